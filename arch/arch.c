@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "arch/arch.h"
+
+static const struct arch *const all[] = {&arch_x86_64};
+
+const struct arch *arch_for_elf(uint8_t elf_class, uint8_t elf_data, uint16_t machine)
+{
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		if (all[i]->elf_class == elf_class && all[i]->elf_data == elf_data &&
+		    all[i]->elf_machine == machine)
+			return all[i];
+	}
+	return NULL;
+}
+
+const char *arch_refusal_text(enum arch_refusal refusal)
+{
+	static const char *const text[] = {
+		[ARCH_OK] = "can be hooked",
+		[ARCH_REFUSE_SHORT] = "the function is too short for a jump",
+		[ARCH_REFUSE_BRANCH_INTO] = "a branch of the function goes into its first bytes",
+		[ARCH_REFUSE_CALL] = "its first bytes contain a call",
+		[ARCH_REFUSE_INSN] = "an instruction at its start cannot be relocated",
+		[ARCH_REFUSE_REACH] = "no memory within reach of its start",
+		[ARCH_REFUSE_FOREIGN] = "a breakpoint or somebody else's hook is at its start",
+	};
+
+	return text[refusal];
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * What differs between architectures: const data and pure functions over bytes, so that all of
+ * them can be tested on any host.  No ptrace, no system call, no memory of a target in here.
+ * Chosen by the target's ELF header, not by the host.
+ */
+#ifndef ARCH_ARCH_H
+#define ARCH_ARCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ARCH_MAX_REGSET 1024
+
+/* Raw general registers as the kernel's NT_PRSTATUS regset has them. */
+struct arch_regs {
+	_Alignas(16) uint8_t raw[ARCH_MAX_REGSET];
+	size_t size; /* bytes in use */
+};
+
+/* How a thread that was stopped inside a system call is going to continue. */
+enum arch_syscall_state {
+	ARCH_NOT_IN_SYSCALL,
+	ARCH_IN_SYSCALL, /* interrupted; the kernel restarts it from the exact registers */
+};
+
+/* One instruction, as far as patching cares. */
+enum arch_insn_kind {
+	ARCH_INSN_PLAIN,	/* position independent: copied */
+	ARCH_INSN_PC_RELATIVE,	/* data access relative to pc: displacement is adjusted */
+	ARCH_INSN_JUMP,		/* direct jump */
+	ARCH_INSN_COND_JUMP,	/* direct conditional jump */
+	ARCH_INSN_CALL,		/* direct call */
+	ARCH_INSN_INDIRECT,	/* indirect jump or call */
+	ARCH_INSN_RETURN,
+	ARCH_INSN_SYSCALL,
+	ARCH_INSN_TRAP,		/* breakpoint, undefined instruction: someone else's patch */
+	ARCH_INSN_LANDING_PAD,	/* endbr64, bti: stays in place */
+	ARCH_INSN_INVALID,
+};
+
+struct arch_insn {
+	enum arch_insn_kind kind;
+	uint8_t length;
+	bool has_target;
+	uint64_t target; /* of direct branches, or the address a pc-relative operand means */
+};
+
+/* Why a function cannot be hooked; text by arch_refusal_text(). */
+enum arch_refusal {
+	ARCH_OK = 0,
+	ARCH_REFUSE_SHORT,	   /* the function ends before the window does */
+	ARCH_REFUSE_BRANCH_INTO,   /* a branch of the function goes into the window */
+	ARCH_REFUSE_CALL,	   /* a call lies in the window: its return address would move */
+	ARCH_REFUSE_INSN,	   /* an instruction that cannot be relocated */
+	ARCH_REFUSE_REACH,	   /* island or operand out of reach */
+	ARCH_REFUSE_FOREIGN,	   /* a breakpoint or a foreign jump is at the entry */
+};
+
+/* A planned patch of one function. */
+struct arch_patch {
+	uint64_t addr;	     /* first byte to replace, after a landing pad */
+	uint8_t length;	     /* bytes replaced (whole instructions) */
+	uint8_t insns;	     /* instructions replaced */
+	uint8_t old_off[8];  /* their offsets from addr */
+	uint8_t new_off[8];  /* and where each went in the relocated code */
+	uint8_t new_bytes[24]; /* what goes to addr: a jump to the slot's entry, padded */
+	uint8_t relocated[128]; /* relocated prologue with its jump back */
+	uint8_t relocated_length;
+};
+
+struct arch {
+	const char *name;   /* x86_64: as in JSON and folder names */
+	uint16_t elf_machine;
+	uint8_t elf_class;  /* ELFCLASS64 */
+	uint8_t elf_data;   /* ELFDATA2LSB */
+	size_t regset_size; /* of NT_PRSTATUS */
+	uint64_t reach;	    /* farthest distance of the entry jump, bytes */
+	uint32_t red_zone;  /* bytes below the stack pointer that belong to the thread */
+	uint8_t entry_length; /* shortest window in bytes */
+	uint8_t syscall_insn[8];
+	uint8_t syscall_insn_length;
+	int num_regs; /* DWARF registers incl. return address (UW_MAX_REGS) */
+	int reg_sp, reg_fp, reg_pc; /* DWARF numbers */
+
+	/* Linux system call numbers that are called remotely; -1: does not exist. */
+	struct {
+		int mmap, munmap, memfd_create, close, madvise, ftruncate, gettid, getpid, clone,
+			wait4, prctl, exit, rt_sigprocmask, sched_yield, futex;
+	} nr;
+
+	/* Registers.  All take and change only the bytes of @regs. */
+	uint64_t (*get_pc)(const struct arch_regs *regs);
+	void (*set_pc)(struct arch_regs *regs, uint64_t pc);
+	uint64_t (*get_sp)(const struct arch_regs *regs);
+	void (*set_sp)(struct arch_regs *regs, uint64_t sp);
+	uint64_t (*get_tp)(const struct arch_regs *regs); /* thread pointer */
+	/* Value of DWARF register @n; returns false if the regset does not have it. */
+	bool (*get_dwarf)(const struct arch_regs *regs, int n, uint64_t *value);
+	enum arch_syscall_state (*syscall_state)(const struct arch_regs *regs);
+	/* Number of the system call the thread is in, when ARCH_IN_SYSCALL. */
+	long (*syscall_number)(const struct arch_regs *regs);
+	/* Makes @regs execute system call @nr with @args at the syscall instruction at @pc, without
+	 * the kernel restarting what was interrupted. */
+	void (*set_syscall)(struct arch_regs *regs, uint64_t pc, long nr, const uint64_t args[6]);
+	long (*get_syscall_result)(const struct arch_regs *regs); /* value or -errno */
+
+	/**
+	 * decode - one instruction
+	 * @code, @size: bytes at @addr
+	 * Return: false when fewer bytes than an instruction are there or it is undefined.
+	 */
+	bool (*decode)(const uint8_t *code, size_t size, uint64_t addr, struct arch_insn *insn);
+
+	/**
+	 * plan_patch - relocate the entry of a function
+	 * @code, @size: the whole function (all bytes of its symbol), mapped at @addr; scanned for
+	 *	branches into the window
+	 * @slot_entry: where the new jump goes
+	 * @relocated_at: address of the relocated copy
+	 * Return: ARCH_OK with @patch filled, or the refusal.
+	 */
+	enum arch_refusal (*plan_patch)(const uint8_t *code, size_t size, uint64_t addr,
+					uint64_t slot_entry, uint64_t relocated_at,
+					struct arch_patch *patch);
+
+	/**
+	 * encode_slot - the code at a slot's entry: descriptor address to the scratch register,
+	 *	jump to the agent
+	 * @out: at least 32 bytes; @at: its address; @desc: address of struct ss_desc
+	 * @agent_entry: where to jump
+	 * Return: bytes written.
+	 */
+	size_t (*encode_slot)(uint8_t *out, uint64_t at, uint64_t desc, uint64_t agent_entry);
+};
+
+/* Return: the architecture of an ELF header's class, data and machine, or NULL. */
+const struct arch *arch_for_elf(uint8_t elf_class, uint8_t elf_data, uint16_t machine);
+/* Return: a fixed text such as "a branch of the function goes into its first bytes". */
+const char *arch_refusal_text(enum arch_refusal refusal);
+
+extern const struct arch arch_x86_64;
+
+#endif

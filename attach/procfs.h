@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* /proc of a target: parsers are pure functions over text, openers are beside them. */
+#ifndef ATTACH_PROCFS_H
+#define ATTACH_PROCFS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "lib/vec.h"
+
+struct map {
+	uint64_t start, end, offset, ino;
+	uint32_t dev_major, dev_minor;
+	bool read, write, exec, shared;
+	char *path; /* as in maps, "" if none; " (deleted)" kept */
+};
+struct maps {
+	VEC(struct map) list;
+};
+
+/* Parses the text of /proc/PID/maps.  Return: 0 or -EINVAL/-ENOMEM, @maps then empty. */
+int maps_parse(const char *text, struct maps *maps);
+/* Reads and parses the maps of @pid.  Return: 0, -ESRCH, -EACCES, ... */
+int maps_read(pid_t pid, struct maps *maps);
+void maps_free(struct maps *maps);
+/* Return: the map that contains @addr, or NULL. */
+const struct map *maps_find(const struct maps *maps, uint64_t addr);
+
+struct proc_status {
+	char name[17], state;
+	pid_t tgid, ppid, tracer;
+	uint32_t threads;
+	int nstgid;	 /* levels in NSpid: 1 = same pid namespace */
+	pid_t ns_pid;	 /* pid inside its innermost namespace */
+	int seccomp;	 /* 0, 1 strict, 2 filter */
+	bool no_new_privs;
+	uint64_t sig_pending, shared_pending, sig_blocked, sig_ignored, sig_caught;
+	uint64_t cap_effective, vm_locked_kb;
+	uint32_t uid, gid;
+	bool kernel_thread; /* no VmSize/Vm lines, and not a zombie */
+};
+int proc_status_parse(const char *text, struct proc_status *st);
+/* @tid 0: of the process.  Return: 0 or -errno. */
+int proc_status_read(pid_t pid, pid_t tid, struct proc_status *st);
+
+/* Field 22 of /proc/PID/stat (start time in ticks): tells a reused pid.  0 on error. */
+uint64_t proc_start_time(pid_t pid);
+
+/* Thread ids of /proc/PID/task at this moment. */
+struct tids {
+	VEC(pid_t) list;
+};
+int proc_tasks(pid_t pid, struct tids *tids);
+
+/* RSS and friends of smaps_rollup in bytes; address space from statm.  Return: 0 or -errno. */
+struct proc_memory {
+	uint64_t rss, anonymous, file, swap, address_space;
+};
+int proc_memory_read(pid_t pid, struct proc_memory *m);
+
+/* argv joined by blanks (quoted where needed), at most @size bytes.  Return: 0 or -errno. */
+int proc_cmdline(pid_t pid, char *buf, size_t size);
+/* Target of /proc/PID/exe. */
+int proc_exe(pid_t pid, char *buf, size_t size);
+/* Opens the file of a map as the target sees it: map_files, else /proc/PID/root + path; checks
+ * device and inode.  Return: descriptor or -errno. */
+int proc_open_map(pid_t pid, const struct map *map);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * A process under our hand: look, seize, stop, remote system calls, resume, let go.
+ * Read attach-hazards in doc/safety.md first.  Order of life:
+ *
+ *	target_look()	 facts and refusals; touches nothing
+ *	target_seize()	 all threads seized, still running
+ *	target_stop()	 all threads stopped
+ *	  thread_get_regs(), remote_begin(), remote_syscall(), remote_end(), mem_write()
+ *	target_resume()	 all threads run, still seized
+ *	target_release() ptrace let go; also from the stopped state (resumes)
+ */
+#ifndef ATTACH_TARGET_H
+#define ATTACH_TARGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "arch/arch.h"
+#include "attach/mem.h"
+#include "attach/procfs.h"
+#include "lib/deadline.h"
+#include "lib/err.h"
+#include "lib/vec.h"
+
+enum thread_state {
+	THREAD_RUNNING,
+	THREAD_STOPPED,	      /* by our interrupt */
+	THREAD_GROUP_STOPPED, /* job control stop: stays stopped after release */
+	THREAD_GONE,
+};
+
+struct thread {
+	pid_t tid;
+	enum thread_state state;
+	bool regs_valid, regs_dirty;
+	struct arch_regs regs; /* by thread_get_regs() */
+	int pending_signal;    /* met in a signal-delivery stop: delivered at resume, once */
+	/* more fields of attach/ follow; see target.c */
+	bool seized, interrupt_sent;
+	int status;
+};
+
+struct target {
+	pid_t pid;
+	int pidfd;
+	const struct arch *arch;
+	struct mem mem;
+	struct proc_status status; /* from target_look() */
+	VEC(struct thread *) threads;
+	uint64_t stopped_at_ns;	 /* CLOCK_MONOTONIC of the first interrupt */
+	uint64_t last_stop_ns;	 /* how long the last stop lasted */
+	bool execed;		 /* an exec was seen: the address space is another one */
+	bool exited;
+};
+
+/**
+ * target_look() - check that @pid can be attached to, and open it; touches nothing
+ *
+ * Refuses, each with its own exit status and one line that helps: no such process, no permission
+ * (says which: ptrace_scope, capability, user namespace, and what would help), kernel thread,
+ * zombie, traced (by whom), another architecture.
+ * Return: 0 with @t ready for target_seize(), or a negative errno with @err filled.
+ */
+int target_look(struct target *t, pid_t pid, struct mp_err *err);
+
+/* PTRACE_SEIZE for every thread until a full pass over /proc/PID/task finds no new one; newborns
+ * come by PTRACE_O_TRACECLONE.  Threads keep running. */
+int target_seize(struct target *t, const struct deadline *deadline, struct mp_err *err);
+
+/* PTRACE_INTERRUPT and wait for all.  On failure (deadline: names the thread and what it waits in)
+ * everything is resumed and released. */
+int target_stop(struct target *t, const struct deadline *deadline, struct mp_err *err);
+
+/* Registers are read once and written back by target_resume() if changed. */
+int thread_get_regs(struct target *t, struct thread *th);
+void thread_set_regs(struct target *t, struct thread *th, const struct arch_regs *regs);
+
+int target_resume(struct target *t);  /* threads run, still seized */
+int target_release(struct target *t); /* PTRACE_DETACH of every thread; job stops stay */
+void target_close(struct target *t);  /* releases if needed, frees everything */
+
+/*
+ * Remote system calls: need the target stopped.  remote_begin() chooses a carrier thread (user
+ * mode before untimed system call before timed; never D state) and blocks its signals;
+ * remote_end() puts everything back, the interrupted system call included.
+ */
+struct remote {
+	struct target *t;
+	struct thread *carrier;
+	struct arch_regs saved;
+	uint64_t sigmask;
+	uint64_t syscall_insn;
+	/* attach/remote.c's own */
+	uint8_t scratch[256]; /* stack bytes under the red zone, restored by remote_end() */
+	uint64_t scratch_addr;
+	uint32_t scratch_len;
+	bool active;
+};
+int remote_begin(struct remote *r, struct target *t, struct mp_err *err);
+/* Return: the system call's result (value or -errno) in *@result; 0 or -errno as status. */
+int remote_syscall(struct remote *r, long nr, const uint64_t args[6], long *result);
+/* Puts a string (at most 200 bytes with its NUL) below the carrier's red zone until remote_end().
+ * Return: its address in the target, 0 on failure. */
+uint64_t remote_string(struct remote *r, const char *text);
+int remote_end(struct remote *r);
+
+/*
+ * Would the target's seccomp filters let these system calls pass?  Reads the filters (needs
+ * CAP_SYS_ADMIN) and evaluates them.  @args may be NULL (zeros).
+ * Return: 1 allowed, 0 refused, -errno if the filters cannot be read.
+ */
+int seccomp_allows(struct target *t, struct thread *th, long nr, const uint64_t args[6],
+		   uint64_t insn_addr);
+
+/**
+ * target_launch() - start a program stopped where its libraries are mapped and nothing of it ran
+ *
+ * The child is at the dynamic linker's r_brk with RT_CONSISTENT, or at the entry point of a static
+ * program; it is seized and stopped, like after target_stop().  No byte of it stays changed.
+ * @argv: NULL-terminated; @argv[0] is looked up in PATH.
+ */
+int target_launch(struct target *t, char *const argv[], struct mp_err *err);
+
+#endif

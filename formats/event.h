@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * One decoded event: what flows from the reader to the aggregator, into the recording file, out
+ * of it again and into reports.  The only in-memory event type of the project.
+ */
+#ifndef FORMATS_EVENT_H
+#define FORMATS_EVENT_H
+
+#include <stdint.h>
+
+enum ev_kind {
+	EV_ALLOC = 1,	      /* addr, size, usable, stack, hook */
+	EV_FREE = 2,	      /* addr, hook */
+	EV_REALLOC_BEGIN = 3, /* addr leaves the live set, still owned by the calling thread */
+	EV_REALLOC_END = 4,   /* old_addr became addr (size, usable, stack); addr 0: see EV_F_* */
+	EV_MAP = 5,	      /* addr, size (length), prot, mapflags, fd, stack, hook */
+	EV_UNMAP = 6,	      /* addr, size */
+	EV_UNMAP_FAILED = 7,  /* the thread's last EV_UNMAP did not happen */
+	EV_REMAP_BEGIN = 8,   /* addr, size: old range */
+	EV_REMAP_END = 9,     /* old_addr, addr, size; addr 0: failed, the old range is back */
+	EV_MALLOPT = 10,      /* mallopt: size = param, usable = value, fd = result */
+};
+
+enum ev_flags {
+	EV_F_NON_MAIN = 1, /* glibc: not the main arena */
+	EV_F_MMAPPED = 2,  /* glibc: block is a mapping of its own */
+	EV_F_INNER = 4,	   /* map made by the allocator for itself */
+	EV_F_FREED = 8,	   /* EV_REALLOC_END with addr 0: realloc(p, 0) released the block */
+};
+
+struct mp_event {
+	uint64_t time_ns; /* since the start of the recording */
+	uint64_t addr, old_addr;
+	uint64_t size;	 /* requested bytes, or length of a range */
+	uint64_t usable; /* bytes the block really has; equals size when unknown */
+	uint32_t stack;	 /* recording's stack id; 0: none */
+	uint32_t tid;
+	int32_t fd;
+	uint32_t prot, mapflags;
+	uint8_t kind, flags;
+	uint16_t hook; /* index of struct mp_hook_info */
+};
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The recording file: append-only chunks, each with header, length, checksum and a zstd payload
+ * (formats/FORMAT.md is normative).  Byte order independent.  A file cut off anywhere loads up to
+ * its last whole chunk.
+ */
+#ifndef FORMATS_FILE_H
+#define FORMATS_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "formats/event.h"
+#include "lib/err.h"
+
+/* What the recording is of.  Strings are owned by whoever filled the struct. */
+struct mp_info {
+	uint8_t id[16]; /* random; shown as 32 hex digits */
+	uint32_t pid;
+	uint16_t machine;     /* ELF e_machine */
+	uint8_t mode;	      /* 0 attached, 1 run */
+	uint64_t start_unix_ns; /* wall clock at time_ns 0 */
+	uint64_t process_start_unix_ns;
+	const char *executable; /* path */
+	const char *cmdline;	/* arguments joined by blanks, quoted where needed */
+	const char *memprof_version;
+};
+
+struct mp_hook_info {
+	const char *name;   /* malloc */
+	const char *module; /* libc.so.6 */
+	uint8_t kind;	    /* enum ss_hook_kind */
+};
+
+struct mp_module {
+	uint64_t start, end, file_offset; /* executable mapping */
+	uint64_t bias;			  /* address - ELF virtual address */
+	uint64_t time_ns;		  /* when it appeared; 0: present at start */
+	const char *path;
+	uint8_t build_id[32];
+	uint8_t build_id_len;
+};
+
+/* Memory of the target from outside: smaps_rollup, about once a second. */
+struct mp_sample {
+	uint64_t time_ns;
+	uint64_t rss, anonymous, file, swap, address_space; /* bytes */
+};
+
+/* Losses and marks; cumulative, the last one in the file counts. */
+struct mp_losses {
+	uint64_t lost_alloc, lost_free, lost_realloc, lost_map, lost_other; /* events */
+	uint64_t lost_bytes;		  /* requested bytes of lost allocations */
+	uint64_t lost_no_slot;		  /* events of threads without a slot */
+	uint64_t stale;			  /* calls while the recorder did not answer */
+	uint64_t queue_batches, queue_events, queue_bytes, queue_peak_bytes; /* dropped by the queue */
+	uint64_t stacks_full;		  /* events whose stack found no room */
+	uint64_t missed_new;
+	uint64_t foreign_frees;		  /* frees of blocks older than the recording */
+	uint64_t foreign_reallocs;
+	uint64_t mismatches;		  /* allocation of an address that was live */
+	uint64_t sideband_lost;		  /* PERF_RECORD_LOST of the kernel's rings */
+	uint64_t stacks_total, stacks_complete; /* events with a stack; of them complete */
+	uint64_t stacks_cached;
+};
+
+/* How the recording went; written at the end (absent if the recorder was killed). */
+struct mp_finish {
+	uint64_t end_ns;
+	uint64_t peak_live_bytes, peak_live_blocks, peak_time_ns;
+	uint64_t attach_stop_ns, detach_stop_ns; /* how long all threads were stopped */
+	uint8_t reason;	  /* enum mp_end_reason */
+	uint8_t restored; /* 1: the target is as before */
+	uint8_t sideband; /* 1: module changes came from perf side-band; 0: from reading maps */
+};
+
+enum mp_end_reason { MP_END_DETACHED = 1, MP_END_EXITED, MP_END_EXECED, MP_END_TIME, MP_END_ERROR };
+
+/* One frame of a symbolized address; inlined frames come first (innermost first). */
+struct mp_symbol {
+	const char *function;	  /* demangled; NULL: unknown */
+	const char *raw_function; /* as in the symbol table */
+	const char *source;	  /* path; NULL: unknown */
+	uint32_t line, column;	  /* 0: unknown */
+	bool is_inline;
+};
+
+/* ------------------------------------------------------------------------------- writing -- */
+
+struct mpf_writer;
+
+/**
+ * mpf_create() - start a recording file, mode 0600
+ * @path: must not be a directory; an existing regular file is replaced
+ * @info: copied into the header chunk
+ * @hooks: @nhooks entries, index = mp_event.hook
+ *
+ * Return: 0, or a negative errno with @err filled (MP_EXIT_OUTPUT).
+ */
+int mpf_create(const char *path, const struct mp_info *info, struct mpf_writer **w,
+	       struct mp_err *err);
+/* Each appends one item to the current chunk; return 0 or a negative errno (write failed). */
+int mpf_put_hook(struct mpf_writer *w, const struct mp_hook_info *hook); /* ids in order, from 0 */
+int mpf_put_module(struct mpf_writer *w, const struct mp_module *m);
+int mpf_put_thread(struct mpf_writer *w, uint32_t tid, const char *name);
+/* @pc: innermost first, SS_PC_EXACT marks kept; @id in increasing order from 1. */
+int mpf_put_stack(struct mpf_writer *w, uint32_t id, uint32_t flags, const uint64_t *pc,
+		  uint32_t n);
+int mpf_put_event(struct mpf_writer *w, const struct mp_event *ev);
+int mpf_put_sample(struct mpf_writer *w, const struct mp_sample *s);
+int mpf_put_losses(struct mpf_writer *w, const struct mp_losses *l);
+int mpf_put_symbols(struct mpf_writer *w, uint64_t pc, const struct mp_symbol *sym, uint32_t n);
+int mpf_put_finish(struct mpf_writer *w, const struct mp_finish *f);
+/* Ends the current chunk and hands it to the kernel, so that a later cut cannot lose it. */
+int mpf_flush(struct mpf_writer *w);
+/* Bytes written so far. */
+uint64_t mpf_bytes(const struct mpf_writer *w);
+/* Flushes, closes and frees @w.  Return: 0 or the first error of the file's life. */
+int mpf_close(struct mpf_writer *w);
+
+/* ------------------------------------------------------------------------------- reading -- */
+
+enum mpf_item_kind {
+	MPF_END = 0,
+	MPF_HOOK,
+	MPF_MODULE,
+	MPF_THREAD,
+	MPF_STACK,
+	MPF_EVENT,
+	MPF_SAMPLE,
+	MPF_LOSSES,
+	MPF_SYMBOLS,
+	MPF_FINISH,
+};
+
+/* Pointers are valid until the next mpf_next(). */
+struct mpf_item {
+	enum mpf_item_kind kind;
+	union {
+		struct mp_hook_info hook;
+		struct mp_module module;
+		struct {
+			uint32_t tid;
+			const char *name;
+		} thread;
+		struct {
+			uint32_t id, flags, n;
+			const uint64_t *pc;
+		} stack;
+		struct mp_event event;
+		struct mp_sample sample;
+		struct mp_losses losses;
+		struct {
+			uint64_t pc;
+			uint32_t n;
+			const struct mp_symbol *at;
+		} symbols;
+		struct mp_finish finish;
+	};
+};
+
+struct mpf_reader;
+
+/**
+ * mpf_open() - open a recording for one sequential pass
+ * @info: filled; its strings live as long as the reader
+ *
+ * Return: 0, or a negative errno with @err filled (MP_EXIT_RECORDING: not a recording, unknown
+ * version, cut inside the header).
+ */
+int mpf_open(const char *path, struct mpf_reader **r, struct mp_info *info, struct mp_err *err);
+
+/**
+ * mpf_next() - the next item
+ *
+ * Return: 1 with @item filled, 0 at the end, or a negative errno with @err filled when a chunk
+ * with a valid checksum does not decode (corrupt).  A cut or damaged chunk is not an error: it is
+ * the end, and mpf_truncated() says so.
+ */
+int mpf_next(struct mpf_reader *r, struct mpf_item *item, struct mp_err *err);
+/* Return: NULL, or one line that says where and why reading ended before the file's own end. */
+const char *mpf_truncated(const struct mpf_reader *r);
+void mpf_reader_free(struct mpf_reader *r);
+
+#endif

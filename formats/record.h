@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Wire records: what the agent writes into its rings and the recorder reads.  The framing is the
+ * kernel's (struct perf_event_header: u32 type, u16 misc, u16 size, linux/perf_event.h); our types
+ * start far above the kernel's so that one reader serves both.  Sizes are multiples of 8.
+ * Freestanding: included by agent/.
+ *
+ * The producer is somebody else's process: a reader checks every size and index.
+ */
+#ifndef FORMATS_RECORD_H
+#define FORMATS_RECORD_H
+
+#include <stdint.h>
+
+enum mpr_type {
+	MPR_ALLOC = 0x4d01,	    /* struct mpr_alloc */
+	MPR_ALLOC_BIG = 0x4d02,	    /* struct mpr_alloc_big: size >= 4 GiB or slack unknown to fit */
+	MPR_FREE = 0x4d03,	    /* struct mpr_free, written before the block is freed */
+	MPR_REALLOC_BEGIN = 0x4d04, /* struct mpr_free: the old block leaves the live set */
+	MPR_REALLOC_END = 0x4d05,   /* struct mpr_realloc: new block, or 0: the old one came back */
+	MPR_MAP = 0x4d06,	    /* struct mpr_map: mmap, shmat */
+	MPR_UNMAP = 0x4d07,	    /* struct mpr_map: munmap, shmdt, written before the call */
+	MPR_UNMAP_FAILED = 0x4d08,  /* struct mpr_map: the unmap just written did not happen */
+	MPR_REMAP_BEGIN = 0x4d09,   /* struct mpr_map: mremap's old range leaves */
+	MPR_REMAP_END = 0x4d0a,	    /* struct mpr_map: mremap's result; addr 0: it failed */
+	MPR_MALLOPT = 0x4d0b,	    /* struct mpr_mallopt */
+	MPR_RAW_STACK = 0x4d0c,	    /* struct mpr_raw_stack: for the event that names its sequence */
+	MPR_THREAD = 0x4d0d,	    /* struct mpr_thread: this ring now belongs to that thread */
+};
+
+struct mpr_header { /* layout of struct perf_event_header */
+	uint32_t type;
+	uint16_t misc;
+	uint16_t size; /* whole record, bytes, multiple of 8 */
+};
+
+/*
+ * An address and the hook that saw it in one word: user addresses have 47 bits here, the upper
+ * 16 carry the index of the journal's hook.
+ */
+#define MPR_ADDR_BITS 48
+#define MPR_ADDR_MASK ((1ull << MPR_ADDR_BITS) - 1)
+
+/* mpr_header.misc of allocation records: usable size minus requested size, and flags. */
+#define MPR_SLACK_SHIFT	  4
+#define MPR_SLACK_UNKNOWN 0xfffu
+#define MPR_F_NON_MAIN	  1u /* glibc: the chunk is of another arena than the main one */
+#define MPR_F_MMAPPED	  2u /* glibc: the chunk is a mapping of its own */
+#define MPR_F_INNER	  4u /* maps: made by the allocator while it served a hooked call */
+
+/*
+ * Stack ids.  0: no stack could be taken.  Below MPR_STACK_RAW: index of 8-byte words in the
+ * session's stack arena (struct ss_stack).  With MPR_STACK_RAW: sequence of an mpr_raw_stack
+ * that precedes the event in the same ring.
+ */
+#define MPR_STACK_NONE 0u
+#define MPR_STACK_RAW  0x80000000u
+
+struct mpr_alloc { /* 32 bytes */
+	struct mpr_header h;
+	uint64_t time; /* target clock ticks (TSC on x86-64) */
+	uint64_t addr_hook;
+	uint32_t size; /* requested, bytes */
+	uint32_t stack;
+};
+
+struct mpr_alloc_big {
+	struct mpr_header h;
+	uint64_t time;
+	uint64_t addr_hook;
+	uint64_t size;
+	uint32_t stack;
+	uint32_t reserved;
+};
+
+struct mpr_free { /* 24 bytes */
+	struct mpr_header h;
+	uint64_t time;
+	uint64_t addr_hook;
+};
+
+struct mpr_realloc { /* 48 bytes */
+	struct mpr_header h; /* misc as in mpr_alloc, of the new block */
+	uint64_t time;
+	uint64_t old_addr;
+	uint64_t addr_hook; /* new address; 0 address: failed, or freed when size is 0 */
+	uint64_t size;
+	uint32_t stack;
+	uint32_t freed; /* 1: realloc(p, 0) released the block */
+};
+
+struct mpr_map { /* 56 bytes */
+	struct mpr_header h;
+	uint64_t time;
+	uint64_t addr_hook; /* the address (result), or old range for UNMAP and REMAP_BEGIN */
+	uint64_t length;
+	uint64_t old_addr; /* REMAP_END: the old range's start; MAP: the hint */
+	uint32_t prot, flags;
+	int32_t fd; /* mmap's fd, shmat's id */
+	uint32_t stack;
+};
+
+struct mpr_mallopt {
+	struct mpr_header h;
+	uint64_t time;
+	int32_t param, value;
+	int32_t result;
+	uint32_t stack;
+};
+
+struct mpr_thread {
+	struct mpr_header h;
+	uint64_t time;
+	uint32_t tid;
+	uint32_t reserved;
+};
+
+/* Registers in DWARF numbering of the architecture; [count-1] is the program counter. */
+#define MPR_RAW_REGS 17
+
+struct mpr_raw_stack {
+	struct mpr_header h;
+	uint64_t time;
+	uint32_t sequence; /* of this ring; events name it as MPR_STACK_RAW | sequence */
+	uint32_t bytes;	   /* of stack that follow the registers, from the stack pointer up */
+	uint64_t reg_valid;/* bit i: regs[i] holds the value */
+	uint64_t regs[MPR_RAW_REGS];
+	/* unsigned char stack[bytes]; padded to 8 */
+};
+
+/* Kinds of lost records, index of ss_thread.lost[]. */
+enum mpr_lost {
+	MPR_LOST_ALLOC,
+	MPR_LOST_FREE,
+	MPR_LOST_REALLOC,
+	MPR_LOST_MAP,
+	MPR_LOST_OTHER,
+	MPR_LOST_KINDS
+};
+
+#endif

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The session block: one memfd, mapped shared in the target and in the recorder.  Everything the
+ * agent knows comes from here; everything needed to undo the session is in its journal from
+ * before the first byte of text is patched.  Freestanding: included by agent/.
+ *
+ * Offsets are bytes from the start of the block unless a name ends in _addr (address in the
+ * target).  The target may write anything here: the recorder copies a value once and checks it.
+ */
+#ifndef FORMATS_SESSION_H
+#define FORMATS_SESSION_H
+
+#include <stdint.h>
+#include "formats/record.h"
+
+#define SS_MAGIC   0x31636f7270656d6full /* "omperoc1" */
+#define SS_VERSION 1u
+#define SS_NAME	   "memprof-session" /* memfd name: how status and detach find a session */
+
+#define SS_MAX_HOOKS   192
+#define SS_MAX_ISLANDS 16
+#define SS_MAX_INSNS   8 /* relocated instructions of one prologue */
+#define SS_WINDOW      24 /* most bytes a patch may replace */
+
+/* Life of a session, journal.state.  Only the recorder (or a later detach) moves it. */
+enum ss_state {
+	SS_PREPARED = 1, /* mapped, nothing patched */
+	SS_PATCHING = 2, /* some windows may be patched */
+	SS_LIVE = 3,
+	SS_RESTORING = 4,
+	SS_DORMANT = 5, /* text restored; pages stay because a thread may still be in them */
+};
+
+/* What a hook does; chooses the agent's entry point. */
+enum ss_hook_kind {
+	SS_HOOK_ALLOC = 1,	 /* returns the block */
+	SS_HOOK_POSIX_MEMALIGN,	 /* stores the block through its first argument, returns 0 */
+	SS_HOOK_ALLOC_THROW,	 /* operator new that throws: asks its nothrow sibling */
+	SS_HOOK_FREE,		 /* block is argument 0; tail jump */
+	SS_HOOK_REALLOC,	 /* old block argument 0 */
+	SS_HOOK_XALLOCX,	 /* jemalloc: resize in place, returns the real size */
+	SS_HOOK_MMAP,
+	SS_HOOK_MUNMAP,
+	SS_HOOK_MREMAP,
+	SS_HOOK_SHMAT,
+	SS_HOOK_SHMDT,
+	SS_HOOK_MALLOPT,
+};
+
+/* How the requested size follows from the arguments. */
+enum ss_size_kind {
+	SS_SIZE_ARG0 = 0,
+	SS_SIZE_ARG1,
+	SS_SIZE_ARG2,
+	SS_SIZE_ARG0_X_ARG1, /* calloc */
+	SS_SIZE_ARG1_X_ARG2, /* reallocarray */
+};
+
+/*
+ * Hook descriptor: lives read-only in an island, its address is in r11 when the agent is entered.
+ * arch/x86_64/agent-entry.S knows these offsets.
+ */
+struct ss_desc {
+	uint64_t original_addr; /* 0: relocated prologue: call it to run the real function */
+	uint64_t function_addr; /* 8: the hooked function */
+	uint64_t sibling_addr;	/* 16: ALLOC_THROW: nothrow variant, relocated */
+	uint16_t hook;		/* 24: index in the journal */
+	uint8_t kind;		/* 26: enum ss_hook_kind */
+	uint8_t size_kind;	/* 27: enum ss_size_kind */
+	uint8_t glibc_chunks;	/* 28: blocks carry glibc chunk headers (slack and arena are read) */
+	uint8_t reserved[3];
+};
+
+struct ss_journal_hook {
+	uint64_t addr;			     /* first patched byte */
+	uint64_t function_end;		     /* end of the symbol */
+	uint64_t slot_addr;		     /* island slot: entry, descriptor, relocated code */
+	uint64_t relocated_addr;	     /* first relocated instruction */
+	uint64_t map_start, map_offset, ino; /* the file mapping it is in: identity at detach */
+	uint32_t dev_major, dev_minor;
+	uint8_t length; /* patched bytes */
+	uint8_t insns;
+	uint8_t old_off[SS_MAX_INSNS]; /* instruction i: original offset ... */
+	uint8_t new_off[SS_MAX_INSNS]; /* ... and offset in the relocated copy */
+	uint8_t old_bytes[SS_WINDOW];
+	uint8_t new_bytes[SS_WINDOW];
+	uint8_t page_was_clean; /* page was file-backed and unmodified before */
+	uint8_t kind;
+	uint8_t relocated_length; /* bytes of the relocated copy, its jump back included */
+	uint8_t patched;	  /* 1: new_bytes may be in the text */
+	char name[40];		  /* symbol, e.g. malloc */
+	char module[64];	  /* basename of its file */
+};
+
+struct ss_journal {
+	uint32_t state; /* enum ss_state */
+	uint32_t nhooks;
+	int32_t recorder_pid; /* in the recorder's pid namespace */
+	uint32_t nislands;
+	uint64_t recorder_start; /* its starttime, /proc/PID/stat field 22: pid reuse */
+	uint64_t started_at;	 /* Unix seconds */
+	uint64_t agent_addr, agent_length; /* text, then the gate page */
+	uint64_t gate_addr;
+	uint64_t session_addr, session_length;
+	struct {
+		uint64_t addr, length;
+	} island[SS_MAX_ISLANDS];
+	char recording[256]; /* path of the recording */
+	struct ss_journal_hook hook[SS_MAX_HOOKS];
+};
+
+/*
+ * The gate: one private anonymous page behind the agent's text, MADV_WIPEONFORK.  A forked child
+ * sees zeros and every hook passes through.
+ */
+struct ss_gate {
+	uint32_t on;
+	uint32_t reserved;
+	uint64_t session_addr;
+};
+
+/* A stack in the arena: header word, then n addresses, innermost first. */
+struct ss_stack {
+	uint32_t n;
+	uint32_t flags; /* enum ss_stack_flags */
+	uint64_t pc[];	/* return addresses; with SS_PC_EXACT the interrupted instruction itself */
+};
+#define SS_PC_EXACT (1ull << 63)
+
+enum ss_stack_flags {
+	SS_STACK_COMPLETE = 1,	  /* reached the outermost frame */
+	SS_STACK_NO_TABLE = 2,	  /* ended at code that has no unwind information */
+	SS_STACK_BAD_FRAME = 4,	  /* ended at memory that does not make sense */
+	SS_STACK_TOO_DEEP = 8,	  /* more than SS_MAX_FRAMES */
+	SS_STACK_TRUNCATED = 16,  /* recorder: the copied stack bytes did not suffice */
+};
+
+#define SS_MAX_FRAMES 512
+
+/* One row set: a mapped text range with its table. */
+struct ss_module {
+	uint64_t start, end; /* addresses in the target */
+	uint64_t pcs;	     /* offset of u32 pc[n], ascending, relative to start */
+	uint64_t rules;	     /* offset of u16 rule[n]; rule ids of unwind/rule.h */
+	uint32_t n;	     /* 0: it is known that there is no unwind information */
+	uint32_t flags;	     /* SS_MODULE_* */
+};
+#define SS_MODULE_AGENT 1u /* agent text or island: its frames are left out of stacks */
+
+struct ss_module_list {
+	uint32_t generation;
+	uint32_t n;
+	struct ss_module at[]; /* ascending by start, disjoint */
+};
+#define SS_MAX_MODULES 4096
+#define SS_MODULE_LISTS 4 /* rotating buffers */
+
+/* Interned stacks: hash of all addresses -> id.  key 0 = free. */
+struct ss_intern {
+	uint64_t key;
+	uint32_t stack; /* 0: being written */
+	uint32_t reserved;
+};
+
+/*
+ * Per-thread state.  tp..ring are shared with the recorder; what follows in the slot (walk cache,
+ * scratch) is the agent's own.  The ring is a struct perf_event_mmap_page and 2^n data pages.
+ */
+struct ss_thread {
+	uint64_t tp; /* thread pointer; 0: free slot, claimed by compare-and-swap */
+	uint32_t tid;
+	uint32_t depth; /* hooks this thread is in, 0: none */
+	uint64_t reserve; /* next byte of the ring to hand out; published as data_head */
+	uint64_t tail_seen;
+	uint64_t events; /* records written */
+	uint64_t lost[MPR_LOST_KINDS];
+	uint64_t lost_bytes; /* requested bytes of lost allocations */
+	uint64_t stacks, stacks_cached; /* walks asked for, answered by the verified cache */
+	uint64_t frames;		/* frames unwound by table */
+	uint32_t raw_sequence;
+	uint32_t lost_no_table;
+};
+
+/* First page of the block. */
+struct ss_control {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t arch; /* ELF e_machine */
+
+	/* Read on every event. */
+	uint64_t deadline; /* ticks: past it the recorder is gone and hooks pass through */
+	uint32_t generation; /* of code: a changed value empties the walk caches */
+	uint32_t lossless;   /* 1: wait for room (until the deadline) instead of dropping */
+	uint32_t tid_offset; /* of the tid in the thread's control block from the thread pointer */
+	uint32_t tid_known;  /* 1: tid_offset was verified */
+	uint32_t may_syscall; /* 1: the agent's own system calls are permitted (no seccomp refuses) */
+	uint32_t nslots;      /* power of two */
+	uint64_t slots, slot_stride, slot_ring; /* ring: offset inside a slot */
+	uint64_t ring_size;			/* data bytes, power of two */
+	uint64_t module_list;			/* offset of the current ss_module_list */
+	uint64_t rules, full_rules;		/* struct uw_rule[], struct uw_full[] */
+	uint64_t rule_cache;			/* u64[rule_cache_size] */
+	uint64_t interns, arena;		/* struct ss_intern[], u64[] */
+	uint32_t rule_cache_size, ninterns;	/* powers of two */
+	uint64_t arena_words;
+
+	/* Written by the agent, rarely. */
+	uint64_t arena_used __attribute__((aligned(64))); /* words handed out; word 0 is unused */
+	uint64_t stacks_full;	/* stacks that found no room in interns or arena */
+	uint64_t lost_no_slot;	/* events of threads for which there was no slot */
+	uint64_t missed_new;	/* operator new that succeeded only after its new_handler ran */
+	uint64_t stale;		/* calls passed through because the deadline was past */
+
+	/* Waking the reader: futex word; 1 while it sleeps. */
+	uint32_t reader_sleeps __attribute__((aligned(64)));
+
+	/* Requests from other memprof processes to the recorder. */
+	uint32_t detach_requested __attribute__((aligned(64)));
+	/* What the recorder tells memprof status. */
+	uint64_t seen_events, seen_live_blocks, seen_live_bytes, seen_lost;
+
+	uint64_t journal; /* offset of struct ss_journal */
+};
+
+#endif

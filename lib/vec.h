@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * A growing array of any element type:
+ *
+ *	VEC(struct map) maps = {0};
+ *	if (vec_push(&maps, m)) return -ENOMEM;
+ *	vec_for_each(&maps, it) use(it);
+ *	vec_free(&maps);
+ */
+#ifndef LIB_VEC_H
+#define LIB_VEC_H
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#define VEC(type)                                                                                  \
+	struct {                                                                                   \
+		type *at;                                                                          \
+		size_t n, cap;                                                                     \
+	}
+
+/* Makes room for one element more; used through vec_push(). */
+static inline int vec_room(void **at, size_t n, size_t *cap, size_t size)
+{
+	size_t want;
+	void *p;
+
+	if (n < *cap)
+		return 0;
+	want = *cap ? *cap * 2 : 16;
+	p = reallocarray(*at, want, size);
+	if (!p)
+		return -ENOMEM;
+	*at = p;
+	*cap = want;
+	return 0;
+}
+
+/* Appends a copy of @elem.  Return: 0 or -ENOMEM, the vector then unchanged. */
+#define vec_push(v, elem)                                                                          \
+	(vec_room((void **)&(v)->at, (v)->n, &(v)->cap, sizeof(*(v)->at))                          \
+		 ? -ENOMEM                                                                         \
+		 : ((v)->at[(v)->n++] = (elem), 0))
+
+#define vec_for_each(v, it) for (__typeof__((v)->at) it = (v)->at; it < (v)->at + (v)->n; it++)
+
+#define vec_free(v) (free((v)->at), (v)->at = NULL, (v)->n = (v)->cap = 0)
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Compact unwind rules: how to get from one frame to its caller at a given instruction.  Built by
+ * the recorder from call frame information (unwind/table.h), read by the agent in the target and
+ * by the recorder on copied stacks (unwind/walk.h).  Freestanding.
+ *
+ * Register numbers are DWARF's of the target architecture (x86-64 psABI 3.6.2: 0 rax, 3 rbx,
+ * 6 rbp, 7 rsp, 12..15, 16 return address).
+ */
+#ifndef UNWIND_RULE_H
+#define UNWIND_RULE_H
+
+#include <stdint.h>
+
+#define UW_MAX_REGS 17
+
+enum uw_rule_flags {
+	UW_OUTERMOST = 1, /* the return address is undefined: no caller */
+	UW_SIGNAL = 2,	  /* signal frame: the caller's pc is exact, not a return address */
+	UW_FULL = 4,	  /* take uw_full[full]: the simple fields do not describe this row */
+	UW_INVALID = 8,	  /* no rule here, or one we do not understand */
+};
+
+#define UW_FP_SAME INT16_MIN /* the frame pointer register keeps its value */
+
+/*
+ * The simple form, 16 bytes: CFA = reg + cfa_off with reg the stack or frame pointer, return
+ * address at CFA + ra_off, frame pointer unchanged or at CFA + fp_off.  Other callee-saved
+ * registers may be saved too: only a walk that needs one looks at uw_full[full].
+ */
+struct uw_rule {
+	uint8_t flags;
+	uint8_t cfa_is_fp; /* 1: CFA is relative to the frame pointer, 0: to the stack pointer */
+	int16_t fp_off;
+	int32_t cfa_off;
+	int32_t ra_off;
+	uint32_t full; /* index of the complete rule */
+};
+
+enum uw_where {
+	UW_SAME = 0,	/* unchanged */
+	UW_UNDEFINED,	/* lost */
+	UW_AT_CFA,	/* at memory CFA + off */
+	UW_CFA_PLUS,	/* value CFA + off */
+	UW_AT_REG,	/* at memory (the register reg) + off: signal frames */
+	UW_REG,		/* in register off */
+};
+
+enum uw_cfa {
+	UW_CFA_REG = 0,	/* CFA = cfa_reg + cfa_off */
+	UW_CFA_DEREF,	/* CFA = *(cfa_reg + cfa_off): realigned stacks, signal frames */
+	UW_CFA_PLT,	/* x86-64 PLT entry: rsp + 8 + ((rip & 15) >= cfa_off ? 8 : 0) */
+};
+
+/* The complete form. */
+struct uw_full {
+	uint8_t cfa_kind, cfa_reg;
+	uint8_t flags; /* as in uw_rule */
+	uint8_t at_reg; /* base register of UW_AT_REG */
+	int32_t cfa_off;
+	uint8_t where[UW_MAX_REGS]; /* [16]: the return address */
+	uint8_t pad[3];
+	int32_t off[UW_MAX_REGS];
+};
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Compact unwind tables of one ELF file, from .eh_frame and .debug_frame through libdw.
+ * Pure: works on a file or a memory image, knows no process.
+ */
+#ifndef UNWIND_TABLE_H
+#define UNWIND_TABLE_H
+
+#include <elfutils/libdw.h>
+#include <libelf.h>
+#include <stdint.h>
+#include "lib/err.h"
+#include "unwind/rule.h"
+
+/* Distinct rules, shared by all tables of a recording.  Rule 0 is invalid, rule 1 outermost. */
+struct rule_set;
+struct rule_set *rule_set_new(void);
+void rule_set_free(struct rule_set *set);
+/* Return: id (stable, < 65535), or 0 when the set is full. */
+uint32_t rule_set_add(struct rule_set *set, const struct uw_full *full);
+uint32_t rule_set_count(const struct rule_set *set);
+/* Arrays of rule_set_count() entries; valid until the next rule_set_add(). */
+const struct uw_rule *rule_set_rules(const struct rule_set *set);
+const struct uw_full *rule_set_full(const struct rule_set *set);
+
+/* Rows sorted by pc; a row holds up to the next one's pc.  pc: ELF virtual address. */
+struct unwind_table {
+	uint64_t *pc;
+	uint16_t *rule; /* 0: nothing known from here on */
+	uint32_t n, cap;
+};
+
+/**
+ * unwind_table_build() - table of all code of one ELF image
+ * @elf: file or memory image (elf_memory() of the vdso); the caller keeps it
+ * @debug: separate debug file with .debug_frame, or NULL
+ * Functions without CFI but with a symbol are analysed by disassembly (musl, assembly code).
+ * Return: 0 (n may be 0: no information), or -ENOMEM/-EINVAL.
+ */
+int unwind_table_build(Elf *elf, Elf *debug, struct rule_set *set, struct unwind_table *table);
+void unwind_table_free(struct unwind_table *table);
+/* Return: the rule id at ELF address @pc, 0 if none. */
+uint16_t unwind_table_find(const struct unwind_table *table, uint64_t pc);
+
+#endif
