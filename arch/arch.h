@@ -75,6 +75,7 @@ struct arch {
 	uint16_t elf_machine;
 	uint8_t elf_class;  /* ELFCLASS64 */
 	uint8_t elf_data;   /* ELFDATA2LSB */
+	uint32_t audit_arch; /* AUDIT_ARCH_*, as seccomp filters see it */
 	size_t regset_size; /* of NT_PRSTATUS */
 	uint64_t reach;	    /* farthest distance of the entry jump, bytes */
 	uint32_t red_zone;  /* bytes below the stack pointer that belong to the thread */

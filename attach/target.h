@@ -27,6 +27,7 @@ enum thread_state {
 	THREAD_RUNNING,
 	THREAD_STOPPED,	      /* by our interrupt */
 	THREAD_GROUP_STOPPED, /* job control stop: stays stopped after release */
+	THREAD_IN_VFORK,      /* waits in the kernel for its vfork child: cannot move, has no registers */
 	THREAD_GONE,
 };
 
@@ -35,10 +36,7 @@ struct thread {
 	enum thread_state state;
 	bool regs_valid, regs_dirty;
 	struct arch_regs regs; /* by thread_get_regs() */
-	int pending_signal;    /* met in a signal-delivery stop: delivered at resume, once */
-	/* more fields of attach/ follow; see target.c */
-	bool seized, interrupt_sent;
-	int status;
+	bool interrupt_sent;
 };
 
 struct target {
@@ -76,6 +74,13 @@ int target_stop(struct target *t, const struct deadline *deadline, struct mp_err
 int thread_get_regs(struct target *t, struct thread *th);
 void thread_set_regs(struct target *t, struct thread *th, const struct arch_regs *regs);
 
+/* Writes registers at once, to a stopped thread (remote system calls).  Return: 0 or -errno. */
+int thread_put_regs(struct target *t, struct thread *th, const struct arch_regs *regs);
+
+/* Says why ptrace or /proc refused with @error: who traces it, which permission is missing and
+ * what would help.  Return: a negative errno, @err filled. */
+int target_refused(const struct target *t, int error, struct mp_err *err);
+
 int target_resume(struct target *t);  /* threads run, still seized */
 int target_release(struct target *t); /* PTRACE_DETACH of every thread; job stops stay */
 void target_close(struct target *t);  /* releases if needed, frees everything */
@@ -96,6 +101,8 @@ struct remote {
 	uint64_t scratch_addr;
 	uint32_t scratch_len;
 	bool active;
+	int last_event; /* PTRACE_EVENT_CLONE ... met during the last call */
+	unsigned long event_message;
 };
 int remote_begin(struct remote *r, struct target *t, struct mp_err *err);
 /* Return: the system call's result (value or -errno) in *@result; 0 or -errno as status. */

@@ -135,7 +135,7 @@ enum ss_stack_flags {
 	SS_STACK_TRUNCATED = 16,  /* recorder: the copied stack bytes did not suffice */
 };
 
-#define SS_MAX_FRAMES 512
+#define SS_MAX_FRAMES 1024
 
 /* One row set: a mapped text range with its table. */
 struct ss_module {
@@ -172,13 +172,17 @@ struct ss_thread {
 	uint32_t depth; /* hooks this thread is in, 0: none */
 	uint64_t reserve; /* next byte of the ring to hand out; published as data_head */
 	uint64_t tail_seen;
+	uint32_t writers;   /* records being written: 1, more when a signal came in between */
+	uint32_t reserved;
 	uint64_t events; /* records written */
 	uint64_t lost[MPR_LOST_KINDS];
 	uint64_t lost_bytes; /* requested bytes of lost allocations */
 	uint64_t stacks, stacks_cached; /* walks asked for, answered by the verified cache */
 	uint64_t frames;		/* frames unwound by table */
 	uint32_t raw_sequence;
-	uint32_t lost_no_table;
+	uint32_t reserved2;
+	uint64_t stale;	 /* calls not recorded because the deadline was past */
+	uint64_t resets; /* hooks left by longjmp or cancellation */
 };
 
 /* First page of the block. */
@@ -203,13 +207,14 @@ struct ss_control {
 	uint64_t interns, arena;		/* struct ss_intern[], u64[] */
 	uint32_t rule_cache_size, ninterns;	/* powers of two */
 	uint64_t arena_words;
+	uint64_t main_stack_low, main_stack_high; /* the [stack] mapping at attach */
 
 	/* Written by the agent, rarely. */
 	uint64_t arena_used __attribute__((aligned(64))); /* words handed out; word 0 is unused */
 	uint64_t stacks_full;	/* stacks that found no room in interns or arena */
 	uint64_t lost_no_slot;	/* events of threads for which there was no slot */
 	uint64_t missed_new;	/* operator new that succeeded only after its new_handler ran */
-	uint64_t stale;		/* calls passed through because the deadline was past */
+	uint64_t unmaps;	/* unmappings seen: cached stack bounds are checked again */
 
 	/* Waking the reader: futex word; 1 while it sleeps. */
 	uint32_t reader_sleeps __attribute__((aligned(64)));

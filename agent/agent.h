@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The agent: what lives in the target.  It runs inside somebody's production process, in any
+ * thread, in signal handlers, during exit, on small stacks.  Therefore everywhere in this folder:
+ *
+ *  - no libc, no TLS, no lock, no vector register, no allocation, errno never touched;
+ *  - all state is in the session block (shared memory) or on the stack, at most AG_STACK_BYTES;
+ *  - memory that is not the session's own is read only after it is known to be mapped;
+ *  - loops are bounded;
+ *  - everything is re-entrant: a signal may come between any two instructions and call us again.
+ *
+ * After fork the child never gets here: its gate page is zero (MADV_WIPEONFORK).
+ */
+#ifndef AGENT_AGENT_H
+#define AGENT_AGENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "formats/session.h"
+#include "unwind/rule.h"
+#include "unwind/step.h"
+#if defined(__x86_64__)
+#include "arch/x86_64/agent-arch.h"
+#endif
+
+#define AG_LEVELS     3	  /* hooks in one thread at once: a signal handler inside a hook, ... */
+#define AG_WALKS      64  /* cached walks per thread ... */
+#define AG_WAYS	      4	  /* ... that one index may have */
+#define AG_WALK_MAX   192 /* frames a cached walk can hold */
+#define AG_RANGES     4	  /* stack ranges known to be readable */
+
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/*
+ * A verified walk.  Frame 0 is the hooked function; frame k > 0 returns to pc[k], which was found
+ * at ra[k].  fp[k] is the frame pointer register there; where a later frame's CFA needs it and it
+ * came from memory, fp_slot[k] is where from, listed in check[].
+ * If sp, fp and every listed word are the same again, the same rules give the same frames.
+ */
+struct ag_walk {
+	uint64_t sp, fp0, leaf; /* sp 0: empty */
+	uint32_t n;
+	uint32_t generation;
+	uint32_t stack;
+	uint32_t flags;
+	uint32_t nchecks;
+	uint32_t fp0_needed;
+	uint64_t ra[AG_WALK_MAX];
+	uint64_t pc[AG_WALK_MAX];
+	uint64_t fp[AG_WALK_MAX];
+	uint64_t fp_slot[AG_WALK_MAX]; /* 0: not from memory */
+	uint64_t hash[AG_WALK_MAX];    /* of frames k .. n-1 */
+	uint16_t check[AG_WALK_MAX];	/* frames whose fp is compared, descending */
+	uint8_t fp_needed[AG_WALK_MAX]; /* frames from k on depend on fp[k] */
+};
+
+struct ag_range {
+	uint64_t low, high;
+};
+
+/* A thread's slot: the part the recorder sees, then our own. */
+struct ag_thread {
+	struct ss_thread s;
+	uint64_t unmaps_seen;
+	uint64_t outer_sp; /* stack pointer of the outermost hook this thread is in */
+	uint32_t next_way, next_range, last_walk;
+	struct ag_range range[AG_RANGES];
+	struct uw_state state[AG_LEVELS][2]; /* of full walks */
+	uint64_t scratch[AG_LEVELS][SS_MAX_FRAMES];
+	struct ag_walk walk[AG_WALKS];
+};
+
+/* The page behind our text; placed by agent.lds. */
+extern struct ss_gate ag_gate __attribute__((visibility("hidden")));
+
+static inline struct ss_control *control(void)
+{
+	return (struct ss_control *)ag_gate.session_addr;
+}
+
+static inline void *at_offset(struct ss_control *c, uint64_t offset)
+{
+	return (char *)c + offset;
+}
+
+/* slot.c: the calling thread's slot, or NULL (no slot left: the event is counted as lost). */
+struct ag_thread *thread_slot(struct ss_control *c);
+
+/* A hooked call being served. */
+struct ag_call {
+	struct ss_control *c;
+	struct ag_thread *t;
+	const struct ag_frame *f;
+	uint32_t level; /* hooks below this one in the same thread */
+	bool inner;	/* made by the allocator itself while it serves a hooked call */
+};
+
+/*
+ * stack.c: the caller's stack as an id (MPR_STACK_*).  *@raw_wanted: there is code on the way that
+ * has no table yet: registers and stack are to be sent.
+ */
+uint32_t stack_take(const struct ag_call *call, bool *raw_wanted);
+
+/* stack.c: what a call that arrives while the thread is in a hook is. */
+enum ag_nesting {
+	AG_INNER,	/* the allocator's own */
+	AG_FROM_SIGNAL, /* of a signal handler that interrupted the hook: an event of its own */
+	AG_FRESH,	/* the hook was left by longjmp: nothing is nested */
+};
+enum ag_nesting stack_nesting(const struct ag_call *call);
+
+/* stack.c: bytes from @sp up that are known to be readable, at most @max. */
+uint64_t stack_room(const struct ag_call *call, uint64_t sp, uint64_t max);
+
+/*
+ * ring.c: reserve @size bytes of the thread's ring.  @may_use_all: also what is kept for frees.
+ * Return: true with @position set, to be followed by ring_write() and ring_commit(); false when
+ * there is no room (the caller counts the loss).
+ */
+bool ring_reserve(struct ss_control *c, struct ag_thread *t, uint32_t size, bool may_use_all,
+		  uint64_t *position);
+/* Copies @n 8-byte words to @position; the ring may wrap anywhere. */
+void ring_write(struct ss_control *c, struct ag_thread *t, uint64_t position, const uint64_t *words,
+		uint32_t n);
+void ring_commit(struct ss_control *c, struct ag_thread *t, uint64_t position, uint32_t size);
+
+/* After a hook was left in the middle of a record: what was not published is given up. */
+void ring_reset(struct ss_control *c, struct ag_thread *t);
+
+/* One whole record.  Return: false when there was no room. */
+static inline bool ring_put(struct ss_control *c, struct ag_thread *t, const struct mpr_header *h,
+			    bool may_use_all)
+{
+	uint64_t position;
+
+	if (unlikely(!ring_reserve(c, t, h->size, may_use_all, &position)))
+		return false;
+	ring_write(c, t, position, (const uint64_t *)h, h->size / 8);
+	ring_commit(c, t, position, h->size);
+	return true;
+}
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Per-thread state by thread pointer: open addressing, claimed by compare-and-swap.  Safe in a
+ * signal handler: a claim is one atomic instruction and everything after it is idempotent.
+ */
+#include "agent/agent.h"
+
+#define PROBES 64
+
+static uint32_t thread_id(struct ss_control *c, uint64_t tp)
+{
+	if (likely(c->tid_known))
+		return *(uint32_t *)(tp + c->tid_offset);
+	return 0;
+}
+
+/* A new thread may have got a dead one's control block: the id tells. */
+static void announce(struct ss_control *c, struct ag_thread *t, uint32_t tid)
+{
+	struct mpr_thread rec = {{MPR_THREAD, 0, sizeof(rec)}, ticks(), tid, 0};
+
+	if (ring_put(c, t, &rec.h, true))
+		t->s.tid = tid;
+	else
+		t->s.lost[MPR_LOST_OTHER]++;
+}
+
+struct ag_thread *thread_slot(struct ss_control *c)
+{
+	uint64_t tp = thread_pointer();
+	uint64_t h = (tp >> 6) * 0x9e3779b97f4a7c15ull;
+	uint32_t mask = c->nslots - 1, i = (uint32_t)(h >> 40) & mask, tid;
+	struct ag_thread *t;
+
+	if (unlikely(!tp))
+		return NULL;
+	for (uint32_t n = 0; n < PROBES; n++, i = (i + 1) & mask) {
+		uint64_t free_slot = 0;
+
+		t = at_offset(c, c->slots + (uint64_t)i * c->slot_stride);
+		if (unlikely(t->s.tp == 0))
+			__atomic_compare_exchange_n(&t->s.tp, &free_slot, tp, false,
+						    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+		if (likely(t->s.tp == tp))
+			goto found;
+	}
+	__atomic_fetch_add(&c->lost_no_slot, 1, __ATOMIC_RELAXED);
+	return NULL;
+found:
+	tid = thread_id(c, tp);
+	if (unlikely(tid != t->s.tid || !tid)) {
+		if (!tid && !t->s.tid && c->may_syscall)
+			tid = (uint32_t)raw_syscall(AG_NR_GETTID, 0, 0, 0, 0, 0, 0);
+		if (tid && tid != t->s.tid) {
+			/* What an earlier thread left in the middle (it died in a hook) is void. */
+			if (t->s.tid) {
+				t->s.depth = 0;
+				if (t->s.writers)
+					ring_reset(c, t);
+			}
+			announce(c, t, tid);
+		}
+	}
+	return t;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What the agent needs of this architecture.  Freestanding. */
+#ifndef ARCH_X86_64_AGENT_ARCH_H
+#define ARCH_X86_64_AGENT_ARCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "unwind/step.h"
+
+#define AG_NR_MUNMAP	     11
+#define AG_NR_RT_SIGPROCMASK 14
+#define AG_NR_SCHED_YIELD    24
+#define AG_NR_SHMCTL	     31
+#define AG_NR_GETTID	     186
+#define AG_NR_FUTEX	     202
+
+/* Registers at the entry of a hooked function; built by agent-entry.S. */
+struct ag_frame {
+	const struct ss_desc *desc;
+	uint64_t rbx, rbp, r12, r13, r14, r15;
+	uint64_t return_address;
+};
+
+/* The stack pointer at entry: where the return address lies. */
+static inline uint64_t frame_sp(const struct ag_frame *f)
+{
+	return (uint64_t)&f->return_address;
+}
+
+/* Registers of the frame that is being entered, in DWARF numbering. */
+static inline void frame_state(const struct ag_frame *f, uint64_t pc, struct uw_state *s)
+{
+	s->reg[3] = f->rbx;
+	s->reg[6] = f->rbp;
+	s->reg[7] = frame_sp(f);
+	s->reg[12] = f->r12;
+	s->reg[13] = f->r13;
+	s->reg[14] = f->r14;
+	s->reg[15] = f->r15;
+	s->reg[16] = pc;
+	s->valid = 1u << 3 | 1u << 6 | 1u << 7 | 0xfu << 12 | 1u << 16;
+	s->exact_pc = true;
+}
+
+#define AG_REG_SP 7
+#define AG_REG_PC 16
+
+/* The frame pointer register at entry. */
+static inline uint64_t frame_fp(const struct ag_frame *f)
+{
+	return f->rbp;
+}
+
+/* Distance from the slot of a return address to its CFA. */
+#define AG_RA_SIZE 8
+
+/*
+ * The thread control block's own address, which glibc and musl keep at its start.  A thread that
+ * allocates has one: their allocators use it themselves.
+ */
+static inline uint64_t thread_pointer(void)
+{
+	uint64_t tp;
+
+	__asm__("mov %%fs:0, %0" : "=r"(tp));
+	return tp;
+}
+
+/* Volatile and ordered among memory accesses by the compiler, not by the processor. */
+static inline uint64_t ticks(void)
+{
+	uint32_t lo, hi;
+
+	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi) : : "memory");
+	return (uint64_t)hi << 32 | lo;
+}
+
+static inline void cpu_pause(void)
+{
+	__asm__ volatile("pause");
+}
+
+/*
+ * Compare and swap that is atomic against signals of this thread only: one instruction without
+ * the lock prefix.
+ */
+static inline bool cas_local(uint64_t *p, uint64_t old, uint64_t new)
+{
+	bool done;
+
+	__asm__ volatile("cmpxchg %3, %1"
+			 : "=@ccz"(done), "+m"(*p), "+a"(old)
+			 : "r"(new)
+			 : "memory");
+	return done;
+}
+
+/* A system call of ours.  The kernel keeps every register but rax, rcx and r11. */
+static inline long raw_syscall(long nr, long a, long b, long c, long d, long e, long f)
+{
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+	long ret;
+
+	__asm__ volatile("syscall"
+			 : "=a"(ret)
+			 : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return ret;
+}
+
+#endif

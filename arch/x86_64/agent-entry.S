@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Where hooked functions arrive: a slot loads the address of its struct ss_desc into r11 and jumps
+ * here.  r10, r11 and rax are free at a function's entry (System V psABI 3.2.1; the hooked
+ * functions are not variadic in what they read), all else is the caller's.
+ *
+ * Every entry first looks at the gate: zero (off, or a forked child, whose gate page is wiped)
+ * means the relocated function goes on at once, with no frame of ours.
+ *
+ *	call-through (alloc, realloc, maps)	 tail (free): nothing of ours stays on the stack
+ *	+56 return address of the caller	 +40 return address
+ *	+48 r15  +40 r14  +32 r13  +24 r12	 +32 rdi  +24 rsi  +16 rdx  +8 rcx
+ *	+16 rbp   +8 rbx   +0 r11 = desc	  +0 r11 = desc
+ */
+	.section .note.GNU-stack, "", @progbits
+	.text
+
+	.macro gate_or_original
+	endbr64
+	cmpl	$0, ag_gate(%rip)
+	je	ag_original
+	.endm
+
+	.macro push_frame
+	push	%r15
+	.cfi_adjust_cfa_offset 8
+	push	%r14
+	.cfi_adjust_cfa_offset 8
+	push	%r13
+	.cfi_adjust_cfa_offset 8
+	push	%r12
+	.cfi_adjust_cfa_offset 8
+	push	%rbp
+	.cfi_adjust_cfa_offset 8
+	push	%rbx
+	.cfi_adjust_cfa_offset 8
+	push	%r11
+	.cfi_adjust_cfa_offset 8
+	.endm
+
+	/* The callee-saved registers come back unchanged from C: only the stack pointer moves. */
+	.macro drop_frame_and_return
+	add	$56, %rsp
+	.cfi_adjust_cfa_offset -56
+	ret
+	.cfi_adjust_cfa_offset 56
+	.endm
+
+	.globl	ag_original
+	.hidden	ag_original
+	.type	ag_original, @function
+ag_original:
+	.cfi_startproc
+	notrack jmp *(%r11)
+	.cfi_endproc
+	.size	ag_original, . - ag_original
+
+	/* C: uint64_t fn(a0, a1, a2, a3, a4, struct ag_frame *) */
+	.macro call_through name, fn
+	.globl	\name
+	.type	\name, @function
+	.balign	16
+\name:
+	.cfi_startproc
+	gate_or_original
+	push_frame
+	mov	%rsp, %r9
+	call	\fn
+	drop_frame_and_return
+	.cfi_endproc
+	.size	\name, . - \name
+	.endm
+
+	call_through ag_entry_alloc, ag_alloc
+	call_through ag_entry_posix_memalign, ag_posix_memalign
+	call_through ag_entry_realloc, ag_realloc
+	call_through ag_entry_xallocx, ag_xallocx
+	call_through ag_entry_munmap, ag_munmap
+	call_through ag_entry_mremap, ag_mremap
+	call_through ag_entry_shmat, ag_shmat
+	call_through ag_entry_shmdt, ag_shmdt
+	call_through ag_entry_mallopt, ag_mallopt
+
+	/* mmap has six arguments: the sixth lies below the frame. */
+	.globl	ag_entry_mmap
+	.type	ag_entry_mmap, @function
+	.balign	16
+ag_entry_mmap:
+	.cfi_startproc
+	gate_or_original
+	push_frame
+	mov	%rsp, %rax
+	push	%r9
+	.cfi_adjust_cfa_offset 8
+	push	%r9
+	.cfi_adjust_cfa_offset 8
+	mov	%rax, %r9
+	call	ag_mmap
+	add	$16, %rsp
+	.cfi_adjust_cfa_offset -16
+	drop_frame_and_return
+	.cfi_endproc
+	.size	ag_entry_mmap, . - ag_entry_mmap
+
+	/*
+	 * operator new that throws: C asks the nothrow sibling; 0 means it failed, and the original
+	 * is entered with no frame of ours, so that it can throw.
+	 */
+	.globl	ag_entry_alloc_throw
+	.type	ag_entry_alloc_throw, @function
+	.balign	16
+ag_entry_alloc_throw:
+	.cfi_startproc
+	gate_or_original
+	push_frame
+	mov	%rsp, %r9
+	push	%rdi
+	.cfi_adjust_cfa_offset 8
+	push	%rsi
+	.cfi_adjust_cfa_offset 8
+	call	ag_alloc_throw
+	pop	%rsi
+	.cfi_adjust_cfa_offset -8
+	pop	%rdi
+	.cfi_adjust_cfa_offset -8
+	mov	(%rsp), %r11
+	add	$56, %rsp
+	.cfi_adjust_cfa_offset -56
+	test	%rax, %rax
+	je	ag_original
+	ret
+	.cfi_endproc
+	.size	ag_entry_alloc_throw, . - ag_entry_alloc_throw
+
+	/*
+	 * C: bool ag_free(void *block, const struct ss_desc *).  True: the thread is in a hook
+	 * already, and who calls has to be found out: once more with a frame to unwind from.
+	 */
+	.globl	ag_entry_free
+	.type	ag_entry_free, @function
+	.balign	16
+ag_entry_free:
+	.cfi_startproc
+	gate_or_original
+	push	%rdi
+	.cfi_adjust_cfa_offset 8
+	push	%rsi
+	.cfi_adjust_cfa_offset 8
+	push	%rdx
+	.cfi_adjust_cfa_offset 8
+	push	%rcx
+	.cfi_adjust_cfa_offset 8
+	push	%r11
+	.cfi_adjust_cfa_offset 8
+	mov	%r11, %rsi
+	call	ag_free
+	pop	%r11
+	.cfi_adjust_cfa_offset -8
+	pop	%rcx
+	.cfi_adjust_cfa_offset -8
+	pop	%rdx
+	.cfi_adjust_cfa_offset -8
+	pop	%rsi
+	.cfi_adjust_cfa_offset -8
+	pop	%rdi
+	.cfi_adjust_cfa_offset -8
+	test	%al, %al
+	jne	1f
+	notrack jmp *(%r11)
+1:	push_frame
+	push	%rdi
+	.cfi_adjust_cfa_offset 8
+	push	%rsi
+	.cfi_adjust_cfa_offset 8
+	push	%rdx
+	.cfi_adjust_cfa_offset 8
+	push	%rcx
+	.cfi_adjust_cfa_offset 8
+	lea	32(%rsp), %rsi
+	call	ag_free_nested
+	pop	%rcx
+	.cfi_adjust_cfa_offset -8
+	pop	%rdx
+	.cfi_adjust_cfa_offset -8
+	pop	%rsi
+	.cfi_adjust_cfa_offset -8
+	pop	%rdi
+	.cfi_adjust_cfa_offset -8
+	mov	(%rsp), %r11
+	add	$56, %rsp
+	.cfi_adjust_cfa_offset -56
+	notrack jmp *(%r11)
+	.cfi_endproc
+	.size	ag_entry_free, . - ag_entry_free

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Before anything is touched: can this process be attached to, and if not, why? */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "attach/target.h"
+
+static int ptrace_scope(void)
+{
+	char c = '0';
+	int fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		if (read(fd, &c, 1) != 1)
+			c = '0';
+		close(fd);
+	}
+	return c - '0';
+}
+
+static bool other_user_namespace(pid_t pid)
+{
+	char path[64], ours[64], theirs[64];
+	ssize_t a, b;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", pid);
+	a = readlink("/proc/self/ns/user", ours, sizeof(ours));
+	b = readlink(path, theirs, sizeof(theirs));
+	return a > 0 && b > 0 && (a != b || memcmp(ours, theirs, (size_t)a));
+}
+
+int target_refused(const struct target *t, int error, struct mp_err *err)
+{
+	const struct proc_status *st = &t->status;
+	struct proc_status tracer, self;
+	int scope = ptrace_scope();
+	uint32_t uid = (uint32_t)geteuid();
+
+	if (!proc_status_read(t->pid, 0, &tracer) && tracer.tracer) {
+		pid_t by = tracer.tracer;
+
+		if (proc_status_read(by, 0, &tracer))
+			snprintf(tracer.name, sizeof(tracer.name), "?");
+		return mp_fail(err, MP_EXIT_TRACED, -EBUSY,
+			       "process %d (%s) is already traced by %s (pid %d); end that first", t->pid,
+			       st->name, tracer.name, by);
+	}
+	if (error == -ESRCH)
+		return mp_fail(err, MP_EXIT_NO_PROCESS, error, "process %d is gone", t->pid);
+	if (scope == 3)
+		return mp_fail(err, MP_EXIT_PERMISSION, error,
+			       "kernel.yama.ptrace_scope is 3: nobody may attach to processes until the next boot");
+	if (proc_status_read(getpid(), 0, &self))
+		self.cap_effective = 0;
+	if (!(self.cap_effective >> 19 & 1)) { /* CAP_SYS_PTRACE */
+		if (st->uid != uid)
+			return mp_fail(err, MP_EXIT_PERMISSION, error,
+				       "process %d (%s) belongs to uid %u and memprof runs as uid %u without CAP_SYS_PTRACE; try: sudo memprof ...",
+				       t->pid, st->name, st->uid, uid);
+		if (scope)
+			return mp_fail(err, MP_EXIT_PERMISSION, error,
+				       "kernel.yama.ptrace_scope is %d: only parents may attach; try sudo, or: sysctl kernel.yama.ptrace_scope=0",
+				       scope);
+		return mp_fail(err, MP_EXIT_PERMISSION, error,
+			       "process %d (%s) may not be attached to (it is not dumpable, or a security module forbids it); try: sudo memprof ...",
+			       t->pid, st->name);
+	}
+	if (other_user_namespace(t->pid))
+		return mp_fail(err, MP_EXIT_PERMISSION, error,
+			       "process %d (%s) is in another user namespace, where memprof has no CAP_SYS_PTRACE; run memprof as root of the host",
+			       t->pid, st->name);
+	return mp_fail(err, MP_EXIT_PERMISSION, error, "process %d (%s) may not be attached to: %s",
+		       t->pid, st->name, strerror(-error));
+}
+
+static int check_machine(struct target *t, struct mp_err *err)
+{
+	unsigned char e[20];
+	char path[64];
+	uint16_t machine;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", t->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return target_refused(t, -errno, err);
+	n = read(fd, e, sizeof(e));
+	close(fd);
+	if (n != (ssize_t)sizeof(e) || memcmp(e, ELFMAG, SELFMAG))
+		return mp_fail(err, MP_EXIT_ARCH, -ENOEXEC, "process %d (%s) does not run an ELF file",
+			       t->pid, t->status.name);
+	machine = e[EI_DATA] == ELFDATA2MSB ? (uint16_t)(e[18] << 8 | e[19])
+					    : (uint16_t)(e[19] << 8 | e[18]);
+	t->arch = arch_for_elf(e[EI_CLASS], e[EI_DATA], machine);
+	if (!t->arch)
+		return mp_fail(err, MP_EXIT_ARCH, -ENOEXEC,
+			       "process %d (%s) is a %s-bit program of ELF machine %u; this memprof attaches to 64-bit x86 programs",
+			       t->pid, t->status.name, e[EI_CLASS] == ELFCLASS32 ? "32" : "64",
+			       machine);
+	return 0;
+}
+
+int target_look(struct target *t, pid_t pid, struct mp_err *err)
+{
+	struct proc_status *st = &t->status;
+	int ret;
+
+	memset(t, 0, sizeof(*t));
+	t->pid = pid;
+	t->pidfd = t->mem.fd = -1;
+	ret = proc_status_read(pid, 0, st);
+	if (ret == -ESRCH)
+		return mp_fail(err, MP_EXIT_NO_PROCESS, ret, "there is no process %d", pid);
+	if (ret)
+		return mp_fail(err, MP_EXIT_PERMISSION, ret, "cannot read /proc/%d/status: %s", pid,
+			       strerror(-ret));
+	if (st->tgid != pid)
+		return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH,
+			       "%d is a thread of process %d; use -p %d", pid, st->tgid, st->tgid);
+	if (st->state == 'Z' || st->state == 'X')
+		return mp_fail(err, MP_EXIT_NOT_USER, -EINVAL,
+			       "process %d (%s) is a zombie: it has ended and waits for its parent %d",
+			       pid, st->name, st->ppid);
+	if (st->kernel_thread)
+		return mp_fail(err, MP_EXIT_NOT_USER, -EINVAL,
+			       "process %d (%s) is a kernel thread: it has no heap", pid, st->name);
+	if (pid == getpid())
+		return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "memprof cannot attach to itself");
+	if (st->tracer && st->tracer != getpid())
+		return target_refused(t, -EPERM, err);
+	ret = check_machine(t, err);
+	if (ret)
+		return ret;
+	t->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	ret = mem_open(&t->mem, pid);
+	if (ret) {
+		target_close(t);
+		return target_refused(t, ret, err);
+	}
+	return 0;
+}

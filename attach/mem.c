@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "attach/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <unistd.h>
+
+int mem_open(struct mem *mem, pid_t pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	mem->tid = 0;
+	mem->fd = open(path, O_RDWR | O_CLOEXEC);
+	return mem->fd < 0 ? -errno : 0;
+}
+
+void mem_close(struct mem *mem)
+{
+	if (mem->fd >= 0)
+		close(mem->fd);
+	mem->fd = -1;
+}
+
+ssize_t mem_read_some(const struct mem *mem, uint64_t addr, void *buf, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len) {
+		ssize_t got = pread(mem->fd, (char *)buf + n, len - n, (off_t)(addr + n));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return n ? (ssize_t)n : got ? -errno : 0;
+		n += (size_t)got;
+	}
+	return (ssize_t)n;
+}
+
+int mem_read(const struct mem *mem, uint64_t addr, void *buf, size_t len)
+{
+	ssize_t got = mem_read_some(mem, addr, buf, len);
+
+	if (got < 0)
+		return (int)got;
+	return (size_t)got == len ? 0 : -EIO;
+}
+
+/* Word by word through ptrace, for kernels where /proc/PID/mem may not write to text. */
+static int poke(const struct mem *mem, uint64_t addr, const uint8_t *buf, size_t len)
+{
+	while (len) {
+		uint64_t base = addr & ~7ull, word;
+		size_t skip = addr - base, n = 8 - skip < len ? 8 - skip : len;
+		int err = mem_read(mem, base, &word, sizeof(word));
+
+		if (err)
+			return err;
+		memcpy((uint8_t *)&word + skip, buf, n);
+		if (ptrace(PTRACE_POKEDATA, mem->tid, (void *)base, (void *)word))
+			return -errno;
+		addr += n;
+		buf += n;
+		len -= n;
+	}
+	return 0;
+}
+
+static int verify(const struct mem *mem, uint64_t addr, const uint8_t *buf, size_t len)
+{
+	uint8_t back[4096];
+
+	while (len) {
+		size_t n = len < sizeof(back) ? len : sizeof(back);
+		int err = mem_read(mem, addr, back, n);
+
+		if (err)
+			return err;
+		if (memcmp(back, buf, n))
+			return -EIO;
+		addr += n;
+		buf += n;
+		len -= n;
+	}
+	return 0;
+}
+
+int mem_write(const struct mem *mem, uint64_t addr, const void *buf, size_t len)
+{
+	ssize_t put = pwrite(mem->fd, buf, len, (off_t)addr);
+
+	if (put < 0 || (size_t)put != len) {
+		int err = put < 0 ? -errno : -EIO;
+
+		if (!mem->tid)
+			return err;
+		err = poke(mem, addr, buf, len);
+		if (err)
+			return err;
+	}
+	return verify(mem, addr, buf, len);
+}

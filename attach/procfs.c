@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "attach/procfs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+/* Whole content of a /proc file as a string; the caller frees it. */
+static int slurp(const char *path, char **text, size_t *length)
+{
+	size_t n = 0, cap = 16384;
+	char *buf = malloc(cap);
+	ssize_t got;
+	int fd;
+
+	if (!buf)
+		return -ENOMEM;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		free(buf);
+		return errno == ENOENT ? -ESRCH : -errno;
+	}
+	while ((got = read(fd, buf + n, cap - n - 1)) > 0) {
+		n += (size_t)got;
+		if (cap - n < 2) {
+			char *more = realloc(buf, cap *= 2);
+
+			if (!more) {
+				got = -1;
+				errno = ENOMEM;
+				break;
+			}
+			buf = more;
+		}
+	}
+	if (got < 0) {
+		int e = errno;
+
+		free(buf);
+		close(fd);
+		return -e;
+	}
+	close(fd);
+	buf[n] = 0;
+	*text = buf;
+	if (length)
+		*length = n;
+	return 0;
+}
+
+int maps_parse(const char *text, struct maps *maps)
+{
+	memset(maps, 0, sizeof(*maps));
+	while (*text) {
+		struct map m = {0};
+		const char *end = strchrnul(text, '\n');
+		char perm[5];
+		int at = 0;
+
+		if (sscanf(text, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %" SCNx32 ":%" SCNx32 " %" SCNu64 "%n",
+			   &m.start, &m.end, perm, &m.offset, &m.dev_major, &m.dev_minor, &m.ino,
+			   &at) != 7 ||
+		    text + at > end) {
+			maps_free(maps);
+			return -EINVAL;
+		}
+		text += at;
+		while (*text == ' ')
+			text++;
+		m.read = perm[0] == 'r';
+		m.write = perm[1] == 'w';
+		m.exec = perm[2] == 'x';
+		m.shared = perm[3] == 's';
+		m.path = strndup(text, (size_t)(end - text));
+		if (!m.path || vec_push(&maps->list, m)) {
+			free(m.path);
+			maps_free(maps);
+			return -ENOMEM;
+		}
+		text = *end ? end + 1 : end;
+	}
+	return 0;
+}
+
+int maps_read(pid_t pid, struct maps *maps)
+{
+	char path[64], *text;
+	int err;
+
+	memset(maps, 0, sizeof(*maps));
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	err = slurp(path, &text, NULL);
+	if (err)
+		return err;
+	err = maps_parse(text, maps);
+	free(text);
+	return err;
+}
+
+void maps_free(struct maps *maps)
+{
+	vec_for_each(&maps->list, m) free(m->path);
+	vec_free(&maps->list);
+}
+
+const struct map *maps_find(const struct maps *maps, uint64_t addr)
+{
+	size_t lo = 0, hi = maps->list.n;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		const struct map *m = &maps->list.at[mid];
+
+		if (addr < m->start)
+			hi = mid;
+		else if (addr >= m->end)
+			lo = mid + 1;
+		else
+			return m;
+	}
+	return NULL;
+}
+
+/* "Name:\tvalue" in a status text; NULL if there is no such line. */
+static const char *field(const char *text, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (const char *p = text; p && *p; p = strchr(p, '\n'), p = p ? p + 1 : NULL) {
+		if (!strncmp(p, name, n) && p[n] == ':')
+			return p + n + 1 + strspn(p + n + 1, "\t ");
+	}
+	return NULL;
+}
+
+static uint64_t number(const char *text, const char *name, int base)
+{
+	const char *p = field(text, name);
+
+	return p ? strtoull(p, NULL, base) : 0;
+}
+
+int proc_status_parse(const char *text, struct proc_status *st)
+{
+	const char *p = field(text, "Name");
+
+	memset(st, 0, sizeof(*st));
+	if (!p)
+		return -EINVAL;
+	snprintf(st->name, sizeof(st->name), "%.*s", (int)strcspn(p, "\n"), p);
+	p = field(text, "State");
+	st->state = p ? *p : '?';
+	st->tgid = (pid_t)number(text, "Tgid", 10);
+	st->ppid = (pid_t)number(text, "PPid", 10);
+	st->tracer = (pid_t)number(text, "TracerPid", 10);
+	st->threads = (uint32_t)number(text, "Threads", 10);
+	st->uid = (uint32_t)number(text, "Uid", 10);
+	st->gid = (uint32_t)number(text, "Gid", 10);
+	st->seccomp = (int)number(text, "Seccomp", 10);
+	st->no_new_privs = number(text, "NoNewPrivs", 10);
+	st->sig_pending = number(text, "SigPnd", 16);
+	st->shared_pending = number(text, "ShdPnd", 16);
+	st->sig_blocked = number(text, "SigBlk", 16);
+	st->sig_ignored = number(text, "SigIgn", 16);
+	st->sig_caught = number(text, "SigCgt", 16);
+	st->cap_effective = number(text, "CapEff", 16);
+	st->vm_locked_kb = number(text, "VmLck", 10);
+	st->kernel_thread = !field(text, "VmSize") && st->state != 'Z' && st->state != 'X';
+	p = field(text, "NSpid");
+	while (p && *p >= '0' && *p <= '9') {
+		st->nstgid++;
+		st->ns_pid = (pid_t)strtol(p, (char **)&p, 10);
+		p += strspn(p, "\t ");
+	}
+	return 0;
+}
+
+int proc_status_read(pid_t pid, pid_t tid, struct proc_status *st)
+{
+	char path[64], *text;
+	int err;
+
+	if (tid)
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, tid);
+	else
+		snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	err = slurp(path, &text, NULL);
+	if (err)
+		return err;
+	err = proc_status_parse(text, st);
+	free(text);
+	return err;
+}
+
+uint64_t proc_start_time(pid_t pid)
+{
+	char path[64], *text, *p;
+	uint64_t start = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (slurp(path, &text, NULL))
+		return 0;
+	/* The name is in parentheses and may hold anything: count fields behind the last one. */
+	p = strrchr(text, ')');
+	for (int i = 2; p && i < 22; i++) {
+		p = strchr(p + 1, ' ');
+	}
+	if (p)
+		start = strtoull(p, NULL, 10);
+	free(text);
+	return start;
+}
+
+int proc_tasks(pid_t pid, struct tids *tids)
+{
+	char path[64];
+	struct dirent *e;
+	DIR *d;
+
+	memset(tids, 0, sizeof(*tids));
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	d = opendir(path);
+	if (!d)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while ((e = readdir(d))) {
+		pid_t tid = (pid_t)strtol(e->d_name, NULL, 10);
+
+		if (tid > 0 && vec_push(&tids->list, tid)) {
+			closedir(d);
+			vec_free(&tids->list);
+			return -ENOMEM;
+		}
+	}
+	closedir(d);
+	return 0;
+}
+
+int proc_memory_read(pid_t pid, struct proc_memory *m)
+{
+	char path[64], *text;
+	int err;
+
+	memset(m, 0, sizeof(*m));
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	err = slurp(path, &text, NULL);
+	if (err)
+		return err;
+	m->rss = number(text, "VmRSS", 10) * 1024;
+	m->anonymous = number(text, "RssAnon", 10) * 1024;
+	m->file = (number(text, "RssFile", 10) + number(text, "RssShmem", 10)) * 1024;
+	m->swap = number(text, "VmSwap", 10) * 1024;
+	m->address_space = number(text, "VmSize", 10) * 1024;
+	free(text);
+	return 0;
+}
+
+int proc_cmdline(pid_t pid, char *buf, size_t size)
+{
+	char path[64], *text;
+	size_t length, n = 0;
+	int err;
+
+	buf[0] = 0;
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+	err = slurp(path, &text, &length);
+	if (err)
+		return err;
+	for (size_t i = 0; i < length && n + 1 < size; i += strlen(text + i) + 1) {
+		bool quote = text[i + strcspn(text + i, " \t\"'\\")] || !text[i];
+		int put = snprintf(buf + n, size - n, quote ? "%s\"%s\"" : "%s%s", i ? " " : "",
+				   text + i);
+
+		n += (size_t)put;
+	}
+	free(text);
+	return 0;
+}
+
+int proc_exe(pid_t pid, char *buf, size_t size)
+{
+	char path[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	n = readlink(path, buf, size - 1);
+	if (n < 0)
+		return -errno;
+	buf[n] = 0;
+	return 0;
+}
+
+int proc_open_map(pid_t pid, const struct map *map)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, map->start,
+		 map->end);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		return fd;
+	if (map->path[0] != '/')
+		return -ENOENT;
+	/* map_files needs a capability; the path must then still be the very same file.  Not
+	 * blocking: a target may have put a fifo there. */
+	snprintf(path, sizeof(path), "/proc/%d/root%s", pid, map->path);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_ino != map->ino) {
+		close(fd);
+		return -ESTALE;
+	}
+	return fd;
+}

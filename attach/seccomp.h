@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef ATTACH_SECCOMP_H
+#define ATTACH_SECCOMP_H
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stdint.h>
+
+/*
+ * Runs one filter of @n instructions over @data.
+ * Return: its answer; SECCOMP_RET_KILL_PROCESS for a program the kernel would not have accepted.
+ * Jumps go forward only, so it ends.
+ */
+uint32_t seccomp_run(const struct sock_filter *code, uint32_t n, const struct seccomp_data *data);
+
+#endif

@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * All threads of a process: seized, stopped, resumed, let go.  A thread that is merely stopped is
+ * never written to: the kernel restarts its system call from the registers it has.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "attach/target.h"
+
+#define OPTIONS                                                                                    \
+	(PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC |     \
+	 PTRACE_O_TRACEEXIT | PTRACE_O_TRACESYSGOOD)
+
+static struct thread *find(struct target *t, pid_t tid)
+{
+	vec_for_each(&t->threads, it)
+	{
+		if ((*it)->tid == tid)
+			return *it;
+	}
+	return NULL;
+}
+
+static struct thread *add(struct target *t, pid_t tid)
+{
+	struct thread *th = calloc(1, sizeof(*th));
+
+	if (!th)
+		return NULL;
+	th->tid = tid;
+	if (vec_push(&t->threads, th)) {
+		free(th);
+		return NULL;
+	}
+	return th;
+}
+
+/* Seizes what /proc/PID/task lists and we do not have.  Return: number of new ones, or -errno. */
+static int seize_pass(struct target *t, struct mp_err *err)
+{
+	struct tids tids;
+	int fresh = 0, ret = proc_tasks(t->pid, &tids);
+
+	if (ret)
+		return target_refused(t, ret, err);
+	vec_for_each(&tids.list, tid)
+	{
+		struct thread *th;
+
+		if (find(t, *tid))
+			continue;
+		if (ptrace(PTRACE_SEIZE, *tid, 0, OPTIONS)) {
+			int e = errno;
+
+			/* Gone meanwhile, or a newborn the kernel has given us already. */
+			if (e == ESRCH)
+				continue;
+			if (e == EPERM && t->threads.n) {
+				struct proc_status st;
+
+				if (proc_status_read(t->pid, *tid, &st) || st.state == 'Z' ||
+				    st.state == 'X')
+					continue;
+				if (st.tracer != getpid()) {
+					vec_free(&tids.list);
+					return target_refused(t, -e, err);
+				}
+			} else {
+				vec_free(&tids.list);
+				return target_refused(t, -e, err);
+			}
+		}
+		th = add(t, *tid);
+		if (!th) {
+			vec_free(&tids.list);
+			return -ENOMEM;
+		}
+		fresh++;
+	}
+	vec_free(&tids.list);
+	return fresh;
+}
+
+int target_seize(struct target *t, const struct deadline *deadline, struct mp_err *err)
+{
+	int fresh;
+
+	do {
+		fresh = seize_pass(t, err);
+		if (fresh >= 0 && deadline_passed(deadline))
+			fresh = mp_fail(err, MP_EXIT_TIMEOUT, -ETIMEDOUT,
+					"process %d makes threads faster than they can be seized; it was left alone",
+					t->pid);
+	} while (fresh > 0);
+	if (fresh < 0) {
+		target_release(t);
+		return fresh;
+	}
+	if (!t->threads.n)
+		return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH, "process %d is gone", t->pid);
+	return 0;
+}
+
+/* A child process that the kernel gave us because it was forked while we hold its parent: not
+ * ours.  It was born before any byte was patched or with the patch; either way it is complete. */
+static void let_child_go(pid_t child)
+{
+	int status;
+
+	for (int i = 0; i < 1000; i++) {
+		pid_t got = waitpid(child, &status, __WALL | WNOHANG);
+
+		if (got == child && WIFSTOPPED(status))
+			break;
+		if (got < 0 || (got == child && !WIFSTOPPED(status)))
+			return;
+		usleep(100);
+	}
+	ptrace(PTRACE_DETACH, child, 0, 0);
+}
+
+/*
+ * Goes on to a stop of our interrupt.  Any trap clears a pending interrupt in the kernel
+ * (ptrace_stop()), so it is asked for again; the kernel takes it before the next signal.
+ */
+static void go_on(struct thread *th, int signal)
+{
+	if (ptrace(PTRACE_INTERRUPT, th->tid, 0, 0) || ptrace(PTRACE_CONT, th->tid, 0, signal)) {
+		if (errno == ESRCH)
+			th->state = THREAD_GONE;
+	}
+}
+
+static bool is_stop_signal(int sig)
+{
+	return sig == SIGSTOP || sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU;
+}
+
+/* A clone, fork or vfork happened: a thread is ours, a process is not. */
+static void take_child(struct target *t, struct thread *parent)
+{
+	unsigned long message = 0;
+	struct proc_status st;
+	pid_t child;
+
+	if (ptrace(PTRACE_GETEVENTMSG, parent->tid, 0, &message) || !message)
+		return;
+	child = (pid_t)message;
+	if (proc_status_read(child, 0, &st) || st.tgid != t->pid)
+		let_child_go(child);
+	else if (!find(t, child))
+		add(t, child);
+}
+
+/*
+ * One wait status of a thread.  Only a stop of our interrupt counts as stopped: it lies in the
+ * kernel's signal path, from where system calls restart as if nothing had been.  A signal that is
+ * met on the way goes in at once, with its siginfo, and the interrupt catches the thread again.
+ */
+static void digest(struct target *t, struct thread *th, int status)
+{
+	int sig = WSTOPSIG(status);
+
+	if (WIFEXITED(status) || WIFSIGNALED(status)) {
+		th->state = THREAD_GONE;
+		if (th->tid == t->pid)
+			t->exited = true;
+		return;
+	}
+	if (!WIFSTOPPED(status))
+		return;
+	switch (status >> 16) {
+	case PTRACE_EVENT_CLONE:
+	case PTRACE_EVENT_FORK:
+	case PTRACE_EVENT_VFORK:
+		take_child(t, th);
+		go_on(th, 0);
+		return;
+	case PTRACE_EVENT_EXEC:
+		t->execed = true;
+		go_on(th, 0);
+		return;
+	case PTRACE_EVENT_EXIT:
+		/* It is on its way out and runs no more user code. */
+		ptrace(PTRACE_CONT, th->tid, 0, 0);
+		th->state = THREAD_GONE;
+		if (th->tid == t->pid && t->threads.n == 1)
+			t->exited = true;
+		return;
+	case PTRACE_EVENT_STOP:
+		th->state = is_stop_signal(sig) ? THREAD_GROUP_STOPPED : THREAD_STOPPED;
+		return;
+	}
+	go_on(th, sig == (SIGTRAP | 0x80) ? 0 : sig);
+}
+
+static uint32_t running(const struct target *t)
+{
+	uint32_t n = 0;
+
+	vec_for_each(&t->threads, it) n += (*it)->state == THREAD_RUNNING;
+	return n;
+}
+
+static void drop_gone(struct target *t)
+{
+	size_t keep = 0;
+
+	for (size_t i = 0; i < t->threads.n; i++) {
+		if (t->threads.at[i]->state == THREAD_GONE)
+			free(t->threads.at[i]);
+		else
+			t->threads.at[keep++] = t->threads.at[i];
+	}
+	t->threads.n = keep;
+}
+
+static int too_slow(struct target *t, struct mp_err *err)
+{
+	char path[64], wchan[64] = "?";
+	struct thread *slow = NULL;
+	FILE *f;
+
+	vec_for_each(&t->threads, it)
+	{
+		if ((*it)->state == THREAD_RUNNING)
+			slow = *it;
+	}
+	if (slow) {
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/wchan", t->pid, slow->tid);
+		f = fopen(path, "re");
+		if (f) {
+			if (!fgets(wchan, sizeof(wchan), f))
+				strcpy(wchan, "?");
+			fclose(f);
+		}
+	}
+	target_release(t);
+	return mp_fail(err, MP_EXIT_TIMEOUT, -ETIMEDOUT,
+		       "thread %d of process %d did not stop in time (it waits in the kernel at %s); the process was left alone",
+		       slow ? slow->tid : 0, t->pid, wchan);
+}
+
+/* A parent in vfork() waits in the kernel for its child and cannot stop; it runs no user code
+ * until then, so it counts as stopped, its PC being in libc's vfork. */
+static bool waits_in_vfork(const struct target *t, const struct thread *th)
+{
+	char path[64], wchan[64] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/wchan", t->pid, th->tid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	if (!fgets(wchan, sizeof(wchan), f))
+		wchan[0] = 0;
+	fclose(f);
+	return strstr(wchan, "vfork") != NULL;
+}
+
+static void interrupt_new(struct target *t)
+{
+	vec_for_each(&t->threads, it)
+	{
+		struct thread *th = *it;
+
+		if (th->state != THREAD_RUNNING || th->interrupt_sent)
+			continue;
+		th->interrupt_sent = true;
+		if (ptrace(PTRACE_INTERRUPT, th->tid, 0, 0) && errno == ESRCH)
+			th->state = THREAD_GONE;
+	}
+}
+
+/* Reaps what has stopped.  Return: whether anything came. */
+static bool collect(struct target *t)
+{
+	bool any = false;
+
+	/* By index: digest() may add threads. */
+	for (size_t i = 0; i < t->threads.n; i++) {
+		struct thread *th = t->threads.at[i];
+		int status;
+		pid_t got;
+
+		if (th->state != THREAD_RUNNING)
+			continue;
+		got = waitpid(th->tid, &status, __WALL | WNOHANG);
+		if (got == th->tid) {
+			digest(t, th, status);
+			any = true;
+		} else if (got < 0) {
+			th->state = THREAD_GONE;
+			any = true;
+		}
+	}
+	return any;
+}
+
+int target_stop(struct target *t, const struct deadline *deadline, struct mp_err *err)
+{
+	uint32_t idle = 0;
+
+	t->stopped_at_ns = mono_ns();
+	t->exited = t->execed = false;
+	vec_for_each(&t->threads, it)(*it)->interrupt_sent = false;
+	for (;;) {
+		interrupt_new(t);
+		while (running(t)) {
+			if (collect(t)) {
+				idle = 0;
+				interrupt_new(t);
+				continue;
+			}
+			if (++idle < 200) {
+				sched_yield();
+				continue;
+			}
+			vec_for_each(&t->threads, it)
+			{
+				if ((*it)->state == THREAD_RUNNING && waits_in_vfork(t, *it))
+					(*it)->state = THREAD_IN_VFORK;
+			}
+			if (deadline_passed(deadline))
+				return too_slow(t, err);
+			usleep(50);
+		}
+		drop_gone(t);
+		if (t->exited || !t->threads.n) {
+			target_release(t);
+			return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH, "process %d has ended", t->pid);
+		}
+		/* A thread born in the middle is seized by the kernel; one that slipped between two
+		 * passes of seizing is met here. */
+		switch (seize_pass(t, err)) {
+		case 0:
+			t->mem.tid = t->threads.at[0]->tid;
+			return 0;
+		default:
+			if (t->threads.n == 0)
+				return -ESRCH;
+		}
+		if (deadline_passed(deadline))
+			return too_slow(t, err);
+	}
+}
+
+int thread_get_regs(struct target *t, struct thread *th)
+{
+	struct iovec iov = {th->regs.raw, sizeof(th->regs.raw)};
+
+	if (th->regs_valid)
+		return 0;
+	if (th->state != THREAD_STOPPED && th->state != THREAD_GROUP_STOPPED)
+		return -EBUSY;
+	if (ptrace(PTRACE_GETREGSET, th->tid, NT_PRSTATUS, &iov))
+		return -errno;
+	if (iov.iov_len != t->arch->regset_size)
+		return -ENOEXEC;
+	th->regs.size = iov.iov_len;
+	th->regs_valid = true;
+	return 0;
+}
+
+void thread_set_regs(struct target *t, struct thread *th, const struct arch_regs *regs)
+{
+	(void)t;
+	th->regs = *regs;
+	th->regs_dirty = true;
+}
+
+int thread_put_regs(struct target *t, struct thread *th, const struct arch_regs *regs)
+{
+	struct iovec iov = {(void *)regs->raw, regs->size};
+
+	(void)t;
+	return ptrace(PTRACE_SETREGSET, th->tid, NT_PRSTATUS, &iov) ? -errno : 0;
+}
+
+static void write_back(struct target *t, struct thread *th)
+{
+	if (th->regs_dirty) {
+		thread_put_regs(t, th, &th->regs);
+		th->regs_dirty = false;
+	}
+}
+
+int target_resume(struct target *t)
+{
+	vec_for_each(&t->threads, it)
+	{
+		struct thread *th = *it;
+
+		if (th->state == THREAD_IN_VFORK) {
+			th->state = THREAD_RUNNING; /* its interrupt is still to come */
+			continue;
+		}
+		if (th->state == THREAD_RUNNING || th->state == THREAD_GONE)
+			continue;
+		write_back(t, th);
+		if (th->state == THREAD_GROUP_STOPPED) {
+			/* Stays stopped, but listens (ptrace(2), PTRACE_LISTEN). */
+			th->regs_valid = false;
+			th->state = THREAD_RUNNING;
+			ptrace(PTRACE_LISTEN, th->tid, 0, 0);
+			continue;
+		}
+		th->state = THREAD_RUNNING;
+		th->regs_valid = false;
+		if (ptrace(PTRACE_CONT, th->tid, 0, 0) && errno == ESRCH)
+			th->state = THREAD_GONE;
+	}
+	t->mem.tid = 0;
+	t->last_stop_ns = mono_ns() - t->stopped_at_ns;
+	return 0;
+}
+
+/* Detach needs a stop; brings a running seized thread to one. */
+static void stop_for_detach(struct target *t, struct thread *th, const struct deadline *deadline)
+{
+	int status;
+
+	if (!th->interrupt_sent || th->state == THREAD_RUNNING)
+		ptrace(PTRACE_INTERRUPT, th->tid, 0, 0);
+	while (th->state == THREAD_RUNNING) {
+		pid_t got = waitpid(th->tid, &status, __WALL | WNOHANG);
+
+		if (got == th->tid)
+			digest(t, th, status);
+		else if (got < 0)
+			th->state = THREAD_GONE;
+		else if (deadline_passed(deadline) || waits_in_vfork(t, th))
+			return;
+		else
+			usleep(50);
+	}
+}
+
+int target_release(struct target *t)
+{
+	struct deadline deadline = deadline_in_ms(1000);
+	bool were_stopped = t->threads.n && t->threads.at[0]->state != THREAD_RUNNING;
+
+	/* By index: stopping a thread may bring a newborn. */
+	for (size_t i = 0; i < t->threads.n; i++) {
+		struct thread *th = t->threads.at[i];
+
+		if (th->state == THREAD_RUNNING)
+			stop_for_detach(t, th, &deadline);
+		if (th->state == THREAD_GONE || th->state == THREAD_RUNNING ||
+		    th->state == THREAD_IN_VFORK)
+			continue; /* the kernel lets go of it when memprof ends */
+		write_back(t, th);
+		/* A job-control stop is the kernel's and stays (group stop is kept by SEIZE). */
+		ptrace(PTRACE_DETACH, th->tid, 0, 0);
+		th->state = THREAD_GONE;
+	}
+	if (were_stopped)
+		t->last_stop_ns = mono_ns() - t->stopped_at_ns;
+	vec_for_each(&t->threads, it) free(*it);
+	vec_free(&t->threads);
+	t->mem.tid = 0;
+	return 0;
+}
+
+void target_close(struct target *t)
+{
+	target_release(t);
+	mem_close(&t->mem);
+	if (t->pidfd >= 0)
+		close(t->pidfd);
+	t->pidfd = -1;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * One unwind step with a complete rule.  Freestanding: the agent uses it on its own stack, the
+ * recorder on copied ones.
+ */
+#ifndef UNWIND_STEP_H
+#define UNWIND_STEP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "unwind/rule.h"
+
+/* Registers of one frame, DWARF numbering; reg[UW_MAX_REGS - 1] is the program counter. */
+struct uw_state {
+	uint64_t reg[UW_MAX_REGS];
+	uint32_t valid; /* bit i: reg[i] is known */
+	bool exact_pc;	/* the pc is an interrupted instruction, not a return address */
+};
+
+#define UW_REG_PC (UW_MAX_REGS - 1)
+#define UW_REG_SP 7
+
+enum uw_result {
+	UW_STEP_OK,
+	UW_STEP_OUTERMOST, /* no caller */
+	UW_STEP_LOST,	   /* a register the rule needs is not known */
+	UW_STEP_MEMORY,	   /* memory the rule names cannot be read */
+	UW_STEP_STUCK,	   /* the caller's frame is not above this one: damaged stack */
+};
+
+/* Reads 8 bytes of the stack's memory.  Return: false when they are not readable. */
+typedef bool uw_read_fn(void *ctx, uint64_t addr, uint64_t *value);
+
+static inline bool uw_known(const struct uw_state *s, uint32_t reg)
+{
+	return reg < UW_MAX_REGS && (s->valid >> reg & 1);
+}
+
+/* The CFA of frame @s.  Return: UW_STEP_OK with *@cfa, or why not. */
+static inline enum uw_result uw_cfa(const struct uw_full *f, const struct uw_state *s,
+				    uw_read_fn *read, void *ctx, uint64_t *cfa)
+{
+	uint64_t base;
+
+	if (!uw_known(s, f->cfa_reg))
+		return UW_STEP_LOST;
+	base = s->reg[f->cfa_reg];
+	switch (f->cfa_kind) {
+	case UW_CFA_REG:
+		*cfa = base + (int64_t)f->cfa_off;
+		return UW_STEP_OK;
+	case UW_CFA_DEREF:
+		return read(ctx, base + (int64_t)f->cfa_off, cfa) ? UW_STEP_OK : UW_STEP_MEMORY;
+	case UW_CFA_PLT:
+		*cfa = base + 8 + ((s->reg[UW_REG_PC] & 15) >= (uint32_t)f->cfa_off ? 8 : 0);
+		return UW_STEP_OK;
+	}
+	return UW_STEP_LOST;
+}
+
+/**
+ * uw_step_full() - registers of the caller
+ * @f: the rule at @s's pc
+ * @s: the frame
+ * @next: filled with the caller's registers; must not be @s
+ * @read: reads stack memory, called with @ctx
+ */
+static inline enum uw_result uw_step_full(const struct uw_full *f, const struct uw_state *s,
+					  struct uw_state *next, uw_read_fn *read, void *ctx)
+{
+	enum uw_result result;
+	uint64_t cfa;
+
+	if (f->flags & UW_OUTERMOST)
+		return UW_STEP_OUTERMOST;
+	if (f->flags & UW_INVALID)
+		return UW_STEP_LOST;
+	result = uw_cfa(f, s, read, ctx, &cfa);
+	if (result != UW_STEP_OK)
+		return result;
+	/* A signal frame may lie on another stack than what it interrupted. */
+	if (!(f->flags & UW_SIGNAL) && (!uw_known(s, UW_REG_SP) || cfa <= s->reg[UW_REG_SP]))
+		return UW_STEP_STUCK;
+	next->valid = 0;
+	for (uint32_t i = 0; i < UW_MAX_REGS; i++) {
+		uint64_t value = 0;
+
+		switch (f->where[i]) {
+		case UW_SAME:
+			if (i == UW_REG_SP)
+				value = cfa;
+			else if (i == UW_REG_PC || !uw_known(s, i))
+				continue;
+			else
+				value = s->reg[i];
+			break;
+		case UW_AT_CFA:
+			if (!read(ctx, cfa + (int64_t)f->off[i], &value))
+				return UW_STEP_MEMORY;
+			break;
+		case UW_CFA_PLUS:
+			value = cfa + (int64_t)f->off[i];
+			break;
+		case UW_AT_REG:
+			if (!uw_known(s, f->at_reg))
+				continue;
+			if (!read(ctx, s->reg[f->at_reg] + (int64_t)f->off[i], &value))
+				return UW_STEP_MEMORY;
+			break;
+		case UW_REG:
+			if (!uw_known(s, (uint32_t)f->off[i]))
+				continue;
+			value = s->reg[f->off[i]];
+			break;
+		default:
+			continue;
+		}
+		next->reg[i] = value;
+		next->valid |= 1u << i;
+	}
+	next->exact_pc = (f->flags & UW_SIGNAL) != 0;
+	if (!uw_known(next, UW_REG_PC) || !next->reg[UW_REG_PC])
+		return UW_STEP_OUTERMOST;
+	return UW_STEP_OK;
+}
+
+#endif
