@@ -72,6 +72,8 @@ struct ag_thread {
 	struct ag_walk walk[AG_WALKS];
 };
 
+_Static_assert(sizeof(struct ag_thread) <= 768 << 10, "inject/session.c: SLOT_OWN_BYTES");
+
 /* The page behind our text; placed by agent.lds. */
 extern struct ss_gate ag_gate __attribute__((visibility("hidden")));
 

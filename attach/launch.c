@@ -205,7 +205,7 @@ static int run_to(struct target *t, struct thread *th, struct mp_err *err)
 
 int target_launch(struct target *t, char *const argv[], struct mp_err *err)
 {
-	int go, failed, error = 0, status, ret;
+	int go = -1, failed = -1, error = 0, status, ret;
 	struct thread *th;
 	pid_t pid;
 

@@ -321,3 +321,14 @@ int proc_open_map(pid_t pid, const struct map *map)
 	}
 	return fd;
 }
+
+int proc_open_block(pid_t pid, const struct map *map)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, map->start,
+		 map->end);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}

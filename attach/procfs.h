@@ -66,4 +66,7 @@ int proc_exe(pid_t pid, char *buf, size_t size);
  * device and inode.  Return: descriptor or -errno. */
 int proc_open_map(pid_t pid, const struct map *map);
 
+/* Opens the file of a shared mapping read-write through map_files.  Return: descriptor or -errno. */
+int proc_open_block(pid_t pid, const struct map *map);
+
 #endif

@@ -152,6 +152,7 @@ struct ss_module_list {
 	uint32_t n;
 	struct ss_module at[]; /* ascending by start, disjoint */
 };
+#define SS_LISTS_OFFSET (256u << 10) /* of the module lists in the block */
 #define SS_MAX_MODULES 4096
 #define SS_MODULE_LISTS 4 /* rotating buffers */
 
@@ -207,6 +208,7 @@ struct ss_control {
 	uint64_t interns, arena;		/* struct ss_intern[], u64[] */
 	uint32_t rule_cache_size, ninterns;	/* powers of two */
 	uint64_t arena_words;
+	uint64_t rows, rows_end; /* area of the modules' rows */
 	uint64_t main_stack_low, main_stack_high; /* the [stack] mapping at attach */
 
 	/* Written by the agent, rarely. */

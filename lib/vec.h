@@ -43,7 +43,7 @@ static inline int vec_room(void **at, size_t n, size_t *cap, size_t size)
 		 ? -ENOMEM                                                                         \
 		 : ((v)->at[(v)->n++] = (elem), 0))
 
-#define vec_for_each(v, it) for (__typeof__(&(v)->at[0]) it = (v)->at; it < (v)->at + (v)->n; it++)
+#define vec_for_each(v, it) for (__typeof__((v)->at + 0) it = (v)->at; it < (v)->at + (v)->n; it++)
 
 #define vec_free(v) (free((v)->at), (v)->at = NULL, (v)->n = (v)->cap = 0)
 

@@ -13,6 +13,7 @@
 #include "unwind/rule.h"
 
 /* Distinct rules, shared by all tables of a recording.  Rule 0 is invalid, rule 1 outermost. */
+#define UW_RULE_OUTERMOST 1u
 struct rule_set;
 struct rule_set *rule_set_new(void);
 void rule_set_free(struct rule_set *set);
@@ -34,12 +35,15 @@ struct unwind_table {
  * unwind_table_build() - table of all code of one ELF image
  * @elf: file or memory image (elf_memory() of the vdso); the caller keeps it
  * @debug: separate debug file with .debug_frame, or NULL
- * Functions without CFI but with a symbol are analysed by disassembly (musl, assembly code).
+ * Start code of a program or thread without CFI (musl) counts as outermost.
  * Return: 0 (n may be 0: no information), or -ENOMEM/-EINVAL.
  */
 int unwind_table_build(Elf *elf, Elf *debug, struct rule_set *set, struct unwind_table *table);
 void unwind_table_free(struct unwind_table *table);
 /* Return: the rule id at ELF address @pc, 0 if none. */
 uint16_t unwind_table_find(const struct unwind_table *table, uint64_t pc);
+
+/* Return: length of the build-id copied to @out, 0 if the file has none. */
+int elf_build_id(Elf *elf, uint8_t out[32]);
 
 #endif

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Leaving: text restored, every thread out of our code, memory unmapped, pages clean again. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "inject/internal.h"
+#include "inject/stackwalk.h"
+
+#define STOP_MS	 2000
+#define DRAIN_MS 2000 /* for threads to leave the agent, running in between */
+#define PAGE	 4096ull
+
+/* The journal of a session whose recorder died may be in any state, and the target can have
+ * written to it: nothing in it is trusted beyond its bounds. */
+static bool sane(const struct ss_journal *j)
+{
+	if (j->nhooks > SS_MAX_HOOKS || j->nislands > SS_MAX_ISLANDS)
+		return false;
+	for (uint32_t i = 0; i < j->nhooks; i++) {
+		if (j->hook[i].length > SS_WINDOW || j->hook[i].insns > SS_MAX_INSNS)
+			return false;
+	}
+	return true;
+}
+
+/* Is the file still mapped where the journal says? */
+static bool same_file(const struct maps *maps, const struct ss_journal_hook *h)
+{
+	const struct map *m = maps_find(maps, h->addr);
+
+	return m && m->exec && m->ino == h->ino && m->dev_major == h->dev_major &&
+	       m->dev_minor == h->dev_minor && m->start - m->offset == h->map_start - h->map_offset;
+}
+
+/* Return: number of windows that were left alone because somebody else changed them. */
+static uint32_t restore_text(struct session *s, const struct maps *maps)
+{
+	struct ss_journal *j = s->journal;
+	uint32_t foreign = 0;
+	uint8_t now[SS_WINDOW];
+
+	for (uint32_t i = 0; i < j->nhooks; i++) {
+		struct ss_journal_hook *h = &j->hook[i];
+
+		if (!same_file(maps, h) || mem_read(&s->t->mem, h->addr, now, h->length))
+			continue; /* the module is gone, and its text with it */
+		if (!memcmp(now, h->old_bytes, h->length))
+			continue;
+		if (memcmp(now, h->new_bytes, h->length)) {
+			foreign++;
+			continue;
+		}
+		if (mem_write(&s->t->mem, h->addr, h->old_bytes, h->length))
+			foreign++;
+	}
+	return foreign;
+}
+
+/* A thread in an island is at an instruction that the restored text has too. */
+static void move_back(struct session *s, struct thread *th)
+{
+	const struct ss_journal *j = s->journal;
+	struct target *t = s->t;
+	struct arch_regs regs;
+	uint64_t pc, to = 0;
+
+	if (thread_get_regs(t, th))
+		return;
+	pc = t->arch->get_pc(&th->regs);
+	for (uint32_t i = 0; i < j->nhooks && !to; i++) {
+		const struct ss_journal_hook *h = &j->hook[i];
+		uint64_t end = h->relocated_addr + h->relocated_length;
+
+		if (pc >= h->slot_addr + SLOT_ENTRY && pc < h->relocated_addr)
+			to = h->addr; /* the slot's entry has changed nothing but a scratch register */
+		else if (pc >= h->relocated_addr && pc < end)
+			to = h->addr + h->length; /* the jump back, unless it is found below */
+		for (uint32_t k = 0; k < h->insns; k++) {
+			if (pc == h->relocated_addr + h->new_off[k])
+				to = h->addr + h->old_off[k];
+		}
+	}
+	if (!to)
+		return;
+	regs = th->regs;
+	t->arch->set_pc(&regs, to);
+	thread_set_regs(t, th, &regs);
+}
+
+static bool all_clear(struct session *s, const struct maps *maps)
+{
+	const struct ss_journal *j = s->journal;
+	struct span spans[SS_MAX_ISLANDS + 1];
+	uint32_t n = 0;
+
+	spans[n++] = (struct span){j->agent_addr, j->agent_addr + j->agent_length};
+	for (uint32_t i = 0; i < j->nislands; i++)
+		spans[n++] = (struct span){j->island[i].addr, j->island[i].addr + j->island[i].length};
+	vec_for_each(&s->t->threads, it)
+	{
+		struct thread *th = *it;
+
+		if (th->state == THREAD_IN_VFORK)
+			return false; /* cannot be looked at: wait for its child */
+		move_back(s, th);
+		/* Stale words stay on stacks for long: a whole walk without us says it too. */
+		if (stack_mentions(s->t, th, maps, spans, n, false) &&
+		    !stack_walk_clear(s->t, th, s->block, spans, n))
+			return false;
+	}
+	return true;
+}
+
+/* Text pages that were the file's before are the file's again. */
+static void clean_page(struct session *s, struct remote *r, const struct maps *maps,
+		       const struct ss_journal_hook *h, uint64_t page)
+{
+	const struct map *m = maps_find(maps, page);
+	uint8_t mem[PAGE], file[PAGE];
+	uint64_t args[6] = {page, PAGE, MADV_DONTNEED};
+	long ignored;
+	int fd;
+
+	if (!h->page_was_clean || !m || m->write || !same_file(maps, h))
+		return;
+	fd = proc_open_map(s->t->pid, m);
+	if (fd < 0)
+		return;
+	if (pread(fd, file, PAGE, (off_t)(page - m->start + m->offset)) == (ssize_t)PAGE &&
+	    !mem_read(&s->t->mem, page, mem, PAGE) && !memcmp(mem, file, PAGE))
+		remote_syscall(r, s->t->arch->nr.madvise, args, &ignored);
+	close(fd);
+}
+
+static int unmap(struct remote *r, uint64_t addr, uint64_t length)
+{
+	uint64_t args[6] = {addr, length};
+	long ret = 0;
+	int err = addr ? remote_syscall(r, r->t->arch->nr.munmap, args, &ret) : 0;
+
+	return err ? err : (int)ret;
+}
+
+static int take_out(struct session *s, const struct maps *maps, struct mp_err *err)
+{
+	struct ss_journal j = *s->journal;
+	struct remote r;
+	int ret = remote_begin(&r, s->t, err);
+
+	if (ret)
+		return ret;
+	for (uint32_t i = 0; i < j.nhooks; i++) {
+		const struct ss_journal_hook *h = &j.hook[i];
+		uint64_t first = h->addr & ~(PAGE - 1), last = (h->addr + h->length - 1) & ~(PAGE - 1);
+
+		clean_page(s, &r, maps, h, first);
+		if (last != first)
+			clean_page(s, &r, maps, h, last);
+	}
+	for (uint32_t i = 0; i < j.nislands && !ret; i++)
+		ret = unmap(&r, j.island[i].addr, j.island[i].length);
+	if (!ret)
+		ret = unmap(&r, j.agent_addr, j.agent_length);
+	/* Last: until then a detach that follows us finds the journal. */
+	if (!ret)
+		ret = unmap(&r, j.session_addr, j.session_length);
+	remote_end(&r);
+	return ret ? mp_fail(err, MP_EXIT_NOT_RESTORED, ret, "cannot unmap the agent of process %d: %s",
+			     s->t->pid, strerror(-ret))
+		   : 0;
+}
+
+/* A forked child has the text and the mappings, but a wiped gate: its parent's journal serves and
+ * must not be written. */
+static bool is_child(struct session *s)
+{
+	struct ss_gate gate;
+
+	return !mem_read(&s->t->mem, s->journal->gate_addr, &gate, sizeof(gate)) && !gate.session_addr;
+}
+
+static void set_state(struct session *s, bool child, enum ss_state state)
+{
+	if (!child)
+		__atomic_store_n(&s->journal->state, state, __ATOMIC_RELEASE);
+}
+
+static int still_there(struct session *s, struct maps *maps, struct mp_err *err)
+{
+	uint64_t length = 0;
+	int ret = maps_read(s->t->pid, maps);
+
+	if (!ret && session_find(maps, &length) == s->journal->session_addr &&
+	    length == s->journal->session_length)
+		return 0;
+	if (!ret)
+		maps_free(maps);
+	return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH,
+		       "process %d has ended or runs another program: there is nothing to restore",
+		       s->t->pid);
+}
+
+int session_close(struct session *s, struct mp_err *err)
+{
+	struct deadline stop = deadline_in_ms(STOP_MS), drain = deadline_in_ms(DRAIN_MS);
+	struct target *t = s->t;
+	uint32_t foreign = 0;
+	struct maps maps;
+	bool child, clear;
+	int ret;
+
+	ret = still_there(s, &maps, err);
+	if (ret)
+		return ret;
+	if (!sane(s->journal)) {
+		maps_free(&maps);
+		return mp_fail(err, MP_EXIT_FAILURE, -EPROTO, "the session's journal is damaged");
+	}
+	child = is_child(s);
+	if (!child)
+		session_mute(s);
+	ret = t->threads.n ? 0 : target_seize(t, &stop, err);
+	for (bool first = true; !ret; first = false) {
+		ret = target_stop(t, &stop, err);
+		if (ret)
+			break;
+		maps_free(&maps);
+		ret = still_there(s, &maps, err);
+		if (ret)
+			return target_release(t), ret;
+		if (first) {
+			set_state(s, child, SS_RESTORING);
+			foreign = restore_text(s, &maps);
+		}
+		clear = !foreign && all_clear(s, &maps);
+		if (clear || foreign || deadline_passed(&drain))
+			break;
+		target_resume(t);
+		usleep(2000);
+		stop = deadline_in_ms(STOP_MS);
+	}
+	if (!ret && clear) {
+		ret = take_out(s, &maps, err);
+	} else if (!ret) {
+		set_state(s, child, SS_DORMANT);
+		ret = foreign ? mp_fail(err, MP_EXIT_NOT_RESTORED, -EAGAIN,
+					"%u functions of process %d were changed by somebody else and left alone; memprof's pages stay",
+					foreign, t->pid)
+			      : mp_fail(err, MP_EXIT_NOT_RESTORED, -EAGAIN,
+					"the text of process %d is restored, but a thread is still inside the agent; its pages stay until: memprof detach -p %d",
+					t->pid, t->pid);
+	}
+	target_release(t);
+	s->close_stop_ns = t->last_stop_ns;
+	maps_free(&maps);
+	return ret;
+}

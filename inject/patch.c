@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Hooks go in.  Everything is computed before the stop; the stop checks and copies. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "inject/internal.h"
+#include "inject/place.h"
+#include "inject/stackwalk.h"
+
+#define STOP_MS	       2000
+#define TRIES	       50 /* stops, when a thread is in the middle of a window */
+#define PAGEMAP_SHARED (1ull << 61) /* file page or shared anonymous (admin-guide/mm/pagemap) */
+#define PAGE	       4096ull
+
+/* A hook that is being put in. */
+struct work {
+	struct arch_patch patch;
+	uint8_t slot[SLOT_BYTES];
+	uint8_t text[SS_WINDOW]; /* what the text was when it was planned */
+};
+
+struct batch {
+	struct session *s;
+	uint32_t first, n; /* hooks journal[first .. first+n) */
+	struct work *work;
+	uint32_t new_islands; /* the last ones of the journal are not mapped yet */
+};
+
+static uint32_t slots_used(const struct ss_journal *j, uint32_t nhooks, uint32_t island)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < nhooks; i++)
+		n += j->hook[i].slot_addr >= j->island[island].addr &&
+		     j->hook[i].slot_addr < j->island[island].addr + j->island[island].length;
+	return n;
+}
+
+/* A slot within reach of @addr; plans a new island when none has room.  Return: 0: nowhere. */
+static uint64_t find_slot(struct batch *b, const struct maps *maps, uint64_t addr, uint32_t nhooks)
+{
+	struct ss_journal *j = b->s->journal;
+	uint64_t reach = b->s->t->arch->reach, at, want = addr;
+
+	for (uint32_t i = 0; i < j->nislands; i++) {
+		uint32_t used = slots_used(j, nhooks, i);
+
+		at = j->island[i].addr;
+		if (used < ISLAND_BYTES / SLOT_BYTES && (at > addr ? at - addr : addr - at) < reach)
+			return at + (uint64_t)used * SLOT_BYTES;
+	}
+	if (j->nislands == SS_MAX_ISLANDS)
+		return 0;
+	at = place_near(maps, want, want, reach, ISLAND_BYTES);
+	for (uint32_t i = 0; at && i < j->nislands; i++) {
+		/* Planned ones are not in the maps yet. */
+		if (at == j->island[i].addr)
+			at += 4 * ISLAND_BYTES;
+	}
+	if (!at)
+		return 0;
+	j->island[j->nislands].addr = at;
+	j->island[j->nislands++].length = ISLAND_BYTES;
+	b->new_islands++;
+	return at;
+}
+
+static bool page_is_file(pid_t pid, uint64_t addr)
+{
+	uint64_t entry = 0;
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	if (pread(fd, &entry, sizeof(entry), (off_t)(addr / PAGE * 8)) != sizeof(entry))
+		entry = 0;
+	close(fd);
+	/* Not present: not modified either. */
+	return !(entry >> 63) || entry & PAGEMAP_SHARED;
+}
+
+static void build_slot(const struct session *s, const struct planned_hook *h, uint32_t index,
+		       const struct ss_journal_hook *jh, struct work *w)
+{
+	struct ss_desc d = {.original_addr = jh->relocated_addr,
+			    .function_addr = h->addr,
+			    .hook = (uint16_t)index,
+			    .kind = h->kind,
+			    .size_kind = h->size_kind,
+			    .glibc_chunks = h->glibc_chunks};
+	uint64_t entry = s->journal->agent_addr + s->blob.entry[h->kind];
+
+	if (h->sibling >= 0)
+		d.sibling_addr = s->journal->hook[h->sibling].relocated_addr;
+	memset(w->slot, 0xcc, sizeof(w->slot));
+	memcpy(w->slot, &d, sizeof(d));
+	s->t->arch->encode_slot(w->slot + SLOT_ENTRY, jh->slot_addr + SLOT_ENTRY, jh->slot_addr, entry);
+	memcpy(w->slot + SLOT_RELOCATED, w->patch.relocated, w->patch.relocated_length);
+}
+
+/* Without these the numbers would be wrong. */
+static bool essential(const struct planned_hook *h)
+{
+	return h->kind == SS_HOOK_FREE || h->kind == SS_HOOK_REALLOC || !strcmp(h->name, "malloc") ||
+	       !strcmp(h->name, "calloc");
+}
+
+static void drop_planned(struct hook_plan *plan, size_t i)
+{
+	memmove(&plan->hooks.at[i], &plan->hooks.at[i + 1],
+		(plan->hooks.n - i - 1) * sizeof(plan->hooks.at[0]));
+	plan->hooks.n--;
+	vec_for_each(&plan->hooks, h)
+	{
+		if (h->sibling == (int)i)
+			h->sibling = -1;
+		else if (h->sibling > (int)i)
+			h->sibling--;
+	}
+}
+
+static int plan_one(struct batch *b, const struct maps *maps, uint32_t index, struct mp_err *err)
+{
+	struct session *s = b->s;
+	const struct planned_hook *h = &s->plan.hooks.at[index];
+	struct ss_journal_hook *jh = &s->journal->hook[index];
+	struct work *w = &b->work[index - b->first];
+	size_t size = h->end - h->addr;
+	enum arch_refusal refusal;
+	uint8_t *code = malloc(size);
+
+	memset(jh, 0, sizeof(*jh));
+	if (!code || mem_read(&s->t->mem, h->addr, code, size)) {
+		free(code);
+		return mp_fail(err, MP_EXIT_FAILURE, -EIO, "cannot read the text of %s in %s", h->name,
+			       h->module);
+	}
+	jh->slot_addr = find_slot(b, maps, h->addr, index);
+	refusal = ARCH_REFUSE_REACH;
+	if (jh->slot_addr)
+		refusal = s->t->arch->plan_patch(code, size, h->addr, jh->slot_addr + SLOT_ENTRY,
+						 jh->slot_addr + SLOT_RELOCATED, &w->patch);
+	free(code);
+	if (refusal != ARCH_OK)
+		return mp_fail(err, refusal == ARCH_REFUSE_REACH ? MP_EXIT_NO_ROOM : MP_EXIT_UNPATCHABLE,
+			       -ENOTSUP, "%s in %s cannot be hooked safely: %s; nothing was changed", h->name,
+			       h->module, arch_refusal_text(refusal));
+	if (mem_read(&s->t->mem, w->patch.addr, w->text, w->patch.length))
+		return -EIO;
+	jh->addr = w->patch.addr;
+	jh->function_end = h->end;
+	jh->relocated_addr = jh->slot_addr + SLOT_RELOCATED;
+	jh->relocated_length = w->patch.relocated_length;
+	jh->map_start = h->map_start;
+	jh->map_offset = h->map_offset;
+	jh->ino = h->ino;
+	jh->dev_major = h->dev_major;
+	jh->dev_minor = h->dev_minor;
+	jh->length = w->patch.length;
+	jh->insns = w->patch.insns;
+	memcpy(jh->old_off, w->patch.old_off, sizeof(jh->old_off));
+	memcpy(jh->new_off, w->patch.new_off, sizeof(jh->new_off));
+	memcpy(jh->old_bytes, w->text, w->patch.length);
+	memcpy(jh->new_bytes, w->patch.new_bytes, w->patch.length);
+	jh->page_was_clean = page_is_file(s->t->pid, jh->addr) &&
+			     page_is_file(s->t->pid, jh->addr + jh->length - 1);
+	jh->kind = h->kind;
+	snprintf(jh->name, sizeof(jh->name), "%s", h->name);
+	snprintf(jh->module, sizeof(jh->module), "%s", h->module);
+	build_slot(s, h, index, jh, w);
+	return 0;
+}
+
+static int plan_all(struct batch *b, const struct maps *maps, struct mp_err *err)
+{
+	struct hook_plan *plan = &b->s->plan;
+
+	for (uint32_t i = b->first; i < plan->hooks.n;) {
+		struct planned_hook h = plan->hooks.at[i];
+		struct mp_err why;
+		int ret;
+
+		if (i == SS_MAX_HOOKS)
+			return mp_fail(err, MP_EXIT_FAILURE, -E2BIG,
+				       "more than %d functions to hook", SS_MAX_HOOKS);
+		if (h.kind == SS_HOOK_ALLOC_THROW && h.sibling < 0)
+			ret = mp_fail(&why, MP_EXIT_UNPATCHABLE, -ENOTSUP,
+				      "%s in %s: its variant that does not throw cannot be hooked", h.name,
+				      h.module);
+		else
+			ret = plan_one(b, maps, i, &why);
+		if (!ret) {
+			i++;
+			continue;
+		}
+		if (ret != -ENOTSUP || (essential(&h) && !b->first)) {
+			if (err)
+				*err = why;
+			return ret;
+		}
+		snprintf(plan->refused + strlen(plan->refused),
+			 sizeof(plan->refused) - strlen(plan->refused), "%s%s",
+			 plan->refused[0] ? "; " : "", why.what);
+		drop_planned(plan, i);
+	}
+	b->n = (uint32_t)plan->hooks.n - b->first;
+	return 0;
+}
+
+/* Moves a thread that stands inside a window to the same instruction of the relocated copy. */
+static void move_pc(struct target *t, struct thread *th, const struct ss_journal_hook *h)
+{
+	struct arch_regs regs;
+	uint64_t pc;
+
+	if (thread_get_regs(t, th))
+		return;
+	pc = t->arch->get_pc(&th->regs);
+	if (pc <= h->addr || pc >= h->addr + h->length)
+		return;
+	for (uint32_t i = 0; i < h->insns; i++) {
+		if (pc != h->addr + h->old_off[i])
+			continue;
+		regs = th->regs;
+		t->arch->set_pc(&regs, h->relocated_addr + h->new_off[i]);
+		thread_set_regs(t, th, &regs);
+	}
+}
+
+/* Is an address inside a window on some stack (a signal came there)?  Registers are fine. */
+static bool windows_busy(struct batch *b, const struct maps *maps)
+{
+	struct ss_journal *j = b->s->journal;
+	struct span *spans = calloc(b->n + 1, sizeof(*spans));
+	bool busy = false;
+
+	if (!spans)
+		return true;
+	for (uint32_t i = 0; i < b->n; i++)
+		spans[i] = (struct span){j->hook[b->first + i].addr,
+					 j->hook[b->first + i].addr + j->hook[b->first + i].length};
+	vec_for_each(&b->s->t->threads, th)
+	{
+		busy = stack_mentions(b->s->t, *th, maps, spans, b->n, true);
+		if (busy && !thread_get_regs(b->s->t, *th)) {
+			uint64_t pc = b->s->t->arch->get_pc(&(*th)->regs);
+
+			/* The pc itself can be moved. */
+			for (uint32_t i = 0; i < b->n && busy; i++)
+				busy = !(pc > spans[i].start && pc < spans[i].end);
+		}
+		if (busy)
+			break;
+	}
+	free(spans);
+	return busy;
+}
+
+static int map_islands(struct batch *b, struct mp_err *err)
+{
+	struct session *s = b->s;
+	struct ss_journal *j = s->journal;
+	uint32_t first = j->nislands - b->new_islands;
+	struct remote r;
+	int ret = b->new_islands ? remote_begin(&r, s->t, err) : 0;
+
+	if (ret || !b->new_islands)
+		return ret;
+	for (uint32_t i = first; i < j->nislands && !ret; i++) {
+		uint64_t addr;
+
+		ret = session_remote_map(&r, j->island[i].addr, j->island[i].length,
+					 PROT_READ | PROT_EXEC,
+					 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, &addr);
+		if (ret) {
+			mp_fail(err, MP_EXIT_NO_ROOM, ret,
+				"cannot map a page near the allocator of process %d: %s", s->t->pid,
+				strerror(-ret));
+			j->nislands = i;
+		}
+	}
+	remote_end(&r);
+	return ret;
+}
+
+static int write_all(struct batch *b, struct mp_err *err)
+{
+	struct session *s = b->s;
+	struct ss_journal *j = s->journal;
+	struct ss_gate gate = {1, 0, j->session_addr};
+	int ret = 0;
+
+	for (uint32_t i = 0; i < b->n && !ret; i++)
+		ret = mem_write(&s->t->mem, j->hook[b->first + i].slot_addr, b->work[i].slot, SLOT_BYTES);
+	if (!ret)
+		ret = mem_write(&s->t->mem, j->gate_addr, &gate, sizeof(gate));
+	if (ret)
+		return mp_fail(err, MP_EXIT_FAILURE, ret, "cannot write the agent's memory: %s",
+			       strerror(-ret));
+	/* Whoever finds us dead from here on undoes by the journal: any prefix of it is valid. */
+	__atomic_store_n(&j->state, SS_PATCHING, __ATOMIC_RELEASE);
+	for (uint32_t i = b->first; i < b->first + b->n && !ret; i++) {
+		struct ss_journal_hook *h = &j->hook[i];
+
+		h->patched = 1;
+		__atomic_store_n(&j->nhooks, i + 1, __ATOMIC_RELEASE);
+		ret = mem_write(&s->t->mem, h->addr, h->new_bytes, h->length);
+		if (ret)
+			return mp_fail(err, MP_EXIT_FAILURE, ret, "cannot write the text of %s in %s: %s",
+				       h->name, h->module, strerror(-ret));
+		vec_for_each(&s->t->threads, th) move_pc(s->t, *th, h);
+	}
+	__atomic_store_n(&j->state, SS_LIVE, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static bool text_unchanged(const struct batch *b)
+{
+	const struct ss_journal *j = b->s->journal;
+	uint8_t now[SS_WINDOW];
+
+	for (uint32_t i = b->first; i < b->first + b->n; i++) {
+		if (mem_read(&b->s->t->mem, j->hook[i].addr, now, j->hook[i].length) ||
+		    memcmp(now, j->hook[i].old_bytes, j->hook[i].length))
+			return false;
+	}
+	return true;
+}
+
+/* Rows for the relocated prologues, so that a stack that a signal took there is whole. */
+static int publish_islands(struct session *s)
+{
+	const struct ss_journal *j = s->journal;
+	uint16_t entry = tables_entry_rule(&s->tables);
+
+	for (uint32_t k = 0; k < j->nislands; k++) {
+		uint64_t pc[64 * (SS_MAX_INSNS + 3)];
+		uint16_t rule[64 * (SS_MAX_INSNS + 3)];
+		uint32_t n = 0;
+
+		for (uint32_t i = 0; i < j->nhooks && n + SS_MAX_INSNS + 3 <= 64 * (SS_MAX_INSNS + 3);
+		     i++) {
+			const struct ss_journal_hook *h = &j->hook[i];
+
+			if (h->slot_addr < j->island[k].addr ||
+			    h->slot_addr >= j->island[k].addr + j->island[k].length)
+				continue;
+			pc[n] = h->slot_addr;
+			rule[n++] = entry;
+			for (uint32_t m = 0; m < h->insns; m++) {
+				pc[n] = h->relocated_addr + h->new_off[m];
+				rule[n++] = tables_rule_at(&s->tables, h->addr + h->old_off[m]);
+			}
+		}
+		if (n && tables_add_rows(&s->tables, j->island[k].addr,
+					 j->island[k].addr + j->island[k].length, pc, rule, n))
+			return -ENOMEM;
+	}
+	return tables_publish(&s->tables, false);
+}
+
+static int stop(struct session *s, struct mp_err *err)
+{
+	struct deadline deadline = deadline_in_ms(STOP_MS);
+	int ret = 0;
+
+	if (s->stopped)
+		return 0;
+	if (!s->t->threads.n)
+		ret = target_seize(s->t, &deadline, err);
+	return ret ? ret : target_stop(s->t, &deadline, err);
+}
+
+int session_install(struct session *s, struct mp_err *err)
+{
+	struct batch b = {.s = s, .first = s->journal->nhooks};
+	struct maps maps;
+	int ret = maps_read(s->t->pid, &maps);
+
+	if (ret)
+		return target_refused(s->t, ret, err);
+	b.work = calloc(s->plan.hooks.n - b.first + 1, sizeof(*b.work));
+	ret = b.work ? plan_all(&b, &maps, err) : -ENOMEM;
+	for (int tries = 0; !ret; tries++) {
+		ret = stop(s, err);
+		if (ret)
+			break;
+		if (!text_unchanged(&b)) {
+			ret = mp_fail(err, MP_EXIT_UNPATCHABLE, -EAGAIN,
+				      "somebody else changed the allocator's text at the same time");
+		} else if (windows_busy(&b, &maps)) {
+			if (tries < TRIES && !s->stopped) {
+				target_resume(s->t);
+				usleep(1000);
+				continue;
+			}
+			ret = mp_fail(err, MP_EXIT_UNPATCHABLE, -EAGAIN,
+				      "a signal handler keeps a thread at the start of an allocator function; try again");
+		} else {
+			ret = map_islands(&b, err);
+			if (!ret)
+				ret = write_all(&b, err);
+		}
+		break;
+	}
+	if (!ret) {
+		/* Rows first, events after: the threads still stand. */
+		ret = publish_islands(s);
+		target_release(s->t);
+		s->patch_stop_ns = s->t->last_stop_ns;
+		s->stopped = false;
+	}
+	free(b.work);
+	maps_free(&maps);
+	return ret;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "inject/place.h"
+
+#include <string.h>
+
+#define LOWEST	   0x10000ull	/* above any vm.mmap_min_addr in use */
+#define HIGHEST	   0x7ffffffff000ull
+#define AWAY_HEAP  (1ull << 30) /* the program break grows upward from [heap] */
+#define AWAY_STACK (8ull << 20) /* stacks grow downward */
+#define AWAY	   (64ull << 10) /* no new neighbour merges with or guards anything */
+
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+uint64_t place_near(const struct maps *maps, uint64_t low, uint64_t high, uint64_t reach,
+		    uint64_t length)
+{
+	uint64_t best = 0, from = LOWEST;
+
+	for (size_t i = 0; i <= maps->list.n; i++) {
+		const struct map *next = i < maps->list.n ? &maps->list.at[i] : NULL;
+		const struct map *before = i ? &maps->list.at[i - 1] : NULL;
+		uint64_t to = next ? next->start : HIGHEST, start = from, candidate[2];
+
+		if (before && !strcmp(before->path, "[heap]"))
+			start += AWAY_HEAP;
+		else
+			start += AWAY;
+		to -= to > AWAY_STACK && next && next->write ? AWAY_STACK : AWAY;
+		if (next)
+			from = next->end;
+		if (to > HIGHEST || start + length > to)
+			continue;
+		candidate[0] = start;
+		candidate[1] = (to - length) & ~4095ull;
+		for (int k = 0; k < 2; k++) {
+			uint64_t a = candidate[k];
+
+			if (distance(a, high) > reach || distance(a + length, low) > reach ||
+			    distance(a, low) > reach || distance(a + length, high) > reach)
+				continue;
+			if (!best || distance(a, low) < distance(best, low))
+				best = a;
+		}
+	}
+	return best;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * A session: everything memprof puts into a process, and its undoing.  The file to read first.
+ *
+ *	session_open()		first short stop: memory for the agent and the session block
+ *	session_install()	second short stop: hooks go in; again for modules loaded later
+ *	... the process runs, nobody traces it ...
+ *	session_close()		last stop: text restored, memory unmapped
+ *
+ *	session_adopt()		finds a session whose recorder is gone, for session_close()
+ *
+ * Life in journal.state: PREPARED -> PATCHING -> LIVE -> RESTORING -> (gone | DORMANT).
+ */
+#ifndef INJECT_SESSION_H
+#define INJECT_SESSION_H
+
+#include <stdbool.h>
+#include "attach/target.h"
+#include "formats/session.h"
+#include "inject/blob.h"
+#include "inject/symbols.h"
+#include "inject/tables.h"
+
+struct session_options {
+	uint64_t ring_size; /* bytes a thread, power of two; 0: default */
+	bool lossless;
+};
+
+struct session {
+	struct target *t;
+	struct blob blob;
+	struct tables tables;
+	struct hook_plan plan;	    /* all hooks so far */
+	struct ss_control *block;   /* our mapping */
+	struct ss_journal *journal; /* in the block */
+	uint64_t length;
+	uint64_t open_stop_ns, patch_stop_ns, close_stop_ns;
+	bool adopted;
+	bool stopped; /* the target was stopped before session_open() (run) and stays so */
+};
+
+/* Is there a session in the process?  Return: address of its block, 0: none. */
+uint64_t session_find(const struct maps *maps, uint64_t *length);
+
+/**
+ * session_open() - map agent, islands' room and session block
+ * @t: after target_look(), or stopped (target_launch(): stays stopped)
+ * Refuses before touching anything: a session is there, no allocator, seccomp.
+ */
+int session_open(struct session *s, struct target *t, const struct session_options *options,
+		 struct mp_err *err);
+
+/* Puts in the hooks that are planned and not yet in, in one short stop.  Afterwards the target
+ * runs and is not traced (unless it was stopped before session_open()). */
+int session_install(struct session *s, struct mp_err *err);
+
+/* Looks for new modules: their tables are published; returns 1 if some have functions to hook
+ * (session_install() puts them in), 0 if not, or a negative errno. */
+int session_refresh(struct session *s);
+
+/* Opens a session that another recorder left. */
+int session_adopt(struct session *s, struct target *t, struct mp_err *err);
+
+/* Hooks pass through from now on (no stop). */
+int session_mute(struct session *s);
+
+/**
+ * session_close() - restore the target and take everything out
+ *
+ * When it returns 0 no thread can write to the rings any more; our mapping of the block stays
+ * until session_free().  Also for a forked child that carries a copy of a live session.
+ * Return: 0; -EAGAIN with @err (MP_EXIT_NOT_RESTORED) when a thread would not leave the agent: the
+ * text is restored, pages stay, a later detach takes them; -ESRCH if the process is gone.
+ */
+int session_close(struct session *s, struct mp_err *err);
+void session_free(struct session *s);
+
+/* Journal's state in words. */
+const char *session_state_text(uint32_t state);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "inject/stackwalk.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "unwind/step.h"
+
+#define MAX_STACK_SCAN (64ull << 20)
+#define MAX_STEPS      8192
+
+static bool in_spans(const struct span *spans, uint32_t n, uint64_t value, bool strict)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		if (value >= spans[i].start + strict && value < spans[i].end)
+			return true;
+	}
+	return false;
+}
+
+bool stack_mentions(struct target *t, struct thread *th, const struct maps *maps,
+		    const struct span *spans, uint32_t n, bool strict)
+{
+	static const size_t chunk = 64 << 10;
+	const struct map *m;
+	uint64_t sp, value, end;
+	bool found = false;
+	uint64_t *buf;
+
+	if (thread_get_regs(t, th))
+		return false;
+	for (int i = 0; i < t->arch->num_regs; i++) {
+		if (t->arch->get_dwarf(&th->regs, i, &value) && in_spans(spans, n, value, strict))
+			return true;
+	}
+	sp = (t->arch->get_sp(&th->regs) - t->arch->red_zone) & ~7ull;
+	m = maps_find(maps, t->arch->get_sp(&th->regs));
+	if (!m)
+		return false;
+	if (sp < m->start)
+		sp = m->start;
+	end = m->end - sp > MAX_STACK_SCAN ? sp + MAX_STACK_SCAN : m->end;
+	buf = malloc(chunk);
+	if (!buf)
+		return true;
+	while (sp < end && !found) {
+		size_t want = end - sp < chunk ? end - sp : chunk;
+		ssize_t got = mem_read_some(&t->mem, sp, buf, want);
+
+		if (got <= 0)
+			break;
+		for (ssize_t i = 0; i < got / 8 && !found; i++)
+			found = in_spans(spans, n, buf[i], strict);
+		sp += (uint64_t)got;
+	}
+	free(buf);
+	return found;
+}
+
+static const void *at(const struct ss_control *c, uint64_t offset)
+{
+	return (const char *)c + offset;
+}
+
+/* The same search as the agent's, on our mapping of the block. */
+static uint32_t rule_at(const struct ss_control *c, uint64_t pc)
+{
+	const struct ss_module_list *list = at(c, c->module_list);
+
+	for (uint32_t i = 0; i < list->n && i < SS_MAX_MODULES; i++) {
+		const struct ss_module *m = &list->at[i];
+		const uint32_t *pcs = at(c, m->pcs);
+		uint32_t lo = 0, hi = m->n;
+
+		if (pc < m->start || pc >= m->end)
+			continue;
+		while (lo < hi) {
+			uint32_t mid = (lo + hi) / 2;
+
+			if (pcs[mid] <= pc - m->start)
+				lo = mid + 1;
+			else
+				hi = mid;
+		}
+		return lo ? ((const uint16_t *)at(c, m->rules))[lo - 1] : 0;
+	}
+	return 0;
+}
+
+static bool read_target(void *ctx, uint64_t addr, uint64_t *value)
+{
+	return !mem_read(ctx, addr, value, sizeof(*value));
+}
+
+bool stack_walk_clear(struct target *t, struct thread *th, const struct ss_control *block,
+		      const struct span *spans, uint32_t n)
+{
+	const struct uw_rule *rules = at(block, block->rules);
+	const struct uw_full *full = at(block, block->full_rules);
+	struct uw_state s = {.exact_pc = true}, next;
+
+	if (thread_get_regs(t, th))
+		return false;
+	for (int i = 0; i < UW_MAX_REGS; i++) {
+		if (t->arch->get_dwarf(&th->regs, i, &s.reg[i]))
+			s.valid |= 1u << i;
+	}
+	for (int steps = 0; steps < MAX_STEPS; steps++) {
+		uint64_t pc = s.reg[UW_REG_PC];
+		uint32_t rule;
+
+		if (in_spans(spans, n, pc, false))
+			return false;
+		rule = rule_at(block, s.exact_pc ? pc : pc - 1);
+		if (!rule)
+			return false;
+		switch (uw_step_full(&full[rules[rule].full], &s, &next, read_target, &t->mem)) {
+		case UW_STEP_OK:
+			s = next;
+			break;
+		case UW_STEP_OUTERMOST:
+			return true;
+		default:
+			return false;
+		}
+	}
+	return false;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Which functions of a target are to be hooked: every definition in every mapped module. */
+#ifndef INJECT_SYMBOLS_H
+#define INJECT_SYMBOLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "attach/procfs.h"
+#include "attach/target.h"
+#include "formats/session.h"
+#include "lib/err.h"
+#include "lib/vec.h"
+
+struct planned_hook {
+	char name[40];	 /* symbol */
+	char module[64]; /* basename of its file */
+	uint64_t addr, end; /* of the function, in the target */
+	uint64_t bias;
+	uint8_t kind, size_kind; /* enum ss_hook_kind, enum ss_size_kind */
+	bool glibc_chunks;
+	int sibling; /* index of the nothrow variant; -1: none */
+	uint64_t map_start, map_offset, ino;
+	uint32_t dev_major, dev_minor;
+};
+
+struct hook_plan {
+	VEC(struct planned_hook) hooks;
+	char allocators[200]; /* e.g. "glibc, jemalloc" */
+	char refused[400];    /* what could not be hooked and why; "" if nothing */
+};
+
+/**
+ * hook_plan_make() - look through all modules of @t that are mapped according to @maps
+ * @known: earlier plan; functions it has are left out (NULL: none)
+ *
+ * Only looks: files of the modules, and their text in the target's memory.
+ * Return: 0 with @plan filled (the caller frees it by hook_plan_free()), or a negative errno.
+ */
+int hook_plan_make(struct target *t, const struct maps *maps, const struct hook_plan *known,
+		   struct hook_plan *plan, struct mp_err *err);
+void hook_plan_free(struct hook_plan *plan);
+
+#endif

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "inject/tables.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "unwind/step.h"
+
+#define MAX_VDSO (64u << 10)
+
+static void *at(const struct tables *tb, uint64_t offset)
+{
+	return (char *)tb->block + offset;
+}
+
+int tables_init(struct tables *tb, struct ss_control *block, uint64_t rows_at, uint64_t rows_end)
+{
+	memset(tb, 0, sizeof(*tb));
+	tb->block = block;
+	tb->rows_at = rows_at;
+	tb->rows_end = rows_end;
+	tb->rules = rule_set_new();
+	return tb->rules ? 0 : -ENOMEM;
+}
+
+void tables_free(struct tables *tb)
+{
+	vec_for_each(&tb->code, c) free((char *)c->m.path);
+	vec_free(&tb->code);
+	vec_free(&tb->own);
+	rule_set_free(tb->rules);
+}
+
+/* Copies the rows of [@start, @end) into the block; @bias turns table addresses into the target's. */
+static int put_rows(struct tables *tb, const struct unwind_table *t, uint64_t bias, uint64_t start,
+		    uint64_t end, struct ss_module *s)
+{
+	uint32_t n = 0;
+	uint64_t bytes;
+	uint32_t *pcs;
+	uint16_t *rules;
+
+	*s = (struct ss_module){.start = start, .end = end};
+	bytes = ((uint64_t)t->n * 6 + 32) & ~7ull;
+	if (end - start > UINT32_MAX || tb->rows_at + bytes > tb->rows_end)
+		return 0; /* as if it had no information: its frames are marked */
+	s->pcs = tb->rows_at;
+	pcs = at(tb, s->pcs);
+	for (uint32_t i = 0; i < t->n; i++) {
+		uint64_t pc = t->pc[i] + bias;
+
+		/* The row before the range may reach into it. */
+		if (pc < start && (i + 1 == t->n || t->pc[i + 1] + bias > start))
+			pc = start;
+		if (pc >= start && pc < end)
+			pcs[n++] = (uint32_t)(pc - start);
+	}
+	s->rules = (s->pcs + 4ull * n + 7) & ~7ull;
+	rules = at(tb, s->rules);
+	for (uint32_t i = 0; i < n; i++)
+		rules[i] = unwind_table_find(t, pcs[i] + start - bias);
+	s->n = n;
+	tb->rows_at = (s->rules + 2ull * n + 7) & ~7ull;
+	return 0;
+}
+
+static int bias_of(Elf *elf, const struct map *map, uint64_t *bias)
+{
+	size_t n;
+
+	if (elf_getphdrnum(elf, &n))
+		return -EINVAL;
+	for (size_t i = 0; i < n; i++) {
+		GElf_Phdr ph;
+
+		if (gelf_getphdr(elf, (int)i, &ph) && ph.p_type == PT_LOAD && ph.p_flags & PF_X &&
+		    map->offset >= (ph.p_offset & ~4095ull) &&
+		    map->offset < ph.p_offset + ph.p_filesz) {
+			*bias = map->start - map->offset - (ph.p_vaddr - ph.p_offset);
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+static int add_elf(struct tables *tb, Elf *elf, const struct map *map, struct code *c)
+{
+	struct unwind_table table;
+	int err;
+
+	if (!elf || elf_kind(elf) != ELF_K_ELF || bias_of(elf, map, &c->m.bias))
+		return 0;
+	c->m.build_id_len = (uint8_t)elf_build_id(elf, c->m.build_id);
+	if (unwind_table_build(elf, NULL, tb->rules, &table))
+		return 0;
+	err = put_rows(tb, &table, c->m.bias, map->start, map->end, &c->s);
+	unwind_table_free(&table);
+	return err;
+}
+
+static int add_map(struct tables *tb, struct target *t, const struct map *map)
+{
+	struct code c = {.ino = map->ino, .seen = true};
+	Elf *elf = NULL;
+	int fd, err = 0;
+
+	c.m.start = map->start;
+	c.m.end = map->end;
+	c.m.file_offset = map->offset;
+	c.m.path = strdup(map->path);
+	c.s = (struct ss_module){.start = map->start, .end = map->end};
+	if (!c.m.path)
+		return -ENOMEM;
+	if (!strcmp(map->path, "[vdso]") && map->end - map->start <= MAX_VDSO) {
+		size_t size = map->end - map->start;
+		char *image = malloc(size);
+
+		if (image && !mem_read(&t->mem, map->start, image, size)) {
+			elf = elf_memory(image, size);
+			err = add_elf(tb, elf, map, &c);
+			elf_end(elf);
+		}
+		free(image);
+	} else if (map->ino && (fd = proc_open_map(t->pid, map)) >= 0) {
+		elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+		err = add_elf(tb, elf, map, &c);
+		elf_end(elf);
+		close(fd);
+	}
+	if (!err && vec_push(&tb->code, c))
+		err = -ENOMEM;
+	if (err)
+		free((char *)c.m.path);
+	return err;
+}
+
+static struct code *known(struct tables *tb, const struct map *map)
+{
+	vec_for_each(&tb->code, c)
+	{
+		if (c->m.start == map->start && c->m.end == map->end && c->ino == map->ino &&
+		    c->m.file_offset == map->offset)
+			return c;
+	}
+	return NULL;
+}
+
+static bool is_own(const struct tables *tb, const struct map *map)
+{
+	vec_for_each(&tb->own, o)
+	{
+		if (map->start >= o->start && map->start < o->end)
+			return true;
+	}
+	return false;
+}
+
+int tables_update(struct tables *tb, struct target *t, const struct maps *maps)
+{
+	int fresh = 0, err;
+	bool gone = false;
+	size_t keep = 0;
+
+	vec_for_each(&tb->code, c) c->seen = false;
+	vec_for_each(&maps->list, map)
+	{
+		struct code *c;
+
+		if (!map->exec || is_own(tb, map) || !strcmp(map->path, "[vsyscall]"))
+			continue;
+		c = known(tb, map);
+		if (c) {
+			c->seen = true;
+			continue;
+		}
+		err = add_map(tb, t, map);
+		if (err)
+			return err;
+		fresh++;
+	}
+	for (size_t i = 0; i < tb->code.n; i++) {
+		if (!tb->code.at[i].seen) {
+			free((char *)tb->code.at[i].m.path);
+			gone = true;
+			continue;
+		}
+		tb->code.at[keep++] = tb->code.at[i];
+	}
+	tb->code.n = keep;
+	if (!fresh && !gone)
+		return 0;
+	err = tables_publish(tb, gone);
+	return err ? err : fresh;
+}
+
+int tables_add_agent(struct tables *tb, Elf *elf, uint64_t addr, uint64_t length)
+{
+	struct unwind_table table;
+	struct ss_module s;
+	int err = unwind_table_build(elf, NULL, tb->rules, &table);
+
+	if (err)
+		return err;
+	err = put_rows(tb, &table, addr, addr, addr + length, &s);
+	unwind_table_free(&table);
+	s.flags = SS_MODULE_AGENT;
+	return err ? err : vec_push(&tb->own, s);
+}
+
+int tables_add_rows(struct tables *tb, uint64_t start, uint64_t end, const uint64_t *pc,
+		    const uint16_t *rule, uint32_t n)
+{
+	struct unwind_table table = {.pc = (uint64_t *)pc, .rule = (uint16_t *)rule, .n = n};
+	struct ss_module s;
+	int err = put_rows(tb, &table, 0, start, end, &s);
+
+	s.flags = SS_MODULE_AGENT;
+	if (err)
+		return err;
+	vec_for_each(&tb->own, o)
+	{
+		if (o->start == start) {
+			*o = s;
+			return 0;
+		}
+	}
+	return vec_push(&tb->own, s);
+}
+
+uint16_t tables_rule_at(const struct tables *tb, uint64_t pc)
+{
+	vec_for_each(&tb->code, c)
+	{
+		const uint32_t *pcs = at(tb, c->s.pcs);
+		uint32_t lo = 0, hi = c->s.n;
+
+		if (pc < c->s.start || pc >= c->s.end)
+			continue;
+		while (lo < hi) {
+			uint32_t mid = (lo + hi) / 2;
+
+			if (pcs[mid] <= pc - c->s.start)
+				lo = mid + 1;
+			else
+				hi = mid;
+		}
+		return lo ? ((const uint16_t *)at(tb, c->s.rules))[lo - 1] : 0;
+	}
+	return 0;
+}
+
+uint16_t tables_entry_rule(struct tables *tb)
+{
+	struct uw_full f;
+
+	memset(&f, 0, sizeof(f));
+	memset(f.where, UW_UNDEFINED, sizeof(f.where));
+	f.cfa_reg = UW_REG_SP;
+	f.cfa_off = 8;
+	f.where[UW_REG_SP] = UW_SAME;
+	f.where[UW_REG_PC] = UW_AT_CFA;
+	f.off[UW_REG_PC] = -8;
+	f.where[3] = f.where[6] = UW_SAME;
+	for (int i = 12; i < 16; i++)
+		f.where[i] = UW_SAME;
+	return (uint16_t)rule_set_add(tb->rules, &f);
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct ss_module *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+int tables_publish(struct tables *tb, bool changed)
+{
+	struct ss_control *c = tb->block;
+	uint64_t size = sizeof(struct ss_module_list) + SS_MAX_MODULES * sizeof(struct ss_module);
+	uint32_t n = rule_set_count(tb->rules), first = tb->rules_published;
+	struct ss_module_list *list;
+
+	memcpy((struct uw_rule *)at(tb, c->rules) + first, rule_set_rules(tb->rules) + first,
+	       (n - first) * sizeof(struct uw_rule));
+	memcpy((struct uw_full *)at(tb, c->full_rules) + first, rule_set_full(tb->rules) + first,
+	       (n - first) * sizeof(struct uw_full));
+	tb->rules_published = n;
+	/* A list is only written again after three others: whoever still searches it is done. */
+	list = at(tb, SS_LISTS_OFFSET + tb->next_list++ % SS_MODULE_LISTS * ((size + 63) & ~63ull));
+	list->n = 0;
+	vec_for_each(&tb->code, m)
+	{
+		if (list->n < SS_MAX_MODULES)
+			list->at[list->n++] = m->s;
+	}
+	vec_for_each(&tb->own, o)
+	{
+		if (list->n < SS_MAX_MODULES)
+			list->at[list->n++] = *o;
+	}
+	qsort(list->at, list->n, sizeof(list->at[0]), by_start);
+	__atomic_store_n(&c->module_list, (uint64_t)((char *)list - (char *)c), __ATOMIC_RELEASE);
+	if (changed) {
+		memset(at(tb, c->rule_cache), 0, 8ull * c->rule_cache_size);
+		__atomic_fetch_add(&c->generation, 1, __ATOMIC_RELEASE);
+	}
+	return 0;
+}

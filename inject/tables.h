@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The target's code as the agent sees it: one unwind table per executable mapping, built by
+ * unwind/table.h and published in the session block.  Also what the recording says of modules.
+ */
+#ifndef INJECT_TABLES_H
+#define INJECT_TABLES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "attach/target.h"
+#include "formats/file.h"
+#include "formats/session.h"
+#include "lib/vec.h"
+#include "unwind/table.h"
+
+struct code {
+	struct mp_module m; /* path owned here */
+	uint64_t ino;
+	struct ss_module s;
+	bool seen;   /* in the maps that were read last */
+	bool recorded;
+};
+
+struct tables {
+	struct rule_set *rules;
+	uint32_t rules_published;
+	struct ss_control *block; /* our mapping of the session block */
+	uint64_t rows_at, rows_end; /* free part of the row area, offsets in the block */
+	uint32_t next_list;
+	VEC(struct code) code;	 /* of the target's files */
+	VEC(struct ss_module) own; /* agent and islands */
+};
+
+int tables_init(struct tables *tb, struct ss_control *block, uint64_t rows_at, uint64_t rows_end);
+void tables_free(struct tables *tb);
+
+/**
+ * tables_update() - bring the tables in line with @maps and publish
+ *
+ * New executable mappings get their table; ones that are gone lose it, and the agent's caches are
+ * told (generation).  Reads files and, for the vdso, the target's memory; the target runs on.
+ * Return: number of mappings that are new, or a negative errno.
+ */
+int tables_update(struct tables *tb, struct target *t, const struct maps *maps);
+
+/* Adds code of ours at @addr from @elf's CFI (agent).  Published by the next tables_publish(). */
+int tables_add_agent(struct tables *tb, Elf *elf, uint64_t addr, uint64_t length);
+/* Adds rows given directly: @n addresses, ascending, from @start, with rule ids. */
+int tables_add_rows(struct tables *tb, uint64_t start, uint64_t end, const uint64_t *pc,
+		    const uint16_t *rule, uint32_t n);
+/* Rule id of the row at target address @pc, 0 if none. */
+uint16_t tables_rule_at(const struct tables *tb, uint64_t pc);
+/* Rule of a function that was just entered. */
+uint16_t tables_entry_rule(struct tables *tb);
+int tables_publish(struct tables *tb, bool changed);
+
+#endif

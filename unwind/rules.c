@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The set of distinct rules: programs have tens of thousands of rows and a few hundred rules. */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include "unwind/step.h"
+#include "unwind/table.h"
+
+#define MAX_RULES 65535u
+#define BUCKETS	  131072u
+#define REG_FP	  6 /* DWARF number of the frame pointer, x86-64 psABI */
+
+struct rule_set {
+	struct uw_rule *rules;
+	struct uw_full *full;
+	uint32_t n, cap;
+	uint32_t bucket[BUCKETS]; /* index + 1 */
+};
+
+static uint32_t hash(const struct uw_full *f)
+{
+	const uint8_t *p = (const uint8_t *)f;
+	uint32_t h = 2166136261u; /* FNV-1a */
+
+	for (size_t i = 0; i < sizeof(*f); i++)
+		h = (h ^ p[i]) * 16777619u;
+	return h;
+}
+
+static struct uw_rule simplify(const struct uw_full *f, uint32_t id)
+{
+	struct uw_rule r = {.flags = f->flags, .full = id, .fp_off = UW_FP_SAME};
+	bool simple = !f->flags && f->cfa_kind == UW_CFA_REG &&
+		      (f->cfa_reg == UW_REG_SP || f->cfa_reg == REG_FP) &&
+		      f->where[UW_REG_PC] == UW_AT_CFA && f->where[UW_REG_SP] == UW_SAME;
+
+	if (f->where[REG_FP] == UW_AT_CFA && f->off[REG_FP] < 0 && f->off[REG_FP] > INT16_MIN)
+		r.fp_off = (int16_t)f->off[REG_FP];
+	else if (f->where[REG_FP] != UW_SAME)
+		simple = false;
+	if (!simple) {
+		r.flags |= f->flags & (UW_OUTERMOST | UW_INVALID) ? 0 : UW_FULL;
+		return r;
+	}
+	r.cfa_is_fp = f->cfa_reg == REG_FP;
+	r.cfa_off = f->cfa_off;
+	r.ra_off = f->off[UW_REG_PC];
+	return r;
+}
+
+static uint32_t append(struct rule_set *s, const struct uw_full *f)
+{
+	if (s->n == MAX_RULES)
+		return 0;
+	if (s->n == s->cap) {
+		uint32_t cap = s->cap ? s->cap * 2 : 1024;
+		struct uw_rule *r = reallocarray(s->rules, cap, sizeof(*r));
+		struct uw_full *g;
+
+		if (!r)
+			return 0;
+		s->rules = r;
+		g = reallocarray(s->full, cap, sizeof(*g));
+		if (!g)
+			return 0;
+		s->full = g;
+		s->cap = cap;
+	}
+	s->full[s->n] = *f;
+	s->rules[s->n] = simplify(f, s->n);
+	return s->n++;
+}
+
+struct rule_set *rule_set_new(void)
+{
+	struct uw_full invalid = {.flags = UW_INVALID}, outermost = {.flags = UW_OUTERMOST};
+	struct rule_set *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	append(s, &invalid);
+	if (append(s, &outermost) != UW_RULE_OUTERMOST) {
+		rule_set_free(s);
+		return NULL;
+	}
+	return s;
+}
+
+void rule_set_free(struct rule_set *set)
+{
+	if (!set)
+		return;
+	free(set->rules);
+	free(set->full);
+	free(set);
+}
+
+uint32_t rule_set_add(struct rule_set *s, const struct uw_full *full)
+{
+	uint32_t i, id;
+
+	if (full->flags & UW_INVALID)
+		return 0;
+	if (full->flags & UW_OUTERMOST)
+		return UW_RULE_OUTERMOST;
+	for (i = hash(full) % BUCKETS; s->bucket[i]; i = (i + 1) % BUCKETS) {
+		id = s->bucket[i] - 1;
+		if (!memcmp(&s->full[id], full, sizeof(*full)))
+			return id;
+	}
+	id = append(s, full);
+	if (id)
+		s->bucket[i] = id + 1;
+	return id;
+}
+
+uint32_t rule_set_count(const struct rule_set *set)
+{
+	return set->n;
+}
+
+const struct uw_rule *rule_set_rules(const struct rule_set *set)
+{
+	return set->rules;
+}
+
+const struct uw_full *rule_set_full(const struct rule_set *set)
+{
+	return set->full;
+}
