@@ -174,9 +174,7 @@ static int take_out(struct session *s, const struct maps *maps, struct mp_err *e
 		   : 0;
 }
 
-/* A forked child has the text and the mappings, but a wiped gate: its parent's journal serves and
- * must not be written. */
-static bool is_child(struct session *s)
+bool session_is_child(struct session *s)
 {
 	struct ss_gate gate;
 
@@ -220,7 +218,7 @@ int session_close(struct session *s, struct mp_err *err)
 		maps_free(&maps);
 		return mp_fail(err, MP_EXIT_FAILURE, -EPROTO, "the session's journal is damaged");
 	}
-	child = is_child(s);
+	child = session_is_child(s);
 	if (!child)
 		session_mute(s);
 	ret = t->threads.n ? 0 : target_seize(t, &stop, err);

@@ -61,6 +61,10 @@ int session_refresh(struct session *s);
 /* Opens a session that another recorder left. */
 int session_adopt(struct session *s, struct target *t, struct mp_err *err);
 
+/* Is the target a forked child of a recorded process?  It has the text and the mappings, but a
+ * wiped gate; its parent's journal serves and is not written. */
+bool session_is_child(struct session *s);
+
 /* Hooks pass through from now on (no stop). */
 int session_mute(struct session *s);
 

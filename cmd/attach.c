@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "cmd/cmd.h"
+
+static const char help[] =
+	"usage: memprof attach -p PID [-o FILE] [options]\n"
+	"Records every allocation of a running process, with its stack, until Ctrl-C, --for or\n"
+	"memprof detach; then leaves the process as it was.\n"
+	"  -p, --pid PID        the process\n"
+	"  -o, --output FILE    the recording (default memprof-PID.memprof)\n"
+	"      --for TIME       end after 30s, 500ms, 5m ...\n"
+	"      --background     return to the shell once it is recording\n"
+	"      --lossless       make the process wait when the recorder is late, instead of losing\n"
+	"      --ring-size N    bytes a thread, 64k to 64M (default 2M)\n"
+	"      --queue-size N   ceiling of the recorder's queue (default 256M)\n"
+	"  -q, --quiet          no progress\n";
+
+/* The recorder goes on in a session of its own; the shell comes back when it is recording. */
+static int to_background(struct target *t, const struct recording_options *o)
+{
+	uint64_t length;
+	pid_t child;
+	int status;
+
+	fflush(NULL);
+	child = fork();
+	if (child < 0) {
+		fprintf(stderr, "memprof: cannot fork: %s\n", strerror(errno));
+		return MP_EXIT_FAILURE;
+	}
+	if (child == 0) {
+		int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+		setsid();
+		dup2(null, STDIN_FILENO);
+		dup2(null, STDOUT_FILENO);
+		return recording_run(t, o, false);
+	}
+	for (;;) {
+		struct maps maps;
+		uint64_t found;
+
+		if (waitpid(child, &status, WNOHANG) == child)
+			return WIFEXITED(status) ? WEXITSTATUS(status) : MP_EXIT_FAILURE;
+		if (maps_read(t->pid, &maps))
+			continue;
+		found = session_find(&maps, &length);
+		maps_free(&maps);
+		if (found) {
+			struct ss_control c;
+			struct ss_journal j;
+
+			if (!mem_read(&t->mem, found, &c, sizeof(c)) && c.magic == SS_MAGIC &&
+			    !mem_read(&t->mem, found + c.journal, &j, sizeof(j)) && j.state == SS_LIVE)
+				break;
+		}
+		usleep(10000);
+	}
+	printf("recording process %d in the background (recorder %d); end it by: memprof detach -p %d\n",
+	       t->pid, child, t->pid);
+	return MP_EXIT_OK;
+}
+
+int cmd_attach(int argc, char **argv)
+{
+	static const struct option options[] = {{"pid", required_argument, NULL, 'p'},
+						{"background", no_argument, NULL, 'B'},
+						{"help", no_argument, NULL, 'h'},
+						RECORDING_LONG,
+						{0}};
+	struct recording_options o = {0};
+	struct mp_err err = {0};
+	struct target t;
+	pid_t pid = 0;
+	int c, status;
+
+	while ((c = getopt_long(argc, argv, "p:h" RECORDING_SHORT, options, NULL)) != -1) {
+		int taken = recording_option(c, optarg, &o);
+
+		if (taken < 0)
+			return MP_EXIT_USAGE;
+		if (taken)
+			continue;
+		if (c == 'h') {
+			fputs(help, stdout);
+			return MP_EXIT_OK;
+		}
+		if (c == 'B')
+			o.background = o.quiet = true;
+		else if (c != 'p')
+			return usage_error("attach: unknown option or missing value");
+		else if (!parse_pid(optarg, &pid))
+			return usage_error("attach: -p: '%s' is not a process id", optarg);
+	}
+	if (optind < argc)
+		return usage_error("attach: unexpected argument '%s'", argv[optind]);
+	if (!pid)
+		return usage_error("attach: which process? give -p PID");
+	if (target_look(&t, pid, &err))
+		return complain(&err);
+	status = o.background ? to_background(&t, &o) : recording_run(&t, &o, false);
+	target_close(&t);
+	return status;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The commands: one file each.  Only this folder prints and decides exit statuses. */
+#ifndef CMD_CMD_H
+#define CMD_CMD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "attach/target.h"
+#include "inject/session.h"
+#include "lib/err.h"
+
+int cmd_attach(int argc, char **argv);
+int cmd_detach(int argc, char **argv);
+int cmd_report(int argc, char **argv);
+int cmd_run(int argc, char **argv);
+int cmd_status(int argc, char **argv);
+
+/* Prints "memprof: what" on stderr.  Return: the exit status of @err. */
+int complain(const struct mp_err *err);
+/* The same for a wrong command line; adds where help is. */
+int usage_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* "30s", "500ms", "2m", "1h", "45": milliseconds in *@ms.  Return: false if @text is none. */
+bool parse_duration(const char *text, uint64_t *ms);
+/* "64k", "2M", "1G", "4096": bytes.  Return: false if @text is none. */
+bool parse_bytes(const char *text, uint64_t *bytes);
+/* A process id.  Return: false if @text is none. */
+bool parse_pid(const char *text, pid_t *pid);
+
+/* Bytes as "1.5 MiB", in one of a few static places: at most 8 in one printf. */
+const char *human(uint64_t bytes);
+/* 1234567 as "1,234,567", likewise. */
+const char *thousands(uint64_t n);
+
+/* cmd/recording.c: what attach and run share. */
+struct recording_options {
+	const char *path;    /* NULL: memprof-PID.memprof */
+	uint64_t for_ms;     /* 0: until told otherwise */
+	uint64_t ring_size;  /* bytes; 0: default */
+	uint64_t queue_size; /* bytes; 0: default */
+	bool lossless, quiet, background;
+};
+
+/* Options both have; @opt as getopt_long() returned it.  Return: 1 taken, 0 not ours, -1 error
+ * (already told). */
+int recording_option(int opt, const char *arg, struct recording_options *o);
+#define RECORDING_SHORT "o:q"
+#define RECORDING_LONG                                                                             \
+	{"output", required_argument, NULL, 'o'}, {"for", required_argument, NULL, 'F'},           \
+		{"lossless", no_argument, NULL, 'L'}, {"ring-size", required_argument, NULL, 'R'}, \
+		{"queue-size", required_argument, NULL, 'Q'}, {"quiet", no_argument, NULL, 'q'}
+
+/* Records @t (looked at, or launched and stopped) until it ends or somebody ends it, restores it
+ * and prints what was found.  Return: exit status. */
+int recording_run(struct target *t, const struct recording_options *o, bool launched);
+
+#endif

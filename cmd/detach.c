@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <unistd.h>
+#include "cmd/cmd.h"
+
+#define RECORDER_MS 30000 /* for the recorder to write its file to the end */
+
+static const char help[] = "usage: memprof detach -p PID\n"
+			   "Ends a recording and restores the process; also when its recorder died.\n";
+
+/* The recorder lives if its pid has the start time it had then. */
+static bool recorder_lives(const struct ss_journal *j)
+{
+	return j->recorder_pid > 0 && proc_start_time(j->recorder_pid) == j->recorder_start &&
+	       j->recorder_start;
+}
+
+static bool session_there(pid_t pid)
+{
+	uint64_t length;
+	struct maps maps;
+	bool there;
+
+	if (maps_read(pid, &maps))
+		return false;
+	there = session_find(&maps, &length) != 0;
+	maps_free(&maps);
+	return there;
+}
+
+/* Asks a living recorder to end.  Return: whether the process is clean. */
+static bool ask_recorder(struct session *s)
+{
+	struct deadline deadline = deadline_in_ms(RECORDER_MS);
+
+	__atomic_store_n(&s->block->detach_requested, 1, __ATOMIC_RELEASE);
+	while (!deadline_passed(&deadline)) {
+		if (!recorder_lives(s->journal) || s->journal->state == SS_DORMANT)
+			break;
+		usleep(20000);
+	}
+	return !session_there(s->t->pid);
+}
+
+int cmd_detach(int argc, char **argv)
+{
+	static const struct option options[] = {{"pid", required_argument, NULL, 'p'},
+						{"help", no_argument, NULL, 'h'},
+						{0}};
+	struct mp_err err = {0};
+	struct session s;
+	struct target t;
+	pid_t pid = 0;
+	bool child;
+	int c, ret;
+
+	while ((c = getopt_long(argc, argv, "p:h", options, NULL)) != -1) {
+		if (c == 'h') {
+			fputs(help, stdout);
+			return MP_EXIT_OK;
+		}
+		if (c != 'p')
+			return usage_error("detach: unknown option or missing value");
+		if (!parse_pid(optarg, &pid))
+			return usage_error("detach: -p: '%s' is not a process id", optarg);
+	}
+	if (optind < argc)
+		return usage_error("detach: unexpected argument '%s'", argv[optind]);
+	if (!pid)
+		return usage_error("detach: which process? give -p PID");
+	if (target_look(&t, pid, &err))
+		return complain(&err);
+	ret = session_adopt(&s, &t, &err);
+	if (ret) {
+		target_close(&t);
+		return complain(&err);
+	}
+	child = session_is_child(&s);
+	if (!child && recorder_lives(s.journal) && ask_recorder(&s)) {
+		printf("process %d: the recorder (pid %d) ended the recording and restored it: %s\n", pid,
+		       s.journal->recorder_pid, s.journal->recording);
+	} else {
+		ret = session_close(&s, &err);
+		if (!ret)
+			printf("process %d is restored%s\n", pid,
+			       child ? " (it was forked from a recorded one)"
+				     : "; its recorder was gone, what it wrote until then can be read");
+	}
+	session_free(&s);
+	target_close(&t);
+	return ret ? complain(&err) : MP_EXIT_OK;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* memprof: heap profiler for processes that are already running. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cmd/cmd.h"
+
+static const struct {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *help;
+} command[] = {
+	{"attach", cmd_attach, "record a running process; leave it as it was"},
+	{"detach", cmd_detach, "end a recording; repair a process whose recorder died"},
+	{"status", cmd_status, "which processes carry a session"},
+	{"run", cmd_run, "start a program and record it from its first instruction"},
+	{"report", cmd_report, "what a recording says: text, JSON, flame graph, tree, folded stacks"},
+};
+#define NCOMMANDS (sizeof(command) / sizeof(command[0]))
+
+static void print_help(FILE *out)
+{
+	fputs("memprof: where the memory of a running process goes, and what it leaks\n"
+	      "usage: memprof COMMAND [options]; memprof COMMAND --help says more\n\n",
+	      out);
+	for (size_t i = 0; i < NCOMMANDS; i++)
+		fprintf(out, "  %-8s %s\n", command[i].name, command[i].help);
+	fputs("\n  memprof attach -p PID -o rec.memprof --for 30s\n"
+	      "  memprof report rec.memprof --leaks --flamegraph leaks.svg\n",
+	      out);
+}
+
+int main(int argc, char **argv)
+{
+	/* Debug files are looked for on this machine only. */
+	unsetenv("DEBUGINFOD_URLS");
+	if (argc < 2) {
+		print_help(stderr);
+		return MP_EXIT_USAGE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+		print_help(stdout);
+		return MP_EXIT_OK;
+	}
+	if (!strcmp(argv[1], "--version")) {
+		printf("memprof %s\n", MEMPROF_VERSION);
+		return MP_EXIT_OK;
+	}
+	for (size_t i = 0; i < NCOMMANDS; i++) {
+		if (!strcmp(argv[1], command[i].name))
+			return command[i].run(argc - 1, argv + 1);
+	}
+	return usage_error("unknown command '%s'", argv[1]);
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cmd/cmd.h"
+
+#define PLACES 8
+
+int complain(const struct mp_err *err)
+{
+	fprintf(stderr, "memprof: %s\n", err->what[0] ? err->what : "failed");
+	return err->exit ? (int)err->exit : MP_EXIT_FAILURE;
+}
+
+int usage_error(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("memprof: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputs(" (see: memprof --help)\n", stderr);
+	return MP_EXIT_USAGE;
+}
+
+/* A number without sign and what follows it. */
+static bool parse_number(const char *text, double *n, const char **rest)
+{
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*n = strtod(text, &end);
+	*rest = end;
+	return !errno;
+}
+
+bool parse_duration(const char *text, uint64_t *ms)
+{
+	static const struct {
+		const char *unit;
+		double ms;
+	} unit[] = {{"", 1000}, {"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}};
+	const char *rest;
+	double n;
+
+	if (!parse_number(text, &n, &rest))
+		return false;
+	for (size_t i = 0; i < sizeof(unit) / sizeof(unit[0]); i++) {
+		if (!strcmp(rest, unit[i].unit) && n * unit[i].ms < 1e15) {
+			*ms = (uint64_t)(n * unit[i].ms);
+			return true;
+		}
+	}
+	return false;
+}
+
+bool parse_bytes(const char *text, uint64_t *bytes)
+{
+	static const char suffix[] = "kmg";
+	const char *rest, *s;
+	double n;
+
+	if (!parse_number(text, &n, &rest))
+		return false;
+	if (*rest) {
+		s = strchr(suffix, *rest | 0x20);
+		if (!s || rest[1])
+			return false;
+		n *= (double)(1024ull << 10 * (s - suffix));
+	}
+	if (n >= 1e18)
+		return false;
+	*bytes = (uint64_t)n;
+	return true;
+}
+
+bool parse_pid(const char *text, pid_t *pid)
+{
+	char *end;
+	long n;
+
+	errno = 0;
+	n = strtol(text, &end, 10);
+	if (errno || *end || end == text || n <= 0 || n > 0x7fffffff)
+		return false;
+	*pid = (pid_t)n;
+	return true;
+}
+
+const char *human(uint64_t bytes)
+{
+	static char place[PLACES][24];
+	static unsigned int next;
+	static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+	char *s = place[next++ % PLACES];
+	double v = (double)bytes;
+	int u = 0;
+
+	while (v >= 1024 && u < 6) {
+		v /= 1024;
+		u++;
+	}
+	snprintf(s, sizeof(place[0]), u ? "%.1f %s" : "%.0f %s", v, unit[u]);
+	return s;
+}
+
+const char *thousands(uint64_t n)
+{
+	static char place[PLACES][32];
+	static unsigned int next;
+	char digits[24], *s = place[next++ % PLACES], *out = s;
+	int len = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)n);
+
+	for (int i = 0; i < len; i++) {
+		if (i && (len - i) % 3 == 0)
+			*out++ = ',';
+		*out++ = digits[i];
+	}
+	*out = 0;
+	return s;
+}

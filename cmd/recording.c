@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* One recording from the hooks' going in to the closing summary; attach and run share it. */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <poll.h>
+#include <unistd.h>
+#include "cmd/cmd.h"
+#include "record/recorder.h"
+#include "record/sideband.h"
+#include "unwind/symbols.h"
+
+#define TICK_MS	   100
+#define TOP_SITES  5
+#define TOP_FRAMES 6
+#define MIN_RING   (64u << 10)
+#define MAX_RING   (64u << 20)
+
+struct recording {
+	struct target *t;
+	struct session s;
+	struct recorder *r;
+	struct sideband *sideband;
+	pthread_mutex_t lock; /* session's tables: main thread and aggregator */
+	bool install_wanted;
+	size_t next_module;
+	struct symbols *symbols;
+	uint64_t end_ns;
+};
+
+int recording_option(int opt, const char *arg, struct recording_options *o)
+{
+	switch (opt) {
+	case 'o':
+		o->path = arg;
+		return 1;
+	case 'F':
+		if (parse_duration(arg, &o->for_ms) && o->for_ms)
+			return 1;
+		usage_error("--for: '%s' is not a duration such as 30s, 500ms or 5m", arg);
+		return -1;
+	case 'L':
+		o->lossless = true;
+		return 1;
+	case 'q':
+		o->quiet = true;
+		return 1;
+	case 'R':
+		if (parse_bytes(arg, &o->ring_size) && o->ring_size >= MIN_RING &&
+		    o->ring_size <= MAX_RING && !(o->ring_size & (o->ring_size - 1)))
+			return 1;
+		usage_error("--ring-size: '%s' is not a power of two from 64k to 64M", arg);
+		return -1;
+	case 'Q':
+		if (parse_bytes(arg, &o->queue_size) && o->queue_size >= MIN_RING)
+			return 1;
+		usage_error("--queue-size: '%s' is not a size of at least 64k", arg);
+		return -1;
+	}
+	return 0;
+}
+
+/* ---------------------------------------------------------------- callbacks of the recorder -- */
+
+static bool refresh(struct recording *rec)
+{
+	int ret;
+
+	pthread_mutex_lock(&rec->lock);
+	ret = session_refresh(&rec->s);
+	if (ret > 0)
+		rec->install_wanted = true;
+	pthread_mutex_unlock(&rec->lock);
+	return ret >= 0;
+}
+
+static bool code_changed(void *ctx)
+{
+	return refresh(ctx);
+}
+
+static bool next_module(void *ctx, struct mp_module *m)
+{
+	struct recording *rec = ctx;
+	bool found = false;
+
+	pthread_mutex_lock(&rec->lock);
+	vec_for_each(&rec->s.tables.code, c)
+	{
+		if (c->recorded)
+			continue;
+		c->recorded = true;
+		*m = c->m;
+		found = true;
+		break;
+	}
+	pthread_mutex_unlock(&rec->lock);
+	return found;
+}
+
+static void open_symbols(struct recording *rec)
+{
+	char path[4096];
+
+	rec->symbols = symbols_new(NULL);
+	if (!rec->symbols)
+		return;
+	vec_for_each(&rec->s.tables.code, c)
+	{
+		/* As the target sees its files: containers, replaced libraries. */
+		snprintf(path, sizeof(path), "/proc/%d/root%s", rec->t->pid, c->m.path);
+		if (symbols_add_module(rec->symbols, &c->m, access(path, R_OK) ? NULL : path))
+			continue;
+	}
+}
+
+static void symbolize(void *ctx, struct mpf_writer *w, const uint64_t *pc, uint64_t n)
+{
+	struct recording *rec = ctx;
+	struct mp_symbol sym[64];
+
+	for (uint64_t i = 0; i < n && rec->symbols; i++) {
+		uint32_t found = symbols_find(rec->symbols, pc[i], sym, 64);
+
+		if (found && mpf_put_symbols(w, pc[i], sym, found))
+			return;
+	}
+}
+
+/* ---------------------------------------------------------------- while it runs -- */
+
+static void progress_line(const struct recording *rec, bool tty)
+{
+	struct recorder_progress p = recorder_progress(rec->r);
+
+	fprintf(stderr, "%s%5.1fs  %s events, %s live in %s blocks, peak %s, lost %s, file %s%s",
+		tty ? "\r\033[K" : "", (double)p.duration_ns / 1e9, thousands(p.events),
+		human(p.live_bytes), thousands(p.live_blocks), human(p.peak_live_bytes),
+		p.lost ? thousands(p.lost) : "nothing", human(p.file_bytes), tty ? "" : "\n");
+	fflush(stderr);
+}
+
+static bool target_alive(const struct recording *rec)
+{
+	struct pollfd p = {.fd = rec->t->pidfd, .events = POLLIN};
+
+	if (rec->t->pidfd < 0)
+		return !kill(rec->t->pid, 0) || errno != ESRCH;
+	return poll(&p, 1, 0) == 0;
+}
+
+/* Its address space is another one when the session is not mapped any more. */
+static bool still_ours(const struct recording *rec)
+{
+	uint64_t length;
+	struct maps maps;
+	bool ours;
+
+	if (maps_read(rec->t->pid, &maps))
+		return false;
+	ours = session_find(&maps, &length) == rec->s.journal->session_addr;
+	maps_free(&maps);
+	return ours;
+}
+
+static void install(struct recording *rec)
+{
+	struct mp_err err = {0};
+	int ret;
+
+	pthread_mutex_lock(&rec->lock);
+	rec->install_wanted = false;
+	ret = session_install(&rec->s, &err);
+	pthread_mutex_unlock(&rec->lock);
+	if (ret && target_alive(rec))
+		fprintf(stderr, "memprof: a library that was loaded meanwhile is not recorded: %s\n",
+			err.what);
+}
+
+static enum mp_end_reason watch(struct recording *rec, const struct recording_options *o, int signals)
+{
+	uint64_t start = mono_ns(), last_line = start, last_maps = start;
+	bool tty = isatty(STDERR_FILENO);
+
+	for (;;) {
+		struct pollfd p[2] = {{.fd = signals, .events = POLLIN},
+				      {.fd = rec->t->pidfd, .events = POLLIN}};
+		struct sideband_news news = {0};
+		uint64_t now;
+
+		poll(p, rec->t->pidfd >= 0 ? 2 : 1, TICK_MS);
+		now = mono_ns();
+		if (p[0].revents || __atomic_load_n(&rec->s.block->detach_requested, __ATOMIC_ACQUIRE))
+			return MP_END_DETACHED;
+		if (!target_alive(rec))
+			return MP_END_EXITED;
+		if (rec->sideband)
+			news = sideband_poll(rec->sideband);
+		if (news.execed || (now - last_maps >= 1000000000 && !still_ours(rec)))
+			return still_ours(rec) ? MP_END_ERROR : target_alive(rec) ? MP_END_EXECED
+										  : MP_END_EXITED;
+		if (news.mapped || now - last_maps >= 1000000000) {
+			last_maps = now;
+			refresh(rec);
+		}
+		if (rec->install_wanted)
+			install(rec);
+		if (o->for_ms && now - start >= o->for_ms * 1000000)
+			return MP_END_TIME;
+		if (recorder_progress(rec->r).error)
+			return MP_END_ERROR;
+		if (!o->quiet && now - last_line >= 1000000000) {
+			last_line = now;
+			progress_line(rec, tty);
+		}
+	}
+}
+
+/* ---------------------------------------------------------------- the end -- */
+
+static void print_site(const struct recording *rec, const struct recorder_top *top)
+{
+	uint32_t shown = 0;
+
+	printf("  %10s in %s blocks\n", human((uint64_t)top->live_bytes),
+	       thousands((uint64_t)top->live_blocks));
+	for (uint32_t i = 0; i < top->n && shown < TOP_FRAMES; i++) {
+		struct mp_symbol sym[64];
+		uint32_t n = rec->symbols ? symbols_find(rec->symbols, top->pc[i], sym, 64) : 0;
+		const struct mp_module *m = rec->symbols ? symbols_module(rec->symbols, top->pc[i]) : NULL;
+		const char *file = m && m->path && strrchr(m->path, '/') ? strrchr(m->path, '/') + 1 : "?";
+
+		if (!n)
+			printf("      %s+0x%llx\n", file,
+			       (unsigned long long)((top->pc[i] & ~SS_PC_EXACT) - (m ? m->bias : 0)));
+		for (uint32_t k = 0; k < n && shown < TOP_FRAMES; k++, shown++) {
+			printf("      %s", sym[k].function ? sym[k].function : "?");
+			if (sym[k].source)
+				printf("  %s:%u", sym[k].source, sym[k].line);
+			else
+				printf("  [%s]", file);
+			putchar('\n');
+		}
+		shown += !n;
+	}
+}
+
+static void print_losses(const struct mp_losses *l)
+{
+	uint64_t events = l->lost_alloc + l->lost_free + l->lost_realloc + l->lost_map + l->lost_other;
+
+	if (!events && !l->lost_no_slot && !l->queue_events && !l->stale && !l->mismatches) {
+		printf("lost: nothing\n");
+	} else {
+		printf("lost: %s allocations (%s), %s frees, %s reallocs, %s maps, %s other; "
+		       "%s of threads without a slot, %s by the queue, %s while the recorder was late\n",
+		       thousands(l->lost_alloc), human(l->lost_bytes), thousands(l->lost_free),
+		       thousands(l->lost_realloc), thousands(l->lost_map), thousands(l->lost_other),
+		       thousands(l->lost_no_slot), thousands(l->queue_events), thousands(l->stale));
+		printf("      live blocks are uncertain from the first loss on; --lossless waits instead\n");
+	}
+	if (l->stacks_total && l->stacks_complete < l->stacks_total)
+		printf("stacks: %s of %s incomplete (marked)\n",
+		       thousands(l->stacks_total - l->stacks_complete), thousands(l->stacks_total));
+}
+
+static void print_summary(struct recording *rec, const char *path, const struct mp_losses *l,
+			  const struct mp_finish *f)
+{
+	static const char *const reason[] = {"", "detached", "the program ended",
+					     "the program ran another one (exec)", "time is up",
+					     "an error"};
+	struct recorder_progress p = recorder_progress(rec->r);
+	struct recorder_top top[TOP_SITES];
+	uint32_t n = recorder_top(rec->r, top, TOP_SITES);
+
+	printf("recorded %.1f s of process %d: %s\n", (double)p.duration_ns / 1e9, rec->t->pid,
+	       reason[f->reason]);
+	printf("events: %s (%s allocations of %s, %s frees; %s frees of blocks older than the recording)\n",
+	       thousands(p.events), thousands(p.allocs), human(p.allocated_bytes), thousands(p.frees),
+	       thousands(p.foreign_frees));
+	printf("live since the start of the recording: %s in %s blocks; peak %s\n", human(p.live_bytes),
+	       thousands(p.live_blocks), human(p.peak_live_bytes));
+	print_losses(l);
+	if (n)
+		printf("growing most:\n");
+	for (uint32_t i = 0; i < n; i++)
+		print_site(rec, &top[i]);
+	printf("pauses: attach %.2f + %.2f ms, detach %.2f ms\n", (double)rec->s.open_stop_ns / 1e6,
+	       (double)rec->s.patch_stop_ns / 1e6, (double)rec->s.close_stop_ns / 1e6);
+	if (f->restored)
+		printf("process %d is restored: text, mappings, descriptors and threads are as before\n",
+		       rec->t->pid);
+	printf("recording: %s (%s)\n", path, human(p.file_bytes));
+}
+
+static int block_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	return signalfd(-1, &set, SFD_CLOEXEC);
+}
+
+static void fill_info(struct target *t, struct mp_info *info, char *exe, size_t exe_size, char *cmdline,
+		      size_t cmdline_size)
+{
+	memset(info, 0, sizeof(*info));
+	if (getrandom(info->id, sizeof(info->id), 0) != (ssize_t)sizeof(info->id))
+		memset(info->id, 0, sizeof(info->id));
+	if (proc_exe(t->pid, exe, exe_size))
+		snprintf(exe, exe_size, "?");
+	if (proc_cmdline(t->pid, cmdline, cmdline_size))
+		snprintf(cmdline, cmdline_size, "?");
+	info->pid = (uint32_t)t->pid;
+	info->machine = t->arch->elf_machine;
+	info->executable = exe;
+	info->cmdline = cmdline;
+	info->memprof_version = MEMPROF_VERSION;
+}
+
+static int start(struct recording *rec, const struct recording_options *o, const char *path,
+		 bool launched, struct mp_err *err)
+{
+	struct session_options so = {.ring_size = o->ring_size, .lossless = o->lossless};
+	struct recorder_config config = {.pid = rec->t->pid,
+					 .path = path,
+					 .queue_ceiling = o->queue_size,
+					 .code_changed = code_changed,
+					 .next_module = next_module,
+					 .ctx = rec};
+	char exe[4096], cmdline[8192];
+	int ret = session_open(&rec->s, rec->t, &so, err);
+
+	if (ret)
+		return ret;
+	snprintf(rec->s.journal->recording, sizeof(rec->s.journal->recording), "%.255s", path);
+	fill_info(rec->t, &config.info, exe, sizeof(exe), cmdline, sizeof(cmdline));
+	config.info.mode = launched;
+	config.block = rec->s.block;
+	config.block_length = rec->s.length;
+	ret = recorder_start(&config, &rec->r, err);
+	if (!ret) {
+		if (sideband_open(rec->t->pid, &rec->sideband) && !o->quiet)
+			fprintf(stderr, "memprof: the kernel does not allow perf events; new libraries are found by reading /proc/%d/maps\n",
+				rec->t->pid);
+		ret = session_install(&rec->s, err);
+	}
+	return ret;
+}
+
+int recording_run(struct target *t, const struct recording_options *o, bool launched)
+{
+	struct recording rec = {.t = t};
+	struct mp_finish finish = {0};
+	struct mp_losses losses = {0};
+	struct mp_err err = {0}, late = {0};
+	int ret, status = 0, signals = block_signals();
+	char path[4096];
+
+	if (o->path)
+		snprintf(path, sizeof(path), "%s", o->path);
+	else
+		snprintf(path, sizeof(path), "memprof-%d.memprof", t->pid);
+	pthread_mutex_init(&rec.lock, NULL);
+	ret = start(&rec, o, path, launched, &err);
+	if (!ret) {
+		if (!o->quiet)
+			fprintf(stderr, "memprof: recording process %d (%s; %zu functions hooked) to %s; Ctrl-C ends it\n",
+				t->pid, rec.s.plan.allocators, rec.s.plan.hooks.n, path);
+		if (!o->quiet && rec.s.plan.refused[0])
+			fprintf(stderr, "memprof: not hooked: %s\n", rec.s.plan.refused);
+		finish.reason = (uint8_t)watch(&rec, o, signals);
+		if (!o->quiet && isatty(STDERR_FILENO))
+			fprintf(stderr, "\r\033[K");
+	} else {
+		finish.reason = MP_END_ERROR;
+	}
+	if (rec.s.block && finish.reason != MP_END_EXITED && finish.reason != MP_END_EXECED) {
+		/* Symbols while its files are still to be seen. */
+		open_symbols(&rec);
+		status = session_close(&rec.s, &late);
+		finish.restored = status == 0;
+		if (status == -ESRCH)
+			finish.reason = MP_END_EXITED;
+	} else if (rec.s.block) {
+		open_symbols(&rec);
+	}
+	if (rec.r) {
+		finish.attach_stop_ns = rec.s.open_stop_ns + rec.s.patch_stop_ns;
+		finish.detach_stop_ns = rec.s.close_stop_ns;
+		finish.sideband = rec.sideband != NULL;
+		status = recorder_stop(rec.r, &finish, &losses, symbolize);
+		if (!ret)
+			print_summary(&rec, path, &losses, &finish);
+		if (status)
+			fprintf(stderr, "memprof: the recording could not be written to its end: %s\n",
+				strerror(-status));
+		status = status ? MP_EXIT_OUTPUT : MP_EXIT_OK;
+		recorder_free(rec.r);
+		if (ret)
+			unlink(path);
+	}
+	if (late.what[0] && finish.reason != MP_END_EXITED)
+		status = complain(&late);
+	if (ret)
+		status = complain(&err);
+	symbols_free(rec.symbols);
+	sideband_close(rec.sideband);
+	session_free(&rec.s);
+	pthread_mutex_destroy(&rec.lock);
+	close(signals);
+	return status;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include "cmd/cmd.h"
+
+static const char help[] =
+	"usage: memprof run [-o FILE] [options] -- PROGRAM [ARGUMENT...]\n"
+	"Starts a program and records it from its first instruction, constructors included.\n"
+	"Options as for memprof attach, but -p and --background.\n"
+	"Exit status: memprof's own if something failed, else the program's (128 + signal).\n";
+
+int cmd_run(int argc, char **argv)
+{
+	static const struct option options[] = {{"help", no_argument, NULL, 'h'}, RECORDING_LONG, {0}};
+	struct recording_options o = {0};
+	struct mp_err err = {0};
+	struct target t;
+	int c, status, child = 0;
+
+	while ((c = getopt_long(argc, argv, "+h" RECORDING_SHORT, options, NULL)) != -1) {
+		int taken = recording_option(c, optarg, &o);
+
+		if (taken < 0)
+			return MP_EXIT_USAGE;
+		if (c == 'h') {
+			fputs(help, stdout);
+			return MP_EXIT_OK;
+		}
+		if (!taken)
+			return usage_error("run: unknown option or missing value");
+	}
+	if (optind == argc)
+		return usage_error("run: which program? give -- PROGRAM [ARGUMENT...]");
+	if (target_launch(&t, argv + optind, &err))
+		return complain(&err);
+	status = recording_run(&t, &o, true);
+	target_close(&t);
+	/* Ended by Ctrl-C or --for, the program goes on; it is ours to wait for. */
+	if (waitpid(t.pid, &child, __WALL) == t.pid && !status) {
+		if (WIFEXITED(child))
+			return WEXITSTATUS(child);
+		if (WIFSIGNALED(child))
+			return 128 + WTERMSIG(child);
+	}
+	return status;
+}

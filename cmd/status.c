@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <dirent.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <yajl/yajl_gen.h>
+#include "cmd/cmd.h"
+
+static const char help[] = "usage: memprof status [--json]\n"
+			   "Lists the processes that carry a memprof session.\n";
+
+struct line {
+	pid_t pid;
+	struct proc_status st;
+	struct ss_control c;
+	struct ss_journal j;
+	bool recorder_lives, child;
+};
+
+static bool read_line(pid_t pid, struct line *l)
+{
+	uint64_t addr, length;
+	struct ss_gate gate;
+	struct maps maps;
+	struct mem mem;
+	bool ok;
+
+	if (maps_read(pid, &maps))
+		return false;
+	addr = session_find(&maps, &length);
+	maps_free(&maps);
+	if (!addr || mem_open(&mem, pid))
+		return false;
+	ok = !mem_read(&mem, addr, &l->c, sizeof(l->c)) && l->c.magic == SS_MAGIC &&
+	     !mem_read(&mem, addr + l->c.journal, &l->j, sizeof(l->j)) &&
+	     !mem_read(&mem, l->j.gate_addr, &gate, sizeof(gate)) && !proc_status_read(pid, 0, &l->st);
+	mem_close(&mem);
+	if (!ok)
+		return false;
+	l->pid = pid;
+	l->child = !gate.session_addr;
+	l->recorder_lives = l->j.recorder_pid > 0 && l->j.recorder_start &&
+			    proc_start_time(l->j.recorder_pid) == l->j.recorder_start;
+	l->j.recording[sizeof(l->j.recording) - 1] = 0;
+	return true;
+}
+
+static const char *state(const struct line *l)
+{
+	if (l->child)
+		return "forked from a recorded process, not recorded";
+	if (!l->recorder_lives && l->j.state != SS_DORMANT)
+		return "its recorder died; run: memprof detach";
+	return session_state_text(l->j.state);
+}
+
+static void print_text(const struct line *l)
+{
+	time_t at = (time_t)l->j.started_at;
+	char since[32] = "?";
+	struct tm tm;
+
+	if (localtime_r(&at, &tm))
+		strftime(since, sizeof(since), "%Y-%m-%d %H:%M:%S", &tm);
+	printf("%7d  %-15s  since %s  %s\n", l->pid, l->st.name, since, state(l));
+	if (!l->child)
+		printf("         %s events, %s live in %s blocks, lost %s; recorder %d, file %s\n",
+		       thousands(l->c.seen_events), human(l->c.seen_live_bytes),
+		       thousands(l->c.seen_live_blocks),
+		       l->c.seen_lost ? thousands(l->c.seen_lost) : "nothing", l->j.recorder_pid,
+		       l->j.recording);
+}
+
+static void key(yajl_gen g, const char *s)
+{
+	yajl_gen_string(g, (const unsigned char *)s, strlen(s));
+}
+
+static void key_number(yajl_gen g, const char *name, uint64_t v)
+{
+	key(g, name);
+	yajl_gen_integer(g, (long long)v);
+}
+
+static void print_json(yajl_gen g, const struct line *l)
+{
+	yajl_gen_map_open(g);
+	key_number(g, "pid", (uint64_t)l->pid);
+	key(g, "name");
+	key(g, l->st.name);
+	key_number(g, "since", l->j.started_at);
+	key(g, "state");
+	key(g, state(l));
+	key_number(g, "recorder", (uint64_t)l->j.recorder_pid);
+	key(g, "recorder_alive");
+	yajl_gen_bool(g, l->recorder_lives);
+	key(g, "recording");
+	key(g, l->j.recording);
+	key_number(g, "events", l->c.seen_events);
+	key_number(g, "live_bytes", l->c.seen_live_bytes);
+	key_number(g, "live_blocks", l->c.seen_live_blocks);
+	key_number(g, "lost", l->c.seen_lost);
+	yajl_gen_map_close(g);
+}
+
+int cmd_status(int argc, char **argv)
+{
+	static const struct option options[] = {{"json", no_argument, NULL, 'j'},
+						{"help", no_argument, NULL, 'h'},
+						{0}};
+	const unsigned char *text;
+	struct dirent *e;
+	struct line *l;
+	bool json = false;
+	int c, found = 0;
+	yajl_gen g;
+	size_t n;
+	DIR *d;
+
+	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+		if (c == 'h') {
+			fputs(help, stdout);
+			return MP_EXIT_OK;
+		}
+		if (c != 'j')
+			return usage_error("status: unknown option");
+		json = true;
+	}
+	if (optind < argc)
+		return usage_error("status: unexpected argument '%s'", argv[optind]);
+	d = opendir("/proc");
+	l = calloc(1, sizeof(*l));
+	g = yajl_gen_alloc(NULL);
+	if (!d || !l || !g) {
+		struct mp_err err = {MP_EXIT_FAILURE, "cannot list /proc"};
+
+		free(l);
+		return complain(&err);
+	}
+	yajl_gen_config(g, yajl_gen_beautify, 1);
+	yajl_gen_array_open(g);
+	while ((e = readdir(d))) {
+		pid_t pid;
+
+		if (!parse_pid(e->d_name, &pid) || !read_line(pid, l))
+			continue;
+		found++;
+		if (json)
+			print_json(g, l);
+		else
+			print_text(l);
+	}
+	closedir(d);
+	yajl_gen_array_close(g);
+	if (json && yajl_gen_get_buf(g, &text, &n) == yajl_gen_status_ok)
+		fwrite(text, 1, n, stdout);
+	else if (!found)
+		printf("no process carries a memprof session (of those you may look at)\n");
+	yajl_gen_free(g);
+	free(l);
+	return MP_EXIT_OK;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Framing of the recording file, formats/FORMAT.md.  Shared by file_write.c and file_read.c.
+ */
+#ifndef FORMATS_CHUNK_H
+#define FORMATS_CHUNK_H
+
+#include <stdint.h>
+#include <string.h>
+
+#define CHUNK_FILE_MAGIC   "memprof\n"
+#define CHUNK_FILE_VERSION 1u
+#define CHUNK_MAGIC	   0x4b43504du /* "MPCK" */
+#define CHUNK_HEADER	   24u	/* magic, type, raw bytes, stored bytes, crc of payload, crc of header */
+#define CHUNK_MAX	   (16u << 20)
+#define CHUNK_TARGET	   (256u << 10) /* raw bytes at which a chunk is written */
+
+enum chunk_type { CHUNK_INFO = 1, CHUNK_ITEMS = 2, CHUNK_END = 3 };
+
+/* First byte of an item: event kind in the low four bits, or 0 and an item kind above. */
+#define ITEM_TID    0x10 /* thread follows: another one than the last event's */
+#define ITEM_HOOK   0x20 /* hook follows: another one than the last of this kind */
+#define ITEM_FLAGS  0x40 /* enum ev_flags follow */
+#define ITEM_USABLE 0x80 /* usable - size follows */
+
+enum item {
+	ITEM_OF_HOOK = 1,
+	ITEM_OF_MODULE,
+	ITEM_OF_THREAD,
+	ITEM_OF_STACK,
+	ITEM_OF_SAMPLE,
+	ITEM_OF_LOSSES,
+	ITEM_OF_SYMBOLS,
+	ITEM_OF_FINISH,
+};
+
+#define EVENT_KINDS 16
+
+/* What differences are counted from; starts at zero in every chunk. */
+struct chunk_state {
+	uint64_t time, addr, symbol_pc, module;
+	uint32_t tid, stack_id;
+	uint16_t hook[EVENT_KINDS];
+	uint64_t pc[1024]; /* of the last stack, innermost first */
+	uint32_t npc;
+};
+
+static inline uint64_t zigzag(int64_t v)
+{
+	return (uint64_t)v << 1 ^ (uint64_t)(v >> 63);
+}
+
+static inline int64_t unzigzag(uint64_t v)
+{
+	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
+}
+
+static inline void put_le32(uint8_t *p, uint32_t v)
+{
+	for (int i = 0; i < 4; i++)
+		p[i] = (uint8_t)(v >> 8 * i);
+}
+
+static inline uint32_t get_le32(const uint8_t *p)
+{
+	return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+#endif

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The file may be cut, damaged or made by an enemy: every length is checked before it is used. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+#include "formats/chunk.h"
+#include "formats/file.h"
+#include "formats/session.h"
+
+#define MAX_SYMBOLS 256
+
+struct mpf_reader {
+	int fd;
+	uint64_t offset;
+	uint8_t *raw;
+	size_t n, at, cap;
+	bool bad, ended;
+	char truncated[160];
+	char *strings; /* text of the current item */
+	size_t nstrings, cap_strings;
+	struct chunk_state st;
+	uint64_t pc[SS_MAX_FRAMES];
+	struct mp_symbol symbols[MAX_SYMBOLS];
+	char *info_strings[3];
+};
+
+static uint8_t get_u8(struct mpf_reader *r)
+{
+	if (r->at >= r->n) {
+		r->bad = true;
+		return 0;
+	}
+	return r->raw[r->at++];
+}
+
+static uint64_t get(struct mpf_reader *r)
+{
+	uint64_t v = 0;
+
+	for (int shift = 0; shift < 64; shift += 7) {
+		uint8_t b = get_u8(r);
+
+		v |= (uint64_t)(b & 0x7f) << shift;
+		if (!(b & 0x80))
+			return v;
+	}
+	r->bad = true;
+	return 0;
+}
+
+static uint64_t get_delta(struct mpf_reader *r, uint64_t *last)
+{
+	return *last += (uint64_t)unzigzag(get(r));
+}
+
+static void get_bytes(struct mpf_reader *r, void *p, size_t n)
+{
+	if (n > r->n - r->at) {
+		r->bad = true;
+		memset(p, 0, n);
+		return;
+	}
+	memcpy(p, r->raw + r->at, n);
+	r->at += n;
+}
+
+/* Strings of an item are never longer than the chunk they came from. */
+static const char *get_string(struct mpf_reader *r)
+{
+	uint64_t n = get(r);
+	char *s;
+
+	if (!n)
+		return NULL;
+	n--;
+	if (n > r->n - r->at || r->nstrings + n + 1 > r->cap_strings) {
+		r->bad = true;
+		return NULL;
+	}
+	s = r->strings + r->nstrings;
+	memcpy(s, r->raw + r->at, n);
+	s[n] = 0;
+	r->at += n;
+	r->nstrings += n + 1;
+	return s;
+}
+
+static void cut(struct mpf_reader *r, const char *why)
+{
+	r->ended = true;
+	snprintf(r->truncated, sizeof(r->truncated),
+		 "the recording ends at byte %llu (%s); everything before it is used",
+		 (unsigned long long)r->offset, why);
+}
+
+/* Return: chunk type with the payload in r->raw, or 0 at the end (truncated or not). */
+static int next_chunk(struct mpf_reader *r)
+{
+	uint8_t h[CHUNK_HEADER], *stored;
+	uint32_t raw, packed;
+	ssize_t got;
+	size_t n;
+
+	got = pread(r->fd, h, sizeof(h), (off_t)r->offset);
+	if (got == 0)
+		return cut(r, "its recorder was killed"), 0;
+	if (got != sizeof(h))
+		return cut(r, "cut off in a chunk header"), 0;
+	raw = get_le32(h + 8);
+	packed = get_le32(h + 12);
+	if (get_le32(h) != CHUNK_MAGIC || get_le32(h + 20) != crc32(0, h, 20) || raw > CHUNK_MAX ||
+	    packed > CHUNK_MAX)
+		return cut(r, "a damaged chunk header"), 0;
+	if (raw > r->cap) {
+		uint8_t *more = realloc(r->raw, raw);
+		char *text = more ? realloc(r->strings, 2 * (size_t)raw + 4096) : NULL;
+
+		if (more)
+			r->raw = more;
+		if (text)
+			r->strings = text;
+		if (!more || !text)
+			return cut(r, "out of memory"), 0;
+		r->cap = raw;
+		r->cap_strings = 2 * (size_t)raw + 4096;
+	}
+	stored = malloc(packed ? packed : 1);
+	if (!stored)
+		return cut(r, "out of memory"), 0;
+	got = pread(r->fd, stored, packed, (off_t)(r->offset + sizeof(h)));
+	if (got != (ssize_t)packed || get_le32(h + 16) != crc32(0, stored, packed)) {
+		free(stored);
+		return cut(r, got == (ssize_t)packed ? "a damaged chunk" : "cut off in a chunk"), 0;
+	}
+	n = ZSTD_decompress(r->raw, raw, stored, packed);
+	free(stored);
+	if (ZSTD_isError(n) || n != raw)
+		return cut(r, "a damaged chunk"), 0;
+	r->offset += sizeof(h) + packed;
+	r->n = raw;
+	r->at = 0;
+	memset(&r->st, 0, sizeof(r->st));
+	return (int)get_le32(h + 4);
+}
+
+static char *keep(const char *s)
+{
+	return strdup(s ? s : "");
+}
+
+static void get_info(struct mpf_reader *r, struct mp_info *info)
+{
+	memset(info, 0, sizeof(*info));
+	get_bytes(r, info->id, sizeof(info->id));
+	info->pid = (uint32_t)get(r);
+	info->machine = (uint16_t)get(r);
+	info->mode = (uint8_t)get(r);
+	info->start_unix_ns = get(r);
+	info->process_start_unix_ns = get(r);
+	for (int i = 0; i < 3; i++)
+		r->info_strings[i] = keep(get_string(r));
+	info->executable = r->info_strings[0];
+	info->cmdline = r->info_strings[1];
+	info->memprof_version = r->info_strings[2];
+}
+
+int mpf_open(const char *path, struct mpf_reader **out, struct mp_info *info, struct mp_err *err)
+{
+	struct mpf_reader *r = calloc(1, sizeof(*r));
+	uint8_t head[12];
+	struct stat st;
+	int type;
+
+	if (!r)
+		return -ENOMEM;
+	r->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (r->fd < 0) {
+		int e = errno;
+
+		mpf_reader_free(r);
+		return mp_fail(err, MP_EXIT_RECORDING, -e, "cannot open %s: %s", path, strerror(e));
+	}
+	if (fstat(r->fd, &st) || !S_ISREG(st.st_mode) ||
+	    pread(r->fd, head, sizeof(head), 0) != sizeof(head) || memcmp(head, CHUNK_FILE_MAGIC, 8)) {
+		mpf_reader_free(r);
+		return mp_fail(err, MP_EXIT_RECORDING, -EINVAL, "%s is not a memprof recording", path);
+	}
+	if (get_le32(head + 8) != CHUNK_FILE_VERSION) {
+		mpf_reader_free(r);
+		return mp_fail(err, MP_EXIT_RECORDING, -EPROTO,
+			       "%s is a memprof recording of format version %u; this memprof reads version %u",
+			       path, get_le32(head + 8), CHUNK_FILE_VERSION);
+	}
+	r->offset = sizeof(head);
+	type = next_chunk(r);
+	if (type == CHUNK_INFO)
+		get_info(r, info);
+	if (type != CHUNK_INFO || r->bad) {
+		mpf_reader_free(r);
+		return mp_fail(err, MP_EXIT_RECORDING, -EINVAL,
+			       "%s is a memprof recording that was cut off before its first event", path);
+	}
+	r->n = r->at = 0;
+	*out = r;
+	return 0;
+}
+
+static void get_event(struct mpf_reader *r, uint8_t tag, struct mp_event *ev)
+{
+	struct chunk_state *st = &r->st;
+
+	memset(ev, 0, sizeof(*ev));
+	ev->kind = tag & 0x0f;
+	ev->fd = -1;
+	ev->time_ns = get_delta(r, &st->time);
+	if (tag & ITEM_TID)
+		st->tid = (uint32_t)get(r);
+	if (tag & ITEM_HOOK)
+		st->hook[ev->kind] = (uint16_t)get(r);
+	if (tag & ITEM_FLAGS)
+		ev->flags = get_u8(r);
+	ev->tid = st->tid;
+	ev->hook = st->hook[ev->kind];
+	ev->addr = get_delta(r, &st->addr);
+	if (ev->kind > EV_MALLOPT)
+		r->bad = true;
+	if (ev->kind == EV_FREE || ev->kind == EV_REALLOC_BEGIN)
+		return;
+	ev->size = ev->usable = get(r);
+	if (tag & ITEM_USABLE)
+		ev->usable = ev->size + (uint64_t)unzigzag(get(r));
+	if (ev->kind == EV_REALLOC_END || ev->kind == EV_REMAP_END || ev->kind == EV_MAP)
+		ev->old_addr = get_delta(r, &st->addr);
+	if (ev->kind >= EV_MAP) {
+		ev->fd = (int32_t)unzigzag(get(r));
+		ev->prot = (uint32_t)get(r);
+		ev->mapflags = (uint32_t)get(r);
+	}
+	ev->stack = (uint32_t)get(r);
+}
+
+static void get_stack(struct mpf_reader *r, struct mpf_item *item)
+{
+	struct chunk_state *st = &r->st;
+	uint64_t last = 0, n, shared;
+
+	item->stack.id = (uint32_t)get(r);
+	item->stack.flags = (uint32_t)get(r);
+	n = get(r);
+	shared = get(r);
+	if (n > SS_MAX_FRAMES || shared > n || shared > st->npc) {
+		r->bad = true;
+		return;
+	}
+	for (uint64_t i = 0; i < n - shared; i++) {
+		uint64_t v = get_delta(r, &last);
+
+		r->pc[i] = v >> 1 | v << 63;
+	}
+	memcpy(r->pc + (n - shared), st->pc + (st->npc - shared), shared * sizeof(uint64_t));
+	memcpy(st->pc, r->pc, n * sizeof(uint64_t));
+	st->npc = (uint32_t)n;
+	item->stack.n = (uint32_t)n;
+	item->stack.pc = r->pc;
+}
+
+static void get_symbols(struct mpf_reader *r, struct mpf_item *item)
+{
+	uint64_t pc = get(r), n = get(r);
+
+	if (n > MAX_SYMBOLS) {
+		r->bad = true;
+		return;
+	}
+	item->symbols.pc = pc >> 1 | pc << 63;
+	item->symbols.n = (uint32_t)n;
+	item->symbols.at = r->symbols;
+	for (uint64_t i = 0; i < n; i++) {
+		struct mp_symbol *s = &r->symbols[i];
+
+		s->function = get_string(r);
+		s->raw_function = get_string(r);
+		s->source = get_string(r);
+		s->line = (uint32_t)get(r);
+		s->column = (uint32_t)get(r);
+		s->is_inline = get_u8(r);
+	}
+}
+
+static void get_item(struct mpf_reader *r, uint8_t tag, struct mpf_item *item)
+{
+	struct mp_module *m = &item->module;
+	struct mp_losses *l = &item->losses;
+	uint64_t n;
+
+	switch (tag >> 4) {
+	case ITEM_OF_HOOK:
+		item->kind = MPF_HOOK;
+		item->hook.name = get_string(r);
+		item->hook.module = get_string(r);
+		item->hook.kind = get_u8(r);
+		return;
+	case ITEM_OF_MODULE:
+		item->kind = MPF_MODULE;
+		memset(m, 0, sizeof(*m));
+		m->start = get(r);
+		m->end = m->start + get(r);
+		m->file_offset = get(r);
+		m->bias = get(r);
+		m->time_ns = get(r);
+		m->path = get_string(r);
+		m->build_id_len = get_u8(r);
+		if (m->build_id_len > sizeof(m->build_id))
+			r->bad = true;
+		else
+			get_bytes(r, m->build_id, m->build_id_len);
+		return;
+	case ITEM_OF_THREAD:
+		item->kind = MPF_THREAD;
+		item->thread.tid = (uint32_t)get(r);
+		item->thread.name = get_string(r);
+		return;
+	case ITEM_OF_STACK:
+		item->kind = MPF_STACK;
+		get_stack(r, item);
+		return;
+	case ITEM_OF_SAMPLE:
+		item->kind = MPF_SAMPLE;
+		item->sample.time_ns = get(r);
+		item->sample.rss = get(r);
+		item->sample.anonymous = get(r);
+		item->sample.file = get(r);
+		item->sample.swap = get(r);
+		item->sample.address_space = get(r);
+		return;
+	case ITEM_OF_LOSSES:
+		item->kind = MPF_LOSSES;
+		memset(l, 0, sizeof(*l));
+		n = get(r);
+		for (uint64_t i = 0; i < n && !r->bad; i++) {
+			uint64_t v = get(r);
+
+			if (i < sizeof(*l) / sizeof(uint64_t))
+				((uint64_t *)l)[i] = v;
+		}
+		return;
+	case ITEM_OF_SYMBOLS:
+		item->kind = MPF_SYMBOLS;
+		get_symbols(r, item);
+		return;
+	case ITEM_OF_FINISH:
+		item->kind = MPF_FINISH;
+		memset(&item->finish, 0, sizeof(item->finish));
+		item->finish.end_ns = get(r);
+		item->finish.peak_live_bytes = get(r);
+		item->finish.peak_live_blocks = get(r);
+		item->finish.peak_time_ns = get(r);
+		item->finish.attach_stop_ns = get(r);
+		item->finish.detach_stop_ns = get(r);
+		item->finish.reason = get_u8(r);
+		item->finish.restored = get_u8(r);
+		item->finish.sideband = get_u8(r);
+		return;
+	}
+	r->bad = true;
+}
+
+int mpf_next(struct mpf_reader *r, struct mpf_item *item, struct mp_err *err)
+{
+	uint8_t tag;
+
+	item->kind = MPF_END;
+	while (r->at >= r->n) {
+		int type;
+
+		if (r->ended)
+			return 0;
+		type = next_chunk(r);
+		if (type == CHUNK_END)
+			r->ended = true;
+		if (type == CHUNK_END || !type)
+			return 0;
+		/* Chunks of later versions are passed over. */
+		if (type != CHUNK_ITEMS)
+			r->n = 0;
+	}
+	r->nstrings = 0;
+	tag = get_u8(r);
+	if (tag & 0x0f) {
+		item->kind = MPF_EVENT;
+		get_event(r, tag, &item->event);
+	} else {
+		get_item(r, tag, item);
+	}
+	if (r->bad)
+		return mp_fail(err, MP_EXIT_RECORDING, -EINVAL,
+			       "the recording is corrupt before byte %llu: an item does not decode",
+			       (unsigned long long)r->offset);
+	return 1;
+}
+
+const char *mpf_truncated(const struct mpf_reader *r)
+{
+	return r->truncated[0] ? r->truncated : NULL;
+}
+
+void mpf_reader_free(struct mpf_reader *r)
+{
+	if (!r)
+		return;
+	if (r->fd >= 0)
+		close(r->fd);
+	for (int i = 0; i < 3; i++)
+		free(r->info_strings[i]);
+	free(r->raw);
+	free(r->strings);
+	free(r);
+}

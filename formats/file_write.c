@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+#include "formats/chunk.h"
+#include "formats/file.h"
+
+#define ZSTD_LEVEL 1
+#define ITEM_ROOM  (64u << 10) /* an item is smaller, strings are cut to fit */
+#define STRING_MAX 8192u
+
+struct mpf_writer {
+	int fd, error;
+	uint64_t bytes;
+	ZSTD_CCtx *zstd;
+	uint8_t *raw, *packed;
+	size_t n, packed_size;
+	struct chunk_state st;
+};
+
+static void put_bytes(struct mpf_writer *w, const void *p, size_t n)
+{
+	memcpy(w->raw + w->n, p, n);
+	w->n += n;
+}
+
+static void put_u8(struct mpf_writer *w, uint8_t v)
+{
+	w->raw[w->n++] = v;
+}
+
+static void put(struct mpf_writer *w, uint64_t v)
+{
+	while (v >= 0x80) {
+		w->raw[w->n++] = (uint8_t)(v | 0x80);
+		v >>= 7;
+	}
+	w->raw[w->n++] = (uint8_t)v;
+}
+
+static void put_delta(struct mpf_writer *w, uint64_t v, uint64_t *last)
+{
+	put(w, zigzag((int64_t)(v - *last)));
+	*last = v;
+}
+
+/* NULL and "" differ: length + 1. */
+static void put_string(struct mpf_writer *w, const char *s)
+{
+	size_t n = s ? strlen(s) : 0;
+
+	if (n > STRING_MAX)
+		n = STRING_MAX;
+	put(w, s ? n + 1 : 0);
+	if (s)
+		put_bytes(w, s, n);
+}
+
+static void write_all(struct mpf_writer *w, const void *buf, size_t n)
+{
+	const char *p = buf;
+
+	while (n && !w->error) {
+		ssize_t put_n = write(w->fd, p, n);
+
+		if (put_n < 0 && errno == EINTR)
+			continue;
+		if (put_n <= 0) {
+			w->error = put_n ? -errno : -ENOSPC;
+			return;
+		}
+		p += put_n;
+		n -= (size_t)put_n;
+		w->bytes += (uint64_t)put_n;
+	}
+}
+
+static void write_chunk(struct mpf_writer *w, enum chunk_type type)
+{
+	uint8_t *h = w->packed;
+	size_t stored = ZSTD_compressCCtx(w->zstd, h + CHUNK_HEADER, w->packed_size - CHUNK_HEADER,
+					  w->raw, w->n, ZSTD_LEVEL);
+
+	if (ZSTD_isError(stored)) {
+		w->error = w->error ? w->error : -EIO;
+		return;
+	}
+	put_le32(h, CHUNK_MAGIC);
+	put_le32(h + 4, type);
+	put_le32(h + 8, (uint32_t)w->n);
+	put_le32(h + 12, (uint32_t)stored);
+	put_le32(h + 16, (uint32_t)crc32(0, h + CHUNK_HEADER, (uInt)stored));
+	put_le32(h + 20, (uint32_t)crc32(0, h, 20));
+	/* One write: a cut leaves at most one partial chunk. */
+	write_all(w, h, CHUNK_HEADER + stored);
+	w->n = 0;
+	memset(&w->st, 0, sizeof(w->st));
+}
+
+/* Every item begins here: room for it in the chunk. */
+static void begin(struct mpf_writer *w)
+{
+	if (w->n >= CHUNK_TARGET)
+		write_chunk(w, CHUNK_ITEMS);
+}
+
+static int item(struct mpf_writer *w, enum item kind)
+{
+	if (w->error)
+		return w->error;
+	begin(w);
+	put_u8(w, (uint8_t)(kind << 4));
+	return 0;
+}
+
+static int open_new(const char *path)
+{
+	struct stat st;
+
+	/* Never through a link, never into a device: only a regular file is replaced. */
+	if (!lstat(path, &st)) {
+		if (!S_ISREG(st.st_mode))
+			return S_ISDIR(st.st_mode) ? -EISDIR : -EEXIST;
+		if (unlink(path))
+			return -errno;
+	}
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static void put_info(struct mpf_writer *w, const struct mp_info *info)
+{
+	put_bytes(w, info->id, sizeof(info->id));
+	put(w, info->pid);
+	put(w, info->machine);
+	put(w, info->mode);
+	put(w, info->start_unix_ns);
+	put(w, info->process_start_unix_ns);
+	put_string(w, info->executable);
+	put_string(w, info->cmdline);
+	put_string(w, info->memprof_version);
+}
+
+int mpf_create(const char *path, const struct mp_info *info, struct mpf_writer **out,
+	       struct mp_err *err)
+{
+	struct mpf_writer *w = calloc(1, sizeof(*w));
+	uint8_t head[12];
+	int ret;
+
+	if (!w)
+		return -ENOMEM;
+	w->fd = -1;
+	w->packed_size = CHUNK_HEADER + ZSTD_compressBound(CHUNK_TARGET + ITEM_ROOM);
+	w->raw = malloc(CHUNK_TARGET + ITEM_ROOM);
+	w->packed = malloc(w->packed_size);
+	w->zstd = ZSTD_createCCtx();
+	if (!w->raw || !w->packed || !w->zstd) {
+		mpf_close(w);
+		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
+	}
+	w->fd = open_new(path);
+	if (w->fd < 0) {
+		ret = w->fd;
+		w->fd = -1;
+		mpf_close(w);
+		return mp_fail(err, MP_EXIT_OUTPUT, ret, "cannot write %s: %s", path,
+			       ret == -EEXIST ? "it exists and is not a regular file" : strerror(-ret));
+	}
+	memcpy(head, CHUNK_FILE_MAGIC, 8);
+	put_le32(head + 8, CHUNK_FILE_VERSION);
+	write_all(w, head, sizeof(head));
+	put_info(w, info);
+	write_chunk(w, CHUNK_INFO);
+	if (w->error) {
+		ret = w->error;
+		mpf_close(w);
+		return mp_fail(err, MP_EXIT_OUTPUT, ret, "cannot write %s: %s", path, strerror(-ret));
+	}
+	*out = w;
+	return 0;
+}
+
+int mpf_put_hook(struct mpf_writer *w, const struct mp_hook_info *hook)
+{
+	if (!item(w, ITEM_OF_HOOK)) {
+		put_string(w, hook->name);
+		put_string(w, hook->module);
+		put_u8(w, hook->kind);
+	}
+	return w->error;
+}
+
+int mpf_put_module(struct mpf_writer *w, const struct mp_module *m)
+{
+	if (!item(w, ITEM_OF_MODULE)) {
+		put(w, m->start);
+		put(w, m->end - m->start);
+		put(w, m->file_offset);
+		put(w, m->bias);
+		put(w, m->time_ns);
+		put_string(w, m->path);
+		put_u8(w, m->build_id_len);
+		put_bytes(w, m->build_id, m->build_id_len);
+	}
+	return w->error;
+}
+
+int mpf_put_thread(struct mpf_writer *w, uint32_t tid, const char *name)
+{
+	if (!item(w, ITEM_OF_THREAD)) {
+		put(w, tid);
+		put_string(w, name);
+	}
+	return w->error;
+}
+
+int mpf_put_stack(struct mpf_writer *w, uint32_t id, uint32_t flags, const uint64_t *pc, uint32_t n)
+{
+	struct chunk_state *st = &w->st;
+	uint32_t shared = 0;
+	uint64_t last = 0;
+
+	if (n > sizeof(st->pc) / sizeof(st->pc[0]))
+		return -E2BIG;
+	if (item(w, ITEM_OF_STACK))
+		return w->error;
+	put(w, id);
+	put(w, flags);
+	put(w, n);
+	/* Frames from the outermost inward are often the last stack's. */
+	while (shared < n && shared < st->npc && pc[n - 1 - shared] == st->pc[st->npc - 1 - shared])
+		shared++;
+	put(w, shared);
+	for (uint32_t i = 0; i < n - shared; i++)
+		put_delta(w, pc[i] << 1 | pc[i] >> 63, &last); /* the mark in bit 63 to bit 0 */
+	memcpy(st->pc, pc, n * sizeof(*pc));
+	st->npc = n;
+	return w->error;
+}
+
+int mpf_put_event(struct mpf_writer *w, const struct mp_event *ev)
+{
+	struct chunk_state *st = &w->st;
+	size_t tag;
+
+	if (w->error)
+		return w->error;
+	begin(w);
+	tag = w->n++;
+	w->raw[tag] = ev->kind;
+	put_delta(w, ev->time_ns, &st->time);
+	if (ev->tid != st->tid) {
+		w->raw[tag] |= ITEM_TID;
+		put(w, ev->tid);
+		st->tid = ev->tid;
+	}
+	if (ev->hook != st->hook[ev->kind]) {
+		w->raw[tag] |= ITEM_HOOK;
+		put(w, ev->hook);
+		st->hook[ev->kind] = ev->hook;
+	}
+	if (ev->flags) {
+		w->raw[tag] |= ITEM_FLAGS;
+		put_u8(w, ev->flags);
+	}
+	put_delta(w, ev->addr, &st->addr);
+	if (ev->kind == EV_FREE || ev->kind == EV_REALLOC_BEGIN)
+		return 0;
+	put(w, ev->size);
+	if (ev->usable != ev->size) {
+		w->raw[tag] |= ITEM_USABLE;
+		put(w, zigzag((int64_t)(ev->usable - ev->size)));
+	}
+	if (ev->kind == EV_REALLOC_END || ev->kind == EV_REMAP_END || ev->kind == EV_MAP)
+		put_delta(w, ev->old_addr, &st->addr);
+	if (ev->kind >= EV_MAP) {
+		put(w, zigzag(ev->fd));
+		put(w, ev->prot);
+		put(w, ev->mapflags);
+	}
+	put(w, ev->stack);
+	return 0;
+}
+
+int mpf_put_sample(struct mpf_writer *w, const struct mp_sample *s)
+{
+	if (!item(w, ITEM_OF_SAMPLE)) {
+		put(w, s->time_ns);
+		put(w, s->rss);
+		put(w, s->anonymous);
+		put(w, s->file);
+		put(w, s->swap);
+		put(w, s->address_space);
+	}
+	return w->error;
+}
+
+int mpf_put_losses(struct mpf_writer *w, const struct mp_losses *l)
+{
+	if (!item(w, ITEM_OF_LOSSES)) {
+		/* All members are counters: in order, preceded by their number, so that later
+		 * versions can append. */
+		const uint64_t *v = (const uint64_t *)l;
+		size_t n = sizeof(*l) / sizeof(*v);
+
+		put(w, n);
+		for (size_t i = 0; i < n; i++)
+			put(w, v[i]);
+	}
+	return w->error;
+}
+
+int mpf_put_symbols(struct mpf_writer *w, uint64_t pc, const struct mp_symbol *sym, uint32_t n)
+{
+	if (!item(w, ITEM_OF_SYMBOLS)) {
+		put(w, pc << 1 | pc >> 63);
+		put(w, n);
+		for (uint32_t i = 0; i < n; i++) {
+			/* Several long inlined names do not fit in the room: what is cut is the
+			 * outermost's, never the file. */
+			bool room = w->n + 4 * STRING_MAX < CHUNK_TARGET + ITEM_ROOM;
+
+			put_string(w, room ? sym[i].function : NULL);
+			put_string(w, room ? sym[i].raw_function : NULL);
+			put_string(w, room ? sym[i].source : NULL);
+			put(w, sym[i].line);
+			put(w, sym[i].column);
+			put_u8(w, sym[i].is_inline);
+		}
+	}
+	return w->error;
+}
+
+int mpf_put_finish(struct mpf_writer *w, const struct mp_finish *f)
+{
+	if (!item(w, ITEM_OF_FINISH)) {
+		put(w, f->end_ns);
+		put(w, f->peak_live_bytes);
+		put(w, f->peak_live_blocks);
+		put(w, f->peak_time_ns);
+		put(w, f->attach_stop_ns);
+		put(w, f->detach_stop_ns);
+		put_u8(w, f->reason);
+		put_u8(w, f->restored);
+		put_u8(w, f->sideband);
+	}
+	return w->error;
+}
+
+int mpf_flush(struct mpf_writer *w)
+{
+	if (w->n && !w->error)
+		write_chunk(w, CHUNK_ITEMS);
+	return w->error;
+}
+
+uint64_t mpf_bytes(const struct mpf_writer *w)
+{
+	return w->bytes;
+}
+
+int mpf_close(struct mpf_writer *w)
+{
+	int ret = 0;
+
+	if (w->fd >= 0) {
+		mpf_flush(w);
+		if (!w->error)
+			write_chunk(w, CHUNK_END);
+		if (close(w->fd) && !w->error)
+			w->error = -errno;
+		ret = w->error;
+	}
+	ZSTD_freeCCtx(w->zstd);
+	free(w->raw);
+	free(w->packed);
+	free(w);
+	return ret;
+}

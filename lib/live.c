@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "lib/live.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define FIRST	  4096u
+#define ADDR_MASK ((1ull << 48) - 1)
+
+struct slot {
+	uint64_t addr_size; /* address in the lower 48 bits, bits 32..47 of the size above */
+	uint32_t size, stack;
+};
+
+struct live {
+	struct slot *slot;
+	uint64_t cap, n;
+};
+
+/* Multiply-shift onto [0, cap): any capacity, and monotonic in the hash. */
+static inline uint64_t home(const struct live *l, uint64_t addr)
+{
+	uint64_t h = (addr >> 4) * 0x9e3779b97f4a7c15ull;
+
+	h ^= h >> 32;
+	h *= 0xd6e8feb86659fd93ull;
+	return (uint64_t)((unsigned __int128)h * l->cap >> 64);
+}
+
+static inline uint64_t next(const struct live *l, uint64_t i)
+{
+	return i + 1 == l->cap ? 0 : i + 1;
+}
+
+struct live *live_new(void)
+{
+	struct live *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->cap = FIRST;
+	l->slot = calloc(l->cap, sizeof(*l->slot));
+	if (!l->slot) {
+		free(l);
+		return NULL;
+	}
+	return l;
+}
+
+void live_free(struct live *l)
+{
+	if (l)
+		free(l->slot);
+	free(l);
+}
+
+static void unpack(const struct slot *s, struct live_block *b)
+{
+	b->addr = s->addr_size & ADDR_MASK;
+	b->size = s->size | s->addr_size >> 48 << 32;
+	b->stack = s->stack;
+}
+
+static int grow(struct live *l)
+{
+	struct live bigger = {.cap = l->cap + l->cap / 4, .n = l->n};
+
+	bigger.slot = calloc(bigger.cap, sizeof(*bigger.slot));
+	if (!bigger.slot)
+		return -ENOMEM;
+	for (uint64_t i = 0; i < l->cap; i++) {
+		uint64_t k;
+
+		if (!l->slot[i].addr_size)
+			continue;
+		for (k = home(&bigger, l->slot[i].addr_size & ADDR_MASK); bigger.slot[k].addr_size;
+		     k = next(&bigger, k))
+			;
+		bigger.slot[k] = l->slot[i];
+	}
+	free(l->slot);
+	*l = bigger;
+	return 0;
+}
+
+int live_put(struct live *l, const struct live_block *b, struct live_block *old)
+{
+	uint64_t i, size = b->size > LIVE_MAX_SIZE ? LIVE_MAX_SIZE : b->size;
+
+	old->addr = 0;
+	if (l->n >= l->cap / 5 * 4 && grow(l))
+		return -ENOMEM;
+	for (i = home(l, b->addr); l->slot[i].addr_size; i = next(l, i)) {
+		if ((l->slot[i].addr_size & ADDR_MASK) == b->addr) {
+			unpack(&l->slot[i], old);
+			l->n--;
+			break;
+		}
+	}
+	l->slot[i] = (struct slot){b->addr | size >> 32 << 48, (uint32_t)size, b->stack};
+	l->n++;
+	return 0;
+}
+
+bool live_take(struct live *l, uint64_t addr, struct live_block *b)
+{
+	uint64_t i = home(l, addr), hole, k;
+
+	while (l->slot[i].addr_size && (l->slot[i].addr_size & ADDR_MASK) != addr)
+		i = next(l, i);
+	if (!l->slot[i].addr_size)
+		return false;
+	unpack(&l->slot[i], b);
+	l->n--;
+	/* Close the gap: a later one moves up unless that would put it before its home. */
+	hole = i;
+	for (k = next(l, hole); l->slot[k].addr_size; k = next(l, k)) {
+		uint64_t h = home(l, l->slot[k].addr_size & ADDR_MASK);
+		bool stays = hole < k ? (h > hole && h <= k) : (h > hole || h <= k);
+
+		if (stays)
+			continue;
+		l->slot[hole] = l->slot[k];
+		hole = k;
+	}
+	l->slot[hole].addr_size = 0;
+	return true;
+}
+
+void live_prefetch(const struct live *l, uint64_t addr)
+{
+	__builtin_prefetch(&l->slot[home(l, addr)], 1);
+}
+
+size_t live_count(const struct live *l)
+{
+	return l->n;
+}
+
+size_t live_memory(const struct live *l)
+{
+	return l->cap * sizeof(struct slot);
+}

@@ -1,0 +1,614 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The aggregator thread: sorts, decodes, keeps the live table, writes the recording. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "attach/procfs.h"
+#include "record/internal.h"
+
+#define FLUSH_NS      1000000000ull
+#define OWED_NS	      10000u /* a free that was overtaken comes within this time */
+#define PREFETCH      12
+#define FIRST_EVENTS  65536u
+
+/* ---------------------------------------------------------------- stacks -- */
+
+/* Was the mapping made by an allocator for itself?  Then one of its functions is on the stack. */
+static bool inside_allocator(const struct recorder *r, const uint64_t *pc, uint32_t n)
+{
+	const struct ss_journal *j = (const void *)((const char *)r->config.block + r->config.block->journal);
+	uint32_t hooks = j->nhooks < SS_MAX_HOOKS ? j->nhooks : SS_MAX_HOOKS;
+
+	for (uint32_t i = 1; i < n; i++) {
+		uint64_t at = pc[i] & ~SS_PC_EXACT;
+
+		for (uint32_t k = 0; k < hooks; k++) {
+			const struct ss_journal_hook *h = &j->hook[k];
+
+			if (h->kind < SS_HOOK_MMAP && at > h->addr && at <= h->function_end)
+				return true;
+		}
+	}
+	return false;
+}
+
+static uint32_t add_stack(struct recorder *r, const uint64_t *pc, uint32_t n, uint32_t flags)
+{
+	bool fresh;
+	uint32_t id = stacks_intern(&r->stacks, pc, n, flags, &fresh);
+
+	if (fresh) {
+		r->stacks.at[id].inner = inside_allocator(r, pc, n);
+		r->now.error = mpf_put_stack(r->file, id, flags, pc, n);
+		r->now.stacks++;
+	}
+	return id;
+}
+
+static uint32_t stack_id(struct recorder *r, uint32_t slot, uint32_t agent_id)
+{
+	uint64_t pc[SS_MAX_FRAMES];
+	const struct ss_stack *s;
+	uint32_t n, id;
+
+	if (agent_id == MPR_STACK_NONE)
+		return 0;
+	if (agent_id & MPR_STACK_RAW) {
+		struct slot_state *st = &r->slot[slot];
+
+		return st->raw_sequence == (agent_id & ~MPR_STACK_RAW) ? st->raw_stack : 0;
+	}
+	if (agent_id >= r->arena_words)
+		return 0;
+	if (r->stack_of_word[agent_id])
+		return r->stack_of_word[agent_id];
+	s = (const struct ss_stack *)((const char *)r->config.block + r->arena + 8ull * agent_id);
+	n = s->n;
+	if (n > SS_MAX_FRAMES || agent_id + 1ull + n > r->arena_words)
+		return 0;
+	memcpy(pc, s->pc, n * sizeof(*pc)); /* once: it could change under us */
+	id = add_stack(r, pc, n, s->flags);
+	r->stack_of_word[agent_id] = id;
+	return id;
+}
+
+static void take_raw(struct recorder *r, uint32_t slot, const struct mpr_raw_stack *raw)
+{
+	uint64_t pc[SS_MAX_FRAMES];
+	uint32_t n, flags;
+	bool unknown;
+
+	if (raw->bytes > raw->h.size - sizeof(*raw))
+		return;
+	n = raw_stack_unwind(r->config.block, r->config.block_length, raw, pc, SS_MAX_FRAMES, &flags,
+			     &unknown);
+	if (unknown && r->config.code_changed(r->config.ctx))
+		n = raw_stack_unwind(r->config.block, r->config.block_length, raw, pc, SS_MAX_FRAMES,
+				     &flags, &unknown);
+	r->slot[slot].raw_sequence = raw->sequence;
+	r->slot[slot].raw_stack = add_stack(r, pc, n, flags);
+}
+
+/* ---------------------------------------------------------------- live blocks -- */
+
+static void account(struct recorder *r, const struct live_block *b, int sign)
+{
+	struct stack *s = &r->stacks.at[b->stack];
+
+	r->now.live_bytes += (uint64_t)sign * b->size;
+	r->now.live_blocks += (uint64_t)sign;
+	s->live_bytes += sign * (int64_t)b->size;
+	s->live_blocks += sign;
+	if (sign > 0 && r->now.live_bytes > r->now.peak_live_bytes) {
+		r->now.peak_live_bytes = r->now.live_bytes;
+		r->peak_blocks = r->now.live_blocks;
+		r->peak_time_ns = r->last_ns;
+	}
+}
+
+static void block_born(struct recorder *r, uint64_t addr, uint64_t size, uint32_t stack)
+{
+	struct live_block b = {addr, size, stack}, old;
+
+	if (live_put(r->live, &b, &old)) {
+		r->losses.queue_events++;
+		return;
+	}
+	if (old.addr) {
+		/* Its free is still to come: it was overtaken, or lost. */
+		account(r, &old, -1);
+		r->losses.mismatches++;
+		r->owed[r->nowed++ % OWED_MAX] = (struct owed){addr, r->last_ns};
+	}
+	account(r, &b, 1);
+}
+
+/* Is this the free that an allocation of the same address overtook? */
+static bool is_owed(struct recorder *r, uint64_t addr)
+{
+	for (uint32_t i = 0; i < OWED_MAX && i < r->nowed; i++) {
+		if (r->owed[i].addr != addr || r->last_ns > r->owed[i].time_ns + OWED_NS)
+			continue;
+		r->owed[i].addr = 0;
+		r->losses.mismatches--;
+		return true;
+	}
+	return false;
+}
+
+static bool block_gone(struct recorder *r, uint64_t addr, struct live_block *b)
+{
+	if (r->nowed && is_owed(r, addr))
+		return false;
+	if (live_take(r->live, addr, b))
+		return true;
+	r->losses.foreign_frees++;
+	return false;
+}
+
+/* A realloc whose end never came: lost, or its thread was killed in it. */
+static void drop_realloc(struct recorder *r, struct slot_state *st)
+{
+	if (st->in_realloc && st->realloc_known)
+		account(r, &st->realloc_block, -1);
+	st->in_realloc = false;
+}
+
+/* ---------------------------------------------------------------- decoding -- */
+
+static void fill_misc(struct mp_event *ev, uint16_t misc)
+{
+	uint32_t slack = misc >> MPR_SLACK_SHIFT;
+
+	ev->usable = slack == MPR_SLACK_UNKNOWN ? ev->size : ev->size + slack;
+	ev->flags = (misc & MPR_F_NON_MAIN ? EV_F_NON_MAIN : 0) |
+		    (misc & MPR_F_MMAPPED ? EV_F_MMAPPED : 0);
+}
+
+static void split(struct mp_event *ev, uint64_t addr_hook)
+{
+	ev->addr = addr_hook & MPR_ADDR_MASK;
+	ev->hook = (uint16_t)(addr_hook >> MPR_ADDR_BITS);
+}
+
+static void count_stack(struct recorder *r, uint32_t id)
+{
+	r->losses.stacks_total++;
+	r->losses.stacks_complete += id && r->stacks.at[id].flags & SS_STACK_COMPLETE;
+}
+
+static bool decode_alloc(struct recorder *r, uint32_t slot, const struct mpr_header *h,
+			 struct mp_event *ev)
+{
+	const struct mpr_alloc *a = (const void *)h;
+	const struct mpr_alloc_big *big = (const void *)h;
+
+	ev->kind = EV_ALLOC;
+	split(ev, a->addr_hook);
+	ev->size = h->type == MPR_ALLOC ? a->size : big->size;
+	ev->stack = stack_id(r, slot, h->type == MPR_ALLOC ? a->stack : big->stack);
+	fill_misc(ev, h->misc);
+	count_stack(r, ev->stack);
+	r->now.allocs++;
+	r->now.allocated_bytes += ev->size;
+	block_born(r, ev->addr, ev->size, ev->stack);
+	return true;
+}
+
+static bool decode_free(struct recorder *r, const struct mpr_free *f, struct mp_event *ev)
+{
+	struct live_block b;
+
+	ev->kind = EV_FREE;
+	split(ev, f->addr_hook);
+	r->now.frees++;
+	if (block_gone(r, ev->addr, &b))
+		account(r, &b, -1);
+	return true;
+}
+
+static bool decode_realloc_begin(struct recorder *r, uint32_t slot, const struct mpr_free *f,
+				 struct mp_event *ev)
+{
+	struct slot_state *st = &r->slot[slot];
+
+	ev->kind = EV_REALLOC_BEGIN;
+	split(ev, f->addr_hook);
+	drop_realloc(r, st);
+	st->in_realloc = true;
+	st->realloc_known = live_take(r->live, ev->addr, &st->realloc_block);
+	if (!st->realloc_known)
+		r->losses.foreign_reallocs++;
+	return true;
+}
+
+static bool decode_realloc_end(struct recorder *r, uint32_t slot, const struct mpr_realloc *e,
+			       struct mp_event *ev)
+{
+	struct slot_state *st = &r->slot[slot];
+	struct live_block old;
+
+	ev->kind = EV_REALLOC_END;
+	split(ev, e->addr_hook);
+	ev->old_addr = e->old_addr & MPR_ADDR_MASK;
+	ev->size = ev->usable = e->size;
+	if (!st->in_realloc)
+		return false; /* its beginning was lost and counted */
+	st->in_realloc = false;
+	if (ev->addr) {
+		ev->stack = stack_id(r, slot, e->stack);
+		fill_misc(ev, e->h.misc);
+		count_stack(r, ev->stack);
+		r->now.allocs++;
+		r->now.frees++;
+		r->now.allocated_bytes += ev->size;
+		if (st->realloc_known)
+			account(r, &st->realloc_block, -1);
+		block_born(r, ev->addr, ev->size, ev->stack);
+	} else if (e->freed) {
+		ev->flags = EV_F_FREED;
+		r->now.frees++;
+		if (st->realloc_known)
+			account(r, &st->realloc_block, -1);
+	} else if (st->realloc_known) {
+		live_put(r->live, &st->realloc_block, &old);
+	}
+	return true;
+}
+
+static bool decode_map(struct recorder *r, uint32_t slot, const struct mpr_map *m,
+		       struct mp_event *ev)
+{
+	static const uint8_t kind[] = {
+		[MPR_MAP - MPR_MAP] = EV_MAP,
+		[MPR_UNMAP - MPR_MAP] = EV_UNMAP,
+		[MPR_UNMAP_FAILED - MPR_MAP] = EV_UNMAP_FAILED,
+		[MPR_REMAP_BEGIN - MPR_MAP] = EV_REMAP_BEGIN,
+		[MPR_REMAP_END - MPR_MAP] = EV_REMAP_END,
+	};
+
+	ev->kind = kind[m->h.type - MPR_MAP];
+	split(ev, m->addr_hook);
+	ev->size = ev->usable = m->length;
+	ev->old_addr = m->old_addr & MPR_ADDR_MASK;
+	ev->prot = m->prot;
+	ev->mapflags = m->flags;
+	ev->fd = m->fd;
+	ev->stack = stack_id(r, slot, m->stack);
+	if (m->h.misc & MPR_F_INNER || (ev->stack && r->stacks.at[ev->stack].inner))
+		ev->flags |= EV_F_INNER;
+	return true;
+}
+
+static const uint16_t least_size[] = {
+	[MPR_ALLOC - MPR_ALLOC] = sizeof(struct mpr_alloc),
+	[MPR_ALLOC_BIG - MPR_ALLOC] = sizeof(struct mpr_alloc_big),
+	[MPR_FREE - MPR_ALLOC] = sizeof(struct mpr_free),
+	[MPR_REALLOC_BEGIN - MPR_ALLOC] = sizeof(struct mpr_free),
+	[MPR_REALLOC_END - MPR_ALLOC] = sizeof(struct mpr_realloc),
+	[MPR_MAP - MPR_ALLOC] = sizeof(struct mpr_map),
+	[MPR_UNMAP - MPR_ALLOC] = sizeof(struct mpr_map),
+	[MPR_UNMAP_FAILED - MPR_ALLOC] = sizeof(struct mpr_map),
+	[MPR_REMAP_BEGIN - MPR_ALLOC] = sizeof(struct mpr_map),
+	[MPR_REMAP_END - MPR_ALLOC] = sizeof(struct mpr_map),
+	[MPR_MALLOPT - MPR_ALLOC] = sizeof(struct mpr_mallopt),
+	[MPR_RAW_STACK - MPR_ALLOC] = sizeof(struct mpr_raw_stack),
+	[MPR_THREAD - MPR_ALLOC] = sizeof(struct mpr_thread),
+};
+
+/* Is a whole, known record at @p? */
+static bool valid(const uint8_t *p, uint64_t left)
+{
+	const struct mpr_header *h = (const void *)p;
+
+	return left >= sizeof(*h) + 8 && h->size <= left && h->size % 8 == 0 &&
+	       h->type >= MPR_ALLOC && h->type <= MPR_THREAD &&
+	       h->size >= least_size[h->type - MPR_ALLOC];
+}
+
+static void process(struct recorder *r, const struct pending *p, uint64_t ns)
+{
+	const struct mpr_header *h = (const void *)p->rec;
+	struct mp_event ev = {.time_ns = ns, .tid = r->slot[p->slot].tid, .fd = -1};
+	const struct mpr_mallopt *opt;
+	bool put = false;
+
+	r->last_ns = ns;
+	switch (h->type) {
+	case MPR_ALLOC:
+	case MPR_ALLOC_BIG:
+		put = decode_alloc(r, p->slot, h, &ev);
+		break;
+	case MPR_FREE:
+		put = decode_free(r, (const void *)h, &ev);
+		break;
+	case MPR_REALLOC_BEGIN:
+		put = decode_realloc_begin(r, p->slot, (const void *)h, &ev);
+		break;
+	case MPR_REALLOC_END:
+		put = decode_realloc_end(r, p->slot, (const void *)h, &ev);
+		break;
+	case MPR_MALLOPT:
+		opt = (const void *)h;
+		ev.kind = EV_MALLOPT;
+		ev.size = (uint64_t)(int64_t)opt->param;
+		ev.usable = (uint64_t)(int64_t)opt->value;
+		ev.fd = opt->result;
+		ev.stack = stack_id(r, p->slot, opt->stack);
+		put = true;
+		break;
+	case MPR_RAW_STACK:
+		take_raw(r, p->slot, (const void *)h);
+		return;
+	case MPR_THREAD:
+		drop_realloc(r, &r->slot[p->slot]);
+		r->slot[p->slot].tid = ((const struct mpr_thread *)h)->tid;
+		return;
+	default:
+		put = decode_map(r, p->slot, (const void *)h, &ev);
+	}
+	if (put) {
+		r->now.events++;
+		r->now.error = mpf_put_event(r->file, &ev);
+	}
+}
+
+/* ---------------------------------------------------------------- a batch -- */
+
+static int add_event(struct recorder *r, const uint8_t *rec, uint32_t slot)
+{
+	if (r->nevents == r->cap_events) {
+		size_t cap = r->cap_events ? r->cap_events * 2 : FIRST_EVENTS;
+		struct pending *p = reallocarray(r->events, cap, sizeof(*p)), *q;
+
+		if (!p)
+			return -ENOMEM;
+		r->events = p;
+		q = reallocarray(r->scratch, cap, sizeof(*q));
+		if (!q)
+			return -ENOMEM;
+		r->scratch = q;
+		r->cap_events = cap;
+	}
+	r->events[r->nevents++] = (struct pending){((const struct mpr_free *)rec)->time, rec, slot};
+	return 0;
+}
+
+/* A ring's records are in order but for what signal handlers did in between. */
+static void settle(struct pending *p, size_t n)
+{
+	for (size_t i = 1; i < n; i++) {
+		struct pending v = p[i];
+		size_t k = i;
+
+		while (k && p[k - 1].time > v.time) {
+			p[k] = p[k - 1];
+			k--;
+		}
+		p[k] = v;
+	}
+}
+
+static void merge(const struct pending *a, size_t na, const struct pending *b, size_t nb,
+		  struct pending *out)
+{
+	while (na && nb) {
+		if (a->time <= b->time) {
+			*out++ = *a++;
+			na--;
+		} else {
+			*out++ = *b++;
+			nb--;
+		}
+	}
+	memcpy(out, a, na * sizeof(*a));
+	memcpy(out + na, b, nb * sizeof(*b));
+}
+
+/* Merges sorted runs that end at @ends (the last one at r->nevents). */
+static void merge_runs(struct recorder *r, size_t *ends, size_t n)
+{
+	while (n > 1) {
+		size_t out = 0, from = 0;
+
+		for (size_t i = 0; i < n; i += 2) {
+			size_t mid = ends[i], end = i + 1 < n ? ends[i + 1] : mid;
+
+			merge(r->events + from, mid - from, r->events + mid, end - mid,
+			      r->scratch + from);
+			from = end;
+			ends[out++] = end;
+		}
+		n = out;
+		struct pending *swap = r->events;
+
+		r->events = r->scratch;
+		r->scratch = swap;
+	}
+}
+
+static int carry_over(struct recorder *r, const struct pending *p, uint8_t **to, size_t *used)
+{
+	const struct mpr_header *h = (const void *)p->rec;
+
+	if (r->ncarry == r->cap_carry) {
+		size_t cap = r->cap_carry ? r->cap_carry * 2 : 256;
+		uint32_t *s = reallocarray(r->carry_slot, cap, sizeof(*s));
+
+		if (!s)
+			return -ENOMEM;
+		r->carry_slot = s;
+		r->cap_carry = cap;
+	}
+	memcpy(*to + *used, p->rec, h->size);
+	*used += h->size;
+	r->carry_slot[r->ncarry++] = p->slot;
+	return 0;
+}
+
+static void run_batch(struct recorder *r, struct batch *b)
+{
+	size_t *ends = calloc(b->nsegments + 2, sizeof(*ends)), n = 0, i, used = 0;
+	uint8_t *p = b->data, *old = r->carry, *later = NULL;
+	size_t later_bytes = 0;
+	struct clock clock;
+
+	if (!ends)
+		return;
+	r->nevents = 0;
+	for (i = 0; i < r->ncarry; i++) {
+		const struct mpr_header *h = (const void *)(old + used);
+
+		add_event(r, old + used, r->carry_slot[i]);
+		used += h->size;
+	}
+	r->ncarry = 0;
+	if (r->nevents)
+		ends[n++] = r->nevents;
+	for (uint32_t k = 0; k < b->nsegments; k++) {
+		const struct segment *s = &b->segment[k];
+		uint64_t left = s->bytes;
+		size_t first = r->nevents;
+
+		if (!r->slot[s->slot].tid)
+			r->slot[s->slot].tid = s->tid;
+		while (left) {
+			if (!valid(p, left)) {
+				/* The producer is not to be trusted: give up this round of it. */
+				r->losses.lost_other++;
+				p += left;
+				break;
+			}
+			add_event(r, p, s->slot);
+			left -= ((const struct mpr_header *)p)->size;
+			p += ((const struct mpr_header *)p)->size;
+		}
+		settle(r->events + first, r->nevents - first);
+		if (r->nevents > first)
+			ends[n++] = r->nevents;
+	}
+	merge_runs(r, ends, n);
+	free(ends);
+	pthread_mutex_lock(&r->clock_lock);
+	clock = r->clock;
+	pthread_mutex_unlock(&r->clock_lock);
+	for (i = 0; i < r->nevents && r->events[i].time <= b->until; i++) {
+		const struct pending *e = &r->events[i];
+
+		if (i + PREFETCH < r->nevents)
+			live_prefetch(r->live,
+				      ((const struct mpr_free *)r->events[i + PREFETCH].rec)->addr_hook &
+					      MPR_ADDR_MASK);
+		process(r, e, clock_ns(&clock, e->time));
+	}
+	if (i < r->nevents) {
+		size_t need = 0;
+
+		for (size_t k = i; k < r->nevents; k++)
+			need += ((const struct mpr_header *)r->events[k].rec)->size;
+		later = malloc(need);
+		for (; later && i < r->nevents; i++)
+			carry_over(r, &r->events[i], &later, &later_bytes);
+	}
+	free(old);
+	r->carry = later;
+	r->carry_bytes = later_bytes;
+}
+
+/* ---------------------------------------------------------------- the thread -- */
+
+static void put_hooks_and_modules(struct recorder *r)
+{
+	const struct ss_journal *j = (const void *)((const char *)r->config.block + r->config.block->journal);
+	struct mp_module m;
+
+	while (r->hooks_written < j->nhooks && r->hooks_written < SS_MAX_HOOKS) {
+		const struct ss_journal_hook *h = &j->hook[r->hooks_written++];
+		char name[sizeof(h->name) + 1], module[sizeof(h->module) + 1];
+		struct mp_hook_info info = {name, module, h->kind};
+
+		snprintf(name, sizeof(name), "%.*s", (int)sizeof(h->name), h->name);
+		snprintf(module, sizeof(module), "%.*s", (int)sizeof(h->module), h->module);
+		mpf_put_hook(r->file, &info);
+	}
+	while (r->config.next_module(r->config.ctx, &m))
+		mpf_put_module(r->file, &m);
+}
+
+static void put_thread_names(struct recorder *r)
+{
+	for (uint32_t i = 0; i < r->nslots; i++) {
+		struct proc_status st;
+
+		if (r->slot[i].tid && !proc_status_read(r->config.pid, (pid_t)r->slot[i].tid, &st))
+			mpf_put_thread(r->file, r->slot[i].tid, st.name);
+	}
+}
+
+static void each_second(struct recorder *r, uint64_t now)
+{
+	struct mp_sample s = {.time_ns = now};
+	struct mp_losses l;
+	struct proc_memory m;
+
+	pthread_mutex_lock(&r->clock_lock);
+	clock_adjust(&r->clock);
+	pthread_mutex_unlock(&r->clock_lock);
+	put_hooks_and_modules(r);
+	put_thread_names(r);
+	if (!proc_memory_read(r->config.pid, &m)) {
+		s.rss = m.rss;
+		s.anonymous = m.anonymous;
+		s.file = m.file;
+		s.swap = m.swap;
+		s.address_space = m.address_space;
+		mpf_put_sample(r->file, &s);
+	}
+	l = recorder_losses(r);
+	mpf_put_losses(r->file, &l);
+	r->now.error = mpf_flush(r->file);
+}
+
+static void show(struct recorder *r, uint64_t now)
+{
+	struct mp_losses l = recorder_losses(r);
+
+	r->now.lost = l.lost_alloc + l.lost_free + l.lost_realloc + l.lost_map + l.lost_other +
+		      l.lost_no_slot + l.queue_events + l.stale;
+	r->now.file_bytes = mpf_bytes(r->file);
+	r->now.duration_ns = now;
+	r->now.live_table_bytes = live_memory(r->live);
+	r->now.foreign_frees = r->losses.foreign_frees;
+	r->config.block->seen_events = r->now.events;
+	r->config.block->seen_live_blocks = r->now.live_blocks;
+	r->config.block->seen_live_bytes = r->now.live_bytes;
+	r->config.block->seen_lost = r->now.lost;
+	pthread_mutex_lock(&r->lock);
+	r->shown = r->now;
+	pthread_mutex_unlock(&r->lock);
+}
+
+void *aggregator_run(void *arg)
+{
+	struct recorder *r = arg;
+	struct batch *b;
+
+	put_hooks_and_modules(r);
+	while ((b = queue_get(r->queue))) {
+		uint64_t now;
+
+		run_batch(r, b);
+		now = clock_ns(&r->clock, clock_ticks());
+		if (now - r->last_flush_ns >= FLUSH_NS) {
+			r->last_flush_ns = now;
+			each_second(r, now);
+		}
+		show(r, now);
+		queue_done(r->queue, b);
+		batch_free(b);
+	}
+	each_second(r, clock_ns(&r->clock, clock_ticks()));
+	show(r, clock_ns(&r->clock, clock_ticks()));
+	return NULL;
+}

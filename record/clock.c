@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "record/clock.h"
+
+#include <time.h>
+#include "lib/deadline.h"
+
+#define CALIBRATE_NS 20000000
+
+uint64_t clock_ticks(void)
+{
+#if defined(__x86_64__)
+	uint32_t lo, hi;
+
+	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
+	return (uint64_t)hi << 32 | lo;
+#else
+#error "a tick source for this architecture belongs here"
+#endif
+}
+
+void clock_adjust(struct clock *c)
+{
+	c->ns1 = mono_ns();
+	c->ticks1 = clock_ticks();
+	if (c->ticks1 > c->ticks0) {
+		c->ns_per_tick = (double)(c->ns1 - c->ns0) / (double)(c->ticks1 - c->ticks0);
+		c->rate_guess = 1e9 / c->ns_per_tick;
+	}
+}
+
+void clock_start(struct clock *c)
+{
+	struct timespec pause = {0, CALIBRATE_NS};
+
+	c->ns0 = mono_ns();
+	c->ticks0 = clock_ticks();
+	nanosleep(&pause, NULL);
+	clock_adjust(c);
+}
+
+uint64_t clock_ns(const struct clock *c, uint64_t ticks)
+{
+	return ticks <= c->ticks0 ? 0 : (uint64_t)((double)(ticks - c->ticks0) * c->ns_per_tick);
+}

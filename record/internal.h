@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Between reader.c, aggregate.c and recorder.c. */
+#ifndef RECORD_INTERNAL_H
+#define RECORD_INTERNAL_H
+
+#include <pthread.h>
+#include "record/clock.h"
+#include "lib/live.h"
+#include "record/recorder.h"
+#include "record/ring.h"
+#include "record/stacks.h"
+
+#define OWED_MAX 64
+
+/* A free that was overtaken by the next allocation of its address. */
+struct owed {
+	uint64_t addr, time_ns;
+};
+
+/* What a ring's thread has begun. */
+struct slot_state {
+	uint32_t tid, raw_sequence, raw_stack;
+	bool in_realloc, realloc_known;
+	struct live_block realloc_block;
+};
+
+struct recorder {
+	struct recorder_config config;
+	uint32_t nslots; /* copied once from the block: the target can write there */
+	uint64_t slots, slot_stride, slot_ring, ring_size, arena, arena_words;
+	struct clock clock;
+	pthread_mutex_t clock_lock;
+	struct queue *queue;
+	pthread_t reader, aggregator;
+	bool stop; /* reader: drain once more and end */
+
+	/* the aggregator's */
+	struct mpf_writer *file;
+	struct live *live;
+	struct stacks stacks;
+	uint32_t *stack_of_word; /* agent's stack id -> recording's; sparse */
+	struct slot_state *slot;
+	struct owed owed[OWED_MAX];
+	uint32_t nowed, hooks_written;
+	struct mp_losses losses;
+	struct recorder_progress now; /* working copy */
+	uint64_t peak_blocks, peak_time_ns, last_ns, last_flush_ns, last_name_ns;
+	struct pending {
+		uint64_t time;
+		const uint8_t *rec;
+		uint32_t slot;
+	} *events, *scratch;
+	size_t nevents, cap_events;
+	uint8_t *carry; /* records later than their batch's time */
+	size_t carry_bytes, carry_cap;
+	uint32_t *carry_slot;
+	size_t ncarry, cap_carry;
+
+	pthread_mutex_t lock;
+	struct recorder_progress shown;
+};
+
+void *reader_run(void *recorder);
+void *aggregator_run(void *recorder);
+/* The slot's shared part; its fields change under us. */
+struct ss_thread *slot_at(const struct recorder *r, uint32_t i);
+/* Losses as of now, from the agent's counters and the queue's. */
+struct mp_losses recorder_losses(struct recorder *r);
+
+/* raw_stack.c: unwinds what an mpr_raw_stack holds.  Return: frames in @pc; *@flags as in
+ * ss_stack; *@unknown: ended at code without a table. */
+uint32_t raw_stack_unwind(const struct ss_control *block, uint64_t block_length,
+			  const struct mpr_raw_stack *raw, uint64_t *pc, uint32_t max,
+			  uint32_t *flags, bool *unknown);
+
+#endif

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "record/recorder.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include "record/internal.h"
+
+#define DEFAULT_CEILING (256ull << 20)
+
+struct mp_losses recorder_losses(struct recorder *r)
+{
+	struct mp_losses l = r->losses;
+	struct queue_stats q = queue_stats(r->queue);
+
+	for (uint32_t i = 0; i < r->nslots; i++) {
+		const struct ss_thread *t = slot_at(r, i);
+
+		if (!t->tp)
+			continue;
+		l.lost_alloc += t->lost[MPR_LOST_ALLOC];
+		l.lost_free += t->lost[MPR_LOST_FREE];
+		l.lost_realloc += t->lost[MPR_LOST_REALLOC];
+		l.lost_map += t->lost[MPR_LOST_MAP];
+		l.lost_other += t->lost[MPR_LOST_OTHER];
+		l.lost_bytes += t->lost_bytes;
+		l.stale += t->stale;
+		l.stacks_cached += t->stacks_cached;
+	}
+	l.lost_no_slot = r->config.block->lost_no_slot;
+	l.stacks_full = r->config.block->stacks_full;
+	l.missed_new = r->config.block->missed_new;
+	l.queue_batches = q.dropped_batches;
+	l.queue_events += q.dropped_events;
+	l.queue_bytes = q.dropped_bytes;
+	l.queue_peak_bytes = q.peak_bytes;
+	return l;
+}
+
+static int copy_layout(struct recorder *r)
+{
+	const struct ss_control *c = r->config.block;
+
+	r->nslots = c->nslots;
+	r->slots = c->slots;
+	r->slot_stride = c->slot_stride;
+	r->slot_ring = c->slot_ring;
+	r->ring_size = c->ring_size;
+	r->arena = c->arena;
+	r->arena_words = c->arena_words;
+	return r->slots + r->nslots * r->slot_stride <= r->config.block_length &&
+			       r->arena + 8 * r->arena_words <= r->config.block_length
+		       ? 0
+		       : -EPROTO;
+}
+
+int recorder_start(const struct recorder_config *config, struct recorder **out, struct mp_err *err)
+{
+	struct recorder *r = calloc(1, sizeof(*r));
+	sigset_t all, before;
+	struct timespec now;
+	int ret;
+
+	if (!r)
+		return -ENOMEM;
+	r->config = *config;
+	pthread_mutex_init(&r->lock, NULL);
+	pthread_mutex_init(&r->clock_lock, NULL);
+	ret = copy_layout(r);
+	if (ret) {
+		free(r);
+		return mp_fail(err, MP_EXIT_FAILURE, ret, "the session block is damaged");
+	}
+	r->queue = queue_new(config->queue_ceiling ? config->queue_ceiling : DEFAULT_CEILING);
+	r->live = live_new();
+	r->slot = calloc(r->nslots, sizeof(*r->slot));
+	r->stack_of_word = mmap(NULL, 4 * r->arena_words, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (r->stack_of_word == MAP_FAILED)
+		r->stack_of_word = NULL;
+	if (!r->queue || !r->live || !r->slot || !r->stack_of_word || stacks_init(&r->stacks)) {
+		recorder_free(r);
+		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
+	}
+	clock_start(&r->clock);
+	clock_gettime(CLOCK_REALTIME, &now);
+	r->config.info.start_unix_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec -
+				       clock_ns(&r->clock, clock_ticks());
+	ret = mpf_create(config->path, &r->config.info, &r->file, err);
+	if (ret) {
+		recorder_free(r);
+		return ret;
+	}
+	/* Signals are the main thread's. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	ret = pthread_create(&r->aggregator, NULL, aggregator_run, r);
+	if (!ret && (ret = pthread_create(&r->reader, NULL, reader_run, r))) {
+		queue_end(r->queue);
+		pthread_join(r->aggregator, NULL);
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (ret) {
+		mpf_close(r->file);
+		recorder_free(r);
+		return mp_fail(err, MP_EXIT_FAILURE, -ret, "cannot start a thread: %s", strerror(ret));
+	}
+	*out = r;
+	return 0;
+}
+
+struct recorder_progress recorder_progress(struct recorder *r)
+{
+	struct recorder_progress p;
+
+	pthread_mutex_lock(&r->lock);
+	p = r->shown;
+	pthread_mutex_unlock(&r->lock);
+	return p;
+}
+
+bool recorder_flush(struct recorder *r)
+{
+	return queue_flush(r->queue);
+}
+
+static int by_pc(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* All distinct addresses of all stacks, ascending; the caller frees it. */
+static uint64_t *all_addresses(const struct recorder *r, uint64_t *n)
+{
+	uint64_t *pc = malloc((r->stacks.npc + 1) * sizeof(*pc)), keep = 0;
+
+	*n = 0;
+	if (!pc)
+		return NULL;
+	memcpy(pc, r->stacks.pc, r->stacks.npc * sizeof(*pc));
+	qsort(pc, r->stacks.npc, sizeof(*pc), by_pc);
+	for (uint64_t i = 0; i < r->stacks.npc; i++) {
+		if (!i || pc[i] != pc[i - 1])
+			pc[keep++] = pc[i];
+	}
+	*n = keep;
+	return pc;
+}
+
+int recorder_stop(struct recorder *r, struct mp_finish *finish, struct mp_losses *losses,
+		  void (*symbolize)(void *ctx, struct mpf_writer *w, const uint64_t *pc, uint64_t n))
+{
+	uint64_t *pc, n;
+	int ret;
+
+	__atomic_store_n(&r->stop, true, __ATOMIC_RELEASE);
+	pthread_join(r->reader, NULL);
+	pthread_join(r->aggregator, NULL);
+	*losses = recorder_losses(r);
+	finish->end_ns = r->shown.duration_ns;
+	finish->peak_live_bytes = r->now.peak_live_bytes;
+	finish->peak_live_blocks = r->peak_blocks;
+	finish->peak_time_ns = r->peak_time_ns;
+	pc = symbolize ? all_addresses(r, &n) : NULL;
+	if (pc)
+		symbolize(r->config.ctx, r->file, pc, n);
+	free(pc);
+	mpf_put_losses(r->file, losses);
+	mpf_put_finish(r->file, finish);
+	mpf_flush(r->file);
+	r->shown.file_bytes = mpf_bytes(r->file);
+	ret = mpf_close(r->file);
+	r->file = NULL;
+	return ret;
+}
+
+uint32_t recorder_top(struct recorder *r, struct recorder_top *out, uint32_t max)
+{
+	uint32_t n = 0;
+
+	for (uint32_t id = 1; id < r->stacks.n; id++) {
+		const struct stack *s = &r->stacks.at[id];
+		uint32_t k;
+
+		if (s->live_bytes <= 0 || (n == max && s->live_bytes <= out[n - 1].live_bytes))
+			continue;
+		if (n < max)
+			n++;
+		for (k = n - 1; k && out[k - 1].live_bytes < s->live_bytes; k--)
+			out[k] = out[k - 1];
+		out[k] = (struct recorder_top){r->stacks.pc + s->first, s->n, s->flags, s->live_bytes,
+					       s->live_blocks};
+	}
+	return n;
+}
+
+void recorder_free(struct recorder *r)
+{
+	if (!r)
+		return;
+	queue_free(r->queue);
+	live_free(r->live);
+	stacks_free(&r->stacks);
+	if (r->stack_of_word)
+		munmap(r->stack_of_word, 4 * r->arena_words);
+	free(r->slot);
+	free(r->events);
+	free(r->scratch);
+	free(r->carry);
+	free(r->carry_slot);
+	pthread_mutex_destroy(&r->lock);
+	pthread_mutex_destroy(&r->clock_lock);
+	free(r);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The recorder of one process: a reader thread that only drains the agent's rings, a bounded
+ * queue, and an aggregator thread that decodes, keeps the live table and writes the file.
+ *
+ *	recorder_start()	before the hooks go in
+ *	recorder_progress()	any time
+ *	recorder_stop()		after session_close(): nobody writes to the rings any more
+ */
+#ifndef RECORD_RECORDER_H
+#define RECORD_RECORDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "formats/file.h"
+#include "formats/session.h"
+#include "lib/err.h"
+#include "record/queue.h"
+
+struct recorder_config {
+	struct ss_control *block; /* our mapping of the session block */
+	uint64_t block_length;
+	pid_t pid;
+	const char *path;	  /* of the recording */
+	struct mp_info info;	  /* start_unix_ns is filled by recorder_start() */
+	uint64_t queue_ceiling;	  /* bytes; 0: 256 MiB */
+	/*
+	 * Called by the aggregator: code without a table was met.  Brings the tables up to date;
+	 * returns whether anything is new.
+	 */
+	bool (*code_changed)(void *ctx);
+	/* Called by the aggregator: the next module that is not in the file yet.  Return: false:
+	 * none.  Strings stay valid until the next call. */
+	bool (*next_module)(void *ctx, struct mp_module *m);
+	void *ctx;
+};
+
+struct recorder_progress {
+	uint64_t events, allocs, frees, live_blocks, allocated_bytes;
+	uint64_t live_bytes, peak_live_bytes;
+	uint64_t lost, file_bytes, duration_ns;
+	uint64_t live_table_bytes;
+	uint64_t foreign_frees, stacks;
+	int error; /* negative errno: the file cannot be written any more */
+};
+
+struct recorder;
+
+/* Return: 0 with @r running, or a negative errno with @err filled. */
+int recorder_start(const struct recorder_config *config, struct recorder **r, struct mp_err *err);
+struct recorder_progress recorder_progress(struct recorder *r);
+/* Everything that was recorded before the call is in the file when it returns true. */
+bool recorder_flush(struct recorder *r);
+
+/**
+ * recorder_stop() - final drain, end of file
+ * @finish: reason, restored, stop times and sideband are the caller's; the rest is filled
+ * @symbolize: called with the writer after the last event, to add symbols; may be NULL
+ * Return: 0, or the first error of the file.
+ */
+int recorder_stop(struct recorder *r, struct mp_finish *finish, struct mp_losses *losses,
+		  void (*symbolize)(void *ctx, struct mpf_writer *w, const uint64_t *pc, uint64_t n));
+
+/* Top stacks by live bytes, for the closing summary: fills up to @max ids.  After recorder_stop(). */
+struct recorder_top {
+	const uint64_t *pc;
+	uint32_t n, flags;
+	int64_t live_bytes, live_blocks;
+};
+uint32_t recorder_top(struct recorder *r, struct recorder_top *out, uint32_t max);
+void recorder_free(struct recorder *r);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "record/ring.h"
+
+#include <string.h>
+
+uint64_t ring_ready(const struct ring *r)
+{
+	uint64_t head = __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE);
+	uint64_t n = head - r->page->data_tail;
+
+	return n <= r->size ? n & ~7ull : r->size;
+}
+
+void ring_copy(const struct ring *r, uint8_t *out, uint64_t n)
+{
+	uint64_t at = r->page->data_tail & (r->size - 1), first = r->size - at;
+
+	if (first > n)
+		first = n;
+	memcpy(out, r->data + at, first);
+	memcpy(out + first, r->data, n - first);
+}
+
+void ring_advance(struct ring *r, uint64_t n)
+{
+	__atomic_store_n(&r->page->data_tail, r->page->data_tail + n, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The recording's stacks: each once, by content, with its live bytes and blocks. */
+#ifndef RECORD_STACKS_H
+#define RECORD_STACKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct stack {
+	uint64_t first; /* index of its pcs in stacks.pc */
+	uint32_t n, flags;
+	bool inner; /* made inside an allocator function */
+	int64_t live_bytes, live_blocks;
+};
+
+struct stacks {
+	struct stack *at; /* [1 .. n): id 0 is "no stack" */
+	uint32_t n, cap;
+	uint64_t *pc;
+	uint64_t npc, cap_pc;
+	uint32_t *table; /* open addressing: ids */
+	uint32_t table_size;
+};
+
+int stacks_init(struct stacks *s);
+void stacks_free(struct stacks *s);
+/* Return: id; *@fresh tells whether it is new; 0 when out of memory. */
+uint32_t stacks_intern(struct stacks *s, const uint64_t *pc, uint32_t n, uint32_t flags, bool *fresh);
+
+#endif

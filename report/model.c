@@ -1,0 +1,690 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "report/model.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/live.h"
+#include "report/names.h"
+
+#define OWED_MAX     64u
+#define OWED_NS	     10000u /* as the recorder: rings of threads are merged by time */
+#define POINT_NS     10000000u
+#define MAX_STACKS   (1u << 28)
+#define MAX_POINTS   4096u
+
+/* What a thread has begun. */
+struct per_thread {
+	uint32_t tid;
+	uint64_t last_alloc; /* its latest block, while it may be temporary */
+	bool in_realloc, known;
+	struct model_block block;
+};
+
+/* State of the pass. */
+struct replay {
+	struct model *m;
+	struct live *live; /* address -> index of the block, in live_block.stack */
+	VEC(struct model_block) pool;
+	VEC(uint32_t) unused;
+	VEC(struct per_thread) threads;
+	struct {
+		uint64_t addr, time_ns;
+	} owed[OWED_MAX];
+	uint32_t nowed;
+	uint64_t live_bytes, live_blocks, point_allocs, point_frees, point_ns;
+	uint64_t ordinal, peak_ordinal;
+	bool only_peak; /* second pass: stop at the peak and note the groups */
+};
+
+static struct per_thread *thread_state(struct replay *r, uint32_t tid)
+{
+	struct per_thread fresh = {.tid = tid};
+	struct model_thread t = {.tid = tid};
+
+	for (size_t i = 0; i < r->threads.n; i++) {
+		if (r->threads.at[i].tid == tid)
+			return &r->threads.at[i];
+	}
+	if (vec_push(&r->threads, fresh) || (!r->only_peak && vec_push(&r->m->threads, t)))
+		return NULL;
+	return &r->threads.at[r->threads.n - 1];
+}
+
+static struct model_thread *thread_of(struct model *m, uint32_t tid)
+{
+	vec_for_each(&m->threads, t)
+	{
+		if (t->tid == tid)
+			return t;
+	}
+	return NULL;
+}
+
+static struct group *group_of(struct model *m, uint32_t stack)
+{
+	return &m->group[stack < m->nstacks ? stack : 0];
+}
+
+/* ------------------------------------------------------------------ blocks -- */
+
+static void note_peak(struct replay *r)
+{
+	struct model *m = r->m;
+
+	if (r->only_peak || r->live_bytes <= m->peak_bytes)
+		return;
+	m->peak_bytes = r->live_bytes;
+	m->peak_blocks = r->live_blocks;
+	m->peak_time_ns = m->end_ns;
+	r->peak_ordinal = r->ordinal;
+}
+
+static void enter(struct replay *r, const struct model_block *b, int sign)
+{
+	struct group *g = group_of(r->m, b->stack);
+
+	r->live_bytes += (uint64_t)sign * b->size;
+	r->live_blocks += (uint64_t)sign;
+	g->live_bytes += (uint64_t)sign * b->size;
+	g->live_blocks += (uint64_t)sign;
+	g->live_usable += (uint64_t)sign * b->usable;
+	if (sign > 0)
+		note_peak(r);
+}
+
+static int put(struct replay *r, const struct model_block *b)
+{
+	struct live_block lb = {.addr = b->addr, .size = b->size}, old;
+	uint32_t index;
+
+	if (r->unused.n) {
+		index = r->unused.at[--r->unused.n];
+		r->pool.at[index] = *b;
+	} else {
+		index = (uint32_t)r->pool.n;
+		if (vec_push(&r->pool, *b))
+			return -ENOMEM;
+	}
+	lb.stack = index;
+	if (live_put(r->live, &lb, &old))
+		return -ENOMEM;
+	if (old.addr) {
+		enter(r, &r->pool.at[old.stack], -1);
+		r->m->mismatches++;
+		r->owed[r->nowed % OWED_MAX].addr = b->addr;
+		r->owed[r->nowed++ % OWED_MAX].time_ns = b->time_ns;
+		if (vec_push(&r->unused, old.stack))
+			return -ENOMEM;
+	}
+	enter(r, b, 1);
+	return 0;
+}
+
+static bool take(struct replay *r, uint64_t addr, struct model_block *b)
+{
+	struct live_block lb;
+
+	if (!live_take(r->live, addr, &lb))
+		return false;
+	*b = r->pool.at[lb.stack];
+	if (vec_push(&r->unused, lb.stack))
+		return false;
+	return true;
+}
+
+static bool is_owed(struct replay *r, uint64_t addr, uint64_t now)
+{
+	for (uint32_t i = 0; i < OWED_MAX && i < r->nowed; i++) {
+		if (r->owed[i].addr == addr && now <= r->owed[i].time_ns + OWED_NS) {
+			r->owed[i].addr = 0;
+			r->m->mismatches--;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ------------------------------------------------------------------ events -- */
+
+static struct model_block block_of(const struct mp_event *ev)
+{
+	return (struct model_block){.addr = ev->addr,
+				    .size = ev->size,
+				    .usable = ev->usable,
+				    .time_ns = ev->time_ns,
+				    .stack = ev->stack,
+				    .tid = ev->tid,
+				    .hook = ev->hook,
+				    .flags = ev->flags};
+}
+
+static int allocated(struct replay *r, const struct mp_event *ev, struct per_thread *t)
+{
+	struct model_block b = block_of(ev);
+	struct group *g = group_of(r->m, ev->stack);
+	struct model_thread *mt = r->only_peak ? NULL : thread_of(r->m, ev->tid);
+
+	t->last_alloc = ev->addr;
+	if (!r->only_peak) {
+		if (!g->allocations)
+			g->first_ns = ev->time_ns;
+		g->last_ns = ev->time_ns;
+		g->allocations++;
+		g->allocated_bytes += ev->size;
+		g->usable_bytes += ev->usable;
+		r->point_allocs++;
+		if (mt) {
+			mt->allocations++;
+			mt->allocated_bytes += ev->size;
+		}
+	}
+	return put(r, &b);
+}
+
+static void freed(struct replay *r, const struct mp_event *ev, struct per_thread *t,
+		  const struct model_block *b)
+{
+	struct group *g = group_of(r->m, b->stack);
+	struct model_thread *mt = r->only_peak ? NULL : thread_of(r->m, ev->tid);
+
+	enter(r, b, -1);
+	if (r->only_peak)
+		return;
+	g->frees++;
+	r->point_frees++;
+	if (t->last_alloc == b->addr && b->tid == ev->tid) {
+		g->temporary++;
+		g->temporary_bytes += b->size;
+	}
+	t->last_alloc = 0;
+	if (mt)
+		mt->frees++;
+}
+
+static int on_free(struct replay *r, const struct mp_event *ev, struct per_thread *t)
+{
+	struct model_block b;
+
+	if (r->nowed && is_owed(r, ev->addr, ev->time_ns))
+		return 0;
+	if (take(r, ev->addr, &b))
+		freed(r, ev, t, &b);
+	else
+		r->m->foreign_frees++;
+	return 0;
+}
+
+static int on_realloc_end(struct replay *r, const struct mp_event *ev, struct per_thread *t)
+{
+	int ret = 0;
+
+	if (!t->in_realloc)
+		return 0;
+	t->in_realloc = false;
+	if (!ev->addr && !(ev->flags & EV_F_FREED)) {
+		r->m->failed_reallocs++;
+		if (t->known) {
+			enter(r, &t->block, -1);
+			ret = put(r, &t->block);
+		}
+		return ret;
+	}
+	if (t->known)
+		freed(r, ev, t, &t->block);
+	if (ev->addr)
+		ret = allocated(r, ev, t);
+	return ret;
+}
+
+static void on_map(struct replay *r, const struct mp_event *ev)
+{
+	struct group *g = group_of(r->m, ev->stack);
+
+	if (r->only_peak)
+		return;
+	if (ev->kind == EV_UNMAP)
+		r->m->unmaps++;
+	if (ev->kind != EV_MAP)
+		return;
+	if (ev->flags & EV_F_INNER) {
+		r->m->inner_maps++;
+		return;
+	}
+	g->maps++;
+	g->map_bytes += ev->size;
+	r->m->mapped_bytes += ev->size;
+}
+
+static int add_point(struct replay *r, uint64_t now)
+{
+	struct point p = {now, r->live_bytes, r->live_blocks, r->point_allocs, r->point_frees};
+
+	if (now < r->point_ns || r->only_peak)
+		return 0;
+	r->point_allocs = r->point_frees = 0;
+	/* Too many: halve them and go on at half the rate. */
+	if (r->m->timeline.n >= MAX_POINTS) {
+		size_t keep = 0;
+
+		for (size_t i = 1; i < r->m->timeline.n; i += 2) {
+			struct point q = r->m->timeline.at[i];
+
+			q.allocations += r->m->timeline.at[i - 1].allocations;
+			q.frees += r->m->timeline.at[i - 1].frees;
+			r->m->timeline.at[keep++] = q;
+		}
+		r->m->timeline.n = keep;
+	}
+	r->point_ns = now + POINT_NS * (1 + now / (POINT_NS * (uint64_t)MAX_POINTS));
+	return vec_push(&r->m->timeline, p);
+}
+
+static int on_event(struct replay *r, const struct mp_event *ev)
+{
+	struct per_thread *t = thread_state(r, ev->tid);
+	struct model *m = r->m;
+
+	if (!t)
+		return -ENOMEM;
+	r->ordinal++;
+	if (ev->time_ns > m->end_ns)
+		m->end_ns = ev->time_ns;
+	if (!r->only_peak) {
+		m->events++;
+		if (ev->hook < m->hooks.n &&
+		    (ev->kind == EV_ALLOC || ev->kind == EV_FREE || ev->kind == EV_REALLOC_BEGIN ||
+		     ev->kind == EV_MAP || ev->kind == EV_UNMAP || ev->kind == EV_REMAP_BEGIN ||
+		     ev->kind == EV_MALLOPT))
+			m->hooks.at[ev->hook].calls++;
+	}
+	if (add_point(r, ev->time_ns))
+		return -ENOMEM;
+	switch (ev->kind) {
+	case EV_ALLOC:
+		return allocated(r, ev, t);
+	case EV_FREE:
+		return on_free(r, ev, t);
+	case EV_REALLOC_BEGIN:
+		if (t->in_realloc && t->known)
+			freed(r, ev, t, &t->block); /* its end was lost */
+		t->in_realloc = true;
+		t->known = take(r, ev->addr, &t->block);
+		m->foreign_reallocs += !t->known;
+		return 0;
+	case EV_REALLOC_END:
+		return on_realloc_end(r, ev, t);
+	default:
+		on_map(r, ev);
+		return 0;
+	}
+}
+
+/* ------------------------------------------------------------------ items -- */
+
+static int add_stack(struct model *m, const struct mpf_item *it)
+{
+	struct model_stack s = {m->pc.n, it->stack.n, it->stack.flags};
+
+	if (it->stack.id >= MAX_STACKS)
+		return -EINVAL;
+	if (it->stack.id >= m->nstacks) {
+		uint32_t n = it->stack.id < 512 ? 1024 : it->stack.id * 2;
+		struct group *g = reallocarray(m->group, n, sizeof(*g));
+		struct model_stack *st;
+
+		if (!g)
+			return -ENOMEM;
+		m->group = g;
+		st = reallocarray(m->stack, n, sizeof(*st));
+		if (!st)
+			return -ENOMEM;
+		m->stack = st;
+		memset(g + m->nstacks, 0, (n - m->nstacks) * sizeof(*g));
+		memset(st + m->nstacks, 0, (n - m->nstacks) * sizeof(*st));
+		m->nstacks = n;
+	}
+	for (uint32_t i = 0; i < it->stack.n; i++) {
+		if (vec_push(&m->pc, it->stack.pc[i]))
+			return -ENOMEM;
+	}
+	m->stack[it->stack.id] = s;
+	return 0;
+}
+
+static char *keep(const char *s)
+{
+	return strdup(s ? s : "?");
+}
+
+static int on_item(struct replay *r, const struct mpf_item *it)
+{
+	struct model *m = r->m;
+	struct model_hook h;
+	struct mp_module mod;
+	struct model_thread *t;
+
+	if (it->kind == MPF_EVENT)
+		return on_event(r, &it->event);
+	if (r->only_peak)
+		return 0;
+	switch (it->kind) {
+	case MPF_HOOK:
+		h = (struct model_hook){keep(it->hook.name), keep(it->hook.module), it->hook.kind, 0};
+		return vec_push(&m->hooks, h);
+	case MPF_MODULE:
+		mod = it->module;
+		mod.path = keep(it->module.path);
+		return vec_push(&m->modules, mod);
+	case MPF_THREAD:
+		t = thread_state(r, it->thread.tid) ? thread_of(m, it->thread.tid) : NULL;
+		if (t && !t->name)
+			t->name = keep(it->thread.name);
+		return 0;
+	case MPF_STACK:
+		return add_stack(m, it);
+	case MPF_SAMPLE:
+		return vec_push(&m->samples, it->sample);
+	case MPF_LOSSES:
+		m->losses = it->losses;
+		return 0;
+	case MPF_SYMBOLS:
+		return names_add(m->names, it->symbols.pc, it->symbols.at, it->symbols.n);
+	case MPF_FINISH:
+		m->finish = it->finish;
+		m->has_finish = true;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static int pass(struct replay *r, struct mpf_reader *reader, uint64_t until, struct mp_err *err)
+{
+	struct mpf_item it;
+	int ret;
+
+	while ((ret = mpf_next(reader, &it, err)) > 0) {
+		ret = on_item(r, &it);
+		if (ret)
+			return mp_fail(err, MP_EXIT_RECORDING, ret, "cannot load the recording: %s",
+				       strerror(-ret));
+		if (until && r->ordinal == until)
+			return 0;
+	}
+	return ret;
+}
+
+static void replay_free(struct replay *r)
+{
+	live_free(r->live);
+	vec_free(&r->pool);
+	vec_free(&r->unused);
+	vec_free(&r->threads);
+}
+
+static int by_addr(const void *a, const void *b)
+{
+	const struct model_block *x = a, *y = b;
+
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+/* Blocks in the pool that are not on the free list. */
+static int keep_blocks(struct replay *r)
+{
+	bool *unused = calloc(r->pool.n + 1, 1);
+
+	if (!unused)
+		return -ENOMEM;
+	vec_for_each(&r->unused, u) unused[*u] = true;
+	for (size_t i = 0; i < r->pool.n; i++) {
+		if (!unused[i] && vec_push(&r->m->blocks, r->pool.at[i])) {
+			free(unused);
+			return -ENOMEM;
+		}
+	}
+	free(unused);
+	/* Blocks in the middle of a realloc are live too. */
+	vec_for_each(&r->threads, t)
+	{
+		if (t->in_realloc && t->known && vec_push(&r->m->blocks, t->block))
+			return -ENOMEM;
+	}
+	qsort(r->m->blocks.at, r->m->blocks.n, sizeof(r->m->blocks.at[0]), by_addr);
+	return 0;
+}
+
+/* What each group held at the peak: the events up to it once more. */
+static int peak_pass(const char *path, struct model *m, uint64_t ordinal, struct mp_err *err)
+{
+	struct group *save = m->group;
+	struct model copy = *m;
+	struct replay r = {.m = &copy, .only_peak = true};
+	struct mpf_reader *reader;
+	struct mp_info info;
+	int ret;
+
+	copy.group = calloc(m->nstacks, sizeof(*copy.group));
+	r.live = live_new();
+	ret = copy.group && r.live ? mpf_open(path, &reader, &info, err) : -ENOMEM;
+	if (!ret) {
+		ret = pass(&r, reader, ordinal, err);
+		mpf_reader_free(reader);
+	}
+	for (uint32_t i = 0; !ret && i < m->nstacks; i++) {
+		save[i].peak_bytes = copy.group[i].live_bytes;
+		save[i].peak_blocks = copy.group[i].live_blocks;
+	}
+	free(copy.group);
+	replay_free(&r);
+	return ret;
+}
+
+static void add_up(struct model *m)
+{
+	for (uint32_t i = 0; i < m->nstacks; i++) {
+		const struct group *g = &m->group[i];
+
+		m->total.allocations += g->allocations;
+		m->total.frees += g->frees;
+		m->total.allocated_bytes += g->allocated_bytes;
+		m->total.usable_bytes += g->usable_bytes;
+		m->total.temporary += g->temporary;
+		m->total.temporary_bytes += g->temporary_bytes;
+		m->total.live_blocks += g->live_blocks;
+		m->total.live_bytes += g->live_bytes;
+		m->total.live_usable += g->live_usable;
+		m->total.peak_bytes += g->peak_bytes;
+		m->total.peak_blocks += g->peak_blocks;
+		m->total.maps += g->maps;
+		m->total.map_bytes += g->map_bytes;
+	}
+}
+
+int model_load(const char *path, struct model *m, struct mp_err *err)
+{
+	struct replay r = {.m = m};
+	int ret;
+
+	memset(m, 0, sizeof(*m));
+	m->names = names_new();
+	m->group = calloc(1, sizeof(*m->group));
+	m->stack = calloc(1, sizeof(*m->stack));
+	m->nstacks = 1;
+	r.live = live_new();
+	if (!m->names || !m->group || !m->stack || !r.live) {
+		replay_free(&r);
+		model_free(m);
+		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
+	}
+	ret = mpf_open(path, &m->reader, &m->info, err);
+	if (!ret)
+		ret = pass(&r, m->reader, 0, err);
+	if (!ret && mpf_truncated(m->reader))
+		m->truncated = strdup(mpf_truncated(m->reader));
+	if (!ret) {
+		r.point_ns = 0;
+		ret = add_point(&r, m->end_ns);
+	}
+	if (!ret)
+		ret = keep_blocks(&r);
+	if (!ret && r.peak_ordinal)
+		ret = peak_pass(path, m, r.peak_ordinal, err);
+	if (!ret) {
+		if (m->has_finish && m->finish.end_ns > m->end_ns)
+			m->end_ns = m->finish.end_ns;
+		add_up(m);
+	}
+	replay_free(&r);
+	if (ret)
+		model_free(m);
+	return ret;
+}
+
+void model_free(struct model *m)
+{
+	vec_for_each(&m->hooks, h)
+	{
+		free(h->name);
+		free(h->module);
+	}
+	vec_for_each(&m->threads, t) free(t->name);
+	vec_for_each(&m->modules, mod) free((char *)mod->path);
+	vec_free(&m->hooks);
+	vec_free(&m->threads);
+	vec_free(&m->modules);
+	vec_free(&m->samples);
+	vec_free(&m->timeline);
+	vec_free(&m->blocks);
+	vec_free(&m->pc);
+	free(m->group);
+	free(m->stack);
+	free(m->truncated);
+	names_free(m->names);
+	symbols_free(m->symbols);
+	mpf_reader_free(m->reader);
+	memset(m, 0, sizeof(*m));
+}
+
+/* ------------------------------------------------------------------ frames -- */
+
+static const struct mp_module *module_of(const struct model *m, uint64_t address)
+{
+	for (size_t i = m->modules.n; i-- > 0;) {
+		if (address >= m->modules.at[i].start && address < m->modules.at[i].end)
+			return &m->modules.at[i];
+	}
+	return NULL;
+}
+
+/* A recording whose recorder was killed has no symbols: the files on this machine may. */
+static struct symbols *late_symbols(struct model *m)
+{
+	if (!m->symbols) {
+		m->symbols = symbols_new(NULL);
+		vec_for_each(&m->modules, mod)
+		{
+			if (m->symbols)
+				(void)symbols_add_module(m->symbols, mod, NULL);
+		}
+	}
+	return m->symbols;
+}
+
+static void fill(struct frame *f, const struct mp_symbol *s, const char *library, uint64_t address)
+{
+	*f = (struct frame){.function = s->function ? s->function : "?",
+			    .raw_function = s->raw_function,
+			    .source = s->source,
+			    .line = s->line,
+			    .column = s->column,
+			    .library = library,
+			    .address = address,
+			    .is_inline = s->is_inline};
+}
+
+uint32_t model_frames(struct model *m, uint64_t pc, struct frame *out, uint32_t max)
+{
+	uint64_t address = pc & SS_PC_EXACT ? pc & ~SS_PC_EXACT : pc - 1;
+	const struct mp_module *mod = module_of(m, address);
+	const char *library = mod && mod->path && *mod->path ? mod->path : NULL, *slash;
+	const struct mp_symbol *sym;
+	struct mp_symbol found[64];
+	uint32_t n = 0;
+	char text[160];
+
+	if (library && (slash = strrchr(library, '/')))
+		library = slash + 1;
+	sym = names_find(m->names, pc, &n);
+	if (!sym && !m->has_finish && late_symbols(m)) {
+		n = symbols_find(m->symbols, pc, found, 64);
+		if (n && !names_add(m->names, pc, found, n))
+			sym = names_find(m->names, pc, &n);
+	}
+	if (!sym) {
+		/* Unknown: the module and the offset in it, kept like a symbol. */
+		if (library)
+			snprintf(text, sizeof(text), "%.120s+0x%llx", library,
+				 (unsigned long long)(address - mod->bias));
+		else
+			snprintf(text, sizeof(text), "0x%llx", (unsigned long long)address);
+		found[0] = (struct mp_symbol){.function = text};
+		if (!names_add(m->names, pc, found, 1))
+			sym = names_find(m->names, pc, &n);
+	}
+	if (!sym || !max) {
+		*out = (struct frame){.function = "?", .address = address};
+		return 1;
+	}
+	for (uint32_t i = 0; i < n && i < max; i++)
+		fill(&out[i], &sym[i], library, address);
+	return n < max ? n : max;
+}
+
+/* ------------------------------------------------------------------ costs -- */
+
+uint64_t group_cost(const struct group *g, enum cost cost)
+{
+	switch (cost) {
+	case COST_LEAKED:
+		return g->live_bytes;
+	case COST_ALLOCATED:
+		return g->allocated_bytes;
+	case COST_COUNT:
+		return g->allocations;
+	case COST_PEAK:
+		return g->peak_bytes;
+	case COST_TEMPORARY:
+		return g->temporary;
+	}
+	return 0;
+}
+
+uint64_t group_count(const struct group *g, enum cost cost)
+{
+	switch (cost) {
+	case COST_LEAKED:
+		return g->live_blocks;
+	case COST_PEAK:
+		return g->peak_blocks;
+	case COST_TEMPORARY:
+		return g->temporary;
+	default:
+		return g->allocations;
+	}
+}
+
+const char *cost_text(enum cost cost)
+{
+	static const char *const text[] = {"live bytes", "allocated bytes", "allocations",
+					   "bytes at the peak", "temporary allocations"};
+
+	return text[cost];
+}
+
+bool cost_is_bytes(enum cost cost)
+{
+	return cost != COST_COUNT && cost != COST_TEMPORARY;
+}
