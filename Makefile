@@ -36,7 +36,7 @@ $(O)/$(1).a: $$(OBJ_$(1))
 UNIT_$(1) := $$(patsubst tests/unit/$(1)/%.c,$(O)/tests/unit/$(1)/%,$$(wildcard tests/unit/$(1)/*.c))
 $$(UNIT_$(1)): $(O)/%: %.c $(O)/$(1).a $$(DEPS_$(1):%=$(O)/%.a)
 	@mkdir -p $$(@D)
-	$$(CC) $$(CFLAGS) -MMD -o $$@ $$< -Wl,--start-group $(O)/$(1).a $$(DEPS_$(1):%=$(O)/%.a) -Wl,--end-group -lcmocka $$(LDLIBS)
+	$$(CC) $$(CFLAGS) -MMD -MP -o $$@ $$< -Wl,--start-group $(O)/$(1).a $$(DEPS_$(1):%=$(O)/%.a) -Wl,--end-group -lcmocka $$(LDLIBS)
 UNIT += $$(UNIT_$(1))
 unit-$(1): $$(UNIT_$(1))
 endef
@@ -44,7 +44,7 @@ $(foreach f,$(FOLDERS),$(eval $(call folder,$(f))))
 
 $(O)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -DMEMPROF_VERSION='"$(VERSION)"' -MMD -c -o $@ $<
+	$(CC) $(CFLAGS) -DMEMPROF_VERSION='"$(VERSION)"' -MMD -MP -c -o $@ $<
 
 -include $(wildcard $(O)/*/*.d $(O)/*/*/*.d $(O)/*/*/*/*.d)
 

@@ -38,7 +38,7 @@ uint64_t ag_shmdt(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a
 		  const struct ag_frame *f);
 uint64_t ag_mallopt(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
 		    const struct ag_frame *f);
-bool ag_free(uint64_t block, const struct ss_desc *desc);
+bool ag_free(uint64_t block, const struct ss_desc *desc, uint64_t return_address);
 void ag_free_nested(uint64_t block, const struct ag_frame *f);
 
 typedef uint64_t original_fn(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
@@ -256,14 +256,20 @@ uint64_t ag_posix_memalign(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, u
 }
 
 static bool put_free(struct ss_control *c, struct ag_thread *t, enum mpr_type type, uint64_t now,
-		     const struct ss_desc *d, uint64_t block)
+		     const struct ss_desc *d, uint64_t block, uint16_t misc)
 {
-	struct mpr_free rec = {{type, 0, sizeof(rec)}, now, addr_hook(d, block)};
+	struct mpr_free rec = {{type, misc, sizeof(rec)}, now, addr_hook(d, block)};
 
 	return ring_put(c, t, &rec.h, true);
 }
 
-bool ag_free(uint64_t block, const struct ss_desc *d)
+/* glibc frees what lies in a thread's cache once more when the thread ends: who called, tells. */
+static inline uint16_t free_misc(const struct ss_desc *d, uint64_t return_address)
+{
+	return return_address - d->text_addr < d->text_length ? MPR_F_FROM_MODULE : 0;
+}
+
+bool ag_free(uint64_t block, const struct ss_desc *d, uint64_t return_address)
 {
 	struct ss_control *c = control();
 	struct ag_thread *t;
@@ -282,7 +288,8 @@ bool ag_free(uint64_t block, const struct ss_desc *d)
 	now = ticks();
 	if (unlikely(now > c->deadline))
 		t->s.stale++;
-	else if (unlikely(!put_free(c, t, MPR_FREE, now, d, block)))
+	else if (unlikely(!put_free(c, t, MPR_FREE, now, d, block,
+				    free_misc(d, return_address))))
 		t->s.lost[MPR_LOST_FREE]++;
 	barrier();
 	t->s.depth = 0;
@@ -297,7 +304,8 @@ void ag_free_nested(uint64_t block, const struct ag_frame *f)
 	if (!begin(&call, f, false))
 		return;
 	now = ticks();
-	if (fresh(&call, now) && !put_free(call.c, call.t, MPR_FREE, now, f->desc, block))
+	if (fresh(&call, now) && !put_free(call.c, call.t, MPR_FREE, now, f->desc, block,
+					   free_misc(f->desc, f->return_address)))
 		lost(&call, MPR_LOST_FREE, 0);
 	end(&call);
 }
@@ -325,7 +333,7 @@ static bool put_realloc_begin(const struct ag_call *call, uint64_t old)
 
 	if (!fresh(call, now))
 		return false;
-	if (put_free(call->c, call->t, MPR_REALLOC_BEGIN, now, call->f->desc, old))
+	if (put_free(call->c, call->t, MPR_REALLOC_BEGIN, now, call->f->desc, old, 0))
 		return true;
 	lost(call, MPR_LOST_REALLOC, 0);
 	return false;

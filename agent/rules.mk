@@ -7,7 +7,7 @@ AGENT_OBJ = $(O)/arch/x86_64/agent-entry.o $(patsubst %.c,$(O)/%.o,$(wildcard ag
 
 $(O)/agent/%.o: agent/%.c
 	@mkdir -p $(@D)
-	$(CC) $(AGENT_CFLAGS) -MMD -c -o $@ $<
+	$(CC) $(AGENT_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(O)/arch/x86_64/agent-entry.o: arch/x86_64/agent-entry.S
 	@mkdir -p $(@D)

@@ -120,6 +120,19 @@ static void open_symbols(struct recording *rec)
 	}
 }
 
+/* A hooked function goes by the name it was hooked as, not by one of its aliases. */
+static const char *hooked_as(const struct recording *rec, uint64_t pc)
+{
+	if (!(pc & SS_PC_EXACT))
+		return NULL;
+	vec_for_each(&rec->s.plan.hooks, h)
+	{
+		if (h->addr == (pc & ~SS_PC_EXACT))
+			return h->name;
+	}
+	return NULL;
+}
+
 static void symbolize(void *ctx, struct mpf_writer *w, const uint64_t *pc, uint64_t n)
 {
 	struct recording *rec = ctx;
@@ -127,7 +140,10 @@ static void symbolize(void *ctx, struct mpf_writer *w, const uint64_t *pc, uint6
 
 	for (uint64_t i = 0; i < n && rec->symbols; i++) {
 		uint32_t found = symbols_find(rec->symbols, pc[i], sym, 64);
+		const char *name = hooked_as(rec, pc[i]);
 
+		if (name && found)
+			sym[found - 1].function = sym[found - 1].raw_function = name;
 		if (found && mpf_put_symbols(w, pc[i], sym, found))
 			return;
 	}
@@ -239,6 +255,8 @@ static void print_site(const struct recording *rec, const struct recorder_top *t
 		if (!n)
 			printf("      %s+0x%llx\n", file,
 			       (unsigned long long)((top->pc[i] & ~SS_PC_EXACT) - (m ? m->bias : 0)));
+		if (n && hooked_as(rec, top->pc[i]))
+			sym[n - 1].function = hooked_as(rec, top->pc[i]);
 		for (uint32_t k = 0; k < n && shown < TOP_FRAMES; k++, shown++) {
 			printf("      %s", sym[k].function ? sym[k].function : "?");
 			if (sym[k].source)

@@ -58,6 +58,8 @@ struct mp_losses {
 	uint64_t missed_new;
 	uint64_t foreign_frees;		  /* frees of blocks older than the recording */
 	uint64_t foreign_reallocs;
+	uint64_t housekeeping_frees;	  /* the allocator's module freed what it had been given back
+					     already (glibc at a thread's end): not a program's free */
 	uint64_t mismatches;		  /* allocation of an address that was live */
 	uint64_t sideband_lost;		  /* PERF_RECORD_LOST of the kernel's rings */
 	uint64_t stacks_total, stacks_complete; /* events with a stack; of them complete */

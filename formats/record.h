@@ -46,6 +46,7 @@ struct mpr_header { /* layout of struct perf_event_header */
 #define MPR_SLACK_UNKNOWN 0xfffu
 #define MPR_F_NON_MAIN	  1u /* glibc: the chunk is of another arena than the main one */
 #define MPR_F_MMAPPED	  2u /* glibc: the chunk is a mapping of its own */
+#define MPR_F_FROM_MODULE 8u /* frees: called from inside the allocator's own module */
 #define MPR_F_INNER	  4u /* maps: made by the allocator while it served a hooked call */
 
 /*

@@ -69,6 +69,7 @@ struct ss_desc {
 	uint8_t size_kind;	/* 27: enum ss_size_kind */
 	uint8_t glibc_chunks;	/* 28: blocks carry glibc chunk headers (slack and arena are read) */
 	uint8_t reserved[3];
+	uint64_t text_addr, text_length; /* 32, 40: executable mapping the function lies in */
 };
 
 struct ss_journal_hook {

@@ -6,8 +6,8 @@
 #include "inject/session.h"
 
 #define SLOT_BYTES	   256 /* of an island per hook: descriptor, entry, relocated code */
-#define SLOT_ENTRY	   32
-#define SLOT_RELOCATED	   64
+#define SLOT_ENTRY	   64
+#define SLOT_RELOCATED	   96
 #define ISLAND_BYTES	   (16ull << 10)
 
 /* mmap in the target; @addr other than 0 is taken exactly or not at all (-EEXIST). */

@@ -97,6 +97,8 @@ static void build_slot(const struct session *s, const struct planned_hook *h, ui
 			    .glibc_chunks = h->glibc_chunks};
 	uint64_t entry = s->journal->agent_addr + s->blob.entry[h->kind];
 
+	d.text_addr = h->map_start;
+	d.text_length = h->map_end - h->map_start;
 	if (h->sibling >= 0)
 		d.sibling_addr = s->journal->hook[h->sibling].relocated_addr;
 	memset(w->slot, 0xcc, sizeof(w->slot));

@@ -375,6 +375,7 @@ int hook_plan_make(struct target *t, const struct maps *maps, const struct hook_
 		const struct map *map = maps_find(maps, h->addr);
 
 		h->map_start = map ? map->start : 0;
+		h->map_end = map ? map->end : 0;
 		h->map_offset = map ? map->offset : 0;
 	}
 	return 0;

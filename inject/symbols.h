@@ -19,7 +19,7 @@ struct planned_hook {
 	uint8_t kind, size_kind; /* enum ss_hook_kind, enum ss_size_kind */
 	bool glibc_chunks;
 	int sibling; /* index of the nothrow variant; -1: none */
-	uint64_t map_start, map_offset, ino;
+	uint64_t map_start, map_end, map_offset, ino;
 	uint32_t dev_major, dev_minor;
 };
 

@@ -137,13 +137,16 @@ static bool is_owed(struct recorder *r, uint64_t addr)
 	return false;
 }
 
-static bool block_gone(struct recorder *r, uint64_t addr, struct live_block *b)
+static bool block_gone(struct recorder *r, uint64_t addr, bool from_module, struct live_block *b)
 {
 	if (r->nowed && is_owed(r, addr))
 		return false;
 	if (live_take(r->live, addr, b))
 		return true;
-	r->losses.foreign_frees++;
+	if (from_module)
+		r->losses.housekeeping_frees++;
+	else
+		r->losses.foreign_frees++;
 	return false;
 }
 
@@ -202,9 +205,12 @@ static bool decode_free(struct recorder *r, const struct mpr_free *f, struct mp_
 
 	ev->kind = EV_FREE;
 	split(ev, f->addr_hook);
-	r->now.frees++;
-	if (block_gone(r, ev->addr, &b))
+	if (f->h.misc & MPR_F_FROM_MODULE)
+		ev->flags = EV_F_FROM_MODULE;
+	if (block_gone(r, ev->addr, ev->flags, &b)) {
 		account(r, &b, -1);
+		r->now.frees++;
+	}
 	return true;
 }
 

@@ -28,6 +28,7 @@ struct recorder {
 	struct recorder_config config;
 	uint32_t nslots; /* copied once from the block: the target can write there */
 	uint64_t slots, slot_stride, slot_ring, ring_size, arena, arena_words;
+	bool lossless;
 	struct clock clock;
 	pthread_mutex_t clock_lock;
 	struct queue *queue;

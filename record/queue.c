@@ -78,6 +78,16 @@ bool queue_put(struct queue *q, struct batch *b, uint64_t events)
 	return taken;
 }
 
+bool queue_is_full(struct queue *q)
+{
+	bool full;
+
+	pthread_mutex_lock(&q->lock);
+	full = q->bytes > q->ceiling / 2;
+	pthread_mutex_unlock(&q->lock);
+	return full;
+}
+
 struct batch *queue_get(struct queue *q)
 {
 	struct batch *b;

@@ -35,6 +35,8 @@ struct queue *queue_new(uint64_t ceiling);
 void queue_free(struct queue *q);
 /* Takes ownership.  Return: false when the ceiling was hit: @b was counted and freed. */
 bool queue_put(struct queue *q, struct batch *b, uint64_t events);
+/* Is less than half of the ceiling free?  A reader that may not lose anything waits then. */
+bool queue_is_full(struct queue *q);
 /* Waits for a batch.  Return: NULL once queue_end() was called and all are taken. */
 struct batch *queue_get(struct queue *q);
 /* The batch has been processed (then the caller frees it by batch_free()). */

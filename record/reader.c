@@ -125,6 +125,11 @@ void *reader_run(void *arg)
 		uint64_t n;
 
 		heartbeat(r);
+		/* Lossless: the rings fill up and the agent waits, as long as we are alive. */
+		if (r->lossless && queue_is_full(r->queue)) {
+			usleep(1000);
+			continue;
+		}
 		n = drain(r, false);
 		if (n < r->ring_size / 8)
 			wait_for_agent(r);

@@ -49,6 +49,7 @@ static int copy_layout(struct recorder *r)
 	r->slot_stride = c->slot_stride;
 	r->slot_ring = c->slot_ring;
 	r->ring_size = c->ring_size;
+	r->lossless = c->lossless;
 	r->arena = c->arena;
 	r->arena_words = c->arena_words;
 	return r->slots + r->nslots * r->slot_stride <= r->config.block_length &&

@@ -211,6 +211,8 @@ static int on_free(struct replay *r, const struct mp_event *ev, struct per_threa
 		return 0;
 	if (take(r, ev->addr, &b))
 		freed(r, ev, t, &b);
+	else if (ev->flags & EV_F_FROM_MODULE)
+		r->m->housekeeping_frees++;
 	else
 		r->m->foreign_frees++;
 	return 0;

@@ -80,7 +80,7 @@ struct model {
 	VEC(struct model_block) blocks; /* live at the end, by address */
 	struct group total;
 	uint64_t peak_bytes, peak_blocks, peak_time_ns;
-	uint64_t events, foreign_frees, foreign_reallocs, mismatches, failed_reallocs;
+	uint64_t events, foreign_frees, housekeeping_frees, foreign_reallocs, mismatches, failed_reallocs;
 	uint64_t mapped_bytes, inner_maps, unmaps;
 	uint64_t end_ns;
 	struct mp_losses losses;

@@ -133,7 +133,7 @@ ag_entry_alloc_throw:
 	.size	ag_entry_alloc_throw, . - ag_entry_alloc_throw
 
 	/*
-	 * C: bool ag_free(void *block, const struct ss_desc *).  True: the thread is in a hook
+	 * C: bool ag_free(void *block, const struct ss_desc *, return address).  True: the thread is in a hook
 	 * already, and who calls has to be found out: once more with a frame to unwind from.
 	 */
 	.globl	ag_entry_free
@@ -153,6 +153,7 @@ ag_entry_free:
 	push	%r11
 	.cfi_adjust_cfa_offset 8
 	mov	%r11, %rsi
+	mov	40(%rsp), %rdx
 	call	ag_free
 	pop	%r11
 	.cfi_adjust_cfa_offset -8
