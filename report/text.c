@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "report/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "report/order.h"
+
+#define SITE_FRAMES 6
+
+const char *text_bytes(uint64_t bytes, char *buf)
+{
+	static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+	double v = (double)bytes;
+	int u = 0;
+
+	while (v >= 1024 && u < 6) {
+		v /= 1024;
+		u++;
+	}
+	snprintf(buf, 24, u ? "%.1f %s" : "%.0f %s", v, unit[u]);
+	return buf;
+}
+
+const char *text_number(uint64_t n, char *buf)
+{
+	char digits[24], *out = buf;
+	int len = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)n);
+
+	for (int i = 0; i < len; i++) {
+		if (i && (len - i) % 3 == 0)
+			*out++ = ',';
+		*out++ = digits[i];
+	}
+	*out = 0;
+	return buf;
+}
+
+void text_losses(const struct mp_losses *l, FILE *out)
+{
+	char a[32], b[32], c[32], d[32], e[32], f[24];
+	uint64_t events = l->lost_alloc + l->lost_free + l->lost_realloc + l->lost_map + l->lost_other +
+			  l->lost_no_slot + l->queue_events + l->stale;
+
+	if (!events && !l->mismatches) {
+		fputs("nothing\n", out);
+		return;
+	}
+	fprintf(out, "%s allocations (%s), %s frees, %s reallocs, %s maps, %s other",
+		text_number(l->lost_alloc, a), text_bytes(l->lost_bytes, f),
+		text_number(l->lost_free, b), text_number(l->lost_realloc, c),
+		text_number(l->lost_map, d), text_number(l->lost_other, e));
+	fprintf(out, "; %s by the queue, %s of threads without a slot, %s while the recorder was late\n",
+		text_number(l->queue_events, a), text_number(l->lost_no_slot, b),
+		text_number(l->stale, c));
+	fprintf(out, "            live blocks are uncertain from the first loss on");
+	if (l->mismatches)
+		fprintf(out, "; %s addresses were allocated twice", text_number(l->mismatches, a));
+	fputc('\n', out);
+}
+
+static void bold(const struct text_options *o, FILE *out, const char *text)
+{
+	fprintf(out, o->colour ? "\033[1m%s\033[0m\n" : "%s\n", text);
+}
+
+static void head(struct model *m, const struct text_options *o, FILE *out)
+{
+	static const char *const reason[] = {"?", "detached", "the program ended",
+					     "the program ran another one (exec)", "time was up",
+					     "an error"};
+	time_t at = (time_t)(m->info.start_unix_ns / 1000000000u);
+	char when[32] = "?";
+	struct tm tm;
+
+	if (localtime_r(&at, &tm))
+		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
+	bold(o, out, m->info.cmdline[0] ? m->info.cmdline : m->info.executable);
+	fprintf(out, "process     %u, %s %s, for %.1f s\n", m->info.pid,
+		m->info.mode ? "run from its start at" : "attached at", when, (double)m->end_ns / 1e9);
+	if (m->has_finish)
+		fprintf(out, "ended       %s%s\n",
+			reason[m->finish.reason <= MP_END_ERROR ? m->finish.reason : 0],
+			m->finish.restored ? "; the process was restored" : "");
+	if (m->truncated)
+		fprintf(out, "note        %s\n", m->truncated);
+}
+
+static void totals(struct model *m, FILE *out)
+{
+	char a[32], b[32], c[24], d[24];
+	const struct group *t = &m->total;
+	double s = m->end_ns ? (double)m->end_ns / 1e9 : 1;
+
+	fprintf(out, "allocated   %s in %s allocations (%.0f a second)\n", text_bytes(t->allocated_bytes, c),
+		text_number(t->allocations, a), (double)t->allocations / s);
+	fprintf(out, "freed       %s blocks", text_number(t->frees, a));
+	if (m->foreign_frees || m->foreign_reallocs)
+		fprintf(out, ", and %s that are older than the recording",
+			text_number(m->foreign_frees + m->foreign_reallocs, b));
+	fputc('\n', out);
+	fprintf(out, "live        %s in %s blocks at the end (allocated during the recording)\n",
+		text_bytes(t->live_bytes, c), text_number(t->live_blocks, a));
+	fprintf(out, "peak        %s in %s blocks, %.1f s after the start\n", text_bytes(m->peak_bytes, c),
+		text_number(m->peak_blocks, a), (double)m->peak_time_ns / 1e9);
+	fprintf(out, "temporary   %s allocations (%.1f %%), freed before their thread's next one\n",
+		text_number(t->temporary, a),
+		t->allocations ? 100.0 * (double)t->temporary / (double)t->allocations : 0.0);
+	if (m->mapped_bytes || m->inner_maps)
+		fprintf(out, "mapped      %s by the program's own calls; %s mappings by allocators for themselves\n",
+			text_bytes(m->mapped_bytes, d), text_number(m->inner_maps, a));
+	if (m->losses.stacks_total)
+		fprintf(out, "stacks      %s different; %s of %s allocations have an incomplete one\n",
+			text_number(order_used(m), a),
+			text_number(m->losses.stacks_total - m->losses.stacks_complete, b),
+			text_number(m->losses.stacks_total, c));
+	fputs("lost        ", out);
+	text_losses(&m->losses, out);
+}
+
+static void site(struct model *m, uint32_t id, enum cost cost, FILE *out)
+{
+	const struct model_stack *s = &m->stack[id];
+	const struct group *g = &m->group[id];
+	char a[32], b[32];
+	uint32_t shown = 0;
+
+	if (cost_is_bytes(cost))
+		fprintf(out, "%12s in %s %s\n", text_bytes(group_cost(g, cost), a),
+			text_number(group_count(g, cost), b),
+			cost == COST_ALLOCATED ? "allocations" : "blocks");
+	else
+		fprintf(out, "%12s of %s\n", text_number(group_cost(g, cost), a),
+			text_bytes(cost == COST_TEMPORARY ? g->temporary_bytes : g->allocated_bytes, b));
+	for (uint32_t i = 0; i < s->n && shown < SITE_FRAMES; i++) {
+		struct frame f[64];
+		uint32_t n = model_frames(m, m->pc.at[s->first + i], f, 64);
+
+		for (uint32_t k = 0; k < n && shown < SITE_FRAMES; k++, shown++) {
+			fprintf(out, "              %s", f[k].function);
+			if (f[k].source)
+				fprintf(out, "  %s:%u", f[k].source, f[k].line);
+			else if (f[k].library)
+				fprintf(out, "  [%s]", f[k].library);
+			fputs(f[k].is_inline ? " (inlined)\n" : "\n", out);
+		}
+		if (shown == SITE_FRAMES && i + 1 < s->n)
+			fprintf(out, "              ... %u more\n", s->n - i - 1);
+	}
+	if (!s->n)
+		fputs("              (no stack)\n", out);
+	else if (!(s->flags & SS_STACK_COMPLETE))
+		fputs("              (incomplete stack)\n", out);
+}
+
+static void list(struct model *m, const struct text_options *o, enum cost cost, const char *title,
+		 FILE *out)
+{
+	uint32_t n, *ids = order_by(m, cost, &n);
+
+	if (!ids || !n) {
+		free(ids);
+		return;
+	}
+	fputc('\n', out);
+	bold(o, out, title);
+	for (uint32_t i = 0; i < n && i < o->top; i++)
+		site(m, ids[i], cost, out);
+	if (n > o->top)
+		fprintf(out, "%12s %u more sites; --top %u shows them\n", "...", n - o->top, n);
+	free(ids);
+}
+
+void text_write(struct model *m, const struct text_options *o, FILE *out)
+{
+	head(m, o, out);
+	totals(m, out);
+	list(m, o, COST_LEAKED, "Not freed, by bytes", out);
+	if (o->leaks_only)
+		return;
+	list(m, o, COST_ALLOCATED, "Allocated, by bytes", out);
+	list(m, o, COST_COUNT, "Allocated, by number", out);
+	list(m, o, COST_TEMPORARY, "Temporary", out);
+}

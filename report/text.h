@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The summary a person reads. */
+#ifndef REPORT_TEXT_H
+#define REPORT_TEXT_H
+
+#include <stdio.h>
+#include "report/model.h"
+
+struct text_options {
+	uint32_t top;	   /* sites a list */
+	bool leaks_only;   /* only what was not freed */
+	bool colour;
+};
+
+void text_write(struct model *m, const struct text_options *o, FILE *out);
+
+/* Bytes as "1.5 MiB" into @buf of at least 24 bytes.  Return: @buf. */
+const char *text_bytes(uint64_t bytes, char *buf);
+/* 1234567 as "1,234,567" into @buf of at least 32 bytes.  Return: @buf. */
+const char *text_number(uint64_t n, char *buf);
+/* One line that says what was lost: "nothing", or exact numbers. */
+void text_losses(const struct mp_losses *l, FILE *out);
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "report/tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "report/order.h"
+#include "report/text.h"
+
+#define MAX_INLINED 64
+#define MAX_INDENT  400
+
+static struct node *child_of(struct node *parent, const struct frame *f)
+{
+	struct node *n;
+
+	for (n = parent->child; n; n = n->next) {
+		if (!strcmp(n->function, f->function) &&
+		    (n->library == f->library ||
+		     (n->library && f->library && !strcmp(n->library, f->library))))
+			return n;
+	}
+	n = calloc(1, sizeof(*n));
+	if (!n)
+		return NULL;
+	n->function = f->function;
+	n->library = f->library;
+	n->depth = parent->depth + 1;
+	n->next = parent->child;
+	parent->child = n;
+	return n;
+}
+
+static int add_stack(struct model *m, struct node *root, uint32_t id, uint64_t cost, uint64_t count)
+{
+	static const struct frame no_stack = {.function = "(no stack)"},
+				  incomplete = {.function = "(incomplete)"};
+	const struct model_stack *s = &m->stack[id];
+	struct node *at = root;
+
+	root->cost += cost;
+	root->count += count;
+	if (!s->n || !(s->flags & SS_STACK_COMPLETE)) {
+		at = child_of(at, s->n ? &incomplete : &no_stack);
+		if (!at)
+			return -ENOMEM;
+		at->cost += cost;
+		at->count += count;
+	}
+	for (uint32_t i = s->n; i-- > 0;) {
+		struct frame f[MAX_INLINED];
+		uint32_t n = model_frames(m, m->pc.at[s->first + i], f, MAX_INLINED);
+
+		while (n-- > 0) {
+			at = child_of(at, &f[n]);
+			if (!at)
+				return -ENOMEM;
+			at->cost += cost;
+			at->count += count;
+		}
+	}
+	return 0;
+}
+
+/* Children dearest first, names break ties: the same recording gives the same tree. */
+static void sort(struct node *n)
+{
+	struct node *sorted = NULL, *next;
+
+	for (struct node *c = n->child; c; c = next) {
+		struct node **at = &sorted;
+
+		next = c->next;
+		while (*at && ((*at)->cost > c->cost ||
+			       ((*at)->cost == c->cost && strcmp((*at)->function, c->function) < 0)))
+			at = &(*at)->next;
+		c->next = *at;
+		*at = c;
+	}
+	n->child = sorted;
+	for (struct node *c = sorted; c; c = c->next)
+		sort(c);
+}
+
+struct node *tree_build(struct model *m, enum cost cost)
+{
+	struct node *root = calloc(1, sizeof(*root));
+	uint32_t n, *ids = order_by(m, cost, &n);
+	int err = root && ids ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; !err && i < n; i++)
+		err = add_stack(m, root, ids[i], group_cost(&m->group[ids[i]], cost),
+				group_count(&m->group[ids[i]], cost));
+	free(ids);
+	if (err) {
+		tree_free(root);
+		return NULL;
+	}
+	root->function = "all";
+	sort(root);
+	return root;
+}
+
+void tree_free(struct node *n)
+{
+	struct node *next;
+
+	if (!n)
+		return;
+	for (struct node *c = n->child; c; c = next) {
+		next = c->next;
+		tree_free(c);
+	}
+	free(n);
+}
+
+static void write_node(const struct node *n, const struct node *root, enum cost cost, uint64_t least,
+		       char *indent, size_t depth, FILE *out)
+{
+	uint64_t folded = 0, folded_count = 0;
+	uint32_t branches = 0;
+	char a[32], b[32];
+
+	for (const struct node *c = n->child; c; c = c->next) {
+		bool last = !c->next || c->next->cost < least;
+
+		if (c->cost < least) {
+			folded += c->cost;
+			folded_count += c->count;
+			branches++;
+			continue;
+		}
+		fprintf(out, "%s%s %s %4.1f%% %s%s%s%s\n", indent, last && !folded ? "`-" : "|-",
+			cost_is_bytes(cost) ? text_bytes(c->cost, a) : text_number(c->cost, a),
+			root->cost ? 100.0 * (double)c->cost / (double)root->cost : 0.0, c->function,
+			c->library ? " [" : "", c->library ? c->library : "", c->library ? "]" : "");
+		if (depth + 3 < MAX_INDENT) {
+			/* A chain without branches does not move to the right. */
+			bool chain = c->child && !c->child->next && !n->child->next;
+
+			if (!chain)
+				strcpy(indent + depth, last ? "  " : "| ");
+			write_node(c, root, cost, least, indent, chain ? depth : depth + 2, out);
+			indent[depth] = 0;
+		}
+	}
+	if (branches)
+		fprintf(out, "%s`- %s in %s %s, %u smaller branches\n", indent,
+			cost_is_bytes(cost) ? text_bytes(folded, a) : text_number(folded, a),
+			text_number(folded_count, b), cost_is_bytes(cost) ? "blocks" : "calls", branches);
+}
+
+void tree_write(const struct node *root, enum cost cost, double least, FILE *out)
+{
+	char a[32], b[32], indent[MAX_INDENT + 8] = "";
+
+	fprintf(out, "%s: %s, %s %s\n", cost_text(cost),
+		cost_is_bytes(cost) ? text_bytes(root->cost, a) : text_number(root->cost, a),
+		text_number(root->count, b), cost_is_bytes(cost) ? "blocks" : "calls");
+	write_node(root, root, cost, (uint64_t)(least * (double)root->cost), indent, 0, out);
+}
+
+/* A semicolon separates frames and a newline lines. */
+static void folded_name(const char *s, FILE *out)
+{
+	for (; *s; s++)
+		fputc(*s == ';' ? ':' : *s == '\n' || *s == '\r' ? ' ' : *s, out);
+}
+
+int folded_write(struct model *m, enum cost cost, FILE *out)
+{
+	uint32_t n, *ids = order_by(m, cost, &n);
+
+	if (!ids)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct model_stack *s = &m->stack[ids[i]];
+		bool first = true;
+
+		if (!s->n)
+			fputs("(no stack)", out);
+		else if (!(s->flags & SS_STACK_COMPLETE)) {
+			fputs("(incomplete)", out);
+			first = false;
+		}
+		for (uint32_t k = s->n; k-- > 0;) {
+			struct frame f[MAX_INLINED];
+			uint32_t nf = model_frames(m, m->pc.at[s->first + k], f, MAX_INLINED);
+
+			while (nf-- > 0) {
+				if (!first)
+					fputc(';', out);
+				first = false;
+				folded_name(f[nf].function, out);
+			}
+		}
+		fprintf(out, " %llu\n", (unsigned long long)group_cost(&m->group[ids[i]], cost));
+	}
+	free(ids);
+	return 0;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The call tree: outermost frame at the root, inlined frames as frames of their own. */
+#ifndef REPORT_TREE_H
+#define REPORT_TREE_H
+
+#include <stdio.h>
+#include "report/model.h"
+
+struct node {
+	const char *function, *library; /* the model's */
+	uint64_t cost, count;
+	struct node *child, *next; /* children: dearest first once built */
+	uint32_t depth;
+};
+
+/**
+ * tree_build() - tree of all stacks by one cost
+ * Return: the root (its cost is the total), or NULL when out of memory; freed by tree_free().
+ */
+struct node *tree_build(struct model *m, enum cost cost);
+void tree_free(struct node *root);
+
+/* ASCII tree; branches below @least of the total are folded into one line. */
+void tree_write(const struct node *root, enum cost cost, double least, FILE *out);
+/* Folded stacks: "outer;inner cost" a line, as flamegraph.pl reads them. */
+int folded_write(struct model *m, enum cost cost, FILE *out);
+
+#endif
