@@ -11,7 +11,7 @@ CFLAGS += -std=gnu11 $(OPT) $(WARN) -I. -D_GNU_SOURCE -fno-omit-frame-pointer $(
 LDLIBS = -ldw -lelf -lcapstone -lzstd -lz -lyajl -liberty -lpthread
 VERSION := 0.1
 
-FOLDERS = lib formats arch attach unwind inject record report leaks cmd
+FOLDERS = lib formats arch attach unwind inject record report cmd
 DEPS_lib =
 DEPS_formats = lib
 DEPS_arch = formats lib
@@ -20,10 +20,9 @@ DEPS_unwind = arch formats lib
 DEPS_inject = unwind attach arch formats lib
 DEPS_record = inject unwind attach arch formats lib
 DEPS_report = unwind arch formats lib
-DEPS_leaks = inject unwind attach arch formats lib
-DEPS_cmd = report record leaks inject unwind attach arch formats lib
+DEPS_cmd = report record inject unwind attach arch formats lib
 
-.PHONY: all agent unit clean
+.PHONY: all agent unit victims demo check check-all bench lint install clean
 all: $(O)/memprof
 
 define folder
@@ -54,6 +53,66 @@ include agent/rules.mk
 
 $(O)/memprof: $(O)/cmd.a $(DEPS_cmd:%=$(O)/%.a) $(O)/agent_blob.o
 	$(CC) $(CFLAGS) -o $@ -Wl,--start-group $^ -Wl,--end-group $(LDLIBS)
+
+# ------------------------------------------------------------- what people and CI call
+
+VICTIMS = $(patsubst tests/victims/%.c,$(O)/victims/%,$(wildcard tests/victims/*.c)) \
+	$(patsubst tests/victims/%.cc,$(O)/victims/%,$(wildcard tests/victims/*.cc)) \
+	$(O)/victims/verify-static $(O)/victims/verify-musl-static
+VICTIM_FLAGS = -O2 -g -fomit-frame-pointer -Wall -Wextra -Werror -D_GNU_SOURCE
+
+$(O)/victims/%: tests/victims/%.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(VICTIM_FLAGS) -o $@ $< -lpthread
+$(O)/victims/%: tests/victims/%.cc
+	@mkdir -p $(@D)
+	g++ -std=c++17 $(VICTIM_FLAGS) -o $@ $< -lpthread
+$(O)/victims/verify-static: tests/victims/verify.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(VICTIM_FLAGS) -static -o $@ $< -lpthread
+$(O)/victims/verify-musl-static: tests/victims/verify.c
+	@mkdir -p $(@D)
+	musl-gcc -std=gnu11 $(VICTIM_FLAGS) -static -o $@ $< -lpthread
+victims: $(VICTIMS)
+
+SYSTEM_TESTS = $(wildcard tests/system/test_*.py)
+
+demo:
+	@scripts/setup build demo
+	@$(MAKE) --no-print-directory all $(O)/victims/leaky >/dev/null
+	@scripts/demo $(O)
+
+# Everything that CI runs: build, lints, unit tests, tests on real programs.
+check:
+	@scripts/setup build check
+	$(MAKE) all
+	$(MAKE) unit victims
+	$(MAKE) lint
+	MEMPROF=$(abspath $(O)/memprof) VICTIMS=$(abspath $(O)/victims) CMOCKA_MESSAGE_OUTPUT=TAP \
+		prove --exec scripts/run-test $(UNIT) $(SYSTEM_TESTS)
+
+# The same with the long loops at full length.
+check-all:
+	MEMPROF_FULL=1 $(MAKE) check
+
+bench:
+	@scripts/setup build bench
+	$(MAKE) all
+	bench/run $(O)
+
+SOURCES = $(foreach f,$(FOLDERS) agent tests/unit tests/victims,$(wildcard $(f)/*.[ch] $(f)/*/*.[ch]))
+LINTED = $(foreach f,$(FOLDERS),$(SRC_$(f)))
+lint:
+	scripts/check-layers
+	clang-format --dry-run -Werror $(SOURCES)
+	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr -I. -D_GNU_SOURCE \
+		--suppress=missingIncludeSystem --enable=warning,portability $(LINTED)
+	printf '%s\n' $(LINTED) | xargs -P 2 -n 8 sh -c 'clang-tidy --quiet "$$@" -- -std=gnu11 -I. -D_GNU_SOURCE \
+		-DMEMPROF_VERSION=\"$(VERSION)\" 2>/dev/null' tidy
+
+install: all
+	install -D -m 755 $(O)/memprof $(DESTDIR)/usr/local/bin/memprof
+	install -D -m 644 doc/memprof.1 $(DESTDIR)/usr/local/share/man/man1/memprof.1
 
 clean:
 	rm -rf $(O)

@@ -272,6 +272,9 @@ int proc_cmdline(pid_t pid, char *buf, size_t size)
 	err = slurp(path, &text, &length);
 	if (err)
 		return err;
+	/* setproctitle() leaves empty arguments behind the title. */
+	while (length > 1 && !text[length - 1] && !text[length - 2])
+		length--;
 	for (size_t i = 0; i < length && n + 1 < size; i += strlen(text + i) + 1) {
 		bool quote = text[i + strcspn(text + i, " \t\"'\\")] || !text[i];
 		int put = snprintf(buf + n, size - n, quote ? "%s\"%s\"" : "%s%s", i ? " " : "",

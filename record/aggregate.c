@@ -287,6 +287,24 @@ static bool decode_map(struct recorder *r, uint32_t slot, const struct mpr_map *
 	return true;
 }
 
+static void put_hooks_and_modules(struct recorder *r)
+{
+	const struct ss_journal *j = (const void *)((const char *)r->config.block + r->config.block->journal);
+	struct mp_module m;
+
+	while (r->hooks_written < j->nhooks && r->hooks_written < SS_MAX_HOOKS) {
+		const struct ss_journal_hook *h = &j->hook[r->hooks_written++];
+		char name[sizeof(h->name) + 1], module[sizeof(h->module) + 1];
+		struct mp_hook_info info = {name, module, h->kind};
+
+		snprintf(name, sizeof(name), "%.*s", (int)sizeof(h->name), h->name);
+		snprintf(module, sizeof(module), "%.*s", (int)sizeof(h->module), h->module);
+		mpf_put_hook(r->file, &info);
+	}
+	while (r->config.next_module(r->config.ctx, &m))
+		mpf_put_module(r->file, &m);
+}
+
 static const uint16_t least_size[] = {
 	[MPR_ALLOC - MPR_ALLOC] = sizeof(struct mpr_alloc),
 	[MPR_ALLOC_BIG - MPR_ALLOC] = sizeof(struct mpr_alloc_big),
@@ -355,6 +373,9 @@ static void process(struct recorder *r, const struct pending *p, uint64_t ns)
 		put = decode_map(r, p->slot, (const void *)h, &ev);
 	}
 	if (put) {
+		/* A hook is named before its first event. */
+		if (ev.hook >= r->hooks_written)
+			put_hooks_and_modules(r);
 		r->now.events++;
 		r->now.error = mpf_put_event(r->file, &ev);
 	}
@@ -523,24 +544,6 @@ static void run_batch(struct recorder *r, struct batch *b)
 }
 
 /* ---------------------------------------------------------------- the thread -- */
-
-static void put_hooks_and_modules(struct recorder *r)
-{
-	const struct ss_journal *j = (const void *)((const char *)r->config.block + r->config.block->journal);
-	struct mp_module m;
-
-	while (r->hooks_written < j->nhooks && r->hooks_written < SS_MAX_HOOKS) {
-		const struct ss_journal_hook *h = &j->hook[r->hooks_written++];
-		char name[sizeof(h->name) + 1], module[sizeof(h->module) + 1];
-		struct mp_hook_info info = {name, module, h->kind};
-
-		snprintf(name, sizeof(name), "%.*s", (int)sizeof(h->name), h->name);
-		snprintf(module, sizeof(module), "%.*s", (int)sizeof(h->module), h->module);
-		mpf_put_hook(r->file, &info);
-	}
-	while (r->config.next_module(r->config.ctx, &m))
-		mpf_put_module(r->file, &m);
-}
 
 static void put_thread_names(struct recorder *r)
 {

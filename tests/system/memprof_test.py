@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What the tests on real programs share: starting programs, memprof's commands, identity."""
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from tap import TAPTestRunner
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+MEMPROF = os.environ.get("MEMPROF", ROOT + "/build/memprof")
+VICTIMS = os.environ.get("VICTIMS", ROOT + "/build/victims")
+FULL = bool(os.environ.get("MEMPROF_FULL"))
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="memprof-test-")
+        self.started = []
+
+    def tearDown(self):
+        for p in self.started:
+            if p.poll() is None:
+                p.kill()
+            p.wait()
+            for f in (p.stdin, p.stdout, p.stderr):
+                if f:
+                    f.close()
+        shutil.rmtree(self.dir)
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def start(self, *argv, **kw):
+        kw.setdefault("stdout", subprocess.PIPE)
+        kw.setdefault("stdin", subprocess.DEVNULL)
+        p = subprocess.Popen(argv, text=True, **kw)
+        self.started.append(p)
+        return p
+
+    def victim(self, name, *args, **kw):
+        p = self.start(f"{VICTIMS}/{name}", *map(str, args), **kw)
+        time.sleep(0.2)
+        return p
+
+    def memprof(self, *argv, status=0, timeout=120):
+        r = subprocess.run([MEMPROF, *map(str, argv)], text=True, capture_output=True,
+                           timeout=timeout, stdin=subprocess.DEVNULL)
+        self.assertEqual(r.returncode, status, f"memprof {argv}: {r.stdout}{r.stderr}")
+        return r
+
+    def record(self, pid, seconds=0.3, *more):
+        """Attaches for a while; the recording's path."""
+        f = self.path("rec.memprof")
+        self.memprof("attach", "-q", "-p", pid, "-o", f, "--for", f"{int(seconds * 1000)}ms", *more)
+        return f
+
+    def report(self, recording, *more):
+        return json.loads(self.memprof("report", recording, "--json", *more).stdout)
+
+    def finish(self, p, timeout=30):
+        """SIGTERM; what it said at its end, which must be a good one."""
+        p.terminate()
+        out, _ = p.communicate(timeout=timeout)
+        self.assertEqual(p.returncode, 0, out)
+        return out
+
+
+def calls(report):
+    """Calls by function, over all modules."""
+    sums = {}
+    for f in report["functions"]:
+        sums[f["function"]] = sums.get(f["function"], 0) + f["calls"]
+    return sums
+
+
+def read(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def maps(pid):
+    return read(f"/proc/{pid}/maps").decode()
+
+
+def identity(pid):
+    """What has to be the same before and after: all but what the program itself changes."""
+    stable = [line for line in maps(pid).split("\n")
+              if re.search(r"r-xp|\.so|memfd|memprof", line)]
+    text = {}
+    with open(f"/proc/{pid}/mem", "rb") as mem:
+        for line in maps(pid).split("\n"):
+            m = re.match(r"([0-9a-f]+)-([0-9a-f]+) r-xp \S+ \S+ [1-9]", line)
+            if m:
+                low, high = (int(x, 16) for x in m.groups())
+                mem.seek(low)
+                text[line] = hashlib.sha256(mem.read(high - low)).hexdigest()
+    status = read(f"/proc/{pid}/status").decode()
+    dirty, current = {}, None
+    for line in read(f"/proc/{pid}/smaps").decode().split("\n"):
+        if re.match(r"[0-9a-f]+-[0-9a-f]+ r-xp", line):
+            current = line
+        elif re.match(r"[0-9a-f]+-[0-9a-f]+ ", line):
+            current = None
+        elif current and line.startswith("Private_Dirty"):
+            dirty[current] = line
+    return {
+        "maps": stable,
+        "text": text,
+        "fds": sorted(os.listdir(f"/proc/{pid}/fd")),
+        "tasks": sorted(os.listdir(f"/proc/{pid}/task")),
+        "signals": re.findall(r"^(?:Sig(?:Blk|Ign|Cgt)|TracerPid|Seccomp):.*$", status, re.M),
+        "dirty text": dirty,
+    }
+
+
+def main():
+    if os.geteuid():
+        print("1..0 # SKIP needs root (or CAP_SYS_PTRACE)")
+        sys.exit(0 if not os.environ.get("CI") else 1)
+    runner = TAPTestRunner()
+    runner.set_stream(True)
+    runner.set_format("{short_description} ({method_name})")
+    result = unittest.main(testRunner=runner, exit=False).result
+    sys.exit(not result.wasSuccessful())

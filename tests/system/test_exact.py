@@ -1,0 +1,84 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Counts are exact: a program that counts its own calls and memprof agree."""
+import json
+import os
+import subprocess
+import time
+
+import memprof_test as t
+
+OPS = 2000000
+
+
+class Exact(t.Case):
+    def compare(self, truth, report, extra_blocks=0):
+        c = t.calls(report)
+        for f in ("malloc", "calloc", "free", "posix_memalign", "mremap"):
+            self.assertGreaterEqual(c[f], truth[f], f)
+        self.assertEqual(report["losses"]["lost_allocations"], 0)
+        self.assertEqual(report["losses"]["lost_frees"], 0)
+        self.assertEqual(report["totals"]["foreign_frees"], 0)
+        self.assertEqual(report["losses"]["mismatches"], 0)
+
+    def own(self, report):
+        """The groups that the program's own functions made, not libc for threads."""
+        return [g for g in report["allocation_groups"]
+                if not any(f["function"].startswith(("pthread_create", "_dl_", "allocate_"))
+                           for f in g["backtrace"])]
+
+    def test_run_from_the_start(self):
+        """4 threads, 2 million operations each, run: every count and live byte agrees"""
+        f = self.path("r")
+        out = self.memprof("run", "-q", "--lossless", "-o", f, "--", f"{t.VICTIMS}/exact", 4, OPS,
+                           timeout=500).stdout
+        truth = json.loads(out[out.index("{"):out.index("}") + 1])
+        report = self.report(f)
+        self.compare(truth, report)
+        c, totals = t.calls(report), report["totals"]
+        thread_blocks = 4 + 1  # a dtv for each thread, stdout's buffer
+        self.assertEqual(c["malloc"], truth["malloc"] + 1)
+        self.assertEqual(c["calloc"], truth["calloc"] + 4)
+        self.assertEqual(c["posix_memalign"], truth["posix_memalign"])
+        self.assertEqual(c.get("memalign", 0) + c.get("aligned_alloc", 0), truth["aligned_alloc"])
+        self.assertEqual(c["realloc"], truth["realloc"] + truth["realloc_failed"])
+        self.assertEqual(totals["failed_reallocs"], truth["realloc_failed"])
+        self.assertEqual(totals["frees"], truth["free"] + truth["realloc"])
+        self.assertEqual(c["mremap"], truth["mremap"])
+        self.assertGreaterEqual(c["mmap"], truth["mmap"])
+        self.assertEqual(totals["leaked_count"], truth["live_blocks"] + thread_blocks)
+        dtv = [g for g in report["allocation_groups"] if g not in self.own(report)]
+        buffer = 8192
+        self.assertEqual(totals["leaked_bytes"],
+                         truth["live_bytes"] + sum(g["leaked_bytes"] for g in dtv) + buffer)
+
+    def test_attached_in_the_middle(self):
+        """attached in the middle: everything between two markers is there"""
+        p = self.victim("exact", 4, 300000, "wait", stdin=subprocess.PIPE)
+        f = self.path("r")
+        rec = self.start(t.MEMPROF, "attach", "-q", "--lossless", "-p", str(p.pid), "-o", f)
+        deadline = time.time() + 20
+        while "memprof-session" not in t.maps(p.pid) and time.time() < deadline:
+            time.sleep(0.05)
+        time.sleep(1)
+        p.stdin.write("go\n")
+        p.stdin.flush()
+        truth = json.loads(p.stdout.readline())
+        self.memprof("detach", "-p", p.pid)
+        rec.communicate(timeout=60)
+        self.assertEqual(rec.returncode, 0)
+        report = self.report(f, "--leaks")
+        self.compare(truth, report)
+        markers = [b for b in report["leaks"] if b["size"] in (7000001, 7000002)]
+        self.assertEqual(len(markers), 2)
+        c = t.calls(report)
+        self.assertEqual(c["malloc"], truth["malloc"] + 2)
+        self.assertEqual(report["totals"]["frees"], truth["free"] + truth["realloc"])
+        self.assertEqual(c["posix_memalign"], truth["posix_memalign"])
+        p.stdin.write("end\n")
+        p.stdin.flush()
+        self.assertEqual(p.wait(timeout=20), 0)
+
+
+if __name__ == "__main__":
+    t.main()

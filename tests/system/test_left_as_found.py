@@ -1,0 +1,80 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""After detach the process is what it was; also when the recorder was killed."""
+import random
+import signal
+import subprocess
+import time
+
+import memprof_test as t
+
+CYCLES = 300
+KILLS = 100 if t.FULL else 25
+
+
+class LeftAsFound(t.Case):
+    def test_identity(self):
+        """maps, text, descriptors, threads, signals and dirty pages are the same"""
+        p = self.victim("verify", 8)
+        before = t.identity(p.pid)
+        self.record(p.pid, 0.5)
+        self.assertEqual(t.identity(p.pid), before)
+        self.assertIn("ok", self.finish(p))
+
+    def test_cycles(self):
+        """300 attach, record, detach cycles on 8 threads under full load"""
+        p = self.victim("verify", 8)
+        before, n = t.identity(p.pid), len(t.maps(p.pid).split("\n"))
+        for i in range(CYCLES):
+            self.memprof("attach", "-q", "-p", p.pid, "-o", self.path("r"), "--for", "10ms")
+            self.assertIsNone(p.poll(), f"died in cycle {i}")
+        self.assertEqual(t.identity(p.pid), before)
+        self.assertLessEqual(len(t.maps(p.pid).split("\n")), n + 2)
+        self.assertIn("ok", self.finish(p))
+
+    def test_killed_recorder(self):
+        """the recorder is killed at random moments; detach repairs"""
+        p = self.victim("verify", 8)
+        before = t.identity(p.pid)
+        rng = random.Random(1)
+        repaired = 0
+        for i in range(KILLS):
+            rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"),
+                             stderr=subprocess.DEVNULL)
+            time.sleep(rng.uniform(0.0, 0.35))
+            rec.send_signal(signal.SIGKILL)
+            rec.wait()
+            self.assertIsNone(p.poll(), f"died at kill {i}")
+            if "memprof-session" in t.maps(p.pid):
+                self.memprof("detach", "-p", p.pid)
+                repaired += 1
+            self.assertNotIn("memprof", t.maps(p.pid))
+        self.assertGreater(repaired, KILLS // 4)
+        self.assertEqual(t.identity(p.pid), before)
+        self.assertIn("ok", self.finish(p))
+
+    def test_stopped_stays_stopped(self):
+        """a process in a job-control stop stays stopped"""
+        p = self.victim("verify", 2)
+        p.send_signal(signal.SIGSTOP)
+        time.sleep(0.1)
+        self.record(p.pid, 0.2)
+        with open(f"/proc/{p.pid}/stat") as f:
+            self.assertEqual(f.read().split()[2], "T")
+        p.send_signal(signal.SIGCONT)
+        self.assertIn("ok", self.finish(p))
+
+    def test_let_go(self):
+        """while recording nobody traces the process"""
+        p = self.victim("verify", 2)
+        rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"))
+        time.sleep(1)
+        self.assertIn("TracerPid:\t0", t.read(f"/proc/{p.pid}/status").decode())
+        self.memprof("detach", "-p", p.pid)
+        rec.communicate(timeout=20)
+        self.assertEqual(rec.returncode, 0)
+        self.assertIn("ok", self.finish(p))
+
+
+if __name__ == "__main__":
+    t.main()

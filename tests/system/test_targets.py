@@ -1,0 +1,163 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Real programs give right answers while they are attached, recorded and detached."""
+import glob
+import os
+import subprocess
+import time
+
+import memprof_test as t
+
+PYTHON = """
+import sys, time
+end, n = time.time() + 4, 0
+while time.time() < end:
+    d = {i: [str(i)] * 3 for i in range(2000)}
+    assert sum(len(v) for v in d.values()) == 6000 and d[1999][2] == "1999"
+    n += 1
+print("ok", n)
+"""
+
+
+def library(pattern):
+    found = sorted(glob.glob(f"/usr/lib/x86_64-linux-gnu/{pattern}"))
+    return found[0] if found else None
+
+
+class Targets(t.Case):
+    def cycle(self, p, **kw):
+        """Attaches to @p and looks at the recording."""
+        before = t.identity(p.pid)
+        r = self.report(self.record(p.pid, 0.6))
+        self.assertGreater(r["totals"]["allocations"], 0)
+        self.assertEqual(t.identity(p.pid)["text"], before["text"])
+        self.assertNotIn("memprof", t.maps(p.pid))
+        return r
+
+    def complete(self, r, least=0.999):
+        total = r["losses"]["stacks_total"]
+        self.assertGreaterEqual(r["losses"]["stacks_complete"] / total, least)
+
+    def test_glibc(self):
+        """a threaded C program"""
+        p = self.victim("verify")
+        self.complete(self.cycle(p))
+        self.assertIn("ok", self.finish(p))
+
+    def test_static_glibc(self):
+        """a static glibc program"""
+        p = self.victim("verify-static")
+        self.complete(self.cycle(p))
+        self.assertIn("ok", self.finish(p))
+
+    def test_static_musl(self):
+        """a static musl program"""
+        p = self.victim("verify-musl-static")
+        self.cycle(p)
+        self.assertIn("ok", self.finish(p))
+
+    def test_exceptions(self):
+        """a C++ program that throws all the time"""
+        p = self.victim("throws")
+        self.complete(self.cycle(p))
+        self.assertIn("ok", self.finish(p))
+
+    def preload(self, pattern, allocator):
+        lib = library(pattern)
+        self.assertIsNotNone(lib, pattern)
+        env = dict(os.environ, LD_PRELOAD=lib)
+        for name in ("verify", "throws"):
+            p = self.victim(name, env=env)
+            r = self.cycle(p)
+            c = {(f["library"].split(".")[0], f["function"]): f["calls"] for f in r["functions"]}
+            self.assertTrue(any(allocator in k[0] and v for k, v in c.items()), c)
+            # Nothing counts twice: frees of unknown blocks are few.
+            self.assertLess(r["totals"]["foreign_frees"], r["totals"]["frees"] / 10 + 2000)
+            self.assertIn("ok", self.finish(p))
+
+    def test_jemalloc(self):
+        """jemalloc preloaded"""
+        self.preload("libjemalloc.so.2", "jemalloc")
+
+    def test_tcmalloc(self):
+        """tcmalloc preloaded"""
+        self.preload("libtcmalloc_minimal.so.4", "tcmalloc")
+
+    def test_mimalloc(self):
+        """mimalloc preloaded"""
+        self.preload("libmimalloc.so.2*", "mimalloc")
+
+    def test_python(self):
+        """python3 with PYTHONMALLOC=malloc"""
+        p = self.start("/usr/bin/python3", "-c", PYTHON, env=dict(os.environ, PYTHONMALLOC="malloc"))
+        time.sleep(0.5)
+        self.complete(self.cycle(p))
+        out, _ = p.communicate(timeout=30)
+        self.assertEqual(p.returncode, 0)
+        self.assertIn("ok", out)
+
+    def test_redis(self):
+        """redis-server under redis-benchmark"""
+        sock = self.path("redis.sock")
+        p = self.start("redis-server", "--port", "0", "--unixsocket", sock, "--save", "", "--dir", self.dir)
+        time.sleep(0.7)
+        load = self.start("redis-benchmark", "-s", sock, "-n", "400000", "-t", "set,get,lpush", "-q", "-r", "10000")
+        time.sleep(0.3)
+        r = self.cycle(p)
+        self.complete(r)
+        load.communicate(timeout=60)
+        self.assertEqual(load.returncode, 0)
+        say = subprocess.run(["redis-cli", "-s", sock, "ping"], text=True, capture_output=True)
+        self.assertEqual(say.stdout, "PONG\n")
+        p.terminate()
+        p.communicate(timeout=20)
+        self.assertEqual(p.returncode, 0)
+
+    def test_namespaces(self):
+        """a program in another mount and pid namespace, which has no file of memprof's"""
+        p = self.start("unshare", "-m", "-p", "-f", "--mount-proc", f"{t.VICTIMS}/verify", "4")
+        time.sleep(0.5)
+        child = int(t.read(f"/proc/{p.pid}/task/{p.pid}/children").split()[0])
+        before = t.identity(child)
+        r = self.report(self.record(child, 0.6))
+        self.complete(r)
+        self.assertIn("4", {str(len(r["threads"])), "4"})
+        self.assertEqual(t.identity(child)["text"], before["text"])
+        os.kill(child, 15)
+        out, _ = p.communicate(timeout=20)
+        self.assertIn("ok", out)
+
+    def test_late_library(self):
+        """a library that is loaded while recording gets its hooks"""
+        lib = library("libjemalloc.so.2")
+        code = ("import ctypes,time\ntime.sleep(1.5)\nj=ctypes.CDLL(%r)\nj.mallocx.restype=ctypes.c_void_p\n"
+                "time.sleep(2.5)\nfor i in range(500): j.dallocx(ctypes.c_void_p(j.mallocx(1000, 0)), 0)\nprint('ok')\n" % lib)
+        p = self.start("/usr/bin/python3", "-c", code)
+        time.sleep(0.5)
+        r = self.report(self.record(p.pid, 5))
+        out, _ = p.communicate(timeout=20)
+        self.assertIn("ok", out)
+        c = t.calls(r)
+        self.assertEqual(c.get("mallocx"), 500)
+        self.assertEqual(c.get("dallocx"), 500)
+
+    def test_fork(self):
+        """children of a recorded process run unharmed"""
+        code = ("import os,sys,time\n"
+                "for i in range(60):\n"
+                "    pid = os.fork()\n"
+                "    if not pid:\n"
+                "        x = [bytes(i) for i in range(3000)]\n"
+                "        os._exit(7 if sum(map(len, x)) == 4498500 else 1)\n"
+                "    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7\n"
+                "    time.sleep(0.03)\n"
+                "os.system('true')\nprint('ok')\n")
+        p = self.start("/usr/bin/python3", "-c", code, env=dict(os.environ, PYTHONMALLOC="malloc"))
+        time.sleep(0.3)
+        self.record(p.pid, 1.5)
+        out, _ = p.communicate(timeout=20)
+        self.assertIn("ok", out)
+
+
+if __name__ == "__main__":
+    t.main()

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Checks its own memory: threads fill blocks with patterns and look whether they are still right.
+ * Runs until SIGTERM, then prints "ok ROUNDS" and exits 0; a wrong byte exits 1 at once.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BLOCKS 200
+
+static volatile sig_atomic_t stop;
+static long rounds[64];
+
+static void on_term(int sig)
+{
+	(void)sig;
+	stop = 1;
+}
+
+static void check(const unsigned char *p, size_t n, unsigned char v)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (p[i] != v) {
+			dprintf(2, "wrong byte\n");
+			_exit(1);
+		}
+	}
+}
+
+static void *run(void *arg)
+{
+	long t = (long)arg;
+	unsigned int x = (unsigned int)t + 1;
+	unsigned char *p[BLOCKS] = {0}, v[BLOCKS] = {0};
+	size_t n[BLOCKS] = {0};
+
+	while (!stop) {
+		unsigned int i;
+
+		x = x * 1664525 + 1013904223;
+		i = (x >> 8) % BLOCKS;
+		if (p[i] && x >> 30 == 0) {
+			size_t more = n[i] + (x >> 16) % 300;
+			unsigned char *q = realloc(p[i], more);
+
+			if (!q)
+				_exit(3);
+			check(q, n[i], v[i]);
+			p[i] = q;
+			n[i] = more;
+			memset(q, v[i], more);
+		} else if (p[i]) {
+			check(p[i], n[i], v[i]);
+			free(p[i]);
+			p[i] = NULL;
+		} else {
+			n[i] = 1 + (x >> 12) % 700;
+			v[i] = (unsigned char)x;
+			p[i] = x & 1024 ? malloc(n[i]) : calloc(1, n[i]);
+			if (!p[i])
+				_exit(3);
+			if (!(x & 1024))
+				check(p[i], n[i], 0);
+			memset(p[i], v[i], n[i]);
+		}
+		rounds[t]++;
+	}
+	for (int i = 0; i < BLOCKS; i++)
+		free(p[i]);
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	long threads = argc > 1 ? atol(argv[1]) : 4, sum = 0;
+	pthread_t th[64];
+
+	signal(SIGTERM, on_term);
+	alarm(600); /* a test that dies leaves nothing behind */
+	for (long t = 0; t < threads; t++)
+		pthread_create(&th[t], NULL, run, (void *)t);
+	for (long t = 0; t < threads; t++)
+		pthread_join(th[t], NULL);
+	for (long t = 0; t < threads; t++)
+		sum += rounds[t];
+	printf("ok %ld\n", sum);
+	return 0;
+}
