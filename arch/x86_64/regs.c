@@ -64,9 +64,19 @@ static bool get_dwarf(const struct arch_regs *regs, int n, uint64_t *value)
 	return true;
 }
 
+/* Does the kernel restart the call, given this result (include/linux/errno.h)? */
+static bool restarts(int64_t result)
+{
+	return result == -512 /* ERESTARTSYS */ || result == -513 /* ERESTARTNOINTR */ ||
+	       result == -514 /* ERESTARTNOHAND */ || result == -516 /* ERESTART_RESTARTBLOCK */;
+}
+
+/* A call that is over leaves its number behind too: only the result tells. */
 static enum arch_syscall_state syscall_state(const struct arch_regs *regs)
 {
-	return (int64_t)cuser(regs)->orig_rax >= 0 ? ARCH_IN_SYSCALL : ARCH_NOT_IN_SYSCALL;
+	return (int64_t)cuser(regs)->orig_rax >= 0 && restarts((int64_t)cuser(regs)->rax)
+		       ? ARCH_IN_SYSCALL
+		       : ARCH_NOT_IN_SYSCALL;
 }
 
 static long syscall_number(const struct arch_regs *regs)

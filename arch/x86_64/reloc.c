@@ -8,48 +8,72 @@
 #include <string.h>
 #include "arch/x86_64/x86_64.h"
 
-#define NOP 0x90
+#define NOP  0x90
+#define INT3 0xcc
 
-/* Every direct branch of the function, and every pc-relative address it takes, must stay out of
- * the window except at its very start. */
-static enum arch_refusal scan(const uint8_t *code, size_t size, uint64_t addr, uint64_t window,
-			      uint8_t length)
-{
-	struct arch_insn i;
-
-	for (size_t at = 0; at < size; at += i.length) {
-		if (!x86_decode(code + at, size - at, addr + at, &i)) {
-			/* Data between code, or an instruction capstone does not know: skip a
-			 * byte; a branch in there would be met again once in step. */
-			i.length = 1;
-			continue;
-		}
-		if (i.has_target && i.target > window && i.target < window + length)
-			return ARCH_REFUSE_BRANCH_INTO;
-	}
-	return ARCH_OK;
-}
-
-/* Where the disp32 of a rip-relative operand lies in an instruction: it is the one that gives the
- * target. */
-static int find_disp32(const uint8_t *code, const struct arch_insn *i, uint64_t addr)
-{
-	int32_t want = (int32_t)(i->target - (addr + i->length)), have;
-
-	for (int at = i->length - 4; at >= 2; at--) {
-		memcpy(&have, code + at, sizeof(have));
-		/* modrm with mod 0, rm 5 precedes a rip-relative displacement (SDM 2.2.1.6). */
-		if (have == want && (code[at - 1] & 0xc7) == 0x05)
-			return at;
-	}
-	return -1;
-}
+/* A function's bytes. */
+struct body {
+	const struct x86_decoder *decoder;
+	const uint8_t *code;
+	size_t size;
+	uint64_t addr;
+};
 
 struct out {
 	uint8_t *bytes;
 	size_t n;
 	uint64_t at; /* address of bytes[0] */
 };
+
+/*
+ * No direct branch of the function, and no address it takes, may be strictly inside the window.
+ * Jumps to its start are refused too: a loop over the entry would go through the hook each time
+ * round and pile up frames of the agent.  Calls to the start are recursion, and welcome.
+ */
+static enum arch_refusal scan(const struct body *b, uint64_t window, uint8_t length)
+{
+	struct arch_insn i;
+
+	for (size_t at = 0; at < b->size; at += i.length) {
+		bool jump;
+
+		if (!x86_decode_with(b->decoder, b->code + at, b->size - at, b->addr + at, &i,
+				     NULL)) {
+			/* Data between code, or an instruction capstone does not know: skip a
+			 * byte; decoding falls into step again after a few. */
+			i.length = 1;
+			continue;
+		}
+		if (!i.has_target || i.target < b->addr || i.target >= window + length)
+			continue;
+		jump = i.kind == ARCH_INSN_JUMP || i.kind == ARCH_INSN_COND_JUMP;
+		if (jump || i.target > window)
+			return ARCH_REFUSE_BRANCH_INTO;
+	}
+	return ARCH_OK;
+}
+
+/* Only what fills the space up to the next function follows. */
+static bool padding_from(const struct body *b, size_t at)
+{
+	for (; at < b->size; at++) {
+		static const uint8_t nopl[] = {0x0f, 0x1f};
+		struct arch_insn i;
+
+		if (b->code[at] == NOP || b->code[at] == INT3 || !b->code[at])
+			continue;
+		if (!x86_decode_with(b->decoder, b->code + at, b->size - at, b->addr + at, &i,
+				     NULL))
+			return false;
+		/* Long nops (SDM, NOP): 0f 1f and prefixes before it. */
+		if (i.kind != ARCH_INSN_PLAIN ||
+		    (!memmem(b->code + at, i.length, nopl, sizeof(nopl)) &&
+		     b->code[at + i.length - 1] != NOP))
+			return false;
+		at += i.length - 1u;
+	}
+	return true;
+}
 
 static enum arch_refusal emit_branch(struct out *o, const uint8_t *opcode, size_t opcode_length,
 				     uint64_t target)
@@ -65,14 +89,34 @@ static enum arch_refusal emit_branch(struct out *o, const uint8_t *opcode, size_
 	return ARCH_OK;
 }
 
+static enum arch_refusal emit_pc_relative(struct out *o, const uint8_t *code,
+					  const struct arch_insn *i, uint8_t disp_at)
+{
+	uint64_t next = o->at + o->n + i->length;
+	uint32_t disp = (uint32_t)(i->target - next);
+
+	if (!disp_at)
+		return ARCH_REFUSE_INSN;
+	if (!x86_reaches(next, i->target))
+		return ARCH_REFUSE_REACH;
+	memcpy(o->bytes + o->n, code, i->length);
+	memcpy(o->bytes + o->n + disp_at, &disp, sizeof(disp));
+	o->n += i->length;
+	return ARCH_OK;
+}
+
+/* jmp *slot(%rip): ff /4 (SDM, JMP). */
+static bool is_slot_jump(const uint8_t *code, const struct arch_insn *i, uint8_t disp_at)
+{
+	return i->kind == ARCH_INSN_INDIRECT && disp_at >= 2 && code[disp_at - 2] == 0xff &&
+	       (code[disp_at - 1] & 0x38) == 0x20;
+}
+
 static enum arch_refusal relocate(struct out *o, const uint8_t *code, const struct arch_insn *i,
-				  uint64_t addr)
+				  uint8_t disp_at)
 {
 	static const uint8_t jmp[] = {0xe9};
 	uint8_t jcc[2] = {0x0f, 0};
-	uint64_t next = o->at + o->n + i->length;
-	uint32_t disp;
-	int at;
 
 	switch (i->kind) {
 	case ARCH_INSN_PLAIN:
@@ -81,16 +125,7 @@ static enum arch_refusal relocate(struct out *o, const uint8_t *code, const stru
 		o->n += i->length;
 		return ARCH_OK;
 	case ARCH_INSN_PC_RELATIVE:
-		at = find_disp32(code, i, addr);
-		if (at < 0)
-			return ARCH_REFUSE_INSN;
-		if (!x86_reaches(next, i->target))
-			return ARCH_REFUSE_REACH;
-		memcpy(o->bytes + o->n, code, i->length);
-		disp = (uint32_t)(i->target - next);
-		memcpy(o->bytes + o->n + at, &disp, sizeof(disp));
-		o->n += i->length;
-		return ARCH_OK;
+		return emit_pc_relative(o, code, i, disp_at);
 	case ARCH_INSN_JUMP:
 		return emit_branch(o, jmp, 1, i->target);
 	case ARCH_INSN_COND_JUMP:
@@ -99,15 +134,94 @@ static enum arch_refusal relocate(struct out *o, const uint8_t *code, const stru
 		else if (code[0] == 0x0f && (code[1] & 0xf0) == 0x80) /* jcc rel32 */
 			jcc[1] = code[1];
 		else
-			return ARCH_REFUSE_INSN; /* jrcxz, loop */
+			return ARCH_REFUSE_INSN; /* jrcxz, loop, xbegin */
 		return emit_branch(o, jcc, 2, i->target);
 	case ARCH_INSN_CALL:
 		return ARCH_REFUSE_CALL;
+	case ARCH_INSN_INDIRECT:
+		/* A thunk made by -fno-plt.  A call would leave the copy's address on the stack,
+		 * and a register may hold any. */
+		return is_slot_jump(code, i, disp_at) ? emit_pc_relative(o, code, i, disp_at)
+						      : ARCH_REFUSE_INSN;
 	case ARCH_INSN_TRAP:
 		return ARCH_REFUSE_FOREIGN;
 	default:
+		/* A system call too: an interrupted one is restarted from its own address. */
 		return ARCH_REFUSE_INSN;
 	}
+}
+
+/* A jump away from the function with more code behind it is somebody's patch; with nothing behind
+ * it the function is a thunk. */
+static bool foreign(const struct body *b, size_t at, const struct arch_insn *i, uint8_t disp_at)
+{
+	bool away =
+	    is_slot_jump(b->code + at, i, disp_at) ||
+	    (i->kind == ARCH_INSN_JUMP && (i->target < b->addr || i->target >= b->addr + b->size));
+
+	return away && !padding_from(b, at + i->length);
+}
+
+static enum arch_refusal take_window(const struct body *b, size_t skip, struct out *o,
+				     struct arch_patch *patch)
+{
+	bool ended = false;
+	struct arch_insn i;
+	size_t at;
+
+	for (at = skip; at - skip < X86_JUMP_LENGTH; at += i.length) {
+		enum arch_refusal refusal;
+		uint8_t disp_at;
+
+		/* What follows an unconditional end may be anything. */
+		if (ended || at >= b->size)
+			return ARCH_REFUSE_SHORT;
+		if (!x86_decode_with(b->decoder, b->code + at, b->size - at, b->addr + at, &i,
+				     &disp_at))
+			return ARCH_REFUSE_INSN;
+		if (at == skip && foreign(b, at, &i, disp_at))
+			return ARCH_REFUSE_FOREIGN;
+		if (patch->insns == sizeof(patch->old_off))
+			return ARCH_REFUSE_INSN;
+		patch->old_off[patch->insns] = (uint8_t)(at - skip);
+		patch->new_off[patch->insns++] = (uint8_t)o->n;
+		refusal = relocate(o, b->code + at, &i, disp_at);
+		if (refusal != ARCH_OK)
+			return refusal;
+		ended = i.kind == ARCH_INSN_RETURN || i.kind == ARCH_INSN_JUMP ||
+			i.kind == ARCH_INSN_INDIRECT;
+	}
+	/* At most four one-byte instructions and one of fifteen: 19 bytes, 41 when relocated. */
+	patch->length = (uint8_t)(at - skip);
+	return ARCH_OK;
+}
+
+static enum arch_refusal plan(const struct body *b, uint64_t slot_entry, struct out *o,
+			      struct arch_patch *patch)
+{
+	enum arch_refusal refusal;
+	struct arch_insn i;
+	size_t skip = 0;
+
+	if (!x86_decode_with(b->decoder, b->code, b->size, b->addr, &i, NULL))
+		return b->size ? ARCH_REFUSE_INSN : ARCH_REFUSE_SHORT;
+	if (i.kind == ARCH_INSN_LANDING_PAD)
+		skip = i.length;
+	patch->addr = b->addr + skip;
+	refusal = take_window(b, skip, o, patch);
+	if (refusal == ARCH_OK)
+		refusal = scan(b, patch->addr, patch->length);
+	if (refusal != ARCH_OK)
+		return refusal;
+	o->n += x86_encode_jump(o->bytes + o->n, o->at + o->n, patch->addr + patch->length);
+	patch->relocated_length = (uint8_t)o->n;
+	if (!x86_reaches(patch->addr + X86_JUMP_LENGTH, slot_entry))
+		return ARCH_REFUSE_REACH;
+	/* No instruction of the window starts behind the jump, so nobody comes by; nops are what a
+	 * disassembler or a return address nobody foresaw gets on with best. */
+	memset(patch->new_bytes, NOP, sizeof(patch->new_bytes));
+	x86_encode_jump(patch->new_bytes, patch->addr, slot_entry);
+	return ARCH_OK;
 }
 
 enum arch_refusal x86_plan_patch(const uint8_t *code, size_t size, uint64_t addr,
@@ -115,46 +229,14 @@ enum arch_refusal x86_plan_patch(const uint8_t *code, size_t size, uint64_t addr
 				 struct arch_patch *patch)
 {
 	struct out o = {patch->relocated, 0, relocated_at};
+	struct x86_decoder decoder;
+	struct body b = {&decoder, code, size, addr};
 	enum arch_refusal refusal;
-	size_t skip = 0, at;
-	struct arch_insn i;
-	bool ended = false;
 
 	memset(patch, 0, sizeof(*patch));
-	if (!x86_decode(code, size, addr, &i))
+	if (!x86_decoder_open(&decoder))
 		return ARCH_REFUSE_INSN;
-	if (i.kind == ARCH_INSN_LANDING_PAD)
-		skip = i.length;
-	patch->addr = addr + skip;
-	for (at = skip; at - skip < X86_JUMP_LENGTH; at += i.length) {
-		if (ended || at >= size)
-			return ARCH_REFUSE_SHORT;
-		if (!x86_decode(code + at, size - at, addr + at, &i))
-			return ARCH_REFUSE_INSN;
-		/* Somebody's patch at the entry is a jump far away that more code follows. */
-		if (i.kind == ARCH_INSN_JUMP && at == skip && at + i.length < size &&
-		    (i.target < addr || i.target >= addr + size))
-			return ARCH_REFUSE_FOREIGN;
-		if (patch->insns == sizeof(patch->old_off))
-			return ARCH_REFUSE_INSN;
-		patch->old_off[patch->insns] = (uint8_t)(at - skip);
-		patch->new_off[patch->insns++] = (uint8_t)o.n;
-		refusal = relocate(&o, code + at, &i, addr + at);
-		if (refusal != ARCH_OK)
-			return refusal;
-		/* What follows an unconditional end may be anything. */
-		ended = i.kind == ARCH_INSN_RETURN || i.kind == ARCH_INSN_JUMP;
-	}
-	patch->length = (uint8_t)(at - skip);
-	refusal = scan(code, size, addr, patch->addr, patch->length);
-	if (refusal != ARCH_OK)
-		return refusal;
-	o.n += x86_encode_jump(o.bytes + o.n, o.at + o.n, patch->addr + patch->length);
-	patch->relocated_length = (uint8_t)o.n;
-	if (!x86_reaches(patch->addr + X86_JUMP_LENGTH, slot_entry))
-		return ARCH_REFUSE_REACH;
-	/* Nops behind the jump: nobody runs them, but a disassembler shows a clean function. */
-	memset(patch->new_bytes, NOP, sizeof(patch->new_bytes));
-	x86_encode_jump(patch->new_bytes, patch->addr, slot_entry);
-	return ARCH_OK;
+	refusal = plan(&b, slot_entry, &o, patch);
+	x86_decoder_close(&decoder);
+	return refusal;
 }

@@ -8,15 +8,32 @@
 #define X86_JUMP_LENGTH	    5  /* e9 rel32 (Intel SDM, JMP) */
 #define X86_FAR_JUMP_LENGTH 14 /* ff 25 00000000, then the address */
 
+/* insn.c: a decoder for many instructions; opening one takes longer than decoding with it. */
+struct x86_decoder {
+	size_t handle;
+	void *insn;
+};
+
+/* Return: false when there is no memory. */
+bool x86_decoder_open(struct x86_decoder *d);
+void x86_decoder_close(struct x86_decoder *d);
+/* Like arch.decode.  @disp_at (may be NULL): offset in the instruction of the disp32 of a
+ * rip-relative operand, 0: there is none. */
+bool x86_decode_with(const struct x86_decoder *d, const uint8_t *code, size_t size, uint64_t addr,
+		     struct arch_insn *insn, uint8_t *disp_at);
 bool x86_decode(const uint8_t *code, size_t size, uint64_t addr, struct arch_insn *insn);
+
+/* reloc.c */
 enum arch_refusal x86_plan_patch(const uint8_t *code, size_t size, uint64_t addr,
 				 uint64_t slot_entry, uint64_t relocated_at,
 				 struct arch_patch *patch);
-size_t x86_encode_slot(uint8_t *out, uint64_t at, uint64_t desc, uint64_t agent_entry);
 
+/* encode.c */
+size_t x86_encode_slot(uint8_t *out, uint64_t at, uint64_t desc, uint64_t agent_entry);
 /* A jump from @at to @target: rel32 when it reaches, else through an address behind it.
  * Return: bytes written to @out (room for X86_FAR_JUMP_LENGTH). */
 size_t x86_encode_jump(uint8_t *out, uint64_t at, uint64_t target);
+/* Does a rel32 counted from @next reach @target? */
 bool x86_reaches(uint64_t next, uint64_t target);
 
 #endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <elf.h>
+#include "arch/arch.h"
+
+static const struct arch *const x86 = &arch_x86_64;
+
+static void put(struct arch_regs *regs, const struct user_regs_struct *u)
+{
+	memset(regs, 0, sizeof(*regs));
+	memcpy(regs->raw, u, sizeof(*u));
+	regs->size = sizeof(*u);
+}
+
+static void test_found_by_elf_header(void **state)
+{
+	(void)state;
+	assert_ptr_equal(arch_for_elf(ELFCLASS64, ELFDATA2LSB, EM_X86_64), x86);
+	assert_null(arch_for_elf(ELFCLASS32, ELFDATA2LSB, EM_X86_64)); /* x32 */
+	assert_null(arch_for_elf(ELFCLASS32, ELFDATA2LSB, EM_386));
+	assert_null(arch_for_elf(ELFCLASS64, ELFDATA2MSB, EM_X86_64));
+	for (int r = ARCH_OK; r <= ARCH_REFUSE_FOREIGN; r++)
+		assert_true(strlen(arch_refusal_text((enum arch_refusal)r)) > 5);
+}
+
+/* Our spelling of the registers is the kernel's. */
+static void test_fields(void **state)
+{
+	struct user_regs_struct u = {.rip = 1,
+				     .rsp = 2,
+				     .fs_base = 3,
+				     .rax = 10,
+				     .rdx = 11,
+				     .rcx = 12,
+				     .rbx = 13,
+				     .rsi = 14,
+				     .rdi = 15,
+				     .rbp = 16,
+				     .r8 = 18,
+				     .r9 = 19,
+				     .r10 = 20,
+				     .r11 = 21,
+				     .r12 = 22,
+				     .r13 = 23,
+				     .r14 = 24,
+				     .r15 = 25};
+	static const uint64_t want[17] = {10, 11, 12, 13, 14, 15, 16, 2, 18,
+					  19, 20, 21, 22, 23, 24, 25, 1};
+	struct arch_regs regs;
+	uint64_t value;
+
+	(void)state;
+	put(&regs, &u);
+	assert_int_equal(x86->regset_size, sizeof(u));
+	assert_int_equal(x86->get_pc(&regs), 1);
+	assert_int_equal(x86->get_sp(&regs), 2);
+	assert_int_equal(x86->get_tp(&regs), 3);
+	for (int i = 0; i < 17; i++) {
+		assert_true(x86->get_dwarf(&regs, i, &value));
+		assert_int_equal(value, want[i]);
+	}
+	assert_false(x86->get_dwarf(&regs, -1, &value));
+	assert_false(x86->get_dwarf(&regs, 17, &value));
+	x86->set_pc(&regs, 100);
+	x86->set_sp(&regs, 200);
+	memcpy(&u, regs.raw, sizeof(u));
+	assert_int_equal(u.rip, 100);
+	assert_int_equal(u.rsp, 200);
+	assert_int_equal(u.rax, 10);
+}
+
+static void test_syscall_state(void **state)
+{
+	static const int restarting[] = {512, 513, 514, 516};
+	struct user_regs_struct u = {.orig_rax = 35};
+	struct arch_regs regs;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(restarting) / sizeof(restarting[0]); i++) {
+		u.rax = (unsigned long long)-restarting[i];
+		put(&regs, &u);
+		assert_int_equal(x86->syscall_state(&regs), ARCH_IN_SYSCALL);
+		assert_int_equal(x86->syscall_number(&regs), 35);
+	}
+	u.rax = (unsigned long long)-EINTR;
+	put(&regs, &u);
+	assert_int_equal(x86->syscall_state(&regs), ARCH_NOT_IN_SYSCALL);
+	u.orig_rax = UINT64_MAX;
+	u.rax = (unsigned long long)-512;
+	put(&regs, &u);
+	assert_int_equal(x86->syscall_state(&regs), ARCH_NOT_IN_SYSCALL);
+}
+
+static void test_set_syscall(void **state)
+{
+	static const uint64_t args[6] = {1, 2, 3, 4, 5, 6};
+	struct user_regs_struct u = {
+	    .eflags = 0x702, .orig_rax = 7, .rax = (uint64_t)-512, .rbx = 99, .rsp = 88};
+	struct arch_regs regs;
+
+	(void)state;
+	put(&regs, &u);
+	x86->set_syscall(&regs, 0x1234, 9, args);
+	memcpy(&u, regs.raw, sizeof(u));
+	assert_int_equal(u.rip, 0x1234);
+	assert_int_equal(u.rax, 9);
+	assert_int_equal(u.orig_rax, UINT64_MAX);
+	assert_int_equal(u.rdi, 1);
+	assert_int_equal(u.rsi, 2);
+	assert_int_equal(u.rdx, 3);
+	assert_int_equal(u.r10, 4);
+	assert_int_equal(u.r8, 5);
+	assert_int_equal(u.r9, 6);
+	assert_int_equal(u.eflags, 0x202); /* TF and DF are gone, IF stays */
+	assert_int_equal(u.rbx, 99);
+	assert_int_equal(u.rsp, 88);
+	u.rax = (unsigned long long)-ENOMEM;
+	put(&regs, &u);
+	assert_int_equal(x86->get_syscall_result(&regs), -ENOMEM);
+}
+
+#if defined(__x86_64__)
+/* What the kernel really shows of a thread that sleeps in a system call. */
+static void test_of_a_sleeping_child(void **state)
+{
+	struct arch_regs regs = {0};
+	struct iovec io = {regs.raw, sizeof(regs.raw)};
+	pid_t child = fork();
+	int status;
+
+	(void)state;
+	if (!child) {
+		for (;;)
+			pause();
+	}
+	assert_true(child > 0);
+	usleep(20000);
+	assert_int_equal(ptrace(PTRACE_SEIZE, child, 0, 0), 0);
+	assert_int_equal(ptrace(PTRACE_INTERRUPT, child, 0, 0), 0);
+	assert_int_equal(waitpid(child, &status, __WALL), child);
+	assert_int_equal(ptrace(PTRACE_GETREGSET, child, NT_PRSTATUS, &io), 0);
+	assert_int_equal(io.iov_len, x86->regset_size);
+	assert_int_equal(x86->syscall_state(&regs), ARCH_IN_SYSCALL);
+	assert_int_equal(x86->syscall_number(&regs), SYS_pause);
+	assert_int_not_equal(x86->get_tp(&regs), 0);
+	kill(child, SIGKILL);
+	while (waitpid(child, &status, __WALL) == child && !WIFSIGNALED(status))
+		;
+}
+
+static void test_numbers(void **state)
+{
+	(void)state;
+	assert_int_equal(x86->nr.mmap, SYS_mmap);
+	assert_int_equal(x86->nr.munmap, SYS_munmap);
+	assert_int_equal(x86->nr.memfd_create, SYS_memfd_create);
+	assert_int_equal(x86->nr.close, SYS_close);
+	assert_int_equal(x86->nr.madvise, SYS_madvise);
+	assert_int_equal(x86->nr.ftruncate, SYS_ftruncate);
+	assert_int_equal(x86->nr.gettid, SYS_gettid);
+	assert_int_equal(x86->nr.getpid, SYS_getpid);
+	assert_int_equal(x86->nr.clone, SYS_clone);
+	assert_int_equal(x86->nr.wait4, SYS_wait4);
+	assert_int_equal(x86->nr.prctl, SYS_prctl);
+	assert_int_equal(x86->nr.exit, SYS_exit);
+	assert_int_equal(x86->nr.rt_sigprocmask, SYS_rt_sigprocmask);
+	assert_int_equal(x86->nr.sched_yield, SYS_sched_yield);
+	assert_int_equal(x86->nr.futex, SYS_futex);
+}
+#endif
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_found_by_elf_header),
+		cmocka_unit_test(test_fields),
+		cmocka_unit_test(test_syscall_state),
+		cmocka_unit_test(test_set_syscall),
+#if defined(__x86_64__)
+		cmocka_unit_test(test_of_a_sleeping_child),
+		cmocka_unit_test(test_numbers),
+#endif
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
