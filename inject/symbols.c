@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_FUNCTION 65536u
+#define MAX_FUNCTION  65536u
 #define NO_SYMBOL_END 256u /* bytes of a function whose symbol has no size and no follower */
 
 struct wanted {
@@ -34,17 +34,40 @@ static bool is_map_function(uint8_t kind)
 	return kind >= SS_HOOK_MMAP && kind <= SS_HOOK_SHMDT;
 }
 
+/* Names that only an allocator has; malloc, free and the operators can be anybody's. */
+static bool is_prefixed(const struct wanted *w)
+{
+	static const char *const prefix[] = {"je_", "_rjem_", "tc_", "mi_"};
+
+	for (size_t i = 0; i < sizeof(prefix) / sizeof(prefix[0]); i++) {
+		if (!strncmp(w->name, prefix[i], strlen(prefix[i])))
+			return true;
+	}
+	return false;
+}
+
+static int find_wanted(const char *name)
+{
+	for (size_t i = 0; i < NWANTED; i++) {
+		if (!strcmp(name, wanted[i].name))
+			return (int)i;
+	}
+	return -1;
+}
+
 /* A definition found in one module. */
 struct found {
 	uint64_t value, size; /* ELF address */
 	bool indirect;	      /* IFUNC */
+	bool local;	      /* visible in the module only */
 };
 
 struct module {
 	const struct map *map; /* first mapping of the file */
 	uint64_t bias;
 	struct found found[NWANTED];
-	bool glibc, musl, jemalloc, tcmalloc, mimalloc;
+	uint64_t libc_malloc; /* __libc_malloc: what malloc is when it is libc's own */
+	bool glibc, musl, jemalloc, tcmalloc, mimalloc, loader;
 	VEC(uint64_t) starts; /* all function symbols, for missing sizes */
 };
 
@@ -57,9 +80,12 @@ static const char *base_name(const char *path)
 
 static void note_allocator(struct module *m, const char *name)
 {
-	if (!strcmp(name, "gnu_get_libc_version") || !strcmp(name, "__libc_freeres"))
+	/* Static programs have the second and third; stripped shared ones only the first. */
+	if (!strcmp(name, "gnu_get_libc_version") || !strcmp(name, "__libc_early_init") ||
+	    !strcmp(name, "_int_malloc"))
 		m->glibc = true;
-	else if (!strcmp(name, "__libc_malloc_impl") || !strcmp(name, "__malloc_donate"))
+	else if (!strcmp(name, "__dls3") || !strcmp(name, "__libc_malloc_impl") ||
+		 !strcmp(name, "__malloc_donate"))
 		m->musl = true;
 	else if (!strcmp(name, "mallocx") || !strcmp(name, "je_mallocx") ||
 		 !strcmp(name, "_rjem_mallocx"))
@@ -72,21 +98,27 @@ static void note_allocator(struct module *m, const char *name)
 
 static void take_symbol(struct module *m, const char *name, const GElf_Sym *sym)
 {
-	int type = GELF_ST_TYPE(sym->st_info);
+	int type = GELF_ST_TYPE(sym->st_info), i;
+	bool local;
 
-	if (sym->st_shndx == SHN_UNDEF || !sym->st_value ||
-	    (type != STT_FUNC && type != STT_GNU_IFUNC))
+	if (sym->st_shndx == SHN_UNDEF || !sym->st_value)
+		return;
+	/* Only the dynamic linker has it; its malloc (glibc before 2.31) is for itself. */
+	if (!strcmp(name, "_rtld_global"))
+		m->loader = true;
+	if (type != STT_FUNC && type != STT_GNU_IFUNC)
 		return;
 	note_allocator(m, name);
-	for (size_t i = 0; i < NWANTED; i++) {
-		if (strcmp(name, wanted[i].name))
-			continue;
-		/* .dynsym and .symtab both list it; versions of a symbol may differ: first wins. */
-		if (!m->found[i].value)
-			m->found[i] = (struct found){sym->st_value, sym->st_size,
-						     type == STT_GNU_IFUNC};
+	if (!strcmp(name, "__libc_malloc"))
+		m->libc_malloc = sym->st_value;
+	i = find_wanted(name);
+	if (i < 0)
 		return;
-	}
+	/* .dynsym and .symtab both list it; versions of a symbol may differ: first wins. */
+	local = GELF_ST_BIND(sym->st_info) == STB_LOCAL;
+	if (!m->found[i].value || (m->found[i].local && !local))
+		m->found[i] =
+		    (struct found){sym->st_value, sym->st_size, type == STT_GNU_IFUNC, local};
 }
 
 static int scan_symbols(struct module *m, Elf *elf)
@@ -119,6 +151,43 @@ static int scan_symbols(struct module *m, Elf *elf)
 	return 0;
 }
 
+/* Words of the module's GOT that get the address of some free: found by name, so that it does not
+ * matter whether the call was bound yet. */
+static int scan_imports(const struct module *m, Elf *elf, struct hook_plan *plan)
+{
+	Elf_Scn *scn = NULL;
+
+	while ((scn = elf_nextscn(elf, scn))) {
+		Elf_Data *data, *symbols;
+		GElf_Shdr sh, sh_sym;
+		Elf_Scn *scn_sym;
+
+		if (!gelf_getshdr(scn, &sh) || sh.sh_type != SHT_RELA || !sh.sh_entsize)
+			continue;
+		scn_sym = elf_getscn(elf, sh.sh_link);
+		if (!scn_sym || !gelf_getshdr(scn_sym, &sh_sym) || sh_sym.sh_type != SHT_DYNSYM)
+			continue;
+		data = elf_getdata(scn, NULL);
+		symbols = elf_getdata(scn_sym, NULL);
+		for (size_t i = 0; data && symbols && i < data->d_size / sh.sh_entsize; i++) {
+			const char *name = NULL;
+			GElf_Rela rela;
+			GElf_Sym sym;
+			int k;
+
+			if (!gelf_getrela(data, (int)i, &rela))
+				break;
+			if (gelf_getsym(symbols, (int)GELF_R_SYM(rela.r_info), &sym))
+				name = elf_strptr(elf, sh_sym.sh_link, sym.st_name);
+			k = name ? find_wanted(!strcmp(name, "__libc_free") ? "free" : name) : -1;
+			if (k >= 0 && wanted[k].kind == SS_HOOK_FREE &&
+			    vec_push(&plan->free_slots, rela.r_offset + m->bias))
+				return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
 /* Address minus ELF address, from the mapping of the first loaded byte. */
 static int find_bias(struct module *m, Elf *elf)
 {
@@ -134,8 +203,7 @@ static int find_bias(struct module *m, Elf *elf)
 			continue;
 		page = ph.p_offset & ~4095ull;
 		if (m->map->offset >= page && m->map->offset < ph.p_offset + ph.p_filesz) {
-			m->bias = m->map->start - (ph.p_vaddr & ~4095ull) -
-				  (m->map->offset - page);
+			m->bias = m->map->start - (ph.p_vaddr & ~4095ull) - (m->map->offset - page);
 			return 0;
 		}
 	}
@@ -148,8 +216,7 @@ static uint64_t end_of(const struct module *m, const struct found *f)
 
 	if (!f->size) {
 		end = f->value + NO_SYMBOL_END;
-		vec_for_each(&m->starts, s)
-		{
+		vec_for_each (&m->starts, s) {
 			if (*s > f->value && *s < end)
 				end = *s;
 		}
@@ -159,6 +226,32 @@ static uint64_t end_of(const struct module *m, const struct found *f)
 	return end;
 }
 
+/* The GOT word a PLT entry jumps through; 0: @addr is not one. */
+static uint64_t plt_slot(struct target *t, uint64_t addr)
+{
+	struct arch_insn i;
+	uint8_t code[16];
+	size_t at = 0;
+
+	if (mem_read(&t->mem, addr, code, sizeof(code)) ||
+	    !t->arch->decode(code, sizeof(code), addr, &i))
+		return 0;
+	if (i.kind == ARCH_INSN_LANDING_PAD) {
+		at = i.length;
+		if (!t->arch->decode(code + at, sizeof(code) - at, addr + at, &i))
+			return 0;
+	}
+	return i.kind == ARCH_INSN_INDIRECT && i.has_target ? i.target : 0;
+}
+
+/* A PLT entry's target: the address in its GOT word, once it is bound; else @addr itself. */
+static uint64_t through_plt(struct target *t, uint64_t addr)
+{
+	uint64_t slot = plt_slot(t, addr), value;
+
+	return slot && !mem_read(&t->mem, slot, &value, sizeof(value)) ? value : addr;
+}
+
 /* Where a function that is one direct jump goes (a thunk), 0: it is not. */
 static uint64_t thunk_target(struct target *t, uint64_t addr, uint64_t end)
 {
@@ -166,7 +259,8 @@ static uint64_t thunk_target(struct target *t, uint64_t addr, uint64_t end)
 	uint8_t code[32];
 	size_t at = 0;
 
-	if (mem_read(&t->mem, addr, code, sizeof(code)) || !t->arch->decode(code, sizeof(code), addr, &i))
+	if (mem_read(&t->mem, addr, code, sizeof(code)) ||
+	    !t->arch->decode(code, sizeof(code), addr, &i))
 		return 0;
 	if (i.kind == ARCH_INSN_LANDING_PAD) {
 		at = i.length;
@@ -174,7 +268,8 @@ static uint64_t thunk_target(struct target *t, uint64_t addr, uint64_t end)
 			return 0;
 	}
 	/* More code behind it would make it somebody's hook. */
-	return i.kind == ARCH_INSN_JUMP && addr + at + i.length >= end ? i.target : 0;
+	return i.kind == ARCH_INSN_JUMP && addr + at + i.length >= end ? through_plt(t, i.target)
+								       : 0;
 }
 
 static int by_addr(const struct hook_plan *p, uint64_t addr)
@@ -190,18 +285,71 @@ static void refuse(struct hook_plan *plan, const char *name, const char *module,
 {
 	size_t n = strlen(plan->refused);
 
-	snprintf(plan->refused + n, sizeof(plan->refused) - n, "%s%s in %s (%s)", n ? "; " : "", name,
-		 module, why);
+	snprintf(plan->refused + n, sizeof(plan->refused) - n, "%s%s in %s (%s)", n ? "; " : "",
+		 name, module, why);
 }
 
-static bool goes_through_malloc(const struct module *m, const struct wanted *w)
+static bool has_own_allocator(const struct module *m)
 {
-	/* libstdc++'s operators call malloc and free, which are hooked themselves. */
-	return is_cxx(w) && !m->found[0].value;
+	return m->jemalloc || m->tcmalloc || m->mimalloc;
 }
 
-static int add_module(struct target *t, const struct module *m, const struct hook_plan *known,
-		      struct hook_plan *plan)
+/* Is this definition an allocator's, and not a function that happens to have the name? */
+static bool is_allocators(const struct module *m, const struct wanted *w)
+{
+	const struct found *f = m->found;
+	const bool local = f[w - wanted].local;
+
+	if (is_prefixed(w))
+		return true;
+	/* In a static-pie all names are local; elsewhere a local mmap is something else. */
+	if (is_map_function(w->kind))
+		return !local || m->glibc || m->musl;
+	if (!f[find_wanted("malloc")].value || !f[find_wanted("free")].value ||
+	    (local && !f[find_wanted("realloc")].value))
+		return false;
+	/* libstdc++'s operators call malloc and free, which are hooked themselves; in a static
+	 * program all are in one module. */
+	return !is_cxx(w) || has_own_allocator(m) || !(m->glibc || m->musl);
+}
+
+/* glibc's malloc and nobody else's: the words before its blocks may be read. */
+static bool has_glibc_chunks(const struct module *m)
+{
+	return m->glibc && !m->musl && !has_own_allocator(m) && m->libc_malloc &&
+	       m->found[find_wanted("malloc")].value == m->libc_malloc;
+}
+
+/* A symbol may say anything; text it has to be.  Cuts the function off at the end of the text. */
+static bool in_text(const struct maps *maps, const struct module *m, struct planned_hook *h)
+{
+	const struct map *map = maps_find(maps, h->addr);
+
+	if (!map || !map->exec || map->ino != m->map->ino)
+		return false;
+	if (h->end > map->end)
+		h->end = map->end;
+	return true;
+}
+
+/* By address: it may be planned under another of its names, or be a jump to what is planned. */
+static int sibling_of(struct target *t, const struct module *m, const struct wanted *w,
+		      const struct hook_plan *plan)
+{
+	const struct found *f = w->sibling ? &m->found[find_wanted(w->sibling)] : NULL;
+	uint64_t addr, jump;
+	int k;
+
+	if (!f || !f->value)
+		return -1;
+	addr = f->value + m->bias;
+	k = by_addr(plan, addr);
+	jump = k < 0 ? thunk_target(t, addr, end_of(m, f) + m->bias) : 0;
+	return jump ? by_addr(plan, jump) : k;
+}
+
+static int add_module(struct target *t, const struct maps *maps, const struct module *m,
+		      const struct hook_plan *known, struct hook_plan *plan)
 {
 	const char *module = base_name(m->map->path);
 
@@ -211,7 +359,7 @@ static int add_module(struct target *t, const struct module *m, const struct hoo
 		struct planned_hook h = {.kind = w->kind, .size_kind = w->size_kind, .sibling = -1};
 		uint64_t jump;
 
-		if (!f->value || goes_through_malloc(m, w))
+		if (!f->value || !is_allocators(m, w))
 			continue;
 		if (f->indirect) {
 			refuse(plan, w->name, module, "chosen by the loader at run time");
@@ -219,6 +367,8 @@ static int add_module(struct target *t, const struct module *m, const struct hoo
 		}
 		h.addr = f->value + m->bias;
 		h.end = end_of(m, f) + m->bias;
+		if (!in_text(maps, m, &h))
+			continue;
 		jump = thunk_target(t, h.addr, h.end);
 		if (jump && by_addr(plan, jump) >= 0)
 			continue; /* another name of what is hooked */
@@ -227,16 +377,11 @@ static int add_module(struct target *t, const struct module *m, const struct hoo
 		h.bias = m->bias;
 		snprintf(h.name, sizeof(h.name), "%s", w->name);
 		snprintf(h.module, sizeof(h.module), "%s", module);
-		h.glibc_chunks = m->glibc && !m->musl && !m->jemalloc && !m->tcmalloc &&
-				 !m->mimalloc && !is_map_function(w->kind);
+		h.glibc_chunks = has_glibc_chunks(m) && !is_map_function(w->kind);
 		h.ino = m->map->ino;
 		h.dev_major = m->map->dev_major;
 		h.dev_minor = m->map->dev_minor;
-		for (size_t k = 0; w->sibling && k < plan->hooks.n; k++) {
-			if (!strcmp(plan->hooks.at[k].name, w->sibling) &&
-			    plan->hooks.at[k].bias == m->bias)
-				h.sibling = (int)k;
-		}
+		h.sibling = sibling_of(t, m, w, plan);
 		if (w->kind == SS_HOOK_ALLOC_THROW && h.sibling < 0) {
 			refuse(plan, w->name, module, "has no variant that does not throw");
 			continue;
@@ -247,16 +392,27 @@ static int add_module(struct target *t, const struct module *m, const struct hoo
 	return 0;
 }
 
-/* A hook is left out when its function just goes on to another one of the same role: the call
- * would count twice, for a tail jump leaves no frame that could tell. */
-static bool goes_on(struct target *t, const struct hook_plan *plan, const struct planned_hook *h)
+/* Does a branch go to a free of whatever module, by the PLT or the word itself? */
+static bool calls_free_slot(struct target *t, const struct hook_plan *plan,
+			    const struct arch_insn *i)
+{
+	uint64_t slot = i->kind == ARCH_INSN_INDIRECT ? i->target : plt_slot(t, i->target);
+
+	vec_for_each (&plan->free_slots, it) {
+		if (slot && *it == slot)
+			return true;
+	}
+	return false;
+}
+
+bool hook_goes_on(struct target *t, const struct hook_plan *plan, const struct planned_hook *h)
 {
 	uint64_t length = h->end - h->addr;
 	struct arch_insn i;
 	bool hit = false;
 	uint8_t *code;
 
-	if (h->kind != SS_HOOK_FREE || length > MAX_FUNCTION)
+	if (length > MAX_FUNCTION)
 		return false;
 	code = malloc(length);
 	if (code && !mem_read(&t->mem, h->addr, code, length)) {
@@ -267,10 +423,14 @@ static bool goes_on(struct target *t, const struct hook_plan *plan, const struct
 				i.length = 1;
 				continue;
 			}
-			if (i.kind != ARCH_INSN_JUMP && i.kind != ARCH_INSN_CALL)
+			if (!i.has_target || i.kind == ARCH_INSN_PC_RELATIVE)
 				continue;
-			k = by_addr(plan, i.target);
-			hit = k >= 0 && plan->hooks.at[k].kind == SS_HOOK_FREE &&
+			if (h->kind == SS_HOOK_FREE && calls_free_slot(t, plan, &i)) {
+				hit = true;
+				break;
+			}
+			k = by_addr(plan, through_plt(t, i.target));
+			hit = k >= 0 && plan->hooks.at[k].kind == h->kind &&
 			      plan->hooks.at[k].addr != h->addr;
 		}
 	}
@@ -282,8 +442,10 @@ static void drop_doubles(struct target *t, struct hook_plan *plan)
 {
 	VEC(size_t) gone = {0};
 
+	/* free leaves no frame that could tell that the next one is nested. */
 	for (size_t i = 0; i < plan->hooks.n; i++) {
-		if (goes_on(t, plan, &plan->hooks.at[i]) && vec_push(&gone, i))
+		if (plan->hooks.at[i].kind == SS_HOOK_FREE &&
+		    hook_goes_on(t, plan, &plan->hooks.at[i]) && vec_push(&gone, i))
 			break;
 	}
 	for (size_t k = gone.n; k-- > 0;) {
@@ -292,8 +454,7 @@ static void drop_doubles(struct target *t, struct hook_plan *plan)
 		memmove(&plan->hooks.at[i], &plan->hooks.at[i + 1],
 			(plan->hooks.n - i - 1) * sizeof(plan->hooks.at[0]));
 		plan->hooks.n--;
-		vec_for_each(&plan->hooks, h)
-		{
+		vec_for_each (&plan->hooks, h) {
 			if (h->sibling > (int)i)
 				h->sibling--;
 		}
@@ -313,7 +474,8 @@ static void name_allocators(struct hook_plan *plan, const struct module *m)
 
 	/* An allocator is what defines malloc or a prefixed sibling. */
 	for (size_t i = 0; i < NWANTED; i++) {
-		if (m->found[i].value && wanted[i].kind == SS_HOOK_ALLOC && !is_cxx(&wanted[i])) {
+		if (m->found[i].value && wanted[i].kind == SS_HOOK_ALLOC && !is_cxx(&wanted[i]) &&
+		    is_allocators(m, &wanted[i])) {
 			if (!strstr(plan->allocators, name))
 				snprintf(plan->allocators + n, sizeof(plan->allocators) - n, "%s%s",
 					 n ? ", " : "", name);
@@ -322,9 +484,17 @@ static void name_allocators(struct hook_plan *plan, const struct module *m)
 	}
 }
 
-static bool is_loader(const char *path)
+/* Opening a device or a fifo may do something: only files that code is mapped from. */
+static bool has_code(const struct maps *maps, const struct map *first)
 {
-	return !strncmp(base_name(path), "ld-linux", 8);
+	const struct map *end = maps->list.at + maps->list.n;
+
+	for (const struct map *map = first; map < end && map < first + 16; map++) {
+		if (map->exec && map->ino == first->ino && map->dev_major == first->dev_major &&
+		    map->dev_minor == first->dev_minor)
+			return true;
+	}
+	return false;
 }
 
 int hook_plan_make(struct target *t, const struct maps *maps, const struct hook_plan *known,
@@ -334,8 +504,7 @@ int hook_plan_make(struct target *t, const struct maps *maps, const struct hook_
 
 	memset(plan, 0, sizeof(*plan));
 	elf_version(EV_CURRENT);
-	vec_for_each(&maps->list, map)
-	{
+	vec_for_each (&maps->list, map) {
 		struct module m = {.map = map};
 		int fd, ret;
 		Elf *elf;
@@ -344,7 +513,7 @@ int hook_plan_make(struct target *t, const struct maps *maps, const struct hook_
 		if (!map->ino || map->path[0] != '/' ||
 		    (last && last->ino == map->ino && last->dev_major == map->dev_major &&
 		     last->dev_minor == map->dev_minor && map->offset > last->offset) ||
-		    is_loader(map->path))
+		    !has_code(maps, map))
 			continue;
 		fd = proc_open_map(t->pid, map);
 		if (fd < 0)
@@ -354,9 +523,11 @@ int hook_plan_make(struct target *t, const struct maps *maps, const struct hook_
 		if (elf && elf_kind(elf) == ELF_K_ELF && !find_bias(&m, elf)) {
 			last = map;
 			ret = scan_symbols(&m, elf);
-			if (!ret) {
+			if (!ret)
+				ret = scan_imports(&m, elf, plan);
+			if (!ret && !m.loader) {
 				name_allocators(plan, &m);
-				ret = add_module(t, &m, known, plan);
+				ret = add_module(t, maps, &m, known, plan);
 			}
 		}
 		vec_free(&m.starts);
@@ -364,14 +535,14 @@ int hook_plan_make(struct target *t, const struct maps *maps, const struct hook_
 		close(fd);
 		if (ret) {
 			hook_plan_free(plan);
-			return mp_fail(err, MP_EXIT_FAILURE, ret, "cannot read the symbols of %s: %s",
-				       map->path, strerror(-ret));
+			return mp_fail(err, MP_EXIT_FAILURE, ret,
+				       "cannot read the symbols of %s: %s", map->path,
+				       strerror(-ret));
 		}
 	}
 	drop_doubles(t, plan);
 	/* The executable mapping each function lies in: its identity when it is restored. */
-	vec_for_each(&plan->hooks, h)
-	{
+	vec_for_each (&plan->hooks, h) {
 		const struct map *map = maps_find(maps, h->addr);
 
 		h->map_start = map ? map->start : 0;
@@ -384,4 +555,5 @@ int hook_plan_make(struct target *t, const struct maps *maps, const struct hook_
 void hook_plan_free(struct hook_plan *plan)
 {
 	vec_free(&plan->hooks);
+	vec_free(&plan->free_slots);
 }

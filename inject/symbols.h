@@ -12,8 +12,8 @@
 #include "lib/vec.h"
 
 struct planned_hook {
-	char name[40];	 /* symbol */
-	char module[64]; /* basename of its file */
+	char name[40];	    /* symbol */
+	char module[64];    /* basename of its file */
 	uint64_t addr, end; /* of the function, in the target */
 	uint64_t bias;
 	uint8_t kind, size_kind; /* enum ss_hook_kind, enum ss_size_kind */
@@ -25,8 +25,9 @@ struct planned_hook {
 
 struct hook_plan {
 	VEC(struct planned_hook) hooks;
-	char allocators[200]; /* e.g. "glibc, jemalloc" */
-	char refused[400];    /* what could not be hooked and why; "" if nothing */
+	VEC(uint64_t) free_slots; /* words through which modules call some free */
+	char allocators[200];	  /* e.g. "glibc, jemalloc" */
+	char refused[400];	  /* what could not be hooked and why; "" if nothing */
 };
 
 /**
@@ -38,6 +39,9 @@ struct hook_plan {
  */
 int hook_plan_make(struct target *t, const struct maps *maps, const struct hook_plan *known,
 		   struct hook_plan *plan, struct mp_err *err);
+/* Does the function just go on to another planned one of the same kind (by a direct call or jump,
+ * also through the PLT)?  Then that one sees the call. */
+bool hook_goes_on(struct target *t, const struct hook_plan *plan, const struct planned_hook *h);
 void hook_plan_free(struct hook_plan *plan);
 
 #endif
