@@ -56,9 +56,9 @@ $(O)/memprof: $(O)/cmd.a $(DEPS_cmd:%=$(O)/%.a) $(O)/agent_blob.o
 
 # ------------------------------------------------------------- what people and CI call
 
-VICTIMS = $(patsubst tests/victims/%.c,$(O)/victims/%,$(wildcard tests/victims/*.c)) \
+VICTIMS = $(patsubst tests/victims/%.c,$(O)/victims/%,$(filter-out %/late.c,$(wildcard tests/victims/*.c))) \
 	$(patsubst tests/victims/%.cc,$(O)/victims/%,$(wildcard tests/victims/*.cc)) \
-	$(O)/victims/verify-static $(O)/victims/verify-musl-static
+	$(O)/victims/liblate.so $(O)/victims/verify-static $(O)/victims/verify-musl-static
 VICTIM_FLAGS = -O2 -g -fomit-frame-pointer -Wall -Wextra -Werror -D_GNU_SOURCE
 
 $(O)/victims/%: tests/victims/%.c
@@ -67,6 +67,9 @@ $(O)/victims/%: tests/victims/%.c
 $(O)/victims/%: tests/victims/%.cc
 	@mkdir -p $(@D)
 	g++ -std=c++17 $(VICTIM_FLAGS) -o $@ $< -lpthread
+$(O)/victims/liblate.so: tests/victims/late.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(VICTIM_FLAGS) -fPIC -shared -o $@ $<
 $(O)/victims/verify-static: tests/victims/verify.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) -static -o $@ $< -lpthread
@@ -105,7 +108,7 @@ LINTED = $(foreach f,$(FOLDERS),$(SRC_$(f)))
 lint:
 	scripts/check-layers
 	clang-format --dry-run -Werror $(SOURCES)
-	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr -I. -D_GNU_SOURCE \
+	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr -I. -D_GNU_SOURCE -D__x86_64__ \
 		--suppress=missingIncludeSystem --enable=warning,portability $(LINTED)
 	printf '%s\n' $(LINTED) | xargs -P 2 -n 8 sh -c 'clang-tidy --quiet "$$@" -- -std=gnu11 -I. -D_GNU_SOURCE \
 		-DMEMPROF_VERSION=\"$(VERSION)\" 2>/dev/null' tidy

@@ -24,11 +24,11 @@
 #include "arch/x86_64/agent-arch.h"
 #endif
 
-#define AG_LEVELS     3	  /* hooks in one thread at once: a signal handler inside a hook, ... */
-#define AG_WALKS      64  /* cached walks per thread ... */
-#define AG_WAYS	      4	  /* ... that one index may have */
-#define AG_WALK_MAX   192 /* frames a cached walk can hold */
-#define AG_RANGES     4	  /* stack ranges known to be readable */
+#define AG_LEVELS   3	/* hooks in one thread at once: a signal handler inside a hook, ... */
+#define AG_WALKS    64	/* cached walks per thread ... */
+#define AG_WAYS	    4	/* ... that one index may have */
+#define AG_WALK_MAX 192 /* frames a cached walk can hold */
+#define AG_RANGES   4	/* stack ranges known to be readable */
 
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -50,8 +50,8 @@ struct ag_walk {
 	uint64_t ra[AG_WALK_MAX];
 	uint64_t pc[AG_WALK_MAX];
 	uint64_t fp[AG_WALK_MAX];
-	uint64_t fp_slot[AG_WALK_MAX]; /* 0: not from memory */
-	uint64_t hash[AG_WALK_MAX];    /* of frames k .. n-1 */
+	uint64_t fp_slot[AG_WALK_MAX];	/* 0: not from memory */
+	uint64_t hash[AG_WALK_MAX];	/* of frames k .. n-1 */
 	uint16_t check[AG_WALK_MAX];	/* frames whose fp is compared, descending */
 	uint8_t fp_needed[AG_WALK_MAX]; /* frames from k on depend on fp[k] */
 };

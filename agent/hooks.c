@@ -192,13 +192,16 @@ static void put_alloc(const struct ag_call *call, uint64_t block, uint64_t size)
 	stack = take_stack(call, now);
 	misc = block_misc(d, block, size);
 	if (likely(size >> 32 == 0)) {
-		struct mpr_alloc rec = {{MPR_ALLOC, misc, sizeof(rec)}, now, addr_hook(d, block),
-					(uint32_t)size, stack};
+		struct mpr_alloc rec = {{MPR_ALLOC, misc, sizeof(rec)},
+					now,
+					addr_hook(d, block),
+					(uint32_t)size,
+					stack};
 
 		done = ring_put(call->c, call->t, &rec.h, false);
 	} else {
-		struct mpr_alloc_big rec = {{MPR_ALLOC_BIG, misc, sizeof(rec)}, now,
-					    addr_hook(d, block), size, stack, 0};
+		struct mpr_alloc_big rec = {
+		    {MPR_ALLOC_BIG, misc, sizeof(rec)}, now, addr_hook(d, block), size, stack, 0};
 
 		done = ring_put(call->c, call->t, &rec.h, false);
 	}
@@ -288,8 +291,7 @@ bool ag_free(uint64_t block, const struct ss_desc *d, uint64_t return_address)
 	now = ticks();
 	if (unlikely(now > c->deadline))
 		t->s.stale++;
-	else if (unlikely(!put_free(c, t, MPR_FREE, now, d, block,
-				    free_misc(d, return_address))))
+	else if (unlikely(!put_free(c, t, MPR_FREE, now, d, block, free_misc(d, return_address))))
 		t->s.lost[MPR_LOST_FREE]++;
 	barrier();
 	t->s.depth = 0;
@@ -316,8 +318,13 @@ static void put_realloc_end(const struct ag_call *call, uint64_t old, uint64_t b
 {
 	const struct ss_desc *d = call->f->desc;
 	uint64_t now = ticks();
-	struct mpr_realloc rec = {{MPR_REALLOC_END, 0, sizeof(rec)}, now, old & MPR_ADDR_MASK,
-				  addr_hook(d, block), size, MPR_STACK_NONE, released};
+	struct mpr_realloc rec = {{MPR_REALLOC_END, 0, sizeof(rec)},
+				  now,
+				  old & MPR_ADDR_MASK,
+				  addr_hook(d, block),
+				  size,
+				  MPR_STACK_NONE,
+				  released};
 
 	if (block) {
 		rec.stack = take_stack(call, now);
@@ -424,7 +431,8 @@ uint64_t ag_mmap(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4
 		return original(a0, a1, a2, a3, a4, offset);
 	addr = original(a0, a1, a2, a3, a4, offset);
 	if (!failed(addr))
-		put_map(&call, MPR_MAP, addr, a1, a0, (uint32_t)a2, (uint32_t)a3, (int32_t)a4, true);
+		put_map(&call, MPR_MAP, addr, a1, a0, (uint32_t)a2, (uint32_t)a3, (int32_t)a4,
+			true);
 	end(&call);
 	return addr;
 }
@@ -520,8 +528,12 @@ uint64_t ag_mallopt(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t
 		return ORIGINAL(f)(a0, a1, a2, a3, a4);
 	ret = ORIGINAL(f)(a0, a1, a2, a3, a4);
 	{
-		struct mpr_mallopt rec = {{MPR_MALLOPT, 0, sizeof(rec)}, ticks(),
-					  (int32_t)a0, (int32_t)a1, (int32_t)ret, MPR_STACK_NONE};
+		struct mpr_mallopt rec = {{MPR_MALLOPT, 0, sizeof(rec)},
+					  ticks(),
+					  (int32_t)a0,
+					  (int32_t)a1,
+					  (int32_t)ret,
+					  MPR_STACK_NONE};
 
 		if (fresh(&call, rec.time)) {
 			rec.stack = take_stack(&call, rec.time);

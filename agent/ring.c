@@ -70,16 +70,17 @@ static bool has_room(const struct ag_thread *t, uint64_t end, uint64_t limit)
 bool ring_reserve(struct ss_control *c, struct ag_thread *t, uint32_t size, bool may_use_all,
 		  uint64_t *position)
 {
-	uint64_t limit = may_use_all || c->lossless ? c->ring_size
-						    : c->ring_size - (c->ring_size >> RESERVE_SHIFT);
+	uint64_t limit = may_use_all || c->lossless
+			     ? c->ring_size
+			     : c->ring_size - (c->ring_size >> RESERVE_SHIFT);
 	uint64_t at;
 
 	t->s.writers++;
 	do {
 		at = t->s.reserve;
 		if (unlikely(!has_room(t, at + size, limit))) {
-			t->s.tail_seen = __atomic_load_n(&ring_page(c, t)->data_tail,
-							 __ATOMIC_ACQUIRE);
+			t->s.tail_seen =
+			    __atomic_load_n(&ring_page(c, t)->data_tail, __ATOMIC_ACQUIRE);
 			if (!has_room(t, at + size, limit) &&
 			    !(c->lossless && wait_for_room(c, t, at + size))) {
 				wake_reader(c);

@@ -9,14 +9,14 @@
  */
 #include "agent/agent.h"
 
-#define PAGE	       4096ull
-#define EXTEND_MAX     (64ull << 20) /* a frame farther away than this is no frame */
-#define INTERN_PROBES  64
-#define INTERN_SPINS   64
-#define EFAULT	       14
-#define RULE_NONE      0u	   /* known: there is no unwind information */
-#define RULE_UNKNOWN   0xffffffffu /* no table for this address yet */
-#define RULE_OURS      0x10000u	   /* flag: code of the agent or an island */
+#define PAGE	      4096ull
+#define EXTEND_MAX    (64ull << 20) /* a frame farther away than this is no frame */
+#define INTERN_PROBES 64
+#define INTERN_SPINS  64
+#define EFAULT	      14
+#define RULE_NONE     0u	  /* known: there is no unwind information */
+#define RULE_UNKNOWN  0xffffffffu /* no table for this address yet */
+#define RULE_OURS     0x10000u	  /* flag: code of the agent or an island */
 
 /* ---------------------------------------------------------------- what may be read -- */
 
@@ -119,7 +119,7 @@ static const struct ss_module *module_find(const struct ss_module_list *list, ui
 static uint32_t rule_search(struct ss_control *c, uint64_t pc)
 {
 	const struct ss_module_list *list =
-		at_offset(c, __atomic_load_n(&c->module_list, __ATOMIC_ACQUIRE));
+	    at_offset(c, __atomic_load_n(&c->module_list, __ATOMIC_ACQUIRE));
 	const struct ss_module *m = module_find(list, pc);
 	const uint32_t *pcs;
 	uint32_t lo = 0, hi, want;
@@ -292,8 +292,8 @@ static struct walk_result walk_full(const struct ag_call *call, uint64_t *pc, ui
 			r.signal_seen = reader.crossed = true;
 		step = uw_step_full(&full[rules[rule].full], s, next, read_stack, &reader);
 		if (step != UW_STEP_OK) {
-			r.flags = step == UW_STEP_OUTERMOST ? SS_STACK_COMPLETE
-							    : SS_STACK_BAD_FRAME;
+			r.flags =
+			    step == UW_STEP_OUTERMOST ? SS_STACK_COMPLETE : SS_STACK_BAD_FRAME;
 			return r;
 		}
 		swap = s;

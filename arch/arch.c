@@ -16,13 +16,13 @@ const struct arch *arch_for_elf(uint8_t elf_class, uint8_t elf_data, uint16_t ma
 const char *arch_refusal_text(enum arch_refusal refusal)
 {
 	static const char *const text[] = {
-		[ARCH_OK] = "can be hooked",
-		[ARCH_REFUSE_SHORT] = "the function is too short for a jump",
-		[ARCH_REFUSE_BRANCH_INTO] = "a branch of the function goes into its first bytes",
-		[ARCH_REFUSE_CALL] = "its first bytes contain a call",
-		[ARCH_REFUSE_INSN] = "an instruction at its start cannot be relocated",
-		[ARCH_REFUSE_REACH] = "no memory within reach of its start",
-		[ARCH_REFUSE_FOREIGN] = "a breakpoint or somebody else's hook is at its start",
+	    [ARCH_OK] = "can be hooked",
+	    [ARCH_REFUSE_SHORT] = "the function is too short for a jump",
+	    [ARCH_REFUSE_BRANCH_INTO] = "a branch of the function goes into its first bytes",
+	    [ARCH_REFUSE_CALL] = "its first bytes contain a call",
+	    [ARCH_REFUSE_INSN] = "an instruction at its start cannot be relocated",
+	    [ARCH_REFUSE_REACH] = "no memory within reach of its start",
+	    [ARCH_REFUSE_FOREIGN] = "a breakpoint or somebody else's hook is at its start",
 	};
 
 	return text[refusal];

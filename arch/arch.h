@@ -27,16 +27,16 @@ enum arch_syscall_state {
 
 /* One instruction, as far as patching cares. */
 enum arch_insn_kind {
-	ARCH_INSN_PLAIN,	/* position independent: copied */
-	ARCH_INSN_PC_RELATIVE,	/* data access relative to pc: displacement is adjusted */
-	ARCH_INSN_JUMP,		/* direct jump */
-	ARCH_INSN_COND_JUMP,	/* direct conditional jump */
-	ARCH_INSN_CALL,		/* direct call */
-	ARCH_INSN_INDIRECT,	/* indirect jump or call */
+	ARCH_INSN_PLAIN,       /* position independent: copied */
+	ARCH_INSN_PC_RELATIVE, /* data access relative to pc: displacement is adjusted */
+	ARCH_INSN_JUMP,	       /* direct jump */
+	ARCH_INSN_COND_JUMP,   /* direct conditional jump */
+	ARCH_INSN_CALL,	       /* direct call */
+	ARCH_INSN_INDIRECT,    /* indirect jump or call */
 	ARCH_INSN_RETURN,
 	ARCH_INSN_SYSCALL,
-	ARCH_INSN_TRAP,		/* breakpoint, undefined instruction: someone else's patch */
-	ARCH_INSN_LANDING_PAD,	/* endbr64, bti: stays in place */
+	ARCH_INSN_TRAP,	       /* breakpoint, undefined instruction: someone else's patch */
+	ARCH_INSN_LANDING_PAD, /* endbr64, bti: stays in place */
 	ARCH_INSN_INVALID,
 };
 
@@ -50,45 +50,45 @@ struct arch_insn {
 /* Why a function cannot be hooked; text by arch_refusal_text(). */
 enum arch_refusal {
 	ARCH_OK = 0,
-	ARCH_REFUSE_SHORT,	   /* the function ends before the window does */
-	ARCH_REFUSE_BRANCH_INTO,   /* a branch of the function goes into the window */
-	ARCH_REFUSE_CALL,	   /* a call lies in the window: its return address would move */
-	ARCH_REFUSE_INSN,	   /* an instruction that cannot be relocated */
-	ARCH_REFUSE_REACH,	   /* island or operand out of reach */
-	ARCH_REFUSE_FOREIGN,	   /* a breakpoint or a foreign jump is at the entry */
+	ARCH_REFUSE_SHORT,	 /* the function ends before the window does */
+	ARCH_REFUSE_BRANCH_INTO, /* a branch of the function goes into the window */
+	ARCH_REFUSE_CALL,	 /* a call lies in the window: its return address would move */
+	ARCH_REFUSE_INSN,	 /* an instruction that cannot be relocated */
+	ARCH_REFUSE_REACH,	 /* island or operand out of reach */
+	ARCH_REFUSE_FOREIGN,	 /* a breakpoint or a foreign jump is at the entry */
 };
 
 /* A planned patch of one function. */
 struct arch_patch {
-	uint64_t addr;	     /* first byte to replace, after a landing pad */
-	uint8_t length;	     /* bytes replaced (whole instructions) */
-	uint8_t insns;	     /* instructions replaced */
-	uint8_t old_off[8];  /* their offsets from addr */
-	uint8_t new_off[8];  /* and where each went in the relocated code */
-	uint8_t new_bytes[24]; /* what goes to addr: a jump to the slot's entry, padded */
+	uint64_t addr;		/* first byte to replace, after a landing pad */
+	uint8_t length;		/* bytes replaced (whole instructions) */
+	uint8_t insns;		/* instructions replaced */
+	uint8_t old_off[8];	/* their offsets from addr */
+	uint8_t new_off[8];	/* and where each went in the relocated code */
+	uint8_t new_bytes[24];	/* what goes to addr: a jump to the slot's entry, padded */
 	uint8_t relocated[128]; /* relocated prologue with its jump back */
 	uint8_t relocated_length;
 };
 
 struct arch {
-	const char *name;   /* x86_64: as in JSON and folder names */
+	const char *name; /* x86_64: as in JSON and folder names */
 	uint16_t elf_machine;
-	uint8_t elf_class;  /* ELFCLASS64 */
-	uint8_t elf_data;   /* ELFDATA2LSB */
-	uint32_t audit_arch; /* AUDIT_ARCH_*, as seccomp filters see it */
-	size_t regset_size; /* of NT_PRSTATUS */
-	uint64_t reach;	    /* farthest distance of the entry jump, bytes */
-	uint32_t red_zone;  /* bytes below the stack pointer that belong to the thread */
+	uint8_t elf_class;    /* ELFCLASS64 */
+	uint8_t elf_data;     /* ELFDATA2LSB */
+	uint32_t audit_arch;  /* AUDIT_ARCH_*, as seccomp filters see it */
+	size_t regset_size;   /* of NT_PRSTATUS */
+	uint64_t reach;	      /* farthest distance of the entry jump, bytes */
+	uint32_t red_zone;    /* bytes below the stack pointer that belong to the thread */
 	uint8_t entry_length; /* shortest window in bytes */
 	uint8_t syscall_insn[8];
 	uint8_t syscall_insn_length;
-	int num_regs; /* DWARF registers incl. return address (UW_MAX_REGS) */
+	int num_regs;		    /* DWARF registers incl. return address (UW_MAX_REGS) */
 	int reg_sp, reg_fp, reg_pc; /* DWARF numbers */
 
 	/* Linux system call numbers that are called remotely; -1: does not exist. */
 	struct {
 		int mmap, munmap, memfd_create, close, madvise, ftruncate, gettid, getpid, clone,
-			wait4, prctl, exit, rt_sigprocmask, sched_yield, futex;
+		    wait4, prctl, exit, rt_sigprocmask, sched_yield, futex;
 	} nr;
 
 	/* Registers.  All take and change only the bytes of @regs. */

@@ -143,8 +143,7 @@ static bool consistent(const struct target *t, uint64_t r_debug)
 {
 	struct r_debug r;
 
-	return !mem_read(&t->mem, r_debug, &r, sizeof(r)) && r.r_map &&
-	       r.r_state == RT_CONSISTENT;
+	return !mem_read(&t->mem, r_debug, &r, sizeof(r)) && r.r_map && r.r_state == RT_CONSISTENT;
 }
 
 /* Waits for the next stop.  Return: wait status, or -ESRCH when the program is gone. */
@@ -178,7 +177,8 @@ static int run_to(struct target *t, struct thread *th, struct mp_err *err)
 		status = next_stop(t->pid);
 		if (status < 0)
 			return mp_fail(err, MP_EXIT_NO_PROCESS, status,
-				       "the program ended before it began (its libraries could not be loaded?)");
+				       "the program ended before it began (its libraries could not "
+				       "be loaded?)");
 		signal = 0;
 		if (WSTOPSIG(status) != SIGTRAP || status >> 16) {
 			signal = status >> 16 ? 0 : WSTOPSIG(status);
@@ -213,7 +213,8 @@ int target_launch(struct target *t, char *const argv[], struct mp_err *err)
 	t->pidfd = t->mem.fd = -1;
 	pid = spawn(argv, &go, &failed);
 	if (pid < 0)
-		return mp_fail(err, MP_EXIT_FAILURE, pid, "cannot start a process: %s", strerror(-pid));
+		return mp_fail(err, MP_EXIT_FAILURE, pid, "cannot start a process: %s",
+			       strerror(-pid));
 	ret = ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD) ? -errno : 0;
 	if (!ret && write(go, "", 1) != 1)
 		ret = -errno;
@@ -223,7 +224,8 @@ int target_launch(struct target *t, char *const argv[], struct mp_err *err)
 		error = 0;
 	close(failed);
 	if (error)
-		return mp_fail(err, MP_EXIT_USAGE, -error, "cannot run %s: %s", argv[0], strerror(error));
+		return mp_fail(err, MP_EXIT_USAGE, -error, "cannot run %s: %s", argv[0],
+			       strerror(error));
 	if (ret)
 		return mp_fail(err, MP_EXIT_PERMISSION, ret, "cannot trace %s: %s", argv[0],
 			       strerror(-ret));

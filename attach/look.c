@@ -48,32 +48,37 @@ int target_refused(const struct target *t, int error, struct mp_err *err)
 		if (proc_status_read(by, 0, &tracer))
 			snprintf(tracer.name, sizeof(tracer.name), "?");
 		return mp_fail(err, MP_EXIT_TRACED, -EBUSY,
-			       "process %d (%s) is already traced by %s (pid %d); end that first", t->pid,
-			       st->name, tracer.name, by);
+			       "process %d (%s) is already traced by %s (pid %d); end that first",
+			       t->pid, st->name, tracer.name, by);
 	}
 	if (error == -ESRCH)
 		return mp_fail(err, MP_EXIT_NO_PROCESS, error, "process %d is gone", t->pid);
 	if (scope == 3)
 		return mp_fail(err, MP_EXIT_PERMISSION, error,
-			       "kernel.yama.ptrace_scope is 3: nobody may attach to processes until the next boot");
+			       "kernel.yama.ptrace_scope is 3: nobody may attach to processes "
+			       "until the next boot");
 	if (proc_status_read(getpid(), 0, &self))
 		self.cap_effective = 0;
 	if (!(self.cap_effective >> 19 & 1)) { /* CAP_SYS_PTRACE */
 		if (st->uid != uid)
 			return mp_fail(err, MP_EXIT_PERMISSION, error,
-				       "process %d (%s) belongs to uid %u and memprof runs as uid %u without CAP_SYS_PTRACE; try: sudo memprof ...",
+				       "process %d (%s) belongs to uid %u and memprof runs as uid "
+				       "%u without CAP_SYS_PTRACE; try: sudo memprof ...",
 				       t->pid, st->name, st->uid, uid);
 		if (scope)
 			return mp_fail(err, MP_EXIT_PERMISSION, error,
-				       "kernel.yama.ptrace_scope is %d: only parents may attach; try sudo, or: sysctl kernel.yama.ptrace_scope=0",
+				       "kernel.yama.ptrace_scope is %d: only parents may attach; "
+				       "try sudo, or: sysctl kernel.yama.ptrace_scope=0",
 				       scope);
 		return mp_fail(err, MP_EXIT_PERMISSION, error,
-			       "process %d (%s) may not be attached to (it is not dumpable, or a security module forbids it); try: sudo memprof ...",
+			       "process %d (%s) may not be attached to (it is not dumpable, or a "
+			       "security module forbids it); try: sudo memprof ...",
 			       t->pid, st->name);
 	}
 	if (other_user_namespace(t->pid))
 		return mp_fail(err, MP_EXIT_PERMISSION, error,
-			       "process %d (%s) is in another user namespace, where memprof has no CAP_SYS_PTRACE; run memprof as root of the host",
+			       "process %d (%s) is in another user namespace, where memprof has no "
+			       "CAP_SYS_PTRACE; run memprof as root of the host",
 			       t->pid, st->name);
 	return mp_fail(err, MP_EXIT_PERMISSION, error, "process %d (%s) may not be attached to: %s",
 		       t->pid, st->name, strerror(-error));
@@ -94,14 +99,15 @@ static int check_machine(struct target *t, struct mp_err *err)
 	n = read(fd, e, sizeof(e));
 	close(fd);
 	if (n != (ssize_t)sizeof(e) || memcmp(e, ELFMAG, SELFMAG))
-		return mp_fail(err, MP_EXIT_ARCH, -ENOEXEC, "process %d (%s) does not run an ELF file",
-			       t->pid, t->status.name);
+		return mp_fail(err, MP_EXIT_ARCH, -ENOEXEC,
+			       "process %d (%s) does not run an ELF file", t->pid, t->status.name);
 	machine = e[EI_DATA] == ELFDATA2MSB ? (uint16_t)(e[18] << 8 | e[19])
 					    : (uint16_t)(e[19] << 8 | e[18]);
 	t->arch = arch_for_elf(e[EI_CLASS], e[EI_DATA], machine);
 	if (!t->arch)
 		return mp_fail(err, MP_EXIT_ARCH, -ENOEXEC,
-			       "process %d (%s) is a %s-bit program of ELF machine %u; this memprof attaches to 64-bit x86 programs",
+			       "process %d (%s) is a %s-bit program of ELF machine %u; this "
+			       "memprof attaches to 64-bit x86 programs",
 			       t->pid, t->status.name, e[EI_CLASS] == ELFCLASS32 ? "32" : "64",
 			       machine);
 	return 0;
@@ -125,9 +131,10 @@ int target_look(struct target *t, pid_t pid, struct mp_err *err)
 		return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH,
 			       "%d is a thread of process %d; use -p %d", pid, st->tgid, st->tgid);
 	if (st->state == 'Z' || st->state == 'X')
-		return mp_fail(err, MP_EXIT_NOT_USER, -EINVAL,
-			       "process %d (%s) is a zombie: it has ended and waits for its parent %d",
-			       pid, st->name, st->ppid);
+		return mp_fail(
+		    err, MP_EXIT_NOT_USER, -EINVAL,
+		    "process %d (%s) is a zombie: it has ended and waits for its parent %d", pid,
+		    st->name, st->ppid);
 	if (st->kernel_thread)
 		return mp_fail(err, MP_EXIT_NOT_USER, -EINVAL,
 			       "process %d (%s) is a kernel thread: it has no heap", pid, st->name);

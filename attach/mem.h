@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The only reader and writer of a target's memory (/proc/PID/mem; POKEDATA where that is denied). */
+/* The only reader and writer of a target's memory (/proc/PID/mem; POKEDATA where that is denied).
+ */
 #ifndef ATTACH_MEM_H
 #define ATTACH_MEM_H
 
@@ -19,7 +20,8 @@ void mem_close(struct mem *mem);
 int mem_read(const struct mem *mem, uint64_t addr, void *buf, size_t len);
 /* Reads up to @len bytes.  Return: bytes read (0 possible), or -errno. */
 ssize_t mem_read_some(const struct mem *mem, uint64_t addr, void *buf, size_t len);
-/* Writes exactly @len bytes, also to text (FOLL_FORCE), and reads them back.  Return: 0 or -errno. */
+/* Writes exactly @len bytes, also to text (FOLL_FORCE), and reads them back.  Return: 0 or -errno.
+ */
 int mem_write(const struct mem *mem, uint64_t addr, const void *buf, size_t len);
 
 #endif

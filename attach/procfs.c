@@ -64,7 +64,9 @@ int maps_parse(const char *text, struct maps *maps)
 		char perm[5];
 		int at = 0;
 
-		if (sscanf(text, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %" SCNx32 ":%" SCNx32 " %" SCNu64 "%n",
+		if (sscanf(text,
+			   "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %" SCNx32 ":%" SCNx32
+			   " %" SCNu64 "%n",
 			   &m.start, &m.end, perm, &m.offset, &m.dev_major, &m.dev_minor, &m.ino,
 			   &at) != 7 ||
 		    text + at > end) {
@@ -106,7 +108,8 @@ int maps_read(pid_t pid, struct maps *maps)
 
 void maps_free(struct maps *maps)
 {
-	vec_for_each(&maps->list, m) free(m->path);
+	vec_for_each (&maps->list, m)
+		free(m->path);
 	vec_free(&maps->list);
 }
 

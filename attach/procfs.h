@@ -30,9 +30,9 @@ struct proc_status {
 	char name[17], state;
 	pid_t tgid, ppid, tracer;
 	uint32_t threads;
-	int nstgid;	 /* levels in NSpid: 1 = same pid namespace */
-	pid_t ns_pid;	 /* pid inside its innermost namespace */
-	int seccomp;	 /* 0, 1 strict, 2 filter */
+	int nstgid;   /* levels in NSpid: 1 = same pid namespace */
+	pid_t ns_pid; /* pid inside its innermost namespace */
+	int seccomp;  /* 0, 1 strict, 2 filter */
 	bool no_new_privs;
 	uint64_t sig_pending, shared_pending, sig_blocked, sig_ignored, sig_caught;
 	uint64_t cap_effective, vm_locked_kb;
@@ -66,7 +66,8 @@ int proc_exe(pid_t pid, char *buf, size_t size);
  * device and inode.  Return: descriptor or -errno. */
 int proc_open_map(pid_t pid, const struct map *map);
 
-/* Opens the file of a shared mapping read-write through map_files.  Return: descriptor or -errno. */
+/* Opens the file of a shared mapping read-write through map_files.  Return: descriptor or -errno.
+ */
 int proc_open_block(pid_t pid, const struct map *map);
 
 #endif

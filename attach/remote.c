@@ -55,15 +55,13 @@ static uint64_t find_insn(struct target *t)
 		return 0;
 	buf = malloc(CHUNK);
 	for (int pass = 0; pass < 2 && buf && !found; pass++) {
-		vec_for_each(&maps.list, m)
-		{
+		vec_for_each (&maps.list, m) {
 			if (!m->exec || !m->read || (pass == 0) != !strcmp(m->path, "[vdso]") ||
 			    !strcmp(m->path, "[vsyscall]"))
 				continue;
 			for (uint64_t at = m->start; at < m->end && !found; at += CHUNK - 16) {
 				ssize_t got = mem_read_some(
-					&t->mem, at, buf,
-					m->end - at < CHUNK ? m->end - at : CHUNK);
+				    &t->mem, at, buf, m->end - at < CHUNK ? m->end - at : CHUNK);
 				uint8_t *hit;
 
 				if (got < (ssize_t)n)
@@ -88,8 +86,7 @@ int remote_begin(struct remote *r, struct target *t, struct mp_err *err)
 
 	memset(r, 0, sizeof(*r));
 	r->t = t;
-	vec_for_each(&t->threads, it)
-	{
+	vec_for_each (&t->threads, it) {
 		int score = rank(t, *it);
 
 		if (score > 0 && score < best) {
@@ -101,7 +98,8 @@ int remote_begin(struct remote *r, struct target *t, struct mp_err *err)
 	}
 	if (!r->carrier)
 		return mp_fail(err, MP_EXIT_FAILURE, -EBUSY,
-			       "no thread of process %d can be asked to make a system call", t->pid);
+			       "no thread of process %d can be asked to make a system call",
+			       t->pid);
 	r->syscall_insn = find_insn(t);
 	if (!r->syscall_insn)
 		return mp_fail(err, MP_EXIT_FAILURE, -ENOENT,
@@ -109,8 +107,9 @@ int remote_begin(struct remote *r, struct target *t, struct mp_err *err)
 	r->saved = r->carrier->regs;
 	if (ptrace(PTRACE_GETSIGMASK, r->carrier->tid, sizeof(r->sigmask), &r->sigmask) ||
 	    ptrace(PTRACE_SETSIGMASK, r->carrier->tid, sizeof(all), &all))
-		return mp_fail(err, MP_EXIT_FAILURE, -errno, "cannot block the signals of thread %d: %s",
-			       r->carrier->tid, strerror(errno));
+		return mp_fail(err, MP_EXIT_FAILURE, -errno,
+			       "cannot block the signals of thread %d: %s", r->carrier->tid,
+			       strerror(errno));
 	r->active = true;
 	return 0;
 }
@@ -187,7 +186,8 @@ int remote_syscall(struct remote *r, long nr, const uint64_t args[6], long *resu
 
 uint64_t remote_string(struct remote *r, const char *text)
 {
-	uint64_t at = (r->t->arch->get_sp(&r->saved) - r->t->arch->red_zone - sizeof(r->scratch)) & ~15ull;
+	uint64_t at =
+	    (r->t->arch->get_sp(&r->saved) - r->t->arch->red_zone - sizeof(r->scratch)) & ~15ull;
 	uint32_t n = (uint32_t)strlen(text) + 1;
 
 	if (n > sizeof(r->scratch) || r->scratch_len)

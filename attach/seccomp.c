@@ -56,33 +56,63 @@ uint32_t seccomp_run(const struct sock_filter *code, uint32_t n, const struct se
 			break;
 		case BPF_ALU:
 			switch (BPF_OP(f->code)) {
-			case BPF_ADD: a += operand; break;
-			case BPF_SUB: a -= operand; break;
-			case BPF_MUL: a *= operand; break;
+			case BPF_ADD:
+				a += operand;
+				break;
+			case BPF_SUB:
+				a -= operand;
+				break;
+			case BPF_MUL:
+				a *= operand;
+				break;
 			case BPF_DIV:
 				if (!operand)
 					return SECCOMP_RET_KILL_PROCESS;
 				a /= operand;
 				break;
-			case BPF_OR: a |= operand; break;
-			case BPF_AND: a &= operand; break;
-			case BPF_XOR: a ^= operand; break;
-			case BPF_LSH: a = operand < 32 ? a << operand : 0; break;
-			case BPF_RSH: a = operand < 32 ? a >> operand : 0; break;
-			case BPF_NEG: a = -a; break;
-			default: return SECCOMP_RET_KILL_PROCESS;
+			case BPF_OR:
+				a |= operand;
+				break;
+			case BPF_AND:
+				a &= operand;
+				break;
+			case BPF_XOR:
+				a ^= operand;
+				break;
+			case BPF_LSH:
+				a = operand < 32 ? a << operand : 0;
+				break;
+			case BPF_RSH:
+				a = operand < 32 ? a >> operand : 0;
+				break;
+			case BPF_NEG:
+				a = -a;
+				break;
+			default:
+				return SECCOMP_RET_KILL_PROCESS;
 			}
 			break;
 		case BPF_JMP: {
 			bool taken;
 
 			switch (BPF_OP(f->code)) {
-			case BPF_JA: pc += f->k; continue;
-			case BPF_JEQ: taken = a == operand; break;
-			case BPF_JGT: taken = a > operand; break;
-			case BPF_JGE: taken = a >= operand; break;
-			case BPF_JSET: taken = a & operand; break;
-			default: return SECCOMP_RET_KILL_PROCESS;
+			case BPF_JA:
+				pc += f->k;
+				continue;
+			case BPF_JEQ:
+				taken = a == operand;
+				break;
+			case BPF_JGT:
+				taken = a > operand;
+				break;
+			case BPF_JGE:
+				taken = a >= operand;
+				break;
+			case BPF_JSET:
+				taken = a & operand;
+				break;
+			default:
+				return SECCOMP_RET_KILL_PROCESS;
 			}
 			pc += taken ? f->jt : f->jf;
 			break;
@@ -105,7 +135,8 @@ int seccomp_allows(struct target *t, struct thread *th, long nr, const uint64_t 
 {
 	struct seccomp_data data = {.nr = (int)nr,
 				    .arch = t->arch->audit_arch,
-				    .instruction_pointer = insn_addr + t->arch->syscall_insn_length};
+				    .instruction_pointer =
+					insn_addr + t->arch->syscall_insn_length};
 	struct proc_status st;
 
 	if (proc_status_read(t->pid, th->tid, &st))

@@ -27,7 +27,8 @@ enum thread_state {
 	THREAD_RUNNING,
 	THREAD_STOPPED,	      /* by our interrupt */
 	THREAD_GROUP_STOPPED, /* job control stop: stays stopped after release */
-	THREAD_IN_VFORK,      /* waits in the kernel for its vfork child: cannot move, has no registers */
+	THREAD_IN_VFORK, /* waits in the kernel for its vfork child: cannot move, has no registers
+			  */
 	THREAD_GONE,
 };
 
@@ -46,9 +47,9 @@ struct target {
 	struct mem mem;
 	struct proc_status status; /* from target_look() */
 	VEC(struct thread *) threads;
-	uint64_t stopped_at_ns;	 /* CLOCK_MONOTONIC of the first interrupt */
-	uint64_t last_stop_ns;	 /* how long the last stop lasted */
-	bool execed;		 /* an exec was seen: the address space is another one */
+	uint64_t stopped_at_ns; /* CLOCK_MONOTONIC of the first interrupt */
+	uint64_t last_stop_ns;	/* how long the last stop lasted */
+	bool execed;		/* an exec was seen: the address space is another one */
 	bool exited;
 };
 

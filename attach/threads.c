@@ -23,8 +23,7 @@
 
 static struct thread *find(struct target *t, pid_t tid)
 {
-	vec_for_each(&t->threads, it)
-	{
+	vec_for_each (&t->threads, it) {
 		if ((*it)->tid == tid)
 			return *it;
 	}
@@ -53,8 +52,7 @@ static int seize_pass(struct target *t, struct mp_err *err)
 
 	if (ret)
 		return target_refused(t, ret, err);
-	vec_for_each(&tids.list, tid)
-	{
+	vec_for_each (&tids.list, tid) {
 		struct thread *th;
 
 		if (find(t, *tid))
@@ -99,7 +97,8 @@ int target_seize(struct target *t, const struct deadline *deadline, struct mp_er
 		fresh = seize_pass(t, err);
 		if (fresh >= 0 && deadline_passed(deadline))
 			fresh = mp_fail(err, MP_EXIT_TIMEOUT, -ETIMEDOUT,
-					"process %d makes threads faster than they can be seized; it was left alone",
+					"process %d makes threads faster than they can be seized; "
+					"it was left alone",
 					t->pid);
 	} while (fresh > 0);
 	if (fresh < 0) {
@@ -208,7 +207,8 @@ static uint32_t running(const struct target *t)
 {
 	uint32_t n = 0;
 
-	vec_for_each(&t->threads, it) n += (*it)->state == THREAD_RUNNING;
+	vec_for_each (&t->threads, it)
+		n += (*it)->state == THREAD_RUNNING;
 	return n;
 }
 
@@ -231,8 +231,7 @@ static int too_slow(struct target *t, struct mp_err *err)
 	struct thread *slow = NULL;
 	FILE *f;
 
-	vec_for_each(&t->threads, it)
-	{
+	vec_for_each (&t->threads, it) {
 		if ((*it)->state == THREAD_RUNNING)
 			slow = *it;
 	}
@@ -247,7 +246,8 @@ static int too_slow(struct target *t, struct mp_err *err)
 	}
 	target_release(t);
 	return mp_fail(err, MP_EXIT_TIMEOUT, -ETIMEDOUT,
-		       "thread %d of process %d did not stop in time (it waits in the kernel at %s); the process was left alone",
+		       "thread %d of process %d did not stop in time (it waits in the kernel at "
+		       "%s); the process was left alone",
 		       slow ? slow->tid : 0, t->pid, wchan);
 }
 
@@ -270,8 +270,7 @@ static bool waits_in_vfork(const struct target *t, const struct thread *th)
 
 static void interrupt_new(struct target *t)
 {
-	vec_for_each(&t->threads, it)
-	{
+	vec_for_each (&t->threads, it) {
 		struct thread *th = *it;
 
 		if (th->state != THREAD_RUNNING || th->interrupt_sent)
@@ -313,7 +312,8 @@ int target_stop(struct target *t, const struct deadline *deadline, struct mp_err
 
 	t->stopped_at_ns = mono_ns();
 	t->exited = t->execed = false;
-	vec_for_each(&t->threads, it)(*it)->interrupt_sent = false;
+	vec_for_each (&t->threads, it)
+		(*it)->interrupt_sent = false;
 	for (;;) {
 		interrupt_new(t);
 		while (running(t)) {
@@ -326,8 +326,7 @@ int target_stop(struct target *t, const struct deadline *deadline, struct mp_err
 				sched_yield();
 				continue;
 			}
-			vec_for_each(&t->threads, it)
-			{
+			vec_for_each (&t->threads, it) {
 				if ((*it)->state == THREAD_RUNNING && waits_in_vfork(t, *it))
 					(*it)->state = THREAD_IN_VFORK;
 			}
@@ -338,7 +337,8 @@ int target_stop(struct target *t, const struct deadline *deadline, struct mp_err
 		drop_gone(t);
 		if (t->exited || !t->threads.n) {
 			target_release(t);
-			return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH, "process %d has ended", t->pid);
+			return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH, "process %d has ended",
+				       t->pid);
 		}
 		/* A thread born in the middle is seized by the kernel; one that slipped between two
 		 * passes of seizing is met here. */
@@ -397,8 +397,7 @@ static void write_back(struct target *t, struct thread *th)
 
 int target_resume(struct target *t)
 {
-	vec_for_each(&t->threads, it)
-	{
+	vec_for_each (&t->threads, it) {
 		struct thread *th = *it;
 
 		if (th->state == THREAD_IN_VFORK) {
@@ -467,7 +466,8 @@ int target_release(struct target *t)
 	}
 	if (were_stopped)
 		t->last_stop_ns = mono_ns() - t->stopped_at_ns;
-	vec_for_each(&t->threads, it) free(*it);
+	vec_for_each (&t->threads, it)
+		free(*it);
 	vec_free(&t->threads);
 	t->mem.tid = 0;
 	return 0;

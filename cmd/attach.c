@@ -10,17 +10,17 @@
 #include "cmd/cmd.h"
 
 static const char help[] =
-	"usage: memprof attach -p PID [-o FILE] [options]\n"
-	"Records every allocation of a running process, with its stack, until Ctrl-C, --for or\n"
-	"memprof detach; then leaves the process as it was.\n"
-	"  -p, --pid PID        the process\n"
-	"  -o, --output FILE    the recording (default memprof-PID.memprof)\n"
-	"      --for TIME       end after 30s, 500ms, 5m ...\n"
-	"      --background     return to the shell once it is recording\n"
-	"      --lossless       make the process wait when the recorder is late, instead of losing\n"
-	"      --ring-size N    bytes a thread, 64k to 64M (default 2M)\n"
-	"      --queue-size N   ceiling of the recorder's queue (default 256M)\n"
-	"  -q, --quiet          no progress\n";
+    "usage: memprof attach -p PID [-o FILE] [options]\n"
+    "Records every allocation of a running process, with its stack, until Ctrl-C, --for or\n"
+    "memprof detach; then leaves the process as it was.\n"
+    "  -p, --pid PID        the process\n"
+    "  -o, --output FILE    the recording (default memprof-PID.memprof)\n"
+    "      --for TIME       end after 30s, 500ms, 5m ...\n"
+    "      --background     return to the shell once it is recording\n"
+    "      --lossless       make the process wait when the recorder is late, instead of losing\n"
+    "      --ring-size N    bytes a thread, 64k to 64M (default 2M)\n"
+    "      --queue-size N   ceiling of the recorder's queue (default 256M)\n"
+    "  -q, --quiet          no progress\n";
 
 /* The recorder goes on in a session of its own; the shell comes back when it is recording. */
 static int to_background(struct target *t, const struct recording_options *o)
@@ -58,12 +58,14 @@ static int to_background(struct target *t, const struct recording_options *o)
 			struct ss_journal j;
 
 			if (!mem_read(&t->mem, found, &c, sizeof(c)) && c.magic == SS_MAGIC &&
-			    !mem_read(&t->mem, found + c.journal, &j, sizeof(j)) && j.state == SS_LIVE)
+			    !mem_read(&t->mem, found + c.journal, &j, sizeof(j)) &&
+			    j.state == SS_LIVE)
 				break;
 		}
 		usleep(10000);
 	}
-	printf("recording process %d in the background (recorder %d); end it by: memprof detach -p %d\n",
+	printf("recording process %d in the background (recorder %d); end it by: memprof detach -p "
+	       "%d\n",
 	       t->pid, child, t->pid);
 	return MP_EXIT_OK;
 }

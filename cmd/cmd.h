@@ -48,8 +48,11 @@ int recording_option(int opt, const char *arg, struct recording_options *o);
 #define RECORDING_SHORT "o:q"
 #define RECORDING_LONG                                                                             \
 	{"output", required_argument, NULL, 'o'}, {"for", required_argument, NULL, 'F'},           \
-		{"lossless", no_argument, NULL, 'L'}, {"ring-size", required_argument, NULL, 'R'}, \
-		{"queue-size", required_argument, NULL, 'Q'}, {"quiet", no_argument, NULL, 'q'}
+	    {"lossless", no_argument, NULL, 'L'}, {"ring-size", required_argument, NULL, 'R'},     \
+	    {"queue-size", required_argument, NULL, 'Q'},                                          \
+	{                                                                                          \
+		"quiet", no_argument, NULL, 'q'                                                    \
+	}
 
 /* Records @t (looked at, or launched and stopped) until it ends or somebody ends it, restores it
  * and prints what was found.  Return: exit status. */

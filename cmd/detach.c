@@ -9,8 +9,9 @@
 
 #define RECORDER_MS 30000 /* for the recorder to write its file to the end */
 
-static const char help[] = "usage: memprof detach -p PID\n"
-			   "Ends a recording and restores the process; also when its recorder died.\n";
+static const char help[] =
+    "usage: memprof detach -p PID\n"
+    "Ends a recording and restores the process; also when its recorder died.\n";
 
 /* The recorder lives if its pid has the start time it had then. */
 static bool recorder_lives(const struct ss_journal *j)
@@ -48,9 +49,8 @@ static bool ask_recorder(struct session *s)
 
 int cmd_detach(int argc, char **argv)
 {
-	static const struct option options[] = {{"pid", required_argument, NULL, 'p'},
-						{"help", no_argument, NULL, 'h'},
-						{0}};
+	static const struct option options[] = {
+	    {"pid", required_argument, NULL, 'p'}, {"help", no_argument, NULL, 'h'}, {0}};
 	struct mp_err err = {0};
 	struct session s;
 	struct target t;
@@ -81,14 +81,17 @@ int cmd_detach(int argc, char **argv)
 	}
 	child = session_is_child(&s);
 	if (!child && recorder_lives(s.journal) && ask_recorder(&s)) {
-		printf("process %d: the recorder (pid %d) ended the recording and restored it: %s\n", pid,
-		       s.journal->recorder_pid, s.journal->recording);
+		printf(
+		    "process %d: the recorder (pid %d) ended the recording and restored it: %s\n",
+		    pid, s.journal->recorder_pid, s.journal->recording);
 	} else {
 		ret = session_close(&s, &err);
 		if (!ret)
-			printf("process %d is restored%s\n", pid,
-			       child ? " (it was forked from a recorded one)"
-				     : "; its recorder was gone, what it wrote until then can be read");
+			printf(
+			    "process %d is restored%s\n", pid,
+			    child
+				? " (it was forked from a recorded one)"
+				: "; its recorder was gone, what it wrote until then can be read");
 	}
 	session_free(&s);
 	target_close(&t);

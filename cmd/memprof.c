@@ -10,11 +10,11 @@ static const struct {
 	int (*run)(int argc, char **argv);
 	const char *help;
 } command[] = {
-	{"attach", cmd_attach, "record a running process; leave it as it was"},
-	{"detach", cmd_detach, "end a recording; repair a process whose recorder died"},
-	{"status", cmd_status, "which processes carry a session"},
-	{"run", cmd_run, "start a program and record it from its first instruction"},
-	{"report", cmd_report, "what a recording says: text, JSON, flame graph, tree, folded stacks"},
+    {"attach", cmd_attach, "record a running process; leave it as it was"},
+    {"detach", cmd_detach, "end a recording; repair a process whose recorder died"},
+    {"status", cmd_status, "which processes carry a session"},
+    {"run", cmd_run, "start a program and record it from its first instruction"},
+    {"report", cmd_report, "what a recording says: text, JSON, flame graph, tree, folded stacks"},
 };
 #define NCOMMANDS (sizeof(command) / sizeof(command[0]))
 

@@ -91,8 +91,7 @@ static bool next_module(void *ctx, struct mp_module *m)
 	bool found = false;
 
 	pthread_mutex_lock(&rec->lock);
-	vec_for_each(&rec->s.tables.code, c)
-	{
+	vec_for_each (&rec->s.tables.code, c) {
 		if (c->recorded)
 			continue;
 		c->recorded = true;
@@ -111,8 +110,7 @@ static void open_symbols(struct recording *rec)
 	rec->symbols = symbols_new(NULL);
 	if (!rec->symbols)
 		return;
-	vec_for_each(&rec->s.tables.code, c)
-	{
+	vec_for_each (&rec->s.tables.code, c) {
 		/* As the target sees its files: containers, replaced libraries. */
 		snprintf(path, sizeof(path), "/proc/%d/root%s", rec->t->pid, c->m.path);
 		if (symbols_add_module(rec->symbols, &c->m, access(path, R_OK) ? NULL : path))
@@ -125,8 +123,7 @@ static const char *hooked_as(const struct recording *rec, uint64_t pc)
 {
 	if (!(pc & SS_PC_EXACT))
 		return NULL;
-	vec_for_each(&rec->s.plan.hooks, h)
-	{
+	vec_for_each (&rec->s.plan.hooks, h) {
 		if (h->addr == (pc & ~SS_PC_EXACT))
 			return h->name;
 	}
@@ -192,14 +189,19 @@ static void install(struct recording *rec)
 
 	pthread_mutex_lock(&rec->lock);
 	rec->install_wanted = false;
+	rec->s.plan.refused[0] = 0;
 	ret = session_install(&rec->s, &err);
+	if (!ret && rec->s.plan.refused[0])
+		fprintf(stderr, "memprof: not hooked: %s\n", rec->s.plan.refused);
 	pthread_mutex_unlock(&rec->lock);
 	if (ret && target_alive(rec))
-		fprintf(stderr, "memprof: a library that was loaded meanwhile is not recorded: %s\n",
+		fprintf(stderr,
+			"memprof: a library that was loaded meanwhile is not recorded: %s\n",
 			err.what);
 }
 
-static enum mp_end_reason watch(struct recording *rec, const struct recording_options *o, int signals)
+static enum mp_end_reason watch(struct recording *rec, const struct recording_options *o,
+				int signals)
 {
 	uint64_t start = mono_ns(), last_line = start, last_maps = start;
 	bool tty = isatty(STDERR_FILENO);
@@ -212,15 +214,17 @@ static enum mp_end_reason watch(struct recording *rec, const struct recording_op
 
 		poll(p, rec->t->pidfd >= 0 ? 2 : 1, TICK_MS);
 		now = mono_ns();
-		if (p[0].revents || __atomic_load_n(&rec->s.block->detach_requested, __ATOMIC_ACQUIRE))
+		if (p[0].revents ||
+		    __atomic_load_n(&rec->s.block->detach_requested, __ATOMIC_ACQUIRE))
 			return MP_END_DETACHED;
 		if (!target_alive(rec))
 			return MP_END_EXITED;
 		if (rec->sideband)
 			news = sideband_poll(rec->sideband);
 		if (news.execed || (now - last_maps >= 1000000000 && !still_ours(rec)))
-			return still_ours(rec) ? MP_END_ERROR : target_alive(rec) ? MP_END_EXECED
-										  : MP_END_EXITED;
+			return still_ours(rec)	   ? MP_END_ERROR
+			       : target_alive(rec) ? MP_END_EXECED
+						   : MP_END_EXITED;
 		if (news.mapped || now - last_maps >= 1000000000) {
 			last_maps = now;
 			refresh(rec);
@@ -249,12 +253,15 @@ static void print_site(const struct recording *rec, const struct recorder_top *t
 	for (uint32_t i = 0; i < top->n && shown < TOP_FRAMES; i++) {
 		struct mp_symbol sym[64];
 		uint32_t n = rec->symbols ? symbols_find(rec->symbols, top->pc[i], sym, 64) : 0;
-		const struct mp_module *m = rec->symbols ? symbols_module(rec->symbols, top->pc[i]) : NULL;
-		const char *file = m && m->path && strrchr(m->path, '/') ? strrchr(m->path, '/') + 1 : "?";
+		const struct mp_module *m =
+		    rec->symbols ? symbols_module(rec->symbols, top->pc[i]) : NULL;
+		const char *file =
+		    m && m->path && strrchr(m->path, '/') ? strrchr(m->path, '/') + 1 : "?";
 
 		if (!n)
-			printf("      %s+0x%llx\n", file,
-			       (unsigned long long)((top->pc[i] & ~SS_PC_EXACT) - (m ? m->bias : 0)));
+			printf(
+			    "      %s+0x%llx\n", file,
+			    (unsigned long long)((top->pc[i] & ~SS_PC_EXACT) - (m ? m->bias : 0)));
 		if (n && hooked_as(rec, top->pc[i]))
 			sym[n - 1].function = hooked_as(rec, top->pc[i]);
 		for (uint32_t k = 0; k < n && shown < TOP_FRAMES; k++, shown++) {
@@ -271,17 +278,20 @@ static void print_site(const struct recording *rec, const struct recorder_top *t
 
 static void print_losses(const struct mp_losses *l)
 {
-	uint64_t events = l->lost_alloc + l->lost_free + l->lost_realloc + l->lost_map + l->lost_other;
+	uint64_t events =
+	    l->lost_alloc + l->lost_free + l->lost_realloc + l->lost_map + l->lost_other;
 
 	if (!events && !l->lost_no_slot && !l->queue_events && !l->stale && !l->mismatches) {
 		printf("lost: nothing\n");
 	} else {
 		printf("lost: %s allocations (%s), %s frees, %s reallocs, %s maps, %s other; "
-		       "%s of threads without a slot, %s by the queue, %s while the recorder was late\n",
+		       "%s of threads without a slot, %s by the queue, %s while the recorder was "
+		       "late\n",
 		       thousands(l->lost_alloc), human(l->lost_bytes), thousands(l->lost_free),
 		       thousands(l->lost_realloc), thousands(l->lost_map), thousands(l->lost_other),
 		       thousands(l->lost_no_slot), thousands(l->queue_events), thousands(l->stale));
-		printf("      live blocks are uncertain from the first loss on; --lossless waits instead\n");
+		printf("      live blocks are uncertain from the first loss on; --lossless waits "
+		       "instead\n");
 	}
 	if (l->stacks_total && l->stacks_complete < l->stacks_total)
 		printf("stacks: %s of %s incomplete (marked)\n",
@@ -291,20 +301,21 @@ static void print_losses(const struct mp_losses *l)
 static void print_summary(struct recording *rec, const char *path, const struct mp_losses *l,
 			  const struct mp_finish *f)
 {
-	static const char *const reason[] = {"", "detached", "the program ended",
-					     "the program ran another one (exec)", "time is up",
-					     "an error"};
+	static const char *const reason[] = {
+	    "",		  "detached", "the program ended", "the program ran another one (exec)",
+	    "time is up", "an error"};
 	struct recorder_progress p = recorder_progress(rec->r);
 	struct recorder_top top[TOP_SITES];
 	uint32_t n = recorder_top(rec->r, top, TOP_SITES);
 
 	printf("recorded %.1f s of process %d: %s\n", (double)p.duration_ns / 1e9, rec->t->pid,
 	       reason[f->reason]);
-	printf("events: %s (%s allocations of %s, %s frees; %s frees of blocks older than the recording)\n",
-	       thousands(p.events), thousands(p.allocs), human(p.allocated_bytes), thousands(p.frees),
-	       thousands(p.foreign_frees));
-	printf("live since the start of the recording: %s in %s blocks; peak %s\n", human(p.live_bytes),
-	       thousands(p.live_blocks), human(p.peak_live_bytes));
+	printf("events: %s (%s allocations of %s, %s frees; %s frees of blocks older than the "
+	       "recording)\n",
+	       thousands(p.events), thousands(p.allocs), human(p.allocated_bytes),
+	       thousands(p.frees), thousands(p.foreign_frees));
+	printf("live since the start of the recording: %s in %s blocks; peak %s\n",
+	       human(p.live_bytes), thousands(p.live_blocks), human(p.peak_live_bytes));
 	print_losses(l);
 	if (n)
 		printf("growing most:\n");
@@ -313,7 +324,8 @@ static void print_summary(struct recording *rec, const char *path, const struct 
 	printf("pauses: attach %.2f + %.2f ms, detach %.2f ms\n", (double)rec->s.open_stop_ns / 1e6,
 	       (double)rec->s.patch_stop_ns / 1e6, (double)rec->s.close_stop_ns / 1e6);
 	if (f->restored)
-		printf("process %d is restored: text, mappings, descriptors and threads are as before\n",
+		printf("process %d is restored: text, mappings, descriptors and threads are as "
+		       "before\n",
 		       rec->t->pid);
 	printf("recording: %s (%s)\n", path, human(p.file_bytes));
 }
@@ -331,8 +343,8 @@ static int block_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
-static void fill_info(struct target *t, struct mp_info *info, char *exe, size_t exe_size, char *cmdline,
-		      size_t cmdline_size)
+static void fill_info(struct target *t, struct mp_info *info, char *exe, size_t exe_size,
+		      char *cmdline, size_t cmdline_size)
 {
 	memset(info, 0, sizeof(*info));
 	if (getrandom(info->id, sizeof(info->id), 0) != (ssize_t)sizeof(info->id))
@@ -371,7 +383,9 @@ static int start(struct recording *rec, const struct recording_options *o, const
 	ret = recorder_start(&config, &rec->r, err);
 	if (!ret) {
 		if (sideband_open(rec->t->pid, &rec->sideband) && !o->quiet)
-			fprintf(stderr, "memprof: the kernel does not allow perf events; new libraries are found by reading /proc/%d/maps\n",
+			fprintf(stderr,
+				"memprof: the kernel does not allow perf events; new libraries are "
+				"found by reading /proc/%d/maps\n",
 				rec->t->pid);
 		ret = session_install(&rec->s, err);
 	}
@@ -395,8 +409,12 @@ int recording_run(struct target *t, const struct recording_options *o, bool laun
 	ret = start(&rec, o, path, launched, &err);
 	if (!ret) {
 		if (!o->quiet)
-			fprintf(stderr, "memprof: recording process %d (%s; %zu functions hooked) to %s; Ctrl-C ends it\n",
+			fprintf(stderr,
+				"memprof: recording process %d (%s; %zu functions hooked) to %s; "
+				"Ctrl-C ends it\n",
 				t->pid, rec.s.plan.allocators, rec.s.plan.hooks.n, path);
+		if (o->background) /* whoever started it may wait for the end of its output */
+			dup2(STDOUT_FILENO, STDERR_FILENO);
 		if (!o->quiet && rec.s.plan.refused[0])
 			fprintf(stderr, "memprof: not hooked: %s\n", rec.s.plan.refused);
 		finish.reason = (uint8_t)watch(&rec, o, signals);
@@ -423,7 +441,8 @@ int recording_run(struct target *t, const struct recording_options *o, bool laun
 		if (!ret)
 			print_summary(&rec, path, &losses, &finish);
 		if (status)
-			fprintf(stderr, "memprof: the recording could not be written to its end: %s\n",
+			fprintf(stderr,
+				"memprof: the recording could not be written to its end: %s\n",
 				strerror(-status));
 		status = status ? MP_EXIT_OUTPUT : MP_EXIT_OK;
 		recorder_free(rec.r);

@@ -12,17 +12,19 @@
 #include "report/tree.h"
 
 static const char help[] =
-	"usage: memprof report FILE [options]\n"
-	"Without a format: a summary to read.\n"
-	"  --leaks              only what was not freed during the recording\n"
-	"  --json               everything, as doc/json.md describes it (--leaks: each live block too)\n"
-	"  --tree               call tree as text\n"
-	"  --collapsed          folded stacks, as flamegraph.pl reads them\n"
-	"  --flamegraph SVG     flame graph for a browser: click to zoom, search\n"
-	"  --cost WHAT          live (default for --leaks), allocated (default), count, peak, temporary\n"
-	"  --top N              sites in each list of the summary (default 5)\n"
-	"  --least PERCENT      smallest branch of --tree (default 1)\n"
-	"  -o, --output FILE    write there instead of standard output\n";
+    "usage: memprof report FILE [options]\n"
+    "Without a format: a summary to read.\n"
+    "  --leaks              only what was not freed during the recording\n"
+    "  --json               everything, as doc/json.md describes it (--leaks: each live block "
+    "too)\n"
+    "  --tree               call tree as text\n"
+    "  --collapsed          folded stacks, as flamegraph.pl reads them\n"
+    "  --flamegraph SVG     flame graph for a browser: click to zoom, search\n"
+    "  --cost WHAT          live (default for --leaks), allocated (default), count, peak, "
+    "temporary\n"
+    "  --top N              sites in each list of the summary (default 5)\n"
+    "  --least PERCENT      smallest branch of --tree (default 1)\n"
+    "  -o, --output FILE    write there instead of standard output\n";
 
 enum format { TEXT, JSON, TREE, COLLAPSED, FLAMEGRAPH };
 
@@ -60,7 +62,9 @@ static bool parse_number(const char *text, double most, double *v)
 
 static int write_format(struct model *m, const struct request *r, FILE *out)
 {
-	enum cost cost = r->cost >= 0 ? (enum cost)r->cost : r->leaks ? COST_LEAKED : COST_ALLOCATED;
+	enum cost cost = r->cost >= 0 ? (enum cost)r->cost
+			 : r->leaks   ? COST_LEAKED
+				      : COST_ALLOCATED;
 	struct text_options text = {r->top, r->leaks,
 				    out == stdout && isatty(STDOUT_FILENO) && !getenv("NO_COLOR")};
 	struct node *tree = NULL;
@@ -167,7 +171,9 @@ int cmd_report(int argc, char **argv)
 			break;
 		case 'C':
 			if (!parse_cost(optarg, &r.cost))
-				return usage_error("report: --cost: '%s' is none of live, allocated, count, peak, temporary", optarg);
+				return usage_error("report: --cost: '%s' is none of live, "
+						   "allocated, count, peak, temporary",
+						   optarg);
 			break;
 		case 'n':
 			if (!parse_number(optarg, 1e6, &v))
@@ -176,7 +182,8 @@ int cmd_report(int argc, char **argv)
 			break;
 		case 'L':
 			if (!parse_number(optarg, 100, &r.least))
-				return usage_error("report: --least: '%s' is not a percentage", optarg);
+				return usage_error("report: --least: '%s' is not a percentage",
+						   optarg);
 			break;
 		case 'o':
 			r.output = optarg;
@@ -189,9 +196,11 @@ int cmd_report(int argc, char **argv)
 		}
 	}
 	if (formats > 1)
-		return usage_error("report: choose one of --json, --tree, --collapsed, --flamegraph");
+		return usage_error(
+		    "report: choose one of --json, --tree, --collapsed, --flamegraph");
 	if (svg && r.output)
-		return usage_error("report: --flamegraph names its file itself; -o does not go with it");
+		return usage_error(
+		    "report: --flamegraph names its file itself; -o does not go with it");
 	if (svg)
 		r.output = svg;
 	if (optind == argc)

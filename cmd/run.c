@@ -6,14 +6,15 @@
 #include "cmd/cmd.h"
 
 static const char help[] =
-	"usage: memprof run [-o FILE] [options] -- PROGRAM [ARGUMENT...]\n"
-	"Starts a program and records it from its first instruction, constructors included.\n"
-	"Options as for memprof attach, but -p and --background.\n"
-	"Exit status: memprof's own if something failed, else the program's (128 + signal).\n";
+    "usage: memprof run [-o FILE] [options] -- PROGRAM [ARGUMENT...]\n"
+    "Starts a program and records it from its first instruction, constructors included.\n"
+    "Options as for memprof attach, but -p and --background.\n"
+    "Exit status: memprof's own if something failed, else the program's (128 + signal).\n";
 
 int cmd_run(int argc, char **argv)
 {
-	static const struct option options[] = {{"help", no_argument, NULL, 'h'}, RECORDING_LONG, {0}};
+	static const struct option options[] = {
+	    {"help", no_argument, NULL, 'h'}, RECORDING_LONG, {0}};
 	struct recording_options o = {0};
 	struct mp_err err = {0};
 	struct target t;

@@ -35,7 +35,8 @@ static bool read_line(pid_t pid, struct line *l)
 		return false;
 	ok = !mem_read(&mem, addr, &l->c, sizeof(l->c)) && l->c.magic == SS_MAGIC &&
 	     !mem_read(&mem, addr + l->c.journal, &l->j, sizeof(l->j)) &&
-	     !mem_read(&mem, l->j.gate_addr, &gate, sizeof(gate)) && !proc_status_read(pid, 0, &l->st);
+	     !mem_read(&mem, l->j.gate_addr, &gate, sizeof(gate)) &&
+	     !proc_status_read(pid, 0, &l->st);
 	mem_close(&mem);
 	if (!ok)
 		return false;
@@ -107,9 +108,8 @@ static void print_json(yajl_gen g, const struct line *l)
 
 int cmd_status(int argc, char **argv)
 {
-	static const struct option options[] = {{"json", no_argument, NULL, 'j'},
-						{"help", no_argument, NULL, 'h'},
-						{0}};
+	static const struct option options[] = {
+	    {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
 	const unsigned char *text;
 	struct dirent *e;
 	struct line *l;

@@ -11,7 +11,7 @@
 #define CHUNK_FILE_MAGIC   "memprof\n"
 #define CHUNK_FILE_VERSION 1u
 #define CHUNK_MAGIC	   0x4b43504du /* "MPCK" */
-#define CHUNK_HEADER	   24u	/* magic, type, raw bytes, stored bytes, crc of payload, crc of header */
+#define CHUNK_HEADER	   24u /* magic, type, raw bytes, stored bytes, crc of payload, crc of header */
 #define CHUNK_MAX	   (16u << 20)
 #define CHUNK_TARGET	   (256u << 10) /* raw bytes at which a chunk is written */
 

@@ -17,8 +17,8 @@
 struct mp_info {
 	uint8_t id[16]; /* random; shown as 32 hex digits */
 	uint32_t pid;
-	uint16_t machine;     /* ELF e_machine */
-	uint8_t mode;	      /* 0 attached, 1 run */
+	uint16_t machine;	/* ELF e_machine */
+	uint8_t mode;		/* 0 attached, 1 run */
 	uint64_t start_unix_ns; /* wall clock at time_ns 0 */
 	uint64_t process_start_unix_ns;
 	const char *executable; /* path */
@@ -50,18 +50,19 @@ struct mp_sample {
 /* Losses and marks; cumulative, the last one in the file counts. */
 struct mp_losses {
 	uint64_t lost_alloc, lost_free, lost_realloc, lost_map, lost_other; /* events */
-	uint64_t lost_bytes;		  /* requested bytes of lost allocations */
-	uint64_t lost_no_slot;		  /* events of threads without a slot */
-	uint64_t stale;			  /* calls while the recorder did not answer */
-	uint64_t queue_batches, queue_events, queue_bytes, queue_peak_bytes; /* dropped by the queue */
-	uint64_t stacks_full;		  /* events whose stack found no room */
+	uint64_t lost_bytes;   /* requested bytes of lost allocations */
+	uint64_t lost_no_slot; /* events of threads without a slot */
+	uint64_t stale;	       /* calls while the recorder did not answer */
+	uint64_t queue_batches, queue_events, queue_bytes,
+	    queue_peak_bytes; /* dropped by the queue */
+	uint64_t stacks_full; /* events whose stack found no room */
 	uint64_t missed_new;
-	uint64_t foreign_frees;		  /* frees of blocks older than the recording */
+	uint64_t foreign_frees; /* frees of blocks older than the recording */
 	uint64_t foreign_reallocs;
-	uint64_t housekeeping_frees;	  /* the allocator's module freed what it had been given back
-					     already (glibc at a thread's end): not a program's free */
-	uint64_t mismatches;		  /* allocation of an address that was live */
-	uint64_t sideband_lost;		  /* PERF_RECORD_LOST of the kernel's rings */
+	uint64_t housekeeping_frees; /* the allocator's module freed what it had been given back
+					already (glibc at a thread's end): not a program's free */
+	uint64_t mismatches;	     /* allocation of an address that was live */
+	uint64_t sideband_lost;	     /* PERF_RECORD_LOST of the kernel's rings */
 	uint64_t stacks_total, stacks_complete; /* events with a stack; of them complete */
 	uint64_t stacks_cached;
 };
@@ -71,8 +72,8 @@ struct mp_finish {
 	uint64_t end_ns;
 	uint64_t peak_live_bytes, peak_live_blocks, peak_time_ns;
 	uint64_t attach_stop_ns, detach_stop_ns; /* how long all threads were stopped */
-	uint8_t reason;	  /* enum mp_end_reason */
-	uint8_t restored; /* 1: the target is as before */
+	uint8_t reason;				 /* enum mp_end_reason */
+	uint8_t restored;			 /* 1: the target is as before */
 	uint8_t sideband; /* 1: module changes came from perf side-band; 0: from reading maps */
 };
 

@@ -186,15 +186,18 @@ int mpf_open(const char *path, struct mpf_reader **out, struct mp_info *info, st
 		return mp_fail(err, MP_EXIT_RECORDING, -e, "cannot open %s: %s", path, strerror(e));
 	}
 	if (fstat(r->fd, &st) || !S_ISREG(st.st_mode) ||
-	    pread(r->fd, head, sizeof(head), 0) != sizeof(head) || memcmp(head, CHUNK_FILE_MAGIC, 8)) {
+	    pread(r->fd, head, sizeof(head), 0) != sizeof(head) ||
+	    memcmp(head, CHUNK_FILE_MAGIC, 8)) {
 		mpf_reader_free(r);
-		return mp_fail(err, MP_EXIT_RECORDING, -EINVAL, "%s is not a memprof recording", path);
+		return mp_fail(err, MP_EXIT_RECORDING, -EINVAL, "%s is not a memprof recording",
+			       path);
 	}
 	if (get_le32(head + 8) != CHUNK_FILE_VERSION) {
 		mpf_reader_free(r);
-		return mp_fail(err, MP_EXIT_RECORDING, -EPROTO,
-			       "%s is a memprof recording of format version %u; this memprof reads version %u",
-			       path, get_le32(head + 8), CHUNK_FILE_VERSION);
+		return mp_fail(
+		    err, MP_EXIT_RECORDING, -EPROTO,
+		    "%s is a memprof recording of format version %u; this memprof reads version %u",
+		    path, get_le32(head + 8), CHUNK_FILE_VERSION);
 	}
 	r->offset = sizeof(head);
 	type = next_chunk(r);
@@ -203,7 +206,8 @@ int mpf_open(const char *path, struct mpf_reader **out, struct mp_info *info, st
 	if (type != CHUNK_INFO || r->bad) {
 		mpf_reader_free(r);
 		return mp_fail(err, MP_EXIT_RECORDING, -EINVAL,
-			       "%s is a memprof recording that was cut off before its first event", path);
+			       "%s is a memprof recording that was cut off before its first event",
+			       path);
 	}
 	r->n = r->at = 0;
 	*out = r;

@@ -170,7 +170,8 @@ int mpf_create(const char *path, const struct mp_info *info, struct mpf_writer *
 		w->fd = -1;
 		mpf_close(w);
 		return mp_fail(err, MP_EXIT_OUTPUT, ret, "cannot write %s: %s", path,
-			       ret == -EEXIST ? "it exists and is not a regular file" : strerror(-ret));
+			       ret == -EEXIST ? "it exists and is not a regular file"
+					      : strerror(-ret));
 	}
 	memcpy(head, CHUNK_FILE_MAGIC, 8);
 	put_le32(head + 8, CHUNK_FILE_VERSION);
@@ -180,7 +181,8 @@ int mpf_create(const char *path, const struct mp_info *info, struct mpf_writer *
 	if (w->error) {
 		ret = w->error;
 		mpf_close(w);
-		return mp_fail(err, MP_EXIT_OUTPUT, ret, "cannot write %s: %s", path, strerror(-ret));
+		return mp_fail(err, MP_EXIT_OUTPUT, ret, "cannot write %s: %s", path,
+			       strerror(-ret));
 	}
 	*out = w;
 	return 0;

@@ -13,9 +13,9 @@
 #include <stdint.h>
 
 enum mpr_type {
-	MPR_ALLOC = 0x4d01,	    /* struct mpr_alloc */
-	MPR_ALLOC_BIG = 0x4d02,	    /* struct mpr_alloc_big: size >= 4 GiB or slack unknown to fit */
-	MPR_FREE = 0x4d03,	    /* struct mpr_free, written before the block is freed */
+	MPR_ALLOC = 0x4d01,	/* struct mpr_alloc */
+	MPR_ALLOC_BIG = 0x4d02, /* struct mpr_alloc_big: size >= 4 GiB or slack unknown to fit */
+	MPR_FREE = 0x4d03,	/* struct mpr_free, written before the block is freed */
 	MPR_REALLOC_BEGIN = 0x4d04, /* struct mpr_free: the old block leaves the live set */
 	MPR_REALLOC_END = 0x4d05,   /* struct mpr_realloc: new block, or 0: the old one came back */
 	MPR_MAP = 0x4d06,	    /* struct mpr_map: mmap, shmat */
@@ -24,8 +24,8 @@ enum mpr_type {
 	MPR_REMAP_BEGIN = 0x4d09,   /* struct mpr_map: mremap's old range leaves */
 	MPR_REMAP_END = 0x4d0a,	    /* struct mpr_map: mremap's result; addr 0: it failed */
 	MPR_MALLOPT = 0x4d0b,	    /* struct mpr_mallopt */
-	MPR_RAW_STACK = 0x4d0c,	    /* struct mpr_raw_stack: for the event that names its sequence */
-	MPR_THREAD = 0x4d0d,	    /* struct mpr_thread: this ring now belongs to that thread */
+	MPR_RAW_STACK = 0x4d0c, /* struct mpr_raw_stack: for the event that names its sequence */
+	MPR_THREAD = 0x4d0d,	/* struct mpr_thread: this ring now belongs to that thread */
 };
 
 struct mpr_header { /* layout of struct perf_event_header */
@@ -80,7 +80,7 @@ struct mpr_free { /* 24 bytes */
 	uint64_t addr_hook;
 };
 
-struct mpr_realloc { /* 48 bytes */
+struct mpr_realloc {	     /* 48 bytes */
 	struct mpr_header h; /* misc as in mpr_alloc, of the new block */
 	uint64_t time;
 	uint64_t old_addr;
@@ -122,9 +122,9 @@ struct mpr_thread {
 struct mpr_raw_stack {
 	struct mpr_header h;
 	uint64_t time;
-	uint32_t sequence; /* of this ring; events name it as MPR_STACK_RAW | sequence */
-	uint32_t bytes;	   /* of stack that follow the registers, from the stack pointer up */
-	uint64_t reg_valid;/* bit i: regs[i] holds the value */
+	uint32_t sequence;  /* of this ring; events name it as MPR_STACK_RAW | sequence */
+	uint32_t bytes;	    /* of stack that follow the registers, from the stack pointer up */
+	uint64_t reg_valid; /* bit i: regs[i] holds the value */
 	uint64_t regs[MPR_RAW_REGS];
 	/* unsigned char stack[bytes]; padded to 8 */
 };

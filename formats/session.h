@@ -19,7 +19,7 @@
 
 #define SS_MAX_HOOKS   192
 #define SS_MAX_ISLANDS 16
-#define SS_MAX_INSNS   8 /* relocated instructions of one prologue */
+#define SS_MAX_INSNS   8  /* relocated instructions of one prologue */
 #define SS_WINDOW      24 /* most bytes a patch may replace */
 
 /* Life of a session, journal.state.  Only the recorder (or a later detach) moves it. */
@@ -33,12 +33,12 @@ enum ss_state {
 
 /* What a hook does; chooses the agent's entry point. */
 enum ss_hook_kind {
-	SS_HOOK_ALLOC = 1,	 /* returns the block */
-	SS_HOOK_POSIX_MEMALIGN,	 /* stores the block through its first argument, returns 0 */
-	SS_HOOK_ALLOC_THROW,	 /* operator new that throws: asks its nothrow sibling */
-	SS_HOOK_FREE,		 /* block is argument 0; tail jump */
-	SS_HOOK_REALLOC,	 /* old block argument 0 */
-	SS_HOOK_XALLOCX,	 /* jemalloc: resize in place, returns the real size */
+	SS_HOOK_ALLOC = 1,	/* returns the block */
+	SS_HOOK_POSIX_MEMALIGN, /* stores the block through its first argument, returns 0 */
+	SS_HOOK_ALLOC_THROW,	/* operator new that throws: asks its nothrow sibling */
+	SS_HOOK_FREE,		/* block is argument 0; tail jump */
+	SS_HOOK_REALLOC,	/* old block argument 0 */
+	SS_HOOK_XALLOCX,	/* jemalloc: resize in place, returns the real size */
 	SS_HOOK_MMAP,
 	SS_HOOK_MUNMAP,
 	SS_HOOK_MREMAP,
@@ -67,7 +67,7 @@ struct ss_desc {
 	uint16_t hook;		/* 24: index in the journal */
 	uint8_t kind;		/* 26: enum ss_hook_kind */
 	uint8_t size_kind;	/* 27: enum ss_size_kind */
-	uint8_t glibc_chunks;	/* 28: blocks carry glibc chunk headers (slack and arena are read) */
+	uint8_t glibc_chunks; /* 28: blocks carry glibc chunk headers (slack and arena are read) */
 	uint8_t reserved[3];
 	uint64_t text_addr, text_length; /* 32, 40: executable mapping the function lies in */
 };
@@ -98,8 +98,8 @@ struct ss_journal {
 	uint32_t nhooks;
 	int32_t recorder_pid; /* in the recorder's pid namespace */
 	uint32_t nislands;
-	uint64_t recorder_start; /* its starttime, /proc/PID/stat field 22: pid reuse */
-	uint64_t started_at;	 /* Unix seconds */
+	uint64_t recorder_start;	   /* its starttime, /proc/PID/stat field 22: pid reuse */
+	uint64_t started_at;		   /* Unix seconds */
 	uint64_t agent_addr, agent_length; /* text, then the gate page */
 	uint64_t gate_addr;
 	uint64_t session_addr, session_length;
@@ -129,11 +129,11 @@ struct ss_stack {
 #define SS_PC_EXACT (1ull << 63)
 
 enum ss_stack_flags {
-	SS_STACK_COMPLETE = 1,	  /* reached the outermost frame */
-	SS_STACK_NO_TABLE = 2,	  /* ended at code that has no unwind information */
-	SS_STACK_BAD_FRAME = 4,	  /* ended at memory that does not make sense */
-	SS_STACK_TOO_DEEP = 8,	  /* more than SS_MAX_FRAMES */
-	SS_STACK_TRUNCATED = 16,  /* recorder: the copied stack bytes did not suffice */
+	SS_STACK_COMPLETE = 1,	 /* reached the outermost frame */
+	SS_STACK_NO_TABLE = 2,	 /* ended at code that has no unwind information */
+	SS_STACK_BAD_FRAME = 4,	 /* ended at memory that does not make sense */
+	SS_STACK_TOO_DEEP = 8,	 /* more than SS_MAX_FRAMES */
+	SS_STACK_TRUNCATED = 16, /* recorder: the copied stack bytes did not suffice */
 };
 
 #define SS_MAX_FRAMES 1024
@@ -154,7 +154,7 @@ struct ss_module_list {
 	struct ss_module at[]; /* ascending by start, disjoint */
 };
 #define SS_LISTS_OFFSET (256u << 10) /* of the module lists in the block */
-#define SS_MAX_MODULES 4096
+#define SS_MAX_MODULES	4096
 #define SS_MODULE_LISTS 4 /* rotating buffers */
 
 /* Interned stacks: hash of all addresses -> id.  key 0 = free. */
@@ -171,14 +171,14 @@ struct ss_intern {
 struct ss_thread {
 	uint64_t tp; /* thread pointer; 0: free slot, claimed by compare-and-swap */
 	uint32_t tid;
-	uint32_t depth; /* hooks this thread is in, 0: none */
+	uint32_t depth;	  /* hooks this thread is in, 0: none */
 	uint64_t reserve; /* next byte of the ring to hand out; published as data_head */
 	uint64_t tail_seen;
-	uint32_t writers;   /* records being written: 1, more when a signal came in between */
+	uint32_t writers; /* records being written: 1, more when a signal came in between */
 	uint32_t reserved;
 	uint64_t events; /* records written */
 	uint64_t lost[MPR_LOST_KINDS];
-	uint64_t lost_bytes; /* requested bytes of lost allocations */
+	uint64_t lost_bytes;		/* requested bytes of lost allocations */
 	uint64_t stacks, stacks_cached; /* walks asked for, answered by the verified cache */
 	uint64_t frames;		/* frames unwound by table */
 	uint32_t raw_sequence;
@@ -194,13 +194,14 @@ struct ss_control {
 	uint32_t arch; /* ELF e_machine */
 
 	/* Read on every event. */
-	uint64_t deadline; /* ticks: past it the recorder is gone and hooks pass through */
+	uint64_t deadline;   /* ticks: past it the recorder is gone and hooks pass through */
 	uint32_t generation; /* of code: a changed value empties the walk caches */
 	uint32_t lossless;   /* 1: wait for room (until the deadline) instead of dropping */
 	uint32_t tid_offset; /* of the tid in the thread's control block from the thread pointer */
 	uint32_t tid_known;  /* 1: tid_offset was verified */
-	uint32_t may_syscall; /* 1: the agent's own system calls are permitted (no seccomp refuses) */
-	uint32_t nslots;      /* power of two */
+	uint32_t
+	    may_syscall; /* 1: the agent's own system calls are permitted (no seccomp refuses) */
+	uint32_t nslots; /* power of two */
 	uint64_t slots, slot_stride, slot_ring; /* ring: offset inside a slot */
 	uint64_t ring_size;			/* data bytes, power of two */
 	uint64_t module_list;			/* offset of the current ss_module_list */
@@ -209,15 +210,15 @@ struct ss_control {
 	uint64_t interns, arena;		/* struct ss_intern[], u64[] */
 	uint32_t rule_cache_size, ninterns;	/* powers of two */
 	uint64_t arena_words;
-	uint64_t rows, rows_end; /* area of the modules' rows */
+	uint64_t rows, rows_end;		  /* area of the modules' rows */
 	uint64_t main_stack_low, main_stack_high; /* the [stack] mapping at attach */
 
 	/* Written by the agent, rarely. */
 	uint64_t arena_used __attribute__((aligned(64))); /* words handed out; word 0 is unused */
-	uint64_t stacks_full;	/* stacks that found no room in interns or arena */
-	uint64_t lost_no_slot;	/* events of threads for which there was no slot */
-	uint64_t missed_new;	/* operator new that succeeded only after its new_handler ran */
-	uint64_t unmaps;	/* unmappings seen: cached stack bounds are checked again */
+	uint64_t stacks_full;  /* stacks that found no room in interns or arena */
+	uint64_t lost_no_slot; /* events of threads for which there was no slot */
+	uint64_t missed_new;   /* operator new that succeeded only after its new_handler ran */
+	uint64_t unmaps;       /* unmappings seen: cached stack bounds are checked again */
 
 	/* Waking the reader: futex word; 1 while it sleeps. */
 	uint32_t reader_sleeps __attribute__((aligned(64)));

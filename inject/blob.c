@@ -11,18 +11,18 @@
 extern const uint8_t agent_elf[], agent_elf_end[];
 
 static const char *const entry_name[16] = {
-	[SS_HOOK_ALLOC] = "ag_entry_alloc",
-	[SS_HOOK_POSIX_MEMALIGN] = "ag_entry_posix_memalign",
-	[SS_HOOK_ALLOC_THROW] = "ag_entry_alloc_throw",
-	[SS_HOOK_FREE] = "ag_entry_free",
-	[SS_HOOK_REALLOC] = "ag_entry_realloc",
-	[SS_HOOK_XALLOCX] = "ag_entry_xallocx",
-	[SS_HOOK_MMAP] = "ag_entry_mmap",
-	[SS_HOOK_MUNMAP] = "ag_entry_munmap",
-	[SS_HOOK_MREMAP] = "ag_entry_mremap",
-	[SS_HOOK_SHMAT] = "ag_entry_shmat",
-	[SS_HOOK_SHMDT] = "ag_entry_shmdt",
-	[SS_HOOK_MALLOPT] = "ag_entry_mallopt",
+    [SS_HOOK_ALLOC] = "ag_entry_alloc",
+    [SS_HOOK_POSIX_MEMALIGN] = "ag_entry_posix_memalign",
+    [SS_HOOK_ALLOC_THROW] = "ag_entry_alloc_throw",
+    [SS_HOOK_FREE] = "ag_entry_free",
+    [SS_HOOK_REALLOC] = "ag_entry_realloc",
+    [SS_HOOK_XALLOCX] = "ag_entry_xallocx",
+    [SS_HOOK_MMAP] = "ag_entry_mmap",
+    [SS_HOOK_MUNMAP] = "ag_entry_munmap",
+    [SS_HOOK_MREMAP] = "ag_entry_mremap",
+    [SS_HOOK_SHMAT] = "ag_entry_shmat",
+    [SS_HOOK_SHMDT] = "ag_entry_shmdt",
+    [SS_HOOK_MALLOPT] = "ag_entry_mallopt",
 };
 
 static void find_entries(struct blob *b)
@@ -56,6 +56,7 @@ int blob_open(struct blob *b)
 
 	memset(b, 0, sizeof(*b));
 	elf_version(EV_CURRENT);
+	/* cppcheck-suppress comparePointers ; both are of one object, agent_blob.S */
 	b->elf = elf_memory((char *)agent_elf, (size_t)(agent_elf_end - agent_elf));
 	if (!b->elf || elf_getphdrnum(b->elf, &n))
 		return -ENOEXEC;
@@ -74,8 +75,8 @@ int blob_open(struct blob *b)
 			return -ENOEXEC;
 	}
 	return b->text && b->mapped_length >= b->text_length && !(b->mapped_length % PAGE)
-		       ? 0
-		       : -ENOEXEC;
+		   ? 0
+		   : -ENOEXEC;
 }
 
 void blob_close(struct blob *b)

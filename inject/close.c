@@ -76,7 +76,8 @@ static void move_back(struct session *s, struct thread *th)
 		uint64_t end = h->relocated_addr + h->relocated_length;
 
 		if (pc >= h->slot_addr + SLOT_ENTRY && pc < h->relocated_addr)
-			to = h->addr; /* the slot's entry has changed nothing but a scratch register */
+			to = h->addr; /* the slot's entry has changed nothing but a scratch register
+				       */
 		else if (pc >= h->relocated_addr && pc < end)
 			to = h->addr + h->length; /* the jump back, unless it is found below */
 		for (uint32_t k = 0; k < h->insns; k++) {
@@ -99,9 +100,9 @@ static bool all_clear(struct session *s, const struct maps *maps)
 
 	spans[n++] = (struct span){j->agent_addr, j->agent_addr + j->agent_length};
 	for (uint32_t i = 0; i < j->nislands; i++)
-		spans[n++] = (struct span){j->island[i].addr, j->island[i].addr + j->island[i].length};
-	vec_for_each(&s->t->threads, it)
-	{
+		spans[n++] =
+		    (struct span){j->island[i].addr, j->island[i].addr + j->island[i].length};
+	vec_for_each (&s->t->threads, it) {
 		struct thread *th = *it;
 
 		if (th->state == THREAD_IN_VFORK)
@@ -155,7 +156,8 @@ static int take_out(struct session *s, const struct maps *maps, struct mp_err *e
 		return ret;
 	for (uint32_t i = 0; i < j.nhooks; i++) {
 		const struct ss_journal_hook *h = &j.hook[i];
-		uint64_t first = h->addr & ~(PAGE - 1), last = (h->addr + h->length - 1) & ~(PAGE - 1);
+		uint64_t first = h->addr & ~(PAGE - 1),
+			 last = (h->addr + h->length - 1) & ~(PAGE - 1);
 
 		clean_page(s, &r, maps, h, first);
 		if (last != first)
@@ -169,8 +171,8 @@ static int take_out(struct session *s, const struct maps *maps, struct mp_err *e
 	if (!ret)
 		ret = unmap(&r, j.session_addr, j.session_length);
 	remote_end(&r);
-	return ret ? mp_fail(err, MP_EXIT_NOT_RESTORED, ret, "cannot unmap the agent of process %d: %s",
-			     s->t->pid, strerror(-ret))
+	return ret ? mp_fail(err, MP_EXIT_NOT_RESTORED, ret,
+			     "cannot unmap the agent of process %d: %s", s->t->pid, strerror(-ret))
 		   : 0;
 }
 
@@ -178,7 +180,8 @@ bool session_is_child(struct session *s)
 {
 	struct ss_gate gate;
 
-	return !mem_read(&s->t->mem, s->journal->gate_addr, &gate, sizeof(gate)) && !gate.session_addr;
+	return !mem_read(&s->t->mem, s->journal->gate_addr, &gate, sizeof(gate)) &&
+	       !gate.session_addr;
 }
 
 static void set_state(struct session *s, bool child, enum ss_state state)
@@ -245,12 +248,15 @@ int session_close(struct session *s, struct mp_err *err)
 		ret = take_out(s, &maps, err);
 	} else if (!ret) {
 		set_state(s, child, SS_DORMANT);
-		ret = foreign ? mp_fail(err, MP_EXIT_NOT_RESTORED, -EAGAIN,
-					"%u functions of process %d were changed by somebody else and left alone; memprof's pages stay",
-					foreign, t->pid)
-			      : mp_fail(err, MP_EXIT_NOT_RESTORED, -EAGAIN,
-					"the text of process %d is restored, but a thread is still inside the agent; its pages stay until: memprof detach -p %d",
-					t->pid, t->pid);
+		ret = foreign
+			  ? mp_fail(err, MP_EXIT_NOT_RESTORED, -EAGAIN,
+				    "%u functions of process %d were changed by somebody else and "
+				    "left alone; memprof's pages stay",
+				    foreign, t->pid)
+			  : mp_fail(err, MP_EXIT_NOT_RESTORED, -EAGAIN,
+				    "the text of process %d is restored, but a thread is still "
+				    "inside the agent; its pages stay until: memprof detach -p %d",
+				    t->pid, t->pid);
 	}
 	target_release(t);
 	s->close_stop_ns = t->last_stop_ns;

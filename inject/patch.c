@@ -12,7 +12,7 @@
 #include "inject/stackwalk.h"
 
 #define STOP_MS	       2000
-#define TRIES	       50 /* stops, when a thread is in the middle of a window */
+#define TRIES	       50	    /* stops, when a thread is in the middle of a window */
 #define PAGEMAP_SHARED (1ull << 61) /* file page or shared anonymous (admin-guide/mm/pagemap) */
 #define PAGE	       4096ull
 
@@ -103,15 +103,16 @@ static void build_slot(const struct session *s, const struct planned_hook *h, ui
 		d.sibling_addr = s->journal->hook[h->sibling].relocated_addr;
 	memset(w->slot, 0xcc, sizeof(w->slot));
 	memcpy(w->slot, &d, sizeof(d));
-	s->t->arch->encode_slot(w->slot + SLOT_ENTRY, jh->slot_addr + SLOT_ENTRY, jh->slot_addr, entry);
+	s->t->arch->encode_slot(w->slot + SLOT_ENTRY, jh->slot_addr + SLOT_ENTRY, jh->slot_addr,
+				entry);
 	memcpy(w->slot + SLOT_RELOCATED, w->patch.relocated, w->patch.relocated_length);
 }
 
 /* Without these the numbers would be wrong. */
 static bool essential(const struct planned_hook *h)
 {
-	return h->kind == SS_HOOK_FREE || h->kind == SS_HOOK_REALLOC || !strcmp(h->name, "malloc") ||
-	       !strcmp(h->name, "calloc");
+	return h->kind == SS_HOOK_FREE || h->kind == SS_HOOK_REALLOC ||
+	       !strcmp(h->name, "malloc") || !strcmp(h->name, "calloc");
 }
 
 static void drop_planned(struct hook_plan *plan, size_t i)
@@ -119,8 +120,7 @@ static void drop_planned(struct hook_plan *plan, size_t i)
 	memmove(&plan->hooks.at[i], &plan->hooks.at[i + 1],
 		(plan->hooks.n - i - 1) * sizeof(plan->hooks.at[0]));
 	plan->hooks.n--;
-	vec_for_each(&plan->hooks, h)
-	{
+	vec_for_each (&plan->hooks, h) {
 		if (h->sibling == (int)i)
 			h->sibling = -1;
 		else if (h->sibling > (int)i)
@@ -141,8 +141,8 @@ static int plan_one(struct batch *b, const struct maps *maps, uint32_t index, st
 	memset(jh, 0, sizeof(*jh));
 	if (!code || mem_read(&s->t->mem, h->addr, code, size)) {
 		free(code);
-		return mp_fail(err, MP_EXIT_FAILURE, -EIO, "cannot read the text of %s in %s", h->name,
-			       h->module);
+		return mp_fail(err, MP_EXIT_FAILURE, -EIO, "cannot read the text of %s in %s",
+			       h->name, h->module);
 	}
 	jh->slot_addr = find_slot(b, maps, h->addr, index);
 	refusal = ARCH_REFUSE_REACH;
@@ -151,9 +151,10 @@ static int plan_one(struct batch *b, const struct maps *maps, uint32_t index, st
 						 jh->slot_addr + SLOT_RELOCATED, &w->patch);
 	free(code);
 	if (refusal != ARCH_OK)
-		return mp_fail(err, refusal == ARCH_REFUSE_REACH ? MP_EXIT_NO_ROOM : MP_EXIT_UNPATCHABLE,
-			       -ENOTSUP, "%s in %s cannot be hooked safely: %s; nothing was changed", h->name,
-			       h->module, arch_refusal_text(refusal));
+		return mp_fail(
+		    err, refusal == ARCH_REFUSE_REACH ? MP_EXIT_NO_ROOM : MP_EXIT_UNPATCHABLE,
+		    -ENOTSUP, "%s in %s cannot be hooked safely: %s; nothing was changed", h->name,
+		    h->module, arch_refusal_text(refusal));
 	if (mem_read(&s->t->mem, w->patch.addr, w->text, w->patch.length))
 		return -EIO;
 	jh->addr = w->patch.addr;
@@ -171,8 +172,8 @@ static int plan_one(struct batch *b, const struct maps *maps, uint32_t index, st
 	memcpy(jh->new_off, w->patch.new_off, sizeof(jh->new_off));
 	memcpy(jh->old_bytes, w->text, w->patch.length);
 	memcpy(jh->new_bytes, w->patch.new_bytes, w->patch.length);
-	jh->page_was_clean = page_is_file(s->t->pid, jh->addr) &&
-			     page_is_file(s->t->pid, jh->addr + jh->length - 1);
+	jh->page_was_clean =
+	    page_is_file(s->t->pid, jh->addr) && page_is_file(s->t->pid, jh->addr + jh->length - 1);
 	jh->kind = h->kind;
 	snprintf(jh->name, sizeof(jh->name), "%s", h->name);
 	snprintf(jh->module, sizeof(jh->module), "%s", h->module);
@@ -194,12 +195,17 @@ static int plan_all(struct batch *b, const struct maps *maps, struct mp_err *err
 				       "more than %d functions to hook", SS_MAX_HOOKS);
 		if (h.kind == SS_HOOK_ALLOC_THROW && h.sibling < 0)
 			ret = mp_fail(&why, MP_EXIT_UNPATCHABLE, -ENOTSUP,
-				      "%s in %s: its variant that does not throw cannot be hooked", h.name,
-				      h.module);
+				      "%s in %s: its variant that does not throw cannot be hooked",
+				      h.name, h.module);
 		else
 			ret = plan_one(b, maps, i, &why);
 		if (!ret) {
 			i++;
+			continue;
+		}
+		/* A wrapper that calls another hooked function is seen there. */
+		if (ret == -ENOTSUP && hook_goes_on(b->s->t, plan, &h)) {
+			drop_planned(plan, i);
 			continue;
 		}
 		if (ret != -ENOTSUP || (essential(&h) && !b->first)) {
@@ -248,8 +254,7 @@ static bool windows_busy(struct batch *b, const struct maps *maps)
 	for (uint32_t i = 0; i < b->n; i++)
 		spans[i] = (struct span){j->hook[b->first + i].addr,
 					 j->hook[b->first + i].addr + j->hook[b->first + i].length};
-	vec_for_each(&b->s->t->threads, th)
-	{
+	vec_for_each (&b->s->t->threads, th) {
 		busy = stack_mentions(b->s->t, *th, maps, spans, b->n, true);
 		if (busy && !thread_get_regs(b->s->t, *th)) {
 			uint64_t pc = b->s->t->arch->get_pc(&(*th)->regs);
@@ -275,12 +280,12 @@ static int map_islands(struct batch *b, struct mp_err *err)
 
 	if (ret || !b->new_islands)
 		return ret;
-	for (uint32_t i = first; i < j->nislands && !ret; i++) {
+	for (uint32_t i = first; i < first + b->new_islands && !ret; i++) {
 		uint64_t addr;
 
-		ret = session_remote_map(&r, j->island[i].addr, j->island[i].length,
-					 PROT_READ | PROT_EXEC,
-					 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, &addr);
+		ret = session_remote_map(
+		    &r, j->island[i].addr, j->island[i].length, PROT_READ | PROT_EXEC,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, &addr);
 		if (ret) {
 			mp_fail(err, MP_EXIT_NO_ROOM, ret,
 				"cannot map a page near the allocator of process %d: %s", s->t->pid,
@@ -300,7 +305,8 @@ static int write_all(struct batch *b, struct mp_err *err)
 	int ret = 0;
 
 	for (uint32_t i = 0; i < b->n && !ret; i++)
-		ret = mem_write(&s->t->mem, j->hook[b->first + i].slot_addr, b->work[i].slot, SLOT_BYTES);
+		ret = mem_write(&s->t->mem, j->hook[b->first + i].slot_addr, b->work[i].slot,
+				SLOT_BYTES);
 	if (!ret)
 		ret = mem_write(&s->t->mem, j->gate_addr, &gate, sizeof(gate));
 	if (ret)
@@ -315,9 +321,11 @@ static int write_all(struct batch *b, struct mp_err *err)
 		__atomic_store_n(&j->nhooks, i + 1, __ATOMIC_RELEASE);
 		ret = mem_write(&s->t->mem, h->addr, h->new_bytes, h->length);
 		if (ret)
-			return mp_fail(err, MP_EXIT_FAILURE, ret, "cannot write the text of %s in %s: %s",
-				       h->name, h->module, strerror(-ret));
-		vec_for_each(&s->t->threads, th) move_pc(s->t, *th, h);
+			return mp_fail(err, MP_EXIT_FAILURE, ret,
+				       "cannot write the text of %s in %s: %s", h->name, h->module,
+				       strerror(-ret));
+		vec_for_each (&s->t->threads, th)
+			move_pc(s->t, *th, h);
 	}
 	__atomic_store_n(&j->state, SS_LIVE, __ATOMIC_RELEASE);
 	return 0;
@@ -347,8 +355,8 @@ static int publish_islands(struct session *s)
 		uint16_t rule[64 * (SS_MAX_INSNS + 3)];
 		uint32_t n = 0;
 
-		for (uint32_t i = 0; i < j->nhooks && n + SS_MAX_INSNS + 3 <= 64 * (SS_MAX_INSNS + 3);
-		     i++) {
+		for (uint32_t i = 0;
+		     i < j->nhooks && n + SS_MAX_INSNS + 3 <= 64 * (SS_MAX_INSNS + 3); i++) {
 			const struct ss_journal_hook *h = &j->hook[i];
 
 			if (h->slot_addr < j->island[k].addr ||
@@ -380,6 +388,17 @@ static int stop(struct session *s, struct mp_err *err)
 	return ret ? ret : target_stop(s->t, &deadline, err);
 }
 
+/* New places for the islands that could not be mapped. */
+static int replan(struct batch *b, struct maps *maps, struct mp_err *err)
+{
+	int ret;
+
+	b->new_islands = 0;
+	maps_free(maps);
+	ret = maps_read(b->s->t->pid, maps);
+	return ret ? target_refused(b->s->t, ret, err) : plan_all(b, maps, err);
+}
+
 int session_install(struct session *s, struct mp_err *err)
 {
 	struct batch b = {.s = s, .first = s->journal->nhooks};
@@ -395,8 +414,9 @@ int session_install(struct session *s, struct mp_err *err)
 		if (ret)
 			break;
 		if (!text_unchanged(&b)) {
-			ret = mp_fail(err, MP_EXIT_UNPATCHABLE, -EAGAIN,
-				      "somebody else changed the allocator's text at the same time");
+			ret =
+			    mp_fail(err, MP_EXIT_UNPATCHABLE, -EAGAIN,
+				    "somebody else changed the allocator's text at the same time");
 		} else if (windows_busy(&b, &maps)) {
 			if (tries < TRIES && !s->stopped) {
 				target_resume(s->t);
@@ -404,9 +424,16 @@ int session_install(struct session *s, struct mp_err *err)
 				continue;
 			}
 			ret = mp_fail(err, MP_EXIT_UNPATCHABLE, -EAGAIN,
-				      "a signal handler keeps a thread at the start of an allocator function; try again");
+				      "a signal handler keeps a thread at the start of an "
+				      "allocator function; try again");
 		} else {
 			ret = map_islands(&b, err);
+			if (ret == -EEXIST && tries < TRIES && !s->stopped) {
+				/* The program mapped something there meanwhile. */
+				target_resume(s->t);
+				ret = replan(&b, &maps, err);
+				continue;
+			}
 			if (!ret)
 				ret = write_all(&b, err);
 		}

@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-#define LOWEST	   0x10000ull	/* above any vm.mmap_min_addr in use */
-#define HIGHEST	   0x7ffffffff000ull
-#define AWAY_HEAP  (1ull << 30) /* the program break grows upward from [heap] */
-#define AWAY_STACK (8ull << 20) /* stacks grow downward */
-#define AWAY	   (64ull << 10) /* no new neighbour merges with or guards anything */
+#define LOWEST	  0x10000ull /* above any vm.mmap_min_addr in use */
+#define HIGHEST	  0x7ffffffff000ull
+#define AWAY_HEAP (1ull << 30)	 /* the program break grows upward from [heap] */
+#define AWAY	  (64ull << 10)	 /* no new neighbour merges with or guards anything */
+#define AWAY_MMAP (512ull << 20) /* the kernel maps downward from what is there: not in its way */
 
 static uint64_t distance(uint64_t a, uint64_t b)
 {
@@ -28,7 +28,8 @@ uint64_t place_near(const struct maps *maps, uint64_t low, uint64_t high, uint64
 			start += AWAY_HEAP;
 		else
 			start += AWAY;
-		to -= to > AWAY_STACK && next && next->write ? AWAY_STACK : AWAY;
+		if (to > start)
+			to -= (to - start) / 2 < AWAY_MMAP ? (to - start) / 2 : AWAY_MMAP;
 		if (next)
 			from = next->end;
 		if (to > HIGHEST || start + length > to)

@@ -14,18 +14,18 @@
 #include "inject/internal.h"
 #include "inject/place.h"
 
-#define PAGE		 4096ull
-#define JOURNAL_OFFSET	 PAGE
-#define RULES		 65536u
-#define RULE_CACHE	 65536u
-#define INTERNS		 (1u << 20)
-#define ARENA_BYTES	 (256ull << 20)
-#define ROW_BYTES	 (512ull << 20)
-#define DEFAULT_RING	 (2ull << 20)
-#define MIN_SLOTS	 512u
-#define MAX_SLOTS	 16384u
-#define STOP_MS		 2000
-#define SLOT_OWN_BYTES	 (768ull << 10) /* agent/agent.h, struct ag_thread: asserted by its build */
+#define PAGE	       4096ull
+#define JOURNAL_OFFSET PAGE
+#define RULES	       65536u
+#define RULE_CACHE     65536u
+#define INTERNS	       (1u << 20)
+#define ARENA_BYTES    (256ull << 20)
+#define ROW_BYTES      (512ull << 20)
+#define DEFAULT_RING   (2ull << 20)
+#define MIN_SLOTS      512u
+#define MAX_SLOTS      16384u
+#define STOP_MS	       2000
+#define SLOT_OWN_BYTES (768ull << 10) /* agent/agent.h, struct ag_thread: asserted by its build */
 
 static uint64_t align(uint64_t n, uint64_t a)
 {
@@ -34,8 +34,7 @@ static uint64_t align(uint64_t n, uint64_t a)
 
 uint64_t session_find(const struct maps *maps, uint64_t *length)
 {
-	vec_for_each(&maps->list, m)
-	{
+	vec_for_each (&maps->list, m) {
 		if (strstr(m->path, "/memfd:" SS_NAME) && !m->offset) {
 			*length = m->end - m->start;
 			return m->start;
@@ -57,8 +56,8 @@ static uint32_t slots_for(size_t threads)
 static uint64_t lay_out(struct ss_control *c, uint32_t slots, uint64_t ring)
 {
 	uint64_t at = SS_LISTS_OFFSET;
-	uint64_t list = align(sizeof(struct ss_module_list) +
-			      SS_MAX_MODULES * sizeof(struct ss_module), 64);
+	uint64_t list =
+	    align(sizeof(struct ss_module_list) + SS_MAX_MODULES * sizeof(struct ss_module), 64);
 
 	c->journal = JOURNAL_OFFSET;
 	c->module_list = at;
@@ -87,10 +86,11 @@ static uint64_t lay_out(struct ss_control *c, uint32_t slots, uint64_t ring)
 	return at + slots * c->slot_stride;
 }
 
-int session_remote_map(struct remote *r, uint64_t addr, uint64_t length, int prot, int flags, int fd,
-		      uint64_t *result)
+int session_remote_map(struct remote *r, uint64_t addr, uint64_t length, int prot, int flags,
+		       int fd, uint64_t *result)
 {
-	uint64_t args[6] = {addr, length, (uint64_t)prot, (uint64_t)flags, (uint64_t)(int64_t)fd, 0};
+	uint64_t args[6] = {addr, length, (uint64_t)prot, (uint64_t)flags, (uint64_t)(int64_t)fd,
+			    0};
 	long ret;
 	int err = remote_syscall(r, r->t->arch->nr.mmap, args, &ret);
 
@@ -116,16 +116,22 @@ static int check_seccomp(struct target *t, uint64_t insn, bool *agent_may, struc
 		const char *name;
 		int nr;
 		bool needed; /* by us; else by the agent, which can do without */
-	} call[] = {{"mmap", 9, true},		 {"munmap", 11, true}, {"memfd_create", 319, true},
-		    {"madvise", 28, true},	 {"close", 3, true},   {"rt_sigprocmask", 14, false},
-		    {"sched_yield", 24, false},	 {"shmctl", 31, false}, {"gettid", 186, false},
-		    {"futex", 202, false},	 {"restart_syscall", 219, true}};
+	} call[] = {{"mmap", 9, true},
+		    {"munmap", 11, true},
+		    {"memfd_create", 319, true},
+		    {"madvise", 28, true},
+		    {"close", 3, true},
+		    {"rt_sigprocmask", 14, false},
+		    {"sched_yield", 24, false},
+		    {"shmctl", 31, false},
+		    {"gettid", 186, false},
+		    {"futex", 202, false},
+		    {"restart_syscall", 219, true}};
 
 	*agent_may = true;
 	if (!t->status.seccomp)
 		return 0;
-	vec_for_each(&t->threads, th)
-	{
+	vec_for_each (&t->threads, th) {
 		for (size_t i = 0; i < sizeof(call) / sizeof(call[0]); i++) {
 			int allowed = seccomp_allows(t, *th, call[i].nr, NULL, insn);
 
@@ -135,10 +141,13 @@ static int check_seccomp(struct target *t, uint64_t insn, bool *agent_may, struc
 				*agent_may = false;
 				continue;
 			}
-			return mp_fail(err, MP_EXIT_SECCOMP, -EPERM,
-				       allowed ? "process %d has a seccomp filter that cannot be read (needs CAP_SYS_ADMIN), so %s could kill it; nothing was touched"
-					       : "the seccomp filter of process %d does not allow %s; nothing was touched",
-				       t->pid, call[i].name);
+			return mp_fail(
+			    err, MP_EXIT_SECCOMP, -EPERM,
+			    allowed ? "process %d has a seccomp filter that cannot be read (needs "
+				      "CAP_SYS_ADMIN), so %s could kill it; nothing was touched"
+				    : "the seccomp filter of process %d does not allow %s; nothing "
+				      "was touched",
+			    t->pid, call[i].name);
 		}
 	}
 	return 0;
@@ -153,8 +162,7 @@ static void find_tid(struct target *t, struct ss_control *c)
 	for (size_t k = 0; k < sizeof(candidate) / sizeof(candidate[0]) && !c->tid_known; k++) {
 		size_t right = 0, asked = 0;
 
-		vec_for_each(&t->threads, it)
-		{
+		vec_for_each (&t->threads, it) {
 			struct proc_status st;
 			uint32_t value;
 			uint64_t tp;
@@ -195,7 +203,8 @@ static int open_block(struct session *s, struct remote *r, uint64_t length, uint
 	if (!err && ftruncate(ours, (off_t)length))
 		err = -errno;
 	if (!err) {
-		void *p = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, ours, 0);
+		void *p =
+		    mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, ours, 0);
 
 		if (p == MAP_FAILED)
 			err = -errno;
@@ -203,8 +212,8 @@ static int open_block(struct session *s, struct remote *r, uint64_t length, uint
 			s->block = p;
 	}
 	if (!err)
-		err = session_remote_map(r, 0, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-				 (int)fd, addr);
+		err = session_remote_map(r, 0, length, PROT_READ | PROT_WRITE,
+					 MAP_SHARED | MAP_NORESERVE, (int)fd, addr);
 	memset(args, 0, sizeof(args));
 	args[0] = (uint64_t)fd;
 	remote_syscall(r, t->arch->nr.close, args, &ret);
@@ -226,10 +235,11 @@ static int open_agent(struct session *s, struct remote *r, uint64_t near_low, ui
 	if (!want)
 		want = place_near(maps, near_low, near_low, UINT64_MAX, text + PAGE);
 	err = session_remote_map(r, want, text, PROT_READ | PROT_EXEC,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, addr);
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, addr);
 	if (!err)
 		err = session_remote_map(r, want + text, PAGE, PROT_READ | PROT_WRITE,
-				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, &gate);
+					 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
+					 &gate);
 	if (err)
 		return err;
 	memset(args, 0, sizeof(args));
@@ -287,22 +297,21 @@ static void code_range(const struct session *s, uint64_t *low, uint64_t *high)
 
 static bool has_allocator(const struct hook_plan *plan)
 {
-	vec_for_each(&plan->hooks, h)
-	{
+	vec_for_each (&plan->hooks, h) {
 		if (h->kind == SS_HOOK_ALLOC)
 			return true;
 	}
 	return false;
 }
 
-static int open_stopped(struct session *s, const struct session_options *o, const struct maps *maps,
-			struct mp_err *err)
+static int open_stopped(struct session *s, const struct session_options *o, struct mp_err *err)
 {
 	struct target *t = s->t;
 	uint64_t ring = o->ring_size ? o->ring_size : DEFAULT_RING, length, low, high, block = 0,
 		 agent = 0;
 	struct ss_control layout = {0};
 	bool agent_may;
+	struct maps maps; /* as they are now that nobody can change them */
 	struct remote r;
 	int ret;
 
@@ -311,26 +320,28 @@ static int open_stopped(struct session *s, const struct session_options *o, cons
 	length = lay_out(&layout, slots_for(t->threads.n), ring);
 	layout.lossless = o->lossless;
 	find_tid(t, &layout);
-	vec_for_each(&maps->list, m)
-	{
+	ret = maps_read(t->pid, &maps);
+	if (ret)
+		return target_refused(t, ret, err);
+	vec_for_each (&maps.list, m) {
 		if (!strcmp(m->path, "[stack]")) {
 			layout.main_stack_low = m->start;
 			layout.main_stack_high = m->end;
 		}
 	}
 	ret = remote_begin(&r, t, err);
-	if (ret)
-		return ret;
-	ret = check_seccomp(t, r.syscall_insn, &agent_may, err);
-	if (ret) {
+	if (!ret && (ret = check_seccomp(t, r.syscall_insn, &agent_may, err)))
 		remote_end(&r);
+	if (ret) {
+		maps_free(&maps);
 		return ret;
 	}
 	layout.may_syscall = agent_may;
 	code_range(s, &low, &high);
 	ret = open_block(s, &r, length, &block);
 	if (!ret)
-		ret = open_agent(s, &r, low, high, maps, &agent);
+		ret = open_agent(s, &r, low, high, &maps, &agent);
+	maps_free(&maps);
 	if (!ret)
 		ret = fill(s, &layout, block, agent);
 	if (ret) {
@@ -344,11 +355,16 @@ static int open_stopped(struct session *s, const struct session_options *o, cons
 		if (agent)
 			remote_syscall(&r, t->arch->nr.munmap, args, &ignored);
 		remote_end(&r);
-		return mp_fail(err, ret == -EEXIST || ret == -ENOMEM ? MP_EXIT_NO_ROOM : MP_EXIT_FAILURE,
-			       ret, "cannot map the agent into process %d: %s", t->pid, strerror(-ret));
+		if (s->block)
+			munmap(s->block, s->length);
+		s->block = NULL;
+		return mp_fail(
+		    err, ret == -EEXIST || ret == -ENOMEM ? MP_EXIT_NO_ROOM : MP_EXIT_FAILURE, ret,
+		    "cannot map the agent into process %d: %s", t->pid, strerror(-ret));
 	}
 	ret = remote_end(&r);
-	return ret ? mp_fail(err, MP_EXIT_FAILURE, ret, "cannot put thread %d back", r.carrier->tid) : 0;
+	return ret ? mp_fail(err, MP_EXIT_FAILURE, ret, "cannot put thread %d back", r.carrier->tid)
+		   : 0;
 }
 
 int session_open(struct session *s, struct target *t, const struct session_options *options,
@@ -371,22 +387,25 @@ int session_open(struct session *s, struct target *t, const struct session_optio
 	if (session_find(&maps, &length)) {
 		maps_free(&maps);
 		return mp_fail(err, MP_EXIT_ATTACHED, -EBUSY,
-			       "process %d already carries a memprof session; see: memprof status; end it by: memprof detach -p %d",
+			       "process %d already carries a memprof session; see: memprof status; "
+			       "end it by: memprof detach -p %d",
 			       t->pid, t->pid);
 	}
 	ret = hook_plan_make(t, &maps, NULL, &s->plan, err);
 	if (!ret && !has_allocator(&s->plan))
-		ret = mp_fail(err, MP_EXIT_NO_ALLOCATOR, -ENOENT,
-			      "process %d (%s) has no allocator that memprof knows (looked for malloc of glibc and musl, jemalloc, tcmalloc, mimalloc in every module's symbols)%s%s",
-			      t->pid, t->status.name, s->plan.refused[0] ? "; refused: " : "",
-			      s->plan.refused);
+		ret = mp_fail(
+		    err, MP_EXIT_NO_ALLOCATOR, -ENOENT,
+		    "process %d (%s) has no allocator that memprof knows (looked for malloc of "
+		    "glibc and musl, jemalloc, tcmalloc, mimalloc in every module's symbols)%s%s",
+		    t->pid, t->status.name, s->plan.refused[0] ? "; refused: " : "",
+		    s->plan.refused);
 	if (!ret && !s->stopped) {
 		ret = target_seize(t, &deadline, err);
 		if (!ret)
 			ret = target_stop(t, &deadline, err);
 	}
 	if (!ret) {
-		ret = open_stopped(s, options, &maps, err);
+		ret = open_stopped(s, options, err);
 		if (!s->stopped)
 			target_resume(t);
 		s->open_stop_ns = t->last_stop_ns;
@@ -461,13 +480,14 @@ int session_adopt(struct session *s, struct target *t, struct mp_err *err)
 	addr = session_find(&maps, &length);
 	if (!addr || mem_read(&t->mem, addr, &head, sizeof(head)) || head.magic != SS_MAGIC) {
 		maps_free(&maps);
-		return mp_fail(err, MP_EXIT_NO_SESSION, -ENOENT, "process %d carries no memprof session",
-			       t->pid);
+		return mp_fail(err, MP_EXIT_NO_SESSION, -ENOENT,
+			       "process %d carries no memprof session", t->pid);
 	}
 	if (head.version != SS_VERSION) {
 		maps_free(&maps);
 		return mp_fail(err, MP_EXIT_FAILURE, -EPROTO,
-			       "the session in process %d is of another memprof version (%u, this one is %u); use that one to detach",
+			       "the session in process %d is of another memprof version (%u, this "
+			       "one is %u); use that one to detach",
 			       t->pid, head.version, SS_VERSION);
 	}
 	m = maps_find(&maps, addr);
@@ -479,14 +499,16 @@ int session_adopt(struct session *s, struct target *t, struct mp_err *err)
 	maps_free(&maps);
 	if (p == MAP_FAILED)
 		return mp_fail(err, MP_EXIT_PERMISSION, -EPERM,
-			       "cannot open the session in process %d (/proc/%d/map_files needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE); try sudo",
+			       "cannot open the session in process %d (/proc/%d/map_files needs "
+			       "CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE); try sudo",
 			       t->pid, t->pid);
 	s->block = p;
 	s->length = length;
 	if (s->block->journal + sizeof(struct ss_journal) > length) {
 		munmap(p, length);
 		s->block = NULL;
-		return mp_fail(err, MP_EXIT_FAILURE, -EPROTO, "the session in process %d is damaged", t->pid);
+		return mp_fail(err, MP_EXIT_FAILURE, -EPROTO,
+			       "the session in process %d is damaged", t->pid);
 	}
 	s->journal = (struct ss_journal *)((char *)p + s->block->journal);
 	return 0;
@@ -505,7 +527,7 @@ void session_free(struct session *s)
 
 const char *session_state_text(uint32_t state)
 {
-	static const char *const text[] = {"damaged",  "prepared",  "being patched",
+	static const char *const text[] = {"damaged",	"prepared",	  "being patched",
 					   "recording", "being restored", "dormant"};
 
 	return state < sizeof(text) / sizeof(text[0]) ? text[state] : text[0];

@@ -28,13 +28,15 @@ int tables_init(struct tables *tb, struct ss_control *block, uint64_t rows_at, u
 
 void tables_free(struct tables *tb)
 {
-	vec_for_each(&tb->code, c) free((char *)c->m.path);
+	vec_for_each (&tb->code, c)
+		free((char *)c->m.path);
 	vec_free(&tb->code);
 	vec_free(&tb->own);
 	rule_set_free(tb->rules);
 }
 
-/* Copies the rows of [@start, @end) into the block; @bias turns table addresses into the target's. */
+/* Copies the rows of [@start, @end) into the block; @bias turns table addresses into the target's.
+ */
 static int put_rows(struct tables *tb, const struct unwind_table *t, uint64_t bias, uint64_t start,
 		    uint64_t end, struct ss_module *s)
 {
@@ -139,8 +141,7 @@ static int add_map(struct tables *tb, struct target *t, const struct map *map)
 
 static struct code *known(struct tables *tb, const struct map *map)
 {
-	vec_for_each(&tb->code, c)
-	{
+	vec_for_each (&tb->code, c) {
 		if (c->m.start == map->start && c->m.end == map->end && c->ino == map->ino &&
 		    c->m.file_offset == map->offset)
 			return c;
@@ -150,8 +151,7 @@ static struct code *known(struct tables *tb, const struct map *map)
 
 static bool is_own(const struct tables *tb, const struct map *map)
 {
-	vec_for_each(&tb->own, o)
-	{
+	vec_for_each (&tb->own, o) {
 		if (map->start >= o->start && map->start < o->end)
 			return true;
 	}
@@ -164,9 +164,9 @@ int tables_update(struct tables *tb, struct target *t, const struct maps *maps)
 	bool gone = false;
 	size_t keep = 0;
 
-	vec_for_each(&tb->code, c) c->seen = false;
-	vec_for_each(&maps->list, map)
-	{
+	vec_for_each (&tb->code, c)
+		c->seen = false;
+	vec_for_each (&maps->list, map) {
 		struct code *c;
 
 		if (!map->exec || is_own(tb, map) || !strcmp(map->path, "[vsyscall]"))
@@ -220,8 +220,7 @@ int tables_add_rows(struct tables *tb, uint64_t start, uint64_t end, const uint6
 	s.flags = SS_MODULE_AGENT;
 	if (err)
 		return err;
-	vec_for_each(&tb->own, o)
-	{
+	vec_for_each (&tb->own, o) {
 		if (o->start == start) {
 			*o = s;
 			return 0;
@@ -232,8 +231,7 @@ int tables_add_rows(struct tables *tb, uint64_t start, uint64_t end, const uint6
 
 uint16_t tables_rule_at(const struct tables *tb, uint64_t pc)
 {
-	vec_for_each(&tb->code, c)
-	{
+	vec_for_each (&tb->code, c) {
 		const uint32_t *pcs = at(tb, c->s.pcs);
 		uint32_t lo = 0, hi = c->s.n;
 
@@ -291,13 +289,11 @@ int tables_publish(struct tables *tb, bool changed)
 	/* A list is only written again after three others: whoever still searches it is done. */
 	list = at(tb, SS_LISTS_OFFSET + tb->next_list++ % SS_MODULE_LISTS * ((size + 63) & ~63ull));
 	list->n = 0;
-	vec_for_each(&tb->code, m)
-	{
+	vec_for_each (&tb->code, m) {
 		if (list->n < SS_MAX_MODULES)
 			list->at[list->n++] = m->s;
 	}
-	vec_for_each(&tb->own, o)
-	{
+	vec_for_each (&tb->own, o) {
 		if (list->n < SS_MAX_MODULES)
 			list->at[list->n++] = *o;
 	}

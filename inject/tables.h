@@ -18,17 +18,17 @@ struct code {
 	struct mp_module m; /* path owned here */
 	uint64_t ino;
 	struct ss_module s;
-	bool seen;   /* in the maps that were read last */
+	bool seen; /* in the maps that were read last */
 	bool recorded;
 };
 
 struct tables {
 	struct rule_set *rules;
 	uint32_t rules_published;
-	struct ss_control *block; /* our mapping of the session block */
+	struct ss_control *block;   /* our mapping of the session block */
 	uint64_t rows_at, rows_end; /* free part of the row area, offsets in the block */
 	uint32_t next_list;
-	VEC(struct code) code;	 /* of the target's files */
+	VEC(struct code) code;	   /* of the target's files */
 	VEC(struct ss_module) own; /* agent and islands */
 };
 

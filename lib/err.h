@@ -47,6 +47,6 @@ struct mp_err {
  * Return: @code, so that a caller can write `return mp_fail(...)`.
  */
 int mp_fail(struct mp_err *err, enum mp_exit exit, int code, const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
+    __attribute__((format(printf, 4, 5)));
 
 #endif

@@ -40,10 +40,10 @@ static inline int vec_room(void **at, size_t n, size_t *cap, size_t size)
 /* Appends a copy of @elem.  Return: 0 or -ENOMEM, the vector then unchanged. */
 #define vec_push(v, elem)                                                                          \
 	(vec_room((void **)&(v)->at, (v)->n, &(v)->cap, sizeof(*(v)->at))                          \
-		 ? -ENOMEM                                                                         \
-		 : ((v)->at[(v)->n++] = (elem), 0))
+	     ? -ENOMEM                                                                             \
+	     : ((v)->at[(v)->n++] = (elem), 0))
 
-#define vec_for_each(v, it) for (__typeof__((v)->at + 0) it = (v)->at; it < (v)->at + (v)->n; it++)
+#define vec_for_each(v, it) for (__auto_type it = (v)->at + 0; it < (v)->at + (v)->n; it++)
 
 #define vec_free(v) (free((v)->at), (v)->at = NULL, (v)->n = (v)->cap = 0)
 

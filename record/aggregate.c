@@ -7,17 +7,18 @@
 #include "attach/procfs.h"
 #include "record/internal.h"
 
-#define FLUSH_NS      1000000000ull
-#define OWED_NS	      10000u /* a free that was overtaken comes within this time */
-#define PREFETCH      12
-#define FIRST_EVENTS  65536u
+#define FLUSH_NS     1000000000ull
+#define OWED_NS	     10000u /* a free that was overtaken comes within this time */
+#define PREFETCH     12
+#define FIRST_EVENTS 65536u
 
 /* ---------------------------------------------------------------- stacks -- */
 
 /* Was the mapping made by an allocator for itself?  Then one of its functions is on the stack. */
 static bool inside_allocator(const struct recorder *r, const uint64_t *pc, uint32_t n)
 {
-	const struct ss_journal *j = (const void *)((const char *)r->config.block + r->config.block->journal);
+	const struct ss_journal *j =
+	    (const void *)((const char *)r->config.block + r->config.block->journal);
 	uint32_t hooks = j->nhooks < SS_MAX_HOOKS ? j->nhooks : SS_MAX_HOOKS;
 
 	for (uint32_t i = 1; i < n; i++) {
@@ -81,11 +82,11 @@ static void take_raw(struct recorder *r, uint32_t slot, const struct mpr_raw_sta
 
 	if (raw->bytes > raw->h.size - sizeof(*raw))
 		return;
-	n = raw_stack_unwind(r->config.block, r->config.block_length, raw, pc, SS_MAX_FRAMES, &flags,
-			     &unknown);
+	n = raw_stack_unwind(r->config.block, r->config.block_length, raw, pc, SS_MAX_FRAMES,
+			     &flags, &unknown);
 	if (unknown && r->config.code_changed(r->config.ctx))
-		n = raw_stack_unwind(r->config.block, r->config.block_length, raw, pc, SS_MAX_FRAMES,
-				     &flags, &unknown);
+		n = raw_stack_unwind(r->config.block, r->config.block_length, raw, pc,
+				     SS_MAX_FRAMES, &flags, &unknown);
 	r->slot[slot].raw_sequence = raw->sequence;
 	r->slot[slot].raw_stack = add_stack(r, pc, n, flags);
 }
@@ -165,8 +166,8 @@ static void fill_misc(struct mp_event *ev, uint16_t misc)
 	uint32_t slack = misc >> MPR_SLACK_SHIFT;
 
 	ev->usable = slack == MPR_SLACK_UNKNOWN ? ev->size : ev->size + slack;
-	ev->flags = (misc & MPR_F_NON_MAIN ? EV_F_NON_MAIN : 0) |
-		    (misc & MPR_F_MMAPPED ? EV_F_MMAPPED : 0);
+	ev->flags =
+	    (misc & MPR_F_NON_MAIN ? EV_F_NON_MAIN : 0) | (misc & MPR_F_MMAPPED ? EV_F_MMAPPED : 0);
 }
 
 static void split(struct mp_event *ev, uint64_t addr_hook)
@@ -267,11 +268,11 @@ static bool decode_map(struct recorder *r, uint32_t slot, const struct mpr_map *
 		       struct mp_event *ev)
 {
 	static const uint8_t kind[] = {
-		[MPR_MAP - MPR_MAP] = EV_MAP,
-		[MPR_UNMAP - MPR_MAP] = EV_UNMAP,
-		[MPR_UNMAP_FAILED - MPR_MAP] = EV_UNMAP_FAILED,
-		[MPR_REMAP_BEGIN - MPR_MAP] = EV_REMAP_BEGIN,
-		[MPR_REMAP_END - MPR_MAP] = EV_REMAP_END,
+	    [MPR_MAP - MPR_MAP] = EV_MAP,
+	    [MPR_UNMAP - MPR_MAP] = EV_UNMAP,
+	    [MPR_UNMAP_FAILED - MPR_MAP] = EV_UNMAP_FAILED,
+	    [MPR_REMAP_BEGIN - MPR_MAP] = EV_REMAP_BEGIN,
+	    [MPR_REMAP_END - MPR_MAP] = EV_REMAP_END,
 	};
 
 	ev->kind = kind[m->h.type - MPR_MAP];
@@ -289,7 +290,8 @@ static bool decode_map(struct recorder *r, uint32_t slot, const struct mpr_map *
 
 static void put_hooks_and_modules(struct recorder *r)
 {
-	const struct ss_journal *j = (const void *)((const char *)r->config.block + r->config.block->journal);
+	const struct ss_journal *j =
+	    (const void *)((const char *)r->config.block + r->config.block->journal);
 	struct mp_module m;
 
 	while (r->hooks_written < j->nhooks && r->hooks_written < SS_MAX_HOOKS) {
@@ -306,19 +308,19 @@ static void put_hooks_and_modules(struct recorder *r)
 }
 
 static const uint16_t least_size[] = {
-	[MPR_ALLOC - MPR_ALLOC] = sizeof(struct mpr_alloc),
-	[MPR_ALLOC_BIG - MPR_ALLOC] = sizeof(struct mpr_alloc_big),
-	[MPR_FREE - MPR_ALLOC] = sizeof(struct mpr_free),
-	[MPR_REALLOC_BEGIN - MPR_ALLOC] = sizeof(struct mpr_free),
-	[MPR_REALLOC_END - MPR_ALLOC] = sizeof(struct mpr_realloc),
-	[MPR_MAP - MPR_ALLOC] = sizeof(struct mpr_map),
-	[MPR_UNMAP - MPR_ALLOC] = sizeof(struct mpr_map),
-	[MPR_UNMAP_FAILED - MPR_ALLOC] = sizeof(struct mpr_map),
-	[MPR_REMAP_BEGIN - MPR_ALLOC] = sizeof(struct mpr_map),
-	[MPR_REMAP_END - MPR_ALLOC] = sizeof(struct mpr_map),
-	[MPR_MALLOPT - MPR_ALLOC] = sizeof(struct mpr_mallopt),
-	[MPR_RAW_STACK - MPR_ALLOC] = sizeof(struct mpr_raw_stack),
-	[MPR_THREAD - MPR_ALLOC] = sizeof(struct mpr_thread),
+    [MPR_ALLOC - MPR_ALLOC] = sizeof(struct mpr_alloc),
+    [MPR_ALLOC_BIG - MPR_ALLOC] = sizeof(struct mpr_alloc_big),
+    [MPR_FREE - MPR_ALLOC] = sizeof(struct mpr_free),
+    [MPR_REALLOC_BEGIN - MPR_ALLOC] = sizeof(struct mpr_free),
+    [MPR_REALLOC_END - MPR_ALLOC] = sizeof(struct mpr_realloc),
+    [MPR_MAP - MPR_ALLOC] = sizeof(struct mpr_map),
+    [MPR_UNMAP - MPR_ALLOC] = sizeof(struct mpr_map),
+    [MPR_UNMAP_FAILED - MPR_ALLOC] = sizeof(struct mpr_map),
+    [MPR_REMAP_BEGIN - MPR_ALLOC] = sizeof(struct mpr_map),
+    [MPR_REMAP_END - MPR_ALLOC] = sizeof(struct mpr_map),
+    [MPR_MALLOPT - MPR_ALLOC] = sizeof(struct mpr_mallopt),
+    [MPR_RAW_STACK - MPR_ALLOC] = sizeof(struct mpr_raw_stack),
+    [MPR_THREAD - MPR_ALLOC] = sizeof(struct mpr_thread),
 };
 
 /* Is a whole, known record at @p? */
@@ -524,9 +526,10 @@ static void run_batch(struct recorder *r, struct batch *b)
 		const struct pending *e = &r->events[i];
 
 		if (i + PREFETCH < r->nevents)
-			live_prefetch(r->live,
-				      ((const struct mpr_free *)r->events[i + PREFETCH].rec)->addr_hook &
-					      MPR_ADDR_MASK);
+			live_prefetch(
+			    r->live,
+			    ((const struct mpr_free *)r->events[i + PREFETCH].rec)->addr_hook &
+				MPR_ADDR_MASK);
 		process(r, e, clock_ns(&clock, e->time));
 	}
 	if (i < r->nevents) {

@@ -6,10 +6,10 @@
 #include <stdint.h>
 
 struct clock {
-	uint64_t ticks0, ns0;	/* the start */
-	uint64_t ticks1, ns1;	/* newest calibration point */
+	uint64_t ticks0, ns0; /* the start */
+	uint64_t ticks1, ns1; /* newest calibration point */
 	double ns_per_tick;
-	double rate_guess;	/* ticks per second */
+	double rate_guess; /* ticks per second */
 };
 
 uint64_t clock_ticks(void);

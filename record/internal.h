@@ -50,7 +50,7 @@ struct recorder {
 		uint64_t time;
 		const uint8_t *rec;
 		uint32_t slot;
-	} *events, *scratch;
+	} * events, *scratch;
 	size_t nevents, cap_events;
 	uint8_t *carry; /* records later than their batch's time */
 	size_t carry_bytes, carry_cap;

@@ -81,8 +81,9 @@ uint32_t raw_stack_unwind(const struct ss_control *block, uint64_t length,
 			*flags = SS_STACK_NO_TABLE;
 			return n;
 		}
-		switch (uw_step_full((const struct uw_full *)((const char *)block + block->full_rules) + rule,
-				     &s, &next, read_dumped, &d)) {
+		switch (uw_step_full(
+		    (const struct uw_full *)((const char *)block + block->full_rules) + rule, &s,
+		    &next, read_dumped, &d)) {
 		case UW_STEP_OK:
 			s = next;
 			break;

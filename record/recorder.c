@@ -53,9 +53,9 @@ static int copy_layout(struct recorder *r)
 	r->arena = c->arena;
 	r->arena_words = c->arena_words;
 	return r->slots + r->nslots * r->slot_stride <= r->config.block_length &&
-			       r->arena + 8 * r->arena_words <= r->config.block_length
-		       ? 0
-		       : -EPROTO;
+		       r->arena + 8 * r->arena_words <= r->config.block_length
+		   ? 0
+		   : -EPROTO;
 }
 
 int recorder_start(const struct recorder_config *config, struct recorder **out, struct mp_err *err)
@@ -107,7 +107,8 @@ int recorder_start(const struct recorder_config *config, struct recorder **out, 
 	if (ret) {
 		mpf_close(r->file);
 		recorder_free(r);
-		return mp_fail(err, MP_EXIT_FAILURE, -ret, "cannot start a thread: %s", strerror(ret));
+		return mp_fail(err, MP_EXIT_FAILURE, -ret, "cannot start a thread: %s",
+			       strerror(ret));
 	}
 	*out = r;
 	return 0;
@@ -154,7 +155,8 @@ static uint64_t *all_addresses(const struct recorder *r, uint64_t *n)
 }
 
 int recorder_stop(struct recorder *r, struct mp_finish *finish, struct mp_losses *losses,
-		  void (*symbolize)(void *ctx, struct mpf_writer *w, const uint64_t *pc, uint64_t n))
+		  void (*symbolize)(void *ctx, struct mpf_writer *w, const uint64_t *pc,
+				    uint64_t n))
 {
 	uint64_t *pc, n;
 	int ret;
@@ -194,8 +196,8 @@ uint32_t recorder_top(struct recorder *r, struct recorder_top *out, uint32_t max
 			n++;
 		for (k = n - 1; k && out[k - 1].live_bytes < s->live_bytes; k--)
 			out[k] = out[k - 1];
-		out[k] = (struct recorder_top){r->stacks.pc + s->first, s->n, s->flags, s->live_bytes,
-					       s->live_blocks};
+		out[k] = (struct recorder_top){r->stacks.pc + s->first, s->n, s->flags,
+					       s->live_bytes, s->live_blocks};
 	}
 	return n;
 }

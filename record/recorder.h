@@ -22,9 +22,9 @@ struct recorder_config {
 	struct ss_control *block; /* our mapping of the session block */
 	uint64_t block_length;
 	pid_t pid;
-	const char *path;	  /* of the recording */
-	struct mp_info info;	  /* start_unix_ns is filled by recorder_start() */
-	uint64_t queue_ceiling;	  /* bytes; 0: 256 MiB */
+	const char *path;	/* of the recording */
+	struct mp_info info;	/* start_unix_ns is filled by recorder_start() */
+	uint64_t queue_ceiling; /* bytes; 0: 256 MiB */
 	/*
 	 * Called by the aggregator: code without a table was met.  Brings the tables up to date;
 	 * returns whether anything is new.
@@ -60,9 +60,11 @@ bool recorder_flush(struct recorder *r);
  * Return: 0, or the first error of the file.
  */
 int recorder_stop(struct recorder *r, struct mp_finish *finish, struct mp_losses *losses,
-		  void (*symbolize)(void *ctx, struct mpf_writer *w, const uint64_t *pc, uint64_t n));
+		  void (*symbolize)(void *ctx, struct mpf_writer *w, const uint64_t *pc,
+				    uint64_t n));
 
-/* Top stacks by live bytes, for the closing summary: fills up to @max ids.  After recorder_stop(). */
+/* Top stacks by live bytes, for the closing summary: fills up to @max ids.  After recorder_stop().
+ */
 struct recorder_top {
 	const uint64_t *pc;
 	uint32_t n, flags;

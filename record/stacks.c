@@ -84,17 +84,20 @@ static int room(struct stacks *s, uint32_t n)
 	return s->n * 2 > s->table_size ? grow_table(s) : 0;
 }
 
-uint32_t stacks_intern(struct stacks *s, const uint64_t *pc, uint32_t n, uint32_t flags, bool *fresh)
+uint32_t stacks_intern(struct stacks *s, const uint64_t *pc, uint32_t n, uint32_t flags,
+		       bool *fresh)
 {
 	uint32_t i;
 
 	*fresh = false;
 	if (room(s, n))
 		return 0;
-	for (i = hash(pc, n) & (s->table_size - 1); s->table[i]; i = (i + 1) & (s->table_size - 1)) {
+	for (i = hash(pc, n) & (s->table_size - 1); s->table[i];
+	     i = (i + 1) & (s->table_size - 1)) {
 		const struct stack *k = &s->at[s->table[i]];
 
-		if (k->n == n && k->flags == flags && !memcmp(s->pc + k->first, pc, n * sizeof(*pc)))
+		if (k->n == n && k->flags == flags &&
+		    !memcmp(s->pc + k->first, pc, n * sizeof(*pc)))
 			return s->table[i];
 	}
 	s->at[s->n] = (struct stack){.first = s->npc, .n = n, .flags = flags};

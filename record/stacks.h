@@ -25,6 +25,7 @@ struct stacks {
 int stacks_init(struct stacks *s);
 void stacks_free(struct stacks *s);
 /* Return: id; *@fresh tells whether it is new; 0 when out of memory. */
-uint32_t stacks_intern(struct stacks *s, const uint64_t *pc, uint32_t n, uint32_t flags, bool *fresh);
+uint32_t stacks_intern(struct stacks *s, const uint64_t *pc, uint32_t n, uint32_t flags,
+		       bool *fresh);
 
 #endif

@@ -13,7 +13,7 @@
 
 static const char script[] =
 #include "report/flame_script.inc"
-	;
+    ;
 
 /* XML 1.0 text: markup escaped, what is no XML character replaced. */
 static void xml(const char *s, FILE *out)
@@ -42,7 +42,8 @@ static void xml(const char *s, FILE *out)
 static void colour(const struct node *n, char *buf, size_t size)
 {
 	uint32_t h = 2166136261u;
-	bool system = n->library && (!strncmp(n->library, "lib", 3) || !strncmp(n->library, "ld-", 3));
+	bool system =
+	    n->library && (!strncmp(n->library, "lib", 3) || !strncmp(n->library, "ld-", 3));
 
 	for (const char *p = n->function; *p; p++)
 		h = (h ^ (unsigned char)*p) * 16777619u;
@@ -66,7 +67,9 @@ static void write_node(const struct node *n, const struct node *root, enum cost 
 	if (width < WIDTH / LEAST && count < WIDTH / LEAST)
 		return;
 	colour(n, fill, sizeof(fill));
-	fprintf(out, "<g class=\"f\" data-x=\"%.3f\" data-w=\"%.3f\" data-cx=\"%.3f\" data-cw=\"%.3f\"><title>",
+	fprintf(out,
+		"<g class=\"f\" data-x=\"%.3f\" data-w=\"%.3f\" data-cx=\"%.3f\" "
+		"data-cw=\"%.3f\"><title>",
 		x, width, x_count, count);
 	xml(n->function, out);
 	if (n->library) {
@@ -74,10 +77,14 @@ static void write_node(const struct node *n, const struct node *root, enum cost 
 		xml(n->library, out);
 		fputs("]", out);
 	}
-	fprintf(out, " &#8212; %s in %s %s, %.2f%%</title><rect x=\"%.3f\" y=\"%d\" width=\"%.3f\" height=\"%d\" fill=\"%s\"/>",
+	fprintf(out,
+		" &#8212; %s in %s %s, %.2f%%</title><rect x=\"%.3f\" y=\"%d\" width=\"%.3f\" "
+		"height=\"%d\" fill=\"%s\"/>",
 		cost_is_bytes(cost) ? text_bytes(n->cost, a) : text_number(n->cost, a),
-		text_number(n->count, b), cost == COST_ALLOCATED || !cost_is_bytes(cost) ? "allocations" : "blocks",
-		root->cost ? 100.0 * (double)n->cost / (double)root->cost : 0.0, x, y, width, ROW - 1, fill);
+		text_number(n->count, b),
+		cost == COST_ALLOCATED || !cost_is_bytes(cost) ? "allocations" : "blocks",
+		root->cost ? 100.0 * (double)n->cost / (double)root->cost : 0.0, x, y, width,
+		ROW - 1, fill);
 	fprintf(out, "<text x=\"%.3f\" y=\"%d\">", x + 3, y + 13);
 	if (room >= 3) {
 		char label[512];
@@ -116,22 +123,32 @@ int flame_write(const struct model *m, const struct node *root, enum cost cost, 
 
 	fprintf(out,
 		"<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"no\"?>\n"
-		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %d\" width=\"100%%\" font-family=\"Verdana, DejaVu Sans, sans-serif\" font-size=\"11\">\n"
-		"<style>.f{cursor:pointer}.f:hover rect{stroke:#000;stroke-width:.6}.f text{pointer-events:none}.b{cursor:pointer;fill:#06c}.m rect{fill:#c0c!important}.d{opacity:.45}</style>\n"
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %d\" width=\"100%%\" "
+		"font-family=\"Verdana, DejaVu Sans, sans-serif\" font-size=\"11\">\n"
+		"<style>.f{cursor:pointer}.f:hover rect{stroke:#000;stroke-width:.6}.f "
+		"text{pointer-events:none}.b{cursor:pointer;fill:#06c}.m "
+		"rect{fill:#c0c!important}.d{opacity:.45}</style>\n"
 		"<rect width=\"100%%\" height=\"100%%\" fill=\"#fffdf6\"/>\n"
-		"<text x=\"%.0f\" y=\"22\" text-anchor=\"middle\" font-size=\"16\">memprof: %s, %s in %s %s</text>\n",
+		"<text x=\"%.0f\" y=\"22\" text-anchor=\"middle\" font-size=\"16\">memprof: %s, %s "
+		"in %s %s</text>\n",
 		WIDTH, height, WIDTH / 2, cost_text(cost),
 		cost_is_bytes(cost) ? text_bytes(root->cost, a) : text_number(root->cost, a),
-		text_number(root->count, b), cost == COST_ALLOCATED || !cost_is_bytes(cost) ? "allocations" : "blocks");
+		text_number(root->count, b),
+		cost == COST_ALLOCATED || !cost_is_bytes(cost) ? "allocations" : "blocks");
 	fprintf(out, "<text x=\"%.0f\" y=\"40\" text-anchor=\"middle\" fill=\"#666\">", WIDTH / 2);
 	xml(m->info.cmdline, out);
 	fprintf(out, " (pid %u, %.1f s)</text>\n", m->info.pid, (double)m->end_ns / 1e9);
 	fprintf(out,
-		"<text id=\"reset\" class=\"b\" x=\"10\" y=\"60\" visibility=\"hidden\">reset zoom</text>\n"
-		"<text id=\"widths\" class=\"b\" x=\"%.0f\" y=\"60\" text-anchor=\"middle\">widths: %s</text>\n"
-		"<text id=\"search\" class=\"b\" x=\"%.0f\" y=\"60\" text-anchor=\"end\">search</text>\n"
-		"<text id=\"info\" x=\"10\" y=\"%d\"> </text>\n<text id=\"matched\" x=\"%.0f\" y=\"%d\" text-anchor=\"end\"> </text>\n<g id=\"frames\">\n",
-		WIDTH / 2, cost_is_bytes(cost) ? "bytes" : "numbers", WIDTH - 10, height - 8, WIDTH - 10, height - 8);
+		"<text id=\"reset\" class=\"b\" x=\"10\" y=\"60\" visibility=\"hidden\">reset "
+		"zoom</text>\n"
+		"<text id=\"widths\" class=\"b\" x=\"%.0f\" y=\"60\" "
+		"text-anchor=\"middle\">widths: %s</text>\n"
+		"<text id=\"search\" class=\"b\" x=\"%.0f\" y=\"60\" "
+		"text-anchor=\"end\">search</text>\n"
+		"<text id=\"info\" x=\"10\" y=\"%d\"> </text>\n<text id=\"matched\" x=\"%.0f\" "
+		"y=\"%d\" text-anchor=\"end\"> </text>\n<g id=\"frames\">\n",
+		WIDTH / 2, cost_is_bytes(cost) ? "bytes" : "numbers", WIDTH - 10, height - 8,
+		WIDTH - 10, height - 8);
 	write_node(root, root, cost, 0, 0, deepest, out);
 	fprintf(out, "</g>\n<script><![CDATA[\n%s]]></script>\n</svg>\n", script);
 	return ferror(out) ? -EIO : 0;

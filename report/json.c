@@ -17,9 +17,11 @@ static void print(void *ctx, const char *text, size_t n)
 /* Length of the UTF-8 sequence at @s, 0 if it is none (RFC 3629). */
 static size_t utf8(const unsigned char *s, size_t left)
 {
-	size_t n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
-				 : s[0] >= 0xf0 && s[0] < 0xf5	? 4
-								: 0;
+	size_t n = s[0] < 0x80			 ? 1
+		   : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
+		   : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
+		   : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
+						 : 0;
 
 	if (!n || n > left)
 		return 0;
@@ -102,7 +104,8 @@ static void timeval(yajl_gen g, const char *key, uint64_t ns)
 
 static void write_info(yajl_gen g, const struct model *m)
 {
-	static const char *const reason[] = {"unknown", "detached", "exited", "execed", "time", "error"};
+	static const char *const reason[] = {"unknown", "detached", "exited",
+					     "execed",	"time",	    "error"};
 	char id[33];
 
 	for (int i = 0; i < 16; i++)
@@ -116,7 +119,9 @@ static void write_info(yajl_gen g, const struct model *m)
 	text(g, "mode", m->info.mode ? "run" : "attach");
 	timeval(g, "timestamp", m->info.start_unix_ns);
 	timeval(g, "runtime", m->end_ns);
-	text(g, "end_reason", m->has_finish && m->finish.reason <= MP_END_ERROR ? reason[m->finish.reason] : "unknown");
+	text(g, "end_reason",
+	     m->has_finish && m->finish.reason <= MP_END_ERROR ? reason[m->finish.reason]
+							       : "unknown");
 	boolean(g, "restored", m->has_finish && m->finish.restored);
 	number(g, "attach_stop_ns", m->finish.attach_stop_ns);
 	number(g, "detach_stop_ns", m->finish.detach_stop_ns);

@@ -8,11 +8,11 @@
 #include "lib/live.h"
 #include "report/names.h"
 
-#define OWED_MAX     64u
-#define OWED_NS	     10000u /* as the recorder: rings of threads are merged by time */
-#define POINT_NS     10000000u
-#define MAX_STACKS   (1u << 28)
-#define MAX_POINTS   4096u
+#define OWED_MAX   64u
+#define OWED_NS	   10000u /* as the recorder: rings of threads are merged by time */
+#define POINT_NS   10000000u
+#define MAX_STACKS (1u << 28)
+#define MAX_POINTS 4096u
 
 /* What a thread has begun. */
 struct per_thread {
@@ -54,8 +54,7 @@ static struct per_thread *thread_state(struct replay *r, uint32_t tid)
 
 static struct model_thread *thread_of(struct model *m, uint32_t tid)
 {
-	vec_for_each(&m->threads, t)
-	{
+	vec_for_each (&m->threads, t) {
 		if (t->tid == tid)
 			return t;
 	}
@@ -373,7 +372,8 @@ static int on_item(struct replay *r, const struct mpf_item *it)
 		return 0;
 	switch (it->kind) {
 	case MPF_HOOK:
-		h = (struct model_hook){keep(it->hook.name), keep(it->hook.module), it->hook.kind, 0};
+		h = (struct model_hook){keep(it->hook.name), keep(it->hook.module), it->hook.kind,
+					0};
 		return vec_push(&m->hooks, h);
 	case MPF_MODULE:
 		mod = it->module;
@@ -440,7 +440,8 @@ static int keep_blocks(struct replay *r)
 
 	if (!unused)
 		return -ENOMEM;
-	vec_for_each(&r->unused, u) unused[*u] = true;
+	vec_for_each (&r->unused, u)
+		unused[*u] = true;
 	for (size_t i = 0; i < r->pool.n; i++) {
 		if (!unused[i] && vec_push(&r->m->blocks, r->pool.at[i])) {
 			free(unused);
@@ -449,8 +450,7 @@ static int keep_blocks(struct replay *r)
 	}
 	free(unused);
 	/* Blocks in the middle of a realloc are live too. */
-	vec_for_each(&r->threads, t)
-	{
+	vec_for_each (&r->threads, t) {
 		if (t->in_realloc && t->known && vec_push(&r->m->blocks, t->block))
 			return -ENOMEM;
 	}
@@ -547,13 +547,14 @@ int model_load(const char *path, struct model *m, struct mp_err *err)
 
 void model_free(struct model *m)
 {
-	vec_for_each(&m->hooks, h)
-	{
+	vec_for_each (&m->hooks, h) {
 		free(h->name);
 		free(h->module);
 	}
-	vec_for_each(&m->threads, t) free(t->name);
-	vec_for_each(&m->modules, mod) free((char *)mod->path);
+	vec_for_each (&m->threads, t)
+		free(t->name);
+	vec_for_each (&m->modules, mod)
+		free((char *)mod->path);
 	vec_free(&m->hooks);
 	vec_free(&m->threads);
 	vec_free(&m->modules);
@@ -586,8 +587,7 @@ static struct symbols *late_symbols(struct model *m)
 {
 	if (!m->symbols) {
 		m->symbols = symbols_new(NULL);
-		vec_for_each(&m->modules, mod)
-		{
+		vec_for_each (&m->modules, mod) {
 			if (m->symbols)
 				(void)symbols_add_module(m->symbols, mod, NULL);
 		}

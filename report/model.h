@@ -58,7 +58,7 @@ struct point {
 };
 
 struct frame {
-	const char *function; /* never NULL */
+	const char *function;			     /* never NULL */
 	const char *raw_function, *source, *library; /* may be NULL */
 	uint32_t line, column;
 	uint64_t address;
@@ -80,7 +80,8 @@ struct model {
 	VEC(struct model_block) blocks; /* live at the end, by address */
 	struct group total;
 	uint64_t peak_bytes, peak_blocks, peak_time_ns;
-	uint64_t events, foreign_frees, housekeeping_frees, foreign_reallocs, mismatches, failed_reallocs;
+	uint64_t events, foreign_frees, housekeeping_frees, foreign_reallocs, mismatches,
+	    failed_reallocs;
 	uint64_t mapped_bytes, inner_maps, unmaps;
 	uint64_t end_ns;
 	struct mp_losses losses;
@@ -95,7 +96,8 @@ struct model {
 int model_load(const char *path, struct model *m, struct mp_err *err);
 void model_free(struct model *m);
 
-/* Frames of one address, innermost inlined first.  Return: number, at least 1.  Valid while @m is. */
+/* Frames of one address, innermost inlined first.  Return: number, at least 1.  Valid while @m is.
+ */
 uint32_t model_frames(struct model *m, uint64_t pc, struct frame *out, uint32_t max);
 
 /* What a report weighs stacks by. */

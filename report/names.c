@@ -64,7 +64,8 @@ int names_add(struct names *n, uint64_t pc, const struct mp_symbol *sym, uint32_
 	char *at;
 
 	for (uint32_t i = 0; i < count; i++)
-		text += length(sym[i].function) + length(sym[i].raw_function) + length(sym[i].source);
+		text +=
+		    length(sym[i].function) + length(sym[i].raw_function) + length(sym[i].source);
 	e = malloc(sizeof(*e) + count * sizeof(e->sym[0]) + text);
 	if (!e)
 		return -ENOMEM;

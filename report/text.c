@@ -39,8 +39,8 @@ const char *text_number(uint64_t n, char *buf)
 void text_losses(const struct mp_losses *l, FILE *out)
 {
 	char a[32], b[32], c[32], d[32], e[32], f[24];
-	uint64_t events = l->lost_alloc + l->lost_free + l->lost_realloc + l->lost_map + l->lost_other +
-			  l->lost_no_slot + l->queue_events + l->stale;
+	uint64_t events = l->lost_alloc + l->lost_free + l->lost_realloc + l->lost_map +
+			  l->lost_other + l->lost_no_slot + l->queue_events + l->stale;
 
 	if (!events && !l->mismatches) {
 		fputs("nothing\n", out);
@@ -50,7 +50,8 @@ void text_losses(const struct mp_losses *l, FILE *out)
 		text_number(l->lost_alloc, a), text_bytes(l->lost_bytes, f),
 		text_number(l->lost_free, b), text_number(l->lost_realloc, c),
 		text_number(l->lost_map, d), text_number(l->lost_other, e));
-	fprintf(out, "; %s by the queue, %s of threads without a slot, %s while the recorder was late\n",
+	fprintf(out,
+		"; %s by the queue, %s of threads without a slot, %s while the recorder was late\n",
 		text_number(l->queue_events, a), text_number(l->lost_no_slot, b),
 		text_number(l->stale, c));
 	fprintf(out, "            live blocks are uncertain from the first loss on");
@@ -66,9 +67,9 @@ static void bold(const struct text_options *o, FILE *out, const char *text)
 
 static void head(struct model *m, const struct text_options *o, FILE *out)
 {
-	static const char *const reason[] = {"?", "detached", "the program ended",
-					     "the program ran another one (exec)", "time was up",
-					     "an error"};
+	static const char *const reason[] = {
+	    "?",	   "detached", "the program ended", "the program ran another one (exec)",
+	    "time was up", "an error"};
 	time_t at = (time_t)(m->info.start_unix_ns / 1000000000u);
 	char when[32] = "?";
 	struct tm tm;
@@ -77,7 +78,8 @@ static void head(struct model *m, const struct text_options *o, FILE *out)
 		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
 	bold(o, out, m->info.cmdline[0] ? m->info.cmdline : m->info.executable);
 	fprintf(out, "process     %u, %s %s, for %.1f s\n", m->info.pid,
-		m->info.mode ? "run from its start at" : "attached at", when, (double)m->end_ns / 1e9);
+		m->info.mode ? "run from its start at" : "attached at", when,
+		(double)m->end_ns / 1e9);
 	if (m->has_finish)
 		fprintf(out, "ended       %s%s\n",
 			reason[m->finish.reason <= MP_END_ERROR ? m->finish.reason : 0],
@@ -92,8 +94,9 @@ static void totals(struct model *m, FILE *out)
 	const struct group *t = &m->total;
 	double s = m->end_ns ? (double)m->end_ns / 1e9 : 1;
 
-	fprintf(out, "allocated   %s in %s allocations (%.0f a second)\n", text_bytes(t->allocated_bytes, c),
-		text_number(t->allocations, a), (double)t->allocations / s);
+	fprintf(out, "allocated   %s in %s allocations (%.0f a second)\n",
+		text_bytes(t->allocated_bytes, c), text_number(t->allocations, a),
+		(double)t->allocations / s);
 	fprintf(out, "freed       %s blocks", text_number(t->frees, a));
 	if (m->foreign_frees || m->foreign_reallocs)
 		fprintf(out, ", and %s that are older than the recording",
@@ -101,16 +104,20 @@ static void totals(struct model *m, FILE *out)
 	fputc('\n', out);
 	fprintf(out, "live        %s in %s blocks at the end (allocated during the recording)\n",
 		text_bytes(t->live_bytes, c), text_number(t->live_blocks, a));
-	fprintf(out, "peak        %s in %s blocks, %.1f s after the start\n", text_bytes(m->peak_bytes, c),
-		text_number(m->peak_blocks, a), (double)m->peak_time_ns / 1e9);
+	fprintf(out, "peak        %s in %s blocks, %.1f s after the start\n",
+		text_bytes(m->peak_bytes, c), text_number(m->peak_blocks, a),
+		(double)m->peak_time_ns / 1e9);
 	fprintf(out, "temporary   %s allocations (%.1f %%), freed before their thread's next one\n",
 		text_number(t->temporary, a),
 		t->allocations ? 100.0 * (double)t->temporary / (double)t->allocations : 0.0);
 	if (m->mapped_bytes || m->inner_maps)
-		fprintf(out, "mapped      %s by the program's own calls; %s mappings by allocators for themselves\n",
+		fprintf(out,
+			"mapped      %s by the program's own calls; %s mappings by allocators for "
+			"themselves\n",
 			text_bytes(m->mapped_bytes, d), text_number(m->inner_maps, a));
 	if (m->losses.stacks_total)
-		fprintf(out, "stacks      %s different; %s of %s allocations have an incomplete one\n",
+		fprintf(out,
+			"stacks      %s different; %s of %s allocations have an incomplete one\n",
 			text_number(order_used(m), a),
 			text_number(m->losses.stacks_total - m->losses.stacks_complete, b),
 			text_number(m->losses.stacks_total, c));
@@ -131,7 +138,8 @@ static void site(struct model *m, uint32_t id, enum cost cost, FILE *out)
 			cost == COST_ALLOCATED ? "allocations" : "blocks");
 	else
 		fprintf(out, "%12s of %s\n", text_number(group_cost(g, cost), a),
-			text_bytes(cost == COST_TEMPORARY ? g->temporary_bytes : g->allocated_bytes, b));
+			text_bytes(cost == COST_TEMPORARY ? g->temporary_bytes : g->allocated_bytes,
+				   b));
 	for (uint32_t i = 0; i < s->n && shown < SITE_FRAMES; i++) {
 		struct frame f[64];
 		uint32_t n = model_frames(m, m->pc.at[s->first + i], f, 64);

@@ -7,8 +7,8 @@
 #include "report/model.h"
 
 struct text_options {
-	uint32_t top;	   /* sites a list */
-	bool leaks_only;   /* only what was not freed */
+	uint32_t top;	 /* sites a list */
+	bool leaks_only; /* only what was not freed */
 	bool colour;
 };
 

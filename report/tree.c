@@ -71,8 +71,8 @@ static void sort(struct node *n)
 		struct node **at = &sorted;
 
 		next = c->next;
-		while (*at && ((*at)->cost > c->cost ||
-			       ((*at)->cost == c->cost && strcmp((*at)->function, c->function) < 0)))
+		while (*at && ((*at)->cost > c->cost || ((*at)->cost == c->cost &&
+							 strcmp((*at)->function, c->function) < 0)))
 			at = &(*at)->next;
 		c->next = *at;
 		*at = c;
@@ -114,8 +114,8 @@ void tree_free(struct node *n)
 	free(n);
 }
 
-static void write_node(const struct node *n, const struct node *root, enum cost cost, uint64_t least,
-		       char *indent, size_t depth, FILE *out)
+static void write_node(const struct node *n, const struct node *root, enum cost cost,
+		       uint64_t least, char *indent, size_t depth, FILE *out)
 {
 	uint64_t folded = 0, folded_count = 0;
 	uint32_t branches = 0;
@@ -132,8 +132,9 @@ static void write_node(const struct node *n, const struct node *root, enum cost 
 		}
 		fprintf(out, "%s%s %s %4.1f%% %s%s%s%s\n", indent, last && !folded ? "`-" : "|-",
 			cost_is_bytes(cost) ? text_bytes(c->cost, a) : text_number(c->cost, a),
-			root->cost ? 100.0 * (double)c->cost / (double)root->cost : 0.0, c->function,
-			c->library ? " [" : "", c->library ? c->library : "", c->library ? "]" : "");
+			root->cost ? 100.0 * (double)c->cost / (double)root->cost : 0.0,
+			c->function, c->library ? " [" : "", c->library ? c->library : "",
+			c->library ? "]" : "");
 		if (depth + 3 < MAX_INDENT) {
 			/* A chain without branches does not move to the right. */
 			bool chain = c->child && !c->child->next && !n->child->next;
@@ -147,7 +148,8 @@ static void write_node(const struct node *n, const struct node *root, enum cost 
 	if (branches)
 		fprintf(out, "%s`- %s in %s %s, %u smaller branches\n", indent,
 			cost_is_bytes(cost) ? text_bytes(folded, a) : text_number(folded, a),
-			text_number(folded_count, b), cost_is_bytes(cost) ? "blocks" : "calls", branches);
+			text_number(folded_count, b), cost_is_bytes(cost) ? "blocks" : "calls",
+			branches);
 }
 
 void tree_write(const struct node *root, enum cost cost, double least, FILE *out)

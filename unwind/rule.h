@@ -38,16 +38,16 @@ struct uw_rule {
 };
 
 enum uw_where {
-	UW_SAME = 0,	/* unchanged */
-	UW_UNDEFINED,	/* lost */
-	UW_AT_CFA,	/* at memory CFA + off */
-	UW_CFA_PLUS,	/* value CFA + off */
-	UW_AT_REG,	/* at memory (the register reg) + off: signal frames */
-	UW_REG,		/* in register off */
+	UW_SAME = 0,  /* unchanged */
+	UW_UNDEFINED, /* lost */
+	UW_AT_CFA,    /* at memory CFA + off */
+	UW_CFA_PLUS,  /* value CFA + off */
+	UW_AT_REG,    /* at memory (the register reg) + off: signal frames */
+	UW_REG,	      /* in register off */
 };
 
 enum uw_cfa {
-	UW_CFA_REG = 0,	/* CFA = cfa_reg + cfa_off */
+	UW_CFA_REG = 0, /* CFA = cfa_reg + cfa_off */
 	UW_CFA_DEREF,	/* CFA = *(cfa_reg + cfa_off): realigned stacks, signal frames */
 	UW_CFA_PLT,	/* x86-64 PLT entry: rsp + 8 + ((rip & 15) >= cfa_off ? 8 : 0) */
 };
@@ -55,7 +55,7 @@ enum uw_cfa {
 /* The complete form. */
 struct uw_full {
 	uint8_t cfa_kind, cfa_reg;
-	uint8_t flags; /* as in uw_rule */
+	uint8_t flags;	/* as in uw_rule */
 	uint8_t at_reg; /* base register of UW_AT_REG */
 	int32_t cfa_off;
 	uint8_t where[UW_MAX_REGS]; /* [16]: the return address */

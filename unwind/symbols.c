@@ -85,8 +85,10 @@ void symbols_free(struct symbols *s)
 		return;
 	if (s->dwfl)
 		dwfl_end(s->dwfl);
-	vec_for_each(&s->modules, m) free((char *)m->path);
-	vec_for_each(&s->strings, t) free(*t);
+	vec_for_each (&s->modules, m)
+		free((char *)m->path);
+	vec_for_each (&s->strings, t)
+		free(*t);
 	vec_free(&s->modules);
 	vec_free(&s->strings);
 	free(s->debug_path);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Addresses to functions, inlined frames, files and lines; C++, Rust and D demangled (libiberty). */
+/* Addresses to functions, inlined frames, files and lines; C++, Rust and D demangled (libiberty).
+ */
 #ifndef UNWIND_SYMBOLS_H
 #define UNWIND_SYMBOLS_H
 

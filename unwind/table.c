@@ -50,10 +50,10 @@ static int add_row(struct unwind_table *t, uint64_t pc, uint32_t rule)
 static bool is_plt(const Dwarf_Op *op, size_t n, int32_t *threshold)
 {
 	/* breg7 8; breg16 0; lit15; and; lit11; ge; lit3; shl; plus: as binutils write it. */
-	if (n != 9 || op[0].atom != DW_OP_breg7 || op[0].number != 8 || op[1].atom != DW_OP_breg16 ||
-	    op[2].atom != DW_OP_lit15 || op[3].atom != DW_OP_and || op[4].atom < DW_OP_lit0 ||
-	    op[4].atom > DW_OP_lit31 || op[5].atom != DW_OP_ge || op[6].atom != DW_OP_lit3 ||
-	    op[7].atom != DW_OP_shl || op[8].atom != DW_OP_plus)
+	if (n != 9 || op[0].atom != DW_OP_breg7 || op[0].number != 8 ||
+	    op[1].atom != DW_OP_breg16 || op[2].atom != DW_OP_lit15 || op[3].atom != DW_OP_and ||
+	    op[4].atom < DW_OP_lit0 || op[4].atom > DW_OP_lit31 || op[5].atom != DW_OP_ge ||
+	    op[6].atom != DW_OP_lit3 || op[7].atom != DW_OP_shl || op[8].atom != DW_OP_plus)
 		return false;
 	*threshold = op[4].atom - DW_OP_lit0;
 	return true;
@@ -223,6 +223,102 @@ static int starts_of_eh_frame(Elf *elf, struct starts *starts)
 	return 0;
 }
 
+/* Encoding of a CIE's addresses (LSB 4.1, 10.5.1): -1 if it cannot be told. */
+static int cie_encoding(const Dwarf_CIE *cie)
+{
+	const uint8_t *p = cie->augmentation_data, *end = p + cie->augmentation_data_size;
+
+	if (cie->augmentation[0] != 'z')
+		return cie->augmentation[0] ? -1 : DW_EH_PE_absptr;
+	for (const char *a = cie->augmentation + 1; *a; a++) {
+		if (*a == 'R')
+			return p < end ? *p : -1;
+		if (*a == 'L')
+			p++;
+		else if (*a == 'P') /* an encoding and a pointer of it */
+			p += p < end && (*p & 0x07) == DW_EH_PE_absptr	 ? 9
+			     : p < end && (*p & 0x07) == DW_EH_PE_udata8 ? 9
+									 : 5;
+		else if (*a != 'S' && *a != 'B')
+			return -1;
+	}
+	return DW_EH_PE_absptr;
+}
+
+static bool decode_start(const uint8_t *p, const uint8_t *end, int encoding, uint64_t at,
+			 uint64_t *start)
+{
+	int64_t value;
+	int32_t half;
+
+	switch (encoding & 0x0f) {
+	case DW_EH_PE_absptr:
+	case DW_EH_PE_udata8:
+	case DW_EH_PE_sdata8:
+		if (end - p < 8)
+			return false;
+		memcpy(&value, p, 8);
+		break;
+	case DW_EH_PE_udata4:
+	case DW_EH_PE_sdata4:
+		if (end - p < 4)
+			return false;
+		memcpy(&half, p, 4);
+		value = (encoding & 0x0f) == DW_EH_PE_udata4 ? (int64_t)(uint32_t)half : half;
+		break;
+	default:
+		return false;
+	}
+	if ((encoding & 0x70) == DW_EH_PE_pcrel)
+		value += (int64_t)at;
+	else if (encoding & 0x70)
+		return false;
+	*start = (uint64_t)value;
+	return true;
+}
+
+/* Every FDE of .eh_frame: static programs have no search table. */
+static int starts_of_fdes(Elf *elf, struct starts *starts)
+{
+	const unsigned char *ident = (const unsigned char *)elf_getident(elf, NULL);
+	Elf_Scn *scn = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names))
+		return 0;
+	while ((scn = elf_nextscn(elf, scn))) {
+		Dwarf_Off offset = 0, next;
+		Dwarf_CFI_Entry entry, cie;
+		GElf_Shdr sh;
+		Elf_Data *data;
+		const char *name;
+		int got;
+
+		if (!gelf_getshdr(scn, &sh) || !(name = elf_strptr(elf, names, sh.sh_name)) ||
+		    strcmp(name, ".eh_frame") || !(data = elf_getdata(scn, NULL)))
+			continue;
+		for (; (got = dwarf_next_cfi(ident, data, true, offset, &next, &entry)) == 0 &&
+		       next > offset;
+		     offset = next) {
+			Dwarf_Off ignored;
+			uint64_t start;
+
+			if (dwarf_cfi_cie_p(&entry) ||
+			    dwarf_next_cfi(ident, data, true, entry.fde.CIE_pointer, &ignored,
+					   &cie) ||
+			    !dwarf_cfi_cie_p(&cie))
+				continue;
+			if (decode_start(entry.fde.start, entry.fde.end, cie_encoding(&cie.cie),
+					 sh.sh_addr +
+					     (uint64_t)(entry.fde.start - (uint8_t *)data->d_buf),
+					 &start) &&
+			    vec_push(&starts->at, start))
+				return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
 typedef int symbol_fn(void *ctx, const char *name, const GElf_Sym *sym);
 
 static int each_function(Elf *elf, symbol_fn *fn, void *ctx)
@@ -306,9 +402,9 @@ static int rows_of_all(Dwarf_CFI *cfi, struct starts *starts, struct rule_set *s
 }
 
 /* Where programs and threads begin and libcs have no CFI: musl's C start code and thread start. */
-static const char *const outermost[] = {"_start",	      "_start_c", "libc_start_main_stage2",
-					"__libc_start_main", "start",	  "start_c11",
-					"__clone",	      "clone"};
+static const char *const outermost[] = {
+    "_start",  "_start_c", "libc_start_main_stage2", "__libc_start_main", "start", "start_c11",
+    "__clone", "clone"};
 
 struct gaps {
 	struct unwind_table *table;
@@ -411,7 +507,7 @@ int unwind_table_build(Elf *elf, Elf *debug, struct rule_set *set, struct unwind
 	cfi = dwarf_getcfi_elf(elf);
 	err = cfi ? starts_of_eh_frame(elf, &starts) : 0;
 	if (!err && cfi && !starts.at.n)
-		err = each_function(elf, push_start, &starts);
+		err = starts_of_fdes(elf, &starts);
 	if (!err && cfi)
 		err = rows_of_all(cfi, &starts, set, table);
 	if (cfi)

@@ -106,7 +106,7 @@ bool x86_decode_with(const struct x86_decoder *d, const uint8_t *code, size_t si
 {
 	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
 	const uint8_t *next = code;
-	uint8_t ignored;
+	uint8_t ignored = 0;
 
 	disp_at = disp_at ? disp_at : &ignored;
 	*disp_at = 0;

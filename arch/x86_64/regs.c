@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* General registers as NT_PRSTATUS has them: struct user_regs_struct, see ptrace(2). */
+/* General registers as NT_PRSTATUS has them: struct user_regs_struct, see the ptrace manual page.
+ */
 #include <string.h>
 #include <sys/user.h>
 #include "arch/x86_64/x86_64.h"
-
 
 #define EFLAGS_TF 0x100u
 #define EFLAGS_DF 0x400u
 
 /* Offsets by DWARF number (psABI 3.6.2). */
 static const uint16_t dwarf_offset[17] = {
-	offsetof(struct user_regs_struct, rax), offsetof(struct user_regs_struct, rdx),
-	offsetof(struct user_regs_struct, rcx), offsetof(struct user_regs_struct, rbx),
-	offsetof(struct user_regs_struct, rsi), offsetof(struct user_regs_struct, rdi),
-	offsetof(struct user_regs_struct, rbp), offsetof(struct user_regs_struct, rsp),
-	offsetof(struct user_regs_struct, r8),	offsetof(struct user_regs_struct, r9),
-	offsetof(struct user_regs_struct, r10), offsetof(struct user_regs_struct, r11),
-	offsetof(struct user_regs_struct, r12), offsetof(struct user_regs_struct, r13),
-	offsetof(struct user_regs_struct, r14), offsetof(struct user_regs_struct, r15),
-	offsetof(struct user_regs_struct, rip),
+    offsetof(struct user_regs_struct, rax), offsetof(struct user_regs_struct, rdx),
+    offsetof(struct user_regs_struct, rcx), offsetof(struct user_regs_struct, rbx),
+    offsetof(struct user_regs_struct, rsi), offsetof(struct user_regs_struct, rdi),
+    offsetof(struct user_regs_struct, rbp), offsetof(struct user_regs_struct, rsp),
+    offsetof(struct user_regs_struct, r8),  offsetof(struct user_regs_struct, r9),
+    offsetof(struct user_regs_struct, r10), offsetof(struct user_regs_struct, r11),
+    offsetof(struct user_regs_struct, r12), offsetof(struct user_regs_struct, r13),
+    offsetof(struct user_regs_struct, r14), offsetof(struct user_regs_struct, r15),
+    offsetof(struct user_regs_struct, rip),
 };
 
 static struct user_regs_struct *user(struct arch_regs *regs)
@@ -75,8 +75,8 @@ static bool restarts(int64_t result)
 static enum arch_syscall_state syscall_state(const struct arch_regs *regs)
 {
 	return (int64_t)cuser(regs)->orig_rax >= 0 && restarts((int64_t)cuser(regs)->rax)
-		       ? ARCH_IN_SYSCALL
-		       : ARCH_NOT_IN_SYSCALL;
+		   ? ARCH_IN_SYSCALL
+		   : ARCH_NOT_IN_SYSCALL;
 }
 
 static long syscall_number(const struct arch_regs *regs)
@@ -107,47 +107,47 @@ static long get_syscall_result(const struct arch_regs *regs)
 }
 
 const struct arch arch_x86_64 = {
-	.name = "x86_64",
-	.elf_machine = 62, /* EM_X86_64 */
-	.elf_class = 2,	   /* ELFCLASS64 */
-	.elf_data = 1,	   /* ELFDATA2LSB */
-	.audit_arch = 0xc000003e, /* AUDIT_ARCH_X86_64 */
-	.regset_size = sizeof(struct user_regs_struct),
-	.reach = 0x7fff0000, /* jmp rel32, less some slack */
-	.red_zone = 128,     /* psABI 3.2.2 */
-	.entry_length = X86_JUMP_LENGTH,
-	.syscall_insn = {0x0f, 0x05},
-	.syscall_insn_length = 2,
-	.num_regs = 17,
-	.reg_sp = 7,
-	.reg_fp = 6,
-	.reg_pc = 16,
-	.nr = {.mmap = 9,
-	       .munmap = 11,
-	       .memfd_create = 319,
-	       .close = 3,
-	       .madvise = 28,
-	       .ftruncate = 77,
-	       .gettid = 186,
-	       .getpid = 39,
-	       .clone = 56,
-	       .wait4 = 61,
-	       .prctl = 157,
-	       .exit = 60,
-	       .rt_sigprocmask = 14,
-	       .sched_yield = 24,
-	       .futex = 202},
-	.get_pc = get_pc,
-	.set_pc = set_pc,
-	.get_sp = get_sp,
-	.set_sp = set_sp,
-	.get_tp = get_tp,
-	.get_dwarf = get_dwarf,
-	.syscall_state = syscall_state,
-	.syscall_number = syscall_number,
-	.set_syscall = set_syscall,
-	.get_syscall_result = get_syscall_result,
-	.decode = x86_decode,
-	.plan_patch = x86_plan_patch,
-	.encode_slot = x86_encode_slot,
+    .name = "x86_64",
+    .elf_machine = 62,	      /* EM_X86_64 */
+    .elf_class = 2,	      /* ELFCLASS64 */
+    .elf_data = 1,	      /* ELFDATA2LSB */
+    .audit_arch = 0xc000003e, /* AUDIT_ARCH_X86_64 */
+    .regset_size = sizeof(struct user_regs_struct),
+    .reach = 0x7fff0000, /* jmp rel32, less some slack */
+    .red_zone = 128,	 /* psABI 3.2.2 */
+    .entry_length = X86_JUMP_LENGTH,
+    .syscall_insn = {0x0f, 0x05},
+    .syscall_insn_length = 2,
+    .num_regs = 17,
+    .reg_sp = 7,
+    .reg_fp = 6,
+    .reg_pc = 16,
+    .nr = {.mmap = 9,
+	   .munmap = 11,
+	   .memfd_create = 319,
+	   .close = 3,
+	   .madvise = 28,
+	   .ftruncate = 77,
+	   .gettid = 186,
+	   .getpid = 39,
+	   .clone = 56,
+	   .wait4 = 61,
+	   .prctl = 157,
+	   .exit = 60,
+	   .rt_sigprocmask = 14,
+	   .sched_yield = 24,
+	   .futex = 202},
+    .get_pc = get_pc,
+    .set_pc = set_pc,
+    .get_sp = get_sp,
+    .set_sp = set_sp,
+    .get_tp = get_tp,
+    .get_dwarf = get_dwarf,
+    .syscall_state = syscall_state,
+    .syscall_number = syscall_number,
+    .set_syscall = set_syscall,
+    .get_syscall_result = get_syscall_result,
+    .decode = x86_decode,
+    .plan_patch = x86_plan_patch,
+    .encode_slot = x86_encode_slot,
 };

@@ -17,8 +17,9 @@
 #define SLOTS 4096
 
 enum { MALLOC, CALLOC, REALLOC, REALLOC_FAILED, FREE, POSIX, ALIGNED, MMAP, MREMAP, MUNMAP, KINDS };
-static const char *const name[KINDS] = {"malloc", "calloc", "realloc", "realloc_failed", "free",
-					"posix_memalign", "aligned_alloc", "mmap", "mremap", "munmap"};
+static const char *const name[KINDS] = {
+    "malloc",	      "calloc",	       "realloc", "realloc_failed", "free",
+    "posix_memalign", "aligned_alloc", "mmap",	  "mremap",	    "munmap"};
 
 struct slot {
 	void *p;

@@ -17,7 +17,8 @@ struct session {
 
 static volatile sig_atomic_t stop;
 static struct session *sessions;
-static void *cache[1 << 20];
+static void *volatile cache[1 << 20];
+static char *volatile last_body;
 static long leaked_sessions, cached, requests;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -53,6 +54,7 @@ __attribute__((noinline)) static void handle_request(unsigned int n)
 	char *body = malloc(100 + n % 4000), *answer = malloc(64);
 
 	memset(body, 1, 100);
+	last_body = body;
 	answer = realloc(answer, 200 + n % 100);
 	if (n % 50 == 0)
 		open_session();

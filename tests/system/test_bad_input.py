@@ -1,0 +1,125 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Bad input gets one clear line and its own exit status; the target stays as it was."""
+import os
+import subprocess
+import time
+
+import memprof_test as t
+
+
+class BadInput(t.Case):
+    def refused(self, status, text, *argv):
+        r = self.memprof(*argv, status=status)
+        self.assertEqual(r.stderr.count("\n"), 1, r.stderr)
+        self.assertRegex(r.stderr, "^memprof: .*" + text)
+
+    def test_usage(self):
+        """unknown commands, options and values are named"""
+        self.refused(2, "unknown command 'frob'", "frob")
+        self.refused(2, "-p: 'abc'", "attach", "-p", "abc")
+        self.refused(2, "--for: '3 weeks'", "attach", "-p", "1", "--for", "3 weeks")
+        self.refused(2, "--ring-size: '3k'", "attach", "-p", "1", "--ring-size", "3k")
+        self.refused(2, "which process", "attach")
+        self.refused(2, "--cost: 'gold'", "report", "x", "--cost", "gold")
+        self.refused(2, "which program", "run")
+
+    def test_no_process(self):
+        """a process that is not there"""
+        self.refused(3, "there is no process", "attach", "-p", 4194000)
+        self.refused(3, "there is no process", "detach", "-p", 4194000)
+
+    def test_not_user(self):
+        """kernel threads and zombies"""
+        self.refused(5, "kernel thread", "attach", "-p", 2)
+        pid = os.fork()
+        if not pid:
+            os._exit(0)
+        time.sleep(0.1)
+        self.refused(5, "zombie", "attach", "-p", pid)
+        os.waitpid(pid, 0)
+
+    def test_traced(self):
+        """somebody else traces it: who"""
+        p = self.victim("verify", 1)
+        strace = self.start("strace", "-o", self.path("log"), "-p", str(p.pid), stderr=subprocess.DEVNULL)
+        time.sleep(0.5)
+        self.refused(6, f"traced by strace .pid {strace.pid}", "attach", "-p", p.pid, "-o", self.path("r"))
+        strace.terminate()
+        strace.wait()
+        self.finish(p)
+
+    def test_attached_twice(self):
+        """a session is there already"""
+        p = self.victim("verify", 1)
+        self.memprof("attach", "--background", "-p", p.pid, "-o", self.path("r"))
+        self.refused(7, "already carries", "attach", "-p", p.pid, "-o", self.path("r2"))
+        out = self.memprof("status").stdout
+        self.assertIn(str(p.pid), out)
+        self.memprof("detach", "-p", p.pid)
+        self.assertNotIn("memprof", t.maps(p.pid))
+        self.finish(p)
+        self.report(self.path("r"))
+
+    def test_no_session(self):
+        """detach without a session"""
+        p = self.victim("verify", 1)
+        self.refused(16, "carries no memprof session", "detach", "-p", p.pid)
+        self.finish(p)
+
+    def test_permission(self):
+        """somebody else's process, without capabilities"""
+        p = self.victim("verify", 1)
+        r = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all",
+                            t.MEMPROF, "attach", "-p", str(p.pid), "-o", "/tmp/never.memprof"],
+                           text=True, capture_output=True)
+        self.assertEqual(r.returncode, 4, r.stderr)
+        self.assertRegex(r.stderr, "belongs to uid 0 .* CAP_SYS_PTRACE; try: sudo")
+        self.finish(p)
+
+    def test_no_allocator(self):
+        """a program without an allocator"""
+        source, exe = self.path("tiny.S"), self.path("tiny")
+        with open(source, "w") as f:
+            f.write(".globl _start\n_start:\n mov $34,%eax\n syscall\n jmp _start\n"
+                    ".section .note.GNU-stack,\"\",@progbits\n")
+        subprocess.run(["gcc", "-nostdlib", "-static", "-o", exe, source], check=True)
+        p = self.start(exe)
+        time.sleep(0.2)
+        self.refused(9, "no allocator that memprof knows", "attach", "-p", p.pid, "-o", self.path("r"))
+
+    def test_recordings(self):
+        """files that are no recordings, and outputs that cannot be written"""
+        junk = self.path("junk")
+        with open(junk, "w") as f:
+            f.write("x" * 1000)
+        self.refused(13, "not a memprof recording", "report", junk)
+        self.refused(13, "cannot open", "report", self.path("nothing"))
+        p = self.victim("verify", 1)
+        self.refused(14, "cannot write", "attach", "-q", "-p", p.pid, "-o", self.dir)
+        self.refused(14, "cannot write", "attach", "-q", "-p", p.pid, "-o", "/nowhere/r")
+        self.assertNotIn("memprof", t.maps(p.pid))
+        self.finish(p)
+
+    def test_full_disk(self):
+        """a full disk ends the recording with a message; the process is restored"""
+        p = self.victim("verify", 4)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", self.dir], check=True)
+        try:
+            r = subprocess.run([t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"), "--for", "20s"],
+                               text=True, capture_output=True, timeout=60)
+        finally:
+            subprocess.run(["umount", self.dir], check=True)
+        self.assertEqual(r.returncode, 14, r.stdout + r.stderr)
+        self.assertIn("No space left", r.stderr)
+        self.assertNotIn("memprof", t.maps(p.pid))
+        self.finish(p)
+
+    def test_launch(self):
+        """run: a program that is not there, its status otherwise"""
+        self.refused(2, "cannot run /no/such", "run", "-o", self.path("r"), "--", "/no/such")
+        self.memprof("run", "-q", "-o", self.path("r"), "--", "sh", "-c", "exit 7", status=7)
+
+
+if __name__ == "__main__":
+    t.main()

@@ -1,0 +1,87 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Every format says the same, parses, and a cut recording loads to its last whole chunk."""
+import json
+import os
+import random
+import re
+import subprocess
+import xml.etree.ElementTree as xml
+
+import memprof_test as t
+
+
+class Formats(t.Case):
+    def leaky(self):
+        p = self.victim("leaky")
+        f = self.record(p.pid, 2.2)
+        self.finish(p)
+        return f
+
+    def test_totals_agree(self):
+        """JSON, folded stacks, tree and flame graph agree to the byte"""
+        f = self.leaky()
+        r = self.report(f, "--leaks")
+        totals = r["totals"]
+        self.assertEqual(sum(g["leaked_bytes"] for g in r["allocation_groups"]), totals["leaked_bytes"])
+        self.assertEqual(sum(b["size"] for b in r["leaks"]), totals["leaked_bytes"])
+        self.assertEqual(len(r["leaks"]), totals["leaked_count"])
+        self.assertEqual(totals["allocations"] - totals["frees"], totals["leaked_count"])
+        self.assertEqual(sum(x["allocations"] for x in r["threads"]), totals["allocations"])
+        self.assertEqual(sum(g["peak_bytes"] for g in r["allocation_groups"]), totals["peak_bytes"])
+        for cost, key in (("live", "leaked_bytes"), ("allocated", "allocated_bytes"),
+                          ("count", "allocations"), ("peak", "peak_bytes"), ("temporary", "temporary")):
+            folded = self.memprof("report", f, "--collapsed", "--cost", cost).stdout.splitlines()
+            self.assertEqual(sum(int(line.rsplit(" ", 1)[1]) for line in folded), totals[key], cost)
+        sizes = {b["size"] for b in r["leaks"]}
+        self.assertLessEqual({184, 1000}, sizes)
+        sites = " ".join(x["function"] for g in r["allocation_groups"] if g["leaked_bytes"]
+                         for x in g["backtrace"])
+        self.assertIn("open_session", sites)
+        self.assertIn("remember_answer", sites)
+        tree = self.memprof("report", f, "--leaks", "--tree").stdout
+        self.assertIn("remember_answer", tree)
+        text = self.memprof("report", f, "--leaks").stdout
+        self.assertRegex(text, r"lost +nothing")
+
+    def test_flame_graph(self):
+        """the SVG is well-formed and as wide as its parts"""
+        f, svg = self.leaky(), self.path("f.svg")
+        self.memprof("report", f, "--leaks", "--flamegraph", svg)
+        root = xml.parse(svg).getroot()
+        ns = "{http://www.w3.org/2000/svg}"
+        frames = [g for g in root.iter(ns + "g") if g.get("class") == "f"]
+        self.assertGreater(len(frames), 5)
+        self.assertAlmostEqual(float(frames[0].get("data-w")), 1200, 1)
+        names = " ".join(g.find(ns + "title").text for g in frames)
+        self.assertIn("open_session", names)
+        with open(svg) as s:
+            self.assertNotRegex(s.read(), r'(?:href|src)="http')
+
+    def test_cut(self):
+        """cut at 200 random offsets it loads, or says in one line why not"""
+        f, cut = self.leaky(), self.path("cut")
+        data, whole = t.read(f), self.report(f)["totals"]["events"]
+        rng = random.Random(7)
+        loaded = 0
+        for at in sorted(rng.randrange(len(data)) for _ in range(200)):
+            with open(cut, "wb") as out:
+                out.write(data[:at])
+            r = subprocess.run([t.MEMPROF, "report", cut, "--json"], text=True, capture_output=True, timeout=60)
+            if r.returncode == 0:
+                report = json.loads(r.stdout)
+                self.assertLessEqual(report["totals"]["events"], whole)
+                self.assertIn("ends at byte", report["truncated"])
+                loaded += 1
+            else:
+                self.assertEqual(r.returncode, 13)
+                self.assertRegex(r.stderr, r"^memprof: .*(cut off before|not a memprof recording).*\n$")
+        self.assertGreater(loaded, 50)
+
+    def test_mode(self):
+        """a recording is for its owner only"""
+        self.assertEqual(os.stat(self.leaky()).st_mode & 0o777, 0o600)
+
+
+if __name__ == "__main__":
+    t.main()

@@ -1,0 +1,40 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Stacks are right, frame by frame, against an unwinder that reads the full DWARF information."""
+import memprof_test as t
+
+
+class Stacks(t.Case):
+    def test_frames(self):
+        """C++ without frame pointers: recursion, virtual calls, alloca, qsort, exceptions, signals, threads"""
+        truth, f = self.path("truth"), self.path("r")
+        self.memprof("run", "-q", "--lossless", "-o", f, "--", f"{t.VICTIMS}/stacks", truth)
+        report = self.report(f, "--leaks")
+        blocks = {b["address"]: b["backtrace_id"] for b in report["leaks"]}
+        groups = {g["backtrace_id"]: g for g in report["allocation_groups"]}
+        compared, through_signal = 0, 0
+        with open(truth) as lines:
+            for line in lines:
+                address, *want = (int(x, 16) for x in line.split())
+                if want[-1] == 0:
+                    want.pop()  # libgcc's word for "no caller"
+                self.assertIn(address, blocks, "an allocation is missing")
+                g = groups[blocks[address]]
+                self.assertTrue(g["complete"])
+                # Innermost first; every return address has one frame that is not inlined.
+                have = [x["address"] for x in reversed(g["backtrace"]) if not x["is_inline"]]
+                have = have[2:]  # malloc, and record() which calls both
+                self.assertEqual(len(have), len(want), line)
+                for h, w in zip(have, want):
+                    # A return address is looked up one byte before; an interrupted one is exact.
+                    self.assertIn(h, (w - 1, w))
+                    through_signal += h == w
+                compared += 1
+        self.assertGreaterEqual(compared, 1000)
+        self.assertGreaterEqual(through_signal, 100)
+        losses = report["losses"]
+        self.assertGreaterEqual(losses["stacks_complete"] / losses["stacks_total"], 0.999)
+
+
+if __name__ == "__main__":
+    t.main()
