@@ -27,7 +27,7 @@ struct ss_thread *slot_at(const struct recorder *r, uint32_t i)
 	return (struct ss_thread *)((char *)r->config.block + r->slots + i * r->slot_stride);
 }
 
-static void heartbeat(struct recorder *r)
+void reader_heartbeat(struct recorder *r)
 {
 	uint64_t rate;
 
@@ -124,7 +124,7 @@ void *reader_run(void *arg)
 	while (!__atomic_load_n(&r->stop, __ATOMIC_ACQUIRE)) {
 		uint64_t n;
 
-		heartbeat(r);
+		reader_heartbeat(r);
 		/* Lossless: the rings fill up and the agent waits, as long as we are alive. */
 		if (r->lossless && queue_is_full(r->queue)) {
 			usleep(1000);

@@ -95,6 +95,8 @@ int recorder_start(const struct recorder_config *config, struct recorder **out, 
 		recorder_free(r);
 		return ret;
 	}
+	/* The threads may get their turn only after the target got its own. */
+	reader_heartbeat(r);
 	/* Signals are the main thread's. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
