@@ -410,7 +410,7 @@ int session_open(struct session *s, struct target *t, const struct session_optio
 			target_resume(t);
 		s->open_stop_ns = t->last_stop_ns;
 	}
-	if (!ret) {
+	if (!ret && s->block) {
 		ret = tables_init(&s->tables, s->block, s->block->rows, s->block->rows_end);
 		if (!ret)
 			ret = tables_add_agent(&s->tables, s->blob.elf, s->journal->agent_addr,

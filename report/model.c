@@ -374,11 +374,18 @@ static int on_item(struct replay *r, const struct mpf_item *it)
 	case MPF_HOOK:
 		h = (struct model_hook){keep(it->hook.name), keep(it->hook.module), it->hook.kind,
 					0};
-		return vec_push(&m->hooks, h);
+		if (!vec_push(&m->hooks, h))
+			return 0;
+		free(h.name);
+		free(h.module);
+		return -ENOMEM;
 	case MPF_MODULE:
 		mod = it->module;
 		mod.path = keep(it->module.path);
-		return vec_push(&m->modules, mod);
+		if (!vec_push(&m->modules, mod))
+			return 0;
+		free((char *)mod.path);
+		return -ENOMEM;
 	case MPF_THREAD:
 		t = thread_state(r, it->thread.tid) ? thread_of(m, it->thread.tid) : NULL;
 		if (t && !t->name)

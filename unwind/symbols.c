@@ -124,6 +124,7 @@ int symbols_add_module(struct symbols *s, const struct mp_module *m, const char 
 		free((char *)copy.path);
 		return -ENOMEM;
 	}
+	/* cppcheck-suppress memleak ; the vector has it */
 	if (!path || path[0] != '/')
 		return -ENOENT;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

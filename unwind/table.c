@@ -292,13 +292,12 @@ static int starts_of_fdes(Elf *elf, struct starts *starts)
 		GElf_Shdr sh;
 		Elf_Data *data;
 		const char *name;
-		int got;
 
 		if (!gelf_getshdr(scn, &sh) || !(name = elf_strptr(elf, names, sh.sh_name)) ||
 		    strcmp(name, ".eh_frame") || !(data = elf_getdata(scn, NULL)))
 			continue;
-		for (; (got = dwarf_next_cfi(ident, data, true, offset, &next, &entry)) == 0 &&
-		       next > offset;
+		for (;
+		     dwarf_next_cfi(ident, data, true, offset, &next, &entry) == 0 && next > offset;
 		     offset = next) {
 			Dwarf_Off ignored;
 			uint64_t start;
@@ -391,7 +390,8 @@ static int rows_of_all(Dwarf_CFI *cfi, struct starts *starts, struct rule_set *s
 {
 	int err = 0;
 
-	qsort(starts->at.at, starts->at.n, sizeof(uint64_t), by_value);
+	if (starts->at.n)
+		qsort(starts->at.at, starts->at.n, sizeof(uint64_t), by_value);
 	for (size_t i = 0; i < starts->at.n && !err; i++) {
 		uint64_t next = i + 1 < starts->at.n ? starts->at.at[i + 1] : UINT64_MAX;
 
