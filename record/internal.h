@@ -62,7 +62,8 @@ struct recorder {
 };
 
 void *reader_run(void *recorder);
-/* The agent records until a few seconds from now: once before the hooks go in, then the reader's. */
+/* The agent records until a few seconds from now: once before the hooks go in, then the reader's.
+ */
 void reader_heartbeat(struct recorder *r);
 void *aggregator_run(void *recorder);
 /* The slot's shared part; its fields change under us. */
