@@ -266,7 +266,7 @@ int proc_memory_read(pid_t pid, struct proc_memory *m)
 
 int proc_cmdline(pid_t pid, char *buf, size_t size)
 {
-	char path[64], *text;
+	char path[64], *text = NULL;
 	size_t length = 0, n = 0;
 	int err;
 

@@ -365,6 +365,7 @@ static int on_item(struct replay *r, const struct mpf_item *it)
 	struct model_hook h;
 	struct mp_module mod;
 	struct model_thread *t;
+	char *path;
 
 	if (it->kind == MPF_EVENT)
 		return on_event(r, &it->event);
@@ -381,10 +382,11 @@ static int on_item(struct replay *r, const struct mpf_item *it)
 		return -ENOMEM;
 	case MPF_MODULE:
 		mod = it->module;
-		mod.path = keep(it->module.path);
-		if (!vec_push(&m->modules, mod))
+		path = keep(it->module.path);
+		mod.path = path;
+		if (path && !vec_push(&m->modules, mod))
 			return 0;
-		free((char *)mod.path);
+		free(path);
 		return -ENOMEM;
 	case MPF_THREAD:
 		t = thread_state(r, it->thread.tid) ? thread_of(m, it->thread.tid) : NULL;

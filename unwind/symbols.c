@@ -117,14 +117,15 @@ int symbols_add_module(struct symbols *s, const struct mp_module *m, const char 
 {
 	const char *path = open_path ? open_path : m->path;
 	struct mp_module copy = *m;
+	char *name_copy;
 	int fd;
 
-	copy.path = strdup(m->path ? m->path : "");
-	if (!copy.path || vec_push(&s->modules, copy)) {
-		free((char *)copy.path);
+	name_copy = strdup(m->path ? m->path : "");
+	copy.path = name_copy;
+	if (!name_copy || vec_push(&s->modules, copy)) {
+		free(name_copy);
 		return -ENOMEM;
 	}
-	/* cppcheck-suppress memleak ; the vector has it */
 	if (!path || path[0] != '/')
 		return -ENOENT;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
