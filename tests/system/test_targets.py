@@ -131,16 +131,16 @@ class Targets(t.Case):
     def test_late_library(self):
         """a library that is loaded while recording gets its hooks"""
         lib = f"{t.VICTIMS}/liblate.so"
-        code = ("import ctypes,time\ntime.sleep(1.5)\nj=ctypes.CDLL(%r)\nj.mallocx.restype=ctypes.c_void_p\n"
-                "time.sleep(2.5)\nfor i in range(500): j.dallocx(ctypes.c_void_p(j.mallocx(1000, 0)), 0)\nprint('ok')\n" % lib)
+        code = ("import ctypes,time\ntime.sleep(1.5)\nj=ctypes.CDLL(%r)\nj.je_mallocx.restype=ctypes.c_void_p\n"
+                "time.sleep(2.5)\nfor i in range(500): j.je_dallocx(ctypes.c_void_p(j.je_mallocx(1000, 0)), 0)\nprint('ok')\n" % lib)
         p = self.start("/usr/bin/python3", "-c", code)
         time.sleep(0.5)
         r = self.report(self.record(p.pid, 5))
         out, _ = p.communicate(timeout=20)
         self.assertIn("ok", out)
         c = t.calls(r)
-        self.assertEqual(c.get("mallocx"), 500)
-        self.assertEqual(c.get("dallocx"), 500)
+        self.assertEqual(c.get("je_mallocx"), 500)
+        self.assertEqual(c.get("je_dallocx"), 500)
 
     def test_fork(self):
         """children of a recorded process run unharmed"""

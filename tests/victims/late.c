@@ -3,13 +3,13 @@
  * from one array. */
 #include <stddef.h>
 
-void *mallocx(size_t size, int flags);
-void dallocx(void *p, int flags);
+void *je_mallocx(size_t size, int flags);
+void je_dallocx(void *p, int flags);
 
 static char pool[1 << 24] __attribute__((aligned(16)));
 static size_t used;
 
-void *mallocx(size_t size, int flags)
+void *je_mallocx(size_t size, int flags)
 {
 	void *p = pool + used;
 
@@ -18,7 +18,7 @@ void *mallocx(size_t size, int flags)
 	return used < sizeof(pool) ? p : NULL;
 }
 
-void dallocx(void *p, int flags)
+void je_dallocx(void *p, int flags)
 {
 	for (int i = 0; i < 8; i++)
 		((volatile char *)p)[i] = (char)(flags + i);
