@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -124,6 +125,8 @@ def main():
     if os.geteuid():
         print("1..0 # SKIP needs root (or CAP_SYS_PTRACE)")
         sys.exit(0 if not os.environ.get("CI") else 1)
+    # A test that is timed out ends what it started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     runner = TAPTestRunner()
     runner.set_stream(True)
     runner.set_format("{short_description} ({method_name})")
