@@ -3,6 +3,7 @@
 """Real programs give right answers while they are attached, recorded and detached."""
 import glob
 import os
+import shutil
 import subprocess
 import time
 
@@ -31,7 +32,7 @@ class Targets(t.Case):
         r = self.report(self.record(p.pid, 0.6))
         self.assertGreater(r["totals"]["allocations"], 0)
         self.assertEqual(t.identity(p.pid)["text"], before["text"])
-        self.assertNotIn("memprof", t.maps(p.pid))
+        self.assertNotIn("memfd:memprof", t.maps(p.pid))
         return r
 
     def complete(self, r, least=0.999):
@@ -127,6 +128,21 @@ class Targets(t.Case):
         os.kill(child, 15)
         out, _ = p.communicate(timeout=20)
         self.assertIn("ok", out)
+
+    def test_rust(self):
+        """a threaded Rust program, where rustc is at hand"""
+        if not shutil.which("rustc"):
+            self.skipTest("rustc is not installed")
+        exe = self.path("rusty")
+        subprocess.run(["rustc", "-O", "-g", "-o", exe, f"{t.ROOT}/tests/victims/rusty.rs"], check=True)
+        p = self.start(exe)
+        time.sleep(0.5)
+        r = self.cycle(p)
+        self.complete(r)
+        names = {f["function"] for g in r["allocation_groups"] for f in g["backtrace"]}
+        self.assertTrue(any("rusty::work" in n for n in names), sorted(names)[:20])
+        out, _ = p.communicate(timeout=20)
+        self.assertEqual((p.returncode, out), (0, "ok\n"))
 
     def test_late_library(self):
         """a library that is loaded while recording gets its hooks"""

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Threads with vectors, strings and maps; checks its own sums and prints "ok".
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+fn work(seed: u64) -> u64 {
+    let mut map: HashMap<String, Vec<u64>> = HashMap::new();
+    for i in 0..500u64 {
+        map.entry(format!("key {}", i % 50)).or_default().push(i + seed);
+    }
+    map.values().flatten().sum()
+}
+
+fn main() {
+    let end = Instant::now() + Duration::from_secs(4);
+    let threads: Vec<_> = (0..3u64)
+        .map(|t| {
+            std::thread::spawn(move || {
+                while Instant::now() < end {
+                    assert_eq!(work(t), 499 * 500 / 2 + 500 * t);
+                }
+            })
+        })
+        .collect();
+    for t in threads {
+        t.join().unwrap();
+    }
+    println!("ok");
+}
