@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+#[inline(never)]
 fn work(seed: u64) -> u64 {
     let mut map: HashMap<String, Vec<u64>> = HashMap::new();
     for i in 0..500u64 {
