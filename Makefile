@@ -11,7 +11,7 @@ CFLAGS += -std=gnu11 $(OPT) $(WARN) -I. -D_GNU_SOURCE -fno-omit-frame-pointer $(
 LDLIBS = -ldw -lelf -lcapstone -lzstd -lz -lyajl -liberty -lpthread
 VERSION := 0.1
 
-FOLDERS = lib formats arch attach unwind inject record report cmd
+FOLDERS = lib formats arch attach unwind inject record report leaks cmd
 DEPS_lib =
 DEPS_formats = lib
 DEPS_arch = formats lib
@@ -20,7 +20,8 @@ DEPS_unwind = arch formats lib
 DEPS_inject = unwind attach arch formats lib
 DEPS_record = inject unwind attach arch formats lib
 DEPS_report = unwind arch formats lib
-DEPS_cmd = report record inject unwind attach arch formats lib
+DEPS_leaks = unwind attach arch formats lib
+DEPS_cmd = leaks report record inject unwind attach arch formats lib
 
 .PHONY: all agent unit victims demo check check-all bench lint install clean
 all: $(O)/memprof

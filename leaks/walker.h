@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Heap walkers: one allocator each.  A walker lists every live block of its allocator in an image,
+ * and says whether the list agrees with the allocator's own counters.
+ */
+#ifndef LEAKS_WALKER_H
+#define LEAKS_WALKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "leaks/image.h"
+#include "lib/err.h"
+#include "lib/vec.h"
+
+/* A block that the program holds: allocated and not freed.  16 bytes, for there are millions. */
+struct heap_block {
+	uint64_t addr; /* as malloc returned it */
+	uint64_t size; /* usable bytes */
+};
+
+enum heap_kind {
+	HEAP_ARENA,    /* live blocks, free blocks, headers */
+	HEAP_MMAPPED,  /* a mapping of its own for one block */
+	HEAP_METADATA, /* the allocator's own data outside of its arenas */
+};
+
+/* Memory the allocator owns.  Only live blocks in it are looked at for pointers, so free blocks,
+ * caches and headers keep nothing alive. */
+struct heap_range {
+	uint64_t start, end;
+	enum heap_kind kind;
+};
+
+/* A place where the allocator's data contradicts itself. */
+struct heap_damage {
+	uint64_t addr;
+	char what[96];
+};
+
+struct heap {
+	const char *allocator;	       /* "glibc malloc" */
+	char version[32];	       /* "" if it cannot be told */
+	VEC(struct heap_block) blocks; /* by address; heap_finish() sorts */
+	VEC(struct heap_range) owned;  /* by address; heap_finish() sorts */
+	VEC(struct heap_damage) damaged;
+	uint64_t live_bytes;	 /* sum over blocks; heap_finish() */
+	uint64_t free_bytes;	 /* in free lists and at the tops of arenas */
+	uint64_t cached_bytes;	 /* in the caches of threads (free, too) */
+	uint64_t metadata_bytes; /* headers, bitmaps, tables */
+	uint32_t arenas;
+	bool checksum_known; /* the allocator has counters to compare with */
+	bool exact;	     /* they agree */
+	char doubt[160];     /* why not exact: one line */
+};
+
+struct walker {
+	const char *name;
+	/* Fills @heap (zeroed).  Return: 0; -ENOENT: the allocator is not in this process, or was
+	 * never used; else -errno with @err filled. */
+	int (*walk)(struct image *img, struct heap *heap, struct mp_err *err);
+};
+
+/* All walkers, NULL-terminated. */
+extern const struct walker *const walkers[];
+
+/* For walkers.  Return: 0 or -ENOMEM. */
+int heap_add(struct heap *h, uint64_t addr, uint64_t size);
+int heap_own(struct heap *h, uint64_t start, uint64_t end, enum heap_kind kind);
+/* @fmt: what is wrong at @addr; at most 100 are kept. */
+void heap_damage(struct heap *h, uint64_t addr, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Clears .exact and says why; the first reason stays. */
+void heap_doubt(struct heap *h, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Sorts, merges touching ranges of a kind, sums up. */
+void heap_finish(struct heap *h);
+void heap_free(struct heap *h);
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "leaks/walker.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_DAMAGED 100
+
+const struct walker *const walkers[] = {
+    NULL,
+};
+
+int heap_add(struct heap *h, uint64_t addr, uint64_t size)
+{
+	struct heap_block b = {addr, size};
+
+	return vec_push(&h->blocks, b);
+}
+
+int heap_own(struct heap *h, uint64_t start, uint64_t end, enum heap_kind kind)
+{
+	struct heap_range r = {start, end, kind};
+
+	return vec_push(&h->owned, r);
+}
+
+void heap_damage(struct heap *h, uint64_t addr, const char *fmt, ...)
+{
+	struct heap_damage d = {.addr = addr};
+	va_list ap;
+
+	if (h->damaged.n >= MAX_DAMAGED)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(d.what, sizeof(d.what), fmt, ap);
+	va_end(ap);
+	if (vec_push(&h->damaged, d))
+		heap_doubt(h, "no memory to list damaged places");
+}
+
+void heap_doubt(struct heap *h, const char *fmt, ...)
+{
+	va_list ap;
+
+	h->exact = false;
+	if (h->doubt[0])
+		return;
+	va_start(ap, fmt);
+	vsnprintf(h->doubt, sizeof(h->doubt), fmt, ap);
+	va_end(ap);
+}
+
+static int by_address(const void *a, const void *b)
+{
+	/* Blocks and ranges both begin with their address. */
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static bool sorted(const struct heap *h)
+{
+	for (size_t i = 1; i < h->blocks.n; i++) {
+		if (h->blocks.at[i - 1].addr > h->blocks.at[i].addr)
+			return false;
+	}
+	return true;
+}
+
+static void merge_owned(struct heap *h)
+{
+	size_t n = 0;
+
+	qsort(h->owned.at, h->owned.n, sizeof(h->owned.at[0]), by_address);
+	for (size_t i = 0; i < h->owned.n; i++) {
+		struct heap_range *r = &h->owned.at[i], *last = n ? &h->owned.at[n - 1] : NULL;
+
+		if (last && last->kind == r->kind && r->start <= last->end) {
+			if (r->end > last->end)
+				last->end = r->end;
+		} else {
+			h->owned.at[n++] = *r;
+		}
+	}
+	h->owned.n = n;
+}
+
+void heap_finish(struct heap *h)
+{
+	size_t n = 0;
+
+	if (!sorted(h))
+		qsort(h->blocks.at, h->blocks.n, sizeof(h->blocks.at[0]), by_address);
+	h->live_bytes = 0;
+	for (size_t i = 0; i < h->blocks.n; i++) {
+		if (n && h->blocks.at[n - 1].addr == h->blocks.at[i].addr)
+			continue;
+		h->blocks.at[n++] = h->blocks.at[i];
+		h->live_bytes += h->blocks.at[i].size;
+	}
+	h->blocks.n = n;
+	if (h->owned.n)
+		merge_owned(h);
+}
+
+void heap_free(struct heap *h)
+{
+	vec_free(&h->blocks);
+	vec_free(&h->owned);
+	vec_free(&h->damaged);
+}
