@@ -5,60 +5,30 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "lib/live.h"
 #include "report/names.h"
 
-#define OWED_MAX   64u
-#define OWED_NS	   10000u /* as the recorder: rings of threads are merged by time */
 #define POINT_NS   10000000u
 #define MAX_STACKS (1u << 28)
 #define MAX_POINTS 4096u
 
-/* What a thread has begun. */
-struct per_thread {
-	uint32_t tid;
-	uint64_t last_alloc; /* its latest block, while it may be temporary */
-	bool in_realloc, known;
-	struct model_block block;
-};
-
 /* State of the pass. */
 struct replay {
 	struct model *m;
-	struct live *live; /* address -> index of the block, in live_block.stack */
-	VEC(struct model_block) pool;
-	VEC(uint32_t) unused;
-	VEC(struct per_thread) threads;
-	struct {
-		uint64_t addr, time_ns;
-	} owed[OWED_MAX];
-	uint32_t nowed;
+	struct history *history;
 	uint64_t live_bytes, live_blocks, point_allocs, point_frees, point_ns;
-	uint64_t ordinal, peak_ordinal;
+	uint64_t peak_ordinal;
 	bool only_peak; /* second pass: stop at the peak and note the groups */
 };
 
-static struct per_thread *thread_state(struct replay *r, uint32_t tid)
-{
-	struct per_thread fresh = {.tid = tid};
-	struct model_thread t = {.tid = tid};
-
-	for (size_t i = 0; i < r->threads.n; i++) {
-		if (r->threads.at[i].tid == tid)
-			return &r->threads.at[i];
-	}
-	if (vec_push(&r->threads, fresh) || (!r->only_peak && vec_push(&r->m->threads, t)))
-		return NULL;
-	return &r->threads.at[r->threads.n - 1];
-}
-
 static struct model_thread *thread_of(struct model *m, uint32_t tid)
 {
+	struct model_thread fresh = {.tid = tid};
+
 	vec_for_each (&m->threads, t) {
 		if (t->tid == tid)
 			return t;
 	}
-	return NULL;
+	return vec_push(&m->threads, fresh) ? NULL : &m->threads.at[m->threads.n - 1];
 }
 
 static struct group *group_of(struct model *m, uint32_t stack)
@@ -77,7 +47,7 @@ static void note_peak(struct replay *r)
 	m->peak_bytes = r->live_bytes;
 	m->peak_blocks = r->live_blocks;
 	m->peak_time_ns = m->end_ns;
-	r->peak_ordinal = r->ordinal;
+	r->peak_ordinal = history_counts(r->history)->events;
 }
 
 static void enter(struct replay *r, const struct model_block *b, int sign)
@@ -93,158 +63,59 @@ static void enter(struct replay *r, const struct model_block *b, int sign)
 		note_peak(r);
 }
 
-static int put(struct replay *r, const struct model_block *b)
+static int on_allocated(void *ctx, const struct model_block *b)
 {
-	struct live_block lb = {.addr = b->addr, .size = b->size}, old;
-	uint32_t index;
+	struct replay *r = ctx;
+	struct group *g = group_of(r->m, b->stack);
+	struct model_thread *t;
 
-	if (r->unused.n) {
-		index = r->unused.at[--r->unused.n];
-		r->pool.at[index] = *b;
-	} else {
-		index = (uint32_t)r->pool.n;
-		if (vec_push(&r->pool, *b))
-			return -ENOMEM;
-	}
-	lb.stack = index;
-	if (live_put(r->live, &lb, &old))
-		return -ENOMEM;
-	if (old.addr) {
-		enter(r, &r->pool.at[old.stack], -1);
-		r->m->mismatches++;
-		r->owed[r->nowed % OWED_MAX].addr = b->addr;
-		r->owed[r->nowed++ % OWED_MAX].time_ns = b->time_ns;
-		if (vec_push(&r->unused, old.stack))
-			return -ENOMEM;
-	}
 	enter(r, b, 1);
+	if (r->only_peak)
+		return 0;
+	if (!g->allocations)
+		g->first_ns = b->time_ns;
+	g->last_ns = b->time_ns;
+	g->allocations++;
+	g->allocated_bytes += b->size;
+	g->usable_bytes += b->usable;
+	r->point_allocs++;
+	t = thread_of(r->m, b->tid);
+	if (!t)
+		return -ENOMEM;
+	t->allocations++;
+	t->allocated_bytes += b->size;
 	return 0;
 }
 
-static bool take(struct replay *r, uint64_t addr, struct model_block *b)
+static int on_ended(void *ctx, const struct model_block *b, const struct mp_event *by,
+		    enum block_end how)
 {
-	struct live_block lb;
-
-	if (!live_take(r->live, addr, &lb))
-		return false;
-	*b = r->pool.at[lb.stack];
-	if (vec_push(&r->unused, lb.stack))
-		return false;
-	return true;
-}
-
-static bool is_owed(struct replay *r, uint64_t addr, uint64_t now)
-{
-	for (uint32_t i = 0; i < OWED_MAX && i < r->nowed; i++) {
-		if (r->owed[i].addr == addr && now <= r->owed[i].time_ns + OWED_NS) {
-			r->owed[i].addr = 0;
-			r->m->mismatches--;
-			return true;
-		}
-	}
-	return false;
-}
-
-/* ------------------------------------------------------------------ events -- */
-
-static struct model_block block_of(const struct mp_event *ev)
-{
-	return (struct model_block){.addr = ev->addr,
-				    .size = ev->size,
-				    .usable = ev->usable,
-				    .time_ns = ev->time_ns,
-				    .stack = ev->stack,
-				    .tid = ev->tid,
-				    .hook = ev->hook,
-				    .flags = ev->flags};
-}
-
-static int allocated(struct replay *r, const struct mp_event *ev, struct per_thread *t)
-{
-	struct model_block b = block_of(ev);
-	struct group *g = group_of(r->m, ev->stack);
-	struct model_thread *mt = r->only_peak ? NULL : thread_of(r->m, ev->tid);
-
-	t->last_alloc = ev->addr;
-	if (!r->only_peak) {
-		if (!g->allocations)
-			g->first_ns = ev->time_ns;
-		g->last_ns = ev->time_ns;
-		g->allocations++;
-		g->allocated_bytes += ev->size;
-		g->usable_bytes += ev->usable;
-		r->point_allocs++;
-		if (mt) {
-			mt->allocations++;
-			mt->allocated_bytes += ev->size;
-		}
-	}
-	return put(r, &b);
-}
-
-static void freed(struct replay *r, const struct mp_event *ev, struct per_thread *t,
-		  const struct model_block *b)
-{
+	struct replay *r = ctx;
 	struct group *g = group_of(r->m, b->stack);
-	struct model_thread *mt = r->only_peak ? NULL : thread_of(r->m, ev->tid);
+	struct model_thread *t;
 
 	enter(r, b, -1);
-	if (r->only_peak)
-		return;
+	if (r->only_peak || how == BLOCK_LOST)
+		return 0;
 	g->frees++;
 	r->point_frees++;
-	if (t->last_alloc == b->addr && b->tid == ev->tid) {
+	if (how == BLOCK_TEMPORARY) {
 		g->temporary++;
 		g->temporary_bytes += b->size;
 	}
-	t->last_alloc = 0;
-	if (mt)
-		mt->frees++;
-}
-
-static int on_free(struct replay *r, const struct mp_event *ev, struct per_thread *t)
-{
-	struct model_block b;
-
-	if (r->nowed && is_owed(r, ev->addr, ev->time_ns))
-		return 0;
-	if (take(r, ev->addr, &b))
-		freed(r, ev, t, &b);
-	else if (ev->flags & EV_F_FROM_MODULE)
-		r->m->housekeeping_frees++;
-	else
-		r->m->foreign_frees++;
+	t = thread_of(r->m, by->tid);
+	if (!t)
+		return -ENOMEM;
+	t->frees++;
 	return 0;
 }
 
-static int on_realloc_end(struct replay *r, const struct mp_event *ev, struct per_thread *t)
-{
-	int ret = 0;
-
-	if (!t->in_realloc)
-		return 0;
-	t->in_realloc = false;
-	if (!ev->addr && !(ev->flags & EV_F_FREED)) {
-		r->m->failed_reallocs++;
-		if (t->known) {
-			enter(r, &t->block, -1);
-			ret = put(r, &t->block);
-		}
-		return ret;
-	}
-	if (t->known)
-		freed(r, ev, t, &t->block);
-	if (ev->addr)
-		ret = allocated(r, ev, t);
-	return ret;
-}
+/* ------------------------------------------------------------------ events -- */
 
 static void on_map(struct replay *r, const struct mp_event *ev)
 {
 	struct group *g = group_of(r->m, ev->stack);
 
-	if (r->only_peak)
-		return;
 	if (ev->kind == EV_UNMAP)
 		r->m->unmaps++;
 	if (ev->kind != EV_MAP)
@@ -284,42 +155,21 @@ static int add_point(struct replay *r, uint64_t now)
 
 static int on_event(struct replay *r, const struct mp_event *ev)
 {
-	struct per_thread *t = thread_state(r, ev->tid);
 	struct model *m = r->m;
 
-	if (!t)
-		return -ENOMEM;
-	r->ordinal++;
 	if (ev->time_ns > m->end_ns)
 		m->end_ns = ev->time_ns;
 	if (!r->only_peak) {
-		m->events++;
+		if (!thread_of(m, ev->tid))
+			return -ENOMEM;
 		if (ev->hook < m->hooks.n &&
 		    (ev->kind == EV_ALLOC || ev->kind == EV_FREE || ev->kind == EV_REALLOC_BEGIN ||
 		     ev->kind == EV_MAP || ev->kind == EV_UNMAP || ev->kind == EV_REMAP_BEGIN ||
 		     ev->kind == EV_MALLOPT))
 			m->hooks.at[ev->hook].calls++;
-	}
-	if (add_point(r, ev->time_ns))
-		return -ENOMEM;
-	switch (ev->kind) {
-	case EV_ALLOC:
-		return allocated(r, ev, t);
-	case EV_FREE:
-		return on_free(r, ev, t);
-	case EV_REALLOC_BEGIN:
-		if (t->in_realloc && t->known)
-			freed(r, ev, t, &t->block); /* its end was lost */
-		t->in_realloc = true;
-		t->known = take(r, ev->addr, &t->block);
-		m->foreign_reallocs += !t->known;
-		return 0;
-	case EV_REALLOC_END:
-		return on_realloc_end(r, ev, t);
-	default:
 		on_map(r, ev);
-		return 0;
 	}
+	return add_point(r, ev->time_ns);
 }
 
 /* ------------------------------------------------------------------ items -- */
@@ -359,8 +209,9 @@ static char *keep(const char *s)
 	return strdup(s ? s : "?");
 }
 
-static int on_item(struct replay *r, const struct mpf_item *it)
+static int on_item(void *ctx, const struct mpf_item *it)
 {
+	struct replay *r = ctx;
 	struct model *m = r->m;
 	struct model_hook h;
 	struct mp_module mod;
@@ -389,7 +240,7 @@ static int on_item(struct replay *r, const struct mpf_item *it)
 		free(path);
 		return -ENOMEM;
 	case MPF_THREAD:
-		t = thread_state(r, it->thread.tid) ? thread_of(m, it->thread.tid) : NULL;
+		t = thread_of(m, it->thread.tid);
 		if (t && !t->name)
 			t->name = keep(it->thread.name);
 		return 0;
@@ -411,28 +262,11 @@ static int on_item(struct replay *r, const struct mpf_item *it)
 	}
 }
 
-static int pass(struct replay *r, struct mpf_reader *reader, uint64_t until, struct mp_err *err)
+static struct history *history_of(struct replay *r)
 {
-	struct mpf_item it;
-	int ret;
+	struct history_sink sink = {on_item, on_allocated, on_ended, r};
 
-	while ((ret = mpf_next(reader, &it, err)) > 0) {
-		ret = on_item(r, &it);
-		if (ret)
-			return mp_fail(err, MP_EXIT_RECORDING, ret, "cannot load the recording: %s",
-				       strerror(-ret));
-		if (until && r->ordinal == until)
-			return 0;
-	}
-	return ret;
-}
-
-static void replay_free(struct replay *r)
-{
-	live_free(r->live);
-	vec_free(&r->pool);
-	vec_free(&r->unused);
-	vec_free(&r->threads);
+	return history_new(&sink);
 }
 
 static int by_addr(const void *a, const void *b)
@@ -442,29 +276,11 @@ static int by_addr(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-/* Blocks in the pool that are not on the free list. */
-static int keep_blocks(struct replay *r)
+static int keep_block(void *ctx, const struct model_block *b)
 {
-	bool *unused = calloc(r->pool.n + 1, 1);
+	struct model *m = ctx;
 
-	if (!unused)
-		return -ENOMEM;
-	vec_for_each (&r->unused, u)
-		unused[*u] = true;
-	for (size_t i = 0; i < r->pool.n; i++) {
-		if (!unused[i] && vec_push(&r->m->blocks, r->pool.at[i])) {
-			free(unused);
-			return -ENOMEM;
-		}
-	}
-	free(unused);
-	/* Blocks in the middle of a realloc are live too. */
-	vec_for_each (&r->threads, t) {
-		if (t->in_realloc && t->known && vec_push(&r->m->blocks, t->block))
-			return -ENOMEM;
-	}
-	qsort(r->m->blocks.at, r->m->blocks.n, sizeof(r->m->blocks.at[0]), by_addr);
-	return 0;
+	return vec_push(&m->blocks, *b);
 }
 
 /* What each group held at the peak: the events up to it once more. */
@@ -473,15 +289,16 @@ static int peak_pass(const char *path, struct model *m, uint64_t ordinal, struct
 	struct group *save = m->group;
 	struct model copy = *m;
 	struct replay r = {.m = &copy, .only_peak = true};
+	struct history_until until = {.events = ordinal};
 	struct mpf_reader *reader;
 	struct mp_info info;
 	int ret;
 
 	copy.group = calloc(m->nstacks, sizeof(*copy.group));
-	r.live = live_new();
-	ret = copy.group && r.live ? mpf_open(path, &reader, &info, err) : -ENOMEM;
+	r.history = history_of(&r);
+	ret = copy.group && r.history ? mpf_open(path, &reader, &info, err) : -ENOMEM;
 	if (!ret) {
-		ret = pass(&r, reader, ordinal, err);
+		ret = history_read(r.history, reader, &until, err);
 		mpf_reader_free(reader);
 	}
 	for (uint32_t i = 0; !ret && i < m->nstacks; i++) {
@@ -489,7 +306,7 @@ static int peak_pass(const char *path, struct model *m, uint64_t ordinal, struct
 		save[i].peak_blocks = copy.group[i].live_blocks;
 	}
 	free(copy.group);
-	replay_free(&r);
+	history_free(r.history);
 	return ret;
 }
 
@@ -514,6 +331,16 @@ static void add_up(struct model *m)
 	}
 }
 
+static void take_counts(struct model *m, const struct history_counts *c)
+{
+	m->events = c->events;
+	m->foreign_frees = c->foreign_frees;
+	m->housekeeping_frees = c->housekeeping_frees;
+	m->foreign_reallocs = c->foreign_reallocs;
+	m->mismatches = c->mismatches;
+	m->failed_reallocs = c->failed_reallocs;
+}
+
 int model_load(const char *path, struct model *m, struct mp_err *err)
 {
 	struct replay r = {.m = m};
@@ -524,15 +351,15 @@ int model_load(const char *path, struct model *m, struct mp_err *err)
 	m->group = calloc(1, sizeof(*m->group));
 	m->stack = calloc(1, sizeof(*m->stack));
 	m->nstacks = 1;
-	r.live = live_new();
-	if (!m->names || !m->group || !m->stack || !r.live) {
-		replay_free(&r);
+	r.history = history_of(&r);
+	if (!m->names || !m->group || !m->stack || !r.history) {
+		history_free(r.history);
 		model_free(m);
 		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
 	}
 	ret = mpf_open(path, &m->reader, &m->info, err);
 	if (!ret)
-		ret = pass(&r, m->reader, 0, err);
+		ret = history_read(r.history, m->reader, NULL, err);
 	if (!ret && mpf_truncated(m->reader))
 		m->truncated = strdup(mpf_truncated(m->reader));
 	if (!ret) {
@@ -540,7 +367,11 @@ int model_load(const char *path, struct model *m, struct mp_err *err)
 		ret = add_point(&r, m->end_ns);
 	}
 	if (!ret)
-		ret = keep_blocks(&r);
+		ret = history_live(r.history, keep_block, m);
+	if (!ret) {
+		qsort(m->blocks.at, m->blocks.n, sizeof(m->blocks.at[0]), by_addr);
+		take_counts(m, history_counts(r.history));
+	}
 	if (!ret && r.peak_ordinal)
 		ret = peak_pass(path, m, r.peak_ordinal, err);
 	if (!ret) {
@@ -548,7 +379,7 @@ int model_load(const char *path, struct model *m, struct mp_err *err)
 			m->end_ns = m->finish.end_ns;
 		add_up(m);
 	}
-	replay_free(&r);
+	history_free(r.history);
 	if (ret)
 		model_free(m);
 	return ret;

@@ -17,6 +17,7 @@
 #include "formats/session.h"
 #include "lib/err.h"
 #include "lib/vec.h"
+#include "report/history.h"
 #include "unwind/symbols.h"
 
 /* All allocations with one stack. */
@@ -43,14 +44,6 @@ struct model_thread {
 	uint32_t tid;
 	char *name;
 	uint64_t allocations, frees, allocated_bytes;
-};
-
-/* A block that was live at the end. */
-struct model_block {
-	uint64_t addr, size, usable, time_ns;
-	uint32_t stack, tid;
-	uint16_t hook;
-	uint8_t flags;
 };
 
 struct point {
