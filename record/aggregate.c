@@ -117,15 +117,16 @@ static void block_born(struct recorder *r, uint64_t addr, uint64_t size, uint32_
 		return;
 	}
 	if (old.addr) {
-		/* Its free is still to come: it was overtaken, or lost. */
+		/* It was freed: its free is still to come, for it was overtaken, or it was lost. */
 		account(r, &old, -1);
+		r->now.frees++;
 		r->losses.mismatches++;
 		r->owed[r->nowed++ % OWED_MAX] = (struct owed){addr, r->last_ns};
 	}
 	account(r, &b, 1);
 }
 
-/* Is this the free that an allocation of the same address overtook? */
+/* Is this the free that an allocation of the same address overtook?  It is counted already. */
 static bool is_owed(struct recorder *r, uint64_t addr)
 {
 	for (uint32_t i = 0; i < OWED_MAX && i < r->nowed; i++) {
@@ -151,11 +152,14 @@ static bool block_gone(struct recorder *r, uint64_t addr, bool from_module, stru
 	return false;
 }
 
-/* A realloc whose end never came: lost, or its thread was killed in it. */
+/* The block that a realloc began with is gone: the realloc ended, or its end never came (lost, or
+ * its thread was killed in it). */
 static void drop_realloc(struct recorder *r, struct slot_state *st)
 {
-	if (st->in_realloc && st->realloc_known)
+	if (st->in_realloc && st->realloc_known) {
 		account(r, &st->realloc_block, -1);
+		r->now.frees++;
+	}
 	st->in_realloc = false;
 }
 
@@ -242,24 +246,22 @@ static bool decode_realloc_end(struct recorder *r, uint32_t slot, const struct m
 	ev->size = ev->usable = e->size;
 	if (!st->in_realloc)
 		return false; /* its beginning was lost and counted */
-	st->in_realloc = false;
+	if (!ev->addr && !e->freed) {
+		st->in_realloc = false;
+		if (st->realloc_known)
+			live_put(r->live, &st->realloc_block, &old);
+		return true;
+	}
+	drop_realloc(r, st);
+	if (e->freed)
+		ev->flags = EV_F_FREED;
 	if (ev->addr) {
 		ev->stack = stack_id(r, slot, e->stack);
 		fill_misc(ev, e->h.misc);
 		count_stack(r, ev->stack);
 		r->now.allocs++;
-		r->now.frees++;
 		r->now.allocated_bytes += ev->size;
-		if (st->realloc_known)
-			account(r, &st->realloc_block, -1);
 		block_born(r, ev->addr, ev->size, ev->stack);
-	} else if (e->freed) {
-		ev->flags = EV_F_FREED;
-		r->now.frees++;
-		if (st->realloc_known)
-			account(r, &st->realloc_block, -1);
-	} else if (st->realloc_known) {
-		live_put(r->live, &st->realloc_block, &old);
 	}
 	return true;
 }

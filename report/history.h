@@ -23,7 +23,8 @@ struct model_block {
 enum block_end {
 	BLOCK_FREED,
 	BLOCK_TEMPORARY, /* freed, by its thread before that allocated again */
-	BLOCK_LOST, /* its address was given out again: the free was lost or is still to come */
+	BLOCK_LOST, /* its address was given out again: the free was lost, or is still to come and
+		       then not told again */
 };
 
 /* Told in the order of the recording; each returns 0, or a negative errno that ends the pass.

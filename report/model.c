@@ -95,10 +95,12 @@ static int on_ended(void *ctx, const struct model_block *b, const struct mp_even
 	struct model_thread *t;
 
 	enter(r, b, -1);
-	if (r->only_peak || how == BLOCK_LOST)
+	if (r->only_peak)
 		return 0;
 	g->frees++;
 	r->point_frees++;
+	if (how == BLOCK_LOST)
+		return 0; /* nobody knows by which thread */
 	if (how == BLOCK_TEMPORARY) {
 		g->temporary++;
 		g->temporary_bytes += b->size;

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The recorder's sums when records are missing: what was allocated is freed or live. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "record/clock.h"
+#include "record/recorder.h"
+
+#define RING   65536u
+#define STRIDE (4096u + 4096u + RING)
+#define SLOTS  2u
+#define LENGTH (65536u + SLOTS * STRIDE + 65536u)
+
+struct fixture {
+	struct ss_control *block;
+	struct recorder *recorder;
+	char path[32];
+	uint64_t now;
+};
+
+static bool no_code(void *ctx)
+{
+	(void)ctx;
+	return false;
+}
+
+static bool no_module(void *ctx, struct mp_module *m)
+{
+	(void)ctx;
+	(void)m;
+	return false;
+}
+
+static struct ss_thread *slot(struct fixture *f, uint32_t i)
+{
+	return (void *)((char *)f->block + f->block->slots + i * f->block->slot_stride);
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_non_null(f);
+	*state = f;
+	f->block = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(f->block, MAP_FAILED);
+	f->block->nslots = SLOTS;
+	f->block->slots = 65536;
+	f->block->slot_stride = STRIDE;
+	f->block->slot_ring = 4096;
+	f->block->ring_size = RING;
+	f->block->arena = 65536 + SLOTS * STRIDE;
+	f->block->arena_words = 8192;
+	f->block->journal = 4096;
+	strcpy(f->path, "/tmp/memprof-unit-XXXXXX");
+	close(mkstemp(f->path));
+	f->now = clock_ticks();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	unlink(f->path);
+	munmap(f->block, LENGTH);
+	free(f);
+	return 0;
+}
+
+static void write_record(struct fixture *f, uint32_t ring, void *record, uint32_t type, size_t size)
+{
+	struct ss_thread *t = slot(f, ring);
+	struct perf_event_mmap_page *page = (void *)((char *)t + f->block->slot_ring);
+	struct mpr_free *common = record;
+
+	t->tp = t->tid = 100 + ring;
+	common->h = (struct mpr_header){.type = type, .size = (uint16_t)size};
+	common->time = f->now++;
+	memcpy((char *)page + 4096 + page->data_head, record, size);
+	page->data_head += size;
+}
+
+static void put_alloc(struct fixture *f, uint64_t addr, uint32_t size)
+{
+	struct mpr_alloc a = {.addr_hook = addr, .size = size};
+
+	write_record(f, 0, &a, MPR_ALLOC, sizeof(a));
+}
+
+static void put_free(struct fixture *f, uint32_t ring, uint64_t addr)
+{
+	struct mpr_free r = {.addr_hook = addr};
+
+	write_record(f, ring, &r, MPR_FREE, sizeof(r));
+}
+
+static void put_realloc(struct fixture *f, uint64_t old, uint64_t addr, uint64_t size, bool end)
+{
+	struct mpr_free begin = {.addr_hook = old};
+	struct mpr_realloc r = {.old_addr = old, .addr_hook = addr, .size = size};
+
+	write_record(f, 0, &begin, MPR_REALLOC_BEGIN, sizeof(begin));
+	if (end)
+		write_record(f, 0, &r, MPR_REALLOC_END, sizeof(r));
+}
+
+static struct recorder_progress record(struct fixture *f, struct mp_losses *losses)
+{
+	struct recorder_config config = {.block = f->block,
+					 .block_length = LENGTH,
+					 .pid = getpid(),
+					 .path = f->path,
+					 .info = {.executable = "/x", .cmdline = "x"},
+					 .code_changed = no_code,
+					 .next_module = no_module};
+	struct recorder_progress p;
+	struct mp_finish finish = {0};
+	struct mp_err err = {0};
+
+	assert_int_equal(recorder_start(&config, &f->recorder, &err), 0);
+	assert_int_equal(recorder_stop(f->recorder, &finish, losses, NULL), 0);
+	p = recorder_progress(f->recorder);
+	recorder_free(f->recorder);
+	return p;
+}
+
+static void assert_sums(const struct recorder_progress *p, uint64_t allocs, uint64_t live,
+			uint64_t live_bytes)
+{
+	assert_int_equal(p->allocs, allocs);
+	assert_int_equal(p->live_blocks, live);
+	assert_int_equal(p->frees, allocs - live);
+	assert_int_equal(p->live_bytes, live_bytes);
+}
+
+static void test_lost_free(void **state)
+{
+	struct mp_losses losses;
+	struct recorder_progress p;
+
+	put_alloc(*state, 0x1000, 10);
+	put_alloc(*state, 0x1000, 20); /* the free in between was lost */
+	p = record(*state, &losses);
+	assert_sums(&p, 2, 1, 20);
+	assert_int_equal(losses.mismatches, 1);
+}
+
+static void test_overtaken_free(void **state)
+{
+	struct mp_losses losses;
+	struct recorder_progress p;
+
+	put_alloc(*state, 0x1000, 10);
+	put_alloc(*state, 0x1000, 20);
+	put_free(*state, 1, 0x1000); /* another thread's, a tick late */
+	p = record(*state, &losses);
+	assert_sums(&p, 2, 1, 20);
+	assert_int_equal(losses.mismatches, 0);
+	assert_int_equal(losses.foreign_frees, 0);
+}
+
+static void test_realloc_without_end(void **state)
+{
+	struct mp_losses losses;
+	struct recorder_progress p;
+
+	put_alloc(*state, 0x1000, 10);
+	put_realloc(*state, 0x1000, 0x2000, 30, false);
+	put_alloc(*state, 0x3000, 5);
+	put_realloc(*state, 0x3000, 0x4000, 50, true);
+	p = record(*state, &losses);
+	assert_sums(&p, 3, 1, 50);
+}
+
+static void test_realloc_of_older_block(void **state)
+{
+	struct mp_losses losses;
+	struct recorder_progress p;
+
+	put_realloc(*state, 0x1000, 0x2000, 30, true);
+	p = record(*state, &losses);
+	assert_sums(&p, 1, 1, 30);
+	assert_int_equal(losses.foreign_reallocs, 1);
+}
+
+static void test_failed_realloc(void **state)
+{
+	struct mp_losses losses;
+	struct recorder_progress p;
+
+	put_alloc(*state, 0x1000, 10);
+	put_realloc(*state, 0x1000, 0, 1u << 30, true);
+	p = record(*state, &losses);
+	assert_sums(&p, 1, 1, 10);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(test_lost_free), TEST(test_overtaken_free), TEST(test_realloc_without_end),
+	    TEST(test_realloc_of_older_block), TEST(test_failed_realloc)};
+
+	return cmocka_run_group_tests_name("record/balance", tests, NULL, NULL);
+}
