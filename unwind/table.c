@@ -145,6 +145,23 @@ static bool translate_register(Dwarf_Frame *frame, int i, struct uw_full *f)
 	return off == (int32_t)off;
 }
 
+enum { DWARF_RAX = 0, DWARF_RBX = 3 };
+
+/*
+ * elfutils 0.188 gives the "same value" that the x86-64 ABI promises for rbx to rax: without an
+ * explicit rule rbx reads as undefined and rax as kept.  Any walk through code whose CFA is in rbx
+ * (_dl_runtime_resolve) would end there.
+ */
+static void correct_abi_default(Dwarf_Frame *frame, struct uw_full *f)
+{
+	Dwarf_Op mem[3], *op;
+	size_t n;
+
+	if (f->where[DWARF_RBX] == UW_UNDEFINED &&
+	    !dwarf_frame_register(frame, DWARF_RAX, mem, &op, &n) && (n || !op))
+		f->where[DWARF_RBX] = UW_SAME;
+}
+
 /* What a callee saves, and the return address; other registers are lost by any call. */
 static const uint8_t preserved[] = {3, 6, 7, 12, 13, 14, 15, 16};
 
@@ -168,6 +185,7 @@ static uint32_t translate(Dwarf_Frame *frame, bool signal, struct rule_set *set)
 				return 0;
 		}
 	}
+	correct_abi_default(frame, &f);
 	/* Both are what "the caller's stack pointer is the CFA" looks like. */
 	if (f.where[UW_REG_SP] == UW_UNDEFINED ||
 	    (f.where[UW_REG_SP] == UW_CFA_PLUS && !f.off[UW_REG_SP]))

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Compact tables of this machine's libraries against binutils' reading of the same CFI. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <fcntl.h>
+#include <libelf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "unwind/rule.h"
+#include "unwind/table.h"
+
+#define COLUMNS 20
+#define RA	16
+
+static const struct {
+	const char *name;
+	int number;
+} registers[] = {{"rbx", 3},  {"rbp", 6},  {"rsp", 7},	{"r12", 12},
+		 {"r13", 13}, {"r14", 14}, {"r15", 15}, {"ra", RA}};
+
+static int number_of(const char *name)
+{
+	for (size_t i = 0; i < sizeof(registers) / sizeof(registers[0]); i++) {
+		if (!strcmp(registers[i].name, name))
+			return registers[i].number;
+	}
+	return -1;
+}
+
+static int split(char *line, char **word)
+{
+	int n = 0;
+
+	for (char *p = strtok(line, " \n"); p && n < COLUMNS; p = strtok(NULL, " \n"))
+		word[n++] = p;
+	return n;
+}
+
+/* "rsp+16" as a register's number and an offset. */
+static bool parse_cfa(const char *text, int *reg, int *off)
+{
+	char name[8];
+
+	if (sscanf(text, "%7[a-z0-9]%d", name, off) != 2)
+		return false;
+	*reg = number_of(name);
+	return *reg >= 0;
+}
+
+static void assert_register(const struct uw_full *f, int reg, const char *rule)
+{
+	int off;
+
+	if (sscanf(rule, "c%d", &off) == 1) {
+		assert_int_equal(f->where[reg], UW_AT_CFA);
+		assert_int_equal(f->off[reg], off);
+	} else if (!strcmp(rule, "u") || !strcmp(rule, "s")) {
+		assert_int_equal(f->where[reg], UW_SAME);
+	}
+}
+
+/* One row: address, CFA, a rule for each named register; those without a rule keep their value. */
+static bool check_row(const struct unwind_table *t, struct rule_set *set, char **head, int nhead,
+		      char **word)
+{
+	uint64_t pc = strtoull(word[0], NULL, 16);
+	const struct uw_full *f;
+	int reg, off;
+	uint16_t id;
+
+	if (!strcmp(word[nhead - 1], "u")) /* the outermost frame */
+		return false;
+	if (!parse_cfa(word[1], &reg, &off))
+		return false;
+	id = unwind_table_find(t, pc);
+	if (!id)
+		return false; /* expressions that are not understood: counted by the caller */
+	assert_int_not_equal(id, UW_RULE_OUTERMOST);
+	f = &rule_set_full(set)[rule_set_rules(set)[id].full];
+	if (f->cfa_kind != UW_CFA_REG)
+		return false;
+	assert_int_equal(f->cfa_reg, reg);
+	assert_int_equal(f->cfa_off, off);
+	if (f->where[3] == UW_UNDEFINED)
+		fail_msg("%s %s: rbx reads as undefined", word[0], word[1]);
+	for (int i = 2; i < nhead; i++) {
+		int named = number_of(head[i]);
+
+		if (named >= 0 && named != 7)
+			assert_register(f, named, word[i]);
+	}
+	return true;
+}
+
+static void compare(const char *path, unsigned at_least)
+{
+	char command[256], line[1024], heading[1024], *head[COLUMNS], *word[COLUMNS];
+	struct rule_set *set = rule_set_new();
+	int fd = open(path, O_RDONLY), nhead = 0;
+	unsigned rows = 0, skipped = 0;
+	struct unwind_table t;
+	FILE *readelf;
+	Elf *elf;
+
+	elf_version(EV_CURRENT);
+	assert_true(fd >= 0);
+	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	assert_non_null(elf);
+	assert_int_equal(unwind_table_build(elf, NULL, set, &t), 0);
+	snprintf(command, sizeof(command), "readelf --debug-dump=frames-interp %s", path);
+	readelf = popen(command, "r");
+	assert_non_null(readelf);
+	while (fgets(line, sizeof(line), readelf)) {
+		if (strstr(line, "LOC ")) {
+			strcpy(heading, line);
+			nhead = split(heading, head);
+		} else if (strstr(line, " CIE ") || strstr(line, " FDE ")) {
+			nhead = strstr(line, " FDE ") ? -1 : 0;
+		} else if (nhead > 2 && split(line, word) == nhead && strlen(word[0]) == 16 &&
+			   strcmp(word[0], "0000000000000000")) {
+			check_row(&t, set, head, nhead, word) ? rows++ : skipped++;
+		}
+	}
+	assert_int_not_equal(pclose(readelf), -1);
+	print_message("%s: %u rows equal, %u not comparable\n", path, rows, skipped);
+	assert_true(rows >= at_least);
+	assert_true(skipped < rows / 20 + 20);
+	unwind_table_free(&t);
+	rule_set_free(set);
+	elf_end(elf);
+	close(fd);
+}
+
+static void test_libc(void **state)
+{
+	(void)state;
+	compare("/lib/x86_64-linux-gnu/libc.so.6", 15000);
+}
+
+static void test_loader(void **state)
+{
+	(void)state;
+	compare("/lib64/ld-linux-x86-64.so.2", 2000);
+}
+
+static void test_libstdcxx(void **state)
+{
+	(void)state;
+	compare("/usr/lib/x86_64-linux-gnu/libstdc++.so.6", 10000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_libc),
+					   cmocka_unit_test(test_loader),
+					   cmocka_unit_test(test_libstdcxx)};
+
+	return cmocka_run_group_tests_name("unwind/table", tests, NULL, NULL);
+}
