@@ -93,7 +93,7 @@ check:
 	$(MAKE) unit victims
 	$(MAKE) lint
 	MEMPROF=$(abspath $(O)/memprof) VICTIMS=$(abspath $(O)/victims) CMOCKA_MESSAGE_OUTPUT=TAP \
-		prove --exec scripts/run-test $(UNIT) $(SYSTEM_TESTS)
+		prove --failures --comments --exec scripts/run-test $(UNIT) $(SYSTEM_TESTS)
 
 # The same with the long loops at full length.
 check-all:
