@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "agent/call.h"
+
+#define RAW_STACK_MAX (32u << 10)
+
+bool begin_nested(struct ag_call *call, bool inner_too)
+{
+	struct ag_thread *t = call->t;
+	enum ag_nesting nesting;
+
+	if (call->level >= AG_LEVELS)
+		return false;
+	nesting = stack_nesting(call);
+	if (nesting == AG_INNER && !inner_too)
+		return false;
+	call->inner = nesting == AG_INNER;
+	if (nesting == AG_FRESH) {
+		call->level = 0;
+		t->s.resets++;
+		if (t->s.writers)
+			ring_reset(call->c, t);
+	}
+	return true;
+}
+
+uint32_t put_raw_stack(const struct ag_call *call, uint64_t now)
+{
+	struct ag_thread *t = call->t;
+	struct mpr_raw_stack rec;
+	struct uw_state *s = &t->state[call->level][0];
+	uint64_t position, sp = frame_sp(call->f);
+	uint32_t bytes = (uint32_t)stack_room(call, sp, RAW_STACK_MAX) & ~7u;
+
+	frame_state(call->f, call->f->desc->function_addr, s);
+	rec.h = (struct mpr_header){MPR_RAW_STACK, 0, (uint16_t)(sizeof(rec) + bytes)};
+	rec.time = now;
+	rec.sequence = ++t->s.raw_sequence & ~MPR_STACK_RAW;
+	rec.bytes = bytes;
+	rec.reg_valid = s->valid;
+	for (uint32_t i = 0; i < MPR_RAW_REGS; i++)
+		rec.regs[i] = s->valid >> i & 1 ? s->reg[i] : 0;
+	if (!ring_reserve(call->c, t, rec.h.size, false, &position))
+		return MPR_STACK_NONE;
+	ring_write(call->c, t, position, (uint64_t *)&rec, sizeof(rec) / 8);
+	ring_write(call->c, t, position + sizeof(rec), (const uint64_t *)sp, bytes / 8);
+	ring_commit(call->c, t, position, rec.h.size);
+	return rec.sequence | MPR_STACK_RAW;
+}
+
+void put_realloc_end(const struct ag_call *call, uint64_t old, uint64_t block, uint64_t size,
+		     bool released)
+{
+	const struct ss_desc *d = call->f->desc;
+	uint64_t now = ticks();
+	struct mpr_realloc rec = {{MPR_REALLOC_END, 0, sizeof(rec)},
+				  now,
+				  old & MPR_ADDR_MASK,
+				  addr_hook(d, block),
+				  size,
+				  MPR_STACK_NONE,
+				  released};
+
+	if (block) {
+		rec.stack = take_stack(call, now);
+		rec.h.misc = block_misc(d, block, size);
+	}
+	if (!ring_put(call->c, call->t, &rec.h, true))
+		lost(call, MPR_LOST_REALLOC, size);
+}
+
+bool put_realloc_begin(const struct ag_call *call, uint64_t old)
+{
+	uint64_t now = ticks();
+
+	if (!fresh(call, now))
+		return false;
+	if (put_free(call->c, call->t, MPR_REALLOC_BEGIN, now, call->f->desc, old, 0))
+		return true;
+	lost(call, MPR_LOST_REALLOC, 0);
+	return false;
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What the hook bodies share: the life of a hooked call and the records of the heap. */
+#ifndef AGENT_CALL_H
+#define AGENT_CALL_H
+
+#include "agent/agent.h"
+
+#define barrier() __asm__ volatile("" ::: "memory")
+
+typedef uint64_t original_fn(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
+typedef uint64_t original6_fn(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
+
+#define ORIGINAL(f) ((original_fn *)(f)->desc->original_addr)
+
+static inline uint64_t requested(const struct ss_desc *d, uint64_t a0, uint64_t a1, uint64_t a2)
+{
+	switch (d->size_kind) {
+	case SS_SIZE_ARG1:
+		return a1;
+	case SS_SIZE_ARG2:
+		return a2;
+	case SS_SIZE_ARG0_X_ARG1:
+		return a0 * a1;
+	case SS_SIZE_ARG1_X_ARG2:
+		return a1 * a2;
+	}
+	return a0;
+}
+
+/* call.c: begin() of a call that arrives while the thread is in a hook. */
+bool begin_nested(struct ag_call *call, bool inner_too);
+
+/* call.c: registers and stack of the call, for the recorder to unwind.  Return: its id. */
+uint32_t put_raw_stack(const struct ag_call *call, uint64_t now);
+
+/*
+ * Starts to serve a call.  Return: false when there is nothing to record (no slot, or the
+ * allocator's own call and @inner_too is not set).
+ */
+static inline bool begin(struct ag_call *call, const struct ag_frame *f, bool inner_too)
+{
+	struct ag_thread *t;
+
+	call->c = control();
+	call->f = f;
+	call->inner = false;
+	call->t = t = thread_slot(call->c);
+	if (unlikely(!t))
+		return false;
+	call->level = t->s.depth;
+	if (unlikely(call->level) && !begin_nested(call, inner_too))
+		return false;
+	if (!call->level)
+		t->outer_sp = frame_sp(f);
+	t->s.depth = call->level + 1;
+	barrier();
+	return true;
+}
+
+static inline void end(const struct ag_call *call)
+{
+	barrier();
+	call->t->s.depth = call->level;
+}
+
+/* Is the recorder still there?  Otherwise the call is not recorded, only counted. */
+static inline bool fresh(const struct ag_call *call, uint64_t now)
+{
+	if (likely(now <= call->c->deadline))
+		return true;
+	call->t->s.stale++;
+	return false;
+}
+
+static inline void lost(const struct ag_call *call, enum mpr_lost kind, uint64_t bytes)
+{
+	call->t->s.lost[kind]++;
+	call->t->s.lost_bytes += bytes;
+}
+
+static inline uint32_t take_stack(const struct ag_call *call, uint64_t now)
+{
+	bool raw_wanted;
+	uint32_t id = stack_take(call, &raw_wanted);
+
+	if (unlikely(raw_wanted))
+		id = put_raw_stack(call, now);
+	return id;
+}
+
+/* What glibc's chunk header says of a block that was just returned: usable size and arena. */
+static inline uint16_t block_misc(const struct ss_desc *d, uint64_t block, uint64_t size)
+{
+	uint64_t head, slack;
+	uint16_t misc = 0;
+
+	if (!d->glibc_chunks)
+		return MPR_SLACK_UNKNOWN << MPR_SLACK_SHIFT;
+	head = *(const uint64_t *)(block - 8);
+	if (unlikely(head & 2))
+		misc = MPR_F_MMAPPED;
+	else if (head & 4)
+		misc = MPR_F_NON_MAIN;
+	slack = (head & ~7ull) - (head & 2 ? 16 : 8) - size;
+	if (unlikely(slack >= MPR_SLACK_UNKNOWN))
+		slack = MPR_SLACK_UNKNOWN;
+	return (uint16_t)(misc | slack << MPR_SLACK_SHIFT);
+}
+
+static inline uint64_t addr_hook(const struct ss_desc *d, uint64_t addr)
+{
+	return (addr & MPR_ADDR_MASK) | (uint64_t)d->hook << MPR_ADDR_BITS;
+}
+
+/* Return: whether it is recorded; a loss is counted. */
+static inline bool put_alloc(const struct ag_call *call, uint64_t block, uint64_t size)
+{
+	const struct ss_desc *d = call->f->desc;
+	uint64_t now = ticks();
+	uint16_t misc;
+	uint32_t stack;
+	bool done;
+
+	if (!fresh(call, now))
+		return false;
+	stack = take_stack(call, now);
+	misc = block_misc(d, block, size);
+	if (likely(size >> 32 == 0)) {
+		struct mpr_alloc rec = {{MPR_ALLOC, misc, sizeof(rec)},
+					now,
+					addr_hook(d, block),
+					(uint32_t)size,
+					stack};
+
+		done = ring_put(call->c, call->t, &rec.h, false);
+	} else {
+		struct mpr_alloc_big rec = {
+		    {MPR_ALLOC_BIG, misc, sizeof(rec)}, now, addr_hook(d, block), size, stack, 0};
+
+		done = ring_put(call->c, call->t, &rec.h, false);
+	}
+	if (unlikely(!done))
+		lost(call, MPR_LOST_ALLOC, size);
+	return done;
+}
+
+static inline bool put_free(struct ss_control *c, struct ag_thread *t, enum mpr_type type,
+			    uint64_t now, const struct ss_desc *d, uint64_t block, uint16_t misc)
+{
+	struct mpr_free rec = {{type, misc, sizeof(rec)}, now, addr_hook(d, block)};
+
+	return ring_put(c, t, &rec.h, true);
+}
+
+/* glibc frees what lies in a thread's cache once more when the thread ends: who called, tells. */
+static inline uint16_t free_misc(const struct ss_desc *d, uint64_t return_address)
+{
+	return return_address - d->text_addr < d->text_length ? MPR_F_FROM_MODULE : 0;
+}
+
+/* call.c: the old block leaves the live set.  Return: false when that is not recorded: lost
+ * (counted) or nobody listens. */
+bool put_realloc_begin(const struct ag_call *call, uint64_t old);
+
+/* call.c: the new block, or 0: @released, or the old one is back.  Whoever wrote REALLOC_BEGIN has
+ * to write this. */
+void put_realloc_end(const struct ag_call *call, uint64_t old, uint64_t block, uint64_t size,
+		     bool released);
+
+#endif
