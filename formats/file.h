@@ -67,6 +67,18 @@ struct mp_losses {
 	uint64_t stacks_cached;
 };
 
+/*
+ * Blocks that are not in the file as events because they lived for a short time only: sums of
+ * blocks that were allocated and freed alike.
+ */
+struct mp_culled {
+	uint64_t time_ns; /* of the newest free in it */
+	uint32_t stack, tid, free_tid;
+	uint16_t hook, free_hook; /* the functions called */
+	uint64_t blocks, bytes, usable;
+	uint64_t temporary, temporary_bytes; /* of them, as in report/model.h */
+};
+
 /* How the recording went; written at the end (absent if the recorder was killed). */
 struct mp_finish {
 	uint64_t end_ns;
@@ -114,6 +126,9 @@ int mpf_put_sample(struct mpf_writer *w, const struct mp_sample *s);
 int mpf_put_losses(struct mpf_writer *w, const struct mp_losses *l);
 int mpf_put_symbols(struct mpf_writer *w, uint64_t pc, const struct mp_symbol *sym, uint32_t n);
 int mpf_put_finish(struct mpf_writer *w, const struct mp_finish *f);
+int mpf_put_culled(struct mpf_writer *w, const struct mp_culled *c);
+/* A moment with a name, given by a person (memprof mark). */
+int mpf_put_mark(struct mpf_writer *w, uint64_t time_ns, const char *name);
 /* Ends the current chunk and hands it to the kernel, so that a later cut cannot lose it. */
 int mpf_flush(struct mpf_writer *w);
 /* Bytes written so far. */
@@ -134,6 +149,8 @@ enum mpf_item_kind {
 	MPF_LOSSES,
 	MPF_SYMBOLS,
 	MPF_FINISH,
+	MPF_CULLED,
+	MPF_MARK,
 };
 
 /* Pointers are valid until the next mpf_next(). */
@@ -159,6 +176,11 @@ struct mpf_item {
 			const struct mp_symbol *at;
 		} symbols;
 		struct mp_finish finish;
+		struct mp_culled culled;
+		struct {
+			uint64_t time_ns;
+			const char *name;
+		} mark;
 	};
 };
 

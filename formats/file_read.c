@@ -296,6 +296,21 @@ static void get_symbols(struct mpf_reader *r, struct mpf_item *item)
 	}
 }
 
+static void get_culled(struct mpf_reader *r, struct mp_culled *c)
+{
+	c->time_ns = get_delta(r, &r->st.time);
+	c->stack = (uint32_t)get(r);
+	c->tid = (uint32_t)get(r);
+	c->free_tid = (uint32_t)get(r);
+	c->hook = (uint16_t)get(r);
+	c->free_hook = (uint16_t)get(r);
+	c->blocks = get(r);
+	c->bytes = get(r);
+	c->usable = c->bytes + (uint64_t)unzigzag(get(r));
+	c->temporary = get(r);
+	c->temporary_bytes = get(r);
+}
+
 static void get_item(struct mpf_reader *r, uint8_t tag, struct mpf_item *item)
 {
 	struct mp_module *m = &item->module;
@@ -369,6 +384,15 @@ static void get_item(struct mpf_reader *r, uint8_t tag, struct mpf_item *item)
 		item->finish.reason = get_u8(r);
 		item->finish.restored = get_u8(r);
 		item->finish.sideband = get_u8(r);
+		return;
+	case ITEM_OF_CULLED:
+		item->kind = MPF_CULLED;
+		get_culled(r, &item->culled);
+		return;
+	case ITEM_OF_MARK:
+		item->kind = MPF_MARK;
+		item->mark.time_ns = get(r);
+		item->mark.name = get_string(r);
 		return;
 	}
 	r->bad = true;

@@ -355,6 +355,33 @@ int mpf_put_finish(struct mpf_writer *w, const struct mp_finish *f)
 	return w->error;
 }
 
+int mpf_put_culled(struct mpf_writer *w, const struct mp_culled *c)
+{
+	if (!item(w, ITEM_OF_CULLED)) {
+		put_delta(w, c->time_ns, &w->st.time);
+		put(w, c->stack);
+		put(w, c->tid);
+		put(w, c->free_tid);
+		put(w, c->hook);
+		put(w, c->free_hook);
+		put(w, c->blocks);
+		put(w, c->bytes);
+		put(w, zigzag((int64_t)(c->usable - c->bytes)));
+		put(w, c->temporary);
+		put(w, c->temporary_bytes);
+	}
+	return w->error;
+}
+
+int mpf_put_mark(struct mpf_writer *w, uint64_t time_ns, const char *name)
+{
+	if (!item(w, ITEM_OF_MARK)) {
+		put(w, time_ns);
+		put_string(w, name);
+	}
+	return w->error;
+}
+
 int mpf_flush(struct mpf_writer *w)
 {
 	if (w->n && !w->error)

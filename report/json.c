@@ -149,6 +149,8 @@ static void write_totals(yajl_gen g, const struct model *m)
 	number(g, "foreign_reallocs", m->foreign_reallocs);
 	number(g, "housekeeping_frees", m->housekeeping_frees);
 	number(g, "failed_reallocs", m->failed_reallocs);
+	number(g, "culled_count", m->culled_blocks);
+	number(g, "culled_bytes", m->culled_bytes);
 	number(g, "mapped_bytes", m->mapped_bytes);
 	number(g, "maps", m->total.maps);
 	number(g, "inner_maps", m->inner_maps);
@@ -207,6 +209,15 @@ static void write_lists(yajl_gen g, const struct model *m)
 		number(g, "allocations", t->allocations);
 		number(g, "allocated_bytes", t->allocated_bytes);
 		number(g, "frees", t->frees);
+		yajl_gen_map_close(g);
+	}
+	yajl_gen_array_close(g);
+	name(g, "markers");
+	yajl_gen_array_open(g);
+	for (size_t i = 0; i < m->marks.n; i++) {
+		yajl_gen_map_open(g);
+		timeval(g, "timestamp_relative", m->marks.at[i].time_ns);
+		text(g, "name", m->marks.at[i].name);
 		yajl_gen_map_close(g);
 	}
 	yajl_gen_array_close(g);

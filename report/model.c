@@ -211,6 +211,50 @@ static char *keep(const char *s)
 	return strdup(s ? s : "?");
 }
 
+/* Blocks that were allocated and freed, and only counted. */
+static int on_culled(struct replay *r, const struct mp_culled *c)
+{
+	struct group *g = group_of(r->m, c->stack);
+	struct model_thread *t = thread_of(r->m, c->tid);
+
+	if (!t)
+		return -ENOMEM;
+	t->allocations += c->blocks;
+	t->allocated_bytes += c->bytes;
+	t = thread_of(r->m, c->free_tid);
+	if (!t)
+		return -ENOMEM;
+	t->frees += c->blocks;
+	if (!g->allocations)
+		g->first_ns = c->time_ns;
+	g->last_ns = c->time_ns;
+	g->allocations += c->blocks;
+	g->frees += c->blocks;
+	g->allocated_bytes += c->bytes;
+	g->usable_bytes += c->usable;
+	g->temporary += c->temporary;
+	g->temporary_bytes += c->temporary_bytes;
+	if (c->hook < r->m->hooks.n)
+		r->m->hooks.at[c->hook].calls += c->blocks;
+	if (c->free_hook < r->m->hooks.n)
+		r->m->hooks.at[c->free_hook].calls += c->blocks;
+	r->m->culled_blocks += c->blocks;
+	r->m->culled_bytes += c->bytes;
+	r->point_allocs += c->blocks;
+	r->point_frees += c->blocks;
+	return 0;
+}
+
+static int add_mark(struct model *m, uint64_t time_ns, const char *name)
+{
+	struct mark mark = {time_ns, keep(name)};
+
+	if (mark.name && !vec_push(&m->marks, mark))
+		return 0;
+	free(mark.name);
+	return -ENOMEM;
+}
+
 static int on_item(void *ctx, const struct mpf_item *it)
 {
 	struct replay *r = ctx;
@@ -255,6 +299,10 @@ static int on_item(void *ctx, const struct mpf_item *it)
 		return 0;
 	case MPF_SYMBOLS:
 		return names_add(m->names, it->symbols.pc, it->symbols.at, it->symbols.n);
+	case MPF_CULLED:
+		return on_culled(r, &it->culled);
+	case MPF_MARK:
+		return add_mark(m, it->mark.time_ns, it->mark.name);
 	case MPF_FINISH:
 		m->finish = it->finish;
 		m->has_finish = true;
@@ -397,6 +445,9 @@ void model_free(struct model *m)
 		free(t->name);
 	vec_for_each (&m->modules, mod)
 		free((char *)mod->path);
+	vec_for_each (&m->marks, mark)
+		free(mark->name);
+	vec_free(&m->marks);
 	vec_free(&m->hooks);
 	vec_free(&m->threads);
 	vec_free(&m->modules);

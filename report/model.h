@@ -46,6 +46,12 @@ struct model_thread {
 	uint64_t allocations, frees, allocated_bytes;
 };
 
+/* A moment with a name. */
+struct mark {
+	uint64_t time_ns;
+	char *name;
+};
+
 struct point {
 	uint64_t time_ns, live_bytes, live_blocks, allocations, frees;
 };
@@ -70,11 +76,13 @@ struct model {
 	VEC(struct mp_module) modules;
 	VEC(struct mp_sample) samples;
 	VEC(struct point) timeline;
+	VEC(struct mark) marks;
 	VEC(struct model_block) blocks; /* live at the end, by address */
 	struct group total;
 	uint64_t peak_bytes, peak_blocks, peak_time_ns;
 	uint64_t events, foreign_frees, housekeeping_frees, foreign_reallocs, mismatches,
 	    failed_reallocs;
+	uint64_t culled_blocks, culled_bytes; /* in the sums, but not as blocks of their own */
 	uint64_t mapped_bytes, inner_maps, unmaps;
 	uint64_t end_ns;
 	struct mp_losses losses;

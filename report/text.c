@@ -86,6 +86,8 @@ static void head(struct model *m, const struct text_options *o, FILE *out)
 			m->finish.restored ? "; the process was restored" : "");
 	if (m->truncated)
 		fprintf(out, "note        %s\n", m->truncated);
+	vec_for_each (&m->marks, mark)
+		fprintf(out, "mark        %.1f s  %s\n", (double)mark->time_ns / 1e9, mark->name);
 }
 
 static void totals(struct model *m, FILE *out)
@@ -107,6 +109,14 @@ static void totals(struct model *m, FILE *out)
 	fprintf(out, "peak        %s in %s blocks, %.1f s after the start\n",
 		text_bytes(m->peak_bytes, c), text_number(m->peak_blocks, a),
 		(double)m->peak_time_ns / 1e9);
+	if (m->culled_blocks) {
+		fprintf(out,
+			"culled      %s blocks of %s, short-lived: in the sums, not in the peak",
+			text_number(m->culled_blocks, a), text_bytes(m->culled_bytes, c));
+		if (m->has_finish)
+			fprintf(out, " (%s with them)", text_bytes(m->finish.peak_live_bytes, d));
+		fputc('\n', out);
+	}
 	fprintf(out, "temporary   %s allocations (%.1f %%), freed before their thread's next one\n",
 		text_number(t->temporary, a),
 		t->allocations ? 100.0 * (double)t->temporary / (double)t->allocations : 0.0);

@@ -54,6 +54,18 @@ static void make_events(void)
 	}
 }
 
+static const struct mp_culled culled = {.time_ns = 1u << 30,
+					.stack = 2,
+					.tid = 7,
+					.free_tid = 8,
+					.hook = 1,
+					.free_hook = 2,
+					.blocks = 1000000,
+					.bytes = 5ull << 32,
+					.usable = 6ull << 32,
+					.temporary = 3,
+					.temporary_bytes = 99};
+
 static void write_file(int flush_every)
 {
 	static const uint64_t pc[] = {0x1000 | SS_PC_EXACT, 0x7fff00001234, 0x400123};
@@ -72,6 +84,8 @@ static void write_file(int flush_every)
 			assert_int_equal(mpf_flush(w), 0);
 	}
 	assert_int_equal(mpf_put_symbols(w, pc[0], &sym, 1), 0);
+	assert_int_equal(mpf_put_culled(w, &culled), 0);
+	assert_int_equal(mpf_put_mark(w, 77, "deployed"), 0);
 	assert_int_equal(mpf_close(w), 0);
 }
 
@@ -82,7 +96,7 @@ static int read_file(const char *from, bool *truncated, bool *corrupt)
 	struct mpf_item it;
 	struct mp_info info;
 	struct mp_err err;
-	int n = 0, ret;
+	int n = 0, sums = 0, ret;
 
 	*truncated = *corrupt = false;
 	if (mpf_open(from, &r, &info, &err))
@@ -100,6 +114,13 @@ static int read_file(const char *from, bool *truncated, bool *corrupt)
 			assert_string_equal(it.symbols.at[0].function, "f(int)");
 			assert_null(it.symbols.at[0].source);
 		}
+		if (it.kind == MPF_CULLED)
+			assert_memory_equal(&it.culled, &culled, sizeof(culled));
+		if (it.kind == MPF_MARK) {
+			assert_int_equal(it.mark.time_ns, 77);
+			assert_string_equal(it.mark.name, "deployed");
+		}
+		sums += it.kind == MPF_CULLED || it.kind == MPF_MARK;
 		if (it.kind != MPF_EVENT)
 			continue;
 		assert_in_range(n, 0, EVENTS - 1);
@@ -108,6 +129,7 @@ static int read_file(const char *from, bool *truncated, bool *corrupt)
 	}
 	*corrupt = ret < 0;
 	*truncated = mpf_truncated(r) != NULL;
+	assert_true(*corrupt || *truncated || sums == 2);
 	mpf_reader_free(r);
 	return n;
 }
