@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "cmd/cmd.h"
-#include "report/flame.h"
-#include "report/json.h"
-#include "report/text.h"
-#include "report/tree.h"
+#include "cmd/formats.h"
+#include "report/output.h"
 
 static const char help[] =
     "usage: memprof report FILE [options]\n"
@@ -20,22 +16,13 @@ static const char help[] =
     "  --tree               call tree as text\n"
     "  --collapsed          folded stacks, as flamegraph.pl reads them\n"
     "  --flamegraph SVG     flame graph for a browser: click to zoom, search\n"
+    "  --heaptrack          for heaptrack_print and heaptrack_gui\n"
     "  --cost WHAT          live (default for --leaks), allocated (default), count, peak, "
     "temporary\n"
     "  --top N              sites in each list of the summary (default 5)\n"
     "  --least PERCENT      smallest branch of --tree (default 1)\n"
-    "  -o, --output FILE    write there instead of standard output\n";
-
-enum format { TEXT, JSON, TREE, COLLAPSED, FLAMEGRAPH };
-
-struct request {
-	enum format format;
-	const char *output;
-	bool leaks;
-	int cost; /* -1: not said */
-	uint32_t top;
-	double least;
-};
+    "  -o, --output FILE    write there instead of standard output; names in .gz and .zst are "
+    "compressed\n";
 
 static bool parse_cost(const char *text, int *cost)
 {
@@ -60,68 +47,29 @@ static bool parse_number(const char *text, double most, double *v)
 	return !*end && *v <= most;
 }
 
-static int write_format(struct model *m, const struct request *r, FILE *out)
-{
-	enum cost cost = r->cost >= 0 ? (enum cost)r->cost
-			 : r->leaks   ? COST_LEAKED
-				      : COST_ALLOCATED;
-	struct text_options text = {r->top, r->leaks,
-				    out == stdout && isatty(STDOUT_FILENO) && !getenv("NO_COLOR")};
-	struct node *tree = NULL;
-	int ret = 0;
-
-	if (r->format == TREE || r->format == FLAMEGRAPH) {
-		tree = tree_build(m, cost);
-		if (!tree)
-			return -ENOMEM;
-	}
-	switch (r->format) {
-	case TEXT:
-		text_write(m, &text, out);
-		break;
-	case JSON:
-		ret = json_write(m, r->leaks, out);
-		break;
-	case TREE:
-		tree_write(tree, cost, r->least / 100, out);
-		break;
-	case COLLAPSED:
-		ret = folded_write(m, cost, out);
-		break;
-	case FLAMEGRAPH:
-		ret = flame_write(m, tree, cost, out);
-		break;
-	}
-	tree_free(tree);
-	return ret;
-}
-
-static int write_report(const char *path, const struct request *r)
+static int write_report(const char *path, const struct format_request *r, const char *output)
 {
 	struct mp_err err = {0};
 	struct model m;
-	FILE *out = stdout;
+	FILE *out;
 	int ret;
 
 	if (model_load(path, &m, &err))
 		return complain(&err);
 	if (m.truncated)
 		fprintf(stderr, "memprof: %s: %s\n", path, m.truncated);
-	if (r->output && strcmp(r->output, "-")) {
-		out = fopen(r->output, "we");
-		if (!out) {
-			mp_fail(&err, MP_EXIT_OUTPUT, -errno, "cannot write %s: %s", r->output,
-				strerror(errno));
-			model_free(&m);
-			return complain(&err);
-		}
+	out = output_open(output, format_is_gzip(r->format), &err);
+	if (!out) {
+		model_free(&m);
+		return complain(&err);
 	}
-	ret = write_format(&m, r, out);
-	if (fflush(out) || ferror(out))
-		ret = -EIO;
-	if (out != stdout)
-		ret = fclose(out) ? -EIO : ret;
+	ret = format_write(&m, r, out, &err);
 	model_free(&m);
+	if (ret) {
+		(void)output_close(out);
+		return complain(&err);
+	}
+	ret = output_close(out);
 	if (ret) {
 		mp_fail(&err, MP_EXIT_OUTPUT, ret, "cannot write the report: %s", strerror(-ret));
 		return complain(&err);
@@ -131,19 +79,13 @@ static int write_report(const char *path, const struct request *r)
 
 int cmd_report(int argc, char **argv)
 {
-	static const struct option options[] = {{"leaks", no_argument, NULL, 'l'},
-						{"json", no_argument, NULL, 'j'},
-						{"tree", no_argument, NULL, 't'},
-						{"collapsed", no_argument, NULL, 'c'},
-						{"flamegraph", required_argument, NULL, 'f'},
-						{"cost", required_argument, NULL, 'C'},
-						{"top", required_argument, NULL, 'n'},
-						{"least", required_argument, NULL, 'L'},
-						{"output", required_argument, NULL, 'o'},
-						{"help", no_argument, NULL, 'h'},
-						{0}};
-	struct request r = {.cost = -1, .top = 5, .least = 1};
-	const char *svg = NULL;
+	static const struct option options[] = {
+	    {"leaks", no_argument, NULL, 'l'},	     FORMAT_OPTIONS,
+	    {"cost", required_argument, NULL, 'C'},  {"top", required_argument, NULL, 'n'},
+	    {"least", required_argument, NULL, 'L'}, {"output", required_argument, NULL, 'o'},
+	    {"help", no_argument, NULL, 'h'},	     {0}};
+	struct format_request r = {.cost = -1, .top = 5, .least = 1};
+	const char *output = NULL, *svg = NULL;
 	double v;
 	int c, formats = 0;
 
@@ -151,23 +93,6 @@ int cmd_report(int argc, char **argv)
 		switch (c) {
 		case 'l':
 			r.leaks = true;
-			break;
-		case 'j':
-			r.format = JSON;
-			formats++;
-			break;
-		case 't':
-			r.format = TREE;
-			formats++;
-			break;
-		case 'c':
-			r.format = COLLAPSED;
-			formats++;
-			break;
-		case 'f':
-			r.format = FLAMEGRAPH;
-			svg = optarg;
-			formats++;
 			break;
 		case 'C':
 			if (!parse_cost(optarg, &r.cost))
@@ -186,26 +111,31 @@ int cmd_report(int argc, char **argv)
 						   optarg);
 			break;
 		case 'o':
-			r.output = optarg;
+			output = optarg;
 			break;
 		case 'h':
 			fputs(help, stdout);
 			return MP_EXIT_OK;
 		default:
+			if (c >= FORMAT_OPTION) {
+				r.format = (enum format)(c - FORMAT_OPTION);
+				svg = optarg;
+				formats++;
+				break;
+			}
 			return usage_error("report: unknown option or missing value");
 		}
 	}
 	if (formats > 1)
-		return usage_error(
-		    "report: choose one of --json, --tree, --collapsed, --flamegraph");
-	if (svg && r.output)
-		return usage_error(
-		    "report: --flamegraph names its file itself; -o does not go with it");
+		return usage_error("report: one format at a time");
+	if (svg && output)
+		return usage_error("report: this format names its file itself; -o does not go "
+				   "with it");
 	if (svg)
-		r.output = svg;
+		output = svg;
 	if (optind == argc)
 		return usage_error("report: which recording?");
 	if (optind + 1 < argc)
 		return usage_error("report: unexpected argument '%s'", argv[optind + 1]);
-	return write_report(argv[optind], &r);
+	return write_report(argv[optind], &r, output);
 }

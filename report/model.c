@@ -381,6 +381,22 @@ static void add_up(struct model *m)
 	}
 }
 
+int model_replay(const struct model *m, const struct history_sink *sink,
+		 const struct history_until *until, struct mp_err *err)
+{
+	struct history *h = history_new(sink);
+	struct mpf_reader *r = NULL;
+	struct mp_info info;
+	int ret = h ? mpf_open(m->path, &r, &info, err)
+		    : mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
+
+	if (!ret)
+		ret = history_read(h, r, until, err);
+	mpf_reader_free(r);
+	history_free(h);
+	return ret;
+}
+
 static void take_counts(struct model *m, const struct history_counts *c)
 {
 	m->events = c->events;
@@ -397,12 +413,13 @@ int model_load(const char *path, struct model *m, struct mp_err *err)
 	int ret;
 
 	memset(m, 0, sizeof(*m));
+	m->path = strdup(path);
 	m->names = names_new();
 	m->group = calloc(1, sizeof(*m->group));
 	m->stack = calloc(1, sizeof(*m->stack));
 	m->nstacks = 1;
 	r.history = history_of(&r);
-	if (!m->names || !m->group || !m->stack || !r.history) {
+	if (!m->path || !m->names || !m->group || !m->stack || !r.history) {
 		history_free(r.history);
 		model_free(m);
 		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
@@ -458,6 +475,7 @@ void model_free(struct model *m)
 	free(m->group);
 	free(m->stack);
 	free(m->truncated);
+	free(m->path);
 	names_free(m->names);
 	symbols_free(m->symbols);
 	mpf_reader_free(m->reader);
@@ -466,7 +484,7 @@ void model_free(struct model *m)
 
 /* ------------------------------------------------------------------ frames -- */
 
-static const struct mp_module *module_of(const struct model *m, uint64_t address)
+const struct mp_module *model_module(const struct model *m, uint64_t address)
 {
 	for (size_t i = m->modules.n; i-- > 0;) {
 		if (address >= m->modules.at[i].start && address < m->modules.at[i].end)
@@ -503,7 +521,7 @@ static void fill(struct frame *f, const struct mp_symbol *s, const char *library
 uint32_t model_frames(struct model *m, uint64_t pc, struct frame *out, uint32_t max)
 {
 	uint64_t address = pc & SS_PC_EXACT ? pc & ~SS_PC_EXACT : pc - 1;
-	const struct mp_module *mod = module_of(m, address);
+	const struct mp_module *mod = model_module(m, address);
 	const char *library = mod && mod->path && *mod->path ? mod->path : NULL, *slash;
 	const struct mp_symbol *sym;
 	struct mp_symbol found[64];

@@ -89,6 +89,7 @@ struct model {
 	struct mp_finish finish;
 	bool has_finish;
 	char *truncated; /* NULL: the file is whole */
+	char *path;	 /* of the recording */
 	struct symbols *symbols;
 	struct names *names;
 };
@@ -96,6 +97,14 @@ struct model {
 /* Return: 0 with @m filled (freed by model_free()), or a negative errno with @err. */
 int model_load(const char *path, struct model *m, struct mp_err *err);
 void model_free(struct model *m);
+
+/* The events of the recording once more, told to @sink.  Return: 0, or a negative errno with @err.
+ */
+int model_replay(const struct model *m, const struct history_sink *sink,
+		 const struct history_until *until, struct mp_err *err);
+
+/* Return: the module that @address was in last, or NULL. */
+const struct mp_module *model_module(const struct model *m, uint64_t address);
 
 /* Frames of one address, innermost inlined first.  Return: number, at least 1.  Valid while @m is.
  */

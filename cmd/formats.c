@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "cmd/formats.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "report/flame.h"
+#include "report/heaptrack.h"
+#include "report/json.h"
+#include "report/text.h"
+#include "report/tree.h"
+
+bool format_is_gzip(enum format f)
+{
+	(void)f;
+	return false;
+}
+
+static int write_tree(struct model *m, const struct format_request *r, enum cost cost, FILE *out)
+{
+	struct node *tree = tree_build(m, cost);
+	int ret = 0;
+
+	if (!tree)
+		return -ENOMEM;
+	if (r->format == FORMAT_TREE)
+		tree_write(tree, cost, r->least / 100, out);
+	else
+		ret = flame_write(m, tree, cost, out);
+	tree_free(tree);
+	return ret;
+}
+
+int format_write(struct model *m, const struct format_request *r, FILE *out, struct mp_err *err)
+{
+	enum cost cost = r->cost >= 0 ? (enum cost)r->cost
+			 : r->leaks   ? COST_LEAKED
+				      : COST_ALLOCATED;
+	struct text_options text = {r->top, r->leaks,
+				    out == stdout && isatty(STDOUT_FILENO) && !getenv("NO_COLOR")};
+	int ret = 0;
+
+	switch (r->format) {
+	case FORMAT_JSON:
+		ret = json_write(m, r->leaks, out);
+		break;
+	case FORMAT_COLLAPSED:
+		ret = folded_write(m, cost, out);
+		break;
+	case FORMAT_TREE:
+	case FORMAT_FLAMEGRAPH:
+		ret = write_tree(m, r, cost, out);
+		break;
+	case FORMAT_HEAPTRACK:
+		return heaptrack_write(m, out, err);
+	default:
+		text_write(m, &text, out);
+	}
+	if (ret)
+		mp_fail(err, MP_EXIT_OUTPUT, ret, "cannot write the report: %s", strerror(-ret));
+	return ret;
+}

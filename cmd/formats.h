@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The formats of `memprof report`: their options, and which writer each has. */
+#ifndef CMD_FORMATS_H
+#define CMD_FORMATS_H
+
+#include <getopt.h>
+#include <stdio.h>
+#include "report/model.h"
+
+enum format {
+	FORMAT_TEXT,
+	FORMAT_JSON,
+	FORMAT_TREE,
+	FORMAT_COLLAPSED,
+	FORMAT_FLAMEGRAPH,
+	FORMAT_HEAPTRACK,
+	NFORMATS,
+};
+
+struct format_request {
+	enum format format;
+	bool leaks;
+	int cost; /* enum cost; -1: not said */
+	uint32_t top;
+	double least; /* percent */
+};
+
+/* getopt_long()'s value of the option that asks for format 0. */
+#define FORMAT_OPTION 0x1000
+#define FORMAT_OPTIONS                                                                             \
+	{"json", no_argument, NULL, FORMAT_OPTION + FORMAT_JSON},                                  \
+	    {"tree", no_argument, NULL, FORMAT_OPTION + FORMAT_TREE},                              \
+	    {"collapsed", no_argument, NULL, FORMAT_OPTION + FORMAT_COLLAPSED},                    \
+	    {"flamegraph", required_argument, NULL, FORMAT_OPTION + FORMAT_FLAMEGRAPH},            \
+	{                                                                                          \
+		"heaptrack", no_argument, NULL, FORMAT_OPTION + FORMAT_HEAPTRACK                   \
+	}
+
+/* Whether the format is gzip whatever the file is called. */
+bool format_is_gzip(enum format f);
+
+/* Return: 0, or a negative errno with @err filled. */
+int format_write(struct model *m, const struct format_request *r, FILE *out, struct mp_err *err);
+
+#endif

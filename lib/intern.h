@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Interning: equal things get equal small ids, counted from 1 in the order of their first coming.
+ * What exporters number their strings, addresses and stacks with.
+ */
+#ifndef LIB_INTERN_H
+#define LIB_INTERN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct intern;
+
+/* Return: an empty table, or NULL when out of memory. */
+struct intern *intern_new(void);
+void intern_free(struct intern *t);
+/* Return: how many different ones there are; the next new one gets this + 1. */
+uint32_t intern_count(const struct intern *t);
+
+/**
+ * intern_pair() - id of a pair of numbers
+ * @fresh: set to whether it came for the first time; may be NULL
+ *
+ * Return: its id, or 0 when out of memory.  A table holds pairs or texts, never both.
+ */
+uint32_t intern_pair(struct intern *t, uint64_t a, uint64_t b, bool *fresh);
+/* The same for texts, which are copied. */
+uint32_t intern_text(struct intern *t, const char *text, bool *fresh);
+/* Return: the text with this id; valid as long as the table. */
+const char *intern_text_of(const struct intern *t, uint32_t id);
+
+#endif

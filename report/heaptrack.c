@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "report/heaptrack.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/intern.h"
+
+#define PAGE	    4096u
+#define MAX_INLINED 64
+
+struct heaptrack {
+	struct model *m;
+	FILE *out;
+	struct intern *strings, *ips, *traces, *infos;
+	uint32_t *trace; /* [stack id], 0: not written yet */
+	uint64_t ms;
+};
+
+/* Heaptrack's numbers: hexadecimal without a prefix. */
+static void hex(FILE *out, uint64_t v)
+{
+	char buf[17], *p = buf + sizeof(buf);
+
+	*--p = ' ';
+	do
+		*--p = "0123456789abcdef"[v & 15];
+	while (v >>= 4);
+	fwrite_unlocked(p, 1, (size_t)(buf + sizeof(buf) - p), out);
+}
+
+static void line1(FILE *out, char mode, uint64_t v)
+{
+	putc_unlocked(mode, out);
+	putc_unlocked(' ', out);
+	hex(out, v);
+	putc_unlocked('\n', out);
+}
+
+/* Return: id of @s, written before if it is new; 0 for none. */
+static uint32_t string(struct heaptrack *h, const char *s)
+{
+	bool fresh;
+	uint32_t id;
+
+	if (!s || !*s)
+		return 0;
+	id = intern_text(h->strings, s, &fresh);
+	if (fresh) {
+		fprintf(h->out, "s %zx ", strlen(s));
+		for (; *s; s++)
+			putc_unlocked(*s == '\n' || *s == '\r' ? ' ' : *s, h->out);
+		putc_unlocked('\n', h->out);
+	}
+	return id;
+}
+
+static uint32_t named_ip(struct heaptrack *h, uint64_t mark, const char *text)
+{
+	bool fresh;
+	uint32_t s = string(h, text), id = intern_pair(h->ips, mark, 1, &fresh);
+
+	if (fresh)
+		fprintf(h->out, "i 0 0 %x 0 0\n", s);
+	return id;
+}
+
+static uint32_t ip(struct heaptrack *h, uint64_t pc)
+{
+	struct frame f[MAX_INLINED];
+	uint32_t n, id, module, name[MAX_INLINED], file[MAX_INLINED];
+	const struct mp_module *mod;
+	bool fresh;
+
+	id = intern_pair(h->ips, pc, 0, &fresh);
+	if (!fresh)
+		return id;
+	n = model_frames(h->m, pc, f, MAX_INLINED);
+	mod = model_module(h->m, f[0].address);
+	module = string(h, mod ? mod->path : NULL);
+	for (uint32_t i = 0; i < n; i++) {
+		name[i] = string(h, f[i].function);
+		file[i] = string(h, f[i].source);
+	}
+	fprintf(h->out, "i %llx %x", (unsigned long long)f[0].address, module);
+	for (uint32_t i = 0; i < n; i++)
+		fprintf(h->out, " %x %x %x", name[i], file[i], f[i].line);
+	putc_unlocked('\n', h->out);
+	return id;
+}
+
+static uint32_t trace(struct heaptrack *h, uint32_t ip_id, uint32_t parent)
+{
+	bool fresh;
+	uint32_t id = intern_pair(h->traces, ip_id, parent, &fresh);
+
+	if (fresh)
+		fprintf(h->out, "t %x %x\n", ip_id, parent);
+	return id;
+}
+
+static uint32_t trace_of(struct heaptrack *h, uint32_t stack)
+{
+	const struct model_stack *s;
+	uint32_t at = 0;
+
+	if (stack >= h->m->nstacks)
+		stack = 0;
+	if (h->trace[stack])
+		return h->trace[stack];
+	s = &h->m->stack[stack];
+	if (!s->n)
+		at = trace(h, named_ip(h, 1, "(no stack)"), 0);
+	else if (!(s->flags & SS_STACK_COMPLETE))
+		at = trace(h, named_ip(h, 2, "(incomplete)"), 0);
+	for (uint32_t i = s->n; i-- > (s->n > 1 ? 1 : 0);)
+		at = trace(h, ip(h, h->m->pc.at[s->first + i]), at);
+	h->trace[stack] = at;
+	return at;
+}
+
+static int on_item(void *ctx, const struct mpf_item *item)
+{
+	struct heaptrack *h = ctx;
+	uint64_t ns = item->kind == MPF_EVENT	 ? item->event.time_ns
+		      : item->kind == MPF_SAMPLE ? item->sample.time_ns
+						 : 0;
+
+	/* Samples are written a little after their time. */
+	if (ns / 1000000 > h->ms) {
+		h->ms = ns / 1000000;
+		line1(h->out, 'c', h->ms);
+	}
+	if (item->kind == MPF_SAMPLE)
+		line1(h->out, 'R', item->sample.rss / PAGE);
+	return ferror_unlocked(h->out) ? -EIO : 0;
+}
+
+/* Return: id of the size and stack of @b, from 1. */
+static uint32_t info(struct heaptrack *h, const struct model_block *b)
+{
+	uint32_t t = trace_of(h, b->stack), id;
+	bool fresh;
+
+	id = intern_pair(h->infos, b->size, t, &fresh);
+	if (fresh)
+		fprintf(h->out, "a %llx %x\n", (unsigned long long)b->size, t);
+	return id;
+}
+
+static int on_allocated(void *ctx, const struct model_block *b)
+{
+	struct heaptrack *h = ctx;
+	uint32_t id = info(h, b);
+
+	if (!id)
+		return -ENOMEM;
+	line1(h->out, '+', id - 1);
+	return 0;
+}
+
+static int on_ended(void *ctx, const struct model_block *b, const struct mp_event *by,
+		    enum block_end how)
+{
+	struct heaptrack *h = ctx;
+	uint32_t id = info(h, b);
+
+	(void)by;
+	(void)how;
+	if (!id)
+		return -ENOMEM;
+	line1(h->out, '-', id - 1);
+	return 0;
+}
+
+static void write_head(const struct model *m, FILE *out)
+{
+	fputs("v 10400 3\nX ", out);
+	for (const char *p = m->info.cmdline; *p; p++)
+		putc(*p == '\n' || *p == '\r' ? ' ' : *p, out);
+	/* The machine's whole memory is not in a recording: 0 pages. */
+	fprintf(out, "\nI %x 0\n", PAGE);
+	if (!m->info.mode)
+		fputs("A\n", out);
+}
+
+int heaptrack_write(struct model *m, FILE *out, struct mp_err *err)
+{
+	struct heaptrack h = {.m = m, .out = out};
+	struct history_sink sink = {on_item, on_allocated, on_ended, &h};
+	int ret = -ENOMEM;
+
+	h.strings = intern_new();
+	h.ips = intern_new();
+	h.traces = intern_new();
+	h.infos = intern_new();
+	h.trace = calloc(m->nstacks, sizeof(*h.trace));
+	if (h.strings && h.ips && h.traces && h.infos && h.trace) {
+		write_head(m, out);
+		ret = model_replay(m, &sink, NULL, err);
+	} else {
+		mp_fail(err, MP_EXIT_FAILURE, ret, "out of memory");
+	}
+	if (!ret && m->end_ns / 1000000 > h.ms)
+		line1(out, 'c', m->end_ns / 1000000);
+	intern_free(h.strings);
+	intern_free(h.ips);
+	intern_free(h.traces);
+	intern_free(h.infos);
+	free(h.trace);
+	return ret;
+}
