@@ -119,6 +119,7 @@ static void block_born(struct recorder *r, uint64_t addr, uint64_t size, uint32_
 	if (old.addr) {
 		/* It was freed: its free is still to come, for it was overtaken, or it was lost. */
 		account(r, &old, -1);
+		r->replaced = true;
 		r->now.frees++;
 		r->losses.mismatches++;
 		r->owed[r->nowed++ % OWED_MAX] = (struct owed){addr, r->last_ns};
@@ -343,6 +344,7 @@ static void process(struct recorder *r, const struct pending *p, uint64_t ns)
 	bool put = false;
 
 	r->last_ns = ns;
+	r->replaced = false;
 	switch (h->type) {
 	case MPR_ALLOC:
 	case MPR_ALLOC_BIG:
@@ -381,7 +383,8 @@ static void process(struct recorder *r, const struct pending *p, uint64_t ns)
 		if (ev.hook >= r->hooks_written)
 			put_hooks_and_modules(r);
 		r->now.events++;
-		r->now.error = mpf_put_event(r->file, &ev);
+		r->now.error =
+		    r->cull ? cull_put(r->cull, &ev, r->replaced) : mpf_put_event(r->file, &ev);
 	}
 }
 
@@ -560,6 +563,17 @@ static void put_thread_names(struct recorder *r)
 	}
 }
 
+/* @upto: UINT64_MAX at the end. */
+static void release_culled(struct recorder *r, uint64_t upto)
+{
+	int ret = r->cull ? cull_advance(r->cull, upto) : 0;
+
+	if (r->cull && !ret)
+		ret = cull_put_sums(r->cull);
+	if (ret)
+		r->now.error = ret;
+}
+
 static void each_second(struct recorder *r, uint64_t now)
 {
 	struct mp_sample s = {.time_ns = now};
@@ -571,6 +585,7 @@ static void each_second(struct recorder *r, uint64_t now)
 	pthread_mutex_unlock(&r->clock_lock);
 	put_hooks_and_modules(r);
 	put_thread_names(r);
+	release_culled(r, now);
 	if (!proc_memory_read(r->config.pid, &m)) {
 		s.rss = m.rss;
 		s.anonymous = m.anonymous;
@@ -622,6 +637,7 @@ void *aggregator_run(void *arg)
 		queue_done(r->queue, b);
 		batch_free(b);
 	}
+	release_culled(r, UINT64_MAX);
 	each_second(r, clock_ns(&r->clock, clock_ticks()));
 	show(r, clock_ns(&r->clock, clock_ticks()));
 	return NULL;

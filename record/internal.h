@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include "record/clock.h"
+#include "record/cull.h"
 #include "lib/live.h"
 #include "record/recorder.h"
 #include "record/ring.h"
@@ -37,12 +38,14 @@ struct recorder {
 
 	/* the aggregator's */
 	struct mpf_writer *file;
+	struct cull *cull; /* NULL: every event is written at once */
 	struct live *live;
 	struct stacks stacks;
 	uint32_t *stack_of_word; /* agent's stack id -> recording's; sparse */
 	struct slot_state *slot;
 	struct owed owed[OWED_MAX];
 	uint32_t nowed, hooks_written;
+	bool replaced; /* the event at hand allocated an address that was live */
 	struct mp_losses losses;
 	struct recorder_progress now; /* working copy */
 	uint64_t peak_blocks, peak_time_ns, last_ns, last_flush_ns, last_name_ns;

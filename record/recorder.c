@@ -95,6 +95,11 @@ int recorder_start(const struct recorder_config *config, struct recorder **out, 
 		recorder_free(r);
 		return ret;
 	}
+	if (config->cull_ns && !(r->cull = cull_new(config->cull_ns, r->file))) {
+		mpf_close(r->file);
+		recorder_free(r);
+		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
+	}
 	/* The threads may get their turn only after the target got its own. */
 	reader_heartbeat(r);
 	/* Signals are the main thread's. */
@@ -210,6 +215,7 @@ void recorder_free(struct recorder *r)
 		return;
 	queue_free(r->queue);
 	live_free(r->live);
+	cull_free(r->cull);
 	stacks_free(&r->stacks);
 	if (r->stack_of_word)
 		munmap(r->stack_of_word, 4 * r->arena_words);

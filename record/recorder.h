@@ -25,6 +25,7 @@ struct recorder_config {
 	const char *path;	/* of the recording */
 	struct mp_info info;	/* start_unix_ns is filled by recorder_start() */
 	uint64_t queue_ceiling; /* bytes; 0: 256 MiB */
+	uint64_t cull_ns;	/* blocks that live shorter are only counted; 0: none */
 	/*
 	 * Called by the aggregator: code without a table was met.  Brings the tables up to date;
 	 * returns whether anything is new.

@@ -144,7 +144,7 @@ static int allocated(struct history *h, const struct mp_event *ev, struct per_th
 				.stack = ev->stack,
 				.tid = ev->tid,
 				.hook = ev->hook,
-				.flags = ev->flags};
+				.flags = ev->flags & (uint8_t)~EV_F_NOT_TEMPORARY};
 	int ret = put(h, &b, ev);
 
 	t->last_alloc = ev->addr;
@@ -154,7 +154,8 @@ static int allocated(struct history *h, const struct mp_event *ev, struct per_th
 static int freed(struct history *h, const struct mp_event *ev, struct per_thread *t,
 		 const struct model_block *b)
 {
-	bool temporary = t->last_alloc == b->addr && b->tid == ev->tid;
+	bool temporary =
+	    t->last_alloc == b->addr && b->tid == ev->tid && !(ev->flags & EV_F_NOT_TEMPORARY);
 
 	t->last_alloc = 0;
 	return tell_end(h, b, ev, temporary ? BLOCK_TEMPORARY : BLOCK_FREED);
