@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What all writers of JSON share: yajl into a stream, and values as doc/json.md has them. */
+#ifndef REPORT_JSON_GEN_H
+#define REPORT_JSON_GEN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <yajl/yajl_gen.h>
+
+/* Return: a generator into @out, freed by yajl_gen_free(); NULL when out of memory. */
+yajl_gen json_begin(FILE *out, bool beautify);
+
+/* A key.  @s: ASCII. */
+void json_name(yajl_gen g, const char *s);
+/* A value that comes from other people's programs: what is not UTF-8 becomes '?'. */
+void json_string(yajl_gen g, const char *s);
+
+/* Each a key and its value; a text of NULL is null. */
+void json_number(yajl_gen g, const char *key, uint64_t v);
+void json_text(yajl_gen g, const char *key, const char *v);
+void json_boolean(yajl_gen g, const char *key, bool v);
+/* {"secs", "fract_nsecs"} */
+void json_timeval(yajl_gen g, const char *key, uint64_t ns);
+/* "address", and "address_s": 16 hexadecimal digits, since addresses do not fit in a double. */
+void json_address(yajl_gen g, uint64_t v);
+
+#endif
