@@ -59,7 +59,8 @@ $(O)/memprof: $(O)/cmd.a $(DEPS_cmd:%=$(O)/%.a) $(O)/agent_blob.o
 
 VICTIMS = $(patsubst tests/victims/%.c,$(O)/victims/%,$(filter-out %/late.c,$(wildcard tests/victims/*.c))) \
 	$(patsubst tests/victims/%.cc,$(O)/victims/%,$(wildcard tests/victims/*.cc)) \
-	$(O)/victims/liblate.so $(O)/victims/verify-static $(O)/victims/verify-musl-static
+	$(O)/victims/liblate.so $(O)/victims/verify-static $(O)/victims/verify-musl-static \
+	$(O)/victims/truth-static $(O)/victims/truth-musl $(O)/victims/truth-musl-static
 VICTIM_FLAGS = -O2 -g -fomit-frame-pointer -Wall -Wextra -Werror -D_GNU_SOURCE
 
 $(O)/victims/%: tests/victims/%.c
@@ -77,6 +78,16 @@ $(O)/victims/verify-static: tests/victims/verify.c
 $(O)/victims/verify-musl-static: tests/victims/verify.c
 	@mkdir -p $(@D)
 	musl-gcc -std=gnu11 $(VICTIM_FLAGS) -static -o $@ $< -lpthread
+$(O)/victims/truth-static: tests/victims/truth.c tests/victims/truth.h
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(VICTIM_FLAGS) -static -s -o $@ $< -lpthread
+$(O)/victims/truth-musl: tests/victims/truth.c tests/victims/truth.h
+	@mkdir -p $(@D)
+	musl-gcc -std=gnu11 $(VICTIM_FLAGS) -o $@ $< -lpthread
+$(O)/victims/truth-musl-static: tests/victims/truth.c tests/victims/truth.h
+	@mkdir -p $(@D)
+	musl-gcc -std=gnu11 $(VICTIM_FLAGS) -static -s -o $@ $< -lpthread
+$(O)/victims/truth: tests/victims/truth.h
 victims: $(VICTIMS)
 
 SYSTEM_TESTS = $(wildcard tests/system/test_*.py)

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "leaks/scan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_data(const struct image_map *m)
+{
+	return m->read && m->write && !m->shared;
+}
+
+static bool is_file(const struct image_map *m)
+{
+	return m->path[0] == '/';
+}
+
+/* .bss goes on behind the last file-backed page of .data, without a name of its own; a break that
+ * begins right there has one. */
+static bool continues(const struct image_map *m, const struct image_map *next)
+{
+	return is_data(next) && next->start == m->end && (!is_file(next) || is_file(m));
+}
+
+static int visit_range(struct image *img, uint64_t start, uint64_t end,
+		       int (*visit)(const struct scan_data *data, void *arg), void *arg)
+{
+	size_t size = end - start < SCAN_MAX_BYTES ? end - start : SCAN_MAX_BYTES;
+	uint64_t *words = malloc(size);
+	struct scan_data data = {.img = img, .start = start, .words = words};
+	int ret;
+
+	if (!words)
+		return -ENOMEM;
+	data.n = image_read(img, start, words, size) / sizeof(*words);
+	ret = visit(&data, arg);
+	free(words);
+	return ret;
+}
+
+int scan_modules(struct image *img, int (*visit)(const struct scan_data *data, void *arg),
+		 void *arg)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < img->maps.n && !ret; i++) {
+		const struct image_map *m = &img->maps.at[i], *last = m;
+
+		if (!is_data(m) || !is_file(m))
+			continue;
+		while (i + 1 < img->maps.n && continues(last, &img->maps.at[i + 1]))
+			last = &img->maps.at[++i];
+		ret = visit_range(img, m->start, last->end, visit, arg);
+	}
+	return ret;
+}
+
+bool scan_writable(const struct image *img, uint64_t addr)
+{
+	const struct image_map *m = image_map_at(img, addr);
+
+	return m && is_data(m);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Finding an allocator's static data without symbols: by what it must look like. */
+#ifndef LEAKS_SCAN_H
+#define LEAKS_SCAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "leaks/image.h"
+
+/*
+ * One stretch of a module's writable data: .data and .bss as they are mapped, up to
+ * SCAN_MAX_BYTES.
+ */
+#define SCAN_MAX_BYTES (256ul << 20)
+struct scan_data {
+	struct image *img;
+	uint64_t start;
+	const uint64_t *words;
+	size_t n; /* words that could be read */
+};
+
+/**
+ * scan_modules() - look at the data of every module, program first to last map
+ * @visit: returns 0 to go on, anything else to end
+ * Return: what @visit returned last, 0 if there is no data, or -ENOMEM.
+ */
+int scan_modules(struct image *img, int (*visit)(const struct scan_data *data, void *arg),
+		 void *arg);
+
+/* Is @addr in readable and writable private memory, so that a live pointer of an allocator's data
+ * can go there? */
+bool scan_writable(const struct image *img, uint64_t addr);
+
+#endif

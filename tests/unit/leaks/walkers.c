@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Heap walkers against programs that keep a list of their own blocks (tests/victims/truth.c), one
+ * row per allocator: what a walker lists must be that list, and what the C library itself holds.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "attach/target.h"
+#include "leaks/walker.h"
+#include "tests/victims/truth.h"
+
+struct row {
+	const char *name, *program, *preload, *walker;
+};
+
+static const struct row rows[] = {
+    {"musl dynamic", "truth-musl", NULL, "musl mallocng"},
+    {"musl static", "truth-musl-static", NULL, "musl mallocng"},
+};
+
+struct victim {
+	pid_t pid;
+	struct truth *truth;
+	size_t size;
+	char file[64];
+};
+
+/* What a walk found beside what the program says. */
+struct outcome {
+	size_t truth, missing, extra, other_size, resizing;
+	struct heap heap;
+};
+
+static void start(struct victim *v, const struct row *row, const char *mode, uint32_t threads)
+{
+	const char *dir = getenv("VICTIMS");
+	char program[512], count[16];
+
+	snprintf(program, sizeof(program), "%s/%s", dir ? dir : "build/victims", row->program);
+	snprintf(count, sizeof(count), "%u", threads);
+	snprintf(v->file, sizeof(v->file), "/tmp/memprof-truth-%d", getpid());
+	unlink(v->file);
+	v->pid = fork();
+	assert_true(v->pid >= 0);
+	if (!v->pid) {
+		if (row->preload)
+			setenv("LD_PRELOAD", row->preload, 1);
+		execl(program, program, v->file, mode, count, NULL);
+		_exit(127);
+	}
+}
+
+static void wait_ready(struct victim *v, uint32_t threads)
+{
+	struct deadline patience = deadline_in_ms(60000);
+	struct stat st = {0};
+	int fd = -1;
+
+	v->size = sizeof(struct truth) + 2ul * threads * TRUTH_SLOTS * sizeof(struct truth_block);
+	while (fd < 0 || st.st_size < (off_t)v->size) {
+		assert_false(deadline_passed(&patience));
+		assert_int_equal(waitpid(v->pid, NULL, WNOHANG), 0);
+		usleep(1000);
+		if (fd < 0)
+			fd = open(v->file, O_RDWR | O_CLOEXEC);
+		if (fd >= 0)
+			fstat(fd, &st);
+	}
+	v->truth = mmap(NULL, v->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	assert_ptr_not_equal(v->truth, MAP_FAILED);
+	while (atomic_load(&v->truth->ready) < threads) {
+		assert_false(deadline_passed(&patience));
+		assert_int_equal(waitpid(v->pid, NULL, WNOHANG), 0);
+		usleep(1000);
+	}
+}
+
+static void end(struct victim *v)
+{
+	kill(v->pid, SIGKILL);
+	waitpid(v->pid, NULL, 0);
+	munmap(v->truth, v->size);
+	unlink(v->file);
+}
+
+static const struct heap_block *find(const struct heap *h, uint64_t addr)
+{
+	size_t lo = 0, hi = h->blocks.n;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (h->blocks.at[mid].addr <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && addr - h->blocks.at[lo - 1].addr < h->blocks.at[lo - 1].size
+		   ? &h->blocks.at[lo - 1]
+		   : NULL;
+}
+
+static void compare(struct victim *v, struct outcome *o)
+{
+	size_t slots = (size_t)v->truth->owners * TRUTH_SLOTS, found = 0;
+	bool *seen = calloc(o->heap.blocks.n + 1, sizeof(*seen));
+
+	assert_non_null(seen);
+	for (size_t i = 0; i < slots; i++) {
+		uint64_t addr = atomic_load(&v->truth->block[i].addr);
+		const struct heap_block *b = addr ? find(&o->heap, addr) : NULL;
+
+		o->truth += addr != 0;
+		o->missing += addr && !b;
+		if (!b)
+			continue;
+		found += !seen[b - o->heap.blocks.at];
+		seen[b - o->heap.blocks.at] = true;
+		o->other_size += b->addr + b->size != addr + v->truth->block[i].usable;
+	}
+	o->extra = o->heap.blocks.n - found;
+	free(seen);
+}
+
+static const struct walker *walker_named(const char *name)
+{
+	for (size_t i = 0; walkers[i]; i++) {
+		if (!strcmp(walkers[i]->name, name))
+			return walkers[i];
+	}
+	fail_msg("no walker is called %s", name);
+	return NULL;
+}
+
+/* Stops the victim, walks its heap, compares, lets it go on. */
+static void look(struct victim *v, const struct row *row, struct outcome *o)
+{
+	struct deadline patience = deadline_in_ms(20000);
+	struct mp_err err = {0};
+	struct target t;
+	struct image img;
+	int ret;
+
+	memset(o, 0, sizeof(*o));
+	assert_int_equal(target_look(&t, v->pid, &err), 0);
+	assert_int_equal(target_seize(&t, &patience, &err), 0);
+	assert_int_equal(target_stop(&t, &patience, &err), 0);
+	image_init(&img, t.arch, v->pid);
+	assert_int_equal(image_take_threads(&img, &t), 0);
+	assert_int_equal(image_open_process(&img, v->pid, &err), 0);
+	ret = walker_named(row->walker)->walk(&img, &o->heap, &err);
+	if (ret == -ENOENT) /* never used: right if the program has no block */
+		o->heap.allocator = "none";
+	else if (ret)
+		fail_msg("%s: %s", row->name, err.what);
+	compare(v, o);
+	o->resizing = atomic_load(&v->truth->resizing);
+	image_close(&img);
+	target_close(&t);
+	print_message("# %s: %s %s: %zu blocks, truth %zu, missing %zu, extra %zu, other size %zu, "
+		      "free %lu, cached %lu, metadata %lu, %s%s\n",
+		      row->name, o->heap.allocator, o->heap.version, o->heap.blocks.n, o->truth,
+		      o->missing, o->extra, o->other_size, o->heap.free_bytes, o->heap.cached_bytes,
+		      o->heap.metadata_bytes,
+		      o->heap.exact ? "exact" : "not exact: ", o->heap.doubt);
+}
+
+static void check_parked(const struct row *row)
+{
+	enum { THREADS = 8 };
+	struct victim v = {0};
+	struct outcome idle, parked;
+
+	start(&v, row, "idle", THREADS);
+	wait_ready(&v, THREADS);
+	look(&v, row, &idle);
+	heap_free(&idle.heap);
+	end(&v);
+
+	start(&v, row, "park", THREADS);
+	wait_ready(&v, THREADS);
+	look(&v, row, &parked);
+	assert_true(parked.truth > 10000);
+	assert_int_equal(parked.missing, 0);
+	assert_int_equal(parked.other_size, 0);
+	assert_int_equal(parked.extra, idle.extra);
+	assert_true(parked.heap.exact);
+	assert_int_equal(parked.heap.damaged.n, 0);
+	heap_free(&parked.heap);
+	end(&v);
+}
+
+static void check_running(const struct row *row)
+{
+	enum { THREADS = 8, LOOKS = 5 };
+	struct victim v = {0};
+	struct outcome idle, o;
+
+	start(&v, row, "idle", THREADS);
+	wait_ready(&v, THREADS);
+	look(&v, row, &idle);
+	heap_free(&idle.heap);
+	end(&v);
+
+	start(&v, row, "run", THREADS);
+	wait_ready(&v, THREADS);
+	for (int i = 0; i < LOOKS; i++) {
+		look(&v, row, &o);
+		assert_true(o.missing <= THREADS);
+		assert_true(o.extra <= idle.extra + THREADS + o.resizing);
+		heap_free(&o.heap);
+		usleep(20000);
+	}
+	end(&v);
+}
+
+static void test_parked(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		check_parked(&rows[i]);
+}
+
+static void test_running(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		check_running(&rows[i]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_parked),
+	    cmocka_unit_test(test_running),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
