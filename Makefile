@@ -7,8 +7,8 @@ O ?= build
 CC ?= gcc
 OPT ?= -O2 -g
 WARN = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror
-CFLAGS += -std=gnu11 $(OPT) $(WARN) -I. -D_GNU_SOURCE -fno-omit-frame-pointer $(SAN)
-LDLIBS = -ldw -lelf -lcapstone -lzstd -lz -lyajl -liberty -lpthread
+CFLAGS += -std=gnu11 $(OPT) $(WARN) -I. -I$(O) -D_GNU_SOURCE -fno-omit-frame-pointer $(SAN)
+LDLIBS = -ldw -lelf -lcapstone -lzstd -lz -lyajl -lprotobuf-c -liberty -lpthread
 VERSION := 0.1
 
 FOLDERS = lib formats arch attach unwind inject record report leaks cmd
@@ -45,6 +45,15 @@ $(foreach f,$(FOLDERS),$(eval $(call folder,$(f))))
 $(O)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -DMEMPROF_VERSION='"$(VERSION)"' -MMD -MP -c -o $@ $<
+
+# protobuf-c's code for pprof's messages: generated, part of report/, not linted.
+$(O)/report/profile.pb-c.c $(O)/report/profile.pb-c.h &: report/profile.proto
+	@mkdir -p $(@D)
+	protoc-c --c_out=$(O) $<
+$(O)/report/profile.pb-c.o: $(O)/report/profile.pb-c.c
+	$(CC) $(CFLAGS) -c -o $@ $<
+$(O)/report/pprof.o: $(O)/report/profile.pb-c.h
+$(O)/report.a: $(O)/report/profile.pb-c.o
 
 -include $(wildcard $(O)/*/*.d $(O)/*/*/*.d $(O)/*/*/*/*.d)
 
@@ -122,7 +131,7 @@ lint:
 	clang-format --dry-run -Werror $(SOURCES)
 	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr -I. -D_GNU_SOURCE -D__x86_64__ \
 		--suppress=missingIncludeSystem --enable=warning,portability $(LINTED)
-	printf '%s\n' $(LINTED) | xargs -P 2 -n 8 sh -c 'clang-tidy --quiet "$$@" -- -std=gnu11 -I. -D_GNU_SOURCE \
+	printf '%s\n' $(LINTED) | xargs -P 2 -n 8 sh -c 'clang-tidy --quiet "$$@" -- -std=gnu11 -I. -I$(O) -D_GNU_SOURCE \
 		-DMEMPROF_VERSION=\"$(VERSION)\" 2>/dev/null' tidy
 
 install: all

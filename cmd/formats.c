@@ -8,13 +8,13 @@
 #include "report/flame.h"
 #include "report/heaptrack.h"
 #include "report/json.h"
+#include "report/pprof.h"
 #include "report/text.h"
 #include "report/tree.h"
 
 bool format_is_gzip(enum format f)
 {
-	(void)f;
-	return false;
+	return f == FORMAT_PPROF;
 }
 
 static int write_tree(struct model *m, const struct format_request *r, enum cost cost, FILE *out)
@@ -51,6 +51,9 @@ int format_write(struct model *m, const struct format_request *r, FILE *out, str
 	case FORMAT_TREE:
 	case FORMAT_FLAMEGRAPH:
 		ret = write_tree(m, r, cost, out);
+		break;
+	case FORMAT_PPROF:
+		ret = pprof_write(m, out);
 		break;
 	case FORMAT_HEAPTRACK:
 		return heaptrack_write(m, out, err);

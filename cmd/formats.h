@@ -14,6 +14,7 @@ enum format {
 	FORMAT_COLLAPSED,
 	FORMAT_FLAMEGRAPH,
 	FORMAT_HEAPTRACK,
+	FORMAT_PPROF,
 	NFORMATS,
 };
 
@@ -32,8 +33,9 @@ struct format_request {
 	    {"tree", no_argument, NULL, FORMAT_OPTION + FORMAT_TREE},                              \
 	    {"collapsed", no_argument, NULL, FORMAT_OPTION + FORMAT_COLLAPSED},                    \
 	    {"flamegraph", required_argument, NULL, FORMAT_OPTION + FORMAT_FLAMEGRAPH},            \
+	    {"heaptrack", no_argument, NULL, FORMAT_OPTION + FORMAT_HEAPTRACK},                    \
 	{                                                                                          \
-		"heaptrack", no_argument, NULL, FORMAT_OPTION + FORMAT_HEAPTRACK                   \
+		"pprof", no_argument, NULL, FORMAT_OPTION + FORMAT_PPROF                           \
 	}
 
 /* Whether the format is gzip whatever the file is called. */

@@ -17,6 +17,7 @@ static const char help[] =
     "  --collapsed          folded stacks, as flamegraph.pl reads them\n"
     "  --flamegraph SVG     flame graph for a browser: click to zoom, search\n"
     "  --heaptrack          for heaptrack_print and heaptrack_gui\n"
+    "  --pprof              for pprof: gzip'd protobuf\n"
     "  --cost WHAT          live (default for --leaks), allocated (default), count, peak, "
     "temporary\n"
     "  --top N              sites in each list of the summary (default 5)\n"

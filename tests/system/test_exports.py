@@ -106,5 +106,47 @@ class Heaptrack(Exports):
         self.assertFalse(re.search(r";malloc[^;]*; \d", stacks))
 
 
+class Pprof(Exports):
+    TYPES = (("alloc_objects", "allocations"), ("alloc_space", "allocated_bytes"),
+             ("inuse_objects", "leaked_count"), ("inuse_space", "leaked_bytes"))
+
+    def pprof(self, *options):
+        # No configuration of the user's, nothing written to their home.
+        env = {**os.environ, "HOME": self.dir, "PPROF_TMPDIR": self.dir, "GOCACHE": self.dir}
+        r = subprocess.run(["go", "tool", "pprof", *options], text=True, capture_output=True, env=env, timeout=120)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        return r.stdout
+
+    def test_totals(self):
+        """go tool pprof -raw: the four values of all samples, to the byte"""
+        for f, r in self.each():
+            raw = self.pprof("-raw", self.export(f, "--pprof", name="x.pb.gz"))
+            head = re.search(r"^Samples:\n(.*)$", raw, re.M)[1]
+            self.assertEqual(head, "alloc_objects/count alloc_space/bytes inuse_objects/count inuse_space/bytes[dflt]")
+            rows = re.findall(r"^ +(\d+) +(\d+) +(\d+) +(\d+): [\d ]+$", raw, re.M)
+            for column, (_, key) in enumerate(self.TYPES):
+                self.assertEqual(sum(int(row[column]) for row in rows), r["totals"][key], key)
+            self.assertIn("Mappings", raw)
+            build_id = re.search(r"Build ID: (\w+)", self.run_ok("readelf", "-n", r["executable"]))[1]
+            first = re.search(r"^1: 0x\S+ (\S+) (\S+) \[FN\]", raw, re.M)
+            self.assertEqual(first.groups(), (os.path.realpath(r["executable"]), build_id))
+
+    def test_top(self):
+        """go tool pprof -top: the sites, without the allocator's own frames"""
+        f = self.recordings["cpp"]
+        r = self.report(f)
+        top = self.pprof("-top", "-nodecount=1000", "-nodefraction=0", "-unit=B", "-sample_index=alloc_space",
+                         self.export(f, "--pprof", name="x.pb.gz"))
+        flat = {line.split(None, 5)[5]: int(line.split()[0][:-1]) for line in top.splitlines()
+                if re.match(r" +\d+B ", line)}
+        self.assertNotIn("malloc", flat)
+        ours = sum(g["size"] for g in r["allocation_groups"]
+                   if len(g["backtrace"]) > 1 and g["backtrace"][-2]["function"] == "record")
+        self.assertEqual(flat["record"], ours)
+        lines = self.pprof("-list=^record$", "-sample_index=alloc_space", f"-source_path={t.ROOT}",
+                           self.path("x.pb.gz"))
+        self.assertRegex(lines, r"void \*p = malloc\(size\);")
+
+
 if __name__ == "__main__":
     t.main()
