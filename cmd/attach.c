@@ -20,7 +20,12 @@ static const char help[] =
     "      --lossless       make the process wait when the recorder is late, instead of losing\n"
     "      --ring-size N    bytes a thread, 64k to 64M (default 2M)\n"
     "      --queue-size N   ceiling of the recorder's queue (default 256M)\n"
-    "  -q, --quiet          no progress\n";
+    "      --cull TIME      only count blocks that live shorter than this\n"
+    "      --depth N        keep the N innermost frames of each stack\n"
+    "      --thread NAME    only threads of this name (fnmatch pattern; up to 16 times)\n"
+    "      --paused         start paused; SIGUSR1 to memprof pauses and lets go on\n"
+    "  -q, --quiet          no progress\n"
+    "Each option can be given by the environment: MEMPROF_RING_SIZE=4M, MEMPROF_LOSSLESS=1.\n";
 
 /* The recorder goes on in a session of its own; the shell comes back when it is recording. */
 static int to_background(struct target *t, const struct recording_options *o)
@@ -83,6 +88,8 @@ int cmd_attach(int argc, char **argv)
 	pid_t pid = 0;
 	int c, status;
 
+	if (recording_environment(&o))
+		return MP_EXIT_USAGE;
 	while ((c = getopt_long(argc, argv, "p:h" RECORDING_SHORT, options, NULL)) != -1) {
 		int taken = recording_option(c, optarg, &o);
 

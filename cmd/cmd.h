@@ -9,6 +9,7 @@
 #include "attach/target.h"
 #include "inject/session.h"
 #include "lib/err.h"
+#include "record/select.h"
 
 int cmd_attach(int argc, char **argv);
 int cmd_detach(int argc, char **argv);
@@ -25,6 +26,8 @@ int usage_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 bool parse_duration(const char *text, uint64_t *ms);
 /* "64k", "2M", "1G", "4096": bytes.  Return: false if @text is none. */
 bool parse_bytes(const char *text, uint64_t *bytes);
+/* A number below 2^32.  Return: false if @text is none. */
+bool parse_count(const char *text, uint32_t *count);
 /* A process id.  Return: false if @text is none. */
 bool parse_pid(const char *text, pid_t *pid);
 
@@ -39,8 +42,15 @@ struct recording_options {
 	uint64_t for_ms;     /* 0: until told otherwise */
 	uint64_t ring_size;  /* bytes; 0: default */
 	uint64_t queue_size; /* bytes; 0: default */
+	uint64_t cull_ms;    /* blocks that live shorter are only counted; 0: none */
+	uint32_t depth;	     /* innermost frames that are kept; 0: all */
+	struct selection select;
 	bool lossless, quiet, background;
 };
+
+/* Takes what the environment says: MEMPROF_OUTPUT for --output and so on, MEMPROF_LOSSLESS=1.
+ * Return: 0, -1 on a bad value (already told). */
+int recording_environment(struct recording_options *o);
 
 /* Options both have; @opt as getopt_long() returned it.  Return: 1 taken, 0 not ours, -1 error
  * (already told). */
@@ -49,7 +59,9 @@ int recording_option(int opt, const char *arg, struct recording_options *o);
 #define RECORDING_LONG                                                                             \
 	{"output", required_argument, NULL, 'o'}, {"for", required_argument, NULL, 'F'},           \
 	    {"lossless", no_argument, NULL, 'L'}, {"ring-size", required_argument, NULL, 'R'},     \
-	    {"queue-size", required_argument, NULL, 'Q'},                                          \
+	    {"queue-size", required_argument, NULL, 'Q'}, {"cull", required_argument, NULL, 'C'},  \
+	    {"depth", required_argument, NULL, 'D'}, {"thread", required_argument, NULL, 'T'},     \
+	    {"paused", no_argument, NULL, 'P'},                                                    \
 	{                                                                                          \
 		"quiet", no_argument, NULL, 'q'                                                    \
 	}

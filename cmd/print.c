@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -76,6 +77,19 @@ bool parse_bytes(const char *text, uint64_t *bytes)
 	if (n >= 1e18)
 		return false;
 	*bytes = (uint64_t)n;
+	return true;
+}
+
+bool parse_count(const char *text, uint32_t *count)
+{
+	char *end;
+	unsigned long n;
+
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	if (errno || *end || !isdigit((unsigned char)*text) || n > UINT32_MAX)
+		return false;
+	*count = (uint32_t)n;
 	return true;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* One recording from the hooks' going in to the closing summary; attach and run share it. */
+#include <ctype.h>
 #include <errno.h>
+#include <getopt.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -51,6 +53,26 @@ int recording_option(int opt, const char *arg, struct recording_options *o)
 	case 'q':
 		o->quiet = true;
 		return 1;
+	case 'C':
+		if (parse_duration(arg, &o->cull_ms) && o->cull_ms)
+			return 1;
+		usage_error("--cull: '%s' is not a duration such as 10s or 500ms", arg);
+		return -1;
+	case 'D':
+		if (parse_count(arg, &o->depth) && o->depth)
+			return 1;
+		usage_error("--depth: '%s' is not a number of frames", arg);
+		return -1;
+	case 'T':
+		if (o->select.nthreads == SELECT_THREADS) {
+			usage_error("--thread: more than %d patterns", SELECT_THREADS);
+			return -1;
+		}
+		o->select.thread[o->select.nthreads++] = arg;
+		return 1;
+	case 'P':
+		o->select.paused = true;
+		return 1;
 	case 'R':
 		if (parse_bytes(arg, &o->ring_size) && o->ring_size >= MIN_RING &&
 		    o->ring_size <= MAX_RING && !(o->ring_size & (o->ring_size - 1)))
@@ -62,6 +84,37 @@ int recording_option(int opt, const char *arg, struct recording_options *o)
 			return 1;
 		usage_error("--queue-size: '%s' is not a size of at least 64k", arg);
 		return -1;
+	}
+	return 0;
+}
+
+static bool parse_switch(const char *text, bool *on)
+{
+	*on = !strcmp(text, "1") || !strcmp(text, "yes");
+	return *on || !*text || !strcmp(text, "0") || !strcmp(text, "no");
+}
+
+int recording_environment(struct recording_options *o)
+{
+	static const struct option options[] = {RECORDING_LONG, {0}};
+
+	for (const struct option *opt = options; opt->name; opt++) {
+		char name[64] = "MEMPROF_", *p = name + strlen(name);
+		const char *value;
+		bool on = true;
+
+		for (const char *c = opt->name; *c; c++)
+			*p++ = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
+		*p = 0;
+		value = getenv(name);
+		if (!value)
+			continue;
+		if (opt->has_arg == no_argument && !parse_switch(value, &on)) {
+			usage_error("%s: '%s' is neither 1 nor 0", name, value);
+			return -1;
+		}
+		if (on && recording_option(opt->val, value, o) < 0)
+			return -1;
 	}
 	return 0;
 }
@@ -200,6 +253,19 @@ static void install(struct recording *rec)
 			err.what);
 }
 
+/* SIGUSR1 pauses the recording and lets it go on.  Return: true for a signal that ends it. */
+static bool ended_by_signal(struct recording *rec, int signals)
+{
+	struct signalfd_siginfo si;
+
+	if (read(signals, &si, sizeof(si)) != (ssize_t)sizeof(si) || si.ssi_signo != SIGUSR1)
+		return true;
+	recorder_pause(rec->r, !recorder_is_paused(rec->r));
+	fprintf(stderr, "memprof: recording %s\n",
+		recorder_is_paused(rec->r) ? "paused" : "goes on");
+	return false;
+}
+
 static enum mp_end_reason watch(struct recording *rec, const struct recording_options *o,
 				int signals)
 {
@@ -214,7 +280,7 @@ static enum mp_end_reason watch(struct recording *rec, const struct recording_op
 
 		poll(p, rec->t->pidfd >= 0 ? 2 : 1, TICK_MS);
 		now = mono_ns();
-		if (p[0].revents ||
+		if ((p[0].revents && ended_by_signal(rec, signals)) ||
 		    __atomic_load_n(&rec->s.block->detach_requested, __ATOMIC_ACQUIRE))
 			return MP_END_DETACHED;
 		if (!target_alive(rec))
@@ -316,6 +382,11 @@ static void print_summary(struct recording *rec, const char *path, const struct 
 	       thousands(p.frees), thousands(p.foreign_frees));
 	printf("live since the start of the recording: %s in %s blocks; peak %s\n",
 	       human(p.live_bytes), thousands(p.live_blocks), human(p.peak_live_bytes));
+	if (l->left_out_allocs || l->left_out_frees)
+		printf(
+		    "left out: %s allocations (other threads, or paused); %s frees of blocks that "
+		    "are not in the recording\n",
+		    thousands(l->left_out_allocs), thousands(l->left_out_frees));
 	print_losses(l);
 	if (n)
 		printf("growing most:\n");
@@ -338,6 +409,7 @@ static int block_signals(void)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	return signalfd(-1, &set, SFD_CLOEXEC);
@@ -367,6 +439,9 @@ static int start(struct recording *rec, const struct recording_options *o, const
 	struct recorder_config config = {.pid = rec->t->pid,
 					 .path = path,
 					 .queue_ceiling = o->queue_size,
+					 .cull_ns = o->cull_ms * 1000000,
+					 .max_depth = o->depth,
+					 .select = o->select,
 					 .code_changed = code_changed,
 					 .next_module = next_module,
 					 .ctx = rec};

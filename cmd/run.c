@@ -20,6 +20,8 @@ int cmd_run(int argc, char **argv)
 	struct target t;
 	int c, status, child = 0;
 
+	if (recording_environment(&o))
+		return MP_EXIT_USAGE;
 	while ((c = getopt_long(argc, argv, "+h" RECORDING_SHORT, options, NULL)) != -1) {
 		int taken = recording_option(c, optarg, &o);
 

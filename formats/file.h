@@ -65,6 +65,7 @@ struct mp_losses {
 	uint64_t sideband_lost;	     /* PERF_RECORD_LOST of the kernel's rings */
 	uint64_t stacks_total, stacks_complete; /* events with a stack; of them complete */
 	uint64_t stacks_cached;
+	uint64_t left_out_allocs, left_out_frees; /* not selected, or while paused; not a loss */
 };
 
 /*

@@ -36,11 +36,17 @@ static bool inside_allocator(const struct recorder *r, const uint64_t *pc, uint3
 
 static uint32_t add_stack(struct recorder *r, const uint64_t *pc, uint32_t n, uint32_t flags)
 {
+	uint32_t id, all = n;
 	bool fresh;
-	uint32_t id = stacks_intern(&r->stacks, pc, n, flags, &fresh);
+
+	if (r->config.max_depth && n > r->config.max_depth) {
+		n = r->config.max_depth;
+		flags |= SS_STACK_CUT;
+	}
+	id = stacks_intern(&r->stacks, pc, n, flags, &fresh);
 
 	if (fresh) {
-		r->stacks.at[id].inner = inside_allocator(r, pc, n);
+		r->stacks.at[id].inner = inside_allocator(r, pc, all);
 		r->now.error = mpf_put_stack(r->file, id, flags, pc, n);
 		r->now.stacks++;
 	}
@@ -108,6 +114,16 @@ static void account(struct recorder *r, const struct live_block *b, int sign)
 	}
 }
 
+/* It was freed: its free is still to come, for it was overtaken, or it was lost. */
+static void block_replaced(struct recorder *r, const struct live_block *old)
+{
+	account(r, old, -1);
+	r->replaced = true;
+	r->now.frees++;
+	r->losses.mismatches++;
+	r->owed[r->nowed++ % OWED_MAX] = (struct owed){old->addr, r->last_ns};
+}
+
 static void block_born(struct recorder *r, uint64_t addr, uint64_t size, uint32_t stack)
 {
 	struct live_block b = {addr, size, stack}, old;
@@ -116,14 +132,8 @@ static void block_born(struct recorder *r, uint64_t addr, uint64_t size, uint32_
 		r->losses.queue_events++;
 		return;
 	}
-	if (old.addr) {
-		/* It was freed: its free is still to come, for it was overtaken, or it was lost. */
-		account(r, &old, -1);
-		r->replaced = true;
-		r->now.frees++;
-		r->losses.mismatches++;
-		r->owed[r->nowed++ % OWED_MAX] = (struct owed){addr, r->last_ns};
-	}
+	if (old.addr)
+		block_replaced(r, &old);
 	account(r, &b, 1);
 }
 
@@ -146,7 +156,9 @@ static bool block_gone(struct recorder *r, uint64_t addr, bool from_module, stru
 		return false;
 	if (live_take(r->live, addr, b))
 		return true;
-	if (from_module)
+	if (r->selects)
+		r->losses.left_out_frees++;
+	else if (from_module)
 		r->losses.housekeeping_frees++;
 	else
 		r->losses.foreign_frees++;
@@ -187,6 +199,21 @@ static void count_stack(struct recorder *r, uint32_t id)
 	r->losses.stacks_complete += id && r->stacks.at[id].flags & SS_STACK_COMPLETE;
 }
 
+/* An allocation that is not taken.  Was its address live, then the block there is gone: that is
+ * written, by no function in particular. */
+static bool leave_out(struct recorder *r, struct mp_event *ev)
+{
+	struct live_block old;
+
+	r->losses.left_out_allocs++;
+	if (!live_take(r->live, ev->addr, &old))
+		return false;
+	block_replaced(r, &old);
+	ev->kind = EV_FREE;
+	ev->hook = UINT16_MAX;
+	return true;
+}
+
 static bool decode_alloc(struct recorder *r, uint32_t slot, const struct mpr_header *h,
 			 struct mp_event *ev)
 {
@@ -195,6 +222,8 @@ static bool decode_alloc(struct recorder *r, uint32_t slot, const struct mpr_hea
 
 	ev->kind = EV_ALLOC;
 	split(ev, a->addr_hook);
+	if (r->selects && select_leaves_out(r, &r->slot[slot]))
+		return leave_out(r, ev);
 	ev->size = h->type == MPR_ALLOC ? a->size : big->size;
 	ev->stack = stack_id(r, slot, h->type == MPR_ALLOC ? a->stack : big->stack);
 	fill_misc(ev, h->misc);
@@ -216,8 +245,9 @@ static bool decode_free(struct recorder *r, const struct mpr_free *f, struct mp_
 	if (block_gone(r, ev->addr, ev->flags, &b)) {
 		account(r, &b, -1);
 		r->now.frees++;
+		return true;
 	}
-	return true;
+	return !r->selects;
 }
 
 static bool decode_realloc_begin(struct recorder *r, uint32_t slot, const struct mpr_free *f,
@@ -230,8 +260,14 @@ static bool decode_realloc_begin(struct recorder *r, uint32_t slot, const struct
 	drop_realloc(r, st);
 	st->in_realloc = true;
 	st->realloc_known = live_take(r->live, ev->addr, &st->realloc_block);
-	if (!st->realloc_known)
-		r->losses.foreign_reallocs++;
+	if (st->realloc_known)
+		return true;
+	if (r->selects && select_leaves_out(r, st)) {
+		r->losses.left_out_allocs++;
+		st->in_realloc = false;
+		return false;
+	}
+	r->losses.foreign_reallocs++;
 	return true;
 }
 
@@ -246,7 +282,7 @@ static bool decode_realloc_end(struct recorder *r, uint32_t slot, const struct m
 	ev->old_addr = e->old_addr & MPR_ADDR_MASK;
 	ev->size = ev->usable = e->size;
 	if (!st->in_realloc)
-		return false; /* its beginning was lost and counted */
+		return false; /* its beginning was lost and counted, or left out */
 	if (!ev->addr && !e->freed) {
 		st->in_realloc = false;
 		if (st->realloc_known)
@@ -278,6 +314,8 @@ static bool decode_map(struct recorder *r, uint32_t slot, const struct mpr_map *
 	    [MPR_REMAP_END - MPR_MAP] = EV_REMAP_END,
 	};
 
+	if (r->selects && select_leaves_out(r, &r->slot[slot]))
+		return false;
 	ev->kind = kind[m->h.type - MPR_MAP];
 	split(ev, m->addr_hook);
 	ev->size = ev->usable = m->length;
@@ -289,6 +327,17 @@ static bool decode_map(struct recorder *r, uint32_t slot, const struct mpr_map *
 	if (m->h.misc & MPR_F_INNER || (ev->stack && r->stacks.at[ev->stack].inner))
 		ev->flags |= EV_F_INNER;
 	return true;
+}
+
+static void put_marks(struct recorder *r, uint64_t now)
+{
+	pthread_mutex_lock(&r->lock);
+	vec_for_each (&r->marks, name) {
+		mpf_put_mark(r->file, now, *name);
+		free(*name);
+	}
+	r->marks.n = 0;
+	pthread_mutex_unlock(&r->lock);
 }
 
 static void put_hooks_and_modules(struct recorder *r)
@@ -380,7 +429,7 @@ static void process(struct recorder *r, const struct pending *p, uint64_t ns)
 	}
 	if (put) {
 		/* A hook is named before its first event. */
-		if (ev.hook >= r->hooks_written)
+		if (ev.hook >= r->hooks_written && ev.hook != UINT16_MAX)
 			put_hooks_and_modules(r);
 		r->now.events++;
 		r->now.error =
@@ -629,6 +678,7 @@ void *aggregator_run(void *arg)
 
 		run_batch(r, b);
 		now = clock_ns(&r->clock, clock_ticks());
+		put_marks(r, now);
 		if (now - r->last_flush_ns >= FLUSH_NS) {
 			r->last_flush_ns = now;
 			each_second(r, now);
@@ -637,6 +687,7 @@ void *aggregator_run(void *arg)
 		queue_done(r->queue, b);
 		batch_free(b);
 	}
+	put_marks(r, clock_ns(&r->clock, clock_ticks()));
 	release_culled(r, UINT64_MAX);
 	each_second(r, clock_ns(&r->clock, clock_ticks()));
 	show(r, clock_ns(&r->clock, clock_ticks()));

@@ -7,6 +7,7 @@
 #include "record/clock.h"
 #include "record/cull.h"
 #include "lib/live.h"
+#include "lib/vec.h"
 #include "record/recorder.h"
 #include "record/ring.h"
 #include "record/stacks.h"
@@ -18,9 +19,12 @@ struct owed {
 	uint64_t addr, time_ns;
 };
 
-/* What a ring's thread has begun. */
+/* A ring's thread: what it has begun, and whether its allocations are taken. */
 struct slot_state {
 	uint32_t tid, raw_sequence, raw_stack;
+	uint32_t named_tid; /* whose name was looked at, at named_ns */
+	uint64_t named_ns;
+	bool left_out;
 	bool in_realloc, realloc_known;
 	struct live_block realloc_block;
 };
@@ -45,6 +49,7 @@ struct recorder {
 	struct slot_state *slot;
 	struct owed owed[OWED_MAX];
 	uint32_t nowed, hooks_written;
+	bool selects;  /* some allocations are, or were once, left out */
 	bool replaced; /* the event at hand allocated an address that was live */
 	struct mp_losses losses;
 	struct recorder_progress now; /* working copy */
@@ -62,6 +67,8 @@ struct recorder {
 
 	pthread_mutex_t lock;
 	struct recorder_progress shown;
+	bool paused;
+	VEC(char *) marks; /* that are not in the file yet */
 };
 
 void *reader_run(void *recorder);

@@ -10,6 +10,7 @@
 #include "record/internal.h"
 
 #define DEFAULT_CEILING (256ull << 20)
+#define MAX_MARKS	1000
 
 struct mp_losses recorder_losses(struct recorder *r)
 {
@@ -68,6 +69,8 @@ int recorder_start(const struct recorder_config *config, struct recorder **out, 
 	if (!r)
 		return -ENOMEM;
 	r->config = *config;
+	r->paused = config->select.paused;
+	r->selects = r->paused || config->select.nthreads;
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_mutex_init(&r->clock_lock, NULL);
 	ret = copy_layout(r);
@@ -129,6 +132,34 @@ struct recorder_progress recorder_progress(struct recorder *r)
 	p = r->shown;
 	pthread_mutex_unlock(&r->lock);
 	return p;
+}
+
+void recorder_pause(struct recorder *r, bool paused)
+{
+	if (paused)
+		__atomic_store_n(&r->selects, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&r->paused, paused, __ATOMIC_RELAXED);
+}
+
+bool recorder_is_paused(struct recorder *r)
+{
+	return __atomic_load_n(&r->paused, __ATOMIC_RELAXED);
+}
+
+int recorder_mark(struct recorder *r, const char *name)
+{
+	char *copy = strdup(name);
+	int ret = copy ? 0 : -ENOMEM;
+
+	pthread_mutex_lock(&r->lock);
+	if (copy && r->marks.n >= MAX_MARKS)
+		ret = -EAGAIN;
+	if (!ret)
+		ret = vec_push(&r->marks, copy);
+	pthread_mutex_unlock(&r->lock);
+	if (ret)
+		free(copy);
+	return ret;
 }
 
 bool recorder_flush(struct recorder *r)
@@ -216,6 +247,7 @@ void recorder_free(struct recorder *r)
 	queue_free(r->queue);
 	live_free(r->live);
 	cull_free(r->cull);
+	vec_free(&r->marks);
 	stacks_free(&r->stacks);
 	if (r->stack_of_word)
 		munmap(r->stack_of_word, 4 * r->arena_words);

@@ -17,15 +17,18 @@
 #include "formats/session.h"
 #include "lib/err.h"
 #include "record/queue.h"
+#include "record/select.h"
 
 struct recorder_config {
 	struct ss_control *block; /* our mapping of the session block */
 	uint64_t block_length;
 	pid_t pid;
-	const char *path;	/* of the recording */
-	struct mp_info info;	/* start_unix_ns is filled by recorder_start() */
-	uint64_t queue_ceiling; /* bytes; 0: 256 MiB */
-	uint64_t cull_ns;	/* blocks that live shorter are only counted; 0: none */
+	const char *path;	 /* of the recording */
+	struct mp_info info;	 /* start_unix_ns is filled by recorder_start() */
+	uint64_t queue_ceiling;	 /* bytes; 0: 256 MiB */
+	uint64_t cull_ns;	 /* blocks that live shorter are only counted; 0: none */
+	uint32_t max_depth;	 /* innermost frames of a stack that are kept; 0: all */
+	struct selection select; /* strings stay the caller's */
 	/*
 	 * Called by the aggregator: code without a table was met.  Brings the tables up to date;
 	 * returns whether anything is new.
@@ -51,6 +54,11 @@ struct recorder;
 /* Return: 0 with @r running, or a negative errno with @err filled. */
 int recorder_start(const struct recorder_config *config, struct recorder **r, struct mp_err *err);
 struct recorder_progress recorder_progress(struct recorder *r);
+/* Paused: new blocks are left out, blocks that were taken before are still followed. */
+void recorder_pause(struct recorder *r, bool paused);
+bool recorder_is_paused(struct recorder *r);
+/* Notes a moment by @name in the recording.  Return: 0, -EAGAIN when too many wait, -ENOMEM. */
+int recorder_mark(struct recorder *r, const char *name);
 /* Everything that was recorded before the call is in the file when it returns true. */
 bool recorder_flush(struct recorder *r);
 

@@ -87,6 +87,8 @@ static void write_losses(yajl_gen g, const struct model *m)
 	json_number(g, "stacks_full", l->stacks_full);
 	json_number(g, "missed_new", l->missed_new);
 	json_number(g, "mismatches", m->mismatches);
+	json_number(g, "left_out_allocations", l->left_out_allocs);
+	json_number(g, "left_out_frees", l->left_out_frees);
 	json_number(g, "stacks_total", l->stacks_total);
 	json_number(g, "stacks_complete", l->stacks_complete);
 	json_number(g, "stacks_cached", l->stacks_cached);

@@ -131,6 +131,12 @@ static void totals(struct model *m, FILE *out)
 			text_number(order_used(m), a),
 			text_number(m->losses.stacks_total - m->losses.stacks_complete, b),
 			text_number(m->losses.stacks_total, c));
+	if (m->losses.left_out_allocs || m->losses.left_out_frees)
+		fprintf(out,
+			"left out    %s allocations (other threads, or paused), %s frees of blocks "
+			"that are not in the recording\n",
+			text_number(m->losses.left_out_allocs, a),
+			text_number(m->losses.left_out_frees, b));
 	fputs("lost        ", out);
 	text_losses(&m->losses, out);
 }

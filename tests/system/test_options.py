@@ -1,0 +1,119 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What a recording can be told to keep, and to leave out; totals stay true."""
+import json
+import os
+import signal
+import subprocess
+import time
+
+import memprof_test as t
+
+SUMS = ("allocations", "allocated_bytes", "allocated_usable_bytes", "frees", "leaked_count", "leaked_bytes",
+        "temporary", "temporary_bytes")
+
+
+class Options(t.Case):
+    def run_exact(self, *options, env=None):
+        f = self.path("r")
+        r = subprocess.run([t.MEMPROF, "run", "-q", "--lossless", "-o", f, *options, "--",
+                            f"{t.VICTIMS}/exact", "2", "200000"],
+                           text=True, capture_output=True, timeout=120, env=dict(os.environ, **(env or {})))
+        self.assertEqual(r.returncode, 0, r.stderr)
+        out = r.stdout
+        return json.loads(out[out.index("{"):out.index("}") + 1]), self.report(f), os.path.getsize(f)
+
+    def assert_truth(self, truth, report):
+        calls = t.calls(report)
+        self.assertEqual(calls["malloc"], truth["malloc"] + 1)  # and stdout's buffer
+        self.assertEqual(calls["calloc"], truth["calloc"] + 2)  # and a dtv a thread
+        self.assertEqual(report["totals"]["frees"], truth["free"] + truth["realloc"])
+        self.assertEqual(report["totals"]["leaked_count"], truth["live_blocks"] + 3)
+        self.assertEqual(report["losses"]["mismatches"], 0)
+
+    def test_cull(self):
+        """--cull: short-lived blocks have no events, and every sum is right"""
+        truth, report, size = self.run_exact("--cull", "10s")
+        self.assert_truth(truth, report)
+        totals = report["totals"]
+        self.assertGreater(totals["culled_count"], totals["allocations"] / 4)
+        self.assertEqual(totals["allocations"] - totals["frees"], totals["leaked_count"])
+        for key in ("allocated_count", "freed_count", "leaked_count", "size"):
+            name = {"allocated_count": "allocations", "freed_count": "frees", "leaked_count": "leaked_count",
+                    "size": "allocated_bytes"}[key]
+            self.assertEqual(sum(g[key] for g in report["allocation_groups"]), totals[name])
+        _, whole, whole_size = self.run_exact()
+        self.assertEqual(whole["totals"]["culled_count"], 0)
+        self.assertLess(size, whole_size / 2)
+
+    def test_depth(self):
+        """--depth: at most so many frames, from the allocator outwards"""
+        truth, report, _ = self.run_exact("--depth", "2")
+        self.assert_truth(truth, report)
+        depths = {len([f for f in g["backtrace"] if not f["is_inline"]]) for g in report["allocation_groups"]}
+        self.assertEqual(max(depths), 2)
+        self.assertTrue(all(g["backtrace"][-1]["function"] in t.calls(report)
+                            for g in report["allocation_groups"] if g["backtrace"]))
+
+    def test_environment(self):
+        """every option can come from the environment; a bad value is refused"""
+        truth, report, _ = self.run_exact(env={"MEMPROF_DEPTH": "2", "MEMPROF_CULL": "10s"})
+        self.assert_truth(truth, report)
+        self.assertGreater(report["totals"]["culled_count"], 0)
+        self.assertEqual(max(len(g["backtrace"]) for g in report["allocation_groups"]), 2)
+        for name, value in (("MEMPROF_CULL", "soon"), ("MEMPROF_LOSSLESS", "maybe"), ("MEMPROF_DEPTH", "-3")):
+            r = subprocess.run([t.MEMPROF, "run", "--", "/bin/true"], text=True, capture_output=True,
+                               env=dict(os.environ, **{name: value}), cwd=self.dir)
+            self.assertEqual(r.returncode, 2, name)
+            self.assertIn(value, r.stderr)
+
+    def test_thread(self):
+        """--thread: allocations of threads of that name, freed by whomever"""
+        p = self.victim("named")
+        r = self.report(self.record(p.pid, 1.2, "--thread", "keep*"), "--leaks")
+        totals = r["totals"]
+        self.assertGreater(totals["allocations"], 500)
+        self.assertEqual(totals["allocated_bytes"], 100 * totals["allocations"])
+        self.assertGreater(r["losses"]["left_out_allocations"], 500)
+        self.assertEqual(totals["allocations"] - totals["frees"], totals["leaked_count"])
+        # Some were freed by the other thread; none of those is taken for a leak.
+        self.assertLessEqual(totals["leaked_count"], 4)
+        others = [th for th in r["threads"] if th["name"] == "other"]
+        self.assertEqual(sum(th["allocations"] for th in others), 0)
+        self.assertGreater(sum(th["frees"] for th in others), 0)
+        self.finish(p)
+
+    def test_paused(self):
+        """--paused and SIGUSR1: what is allocated meanwhile is left out"""
+        p = self.victim("named")
+        f = self.path("r")
+        rec = self.start(t.MEMPROF, "attach", "--paused", "-p", str(p.pid), "-o", f, stderr=subprocess.PIPE)
+        self.wait_for_session(p.pid)
+        time.sleep(1)
+        rec.send_signal(signal.SIGUSR1)
+        time.sleep(1)
+        rec.send_signal(signal.SIGUSR1)
+        time.sleep(1)
+        rec.send_signal(signal.SIGINT)
+        _, said = rec.communicate(timeout=20)
+        self.assertEqual(rec.returncode, 0, said)
+        self.assertLess(said.index("goes on"), said.index("paused"))
+        r = self.report(f)
+        self.assertGreater(r["totals"]["allocations"], 500)
+        self.assertGreater(r["losses"]["left_out_allocations"], r["totals"]["allocations"])
+        busy = [x for x in r["timeline"] if x["allocations"]]
+        first, last = (x["timestamp_relative"]["secs"] + x["timestamp_relative"]["fract_nsecs"] / 1e9
+                       for x in (busy[0], busy[-1]))
+        self.assertGreater(first, 0.8)
+        self.assertLess(last - first, 2)
+        self.assertLessEqual(r["totals"]["leaked_count"], 4)
+        self.finish(p)
+
+    def wait_for_session(self, pid):
+        deadline = time.time() + 20
+        while "memprof-session" not in t.maps(pid) and time.time() < deadline:
+            time.sleep(0.02)
+
+
+if __name__ == "__main__":
+    t.main()
