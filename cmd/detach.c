@@ -40,7 +40,8 @@ static bool ask_recorder(struct session *s)
 
 	__atomic_store_n(&s->block->detach_requested, 1, __ATOMIC_RELEASE);
 	while (!deadline_passed(&deadline)) {
-		if (!recorder_lives(s->journal) || s->journal->state == SS_DORMANT)
+		if (!recorder_lives(s->journal) ||
+		    __atomic_load_n(&s->shared->state, __ATOMIC_ACQUIRE) == SS_DORMANT)
 			break;
 		usleep(20000);
 	}

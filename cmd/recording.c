@@ -435,7 +435,8 @@ static void fill_info(struct target *t, struct mp_info *info, char *exe, size_t 
 static int start(struct recording *rec, const struct recording_options *o, const char *path,
 		 bool launched, struct mp_err *err)
 {
-	struct session_options so = {.ring_size = o->ring_size, .lossless = o->lossless};
+	struct session_options so = {
+	    .recording = path, .ring_size = o->ring_size, .lossless = o->lossless};
 	struct recorder_config config = {.pid = rec->t->pid,
 					 .path = path,
 					 .queue_ceiling = o->queue_size,
@@ -450,10 +451,11 @@ static int start(struct recording *rec, const struct recording_options *o, const
 
 	if (ret)
 		return ret;
-	snprintf(rec->s.journal->recording, sizeof(rec->s.journal->recording), "%.255s", path);
 	fill_info(rec->t, &config.info, exe, sizeof(exe), cmdline, sizeof(cmdline));
 	config.info.mode = launched;
 	config.block = rec->s.block;
+	config.layout = &rec->s.layout;
+	config.journal = rec->s.journal;
 	config.block_length = rec->s.length;
 	ret = recorder_start(&config, &rec->r, err);
 	if (!ret) {

@@ -14,19 +14,6 @@
 #define DRAIN_MS 2000 /* for threads to leave the agent, running in between */
 #define PAGE	 4096ull
 
-/* The journal of a session whose recorder died may be in any state, and the target can have
- * written to it: nothing in it is trusted beyond its bounds. */
-static bool sane(const struct ss_journal *j)
-{
-	if (j->nhooks > SS_MAX_HOOKS || j->nislands > SS_MAX_ISLANDS)
-		return false;
-	for (uint32_t i = 0; i < j->nhooks; i++) {
-		if (j->hook[i].length > SS_WINDOW || j->hook[i].insns > SS_MAX_INSNS)
-			return false;
-	}
-	return true;
-}
-
 /* Is the file still mapped where the journal says? */
 static bool same_file(const struct maps *maps, const struct ss_journal_hook *h)
 {
@@ -110,7 +97,7 @@ static bool all_clear(struct session *s, const struct maps *maps)
 		move_back(s, th);
 		/* Stale words stay on stacks for long: a whole walk without us says it too. */
 		if (stack_mentions(s->t, th, maps, spans, n, false) &&
-		    !stack_walk_clear(s->t, th, s->block, spans, n))
+		    !stack_walk_clear(s->t, th, s->block, s->length, spans, n))
 			return false;
 	}
 	return true;
@@ -148,14 +135,14 @@ static int unmap(struct remote *r, uint64_t addr, uint64_t length)
 
 static int take_out(struct session *s, const struct maps *maps, struct mp_err *err)
 {
-	struct ss_journal j = *s->journal;
+	const struct ss_journal *j = s->journal;
 	struct remote r;
 	int ret = remote_begin(&r, s->t, err);
 
 	if (ret)
 		return ret;
-	for (uint32_t i = 0; i < j.nhooks; i++) {
-		const struct ss_journal_hook *h = &j.hook[i];
+	for (uint32_t i = 0; i < j->nhooks; i++) {
+		const struct ss_journal_hook *h = &j->hook[i];
 		uint64_t first = h->addr & ~(PAGE - 1),
 			 last = (h->addr + h->length - 1) & ~(PAGE - 1);
 
@@ -163,13 +150,13 @@ static int take_out(struct session *s, const struct maps *maps, struct mp_err *e
 		if (last != first)
 			clean_page(s, &r, maps, h, last);
 	}
-	for (uint32_t i = 0; i < j.nislands && !ret; i++)
-		ret = unmap(&r, j.island[i].addr, j.island[i].length);
+	for (uint32_t i = 0; i < j->nislands && !ret; i++)
+		ret = unmap(&r, j->island[i].addr, j->island[i].length);
 	if (!ret)
-		ret = unmap(&r, j.agent_addr, j.agent_length);
+		ret = unmap(&r, j->agent_addr, j->agent_length);
 	/* Last: until then a detach that follows us finds the journal. */
 	if (!ret)
-		ret = unmap(&r, j.session_addr, j.session_length);
+		ret = unmap(&r, j->session_addr, j->session_length);
 	remote_end(&r);
 	return ret ? mp_fail(err, MP_EXIT_NOT_RESTORED, ret,
 			     "cannot unmap the agent of process %d: %s", s->t->pid, strerror(-ret))
@@ -187,7 +174,7 @@ bool session_is_child(struct session *s)
 static void set_state(struct session *s, bool child, enum ss_state state)
 {
 	if (!child)
-		__atomic_store_n(&s->journal->state, state, __ATOMIC_RELEASE);
+		journal_set_state(s, state);
 }
 
 static int still_there(struct session *s, struct maps *maps, struct mp_err *err)
@@ -217,7 +204,8 @@ int session_close(struct session *s, struct mp_err *err)
 	ret = still_there(s, &maps, err);
 	if (ret)
 		return ret;
-	if (!sane(s->journal)) {
+	/* Its recorder may have lived on since it was adopted. */
+	if (s->adopted && journal_load(s)) {
 		maps_free(&maps);
 		return mp_fail(err, MP_EXIT_FAILURE, -EPROTO, "the session's journal is damaged");
 	}

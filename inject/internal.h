@@ -14,4 +14,13 @@
 int session_remote_map(struct remote *r, uint64_t addr, uint64_t length, int prot, int flags,
 		       int fd, uint64_t *result);
 
+/* The journal as we believe it goes to the block: all of it, or one hook that is about to be
+ * patched; the block's counts and state come last, so that any moment is a valid one. */
+void journal_publish(struct session *s);
+void journal_publish_hook(struct session *s, uint32_t i);
+void journal_set_state(struct session *s, enum ss_state state);
+/* The other way, for a session that another recorder left.  Return: 0, or -EPROTO if it is
+ * damaged. */
+int journal_load(struct session *s);
+
 #endif

@@ -280,6 +280,7 @@ static int map_islands(struct batch *b, struct mp_err *err)
 
 	if (ret || !b->new_islands)
 		return ret;
+	journal_publish(s);
 	for (uint32_t i = first; i < first + b->new_islands && !ret; i++) {
 		uint64_t addr;
 
@@ -293,6 +294,8 @@ static int map_islands(struct batch *b, struct mp_err *err)
 			j->nislands = i;
 		}
 	}
+	if (ret)
+		journal_publish(s);
 	remote_end(&r);
 	return ret;
 }
@@ -313,12 +316,12 @@ static int write_all(struct batch *b, struct mp_err *err)
 		return mp_fail(err, MP_EXIT_FAILURE, ret, "cannot write the agent's memory: %s",
 			       strerror(-ret));
 	/* Whoever finds us dead from here on undoes by the journal: any prefix of it is valid. */
-	__atomic_store_n(&j->state, SS_PATCHING, __ATOMIC_RELEASE);
+	journal_set_state(s, SS_PATCHING);
 	for (uint32_t i = b->first; i < b->first + b->n && !ret; i++) {
 		struct ss_journal_hook *h = &j->hook[i];
 
 		h->patched = 1;
-		__atomic_store_n(&j->nhooks, i + 1, __ATOMIC_RELEASE);
+		journal_publish_hook(s, i);
 		ret = mem_write(&s->t->mem, h->addr, h->new_bytes, h->length);
 		if (ret)
 			return mp_fail(err, MP_EXIT_FAILURE, ret,
@@ -327,7 +330,7 @@ static int write_all(struct batch *b, struct mp_err *err)
 		vec_for_each (&s->t->threads, th)
 			move_pc(s->t, *th, h);
 	}
-	__atomic_store_n(&j->state, SS_LIVE, __ATOMIC_RELEASE);
+	journal_set_state(s, SS_LIVE);
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include "inject/internal.h"
@@ -187,7 +188,8 @@ static void find_tid(struct target *t, struct ss_control *c)
 static int open_block(struct session *s, struct remote *r, uint64_t length, uint64_t *addr)
 {
 	struct target *t = s->t;
-	uint64_t name = remote_string(r, SS_NAME), args[6] = {name, MFD_CLOEXEC};
+	uint64_t name = remote_string(r, SS_NAME),
+		 args[6] = {name, MFD_CLOEXEC | MFD_ALLOW_SEALING};
 	char path[64];
 	long fd, ret;
 	int ours, err;
@@ -200,7 +202,9 @@ static int open_block(struct session *s, struct remote *r, uint64_t length, uint
 	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", t->pid, fd);
 	ours = open(path, O_RDWR | O_CLOEXEC);
 	err = ours < 0 ? -errno : 0;
-	if (!err && ftruncate(ours, (off_t)length))
+	/* Sealed: nobody can shrink it and make us, or the target, fault. */
+	if (!err && (ftruncate(ours, (off_t)length) ||
+		     fcntl(ours, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)))
 		err = -errno;
 	if (!err) {
 		void *p =
@@ -257,7 +261,8 @@ static uint64_t unix_seconds(void)
 	return (uint64_t)time(NULL);
 }
 
-static int fill(struct session *s, struct ss_control *layout, uint64_t block_addr, uint64_t agent)
+static int fill(struct session *s, const struct ss_control *layout, const char *recording,
+		uint64_t block_addr, uint64_t agent)
 {
 	struct ss_control *c = s->block;
 	struct ss_journal *j;
@@ -267,7 +272,12 @@ static int fill(struct session *s, struct ss_control *layout, uint64_t block_add
 	c->magic = SS_MAGIC;
 	c->version = SS_VERSION;
 	c->arch = s->t->arch->elf_machine;
-	j = s->journal = (struct ss_journal *)((char *)c + c->journal);
+	s->layout = *c;
+	s->shared = (struct ss_journal *)((char *)c + layout->journal);
+	j = s->journal = calloc(1, sizeof(*j));
+	if (!j)
+		return -ENOMEM;
+	snprintf(j->recording, sizeof(j->recording), "%s", recording ? recording : "");
 	j->state = SS_PREPARED;
 	j->recorder_pid = getpid();
 	j->recorder_start = proc_start_time(getpid());
@@ -277,6 +287,7 @@ static int fill(struct session *s, struct ss_control *layout, uint64_t block_add
 	j->gate_addr = agent + s->blob.mapped_length;
 	j->session_addr = block_addr;
 	j->session_length = s->length;
+	journal_publish(s);
 	return mem_write(&s->t->mem, j->gate_addr, &gate, sizeof(gate));
 }
 
@@ -343,7 +354,7 @@ static int open_stopped(struct session *s, const struct session_options *o, stru
 		ret = open_agent(s, &r, low, high, &maps, &agent);
 	maps_free(&maps);
 	if (!ret)
-		ret = fill(s, &layout, block, agent);
+		ret = fill(s, &layout, o->recording, block, agent);
 	if (ret) {
 		uint64_t args[6] = {block, length};
 		long ignored;
@@ -411,7 +422,7 @@ int session_open(struct session *s, struct target *t, const struct session_optio
 		s->open_stop_ns = t->last_stop_ns;
 	}
 	if (!ret && s->block) {
-		ret = tables_init(&s->tables, s->block, s->block->rows, s->block->rows_end);
+		ret = tables_init(&s->tables, s->block, &s->layout);
 		if (!ret)
 			ret = tables_add_agent(&s->tables, s->blob.elf, s->journal->agent_addr,
 					       s->blob.mapped_length);
@@ -462,6 +473,17 @@ int session_mute(struct session *s)
 			 sizeof(off));
 }
 
+/* A block as open_block() makes it: whole, and it stays so. */
+static bool is_block(int fd, uint64_t length)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat st;
+
+	return seals >= 0 && seals & F_SEAL_SHRINK && !fstat(fd, &st) &&
+	       (uint64_t)st.st_size >= length &&
+	       length >= JOURNAL_OFFSET + sizeof(struct ss_journal);
+}
+
 int session_adopt(struct session *s, struct target *t, struct mp_err *err)
 {
 	struct ss_control head;
@@ -492,6 +514,12 @@ int session_adopt(struct session *s, struct target *t, struct mp_err *err)
 	}
 	m = maps_find(&maps, addr);
 	fd = proc_open_block(t->pid, m);
+	if (fd >= 0 && !is_block(fd, length)) {
+		close(fd);
+		maps_free(&maps);
+		return mp_fail(err, MP_EXIT_FAILURE, -EPROTO,
+			       "the session in process %d is damaged", t->pid);
+	}
 	p = fd < 0 ? MAP_FAILED
 		   : mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
 	if (fd >= 0)
@@ -504,13 +532,14 @@ int session_adopt(struct session *s, struct target *t, struct mp_err *err)
 			       t->pid, t->pid);
 	s->block = p;
 	s->length = length;
-	if (s->block->journal + sizeof(struct ss_journal) > length) {
-		munmap(p, length);
-		s->block = NULL;
+	s->layout = head;
+	s->shared = (struct ss_journal *)((char *)p + JOURNAL_OFFSET);
+	s->journal = calloc(1, sizeof(*s->journal));
+	if (!s->journal || journal_load(s)) {
+		session_free(s);
 		return mp_fail(err, MP_EXIT_FAILURE, -EPROTO,
 			       "the session in process %d is damaged", t->pid);
 	}
-	s->journal = (struct ss_journal *)((char *)p + s->block->journal);
 	return 0;
 }
 
@@ -519,6 +548,9 @@ void session_free(struct session *s)
 	if (s->block)
 		munmap(s->block, s->length);
 	s->block = NULL;
+	s->shared = NULL;
+	free(s->journal);
+	s->journal = NULL;
 	if (!s->adopted)
 		tables_free(&s->tables);
 	hook_plan_free(&s->plan);

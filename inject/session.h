@@ -22,7 +22,8 @@
 #include "inject/tables.h"
 
 struct session_options {
-	uint64_t ring_size; /* bytes a thread, power of two; 0: default */
+	const char *recording; /* path, for status */
+	uint64_t ring_size;    /* bytes a thread, power of two; 0: default */
 	bool lossless;
 };
 
@@ -31,8 +32,10 @@ struct session {
 	struct blob blob;
 	struct tables tables;
 	struct hook_plan plan;	    /* all hooks so far */
-	struct ss_control *block;   /* our mapping */
-	struct ss_journal *journal; /* in the block */
+	struct ss_control *block;   /* our mapping; the target may write anything there */
+	struct ss_control layout;   /* what we wrote there: offsets and sizes to believe */
+	struct ss_journal *journal; /* ours; what the block holds is a copy */
+	struct ss_journal *shared;  /* the copy in the block */
 	uint64_t length;
 	uint64_t open_stop_ns, patch_stop_ns, close_stop_ns;
 	bool adopted;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "inject/lookup.h"
 #include "unwind/step.h"
 
 #define MAX_STACK_SCAN (64ull << 20)
@@ -56,46 +57,14 @@ bool stack_mentions(struct target *t, struct thread *th, const struct maps *maps
 	return found;
 }
 
-static const void *at(const struct ss_control *c, uint64_t offset)
-{
-	return (const char *)c + offset;
-}
-
-/* The same search as the agent's, on our mapping of the block. */
-static uint32_t rule_at(const struct ss_control *c, uint64_t pc)
-{
-	const struct ss_module_list *list = at(c, c->module_list);
-
-	for (uint32_t i = 0; i < list->n && i < SS_MAX_MODULES; i++) {
-		const struct ss_module *m = &list->at[i];
-		const uint32_t *pcs = at(c, m->pcs);
-		uint32_t lo = 0, hi = m->n;
-
-		if (pc < m->start || pc >= m->end)
-			continue;
-		while (lo < hi) {
-			uint32_t mid = (lo + hi) / 2;
-
-			if (pcs[mid] <= pc - m->start)
-				lo = mid + 1;
-			else
-				hi = mid;
-		}
-		return lo ? ((const uint16_t *)at(c, m->rules))[lo - 1] : 0;
-	}
-	return 0;
-}
-
 static bool read_target(void *ctx, uint64_t addr, uint64_t *value)
 {
 	return !mem_read(ctx, addr, value, sizeof(*value));
 }
 
 bool stack_walk_clear(struct target *t, struct thread *th, const struct ss_control *block,
-		      const struct span *spans, uint32_t n)
+		      uint64_t length, const struct span *spans, uint32_t n)
 {
-	const struct uw_rule *rules = at(block, block->rules);
-	const struct uw_full *full = at(block, block->full_rules);
 	struct uw_state s = {.exact_pc = true}, next;
 
 	if (thread_get_regs(t, th))
@@ -106,14 +75,13 @@ bool stack_walk_clear(struct target *t, struct thread *th, const struct ss_contr
 	}
 	for (int steps = 0; steps < MAX_STEPS; steps++) {
 		uint64_t pc = s.reg[UW_REG_PC];
-		uint32_t rule;
+		struct uw_full rule;
 
 		if (in_spans(spans, n, pc, false))
 			return false;
-		rule = rule_at(block, s.exact_pc ? pc : pc - 1);
-		if (!rule)
+		if (block_rule(block, length, pc - !s.exact_pc, &rule) != LOOKUP_RULE)
 			return false;
-		switch (uw_step_full(&full[rules[rule].full], &s, &next, read_target, &t->mem)) {
+		switch (uw_step_full(&rule, &s, &next, read_target, &t->mem)) {
 		case UW_STEP_OK:
 			s = next;
 			break;

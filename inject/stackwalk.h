@@ -21,11 +21,11 @@ bool stack_mentions(struct target *t, struct thread *th, const struct maps *maps
 
 /**
  * stack_walk_clear() - walk the stack by the session's tables
- * @block: our mapping of the session block
+ * @block: our mapping of the session block, @length bytes
  * Return: true if the walk reached the outermost frame and no frame's pc is in @spans; false if
  * one is, or if the walk could not be completed.
  */
 bool stack_walk_clear(struct target *t, struct thread *th, const struct ss_control *block,
-		      const struct span *spans, uint32_t n);
+		      uint64_t length, const struct span *spans, uint32_t n);
 
 #endif

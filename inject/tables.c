@@ -16,12 +16,13 @@ static void *at(const struct tables *tb, uint64_t offset)
 	return (char *)tb->block + offset;
 }
 
-int tables_init(struct tables *tb, struct ss_control *block, uint64_t rows_at, uint64_t rows_end)
+int tables_init(struct tables *tb, struct ss_control *block, const struct ss_control *layout)
 {
 	memset(tb, 0, sizeof(*tb));
 	tb->block = block;
-	tb->rows_at = rows_at;
-	tb->rows_end = rows_end;
+	tb->layout = *layout;
+	tb->rows_at = layout->rows;
+	tb->rows_end = layout->rows_end;
 	tb->rules = rule_set_new();
 	return tb->rules ? 0 : -ENOMEM;
 }
@@ -276,11 +277,23 @@ static int by_start(const void *a, const void *b)
 
 int tables_publish(struct tables *tb, bool changed)
 {
-	struct ss_control *c = tb->block;
+	const struct ss_control *c = &tb->layout;
 	uint64_t size = sizeof(struct ss_module_list) + SS_MAX_MODULES * sizeof(struct ss_module);
 	uint32_t n = rule_set_count(tb->rules), first = tb->rules_published;
+	VEC(struct ss_module) sorted = {0};
 	struct ss_module_list *list;
 
+	/* In memory of ours: the target could change a list while it is sorted. */
+	vec_for_each (&tb->code, m) {
+		if (sorted.n < SS_MAX_MODULES && vec_push(&sorted, m->s))
+			break;
+	}
+	vec_for_each (&tb->own, o) {
+		if (sorted.n < SS_MAX_MODULES && vec_push(&sorted, *o))
+			break;
+	}
+	if (sorted.n)
+		qsort(sorted.at, sorted.n, sizeof(sorted.at[0]), by_start);
 	memcpy((struct uw_rule *)at(tb, c->rules) + first, rule_set_rules(tb->rules) + first,
 	       (n - first) * sizeof(struct uw_rule));
 	memcpy((struct uw_full *)at(tb, c->full_rules) + first, rule_set_full(tb->rules) + first,
@@ -288,20 +301,15 @@ int tables_publish(struct tables *tb, bool changed)
 	tb->rules_published = n;
 	/* A list is only written again after three others: whoever still searches it is done. */
 	list = at(tb, SS_LISTS_OFFSET + tb->next_list++ % SS_MODULE_LISTS * ((size + 63) & ~63ull));
-	list->n = 0;
-	vec_for_each (&tb->code, m) {
-		if (list->n < SS_MAX_MODULES)
-			list->at[list->n++] = m->s;
-	}
-	vec_for_each (&tb->own, o) {
-		if (list->n < SS_MAX_MODULES)
-			list->at[list->n++] = *o;
-	}
-	qsort(list->at, list->n, sizeof(list->at[0]), by_start);
-	__atomic_store_n(&c->module_list, (uint64_t)((char *)list - (char *)c), __ATOMIC_RELEASE);
+	list->n = (uint32_t)sorted.n;
+	if (sorted.n)
+		memcpy(list->at, sorted.at, sorted.n * sizeof(sorted.at[0]));
+	vec_free(&sorted);
+	__atomic_store_n(&tb->block->module_list, (uint64_t)((char *)list - (char *)tb->block),
+			 __ATOMIC_RELEASE);
 	if (changed) {
 		memset(at(tb, c->rule_cache), 0, 8ull * c->rule_cache_size);
-		__atomic_fetch_add(&c->generation, 1, __ATOMIC_RELEASE);
+		__atomic_fetch_add(&tb->block->generation, 1, __ATOMIC_RELEASE);
 	}
 	return 0;
 }

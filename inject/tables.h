@@ -25,14 +25,16 @@ struct code {
 struct tables {
 	struct rule_set *rules;
 	uint32_t rules_published;
-	struct ss_control *block;   /* our mapping of the session block */
+	struct ss_control *block;   /* our mapping of the session block: written, not read */
+	struct ss_control layout;   /* where things are in it */
 	uint64_t rows_at, rows_end; /* free part of the row area, offsets in the block */
 	uint32_t next_list;
 	VEC(struct code) code;	   /* of the target's files */
 	VEC(struct ss_module) own; /* agent and islands */
 };
 
-int tables_init(struct tables *tb, struct ss_control *block, uint64_t rows_at, uint64_t rows_end);
+/* @layout: offsets in @block, copied: the block itself is the target's to change. */
+int tables_init(struct tables *tb, struct ss_control *block, const struct ss_control *layout);
 void tables_free(struct tables *tb);
 
 /**

@@ -17,9 +17,8 @@
 /* Was the mapping made by an allocator for itself?  Then one of its functions is on the stack. */
 static bool inside_allocator(const struct recorder *r, const uint64_t *pc, uint32_t n)
 {
-	const struct ss_journal *j =
-	    (const void *)((const char *)r->config.block + r->config.block->journal);
-	uint32_t hooks = j->nhooks < SS_MAX_HOOKS ? j->nhooks : SS_MAX_HOOKS;
+	const struct ss_journal *j = r->config.journal;
+	uint32_t hooks = __atomic_load_n(&j->nhooks, __ATOMIC_ACQUIRE);
 
 	for (uint32_t i = 1; i < n; i++) {
 		uint64_t at = pc[i] & ~SS_PC_EXACT;
@@ -342,11 +341,11 @@ static void put_marks(struct recorder *r, uint64_t now)
 
 static void put_hooks_and_modules(struct recorder *r)
 {
-	const struct ss_journal *j =
-	    (const void *)((const char *)r->config.block + r->config.block->journal);
+	const struct ss_journal *j = r->config.journal;
+	uint32_t hooks = __atomic_load_n(&j->nhooks, __ATOMIC_ACQUIRE);
 	struct mp_module m;
 
-	while (r->hooks_written < j->nhooks && r->hooks_written < SS_MAX_HOOKS) {
+	while (r->hooks_written < hooks) {
 		const struct ss_journal_hook *h = &j->hook[r->hooks_written++];
 		char name[sizeof(h->name) + 1], module[sizeof(h->module) + 1];
 		struct mp_hook_info info = {name, module, h->kind};

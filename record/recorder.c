@@ -43,7 +43,7 @@ struct mp_losses recorder_losses(struct recorder *r)
 
 static int copy_layout(struct recorder *r)
 {
-	const struct ss_control *c = r->config.block;
+	const struct ss_control *c = r->config.layout;
 
 	r->nslots = c->nslots;
 	r->slots = c->slots;

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Values are read once into locals, then checked: they can change at any moment. */
+#include "inject/lookup.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+struct view {
+	const char *base;
+	uint64_t length;
+};
+
+/* Copies @n bytes at @offset.  Return: false if they are not in the block. */
+static bool take(const struct view *v, uint64_t offset, void *out, uint64_t n)
+{
+	if (offset > v->length || n > v->length - offset)
+		return false;
+	memcpy(out, v->base + offset, n);
+	return true;
+}
+
+/* Rows of the module that holds @pc.  Return: false if there is none. */
+static bool find_module(const struct view *v, uint64_t list, uint64_t pc, struct ss_module *m)
+{
+	struct ss_module_list head;
+
+	if (!take(v, list, &head, sizeof(head)))
+		return false;
+	for (uint32_t i = 0; i < head.n && i < SS_MAX_MODULES; i++) {
+		if (!take(v, list + sizeof(head) + i * sizeof(*m), m, sizeof(*m)))
+			return false;
+		if (pc >= m->start && pc < m->end)
+			return true;
+	}
+	return false;
+}
+
+/* Rule id of the last row at or before @at, 0 if none. */
+static uint16_t find_row(const struct view *v, const struct ss_module *m, uint64_t at)
+{
+	uint32_t lo = 0, hi = m->n;
+	uint16_t id;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2, pc;
+
+		if (!take(v, m->pcs + 4ull * mid, &pc, sizeof(pc)))
+			return 0;
+		if (pc <= at)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && take(v, m->rules + 2ull * (lo - 1), &id, sizeof(id)) ? id : 0;
+}
+
+enum lookup block_rule(const struct ss_control *block, uint64_t length, uint64_t pc,
+		       struct uw_full *rule)
+{
+	const struct view v = {(const char *)block, length};
+	struct ss_module m;
+	uint64_t list, full;
+	uint16_t id;
+
+	if (!take(&v, offsetof(struct ss_control, module_list), &list, sizeof(list)) ||
+	    !take(&v, offsetof(struct ss_control, full_rules), &full, sizeof(full)) ||
+	    !find_module(&v, list, pc, &m))
+		return LOOKUP_NO_MODULE;
+	id = find_row(&v, &m, pc - m.start);
+	if (!id || full > length || !take(&v, full + id * sizeof(*rule), rule, sizeof(*rule)))
+		return LOOKUP_NO_RULE;
+	return LOOKUP_RULE;
+}

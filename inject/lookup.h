@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Unwind rules by the tables in a session block that the target may have written to. */
+#ifndef INJECT_LOOKUP_H
+#define INJECT_LOOKUP_H
+
+#include <stdint.h>
+#include "formats/session.h"
+#include "unwind/rule.h"
+
+enum lookup {
+	LOOKUP_RULE,	  /* found */
+	LOOKUP_NO_RULE,	  /* the module is known, this code of it has no unwind information */
+	LOOKUP_NO_MODULE, /* nothing is known of this address */
+};
+
+/**
+ * block_rule() - the unwind rule of an instruction
+ * @block: our mapping of the session block, @length bytes; every offset in it is checked
+ * @pc: address in the target
+ * @rule: filled by LOOKUP_RULE with a copy that nobody can change
+ */
+enum lookup block_rule(const struct ss_control *block, uint64_t length, uint64_t pc,
+		       struct uw_full *rule);
+
+#endif
