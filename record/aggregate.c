@@ -7,10 +7,9 @@
 #include "attach/procfs.h"
 #include "record/internal.h"
 
-#define FLUSH_NS     1000000000ull
-#define OWED_NS	     10000u /* a free that was overtaken comes within this time */
-#define PREFETCH     12
-#define FIRST_EVENTS 65536u
+#define FLUSH_NS 1000000000ull
+#define OWED_NS	 10000u /* a free that was overtaken comes within this time */
+#define PREFETCH 12
 
 /* ---------------------------------------------------------------- stacks -- */
 
@@ -358,32 +357,6 @@ static void put_hooks_and_modules(struct recorder *r)
 		mpf_put_module(r->file, &m);
 }
 
-static const uint16_t least_size[] = {
-    [MPR_ALLOC - MPR_ALLOC] = sizeof(struct mpr_alloc),
-    [MPR_ALLOC_BIG - MPR_ALLOC] = sizeof(struct mpr_alloc_big),
-    [MPR_FREE - MPR_ALLOC] = sizeof(struct mpr_free),
-    [MPR_REALLOC_BEGIN - MPR_ALLOC] = sizeof(struct mpr_free),
-    [MPR_REALLOC_END - MPR_ALLOC] = sizeof(struct mpr_realloc),
-    [MPR_MAP - MPR_ALLOC] = sizeof(struct mpr_map),
-    [MPR_UNMAP - MPR_ALLOC] = sizeof(struct mpr_map),
-    [MPR_UNMAP_FAILED - MPR_ALLOC] = sizeof(struct mpr_map),
-    [MPR_REMAP_BEGIN - MPR_ALLOC] = sizeof(struct mpr_map),
-    [MPR_REMAP_END - MPR_ALLOC] = sizeof(struct mpr_map),
-    [MPR_MALLOPT - MPR_ALLOC] = sizeof(struct mpr_mallopt),
-    [MPR_RAW_STACK - MPR_ALLOC] = sizeof(struct mpr_raw_stack),
-    [MPR_THREAD - MPR_ALLOC] = sizeof(struct mpr_thread),
-};
-
-/* Is a whole, known record at @p? */
-static bool valid(const uint8_t *p, uint64_t left)
-{
-	const struct mpr_header *h = (const void *)p;
-
-	return left >= sizeof(*h) + 8 && h->size <= left && h->size % 8 == 0 &&
-	       h->type >= MPR_ALLOC && h->type <= MPR_THREAD &&
-	       h->size >= least_size[h->type - MPR_ALLOC];
-}
-
 static void process(struct recorder *r, const struct pending *p, uint64_t ns)
 {
 	const struct mpr_header *h = (const void *)p->rec;
@@ -438,165 +411,31 @@ static void process(struct recorder *r, const struct pending *p, uint64_t ns)
 
 /* ---------------------------------------------------------------- a batch -- */
 
-static int add_event(struct recorder *r, const uint8_t *rec, uint32_t slot)
-{
-	if (r->nevents == r->cap_events) {
-		size_t cap = r->cap_events ? r->cap_events * 2 : FIRST_EVENTS;
-		struct pending *p = reallocarray(r->events, cap, sizeof(*p)), *q;
-
-		if (!p)
-			return -ENOMEM;
-		r->events = p;
-		q = reallocarray(r->scratch, cap, sizeof(*q));
-		if (!q)
-			return -ENOMEM;
-		r->scratch = q;
-		r->cap_events = cap;
-	}
-	r->events[r->nevents++] = (struct pending){((const struct mpr_free *)rec)->time, rec, slot};
-	return 0;
-}
-
-/* A ring's records are in order but for what signal handlers did in between. */
-static void settle(struct pending *p, size_t n)
-{
-	for (size_t i = 1; i < n; i++) {
-		struct pending v = p[i];
-		size_t k = i;
-
-		while (k && p[k - 1].time > v.time) {
-			p[k] = p[k - 1];
-			k--;
-		}
-		p[k] = v;
-	}
-}
-
-static void merge(const struct pending *a, size_t na, const struct pending *b, size_t nb,
-		  struct pending *out)
-{
-	while (na && nb) {
-		if (a->time <= b->time) {
-			*out++ = *a++;
-			na--;
-		} else {
-			*out++ = *b++;
-			nb--;
-		}
-	}
-	memcpy(out, a, na * sizeof(*a));
-	memcpy(out + na, b, nb * sizeof(*b));
-}
-
-/* Merges sorted runs that end at @ends (the last one at r->nevents). */
-static void merge_runs(struct recorder *r, size_t *ends, size_t n)
-{
-	while (n > 1) {
-		size_t out = 0, from = 0;
-
-		for (size_t i = 0; i < n; i += 2) {
-			size_t mid = ends[i], end = i + 1 < n ? ends[i + 1] : mid;
-
-			merge(r->events + from, mid - from, r->events + mid, end - mid,
-			      r->scratch + from);
-			from = end;
-			ends[out++] = end;
-		}
-		n = out;
-		struct pending *swap = r->events;
-
-		r->events = r->scratch;
-		r->scratch = swap;
-	}
-}
-
-static int carry_over(struct recorder *r, const struct pending *p, uint8_t **to, size_t *used)
-{
-	const struct mpr_header *h = (const void *)p->rec;
-
-	if (r->ncarry == r->cap_carry) {
-		size_t cap = r->cap_carry ? r->cap_carry * 2 : 256;
-		uint32_t *s = reallocarray(r->carry_slot, cap, sizeof(*s));
-
-		if (!s)
-			return -ENOMEM;
-		r->carry_slot = s;
-		r->cap_carry = cap;
-	}
-	memcpy(*to + *used, p->rec, h->size);
-	*used += h->size;
-	r->carry_slot[r->ncarry++] = p->slot;
-	return 0;
-}
-
 static void run_batch(struct recorder *r, struct batch *b)
 {
-	size_t *ends = calloc(b->nsegments + 2, sizeof(*ends)), n = 0, i, used = 0;
-	uint8_t *p = b->data, *old = r->carry, *later = NULL;
-	size_t later_bytes = 0;
 	struct clock clock;
+	size_t i;
 
-	if (!ends)
-		return;
-	r->nevents = 0;
-	for (i = 0; i < r->ncarry; i++) {
-		const struct mpr_header *h = (const void *)(old + used);
-
-		add_event(r, old + used, r->carry_slot[i]);
-		used += h->size;
-	}
-	r->ncarry = 0;
-	if (r->nevents)
-		ends[n++] = r->nevents;
 	for (uint32_t k = 0; k < b->nsegments; k++) {
-		const struct segment *s = &b->segment[k];
-		uint64_t left = s->bytes;
-		size_t first = r->nevents;
+		struct slot_state *st = &r->slot[b->segment[k].slot];
 
-		if (!r->slot[s->slot].tid)
-			r->slot[s->slot].tid = s->tid;
-		while (left) {
-			if (!valid(p, left)) {
-				/* The producer is not to be trusted: give up this round of it. */
-				r->losses.lost_other++;
-				p += left;
-				break;
-			}
-			add_event(r, p, s->slot);
-			left -= ((const struct mpr_header *)p)->size;
-			p += ((const struct mpr_header *)p)->size;
-		}
-		settle(r->events + first, r->nevents - first);
-		if (r->nevents > first)
-			ends[n++] = r->nevents;
+		if (!st->tid)
+			st->tid = b->segment[k].tid;
 	}
-	merge_runs(r, ends, n);
-	free(ends);
+	r->losses.lost_other += order_take(&r->order, b, clock_ticks());
 	pthread_mutex_lock(&r->clock_lock);
 	clock = r->clock;
 	pthread_mutex_unlock(&r->clock_lock);
-	for (i = 0; i < r->nevents && r->events[i].time <= b->until; i++) {
-		const struct pending *e = &r->events[i];
+	for (i = 0; i < r->order.n && r->order.events[i].time <= b->until; i++) {
+		const struct pending *e = &r->order.events[i];
 
-		if (i + PREFETCH < r->nevents)
-			live_prefetch(
-			    r->live,
-			    ((const struct mpr_free *)r->events[i + PREFETCH].rec)->addr_hook &
-				MPR_ADDR_MASK);
+		if (i + PREFETCH < r->order.n)
+			live_prefetch(r->live,
+				      ((const struct mpr_free *)e[PREFETCH].rec)->addr_hook &
+					  MPR_ADDR_MASK);
 		process(r, e, clock_ns(&clock, e->time));
 	}
-	if (i < r->nevents) {
-		size_t need = 0;
-
-		for (size_t k = i; k < r->nevents; k++)
-			need += ((const struct mpr_header *)r->events[k].rec)->size;
-		later = malloc(need);
-		for (; later && i < r->nevents; i++)
-			carry_over(r, &r->events[i], &later, &later_bytes);
-	}
-	free(old);
-	r->carry = later;
-	r->carry_bytes = later_bytes;
+	order_keep(&r->order, i);
 }
 
 /* ---------------------------------------------------------------- the thread -- */

@@ -8,6 +8,7 @@
 #include "record/cull.h"
 #include "lib/live.h"
 #include "lib/vec.h"
+#include "record/order.h"
 #include "record/recorder.h"
 #include "record/ring.h"
 #include "record/stacks.h"
@@ -37,6 +38,7 @@ struct recorder {
 	struct clock clock;
 	pthread_mutex_t clock_lock;
 	struct queue *queue;
+	uint64_t queue_ceiling;
 	pthread_t reader, aggregator;
 	bool stop; /* reader: drain once more and end */
 
@@ -54,16 +56,7 @@ struct recorder {
 	struct mp_losses losses;
 	struct recorder_progress now; /* working copy */
 	uint64_t peak_blocks, peak_time_ns, last_ns, last_flush_ns, last_name_ns;
-	struct pending {
-		uint64_t time;
-		const uint8_t *rec;
-		uint32_t slot;
-	} * events, *scratch;
-	size_t nevents, cap_events;
-	uint8_t *carry; /* records later than their batch's time */
-	size_t carry_bytes, carry_cap;
-	uint32_t *carry_slot;
-	size_t ncarry, cap_carry;
+	struct order order;
 
 	pthread_mutex_t lock;
 	struct recorder_progress shown;

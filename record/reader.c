@@ -65,6 +65,7 @@ static uint64_t drain(struct recorder *r, bool last)
 	uint64_t until = last ? UINT64_MAX : clock_ticks() - REORDER_TICKS, total = 0, used = 0;
 	uint32_t active = 0;
 	struct batch *b;
+	bool copy;
 
 	for (uint32_t i = 0; i < r->nslots; i++)
 		active += __atomic_load_n(&slot_at(r, i)->tp, __ATOMIC_ACQUIRE) != 0;
@@ -86,15 +87,18 @@ static uint64_t drain(struct recorder *r, bool last)
 		b->segment[b->nsegments++] = (struct segment){i, slot_at(r, i)->tid, n};
 		total += n;
 	}
-	b->data = total ? malloc(total) : NULL;
-	if (total && !b->data) {
+	/* What is more than the queue may hold it will drop: no memory for what a target claims. */
+	copy = total <= r->queue_ceiling;
+	b->data = total && copy ? malloc(total) : NULL;
+	if (total && copy && !b->data) {
 		batch_free(b);
 		return 0;
 	}
 	for (uint32_t k = 0; k < b->nsegments; k++) {
 		struct ring ring = ring_at(r, b->segment[k].slot);
 
-		ring_copy(&ring, b->data + used, b->segment[k].bytes);
+		if (copy)
+			ring_copy(&ring, b->data + used, b->segment[k].bytes);
 		ring_advance(&ring, b->segment[k].bytes);
 		used += b->segment[k].bytes;
 	}

@@ -78,7 +78,8 @@ int recorder_start(const struct recorder_config *config, struct recorder **out, 
 		free(r);
 		return mp_fail(err, MP_EXIT_FAILURE, ret, "the session block is damaged");
 	}
-	r->queue = queue_new(config->queue_ceiling ? config->queue_ceiling : DEFAULT_CEILING);
+	r->queue_ceiling = config->queue_ceiling ? config->queue_ceiling : DEFAULT_CEILING;
+	r->queue = queue_new(r->queue_ceiling);
 	r->live = live_new();
 	r->slot = calloc(r->nslots, sizeof(*r->slot));
 	r->stack_of_word = mmap(NULL, 4 * r->arena_words, PROT_READ | PROT_WRITE,
@@ -252,10 +253,7 @@ void recorder_free(struct recorder *r)
 	if (r->stack_of_word)
 		munmap(r->stack_of_word, 4 * r->arena_words);
 	free(r->slot);
-	free(r->events);
-	free(r->scratch);
-	free(r->carry);
-	free(r->carry_slot);
+	order_free(&r->order);
 	pthread_mutex_destroy(&r->lock);
 	pthread_mutex_destroy(&r->clock_lock);
 	free(r);

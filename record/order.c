@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "record/order.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_EVENTS 65536u
+#define RUN	     64u /* sorted by insertion; longer ones by merging these */
+
+static const uint16_t least_size[] = {
+    [MPR_ALLOC - MPR_ALLOC] = sizeof(struct mpr_alloc),
+    [MPR_ALLOC_BIG - MPR_ALLOC] = sizeof(struct mpr_alloc_big),
+    [MPR_FREE - MPR_ALLOC] = sizeof(struct mpr_free),
+    [MPR_REALLOC_BEGIN - MPR_ALLOC] = sizeof(struct mpr_free),
+    [MPR_REALLOC_END - MPR_ALLOC] = sizeof(struct mpr_realloc),
+    [MPR_MAP - MPR_ALLOC] = sizeof(struct mpr_map),
+    [MPR_UNMAP - MPR_ALLOC] = sizeof(struct mpr_map),
+    [MPR_UNMAP_FAILED - MPR_ALLOC] = sizeof(struct mpr_map),
+    [MPR_REMAP_BEGIN - MPR_ALLOC] = sizeof(struct mpr_map),
+    [MPR_REMAP_END - MPR_ALLOC] = sizeof(struct mpr_map),
+    [MPR_MALLOPT - MPR_ALLOC] = sizeof(struct mpr_mallopt),
+    [MPR_RAW_STACK - MPR_ALLOC] = sizeof(struct mpr_raw_stack),
+    [MPR_THREAD - MPR_ALLOC] = sizeof(struct mpr_thread),
+};
+
+static const struct mpr_free *record(const uint8_t *p)
+{
+	return (const void *)p; /* every record begins like this one */
+}
+
+/* Is a whole, known record at @p? */
+static bool valid(const uint8_t *p, uint64_t left, uint64_t now)
+{
+	const struct mpr_header *h = (const void *)p;
+
+	return left >= sizeof(*h) + 8 && h->size <= left && h->size % 8 == 0 &&
+	       h->type >= MPR_ALLOC && h->type <= MPR_THREAD &&
+	       h->size >= least_size[h->type - MPR_ALLOC] && record(p)->time <= now;
+}
+
+static int add(struct order *o, const uint8_t *rec, uint32_t slot)
+{
+	if (o->n == o->cap) {
+		size_t cap = o->cap ? o->cap * 2 : FIRST_EVENTS;
+		struct pending *p = reallocarray(o->events, cap, sizeof(*p)), *q;
+
+		if (!p)
+			return -ENOMEM;
+		o->events = p;
+		q = reallocarray(o->scratch, cap, sizeof(*q));
+		if (!q)
+			return -ENOMEM;
+		o->scratch = q;
+		o->cap = cap;
+	}
+	o->events[o->n++] = (struct pending){record(rec)->time, rec, slot};
+	return 0;
+}
+
+static void merge(const struct pending *a, size_t na, const struct pending *b, size_t nb,
+		  struct pending *out)
+{
+	while (na && nb) {
+		if (a->time <= b->time) {
+			*out++ = *a++;
+			na--;
+		} else {
+			*out++ = *b++;
+			nb--;
+		}
+	}
+	memcpy(out, a, na * sizeof(*a));
+	memcpy(out + na, b, nb * sizeof(*b));
+}
+
+static void insert(struct pending *p, size_t n)
+{
+	for (size_t i = 1; i < n; i++) {
+		struct pending v = p[i];
+		size_t k = i;
+
+		while (k && p[k - 1].time > v.time) {
+			p[k] = p[k - 1];
+			k--;
+		}
+		p[k] = v;
+	}
+}
+
+/* A ring's records are in order but for what signal handlers did in between: short runs sorted by
+ * insertion join without a merge.  Only a liar's records need one. */
+static void settle(struct order *o, size_t first)
+{
+	struct pending *p = o->events + first;
+	size_t n = o->n - first;
+
+	for (size_t i = 0; i < n; i += RUN)
+		insert(p + i, n - i < RUN ? n - i : RUN);
+	for (size_t width = RUN; width < n; width *= 2) {
+		for (size_t i = 0; i + width < n; i += 2 * width) {
+			size_t nb = n - i - width < width ? n - i - width : width;
+
+			if (p[i + width - 1].time <= p[i + width].time)
+				continue;
+			merge(p + i, width, p + i + width, nb, o->scratch);
+			memcpy(p + i, o->scratch, (width + nb) * sizeof(*p));
+		}
+	}
+}
+
+/* Merges sorted runs that end at @ends (the last one at o->n). */
+static void merge_runs(struct order *o, size_t *ends, size_t n)
+{
+	while (n > 1) {
+		struct pending *swap = o->events;
+		size_t out = 0, from = 0;
+
+		for (size_t i = 0; i < n; i += 2) {
+			size_t mid = ends[i], end = i + 1 < n ? ends[i + 1] : mid;
+
+			merge(o->events + from, mid - from, o->events + mid, end - mid,
+			      o->scratch + from);
+			from = end;
+			ends[out++] = end;
+		}
+		n = out;
+		o->events = o->scratch;
+		o->scratch = swap;
+	}
+}
+
+uint64_t order_take(struct order *o, const struct batch *b, uint64_t now)
+{
+	size_t *ends = calloc(b->nsegments + 2, sizeof(*ends)), n = 0;
+	const uint8_t *p = o->carry;
+	uint64_t given_up = 0;
+
+	o->n = 0;
+	if (!ends)
+		return b->nsegments;
+	for (size_t i = 0; i < o->ncarry && !add(o, p, o->carry_slot[i]); i++)
+		p += record(p)->h.size;
+	if (o->n)
+		ends[n++] = o->n;
+	p = b->data;
+	for (uint32_t k = 0; k < b->nsegments; k++) {
+		const struct segment *s = &b->segment[k];
+		const uint8_t *end = p + s->bytes;
+		size_t first = o->n;
+
+		for (; p < end; p += record(p)->h.size) {
+			if (!valid(p, (uint64_t)(end - p), now) || add(o, p, s->slot)) {
+				given_up++;
+				break;
+			}
+		}
+		p = end;
+		settle(o, first);
+		if (o->n > first)
+			ends[n++] = o->n;
+	}
+	merge_runs(o, ends, n);
+	free(ends);
+	return given_up;
+}
+
+void order_keep(struct order *o, size_t from)
+{
+	size_t n = o->n - from, bytes = 0;
+	uint8_t *kept = NULL;
+
+	for (size_t i = from; i < o->n; i++)
+		bytes += record(o->events[i].rec)->h.size;
+	if (n > o->cap_carry) {
+		uint32_t *s = reallocarray(o->carry_slot, 2 * n, sizeof(*s));
+
+		if (s) {
+			o->carry_slot = s;
+			o->cap_carry = 2 * n;
+		}
+	}
+	if (n && n <= o->cap_carry)
+		kept = malloc(bytes);
+	o->ncarry = 0;
+	bytes = 0;
+	for (size_t i = from; kept && i < o->n; i++) {
+		uint16_t size = record(o->events[i].rec)->h.size;
+
+		memcpy(kept + bytes, o->events[i].rec, size);
+		bytes += size;
+		o->carry_slot[o->ncarry++] = o->events[i].slot;
+	}
+	free(o->carry);
+	o->carry = kept;
+	o->n = 0;
+}
+
+void order_free(struct order *o)
+{
+	free(o->events);
+	free(o->scratch);
+	free(o->carry);
+	free(o->carry_slot);
+}
