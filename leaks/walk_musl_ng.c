@@ -125,13 +125,16 @@ static int find_context(const struct scan_data *data, void *arg)
 
 enum group_state { GROUP_VALID, GROUP_IN_TRANSIT, GROUP_DAMAGED };
 
-/* The group's link back is set after the descriptor's and cleared before it. */
+/* The group's link back is set after the descriptor's and cleared before it; realloc() moves the
+ * mapping of a block of its own before the descriptor follows. */
 static enum group_state group_state(struct walk *w, uint64_t meta, const struct meta *m)
 {
 	uint64_t back;
 
-	if (m->mem % UNIT || !image_word(w->img, m->mem, &back))
+	if (m->mem % UNIT)
 		return GROUP_DAMAGED;
+	if (!image_word(w->img, m->mem, &back))
+		return size_class(m) == CLASS_MMAP ? GROUP_IN_TRANSIT : GROUP_DAMAGED;
 	if (!back)
 		return GROUP_IN_TRANSIT;
 	if (back != meta)

@@ -60,6 +60,7 @@ struct walker {
 	int (*walk)(struct image *img, struct heap *heap, struct mp_err *err);
 };
 
+extern const struct walker walker_jemalloc;
 extern const struct walker walker_musl_ng;
 
 /* All walkers, NULL-terminated. */

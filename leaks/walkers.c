@@ -8,6 +8,7 @@
 #define MAX_DAMAGED 100
 
 const struct walker *const walkers[] = {
+    &walker_jemalloc,
     &walker_musl_ng,
     NULL,
 };

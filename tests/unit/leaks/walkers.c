@@ -28,6 +28,7 @@ struct row {
 static const struct row rows[] = {
     {"musl dynamic", "truth-musl", NULL, "musl mallocng"},
     {"musl static", "truth-musl-static", NULL, "musl mallocng"},
+    {"jemalloc", "truth", "libjemalloc.so.2", "jemalloc"},
 };
 
 struct victim {

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* jemalloc 5.3 as it lies in memory: shared by what finds it and what walks it. */
+#ifndef LEAKS_JEMALLOC_H
+#define LEAKS_JEMALLOC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "leaks/addr_list.h"
+#include "leaks/walker.h"
+#include "lib/vec.h"
+
+#define JE_PAGE	      4096ul
+#define JE_ROOT_SHIFT 30	  /* address bits below a root index */
+#define JE_LEAF_BYTES (2ul << 20) /* of the root and of each leaf: 2^18 words */
+#define JE_BINS	      36	  /* size classes in slabs */
+#define JE_CLASSES    232	  /* all size classes (SC_NSIZES) */
+
+/* edata_t: one extent. */
+struct je_edata {
+	uint64_t bits, addr, size_esn, ps, sn, link[3];
+	uint64_t bitmap[8]; /* of slabs; 1: free */
+};
+_Static_assert(sizeof(struct je_edata) == 128, "as in jemalloc 5.3");
+
+enum je_state { JE_ACTIVE, JE_DIRTY, JE_MUZZY, JE_RETAINED, JE_TRANSITION, JE_MERGING };
+
+/* Fields of edata_t.e_bits: arena 12 bits, slab, committed, pai, zeroed, guarded, state 3, class 8,
+ * free regions 10. */
+static inline unsigned je_arena_ind(const struct je_edata *e)
+{
+	return e->bits & 0xfff;
+}
+
+static inline bool je_is_slab(const struct je_edata *e)
+{
+	return e->bits >> 12 & 1;
+}
+
+static inline enum je_state je_state(const struct je_edata *e)
+{
+	return (enum je_state)(e->bits >> 17 & 7);
+}
+
+static inline unsigned je_szind(const struct je_edata *e)
+{
+	return e->bits >> 20 & 0xff;
+}
+
+static inline unsigned je_nfree(const struct je_edata *e)
+{
+	return e->bits >> 28 & 0x3ff;
+}
+
+/* A leaf's word: class 8 bits at 48, address of an edata_t, state 3 bits at 2, head, slab. */
+static inline uint64_t je_leaf_edata(uint64_t word)
+{
+	return word & 0xffffffffff80;
+}
+
+/* bin_info_t: what a slab of a class looks like. */
+struct je_bin {
+	uint64_t reg_size, slab_size;
+	uint32_t nregs, n_shards;
+	uint64_t bits, groups; /* of the bitmap */
+};
+
+struct je_arena {
+	uint64_t addr;
+	unsigned index;
+	/* The arena's counters; the walk takes off what it finds. */
+	int64_t regions[JE_BINS], large[JE_CLASSES - JE_BINS], internal;
+};
+
+struct je {
+	struct image *img;
+	struct heap *heap;
+	uint64_t root;	    /* radix tree */
+	uint64_t arenas_at; /* table of pointers to arenas */
+	struct je_bin bin[JE_BINS];
+	uint64_t class_size[JE_CLASSES];
+	VEC(struct je_arena) arenas;
+	struct addr_list cached;   /* regions in threads' caches */
+	struct addr_list internal; /* jemalloc's own blocks in its arenas */
+	uint64_t *leaf;		   /* buffer */
+};
+
+/* Finds tree, arenas and tables.  Return: 0, -ENOENT: no jemalloc; -ENOTSUP: one whose layout is
+ * not known; -ENOMEM. */
+int je_find(struct je *je);
+/* Lists the arenas, their counters, and what their threads' caches hold.  Return: as above. */
+int je_take_arenas(struct je *je);
+
+#endif
