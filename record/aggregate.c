@@ -103,7 +103,8 @@ static void account(struct recorder *r, const struct live_block *b, int sign)
 
 	r->now.live_bytes += (uint64_t)sign * b->size;
 	r->now.live_blocks += (uint64_t)sign;
-	s->live_bytes += sign * (int64_t)b->size;
+	/* Unsigned, as a liar's blocks may add up to more than there is. */
+	s->live_bytes = (int64_t)((uint64_t)s->live_bytes + (uint64_t)sign * b->size);
 	s->live_blocks += sign;
 	if (sign > 0 && r->now.live_bytes > r->now.peak_live_bytes) {
 		r->now.peak_live_bytes = r->now.live_bytes;
@@ -212,6 +213,15 @@ static bool leave_out(struct recorder *r, struct mp_event *ev)
 	return true;
 }
 
+/* No allocator hands these out: the producer lies. */
+static bool impossible(struct recorder *r, const struct mp_event *ev)
+{
+	if (ev->addr && ev->size <= LIVE_MAX_SIZE)
+		return false;
+	r->losses.lost_other++;
+	return true;
+}
+
 static bool decode_alloc(struct recorder *r, uint32_t slot, const struct mpr_header *h,
 			 struct mp_event *ev)
 {
@@ -223,6 +233,8 @@ static bool decode_alloc(struct recorder *r, uint32_t slot, const struct mpr_hea
 	if (r->selects && select_leaves_out(r, &r->slot[slot]))
 		return leave_out(r, ev);
 	ev->size = h->type == MPR_ALLOC ? a->size : big->size;
+	if (impossible(r, ev))
+		return false;
 	ev->stack = stack_id(r, slot, h->type == MPR_ALLOC ? a->stack : big->stack);
 	fill_misc(ev, h->misc);
 	count_stack(r, ev->stack);
@@ -290,6 +302,8 @@ static bool decode_realloc_end(struct recorder *r, uint32_t slot, const struct m
 	drop_realloc(r, st);
 	if (e->freed)
 		ev->flags = EV_F_FREED;
+	if (ev->addr && impossible(r, ev))
+		return false;
 	if (ev->addr) {
 		ev->stack = stack_id(r, slot, e->stack);
 		fill_misc(ev, e->h.misc);

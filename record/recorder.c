@@ -184,7 +184,8 @@ static uint64_t *all_addresses(const struct recorder *r, uint64_t *n)
 	if (!pc)
 		return NULL;
 	memcpy(pc, r->stacks.pc, r->stacks.npc * sizeof(*pc));
-	qsort(pc, r->stacks.npc, sizeof(*pc), by_pc);
+	if (r->stacks.npc)
+		qsort(pc, r->stacks.npc, sizeof(*pc), by_pc);
 	for (uint64_t i = 0; i < r->stacks.npc; i++) {
 		if (!i || pc[i] != pc[i - 1])
 			pc[keep++] = pc[i];

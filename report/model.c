@@ -436,7 +436,8 @@ int model_load(const char *path, struct model *m, struct mp_err *err)
 	if (!ret)
 		ret = history_live(r.history, keep_block, m);
 	if (!ret) {
-		qsort(m->blocks.at, m->blocks.n, sizeof(m->blocks.at[0]), by_addr);
+		if (m->blocks.n)
+			qsort(m->blocks.at, m->blocks.n, sizeof(m->blocks.at[0]), by_addr);
 		take_counts(m, history_counts(r.history));
 	}
 	if (!ret && r.peak_ordinal)

@@ -1,0 +1,56 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""A target that is an enemy: memprof ends in time, with a status, and writes only its file."""
+import os
+import subprocess
+import time
+
+import memprof_test as t
+
+SEEDS = 40 if t.FULL else 3
+STATUSES = (0, 1, 3, 14, 15)  # any of its own; a signal would be negative
+
+
+class Hostile(t.Case):
+    def recorded(self, mode, seed):
+        p = self.victim("scribbler", mode, seed)
+        os.mkdir(self.path("out"))
+        r = subprocess.run([t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("out/r"), "--for", "1500ms"],
+                           text=True, capture_output=True, timeout=60, cwd=self.dir)
+        self.assertIn(r.returncode, STATUSES, f"{mode} {seed}: {r.stdout}{r.stderr}")
+        self.assertEqual(p.stdout.readline(), "scribbling\n")
+        self.assertLessEqual(set(os.listdir(self.path("out"))), {"r"})
+        self.assertIsNone(p.poll(), f"{mode} {seed}: the target died")
+        return p, r
+
+    def scribbled(self, mode):
+        for seed in range(1, SEEDS + 1):
+            p, r = self.recorded(mode, seed)
+            # Our own journal is what the process is restored by.
+            self.assertEqual(r.returncode, 0, f"{mode} {seed}: {r.stdout}{r.stderr}")
+            self.assertNotIn("memprof", t.maps(p.pid))
+            self.assertRegex(self.finish(p), r"ok [1-9]")
+            r = subprocess.run([t.MEMPROF, "report", self.path("out/r")], text=True, capture_output=True, timeout=120)
+            self.assertEqual(r.returncode, 0, f"{mode} {seed}: {r.stderr}")
+            os.unlink(self.path("out/r"))
+            os.rmdir(self.path("out"))
+
+    def test_control(self):
+        """random bytes over the control page and the journal"""
+        self.scribbled("control")
+
+    def test_tables(self):
+        """random bytes over module lists and unwind rules"""
+        self.scribbled("tables")
+
+    def test_rings(self):
+        """forged rings: right in form, wrong in everything else"""
+        self.scribbled("rings")
+
+    def test_all(self):
+        """all of it at once"""
+        self.scribbled("all")
+
+
+if __name__ == "__main__":
+    t.main()
