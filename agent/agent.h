@@ -66,6 +66,7 @@ struct ag_thread {
 	uint64_t unmaps_seen;
 	uint64_t outer_sp; /* stack pointer of the outermost hook this thread is in */
 	uint32_t next_way, next_range, last_walk;
+	struct ss_sampler sampler; /* when another thread has the gate's */
 	struct ag_range range[AG_RANGES];
 	struct uw_state state[AG_LEVELS][2]; /* of full walks */
 	uint64_t scratch[AG_LEVELS][SS_MAX_FRAMES];
@@ -74,8 +75,10 @@ struct ag_thread {
 
 _Static_assert(sizeof(struct ag_thread) <= 768 << 10, "inject/session.c: SLOT_OWN_BYTES");
 
-/* The page behind our text; placed by agent.lds. */
+/* The pages behind our text; placed by agent.lds. */
 extern struct ss_gate ag_gate __attribute__((visibility("hidden")));
+extern uint8_t ag_filter[SS_FILTER] __attribute__((visibility("hidden")));
+extern struct ss_sampler ag_samplers[SS_SAMPLERS] __attribute__((visibility("hidden")));
 
 static inline struct ss_control *control(void)
 {
@@ -95,8 +98,9 @@ struct ag_call {
 	struct ss_control *c;
 	struct ag_thread *t;
 	const struct ag_frame *f;
-	uint32_t level; /* hooks below this one in the same thread */
-	bool inner;	/* made by the allocator itself while it serves a hooked call */
+	uint32_t level;		    /* hooks below this one in the same thread */
+	bool inner;		    /* made by the allocator itself while it serves a hooked call */
+	struct ss_sampler *sampler; /* in sampling mode */
 };
 
 /*

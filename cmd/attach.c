@@ -17,6 +17,7 @@ static const char help[] =
     "  -o, --output FILE    the recording (default memprof-PID.memprof)\n"
     "      --for TIME       end after 30s, 500ms, 5m ...\n"
     "      --background     return to the shell once it is recording\n"
+    "      --sample BYTES   sample one point per BYTES of requests (512k for always-on use)\n"
     "      --lossless       make the process wait when the recorder is late, instead of losing\n"
     "      --ring-size N    bytes a thread, 64k to 64M (default 2M)\n"
     "      --queue-size N   ceiling of the recorder's queue (default 256M)\n"
@@ -112,6 +113,9 @@ int cmd_attach(int argc, char **argv)
 		return usage_error("attach: unexpected argument '%s'", argv[optind]);
 	if (!pid)
 		return usage_error("attach: which process? give -p PID");
+	status = recording_options_agree(&o);
+	if (status)
+		return status;
 	if (target_look(&t, pid, &err))
 		return complain(&err);
 	status = o.background ? to_background(&t, &o) : recording_run(&t, &o, false);

@@ -38,12 +38,13 @@ const char *thousands(uint64_t n);
 
 /* cmd/recording.c: what attach and run share. */
 struct recording_options {
-	const char *path;    /* NULL: memprof-PID.memprof */
-	uint64_t for_ms;     /* 0: until told otherwise */
-	uint64_t ring_size;  /* bytes; 0: default */
-	uint64_t queue_size; /* bytes; 0: default */
-	uint64_t cull_ms;    /* blocks that live shorter are only counted; 0: none */
-	uint32_t depth;	     /* innermost frames that are kept; 0: all */
+	const char *path;	  /* NULL: memprof-PID.memprof */
+	uint64_t for_ms;	  /* 0: until told otherwise */
+	uint64_t ring_size;	  /* bytes; 0: default */
+	uint64_t queue_size;	  /* bytes; 0: default */
+	uint64_t cull_ms;	  /* blocks that live shorter are only counted; 0: none */
+	uint64_t sample_interval; /* bytes; 0: every allocation */
+	uint32_t depth;		  /* innermost frames that are kept; 0: all */
 	struct selection select;
 	bool lossless, quiet, background;
 };
@@ -55,13 +56,15 @@ int recording_environment(struct recording_options *o);
 /* Options both have; @opt as getopt_long() returned it.  Return: 1 taken, 0 not ours, -1 error
  * (already told). */
 int recording_option(int opt, const char *arg, struct recording_options *o);
+/* Options that exclude each other.  Return: 0, or an exit status (already told). */
+int recording_options_agree(const struct recording_options *o);
 #define RECORDING_SHORT "o:q"
 #define RECORDING_LONG                                                                             \
 	{"output", required_argument, NULL, 'o'}, {"for", required_argument, NULL, 'F'},           \
 	    {"lossless", no_argument, NULL, 'L'}, {"ring-size", required_argument, NULL, 'R'},     \
 	    {"queue-size", required_argument, NULL, 'Q'}, {"cull", required_argument, NULL, 'C'},  \
 	    {"depth", required_argument, NULL, 'D'}, {"thread", required_argument, NULL, 'T'},     \
-	    {"paused", no_argument, NULL, 'P'},                                                    \
+	    {"sample", required_argument, NULL, 'S'}, {"paused", no_argument, NULL, 'P'},          \
 	{                                                                                          \
 		"quiet", no_argument, NULL, 'q'                                                    \
 	}

@@ -79,6 +79,13 @@ int recording_option(int opt, const char *arg, struct recording_options *o)
 			return 1;
 		usage_error("--ring-size: '%s' is not a power of two from 64k to 64M", arg);
 		return -1;
+	case 'S':
+		if (parse_bytes(arg, &o->sample_interval) && o->sample_interval &&
+		    o->sample_interval <= SS_MAX_INTERVAL)
+			return 1;
+		usage_error("--sample: '%s' is not a number of bytes from 1 to 1024G, such as 512k",
+			    arg);
+		return -1;
 	case 'Q':
 		if (parse_bytes(arg, &o->queue_size) && o->queue_size >= MIN_RING)
 			return 1;
@@ -116,6 +123,14 @@ int recording_environment(struct recording_options *o)
 		if (on && recording_option(opt->val, value, o) < 0)
 			return -1;
 	}
+	return 0;
+}
+
+int recording_options_agree(const struct recording_options *o)
+{
+	if (o->cull_ms && o->sample_interval)
+		return usage_error("--cull counts blocks one by one, --sample sees few of them: "
+				   "only one of the two");
 	return 0;
 }
 
@@ -435,8 +450,10 @@ static void fill_info(struct target *t, struct mp_info *info, char *exe, size_t 
 static int start(struct recording *rec, const struct recording_options *o, const char *path,
 		 bool launched, struct mp_err *err)
 {
-	struct session_options so = {
-	    .recording = path, .ring_size = o->ring_size, .lossless = o->lossless};
+	struct session_options so = {.recording = path,
+				     .ring_size = o->ring_size,
+				     .lossless = o->lossless,
+				     .sample_interval = o->sample_interval};
 	struct recorder_config config = {.pid = rec->t->pid,
 					 .path = path,
 					 .queue_ceiling = o->queue_size,
@@ -453,6 +470,7 @@ static int start(struct recording *rec, const struct recording_options *o, const
 		return ret;
 	fill_info(rec->t, &config.info, exe, sizeof(exe), cmdline, sizeof(cmdline));
 	config.info.mode = launched;
+	config.info.sample_interval = o->sample_interval;
 	config.block = rec->s.block;
 	config.layout = &rec->s.layout;
 	config.journal = rec->s.journal;

@@ -36,6 +36,9 @@ int cmd_run(int argc, char **argv)
 	}
 	if (optind == argc)
 		return usage_error("run: which program? give -- PROGRAM [ARGUMENT...]");
+	status = recording_options_agree(&o);
+	if (status)
+		return status;
 	if (target_launch(&t, argv + optind, &err))
 		return complain(&err);
 	status = recording_run(&t, &o, true);

@@ -21,8 +21,9 @@ struct mp_info {
 	uint8_t mode;		/* 0 attached, 1 run */
 	uint64_t start_unix_ns; /* wall clock at time_ns 0 */
 	uint64_t process_start_unix_ns;
-	const char *executable; /* path */
-	const char *cmdline;	/* arguments joined by blanks, quoted where needed */
+	uint64_t sample_interval; /* bytes; 0: every allocation is recorded */
+	const char *executable;	  /* path */
+	const char *cmdline;	  /* arguments joined by blanks, quoted where needed */
 	const char *memprof_version;
 };
 

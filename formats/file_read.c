@@ -167,6 +167,7 @@ static void get_info(struct mpf_reader *r, struct mp_info *info)
 	info->executable = r->info_strings[0];
 	info->cmdline = r->info_strings[1];
 	info->memprof_version = r->info_strings[2];
+	info->sample_interval = r->at < r->n ? get(r) : 0;
 }
 
 int mpf_open(const char *path, struct mpf_reader **out, struct mp_info *info, struct mp_err *err)

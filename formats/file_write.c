@@ -144,6 +144,7 @@ static void put_info(struct mpf_writer *w, const struct mp_info *info)
 	put_string(w, info->executable);
 	put_string(w, info->cmdline);
 	put_string(w, info->memprof_version);
+	put(w, info->sample_interval);
 }
 
 int mpf_create(const char *path, const struct mp_info *info, struct mpf_writer **out,

@@ -14,7 +14,7 @@
 #include "formats/record.h"
 
 #define SS_MAGIC   0x31636f7270656d6full /* "omperoc1" */
-#define SS_VERSION 1u
+#define SS_VERSION 2u
 #define SS_NAME	   "memprof-session" /* memfd name: how status and detach find a session */
 
 #define SS_MAX_HOOKS   192
@@ -111,14 +111,34 @@ struct ss_journal {
 };
 
 /*
- * The gate: one private anonymous page behind the agent's text, MADV_WIPEONFORK.  A forked child
- * sees zeros and every hook passes through.
+ * The gate: private anonymous pages behind the agent's text, MADV_WIPEONFORK.  A forked child sees
+ * zeros and every hook passes through.  Its first page is struct ss_gate; the others are for
+ * sampling and laid out as agent-entry.S knows them:
+ *
+ *	filter	 u8[SS_FILTER], how many sampled live blocks have this hash of their address
+ *		 (255: that or more, for ever); zero: the block is not a sampled one
+ *	sampler	 struct ss_sampler[SS_SAMPLERS], by a hash of the thread pointer
  */
 struct ss_gate {
 	uint32_t on;
 	uint32_t reserved;
 	uint64_t session_addr;
 };
+#define SS_FILTER	65536
+#define SS_SAMPLERS	512
+#define SS_SAMPLER_HASH 0x61c88647 /* 2^31 / golden ratio^2, odd: fits an immediate */
+#define SS_GATE_PAGE	4096
+#define SS_GATE_BYTES	(SS_GATE_PAGE + SS_FILTER + SS_SAMPLERS * 64)
+
+/* A thread's countdown to its next sample. */
+struct ss_sampler {
+	uint64_t tp;	 /* thread pointer; with SS_SAMPLER_BUSY while the thread is in a hook */
+	int64_t left;	 /* bytes; negative: a request went over the point */
+	uint64_t random; /* state of the generator; 0: not begun */
+	uint64_t reserved[5];
+};
+#define SS_SAMPLER_BUSY 1ull
+#define SS_MAX_INTERVAL (1ull << 40)
 
 /* A stack in the arena: header word, then n addresses, innermost first. */
 struct ss_stack {
@@ -211,7 +231,10 @@ struct ss_control {
 	uint64_t interns, arena;		/* struct ss_intern[], u64[] */
 	uint32_t rule_cache_size, ninterns;	/* powers of two */
 	uint64_t arena_words;
-	uint64_t rows, rows_end;		  /* area of the modules' rows */
+	uint64_t rows, rows_end;  /* area of the modules' rows */
+	uint64_t sample_interval; /* bytes; 0: every allocation is recorded */
+	uint64_t sampled;	  /* u64[nsampled]: addresses of the sampled live blocks; 0: free */
+	uint64_t nsampled;	  /* power of two */
 	uint64_t main_stack_low, main_stack_high; /* the [stack] mapping at attach */
 
 	/* Written by the agent, rarely. */

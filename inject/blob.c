@@ -10,7 +10,7 @@
 
 extern const uint8_t agent_elf[], agent_elf_end[];
 
-static const char *const entry_name[16] = {
+static const char *const entry_name[BLOB_ENTRIES] = {
     [SS_HOOK_ALLOC] = "ag_entry_alloc",
     [SS_HOOK_POSIX_MEMALIGN] = "ag_entry_posix_memalign",
     [SS_HOOK_ALLOC_THROW] = "ag_entry_alloc_throw",
@@ -23,6 +23,18 @@ static const char *const entry_name[16] = {
     [SS_HOOK_SHMAT] = "ag_entry_shmat",
     [SS_HOOK_SHMDT] = "ag_entry_shmdt",
     [SS_HOOK_MALLOPT] = "ag_entry_mallopt",
+};
+
+/* In sampling mode; the other kinds as ever. */
+static const char *const sample_name[BLOB_ENTRIES] = {
+    [SS_HOOK_ALLOC] = "ag_entry_sample_alloc",
+    [SS_HOOK_POSIX_MEMALIGN] = "ag_entry_sample_posix_memalign",
+    [SS_HOOK_ALLOC_THROW] = "ag_entry_sample_alloc_throw",
+    [SS_HOOK_FREE] = "ag_entry_sample_free",
+    [SS_HOOK_REALLOC] = "ag_entry_sample_realloc",
+    [SS_HOOK_XALLOCX] = "ag_entry_sample_xallocx",
+    [BLOB_LEAF_MALLOC] = "ag_entry_sample_malloc",
+    [BLOB_LEAF_CALLOC] = "ag_entry_sample_calloc",
 };
 
 static void find_entries(struct blob *b)
@@ -40,9 +52,11 @@ static void find_entries(struct blob *b)
 		for (int i = 0; data && gelf_getsym(data, i, &sym); i++) {
 			const char *name = elf_strptr(b->elf, sh.sh_link, sym.st_name);
 
-			for (int k = 0; name && k < 16; k++) {
+			for (int k = 0; name && k < BLOB_ENTRIES; k++) {
 				if (entry_name[k] && !strcmp(name, entry_name[k]))
 					b->entry[k] = sym.st_value;
+				if (sample_name[k] && !strcmp(name, sample_name[k]))
+					b->sample_entry[k] = sym.st_value;
 			}
 			if (name && !strcmp(name, "ag_gate"))
 				b->mapped_length = sym.st_value;
@@ -69,10 +83,12 @@ int blob_open(struct blob *b)
 		}
 	}
 	find_entries(b);
-	for (int k = 0; k < 16; k++) {
+	for (int k = 0; k < BLOB_ENTRIES; k++) {
 		/* Offset 0 is padding: agent-entry.S begins with ag_original. */
-		if (entry_name[k] && !b->entry[k])
+		if ((entry_name[k] && !b->entry[k]) || (sample_name[k] && !b->sample_entry[k]))
 			return -ENOEXEC;
+		if (!sample_name[k])
+			b->sample_entry[k] = b->entry[k];
 	}
 	return b->text && b->mapped_length >= b->text_length && !(b->mapped_length % PAGE)
 		   ? 0

@@ -7,12 +7,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Entries beyond enum ss_hook_kind: what calls no other hooked function, in sampling mode. */
+enum { BLOB_LEAF_MALLOC = 14, BLOB_LEAF_CALLOC, BLOB_ENTRIES };
+
 struct blob {
 	Elf *elf;
-	const uint8_t *text;  /* image from its address 0 */
-	size_t text_length;   /* bytes of the image */
-	size_t mapped_length; /* rounded up to pages: the gate page follows */
-	uint64_t entry[16];   /* by enum ss_hook_kind, offsets from its address 0 */
+	const uint8_t *text;	      /* image from its address 0 */
+	size_t text_length;	      /* bytes of the image */
+	size_t mapped_length;	      /* rounded up to pages: the gate follows */
+	uint64_t entry[BLOB_ENTRIES]; /* by enum ss_hook_kind, offsets from its address 0 */
+	uint64_t sample_entry[BLOB_ENTRIES];
 };
 
 /* Return: 0, or -ENOEXEC when the embedded file is not what the build made. */

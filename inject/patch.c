@@ -86,6 +86,18 @@ static bool page_is_file(pid_t pid, uint64_t addr)
 	return !(entry >> 63) || entry & PAGEMAP_SHARED;
 }
 
+/* glibc's own malloc and calloc call no function that is hooked. */
+static uint64_t entry_of(const struct session *s, const struct planned_hook *h)
+{
+	if (!s->block->sample_interval)
+		return s->blob.entry[h->kind];
+	if (h->glibc_chunks && !strcmp(h->name, "malloc"))
+		return s->blob.sample_entry[BLOB_LEAF_MALLOC];
+	if (h->glibc_chunks && !strcmp(h->name, "calloc"))
+		return s->blob.sample_entry[BLOB_LEAF_CALLOC];
+	return s->blob.sample_entry[h->kind];
+}
+
 static void build_slot(const struct session *s, const struct planned_hook *h, uint32_t index,
 		       const struct ss_journal_hook *jh, struct work *w)
 {
@@ -95,7 +107,7 @@ static void build_slot(const struct session *s, const struct planned_hook *h, ui
 			    .kind = h->kind,
 			    .size_kind = h->size_kind,
 			    .glibc_chunks = h->glibc_chunks};
-	uint64_t entry = s->journal->agent_addr + s->blob.entry[h->kind];
+	uint64_t entry = s->journal->agent_addr + entry_of(s, h);
 
 	d.text_addr = h->map_start;
 	d.text_length = h->map_end - h->map_start;

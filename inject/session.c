@@ -24,6 +24,7 @@
 #define ROW_BYTES      (512ull << 20)
 #define DEFAULT_RING   (2ull << 20)
 #define MIN_SLOTS      512u
+#define SAMPLED	       (1u << 21)
 #define MAX_SLOTS      16384u
 #define STOP_MS	       2000
 #define SLOT_OWN_BYTES (768ull << 10) /* agent/agent.h, struct ag_thread: asserted by its build */
@@ -79,6 +80,9 @@ static uint64_t lay_out(struct ss_control *c, uint32_t slots, uint64_t ring)
 	at += ARENA_BYTES;
 	c->rows = at;
 	c->rows_end = at += ROW_BYTES;
+	c->sampled = at;
+	c->nsampled = SAMPLED;
+	at += 8ull * SAMPLED;
 	c->slots = at;
 	c->nslots = slots;
 	c->slot_ring = SLOT_OWN_BYTES;
@@ -227,28 +231,29 @@ static int open_block(struct session *s, struct remote *r, uint64_t length, uint
 	return err;
 }
 
-/* The agent's text and, behind it, the gate page. */
+/* The agent's text and, behind it, the gate. */
 static int open_agent(struct session *s, struct remote *r, uint64_t near_low, uint64_t near_high,
 		      const struct maps *maps, uint64_t *addr)
 {
 	uint64_t text = s->blob.mapped_length, gate, args[6];
-	uint64_t want = place_near(maps, near_low, near_high, s->t->arch->reach, text + PAGE);
+	uint64_t want =
+	    place_near(maps, near_low, near_high, s->t->arch->reach, text + SS_GATE_BYTES);
 	long ret;
 	int err;
 
 	if (!want)
-		want = place_near(maps, near_low, near_low, UINT64_MAX, text + PAGE);
+		want = place_near(maps, near_low, near_low, UINT64_MAX, text + SS_GATE_BYTES);
 	err = session_remote_map(r, want, text, PROT_READ | PROT_EXEC,
 				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, addr);
 	if (!err)
-		err = session_remote_map(r, want + text, PAGE, PROT_READ | PROT_WRITE,
+		err = session_remote_map(r, want + text, SS_GATE_BYTES, PROT_READ | PROT_WRITE,
 					 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
 					 &gate);
 	if (err)
 		return err;
 	memset(args, 0, sizeof(args));
 	args[0] = gate;
-	args[1] = PAGE;
+	args[1] = SS_GATE_BYTES;
 	args[2] = MADV_WIPEONFORK;
 	err = remote_syscall(r, s->t->arch->nr.madvise, args, &ret);
 	if (err || ret < 0)
@@ -283,7 +288,7 @@ static int fill(struct session *s, const struct ss_control *layout, const char *
 	j->recorder_start = proc_start_time(getpid());
 	j->started_at = unix_seconds();
 	j->agent_addr = agent;
-	j->agent_length = s->blob.mapped_length + PAGE;
+	j->agent_length = s->blob.mapped_length + SS_GATE_BYTES;
 	j->gate_addr = agent + s->blob.mapped_length;
 	j->session_addr = block_addr;
 	j->session_length = s->length;
@@ -330,6 +335,7 @@ static int open_stopped(struct session *s, const struct session_options *o, stru
 		ring = 256 << 10;
 	length = lay_out(&layout, slots_for(t->threads.n), ring);
 	layout.lossless = o->lossless;
+	layout.sample_interval = o->sample_interval;
 	find_tid(t, &layout);
 	ret = maps_read(t->pid, &maps);
 	if (ret)
@@ -362,7 +368,7 @@ static int open_stopped(struct session *s, const struct session_options *o, stru
 		if (block)
 			remote_syscall(&r, t->arch->nr.munmap, args, &ignored);
 		args[0] = agent;
-		args[1] = s->blob.mapped_length + PAGE;
+		args[1] = s->blob.mapped_length + SS_GATE_BYTES;
 		if (agent)
 			remote_syscall(&r, t->arch->nr.munmap, args, &ignored);
 		remote_end(&r);

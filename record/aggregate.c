@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "attach/procfs.h"
+#include "lib/estimate.h"
 #include "record/internal.h"
 
 #define FLUSH_NS 1000000000ull
@@ -100,12 +101,14 @@ static void take_raw(struct recorder *r, uint32_t slot, const struct mpr_raw_sta
 static void account(struct recorder *r, const struct live_block *b, int sign)
 {
 	struct stack *s = &r->stacks.at[b->stack];
+	struct estimate e = estimate_block(r->config.info.sample_interval, b->size,
+					   b->addr ^ b->size << 48 ^ b->stack);
 
-	r->now.live_bytes += (uint64_t)sign * b->size;
-	r->now.live_blocks += (uint64_t)sign;
+	r->now.live_bytes += (uint64_t)sign * e.bytes;
+	r->now.live_blocks += (uint64_t)sign * e.blocks;
 	/* Unsigned, as a liar's blocks may add up to more than there is. */
-	s->live_bytes = (int64_t)((uint64_t)s->live_bytes + (uint64_t)sign * b->size);
-	s->live_blocks += sign;
+	s->live_bytes = (int64_t)((uint64_t)s->live_bytes + (uint64_t)sign * e.bytes);
+	s->live_blocks = (int64_t)((uint64_t)s->live_blocks + (uint64_t)sign * e.blocks);
 	if (sign > 0 && r->now.live_bytes > r->now.peak_live_bytes) {
 		r->now.peak_live_bytes = r->now.live_bytes;
 		r->peak_blocks = r->now.live_blocks;

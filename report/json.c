@@ -2,6 +2,7 @@
 #include "report/json.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "report/json_gen.h"
@@ -24,6 +25,8 @@ static void write_info(yajl_gen g, const struct model *m)
 	json_text(g, "architecture", m->info.machine == 62 ? "x86_64" : "unknown");
 	json_number(g, "pid", m->info.pid);
 	json_text(g, "mode", m->info.mode ? "run" : "attach");
+	json_number(g, "sample_interval", m->info.sample_interval);
+	json_boolean(g, "estimated", m->info.sample_interval != 0);
 	json_timeval(g, "timestamp", m->info.start_unix_ns);
 	json_timeval(g, "runtime", m->end_ns);
 	json_text(g, "end_reason",
@@ -35,10 +38,24 @@ static void write_info(yajl_gen g, const struct model *m)
 	json_text(g, "truncated", m->truncated);
 }
 
+/* Of a sampled recording: standard errors of the estimates. */
+static void write_errors(yajl_gen g, const struct model *m, const struct group *gr)
+{
+	if (!m->info.sample_interval)
+		return;
+	json_number(g, "standard_error_allocations",
+		    (uint64_t)llround(group_error(gr->variance_allocations)));
+	json_number(g, "standard_error_allocated_bytes",
+		    (uint64_t)llround(group_error(gr->variance_allocated)));
+	json_number(g, "standard_error_leaked_bytes",
+		    (uint64_t)llround(group_error(gr->variance_live)));
+}
+
 static void write_totals(yajl_gen g, const struct model *m)
 {
 	json_name(g, "totals");
 	yajl_gen_map_open(g);
+	write_errors(g, m, &m->total);
 	json_number(g, "events", m->events);
 	json_number(g, "allocations", m->total.allocations);
 	json_number(g, "allocated_bytes", m->total.allocated_bytes);
@@ -212,6 +229,7 @@ static void write_groups(yajl_gen g, struct model *m)
 		json_number(g, "freed_count", gr->frees);
 		json_number(g, "leaked_count", gr->live_blocks);
 		json_number(g, "leaked_bytes", gr->live_bytes);
+		write_errors(g, m, gr);
 		json_number(g, "temporary_count", gr->temporary);
 		json_number(g, "peak_bytes", gr->peak_bytes);
 		json_number(g, "peak_count", gr->peak_blocks);

@@ -50,15 +50,22 @@ static void note_peak(struct replay *r)
 	r->peak_ordinal = history_counts(r->history)->events;
 }
 
+static uint64_t usable_of(const struct model_block *b, const struct estimate *e)
+{
+	return e->factor > 1 ? (uint64_t)((double)b->usable * e->factor) : b->usable;
+}
+
 static void enter(struct replay *r, const struct model_block *b, int sign)
 {
 	struct group *g = group_of(r->m, b->stack);
+	struct estimate e = model_estimate(r->m, b);
 
-	r->live_bytes += (uint64_t)sign * b->size;
-	r->live_blocks += (uint64_t)sign;
-	g->live_bytes += (uint64_t)sign * b->size;
-	g->live_blocks += (uint64_t)sign;
-	g->live_usable += (uint64_t)sign * b->usable;
+	r->live_bytes += (uint64_t)sign * e.bytes;
+	r->live_blocks += (uint64_t)sign * e.blocks;
+	g->live_bytes += (uint64_t)sign * e.bytes;
+	g->live_blocks += (uint64_t)sign * e.blocks;
+	g->live_usable += (uint64_t)sign * usable_of(b, &e);
+	g->variance_live += sign * e.variance_bytes;
 	if (sign > 0)
 		note_peak(r);
 }
@@ -67,6 +74,7 @@ static int on_allocated(void *ctx, const struct model_block *b)
 {
 	struct replay *r = ctx;
 	struct group *g = group_of(r->m, b->stack);
+	struct estimate e = model_estimate(r->m, b);
 	struct model_thread *t;
 
 	enter(r, b, 1);
@@ -75,15 +83,17 @@ static int on_allocated(void *ctx, const struct model_block *b)
 	if (!g->allocations)
 		g->first_ns = b->time_ns;
 	g->last_ns = b->time_ns;
-	g->allocations++;
-	g->allocated_bytes += b->size;
-	g->usable_bytes += b->usable;
-	r->point_allocs++;
+	g->allocations += e.blocks;
+	g->allocated_bytes += e.bytes;
+	g->usable_bytes += usable_of(b, &e);
+	g->variance_allocations += e.variance_blocks;
+	g->variance_allocated += e.variance_bytes;
+	r->point_allocs += e.blocks;
 	t = thread_of(r->m, b->tid);
 	if (!t)
 		return -ENOMEM;
-	t->allocations++;
-	t->allocated_bytes += b->size;
+	t->allocations += e.blocks;
+	t->allocated_bytes += e.bytes;
 	return 0;
 }
 
@@ -92,23 +102,24 @@ static int on_ended(void *ctx, const struct model_block *b, const struct mp_even
 {
 	struct replay *r = ctx;
 	struct group *g = group_of(r->m, b->stack);
+	struct estimate e = model_estimate(r->m, b);
 	struct model_thread *t;
 
 	enter(r, b, -1);
 	if (r->only_peak)
 		return 0;
-	g->frees++;
-	r->point_frees++;
+	g->frees += e.blocks;
+	r->point_frees += e.blocks;
 	if (how == BLOCK_LOST)
 		return 0; /* nobody knows by which thread */
-	if (how == BLOCK_TEMPORARY) {
+	if (how == BLOCK_TEMPORARY && !r->m->info.sample_interval) {
 		g->temporary++;
 		g->temporary_bytes += b->size;
 	}
 	t = thread_of(r->m, by->tid);
 	if (!t)
 		return -ENOMEM;
-	t->frees++;
+	t->frees += e.blocks;
 	return 0;
 }
 
@@ -378,6 +389,9 @@ static void add_up(struct model *m)
 		m->total.peak_blocks += g->peak_blocks;
 		m->total.maps += g->maps;
 		m->total.map_bytes += g->map_bytes;
+		m->total.variance_allocations += g->variance_allocations;
+		m->total.variance_allocated += g->variance_allocated;
+		m->total.variance_live += g->variance_live;
 	}
 }
 
@@ -555,50 +569,4 @@ uint32_t model_frames(struct model *m, uint64_t pc, struct frame *out, uint32_t 
 	for (uint32_t i = 0; i < n && i < max; i++)
 		fill(&out[i], &sym[i], library, address);
 	return n < max ? n : max;
-}
-
-/* ------------------------------------------------------------------ costs -- */
-
-uint64_t group_cost(const struct group *g, enum cost cost)
-{
-	switch (cost) {
-	case COST_LEAKED:
-		return g->live_bytes;
-	case COST_ALLOCATED:
-		return g->allocated_bytes;
-	case COST_COUNT:
-		return g->allocations;
-	case COST_PEAK:
-		return g->peak_bytes;
-	case COST_TEMPORARY:
-		return g->temporary;
-	}
-	return 0;
-}
-
-uint64_t group_count(const struct group *g, enum cost cost)
-{
-	switch (cost) {
-	case COST_LEAKED:
-		return g->live_blocks;
-	case COST_PEAK:
-		return g->peak_blocks;
-	case COST_TEMPORARY:
-		return g->temporary;
-	default:
-		return g->allocations;
-	}
-}
-
-const char *cost_text(enum cost cost)
-{
-	static const char *const text[] = {"live bytes", "allocated bytes", "allocations",
-					   "bytes at the peak", "temporary allocations"};
-
-	return text[cost];
-}
-
-bool cost_is_bytes(enum cost cost)
-{
-	return cost != COST_COUNT && cost != COST_TEMPORARY;
 }

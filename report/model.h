@@ -16,6 +16,7 @@
 #include "formats/file.h"
 #include "formats/session.h"
 #include "lib/err.h"
+#include "lib/estimate.h"
 #include "lib/vec.h"
 #include "report/history.h"
 #include "unwind/symbols.h"
@@ -27,6 +28,8 @@ struct group {
 	uint64_t peak_bytes, peak_blocks; /* what it held when the whole heap was at its peak */
 	uint64_t first_ns, last_ns;	  /* of its allocations */
 	uint64_t map_bytes, maps;	  /* mappings made here, the allocator's own left out */
+	/* Of a sampled recording, whose numbers of blocks and bytes are estimates. */
+	double variance_allocations, variance_allocated, variance_live;
 };
 
 struct model_stack {
@@ -109,6 +112,12 @@ const struct mp_module *model_module(const struct model *m, uint64_t address);
 /* Frames of one address, innermost inlined first.  Return: number, at least 1.  Valid while @m is.
  */
 uint32_t model_frames(struct model *m, uint64_t pc, struct frame *out, uint32_t max);
+
+/* What the block stands for when the recording is a sample; itself when not. */
+struct estimate model_estimate(const struct model *m, const struct model_block *b);
+
+/* Standard error of a sum with this estimated variance. */
+double group_error(double variance);
 
 /* What a report weighs stacks by. */
 enum cost { COST_LEAKED, COST_ALLOCATED, COST_COUNT, COST_PEAK, COST_TEMPORARY };

@@ -7,6 +7,7 @@
 #include "report/order.h"
 
 #define SITE_FRAMES 6
+#define ERROR_TEXT  40
 
 const char *text_bytes(uint64_t bytes, char *buf)
 {
@@ -90,22 +91,51 @@ static void head(struct model *m, const struct text_options *o, FILE *out)
 		fprintf(out, "mark        %.1f s  %s\n", (double)mark->time_ns / 1e9, mark->name);
 }
 
+/* " +- 1.2 MiB" in @buf (ERROR_TEXT bytes), or "" when nothing is estimated. */
+static const char *bytes_error(const struct model *m, double variance, char *buf)
+{
+	char a[24];
+
+	*buf = 0;
+	if (m->info.sample_interval && variance > 0)
+		snprintf(buf, ERROR_TEXT, " +- %s", text_bytes((uint64_t)group_error(variance), a));
+	return buf;
+}
+
+static const char *number_error(const struct model *m, double variance, char *buf)
+{
+	char a[32];
+
+	*buf = 0;
+	if (m->info.sample_interval && variance > 0)
+		snprintf(buf, ERROR_TEXT, " +- %s",
+			 text_number((uint64_t)group_error(variance), a));
+	return buf;
+}
+
 static void totals(struct model *m, FILE *out)
 {
-	char a[32], b[32], c[24], d[24];
+	char a[32], b[32], c[24], d[ERROR_TEXT], e[ERROR_TEXT];
 	const struct group *t = &m->total;
 	double s = m->end_ns ? (double)m->end_ns / 1e9 : 1;
 
-	fprintf(out, "allocated   %s in %s allocations (%.0f a second)\n",
-		text_bytes(t->allocated_bytes, c), text_number(t->allocations, a),
+	if (m->info.sample_interval)
+		fprintf(out,
+			"sampled     one point per %s of requests; bytes and blocks are estimates, "
+			"+- their standard error\n",
+			text_bytes(m->info.sample_interval, c));
+	fprintf(out, "allocated   %s%s in %s allocations%s (%.0f a second)\n",
+		text_bytes(t->allocated_bytes, c), bytes_error(m, t->variance_allocated, d),
+		text_number(t->allocations, a), number_error(m, t->variance_allocations, e),
 		(double)t->allocations / s);
 	fprintf(out, "freed       %s blocks", text_number(t->frees, a));
 	if (m->foreign_frees || m->foreign_reallocs)
 		fprintf(out, ", and %s that are older than the recording",
 			text_number(m->foreign_frees + m->foreign_reallocs, b));
 	fputc('\n', out);
-	fprintf(out, "live        %s in %s blocks at the end (allocated during the recording)\n",
-		text_bytes(t->live_bytes, c), text_number(t->live_blocks, a));
+	fprintf(out, "live        %s%s in %s blocks at the end (allocated during the recording)\n",
+		text_bytes(t->live_bytes, c), bytes_error(m, t->variance_live, d),
+		text_number(t->live_blocks, a));
 	fprintf(out, "peak        %s in %s blocks, %.1f s after the start\n",
 		text_bytes(m->peak_bytes, c), text_number(m->peak_blocks, a),
 		(double)m->peak_time_ns / 1e9);
@@ -117,9 +147,12 @@ static void totals(struct model *m, FILE *out)
 			fprintf(out, " (%s with them)", text_bytes(m->finish.peak_live_bytes, d));
 		fputc('\n', out);
 	}
-	fprintf(out, "temporary   %s allocations (%.1f %%), freed before their thread's next one\n",
-		text_number(t->temporary, a),
-		t->allocations ? 100.0 * (double)t->temporary / (double)t->allocations : 0.0);
+	if (!m->info.sample_interval)
+		fprintf(
+		    out,
+		    "temporary   %s allocations (%.1f %%), freed before their thread's next one\n",
+		    text_number(t->temporary, a),
+		    t->allocations ? 100.0 * (double)t->temporary / (double)t->allocations : 0.0);
 	if (m->mapped_bytes || m->inner_maps)
 		fprintf(out,
 			"mapped      %s by the program's own calls; %s mappings by allocators for "
@@ -145,11 +178,16 @@ static void site(struct model *m, uint32_t id, enum cost cost, FILE *out)
 {
 	const struct model_stack *s = &m->stack[id];
 	const struct group *g = &m->group[id];
-	char a[32], b[32];
+	char a[32], b[32], e[ERROR_TEXT];
 	uint32_t shown = 0;
 
 	if (cost_is_bytes(cost))
-		fprintf(out, "%12s in %s %s\n", text_bytes(group_cost(g, cost), a),
+		fprintf(out, "%12s%s in %s %s\n", text_bytes(group_cost(g, cost), a),
+			bytes_error(m,
+				    cost == COST_LEAKED	     ? g->variance_live
+				    : cost == COST_ALLOCATED ? g->variance_allocated
+							     : 0,
+				    e),
 			text_number(group_count(g, cost), b),
 			cost == COST_ALLOCATED ? "allocations" : "blocks");
 	else
@@ -204,5 +242,6 @@ void text_write(struct model *m, const struct text_options *o, FILE *out)
 		return;
 	list(m, o, COST_ALLOCATED, "Allocated, by bytes", out);
 	list(m, o, COST_COUNT, "Allocated, by number", out);
-	list(m, o, COST_TEMPORARY, "Temporary", out);
+	if (!m->info.sample_interval)
+		list(m, o, COST_TEMPORARY, "Temporary", out);
 }

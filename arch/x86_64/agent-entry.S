@@ -5,7 +5,8 @@
  * functions are not variadic in what they read), all else is the caller's.
  *
  * Every entry first looks at the gate: zero (off, or a forked child, whose gate page is wiped)
- * means the relocated function goes on at once, with no frame of ours.
+ * means the relocated function goes on at once, with no frame of ours.  In sampling mode only the
+ * slow paths look.
  *
  *	call-through (alloc, realloc, maps)	 tail (free): nothing of ours stays on the stack
  *	+56 return address of the caller	 +40 return address
@@ -80,6 +81,10 @@ ag_original:
 	call_through ag_entry_shmat, ag_shmat
 	call_through ag_entry_shmdt, ag_shmdt
 	call_through ag_entry_mallopt, ag_mallopt
+	call_through ag_entry_sample_alloc, ag_sample_alloc
+	call_through ag_entry_sample_posix_memalign, ag_sample_posix_memalign
+	call_through ag_entry_sample_realloc, ag_sample_realloc
+	call_through ag_entry_sample_xallocx, ag_sample_xallocx
 
 	/* mmap has six arguments: the sixth lies below the frame. */
 	.globl	ag_entry_mmap
@@ -106,10 +111,11 @@ ag_entry_mmap:
 	 * operator new that throws: C asks the nothrow sibling; 0 means it failed, and the original
 	 * is entered with no frame of ours, so that it can throw.
 	 */
-	.globl	ag_entry_alloc_throw
-	.type	ag_entry_alloc_throw, @function
+	.macro call_through_throw name, fn
+	.globl	\name
+	.type	\name, @function
 	.balign	16
-ag_entry_alloc_throw:
+\name:
 	.cfi_startproc
 	gate_or_original
 	push_frame
@@ -118,7 +124,7 @@ ag_entry_alloc_throw:
 	.cfi_adjust_cfa_offset 8
 	push	%rsi
 	.cfi_adjust_cfa_offset 8
-	call	ag_alloc_throw
+	call	\fn
 	pop	%rsi
 	.cfi_adjust_cfa_offset -8
 	pop	%rdi
@@ -130,7 +136,11 @@ ag_entry_alloc_throw:
 	je	ag_original
 	ret
 	.cfi_endproc
-	.size	ag_entry_alloc_throw, . - ag_entry_alloc_throw
+	.size	\name, . - \name
+	.endm
+
+	call_through_throw ag_entry_alloc_throw, ag_alloc_throw
+	call_through_throw ag_entry_sample_alloc_throw, ag_sample_alloc_throw
 
 	/*
 	 * C: bool ag_free(void *block, const struct ss_desc *, return address).  True: the thread is in a hook
@@ -193,3 +203,93 @@ ag_entry_free:
 	notrack jmp *(%r11)
 	.cfi_endproc
 	.size	ag_entry_free, . - ag_entry_free
+
+	/*
+	 * Sampling.  The thread's countdown is found by a hash of its thread pointer (formats/session.h);
+	 * a request that does not go over the next point takes its bytes off it and enters the
+	 * original.  \product: the size is rdi * rsi.  A fork's child has no countdown: the wiped gate
+	 * sends it to the slow path, and that to the original.
+	 */
+	.macro counted name, product
+	.globl	\name
+	.type	\name, @function
+	.balign	16
+\name:
+	.cfi_startproc
+	endbr64
+	mov	%fs:0, %rax
+	imul	$0x61c88647, %rax, %r10
+	shr	$24, %r10
+	and	$(511 << 6), %r10d
+	lea	ag_samplers(%rip), %rax
+	add	%rax, %r10
+	mov	%fs:0, %rax
+	cmp	%rax, (%r10)
+	jne	1f
+	.if \product
+	mov	%rdi, %rax
+	imul	%rsi, %rax
+	sub	%rax, 8(%r10)
+	.else
+	sub	%rdi, 8(%r10)
+	.endif
+	js	1f
+	notrack jmp *(%r11)
+1:	cmpl	$0, ag_gate(%rip)
+	je	ag_original
+	push_frame
+	mov	%rsp, %r9
+	call	ag_sample_alloc
+	drop_frame_and_return
+	.cfi_endproc
+	.size	\name, . - \name
+	.endm
+
+	counted ag_entry_sample_malloc, 0
+	counted ag_entry_sample_calloc, 1
+
+	/* A block whose hash no sampled one has is not sampled. */
+	.globl	ag_entry_sample_free
+	.type	ag_entry_sample_free, @function
+	.balign	16
+ag_entry_sample_free:
+	.cfi_startproc
+	endbr64
+	mov	%rdi, %rax
+	shr	$4, %rax
+	mov	%rax, %r10
+	shr	$16, %r10
+	xor	%r10, %rax
+	movzwl	%ax, %eax
+	lea	ag_filter(%rip), %r10
+	cmpb	$0, (%r10, %rax)
+	jne	1f
+	notrack jmp *(%r11)
+1:	cmpl	$0, ag_gate(%rip)
+	je	ag_original
+	push	%rdi
+	.cfi_adjust_cfa_offset 8
+	push	%rsi
+	.cfi_adjust_cfa_offset 8
+	push	%rdx
+	.cfi_adjust_cfa_offset 8
+	push	%rcx
+	.cfi_adjust_cfa_offset 8
+	push	%r11
+	.cfi_adjust_cfa_offset 8
+	mov	%r11, %rsi
+	mov	40(%rsp), %rdx
+	call	ag_sample_free
+	pop	%r11
+	.cfi_adjust_cfa_offset -8
+	pop	%rcx
+	.cfi_adjust_cfa_offset -8
+	pop	%rdx
+	.cfi_adjust_cfa_offset -8
+	pop	%rsi
+	.cfi_adjust_cfa_offset -8
+	pop	%rdi
+	.cfi_adjust_cfa_offset -8
+	notrack jmp *(%r11)
+	.cfi_endproc
+	.size	ag_entry_sample_free, . - ag_entry_sample_free

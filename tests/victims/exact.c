@@ -73,6 +73,7 @@ static void one(long t, unsigned int x)
 {
 	unsigned int i = x % SLOTS;
 	struct slot s = take(i), n = {0};
+	long failed = truth[t].count[REALLOC_FAILED];
 
 	n.size = 1 + (x >> 8) % 1000;
 	switch ((x >> 20) % 8) {
@@ -113,6 +114,8 @@ static void one(long t, unsigned int x)
 		s.p = NULL;
 		break;
 	}
+	if (n.p && truth[t].count[REALLOC_FAILED] == failed)
+		truth[t].bytes += (long)n.size;
 	if (n.p)
 		memset(n.p, (int)x, n.size < 16 ? n.size : 16);
 	give_back(t, s);
@@ -147,9 +150,10 @@ static void *run(void *arg)
 
 static void print_truth(long threads)
 {
-	long sum[KINDS] = {0}, bytes = 0, blocks = 0;
+	long sum[KINDS] = {0}, bytes = 0, blocks = 0, allocated = 0;
 
 	for (long t = 0; t < threads; t++) {
+		allocated += truth[t].bytes;
 		for (int k = 0; k < KINDS; k++)
 			sum[k] += truth[t].count[k];
 	}
@@ -160,7 +164,13 @@ static void print_truth(long threads)
 	printf("{");
 	for (int k = 0; k < KINDS; k++)
 		printf("\"%s\": %ld, ", name[k], sum[k]);
-	printf("\"live_blocks\": %ld, \"live_bytes\": %ld}\n", blocks, bytes);
+	printf("\"live\": [");
+	for (int i = 0; i < SLOTS; i++) {
+		if (table[i].p)
+			printf("[%lu, %zu], ", (unsigned long)table[i].p, table[i].size);
+	}
+	printf("[0, 0]], \"allocated_bytes\": %ld, \"live_blocks\": %ld, \"live_bytes\": %ld}\n",
+	       allocated, blocks, bytes);
 	fflush(stdout);
 }
 

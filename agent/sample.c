@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Countdowns belong to one thread; a signal handler between two of its instructions costs at most
+ * one sample too many or too few.  The set of sampled blocks belongs to all threads: every change
+ * is one compare-and-swap, every search a bounded one over one bucket, and an address is only ever
+ * added or taken by who owns the block.
+ */
+#include "agent/sample.h"
+#include "agent/countdown.h"
+
+#define WAYS  16 /* a bucket: two lines of the cache */
+#define TRIES 64
+#define STUCK 255
+
+static uint32_t sampler_index(uint64_t tp)
+{
+	return (uint32_t)(tp * SS_SAMPLER_HASH >> 30) % SS_SAMPLERS;
+}
+
+struct ss_sampler *sampler_enter(struct ss_control *c, struct ag_thread *t)
+{
+	uint64_t busy = t->s.tp | SS_SAMPLER_BUSY, nobody = 0;
+	struct ss_sampler *s = &ag_samplers[sampler_index(t->s.tp)];
+
+	if (unlikely(s->tp != t->s.tp && s->tp != busy) &&
+	    !__atomic_compare_exchange_n(&s->tp, &nobody, busy, false, __ATOMIC_RELAXED,
+					 __ATOMIC_RELAXED))
+		s = &t->sampler;
+	s->tp = busy;
+	if (unlikely(!s->random)) {
+		s->random = ticks() * 0x9e3779b97f4a7c15ull ^ t->s.tp;
+		s->random += !s->random;
+		for (int i = 0; i < 8; i++)
+			countdown_random(s);
+		s->left = countdown_draw(s, c->sample_interval);
+	}
+	return s;
+}
+
+void sampler_leave(const struct ag_thread *t, struct ss_sampler *s)
+{
+	s->tp = t->s.tp;
+}
+
+/* agent-entry.S has the same. */
+static uint8_t *filter_of(uint64_t block)
+{
+	uint64_t h = block >> 4;
+
+	return &ag_filter[(h ^ h >> 16) % SS_FILTER];
+}
+
+static uint64_t *bucket_of(struct ss_control *c, uint64_t block)
+{
+	uint64_t h = (block >> 4) * 0x9e3779b97f4a7c15ull;
+
+	return (uint64_t *)at_offset(c, c->sampled) +
+	       (h >> 32 & (c->nsampled - 1) & ~(WAYS - 1ull));
+}
+
+/* @by: 1 or -1.  Return: false when other threads were always faster. */
+static bool filter_add(uint64_t block, int by)
+{
+	uint8_t *f = filter_of(block), old = __atomic_load_n(f, __ATOMIC_RELAXED);
+
+	for (int i = 0; i < TRIES; i++) {
+		if (old == STUCK || __atomic_compare_exchange_n(f, &old, (uint8_t)(old + by), false,
+								__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			return true;
+	}
+	return false;
+}
+
+bool sampled_add(struct ss_control *c, uint64_t block)
+{
+	uint64_t *way = bucket_of(c, block);
+
+	/* Still there: its free was not seen (the recorder was late, a hook was left). */
+	for (int i = 0; i < WAYS; i++) {
+		if (unlikely(way[i] == block))
+			return true;
+	}
+	if (!filter_add(block, 1))
+		return false;
+	for (int i = 0; i < WAYS; i++) {
+		uint64_t nobody = 0;
+
+		if (!way[i] && __atomic_compare_exchange_n(&way[i], &nobody, block, false,
+							   __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			return true;
+	}
+	filter_add(block, -1);
+	return false;
+}
+
+bool sampled_take(struct ss_control *c, uint64_t block)
+{
+	uint64_t *way = bucket_of(c, block);
+
+	for (int i = 0; i < WAYS; i++) {
+		uint64_t it = block;
+
+		if (way[i] == block &&
+		    __atomic_compare_exchange_n(&way[i], &it, 0, false, __ATOMIC_RELAXED,
+						__ATOMIC_RELAXED)) {
+			filter_add(block, -1); /* failing leaves a search too many */
+			return true;
+		}
+	}
+	return false;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The hook bodies of the heap in sampling mode.  malloc and calloc of an allocator that is known to
+ * call no other hooked function come here only when they are sampled, or when their thread has no
+ * countdown in the gate yet; frees only when the filter does not exclude that the block is sampled.
+ * Everything else comes always.  The rules of hooks.c hold; mappings have the bodies they always
+ * have.
+ */
+#include "agent/call.h"
+#include "agent/countdown.h"
+#include "agent/sample.h"
+
+uint64_t ag_sample_alloc(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
+			 const struct ag_frame *f);
+uint64_t ag_sample_alloc_throw(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
+			       const struct ag_frame *f);
+uint64_t ag_sample_posix_memalign(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
+				  const struct ag_frame *f);
+uint64_t ag_sample_realloc(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
+			   const struct ag_frame *f);
+uint64_t ag_sample_xallocx(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
+			   const struct ag_frame *f);
+void ag_sample_free(uint64_t block, const struct ss_desc *desc, uint64_t return_address);
+
+/* As begin().  *@chosen: this request of @size bytes is sampled. */
+static bool begin_counted(struct ag_call *call, const struct ag_frame *f, uint64_t size,
+			  bool *chosen)
+{
+	if (unlikely(!begin(call, f, false)))
+		return false;
+	call->sampler = sampler_enter(call->c, call->t);
+	*chosen = countdown_passes(call->sampler, size, call->c->sample_interval);
+	return true;
+}
+
+static void end_counted(const struct ag_call *call)
+{
+	if (!call->level)
+		sampler_leave(call->t, call->sampler);
+	end(call);
+}
+
+static void put_sampled(const struct ag_call *call, uint64_t block, uint64_t size)
+{
+	if (!sampled_add(call->c, block))
+		lost(call, MPR_LOST_ALLOC, size);
+	else if (!put_alloc(call, block, size))
+		sampled_take(call->c, block);
+}
+
+uint64_t ag_sample_alloc(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
+			 const struct ag_frame *f)
+{
+	uint64_t size = requested(f->desc, a0, a1, a2), block;
+	struct ag_call call;
+	bool chosen;
+
+	if (unlikely(!begin_counted(&call, f, size, &chosen)))
+		return ORIGINAL(f)(a0, a1, a2, a3, a4);
+	block = ORIGINAL(f)(a0, a1, a2, a3, a4);
+	if (chosen && block)
+		put_sampled(&call, block, size);
+	end_counted(&call);
+	return block;
+}
+
+/* As ag_alloc_throw(). */
+uint64_t ag_sample_alloc_throw(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
+			       const struct ag_frame *f)
+{
+	uint64_t size = requested(f->desc, a0, a1, a2), block;
+	struct ag_call call;
+	bool chosen;
+
+	if (unlikely(!begin_counted(&call, f, size, &chosen)))
+		return 0;
+	block = ((original_fn *)f->desc->sibling_addr)(a0, a1, a2, a3, a4);
+	if (chosen && block)
+		put_sampled(&call, block, size);
+	else if (chosen)
+		__atomic_fetch_add(&call.c->missed_new, 1, __ATOMIC_RELAXED);
+	end_counted(&call);
+	return block;
+}
+
+uint64_t ag_sample_posix_memalign(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
+				  const struct ag_frame *f)
+{
+	struct ag_call call;
+	uint64_t ret;
+	bool chosen;
+
+	if (unlikely(!begin_counted(&call, f, a2, &chosen)))
+		return ORIGINAL(f)(a0, a1, a2, a3, a4);
+	ret = ORIGINAL(f)(a0, a1, a2, a3, a4);
+	if (chosen && (int)ret == 0 && *(const uint64_t *)a0)
+		put_sampled(&call, *(const uint64_t *)a0, a2);
+	end_counted(&call);
+	return ret;
+}
+
+/* After REALLOC_BEGIN of a sampled block: @old became @block, or stays (@block 0 and not @gone). */
+static void put_resized(const struct ag_call *call, uint64_t old, uint64_t block, uint64_t size,
+			bool chosen, bool gone)
+{
+	bool kept = block && chosen && sampled_add(call->c, block);
+
+	if (!block && !gone)
+		sampled_add(call->c, old);
+	/* A new block that is not sampled ends the old one's history like a free. */
+	put_realloc_end(call, old, kept ? block : 0, size, !kept && (block || gone));
+}
+
+uint64_t ag_sample_realloc(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
+			   const struct ag_frame *f)
+{
+	uint64_t size = requested(f->desc, a0, a1, a2), block;
+	bool chosen, known, begun;
+	struct ag_call call;
+
+	if (unlikely(!begin_counted(&call, f, size, &chosen)))
+		return ORIGINAL(f)(a0, a1, a2, a3, a4);
+	/* Before the old address can be somebody else's. */
+	known = a0 && sampled_take(call.c, a0);
+	begun = known && put_realloc_begin(&call, a0);
+	block = ORIGINAL(f)(a0, a1, a2, a3, a4);
+	if (begun)
+		put_resized(&call, a0, block, size, chosen, !size);
+	else if (chosen && block)
+		put_sampled(&call, block, size);
+	end_counted(&call);
+	return block;
+}
+
+uint64_t ag_sample_xallocx(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
+			   const struct ag_frame *f)
+{
+	struct ag_call call;
+	uint64_t size;
+	bool chosen;
+
+	if (unlikely(!begin_counted(&call, f, a1, &chosen)))
+		return ORIGINAL(f)(a0, a1, a2, a3, a4);
+	size = ORIGINAL(f)(a0, a1, a2, a3, a4);
+	if (size < a1) /* not granted: nothing changed */
+		;
+	else if (sampled_take(call.c, a0) && put_realloc_begin(&call, a0))
+		put_resized(&call, a0, a0, a1, chosen, false);
+	else if (chosen)
+		put_sampled(&call, a0, a1);
+	end_counted(&call);
+	return size;
+}
+
+/* Takes no stack and touches no walk: in whatever the thread is, this is right. */
+void ag_sample_free(uint64_t block, const struct ss_desc *d, uint64_t return_address)
+{
+	struct ss_control *c = control();
+	struct ag_thread *t;
+	uint64_t now;
+
+	if (!block || !sampled_take(c, block))
+		return;
+	t = thread_slot(c);
+	if (unlikely(!t))
+		return;
+	now = ticks();
+	if (unlikely(now > c->deadline))
+		t->s.stale++;
+	else if (unlikely(!put_free(c, t, MPR_FREE, now, d, block, free_misc(d, return_address))))
+		t->s.lost[MPR_LOST_FREE]++;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What blocks and groups of blocks weigh. */
+#include <math.h>
+#include "report/model.h"
+
+struct estimate model_estimate(const struct model *m, const struct model_block *b)
+{
+	return estimate_block(m->info.sample_interval, b->size, b->addr ^ b->time_ns << 32);
+}
+
+double group_error(double variance)
+{
+	/* Blocks that came and went leave a rounding error. */
+	return variance > 0 ? sqrt(variance) : 0;
+}
+
+uint64_t group_cost(const struct group *g, enum cost cost)
+{
+	switch (cost) {
+	case COST_LEAKED:
+		return g->live_bytes;
+	case COST_ALLOCATED:
+		return g->allocated_bytes;
+	case COST_COUNT:
+		return g->allocations;
+	case COST_PEAK:
+		return g->peak_bytes;
+	case COST_TEMPORARY:
+		return g->temporary;
+	}
+	return 0;
+}
+
+uint64_t group_count(const struct group *g, enum cost cost)
+{
+	switch (cost) {
+	case COST_LEAKED:
+		return g->live_blocks;
+	case COST_PEAK:
+		return g->peak_blocks;
+	case COST_TEMPORARY:
+		return g->temporary;
+	default:
+		return g->allocations;
+	}
+}
+
+const char *cost_text(enum cost cost)
+{
+	static const char *const text[] = {"live bytes", "allocated bytes", "allocations",
+					   "bytes at the peak", "temporary allocations"};
+
+	return text[cost];
+}
+
+bool cost_is_bytes(enum cost cost)
+{
+	return cost != COST_COUNT && cost != COST_TEMPORARY;
+}

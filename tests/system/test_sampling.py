@@ -1,0 +1,117 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""--sample: estimates near the truth, frees of sampled blocks exact."""
+import json
+import os
+import subprocess
+import time
+
+import memprof_test as t
+
+INTERVAL = 16 << 10
+
+
+class Sampling(t.Case):
+    def near(self, estimate, truth, error):
+        self.assertGreater(error, 0)
+        self.assertLess(abs(estimate - truth), 5 * error, f"{estimate} for {truth} +- {error}")
+
+    def compare(self, truth, report, others=0):
+        """@others: bytes that the program's libraries have allocated at the most"""
+        totals = report["totals"]
+        self.assertEqual(report["sample_interval"], INTERVAL)
+        self.assertIs(report["estimated"], True)
+        for lost in ("lost_allocations", "lost_frees", "lost_reallocs", "stale", "mismatches"):
+            self.assertEqual(report["losses"][lost], 0, lost)
+        self.assertEqual(totals["foreign_frees"] + totals["foreign_reallocs"], 0)
+        self.near(totals["allocated_bytes"], truth["allocated_bytes"],
+                  totals["standard_error_allocated_bytes"])
+        calls = sum(truth[k] for k in ("malloc", "calloc", "realloc", "posix_memalign",
+                                       "aligned_alloc"))
+        self.near(totals["allocations"], calls, totals["standard_error_allocations"])
+        self.near(totals["leaked_bytes"], truth["live_bytes"],
+                  totals["standard_error_leaked_bytes"])
+        # No sampled block whose free was missed, none that was freed by mistake and came back.
+        live = {address: size for address, size in truth["live"]}
+        ours = [b for b in report["leaks"] if b["address"] in live]
+        self.assertGreater(len(ours), 20)
+        for b in ours:
+            self.assertEqual(b["size"], live[b["address"]])
+        self.assertLessEqual(sum(b["size"] for b in report["leaks"] if b["address"] not in live),
+                             others)
+
+    def test_four_threads(self):
+        """4 threads: malloc, calloc, realloc, memalign and cross-thread frees against the truth"""
+        f = self.path("r")
+        out = self.memprof("run", "-q", "--sample", "16k", "-o", f, "--", f"{t.VICTIMS}/exact", 4,
+                           1000000).stdout
+        truth = json.loads(out[out.index("{"):out.index("}") + 1])
+        self.compare(truth, self.report(f, "--leaks"), others=20000)
+
+    def test_many_threads(self):
+        """40 threads, some without a countdown of their own in the gate"""
+        f = self.path("r")
+        out = self.memprof("run", "-q", "--sample", "16k", "-o", f, "--", f"{t.VICTIMS}/exact", 40,
+                           50000).stdout
+        truth = json.loads(out[out.index("{"):out.index("}") + 1])
+        self.compare(truth, self.report(f, "--leaks"), others=60000)
+
+    def test_attached(self):
+        """attached in the middle, and left as found"""
+        p = self.victim("exact", 4, 300000, "wait", stdin=subprocess.PIPE)
+        before = t.identity(p.pid)
+        f = self.path("r")
+        rec = self.start(t.MEMPROF, "attach", "-q", "--sample", "16k", "-p", str(p.pid), "-o", f)
+        deadline = time.time() + 20
+        while "memprof-session" not in t.maps(p.pid) and time.time() < deadline:
+            time.sleep(0.05)
+        time.sleep(1)
+        p.stdin.write("go\n")
+        p.stdin.flush()
+        truth = json.loads(p.stdout.readline())
+        self.memprof("detach", "-p", p.pid)
+        rec.communicate(timeout=60)
+        self.assertEqual(rec.returncode, 0)
+        report = self.report(f, "--leaks")
+        # The two marker blocks are so large that they are always sampled.
+        markers = [b for b in report["leaks"] if b["size"] in (7000001, 7000002)]
+        self.assertEqual(len(markers), 2)
+        report["leaks"] = [b for b in report["leaks"] if b not in markers]
+        for k in ("allocated_bytes", "leaked_bytes"):
+            report["totals"][k] -= 14000003
+        self.compare(truth, report, others=20000)
+        after = t.identity(p.pid)
+        for k in ("text", "fds", "tasks"):
+            self.assertEqual(before[k], after[k], k)
+
+    def test_preloaded_allocators(self):
+        """jemalloc and tcmalloc, whose operators and calloc call malloc: nothing counts twice"""
+        for library in ("libjemalloc.so.2", "libtcmalloc_minimal.so.4"):
+            f = self.path(library)
+            env = dict(os.environ, LD_PRELOAD="/usr/lib/x86_64-linux-gnu/" + library)
+            r = subprocess.run([t.MEMPROF, "run", "-q", "--sample", "16k", "-o", f, "--",
+                                f"{t.VICTIMS}/exact", "4", "300000"], env=env, text=True,
+                               capture_output=True, timeout=120)
+            self.assertEqual(r.returncode, 0, r.stderr)
+            truth = json.loads(r.stdout[r.stdout.index("{"):r.stdout.index("}") + 1])
+            self.compare(truth, self.report(f, "--leaks"), others=1 << 20)
+
+    def test_text(self):
+        """the summary says that it is a sample, and how sure it is"""
+        f = self.path("r")
+        self.memprof("run", "-q", "--sample", "16k", "-o", f, "--", f"{t.VICTIMS}/exact", 1, 100000)
+        text = self.memprof("report", f).stdout
+        self.assertRegex(text, r"sampled +one point per 16\.0 KiB of requests; .* estimates")
+        self.assertRegex(text, r"allocated +[\d.]+ MiB \+- [\d.]+ .iB in [\d,]+ allocations \+- ")
+
+    def test_bad_interval(self):
+        """an interval that is none is refused, and --cull beside it"""
+        r = self.memprof("run", "--sample", "64k", "--cull", "1s", "--", "true", status=2)
+        self.assertIn("--cull", r.stderr)
+        for bad in ("0", "-1", "x", "2000G"):
+            r = self.memprof("run", "--sample", bad, "--", "true", status=2)
+            self.assertIn("--sample", r.stderr)
+
+
+if __name__ == "__main__":
+    t.main()
