@@ -11,7 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ARCH_MAX_REGSET 1024
+#define ARCH_MAX_REGSET	    1024
+#define ARCH_MAX_DWARF_REGS 17
+#define ARCH_ARGS	    5
 
 /* Raw general registers as the kernel's NT_PRSTATUS regset has them. */
 struct arch_regs {
@@ -84,6 +86,14 @@ struct arch {
 	uint8_t syscall_insn_length;
 	int num_regs;		    /* DWARF registers incl. return address (UW_MAX_REGS) */
 	int reg_sp, reg_fp, reg_pc; /* DWARF numbers */
+
+	/* Function calls: DWARF numbers of the registers with the first arguments and the result.
+	 */
+	uint8_t reg_arg[ARCH_ARGS], reg_result;
+	/* perf samples: the user registers to ask for (asm/perf_regs.h) and their DWARF numbers;
+	 * mask 0: the kernel way is not supported. */
+	uint64_t perf_regs_mask;
+	uint8_t perf_to_dwarf[64];
 
 	/* Linux system call numbers that are called remotely; -1: does not exist. */
 	struct {

@@ -7,6 +7,7 @@
 #include "attach/procfs.h"
 #include "lib/estimate.h"
 #include "record/internal.h"
+#include "inject/dumped.h"
 
 #define FLUSH_NS 1000000000ull
 #define OWED_NS	 10000u /* a free that was overtaken comes within this time */
@@ -81,17 +82,21 @@ static uint32_t stack_id(struct recorder *r, uint32_t slot, uint32_t agent_id)
 
 static void take_raw(struct recorder *r, uint32_t slot, const struct mpr_raw_stack *raw)
 {
+	struct dumped d = {.valid = (uint32_t)raw->reg_valid,
+			   .stack = (const uint8_t *)(raw + 1),
+			   .stack_bytes = raw->bytes};
 	uint64_t pc[SS_MAX_FRAMES];
 	uint32_t n, flags;
 	bool unknown;
 
 	if (raw->bytes > raw->h.size - sizeof(*raw))
 		return;
-	n = raw_stack_unwind(r->config.block, r->config.block_length, raw, pc, SS_MAX_FRAMES,
-			     &flags, &unknown);
+	memcpy(d.regs, raw->regs, sizeof(d.regs));
+	n = dumped_unwind(r->config.block, r->config.block_length, &d, pc, SS_MAX_FRAMES, &flags,
+			  &unknown);
 	if (unknown && r->config.code_changed(r->config.ctx))
-		n = raw_stack_unwind(r->config.block, r->config.block_length, raw, pc,
-				     SS_MAX_FRAMES, &flags, &unknown);
+		n = dumped_unwind(r->config.block, r->config.block_length, &d, pc, SS_MAX_FRAMES,
+				  &flags, &unknown);
 	r->slot[slot].raw_sequence = raw->sequence;
 	r->slot[slot].raw_stack = add_stack(r, pc, n, flags);
 }

@@ -74,10 +74,4 @@ struct ss_thread *slot_at(const struct recorder *r, uint32_t i);
 /* Losses as of now, from the agent's counters and the queue's. */
 struct mp_losses recorder_losses(struct recorder *r);
 
-/* raw_stack.c: unwinds what an mpr_raw_stack holds.  Return: frames in @pc; *@flags as in
- * ss_stack; *@unknown: ended at code without a table. */
-uint32_t raw_stack_unwind(const struct ss_control *block, uint64_t block_length,
-			  const struct mpr_raw_stack *raw, uint64_t *pc, uint32_t max,
-			  uint32_t *flags, bool *unknown);
-
 #endif

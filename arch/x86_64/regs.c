@@ -120,6 +120,11 @@ const struct arch arch_x86_64 = {
     .syscall_insn_length = 2,
     .num_regs = 17,
     .reg_sp = 7,
+    .reg_arg = {5, 4, 1, 2, 8}, /* rdi rsi rdx rcx r8 (psABI 3.2.3) */
+    .reg_result = 0,
+    /* asm/perf_regs.h: ax bx cx dx si di bp sp ip, r8 to r15 from bit 16 */
+    .perf_regs_mask = 0xff01ff,
+    .perf_to_dwarf = {0, 3, 2, 1, 4, 5, 6, 7, 16, [16] = 8, 9, 10, 11, 12, 13, 14, 15},
     .reg_fp = 6,
     .reg_pc = 16,
     .nr = {.mmap = 9,

@@ -1,41 +1,34 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Stacks that the agent could not walk: code was on the way that had no table yet. */
+#include "inject/dumped.h"
+
 #include <string.h>
 #include "inject/lookup.h"
-#include "record/internal.h"
-#include "unwind/step.h"
-
-struct dumped {
-	uint64_t sp;
-	const uint8_t *bytes;
-	uint32_t n;
-};
 
 static bool read_dumped(void *ctx, uint64_t addr, uint64_t *value)
 {
 	const struct dumped *d = ctx;
 
-	if (addr < d->sp || addr - d->sp + 8 > d->n)
+	uint64_t sp = d->regs[UW_REG_SP];
+
+	if (addr < sp || d->stack_bytes < 8 || addr - sp > d->stack_bytes - 8)
 		return false;
-	memcpy(value, d->bytes + (addr - d->sp), sizeof(*value));
+	memcpy(value, d->stack + (addr - sp), sizeof(*value));
 	return true;
 }
 
-uint32_t raw_stack_unwind(const struct ss_control *block, uint64_t length,
-			  const struct mpr_raw_stack *raw, uint64_t *pc, uint32_t max,
-			  uint32_t *flags, bool *unknown)
+uint32_t dumped_unwind(const struct ss_control *block, uint64_t length, const struct dumped *d,
+		       uint64_t *pc, uint32_t max, uint32_t *flags, bool *unknown)
 {
-	struct uw_state s = {.valid = (uint32_t)raw->reg_valid, .exact_pc = true}, next;
-	struct dumped d = {raw->regs[UW_REG_SP], (const uint8_t *)(raw + 1), raw->bytes};
+	struct uw_state s = {.valid = d->valid, .exact_pc = true}, next;
 	struct uw_full rule;
 	enum lookup found;
 	uint32_t n = 0;
 
-	memcpy(s.reg, raw->regs, sizeof(s.reg));
+	memcpy(s.reg, d->regs, sizeof(s.reg));
 	*unknown = false;
 	*flags = SS_STACK_BAD_FRAME;
 	pc[n++] = s.reg[UW_REG_PC] | SS_PC_EXACT;
-	if (!read_dumped(&d, s.reg[UW_REG_SP], &s.reg[UW_REG_PC]))
+	if (!read_dumped((void *)d, s.reg[UW_REG_SP], &s.reg[UW_REG_PC]))
 		return n;
 	s.reg[UW_REG_SP] += 8;
 	s.exact_pc = false;
@@ -51,7 +44,7 @@ uint32_t raw_stack_unwind(const struct ss_control *block, uint64_t length,
 			*flags = SS_STACK_NO_TABLE;
 			return n;
 		}
-		switch (uw_step_full(&rule, &s, &next, read_dumped, &d)) {
+		switch (uw_step_full(&rule, &s, &next, read_dumped, (void *)d)) {
 		case UW_STEP_OK:
 			s = next;
 			break;
