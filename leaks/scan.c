@@ -61,3 +61,17 @@ bool scan_writable(const struct image *img, uint64_t addr)
 
 	return m && is_data(m);
 }
+
+void scan_doubt_threads(struct image *img, const char *library, struct heap *heap)
+{
+	unsigned inside = 0;
+
+	vec_for_each (&img->threads, th) {
+		const struct image_map *m =
+		    th->has_regs ? image_map_at(img, img->arch->get_pc(&th->regs)) : NULL;
+
+		inside += m && strstr(image_map_name(m), library);
+	}
+	if (inside)
+		heap_doubt(heap, "%u threads are just in the allocator", inside);
+}

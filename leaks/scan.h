@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "leaks/image.h"
+#include "leaks/walker.h"
 
 /*
  * One stretch of a module's writable data: .data and .bss as they are mapped, up to
@@ -31,5 +32,13 @@ int scan_modules(struct image *img, int (*visit)(const struct scan_data *data, v
 /* Is @addr in readable and writable private memory, so that a live pointer of an allocator's data
  * can go there? */
 bool scan_writable(const struct image *img, uint64_t addr);
+
+/**
+ * scan_doubt_threads() - a thread inside the allocator may hold blocks on their way between caches
+ * @library: part of the name of the allocator's file, such as "jemalloc"
+ * Such blocks count as live and no counter shows it; so @heap is not exact then.  Linked statically
+ * the allocator's code cannot be told from the program's, and nothing is said.
+ */
+void scan_doubt_threads(struct image *img, const char *library, struct heap *heap);
 
 #endif

@@ -8,11 +8,11 @@
  * arena are in a ring that begins in it.  The arenas count regions and large blocks: "exact" is
  * said only if every one of these counters agrees, and all caches hold live regions only.
  */
-#include "leaks/jemalloc.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "leaks/jemalloc.h"
+#include "leaks/scan.h"
 
 static void je_free(struct je *je)
 {
@@ -177,6 +177,7 @@ static void check_sums(struct je *je)
 		check_arena(je, a);
 	if (missed)
 		heap_doubt(je->heap, "%zu cached blocks are not live in any extent", missed);
+	scan_doubt_threads(je->img, "jemalloc", je->heap);
 }
 
 static int walk_extents(struct je *je)

@@ -62,6 +62,7 @@ struct walker {
 
 extern const struct walker walker_jemalloc;
 extern const struct walker walker_musl_ng;
+extern const struct walker walker_tcmalloc;
 
 /* All walkers, NULL-terminated. */
 extern const struct walker *const walkers[];

@@ -91,7 +91,7 @@ static void step(struct worker *w)
 	struct truth_block *b;
 	void *p;
 
-	if (rnd(w) % 16 == 0)
+	if (rnd(w) % 64 == 0)
 		slot %= BIG_SLOTS;
 	b = &truth->block[(size_t)w->index * TRUTH_SLOTS + slot];
 	if (!atomic_load(&b->addr)) {

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* gperftools' tcmalloc as it lies in memory: shared by what finds it and what walks it. */
+#ifndef LEAKS_TCMALLOC_H
+#define LEAKS_TCMALLOC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "leaks/addr_list.h"
+#include "leaks/walker.h"
+#include "lib/vec.h"
+
+#define TC_PAGE_SHIFT 13
+#define TC_LEAF_SHIFT 18 /* page number bits within a leaf */
+#define TC_LEAF_BYTES (8ul << TC_LEAF_SHIFT)
+#define TC_ROOT_WORDS (1ul << 17)
+#define TC_CLASSES    128 /* kClassSizesMax; class 0: large */
+
+/* struct Span: a run of pages, one large block or equal small ones. */
+struct tc_span {
+	uint64_t start, pages, next, prev;
+	uint64_t objects;  /* free ones, linked by their first words */
+	uint16_t refcount; /* objects not in that list */
+	uint8_t class;
+	uint8_t flags; /* location 2 bits, sampled, has_span_iter */
+	uint32_t pad;
+};
+_Static_assert(sizeof(struct tc_span) == 48, "as in gperftools");
+
+enum tc_location { TC_IN_USE, TC_FREE, TC_RETURNED };
+
+static inline enum tc_location tc_location(const struct tc_span *s)
+{
+	return (enum tc_location)(s->flags & 3);
+}
+
+/* What a class's central list says of itself. */
+struct tc_central {
+	uint64_t spans, free_objects; /* less what the walk found */
+};
+
+struct tc {
+	struct image *img;
+	struct heap *heap;
+	uint64_t root;	  /* page map */
+	uint64_t central; /* CentralFreeListPadded[TC_CLASSES] */
+	uint64_t caches;  /* first ThreadCache */
+	unsigned classes; /* in use, class 0 included */
+	int32_t size[TC_CLASSES];
+	struct tc_central counted[TC_CLASSES];
+	struct addr_list cached; /* objects in threads' caches and in transfer between them */
+	uint64_t *leaf;		 /* buffer */
+	struct image_view view;
+};
+
+/* Finds page map, classes, central lists and caches.  Return: 0, -ENOENT: no tcmalloc; -ENOTSUP:
+ * one whose layout is not known; -ENOMEM. */
+int tc_find(struct tc *tc);
+/* Lists the objects that threads' caches and transfer caches hold, and takes the central lists'
+ * counters.  Return: 0 or -ENOMEM. */
+int tc_take_caches(struct tc *tc);
+
+#endif

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Where gperftools' tcmalloc keeps its things, without symbols.  The page map's root is 1 MiB of
+ * .bss; an entry that leads to a leaf that leads to a span that says its own page gives the root
+ * away.  The table of classes must be ordered, the central lists number themselves, and a thread's
+ * cache repeats the sizes of the classes.
+ * Offsets: class SizeMap, CentralFreeList, ThreadCache of gperftools 2.10 with 8 KiB pages.
+ */
+#include <errno.h>
+#include <string.h>
+#include "leaks/scan.h"
+#include "leaks/tcmalloc.h"
+
+#define MAX_BLOCKS  128 /* distinct 2 GiB of address space that are tried */
+#define BLOCK_SHIFT (TC_PAGE_SHIFT + TC_LEAF_SHIFT)
+
+/* class CentralFreeList, padded */
+#define CENTRAL_SIZE	1216
+#define CENTRAL_CLASS	8
+#define CENTRAL_EMPTY	16 /* two spans that are list heads follow each other */
+#define CENTRAL_SPANS	112
+#define CENTRAL_COUNTER 120
+#define CENTRAL_SLOTS	128
+#define CENTRAL_USED	1152
+#define MAX_SLOTS	64
+
+/* class ThreadCache */
+#define CACHE_LIST_SIZE 32
+#define CACHE_NEXT	4144
+#define CACHE_PREV	4152
+
+struct size_map {
+	uint8_t class_of[2172];
+	int32_t batch[TC_CLASSES];
+	int32_t size[TC_CLASSES];
+	uint32_t pad;
+	uint64_t pages[TC_CLASSES];
+	uint64_t classes;
+};
+_Static_assert(sizeof(struct size_map) == 4232, "as in gperftools 2.10");
+
+struct cache_list {
+	uint64_t first;
+	uint32_t length, low_water, max_length, overages;
+	int32_t size, pad;
+};
+
+struct search {
+	struct tc *tc;
+	uint64_t block[MAX_BLOCKS];
+	size_t n;
+};
+
+static uint64_t word_at(struct tc *tc, uint64_t addr)
+{
+	uint64_t word = 0;
+
+	return image_word(tc->img, addr, &word) ? word : 0;
+}
+
+static bool span_says(struct tc *tc, uint64_t at, uint64_t page)
+{
+	struct tc_span s;
+
+	return image_read_all(tc->img, at, &s, sizeof(s)) && s.start == page && s.pages &&
+	       s.pages < 1ul << 35 && tc_location(&s) <= TC_RETURNED && s.class < TC_CLASSES;
+}
+
+/* Does @leaf describe pages of the 2 GiB number @block? */
+static bool valid_leaf(struct tc *tc, uint64_t leaf, uint64_t block)
+{
+	uint64_t words[4096];
+
+	for (uint64_t i = 0; i < 1ul << TC_LEAF_SHIFT; i += 4096) {
+		if (!image_read_all(tc->img, leaf + i * 8, words, sizeof(words)))
+			return false;
+		for (uint64_t j = 0; j < 4096; j++) {
+			if (!words[j])
+				continue;
+			if (words[j] % 8 || !scan_writable(tc->img, words[j]))
+				return false;
+			if (span_says(tc, words[j], (block << TC_LEAF_SHIFT) + i + j))
+				return true;
+		}
+	}
+	return false;
+}
+
+static int find_root(const struct scan_data *data, void *arg)
+{
+	struct search *s = arg;
+	uint64_t end = data->start + data->n * 8;
+
+	if (data->n < TC_ROOT_WORDS)
+		return 0;
+	for (size_t i = 0; i < data->n; i++) {
+		uint64_t leaf = data->words[i], at = data->start + i * 8;
+
+		if (!leaf || leaf % 8 || !scan_writable(data->img, leaf))
+			continue;
+		for (size_t k = 0; k < s->n; k++) {
+			uint64_t root = at - s->block[k] * 8;
+
+			if (root < data->start || root + TC_ROOT_WORDS * 8 > end ||
+			    !valid_leaf(s->tc, leaf, s->block[k]))
+				continue;
+			s->tc->root = root;
+			return 1;
+		}
+	}
+	return 0;
+}
+
+static void collect_blocks(struct search *s)
+{
+	vec_for_each (&s->tc->img->maps, m) {
+		uint64_t last = (m->end - 1) >> BLOCK_SHIFT;
+
+		for (uint64_t b = m->start >> BLOCK_SHIFT; b <= last && s->n < MAX_BLOCKS; b++) {
+			if (m->write && !m->shared && (!s->n || s->block[s->n - 1] != b))
+				s->block[s->n++] = b;
+		}
+	}
+}
+
+static bool valid_size_map(const struct size_map *m)
+{
+	if (m->classes < 16 || m->classes > TC_CLASSES || m->size[0] || m->class_of[0] != 1)
+		return false;
+	for (uint64_t c = 1; c < m->classes; c++) {
+		if (m->size[c] <= m->size[c - 1] || m->size[c] % 8 || m->batch[c] < 1 ||
+		    m->pages[c] > 1024 || m->pages[c] << TC_PAGE_SHIFT < (uint64_t)m->size[c])
+			return false;
+	}
+	return true;
+}
+
+static bool links_back(struct tc *tc, uint64_t head, const uint64_t *span)
+{
+	return word_at(tc, span[2] + 24) == head && word_at(tc, span[3] + 16) == head;
+}
+
+static bool valid_central(struct tc *tc, uint64_t at, const uint64_t *words)
+{
+	for (unsigned c = 0; c < tc->classes; c++) {
+		if (words[c * CENTRAL_SIZE / 8 + CENTRAL_CLASS / 8] != c)
+			return false;
+	}
+	for (unsigned c = 0; c < tc->classes; c++) {
+		const uint64_t *empty = words + (c * CENTRAL_SIZE + CENTRAL_EMPTY) / 8;
+		uint64_t head = at + c * CENTRAL_SIZE + CENTRAL_EMPTY;
+
+		if (!links_back(tc, head, empty) ||
+		    !links_back(tc, head + sizeof(struct tc_span), empty + 6))
+			return false;
+	}
+	return true;
+}
+
+static bool valid_cache(struct tc *tc, uint64_t at)
+{
+	struct cache_list lists[TC_CLASSES];
+
+	if (at % 8 || !scan_writable(tc->img, at) ||
+	    !image_read_all(tc->img, at, lists, sizeof(lists)))
+		return false;
+	for (unsigned c = 0; c < tc->classes; c++) {
+		if (lists[c].size != tc->size[c])
+			return false;
+	}
+	return true;
+}
+
+static uint64_t first_cache(struct tc *tc, uint64_t cache)
+{
+	for (int i = 0; i < 1 << 20; i++) {
+		uint64_t before = word_at(tc, cache + CACHE_PREV);
+
+		if (!before)
+			return cache;
+		if (!valid_cache(tc, before))
+			return 0;
+		cache = before;
+	}
+	return 0;
+}
+
+static void find_classes(const struct scan_data *d, struct tc *tc)
+{
+	struct size_map m;
+
+	for (size_t i = 0; !tc->classes && i + sizeof(m) / 8 <= d->n; i++) {
+		if (d->words[i + sizeof(m) / 8 - 1] > TC_CLASSES)
+			continue;
+		memcpy(&m, d->words + i, sizeof(m));
+		if (!valid_size_map(&m))
+			continue;
+		tc->classes = (unsigned)m.classes;
+		memcpy(tc->size, m.size, sizeof(m.size));
+	}
+}
+
+static int find_tables(const struct scan_data *d, void *arg)
+{
+	struct tc *tc = ((struct search *)arg)->tc;
+
+	if (tc->root < d->start || tc->root >= d->start + d->n * 8)
+		return 0;
+	find_classes(d, tc);
+	if (!tc->classes)
+		return -ENOTSUP;
+	for (size_t i = 0; !tc->central && i + TC_CLASSES * CENTRAL_SIZE / 8 <= d->n; i++) {
+		if (valid_central(tc, d->start + i * 8, d->words + i))
+			tc->central = d->start + i * 8;
+	}
+	for (size_t i = 0; tc->central && !tc->caches && i < d->n; i++) {
+		if (d->words[i] && valid_cache(tc, d->words[i]))
+			tc->caches = first_cache(tc, d->words[i]);
+	}
+	return tc->caches ? 1 : -ENOTSUP;
+}
+
+int tc_find(struct tc *tc)
+{
+	struct search s = {.tc = tc};
+	int ret;
+
+	if (strcmp(tc->img->arch->name, "x86_64") != 0)
+		return -ENOENT;
+	collect_blocks(&s);
+	ret = scan_modules(tc->img, find_root, &s);
+	if (ret == 1)
+		ret = scan_modules(tc->img, find_tables, &s);
+	else if (!ret)
+		ret = -ENOENT;
+	return ret > 0 ? 0 : ret;
+}
+
+static int take_cache(struct tc *tc, uint64_t cache)
+{
+	struct cache_list lists[TC_CLASSES];
+
+	if (!image_read_all(tc->img, cache, lists, sizeof(lists)))
+		return 0;
+	for (unsigned c = 1; c < tc->classes; c++) {
+		uint64_t at = lists[c].first;
+		uint32_t n = 0;
+
+		for (; at && n <= lists[c].length; n++, at = word_at(tc, at)) {
+			if (addr_list_push(&tc->cached, at))
+				return -ENOMEM;
+		}
+		if (n != lists[c].length)
+			heap_doubt(tc->heap, "a thread's cache has other than its %u blocks of %d",
+				   lists[c].length, tc->size[c]);
+	}
+	return 0;
+}
+
+static int take_caches(struct tc *tc)
+{
+	uint64_t cache = tc->caches, before = 0;
+	int ret = 0;
+
+	while (cache && !ret) {
+		if (!valid_cache(tc, cache) || word_at(tc, cache + CACHE_PREV) != before) {
+			heap_damage(tc->heap, cache, "list of threads' caches is broken");
+			heap_doubt(tc->heap, "the list of threads' caches is broken");
+			return 0;
+		}
+		ret = take_cache(tc, cache);
+		before = cache;
+		cache = word_at(tc, cache + CACHE_NEXT);
+	}
+	return ret;
+}
+
+/* Batches on the way from one thread's cache to another's. */
+static int take_transfer(struct tc *tc, uint64_t central)
+{
+	uint64_t slots[MAX_SLOTS][2];
+	int32_t used = 0;
+
+	if (!image_read_all(tc->img, central + CENTRAL_SLOTS, slots, sizeof(slots)) ||
+	    !image_read_all(tc->img, central + CENTRAL_USED, &used, sizeof(used)))
+		return 0;
+	for (int i = 0; i < used && i < MAX_SLOTS; i++) {
+		uint64_t at = slots[i][0];
+
+		for (int n = 0; at && n < 1 << 16; n++, at = word_at(tc, at)) {
+			if (addr_list_push(&tc->cached, at))
+				return -ENOMEM;
+			if (at == slots[i][1])
+				break;
+		}
+	}
+	return 0;
+}
+
+int tc_take_caches(struct tc *tc)
+{
+	int ret = take_caches(tc);
+
+	for (unsigned c = 1; !ret && c < tc->classes; c++) {
+		uint64_t central = tc->central + c * CENTRAL_SIZE;
+
+		tc->counted[c].spans = word_at(tc, central + CENTRAL_SPANS);
+		tc->counted[c].free_objects = word_at(tc, central + CENTRAL_COUNTER);
+		ret = take_transfer(tc, central);
+	}
+	return ret;
+}
