@@ -5,10 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "report/ascii_tree.h"
+#include "report/csv.h"
 #include "report/flame.h"
 #include "report/heaptrack.h"
 #include "report/json.h"
 #include "report/pprof.h"
+#include "report/speedscope.h"
 #include "report/text.h"
 #include "report/tree.h"
 
@@ -27,7 +30,7 @@ static int write_tree(struct model *m, const struct format_request *r, enum cost
 	if (r->format == FORMAT_TREE)
 		tree_write(tree, cost, r->least / 100, out);
 	else
-		ret = flame_write(m, tree, cost, out);
+		ret = flame_of_model(m, tree, cost, r->format == FORMAT_ICICLE, out);
 	tree_free(tree);
 	return ret;
 }
@@ -50,7 +53,17 @@ int format_write(struct model *m, const struct format_request *r, FILE *out, str
 		break;
 	case FORMAT_TREE:
 	case FORMAT_FLAMEGRAPH:
+	case FORMAT_ICICLE:
 		ret = write_tree(m, r, cost, out);
+		break;
+	case FORMAT_SPEEDSCOPE:
+		ret = speedscope_write(m, cost, out);
+		break;
+	case FORMAT_CSV:
+		ret = csv_write(m, cost, out);
+		break;
+	case FORMAT_ASCII_TREE:
+		ret = ascii_tree_write(m, cost, out);
 		break;
 	case FORMAT_PPROF:
 		ret = pprof_write(m, out);

@@ -13,8 +13,12 @@ enum format {
 	FORMAT_TREE,
 	FORMAT_COLLAPSED,
 	FORMAT_FLAMEGRAPH,
+	FORMAT_ICICLE,
 	FORMAT_HEAPTRACK,
 	FORMAT_PPROF,
+	FORMAT_SPEEDSCOPE,
+	FORMAT_CSV,
+	FORMAT_ASCII_TREE,
 	NFORMATS,
 };
 
@@ -28,15 +32,19 @@ struct format_request {
 
 /* getopt_long()'s value of the option that asks for format 0. */
 #define FORMAT_OPTION 0x1000
-#define FORMAT_OPTIONS                                                                             \
-	{"json", no_argument, NULL, FORMAT_OPTION + FORMAT_JSON},                                  \
-	    {"tree", no_argument, NULL, FORMAT_OPTION + FORMAT_TREE},                              \
-	    {"collapsed", no_argument, NULL, FORMAT_OPTION + FORMAT_COLLAPSED},                    \
-	    {"flamegraph", required_argument, NULL, FORMAT_OPTION + FORMAT_FLAMEGRAPH},            \
-	    {"heaptrack", no_argument, NULL, FORMAT_OPTION + FORMAT_HEAPTRACK},                    \
-	{                                                                                          \
-		"pprof", no_argument, NULL, FORMAT_OPTION + FORMAT_PPROF                           \
-	}
+/* clang-format off */
+#define FORMAT_OPTIONS \
+	{"json", no_argument, NULL, FORMAT_OPTION + FORMAT_JSON}, \
+	{"tree", no_argument, NULL, FORMAT_OPTION + FORMAT_TREE}, \
+	{"collapsed", no_argument, NULL, FORMAT_OPTION + FORMAT_COLLAPSED}, \
+	{"flamegraph", required_argument, NULL, FORMAT_OPTION + FORMAT_FLAMEGRAPH}, \
+	{"icicle", required_argument, NULL, FORMAT_OPTION + FORMAT_ICICLE}, \
+	{"heaptrack", no_argument, NULL, FORMAT_OPTION + FORMAT_HEAPTRACK}, \
+	{"pprof", no_argument, NULL, FORMAT_OPTION + FORMAT_PPROF}, \
+	{"speedscope", no_argument, NULL, FORMAT_OPTION + FORMAT_SPEEDSCOPE}, \
+	{"csv", no_argument, NULL, FORMAT_OPTION + FORMAT_CSV}, \
+	{"ascii-tree", no_argument, NULL, FORMAT_OPTION + FORMAT_ASCII_TREE}
+/* clang-format on */
 
 /* Whether the format is gzip whatever the file is called. */
 bool format_is_gzip(enum format f);

@@ -2,6 +2,8 @@
 #include "report/flame.h"
 
 #include <errno.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include "report/text.h"
 
@@ -10,6 +12,15 @@
 #define HEAD	   74
 #define LEAST	   5000.0 /* a frame narrower than 1/LEAST is not drawn */
 #define CHAR_WIDTH 6.7
+
+struct graph {
+	const struct flame *f;
+	const struct node *root;
+	FILE *out;
+	const char *unit;
+	uint32_t deepest;
+	uint64_t largest; /* change */
+};
 
 static const char script[] =
 #include "report/flame_script.inc"
@@ -55,49 +66,90 @@ static void colour(const struct node *n, char *buf, size_t size)
 		snprintf(buf, size, "hsl(%u,78%%,%u%%)", 8 + h % 40, 58 + h / 64 % 12);
 }
 
-static void write_node(const struct node *n, const struct node *root, enum cost cost, double x,
-		       double x_count, uint32_t deepest, FILE *out)
+/* White where nothing changed; the larger the change beside the largest, the fuller the colour. */
+static void colour_of_change(const struct node *n, uint64_t largest, char *buf, size_t size)
 {
+	uint64_t change = n->after > n->before ? n->after - n->before : n->before - n->after;
+	double part = largest ? (double)change / (double)largest : 0;
+	int pale = 235 - (int)(175 * sqrt(part));
+
+	if (!change)
+		snprintf(buf, size, "#f0f0f0");
+	else if (n->after > n->before)
+		snprintf(buf, size, "rgb(245,%d,%d)", pale, pale);
+	else
+		snprintf(buf, size, "rgb(%d,%d,245)", pale, pale);
+}
+
+static const char *amount(const struct graph *g, uint64_t v, char *buf)
+{
+	return cost_is_bytes(g->f->cost) ? text_bytes(v, buf) : text_number(v, buf);
+}
+
+static void write_title(const struct graph *g, const struct node *n)
+{
+	const struct node *root = g->root;
+	char a[32], b[32], c[32];
+
+	fputs("<title>", g->out);
+	xml(n->function, g->out);
+	if (n->library) {
+		fputs(" [", g->out);
+		xml(n->library, g->out);
+		fputs("]", g->out);
+	}
+	if (g->f->differential)
+		fprintf(
+		    g->out, " &#8212; %s%s (%s, was %s)</title>", n->after < n->before ? "-" : "+",
+		    amount(g, n->after > n->before ? n->after - n->before : n->before - n->after,
+			   a),
+		    amount(g, n->after, b), amount(g, n->before, c));
+	else
+		fprintf(g->out, " &#8212; %s in %s %s, %.2f%%</title>", amount(g, n->cost, a),
+			text_number(n->count, b), g->unit,
+			root->cost ? 100.0 * (double)n->cost / (double)root->cost : 0.0);
+}
+
+static void write_label(const struct graph *g, const struct node *n, double width)
+{
+	int room = (int)(width / CHAR_WIDTH);
+	char label[512];
+
+	if (room < 3)
+		return;
+	snprintf(label, sizeof(label), "%.*s", room > 500 ? 500 : room, n->function);
+	if ((int)strlen(n->function) > room)
+		strcpy(label + room - 2, "..");
+	xml(label, g->out);
+}
+
+static void write_node(const struct graph *g, const struct node *n, double x, double x_count)
+{
+	const struct node *root = g->root;
 	double width = root->cost ? (double)n->cost / (double)root->cost * WIDTH : 0;
 	double count = root->count ? (double)n->count / (double)root->count * WIDTH : 0;
-	int y = HEAD + (int)(deepest - n->depth) * ROW;
-	char a[32], b[32], fill[40];
-	int room = (int)(width / CHAR_WIDTH);
+	int y = HEAD + (int)(g->f->icicle ? n->depth : g->deepest - n->depth) * ROW;
+	char fill[40];
 
 	if (width < WIDTH / LEAST && count < WIDTH / LEAST)
 		return;
-	colour(n, fill, sizeof(fill));
-	fprintf(out,
+	if (g->f->differential)
+		colour_of_change(n, g->largest, fill, sizeof(fill));
+	else
+		colour(n, fill, sizeof(fill));
+	fprintf(g->out,
 		"<g class=\"f\" data-x=\"%.3f\" data-w=\"%.3f\" data-cx=\"%.3f\" "
-		"data-cw=\"%.3f\"><title>",
+		"data-cw=\"%.3f\">",
 		x, width, x_count, count);
-	xml(n->function, out);
-	if (n->library) {
-		fputs(" [", out);
-		xml(n->library, out);
-		fputs("]", out);
-	}
-	fprintf(out,
-		" &#8212; %s in %s %s, %.2f%%</title><rect x=\"%.3f\" y=\"%d\" width=\"%.3f\" "
-		"height=\"%d\" fill=\"%s\"/>",
-		cost_is_bytes(cost) ? text_bytes(n->cost, a) : text_number(n->cost, a),
-		text_number(n->count, b),
-		cost == COST_ALLOCATED || !cost_is_bytes(cost) ? "allocations" : "blocks",
-		root->cost ? 100.0 * (double)n->cost / (double)root->cost : 0.0, x, y, width,
-		ROW - 1, fill);
-	fprintf(out, "<text x=\"%.3f\" y=\"%d\">", x + 3, y + 13);
-	if (room >= 3) {
-		char label[512];
-
-		snprintf(label, sizeof(label), "%.*s%s", room > 500 ? 500 : room, n->function,
-			 (int)strlen(n->function) > room ? ".." : "");
-		if ((int)strlen(n->function) > room && room > 2)
-			strcpy(label + room - 2, "..");
-		xml(label, out);
-	}
-	fputs("</text></g>\n", out);
+	write_title(g, n);
+	fprintf(g->out,
+		"<rect x=\"%.3f\" y=\"%d\" width=\"%.3f\" height=\"%d\" fill=\"%s\"/>"
+		"<text x=\"%.3f\" y=\"%d\">",
+		x, y, width, ROW - 1, fill, x + 3, y + 13);
+	write_label(g, n, width);
+	fputs("</text></g>\n", g->out);
 	for (const struct node *c = n->child; c; c = c->next) {
-		write_node(c, root, cost, x, x_count, deepest, out);
+		write_node(g, c, x, x_count);
 		x += root->cost ? (double)c->cost / (double)root->cost * WIDTH : 0;
 		x_count += root->count ? (double)c->count / (double)root->count * WIDTH : 0;
 	}
@@ -115,30 +167,37 @@ static uint32_t depth_of(const struct node *n)
 	return deepest;
 }
 
-int flame_write(const struct model *m, const struct node *root, enum cost cost, FILE *out)
+static uint64_t largest_change(const struct node *n)
 {
-	uint32_t deepest = depth_of(root);
-	int height = HEAD + (int)(deepest + 1) * ROW + 30;
-	char a[32], b[32];
+	uint64_t most = n->after > n->before ? n->after - n->before : n->before - n->after;
 
-	fprintf(out,
+	for (const struct node *c = n->child; c; c = c->next) {
+		uint64_t v = largest_change(c);
+
+		most = v > most ? v : most;
+	}
+	return most;
+}
+
+static void write_head(const struct graph *g, int height)
+{
+	fprintf(g->out,
 		"<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"no\"?>\n"
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %d\" width=\"100%%\" "
-		"font-family=\"Verdana, DejaVu Sans, sans-serif\" font-size=\"11\">\n"
+		"font-family=\"Verdana, DejaVu Sans, sans-serif\" font-size=\"11\" "
+		"data-root=\"%s\">\n"
 		"<style>.f{cursor:pointer}.f:hover rect{stroke:#000;stroke-width:.6}.f "
 		"text{pointer-events:none}.b{cursor:pointer;fill:#06c}.m "
 		"rect{fill:#c0c!important}.d{opacity:.45}</style>\n"
 		"<rect width=\"100%%\" height=\"100%%\" fill=\"#fffdf6\"/>\n"
-		"<text x=\"%.0f\" y=\"22\" text-anchor=\"middle\" font-size=\"16\">memprof: %s, %s "
-		"in %s %s</text>\n",
-		WIDTH, height, WIDTH / 2, cost_text(cost),
-		cost_is_bytes(cost) ? text_bytes(root->cost, a) : text_number(root->cost, a),
-		text_number(root->count, b),
-		cost == COST_ALLOCATED || !cost_is_bytes(cost) ? "allocations" : "blocks");
-	fprintf(out, "<text x=\"%.0f\" y=\"40\" text-anchor=\"middle\" fill=\"#666\">", WIDTH / 2);
-	xml(m->info.cmdline, out);
-	fprintf(out, " (pid %u, %.1f s)</text>\n", m->info.pid, (double)m->end_ns / 1e9);
-	fprintf(out,
+		"<text x=\"%.0f\" y=\"22\" text-anchor=\"middle\" font-size=\"16\">",
+		WIDTH, height, g->f->icicle ? "top" : "bottom", WIDTH / 2);
+	xml(g->f->title, g->out);
+	fprintf(g->out, "</text>\n<text x=\"%.0f\" y=\"40\" text-anchor=\"middle\" fill=\"#666\">",
+		WIDTH / 2);
+	xml(g->f->subtitle, g->out);
+	fprintf(g->out,
+		"</text>\n"
 		"<text id=\"reset\" class=\"b\" x=\"10\" y=\"60\" visibility=\"hidden\">reset "
 		"zoom</text>\n"
 		"<text id=\"widths\" class=\"b\" x=\"%.0f\" y=\"60\" "
@@ -147,9 +206,44 @@ int flame_write(const struct model *m, const struct node *root, enum cost cost, 
 		"text-anchor=\"end\">search</text>\n"
 		"<text id=\"info\" x=\"10\" y=\"%d\"> </text>\n<text id=\"matched\" x=\"%.0f\" "
 		"y=\"%d\" text-anchor=\"end\"> </text>\n<g id=\"frames\">\n",
-		WIDTH / 2, cost_is_bytes(cost) ? "bytes" : "numbers", WIDTH - 10, height - 8,
+		WIDTH / 2, cost_is_bytes(g->f->cost) ? "bytes" : "numbers", WIDTH - 10, height - 8,
 		WIDTH - 10, height - 8);
-	write_node(root, root, cost, 0, 0, deepest, out);
+}
+
+static const char *unit_of(enum cost cost)
+{
+	return cost == COST_ALLOCATED || !cost_is_bytes(cost) ? "allocations" : "blocks";
+}
+
+int flame_write(const struct flame *f, const struct node *root, FILE *out)
+{
+	struct graph g = {.f = f, .root = root, .out = out, .deepest = depth_of(root)};
+
+	g.unit = unit_of(f->cost);
+	if (f->differential)
+		g.largest = largest_change(root);
+	write_head(&g, HEAD + (int)(g.deepest + 1) * ROW + 30);
+	write_node(&g, root, 0, 0);
 	fprintf(out, "</g>\n<script><![CDATA[\n%s]]></script>\n</svg>\n", script);
 	return ferror(out) ? -EIO : 0;
+}
+
+int flame_of_model(const struct model *m, const struct node *root, enum cost cost, bool icicle,
+		   FILE *out)
+{
+	struct flame f = {.cost = cost, .icicle = icicle};
+	char title[160], a[32], b[32], *subtitle;
+	int ret;
+
+	snprintf(title, sizeof(title), "memprof: %s, %s in %s %s", cost_text(cost),
+		 cost_is_bytes(cost) ? text_bytes(root->cost, a) : text_number(root->cost, a),
+		 text_number(root->count, b), unit_of(cost));
+	if (asprintf(&subtitle, "%s (pid %u, %.1f s)", m->info.cmdline, m->info.pid,
+		     (double)m->end_ns / 1e9) < 0)
+		return -ENOMEM;
+	f.title = title;
+	f.subtitle = subtitle;
+	ret = flame_write(&f, root, out);
+	free(subtitle);
+	return ret;
 }

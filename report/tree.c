@@ -169,6 +169,30 @@ static void folded_name(const char *s, FILE *out)
 		fputc(*s == ';' ? ':' : *s == '\n' || *s == '\r' ? ' ' : *s, out);
 }
 
+void folded_stack(struct model *m, uint32_t id, FILE *out)
+{
+	const struct model_stack *s = &m->stack[id];
+	bool first = true;
+
+	if (!s->n)
+		fputs("(no stack)", out);
+	else if (!(s->flags & SS_STACK_COMPLETE)) {
+		fputs("(incomplete)", out);
+		first = false;
+	}
+	for (uint32_t k = s->n; k-- > 0;) {
+		struct frame f[MAX_INLINED];
+		uint32_t nf = model_frames(m, m->pc.at[s->first + k], f, MAX_INLINED);
+
+		while (nf-- > 0) {
+			if (!first)
+				fputc(';', out);
+			first = false;
+			folded_name(f[nf].function, out);
+		}
+	}
+}
+
 int folded_write(struct model *m, enum cost cost, FILE *out)
 {
 	uint32_t n, *ids = order_by(m, cost, &n);
@@ -176,26 +200,7 @@ int folded_write(struct model *m, enum cost cost, FILE *out)
 	if (!ids)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
-		const struct model_stack *s = &m->stack[ids[i]];
-		bool first = true;
-
-		if (!s->n)
-			fputs("(no stack)", out);
-		else if (!(s->flags & SS_STACK_COMPLETE)) {
-			fputs("(incomplete)", out);
-			first = false;
-		}
-		for (uint32_t k = s->n; k-- > 0;) {
-			struct frame f[MAX_INLINED];
-			uint32_t nf = model_frames(m, m->pc.at[s->first + k], f, MAX_INLINED);
-
-			while (nf-- > 0) {
-				if (!first)
-					fputc(';', out);
-				first = false;
-				folded_name(f[nf].function, out);
-			}
-		}
+		folded_stack(m, ids[i], out);
 		fprintf(out, " %llu\n", (unsigned long long)group_cost(&m->group[ids[i]], cost));
 	}
 	free(ids);

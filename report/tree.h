@@ -9,6 +9,7 @@
 struct node {
 	const char *function, *library; /* the model's */
 	uint64_t cost, count;
+	uint64_t before, after;	   /* costs of the two sides, in a tree of differences */
 	struct node *child, *next; /* children: dearest first once built */
 	uint32_t depth;
 };
@@ -22,6 +23,8 @@ void tree_free(struct node *root);
 
 /* ASCII tree; branches below @least of the total are folded into one line. */
 void tree_write(const struct node *root, enum cost cost, double least, FILE *out);
+/* One stack as "outer;inner". */
+void folded_stack(struct model *m, uint32_t id, FILE *out);
 /* Folded stacks: "outer;inner cost" a line, as flamegraph.pl reads them. */
 int folded_write(struct model *m, enum cost cost, FILE *out);
 

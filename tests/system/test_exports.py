@@ -1,12 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What other tools read: each format is opened by its real consumer, and all agree to the byte."""
+import base64
+import csv
+import json
 import os
 import re
 import shutil
 import subprocess
 import tempfile
-import unittest
+import xml.etree.ElementTree as xml
+
+import jsonschema
 
 import memprof_test as t
 
@@ -146,6 +151,112 @@ class Pprof(Exports):
         lines = self.pprof("-list=^record$", "-sample_index=alloc_space", f"-source_path={t.ROOT}",
                            self.path("x.pb.gz"))
         self.assertRegex(lines, r"void \*p = malloc\(size\);")
+
+
+class Speedscope(Exports):
+    PROFILES = (("live bytes", "leaked_bytes"), ("allocated bytes", "allocated_bytes"),
+                ("allocations", "allocations"), ("bytes at the peak", "peak_bytes"),
+                ("temporary allocations", "temporary"))
+    RELEASE = os.path.join(t.ROOT, "build/npm/node_modules/speedscope/dist/release")
+
+    def setUp(self):
+        super().setUp()
+        if not os.path.isdir(self.RELEASE) and not os.environ.get("CI"):
+            self.skipTest("speedscope is not there: scripts/setup check installs it with npm")
+
+    def test_schema(self):
+        """valid by speedscope's own schema; every profile's weights add up"""
+        with open(f"{self.RELEASE}/file-format-schema.json") as f:
+            schema = json.load(f)
+        for f, r in self.each():
+            with open(self.export(f, "--speedscope")) as out:
+                data = json.load(out)
+            jsonschema.validate(data, schema)
+            self.assertEqual(len(data["profiles"]), len(self.PROFILES))
+            used = set()
+            for profile, (name, key) in zip(data["profiles"], self.PROFILES):
+                self.assertEqual(profile["name"], name)
+                self.assertEqual(sum(profile["weights"]), r["totals"][key])
+                self.assertEqual(profile["endValue"], r["totals"][key])
+                self.assertEqual(len(profile["weights"]), len(profile["samples"]))
+                used.update(x for sample in profile["samples"] for x in sample)
+            self.assertLess(max(used), len(data["shared"]["frames"]))
+
+    def test_opens(self):
+        """speedscope opens it and shows the totals"""
+        f = self.recordings["python"]
+        totals = self.report(f)["totals"]
+        name = self.path("load.js")
+        data = base64.b64encode(t.read(self.export(f, "--speedscope", "--cost", "count"))).decode()
+        with open(name, "w") as out:
+            out.write(f"speedscope.loadFileFromBase64('x.speedscope.json', '{data}')")
+        page = self.run_ok("chromium", "--headless", "--no-sandbox", "--disable-gpu", "--enable-unsafe-swiftshader",
+                           f"--user-data-dir={self.dir}/chromium", "--virtual-time-budget=5000", "--dump-dom",
+                           f"file://{self.RELEASE}/index.html#localProfilePath={name}&view=sandwich")
+        shown = dict(re.findall(r'<tr title="([^"]+)"[^>]*>.*?<td[^>]*>([\d.,]+[^<]*)</td></tr>', page))
+        self.assertEqual(shown["allocations"], f"{totals['allocations']:,}")
+        self.assertEqual(shown["temporary allocations"], f"{totals['temporary']:,}")
+        value, unit = shown["live bytes"].split()
+        self.assertEqual(value, f"{totals['leaked_bytes'] / {'KB': 1 << 10, 'MB': 1 << 20}[unit]:.2f}")
+        self.assertRegex(page, r"<span>allocations <span[^>]*>\(3/5\)")
+
+
+class Tables(Exports):
+    def test_csv(self):
+        """CSV: python reads it; columns add up, backtraces are the folded ones"""
+        for f, r in self.each():
+            with open(self.export(f, "--csv"), newline="") as out:
+                rows = list(csv.DictReader(out, strict=True))
+            for column, key in (("allocated_count", "allocations"), ("size", "allocated_bytes"),
+                                ("usable_size", "allocated_usable_bytes"), ("freed_count", "frees"),
+                                ("leaked_count", "leaked_count"), ("leaked_bytes", "leaked_bytes"),
+                                ("temporary_count", "temporary"), ("temporary_bytes", "temporary_bytes"),
+                                ("peak_bytes", "peak_bytes"), ("maps", "maps"), ("map_bytes", "mapped_bytes")):
+                self.assertEqual(sum(int(row[column]) for row in rows), r["totals"][key], column)
+            groups = {g["backtrace_id"]: g for g in r["allocation_groups"]}
+            self.assertEqual({int(row["backtrace_id"]) for row in rows}, set(groups))
+            folded = sorted(line.rsplit(" ", 1)[0] for line in
+                            self.memprof("report", f, "--collapsed", "--cost", "count").stdout.splitlines())
+            self.assertEqual(folded, sorted(row["backtrace"] for row in rows if int(row["allocated_count"])))
+            sizes = [int(row["size"]) for row in rows]
+            self.assertEqual(sizes, sorted(sizes, reverse=True))
+
+    def test_ascii_tree(self):
+        """ASCII tree: bytehound's columns; the root holds all, children their parent's"""
+        units = {"": 1, "KB": 10 ** 3, "MB": 10 ** 6, "GB": 10 ** 9}
+        for f, r in self.each():
+            for options, size, count in (((), "allocated_bytes", "allocations"),
+                                         (("--leaks",), "leaked_bytes", "leaked_count")):
+                with open(self.export(f, "--ascii-tree", *options)) as out:
+                    head, *lines = out.read().splitlines()
+                self.assertRegex(head, r"^SIZE {7}COUNT +FIRST LAST SOURCE$")
+                column = head.index("SOURCE")
+                self.assertEqual(lines[0][column:], "\u2592")
+                self.assertEqual(int(lines[0][10:].split()[0]), r["totals"][count])
+                value, unit = lines[0][:8].strip(), lines[0][8:10].strip()
+                self.assertAlmostEqual(float(value) * units[unit], r["totals"][size], delta=units[unit] / 2000 + 1)
+                self.assertRegex(lines[0][10:column], r"^ \d+ +00s +0\ds +$")
+                children = {}
+                for line in lines[1:]:
+                    label = line[column:]
+                    depth = re.search("[\u251c\u2514]", label).start()
+                    self.assertRegex(label, r"^[| ]*[\u251c\u2514]\S")
+                    if depth == 0:
+                        children[label] = int(line[10:].split()[0])
+                self.assertEqual(sum(children.values()), r["totals"][count])
+
+    def test_icicle(self):
+        """the icicle is the flame graph upside down"""
+        f = self.recordings["cpp"]
+        rows = {}
+        for option in ("--icicle", "--flamegraph"):
+            svg = self.path("x.svg")
+            self.memprof("report", f, option, svg)
+            frames = [g for g in xml.parse(svg).getroot().iter("{http://www.w3.org/2000/svg}g") if g.get("class") == "f"]
+            rows[option] = [(g[0].text, g.get("data-x"), g.get("data-w"), int(g[1].get("y"))) for g in frames]
+        bottom = rows["--flamegraph"][0][3]
+        top = rows["--icicle"][0][3]
+        self.assertEqual([(*x[:3], top + bottom - x[3]) for x in rows["--icicle"]], rows["--flamegraph"])
 
 
 if __name__ == "__main__":
