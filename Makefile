@@ -69,7 +69,8 @@ $(O)/memprof: $(O)/cmd.a $(DEPS_cmd:%=$(O)/%.a) $(O)/agent_blob.o
 VICTIMS = $(patsubst tests/victims/%.c,$(O)/victims/%,$(filter-out %/late.c,$(wildcard tests/victims/*.c))) \
 	$(patsubst tests/victims/%.cc,$(O)/victims/%,$(wildcard tests/victims/*.cc)) \
 	$(O)/victims/liblate.so $(O)/victims/verify-static $(O)/victims/verify-musl-static \
-	$(O)/victims/truth-static $(O)/victims/truth-musl $(O)/victims/truth-musl-static
+	$(O)/victims/truth-static $(O)/victims/truth-musl $(O)/victims/truth-musl-static \
+	$(O)/victims/blocks-static
 VICTIM_FLAGS = -O2 -g -fomit-frame-pointer -Wall -Wextra -Werror -D_GNU_SOURCE
 
 $(O)/victims/%: tests/victims/%.c
@@ -97,6 +98,10 @@ $(O)/victims/truth-musl-static: tests/victims/truth.c tests/victims/truth.h
 	@mkdir -p $(@D)
 	musl-gcc -std=gnu11 $(VICTIM_FLAGS) -static -s -o $@ $< -lpthread
 $(O)/victims/truth: tests/victims/truth.h
+BLOCKS_WRAPPED = malloc calloc realloc free memalign posix_memalign aligned_alloc
+$(O)/victims/blocks-static: tests/victims/blocks.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(VICTIM_FLAGS) -DWRAP $(BLOCKS_WRAPPED:%=-Wl,--wrap=%) -static -s -o $@ $< -lpthread
 victims: $(VICTIMS)
 
 SYSTEM_TESTS = $(wildcard tests/system/test_*.py)

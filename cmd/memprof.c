@@ -14,6 +14,7 @@ static const struct {
     {"detach", cmd_detach, "end a recording; repair a process whose recorder died"},
     {"status", cmd_status, "which processes carry a session"},
     {"run", cmd_run, "start a program and record it from its first instruction"},
+    {"heap", cmd_heap, "everything live in a running process, and where its memory is"},
     {"report", cmd_report, "what a recording says: text, JSON, flame graph, tree, folded stacks"},
 };
 #define NCOMMANDS (sizeof(command) / sizeof(command[0]))

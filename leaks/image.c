@@ -10,7 +10,7 @@ void image_init(struct image *img, const struct arch *arch, pid_t pid)
 	memset(img, 0, sizeof(*img));
 	img->arch = arch;
 	img->pid = pid;
-	img->fd = -1;
+	img->fd = img->live_fd = -1;
 }
 
 void image_close(struct image *img)
@@ -23,7 +23,9 @@ void image_close(struct image *img)
 	vec_free(&img->threads);
 	if (img->fd >= 0)
 		close(img->fd);
-	img->fd = -1;
+	if (img->live_fd >= 0)
+		close(img->live_fd);
+	img->fd = img->live_fd = -1;
 	img->ops = NULL;
 }
 
@@ -43,6 +45,11 @@ bool image_read_all(struct image *img, uint64_t addr, void *to, size_t len)
 bool image_word(struct image *img, uint64_t addr, uint64_t *value)
 {
 	return image_read_all(img, addr, value, sizeof(*value));
+}
+
+uint64_t image_present(struct image *img, const struct image_map *map, uint64_t *addr)
+{
+	return *addr < map->end ? img->ops->present(img, map, addr) : 0;
 }
 
 const struct image_map *image_map_at(const struct image *img, uint64_t addr)

@@ -19,6 +19,7 @@ struct image_map {
 	uint64_t start, end, offset, ino;
 	uint32_t dev_major, dev_minor;
 	bool read, write, exec, shared;
+	bool live;  /* not part of the copy (MADV_DONTFORK): read from the running process */
 	char *path; /* as in /proc/PID/maps: "" anonymous, "[heap]", a file; " (deleted)" kept */
 };
 
@@ -31,6 +32,7 @@ struct image_thread {
 
 struct image;
 struct image_ops {
+	uint64_t (*present)(struct image *img, const struct image_map *map, uint64_t *addr);
 	size_t (*read)(struct image *img, uint64_t addr, void *to, size_t len);
 	int (*open_file)(struct image *img, const struct image_map *map);
 	void (*close)(struct image *img);
@@ -43,6 +45,7 @@ struct image {
 	VEC(struct image_thread) threads;
 	const struct image_ops *ops;
 	int fd;		     /* of the memory */
+	int live_fd;	     /* of the process itself, for what its copy does not have; -1: none */
 	void *backend;	     /* the backend's own */
 	uint64_t bytes_read; /* so far */
 };
@@ -58,6 +61,9 @@ int image_take_threads(struct image *img, struct target *t);
  * Return: 0 or -errno with @err filled.
  */
 int image_open_process(struct image *img, pid_t memory, struct mp_err *err);
+/* Adds writable memory of the process that its copy did not get: maps of @before that it still has
+ * and the copy has not.  Return: 0 or -errno. */
+int image_add_live(struct image *img, const struct maps *before);
 void image_close(struct image *img);
 
 /* Return: bytes read, fewer than @len at the first byte that cannot be. */
@@ -66,6 +72,9 @@ size_t image_read(struct image *img, uint64_t addr, void *to, size_t len);
 bool image_read_all(struct image *img, uint64_t addr, void *to, size_t len);
 /* A word of the architecture's pointer size. */
 bool image_word(struct image *img, uint64_t addr, uint64_t *value);
+/* The next run of pages that have ever been touched, at or behind *@addr in @map.
+ * Return: its end, with *@addr its start; 0: there is none. */
+uint64_t image_present(struct image *img, const struct image_map *map, uint64_t *addr);
 /* Return: the map that contains @addr, or NULL. */
 const struct image_map *image_map_at(const struct image *img, uint64_t addr);
 /* The file of @map as the process saw it.  Return: descriptor or -errno. */

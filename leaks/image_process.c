@@ -3,17 +3,38 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "attach/procfs.h"
 #include "leaks/image.h"
 
+#define PAGE	     4096u
+#define PAGEMAP_SWAP (1ull << 62) /* Documentation/admin-guide/mm/pagemap.rst */
+#define PAGEMAP_HERE (1ull << 63)
+
+struct pagemaps {
+	int copy, process;
+};
+
+static int open_of(pid_t pid, const char *file)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
 static size_t process_read(struct image *img, uint64_t addr, void *to, size_t len)
 {
+	const struct image_map *m = img->live_fd >= 0 ? image_map_at(img, addr) : NULL;
+	int fd = m && m->live ? img->live_fd : img->fd;
 	size_t n = 0;
 
 	while (n < len) {
-		ssize_t got = pread(img->fd, (char *)to + n, len - n, (off_t)(addr + n));
+		ssize_t got = pread(fd, (char *)to + n, len - n, (off_t)(addr + n));
 
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -37,7 +58,56 @@ static int process_open_file(struct image *img, const struct image_map *map)
 	return proc_open_map(img->pid, &m);
 }
 
-static const struct image_ops process_ops = {.read = process_read, .open_file = process_open_file};
+/* What cannot be told counts as touched. */
+static uint64_t process_present(struct image *img, const struct image_map *map, uint64_t *addr)
+{
+	const struct pagemaps *p = img->backend;
+	/* A copy has no table for shared pages until it touches them. */
+	int fd = map->shared || map->live ? p->process : p->copy;
+	uint64_t page[512], at = *addr & ~(uint64_t)(PAGE - 1), start = 0;
+
+	if (fd < 0)
+		return map->end;
+	while (at < map->end) {
+		uint64_t left = (map->end - at) / PAGE;
+		size_t want = (left < 512 ? (size_t)left : 512) * sizeof(page[0]);
+		ssize_t got = pread(fd, page, want, (off_t)(at / PAGE * sizeof(page[0])));
+
+		if (got < (ssize_t)sizeof(page[0]))
+			return start ? at : map->end;
+		for (size_t i = 0; i < (size_t)got / sizeof(page[0]); i++, at += PAGE) {
+			bool here = page[i] & (PAGEMAP_SWAP | PAGEMAP_HERE);
+
+			if (here && !start)
+				start = at;
+			if (!here && start)
+				goto out;
+		}
+	}
+	if (!start)
+		return 0;
+out:
+	if (start > *addr)
+		*addr = start;
+	return at;
+}
+
+static void process_close(struct image *img)
+{
+	struct pagemaps *p = img->backend;
+
+	if (p && p->copy >= 0)
+		close(p->copy);
+	if (p && p->process >= 0)
+		close(p->process);
+	free(p);
+	img->backend = NULL;
+}
+
+static const struct image_ops process_ops = {.read = process_read,
+					     .present = process_present,
+					     .open_file = process_open_file,
+					     .close = process_close};
 
 int image_take_threads(struct image *img, struct target *t)
 {
@@ -80,24 +150,66 @@ static int take_maps(struct image *img, struct maps *maps)
 
 int image_open_process(struct image *img, pid_t memory, struct mp_err *err)
 {
-	char path[64];
+	struct pagemaps *p = malloc(sizeof(*p));
 	struct maps maps;
-	int ret = maps_read(memory, &maps);
+	int ret = p ? maps_read(memory, &maps) : -ENOMEM;
 
 	if (!ret) {
 		ret = take_maps(img, &maps);
 		maps_free(&maps);
 	}
 	if (!ret) {
-		snprintf(path, sizeof(path), "/proc/%d/mem", memory);
-		img->ops = &process_ops;
-		img->fd = open(path, O_RDONLY | O_CLOEXEC);
-		if (img->fd < 0)
-			ret = -errno;
+		img->fd = open_of(memory, "mem");
+		ret = img->fd < 0 ? img->fd : 0;
 	}
-	if (ret)
+	if (ret) {
+		free(p);
 		return mp_fail(err, MP_EXIT_FAILURE, ret,
 			       "cannot read the memory of process %d: %s", img->pid,
 			       strerror(-ret));
+	}
+	p->copy = open_of(memory, "pagemap");
+	p->process = open_of(img->pid, "pagemap");
+	img->backend = p;
+	img->ops = &process_ops;
 	return 0;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct image_map *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+int image_add_live(struct image *img, const struct maps *before)
+{
+	size_t n = img->maps.n;
+	struct maps now;
+	int ret = maps_read(img->pid, &now);
+
+	vec_for_each (&before->list, m) {
+		const struct map *still = ret ? NULL : maps_find(&now, m->start);
+		struct image_map im = {.start = m->start,
+				       .end = m->end,
+				       .read = m->read,
+				       .write = m->write,
+				       .shared = m->shared,
+				       .live = true};
+
+		if (!m->write || image_map_at(img, m->start) || !still || still->end < m->end)
+			continue;
+		im.path = strdup(m->path);
+		if (!im.path || vec_push(&img->maps, im)) {
+			free(im.path);
+			ret = -ENOMEM;
+			break;
+		}
+	}
+	maps_free(&now);
+	if (img->maps.n > n) {
+		qsort(img->maps.at, img->maps.n, sizeof(img->maps.at[0]), by_start);
+		img->live_fd = open_of(img->pid, "mem");
+	}
+	return ret == -ESRCH ? 0 : ret;
 }

@@ -63,6 +63,7 @@ struct walker {
 extern const struct walker walker_jemalloc;
 extern const struct walker walker_musl_ng;
 extern const struct walker walker_tcmalloc;
+extern const struct walker walker_glibc;
 
 /* All walkers, NULL-terminated. */
 extern const struct walker *const walkers[];
@@ -75,8 +76,12 @@ void heap_damage(struct heap *h, uint64_t addr, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* Clears .exact and says why; the first reason stays. */
 void heap_doubt(struct heap *h, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Sorts the owned ranges, and merges those of a kind that touch. */
+void heap_sort_owned(struct heap *h);
 /* Sorts, merges touching ranges of a kind, sums up. */
 void heap_finish(struct heap *h);
 void heap_free(struct heap *h);
+/* Return: which of the first @n owned ranges contains @addr, or NULL; these must be sorted. */
+const struct heap_range *heap_owner(const struct heap *h, size_t n, uint64_t addr);
 
 #endif

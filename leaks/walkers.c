@@ -8,6 +8,7 @@
 #define MAX_DAMAGED 100
 
 const struct walker *const walkers[] = {
+    &walker_glibc,
     &walker_jemalloc,
     &walker_musl_ng,
     &walker_tcmalloc,
@@ -71,10 +72,12 @@ static bool sorted(const struct heap *h)
 	return true;
 }
 
-static void merge_owned(struct heap *h)
+void heap_sort_owned(struct heap *h)
 {
 	size_t n = 0;
 
+	if (!h->owned.n)
+		return;
 	qsort(h->owned.at, h->owned.n, sizeof(h->owned.at[0]), by_address);
 	for (size_t i = 0; i < h->owned.n; i++) {
 		struct heap_range *r = &h->owned.at[i], *last = n ? &h->owned.at[n - 1] : NULL;
@@ -103,8 +106,7 @@ void heap_finish(struct heap *h)
 		h->live_bytes += h->blocks.at[i].size;
 	}
 	h->blocks.n = n;
-	if (h->owned.n)
-		merge_owned(h);
+	heap_sort_owned(h);
 }
 
 void heap_free(struct heap *h)
@@ -112,4 +114,19 @@ void heap_free(struct heap *h)
 	vec_free(&h->blocks);
 	vec_free(&h->owned);
 	vec_free(&h->damaged);
+}
+
+const struct heap_range *heap_owner(const struct heap *h, size_t n, uint64_t addr)
+{
+	size_t lo = 0, hi = n;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (h->owned.at[mid].end <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < n && h->owned.at[lo].start <= addr ? &h->owned.at[lo] : NULL;
 }

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "attach/copy.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/*
+ * Stack pointer of the copy.  Should it ever run (memprof killed within the microseconds before
+ * PTRACE_O_EXITKILL is set), its first access to the stack faults, and since all signals are
+ * blocked the kernel ends it without a handler of the service.
+ */
+#define NO_STACK 8u
+
+static const uint64_t clone_args[6] = {CLONE_FILES, NO_STACK};
+
+static int check_seccomp(struct remote *r, struct mp_err *err)
+{
+	struct target *t = r->t;
+	int clone, wait;
+
+	if (!t->status.seccomp)
+		return 0;
+	clone = seccomp_allows(t, r->carrier, t->arch->nr.clone, clone_args, r->syscall_insn);
+	wait = seccomp_allows(t, r->carrier, t->arch->nr.wait4, NULL, r->syscall_insn);
+	if (clone == 1 && wait == 1)
+		return 0;
+	if (clone < 0 || wait < 0)
+		return mp_fail(err, MP_EXIT_SECCOMP, -EPERM,
+			       "the seccomp filters of process %d cannot be read (CAP_SYS_ADMIN is "
+			       "needed), so it cannot be asked to copy itself; --in-place works "
+			       "without",
+			       t->pid);
+	return mp_fail(err, MP_EXIT_SECCOMP, -EPERM,
+		       "a seccomp filter of process %d forbids it %s(); --in-place works without",
+		       t->pid, clone ? "wait4" : "clone");
+}
+
+/* A copy whose birth the kernel did not tell us about: runs.  Found among the target's children by
+ * the number that the target got. */
+static void kill_escaped(struct target *t, pid_t ns_pid)
+{
+	struct tids tids;
+
+	if (proc_tasks(t->pid, &tids))
+		return;
+	vec_for_each (&tids.list, tid) {
+		char path[64];
+		FILE *f;
+		int child;
+
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/children", t->pid, *tid);
+		f = fopen(path, "re");
+		while (f && fscanf(f, "%d", &child) == 1) {
+			struct proc_status st;
+
+			if (!proc_status_read(child, 0, &st) && st.ns_pid == ns_pid)
+				kill(child, SIGKILL);
+		}
+		if (f)
+			fclose(f);
+	}
+	vec_free(&tids.list);
+}
+
+/* Waits until the copy stands in its first stop.  Return: 0 or -errno. */
+static int wait_born(pid_t pid)
+{
+	struct deadline deadline = deadline_in_ms(2000);
+	int status;
+
+	while (!deadline_passed(&deadline)) {
+		pid_t got = waitpid(pid, &status, __WALL | WNOHANG);
+
+		if (got == pid)
+			return WIFSTOPPED(status) ? 0 : -ESRCH;
+		if (got < 0 && errno != EINTR)
+			return -errno;
+		usleep(20);
+	}
+	return -ETIMEDOUT;
+}
+
+static int refused(const struct target *t, int error, struct mp_err *err)
+{
+	if (error == -ENOMEM)
+		return mp_fail(err, MP_EXIT_FAILURE, error,
+			       "the kernel has no memory for a copy of process %d (overcommit or "
+			       "its memory cgroup forbids it); it was left alone",
+			       t->pid);
+	if (error == -EAGAIN)
+		return mp_fail(err, MP_EXIT_FAILURE, error,
+			       "process %d may not have another child (pids.max or RLIMIT_NPROC); "
+			       "it was left alone",
+			       t->pid);
+	return mp_fail(err, MP_EXIT_FAILURE, error, "process %d cannot be copied: %s", t->pid,
+		       strerror(-error));
+}
+
+int copy_make(struct copy *c, struct target *t, struct mp_err *err)
+{
+	struct remote r;
+	long result = 0;
+	int ret;
+
+	memset(c, 0, sizeof(*c));
+	ret = remote_begin(&r, t, err);
+	if (ret)
+		return ret;
+	ret = check_seccomp(&r, err);
+	if (!ret) {
+		r.event_message = 0;
+		ret = remote_syscall(&r, t->arch->nr.clone, clone_args, &result);
+		if (ret || result < 0)
+			ret = refused(t, ret ? ret : (int)result, err);
+	}
+	if (r.event_message) {
+		c->pid = (pid_t)r.event_message;
+		c->ns_pid = (pid_t)result;
+		if (wait_born(c->pid) || ptrace(PTRACE_SETOPTIONS, c->pid, 0, PTRACE_O_EXITKILL)) {
+			copy_kill(c);
+			ret = refused(t, -EIO, err);
+		}
+	} else if (result > 0) {
+		kill_escaped(t, (pid_t)result);
+		ret = refused(t, -EIO, err);
+	}
+	if (remote_end(&r) && !ret)
+		ret = mp_fail(err, MP_EXIT_FAILURE, -EIO,
+			      "a thread of process %d could not be put back", t->pid);
+	if (ret && c->pid)
+		copy_kill(c);
+	return ret;
+}
+
+void copy_kill(struct copy *c)
+{
+	int status;
+
+	if (!c->pid || c->dead)
+		return;
+	kill(c->pid, SIGKILL);
+	for (;;) {
+		pid_t got = waitpid(c->pid, &status, __WALL);
+
+		if (got == c->pid && WIFSTOPPED(status))
+			ptrace(PTRACE_CONT, c->pid, 0, 0);
+		else if (got == c->pid || errno != EINTR)
+			break;
+	}
+	c->dead = true;
+}
+
+int copy_reap(struct copy *c, struct target *t, struct mp_err *err)
+{
+	uint64_t args[6] = {(uint64_t)c->ns_pid, 0, WNOHANG | __WALL};
+	struct remote r;
+	long result = 0;
+	int ret, end;
+
+	if (!c->pid)
+		return 0;
+	ret = remote_begin(&r, t, err);
+	if (ret)
+		return ret;
+	ret = remote_syscall(&r, t->arch->nr.wait4, args, &result);
+	end = remote_end(&r);
+	if (ret || end)
+		return mp_fail(err, MP_EXIT_FAILURE, ret ? ret : end,
+			       "process %d could not be asked to wait for its copy", t->pid);
+	/* Somebody in the target that waits for everything (__WALL) was faster: gone as well. */
+	if (result != c->ns_pid && result != -ECHILD)
+		return mp_fail(err, MP_EXIT_FAILURE, -EIO,
+			       "the copy of process %d is still there as zombie %d", t->pid,
+			       c->pid);
+	memset(c, 0, sizeof(*c));
+	return 0;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * A copy of a stopped target: a process with its memory at that moment, made by a clone() that one
+ * of its threads is asked for.  The copy is traced and stopped from birth and never runs an
+ * instruction: it would be a second instance of the service.  Order of life:
+ *
+ *	target_stop(), copy_make(), target_release()	the target runs again
+ *	/proc/COPY/mem is read
+ *	copy_kill()
+ *	target_seize(), target_stop(), copy_reap(), target_release()
+ *
+ * What the target sees: nothing.  exit_signal 0 sends no SIGCHLD and hides the copy from wait()
+ * without __WALL; the table of descriptors is shared (CLONE_FILES), so that what the target closes
+ * is closed; if memprof dies, the kernel kills the copy (PTRACE_O_EXITKILL, on the copy only).
+ */
+#ifndef ATTACH_COPY_H
+#define ATTACH_COPY_H
+
+#include "attach/target.h"
+
+struct copy {
+	pid_t pid;    /* 0: there is none */
+	pid_t ns_pid; /* as the target sees it */
+	bool dead;    /* killed, and not reaped yet */
+};
+
+/**
+ * copy_make() - copy the stopped target @t
+ * Asks its seccomp filters first.  Refuses, with the target untouched, when a filter forbids
+ * clone() or wait4(), or when the kernel does (memory, number of processes).
+ * Return: 0 with @c filled, or a negative errno with @err; no copy is left then.
+ */
+int copy_make(struct copy *c, struct target *t, struct mp_err *err);
+/* Ends the copy; its memory is gone on return.  The target holds its zombie until copy_reap(). */
+void copy_kill(struct copy *c);
+/* Has the stopped target wait for its dead copy.  Return: 0 or a negative errno with @err. */
+int copy_reap(struct copy *c, struct target *t, struct mp_err *err);
+
+#endif

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The one pass over all blocks, in order of address. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "leaks/graph.h"
+
+#define BUFFER	   (1u << 20)
+#define MAX_GAP	   (64u << 10) /* between blocks that are read together */
+#define SPARSE_MIN (1u << 20)  /* of larger blocks only touched pages are read */
+#define PAGE	   4096u
+
+int graph_init(struct graph *g, const struct heap_block *blocks, size_t n)
+{
+	int ret;
+
+	memset(g, 0, sizeof(*g));
+	ret = index_build(&g->index, blocks, n);
+	if (ret)
+		return ret;
+	g->block = blocks;
+	g->n = (uint32_t)n;
+	g->tag_mask = UINT64_MAX;
+	g->first = calloc(n + 1, sizeof(*g->first));
+	g->rooted = calloc(n / 64 + 1, sizeof(*g->rooted));
+	return g->first && g->rooted ? 0 : -ENOMEM;
+}
+
+void graph_free(struct graph *g)
+{
+	index_free(&g->index);
+	free(g->first);
+	free(g->rooted);
+	vec_free(&g->to);
+	vec_free(&g->roots);
+	memset(g, 0, sizeof(*g));
+}
+
+static void add_root(struct scan *s, uint32_t block, uint64_t at)
+{
+	struct graph *g = s->graph;
+	struct root r = s->root;
+
+	if (g->rooted[block / 64] >> block % 64 & 1)
+		return;
+	g->rooted[block / 64] |= 1ull << block % 64;
+	r.block = block;
+	r.addr = at;
+	if (vec_push(&g->roots, r))
+		s->failed = true;
+}
+
+static void set_first(struct scan *s, uint32_t from)
+{
+	while (s->done <= from)
+		s->graph->first[s->done++] = (uint32_t)s->graph->to.n;
+}
+
+static void settle(struct scan *s, const struct scan_pending *p)
+{
+	struct graph *g = s->graph;
+	uint32_t to = index_in(&g->index, p->record, p->value);
+
+	if (p->from == INDEX_NONE) {
+		if (to != INDEX_NONE)
+			add_root(s, to, p->at);
+		return;
+	}
+	set_first(s, p->from);
+	if (to == INDEX_NONE || to == p->from)
+		return;
+	/* The same target again right behind: one edge will do. */
+	if (g->to.n > g->first[p->from] && g->to.at[g->to.n - 1] == to)
+		return;
+	if (g->to.n == UINT32_MAX || vec_push(&g->to, to))
+		s->failed = true;
+}
+
+void scan_words(struct scan *s, const uint64_t *word, size_t n, uint64_t addr, uint32_t from)
+{
+	const struct index *x = &s->graph->index;
+	uint64_t mask = s->graph->tag_mask;
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t value = word[i] & mask;
+		const struct index_record *r;
+		struct scan_pending *p;
+
+		if (value - x->low >= x->span)
+			continue;
+		r = index_record(x, value);
+		if (!r)
+			continue;
+		__builtin_prefetch(r);
+		p = &s->queue[s->head % SCAN_QUEUE];
+		if (s->count == SCAN_QUEUE)
+			settle(s, p);
+		else
+			s->count++;
+		*p = (struct scan_pending){value, addr + 8 * i, r, from};
+		s->head++;
+	}
+}
+
+int scan_flush(struct scan *s)
+{
+	while (s->count) {
+		settle(s, &s->queue[(s->head - s->count) % SCAN_QUEUE]);
+		s->count--;
+	}
+	return s->failed ? -ENOMEM : 0;
+}
+
+/* Words of block @i that lie between @start and @end, of which @buf holds what is at @base. */
+static void scan_part(struct scan *s, uint32_t i, const uint8_t *buf, uint64_t base, uint64_t start,
+		      uint64_t end)
+{
+	const struct heap_block *b = &s->graph->block[i];
+	uint64_t from = b->addr > start ? b->addr : start, to = b->addr + b->size;
+
+	from = (from + 7) & ~7ull;
+	if (to > end)
+		to = end;
+	if (to >= from + 8)
+		scan_words(s, (const uint64_t *)(const void *)(buf + (from - base)),
+			   (size_t)((to - from) / 8), from, i);
+}
+
+/* A large block, touched pages only. */
+static void scan_large(struct scan *s, struct image *img, uint8_t *buf, uint32_t i)
+{
+	const struct heap_block *b = &s->graph->block[i];
+	const struct image_map *m = image_map_at(img, b->addr);
+	uint64_t at = b->addr & ~7ull, end = b->addr + b->size;
+
+	while (at < end) {
+		uint64_t run = m ? image_present(img, m, &at) : end;
+
+		if (!run) {
+			at = m->end; /* a block may go on in the next map */
+			m = at < end ? image_map_at(img, at) : NULL;
+			if (!m)
+				return;
+			continue;
+		}
+		while (at < run && at < end) {
+			uint64_t want = (run < end ? run : end) - at;
+			size_t got = image_read(img, at, buf, want < BUFFER ? want : BUFFER);
+
+			s->graph->block_bytes += got;
+			scan_part(s, i, buf, at, at, at + got);
+			if (!got) {
+				s->graph->unreadable_bytes += PAGE;
+				got = PAGE - at % PAGE;
+			}
+			at += got;
+		}
+		m = image_map_at(img, at);
+	}
+}
+
+/* Small blocks from @i on that lie near one another.  Return: the first one behind them. */
+static uint32_t scan_small(struct scan *s, struct image *img, uint8_t *buf, uint32_t i)
+{
+	const struct heap_block *b = s->graph->block;
+	uint64_t base = b[i].addr & ~7ull, end = base;
+	uint32_t j = i;
+	size_t got;
+
+	while (j < s->graph->n && b[j].size < SPARSE_MIN && b[j].addr - end < MAX_GAP &&
+	       b[j].addr + b[j].size - base <= BUFFER) {
+		end = b[j].addr + b[j].size;
+		j++;
+	}
+	got = image_read(img, base, buf, (size_t)(end - base));
+	s->graph->block_bytes += got;
+	for (uint32_t k = i; k < j; k++) {
+		if (b[k].addr >= base + got) {
+			/* A hole in the middle: what lies behind it is a read of its own. */
+			if (k == i) {
+				s->graph->unreadable_bytes += b[k].size;
+				return k + 1;
+			}
+			return k;
+		}
+		scan_part(s, k, buf, base, base, base + got);
+	}
+	return j;
+}
+
+int graph_edges(struct graph *g, struct image *img, struct mp_err *err)
+{
+	struct scan *s = calloc(1, sizeof(*s));
+	/* A block of just less than SPARSE_MIN may start 7 bytes behind. */
+	uint8_t *buf = malloc(BUFFER + 64);
+	uint32_t i = 0;
+	int ret = -ENOMEM;
+
+	if (s && buf) {
+		s->graph = g;
+		while (i < g->n && !s->failed) {
+			if (g->block[i].size >= SPARSE_MIN)
+				scan_large(s, img, buf, i++);
+			else
+				i = scan_small(s, img, buf, i);
+		}
+		ret = scan_flush(s);
+		set_first(s, g->n);
+	}
+	free(buf);
+	free(s);
+	return ret ? mp_fail(err, MP_EXIT_FAILURE, ret, "no memory for the graph of %u blocks",
+			     g->n)
+		   : 0;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * glibc's mmapped chunks: at a page's start, prev_size 0 and a size of whole pages with the flag
+ * IS_MMAPPED.  memalign() leaves that header stale and writes another one further up, whose
+ * prev_size is its distance from the mapping's start.  mp_ counts them.
+ */
+#include <errno.h>
+#include "leaks/glibc.h"
+
+#define MAX_ALIGN_BITS 31
+
+struct found {
+	uint64_t count, bytes;
+};
+
+static bool mmapped(const struct chunk *c, uint64_t offset, uint64_t *total)
+{
+	uint64_t size = c->size & ~(uint64_t)SIZE_BITS;
+
+	*total = size + offset;
+	return (c->size & SIZE_BITS) == IS_MMAPPED && c->prev_size == offset && size >= CHUNK_MIN &&
+	       *total % PAGE == 0;
+}
+
+/* The chunk that memalign() made of the mapping at @map, if it did: its distance from the start,
+ * else 0.  *@total: bytes of the mapping, which realloc() may have changed since. */
+static uint64_t aligned_chunk(struct glibc *g, uint64_t map, uint64_t left, uint64_t *total)
+{
+	for (unsigned int k = 5; k <= MAX_ALIGN_BITS; k++) {
+		uint64_t align = 1ull << k;
+		uint64_t mem = (map + CHUNK_HEADER + align - 1) & ~(align - 1);
+
+		for (int again = 0; again < 2; again++, mem += align) {
+			uint64_t offset = mem - CHUNK_HEADER - map, t;
+			struct chunk c;
+
+			if (!offset || offset + CHUNK_MIN > left)
+				continue;
+			if (image_read_all(g->img, map + offset, &c, sizeof(c)) &&
+			    mmapped(&c, offset, &t) && t <= left) {
+				*total = t;
+				return offset;
+			}
+		}
+	}
+	return 0;
+}
+
+/* Return: bytes of the mapping that begins at @at, 0: there is none; or -ENOMEM. */
+static int64_t take(struct glibc *g, uint64_t at, uint64_t end, struct found *f)
+{
+	uint64_t total, offset;
+	struct chunk c;
+
+	if (!image_read_all(g->img, at, &c, sizeof(c)) || !mmapped(&c, 0, &total))
+		return 0;
+	offset = aligned_chunk(g, at, end - at, &total);
+	if (total > end - at)
+		return 0;
+	if (heap_add(g->heap, at + offset + CHUNK_HEADER, total - offset - CHUNK_HEADER) ||
+	    heap_own(g->heap, at, at + total, HEAP_MMAPPED))
+		return -ENOMEM;
+	g->heap->metadata_bytes += offset + CHUNK_HEADER;
+	f->count++;
+	f->bytes += total;
+	return (int64_t)total;
+}
+
+static bool complete(const struct glibc *g, const struct found *f)
+{
+	return g->par.known && f->count == g->par.n_mmaps && f->bytes == g->par.mmapped_mem;
+}
+
+int glibc_walk_mmapped(struct glibc *g)
+{
+	struct found f = {0};
+
+	/* At the starts of maps and behind one another; then at every page, for maps that merged
+	 * with a neighbour's. */
+	for (int every_page = 0; every_page < 2 && !complete(g, &f); every_page++) {
+		size_t nknown;
+
+		heap_sort_owned(g->heap);
+		nknown = g->heap->owned.n;
+		vec_for_each (&g->img->maps, m) {
+			uint64_t at = m->start;
+
+			while (glibc_anonymous(m) && at < m->end && !complete(g, &f)) {
+				const struct heap_range *r = heap_owner(g->heap, nknown, at);
+				int64_t n = r ? 0 : take(g, at, m->end, &f);
+
+				if (n < 0)
+					return (int)n;
+				if (r)
+					at = (r->end + PAGE - 1) & ~(PAGE - 1);
+				else if (n)
+					at += (uint64_t)n;
+				else if (every_page)
+					at += PAGE;
+				else
+					break;
+			}
+		}
+		if (!g->par.known)
+			break;
+	}
+	if (g->par.known && !complete(g, &f))
+		heap_doubt(g->heap,
+			   "%llu mappings of %llu bytes were found, and the allocator counts %u of "
+			   "%llu",
+			   (unsigned long long)f.count, (unsigned long long)f.bytes, g->par.n_mmaps,
+			   (unsigned long long)g->par.mmapped_mem);
+	return 0;
+}

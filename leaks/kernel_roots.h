@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Pointers of a process that only the kernel holds: epoll's user data, sigev_value of timers. */
+#ifndef LEAKS_KERNEL_ROOTS_H
+#define LEAKS_KERNEL_ROOTS_H
+
+#include <stdint.h>
+#include <sys/types.h>
+#include "lib/vec.h"
+
+struct kernel_roots {
+	VEC(uint64_t) words;
+};
+
+/* Reads /proc/@pid/fdinfo and timers; a process that is gone has none.  Return: 0 or -ENOMEM. */
+int kernel_roots_read(struct kernel_roots *k, pid_t pid);
+
+#endif

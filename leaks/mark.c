@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What roots reach, what they do not, and who keeps whom. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "leaks/graph.h"
+
+struct queue {
+	VEC(uint32_t) list;
+	size_t next;
+};
+
+static uint64_t *bitmap(uint32_t n)
+{
+	return calloc(n / 64 + 1ull, sizeof(uint64_t));
+}
+
+static bool has(const uint64_t *bits, uint32_t i)
+{
+	return bits[i / 64] >> i % 64 & 1;
+}
+
+static void set(uint64_t *bits, uint32_t i)
+{
+	bits[i / 64] |= 1ull << i % 64;
+}
+
+/* Follows edges from what is queued to blocks that are not in @seen yet.  @parent may be NULL. */
+static int spread(const struct graph *g, struct queue *q, uint64_t *seen, uint32_t *parent)
+{
+	while (q->next < q->list.n) {
+		uint32_t b = q->list.at[q->next++];
+
+		for (uint32_t e = g->first[b]; e < g->first[b + 1]; e++) {
+			uint32_t to = g->to.at[e];
+
+			if (e + 16 < g->to.n)
+				__builtin_prefetch(&seen[g->to.at[e + 16] / 64]);
+			if (has(seen, to))
+				continue;
+			set(seen, to);
+			if (parent)
+				parent[to] = b;
+			if (vec_push(&q->list, to))
+				return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+static int from_roots(const struct graph *g, uint64_t *seen, uint32_t *parent, uint32_t without)
+{
+	struct queue q = {0};
+	int ret = 0;
+
+	vec_for_each (&g->roots, r) {
+		if (r->block == without || has(seen, r->block))
+			continue;
+		set(seen, r->block);
+		if (parent)
+			parent[r->block] = INDEX_NONE;
+		if (vec_push(&q.list, r->block)) {
+			ret = -ENOMEM;
+			break;
+		}
+	}
+	if (!ret)
+		ret = spread(g, &q, seen, parent);
+	vec_free(&q.list);
+	return ret;
+}
+
+/* Everything that @head reaches and nobody had becomes its own. */
+static int claim(const struct graph *g, struct leaks *l, uint64_t *seen, uint32_t head, bool cycle)
+{
+	struct leak leak = {.block = head, .cycle = cycle};
+	struct queue q = {0};
+	int ret;
+
+	set(seen, head);
+	ret = vec_push(&q.list, head);
+	if (!ret)
+		ret = spread(g, &q, seen, NULL);
+	for (size_t i = 0; i < q.list.n && !ret; i++) {
+		l->owner[q.list.at[i]] = (uint32_t)l->direct.n + 1;
+		if (i)
+			leak.indirect_bytes += g->block[q.list.at[i]].size;
+	}
+	leak.indirect_count = (uint32_t)q.list.n - 1;
+	vec_free(&q.list);
+	return ret ? ret : vec_push(&l->direct, leak);
+}
+
+struct frame {
+	uint32_t block, edge;
+};
+
+/* Depth first from @start over what is not in @seen; appends to @finished in order of finishing. */
+static int finish(const struct graph *g, uint64_t *seen, uint32_t start, struct queue *finished)
+{
+	VEC(struct frame) stack = {0};
+	struct frame f = {start, g->first[start]};
+	int ret = vec_push(&stack, f);
+
+	set(seen, start);
+	while (!ret && stack.n) {
+		struct frame *top = &stack.at[stack.n - 1];
+
+		if (top->edge == g->first[top->block + 1]) {
+			ret = vec_push(&finished->list, top->block);
+			stack.n--;
+			continue;
+		}
+		f.block = g->to.at[top->edge++];
+		f.edge = g->first[f.block];
+		if (!has(seen, f.block)) {
+			set(seen, f.block);
+			ret = vec_push(&stack, f);
+		}
+	}
+	vec_free(&stack);
+	return ret;
+}
+
+/*
+ * What is left has only cycles at its heads.  The block that a depth first search finishes last
+ * lies in a cycle that nothing else points into; so, going backwards, does every one not yet
+ * claimed.
+ */
+static int claim_cycles(const struct graph *g, struct leaks *l, uint64_t *seen)
+{
+	uint64_t *visited = bitmap(g->n);
+	struct queue order = {0};
+	int ret = visited ? 0 : -ENOMEM;
+
+	if (!ret)
+		memcpy(visited, seen, (g->n / 64 + 1ull) * sizeof(*seen));
+	for (uint32_t i = 0; i < g->n && !ret; i++) {
+		if (!has(visited, i))
+			ret = finish(g, visited, i, &order);
+	}
+	while (!ret && order.list.n) {
+		uint32_t b = order.list.at[--order.list.n];
+
+		if (!has(seen, b))
+			ret = claim(g, l, seen, b, true);
+	}
+	vec_free(&order.list);
+	free(visited);
+	return ret;
+}
+
+int mark_leaks(const struct graph *g, struct leaks *l)
+{
+	uint64_t *seen = bitmap(g->n), *pointed = bitmap(g->n);
+	int ret = -ENOMEM;
+
+	memset(l, 0, sizeof(*l));
+	l->owner = calloc(g->n + 1ull, sizeof(*l->owner));
+	if (seen && pointed && l->owner)
+		ret = from_roots(g, seen, NULL, INDEX_NONE);
+	for (uint32_t b = 0; b < g->n && !ret; b++) {
+		if (has(seen, b))
+			continue;
+		l->total_count++;
+		l->total_bytes += g->block[b].size;
+		for (uint32_t e = g->first[b]; e < g->first[b + 1]; e++)
+			set(pointed, g->to.at[e]);
+	}
+	if (!ret && l->total_count) {
+		for (uint32_t b = 0; b < g->n && !ret; b++) {
+			if (!has(seen, b) && !has(pointed, b))
+				ret = claim(g, l, seen, b, false);
+		}
+		if (!ret)
+			ret = claim_cycles(g, l, seen);
+	}
+	free(seen);
+	free(pointed);
+	return ret;
+}
+
+void leaks_free(struct leaks *l)
+{
+	vec_free(&l->direct);
+	free(l->owner);
+	memset(l, 0, sizeof(*l));
+}
+
+int mark_path(const struct graph *g, uint32_t block, struct path *path)
+{
+	uint32_t *parent = calloc(g->n + 1ull, sizeof(*parent));
+	uint64_t *seen = bitmap(g->n);
+	int ret = parent && seen ? 0 : -ENOMEM;
+
+	memset(path, 0, sizeof(*path));
+	if (!ret)
+		ret = from_roots(g, seen, parent, INDEX_NONE);
+	if (!ret && !has(seen, block))
+		ret = -ENOENT;
+	for (uint32_t b = block; !ret; b = parent[b]) {
+		ret = vec_push(&path->blocks, b);
+		if (parent[b] == INDEX_NONE)
+			break;
+	}
+	for (size_t i = 0; i < path->blocks.n / 2; i++) {
+		uint32_t *a = &path->blocks.at[i], *z = &path->blocks.at[path->blocks.n - 1 - i];
+		uint32_t t = *a;
+
+		*a = *z;
+		*z = t;
+	}
+	vec_for_each (&g->roots, r) {
+		if (!ret && r->block == path->blocks.at[0])
+			path->root = *r;
+	}
+	free(parent);
+	free(seen);
+	return ret;
+}
+
+int mark_retained(const struct graph *g, uint32_t block, uint32_t *count, uint64_t *bytes)
+{
+	uint64_t *all = bitmap(g->n), *without = bitmap(g->n);
+	int ret = all && without ? 0 : -ENOMEM;
+
+	*count = 0;
+	*bytes = 0;
+	if (!ret)
+		ret = from_roots(g, all, NULL, INDEX_NONE);
+	if (!ret) {
+		set(without, block); /* as if seen: nothing goes through it */
+		ret = from_roots(g, without, NULL, block);
+	}
+	for (uint32_t b = 0; b < g->n && !ret; b++) {
+		if (b == block || (has(all, b) && !has(without, b))) {
+			++*count;
+			*bytes += g->block[b].size;
+		}
+	}
+	free(all);
+	free(without);
+	return ret;
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "leaks/snapshot.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define GIB ((double)(1ull << 30))
+
+/*
+ * The pause in milliseconds, per GiB of anonymous memory.  Small pages take 25 when they are in
+ * physical order and 80 when they are scattered; nobody can tell which, so the geometric middle.
+ */
+#define MS_FIXED     1.0
+#define MS_HUGE_GIB  1.0
+#define MS_SMALL_GIB 45.0
+
+#define SLACK	  (16ull << 20) /* of a memory cgroup: what the target itself may want */
+#define COW_SHARE 64		/* 1/64 of the anonymous memory is written while a copy lives */
+
+static int read_rollup(pid_t pid, struct snapshot_plan *plan)
+{
+	uint64_t anonymous = 0, huge = 0, swap = 0, kb;
+	char path[64], line[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "Rss: %" SCNu64, &kb) == 1)
+			plan->rss = kb << 10;
+		else if (sscanf(line, "Anonymous: %" SCNu64, &kb) == 1)
+			anonymous = kb << 10;
+		else if (sscanf(line, "AnonHugePages: %" SCNu64, &kb) == 1)
+			huge = kb << 10;
+		else if (sscanf(line, "Swap: %" SCNu64, &kb) == 1)
+			swap = kb << 10;
+	}
+	fclose(f);
+	plan->huge = huge;
+	plan->small = (anonymous > huge ? anonymous - huge : 0) + swap;
+	/* A page of table for each 2 MiB, and for huge pages kept in reserve. */
+	plan->tables = (plan->small + plan->huge) / 512;
+	plan->pause_ns = (uint64_t)(1e6 * (MS_FIXED + MS_HUGE_GIB * (double)plan->huge / GIB +
+					   MS_SMALL_GIB * (double)plan->small / GIB));
+	return 0;
+}
+
+static bool read_number(const char *path, uint64_t *n)
+{
+	FILE *f = fopen(path, "re");
+	bool ok = f && fscanf(f, "%" SCNu64, n) == 1;
+
+	if (f)
+		fclose(f);
+	return ok;
+}
+
+/* Room in the cgroup at @path (cgroup v2) and those above it. */
+static uint64_t room_below(char *path, const char *root)
+{
+	uint64_t room = UINT64_MAX, max, current;
+
+	for (;;) {
+		size_t n = strlen(path);
+		char file[4400];
+		char *slash;
+
+		snprintf(file, sizeof(file), "%s/memory.max", path);
+		if (read_number(file, &max)) {
+			snprintf(file, sizeof(file), "%s/memory.current", path);
+			if (read_number(file, &current) &&
+			    (current >= max ? 0 : max - current) < room)
+				room = current >= max ? 0 : max - current;
+		}
+		slash = strrchr(path, '/');
+		if (n <= strlen(root) || !slash)
+			return room;
+		*slash = 0;
+	}
+}
+
+static uint64_t cgroup_room(pid_t pid)
+{
+	static const char root[] = "/sys/fs/cgroup";
+	char path[64], line[2048], group[4300];
+	uint64_t room = UINT64_MAX;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		line[strcspn(line, "\n")] = 0;
+		if (strncmp(line, "0::", 3))
+			continue;
+		snprintf(group, sizeof(group), "%s%s", root, line + 3);
+		room = room_below(group, root);
+	}
+	if (f)
+		fclose(f);
+	return room;
+}
+
+static bool uses_userfaultfd(pid_t pid)
+{
+	char path[64], target[64];
+	struct dirent *e;
+	bool found = false;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	d = opendir(path);
+	while (d && !found && (e = readdir(d))) {
+		ssize_t n = readlinkat(dirfd(d), e->d_name, target, sizeof(target) - 1);
+
+		if (n > 0) {
+			target[n] = 0;
+			found = strstr(target, "[userfaultfd]") != NULL;
+		}
+	}
+	if (d)
+		closedir(d);
+	return found;
+}
+
+int snapshot_plan(struct snapshot_plan *plan, struct target *t, bool in_place, struct mp_err *err)
+{
+	uint64_t need;
+	int ret;
+
+	memset(plan, 0, sizeof(*plan));
+	plan->in_place = in_place;
+	ret = read_rollup(t->pid, plan);
+	if (ret)
+		return target_refused(t, ret, err);
+	plan->room = cgroup_room(t->pid);
+	if (in_place) {
+		/* Reading and following pointers, about 2 s a GiB. */
+		plan->pause_ns = 20000000u + 2 * (plan->small + plan->huge);
+		return 0;
+	}
+	if (uses_userfaultfd(t->pid))
+		return mp_fail(err, MP_EXIT_FAILURE, -EBUSY,
+			       "process %d (%s) uses userfaultfd, so a copy could wait for its own "
+			       "handler for ever; --in-place works without a copy",
+			       t->pid, t->status.name);
+	need = plan->tables + (plan->small + plan->huge) / COW_SHARE + SLACK;
+	if (plan->room < need)
+		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM,
+			       "the memory cgroup of process %d has room for %" PRIu64
+			       " KiB, and a copy may need %" PRIu64
+			       " KiB; --in-place works without a copy",
+			       t->pid, plan->room >> 10, need >> 10);
+	return 0;
+}
+
+/* Threads of the target compete for the processors that memprof needs to stop them. */
+struct priority {
+	int policy;
+	struct sched_param param;
+};
+
+static void hurry(struct priority *old)
+{
+	struct sched_param fast = {.sched_priority = 1};
+
+	old->policy = sched_getscheduler(0);
+	sched_getparam(0, &old->param);
+	sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &fast);
+}
+
+static void take_time(const struct priority *old)
+{
+	sched_setscheduler(0, old->policy, &old->param);
+}
+
+static int stop_and_copy(struct snapshot *s, const struct deadline *deadline, struct mp_err *err)
+{
+	int ret = target_seize(s->t, deadline, err);
+
+	if (!ret)
+		ret = target_stop(s->t, deadline, err);
+	if (ret)
+		return ret;
+	if (s->t->execed)
+		ret = mp_fail(err, MP_EXIT_FAILURE, -EAGAIN,
+			      "process %d was just starting another program; try again", s->t->pid);
+	if (!ret)
+		ret = image_take_threads(&s->image, s->t);
+	if (!ret && !s->plan.in_place)
+		ret = copy_make(&s->copy, s->t, err);
+	if (ret || !s->plan.in_place) {
+		target_release(s->t);
+		s->pause_ns = s->t->last_stop_ns;
+	}
+	return ret;
+}
+
+int snapshot_take(struct snapshot *s, struct target *t, const struct snapshot_plan *plan,
+		  uint64_t max_ms, struct mp_err *err)
+{
+	struct deadline deadline = deadline_in_ms(max_ms);
+	struct priority old;
+	int ret;
+
+	memset(s, 0, sizeof(*s));
+	s->t = t;
+	s->plan = *plan;
+	image_init(&s->image, t->arch, t->pid);
+	if (maps_read(t->pid, &s->before))
+		return target_refused(t, -ESRCH, err);
+	hurry(&old);
+	ret = stop_and_copy(s, &deadline, err);
+	take_time(&old);
+	if (!ret) {
+		ret = image_open_process(&s->image, plan->in_place ? t->pid : s->copy.pid, err);
+		if (!ret && !plan->in_place)
+			ret = image_add_live(&s->image, &s->before);
+		if (ret) {
+			struct mp_err second = {0};
+
+			snapshot_end(s, &second);
+		}
+	} else {
+		image_close(&s->image);
+		maps_free(&s->before);
+	}
+	return ret;
+}
+
+static int reap(struct snapshot *s, struct mp_err *err)
+{
+	struct deadline deadline = deadline_in_ms(5000);
+	struct priority old;
+	int ret;
+
+	hurry(&old);
+	ret = target_seize(s->t, &deadline, err);
+	if (!ret)
+		ret = target_stop(s->t, &deadline, err);
+	if (!ret) {
+		ret = copy_reap(&s->copy, s->t, err);
+		target_release(s->t);
+		s->reap_pause_ns = s->t->last_stop_ns;
+	}
+	take_time(&old);
+	return ret;
+}
+
+int snapshot_end(struct snapshot *s, struct mp_err *err)
+{
+	int ret = 0;
+
+	if (s->copy.pid) {
+		copy_kill(&s->copy);
+		ret = reap(s, err);
+	} else if (s->t->threads.n) {
+		target_release(s->t);
+		s->pause_ns = s->t->last_stop_ns;
+	}
+	image_close(&s->image);
+	maps_free(&s->before);
+	return ret;
+}
