@@ -219,7 +219,7 @@ int je_find(struct je *je)
 	if (ret == 1)
 		ret = scan_modules(je->img, find_tables, &s);
 	else if (!ret)
-		ret = -ENOENT;
+		ret = scan_has_library(je->img, "jemalloc") ? -ENOTSUP : -ENOENT;
 	return ret > 0 ? 0 : ret;
 }
 

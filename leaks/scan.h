@@ -33,6 +33,9 @@ int scan_modules(struct image *img, int (*visit)(const struct scan_data *data, v
  * can go there? */
 bool scan_writable(const struct image *img, uint64_t addr);
 
+/* Is a file mapped whose name has @library in it? */
+bool scan_has_library(const struct image *img, const char *library);
+
 /**
  * scan_doubt_threads() - a thread inside the allocator may hold blocks on their way between caches
  * @library: part of the name of the allocator's file, such as "jemalloc"

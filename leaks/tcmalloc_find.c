@@ -232,7 +232,7 @@ int tc_find(struct tc *tc)
 	if (ret == 1)
 		ret = scan_modules(tc->img, find_tables, &s);
 	else if (!ret)
-		ret = -ENOENT;
+		ret = scan_has_library(tc->img, "tcmalloc") ? -ENOTSUP : -ENOENT;
 	return ret > 0 ? 0 : ret;
 }
 

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "leaks/free_list.h"
 #include "leaks/scan.h"
 #include "leaks/tcmalloc.h"
 
@@ -19,38 +20,6 @@ static void tc_free(struct tc *tc)
 	addr_list_free(&tc->cached);
 	image_view_free(&tc->view);
 	free(tc->leaf);
-}
-
-static bool next_free(struct tc *tc, const uint8_t *mem, uint64_t base, uint64_t at, uint64_t *next)
-{
-	if (!mem)
-		return image_word(tc->img, at, next);
-	memcpy(next, mem + (at - base), sizeof(*next));
-	return true;
-}
-
-/*
- * Marks the objects in a span's own list in @is_free, one byte each.
- * Return: their number, or UINT32_MAX if the list leads astray.
- */
-static uint32_t mark_free(struct tc *tc, const struct tc_span *s, uint32_t capacity,
-			  uint8_t *is_free)
-{
-	uint64_t base = s->start << TC_PAGE_SHIFT, bytes = s->pages << TC_PAGE_SHIFT;
-	uint64_t size = (uint64_t)tc->size[s->class], at = s->objects;
-	const uint8_t *mem = at ? image_view(tc->img, &tc->view, base, bytes) : NULL;
-	uint32_t n = 0;
-
-	while (at) {
-		uint64_t i = (at - base) / size;
-
-		if (at < base || i >= capacity || (at - base) % size || is_free[i] ||
-		    !next_free(tc, mem, base, at, &at))
-			return UINT32_MAX;
-		is_free[i] = 1;
-		n++;
-	}
-	return n;
 }
 
 static int take_objects(struct tc *tc, const struct tc_span *s, uint32_t capacity,
@@ -79,8 +48,11 @@ static int take_small(struct tc *tc, const struct tc_span *s)
 
 	if (!is_free)
 		return -ENOMEM;
-	n = mark_free(tc, s, capacity, is_free);
-	if (n == UINT32_MAX) {
+	n = free_list_mark(
+	    tc->img, &tc->view,
+	    &(struct free_list_area){base, (uint64_t)tc->size[s->class], capacity, is_free},
+	    s->objects);
+	if (n == FREE_LIST_BROKEN) {
 		heap_damage(tc->heap, base, "span: its free list leads astray");
 		heap_doubt(tc->heap, "a span's free list leads astray");
 	} else {

@@ -56,11 +56,14 @@ struct heap {
 struct walker {
 	const char *name;
 	/* Fills @heap (zeroed).  Return: 0; -ENOENT: the allocator is not in this process, or was
-	 * never used; else -errno with @err filled. */
+	 * never used; -ENOTSUP: it is there (heap.allocator names it), but its layout is not known,
+	 * so that its memory is to be treated as roots; else -errno.  @err is filled but for
+	 * -ENOENT. */
 	int (*walk)(struct image *img, struct heap *heap, struct mp_err *err);
 };
 
 extern const struct walker walker_jemalloc;
+extern const struct walker walker_mimalloc;
 extern const struct walker walker_musl_ng;
 extern const struct walker walker_tcmalloc;
 extern const struct walker walker_glibc;

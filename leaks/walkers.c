@@ -10,6 +10,7 @@
 const struct walker *const walkers[] = {
     &walker_glibc,
     &walker_jemalloc,
+    &walker_mimalloc,
     &walker_musl_ng,
     &walker_tcmalloc,
     NULL,

@@ -23,7 +23,7 @@
 
 struct row {
 	const char *name, *program, *preload, *walker;
-	unsigned batch; /* blocks that a thread carries from cache to cache at most */
+	unsigned batch; /* freed blocks that a thread has on the way between lists at most */
 };
 
 static const struct row rows[] = {
@@ -31,6 +31,7 @@ static const struct row rows[] = {
     {"musl static", "truth-musl-static", NULL, "musl mallocng", 0},
     {"jemalloc", "truth", "libjemalloc.so.2", "jemalloc", 100},
     {"tcmalloc", "truth", "libtcmalloc_minimal.so.4", "tcmalloc", 32},
+    {"mimalloc", "truth", "libmimalloc.so.2.0", "mimalloc", 512},
 };
 
 struct victim {
