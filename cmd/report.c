@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cmd/cmd.h"
+#include "cmd/filters.h"
 #include "cmd/formats.h"
+#include "cmd/progress.h"
 #include "report/output.h"
 
 static const char help[] =
@@ -27,7 +29,8 @@ static const char help[] =
     "  --top N              sites in each list of the summary (default 5)\n"
     "  --least PERCENT      smallest branch of --tree (default 1)\n"
     "  -o, --output FILE    write there instead of standard output; names in .gz and .zst are "
-    "compressed\n";
+    "compressed\n"
+    "Filters: only allocations that all of them let through; doc/filters.md says exactly which.\n";
 
 static bool parse_cost(const char *text, int *cost)
 {
@@ -52,14 +55,22 @@ static bool parse_number(const char *text, double most, double *v)
 	return !*end && *v <= most;
 }
 
-static int write_report(const char *path, const struct format_request *r, const char *output)
+static int write_report(const char *path, const struct format_request *r,
+			const struct filter *filter, const char *output)
 {
+	struct progress bar;
+	struct model_options o = {.filter = filter,
+				  .blocks = r->leaks && r->format == FORMAT_JSON,
+				  .progress = {progress_tell, &bar}};
 	struct mp_err err = {0};
 	struct model m;
 	FILE *out;
 	int ret;
 
-	if (model_load(path, &m, &err))
+	progress_begin(&bar, "reading");
+	ret = model_load(path, &o, &m, &err);
+	progress_end(&bar);
+	if (ret)
 		return complain(&err);
 	if (m.truncated)
 		fprintf(stderr, "memprof: %s: %s\n", path, m.truncated);
@@ -82,65 +93,105 @@ static int write_report(const char *path, const struct format_request *r, const 
 	return MP_EXIT_OK;
 }
 
+/* Everything that the command line says. */
+struct arguments {
+	struct format_request request;
+	struct filter filter;
+	const char *output, *file; /* file: a format's own name for its output */
+	int formats;
+};
+
+/* Return: 0, or the exit status when the value is wrong. */
+static int take_option(struct arguments *a, int c, const char *command)
+{
+	double v;
+
+	switch (c) {
+	case 'l':
+		a->request.leaks = true;
+		return 0;
+	case 'C':
+		if (parse_cost(optarg, &a->request.cost))
+			return 0;
+		return usage_error("%s: --cost: '%s' is none of live, allocated, count, peak, "
+				   "temporary",
+				   command, optarg);
+	case 'n':
+		if (!parse_number(optarg, 1e6, &v))
+			return usage_error("%s: --top: '%s' is not a number", command, optarg);
+		a->request.top = (uint32_t)v;
+		return 0;
+	case 'L':
+		if (parse_number(optarg, 100, &a->request.least))
+			return 0;
+		return usage_error("%s: --least: '%s' is not a percentage", command, optarg);
+	case 'o':
+		a->output = optarg;
+		return 0;
+	default:
+		a->request.format = (enum format)(c - FORMAT_OPTION);
+		a->file = optarg;
+		a->formats++;
+		return 0;
+	}
+}
+
+static int take_options(struct arguments *a, int argc, const struct filter_options *o)
+{
+	int c, status;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, o->argv, ":o:h", o->all, NULL)) != -1) {
+		if (c == '?' || c == ':')
+			return option_error("report", c, o->argv);
+		if (c == 'h') {
+			fputs(help, stdout);
+			filter_help();
+			return -1;
+		}
+		if (c >= FILTER_OPTION) {
+			if (!filter_option(&a->filter, c, optarg))
+				return MP_EXIT_USAGE;
+			continue;
+		}
+		status = take_option(a, c, "report");
+		if (status)
+			return status;
+	}
+	if (a->formats > 1)
+		return usage_error("report: one format at a time");
+	if (a->file && a->output)
+		return usage_error("report: this format names its file itself; -o does not go "
+				   "with it");
+	if (optind == argc)
+		return usage_error("report: which recording?");
+	if (optind + 1 < argc)
+		return usage_error("report: unexpected argument '%s'", o->argv[optind + 1]);
+	return 0;
+}
+
 int cmd_report(int argc, char **argv)
 {
-	static const struct option options[] = {
+	static const struct option own[] = {
 	    {"leaks", no_argument, NULL, 'l'},	     FORMAT_OPTIONS,
 	    {"cost", required_argument, NULL, 'C'},  {"top", required_argument, NULL, 'n'},
 	    {"least", required_argument, NULL, 'L'}, {"output", required_argument, NULL, 'o'},
 	    {"help", no_argument, NULL, 'h'},	     {0}};
-	struct format_request r = {.cost = -1, .top = 5, .least = 1};
-	const char *output = NULL, *svg = NULL;
-	double v;
-	int c, formats = 0;
+	struct arguments a = {.request = {.cost = -1, .top = 5, .least = 1}};
+	struct filter_options o = {0};
+	int status;
 
-	while ((c = getopt_long(argc, argv, "o:h", options, NULL)) != -1) {
-		switch (c) {
-		case 'l':
-			r.leaks = true;
-			break;
-		case 'C':
-			if (!parse_cost(optarg, &r.cost))
-				return usage_error("report: --cost: '%s' is none of live, "
-						   "allocated, count, peak, temporary",
-						   optarg);
-			break;
-		case 'n':
-			if (!parse_number(optarg, 1e6, &v))
-				return usage_error("report: --top: '%s' is not a number", optarg);
-			r.top = (uint32_t)v;
-			break;
-		case 'L':
-			if (!parse_number(optarg, 100, &r.least))
-				return usage_error("report: --least: '%s' is not a percentage",
-						   optarg);
-			break;
-		case 'o':
-			output = optarg;
-			break;
-		case 'h':
-			fputs(help, stdout);
-			return MP_EXIT_OK;
-		default:
-			if (c >= FORMAT_OPTION) {
-				r.format = (enum format)(c - FORMAT_OPTION);
-				svg = optarg;
-				formats++;
-				break;
-			}
-			return usage_error("report: unknown option or missing value");
-		}
+	filter_init(&a.filter);
+	if (filter_options_new(&o, own, argc, argv)) {
+		fprintf(stderr, "memprof: out of memory\n");
+		status = MP_EXIT_FAILURE;
+	} else {
+		status = take_options(&a, argc, &o);
 	}
-	if (formats > 1)
-		return usage_error("report: one format at a time");
-	if (svg && output)
-		return usage_error("report: this format names its file itself; -o does not go "
-				   "with it");
-	if (svg)
-		output = svg;
-	if (optind == argc)
-		return usage_error("report: which recording?");
-	if (optind + 1 < argc)
-		return usage_error("report: unexpected argument '%s'", argv[optind + 1]);
-	return write_report(argv[optind], &r, output);
+	if (!status)
+		status =
+		    write_report(o.argv[optind], &a.request, &a.filter, a.file ? a.file : a.output);
+	filter_options_free(&o);
+	filter_free(&a.filter);
+	return status < 0 ? MP_EXIT_OK : status;
 }

@@ -207,6 +207,11 @@ int mpf_open(const char *path, struct mpf_reader **r, struct mp_info *info, stru
 int mpf_next(struct mpf_reader *r, struct mpf_item *item, struct mp_err *err);
 /* Return: NULL, or one line that says where and why reading ended before the file's own end. */
 const char *mpf_truncated(const struct mpf_reader *r);
+/* Passes over all chunks but the last @chunks whole ones: what mpf_next() then gives begins in the
+ * middle of the recording. */
+void mpf_skip_to_tail(struct mpf_reader *r, uint32_t chunks);
+/* Return: how much of the file is read, from 0 to 1. */
+double mpf_read_share(const struct mpf_reader *r);
 void mpf_reader_free(struct mpf_reader *r);
 
 #endif

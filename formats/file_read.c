@@ -16,7 +16,7 @@
 
 struct mpf_reader {
 	int fd;
-	uint64_t offset;
+	uint64_t offset, size;
 	uint8_t *raw;
 	size_t n, at, cap;
 	bool bad, ended;
@@ -201,6 +201,7 @@ int mpf_open(const char *path, struct mpf_reader **out, struct mp_info *info, st
 		    path, get_le32(head + 8), CHUNK_FILE_VERSION);
 	}
 	r->offset = sizeof(head);
+	r->size = (uint64_t)st.st_size;
 	type = next_chunk(r);
 	if (type == CHUNK_INFO)
 		get_info(r, info);
@@ -431,6 +432,27 @@ int mpf_next(struct mpf_reader *r, struct mpf_item *item, struct mp_err *err)
 			       "the recording is corrupt before byte %llu: an item does not decode",
 			       (unsigned long long)r->offset);
 	return 1;
+}
+
+void mpf_skip_to_tail(struct mpf_reader *r, uint32_t chunks)
+{
+	uint64_t at = r->offset, ring[16];
+	uint32_t n = 0, keep = chunks < 16 ? chunks : 16;
+	uint8_t h[CHUNK_HEADER];
+
+	while (pread(r->fd, h, sizeof(h), (off_t)at) == sizeof(h) && get_le32(h) == CHUNK_MAGIC &&
+	       get_le32(h + 20) == crc32(0, h, 20)) {
+		if (get_le32(h + 4) == CHUNK_ITEMS)
+			ring[n++ % 16] = at;
+		at += sizeof(h) + get_le32(h + 12);
+	}
+	if (n && keep)
+		r->offset = ring[(n < keep ? 0 : n - keep) % 16];
+}
+
+double mpf_read_share(const struct mpf_reader *r)
+{
+	return r->size ? (double)r->offset / (double)r->size : 1;
 }
 
 const char *mpf_truncated(const struct mpf_reader *r)

@@ -132,6 +132,16 @@ void live_prefetch(const struct live *l, uint64_t addr)
 	__builtin_prefetch(&l->slot[home(l, addr)], 1);
 }
 
+bool live_next(const struct live *l, uint64_t *at, struct live_block *b)
+{
+	while (*at < l->cap && !l->slot[*at].addr_size)
+		++*at;
+	if (*at == l->cap)
+		return false;
+	unpack(&l->slot[(*at)++], b);
+	return true;
+}
+
 size_t live_count(const struct live *l)
 {
 	return l->n;

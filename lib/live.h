@@ -28,6 +28,8 @@ int live_put(struct live *l, const struct live_block *b, struct live_block *old)
 bool live_take(struct live *l, uint64_t addr, struct live_block *b);
 /* Brings the slot of @addr near the processor, some events ahead. */
 void live_prefetch(const struct live *l, uint64_t addr);
+/* Walks the table, in no order: *@at is 0 at first.  Return: false when there is no block more. */
+bool live_next(const struct live *l, uint64_t *at, struct live_block *b);
 size_t live_count(const struct live *l);
 /* Bytes of memory the table has. */
 size_t live_memory(const struct live *l);

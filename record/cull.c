@@ -262,7 +262,8 @@ static int put_free(struct cull *c, const struct mp_event *ev, struct last_alloc
 	bool temporary = last->addr == ev->addr;
 	int ret;
 
-	last->addr = 0;
+	if (temporary)
+		last->addr = 0;
 	if (node == NONE)
 		return put_ending(c, ev, ev->addr, temporary);
 	ret =
@@ -275,7 +276,7 @@ static int put_realloc_end(struct cull *c, const struct mp_event *ev, struct las
 {
 	bool temporary = last->addr == ev->old_addr;
 
-	if (ev->addr || ev->flags & EV_F_FREED)
+	if (ev->addr || (temporary && ev->flags & EV_F_FREED))
 		last->addr = ev->addr;
 	return put_ending(c, ev, ev->old_addr, temporary);
 }

@@ -5,7 +5,12 @@
 
 struct estimate model_estimate(const struct model *m, const struct model_block *b)
 {
-	return estimate_block(m->info.sample_interval, b->size, b->addr ^ b->time_ns << 32);
+	return model_weigh(m->info.sample_interval, b);
+}
+
+struct estimate model_weigh(uint64_t sample_interval, const struct model_block *b)
+{
+	return estimate_block(sample_interval, b->size, b->addr ^ b->time_ns << 32);
 }
 
 double group_error(double variance)

@@ -6,9 +6,14 @@
 #include <string.h>
 #include "lib/live.h"
 #include "lib/vec.h"
+#include "report/selection.h"
+#include "report/tids.h"
 
 #define OWED_MAX 64u
 #define OWED_NS	 10000u /* as the recorder: rings of threads are merged by time */
+
+#define AHEAD	  32u
+#define ADDR_MASK ((1ull << 48) - 1)
 
 /* What a thread has begun. */
 struct per_thread {
@@ -18,14 +23,26 @@ struct per_thread {
 	struct model_block block;
 };
 
+/* A live block; its address and size are in the live table. */
+struct pooled {
+	uint64_t time_ns;
+	uint64_t ordinal : 40, hook : 16, flags : 8;
+	uint32_t stack, tid, slack;
+	uint32_t chain; /* of an unused one: the next unused, + 1 */
+};
+
 struct history {
 	struct history_sink sink;
 	struct history_counts counts;
-	struct live *live; /* address -> index of the block, in live_block.stack */
-	VEC(struct model_block) pool;
-	VEC(uint32_t) unused;
+	const struct selection *only;
+	struct live *live; /* address -> index in the pool, in live_block.stack */
+	VEC(struct pooled) pool;
+	uint32_t unused; /* index + 1 */
+	uint64_t allocations;
+	VEC(struct history_chain) chains; /* [0] is nobody's */
+	VEC(uint32_t) unused_chains;
 	VEC(struct per_thread) threads;
-	size_t last_thread;
+	struct tid_table tids;
 	struct {
 		uint64_t addr, time_ns;
 	} owed[OWED_MAX];
@@ -40,9 +57,9 @@ struct history *history_new(const struct history_sink *sink)
 		return NULL;
 	h->sink = *sink;
 	h->live = live_new();
-	if (h->live)
+	if (h->live && !vec_push(&h->chains, (struct history_chain){0}))
 		return h;
-	free(h);
+	history_free(h);
 	return NULL;
 }
 
@@ -52,8 +69,10 @@ void history_free(struct history *h)
 		return;
 	live_free(h->live);
 	vec_free(&h->pool);
-	vec_free(&h->unused);
+	vec_free(&h->chains);
+	vec_free(&h->unused_chains);
 	vec_free(&h->threads);
+	tids_free(&h->tids);
 	free(h);
 }
 
@@ -62,65 +81,135 @@ const struct history_counts *history_counts(const struct history *h)
 	return &h->counts;
 }
 
+void history_select(struct history *h, const struct selection *sel)
+{
+	h->only = sel;
+}
+
+struct history_chain history_chain(const struct history *h, const struct model_block *b)
+{
+	if (b->chain)
+		return h->chains.at[b->chain];
+	return (struct history_chain){b->ordinal, b->time_ns, b->size, 1};
+}
+
 static struct per_thread *thread_state(struct history *h, uint32_t tid)
 {
 	struct per_thread fresh = {.tid = tid};
+	uint32_t i = tids_index(&h->tids, tid);
 
-	if (h->last_thread < h->threads.n && h->threads.at[h->last_thread].tid == tid)
-		return &h->threads.at[h->last_thread];
-	for (size_t i = 0; i < h->threads.n; i++) {
-		if (h->threads.at[i].tid == tid) {
-			h->last_thread = i;
-			return &h->threads.at[i];
-		}
-	}
-	if (vec_push(&h->threads, fresh))
+	if (i == TIDS_NONE || (i == h->threads.n && vec_push(&h->threads, fresh)))
 		return NULL;
-	h->last_thread = h->threads.n - 1;
-	return &h->threads.at[h->last_thread];
+	return &h->threads.at[i];
+}
+
+/* ------------------------------------------------------------------ the pool -- */
+
+static int pool_add(struct history *h, const struct model_block *b, uint32_t *index)
+{
+	struct pooled p = {.time_ns = b->time_ns,
+			   .ordinal = b->ordinal & ((1ull << 40) - 1),
+			   .hook = b->hook,
+			   .flags = b->flags,
+			   .stack = b->stack,
+			   .tid = b->tid,
+			   .slack = (uint32_t)(b->usable - b->size),
+			   .chain = b->chain};
+
+	if (h->unused) {
+		*index = h->unused - 1;
+		h->unused = h->pool.at[*index].chain;
+		h->pool.at[*index] = p;
+		return 0;
+	}
+	*index = (uint32_t)h->pool.n;
+	return vec_push(&h->pool, p);
+}
+
+static struct model_block pool_block(const struct history *h, const struct live_block *lb)
+{
+	const struct pooled *p = &h->pool.at[lb->stack];
+
+	return (struct model_block){.addr = lb->addr,
+				    .size = lb->size,
+				    .usable = lb->size + p->slack,
+				    .time_ns = p->time_ns,
+				    .ordinal = p->ordinal,
+				    .stack = p->stack,
+				    .tid = p->tid,
+				    .chain = p->chain,
+				    .hook = p->hook,
+				    .flags = p->flags};
+}
+
+static struct model_block pool_take(struct history *h, const struct live_block *lb)
+{
+	struct model_block b = pool_block(h, lb);
+
+	h->pool.at[lb->stack].chain = h->unused;
+	h->unused = lb->stack + 1;
+	return b;
+}
+
+/* ------------------------------------------------------------------ chains -- */
+
+/* Links the block that @old becomes. */
+static int chain_extend(struct history *h, struct model_block *old)
+{
+	struct history_chain first = {old->ordinal, old->time_ns, old->size, 1};
+
+	if (old->chain)
+		return 0;
+	if (h->unused_chains.n) {
+		old->chain = h->unused_chains.at[--h->unused_chains.n];
+		h->chains.at[old->chain] = first;
+		return 0;
+	}
+	old->chain = (uint32_t)h->chains.n;
+	return vec_push(&h->chains, first);
+}
+
+/* ------------------------------------------------------------------ telling -- */
+
+static bool is_told(const struct history *h, const struct model_block *b)
+{
+	return !h->only || selection_has(h->only, b);
 }
 
 static int tell_end(struct history *h, const struct model_block *b, const struct mp_event *ev,
 		    enum block_end how)
 {
-	return h->sink.ended ? h->sink.ended(h->sink.ctx, b, ev, how) : 0;
+	int ret = h->sink.ended && is_told(h, b) ? h->sink.ended(h->sink.ctx, b, ev, how) : 0;
+
+	if (b->chain && !history_continues(ev, how) && vec_push(&h->unused_chains, b->chain))
+		return -ENOMEM;
+	return ret;
 }
 
 static int put(struct history *h, const struct model_block *b, const struct mp_event *ev)
 {
 	struct live_block lb = {.addr = b->addr, .size = b->size}, old;
-	uint32_t index;
-	int ret;
+	struct model_block lost;
 
-	if (h->unused.n) {
-		index = h->unused.at[--h->unused.n];
-		h->pool.at[index] = *b;
-	} else {
-		index = (uint32_t)h->pool.n;
-		if (vec_push(&h->pool, *b))
-			return -ENOMEM;
-	}
-	lb.stack = index;
-	if (live_put(h->live, &lb, &old))
+	if (pool_add(h, b, &lb.stack) || live_put(h->live, &lb, &old))
 		return -ENOMEM;
 	if (!old.addr)
 		return 0;
-	ret = tell_end(h, &h->pool.at[old.stack], ev, BLOCK_LOST);
+	lost = pool_take(h, &old);
 	h->counts.mismatches++;
 	h->owed[h->nowed % OWED_MAX].addr = b->addr;
 	h->owed[h->nowed++ % OWED_MAX].time_ns = b->time_ns;
-	return vec_push(&h->unused, old.stack) ? -ENOMEM : ret;
+	return tell_end(h, &lost, ev, BLOCK_LOST);
 }
 
-/* Return: 1 with @b filled, 0 not known, or -ENOMEM. */
-static int take(struct history *h, uint64_t addr, struct model_block *b)
+static bool take(struct history *h, uint64_t addr, struct model_block *b)
 {
 	struct live_block lb;
 
-	if (!live_take(h->live, addr, &lb))
-		return 0;
-	*b = h->pool.at[lb.stack];
-	return vec_push(&h->unused, lb.stack) ? -ENOMEM : 1;
+	if (!live_take(h->live, addr & ADDR_MASK, &lb))
+		return false;
+	*b = pool_take(h, &lb);
+	return true;
 }
 
 static bool is_owed(struct history *h, uint64_t addr, uint64_t now)
@@ -135,20 +224,37 @@ static bool is_owed(struct history *h, uint64_t addr, uint64_t now)
 	return false;
 }
 
-static int allocated(struct history *h, const struct mp_event *ev, struct per_thread *t)
+/* What the live table cannot hold is cut: no allocator gives that much. */
+static struct model_block block_of(const struct history *h, const struct mp_event *ev)
 {
-	struct model_block b = {.addr = ev->addr,
-				.size = ev->size,
-				.usable = ev->usable,
-				.time_ns = ev->time_ns,
-				.stack = ev->stack,
-				.tid = ev->tid,
-				.hook = ev->hook,
-				.flags = ev->flags & (uint8_t)~EV_F_NOT_TEMPORARY};
-	int ret = put(h, &b, ev);
+	uint64_t size = ev->size > LIVE_MAX_SIZE ? LIVE_MAX_SIZE : ev->size;
+	uint64_t slack = ev->usable > size ? ev->usable - size : 0;
 
-	t->last_alloc = ev->addr;
-	return ret || !h->sink.allocated ? ret : h->sink.allocated(h->sink.ctx, &b);
+	return (struct model_block){.addr = ev->addr & ADDR_MASK,
+				    .size = size,
+				    .usable = size + (slack > UINT32_MAX ? UINT32_MAX : slack),
+				    .time_ns = ev->time_ns,
+				    .ordinal = h->allocations,
+				    .stack = ev->stack,
+				    .tid = ev->tid,
+				    .hook = ev->hook,
+				    .flags = ev->flags & (uint8_t)~EV_F_NOT_TEMPORARY};
+}
+
+static int allocated(struct history *h, const struct mp_event *ev, struct per_thread *t,
+		     uint32_t chain)
+{
+	struct model_block b = block_of(h, ev);
+	int ret;
+
+	b.chain = chain;
+	h->chains.at[chain].length++;
+	h->allocations++;
+	ret = put(h, &b, ev);
+	t->last_alloc = b.addr;
+	if (ret || !h->sink.allocated || !is_told(h, &b))
+		return ret;
+	return h->sink.allocated(h->sink.ctx, &b);
 }
 
 static int freed(struct history *h, const struct mp_event *ev, struct per_thread *t,
@@ -157,21 +263,18 @@ static int freed(struct history *h, const struct mp_event *ev, struct per_thread
 	bool temporary =
 	    t->last_alloc == b->addr && b->tid == ev->tid && !(ev->flags & EV_F_NOT_TEMPORARY);
 
-	t->last_alloc = 0;
+	if (temporary)
+		t->last_alloc = 0;
 	return tell_end(h, b, ev, temporary ? BLOCK_TEMPORARY : BLOCK_FREED);
 }
 
 static int on_free(struct history *h, const struct mp_event *ev, struct per_thread *t)
 {
 	struct model_block b;
-	int known;
 
 	if (h->nowed && is_owed(h, ev->addr, ev->time_ns))
 		return 0;
-	known = take(h, ev->addr, &b);
-	if (known < 0)
-		return known;
-	if (known)
+	if (take(h, ev->addr, &b))
 		return freed(h, ev, t, &b);
 	if (ev->flags & EV_F_FROM_MODULE)
 		h->counts.housekeeping_frees++;
@@ -182,19 +285,19 @@ static int on_free(struct history *h, const struct mp_event *ev, struct per_thre
 
 static int on_realloc_begin(struct history *h, const struct mp_event *ev, struct per_thread *t)
 {
-	int ret = 0, known;
+	int ret = 0;
 
 	if (t->in_realloc && t->known)
 		ret = freed(h, ev, t, &t->block); /* its end was lost */
-	known = take(h, ev->addr, &t->block);
 	t->in_realloc = true;
-	t->known = known > 0;
-	h->counts.foreign_reallocs += !known;
-	return known < 0 ? known : ret;
+	t->known = take(h, ev->addr, &t->block);
+	h->counts.foreign_reallocs += !t->known;
+	return ret;
 }
 
 static int on_realloc_end(struct history *h, const struct mp_event *ev, struct per_thread *t)
 {
+	uint32_t chain = 0;
 	int ret = 0;
 
 	if (!t->in_realloc)
@@ -204,10 +307,14 @@ static int on_realloc_end(struct history *h, const struct mp_event *ev, struct p
 		h->counts.failed_reallocs++;
 		return t->known ? put(h, &t->block, ev) : 0;
 	}
-	if (t->known)
+	if (t->known && ev->addr) {
+		ret = chain_extend(h, &t->block);
+		chain = t->block.chain;
+	}
+	if (t->known && !ret)
 		ret = freed(h, ev, t, &t->block);
 	if (ev->addr && !ret)
-		ret = allocated(h, ev, t);
+		ret = allocated(h, ev, t, chain);
 	return ret;
 }
 
@@ -219,7 +326,7 @@ static int apply(struct history *h, const struct mp_event *ev)
 		return -ENOMEM;
 	switch (ev->kind) {
 	case EV_ALLOC:
-		return allocated(h, ev, t);
+		return allocated(h, ev, t, 0);
 	case EV_FREE:
 		return on_free(h, ev, t);
 	case EV_REALLOC_BEGIN:
@@ -231,49 +338,93 @@ static int apply(struct history *h, const struct mp_event *ev)
 	}
 }
 
+/* Events read ahead, so that the live table's slots are near when they are needed. */
+struct batch {
+	struct mpf_item item[AHEAD];
+	uint32_t n;
+};
+
+static int one(struct history *h, const struct mpf_item *it)
+{
+	int ret = h->sink.item ? h->sink.item(h->sink.ctx, it) : 0;
+
+	return ret || it->kind != MPF_EVENT ? ret : apply(h, &it->event);
+}
+
+/* Return: 0, 1 when @until is reached, or a negative errno. */
+static int run(struct history *h, struct batch *b, const struct history_until *until)
+{
+	for (uint32_t i = 0; i < b->n; i++) {
+		int ret;
+
+		if (until->time_ns && b->item[i].event.time_ns > until->time_ns)
+			return 1;
+		h->counts.events++;
+		ret = one(h, &b->item[i]);
+		if (ret)
+			return ret;
+		if (until->events && h->counts.events == until->events)
+			return 1;
+	}
+	b->n = 0;
+	return 0;
+}
+
+static int failed(int ret, struct mp_err *err)
+{
+	if (ret >= 0)
+		return 0;
+	return mp_fail(err, MP_EXIT_RECORDING, ret, "cannot load the recording: %s",
+		       strerror(-ret));
+}
+
 int history_read(struct history *h, struct mpf_reader *r, const struct history_until *until,
 		 struct mp_err *err)
 {
 	struct history_until stop = until ? *until : (struct history_until){0};
-	struct mpf_item it;
-	int ret;
+	struct batch b = {.n = 0};
+	int ret = 0, got;
 
-	while ((ret = mpf_next(r, &it, err)) > 0) {
-		if (it.kind == MPF_EVENT) {
-			if (stop.time_ns && it.event.time_ns > stop.time_ns)
-				return 0;
-			h->counts.events++;
+	do {
+		struct mpf_item *it = &b.item[b.n];
+
+		got = mpf_next(r, it, err);
+		if (got < 0)
+			return got;
+		if (got && it->kind == MPF_EVENT) {
+			live_prefetch(h->live, it->event.addr & ADDR_MASK);
+			if (++b.n < AHEAD)
+				continue;
 		}
-		ret = h->sink.item ? h->sink.item(h->sink.ctx, &it) : 0;
-		if (!ret && it.kind == MPF_EVENT)
-			ret = apply(h, &it.event);
-		if (ret)
-			return mp_fail(err, MP_EXIT_RECORDING, ret, "cannot load the recording: %s",
-				       strerror(-ret));
-		if (stop.events && h->counts.events == stop.events)
-			return 0;
-	}
-	return ret;
+		if (got && it->kind != MPF_EVENT) {
+			struct mpf_item other = *it;
+
+			ret = run(h, &b, &stop);
+			if (!ret)
+				ret = one(h, &other);
+		} else {
+			ret = run(h, &b, &stop);
+		}
+	} while (got && !ret);
+	return failed(ret, err);
 }
 
 int history_live(const struct history *h, int (*each)(void *ctx, const struct model_block *b),
 		 void *ctx)
 {
-	bool *unused = calloc(h->pool.n + 1, 1);
-	int ret = unused ? 0 : -ENOMEM;
+	struct live_block lb;
+	uint64_t at = 0;
+	int ret = 0;
 
-	if (!unused)
-		return ret;
-	vec_for_each (&h->unused, u)
-		unused[*u] = true;
-	for (size_t i = 0; !ret && i < h->pool.n; i++) {
-		if (!unused[i])
-			ret = each(ctx, &h->pool.at[i]);
+	while (!ret && live_next(h->live, &at, &lb)) {
+		struct model_block b = pool_block(h, &lb);
+
+		if (is_told(h, &b))
+			ret = each(ctx, &b);
 	}
-	free(unused);
-	for (size_t i = 0; !ret && i < h->threads.n; i++) {
-		if (h->threads.at[i].in_realloc && h->threads.at[i].known)
-			ret = each(ctx, &h->threads.at[i].block);
+	vec_for_each (&h->threads, t) {
+		if (!ret && t->in_realloc && t->known && is_told(h, &t->block))
+			ret = each(ctx, &t->block);
 	}
 	return ret;
 }

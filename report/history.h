@@ -14,9 +14,18 @@
 
 struct model_block {
 	uint64_t addr, size, usable, time_ns;
+	uint64_t ordinal; /* of the allocation in the recording, from 0 */
 	uint32_t stack, tid;
+	uint32_t chain; /* for history_chain(); 0: not reallocated so far */
 	uint16_t hook;
 	uint8_t flags;
+};
+
+/* Blocks that one realloc after the other made of each other; told about its last member so far.
+ */
+struct history_chain {
+	uint64_t ordinal, time_ns, size; /* of the first member */
+	uint64_t length;		 /* members so far */
 };
 
 /* How a block left the live set. */
@@ -37,17 +46,28 @@ struct history_sink {
 	void *ctx;
 };
 
+/* Does the block live on at another address or size? */
+static inline bool history_continues(const struct mp_event *by, enum block_end how)
+{
+	return how != BLOCK_LOST && by->kind == EV_REALLOC_END && by->addr;
+}
+
 struct history_counts {
 	uint64_t events, foreign_frees, housekeeping_frees, foreign_reallocs, mismatches,
 	    failed_reallocs;
 };
 
 struct history;
+struct selection; /* report/selection.h */
 
 /* Return: a history without events that tells @sink (copied), or NULL when out of memory. */
 struct history *history_new(const struct history_sink *sink);
 void history_free(struct history *h);
 const struct history_counts *history_counts(const struct history *h);
+/* From now on the sink is told of the blocks in @sel only (NULL: all); @sel outlives @h. */
+void history_select(struct history *h, const struct selection *sel);
+/* What came before @b, a block that was just told of or is live. */
+struct history_chain history_chain(const struct history *h, const struct model_block *b);
 
 /* Where a pass may end early; 0: at the end of the file. */
 struct history_until {

@@ -7,6 +7,9 @@
  *	size		bytes requested; usable: bytes the allocator really gave
  *	foreign free	free of a block that is older than the recording
  * A successful realloc ends the old block and begins a new one.
+ *
+ * With a filter all sums are those of a recording that holds only the allocations it lets through
+ * (which of them are temporary is still decided by all events); model.all has the whole.
  */
 #ifndef REPORT_MODEL_H
 #define REPORT_MODEL_H
@@ -18,7 +21,9 @@
 #include "lib/err.h"
 #include "lib/estimate.h"
 #include "lib/vec.h"
+#include "report/filter.h"
 #include "report/history.h"
+#include "report/tids.h"
 #include "unwind/symbols.h"
 
 /* All allocations with one stack. */
@@ -26,6 +31,8 @@ struct group {
 	uint64_t allocations, frees, allocated_bytes, usable_bytes, temporary, temporary_bytes;
 	uint64_t live_blocks, live_bytes, live_usable;
 	uint64_t peak_bytes, peak_blocks; /* what it held when the whole heap was at its peak */
+	uint64_t peak_epoch;		  /* which peak that is, report/account.c */
+	uint64_t most_bytes, most_ns;	  /* its own peak, and when that was first reached */
 	uint64_t first_ns, last_ns;	  /* of its allocations */
 	uint64_t map_bytes, maps;	  /* mappings made here, the allocator's own left out */
 	/* Of a sampled recording, whose numbers of blocks and bytes are estimates. */
@@ -37,17 +44,35 @@ struct model_stack {
 	uint32_t n, flags;
 };
 
+enum family { FAMILY_UNKNOWN, FAMILY_GLIBC, FAMILY_JEMALLOC, FAMILY_TCMALLOC, FAMILY_MIMALLOC };
+
 struct model_hook {
 	char *name, *module;
 	uint8_t kind;
+	enum family family;
+	bool has_chunks; /* one of its blocks said what only glibc's do */
 	uint64_t calls;
 };
 
 struct model_thread {
 	uint32_t tid;
 	char *name;
-	uint64_t allocations, frees, allocated_bytes;
+	uint64_t allocations, allocated_bytes, temporary, live_bytes, live_blocks;
+	uint64_t frees; /* made by it, of anybody's blocks */
 };
+
+/* Blocks of 0 bytes, of 1, of 2, of 3 to 4, of 5 to 8 ... and culled ones, whose sizes are lost. */
+struct size_class {
+	uint64_t allocations, allocated_bytes, usable_bytes, temporary;
+	uint64_t live_blocks, live_bytes, live_usable;
+};
+#define SIZE_CLASS_CULLED 65u
+#define SIZE_CLASSES	  66u
+
+static inline uint32_t size_class_of(uint64_t size)
+{
+	return size > 1 ? 65u - (uint32_t)__builtin_clzll(size - 1) : (uint32_t)size;
+}
 
 /* A moment with a name. */
 struct mark {
@@ -55,8 +80,20 @@ struct mark {
 	char *name;
 };
 
+/* A piece of the timeline. */
 struct point {
-	uint64_t time_ns, live_bytes, live_blocks, allocations, frees;
+	uint64_t time_ns;		  /* its end; it begins where the one before ends */
+	uint64_t live_bytes, live_blocks; /* at its end */
+	uint64_t peak_bytes, peak_blocks; /* highest in it */
+	uint64_t allocations, frees;	  /* in it */
+	uint64_t allocated_bytes, freed_bytes;
+};
+
+/* A call of mallopt(). */
+struct model_mallopt {
+	uint64_t time_ns;
+	uint32_t tid, stack;
+	int32_t param, value, result;
 };
 
 struct frame {
@@ -67,21 +104,32 @@ struct frame {
 	bool is_inline;
 };
 
+/* Told now and then how much of the reading is done, from 0 to 1; NULL: nobody. */
+struct model_progress {
+	void (*tell)(void *ctx, double done);
+	void *ctx;
+};
+
 struct model {
 	struct mp_info info;
 	struct mpf_reader *reader; /* owns info's strings */
 	struct group *group;	   /* [stack id]; 0: no stack */
+	struct group *all;	   /* the same without the filter; NULL: there is none */
 	struct model_stack *stack;
 	uint32_t nstacks; /* ids are below */
 	VEC(uint64_t) pc;
 	VEC(struct model_hook) hooks;
 	VEC(struct model_thread) threads;
+	struct tid_table tids; /* index in threads */
+	struct size_class size_class[SIZE_CLASSES];
+	VEC(struct model_mallopt) mallopts;
 	VEC(struct mp_module) modules;
 	VEC(struct mp_sample) samples;
 	VEC(struct point) timeline;
 	VEC(struct mark) marks;
-	VEC(struct model_block) blocks; /* live at the end, by address */
-	struct group total;
+	VEC(struct model_block) blocks; /* live at the end, by address; if they were asked for */
+	struct group total, all_total;
+	uint64_t unjudged_blocks, unjudged_bytes; /* culled ones that the filter cannot judge */
 	uint64_t peak_bytes, peak_blocks, peak_time_ns;
 	uint64_t events, foreign_frees, housekeeping_frees, foreign_reallocs, mismatches,
 	    failed_reallocs;
@@ -91,20 +139,41 @@ struct model {
 	struct mp_losses losses;
 	struct mp_finish finish;
 	bool has_finish;
-	char *truncated; /* NULL: the file is whole */
-	char *path;	 /* of the recording */
+	char *truncated;	     /* NULL: the file is whole */
+	char *path;		     /* of the recording */
+	struct selection *selection; /* NULL: no filter */
+	struct model_progress progress;
 	struct symbols *symbols;
 	struct names *names;
 };
 
-/* Return: 0 with @m filled (freed by model_free()), or a negative errno with @err. */
-int model_load(const char *path, struct model *m, struct mp_err *err);
+struct model_options {
+	const struct filter *filter; /* NULL: everything; outlives the model */
+	bool blocks;		     /* fill model.blocks: memory for every live block */
+	struct model_progress progress;
+};
+
+/**
+ * model_load() - read a recording: once, or twice with a filter
+ * @o: NULL: no filter, no blocks, no progress
+ *
+ * Return: 0 with @m filled (freed by model_free()), or a negative errno with @err.
+ */
+int model_load(const char *path, const struct model_options *o, struct model *m,
+	       struct mp_err *err);
 void model_free(struct model *m);
 
-/* The events of the recording once more, told to @sink.  Return: 0, or a negative errno with @err.
- */
+/* The recording once more: all items, and those blocks that the filter lets through.  Return: 0, or
+ * a negative errno with @err. */
 int model_replay(const struct model *m, const struct history_sink *sink,
 		 const struct history_until *until, struct mp_err *err);
+
+/* Return: the thread, added if it is new, or NULL when out of memory; valid until the next call. */
+struct model_thread *model_thread(struct model *m, uint32_t tid);
+
+/* Settles model_hook.family, once all events were seen. */
+void model_find_allocators(struct model *m);
+enum allocator model_allocator(const struct model *m, const struct model_block *b);
 
 /* Return: the module that @address was in last, or NULL. */
 const struct mp_module *model_module(const struct model *m, uint64_t address);
@@ -115,6 +184,7 @@ uint32_t model_frames(struct model *m, uint64_t pc, struct frame *out, uint32_t 
 
 /* What the block stands for when the recording is a sample; itself when not. */
 struct estimate model_estimate(const struct model *m, const struct model_block *b);
+struct estimate model_weigh(uint64_t sample_interval, const struct model_block *b);
 
 /* Standard error of a sum with this estimated variance. */
 double group_error(double variance);

@@ -116,7 +116,7 @@ static const char *number_error(const struct model *m, double variance, char *bu
 static void totals(struct model *m, FILE *out)
 {
 	char a[32], b[32], c[24], d[ERROR_TEXT], e[ERROR_TEXT];
-	const struct group *t = &m->total;
+	const struct group *t = &m->total, *all = &m->all_total;
 	double s = m->end_ns ? (double)m->end_ns / 1e9 : 1;
 
 	if (m->info.sample_interval)
@@ -124,6 +124,15 @@ static void totals(struct model *m, FILE *out)
 			"sampled     one point per %s of requests; bytes and blocks are estimates, "
 			"+- their standard error\n",
 			text_bytes(m->info.sample_interval, c));
+	if (m->all)
+		fprintf(out, "filtered    %s of %s allocations, %s of %s\n",
+			text_number(t->allocations, a), text_number(all->allocations, b),
+			text_bytes(t->allocated_bytes, c), text_bytes(all->allocated_bytes, d));
+	if (m->unjudged_blocks)
+		fprintf(
+		    out,
+		    "not judged  %s culled blocks of %s: the filter asks for what was not kept\n",
+		    text_number(m->unjudged_blocks, a), text_bytes(m->unjudged_bytes, c));
 	fprintf(out, "allocated   %s%s in %s allocations%s (%.0f a second)\n",
 		text_bytes(t->allocated_bytes, c), bytes_error(m, t->variance_allocated, d),
 		text_number(t->allocations, a), number_error(m, t->variance_allocations, e),

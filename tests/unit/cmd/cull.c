@@ -142,8 +142,8 @@ static void compare(void)
 	struct model whole, culled;
 	struct mp_err err;
 
-	assert_int_equal(model_load(whole_path, &whole, &err), 0);
-	assert_int_equal(model_load(culled_path, &culled, &err), 0);
+	assert_int_equal(model_load(whole_path, NULL, &whole, &err), 0);
+	assert_int_equal(model_load(culled_path, NULL, &culled, &err), 0);
 	assert_true(culled.culled_blocks > EVENTS / 5);
 	assert_true(culled.events < whole.events * 2 / 3);
 	for (uint32_t id = 1; id <= STACKS; id++)

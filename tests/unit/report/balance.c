@@ -58,7 +58,7 @@ static void assert_sums(uint64_t allocs, uint64_t live, uint64_t live_bytes, uin
 	struct model m;
 
 	assert_int_equal(mpf_close(writer), 0);
-	assert_int_equal(model_load(path, &m, &err), 0);
+	assert_int_equal(model_load(path, NULL, &m, &err), 0);
 	assert_int_equal(m.total.allocations, allocs);
 	assert_int_equal(m.total.live_blocks, live);
 	assert_int_equal(m.total.frees, allocs - live);

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "cmd/filters.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cmd/cmd.h"
+
+static void hyphens(char *name)
+{
+	for (; *name && *name != '='; name++) {
+		if (*name == '_')
+			*name = '-';
+	}
+}
+
+static bool is_filter(char *const *names, const char *arg)
+{
+	size_t n = strcspn(arg, "=");
+
+	for (; *names; names++) {
+		if (strlen(*names) == n && !strncmp(*names, arg, n))
+			return true;
+	}
+	return false;
+}
+
+static char *respelled(char *const *names, const char *arg)
+{
+	char *copy = strdup(arg), *as_is;
+
+	if (!copy || strncmp(arg, "--", 2) != 0)
+		return copy;
+	hyphens(copy + 2);
+	if (is_filter(names, copy + 2))
+		return copy;
+	as_is = strdup(arg);
+	free(copy);
+	return as_is;
+}
+
+static int fill(struct filter_options *o, const struct option *own, size_t nown, uint32_t n)
+{
+	struct filter_name f;
+
+	memcpy(o->all, own, nown * sizeof(*own));
+	for (uint32_t i = 0; i < n; i++) {
+		filter_describe(i, &f);
+		o->names[i] = strdup(f.name);
+		if (!o->names[i])
+			return -ENOMEM;
+		hyphens(o->names[i]);
+		o->all[nown + i] =
+		    (struct option){o->names[i], required_argument, NULL, FILTER_OPTION + (int)i};
+	}
+	return 0;
+}
+
+int filter_options_new(struct filter_options *o, const struct option *own, int argc, char **argv)
+{
+	struct filter_name f;
+	size_t nown = 0;
+	uint32_t n = 0;
+
+	while (own[nown].name)
+		nown++;
+	while (filter_describe(n, &f))
+		n++;
+	o->all = calloc(nown + n + 1, sizeof(*o->all));
+	o->names = calloc(n + 1, sizeof(*o->names));
+	o->argv = calloc((size_t)argc + 1, sizeof(*o->argv));
+	if (!o->all || !o->names || !o->argv || fill(o, own, nown, n))
+		return -ENOMEM;
+	for (int i = 0; i < argc; i++) {
+		o->argv[i] = respelled(o->names, argv[i]);
+		if (!o->argv[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+void filter_options_free(struct filter_options *o)
+{
+	for (char **p = o->names; p && *p; p++)
+		free(*p);
+	for (char **p = o->argv; p && *p; p++)
+		free(*p);
+	free(o->names);
+	free(o->argv);
+	free(o->all);
+}
+
+bool filter_option(struct filter *f, int opt, const char *value)
+{
+	struct mp_err err = {0};
+	struct filter_name name;
+
+	if (filter_describe((uint32_t)(opt - FILTER_OPTION), &name) &&
+	    !filter_set(f, name.name, value, &err))
+		return true;
+	complain(&err);
+	return false;
+}
+
+void filter_help(void)
+{
+	struct filter_name f, next;
+	char line[128], name[64];
+
+	for (uint32_t i = 0; filter_describe(i, &f); i++) {
+		if (!f.help)
+			continue;
+		snprintf(name, sizeof(name), "%s", f.name);
+		hyphens(name);
+		if (filter_describe(i + 1, &next) && !next.help)
+			snprintf(line, sizeof(line), "--%s, ...-max %s", name, f.value);
+		else
+			snprintf(line, sizeof(line), "--%s %s", name, f.value);
+		printf(strlen(line) > 38 ? "  %s\n%42s%s\n" : "  %-39s %.0s%s\n", line, "", f.help);
+	}
+}
+
+int option_error(const char *command, int opt, char *const *argv)
+{
+	const char *last = argv[optind - 1];
+
+	if (opt == ':')
+		return usage_error("%s: option '%s' needs a value", command, last);
+	if (optopt && strncmp(last, "--", 2) != 0)
+		return usage_error("%s: unknown option '-%c'", command, optopt);
+	return usage_error("%s: unknown option '%.100s'", command, last);
+}

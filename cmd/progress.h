@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* A line on the terminal while something takes longer than a second. */
+#ifndef CMD_PROGRESS_H
+#define CMD_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct progress {
+	const char *what; /* "reading" */
+	uint64_t start_ns, last_ns;
+	bool terminal, shown;
+};
+
+void progress_begin(struct progress *p, const char *what);
+/* @ctx: the struct progress; @done: from 0 to 1. */
+void progress_tell(void *ctx, double done);
+/* Takes the line away. */
+void progress_end(struct progress *p);
+
+#endif

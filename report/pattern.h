@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Regular expressions (PCRE2), searched unanchored, with a limit on what one search may cost. */
+#ifndef REPORT_PATTERN_H
+#define REPORT_PATTERN_H
+
+#include "lib/err.h"
+
+struct pattern;
+
+/**
+ * pattern_new() - compile @text
+ * @name: the filter's, for messages
+ *
+ * Return: 0, -EINVAL (not a pattern) or -ENOMEM, with @err filled.
+ */
+int pattern_new(const char *name, const char *text, struct pattern **p, struct mp_err *err);
+void pattern_free(struct pattern *p);
+
+/* Return: 1 found, 0 not, or a negative errno with @err filled: the search cost too much. */
+int pattern_find(const struct pattern *p, const char *subject, struct mp_err *err);
+
+#endif

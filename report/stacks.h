@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Conditions on stacks: their depth, and what their frames are called. */
+#ifndef REPORT_STACKS_H
+#define REPORT_STACKS_H
+
+#include <stdint.h>
+#include "lib/err.h"
+#include "report/filter.h"
+#include "report/model.h"
+
+/**
+ * stacks_match() - clear @keep[id] of every stack that does not fit
+ * @keep: m->nstacks entries; those that are 0 are not looked at
+ *
+ * Return: 0, or a negative errno with @err filled.
+ */
+int stacks_match(const struct filter *f, struct model *m, uint8_t *keep, struct mp_err *err);
+
+#endif
