@@ -71,7 +71,7 @@ VICTIMS = $(patsubst tests/victims/%.c,$(O)/victims/%,$(filter-out %/late.c,$(wi
 	$(O)/victims/liblate.so $(O)/victims/verify-static $(O)/victims/verify-musl-static \
 	$(O)/victims/truth-static $(O)/victims/truth-musl $(O)/victims/truth-musl-static \
 	$(O)/victims/blocks-static
-VICTIM_FLAGS = -O2 -g -fomit-frame-pointer -Wall -Wextra -Werror -D_GNU_SOURCE
+VICTIM_FLAGS = -O2 -g -I. -fomit-frame-pointer -Wall -Wextra -Werror -D_GNU_SOURCE
 
 $(O)/victims/%: tests/victims/%.c
 	@mkdir -p $(@D)
@@ -104,6 +104,11 @@ $(O)/victims/blocks-static: tests/victims/blocks.c
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) -DWRAP $(BLOCKS_WRAPPED:%=-Wl,--wrap=%) -static -s -o $@ $< -lpthread
 victims: $(VICTIMS)
 
+# The same program with fault points (lib/fault.h), for tests that kill it at every step.
+.PHONY: faults
+faults:
+	@$(MAKE) --no-print-directory O=$(O)/faults OPT='$(OPT) -DMEMPROF_FAULTS' all >/dev/null
+
 SYSTEM_TESTS = $(wildcard tests/system/test_*.py)
 
 demo:
@@ -115,7 +120,7 @@ demo:
 check:
 	@scripts/setup build check
 	$(MAKE) all
-	$(MAKE) unit victims
+	$(MAKE) unit victims faults
 	$(MAKE) lint
 	MEMPROF=$(abspath $(O)/memprof) VICTIMS=$(abspath $(O)/victims) CMOCKA_MESSAGE_OUTPUT=TAP \
 		prove --failures --comments --exec scripts/run-test $(UNIT) $(SYSTEM_TESTS)

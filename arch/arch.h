@@ -49,6 +49,24 @@ struct arch_insn {
 	uint64_t target; /* of direct branches, or the address a pc-relative operand means */
 };
 
+/* Bytes to look for in a target's text. */
+struct arch_code {
+	uint8_t bytes[15];
+	uint8_t length; /* 0: none */
+};
+
+/* What a thread gets back by an emergency frame (struct arch, emergency_frame). */
+struct arch_emergency {
+	const struct arch_regs *regs;
+	long again; /* number of the interrupted system call, which is made again; -1: none */
+	uint64_t sigmask;
+	const void *xstate; /* NT_X86_XSTATE or the like */
+	size_t xstate_size;
+	uint64_t syscall_return; /* where that code is in the target */
+	uint64_t sigreturn;
+	uint8_t sigreturn_form; /* which of struct arch, sigreturn[] it is */
+};
+
 /* Why a function cannot be hooked; text by arch_refusal_text(). */
 enum arch_refusal {
 	ARCH_OK = 0,
@@ -82,8 +100,10 @@ struct arch {
 	uint64_t reach;	      /* farthest distance of the entry jump, bytes */
 	uint32_t red_zone;    /* bytes below the stack pointer that belong to the thread */
 	uint8_t entry_length; /* shortest window in bytes */
-	uint8_t syscall_insn[8];
 	uint8_t syscall_insn_length;
+	/* Code that any libc has: a system call with a return behind it, and ways to call
+	 * rt_sigreturn, in order of preference (its own restorer, or popping the number). */
+	struct arch_code syscall_return, sigreturn[3];
 	int num_regs;		    /* DWARF registers incl. return address (UW_MAX_REGS) */
 	int reg_sp, reg_fp, reg_pc; /* DWARF numbers */
 
@@ -98,7 +118,7 @@ struct arch {
 	/* Linux system call numbers that are called remotely; -1: does not exist. */
 	struct {
 		int mmap, munmap, memfd_create, close, madvise, ftruncate, gettid, getpid, clone,
-		    wait4, prctl, exit, rt_sigprocmask, sched_yield, futex;
+		    wait4, prctl, exit, rt_sigprocmask, sched_yield, futex, shmctl, restart_syscall;
 	} nr;
 
 	/* Registers.  All take and change only the bytes of @regs. */
@@ -116,6 +136,23 @@ struct arch {
 	 * the kernel restarting what was interrupted. */
 	void (*set_syscall)(struct arch_regs *regs, uint64_t pc, long nr, const uint64_t args[6]);
 	long (*get_syscall_result)(const struct arch_regs *regs); /* value or -errno */
+
+	/* Of a thread in restart_syscall: which call is it that is restarted, according to the
+	 * @n bytes of code that end with its system call instruction?  -1: not to be seen. */
+	long (*restarted_number)(const uint8_t *code, size_t n);
+	/**
+	 * emergency_frame - what lies on the stack of a thread whose registers are changed
+	 *
+	 * A return with the stack pointer at @at ends in rt_sigreturn and gives the thread back
+	 * everything in @e.  A system call that was interrupted is made again from its start.
+	 * @out, @size: room at @at, an address aligned to 64
+	 * Return: bytes used, 0 when @size does not suffice.
+	 */
+	size_t (*emergency_frame)(uint8_t *out, size_t size, uint64_t at,
+				  const struct arch_emergency *e);
+	/* Makes @regs run into the return of the syscall_return code at @code, with the stack at
+	 * @frame; nothing is restarted. */
+	void (*set_return)(struct arch_regs *regs, uint64_t code, uint64_t frame);
 
 	/**
 	 * decode - one instruction

@@ -16,100 +16,134 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "attach/emergency.h"
 #include "attach/target.h"
+#include "lib/fault.h"
 
 #define RSEQ_CS_OFFSET 8 /* struct rseq, uapi linux/rseq.h */
-#define CHUNK	       65536
 #define WAIT_MS	       2000
-
-static bool in_rseq(struct target *t, struct thread *th)
-{
-	struct __ptrace_rseq_configuration conf;
-	uint64_t cs = 0;
-
-	if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, th->tid, sizeof(conf), &conf) <= 0 ||
-	    !conf.rseq_abi_pointer)
-		return false;
-	return !mem_read(&t->mem, conf.rseq_abi_pointer + RSEQ_CS_OFFSET, &cs, sizeof(cs)) && cs;
-}
+#define STRING_MAX     200
+#define ENOUGH	       64 /* threads that are looked at when all are in system calls */
 
 /* Lower is better; the kernel restores an interrupted call exactly, but why make it. */
+enum rank { USER_MODE, IN_SYSCALL, NO_ROOM, WORST = 2 * NO_ROOM };
+
+/* uapi linux/rseq.h */
+struct rseq_section {
+	uint32_t version, flags;
+	uint64_t start, length, abort_addr;
+};
+
+/*
+ * A thread that stands in a restartable sequence was interrupted there, and the kernel will send
+ * it to the sequence's abort handler.  It forgets that when it finds other registers meanwhile: so
+ * they come back as it would have made them.
+ */
+static void abort_rseq(struct remote *r)
+{
+	struct __ptrace_rseq_configuration conf;
+	uint64_t at = 0, pc = r->t->arch->get_pc(&r->saved);
+	struct rseq_section cs;
+
+	if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, r->carrier->tid, sizeof(conf), &conf) <= 0 ||
+	    !conf.rseq_abi_pointer ||
+	    mem_read(&r->t->mem, conf.rseq_abi_pointer + RSEQ_CS_OFFSET, &at, sizeof(at)) || !at ||
+	    mem_read(&r->t->mem, at, &cs, sizeof(cs)))
+		return;
+	if (pc - cs.start < cs.length)
+		r->t->arch->set_pc(&r->saved, cs.abort_addr);
+}
+
 static int rank(struct target *t, struct thread *th)
 {
 	if (thread_get_regs(t, th))
 		return -1;
-	if (in_rseq(t, th))
-		return 3;
-	return t->arch->syscall_state(&th->regs) == ARCH_IN_SYSCALL ? 2 : 1;
+	return t->arch->syscall_state(&th->regs) == ARCH_IN_SYSCALL ? IN_SYSCALL : USER_MODE;
 }
 
-/* Address of a system call instruction in executable memory: the vdso's, else anybody's. */
-static uint64_t find_insn(struct target *t)
+static void choose_carrier(struct remote *r)
 {
-	size_t n = t->arch->syscall_insn_length;
-	uint64_t found = 0;
+	int best = WORST, looked_at = 0;
 	struct maps maps;
-	uint8_t *buf;
 
-	if (maps_read(t->pid, &maps))
-		return 0;
-	buf = malloc(CHUNK);
-	for (int pass = 0; pass < 2 && buf && !found; pass++) {
-		vec_for_each (&maps.list, m) {
-			if (!m->exec || !m->read || (pass == 0) != !strcmp(m->path, "[vdso]") ||
-			    !strcmp(m->path, "[vsyscall]"))
-				continue;
-			for (uint64_t at = m->start; at < m->end && !found; at += CHUNK - 16) {
-				ssize_t got = mem_read_some(
-				    &t->mem, at, buf, m->end - at < CHUNK ? m->end - at : CHUNK);
-				uint8_t *hit;
+	if (maps_read(r->t->pid, &maps))
+		return;
+	vec_for_each (&r->t->threads, it) {
+		int score = rank(r->t, *it);
 
-				if (got < (ssize_t)n)
-					break;
-				hit = memmem(buf, (size_t)got, t->arch->syscall_insn, n);
-				if (hit)
-					found = at + (uint64_t)(hit - buf);
-			}
-			if (found)
-				break;
+		if (score < 0)
+			continue;
+		score += emergency_room(r->t, &maps, *it) ? 0 : NO_ROOM;
+		if (score < best) {
+			best = score;
+			r->carrier = *it;
 		}
+		if (best == USER_MODE || (best == IN_SYSCALL && ++looked_at == ENOUGH))
+			break;
 	}
-	free(buf);
 	maps_free(&maps);
-	return found;
+}
+
+static int park(struct remote *r)
+{
+	struct arch_regs regs = r->saved;
+
+	r->t->arch->set_return(&regs, r->t->code.syscall_return, r->frame);
+	return thread_put_regs(r->t, r->carrier, &regs);
+}
+
+static int set_mask(struct remote *r, uint64_t mask)
+{
+	return ptrace(PTRACE_SETSIGMASK, r->carrier->tid, sizeof(mask), &mask) ? -errno : 0;
+}
+
+/* From the first changed register on the thread comes back by itself if we are killed; the signal
+ * mask is blocked after that and unblocked before the end of it. */
+static int borrow(struct remote *r)
+{
+	int err;
+
+	if (ptrace(PTRACE_GETSIGMASK, r->carrier->tid, sizeof(r->sigmask), &r->sigmask))
+		return -errno;
+	r->saved = r->carrier->regs;
+	abort_rseq(r);
+	err = emergency_build(r);
+	if (err)
+		return err;
+	fault_point("remote-frame");
+	err = park(r);
+	fault_point("remote-parked");
+	if (!err)
+		err = set_mask(r, UINT64_MAX);
+	fault_point("remote-masked");
+	if (err) {
+		thread_put_regs(r->t, r->carrier, &r->saved);
+		emergency_drop(r);
+	}
+	return err;
 }
 
 int remote_begin(struct remote *r, struct target *t, struct mp_err *err)
 {
-	uint64_t all = UINT64_MAX;
-	int best = 4;
+	int ret;
 
 	memset(r, 0, sizeof(*r));
 	r->t = t;
-	vec_for_each (&t->threads, it) {
-		int score = rank(t, *it);
-
-		if (score > 0 && score < best) {
-			best = score;
-			r->carrier = *it;
-			if (best == 1)
-				break;
-		}
-	}
+	choose_carrier(r);
 	if (!r->carrier)
 		return mp_fail(err, MP_EXIT_FAILURE, -EBUSY,
 			       "no thread of process %d can be asked to make a system call",
 			       t->pid);
-	r->syscall_insn = find_insn(t);
-	if (!r->syscall_insn)
+	if (emergency_find(t))
 		return mp_fail(err, MP_EXIT_FAILURE, -ENOENT,
-			       "process %d has no system call instruction mapped", t->pid);
-	r->saved = r->carrier->regs;
-	if (ptrace(PTRACE_GETSIGMASK, r->carrier->tid, sizeof(r->sigmask), &r->sigmask) ||
-	    ptrace(PTRACE_SETSIGMASK, r->carrier->tid, sizeof(all), &all))
-		return mp_fail(err, MP_EXIT_FAILURE, -errno,
-			       "cannot block the signals of thread %d: %s", r->carrier->tid,
-			       strerror(errno));
+			       "process %d has no code for a system call, or none by which a "
+			       "thread could put itself back if memprof were killed",
+			       t->pid);
+	ret = borrow(r);
+	if (ret)
+		return mp_fail(err, MP_EXIT_FAILURE, ret,
+			       "cannot borrow thread %d for a system call: %s", r->carrier->tid,
+			       strerror(-ret));
 	r->active = true;
 	return 0;
 }
@@ -167,12 +201,16 @@ int remote_syscall(struct remote *r, long nr, const uint64_t args[6], long *resu
 	struct arch_regs regs = r->saved;
 	int ret;
 
-	r->t->arch->set_syscall(&regs, r->syscall_insn, nr, args);
+	r->t->arch->set_return(&regs, r->t->code.syscall_return, r->frame);
+	r->t->arch->set_syscall(&regs, r->t->code.syscall_return, nr, args);
 	ret = thread_put_regs(r->t, r->carrier, &regs);
+	fault_point("remote-set");
 	if (!ret)
 		ret = to_syscall_stop(r); /* entry */
+	fault_point("remote-entry");
 	if (!ret)
 		ret = to_syscall_stop(r); /* exit */
+	fault_point("remote-exit");
 	if (ret)
 		return ret;
 	r->carrier->regs_valid = false;
@@ -186,31 +224,20 @@ int remote_syscall(struct remote *r, long nr, const uint64_t args[6], long *resu
 
 uint64_t remote_string(struct remote *r, const char *text)
 {
-	uint64_t at =
-	    (r->t->arch->get_sp(&r->saved) - r->t->arch->red_zone - sizeof(r->scratch)) & ~15ull;
-	uint32_t n = (uint32_t)strlen(text) + 1;
+	size_t n = strlen(text) + 1;
 
-	if (n > sizeof(r->scratch) || r->scratch_len)
+	/* emergency.c keeps room for it below the frame. */
+	if (n > STRING_MAX)
 		return 0;
-	if (mem_read(&r->t->mem, at, r->scratch, n))
-		return 0;
-	r->scratch_addr = at;
-	r->scratch_len = n;
-	return mem_write(&r->t->mem, at, text, n) ? 0 : at;
+	return mem_write(&r->t->mem, r->scratch_addr, text, n) ? 0 : r->scratch_addr;
 }
 
-int remote_end(struct remote *r)
+/* To a stop of our interrupt. */
+static int to_interrupt_stop(struct remote *r)
 {
-	int ret = 0, status;
-
-	if (!r->active)
-		return 0;
-	r->active = false;
-	if (r->carrier->state == THREAD_GONE)
-		return -ESRCH;
-	if (r->scratch_len)
-		ret = mem_write(&r->t->mem, r->scratch_addr, r->scratch, r->scratch_len);
 	for (int i = 0; i < 100; i++) {
+		int status;
+
 		if (ptrace(PTRACE_INTERRUPT, r->carrier->tid, 0, 0) ||
 		    ptrace(PTRACE_CONT, r->carrier->tid, 0, 0))
 			return -errno;
@@ -218,11 +245,33 @@ int remote_end(struct remote *r)
 		if (status < 0)
 			return status;
 		if (status >> 16 == PTRACE_EVENT_STOP)
-			break;
+			return 0;
 	}
-	if (thread_put_regs(r->t, r->carrier, &r->saved) ||
-	    ptrace(PTRACE_SETSIGMASK, r->carrier->tid, sizeof(r->sigmask), &r->sigmask))
-		return -errno;
+	return -EBUSY;
+}
+
+int remote_end(struct remote *r)
+{
+	int ret;
+
+	if (!r->active)
+		return 0;
+	r->active = false;
+	ret = r->carrier->state == THREAD_GONE ? -ESRCH : to_interrupt_stop(r);
+	fault_point("remote-done");
+	if (!ret)
+		ret = set_mask(r, r->sigmask);
+	fault_point("remote-unmasked");
+	if (!ret)
+		ret = thread_put_regs(r->t, r->carrier, &r->saved);
+	fault_point("remote-back");
+	/* Last: while the registers are borrowed the frame has to be there. */
+	if (!ret) {
+		ret = emergency_drop(r);
+		fault_point("remote-end");
+	}
+	free(r->scratch);
+	r->scratch = NULL;
 	r->carrier->regs_valid = false;
 	return ret;
 }

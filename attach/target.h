@@ -35,9 +35,15 @@ enum thread_state {
 struct thread {
 	pid_t tid;
 	enum thread_state state;
-	bool regs_valid, regs_dirty;
+	bool regs_valid;
 	struct arch_regs regs; /* by thread_get_regs() */
 	bool interrupt_sent;
+};
+
+/* Pieces of code in the target's files; emergency_find(). */
+struct target_code {
+	uint64_t syscall_return, sigreturn;
+	uint8_t sigreturn_form;
 };
 
 struct target {
@@ -51,6 +57,7 @@ struct target {
 	uint64_t last_stop_ns;	/* how long the last stop lasted */
 	bool execed;		/* an exec was seen: the address space is another one */
 	bool exited;
+	struct target_code code;
 };
 
 /**
@@ -71,11 +78,9 @@ int target_seize(struct target *t, const struct deadline *deadline, struct mp_er
  * everything is resumed and released. */
 int target_stop(struct target *t, const struct deadline *deadline, struct mp_err *err);
 
-/* Registers are read once and written back by target_resume() if changed. */
+/* Registers of a stopped thread; read once in a stop. */
 int thread_get_regs(struct target *t, struct thread *th);
-void thread_set_regs(struct target *t, struct thread *th, const struct arch_regs *regs);
-
-/* Writes registers at once, to a stopped thread (remote system calls).  Return: 0 or -errno. */
+/* Writes them, at once: whoever kills memprof between two steps leaves the target right. */
 int thread_put_regs(struct target *t, struct thread *th, const struct arch_regs *regs);
 
 /* Says why ptrace or /proc refused with @error: who traces it, which permission is missing and
@@ -88,19 +93,20 @@ void target_close(struct target *t);  /* releases if needed, frees everything */
 
 /*
  * Remote system calls: need the target stopped.  remote_begin() chooses a carrier thread (user
- * mode before untimed system call before timed; never D state) and blocks its signals;
- * remote_end() puts everything back, the interrupted system call included.
+ * mode before an interrupted system call; never D state) and blocks its signals; remote_end() puts
+ * everything back, the interrupted system call included.  If memprof is killed in between, the
+ * carrier puts itself back (attach/emergency.h).
  */
 struct remote {
 	struct target *t;
 	struct thread *carrier;
 	struct arch_regs saved;
 	uint64_t sigmask;
-	uint64_t syscall_insn;
-	/* attach/remote.c's own */
-	uint8_t scratch[256]; /* stack bytes under the red zone, restored by remote_end() */
+	/* attach/remote.c's and emergency.c's own */
+	uint8_t *scratch; /* what was below the carrier's stack */
 	uint64_t scratch_addr;
-	uint32_t scratch_len;
+	size_t scratch_len;
+	uint64_t frame;
 	bool active;
 	int last_event; /* PTRACE_EVENT_CLONE ... met during the last call */
 	unsigned long event_message;
@@ -108,7 +114,7 @@ struct remote {
 int remote_begin(struct remote *r, struct target *t, struct mp_err *err);
 /* Return: the system call's result (value or -errno) in *@result; 0 or -errno as status. */
 int remote_syscall(struct remote *r, long nr, const uint64_t args[6], long *result);
-/* Puts a string (at most 200 bytes with its NUL) below the carrier's red zone until remote_end().
+/* Puts a string (at most 200 bytes with its NUL) below the carrier's stack until remote_end().
  * Return: its address in the target, 0 on failure. */
 uint64_t remote_string(struct remote *r, const char *text);
 int remote_end(struct remote *r);

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "attach/target.h"
+#include "lib/fault.h"
 
 #define OPTIONS                                                                                    \
 	(PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC |     \
@@ -84,6 +85,7 @@ static int seize_pass(struct target *t, struct mp_err *err)
 			return -ENOMEM;
 		}
 		fresh++;
+		fault_point("seized");
 	}
 	vec_free(&tids.list);
 	return fresh;
@@ -345,6 +347,7 @@ int target_stop(struct target *t, const struct deadline *deadline, struct mp_err
 		switch (seize_pass(t, err)) {
 		case 0:
 			t->mem.tid = t->threads.at[0]->tid;
+			fault_point("stopped");
 			return 0;
 		default:
 			if (t->threads.n == 0)
@@ -372,27 +375,15 @@ int thread_get_regs(struct target *t, struct thread *th)
 	return 0;
 }
 
-void thread_set_regs(struct target *t, struct thread *th, const struct arch_regs *regs)
-{
-	(void)t;
-	th->regs = *regs;
-	th->regs_dirty = true;
-}
-
 int thread_put_regs(struct target *t, struct thread *th, const struct arch_regs *regs)
 {
 	struct iovec iov = {(void *)regs->raw, regs->size};
 
 	(void)t;
-	return ptrace(PTRACE_SETREGSET, th->tid, NT_PRSTATUS, &iov) ? -errno : 0;
-}
-
-static void write_back(struct target *t, struct thread *th)
-{
-	if (th->regs_dirty) {
-		thread_put_regs(t, th, &th->regs);
-		th->regs_dirty = false;
-	}
+	if (ptrace(PTRACE_SETREGSET, th->tid, NT_PRSTATUS, &iov))
+		return -errno;
+	th->regs = *regs;
+	return 0;
 }
 
 int target_resume(struct target *t)
@@ -406,7 +397,6 @@ int target_resume(struct target *t)
 		}
 		if (th->state == THREAD_RUNNING || th->state == THREAD_GONE)
 			continue;
-		write_back(t, th);
 		if (th->state == THREAD_GROUP_STOPPED) {
 			/* Stays stopped, but listens (ptrace(2), PTRACE_LISTEN). */
 			th->regs_valid = false;
@@ -416,6 +406,7 @@ int target_resume(struct target *t)
 		}
 		th->state = THREAD_RUNNING;
 		th->regs_valid = false;
+		fault_point("resume");
 		if (ptrace(PTRACE_CONT, th->tid, 0, 0) && errno == ESRCH)
 			th->state = THREAD_GONE;
 	}
@@ -459,9 +450,9 @@ int target_release(struct target *t)
 		if (th->state == THREAD_GONE || th->state == THREAD_RUNNING ||
 		    th->state == THREAD_IN_VFORK)
 			continue; /* the kernel lets go of it when memprof ends */
-		write_back(t, th);
 		/* A job-control stop is the kernel's and stays (group stop is kept by SEIZE). */
 		ptrace(PTRACE_DETACH, th->tid, 0, 0);
+		fault_point("let-go");
 		th->state = THREAD_GONE;
 	}
 	if (were_stopped)

@@ -81,7 +81,7 @@ int cmd_detach(int argc, char **argv)
 		return complain(&err);
 	}
 	child = session_is_child(&s);
-	if (!child && recorder_lives(s.journal) && ask_recorder(&s)) {
+	if (s.block && !child && recorder_lives(s.journal) && ask_recorder(&s)) {
 		printf(
 		    "process %d: the recorder (pid %d) ended the recording and restored it: %s\n",
 		    pid, s.journal->recorder_pid, s.journal->recording);

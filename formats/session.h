@@ -24,6 +24,7 @@
 
 /* Life of a session, journal.state.  Only the recorder (or a later detach) moves it. */
 enum ss_state {
+	SS_OPENING = 0,	 /* being mapped: any part of it may be missing */
 	SS_PREPARED = 1, /* mapped, nothing patched */
 	SS_PATCHING = 2, /* some windows may be patched */
 	SS_LIVE = 3,

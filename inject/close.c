@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "inject/internal.h"
 #include "inject/stackwalk.h"
+#include "lib/fault.h"
 
 #define STOP_MS	 2000
 #define DRAIN_MS 2000 /* for threads to leave the agent, running in between */
@@ -43,6 +44,7 @@ static uint32_t restore_text(struct session *s, const struct maps *maps)
 		}
 		if (mem_write(&s->t->mem, h->addr, h->old_bytes, h->length))
 			foreign++;
+		fault_point("close-restored");
 	}
 	return foreign;
 }
@@ -76,7 +78,8 @@ static void move_back(struct session *s, struct thread *th)
 		return;
 	regs = th->regs;
 	t->arch->set_pc(&regs, to);
-	thread_set_regs(t, th, &regs);
+	thread_put_regs(t, th, &regs);
+	fault_point("close-moved");
 }
 
 static bool all_clear(struct session *s, const struct maps *maps)
@@ -121,16 +124,8 @@ static void clean_page(struct session *s, struct remote *r, const struct maps *m
 	if (pread(fd, file, PAGE, (off_t)(page - m->start + m->offset)) == (ssize_t)PAGE &&
 	    !mem_read(&s->t->mem, page, mem, PAGE) && !memcmp(mem, file, PAGE))
 		remote_syscall(r, s->t->arch->nr.madvise, args, &ignored);
+	fault_point("close-cleaned");
 	close(fd);
-}
-
-static int unmap(struct remote *r, uint64_t addr, uint64_t length)
-{
-	uint64_t args[6] = {addr, length};
-	long ret = 0;
-	int err = addr ? remote_syscall(r, r->t->arch->nr.munmap, args, &ret) : 0;
-
-	return err ? err : (int)ret;
 }
 
 static int take_out(struct session *s, const struct maps *maps, struct mp_err *err)
@@ -150,13 +145,10 @@ static int take_out(struct session *s, const struct maps *maps, struct mp_err *e
 		if (last != first)
 			clean_page(s, &r, maps, h, last);
 	}
-	for (uint32_t i = 0; i < j->nislands && !ret; i++)
-		ret = unmap(&r, j->island[i].addr, j->island[i].length);
+	if (s->adopted)
+		ret = session_close_leaked(&r);
 	if (!ret)
-		ret = unmap(&r, j->agent_addr, j->agent_length);
-	/* Last: until then a detach that follows us finds the journal. */
-	if (!ret)
-		ret = unmap(&r, j->session_addr, j->session_length);
+		ret = session_unmap(&r, j);
 	remote_end(&r);
 	return ret ? mp_fail(err, MP_EXIT_NOT_RESTORED, ret,
 			     "cannot unmap the agent of process %d: %s", s->t->pid, strerror(-ret))
@@ -167,7 +159,8 @@ bool session_is_child(struct session *s)
 {
 	struct ss_gate gate;
 
-	return !mem_read(&s->t->mem, s->journal->gate_addr, &gate, sizeof(gate)) &&
+	return s->journal && s->journal->state != SS_OPENING &&
+	       !mem_read(&s->t->mem, s->journal->gate_addr, &gate, sizeof(gate)) &&
 	       !gate.session_addr;
 }
 
@@ -192,6 +185,31 @@ static int still_there(struct session *s, struct maps *maps, struct mp_err *err)
 		       s->t->pid);
 }
 
+/* The recorder died before it had mapped the block. */
+static int close_descriptor(struct session *s, struct mp_err *err)
+{
+	struct deadline deadline = deadline_in_ms(STOP_MS);
+	struct remote r;
+	int ret = target_seize(s->t, &deadline, err);
+
+	if (!ret)
+		ret = target_stop(s->t, &deadline, err);
+	if (!ret)
+		ret = remote_begin(&r, s->t, err);
+	if (!ret) {
+		int closed = session_close_leaked(&r);
+
+		ret = remote_end(&r);
+		ret = closed ? closed : ret;
+		if (ret)
+			mp_fail(err, MP_EXIT_NOT_RESTORED, ret,
+				"cannot close memprof's descriptor in process %d: %s", s->t->pid,
+				strerror(-ret));
+	}
+	target_release(s->t);
+	return ret;
+}
+
 int session_close(struct session *s, struct mp_err *err)
 {
 	struct deadline stop = deadline_in_ms(STOP_MS), drain = deadline_in_ms(DRAIN_MS);
@@ -201,6 +219,8 @@ int session_close(struct session *s, struct mp_err *err)
 	bool child, clear;
 	int ret;
 
+	if (!s->block)
+		return close_descriptor(s, err);
 	ret = still_there(s, &maps, err);
 	if (ret)
 		return ret;
@@ -212,6 +232,7 @@ int session_close(struct session *s, struct mp_err *err)
 	child = session_is_child(s);
 	if (!child)
 		session_mute(s);
+	fault_point("close-muted");
 	ret = t->threads.n ? 0 : target_seize(t, &stop, err);
 	for (bool first = true; !ret; first = false) {
 		ret = target_stop(t, &stop, err);
@@ -234,6 +255,7 @@ int session_close(struct session *s, struct mp_err *err)
 	}
 	if (!ret && clear) {
 		ret = take_out(s, &maps, err);
+		fault_point("close-taken-out");
 	} else if (!ret) {
 		set_state(s, child, SS_DORMANT);
 		ret = foreign

@@ -9,6 +9,7 @@
 #define SLOT_ENTRY     64
 #define SLOT_RELOCATED 96
 #define ISLAND_BYTES   (16ull << 10)
+#define JOURNAL_OFFSET 4096ull /* in the block */
 
 /* mmap in the target; @addr other than 0 is taken exactly or not at all (-EEXIST). */
 int session_remote_map(struct remote *r, uint64_t addr, uint64_t length, int prot, int flags,
@@ -22,5 +23,18 @@ void journal_set_state(struct session *s, enum ss_state state);
 /* The other way, for a session that another recorder left.  Return: 0, or -EPROTO if it is
  * damaged. */
 int journal_load(struct session *s);
+
+/* open.c: maps block, agent and gate into the stopped target.  On failure nothing of them is left,
+ * and @s has no block. */
+int session_map(struct session *s, const struct session_options *o, struct mp_err *err);
+
+/* unmap.c: unmaps islands, agent, gate and, last, the block; whatever of them is there.
+ * @j: a copy that the target cannot change.  Return: 0 or a negative errno. */
+int session_unmap(struct remote *r, const struct ss_journal *j);
+
+/* unmap.c: a block's descriptor that a killed recorder left open in the process, or -1. */
+int session_leaked_fd(pid_t pid);
+/* unmap.c: closes it, if there is one.  Return: 0 or a negative errno. */
+int session_close_leaked(struct remote *r);
 
 #endif

@@ -10,6 +10,7 @@
 #include "inject/internal.h"
 #include "inject/place.h"
 #include "inject/stackwalk.h"
+#include "lib/fault.h"
 
 #define STOP_MS	       2000
 #define TRIES	       50	    /* stops, when a thread is in the middle of a window */
@@ -234,24 +235,26 @@ static int plan_all(struct batch *b, const struct maps *maps, struct mp_err *err
 	return 0;
 }
 
-/* Moves a thread that stands inside a window to the same instruction of the relocated copy. */
-static void move_pc(struct target *t, struct thread *th, const struct ss_journal_hook *h)
+/* Moves a thread that stands inside a window to the same instruction of the relocated copy, which
+ * goes on in the function whether the window is patched or not. */
+static int move_pc(struct target *t, struct thread *th, const struct ss_journal_hook *h)
 {
 	struct arch_regs regs;
 	uint64_t pc;
 
 	if (thread_get_regs(t, th))
-		return;
+		return 0; /* waits in vfork, which is no allocator */
 	pc = t->arch->get_pc(&th->regs);
 	if (pc <= h->addr || pc >= h->addr + h->length)
-		return;
+		return 0;
 	for (uint32_t i = 0; i < h->insns; i++) {
 		if (pc != h->addr + h->old_off[i])
 			continue;
 		regs = th->regs;
 		t->arch->set_pc(&regs, h->relocated_addr + h->new_off[i]);
-		thread_set_regs(t, th, &regs);
+		return thread_put_regs(t, th, &regs);
 	}
+	return 0;
 }
 
 /* Is an address inside a window on some stack (a signal came there)?  Registers are fine. */
@@ -322,6 +325,7 @@ static int write_all(struct batch *b, struct mp_err *err)
 	for (uint32_t i = 0; i < b->n && !ret; i++)
 		ret = mem_write(&s->t->mem, j->hook[b->first + i].slot_addr, b->work[i].slot,
 				SLOT_BYTES);
+	fault_point("patch-slots");
 	if (!ret)
 		ret = mem_write(&s->t->mem, j->gate_addr, &gate, sizeof(gate));
 	if (ret)
@@ -334,13 +338,19 @@ static int write_all(struct batch *b, struct mp_err *err)
 
 		h->patched = 1;
 		journal_publish_hook(s, i);
-		ret = mem_write(&s->t->mem, h->addr, h->new_bytes, h->length);
+		fault_point("patch-journaled");
+		vec_for_each (&s->t->threads, th) {
+			if (!ret)
+				ret = move_pc(s->t, *th, h);
+		}
+		fault_point("patch-moved");
+		if (!ret)
+			ret = mem_write(&s->t->mem, h->addr, h->new_bytes, h->length);
 		if (ret)
 			return mp_fail(err, MP_EXIT_FAILURE, ret,
 				       "cannot write the text of %s in %s: %s", h->name, h->module,
 				       strerror(-ret));
-		vec_for_each (&s->t->threads, th)
-			move_pc(s->t, *th, h);
+		fault_point("patch-written");
 	}
 	journal_set_state(s, SS_LIVE);
 	return 0;

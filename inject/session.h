@@ -9,7 +9,7 @@
  *
  *	session_adopt()		finds a session whose recorder is gone, for session_close()
  *
- * Life in journal.state: PREPARED -> PATCHING -> LIVE -> RESTORING -> (gone | DORMANT).
+ * Life in journal.state: OPENING -> PREPARED -> PATCHING -> LIVE -> RESTORING -> (gone | DORMANT).
  */
 #ifndef INJECT_SESSION_H
 #define INJECT_SESSION_H
@@ -62,7 +62,8 @@ int session_install(struct session *s, struct mp_err *err);
  * (session_install() puts them in), 0 if not, or a negative errno. */
 int session_refresh(struct session *s);
 
-/* Opens a session that another recorder left. */
+/* Opens a session that another recorder left.  If that did not come farther than a descriptor in
+ * the process, @s has no block, and session_close() closes the descriptor. */
 int session_adopt(struct session *s, struct target *t, struct mp_err *err);
 
 /* Is the target a forked child of a recorded process?  It has the text and the mappings, but a

@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include "lib/fault.h"
 #include "record/internal.h"
 
 #define HEARTBEAT_S   3
@@ -31,6 +32,7 @@ void reader_heartbeat(struct recorder *r)
 {
 	uint64_t rate;
 
+	fault_point("record");
 	pthread_mutex_lock(&r->clock_lock);
 	rate = (uint64_t)r->clock.rate_guess;
 	pthread_mutex_unlock(&r->clock_lock);

@@ -106,6 +106,16 @@ static long get_syscall_result(const struct arch_regs *regs)
 	return (long)cuser(regs)->rax;
 }
 
+static void set_return(struct arch_regs *regs, uint64_t code, uint64_t frame)
+{
+	struct user_regs_struct *u = user(regs);
+
+	u->rip = code + X86_SYSCALL_LENGTH;
+	u->rsp = frame;
+	u->orig_rax = UINT64_MAX;
+	u->eflags &= ~(unsigned long long)(EFLAGS_TF | EFLAGS_DF);
+}
+
 const struct arch arch_x86_64 = {
     .name = "x86_64",
     .elf_machine = 62,	      /* EM_X86_64 */
@@ -116,8 +126,11 @@ const struct arch arch_x86_64 = {
     .reach = 0x7fff0000, /* jmp rel32, less some slack */
     .red_zone = 128,	 /* psABI 3.2.2 */
     .entry_length = X86_JUMP_LENGTH,
-    .syscall_insn = {0x0f, 0x05},
-    .syscall_insn_length = 2,
+    .syscall_insn_length = X86_SYSCALL_LENGTH,
+    .syscall_return = {{0x0f, 0x05, 0xc3}, 3},
+    .sigreturn = {{{0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05}, 9}, /* mov $15,%rax; syscall */
+		  {{0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05}, 7},	      /* mov $15,%eax; syscall */
+		  {{0x58, 0xc3}, 2}},				      /* pop %rax; ret */
     .num_regs = 17,
     .reg_sp = 7,
     .reg_arg = {5, 4, 1, 2, 8}, /* rdi rsi rdx rcx r8 (psABI 3.2.3) */
@@ -141,7 +154,9 @@ const struct arch arch_x86_64 = {
 	   .exit = 60,
 	   .rt_sigprocmask = 14,
 	   .sched_yield = 24,
-	   .futex = 202},
+	   .futex = 202,
+	   .shmctl = 31,
+	   .restart_syscall = 219},
     .get_pc = get_pc,
     .set_pc = set_pc,
     .get_sp = get_sp,
@@ -152,6 +167,9 @@ const struct arch arch_x86_64 = {
     .syscall_number = syscall_number,
     .set_syscall = set_syscall,
     .get_syscall_result = get_syscall_result,
+    .restarted_number = x86_restarted_number,
+    .emergency_frame = x86_emergency_frame,
+    .set_return = set_return,
     .decode = x86_decode,
     .plan_patch = x86_plan_patch,
     .encode_slot = x86_encode_slot,

@@ -7,6 +7,7 @@
 
 #define X86_JUMP_LENGTH	    5  /* e9 rel32 (Intel SDM, JMP) */
 #define X86_FAR_JUMP_LENGTH 14 /* ff 25 00000000, then the address */
+#define X86_SYSCALL_LENGTH  2  /* 0f 05 */
 
 /* insn.c: a decoder for many instructions; opening one takes longer than decoding with it. */
 struct x86_decoder {
@@ -35,5 +36,9 @@ size_t x86_encode_slot(uint8_t *out, uint64_t at, uint64_t desc, uint64_t agent_
 size_t x86_encode_jump(uint8_t *out, uint64_t at, uint64_t target);
 /* Does a rel32 counted from @next reach @target? */
 bool x86_reaches(uint64_t next, uint64_t target);
+
+/* sigframe.c: arch.emergency_frame, arch.restarted_number */
+size_t x86_emergency_frame(uint8_t *out, size_t size, uint64_t at, const struct arch_emergency *e);
+long x86_restarted_number(const uint8_t *code, size_t n);
 
 #endif

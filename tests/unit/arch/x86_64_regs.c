@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -179,6 +180,88 @@ static void test_numbers(void **state)
 	assert_int_equal(x86->nr.rt_sigprocmask, SYS_rt_sigprocmask);
 	assert_int_equal(x86->nr.sched_yield, SYS_sched_yield);
 	assert_int_equal(x86->nr.futex, SYS_futex);
+	assert_int_equal(x86->nr.shmctl, SYS_shmctl);
+	assert_int_equal(x86->nr.restart_syscall, SYS_restart_syscall);
+}
+
+static void test_restarted_number(void **state)
+{
+	static const uint8_t nanosleep[] = {0xb8, 0xe6, 0, 0, 0, 0x0f, 0x05};
+	static const uint8_t futex[] = {0xb8, 0xca, 0, 0, 0, 0x45, 0x31, 0xc9, 0x0f, 0x05};
+	static const uint8_t other[] = {0xb8, 0x01, 0, 0, 0, 0x0f, 0x05};
+
+	(void)state;
+	assert_int_equal(x86->restarted_number(nanosleep, sizeof(nanosleep)), SYS_clock_nanosleep);
+	assert_int_equal(x86->restarted_number(futex, sizeof(futex)), SYS_futex);
+	assert_int_equal(x86->restarted_number(other, sizeof(other)), -1);
+	assert_int_equal(x86->restarted_number(nanosleep + 5, 2), -1);
+}
+
+/* A child is made to return into each form of the frame: it goes on where it was. */
+static void goes_back(uint8_t form)
+{
+	static const char *const code = "\x0f\x05\xc3";
+	_Alignas(64) static uint8_t stack[65536], text[4096], xstate[16384];
+	struct arch_emergency e = {.again = -1, .sigreturn_form = form, .xstate = xstate};
+	struct arch_regs saved, regs;
+	struct iovec iov = {saved.raw, sizeof(saved.raw)};
+	struct iovec xiov = {xstate, sizeof(xstate)};
+	uint64_t frame = (uint64_t)(uintptr_t)stack + 32768;
+	int status;
+	pid_t child = fork();
+
+	if (!child) {
+		volatile unsigned long n = 1;
+
+		memcpy(text, code, 3);
+		memcpy(text + 16, x86->sigreturn[form].bytes, x86->sigreturn[form].length);
+		if (mprotect((void *)((uintptr_t)text & ~4095ul), 8192,
+			     PROT_READ | PROT_WRITE | PROT_EXEC))
+			_exit(2);
+		raise(SIGSTOP);
+		while (n++ < 100000000)
+			;
+		_exit(42);
+	}
+	assert_int_equal(ptrace(PTRACE_SEIZE, child, 0, 0), 0);
+	waitpid(child, &status, __WALL);
+	kill(child, SIGCONT);
+	ptrace(PTRACE_CONT, child, 0, 0);
+	usleep(20000);
+	ptrace(PTRACE_INTERRUPT, child, 0, 0);
+	do {
+		waitpid(child, &status, __WALL);
+		if (status >> 16 != PTRACE_EVENT_STOP || WSTOPSIG(status) != SIGTRAP)
+			ptrace(PTRACE_CONT, child, 0, 0);
+	} while (status >> 16 != PTRACE_EVENT_STOP || WSTOPSIG(status) != SIGTRAP);
+	assert_int_equal(ptrace(PTRACE_GETREGSET, child, NT_PRSTATUS, &iov), 0);
+	assert_int_equal(ptrace(PTRACE_GETREGSET, child, NT_X86_XSTATE, &xiov), 0);
+	saved.size = iov.iov_len;
+	e.regs = &saved;
+	e.xstate_size = xiov.iov_len;
+	e.syscall_return = (uint64_t)(uintptr_t)text;
+	e.sigreturn = (uint64_t)(uintptr_t)text + 16;
+	assert_true(x86->emergency_frame(stack, sizeof(stack), frame, &e) > 576);
+	assert_int_equal(x86->emergency_frame(stack, 512, frame, &e), 0);
+	x86->emergency_frame(stack, sizeof(stack), frame, &e);
+	for (size_t i = 0; i < 20480; i += 8)
+		ptrace(PTRACE_POKEDATA, child, (void *)(frame + i),
+		       (void *)*(unsigned long *)(stack + i));
+	regs = saved;
+	x86->set_return(&regs, e.syscall_return, frame);
+	iov.iov_base = regs.raw;
+	assert_int_equal(ptrace(PTRACE_SETREGSET, child, NT_PRSTATUS, &iov), 0);
+	ptrace(PTRACE_DETACH, child, 0, 0);
+	waitpid(child, &status, __WALL);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 42);
+}
+
+static void test_emergency_frame(void **state)
+{
+	(void)state;
+	for (uint8_t form = 0; form < 3; form++)
+		goes_back(form);
 }
 #endif
 
@@ -192,6 +275,8 @@ int main(void)
 #if defined(__x86_64__)
 		cmocka_unit_test(test_of_a_sleeping_child),
 		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_restarted_number),
+		cmocka_unit_test(test_emergency_frame),
 #endif
 	};
 

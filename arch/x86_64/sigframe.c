@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The emergency frame of a thread whose registers are borrowed: what the kernel's rt_sigreturn
+ * reads (arch/x86/kernel/signal_64.c, struct rt_sigframe), below addresses that lead there.
+ *
+ *	at	  return address: the rt_sigreturn code
+ *	(+8, +16  number and a system call, where that code only pops the number)
+ *	struct ucontext, 128 bytes of siginfo that nobody reads, the xsave area
+ */
+#include <asm/sigcontext.h>
+#include <string.h>
+#include <sys/user.h>
+#include "arch/x86_64/x86_64.h"
+
+#define NR_RT_SIGRETURN	     15
+#define SIGINFO_BYTES	     128
+#define XSAVE_ALIGN	     64
+#define FX_SW_OFFSET	     464 /* struct _fpstate, sw_reserved; here the regset has its features */
+#define UC_FP_XSTATE	     1	 /* asm/ucontext.h */
+#define UC_SIGCONTEXT_SS     2
+#define UC_STRICT_RESTORE_SS 4
+/* sigaltstack(2) refuses it, and sigreturn then leaves the alternate stack as it is. */
+#define NO_SUCH_SS_FLAG	 0x7
+#define FORM_POPS_NUMBER 2
+
+/* asm-generic/ucontext.h, which cannot be included beside the C library's. */
+struct kernel_ucontext {
+	uint64_t flags, link, stack_sp;
+	int32_t stack_flags, pad;
+	uint64_t stack_size;
+	struct sigcontext_64 context;
+	uint64_t sigmask;
+};
+
+static void fill_context(struct sigcontext_64 *c, const struct user_regs_struct *u, long again)
+{
+	*c = (struct sigcontext_64){.r8 = u->r8,
+				    .r9 = u->r9,
+				    .r10 = u->r10,
+				    .r11 = u->r11,
+				    .r12 = u->r12,
+				    .r13 = u->r13,
+				    .r14 = u->r14,
+				    .r15 = u->r15,
+				    .di = u->rdi,
+				    .si = u->rsi,
+				    .bp = u->rbp,
+				    .bx = u->rbx,
+				    .dx = u->rdx,
+				    .ax = again >= 0 ? (uint64_t)again : u->rax,
+				    .cx = u->rcx,
+				    .sp = u->rsp,
+				    .ip = again >= 0 ? u->rip - X86_SYSCALL_LENGTH : u->rip,
+				    .flags = u->eflags,
+				    .cs = (uint16_t)u->cs,
+				    .ss = (uint16_t)u->ss};
+}
+
+/* The regset's xsave area with the marks by which sigreturn knows it (uapi asm/sigcontext.h). */
+static void fill_xstate(uint8_t *out, const struct arch_emergency *e)
+{
+	static const uint32_t magic2 = FP_XSTATE_MAGIC2;
+	struct _fpx_sw_bytes sw = {.magic1 = FP_XSTATE_MAGIC1,
+				   .extended_size = (uint32_t)(e->xstate_size + sizeof(magic2)),
+				   .xstate_size = (uint32_t)e->xstate_size};
+
+	memcpy(out, e->xstate, e->xstate_size);
+	memcpy(&sw.xfeatures, out + FX_SW_OFFSET, sizeof(sw.xfeatures));
+	memcpy(out + FX_SW_OFFSET, &sw, sizeof(sw));
+	memcpy(out + e->xstate_size, &magic2, sizeof(magic2));
+}
+
+long x86_restarted_number(const uint8_t *code, size_t n)
+{
+	/* poll, nanosleep, futex, clock_nanosleep, futex_waitv: what the kernel ends by
+	 * -ERESTART_RESTARTBLOCK. */
+	static const uint32_t restartable[] = {7, 35, 202, 230, 449};
+	uint32_t number;
+
+	if (n < X86_SYSCALL_LENGTH + 5)
+		return -1;
+	for (size_t at = n - X86_SYSCALL_LENGTH - 5 + 1; at-- > 0;) {
+		if (code[at] != 0xb8) /* mov $number, %eax */
+			continue;
+		memcpy(&number, code + at + 1, sizeof(number));
+		for (size_t k = 0; k < sizeof(restartable) / sizeof(restartable[0]); k++) {
+			if (number == restartable[k])
+				return (long)number;
+		}
+	}
+	return -1;
+}
+
+size_t x86_emergency_frame(uint8_t *out, size_t size, uint64_t at, const struct arch_emergency *e)
+{
+	uint64_t chain[3] = {e->sigreturn, NR_RT_SIGRETURN, e->syscall_return};
+	size_t links = e->sigreturn_form == FORM_POPS_NUMBER ? sizeof(chain) : sizeof(chain[0]);
+	size_t fp = links + sizeof(struct kernel_ucontext) + SIGINFO_BYTES;
+	struct kernel_ucontext uc = {.flags =
+					 UC_FP_XSTATE | UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS,
+				     .stack_flags = NO_SUCH_SS_FLAG,
+				     .sigmask = e->sigmask};
+
+	fp = (fp + XSAVE_ALIGN - 1) & ~(size_t)(XSAVE_ALIGN - 1);
+	if (fp + e->xstate_size + sizeof(uint32_t) > size)
+		return 0;
+	fill_context(&uc.context, (const struct user_regs_struct *)e->regs->raw, e->again);
+	uc.context.fpstate = at + fp;
+	memset(out, 0, fp);
+	memcpy(out, chain, links);
+	memcpy(out + links, &uc, sizeof(uc));
+	fill_xstate(out + fp, e);
+	return fp + e->xstate_size + sizeof(uint32_t);
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Takes memprof's memory out of a target, whatever part of it is there: a recorder may have been
+ * killed between any two steps of opening or closing.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "inject/internal.h"
+#include "lib/fault.h"
+
+static int unmap(struct remote *r, uint64_t addr, uint64_t length)
+{
+	uint64_t args[6] = {addr, length};
+	long ret = 0;
+	int err = remote_syscall(r, r->t->arch->nr.munmap, args, &ret);
+
+	return err ? err : (int)ret;
+}
+
+/* The journal tells where memory was going to be mapped; the program may have mapped something
+ * there after a recorder died before it could. */
+static bool is_ours(const struct maps *maps, uint64_t addr, uint64_t length, bool exec)
+{
+	const struct map *m = maps_find(maps, addr);
+
+	return m && addr + length <= m->end && !m->ino && !m->shared && m->read &&
+	       m->exec == exec && m->write != exec;
+}
+
+/* An island begins with a descriptor, or is still empty. */
+static bool is_island(struct target *t, const struct maps *maps, uint64_t addr, uint64_t length)
+{
+	uint64_t first;
+
+	return is_ours(maps, addr, length, true) &&
+	       !mem_read(&t->mem, addr, &first, sizeof(first)) &&
+	       (!first || first == addr + SLOT_RELOCATED);
+}
+
+static bool is_block(pid_t pid, const char *fd)
+{
+	char path[300], to[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%s", pid, fd);
+	n = readlink(path, to, sizeof(to) - 1);
+	if (n < 0)
+		return false;
+	to[n] = 0;
+	return !strncmp(to, "/memfd:" SS_NAME, strlen("/memfd:" SS_NAME));
+}
+
+int session_leaked_fd(pid_t pid)
+{
+	int found = -1;
+	struct dirent *e;
+	char path[64];
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	d = opendir(path);
+	while (found < 0 && d && (e = readdir(d))) {
+		if (e->d_name[0] != '.' && is_block(pid, e->d_name))
+			found = atoi(e->d_name);
+	}
+	if (d)
+		closedir(d);
+	return found;
+}
+
+int session_close_leaked(struct remote *r)
+{
+	int fd = session_leaked_fd(r->t->pid), err;
+	uint64_t args[6] = {(uint64_t)fd};
+	long ret = 0;
+
+	if (fd < 0)
+		return 0;
+	err = remote_syscall(r, r->t->arch->nr.close, args, &ret);
+	return err ? err : (int)ret;
+}
+
+int session_unmap(struct remote *r, const struct ss_journal *j)
+{
+	uint64_t text = j->gate_addr - j->agent_addr;
+	struct maps maps;
+	int ret = maps_read(r->t->pid, &maps);
+
+	if (ret)
+		return ret;
+	for (uint32_t i = 0; i < j->nislands && !ret; i++) {
+		if (is_island(r->t, &maps, j->island[i].addr, j->island[i].length))
+			ret = unmap(r, j->island[i].addr, j->island[i].length);
+		fault_point("close-island");
+	}
+	if (!ret && is_ours(&maps, j->agent_addr, text, true))
+		ret = unmap(r, j->agent_addr, text);
+	fault_point("close-agent");
+	if (!ret && is_ours(&maps, j->gate_addr, j->agent_length - text, false))
+		ret = unmap(r, j->gate_addr, j->agent_length - text);
+	fault_point("close-gate");
+	maps_free(&maps);
+	/* Last: until then a detach that follows us finds the journal. */
+	if (!ret && j->session_addr)
+		ret = unmap(r, j->session_addr, j->session_length);
+	fault_point("close-block");
+	return ret;
+}

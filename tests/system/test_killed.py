@@ -1,0 +1,122 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The recorder is killed at every step: the target runs on, and detach puts it back byte for byte.
+
+The fault points are those in the sources (lib/fault.h); MEMPROF_FULL=1 kills at every passing of
+each, else at the first few."""
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+import memprof_test as t
+
+FAULTY = os.environ.get("MEMPROF_FAULTY", os.path.dirname(t.MEMPROF) + "/faults/memprof")
+PASSINGS = 1000 if t.FULL else 2
+# Where one step follows the other at once, those of open and close stand for all.
+MANY = {"remote-set", "remote-entry", "remote-exit"}
+
+
+def points():
+    """Names of all fault points, as they stand in the sources."""
+    names = set()
+    for folder in ("attach", "inject", "record", "cmd"):
+        for f in os.listdir(f"{t.ROOT}/{folder}"):
+            if f.endswith(".c"):
+                text = t.read(f"{t.ROOT}/{folder}/{f}").decode()
+                names.update(re.findall(r'fault_point\("([a-z-]+)"\)', text))
+    return sorted(names)
+
+
+class Killed(t.Case):
+    def kill_at(self, p, point, passing, before, command):
+        """Whether the recorder came that far."""
+        env = dict(os.environ, MEMPROF_FAULT=f"{point}:{passing}")
+        r = subprocess.run([FAULTY, *command], env=env, stdin=subprocess.DEVNULL,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=60)
+        where = f"{point}:{passing}"
+        self.assertIn(r.returncode, (0, -signal.SIGKILL), f"{where}: {r.stderr}")
+        self.assertIsNone(p.poll(), f"died after {where}")
+        return r.returncode != 0
+
+    def repair(self, p, where, before):
+        """Detaches if there is anything left, and compares."""
+        # The borrowed thread is back when its signal mask is; until then it may make the call.
+        for _ in range(500):
+            if t.identity(p.pid)["signals"] == before["signals"]:
+                break
+            time.sleep(0.01)
+        left = "memprof" in t.maps(p.pid) or t.identity(p.pid)["fds"] != before["fds"]
+        if left:
+            self.memprof("detach", "-p", p.pid)
+        self.assertEqual(t.identity(p.pid), before, where)
+        return left
+
+    def every_point(self, *victim):
+        p = self.victim(*victim)
+        before = t.identity(p.pid)
+        attach = ["attach", "-q", "-p", str(p.pid), "-o", self.path("r"), "--for", "1ms"]
+        repaired, never = 0, []
+        for point in points():
+            passing = 1
+            while passing <= PASSINGS:
+                if not self.kill_at(p, point, passing, before, attach):
+                    break
+                repaired += self.repair(p, f"{point}:{passing}", before)
+                passing += 1 if t.FULL or point not in MANY else 3
+            if passing == 1:
+                never.append(point)
+        self.assertGreater(repaired, 10)
+        self.assertIn("ok", self.finish(p))
+        return never
+
+    def test_allocating(self):
+        """a program that allocates all the time"""
+        # A thread stands in the agent's code or a window only now and then.
+        self.assertLessEqual(set(self.every_point("verify", 2)), {"close-moved", "seized"})
+
+    def test_running(self):
+        """a thread in user code: its registers, flags, mask and alternate stack stay"""
+        self.every_point("registers", "spin")
+
+    def test_sleeping(self):
+        """a thread in a system call: the call neither fails nor ends early"""
+        self.every_point("registers", "sleep")
+
+    def test_killed_detach(self):
+        """the detach that repairs is killed as well"""
+        p = self.victim("registers", "spin")
+        before = t.identity(p.pid)
+        attach = ["attach", "-q", "-p", str(p.pid), "-o", self.path("r"), "--for", "1ms"]
+        detach = ["detach", "-p", str(p.pid)]
+        for point in points():
+            if not re.match("close|remote|stopped|let-go", point):
+                continue
+            self.assertTrue(self.kill_at(p, "patch-written", 5, before, attach))
+            self.kill_at(p, point, 1, before, detach)
+            self.repair(p, f"detach {point}", before)
+        self.assertIn("ok", self.finish(p))
+
+    def test_heartbeat(self):
+        """without a recorder the hooks pass through after some seconds"""
+        p = self.victim("verify", 2)
+        rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"),
+                         stderr=subprocess.DEVNULL)
+        time.sleep(1)
+        rec.kill()
+        rec.wait()
+        counted = []
+        for _ in range(2):
+            time.sleep(4)
+            counted.append(json.loads(subprocess.check_output([f"{t.VICTIMS}/block", str(p.pid)])))
+        self.assertGreater(counted[0]["events"], 0)
+        self.assertEqual(counted[0]["events"], counted[1]["events"])
+        self.assertGreater(counted[1]["stale"], counted[0]["stale"])
+        self.memprof("detach", "-p", p.pid)
+        self.assertIn("ok", self.finish(p))
+
+
+if __name__ == "__main__":
+    t.main()
