@@ -291,7 +291,7 @@ static int map_islands(struct batch *b, struct mp_err *err)
 	struct ss_journal *j = s->journal;
 	uint32_t first = j->nislands - b->new_islands;
 	struct remote r;
-	int ret = b->new_islands ? remote_begin(&r, s->t, err) : 0;
+	int ret = b->new_islands ? remote_begin(&r, s->t, err) : 0, ended;
 
 	if (ret || !b->new_islands)
 		return ret;
@@ -311,8 +311,8 @@ static int map_islands(struct batch *b, struct mp_err *err)
 	}
 	if (ret)
 		journal_publish(s);
-	remote_end(&r);
-	return ret;
+	ended = remote_end(&r);
+	return ret ? ret : ended;
 }
 
 static int write_all(struct batch *b, struct mp_err *err)
