@@ -26,8 +26,9 @@ static int check_seccomp(struct remote *r, struct mp_err *err)
 
 	if (!t->status.seccomp)
 		return 0;
-	clone = seccomp_allows(t, r->carrier, t->arch->nr.clone, clone_args, r->syscall_insn);
-	wait = seccomp_allows(t, r->carrier, t->arch->nr.wait4, NULL, r->syscall_insn);
+	clone =
+	    seccomp_allows(t, r->carrier, t->arch->nr.clone, clone_args, t->code.syscall_return);
+	wait = seccomp_allows(t, r->carrier, t->arch->nr.wait4, NULL, t->code.syscall_return);
 	if (clone == 1 && wait == 1)
 		return 0;
 	if (clone < 0 || wait < 0)

@@ -195,14 +195,14 @@ int session_adopt(struct session *s, struct target *t, struct mp_err *err)
 	s->length = length;
 	s->layout = head;
 	s->shared = (struct ss_journal *)((char *)p + JOURNAL_OFFSET);
+	if (!s->shared->session_addr) /* its recorder died before it could say */
+		s->shared->session_addr = addr;
 	s->journal = calloc(1, sizeof(*s->journal));
 	if (!s->journal || journal_load(s)) {
 		session_free(s);
 		return mp_fail(err, MP_EXIT_FAILURE, -EPROTO,
 			       "the session in process %d is damaged", t->pid);
 	}
-	if (!s->journal->session_addr) /* its recorder died before it could say */
-		s->journal->session_addr = addr;
 	return 0;
 }
 
