@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""How a program is run under each profiler, and what can be read off afterwards."""
+import functools
+import glob
+import json
+import os
+import re
+import resource
+import subprocess
+import time
+
+LIB = "/usr/lib/x86_64-linux-gnu/"
+LIBC = LIB + "libc.so.6"
+LOST = ("lost_allocations", "lost_frees", "lost_reallocs", "lost_maps", "lost_other",
+        "lost_no_slot", "queue_dropped_events", "stale")
+SAMPLE = "512k"
+
+
+class Tool:
+    """@command: makes the command line; @env: what it needs in the environment."""
+
+    def __init__(self, name, command=None, env=None, base="none"):
+        self.name, self.env, self.base = name, env or {}, base
+        self.command = command or (lambda argv, folder, build: argv)
+
+    def bytes_and_losses(self, folder, build):
+        """Bytes written, and for memprof events, losses and how the walks went."""
+        if not self.name.startswith("memprof"):
+            files = [f for f in glob.glob(folder + "/out*") if os.path.isfile(f)]
+            return {"bytes": sum(os.stat(f).st_size for f in files)} if files else {}
+        text = subprocess.run([build + "/memprof", "report", folder + "/out", "--json"],
+                              text=True, capture_output=True, check=True).stdout
+        report = json.loads(text)
+        return {"bytes": os.stat(folder + "/out").st_size,
+                "events": report["totals"]["events"],
+                "lost": sum(report["losses"][k] for k in LOST)}
+
+
+def memprof(*options):
+    return lambda argv, folder, build: [build + "/memprof", "run", "-q", *options, "-o",
+                                        folder + "/out", "--", *argv]
+
+
+def symbol(name):
+    out = subprocess.run(["nm", "-D", LIBC], text=True, capture_output=True, check=True).stdout
+    return "0x" + re.search(rf"^(\w+) T {name}@", out, re.M).group(1)
+
+
+def uprobe(argv, folder, build):
+    return [build + "/bench/uprobe", symbol("malloc"), symbol("free"), LIBC, *argv]
+
+
+def preload(library, **env):
+    return dict(env, LD_PRELOAD=LIB + library)
+
+
+JEMALLOC = "libjemalloc.so.2"
+TCMALLOC = "libtcmalloc.so.4"
+
+TOOLS = {t.name: t for t in (
+    Tool("none"),
+    Tool("memprof", memprof()),
+    Tool("memprof --lossless", memprof("--lossless")),
+    Tool("memprof --sample", memprof("--sample", SAMPLE)),
+    Tool("heaptrack", lambda argv, folder, build: ["heaptrack", "-o", folder + "/out", *argv]),
+    Tool("uprobe", uprobe),
+    Tool("massif", lambda argv, folder, build: ["valgrind", "-q", "--tool=massif",
+                                                f"--massif-out-file={folder}/out", *argv]),
+    Tool("jemalloc", env=preload(JEMALLOC), base=None),
+    Tool("jemalloc's profiler", base="jemalloc",
+         env=preload(JEMALLOC, MALLOC_CONF="prof:true,lg_prof_sample:19,prof_prefix:/dev/null/x")),
+    Tool("tcmalloc", env=preload(TCMALLOC), base=None),
+    Tool("tcmalloc's profiler", base="tcmalloc",
+         env=preload(TCMALLOC, TCMALLOC_SAMPLE_PARAMETER="524288")),
+)}
+
+
+@functools.lru_cache(None)
+def refusal(name, build):
+    """Why a tool cannot run here, or None."""
+    tool = TOOLS[name]
+    folder = "/tmp"
+    argv = tool.command([build + "/bench/pairs", "10", "0.01"], folder, build)
+    if name in ("uprobe", "jemalloc's profiler"):
+        r = subprocess.run(argv, env=dict(os.environ, **tool.env), text=True, capture_output=True)
+        if r.returncode or "nvalid conf" in r.stderr:
+            return (r.stderr.strip().split("\n") or ["does not run"])[-1]
+    return None
+
+
+def run(tool, argv, folder, build):
+    """Runs to the end.  Its output, and times and memory of everything that took part."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start = time.monotonic()
+    r = subprocess.run(tool.command(argv, folder, build), env=dict(os.environ, **tool.env),
+                       text=True, capture_output=True, cwd=folder, stdin=subprocess.DEVNULL)
+    wall = time.monotonic() - start
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if r.returncode:
+        raise RuntimeError(f"{tool.name}: {argv}: {r.stdout[-500:]}{r.stderr[-500:]}")
+    return r.stdout, {"wall_s": wall, "cpu_s": after.ru_utime + after.ru_stime -
+                      before.ru_utime - before.ru_stime}
