@@ -144,6 +144,8 @@ static inline bool ring_put(struct ss_control *c, struct ag_thread *t, const str
 	if (unlikely(!ring_reserve(c, t, h->size, may_use_all, &position)))
 		return false;
 	ring_write(c, t, position, (const uint64_t *)h, h->size / 8);
+	/* Before it is visible: a reader that finds no writer finds both. */
+	t->s.written[mpr_kind(h->type)]++;
 	ring_commit(c, t, position, h->size);
 	return true;
 }

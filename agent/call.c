@@ -43,6 +43,7 @@ uint32_t put_raw_stack(const struct ag_call *call, uint64_t now)
 		return MPR_STACK_NONE;
 	ring_write(call->c, t, position, (uint64_t *)&rec, sizeof(rec) / 8);
 	ring_write(call->c, t, position + sizeof(rec), (const uint64_t *)sp, bytes / 8);
+	t->s.written[MPR_LOST_OTHER]++;
 	ring_commit(call->c, t, position, rec.h.size);
 	return rec.sequence | MPR_STACK_RAW;
 }
@@ -72,7 +73,7 @@ bool put_realloc_begin(const struct ag_call *call, uint64_t old)
 {
 	uint64_t now = ticks();
 
-	if (!fresh(call, now))
+	if (!fresh(call, now, MPR_LOST_REALLOC))
 		return false;
 	if (put_free(call->c, call->t, MPR_REALLOC_BEGIN, now, call->f->desc, old, 0))
 		return true;

@@ -64,12 +64,18 @@ static inline void end(const struct ag_call *call)
 }
 
 /* Is the recorder still there?  Otherwise the call is not recorded, only counted. */
-static inline bool fresh(const struct ag_call *call, uint64_t now)
+static inline bool fresh(const struct ag_call *call, uint64_t now, enum mpr_lost kind)
 {
 	if (likely(now <= call->c->deadline))
 		return true;
-	call->t->s.stale++;
+	call->t->s.stale[kind]++;
 	return false;
+}
+
+/* A call that ends a block came on a thread for which there is no slot. */
+static inline void count_no_slot_free(struct ss_control *c)
+{
+	__atomic_fetch_add(&c->lost_no_slot_free, 1, __ATOMIC_RELAXED);
 }
 
 static inline void lost(const struct ag_call *call, enum mpr_lost kind, uint64_t bytes)
@@ -121,7 +127,7 @@ static inline bool put_alloc(const struct ag_call *call, uint64_t block, uint64_
 	uint32_t stack;
 	bool done;
 
-	if (!fresh(call, now))
+	if (!fresh(call, now, MPR_LOST_ALLOC))
 		return false;
 	stack = take_stack(call, now);
 	misc = block_misc(d, block, size);

@@ -80,8 +80,10 @@ bool ag_free(uint64_t block, const struct ss_desc *d, uint64_t return_address)
 	if (!block)
 		return false;
 	t = thread_slot(c);
-	if (unlikely(!t))
+	if (unlikely(!t)) {
+		count_no_slot_free(c);
 		return false;
+	}
 	if (unlikely(t->s.depth))
 		return true;
 	t->s.depth = 1;
@@ -89,7 +91,7 @@ bool ag_free(uint64_t block, const struct ss_desc *d, uint64_t return_address)
 	barrier();
 	now = ticks();
 	if (unlikely(now > c->deadline))
-		t->s.stale++;
+		t->s.stale[MPR_LOST_FREE]++;
 	else if (unlikely(!put_free(c, t, MPR_FREE, now, d, block, free_misc(d, return_address))))
 		t->s.lost[MPR_LOST_FREE]++;
 	barrier();
@@ -105,8 +107,9 @@ void ag_free_nested(uint64_t block, const struct ag_frame *f)
 	if (!begin(&call, f, false))
 		return;
 	now = ticks();
-	if (fresh(&call, now) && !put_free(call.c, call.t, MPR_FREE, now, f->desc, block,
-					   free_misc(f->desc, f->return_address)))
+	if (fresh(&call, now, MPR_LOST_FREE) &&
+	    !put_free(call.c, call.t, MPR_FREE, now, f->desc, block,
+		      free_misc(f->desc, f->return_address)))
 		lost(&call, MPR_LOST_FREE, 0);
 	end(&call);
 }
@@ -118,8 +121,11 @@ uint64_t ag_realloc(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t
 	struct ag_call call;
 	bool begun;
 
-	if (unlikely(!begin(&call, f, false)))
+	if (unlikely(!begin(&call, f, false))) {
+		if (!call.t && a0)
+			count_no_slot_free(call.c);
 		return ORIGINAL(f)(a0, a1, a2, a3, a4);
+	}
 	if (!a0) {
 		block = ORIGINAL(f)(a0, a1, a2, a3, a4);
 		if (block)

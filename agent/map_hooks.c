@@ -33,7 +33,7 @@ static bool put_map(const struct ag_call *call, enum mpr_type type, uint64_t add
 			      fd,
 			      MPR_STACK_NONE};
 
-	if (!fresh(call, now))
+	if (!fresh(call, now, MPR_LOST_MAP))
 		return false;
 	if (with_stack)
 		rec.stack = take_stack(call, now);
@@ -168,7 +168,7 @@ uint64_t ag_mallopt(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t
 					  (int32_t)ret,
 					  MPR_STACK_NONE};
 
-		if (fresh(&call, rec.time)) {
+		if (fresh(&call, rec.time, MPR_LOST_OTHER)) {
 			rec.stack = take_stack(&call, rec.time);
 			if (!ring_put(call.c, call.t, &rec.h, true))
 				lost(&call, MPR_LOST_OTHER, 0);

@@ -105,7 +105,6 @@ void ring_write(struct ss_control *c, struct ag_thread *t, uint64_t position, co
 
 void ring_commit(struct ss_control *c, struct ag_thread *t, uint64_t position, uint32_t size)
 {
-	t->s.events++;
 	publish(c, t);
 	/* The reader sleeps at most until a quarter of a ring is new. */
 	if (unlikely((position ^ (position + size)) & ~(c->ring_size / 4 - 1)))

@@ -162,11 +162,13 @@ void ag_sample_free(uint64_t block, const struct ss_desc *d, uint64_t return_add
 	if (!block || !sampled_take(c, block))
 		return;
 	t = thread_slot(c);
-	if (unlikely(!t))
+	if (unlikely(!t)) {
+		count_no_slot_free(c);
 		return;
+	}
 	now = ticks();
 	if (unlikely(now > c->deadline))
-		t->s.stale++;
+		t->s.stale[MPR_LOST_FREE]++;
 	else if (unlikely(!put_free(c, t, MPR_FREE, now, d, block, free_misc(d, return_address))))
 		t->s.lost[MPR_LOST_FREE]++;
 }

@@ -31,7 +31,6 @@ static const char help[] =
 /* The recorder goes on in a session of its own; the shell comes back when it is recording. */
 static int to_background(struct target *t, const struct recording_options *o)
 {
-	uint64_t length;
 	pid_t child;
 	int status;
 
@@ -50,24 +49,13 @@ static int to_background(struct target *t, const struct recording_options *o)
 		return recording_run(t, o, false);
 	}
 	for (;;) {
-		struct maps maps;
-		uint64_t found;
+		struct ss_control c;
+		struct ss_journal j;
 
 		if (waitpid(child, &status, WNOHANG) == child)
 			return WIFEXITED(status) ? WEXITSTATUS(status) : MP_EXIT_FAILURE;
-		if (maps_read(t->pid, &maps))
-			continue;
-		found = session_find(&maps, &length);
-		maps_free(&maps);
-		if (found) {
-			struct ss_control c;
-			struct ss_journal j;
-
-			if (!mem_read(&t->mem, found, &c, sizeof(c)) && c.magic == SS_MAGIC &&
-			    !mem_read(&t->mem, found + c.journal, &j, sizeof(j)) &&
-			    j.state == SS_LIVE)
-				break;
-		}
+		if (session_peek(t->pid, &c, &j) && j.state == SS_LIVE && j.recorder_pid == child)
+			break;
 		usleep(10000);
 	}
 	printf("recording process %d in the background (recorder %d); end it by: memprof detach -p "

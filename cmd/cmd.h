@@ -14,7 +14,11 @@
 int cmd_attach(int argc, char **argv);
 int cmd_detach(int argc, char **argv);
 int cmd_heap(int argc, char **argv);
+int cmd_flush(int argc, char **argv);
+int cmd_mark(int argc, char **argv);
+int cmd_pause(int argc, char **argv);
 int cmd_report(int argc, char **argv);
+int cmd_resume(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 
@@ -36,6 +40,12 @@ bool parse_pid(const char *text, pid_t *pid);
 const char *human(uint64_t bytes);
 /* 1234567 as "1,234,567", likewise. */
 const char *thousands(uint64_t n);
+
+/* cmd/ask.c: what the session in @pid says of itself, read from outside.  Return: false if there
+ * is none that may be read. */
+bool session_peek(pid_t pid, struct ss_control *c, struct ss_journal *j);
+/* The recorder lives if its pid has the start time it had then. */
+bool recorder_lives(const struct ss_journal *j);
 
 /* cmd/recording.c: what attach and run share. */
 struct recording_options {

@@ -13,13 +13,6 @@ static const char help[] =
     "usage: memprof detach -p PID\n"
     "Ends a recording and restores the process; also when its recorder died.\n";
 
-/* The recorder lives if its pid has the start time it had then. */
-static bool recorder_lives(const struct ss_journal *j)
-{
-	return j->recorder_pid > 0 && proc_start_time(j->recorder_pid) == j->recorder_start &&
-	       j->recorder_start;
-}
-
 static bool session_there(pid_t pid)
 {
 	uint64_t length;

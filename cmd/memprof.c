@@ -12,6 +12,10 @@ static const struct {
 } command[] = {
     {"attach", cmd_attach, "record a running process; leave it as it was"},
     {"detach", cmd_detach, "end a recording; repair a process whose recorder died"},
+    {"flush", cmd_flush, "everything so far is in the file when it returns"},
+    {"mark", cmd_mark, "put a named mark into a recording"},
+    {"pause", cmd_pause, "record nothing for a while"},
+    {"resume", cmd_resume, "record on"},
     {"status", cmd_status, "which processes carry a session"},
     {"run", cmd_run, "start a program and record it from its first instruction"},
     {"heap", cmd_heap, "everything live in a running process, and where its memory is"},

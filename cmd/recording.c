@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <unistd.h>
 #include "cmd/cmd.h"
+#include "cmd/serve.h"
 #include "record/recorder.h"
 #include "record/sideband.h"
 #include "unwind/symbols.h"
@@ -29,6 +30,7 @@ struct recording {
 	struct session s;
 	struct recorder *r;
 	struct sideband *sideband;
+	struct control *control;
 	pthread_mutex_t lock; /* session's tables: main thread and aggregator */
 	bool install_wanted;
 	size_t next_module;
@@ -447,10 +449,23 @@ static void fill_info(struct target *t, struct mp_info *info, char *exe, size_t 
 	info->memprof_version = MEMPROF_VERSION;
 }
 
+/* For those who read the journal from another directory. */
+static void absolute(const char *path, char *out, size_t size)
+{
+	char here[4096];
+
+	if (*path == '/' || !getcwd(here, sizeof(here)))
+		snprintf(out, size, "%s", path);
+	else
+		snprintf(out, size, "%s/%s", here, path);
+}
+
 static int start(struct recording *rec, const struct recording_options *o, const char *path,
 		 bool launched, struct mp_err *err)
 {
-	struct session_options so = {.recording = path,
+	char control[CONTROL_NAME] = "", full[8192];
+	struct session_options so = {.recording = full,
+				     .control = control,
 				     .ring_size = o->ring_size,
 				     .lossless = o->lossless,
 				     .sample_interval = o->sample_interval};
@@ -464,8 +479,13 @@ static int start(struct recording *rec, const struct recording_options *o, const
 					 .next_module = next_module,
 					 .ctx = rec};
 	char exe[4096], cmdline[8192];
-	int ret = session_open(&rec->s, rec->t, &so, err);
+	int ret;
 
+	absolute(path, full, sizeof(full));
+	/* Without it only what asks a recorder at work is missing. */
+	if (control_open(control, serve_request, &rec->r, &rec->control))
+		control[0] = 0;
+	ret = session_open(&rec->s, rec->t, &so, err);
 	if (ret)
 		return ret;
 	fill_info(rec->t, &config.info, exe, sizeof(exe), cmdline, sizeof(cmdline));
@@ -540,10 +560,11 @@ int recording_run(struct target *t, const struct recording_options *o, bool laun
 				"memprof: the recording could not be written to its end: %s\n",
 				strerror(-status));
 		status = status ? MP_EXIT_OUTPUT : MP_EXIT_OK;
-		recorder_free(rec.r);
 		if (ret)
 			unlink(path);
 	}
+	control_close(rec.control);
+	recorder_free(rec.r);
 	if (late.what[0] && finish.reason != MP_END_EXITED)
 		status = complain(&late);
 	if (ret)

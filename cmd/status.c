@@ -21,30 +21,20 @@ struct line {
 
 static bool read_line(pid_t pid, struct line *l)
 {
-	uint64_t addr, length;
 	struct ss_gate gate;
-	struct maps maps;
 	struct mem mem;
 	bool ok;
 
-	if (maps_read(pid, &maps))
+	if (!session_peek(pid, &l->c, &l->j) || mem_open(&mem, pid))
 		return false;
-	addr = session_find(&maps, &length);
-	maps_free(&maps);
-	if (!addr || mem_open(&mem, pid))
-		return false;
-	ok = !mem_read(&mem, addr, &l->c, sizeof(l->c)) && l->c.magic == SS_MAGIC &&
-	     !mem_read(&mem, addr + l->c.journal, &l->j, sizeof(l->j)) &&
-	     !mem_read(&mem, l->j.gate_addr, &gate, sizeof(gate)) &&
+	ok = !mem_read(&mem, l->j.gate_addr, &gate, sizeof(gate)) &&
 	     !proc_status_read(pid, 0, &l->st);
 	mem_close(&mem);
 	if (!ok)
 		return false;
 	l->pid = pid;
 	l->child = !gate.session_addr;
-	l->recorder_lives = l->j.recorder_pid > 0 && l->j.recorder_start &&
-			    proc_start_time(l->j.recorder_pid) == l->j.recorder_start;
-	l->j.recording[sizeof(l->j.recording) - 1] = 0;
+	l->recorder_lives = recorder_lives(&l->j);
 	return true;
 }
 
@@ -72,6 +62,13 @@ static void print_text(const struct line *l)
 		       thousands(l->c.seen_live_blocks),
 		       l->c.seen_lost ? thousands(l->c.seen_lost) : "nothing", l->j.recorder_pid,
 		       l->j.recording);
+	if (!l->child && l->c.queue.dropped_events)
+		printf(
+		    "         queue: %s of %s, peak %s; dropped %s batches whole, %s events, %s of "
+		    "records\n",
+		    human(l->c.queue.bytes), human(l->c.queue.ceiling),
+		    human(l->c.queue.peak_bytes), thousands(l->c.queue.dropped_batches),
+		    thousands(l->c.queue.dropped_events), human(l->c.queue.dropped_bytes));
 }
 
 static void key(yajl_gen g, const char *s)
@@ -103,6 +100,12 @@ static void print_json(yajl_gen g, const struct line *l)
 	key_number(g, "live_bytes", l->c.seen_live_bytes);
 	key_number(g, "live_blocks", l->c.seen_live_blocks);
 	key_number(g, "lost", l->c.seen_lost);
+	key_number(g, "queue_bytes", l->c.queue.bytes);
+	key_number(g, "queue_ceiling_bytes", l->c.queue.ceiling);
+	key_number(g, "queue_peak_bytes", l->c.queue.peak_bytes);
+	key_number(g, "queue_dropped_batches", l->c.queue.dropped_batches);
+	key_number(g, "queue_dropped_events", l->c.queue.dropped_events);
+	key_number(g, "queue_dropped_bytes", l->c.queue.dropped_bytes);
 	yajl_gen_map_close(g);
 }
 

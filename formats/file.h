@@ -67,6 +67,13 @@ struct mp_losses {
 	uint64_t stacks_total, stacks_complete; /* events with a stack; of them complete */
 	uint64_t stacks_cached;
 	uint64_t left_out_allocs, left_out_frees; /* not selected, or while paused; not a loss */
+	/* Of the sums above, what may have ended blocks: frees and reallocs. */
+	uint64_t stale_frees, no_slot_frees;
+	/* queue_events by kind; queue_bytes are bytes of records, these were asked for: */
+	uint64_t queue_alloc, queue_free, queue_realloc, queue_map, queue_other;
+	uint64_t queue_requested;
+	uint64_t queue_ceiling;
+	uint64_t first_loss_ns, last_loss_ns; /* all losses lie between; 0, 0: none */
 };
 
 /*
@@ -80,6 +87,11 @@ struct mp_culled {
 	uint64_t blocks, bytes, usable;
 	uint64_t temporary, temporary_bytes; /* of them, as in report/model.h */
 };
+
+/* All lost events, of every kind and place. */
+uint64_t mp_losses_events(const struct mp_losses *l);
+/* Of them those that may have ended a live block: so many live blocks may in truth be free. */
+uint64_t mp_losses_frees(const struct mp_losses *l);
 
 /* How the recording went; written at the end (absent if the recorder was killed). */
 struct mp_finish {

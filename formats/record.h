@@ -129,7 +129,7 @@ struct mpr_raw_stack {
 	/* unsigned char stack[bytes]; padded to 8 */
 };
 
-/* Kinds of lost records, index of ss_thread.lost[]. */
+/* Kinds that records are counted by, index of ss_thread.written[], lost[] and stale[]. */
 enum mpr_lost {
 	MPR_LOST_ALLOC,
 	MPR_LOST_FREE,
@@ -138,5 +138,18 @@ enum mpr_lost {
 	MPR_LOST_OTHER,
 	MPR_LOST_KINDS
 };
+
+static inline enum mpr_lost mpr_kind(uint32_t type)
+{
+	if (type == MPR_ALLOC || type == MPR_ALLOC_BIG)
+		return MPR_LOST_ALLOC;
+	if (type == MPR_FREE)
+		return MPR_LOST_FREE;
+	if (type == MPR_REALLOC_BEGIN || type == MPR_REALLOC_END)
+		return MPR_LOST_REALLOC;
+	if (type >= MPR_MAP && type <= MPR_REMAP_END)
+		return MPR_LOST_MAP;
+	return MPR_LOST_OTHER;
+}
 
 #endif

@@ -108,6 +108,7 @@ struct ss_journal {
 		uint64_t addr, length;
 	} island[SS_MAX_ISLANDS];
 	char recording[256]; /* path of the recording */
+	char control[40];    /* name of the recorder's control socket; record/control.h */
 	struct ss_journal_hook hook[SS_MAX_HOOKS];
 };
 
@@ -198,15 +199,15 @@ struct ss_thread {
 	uint64_t tail_seen;
 	uint32_t writers; /* records being written: 1, more when a signal came in between */
 	uint32_t reserved;
-	uint64_t events; /* records written */
+	uint64_t written[MPR_LOST_KINDS]; /* records; realloc counts begin and end */
 	uint64_t lost[MPR_LOST_KINDS];
 	uint64_t lost_bytes;		/* requested bytes of lost allocations */
 	uint64_t stacks, stacks_cached; /* walks asked for, answered by the verified cache */
 	uint64_t frames;		/* frames unwound by table */
 	uint32_t raw_sequence;
 	uint32_t reserved2;
-	uint64_t stale;	 /* calls not recorded because the deadline was past */
-	uint64_t resets; /* hooks left by longjmp or cancellation */
+	uint64_t stale[MPR_LOST_KINDS]; /* calls not recorded because the deadline was past */
+	uint64_t resets;		/* hooks left by longjmp or cancellation */
 };
 
 /* First page of the block. */
@@ -240,10 +241,11 @@ struct ss_control {
 
 	/* Written by the agent, rarely. */
 	uint64_t arena_used __attribute__((aligned(64))); /* words handed out; word 0 is unused */
-	uint64_t stacks_full;  /* stacks that found no room in interns or arena */
-	uint64_t lost_no_slot; /* events of threads for which there was no slot */
-	uint64_t missed_new;   /* operator new that succeeded only after its new_handler ran */
-	uint64_t unmaps;       /* unmappings seen: cached stack bounds are checked again */
+	uint64_t stacks_full;	    /* stacks that found no room in interns or arena */
+	uint64_t lost_no_slot;	    /* events of threads for which there was no slot ... */
+	uint64_t lost_no_slot_free; /* ... of them frees and reallocs */
+	uint64_t missed_new;	    /* operator new that succeeded only after its new_handler ran */
+	uint64_t unmaps;	    /* unmappings seen: cached stack bounds are checked again */
 
 	/* Waking the reader: futex word; 1 while it sleeps. */
 	uint32_t reader_sleeps __attribute__((aligned(64)));
@@ -252,6 +254,10 @@ struct ss_control {
 	uint32_t detach_requested __attribute__((aligned(64)));
 	/* What the recorder tells memprof status. */
 	uint64_t seen_events, seen_live_blocks, seen_live_bytes, seen_lost;
+	struct {
+		uint64_t ceiling, bytes, peak_bytes;
+		uint64_t dropped_batches, dropped_events, dropped_bytes;
+	} queue;
 
 	uint64_t journal; /* offset of struct ss_journal */
 };

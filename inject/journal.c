@@ -11,6 +11,7 @@ void journal_publish(struct session *s)
 	memcpy(to->island, from->island, sizeof(to->island));
 	memcpy(to->hook, from->hook, from->nhooks * sizeof(to->hook[0]));
 	memcpy(to->recording, from->recording, sizeof(to->recording));
+	memcpy(to->control, from->control, sizeof(to->control));
 	to->recorder_pid = from->recorder_pid;
 	to->recorder_start = from->recorder_start;
 	to->started_at = from->started_at;
@@ -56,5 +57,6 @@ int journal_load(struct session *s)
 	/* Once: it could change under the check. */
 	memcpy(s->journal, s->shared, sizeof(*s->journal));
 	s->journal->recording[sizeof(s->journal->recording) - 1] = 0;
+	s->journal->control[sizeof(s->journal->control) - 1] = 0;
 	return sane(s) ? 0 : -EPROTO;
 }

@@ -202,7 +202,7 @@ static int map_here(struct session *s, long fd, uint64_t length)
 }
 
 /* Whoever finds the block mapped in the target finds it filled in. */
-static int fill(struct session *s, const struct ss_control *layout, const char *recording,
+static int fill(struct session *s, const struct ss_control *layout, const struct session_options *o,
 		uint64_t agent)
 {
 	struct ss_control *c = s->block;
@@ -217,7 +217,8 @@ static int fill(struct session *s, const struct ss_control *layout, const char *
 	j = s->journal = calloc(1, sizeof(*j));
 	if (!j)
 		return -ENOMEM;
-	snprintf(j->recording, sizeof(j->recording), "%s", recording ? recording : "");
+	snprintf(j->recording, sizeof(j->recording), "%s", o->recording ? o->recording : "");
+	snprintf(j->control, sizeof(j->control), "%s", o->control ? o->control : "");
 	j->state = SS_OPENING;
 	j->recorder_pid = getpid();
 	j->recorder_start = proc_start_time(getpid());
@@ -231,7 +232,7 @@ static int fill(struct session *s, const struct ss_control *layout, const char *
 }
 
 static int open_block(struct session *s, struct remote *r, const struct ss_control *layout,
-		      const char *recording, uint64_t length, uint64_t agent)
+		      const struct session_options *o, uint64_t length, uint64_t agent)
 {
 	struct target *t = s->t;
 	uint64_t name = remote_string(r, SS_NAME),
@@ -247,7 +248,7 @@ static int open_block(struct session *s, struct remote *r, const struct ss_contr
 	fault_point("open-memfd");
 	err = map_here(s, fd, length);
 	if (!err)
-		err = fill(s, layout, recording, agent);
+		err = fill(s, layout, o, agent);
 	if (!err)
 		err = session_remote_map(r, 0, length, PROT_READ | PROT_WRITE,
 					 MAP_SHARED | MAP_NORESERVE, (int)fd, &addr);
@@ -348,7 +349,7 @@ static int map_all(struct session *s, const struct session_options *o,
 		return ret;
 	}
 	c.may_syscall = agent_may;
-	ret = agent ? open_block(s, &r, &c, o->recording, length, agent) : -ENOMEM;
+	ret = agent ? open_block(s, &r, &c, o, length, agent) : -ENOMEM;
 	if (!ret)
 		ret = open_agent(s, &r);
 	if (ret)

@@ -137,6 +137,7 @@ static void block_born(struct recorder *r, uint64_t addr, uint64_t size, uint32_
 
 	if (live_put(r->live, &b, &old)) {
 		r->losses.queue_events++;
+		r->losses.queue_alloc++;
 		return;
 	}
 	if (old.addr)
@@ -441,7 +442,7 @@ static void run_batch(struct recorder *r, struct batch *b)
 	for (uint32_t k = 0; k < b->nsegments; k++) {
 		struct slot_state *st = &r->slot[b->segment[k].slot];
 
-		if (!st->tid)
+		if (!st->tid || b->after_loss)
 			st->tid = b->segment[k].tid;
 	}
 	r->losses.lost_other += order_take(&r->order, b, clock_ticks());
@@ -510,10 +511,11 @@ static void each_second(struct recorder *r, uint64_t now)
 
 static void show(struct recorder *r, uint64_t now)
 {
-	struct mp_losses l = recorder_losses(r);
+	struct mp_losses l;
 
-	r->now.lost = l.lost_alloc + l.lost_free + l.lost_realloc + l.lost_map + l.lost_other +
-		      l.lost_no_slot + l.queue_events + l.stale;
+	losses_note(r, now);
+	l = recorder_losses(r);
+	r->now.lost = mp_losses_events(&l);
 	r->now.file_bytes = mpf_bytes(r->file);
 	r->now.duration_ns = now;
 	r->now.live_table_bytes = live_memory(r->live);
@@ -522,8 +524,27 @@ static void show(struct recorder *r, uint64_t now)
 	r->config.block->seen_live_blocks = r->now.live_blocks;
 	r->config.block->seen_live_bytes = r->now.live_bytes;
 	r->config.block->seen_lost = r->now.lost;
+	losses_show(r);
 	pthread_mutex_lock(&r->lock);
 	r->shown = r->now;
+	pthread_mutex_unlock(&r->lock);
+}
+
+/* A barrier came through: the file is written up to it, whoever waits is told. */
+static void reach(struct recorder *r, const struct batch *b, uint64_t now)
+{
+	struct mp_losses l = recorder_losses(r);
+	struct recorder_boundary at = {.barrier = b->barrier, .events = r->now.events};
+
+	at.time_ns = b->until == UINT64_MAX ? now : clock_ns(&r->clock, b->until);
+	put_marks(r, at.time_ns);
+	release_culled(r, UINT64_MAX);
+	mpf_put_losses(r->file, &l);
+	r->now.error = mpf_flush(r->file);
+	at.file_bytes = mpf_bytes(r->file);
+	pthread_mutex_lock(&r->lock);
+	r->boundary = at;
+	pthread_cond_broadcast(&r->flushed);
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -544,6 +565,8 @@ void *aggregator_run(void *arg)
 			each_second(r, now);
 		}
 		show(r, now);
+		if (b->barrier > r->boundary.barrier)
+			reach(r, b, now);
 		queue_done(r->queue, b);
 		batch_free(b);
 	}
@@ -551,5 +574,9 @@ void *aggregator_run(void *arg)
 	release_culled(r, UINT64_MAX);
 	each_second(r, clock_ns(&r->clock, clock_ticks()));
 	show(r, clock_ns(&r->clock, clock_ticks()));
+	pthread_mutex_lock(&r->lock);
+	r->ended = true;
+	pthread_cond_broadcast(&r->flushed);
+	pthread_mutex_unlock(&r->lock);
 	return NULL;
 }

@@ -13,7 +13,8 @@
 #include "record/ring.h"
 #include "record/stacks.h"
 
-#define OWED_MAX 64
+#define OWED_MAX	     64
+#define READER_REORDER_TICKS 10000 /* rdtsc may run ahead of earlier instructions: microseconds */
 
 /* A free that was overtaken by the next allocation of its address. */
 struct owed {
@@ -40,7 +41,13 @@ struct recorder {
 	struct queue *queue;
 	uint64_t queue_ceiling;
 	pthread_t reader, aggregator;
-	bool stop; /* reader: drain once more and end */
+	bool stop;		 /* reader: drain once more and end ... */
+	bool keep;		 /* ... leaving the session to another recorder */
+	bool after_loss;	 /* the reader's: its last batch was dropped */
+	uint64_t barrier_wanted; /* the newest that somebody waits for */
+	pthread_cond_t flushed;	 /* with lock: boundary changed, or ended is set */
+	struct recorder_boundary boundary;
+	bool ended;
 
 	/* the aggregator's */
 	struct mpf_writer *file;
@@ -57,6 +64,7 @@ struct recorder {
 	struct recorder_progress now; /* working copy */
 	uint64_t peak_blocks, peak_time_ns, last_ns, last_flush_ns, last_name_ns;
 	struct order order;
+	uint64_t losses_seen, losses_looked_ns; /* when the counters were looked at last */
 
 	pthread_mutex_t lock;
 	struct recorder_progress shown;
@@ -68,10 +76,16 @@ void *reader_run(void *recorder);
 /* The agent records until a few seconds from now: once before the hooks go in, then the reader's.
  */
 void reader_heartbeat(struct recorder *r);
+/* Ends its sleep. */
+void reader_wake(struct recorder *r);
 void *aggregator_run(void *recorder);
 /* The slot's shared part; its fields change under us. */
 struct ss_thread *slot_at(const struct recorder *r, uint32_t i);
 /* Losses as of now, from the agent's counters and the queue's. */
 struct mp_losses recorder_losses(struct recorder *r);
+/* The agent only counts: a loss is known to lie between two looks, of which this is one. */
+void losses_note(struct recorder *r, uint64_t now);
+/* The queue's numbers, for memprof status. */
+void losses_show(struct recorder *r);
 
 #endif

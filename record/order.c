@@ -5,25 +5,10 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include "record/wire.h"
 
 #define FIRST_EVENTS 65536u
 #define RUN	     64u /* sorted by insertion; longer ones by merging these */
-
-static const uint16_t least_size[] = {
-    [MPR_ALLOC - MPR_ALLOC] = sizeof(struct mpr_alloc),
-    [MPR_ALLOC_BIG - MPR_ALLOC] = sizeof(struct mpr_alloc_big),
-    [MPR_FREE - MPR_ALLOC] = sizeof(struct mpr_free),
-    [MPR_REALLOC_BEGIN - MPR_ALLOC] = sizeof(struct mpr_free),
-    [MPR_REALLOC_END - MPR_ALLOC] = sizeof(struct mpr_realloc),
-    [MPR_MAP - MPR_ALLOC] = sizeof(struct mpr_map),
-    [MPR_UNMAP - MPR_ALLOC] = sizeof(struct mpr_map),
-    [MPR_UNMAP_FAILED - MPR_ALLOC] = sizeof(struct mpr_map),
-    [MPR_REMAP_BEGIN - MPR_ALLOC] = sizeof(struct mpr_map),
-    [MPR_REMAP_END - MPR_ALLOC] = sizeof(struct mpr_map),
-    [MPR_MALLOPT - MPR_ALLOC] = sizeof(struct mpr_mallopt),
-    [MPR_RAW_STACK - MPR_ALLOC] = sizeof(struct mpr_raw_stack),
-    [MPR_THREAD - MPR_ALLOC] = sizeof(struct mpr_thread),
-};
 
 static const struct mpr_free *record(const uint8_t *p)
 {
@@ -33,11 +18,7 @@ static const struct mpr_free *record(const uint8_t *p)
 /* Is a whole, known record at @p? */
 static bool valid(const uint8_t *p, uint64_t left, uint64_t now)
 {
-	const struct mpr_header *h = (const void *)p;
-
-	return left >= sizeof(*h) + 8 && h->size <= left && h->size % 8 == 0 &&
-	       h->type >= MPR_ALLOC && h->type <= MPR_THREAD &&
-	       h->size >= least_size[h->type - MPR_ALLOC] && record(p)->time <= now;
+	return wire_valid(p, left) && record(p)->time <= now;
 }
 
 static int add(struct order *o, const uint8_t *rec, uint32_t slot)

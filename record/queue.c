@@ -6,9 +6,8 @@
 
 struct queue {
 	pthread_mutex_t lock;
-	pthread_cond_t filled, processed;
+	pthread_cond_t filled;
 	struct batch *first, **last;
-	uint64_t bytes, ceiling, put, done;
 	struct queue_stats stats;
 	bool ended;
 };
@@ -21,9 +20,8 @@ struct queue *queue_new(uint64_t ceiling)
 		return NULL;
 	pthread_mutex_init(&q->lock, NULL);
 	pthread_cond_init(&q->filled, NULL);
-	pthread_cond_init(&q->processed, NULL);
 	q->last = &q->first;
-	q->ceiling = ceiling;
+	q->stats.ceiling = ceiling;
 	return q;
 }
 
@@ -48,34 +46,49 @@ void queue_free(struct queue *q)
 	}
 	pthread_mutex_destroy(&q->lock);
 	pthread_cond_destroy(&q->filled);
-	pthread_cond_destroy(&q->processed);
 	free(q);
 }
 
-bool queue_put(struct queue *q, struct batch *b, uint64_t events)
+static uint64_t limit(const struct queue *q, enum queue_admit admit)
+{
+	switch (admit) {
+	case QUEUE_ALL:
+		return q->stats.ceiling - q->stats.ceiling / 8;
+	case QUEUE_FREES:
+		return q->stats.ceiling;
+	default:
+		return UINT64_MAX;
+	}
+}
+
+bool queue_put(struct queue *q, struct batch *b, enum queue_admit admit)
 {
 	bool taken;
 
 	pthread_mutex_lock(&q->lock);
-	taken = q->bytes + b->size <= q->ceiling && !q->ended;
+	taken = !q->ended && q->stats.bytes + b->size <= limit(q, admit);
 	if (taken) {
 		b->next = NULL;
-		b->order = ++q->put;
 		*q->last = b;
 		q->last = &b->next;
-		q->bytes += b->size;
-		if (q->bytes > q->stats.peak_bytes)
-			q->stats.peak_bytes = q->bytes;
+		q->stats.bytes += b->size;
+		if (q->stats.bytes > q->stats.peak_bytes)
+			q->stats.peak_bytes = q->stats.bytes;
 		pthread_cond_signal(&q->filled);
-	} else {
-		q->stats.dropped_batches++;
-		q->stats.dropped_events += events;
-		q->stats.dropped_bytes += b->bytes;
 	}
 	pthread_mutex_unlock(&q->lock);
-	if (!taken)
-		batch_free(b);
 	return taken;
+}
+
+void queue_count_drop(struct queue *q, const struct queue_drop *d)
+{
+	pthread_mutex_lock(&q->lock);
+	q->stats.dropped.batches += d->batches;
+	for (int i = 0; i < MPR_LOST_KINDS; i++)
+		q->stats.dropped.events[i] += d->events[i];
+	q->stats.dropped.bytes += d->bytes;
+	q->stats.dropped.requested += d->requested;
+	pthread_mutex_unlock(&q->lock);
 }
 
 bool queue_is_full(struct queue *q)
@@ -83,7 +96,7 @@ bool queue_is_full(struct queue *q)
 	bool full;
 
 	pthread_mutex_lock(&q->lock);
-	full = q->bytes > q->ceiling / 2;
+	full = q->stats.bytes > q->stats.ceiling / 2;
 	pthread_mutex_unlock(&q->lock);
 	return full;
 }
@@ -108,24 +121,8 @@ struct batch *queue_get(struct queue *q)
 void queue_done(struct queue *q, const struct batch *b)
 {
 	pthread_mutex_lock(&q->lock);
-	q->bytes -= b->size;
-	q->done = b->order;
-	pthread_cond_broadcast(&q->processed);
+	q->stats.bytes -= b->size;
 	pthread_mutex_unlock(&q->lock);
-}
-
-bool queue_flush(struct queue *q)
-{
-	uint64_t until;
-	bool reached;
-
-	pthread_mutex_lock(&q->lock);
-	until = q->put;
-	while (q->done < until && !q->ended)
-		pthread_cond_wait(&q->processed, &q->lock);
-	reached = q->done >= until;
-	pthread_mutex_unlock(&q->lock);
-	return reached;
 }
 
 void queue_end(struct queue *q)
@@ -133,7 +130,6 @@ void queue_end(struct queue *q)
 	pthread_mutex_lock(&q->lock);
 	q->ended = true;
 	pthread_cond_broadcast(&q->filled);
-	pthread_cond_broadcast(&q->processed);
 	pthread_mutex_unlock(&q->lock);
 }
 

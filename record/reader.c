@@ -17,11 +17,11 @@
 #include <unistd.h>
 #include "lib/fault.h"
 #include "record/internal.h"
+#include "record/wire.h"
 
-#define HEARTBEAT_S   3
-#define SLEEP_MS      20
-#define NICE	      -10
-#define REORDER_TICKS 10000 /* rdtsc may run ahead of earlier instructions: some microseconds */
+#define HEARTBEAT_S 3
+#define SLEEP_MS    20
+#define NICE	    -10
 
 struct ss_thread *slot_at(const struct recorder *r, uint32_t i)
 {
@@ -61,10 +61,66 @@ static struct batch *batch_new(uint32_t max_segments)
 	return b;
 }
 
-/* One round.  Return: bytes drained. */
-static uint64_t drain(struct recorder *r, bool last)
+/* Nothing of it could be kept: it goes on as an empty one, if somebody waits for it. */
+static void drop(struct recorder *r, struct batch *b)
 {
-	uint64_t until = last ? UINT64_MAX : clock_ticks() - REORDER_TICKS, total = 0, used = 0;
+	struct queue_drop dropped = {0};
+
+	wire_census(b, &dropped);
+	queue_count_drop(r->queue, &dropped);
+	r->after_loss = true;
+	b->size -= b->bytes;
+	b->nsegments = 0;
+	b->bytes = 0;
+	if (!b->barrier || !queue_put(r->queue, b, QUEUE_BARRIER))
+		batch_free(b);
+}
+
+/* To the aggregator; what does not get in is counted. */
+static void hand_over(struct recorder *r, struct batch *b, bool last)
+{
+	struct queue_drop dropped = {0};
+
+	b->after_loss = r->after_loss;
+	r->after_loss = false;
+	/* Lossless: what is in the queue never exceeds half of the ceiling and one round. */
+	if (queue_put(r->queue, b, r->lossless || last || !b->bytes ? QUEUE_BARRIER : QUEUE_ALL))
+		return;
+	wire_thin(b, &dropped);
+	queue_count_drop(r->queue, &dropped);
+	if (!queue_put(r->queue, b, QUEUE_FREES))
+		drop(r, b);
+}
+
+/* More than the queue may ever hold: what it was. */
+static void count_dropped(struct recorder *r, const struct ring *ring, uint64_t bytes)
+{
+	struct segment s = {.bytes = bytes};
+	struct batch b = {.nsegments = 1, .segment = &s, .data = malloc(bytes)};
+	struct queue_drop dropped = {0};
+
+	if (b.data) {
+		ring_copy(ring, b.data, bytes);
+		wire_census(&b, &dropped);
+	} else { /* no memory to look: at most so many */
+		dropped.events[MPR_LOST_OTHER] = bytes / sizeof(struct mpr_free);
+	}
+	free(b.data);
+	queue_count_drop(r->queue, &dropped);
+}
+
+enum round {
+	ROUND,
+	ROUND_LAST, /* nobody writes any more */
+	ROUND_KEEP, /* others will read on: what is later than this round stays in the rings */
+};
+
+/* One round.  Return: bytes drained. */
+static uint64_t drain(struct recorder *r, enum round how)
+{
+	uint64_t until = how == ROUND_LAST ? UINT64_MAX : clock_ticks() - READER_REORDER_TICKS;
+	uint64_t total = 0, used = 0;
+	uint64_t barrier = __atomic_load_n(&r->barrier_wanted, __ATOMIC_ACQUIRE);
 	uint32_t active = 0;
 	struct batch *b;
 	bool copy;
@@ -75,22 +131,26 @@ static uint64_t drain(struct recorder *r, bool last)
 	if (!b)
 		return 0;
 	b->until = until;
+	b->barrier = barrier;
 	/* All heads before any data: a round is one moment of all rings. */
 	for (uint32_t i = 0; i < r->nslots && b->nsegments < active; i++) {
 		struct ring ring;
+		uint32_t tid;
 		uint64_t n;
 
 		if (!__atomic_load_n(&slot_at(r, i)->tp, __ATOMIC_ACQUIRE))
 			continue;
 		ring = ring_at(r, i);
+		/* The name first: a later one is in the ring. */
+		tid = __atomic_load_n(&slot_at(r, i)->tid, __ATOMIC_ACQUIRE);
 		n = ring_ready(&ring);
 		if (!n)
 			continue;
-		b->segment[b->nsegments++] = (struct segment){i, slot_at(r, i)->tid, n};
+		b->segment[b->nsegments++] = (struct segment){i, tid, n};
 		total += n;
 	}
 	/* What is more than the queue may hold it will drop: no memory for what a target claims. */
-	copy = total <= r->queue_ceiling;
+	copy = r->lossless || total <= r->queue_ceiling;
 	b->data = total && copy ? malloc(total) : NULL;
 	if (total && copy && !b->data) {
 		batch_free(b);
@@ -101,13 +161,23 @@ static uint64_t drain(struct recorder *r, bool last)
 
 		if (copy)
 			ring_copy(&ring, b->data + used, b->segment[k].bytes);
+		else
+			count_dropped(r, &ring, b->segment[k].bytes);
+		if (copy && how == ROUND_KEEP)
+			b->segment[k].bytes =
+			    wire_up_to(b->data + used, b->segment[k].bytes, until);
 		ring_advance(&ring, b->segment[k].bytes);
 		used += b->segment[k].bytes;
 	}
-	b->bytes = total;
-	b->size = total + sizeof(*b) + b->nsegments * sizeof(*b->segment);
+	if (!copy) {
+		r->after_loss = true;
+		b->nsegments = 0;
+		used = 0;
+	}
+	b->bytes = used;
+	b->size = used + sizeof(*b) + b->nsegments * sizeof(*b->segment);
 	/* Also an empty batch moves time on: what waited for a later round comes out. */
-	queue_put(r->queue, b, total / sizeof(struct mpr_free));
+	hand_over(r, b, how != ROUND);
 	return total;
 }
 
@@ -119,6 +189,12 @@ static void wait_for_agent(struct recorder *r)
 	__atomic_store_n(&r->config.block->reader_sleeps, 1, __ATOMIC_SEQ_CST);
 	syscall(SYS_futex, &r->config.block->reader_sleeps, FUTEX_WAIT, 1, &timeout, NULL, 0);
 	__atomic_store_n(&r->config.block->reader_sleeps, 0, __ATOMIC_RELAXED);
+}
+
+void reader_wake(struct recorder *r)
+{
+	__atomic_store_n(&r->config.block->reader_sleeps, 0, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, &r->config.block->reader_sleeps, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
 void *reader_run(void *arg)
@@ -136,11 +212,13 @@ void *reader_run(void *arg)
 			usleep(1000);
 			continue;
 		}
-		n = drain(r, false);
+		n = drain(r, ROUND);
 		if (n < r->ring_size / 8)
 			wait_for_agent(r);
 	}
-	drain(r, true);
+	if (r->keep)
+		usleep(1000); /* so that nothing is left that an earlier round put off */
+	drain(r, r->keep ? ROUND_KEEP : ROUND_LAST);
 	queue_end(r->queue);
 	return NULL;
 }

@@ -2,6 +2,7 @@
 #include "record/recorder.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,35 +12,6 @@
 
 #define DEFAULT_CEILING (256ull << 20)
 #define MAX_MARKS	1000
-
-struct mp_losses recorder_losses(struct recorder *r)
-{
-	struct mp_losses l = r->losses;
-	struct queue_stats q = queue_stats(r->queue);
-
-	for (uint32_t i = 0; i < r->nslots; i++) {
-		const struct ss_thread *t = slot_at(r, i);
-
-		if (!t->tp)
-			continue;
-		l.lost_alloc += t->lost[MPR_LOST_ALLOC];
-		l.lost_free += t->lost[MPR_LOST_FREE];
-		l.lost_realloc += t->lost[MPR_LOST_REALLOC];
-		l.lost_map += t->lost[MPR_LOST_MAP];
-		l.lost_other += t->lost[MPR_LOST_OTHER];
-		l.lost_bytes += t->lost_bytes;
-		l.stale += t->stale;
-		l.stacks_cached += t->stacks_cached;
-	}
-	l.lost_no_slot = r->config.block->lost_no_slot;
-	l.stacks_full = r->config.block->stacks_full;
-	l.missed_new = r->config.block->missed_new;
-	l.queue_batches = q.dropped_batches;
-	l.queue_events += q.dropped_events;
-	l.queue_bytes = q.dropped_bytes;
-	l.queue_peak_bytes = q.peak_bytes;
-	return l;
-}
 
 static int copy_layout(struct recorder *r)
 {
@@ -73,6 +45,7 @@ int recorder_start(const struct recorder_config *config, struct recorder **out, 
 	r->selects = r->paused || config->select.nthreads;
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_mutex_init(&r->clock_lock, NULL);
+	pthread_cond_init(&r->flushed, NULL);
 	ret = copy_layout(r);
 	if (ret) {
 		free(r);
@@ -163,9 +136,23 @@ int recorder_mark(struct recorder *r, const char *name)
 	return ret;
 }
 
-bool recorder_flush(struct recorder *r)
+int recorder_flush(struct recorder *r, struct recorder_boundary *b)
 {
-	return queue_flush(r->queue);
+	uint64_t asked = clock_ticks(), mine;
+	int ret;
+
+	/* The reader's round ends so much before it looks. */
+	while (clock_ticks() <= asked + READER_REORDER_TICKS)
+		sched_yield();
+	mine = __atomic_add_fetch(&r->barrier_wanted, 1, __ATOMIC_ACQ_REL);
+	reader_wake(r);
+	pthread_mutex_lock(&r->lock);
+	while (r->boundary.barrier < mine && !r->ended)
+		pthread_cond_wait(&r->flushed, &r->lock);
+	*b = r->boundary;
+	ret = r->boundary.barrier >= mine ? 0 : -ESHUTDOWN;
+	pthread_mutex_unlock(&r->lock);
+	return ret;
 }
 
 static int by_pc(const void *a, const void *b)
@@ -257,5 +244,6 @@ void recorder_free(struct recorder *r)
 	order_free(&r->order);
 	pthread_mutex_destroy(&r->lock);
 	pthread_mutex_destroy(&r->clock_lock);
+	pthread_cond_destroy(&r->flushed);
 	free(r);
 }

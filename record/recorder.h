@@ -61,8 +61,21 @@ void recorder_pause(struct recorder *r, bool paused);
 bool recorder_is_paused(struct recorder *r);
 /* Notes a moment by @name in the recording.  Return: 0, -EAGAIN when too many wait, -ENOMEM. */
 int recorder_mark(struct recorder *r, const char *name);
-/* Everything that was recorded before the call is in the file when it returns true. */
-bool recorder_flush(struct recorder *r);
+
+/* Where a flush drew the line: all events up to @time_ns, and no other, are in the first
+ * @file_bytes of the recording. */
+struct recorder_boundary {
+	uint64_t barrier; /* counts flushes */
+	uint64_t time_ns, events, file_bytes;
+};
+
+/**
+ * recorder_flush() - an ordered barrier through rings and queue, while recording goes on
+ * Whatever happened in the target before the call is in the file when it returns.  Any number of
+ * threads may wait at once.
+ * Return: 0 with @b filled; -ESHUTDOWN when the recording ended first (then its file is whole).
+ */
+int recorder_flush(struct recorder *r, struct recorder_boundary *b);
 
 /**
  * recorder_stop() - final drain, end of file

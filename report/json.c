@@ -64,6 +64,7 @@ static void write_totals(yajl_gen g, const struct model *m)
 	json_number(g, "leaked_count", m->total.live_blocks);
 	json_number(g, "leaked_bytes", m->total.live_bytes);
 	json_number(g, "leaked_usable_bytes", m->total.live_usable);
+	json_number(g, "uncertain_count", m->uncertain_blocks);
 	json_number(g, "temporary", m->total.temporary);
 	json_number(g, "temporary_bytes", m->total.temporary_bytes);
 	json_number(g, "peak_bytes", m->peak_bytes);
@@ -101,6 +102,17 @@ static void write_losses(yajl_gen g, const struct model *m)
 	json_number(g, "queue_dropped_events", l->queue_events);
 	json_number(g, "queue_dropped_bytes", l->queue_bytes);
 	json_number(g, "queue_peak_bytes", l->queue_peak_bytes);
+	json_number(g, "queue_ceiling_bytes", l->queue_ceiling);
+	json_number(g, "queue_dropped_allocations", l->queue_alloc);
+	json_number(g, "queue_dropped_requested_bytes", l->queue_requested);
+	json_number(g, "queue_dropped_frees", l->queue_free);
+	json_number(g, "queue_dropped_reallocs", l->queue_realloc);
+	json_number(g, "queue_dropped_maps", l->queue_map);
+	json_number(g, "queue_dropped_other", l->queue_other);
+	json_number(g, "stale_frees", l->stale_frees);
+	json_number(g, "lost_no_slot_frees", l->no_slot_frees);
+	json_number(g, "first_loss_ns", l->first_loss_ns);
+	json_number(g, "last_loss_ns", l->last_loss_ns);
 	json_number(g, "stacks_full", l->stacks_full);
 	json_number(g, "missed_new", l->missed_new);
 	json_number(g, "mismatches", m->mismatches);
@@ -230,6 +242,7 @@ static void write_groups(yajl_gen g, struct model *m)
 		json_number(g, "leaked_count", gr->live_blocks);
 		json_number(g, "leaked_bytes", gr->live_bytes);
 		write_errors(g, m, gr);
+		json_number(g, "uncertain_count", gr->uncertain_blocks);
 		json_number(g, "temporary_count", gr->temporary);
 		json_number(g, "peak_bytes", gr->peak_bytes);
 		json_number(g, "peak_count", gr->peak_blocks);

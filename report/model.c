@@ -282,6 +282,22 @@ static int keep_blocks(struct pass *p)
 	return ret;
 }
 
+/* A lost free may have been that of any block which was live then; one loss, one block. */
+static int mark_uncertain(void *ctx, const struct model_block *b)
+{
+	struct model *m = ctx;
+	struct group *g = &m->group[b->stack < m->nstacks ? b->stack : 0];
+	uint64_t frees = mp_losses_frees(&m->losses);
+
+	if (b->time_ns > m->losses.last_loss_ns)
+		return 0;
+	if (g->uncertain_blocks < frees)
+		g->uncertain_blocks++;
+	if (m->uncertain_blocks < frees)
+		m->uncertain_blocks++;
+	return 0;
+}
+
 static int judge_live(void *ctx, const struct model_block *b)
 {
 	struct pass *p = ctx;
@@ -321,6 +337,8 @@ static int pass_close(struct pass *p, bool blocks)
 		ret = history_live(p->history, judge_live, p);
 	if (!ret && blocks)
 		ret = keep_blocks(p);
+	if (!ret && mp_losses_frees(&m->losses))
+		ret = history_live(p->history, mark_uncertain, m);
 	return ret;
 }
 
@@ -356,7 +374,7 @@ static int set_aside(struct model *m)
 		*t = (struct model_thread){.tid = t->tid, .name = t->name};
 	m->timeline.n = 0;
 	m->peak_bytes = m->peak_blocks = m->peak_time_ns = 0;
-	m->culled_blocks = m->culled_bytes = 0;
+	m->culled_blocks = m->culled_bytes = m->uncertain_blocks = 0;
 	return 0;
 }
 

@@ -37,6 +37,7 @@ struct group {
 	uint64_t map_bytes, maps;	  /* mappings made here, the allocator's own left out */
 	/* Of a sampled recording, whose numbers of blocks and bytes are estimates. */
 	double variance_allocations, variance_allocated, variance_live;
+	uint64_t uncertain_blocks; /* live ones that a lost free may have freed */
 };
 
 struct model_stack {
@@ -133,6 +134,7 @@ struct model {
 	uint64_t peak_bytes, peak_blocks, peak_time_ns;
 	uint64_t events, foreign_frees, housekeeping_frees, foreign_reallocs, mismatches,
 	    failed_reallocs;
+	uint64_t uncertain_blocks; /* of all live ones, so many at most are in truth free */
 	uint64_t culled_blocks, culled_bytes; /* in the sums, but not as blocks of their own */
 	uint64_t mapped_bytes, inner_maps, unmaps;
 	uint64_t end_ns;

@@ -39,11 +39,9 @@ const char *text_number(uint64_t n, char *buf)
 
 void text_losses(const struct mp_losses *l, FILE *out)
 {
-	char a[32], b[32], c[32], d[32], e[32], f[24];
-	uint64_t events = l->lost_alloc + l->lost_free + l->lost_realloc + l->lost_map +
-			  l->lost_other + l->lost_no_slot + l->queue_events + l->stale;
+	char a[32], b[32], c[32], d[32], e[32], f[24], g[32], h[24], i[24];
 
-	if (!events && !l->mismatches) {
+	if (!mp_losses_events(l) && !l->mismatches) {
 		fputs("nothing\n", out);
 		return;
 	}
@@ -52,13 +50,24 @@ void text_losses(const struct mp_losses *l, FILE *out)
 		text_number(l->lost_free, b), text_number(l->lost_realloc, c),
 		text_number(l->lost_map, d), text_number(l->lost_other, e));
 	fprintf(out,
-		"; %s by the queue, %s of threads without a slot, %s while the recorder was late\n",
-		text_number(l->queue_events, a), text_number(l->lost_no_slot, b),
-		text_number(l->stale, c));
-	fprintf(out, "            live blocks are uncertain from the first loss on");
+		" by the rings; %s of threads without a slot, %s while the recorder was late or "
+		"paused\n",
+		text_number(l->lost_no_slot, b), text_number(l->stale, c));
+	if (l->queue_events)
+		fprintf(out,
+			"            by the queue: %s allocations (%s), %s frees, %s reallocs, %s "
+			"maps, %s other; %s batches dropped whole, %s of records; peak %s",
+			text_number(l->queue_alloc, a), text_bytes(l->queue_requested, f),
+			text_number(l->queue_free, b), text_number(l->queue_realloc, c),
+			text_number(l->queue_map, d), text_number(l->queue_other, e),
+			text_number(l->queue_batches, g), text_bytes(l->queue_bytes, h),
+			text_bytes(l->queue_peak_bytes, i));
+	if (l->queue_events)
+		fprintf(out, " of %s\n", text_bytes(l->queue_ceiling, f));
 	if (l->mismatches)
-		fprintf(out, "; %s addresses were allocated twice", text_number(l->mismatches, a));
-	fputc('\n', out);
+		fprintf(out,
+			"            %s addresses were allocated again before a free was seen\n",
+			text_number(l->mismatches, a));
 }
 
 static void bold(const struct text_options *o, FILE *out, const char *text)
@@ -145,6 +154,13 @@ static void totals(struct model *m, FILE *out)
 	fprintf(out, "live        %s%s in %s blocks at the end (allocated during the recording)\n",
 		text_bytes(t->live_bytes, c), bytes_error(m, t->variance_live, d),
 		text_number(t->live_blocks, a));
+	if (m->uncertain_blocks)
+		fprintf(
+		    out,
+		    "            %s of these may have been freed: frees were lost %.1f to %.1f s "
+		    "after the start\n",
+		    text_number(m->uncertain_blocks, a), (double)m->losses.first_loss_ns / 1e9,
+		    (double)m->losses.last_loss_ns / 1e9);
 	fprintf(out, "peak        %s in %s blocks, %.1f s after the start\n",
 		text_bytes(m->peak_bytes, c), text_number(m->peak_blocks, a),
 		(double)m->peak_time_ns / 1e9);
@@ -191,7 +207,7 @@ static void site(struct model *m, uint32_t id, enum cost cost, FILE *out)
 	uint32_t shown = 0;
 
 	if (cost_is_bytes(cost))
-		fprintf(out, "%12s%s in %s %s\n", text_bytes(group_cost(g, cost), a),
+		fprintf(out, "%12s%s in %s %s", text_bytes(group_cost(g, cost), a),
 			bytes_error(m,
 				    cost == COST_LEAKED	     ? g->variance_live
 				    : cost == COST_ALLOCATED ? g->variance_allocated
@@ -203,6 +219,11 @@ static void site(struct model *m, uint32_t id, enum cost cost, FILE *out)
 		fprintf(out, "%12s of %s\n", text_number(group_cost(g, cost), a),
 			text_bytes(cost == COST_TEMPORARY ? g->temporary_bytes : g->allocated_bytes,
 				   b));
+	if (cost == COST_LEAKED && g->uncertain_blocks)
+		fprintf(out, " (%s of these may have been freed)",
+			text_number(g->uncertain_blocks, b));
+	if (cost_is_bytes(cost))
+		fputc('\n', out);
 	for (uint32_t i = 0; i < s->n && shown < SITE_FRAMES; i++) {
 		struct frame f[64];
 		uint32_t n = model_frames(m, m->pc.at[s->first + i], f, 64);

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Commands that ask a recorder that is at work: flush, mark, pause, resume. */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <yajl/yajl_gen.h>
+#include "cmd/cmd.h"
+#include "cmd/serve.h"
+
+static const char flush_help[] =
+    "usage: memprof flush -p PID [--json]\n"
+    "Everything the process did before is in the recording when it returns; recording goes on.\n"
+    "Says up to where: time, events, bytes of the file.\n";
+static const char mark_help[] = "usage: memprof mark -p PID [--json] NAME\n"
+				"Puts a mark with a name into the recording, at this moment.\n";
+static const char pause_help[] =
+    "usage: memprof pause -p PID [--json]\n"
+    "New blocks are left out until memprof resume; blocks that were taken before are still\n"
+    "followed.\n";
+static const char resume_help[] = "usage: memprof resume -p PID [--json]\n"
+				  "Records on after memprof pause.\n";
+
+bool session_peek(pid_t pid, struct ss_control *c, struct ss_journal *j)
+{
+	uint64_t addr, length;
+	struct maps maps;
+	struct mem mem;
+	bool ok;
+
+	if (maps_read(pid, &maps))
+		return false;
+	addr = session_find(&maps, &length);
+	maps_free(&maps);
+	if (!addr || mem_open(&mem, pid))
+		return false;
+	ok = !mem_read(&mem, addr, c, sizeof(*c)) && c->magic == SS_MAGIC &&
+	     c->version == SS_VERSION && !mem_read(&mem, addr + c->journal, j, sizeof(*j));
+	mem_close(&mem);
+	j->recording[sizeof(j->recording) - 1] = 0;
+	j->control[sizeof(j->control) - 1] = 0;
+	return ok;
+}
+
+bool recorder_lives(const struct ss_journal *j)
+{
+	return j->recorder_pid > 0 && j->recorder_start &&
+	       proc_start_time(j->recorder_pid) == j->recorder_start;
+}
+
+/* The recorder's answer to @line.  Return: 0, or a negative errno with @err. */
+static int ask(pid_t pid, const char *line, struct ss_journal *j, char answer[CONTROL_ANSWER],
+	       struct mp_err *err)
+{
+	struct ss_control c;
+	int ret;
+
+	if (!session_peek(pid, &c, j))
+		return mp_fail(err, MP_EXIT_NO_SESSION, -ENOENT,
+			       "process %d carries no memprof session (that you may look at)", pid);
+	if (!recorder_lives(j))
+		return mp_fail(err, MP_EXIT_NO_SESSION, -ESRCH,
+			       "the recorder of process %d is gone; run: memprof attach -p %d, or "
+			       "memprof detach -p %d",
+			       pid, pid, pid);
+	ret = control_ask(j->control, j->recorder_pid, line, answer);
+	switch (ret) {
+	case 0:
+		return 0;
+	case -ECONNREFUSED:
+		return mp_fail(err, MP_EXIT_FAILURE, ret,
+			       "the recorder (pid %d) does not listen here: it is ending, or in "
+			       "another network namespace",
+			       j->recorder_pid);
+	case -EPERM:
+		return mp_fail(err, MP_EXIT_PERMISSION, ret,
+			       "somebody else listens in the place of the recorder (pid %d)",
+			       j->recorder_pid);
+	case -EACCES:
+		return mp_fail(err, MP_EXIT_PERMISSION, ret,
+			       "the recorder (pid %d) serves its own user and root only",
+			       j->recorder_pid);
+	case -ECONNRESET:
+		strcpy(answer, "ended");
+		return 0;
+	}
+	return mp_fail(err, MP_EXIT_FAILURE, ret, "cannot ask the recorder (pid %d): %s",
+		       j->recorder_pid, strerror(-ret));
+}
+
+static void key(yajl_gen g, const char *s)
+{
+	yajl_gen_string(g, (const unsigned char *)s, strlen(s));
+}
+
+static void print_json(const struct recorder_boundary *b, const char *recording)
+{
+	yajl_gen g = yajl_gen_alloc(NULL);
+	const unsigned char *text;
+	size_t n;
+
+	yajl_gen_map_open(g);
+	key(g, "time_ns");
+	yajl_gen_integer(g, (long long)b->time_ns);
+	key(g, "events");
+	yajl_gen_integer(g, (long long)b->events);
+	key(g, "file_bytes");
+	yajl_gen_integer(g, (long long)b->file_bytes);
+	key(g, "recording");
+	key(g, recording);
+	yajl_gen_map_close(g);
+	if (yajl_gen_get_buf(g, &text, &n) == yajl_gen_status_ok)
+		printf("%.*s\n", (int)n, text);
+	yajl_gen_free(g);
+}
+
+static int show(const char *done, const char *answer, const struct ss_journal *j, bool json)
+{
+	struct mp_err err = {.exit = MP_EXIT_FAILURE};
+	struct recorder_boundary b = {0};
+
+	if (sscanf(answer, "ok %" SCNu64 " %" SCNu64 " %" SCNu64, &b.time_ns, &b.events,
+		   &b.file_bytes) == 3) {
+		if (json)
+			print_json(&b, j->recording);
+		else
+			printf("%s at %.6f s: %s events, %llu bytes of %s\n", done,
+			       (double)b.time_ns / 1e9, thousands(b.events),
+			       (unsigned long long)b.file_bytes, j->recording);
+		return MP_EXIT_OK;
+	}
+	if (!strcmp(answer, "ended"))
+		mp_fail(&err, MP_EXIT_NO_SESSION, -ESHUTDOWN,
+			"the recording ended first; it is whole: %s", j->recording);
+	else
+		mp_fail(&err, MP_EXIT_FAILURE, -EPROTO, "the recorder says: %s", answer);
+	return complain(&err);
+}
+
+static int command(int argc, char **argv, const char *help, const char *done, bool named)
+{
+	static const struct option options[] = {{"pid", required_argument, NULL, 'p'},
+						{"json", no_argument, NULL, 'j'},
+						{"help", no_argument, NULL, 'h'},
+						{0}};
+	char answer[CONTROL_ANSWER], line[512];
+	struct mp_err err = {0};
+	struct ss_journal j;
+	bool json = false;
+	pid_t pid = 0;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "p:h", options, NULL)) != -1) {
+		if (c == 'h') {
+			fputs(help, stdout);
+			return MP_EXIT_OK;
+		}
+		if (c == 'j')
+			json = true;
+		else if (c != 'p')
+			return usage_error("%s: unknown option or missing value", argv[0]);
+		else if (!parse_pid(optarg, &pid))
+			return usage_error("%s: -p: '%s' is not a process id", argv[0], optarg);
+	}
+	if (!pid)
+		return usage_error("%s: which process? give -p PID", argv[0]);
+	if (named && optind + 1 != argc)
+		return usage_error("mark: give one name");
+	if (!named && optind < argc)
+		return usage_error("%s: unexpected argument '%s'", argv[0], argv[optind]);
+	if (named && (!*argv[optind] || strlen(argv[optind]) > 400 || strchr(argv[optind], '\n')))
+		return usage_error("mark: a name is one line of at most 400 bytes");
+	snprintf(line, sizeof(line), named ? "%s %s" : "%s", argv[0], argv[optind]);
+	if (ask(pid, line, &j, answer, &err))
+		return complain(&err);
+	return show(done, answer, &j, json);
+}
+
+int cmd_flush(int argc, char **argv)
+{
+	return command(argc, argv, flush_help, "flushed", false);
+}
+
+int cmd_mark(int argc, char **argv)
+{
+	return command(argc, argv, mark_help, "marked", true);
+}
+
+int cmd_pause(int argc, char **argv)
+{
+	return command(argc, argv, pause_help, "paused", false);
+}
+
+int cmd_resume(int argc, char **argv)
+{
+	return command(argc, argv, resume_help, "resumed", false);
+}

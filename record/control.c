@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "record/control.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define REQUEST	  1024 /* most bytes of a request */
+#define PATIENCE  2    /* seconds for a caller to say what it wants */
+#define BACKLOG	  64
+#define FORBIDDEN "!forbidden"
+
+struct control {
+	int fd;
+	pthread_t thread;
+	void (*serve)(void *ctx, const char *line, char answer[CONTROL_ANSWER]);
+	void *ctx;
+};
+
+static socklen_t address(struct sockaddr_un *a, const char *name)
+{
+	size_t n = strnlen(name, CONTROL_NAME - 1);
+
+	memset(a, 0, sizeof(*a));
+	a->sun_family = AF_UNIX;
+	memcpy(a->sun_path + 1, name, n); /* the NUL before it: abstract */
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
+}
+
+static bool peer(int fd, struct ucred *who)
+{
+	socklen_t n = sizeof(*who);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, who, &n) && n == sizeof(*who);
+}
+
+/* Up to the end of the line or of the connection.  Return: length, -errno. */
+static int read_line(int fd, char *line, size_t size)
+{
+	size_t n = 0;
+
+	while (n < size - 1) {
+		ssize_t got = read(fd, line + n, size - 1 - n);
+		char *end;
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (!got)
+			break;
+		n += (size_t)got;
+		line[n] = 0;
+		end = strchr(line, '\n');
+		if (end) {
+			*end = 0;
+			return (int)(end - line);
+		}
+	}
+	line[n] = 0;
+	return (int)n;
+}
+
+static int write_line(int fd, const char *line)
+{
+	char text[CONTROL_ANSWER + 1];
+	int n = snprintf(text, sizeof(text), "%s\n", line);
+
+	for (int at = 0; at < n;) {
+		ssize_t put = send(fd, text + at, (size_t)(n - at), MSG_NOSIGNAL);
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put < 0)
+			return -errno;
+		at += (int)put;
+	}
+	return 0;
+}
+
+static void serve_one(struct control *c, int fd)
+{
+	struct timeval patience = {.tv_sec = PATIENCE};
+	char line[REQUEST], answer[CONTROL_ANSWER] = "";
+	struct ucred who;
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	if (!peer(fd, &who) || (who.uid != geteuid() && who.uid != 0)) {
+		write_line(fd, FORBIDDEN);
+		return;
+	}
+	if (read_line(fd, line, sizeof(line)) <= 0)
+		return;
+	c->serve(c->ctx, line, answer);
+	write_line(fd, answer);
+}
+
+static void *run(void *arg)
+{
+	struct control *c = arg;
+
+	for (;;) {
+		int fd = accept4(c->fd, NULL, NULL, SOCK_CLOEXEC);
+
+		if (fd >= 0) {
+			serve_one(c, fd);
+			close(fd);
+		} else if (errno == EINVAL) { /* control_close() */
+			return NULL;
+		} else if (errno != EINTR && errno != ECONNABORTED) {
+			usleep(100000); /* out of descriptors: for a while */
+		}
+	}
+}
+
+int control_open(char name[CONTROL_NAME],
+		 void (*serve)(void *ctx, const char *line, char answer[CONTROL_ANSWER]), void *ctx,
+		 struct control **out)
+{
+	struct control *c = calloc(1, sizeof(*c));
+	struct sockaddr_un at;
+	uint64_t random[2];
+	int ret = 0;
+
+	if (!c)
+		return -ENOMEM;
+	c->serve = serve;
+	c->ctx = ctx;
+	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+		ret = -EIO;
+	snprintf(name, CONTROL_NAME, "memprof-%015llx%016llx", (unsigned long long)random[0] >> 4,
+		 (unsigned long long)random[1]);
+	c->fd = ret ? -1 : socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (!ret && (c->fd < 0 || bind(c->fd, (struct sockaddr *)&at, address(&at, name)) ||
+		     listen(c->fd, BACKLOG)))
+		ret = -errno;
+	if (!ret)
+		ret = -pthread_create(&c->thread, NULL, run, c);
+	if (ret) {
+		if (c->fd >= 0)
+			close(c->fd);
+		free(c);
+		return ret;
+	}
+	*out = c;
+	return 0;
+}
+
+void control_close(struct control *c)
+{
+	if (!c)
+		return;
+	shutdown(c->fd, SHUT_RDWR);
+	pthread_join(c->thread, NULL);
+	close(c->fd);
+	free(c);
+}
+
+int control_ask(const char *name, pid_t pid, const char *line, char answer[CONTROL_ANSWER])
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), ret;
+	struct sockaddr_un at;
+	struct ucred who;
+
+	if (fd < 0)
+		return -errno;
+	ret = connect(fd, (struct sockaddr *)&at, address(&at, name)) ? -errno : 0;
+	if (!ret && (!peer(fd, &who) || who.pid != pid))
+		ret = -EPERM;
+	if (!ret)
+		ret = write_line(fd, line);
+	if (!ret || ret == -EPIPE) /* it may have said no before it heard */
+		ret = read_line(fd, answer, CONTROL_ANSWER);
+	close(fd);
+	if (ret < 0)
+		return ret;
+	if (!strcmp(answer, FORBIDDEN))
+		return -EACCES;
+	return ret ? 0 : -ECONNRESET; /* it ended first */
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What was lost, where, and when. */
+#include "record/internal.h"
+
+static void add_queue(struct mp_losses *l, const struct queue_stats *q)
+{
+	const struct queue_drop *d = &q->dropped;
+
+	l->queue_batches += d->batches;
+	for (int k = 0; k < MPR_LOST_KINDS; k++)
+		l->queue_events += d->events[k];
+	l->queue_alloc += d->events[MPR_LOST_ALLOC];
+	l->queue_free += d->events[MPR_LOST_FREE];
+	l->queue_realloc += d->events[MPR_LOST_REALLOC];
+	l->queue_map += d->events[MPR_LOST_MAP];
+	l->queue_other += d->events[MPR_LOST_OTHER];
+	l->queue_requested += d->requested;
+	l->queue_bytes += d->bytes;
+	l->queue_peak_bytes = q->peak_bytes;
+	l->queue_ceiling = q->ceiling;
+}
+
+struct mp_losses recorder_losses(struct recorder *r)
+{
+	struct mp_losses l = r->losses;
+	struct queue_stats q = queue_stats(r->queue);
+
+	for (uint32_t i = 0; i < r->nslots; i++) {
+		const struct ss_thread *t = slot_at(r, i);
+
+		if (!t->tp)
+			continue;
+		l.lost_alloc += t->lost[MPR_LOST_ALLOC];
+		l.lost_free += t->lost[MPR_LOST_FREE];
+		l.lost_realloc += t->lost[MPR_LOST_REALLOC];
+		l.lost_map += t->lost[MPR_LOST_MAP];
+		l.lost_other += t->lost[MPR_LOST_OTHER];
+		l.lost_bytes += t->lost_bytes;
+		for (int k = 0; k < MPR_LOST_KINDS; k++)
+			l.stale += t->stale[k];
+		l.stale_frees += t->stale[MPR_LOST_FREE] + t->stale[MPR_LOST_REALLOC];
+		l.stacks_cached += t->stacks_cached;
+	}
+	l.lost_no_slot = r->config.block->lost_no_slot;
+	l.no_slot_frees = r->config.block->lost_no_slot_free;
+	l.stacks_full = r->config.block->stacks_full;
+	l.missed_new = r->config.block->missed_new;
+	add_queue(&l, &q);
+	return l;
+}
+
+void losses_note(struct recorder *r, uint64_t now)
+{
+	struct mp_losses l = recorder_losses(r);
+	uint64_t lost = mp_losses_events(&l);
+
+	if (lost > r->losses_seen) {
+		if (!r->losses_seen)
+			r->losses.first_loss_ns = r->losses_looked_ns;
+		r->losses.last_loss_ns = now;
+		r->losses_seen = lost;
+	}
+	r->losses_looked_ns = now;
+}
+
+void losses_show(struct recorder *r)
+{
+	struct ss_control *c = r->config.block;
+	struct queue_stats q = queue_stats(r->queue);
+
+	c->queue.ceiling = q.ceiling;
+	c->queue.bytes = q.bytes;
+	c->queue.peak_bytes = q.peak_bytes;
+	c->queue.dropped_batches = q.dropped.batches;
+	c->queue.dropped_bytes = q.dropped.bytes;
+	c->queue.dropped_events = r->losses.queue_events;
+	for (int i = 0; i < MPR_LOST_KINDS; i++)
+		c->queue.dropped_events += q.dropped.events[i];
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "record/wire.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const uint16_t least_size[] = {
+    [MPR_ALLOC - MPR_ALLOC] = sizeof(struct mpr_alloc),
+    [MPR_ALLOC_BIG - MPR_ALLOC] = sizeof(struct mpr_alloc_big),
+    [MPR_FREE - MPR_ALLOC] = sizeof(struct mpr_free),
+    [MPR_REALLOC_BEGIN - MPR_ALLOC] = sizeof(struct mpr_free),
+    [MPR_REALLOC_END - MPR_ALLOC] = sizeof(struct mpr_realloc),
+    [MPR_MAP - MPR_ALLOC] = sizeof(struct mpr_map),
+    [MPR_UNMAP - MPR_ALLOC] = sizeof(struct mpr_map),
+    [MPR_UNMAP_FAILED - MPR_ALLOC] = sizeof(struct mpr_map),
+    [MPR_REMAP_BEGIN - MPR_ALLOC] = sizeof(struct mpr_map),
+    [MPR_REMAP_END - MPR_ALLOC] = sizeof(struct mpr_map),
+    [MPR_MALLOPT - MPR_ALLOC] = sizeof(struct mpr_mallopt),
+    [MPR_RAW_STACK - MPR_ALLOC] = sizeof(struct mpr_raw_stack),
+    [MPR_THREAD - MPR_ALLOC] = sizeof(struct mpr_thread),
+};
+
+bool wire_valid(const uint8_t *p, uint64_t left)
+{
+	const struct mpr_header *h = (const void *)p;
+
+	return left >= sizeof(*h) + 8 && h->size <= left && h->size % 8 == 0 &&
+	       h->type >= MPR_ALLOC && h->type <= MPR_THREAD &&
+	       h->size >= least_size[h->type - MPR_ALLOC];
+}
+
+/* Raw stacks and thread names belong to events; they are none themselves. */
+static void count(struct queue_drop *d, const uint8_t *p)
+{
+	const struct mpr_header *h = (const void *)p;
+
+	d->bytes += h->size;
+	if (h->type == MPR_RAW_STACK || h->type == MPR_THREAD)
+		return;
+	d->events[mpr_kind(h->type)]++;
+	if (h->type == MPR_ALLOC)
+		d->requested += ((const struct mpr_alloc *)h)->size;
+	else if (h->type == MPR_ALLOC_BIG)
+		d->requested += ((const struct mpr_alloc_big *)h)->size;
+	else if (h->type == MPR_REALLOC_END)
+		d->requested += ((const struct mpr_realloc *)h)->size;
+}
+
+void wire_census(const struct batch *b, struct queue_drop *out)
+{
+	const uint8_t *p = b->data;
+
+	for (uint32_t k = 0; k < b->nsegments; k++) {
+		const uint8_t *end = p + b->segment[k].bytes;
+
+		while (p < end && wire_valid(p, (uint64_t)(end - p))) {
+			count(out, p);
+			p += ((const struct mpr_header *)p)->size;
+		}
+		if (p < end) { /* not to be trusted from here on */
+			out->events[MPR_LOST_OTHER]++;
+			out->bytes += (uint64_t)(end - p);
+		}
+		p = end;
+	}
+	out->batches++;
+}
+
+static bool brings_a_block(uint32_t type)
+{
+	return type == MPR_ALLOC || type == MPR_ALLOC_BIG || type == MPR_MAP ||
+	       type == MPR_MALLOPT || type == MPR_RAW_STACK;
+}
+
+void wire_thin(struct batch *b, struct queue_drop *out)
+{
+	uint8_t *p = b->data, *to = b->data;
+
+	for (uint32_t k = 0; k < b->nsegments; k++) {
+		uint8_t *end = p + b->segment[k].bytes, *first = to;
+
+		while (p < end && wire_valid(p, (uint64_t)(end - p))) {
+			const struct mpr_header *h = (const void *)p;
+			uint16_t size = h->size;
+
+			if (brings_a_block(h->type)) {
+				count(out, p);
+			} else {
+				memmove(to, p, size);
+				to += size;
+			}
+			p += size;
+		}
+		if (p < end) {
+			out->events[MPR_LOST_OTHER]++;
+			out->bytes += (uint64_t)(end - p);
+		}
+		p = end;
+		b->segment[k].bytes = (uint64_t)(to - first);
+	}
+	b->size -= b->bytes - (uint64_t)(to - b->data);
+	b->bytes = (uint64_t)(to - b->data);
+	p = b->bytes ? realloc(b->data, b->bytes) : NULL;
+	if (p)
+		b->data = p;
+}
+
+uint64_t wire_up_to(const uint8_t *p, uint64_t bytes, uint64_t until)
+{
+	uint64_t at = 0;
+
+	while (at < bytes && wire_valid(p + at, bytes - at) &&
+	       ((const struct mpr_free *)(p + at))->time <= until)
+		at += ((const struct mpr_header *)(p + at))->size;
+	/* What is no record is for the aggregator to count, not to be kept for ever. */
+	return at < bytes && !wire_valid(p + at, bytes - at) ? bytes : at;
+}
