@@ -39,8 +39,10 @@ int main(int argc, char **argv)
 		const struct ss_thread *t =
 		    (const void *)((const char *)c + c->slots + i * c->slot_stride);
 
-		events += t->events;
-		stale += t->stale;
+		for (int k = 0; k < MPR_LOST_KINDS; k++) {
+			events += t->written[k];
+			stale += t->stale[k];
+		}
 		resets += t->resets;
 	}
 	printf("{\"state\": %u, \"events\": %lu, \"stale\": %lu, \"resets\": %lu}\n",
