@@ -114,7 +114,8 @@ static void write_sample(struct speedscope *s, const struct model_stack *st, uin
 		yajl_gen_integer(s->g, incomplete);
 	for (uint32_t i = st->n; i-- > 0;) {
 		uint32_t id = intern_pair(s->known, s->m->pc.at[st->first + i], 0, NULL);
-		const uint32_t *c = id ? &s->chain.at[s->of_pc.at[id - 1]] : NULL;
+		const uint32_t *c =
+		    id && id <= s->of_pc.n ? &s->chain.at[s->of_pc.at[id - 1]] : NULL;
 
 		for (uint32_t k = 1; c && k <= c[0]; k++)
 			yajl_gen_integer(s->g, c[k]);
