@@ -9,9 +9,11 @@
 #include "attach/target.h"
 #include "inject/session.h"
 #include "lib/err.h"
+#include "report/model.h"
 #include "record/select.h"
 
 int cmd_attach(int argc, char **argv);
+int cmd_diff(int argc, char **argv);
 int cmd_detach(int argc, char **argv);
 int cmd_heap(int argc, char **argv);
 int cmd_flush(int argc, char **argv);
@@ -33,6 +35,8 @@ bool parse_duration(const char *text, uint64_t *ms);
 bool parse_bytes(const char *text, uint64_t *bytes);
 /* A number below 2^32.  Return: false if @text is none. */
 bool parse_count(const char *text, uint32_t *count);
+/* live, allocated, count, peak or temporary.  Return: false if @text is none. */
+bool parse_cost(const char *text, enum cost *cost);
 /* A process id.  Return: false if @text is none. */
 bool parse_pid(const char *text, pid_t *pid);
 

@@ -20,6 +20,17 @@ bool format_is_gzip(enum format f)
 	return f == FORMAT_PPROF;
 }
 
+static enum cost cost_of(const struct format_request *r)
+{
+	return r->cost >= 0 ? (enum cost)r->cost : r->leaks ? COST_LEAKED : COST_ALLOCATED;
+}
+
+bool format_wants_blocks(const struct format_request *r)
+{
+	return (r->format == FORMAT_JSON && r->leaks) ||
+	       (r->format == FORMAT_ASCII_TREE && cost_of(r) == COST_LEAKED);
+}
+
 static int write_tree(struct model *m, const struct format_request *r, enum cost cost, FILE *out)
 {
 	struct node *tree = tree_build(m, cost);
@@ -37,9 +48,7 @@ static int write_tree(struct model *m, const struct format_request *r, enum cost
 
 int format_write(struct model *m, const struct format_request *r, FILE *out, struct mp_err *err)
 {
-	enum cost cost = r->cost >= 0 ? (enum cost)r->cost
-			 : r->leaks   ? COST_LEAKED
-				      : COST_ALLOCATED;
+	enum cost cost = cost_of(r);
 	struct text_options text = {r->top, r->leaks,
 				    out == stdout && isatty(STDOUT_FILENO) && !getenv("NO_COLOR")};
 	int ret = 0;

@@ -20,6 +20,7 @@ static const struct {
     {"run", cmd_run, "start a program and record it from its first instruction"},
     {"heap", cmd_heap, "everything live in a running process, and where its memory is"},
     {"report", cmd_report, "what a recording says: text, JSON, flame graph, tree, folded stacks"},
+    {"diff", cmd_diff, "what grew between two recordings, or two moments of one"},
 };
 #define NCOMMANDS (sizeof(command) / sizeof(command[0]))
 

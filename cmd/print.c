@@ -138,3 +138,16 @@ const char *thousands(uint64_t n)
 	*out = 0;
 	return s;
 }
+
+bool parse_cost(const char *text, enum cost *cost)
+{
+	static const char *const name[] = {"live", "allocated", "count", "peak", "temporary"};
+
+	for (int i = 0; i < 5; i++) {
+		if (!strcmp(text, name[i])) {
+			*cost = (enum cost)i;
+			return true;
+		}
+	}
+	return false;
+}

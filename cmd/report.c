@@ -32,19 +32,6 @@ static const char help[] =
     "compressed\n"
     "Filters: only allocations that all of them let through; doc/filters.md says exactly which.\n";
 
-static bool parse_cost(const char *text, int *cost)
-{
-	static const char *const name[] = {"live", "allocated", "count", "peak", "temporary"};
-
-	for (int i = 0; i < 5; i++) {
-		if (!strcmp(text, name[i])) {
-			*cost = i; /* enum cost */
-			return true;
-		}
-	}
-	return false;
-}
-
 static bool parse_number(const char *text, double most, double *v)
 {
 	char *end;
@@ -59,9 +46,8 @@ static int write_report(const char *path, const struct format_request *r,
 			const struct filter *filter, const char *output)
 {
 	struct progress bar;
-	struct model_options o = {.filter = filter,
-				  .blocks = r->leaks && r->format == FORMAT_JSON,
-				  .progress = {progress_tell, &bar}};
+	struct model_options o = {
+	    .filter = filter, .blocks = format_wants_blocks(r), .progress = {progress_tell, &bar}};
 	struct mp_err err = {0};
 	struct model m;
 	FILE *out;
@@ -104,6 +90,7 @@ struct arguments {
 /* Return: 0, or the exit status when the value is wrong. */
 static int take_option(struct arguments *a, int c, const char *command)
 {
+	enum cost cost;
 	double v;
 
 	switch (c) {
@@ -111,8 +98,10 @@ static int take_option(struct arguments *a, int c, const char *command)
 		a->request.leaks = true;
 		return 0;
 	case 'C':
-		if (parse_cost(optarg, &a->request.cost))
+		if (parse_cost(optarg, &cost)) {
+			a->request.cost = (int)cost;
 			return 0;
+		}
 		return usage_error("%s: --cost: '%s' is none of live, allocated, count, peak, "
 				   "temporary",
 				   command, optarg);

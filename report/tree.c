@@ -10,7 +10,7 @@
 #define MAX_INLINED 64
 #define MAX_INDENT  400
 
-static struct node *child_of(struct node *parent, const struct frame *f)
+struct node *tree_child(struct node *parent, const struct frame *f)
 {
 	struct node *n;
 
@@ -41,7 +41,7 @@ static int add_stack(struct model *m, struct node *root, uint32_t id, uint64_t c
 	root->cost += cost;
 	root->count += count;
 	if (!s->n || !(s->flags & SS_STACK_COMPLETE)) {
-		at = child_of(at, s->n ? &incomplete : &no_stack);
+		at = tree_child(at, s->n ? &incomplete : &no_stack);
 		if (!at)
 			return -ENOMEM;
 		at->cost += cost;
@@ -52,7 +52,7 @@ static int add_stack(struct model *m, struct node *root, uint32_t id, uint64_t c
 		uint32_t n = model_frames(m, m->pc.at[s->first + i], f, MAX_INLINED);
 
 		while (n-- > 0) {
-			at = child_of(at, &f[n]);
+			at = tree_child(at, &f[n]);
 			if (!at)
 				return -ENOMEM;
 			at->cost += cost;
@@ -62,8 +62,7 @@ static int add_stack(struct model *m, struct node *root, uint32_t id, uint64_t c
 	return 0;
 }
 
-/* Children dearest first, names break ties: the same recording gives the same tree. */
-static void sort(struct node *n)
+void tree_sort(struct node *n)
 {
 	struct node *sorted = NULL, *next;
 
@@ -79,12 +78,21 @@ static void sort(struct node *n)
 	}
 	n->child = sorted;
 	for (struct node *c = sorted; c; c = c->next)
-		sort(c);
+		tree_sort(c);
+}
+
+struct node *tree_new(void)
+{
+	struct node *root = calloc(1, sizeof(*root));
+
+	if (root)
+		root->function = "all";
+	return root;
 }
 
 struct node *tree_build(struct model *m, enum cost cost)
 {
-	struct node *root = calloc(1, sizeof(*root));
+	struct node *root = tree_new();
 	uint32_t n, *ids = order_by(m, cost, &n);
 	int err = root && ids ? 0 : -ENOMEM;
 
@@ -96,8 +104,7 @@ struct node *tree_build(struct model *m, enum cost cost)
 		tree_free(root);
 		return NULL;
 	}
-	root->function = "all";
-	sort(root);
+	tree_sort(root);
 	return root;
 }
 
@@ -162,8 +169,7 @@ void tree_write(const struct node *root, enum cost cost, double least, FILE *out
 	write_node(root, root, cost, (uint64_t)(least * (double)root->cost), indent, 0, out);
 }
 
-/* A semicolon separates frames and a newline lines. */
-static void folded_name(const char *s, FILE *out)
+void folded_name(const char *s, FILE *out)
 {
 	for (; *s; s++)
 		fputc(*s == ';' ? ':' : *s == '\n' || *s == '\r' ? ' ' : *s, out);

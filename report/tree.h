@@ -23,6 +23,15 @@ void tree_free(struct node *root);
 
 /* ASCII tree; branches below @least of the total are folded into one line. */
 void tree_write(const struct node *root, enum cost cost, double least, FILE *out);
+/* A root without children, NULL when out of memory. */
+struct node *tree_new(void);
+/* The child of @parent that is @f, made if there is none; NULL when out of memory. */
+struct node *tree_child(struct node *parent, const struct frame *f);
+/* Children dearest first, names break ties: the same recording gives the same tree. */
+void tree_sort(struct node *n);
+
+/* A name in folded stacks: a semicolon separates frames and a newline lines. */
+void folded_name(const char *s, FILE *out);
 /* One stack as "outer;inner". */
 void folded_stack(struct model *m, uint32_t id, FILE *out);
 /* Folded stacks: "outer;inner cost" a line, as flamegraph.pl reads them. */

@@ -52,14 +52,21 @@ class Exports(t.Case):
     def tearDownClass(cls):
         shutil.rmtree(cls.shared)
 
+    FILTERS = ((), ("--size-min", "100", "--lifetime-min", "1ms"))
+
     def each(self):
+        """Recordings, filters, and what JSON says about them."""
         for name, f in self.recordings.items():
-            with self.subTest(recording=name):
-                yield f, self.report(f)
+            for filters in self.FILTERS:
+                with self.subTest(recording=name, filters=filters):
+                    r = self.report(f, *filters)
+                    self.assertGreater(r["totals"]["allocations"], 10)
+                    yield (f, *filters), r
 
     def export(self, recording, *options, name="out"):
         out = self.path(name)
-        self.memprof("report", recording, *options, "-o", out)
+        recording = (recording,) if isinstance(recording, str) else recording
+        self.memprof("report", *recording, *options, "-o", out)
         return out
 
     def run_ok(self, *argv):
@@ -211,12 +218,12 @@ class Tables(Exports):
                                 ("usable_size", "allocated_usable_bytes"), ("freed_count", "frees"),
                                 ("leaked_count", "leaked_count"), ("leaked_bytes", "leaked_bytes"),
                                 ("temporary_count", "temporary"), ("temporary_bytes", "temporary_bytes"),
-                                ("peak_bytes", "peak_bytes"), ("maps", "maps"), ("map_bytes", "mapped_bytes")):
+                                ("peak_bytes", "peak_bytes"), ("maps", "maps")):
                 self.assertEqual(sum(int(row[column]) for row in rows), r["totals"][key], column)
             groups = {g["backtrace_id"]: g for g in r["allocation_groups"]}
             self.assertEqual({int(row["backtrace_id"]) for row in rows}, set(groups))
             folded = sorted(line.rsplit(" ", 1)[0] for line in
-                            self.memprof("report", f, "--collapsed", "--cost", "count").stdout.splitlines())
+                            self.memprof("report", *f, "--collapsed", "--cost", "count").stdout.splitlines())
             self.assertEqual(folded, sorted(row["backtrace"] for row in rows if int(row["allocated_count"])))
             sizes = [int(row["size"]) for row in rows]
             self.assertEqual(sizes, sorted(sizes, reverse=True))
