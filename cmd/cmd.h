@@ -51,7 +51,7 @@ bool session_peek(pid_t pid, struct ss_control *c, struct ss_journal *j);
 /* The recorder lives if its pid has the start time it had then. */
 bool recorder_lives(const struct ss_journal *j);
 
-/* cmd/recording.c: what attach and run share. */
+/* cmd/options.c: what attach and run share. */
 struct recording_options {
 	const char *path;	  /* NULL: memprof-PID.memprof */
 	uint64_t for_ms;	  /* 0: until told otherwise */
@@ -84,8 +84,8 @@ int recording_options_agree(const struct recording_options *o);
 		"quiet", no_argument, NULL, 'q'                                                    \
 	}
 
-/* Records @t (looked at, or launched and stopped) until it ends or somebody ends it, restores it
- * and prints what was found.  Return: exit status. */
+/* cmd/recording.c: records @t (looked at, or launched and stopped) until it ends or somebody ends
+ * it, restores it and prints what was found.  Return: exit status. */
 int recording_run(struct target *t, const struct recording_options *o, bool launched);
 
 #endif

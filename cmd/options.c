@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The options that attach and run share, from the command line and the environment. */
+#include <ctype.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cmd/cmd.h"
+
+#define MIN_RING (64u << 10)
+#define MAX_RING (64u << 20)
+
+int recording_option(int opt, const char *arg, struct recording_options *o)
+{
+	switch (opt) {
+	case 'o':
+		o->path = arg;
+		return 1;
+	case 'F':
+		if (parse_duration(arg, &o->for_ms) && o->for_ms)
+			return 1;
+		usage_error("--for: '%s' is not a duration such as 30s, 500ms or 5m", arg);
+		return -1;
+	case 'L':
+		o->lossless = true;
+		return 1;
+	case 'q':
+		o->quiet = true;
+		return 1;
+	case 'C':
+		if (parse_duration(arg, &o->cull_ms) && o->cull_ms)
+			return 1;
+		usage_error("--cull: '%s' is not a duration such as 10s or 500ms", arg);
+		return -1;
+	case 'D':
+		if (parse_count(arg, &o->depth) && o->depth)
+			return 1;
+		usage_error("--depth: '%s' is not a number of frames", arg);
+		return -1;
+	case 'T':
+		if (o->select.nthreads == SELECT_THREADS) {
+			usage_error("--thread: more than %d patterns", SELECT_THREADS);
+			return -1;
+		}
+		o->select.thread[o->select.nthreads++] = arg;
+		return 1;
+	case 'P':
+		o->select.paused = true;
+		return 1;
+	case 'R':
+		if (parse_bytes(arg, &o->ring_size) && o->ring_size >= MIN_RING &&
+		    o->ring_size <= MAX_RING && !(o->ring_size & (o->ring_size - 1)))
+			return 1;
+		usage_error("--ring-size: '%s' is not a power of two from 64k to 64M", arg);
+		return -1;
+	case 'S':
+		if (parse_bytes(arg, &o->sample_interval) && o->sample_interval &&
+		    o->sample_interval <= SS_MAX_INTERVAL)
+			return 1;
+		usage_error("--sample: '%s' is not a number of bytes from 1 to 1024G, such as 512k",
+			    arg);
+		return -1;
+	case 'Q':
+		if (parse_bytes(arg, &o->queue_size) && o->queue_size >= MIN_RING)
+			return 1;
+		usage_error("--queue-size: '%s' is not a size of at least 64k", arg);
+		return -1;
+	}
+	return 0;
+}
+
+static bool parse_switch(const char *text, bool *on)
+{
+	*on = !strcmp(text, "1") || !strcmp(text, "yes");
+	return *on || !*text || !strcmp(text, "0") || !strcmp(text, "no");
+}
+
+int recording_environment(struct recording_options *o)
+{
+	static const struct option options[] = {RECORDING_LONG, {0}};
+
+	for (const struct option *opt = options; opt->name; opt++) {
+		char name[64] = "MEMPROF_", *p = name + strlen(name);
+		const char *value;
+		bool on = true;
+
+		for (const char *c = opt->name; *c; c++)
+			*p++ = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
+		*p = 0;
+		value = getenv(name);
+		if (!value)
+			continue;
+		if (opt->has_arg == no_argument && !parse_switch(value, &on)) {
+			usage_error("%s: '%s' is neither 1 nor 0", name, value);
+			return -1;
+		}
+		if (on && recording_option(opt->val, value, o) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int recording_options_agree(const struct recording_options *o)
+{
+	if (o->cull_ms && o->sample_interval)
+		return usage_error("--cull counts blocks one by one, --sample sees few of them: "
+				   "only one of the two");
+	return 0;
+}
