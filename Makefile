@@ -60,6 +60,7 @@ $(O)/report.a: $(O)/report/profile.pb-c.o
 unit: $(UNIT)
 
 include agent/rules.mk
+include tests/fuzz/rules.mk
 
 $(O)/memprof: $(O)/cmd.a $(DEPS_cmd:%=$(O)/%.a) $(O)/agent_blob.o
 	$(CC) $(CFLAGS) -o $@ -Wl,--start-group $^ -Wl,--end-group $(LDLIBS)
@@ -118,11 +119,12 @@ demo:
 
 # Everything that CI runs: build, lints, unit tests, tests on real programs.
 check:
-	@scripts/setup build check
+	@scripts/setup build check fuzz
 	$(MAKE) all
 	$(MAKE) unit victims faults
+	$(MAKE) fuzz-build
 	$(MAKE) lint
-	MEMPROF=$(abspath $(O)/memprof) VICTIMS=$(abspath $(O)/victims) CMOCKA_MESSAGE_OUTPUT=TAP \
+	MEMPROF=$(abspath $(O)/memprof) VICTIMS=$(abspath $(O)/victims) FUZZERS=$(abspath $(O)/fuzz) CMOCKA_MESSAGE_OUTPUT=TAP \
 		prove --failures --comments --exec scripts/run-test $(UNIT) $(SYSTEM_TESTS)
 
 # The same with the long loops at full length.
@@ -134,7 +136,7 @@ bench:
 	$(MAKE) all
 	bench/run $(O)
 
-SOURCES = $(foreach f,$(FOLDERS) agent tests/unit tests/victims,$(wildcard $(f)/*.[ch] $(f)/*/*.[ch]))
+SOURCES = $(foreach f,$(FOLDERS) agent tests/unit tests/victims tests/fuzz,$(wildcard $(f)/*.[ch] $(f)/*/*.[ch]))
 LINTED = $(foreach f,$(FOLDERS),$(SRC_$(f)))
 lint:
 	scripts/check-layers

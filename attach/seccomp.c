@@ -97,6 +97,8 @@ uint32_t seccomp_run(const struct sock_filter *code, uint32_t n, const struct se
 
 			switch (BPF_OP(f->code)) {
 			case BPF_JA:
+				if (f->k >= n - pc)
+					return SECCOMP_RET_KILL_PROCESS;
 				pc += f->k;
 				continue;
 			case BPF_JEQ:

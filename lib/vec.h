@@ -43,7 +43,9 @@ static inline int vec_room(void **at, size_t n, size_t *cap, size_t size)
 	     ? -ENOMEM                                                                             \
 	     : ((v)->at[(v)->n++] = (elem), 0))
 
-#define vec_for_each(v, it) for (__auto_type it = (v)->at + 0; it < (v)->at + (v)->n; it++)
+/* An empty vector has no memory to count from. */
+#define vec_end(v)	    ((v)->n ? (v)->at + (v)->n : NULL)
+#define vec_for_each(v, it) for (__auto_type it = (v)->n ? (v)->at : NULL; it < vec_end(v); it++)
 
 #define vec_free(v) (free((v)->at), (v)->at = NULL, (v)->n = (v)->cap = 0)
 

@@ -138,9 +138,10 @@ uint64_t order_take(struct order *o, const struct batch *b, uint64_t now)
 			}
 		}
 		p = end;
-		settle(o, first);
-		if (o->n > first)
+		if (o->n > first) {
+			settle(o, first);
 			ends[n++] = o->n;
+		}
 	}
 	merge_runs(o, ends, n);
 	free(ends);

@@ -398,7 +398,8 @@ static int rows_of(Dwarf_CFI *cfi, uint64_t start, uint64_t limit, struct rule_s
 		free(frame);
 		if (err)
 			return err;
-		at = to;
+		/* Broken CFI may overlap: rows stay in order. */
+		at = to < limit ? to : limit;
 	}
 	return add_row(t, at, 0);
 }

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Texts of /proc. */
+#include "attach/procfs.h"
+#include "fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = input_text(data, size);
+	struct proc_status st;
+	struct maps maps;
+
+	if (!maps_parse(text, &maps)) {
+		maps_find(&maps, 0x1000);
+		vec_for_each (&maps.list, m) {
+			if (strchr(m->path, '\n'))
+				abort();
+		}
+		maps_free(&maps);
+	} else if (maps.list.n) {
+		abort();
+	}
+	proc_status_parse(text, &st);
+	free(text);
+	return 0;
+}

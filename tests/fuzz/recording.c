@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Recordings, in every report format.  First byte 0: the rest is the file as it is.  Else the rest
+ * is chunks, each a 2-byte length and its items, framed here so that checksums are right.
+ */
+#include <zlib.h>
+#include <zstd.h>
+#include "cmd/formats.h"
+#include "formats/chunk.h"
+#include "fuzz.h"
+
+static size_t put_chunk(uint8_t *file, size_t at, size_t room, enum chunk_type type,
+			const uint8_t *raw, size_t n)
+{
+	uint8_t *h = file + at;
+	size_t stored;
+
+	if (room - at < CHUNK_HEADER + ZSTD_compressBound(n))
+		return at;
+	stored = ZSTD_compress(h + CHUNK_HEADER, room - at - CHUNK_HEADER, raw, n, 1);
+	put_le32(h, CHUNK_MAGIC);
+	put_le32(h + 4, type);
+	put_le32(h + 8, (uint32_t)n);
+	put_le32(h + 12, (uint32_t)stored);
+	put_le32(h + 16, (uint32_t)crc32(0, h + CHUNK_HEADER, (uInt)stored));
+	put_le32(h + 20, (uint32_t)crc32(0, h, 20));
+	return at + CHUNK_HEADER + stored;
+}
+
+static size_t frame(struct input *in, uint8_t *file, size_t room)
+{
+	static const uint8_t info[24] = {1}; /* id, numbers, no strings */
+	size_t at = 12;
+
+	memcpy(file, CHUNK_FILE_MAGIC, 8);
+	put_le32(file + 8, CHUNK_FILE_VERSION);
+	at = put_chunk(file, at, room, CHUNK_INFO, info, sizeof(info));
+	while (in->left) {
+		size_t n = input_number(in, 2);
+
+		n = n < in->left ? n : in->left;
+		at = put_chunk(file, at, room, CHUNK_ITEMS, in->at, n);
+		in->at += n;
+		in->left -= n;
+	}
+	return put_chunk(file, at, room, CHUNK_END, NULL, 0);
+}
+
+static void report_all(const char *path, uint32_t choice)
+{
+	struct format_request r = {.cost = (int)(choice >> 4) % 5,
+				   .leaks = choice & 0x80,
+				   .top = 5,
+				   .least = 1,
+				   .format = (enum format)(choice % NFORMATS)};
+	struct mp_err err = {0};
+	struct model m;
+	FILE *out;
+
+	if (model_load(path, &m, &err))
+		return;
+	out = fopen("/dev/null", "w");
+	if (out) {
+		format_write(&m, &r, out, &err);
+		fclose(out);
+	}
+	model_free(&m);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = {data, size};
+	uint32_t whole, choice;
+	uint8_t *file;
+	char path[64];
+	int fd;
+
+	if (size < 2)
+		return 0;
+	whole = !input_number(&in, 1);
+	choice = (uint32_t)input_number(&in, 1);
+	if (whole) {
+		fd = input_file(in.at, in.left, path);
+	} else {
+		size_t room = 4096 + 64 * size;
+
+		file = malloc(room);
+		if (!file)
+			return 0;
+		fd = input_file(file, frame(&in, file, room), path);
+		free(file);
+	}
+	report_all(path, choice);
+	close(fd);
+	return 0;
+}

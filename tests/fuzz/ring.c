@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Rings of an untrusted producer: batches as the reader takes them, through the aggregator, with
+ * a session block that holds what the input says.
+ */
+#include "fuzz.h"
+#include "record/internal.h"
+
+#define SLOTS	    4u
+#define BLOCK_BYTES (64u << 10)
+#define ARENA	    (16u << 10)
+#define ARENA_WORDS ((BLOCK_BYTES - ARENA) / 8)
+
+static bool code_changed(void *ctx)
+{
+	return *(uint64_t *)ctx & 1;
+}
+
+static bool next_module(void *ctx, struct mp_module *m)
+{
+	(void)ctx;
+	(void)m;
+	return false;
+}
+
+/* Batches: number of segments, then for each slot, length, records. */
+static struct batch *take_batch(struct input *in, uint64_t now)
+{
+	struct batch *b = calloc(1, sizeof(*b));
+	uint32_t n = (uint32_t)input_number(in, 1) % (SLOTS + 1);
+	size_t used = 0;
+
+	if (!b)
+		abort();
+	b->segment = calloc(n + 1, sizeof(*b->segment));
+	b->data = malloc(in->left + 8);
+	b->until = now - input_number(in, 2);
+	for (uint32_t i = 0; i < n; i++) {
+		struct segment *s = &b->segment[b->nsegments++];
+		size_t bytes;
+
+		s->slot = (uint32_t)input_number(in, 1) % SLOTS;
+		s->tid = (uint32_t)input_number(in, 1);
+		bytes = input_number(in, 2) & ~7ull;
+		s->bytes = bytes < in->left ? bytes : in->left & ~7ull;
+		input_take(in, b->data + used, s->bytes);
+		used += s->bytes;
+	}
+	b->bytes = used;
+	b->size = used + sizeof(*b);
+	return b;
+}
+
+static void records_in_time(struct batch *b, uint64_t now)
+{
+	/* A fixed time would be of the past or the future for good: small numbers count back. */
+	for (size_t at = 0; at + 16 <= b->bytes; at += 8) {
+		struct mpr_free *f = (void *)(b->data + at);
+
+		if (f->h.type >= MPR_ALLOC && f->h.type <= MPR_THREAD && f->time < 1u << 20)
+			f->time = now - f->time;
+	}
+}
+
+static void release(struct recorder *r)
+{
+	mpf_close(r->file);
+	queue_free(r->queue);
+	live_free(r->live);
+	stacks_free(&r->stacks);
+	order_free(&r->order);
+	free(r->slot);
+	free(r->stack_of_word);
+	pthread_mutex_destroy(&r->lock);
+	pthread_mutex_destroy(&r->clock_lock);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = {data, size};
+	struct ss_journal *journal = calloc(1, sizeof(*journal));
+	struct ss_control *block = calloc(1, BLOCK_BYTES);
+	struct ss_control layout = {.nslots = SLOTS, .arena = ARENA, .arena_words = ARENA_WORDS};
+	uint64_t now = clock_ticks(), answer = input_number(&in, 1);
+	struct recorder r = {
+	    .config = {.block = block,
+		       .block_length = BLOCK_BYTES,
+		       .layout = &layout,
+		       .journal = journal,
+		       .pid = getpid(),
+		       .code_changed = code_changed,
+		       .next_module = next_module,
+		       .ctx = &answer},
+	    .nslots = SLOTS,
+	    .slots = 4096,
+	    .slot_stride = 1024,
+	    .slot_ring = 512,
+	    .ring_size = 512,
+	    .arena = ARENA,
+	    .arena_words = ARENA_WORDS,
+	    .clock = {.ticks0 = now - (1u << 24), .ns_per_tick = 0.5, .rate_guess = 2e9}};
+	struct mp_info info = {.pid = 1, .machine = 62};
+	struct mp_err err;
+	char path[64];
+
+	input_take(&in, block, input_number(&in, 2) % BLOCK_BYTES);
+	journal->nhooks = 2;
+	journal->hook[0].kind = SS_HOOK_ALLOC;
+	journal->hook[1].kind = SS_HOOK_FREE;
+	snprintf(path, sizeof(path), "/dev/shm/memprof-fuzz-%d", getpid());
+	pthread_mutex_init(&r.lock, NULL);
+	pthread_mutex_init(&r.clock_lock, NULL);
+	r.queue = queue_new(1u << 30);
+	r.live = live_new();
+	r.slot = calloc(SLOTS, sizeof(*r.slot));
+	r.stack_of_word = calloc(ARENA_WORDS, sizeof(*r.stack_of_word));
+	if (mpf_create(path, &info, &r.file, &err) || stacks_init(&r.stacks))
+		abort();
+	unlink(path);
+	while (in.left) {
+		struct batch *b = take_batch(&in, now);
+
+		records_in_time(b, now);
+		queue_put(r.queue, b, 0);
+	}
+	queue_end(r.queue);
+	aggregator_run(&r);
+	if (r.shown.live_blocks != live_count(r.live) + 0 && r.shown.live_blocks > (1ull << 60))
+		abort();
+	release(&r);
+	free(journal);
+	free(block);
+	return 0;
+}

@@ -1,0 +1,46 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Every fuzz target for a short time, from its corpus (`make fuzz` runs them for longer)."""
+import os
+import subprocess
+
+import memprof_test as t
+
+SECONDS = 120 if t.FULL else 4
+PROGRAMS = os.environ.get("FUZZERS", t.ROOT + "/build/fuzz")
+
+
+class Fuzz(t.Case):
+    def fuzzed(self, name):
+        r = subprocess.run([t.ROOT + "/scripts/fuzz", f"{PROGRAMS}/{name}", str(SECONDS)], cwd=t.ROOT,
+                           text=True, capture_output=True, timeout=SECONDS + 120)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        self.assertRegex(r.stdout, r"Done [1-9][0-9]* runs")
+
+    def test_recording(self):
+        """the recording reader, the model and every report format"""
+        self.fuzzed("recording")
+
+    def test_elf(self):
+        """unwind tables, build-ids and symbols of crafted modules"""
+        self.fuzzed("elf")
+
+    def test_ring(self):
+        """the aggregator, fed by an untrusted producer"""
+        self.fuzzed("ring")
+
+    def test_seccomp(self):
+        """the evaluator of seccomp filters"""
+        self.fuzzed("seccomp")
+
+    def test_procfs(self):
+        """texts of /proc"""
+        self.fuzzed("procfs")
+
+    def test_text(self):
+        """values of options, mangled names"""
+        self.fuzzed("text")
+
+
+if __name__ == "__main__":
+    t.main()
