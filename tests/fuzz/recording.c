@@ -8,6 +8,7 @@
 #include "cmd/formats.h"
 #include "formats/chunk.h"
 #include "fuzz.h"
+#include "report/filter.h"
 
 static size_t put_chunk(uint8_t *file, size_t at, size_t room, enum chunk_type type,
 			const uint8_t *raw, size_t n)
@@ -53,18 +54,26 @@ static void report_all(const char *path, uint32_t choice)
 				   .top = 5,
 				   .least = 1,
 				   .format = (enum format)(choice % NFORMATS)};
+	struct model_options o = {.blocks = choice & 0x80};
 	struct mp_err err = {0};
+	struct filter filter;
 	struct model m;
 	FILE *out;
 
-	if (model_load(path, &m, &err))
+	filter_init(&filter);
+	if (choice & 0x08 && !filter_set(&filter, "lifetime", "only_leaked", &err))
+		o.filter = &filter;
+	if (model_load(path, &o, &m, &err)) {
+		filter_free(&filter);
 		return;
+	}
 	out = fopen("/dev/null", "w");
 	if (out) {
 		format_write(&m, &r, out, &err);
 		fclose(out);
 	}
 	model_free(&m);
+	filter_free(&filter);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

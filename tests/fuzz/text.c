@@ -2,7 +2,23 @@
 /* Texts that people and programs give: values of options, mangled names. */
 #include "cmd/cmd.h"
 #include "fuzz.h"
+#include "report/filter.h"
 #include "unwind/symbols.h"
+
+/* One condition: by its number, with any value. */
+static void filter(uint32_t number, const char *value)
+{
+	struct filter_name name;
+	struct mp_err err = {0};
+	struct filter f;
+
+	if (!filter_describe(number, &name))
+		return;
+	filter_init(&f);
+	if (filter_set(&f, name.name, value, &err) && !err.what[0])
+		abort(); /* refused without a reason */
+	filter_free(&f);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -17,6 +33,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (parse_pid(text, &pid) && pid <= 0)
 		abort();
 	free(symbol_demangle(text));
+	if (size)
+		filter(data[0], text + 1);
 	free(text);
 	return 0;
 }
