@@ -103,6 +103,14 @@ BLOCKS_WRAPPED = malloc calloc realloc free memalign posix_memalign aligned_allo
 $(O)/victims/blocks-static: tests/victims/blocks.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) -DWRAP $(BLOCKS_WRAPPED:%=-Wl,--wrap=%) -static -s -o $@ $< -lpthread
+# Runs with every glibc from that of bullseye on.
+RELEASES = $(abspath $(O)/releases)
+$(O)/victims/truth-2.31: tests/victims/truth.c tests/victims/truth.h $(O)/releases/bullseye/.complete
+	@mkdir -p $(@D)
+	$(CC) --sysroot=$(RELEASES)/bullseye -B$(RELEASES)/bullseye/usr/lib/x86_64-linux-gnu -static-libgcc \
+		-std=gnu11 $(VICTIM_FLAGS) -o $@ $< -lpthread
+$(O)/releases/bullseye/.complete: scripts/releases
+	scripts/releases $(O)/releases
 victims: $(VICTIMS)
 
 # The same program with fault points (lib/fault.h), for tests that kill it at every step.
@@ -124,7 +132,8 @@ check:
 	$(MAKE) unit victims faults
 	$(MAKE) fuzz-build
 	$(MAKE) lint
-	MEMPROF=$(abspath $(O)/memprof) VICTIMS=$(abspath $(O)/victims) FUZZERS=$(abspath $(O)/fuzz) CMOCKA_MESSAGE_OUTPUT=TAP \
+	-$(MAKE) $(O)/victims/truth-2.31
+	MEMPROF=$(abspath $(O)/memprof) VICTIMS=$(abspath $(O)/victims) RELEASES=$(RELEASES) FUZZERS=$(abspath $(O)/fuzz) CMOCKA_MESSAGE_OUTPUT=TAP \
 		prove --failures --comments --exec scripts/run-test $(UNIT) $(SYSTEM_TESTS)
 
 # The same with the long loops at full length.

@@ -22,7 +22,7 @@
 #include "truth.h"
 
 #define STEPS	   60000
-#define HUGE_SLOTS 3
+#define HUGE_SLOTS 1
 #define BIG_SLOTS  48
 
 static struct truth *truth;
@@ -91,7 +91,7 @@ static void step(struct worker *w)
 	struct truth_block *b;
 	void *p;
 
-	if (rnd(w) % 64 == 0)
+	if (rnd(w) % 256 == 0)
 		slot %= BIG_SLOTS;
 	b = &truth->block[(size_t)w->index * TRUTH_SLOTS + slot];
 	if (!atomic_load(&b->addr)) {
@@ -150,7 +150,7 @@ int main(int argc, char **argv)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	run_on = !strcmp(argv[2], "run");
 	idle = !strcmp(argv[2], "idle");
-	fd = open(argv[1], O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	fd = open(argv[1], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (fd < 0 || ftruncate(fd, (off_t)size))
 		return 1;
 	truth = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
