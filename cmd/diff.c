@@ -16,7 +16,7 @@ static const char help[] =
     "  --at TIME            the moment to look at, since the start of its recording; the first "
     "one\n"
     "                       is the first side's; default: the end\n"
-    "  --cost WHAT          live (default), allocated, count, temporary; peak without --at\n"
+    "  --cost WHAT          live (default), allocated, count, temporary, peak\n"
     "  --json               all stacks, as doc/diff.schema.json describes it\n"
     "  --collapsed          folded stacks with two numbers, as difffolded.pl writes them\n"
     "  --flamegraph SVG     differential flame graph: red grew, blue shrank\n"
@@ -180,8 +180,6 @@ static int parse(struct request *r, int argc, const struct filter_options *o)
 		return usage_error("diff: which recordings?");
 	if (r->npaths == 1 && !r->nmoments)
 		return usage_error("diff: a second recording, or --at TIME, is needed");
-	if (r->nmoments && r->cost == COST_PEAK)
-		return usage_error("diff: --cost peak does not go with --at");
 	return 0;
 }
 

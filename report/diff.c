@@ -4,55 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "report/moment.h"
 
 #define MAX_INLINED 64
-
-/* Costs of the stacks of one side at its moment. */
-struct moment {
-	struct group *group;
-	uint32_t nstacks;
-};
-
-static struct group *at_moment(struct moment *s, uint32_t stack)
-{
-	return &s->group[stack < s->nstacks ? stack : 0];
-}
-
-static int on_allocated(void *ctx, const struct model_block *b)
-{
-	struct group *g = at_moment(ctx, b->stack);
-
-	g->allocations++;
-	g->allocated_bytes += b->size;
-	g->live_blocks++;
-	g->live_bytes += b->size;
-	return 0;
-}
-
-static int on_ended(void *ctx, const struct model_block *b, const struct mp_event *by,
-		    enum block_end how)
-{
-	struct group *g = at_moment(ctx, b->stack);
-
-	(void)by;
-	g->live_blocks--;
-	g->live_bytes -= b->size;
-	g->temporary += how == BLOCK_TEMPORARY;
-	return 0;
-}
-
-static int go_to_moment(const struct diff_side *side, struct moment *s, struct mp_err *err)
-{
-	struct history_sink sink = {NULL, on_allocated, on_ended, s};
-	struct history_until until = {.time_ns = side->at_ns};
-
-	s->nstacks = side->m->nstacks;
-	s->group = calloc(s->nstacks, sizeof(*s->group));
-	if (!s->group)
-		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
-	/* At 0 nothing was allocated yet. */
-	return side->at_ns ? model_replay(side->m, &sink, &until, err) : 0;
-}
 
 /* ------------------------------------------------------------------ frames -- */
 
@@ -215,13 +169,13 @@ int diff_make(const struct diff_side *before, const struct diff_side *after, enu
 	if (!d->frames || !d->chains)
 		ret = mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
 	for (int i = 0; i < 2 && !ret; i++) {
-		struct moment s = {0};
+		struct group *groups = NULL;
 
 		if (d->side[i].has_moment)
-			ret = go_to_moment(&d->side[i], &s, err);
-		if (!ret && add_side(d, i, &index, s.group ? s.group : d->side[i].m->group))
+			ret = moment_groups(d->side[i].m, d->side[i].at_ns, &groups, err);
+		if (!ret && add_side(d, i, &index, groups ? groups : d->side[i].m->group))
 			ret = mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
-		free(s.group);
+		free(groups);
 	}
 	vec_free(&index.of_node);
 	if (ret)

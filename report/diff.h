@@ -44,7 +44,6 @@ struct diff {
 /**
  * diff_make() - compare
  * @before, @after: copied
- * @cost: COST_PEAK only without moments
  *
  * Return: 0 with @d filled (freed by diff_free()), or a negative errno with @err.
  */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "lib/intern.h"
+#include "report/selection.h"
 
 #define PAGE	    4096u
 #define MAX_INLINED 64
@@ -14,7 +15,7 @@ struct heaptrack {
 	FILE *out;
 	struct intern *strings, *ips, *traces, *infos;
 	uint32_t *trace; /* [stack id], 0: not written yet */
-	uint64_t ms;
+	uint64_t ms, live;
 };
 
 /* Heaptrack's numbers: hexadecimal without a prefix. */
@@ -119,58 +120,82 @@ static uint32_t trace_of(struct heaptrack *h, uint32_t stack)
 	return at;
 }
 
+/* Return: false when out of memory. */
+static bool line(struct heaptrack *h, char mode, uint32_t stack, uint64_t size)
+{
+	uint32_t t = trace_of(h, stack), id;
+	bool fresh;
+
+	id = intern_pair(h->infos, size, t, &fresh);
+	if (fresh)
+		fprintf(h->out, "a %llx %x\n", (unsigned long long)size, t);
+	if (!id)
+		return false;
+	line1(h->out, mode, id - 1);
+	h->live += mode == '+' ? size : -size;
+	return true;
+}
+
+/* A block of a sample stands for several, which share its bytes. */
+static int block(struct heaptrack *h, char mode, const struct model_block *b)
+{
+	struct estimate e = model_estimate(h->m, b);
+
+	for (uint64_t i = 0; i < e.blocks; i++) {
+		if (!line(h, mode, b->stack, e.bytes / e.blocks + (i < e.bytes % e.blocks)))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Blocks of which only sums are known come and go one by one with their mean size.  They are part
+ * of no peak, so they must not make one. */
+static int culled(struct heaptrack *h, const struct mp_culled *c)
+{
+	uint64_t size = c->blocks ? c->bytes / c->blocks : 0;
+
+	if (h->m->selection && !selection_has_culled(h->m->selection, c))
+		return 0;
+	if (h->live + size > h->m->peak_bytes)
+		size = h->m->peak_bytes > h->live ? h->m->peak_bytes - h->live : 0;
+	for (uint64_t i = 0; i < c->blocks; i++) {
+		if (!line(h, '+', c->stack, size) || !line(h, '-', c->stack, size))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static int on_item(void *ctx, const struct mpf_item *item)
 {
 	struct heaptrack *h = ctx;
 	uint64_t ns = item->kind == MPF_EVENT	 ? item->event.time_ns
 		      : item->kind == MPF_SAMPLE ? item->sample.time_ns
+		      : item->kind == MPF_CULLED ? item->culled.time_ns
 						 : 0;
 
-	/* Samples are written a little after their time. */
+	/* Samples and sums are written a little after their time. */
 	if (ns / 1000000 > h->ms) {
 		h->ms = ns / 1000000;
 		line1(h->out, 'c', h->ms);
 	}
 	if (item->kind == MPF_SAMPLE)
 		line1(h->out, 'R', item->sample.rss / PAGE);
+	if (item->kind == MPF_CULLED)
+		return culled(h, &item->culled);
 	return ferror_unlocked(h->out) ? -EIO : 0;
-}
-
-/* Return: id of the size and stack of @b, from 1. */
-static uint32_t info(struct heaptrack *h, const struct model_block *b)
-{
-	uint32_t t = trace_of(h, b->stack), id;
-	bool fresh;
-
-	id = intern_pair(h->infos, b->size, t, &fresh);
-	if (fresh)
-		fprintf(h->out, "a %llx %x\n", (unsigned long long)b->size, t);
-	return id;
 }
 
 static int on_allocated(void *ctx, const struct model_block *b)
 {
-	struct heaptrack *h = ctx;
-	uint32_t id = info(h, b);
-
-	if (!id)
-		return -ENOMEM;
-	line1(h->out, '+', id - 1);
-	return 0;
+	return block(ctx, '+', b);
 }
 
 static int on_ended(void *ctx, const struct model_block *b, const struct mp_event *by,
 		    enum block_end how)
 {
-	struct heaptrack *h = ctx;
-	uint32_t id = info(h, b);
-
 	(void)by;
 	(void)how;
-	if (!id)
-		return -ENOMEM;
-	line1(h->out, '-', id - 1);
-	return 0;
+	return block(ctx, '-', b);
 }
 
 static void write_head(const struct model *m, FILE *out)

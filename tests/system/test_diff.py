@@ -132,7 +132,7 @@ class Diff(t.Case):
         for status, options, what in ((2, (f,), "a second recording, or --at TIME"),
                                       (2, (f, "--at", "soon"), "--at: 'soon'"),
                                       (2, (f, "--at", "1h"), "ends at"),
-                                      (2, (f, "--at", "0s", "--cost", "peak"), "peak"),
+                                      (2, (f, f, "--size-min", "many"), "many"),
                                       (2, (f, f, "--cost", "x"), "--cost: 'x'"),
                                       (2, (f, f, "--json", "--collapsed"), "one format"),
                                       (2, (f, f, f), "unexpected argument"),

@@ -33,14 +33,16 @@ time.sleep(1.3)
 class Exports(t.Case):
     @classmethod
     def setUpClass(cls):
-        """One recording of a C++ program with threads and exceptions, one of python3."""
+        """A C++ program with threads and exceptions, python3; sums instead of blocks, a sample."""
         cls.shared = tempfile.mkdtemp(prefix="memprof-test-")
         cls.recordings = {}
         try:
-            for name, argv in (("cpp", (f"{t.VICTIMS}/stacks", "/dev/null")),
-                               ("python", ("/usr/bin/python3", "-c", PYTHON))):
+            for name, how, argv in (("cpp", (), (f"{t.VICTIMS}/stacks", "/dev/null")),
+                                    ("python", (), ("/usr/bin/python3", "-c", PYTHON)),
+                                    ("culled", ("--cull", "10ms"), (f"{t.VICTIMS}/exact", "2", "20000")),
+                                    ("sampled", ("--sample", "1k"), (f"{t.VICTIMS}/exact", "2", "20000"))):
                 f = os.path.join(cls.shared, name)
-                subprocess.run([t.MEMPROF, "run", "-q", "--lossless", "-o", f, "--", *argv], check=True,
+                subprocess.run([t.MEMPROF, "run", "-q", "--lossless", *how, "-o", f, "--", *argv], check=True,
                                env={**os.environ, "PYTHONMALLOC": "malloc"}, timeout=120,
                                stdout=subprocess.DEVNULL)
                 cls.recordings[name] = f
