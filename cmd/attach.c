@@ -21,6 +21,8 @@ static const char help[] =
     "      --lossless       make the process wait when the recorder is late, instead of losing\n"
     "      --ring-size N    bytes a thread, 64k to 64M (default 2M)\n"
     "      --queue-size N   ceiling of the recorder's queue (default 256M)\n"
+    "      --via WAY        agent (default), or kernel: uprobes, nothing is put into the process\n"
+    "      --stack-size N   via the kernel: bytes of stack copied at each allocation (16k)\n"
     "      --cull TIME      only count blocks that live shorter than this\n"
     "      --depth N        keep the N innermost frames of each stack\n"
     "      --thread NAME    only threads of this name (fnmatch pattern; up to 16 times)\n"
@@ -104,6 +106,9 @@ int cmd_attach(int argc, char **argv)
 	status = recording_options_agree(&o);
 	if (status)
 		return status;
+	if (o.background && o.via_kernel)
+		return usage_error(
+		    "attach: --via=kernel has no --background: its probes end with it");
 	if (target_look(&t, pid, &err))
 		return complain(&err);
 	status = o.background ? to_background(&t, &o) : recording_run(&t, &o, false);

@@ -61,6 +61,8 @@ struct recording_options {
 	uint64_t sample_interval; /* bytes; 0: every allocation */
 	uint32_t depth;		  /* innermost frames that are kept; 0: all */
 	struct selection select;
+	bool via_kernel;     /* probes of the kernel instead of an agent in the target */
+	uint64_t stack_size; /* via the kernel: bytes of stack a sample; 0: default */
 	bool lossless, quiet, background;
 };
 
@@ -79,6 +81,7 @@ int recording_options_agree(const struct recording_options *o);
 	    {"lossless", no_argument, NULL, 'L'}, {"ring-size", required_argument, NULL, 'R'},     \
 	    {"queue-size", required_argument, NULL, 'Q'}, {"cull", required_argument, NULL, 'C'},  \
 	    {"depth", required_argument, NULL, 'D'}, {"thread", required_argument, NULL, 'T'},     \
+	    {"via", required_argument, NULL, 'V'}, {"stack-size", required_argument, NULL, 'K'},   \
 	    {"sample", required_argument, NULL, 'S'}, {"paused", no_argument, NULL, 'P'},          \
 	{                                                                                          \
 		"quiet", no_argument, NULL, 'q'                                                    \

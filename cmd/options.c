@@ -47,6 +47,17 @@ int recording_option(int opt, const char *arg, struct recording_options *o)
 	case 'P':
 		o->select.paused = true;
 		return 1;
+	case 'V':
+		o->via_kernel = !strcmp(arg, "kernel");
+		if (o->via_kernel || !strcmp(arg, "agent"))
+			return 1;
+		usage_error("--via: '%s' is neither agent nor kernel", arg);
+		return -1;
+	case 'K':
+		if (parse_bytes(arg, &o->stack_size) && o->stack_size && o->stack_size <= 64000)
+			return 1;
+		usage_error("--stack-size: '%s' is not a size of at most 64000 bytes", arg);
+		return -1;
 	case 'R':
 		if (parse_bytes(arg, &o->ring_size) && o->ring_size >= MIN_RING &&
 		    o->ring_size <= MAX_RING && !(o->ring_size & (o->ring_size - 1)))

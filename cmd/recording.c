@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "cmd/cmd.h"
 #include "cmd/serve.h"
+#include "record/observe.h"
 #include "record/recorder.h"
 #include "record/sideband.h"
 #include "unwind/symbols.h"
@@ -27,6 +28,8 @@ struct recording {
 	struct recorder *r;
 	struct sideband *sideband;
 	struct control *control;
+	struct observer *observer; /* NULL: hooks in the target */
+	uint64_t observed_until;
 	pthread_mutex_t lock; /* session's tables: main thread and aggregator */
 	bool install_wanted;
 	size_t next_module;
@@ -143,6 +146,8 @@ static bool still_ours(const struct recording *rec)
 	struct maps maps;
 	bool ours;
 
+	if (rec->s.observes)
+		return true; /* an exec is in the side-band; its probes end with it */
 	if (maps_read(rec->t->pid, &maps))
 		return false;
 	ours = session_find(&maps, &length) == rec->s.journal->session_addr;
@@ -158,7 +163,10 @@ static void install(struct recording *rec)
 	pthread_mutex_lock(&rec->lock);
 	rec->install_wanted = false;
 	rec->s.plan.refused[0] = 0;
-	ret = session_install(&rec->s, &err);
+	if (rec->s.observes)
+		ret = session_observe_hooks(&rec->s) ? -ENOSPC : observer_add(rec->observer, &err);
+	else
+		ret = session_install(&rec->s, &err);
 	if (!ret && rec->s.plan.refused[0])
 		fprintf(stderr, "memprof: not hooked: %s\n", rec->s.plan.refused);
 	pthread_mutex_unlock(&rec->lock);
@@ -358,6 +366,25 @@ static void absolute(const char *path, char *out, size_t size)
 		snprintf(out, size, "%s/%s", here, path);
 }
 
+static int start_observer(struct recording *rec, const struct recording_options *o, bool launched,
+			  struct mp_err *err)
+{
+	struct observer_config config = {.session = &rec->s,
+					 .stack_bytes = (uint32_t)o->stack_size,
+					 .ring_bytes = o->ring_size,
+					 .complete_until = &rec->observed_until,
+					 .code_changed = code_changed,
+					 .ctx = rec};
+	int ret = observer_start(&config, &rec->observer, err);
+
+	if (!ret && !o->quiet && observer_left_out(rec->observer)[0])
+		fprintf(stderr, "memprof: not seen this way: %s\n",
+			observer_left_out(rec->observer));
+	if (launched)
+		target_release(rec->t);
+	return ret;
+}
+
 static int start(struct recording *rec, const struct recording_options *o, const char *path,
 		 bool launched, struct mp_err *err)
 {
@@ -383,9 +410,12 @@ static int start(struct recording *rec, const struct recording_options *o, const
 	/* Without it only what asks a recorder at work is missing. */
 	if (control_open(control, serve_request, &rec->r, &rec->control))
 		control[0] = 0;
-	ret = session_open(&rec->s, rec->t, &so, err);
+	ret = o->via_kernel ? session_observe(&rec->s, rec->t, &so, err)
+			    : session_open(&rec->s, rec->t, &so, err);
 	if (ret)
 		return ret;
+	if (o->via_kernel)
+		config.complete_until = &rec->observed_until;
 	fill_info(rec->t, &config.info, exe, sizeof(exe), cmdline, sizeof(cmdline));
 	config.info.mode = launched;
 	config.info.sample_interval = o->sample_interval;
@@ -400,7 +430,8 @@ static int start(struct recording *rec, const struct recording_options *o, const
 				"memprof: the kernel does not allow perf events; new libraries are "
 				"found by reading /proc/%d/maps\n",
 				rec->t->pid);
-		ret = session_install(&rec->s, err);
+		ret = o->via_kernel ? start_observer(rec, o, launched, err)
+				    : session_install(&rec->s, err);
 	}
 	return ret;
 }
@@ -439,13 +470,14 @@ int recording_run(struct target *t, const struct recording_options *o, bool laun
 	if (rec.s.block && finish.reason != MP_END_EXITED && finish.reason != MP_END_EXECED) {
 		/* Symbols while its files are still to be seen. */
 		open_symbols(&rec);
-		status = session_close(&rec.s, &late);
+		status = rec.s.observes ? 0 : session_close(&rec.s, &late);
 		finish.restored = status == 0;
 		if (status == -ESRCH)
 			finish.reason = MP_END_EXITED;
 	} else if (rec.s.block) {
 		open_symbols(&rec);
 	}
+	observer_stop(rec.observer);
 	if (rec.r) {
 		finish.attach_stop_ns = rec.s.open_stop_ns + rec.s.patch_stop_ns;
 		finish.detach_stop_ns = rec.s.close_stop_ns;

@@ -11,6 +11,15 @@
 #define ISLAND_BYTES   (16ull << 10)
 #define JOURNAL_OFFSET 4096ull /* in the block */
 
+#define SESSION_RING (2ull << 20) /* default bytes of a thread's ring */
+
+/* Slots for a process that has @threads threads now. */
+uint32_t session_slots(size_t threads);
+/* Fills in the offsets of a block.  Return: its length. */
+uint64_t session_lay_out(struct ss_control *c, uint32_t slots, uint64_t ring);
+/* Plans the hooks of all modules in @maps; refuses a process without an allocator. */
+int session_plan(struct session *s, const struct maps *maps, struct mp_err *err);
+
 /* mmap in the target; @addr other than 0 is taken exactly or not at all (-EEXIST). */
 int session_remote_map(struct remote *r, uint64_t addr, uint64_t length, int prot, int flags,
 		       int fd, uint64_t *result);

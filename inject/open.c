@@ -18,7 +18,6 @@
 #define INTERNS	       (1u << 20)
 #define ARENA_BYTES    (256ull << 20)
 #define ROW_BYTES      (512ull << 20)
-#define DEFAULT_RING   (2ull << 20)
 #define MIN_SLOTS      512u
 #define SAMPLED	       (1u << 21)
 #define MAX_SLOTS      16384u
@@ -29,7 +28,7 @@ static uint64_t align(uint64_t n, uint64_t a)
 	return (n + a - 1) & ~(a - 1);
 }
 
-static uint32_t slots_for(size_t threads)
+uint32_t session_slots(size_t threads)
 {
 	uint32_t n = MIN_SLOTS;
 
@@ -38,8 +37,7 @@ static uint32_t slots_for(size_t threads)
 	return n;
 }
 
-/* Fills in offsets.  Return: length of the block. */
-static uint64_t lay_out(struct ss_control *c, uint32_t slots, uint64_t ring)
+uint64_t session_lay_out(struct ss_control *c, uint32_t slots, uint64_t ring)
 {
 	uint64_t at = SS_LISTS_OFFSET;
 	uint64_t list =
@@ -367,14 +365,14 @@ static int map_all(struct session *s, const struct session_options *o,
 int session_map(struct session *s, const struct session_options *o, struct mp_err *err)
 {
 	struct target *t = s->t;
-	uint64_t ring = o->ring_size ? o->ring_size : DEFAULT_RING, length;
+	uint64_t ring = o->ring_size ? o->ring_size : SESSION_RING, length;
 	struct ss_control layout = {0};
 	struct maps maps; /* as they are now that nobody can change them */
 	int ret;
 
 	if (t->status.vm_locked_kb) /* mlockall: every byte that is mapped would be locked */
 		ring = 256 << 10;
-	length = lay_out(&layout, slots_for(t->threads.n), ring);
+	length = session_lay_out(&layout, session_slots(t->threads.n), ring);
 	layout.lossless = o->lossless;
 	layout.sample_interval = o->sample_interval;
 	find_tid(t, &layout);

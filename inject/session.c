@@ -35,6 +35,20 @@ static bool has_allocator(const struct hook_plan *plan)
 	return false;
 }
 
+int session_plan(struct session *s, const struct maps *maps, struct mp_err *err)
+{
+	int ret = hook_plan_make(s->t, maps, NULL, &s->plan, err);
+
+	if (ret || has_allocator(&s->plan))
+		return ret;
+	return mp_fail(err, MP_EXIT_NO_ALLOCATOR, -ENOENT,
+		       "process %d (%s) has no allocator that memprof knows (looked for malloc of "
+		       "glibc and musl, jemalloc, tcmalloc, mimalloc in every module's "
+		       "symbols)%s%s",
+		       s->t->pid, s->t->status.name, s->plan.refused[0] ? "; refused: " : "",
+		       s->plan.refused);
+}
+
 int session_open(struct session *s, struct target *t, const struct session_options *options,
 		 struct mp_err *err)
 {
@@ -59,14 +73,7 @@ int session_open(struct session *s, struct target *t, const struct session_optio
 			       "end it by: memprof detach -p %d",
 			       t->pid, t->pid);
 	}
-	ret = hook_plan_make(t, &maps, NULL, &s->plan, err);
-	if (!ret && !has_allocator(&s->plan))
-		ret = mp_fail(
-		    err, MP_EXIT_NO_ALLOCATOR, -ENOENT,
-		    "process %d (%s) has no allocator that memprof knows (looked for malloc of "
-		    "glibc and musl, jemalloc, tcmalloc, mimalloc in every module's symbols)%s%s",
-		    t->pid, t->status.name, s->plan.refused[0] ? "; refused: " : "",
-		    s->plan.refused);
+	ret = session_plan(s, &maps, err);
 	if (!ret && !s->stopped) {
 		ret = target_seize(t, &deadline, err);
 		if (!ret)

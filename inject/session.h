@@ -41,7 +41,8 @@ struct session {
 	uint64_t length;
 	uint64_t open_stop_ns, patch_stop_ns, close_stop_ns;
 	bool adopted;
-	bool stopped; /* the target was stopped before session_open() (run) and stays so */
+	bool observes; /* nothing is in the target */
+	bool stopped;  /* the target was stopped before session_open() (run) and stays so */
 };
 
 /* Is there a session in the process?  Return: address of its block, 0: none. */
@@ -66,6 +67,18 @@ int session_refresh(struct session *s);
 /* Opens a session that another recorder left.  If that did not come farther than a descriptor in
  * the process, @s has no block, and session_close() closes the descriptor. */
 int session_adopt(struct session *s, struct target *t, struct mp_err *err);
+
+/**
+ * session_observe() - a session that puts nothing into the target
+ * @t: after target_look(); runs on, is not traced
+ * The block is our own memory; whoever observes the target fills its rings.  session_refresh() and
+ * session_free() serve as usual, session_install() and session_close() do not.
+ */
+int session_observe(struct session *s, struct target *t, const struct session_options *options,
+		    struct mp_err *err);
+/* Enters the planned hooks that are new into the journal, as if they were in.  Return: 0, -ENOSPC.
+ */
+int session_observe_hooks(struct session *s);
 
 /* Is the target a forked child of a recorded process?  It has the text and the mappings, but a
  * wiped gate; its parent's journal serves and is not written. */

@@ -115,10 +115,21 @@ enum round {
 	ROUND_KEEP, /* others will read on: what is later than this round stays in the rings */
 };
 
+/* Up to when are all records in the rings? */
+static uint64_t complete_until(const struct recorder *r)
+{
+	uint64_t now = clock_ticks() - READER_REORDER_TICKS, produced;
+
+	if (!r->config.complete_until)
+		return now;
+	produced = __atomic_load_n(r->config.complete_until, __ATOMIC_ACQUIRE);
+	return produced < now ? produced : now;
+}
+
 /* One round.  Return: bytes drained. */
 static uint64_t drain(struct recorder *r, enum round how)
 {
-	uint64_t until = how == ROUND_LAST ? UINT64_MAX : clock_ticks() - READER_REORDER_TICKS;
+	uint64_t until = how == ROUND_LAST ? UINT64_MAX : complete_until(r);
 	uint64_t total = 0, used = 0;
 	uint64_t barrier = __atomic_load_n(&r->barrier_wanted, __ATOMIC_ACQUIRE);
 	uint32_t active = 0;

@@ -31,6 +31,9 @@ struct recorder_config {
 	uint64_t cull_ns;	 /* blocks that live shorter are only counted; 0: none */
 	uint32_t max_depth;	 /* innermost frames of a stack that are kept; 0: all */
 	struct selection select; /* strings stay the caller's */
+	/* Ticks up to which all records are in the rings, when their producer is late; NULL: it is
+	 * the thread itself, which is not. */
+	const uint64_t *complete_until;
 	/*
 	 * Called by the aggregator: code without a table was met.  Brings the tables up to date;
 	 * returns whether anything is new.

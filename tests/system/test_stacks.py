@@ -7,8 +7,15 @@ import memprof_test as t
 class Stacks(t.Case):
     def test_frames(self):
         """C++ without frame pointers: recursion, virtual calls, alloca, qsort, exceptions, signals, threads"""
+        self.compare("--lossless")
+
+    def test_frames_by_kernel(self):
+        """the same by the kernel's probes, from copies of the stacks"""
+        self.compare("--via=kernel")
+
+    def compare(self, *options):
         truth, f = self.path("truth"), self.path("r")
-        self.memprof("run", "-q", "--lossless", "-o", f, "--", f"{t.VICTIMS}/stacks", truth)
+        self.memprof("run", "-q", *options, "-o", f, "--", f"{t.VICTIMS}/stacks", truth)
         report = self.report(f, "--leaks")
         blocks = {b["address"]: b["backtrace_id"] for b in report["leaks"]}
         groups = {g["backtrace_id"]: g for g in report["allocation_groups"]}
