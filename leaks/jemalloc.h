@@ -9,11 +9,18 @@
 #include "leaks/walker.h"
 #include "lib/vec.h"
 
-#define JE_PAGE	      4096ul
-#define JE_ROOT_SHIFT 30	  /* address bits below a root index */
-#define JE_LEAF_BYTES (2ul << 20) /* of the root and of each leaf: 2^18 words */
-#define JE_BINS	      36	  /* size classes in slabs */
-#define JE_CLASSES    232	  /* all size classes (SC_NSIZES) */
+#define JE_PAGE	   4096ul
+#define JE_BINS	   36  /* size classes in slabs */
+#define JE_CLASSES 232 /* all size classes (SC_NSIZES) */
+
+/* The radix tree, by what addresses the machine had that jemalloc was configured on.  A node is an
+ * array of pointers; each level takes the address bits above its shift. */
+struct je_tree {
+	unsigned root_shift;
+	unsigned node_shift; /* of the level between root and leaves, 0: none */
+	uint64_t root_words, node_words;
+	uint64_t leaf_elements, leaf_words; /* words per element */
+};
 
 /* edata_t: one extent. */
 struct je_edata {
@@ -51,10 +58,11 @@ static inline unsigned je_nfree(const struct je_edata *e)
 	return e->bits >> 28 & 0x3ff;
 }
 
-/* A leaf's word: class 8 bits at 48, address of an edata_t, state 3 bits at 2, head, slab. */
-static inline uint64_t je_leaf_edata(uint64_t word)
+/* Address of the edata_t in a leaf's element, 0 for none.  With 48-bit addresses it shares a word
+ * with class (8 bits at 48), state (3 at 2), head and slab; else those have a word of their own. */
+static inline uint64_t je_leaf_edata(uint64_t word, const struct je_tree *tree)
 {
-	return word & 0xffffffffff80;
+	return word & (tree->leaf_words == 1 ? 0xffffffffff80 : ~0x7full);
 }
 
 /* bin_info_t: what a slab of a class looks like. */
@@ -74,7 +82,8 @@ struct je_arena {
 struct je {
 	struct image *img;
 	struct heap *heap;
-	uint64_t root;	    /* radix tree */
+	const struct je_tree *tree;
+	uint64_t root;	    /* of the tree */
 	uint64_t arenas_at; /* table of pointers to arenas */
 	struct je_bin bin[JE_BINS];
 	uint64_t class_size[JE_CLASSES];

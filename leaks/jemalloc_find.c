@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Where jemalloc 5.3 keeps its things, without symbols.  The radix tree's root is 2 MiB of .bss;
- * an entry that leads to a leaf that leads to an extent that says its own address gives the root
- * away.  Arenas know their index and follow each other in a table; the tables of size classes must
- * agree with each other.  Offsets: struct arena_s, tcache_slow_s, tcache_s, cache_bin_s of 5.3.0.
+ * Where jemalloc 5.3 keeps its things, without symbols.  The radix tree's root is 2 MiB or
+ * 256 KiB of .bss; an entry that leads to a leaf that leads to an extent that says its own address
+ * gives the root away.  Arenas know their index and follow each other in a table; the tables of
+ * size classes must agree with each other.  Offsets: struct arena_s, tcache_slow_s, tcache_s,
+ * cache_bin_s of 5.3.0.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 #include "leaks/scan.h"
 
 #define MAX_ARENAS 4094 /* MALLOCX_ARENA_LIMIT - 1 */
-#define MAX_GIB	   256	/* distinct GiB of address space that are tried */
+#define MAX_KEYS   256	/* distinct root indexes that are tried */
 
 /* struct arena_s */
 #define ARENA_INTERNAL 56    /* stats.internal: 24 + 32 */
@@ -46,11 +47,16 @@ struct cache {
 };
 _Static_assert(sizeof(struct cache) == 1760, "as in jemalloc 5.3");
 
+/* rtree_levels of rtree.h for LG_VADDR 48 and 57. */
+static const struct je_tree trees[] = {
+    {30, 0, 1ul << 18, 0, 1ul << 18, 1},
+    {42, 27, 1ul << 15, 1ul << 15, 1ul << 15, 2},
+};
+
 struct search {
 	struct je *je;
-	uint64_t gib[MAX_GIB];
+	uint64_t key[MAX_KEYS]; /* root indexes of writable memory */
 	size_t n;
-	bool found;
 };
 
 static uint64_t word_at(struct je *je, uint64_t addr)
@@ -68,24 +74,47 @@ static bool extent_says(struct je *je, uint64_t edata, uint64_t page)
 	       e.size_esn >= JE_PAGE && je_state(&e) <= JE_MERGING && je_szind(&e) <= JE_CLASSES;
 }
 
-/* Does @leaf describe pages of GiB number @key? */
-static bool valid_leaf(struct je *je, uint64_t leaf, uint64_t key)
+/* Does @leaf describe pages from @base on? */
+static bool valid_leaf(struct je *je, uint64_t leaf, uint64_t base)
 {
-	uint64_t words[4096];
+	const struct je_tree *t = je->tree;
+	uint64_t words[4096], n = t->leaf_elements * t->leaf_words;
 
-	for (uint64_t i = 0; i < JE_LEAF_BYTES / 8; i += 4096) {
+	for (uint64_t i = 0; i < n; i += 4096) {
 		if (!image_read_all(je->img, leaf + i * 8, words, sizeof(words)))
 			return false;
-		for (uint64_t j = 0; j < 4096; j++) {
-			uint64_t edata = je_leaf_edata(words[j]);
+		for (uint64_t j = 0; j < 4096; j += t->leaf_words) {
+			uint64_t edata = je_leaf_edata(words[j], t);
+			uint64_t page = base + (i + j) / t->leaf_words * JE_PAGE;
 
 			if (!edata)
 				continue;
-			if (edata % 128 || !scan_writable(je->img, edata))
+			if (!scan_writable(je->img, edata))
 				return false;
-			/* The first page of a map that was there before is an extent's first. */
-			if (extent_says(je, edata, (key << JE_ROOT_SHIFT) + (i + j) * JE_PAGE))
+			if (extent_says(je, edata, page))
 				return true;
+		}
+	}
+	return false;
+}
+
+/* Does a leaf or node below the root describe pages from @base on? */
+static bool valid_child(struct je *je, uint64_t child, uint64_t base)
+{
+	const struct je_tree *t = je->tree;
+	uint64_t part[512];
+
+	if (child % 64 || !scan_writable(je->img, child))
+		return false;
+	if (!t->node_shift)
+		return valid_leaf(je, child, base);
+	for (uint64_t i = 0; i < t->node_words; i += 512) {
+		if (!image_read_all(je->img, child + i * 8, part, sizeof(part)))
+			return false;
+		for (uint64_t j = 0; j < 512; j++) {
+			if (part[j])
+				return part[j] % 64 == 0 && scan_writable(je->img, part[j]) &&
+				       valid_leaf(je, part[j], base + ((i + j) << t->node_shift));
 		}
 	}
 	return false;
@@ -94,20 +123,17 @@ static bool valid_leaf(struct je *je, uint64_t leaf, uint64_t key)
 static int find_root(const struct scan_data *data, void *arg)
 {
 	struct search *s = arg;
+	const struct je_tree *t = s->je->tree;
 	uint64_t end = data->start + data->n * 8;
 
-	if (data->n * 8 < JE_LEAF_BYTES)
-		return 0;
-	for (size_t i = 0; i < data->n; i++) {
-		uint64_t leaf = data->words[i], at = data->start + i * 8;
+	for (size_t i = 0; data->n >= t->root_words && i < data->n; i++) {
+		uint64_t child = data->words[i], at = data->start + i * 8;
 
-		if (!leaf || leaf % 64 || !scan_writable(data->img, leaf))
-			continue;
-		for (size_t k = 0; k < s->n; k++) {
-			uint64_t root = at - s->gib[k] * 8;
+		for (size_t k = 0; child && k < s->n; k++) {
+			uint64_t root = at - s->key[k] * 8;
 
-			if (root < data->start || root + JE_LEAF_BYTES > end ||
-			    !valid_leaf(s->je, leaf, s->gib[k]))
+			if (root < data->start || root + t->root_words * 8 > end ||
+			    !valid_child(s->je, child, s->key[k] << t->root_shift))
 				continue;
 			s->je->root = root;
 			return 1;
@@ -116,15 +142,17 @@ static int find_root(const struct scan_data *data, void *arg)
 	return 0;
 }
 
-static void collect_gib(struct search *s)
+static void collect_keys(struct search *s)
 {
+	unsigned shift = s->je->tree->root_shift;
+
+	s->n = 0;
 	vec_for_each (&s->je->img->maps, m) {
-		for (uint64_t g = m->start >> JE_ROOT_SHIFT; g <= (m->end - 1) >> JE_ROOT_SHIFT;
-		     g++) {
-			if (s->n == MAX_GIB)
-				return;
-			if (m->write && !m->shared && (!s->n || s->gib[s->n - 1] != g))
-				s->gib[s->n++] = g;
+		uint64_t last = (m->end - 1) >> shift;
+
+		for (uint64_t k = m->start >> shift; k <= last && s->n < MAX_KEYS; k++) {
+			if (m->write && !m->shared && (!s->n || s->key[s->n - 1] != k))
+				s->key[s->n++] = k;
 		}
 	}
 }
@@ -210,12 +238,15 @@ static int find_tables(const struct scan_data *d, void *arg)
 int je_find(struct je *je)
 {
 	struct search s = {.je = je};
-	int ret;
+	int ret = 0;
 
 	if (strcmp(je->img->arch->name, "x86_64") != 0)
 		return -ENOENT;
-	collect_gib(&s);
-	ret = scan_modules(je->img, find_root, &s);
+	for (size_t i = 0; !ret && i < sizeof(trees) / sizeof(trees[0]); i++) {
+		je->tree = &trees[i];
+		collect_keys(&s);
+		ret = scan_modules(je->img, find_root, &s);
+	}
 	if (ret == 1)
 		ret = scan_modules(je->img, find_tables, &s);
 	else if (!ret)

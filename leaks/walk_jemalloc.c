@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Heap walker for jemalloc 5.3 (x86-64 layout: 48-bit addresses, 4 KiB pages, 2 MiB huge pages).
+ * Heap walker for jemalloc 5.3 (x86-64 layout: 48 or 57-bit addresses, 4 KiB pages, 2 MiB huge
+ * pages).
  *
  * Layout: edata.h, rtree.h, arena.h, cache_bin.h, tcache_structs.h of 5.3.0.  A radix tree in .bss
  * maps each page to its extent (edata_t): one large block, or a slab of equal regions with a bitmap
@@ -117,31 +118,41 @@ static int take_extent(struct je *je, uint64_t edata, uint64_t page)
 	}
 }
 
-static int take_leaf(struct je *je, uint64_t leaf, uint64_t key)
+static int take_leaf(struct je *je, uint64_t leaf, uint64_t base)
 {
-	size_t n = image_read(je->img, leaf, je->leaf, JE_LEAF_BYTES) / 8;
+	const struct je_tree *t = je->tree;
+	size_t n = image_read(je->img, leaf, je->leaf, t->leaf_elements * t->leaf_words * 8);
 	int ret = 0;
 
+	n /= t->leaf_words * 8;
 	for (size_t i = 0; !ret && i < n; i++) {
-		uint64_t edata = je_leaf_edata(je->leaf[i]);
+		uint64_t edata = je_leaf_edata(je->leaf[i * t->leaf_words], t);
 
 		if (edata)
-			ret = take_extent(je, edata, (key << JE_ROOT_SHIFT) + i * JE_PAGE);
+			ret = take_extent(je, edata, base + i * JE_PAGE);
 	}
 	return ret;
 }
 
-static int take_tree(struct je *je)
+/* @words pointers at @node, each for 2^@shift bytes from @base on. */
+static int take_node(struct je *je, uint64_t node, uint64_t words, unsigned shift, uint64_t base)
 {
-	uint64_t root[512];
+	uint64_t part[512];
 	int ret = 0;
 
-	for (uint64_t key = 0; key < JE_LEAF_BYTES / 8; key += 512) {
-		if (!image_read_all(je->img, je->root + key * 8, root, sizeof(root)))
+	for (uint64_t key = 0; key < words; key += 512) {
+		if (!image_read_all(je->img, node + key * 8, part, sizeof(part)))
 			return 0;
 		for (int i = 0; !ret && i < 512; i++) {
-			if (root[i])
-				ret = take_leaf(je, root[i], key + i);
+			uint64_t from = base + ((key + i) << shift);
+
+			if (!part[i])
+				continue;
+			if (shift == je->tree->root_shift && je->tree->node_shift)
+				ret = take_node(je, part[i], je->tree->node_words,
+						je->tree->node_shift, from);
+			else
+				ret = take_leaf(je, part[i], from);
 		}
 		if (ret)
 			return ret;
@@ -182,12 +193,12 @@ static void check_sums(struct je *je)
 
 static int walk_extents(struct je *je)
 {
-	je->leaf = malloc(JE_LEAF_BYTES);
+	je->leaf = malloc(je->tree->leaf_elements * je->tree->leaf_words * 8);
 	if (!je->leaf)
 		return -ENOMEM;
 	addr_list_sort(&je->cached);
 	addr_list_sort(&je->internal);
-	return take_tree(je);
+	return take_node(je, je->root, je->tree->root_words, je->tree->root_shift, 0);
 }
 
 static int walk(struct image *img, struct heap *heap, struct mp_err *err)

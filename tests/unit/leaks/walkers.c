@@ -36,7 +36,10 @@ static const struct row rows[] = {
     {"glibc 2.41", "truth-2.31", .walker = "glibc malloc", .release = "trixie"},
     {"musl dynamic", "truth-musl", .walker = "musl mallocng"},
     {"musl static", "truth-musl-static", .walker = "musl mallocng"},
+    {"musl 1.2.2", "truth-musl", .walker = "musl mallocng", .release = "bullseye"},
+    {"musl 1.2.5", "truth-musl", .walker = "musl mallocng", .release = "trixie"},
     {"jemalloc", "truth", "libjemalloc.so.2", "jemalloc", .batch = 100},
+    {"jemalloc of trixie", "truth-2.31", "libjemalloc.so.2", "jemalloc", "trixie", 100},
     {"tcmalloc", "truth", "libtcmalloc_minimal.so.4", "tcmalloc", .batch = 32},
     {"tcmalloc of bullseye", "truth-2.31", "libtcmalloc_minimal.so.4", "tcmalloc", "bullseye", 32},
     {"mimalloc", "truth", "libmimalloc.so.2.0", "mimalloc", .batch = 512},
@@ -67,19 +70,21 @@ static const char *release_dir(const struct row *row)
 /* The program, by the dynamic linker of another release if the row says so. */
 static void execute(const struct row *row, char *const argv[])
 {
-	static const char *const where[] = {"lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu"};
-	const char *root = row->release ? release_dir(row) : NULL;
-	char libs[600], linker[400];
+	const char *libc = strstr(row->program, "musl") ? "musl" : "gnu";
+	const char *linker = strcmp(libc, "gnu") ? "libc.so" : "ld-linux-x86-64.so.2";
+	const char *root = row->release ? release_dir(row) : "";
+	char libs[600], path[400];
 
 	if (row->preload)
 		setenv("LD_PRELOAD", row->preload, 1);
 	if (!row->release)
 		execv(argv[0], argv);
-	snprintf(libs, sizeof(libs), "%s/%s:%s/%s", root, where[0], root, where[1]);
+	snprintf(libs, sizeof(libs), "%s/lib/x86_64-linux-%s:%s/usr/lib/x86_64-linux-%s", root,
+		 libc, root, libc);
 	for (int i = 0; row->release && i < 2; i++) {
-		snprintf(linker, sizeof(linker), "%s/%s/ld-linux-x86-64.so.2", root, where[i]);
-		execl(linker, linker, "--library-path", libs, argv[0], argv[1], argv[2], argv[3],
-		      NULL);
+		snprintf(path, sizeof(path), "%s%s/lib/x86_64-linux-%s/%s", root, i ? "/usr" : "",
+			 libc, linker);
+		execl(path, path, "--library-path", libs, argv[0], argv[1], argv[2], argv[3], NULL);
 	}
 	_exit(127);
 }
@@ -280,7 +285,8 @@ static void test_row(void **state)
 	check_running(row, own);
 }
 
-int main(void)
+/* With an argument: only the rows whose names match it, as in cmocka_set_test_filter(). */
+int main(int argc, char **argv)
 {
 	struct CMUnitTest tests[sizeof(rows) / sizeof(rows[0])] = {{0}};
 
@@ -288,5 +294,7 @@ int main(void)
 		tests[i] = (struct CMUnitTest){
 		    .name = rows[i].name, .test_func = test_row, .initial_state = (void *)&rows[i]};
 	}
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
