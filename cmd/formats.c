@@ -13,6 +13,7 @@
 #include "report/pprof.h"
 #include "report/speedscope.h"
 #include "report/text.h"
+#include "report/timeline.h"
 #include "report/tree.h"
 
 bool format_is_gzip(enum format f)
@@ -33,7 +34,7 @@ bool format_wants_blocks(const struct format_request *r)
 
 static int write_tree(struct model *m, const struct format_request *r, enum cost cost, FILE *out)
 {
-	struct node *tree = tree_build(m, cost);
+	struct node *tree = r->bottom_up ? tree_build_bottom_up(m, cost) : tree_build(m, cost);
 	int ret = 0;
 
 	if (!tree)
@@ -73,6 +74,9 @@ int format_write(struct model *m, const struct format_request *r, FILE *out, str
 		break;
 	case FORMAT_ASCII_TREE:
 		ret = ascii_tree_write(m, cost, out);
+		break;
+	case FORMAT_PLOT:
+		ret = plot_write(m, out);
 		break;
 	case FORMAT_PPROF:
 		ret = pprof_write(m, out);

@@ -19,12 +19,13 @@ enum format {
 	FORMAT_SPEEDSCOPE,
 	FORMAT_CSV,
 	FORMAT_ASCII_TREE,
+	FORMAT_PLOT,
 	NFORMATS,
 };
 
 struct format_request {
 	enum format format;
-	bool leaks;
+	bool leaks, bottom_up;
 	int cost; /* enum cost; -1: not said */
 	uint32_t top;
 	double least; /* percent */
@@ -43,7 +44,8 @@ struct format_request {
 	{"pprof", no_argument, NULL, FORMAT_OPTION + FORMAT_PPROF}, \
 	{"speedscope", no_argument, NULL, FORMAT_OPTION + FORMAT_SPEEDSCOPE}, \
 	{"csv", no_argument, NULL, FORMAT_OPTION + FORMAT_CSV}, \
-	{"ascii-tree", no_argument, NULL, FORMAT_OPTION + FORMAT_ASCII_TREE}
+	{"ascii-tree", no_argument, NULL, FORMAT_OPTION + FORMAT_ASCII_TREE}, \
+	{"plot", required_argument, NULL, FORMAT_OPTION + FORMAT_PLOT}
 /* clang-format on */
 
 /* Whether the format is gzip whatever the file is called. */

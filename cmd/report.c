@@ -7,6 +7,7 @@
 #include "cmd/filters.h"
 #include "cmd/formats.h"
 #include "cmd/progress.h"
+#include "cmd/views.h"
 #include "report/output.h"
 
 static const char help[] =
@@ -24,9 +25,17 @@ static const char help[] =
     "  --speedscope         for speedscope.app: JSON with a profile of each cost\n"
     "  --csv                one line for each stack, for spreadsheets\n"
     "  --ascii-tree         call tree with sizes, counts and times, every frame\n"
+    "  --plot SVG           live bytes, resident memory, blocks and rates over time\n"
+    "  --view LIST          allocations, groups (by stack), libraries, threads, sizes or timeline, "
+    "as "
+    "text\n"
+    "                       or with --json\n"
+    "  --sort-by KEY, --order asc|dsc, --skip N, --count N\n"
+    "                       of --view allocations and --view groups (doc/views.md)\n"
     "  --cost WHAT          live (default for --leaks), allocated (default), count, peak, "
     "temporary\n"
     "  --top N              sites in each list of the summary (default 5)\n"
+    "  --bottom-up          --tree from the allocator outwards: who called it\n"
     "  --least PERCENT      smallest branch of --tree (default 1)\n"
     "  -o, --output FILE    write there instead of standard output; names in .gz and .zst are "
     "compressed\n"
@@ -42,12 +51,23 @@ static bool parse_number(const char *text, double most, double *v)
 	return !*end && *v <= most;
 }
 
-static int write_report(const char *path, const struct format_request *r,
-			const struct filter *filter, const char *output)
+/* Everything that the command line says. */
+struct arguments {
+	struct format_request request;
+	struct view_request view;
+	struct filter filter;
+	const char *output, *file; /* file: a format's own name for its output */
+	int formats;
+};
+
+static int write_report(const char *path, const struct arguments *a)
 {
+	const struct format_request *r = &a->request;
+	const char *output = a->file ? a->file : a->output;
 	struct progress bar;
-	struct model_options o = {
-	    .filter = filter, .blocks = format_wants_blocks(r), .progress = {progress_tell, &bar}};
+	struct model_options o = {.filter = &a->filter,
+				  .blocks = format_wants_blocks(r),
+				  .progress = {progress_tell, &bar}};
 	struct mp_err err = {0};
 	struct model m;
 	FILE *out;
@@ -65,7 +85,7 @@ static int write_report(const char *path, const struct format_request *r,
 		model_free(&m);
 		return complain(&err);
 	}
-	ret = format_write(&m, r, out, &err);
+	ret = a->view.name ? view_write(&m, &a->view, out, &err) : format_write(&m, r, out, &err);
 	model_free(&m);
 	if (ret) {
 		(void)output_close(out);
@@ -78,14 +98,6 @@ static int write_report(const char *path, const struct format_request *r,
 	}
 	return MP_EXIT_OK;
 }
-
-/* Everything that the command line says. */
-struct arguments {
-	struct format_request request;
-	struct filter filter;
-	const char *output, *file; /* file: a format's own name for its output */
-	int formats;
-};
 
 /* Return: 0, or the exit status when the value is wrong. */
 static int take_option(struct arguments *a, int c, const char *command)
@@ -117,6 +129,9 @@ static int take_option(struct arguments *a, int c, const char *command)
 	case 'o':
 		a->output = optarg;
 		return 0;
+	case 'b':
+		a->request.bottom_up = true;
+		return 0;
 	default:
 		a->request.format = (enum format)(c - FORMAT_OPTION);
 		a->file = optarg;
@@ -138,17 +153,22 @@ static int take_options(struct arguments *a, int argc, const struct filter_optio
 			filter_help();
 			return -1;
 		}
-		if (c >= FILTER_OPTION) {
+		if (c >= FILTER_OPTION && c < VIEW_OPTION) {
 			if (!filter_option(&a->filter, c, optarg))
 				return MP_EXIT_USAGE;
 			continue;
 		}
-		status = take_option(a, c, "report");
+		status = c >= VIEW_OPTION ? view_option(&a->view, c, optarg)
+					  : take_option(a, c, "report");
 		if (status)
 			return status;
 	}
 	if (a->formats > 1)
 		return usage_error("report: one format at a time");
+	if (a->request.bottom_up && a->request.format != FORMAT_TREE)
+		return usage_error("report: --bottom-up goes with --tree");
+	if (a->view.name && a->formats && a->request.format != FORMAT_JSON)
+		return usage_error("report: --view is text, or JSON with --json");
 	if (a->file && a->output)
 		return usage_error("report: this format names its file itself; -o does not go "
 				   "with it");
@@ -156,16 +176,21 @@ static int take_options(struct arguments *a, int argc, const struct filter_optio
 		return usage_error("report: which recording?");
 	if (optind + 1 < argc)
 		return usage_error("report: unexpected argument '%s'", o->argv[optind + 1]);
-	return 0;
+	return view_settle(&a->view, a->formats);
 }
 
 int cmd_report(int argc, char **argv)
 {
-	static const struct option own[] = {
-	    {"leaks", no_argument, NULL, 'l'},	     FORMAT_OPTIONS,
-	    {"cost", required_argument, NULL, 'C'},  {"top", required_argument, NULL, 'n'},
-	    {"least", required_argument, NULL, 'L'}, {"output", required_argument, NULL, 'o'},
-	    {"help", no_argument, NULL, 'h'},	     {0}};
+	static const struct option own[] = {{"leaks", no_argument, NULL, 'l'},
+					    {"bottom-up", no_argument, NULL, 'b'},
+					    FORMAT_OPTIONS,
+					    VIEW_OPTIONS,
+					    {"cost", required_argument, NULL, 'C'},
+					    {"top", required_argument, NULL, 'n'},
+					    {"least", required_argument, NULL, 'L'},
+					    {"output", required_argument, NULL, 'o'},
+					    {"help", no_argument, NULL, 'h'},
+					    {0}};
 	struct arguments a = {.request = {.cost = -1, .top = 5, .least = 1}};
 	struct filter_options o = {0};
 	int status;
@@ -178,8 +203,7 @@ int cmd_report(int argc, char **argv)
 		status = take_options(&a, argc, &o);
 	}
 	if (!status)
-		status =
-		    write_report(o.argv[optind], &a.request, &a.filter, a.file ? a.file : a.output);
+		status = write_report(o.argv[optind], &a);
 	filter_options_free(&o);
 	filter_free(&a.filter);
 	return status < 0 ? MP_EXIT_OK : status;

@@ -236,26 +236,6 @@ int account_culled(struct account *a, const struct mp_culled *c)
 	return 0;
 }
 
-static void add_group(struct group *sum, const struct group *g)
-{
-	sum->allocations += g->allocations;
-	sum->frees += g->frees;
-	sum->allocated_bytes += g->allocated_bytes;
-	sum->usable_bytes += g->usable_bytes;
-	sum->temporary += g->temporary;
-	sum->temporary_bytes += g->temporary_bytes;
-	sum->live_blocks += g->live_blocks;
-	sum->live_bytes += g->live_bytes;
-	sum->live_usable += g->live_usable;
-	sum->peak_bytes += g->peak_bytes;
-	sum->peak_blocks += g->peak_blocks;
-	sum->maps += g->maps;
-	sum->map_bytes += g->map_bytes;
-	sum->variance_allocations += g->variance_allocations;
-	sum->variance_allocated += g->variance_allocated;
-	sum->variance_live += g->variance_live;
-}
-
 int account_close(struct account *a)
 {
 	struct model *m = a->m;
@@ -267,7 +247,7 @@ int account_close(struct account *a)
 	m->total = (struct group){0};
 	for (uint32_t i = 0; i < m->nstacks; i++) {
 		note_peak(a, &m->group[i]);
-		add_group(&m->total, &m->group[i]);
+		group_add(&m->total, &m->group[i]);
 	}
 	return 0;
 }

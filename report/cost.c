@@ -62,3 +62,23 @@ bool cost_is_bytes(enum cost cost)
 {
 	return cost != COST_COUNT && cost != COST_TEMPORARY;
 }
+
+void group_add(struct group *sum, const struct group *g)
+{
+	sum->allocations += g->allocations;
+	sum->frees += g->frees;
+	sum->allocated_bytes += g->allocated_bytes;
+	sum->usable_bytes += g->usable_bytes;
+	sum->temporary += g->temporary;
+	sum->temporary_bytes += g->temporary_bytes;
+	sum->live_blocks += g->live_blocks;
+	sum->live_bytes += g->live_bytes;
+	sum->live_usable += g->live_usable;
+	sum->peak_bytes += g->peak_bytes;
+	sum->peak_blocks += g->peak_blocks;
+	sum->maps += g->maps;
+	sum->map_bytes += g->map_bytes;
+	sum->variance_allocations += g->variance_allocations;
+	sum->variance_allocated += g->variance_allocated;
+	sum->variance_live += g->variance_live;
+}

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "report/svg.h"
 #include "report/text.h"
 
 #define WIDTH	   1200.0
@@ -25,29 +26,6 @@ struct graph {
 static const char script[] =
 #include "report/flame_script.inc"
     ;
-
-/* XML 1.0 text: markup escaped, what is no XML character replaced. */
-static void xml(const char *s, FILE *out)
-{
-	for (const unsigned char *p = (const unsigned char *)s; *p; p++) {
-		switch (*p) {
-		case '<':
-			fputs("&lt;", out);
-			break;
-		case '>':
-			fputs("&gt;", out);
-			break;
-		case '&':
-			fputs("&amp;", out);
-			break;
-		case '"':
-			fputs("&quot;", out);
-			break;
-		default:
-			fputc(*p < 0x20 || *p >= 0x7f ? '?' : *p, out);
-		}
-	}
-}
 
 /* Warm for the program, green for the allocator's and system's libraries; a hue per name. */
 static void colour(const struct node *n, char *buf, size_t size)
@@ -92,10 +70,10 @@ static void write_title(const struct graph *g, const struct node *n)
 	char a[32], b[32], c[32];
 
 	fputs("<title>", g->out);
-	xml(n->function, g->out);
+	svg_text(n->function, g->out);
 	if (n->library) {
 		fputs(" [", g->out);
-		xml(n->library, g->out);
+		svg_text(n->library, g->out);
 		fputs("]", g->out);
 	}
 	if (g->f->differential)
@@ -120,7 +98,7 @@ static void write_label(const struct graph *g, const struct node *n, double widt
 	snprintf(label, sizeof(label), "%.*s", room > 500 ? 500 : room, n->function);
 	if ((int)strlen(n->function) > room)
 		strcpy(label + room - 2, "..");
-	xml(label, g->out);
+	svg_text(label, g->out);
 }
 
 static void write_node(const struct graph *g, const struct node *n, double x, double x_count)
@@ -192,10 +170,10 @@ static void write_head(const struct graph *g, int height)
 		"<rect width=\"100%%\" height=\"100%%\" fill=\"#fffdf6\"/>\n"
 		"<text x=\"%.0f\" y=\"22\" text-anchor=\"middle\" font-size=\"16\">",
 		WIDTH, height, g->f->icicle ? "top" : "bottom", WIDTH / 2);
-	xml(g->f->title, g->out);
+	svg_text(g->f->title, g->out);
 	fprintf(g->out, "</text>\n<text x=\"%.0f\" y=\"40\" text-anchor=\"middle\" fill=\"#666\">",
 		WIDTH / 2);
-	xml(g->f->subtitle, g->out);
+	svg_text(g->f->subtitle, g->out);
 	fprintf(g->out,
 		"</text>\n"
 		"<text id=\"reset\" class=\"b\" x=\"10\" y=\"60\" visibility=\"hidden\">reset "

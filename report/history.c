@@ -12,8 +12,9 @@
 #define OWED_MAX 64u
 #define OWED_NS	 10000u /* as the recorder: rings of threads are merged by time */
 
-#define AHEAD	  32u
-#define ADDR_MASK ((1ull << 48) - 1)
+#define AHEAD	   32u
+#define TELL_EVERY 4096u /* batches between two words about progress */
+#define ADDR_MASK  ((1ull << 48) - 1)
 
 /* What a thread has begun. */
 struct per_thread {
@@ -35,6 +36,8 @@ struct history {
 	struct history_sink sink;
 	struct history_counts counts;
 	const struct selection *only;
+	struct history_progress progress;
+	uint32_t batches;
 	struct live *live; /* address -> index in the pool, in live_block.stack */
 	VEC(struct pooled) pool;
 	uint32_t unused; /* index + 1 */
@@ -84,6 +87,11 @@ const struct history_counts *history_counts(const struct history *h)
 void history_select(struct history *h, const struct selection *sel)
 {
 	h->only = sel;
+}
+
+void history_tell(struct history *h, const struct history_progress *p)
+{
+	h->progress = *p;
 }
 
 struct history_chain history_chain(const struct history *h, const struct model_block *b)
@@ -404,6 +412,8 @@ int history_read(struct history *h, struct mpf_reader *r, const struct history_u
 				ret = one(h, &other);
 		} else {
 			ret = run(h, &b, &stop);
+			if (h->progress.tell && ++h->batches % TELL_EVERY == 0)
+				h->progress.tell(h->progress.ctx, mpf_read_share(r));
 		}
 	} while (got && !ret);
 	return failed(ret, err);

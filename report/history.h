@@ -69,6 +69,14 @@ void history_select(struct history *h, const struct selection *sel);
 /* What came before @b, a block that was just told of or is live. */
 struct history_chain history_chain(const struct history *h, const struct model_block *b);
 
+/* Told now and then how much of the reading is done, from 0 to 1; NULL: nobody. */
+struct history_progress {
+	void (*tell)(void *ctx, double done);
+	void *ctx;
+};
+/* @p is copied. */
+void history_tell(struct history *h, const struct history_progress *p);
+
 /* Where a pass may end early; 0: at the end of the file. */
 struct history_until {
 	uint64_t events;  /* after so many */

@@ -5,10 +5,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "report/json_gen.h"
+#include "report/json_stack.h"
 #include "report/order.h"
-
-#define MAX_INLINED 64
+#include "report/timeline.h"
 
 static void write_info(yajl_gen g, const struct model *m)
 {
@@ -51,6 +50,24 @@ static void write_errors(yajl_gen g, const struct model *m, const struct group *
 		    (uint64_t)llround(group_error(gr->variance_live)));
 }
 
+/* What the filter left out is in here; null when there is none. */
+static void write_all(yajl_gen g, const struct model *m)
+{
+	json_name(g, "all");
+	if (!m->all) {
+		yajl_gen_null(g);
+		return;
+	}
+	yajl_gen_map_open(g);
+	json_number(g, "allocations", m->all_total.allocations);
+	json_number(g, "allocated_bytes", m->all_total.allocated_bytes);
+	json_number(g, "leaked_count", m->all_total.live_blocks);
+	json_number(g, "leaked_bytes", m->all_total.live_bytes);
+	json_number(g, "not_judged_count", m->unjudged_blocks);
+	json_number(g, "not_judged_bytes", m->unjudged_bytes);
+	yajl_gen_map_close(g);
+}
+
 static void write_totals(yajl_gen g, const struct model *m)
 {
 	json_name(g, "totals");
@@ -77,7 +94,7 @@ static void write_totals(yajl_gen g, const struct model *m)
 	json_number(g, "culled_count", m->culled_blocks);
 	json_number(g, "culled_bytes", m->culled_bytes);
 	json_number(g, "mapped_bytes", m->mapped_bytes);
-	json_number(g, "maps", m->total.maps);
+	json_number(g, "maps", (m->all ? &m->all_total : &m->total)->maps);
 	json_number(g, "inner_maps", m->inner_maps);
 	json_number(g, "unmaps", m->unmaps);
 	json_number(g, "unique_backtrace_count", order_used(m));
@@ -124,6 +141,18 @@ static void write_losses(yajl_gen g, const struct model *m)
 	yajl_gen_map_close(g);
 }
 
+/* glibc's malloc.h; NULL: another one. */
+static const char *mallopt_name(int32_t param)
+{
+	static const char *const names[] = {
+	    "M_TRIM_THRESHOLD", "M_TOP_PAD", "M_MMAP_THRESHOLD", "M_MMAP_MAX",
+	    "M_CHECK_ACTION",	"M_PERTURB", "M_ARENA_TEST",	 "M_ARENA_MAX"};
+
+	if (param == 1)
+		return "M_MXFAST";
+	return param <= -1 && param >= -8 ? names[-1 - param] : NULL;
+}
+
 static void write_lists(yajl_gen g, const struct model *m)
 {
 	json_name(g, "functions");
@@ -150,78 +179,21 @@ static void write_lists(yajl_gen g, const struct model *m)
 		yajl_gen_map_close(g);
 	}
 	yajl_gen_array_close(g);
-	json_name(g, "markers");
+	json_name(g, "mallopts");
 	yajl_gen_array_open(g);
-	for (size_t i = 0; i < m->marks.n; i++) {
+	vec_for_each (&m->mallopts, o) {
 		yajl_gen_map_open(g);
-		json_timeval(g, "timestamp_relative", m->marks.at[i].time_ns);
-		json_text(g, "name", m->marks.at[i].name);
+		json_timeval(g, "timestamp_relative", o->time_ns);
+		json_number(g, "thread", o->tid);
+		json_number(g, "backtrace_id", o->stack);
+		json_text(g, "param", mallopt_name(o->param));
+		json_integer(g, "raw_param", o->param);
+		json_integer(g, "value", o->value);
+		json_integer(g, "result", o->result);
 		yajl_gen_map_close(g);
 	}
 	yajl_gen_array_close(g);
-	json_name(g, "timeline");
-	yajl_gen_array_open(g);
-	for (size_t i = 0; i < m->timeline.n; i++) {
-		const struct point *p = &m->timeline.at[i];
-
-		yajl_gen_map_open(g);
-		json_timeval(g, "timestamp_relative", p->time_ns);
-		json_number(g, "live_bytes", p->live_bytes);
-		json_number(g, "live_count", p->live_blocks);
-		json_number(g, "allocations", p->allocations);
-		json_number(g, "frees", p->frees);
-		yajl_gen_map_close(g);
-	}
-	yajl_gen_array_close(g);
-	json_name(g, "samples");
-	yajl_gen_array_open(g);
-	for (size_t i = 0; i < m->samples.n; i++) {
-		const struct mp_sample *s = &m->samples.at[i];
-
-		yajl_gen_map_open(g);
-		json_timeval(g, "timestamp_relative", s->time_ns);
-		json_number(g, "rss", s->rss);
-		json_number(g, "anonymous", s->anonymous);
-		json_number(g, "file", s->file);
-		json_number(g, "swap", s->swap);
-		json_number(g, "address_space", s->address_space);
-		yajl_gen_map_close(g);
-	}
-	yajl_gen_array_close(g);
-}
-
-static void write_frame(yajl_gen g, const struct frame *f)
-{
-	yajl_gen_map_open(g);
-	json_address(g, f->address);
-	json_text(g, "function", f->function);
-	if (f->raw_function)
-		json_text(g, "raw_function", f->raw_function);
-	if (f->library)
-		json_text(g, "library", f->library);
-	if (f->source) {
-		json_text(g, "source", f->source);
-		json_number(g, "line", f->line);
-		json_number(g, "column", f->column);
-	}
-	json_boolean(g, "is_inline", f->is_inline);
-	yajl_gen_map_close(g);
-}
-
-/* Outermost first, the allocator last. */
-static void write_backtrace(yajl_gen g, struct model *m, const struct model_stack *s)
-{
-	json_name(g, "backtrace");
-	yajl_gen_array_open(g);
-	for (uint32_t i = s->n; i-- > 0;) {
-		struct frame f[MAX_INLINED];
-		uint32_t n = model_frames(m, m->pc.at[s->first + i], f, MAX_INLINED);
-
-		while (n-- > 0)
-			write_frame(g, &f[n]);
-	}
-	yajl_gen_array_close(g);
-	json_boolean(g, "complete", s->flags & SS_STACK_COMPLETE);
+	timeline_members(g, m);
 }
 
 static void write_groups(yajl_gen g, struct model *m)
@@ -250,7 +222,7 @@ static void write_groups(yajl_gen g, struct model *m)
 		json_number(g, "map_bytes", gr->map_bytes);
 		json_timeval(g, "min_timestamp_relative", gr->first_ns);
 		json_timeval(g, "max_timestamp_relative", gr->last_ns);
-		write_backtrace(g, m, &m->stack[id]);
+		json_backtrace(g, m, id);
 		yajl_gen_map_close(g);
 	}
 	yajl_gen_array_close(g);
@@ -271,7 +243,7 @@ static void write_blocks(yajl_gen g, const struct model *m)
 		json_number(g, "thread", b->tid);
 		json_number(g, "backtrace_id", b->stack);
 		json_boolean(g, "is_mmaped", b->flags & EV_F_MMAPPED);
-		json_boolean(g, "in_main_arena", !(b->flags & (EV_F_NON_MAIN | EV_F_MMAPPED)));
+		json_boolean(g, "in_main_arena", model_allocator(m, b) == ALLOCATOR_MAIN_ARENA);
 		yajl_gen_map_close(g);
 	}
 	yajl_gen_array_close(g);
@@ -286,6 +258,7 @@ int json_write(struct model *m, bool with_blocks, FILE *out)
 	yajl_gen_map_open(g);
 	write_info(g, m);
 	write_totals(g, m);
+	write_all(g, m);
 	write_losses(g, m);
 	write_lists(g, m);
 	write_groups(g, m);

@@ -35,6 +35,12 @@ void json_number(yajl_gen g, const char *key, uint64_t v)
 	yajl_gen_number(g, digits, (size_t)n);
 }
 
+void json_integer(yajl_gen g, const char *key, int64_t v)
+{
+	json_name(g, key);
+	yajl_gen_integer(g, v);
+}
+
 void json_text(yajl_gen g, const char *key, const char *v)
 {
 	json_name(g, key);

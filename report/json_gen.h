@@ -18,6 +18,7 @@ void json_string(yajl_gen g, const char *s);
 
 /* Each a key and its value; a text of NULL is null. */
 void json_number(yajl_gen g, const char *key, uint64_t v);
+void json_integer(yajl_gen g, const char *key, int64_t v);
 void json_text(yajl_gen g, const char *key, const char *v);
 void json_boolean(yajl_gen g, const char *key, bool v);
 /* {"secs", "fract_nsecs"} */

@@ -9,7 +9,6 @@
 #include "report/selection.h"
 
 #define MAX_STACKS  (1u << 28)
-#define TELL_EVERY  (1u << 17) /* items between two words about progress */
 #define TAIL_CHUNKS 2u
 
 /* State of a pass. */
@@ -21,7 +20,6 @@ struct pass {
 	struct selection *judge; /* first of two passes */
 	bool facts;		 /* take what the recording says beside blocks */
 	double done, share;	 /* progress before this pass, and its part of the whole */
-	uint32_t items;
 };
 
 struct model_thread *model_thread(struct model *m, uint32_t tid)
@@ -246,9 +244,6 @@ static int on_item(void *ctx, const struct mpf_item *it)
 	struct pass *p = ctx;
 	int ret = p->facts && it->kind != MPF_EVENT ? on_fact(p->m, it) : 0;
 
-	if (p->m->progress.tell && ++p->items % TELL_EVERY == 0)
-		p->m->progress.tell(p->m->progress.ctx,
-				    p->done + p->share * mpf_read_share(p->reader));
 	if (ret)
 		return ret;
 	if (it->kind == MPF_EVENT)
@@ -342,6 +337,13 @@ static int pass_close(struct pass *p, bool blocks)
 	return ret;
 }
 
+static void tell(void *ctx, double done)
+{
+	const struct pass *p = ctx;
+
+	p->m->progress.tell(p->m->progress.ctx, p->done + p->share * done);
+}
+
 static int pass_run(struct pass *p, bool blocks, struct mp_err *err)
 {
 	struct history_sink sink = {on_item, on_allocated, on_ended, p};
@@ -352,6 +354,8 @@ static int pass_run(struct pass *p, bool blocks, struct mp_err *err)
 	if (!p->history)
 		return out_of_memory(err);
 	history_select(p->history, p->m->selection);
+	if (p->m->progress.tell)
+		history_tell(p->history, &(struct history_progress){tell, p});
 	ret = history_read(p->history, p->reader, NULL, err);
 	if (!ret && pass_close(p, blocks))
 		ret = out_of_memory(err);
@@ -411,7 +415,7 @@ static int first_pass(struct model *m, struct selection *judge, bool blocks, str
 	return ret;
 }
 
-static int begin(struct model *m, const char *path, const struct model_progress *progress,
+static int begin(struct model *m, const char *path, const struct history_progress *progress,
 		 struct mp_err *err)
 {
 	memset(m, 0, sizeof(*m));
@@ -514,6 +518,7 @@ int model_replay(const struct model *m, const struct history_sink *sink,
 
 	if (!ret) {
 		history_select(h, m->selection);
+		history_tell(h, &m->progress);
 		ret = history_read(h, r, until, err);
 	}
 	mpf_reader_free(r);

@@ -105,12 +105,6 @@ struct frame {
 	bool is_inline;
 };
 
-/* Told now and then how much of the reading is done, from 0 to 1; NULL: nobody. */
-struct model_progress {
-	void (*tell)(void *ctx, double done);
-	void *ctx;
-};
-
 struct model {
 	struct mp_info info;
 	struct mpf_reader *reader; /* owns info's strings */
@@ -144,7 +138,7 @@ struct model {
 	char *truncated;	     /* NULL: the file is whole */
 	char *path;		     /* of the recording */
 	struct selection *selection; /* NULL: no filter */
-	struct model_progress progress;
+	struct history_progress progress;
 	struct symbols *symbols;
 	struct names *names;
 };
@@ -152,7 +146,7 @@ struct model {
 struct model_options {
 	const struct filter *filter; /* NULL: everything; outlives the model */
 	bool blocks;		     /* fill model.blocks: memory for every live block */
-	struct model_progress progress;
+	struct history_progress progress;
 };
 
 /**
@@ -190,6 +184,9 @@ struct estimate model_weigh(uint64_t sample_interval, const struct model_block *
 
 /* Standard error of a sum with this estimated variance. */
 double group_error(double variance);
+
+/* Adds the sums of @g; times and the like are left alone. */
+void group_add(struct group *sum, const struct group *g);
 
 /* What a report weighs stacks by. */
 enum cost { COST_LEAKED, COST_ALLOCATED, COST_COUNT, COST_PEAK, COST_TEMPORARY };

@@ -199,12 +199,47 @@ static void totals(struct model *m, FILE *out)
 	text_losses(&m->losses, out);
 }
 
+void text_stack(struct model *m, uint32_t id, uint32_t frames, const char *indent, FILE *out)
+{
+	const struct model_stack *s = &m->stack[id < m->nstacks ? id : 0];
+	uint32_t shown = 0;
+
+	for (uint32_t i = 0; i < s->n && shown < frames; i++) {
+		struct frame f[64];
+		uint32_t n = model_frames(m, m->pc.at[s->first + i], f, 64);
+
+		for (uint32_t k = 0; k < n && shown < frames; k++, shown++) {
+			fprintf(out, "%s%s", indent, f[k].function);
+			if (f[k].source)
+				fprintf(out, "  %s:%u", f[k].source, f[k].line);
+			else if (f[k].library)
+				fprintf(out, "  [%s]", f[k].library);
+			fputs(f[k].is_inline ? " (inlined)\n" : "\n", out);
+		}
+		if (shown == frames && i + 1 < s->n)
+			fprintf(out, "%s... %u more\n", indent, s->n - i - 1);
+	}
+	if (!s->n)
+		fprintf(out, "%s(no stack)\n", indent);
+	else if (!(s->flags & SS_STACK_COMPLETE))
+		fprintf(out, "%s(incomplete stack)\n", indent);
+}
+
+void text_rest(const struct view *v, uint64_t n, const char *what, FILE *out)
+{
+	char a[32];
+
+	if (v->skip >= n && n)
+		fprintf(out, "there are only %s %s\n", text_number(n, a), what);
+	else if (view_end(v, n) < n)
+		fprintf(out, "... %s %s more: --count, --skip\n",
+			text_number(n - view_end(v, n), a), what);
+}
+
 static void site(struct model *m, uint32_t id, enum cost cost, FILE *out)
 {
-	const struct model_stack *s = &m->stack[id];
 	const struct group *g = &m->group[id];
 	char a[32], b[32], e[ERROR_TEXT];
-	uint32_t shown = 0;
 
 	if (cost_is_bytes(cost))
 		fprintf(out, "%12s%s in %s %s", text_bytes(group_cost(g, cost), a),
@@ -224,25 +259,7 @@ static void site(struct model *m, uint32_t id, enum cost cost, FILE *out)
 			text_number(g->uncertain_blocks, b));
 	if (cost_is_bytes(cost))
 		fputc('\n', out);
-	for (uint32_t i = 0; i < s->n && shown < SITE_FRAMES; i++) {
-		struct frame f[64];
-		uint32_t n = model_frames(m, m->pc.at[s->first + i], f, 64);
-
-		for (uint32_t k = 0; k < n && shown < SITE_FRAMES; k++, shown++) {
-			fprintf(out, "              %s", f[k].function);
-			if (f[k].source)
-				fprintf(out, "  %s:%u", f[k].source, f[k].line);
-			else if (f[k].library)
-				fprintf(out, "  [%s]", f[k].library);
-			fputs(f[k].is_inline ? " (inlined)\n" : "\n", out);
-		}
-		if (shown == SITE_FRAMES && i + 1 < s->n)
-			fprintf(out, "              ... %u more\n", s->n - i - 1);
-	}
-	if (!s->n)
-		fputs("              (no stack)\n", out);
-	else if (!(s->flags & SS_STACK_COMPLETE))
-		fputs("              (incomplete stack)\n", out);
+	text_stack(m, id, SITE_FRAMES, "              ", out);
 }
 
 static void list(struct model *m, const struct text_options *o, enum cost cost, const char *title,

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include "report/model.h"
+#include "report/view.h"
 
 struct text_options {
 	uint32_t top;	 /* sites a list */
@@ -18,6 +19,10 @@ void text_write(struct model *m, const struct text_options *o, FILE *out);
 const char *text_bytes(uint64_t bytes, char *buf);
 /* 1234567 as "1,234,567" into @buf of at least 32 bytes.  Return: @buf. */
 const char *text_number(uint64_t n, char *buf);
+/* The innermost @frames of a stack, a line each behind @indent. */
+void text_stack(struct model *m, uint32_t id, uint32_t frames, const char *indent, FILE *out);
+/* What a list of @n entries does not show of them. */
+void text_rest(const struct view *v, uint64_t n, const char *what, FILE *out);
 /* One line that says what was lost: "nothing", or exact numbers. */
 void text_losses(const struct mp_losses *l, FILE *out);
 

@@ -31,35 +31,53 @@ struct node *tree_child(struct node *parent, const struct frame *f)
 	return n;
 }
 
-static int add_stack(struct model *m, struct node *root, uint32_t id, uint64_t cost, uint64_t count)
+static const struct frame no_stack = {.function = "(no stack)"},
+			  incomplete = {.function = "(incomplete)"};
+
+/* The node of @f below *@at, which it becomes. */
+static int enter(struct node **at, const struct frame *f, const struct node *weight)
 {
-	static const struct frame no_stack = {.function = "(no stack)"},
-				  incomplete = {.function = "(incomplete)"};
-	const struct model_stack *s = &m->stack[id];
-	struct node *at = root;
-
-	root->cost += cost;
-	root->count += count;
-	if (!s->n || !(s->flags & SS_STACK_COMPLETE)) {
-		at = tree_child(at, s->n ? &incomplete : &no_stack);
-		if (!at)
-			return -ENOMEM;
-		at->cost += cost;
-		at->count += count;
-	}
-	for (uint32_t i = s->n; i-- > 0;) {
-		struct frame f[MAX_INLINED];
-		uint32_t n = model_frames(m, m->pc.at[s->first + i], f, MAX_INLINED);
-
-		while (n-- > 0) {
-			at = tree_child(at, &f[n]);
-			if (!at)
-				return -ENOMEM;
-			at->cost += cost;
-			at->count += count;
-		}
-	}
+	*at = tree_child(*at, f);
+	if (!*at)
+		return -ENOMEM;
+	(*at)->cost += weight->cost;
+	(*at)->count += weight->count;
 	return 0;
+}
+
+/* All frames of one address. */
+static int enter_pc(struct node **at, struct model *m, uint64_t pc, bool bottom_up,
+		    const struct node *weight)
+{
+	struct frame f[MAX_INLINED];
+	uint32_t n = model_frames(m, pc, f, MAX_INLINED);
+	int ret = 0;
+
+	for (uint32_t i = 0; i < n && !ret; i++)
+		ret = enter(at, &f[bottom_up ? i : n - 1 - i], weight);
+	return ret;
+}
+
+static int add_stack(struct model *m, struct node *root, uint32_t id, bool bottom_up,
+		     const struct node *weight)
+{
+	const struct model_stack *s = &m->stack[id];
+	const struct frame *mark = !s->n			  ? &no_stack
+				   : s->flags & SS_STACK_COMPLETE ? NULL
+								  : &incomplete;
+	struct node *at = root;
+	int ret = 0;
+
+	root->cost += weight->cost;
+	root->count += weight->count;
+	if (mark && !bottom_up)
+		ret = enter(&at, mark, weight);
+	for (uint32_t i = 0; i < s->n && !ret; i++)
+		ret = enter_pc(&at, m, m->pc.at[s->first + (bottom_up ? i : s->n - 1 - i)],
+			       bottom_up, weight);
+	if (mark && bottom_up && !ret)
+		ret = enter(&at, mark, weight);
+	return ret;
 }
 
 void tree_sort(struct node *n)
@@ -90,15 +108,18 @@ struct node *tree_new(void)
 	return root;
 }
 
-struct node *tree_build(struct model *m, enum cost cost)
+static struct node *build(struct model *m, enum cost cost, bool bottom_up)
 {
 	struct node *root = tree_new();
 	uint32_t n, *ids = order_by(m, cost, &n);
 	int err = root && ids ? 0 : -ENOMEM;
 
-	for (uint32_t i = 0; !err && i < n; i++)
-		err = add_stack(m, root, ids[i], group_cost(&m->group[ids[i]], cost),
-				group_count(&m->group[ids[i]], cost));
+	for (uint32_t i = 0; !err && i < n; i++) {
+		const struct group *g = &m->group[ids[i]];
+		struct node weight = {.cost = group_cost(g, cost), .count = group_count(g, cost)};
+
+		err = add_stack(m, root, ids[i], bottom_up, &weight);
+	}
 	free(ids);
 	if (err) {
 		tree_free(root);
@@ -106,6 +127,16 @@ struct node *tree_build(struct model *m, enum cost cost)
 	}
 	tree_sort(root);
 	return root;
+}
+
+struct node *tree_build(struct model *m, enum cost cost)
+{
+	return build(m, cost, false);
+}
+
+struct node *tree_build_bottom_up(struct model *m, enum cost cost)
+{
+	return build(m, cost, true);
 }
 
 void tree_free(struct node *n)

@@ -19,6 +19,8 @@ struct node {
  * Return: the root (its cost is the total), or NULL when out of memory; freed by tree_free().
  */
 struct node *tree_build(struct model *m, enum cost cost);
+/* The same with the allocator's functions below the root and their callers below them. */
+struct node *tree_build_bottom_up(struct model *m, enum cost cost);
 void tree_free(struct node *root);
 
 /* ASCII tree; branches below @least of the total are folded into one line. */

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The lists of `memprof report --view`: their options, and which writer each has. */
+#ifndef CMD_VIEWS_H
+#define CMD_VIEWS_H
+
+#include <getopt.h>
+#include <stdio.h>
+#include "report/model.h"
+#include "report/view.h"
+
+enum view_name {
+	VIEW_NONE,
+	VIEW_ALLOCATIONS,
+	VIEW_GROUPS,
+	VIEW_LIBRARIES,
+	VIEW_THREADS,
+	VIEW_SIZES,
+	VIEW_TIMELINE,
+};
+
+struct view_request {
+	enum view_name name;
+	struct view view;
+	const char *sort_by; /* NULL: the list's own */
+	bool ordered, counted, skipped;
+};
+
+/* getopt_long()'s value of the first option. */
+#define VIEW_OPTION 0x3000
+/* clang-format off */
+#define VIEW_OPTIONS \
+	{"view", required_argument, NULL, VIEW_OPTION}, \
+	{"sort-by", required_argument, NULL, VIEW_OPTION + 1}, \
+	{"order", required_argument, NULL, VIEW_OPTION + 2}, \
+	{"skip", required_argument, NULL, VIEW_OPTION + 3}, \
+	{"count", required_argument, NULL, VIEW_OPTION + 4}
+/* clang-format on */
+
+/* Each returns 0, or the exit status after it printed what is wrong. */
+int view_option(struct view_request *v, int opt, const char *value);
+/* When all options are known; @json: in JSON. */
+int view_settle(struct view_request *v, bool json);
+
+/* Return: 0, or a negative errno with @err filled. */
+int view_write(struct model *m, const struct view_request *v, FILE *out, struct mp_err *err);
+
+#endif

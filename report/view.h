@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What the lists of a report share: which part of a list, in which order. */
+#ifndef REPORT_VIEW_H
+#define REPORT_VIEW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define VIEW_ALL UINT64_MAX
+
+struct view {
+	uint32_t sort; /* of the list's own keys */
+	bool descending;
+	uint64_t skip, count; /* count VIEW_ALL: to the end */
+	bool json;	      /* else text */
+};
+
+/* Return: where the part of a list of @n entries ends; it begins at @v->skip, if that is less. */
+static inline uint64_t view_end(const struct view *v, uint64_t n)
+{
+	if (v->skip >= n || v->count > n - v->skip)
+		return n;
+	return v->skip + v->count;
+}
+
+#endif

@@ -1,0 +1,194 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Filters and views of memprof report: their sums agree, what the documents show works."""
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+import unittest
+import xml.etree.ElementTree as xml
+
+import memprof_test as t
+
+PROGRAM = """
+import ctypes, threading, time
+libc = ctypes.CDLL("libc.so.6")
+for f in ("malloc", "calloc", "realloc"):
+    getattr(libc, f).restype = ctypes.c_void_p
+    getattr(libc, f).argtypes = [ctypes.c_size_t] * (1 if f == "malloc" else 2)
+libc.free.argtypes = [ctypes.c_void_p]
+libc.mallopt(-3, 1 << 17)
+def work(n):
+    libc.prctl(15, b"worker", 0, 0, 0)
+    for i in range(n):
+        p = libc.malloc(100 + i)
+        for size in (200, 1500, 40000):
+            p = libc.realloc(p, size)
+        if i % 3:
+            libc.free(p)
+    libc.malloc(300000)
+threads = [threading.Thread(target=work, args=(40 * (i + 1),)) for i in range(2)]
+for x in threads:
+    x.start()
+    time.sleep(0.2)
+for x in threads:
+    x.join()
+"""
+
+
+class Report(t.Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.shared = tempfile.mkdtemp(prefix="memprof-test-")
+        cls.recording = cls.shared + "/rec.memprof"
+        subprocess.run([t.MEMPROF, "run", "-q", "--lossless", "-o", cls.recording, "--", "/usr/bin/python3", "-c",
+                        PROGRAM], check=True, stdout=subprocess.DEVNULL, timeout=120)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.shared)
+
+    def view(self, *more):
+        return json.loads(self.memprof("report", self.recording, "--json", *more).stdout)
+
+    FILTERS = ([], ["--size-min", "1000"], ["--lifetime", "only_leaked"], ["--thread", "worker"],
+               ["--function-regex", "realloc"], ["--chain-length-min", "2", "--lifetime", "only-chain-leaked"],
+               ["--from", "30%", "--to", "80%"], ["--allocator", "mmapped"], ["--size-min", "1T"])
+
+    def test_sums_agree(self):
+        """all views of a filtered recording have the same sums, to the byte"""
+        for f in self.FILTERS:
+            with self.subTest(filter=" ".join(f)):
+                whole = self.view("--leaks", *f)
+                totals = whole["totals"]
+                lists = {
+                    "groups": [x["only_matched"] for x in self.view("--view", "groups", *f)["allocations"]],
+                    "libraries": [x["direct"] for x in self.view("--view", "libraries", *f)["libraries"]],
+                    "threads": self.view("--view", "threads", *f)["threads"],
+                    "sizes": self.view("--view", "sizes", *f)["sizes"],
+                }
+                for name, rows in lists.items():
+                    for key, total in (("allocated_count", "allocations"), ("size", "allocated_bytes"),
+                                       ("leaked_count", "leaked_count"), ("leaked_size", "leaked_bytes"),
+                                       ("temporary_count", "temporary")):
+                        self.assertEqual(sum(r[key] for r in rows), totals[total], f"{name} {key}")
+                for name in ("groups", "libraries"):
+                    self.assertEqual(sum(r["peak_size"] for r in lists[name]), totals["peak_bytes"])
+                self.assertEqual(sum(b["size"] for b in whole["leaks"]), totals["leaked_bytes"])
+                points = whole["timeline"]
+                self.assertEqual(sum(p["allocations"] for p in points), totals["allocations"])
+                self.assertEqual(sum(p["freed_bytes"] for p in points),
+                                 totals["allocated_bytes"] - totals["leaked_bytes"])
+                self.assertEqual(max(p["peak_bytes"] for p in points), totals["peak_bytes"])
+                self.assertEqual(points[-1]["live_bytes"], totals["leaked_bytes"])
+                alone = self.view("--view", "allocations", *f)
+                self.assertEqual(alone["total_count"], totals["allocations"])
+                self.assertEqual(len(alone["allocations"]), totals["allocations"])
+                self.assertEqual(sum(a["size"] for a in alone["allocations"]), totals["allocated_bytes"])
+                folded = self.memprof("report", self.recording, "--collapsed", *f).stdout.splitlines()
+                self.assertEqual(sum(int(x.rsplit(" ", 1)[1]) for x in folded), totals["allocated_bytes"])
+                if totals["allocations"]:
+                    self.assertEqual(self.heaptrack(f), totals["allocations"])
+                if not f:
+                    everything = totals
+                self.assertEqual((whole["all"] or totals)["allocations"], everything["allocations"])
+
+    def heaptrack(self, f):
+        """Allocations that heaptrack_print finds in our file for it."""
+        out = self.path("heaptrack")
+        self.memprof("report", self.recording, "--heaptrack", "-o", out, *f)
+        text = subprocess.run(["heaptrack_print", "-f", out, "-p", "0", "-a", "0", "-T", "0"], text=True,
+                              capture_output=True, check=True, timeout=60).stdout
+        return int(re.search(r"calls to allocation functions: (\d+)", text).group(1))
+
+    def test_filters_mean(self):
+        """what was let through fits, and chains of reallocs hang together"""
+        for a in self.view("--view", "allocations", "--size-min", "1500", "--size-max", "40000",
+                           "--thread", "worker")["allocations"]:
+            self.assertTrue(1500 <= a["size"] <= 40000)
+        chains = self.view("--view", "allocations", "--first-size-max", "200", "--chain-length-min", "4",
+                           "--last-size-min", "40000")["allocations"]
+        self.assertEqual(len(chains), 4 * 120)
+        self.assertEqual({a["position_in_chain"] for a in chains}, {0, 1, 2, 3})
+        leaked = self.view("--view", "allocations", "--first-size-max", "200", "--chain-length-min", "4",
+                           "--lifetime", "only_leaked")["allocations"]
+        self.assertEqual({a["size"] for a in leaked}, {40000})
+        self.assertEqual(len(leaked), 14 + 27)
+        mapped = self.view("--view", "allocations", "--mmaped", "yes", "--size-min", "300000",
+                           "--size-max", "300000")["allocations"]
+        self.assertEqual([a["allocator"] for a in mapped], ["mmapped"] * 2)
+        self.assertIn(("M_MMAP_THRESHOLD", 1 << 17), [(o["param"], o["value"]) for o in self.view()["mallopts"]])
+
+    def test_order(self):
+        """sort keys, order, skip and count"""
+        def sizes(*more):
+            return [a["size"] for a in self.view("--view", "allocations", "--sort-by", "size", *more)["allocations"]]
+        everything = sizes("--order", "dsc")
+        self.assertEqual(everything, sorted(everything, reverse=True))
+        self.assertEqual(sizes("--order", "dsc", "--skip", "3", "--count", "5"), everything[3:8])
+        self.assertEqual(sizes("--count", "7"), sorted(everything)[:7])
+        self.assertEqual(sizes("--skip", "1000000000", "--count", "1"), [])
+        leaked = [g["all"]["leaked_count"] for g in self.view("--view", "groups", "--sort-by", "all.leaked_count",
+                                                              "--order", "dsc")["allocations"]]
+        self.assertEqual(leaked, sorted(leaked, reverse=True))
+
+    def test_errors(self):
+        """a bad value or an unknown name is an error that names the field"""
+        for args, words in (
+                (["--size-min", "10q"], "size_min: '10q' is not a size"),
+                (["--siez-min", "10"], "--siez-min"), (["--from", "yesterday"], "from: 'yesterday' is not a time"),
+                (["--lifetime", "short"], "lifetime: 'short' is not one of all"),
+                (["--function-regex", "(a"], "function_regex: missing closing parenthesis"),
+                (["--size-min", "1", "--size-min", "2"], "size_min: given twice"),
+                (["--arena", "third"], "arena: 'third' is neither main nor non_main"),
+                (["--view", "groups", "--sort-by", "beauty"], "sort_by: 'beauty' is none of only_matched."),
+                (["--view", "all"], "view: 'all'"), (["--view", "sizes", "--order", "asc"], "--order"),
+                (["--view", "groups", "--count", "-1"], "count: '-1'"), (["--chain-length-min"], "needs a value"),
+                (["--view", "sizes", "--tree"], "--view is text, or JSON")):
+            r = subprocess.run([t.MEMPROF, "report", self.recording, *args], text=True, capture_output=True,
+                               timeout=60)
+            self.assertEqual(r.returncode, 2, args)
+            self.assertIn(words, r.stderr)
+
+    def test_search_limit(self):
+        """a search that would take for ever is an error that names the field"""
+        r = subprocess.run([t.MEMPROF, "report", self.recording, "--source-regex", r"^(([^b]+)*)*$b"], text=True,
+                           capture_output=True, timeout=60)
+        self.assertEqual(r.returncode, 2)
+        self.assertRegex(r.stderr, "source_regex: the search costs too much")
+
+    def test_plot(self):
+        """the plot is well-formed, with its peak and every panel"""
+        svg = self.path("p.svg")
+        self.memprof("report", self.recording, "--plot", svg)
+        text = " ".join(x.text or "" for x in xml.parse(svg).getroot().iter("{http://www.w3.org/2000/svg}text"))
+        for words in ("peak ", "Live blocks", "allocations per second", "highest live bytes"):
+            self.assertIn(words, text)
+
+    def test_bottom_up(self):
+        """bottom-up: the allocator's functions below the root, the same total"""
+        down = self.memprof("report", self.recording, "--tree").stdout.splitlines()
+        up = self.memprof("report", self.recording, "--tree", "--bottom-up").stdout.splitlines()
+        self.assertEqual(down[0], up[0])
+        self.assertRegex(up[1], r"(malloc|realloc) \[libc")
+
+    def test_documents(self):
+        """every example of doc/filters.md and doc/views.md runs"""
+        examples = []
+        for name in ("filters.md", "views.md"):
+            with open(f"{t.ROOT}/doc/{name}") as f:
+                examples += re.findall(r"^    memprof (report .*)$", f.read(), re.M)
+        self.assertGreater(len(examples), 15)
+        for example in examples:
+            with self.subTest(example=example):
+                args = [a.replace("rec.memprof", self.recording) for a in shlex.split(example)]
+                args = [self.path(a) if a.endswith(".svg") else a for a in args]
+                out = self.memprof(*args).stdout
+                self.assertTrue(out or "--plot" in args)
+
+
+if __name__ == "__main__":
+    t.main()
