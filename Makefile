@@ -24,7 +24,7 @@ DEPS_leaks = unwind attach arch formats lib
 DEPS_cmd = leaks report record inject unwind attach arch formats lib
 
 .PHONY: all agent unit victims demo check check-all bench lint install clean
-all: $(O)/memprof
+all: $(O)/memprof $(O)/memprof-replay
 
 define folder
 SRC_$(1) := $$(wildcard $(1)/*.c $(1)/*/*.c)
@@ -64,6 +64,11 @@ include tests/fuzz/rules.mk
 
 $(O)/memprof: $(O)/cmd.a $(DEPS_cmd:%=$(O)/%.a) $(O)/agent_blob.o
 	$(CC) $(CFLAGS) -o $@ -Wl,--start-group $^ -Wl,--end-group $(LDLIBS)
+
+# Links nothing but libc: it runs under the allocators that it compares.
+$(O)/memprof-replay: tools/memprof-replay.c formats/replay.h
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -o $@ $< -lpthread
 
 # ------------------------------------------------------------- what people and CI call
 
@@ -145,8 +150,8 @@ bench:
 	$(MAKE) all
 	bench/run $(O)
 
-SOURCES = $(foreach f,$(FOLDERS) agent tests/unit tests/victims tests/fuzz,$(wildcard $(f)/*.[ch] $(f)/*/*.[ch]))
-LINTED = $(foreach f,$(FOLDERS),$(SRC_$(f)))
+SOURCES = $(foreach f,$(FOLDERS) agent tools tests/unit tests/victims tests/fuzz,$(wildcard $(f)/*.[ch] $(f)/*/*.[ch]))
+LINTED = $(foreach f,$(FOLDERS),$(SRC_$(f))) $(wildcard tools/*.c)
 lint:
 	scripts/check-layers
 	clang-format --dry-run -Werror $(SOURCES)
@@ -157,6 +162,7 @@ lint:
 
 install: all
 	install -D -m 755 $(O)/memprof $(DESTDIR)/usr/local/bin/memprof
+	install -D -m 755 $(O)/memprof-replay $(DESTDIR)/usr/local/bin/memprof-replay
 	install -D -m 644 doc/memprof.1 $(DESTDIR)/usr/local/share/man/man1/memprof.1
 
 clean:

@@ -11,6 +11,7 @@
 #include "report/heaptrack.h"
 #include "report/json.h"
 #include "report/pprof.h"
+#include "report/replay.h"
 #include "report/speedscope.h"
 #include "report/text.h"
 #include "report/timeline.h"
@@ -81,6 +82,8 @@ int format_write(struct model *m, const struct format_request *r, FILE *out, str
 	case FORMAT_PPROF:
 		ret = pprof_write(m, out);
 		break;
+	case FORMAT_REPLAY:
+		return replay_write(m, out, err);
 	case FORMAT_HEAPTRACK:
 		return heaptrack_write(m, out, err);
 	default:

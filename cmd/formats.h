@@ -20,6 +20,7 @@ enum format {
 	FORMAT_CSV,
 	FORMAT_ASCII_TREE,
 	FORMAT_PLOT,
+	FORMAT_REPLAY,
 	NFORMATS,
 };
 
@@ -45,7 +46,8 @@ struct format_request {
 	{"speedscope", no_argument, NULL, FORMAT_OPTION + FORMAT_SPEEDSCOPE}, \
 	{"csv", no_argument, NULL, FORMAT_OPTION + FORMAT_CSV}, \
 	{"ascii-tree", no_argument, NULL, FORMAT_OPTION + FORMAT_ASCII_TREE}, \
-	{"plot", required_argument, NULL, FORMAT_OPTION + FORMAT_PLOT}
+	{"plot", required_argument, NULL, FORMAT_OPTION + FORMAT_PLOT}, \
+	{"replay", no_argument, NULL, FORMAT_OPTION + FORMAT_REPLAY}
 /* clang-format on */
 
 /* Whether the format is gzip whatever the file is called. */

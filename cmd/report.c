@@ -32,6 +32,7 @@ static const char help[] =
     "                       or with --json\n"
     "  --sort-by KEY, --order asc|dsc, --skip N, --count N\n"
     "                       of --view allocations and --view groups (doc/views.md)\n"
+    "  --replay             for memprof-replay: the same allocations under any allocator\n"
     "  --cost WHAT          live (default for --leaks), allocated (default), count, peak, "
     "temporary\n"
     "  --top N              sites in each list of the summary (default 5)\n"
