@@ -72,9 +72,10 @@ $(O)/memprof-replay: tools/memprof-replay.c formats/replay.h
 
 # ------------------------------------------------------------- what people and CI call
 
-VICTIMS = $(patsubst tests/victims/%.c,$(O)/victims/%,$(filter-out %/late.c,$(wildcard tests/victims/*.c))) \
+VICTIMS = $(patsubst tests/victims/%.c,$(O)/victims/%,$(filter-out %/late.c %/wrapper.c,$(wildcard tests/victims/*.c))) \
 	$(patsubst tests/victims/%.cc,$(O)/victims/%,$(wildcard tests/victims/*.cc)) \
-	$(O)/victims/liblate.so $(O)/victims/verify-static $(O)/victims/verify-musl-static \
+	$(O)/victims/liblate.so $(O)/victims/libwrapper.so $(O)/victims/libwrapper-header.so \
+	$(O)/victims/verify-static $(O)/victims/verify-musl-static \
 	$(O)/victims/truth-static $(O)/victims/truth-musl $(O)/victims/truth-musl-static \
 	$(O)/victims/blocks-static
 VICTIM_FLAGS = -O2 -g -I. -fomit-frame-pointer -Wall -Wextra -Werror -D_GNU_SOURCE
@@ -88,6 +89,12 @@ $(O)/victims/%: tests/victims/%.cc
 $(O)/victims/liblate.so: tests/victims/late.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) -fPIC -shared -o $@ $<
+$(O)/victims/libwrapper.so: tests/victims/wrapper.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(VICTIM_FLAGS) -fPIC -shared -o $@ $<
+$(O)/victims/libwrapper-header.so: tests/victims/wrapper.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(VICTIM_FLAGS) -DHEADER=16 -fPIC -shared -o $@ $<
 $(O)/victims/verify-static: tests/victims/verify.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) -static -o $@ $< -lpthread

@@ -21,6 +21,8 @@ uint64_t ag_xallocx(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t
 		    const struct ag_frame *f);
 bool ag_free(uint64_t block, const struct ss_desc *desc, uint64_t return_address);
 void ag_free_nested(uint64_t block, const struct ag_frame *f);
+uint64_t ag_free_through(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
+			 const struct ag_frame *f);
 
 uint64_t ag_alloc(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
 		  const struct ag_frame *f)
@@ -112,6 +114,25 @@ void ag_free_nested(uint64_t block, const struct ag_frame *f)
 		      free_misc(f->desc, f->return_address)))
 		lost(&call, MPR_LOST_FREE, 0);
 	end(&call);
+}
+
+/* Of a wrapper or an allocator nobody knows: what it frees meanwhile is its own, as what it
+ * allocates while it serves an allocation. */
+uint64_t ag_free_through(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
+			 const struct ag_frame *f)
+{
+	struct ag_call call;
+	uint64_t now, ret;
+
+	if (unlikely(!a0 || !begin(&call, f, false)))
+		return ORIGINAL(f)(a0, a1, a2, a3, a4);
+	now = ticks();
+	if (fresh(&call, now) && !put_free(call.c, call.t, MPR_FREE, now, f->desc, a0,
+					   free_misc(f->desc, f->return_address)))
+		lost(&call, MPR_LOST_FREE, 0);
+	ret = ORIGINAL(f)(a0, a1, a2, a3, a4);
+	end(&call);
+	return ret;
 }
 
 uint64_t ag_realloc(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,

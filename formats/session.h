@@ -40,6 +40,7 @@ enum ss_hook_kind {
 	SS_HOOK_FREE,		/* block is argument 0; tail jump */
 	SS_HOOK_REALLOC,	/* old block argument 0 */
 	SS_HOOK_XALLOCX,	/* jemalloc: resize in place, returns the real size */
+	SS_HOOK_FREE_THROUGH,	/* a free that may call another one: called, not jumped to */
 	SS_HOOK_MMAP,
 	SS_HOOK_MUNMAP,
 	SS_HOOK_MREMAP,

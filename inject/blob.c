@@ -17,6 +17,7 @@ static const char *const entry_name[BLOB_ENTRIES] = {
     [SS_HOOK_FREE] = "ag_entry_free",
     [SS_HOOK_REALLOC] = "ag_entry_realloc",
     [SS_HOOK_XALLOCX] = "ag_entry_xallocx",
+    [SS_HOOK_FREE_THROUGH] = "ag_entry_free_through",
     [SS_HOOK_MMAP] = "ag_entry_mmap",
     [SS_HOOK_MUNMAP] = "ag_entry_munmap",
     [SS_HOOK_MREMAP] = "ag_entry_mremap",
@@ -33,6 +34,7 @@ static const char *const sample_name[BLOB_ENTRIES] = {
     [SS_HOOK_FREE] = "ag_entry_sample_free",
     [SS_HOOK_REALLOC] = "ag_entry_sample_realloc",
     [SS_HOOK_XALLOCX] = "ag_entry_sample_xallocx",
+    [SS_HOOK_FREE_THROUGH] = "ag_entry_sample_free",
     [BLOB_LEAF_MALLOC] = "ag_entry_sample_malloc",
     [BLOB_LEAF_CALLOC] = "ag_entry_sample_calloc",
 };

@@ -15,15 +15,6 @@
 #define DRAIN_MS 2000 /* for threads to leave the agent, running in between */
 #define PAGE	 4096ull
 
-/* Is the file still mapped where the journal says? */
-static bool same_file(const struct maps *maps, const struct ss_journal_hook *h)
-{
-	const struct map *m = maps_find(maps, h->addr);
-
-	return m && m->exec && m->ino == h->ino && m->dev_major == h->dev_major &&
-	       m->dev_minor == h->dev_minor && m->start - m->offset == h->map_start - h->map_offset;
-}
-
 /* Return: number of windows that were left alone because somebody else changed them. */
 static uint32_t restore_text(struct session *s, const struct maps *maps)
 {
@@ -34,7 +25,8 @@ static uint32_t restore_text(struct session *s, const struct maps *maps)
 	for (uint32_t i = 0; i < j->nhooks; i++) {
 		struct ss_journal_hook *h = &j->hook[i];
 
-		if (!same_file(maps, h) || mem_read(&s->t->mem, h->addr, now, h->length))
+		if (!h->patched || !journal_hook_mapped(maps, h) ||
+		    mem_read(&s->t->mem, h->addr, now, h->length))
 			continue; /* the module is gone, and its text with it */
 		if (!memcmp(now, h->old_bytes, h->length))
 			continue;
@@ -116,7 +108,7 @@ static void clean_page(struct session *s, struct remote *r, const struct maps *m
 	long ignored;
 	int fd;
 
-	if (!h->page_was_clean || !m || m->write || !same_file(maps, h))
+	if (!h->page_was_clean || !m || m->write || !journal_hook_mapped(maps, h))
 		return;
 	fd = proc_open_map(s->t->pid, m);
 	if (fd < 0)

@@ -33,6 +33,11 @@ void journal_set_state(struct session *s, enum ss_state state);
  * damaged. */
 int journal_load(struct session *s);
 
+/* Is the hook's file still mapped where it was? */
+bool journal_hook_mapped(const struct maps *maps, const struct ss_journal_hook *h);
+/* Its module was unloaded: there is nothing to restore. */
+void journal_forget_hook(struct session *s, uint32_t i);
+
 /* open.c: maps block, agent and gate into the stopped target.  On failure nothing of them is left,
  * and @s has no block. */
 int session_map(struct session *s, const struct session_options *o, struct mp_err *err);

@@ -60,3 +60,17 @@ int journal_load(struct session *s)
 	s->journal->control[sizeof(s->journal->control) - 1] = 0;
 	return sane(s) ? 0 : -EPROTO;
 }
+
+bool journal_hook_mapped(const struct maps *maps, const struct ss_journal_hook *h)
+{
+	const struct map *m = maps_find(maps, h->addr);
+
+	return m && m->exec && m->ino == h->ino && m->dev_major == h->dev_major &&
+	       m->dev_minor == h->dev_minor && m->start - m->offset == h->map_start - h->map_offset;
+}
+
+void journal_forget_hook(struct session *s, uint32_t i)
+{
+	s->journal->hook[i].patched = 0;
+	s->shared->hook[i].patched = 0;
+}

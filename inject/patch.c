@@ -124,8 +124,9 @@ static void build_slot(const struct session *s, const struct planned_hook *h, ui
 /* Without these the numbers would be wrong. */
 static bool essential(const struct planned_hook *h)
 {
-	return h->kind == SS_HOOK_FREE || h->kind == SS_HOOK_REALLOC ||
-	       !strcmp(h->name, "malloc") || !strcmp(h->name, "calloc");
+	return h->kind == SS_HOOK_FREE || h->kind == SS_HOOK_FREE_THROUGH ||
+	       h->kind == SS_HOOK_REALLOC || !strcmp(h->name, "malloc") ||
+	       !strcmp(h->name, "calloc");
 }
 
 static void drop_planned(struct hook_plan *plan, size_t i)

@@ -102,24 +102,46 @@ int session_open(struct session *s, struct target *t, const struct session_optio
 	return ret;
 }
 
+/* Modules that were unloaded took their hooks with them; one that came back has none.  Return:
+ * whether there was such a one. */
+static bool forget_unloaded(struct session *s, const struct maps *maps)
+{
+	uint8_t now[SS_WINDOW];
+	bool any = false;
+
+	for (uint32_t i = 0; i < s->journal->nhooks && i < s->plan.hooks.n; i++) {
+		const struct ss_journal_hook *h = &s->journal->hook[i];
+
+		if (!h->patched || (journal_hook_mapped(maps, h) &&
+				    (mem_read(&s->t->mem, h->addr, now, h->length) ||
+				     memcmp(now, h->old_bytes, h->length))))
+			continue;
+		journal_forget_hook(s, i);
+		s->plan.hooks.at[i].gone = any = true;
+	}
+	return any;
+}
+
 int session_refresh(struct session *s)
 {
 	struct hook_plan plan;
 	struct maps maps;
 	int ret = maps_read(s->t->pid, &maps), fresh;
+	bool unloaded;
 
 	if (ret)
 		return ret;
+	unloaded = forget_unloaded(s, &maps);
 	fresh = tables_update(&s->tables, s->t, &maps);
 	ret = fresh < 0 ? fresh : 0;
-	if (fresh > 0) {
+	if (fresh > 0 || (unloaded && !ret)) {
 		ret = hook_plan_make(s->t, &maps, &s->plan, &plan, NULL);
 		if (!ret) {
 			ret = plan.hooks.n > 0;
-			for (size_t i = 0; i < plan.hooks.n; i++) {
-				plan.hooks.at[i].sibling = -1;
-				if (plan.hooks.at[i].kind != SS_HOOK_ALLOC_THROW &&
-				    vec_push(&s->plan.hooks, plan.hooks.at[i]))
+			for (size_t i = 0, base = s->plan.hooks.n; i < plan.hooks.n; i++) {
+				if (plan.hooks.at[i].sibling >= 0)
+					plan.hooks.at[i].sibling += (int)base;
+				if (vec_push(&s->plan.hooks, plan.hooks.at[i]))
 					ret = -ENOMEM;
 			}
 			hook_plan_free(&plan);

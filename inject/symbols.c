@@ -275,7 +275,7 @@ static uint64_t thunk_target(struct target *t, uint64_t addr, uint64_t end)
 static int by_addr(const struct hook_plan *p, uint64_t addr)
 {
 	for (size_t i = 0; i < p->hooks.n; i++) {
-		if (p->hooks.at[i].addr == addr)
+		if (p->hooks.at[i].addr == addr && !p->hooks.at[i].gone)
 			return (int)i;
 	}
 	return -1;
@@ -311,6 +311,12 @@ static bool is_allocators(const struct module *m, const struct wanted *w)
 	/* libstdc++'s operators call malloc and free, which are hooked themselves; in a static
 	 * program all are in one module. */
 	return !is_cxx(w) || has_own_allocator(m) || !(m->glibc || m->musl);
+}
+
+/* One that frees by itself, and does not hand the block on to another one's free. */
+static bool is_known_allocator(const struct module *m, const struct wanted *w)
+{
+	return has_own_allocator(m) || m->glibc || m->musl || is_prefixed(w);
 }
 
 /* glibc's malloc and nobody else's: the words before its blocks may be read. */
@@ -365,6 +371,8 @@ static int add_module(struct target *t, const struct maps *maps, const struct mo
 			refuse(plan, w->name, module, "chosen by the loader at run time");
 			continue;
 		}
+		if (w->kind == SS_HOOK_FREE && !is_known_allocator(m, w))
+			h.kind = SS_HOOK_FREE_THROUGH;
 		h.addr = f->value + m->bias;
 		h.end = end_of(m, f) + m->bias;
 		if (!in_text(maps, m, &h))
@@ -405,6 +413,13 @@ static bool calls_free_slot(struct target *t, const struct hook_plan *plan,
 	return false;
 }
 
+static bool same_kind(uint8_t a, uint8_t b)
+{
+	a = a == SS_HOOK_FREE_THROUGH ? SS_HOOK_FREE : a;
+	b = b == SS_HOOK_FREE_THROUGH ? SS_HOOK_FREE : b;
+	return a == b;
+}
+
 bool hook_goes_on(struct target *t, const struct hook_plan *plan, const struct planned_hook *h)
 {
 	uint64_t length = h->end - h->addr;
@@ -430,7 +445,7 @@ bool hook_goes_on(struct target *t, const struct hook_plan *plan, const struct p
 				break;
 			}
 			k = by_addr(plan, through_plt(t, i.target));
-			hit = k >= 0 && plan->hooks.at[k].kind == h->kind &&
+			hit = k >= 0 && same_kind(plan->hooks.at[k].kind, h->kind) &&
 			      plan->hooks.at[k].addr != h->addr;
 		}
 	}

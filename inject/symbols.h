@@ -18,6 +18,7 @@ struct planned_hook {
 	uint64_t bias;
 	uint8_t kind, size_kind; /* enum ss_hook_kind, enum ss_size_kind */
 	bool glibc_chunks;
+	bool gone;   /* its module was unloaded */
 	int sibling; /* index of the nothrow variant; -1: none */
 	uint64_t map_start, map_end, map_offset, ino;
 	uint32_t dev_major, dev_minor;

@@ -76,6 +76,7 @@ ag_original:
 	call_through ag_entry_posix_memalign, ag_posix_memalign
 	call_through ag_entry_realloc, ag_realloc
 	call_through ag_entry_xallocx, ag_xallocx
+	call_through ag_entry_free_through, ag_free_through
 	call_through ag_entry_munmap, ag_munmap
 	call_through ag_entry_mremap, ag_mremap
 	call_through ag_entry_shmat, ag_shmat

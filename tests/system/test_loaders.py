@@ -1,0 +1,231 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Other allocators and loaders: late libraries, namespaces, interposers, somebody else's hooks."""
+import glob
+import os
+import re
+import subprocess
+import time
+
+import memprof_test as t
+
+
+def library(pattern):
+    return sorted(glob.glob(f"/usr/lib/x86_64-linux-gnu/{pattern}"))[0]
+
+
+TCMALLOC = library("libtcmalloc_minimal.so.4")
+JEMALLOC = library("libjemalloc.so.2")
+
+
+def by_module(report):
+    """Calls by (module without version, function)."""
+    sums = {}
+    for f in report["functions"]:
+        key = (f["library"].split(".")[0], f["function"])
+        sums[key] = sums.get(key, 0) + f["calls"]
+    return sums
+
+
+class Loaders(t.Case):
+    def loader(self, **kw):
+        return self.start(f"{t.VICTIMS}/loaders", stdin=subprocess.PIPE, **kw)
+
+    def say(self, p, command):
+        p.stdin.write(command + "\n")
+        p.stdin.flush()
+        self.assertEqual(p.stdout.readline(), "done\n", command)
+
+    def begin(self, p):
+        """Starts to record; returns when the hooks are in."""
+        rec = self.start(t.MEMPROF, "attach", "-q", "--lossless", "-p", str(p.pid), "-o",
+                         self.path("r"), stderr=subprocess.DEVNULL)
+        self.wait_for(p, lambda state: state == 3)
+        return rec
+
+    def wait_for(self, p, ready):
+        """Polls the session's state as the block has it."""
+        for _ in range(600):
+            r = subprocess.run([f"{t.VICTIMS}/block", str(p.pid)], text=True, capture_output=True)
+            found = re.search(r'"state": (\d)', r.stdout)
+            if found and ready(int(found.group(1))):
+                return
+            time.sleep(0.05)
+        self.fail("the session did not come up")
+
+    def wait_hooked(self, p, path):
+        """Until some text of @path is changed, which the kernel calls dirty."""
+        for _ in range(600):
+            current = None
+            for line in t.read(f"/proc/{p.pid}/smaps").decode().split("\n"):
+                if re.match("[0-9a-f]+-", line):
+                    current = line
+                elif (current and " r-xp " in current and os.path.realpath(path) in current and
+                      line.startswith("Private_Dirty") and not line.endswith(" 0 kB")):
+                    return
+            time.sleep(0.05)
+        self.fail(f"{path} was not hooked")
+
+    def end(self, p, rec):
+        self.memprof("detach", "-p", p.pid)
+        rec.communicate(timeout=60)
+        self.assertEqual(rec.returncode, 0)
+        return self.report(self.path("r"))
+
+    def quit(self, p):
+        out, _ = p.communicate(timeout=20)
+        self.assertEqual((p.returncode, out), (0, "ok\n"))
+
+    def test_late_operator_new(self):
+        """operator new of an allocator that is loaded while recording, one that throws"""
+        p = self.loader()
+        rec = self.begin(p)
+        self.say(p, f"open {TCMALLOC}")
+        self.wait_hooked(p, TCMALLOC)
+        self.say(p, "new 500")
+        self.say(p, "blocks 300")
+        before = t.identity(p.pid)["maps"]
+        r = self.end(p, rec)
+        c = by_module(r)
+        news = sum(n for (module, f), n in c.items()
+                   if module == "libtcmalloc_minimal" and f in ("_Znwm", "tc_new"))
+        mallocs = sum(n for (module, f), n in c.items()
+                      if module == "libtcmalloc_minimal" and f in ("malloc", "tc_malloc"))
+        self.assertEqual((news, mallocs), (500, 300))
+        self.assertEqual(r["totals"]["foreign_frees"], 0)
+        self.assertFalse([m for m in t.identity(p.pid)["maps"] if "memprof" in m])
+        self.assertTrue(before)
+        self.quit(p)
+
+    def test_reloaded(self):
+        """a library is unloaded and loaded again: hooked anew, and restored"""
+        lib = f"{t.VICTIMS}/libwrapper.so"
+        p = self.loader()
+        rec = self.begin(p)
+        for _ in range(3):
+            self.say(p, f"open {lib}")
+            self.wait_hooked(p, lib)
+            self.say(p, "blocks 100")
+            self.say(p, "close")
+            self.assertNotIn("libwrapper", t.maps(p.pid))
+            time.sleep(1.5)  # the recorder sees that it is gone
+        self.say(p, f"open {lib}")
+        self.wait_hooked(p, lib)
+        r = self.end(p, rec)
+        self.assertEqual(by_module(r)[("libwrapper", "malloc")], 300)
+        self.assertEqual(r["totals"]["foreign_frees"], 0)
+        self.clean_text(p, lib)
+        self.quit(p)
+
+    def clean_text(self, p, path):
+        """The text of a module is the file's."""
+        with open(path, "rb") as f, open(f"/proc/{p.pid}/mem", "rb") as mem:
+            for line in t.maps(p.pid).split("\n"):
+                m = re.match(r"(\w+)-(\w+) r-xp (\w+) .*" + os.path.basename(path), line)
+                if m:
+                    low, high, offset = (int(x, 16) for x in m.groups())
+                    f.seek(offset)
+                    want = f.read(high - low)
+                    mem.seek(low)
+                    self.assertEqual(mem.read(len(want)), want)
+                    return
+        self.fail(f"{path} is not mapped")
+
+    def test_namespace(self):
+        """dlmopen: a second libc with its own malloc, next to the first"""
+        p = self.loader()
+        rec = self.begin(p)
+        self.say(p, "space /lib/x86_64-linux-gnu/libc.so.6")
+        second = [line for line in t.maps(p.pid).split("\n") if "r-xp" in line and "libc.so.6" in line]
+        self.assertEqual(len(second), 2)
+        time.sleep(3)
+        self.say(p, "blocks 700")
+        self.say(p, "own 300")
+        r = self.end(p, rec)
+        c = t.calls(r)
+        self.assertGreaterEqual(c["malloc"], 1000)
+        self.assertLess(c["malloc"], 1100)
+        self.assertEqual(r["totals"]["foreign_frees"], 0)
+        self.quit(p)
+
+    def interposed(self, lib):
+        env = dict(os.environ, LD_PRELOAD=f"{t.VICTIMS}/{lib}")
+        p = self.loader(env=env)
+        time.sleep(0.3)
+        rec = self.begin(p)
+        self.say(p, "own 1000")
+        r = self.end(p, rec)
+        c = by_module(r)
+        module = lib.split(".")[0]
+        self.assertGreaterEqual(c[(module, "malloc")], 1000)
+        self.assertEqual(c.get(("libc", "malloc"), 0), 0)
+        self.assertGreaterEqual(r["totals"]["frees"], 1000)
+        self.assertLess(r["totals"]["frees"], 1010)
+        self.assertEqual(r["totals"]["foreign_frees"], 0)
+        self.assertLessEqual(r["totals"]["leaked_count"], 2)
+        self.quit(p)
+
+    def test_interposer(self):
+        """a preloaded interposer that calls the next malloc: each call counts once"""
+        self.interposed("libwrapper.so")
+
+    def test_interposer_with_header(self):
+        """one that gives out other addresses than it gets"""
+        self.interposed("libwrapper-header.so")
+
+    def test_foreign_breakpoint(self):
+        """a debugger's breakpoint at malloc: refused by name, nothing is touched"""
+        p = self.loader()
+        self.say(p, "own 10")
+        at = self.symbol(p, "malloc")
+        with open(f"/proc/{p.pid}/mem", "r+b", buffering=0) as mem:
+            mem.seek(at)
+            was = mem.read(1)
+            mem.seek(at)
+            mem.write(b"\xcc")
+            before = t.identity(p.pid)
+            r = self.memprof("attach", "-p", p.pid, "-o", self.path("r"), status=12)
+            self.assertIn("malloc in libc.so.6", r.stderr)
+            self.assertEqual(t.identity(p.pid), before)
+            mem.seek(at)
+            mem.write(was)
+        self.say(p, "own 10")
+        self.quit(p)
+
+    def test_foreign_hook_in_between(self):
+        """somebody changes the hooked text while we record: it is left alone, and said"""
+        p = self.loader()
+        rec = self.begin(p)
+        at = self.symbol(p, "valloc")
+        with open(f"/proc/{p.pid}/mem", "r+b", buffering=0) as mem:
+            mem.seek(at)
+            ours = mem.read(5)
+            self.assertEqual(ours[0], 0xe9)
+            mem.seek(at)
+            mem.write(b"\xcc")
+            r = self.memprof("detach", "-p", p.pid, status=15)
+            self.assertIn("changed by somebody else", r.stderr)
+            mem.seek(at)
+            self.assertEqual(mem.read(5), b"\xcc" + ours[1:])
+            mem.seek(at)
+            mem.write(ours)
+        rec.communicate(timeout=60)
+        self.memprof("detach", "-p", p.pid)
+        self.clean_text(p, "/lib/x86_64-linux-gnu/libc.so.6")
+        self.say(p, "own 100")
+        self.quit(p)
+
+    def symbol(self, p, name):
+        """Address of libc's function, after its landing pad."""
+        libc = "/lib/x86_64-linux-gnu/libc.so.6"
+        line = next(x for x in t.maps(p.pid).split("\n") if "libc.so.6" in x)
+        syms = subprocess.check_output(["nm", "-D", "--defined-only", libc], text=True)
+        value = int(re.search(rf"^(\w+) \w {name}@@", syms, re.M).group(1), 16)
+        at = int(line.split("-")[0], 16) + value
+        with open(f"/proc/{p.pid}/mem", "rb") as mem:
+            mem.seek(at)
+            return at + 4 if mem.read(4) == b"\xf3\x0f\x1e\xfa" else at
+
+
+if __name__ == "__main__":
+    t.main()

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Loads libraries and calls their allocators by command, one a line on stdin, answered by "done":
+ *
+ *	open FILE	dlopen
+ *	space FILE	dlmopen in a namespace of its own
+ *	new N		N times the library's operator new (100 bytes) and delete
+ *	blocks N	N times its malloc (200 bytes) and free
+ *	keep N		N times its malloc (300 bytes)
+ *	own N		N times this program's malloc (400 bytes) and free
+ *	close		dlclose
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef void *alloc_fn(size_t);
+typedef void free_fn(void *);
+
+static void *library;
+
+static void pairs(const char *alloc, const char *release, size_t size, long n)
+{
+	alloc_fn *a = alloc ? (alloc_fn *)dlsym(library, alloc) : malloc;
+	free_fn *f = release ? (free_fn *)dlsym(library, release) : free;
+
+	if (!a || !f) {
+		puts("no such function");
+		exit(1);
+	}
+	for (long i = 0; i < n; i++) {
+		char *p = a(size);
+
+		if (!p)
+			exit(1);
+		memset(p, (int)i, size);
+		for (size_t k = 0; k < size; k++) {
+			if (p[k] != (char)i)
+				exit(1);
+		}
+		f(p);
+	}
+}
+
+static void none(void *p)
+{
+	(void)p;
+}
+
+static void keep(long n)
+{
+	alloc_fn *a = (alloc_fn *)dlsym(library, "malloc");
+
+	for (long i = 0; i < n; i++)
+		none(a ? a(300) : NULL);
+}
+
+static void obey(char *line)
+{
+	char *arg = strchr(line, ' ');
+	long n;
+
+	line[strcspn(line, "\n")] = 0;
+	if (arg)
+		*arg++ = 0;
+	n = arg ? atol(arg) : 0;
+	if (!strcmp(line, "open") || !strcmp(line, "space")) {
+		library = line[0] == 'o' ? dlopen(arg, RTLD_NOW | RTLD_LOCAL)
+					 : dlmopen(LM_ID_NEWLM, arg, RTLD_NOW | RTLD_LOCAL);
+		if (!library) {
+			puts(dlerror());
+			exit(1);
+		}
+	} else if (!strcmp(line, "new")) {
+		pairs("_Znwm", "_ZdlPv", 100, n);
+	} else if (!strcmp(line, "blocks")) {
+		pairs("malloc", "free", 200, n);
+	} else if (!strcmp(line, "keep")) {
+		keep(n);
+	} else if (!strcmp(line, "own")) {
+		pairs(NULL, NULL, 400, n);
+	} else if (!strcmp(line, "close")) {
+		dlclose(library);
+	} else {
+		exit(2);
+	}
+}
+
+int main(void)
+{
+	char line[512];
+
+	alarm(600); /* a test that dies leaves nothing behind */
+	while (fgets(line, sizeof(line), stdin)) {
+		obey(line);
+		puts("done");
+		fflush(stdout);
+	}
+	puts("ok");
+	return 0;
+}
