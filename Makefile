@@ -89,6 +89,7 @@ $(O)/victims/%: tests/victims/%.cc
 $(O)/victims/liblate.so: tests/victims/late.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) -fPIC -shared -o $@ $<
+$(O)/victims/block: formats/session.h formats/record.h
 $(O)/victims/libwrapper.so: tests/victims/wrapper.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) -fPIC -shared -o $@ $<

@@ -124,11 +124,17 @@ uint64_t ag_free_through(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uin
 	struct ag_call call;
 	uint64_t now, ret;
 
-	if (unlikely(!a0 || !begin(&call, f, false)))
+	if (!a0)
 		return ORIGINAL(f)(a0, a1, a2, a3, a4);
+	if (unlikely(!begin(&call, f, false))) {
+		if (!call.t)
+			count_no_slot_free(call.c);
+		return ORIGINAL(f)(a0, a1, a2, a3, a4);
+	}
 	now = ticks();
-	if (fresh(&call, now) && !put_free(call.c, call.t, MPR_FREE, now, f->desc, a0,
-					   free_misc(f->desc, f->return_address)))
+	if (fresh(&call, now, MPR_LOST_FREE) &&
+	    !put_free(call.c, call.t, MPR_FREE, now, f->desc, a0,
+		      free_misc(f->desc, f->return_address)))
 		lost(&call, MPR_LOST_FREE, 0);
 	ret = ORIGINAL(f)(a0, a1, a2, a3, a4);
 	end(&call);

@@ -212,6 +212,8 @@ uint64_t proc_start_time(pid_t pid)
 		return 0;
 	/* The name is in parentheses and may hold anything: count fields behind the last one. */
 	p = strrchr(text, ')');
+	if (p && (p[2] == 'Z' || p[2] == 'X')) /* it has ended, only nobody has waited for it */
+		p = NULL;
 	for (int i = 2; p && i < 22; i++) {
 		p = strchr(p + 1, ' ');
 	}

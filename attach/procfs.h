@@ -43,7 +43,8 @@ int proc_status_parse(const char *text, struct proc_status *st);
 /* @tid 0: of the process.  Return: 0 or -errno. */
 int proc_status_read(pid_t pid, pid_t tid, struct proc_status *st);
 
-/* Field 22 of /proc/PID/stat (start time in ticks): tells a reused pid.  0 on error. */
+/* Field 22 of /proc/PID/stat (start time in ticks): tells a reused pid.  0 on error, and
+ * for a process that has ended. */
 uint64_t proc_start_time(pid_t pid);
 
 /* Thread ids of /proc/PID/task at this moment. */
