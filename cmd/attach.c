@@ -7,17 +7,20 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "cmd/cmd.h"
+#include "cmd/follow.h"
 
 static const char help[] =
     "usage: memprof attach -p PID [-o FILE] [options]\n"
     "Records every allocation of a running process, with its stack, until Ctrl-C, --for or\n"
     "memprof detach; then leaves the process as it was.\n"
     "  -p, --pid PID        the process\n"
-    "  -o, --output FILE    the recording (default memprof-PID.memprof)\n"
+    "  -o, --output FILE    the recording (default memprof-%p.memprof; %p pid, %e command,\n"
+    "                       %t time, %n count)\n"
     "      --for TIME       end after 30s, 500ms, 5m ...\n"
     "      --background     return to the shell once it is recording\n"
     "      --sample BYTES   sample one point per BYTES of requests (512k for always-on use)\n"
+    "      --follow-fork    record forked children too, each into a file of its own\n"
+    "      --follow-exec    record on when a process runs another program\n"
     "      --lossless       make the process wait when the recorder is late, instead of losing\n"
     "      --ring-size N    bytes a thread, 64k to 64M (default 2M)\n"
     "      --queue-size N   ceiling of the recorder's queue (default 256M)\n"
@@ -29,6 +32,16 @@ static const char help[] =
     "      --paused         start paused; SIGUSR1 to memprof pauses and lets go on\n"
     "  -q, --quiet          no progress\n"
     "Each option can be given by the environment: MEMPROF_RING_SIZE=4M, MEMPROF_LOSSLESS=1.\n";
+
+static bool follows(const struct recording_options *o)
+{
+	return o->follow_fork || o->follow_exec;
+}
+
+static int record(struct target *t, const struct recording_options *o)
+{
+	return follows(o) ? follow_run(t->pid, NULL, o) : recording_run(t, o, false);
+}
 
 /* The recorder goes on in a session of its own; the shell comes back when it is recording. */
 static int to_background(struct target *t, const struct recording_options *o)
@@ -48,7 +61,7 @@ static int to_background(struct target *t, const struct recording_options *o)
 		setsid();
 		dup2(null, STDIN_FILENO);
 		dup2(null, STDOUT_FILENO);
-		return recording_run(t, o, false);
+		return record(t, o);
 	}
 	for (;;) {
 		struct ss_control c;
@@ -56,7 +69,8 @@ static int to_background(struct target *t, const struct recording_options *o)
 
 		if (waitpid(child, &status, WNOHANG) == child)
 			return WIFEXITED(status) ? WEXITSTATUS(status) : MP_EXIT_FAILURE;
-		if (session_peek(t->pid, &c, &j) && j.state == SS_LIVE && j.recorder_pid == child)
+		if (session_peek(t->pid, &c, &j) && j.state == SS_LIVE &&
+		    (j.recorder_pid == child || (follows(o) && recorder_lives(&j))))
 			break;
 		usleep(10000);
 	}
@@ -111,7 +125,7 @@ int cmd_attach(int argc, char **argv)
 		    "attach: --via=kernel has no --background: its probes end with it");
 	if (target_look(&t, pid, &err))
 		return complain(&err);
-	status = o.background ? to_background(&t, &o) : recording_run(&t, &o, false);
+	status = o.background ? to_background(&t, &o) : record(&t, &o);
 	target_close(&t);
 	return status;
 }

@@ -51,9 +51,16 @@ bool session_peek(pid_t pid, struct ss_control *c, struct ss_journal *j);
 /* The recorder lives if its pid has the start time it had then. */
 bool recorder_lives(const struct ss_journal *j);
 
+/* cmd/output_name.c: is @pattern free of placeholders that are not known? */
+bool output_pattern_ok(const char *pattern);
+/* Expands %p (pid), %e (command), %t (time), %n (count), %%.  Where a second file would get the
+ * name of the first, pid and count are put in before the suffix. */
+void output_name(const char *pattern, pid_t pid, uint32_t count, bool again, char *out,
+		 size_t size);
+
 /* cmd/options.c: what attach and run share. */
 struct recording_options {
-	const char *path;	  /* NULL: memprof-PID.memprof */
+	const char *path;	  /* pattern, output_name(); NULL: memprof-PID.memprof */
 	uint64_t for_ms;	  /* 0: until told otherwise */
 	uint64_t ring_size;	  /* bytes; 0: default */
 	uint64_t queue_size;	  /* bytes; 0: default */
@@ -64,6 +71,11 @@ struct recording_options {
 	bool via_kernel;     /* probes of the kernel instead of an agent in the target */
 	uint64_t stack_size; /* via the kernel: bytes of stack a sample; 0: default */
 	bool lossless, quiet, background;
+	bool follow_fork, follow_exec;
+	/* Set by cmd/follow.c for each recorder that it starts. */
+	uint32_t count; /* recordings before this one */
+	bool again;	/* of the same process */
+	int news_fd;	/* struct recording_news; 0: nobody follows */
 };
 
 /* Takes what the environment says: MEMPROF_OUTPUT for --output and so on, MEMPROF_LOSSLESS=1.
@@ -78,7 +90,8 @@ int recording_options_agree(const struct recording_options *o);
 #define RECORDING_SHORT "o:q"
 #define RECORDING_LONG                                                                             \
 	{"output", required_argument, NULL, 'o'}, {"for", required_argument, NULL, 'F'},           \
-	    {"lossless", no_argument, NULL, 'L'}, {"ring-size", required_argument, NULL, 'R'},     \
+	    {"lossless", no_argument, NULL, 'L'}, {"follow-fork", no_argument, NULL, 'K'},         \
+	    {"follow-exec", no_argument, NULL, 'X'}, {"ring-size", required_argument, NULL, 'R'},  \
 	    {"queue-size", required_argument, NULL, 'Q'}, {"cull", required_argument, NULL, 'C'},  \
 	    {"depth", required_argument, NULL, 'D'}, {"thread", required_argument, NULL, 'T'},     \
 	    {"via", required_argument, NULL, 'V'}, {"stack-size", required_argument, NULL, 'K'},   \

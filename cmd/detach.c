@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 #include "cmd/cmd.h"
+#include "inject/family.h"
 
 #define RECORDER_MS 30000 /* for the recorder to write its file to the end */
 
@@ -49,6 +50,8 @@ int cmd_detach(int argc, char **argv)
 	struct session s;
 	struct target t;
 	pid_t pid = 0;
+	struct session_id id = {0};
+	uint32_t forked, left = 0;
 	bool child;
 	int c, ret;
 
@@ -74,6 +77,7 @@ int cmd_detach(int argc, char **argv)
 		return complain(&err);
 	}
 	child = session_is_child(&s);
+	session_id_of(pid, &id);
 	if (s.block && !child && recorder_lives(s.journal) && ask_recorder(&s)) {
 		printf(
 		    "process %d: the recorder (pid %d) ended the recording and restored it: %s\n",
@@ -89,5 +93,8 @@ int cmd_detach(int argc, char **argv)
 	}
 	session_free(&s);
 	target_close(&t);
+	forked = child || ret ? 0 : family_restore(&id, pid, &left);
+	if (forked)
+		printf("restored %u processes that were forked from it\n", forked);
 	return ret ? complain(&err) : MP_EXIT_OK;
 }

@@ -15,6 +15,17 @@ int recording_option(int opt, const char *arg, struct recording_options *o)
 	switch (opt) {
 	case 'o':
 		o->path = arg;
+		if (output_pattern_ok(arg))
+			return 1;
+		usage_error("--output: '%s': placeholders are %%p pid, %%e command, %%t time, %%n "
+			    "count, %%%% percent",
+			    arg);
+		return -1;
+	case 'K':
+		o->follow_fork = true;
+		return 1;
+	case 'X':
+		o->follow_exec = true;
 		return 1;
 	case 'F':
 		if (parse_duration(arg, &o->for_ms) && o->for_ms)

@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <unistd.h>
 #include "cmd/cmd.h"
+#include "cmd/follow.h"
 #include "cmd/serve.h"
 #include "record/observe.h"
 #include "record/recorder.h"
@@ -25,6 +26,7 @@
 struct recording {
 	struct target *t;
 	struct session s;
+	struct session_id id;
 	struct recorder *r;
 	struct sideband *sideband;
 	struct control *control;
@@ -423,6 +425,7 @@ static int start(struct recording *rec, const struct recording_options *o, const
 	config.layout = &rec->s.layout;
 	config.journal = rec->s.journal;
 	config.block_length = rec->s.length;
+	session_id_of(rec->t->pid, &rec->id);
 	ret = recorder_start(&config, &rec->r, err);
 	if (!ret) {
 		if (sideband_open(rec->t->pid, &rec->sideband) && !o->quiet)
@@ -436,6 +439,33 @@ static int start(struct recording *rec, const struct recording_options *o, const
 	return ret;
 }
 
+/* To who follows.  @reason: 0 at the beginning. */
+static void tell(const struct recording *rec, const struct recording_options *o, uint8_t reason)
+{
+	struct recording_news news = {reason != 0, reason, rec->t->pid, rec->id};
+
+	if (o->news_fd && write(o->news_fd, &news, sizeof(news)) != (ssize_t)sizeof(news))
+		return; /* it is gone: nobody follows */
+}
+
+/* Forked children are restored too, unless somebody follows them. */
+static void leave_family(const struct recording *rec, const struct recording_options *o,
+			 uint8_t reason)
+{
+	uint32_t left = 0, restored = 0;
+
+	if (!o->news_fd)
+		restored = family_restore(&rec->id, 0, &left);
+	if (restored)
+		printf("restored %u processes that were forked from it\n", restored);
+	if (left)
+		fprintf(stderr,
+			"memprof: %u processes that were forked from it still carry patched "
+			"text; see: memprof status\n",
+			left);
+	tell(rec, o, reason);
+}
+
 int recording_run(struct target *t, const struct recording_options *o, bool launched)
 {
 	struct recording rec = {.t = t};
@@ -445,10 +475,8 @@ int recording_run(struct target *t, const struct recording_options *o, bool laun
 	int ret, status = 0, signals = block_signals();
 	char path[4096];
 
-	if (o->path)
-		snprintf(path, sizeof(path), "%s", o->path);
-	else
-		snprintf(path, sizeof(path), "memprof-%d.memprof", t->pid);
+	output_name(o->path ? o->path : "memprof-%p.memprof", t->pid, o->count, o->again, path,
+		    sizeof(path));
 	pthread_mutex_init(&rec.lock, NULL);
 	ret = start(&rec, o, path, launched, &err);
 	if (!ret) {
@@ -461,6 +489,7 @@ int recording_run(struct target *t, const struct recording_options *o, bool laun
 			dup2(STDOUT_FILENO, STDERR_FILENO);
 		if (!o->quiet && rec.s.plan.refused[0])
 			fprintf(stderr, "memprof: not hooked: %s\n", rec.s.plan.refused);
+		tell(&rec, o, 0);
 		finish.reason = (uint8_t)watch(&rec, o, signals);
 		if (!o->quiet && isatty(STDERR_FILENO))
 			fprintf(stderr, "\r\033[K");
@@ -493,6 +522,8 @@ int recording_run(struct target *t, const struct recording_options *o, bool laun
 		if (ret)
 			unlink(path);
 	}
+	if (!ret)
+		leave_family(&rec, o, finish.reason);
 	control_close(rec.control);
 	recorder_free(rec.r);
 	if (late.what[0] && finish.reason != MP_END_EXITED)

@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
-#include "cmd/cmd.h"
+#include "cmd/follow.h"
 
 static const char help[] =
     "usage: memprof run [-o FILE] [options] -- PROGRAM [ARGUMENT...]\n"
@@ -11,14 +11,32 @@ static const char help[] =
     "Options as for memprof attach, but -p and --background.\n"
     "Exit status: memprof's own if something failed, else the program's (128 + signal).\n";
 
+int launch_and_record(char *const argv[], const struct recording_options *o)
+{
+	struct mp_err err = {0};
+	struct target t;
+	int status, child = 0;
+
+	if (target_launch(&t, argv, &err))
+		return complain(&err);
+	status = recording_run(&t, o, true);
+	target_close(&t);
+	/* Ended by Ctrl-C or --for, the program goes on; it is ours to wait for. */
+	if (waitpid(t.pid, &child, __WALL) == t.pid && !status) {
+		if (WIFEXITED(child))
+			return WEXITSTATUS(child);
+		if (WIFSIGNALED(child))
+			return 128 + WTERMSIG(child);
+	}
+	return status;
+}
+
 int cmd_run(int argc, char **argv)
 {
 	static const struct option options[] = {
 	    {"help", no_argument, NULL, 'h'}, RECORDING_LONG, {0}};
 	struct recording_options o = {0};
-	struct mp_err err = {0};
-	struct target t;
-	int c, status, child = 0;
+	int c, status;
 
 	if (recording_environment(&o))
 		return MP_EXIT_USAGE;
@@ -39,16 +57,6 @@ int cmd_run(int argc, char **argv)
 	status = recording_options_agree(&o);
 	if (status)
 		return status;
-	if (target_launch(&t, argv + optind, &err))
-		return complain(&err);
-	status = recording_run(&t, &o, true);
-	target_close(&t);
-	/* Ended by Ctrl-C or --for, the program goes on; it is ours to wait for. */
-	if (waitpid(t.pid, &child, __WALL) == t.pid && !status) {
-		if (WIFEXITED(child))
-			return WEXITSTATUS(child);
-		if (WIFSIGNALED(child))
-			return 128 + WTERMSIG(child);
-	}
-	return status;
+	return o.follow_fork || o.follow_exec ? follow_run(0, argv + optind, &o)
+					      : launch_and_record(argv + optind, &o);
 }

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "inject/family.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "inject/session.h"
+
+#define PASSES	 20
+#define PAUSE_US 2000
+
+bool session_id_of(pid_t pid, struct session_id *id)
+{
+	const struct map *m;
+	uint64_t addr, length;
+	struct maps maps;
+
+	if (maps_read(pid, &maps))
+		return false;
+	addr = session_find(&maps, &length);
+	m = addr ? maps_find(&maps, addr) : NULL;
+	if (m)
+		*id = (struct session_id){m->ino, m->dev_major, m->dev_minor};
+	maps_free(&maps);
+	return m != NULL;
+}
+
+bool session_id_equal(const struct session_id *a, const struct session_id *b)
+{
+	return a->ino == b->ino && a->dev_major == b->dev_major && a->dev_minor == b->dev_minor;
+}
+
+/* An adopted session of @pid.  Return: 0, to be followed by let_go(). */
+static int take(pid_t pid, struct target *t, struct session *s)
+{
+	int ret = target_look(t, pid, NULL);
+
+	if (ret)
+		return ret;
+	ret = session_adopt(s, t, NULL);
+	if (ret)
+		target_close(t);
+	return ret;
+}
+
+static void let_go(struct target *t, struct session *s)
+{
+	session_free(s);
+	target_close(t);
+}
+
+bool family_is_child(pid_t pid)
+{
+	struct session s;
+	struct target t;
+	bool child;
+
+	if (take(pid, &t, &s))
+		return false;
+	child = session_is_child(&s);
+	let_go(&t, &s);
+	return child;
+}
+
+/* Return: 1 restored, 0 not a child (any more), -1 it still carries the session. */
+static int restore(pid_t pid)
+{
+	struct session s;
+	struct target t;
+	int ret;
+
+	if (take(pid, &t, &s))
+		return kill(pid, 0) ? 0 : -1;
+	ret = !session_is_child(&s) ? 0 : session_close(&s, NULL) ? -1 : 1;
+	let_go(&t, &s);
+	return ret;
+}
+
+static void pass(const struct session_id *id, pid_t except, uint32_t *restored, uint32_t *left)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
+		struct session_id its;
+		int ret;
+
+		if (pid <= 0 || pid == except || pid == getpid() || !session_id_of(pid, &its) ||
+		    !session_id_equal(&its, id))
+			continue;
+		ret = restore(pid);
+		*restored += ret > 0;
+		*left += ret < 0;
+	}
+	if (d)
+		closedir(d);
+}
+
+uint32_t family_restore(const struct session_id *id, pid_t except, uint32_t *left)
+{
+	uint32_t all = 0;
+
+	for (int i = 0; i < PASSES; i++) {
+		uint32_t restored = 0;
+
+		*left = 0;
+		pass(id, except, &restored, left);
+		all += restored;
+		if (!restored && !*left)
+			break;
+		if (!restored)
+			usleep(PAUSE_US);
+	}
+	return all;
+}

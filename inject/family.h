@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Processes that were forked from a recorded one.  They carry its patched text and its session
+ * block, but a wiped gate: their hooks pass through.
+ */
+#ifndef INJECT_FAMILY_H
+#define INJECT_FAMILY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Which session block: forked children map the same file. */
+struct session_id {
+	uint64_t ino;
+	uint32_t dev_major, dev_minor;
+};
+
+/* Return: whether @pid maps a session block (that we may see), with @id filled. */
+bool session_id_of(pid_t pid, struct session_id *id);
+bool session_id_equal(const struct session_id *a, const struct session_id *b);
+
+/* Was the process forked while it was recorded?  False too for a vfork child, which shares its
+ * parent's memory until it execs. */
+bool family_is_child(pid_t pid);
+
+/**
+ * family_restore() - restore all forked children that carry this session
+ * @except: a process that is left alone (the recorded one, if it still carries it); 0: none
+ * Goes on until a pass over /proc finds no more: children fork too.
+ * Return: processes restored; *@left: how many still carry it.
+ */
+uint32_t family_restore(const struct session_id *id, pid_t except, uint32_t *left);
+
+#endif

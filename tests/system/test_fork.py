@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Forked children: unharmed, followed into recordings of their own, restored with their parent."""
+import glob
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+from memprof_test import Case, MEMPROF, VICTIMS, identity, main, maps
+
+
+def wait_for(what, seconds=30):
+    """Polls until what() is true; what it was."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        r = what()
+        if r:
+            return r
+        time.sleep(0.02)
+    raise AssertionError("it did not happen in time")
+
+
+class Fork(Case):
+    def setUp(self):
+        super().setUp()
+        self.pids = []
+
+    def tearDown(self):
+        for pid in self.pids:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        super().tearDown()
+
+    def family(self):
+        return self.victim("family", stdin=subprocess.PIPE)
+
+    def tell(self, p, line):
+        p.stdin.write(line + "\n")
+        p.stdin.flush()
+        return p.stdout.readline().strip()
+
+    def fork(self, p, line="fork"):
+        pid = int(self.tell(p, line))
+        self.pids.append(pid)
+        return pid
+
+    def leak(self, p, pid):
+        """The child leaks 10 blocks of 5000 bytes."""
+        os.kill(pid, signal.SIGUSR1)
+        self.assertEqual(p.stdout.readline().strip(), "done")
+
+    def recorded(self, pid):
+        """The recorder that is at work on the process, 0 if none."""
+        for s in json.loads(self.memprof("status", "--json").stdout):
+            if s["pid"] == pid and s["state"] == "recording" and s["recorder_alive"]:
+                return s["recorder"]
+        return 0
+
+    def leaked_5000(self, f):
+        r = self.report(f, "--leaks")
+        return sum(b["size"] == 5000 for b in r["leaks"])
+
+    def session_in(self, pid):
+        return "memprof" in maps(pid)
+
+    def test_unharmed(self):
+        """fork, vfork and spawn under load while recorded and while hooks go in and out"""
+        p = self.family()
+        for _ in range(5):
+            p.stdin.write("storm 20\n")
+            p.stdin.flush()
+            self.memprof("attach", "-q", "-p", p.pid, "-o", self.path("r"), "--for", "200ms")
+            self.assertEqual(p.stdout.readline().strip(), "bad 0")
+
+    def test_detach_restores_children(self):
+        """the end of a recording restores who was forked meanwhile, and their children"""
+        p = self.family()
+        before = self.fork(p)
+        clean = identity(before)["text"]
+        self.memprof("attach", "-p", p.pid, "-o", self.path("r"), "--background")
+        pids = [self.fork(p) for _ in range(3)]
+        os.kill(pids[0], signal.SIGUSR2)
+        pids.append(int(p.stdout.readline()))
+        self.pids.append(pids[-1])
+        for pid in pids:
+            self.assertTrue(self.session_in(pid))
+        self.memprof("detach", "-p", p.pid)
+        for pid in pids:
+            self.assertFalse(self.session_in(pid), pid)
+            self.assertEqual({k.split()[0]: v for k, v in identity(pid)["text"].items()},
+                             {k.split()[0]: v for k, v in clean.items()})
+            self.leak(p, pid)
+
+    def test_detach_child(self):
+        """one child is restored by itself; also when recorder and parent are gone"""
+        p = self.family()
+        self.memprof("attach", "-p", p.pid, "-o", self.path("r"), "--background")
+        one, two = self.fork(p), self.fork(p)
+        r = self.memprof("detach", "-p", one)
+        self.assertIn("forked from a recorded one", r.stdout)
+        self.assertFalse(self.session_in(one))
+        self.assertTrue(self.session_in(two))
+        recorder = self.recorded(p.pid)
+        os.kill(recorder, signal.SIGKILL)
+        p.kill()
+        p.wait()
+        self.memprof("detach", "-p", two)
+        self.assertFalse(self.session_in(two))
+        self.leak(p, two)
+
+    def test_follow_fork(self):
+        """--follow-fork: each child, and a child's child, has a recording of its own"""
+        p = self.family()
+        self.memprof("attach", "-p", p.pid, "-o", self.path("%e-%p.memprof"), "--follow-fork",
+                     "--background")
+        pids = [self.fork(p) for _ in range(3)]
+        for pid in pids:
+            wait_for(lambda pid=pid: self.recorded(pid))
+        os.kill(pids[1], signal.SIGUSR2)
+        pids.append(int(p.stdout.readline()))
+        self.pids.append(pids[-1])
+        wait_for(lambda: self.recorded(pids[-1]))
+        for pid in pids:
+            self.leak(p, pid)
+        recorders = [self.recorded(pid) for pid in pids + [p.pid]]
+        self.memprof("detach", "-p", p.pid)
+        for pid in pids:
+            wait_for(lambda pid=pid: not self.session_in(pid))
+        for r in recorders:
+            wait_for(lambda r=r: not os.path.exists(f"/proc/{r}"))
+        for pid in pids:
+            f = self.path(f"family-{pid}.memprof")
+            self.assertEqual(self.leaked_5000(f), 10)
+            self.assertEqual(self.report(f)["pid"], pid)
+            self.leak(p, pid)
+        self.assertEqual(self.leaked_5000(self.path(f"family-{p.pid}.memprof")), 0)
+
+    def test_parent_ends_first(self):
+        """the parent ends: its children are recorded on until they end"""
+        p = self.family()
+        rec = self.start(MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r.memprof"),
+                         "--follow-fork")
+        wait_for(lambda: self.recorded(p.pid))
+        pid = self.fork(p)
+        wait_for(lambda: self.recorded(pid))
+        p.stdin.write("quit\n")
+        p.stdin.close()
+        p.wait()
+        self.leak(p, pid)
+        self.assertIsNone(rec.poll())
+        os.kill(pid, signal.SIGTERM)
+        self.assertEqual(rec.wait(timeout=30), 0)
+        # No placeholder: pid and count stand before the suffix.
+        f = self.path(f"r-{pid}-1.memprof")
+        self.assertEqual(self.leaked_5000(f), 10)
+        self.assertEqual(self.report(f)["end_reason"], "exited")
+
+    def test_follow_exec(self):
+        """--follow-exec: the next program of the process has a recording of its own"""
+        rec = self.start(MEMPROF, "run", "-q", "-o", self.path("x.%n"), "--follow-exec", "--",
+                         "/bin/sh", "-c", f"exec {VICTIMS}/flood 1 1000", stdin=subprocess.PIPE)
+        def flood():
+            for s in json.loads(self.memprof("status", "--json").stdout):
+                if s["name"] == "flood" and s["recording"] == self.path("x.1") \
+                        and s["state"] == "recording":
+                    return True
+        wait_for(flood)
+        rec.stdin.write("go\n")
+        rec.stdin.close()
+        self.assertEqual(rec.wait(timeout=30), 0)
+        self.assertEqual(self.report(self.path("x.0"))["end_reason"], "execed")
+        r = self.report(self.path("x.1"))
+        self.assertEqual({f["function"]: f["calls"] for f in r["functions"]}["malloc"], 1000)
+
+    def test_follow_fork_and_exec(self):
+        """both: a program that a child runs"""
+        p = self.family()
+        self.memprof("attach", "-p", p.pid, "-o", self.path("%e-%p-%n"), "--follow-fork",
+                     "--follow-exec", "--background")
+        pid = self.fork(p, f"exec {VICTIMS}/leaky")
+        wait_for(lambda: self.recorded(pid) and glob.glob(self.path(f"leaky-{pid}-*")))
+        self.memprof("detach", "-p", p.pid)
+        wait_for(lambda: not self.session_in(pid))
+        self.assertTrue(self.report(glob.glob(self.path(f"leaky-{pid}-*"))[0])["pid"] == pid)
+
+    def test_bad_placeholder(self):
+        """an unknown placeholder is named"""
+        r = self.memprof("attach", "-p", os.getpid(), "-o", "x-%q", status=2)
+        self.assertIn("%q", r.stderr)
+
+
+class Nginx(Fork):
+    for name in [n for n in dir(Fork) if n.startswith("test_")]:
+        locals()[name] = None
+    del name
+
+    def setUp(self):
+        super().setUp()
+        self.port = self.free_port()
+        os.mkdir(self.path("html"))
+        with open(self.path("html/index.html"), "w") as f:
+            f.write("hello\n" * 1000)
+        with open(self.path("nginx.conf"), "w") as f:
+            f.write(f"""daemon off; worker_processes 2; pid {self.dir}/pid; user root;
+error_log {self.dir}/error.log;
+events {{ worker_connections 64; }}
+http {{ access_log off; gzip on; gzip_types text/html;
+ client_body_temp_path {self.dir}/a; proxy_temp_path {self.dir}/b; fastcgi_temp_path {self.dir}/c;
+ uwsgi_temp_path {self.dir}/d; scgi_temp_path {self.dir}/e;
+ server {{ listen 127.0.0.1:{self.port}; root {self.dir}/html; }} }}
+""")
+        self.nginx = self.start("/usr/sbin/nginx", "-c", self.path("nginx.conf"),
+                                stderr=subprocess.DEVNULL)
+        wait_for(lambda: self.get() == 200)
+
+    def tearDown(self):
+        self.nginx.terminate()
+        self.nginx.wait()
+        super().tearDown()
+
+    @staticmethod
+    def free_port():
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            return s.getsockname()[1]
+
+    def get(self):
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=10) as s:
+                s.sendall(b"GET / HTTP/1.0\r\nAccept-Encoding: gzip\r\n\r\n")
+                answer = b""
+                while True:
+                    part = s.recv(65536)
+                    if not part:
+                        break
+                    answer += part
+            m = re.match(rb"HTTP/1.1 (\d+)", answer)
+            return int(m.group(1)) if m else 0
+        except OSError:
+            return 0
+
+    def workers(self):
+        out = subprocess.run(["pgrep", "-P", str(self.nginx.pid)], capture_output=True, text=True)
+        return [int(x) for x in out.stdout.split()]
+
+    def test_prefork_server(self):
+        """nginx: new workers after a reload are followed; requests are served all the time"""
+        old = self.workers()
+        clean = identity(self.nginx.pid)["text"]
+        self.memprof("attach", "-p", self.nginx.pid, "-o", self.path("%e-%p"), "--follow-fork",
+                     "--background")
+        self.nginx.send_signal(signal.SIGHUP)
+        new = wait_for(lambda: (lambda w: len(w) == 2 and not set(w) & set(old) and w)(
+            self.workers()))
+        for w in new:
+            wait_for(lambda w=w: self.recorded(w))
+        for _ in range(200):
+            self.assertEqual(self.get(), 200)
+        self.memprof("detach", "-p", self.nginx.pid)
+        for w in new:
+            wait_for(lambda w=w: not self.session_in(w))
+        self.assertEqual(identity(self.nginx.pid)["text"], clean)
+        self.assertEqual(self.get(), 200)
+        files = [self.path(f"nginx-{w}") for w in new]
+        for f in files:
+            wait_for(lambda f=f: self.report(f)["end_reason"] == "detached")
+        reports = [self.report(f) for f in files]
+        # Each request takes pools from the worker's heap and gives them back.
+        self.assertGreater(sum(r["totals"]["allocations"] for r in reports), 200)
+        self.assertTrue(all(r["restored"] for r in reports))
+
+
+if __name__ == "__main__":
+    main()
