@@ -90,7 +90,7 @@ int recording_options_agree(const struct recording_options *o);
 #define RECORDING_SHORT "o:q"
 #define RECORDING_LONG                                                                             \
 	{"output", required_argument, NULL, 'o'}, {"for", required_argument, NULL, 'F'},           \
-	    {"lossless", no_argument, NULL, 'L'}, {"follow-fork", no_argument, NULL, 'K'},         \
+	    {"lossless", no_argument, NULL, 'L'}, {"follow-fork", no_argument, NULL, 'W'},         \
 	    {"follow-exec", no_argument, NULL, 'X'}, {"ring-size", required_argument, NULL, 'R'},  \
 	    {"queue-size", required_argument, NULL, 'Q'}, {"cull", required_argument, NULL, 'C'},  \
 	    {"depth", required_argument, NULL, 'D'}, {"thread", required_argument, NULL, 'T'},     \

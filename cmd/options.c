@@ -21,7 +21,7 @@ int recording_option(int opt, const char *arg, struct recording_options *o)
 			    "count, %%%% percent",
 			    arg);
 		return -1;
-	case 'K':
+	case 'W':
 		o->follow_fork = true;
 		return 1;
 	case 'X':
