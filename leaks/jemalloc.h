@@ -90,6 +90,7 @@ struct je {
 	VEC(struct je_arena) arenas;
 	struct addr_list cached;   /* regions in threads' caches */
 	struct addr_list internal; /* jemalloc's own blocks in its arenas */
+	uint64_t end;		   /* of the last extent */
 	uint64_t *leaf;		   /* buffer */
 };
 

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "leaks/chain.h"
 #include "leaks/jemalloc.h"
 #include "leaks/scan.h"
 
@@ -31,6 +32,7 @@
 #define BASE_ALLOCATED 3880
 
 /* struct tcache_slow_s */
+#define SLOW_PREV  8
 #define SLOW_ARENA 40
 #define SLOW_DYN   160
 #define SLOW_CACHE 168
@@ -274,14 +276,19 @@ static void take_counters(struct je *je, struct je_arena *a)
 static int own_base(struct je *je, const struct je_arena *a)
 {
 	uint64_t base = word_at(je, a->addr + ARENA_BASE), at = word_at(je, base + BASE_BLOCKS);
+	struct chain c = {0};
 	int ret = 0;
 
 	je->heap->metadata_bytes += word_at(je, base + BASE_ALLOCATED);
-	for (int i = 0; !ret && at && i < 1 << 20; i++) {
+	while (!ret && at) {
 		uint64_t size = word_at(je, at);
 
-		if (!scan_writable(je->img, at) || !size || size % JE_PAGE)
+		if (!size || size % JE_PAGE || !scan_all_writable(je->img, at, at + size) ||
+		    chain_cycles(&c, at)) {
+			heap_damage(je->heap, at, "list of jemalloc's own blocks leads astray");
+			heap_doubt(je->heap, "a list of jemalloc's own blocks leads astray");
 			break;
+		}
 		ret = heap_own(je->heap, at, at + size, HEAP_METADATA);
 		at = word_at(je, at + 8);
 	}
@@ -321,16 +328,20 @@ static int take_cache(struct je *je, const struct je_arena *a, uint64_t slow)
 	return ret;
 }
 
+/* The ring of an arena's caches, each of which points back. */
 static int take_caches(struct je *je, const struct je_arena *a)
 {
-	uint64_t first = word_at(je, a->addr + ARENA_TCACHES), at = first;
+	uint64_t first = word_at(je, a->addr + ARENA_TCACHES), at = first, next;
 	int ret = 0;
 
-	for (int i = 0; at && !ret && i < 1 << 20; i++) {
+	while (at && !ret) {
 		ret = take_cache(je, a, at);
-		at = word_at(je, at);
-		if (at == first)
-			break;
+		next = word_at(je, at);
+		if (word_at(je, next + SLOW_PREV) != at) {
+			heap_damage(je->heap, at, "ring of an arena's caches is broken");
+			return -ENOTSUP;
+		}
+		at = next == first ? 0 : next;
 	}
 	return ret;
 }

@@ -62,6 +62,19 @@ bool scan_writable(const struct image *img, uint64_t addr)
 	return m && is_data(m);
 }
 
+bool scan_all_writable(const struct image *img, uint64_t start, uint64_t end)
+{
+	while (start < end) {
+		const struct image_map *m = image_map_at(img, start);
+
+		/* Allocators take access away from parts that they do not use. */
+		if (!m || m->shared || is_file(m))
+			return false;
+		start = m->end;
+	}
+	return true;
+}
+
 bool scan_has_library(const struct image *img, const char *library)
 {
 	vec_for_each (&img->maps, m) {

@@ -33,6 +33,9 @@ int scan_modules(struct image *img, int (*visit)(const struct scan_data *data, v
  * can go there? */
 bool scan_writable(const struct image *img, uint64_t addr);
 
+/* Is all of [@start, @end) in such memory?  Ranges that an allocator claims must be. */
+bool scan_all_writable(const struct image *img, uint64_t start, uint64_t end);
+
 /* Is a file mapped whose name has @library in it? */
 bool scan_has_library(const struct image *img, const char *library);
 

@@ -48,6 +48,7 @@ struct tc {
 	int32_t size[TC_CLASSES];
 	struct tc_central counted[TC_CLASSES];
 	struct addr_list cached; /* objects in threads' caches and in transfer between them */
+	uint64_t end;		 /* of the last span */
 	uint64_t *leaf;		 /* buffer */
 	struct image_view view;
 };

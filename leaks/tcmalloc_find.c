@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include "leaks/chain.h"
 #include "leaks/scan.h"
 #include "leaks/tcmalloc.h"
 
@@ -173,7 +174,9 @@ static bool valid_cache(struct tc *tc, uint64_t at)
 
 static uint64_t first_cache(struct tc *tc, uint64_t cache)
 {
-	for (int i = 0; i < 1 << 20; i++) {
+	struct chain c = {0};
+
+	while (!chain_cycles(&c, cache)) {
 		uint64_t before = word_at(tc, cache + CACHE_PREV);
 
 		if (!before)
@@ -244,9 +247,12 @@ static int take_cache(struct tc *tc, uint64_t cache)
 		return 0;
 	for (unsigned c = 1; c < tc->classes; c++) {
 		uint64_t at = lists[c].first;
+		struct chain chain = {0};
 		uint32_t n = 0;
 
-		for (; at && n <= lists[c].length; n++, at = word_at(tc, at)) {
+		for (; at && n <= lists[c].length && !chain_cycles(&chain, at);
+		     at = word_at(tc, at)) {
+			n++;
 			if (addr_list_push(&tc->cached, at))
 				return -ENOMEM;
 		}
@@ -286,8 +292,9 @@ static int take_transfer(struct tc *tc, uint64_t central)
 		return 0;
 	for (int i = 0; i < used && i < MAX_SLOTS; i++) {
 		uint64_t at = slots[i][0];
+		struct chain c = {0};
 
-		for (int n = 0; at && n < 1 << 16; n++, at = word_at(tc, at)) {
+		for (; at && !chain_cycles(&c, at); at = word_at(tc, at)) {
 			if (addr_list_push(&tc->cached, at))
 				return -ENOMEM;
 			if (at == slots[i][1])

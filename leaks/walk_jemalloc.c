@@ -53,6 +53,11 @@ static int take_slab(struct je *je, struct je_arena *arena, const struct je_edat
 	uint32_t n_free = 0;
 	int ret = 0;
 
+	if (e->size_esn / JE_PAGE != bin->slab_size / JE_PAGE) {
+		heap_damage(je->heap, e->addr, "slab has another size than its class");
+		heap_doubt(je->heap, "a slab has another size than its class");
+		return 0;
+	}
 	for (uint32_t i = 0; !ret && i < bin->nregs; i++, addr += bin->reg_size) {
 		if (e->bitmap[i / 64] >> i % 64 & 1)
 			n_free++;
@@ -81,8 +86,13 @@ static int take_active(struct je *je, const struct je_edata *e)
 			   je_arena_ind(e));
 		return 0;
 	}
-	if (je_is_slab(e))
-		return class < JE_BINS ? take_slab(je, arena, e) : 0;
+	if (je_is_slab(e) && class < JE_BINS)
+		return take_slab(je, arena, e);
+	if (je_is_slab(e) || je->class_size[class] > (e->size_esn & ~(JE_PAGE - 1))) {
+		heap_damage(je->heap, e->addr, "extent is too small for its class");
+		heap_doubt(je->heap, "an extent is too small for its class");
+		return 0;
+	}
 	if (class >= JE_BINS)
 		arena->large[class - JE_BINS]--;
 	return take_block(je, arena, e->addr, je->class_size[class]);
@@ -103,6 +113,12 @@ static int take_extent(struct je *je, uint64_t edata, uint64_t page)
 	/* A slab is in the tree with every page, others with the first and the last one. */
 	if ((e.addr & ~(JE_PAGE - 1)) != page || !size)
 		return 0;
+	if (page < je->end || !scan_all_writable(je->img, page, page + size)) {
+		heap_damage(je->heap, edata, "extent at 0x%lx has a wrong size", page);
+		heap_doubt(je->heap, "an extent has a wrong size");
+		return 0;
+	}
+	je->end = page + size;
 	ret = heap_own(je->heap, page, page + size, HEAP_ARENA);
 	if (ret)
 		return ret;

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "leaks/addr_list.h"
+#include "leaks/chain.h"
 #include "leaks/free_list.h"
 #include "leaks/scan.h"
 #include "leaks/walker.h"
@@ -93,7 +94,8 @@ static int find_main_heap(const struct scan_data *d, void *arg)
 
 static bool valid_segment(const struct walk *w, uint64_t addr, const struct segment *s)
 {
-	return (s->cookie ^ addr) == w->cookie && s->used && s->entries <= MAX_SLICES &&
+	return scan_all_writable(w->img, addr, addr + s->slices * SLICE_SIZE) &&
+	       (s->cookie ^ addr) == w->cookie && s->used && s->entries <= MAX_SLICES &&
 	       s->info_slices && s->info_slices < s->entries && s->slices >= s->entries - 1;
 }
 
@@ -135,11 +137,12 @@ static uint64_t word_at(struct walk *w, uint64_t addr)
 static int take_delayed(struct walk *w, uint64_t heap)
 {
 	uint64_t at = word_at(w, heap + HEAP_DELAYED);
+	struct chain c = {0};
 
-	for (int i = 0; at && i < 1 << 28; i++) {
+	while (at) {
 		if (addr_list_push(&w->delayed, at))
 			return -ENOMEM;
-		if (!image_word(w->img, at, &at)) {
+		if (!image_word(w->img, at, &at) || chain_cycles(&c, at)) {
 			heap_damage(w->heap, heap, "list of delayed frees leads astray");
 			heap_doubt(w->heap, "a list of delayed frees leads astray");
 			break;
@@ -169,8 +172,9 @@ static const struct page *next_page(struct walk *w, uint64_t addr, uint64_t *sli
 	while (*slice < w->seg.entries) {
 		const struct page *p = &w->seg.page[*slice];
 
-		if (!p->slices) {
-			heap_damage(w->heap, addr, "segment: slice %lu belongs to nothing", *slice);
+		if (!p->slices ||
+		    (p->slices > w->seg.entries - *slice && w->seg.kind != SEGMENT_HUGE)) {
+			heap_damage(w->heap, addr, "segment: slice %lu has a wrong length", *slice);
 			heap_doubt(w->heap, "the pages of a segment do not follow each other");
 			return NULL;
 		}
@@ -252,7 +256,7 @@ static int take_page(struct walk *w, const struct page *p, uint64_t addr)
 	if (heap)
 		heap->pages--;
 	area.size = p->block_size < HUGE_BLOCK ? p->block_size : bytes;
-	if (area.size * p->capacity > bytes) {
+	if (!area.size || area.size * p->capacity > bytes || p->slices > w->seg.slices) {
 		heap_damage(w->heap, addr, "page: %u blocks of %lu do not fit", p->capacity,
 			    area.size);
 		heap_doubt(w->heap, "a page has more blocks than fit");

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "leaks/chain.h"
 #include "leaks/scan.h"
 #include "leaks/walker.h"
 
@@ -123,6 +124,20 @@ static int find_context(const struct scan_data *data, void *arg)
 	return 0;
 }
 
+/* Size class, number of slots and length of the mapping fit each other and the maps. */
+static bool plausible(struct walk *w, const struct meta *m)
+{
+	uint64_t bytes = mapped_bytes(m);
+
+	if (bytes && !scan_all_writable(w->img, m->mem, m->mem + bytes))
+		return false;
+	if (size_class(m) == CLASS_MMAP)
+		return bytes && !last_index(m);
+	if (size_class(m) >= CLASSES)
+		return false;
+	return !bytes || UNIT + (last_index(m) + 1) * stride(m) <= bytes;
+}
+
 enum group_state { GROUP_VALID, GROUP_IN_TRANSIT, GROUP_DAMAGED };
 
 /* The group's link back is set after the descriptor's and cleared before it; realloc() moves the
@@ -139,9 +154,7 @@ static enum group_state group_state(struct walk *w, uint64_t meta, const struct 
 		return GROUP_IN_TRANSIT;
 	if (back != meta)
 		return GROUP_DAMAGED;
-	if (size_class(m) == CLASS_MMAP)
-		return mapped_bytes(m) && !last_index(m) ? GROUP_VALID : GROUP_DAMAGED;
-	return size_class(m) < CLASSES ? GROUP_VALID : GROUP_DAMAGED;
+	return plausible(w, m) ? GROUP_VALID : GROUP_DAMAGED;
 }
 
 static int take_meta(struct walk *w, uint64_t addr, const struct meta *m)
@@ -178,7 +191,8 @@ static int take_area(struct walk *w, uint64_t addr, const struct area *a)
 
 static int take_areas(struct walk *w)
 {
-	uint64_t at = w->ctx.area_head, seen = 0;
+	uint64_t at = w->ctx.area_head;
+	struct chain c = {0};
 	const int max_slots = sizeof(((struct area *)0)->meta) / sizeof(struct meta);
 	struct area a;
 	int ret;
@@ -186,7 +200,7 @@ static int take_areas(struct walk *w)
 	for (; at; at = a.next) {
 		if (at % AREA_SIZE || !image_read_all(w->img, at, &a, sizeof(a)) ||
 		    a.check != w->ctx.secret || a.slots < 0 || a.slots > max_slots ||
-		    ++seen > 1u << 26) {
+		    chain_cycles(&c, at)) {
 			heap_damage(w->heap, at, "page of group descriptors is damaged");
 			heap_doubt(w->heap, "the list of group descriptors is cut short");
 			return 0;

@@ -78,6 +78,12 @@ static int take_span(struct tc *tc, uint64_t at, uint64_t page)
 	if (!image_read_all(tc->img, at, &s, sizeof(s)) || s.start != page || !s.pages)
 		return 0;
 	bytes = s.pages << TC_PAGE_SHIFT;
+	if (base < tc->end || !scan_all_writable(tc->img, base, base + bytes)) {
+		heap_damage(tc->heap, at, "span at 0x%lx has a wrong size", base);
+		heap_doubt(tc->heap, "a span has a wrong size");
+		return 0;
+	}
+	tc->end = base + bytes;
 	tc->heap->metadata_bytes += sizeof(s);
 	ret = heap_own(tc->heap, base, base + bytes, HEAP_ARENA);
 	if (ret)

@@ -21,7 +21,7 @@
 #include "leaks/walker.h"
 #include "tests/victims/truth.h"
 
-enum { THREADS = 8, LOOKS = 4 };
+enum { THREADS = 8, LOOKS = 4, DAMAGES = 20 };
 
 struct row {
 	const char *name, *program, *preload, *walker;
@@ -50,6 +50,7 @@ struct victim {
 	struct truth *truth;
 	size_t size;
 	char file[64];
+	const char *mode;
 };
 
 /* What a walk found beside what the program says. */
@@ -99,6 +100,7 @@ static void start(struct victim *v, const struct row *row, const char *mode, uin
 	snprintf(count, sizeof(count), "%u", threads);
 	snprintf(v->file, sizeof(v->file), "/tmp/memprof-truth-%d", getpid());
 	unlink(v->file);
+	v->mode = mode;
 	v->pid = fork();
 	assert_true(v->pid >= 0);
 	if (!v->pid)
@@ -188,6 +190,82 @@ static const struct walker *walker_named(const char *name)
 	return NULL;
 }
 
+/*
+ * Memory in which one word of 4,096 or 65,536 is something else, always the same for one seed: a
+ * walk must end, whatever it reads.
+ */
+static const struct image_ops *sound_ops;
+static uint64_t damage_seed;
+
+static uint64_t mix(uint64_t x)
+{
+	x = (x ^ damage_seed) * 0x9e3779b97f4a7c15u;
+	x = (x ^ x >> 29) * 0xbf58476d1ce4e5b9u;
+	return x ^ x >> 32;
+}
+
+static uint64_t damaged_word(uint64_t addr, uint64_t word)
+{
+	uint64_t r = mix(addr);
+
+	if (r % (damage_seed % 2 ? 4096 : 65536))
+		return word;
+	switch (r >> 32 & 7) {
+	case 0:
+		return 0;
+	case 1:
+		return ~0ul;
+	case 2:
+		return addr;
+	case 3:
+		return word + 8;
+	case 4:
+		return word ^ 1ul << (r >> 40 & 63);
+	case 5:
+		return word - 16;
+	case 6:
+		return r;
+	default:
+		return r & 0xffff;
+	}
+}
+
+static size_t damaged_read(struct image *img, uint64_t addr, void *to, size_t len)
+{
+	size_t n = sound_ops->read(img, addr, to, len);
+	uint64_t word;
+
+	for (size_t i = -addr & 7; i + 8 <= n; i += 8) {
+		memcpy(&word, (char *)to + i, 8);
+		word = damaged_word(addr + i, word);
+		memcpy((char *)to + i, &word, 8);
+	}
+	return n;
+}
+
+static void walk_damaged(struct image *img, const struct walker *walker, size_t sound_blocks)
+{
+	static const struct image_ops ops = {.read = damaged_read};
+	size_t refused = 0, doubted = 0;
+
+	sound_ops = img->ops;
+	for (damage_seed = 1; damage_seed <= DAMAGES; damage_seed++) {
+		struct heap heap = {0};
+		struct mp_err err = {0};
+
+		img->ops = &ops;
+		if (walker->walk(img, &heap, &err))
+			refused++;
+		else
+			doubted += !heap.exact;
+		img->ops = sound_ops;
+		assert_true(heap.blocks.n <= 2 * sound_blocks + 1000);
+		heap_free(&heap);
+	}
+	print_message("# %s, damaged: of %d walks %zu refused, %zu doubted\n", walker->name,
+		      DAMAGES, refused, doubted);
+}
+
 /* Stops the victim, walks its heap, compares, lets it go on. */
 static void look(struct victim *v, const struct row *row, struct outcome *o)
 {
@@ -210,6 +288,8 @@ static void look(struct victim *v, const struct row *row, struct outcome *o)
 	else if (ret)
 		fail_msg("%s: %s", row->name, err.what);
 	compare(v, o);
+	if (!strcmp(v->mode, "park"))
+		walk_damaged(&img, walker_named(row->walker), o->heap.blocks.n);
 	o->resizing = atomic_load(&v->truth->resizing);
 	image_close(&img);
 	target_close(&t);

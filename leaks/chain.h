@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Following a linked list that may be damaged (Brent's way to find a cycle, in constant memory):
+ *
+ *	struct chain c = {0};
+ *	for (at = first; at && !chain_cycles(&c, at); at = next(at))
+ */
+#ifndef LEAKS_CHAIN_H
+#define LEAKS_CHAIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct chain {
+	uint64_t mark, steps, limit;
+};
+
+/* Return: true if the list was here before; at most about three times its length is walked. */
+static inline bool chain_cycles(struct chain *c, uint64_t at)
+{
+	if (at == c->mark)
+		return true;
+	if (c->steps++ == c->limit) {
+		c->mark = at;
+		c->limit = 2 * c->limit + 1;
+	}
+	return false;
+}
+
+#endif
