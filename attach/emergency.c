@@ -9,6 +9,7 @@
 #include <sys/uio.h>
 
 #define CHUNK	     (256u << 10)
+#define LARGE	     (4u << 20)
 #define MAX_XSTATE   (16u << 10) /* with AMX 11 KiB */
 #define FRAME_BYTES  1024	 /* all of the frame but the extended state */
 #define STRING_BYTES 256
@@ -77,10 +78,14 @@ int emergency_find(struct target *t)
 	if (err)
 		return err;
 	buf = malloc(CHUNK);
-	vec_for_each (&maps.list, m) {
-		/* Files only: what is generated or ours may be gone before we are. */
-		if (buf && m->exec && m->read && m->ino && !found_all(&s))
-			search_map(t, m, buf, &s);
+	/* A libc has it all as a rule: large programs come last. */
+	for (int large = 0; large < 2 && buf; large++) {
+		vec_for_each (&maps.list, m) {
+			/* Files only: what is generated or ours may be gone before we are. */
+			if (m->exec && m->read && m->ino && !found_all(&s) &&
+			    (m->end - m->start > LARGE) == large)
+				search_map(t, m, buf, &s);
+		}
 	}
 	free(buf);
 	maps_free(&maps);

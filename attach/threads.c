@@ -15,6 +15,7 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "attach/emergency.h"
 #include "attach/target.h"
 #include "lib/fault.h"
 
@@ -95,6 +96,9 @@ int target_seize(struct target *t, const struct deadline *deadline, struct mp_er
 {
 	int fresh;
 
+	/* Large files take a while to search: not while the threads stand.  What is missing is
+	 * found out, and told, when it is needed. */
+	(void)emergency_find(t);
 	do {
 		fresh = seize_pass(t, err);
 		if (fresh >= 0 && deadline_passed(deadline))

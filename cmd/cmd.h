@@ -40,6 +40,10 @@ bool parse_cost(const char *text, enum cost *cost);
 /* A process id.  Return: false if @text is none. */
 bool parse_pid(const char *text, pid_t *pid);
 
+/* Directory for what is kept between runs: $MEMPROF_CACHE_DIR (empty: none), else memprof in the
+ * user's cache directory.  Return: @buf, or NULL: none. */
+const char *cache_path(char *buf, size_t size);
+
 /* Bytes as "1.5 MiB", in one of a few static places: at most 8 in one printf. */
 const char *human(uint64_t bytes);
 /* 1234567 as "1,234,567", likewise. */

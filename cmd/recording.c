@@ -391,7 +391,9 @@ static int start(struct recording *rec, const struct recording_options *o, const
 		 bool launched, struct mp_err *err)
 {
 	char control[CONTROL_NAME] = "", full[8192];
+	char cache[4096];
 	struct session_options so = {.recording = full,
+				     .cache = cache_path(cache, sizeof(cache)),
 				     .control = control,
 				     .ring_size = o->ring_size,
 				     .lossless = o->lossless,

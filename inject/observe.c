@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "inject/internal.h"
+#include "unwind/cache.h"
 
 static int open_block(struct session *s, const struct session_options *o)
 {
@@ -68,6 +69,8 @@ int session_observe(struct session *s, struct target *t, const struct session_op
 		ret = open_block(s, options);
 		if (!ret)
 			ret = tables_init(&s->tables, s->block, &s->layout);
+		if (!ret && options->cache)
+			s->tables.cache = unwind_cache_dir(options->cache);
 		if (!ret && tables_update(&s->tables, t, &maps) < 0)
 			ret = -ENOMEM;
 		if (!ret)

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "inject/internal.h"
+#include "unwind/cache.h"
 
 #define STOP_MS 2000
 
@@ -87,6 +88,8 @@ int session_open(struct session *s, struct target *t, const struct session_optio
 	}
 	if (!ret && s->block) {
 		ret = tables_init(&s->tables, s->block, &s->layout);
+		if (!ret && options->cache)
+			s->tables.cache = unwind_cache_dir(options->cache);
 		if (!ret)
 			ret = tables_add_agent(&s->tables, s->blob.elf, s->journal->agent_addr,
 					       s->blob.mapped_length);

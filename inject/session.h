@@ -23,6 +23,7 @@
 
 struct session_options {
 	const char *recording; /* path, for status */
+	const char *cache;     /* directory of kept unwind tables, unwind/cache.h; NULL: none */
 	const char *control;   /* name of the recorder's socket; record/control.h */
 	uint64_t ring_size;    /* bytes a thread, power of two; 0: default */
 	bool lossless;

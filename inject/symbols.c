@@ -48,8 +48,10 @@ static bool is_prefixed(const struct wanted *w)
 
 static int find_wanted(const char *name)
 {
+	if (strnlen(name, 4) < 4) /* none is shorter; the first bytes tell nearly all apart */
+		return -1;
 	for (size_t i = 0; i < NWANTED; i++) {
-		if (!strcmp(name, wanted[i].name))
+		if (!memcmp(name, wanted[i].name, 4) && !strcmp(name, wanted[i].name))
 			return (int)i;
 	}
 	return -1;
@@ -101,7 +103,10 @@ static void take_symbol(struct module *m, const char *name, const GElf_Sym *sym)
 	int type = GELF_ST_TYPE(sym->st_info), i;
 	bool local;
 
-	if (sym->st_shndx == SHN_UNDEF || !sym->st_value)
+	/* Of C++'s names only operator new and delete matter, and there are hundreds of thousands.
+	 */
+	if (sym->st_shndx == SHN_UNDEF || !sym->st_value ||
+	    (name[0] == '_' && name[1] == 'Z' && name[2] != 'n' && name[2] != 'd'))
 		return;
 	/* Only the dynamic linker has it; its malloc (glibc before 2.31) is for itself. */
 	if (!strcmp(name, "_rtld_global"))

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "unwind/cache.h"
 #include "unwind/step.h"
 
 #define MAX_VDSO (64u << 10)
@@ -23,12 +24,15 @@ int tables_init(struct tables *tb, struct ss_control *block, const struct ss_con
 	tb->layout = *layout;
 	tb->rows_at = layout->rows;
 	tb->rows_end = layout->rows_end;
+	tb->cache = -1;
 	tb->rules = rule_set_new();
 	return tb->rules ? 0 : -ENOMEM;
 }
 
 void tables_free(struct tables *tb)
 {
+	if (tb->rules && tb->cache >= 0)
+		close(tb->cache);
 	vec_for_each (&tb->code, c)
 		free((char *)c->m.path);
 	vec_free(&tb->code);
@@ -41,32 +45,31 @@ void tables_free(struct tables *tb)
 static int put_rows(struct tables *tb, const struct unwind_table *t, uint64_t bias, uint64_t start,
 		    uint64_t end, struct ss_module *s)
 {
-	uint32_t n = 0;
+	uint32_t first = 0, last;
 	uint64_t bytes;
 	uint32_t *pcs;
-	uint16_t *rules;
 
 	*s = (struct ss_module){.start = start, .end = end};
-	bytes = ((uint64_t)t->n * 6 + 32) & ~7ull;
+	/* The row before the range may reach into it. */
+	while (first + 1 < t->n && t->pc[first + 1] + bias <= start)
+		first++;
+	for (last = first; last < t->n && t->pc[last] + bias < end; last++)
+		;
+	bytes = ((uint64_t)(last - first) * 6 + 32) & ~7ull;
 	if (end - start > UINT32_MAX || tb->rows_at + bytes > tb->rows_end)
 		return 0; /* as if it had no information: its frames are marked */
+	s->n = last - first;
 	s->pcs = tb->rows_at;
+	s->rules = (s->pcs + 4ull * s->n + 7) & ~7ull;
 	pcs = at(tb, s->pcs);
-	for (uint32_t i = 0; i < t->n; i++) {
-		uint64_t pc = t->pc[i] + bias;
+	for (uint32_t i = 0; i < s->n; i++) {
+		uint64_t pc = t->pc[first + i] + bias;
 
-		/* The row before the range may reach into it. */
-		if (pc < start && (i + 1 == t->n || t->pc[i + 1] + bias > start))
-			pc = start;
-		if (pc >= start && pc < end)
-			pcs[n++] = (uint32_t)(pc - start);
+		pcs[i] = pc < start ? 0 : (uint32_t)(pc - start);
 	}
-	s->rules = (s->pcs + 4ull * n + 7) & ~7ull;
-	rules = at(tb, s->rules);
-	for (uint32_t i = 0; i < n; i++)
-		rules[i] = unwind_table_find(t, pcs[i] + start - bias);
-	s->n = n;
-	tb->rows_at = (s->rules + 2ull * n + 7) & ~7ull;
+	if (s->n)
+		memcpy(at(tb, s->rules), t->rule + first, 2ull * s->n);
+	tb->rows_at = (s->rules + 2ull * s->n + 7) & ~7ull;
 	return 0;
 }
 
@@ -97,7 +100,7 @@ static int add_elf(struct tables *tb, Elf *elf, const struct map *map, struct co
 	if (!elf || elf_kind(elf) != ELF_K_ELF || bias_of(elf, map, &c->m.bias))
 		return 0;
 	c->m.build_id_len = (uint8_t)elf_build_id(elf, c->m.build_id);
-	if (unwind_table_build(elf, NULL, tb->rules, &table))
+	if (unwind_cache_table(tb->cache, c->m.build_id, c->m.build_id_len, elf, tb->rules, &table))
 		return 0;
 	err = put_rows(tb, &table, c->m.bias, map->start, map->end, &c->s);
 	unwind_table_free(&table);

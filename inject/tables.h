@@ -29,7 +29,8 @@ struct tables {
 	struct ss_control layout;   /* where things are in it */
 	uint64_t rows_at, rows_end; /* free part of the row area, offsets in the block */
 	uint32_t next_list;
-	VEC(struct code) code;	   /* of the target's files */
+	int cache;	       /* directory of kept tables, or negative; tables_free() closes it */
+	VEC(struct code) code; /* of the target's files */
 	VEC(struct ss_module) own; /* agent and islands */
 };
 

@@ -20,12 +20,15 @@ struct rule_set {
 
 static uint32_t hash(const struct uw_full *f)
 {
-	const uint8_t *p = (const uint8_t *)f;
-	uint32_t h = 2166136261u; /* FNV-1a */
+	uint64_t h = 0, word;
 
-	for (size_t i = 0; i < sizeof(*f); i++)
-		h = (h ^ p[i]) * 16777619u;
-	return h;
+	_Static_assert(sizeof(*f) % sizeof(word) == 0, "whole words");
+	for (size_t i = 0; i < sizeof(*f); i += sizeof(word)) {
+		memcpy(&word, (const char *)f + i, sizeof(word));
+		h = (h ^ word) * 0x9e3779b97f4a7c15ull;
+		h ^= h >> 29;
+	}
+	return (uint32_t)(h >> 32);
 }
 
 static struct uw_rule simplify(const struct uw_full *f, uint32_t id)

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include "cmd/cmd.h"
+
+const char *cache_path(char *buf, size_t size)
+{
+	const char *own = getenv("MEMPROF_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"),
+		   *home = getenv("HOME");
+
+	if (own) {
+		snprintf(buf, size, "%s", own);
+	} else if (xdg && *xdg == '/') {
+		snprintf(buf, size, "%s/memprof", xdg);
+	} else if (home && *home == '/') {
+		snprintf(buf, size, "%s/.cache", home);
+		mkdir(buf, 0700); /* as the XDG base directory specification has it */
+		snprintf(buf, size, "%s/.cache/memprof", home);
+	} else {
+		return NULL;
+	}
+	return *buf ? buf : NULL;
+}
