@@ -34,11 +34,15 @@
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 /*
- * A verified walk.  Frame 0 is the hooked function; frame k > 0 returns to pc[k], which was found
- * at ra[k].  fp[k] is the frame pointer register there; where a later frame's CFA needs it and it
+ * A verified walk.  Frame 0 is the hooked function; frame k > 0 returns to ra[k].is, found at
+ * ra[k].at.  fp[k] is the frame pointer register there; where a later frame's CFA needs it and it
  * came from memory, fp_slot[k] is where from, listed in check[].
  * If sp, fp and every listed word are the same again, the same rules give the same frames.
  */
+struct ag_word {
+	uint64_t at, is; /* the word at this address of the stack is this one */
+};
+
 struct ag_walk {
 	uint64_t sp, fp0, leaf; /* sp 0: empty */
 	uint32_t n;
@@ -46,9 +50,9 @@ struct ag_walk {
 	uint32_t stack;
 	uint32_t flags;
 	uint32_t nchecks;
-	uint32_t fp0_needed;
-	uint64_t ra[AG_WALK_MAX];
-	uint64_t pc[AG_WALK_MAX];
+	uint64_t fp0_mask;		/* 0: fp0 does not matter */
+	uint64_t end;			/* of the stack words that are compared */
+	struct ag_word ra[AG_WALK_MAX]; /* [0]: unused, the hooked function */
 	uint64_t fp[AG_WALK_MAX];
 	uint64_t fp_slot[AG_WALK_MAX];	/* 0: not from memory */
 	uint64_t hash[AG_WALK_MAX];	/* of frames k .. n-1 */
@@ -66,10 +70,11 @@ struct ag_thread {
 	uint64_t unmaps_seen;
 	uint64_t outer_sp; /* stack pointer of the outermost hook this thread is in */
 	uint32_t next_way, next_range, last_walk;
-	struct ss_sampler sampler; /* when another thread has the gate's */
+	struct ss_local sampler; /* when another thread has the gate's */
 	struct ag_range range[AG_RANGES];
 	struct uw_state state[AG_LEVELS][2]; /* of full walks */
 	uint64_t scratch[AG_LEVELS][SS_MAX_FRAMES];
+	uint64_t tag[AG_WALKS]; /* what a walk is looked for by; 0: none */
 	struct ag_walk walk[AG_WALKS];
 };
 
@@ -78,7 +83,7 @@ _Static_assert(sizeof(struct ag_thread) <= 768 << 10, "inject/session.c: SLOT_OW
 /* The pages behind our text; placed by agent.lds. */
 extern struct ss_gate ag_gate __attribute__((visibility("hidden")));
 extern uint8_t ag_filter[SS_FILTER] __attribute__((visibility("hidden")));
-extern struct ss_sampler ag_samplers[SS_SAMPLERS] __attribute__((visibility("hidden")));
+extern struct ss_local ag_locals[SS_LOCALS] __attribute__((visibility("hidden")));
 
 static inline struct ss_control *control(void)
 {
@@ -90,24 +95,36 @@ static inline void *at_offset(struct ss_control *c, uint64_t offset)
 	return (char *)c + offset;
 }
 
-/* slot.c: the calling thread's slot, or NULL (no slot left: the event is counted as lost). */
-struct ag_thread *thread_slot(struct ss_control *c);
+static inline struct ss_local *local_of(uint64_t tp)
+{
+	return &ag_locals[(uint32_t)(tp * SS_LOCAL_HASH >> 30) % SS_LOCALS];
+}
+
+/* slot.c: finds or claims the slot, and sees to a thread that is new in it. */
+struct ag_thread *thread_slot_find(struct ss_control *c, uint64_t tp);
+
+/* The calling thread's slot, or NULL (no slot left: the event is counted as lost).  A new thread
+ * may have got a dead one's control block: the id tells. */
+static inline struct ag_thread *thread_slot(struct ss_control *c)
+{
+	uint64_t tp = thread_pointer();
+	struct ag_thread *t = (struct ag_thread *)local_of(tp)->slot_addr;
+
+	if (likely(t && t->s.tp == tp && c->tid_known &&
+		   *(const uint32_t *)(tp + c->tid_offset) == t->s.tid))
+		return t;
+	return thread_slot_find(c, tp);
+}
 
 /* A hooked call being served. */
 struct ag_call {
 	struct ss_control *c;
 	struct ag_thread *t;
 	const struct ag_frame *f;
-	uint32_t level;		    /* hooks below this one in the same thread */
-	bool inner;		    /* made by the allocator itself while it serves a hooked call */
-	struct ss_sampler *sampler; /* in sampling mode */
+	uint32_t level;		  /* hooks below this one in the same thread */
+	bool inner;		  /* made by the allocator itself while it serves a hooked call */
+	struct ss_local *sampler; /* in sampling mode */
 };
-
-/*
- * stack.c: the caller's stack as an id (MPR_STACK_*).  *@raw_wanted: there is code on the way that
- * has no table yet: registers and stack are to be sent.
- */
-uint32_t stack_take(const struct ag_call *call, bool *raw_wanted);
 
 /* stack.c: what a call that arrives while the thread is in a hook is. */
 enum ag_nesting {
@@ -119,35 +136,5 @@ enum ag_nesting stack_nesting(const struct ag_call *call);
 
 /* stack.c: bytes from @sp up that are known to be readable, at most @max. */
 uint64_t stack_room(const struct ag_call *call, uint64_t sp, uint64_t max);
-
-/*
- * ring.c: reserve @size bytes of the thread's ring.  @may_use_all: also what is kept for frees.
- * Return: true with @position set, to be followed by ring_write() and ring_commit(); false when
- * there is no room (the caller counts the loss).
- */
-bool ring_reserve(struct ss_control *c, struct ag_thread *t, uint32_t size, bool may_use_all,
-		  uint64_t *position);
-/* Copies @n 8-byte words to @position; the ring may wrap anywhere. */
-void ring_write(struct ss_control *c, struct ag_thread *t, uint64_t position, const uint64_t *words,
-		uint32_t n);
-void ring_commit(struct ss_control *c, struct ag_thread *t, uint64_t position, uint32_t size);
-
-/* After a hook was left in the middle of a record: what was not published is given up. */
-void ring_reset(struct ss_control *c, struct ag_thread *t);
-
-/* One whole record.  Return: false when there was no room. */
-static inline bool ring_put(struct ss_control *c, struct ag_thread *t, const struct mpr_header *h,
-			    bool may_use_all)
-{
-	uint64_t position;
-
-	if (unlikely(!ring_reserve(c, t, h->size, may_use_all, &position)))
-		return false;
-	ring_write(c, t, position, (const uint64_t *)h, h->size / 8);
-	/* Before it is visible: a reader that finds no writer finds both. */
-	t->s.written[mpr_kind(h->type)]++;
-	ring_commit(c, t, position, h->size);
-	return true;
-}
 
 #endif

@@ -17,8 +17,6 @@ bool begin_nested(struct ag_call *call, bool inner_too)
 	if (nesting == AG_FRESH) {
 		call->level = 0;
 		t->s.resets++;
-		if (t->s.writers)
-			ring_reset(call->c, t);
 	}
 	return true;
 }
@@ -39,13 +37,34 @@ uint32_t put_raw_stack(const struct ag_call *call, uint64_t now)
 	rec.reg_valid = s->valid;
 	for (uint32_t i = 0; i < MPR_RAW_REGS; i++)
 		rec.regs[i] = s->valid >> i & 1 ? s->reg[i] : 0;
-	if (!ring_reserve(call->c, t, rec.h.size, false, &position))
-		return MPR_STACK_NONE;
-	ring_write(call->c, t, position, (uint64_t *)&rec, sizeof(rec) / 8);
-	ring_write(call->c, t, position + sizeof(rec), (const uint64_t *)sp, bytes / 8);
-	t->s.written[MPR_LOST_OTHER]++;
-	ring_commit(call->c, t, position, rec.h.size);
-	return rec.sequence | MPR_STACK_RAW;
+	/* Once more when a signal handler wrote its own records meanwhile. */
+	for (int i = 0; i < RING_TRIES; i++) {
+		if (!ring_at(call->c, t, rec.h.size, ring_limit(call->c, false), &position))
+			break;
+		ring_write(call->c, t, position, (uint64_t *)&rec, sizeof(rec) / 8);
+		ring_write(call->c, t, position + sizeof(rec), (const uint64_t *)sp, bytes / 8);
+		if (ring_publish(call->c, t, position, rec.h.size)) {
+			t->s.written[MPR_LOST_OTHER]++;
+			return rec.sequence | MPR_STACK_RAW;
+		}
+	}
+	return MPR_STACK_NONE;
+}
+
+bool put_alloc_big(const struct ag_call *call, uint64_t now, uint64_t block, uint64_t size,
+		   uint32_t stack, uint16_t misc)
+{
+	struct mpr_alloc_big rec = {{MPR_ALLOC_BIG, misc, sizeof(rec)},
+				    now,
+				    addr_hook(call->f->desc, block),
+				    size,
+				    stack,
+				    0};
+
+	if (ring_put(call->c, call->t, &rec, ring_limit(call->c, false)))
+		return true;
+	lost(call, MPR_LOST_ALLOC, size);
+	return false;
 }
 
 void put_realloc_end(const struct ag_call *call, uint64_t old, uint64_t block, uint64_t size,
@@ -65,7 +84,7 @@ void put_realloc_end(const struct ag_call *call, uint64_t old, uint64_t block, u
 		rec.stack = take_stack(call, now);
 		rec.h.misc = block_misc(d, block, size);
 	}
-	if (!ring_put(call->c, call->t, &rec.h, true))
+	if (!ring_put(call->c, call->t, &rec, ring_limit(call->c, true)))
 		lost(call, MPR_LOST_REALLOC, size);
 }
 

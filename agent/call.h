@@ -3,7 +3,8 @@
 #ifndef AGENT_CALL_H
 #define AGENT_CALL_H
 
-#include "agent/agent.h"
+#include "agent/ring.h"
+#include "agent/stack.h"
 
 #define barrier() __asm__ volatile("" ::: "memory")
 
@@ -14,6 +15,8 @@ typedef uint64_t original6_fn(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, 
 
 static inline uint64_t requested(const struct ss_desc *d, uint64_t a0, uint64_t a1, uint64_t a2)
 {
+	if (likely(d->size_kind == SS_SIZE_ARG0))
+		return a0;
 	switch (d->size_kind) {
 	case SS_SIZE_ARG1:
 		return a1;
@@ -21,10 +24,8 @@ static inline uint64_t requested(const struct ss_desc *d, uint64_t a0, uint64_t 
 		return a2;
 	case SS_SIZE_ARG0_X_ARG1:
 		return a0 * a1;
-	case SS_SIZE_ARG1_X_ARG2:
-		return a1 * a2;
 	}
-	return a0;
+	return a1 * a2;
 }
 
 /* call.c: begin() of a call that arrives while the thread is in a hook. */
@@ -84,6 +85,10 @@ static inline void lost(const struct ag_call *call, enum mpr_lost kind, uint64_t
 	call->t->s.lost_bytes += bytes;
 }
 
+/* call.c: put_alloc() of 4 GiB and more. */
+bool put_alloc_big(const struct ag_call *call, uint64_t now, uint64_t block, uint64_t size,
+		   uint32_t stack, uint16_t misc);
+
 static inline uint32_t take_stack(const struct ag_call *call, uint64_t now)
 {
 	bool raw_wanted;
@@ -119,43 +124,40 @@ static inline uint64_t addr_hook(const struct ss_desc *d, uint64_t addr)
 }
 
 /* Return: whether it is recorded; a loss is counted. */
-static inline bool put_alloc(const struct ag_call *call, uint64_t block, uint64_t size)
+static inline __attribute__((always_inline)) bool put_alloc(const struct ag_call *call,
+							    uint64_t block, uint64_t size)
 {
 	const struct ss_desc *d = call->f->desc;
+	struct ss_control *c = call->c;
+	struct ag_thread *t = call->t;
 	uint64_t now = ticks();
 	uint16_t misc;
 	uint32_t stack;
-	bool done;
 
-	if (!fresh(call, now, MPR_LOST_ALLOC))
+	if (unlikely(now > c->deadline)) {
+		t->s.stale[MPR_LOST_ALLOC]++;
 		return false;
+	}
 	stack = take_stack(call, now);
 	misc = block_misc(d, block, size);
-	if (likely(size >> 32 == 0)) {
-		struct mpr_alloc rec = {{MPR_ALLOC, misc, sizeof(rec)},
-					now,
-					addr_hook(d, block),
-					(uint32_t)size,
-					stack};
-
-		done = ring_put(call->c, call->t, &rec.h, false);
-	} else {
-		struct mpr_alloc_big rec = {
-		    {MPR_ALLOC_BIG, misc, sizeof(rec)}, now, addr_hook(d, block), size, stack, 0};
-
-		done = ring_put(call->c, call->t, &rec.h, false);
-	}
-	if (unlikely(!done))
-		lost(call, MPR_LOST_ALLOC, size);
-	return done;
+	if (unlikely(size >> 32))
+		return put_alloc_big(call, now, block, size, stack, misc);
+	if (likely(ring_put_words(c, t, ring_limit(c, false),
+				  record_head(MPR_ALLOC, misc, sizeof(struct mpr_alloc)), now,
+				  addr_hook(d, block), size | (uint64_t)stack << 32)))
+		return true;
+	lost(call, MPR_LOST_ALLOC, size);
+	return false;
 }
 
-static inline bool put_free(struct ss_control *c, struct ag_thread *t, enum mpr_type type,
-			    uint64_t now, const struct ss_desc *d, uint64_t block, uint16_t misc)
+static inline __attribute__((always_inline)) bool put_free(struct ss_control *c,
+							   struct ag_thread *t, enum mpr_type type,
+							   uint64_t now, const struct ss_desc *d,
+							   uint64_t block, uint16_t misc)
 {
-	struct mpr_free rec = {{type, misc, sizeof(rec)}, now, addr_hook(d, block)};
-
-	return ring_put(c, t, &rec.h, true);
+	return ring_put_words(c, t, ring_limit(c, true),
+			      record_head(type, misc, sizeof(struct mpr_free)), now,
+			      addr_hook(d, block), 0);
 }
 
 /* glibc frees what lies in a thread's cache once more when the thread ends: who called, tells. */

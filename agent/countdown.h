@@ -17,7 +17,7 @@
 #define CD_LOG2_BITS 28
 
 /* xorshift64* (Marsaglia 2003; multiplier by Vigna 2016). */
-static inline uint64_t countdown_random(struct ss_sampler *s)
+static inline uint64_t countdown_random(struct ss_local *s)
 {
 	s->random ^= s->random >> 12;
 	s->random ^= s->random << 25;
@@ -29,7 +29,7 @@ static inline uint64_t countdown_random(struct ss_sampler *s)
  * Bytes up to the next point: floor(-interval * ln(u)) with u = random / 2^64.  The logarithm's
  * bits come one by one from squaring: m in [1, 2) is squared; at least 2 means a 1 and halves it.
  */
-static inline int64_t countdown_draw(struct ss_sampler *s, uint64_t interval)
+static inline int64_t countdown_draw(struct ss_local *s, uint64_t interval)
 {
 	uint64_t r = countdown_random(s) | 1, m, minus_log2, minus_ln, fraction = 0;
 	uint32_t zeros = (uint32_t)__builtin_clzll(r);
@@ -52,7 +52,7 @@ static inline int64_t countdown_draw(struct ss_sampler *s, uint64_t interval)
  * Counts a request of @size bytes unless the entry code did (then the counter is negative already).
  * Return: whether it is sampled.
  */
-static inline bool countdown_passes(struct ss_sampler *s, uint64_t size, uint64_t interval)
+static inline bool countdown_passes(struct ss_local *s, uint64_t size, uint64_t interval)
 {
 	if (s->left >= 0)
 		s->left = (int64_t)((uint64_t)s->left - size);

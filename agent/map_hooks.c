@@ -37,7 +37,7 @@ static bool put_map(const struct ag_call *call, enum mpr_type type, uint64_t add
 		return false;
 	if (with_stack)
 		rec.stack = take_stack(call, now);
-	if (ring_put(call->c, call->t, &rec.h, true))
+	if (ring_put(call->c, call->t, &rec, ring_limit(call->c, true)))
 		return true;
 	lost(call, MPR_LOST_MAP, 0);
 	return false;
@@ -170,7 +170,7 @@ uint64_t ag_mallopt(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t
 
 		if (fresh(&call, rec.time, MPR_LOST_OTHER)) {
 			rec.stack = take_stack(&call, rec.time);
-			if (!ring_put(call.c, call.t, &rec.h, true))
+			if (!ring_put(call.c, call.t, &rec, ring_limit(call.c, true)))
 				lost(&call, MPR_LOST_OTHER, 0);
 		}
 	}

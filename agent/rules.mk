@@ -1,7 +1,7 @@
 # The agent: freestanding, position independent, embedded in the program as a file.
 AGENT_CFLAGS = -std=gnu11 -O2 -g $(WARN) -I. -ffreestanding -nostdlib -fPIE -fvisibility=hidden \
 	-mgeneral-regs-only -fno-stack-protector -fno-jump-tables -fno-tree-loop-distribute-patterns \
-	-fomit-frame-pointer -fasynchronous-unwind-tables -fcf-protection=branch -fno-plt \
+	-fomit-frame-pointer -fno-strict-aliasing -fasynchronous-unwind-tables -fcf-protection=branch -fno-plt \
 	-fstack-usage -Wframe-larger-than=320
 AGENT_OBJ = $(O)/arch/x86_64/agent-entry.o $(patsubst %.c,$(O)/%.o,$(wildcard agent/*.c))
 

@@ -12,15 +12,10 @@
 #define TRIES 64
 #define STUCK 255
 
-static uint32_t sampler_index(uint64_t tp)
+struct ss_local *sampler_enter(struct ss_control *c, struct ag_thread *t)
 {
-	return (uint32_t)(tp * SS_SAMPLER_HASH >> 30) % SS_SAMPLERS;
-}
-
-struct ss_sampler *sampler_enter(struct ss_control *c, struct ag_thread *t)
-{
-	uint64_t busy = t->s.tp | SS_SAMPLER_BUSY, nobody = 0;
-	struct ss_sampler *s = &ag_samplers[sampler_index(t->s.tp)];
+	uint64_t busy = t->s.tp | SS_LOCAL_BUSY, nobody = 0;
+	struct ss_local *s = local_of(t->s.tp);
 
 	if (unlikely(s->tp != t->s.tp && s->tp != busy) &&
 	    !__atomic_compare_exchange_n(&s->tp, &nobody, busy, false, __ATOMIC_RELAXED,
@@ -37,7 +32,7 @@ struct ss_sampler *sampler_enter(struct ss_control *c, struct ag_thread *t)
 	return s;
 }
 
-void sampler_leave(const struct ag_thread *t, struct ss_sampler *s)
+void sampler_leave(const struct ag_thread *t, struct ss_local *s)
 {
 	s->tp = t->s.tp;
 }

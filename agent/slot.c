@@ -3,7 +3,7 @@
  * Per-thread state by thread pointer: open addressing, claimed by compare-and-swap.  Safe in a
  * signal handler: a claim is one atomic instruction and everything after it is idempotent.
  */
-#include "agent/agent.h"
+#include "agent/ring.h"
 
 #define PROBES 64
 
@@ -14,20 +14,18 @@ static uint32_t thread_id(struct ss_control *c, uint64_t tp)
 	return 0;
 }
 
-/* A new thread may have got a dead one's control block: the id tells. */
 static void announce(struct ss_control *c, struct ag_thread *t, uint32_t tid)
 {
 	struct mpr_thread rec = {{MPR_THREAD, 0, sizeof(rec)}, ticks(), tid, 0};
 
-	if (ring_put(c, t, &rec.h, true))
+	if (ring_put(c, t, &rec, ring_limit(c, true)))
 		t->s.tid = tid;
 	else
 		t->s.lost[MPR_LOST_OTHER]++;
 }
 
-struct ag_thread *thread_slot(struct ss_control *c)
+struct ag_thread *thread_slot_find(struct ss_control *c, uint64_t tp)
 {
-	uint64_t tp = thread_pointer();
 	uint64_t h = (tp >> 6) * 0x9e3779b97f4a7c15ull;
 	uint32_t mask = c->nslots - 1, i = (uint32_t)(h >> 40) & mask, tid;
 	struct ag_thread *t;
@@ -47,17 +45,14 @@ struct ag_thread *thread_slot(struct ss_control *c)
 	__atomic_fetch_add(&c->lost_no_slot, 1, __ATOMIC_RELAXED);
 	return NULL;
 found:
+	local_of(tp)->slot_addr = (uint64_t)t;
 	tid = thread_id(c, tp);
 	if (unlikely(tid != t->s.tid || !tid)) {
 		if (!tid && !t->s.tid && c->may_syscall)
 			tid = (uint32_t)raw_syscall(AG_NR_GETTID, 0, 0, 0, 0, 0, 0);
 		if (tid && tid != t->s.tid) {
-			/* What an earlier thread left in the middle (it died in a hook) is void. */
-			if (t->s.tid) {
-				t->s.depth = 0;
-				if (t->s.writers)
-					ring_reset(c, t);
-			}
+			/* An earlier thread may have died in a hook. */
+			t->s.depth = 0;
 			announce(c, t, tid);
 		}
 	}

@@ -14,7 +14,7 @@
 #include "formats/record.h"
 
 #define SS_MAGIC   0x31636f7270656d6full /* "omperoc1" */
-#define SS_VERSION 2u
+#define SS_VERSION 3u
 #define SS_NAME	   "memprof-session" /* memfd name: how status and detach find a session */
 
 #define SS_MAX_HOOKS   192
@@ -115,32 +115,35 @@ struct ss_journal {
 
 /*
  * The gate: private anonymous pages behind the agent's text, MADV_WIPEONFORK.  A forked child sees
- * zeros and every hook passes through.  Its first page is struct ss_gate; the others are for
- * sampling and laid out as agent-entry.S knows them:
+ * zeros and every hook passes through.  Its first page is struct ss_gate; the others are laid out
+ *as agent-entry.S knows them:
  *
- *	filter	 u8[SS_FILTER], how many sampled live blocks have this hash of their address
- *		 (255: that or more, for ever); zero: the block is not a sampled one
- *	sampler	 struct ss_sampler[SS_SAMPLERS], by a hash of the thread pointer
+ *	filter	u8[SS_FILTER], how many sampled live blocks have this hash of their address
+ *		(255: that or more, for ever); zero: the block is not a sampled one
+ *	locals	struct ss_local[SS_LOCALS], by a hash of the thread pointer
  */
 struct ss_gate {
 	uint32_t on;
 	uint32_t reserved;
 	uint64_t session_addr;
 };
-#define SS_FILTER	65536
-#define SS_SAMPLERS	512
-#define SS_SAMPLER_HASH 0x61c88647 /* 2^31 / golden ratio^2, odd: fits an immediate */
-#define SS_GATE_PAGE	4096
-#define SS_GATE_BYTES	(SS_GATE_PAGE + SS_FILTER + SS_SAMPLERS * 64)
+#define SS_FILTER     65536
+#define SS_LOCALS     512
+#define SS_LOCAL_HASH 0x61c88647 /* 2^31 / golden ratio^2, odd: fits an immediate */
+#define SS_GATE_PAGE  4096
+#define SS_GATE_BYTES (SS_GATE_PAGE + SS_FILTER + SS_LOCALS * 64)
 
-/* A thread's countdown to its next sample. */
-struct ss_sampler {
-	uint64_t tp;	 /* thread pointer; with SS_SAMPLER_BUSY while the thread is in a hook */
-	int64_t left;	 /* bytes; negative: a request went over the point */
+/* What is kept of a thread near the agent's text. */
+struct ss_local {
+	/* Sampling: the countdown of one thread. */
+	uint64_t tp;	 /* thread pointer; with SS_LOCAL_BUSY while the thread is in a hook */
+	int64_t left;	 /* bytes to its next sample; negative: a request went over the point */
 	uint64_t random; /* state of the generator; 0: not begun */
-	uint64_t reserved[5];
+	/* The slot of the thread that was here last; its own thread pointer tells whose it is. */
+	uint64_t slot_addr;
+	uint64_t reserved[4];
 };
-#define SS_SAMPLER_BUSY 1ull
+#define SS_LOCAL_BUSY	1ull
 #define SS_MAX_INTERVAL (1ull << 40)
 
 /* A stack in the arena: header word, then n addresses, innermost first. */
@@ -195,16 +198,12 @@ struct ss_intern {
 struct ss_thread {
 	uint64_t tp; /* thread pointer; 0: free slot, claimed by compare-and-swap */
 	uint32_t tid;
-	uint32_t depth;	  /* hooks this thread is in, 0: none */
-	uint64_t reserve; /* next byte of the ring to hand out; published as data_head */
-	uint64_t tail_seen;
-	uint32_t writers; /* records being written: 1, more when a signal came in between */
-	uint32_t reserved;
+	uint32_t depth;			  /* hooks this thread is in, 0: none */
+	uint64_t tail_seen;		  /* of the ring, when it was looked at last */
 	uint64_t written[MPR_LOST_KINDS]; /* records; realloc counts begin and end */
 	uint64_t lost[MPR_LOST_KINDS];
-	uint64_t lost_bytes;		/* requested bytes of lost allocations */
-	uint64_t stacks, stacks_cached; /* walks asked for, answered by the verified cache */
-	uint64_t frames;		/* frames unwound by table */
+	uint64_t lost_bytes;	/* requested bytes of lost allocations */
+	uint64_t stacks_cached; /* walks answered by the verified cache */
 	uint32_t raw_sequence;
 	uint32_t reserved2;
 	uint64_t stale[MPR_LOST_KINDS]; /* calls not recorded because the deadline was past */
@@ -228,11 +227,15 @@ struct ss_control {
 	uint32_t nslots; /* power of two */
 	uint64_t slots, slot_stride, slot_ring; /* ring: offset inside a slot */
 	uint64_t ring_size;			/* data bytes, power of two */
-	uint64_t module_list;			/* offset of the current ss_module_list */
-	uint64_t rules, full_rules;		/* struct uw_rule[], struct uw_full[] */
-	uint64_t rule_cache;			/* u64[rule_cache_size] */
-	uint64_t interns, arena;		/* struct ss_intern[], u64[] */
-	uint32_t rule_cache_size, ninterns;	/* powers of two */
+	uint64_t
+	    ring_wake; /* a position that changes one of these bits wakes a reader that sleeps */
+	uint64_t ring_alloc;  /* of them for allocations; the rest is kept for frees: a lost one
+				 would be a false leak */
+	uint64_t module_list; /* offset of the current ss_module_list */
+	uint64_t rules, full_rules;	    /* struct uw_rule[], struct uw_full[] */
+	uint64_t rule_cache;		    /* u64[rule_cache_size] */
+	uint64_t interns, arena;	    /* struct ss_intern[], u64[] */
+	uint32_t rule_cache_size, ninterns; /* powers of two */
 	uint64_t arena_words;
 	uint64_t rows, rows_end;  /* area of the modules' rows */
 	uint64_t sample_interval; /* bytes; 0: every allocation is recorded */

@@ -69,6 +69,8 @@ uint64_t session_lay_out(struct ss_control *c, uint32_t slots, uint64_t ring)
 	c->nslots = slots;
 	c->slot_ring = SLOT_OWN_BYTES;
 	c->ring_size = ring;
+	c->ring_wake = ~(ring / 4 - 1);
+	c->ring_alloc = ring - ring / 8;
 	c->slot_stride = SLOT_OWN_BYTES + PAGE + ring;
 	return at + slots * c->slot_stride;
 }
@@ -374,6 +376,8 @@ int session_map(struct session *s, const struct session_options *o, struct mp_er
 		ring = 256 << 10;
 	length = session_lay_out(&layout, session_slots(t->threads.n), ring);
 	layout.lossless = o->lossless;
+	if (o->lossless)
+		layout.ring_alloc = ring;
 	layout.sample_interval = o->sample_interval;
 	find_tid(t, &layout);
 	ret = maps_read(t->pid, &maps);

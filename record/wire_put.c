@@ -49,7 +49,6 @@ void wire_alloc(struct wire *w, uint64_t time, uint64_t addr_hook, uint64_t size
 	struct mpr_alloc_big r = {
 	    .time = time, .addr_hook = addr_hook, .size = size, .stack = stack};
 
-	w->slot->stacks++;
 	put(w, MPR_LOST_ALLOC, &r, MPR_ALLOC_BIG, MPR_SLACK_UNKNOWN << MPR_SLACK_SHIFT, sizeof(r));
 }
 
@@ -70,7 +69,6 @@ void wire_realloc_end(struct wire *w, uint64_t time, uint64_t old_addr, uint64_t
 				.stack = stack,
 				.freed = freed};
 
-	w->slot->stacks++;
 	put(w, MPR_LOST_REALLOC, &r, MPR_REALLOC_END,
 	    (uint16_t)(MPR_SLACK_UNKNOWN << MPR_SLACK_SHIFT), sizeof(r));
 }

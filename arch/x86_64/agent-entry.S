@@ -222,7 +222,7 @@ ag_entry_free:
 	imul	$0x61c88647, %rax, %r10
 	shr	$24, %r10
 	and	$(511 << 6), %r10d
-	lea	ag_samplers(%rip), %rax
+	lea	ag_locals(%rip), %rax
 	add	%rax, %r10
 	mov	%fs:0, %rax
 	cmp	%rax, (%r10)

@@ -16,9 +16,9 @@
 #define BLOCKS	 20000
 
 /* Fixed seeds: these tests have one outcome. */
-static struct ss_sampler begun(uint64_t seed)
+static struct ss_local begun(uint64_t seed)
 {
-	struct ss_sampler s = {.random = seed * 0x9e3779b97f4a7c15ull + 1};
+	struct ss_local s = {.random = seed * 0x9e3779b97f4a7c15ull + 1};
 
 	for (int i = 0; i < 8; i++)
 		countdown_random(&s);
@@ -29,7 +29,7 @@ static struct ss_sampler begun(uint64_t seed)
 static void draws_are_exponential(void **state)
 {
 	static const double quantile[] = {0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 0.9999};
-	struct ss_sampler s = begun(1);
+	struct ss_local s = begun(1);
 	double below[8] = {0}, sum = 0;
 
 	(void)state;
@@ -50,7 +50,7 @@ static void draws_are_exponential(void **state)
 
 static void whole_range_of_intervals(void **state)
 {
-	struct ss_sampler s = begun(2);
+	struct ss_local s = begun(2);
 
 	(void)state;
 	for (uint64_t interval = 1; interval <= SS_MAX_INTERVAL; interval *= 2) {
@@ -70,7 +70,7 @@ static void whole_range_of_intervals(void **state)
 static void a_block_is_sampled_by_its_size(void **state)
 {
 	static const uint64_t size[] = {1, 16, 100, 1000, 4096, 20000};
-	struct ss_sampler s = begun(3);
+	struct ss_local s = begun(3);
 
 	(void)state;
 	for (int k = 0; k < 6; k++) {
@@ -92,7 +92,7 @@ static void estimates_are_unbiased(void **state)
 
 	(void)state;
 	for (uint64_t run = 0; run < RUNS; run++) {
-		struct ss_sampler s = begun(100 + run);
+		struct ss_local s = begun(100 + run);
 		double bytes = 0, blocks = 0, live = 0, var_bytes = 0, var_blocks = 0, var_live = 0;
 		double true_bytes = 0, true_live = 0;
 		uint64_t x = run;

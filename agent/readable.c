@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Which stack memory may be read: a page is asked for once, by a system call that copies from it.
+ */
+#include "agent/stack.h"
+
+#define EXTEND_MAX (64ull << 20) /* a frame farther away than this is no frame */
+#define EFAULT	   14
+
+bool page_readable(const struct ss_control *c, uint64_t page)
+{
+	/* With an invalid "how" the kernel copies the set, then refuses: nothing changes. */
+	return c->may_syscall &&
+	       raw_syscall(AG_NR_RT_SIGPROCMASK, -1, (long)page, 0, 8, 0, 0) != -EFAULT;
+}
+
+bool extend_up(const struct ss_control *c, struct ag_range *r, uint64_t end)
+{
+	if (end - r->high > EXTEND_MAX)
+		return false;
+	while (r->high < end) {
+		if (!page_readable(c, r->high))
+			return false;
+		r->high += PAGE;
+	}
+	return true;
+}
+
+struct ag_range range_new(const struct ss_control *c, uint64_t sp)
+{
+	/* The page we run on is there; so is all of the main thread's stack above it. */
+	if (sp >= c->main_stack_low && sp < c->main_stack_high)
+		return (struct ag_range){sp & ~(PAGE - 1), c->main_stack_high};
+	return (struct ag_range){sp & ~(PAGE - 1), (sp & ~(PAGE - 1)) + PAGE};
+}
+
+/* A running thread's own stack stays: the kernel's for the main thread, the one below the thread
+ * control block for others.  Any other (fibers) may have been unmapped since. */
+static void forget_ranges(const struct ss_control *c, struct ag_thread *t)
+{
+	for (uint32_t i = 0; i < AG_RANGES; i++) {
+		struct ag_range *r = &t->range[i];
+
+		if (r->high == c->main_stack_high || (t->s.tp >= r->low && t->s.tp < r->high))
+			continue;
+		r->low = r->high = 0;
+	}
+}
+
+struct ag_range *range_find(struct ss_control *c, struct ag_thread *t, uint64_t sp)
+{
+	struct ag_range *r;
+
+	if (c->unmaps != t->unmaps_seen) {
+		t->unmaps_seen = c->unmaps;
+		forget_ranges(c, t);
+	}
+	for (uint32_t i = 0; i < AG_RANGES; i++) {
+		r = &t->range[i];
+		if (sp >= r->low && sp < r->high)
+			return r;
+	}
+	for (uint32_t i = 0; i < AG_RANGES; i++) {
+		r = &t->range[i];
+		if (!r->high || sp >= r->low || r->low - sp > EXTEND_MAX / 64)
+			continue;
+		/* Deeper on a known stack: every page in between has to be there. */
+		while (r->low > sp && page_readable(c, r->low - PAGE))
+			r->low -= PAGE;
+		if (r->low <= sp)
+			return r;
+	}
+	r = &t->range[t->next_range++ % AG_RANGES];
+	*r = range_new(c, sp);
+	return r;
+}

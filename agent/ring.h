@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The producer's side of a perf-format ring, one ring per thread.  Only the thread itself and
+ * signal handlers on it write.  A record is written behind the head and then handed over by moving
+ * the head with one instruction that fails if the head is not what it was: then a signal handler
+ * wrote its own records there meanwhile, and ours is written once more behind them.  Whoever is
+ * left in the middle (longjmp, the thread is killed) leaves nothing to be put right.
+ */
+#ifndef AGENT_RING_H
+#define AGENT_RING_H
+
+#include <linux/perf_event.h>
+#include "agent/agent.h"
+
+#define RING_PAGE  4096 /* struct perf_event_mmap_page */
+#define RING_TRIES 64
+
+/*
+ * ring.c: is there room up to @end, with the reader's progress looked at again?  In lossless mode
+ * waits for it, bounded by its heartbeat.
+ */
+bool ring_room(struct ss_control *c, struct ag_thread *t, uint64_t end, uint64_t limit);
+void ring_wake_reader(struct ss_control *c);
+
+static inline struct perf_event_mmap_page *ring_page(struct ss_control *c, struct ag_thread *t)
+{
+	return (void *)((char *)t + c->slot_ring);
+}
+
+static inline uint64_t *ring_data(struct perf_event_mmap_page *page)
+{
+	return (uint64_t *)((char *)page + RING_PAGE);
+}
+
+/* Allocations leave a part of the ring to frees. */
+static inline uint64_t ring_limit(const struct ss_control *c, bool is_free)
+{
+	return is_free ? c->ring_size : c->ring_alloc;
+}
+
+/* Where @size bytes may be written.  Return: false when there is no room. */
+static inline bool ring_at(struct ss_control *c, struct ag_thread *t, uint32_t size, uint64_t limit,
+			   uint64_t *at)
+{
+	*at = *(volatile uint64_t *)&ring_page(c, t)->data_head;
+	return likely(*at + size - t->s.tail_seen <= limit) || ring_room(c, t, *at + size, limit);
+}
+
+/* Hands over what was written at @at.  Return: false when a signal handler was there. */
+static inline bool ring_publish(struct ss_control *c, struct ag_thread *t, uint64_t at,
+				uint32_t size)
+{
+	if (unlikely(!cas_local((uint64_t *)&ring_page(c, t)->data_head, at, at + size)))
+		return false;
+	if (unlikely((at ^ (at + size)) & c->ring_wake))
+		ring_wake_reader(c);
+	return true;
+}
+
+/* Copies @n words; the ring may wrap anywhere. */
+static inline void ring_write(struct ss_control *c, struct ag_thread *t, uint64_t at,
+			      const uint64_t *words, uint32_t n)
+{
+	uint64_t *data = ring_data(ring_page(c, t)), mask = c->ring_size / 8 - 1;
+
+	for (uint32_t k = 0; k < n; k++)
+		data[(at / 8 + k) & mask] = words[k];
+}
+
+/* ring.c: one whole record; it begins with struct mpr_header.  Return: false when there was no
+ * room. */
+bool ring_put(struct ss_control *c, struct ag_thread *t, const void *record, uint64_t limit);
+
+static inline uint64_t record_head(enum mpr_type type, uint16_t misc, uint16_t size)
+{
+	return (uint32_t)type | (uint64_t)misc << 32 | (uint64_t)size << 48;
+}
+
+/* ring.c: ring_put_words() when there is no room, the ring wraps, or a signal handler came. */
+bool ring_put_slowly(struct ss_control *c, struct ag_thread *t, uint64_t limit, uint64_t w0,
+		     uint64_t w1, uint64_t w2, uint64_t w3);
+
+/* The same for the two records that matter, from registers.  The size is in @w0. */
+static inline __attribute__((always_inline)) bool
+ring_put_words(struct ss_control *c, struct ag_thread *t, uint64_t limit, uint64_t w0, uint64_t w1,
+	       uint64_t w2, uint64_t w3)
+{
+	struct perf_event_mmap_page *page = ring_page(c, t);
+	uint64_t at = *(volatile uint64_t *)&page->data_head, size = w0 >> 48;
+	uint64_t in = at & (c->ring_size - 1), *to = (uint64_t *)((char *)ring_data(page) + in);
+
+	if (unlikely(at + size - t->s.tail_seen > limit || in + size > c->ring_size))
+		return ring_put_slowly(c, t, limit, w0, w1, w2, w3);
+	to[0] = w0;
+	to[1] = w1;
+	to[2] = w2;
+	if (size > 24)
+		to[3] = w3;
+	if (unlikely(!cas_local((uint64_t *)&page->data_head, at, at + size)))
+		return ring_put_slowly(c, t, limit, w0, w1, w2, w3);
+	t->s.written[mpr_kind((uint32_t)w0)]++;
+	if (unlikely((at ^ (at + size)) & c->ring_wake))
+		ring_wake_reader(c);
+	return true;
+}
+
+#endif

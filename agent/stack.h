@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Stacks: walk with the recorder's tables, keep verified walks, intern to ids.
+ *
+ * Nothing here faults: stack memory is read only inside ranges that were found readable, tables are
+ * the recorder's.  Nothing here blocks: loops are bounded, tables are read without locks (the
+ * generation tells a change), the cache is touched by the outermost hook of a thread only.
+ */
+#ifndef AGENT_STACK_H
+#define AGENT_STACK_H
+
+#include "agent/agent.h"
+
+#define PAGE	     4096ull
+#define RULE_NONE    0u		 /* known: there is no unwind information */
+#define RULE_UNKNOWN 0xffffffffu /* no table for this address yet */
+#define RULE_OURS    0x10000u	 /* flag: code of the agent or an island */
+
+/* ---------------------------------------------------------------- readable.c -- */
+
+bool page_readable(const struct ss_control *c, uint64_t page);
+/* Makes @r reach up to @end if all pages there can be read. */
+bool extend_up(const struct ss_control *c, struct ag_range *r, uint64_t end);
+/* What is known of the stack that @sp is in without asking. */
+struct ag_range range_new(const struct ss_control *c, uint64_t sp);
+/* The thread's range @sp is in; made when there is none. */
+struct ag_range *range_find(struct ss_control *c, struct ag_thread *t, uint64_t sp);
+
+static inline struct ag_range *range_of(struct ss_control *c, struct ag_thread *t, uint64_t sp)
+{
+	struct ag_range *r = &t->range[0];
+
+	if (likely(c->unmaps == t->unmaps_seen && sp >= r->low && sp < r->high))
+		return r;
+	return range_find(c, t, sp);
+}
+
+static inline bool readable(const struct ss_control *c, struct ag_range *r, uint64_t addr)
+{
+	if (likely(addr >= r->low && addr + 8 <= r->high))
+		return true;
+	return addr >= r->low && addr + 8 > addr && extend_up(c, r, addr + 8);
+}
+
+/* ---------------------------------------------------------------- stack.c -- */
+
+/* The rule at an instruction, by the modules' tables. */
+uint32_t rule_search(struct ss_control *c, uint64_t pc);
+
+/* The complete walk, as stack_take(). */
+uint32_t take_full(const struct ag_call *call, bool *raw_wanted);
+
+/* ---------------------------------------------------------------- intern.c -- */
+
+static inline uint64_t mix(uint64_t hash, uint64_t pc)
+{
+	hash = (hash ^ pc) * 0x9e3779b97f4a7c15ull;
+	return hash ^ hash >> 29;
+}
+
+/* The id of the stack of @n addresses, one every @stride words.  Two threads, or a signal handler,
+ * may intern one stack twice: the recorder compares contents. */
+uint32_t intern(struct ss_control *c, uint64_t hash, const uint64_t *pc, uint32_t stride,
+		uint32_t n, uint32_t flags);
+
+/* ---------------------------------------------------------------- walk.c -- */
+
+/*
+ * The caller's stack as an id (MPR_STACK_*), when no cached walk holds.  *@raw_wanted: there is
+ * code on the way that has no table yet: registers and stack are to be sent.
+ */
+uint32_t stack_walk(const struct ag_call *call, struct ag_range *r, uint64_t tag, bool *raw_wanted);
+
+static inline bool words_hold(const struct ag_word *w, const struct ag_word *end)
+{
+	for (; w + 4 <= end; w += 4) {
+		if (((*(const uint64_t *)w[0].at ^ w[0].is) |
+		     (*(const uint64_t *)w[1].at ^ w[1].is) |
+		     (*(const uint64_t *)w[2].at ^ w[2].is) |
+		     (*(const uint64_t *)w[3].at ^ w[3].is)) != 0)
+			return false;
+	}
+	for (; w < end; w++) {
+		if (*(const uint64_t *)w->at != w->is)
+			return false;
+	}
+	return true;
+}
+
+static inline bool tail_holds(const struct ag_walk *w, uint32_t from)
+{
+	if (!words_hold(w->ra + from, w->ra + w->n))
+		return false;
+	/* check[] descends. */
+	for (uint32_t i = 0; i < w->nchecks && w->check[i] >= from; i++) {
+		if (*(const uint64_t *)w->fp_slot[w->check[i]] != w->fp[w->check[i]])
+			return false;
+	}
+	return true;
+}
+
+static inline uint64_t walk_tag(uint64_t sp, uint64_t return_address, uint64_t leaf)
+{
+	return ((sp ^ return_address * 31) + leaf) * 0x9e3779b97f4a7c15ull | 1;
+}
+
+static inline uint32_t first_way(uint64_t tag)
+{
+	return (uint32_t)(tag >> 40) % (AG_WALKS / AG_WAYS) * AG_WAYS;
+}
+
+/* The caller's stack as an id.  *@raw_wanted as for stack_walk(). */
+static inline __attribute__((always_inline)) uint32_t stack_take(const struct ag_call *call,
+								 bool *raw_wanted)
+{
+	const struct ag_frame *f = call->f;
+	struct ag_thread *t = call->t;
+	uint64_t sp = frame_sp(f), leaf = f->desc->function_addr;
+	uint64_t tag = walk_tag(sp, f->return_address, leaf);
+	uint32_t way = first_way(tag), last = way + AG_WAYS - 1;
+	struct ag_range *r;
+	const struct ag_walk *w;
+
+	*raw_wanted = false;
+	if (unlikely(call->level)) /* the interrupted hook may be changing the cache */
+		return take_full(call, raw_wanted);
+	r = range_of(call->c, t, sp);
+	while (t->tag[way] != tag && way < last)
+		way++;
+	w = &t->walk[way];
+	if (likely(w->sp == sp && w->leaf == leaf && w->generation == call->c->generation &&
+		   !((w->fp0 ^ frame_fp(f)) & w->fp0_mask) && w->end <= r->high &&
+		   tail_holds(w, 1))) {
+		t->last_walk = way;
+		t->s.stacks_cached++;
+		return w->stack;
+	}
+	return stack_walk(call, r, tag, raw_wanted);
+}
+
+#endif
