@@ -19,10 +19,14 @@ int cmd_heap(int argc, char **argv);
 int cmd_flush(int argc, char **argv);
 int cmd_mark(int argc, char **argv);
 int cmd_pause(int argc, char **argv);
+int cmd_info(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_resume(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_status(int argc, char **argv);
+int cmd_strip(int argc, char **argv);
+int cmd_symbolize(int argc, char **argv);
+int cmd_verify(int argc, char **argv);
 
 /* Prints "memprof: what" on stderr.  Return: the exit status of @err. */
 int complain(const struct mp_err *err);

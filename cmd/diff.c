@@ -6,6 +6,7 @@
 #include "cmd/cmd.h"
 #include "cmd/filters.h"
 #include "cmd/progress.h"
+#include "report/amount.h"
 #include "report/diff.h"
 #include "report/output.h"
 
@@ -28,7 +29,7 @@ enum { DIFF_TEXT, DIFF_JSON, DIFF_COLLAPSED, DIFF_FLAMEGRAPH };
 
 struct request {
 	const char *path[2], *output;
-	uint64_t at_ms[2];
+	struct amount at[2];
 	int npaths, nmoments, format;
 	enum cost cost;
 	uint32_t top;
@@ -53,13 +54,14 @@ static int write_diff(const struct diff *d, const struct request *r, FILE *out)
 static int set_moments(struct diff_side side[2], const struct request *r, struct mp_err *err)
 {
 	for (int i = 0; i < 2 && i < r->nmoments; i++) {
+		const struct model *m = side[i].m;
+
 		side[i].has_moment = true;
-		side[i].at_ns = r->at_ms[i] * 1000000;
-		if (side[i].at_ns > side[i].m->end_ns)
-			return mp_fail(err, MP_EXIT_USAGE, -ERANGE,
-				       "diff: --at %.3fs: %s ends at %.3f s",
-				       (double)r->at_ms[i] / 1e3, side[i].m->path,
-				       (double)side[i].m->end_ns / 1e9);
+		side[i].at_ns = amount_ns(&r->at[i], m->info.start_unix_ns, m->end_ns, false, 0);
+		if (side[i].at_ns > m->end_ns)
+			return mp_fail(
+			    err, MP_EXIT_USAGE, -ERANGE, "diff: --at %.3f s: %s ends at %.3f s",
+			    (double)side[i].at_ns / 1e9, m->path, (double)m->end_ns / 1e9);
 	}
 	return 0;
 }
@@ -121,8 +123,8 @@ static int parse_option(int c, struct request *r, int *formats)
 	case 'a':
 		if (r->nmoments == 2)
 			return usage_error("diff: --at: at most two moments");
-		if (!parse_duration(optarg, &r->at_ms[r->nmoments++]))
-			return usage_error("diff: --at: '%s' is not a time; try 10s or 500ms",
+		if (!amount_time(optarg, &r->at[r->nmoments++]))
+			return usage_error("diff: --at: '%s' is not a time; try 10s, 500ms or 50%%",
 					   optarg);
 		return 0;
 	case 'C':

@@ -21,6 +21,10 @@ static const struct {
     {"heap", cmd_heap, "everything live in a running process, and where its memory is"},
     {"report", cmd_report, "what a recording says: text, JSON, flame graph, tree, folded stacks"},
     {"diff", cmd_diff, "what grew between two recordings, or two moments of one"},
+    {"info", cmd_info, "what a recording is of and what it holds"},
+    {"verify", cmd_verify, "whether a recording is whole and sound"},
+    {"strip", cmd_strip, "a smaller recording: short-lived blocks become sums"},
+    {"symbolize", cmd_symbolize, "a copy with symbols resolved, or names taken out"},
 };
 #define NCOMMANDS (sizeof(command) / sizeof(command[0]))
 
@@ -30,7 +34,7 @@ static void print_help(FILE *out)
 	      "usage: memprof COMMAND [options]; memprof COMMAND --help says more\n\n",
 	      out);
 	for (size_t i = 0; i < NCOMMANDS; i++)
-		fprintf(out, "  %-8s %s\n", command[i].name, command[i].help);
+		fprintf(out, "  %-9s %s\n", command[i].name, command[i].help);
 	fputs("\n  memprof attach -p PID -o rec.memprof --for 30s\n"
 	      "  memprof report rec.memprof --leaks --flamegraph leaks.svg\n",
 	      out);

@@ -149,6 +149,8 @@ int mpf_flush(struct mpf_writer *w);
 uint64_t mpf_bytes(const struct mpf_writer *w);
 /* Flushes, closes and frees @w.  Return: 0 or the first error of the file's life. */
 int mpf_close(struct mpf_writer *w);
+/* The same for what is known to be incomplete: readers will say that it was cut off. */
+int mpf_close_open_ended(struct mpf_writer *w);
 
 /* ------------------------------------------------------------------------------- reading -- */
 
@@ -225,5 +227,29 @@ void mpf_skip_to_tail(struct mpf_reader *r, uint32_t chunks);
 /* Return: how much of the file is read, from 0 to 1. */
 double mpf_read_share(const struct mpf_reader *r);
 void mpf_reader_free(struct mpf_reader *r);
+
+/* ------------------------------------------------------------------------------- copying -- */
+
+/* Appends what was read.  Return: 0 or a negative errno. */
+int mpf_put_item(struct mpf_writer *w, const struct mpf_item *item);
+
+/* What a copy changes. */
+struct mpf_change {
+	void (*info)(void *ctx, struct mp_info *info); /* may replace members; NULL: as it is */
+	/* Writes @item, something else, or nothing.  Return: 0 or a negative errno. */
+	int (*item)(void *ctx, struct mpf_writer *w, const struct mpf_item *item);
+	int (*end)(void *ctx, struct mpf_writer *w); /* what comes last; NULL: nothing */
+	void *ctx;
+};
+
+/**
+ * mpf_copy() - write a recording again, item by item
+ * @to: another file than @from; removed again when something fails
+ * @truncated: set to whether @from was cut off; then @to says so of itself, too
+ *
+ * Return: 0, or a negative errno with @err filled.
+ */
+int mpf_copy(const char *from, const char *to, const struct mpf_change *change, bool *truncated,
+	     struct mp_err *err);
 
 #endif

@@ -395,13 +395,13 @@ uint64_t mpf_bytes(const struct mpf_writer *w)
 	return w->bytes;
 }
 
-int mpf_close(struct mpf_writer *w)
+static int finish(struct mpf_writer *w, bool whole)
 {
 	int ret = 0;
 
 	if (w->fd >= 0) {
 		mpf_flush(w);
-		if (!w->error)
+		if (whole && !w->error)
 			write_chunk(w, CHUNK_END);
 		if (close(w->fd) && !w->error)
 			w->error = -errno;
@@ -412,4 +412,14 @@ int mpf_close(struct mpf_writer *w)
 	free(w->packed);
 	free(w);
 	return ret;
+}
+
+int mpf_close(struct mpf_writer *w)
+{
+	return finish(w, true);
+}
+
+int mpf_close_open_ended(struct mpf_writer *w)
+{
+	return finish(w, false);
 }

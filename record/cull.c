@@ -259,7 +259,7 @@ static int put_ending(struct cull *c, const struct mp_event *ev, uint64_t ended,
 static int put_free(struct cull *c, const struct mp_event *ev, struct last_alloc *last)
 {
 	uint32_t node = take_index(c, ev->addr);
-	bool temporary = last->addr == ev->addr;
+	bool temporary = last->addr == ev->addr && !(ev->flags & EV_F_NOT_TEMPORARY);
 	int ret;
 
 	if (temporary)
@@ -274,7 +274,7 @@ static int put_free(struct cull *c, const struct mp_event *ev, struct last_alloc
 
 static int put_realloc_end(struct cull *c, const struct mp_event *ev, struct last_alloc *last)
 {
-	bool temporary = last->addr == ev->old_addr;
+	bool temporary = last->addr == ev->old_addr && !(ev->flags & EV_F_NOT_TEMPORARY);
 
 	if (ev->addr || (temporary && ev->flags & EV_F_FREED))
 		last->addr = ev->addr;

@@ -122,6 +122,8 @@ class Diff(t.Case):
             for side, moment in (("before", before), ("after", after)):
                 last = max((x for x in at if x < moment), default=None)
                 self.assertEqual(data[side]["cost"], at[last] if last is not None else 0)
+        self.assertEqual(self.diff(f, "--at", "0%", "--at", "100%")["after"]["cost"],
+                         self.report(f)["totals"]["leaked_bytes"])
         grown = self.changes(self.diff(f, "--at", "300ms"))
         self.assertIn("handle_request;remember_answer;malloc", grown)
         self.assertEqual(self.diff(f, "--at", "300ms")["after"]["cost"], self.report(f)["totals"]["leaked_bytes"])

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* memprof info and memprof verify. */
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include "cmd/cmd.h"
+#include "report/contents.h"
+#include "report/json_gen.h"
+
+static const char info_help[] =
+    "usage: memprof info RECORDING [--json]\n"
+    "What a recording is of, what it holds, and how long its freed blocks lived.\n";
+static const char verify_help[] =
+    "usage: memprof verify RECORDING\n"
+    "Reads all of a recording and checks it: checksums, decoding, references, its end.\n"
+    "Exit status 0: whole and sound; 13: damaged or cut off (the message says where).\n";
+
+static const char *const item_name[] = {"",	   "hooks",  "modules", "threads",
+					"stacks",  "events", "samples", "losses",
+					"symbols", "finish", "culled",	"marks"};
+static const char *const event_name[] = {
+    "",	     "alloc",	     "free",	    "realloc_begin", "realloc_end", "map",
+    "unmap", "unmap_failed", "remap_begin", "remap_end",     "mallopt"};
+static const char *const lifetime_name[LIFETIMES] = {
+    "below_1us", "below_10us", "below_100us", "below_1ms",   "below_10ms",   "below_100ms",
+    "below_1s",	 "below_10s",  "below_100s",  "below_1000s", "below_10000s", "longer"};
+#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
+
+static void id_text(const struct contents *c, char *id)
+{
+	for (int i = 0; i < 16; i++)
+		snprintf(id + 2 * i, 3, "%02x", c->info.id[i]);
+}
+
+static void json_list(yajl_gen g, const char *key, const char *const *name, const uint64_t *v,
+		      size_t n)
+{
+	json_name(g, key);
+	yajl_gen_map_open(g);
+	for (size_t i = 0; i < n; i++) {
+		if (name[i][0])
+			json_number(g, name[i], v[i]);
+	}
+	yajl_gen_map_close(g);
+}
+
+static int write_json(const struct contents *c)
+{
+	yajl_gen g = json_begin(stdout, true);
+	char id[33];
+
+	if (!g)
+		return -ENOMEM;
+	id_text(c, id);
+	yajl_gen_map_open(g);
+	json_text(g, "id", id);
+	json_text(g, "memprof_version", c->info.memprof_version);
+	json_text(g, "executable", c->info.executable);
+	json_text(g, "cmdline", c->info.cmdline);
+	json_number(g, "pid", c->info.pid);
+	json_number(g, "machine", c->info.machine);
+	json_text(g, "mode", c->info.mode ? "run" : "attach");
+	json_timeval(g, "timestamp", c->info.start_unix_ns);
+	json_timeval(g, "runtime", c->end_ns);
+	json_number(g, "sample_interval", c->info.sample_interval);
+	json_number(g, "file_bytes", c->file_bytes);
+	json_text(g, "truncated", c->truncated);
+	json_list(g, "items", item_name, c->items, COUNT(item_name));
+	json_list(g, "events", event_name, c->events, COUNT(event_name));
+	json_list(g, "lifetimes", lifetime_name, c->lifetime, LIFETIMES);
+	json_number(g, "leaked_count", c->leaked);
+	json_number(g, "culled_count", c->culled_blocks);
+	yajl_gen_map_close(g);
+	yajl_gen_free(g);
+	putchar('\n');
+	return 0;
+}
+
+static void text_list(const char *title, const char *const *name, const uint64_t *v, size_t n)
+{
+	printf("%s\n", title);
+	for (size_t i = 0; i < n; i++) {
+		char words[40];
+
+		snprintf(words, sizeof(words), "%s", name[i]);
+		for (char *p = words; *p; p++)
+			*p = *p == '_' ? ' ' : *p;
+		if (v[i])
+			printf("  %-14s %16s\n", words, thousands(v[i]));
+	}
+}
+
+static void write_text(const struct contents *c)
+{
+	time_t start = (time_t)(c->info.start_unix_ns / 1000000000u);
+	uint64_t events = c->items[MPF_EVENT];
+	char id[33], when[64] = "?";
+	struct tm tm;
+
+	id_text(c, id);
+	if (gmtime_r(&start, &tm))
+		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S UTC", &tm);
+	printf("recording  %s, memprof %s\n", id, c->info.memprof_version);
+	printf("process    %s (pid %u, %s)\n", c->info.cmdline, c->info.pid,
+	       c->info.mode ? "run" : "attached");
+	printf("time       %s, %.3f s\n", when, (double)c->end_ns / 1e9);
+	if (c->info.sample_interval)
+		printf("sampled    one point per %s of requests\n", human(c->info.sample_interval));
+	printf("file       %s, %.1f bytes an event\n", human(c->file_bytes),
+	       events ? (double)c->file_bytes / (double)events : 0.0);
+	if (c->truncated)
+		printf("cut off    %s\n", c->truncated);
+	text_list("items", item_name, c->items, COUNT(item_name));
+	text_list("events", event_name, c->events, COUNT(event_name));
+	text_list("lifetimes of freed blocks", lifetime_name, c->lifetime, LIFETIMES);
+	printf("not freed        %16s\n", thousands(c->leaked));
+	if (c->culled_blocks)
+		printf("only counted     %16s\n", thousands(c->culled_blocks));
+}
+
+/* Return: the recording's path in *@path and 0, or the exit status, or -1 when all was said. */
+static int parse(int argc, char **argv, const char *help, bool *json, const char **path)
+{
+	static const struct option options[] = {
+	    {"help", no_argument, NULL, 'h'}, {"json", no_argument, NULL, 'j'}, {0}};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+		if (c == 'h') {
+			fputs(help, stdout);
+			return -1;
+		}
+		if (c != 'j' || !json)
+			return usage_error("%s: unknown option", argv[0]);
+		*json = true;
+	}
+	if (optind == argc)
+		return usage_error("%s: which recording?", argv[0]);
+	if (optind + 1 < argc)
+		return usage_error("%s: unexpected argument '%s'", argv[0], argv[optind + 1]);
+	*path = argv[optind];
+	return 0;
+}
+
+int cmd_info(int argc, char **argv)
+{
+	struct mp_err err = {0};
+	struct contents c;
+	const char *path = NULL;
+	bool json = false;
+	int ret = parse(argc, argv, info_help, &json, &path);
+
+	if (ret)
+		return ret < 0 ? MP_EXIT_OK : ret;
+	if (contents_read(path, &c, &err))
+		return complain(&err);
+	if (json)
+		ret = write_json(&c);
+	else
+		write_text(&c);
+	contents_free(&c);
+	if (ret || fflush(stdout) || ferror(stdout)) {
+		mp_fail(&err, MP_EXIT_OUTPUT, -EIO, "cannot write to standard output");
+		return complain(&err);
+	}
+	return MP_EXIT_OK;
+}
+
+static int judge(const struct contents *c, const char *path, struct mp_err *err)
+{
+	if (c->truncated)
+		return mp_fail(err, MP_EXIT_RECORDING, -EINVAL, "%s: %s", path, c->truncated);
+	if (c->unknown_stacks || c->unknown_hooks)
+		return mp_fail(err, MP_EXIT_RECORDING, -EINVAL,
+			       "%s: %s events refer to stacks and %s to functions that are not in "
+			       "the recording",
+			       path, thousands(c->unknown_stacks), thousands(c->unknown_hooks));
+	if (!c->has_finish)
+		return mp_fail(err, MP_EXIT_RECORDING, -EINVAL,
+			       "%s: how the recording ended is missing", path);
+	return 0;
+}
+
+int cmd_verify(int argc, char **argv)
+{
+	struct mp_err err = {0};
+	struct contents c;
+	const char *path = NULL;
+	int ret = parse(argc, argv, verify_help, NULL, &path);
+
+	if (ret)
+		return ret < 0 ? MP_EXIT_OK : ret;
+	if (contents_read(path, &c, &err))
+		return complain(&err);
+	ret = judge(&c, path, &err);
+	if (!ret)
+		printf("%s: whole and sound: %s events, %s stacks, %s\n", path,
+		       thousands(c.items[MPF_EVENT]), thousands(c.items[MPF_STACK]),
+		       human(c.file_bytes));
+	contents_free(&c);
+	return ret ? complain(&err) : MP_EXIT_OK;
+}

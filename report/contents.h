@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What a recording file consists of, and whether it is sound: read once, item by item. */
+#ifndef REPORT_CONTENTS_H
+#define REPORT_CONTENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "formats/file.h"
+#include "lib/err.h"
+
+#define CONTENTS_KINDS 16
+
+/* Freed blocks by how long they lived: below 1 us, 10 us ... 10,000 s, and longer. */
+#define LIFETIMES 12
+
+struct contents {
+	struct mp_info info; /* its texts are the reader's */
+	struct mpf_reader *reader;
+	uint64_t file_bytes;
+	uint64_t items[CONTENTS_KINDS];	 /* [enum mpf_item_kind] */
+	uint64_t events[CONTENTS_KINDS]; /* [enum ev_kind] */
+	uint64_t lifetime[LIFETIMES], leaked;
+	uint64_t culled_blocks;
+	uint64_t end_ns;
+	bool has_finish;
+	const char *truncated;			/* NULL: whole */
+	uint64_t unknown_stacks, unknown_hooks; /* events that refer to nothing */
+};
+
+/* Return: 0 with @c filled (freed by contents_free()), or a negative errno with @err filled. */
+int contents_read(const char *path, struct contents *c, struct mp_err *err);
+void contents_free(struct contents *c);
+
+#endif
