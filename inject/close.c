@@ -11,9 +11,11 @@
 #include "inject/stackwalk.h"
 #include "lib/fault.h"
 
-#define STOP_MS	 2000
-#define DRAIN_MS 2000 /* for threads to leave the agent, running in between */
-#define PAGE	 4096ull
+#define STOP_MS	     2000
+#define DRAIN_MS     2000 /* for threads to leave the agent, running in between */
+#define MIN_PAUSE_US 1000
+#define MAX_PAUSE_US 64000 /* so that they come to run on a busy machine */
+#define PAGE	     4096ull
 
 /* Return: number of windows that were left alone because somebody else changed them. */
 static uint32_t restore_text(struct session *s, const struct maps *maps)
@@ -206,7 +208,7 @@ int session_close(struct session *s, struct mp_err *err)
 {
 	struct deadline stop = deadline_in_ms(STOP_MS), drain = deadline_in_ms(DRAIN_MS);
 	struct target *t = s->t;
-	uint32_t foreign = 0;
+	uint32_t foreign = 0, pause_us = MIN_PAUSE_US;
 	struct maps maps;
 	bool child, clear;
 	int ret;
@@ -242,7 +244,8 @@ int session_close(struct session *s, struct mp_err *err)
 		if (clear || foreign || deadline_passed(&drain))
 			break;
 		target_resume(t);
-		usleep(2000);
+		usleep(pause_us);
+		pause_us = pause_us < MAX_PAUSE_US ? 2 * pause_us : pause_us;
 		stop = deadline_in_ms(STOP_MS);
 	}
 	if (!ret && clear) {

@@ -1,0 +1,202 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""A thread may stand at any instruction of the allocator or of the hooks when we come and go.
+
+A victim is single-stepped through malloc, calloc, realloc, posix_memalign and free, in the main and
+in another arena, with its locks, tcache and mmapped chunks.  MEMPROF_FULL=1 takes every distinct
+pc, else a sample that has all of the patched bytes."""
+import os
+import re
+import signal
+import subprocess
+import time
+
+import memprof_test as t
+import ptrace
+
+SAMPLE = 100000 if t.FULL else 10  # of each of the four series
+STEPS = 400000
+
+
+def text_ranges(pid):
+    """(start, end, name) of executable mappings; name "" for the agent and the islands."""
+    found = []
+    for line in t.maps(pid).split("\n"):
+        m = re.match(r"(\w+)-(\w+) r-xp \S+ \S+ \d+\s*(\S*)", line)
+        if m and m.group(3) not in ("[vdso]", "[vsyscall]"):
+            found.append((int(m.group(1), 16), int(m.group(2), 16), m.group(3)))
+    return found
+
+
+class StopAnywhere(t.Case):
+    def stepper(self, which):
+        p = self.victim("steps", which)
+        tids = sorted(int(x) for x in os.listdir(f"/proc/{p.pid}/task"))
+        return p, ptrace.Stepper(p.pid, tids[0] if which == "main" else tids[1])
+
+    def distinct(self, s, wanted):
+        """Offsets of the pcs of one time round for which @wanted gives one, in the order they came."""
+        seen = {}
+        quiet = 0
+        for _ in range(STEPS):
+            key = wanted(s.step())
+            quiet += 1
+            if key is not None and key not in seen:
+                seen[key] = True
+                quiet = 0
+            if quiet > 60000:
+                break
+        return list(seen)
+
+    def sample(self, keys, first=()):
+        """All of @first, and evenly some of the others."""
+        if len(keys) <= SAMPLE:
+            return set(keys)
+        stride = len(keys) // SAMPLE + 1
+        return set(keys[::stride]) | (set(first) & set(keys))
+
+    def step_to(self, s, left, wanted):
+        for _ in range(STEPS):
+            key = wanted(s.step())
+            if key in left:
+                left.discard(key)
+                return key
+        return None
+
+    def same(self, pid, before, where):
+        """Text, mappings and descriptors; the heap may have grown."""
+        now = t.identity(pid)
+        for what in ("text", "maps", "fds", "tasks", "dirty text"):
+            self.assertEqual(now[what], before[what], f"{what} at {where}")
+
+    def windows(self):
+        """Offsets of the bytes that are patched, in libc."""
+        libc = "/lib/x86_64-linux-gnu/libc.so.6"
+        syms = subprocess.check_output(["nm", "-D", "--defined-only", libc], text=True)
+        return {int(value, 16) + i
+                for value, _ in re.findall(r"^(\w+) \w (malloc|calloc|realloc|free|posix_memalign)@@",
+                                           syms, re.M) for i in range(24)}
+
+    def in_allocator(self, which):
+        p, s = self.stepper(which)
+        before = t.identity(p.pid)
+        low, high = next(r[:2] for r in text_ranges(p.pid) if "libc.so" in r[2])
+        base = min(int(x.split("-")[0], 16) for x in t.maps(p.pid).split("\n") if "libc.so" in x)
+
+        def wanted(pc):
+            return pc - base if low <= pc < high else None
+
+        left = self.sample(self.distinct(s, wanted), self.windows())
+        n = len(left)
+        self.assertGreater(n, 20)
+        while left:
+            key = self.step_to(s, left, wanted)
+            if key is None:
+                break
+            was = s.registers()
+            s.leave_stopped()
+            if len(left) % 3:
+                self.memprof("attach", "-q", "-p", p.pid, "-o", self.path("r"), "--for", "1ms")
+                self.assertEqual(ptrace.state(p.pid, s.tid), "T")
+                s.grab()
+                self.assertEqual(s.registers(), was, hex(key))
+            else:
+                self.run_on(p)
+                s.grab()
+            self.same(p.pid, before, hex(key))
+        self.assertLess(len(left), n / 4)
+        s.let_go()
+        self.assertIn("ok", self.finish(p))
+
+    def run_on(self, p):
+        """Hooks go in at this pc, the program runs on through them, and they come out."""
+        rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"),
+                         stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        while self.session_state(p) != 3:
+            self.assertIsNone(rec.poll())
+            time.sleep(0.005)
+        p.send_signal(signal.SIGCONT)
+        time.sleep(0.02)
+        rec.send_signal(signal.SIGTERM)
+        self.assertEqual(rec.wait(timeout=60), 0)
+        self.assertIsNone(p.poll())
+
+    def session_state(self, p):
+        r = subprocess.run([f"{t.VICTIMS}/block", str(p.pid)], text=True, capture_output=True)
+        m = re.search(r'"state": (\d)', r.stdout)
+        return int(m.group(1)) if m else None
+
+    def in_hooks(self, which):
+        p, s = self.stepper(which)
+        before = t.identity(p.pid)
+
+        def attach():
+            s.let_go()
+            rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"),
+                             stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+            while self.session_state(p) != 3:
+                self.assertIsNone(rec.poll())
+                time.sleep(0.005)
+            s.grab()
+            ours = [r for r in text_ranges(p.pid) if not r[2]]
+            self.assertGreaterEqual(len(ours), 2)
+
+            def wanted(pc):
+                for i, r in enumerate(ours):
+                    if r[0] <= pc < r[1]:
+                        return i, pc - r[0]
+                return None
+
+            return rec, wanted
+
+        rec, wanted = attach()
+        left = self.sample(self.distinct(s, wanted))
+        n = len(left)
+        self.assertGreater(n, 20)
+        while left:
+            key = self.step_to(s, left, wanted)
+            if key is None:
+                break
+            s.leave_stopped()
+            rec.send_signal(signal.SIGTERM)
+            # It is restored, and waits for the thread to come out of our code.
+            while self.session_state(p) == 3:
+                time.sleep(0.002)
+            p.send_signal(signal.SIGCONT)
+            status = rec.wait(timeout=60)
+            self.assertIn(status, (0, 15), key)
+            if status:  # on a busy machine it may have waited too short; its pages stayed
+                self.memprof("detach", "-p", p.pid)
+            self.assertIsNone(p.poll(), f"died at {key}")
+            s.grab()
+            self.same(p.pid, before, key)
+            if left:
+                rec, wanted = attach()
+        self.assertLess(len(left), n / 4)
+        if rec.poll() is None:
+            s.let_go()
+            rec.send_signal(signal.SIGTERM)
+            rec.wait(timeout=60)
+        else:
+            s.let_go()
+        self.assertIn("ok", self.finish(p))
+
+    def test_allocator_main_arena(self):
+        """attach, record, detach at the allocator's instructions, main arena"""
+        self.in_allocator("main")
+
+    def test_allocator_other_arena(self):
+        """the same in a thread's arena"""
+        self.in_allocator("other")
+
+    def test_hooks_main_arena(self):
+        """detach at the instructions of hooks and trampolines"""
+        self.in_hooks("main")
+
+    def test_hooks_other_arena(self):
+        """the same in a thread that has its own arena"""
+        self.in_hooks("other")
+
+
+if __name__ == "__main__":
+    t.main()
