@@ -23,7 +23,7 @@ DEPS_report = unwind arch formats lib
 DEPS_leaks = unwind attach arch formats lib
 DEPS_cmd = leaks report record inject unwind attach arch formats lib
 
-.PHONY: all agent unit victims demo check check-all bench lint install clean
+.PHONY: check-stacks all agent unit victims demo check check-all bench lint install clean
 all: $(O)/memprof $(O)/memprof-replay
 
 define folder
@@ -152,10 +152,24 @@ check:
 # The same with the long loops at full length.
 check-all:
 	MEMPROF_FULL=1 $(MAKE) check
+	MEMPROF_FULL=1 $(MAKE) check-stacks
+
+# Every walk of the agent against a complete one, on many kinds of stacks.
+check-stacks:
+	@scripts/setup build bench
+	$(MAKE) O=$(O)/checking AGENT_CHECK=1 all $(O)/checking/victims/walks \
+		$(BENCHED:%=$(O)/checking/bench/%)
+	scripts/check-stacks $(O)/checking $(if $(MEMPROF_FULL),30,2)
+
+BENCHED = pairs parser shared paths steps uprobe
+$(O)/bench/%: bench/programs/%.c bench/programs/measure.h
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(VICTIM_FLAGS) -o $@ $< -lpthread
 
 bench:
 	@scripts/setup build bench
 	$(MAKE) all
+	$(MAKE) $(BENCHED:%=$(O)/bench/%)
 	bench/run $(O)
 
 SOURCES = $(foreach f,$(FOLDERS) agent tools tests/unit tests/victims tests/fuzz,$(wildcard $(f)/*.[ch] $(f)/*/*.[ch]))

@@ -1,5 +1,5 @@
 # The agent: freestanding, position independent, embedded in the program as a file.
-AGENT_CFLAGS = -std=gnu11 -O2 -g $(WARN) -I. -ffreestanding -nostdlib -fPIE -fvisibility=hidden \
+AGENT_CFLAGS = $(AGENT_CHECK:%=-DAGENT_CHECK_STACKS) -std=gnu11 -O2 -g $(WARN) -I. -ffreestanding -nostdlib -fPIE -fvisibility=hidden \
 	-mgeneral-regs-only -fno-stack-protector -fno-jump-tables -fno-tree-loop-distribute-patterns \
 	-fomit-frame-pointer -fno-strict-aliasing -fasynchronous-unwind-tables -fcf-protection=branch -fno-plt \
 	-fstack-usage -Wframe-larger-than=320

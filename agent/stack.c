@@ -164,3 +164,35 @@ uint64_t stack_room(const struct ag_call *call, uint64_t sp, uint64_t max)
 	extend_up(call->c, &range, sp + max);
 	return range.high > sp + max ? max : range.high - sp;
 }
+
+#ifdef AGENT_CHECK_STACKS
+static bool stacks_equal(struct ss_control *c, uint32_t a, uint32_t b)
+{
+	const struct ss_stack *x = at_offset(c, c->arena + 8ull * a);
+	const struct ss_stack *y = at_offset(c, c->arena + 8ull * b);
+
+	if (x->n != y->n || x->flags != y->flags)
+		return false;
+	for (uint32_t i = 0; i < x->n; i++) {
+		if (x->pc[i] != y->pc[i])
+			return false;
+	}
+	return true;
+}
+
+void stack_check(const struct ag_call *call, uint32_t id)
+{
+	bool raw_wanted;
+	uint32_t full;
+
+	if (id == MPR_STACK_NONE)
+		return;
+	full = take_full(call, &raw_wanted);
+	/* No room for it, or a table came or went in between. */
+	if (full == MPR_STACK_NONE)
+		return;
+	__atomic_fetch_add(&call->c->stacks_checked, 1, __ATOMIC_RELAXED);
+	if (full != id && !stacks_equal(call->c, full, id))
+		__atomic_fetch_add(&call->c->stacks_differ, 1, __ATOMIC_RELAXED);
+}
+#endif

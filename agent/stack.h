@@ -71,6 +71,17 @@ uint32_t intern(struct ss_control *c, uint64_t hash, const uint64_t *pc, uint32_
  */
 uint32_t stack_walk(const struct ag_call *call, struct ag_range *r, uint64_t tag, bool *raw_wanted);
 
+#ifdef AGENT_CHECK_STACKS
+/* The checking build compares what a cached or quick walk gave with a complete one. */
+void stack_check(const struct ag_call *call, uint32_t id);
+#else
+static inline void stack_check(const struct ag_call *call, uint32_t id)
+{
+	(void)call;
+	(void)id;
+}
+#endif
+
 static inline bool words_hold(const struct ag_word *w, const struct ag_word *end)
 {
 	for (; w + 4 <= end; w += 4) {
@@ -133,6 +144,7 @@ static inline __attribute__((always_inline)) uint32_t stack_take(const struct ag
 		   tail_holds(w, 1))) {
 		t->last_walk = way;
 		t->s.stacks_cached++;
+		stack_check(call, w->stack);
 		return w->stack;
 	}
 	return stack_walk(call, r, tag, raw_wanted);

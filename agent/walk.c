@@ -143,6 +143,7 @@ uint32_t stack_walk(const struct ag_call *call, struct ag_range *r, uint64_t tag
 		t->tag[victim] = tag;
 		*(volatile uint64_t *)&w->sp = sp;
 		t->last_walk = victim;
+		stack_check(call, w->stack);
 	}
 	return w->stack;
 }

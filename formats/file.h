@@ -73,7 +73,8 @@ struct mp_losses {
 	uint64_t queue_alloc, queue_free, queue_realloc, queue_map, queue_other;
 	uint64_t queue_requested;
 	uint64_t queue_ceiling;
-	uint64_t first_loss_ns, last_loss_ns; /* all losses lie between; 0, 0: none */
+	uint64_t first_loss_ns, last_loss_ns;	/* all losses lie between; 0, 0: none */
+	uint64_t stacks_checked, stacks_differ; /* checking build: compared with complete walks */
 };
 
 /*

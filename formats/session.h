@@ -248,6 +248,8 @@ struct ss_control {
 	uint64_t stacks_full;	    /* stacks that found no room in interns or arena */
 	uint64_t lost_no_slot;	    /* events of threads for which there was no slot ... */
 	uint64_t lost_no_slot_free; /* ... of them frees and reallocs */
+	uint64_t stacks_checked;    /* checking build: walks compared with a complete one ... */
+	uint64_t stacks_differ;	    /* ... and found different */
 	uint64_t missed_new;	    /* operator new that succeeded only after its new_handler ran */
 	uint64_t unmaps;	    /* unmappings seen: cached stack bounds are checked again */
 

@@ -45,6 +45,8 @@ struct mp_losses recorder_losses(struct recorder *r)
 	l.no_slot_frees = r->config.block->lost_no_slot_free;
 	l.stacks_full = r->config.block->stacks_full;
 	l.missed_new = r->config.block->missed_new;
+	l.stacks_checked = r->config.block->stacks_checked;
+	l.stacks_differ = r->config.block->stacks_differ;
 	add_queue(&l, &q);
 	return l;
 }

@@ -138,6 +138,10 @@ static void write_losses(yajl_gen g, const struct model *m)
 	json_number(g, "stacks_total", l->stacks_total);
 	json_number(g, "stacks_complete", l->stacks_complete);
 	json_number(g, "stacks_cached", l->stacks_cached);
+	if (l->stacks_checked) {
+		json_number(g, "stacks_checked", l->stacks_checked);
+		json_number(g, "stacks_differ", l->stacks_differ);
+	}
 	yajl_gen_map_close(g);
 }
 
