@@ -77,7 +77,7 @@ VICTIMS = $(patsubst tests/victims/%.c,$(O)/victims/%,$(filter-out %/late.c %/wr
 	$(O)/victims/liblate.so $(O)/victims/libwrapper.so $(O)/victims/libwrapper-header.so \
 	$(O)/victims/verify-static $(O)/victims/verify-musl-static \
 	$(O)/victims/truth-static $(O)/victims/truth-musl $(O)/victims/truth-musl-static \
-	$(O)/victims/blocks-static
+	$(O)/victims/blocks-static $(O)/victims/sandbox-static
 VICTIM_FLAGS = -O2 -g -I. -fomit-frame-pointer -Wall -Wextra -Werror -D_GNU_SOURCE
 
 $(O)/victims/%: tests/victims/%.c
@@ -96,7 +96,7 @@ $(O)/victims/libwrapper.so: tests/victims/wrapper.c
 $(O)/victims/libwrapper-header.so: tests/victims/wrapper.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) -DHEADER=16 -fPIC -shared -o $@ $<
-$(O)/victims/verify-static: tests/victims/verify.c
+$(O)/victims/verify-static $(O)/victims/sandbox-static: $(O)/victims/%-static: tests/victims/%.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) -static -o $@ $< -lpthread
 $(O)/victims/verify-musl-static: tests/victims/verify.c

@@ -118,7 +118,8 @@ struct arch {
 	/* Linux system call numbers that are called remotely; -1: does not exist. */
 	struct {
 		int mmap, munmap, memfd_create, close, madvise, ftruncate, gettid, getpid, clone,
-		    wait4, prctl, exit, rt_sigprocmask, sched_yield, futex, shmctl, restart_syscall;
+		    wait4, prctl, exit, rt_sigprocmask, rt_sigreturn, mprotect, munlock,
+		    sched_yield, futex, shmctl, restart_syscall;
 	} nr;
 
 	/* Registers.  All take and change only the bytes of @regs. */
@@ -137,6 +138,9 @@ struct arch {
 	void (*set_syscall)(struct arch_regs *regs, uint64_t pc, long nr, const uint64_t args[6]);
 	long (*get_syscall_result)(const struct arch_regs *regs); /* value or -errno */
 
+	/* A wait with a timeout that was interrupted is to begin again, with all of its time,
+	 * instead of going on by restart_syscall.  Return: whether @regs are of such a one. */
+	bool (*restart_whole)(struct arch_regs *regs);
 	/* Of a thread in restart_syscall: which call is it that is restarted, according to the
 	 * @n bytes of code that end with its system call instruction?  -1: not to be seen. */
 	long (*restarted_number)(const uint8_t *code, size_t n);

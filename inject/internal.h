@@ -3,6 +3,7 @@
 #ifndef INJECT_INTERNAL_H
 #define INJECT_INTERNAL_H
 
+#include "inject/layout.h"
 #include "inject/session.h"
 
 #define SLOT_BYTES     256 /* of an island per hook: descriptor, entry, relocated code */
@@ -11,12 +12,6 @@
 #define ISLAND_BYTES   (16ull << 10)
 #define JOURNAL_OFFSET 4096ull /* in the block */
 
-#define SESSION_RING (2ull << 20) /* default bytes of a thread's ring */
-
-/* Slots for a process that has @threads threads now. */
-uint32_t session_slots(size_t threads);
-/* Fills in the offsets of a block.  Return: its length. */
-uint64_t session_lay_out(struct ss_control *c, uint32_t slots, uint64_t ring);
 /* Plans the hooks of all modules in @maps; refuses a process without an allocator. */
 int session_plan(struct session *s, const struct maps *maps, struct mp_err *err);
 
@@ -40,7 +35,8 @@ void journal_forget_hook(struct session *s, uint32_t i);
 
 /* open.c: maps block, agent and gate into the stopped target.  On failure nothing of them is left,
  * and @s has no block. */
-int session_map(struct session *s, const struct session_options *o, struct mp_err *err);
+int session_map(struct session *s, const struct session_options *o, struct layout *layout,
+		struct mp_err *err);
 
 /* unmap.c: unmaps islands, agent, gate and, last, the block; whatever of them is there.
  * @j: a copy that the target cannot change.  Return: 0 or a negative errno. */

@@ -10,9 +10,12 @@
 
 static int open_block(struct session *s, const struct session_options *o)
 {
+	struct layout layout;
 	void *p;
 
-	s->length = session_lay_out(&s->layout, session_slots(s->t->status.threads), SESSION_RING);
+	layout_default(s->t->status.threads, 0, &layout);
+	s->layout = layout.control;
+	s->length = layout.length;
 	p = mmap(NULL, s->length, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)

@@ -10,70 +10,8 @@
 #include <unistd.h>
 #include "inject/internal.h"
 #include "inject/place.h"
+#include "inject/sandbox.h"
 #include "lib/fault.h"
-
-#define PAGE	       4096ull
-#define RULES	       65536u
-#define RULE_CACHE     65536u
-#define INTERNS	       (1u << 20)
-#define ARENA_BYTES    (256ull << 20)
-#define ROW_BYTES      (512ull << 20)
-#define MIN_SLOTS      512u
-#define SAMPLED	       (1u << 21)
-#define MAX_SLOTS      16384u
-#define SLOT_OWN_BYTES (768ull << 10) /* agent/agent.h, struct ag_thread: asserted by its build */
-
-static uint64_t align(uint64_t n, uint64_t a)
-{
-	return (n + a - 1) & ~(a - 1);
-}
-
-uint32_t session_slots(size_t threads)
-{
-	uint32_t n = MIN_SLOTS;
-
-	while (n < 2 * threads && n < MAX_SLOTS)
-		n *= 2;
-	return n;
-}
-
-uint64_t session_lay_out(struct ss_control *c, uint32_t slots, uint64_t ring)
-{
-	uint64_t at = SS_LISTS_OFFSET;
-	uint64_t list =
-	    align(sizeof(struct ss_module_list) + SS_MAX_MODULES * sizeof(struct ss_module), 64);
-
-	c->journal = JOURNAL_OFFSET;
-	c->module_list = at;
-	at = align(at + SS_MODULE_LISTS * list, PAGE);
-	c->rules = at;
-	at = align(at + RULES * sizeof(struct uw_rule), PAGE);
-	c->full_rules = at;
-	at = align(at + RULES * sizeof(struct uw_full), PAGE);
-	c->rule_cache = at;
-	c->rule_cache_size = RULE_CACHE;
-	at += 8ull * RULE_CACHE;
-	c->interns = at;
-	c->ninterns = INTERNS;
-	at += (uint64_t)INTERNS * sizeof(struct ss_intern);
-	c->arena = at;
-	c->arena_words = ARENA_BYTES / 8;
-	c->arena_used = 1;
-	at += ARENA_BYTES;
-	c->rows = at;
-	c->rows_end = at += ROW_BYTES;
-	c->sampled = at;
-	c->nsampled = SAMPLED;
-	at += 8ull * SAMPLED;
-	c->slots = at;
-	c->nslots = slots;
-	c->slot_ring = SLOT_OWN_BYTES;
-	c->ring_size = ring;
-	c->ring_wake = ~(ring / 4 - 1);
-	c->ring_alloc = ring - ring / 8;
-	c->slot_stride = SLOT_OWN_BYTES + PAGE + ring;
-	return at + slots * c->slot_stride;
-}
 
 int session_remote_map(struct remote *r, uint64_t addr, uint64_t length, int prot, int flags,
 		       int fd, uint64_t *result)
@@ -95,50 +33,6 @@ int session_remote_map(struct remote *r, uint64_t addr, uint64_t length, int pro
 		return -EEXIST;
 	}
 	*result = (uint64_t)ret;
-	return 0;
-}
-
-/* Asks the target's seccomp filters about everything that will be called, before it is called. */
-static int check_seccomp(struct target *t, uint64_t insn, bool *agent_may, struct mp_err *err)
-{
-	const struct {
-		const char *name;
-		int nr;
-		bool needed; /* by us; else by the agent, which can do without */
-	} call[] = {{"mmap", t->arch->nr.mmap, true},
-		    {"munmap", t->arch->nr.munmap, true},
-		    {"memfd_create", t->arch->nr.memfd_create, true},
-		    {"madvise", t->arch->nr.madvise, true},
-		    {"close", t->arch->nr.close, true},
-		    {"rt_sigprocmask", t->arch->nr.rt_sigprocmask, false},
-		    {"sched_yield", t->arch->nr.sched_yield, false},
-		    {"shmctl", t->arch->nr.shmctl, false},
-		    {"gettid", t->arch->nr.gettid, false},
-		    {"futex", t->arch->nr.futex, false},
-		    {"restart_syscall", t->arch->nr.restart_syscall, true}};
-
-	*agent_may = true;
-	if (!t->status.seccomp)
-		return 0;
-	vec_for_each (&t->threads, th) {
-		for (size_t i = 0; i < sizeof(call) / sizeof(call[0]); i++) {
-			int allowed = seccomp_allows(t, *th, call[i].nr, NULL, insn);
-
-			if (allowed > 0)
-				continue;
-			if (!call[i].needed) {
-				*agent_may = false;
-				continue;
-			}
-			return mp_fail(
-			    err, MP_EXIT_SECCOMP, -EPERM,
-			    allowed ? "process %d has a seccomp filter that cannot be read (needs "
-				      "CAP_SYS_ADMIN), so %s could kill it; nothing was touched"
-				    : "the seccomp filter of process %d does not allow %s; nothing "
-				      "was touched",
-			    t->pid, call[i].name);
-		}
-	}
 	return 0;
 }
 
@@ -231,8 +125,34 @@ static int fill(struct session *s, const struct ss_control *layout, const struct
 	return 0;
 }
 
-static int open_block(struct session *s, struct remote *r, const struct ss_control *layout,
-		      const struct session_options *o, uint64_t length, uint64_t agent)
+/* Bytes that are locked now: mlockall(MCL_FUTURE) locks what is mapped. */
+static uint64_t locked(const struct target *t)
+{
+	struct proc_status st;
+
+	return proc_status_read(t->pid, 0, &st) ? 0 : st.vm_locked_kb * 1024;
+}
+
+/* The block in the target.  In two steps, so that a process with mlockall(MCL_FUTURE) does not get
+ * all of it as memory at once. */
+static int map_there(struct remote *r, uint64_t length, int fd, uint64_t *addr)
+{
+	uint64_t before = locked(r->t), args[6] = {0, length, PROT_READ | PROT_WRITE};
+	long ret = 0;
+	int err = session_remote_map(r, 0, length, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, addr);
+
+	if (err)
+		return err;
+	args[0] = *addr;
+	if (locked(r->t) >= before + length / 2)
+		err = remote_syscall(r, r->t->arch->nr.munlock, args, &ret);
+	if (!err && !ret)
+		err = remote_syscall(r, r->t->arch->nr.mprotect, args, &ret);
+	return err ? err : (int)ret;
+}
+
+static int open_block(struct session *s, struct remote *r, const struct layout *layout,
+		      const struct session_options *o, uint64_t agent)
 {
 	struct target *t = s->t;
 	uint64_t name = remote_string(r, SS_NAME),
@@ -246,12 +166,13 @@ static int open_block(struct session *s, struct remote *r, const struct ss_contr
 	if (err || fd < 0)
 		return err ? err : (int)fd;
 	fault_point("open-memfd");
-	err = map_here(s, fd, length);
+	err = map_here(s, fd, layout->length);
 	if (!err)
-		err = fill(s, layout, o, agent);
+		err = fill(s, &layout->control, o, agent);
+	if (!err && layout->prefault)
+		err = madvise(s->block, layout->length, MADV_POPULATE_WRITE) ? -errno : 0;
 	if (!err)
-		err = session_remote_map(r, 0, length, PROT_READ | PROT_WRITE,
-					 MAP_SHARED | MAP_NORESERVE, (int)fd, &addr);
+		err = map_there(r, layout->length, (int)fd, &addr);
 	fault_point("open-mapped");
 	if (!err) {
 		s->journal->session_addr = addr;
@@ -330,66 +251,68 @@ static void take_back(struct session *s, struct remote *r)
 	s->block = NULL;
 }
 
-static int map_all(struct session *s, const struct session_options *o,
-		   const struct ss_control *layout, uint64_t length, const struct maps *maps,
-		   struct mp_err *err)
+static const char *why_not(int error)
+{
+	return error == -EAGAIN ? "RLIMIT_MEMLOCK (it has locked its memory by mlockall)"
+				: strerror(-error);
+}
+
+static int map_all(struct session *s, const struct session_options *o, struct layout *layout,
+		   const struct maps *maps, struct mp_err *err)
 {
 	struct target *t = s->t;
 	uint64_t agent = agent_place(s, maps);
-	struct ss_control c = *layout;
-	bool agent_may;
+	bool agent_may = true;
 	struct remote r;
-	int ret = remote_begin(&r, t, err), ended;
+	int ret = 0, ended;
 
+	if (t->status.seccomp)
+		ret = sandbox_ask(t, layout->length, agent, s->blob.mapped_length, &agent_may, err);
+	if (!ret)
+		ret = remote_begin(&r, t, err);
 	if (ret)
 		return ret;
-	ret = check_seccomp(t, t->code.syscall_return, &agent_may, err);
-	if (ret) {
-		remote_end(&r);
-		return ret;
-	}
-	c.may_syscall = agent_may;
-	ret = agent ? open_block(s, &r, &c, o, length, agent) : -ENOMEM;
+	layout->control.may_syscall = agent_may;
+	ret = agent ? open_block(s, &r, layout, o, agent) : -ENOMEM;
 	if (!ret)
 		ret = open_agent(s, &r);
 	if (ret)
 		take_back(s, &r);
 	ended = remote_end(&r);
 	if (ret)
-		return mp_fail(
-		    err, ret == -EEXIST || ret == -ENOMEM ? MP_EXIT_NO_ROOM : MP_EXIT_FAILURE, ret,
-		    "cannot map the agent into process %d: %s", t->pid, strerror(-ret));
+		return mp_fail(err,
+			       ret == -EEXIST || ret == -ENOMEM || ret == -EAGAIN ? MP_EXIT_NO_ROOM
+										  : MP_EXIT_FAILURE,
+			       ret, "cannot map the agent into process %d: %s", t->pid,
+			       why_not(ret));
 	return ended ? mp_fail(err, MP_EXIT_FAILURE, ended, "cannot put thread %d back",
 			       r.carrier->tid)
 		     : 0;
 }
 
-int session_map(struct session *s, const struct session_options *o, struct mp_err *err)
+int session_map(struct session *s, const struct session_options *o, struct layout *layout,
+		struct mp_err *err)
 {
 	struct target *t = s->t;
-	uint64_t ring = o->ring_size ? o->ring_size : SESSION_RING, length;
-	struct ss_control layout = {0};
+	struct ss_control *c = &layout->control;
 	struct maps maps; /* as they are now that nobody can change them */
 	int ret;
 
-	if (t->status.vm_locked_kb) /* mlockall: every byte that is mapped would be locked */
-		ring = 256 << 10;
-	length = session_lay_out(&layout, session_slots(t->threads.n), ring);
-	layout.lossless = o->lossless;
+	c->lossless = o->lossless;
 	if (o->lossless)
-		layout.ring_alloc = ring;
-	layout.sample_interval = o->sample_interval;
-	find_tid(t, &layout);
+		c->ring_alloc = c->ring_size;
+	c->sample_interval = o->sample_interval;
+	find_tid(t, c);
 	ret = maps_read(t->pid, &maps);
 	if (ret)
 		return target_refused(t, ret, err);
 	vec_for_each (&maps.list, m) {
 		if (!strcmp(m->path, "[stack]")) {
-			layout.main_stack_low = m->start;
-			layout.main_stack_high = m->end;
+			c->main_stack_low = m->start;
+			c->main_stack_high = m->end;
 		}
 	}
-	ret = map_all(s, o, &layout, length, &maps, err);
+	ret = map_all(s, o, layout, &maps, err);
 	maps_free(&maps);
 	return ret;
 }

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "inject/internal.h"
+#include "inject/sandbox.h"
 #include "unwind/cache.h"
 
 #define STOP_MS 2000
@@ -54,6 +55,7 @@ int session_open(struct session *s, struct target *t, const struct session_optio
 		 struct mp_err *err)
 {
 	struct deadline deadline = deadline_in_ms(STOP_MS);
+	struct layout layout;
 	uint64_t length;
 	struct maps maps;
 	int ret;
@@ -75,14 +77,19 @@ int session_open(struct session *s, struct target *t, const struct session_optio
 			       t->pid, t->pid);
 	}
 	ret = session_plan(s, &maps, err);
+	if (!ret)
+		ret = sandbox_look(t, err);
+	if (!ret)
+		ret = layout_choose(t, options->ring_size, &layout, err);
 	if (!ret && !s->stopped) {
 		ret = target_seize(t, &deadline, err);
 		if (!ret)
 			ret = target_stop(t, &deadline, err);
 	}
 	if (!ret) {
-		ret = session_map(s, options, err);
-		if (!s->stopped)
+		ret = session_map(s, options, &layout, err);
+		/* Refused: let go below, without a second stop. */
+		if (!s->stopped && !ret)
 			target_resume(t);
 		s->open_stop_ns = t->last_stop_ns;
 	}

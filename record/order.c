@@ -163,7 +163,7 @@ void order_keep(struct order *o, size_t from)
 			o->cap_carry = 2 * n;
 		}
 	}
-	if (n && n <= o->cap_carry)
+	if (bytes && n <= o->cap_carry)
 		kept = malloc(bytes);
 	o->ncarry = 0;
 	bytes = 0;

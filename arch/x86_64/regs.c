@@ -79,6 +79,16 @@ static enum arch_syscall_state syscall_state(const struct arch_regs *regs)
 		   : ARCH_NOT_IN_SYSCALL;
 }
 
+static bool restart_whole(struct arch_regs *regs)
+{
+	struct user_regs_struct *u = user(regs);
+
+	if ((int64_t)u->orig_rax < 0 || (int64_t)u->rax != -516 /* ERESTART_RESTARTBLOCK */)
+		return false;
+	u->rax = (uint64_t)-513; /* ERESTARTNOINTR */
+	return true;
+}
+
 static long syscall_number(const struct arch_regs *regs)
 {
 	return (long)cuser(regs)->orig_rax;
@@ -153,6 +163,9 @@ const struct arch arch_x86_64 = {
 	   .prctl = 157,
 	   .exit = 60,
 	   .rt_sigprocmask = 14,
+	   .rt_sigreturn = 15,
+	   .mprotect = 10,
+	   .munlock = 150,
 	   .sched_yield = 24,
 	   .futex = 202,
 	   .shmctl = 31,
@@ -167,6 +180,7 @@ const struct arch arch_x86_64 = {
     .syscall_number = syscall_number,
     .set_syscall = set_syscall,
     .get_syscall_result = get_syscall_result,
+    .restart_whole = restart_whole,
     .restarted_number = x86_restarted_number,
     .emergency_frame = x86_emergency_frame,
     .set_return = set_return,

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "inject/sandbox.h"
+
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define CAP_SYS_ADMIN 21
+#define FD	      3 /* filters that look at descriptors' numbers are not known */
+
+struct call {
+	const char *name;
+	int nr;
+	bool needed; /* by us; else by the agent, which can do without */
+	uint64_t args[6];
+};
+
+int sandbox_look(const struct target *t, struct mp_err *err)
+{
+	struct proc_status self = {0}, st;
+	struct tids tids;
+	bool filters = false;
+	pid_t strict = 0;
+
+	if (proc_status_read(getpid(), 0, &self) || proc_tasks(t->pid, &tids))
+		return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH, "process %d is gone", t->pid);
+	vec_for_each (&tids.list, tid) {
+		if (proc_status_read(t->pid, *tid, &st))
+			continue;
+		filters |= st.seccomp == SECCOMP_MODE_FILTER;
+		if (st.seccomp == SECCOMP_MODE_STRICT)
+			strict = *tid;
+	}
+	vec_free(&tids.list);
+	if (strict)
+		return mp_fail(err, MP_EXIT_SECCOMP, -EPERM,
+			       "thread %d of process %d (%s) is in strict seccomp mode, which does "
+			       "not allow mmap; nothing was touched",
+			       strict, t->pid, t->status.name);
+	if (filters && !(self.cap_effective >> CAP_SYS_ADMIN & 1))
+		return mp_fail(err, MP_EXIT_SECCOMP, -EPERM,
+			       "process %d (%s) has a seccomp filter, which memprof may read only "
+			       "with CAP_SYS_ADMIN: mmap could kill it; nothing was touched",
+			       t->pid, t->status.name);
+	if (filters && self.seccomp)
+		return mp_fail(err, MP_EXIT_SECCOMP, -EPERM,
+			       "process %d (%s) has a seccomp filter, which memprof may not read "
+			       "because it has one itself: mmap could kill it; nothing was touched",
+			       t->pid, t->status.name);
+	return 0;
+}
+
+static int ask(struct target *t, struct thread *th, const struct call *c, bool *agent_may,
+	       struct mp_err *err)
+{
+	int allowed = c->nr < 0 ? 1 : seccomp_allows(t, th, c->nr, c->args, t->code.syscall_return);
+
+	if (allowed > 0 || allowed == -ESRCH)
+		return 0;
+	if (!c->needed) {
+		*agent_may = false;
+		return 0;
+	}
+	return mp_fail(err, MP_EXIT_SECCOMP, -EPERM,
+		       allowed ? "process %d has a seccomp filter that cannot be read, so %s could "
+				 "kill it; nothing was touched"
+			       : "the seccomp filter of process %d does not allow %s; nothing was "
+				 "touched",
+		       t->pid, c->name);
+}
+
+/* The kernel would go on with restart_syscall. */
+static void begin_again(struct target *t, struct thread *th)
+{
+	if (!seccomp_allows(t, th, t->arch->nr.restart_syscall, NULL, t->code.syscall_return) &&
+	    !thread_get_regs(t, th) && t->arch->restart_whole(&th->regs))
+		thread_put_regs(t, th, &th->regs);
+}
+
+int sandbox_ask(struct target *t, uint64_t length, uint64_t agent, uint64_t agent_length,
+		bool *agent_may, struct mp_err *err)
+{
+	const uint64_t ours = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, none = UINT64_MAX;
+	const struct call call[] = {
+	    {"mmap",
+	     t->arch->nr.mmap,
+	     true,
+	     {0, length, PROT_NONE, MAP_SHARED | MAP_NORESERVE, FD}},
+	    {"mprotect", t->arch->nr.mprotect, true, {agent, length, PROT_READ | PROT_WRITE}},
+	    {"mmap of executable memory",
+	     t->arch->nr.mmap,
+	     true,
+	     {agent, agent_length, PROT_READ | PROT_EXEC, ours, none}},
+	    {"mmap",
+	     t->arch->nr.mmap,
+	     true,
+	     {agent + agent_length, SS_GATE_BYTES, PROT_READ | PROT_WRITE, ours, none}},
+	    {"munmap", t->arch->nr.munmap, true, {agent, length}},
+	    {"memfd_create",
+	     t->arch->nr.memfd_create,
+	     true,
+	     {agent, MFD_CLOEXEC | MFD_ALLOW_SEALING}},
+	    {"madvise", t->arch->nr.madvise, true, {agent, SS_GATE_BYTES, MADV_WIPEONFORK}},
+	    {"madvise", t->arch->nr.madvise, true, {agent, SS_GATE_BYTES, MADV_DONTNEED}},
+	    {"close", t->arch->nr.close, true, {FD}},
+	    {"rt_sigreturn", t->arch->nr.rt_sigreturn, true, {0}},
+	    {"restart_syscall", t->arch->nr.restart_syscall, true, {0}},
+	    {"munlock", t->status.vm_locked_kb ? t->arch->nr.munlock : -1, true, {agent, length}},
+	    {"rt_sigprocmask", t->arch->nr.rt_sigprocmask, false, {0}},
+	    {"sched_yield", t->arch->nr.sched_yield, false, {0}},
+	    {"shmctl", t->arch->nr.shmctl, false, {0}},
+	    {"gettid", t->arch->nr.gettid, false, {0}},
+	    {"futex", t->arch->nr.futex, false, {0}},
+	};
+	int ret = 0;
+
+	*agent_may = true;
+	for (size_t k = 0; k < t->threads.n; k++) {
+		for (size_t i = 0; i < sizeof(call) / sizeof(call[0]) && !ret; i++)
+			ret = ask(t, t->threads.at[k], &call[i], agent_may, err);
+	}
+	for (size_t k = 0; ret && k < t->threads.n; k++)
+		begin_again(t, t->threads.at[k]);
+	return ret;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Sandboxed targets: what they forbid is found out before it is tried. */
+#ifndef INJECT_SANDBOX_H
+#define INJECT_SANDBOX_H
+
+#include "attach/target.h"
+#include "formats/session.h"
+
+/* From /proc, before any thread is stopped: strict mode, and filters that memprof may not read.
+ * Return: 0, or a negative errno with @err (MP_EXIT_SECCOMP). */
+int sandbox_look(const struct target *t, struct mp_err *err);
+
+/**
+ * sandbox_ask() - what the filters of every thread say of every call that will be made
+ * @length: of the block; @agent: address of the agent, @agent_length: bytes of its text
+ * @agent_may: false: the agent itself makes no system call
+ *
+ * The threads are stopped and not yet borrowed.  A thread that waits with a timeout in a filter
+ * that forbids restart_syscall waits anew from the start of its call, since the kernel would kill
+ * it otherwise.
+ * Return: 0, or a negative errno with @err: which call (MP_EXIT_SECCOMP).
+ */
+int sandbox_ask(struct target *t, uint64_t length, uint64_t agent, uint64_t agent_length,
+		bool *agent_may, struct mp_err *err);
+
+#endif

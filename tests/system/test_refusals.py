@@ -1,0 +1,114 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Programs that cannot be hooked, or not left at once: each has its exit status."""
+import os
+import re
+import signal
+import subprocess
+import time
+
+import memprof_test as t
+
+
+class Refusals(t.Case):
+    def odd(self, define):
+        exe = self.path("odd")
+        subprocess.run(["gcc", "-O2", "-g", "-fno-builtin", "-D_GNU_SOURCE", f"-D{define}", "-o", exe,
+                        f"{t.ROOT}/tests/victims/odd.c"], check=True)
+        p = self.start(exe, stdin=subprocess.PIPE)
+        self.assertEqual(p.stdout.readline(), "ready\n")
+        return p
+
+    def end(self, p):
+        p.terminate()
+        out, _ = p.communicate(timeout=20)
+        self.assertEqual((p.returncode, out), (0, "ok\n"))
+
+    def refused(self, p, status, text):
+        before = t.identity(p.pid)
+        r = self.memprof("attach", "-q", "-p", p.pid, "-o", self.path("never"), status=status)
+        self.assertRegex(r.stderr, text)
+        self.assertEqual(t.identity(p.pid), before)
+        self.assertFalse(os.path.exists(self.path("never")))
+
+    def test_other_machine(self):
+        """a 32-bit program"""
+        source, exe = self.path("tiny.S"), self.path("tiny")
+        with open(source, "w") as f:
+            f.write(".globl _start\n_start:\n mov $29,%eax\n int $0x80\n jmp _start\n")
+        subprocess.run(["as", "--32", "-o", self.path("tiny.o"), source], check=True)
+        subprocess.run(["ld", "-m", "elf_i386", "-o", exe, self.path("tiny.o")], check=True)
+        try:
+            p = self.start(exe)
+        except OSError as e:
+            self.skipTest(f"this kernel runs no 32-bit programs: {e}")
+        time.sleep(0.2)
+        r = self.memprof("attach", "-p", p.pid, "-o", self.path("r"), status=8)
+        self.assertRegex(r.stderr, "32-bit program of ELF machine 3; this memprof attaches to 64-bit x86 programs")
+        self.assertIsNone(p.poll())
+
+    def test_no_room(self):
+        """no address space within reach of malloc"""
+        p = self.odd("CROWDED")
+        self.refused(p, 10, "malloc in libc.so.6 cannot be hooked safely: no memory within reach .* nothing was changed")
+        self.end(p)
+
+    def test_unpatchable(self):
+        """a malloc that branches into its own first bytes"""
+        p = self.odd("TWISTED")
+        self.refused(p, 12, "malloc in odd cannot be hooked safely: a branch of the function goes into its first bytes")
+        self.end(p)
+
+    def test_thread_inside(self):
+        """a thread that does not leave the agent: status 15, and a later detach takes its pages"""
+        p = self.odd("SLOW")
+        rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"), stderr=subprocess.PIPE)
+        while "recording" not in self.memprof("status").stdout:
+            time.sleep(0.05)
+        p.send_signal(signal.SIGUSR1)
+        time.sleep(0.2)  # by now it waits in malloc
+        r = self.memprof("detach", "-p", p.pid, status=15, timeout=60)
+        self.assertRegex(r.stderr, f"is restored, but .* until: memprof detach -p {p.pid}")
+        rec.communicate(timeout=60)
+        self.assertEqual(rec.returncode, 15)
+        self.assertIn("memprof-session", t.maps(p.pid))
+        self.assertRegex(self.memprof("status").stdout, rf"(?m)^ *{p.pid} .*dormant")
+        p.stdin.write("x" * 100000)
+        p.stdin.flush()
+        time.sleep(0.2)
+        self.memprof("detach", "-p", p.pid)
+        self.assertNotIn("memprof-session", t.maps(p.pid))
+        p.terminate()
+        p.stdin.close()
+        p.stdin = None
+        self.assertEqual(p.wait(20), 0)
+
+    def test_text_changed(self):
+        """somebody else changes a hooked function meanwhile: it is left alone, with status 15"""
+        p = self.victim("verify", 1)
+        before = t.identity(p.pid)
+        self.memprof("attach", "--background", "-p", p.pid, "-o", self.path("r"))
+        after = t.identity(p.pid)
+        changed = [m for m in before["text"] if after["text"].get(m) != before["text"][m]]
+        self.assertTrue(changed)
+        low = int(re.match("[0-9a-f]+", changed[0]).group(0), 16)
+        with open(f"/proc/{p.pid}/mem", "r+b", buffering=0) as mem, open("/usr/lib/x86_64-linux-gnu/libc.so.6", "rb") as f:
+            nm = subprocess.run(["nm", "-D", f.name], capture_output=True, text=True, check=True).stdout
+            at = int(re.search(r"^([0-9a-f]+) \w mallopt@@", nm, re.M).group(1), 16)
+            base = next(int(line.split("-")[0], 16) for line in t.maps(p.pid).split("\n") if "libc.so.6" in line)
+            self.assertLess(low, base + at)
+            mem.seek(base + at)
+            hooked = mem.read(24)
+            mem.seek(base + at)
+            mem.write(b"\xcc" + hooked[1:])
+            r = self.memprof("detach", "-p", p.pid, status=15)
+            self.assertRegex(r.stderr, "1 functions of process .* changed by somebody else and left alone")
+            mem.seek(base + at)
+            mem.write(hooked)
+        self.memprof("detach", "-p", p.pid)
+        self.assertEqual(t.identity(p.pid), before)
+        self.finish(p)
+
+
+if __name__ == "__main__":
+    t.main()

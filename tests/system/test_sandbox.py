@@ -1,0 +1,230 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Sandboxed and limited targets: recorded, or refused by name before anything is touched."""
+import os
+import re
+import shutil
+import subprocess
+import time
+
+import memprof_test as t
+
+NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+CGROUPS = "/sys/fs/cgroup"
+
+
+def field(pid, name):
+    return int(re.search(rf"^{name}:\s*(\d+)", t.read(f"/proc/{pid}/status").decode(), re.M).group(1))
+
+
+def descendant(pid):
+    """The innermost child: unshare and the like stand above it."""
+    while True:
+        children = t.read(f"/proc/{pid}/task/{pid}/children").split()
+        if not children:
+            return pid
+        pid = int(children[0])
+
+
+class Sandbox(t.Case):
+    def sandbox(self, *how, above=(), program="sandbox", **kw):
+        kw.setdefault("stdin", subprocess.PIPE)
+        p = self.start(*above, f"{t.VICTIMS}/{program}", *map(str, how), **kw)
+        ready = p.stdout.readline()
+        if ready.startswith("cannot"):
+            self.skipTest(f"this kernel {ready.strip()}")
+        self.assertEqual(ready, "ready\n")
+        time.sleep(0.2)
+        return p, descendant(p.pid)
+
+    def good_end(self, p, pid):
+        os.kill(pid, 15)
+        out, _ = p.communicate(timeout=20)
+        self.assertEqual(out, "ok\n")
+
+    def works(self, p, pid):
+        before = t.identity(pid)
+        r = self.report(self.record(pid, 0.3))
+        self.assertGreater(r["totals"]["allocations"], 100)
+        self.assertEqual(t.identity(pid), before)
+        return r
+
+    def refused(self, pid, status, text, above=()):
+        before = t.identity(pid)
+        r = subprocess.run([*above, t.MEMPROF, "attach", "-q", "-p", str(pid), "-o", self.path("never")],
+                           text=True, capture_output=True, timeout=60)
+        self.assertEqual(r.returncode, status, r.stdout + r.stderr)
+        self.assertRegex(r.stderr, r"\Amemprof: [^\n]*" + text + r"[^\n]*\n\Z")
+        self.assertEqual(t.identity(pid), before)
+        self.assertFalse(os.path.exists(self.path("never")))
+
+    def test_strict(self):
+        """seccomp strict mode: refused"""
+        p, pid = self.sandbox("strict")
+        self.refused(pid, 11, "strict seccomp mode, which does not allow mmap; nothing was touched")
+        p.stdin.close()
+        self.assertEqual(p.stdout.read(), "ok\n")
+
+    def test_filters(self):
+        """filters that kill on one call: refused with its name, and its sleeper lives on"""
+        for call, name in (("mmap", "mmap"), ("memfd_create", "memfd_create"), ("munmap", "munmap"),
+                           ("mprotect", "mprotect"), ("madvise", "madvise"),
+                           ("exec-mmap", "mmap of executable memory"), ("restart_syscall", "restart_syscall")):
+            p, pid = self.sandbox("without", call)
+            for _ in range(3):
+                self.refused(pid, 11, f"seccomp filter of process {pid} does not allow {name}; nothing was touched")
+            self.good_end(p, pid)
+
+    def test_allow_list(self):
+        """a filter that kills on whatever is unknown: refused with the name of the call"""
+        p, pid = self.sandbox("allow")
+        self.refused(pid, 11, "does not allow memfd_create")
+        self.good_end(p, pid)
+
+    def test_harmless_filter(self):
+        """a filter that forbids nothing memprof needs: recorded"""
+        p, pid = self.sandbox("without", "ptrace")
+        self.works(p, pid)
+        self.good_end(p, pid)
+
+    def test_unreadable_filter(self):
+        """a filter that memprof may not read: refused before anything is stopped"""
+        p, pid = self.sandbox("without", "ptrace")
+        self.refused(pid, 11, "may read only with CAP_SYS_ADMIN",
+                     ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-all"])
+        self.good_end(p, pid)
+
+    def test_no_new_privs(self):
+        """no_new_privs"""
+        p, pid = self.sandbox("nnp")
+        self.works(p, pid)
+        self.good_end(p, pid)
+
+    def test_mdwe(self):
+        """memory-deny-write-execute"""
+        p, pid = self.sandbox("mdwe")
+        self.works(p, pid)
+        self.good_end(p, pid)
+
+    def test_not_dumpable(self):
+        """not dumpable: recorded by root, refused to its own user"""
+        p, pid = self.sandbox("nodump", above=NOBODY)
+        self.works(p, pid)
+        os.chmod(self.dir, 0o777)
+        self.refused(pid, 4, "", NOBODY)
+        self.good_end(p, pid)
+
+    def test_setuid(self):
+        """a setuid program: recorded by root, refused to who it runs as"""
+        exe = self.path("setuid")
+        shutil.copy(f"{t.VICTIMS}/sandbox", exe)
+        os.chmod(self.dir, 0o777)
+        os.chown(exe, 65534, 65534)
+        os.chmod(exe, 0o4755)
+        p = self.start(exe, "none", stdin=subprocess.PIPE)
+        self.assertEqual(p.stdout.readline(), "ready\n")
+        self.works(p, p.pid)
+        self.refused(p.pid, 4, "", NOBODY)
+        self.good_end(p, p.pid)
+
+    def test_namespaces(self):
+        """user, pid, mount and network namespaces of its own"""
+        p, pid = self.sandbox("none", above=["unshare", "-U", "-r", "-p", "-m", "-n", "-f", "--mount-proc"])
+        self.assertNotEqual(os.readlink(f"/proc/{pid}/ns/user"), os.readlink("/proc/self/ns/user"))
+        self.works(p, pid)
+        self.good_end(p, pid)
+
+    def test_address_space(self):
+        """RLIMIT_AS: a smaller session where that fits, else refused with the limit's name"""
+        p, pid = self.sandbox("as", 600)
+        size = field(pid, "VmSize")
+        rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(pid), "-o", self.path("r"), "--for", "1s")
+        time.sleep(0.6)
+        self.assertLess(field(pid, "VmSize") - size, 150 * 1024)
+        rec.communicate(timeout=30)
+        self.assertEqual(rec.returncode, 0)
+        self.good_end(p, pid)
+        p, pid = self.sandbox("as", 50)
+        self.refused(pid, 10, "RLIMIT_AS leaves .* nothing was touched")
+        self.good_end(p, pid)
+
+    def test_locked(self):
+        """mlockall(MCL_FUTURE): the session is not locked into memory"""
+        p, pid = self.sandbox("lock")
+        locked, rss = field(pid, "VmLck"), field(pid, "VmRSS")
+        rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(pid), "-o", self.path("r"), "--for", "1s")
+        time.sleep(0.6)
+        self.assertIn("memprof-session", t.maps(pid))
+        self.assertLess(field(pid, "VmLck") - locked, 1024)
+        self.assertLess(field(pid, "VmRSS") - rss, 16 * 1024)
+        rec.communicate(timeout=30)
+        self.assertEqual(rec.returncode, 0)
+        self.good_end(p, pid)
+
+    def test_lock_limit(self):
+        """mlockall(MCL_FUTURE) and RLIMIT_MEMLOCK: refused with the limit's name"""
+        p, pid = self.sandbox("lock", program="sandbox-static",
+                              above=["prlimit", "--memlock=8388608:8388608", "--stack=262144", *NOBODY])
+        self.refused(pid, 10, "RLIMIT_MEMLOCK")
+        self.good_end(p, pid)
+
+    def cgroup(self, controller):
+        """A new cgroup of version 1, removed after the test; skips where there is none."""
+        root = f"{CGROUPS}/{controller}"
+        if not os.path.exists(f"{root}/tasks"):
+            self.skipTest(f"no {controller} cgroup of version 1 is mounted")
+        path = f"{root}/memprof-test-{os.getpid()}"
+        os.mkdir(path)
+        # After tearDown() has ended what is in it.
+        self.addCleanup(os.rmdir, path)
+        return path
+
+    def test_memory_cgroup(self):
+        """a memory cgroup with little room: not charged; at its limit: refused with its name"""
+        path = self.cgroup("memory")
+
+        def put(name, value):
+            with open(f"{path}/{name}", "w") as f:
+                f.write(str(value))
+
+        def usage():
+            return int(t.read(f"{path}/memory.usage_in_bytes"))
+
+        put("memory.limit_in_bytes", 12 << 20)
+        p, pid = self.sandbox("none", preexec_fn=lambda: put("tasks", os.getpid()))
+        before = usage()
+        rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(pid), "-o", self.path("r"), "--for", "1s")
+        time.sleep(0.6)
+        self.assertIn("memprof-session", t.maps(pid))
+        self.assertLess(usage() - before, 4 << 20)
+        rec.communicate(timeout=30)
+        self.assertEqual(rec.returncode, 0)
+        put("memory.limit_in_bytes", usage() + (1 << 20))
+        self.refused(pid, 10, r"memory cgroup /memprof-test-\d+ leaves")
+        self.good_end(p, pid)
+
+    def test_frozen(self):
+        """a frozen process does not stop in time: it is left alone, and goes on when it is thawed"""
+        path = self.cgroup("freezer")
+        p, pid = self.sandbox("none")
+        before = t.identity(pid)
+        with open(f"{path}/tasks", "w") as f:
+            f.write(str(pid))
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"{path}/tasks", "w") as f:
+                f.write(task)
+        try:
+            with open(f"{path}/freezer.state", "w") as f:
+                f.write("FROZEN")
+            r = self.memprof("attach", "-q", "-p", pid, "-o", self.path("r"), status=17)
+            self.assertRegex(r.stderr, "did not stop in time .* the process was left alone")
+        finally:
+            with open(f"{path}/freezer.state", "w") as f:
+                f.write("THAWED")
+        self.assertEqual(t.identity(pid), before)
+        self.works(p, pid)
+        self.good_end(p, pid)
+
+
+if __name__ == "__main__":
+    t.main()

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Programs that cannot be hooked, or not left at once, as they are built:
+ *	-DCROWDED	all address space around libc is taken
+ *	-DTWISTED	its own malloc branches into its first bytes
+ *	-DSLOW		its own malloc waits for the file descriptor 0 from SIGUSR1 on
+ * Ends by SIGTERM with "ok".
+ */
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t stop;
+
+static void on_term(int sig)
+{
+	(void)sig;
+	stop = 1;
+}
+
+#if defined(TWISTED) || defined(SLOW)
+static char heap[64 << 20];
+static size_t used;
+
+static void *take(size_t n)
+{
+	size_t at = __atomic_fetch_add(&used, (n + 31) & ~15ull, __ATOMIC_RELAXED);
+
+	return at + n < sizeof(heap) ? heap + at : NULL;
+}
+
+__attribute__((noinline)) void free(void *p)
+{
+	__asm__ volatile("" : : "r"(p) : "memory");
+	__asm__ volatile(".fill 16, 1, 0x90");
+}
+
+void *calloc(size_t n, size_t size)
+{
+	return take(n * size);
+}
+
+void *realloc(void *p, size_t n)
+{
+	void *q = take(n);
+
+	if (p && q)
+		memmove(q, p, n);
+	return q;
+}
+#endif
+
+#ifdef TWISTED
+void *take_it(size_t n);
+void *take_it(size_t n)
+{
+	return take(n);
+}
+/* A loop back to its third byte. */
+__asm__(".globl malloc\n.type malloc,@function\nmalloc:\n"
+	"	xor %eax,%eax\n"
+	"1:	inc %eax\n"
+	"	nop\n	nop\n	nop\n"
+	"	cmp $2,%eax\n"
+	"	jb 1b\n"
+	"	jmp take_it\n"
+	".size malloc,.-malloc\n");
+#elif defined(SLOW)
+static volatile sig_atomic_t slowly;
+
+static void on_usr1(int sig)
+{
+	(void)sig;
+	slowly = 1;
+}
+
+__attribute__((noinline)) void *malloc(size_t n)
+{
+	char c;
+
+	while (slowly && read(0, &c, 1) != 1)
+		;
+	return take(n);
+}
+#endif
+
+#ifdef CROWDED
+/* Every hole within 3 GiB of libc, also the small ones between mappings. */
+static void crowd(void)
+{
+	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+	uint64_t libc = (uint64_t)(uintptr_t)signal & ~0xfffull;
+
+	for (uint64_t size = 1ull << 30; size >= 4096; size /= 2) {
+		uint64_t far = size >= 1 << 20 ? 3ull << 30 : 64ull << 20;
+
+		for (uint64_t p = (libc - far) & ~(size - 1); p < libc + far; p += size)
+			(void)!mmap((void *)(uintptr_t)p, size, PROT_NONE, flags, -1, 0);
+	}
+}
+#endif
+
+int main(void)
+{
+	signal(SIGTERM, on_term);
+#ifdef SLOW
+	signal(SIGUSR1, on_usr1);
+#endif
+	alarm(300);
+#ifdef CROWDED
+	free(malloc(1 << 20));
+	crowd();
+#endif
+	dprintf(1, "ready\n");
+	while (!stop) {
+		free(malloc(100));
+		usleep(1000);
+	}
+	dprintf(1, "ok\n");
+	return 0;
+}

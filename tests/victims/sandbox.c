@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Puts itself into a sandbox, then works: one thread allocates and checks, one sleeps a little all
+ * the time.  Ends with "ok" by SIGTERM (in strict mode: by the end of its standard input).
+ *	sandbox strict | allow | without NAME | nnp | nodump | mdwe | as MIB | lock | none
+ * allow: a filter that kills on whatever this program does not need; without: one that kills on
+ * one system call.
+ */
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef PR_SET_MDWE
+#define PR_SET_MDWE 65
+#endif
+#define EXEC_MMAP 1000 /* no number: mmap with PROT_EXEC */
+
+static volatile sig_atomic_t stop;
+
+static const struct {
+	const char *name;
+	int nr;
+} names[] = {{"mmap", SYS_mmap},	 {"memfd_create", SYS_memfd_create},
+	     {"mprotect", SYS_mprotect}, {"munmap", SYS_munmap},
+	     {"madvise", SYS_madvise},	 {"restart_syscall", SYS_restart_syscall},
+	     {"exec-mmap", EXEC_MMAP},	 {"ptrace", SYS_ptrace}};
+
+static const int needed[] = {SYS_read,
+			     SYS_write,
+			     SYS_close,
+			     SYS_mmap,
+			     SYS_munmap,
+			     SYS_mprotect,
+			     SYS_brk,
+			     SYS_futex,
+			     SYS_nanosleep,
+			     SYS_clock_nanosleep,
+			     SYS_rt_sigreturn,
+			     SYS_exit,
+			     SYS_exit_group,
+			     SYS_madvise,
+			     SYS_newfstatat,
+			     SYS_rt_sigprocmask,
+			     SYS_restart_syscall,
+			     SYS_lseek};
+
+static void on_term(int sig)
+{
+	(void)sig;
+	stop = 1;
+}
+
+static void install(struct sock_filter *code, size_t n)
+{
+	struct sock_fprog prog = {(unsigned short)n, code};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &prog)) {
+		perror("seccomp");
+		exit(3);
+	}
+}
+
+static void filter_without(int nr)
+{
+	struct sock_filter one[] = {
+	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned int)nr, 0, 1),
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+	struct sock_filter exec[] = {
+	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 3),
+	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+	    BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1),
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+
+	if (nr == EXEC_MMAP)
+		install(exec, sizeof(exec) / sizeof(exec[0]));
+	else
+		install(one, sizeof(one) / sizeof(one[0]));
+}
+
+static void filter_allow(void)
+{
+	size_t n = sizeof(needed) / sizeof(needed[0]), k = 0;
+	struct sock_filter code[64];
+
+	code[k++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+						 offsetof(struct seccomp_data, nr));
+	for (size_t i = 0; i < n; i++)
+		code[k++] = (struct sock_filter)BPF_JUMP(
+		    BPF_JMP | BPF_JEQ | BPF_K, (unsigned int)needed[i], (unsigned char)(n - i), 0);
+	code[k++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+	code[k++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	install(code, k);
+}
+
+/* read, write, exit and sigreturn are all there is. */
+static void strict(void)
+{
+	char c;
+
+	dprintf(1, "ready\n");
+	prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+	while (syscall(SYS_read, 0, &c, 1) == 1)
+		;
+	syscall(SYS_write, 1, "ok\n", 3);
+	syscall(SYS_exit, 0);
+}
+
+static void limit_address_space(long mib)
+{
+	struct rlimit r;
+	long pages = 0;
+	FILE *f = fopen("/proc/self/statm", "r");
+
+	if (!f || fscanf(f, "%ld", &pages) != 1)
+		exit(3);
+	fclose(f);
+	r.rlim_cur = r.rlim_max = (rlim_t)pages * 4096 + ((rlim_t)mib << 20);
+	setrlimit(RLIMIT_AS, &r);
+}
+
+static void enter(int argc, char **argv)
+{
+	const char *how = argv[1];
+	int bad = 0;
+
+	if (!strcmp(how, "allow"))
+		filter_allow();
+	else if (!strcmp(how, "nnp"))
+		bad = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	else if (!strcmp(how, "nodump"))
+		bad = prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	else if (!strcmp(how, "mdwe"))
+		bad = prctl(PR_SET_MDWE, 1, 0, 0, 0);
+	else if (!strcmp(how, "lock"))
+		bad = mlockall(MCL_CURRENT | MCL_FUTURE);
+	else if (!strcmp(how, "as") && argc == 3)
+		limit_address_space(atol(argv[2]));
+	else if (!strcmp(how, "without") && argc == 3)
+		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+			if (!strcmp(names[i].name, argv[2]))
+				filter_without(names[i].nr);
+		}
+	if (bad) {
+		dprintf(1, "cannot: %s\n", strerror(errno));
+		_exit(77);
+	}
+}
+
+static void *sleeper(void *arg)
+{
+	struct timespec pause = {0, 20000000};
+
+	while (!stop)
+		nanosleep(&pause, NULL);
+	return arg;
+}
+
+static void work(void)
+{
+	unsigned int x = 1;
+
+	while (!stop) {
+		size_t n;
+		char *p;
+
+		x = x * 1664525 + 1013904223;
+		n = 1 + (x >> 16) % 2000;
+		p = malloc(n);
+		if (!p)
+			_exit(3);
+		memset(p, (char)n, n);
+		p = realloc(p, n + 100);
+		if (!p || p[0] != (char)n || p[n - 1] != (char)n)
+			_exit(1);
+		free(p);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t th;
+
+	if (argc < 2)
+		return 2;
+	signal(SIGTERM, on_term);
+	alarm(300);
+	free(malloc(100000));
+	if (!strcmp(argv[1], "strict"))
+		strict();
+	pthread_create(&th, NULL, sleeper, NULL);
+	enter(argc, argv);
+	dprintf(1, "ready\n");
+	work();
+	dprintf(1, "ok\n");
+	_exit(0); /* a thread's end needs calls that may be forbidden */
+}
