@@ -56,7 +56,9 @@ static const int needed[] = {SYS_read,
 			     SYS_newfstatat,
 			     SYS_rt_sigprocmask,
 			     SYS_restart_syscall,
-			     SYS_lseek};
+			     SYS_lseek,
+			     SYS_rseq,
+			     SYS_set_robust_list};
 
 static void on_term(int sig)
 {
