@@ -7,26 +7,32 @@
 #include "report/allocations.h"
 #include "report/amount.h"
 #include "report/groups.h"
+#include "report/maps.h"
 #include "report/sums.h"
 #include "report/timeline.h"
 
 #define TEXT_COUNT 100 /* entries of a list for people */
 
 static const char *const names[] = {
-    [VIEW_ALLOCATIONS] = "allocations", [VIEW_GROUPS] = "groups", [VIEW_LIBRARIES] = "libraries",
-    [VIEW_THREADS] = "threads",		[VIEW_SIZES] = "sizes",	  [VIEW_TIMELINE] = "timeline",
+    [VIEW_ALLOCATIONS] = "allocations",
+    [VIEW_GROUPS] = "groups",
+    [VIEW_LIBRARIES] = "libraries",
+    [VIEW_THREADS] = "threads",
+    [VIEW_SIZES] = "sizes",
+    [VIEW_TIMELINE] = "timeline",
+    [VIEW_MAPS] = "maps",
 };
 
 static int set_name(struct view_request *v, const char *value)
 {
-	for (int i = VIEW_ALLOCATIONS; i <= VIEW_TIMELINE; i++) {
+	for (int i = VIEW_ALLOCATIONS; i <= VIEW_MAPS; i++) {
 		if (!strcmp(value, names[i])) {
 			v->name = (enum view_name)i;
 			return 0;
 		}
 	}
 	return usage_error("view: '%.100s' is none of allocations, groups, libraries, threads, "
-			   "sizes, timeline",
+			   "sizes, timeline, maps",
 			   value);
 }
 
@@ -130,6 +136,9 @@ int view_write(struct model *m, const struct view_request *v, FILE *out, struct 
 		break;
 	case VIEW_SIZES:
 		ret = sums_write(m, SUMS_SIZE, v->view.json, out);
+		break;
+	case VIEW_MAPS:
+		ret = maps_write(m, v->view.json, out);
 		break;
 	default:
 		if (v->view.json)

@@ -16,6 +16,7 @@ enum view_name {
 	VIEW_THREADS,
 	VIEW_SIZES,
 	VIEW_TIMELINE,
+	VIEW_MAPS,
 };
 
 struct view_request {

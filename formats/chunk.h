@@ -34,6 +34,7 @@ enum item {
 	ITEM_OF_FINISH,
 	ITEM_OF_CULLED,
 	ITEM_OF_MARK,
+	ITEM_OF_MAP_USAGE,
 };
 
 #define EVENT_KINDS 16

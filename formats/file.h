@@ -48,6 +48,15 @@ struct mp_sample {
 	uint64_t rss, anonymous, file, swap, address_space; /* bytes */
 };
 
+/* What one mapping of the target holds, from /proc/PID/smaps, about every ten seconds; mappings
+ * that hold nothing are left out.  Bytes. */
+struct mp_map_usage {
+	uint64_t time_ns; /* of the look: the same for all mappings of it */
+	uint64_t start, end, rss, anonymous, swap;
+	uint32_t prot; /* PROT_* */
+	const char *path;
+};
+
 /* Losses and marks; cumulative, the last one in the file counts. */
 struct mp_losses {
 	uint64_t lost_alloc, lost_free, lost_realloc, lost_map, lost_other; /* events */
@@ -138,6 +147,7 @@ int mpf_put_stack(struct mpf_writer *w, uint32_t id, uint32_t flags, const uint6
 		  uint32_t n);
 int mpf_put_event(struct mpf_writer *w, const struct mp_event *ev);
 int mpf_put_sample(struct mpf_writer *w, const struct mp_sample *s);
+int mpf_put_map_usage(struct mpf_writer *w, const struct mp_map_usage *u);
 int mpf_put_losses(struct mpf_writer *w, const struct mp_losses *l);
 int mpf_put_symbols(struct mpf_writer *w, uint64_t pc, const struct mp_symbol *sym, uint32_t n);
 int mpf_put_finish(struct mpf_writer *w, const struct mp_finish *f);
@@ -168,6 +178,7 @@ enum mpf_item_kind {
 	MPF_FINISH,
 	MPF_CULLED,
 	MPF_MARK,
+	MPF_MAP_USAGE,
 };
 
 /* Pointers are valid until the next mpf_next(). */
@@ -194,6 +205,7 @@ struct mpf_item {
 		} symbols;
 		struct mp_finish finish;
 		struct mp_culled culled;
+		struct mp_map_usage map_usage;
 		struct {
 			uint64_t time_ns;
 			const char *name;

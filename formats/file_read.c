@@ -313,6 +313,18 @@ static void get_culled(struct mpf_reader *r, struct mp_culled *c)
 	c->temporary_bytes = get(r);
 }
 
+static void get_map_usage(struct mpf_reader *r, struct mp_map_usage *u)
+{
+	u->time_ns = get(r);
+	u->start = get_delta(r, &r->st.module);
+	u->end = u->start + get(r);
+	u->rss = get(r);
+	u->anonymous = get(r);
+	u->swap = get(r);
+	u->prot = (uint32_t)get(r);
+	u->path = get_string(r);
+}
+
 static void get_item(struct mpf_reader *r, uint8_t tag, struct mpf_item *item)
 {
 	struct mp_module *m = &item->module;
@@ -390,6 +402,10 @@ static void get_item(struct mpf_reader *r, uint8_t tag, struct mpf_item *item)
 	case ITEM_OF_CULLED:
 		item->kind = MPF_CULLED;
 		get_culled(r, &item->culled);
+		return;
+	case ITEM_OF_MAP_USAGE:
+		item->kind = MPF_MAP_USAGE;
+		get_map_usage(r, &item->map_usage);
 		return;
 	case ITEM_OF_MARK:
 		item->kind = MPF_MARK;

@@ -304,6 +304,21 @@ int mpf_put_sample(struct mpf_writer *w, const struct mp_sample *s)
 	return w->error;
 }
 
+int mpf_put_map_usage(struct mpf_writer *w, const struct mp_map_usage *u)
+{
+	if (!item(w, ITEM_OF_MAP_USAGE)) {
+		put(w, u->time_ns);
+		put_delta(w, u->start, &w->st.module);
+		put(w, u->end - u->start);
+		put(w, u->rss);
+		put(w, u->anonymous);
+		put(w, u->swap);
+		put(w, u->prot);
+		put_string(w, u->path);
+	}
+	return w->error;
+}
+
 int mpf_put_losses(struct mpf_writer *w, const struct mp_losses *l)
 {
 	if (!item(w, ITEM_OF_LOSSES)) {

@@ -5,12 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include "attach/procfs.h"
+#include "attach/smaps.h"
+#include "lib/deadline.h"
 #include "lib/estimate.h"
 #include "record/internal.h"
 #include "inject/dumped.h"
 
 #define FLUSH_NS 1000000000ull
 #define OWED_NS	 10000u /* a free that was overtaken comes within this time */
+#define USAGE_NS 10000000000ull
 #define PREFETCH 12
 
 /* ---------------------------------------------------------------- stacks -- */
@@ -484,6 +487,25 @@ static void release_culled(struct recorder *r, uint64_t upto)
 		r->now.error = ret;
 }
 
+/* Now and then, and not more than a hundredth of the time is spent on it: see map_usages_read(). */
+static void put_map_usage(struct recorder *r, uint64_t now)
+{
+	uint64_t before = mono_ns(), took;
+	struct map_usages list;
+
+	if (now < r->next_usage_ns || map_usages_read(r->config.pid, &list))
+		return;
+	took = mono_ns() - before;
+	r->next_usage_ns = now + (took * 100 > USAGE_NS ? took * 100 : USAGE_NS);
+	vec_for_each (&list.list, u) {
+		struct mp_map_usage usage = {now,	   u->start, u->end,  u->rss,
+					     u->anonymous, u->swap,  u->prot, u->path};
+
+		mpf_put_map_usage(r->file, &usage);
+	}
+	map_usages_free(&list);
+}
+
 static void each_second(struct recorder *r, uint64_t now)
 {
 	struct mp_sample s = {.time_ns = now};
@@ -504,6 +526,7 @@ static void each_second(struct recorder *r, uint64_t now)
 		s.address_space = m.address_space;
 		mpf_put_sample(r->file, &s);
 	}
+	put_map_usage(r, now);
 	l = recorder_losses(r);
 	mpf_put_losses(r->file, &l);
 	r->now.error = mpf_flush(r->file);
@@ -572,6 +595,7 @@ void *aggregator_run(void *arg)
 	}
 	put_marks(r, clock_ns(&r->clock, clock_ticks()));
 	release_culled(r, UINT64_MAX);
+	r->next_usage_ns = 0; /* a last look */
 	each_second(r, clock_ns(&r->clock, clock_ticks()));
 	show(r, clock_ns(&r->clock, clock_ticks()));
 	pthread_mutex_lock(&r->lock);

@@ -69,7 +69,8 @@ struct recorder {
 	pthread_mutex_t lock;
 	struct recorder_progress shown;
 	bool paused;
-	VEC(char *) marks; /* that are not in the file yet */
+	uint64_t next_usage_ns; /* when the mappings are looked at again */
+	VEC(char *) marks;	/* that are not in the file yet */
 };
 
 void *reader_run(void *recorder);

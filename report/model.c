@@ -51,6 +51,18 @@ static void on_map(struct model *m, const struct mp_event *ev)
 	m->mapped_bytes += ev->size;
 }
 
+static int add_map_usage(struct model *m, const struct mp_map_usage *u)
+{
+	struct mp_map_usage own = *u;
+	char *path = strdup(u->path ? u->path : "");
+
+	own.path = path;
+	if (path && !vec_push(&m->map_usage, own))
+		return 0;
+	free(path);
+	return -ENOMEM;
+}
+
 static int on_mallopt(struct model *m, const struct mp_event *ev)
 {
 	struct model_mallopt opt = {.time_ns = ev->time_ns,
@@ -209,6 +221,8 @@ static int on_fact(struct model *m, const struct mpf_item *it)
 		return 0;
 	case MPF_SYMBOLS:
 		return names_add(m->names, it->symbols.pc, it->symbols.at, it->symbols.n);
+	case MPF_MAP_USAGE:
+		return add_map_usage(m, &it->map_usage);
 	case MPF_MARK:
 		return add_mark(m, it->mark.time_ns, it->mark.name);
 	case MPF_FINISH:
@@ -546,6 +560,9 @@ void model_free(struct model *m)
 	vec_free(&m->timeline);
 	vec_free(&m->blocks);
 	vec_free(&m->pc);
+	vec_for_each (&m->map_usage, u)
+		free((char *)u->path);
+	vec_free(&m->map_usage);
 	vec_free(&m->mallopts);
 	tids_free(&m->tids);
 	selection_free(m->selection);

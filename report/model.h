@@ -118,6 +118,7 @@ struct model {
 	struct tid_table tids; /* index in threads */
 	struct size_class size_class[SIZE_CLASSES];
 	VEC(struct model_mallopt) mallopts;
+	VEC(struct mp_map_usage) map_usage; /* by time, then address; paths owned */
 	VEC(struct mp_module) modules;
 	VEC(struct mp_sample) samples;
 	VEC(struct point) timeline;

@@ -109,6 +109,26 @@ class Options(t.Case):
         self.assertLessEqual(r["totals"]["leaked_count"], 4)
         self.finish(p)
 
+    def test_maps(self):
+        """what the mappings held, looked at in the beginning and at the end"""
+        p = self.victim("leaky")
+        f = self.record(p.pid, 2.5)
+        r = json.loads(self.memprof("report", f, "--view", "maps", "--json").stdout)
+        looks = r["map_usage"]
+        self.assertEqual(len(looks), 2)
+        for look in looks:
+            names = [m["name"] for m in look["maps"]]
+            self.assertIn("[stack]", names)
+            self.assertTrue(any(n.endswith("/leaky") for n in names))
+        samples = self.report(f)["samples"]
+        for look, sample in ((looks[0], samples[0]), (looks[1], samples[-1])):
+            rss = sum(m["rss"] for m in look["maps"])
+            self.assertLess(abs(rss - sample["rss"]), sample["rss"] / 4)
+        text = self.memprof("report", f, "--view", "maps").stdout
+        self.assertIn("[anonymous]", text)
+        self.assertEqual(text.split()[0], "resident")
+        self.finish(p)
+
     def wait_for_session(self, pid):
         deadline = time.time() + 20
         while "memprof-session" not in t.maps(pid) and time.time() < deadline:

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What each mapping of a process holds: /proc/PID/smaps (Documentation/filesystems/proc.rst). */
+#ifndef ATTACH_SMAPS_H
+#define ATTACH_SMAPS_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+#include "lib/vec.h"
+
+/* Bytes; prot as PROT_*. */
+struct map_usage {
+	uint64_t start, end, rss, anonymous, swap;
+	uint32_t prot;
+	char *path;
+};
+struct map_usages {
+	VEC(struct map_usage) list;
+};
+
+/* Parses smaps text; mappings that hold nothing are left out.  Return: 0 or -EINVAL/-ENOMEM, @u
+ * then empty. */
+int map_usages_parse(FILE *text, struct map_usages *u);
+/* Return: 0, -ESRCH, -EACCES, ...  The kernel walks the page tables for it: about a millisecond for
+ * each GiB of small pages, in which the target's own mmap may wait. */
+int map_usages_read(pid_t pid, struct map_usages *u);
+void map_usages_free(struct map_usages *u);
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "report/maps.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "report/json_gen.h"
+#include "report/text.h"
+
+static const char *name_of(const struct mp_map_usage *u)
+{
+	return u->path && *u->path ? u->path : "[anonymous]";
+}
+
+static struct named_maps *entry_of(struct named_maps *list, uint32_t *n, const char *name)
+{
+	for (uint32_t i = 0; i < *n; i++) {
+		if (!strcmp(list[i].name, name))
+			return &list[i];
+	}
+	list[*n] = (struct named_maps){.name = name};
+	return &list[(*n)++];
+}
+
+/* One look: entries @from to @to of the model's list. */
+static void take_look(const struct model *m, size_t from, size_t to, bool first,
+		      struct named_maps *list, uint32_t *n)
+{
+	for (uint32_t i = 0; i < *n; i++)
+		list[i] = (struct named_maps){.name = list[i].name,
+					      .first_rss = list[i].first_rss,
+					      .most_rss = list[i].most_rss,
+					      .most_ns = list[i].most_ns};
+	for (size_t i = from; i < to; i++) {
+		const struct mp_map_usage *u = &m->map_usage.at[i];
+		struct named_maps *e = entry_of(list, n, name_of(u));
+
+		e->mappings++;
+		e->size += u->end - u->start;
+		e->rss += u->rss;
+		e->anonymous += u->anonymous;
+		e->swap += u->swap;
+	}
+	for (uint32_t i = 0; i < *n; i++) {
+		if (first)
+			list[i].first_rss = list[i].rss;
+		if (list[i].rss > list[i].most_rss) {
+			list[i].most_rss = list[i].rss;
+			list[i].most_ns = m->map_usage.at[from].time_ns;
+		}
+	}
+}
+
+static size_t end_of_look(const struct model *m, size_t from)
+{
+	size_t to = from;
+
+	while (to < m->map_usage.n && m->map_usage.at[to].time_ns == m->map_usage.at[from].time_ns)
+		to++;
+	return to;
+}
+
+static int most_resident(const void *a, const void *b)
+{
+	const struct named_maps *x = a, *y = b;
+
+	if (x->rss != y->rss)
+		return x->rss < y->rss ? 1 : -1;
+	if (x->most_rss != y->most_rss)
+		return x->most_rss < y->most_rss ? 1 : -1;
+	return strcmp(x->name, y->name);
+}
+
+uint32_t maps_by_name(const struct model *m, struct named_maps **out)
+{
+	uint32_t n = 0;
+
+	*out = m->map_usage.n ? calloc(m->map_usage.n, sizeof(**out)) : NULL;
+	if (!*out)
+		return 0;
+	for (size_t from = 0, to; from < m->map_usage.n; from = to) {
+		to = end_of_look(m, from);
+		take_look(m, from, to, from == 0, *out, &n);
+	}
+	qsort(*out, n, sizeof(**out), most_resident);
+	return n;
+}
+
+static void put_looks(const struct model *m, yajl_gen g)
+{
+	json_name(g, "map_usage");
+	yajl_gen_array_open(g);
+	for (size_t from = 0, to; from < m->map_usage.n; from = to) {
+		to = end_of_look(m, from);
+		yajl_gen_map_open(g);
+		json_timeval(g, "timestamp_relative", m->map_usage.at[from].time_ns);
+		json_name(g, "maps");
+		yajl_gen_array_open(g);
+		for (size_t i = from; i < to; i++) {
+			const struct mp_map_usage *u = &m->map_usage.at[i];
+
+			yajl_gen_map_open(g);
+			json_address(g, u->start);
+			json_number(g, "size", u->end - u->start);
+			json_text(g, "name", name_of(u));
+			json_boolean(g, "is_readable", u->prot & PROT_READ);
+			json_boolean(g, "is_writable", u->prot & PROT_WRITE);
+			json_boolean(g, "is_executable", u->prot & PROT_EXEC);
+			json_number(g, "rss", u->rss);
+			json_number(g, "anonymous", u->anonymous);
+			json_number(g, "swap", u->swap);
+			yajl_gen_map_close(g);
+		}
+		yajl_gen_array_close(g);
+		yajl_gen_map_close(g);
+	}
+	yajl_gen_array_close(g);
+}
+
+static int write_json(const struct model *m, FILE *out)
+{
+	yajl_gen g = json_begin(out, true);
+
+	if (!g)
+		return -ENOMEM;
+	yajl_gen_map_open(g);
+	put_looks(m, g);
+	yajl_gen_map_close(g);
+	yajl_gen_free(g);
+	fputc('\n', out);
+	return 0;
+}
+
+int maps_write(const struct model *m, bool json, FILE *out)
+{
+	char a[24], b[24], c[24], d[24], e[24], f[24];
+	struct named_maps *list;
+	uint32_t n;
+
+	if (json)
+		return write_json(m, out);
+	if (!m->map_usage.n) {
+		fputs("the recording has no look at the mappings (its process was gone)\n", out);
+		return 0;
+	}
+	n = maps_by_name(m, &list);
+	if (!n)
+		return -ENOMEM;
+	fprintf(out, "%10s %10s %10s %10s %10s %10s %5s  %s\n", "resident", "at first", "highest",
+		"anonymous", "swap", "size", "maps", "name");
+	for (uint32_t i = 0; i < n; i++)
+		fprintf(out, "%10s %10s %10s %10s %10s %10s %5u  %s\n", text_bytes(list[i].rss, a),
+			text_bytes(list[i].first_rss, b), text_bytes(list[i].most_rss, c),
+			text_bytes(list[i].anonymous, d), text_bytes(list[i].swap, e),
+			text_bytes(list[i].size, f), list[i].mappings, list[i].name);
+	free(list);
+	return 0;
+}
