@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #define FIRST	  4096u
+#define HUGE	  (8u << 20)
 #define ADDR_MASK ((1ull << 48) - 1)
 
 struct slot {
@@ -15,6 +17,7 @@ struct slot {
 struct live {
 	struct slot *slot;
 	uint64_t cap, n;
+	unsigned int percent;
 };
 
 /* Multiply-shift onto [0, cap): any capacity, and monotonic in the hash. */
@@ -32,14 +35,34 @@ static inline uint64_t next(const struct live *l, uint64_t i)
 	return i + 1 == l->cap ? 0 : i + 1;
 }
 
-struct live *live_new(void)
+/* A table is looked up at random: large pages spare it most of its address translations. */
+static struct slot *slots_new(uint64_t cap)
+{
+	size_t size = cap * sizeof(struct slot);
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return NULL;
+	if (size >= HUGE)
+		(void)madvise(p, size, MADV_HUGEPAGE);
+	return p;
+}
+
+static void slots_free(struct slot *s, uint64_t cap)
+{
+	if (s)
+		munmap(s, cap * sizeof(*s));
+}
+
+struct live *live_new(unsigned int percent)
 {
 	struct live *l = calloc(1, sizeof(*l));
 
 	if (!l)
 		return NULL;
 	l->cap = FIRST;
-	l->slot = calloc(l->cap, sizeof(*l->slot));
+	l->percent = percent;
+	l->slot = slots_new(l->cap);
 	if (!l->slot) {
 		free(l);
 		return NULL;
@@ -50,7 +73,7 @@ struct live *live_new(void)
 void live_free(struct live *l)
 {
 	if (l)
-		free(l->slot);
+		slots_free(l->slot, l->cap);
 	free(l);
 }
 
@@ -63,9 +86,9 @@ static void unpack(const struct slot *s, struct live_block *b)
 
 static int grow(struct live *l)
 {
-	struct live bigger = {.cap = l->cap + l->cap / 4, .n = l->n};
+	struct live bigger = {.cap = l->cap + l->cap / 4, .n = l->n, .percent = l->percent};
 
-	bigger.slot = calloc(bigger.cap, sizeof(*bigger.slot));
+	bigger.slot = slots_new(bigger.cap);
 	if (!bigger.slot)
 		return -ENOMEM;
 	for (uint64_t i = 0; i < l->cap; i++) {
@@ -78,7 +101,7 @@ static int grow(struct live *l)
 			;
 		bigger.slot[k] = l->slot[i];
 	}
-	free(l->slot);
+	slots_free(l->slot, l->cap);
 	*l = bigger;
 	return 0;
 }
@@ -88,7 +111,7 @@ int live_put(struct live *l, const struct live_block *b, struct live_block *old)
 	uint64_t i, size = b->size > LIVE_MAX_SIZE ? LIVE_MAX_SIZE : b->size;
 
 	old->addr = 0;
-	if (l->n >= l->cap / 5 * 4 && grow(l))
+	if (l->n >= l->cap / 100 * l->percent && grow(l))
 		return -ENOMEM;
 	for (i = home(l, b->addr); l->slot[i].addr_size; i = next(l, i)) {
 		if ((l->slot[i].addr_size & ADDR_MASK) == b->addr) {
@@ -102,12 +125,28 @@ int live_put(struct live *l, const struct live_block *b, struct live_block *old)
 	return 0;
 }
 
-bool live_take(struct live *l, uint64_t addr, struct live_block *b)
+static uint64_t find(const struct live *l, uint64_t addr)
 {
-	uint64_t i = home(l, addr), hole, k;
+	uint64_t i = home(l, addr);
 
 	while (l->slot[i].addr_size && (l->slot[i].addr_size & ADDR_MASK) != addr)
 		i = next(l, i);
+	return i;
+}
+
+bool live_find(const struct live *l, uint64_t addr, struct live_block *b)
+{
+	uint64_t i = find(l, addr);
+
+	if (l->slot[i].addr_size)
+		unpack(&l->slot[i], b);
+	return l->slot[i].addr_size;
+}
+
+bool live_take(struct live *l, uint64_t addr, struct live_block *b)
+{
+	uint64_t i = find(l, addr), hole, k;
+
 	if (!l->slot[i].addr_size)
 		return false;
 	unpack(&l->slot[i], b);

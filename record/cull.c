@@ -43,7 +43,7 @@ struct cull *cull_new(uint64_t age_ns, struct mpf_writer *file)
 	c->age_ns = age_ns;
 	c->file = file;
 	c->oldest = c->newest = c->unused = NONE;
-	c->index = live_new();
+	c->index = live_new(80);
 	c->buckets = FIRST_SUMS;
 	c->bucket = calloc(c->buckets, sizeof(*c->bucket));
 	if (c->index && c->bucket)

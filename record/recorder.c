@@ -53,7 +53,7 @@ int recorder_start(const struct recorder_config *config, struct recorder **out, 
 	}
 	r->queue_ceiling = config->queue_ceiling ? config->queue_ceiling : DEFAULT_CEILING;
 	r->queue = queue_new(r->queue_ceiling);
-	r->live = live_new();
+	r->live = live_new(80);
 	r->slot = calloc(r->nslots, sizeof(*r->slot));
 	r->stack_of_word = mmap(NULL, 4 * r->arena_words, PROT_READ | PROT_WRITE,
 				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -77,7 +77,7 @@ static int on_end(void *ctx, struct mpf_writer *w)
 int recording_strip(const char *from, const char *to, uint64_t age_ns, bool *truncated,
 		    struct mp_err *err)
 {
-	struct strip s = {.age_ns = age_ns, .live = live_new()};
+	struct strip s = {.age_ns = age_ns, .live = live_new(80)};
 	struct mpf_change change = {.item = on_item, .end = on_end, .ctx = &s};
 	struct mpf_reader *r = NULL;
 	struct mp_info info = {0};

@@ -111,7 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	pthread_mutex_init(&r.lock, NULL);
 	pthread_mutex_init(&r.clock_lock, NULL);
 	r.queue = queue_new(1u << 30);
-	r.live = live_new();
+	r.live = live_new(80);
 	r.slot = calloc(SLOTS, sizeof(*r.slot));
 	r.stack_of_word = calloc(ARENA_WORDS, sizeof(*r.stack_of_word));
 	if (mpf_create(path, &info, &r.file, &err) || stacks_init(&r.stacks))

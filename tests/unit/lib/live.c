@@ -28,7 +28,7 @@ static uint64_t address(uint32_t i)
 static void against_reference(void **state)
 {
 	static struct live_block reference[ADDRESSES];
-	struct live *l = live_new();
+	struct live *l = live_new(80);
 	size_t live = 0;
 
 	(void)state;
@@ -63,7 +63,7 @@ static void against_reference(void **state)
 /* The bar: at most 32 bytes a live block at any size, growth aside. */
 static void memory(void **state)
 {
-	struct live *l = live_new();
+	struct live *l = live_new(80);
 	struct live_block b = {.size = 1}, old;
 
 	(void)state;
