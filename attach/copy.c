@@ -9,6 +9,7 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "lib/fault.h"
 
 /*
  * Stack pointer of the copy.  Should it ever run (memprof killed within the microseconds before

@@ -20,6 +20,7 @@ int cmd_flush(int argc, char **argv);
 int cmd_mark(int argc, char **argv);
 int cmd_pause(int argc, char **argv);
 int cmd_info(int argc, char **argv);
+int cmd_leaks(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_resume(int argc, char **argv);
 int cmd_run(int argc, char **argv);

@@ -18,6 +18,7 @@ static const struct {
     {"resume", cmd_resume, "record on"},
     {"status", cmd_status, "which processes carry a session"},
     {"run", cmd_run, "start a program and record it from its first instruction"},
+    {"leaks", cmd_leaks, "blocks of a running process that nothing points to any more"},
     {"heap", cmd_heap, "everything live in a running process, and where its memory is"},
     {"report", cmd_report, "what a recording says: text, JSON, flame graph, tree, folded stacks"},
     {"diff", cmd_diff, "what grew between two recordings, or two moments of one"},

@@ -20,7 +20,6 @@ int graph_init(struct graph *g, const struct heap_block *blocks, size_t n)
 		return ret;
 	g->block = blocks;
 	g->n = (uint32_t)n;
-	g->tag_mask = UINT64_MAX;
 	g->first = calloc(n + 1, sizeof(*g->first));
 	g->rooted = calloc(n / 64 + 1, sizeof(*g->rooted));
 	return g->first && g->rooted ? 0 : -ENOMEM;
@@ -61,6 +60,12 @@ static void settle(struct scan *s, const struct scan_pending *p)
 	struct graph *g = s->graph;
 	uint32_t to = index_in(&g->index, p->record, p->value);
 
+	/* With tag bits only the very start of a block counts: a number is not that by chance. */
+	if (p->tagged && to != INDEX_NONE) {
+		if (g->block[to].addr != (p->value & ~7ull))
+			return;
+		s->graph->tagged_words++;
+	}
 	if (p->from == INDEX_NONE) {
 		if (to != INDEX_NONE)
 			add_root(s, to, p->at);
@@ -79,9 +84,10 @@ static void settle(struct scan *s, const struct scan_pending *p)
 void scan_words(struct scan *s, const uint64_t *word, size_t n, uint64_t addr, uint32_t from)
 {
 	const struct index *x = &s->graph->index;
-	uint64_t mask = s->graph->tag_mask;
+	const uint64_t mask = (1ull << INDEX_ADDR_BITS) - 1;
 
 	for (size_t i = 0; i < n; i++) {
+		bool tagged = word[i] >> INDEX_ADDR_BITS;
 		uint64_t value = word[i] & mask;
 		const struct index_record *r;
 		struct scan_pending *p;
@@ -97,7 +103,7 @@ void scan_words(struct scan *s, const uint64_t *word, size_t n, uint64_t addr, u
 			settle(s, p);
 		else
 			s->count++;
-		*p = (struct scan_pending){value, addr + 8 * i, r, from};
+		*p = (struct scan_pending){value, addr + 8 * i, r, from, tagged};
 		s->head++;
 	}
 }

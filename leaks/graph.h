@@ -44,9 +44,9 @@ struct graph {
 	VEC(uint32_t) to;
 	VEC(struct root) roots;
 	uint64_t *rooted;		  /* bitmap: in roots */
-	uint64_t tag_mask;		  /* bits of a word that are the address */
 	uint64_t root_bytes, block_bytes; /* looked at */
 	uint64_t unreadable_bytes;
+	uint64_t tagged_words; /* pointers with bits of their own above the address */
 };
 
 /* @blocks: sorted, stay where they are.  Return: 0 or -errno. */
@@ -60,6 +60,7 @@ struct scan_pending {
 	uint64_t value, at;
 	const struct index_record *record;
 	uint32_t from; /* block, or INDEX_NONE: a root */
+	bool tagged;   /* there are other bits above the address */
 };
 #define SCAN_QUEUE 256
 struct scan {

@@ -195,6 +195,9 @@ static void *work(void *arg)
 		} else if (!*p) {
 			*p = r % 8 == 3 ? calloc(1, some_size(r >> 3)) : malloc(some_size(r >> 3));
 		}
+		/* What the allocator left in it may be pointers. */
+		if (*p)
+			memset(*p, 0x22, malloc_usable_size(*p));
 		if (i == LOOPS)
 			atomic_fetch_sub(&working, 1);
 	}
@@ -265,6 +268,7 @@ int main(int argc, char **argv)
 
 			free(*p);
 			*p = malloc(some_size(next_random(&x)));
+			memset(*p, 0x22, malloc_usable_size(*p));
 		}
 	} else {
 		while (atomic_load(&working))

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cmd/leaks_cmd.h"
+#include "leaks/json.h"
+
+static const char help[] =
+    "usage: memprof leaks -p PID [options]\n"
+    "Finds blocks that nothing in a running process points to any more.  The process needs no\n"
+    "preparation: it stands for some milliseconds while it is copied, and the copy is looked at.\n"
+    "  -p, --pid PID         the process\n"
+    "      --dry-run         say the mode and the predicted pause; touch nothing\n"
+    "      --max-pause TIME  do nothing if the pause would be longer: 50ms, 1s\n"
+    "      --confirm N       report what N snapshots show (default 1)\n"
+    "      --interval TIME   between them (default 10s)\n"
+    "      --why ADDR        who keeps this block, and what it keeps\n"
+    "      --budget N        exit with 1 only above so much: 10MB, or 100blocks (default 0)\n"
+    "      --suppress FILE   leaks to leave out: lines of leak:PATTERN, as LeakSanitizer's\n"
+    "      --baseline FILE   leave out what a former --json report had\n"
+    "      --json FILE       write the report as JSON\n"
+    "      --no-content      show no bytes of the program\n"
+    "      --require-exact   exit with 5 if the list of blocks cannot be proven exact\n"
+    "      --in-place        keep the process stopped instead of copying it (seconds)\n"
+    "exit status: 0 none, 1 leaks, 2 usage, 3 not inspectable, 4 pause, 5 not exact, 6 gone\n";
+
+enum {
+	OPT_DRY_RUN = 256,
+	OPT_MAX_PAUSE,
+	OPT_CONFIRM,
+	OPT_INTERVAL,
+	OPT_WHY,
+	OPT_BUDGET,
+	OPT_SUPPRESS,
+	OPT_BASELINE,
+	OPT_JSON,
+	OPT_NO_CONTENT,
+	OPT_REQUIRE_EXACT,
+	OPT_IN_PLACE,
+};
+
+struct command {
+	pid_t pid;
+	bool dry_run, require_exact, in_place, budget_is_count;
+	uint64_t budget;
+	const char *suppress, *baseline, *json;
+	struct analysis_options o;
+};
+
+static sigset_t ending(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGQUIT);
+	sigaddset(&set, SIGTSTP);
+	return set;
+}
+
+void hold_signals(void)
+{
+	sigset_t set = ending();
+
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	/* A reader of our output that goes away must not end us either. */
+	signal(SIGPIPE, SIG_IGN);
+}
+
+bool signal_waits(void)
+{
+	sigset_t waiting, set = ending(), both;
+
+	return !sigpending(&waiting) && !sigandset(&both, &waiting, &set) && !sigisemptyset(&both);
+}
+
+/* "10MB", "64k": bytes; "100blocks": blocks. */
+static bool parse_budget(const char *text, struct command *c)
+{
+	char copy[32];
+	size_t n = strlen(text);
+	char *end;
+
+	if (n >= sizeof(copy))
+		return false;
+	strcpy(copy, text);
+	end = strstr(copy, "block");
+	c->budget_is_count = end != NULL;
+	if (end)
+		*end = 0;
+	else if (n > 1 && copy[n - 1] == 'B')
+		copy[n - 1] = 0;
+	return parse_bytes(copy, &c->budget);
+}
+
+static bool parse_address(const char *text, uint64_t *addr)
+{
+	char *end;
+
+	errno = 0;
+	*addr = strtoull(text, &end, 16);
+	return !errno && end != text && !*end && *addr;
+}
+
+/* Return: 0, or an exit status (already told). */
+static int take_option(int opt, struct command *c)
+{
+	bool ok = true;
+
+	switch (opt) {
+	case 'p':
+		ok = parse_pid(optarg, &c->pid);
+		break;
+	case OPT_DRY_RUN:
+		c->dry_run = true;
+		break;
+	case OPT_MAX_PAUSE:
+		ok = parse_duration(optarg, &c->o.max_pause_ms) && c->o.max_pause_ms;
+		break;
+	case OPT_CONFIRM:
+		ok = parse_count(optarg, &c->o.confirm) && c->o.confirm && c->o.confirm <= 100;
+		break;
+	case OPT_INTERVAL:
+		ok = parse_duration(optarg, &c->o.interval_ms);
+		break;
+	case OPT_WHY:
+		ok = parse_address(optarg, &c->o.why);
+		break;
+	case OPT_BUDGET:
+		ok = parse_budget(optarg, c);
+		break;
+	case OPT_SUPPRESS:
+		c->suppress = optarg;
+		break;
+	case OPT_BASELINE:
+		c->baseline = optarg;
+		break;
+	case OPT_JSON:
+		c->json = optarg;
+		break;
+	case OPT_NO_CONTENT:
+		c->o.content = false;
+		break;
+	case OPT_REQUIRE_EXACT:
+		c->require_exact = true;
+		break;
+	case OPT_IN_PLACE:
+		c->in_place = true;
+		break;
+	default:
+		return usage_error("leaks: unknown option or missing value");
+	}
+	return ok ? 0 : usage_error("leaks: '%s' is not a value for this option", optarg);
+}
+
+static int parse(int argc, char **argv, struct command *c, bool *done)
+{
+	static const struct option options[] = {
+	    {"pid", required_argument, NULL, 'p'},
+	    {"dry-run", no_argument, NULL, OPT_DRY_RUN},
+	    {"max-pause", required_argument, NULL, OPT_MAX_PAUSE},
+	    {"confirm", required_argument, NULL, OPT_CONFIRM},
+	    {"interval", required_argument, NULL, OPT_INTERVAL},
+	    {"why", required_argument, NULL, OPT_WHY},
+	    {"budget", required_argument, NULL, OPT_BUDGET},
+	    {"suppress", required_argument, NULL, OPT_SUPPRESS},
+	    {"baseline", required_argument, NULL, OPT_BASELINE},
+	    {"json", required_argument, NULL, OPT_JSON},
+	    {"no-content", no_argument, NULL, OPT_NO_CONTENT},
+	    {"require-exact", no_argument, NULL, OPT_REQUIRE_EXACT},
+	    {"in-place", no_argument, NULL, OPT_IN_PLACE},
+	    {"help", no_argument, NULL, 'h'},
+	    {0}};
+	int opt, status;
+
+	while ((opt = getopt_long(argc, argv, "p:h", options, NULL)) != -1) {
+		if (opt == 'h') {
+			fputs(help, stdout);
+			*done = true;
+			return 0;
+		}
+		status = take_option(opt, c);
+		if (status)
+			return status;
+	}
+	if (optind < argc)
+		return usage_error("leaks: unexpected argument '%s'", argv[optind]);
+	if (!c->pid)
+		return usage_error("leaks: which process? give -p PID");
+	return 0;
+}
+
+/* The statuses of doc/exit-status.md for an error. */
+static int status_of(int error, const struct mp_err *err)
+{
+	complain(err);
+	if (error == -ETIME || error == -ETIMEDOUT)
+		return LEAKS_PAUSE;
+	if (err->exit == MP_EXIT_USAGE)
+		return LEAKS_USAGE;
+	return LEAKS_NOT_INSPECTABLE;
+}
+
+static struct leaks_sum sum_up(const struct clusters *list)
+{
+	struct leaks_sum s = {0};
+
+	vec_for_each (&list->list, c) {
+		uint64_t known = c->known_count < c->count ? c->known_count : c->count;
+		uint64_t fresh = c->count - known;
+
+		if (c->suppressed) {
+			s.suppressed += c->count + c->indirect_count;
+			continue;
+		}
+		s.known += known;
+		s.count += fresh;
+		s.bytes += fresh * c->size;
+		if (fresh) {
+			s.count += c->indirect_count * fresh / c->count;
+			s.bytes += (uint64_t)((double)c->indirect_bytes * (double)fresh /
+					      (double)c->count);
+		}
+	}
+	return s;
+}
+
+static int write_json(const struct analysis *a, const char *path, const char *mode)
+{
+	FILE *f = fopen(path, "we");
+	int ret = f ? leaks_json(a, mode, f) : -errno;
+
+	if (f && fclose(f) && !ret)
+		ret = -errno;
+	if (ret)
+		fprintf(stderr, "memprof: cannot write %s: %s\n", path, strerror(-ret));
+	return ret;
+}
+
+/* Prints and judges what was found. */
+static int tell(struct analysis *a, const struct command *c, const char *mode)
+{
+	struct mp_err err = {0};
+	struct leaks_sum sum;
+
+	if ((c->suppress && clusters_suppress(&a->clusters, c->suppress, &err)) ||
+	    (c->baseline && clusters_baseline(&a->clusters, c->baseline, &err)))
+		return complain(&err);
+	sum = sum_up(&a->clusters);
+	if (c->o.why)
+		leaks_print_why(&a->why);
+	else
+		leaks_print_report(a, &sum);
+	if (c->json && write_json(a, c->json, mode))
+		return LEAKS_NOT_INSPECTABLE;
+	if (c->require_exact && !a->census.exact)
+		return LEAKS_APPROXIMATE;
+	if (c->o.why)
+		return LEAKS_NONE;
+	return (c->budget_is_count ? sum.count : sum.bytes) > c->budget ? LEAKS_FOUND : LEAKS_NONE;
+}
+
+static int run(struct target *t, const struct command *c)
+{
+	struct mp_err err = {0};
+	struct snapshot_plan plan;
+	struct analysis a = {0};
+	int ret = snapshot_plan(&plan, t, c->in_place, &err), status;
+
+	if (ret)
+		return status_of(ret, &err);
+	leaks_print_plan(t, &plan);
+	fflush(stdout);
+	if (c->dry_run)
+		return LEAKS_NONE;
+	hold_signals();
+	ret = analysis_run(&a, t, &plan, &c->o, &err);
+	if (!ret)
+		status = tell(&a, c, c->in_place ? "in-place" : "copy");
+	else if (ret == -ESRCH)
+		status = (complain(&err), LEAKS_GONE);
+	else
+		status = status_of(ret, &err);
+	analysis_free(&a);
+	return status;
+}
+
+int cmd_leaks(int argc, char **argv)
+{
+	struct command c = {
+	    .o = {
+		.confirm = 1, .interval_ms = 10000, .content = true, .interrupted = signal_waits}};
+	struct mp_err err = {0};
+	struct target t;
+	bool done = false;
+	int status = parse(argc, argv, &c, &done), ret;
+
+	if (status || done)
+		return status;
+	ret = target_look(&t, c.pid, &err);
+	if (ret)
+		return status_of(ret, &err);
+	status = run(&t, &c);
+	target_close(&t);
+	return status;
+}

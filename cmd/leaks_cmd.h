@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Between cmd/leaks.c, cmd/heap.c and what they print with. */
+#ifndef CMD_LEAKS_CMD_H
+#define CMD_LEAKS_CMD_H
+
+#include "cmd/cmd.h"
+#include "leaks/analysis.h"
+
+/* Exit statuses of memprof leaks; doc/exit-status.md. */
+enum leaks_exit {
+	LEAKS_NONE = 0,	 /* none above the budget */
+	LEAKS_FOUND = 1, /* or failed, with a message */
+	LEAKS_USAGE = 2,
+	LEAKS_NOT_INSPECTABLE = 3, /* no such process, no permission, no known allocator ... */
+	LEAKS_PAUSE = 4,	   /* the pause would exceed --max-pause; nothing was touched */
+	LEAKS_APPROXIMATE = 5,	   /* and --require-exact was given */
+	LEAKS_GONE = 6,		   /* the process ended meanwhile */
+};
+
+/* Leaks that count: neither suppressed nor in the baseline. */
+struct leaks_sum {
+	uint64_t count, bytes; /* with what they hold */
+	uint64_t known, suppressed;
+};
+
+void leaks_print_plan(const struct target *t, const struct snapshot_plan *plan);
+void leaks_print_heaps(const struct census *c);
+void leaks_print_report(const struct analysis *a, const struct leaks_sum *sum);
+void leaks_print_why(const struct why *w);
+
+/* Signals that would end memprof wait while threads of a target are under its hand. */
+void hold_signals(void);
+/* Return: is one waiting? */
+bool signal_waits(void);
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "leaks/analysis.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define STOP_MS 5000 /* for all threads to stand, when no limit is given */
+
+static int check_interrupt(const struct analysis_options *o, struct mp_err *err)
+{
+	if (o->interrupted && o->interrupted())
+		return mp_fail(err, MP_EXIT_FAILURE, -EINTR,
+			       "interrupted; the process is as it was");
+	return 0;
+}
+
+/* Heaps, roots, edges: all that needs the whole memory. */
+static int build(struct analysis *a, struct image *img, const struct analysis_options *o,
+		 struct mp_err *err)
+{
+	uint64_t start = mono_ns();
+	int ret = census_take(&a->census, img, err);
+
+	a->walk_ns = mono_ns() - start;
+	start = mono_ns();
+	if (!ret)
+		ret = check_interrupt(o, err);
+	if (ret)
+		return ret;
+	a->live_count = a->census.blocks.n;
+	a->live_bytes = census_live_bytes(&a->census);
+	ret = graph_init(&a->graph, a->census.blocks.at, a->census.blocks.n);
+	if (ret)
+		return mp_fail(err, MP_EXIT_FAILURE, ret, "no memory for the index of %zu blocks",
+			       a->census.blocks.n);
+	ret = roots_scan(&a->graph, img, a->census.owned.at, a->census.owned.n, &a->cover, err);
+	if (!ret)
+		ret = check_interrupt(o, err);
+	if (!ret)
+		ret = graph_edges(&a->graph, img, err);
+	if (!ret)
+		ret = check_interrupt(o, err);
+	a->scan_ns = mono_ns() - start;
+	return ret;
+}
+
+static int mark(struct analysis *a, struct mp_err *err)
+{
+	uint64_t start = mono_ns();
+	int ret = mark_leaks(&a->graph, &a->leaks);
+
+	a->mark_ns = mono_ns() - start;
+	return ret ? mp_fail(err, MP_EXIT_FAILURE, ret, "no memory to mark %u blocks", a->graph.n)
+		   : 0;
+}
+
+static int describe(struct analysis *a, struct image *img, const struct analysis_options *o,
+		    struct mp_err *err)
+{
+	int ret = clusters_make(&a->clusters, &a->graph, &a->leaks, img, o->content);
+
+	if (!ret && o->why)
+		ret = why_explain(&a->why, &a->graph, img, o->why);
+	return ret ? mp_fail(err, MP_EXIT_FAILURE, ret, "no memory for the report") : 0;
+}
+
+int analysis_of_image(struct analysis *a, struct image *img, const struct analysis_options *o,
+		      struct mp_err *err)
+{
+	int ret = build(a, img, o, err);
+
+	if (!ret)
+		ret = mark(a, err);
+	if (!ret)
+		ret = describe(a, img, o, err);
+	return ret;
+}
+
+/* What one snapshot found goes, its clusters and counters stay. */
+static void forget(struct analysis *a)
+{
+	graph_free(&a->graph);
+	leaks_free(&a->leaks);
+	census_free(&a->census);
+}
+
+/* Looks at one snapshot.  @seen: leaks of the snapshots before, replaced by those of all. */
+static int look(struct analysis *a, struct image *img, const struct analysis_options *o,
+		uint32_t round, struct sightings *seen, struct mp_err *err)
+{
+	struct sightings now = {0};
+	int ret = build(a, img, o, err);
+
+	if (!ret)
+		ret = mark(a, err);
+	if (!ret && o->confirm > 1)
+		ret = sightings_take(&now, &a->graph, &a->leaks, img);
+	if (!ret && round)
+		sightings_confirm(&a->leaks, &a->graph, seen, &now);
+	if (!ret && round && round + 1 < o->confirm) {
+		sightings_free(&now);
+		ret = sightings_take(&now, &a->graph, &a->leaks, img);
+	}
+	sightings_free(seen);
+	*seen = now;
+	if (!ret && round + 1 >= o->confirm)
+		ret = describe(a, img, o, err);
+	return ret;
+}
+
+static int one_round(struct analysis *a, struct target *t, const struct snapshot_plan *plan,
+		     const struct analysis_options *o, uint32_t round, struct sightings *seen,
+		     struct mp_err *err)
+{
+	struct mp_err end_err = {0};
+	struct snapshot s;
+	uint64_t start;
+	int ret, end;
+
+	ret = snapshot_take(&s, t, plan, o->max_pause_ms ? o->max_pause_ms : STOP_MS, err);
+	if (ret)
+		return ret;
+	start = mono_ns();
+	a->threads = (uint32_t)s.image.threads.n;
+	ret = look(a, &s.image, o, round, seen, err);
+	a->copy_ns = mono_ns() - start;
+	end = snapshot_end(&s, &end_err);
+	a->pause_ns = s.pause_ns;
+	if (s.pause_ns > a->longest_pause_ns)
+		a->longest_pause_ns = s.pause_ns;
+	if (end == -ESRCH)
+		a->target_gone = true;
+	else if (end && !ret) {
+		ret = end;
+		if (err)
+			*err = end_err;
+	}
+	return ret;
+}
+
+static int wait_for(uint64_t ms, const struct analysis_options *o, struct mp_err *err)
+{
+	struct deadline until = deadline_in_ms(ms);
+	int ret = 0;
+
+	while (!ret && !deadline_passed(&until)) {
+		usleep(10000);
+		ret = check_interrupt(o, err);
+	}
+	return ret;
+}
+
+int analysis_run(struct analysis *a, struct target *t, const struct snapshot_plan *plan,
+		 const struct analysis_options *o, struct mp_err *err)
+{
+	struct sightings seen = {0};
+	int ret = 0;
+
+	memset(a, 0, sizeof(*a));
+	a->pid = t->pid;
+	a->plan = *plan;
+	memcpy(a->name, t->status.name, sizeof(a->name));
+	proc_exe(t->pid, a->exe, sizeof(a->exe));
+	if (o->max_pause_ms && plan->pause_ns > o->max_pause_ms * 1000000)
+		return mp_fail(err, MP_EXIT_FAILURE, -ETIME,
+			       "the pause is predicted to be %.1f ms, and --max-pause is %" PRIu64
+			       " ms; process %d was left alone",
+			       (double)plan->pause_ns / 1e6, o->max_pause_ms, t->pid);
+	for (uint32_t round = 0; round < o->confirm && !ret && !a->target_gone; round++) {
+		if (round) {
+			forget(a);
+			ret = wait_for(o->interval_ms, o, err);
+		}
+		if (!ret)
+			ret = one_round(a, t, plan, o, round, &seen, err);
+		if (!ret && a->target_gone && round + 1 < o->confirm)
+			ret = mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH,
+				      "process %d ended before its leaks were confirmed", t->pid);
+	}
+	sightings_free(&seen);
+	return ret;
+}
+
+void analysis_free(struct analysis *a)
+{
+	forget(a);
+	clusters_free(&a->clusters);
+	why_free(&a->why);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Leaks that somebody knows already: suppression files and former reports. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yajl/yajl_tree.h>
+#include "leaks/clusters.h"
+
+#define MAX_BASELINE (1ull << 30)
+
+/* LeakSanitizer's TemplateMatch: '*' matches anything; without '^' and '$' anywhere. */
+static bool matches(const char *pattern, const char *text)
+{
+	bool anchored = *pattern == '^';
+	const char *star = NULL, *resume = NULL;
+
+	if (anchored)
+		pattern++;
+	else
+		star = pattern, resume = text;
+	for (;;) {
+		if (!*pattern)
+			return true;
+		if (*pattern == '$' && !pattern[1]) {
+			if (!*text)
+				return true;
+		} else if (*pattern == '*') {
+			star = ++pattern;
+			resume = text;
+			continue;
+		} else if (*text && *pattern == *text) {
+			pattern++;
+			text++;
+			continue;
+		}
+		if (!star || !*resume)
+			return false;
+		pattern = star;
+		text = ++resume;
+	}
+}
+
+static void suppress(struct clusters *c, const char *pattern)
+{
+	vec_for_each (&c->list, it) {
+		if (matches(pattern, it->type) || (it->owner && matches(pattern, it->owner)))
+			it->suppressed = true;
+	}
+}
+
+int clusters_suppress(struct clusters *c, const char *file, struct mp_err *err)
+{
+	FILE *f = fopen(file, "re");
+	char line[4096];
+	int n = 0, ret = 0;
+
+	if (!f)
+		return mp_fail(err, MP_EXIT_USAGE, -errno, "cannot read %s: %s", file,
+			       strerror(errno));
+	while (!ret && fgets(line, sizeof(line), f)) {
+		char *p = line + strspn(line, " \t");
+
+		n++;
+		p[strcspn(p, "\r\n")] = 0;
+		if (!*p || *p == '#')
+			continue;
+		if (strncmp(p, "leak:", 5) != 0 || !p[5])
+			ret =
+			    mp_fail(err, MP_EXIT_USAGE, -EINVAL,
+				    "%s, line %d: not a suppression such as leak:pattern", file, n);
+		else
+			suppress(c, p + 5);
+	}
+	fclose(f);
+	return ret;
+}
+
+static char *slurp(const char *file)
+{
+	FILE *f = fopen(file, "re");
+	char *text = NULL;
+	long n;
+
+	if (!f)
+		return NULL;
+	if (!fseek(f, 0, SEEK_END) && (n = ftell(f)) >= 0 && (unsigned long)n < MAX_BASELINE &&
+	    !fseek(f, 0, SEEK_SET) && (text = malloc((size_t)n + 1))) {
+		size_t got = fread(text, 1, (size_t)n, f);
+
+		text[got] = 0;
+	}
+	fclose(f);
+	return text;
+}
+
+static void take_off(struct clusters *c, yajl_val old)
+{
+	static const char *type_path[] = {"type", NULL}, *owner_path[] = {"owner", NULL},
+			  *size_path[] = {"size", NULL}, *count_path[] = {"count", NULL};
+	const char *type = YAJL_GET_STRING(yajl_tree_get(old, type_path, yajl_t_string));
+	const char *owner = YAJL_GET_STRING(yajl_tree_get(old, owner_path, yajl_t_string));
+	yajl_val size = yajl_tree_get(old, size_path, yajl_t_number);
+	yajl_val count = yajl_tree_get(old, count_path, yajl_t_number);
+
+	if (!type || !YAJL_IS_INTEGER(size) || !YAJL_IS_INTEGER(count))
+		return;
+	vec_for_each (&c->list, it) {
+		if (it->size == (uint64_t)YAJL_GET_INTEGER(size) && !strcmp(it->type, type) &&
+		    !it->owner == !owner && (!owner || !strcmp(it->owner, owner)))
+			it->known_count = (uint64_t)YAJL_GET_INTEGER(count);
+	}
+}
+
+int clusters_baseline(struct clusters *c, const char *file, struct mp_err *err)
+{
+	static const char *clusters_path[] = {"clusters", NULL};
+	char why[200] = "", *text = slurp(file);
+	yajl_val tree, list;
+
+	if (!text)
+		return mp_fail(err, MP_EXIT_USAGE, -ENOENT, "cannot read %s", file);
+	tree = yajl_tree_parse(text, why, sizeof(why));
+	free(text);
+	list = tree ? yajl_tree_get(tree, clusters_path, yajl_t_array) : NULL;
+	if (!list) {
+		yajl_tree_free(tree);
+		return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
+			       "%s is not a report of memprof leaks --json", file);
+	}
+	for (size_t i = 0; i < YAJL_GET_ARRAY(list)->len; i++)
+		take_off(c, YAJL_GET_ARRAY(list)->values[i]);
+	yajl_tree_free(tree);
+	return 0;
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef LEAKS_OBJECTS_H
+#define LEAKS_OBJECTS_H
+
+#include "leaks/image.h"
+
+/* The variable that contains @addr, by the symbol table of its module: "cache+16".
+ * Return: false if the module has no symbol there. */
+bool object_at(struct image *img, uint64_t addr, char *name, size_t size);
+
+#endif

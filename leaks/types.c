@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "leaks/types.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "unwind/symbols.h"
+
+#define MAX_NAME   512
+#define TEXT_MIN   4	      /* shorter may be numbers */
+#define OFFSET_MAX (1u << 20) /* offset-to-top of a vtable */
+
+struct class
+{
+	uint64_t vtable; /* 0: the slot is empty */
+	char *name;	 /* NULL: it is no vtable */
+	const char *owner;
+	uint32_t id;
+};
+
+struct types {
+	struct image *img;
+	struct class *slot; /* open addressing */
+	size_t size, used;
+	uint32_t classes;
+};
+
+struct types *types_new(struct image *img)
+{
+	struct types *t = calloc(1, sizeof(*t));
+
+	if (t)
+		t->img = img;
+	return t;
+}
+
+void types_free(struct types *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < t->size; i++)
+		free(t->slot[i].name);
+	free(t->slot);
+	free(t);
+}
+
+static struct class *slot_of(struct class *slot, size_t size, uint64_t vtable)
+{
+	size_t i = (size_t)((vtable >> 3) * 0x9e3779b97f4a7c15ull >> 20) & (size - 1);
+
+	while (slot[i].vtable && slot[i].vtable != vtable)
+		i = (i + 1) & (size - 1);
+	return &slot[i];
+}
+
+static bool grow(struct types *t)
+{
+	size_t size = t->size ? t->size * 2 : 1024;
+	struct class *fresh;
+
+	if (t->used * 2 < t->size)
+		return true;
+	fresh = calloc(size, sizeof(*fresh));
+	if (!fresh)
+		return false;
+	for (size_t i = 0; i < t->size; i++) {
+		if (t->slot[i].vtable)
+			*slot_of(fresh, size, t->slot[i].vtable) = t->slot[i];
+	}
+	free(t->slot);
+	t->slot = fresh;
+	t->size = size;
+	return true;
+}
+
+/* Constants of a module: vtables, type information, names. */
+static const struct image_map *constant(struct types *t, uint64_t addr)
+{
+	const struct image_map *m = image_map_at(t->img, addr);
+
+	return m && m->path[0] == '/' && !m->shared && m->read ? m : NULL;
+}
+
+static bool mangled_name(const char *s)
+{
+	size_t n = strlen(s);
+
+	for (size_t i = 0; i < n; i++) {
+		if (!isalnum((unsigned char)s[i]) && s[i] != '_' && s[i] != '.' && s[i] != '$')
+			return false;
+	}
+	/* A name with its length before it, a nested one, or a template's. */
+	return n > 1 && (isdigit((unsigned char)s[0]) || s[0] == 'N' || s[0] == 'S' || s[0] == 'I');
+}
+
+/* Itanium C++ ABI 2.5.2 and 2.9.5: before the vtable's address lie offset-to-top and the type
+ * information, which holds a vtable of its own and the mangled name. */
+static char *class_name(struct types *t, uint64_t vtable)
+{
+	static const char prefix[] = "typeinfo name for ";
+	char name[MAX_NAME + 5] = "_ZTS", *plain;
+	uint64_t before[2], info[2];
+	size_t n, star;
+
+	if (vtable % 8 || !image_read_all(t->img, vtable - 16, before, sizeof(before)) ||
+	    before[0] + OFFSET_MAX > 2ull * OFFSET_MAX || before[1] % 8 ||
+	    !constant(t, before[1]) || !image_read_all(t->img, before[1], info, sizeof(info)) ||
+	    !constant(t, info[0]) || !constant(t, info[1]))
+		return NULL;
+	n = image_read(t->img, info[1], name + 4, MAX_NAME);
+	name[4 + n] = 0;
+	/* '*' marks names that are compared by address. */
+	star = name[4] == '*';
+	memmove(name + 4, name + 4 + star, strlen(name + 4 + star) + 1);
+	if (!mangled_name(name + 4))
+		return NULL;
+	plain = symbol_demangle(name);
+	if (!plain || strncmp(plain, prefix, sizeof(prefix) - 1) != 0) {
+		free(plain);
+		return strdup(name + 4);
+	}
+	memmove(plain, plain + sizeof(prefix) - 1, strlen(plain) - sizeof(prefix) + 2);
+	return plain;
+}
+
+bool types_class(struct types *t, uint64_t word, struct type *out)
+{
+	const struct image_map *m;
+	struct class *c;
+
+	if (word < 4096 || word % 8 || !grow(t))
+		return false;
+	c = slot_of(t->slot, t->size, word);
+	if (!c->vtable) {
+		/* Words that are no address at all are not worth a slot. */
+		m = constant(t, word);
+		if (!m)
+			return false;
+		c->vtable = word;
+		c->name = class_name(t, word);
+		c->owner = m->path;
+		c->id = c->name ? ++t->classes : 0;
+		t->used++;
+	}
+	if (!c->name)
+		return false;
+	*out = (struct type){SHAPE_CLASS, c->name, c->owner, c->id};
+	return true;
+}
+
+static bool is_text(const unsigned char *s, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && (isprint(s[i]) || isspace(s[i]) || s[i] >= 0xc2))
+		i += s[i] >= 0xc2 ? 2 : 1;
+	return i >= TEXT_MIN && (i >= n || !s[i]);
+}
+
+void types_of(struct types *t, const void *content, size_t n, struct type *out)
+{
+	const uint64_t *word = content;
+	size_t words = n / 8, addresses = 0, zeros = 0;
+
+	memset(out, 0, sizeof(*out));
+	if (words && types_class(t, word[0], out))
+		return;
+	for (size_t i = 0; i < words; i++) {
+		const struct image_map *m = word[i] ? image_map_at(t->img, word[i]) : NULL;
+
+		zeros += !word[i];
+		addresses += m != NULL;
+		if (m && m->path[0] == '/' && !out->owner)
+			out->owner = m->path;
+	}
+	if (zeros == words)
+		out->shape = SHAPE_ZEROS;
+	else if (is_text(content, n))
+		out->shape = SHAPE_TEXT;
+	else if (addresses && 2 * addresses >= words - zeros)
+		out->shape = SHAPE_POINTERS;
+	else
+		out->shape = SHAPE_DATA;
+}
+
+const char *shape_name(enum shape shape)
+{
+	static const char *const name[] = {
+	    [SHAPE_CLASS] = "class", [SHAPE_TEXT] = "text",   [SHAPE_POINTERS] = "pointers",
+	    [SHAPE_DATA] = "data",   [SHAPE_ZEROS] = "zeros",
+	};
+
+	return name[shape];
+}
