@@ -18,6 +18,9 @@
  */
 #define NO_STACK 8u
 
+/* Page tables of a large process on a busy machine; the kernel does not give up in the middle. */
+#define CLONE_MS 60000
+
 static const uint64_t clone_args[6] = {CLONE_FILES, NO_STACK};
 
 static int check_seccomp(struct remote *r, struct mp_err *err)
@@ -117,6 +120,7 @@ int copy_make(struct copy *c, struct target *t, struct mp_err *err)
 	ret = check_seccomp(&r, err);
 	if (!ret) {
 		r.event_message = 0;
+		r.wait_ms = CLONE_MS;
 		ret = remote_syscall(&r, t->arch->nr.clone, clone_args, &result);
 		if (ret || result < 0)
 			ret = refused(t, ret ? ret : (int)result, err);
@@ -124,6 +128,7 @@ int copy_make(struct copy *c, struct target *t, struct mp_err *err)
 	if (r.event_message) {
 		c->pid = (pid_t)r.event_message;
 		c->ns_pid = (pid_t)result;
+		fault_point("copy-born");
 		if (wait_born(c->pid) || ptrace(PTRACE_SETOPTIONS, c->pid, 0, PTRACE_O_EXITKILL)) {
 			copy_kill(c);
 			ret = refused(t, -EIO, err);
@@ -132,6 +137,7 @@ int copy_make(struct copy *c, struct target *t, struct mp_err *err)
 		kill_escaped(t, (pid_t)result);
 		ret = refused(t, -EIO, err);
 	}
+	fault_point("copy-made");
 	if (remote_end(&r) && !ret)
 		ret = mp_fail(err, MP_EXIT_FAILURE, -EIO,
 			      "a thread of process %d could not be put back", t->pid);

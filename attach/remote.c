@@ -129,6 +129,7 @@ int remote_begin(struct remote *r, struct target *t, struct mp_err *err)
 
 	memset(r, 0, sizeof(*r));
 	r->t = t;
+	r->wait_ms = WAIT_MS;
 	choose_carrier(r);
 	if (!r->carrier)
 		return mp_fail(err, MP_EXIT_FAILURE, -EBUSY,
@@ -151,7 +152,7 @@ int remote_begin(struct remote *r, struct target *t, struct mp_err *err)
 /* Waits for a stop of the carrier.  Return: its wait status, or -errno. */
 static int wait_stop(struct remote *r)
 {
-	struct deadline deadline = deadline_in_ms(WAIT_MS);
+	struct deadline deadline = deadline_in_ms(r->wait_ms);
 	int status;
 
 	for (;;) {

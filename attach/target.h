@@ -110,6 +110,7 @@ struct remote {
 	bool active;
 	int last_event; /* PTRACE_EVENT_CLONE ... met during the last call */
 	unsigned long event_message;
+	uint64_t wait_ms; /* for one call; remote_begin() sets what all but clone() need */
 };
 int remote_begin(struct remote *r, struct target *t, struct mp_err *err);
 /* Return: the system call's result (value or -errno) in *@result; 0 or -errno as status. */

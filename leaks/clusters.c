@@ -114,23 +114,25 @@ static struct cluster *cluster_of(struct builder *b, const char *type, const cha
 				  uint64_t size)
 {
 	uint32_t i = hash_of(type, owner, size) & b->mask;
-	struct cluster fresh = {.size = size};
+	struct cluster fresh = {.size = size}, *c;
 
 	for (; b->slot[i]; i = (i + 1) & b->mask) {
-		struct cluster *c = &b->c->list.at[b->slot[i] - 1];
-
+		c = &b->c->list.at[b->slot[i] - 1];
 		if (same(c, type, owner, size))
 			return c;
 	}
-	fresh.type = strdup(type);
-	fresh.owner = owner ? strdup(owner) : NULL;
-	if (!fresh.type || (owner && !fresh.owner) || vec_push(&b->c->list, fresh)) {
-		free(fresh.type);
-		free(fresh.owner);
+	if (vec_push(&b->c->list, fresh))
 		return NULL;
-	}
 	b->slot[i] = (uint32_t)b->c->list.n;
-	return &b->c->list.at[b->c->list.n - 1];
+	c = &b->c->list.at[b->c->list.n - 1];
+	c->type = strdup(type);
+	c->owner = owner ? strdup(owner) : NULL;
+	if (c->type && (!owner || c->owner))
+		return c;
+	free(c->type);
+	free(c->owner);
+	b->c->list.n--;
+	return NULL;
 }
 
 static void show(struct cluster *c, const char *text, size_t n)

@@ -8,12 +8,7 @@
 #define MAX_DAMAGED 100
 
 const struct walker *const walkers[] = {
-    &walker_glibc,
-    &walker_jemalloc,
-    &walker_mimalloc,
-    &walker_musl_ng,
-    &walker_tcmalloc,
-    NULL,
+    &walker_glibc, &walker_jemalloc, &walker_mimalloc, &walker_musl_ng, &walker_tcmalloc, NULL,
 };
 
 int heap_add(struct heap *h, uint64_t addr, uint64_t size)
