@@ -36,9 +36,9 @@ struct ag_thread *thread_slot_find(struct ss_control *c, uint64_t tp)
 		uint64_t free_slot = 0;
 
 		t = at_offset(c, c->slots + (uint64_t)i * c->slot_stride);
-		if (unlikely(t->s.tp == 0))
-			__atomic_compare_exchange_n(&t->s.tp, &free_slot, tp, false,
-						    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+		if (t->s.tp == 0 && __atomic_compare_exchange_n(&t->s.tp, &free_slot, tp, false,
+								__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+			__atomic_fetch_add(&c->slots_claimed, 1, __ATOMIC_RELEASE);
 		if (likely(t->s.tp == tp))
 			goto found;
 	}

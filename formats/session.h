@@ -245,6 +245,7 @@ struct ss_control {
 
 	/* Written by the agent, rarely. */
 	uint64_t arena_used __attribute__((aligned(64))); /* words handed out; word 0 is unused */
+	uint64_t slots_claimed;	    /* so that nobody has to look through all slots */
 	uint64_t stacks_full;	    /* stacks that found no room in interns or arena */
 	uint64_t lost_no_slot;	    /* events of threads for which there was no slot ... */
 	uint64_t lost_no_slot_free; /* ... of them frees and reallocs */

@@ -36,13 +36,19 @@ struct recorder {
 	uint32_t nslots; /* copied once from the block: the target can write there */
 	uint64_t slots, slot_stride, slot_ring, ring_size, arena, arena_words;
 	bool lossless;
+	/* Slots that have been claimed: the reader appends, others read up to nactive. */
+	uint32_t *active, nactive;
+	bool *is_active;
 	struct clock clock;
 	pthread_mutex_t clock_lock;
 	struct queue *queue;
 	uint64_t queue_ceiling;
 	pthread_t reader, aggregator;
-	bool stop;		 /* reader: drain once more and end ... */
-	bool keep;		 /* ... leaving the session to another recorder */
+	bool stop; /* reader: drain once more and end ... */
+	bool keep; /* ... leaving the session to another recorder */
+	uint64_t claimed_seen, barrier_sent, handed_over_ns; /* the reader's */
+	bool settling; /* the reader's: its last batch was not empty */
+	long sleep_ms;
 	bool after_loss;	 /* the reader's: its last batch was dropped */
 	uint64_t barrier_wanted; /* the newest that somebody waits for */
 	pthread_cond_t flushed;	 /* with lock: boundary changed, or ended is set */

@@ -25,11 +25,9 @@ struct mp_losses recorder_losses(struct recorder *r)
 	struct mp_losses l = r->losses;
 	struct queue_stats q = queue_stats(r->queue);
 
-	for (uint32_t i = 0; i < r->nslots; i++) {
-		const struct ss_thread *t = slot_at(r, i);
+	for (uint32_t i = 0, n = __atomic_load_n(&r->nactive, __ATOMIC_ACQUIRE); i < n; i++) {
+		const struct ss_thread *t = slot_at(r, r->active[i]);
 
-		if (!t->tp)
-			continue;
 		l.lost_alloc += t->lost[MPR_LOST_ALLOC];
 		l.lost_free += t->lost[MPR_LOST_FREE];
 		l.lost_realloc += t->lost[MPR_LOST_REALLOC];

@@ -16,12 +16,16 @@
 #include <time.h>
 #include <unistd.h>
 #include "lib/fault.h"
+#include "lib/deadline.h"
 #include "record/internal.h"
 #include "record/wire.h"
 
-#define HEARTBEAT_S 3
-#define SLEEP_MS    20
-#define NICE	    -10
+#define HEARTBEAT_S   3
+#define SLEEP_MS      20
+#define MOST_SLEEP_MS 160
+#define QUIET_SHARE   64 /* of a ring: a round with less is a quiet one */
+#define IDLE_NEWS_NS  500000000ull
+#define NICE	      -10
 
 struct ss_thread *slot_at(const struct recorder *r, uint32_t i)
 {
@@ -126,31 +130,57 @@ static uint64_t complete_until(const struct recorder *r)
 	return produced < now ? produced : now;
 }
 
+/* Also an empty batch moves time on: what waited for a later round comes out, and once in a while
+ * everything is brought up to date. */
+static bool wants_news(struct recorder *r)
+{
+	uint64_t now = mono_ns();
+
+	if (!r->config.complete_until && !r->settling && now - r->handed_over_ns < IDLE_NEWS_NS)
+		return false;
+	r->handed_over_ns = now;
+	r->settling = false;
+	return true;
+}
+
+/* The agent says when a thread claims a slot: before its first record is there. */
+static void find_active(struct recorder *r, bool all)
+{
+	uint64_t claimed = __atomic_load_n(&r->config.block->slots_claimed, __ATOMIC_ACQUIRE);
+
+	if (claimed == r->claimed_seen && !all)
+		return;
+	r->claimed_seen = claimed;
+	for (uint32_t i = 0; i < r->nslots; i++) {
+		if (r->is_active[i] || !__atomic_load_n(&slot_at(r, i)->tp, __ATOMIC_ACQUIRE))
+			continue;
+		r->is_active[i] = true;
+		r->active[r->nactive] = i;
+		__atomic_store_n(&r->nactive, r->nactive + 1, __ATOMIC_RELEASE);
+	}
+}
+
 /* One round.  Return: bytes drained. */
 static uint64_t drain(struct recorder *r, enum round how)
 {
 	uint64_t until = how == ROUND_LAST ? UINT64_MAX : complete_until(r);
 	uint64_t total = 0, used = 0;
 	uint64_t barrier = __atomic_load_n(&r->barrier_wanted, __ATOMIC_ACQUIRE);
-	uint32_t active = 0;
 	struct batch *b;
 	bool copy;
 
-	for (uint32_t i = 0; i < r->nslots; i++)
-		active += __atomic_load_n(&slot_at(r, i)->tp, __ATOMIC_ACQUIRE) != 0;
-	b = batch_new(active);
+	find_active(r, how != ROUND);
+	b = batch_new(r->nactive);
 	if (!b)
 		return 0;
 	b->until = until;
 	b->barrier = barrier;
 	/* All heads before any data: a round is one moment of all rings. */
-	for (uint32_t i = 0; i < r->nslots && b->nsegments < active; i++) {
+	for (uint32_t k = 0; k < r->nactive; k++) {
+		uint32_t i = r->active[k], tid;
 		struct ring ring;
-		uint32_t tid;
 		uint64_t n;
 
-		if (!__atomic_load_n(&slot_at(r, i)->tp, __ATOMIC_ACQUIRE))
-			continue;
 		ring = ring_at(r, i);
 		/* The name first: a later one is in the ring. */
 		tid = __atomic_load_n(&slot_at(r, i)->tid, __ATOMIC_ACQUIRE);
@@ -187,15 +217,26 @@ static uint64_t drain(struct recorder *r, enum round how)
 	}
 	b->bytes = used;
 	b->size = used + sizeof(*b) + b->nsegments * sizeof(*b->segment);
-	/* Also an empty batch moves time on: what waited for a later round comes out. */
-	hand_over(r, b, how != ROUND);
+	if (total || barrier != r->barrier_sent || how != ROUND || wants_news(r))
+		hand_over(r, b, how != ROUND);
+	else
+		batch_free(b);
+	r->barrier_sent = barrier;
+	r->settling |= total != 0;
 	return total;
 }
 
-/* Sleeps until the agent says that a quarter of a ring is new, or a while. */
-static void wait_for_agent(struct recorder *r)
+/* Sleeps until the agent says that a quarter of a ring is new, or a while; the longer, the less
+ * came in the last rounds.  An agent that may not make system calls cannot say it. */
+static void wait_for_agent(struct recorder *r, uint64_t came)
 {
-	struct timespec timeout = {0, SLEEP_MS * 1000000};
+	struct timespec timeout = {0};
+
+	if (came >= r->ring_size / QUIET_SHARE || !r->config.block->may_syscall)
+		r->sleep_ms = SLEEP_MS;
+	else if (r->sleep_ms < MOST_SLEEP_MS)
+		r->sleep_ms *= 2;
+	timeout.tv_nsec = r->sleep_ms * 1000000;
 
 	__atomic_store_n(&r->config.block->reader_sleeps, 1, __ATOMIC_SEQ_CST);
 	syscall(SYS_futex, &r->config.block->reader_sleeps, FUTEX_WAIT, 1, &timeout, NULL, 0);
@@ -213,6 +254,7 @@ void *reader_run(void *arg)
 	struct recorder *r = arg;
 
 	/* Best effort: a reader that runs in time is what keeps rings small and nothing lost. */
+	r->sleep_ms = SLEEP_MS;
 	setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
 	while (!__atomic_load_n(&r->stop, __ATOMIC_ACQUIRE)) {
 		uint64_t n;
@@ -225,7 +267,7 @@ void *reader_run(void *arg)
 		}
 		n = drain(r, ROUND);
 		if (n < r->ring_size / 8)
-			wait_for_agent(r);
+			wait_for_agent(r, n);
 	}
 	if (r->keep)
 		usleep(1000); /* so that nothing is left that an earlier round put off */

@@ -55,11 +55,14 @@ int recorder_start(const struct recorder_config *config, struct recorder **out, 
 	r->queue = queue_new(r->queue_ceiling);
 	r->live = live_new(80);
 	r->slot = calloc(r->nslots, sizeof(*r->slot));
+	r->active = calloc(r->nslots, sizeof(*r->active));
+	r->is_active = calloc(r->nslots, sizeof(*r->is_active));
 	r->stack_of_word = mmap(NULL, 4 * r->arena_words, PROT_READ | PROT_WRITE,
 				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (r->stack_of_word == MAP_FAILED)
 		r->stack_of_word = NULL;
-	if (!r->queue || !r->live || !r->slot || !r->stack_of_word || stacks_init(&r->stacks)) {
+	if (!r->queue || !r->live || !r->slot || !r->active || !r->is_active || !r->stack_of_word ||
+	    stacks_init(&r->stacks)) {
 		recorder_free(r);
 		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
 	}
@@ -241,6 +244,8 @@ void recorder_free(struct recorder *r)
 	if (r->stack_of_word)
 		munmap(r->stack_of_word, 4 * r->arena_words);
 	free(r->slot);
+	free(r->active);
+	free(r->is_active);
 	order_free(&r->order);
 	pthread_mutex_destroy(&r->lock);
 	pthread_mutex_destroy(&r->clock_lock);

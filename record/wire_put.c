@@ -16,6 +16,7 @@ struct wire wire_open(struct ss_control *block, const struct ss_control *layout,
 			 .size = layout->ring_size};
 
 	__atomic_store_n(&w.slot->tp, index + 1, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&block->slots_claimed, 1, __ATOMIC_RELEASE);
 	return w;
 }
 

@@ -3,6 +3,7 @@
 """Counts are exact: a program that counts its own calls and memprof agree."""
 import json
 import os
+import re
 import subprocess
 import time
 
@@ -75,6 +76,38 @@ class Exact(t.Case):
         self.assertEqual(c["malloc"], truth["malloc"] + 2)
         self.assertEqual(report["totals"]["frees"], truth["free"] + truth["realloc"])
         self.assertEqual(c["posix_memalign"], truth["posix_memalign"])
+        p.stdin.write("end\n")
+        p.stdin.flush()
+        self.assertEqual(p.wait(timeout=20), 0)
+
+
+class Idle(t.Case):
+    def wakings(self, pid):
+        """How often the recorder's threads have gone to sleep."""
+        n = 0
+        for task in os.listdir(f"/proc/{pid}/task"):
+            status = t.read(f"/proc/{pid}/task/{task}/status").decode()
+            n += int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", status, re.M).group(1))
+        return n
+
+    def test_idle(self):
+        """an idle target: the recorder sleeps too, and a burst after it is recorded"""
+        p = self.victim("exact", 1, 200000, "wait", stdin=subprocess.PIPE)
+        f = self.path("r")
+        rec = self.start(t.MEMPROF, "attach", "-q", "--lossless", "-p", str(p.pid), "-o", f)
+        time.sleep(2)
+        before = self.wakings(rec.pid)
+        time.sleep(3)
+        # Three threads that wake 10, 7 and 2 times a second; an upper bound, whatever the load.
+        self.assertLess(self.wakings(rec.pid) - before, 3 * 40)
+        p.stdin.write("go\n")
+        p.stdin.flush()
+        truth = json.loads(p.stdout.readline())
+        self.memprof("detach", "-p", p.pid)
+        rec.communicate(timeout=60)
+        report = self.report(f)
+        self.assertEqual(report["losses"]["lost_allocations"], 0)
+        self.assertEqual(t.calls(report)["malloc"], truth["malloc"] + 2)
         p.stdin.write("end\n")
         p.stdin.flush()
         self.assertEqual(p.wait(timeout=20), 0)
