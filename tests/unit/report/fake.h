@@ -51,8 +51,8 @@ struct alloc {
 struct fake {
 	struct mpf_writer *w;
 	struct alloc a[EVENTS];
-	int n, at[ADDRS], last[THREADS]; /* -1: none */
-	uint64_t now, step, end;
+	int n, at[ADDRS], last[THREADS];       /* -1: none */
+	uint64_t now, latest, step, end;       /* latest: of the events */
 	uint32_t depth[STACKS], pc[STACKS][4]; /* pc: innermost first */
 	uint64_t mark[MARKS];
 };
@@ -131,6 +131,7 @@ static struct mp_event event(struct fake *f, uint8_t kind, uint16_t hook, uint32
 
 static void put(struct fake *f, const struct mp_event *ev)
 {
+	f->latest = ev->time_ns;
 	assert_int_equal(mpf_put_event(f->w, ev), 0);
 }
 
@@ -248,8 +249,12 @@ static void random_recording(struct fake *f)
 		assert_int_equal(mpf_put_thread(f->w, 100 + tid, name), 0);
 	}
 	put_symbols(f->w);
-	f->end = finish.end_ns = (f->now / 100 + 1) * 100;
-	assert_int_equal(mpf_put_finish(f->w, &finish), 0);
+	/* One whose recorder was killed ends with its last event. */
+	f->end = f->latest;
+	if (rnd(4)) {
+		f->end = finish.end_ns = f->now + rnd(MS);
+		assert_int_equal(mpf_put_finish(f->w, &finish), 0);
+	}
 	assert_int_equal(mpf_close(f->w), 0);
 }
 

@@ -31,7 +31,7 @@ static void set_time(struct condition *c, uint64_t end, bool upper)
 	if (way == 0) {
 		c->v = rnd(120);
 		snprintf(c->text, sizeof(c->text), "%u%%", (unsigned int)c->v);
-		c->v = end / 100 * c->v;
+		c->v = (uint64_t)((double)end * (double)c->v / 100);
 	} else if (way == 1) {
 		uint64_t ms = (START + ns) / MS;
 
