@@ -141,6 +141,10 @@ struct arch {
 	/* A wait with a timeout that was interrupted is to begin again, with all of its time,
 	 * instead of going on by restart_syscall.  Return: whether @regs are of such a one. */
 	bool (*restart_whole)(struct arch_regs *regs);
+	/* Some calls end by EINTR when a thread is stopped, without any signal (signal(7),
+	 * "Interruption of system calls ... by stop signals").  If @regs are of such a one it is
+	 * made again, unless a handler runs.  Return: whether @regs were changed. */
+	bool (*restart_interrupted)(struct arch_regs *regs);
 	/* Of a thread in restart_syscall: which call is it that is restarted, according to the
 	 * @n bytes of code that end with its system call instruction?  -1: not to be seen. */
 	long (*restarted_number)(const uint8_t *code, size_t n);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* General registers as NT_PRSTATUS has them: struct user_regs_struct, see the ptrace manual page.
  */
+#include <errno.h>
 #include <string.h>
 #include <sys/user.h>
 #include "arch/x86_64/x86_64.h"
@@ -86,6 +87,30 @@ static bool restart_whole(struct arch_regs *regs)
 	if ((int64_t)u->orig_rax < 0 || (int64_t)u->rax != -516 /* ERESTART_RESTARTBLOCK */)
 		return false;
 	u->rax = (uint64_t)-513; /* ERESTARTNOINTR */
+	return true;
+}
+
+/* Those that wait and have done nothing when they fail: read, readv, accept, recvfrom, recvmsg,
+ * accept4 (with a timeout on the socket), semop, semtimedop, rt_sigtimedwait, io_getevents,
+ * epoll_wait, epoll_pwait, epoll_pwait2. */
+static bool only_waits(uint64_t nr)
+{
+	static const uint16_t call[] = {0, 19, 43, 45, 47, 288, 65, 220, 128, 208, 232, 281, 441};
+
+	for (size_t i = 0; i < sizeof(call) / sizeof(call[0]); i++) {
+		if (call[i] == nr)
+			return true;
+	}
+	return false;
+}
+
+static bool restart_interrupted(struct arch_regs *regs)
+{
+	struct user_regs_struct *u = user(regs);
+
+	if ((int64_t)u->orig_rax < 0 || (int64_t)u->rax != -EINTR || !only_waits(u->orig_rax))
+		return false;
+	u->rax = (uint64_t)-514l; /* ERESTARTNOHAND */
 	return true;
 }
 
@@ -181,6 +206,7 @@ const struct arch arch_x86_64 = {
     .set_syscall = set_syscall,
     .get_syscall_result = get_syscall_result,
     .restart_whole = restart_whole,
+    .restart_interrupted = restart_interrupted,
     .restarted_number = x86_restarted_number,
     .emergency_frame = x86_emergency_frame,
     .set_return = set_return,

@@ -1,0 +1,58 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""System calls that threads wait in come out right, and in time, across attach and detach."""
+import errno
+import time
+
+import memprof_test as t
+
+SECONDS = 6
+RIGHT = {
+    "nanosleep": (0, 0), "clock_relative": (0, 0), "clock_absolute": (0, 0), "poll": (0, 0),
+    "ppoll": (0, 0), "select": (0, 0), "futex": (-1, errno.ETIMEDOUT),
+    "futex_absolute": (-1, errno.ETIMEDOUT), "futex_untimed": (0, 0), "read": (1, 0),
+    "poll_untimed": (1, 0), "epoll": (1, 0), "accept": (1, 0), "recv": (1, 0), "wait4": (1, 0),
+    "msgrcv": (8, 0), "semop": (0, 0), "sigwaitinfo": (10, 0), "pause": (-1, errno.EINTR),
+    "sigsuspend": (-1, errno.EINTR), "epoll_timed": (0, 0), "sigtimedwait": (-1, errno.EAGAIN),
+    "semtimedop": (-1, errno.EAGAIN), "recv_timed": (-1, errno.EAGAIN)}
+# The kernel forgets how long these have waited: they are made again, and last longer.
+ANEW = {"epoll_timed", "sigtimedwait", "semtimedop", "recv_timed"}
+ALONE = ["nanosleep", "clock_relative", "poll", "futex", "read", "epoll", "accept", "wait4", "pause",
+         "sigwaitinfo", "semop", "epoll_timed", "futex_untimed", "msgrcv"]
+
+
+class Restart(t.Case):
+    def check(self, line):
+        name, result, error, ms = line.split()
+        self.assertEqual((int(result), int(error)), RIGHT[name], line)
+        # A sleep that began anew would last half as long again.
+        self.assertGreaterEqual(int(ms), SECONDS * 1000, line)
+        if name not in ANEW:
+            self.assertLess(int(ms), SECONDS * 1500 - 500, line)
+        return name
+
+    def test_other_threads(self):
+        """threads that are only stopped: 24 calls, with and without timeouts"""
+        p = self.victim("restart", SECONDS)
+        time.sleep(SECONDS / 2)
+        self.record(p.pid, 0.05)
+        out, _ = p.communicate(timeout=60)
+        lines = out.split("\n")
+        self.assertEqual(lines[-2], "ok")
+        self.assertEqual({self.check(line) for line in lines[:-2]}, set(RIGHT))
+
+    def test_carrier(self):
+        """the thread that makes memprof's system calls was in one"""
+        for batch in (ALONE[:len(ALONE) // 2], ALONE[len(ALONE) // 2:]):
+            started = [self.start(f"{t.VICTIMS}/restart", str(SECONDS), name) for name in batch]
+            time.sleep(SECONDS / 2)
+            for p in started:
+                self.record(p.pid, 0.01)
+            for name, p in zip(batch, started):
+                out, _ = p.communicate(timeout=60)
+                self.assertEqual(out.split("\n")[1], "ok", name)
+                self.assertEqual(self.check(out.split("\n")[0]), name)
+
+
+if __name__ == "__main__":
+    t.main()

@@ -1,0 +1,117 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Job control, queued signals and restartable sequences go on as if nobody had come."""
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import memprof_test as t
+
+CYCLES = 100 if t.FULL else 12
+
+# A shell with one job: says what waitpid() and SIGCHLD told it when it is asked.
+SHELL = """
+import os, signal, subprocess, sys
+chld = 0
+def on_chld(*_):
+    global chld
+    chld += 1
+signal.signal(signal.SIGCHLD, on_chld)
+p = subprocess.Popen(sys.argv[1:], process_group=0, stdout=subprocess.PIPE)
+print(p.pid, flush=True)
+for line in sys.stdin:
+    events = []
+    while True:
+        pid, status = os.waitpid(p.pid, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
+        if not pid:
+            break
+        events.append("stopped" if os.WIFSTOPPED(status) else
+                      "continued" if os.WIFCONTINUED(status) else "ended")
+        if events[-1] == "ended":
+            break
+    print(chld, *events, flush=True)
+    chld = 0
+"""
+
+
+class Signals(t.Case):
+    def ask(self, shell):
+        time.sleep(0.3)
+        shell.stdin.write("?\n")
+        shell.stdin.flush()
+        return shell.stdout.readline().split()
+
+    def job(self, stop):
+        shell = self.start(sys.executable, "-c", SHELL, f"{t.VICTIMS}/verify", "3",
+                           stdin=subprocess.PIPE)
+        pid = int(shell.stdout.readline())
+        self.assertEqual(self.ask(shell), ["0"])
+        os.kill(pid, stop)
+        self.assertEqual(self.ask(shell), ["1", "stopped"])
+        before = t.identity(pid)
+        for _ in range(3):
+            self.record(pid, 0.05)
+        with open(f"/proc/{pid}/stat") as f:
+            self.assertEqual(f.read().split()[2], "T")
+        self.assertEqual(self.ask(shell), ["0"], "the parent was told of stops that were none")
+        self.assertEqual(t.identity(pid), before)
+        os.kill(pid, signal.SIGCONT)
+        self.assertEqual(self.ask(shell), ["1", "continued"])
+        # It runs: attached and let go, the parent hears nothing.
+        self.record(pid, 0.05)
+        self.assertEqual(self.ask(shell), ["0"])
+        os.kill(pid, signal.SIGTERM)
+        self.assertEqual(self.ask(shell), ["1", "ended"])
+        shell.stdin.close()
+        shell.wait(timeout=20)
+
+    def test_stopped_job(self):
+        """a job stopped by ^Z stays stopped, goes on by fg, its shell hears of nothing else"""
+        self.job(signal.SIGTSTP)
+
+    def test_stopped_by_sigstop(self):
+        """the same with SIGSTOP"""
+        self.job(signal.SIGSTOP)
+
+    def test_stop_and_continue_while_recording(self):
+        """stopped and continued in the middle of a recording, and detached while stopped"""
+        p = self.victim("verify", 3)
+        before = t.identity(p.pid)
+        for _ in range(3):
+            rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"),
+                             stderr=subprocess.DEVNULL)
+            time.sleep(0.5)
+            p.send_signal(signal.SIGSTOP)
+            time.sleep(0.1)
+            rec.send_signal(signal.SIGTERM)
+            # A thread may have stopped inside a hook: then its pages stay until it goes on.
+            status = rec.wait(timeout=60)
+            self.assertIn(status, (0, 15))
+            with open(f"/proc/{p.pid}/stat") as f:
+                self.assertEqual(f.read().split()[2], "T")
+            p.send_signal(signal.SIGCONT)
+            if status:
+                self.memprof("detach", "-p", p.pid)
+        self.assertEqual(t.identity(p.pid), before)
+        self.assertIn("ok", self.finish(p))
+
+    def cycles(self, mode):
+        p = self.victim("signals", mode)
+        for _ in range(CYCLES):
+            self.record(p.pid, 0.02)
+            self.assertIsNone(p.poll())
+        self.assertGreater(int(self.finish(p).split()[1]), 100)
+
+    def test_queued(self):
+        """queued real-time signals come once, in order, with their siginfo"""
+        self.cycles("queue")
+
+    def test_rseq(self):
+        """restartable sequences are restarted where they were interrupted"""
+        self.cycles("rseq")
+
+
+if __name__ == "__main__":
+    t.main()

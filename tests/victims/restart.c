@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Threads that wait in system calls of all kinds, SECONDS each, and print how every call came out:
+ * "name result errno milliseconds", then "ok".  Calls without a timeout are woken by the main
+ * thread.  With a name as second argument the main thread itself makes that one call, alone: it is
+ * the one that a debugger's system calls would be made by.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/ipc.h>
+#include <sys/msg.h>
+#include <sys/select.h>
+#include <sys/sem.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static int seconds;
+static int pipes[4][2], listener, sockets[2], msg_id, sem_id;
+static uint32_t futex_word, futex_other;
+static pid_t child;
+
+static struct timespec span(void)
+{
+	return (struct timespec){seconds, 0};
+}
+
+static struct timespec at(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	t.tv_sec += seconds;
+	return t;
+}
+
+static long do_nanosleep(void)
+{
+	struct timespec t = span(), rest;
+
+	return nanosleep(&t, &rest);
+}
+
+static long do_clock_relative(void)
+{
+	struct timespec t = span();
+
+	return clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
+}
+
+static long do_clock_absolute(void)
+{
+	struct timespec t = at(CLOCK_REALTIME);
+
+	return clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &t, NULL);
+}
+
+static long do_poll(void)
+{
+	return poll(NULL, 0, seconds * 1000);
+}
+
+static long do_ppoll(void)
+{
+	struct timespec t = span();
+
+	return ppoll(NULL, 0, &t, NULL);
+}
+
+static long do_select(void)
+{
+	struct timeval t = {seconds, 0};
+
+	return select(0, NULL, NULL, NULL, &t);
+}
+
+static long do_futex(void)
+{
+	struct timespec t = span();
+
+	return syscall(SYS_futex, &futex_other, FUTEX_WAIT, 0, &t, NULL, 0);
+}
+
+static long do_futex_absolute(void)
+{
+	struct timespec t = at(CLOCK_MONOTONIC);
+
+	return syscall(SYS_futex, &futex_other, FUTEX_WAIT_BITSET, 0, &t, NULL,
+		       FUTEX_BITSET_MATCH_ANY);
+}
+
+/* Until here: the kernel goes on with the time that was left. */
+
+static long do_futex_untimed(void)
+{
+	return syscall(SYS_futex, &futex_word, FUTEX_WAIT, 0, NULL, NULL, 0);
+}
+
+static long do_read(void)
+{
+	char c;
+
+	return read(pipes[0][0], &c, 1);
+}
+
+static long do_poll_untimed(void)
+{
+	struct pollfd p = {.fd = pipes[1][0], .events = POLLIN};
+
+	return poll(&p, 1, -1);
+}
+
+static long do_epoll(void)
+{
+	struct epoll_event e = {.events = EPOLLIN};
+	int fd = epoll_create1(0);
+
+	epoll_ctl(fd, EPOLL_CTL_ADD, pipes[2][0], &e);
+	return epoll_wait(fd, &e, 1, -1);
+}
+
+static long do_accept(void)
+{
+	return accept(listener, NULL, NULL) >= 0;
+}
+
+static long do_recv(void)
+{
+	char c;
+
+	return recv(sockets[0], &c, 1, 0);
+}
+
+static long do_wait4(void)
+{
+	int status = 0;
+
+	return wait4(child, &status, 0, NULL) == child && WEXITSTATUS(status) == 7;
+}
+
+static long do_msgrcv(void)
+{
+	struct {
+		long type;
+		char text[8];
+	} m;
+
+	return msgrcv(msg_id, &m, sizeof(m.text), 0, 0);
+}
+
+static long do_semop(void)
+{
+	struct sembuf op = {0, -1, 0};
+
+	return semop(sem_id, &op, 1);
+}
+
+static long do_sigwaitinfo(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	return sigwaitinfo(&set, NULL);
+}
+
+static long do_pause(void)
+{
+	return pause();
+}
+
+static long do_sigsuspend(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	return sigsuspend(&set);
+}
+
+/* From here on: made again from the start, as there is no telling how long they waited. */
+
+static long do_epoll_timed(void)
+{
+	struct epoll_event e;
+
+	return epoll_wait(epoll_create1(0), &e, 1, seconds * 1000);
+}
+
+static long do_sigtimedwait(void)
+{
+	struct timespec t = span();
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGRTMIN + 5);
+	return sigtimedwait(&set, NULL, &t);
+}
+
+static long do_semtimedop(void)
+{
+	struct timespec t = span();
+	struct sembuf op = {1, -1, 0};
+
+	return semtimedop(sem_id, &op, 1, &t);
+}
+
+static long do_recv_timed(void)
+{
+	struct timeval t = {seconds, 0};
+	int fd[2];
+	char c;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fd))
+		return -2;
+	setsockopt(fd[0], SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
+	return recv(fd[0], &c, 1, 0);
+}
+
+static struct call {
+	const char *name;
+	long (*make)(void);
+	pthread_t thread;
+} call[] = {{"nanosleep", do_nanosleep, 0},
+	    {"clock_relative", do_clock_relative, 0},
+	    {"clock_absolute", do_clock_absolute, 0},
+	    {"poll", do_poll, 0},
+	    {"ppoll", do_ppoll, 0},
+	    {"select", do_select, 0},
+	    {"futex", do_futex, 0},
+	    {"futex_absolute", do_futex_absolute, 0},
+	    {"futex_untimed", do_futex_untimed, 0},
+	    {"read", do_read, 0},
+	    {"poll_untimed", do_poll_untimed, 0},
+	    {"epoll", do_epoll, 0},
+	    {"accept", do_accept, 0},
+	    {"recv", do_recv, 0},
+	    {"wait4", do_wait4, 0},
+	    {"msgrcv", do_msgrcv, 0},
+	    {"semop", do_semop, 0},
+	    {"sigwaitinfo", do_sigwaitinfo, 0},
+	    {"pause", do_pause, 0},
+	    {"sigsuspend", do_sigsuspend, 0},
+	    {"epoll_timed", do_epoll_timed, 0},
+	    {"sigtimedwait", do_sigtimedwait, 0},
+	    {"semtimedop", do_semtimedop, 0},
+	    {"recv_timed", do_recv_timed, 0}};
+#define CALLS (sizeof(call) / sizeof(call[0]))
+
+static void *run(void *arg)
+{
+	struct call *c = arg;
+	struct timespec a, b;
+	long result;
+	int error;
+
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	errno = 0;
+	result = c->make();
+	error = errno;
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	dprintf(1, "%s %ld %d %ld\n", c->name, result, error,
+		(b.tv_sec - a.tv_sec) * 1000 + (b.tv_nsec - a.tv_nsec) / 1000000);
+	return NULL;
+}
+
+static void on_signal(int sig)
+{
+	(void)sig;
+}
+
+static void prepare(void)
+{
+	struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	sigset_t set;
+
+	for (int i = 0; i < 4; i++) {
+		if (pipe(pipes[i]))
+			exit(3);
+	}
+	listener = socket(AF_INET, SOCK_STREAM, 0);
+	if (bind(listener, (struct sockaddr *)&any, sizeof(any)) || listen(listener, 5) ||
+	    socketpair(AF_UNIX, SOCK_STREAM, 0, sockets))
+		exit(3);
+	msg_id = msgget(IPC_PRIVATE, 0600);
+	sem_id = semget(IPC_PRIVATE, 2, 0600);
+	signal(SIGUSR2, on_signal);
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGRTMIN + 5);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	child = fork();
+	if (!child) {
+		alarm(0);
+		sleep((unsigned)seconds);
+		_exit(7);
+	}
+}
+
+static void wake_all(void)
+{
+	struct sockaddr_in addr;
+	socklen_t n = sizeof(addr);
+	struct sembuf up = {0, 1, 0};
+	struct {
+		long type;
+		char text[8];
+	} m = {1, ""};
+
+	for (int i = 0; i < 3; i++) {
+		if (write(pipes[i][1], "x", 1) != 1)
+			exit(3);
+	}
+	getsockname(listener, (struct sockaddr *)&addr, &n);
+	connect(socket(AF_INET, SOCK_STREAM, 0), (struct sockaddr *)&addr, sizeof(addr));
+	send(sockets[1], "x", 1, 0);
+	msgsnd(msg_id, &m, sizeof(m.text), 0);
+	semop(sem_id, &up, 1);
+	__atomic_store_n(&futex_word, 1, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, &futex_word, FUTEX_WAKE, 10, NULL, NULL, 0);
+}
+
+static struct call *find(const char *name)
+{
+	for (size_t i = 0; i < CALLS; i++) {
+		if (!strcmp(call[i].name, name))
+			return &call[i];
+	}
+	exit(2);
+}
+
+/* Those that only a signal ends. */
+static void send_signals(void)
+{
+	static const struct {
+		const char *name;
+		int signal;
+	} to[] = {{"sigwaitinfo", SIGUSR1}, {"pause", SIGUSR2}, {"sigsuspend", SIGUSR2}};
+
+	for (int i = 0; i < 3; i++) {
+		if (find(to[i].name)->thread)
+			pthread_kill(find(to[i].name)->thread, to[i].signal);
+	}
+}
+
+static void *wake_later(void *arg)
+{
+	struct timespec t = at(CLOCK_MONOTONIC);
+
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+	(void)arg;
+	wake_all();
+	send_signals();
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	struct timespec t;
+
+	seconds = argc > 1 ? atoi(argv[1]) : 2;
+	alarm(120);
+	prepare();
+	if (argc > 2) {
+		pthread_t waker;
+
+		find(argv[2])->thread = pthread_self();
+		pthread_create(&waker, NULL, wake_later, NULL);
+		run(find(argv[2]));
+		pthread_join(waker, NULL);
+	} else {
+		for (size_t i = 0; i < CALLS; i++)
+			pthread_create(&call[i].thread, NULL, run, &call[i]);
+		t = at(CLOCK_MONOTONIC);
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+		wake_all();
+		send_signals();
+		for (size_t i = 0; i < CALLS; i++)
+			pthread_join(call[i].thread, NULL);
+	}
+	msgctl(msg_id, IPC_RMID, NULL);
+	semctl(sem_id, 0, IPC_RMID);
+	puts("ok");
+	return 0;
+}

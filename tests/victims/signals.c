@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * What debuggers do to signals, and to restartable sequences, would show here:
+ *
+ *	signals queue	a thread queues real-time signals with the numbers 1, 2, 3, ...; each has to
+ *			come once, in order, with its siginfo
+ *	signals rseq	threads count on their CPU in restartable sequences; the sum has to be right
+ *
+ * SIGTRAP is blocked and must not become pending.  Until SIGTERM, then "ok N".
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/rseq.h>
+#include <unistd.h>
+
+#define THREADS 6
+#define CPUS	1024
+
+static volatile sig_atomic_t stop;
+static volatile long seen;
+static long counter[CPUS][8] __attribute__((aligned(64)));
+
+static void on_term(int sig)
+{
+	(void)sig;
+	stop = 1;
+}
+
+static void wrong(const char *what)
+{
+	(void)!write(2, what, strlen(what));
+	_exit(1);
+}
+
+static void on_queued(int sig, siginfo_t *info, void *context)
+{
+	char *p;
+
+	(void)sig;
+	(void)context;
+	if (info->si_code != SI_QUEUE || info->si_pid != getpid() ||
+	    info->si_value.sival_int != (int)(seen + 1))
+		wrong("a signal is lost, doubled or out of order\n");
+	seen++;
+	p = malloc(100); /* nobody else allocates: it does not interrupt malloc */
+	p[99] = 1;
+	free(p);
+}
+
+static void *wait_here(void *arg)
+{
+	(void)arg;
+	while (!stop)
+		usleep(1000);
+	return NULL;
+}
+
+static long queue(void)
+{
+	struct sigaction sa = {.sa_sigaction = on_queued, .sa_flags = SA_SIGINFO};
+	union sigval value = {0};
+	pthread_t th;
+	sigset_t set;
+
+	sigaction(SIGRTMIN + 3, &sa, NULL);
+	pthread_create(&th, NULL, wait_here, NULL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGRTMIN + 3);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	while (!stop) {
+		value.sival_int++;
+		/* Not too many at once, so that none is refused. */
+		while (sigqueue(getpid(), SIGRTMIN + 3, value) && errno == EAGAIN)
+			usleep(100);
+		while (value.sival_int - seen > 100)
+			usleep(10);
+	}
+	while (seen < value.sival_int)
+		usleep(1000);
+	pthread_join(th, NULL);
+	return seen;
+}
+
+/* One more on this CPU's counter: read, a while, written back.  Return: whether it was done. */
+static int count_once(struct rseq *rs)
+{
+	__asm__ goto(".pushsection __rseq_cs, \"aw\"\n.balign 32\n"
+		     "3: .long 0, 0\n.quad 1f, 2f - 1f, 4f\n.popsection\n"
+		     "lea 3b(%%rip), %%rax\n"
+		     "mov %%rax, %[cs]\n"
+		     "1: mov %[cpu], %%eax\n"
+		     "shl $6, %%rax\n"
+		     "add %[counter], %%rax\n"
+		     "mov (%%rax), %%rdx\n"
+		     "mov $300, %%ecx\n"
+		     "5: dec %%ecx\njnz 5b\n"
+		     "inc %%rdx\n"
+		     "mov %%rdx, (%%rax)\n"
+		     "2:\n"
+		     ".pushsection .text.rseq, \"ax\"\n.byte 0x0f, 0xb9, 0x3d\n.long 0x53053053\n"
+		     "4: jmp %l[aborted]\n.popsection\n"
+		     :
+		     : [cs] "m"(rs->rseq_cs), [cpu] "m"(rs->cpu_id), [counter] "r"(counter)
+		     : "rax", "rcx", "rdx", "cc", "memory"
+		     : aborted);
+	return 1;
+aborted:
+	return 0;
+}
+
+static void *count(void *arg)
+{
+	struct rseq *rs = (struct rseq *)((char *)__builtin_thread_pointer() + __rseq_offset);
+	long *done = arg;
+
+	while (!stop)
+		*done += count_once(rs);
+	return NULL;
+}
+
+static long sequences(void)
+{
+	long done[THREADS][8] = {0}, sum = 0, counted = 0;
+	pthread_t th[THREADS];
+
+	for (int i = 1; i < THREADS; i++)
+		pthread_create(&th[i], NULL, count, done[i]);
+	count(done[0]);
+	for (int i = 1; i < THREADS; i++)
+		pthread_join(th[i], NULL);
+	for (int i = 0; i < THREADS; i++)
+		sum += done[i][0];
+	for (int i = 0; i < CPUS; i++)
+		counted += counter[i][0];
+	if (sum != counted)
+		wrong("counts were lost in a restartable sequence\n");
+	return sum;
+}
+
+int main(int argc, char **argv)
+{
+	sigset_t set;
+	long n;
+
+	alarm(600);
+	signal(SIGTERM, on_term);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTRAP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	n = argc > 1 && !strcmp(argv[1], "rseq") ? sequences() : queue();
+	sigpending(&set);
+	if (sigismember(&set, SIGTRAP))
+		wrong("a SIGTRAP came\n");
+	printf("ok %ld\n", n);
+	return 0;
+}
