@@ -10,9 +10,11 @@
 
 static const char help[] =
     "usage: memprof leaks -p PID [options]\n"
+    "       memprof leaks --core CORE [options] EXECUTABLE\n"
     "Finds blocks that nothing in a running process points to any more.  The process needs no\n"
     "preparation: it stands for some milliseconds while it is copied, and the copy is looked at.\n"
     "  -p, --pid PID         the process\n"
+    "      --core FILE           look at a core file instead of a process\n"
     "      --dry-run         say the mode and the predicted pause; touch nothing\n"
     "      --max-pause TIME  do nothing if the pause would be longer: 50ms, 1s\n"
     "      --confirm N       report what N snapshots show (default 1)\n"
@@ -40,13 +42,14 @@ enum {
 	OPT_NO_CONTENT,
 	OPT_REQUIRE_EXACT,
 	OPT_IN_PLACE,
+	OPT_CORE,
 };
 
 struct command {
 	pid_t pid;
 	bool dry_run, require_exact, in_place, budget_is_count;
 	uint64_t budget;
-	const char *suppress, *baseline, *json;
+	const char *suppress, *baseline, *json, *core, *exe;
 	struct analysis_options o;
 };
 
@@ -152,10 +155,24 @@ static int take_option(int opt, struct command *c)
 	case OPT_IN_PLACE:
 		c->in_place = true;
 		break;
+	case OPT_CORE:
+		c->core = optarg;
+		break;
 	default:
 		return usage_error("leaks: unknown option or missing value");
 	}
 	return ok ? 0 : usage_error("leaks: '%s' is not a value for this option", optarg);
+}
+
+/* A core file is not going to change, nor to wait. */
+static int settle_core(const struct command *c)
+{
+	if (!c->exe)
+		return usage_error("leaks: --core wants the program that dumped it as well");
+	if (c->pid || c->dry_run || c->in_place || c->o.max_pause_ms || c->o.confirm > 1)
+		return usage_error("leaks: --core goes without -p, --dry-run, --in-place, "
+				   "--max-pause and --confirm");
+	return 0;
 }
 
 static int parse(int argc, char **argv, struct command *c, bool *done)
@@ -174,6 +191,7 @@ static int parse(int argc, char **argv, struct command *c, bool *done)
 	    {"no-content", no_argument, NULL, OPT_NO_CONTENT},
 	    {"require-exact", no_argument, NULL, OPT_REQUIRE_EXACT},
 	    {"in-place", no_argument, NULL, OPT_IN_PLACE},
+	    {"core", required_argument, NULL, OPT_CORE},
 	    {"help", no_argument, NULL, 'h'},
 	    {0}};
 	int opt, status;
@@ -188,8 +206,12 @@ static int parse(int argc, char **argv, struct command *c, bool *done)
 		if (status)
 			return status;
 	}
+	if (c->core && optind < argc)
+		c->exe = argv[optind++];
 	if (optind < argc)
 		return usage_error("leaks: unexpected argument '%s'", argv[optind]);
+	if (c->core)
+		return settle_core(c);
 	if (!c->pid)
 		return usage_error("leaks: which process? give -p PID");
 	return 0;
@@ -290,6 +312,30 @@ static int run(struct target *t, const struct command *c)
 	return status;
 }
 
+static int run_core(const struct command *c)
+{
+	struct mp_err err = {0};
+	struct analysis a = {0};
+	struct image img;
+	int ret, status;
+
+	image_init(&img, NULL, 0);
+	ret = image_open_core(&img, c->core, c->exe, &err);
+	if (!ret) {
+		a.threads = (uint32_t)img.threads.n;
+		snprintf(a.exe, sizeof(a.exe), "%s", c->exe);
+		snprintf(a.name, sizeof(a.name), "%s",
+			 strrchr(c->exe, '/') ? strrchr(c->exe, '/') + 1 : c->exe);
+		printf("core of process %d (%s), %u threads\n", img.threads.at[0].tid, a.name,
+		       a.threads);
+		ret = analysis_of_image(&a, &img, &c->o, &err);
+	}
+	status = ret ? status_of(ret, &err) : tell(&a, c, "core");
+	analysis_free(&a);
+	image_close(&img);
+	return status;
+}
+
 int cmd_leaks(int argc, char **argv)
 {
 	struct command c = {
@@ -302,6 +348,8 @@ int cmd_leaks(int argc, char **argv)
 
 	if (status || done)
 		return status;
+	if (c.core)
+		return run_core(&c);
 	ret = target_look(&t, c.pid, &err);
 	if (ret)
 		return status_of(ret, &err);

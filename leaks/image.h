@@ -61,6 +61,14 @@ int image_take_threads(struct image *img, struct target *t);
  * Return: 0 or -errno with @err filled.
  */
 int image_open_process(struct image *img, pid_t memory, struct mp_err *err);
+/**
+ * image_open_core() - memory, registers and maps of a core file
+ * @img: after image_init() with any architecture: the core's is taken
+ * @exe: the program that dumped it; must stay; checked by build-id
+ * Return: 0 or -errno with @err filled (MP_EXIT_USAGE: not a core, cut off, damaged, another
+ * program's; MP_EXIT_ARCH).
+ */
+int image_open_core(struct image *img, const char *path, const char *exe, struct mp_err *err);
 /* Adds writable memory of the process that its copy did not get: maps of @before that it still has
  * and the copy has not.  Return: 0 or -errno. */
 int image_add_live(struct image *img, const struct maps *before);

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * An image from a core file: segments and notes as the kernel and gcore write them (System V gABI,
+ * core files; linux/elfcore.h).  What is not in the core because it is in a mapped file is read
+ * from that file.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/procfs.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "leaks/image.h"
+#include "unwind/table.h"
+
+/* Where the bytes of a map are. */
+struct segment {
+	uint64_t start, in_core, offset; /* the first in_core bytes are at offset of the core */
+};
+
+struct core {
+	Elf *elf;
+	const char *exe;
+	uint64_t file_size;
+	VEC(struct segment) segments; /* as the image's maps */
+	int file;		      /* of the map read last: text outside of the core */
+	uint64_t file_start;
+};
+
+/* -------------------------------------------------------------------------------- reading -- */
+
+static size_t pread_all(int fd, void *to, size_t len, uint64_t offset)
+{
+	size_t n = 0;
+
+	while (n < len) {
+		ssize_t got = pread(fd, (char *)to + n, len - n, (off_t)(offset + n));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			break;
+		n += (size_t)got;
+	}
+	return n;
+}
+
+/* What is outside of the core: the mapped file's own bytes, as long as nobody could write there. */
+static size_t read_file(struct image *img, const struct image_map *m, uint64_t addr, void *to,
+			size_t len)
+{
+	struct core *c = img->backend;
+
+	if (m->write || !m->path[0] || m->path[0] == '[')
+		return 0;
+	if (c->file < 0 || c->file_start != m->start) {
+		if (c->file >= 0)
+			close(c->file);
+		c->file = image_open_file(img, m);
+		c->file_start = m->start;
+	}
+	return c->file < 0 ? 0 : pread_all(c->file, to, len, m->offset + (addr - m->start));
+}
+
+static size_t core_read(struct image *img, uint64_t addr, void *to, size_t len)
+{
+	struct core *c = img->backend;
+	size_t done = 0;
+
+	while (done < len) {
+		const struct image_map *m = image_map_at(img, addr + done);
+		const struct segment *s;
+		uint64_t at, left;
+		size_t want, got;
+
+		if (!m)
+			break;
+		s = &c->segments.at[m - img->maps.at];
+		at = addr + done - m->start;
+		left = at < s->in_core ? s->in_core - at : m->end - m->start - at;
+		want = len - done < left ? len - done : (size_t)left;
+		got = at < s->in_core ? pread_all(img->fd, (char *)to + done, want, s->offset + at)
+				      : read_file(img, m, addr + done, (char *)to + done, want);
+		done += got;
+		if (got < want)
+			break;
+	}
+	return done;
+}
+
+static uint64_t core_present(struct image *img, const struct image_map *map, uint64_t *addr)
+{
+	const struct core *c = img->backend;
+	const struct segment *s = &c->segments.at[map - img->maps.at];
+
+	if (*addr < map->start)
+		*addr = map->start;
+	return *addr < s->start + s->in_core ? s->start + s->in_core : 0;
+}
+
+static int core_open_file(struct image *img, const struct image_map *map)
+{
+	const struct core *c = img->backend;
+	const char *name = strrchr(c->exe, '/');
+	const char *path = map->path;
+	int fd;
+
+	/* The executable may have moved since: the one that was named is taken. */
+	if (!strcmp(image_map_name(map), name ? name + 1 : c->exe))
+		path = c->exe;
+	fd = path[0] == '[' || !path[0] ? -ENOENT : open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 && fd != -ENOENT ? -errno : fd;
+}
+
+static void core_close(struct image *img)
+{
+	struct core *c = img->backend;
+
+	if (!c)
+		return;
+	if (c->file >= 0)
+		close(c->file);
+	elf_end(c->elf);
+	vec_free(&c->segments);
+	free(c);
+	img->backend = NULL;
+}
+
+static const struct image_ops core_ops = {
+    .read = core_read, .present = core_present, .open_file = core_open_file, .close = core_close};
+
+/* -------------------------------------------------------------------------------- opening -- */
+
+/* Both lists stay in order of address. */
+static int insert(struct image *img, struct core *c, struct image_map *m, const struct segment *s)
+{
+	size_t at = img->maps.n;
+
+	if (vec_push(&c->segments, *s))
+		return -ENOMEM;
+	if (vec_push(&img->maps, *m)) {
+		c->segments.n--;
+		return -ENOMEM;
+	}
+	for (; at && img->maps.at[at - 1].start > m->start; at--) {
+		img->maps.at[at] = img->maps.at[at - 1];
+		c->segments.at[at] = c->segments.at[at - 1];
+	}
+	img->maps.at[at] = *m;
+	c->segments.at[at] = *s;
+	return 0;
+}
+
+static int add_segment(struct image *img, struct core *c, const GElf_Phdr *ph)
+{
+	struct image_map m = {.start = ph->p_vaddr,
+			      .end = ph->p_vaddr + ph->p_memsz,
+			      .read = ph->p_flags & PF_R,
+			      .write = ph->p_flags & PF_W,
+			      .exec = ph->p_flags & PF_X};
+	struct segment s = {ph->p_vaddr, ph->p_filesz, ph->p_offset};
+
+	if (!ph->p_memsz || m.end < m.start || ph->p_filesz > ph->p_memsz)
+		return 0;
+	if (img->maps.n && m.start < img->maps.at[img->maps.n - 1].end)
+		return -EINVAL; /* ascending and apart, says the gABI */
+	m.path = strdup("");
+	if (m.path && !insert(img, c, &m, &s))
+		return 0;
+	free(m.path);
+	return -ENOMEM;
+}
+
+static int name_map(struct image_map *m, const char *name, size_t length, uint64_t offset,
+		    uint64_t ino)
+{
+	free(m->path);
+	m->path = strndup(name, length);
+	m->offset = offset;
+	m->ino = ino;
+	return m->path ? 0 : -ENOMEM;
+}
+
+/* A file that was mapped from @start to @end: the segments of it get its name; what is not in the
+ * core at all was only read, and is in the file. */
+static int take_file(struct image *img, struct core *c, uint64_t start, uint64_t end,
+		     uint64_t offset, const char *name, size_t length, uint64_t ino)
+{
+	struct image_map m = {.start = start, .end = end, .read = true};
+	struct segment s = {start, 0, 0};
+	bool any = false;
+	int ret = 0;
+
+	vec_for_each (&img->maps, at) {
+		if (at->end <= start || at->start >= end)
+			continue;
+		any = true;
+		if (!ret && at->start >= start && at->end <= end)
+			ret = name_map(at, name, length, offset + (at->start - start), ino);
+	}
+	if (any || ret || start >= end)
+		return ret;
+	ret = name_map(&m, name, length, offset, ino);
+	if (!ret)
+		ret = insert(img, c, &m, &s);
+	if (ret)
+		free(m.path);
+	return ret;
+}
+
+/* NT_FILE: count and page size, then start, end and page offset of each, then their names. */
+static int take_files(struct image *img, struct core *c, const char *desc, size_t size)
+{
+	uint64_t head[2], range[3];
+	const char *name, *end = desc + size;
+	int ret = 0;
+
+	if (size < sizeof(head))
+		return 0;
+	memcpy(head, desc, sizeof(head));
+	if (head[0] > (size - sizeof(head)) / sizeof(range))
+		return 0;
+	name = desc + sizeof(head) + head[0] * sizeof(range);
+	for (uint64_t i = 0; i < head[0] && name < end && !ret; i++) {
+		size_t length = strnlen(name, (size_t)(end - name));
+
+		memcpy(range, desc + sizeof(head) + i * sizeof(range), sizeof(range));
+		/* The core does not say more of an inode than that there is one. */
+		ret =
+		    take_file(img, c, range[0], range[1], range[2] * head[1], name, length, i + 1);
+		name += length + 1;
+	}
+	return ret;
+}
+
+static int add_thread(struct image *img, const char *desc, size_t size)
+{
+	struct image_thread th = {.has_regs = true};
+	size_t at = offsetof(struct elf_prstatus, pr_reg);
+	int32_t tid;
+
+	if (size < at + img->arch->regset_size)
+		return 0;
+	memcpy(&tid, desc + offsetof(struct elf_prstatus, pr_pid), sizeof(tid));
+	memcpy(th.regs.raw, desc + at, img->arch->regset_size);
+	th.regs.size = img->arch->regset_size;
+	th.tid = tid;
+	th.tls = img->arch->get_tp(&th.regs);
+	return vec_push(&img->threads, th);
+}
+
+static int take_notes(struct image *img, struct core *c, const GElf_Phdr *ph)
+{
+	Elf_Data *d = elf_getdata_rawchunk(c->elf, (int64_t)ph->p_offset, ph->p_filesz, ELF_T_NHDR);
+	size_t at = 0, name, desc, next;
+	GElf_Nhdr n;
+	int ret = 0;
+
+	while (d && !ret && (next = gelf_getnote(d, at, &n, &name, &desc)) > 0) {
+		const char *p = (const char *)d->d_buf + desc;
+
+		if (n.n_type == NT_PRSTATUS)
+			ret = add_thread(img, p, n.n_descsz);
+		else if (n.n_type == NT_FILE)
+			ret = take_files(img, c, p, n.n_descsz);
+		at = next;
+	}
+	return ret;
+}
+
+/* The kernel does not name them: the main thread's stack, and the first memory without a file
+ * behind the executable. */
+static void name_areas(struct image *img)
+{
+	const struct image_map *last = NULL;
+	struct image_map *stack = NULL;
+
+	vec_for_each (&img->maps, m) {
+		if (m->path[0] && (!last || !strcmp(m->path, img->maps.at[0].path)))
+			last = m;
+		if (img->threads.n && !m->path[0] &&
+		    m->start <= img->arch->get_sp(&img->threads.at[0].regs) &&
+		    img->arch->get_sp(&img->threads.at[0].regs) < m->end)
+			stack = m;
+	}
+	if (stack) {
+		free(stack->path);
+		stack->path = strdup("[stack]");
+	}
+	vec_for_each (&img->maps, m) {
+		if (!last || m <= last || m->path[0] || !m->write)
+			continue;
+		if (m != last + 1 || m->start != last->end) { /* not the executable's .bss */
+			free(m->path);
+			m->path = strdup("[heap]");
+			break;
+		}
+	}
+}
+
+/* The size the file must have; the kernel writes segments in order. */
+static uint64_t size_needed(Elf *elf, size_t n)
+{
+	uint64_t need = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		GElf_Phdr ph;
+
+		if (gelf_getphdr(elf, (int)i, &ph) && ph.p_offset + ph.p_filesz > need)
+			need = ph.p_offset + ph.p_filesz;
+	}
+	return need;
+}
+
+/* Is the file the program of this core?  The core has the first page of what was mapped. */
+static int check_exe(struct image *img, const char *path, struct mp_err *err)
+{
+	uint8_t ours[32], its[32];
+	int fd = open(path, O_RDONLY | O_CLOEXEC), ours_length = 0, its_length = 0;
+	Elf *elf = fd < 0 ? NULL : elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	bool found = false;
+
+	if (!elf || elf_kind(elf) != ELF_K_ELF) {
+		int ret = fd < 0 ? -errno : -ENOEXEC;
+
+		elf_end(elf);
+		if (fd >= 0)
+			close(fd);
+		return mp_fail(err, MP_EXIT_USAGE, ret, "cannot read the executable %s: %s", path,
+			       strerror(-ret));
+	}
+	ours_length = elf_build_id(elf, ours);
+	elf_end(elf);
+	close(fd);
+	vec_for_each (&img->maps, m) {
+		static const char *const magic = ELFMAG;
+		char page[4096];
+		Elf *in_core;
+
+		if (m->offset || !m->path[0] || found ||
+		    !image_read_all(img, m->start, page, sizeof(page)) ||
+		    memcmp(page, magic, SELFMAG))
+			continue;
+		in_core = elf_memory(page, sizeof(page));
+		its_length = elf_build_id(in_core, its);
+		elf_end(in_core);
+		found = its_length && its_length == ours_length &&
+			!memcmp(ours, its, (size_t)its_length);
+	}
+	if (found || !ours_length)
+		return 0;
+	return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
+		       "%s is not the program of this core: no module of it has its build-id",
+		       path);
+}
+
+static int take_all(struct image *img, struct core *c, const char *path, struct mp_err *err)
+{
+	uint64_t need;
+	size_t n;
+
+	if (elf_getphdrnum(c->elf, &n) || !n)
+		return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "%s has no segments", path);
+	need = size_needed(c->elf, n);
+	if (need > c->file_size)
+		return mp_fail(
+		    err, MP_EXIT_USAGE, -EINVAL,
+		    "%s is cut off: %llu of %llu bytes (ulimit -c, a full disk); what is "
+		    "missing could be what points to a block",
+		    path, (unsigned long long)c->file_size, (unsigned long long)need);
+	/* Segments before notes: NT_FILE names them. */
+	for (int notes = 0; notes < 2; notes++) {
+		for (size_t i = 0; i < n; i++) {
+			GElf_Phdr ph;
+			int ret = 0;
+
+			if (!gelf_getphdr(c->elf, (int)i, &ph))
+				continue;
+			if (ph.p_type == PT_LOAD && !notes)
+				ret = add_segment(img, c, &ph);
+			else if (ph.p_type == PT_NOTE && notes)
+				ret = take_notes(img, c, &ph);
+			if (ret)
+				return mp_fail(err, MP_EXIT_USAGE, ret,
+					       "%s is damaged: its segments overlap", path);
+		}
+	}
+	if (!img->threads.n)
+		return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
+			       "%s has no registers of any thread: not a core of a process", path);
+	return 0;
+}
+
+static int check_header(struct image *img, Elf *elf, const char *path, struct mp_err *err)
+{
+	const char *ident = elf ? elf_getident(elf, NULL) : NULL;
+	GElf_Ehdr eh;
+
+	if (!ident || !gelf_getehdr(elf, &eh) || eh.e_type != ET_CORE)
+		return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "%s is not a core file", path);
+	img->arch = arch_for_elf((uint8_t)ident[EI_CLASS], (uint8_t)ident[EI_DATA], eh.e_machine);
+	if (img->arch)
+		return 0;
+	return mp_fail(err, MP_EXIT_ARCH, -ENOEXEC,
+		       "%s is of an architecture that this memprof does not know (ELF machine %u, "
+		       "%d bits)",
+		       path, eh.e_machine, ident[EI_CLASS] == ELFCLASS64 ? 64 : 32);
+}
+
+int image_open_core(struct image *img, const char *path, const char *exe, struct mp_err *err)
+{
+	struct core *c = calloc(1, sizeof(*c));
+	struct stat st;
+	int ret;
+
+	if (!c)
+		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
+	c->file = -1;
+	c->exe = exe;
+	img->backend = c;
+	img->ops = &core_ops;
+	img->fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (img->fd < 0 || fstat(img->fd, &st)) {
+		ret = -errno;
+		return mp_fail(err, MP_EXIT_USAGE, ret, "cannot open %s: %s", path, strerror(-ret));
+	}
+	c->file_size = (uint64_t)st.st_size;
+	elf_version(EV_CURRENT);
+	c->elf = elf_begin(img->fd, ELF_C_READ_MMAP, NULL);
+	ret = check_header(img, c->elf, path, err);
+	if (!ret)
+		ret = take_all(img, c, path, err);
+	if (!ret) {
+		name_areas(img);
+		ret = check_exe(img, exe, err);
+	}
+	return ret;
+}

@@ -1,0 +1,103 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""memprof leaks --core: the same answer from a core file as from the process."""
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+
+import memprof_test as t
+
+BLOCKS = f"{t.VICTIMS}/blocks"
+
+
+class Core(t.Case):
+    def start_blocks(self, *args, **kw):
+        p = self.start(BLOCKS, *map(str, args), **kw)
+        leaks = {}
+        for line in p.stdout:
+            word = line.split()
+            if word[0] == "leak":
+                leaks[~int(word[1], 16) & (1 << 64) - 1] = int(word[2])
+            if word[0] == "ready":
+                return p, leaks
+        self.fail("no ready")
+
+    def gcore(self, p):
+        r = subprocess.run(["gcore", "-o", self.path("core"), str(p.pid)], text=True, capture_output=True)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        return self.path(f"core.{p.pid}")
+
+    def leaks(self, *args, status=1):
+        f = self.path("leaks.json")
+        out = self.memprof("leaks", *args, "--json", f, status=status).stdout
+        with open(f) as j:
+            return json.load(j), out
+
+    def planted(self, report, leaks):
+        self.assertEqual(report["leaked"]["count"], len(leaks))
+        samples = {int(a, 16) for c in report["clusters"] for a in c["samples"]}
+        self.assertTrue(samples)
+        self.assertLessEqual(samples, set(leaks))
+
+    def test_gcore(self):
+        """gcore's: exact, every planted leak, none else, as of the process itself"""
+        p, leaks = self.start_blocks("park", 4, "leaks", 7)
+        core = self.gcore(p)
+        of_core, out = self.leaks("--core", core, BLOCKS)
+        self.assertIn("glibc malloc 2.36, exact", out)
+        of_process, _ = self.leaks("-p", p.pid)
+        self.planted(of_core, leaks)
+        for key in ("live", "leaked"):
+            self.assertEqual(of_core[key], of_process[key], key)
+        some = next(iter(leaks))
+        why = self.memprof("leaks", "--core", core, "--why", hex(some), BLOCKS).stdout
+        self.assertIn("is leaked", why)
+        p.kill()
+
+    @t.unittest.skipUnless(t.read("/proc/sys/kernel/core_pattern").strip() in (b"core", b"core.%p"),
+                           "the kernel hands core files to a program here")
+    def test_kernel(self):
+        """the kernel's, of a program that aborted"""
+        def unlimited():
+            resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+        p, leaks = self.start_blocks("park", 3, "leaks", 5, cwd=self.dir, preexec_fn=unlimited)
+        p.send_signal(signal.SIGABRT)
+        p.wait()
+        core = next(self.path(n) for n in os.listdir(self.dir) if n.startswith("core"))
+        report, _ = self.leaks("--core", core, BLOCKS)
+        self.planted(report, leaks)
+
+    def refused(self, status, *args):
+        r = self.memprof("leaks", *args, status=status)
+        self.assertEqual(r.stderr.count("\n"), 1, r.stderr)
+        return r.stderr
+
+    def test_bad_input(self):
+        """cut off, of another architecture, not a core, another program's: refused in one line"""
+        p, _ = self.start_blocks("park", 1)
+        core = self.gcore(p)
+        p.kill()
+        cut, other = self.path("cut"), self.path("other")
+        shutil.copy(core, cut)
+        os.truncate(cut, os.path.getsize(core) // 2)
+        self.assertIn("cut off", self.refused(2, "--core", cut, BLOCKS))
+        os.truncate(cut, 1000)
+        self.refused(2, "--core", cut, BLOCKS)
+        shutil.copy(core, other)
+        with open(other, "r+b") as f:
+            f.seek(18)
+            f.write(b"\x08\x00")  # e_machine: MIPS
+        self.assertIn("architecture", self.refused(3, "--core", other, BLOCKS))
+        self.assertIn("not a core file", self.refused(2, "--core", BLOCKS, BLOCKS))
+        self.assertIn("build-id", self.refused(2, "--core", core, "/usr/bin/python3"))
+        self.assertIn("No such file", self.refused(2, "--core", self.path("none"), BLOCKS))
+        self.refused(2, "--core", core)
+        self.refused(2, "--core", core, "-p", "1", BLOCKS)
+
+
+if __name__ == "__main__":
+    t.main()
