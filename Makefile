@@ -8,7 +8,7 @@ CC ?= gcc
 OPT ?= -O2 -g
 WARN = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror
 CFLAGS += -std=gnu11 $(OPT) $(WARN) -I. -I$(O) -D_GNU_SOURCE -fno-omit-frame-pointer $(SAN)
-LDLIBS = -ldw -lelf -lcapstone -lzstd -lz -lyajl -lpcre2-8 -lprotobuf-c -liberty -lm -lpthread
+LDLIBS = -ldw -lelf -lcapstone -lzstd -lz -lyajl -lpcre2-8 -lprotobuf-c -lcap-ng -liberty -lm -lpthread
 VERSION := 0.1
 
 FOLDERS = lib formats arch attach unwind inject record report leaks cmd

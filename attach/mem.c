@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 int mem_open(struct mem *mem, pid_t pid)
@@ -14,8 +15,28 @@ int mem_open(struct mem *mem, pid_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
 	mem->tid = 0;
+	mem->pid = pid;
 	mem->fd = open(path, O_RDWR | O_CLOEXEC);
-	return mem->fd < 0 ? -errno : 0;
+	if (mem->fd >= 0)
+		return 0;
+	/* Nothing is read: only whether it would be permitted. */
+	return errno == EACCES && !process_vm_readv(pid, NULL, 0, NULL, 0, 0) ? 0 : -EACCES;
+}
+
+static ssize_t get(const struct mem *mem, uint64_t addr, void *buf, size_t len)
+{
+	struct iovec here = {buf, len}, there = {(void *)(uintptr_t)addr, len};
+
+	return mem->fd >= 0 ? pread(mem->fd, buf, len, (off_t)addr)
+			    : process_vm_readv(mem->pid, &here, 1, &there, 1, 0);
+}
+
+static ssize_t put(const struct mem *mem, uint64_t addr, const void *buf, size_t len)
+{
+	struct iovec here = {(void *)(uintptr_t)buf, len}, there = {(void *)(uintptr_t)addr, len};
+
+	return mem->fd >= 0 ? pwrite(mem->fd, buf, len, (off_t)addr)
+			    : process_vm_writev(mem->pid, &here, 1, &there, 1, 0);
 }
 
 void mem_close(struct mem *mem)
@@ -30,7 +51,7 @@ ssize_t mem_read_some(const struct mem *mem, uint64_t addr, void *buf, size_t le
 	size_t n = 0;
 
 	while (n < len) {
-		ssize_t got = pread(mem->fd, (char *)buf + n, len - n, (off_t)(addr + n));
+		ssize_t got = get(mem, addr + n, (char *)buf + n, len - n);
 
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -91,10 +112,10 @@ static int verify(const struct mem *mem, uint64_t addr, const uint8_t *buf, size
 
 int mem_write(const struct mem *mem, uint64_t addr, const void *buf, size_t len)
 {
-	ssize_t put = pwrite(mem->fd, buf, len, (off_t)addr);
+	ssize_t n = put(mem, addr, buf, len);
 
-	if (put < 0 || (size_t)put != len) {
-		int err = put < 0 ? -errno : -EIO;
+	if (n < 0 || (size_t)n != len) {
+		int err = n < 0 ? -errno : -EIO;
 
 		if (!mem->tid)
 			return err;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The only reader and writer of a target's memory (/proc/PID/mem; POKEDATA where that is denied).
+/*
+ * The only reader and writer of a target's memory: /proc/PID/mem, POKEDATA where writing by it is
+ * denied.  Its file belongs to the target's user: who has CAP_SYS_PTRACE and nothing else goes by
+ * process_vm_readv and process_vm_writev, and POKEDATA for text.
  */
 #ifndef ATTACH_MEM_H
 #define ATTACH_MEM_H
@@ -9,11 +12,12 @@
 #include <sys/types.h>
 
 struct mem {
-	int fd;
+	int fd; /* -1: not permitted */
+	pid_t pid;
 	pid_t tid; /* a stopped thread, for the POKEDATA way; 0 while none is stopped */
 };
 
-/* Opens /proc/@pid/mem read-write.  Return: 0 or -errno. */
+/* Return: 0, or -errno if the memory of @pid can be had neither way. */
 int mem_open(struct mem *mem, pid_t pid);
 void mem_close(struct mem *mem);
 /* Reads exactly @len bytes.  Return: 0, or -EIO/-EFAULT if any byte is not readable. */

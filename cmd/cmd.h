@@ -29,6 +29,9 @@ int cmd_strip(int argc, char **argv);
 int cmd_symbolize(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 
+/* A file that shrinks while it is mapped reads as zeros from there on, from now. */
+void survive_shrunk_files(void);
+
 /* Prints "memprof: what" on stderr.  Return: the exit status of @err. */
 int complain(const struct mp_err *err);
 /* The same for a wrong command line; adds where help is. */

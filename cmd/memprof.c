@@ -45,6 +45,7 @@ int main(int argc, char **argv)
 {
 	/* Debug files are looked for on this machine only. */
 	unsetenv("DEBUGINFOD_URLS");
+	survive_shrunk_files();
 	if (argc < 2) {
 		print_help(stderr);
 		return MP_EXIT_USAGE;

@@ -15,6 +15,7 @@
 #include "cmd/follow.h"
 #include "cmd/serve.h"
 #include "record/observe.h"
+#include "lib/privileges.h"
 #include "record/recorder.h"
 #include "record/sideband.h"
 #include "unwind/symbols.h"
@@ -84,8 +85,12 @@ static void open_symbols(struct recording *rec)
 	if (!rec->symbols)
 		return;
 	vec_for_each (&rec->s.tables.code, c) {
-		/* As the target sees its files: containers, replaced libraries. */
-		snprintf(path, sizeof(path), "/proc/%d/root%s", rec->t->pid, c->m.path);
+		/* The very file that is mapped, also when it was deleted or replaced; where that
+		 * may not be opened, what the target sees under its name. */
+		snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", rec->t->pid,
+			 (unsigned long long)c->m.start, (unsigned long long)c->m.end);
+		if (access(path, R_OK))
+			snprintf(path, sizeof(path), "/proc/%d/root%s", rec->t->pid, c->m.path);
 		if (symbols_add_module(rec->symbols, &c->m, access(path, R_OK) ? NULL : path))
 			continue;
 	}
@@ -337,6 +342,7 @@ static int block_signals(void)
 	sigaddset(&set, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* RLIMIT_FSIZE is an error like a full disk */
 	return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
@@ -438,6 +444,8 @@ static int start(struct recording *rec, const struct recording_options *o, const
 		ret = o->via_kernel ? start_observer(rec, o, launched, err)
 				    : session_install(&rec->s, err);
 	}
+	if (!ret && !o->via_kernel)
+		privileges_keep(PRIVILEGES_TARGET);
 	return ret;
 }
 

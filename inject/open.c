@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include "inject/internal.h"
@@ -73,8 +74,11 @@ static int map_here(struct session *s, long fd, uint64_t length)
 	char path[64];
 	int ours, err = 0;
 
+	/* Needs no more than ptrace does; kernels before 5.6 do not have it. */
+	ours = (int)syscall(SYS_pidfd_getfd, s->t->pidfd, (int)fd, 0);
 	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", s->t->pid, fd);
-	ours = open(path, O_RDWR | O_CLOEXEC);
+	if (ours < 0)
+		ours = open(path, O_RDWR | O_CLOEXEC);
 	if (ours < 0)
 		return -errno;
 	/* Sealed: nobody can shrink it and make us, or the target, fault. */

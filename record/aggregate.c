@@ -8,6 +8,7 @@
 #include "attach/smaps.h"
 #include "lib/deadline.h"
 #include "lib/estimate.h"
+#include "lib/privileges.h"
 #include "record/internal.h"
 #include "inject/dumped.h"
 
@@ -576,6 +577,7 @@ void *aggregator_run(void *arg)
 	struct recorder *r = arg;
 	struct batch *b;
 
+	privileges_keep(PRIVILEGES_TARGET);
 	put_hooks_and_modules(r);
 	while ((b = queue_get(r->queue))) {
 		uint64_t now;

@@ -14,6 +14,7 @@
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include "lib/privileges.h"
 
 #define REQUEST	  1024 /* most bytes of a request */
 #define PATIENCE  2    /* seconds for a caller to say what it wants */
@@ -110,6 +111,7 @@ static void *run(void *arg)
 {
 	struct control *c = arg;
 
+	privileges_keep(PRIVILEGES_TARGET);
 	for (;;) {
 		int fd = accept4(c->fd, NULL, NULL, SOCK_CLOEXEC);
 

@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include "lib/fault.h"
 #include "lib/deadline.h"
+#include "lib/privileges.h"
 #include "record/internal.h"
 #include "record/wire.h"
 
@@ -256,6 +257,7 @@ void *reader_run(void *arg)
 	/* Best effort: a reader that runs in time is what keeps rings small and nothing lost. */
 	r->sleep_ms = SLEEP_MS;
 	setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
+	privileges_keep(PRIVILEGES_NONE);
 	while (!__atomic_load_n(&r->stop, __ATOMIC_ACQUIRE)) {
 		uint64_t n;
 

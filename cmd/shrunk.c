@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Files of a target are read through mappings by libelf, and their owner may cut them off at any
+ * moment: a page that is gone then reads as zeros, which the ELF readers refuse, instead of
+ * ending memprof by SIGBUS with the target still patched.
+ */
+#include <signal.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include "cmd/cmd.h"
+
+#define PAGE 4096ull
+
+static void on_bus(int sig, siginfo_t *info, void *context)
+{
+	uintptr_t page = (uintptr_t)info->si_addr & ~(PAGE - 1);
+
+	(void)context;
+	if (info->si_code != BUS_ADRERR ||
+	    mmap((void *)page, PAGE, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+		signal(sig, SIG_DFL);
+}
+
+void survive_shrunk_files(void)
+{
+	struct sigaction act = {.sa_sigaction = on_bus, .sa_flags = SA_SIGINFO};
+
+	sigaction(SIGBUS, &act, NULL);
+}

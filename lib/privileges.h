@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What a thread of memprof may do once it has what it needs. */
+#ifndef LIB_PRIVILEGES_H
+#define LIB_PRIVILEGES_H
+
+enum privileges {
+	PRIVILEGES_NONE,   /* works on memory and descriptors only */
+	PRIVILEGES_TARGET, /* goes on to look at the target, and leaves it at the end:
+			      CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH and CAP_CHECKPOINT_RESTORE (files
+			      of mappings; CAP_SYS_ADMIN on kernels that do not have it) */
+};
+
+/**
+ * privileges_keep() - give up every other capability, for good
+ *
+ * Of the calling thread only (capabilities(7)); also sets no_new_privs.  What it never had it does
+ * not get.
+ * Return: 0, or -EPERM if that failed.
+ */
+int privileges_keep(enum privileges p);
+
+#endif

@@ -1,0 +1,127 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Least privilege, and what others may see of a recording."""
+import os
+import re
+import stat
+import subprocess
+import time
+
+import memprof_test as t
+
+SYS_PTRACE, DAC_READ_SEARCH, CHECKPOINT_RESTORE = 1 << 19, 1 << 2, 1 << 40
+SECRET = "s3cret-9f31c7d2"
+
+
+def thread_fields(pid, name):
+    """A field of every thread's status."""
+    return [re.search(rf"^{name}:\s*(\S+)", t.read(f"/proc/{pid}/task/{tid}/status").decode(), re.M).group(1)
+            for tid in os.listdir(f"/proc/{pid}/task")]
+
+
+def recorder_of(test, pid):
+    while not re.search(rf"(?m)^ *{pid} .*recording", test.memprof("status").stdout):
+        time.sleep(0.05)
+    return int(re.search(r"recorder (\d+)", test.memprof("status").stdout).group(1))
+
+
+class Privileges(t.Case):
+    def test_drops(self):
+        """once it records, no thread of memprof has a capability it does not need"""
+        p = self.victim("verify", 2)
+        rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"))
+        recorder = recorder_of(self, p.pid)
+        time.sleep(0.3)
+        most = SYS_PTRACE | DAC_READ_SEARCH | CHECKPOINT_RESTORE
+        caps = [int(c, 16) for c in thread_fields(recorder, "CapPrm")]
+        self.assertGreaterEqual(len(caps), 3)
+        main = int(re.search(r"CapPrm:\s*(\S+)", t.read(f"/proc/{recorder}/status").decode()).group(1), 16)
+        self.assertEqual(main & SYS_PTRACE, SYS_PTRACE)
+        control = [c for c in caps if c & ~most]
+        self.assertEqual(control, [])
+        self.assertIn(0, caps)
+        self.assertEqual(set(thread_fields(recorder, "NoNewPrivs")), {"1"})
+        self.memprof("detach", "-p", p.pid)
+        self.assertEqual(rec.wait(20), 0)
+        self.assertIn("ok", self.finish(p))
+
+    def test_only_ptrace(self):
+        """CAP_SYS_PTRACE is enough, without perf events, for a process of another user"""
+        p = self.victim("verify", 2)
+        before = t.identity(p.pid)
+        os.chmod(self.dir, 0o777)
+        r = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+                            "--inh-caps=-all,+sys_ptrace", "--ambient-caps=-all,+sys_ptrace",
+                            "--bounding-set=-all,+sys_ptrace", "--no-new-privs",
+                            t.MEMPROF, "attach", "-p", str(p.pid), "-o", self.path("r"), "--for", "500ms"],
+                           text=True, capture_output=True, timeout=60)
+        self.assertEqual(r.returncode, 0, r.stdout + r.stderr)
+        self.assertIn("does not allow perf events", r.stderr)
+        after = t.identity(p.pid)
+        # Which pages were clean before only root may see: they stay copies, equal to the file's.
+        del before["dirty text"], after["dirty text"]
+        self.assertEqual(after, before)
+        report = self.report(self.path("r"))
+        self.assertGreater(report["losses"]["stacks_complete"], 0.99 * report["losses"]["stacks_total"])
+        functions = {f["function"] for g in report["allocation_groups"] for f in g["backtrace"]}
+        self.assertIn("run", functions)
+        self.assertIn("ok", self.finish(p))
+
+    def test_file_mode(self):
+        """recordings are for their owner only, whatever the umask"""
+        p = self.victim("verify", 1)
+        self.addCleanup(os.umask, os.umask(0))
+        r = self.record(p.pid, 0.2)
+        self.assertEqual(stat.S_IMODE(os.stat(r).st_mode), 0o600)
+        self.finish(p)
+
+    def test_links(self):
+        """a link where the recording would go is not followed, nor a fifo opened"""
+        p = self.victim("verify", 1)
+        other, link, fifo = self.path("other"), self.path("link"), self.path("fifo")
+        with open(other, "w") as f:
+            f.write("untouched")
+        os.symlink(other, link)
+        os.mkfifo(fifo)
+        for path in (link, fifo):
+            r = self.memprof("attach", "-q", "-p", p.pid, "-o", path, "--for", "100ms", status=14)
+            self.assertRegex(r.stderr, "it exists and is not a regular file")
+        self.assertEqual(t.read(other), b"untouched")
+        self.assertTrue(os.path.islink(link))
+        self.assertNotIn("memprof-session", t.maps(p.pid))
+        self.finish(p)
+
+    def test_nothing_left_open(self):
+        """no file in /tmp, /run or /dev/shm, and none that others can read"""
+        def seen():
+            return {os.path.join(d, n) for d in ("/tmp", "/run", "/dev/shm", "/var/tmp")
+                    for n in os.listdir(d) if "memprof" in n and not n.startswith("memprof-test-")}
+        p = self.victim("verify", 1)
+        before = seen()
+        self.memprof("attach", "--background", "-p", p.pid, "-o", self.path("r"))
+        mine = [f for f in seen() - before if str(p.pid) in f]
+        self.assertEqual(mine, [])
+        self.memprof("detach", "-p", p.pid)
+        self.finish(p)
+
+    def test_no_secrets(self):
+        """neither the environment nor what is in memory gets into a recording"""
+        p = self.start("/usr/bin/python3", "-c",
+                       "import os, time\nend = time.time() + 20\n"
+                       "while time.time() < end:\n x = [os.environ['PASSWORD'] + str(i) for i in range(1000)]\n",
+                       env={**os.environ, "PASSWORD": SECRET, "PYTHONMALLOC": "malloc"})
+        time.sleep(0.5)
+        r = self.record(p.pid, 0.5)
+        self.assertGreater(self.report(r)["totals"]["allocations"], 1000)
+        # Chunks are compressed: what the reports say is all that is in them.
+        for form in ("--json", "--heaptrack", "--collapsed"):
+            self.assertNotIn(SECRET, self.memprof("report", r, form).stdout)
+        data = t.read(r)
+        self.assertNotIn(SECRET.encode(), data)
+        for name in ("USER", "PATH", "HOME"):
+            if len(os.environ.get(name, "")) > 8:
+                self.assertNotIn(os.environ[name].encode(), data)
+
+
+if __name__ == "__main__":
+    t.main()
