@@ -77,7 +77,7 @@ VICTIMS = $(patsubst tests/victims/%.c,$(O)/victims/%,$(filter-out %/late.c %/wr
 	$(O)/victims/liblate.so $(O)/victims/libwrapper.so $(O)/victims/libwrapper-header.so \
 	$(O)/victims/verify-static $(O)/victims/verify-musl-static \
 	$(O)/victims/truth-static $(O)/victims/truth-musl $(O)/victims/truth-musl-static \
-	$(O)/victims/blocks-static $(O)/victims/sandbox-static
+	$(O)/victims/blocks-static $(O)/victims/cases-lsan $(O)/victims/objects-stripped $(O)/victims/sandbox-static
 VICTIM_FLAGS = -O2 -g -I. -fomit-frame-pointer -Wall -Wextra -Werror -D_GNU_SOURCE
 
 $(O)/victims/%: tests/victims/%.c
@@ -112,6 +112,11 @@ $(O)/victims/truth-musl-static: tests/victims/truth.c tests/victims/truth.h
 	@mkdir -p $(@D)
 	musl-gcc -std=gnu11 $(VICTIM_FLAGS) -static -s -o $@ $< -lpthread
 $(O)/victims/truth: tests/victims/truth.h
+$(O)/victims/cases-lsan: tests/victims/cases.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(VICTIM_FLAGS) -DWITH_LSAN -fsanitize=leak -o $@ $< -lpthread
+$(O)/victims/objects-stripped: $(O)/victims/objects
+	strip -o $@ $<
 BLOCKS_WRAPPED = malloc calloc realloc free memalign posix_memalign aligned_alloc
 $(O)/victims/blocks-static: tests/victims/blocks.c
 	@mkdir -p $(@D)

@@ -265,14 +265,15 @@ int roots_scan(struct graph *g, struct image *img, const struct heap_range *owne
 			if (th->tls && !s->guard)
 				image_word(img, th->tls + TCB_GUARD, &s->guard);
 		}
-		scan_registers(s);
-		ret = scan_flush(&s->scan);
+		ret = 0;
 		vec_for_each (&img->maps, m) {
 			if (!ret && is_root_map(img, m)) {
 				scan_map(s, m);
 				ret = scan_flush(&s->scan);
 			}
 		}
+		/* After the globals: of two ways to a block theirs says more. */
+		scan_registers(s);
 		if (!ret && img->pid)
 			ret = scan_kernel(s);
 		if (!ret)

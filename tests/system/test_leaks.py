@@ -1,9 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """memprof leaks and memprof heap: exact against what programs know themselves."""
+import json
 import os
+import re
 import signal
 import struct
+import subprocess
 import time
 
 import memprof_test as t
@@ -41,6 +44,14 @@ class HeapCase(t.Case):
         out = self.memprof("heap", "-p", p.pid, "--list", f).stdout
         with open(f) as lines:
             return {int(a, 16): int(s) for a, s in (line.split()[:2] for line in lines)}, out
+
+
+    def leaks(self, p, *more, status=None):
+        """Its text and its JSON."""
+        f = self.path("leaks.json")
+        r = self.memprof("leaks", "-p", p.pid, "--json", f, *more, status=status)
+        with open(f) as report:
+            return r, json.load(report)
 
 
 class Walk(HeapCase):
@@ -94,6 +105,113 @@ class Walk(HeapCase):
                 self.assertIn("T (stopped)", t.read(f"/proc/{p.pid}/status").decode())
                 p.send_signal(signal.SIGCONT)
             p.kill()
+
+
+class Leaks(HeapCase):
+    def test_cases(self):
+        """37 places for a pointer; LeakSanitizer judges the same programs beside"""
+        listed = subprocess.run([f"{t.VICTIMS}/cases", "list"], capture_output=True, text=True)
+        right = lsan_right = 0
+        wrong = {}
+        names = [line.split() for line in listed.stdout.splitlines()]
+        for name, leaks in names:
+            p, _ = self.ready("cases", name)
+            _, report = self.leaks(p, status=1 if int(leaks) or name == "xor_list" else 0)
+            p.kill()
+            right += report["leaked"]["count"] == int(leaks)
+            if report["leaked"]["count"] != int(leaks):
+                wrong[name] = report["leaked"]["count"]
+            self.assertTrue(report["exact"], name)
+            r = subprocess.run([f"{t.VICTIMS}/cases-lsan", name], capture_output=True, text=True)
+            m = re.search(r"leaked in (\d+) allocation", r.stderr)
+            lsan_right += (int(m.group(1)) if m else 0) == int(leaks)
+        print(f"# memprof {right}, LeakSanitizer {lsan_right} of {len(names)}; wrong: {wrong}")
+        self.assertEqual(len(names), 37)
+        # Nobody can follow links that are stored as the difference of two addresses.
+        self.assertLessEqual(set(wrong), {"xor_list"})
+        self.assertGreaterEqual(right, lsan_right)
+
+    def test_hot(self):
+        """16 threads allocating flat out: every planted leak, and no other"""
+        p, said = self.ready("blocks", "run", 4 if not t.FULL else 16, "leaks", 500)
+        planted = {~int(a, 16) & MASK: int(s) for a, s in said["leak"]}
+        before = t.identity(p.pid)["fds"]
+        for _ in range(20 if t.FULL else 3):
+            _, report = self.leaks(p, status=1)
+            self.assertEqual(report["leaked"]["count"], len(planted))
+            self.assertEqual(report["leaked"]["bytes"], sum(planted.values()))
+            for cluster in report["clusters"]:
+                for sample in cluster["samples"]:
+                    self.assertEqual(planted[int(sample, 16)], cluster["size"])
+        self.assertEqual(t.identity(p.pid)["fds"], before)
+
+    def test_threads_and_static(self):
+        """parked threads, and a static program"""
+        for name in ("blocks", "blocks-static"):
+            p, _ = self.ready(name, "park", 6, "leaks", 300)
+            _, report = self.leaks(p, status=1)
+            self.assertEqual(report["leaked"]["count"], 300)
+            r, in_place = self.leaks(p, "--in-place", status=1)
+            self.assertEqual(in_place["leaked"], report["leaked"])
+            self.assertEqual(in_place["mode"], "in-place")
+
+    def test_types(self):
+        """class names, also stripped; what leaked objects hold; content only if wanted"""
+        for name in ("objects", "objects-stripped"):
+            p, said = self.ready(name)
+            r, report = self.leaks(p, status=1)
+            by_type = {c["type"]: c for c in report["clusters"]}
+            self.assertEqual(by_type["app::Node"]["count"], 1)
+            self.assertEqual(by_type["app::Node"]["indirect_count"], 39)
+            self.assertEqual(by_type["app::Holder<long [30]>"]["count"], 7)
+            self.assertIn("a secret that nobody", by_type["text"]["preview"])
+            self.assertIn("a secret that nobody", r.stdout)
+            self.assertEqual(report["leaked"]["count"], 48)
+            r, report = self.leaks(p, "--no-content", status=1)
+            self.assertNotIn("secret", r.stdout + json.dumps(report))
+
+    def test_why(self):
+        """the way from a global to a block, and what it keeps"""
+        p, said = self.ready("objects")
+        node = said["chain"][0][0]
+        r, report = self.leaks(p, "--why", node, status=0)
+        why = report["why"]
+        self.assertTrue(why["reachable"])
+        self.assertIn("global chain", why["root"])
+        self.assertEqual([b["type"] for b in why["path"]], ["app::Node", "app::Node"])
+        self.assertEqual(why["retained_count"], 2)
+        self.assertEqual(why["pointers"], 1)
+        _, report = self.leaks(p, status=1)
+        lost = next(c for c in report["clusters"] if c["type"] == "app::Node")["samples"][0]
+        r, report = self.leaks(p, "--why", lost, status=0)
+        self.assertFalse(report["why"]["reachable"])
+        self.assertEqual(report["why"]["retained_count"], 1)
+        self.memprof("leaks", "-p", p.pid, "--why", "10", status=0)
+
+    def test_options(self):
+        """budget, suppressions, baseline, confirmation, exactness, dry run"""
+        p, _ = self.ready("objects")
+        self.memprof("leaks", "-p", p.pid, "--budget", "1MB", status=0)
+        self.memprof("leaks", "-p", p.pid, "--budget", "48blocks", status=0)
+        self.memprof("leaks", "-p", p.pid, "--budget", "47blocks", status=1)
+        supp = self.path("supp")
+        with open(supp, "w") as f:
+            f.write("# known\nleak:^app::*\nleak:tex$\n")
+        r, report = self.leaks(p, "--suppress", supp, status=1)
+        self.assertEqual([c["type"] for c in report["clusters"] if not c["suppressed"]], ["text"])
+        with open(supp, "w") as f:
+            f.write("race:x\n")
+        self.memprof("leaks", "-p", p.pid, "--suppress", supp, status=2)
+        os.rename(self.path("leaks.json"), self.path("old.json"))
+        self.leaks(p, "--baseline", self.path("old.json"), status=0)
+        self.memprof("leaks", "-p", p.pid, "--baseline", supp, status=2)
+        _, report = self.leaks(p, "--confirm", 3, "--interval", "100ms", status=1)
+        self.assertEqual(report["leaked"]["count"], 48)
+        self.leaks(p, "--require-exact", status=1)
+        r = self.memprof("leaks", "-p", p.pid, "--dry-run", status=0)
+        self.assertIn("predicted", r.stdout)
+        self.assertNotIn("LEAKED", r.stdout)
+        self.memprof("leaks", "-p", p.pid, "--max-pause", "1ms", status=4)
 
 
 if __name__ == "__main__":
