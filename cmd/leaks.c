@@ -348,7 +348,7 @@ int cmd_leaks(int argc, char **argv)
 
 	if (status || done)
 		return status;
-	if (c.core)
+	if (c.core && c.exe)
 		return run_core(&c);
 	ret = target_look(&t, c.pid, &err);
 	if (ret)

@@ -272,6 +272,16 @@ static int take_notes(struct image *img, struct core *c, const GElf_Phdr *ph)
 	return ret;
 }
 
+static void set_path(struct image_map *m, const char *path)
+{
+	char *copy = strdup(path);
+
+	if (copy) {
+		free(m->path);
+		m->path = copy;
+	}
+}
+
 /* The kernel does not name them: the main thread's stack, and the first memory without a file
  * behind the executable. */
 static void name_areas(struct image *img)
@@ -287,16 +297,13 @@ static void name_areas(struct image *img)
 		    img->arch->get_sp(&img->threads.at[0].regs) < m->end)
 			stack = m;
 	}
-	if (stack) {
-		free(stack->path);
-		stack->path = strdup("[stack]");
-	}
+	if (stack)
+		set_path(stack, "[stack]");
 	vec_for_each (&img->maps, m) {
 		if (!last || m <= last || m->path[0] || !m->write)
 			continue;
 		if (m != last + 1 || m->start != last->end) { /* not the executable's .bss */
-			free(m->path);
-			m->path = strdup("[heap]");
+			set_path(m, "[heap]");
 			break;
 		}
 	}
