@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "cmd/follow.h"
+#include "record/carry.h"
 
 static const char help[] =
     "usage: memprof attach -p PID [-o FILE] [options]\n"
@@ -87,7 +88,7 @@ int cmd_attach(int argc, char **argv)
 						{"help", no_argument, NULL, 'h'},
 						RECORDING_LONG,
 						{0}};
-	struct recording_options o = {0};
+	struct recording_options o = {.carry_budget = CARRY_BUDGET};
 	struct mp_err err = {0};
 	struct target t;
 	pid_t pid = 0;

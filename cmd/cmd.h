@@ -78,6 +78,7 @@ struct recording_options {
 	uint64_t queue_size;	  /* bytes; 0: default */
 	uint64_t cull_ms;	  /* blocks that live shorter are only counted; 0: none */
 	uint64_t sample_interval; /* bytes; 0: every allocation */
+	uint64_t carry_budget;	  /* bytes of stacks that a recorder takes over */
 	uint32_t depth;		  /* innermost frames that are kept; 0: all */
 	struct selection select;
 	bool via_kernel;     /* probes of the kernel instead of an agent in the target */
@@ -103,7 +104,9 @@ int recording_options_agree(const struct recording_options *o);
 #define RECORDING_LONG                                                                             \
 	{"output", required_argument, NULL, 'o'}, {"for", required_argument, NULL, 'F'},           \
 	    {"lossless", no_argument, NULL, 'L'}, {"follow-fork", no_argument, NULL, 'W'},         \
-	    {"follow-exec", no_argument, NULL, 'X'}, {"ring-size", required_argument, NULL, 'R'},  \
+	    {"follow-exec", no_argument, NULL, 'X'},                                               \
+	    {"carry-budget", required_argument, NULL, 'Y'},                                        \
+	    {"ring-size", required_argument, NULL, 'R'},                                           \
 	    {"queue-size", required_argument, NULL, 'Q'}, {"cull", required_argument, NULL, 'C'},  \
 	    {"depth", required_argument, NULL, 'D'}, {"thread", required_argument, NULL, 'T'},     \
 	    {"via", required_argument, NULL, 'V'}, {"stack-size", required_argument, NULL, 'K'},   \

@@ -11,8 +11,10 @@
 #define RECORDER_MS 30000 /* for the recorder to write its file to the end */
 
 static const char help[] =
-    "usage: memprof detach -p PID\n"
-    "Ends a recording and restores the process; also when its recorder died.\n";
+    "usage: memprof detach -p PID [--keep]\n"
+    "Ends a recording and restores the process; also when its recorder died.\n"
+    "      --keep   ends the recorder only: memprof attach goes on with the session and its live\n"
+    "               heap (within 30 seconds, or calls are only counted)\n";
 
 static bool session_there(pid_t pid)
 {
@@ -28,37 +30,59 @@ static bool session_there(pid_t pid)
 }
 
 /* Asks a living recorder to end.  Return: whether the process is clean. */
-static bool ask_recorder(struct session *s)
+static bool ask_recorder(struct session *s, bool keep)
 {
 	struct deadline deadline = deadline_in_ms(RECORDER_MS);
 
-	__atomic_store_n(&s->block->detach_requested, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&s->block->detach_requested, keep ? SS_DETACH_KEEP : 1, __ATOMIC_RELEASE);
 	while (!deadline_passed(&deadline)) {
 		if (!recorder_lives(s->journal) ||
 		    __atomic_load_n(&s->shared->state, __ATOMIC_ACQUIRE) == SS_DORMANT)
 			break;
 		usleep(20000);
 	}
-	return !session_there(s->t->pid);
+	return keep ? !recorder_lives(s->journal) : !session_there(s->t->pid);
+}
+
+static int hand_over(struct session *s, bool child, struct mp_err *err)
+{
+	if (child || !s->block || !recorder_lives(s->journal))
+		return mp_fail(err, MP_EXIT_NO_SESSION, -ESRCH,
+			       "no recorder is at work on process %d", s->t->pid);
+	if (!ask_recorder(s, true))
+		return mp_fail(err, MP_EXIT_FAILURE, -ETIMEDOUT,
+			       "the recorder of process %d (pid %d) does not end", s->t->pid,
+			       s->journal->recorder_pid);
+	printf(
+	    "process %d: the recorder (pid %d) ended, the session stays; go on by: memprof attach "
+	    "-p %d\n",
+	    s->t->pid, s->journal->recorder_pid, s->t->pid);
+	return 0;
 }
 
 int cmd_detach(int argc, char **argv)
 {
-	static const struct option options[] = {
-	    {"pid", required_argument, NULL, 'p'}, {"help", no_argument, NULL, 'h'}, {0}};
+	static const struct option options[] = {{"pid", required_argument, NULL, 'p'},
+						{"keep", no_argument, NULL, 'k'},
+						{"help", no_argument, NULL, 'h'},
+						{0}};
 	struct mp_err err = {0};
 	struct session s;
 	struct target t;
 	pid_t pid = 0;
 	struct session_id id = {0};
 	uint32_t forked, left = 0;
-	bool child;
+	bool child, keep = false;
 	int c, ret;
 
 	while ((c = getopt_long(argc, argv, "p:h", options, NULL)) != -1) {
 		if (c == 'h') {
 			fputs(help, stdout);
 			return MP_EXIT_OK;
+		}
+		if (c == 'k') {
+			keep = true;
+			continue;
 		}
 		if (c != 'p')
 			return usage_error("detach: unknown option or missing value");
@@ -78,7 +102,9 @@ int cmd_detach(int argc, char **argv)
 	}
 	child = session_is_child(&s);
 	session_id_of(pid, &id);
-	if (s.block && !child && recorder_lives(s.journal) && ask_recorder(&s)) {
+	if (keep) {
+		ret = hand_over(&s, child, &err);
+	} else if (s.block && !child && recorder_lives(s.journal) && ask_recorder(&s, false)) {
 		printf(
 		    "process %d: the recorder (pid %d) ended the recording and restored it: %s\n",
 		    pid, s.journal->recorder_pid, s.journal->recording);
@@ -93,7 +119,7 @@ int cmd_detach(int argc, char **argv)
 	}
 	session_free(&s);
 	target_close(&t);
-	forked = child || ret ? 0 : family_restore(&id, pid, &left);
+	forked = child || keep || ret ? 0 : family_restore(&id, pid, &left);
 	if (forked)
 		printf("restored %u processes that were forked from it\n", forked);
 	return ret ? complain(&err) : MP_EXIT_OK;

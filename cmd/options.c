@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cmd/cmd.h"
+#include "record/carry.h"
 
 #define MIN_RING (64u << 10)
 #define MAX_RING (64u << 20)
@@ -24,6 +25,11 @@ int recording_option(int opt, const char *arg, struct recording_options *o)
 	case 'W':
 		o->follow_fork = true;
 		return 1;
+	case 'Y':
+		if (parse_bytes(arg, &o->carry_budget) && o->carry_budget <= CARRY_MAX_BUDGET)
+			return 1;
+		usage_error("--carry-budget: '%s' is not a size of at most 20M", arg);
+		return -1;
 	case 'X':
 		o->follow_exec = true;
 		return 1;

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <poll.h>
 #include <unistd.h>
+#include "cmd/carry.h"
 #include "cmd/cmd.h"
 #include "cmd/follow.h"
 #include "cmd/serve.h"
@@ -31,10 +32,11 @@ struct recording {
 	struct recorder *r;
 	struct sideband *sideband;
 	struct control *control;
+	struct carry carry;
 	struct observer *observer; /* NULL: hooks in the target */
 	uint64_t observed_until;
 	pthread_mutex_t lock; /* session's tables: main thread and aggregator */
-	bool install_wanted;
+	bool install_wanted, resumed;
 	size_t next_module;
 	struct symbols *symbols;
 	uint64_t end_ns;
@@ -212,7 +214,9 @@ static enum mp_end_reason watch(struct recording *rec, const struct recording_op
 		now = mono_ns();
 		if ((p[0].revents && ended_by_signal(rec, signals)) ||
 		    __atomic_load_n(&rec->s.block->detach_requested, __ATOMIC_ACQUIRE))
-			return MP_END_DETACHED;
+			return rec->s.block->detach_requested == SS_DETACH_KEEP && !rec->s.observes
+				   ? MP_END_KEPT
+				   : MP_END_DETACHED;
 		if (!target_alive(rec))
 			return MP_END_EXITED;
 		if (rec->sideband)
@@ -254,7 +258,9 @@ static void print_site(const struct recording *rec, const struct recorder_top *t
 		const char *file =
 		    m && m->path && strrchr(m->path, '/') ? strrchr(m->path, '/') + 1 : "?";
 
-		if (!n)
+		if (top->pc[i] == CARRY_CLEARED_PC)
+			printf("      %s\n", CARRY_CLEARED);
+		else if (!n)
 			printf(
 			    "      %s+0x%llx\n", file,
 			    (unsigned long long)((top->pc[i] & ~SS_PC_EXACT) - (m ? m->bias : 0)));
@@ -297,9 +303,13 @@ static void print_losses(const struct mp_losses *l)
 static void print_summary(struct recording *rec, const char *path, const struct mp_losses *l,
 			  const struct mp_finish *f)
 {
-	static const char *const reason[] = {
-	    "",		  "detached", "the program ended", "the program ran another one (exec)",
-	    "time is up", "an error"};
+	static const char *const reason[] = {"",
+					     "detached",
+					     "the program ended",
+					     "the program ran another one (exec)",
+					     "time is up",
+					     "an error",
+					     "the session waits for another recorder"};
 	struct recorder_progress p = recorder_progress(rec->r);
 	struct recorder_top top[TOP_SITES];
 	uint32_t n = recorder_top(rec->r, top, TOP_SITES);
@@ -420,10 +430,16 @@ static int start(struct recording *rec, const struct recording_options *o, const
 	/* Without it only what asks a recorder at work is missing. */
 	if (control_open(control, serve_request, &rec->r, &rec->control))
 		control[0] = 0;
-	ret = o->via_kernel ? session_observe(&rec->s, rec->t, &so, err)
-			    : session_open(&rec->s, rec->t, &so, err);
+	if (o->via_kernel)
+		ret = session_observe(&rec->s, rec->t, &so, err);
+	else if (rec->resumed)
+		ret = carry_on(&rec->s, rec->t, &so, o->carry_budget, &rec->carry, err);
+	else
+		ret = session_open(&rec->s, rec->t, &so, err);
 	if (ret)
 		return ret;
+	if (rec->resumed)
+		config.carry = &rec->carry;
 	if (o->via_kernel)
 		config.complete_until = &rec->observed_until;
 	fill_info(rec->t, &config.info, exe, sizeof(exe), cmdline, sizeof(cmdline));
@@ -441,8 +457,10 @@ static int start(struct recording *rec, const struct recording_options *o, const
 				"memprof: the kernel does not allow perf events; new libraries are "
 				"found by reading /proc/%d/maps\n",
 				rec->t->pid);
-		ret = o->via_kernel ? start_observer(rec, o, launched, err)
-				    : session_install(&rec->s, err);
+		if (o->via_kernel)
+			ret = start_observer(rec, o, launched, err);
+		else if (!rec->resumed)
+			ret = session_install(&rec->s, err);
 	}
 	if (!ret && !o->via_kernel)
 		privileges_keep(PRIVILEGES_TARGET);
@@ -464,7 +482,7 @@ static void leave_family(const struct recording *rec, const struct recording_opt
 {
 	uint32_t left = 0, restored = 0;
 
-	if (!o->news_fd)
+	if (!o->news_fd && reason != MP_END_KEPT)
 		restored = family_restore(&rec->id, 0, &left);
 	if (restored)
 		printf("restored %u processes that were forked from it\n", restored);
@@ -479,14 +497,17 @@ static void leave_family(const struct recording *rec, const struct recording_opt
 int recording_run(struct target *t, const struct recording_options *o, bool launched)
 {
 	struct recording rec = {.t = t};
+	const char *pattern = o->path;
 	struct mp_finish finish = {0};
 	struct mp_losses losses = {0};
 	struct mp_err err = {0}, late = {0};
 	int ret, status = 0, signals = block_signals();
 	char path[4096];
 
-	output_name(o->path ? o->path : "memprof-%p.memprof", t->pid, o->count, o->again, path,
-		    sizeof(path));
+	rec.resumed = !launched && !o->via_kernel && session_is_orphan(t->pid);
+	if (!pattern)
+		pattern = rec.resumed ? "memprof-%p-%t.memprof" : "memprof-%p.memprof";
+	output_name(pattern, t->pid, o->count, o->again, path, sizeof(path));
 	pthread_mutex_init(&rec.lock, NULL);
 	ret = start(&rec, o, path, launched, &err);
 	if (!ret) {
@@ -506,7 +527,11 @@ int recording_run(struct target *t, const struct recording_options *o, bool laun
 	} else {
 		finish.reason = MP_END_ERROR;
 	}
-	if (rec.s.block && finish.reason != MP_END_EXITED && finish.reason != MP_END_EXECED) {
+	if (rec.r && finish.reason == MP_END_KEPT) {
+		open_symbols(&rec);
+		recorder_keep(rec.r);
+	} else if (rec.s.block && !(rec.resumed && ret) && finish.reason != MP_END_EXITED &&
+		   finish.reason != MP_END_EXECED) {
 		/* Symbols while its files are still to be seen. */
 		open_symbols(&rec);
 		status = rec.s.observes ? 0 : session_close(&rec.s, &late);
@@ -532,6 +557,8 @@ int recording_run(struct target *t, const struct recording_options *o, bool laun
 		if (ret)
 			unlink(path);
 	}
+	if (finish.reason == MP_END_KEPT)
+		session_leave(&rec.s);
 	if (!ret)
 		leave_family(&rec, o, finish.reason);
 	control_close(rec.control);
@@ -543,6 +570,7 @@ int recording_run(struct target *t, const struct recording_options *o, bool laun
 	symbols_free(rec.symbols);
 	sideband_close(rec.sideband);
 	session_free(&rec.s);
+	carry_free(&rec.carry);
 	pthread_mutex_destroy(&rec.lock);
 	close(signals);
 	return status;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <sys/wait.h>
 #include "cmd/follow.h"
+#include "record/carry.h"
 
 static const char help[] =
     "usage: memprof run [-o FILE] [options] -- PROGRAM [ARGUMENT...]\n"
@@ -35,7 +36,7 @@ int cmd_run(int argc, char **argv)
 {
 	static const struct option options[] = {
 	    {"help", no_argument, NULL, 'h'}, RECORDING_LONG, {0}};
-	struct recording_options o = {0};
+	struct recording_options o = {.carry_budget = CARRY_BUDGET};
 	int c, status;
 
 	if (recording_environment(&o))

@@ -84,6 +84,10 @@ struct mp_losses {
 	uint64_t queue_ceiling;
 	uint64_t first_loss_ns, last_loss_ns;	/* all losses lie between; 0, 0: none */
 	uint64_t stacks_checked, stacks_differ; /* checking build: compared with complete walks */
+	/* Records of the agent that recorders of this session have seen, and that were lost when
+	 * one took over from another. */
+	uint64_t seen_alloc, seen_free, seen_realloc, seen_map;
+	uint64_t restart_alloc, restart_free, restart_realloc, restart_map;
 };
 
 /*
@@ -113,7 +117,14 @@ struct mp_finish {
 	uint8_t sideband; /* 1: module changes came from perf side-band; 0: from reading maps */
 };
 
-enum mp_end_reason { MP_END_DETACHED = 1, MP_END_EXITED, MP_END_EXECED, MP_END_TIME, MP_END_ERROR };
+enum mp_end_reason {
+	MP_END_DETACHED = 1,
+	MP_END_EXITED,
+	MP_END_EXECED,
+	MP_END_TIME,
+	MP_END_ERROR,
+	MP_END_KEPT, /* the session goes on, with another recorder */
+};
 
 /* One frame of a symbolized address; inlined frames come first (innermost first). */
 struct mp_symbol {

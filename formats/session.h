@@ -210,6 +210,9 @@ struct ss_thread {
 	uint64_t resets;		/* hooks left by longjmp or cancellation */
 };
 
+/* ss_control.detach_requested: the recorder ends, the session stays for the next one. */
+#define SS_DETACH_KEEP 2u
+
 /* First page of the block. */
 struct ss_control {
 	uint64_t magic;
@@ -237,7 +240,9 @@ struct ss_control {
 	uint64_t interns, arena;	    /* struct ss_intern[], u64[] */
 	uint32_t rule_cache_size, ninterns; /* powers of two */
 	uint64_t arena_words;
-	uint64_t rows, rows_end;  /* area of the modules' rows */
+	uint64_t rows, rows_end; /* area of the modules' rows */
+	uint64_t rows_used;	 /* end of what is filled, for the next recorder */
+	uint32_t rules_used, reserved_rules;
 	uint64_t sample_interval; /* bytes; 0: every allocation is recorded */
 	uint64_t sampled;	  /* u64[nsampled]: addresses of the sampled live blocks; 0: free */
 	uint64_t nsampled;	  /* power of two */
@@ -258,7 +263,7 @@ struct ss_control {
 	uint32_t reader_sleeps __attribute__((aligned(64)));
 
 	/* Requests from other memprof processes to the recorder. */
-	uint32_t detach_requested __attribute__((aligned(64)));
+	uint32_t detach_requested __attribute__((aligned(64))); /* 1, or SS_DETACH_KEEP */
 	/* What the recorder tells memprof status. */
 	uint64_t seen_events, seen_live_blocks, seen_live_bytes, seen_lost;
 	struct {

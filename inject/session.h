@@ -42,8 +42,10 @@ struct session {
 	uint64_t length;
 	uint64_t open_stop_ns, patch_stop_ns, close_stop_ns;
 	bool adopted;
-	bool observes; /* nothing is in the target */
-	bool stopped;  /* the target was stopped before session_open() (run) and stays so */
+	bool look_again;  /* modules may have come while nobody watched */
+	bool observes;	  /* nothing is in the target */
+	bool other_agent; /* of another build of memprof: it gets no new hooks */
+	bool stopped;	  /* the target was stopped before session_open() (run) and stays so */
 };
 
 /* Is there a session in the process?  Return: address of its block, 0: none. */
@@ -68,6 +70,18 @@ int session_refresh(struct session *s);
 /* Opens a session that another recorder left.  If that did not come farther than a descriptor in
  * the process, @s has no block, and session_close() closes the descriptor. */
 int session_adopt(struct session *s, struct target *t, struct mp_err *err);
+
+/**
+ * session_resume() - go on with a session whose recorder is gone
+ * Hooks and agent stay as they are; the target is neither stopped nor traced.  The journal still
+ * names the recorder before until session_take_over().
+ * Return: 0; -EBUSY when it was not at work, -EPROTO when it is damaged, with @err.
+ */
+int session_resume(struct session *s, struct target *t, struct mp_err *err);
+/* From now on the journal names this process.  Return: -EBUSY when another one was faster. */
+int session_take_over(struct session *s, const struct session_options *options);
+/* Leaves it to another recorder. */
+void session_leave(struct session *s);
 
 /**
  * session_observe() - a session that puts nothing into the target

@@ -29,6 +29,66 @@ int tables_init(struct tables *tb, struct ss_control *block, const struct ss_con
 	return tb->rules ? 0 : -ENOMEM;
 }
 
+static uint64_t list_size(void)
+{
+	return (sizeof(struct ss_module_list) + SS_MAX_MODULES * sizeof(struct ss_module) + 63) &
+	       ~63ull;
+}
+
+static bool rows_inside(const struct tables *tb, const struct ss_module *m)
+{
+	return m->start < m->end && m->pcs >= tb->layout.rows && m->rules >= tb->layout.rows &&
+	       m->pcs <= tb->rows_at && m->rules <= tb->rows_at &&
+	       m->n <= (tb->rows_at - m->pcs) / 4 && m->n <= (tb->rows_at - m->rules) / 2;
+}
+
+/* The agent's own code in the list that is in use. */
+static int resume_own(struct tables *tb)
+{
+	uint64_t current = tb->block->module_list,
+		 index = (current - SS_LISTS_OFFSET) / list_size();
+	const struct ss_module_list *list = at(tb, current);
+	uint32_t n;
+
+	if (current < SS_LISTS_OFFSET || index >= SS_MODULE_LISTS ||
+	    SS_LISTS_OFFSET + index * list_size() != current)
+		return -EPROTO;
+	tb->next_list = (uint32_t)index + 1;
+	n = list->n <= SS_MAX_MODULES ? list->n : 0;
+	for (uint32_t i = 0; i < n; i++) {
+		struct ss_module m = list->at[i];
+
+		if (!(m.flags & SS_MODULE_AGENT))
+			continue;
+		if (!rows_inside(tb, &m))
+			return -EPROTO;
+		if (vec_push(&tb->own, m))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int tables_resume(struct tables *tb, struct ss_control *block, const struct ss_control *layout)
+{
+	uint64_t rows = block->rows_used;
+	uint32_t rules = block->rules_used;
+	int ret = tables_init(tb, block, layout);
+
+	if (ret)
+		return ret;
+	if (rows < layout->rows || rows > layout->rows_end || rules < 2 || rules >= UINT16_MAX)
+		return -EPROTO;
+	tb->rows_at = rows;
+	for (uint32_t i = 2; i < rules; i++) {
+		struct uw_full f = ((const struct uw_full *)at(tb, layout->full_rules))[i];
+
+		if (rule_set_add(tb->rules, &f) != i)
+			return -EPROTO;
+	}
+	tb->rules_published = rules;
+	return resume_own(tb);
+}
+
 void tables_free(struct tables *tb)
 {
 	if (tb->rules && tb->cache >= 0)
@@ -281,7 +341,6 @@ static int by_start(const void *a, const void *b)
 int tables_publish(struct tables *tb, bool changed)
 {
 	const struct ss_control *c = &tb->layout;
-	uint64_t size = sizeof(struct ss_module_list) + SS_MAX_MODULES * sizeof(struct ss_module);
 	uint32_t n = rule_set_count(tb->rules), first = tb->rules_published;
 	VEC(struct ss_module) sorted = {0};
 	struct ss_module_list *list;
@@ -302,8 +361,10 @@ int tables_publish(struct tables *tb, bool changed)
 	memcpy((struct uw_full *)at(tb, c->full_rules) + first, rule_set_full(tb->rules) + first,
 	       (n - first) * sizeof(struct uw_full));
 	tb->rules_published = n;
+	tb->block->rules_used = n;
+	tb->block->rows_used = tb->rows_at;
 	/* A list is only written again after three others: whoever still searches it is done. */
-	list = at(tb, SS_LISTS_OFFSET + tb->next_list++ % SS_MODULE_LISTS * ((size + 63) & ~63ull));
+	list = at(tb, SS_LISTS_OFFSET + tb->next_list++ % SS_MODULE_LISTS * list_size());
 	list->n = (uint32_t)sorted.n;
 	if (sorted.n)
 		memcpy(list->at, sorted.at, sorted.n * sizeof(sorted.at[0]));

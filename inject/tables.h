@@ -36,6 +36,10 @@ struct tables {
 
 /* @layout: offsets in @block, copied: the block itself is the target's to change. */
 int tables_init(struct tables *tb, struct ss_control *block, const struct ss_control *layout);
+/* The same for a block whose tables another recorder made and the agent uses: its rules keep their
+ * ids, its rows stay, and the agent's own code is known.  Nothing there is believed beyond its
+ * bounds.  Return: 0, -EPROTO when it is damaged, -ENOMEM. */
+int tables_resume(struct tables *tb, struct ss_control *block, const struct ss_control *layout);
 void tables_free(struct tables *tb);
 
 /**

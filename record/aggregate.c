@@ -38,7 +38,7 @@ static bool inside_allocator(const struct recorder *r, const uint64_t *pc, uint3
 	return false;
 }
 
-static uint32_t add_stack(struct recorder *r, const uint64_t *pc, uint32_t n, uint32_t flags)
+uint32_t stack_add(struct recorder *r, const uint64_t *pc, uint32_t n, uint32_t flags)
 {
 	uint32_t id, all = n;
 	bool fresh;
@@ -79,7 +79,7 @@ static uint32_t stack_id(struct recorder *r, uint32_t slot, uint32_t agent_id)
 	if (n > SS_MAX_FRAMES || agent_id + 1ull + n > r->arena_words)
 		return 0;
 	memcpy(pc, s->pc, n * sizeof(*pc)); /* once: it could change under us */
-	id = add_stack(r, pc, n, s->flags);
+	id = stack_add(r, pc, n, s->flags);
 	r->stack_of_word[agent_id] = id;
 	return id;
 }
@@ -102,12 +102,12 @@ static void take_raw(struct recorder *r, uint32_t slot, const struct mpr_raw_sta
 		n = dumped_unwind(r->config.block, r->config.block_length, &d, pc, SS_MAX_FRAMES,
 				  &flags, &unknown);
 	r->slot[slot].raw_sequence = raw->sequence;
-	r->slot[slot].raw_stack = add_stack(r, pc, n, flags);
+	r->slot[slot].raw_stack = stack_add(r, pc, n, flags);
 }
 
 /* ---------------------------------------------------------------- live blocks -- */
 
-static void account(struct recorder *r, const struct live_block *b, int sign)
+void block_account(struct recorder *r, const struct live_block *b, int sign)
 {
 	struct stack *s = &r->stacks.at[b->stack];
 	struct estimate e = estimate_block(r->config.info.sample_interval, b->size,
@@ -128,7 +128,7 @@ static void account(struct recorder *r, const struct live_block *b, int sign)
 /* It was freed: its free is still to come, for it was overtaken, or it was lost. */
 static void block_replaced(struct recorder *r, const struct live_block *old)
 {
-	account(r, old, -1);
+	block_account(r, old, -1);
 	r->replaced = true;
 	r->now.frees++;
 	r->losses.mismatches++;
@@ -146,7 +146,7 @@ static void block_born(struct recorder *r, uint64_t addr, uint64_t size, uint32_
 	}
 	if (old.addr)
 		block_replaced(r, &old);
-	account(r, &b, 1);
+	block_account(r, &b, 1);
 }
 
 /* Is this the free that an allocation of the same address overtook?  It is counted already. */
@@ -182,7 +182,7 @@ static bool block_gone(struct recorder *r, uint64_t addr, bool from_module, stru
 static void drop_realloc(struct recorder *r, struct slot_state *st)
 {
 	if (st->in_realloc && st->realloc_known) {
-		account(r, &st->realloc_block, -1);
+		block_account(r, &st->realloc_block, -1);
 		r->now.frees++;
 	}
 	st->in_realloc = false;
@@ -266,7 +266,7 @@ static bool decode_free(struct recorder *r, const struct mpr_free *f, struct mp_
 	if (f->h.misc & MPR_F_FROM_MODULE)
 		ev->flags = EV_F_FROM_MODULE;
 	if (block_gone(r, ev->addr, ev->flags, &b)) {
-		account(r, &b, -1);
+		block_account(r, &b, -1);
 		r->now.frees++;
 		return true;
 	}
@@ -393,6 +393,7 @@ static void process(struct recorder *r, const struct pending *p, uint64_t ns)
 
 	r->last_ns = ns;
 	r->replaced = false;
+	losses_see(r, h->type);
 	switch (h->type) {
 	case MPR_ALLOC:
 	case MPR_ALLOC_BIG:
@@ -579,6 +580,8 @@ void *aggregator_run(void *arg)
 
 	privileges_keep(PRIVILEGES_TARGET);
 	put_hooks_and_modules(r);
+	if (r->config.carry)
+		carry_in(r, r->config.carry);
 	while ((b = queue_get(r->queue))) {
 		uint64_t now;
 

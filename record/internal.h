@@ -83,15 +83,26 @@ void *reader_run(void *recorder);
 /* The agent records until a few seconds from now: once before the hooks go in, then the reader's.
  */
 void reader_heartbeat(struct recorder *r);
+/* Slots that threads have claimed; the agent says when there are new ones, before its first record
+ * is there.  @all: also if it did not. */
+void reader_find_active(struct recorder *r, bool all);
 /* Ends its sleep. */
 void reader_wake(struct recorder *r);
 void *aggregator_run(void *recorder);
+/* The recording's id of a stack; it is in the file then. */
+uint32_t stack_add(struct recorder *r, const uint64_t *pc, uint32_t n, uint32_t flags);
+/* A block enters (1) or leaves (-1) the sums of what is live. */
+void block_account(struct recorder *r, const struct live_block *b, int sign);
+/* carry_in.c: puts the heap of the recorder before into table, sums and file. */
+void carry_in(struct recorder *r, const struct carry *c);
 /* The slot's shared part; its fields change under us. */
 struct ss_thread *slot_at(const struct recorder *r, uint32_t i);
 /* Losses as of now, from the agent's counters and the queue's. */
 struct mp_losses recorder_losses(struct recorder *r);
 /* The agent only counts: a loss is known to lie between two looks, of which this is one. */
 void losses_note(struct recorder *r, uint64_t now);
+/* A record was taken up by the aggregator. */
+void losses_see(struct recorder *r, uint32_t type);
 /* The queue's numbers, for memprof status. */
 void losses_show(struct recorder *r);
 

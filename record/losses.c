@@ -77,3 +77,23 @@ void losses_show(struct recorder *r)
 	for (int i = 0; i < MPR_LOST_KINDS; i++)
 		c->queue.dropped_events += q.dropped.events[i];
 }
+
+void losses_see(struct recorder *r, uint32_t type)
+{
+	switch (mpr_kind(type)) {
+	case MPR_LOST_ALLOC:
+		r->losses.seen_alloc++;
+		break;
+	case MPR_LOST_FREE:
+		r->losses.seen_free++;
+		break;
+	case MPR_LOST_REALLOC:
+		r->losses.seen_realloc++;
+		break;
+	case MPR_LOST_MAP:
+		r->losses.seen_map++;
+		break;
+	default:
+		break;
+	}
+}

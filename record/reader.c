@@ -27,13 +27,14 @@
 #define QUIET_SHARE   64 /* of a ring: a round with less is a quiet one */
 #define IDLE_NEWS_NS  500000000ull
 #define NICE	      -10
+#define KEEP_S	      30 /* for the next recorder to come */
 
 struct ss_thread *slot_at(const struct recorder *r, uint32_t i)
 {
 	return (struct ss_thread *)((char *)r->config.block + r->slots + i * r->slot_stride);
 }
 
-void reader_heartbeat(struct recorder *r)
+static void heartbeat(struct recorder *r, uint64_t seconds)
 {
 	uint64_t rate;
 
@@ -41,8 +42,13 @@ void reader_heartbeat(struct recorder *r)
 	pthread_mutex_lock(&r->clock_lock);
 	rate = (uint64_t)r->clock.rate_guess;
 	pthread_mutex_unlock(&r->clock_lock);
-	__atomic_store_n(&r->config.block->deadline, clock_ticks() + HEARTBEAT_S * rate,
+	__atomic_store_n(&r->config.block->deadline, clock_ticks() + seconds * rate,
 			 __ATOMIC_RELAXED);
+}
+
+void reader_heartbeat(struct recorder *r)
+{
+	heartbeat(r, HEARTBEAT_S);
 }
 
 static struct ring ring_at(const struct recorder *r, uint32_t i)
@@ -144,8 +150,7 @@ static bool wants_news(struct recorder *r)
 	return true;
 }
 
-/* The agent says when a thread claims a slot: before its first record is there. */
-static void find_active(struct recorder *r, bool all)
+void reader_find_active(struct recorder *r, bool all)
 {
 	uint64_t claimed = __atomic_load_n(&r->config.block->slots_claimed, __ATOMIC_ACQUIRE);
 
@@ -170,7 +175,7 @@ static uint64_t drain(struct recorder *r, enum round how)
 	struct batch *b;
 	bool copy;
 
-	find_active(r, how != ROUND);
+	reader_find_active(r, how != ROUND);
 	b = batch_new(r->nactive);
 	if (!b)
 		return 0;
@@ -274,6 +279,8 @@ void *reader_run(void *arg)
 	if (r->keep)
 		usleep(1000); /* so that nothing is left that an earlier round put off */
 	drain(r, r->keep ? ROUND_KEEP : ROUND_LAST);
+	if (r->keep && !r->lossless)
+		heartbeat(r, KEEP_S);
 	queue_end(r->queue);
 	return NULL;
 }

@@ -31,6 +31,13 @@ static int copy_layout(struct recorder *r)
 		   : -EPROTO;
 }
 
+static uint64_t all_lost(struct recorder *r)
+{
+	struct mp_losses l = recorder_losses(r);
+
+	return mp_losses_events(&l);
+}
+
 int recorder_start(const struct recorder_config *config, struct recorder **out, struct mp_err *err)
 {
 	struct recorder *r = calloc(1, sizeof(*r));
@@ -79,6 +86,11 @@ int recorder_start(const struct recorder_config *config, struct recorder **out, 
 		mpf_close(r->file);
 		recorder_free(r);
 		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
+	}
+	if (config->carry) {
+		r->losses = config->carry->losses;
+		reader_find_active(r, true);
+		r->losses_seen = all_lost(r);
 	}
 	/* The threads may get their turn only after the target got its own. */
 	reader_heartbeat(r);
@@ -182,6 +194,11 @@ static uint64_t *all_addresses(const struct recorder *r, uint64_t *n)
 	}
 	*n = keep;
 	return pc;
+}
+
+void recorder_keep(struct recorder *r)
+{
+	r->keep = true;
 }
 
 int recorder_stop(struct recorder *r, struct mp_finish *finish, struct mp_losses *losses,

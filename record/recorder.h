@@ -16,6 +16,7 @@
 #include "formats/file.h"
 #include "formats/session.h"
 #include "lib/err.h"
+#include "record/carry.h"
 #include "record/queue.h"
 #include "record/select.h"
 
@@ -34,6 +35,7 @@ struct recorder_config {
 	/* Ticks up to which all records are in the rings, when their producer is late; NULL: it is
 	 * the thread itself, which is not. */
 	const uint64_t *complete_until;
+	const struct carry *carry; /* the heap that another recorder left; NULL: none */
 	/*
 	 * Called by the aggregator: code without a table was met.  Brings the tables up to date;
 	 * returns whether anything is new.
@@ -79,6 +81,10 @@ struct recorder_boundary {
  * Return: 0 with @b filled; -ESHUTDOWN when the recording ended first (then its file is whole).
  */
 int recorder_flush(struct recorder *r, struct recorder_boundary *b);
+
+/* At recorder_stop() the session stays for another recorder: only what is surely complete is taken
+ * from the rings, and the agent records on into them for a while. */
+void recorder_keep(struct recorder *r);
 
 /**
  * recorder_stop() - final drain, end of file

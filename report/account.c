@@ -141,6 +141,11 @@ int account_allocated(struct account *a, const struct model_block *b)
 
 	if (enter(a, b, &e, 1))
 		return -ENOMEM;
+	if (b->flags & EV_F_CARRIED) { /* it was called before */
+		a->m->carried_blocks += e.blocks;
+		a->m->carried_bytes += e.bytes;
+		return 0;
+	}
 	t = model_thread(a->m, b->tid);
 	t->allocations += e.blocks;
 	t->allocated_bytes += e.bytes;

@@ -65,7 +65,7 @@ static void on_call(struct model *m, const struct mp_event *ev)
 {
 	struct model_hook *h;
 
-	if (ev->hook >= m->hooks.n)
+	if (ev->hook >= m->hooks.n || ev->flags & EV_F_CARRIED)
 		return;
 	h = &m->hooks.at[ev->hook];
 	if (ev->kind == EV_ALLOC || ev->kind == EV_FREE || ev->kind == EV_REALLOC_BEGIN ||

@@ -205,7 +205,7 @@ static int allocated(struct history *h, const struct mp_event *ev, struct per_th
 	h->chains.at[chain].length++;
 	h->allocations++;
 	ret = put(h, &b, ev);
-	t->last_alloc = b.addr;
+	t->last_alloc = ev->flags & EV_F_CARRIED ? 0 : b.addr;
 	if (ret || !h->sink.allocated || !is_told(h, &b))
 		return ret;
 	return h->sink.allocated(h->sink.ctx, &b);

@@ -11,8 +11,8 @@
 
 static void write_info(yajl_gen g, const struct model *m)
 {
-	static const char *const reason[] = {"unknown", "detached", "exited",
-					     "execed",	"time",	    "error"};
+	static const char *const reason[] = {"unknown", "detached", "exited", "execed",
+					     "time",	"error",    "kept"};
 	char id[33];
 
 	for (int i = 0; i < 16; i++)
@@ -29,8 +29,8 @@ static void write_info(yajl_gen g, const struct model *m)
 	json_timeval(g, "timestamp", m->info.start_unix_ns);
 	json_timeval(g, "runtime", m->end_ns);
 	json_text(g, "end_reason",
-		  m->has_finish && m->finish.reason <= MP_END_ERROR ? reason[m->finish.reason]
-								    : "unknown");
+		  m->has_finish && m->finish.reason <= MP_END_KEPT ? reason[m->finish.reason]
+								   : "unknown");
 	json_boolean(g, "restored", m->has_finish && m->finish.restored);
 	json_number(g, "attach_stop_ns", m->finish.attach_stop_ns);
 	json_number(g, "detach_stop_ns", m->finish.detach_stop_ns);
@@ -91,6 +91,8 @@ static void write_totals(yajl_gen g, const struct model *m)
 	json_number(g, "foreign_reallocs", m->foreign_reallocs);
 	json_number(g, "housekeeping_frees", m->housekeeping_frees);
 	json_number(g, "failed_reallocs", m->failed_reallocs);
+	json_number(g, "carried_count", m->carried_blocks);
+	json_number(g, "carried_bytes", m->carried_bytes);
 	json_number(g, "culled_count", m->culled_blocks);
 	json_number(g, "culled_bytes", m->culled_bytes);
 	json_number(g, "mapped_bytes", m->mapped_bytes);
@@ -128,6 +130,12 @@ static void write_losses(yajl_gen g, const struct model *m)
 	json_number(g, "queue_dropped_other", l->queue_other);
 	json_number(g, "stale_frees", l->stale_frees);
 	json_number(g, "lost_no_slot_frees", l->no_slot_frees);
+	json_number(g, "seen_allocations", l->seen_alloc);
+	json_number(g, "seen_frees", l->seen_free);
+	json_number(g, "restart_allocations", l->restart_alloc);
+	json_number(g, "restart_frees", l->restart_free);
+	json_number(g, "restart_reallocs", l->restart_realloc);
+	json_number(g, "restart_maps", l->restart_map);
 	json_number(g, "first_loss_ns", l->first_loss_ns);
 	json_number(g, "last_loss_ns", l->last_loss_ns);
 	json_number(g, "stacks_full", l->stacks_full);
@@ -207,7 +215,7 @@ static void write_groups(yajl_gen g, struct model *m)
 	for (uint32_t id = 0; id < m->nstacks; id++) {
 		const struct group *gr = &m->group[id];
 
-		if (!gr->allocations && !gr->maps)
+		if (!gr->allocations && !gr->maps && !gr->live_blocks && !gr->frees)
 			continue;
 		yajl_gen_map_open(g);
 		json_number(g, "backtrace_id", id);

@@ -198,6 +198,7 @@ static int set_aside(struct model *m)
 	m->timeline.n = 0;
 	m->peak_bytes = m->peak_blocks = m->peak_time_ns = 0;
 	m->culled_blocks = m->culled_bytes = m->uncertain_blocks = 0;
+	m->carried_blocks = m->carried_bytes = 0;
 	return 0;
 }
 

@@ -130,7 +130,8 @@ struct model {
 	uint64_t events, foreign_frees, housekeeping_frees, foreign_reallocs, mismatches,
 	    failed_reallocs;
 	uint64_t uncertain_blocks; /* of all live ones, so many at most are in truth free */
-	uint64_t culled_blocks, culled_bytes; /* in the sums, but not as blocks of their own */
+	uint64_t carried_blocks, carried_bytes; /* live before, told by the recorder before */
+	uint64_t culled_blocks, culled_bytes;	/* in the sums, but not as blocks of their own */
 	uint64_t mapped_bytes, inner_maps, unmaps;
 	uint64_t end_ns;
 	struct mp_losses losses;

@@ -64,6 +64,12 @@ void text_losses(const struct mp_losses *l, FILE *out)
 			text_bytes(l->queue_peak_bytes, i));
 	if (l->queue_events)
 		fprintf(out, " of %s\n", text_bytes(l->queue_ceiling, f));
+	if (l->restart_alloc + l->restart_free + l->restart_realloc + l->restart_map)
+		fprintf(out,
+			"            when one recorder took over from another: %s allocations, %s "
+			"frees, %s realloc events, %s maps\n",
+			text_number(l->restart_alloc, a), text_number(l->restart_free, b),
+			text_number(l->restart_realloc, c), text_number(l->restart_map, d));
 	if (l->mismatches)
 		fprintf(out,
 			"            %s addresses were allocated again before a free was seen\n",
@@ -77,9 +83,13 @@ static void bold(const struct text_options *o, FILE *out, const char *text)
 
 static void head(struct model *m, const struct text_options *o, FILE *out)
 {
-	static const char *const reason[] = {
-	    "?",	   "detached", "the program ended", "the program ran another one (exec)",
-	    "time was up", "an error"};
+	static const char *const reason[] = {"?",
+					     "detached",
+					     "the program ended",
+					     "the program ran another one (exec)",
+					     "time was up",
+					     "an error",
+					     "the session went on with another recorder"};
 	time_t at = (time_t)(m->info.start_unix_ns / 1000000000u);
 	char when[32] = "?";
 	struct tm tm;
@@ -92,7 +102,7 @@ static void head(struct model *m, const struct text_options *o, FILE *out)
 		(double)m->end_ns / 1e9);
 	if (m->has_finish)
 		fprintf(out, "ended       %s%s\n",
-			reason[m->finish.reason <= MP_END_ERROR ? m->finish.reason : 0],
+			reason[m->finish.reason <= MP_END_KEPT ? m->finish.reason : 0],
 			m->finish.restored ? "; the process was restored" : "");
 	if (m->truncated)
 		fprintf(out, "note        %s\n", m->truncated);
@@ -164,6 +174,10 @@ static void totals(struct model *m, FILE *out)
 	fprintf(out, "peak        %s in %s blocks, %.1f s after the start\n",
 		text_bytes(m->peak_bytes, c), text_number(m->peak_blocks, a),
 		(double)m->peak_time_ns / 1e9);
+	if (m->carried_blocks)
+		fprintf(out,
+			"carried     %s in %s blocks of the recorder before, in what is live\n",
+			text_bytes(m->carried_bytes, c), text_number(m->carried_blocks, a));
 	if (m->culled_blocks) {
 		fprintf(out,
 			"culled      %s blocks of %s, short-lived: in the sums, not in the peak",

@@ -2,7 +2,8 @@
 /*
  * Allocates faster than anybody can write down: for every line on stdin THREADS threads make OPS
  * operations each, malloc and free of a block that is 64 operations old, then the truth so far is
- * printed as JSON.  At the end of stdin it ends; 16 blocks a round stay.
+ * printed as JSON.  At the end of stdin it ends; 16 blocks a round stay.  "deep" leaks 200 blocks
+ * with as many different stacks instead.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -56,6 +57,20 @@ static void flood(long thread)
 	pthread_mutex_unlock(&lock);
 }
 
+void *kept[256];
+
+/* One block stays at each depth: as many different stacks. */
+static __attribute__((noinline)) void deep(int depth)
+{
+	kept[depth] = malloc(100 + (size_t)depth);
+	sum.mallocs++;
+	sum.bytes += 100 + depth;
+	sum.live_bytes += 100 + depth;
+	if (depth > 1)
+		deep(depth - 1);
+	__asm__ volatile("" ::: "memory"); /* no tail call */
+}
+
 static pthread_barrier_t begin, end;
 
 static void *worker(void *arg)
@@ -84,9 +99,13 @@ int main(int argc, char **argv)
 		pthread_create(&t, NULL, worker, (void *)i);
 	}
 	while (fgets(line, sizeof(line), stdin)) {
-		pthread_barrier_wait(&begin);
-		flood(0);
-		pthread_barrier_wait(&end);
+		if (*line == 'd') {
+			deep(200);
+		} else {
+			pthread_barrier_wait(&begin);
+			flood(0);
+			pthread_barrier_wait(&end);
+		}
 		printf("{\"mallocs\": %ld, \"frees\": %ld, \"bytes\": %ld, \"live_bytes\": %ld}\n",
 		       sum.mallocs, sum.frees, sum.bytes, sum.live_bytes);
 	}

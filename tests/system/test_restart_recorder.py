@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""A recorder takes over the session of another one: the live heap goes on, and the ledger of what
+the agent wrote and recorders saw says whether anything was lost."""
+import json
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+
+from memprof_test import Case, identity, main, maps
+
+
+class Restart(Case):
+    def flood(self, threads, ops, *options):
+        p = self.victim("flood", threads, ops, stdin=subprocess.PIPE)
+        self.clean = identity(p.pid)
+        self.attach(p, "one", *options)
+        return p
+
+    def attach(self, p, name, *options):
+        """What it says of the session it goes on with, and its recorder."""
+        r = self.memprof("attach", "-p", p.pid, "-o", self.path(name), "--background", *options)
+        return r.stderr
+
+    def line(self, p, line="go"):
+        p.stdin.write(line + "\n")
+        p.stdin.flush()
+        return json.loads(p.stdout.readline())
+
+    def recorder(self, p):
+        return next(s for s in json.loads(self.memprof("status", "--json").stdout)
+                    if s["pid"] == p.pid)["recorder"]
+
+    def kill_recorder(self, p):
+        pid = self.recorder(p)
+        os.kill(pid, signal.SIGKILL)
+        while os.path.exists(f"/proc/{pid}"):
+            time.sleep(0.01)
+
+    def mismatch(self, said):
+        return int(re.search(r"mismatch ([\d,]+)", said).group(1).replace(",", ""))
+
+    def whole(self, p, truth, report):
+        """The ledger: not one malloc and free is unaccounted for."""
+        l = report["losses"]
+        self.assertEqual(l["seen_allocations"] + l["restart_allocations"] + l["lost_allocations"]
+                         + l["queue_dropped_allocations"] + l["stale"] - l["stale_frees"],
+                         truth["mallocs"])
+        self.assertEqual(l["seen_frees"] + l["restart_frees"] + l["lost_frees"]
+                         + l["queue_dropped_frees"] + l["stale_frees"], truth["frees"])
+        self.assertEqual(identity(p.pid)["text"], self.clean["text"])
+        self.assertNotIn("memprof", maps(p.pid))
+
+    def test_crash(self):
+        """the recorder is killed when all was written: nothing is missing afterwards"""
+        p = self.flood(2, 3000)
+        self.line(p)
+        before = self.line(p)
+        self.memprof("flush", "-p", p.pid)
+        self.kill_recorder(p)
+        said = self.attach(p, "two")
+        self.assertEqual(self.mismatch(said), 0)
+        self.assertIn("32 live blocks", said)
+        after = self.line(p)
+        self.memprof("detach", "-p", p.pid)
+        r = self.report(self.path("two"), "--leaks")
+        self.assertEqual(r["totals"]["carried_count"], 32)
+        self.assertEqual(r["totals"]["carried_bytes"], before["live_bytes"])
+        self.assertEqual(r["totals"]["leaked_count"], 48)
+        self.assertEqual(r["totals"]["leaked_bytes"], after["live_bytes"])
+        self.assertEqual(r["totals"]["allocations"], after["mallocs"] - before["mallocs"])
+        self.assertEqual(r["totals"]["foreign_frees"], 0)
+        self.assertEqual(sum(b["size"] for b in r["leaks"]), after["live_bytes"])
+        self.assertTrue(any(f["raw_function"] == "flood" or f["function"] == "flood"
+                            for b in r["allocation_groups"] for f in b["backtrace"]))
+        self.whole(p, after, r)
+
+    def test_crash_under_load(self):
+        """killed at work: what went with it is stated to the event"""
+        p = self.flood(2, 200000)
+        threading.Timer(0.15, self.kill_recorder, [p]).start()
+        self.line(p)
+        while self.recorder(p) and os.path.exists(f"/proc/{self.recorder(p)}"):
+            time.sleep(0.02)
+        said = self.attach(p, "two")
+        truth = self.line(p)
+        self.memprof("detach", "-p", p.pid)
+        r = self.report(self.path("two"))
+        l = r["losses"]
+        self.assertEqual(self.mismatch(said), sum(l["restart_" + k] for k in (
+            "allocations", "frees", "reallocs", "maps")))
+        self.whole(p, truth, r)
+        if l["restart_frees"]:
+            self.assertGreaterEqual(r["totals"]["uncertain_count"], min(
+                l["restart_frees"], r["totals"]["carried_count"]))
+
+    def test_planned(self):
+        """detach --keep under load, three times: mismatch 0, nothing lost, nothing stopped"""
+        p = self.flood(2, 150000, "--ring-size", "64M")
+        done = []
+        t = threading.Thread(target=lambda: done.extend(self.line(p) for _ in range(3)))
+        t.start()
+        for n in range(3):
+            r = self.memprof("detach", "--keep", "-p", p.pid)
+            self.assertIn("go on by: memprof attach", r.stdout)
+            self.assertEqual(self.mismatch(self.attach(p, f"next{n}")), 0)
+        t.join()
+        self.memprof("detach", "-p", p.pid)
+        self.assertEqual(self.report(self.path("one"))["end_reason"], "kept")
+        r = self.report(self.path("next2"))
+        self.whole(p, done[-1], r)
+        self.assertEqual([v for k, v in r["losses"].items()
+                          if k.startswith(("restart", "lost")) and v], [])
+        self.assertEqual(r["totals"]["leaked_count"], 3 * 16)
+        self.assertEqual(r["totals"]["leaked_bytes"], done[-1]["live_bytes"])
+        self.assertEqual(r["totals"]["uncertain_count"], 0)
+
+    def budget(self, *options):
+        """200 stacks and those of flood(), carried over by a budget."""
+        p = self.flood(1, 1000)
+        self.line(p)
+        truth = self.line(p, "deep")
+        self.memprof("detach", "--keep", "-p", p.pid)
+        said = self.attach(p, "two", *options)
+        self.memprof("detach", "-p", p.pid)
+        r = self.report(self.path("two"))
+        self.assertEqual(r["totals"]["leaked_bytes"], truth["live_bytes"])
+        self.assertEqual(r["totals"]["leaked_count"], 216)
+        self.assertEqual(sum(g["leaked_bytes"] for g in r["allocation_groups"]),
+                         truth["live_bytes"])
+        cleared = [g for g in r["allocation_groups"]
+                   if g["backtrace"] and g["backtrace"][0]["function"] == "[live-alloc cleared]"]
+        return r, said, cleared
+
+    def test_budget_keeps_all(self):
+        """--carry-budget, first level: all stacks"""
+        r, said, cleared = self.budget()
+        self.assertEqual(cleared, [])
+        self.assertNotIn("folded", said)
+        self.assertGreaterEqual(len(r["allocation_groups"]), 201)
+
+    def test_budget_folds_the_smallest(self):
+        """second level: the smallest stacks are one, the sums equal to the byte"""
+        r, said, cleared = self.budget("--carry-budget", "60k")
+        self.assertEqual(len(cleared), 1)
+        self.assertIn("folded into [live-alloc cleared]", said)
+        kept = [g["leaked_bytes"] for g in r["allocation_groups"] if g not in cleared]
+        self.assertGreater(len(kept), 10)
+        self.assertGreater(cleared[0]["leaked_count"], 10)
+        # What was folded is not larger than what was kept: 101 bytes and more at each depth.
+        self.assertLess(cleared[0]["leaked_bytes"] / cleared[0]["leaked_count"],
+                        min(kept) + 1)
+
+    def test_budget_of_nothing(self):
+        """a budget of 0: every stack is folded, no block is forgotten"""
+        r, _, cleared = self.budget("--carry-budget", "0")
+        self.assertEqual(cleared[0]["leaked_count"], 216)
+        self.assertEqual(len([g for g in r["allocation_groups"] if g["leaked_count"]]), 1)
+
+    def test_refused(self):
+        """what cannot go on is refused with one line, and left as it was"""
+        p = self.flood(1, 1000)
+        self.memprof("attach", "-p", p.pid, "-o", self.path("two"), status=7)
+        self.memprof("attach", "-p", p.pid, "-o", "x", "--carry-budget", "21M", status=2)
+        self.memprof("flush", "-p", p.pid)
+        self.kill_recorder(p)
+        r = self.memprof("attach", "-p", p.pid, "-o", self.path("one"), status=14)
+        self.assertIn("give another -o", r.stderr)
+        os.rename(self.path("one"), self.path("elsewhere"))
+        r = self.memprof("attach", "-p", p.pid, "-o", self.path("two"), status=13)
+        self.assertIn("memprof detach", r.stderr)
+        self.assertFalse(os.path.exists(self.path("two")))
+        self.memprof("detach", "--keep", "-p", p.pid, status=16)
+        os.rename(self.path("elsewhere"), self.path("one"))
+        self.assertEqual(self.mismatch(self.attach(p, "two")), 0)
+        self.memprof("detach", "-p", p.pid)
+
+
+if __name__ == "__main__":
+    main()
