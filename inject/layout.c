@@ -129,3 +129,26 @@ int layout_choose(const struct target *t, uint64_t ring, struct layout *out, str
 	need = SHARE * OWN_CHARGE + (l.shared_cgroup ? out->length : 0);
 	return l.cgroup < need ? no_memory(t, &l, need, err) : 0;
 }
+
+static bool power_of_two(uint64_t n, uint64_t max)
+{
+	return n && !(n & (n - 1)) && n <= max;
+}
+
+bool layout_is_sound(const struct ss_control *c, uint64_t length)
+{
+	struct room room = {c->nslots,	  c->ninterns,	      (uint32_t)c->nsampled,
+			    c->ring_size, 8 * c->arena_words, c->rows_end - c->rows};
+	struct ss_control want = {0};
+
+	if (!power_of_two(c->nslots, MAX_SLOTS) || !power_of_two(c->ninterns, plenty.interns) ||
+	    !power_of_two(c->nsampled, plenty.sampled) || !power_of_two(c->ring_size, 1ull << 30) ||
+	    c->arena_words > plenty.arena / 8 || room.rows > plenty.rows)
+		return false;
+	return lay_out(&want, &room) == length && c->journal == want.journal &&
+	       c->rules == want.rules && c->full_rules == want.full_rules &&
+	       c->rule_cache == want.rule_cache && c->rule_cache_size == want.rule_cache_size &&
+	       c->interns == want.interns && c->arena == want.arena && c->rows == want.rows &&
+	       c->sampled == want.sampled && c->slots == want.slots &&
+	       c->slot_ring == want.slot_ring && c->slot_stride == want.slot_stride;
+}

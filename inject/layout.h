@@ -23,4 +23,8 @@ void layout_default(size_t threads, uint64_t ring, struct layout *out);
  */
 int layout_choose(const struct target *t, uint64_t ring, struct layout *out, struct mp_err *err);
 
+/* Are all offsets what this memprof makes of the sizes?  For a layout that the target could have
+ * written: @length is the real one. */
+bool layout_is_sound(const struct ss_control *c, uint64_t length);
+
 #endif

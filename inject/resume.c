@@ -6,25 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "inject/internal.h"
-
-/* Is the layout what we would have made?  The page it was read from is the target's to change. */
-static bool is_ours(const struct ss_control *c, uint64_t length)
-{
-	struct ss_control want = {0};
-
-	if (!c->nslots || c->nslots & (c->nslots - 1) || c->nslots > 1u << 20 || !c->ring_size ||
-	    c->ring_size & (c->ring_size - 1) || c->ring_size > 1ull << 30)
-		return false;
-	return session_lay_out(&want, c->nslots, c->ring_size) == length &&
-	       c->journal == want.journal && c->rules == want.rules &&
-	       c->full_rules == want.full_rules && c->rule_cache == want.rule_cache &&
-	       c->rule_cache_size == want.rule_cache_size && c->interns == want.interns &&
-	       c->ninterns == want.ninterns && c->arena == want.arena &&
-	       c->arena_words == want.arena_words && c->rows == want.rows &&
-	       c->rows_end == want.rows_end && c->sampled == want.sampled &&
-	       c->nsampled == want.nsampled && c->slots == want.slots &&
-	       c->slot_ring == want.slot_ring && c->slot_stride == want.slot_stride;
-}
+#include "inject/layout.h"
 
 /* Functions that are hooked are planned already. */
 static int plan_from_journal(struct session *s)
@@ -95,7 +77,7 @@ int session_resume(struct session *s, struct target *t, struct mp_err *err)
 			       t->pid, t->pid);
 	}
 	s->adopted = false; /* from now on it is ours */
-	ret = is_ours(&s->layout, s->length) ? blob_open(&s->blob) : -EPROTO;
+	ret = layout_is_sound(&s->layout, s->length) ? blob_open(&s->blob) : -EPROTO;
 	s->other_agent = !ret && !same_agent(s);
 	if (!ret)
 		ret = go_on(s);
@@ -123,6 +105,8 @@ int session_take_over(struct session *s, const struct session_options *o)
 	j->recorder_start = proc_start_time(getpid());
 	s->block->detach_requested = 0;
 	s->block->lossless = s->layout.lossless = o->lossless;
+	s->block->ring_alloc =
+	    o->lossless ? s->layout.ring_size : s->layout.ring_size - s->layout.ring_size / 8;
 	s->look_again = true;
 	journal_publish(s);
 	return 0;

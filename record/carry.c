@@ -76,7 +76,8 @@ static bool quiet(const struct ss_thread *t, const struct perf_event_mmap_page *
 
 	memcpy(written, t->written, sizeof(again));
 	*head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
-	if (__atomic_load_n(&t->writers, __ATOMIC_ACQUIRE))
+	/* A record is handed over and counted inside a hook. */
+	if (__atomic_load_n(&t->depth, __ATOMIC_ACQUIRE))
 		return false;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	memcpy(again, t->written, sizeof(again));
