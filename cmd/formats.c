@@ -33,6 +33,11 @@ bool format_wants_blocks(const struct format_request *r)
 	       (r->format == FORMAT_ASCII_TREE && cost_of(r) == COST_LEAKED);
 }
 
+bool format_says_estimated(const struct format_request *r)
+{
+	return r->format == FORMAT_TEXT || r->format == FORMAT_JSON;
+}
+
 static int write_tree(struct model *m, const struct format_request *r, enum cost cost, FILE *out)
 {
 	struct node *tree = r->bottom_up ? tree_build_bottom_up(m, cost) : tree_build(m, cost);

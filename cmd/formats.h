@@ -56,6 +56,9 @@ bool format_is_gzip(enum format f);
 /* Whether the live blocks are needed, not only their sums. */
 bool format_wants_blocks(const struct format_request *r);
 
+/* Whether it says itself that numbers are estimates when the recording is a sample. */
+bool format_says_estimated(const struct format_request *r);
+
 /* Return: 0, or a negative errno with @err filled. */
 int format_write(struct model *m, const struct format_request *r, FILE *out, struct mp_err *err);
 

@@ -82,6 +82,11 @@ static int write_report(const char *path, const struct arguments *a)
 		return complain(&err);
 	if (m.truncated)
 		fprintf(stderr, "memprof: %s: %s\n", path, m.truncated);
+	if (m.info.sample_interval && !format_says_estimated(r))
+		fprintf(stderr,
+			"memprof: %s is a sample: bytes and blocks are estimates (--json has their "
+			"standard errors)\n",
+			path);
 	out = output_open(output, format_is_gzip(r->format), &err);
 	if (!out) {
 		model_free(&m);

@@ -115,6 +115,20 @@ static struct diff_row *row_of(struct diff *d, struct row_index *index, uint32_t
 	return &d->rows.at[index->of_node.at[node] - 1];
 }
 
+static double variance_of(const struct group *g, enum cost cost)
+{
+	switch (cost) {
+	case COST_LEAKED:
+		return g->variance_live;
+	case COST_ALLOCATED:
+		return g->variance_allocated;
+	case COST_COUNT:
+		return g->variance_allocations;
+	default:
+		return 0; /* not known */
+	}
+}
+
 static int add_side(struct diff *d, int which, struct row_index *index, const struct group *group)
 {
 	struct diff_side *side = &d->side[which];
@@ -135,6 +149,7 @@ static int add_side(struct diff *d, int which, struct row_index *index, const st
 		*(which ? &row->after : &row->before) += cost;
 		*(which ? &row->after_count : &row->before_count) += count;
 		side->cost += cost;
+		side->variance += variance_of(&group[id], d->cost);
 		side->count += count;
 	}
 	return 0;

@@ -19,6 +19,7 @@ struct diff_side {
 	bool has_moment;
 	uint64_t at_ns;	      /* the moment; without one: the end */
 	uint64_t cost, count; /* sums, filled in */
+	double variance;      /* of cost, when the recording is a sample */
 };
 
 struct diff_node {

@@ -79,11 +79,19 @@ static void write_list(const struct diff *d, bool grown, uint32_t top, FILE *out
 		fputs(grown ? "nothing grew\n" : "nothing shrank\n", out);
 }
 
-static void write_moment(const struct diff_side *s, FILE *out)
+static void write_moment(const struct diff *d, const struct diff_side *s, FILE *out)
 {
 	fputs(s->m->path, out);
 	if (s->has_moment)
 		fprintf(out, " at %.3f s", (double)s->at_ns / 1e9);
+	if (!s->m->info.sample_interval)
+		return;
+	fputs(" (a sample: estimates, standard error ", out);
+	if (s->variance > 0)
+		amount(d, (uint64_t)group_error(s->variance), out);
+	else
+		fputs("not known", out);
+	putc(')', out);
 }
 
 void diff_text(const struct diff *d, uint32_t top, FILE *out)
@@ -91,9 +99,9 @@ void diff_text(const struct diff *d, uint32_t top, FILE *out)
 	char a[32], b[32];
 
 	fputs("before: ", out);
-	write_moment(&d->side[0], out);
+	write_moment(d, &d->side[0], out);
 	fputs("\nafter:  ", out);
-	write_moment(&d->side[1], out);
+	write_moment(d, &d->side[1], out);
 	fprintf(out, "\n%s: ", cost_text(d->cost));
 	amount(d, d->side[0].cost, out);
 	fputs(" -> ", out);
@@ -171,6 +179,9 @@ static void json_side(yajl_gen g, const char *key, const struct diff_side *s)
 	json_timeval(g, "timestamp_relative", s->has_moment ? s->at_ns : s->m->end_ns);
 	json_number(g, "cost", s->cost);
 	json_number(g, "count", s->count);
+	json_number(g, "sample_interval", s->m->info.sample_interval);
+	if (s->variance > 0)
+		json_number(g, "standard_error", (uint64_t)group_error(s->variance));
 	yajl_gen_map_close(g);
 }
 

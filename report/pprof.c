@@ -251,7 +251,7 @@ static void put_head(struct pprof *p)
 	part.time_nanos = (int64_t)p->m->info.start_unix_ns;
 	part.duration_nanos = (int64_t)p->m->end_ns;
 	part.period_type = &period;
-	part.period = 1;
+	part.period = p->m->info.sample_interval ? (int64_t)p->m->info.sample_interval : 1;
 	part.drop_frames = drop_frames(p);
 	part.n_comment = 2;
 	part.comment = comment;

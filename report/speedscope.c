@@ -128,12 +128,15 @@ static int write_profile(struct speedscope *s, enum cost cost, uint32_t no_stack
 {
 	uint32_t n, *ids = order_by(s->m, cost, &n);
 	uint64_t sum = 0;
+	char name[64];
 
 	if (!ids)
 		return -ENOMEM;
 	yajl_gen_map_open(s->g);
 	json_text(s->g, "type", "sampled");
-	json_text(s->g, "name", cost_text(cost));
+	snprintf(name, sizeof(name), "%s%s", cost_text(cost),
+		 s->m->info.sample_interval ? " (estimated)" : "");
+	json_text(s->g, "name", name);
 	json_text(s->g, "unit", cost_is_bytes(cost) ? "bytes" : "none");
 	json_name(s->g, "samples");
 	yajl_gen_array_open(s->g);
