@@ -24,6 +24,9 @@ void progress_tell(void *ctx, double done)
 	if (!p->terminal)
 		return;
 	now = mono_ns();
+	if (done < p->done)
+		p->start_ns = now; /* the next reading */
+	p->done = done;
 	if (now - p->start_ns < SILENT_NS || now - p->last_ns < EVERY_NS)
 		return;
 	p->last_ns = now;

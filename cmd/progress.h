@@ -9,6 +9,7 @@
 struct progress {
 	const char *what; /* "reading" */
 	uint64_t start_ns, last_ns;
+	double done;
 	bool terminal, shown;
 };
 

@@ -93,6 +93,7 @@ static int write_report(const char *path, const struct arguments *a)
 		return complain(&err);
 	}
 	ret = a->view.name ? view_write(&m, &a->view, out, &err) : format_write(&m, r, out, &err);
+	progress_end(&bar);
 	model_free(&m);
 	if (ret) {
 		(void)output_close(out);

@@ -36,11 +36,22 @@ static int on_allocated(void *ctx, const struct model_block *b)
 	return account_allocated(&((struct pass *)ctx)->account, b);
 }
 
+/* A stack that the file does not have is none. */
+static struct model_block known_stack(const struct model *m, const struct model_block *b)
+{
+	struct model_block known = *b;
+
+	if (known.stack >= m->nstacks)
+		known.stack = 0;
+	return known;
+}
+
 static int on_ended(void *ctx, const struct model_block *b, const struct mp_event *by,
 		    enum block_end how)
 {
 	struct pass *p = ctx;
-	int ret = p->judge ? selection_ended(p->judge, p->history, b, by, how) : 0;
+	struct model_block known = known_stack(p->m, b);
+	int ret = p->judge ? selection_ended(p->judge, p->history, &known, by, how) : 0;
 
 	return ret ? ret : account_ended(&p->account, b, by, how);
 }
@@ -115,8 +126,9 @@ static int mark_uncertain(void *ctx, const struct model_block *b)
 static int judge_live(void *ctx, const struct model_block *b)
 {
 	struct pass *p = ctx;
+	struct model_block known = known_stack(p->m, b);
 
-	return selection_live(p->judge, p->history, b);
+	return selection_live(p->judge, p->history, &known);
 }
 
 static void take_counts(struct model *m, const struct history_counts *c)

@@ -286,9 +286,6 @@ static int close_stacks(struct selection *s, struct model *m, struct mp_err *err
 	if (!s->stack)
 		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
 	s->nstacks = m->nstacks;
-	/* Stacks that the file does not have are one group, as in the model. */
-	for (size_t i = m->nstacks; i < s->leaked.n; i++)
-		s->leaked.at[0] += s->leaked.at[i];
 	for (uint32_t id = 0; id < m->nstacks; id++) {
 		uint64_t leaked = id < s->leaked.n ? s->leaked.at[id] : 0;
 

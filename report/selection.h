@@ -29,7 +29,8 @@ struct selection *selection_new(const struct filter *f, const struct mp_info *in
 				uint64_t runtime_ns);
 void selection_free(struct selection *s);
 
-/* First pass: every block that ends, as @h tells its sink.  Return: 0 or -ENOMEM. */
+/* First pass: every block that ends, as @h tells its sink; its stack is one that the model has.
+ * Return: 0 or -ENOMEM. */
 int selection_ended(struct selection *s, const struct history *h, const struct model_block *b,
 		    const struct mp_event *by, enum block_end how);
 /* After the last event: every block that is live.  Return: 0 or -ENOMEM. */
