@@ -43,7 +43,7 @@ static const char *state(const struct line *l)
 	if (l->child)
 		return "forked from a recorded process, not recorded";
 	if (!l->recorder_lives && l->j.state != SS_DORMANT)
-		return "its recorder died; run: memprof detach";
+		return "no recorder is at work; run: memprof attach (goes on) or memprof detach";
 	return session_state_text(l->j.state);
 }
 

@@ -41,7 +41,8 @@ static void put_realloc_begin(struct recorder *r, uint32_t tid, const struct car
 			      const struct live_block *live)
 {
 	struct slot_state *st = slot_of(r, tid);
-	struct mp_event ev = {.kind = EV_REALLOC_BEGIN, .tid = tid, .fd = -1};
+	struct mp_event ev = {
+	    .kind = EV_REALLOC_BEGIN, .flags = EV_F_CARRIED, .tid = tid, .fd = -1};
 
 	if (!st)
 		return;

@@ -9,7 +9,7 @@ import subprocess
 import threading
 import time
 
-from memprof_test import Case, identity, main, maps
+from memprof_test import Case, calls, identity, main, maps
 
 
 class Restart(Case):
@@ -116,6 +116,35 @@ class Restart(Case):
         self.assertEqual(r["totals"]["leaked_count"], 3 * 16)
         self.assertEqual(r["totals"]["leaked_bytes"], done[-1]["live_bytes"])
         self.assertEqual(r["totals"]["uncertain_count"], 0)
+
+    def test_all_kinds(self):
+        """handed over in the middle of every kind of call, on three threads: each live block at the
+        end is the program's own account, address by address"""
+        p = self.victim("exact", 3, 400000, "wait", stdin=subprocess.PIPE)
+        self.attach(p, "one", "--ring-size", "64M")
+        p.stdin.write("go\n")
+        p.stdin.flush()
+        for n in range(4):
+            self.memprof("detach", "--keep", "-p", p.pid)
+            self.assertEqual(self.mismatch(self.attach(p, f"next{n}")), 0)
+        truth = json.loads(p.stdout.readline())
+        self.memprof("detach", "-p", p.pid)
+        r = self.report(self.path("next3"), "--leaks")
+        lost = {k: v for k, v in r["losses"].items()
+                if v and k.startswith(("restart", "lost", "stale", "mismatches", "queue_dropped"))}
+        self.assertEqual(lost, {})
+        live = {int(b["address"]): b["size"] for b in r["leaks"]}
+        for addr, size in truth["live"][:-1]:
+            self.assertEqual(live.pop(addr, None), size, hex(addr))
+        # The two markers, and glibc's for three threads.
+        self.assertLessEqual(len(live), 2 + 3, live)
+        parts = [calls(self.report(self.path(f))).get("malloc", 0)
+                 for f in ("one", "next0", "next1", "next2", "next3")]
+        self.assertEqual(sum(parts), truth["malloc"] + 2)
+        foreign = [self.report(self.path(f))["totals"]["foreign_reallocs"]
+                   for f in ("one", "next0", "next1", "next2", "next3")]
+        self.assertEqual(foreign, [0] * 5)
+        self.assertGreater(sum(n > 2 for n in parts), 1, parts)
 
     def budget(self, *options):
         """200 stacks and those of flood(), carried over by a budget."""
