@@ -46,6 +46,7 @@ struct tc {
 	uint64_t caches;  /* first ThreadCache */
 	unsigned classes; /* in use, class 0 included */
 	int32_t size[TC_CLASSES];
+	uint64_t pages[TC_CLASSES]; /* of a span */
 	struct tc_central counted[TC_CLASSES];
 	struct addr_list cached; /* objects in threads' caches and in transfer between them */
 	uint64_t end;		 /* of the last span */

@@ -200,6 +200,7 @@ static void find_classes(const struct scan_data *d, struct tc *tc)
 			continue;
 		tc->classes = (unsigned)m.classes;
 		memcpy(tc->size, m.size, sizeof(m.size));
+		memcpy(tc->pages, m.pages, sizeof(m.pages));
 	}
 }
 

@@ -98,8 +98,22 @@ static int take_active(struct je *je, const struct je_edata *e)
 	return take_block(je, arena, e->addr, je->class_size[class]);
 }
 
-static int take_extent(struct je *je, uint64_t edata, uint64_t page)
+/* The last page of an extent leads to it as well, its pages are mapped, and none is another's. */
+static bool plausible(struct je *je, size_t index, uint64_t page, uint64_t size)
 {
+	const struct je_tree *t = je->tree;
+	uint64_t last = index + size / JE_PAGE - 1;
+
+	if (last < t->leaf_elements && je_leaf_edata(je->leaf[last * t->leaf_words], t) !=
+					   je_leaf_edata(je->leaf[index * t->leaf_words], t))
+		return false;
+	return page >= je->end && page + size > page &&
+	       scan_all_writable(je->img, page, page + size);
+}
+
+static int take_extent(struct je *je, size_t index, uint64_t page)
+{
+	uint64_t edata = je_leaf_edata(je->leaf[index * je->tree->leaf_words], je->tree);
 	struct je_edata e;
 	uint64_t size;
 	int ret;
@@ -113,7 +127,7 @@ static int take_extent(struct je *je, uint64_t edata, uint64_t page)
 	/* A slab is in the tree with every page, others with the first and the last one. */
 	if ((e.addr & ~(JE_PAGE - 1)) != page || !size)
 		return 0;
-	if (page < je->end || !scan_all_writable(je->img, page, page + size)) {
+	if (!plausible(je, index, page, size)) {
 		heap_damage(je->heap, edata, "extent at 0x%lx has a wrong size", page);
 		heap_doubt(je->heap, "an extent has a wrong size");
 		return 0;
@@ -137,15 +151,16 @@ static int take_extent(struct je *je, uint64_t edata, uint64_t page)
 static int take_leaf(struct je *je, uint64_t leaf, uint64_t base)
 {
 	const struct je_tree *t = je->tree;
-	size_t n = image_read(je->img, leaf, je->leaf, t->leaf_elements * t->leaf_words * 8);
 	int ret = 0;
 
-	n /= t->leaf_words * 8;
-	for (size_t i = 0; !ret && i < n; i++) {
-		uint64_t edata = je_leaf_edata(je->leaf[i * t->leaf_words], t);
-
-		if (edata)
-			ret = take_extent(je, edata, base + i * JE_PAGE);
+	if (!image_read_all(je->img, leaf, je->leaf, t->leaf_elements * t->leaf_words * 8)) {
+		heap_damage(je->heap, leaf, "part of the radix tree cannot be read");
+		heap_doubt(je->heap, "part of the radix tree cannot be read");
+		return 0;
+	}
+	for (size_t i = 0; !ret && i < t->leaf_elements; i++) {
+		if (je_leaf_edata(je->leaf[i * t->leaf_words], t))
+			ret = take_extent(je, i, base + i * JE_PAGE);
 	}
 	return ret;
 }

@@ -154,7 +154,9 @@ static enum group_state group_state(struct walk *w, uint64_t meta, const struct 
 		return GROUP_IN_TRANSIT;
 	if (back != meta)
 		return GROUP_DAMAGED;
-	return plausible(w, m) ? GROUP_VALID : GROUP_DAMAGED;
+	if (plausible(w, m))
+		return GROUP_VALID;
+	return size_class(m) == CLASS_MMAP ? GROUP_IN_TRANSIT : GROUP_DAMAGED;
 }
 
 static int take_meta(struct walk *w, uint64_t addr, const struct meta *m)
@@ -304,8 +306,10 @@ static int take_live_slot(struct walk *w, const struct group *g, unsigned i)
 		w->unsettled++;
 		return heap_add(w->heap, start, step - IN_BAND);
 	}
-	if ((head[1] & 31) != i)
+	if ((head[1] & 31) != i) {
 		heap_damage(w->heap, user, "header names slot %u, is slot %u", head[1] & 31, i);
+		heap_doubt(w->heap, "a block's header names another slot");
+	}
 	return heap_add(w->heap, user, size);
 }
 

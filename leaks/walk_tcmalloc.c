@@ -68,19 +68,34 @@ static int take_small(struct tc *tc, const struct tc_span *s)
 	return ret;
 }
 
-static int take_span(struct tc *tc, uint64_t at, uint64_t page)
+/* A span's first and last page lead to it, its pages are mapped, and none is another's. */
+static bool plausible(struct tc *tc, const struct tc_span *s, size_t index)
+{
+	uint64_t base = s->start << TC_PAGE_SHIFT, last = index + s->pages - 1;
+
+	if (s->pages >= TC_ROOT_WORDS << TC_LEAF_SHIFT ||
+	    (last < 1ul << TC_LEAF_SHIFT && tc->leaf[last] != tc->leaf[index]))
+		return false;
+	if (s->class && tc_location(s) == TC_IN_USE &&
+	    (s->class >= tc->classes || s->pages != tc->pages[s->class]))
+		return false;
+	return base >= tc->end &&
+	       scan_all_writable(tc->img, base, base + (s->pages << TC_PAGE_SHIFT));
+}
+
+static int take_span(struct tc *tc, size_t index, uint64_t page)
 {
 	struct tc_span s;
-	uint64_t base = page << TC_PAGE_SHIFT, bytes;
+	uint64_t at = tc->leaf[index], base = page << TC_PAGE_SHIFT, bytes;
 	int ret;
 
 	/* Pages inside a large or free span keep what they led to before. */
 	if (!image_read_all(tc->img, at, &s, sizeof(s)) || s.start != page || !s.pages)
 		return 0;
 	bytes = s.pages << TC_PAGE_SHIFT;
-	if (base < tc->end || !scan_all_writable(tc->img, base, base + bytes)) {
-		heap_damage(tc->heap, at, "span at 0x%lx has a wrong size", base);
-		heap_doubt(tc->heap, "a span has a wrong size");
+	if (!plausible(tc, &s, index)) {
+		heap_damage(tc->heap, at, "span at 0x%lx has a wrong size or class", base);
+		heap_doubt(tc->heap, "a span has a wrong size or class");
 		return 0;
 	}
 	tc->end = base + bytes;
@@ -94,21 +109,21 @@ static int take_span(struct tc *tc, uint64_t at, uint64_t page)
 	}
 	if (!s.class)
 		return heap_add(tc->heap, base, bytes);
-	if (s.class < tc->classes)
-		return take_small(tc, &s);
-	heap_damage(tc->heap, at, "span of an unknown class %u", s.class);
-	heap_doubt(tc->heap, "a span is of an unknown class");
-	return 0;
+	return take_small(tc, &s);
 }
 
 static int take_leaf(struct tc *tc, uint64_t leaf, uint64_t block)
 {
-	size_t n = image_read(tc->img, leaf, tc->leaf, TC_LEAF_BYTES) / 8;
 	int ret = heap_own(tc->heap, leaf, leaf + TC_LEAF_BYTES, HEAP_METADATA);
 
-	for (size_t i = 0; !ret && i < n; i++) {
+	if (!image_read_all(tc->img, leaf, tc->leaf, TC_LEAF_BYTES)) {
+		heap_damage(tc->heap, leaf, "part of the page map cannot be read");
+		heap_doubt(tc->heap, "part of the page map cannot be read");
+		return 0;
+	}
+	for (size_t i = 0; !ret && i < 1ul << TC_LEAF_SHIFT; i++) {
 		if (tc->leaf[i])
-			ret = take_span(tc, tc->leaf[i], (block << TC_LEAF_SHIFT) + i);
+			ret = take_span(tc, i, (block << TC_LEAF_SHIFT) + i);
 	}
 	return ret;
 }
