@@ -22,7 +22,7 @@
 /* What a thread has begun. */
 struct per_thread {
 	uint32_t tid;
-	uint64_t last_alloc; /* its latest block, while it may be temporary */
+	uint64_t last_alloc; /* its latest block's ordinal + 1, while it may be temporary */
 	bool in_realloc, known;
 	struct model_block block;
 };
@@ -205,7 +205,7 @@ static int allocated(struct history *h, const struct mp_event *ev, struct per_th
 	h->chains.at[chain].length++;
 	h->allocations++;
 	ret = put(h, &b, ev);
-	t->last_alloc = ev->flags & EV_F_CARRIED ? 0 : b.addr;
+	t->last_alloc = ev->flags & EV_F_CARRIED ? 0 : b.ordinal + 1;
 	if (ret || !h->sink.allocated || !is_told(h, &b))
 		return ret;
 	return h->sink.allocated(h->sink.ctx, &b);
@@ -214,8 +214,7 @@ static int allocated(struct history *h, const struct mp_event *ev, struct per_th
 static int freed(struct history *h, const struct mp_event *ev, struct per_thread *t,
 		 const struct model_block *b)
 {
-	bool temporary =
-	    t->last_alloc == b->addr && b->tid == ev->tid && !(ev->flags & EV_F_NOT_TEMPORARY);
+	bool temporary = t->last_alloc == b->ordinal + 1 && !(ev->flags & EV_F_NOT_TEMPORARY);
 
 	if (temporary)
 		t->last_alloc = 0;

@@ -43,17 +43,17 @@ struct alloc {
 	uint32_t stack, tid;
 	uint16_t hook;
 	uint8_t flags;
-	bool temporary, moved;
-	int prev, next;	     /* in the chain; -1: none */
-	uint64_t born, died; /* steps: one more for every birth and death */
+	bool temporary, moved, lost; /* lost: its free */
+	int prev, next;		     /* in the chain; -1: none */
+	uint64_t born, died;	     /* steps: one more for every birth and death */
 };
 
 struct fake {
 	struct mpf_writer *w;
 	struct alloc a[EVENTS];
-	int n, at[ADDRS], last[THREADS];       /* -1: none */
-	uint64_t now, latest, step, end;       /* latest: of the events */
-	uint32_t depth[STACKS], pc[STACKS][4]; /* pc: innermost first */
+	int n, at[ADDRS], last[THREADS], hanging[THREADS]; /* -1: none */
+	uint64_t now, latest, step, end;		   /* latest: of the events */
+	uint32_t depth[STACKS], pc[STACKS][4];		   /* pc: innermost first */
 	uint64_t mark[MARKS];
 };
 
@@ -96,6 +96,7 @@ static void begin(struct fake *f)
 	memset(f, 0, sizeof(*f));
 	memset(f->at, 0xff, sizeof(f->at));
 	memset(f->last, 0xff, sizeof(f->last));
+	memset(f->hanging, 0xff, sizeof(f->hanging));
 	assert_int_equal(mpf_create(path, &info, &f->w, NULL), 0);
 	for (size_t i = 0; i < sizeof(hook) / sizeof(hook[0]); i++)
 		assert_int_equal(mpf_put_hook(f->w, &hook[i]), 0);
@@ -178,25 +179,55 @@ static void fill(struct mp_event *ev)
 	}
 }
 
+/* Allocates where a block is live: its free was lost. */
+static void lose_free(struct fake *f, uint32_t i, uint32_t tid)
+{
+	struct mp_event ev = event(f, EV_ALLOC, 0, i, tid);
+
+	fill(&ev);
+	put(f, &ev);
+	dead(f, f->at[i], tid);
+	f->a[f->at[i]].temporary = false;
+	f->a[f->at[i]].lost = true;
+	born(f, &ev, i, -1);
+	f->now += 20000; /* a free that came now would be the one that was overtaken */
+}
+
+/* The block of a realloc whose end was lost is gone when its thread begins the next one. */
+static void begin_realloc(struct fake *f, uint32_t i, uint32_t tid)
+{
+	struct mp_event ev = event(f, EV_REALLOC_BEGIN, 2, i, tid);
+
+	put(f, &ev);
+	if (f->hanging[tid] >= 0)
+		dead(f, f->hanging[tid], tid);
+	f->hanging[tid] = -1;
+}
+
 /* Moves, shrinks to nothing or fails; @i is live. */
 static void realloc_one(struct fake *f, uint32_t i, uint32_t tid)
 {
-	struct mp_event ev = event(f, EV_REALLOC_BEGIN, 2, i, tid);
-	uint32_t to = rnd(2) ? i : (uint32_t)rnd(ADDRS), way = (uint32_t)rnd(6);
+	uint32_t to = rnd(2) ? i : (uint32_t)rnd(ADDRS), way = (uint32_t)rnd(20);
 	int old = f->at[i], new;
+	struct mp_event ev;
 
-	put(f, &ev);
+	begin_realloc(f, i, tid);
+	if (way == 19) {
+		f->hanging[tid] = old;
+		f->at[i] = -1;
+		return;
+	}
 	f->now += rnd(2) * rnd(MS);
 	ev = event(f, EV_REALLOC_END, 2, to, tid);
 	ev.old_addr = 0x10000 + i * 64;
-	if (way == 0 || (to != i && f->at[to] >= 0)) {
+	if (way < 3 || (to != i && f->at[to] >= 0)) {
 		ev.addr = 0;
 		put(f, &ev);
 		return;
 	}
 	f->at[i] = -1;
 	dead(f, old, tid);
-	if (way == 1) {
+	if (way < 6) {
 		ev.addr = 0;
 		ev.flags = EV_F_FREED;
 	} else {
@@ -233,6 +264,8 @@ static void random_recording(struct fake *f)
 			born(f, &ev, i, -1);
 		} else if (rnd(5) < 2) {
 			realloc_one(f, i, tid);
+		} else if (rnd(20) == 0) {
+			lose_free(f, i, tid);
 		} else if (rnd(3) || f->at[i] != f->last[tid]) {
 			ev = event(f, EV_FREE, 1, i, tid);
 			put(f, &ev);
