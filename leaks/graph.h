@@ -104,8 +104,8 @@ struct leaks {
 int mark_leaks(const struct graph *g, struct leaks *l);
 void leaks_free(struct leaks *l);
 
-/* Shortest way from a root to @block: @path gets block numbers, the root's first.
- * Return: 0 with *@root and *@n, -ENOENT: no root reaches it, -ENOMEM. */
+/* Shortest way from a root (of globals, if there is one) to @block: @path gets block numbers, the
+ * root's first. Return: 0 with *@root and *@n, -ENOENT: no root reaches it, -ENOMEM. */
 struct path {
 	struct root root;
 	VEC(uint32_t) blocks;

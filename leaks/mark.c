@@ -48,13 +48,20 @@ static int spread(const struct graph *g, struct queue *q, uint64_t *seen, uint32
 	return 0;
 }
 
-static int from_roots(const struct graph *g, uint64_t *seen, uint32_t *parent, uint32_t without)
+static bool passing(enum root_kind kind)
+{
+	return kind == ROOT_REGISTER || kind == ROOT_STACK;
+}
+
+/* @lasting: leave out registers and stacks. */
+static int from_roots(const struct graph *g, uint64_t *seen, uint32_t *parent, uint32_t without,
+		      bool lasting)
 {
 	struct queue q = {0};
 	int ret = 0;
 
 	vec_for_each (&g->roots, r) {
-		if (r->block == without || has(seen, r->block))
+		if (r->block == without || has(seen, r->block) || (lasting && passing(r->kind)))
 			continue;
 		set(seen, r->block);
 		if (parent)
@@ -158,7 +165,7 @@ int mark_leaks(const struct graph *g, struct leaks *l)
 	memset(l, 0, sizeof(*l));
 	l->owner = calloc(g->n + 1ull, sizeof(*l->owner));
 	if (seen && pointed && l->owner)
-		ret = from_roots(g, seen, NULL, INDEX_NONE);
+		ret = from_roots(g, seen, NULL, INDEX_NONE, false);
 	for (uint32_t b = 0; b < g->n && !ret; b++) {
 		if (has(seen, b))
 			continue;
@@ -194,8 +201,11 @@ int mark_path(const struct graph *g, uint32_t block, struct path *path)
 	int ret = parent && seen ? 0 : -ENOMEM;
 
 	memset(path, 0, sizeof(*path));
+	/* What a stack or register holds passes; what a global holds explains. */
 	if (!ret)
-		ret = from_roots(g, seen, parent, INDEX_NONE);
+		ret = from_roots(g, seen, parent, INDEX_NONE, true);
+	if (!ret && !has(seen, block))
+		ret = from_roots(g, seen, parent, INDEX_NONE, false);
 	if (!ret && !has(seen, block))
 		ret = -ENOENT;
 	for (uint32_t b = block; !ret; b = parent[b]) {
@@ -227,10 +237,10 @@ int mark_retained(const struct graph *g, uint32_t block, uint32_t *count, uint64
 	*count = 0;
 	*bytes = 0;
 	if (!ret)
-		ret = from_roots(g, all, NULL, INDEX_NONE);
+		ret = from_roots(g, all, NULL, INDEX_NONE, false);
 	if (!ret) {
 		set(without, block); /* as if seen: nothing goes through it */
-		ret = from_roots(g, without, NULL, block);
+		ret = from_roots(g, without, NULL, block, false);
 	}
 	for (uint32_t b = 0; b < g->n && !ret; b++) {
 		if (b == block || (has(all, b) && !has(without, b))) {

@@ -138,28 +138,36 @@ static bool guarded_below(const struct scanner *s, const struct interval *iv)
 	return m > s->img->maps.at && m[-1].end == iv->start && !m[-1].read && !m[-1].write;
 }
 
+/* What is queued belongs to the root before. */
+static void begin_root(struct scanner *s, struct root root)
+{
+	scan_flush(&s->scan);
+	s->scan.root = root;
+}
+
 /* A stretch of memory that no heap owns. */
 static void scan_stretch(struct scanner *s, struct interval iv, enum root_kind kind)
 {
+	struct root root = {.kind = kind};
 	const struct image_thread *th;
 	uint32_t threads;
 	uint64_t tcb;
 
-	s->scan.root = (struct root){.kind = kind};
 	th = thread_on(s, &iv, &threads);
 	if (th) {
 		uint64_t low = s->img->arch->get_sp(&th->regs) - s->img->arch->red_zone;
 
-		s->scan.root.kind = ROOT_STACK;
-		s->scan.root.tid = threads == 1 ? th->tid : 0;
+		root.kind = ROOT_STACK;
+		root.tid = threads == 1 ? th->tid : 0;
 		/* Below may be somebody else's memory, unless a guard page says where it ends. */
 		if (threads == 1 && guarded_below(s, &iv) && low > iv.start)
 			iv.start = low;
 	} else if ((tcb = dead_tcb(s, &iv))) {
 		s->cover->dead_stacks++;
-		s->scan.root.kind = ROOT_TLS;
+		root.kind = ROOT_TLS;
 		iv.start = tcb;
 	}
+	begin_root(s, root);
 	scan_interval(s, &iv);
 }
 
@@ -220,7 +228,7 @@ static void scan_registers(struct scanner *s)
 		if (!th->has_regs)
 			continue;
 		memcpy(word, th->regs.raw, n * 8);
-		s->scan.root = (struct root){.kind = ROOT_REGISTER, .tid = th->tid};
+		begin_root(s, (struct root){.kind = ROOT_REGISTER, .tid = th->tid});
 		for (size_t i = 0; i < n; i++) {
 			uint64_t chunk = word[i] + 16;
 
@@ -237,7 +245,7 @@ static int scan_kernel(struct scanner *s)
 	struct kernel_roots k;
 	int ret = kernel_roots_read(&k, s->img->pid);
 
-	s->scan.root = (struct root){.kind = ROOT_KERNEL};
+	begin_root(s, (struct root){.kind = ROOT_KERNEL});
 	scan_words(&s->scan, k.words.at, k.words.n, 0, INDEX_NONE);
 	s->cover->kernel_words = (uint32_t)k.words.n;
 	vec_free(&k.words);
