@@ -20,7 +20,7 @@ DEPS_unwind = arch formats lib
 DEPS_inject = unwind attach arch formats lib
 DEPS_record = inject unwind attach arch formats lib
 DEPS_report = unwind arch formats lib
-DEPS_leaks = unwind attach arch formats lib
+DEPS_leaks = inject unwind attach arch formats lib
 DEPS_cmd = leaks report record inject unwind attach arch formats lib
 
 .PHONY: check-stacks all agent unit victims demo check check-all bench lint install clean

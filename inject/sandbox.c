@@ -78,6 +78,12 @@ static void begin_again(struct target *t, struct thread *th)
 		thread_put_regs(t, th, &th->regs);
 }
 
+void sandbox_wait_anew(struct target *t)
+{
+	for (size_t k = 0; k < t->threads.n; k++)
+		begin_again(t, t->threads.at[k]);
+}
+
 int sandbox_ask(struct target *t, uint64_t length, uint64_t agent, uint64_t agent_length,
 		bool *agent_may, struct mp_err *err)
 {
@@ -120,7 +126,7 @@ int sandbox_ask(struct target *t, uint64_t length, uint64_t agent, uint64_t agen
 		for (size_t i = 0; i < sizeof(call) / sizeof(call[0]) && !ret; i++)
 			ret = ask(t, t->threads.at[k], &call[i], agent_may, err);
 	}
-	for (size_t k = 0; ret && k < t->threads.n; k++)
-		begin_again(t, t->threads.at[k]);
+	if (ret)
+		sandbox_wait_anew(t);
 	return ret;
 }

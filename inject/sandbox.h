@@ -23,4 +23,11 @@ int sandbox_look(const struct target *t, struct mp_err *err);
 int sandbox_ask(struct target *t, uint64_t length, uint64_t agent, uint64_t agent_length,
 		bool *agent_may, struct mp_err *err);
 
+/**
+ * sandbox_wait_anew() - threads whose filter forbids restart_syscall wait anew
+ * All threads are stopped, and emergency_find() was called.  Before they go on: a thread that was
+ * interrupted in a wait with a timeout would be killed by the call the kernel makes for it.
+ */
+void sandbox_wait_anew(struct target *t);
+
 #endif

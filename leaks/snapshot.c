@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "attach/emergency.h"
+#include "attach/limits.h"
+#include "inject/sandbox.h"
 
 #define GIB ((double)(1ull << 30))
 
@@ -53,61 +56,6 @@ static int read_rollup(pid_t pid, struct snapshot_plan *plan)
 	return 0;
 }
 
-static bool read_number(const char *path, uint64_t *n)
-{
-	FILE *f = fopen(path, "re");
-	bool ok = f && fscanf(f, "%" SCNu64, n) == 1;
-
-	if (f)
-		fclose(f);
-	return ok;
-}
-
-/* Room in the cgroup at @path (cgroup v2) and those above it. */
-static uint64_t room_below(char *path, const char *root)
-{
-	uint64_t room = UINT64_MAX, max, current;
-
-	for (;;) {
-		size_t n = strlen(path);
-		char file[4400];
-		char *slash;
-
-		snprintf(file, sizeof(file), "%s/memory.max", path);
-		if (read_number(file, &max)) {
-			snprintf(file, sizeof(file), "%s/memory.current", path);
-			if (read_number(file, &current) &&
-			    (current >= max ? 0 : max - current) < room)
-				room = current >= max ? 0 : max - current;
-		}
-		slash = strrchr(path, '/');
-		if (n <= strlen(root) || !slash)
-			return room;
-		*slash = 0;
-	}
-}
-
-static uint64_t cgroup_room(pid_t pid)
-{
-	static const char root[] = "/sys/fs/cgroup";
-	char path[64], line[2048], group[4300];
-	uint64_t room = UINT64_MAX;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f)) {
-		line[strcspn(line, "\n")] = 0;
-		if (strncmp(line, "0::", 3))
-			continue;
-		snprintf(group, sizeof(group), "%s%s", root, line + 3);
-		room = room_below(group, root);
-	}
-	if (f)
-		fclose(f);
-	return room;
-}
-
 static bool uses_userfaultfd(pid_t pid)
 {
 	char path[64], target[64];
@@ -132,6 +80,7 @@ static bool uses_userfaultfd(pid_t pid)
 
 int snapshot_plan(struct snapshot_plan *plan, struct target *t, bool in_place, struct mp_err *err)
 {
+	struct limits limits;
 	uint64_t need;
 	int ret;
 
@@ -140,7 +89,10 @@ int snapshot_plan(struct snapshot_plan *plan, struct target *t, bool in_place, s
 	ret = read_rollup(t->pid, plan);
 	if (ret)
 		return target_refused(t, ret, err);
-	plan->room = cgroup_room(t->pid);
+	ret = sandbox_look(t, err);
+	if (ret)
+		return ret;
+	plan->room = limits_read(t->pid, &limits) ? NO_LIMIT : limits.cgroup;
 	if (in_place) {
 		/* Reading and following pointers, about 2 s a GiB. */
 		plan->pause_ns = 20000000u + 2 * (plan->small + plan->huge);
@@ -189,6 +141,8 @@ static int stop_and_copy(struct snapshot *s, const struct deadline *deadline, st
 		ret = target_stop(s->t, deadline, err);
 	if (ret)
 		return ret;
+	if (s->t->status.seccomp && !emergency_find(s->t))
+		sandbox_wait_anew(s->t);
 	if (s->t->execed)
 		ret = mp_fail(err, MP_EXIT_FAILURE, -EAGAIN,
 			      "process %d was just starting another program; try again", s->t->pid);
@@ -216,6 +170,7 @@ int snapshot_take(struct snapshot *s, struct target *t, const struct snapshot_pl
 	image_init(&s->image, t->arch, t->pid);
 	if (maps_read(t->pid, &s->before))
 		return target_refused(t, -ESRCH, err);
+	emergency_find(t); /* what it finds is kept, and makes the stop shorter */
 	hurry(&old);
 	ret = stop_and_copy(s, &deadline, err);
 	take_time(&old);
@@ -246,6 +201,8 @@ static int reap(struct snapshot *s, struct mp_err *err)
 	if (!ret)
 		ret = target_stop(s->t, &deadline, err);
 	if (!ret) {
+		if (s->t->status.seccomp && !emergency_find(s->t))
+			sandbox_wait_anew(s->t);
 		ret = copy_reap(&s->copy, s->t, err);
 		target_release(s->t);
 		s->reap_pause_ns = s->t->last_stop_ns;
