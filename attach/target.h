@@ -57,6 +57,7 @@ struct target {
 	uint64_t last_stop_ns;	/* how long the last stop lasted */
 	bool execed;		/* an exec was seen: the address space is another one */
 	bool exited;
+	bool one_only; /* by target_seize_one() */
 	struct target_code code;
 };
 
@@ -73,6 +74,9 @@ int target_look(struct target *t, pid_t pid, struct mp_err *err);
 /* PTRACE_SEIZE for every thread until a full pass over /proc/PID/task finds no new one; newborns
  * come by PTRACE_O_TRACECLONE.  Threads keep running. */
 int target_seize(struct target *t, const struct deadline *deadline, struct mp_err *err);
+
+/* The same for one thread only: the others run on, also through target_stop(). */
+int target_seize_one(struct target *t, struct mp_err *err);
 
 /* PTRACE_INTERRUPT and wait for all.  On failure (deadline: names the thread and what it waits in)
  * everything is resumed and released. */

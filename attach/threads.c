@@ -116,6 +116,36 @@ int target_seize(struct target *t, const struct deadline *deadline, struct mp_er
 	return 0;
 }
 
+/* The main thread, unless it has ended or cannot be reached; else the first that can. */
+int target_seize_one(struct target *t, struct mp_err *err)
+{
+	struct tids tids;
+	int ret = proc_tasks(t->pid, &tids), seized = -ESRCH;
+
+	if (ret)
+		return target_refused(t, ret, err);
+	(void)emergency_find(t);
+	vec_for_each (&tids.list, tid) {
+		struct proc_status st;
+
+		if (proc_status_read(t->pid, *tid, &st) || (st.state != 'R' && st.state != 'S'))
+			continue;
+		seized = ptrace(PTRACE_SEIZE, *tid, 0, OPTIONS) ? -errno : 0;
+		if (seized == -ESRCH)
+			continue;
+		if (!seized && !add(t, *tid))
+			seized = -ENOMEM;
+		break;
+	}
+	vec_free(&tids.list);
+	t->one_only = !seized;
+	if (seized == -ESRCH)
+		return mp_fail(err, MP_EXIT_TIMEOUT, -EAGAIN,
+			       "no thread of process %d can be asked now; it was left alone",
+			       t->pid);
+	return seized ? target_refused(t, seized, err) : 0;
+}
+
 /* A child process that the kernel gave us because it was forked while we hold its parent: not
  * ours.  It was born before any byte was patched or with the patch; either way it is complete. */
 static void let_child_go(pid_t child)
@@ -346,6 +376,10 @@ int target_stop(struct target *t, const struct deadline *deadline, struct mp_err
 			return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH, "process %d has ended",
 				       t->pid);
 		}
+		if (t->one_only) {
+			t->mem.tid = t->threads.at[0]->tid;
+			return 0;
+		}
 		/* A thread born in the middle is seized by the kernel; one that slipped between two
 		 * passes of seizing is met here. */
 		switch (seize_pass(t, err)) {
@@ -479,6 +513,7 @@ int target_release(struct target *t)
 		free(*it);
 	vec_free(&t->threads);
 	t->mem.tid = 0;
+	t->one_only = false;
 	return 0;
 }
 

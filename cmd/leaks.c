@@ -26,6 +26,8 @@ static const char help[] =
     "      --json FILE       write the report as JSON\n"
     "      --no-content      show no bytes of the program\n"
     "      --require-exact   exit with 5 if the list of blocks cannot be proven exact\n"
+    "      --gentle          stop one thread only, and report what two snapshots show (--confirm "
+    "2)\n"
     "      --in-place        keep the process stopped instead of copying it (seconds)\n"
     "exit status: 0 none, 1 leaks, 2 usage, 3 not inspectable, 4 pause, 5 not exact, 6 gone\n";
 
@@ -43,11 +45,12 @@ enum {
 	OPT_REQUIRE_EXACT,
 	OPT_IN_PLACE,
 	OPT_CORE,
+	OPT_GENTLE,
 };
 
 struct command {
 	pid_t pid;
-	bool dry_run, require_exact, in_place, budget_is_count;
+	bool dry_run, require_exact, in_place, gentle, budget_is_count;
 	uint64_t budget;
 	const char *suppress, *baseline, *json, *core, *exe;
 	struct analysis_options o;
@@ -155,6 +158,9 @@ static int take_option(int opt, struct command *c)
 	case OPT_IN_PLACE:
 		c->in_place = true;
 		break;
+	case OPT_GENTLE:
+		c->gentle = true;
+		break;
 	case OPT_CORE:
 		c->core = optarg;
 		break;
@@ -169,9 +175,23 @@ static int settle_core(const struct command *c)
 {
 	if (!c->exe)
 		return usage_error("leaks: --core wants the program that dumped it as well");
-	if (c->pid || c->dry_run || c->in_place || c->o.max_pause_ms || c->o.confirm > 1)
-		return usage_error("leaks: --core goes without -p, --dry-run, --in-place, "
-				   "--max-pause and --confirm");
+	if (c->pid || c->dry_run || c->in_place || c->gentle || c->o.max_pause_ms ||
+	    c->o.confirm > 1)
+		return usage_error(
+		    "leaks: --core goes without -p, --dry-run, --in-place, --gentle, "
+		    "--max-pause and --confirm");
+	return 0;
+}
+
+/* One look at memory that changes meanwhile proves nothing. */
+static int settle_gentle(struct command *c)
+{
+	if (c->in_place || c->o.max_pause_ms)
+		return usage_error(
+		    "leaks: --gentle goes without --in-place and --max-pause: it does "
+		    "not stop the process");
+	if (c->o.confirm < 2)
+		c->o.confirm = 2;
 	return 0;
 }
 
@@ -191,6 +211,7 @@ static int parse(int argc, char **argv, struct command *c, bool *done)
 	    {"no-content", no_argument, NULL, OPT_NO_CONTENT},
 	    {"require-exact", no_argument, NULL, OPT_REQUIRE_EXACT},
 	    {"in-place", no_argument, NULL, OPT_IN_PLACE},
+	    {"gentle", no_argument, NULL, OPT_GENTLE},
 	    {"core", required_argument, NULL, OPT_CORE},
 	    {"help", no_argument, NULL, 'h'},
 	    {0}};
@@ -214,7 +235,7 @@ static int parse(int argc, char **argv, struct command *c, bool *done)
 		return settle_core(c);
 	if (!c->pid)
 		return usage_error("leaks: which process? give -p PID");
-	return 0;
+	return c->gentle ? settle_gentle(c) : 0;
 }
 
 /* The statuses of doc/exit-status.md for an error. */
@@ -296,6 +317,7 @@ static int run(struct target *t, const struct command *c)
 
 	if (ret)
 		return status_of(ret, &err);
+	plan.gentle = c->gentle;
 	leaks_print_plan(t, &plan);
 	fflush(stdout);
 	if (c->dry_run)
@@ -303,7 +325,7 @@ static int run(struct target *t, const struct command *c)
 	hold_signals();
 	ret = analysis_run(&a, t, &plan, &c->o, &err);
 	if (!ret)
-		status = tell(&a, c, c->in_place ? "in-place" : "copy");
+		status = tell(&a, c, c->in_place ? "in-place" : c->gentle ? "gentle" : "copy");
 	else if (ret == -ESRCH)
 		status = (complain(&err), LEAKS_GONE);
 	else

@@ -20,6 +20,7 @@ void leaks_print_plan(const struct target *t, const struct snapshot_plan *plan)
 	       t->pid, t->status.name, t->status.threads, human(plan->small), human(plan->huge));
 	printf("pause: about %.1f ms predicted (%s)\n", (double)plan->pause_ns / 1e6,
 	       plan->in_place ? "it stays stopped until its memory has been read"
+	       : plan->gentle ? "of one thread; the others run on, though a page fault may wait"
 			      : "it is copied, and runs on while the copy is read");
 }
 

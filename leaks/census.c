@@ -2,6 +2,7 @@
 #include "leaks/census.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 static int by_address(const void *a, const void *b)
@@ -63,6 +64,12 @@ int census_take(struct census *c, struct image *img, struct mp_err *err)
 		return mp_fail(err, MP_EXIT_NO_ALLOCATOR, -ENOENT,
 			       "no allocator that memprof knows has a block in process %d",
 			       img->pid);
+	vec_for_each (&c->heaps, h) {
+		if (!img->torn || !h->exact)
+			continue;
+		h->exact = false;
+		snprintf(h->doubt, sizeof(h->doubt), "threads ran while it was copied (--gentle)");
+	}
 	c->exact = true;
 	vec_for_each (&c->heaps, h)
 		c->exact &= h->exact;

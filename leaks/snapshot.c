@@ -133,12 +133,39 @@ static void take_time(const struct priority *old)
 	sched_setscheduler(0, old->policy, &old->param);
 }
 
+static int stop(struct snapshot *s, const struct deadline *deadline, struct mp_err *err)
+{
+	int ret = s->plan.gentle ? target_seize_one(s->t, err) : target_seize(s->t, deadline, err);
+
+	return ret ? ret : target_stop(s->t, deadline, err);
+}
+
+/* Threads that run on have no registers; that they live is what matters. */
+static int add_running(struct image *img, pid_t pid)
+{
+	size_t stopped = img->threads.n;
+	struct tids tids;
+	int ret = proc_tasks(pid, &tids);
+
+	if (ret)
+		return ret;
+	vec_for_each (&tids.list, tid) {
+		struct image_thread th = {.tid = *tid};
+		bool known = false;
+
+		for (size_t i = 0; i < stopped; i++)
+			known |= img->threads.at[i].tid == *tid;
+		if (!known && !ret)
+			ret = vec_push(&img->threads, th);
+	}
+	vec_free(&tids.list);
+	return ret;
+}
+
 static int stop_and_copy(struct snapshot *s, const struct deadline *deadline, struct mp_err *err)
 {
-	int ret = target_seize(s->t, deadline, err);
+	int ret = stop(s, deadline, err);
 
-	if (!ret)
-		ret = target_stop(s->t, deadline, err);
 	if (ret)
 		return ret;
 	if (s->t->status.seccomp && !emergency_find(s->t))
@@ -148,6 +175,10 @@ static int stop_and_copy(struct snapshot *s, const struct deadline *deadline, st
 			      "process %d was just starting another program; try again", s->t->pid);
 	if (!ret)
 		ret = image_take_threads(&s->image, s->t);
+	if (!ret && s->plan.gentle) {
+		ret = add_running(&s->image, s->t->pid);
+		s->image.torn = true;
+	}
 	if (!ret && !s->plan.in_place)
 		ret = copy_make(&s->copy, s->t, err);
 	if (ret || !s->plan.in_place) {
@@ -197,9 +228,7 @@ static int reap(struct snapshot *s, struct mp_err *err)
 	int ret;
 
 	hurry(&old);
-	ret = target_seize(s->t, &deadline, err);
-	if (!ret)
-		ret = target_stop(s->t, &deadline, err);
+	ret = stop(s, &deadline, err);
 	if (!ret) {
 		if (s->t->status.seccomp && !emergency_find(s->t))
 			sandbox_wait_anew(s->t);

@@ -17,6 +17,7 @@ struct snapshot_plan {
 	uint64_t pause_ns;	   /* predicted; right within a factor of two */
 	uint64_t room;		   /* what its memory cgroups still admit; UINT64_MAX: no limit */
 	bool in_place;
+	bool gentle; /* set by the caller: one thread stands, the others run on; not one moment */
 };
 
 struct snapshot {
