@@ -70,12 +70,13 @@ static int add_stack(struct carry *c, const struct mpf_item *it)
 static int add_module(struct carry *c, const struct mp_module *m)
 {
 	struct mp_module copy = *m;
+	char *path = strdup(m->path ? m->path : "");
 
-	copy.path = strdup(m->path ? m->path : "");
+	copy.path = path;
 	copy.time_ns = 0;
-	if (copy.path && !vec_push(&c->modules, copy))
+	if (path && !vec_push(&c->modules, copy))
 		return 0;
-	free((char *)copy.path);
+	free(path);
 	return -ENOMEM;
 }
 
