@@ -130,6 +130,10 @@ int recording_environment(struct recording_options *o)
 
 int recording_options_agree(const struct recording_options *o)
 {
+	if (o->via_kernel && (o->follow_fork || o->follow_exec))
+		return usage_error(
+		    "--follow-fork and --follow-exec go by what hooks leave in a child: "
+		    "not with --via=kernel");
 	if (o->cull_ms && o->sample_interval)
 		return usage_error("--cull counts blocks one by one, --sample sees few of them: "
 				   "only one of the two");

@@ -30,8 +30,9 @@ struct cull {
 	VEC(struct last_alloc) last;
 	size_t last_used;
 	VEC(struct mp_culled) sums;
-	uint32_t *bucket; /* hash of a sum's key -> its index + 1 */
-	uint32_t buckets; /* power of two */
+	uint32_t *bucket;		 /* hash of a sum's key -> its index + 1 */
+	uint32_t buckets;		 /* power of two */
+	uint64_t waiting[UINT8_MAX + 1]; /* by kind */
 };
 
 struct cull *cull_new(uint64_t age_ns, struct mpf_writer *file)
@@ -84,6 +85,7 @@ static int append(struct cull *c, const struct mp_event *ev, uint32_t *at)
 	else
 		c->oldest = *at;
 	c->newest = *at;
+	c->waiting[ev->kind]++;
 	return 0;
 }
 
@@ -91,6 +93,7 @@ static void take_out(struct cull *c, uint32_t i)
 {
 	struct node *n = &c->nodes.at[i];
 
+	c->waiting[n->ev.kind]--;
 	if (n->prev != NONE)
 		c->nodes.at[n->prev].next = n->next;
 	else
@@ -133,6 +136,11 @@ static int write_oldest(struct cull *c)
 		take_index(c, n->ev.addr);
 	take_out(c, c->oldest);
 	return ret;
+}
+
+uint64_t cull_waiting(const struct cull *c, uint8_t kind)
+{
+	return c->waiting[kind];
 }
 
 int cull_advance(struct cull *c, uint64_t now_ns)

@@ -22,6 +22,8 @@ void cull_free(struct cull *c);
 int cull_put(struct cull *c, const struct mp_event *ev, bool keep);
 /* Writes the events that are old enough at @now_ns.  Return: 0 or a negative errno. */
 int cull_advance(struct cull *c, uint64_t now_ns);
+/* Events of a kind (enum ev_kind) that wait and are not in the file yet. */
+uint64_t cull_waiting(const struct cull *c, uint8_t kind);
 /* Writes the sums since the last call.  Return: 0 or a negative errno. */
 int cull_put_sums(struct cull *c);
 

@@ -20,6 +20,16 @@ static void add_queue(struct mp_losses *l, const struct queue_stats *q)
 	l->queue_ceiling = q->ceiling;
 }
 
+/* What culling still holds back would be lost with the recorder: it does not count as seen. */
+static void leave_waiting(struct mp_losses *l, const struct cull *c)
+{
+	l->seen_alloc -= cull_waiting(c, EV_ALLOC);
+	l->seen_free -= cull_waiting(c, EV_FREE);
+	l->seen_realloc -= cull_waiting(c, EV_REALLOC_BEGIN) + cull_waiting(c, EV_REALLOC_END);
+	for (uint8_t kind = EV_MAP; kind <= EV_REMAP_END; kind++)
+		l->seen_map -= cull_waiting(c, kind);
+}
+
 struct mp_losses recorder_losses(struct recorder *r)
 {
 	struct mp_losses l = r->losses;
@@ -46,6 +56,8 @@ struct mp_losses recorder_losses(struct recorder *r)
 	l.stacks_checked = r->config.block->stacks_checked;
 	l.stacks_differ = r->config.block->stacks_differ;
 	add_queue(&l, &q);
+	if (r->cull)
+		leave_waiting(&l, r->cull);
 	return l;
 }
 

@@ -96,6 +96,26 @@ class Restart(Case):
             self.assertGreaterEqual(r["totals"]["uncertain_count"], min(
                 l["restart_frees"], r["totals"]["carried_count"]))
 
+    def test_crash_while_culling(self):
+        """what --cull still held back is stated as lost with the recorder"""
+        p = self.flood(1, 3000, "--cull", "1h")
+        truth = self.line(p)
+        self.memprof("mark", "-p", p.pid, "all of it")  # a flush too: it is written, old or not
+        truth = self.line(p)
+        end = time.monotonic() + 30  # until the recorder has seen it: sums are there, blocks not
+        while self.report(self.path("one"))["totals"]["culled_count"] < 2 * (3000 - 16) \
+                and time.monotonic() < end:
+            time.sleep(0.1)
+        self.kill_recorder(p)
+        said = self.attach(p, "two")
+        self.memprof("detach", "-p", p.pid)
+        r = self.report(self.path("two"))
+        self.assertEqual(self.mismatch(said), r["losses"]["restart_allocations"]
+                         + r["losses"]["restart_frees"])
+        self.assertEqual(r["losses"]["restart_allocations"], 16)  # the rest was culled
+        self.assertEqual(r["totals"]["carried_count"], 16)
+        self.whole(p, truth, r)
+
     def test_planned(self):
         """detach --keep under load, three times: mismatch 0, nothing lost, nothing stopped"""
         p = self.flood(2, 150000, "--ring-size", "64M")
