@@ -30,9 +30,12 @@ int mpf_put_item(struct mpf_writer *w, const struct mpf_item *it)
 		return mpf_put_culled(w, &it->culled);
 	case MPF_MARK:
 		return mpf_put_mark(w, it->mark.time_ns, it->mark.name);
-	default:
-		return -EINVAL;
+	case MPF_MAP_USAGE:
+		return mpf_put_map_usage(w, &it->map_usage);
+	case MPF_END:
+		break;
 	}
+	return -EINVAL;
 }
 
 static bool same_file(const char *a, const char *b)

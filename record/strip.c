@@ -35,10 +35,12 @@ static int put_event(struct strip *s, const struct mp_event *ev)
 	if (replaced < 0)
 		return replaced;
 	s->ended = false;
-	ret = cull_put(s->cull, ev, replaced);
-	if (ret || s->age_ns == UINT64_MAX)
-		return ret;
-	return cull_advance(s->cull, ev->time_ns);
+	/* What is old enough by now is written before it can be culled. */
+	ret = s->age_ns == UINT64_MAX ? 0 : cull_advance(s->cull, ev->time_ns);
+	/* A carried block is no call: it must not become part of a sum of calls. */
+	return ret ? ret
+		   : cull_put(s->cull, ev,
+			      replaced || (ev->kind == EV_ALLOC && ev->flags & EV_F_CARRIED));
 }
 
 /* What waits comes before what ends the file. */

@@ -92,16 +92,16 @@ void anonymous_info(struct anonymous *a, struct mp_info *info)
 		info->pid = 0;
 }
 
+static const char *file(struct anonymous *a, const char *path)
+{
+	if (a->executable && path && !strcmp(path, a->executable))
+		return a->hidden;
+	return a->how == ANONYMIZE_FULL ? number(a, LIBRARY, path ? path : "?") : base(path);
+}
+
 static int module(struct anonymous *a, struct mp_module *m)
 {
-	bool own = a->executable && m->path && !strcmp(m->path, a->executable);
-
-	if (own)
-		m->path = a->hidden;
-	else if (a->how == ANONYMIZE_FULL)
-		m->path = number(a, LIBRARY, m->path ? m->path : "?");
-	else
-		m->path = base(m->path);
+	m->path = file(a, m->path);
 	if (a->how == ANONYMIZE_FULL) {
 		m->build_id_len = 0;
 		memset(m->build_id, 0, sizeof(m->build_id));
@@ -134,6 +134,11 @@ int anonymous_item(struct anonymous *a, struct mpf_item *it, struct mp_symbol *o
 	switch (it->kind) {
 	case MPF_MODULE:
 		return module(a, &it->module);
+	case MPF_MAP_USAGE:
+		/* "[heap]" and its like name no file. */
+		if (it->map_usage.path && it->map_usage.path[0] == '/')
+			it->map_usage.path = file(a, it->map_usage.path);
+		return 0;
 	case MPF_SYMBOLS:
 		return symbols(a, it, out);
 	case MPF_HOOK:

@@ -105,8 +105,8 @@ class Json(Exports):
                       "int main(void) { for (;;) { mallopt(M_MMAP_THRESHOLD, 100000); k = malloc(9); usleep(1000); } }\n")
         subprocess.run(["gcc", "-o", program, source], check=True)
         p = self.start(program)
-        rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", f, "--for", "20s")
-        deadline = time.time() + 15
+        rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", f, "--for", "100s")
+        deadline = time.time() + 60
         while "memprof-session" not in t.maps(p.pid) and time.time() < deadline:
             time.sleep(0.05)
         # Until the recorder has begun there is nobody to ask.

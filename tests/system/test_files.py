@@ -155,7 +155,7 @@ class Files(t.Case):
         for how, hidden, kept in (("partial", (b"/victims", b"tests/", b"/dev/null", b"/lib/", b"/usr/"),
                                    ("recurse", "stacks.cc", "libc.so.6")),
                                   ("full", (b"/victims", b"stacks", b"recurse", b"libc", b"stdc", b"main", b".cc"),
-                                   ("fn_1", "lib_1", "program"))):
+                                   ("fn_1", "lib_", "program"))):
             self.memprof("symbolize", f, "-o", out, "--anonymize", how)
             text = self.memprof("report", out, "--json").stdout
             raw = b"".join(self.payloads(out))
