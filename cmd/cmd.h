@@ -81,6 +81,7 @@ struct recording_options {
 	uint64_t carry_budget;	  /* bytes of stacks that a recorder takes over */
 	uint32_t depth;		  /* innermost frames that are kept; 0: all */
 	struct selection select;
+	bool zero;	     /* blocks are filled with zeros */
 	bool via_kernel;     /* probes of the kernel instead of an agent in the target */
 	uint64_t stack_size; /* via the kernel: bytes of stack a sample; 0: default */
 	bool lossless, quiet, background;
@@ -110,7 +111,8 @@ int recording_options_agree(const struct recording_options *o);
 	    {"queue-size", required_argument, NULL, 'Q'}, {"cull", required_argument, NULL, 'C'},  \
 	    {"depth", required_argument, NULL, 'D'}, {"thread", required_argument, NULL, 'T'},     \
 	    {"via", required_argument, NULL, 'V'}, {"stack-size", required_argument, NULL, 'K'},   \
-	    {"sample", required_argument, NULL, 'S'}, {"paused", no_argument, NULL, 'P'},          \
+	    {"zero", no_argument, NULL, 'Z'}, {"sample", required_argument, NULL, 'S'},            \
+	    {"paused", no_argument, NULL, 'P'},                                                    \
 	{                                                                                          \
 		"quiet", no_argument, NULL, 'q'                                                    \
 	}

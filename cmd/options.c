@@ -81,6 +81,9 @@ int recording_option(int opt, const char *arg, struct recording_options *o)
 			return 1;
 		usage_error("--ring-size: '%s' is not a power of two from 64k to 64M", arg);
 		return -1;
+	case 'Z':
+		o->zero = true;
+		return 1;
 	case 'S':
 		if (parse_bytes(arg, &o->sample_interval) && o->sample_interval &&
 		    o->sample_interval <= SS_MAX_INTERVAL)
@@ -134,6 +137,9 @@ int recording_options_agree(const struct recording_options *o)
 		return usage_error(
 		    "--follow-fork and --follow-exec go by what hooks leave in a child: "
 		    "not with --via=kernel");
+	if (o->zero && (o->sample_interval || o->via_kernel))
+		return usage_error("--zero needs every call to go through the agent: not with "
+				   "--sample or --via=kernel");
 	if (o->cull_ms && o->sample_interval)
 		return usage_error("--cull counts blocks one by one, --sample sees few of them: "
 				   "only one of the two");

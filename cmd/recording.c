@@ -413,6 +413,7 @@ static int start(struct recording *rec, const struct recording_options *o, const
 				     .control = control,
 				     .ring_size = o->ring_size,
 				     .lossless = o->lossless,
+				     .zero = o->zero,
 				     .sample_interval = o->sample_interval};
 	struct recorder_config config = {.pid = rec->t->pid,
 					 .path = path,

@@ -90,6 +90,8 @@ static bool page_is_file(pid_t pid, uint64_t addr)
 /* glibc's own malloc and calloc call no function that is hooked. */
 static uint64_t entry_of(const struct session *s, const struct planned_hook *h)
 {
+	if (s->zero && h->kind == SS_HOOK_ALLOC && h->size_kind != SS_SIZE_ARG0_X_ARG1)
+		return s->blob.entry[BLOB_ZERO_ALLOC];
 	if (!s->block->sample_interval)
 		return s->blob.entry[h->kind];
 	if (h->glibc_chunks && !strcmp(h->name, "malloc"))

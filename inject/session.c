@@ -62,6 +62,7 @@ int session_open(struct session *s, struct target *t, const struct session_optio
 
 	memset(s, 0, sizeof(*s));
 	s->t = t;
+	s->zero = options->zero;
 	s->stopped = t->threads.n != 0;
 	ret = blob_open(&s->blob);
 	if (ret)

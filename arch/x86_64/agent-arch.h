@@ -75,6 +75,12 @@ static inline uint64_t ticks(void)
 	return (uint64_t)hi << 32 | lo;
 }
 
+/* No vector registers, and no branch on what was there. */
+static inline void zero_bytes(uint64_t at, uint64_t n)
+{
+	__asm__ volatile("rep stosb" : "+D"(at), "+c"(n) : "a"(0) : "memory");
+}
+
 static inline void cpu_pause(void)
 {
 	__asm__ volatile("pause");

@@ -73,6 +73,7 @@ ag_original:
 	.endm
 
 	call_through ag_entry_alloc, ag_alloc
+	call_through ag_entry_zero_alloc, ag_zero_alloc
 	call_through ag_entry_posix_memalign, ag_posix_memalign
 	call_through ag_entry_realloc, ag_realloc
 	call_through ag_entry_xallocx, ag_xallocx

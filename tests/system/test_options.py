@@ -109,6 +109,30 @@ class Options(t.Case):
         self.assertLessEqual(r["totals"]["leaked_count"], 4)
         self.finish(p)
 
+    def test_zero(self):
+        """--zero: no block comes with old bytes while it records; afterwards as before"""
+        p = self.victim("dirty")
+
+        def dirty():
+            p.send_signal(signal.SIGUSR1)
+            words = p.stdout.readline().split()
+            self.assertGreater(int(words[2]), 0)
+            return int(words[0])
+
+        self.assertGreater(dirty(), 0)
+        self.memprof("attach", "--background", "--zero", "-p", p.pid, "-o", self.path("z"))
+        dirty()
+        time.sleep(0.5)
+        self.assertEqual(dirty(), 0)
+        self.memprof("detach", "-p", p.pid)
+        time.sleep(0.3)
+        dirty()
+        time.sleep(0.3)
+        self.assertGreater(dirty(), 0)
+        self.memprof("attach", "--zero", "--sample", "512k", "-p", p.pid, status=2)
+        p.terminate()
+        p.wait()
+
     def test_maps(self):
         """what the mappings held, looked at in the beginning and at the end"""
         p = self.victim("leaky")

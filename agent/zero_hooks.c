@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * --zero: what malloc and its like return is filled with zeros, as calloc's is.  The block is not
+ * handed out yet: nobody else writes to it, and all of it may be written.
+ */
+#include "agent/call.h"
+
+uint64_t ag_zero_alloc(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
+		       const struct ag_frame *f);
+
+uint64_t ag_zero_alloc(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
+		       const struct ag_frame *f)
+{
+	uint64_t size = requested(f->desc, a0, a1, a2), block;
+	struct ag_call call;
+
+	if (unlikely(!begin(&call, f, false)))
+		return ORIGINAL(f)(a0, a1, a2, a3, a4);
+	block = ORIGINAL(f)(a0, a1, a2, a3, a4);
+	if (likely(block)) {
+		zero_bytes(block, size);
+		put_alloc(&call, block, size);
+	}
+	end(&call);
+	return block;
+}

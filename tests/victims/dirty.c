@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Counts blocks that come with other bytes than zeros, until SIGTERM: before and after every byte
+ * of a block is overwritten and given back. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t running = 1, restart;
+
+static void on_signal(int sig)
+{
+	if (sig == SIGTERM)
+		running = 0;
+	else
+		restart = 1;
+}
+
+static int is_dirty(const unsigned char *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (p[i])
+			return 1;
+	}
+	return 0;
+}
+
+int main(void)
+{
+	long dirty = 0, blocks = 0;
+
+	signal(SIGTERM, on_signal);
+	signal(SIGUSR1, on_signal);
+	for (size_t size = 1; running; size = size % 5000 + 7) {
+		unsigned char *p[4] = {malloc(size), aligned_alloc(64, (size + 63) & ~63ul),
+				       calloc(1, size), malloc(size)};
+
+		if (restart) {
+			restart = 0;
+			printf("%ld of %ld\n", dirty, blocks);
+			fflush(stdout);
+			dirty = blocks = 0;
+		}
+		for (int i = 0; i < 4; i++) {
+			dirty += is_dirty(p[i], size);
+			blocks++;
+			memset(p[i], 0xa5, size);
+			free(p[i]);
+		}
+		usleep(50);
+	}
+	printf("%ld of %ld\n", dirty, blocks);
+	return 0;
+}
