@@ -42,6 +42,8 @@ static bool follows(const struct recording_options *o)
 
 static int record(struct target *t, const struct recording_options *o)
 {
+	if (!follows(o) && !o->via_kernel)
+		family_leave(t);
 	return follows(o) ? follow_run(t->pid, NULL, o) : recording_run(t, o, false);
 }
 

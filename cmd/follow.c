@@ -38,18 +38,6 @@ struct follow {
 
 /* ---------------------------------------------------------------- a recorder's process -- */
 
-/* A forked child is made whole first: it then is a process like any other. */
-static void drop_inherited(struct target *t)
-{
-	struct session s;
-
-	if (session_adopt(&s, t, NULL))
-		return;
-	if (session_is_child(&s))
-		session_close(&s, NULL);
-	session_free(&s);
-}
-
 static int record_process(pid_t pid, const struct recording_options *o)
 {
 	struct mp_err err = {0};
@@ -63,7 +51,7 @@ static int record_process(pid_t pid, const struct recording_options *o)
 	}
 	if (ret)
 		return complain(&err);
-	drop_inherited(&t);
+	family_leave(&t);
 	status = recording_run(&t, o, false);
 	target_close(&t);
 	return status;

@@ -445,7 +445,8 @@ static int start(struct recording *rec, const struct recording_options *o, const
 		config.complete_until = &rec->observed_until;
 	fill_info(rec->t, &config.info, exe, sizeof(exe), cmdline, sizeof(cmdline));
 	config.info.mode = launched;
-	config.info.sample_interval = o->sample_interval;
+	config.info.sample_interval =
+	    rec->resumed ? rec->s.layout.sample_interval : o->sample_interval;
 	config.block = rec->s.block;
 	config.layout = &rec->s.layout;
 	config.journal = rec->s.journal;

@@ -64,6 +64,17 @@ bool family_is_child(pid_t pid)
 	return child;
 }
 
+void family_leave(struct target *t)
+{
+	struct session s;
+
+	if (session_adopt(&s, t, NULL))
+		return;
+	if (s.block && session_is_child(&s))
+		session_close(&s, NULL);
+	session_free(&s);
+}
+
 /* Return: 1 restored, 0 not a child (any more), -1 it still carries the session. */
 static int restore(pid_t pid)
 {

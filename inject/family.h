@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "attach/target.h"
 
 /* Which session block: forked children map the same file. */
 struct session_id {
@@ -23,6 +24,10 @@ bool session_id_equal(const struct session_id *a, const struct session_id *b);
 /* Was the process forked while it was recorded?  False too for a vfork child, which shares its
  * parent's memory until it execs. */
 bool family_is_child(pid_t pid);
+
+/* A forked child is restored, so that it can get a session of its own.  Nothing else is touched.
+ * @t: after target_look() */
+void family_leave(struct target *t);
 
 /**
  * family_restore() - restore all forked children that carry this session

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import time
 
-from memprof_test import Case, MEMPROF, VICTIMS, identity, main, maps
+from memprof_test import Case, FULL, MEMPROF, VICTIMS, identity, main, maps
 
 
 def wait_for(what, seconds=30):
@@ -72,7 +72,7 @@ class Fork(Case):
     def test_unharmed(self):
         """fork, vfork and spawn under load while recorded and while hooks go in and out"""
         p = self.family()
-        for _ in range(5):
+        for _ in range(200 if FULL else 5):
             p.stdin.write("storm 20\n")
             p.stdin.flush()
             self.memprof("attach", "-q", "-p", p.pid, "-o", self.path("r"), "--for", "200ms")
@@ -113,6 +113,18 @@ class Fork(Case):
         self.memprof("detach", "-p", two)
         self.assertFalse(self.session_in(two))
         self.leak(p, two)
+
+    def test_attach_child(self):
+        """a forked child that carries its parent's hooks is recorded like any other process"""
+        p = self.family()
+        self.memprof("attach", "-p", p.pid, "-o", self.path("r"), "--background")
+        pid = self.fork(p)
+        self.memprof("attach", "-p", pid, "-o", self.path("child"), "--background")
+        self.leak(p, pid)
+        self.memprof("detach", "-p", pid)
+        self.assertEqual(self.leaked_5000(self.path("child")), 10)
+        self.assertFalse(self.session_in(pid))
+        self.memprof("detach", "-p", p.pid)
 
     def test_follow_fork(self):
         """--follow-fork: each child, and a child's child, has a recording of its own"""
