@@ -29,6 +29,10 @@ int cmd_strip(int argc, char **argv);
 int cmd_symbolize(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 
+/* Raises the limit of open files as far as is allowed.  Return: 0, or -EMFILE with @err if fewer
+ * than @n (at most 64) can be opened: better to refuse than to be unable to leave. */
+int want_descriptors(uint32_t n, struct mp_err *err);
+
 /* A file that shrinks while it is mapped reads as zeros from there on, from now. */
 void survive_shrunk_files(void);
 

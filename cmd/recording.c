@@ -21,6 +21,7 @@
 #include "record/sideband.h"
 #include "unwind/symbols.h"
 
+#define FILES	   24 /* that are open at once, generously */
 #define TICK_MS	   100
 #define TOP_SITES  5
 #define TOP_FRAMES 6
@@ -425,8 +426,10 @@ static int start(struct recording *rec, const struct recording_options *o, const
 					 .next_module = next_module,
 					 .ctx = rec};
 	char exe[4096], cmdline[8192];
-	int ret;
+	int ret = want_descriptors(FILES, err);
 
+	if (ret)
+		return ret;
 	absolute(path, full, sizeof(full));
 	/* Without it only what asks a recorder at work is missing. */
 	if (control_open(control, serve_request, &rec->r, &rec->control))
@@ -534,15 +537,14 @@ int recording_run(struct target *t, const struct recording_options *o, bool laun
 		recorder_keep(rec.r);
 	} else if (rec.s.block && !(rec.resumed && ret) && finish.reason != MP_END_EXITED &&
 		   finish.reason != MP_END_EXECED) {
-		/* Symbols while its files are still to be seen. */
-		open_symbols(&rec);
 		status = rec.s.observes ? 0 : session_close(&rec.s, &late);
 		finish.restored = status == 0;
 		if (status == -ESRCH)
 			finish.reason = MP_END_EXITED;
-	} else if (rec.s.block) {
-		open_symbols(&rec);
 	}
+	/* Not before: with many modules they take all the descriptors there are. */
+	if (rec.s.block && !rec.symbols)
+		open_symbols(&rec);
 	observer_stop(rec.observer);
 	if (rec.r) {
 		finish.attach_stop_ns = rec.s.open_stop_ns + rec.s.patch_stop_ns;

@@ -257,8 +257,14 @@ static void take_back(struct session *s, struct remote *r)
 
 static const char *why_not(int error)
 {
-	return error == -EAGAIN ? "RLIMIT_MEMLOCK (it has locked its memory by mlockall)"
-				: strerror(-error);
+	switch (error) {
+	case -EAGAIN:
+		return "RLIMIT_MEMLOCK (it has locked its memory by mlockall)";
+	case -EFBIG:
+		return "memprof's own RLIMIT_FSIZE is less than a session";
+	default:
+		return strerror(-error);
+	}
 }
 
 static int map_all(struct session *s, const struct session_options *o, struct layout *layout,

@@ -536,6 +536,10 @@ int hook_plan_make(struct target *t, const struct maps *maps, const struct hook_
 		    !has_code(maps, map))
 			continue;
 		fd = proc_open_map(t->pid, map);
+		if (fd == -ESTALE || (fd == -ENOENT && strstr(map->path, " (deleted)")))
+			refuse(plan, "anything", base_name(map->path),
+			       "its file was deleted or replaced, and memprof may not open the one "
+			       "that is mapped: that needs CAP_CHECKPOINT_RESTORE");
 		if (fd < 0)
 			continue;
 		elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);

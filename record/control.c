@@ -23,6 +23,7 @@
 
 struct control {
 	int fd;
+	bool stop;
 	pthread_t thread;
 	void (*serve)(void *ctx, const char *line, char answer[CONTROL_ANSWER]);
 	void *ctx;
@@ -112,18 +113,17 @@ static void *run(void *arg)
 	struct control *c = arg;
 
 	privileges_keep(PRIVILEGES_TARGET);
-	for (;;) {
+	while (!__atomic_load_n(&c->stop, __ATOMIC_ACQUIRE)) {
 		int fd = accept4(c->fd, NULL, NULL, SOCK_CLOEXEC);
 
 		if (fd >= 0) {
 			serve_one(c, fd);
 			close(fd);
-		} else if (errno == EINVAL) { /* control_close() */
-			return NULL;
-		} else if (errno != EINTR && errno != ECONNABORTED) {
+		} else if (errno != EINTR && errno != ECONNABORTED && errno != EINVAL) {
 			usleep(100000); /* out of descriptors: for a while */
 		}
 	}
+	return NULL;
 }
 
 int control_open(char name[CONTROL_NAME],
@@ -163,6 +163,7 @@ void control_close(struct control *c)
 {
 	if (!c)
 		return;
+	__atomic_store_n(&c->stop, true, __ATOMIC_RELEASE);
 	shutdown(c->fd, SHUT_RDWR);
 	pthread_join(c->thread, NULL);
 	close(c->fd);

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include "cmd/cmd.h"
+
+#define MOST 4096u /* no more than anybody could need: modules' files while symbols are read */
+
+/* Can @n more be opened? */
+static bool are_left(uint32_t n)
+{
+	uint32_t got = 0;
+	int fd[64];
+
+	while (got < n && got < 64 && (fd[got] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+		got++;
+	for (uint32_t i = 0; i < got; i++)
+		close(fd[i]);
+	return got == n;
+}
+
+int want_descriptors(uint32_t n, struct mp_err *err)
+{
+	struct rlimit r;
+
+	if (!getrlimit(RLIMIT_NOFILE, &r) && r.rlim_cur < MOST && r.rlim_cur < r.rlim_max) {
+		r.rlim_cur = r.rlim_max < MOST ? r.rlim_max : MOST;
+		setrlimit(RLIMIT_NOFILE, &r);
+	}
+	if (are_left(n))
+		return 0;
+	return mp_fail(err, MP_EXIT_FAILURE, -EMFILE,
+		       "memprof may not open %u more files (RLIMIT_NOFILE), which it needs to "
+		       "attach and to leave again; nothing was touched",
+		       n);
+}

@@ -1,0 +1,128 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The recorder in trouble: whatever happens to it, it says so and the process is restored."""
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+
+import memprof_test as t
+
+LIBC = "/usr/lib/x86_64-linux-gnu/libc.so.6"
+
+
+class Robust(t.Case):
+    def setUp(self):
+        super().setUp()
+        self.p = self.victim("verify", 4)
+        self.before = t.identity(self.p.pid)
+
+    def as_before(self, why):
+        self.assertIsNone(self.p.poll(), why)
+        self.assertEqual(t.identity(self.p.pid), self.before, why)
+
+    def attach(self, *more, above=(), path=None):
+        return subprocess.run([*above, t.MEMPROF, "attach", "-q", "-p", str(self.p.pid),
+                               "-o", path or self.path("r"), *more], text=True, capture_output=True, timeout=120)
+
+    def test_signals(self):
+        """SIGINT, SIGTERM and SIGHUP at any moment end it well, or come before it began"""
+        rng = random.Random(7)
+        for i in range(90 if t.FULL else 12):
+            sig = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)[i % 3]
+            rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(self.p.pid), "-o", self.path("r"),
+                             stderr=subprocess.PIPE)
+            time.sleep(rng.uniform(0.0, 0.3))
+            for _ in range(1 + i % 2):
+                rec.send_signal(sig)
+                time.sleep(0.01)
+            _, err = rec.communicate(timeout=60)
+            self.assertIn(rec.returncode, (0, -sig), err)
+            self.as_before(f"{sig} in round {i}")
+            if rec.returncode == 0:
+                self.report(self.path("r"))
+
+    def test_descriptors(self):
+        """out of file descriptors: a message or a recording, nothing in between"""
+        good = 0
+        for n in [*range(3, 30, 3 if not t.FULL else 1), 64]:
+            r = self.attach("--for", "100ms", above=["prlimit", f"--nofile={n}"])
+            self.assertGreaterEqual(r.returncode, 0, f"{n}: {r.stderr}")
+            if r.returncode:
+                self.assertRegex(r.stderr, "RLIMIT_NOFILE|may not open|Too many open files|error while loading", f"{n}")
+            else:
+                good += 1
+            self.as_before(f"{n} descriptors")
+        self.assertGreater(good, 0)
+
+    def test_disk(self):
+        """a disk that is full at any moment of the recording"""
+        for size in ("4k", "8k", "20k", "100k", "1m"):
+            mount = self.path("disk")
+            os.mkdir(mount)
+            subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", mount], check=True)
+            try:
+                r = self.attach("--for", "10s", path=mount + "/r")
+            finally:
+                subprocess.run(["umount", mount], check=True)
+                os.rmdir(mount)
+            self.assertEqual(r.returncode, 14, r.stdout + r.stderr)
+            self.assertIn("No space left on device", r.stderr)
+            self.as_before(f"a disk of {size}")
+
+    def test_file_size_limit(self):
+        """RLIMIT_FSIZE: refused when it is less than a session, else like a full disk"""
+        r = self.attach("--for", "10s", above=["prlimit", "--fsize=300000"])
+        self.assertEqual(r.returncode, 1, r.stdout + r.stderr)
+        self.assertIn("memprof's own RLIMIT_FSIZE is less than a session", r.stderr)
+        self.as_before("file size")
+
+    def test_unwritable(self):
+        """a directory where nothing may be written"""
+        os.mkdir(self.path("no"), 0o555)
+        os.chmod(self.dir, 0o755)
+        r = self.attach("--for", "1s", path=self.path("no/r"), above=[
+            "setpriv", "--reuid=65534", "--clear-groups", "--inh-caps=-all,+sys_ptrace",
+            "--ambient-caps=-all,+sys_ptrace"])
+        self.assertEqual(r.returncode, 14, r.stdout + r.stderr)
+        self.assertRegex(r.stderr, "cannot write .*: Permission denied")
+        after = t.identity(self.p.pid)
+        del after["dirty text"], self.before["dirty text"]
+        self.assertEqual(after, self.before)
+
+    def replaced(self, how):
+        """A program and its libc whose files are no longer what is mapped."""
+        exe, libc = self.path("program"), self.path("libc.so.6")
+        shutil.copy(f"{t.VICTIMS}/verify", exe)
+        shutil.copy(LIBC, libc)
+        p = self.start(exe, "2", env={**os.environ, "LD_LIBRARY_PATH": self.dir})
+        time.sleep(0.3)
+        self.assertIn(libc, t.maps(p.pid))
+        for f in (exe, libc):
+            how(f)
+        r = self.report(self.record(p.pid, 0.5))
+        self.assertGreater(r["totals"]["allocations"], 100)
+        losses = r["losses"]
+        self.assertGreater(losses["stacks_complete"], 0.99 * losses["stacks_total"])
+        frames = [f for g in r["allocation_groups"] for f in g["backtrace"]]
+        self.assertIn("run", {f["function"] for f in frames})
+        self.assertTrue(any((f.get("source") or "").endswith("verify.c") for f in frames))
+        self.assertNotIn("memprof-session", t.maps(p.pid))
+        self.assertIn("ok", self.finish(p))
+
+    def test_deleted(self):
+        """files that were deleted since the start: code and symbols come from what is mapped"""
+        self.replaced(os.unlink)
+
+    def test_upgraded(self):
+        """files that were replaced by others, as a package's upgrade does"""
+        def upgrade(f):
+            shutil.copy("/bin/true", f + ".new")
+            os.rename(f + ".new", f)
+        self.replaced(upgrade)
+
+
+if __name__ == "__main__":
+    t.main()
