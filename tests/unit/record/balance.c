@@ -116,6 +116,9 @@ static void put_realloc(struct fixture *f, uint64_t old, uint64_t addr, uint64_t
 static struct recorder_progress record(struct fixture *f, struct mp_losses *losses)
 {
 	struct recorder_config config = {.block = f->block,
+					 .layout = f->block,
+					 .journal =
+					     (const void *)((char *)f->block + f->block->journal),
 					 .block_length = LENGTH,
 					 .pid = getpid(),
 					 .path = f->path,
