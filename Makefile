@@ -170,11 +170,14 @@ BENCHED = pairs parser shared paths steps uprobe
 $(O)/bench/%: bench/programs/%.c bench/programs/measure.h
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) -o $@ $< -lpthread
+$(O)/bench/recorder: bench/programs/recorder.c $(O)/record.a $(DEPS_record:%=$(O)/%.a)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -o $@ $< -Wl,--start-group $(O)/record.a $(DEPS_record:%=$(O)/%.a) -Wl,--end-group $(LDLIBS)
 
 bench:
 	@scripts/setup build bench
 	$(MAKE) all
-	$(MAKE) $(BENCHED:%=$(O)/bench/%)
+	$(MAKE) $(BENCHED:%=$(O)/bench/%) $(O)/bench/recorder
 	bench/run $(O)
 
 SOURCES = $(foreach f,$(FOLDERS) agent tools tests/unit tests/victims tests/fuzz,$(wildcard $(f)/*.[ch] $(f)/*/*.[ch]))

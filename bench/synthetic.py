@@ -62,3 +62,11 @@ def instructions(tool, build, depth=10, pairs=300):
                 os.killpg(p.pid, 9)
                 p.wait()
             p.stdout.close()
+
+
+def recorder(live, build, million):
+    """What the recorder makes of synthetic rings with so many live blocks."""
+    with tempfile.TemporaryDirectory(prefix="memprof-bench-") as folder:
+        r = subprocess.run([build + "/bench/recorder", str(live), str(million), folder + "/out"],
+                           text=True, capture_output=True, check=True)
+        return json.loads(r.stdout)

@@ -11,6 +11,7 @@
 #include "record/internal.h"
 
 #define DEFAULT_CEILING (256ull << 20)
+#define LIVE_LOAD	65 /* percent: 24 to 31 bytes a live block; 80 costs a third of the speed */
 #define MAX_MARKS	1000
 
 static int copy_layout(struct recorder *r)
@@ -60,7 +61,7 @@ int recorder_start(const struct recorder_config *config, struct recorder **out, 
 	}
 	r->queue_ceiling = config->queue_ceiling ? config->queue_ceiling : DEFAULT_CEILING;
 	r->queue = queue_new(r->queue_ceiling);
-	r->live = live_new(80);
+	r->live = live_new(LIVE_LOAD);
 	r->slot = calloc(r->nslots, sizeof(*r->slot));
 	r->active = calloc(r->nslots, sizeof(*r->active));
 	r->is_active = calloc(r->nslots, sizeof(*r->is_active));
