@@ -108,6 +108,14 @@ static bool chain(struct glibc *g, uint64_t at, unsigned int bin, uint32_t max, 
 	return true;
 }
 
+/* A chain that was to be recorded does not end well: what is left of it counts as live. */
+static bool settled(struct glibc *g, bool good, bool record)
+{
+	if (record && !good)
+		heap_doubt(g->heap, "a tcache or fastbin is damaged, or a thread is just in it");
+	return good;
+}
+
 /* Bins whose chains end well, with links read plainly or mangled.  Fastbins link chunks, tcaches
  * user addresses. */
 static size_t try_chains(struct cache *c, bool mangled, bool record)
@@ -116,16 +124,21 @@ static size_t try_chains(struct cache *c, bool mangled, bool record)
 
 	vec_for_each (&c->tcaches, t) {
 		for (unsigned int i = 0; i < TCACHE_BINS; i++) {
-			if (t->count[i] && t->entry[i])
-				good += chain(c->g, t->entry[i], i, t->count[i] + 1u, 0, mangled,
-					      record);
+			if (t->count[i] || t->entry[i])
+				good += settled(c->g,
+						t->count[i] && t->entry[i] &&
+						    chain(c->g, t->entry[i], i, t->count[i] + 1u, 0,
+							  mangled, record),
+						record);
 		}
 	}
 	vec_for_each (&c->g->arenas, a) {
 		for (unsigned int i = 0; i < NUM_FASTBINS; i++) {
 			if (a->fastbin[i])
-				good += chain(c->g, a->fastbin[i] + CHUNK_HEADER, i, MAX_CHAIN,
-					      CHUNK_HEADER, mangled, record);
+				good += settled(c->g,
+						chain(c->g, a->fastbin[i] + CHUNK_HEADER, i,
+						      MAX_CHAIN, CHUNK_HEADER, mangled, record),
+						record);
 		}
 	}
 	return good;

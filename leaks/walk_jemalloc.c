@@ -247,6 +247,8 @@ static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 	if (!ret)
 		check_sums(&je);
 	je_free(&je);
+	if (ret)
+		heap_free(heap);
 	if (ret == -ENOTSUP)
 		return mp_fail(err, MP_EXIT_FAILURE, ret,
 			       "jemalloc is there, but not of a version whose layout is known");

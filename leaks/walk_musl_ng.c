@@ -384,6 +384,19 @@ static int walk_groups(struct walk *w)
 	return ret;
 }
 
+/* The dynamic linker gives the ends of modules' pages to mallocng at start: without a context a
+ * dynamic musl has the malloc of before 1.2.1. */
+static bool is_old_musl(const struct image *img)
+{
+	vec_for_each (&img->maps, m) {
+		const char *name = image_map_name(m);
+
+		if (m->exec && (!strcmp(name, "libc.so") || !strncmp(name, "ld-musl-", 8)))
+			return true;
+	}
+	return false;
+}
+
 static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 {
 	struct walk w = {.img = img, .heap = heap};
@@ -392,10 +405,13 @@ static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 	if (img->arch->elf_class != 2)
 		return -ENOENT;
 	ret = scan_modules(img, find_context, &w);
-	if (ret == 0)
+	if (ret == 0 && !is_old_musl(img))
 		return -ENOENT;
 	heap->allocator = "musl mallocng";
 	heap->arenas = 1;
+	if (ret == 0)
+		return mp_fail(err, MP_EXIT_FAILURE, -ENOTSUP,
+			       "musl's malloc of before 1.2.1 is there, whose layout is not known");
 	if (ret > 0)
 		ret = walk_groups(&w);
 	if (!ret)

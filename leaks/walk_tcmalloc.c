@@ -188,6 +188,8 @@ static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 	if (!ret)
 		check_sums(&tc);
 	tc_free(&tc);
+	if (ret)
+		heap_free(heap);
 	if (ret == -ENOTSUP)
 		return mp_fail(err, MP_EXIT_FAILURE, ret,
 			       "tcmalloc is there, but not of a version whose layout is known");

@@ -32,17 +32,24 @@ struct row {
 static const struct row rows[] = {
     {"glibc", "truth", .walker = "glibc malloc"},
     {"glibc static", "truth-static", .walker = "glibc malloc"},
-    {"glibc 2.31", "truth-2.31", .walker = "glibc malloc", .release = "bullseye"},
+    {"glibc 2.31", "truth-2.31", .walker = "glibc malloc", .release = "bullseye", 0},
     {"glibc 2.41", "truth-2.31", .walker = "glibc malloc", .release = "trixie"},
     {"musl dynamic", "truth-musl", .walker = "musl mallocng"},
     {"musl static", "truth-musl-static", .walker = "musl mallocng"},
-    {"musl 1.2.2", "truth-musl", .walker = "musl mallocng", .release = "bullseye"},
+    {"musl 1.2.2", "truth-musl", .walker = "musl mallocng", .release = "bullseye", 0},
     {"musl 1.2.5", "truth-musl", .walker = "musl mallocng", .release = "trixie"},
     {"jemalloc", "truth", "libjemalloc.so.2", "jemalloc", .batch = 100},
     {"jemalloc of trixie", "truth-2.31", "libjemalloc.so.2", "jemalloc", "trixie", 100},
     {"tcmalloc", "truth", "libtcmalloc_minimal.so.4", "tcmalloc", .batch = 32},
     {"tcmalloc of bullseye", "truth-2.31", "libtcmalloc_minimal.so.4", "tcmalloc", "bullseye", 32},
     {"mimalloc", "truth", "libmimalloc.so.2.0", "mimalloc", .batch = 512},
+};
+
+/* Versions whose layout is not known: named, and not guessed at. */
+static const struct row refused_rows[] = {
+    {"jemalloc 5.2, refused", "truth-2.31", "libjemalloc.so.2", "jemalloc", "bullseye", 0},
+    {"tcmalloc 2.16, refused", "truth-2.31", "libtcmalloc_minimal.so.4", "tcmalloc", "trixie", 0},
+    {"mimalloc 3, refused", "truth-2.31", "libmimalloc.so.3", "mimalloc", "trixie", 0},
 };
 
 struct victim {
@@ -55,6 +62,7 @@ struct victim {
 
 /* What a walk found beside what the program says. */
 struct outcome {
+	int ret; /* of the walk */
 	size_t truth, missing, extra, other_size, resizing;
 	struct heap heap;
 };
@@ -284,10 +292,10 @@ static void look(struct victim *v, const struct row *row, struct outcome *o)
 	image_init(&img, t.arch, v->pid);
 	assert_int_equal(image_take_threads(&img, &t), 0);
 	assert_int_equal(image_open_process(&img, v->pid, &err), 0);
-	ret = walker_named(row->walker)->walk(&img, &o->heap, &err);
+	o->ret = ret = walker_named(row->walker)->walk(&img, &o->heap, &err);
 	if (ret == -ENOENT) /* never used: right if the program has no block */
 		o->heap.allocator = "none";
-	else if (ret)
+	else if (ret && ret != -ENOTSUP)
 		fail_msg("%s: %s", row->name, err.what);
 	compare(v, o);
 	if (!strcmp(v->mode, "park"))
@@ -352,29 +360,56 @@ static void check_running(const struct row *row, size_t own)
 	end(&v);
 }
 
-static void test_row(void **state)
+static void skip_without_release(const struct row *row)
 {
-	const struct row *row = *state;
-	size_t own;
-
 	if (row->release && access(release_dir(row), F_OK)) {
 		print_message("# %s: no libraries in %s, see scripts/releases\n", row->name,
 			      release_dir(row));
 		skip();
 	}
+}
+
+static void test_refused(void **state)
+{
+	const struct row *row = *state;
+	struct victim v = {0};
+	struct outcome o;
+
+	skip_without_release(row);
+	start(&v, row, "idle", THREADS);
+	wait_ready(&v, THREADS);
+	look(&v, row, &o);
+	assert_int_equal(o.ret, -ENOTSUP);
+	assert_string_equal(o.heap.allocator, row->walker);
+	assert_int_equal(o.heap.blocks.n + o.heap.owned.n, 0);
+	end(&v);
+}
+
+static void test_row(void **state)
+{
+	const struct row *row = *state;
+	size_t own;
+
+	skip_without_release(row);
 	own = own_blocks(row);
 	check_parked(row, own);
 	check_running(row, own);
 }
 
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
 /* With an argument: only the rows whose names match it, as in cmocka_set_test_filter(). */
 int main(int argc, char **argv)
 {
-	struct CMUnitTest tests[sizeof(rows) / sizeof(rows[0])] = {{0}};
+	struct CMUnitTest tests[COUNT(rows) + COUNT(refused_rows)] = {{0}};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		tests[i] = (struct CMUnitTest){
-		    .name = rows[i].name, .test_func = test_row, .initial_state = (void *)&rows[i]};
+	for (size_t i = 0; i < COUNT(tests); i++) {
+		bool refused = i >= COUNT(rows);
+		const struct row *row = refused ? &refused_rows[i - COUNT(rows)] : &rows[i];
+
+		tests[i] = (struct CMUnitTest){.name = row->name,
+					       .test_func = refused ? test_refused : test_row,
+					       .initial_state = (void *)row};
 	}
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
