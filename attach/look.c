@@ -9,7 +9,10 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "attach/refusal.h"
 #include "attach/target.h"
+
+#define CAP_SYS_PTRACE 19 /* linux/capability.h */
 
 static int ptrace_scope(void)
 {
@@ -39,8 +42,12 @@ int target_refused(const struct target *t, int error, struct mp_err *err)
 {
 	const struct proc_status *st = &t->status;
 	struct proc_status tracer, self;
-	int scope = ptrace_scope();
-	uint32_t uid = (uint32_t)geteuid();
+	struct refusal r = {.pid = t->pid,
+			    .target = st,
+			    .error = error,
+			    .scope = ptrace_scope(),
+			    .uid = (uint32_t)geteuid(),
+			    .other_userns = other_user_namespace(t->pid)};
 
 	if (!proc_status_read(t->pid, 0, &tracer) && tracer.tracer) {
 		pid_t by = tracer.tracer;
@@ -51,37 +58,9 @@ int target_refused(const struct target *t, int error, struct mp_err *err)
 			       "process %d (%s) is already traced by %s (pid %d); end that first",
 			       t->pid, st->name, tracer.name, by);
 	}
-	if (error == -ESRCH)
-		return mp_fail(err, MP_EXIT_NO_PROCESS, error, "process %d is gone", t->pid);
-	if (scope == 3)
-		return mp_fail(err, MP_EXIT_PERMISSION, error,
-			       "kernel.yama.ptrace_scope is 3: nobody may attach to processes "
-			       "until the next boot");
-	if (proc_status_read(getpid(), 0, &self))
-		self.cap_effective = 0;
-	if (!(self.cap_effective >> 19 & 1)) { /* CAP_SYS_PTRACE */
-		if (st->uid != uid)
-			return mp_fail(err, MP_EXIT_PERMISSION, error,
-				       "process %d (%s) belongs to uid %u and memprof runs as uid "
-				       "%u without CAP_SYS_PTRACE; try: sudo memprof ...",
-				       t->pid, st->name, st->uid, uid);
-		if (scope)
-			return mp_fail(err, MP_EXIT_PERMISSION, error,
-				       "kernel.yama.ptrace_scope is %d: only parents may attach; "
-				       "try sudo, or: sysctl kernel.yama.ptrace_scope=0",
-				       scope);
-		return mp_fail(err, MP_EXIT_PERMISSION, error,
-			       "process %d (%s) may not be attached to (it is not dumpable, or a "
-			       "security module forbids it); try: sudo memprof ...",
-			       t->pid, st->name);
-	}
-	if (other_user_namespace(t->pid))
-		return mp_fail(err, MP_EXIT_PERMISSION, error,
-			       "process %d (%s) is in another user namespace, where memprof has no "
-			       "CAP_SYS_PTRACE; run memprof as root of the host",
-			       t->pid, st->name);
-	return mp_fail(err, MP_EXIT_PERMISSION, error, "process %d (%s) may not be attached to: %s",
-		       t->pid, st->name, strerror(-error));
+	r.may_ptrace =
+	    !proc_status_read(getpid(), 0, &self) && self.cap_effective >> CAP_SYS_PTRACE & 1;
+	return refusal_explain(&r, err);
 }
 
 static int check_machine(struct target *t, struct mp_err *err)
