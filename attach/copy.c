@@ -133,6 +133,7 @@ int copy_make(struct copy *c, struct target *t, struct mp_err *err)
 			copy_kill(c);
 			ret = refused(t, -EIO, err);
 		}
+		fault_point("copy-held");
 	} else if (result > 0) {
 		kill_escaped(t, (pid_t)result);
 		ret = refused(t, -EIO, err);

@@ -36,6 +36,8 @@ void leaks_print_heaps(const struct census *c)
 		vec_for_each (&h->damaged, d)
 			printf("      DAMAGED at %#" PRIx64 ": %s\n", d->addr, d->what);
 	}
+	if (c->unknown[0])
+		printf("      %s: what it holds is taken for reachable\n", c->unknown);
 }
 
 static void print_cluster(const struct cluster *c)

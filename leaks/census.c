@@ -16,13 +16,21 @@ static int by_address(const void *a, const void *b)
 static int run(struct census *c, struct image *img, const struct walker *w, struct mp_err *err)
 {
 	struct heap h = {0};
-	int ret = w->walk(img, &h, err);
+	struct mp_err why = {0};
+	int ret = w->walk(img, &h, &why);
 
 	if (!ret)
 		ret = vec_push(&c->heaps, h);
-	if (ret)
-		heap_free(&h);
-	return ret == -ENOENT ? 0 : ret;
+	if (!ret)
+		return 0;
+	heap_free(&h);
+	if (ret == -ENOENT)
+		return 0;
+	if (ret == -ENOMEM)
+		return mp_fail(err, MP_EXIT_FAILURE, ret, "no memory for the list of blocks");
+	snprintf(c->unknown, sizeof(c->unknown), "%.399s",
+		 why.what[0] ? why.what : "an allocator could not be read");
+	return 0;
 }
 
 /* Takes over the list of the only heap; else joins them. */
@@ -60,6 +68,8 @@ int census_take(struct census *c, struct image *img, struct mp_err *err)
 		ret = run(c, img, walkers[i], err);
 	if (ret)
 		return ret;
+	if (!c->heaps.n && c->unknown[0])
+		return mp_fail(err, MP_EXIT_NO_ALLOCATOR, -ENOENT, "%s", c->unknown);
 	if (!c->heaps.n)
 		return mp_fail(err, MP_EXIT_NO_ALLOCATOR, -ENOENT,
 			       "no allocator that memprof knows has a block in process %d",
@@ -70,7 +80,7 @@ int census_take(struct census *c, struct image *img, struct mp_err *err)
 		h->exact = false;
 		snprintf(h->doubt, sizeof(h->doubt), "threads ran while it was copied (--gentle)");
 	}
-	c->exact = true;
+	c->exact = !c->unknown[0];
 	vec_for_each (&c->heaps, h)
 		c->exact &= h->exact;
 	ret = join(c);

@@ -209,6 +209,7 @@ int leaks_json(const struct analysis *a, const char *mode, FILE *out)
 	number(g, "scan_ns", a->scan_ns);
 	number(g, "mark_ns", a->mark_ns);
 	boolean(g, "exact", a->census.exact);
+	text(g, "unknown_allocator", a->census.unknown[0] ? a->census.unknown : NULL);
 	write_heaps(g, a);
 	write_coverage(g, a);
 	write_totals(g, a);

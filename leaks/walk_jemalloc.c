@@ -249,6 +249,9 @@ static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 	je_free(&je);
 	if (ret)
 		heap_free(heap);
+	/* Data of another program may look like a tree's root by chance. */
+	if (ret == -ENOTSUP && !scan_has_library(img, "jemalloc"))
+		return -ENOENT;
 	if (ret == -ENOTSUP)
 		return mp_fail(err, MP_EXIT_FAILURE, ret,
 			       "jemalloc is there, but not of a version whose layout is known");

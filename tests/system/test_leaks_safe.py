@@ -1,0 +1,208 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""memprof leaks leaves nothing behind: no running copy, no zombie, no signal, no descriptor."""
+import os
+import re
+import signal
+import subprocess
+import time
+
+import memprof_test as t
+
+FAULTY = os.environ.get("MEMPROF_FAULTY", os.path.dirname(t.MEMPROF) + "/faults/memprof")
+ROUNDS = 500 if t.FULL else 20
+SERVER = """
+import json, signal, threading
+def count(*_): print("signal", flush=True)
+signal.signal(signal.SIGCHLD, count)
+def work():
+    kept = []
+    while True:
+        kept.append(json.dumps({"a": list(range(50))}))
+        if len(kept) > 5000: kept.clear()
+for _ in range(3): threading.Thread(target=work, daemon=True).start()
+print("ready", flush=True)
+while True: signal.pause()
+"""
+
+
+def children(pid):
+    """State of each child of any thread, by its number."""
+    found = {}
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        for child in t.read(f"/proc/{pid}/task/{tid}/children").split():
+            try:
+                found[int(child)] = t.read(f"/proc/{int(child)}/stat").rsplit(b")", 1)[1].split()[0]
+            except FileNotFoundError:
+                pass
+    return found
+
+
+class Safe(t.Case):
+    def rounds(self, pid, n):
+        before = t.identity(pid)
+        for i in range(n):
+            r = subprocess.run([t.MEMPROF, "leaks", "-p", str(pid)], text=True,
+                               capture_output=True, timeout=120, stdin=subprocess.DEVNULL)
+            self.assertIn(r.returncode, (0, 1), f"round {i}: {r.stdout}{r.stderr}")
+            self.assertIn(", exact:", r.stdout)
+            self.assertEqual(children(pid), {}, f"round {i}")
+        after = t.identity(pid)
+        for what in ("text", "fds", "tasks", "signals", "dirty text"):
+            self.assertEqual(after[what], before[what])
+        self.assertEqual(after["maps"], before["maps"])
+
+    def test_python(self):
+        """python under load: 20 reports, and its SIGCHLD handler is never called"""
+        p = self.start("/usr/bin/python3", "-c", SERVER)
+        self.assertEqual(p.stdout.readline(), "ready\n")
+        time.sleep(0.5)
+        self.rounds(p.pid, ROUNDS)
+        p.kill()
+        self.assertEqual(p.stdout.read(), "")
+
+    def test_redis(self):
+        """redis under load: 20 reports, and not one failed request"""
+        port = "7391"
+        p = self.start("redis-server", "--port", port, "--save", "", cwd=self.dir,
+                       env=dict(os.environ, LD_PRELOAD=""))
+        time.sleep(0.5)
+        load = self.start("redis-benchmark", "-p", port, "-q", "-l", "-n", "2000", "-c", "8", "-t", "set,get,lpush,lpop",
+                          stderr=subprocess.STDOUT)
+        time.sleep(0.5)
+        before = t.read(f"/proc/{p.pid}/status").decode()
+        for _ in range(ROUNDS):
+            r = subprocess.run([t.MEMPROF, "leaks", "-p", str(p.pid)], text=True,
+                               capture_output=True, timeout=120, stdin=subprocess.DEVNULL)
+            self.assertIn(r.returncode, (0, 1), r.stdout + r.stderr)
+            self.assertEqual(children(p.pid), {})
+        self.assertIsNone(load.poll())
+        self.assertIsNone(p.poll())
+        load.kill()
+        out = load.stdout.read()
+        self.assertNotIn("rror", out)
+        for field in ("SigPnd", "ShdPnd", "SigBlk", "Threads"):
+            find = re.compile(rf"^{field}:.*$", re.M)
+            self.assertEqual(find.findall(before), find.findall(t.read(f"/proc/{p.pid}/status").decode()))
+
+    def large(self):
+        """A program whose copy takes a while to read."""
+        p = self.start(f"{t.VICTIMS}/blocks", "park", "16")
+        while not p.stdout.readline().startswith("ready"):
+            pass
+        return p
+
+    def no_copy_runs(self, p):
+        """Copies die with memprof: at most zombies are left, until the program ends."""
+        for _ in range(500):
+            if set(children(p.pid).values()) <= {b"Z"}:
+                break
+            time.sleep(0.01)
+        self.assertLessEqual(set(children(p.pid).values()), {b"Z"})
+        self.assertIsNone(p.poll())
+
+    def test_killed_at_birth(self):
+        """memprof is killed before it has taken hold of the copy: it must not run"""
+        p = self.large()
+        before = t.identity(p.pid)["signals"]
+        for point in ("copy-born", "copy-held", "copy-made"):
+            r = subprocess.run([FAULTY, "leaks", "-p", str(p.pid)], capture_output=True, text=True,
+                               env=dict(os.environ, MEMPROF_FAULT=f"{point}:1"))
+            self.assertEqual(r.returncode, -signal.SIGKILL, f"{point}: {r.stdout}{r.stderr}")
+            self.no_copy_runs(p)
+        # The borrowed thread puts itself back.
+        for _ in range(500):
+            if t.identity(p.pid)["signals"] == before:
+                break
+            time.sleep(0.01)
+        self.assertEqual(t.identity(p.pid)["signals"], before)
+
+    def test_killed_while_reading(self):
+        """memprof is killed at random moments: no copy goes on, and the next report is right"""
+        p = self.large()
+        seen = 0
+        for i in range(30 if t.FULL else 8):
+            m = self.start(t.MEMPROF, "leaks", "-p", str(p.pid), stderr=subprocess.DEVNULL)
+            time.sleep(0.02 + 0.03 * i)
+            m.kill()
+            m.wait()
+            seen += bool(children(p.pid))
+            self.no_copy_runs(p)
+        self.assertGreater(seen, 0)
+        self.memprof("leaks", "-p", p.pid, status=0)
+
+    def test_interrupted(self):
+        """Ctrl-C in the middle: copy and zombie are gone when memprof ends"""
+        p = self.large()
+        m = self.start(t.MEMPROF, "leaks", "-p", str(p.pid), "--confirm", "3", "--interval", "30s",
+                       stderr=subprocess.STDOUT)
+        time.sleep(0.5)
+        m.send_signal(signal.SIGINT)
+        out, _ = m.communicate(timeout=30)
+        self.assertEqual(m.returncode, 3, out)
+        self.assertIn("interrupted", out)
+        self.assertEqual(children(p.pid), {})
+
+    def test_target_ends(self):
+        """the process ends between two snapshots, or was never there"""
+        p = self.large()
+        m = self.start(t.MEMPROF, "leaks", "-p", str(p.pid), "--confirm", "2", "--interval", "20s",
+                       stderr=subprocess.STDOUT)
+        time.sleep(3)
+        p.kill()
+        p.wait()
+        time.sleep(0.2)
+        m.send_signal(signal.SIGCONT)
+        out, _ = m.communicate(timeout=60)
+        self.assertEqual(m.returncode, 6, out)
+        self.memprof("leaks", "-p", 4194000, status=3)
+        self.memprof("leaks", status=2)
+        self.memprof("leaks", "-p", "x", status=2)
+
+    def test_smashed(self):
+        """an overwritten chunk header is named; the walk goes on behind it"""
+        p = self.large()
+        f = self.path("list")
+        self.memprof("heap", "-p", p.pid, "--list", f)
+        with open(f) as lines:
+            blocks = [int(line.split()[0], 16) for line in lines]
+        victim = blocks[len(blocks) // 2]
+        with open(f"/proc/{p.pid}/mem", "r+b", buffering=0) as mem:
+            mem.seek(victim - 8)
+            mem.write(b"AAAAAAAA")
+        r = self.memprof("leaks", "-p", p.pid, "--require-exact", status=5)
+        self.assertIn(f"DAMAGED at {victim - 16:#x}", r.stdout)
+        self.memprof("heap", "-p", p.pid, "--list", f)
+        with open(f) as lines:
+            left = {int(line.split()[0], 16) for line in lines}
+        self.assertGreater(len(left & set(blocks)), len(blocks) * 0.99)
+
+    def test_sandboxed(self):
+        """seccomp: asked before; a filter without clone refuses and the program lives on"""
+        for how, status in ((["none"], 0), (["without", "restart_syscall"], 0), (["allow"], 3),
+                            (["strict"], 3)):
+            p = self.start(f"{t.VICTIMS}/sandbox", *how, stdin=subprocess.PIPE)
+            self.assertEqual(p.stdout.readline(), "ready\n")
+            time.sleep(0.2)
+            self.memprof("leaks", "-p", p.pid, status=status)
+            time.sleep(0.2)
+            self.assertIsNone(p.poll(), how)
+            if how[0] == "strict":
+                p.stdin.close()
+            else:
+                p.terminate()
+            self.assertEqual(p.stdout.read(), "ok\n")
+            p.stdin = None
+
+    def test_stopped(self):
+        """a process in a job-control stop stays stopped"""
+        p = self.large()
+        p.send_signal(signal.SIGSTOP)
+        time.sleep(0.1)
+        self.memprof("leaks", "-p", p.pid, status=0)
+        self.assertIn("T (stopped)", t.read(f"/proc/{p.pid}/status").decode())
+        self.assertEqual(children(p.pid), {})
+
+
+if __name__ == "__main__":
+    t.main()
