@@ -105,7 +105,13 @@ static enum fast_result walk_fast(const struct ag_call *call, struct ag_range *r
 	/* Which frame pointers matter: those a frame's CFA needs before they are loaded anew. */
 	needed = false;
 	w->nchecks = 0;
-	for (uint32_t i = w->n; i-- > 1;) {
+	if (spliced) {
+		/* Of the frames that were copied it is known. */
+		for (uint32_t i = 0; i < last->nchecks && last->check[i] > j; i++)
+			w->check[w->nchecks++] = (uint16_t)(last->check[i] - j + k);
+		needed = j + 1 < last->n && last->fp_needed[j + 1] && !last->fp_slot[j + 1];
+	}
+	for (uint32_t i = spliced ? k + 1 : w->n; i-- > 1;) {
 		needed |= w->fp_needed[i];
 		w->fp_needed[i] = needed;
 		if (needed && w->fp_slot[i]) {

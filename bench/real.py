@@ -59,6 +59,15 @@ def program(name, tool, build, quick):
         return dict(use, **t.bytes_and_losses(folder, build))
 
 
+def server_cpu(sock):
+    """Seconds of processor that the server itself has used."""
+    info = subprocess.run(["redis-cli", "-s", sock, "info", "server"], text=True,
+                          capture_output=True, check=True).stdout
+    with open(f"/proc/{re.search(r'process_id:([0-9]+)', info).group(1)}/stat") as f:
+        ticks = f.read().rsplit(")", 1)[1].split()[11:13]
+    return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+
+
 def redis(tool, build, quick):
     """Requests a second with the server under the tool; memprof attaches to the running one."""
     t = tools.TOOLS[tool]
@@ -79,9 +88,12 @@ def redis(tool, build, quick):
                 recorder = subprocess.Popen([build + "/memprof", "attach", "-p", str(p.pid),
                                              *options], stdout=subprocess.DEVNULL)
                 time.sleep(1)
+            requests = 50000 if quick else 150000
+            cpu = server_cpu(sock)
             text = subprocess.run(["redis-benchmark", "-s", sock, "-q", "-t", "set,lpush", "-r",
-                                   "10000", "-n", "50000" if quick else "150000"],
+                                   "10000", "-n", str(requests)],
                                   text=True, capture_output=True, check=True).stdout
+            cpu = server_cpu(sock) - cpu
             if recorder:
                 subprocess.run([build + "/memprof", "detach", "-p", str(p.pid)], check=True,
                                stdout=subprocess.DEVNULL)
@@ -94,7 +106,8 @@ def redis(tool, build, quick):
                     q.kill()
                     q.wait()
         rates = [float(x) for x in re.findall(r"([\d.]+) requests per second", text)]
-        return dict({"requests_per_s": sum(rates) / len(rates)},
+        return dict({"requests_per_s": sum(rates) / len(rates),
+                     "server_cpu_us": cpu * 1e6 / (2 * requests)},
                     **t.bytes_and_losses(folder, build))
 
 
