@@ -4,16 +4,26 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include "cmd/cmd.h"
-#include "leaks/census.h"
-#include "leaks/snapshot.h"
+#include "cmd/leaks_cmd.h"
+#include "leaks/account.h"
+#include "leaks/heap_types.h"
+
+#define STOP_MS	  5000
+#define MAX_LINES 40
 
 static const char help[] =
     "usage: memprof heap -p PID [options]\n"
-    "Everything live in the heap of a running process by type and size, and where its memory is.\n"
+    "Everything live in the heap of a running process by type and size, and where its resident\n"
+    "memory is.  The process stands for some milliseconds while it is copied.\n"
     "  -p, --pid PID        the process\n"
     "      --list FILE      write every live block: address, usable size\n"
     "      --in-place       keep the process stopped instead of copying it\n";
+
+struct heap_command {
+	pid_t pid;
+	const char *list;
+	bool in_place;
+};
 
 static int write_list(const struct census *c, const char *path)
 {
@@ -32,6 +42,105 @@ static int write_list(const struct census *c, const char *path)
 	return MP_EXIT_OK;
 }
 
+static void line(uint64_t bytes, const struct account *a, const char *what)
+{
+	printf("%11s  %5.1f %%  %s\n", human(bytes),
+	       a->total ? 100.0 * (double)bytes / (double)a->total : 0, what);
+}
+
+static void print_account(const struct account *a)
+{
+	printf("\nresident memory, page by page:\n");
+	line(a->live, a, "live blocks");
+	line(a->cached, a, "free blocks in the caches of threads");
+	line(a->metadata, a, "headers and tables of allocators");
+	line(a->free, a, "free in the heap (fragmentation, and what allocators keep)");
+	line(a->stacks, a, "stacks");
+	line(a->modules_data, a, "data of program and libraries");
+	line(a->modules_text, a, "text and constants of program and libraries");
+	line(a->files, a, "other mapped files");
+	line(a->shared, a, "shared memory and devices");
+	line(a->anonymous, a, "other mappings of the program");
+	line(a->total, a, "all of these");
+	printf("%11s           the kernel reports (VmRSS)", human(a->rss));
+	if (a->swap)
+		printf("; %s more are swapped out", human(a->swap));
+	if (a->live_untouched)
+		printf("; %s of live blocks were never touched", human(a->live_untouched));
+	printf("\n");
+}
+
+static void print_types(const struct heap_types *h)
+{
+	uint64_t left = 0, left_bytes = 0;
+
+	printf("\n%s live blocks, %s:\n%11s %11s %10s  %s\n", thousands(h->count), human(h->bytes),
+	       "bytes", "blocks", "size", "type");
+	for (size_t i = 0; i < h->list.n; i++) {
+		const struct heap_type *t = &h->list.at[i];
+		const char *slash = t->owner ? strrchr(t->owner, '/') : NULL;
+
+		if (i >= MAX_LINES) {
+			left += t->count;
+			left_bytes += t->bytes;
+			continue;
+		}
+		printf("%11s %11s %10s  %s%s%s%s\n", human(t->bytes), thousands(t->count),
+		       t->size ? human(t->size) : "", t->type[0] ? t->type : "(no class)",
+		       slash ? "  [" : "", slash ? slash + 1 : "", slash ? "]" : "");
+	}
+	if (left)
+		printf("%11s %11s             in smaller groups\n", human(left_bytes),
+		       thousands(left));
+}
+
+/* What is asked of the image while it is there. */
+static int look(struct snapshot *s, struct census *c, struct heap_types *types, struct account *a,
+		struct mp_err *err)
+{
+	int ret = census_take(c, &s->image, err);
+
+	if (!ret && heap_types_take(types, &s->image, c))
+		ret = mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "no memory for the list of types");
+	if (!ret)
+		ret = account_take(a, &s->image, c, err);
+	return ret;
+}
+
+static int run(struct target *t, const struct heap_command *c)
+{
+	struct mp_err err = {0}, end_err = {0};
+	struct census census = {0};
+	struct heap_types types = {0};
+	struct snapshot_plan plan;
+	struct account account;
+	struct snapshot s;
+	int ret, end, status = MP_EXIT_OK;
+
+	hold_signals();
+	if (snapshot_plan(&plan, t, c->in_place, &err) ||
+	    snapshot_take(&s, t, &plan, STOP_MS, &err))
+		return complain(&err);
+	ret = look(&s, &census, &types, &account, &err);
+	end = snapshot_end(&s, &end_err);
+	if (ret) {
+		status = complain(&err);
+	} else {
+		leaks_print_plan(t, &plan);
+		printf("pause: %.1f ms measured\n", (double)s.pause_ns / 1e6);
+		leaks_print_heaps(&census);
+		print_types(&types);
+		print_account(&account);
+		if (c->list)
+			status = write_list(&census, c->list);
+	}
+	if (end && end != -ESRCH && !status)
+		status = complain(&end_err);
+	heap_types_free(&types);
+	census_free(&census);
+	return status;
+}
+
 int cmd_heap(int argc, char **argv)
 {
 	static const struct option options[] = {{"pid", required_argument, NULL, 'p'},
@@ -39,51 +148,32 @@ int cmd_heap(int argc, char **argv)
 						{"in-place", no_argument, NULL, 'I'},
 						{"help", no_argument, NULL, 'h'},
 						{0}};
+	struct heap_command c = {0};
 	struct mp_err err = {0};
-	struct snapshot_plan plan;
-	const char *list = NULL;
-	struct snapshot s;
-	struct census census;
 	struct target t;
-	bool in_place = false;
-	pid_t pid = 0;
-	int c, status = MP_EXIT_OK;
+	int opt, status;
 
-	while ((c = getopt_long(argc, argv, "p:h", options, NULL)) != -1) {
-		if (c == 'h') {
+	while ((opt = getopt_long(argc, argv, "p:h", options, NULL)) != -1) {
+		if (opt == 'h') {
 			fputs(help, stdout);
 			return MP_EXIT_OK;
 		}
-		if (c == 'L')
-			list = optarg;
-		else if (c == 'I')
-			in_place = true;
-		else if (c != 'p')
+		if (opt == 'L')
+			c.list = optarg;
+		else if (opt == 'I')
+			c.in_place = true;
+		else if (opt != 'p')
 			return usage_error("heap: unknown option or missing value");
-		else if (!parse_pid(optarg, &pid))
+		else if (!parse_pid(optarg, &c.pid))
 			return usage_error("heap: -p: '%s' is not a process id", optarg);
 	}
-	if (!pid)
+	if (optind < argc)
+		return usage_error("heap: unexpected argument '%s'", argv[optind]);
+	if (!c.pid)
 		return usage_error("heap: which process? give -p PID");
-	if (target_look(&t, pid, &err) || snapshot_plan(&plan, &t, in_place, &err) ||
-	    snapshot_take(&s, &t, &plan, 5000, &err))
+	if (target_look(&t, c.pid, &err))
 		return complain(&err);
-	if (census_take(&census, &s.image, &err))
-		status = complain(&err);
-	if (snapshot_end(&s, &err))
-		status = complain(&err);
-	if (!status) {
-		printf("pause %.1f ms predicted, %.1f ms measured\n", (double)plan.pause_ns / 1e6,
-		       (double)s.pause_ns / 1e6);
-		vec_for_each (&census.heaps, h)
-			printf("%s %s: %s%s\n", h->allocator, h->version,
-			       h->exact ? "exact" : "approximate: ", h->doubt);
-		printf("%zu blocks, %" PRIu64 " bytes\n", census.blocks.n,
-		       census_live_bytes(&census));
-		if (list)
-			status = write_list(&census, list);
-	}
-	census_free(&census);
+	status = run(&t, &c);
 	target_close(&t);
 	return status;
 }

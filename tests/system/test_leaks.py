@@ -214,5 +214,40 @@ class Leaks(HeapCase):
         self.memprof("leaks", "-p", p.pid, "--max-pause", "1ms", status=4)
 
 
+def bytes_of(text):
+    number, unit = text.split()
+    return float(number) * {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}[unit]
+
+
+class Heap(HeapCase):
+    def account(self, p):
+        out = self.memprof("heap", "-p", p.pid).stdout
+        part = {what: bytes_of(size) for size, what in
+                re.findall(r"^ *([0-9.]+ \w+) +[0-9.]+ % +(.*)$", out, re.M)}
+        rss = bytes_of(re.search(r"^ *([0-9.]+ \w+) +the kernel reports", out, re.M).group(1))
+        return out, part, rss
+
+    def test_types(self):
+        """objects by class, in a stripped program"""
+        p, _ = self.ready("objects-stripped")
+        out, _, _ = self.account(p)
+        self.assertRegex(out, r" 7 +app::Holder<long \[30\]>")
+        self.assertRegex(out, r" 22 +app::Node ")
+        self.assertRegex(out, r" 100 +std::_Sp_counted_ptr_inplace<app::Node")
+
+    def test_sum(self):
+        """the parts make up the whole, and that is what the kernel reports"""
+        for victim in (("objects",), ("blocks", "park", 8), ("blocks-static", "park", 2)):
+            p, _ = self.ready(*victim)
+            out, part, rss = self.account(p)
+            total = part.pop("all of these")
+            self.assertAlmostEqual(sum(part.values()), total, delta=total * 0.01)
+            self.assertAlmostEqual(total, rss, delta=max(rss * 0.02, 200e3))
+            live = re.search(r"live blocks, ([0-9.]+ \w+):", out).group(1)
+            untouched = re.search(r"; ([0-9.]+ \w+) of live blocks were never", out)
+            whole = part["live blocks"] + (bytes_of(untouched.group(1)) if untouched else 0)
+            self.assertAlmostEqual(whole, bytes_of(live), delta=whole * 0.01)
+
+
 if __name__ == "__main__":
     t.main()
