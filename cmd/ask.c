@@ -49,6 +49,15 @@ bool recorder_lives(const struct ss_journal *j)
 	       proc_start_time(j->recorder_pid) == j->recorder_start;
 }
 
+bool recorder_is_ready(const struct ss_journal *j)
+{
+	char answer[CONTROL_ANSWER];
+
+	/* Without a socket nobody can be asked. */
+	return !j->control[0] || (!control_ask(j->control, j->recorder_pid, "ready", answer) &&
+				  !strcmp(answer, "ok"));
+}
+
 /* The recorder's answer to @line.  Return: 0, or a negative errno with @err. */
 static int ask(pid_t pid, const char *line, struct ss_journal *j, char answer[CONTROL_ANSWER],
 	       struct mp_err *err)

@@ -74,7 +74,8 @@ static int to_background(struct target *t, const struct recording_options *o)
 		if (waitpid(child, &status, WNOHANG) == child)
 			return WIFEXITED(status) ? WEXITSTATUS(status) : MP_EXIT_FAILURE;
 		if (session_peek(t->pid, &c, &j) && j.state == SS_LIVE &&
-		    (j.recorder_pid == child || (follows(o) && recorder_lives(&j))))
+		    (j.recorder_pid == child || (follows(o) && recorder_lives(&j))) &&
+		    recorder_is_ready(&j))
 			break;
 		usleep(10000);
 	}

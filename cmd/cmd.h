@@ -66,6 +66,8 @@ const char *thousands(uint64_t n);
 bool session_peek(pid_t pid, struct ss_control *c, struct ss_journal *j);
 /* The recorder lives if its pid has the start time it had then. */
 bool recorder_lives(const struct ss_journal *j);
+/* Does it record by now? */
+bool recorder_is_ready(const struct ss_journal *j);
 
 /* cmd/output_name.c: is @pattern free of placeholders that are not known? */
 bool output_pattern_ok(const char *pattern);

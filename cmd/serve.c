@@ -33,6 +33,8 @@ void serve_request(void *recorder, const char *line, char answer[CONTROL_ANSWER]
 	} else if (!strcmp(line, "pause") || !strcmp(line, "resume")) {
 		recorder_pause(r, *line == 'p');
 		tell(answer, recorder_flush(r, &b), &b);
+	} else if (!strcmp(line, "ready")) {
+		snprintf(answer, CONTROL_ANSWER, "ok");
 	} else {
 		snprintf(answer, CONTROL_ANSWER, "error unknown request");
 	}

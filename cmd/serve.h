@@ -3,6 +3,7 @@
  * Requests to a recorder, in one place for both sides.  A line each way:
  *
  *	flush | mark NAME | pause | resume
+ *	ready	(does it record already?)
  *	ok TIME-NS EVENTS FILE-BYTES	everything before the request is in so many bytes of the
  *file ended				the recording ended first; the file is whole error TEXT
  */

@@ -63,6 +63,7 @@ class Restart(Case):
         said = self.attach(p, "two")
         self.assertEqual(self.mismatch(said), 0)
         self.assertIn("32 live blocks", said)
+        self.memprof("flush", "-p", p.pid)  # it is at work when attach returns
         after = self.line(p)
         self.memprof("detach", "-p", p.pid)
         r = self.report(self.path("two"), "--leaks")
