@@ -136,6 +136,7 @@ victims: $(VICTIMS)
 faults:
 	@$(MAKE) --no-print-directory O=$(O)/faults OPT='$(OPT) -DMEMPROF_FAULTS' all >/dev/null
 
+TSAN_TESTS = $(addprefix tests/system/test_,exact.py overload.py)
 SYSTEM_TESTS = $(wildcard tests/system/test_*.py)
 
 demo:
@@ -153,6 +154,12 @@ check:
 	-$(MAKE) $(O)/victims/truth-2.31
 	MEMPROF=$(abspath $(O)/memprof) VICTIMS=$(abspath $(O)/victims) RELEASES=$(RELEASES) FUZZERS=$(abspath $(O)/fuzz) CMOCKA_MESSAGE_OUTPUT=TAP \
 		prove --failures --comments --exec scripts/run-test $(UNIT) $(SYSTEM_TESTS)
+
+# The recorder under ThreadSanitizer (which knows no fences: its warning about them is not ours).
+tsan: victims
+	$(MAKE) O=$(O)/tsan WARN=-Wall SAN=-fsanitize=thread all
+	MEMPROF=$(abspath $(O)/tsan/memprof) VICTIMS=$(abspath $(O)/victims) \
+		prove --failures --comments --exec scripts/run-test $(TSAN_TESTS)
 
 # The same with the long loops at full length.
 check-all:

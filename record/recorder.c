@@ -110,7 +110,8 @@ int recorder_start(const struct recorder_config *config, struct recorder **out, 
 		return mp_fail(err, MP_EXIT_FAILURE, -ret, "cannot start a thread: %s",
 			       strerror(ret));
 	}
-	*out = r;
+	/* Whoever serves requests may look for it already. */
+	__atomic_store_n(out, r, __ATOMIC_RELEASE);
 	return 0;
 }
 
