@@ -109,6 +109,12 @@ int target_look(struct target *t, pid_t pid, struct mp_err *err)
 	if (st->tgid != pid)
 		return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH,
 			       "%d is a thread of process %d; use -p %d", pid, st->tgid, st->tgid);
+	if (st->state == 'Z' && st->threads > 1)
+		return mp_fail(
+		    err, MP_EXIT_NOT_USER, -EINVAL,
+		    "the first thread of process %d (%s) has ended, %u others run: such a "
+		    "process cannot be attached to",
+		    pid, st->name, st->threads - 1);
 	if (st->state == 'Z' || st->state == 'X')
 		return mp_fail(
 		    err, MP_EXIT_NOT_USER, -EINVAL,

@@ -9,9 +9,10 @@
  * slow paths look.
  *
  *	call-through (alloc, realloc, maps)	 tail (free): nothing of ours stays on the stack
- *	+56 return address of the caller	 +40 return address
- *	+48 r15  +40 r14  +32 r13  +24 r12	 +32 rdi  +24 rsi  +16 rdx  +8 rcx
+ *	+56 return address of the caller	 +72 return address
+ *	+48 r15  +40 r14  +32 r13  +24 r12	 +8 the caller-saved registers
  *	+16 rbp   +8 rbx   +0 r11 = desc	  +0 r11 = desc
+ *	and below it the caller-saved registers
  */
 	.section .note.GNU-stack, "", @progbits
 	.text
@@ -39,6 +40,69 @@
 	.cfi_adjust_cfa_offset 8
 	.endm
 
+	/*
+	 * Caller-saved registers stay as well: gcc knows of a function of the same file which of them
+	 * it leaves alone, and its callers rely on that (-fipa-ra, part of -O2).  Below a frame r9, the
+	 * sixth argument, comes first: mmap reads it there.
+	 */
+	.macro push_callers
+	push	%r9
+	.cfi_adjust_cfa_offset 8
+	push	%r8
+	.cfi_adjust_cfa_offset 8
+	push	%rcx
+	.cfi_adjust_cfa_offset 8
+	push	%rdx
+	.cfi_adjust_cfa_offset 8
+	push	%rsi
+	.cfi_adjust_cfa_offset 8
+	push	%rdi
+	.cfi_adjust_cfa_offset 8
+	push	%r10
+	.cfi_adjust_cfa_offset 8
+	push	%rax
+	.cfi_adjust_cfa_offset 8
+	.endm
+
+	.macro pop_callers
+	pop	%rax
+	.cfi_adjust_cfa_offset -8
+	pop	%r10
+	.cfi_adjust_cfa_offset -8
+	pop	%rdi
+	.cfi_adjust_cfa_offset -8
+	pop	%rsi
+	.cfi_adjust_cfa_offset -8
+	pop	%rdx
+	.cfi_adjust_cfa_offset -8
+	pop	%rcx
+	.cfi_adjust_cfa_offset -8
+	pop	%r8
+	.cfi_adjust_cfa_offset -8
+	pop	%r9
+	.cfi_adjust_cfa_offset -8
+	.endm
+
+	/* All but rax, which has the result. */
+	.macro pop_callers_keep_result
+	add	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	pop	%r10
+	.cfi_adjust_cfa_offset -8
+	pop	%rdi
+	.cfi_adjust_cfa_offset -8
+	pop	%rsi
+	.cfi_adjust_cfa_offset -8
+	pop	%rdx
+	.cfi_adjust_cfa_offset -8
+	pop	%rcx
+	.cfi_adjust_cfa_offset -8
+	pop	%r8
+	.cfi_adjust_cfa_offset -8
+	pop	%r9
+	.cfi_adjust_cfa_offset -8
+	.endm
+
 	/* The callee-saved registers come back unchanged from C: only the stack pointer moves. */
 	.macro drop_frame_and_return
 	add	$56, %rsp
@@ -57,7 +121,7 @@ ag_original:
 	.size	ag_original, . - ag_original
 
 	/* C: uint64_t fn(a0, a1, a2, a3, a4, struct ag_frame *) */
-	.macro call_through name, fn
+	.macro call_through name, fn, result=1
 	.globl	\name
 	.type	\name, @function
 	.balign	16
@@ -65,8 +129,14 @@ ag_original:
 	.cfi_startproc
 	gate_or_original
 	push_frame
-	mov	%rsp, %r9
+	push_callers
+	lea	64(%rsp), %r9
 	call	\fn
+	.if \result
+	pop_callers_keep_result
+	.else
+	pop_callers
+	.endif
 	drop_frame_and_return
 	.cfi_endproc
 	.size	\name, . - \name
@@ -77,7 +147,7 @@ ag_original:
 	call_through ag_entry_posix_memalign, ag_posix_memalign
 	call_through ag_entry_realloc, ag_realloc
 	call_through ag_entry_xallocx, ag_xallocx
-	call_through ag_entry_free_through, ag_free_through
+	call_through ag_entry_free_through, ag_free_through, 0
 	call_through ag_entry_munmap, ag_munmap
 	call_through ag_entry_mremap, ag_mremap
 	call_through ag_entry_shmat, ag_shmat
@@ -88,26 +158,7 @@ ag_original:
 	call_through ag_entry_sample_realloc, ag_sample_realloc
 	call_through ag_entry_sample_xallocx, ag_sample_xallocx
 
-	/* mmap has six arguments: the sixth lies below the frame. */
-	.globl	ag_entry_mmap
-	.type	ag_entry_mmap, @function
-	.balign	16
-ag_entry_mmap:
-	.cfi_startproc
-	gate_or_original
-	push_frame
-	mov	%rsp, %rax
-	push	%r9
-	.cfi_adjust_cfa_offset 8
-	push	%r9
-	.cfi_adjust_cfa_offset 8
-	mov	%rax, %r9
-	call	ag_mmap
-	add	$16, %rsp
-	.cfi_adjust_cfa_offset -16
-	drop_frame_and_return
-	.cfi_endproc
-	.size	ag_entry_mmap, . - ag_entry_mmap
+	call_through ag_entry_mmap, ag_mmap
 
 	/*
 	 * operator new that throws: C asks the nothrow sibling; 0 means it failed, and the original
@@ -121,16 +172,10 @@ ag_entry_mmap:
 	.cfi_startproc
 	gate_or_original
 	push_frame
-	mov	%rsp, %r9
-	push	%rdi
-	.cfi_adjust_cfa_offset 8
-	push	%rsi
-	.cfi_adjust_cfa_offset 8
+	push_callers
+	lea	64(%rsp), %r9
 	call	\fn
-	pop	%rsi
-	.cfi_adjust_cfa_offset -8
-	pop	%rdi
-	.cfi_adjust_cfa_offset -8
+	pop_callers_keep_result
 	mov	(%rsp), %r11
 	add	$56, %rsp
 	.cfi_adjust_cfa_offset -56
@@ -154,51 +199,23 @@ ag_entry_mmap:
 ag_entry_free:
 	.cfi_startproc
 	gate_or_original
-	push	%rdi
-	.cfi_adjust_cfa_offset 8
-	push	%rsi
-	.cfi_adjust_cfa_offset 8
-	push	%rdx
-	.cfi_adjust_cfa_offset 8
-	push	%rcx
-	.cfi_adjust_cfa_offset 8
+	push_callers
 	push	%r11
 	.cfi_adjust_cfa_offset 8
 	mov	%r11, %rsi
-	mov	40(%rsp), %rdx
+	mov	72(%rsp), %rdx
 	call	ag_free
+	test	%al, %al
 	pop	%r11
 	.cfi_adjust_cfa_offset -8
-	pop	%rcx
-	.cfi_adjust_cfa_offset -8
-	pop	%rdx
-	.cfi_adjust_cfa_offset -8
-	pop	%rsi
-	.cfi_adjust_cfa_offset -8
-	pop	%rdi
-	.cfi_adjust_cfa_offset -8
-	test	%al, %al
+	pop_callers
 	jne	1f
 	notrack jmp *(%r11)
 1:	push_frame
-	push	%rdi
-	.cfi_adjust_cfa_offset 8
-	push	%rsi
-	.cfi_adjust_cfa_offset 8
-	push	%rdx
-	.cfi_adjust_cfa_offset 8
-	push	%rcx
-	.cfi_adjust_cfa_offset 8
-	lea	32(%rsp), %rsi
+	push_callers
+	lea	64(%rsp), %rsi
 	call	ag_free_nested
-	pop	%rcx
-	.cfi_adjust_cfa_offset -8
-	pop	%rdx
-	.cfi_adjust_cfa_offset -8
-	pop	%rsi
-	.cfi_adjust_cfa_offset -8
-	pop	%rdi
-	.cfi_adjust_cfa_offset -8
+	pop_callers
 	mov	(%rsp), %r11
 	add	$56, %rsp
 	.cfi_adjust_cfa_offset -56
@@ -219,6 +236,8 @@ ag_entry_free:
 \name:
 	.cfi_startproc
 	endbr64
+	push	%r10
+	.cfi_adjust_cfa_offset 8
 	mov	%fs:0, %rax
 	imul	$0x61c88647, %rax, %r10
 	shr	$24, %r10
@@ -236,12 +255,19 @@ ag_entry_free:
 	sub	%rdi, 8(%r10)
 	.endif
 	js	1f
+	pop	%r10
+	.cfi_adjust_cfa_offset -8
 	notrack jmp *(%r11)
-1:	cmpl	$0, ag_gate(%rip)
+	.cfi_adjust_cfa_offset 8
+1:	pop	%r10
+	.cfi_adjust_cfa_offset -8
+	cmpl	$0, ag_gate(%rip)
 	je	ag_original
 	push_frame
-	mov	%rsp, %r9
+	push_callers
+	lea	64(%rsp), %r9
 	call	ag_sample_alloc
+	pop_callers_keep_result
 	drop_frame_and_return
 	.cfi_endproc
 	.size	\name, . - \name
@@ -257,6 +283,10 @@ ag_entry_free:
 ag_entry_sample_free:
 	.cfi_startproc
 	endbr64
+	push	%rax
+	.cfi_adjust_cfa_offset 8
+	push	%r10
+	.cfi_adjust_cfa_offset 8
 	mov	%rdi, %rax
 	shr	$4, %rax
 	mov	%rax, %r10
@@ -265,33 +295,23 @@ ag_entry_sample_free:
 	movzwl	%ax, %eax
 	lea	ag_filter(%rip), %r10
 	cmpb	$0, (%r10, %rax)
+	pop	%r10
+	.cfi_adjust_cfa_offset -8
+	pop	%rax
+	.cfi_adjust_cfa_offset -8
 	jne	1f
 	notrack jmp *(%r11)
 1:	cmpl	$0, ag_gate(%rip)
 	je	ag_original
-	push	%rdi
-	.cfi_adjust_cfa_offset 8
-	push	%rsi
-	.cfi_adjust_cfa_offset 8
-	push	%rdx
-	.cfi_adjust_cfa_offset 8
-	push	%rcx
-	.cfi_adjust_cfa_offset 8
+	push_callers
 	push	%r11
 	.cfi_adjust_cfa_offset 8
 	mov	%r11, %rsi
-	mov	40(%rsp), %rdx
+	mov	72(%rsp), %rdx
 	call	ag_sample_free
 	pop	%r11
 	.cfi_adjust_cfa_offset -8
-	pop	%rcx
-	.cfi_adjust_cfa_offset -8
-	pop	%rdx
-	.cfi_adjust_cfa_offset -8
-	pop	%rsi
-	.cfi_adjust_cfa_offset -8
-	pop	%rdi
-	.cfi_adjust_cfa_offset -8
+	pop_callers
 	notrack jmp *(%r11)
 	.cfi_endproc
 	.size	ag_entry_sample_free, . - ag_entry_sample_free

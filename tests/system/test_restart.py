@@ -15,6 +15,8 @@ RIGHT = {
     "msgrcv": (8, 0), "semop": (0, 0), "sigwaitinfo": (10, 0), "pause": (-1, errno.EINTR),
     "sigsuspend": (-1, errno.EINTR), "epoll_timed": (0, 0), "sigtimedwait": (-1, errno.EAGAIN),
     "semtimedop": (-1, errno.EAGAIN), "recv_timed": (-1, errno.EAGAIN)}
+TIMED = {"nanosleep", "clock_relative", "clock_absolute", "poll", "ppoll", "select", "futex",
+         "futex_absolute"}
 # The kernel forgets how long these have waited: they are made again, and last longer.
 ANEW = {"epoll_timed", "sigtimedwait", "semtimedop", "recv_timed"}
 ALONE = ["nanosleep", "clock_relative", "poll", "futex", "read", "epoll", "accept", "wait4", "pause",
@@ -25,8 +27,9 @@ class Restart(t.Case):
     def check(self, line):
         name, result, error, ms = line.split()
         self.assertEqual((int(result), int(error)), RIGHT[name], line)
-        # A sleep that began anew would last half as long again.
-        self.assertGreaterEqual(int(ms), SECONDS * 1000, line)
+        # A sleep that began anew would last half as long again; the others are woken by a thread
+        # that began to count a little before.
+        self.assertGreaterEqual(int(ms), SECONDS * 1000 - (0 if name in TIMED | ANEW else 200), line)
         if name not in ANEW:
             self.assertLess(int(ms), SECONDS * 1500 - 500, line)
         return name

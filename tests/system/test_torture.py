@@ -1,0 +1,125 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Programs with a hard life are attached and let go again and again, and live on.
+
+MEMPROF_FULL=1 makes 10,000 cycles on 64 threads, and 200 of each other kind."""
+import os
+import signal
+import subprocess
+import time
+
+import memprof_test as t
+
+CYCLES = 10000 if t.FULL else 5
+STORM = 200 if t.FULL else 3
+ENDINGS = 100 if t.FULL else 2
+
+
+class Torture(t.Case):
+    def cycle(self, p, *more, status=(0,)):
+        """One attach, record, detach.  A process that made threads faster than they could be
+        stopped was left alone (17)."""
+        r = subprocess.run([t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"),
+                            "--for", "20ms", *more], text=True, capture_output=True, timeout=120,
+                           stdin=subprocess.DEVNULL)
+        if r.returncode == 15:  # a thread was kept inside the agent: later
+            time.sleep(0.2)
+            self.memprof("detach", "-p", p.pid)
+        else:
+            self.assertIn(r.returncode, status, r.stdout + r.stderr)
+        return r.returncode
+
+    def storm(self, *victim, status=(0,)):
+        p = self.victim(*victim)
+        before = t.identity(p.pid)["text"]
+        done = 0
+        for _ in range(STORM):
+            done += self.cycle(p, status=status) in (0, 15)
+            self.assertIsNone(p.poll())
+        self.assertGreater(done, STORM // 4)
+        self.assertEqual(t.identity(p.pid)["text"], before)
+        self.assertNotIn("memprof", t.maps(p.pid))
+        self.assertIn("ok", self.finish(p, timeout=120))
+
+    def test_64_threads(self):
+        """64 threads that allocate without pause; attached and let go without pause"""
+        p = self.victim("verify", 64)
+        before = t.identity(p.pid)
+        for i in range(CYCLES):
+            r = subprocess.run([t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"),
+                                "--for", "1ms"], text=True, capture_output=True, timeout=120)
+            self.assertIn(r.returncode, (0, 15), r.stderr)
+            if r.returncode:
+                self.memprof("detach", "-p", p.pid)
+            self.assertIsNone(p.poll(), f"died in cycle {i}")
+        self.assertEqual(t.identity(p.pid), before)
+        self.assertIn("ok", self.finish(p, timeout=120))
+
+    def test_clone(self):
+        """threads are born and die all the time"""
+        self.storm("torture", "clone", status=(0, 17))
+
+    def test_fork(self):
+        """children are forked all the time, and allocate"""
+        self.storm("torture", "fork")
+
+    def test_spawn(self):
+        """posix_spawn and vfork all the time"""
+        self.storm("torture", "spawn")
+
+    def test_handlers(self):
+        """handlers on smallest alternate stacks allocate, and interrupt malloc and hooks"""
+        self.storm("torture", "handlers")
+
+    def test_jumps(self):
+        """handlers leave malloc and hooks by siglongjmp"""
+        self.storm("torture", "jumps")
+
+    def test_cancel(self):
+        """threads are cancelled anywhere"""
+        self.storm("torture", "cancel", status=(0, 17))
+
+    def test_exceptions(self):
+        """exceptions all the time"""
+        self.storm("throws")
+
+    def test_fibers(self):
+        """fibers whose stacks come and go"""
+        self.storm("torture", "fibers")
+
+    def test_leader_gone(self):
+        """the first thread has ended, the others live on: refused, and left alone"""
+        p = self.victim("torture", "leaderless")
+        r = self.memprof("attach", "-p", p.pid, "-o", self.path("r"), status=5)
+        self.assertIn("first thread", r.stderr)
+        p.terminate()
+        out, _ = p.communicate(timeout=60)
+        self.assertEqual((p.returncode, out), (0, "ok\n"))
+
+    def ending(self, mode):
+        """It ends by itself while it is being attached or recorded."""
+        for i in range(ENDINGS):
+            p = self.start(f"{t.VICTIMS}/torture", mode)
+            time.sleep(0.3)
+            rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"),
+                             stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+            if i % 2:
+                time.sleep(1.1)
+                rec.send_signal(signal.SIGTERM)  # it ends in the middle of detaching, or not
+            out, _ = p.communicate(timeout=60)
+            self.assertEqual((p.returncode, out), (0, "ok\n"))
+            self.assertIn(rec.wait(timeout=60), (0, 3, 17))
+            if rec.returncode == 0:
+                self.assertGreater(self.report(self.path("r"))["totals"]["allocations"], 0)
+
+    def test_exec(self):
+        """another thread calls exec while attached: the new program is not touched"""
+        self.ending("exec")
+
+    def test_exit(self):
+        """another thread calls exit while attached: what was recorded is there"""
+        self.ending("exit")
+
+
+if __name__ == "__main__":
+    t.main()
