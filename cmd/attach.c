@@ -27,6 +27,7 @@ static const char help[] =
     "      --queue-size N   ceiling of the recorder's queue (default 256M)\n"
     "      --via WAY        agent (default), or kernel: uprobes, nothing is put into the process\n"
     "      --stack-size N   via the kernel: bytes of stack copied at each allocation (16k)\n"
+    "      --free-stacks    record where each block is freed, too\n"
     "      --zero           fill blocks with zeros, as calloc does\n"
     "      --cull TIME      only count blocks that live shorter than this\n"
     "      --depth N        keep the N innermost frames of each stack\n"

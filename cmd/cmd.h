@@ -87,6 +87,7 @@ struct recording_options {
 	uint64_t carry_budget;	  /* bytes of stacks that a recorder takes over */
 	uint32_t depth;		  /* innermost frames that are kept; 0: all */
 	struct selection select;
+	bool free_stacks;    /* frees with their stacks */
 	bool zero;	     /* blocks are filled with zeros */
 	bool via_kernel;     /* probes of the kernel instead of an agent in the target */
 	uint64_t stack_size; /* via the kernel: bytes of stack a sample; 0: default */
@@ -117,8 +118,8 @@ int recording_options_agree(const struct recording_options *o);
 	    {"queue-size", required_argument, NULL, 'Q'}, {"cull", required_argument, NULL, 'C'},  \
 	    {"depth", required_argument, NULL, 'D'}, {"thread", required_argument, NULL, 'T'},     \
 	    {"via", required_argument, NULL, 'V'}, {"stack-size", required_argument, NULL, 'K'},   \
-	    {"zero", no_argument, NULL, 'Z'}, {"sample", required_argument, NULL, 'S'},            \
-	    {"paused", no_argument, NULL, 'P'},                                                    \
+	    {"free-stacks", no_argument, NULL, 'J'}, {"zero", no_argument, NULL, 'Z'},             \
+	    {"sample", required_argument, NULL, 'S'}, {"paused", no_argument, NULL, 'P'},          \
 	{                                                                                          \
 		"quiet", no_argument, NULL, 'q'                                                    \
 	}

@@ -81,6 +81,9 @@ int recording_option(int opt, const char *arg, struct recording_options *o)
 			return 1;
 		usage_error("--ring-size: '%s' is not a power of two from 64k to 64M", arg);
 		return -1;
+	case 'J':
+		o->free_stacks = true;
+		return 1;
 	case 'Z':
 		o->zero = true;
 		return 1;
@@ -137,9 +140,9 @@ int recording_options_agree(const struct recording_options *o)
 		return usage_error(
 		    "--follow-fork and --follow-exec go by what hooks leave in a child: "
 		    "not with --via=kernel");
-	if (o->zero && (o->sample_interval || o->via_kernel))
-		return usage_error("--zero needs every call to go through the agent: not with "
-				   "--sample or --via=kernel");
+	if ((o->zero || o->free_stacks) && (o->sample_interval || o->via_kernel))
+		return usage_error("--zero and --free-stacks need every call to go through the "
+				   "agent: not with --sample or --via=kernel");
 	if (o->cull_ms && o->sample_interval)
 		return usage_error("--cull counts blocks one by one, --sample sees few of them: "
 				   "only one of the two");

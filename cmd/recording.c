@@ -415,6 +415,7 @@ static int start(struct recording *rec, const struct recording_options *o, const
 				     .ring_size = o->ring_size,
 				     .lossless = o->lossless,
 				     .zero = o->zero,
+				     .free_stacks = o->free_stacks,
 				     .sample_interval = o->sample_interval};
 	struct recorder_config config = {.pid = rec->t->pid,
 					 .path = path,

@@ -28,6 +28,7 @@ enum ev_flags {
 	EV_F_FROM_MODULE = 16, /* EV_FREE: called from inside the allocator's own module */
 	EV_F_CARRIED = 64,     /* EV_ALLOC: live before, told by the recorder before; not a call */
 	EV_F_NOT_TEMPORARY = 32, /* what a culled recording says of an end, see report/model.h */
+	EV_F_STACK = 128,	 /* EV_FREE: with the stack it was called from */
 	EV_F_FREED = 8,		 /* EV_REALLOC_END with addr 0: realloc(p, 0) released the block */
 };
 

@@ -235,6 +235,8 @@ static void get_event(struct mpf_reader *r, uint8_t tag, struct mp_event *ev)
 	ev->addr = get_delta(r, &st->addr);
 	if (ev->kind > EV_MALLOPT)
 		r->bad = true;
+	if (ev->kind == EV_FREE && ev->flags & EV_F_STACK)
+		ev->stack = (uint32_t)get(r);
 	if (ev->kind == EV_FREE || ev->kind == EV_REALLOC_BEGIN)
 		return;
 	ev->size = ev->usable = get(r);

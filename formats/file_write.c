@@ -273,6 +273,8 @@ int mpf_put_event(struct mpf_writer *w, const struct mp_event *ev)
 		put_u8(w, ev->flags);
 	}
 	put_delta(w, ev->addr, &st->addr);
+	if (ev->kind == EV_FREE && ev->flags & EV_F_STACK)
+		put(w, ev->stack);
 	if (ev->kind == EV_FREE || ev->kind == EV_REALLOC_BEGIN)
 		return 0;
 	put(w, ev->size);

@@ -24,8 +24,9 @@ enum mpr_type {
 	MPR_REMAP_BEGIN = 0x4d09,   /* struct mpr_map: mremap's old range leaves */
 	MPR_REMAP_END = 0x4d0a,	    /* struct mpr_map: mremap's result; addr 0: it failed */
 	MPR_MALLOPT = 0x4d0b,	    /* struct mpr_mallopt */
-	MPR_RAW_STACK = 0x4d0c, /* struct mpr_raw_stack: for the event that names its sequence */
-	MPR_THREAD = 0x4d0d,	/* struct mpr_thread: this ring now belongs to that thread */
+	MPR_RAW_STACK = 0x4d0c,	 /* struct mpr_raw_stack: for the event that names its sequence */
+	MPR_THREAD = 0x4d0d,	 /* struct mpr_thread: this ring now belongs to that thread */
+	MPR_FREE_STACK = 0x4d0e, /* struct mpr_free_stack: MPR_FREE and where it was called from */
 };
 
 struct mpr_header { /* layout of struct perf_event_header */
@@ -78,6 +79,14 @@ struct mpr_free { /* 24 bytes */
 	struct mpr_header h;
 	uint64_t time;
 	uint64_t addr_hook;
+};
+
+struct mpr_free_stack { /* 32 bytes */
+	struct mpr_header h;
+	uint64_t time;
+	uint64_t addr_hook;
+	uint32_t stack;
+	uint32_t reserved;
 };
 
 struct mpr_realloc {	     /* 48 bytes */
@@ -143,7 +152,7 @@ static inline enum mpr_lost mpr_kind(uint32_t type)
 {
 	if (type == MPR_ALLOC || type == MPR_ALLOC_BIG)
 		return MPR_LOST_ALLOC;
-	if (type == MPR_FREE)
+	if (type == MPR_FREE || type == MPR_FREE_STACK)
 		return MPR_LOST_FREE;
 	if (type == MPR_REALLOC_BEGIN || type == MPR_REALLOC_END)
 		return MPR_LOST_REALLOC;

@@ -7,9 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Entries beyond enum ss_hook_kind: what calls no other hooked function, in sampling mode; and what
- * fills its blocks with zeros. */
-enum { BLOB_LEAF_MALLOC = 14, BLOB_LEAF_CALLOC, BLOB_ZERO_ALLOC, BLOB_ENTRIES };
+/* Entries beyond enum ss_hook_kind: what calls no other hooked function, in sampling mode; what
+ * fills its blocks with zeros; frees with their stacks. */
+enum { BLOB_LEAF_MALLOC = 14, BLOB_LEAF_CALLOC, BLOB_ZERO_ALLOC, BLOB_FREE_TRACED, BLOB_ENTRIES };
 
 struct blob {
 	Elf *elf;

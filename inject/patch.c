@@ -92,6 +92,8 @@ static uint64_t entry_of(const struct session *s, const struct planned_hook *h)
 {
 	if (s->zero && h->kind == SS_HOOK_ALLOC && h->size_kind != SS_SIZE_ARG0_X_ARG1)
 		return s->blob.entry[BLOB_ZERO_ALLOC];
+	if (s->free_stacks && (h->kind == SS_HOOK_FREE || h->kind == SS_HOOK_FREE_THROUGH))
+		return s->blob.entry[BLOB_FREE_TRACED];
 	if (!s->block->sample_interval)
 		return s->blob.entry[h->kind];
 	if (h->glibc_chunks && !strcmp(h->name, "malloc"))

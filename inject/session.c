@@ -63,6 +63,7 @@ int session_open(struct session *s, struct target *t, const struct session_optio
 	memset(s, 0, sizeof(*s));
 	s->t = t;
 	s->zero = options->zero;
+	s->free_stacks = options->free_stacks;
 	s->stopped = t->threads.n != 0;
 	ret = blob_open(&s->blob);
 	if (ret)

@@ -27,6 +27,7 @@ struct session_options {
 	const char *control;   /* name of the recorder's socket; record/control.h */
 	uint64_t ring_size;    /* bytes a thread, power of two; 0: default */
 	bool lossless;
+	bool free_stacks; /* frees are recorded with their stacks; not with sample_interval */
 	bool zero; /* blocks are filled with zeros, as calloc's are; not with sample_interval */
 	uint64_t sample_interval; /* bytes, at most SS_MAX_INTERVAL; 0: every allocation */
 };
@@ -43,11 +44,11 @@ struct session {
 	uint64_t length;
 	uint64_t open_stop_ns, patch_stop_ns, close_stop_ns;
 	bool adopted;
-	bool look_again;  /* modules may have come while nobody watched */
-	bool zero;	  /* session_options.zero */
-	bool observes;	  /* nothing is in the target */
-	bool other_agent; /* of another build of memprof: it gets no new hooks */
-	bool stopped;	  /* the target was stopped before session_open() (run) and stays so */
+	bool look_again;	/* modules may have come while nobody watched */
+	bool zero, free_stacks; /* as in session_options */
+	bool observes;		/* nothing is in the target */
+	bool other_agent;	/* of another build of memprof: it gets no new hooks */
+	bool stopped; /* the target was stopped before session_open() (run) and stays so */
 };
 
 /* Is there a session in the process?  Return: address of its block, 0: none. */

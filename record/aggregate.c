@@ -257,15 +257,20 @@ static bool decode_alloc(struct recorder *r, uint32_t slot, const struct mpr_hea
 	return true;
 }
 
-static bool decode_free(struct recorder *r, const struct mpr_free *f, struct mp_event *ev)
+static bool decode_free(struct recorder *r, uint32_t slot, const struct mpr_free *f,
+			struct mp_event *ev)
 {
+	bool from_module = f->h.misc & MPR_F_FROM_MODULE;
 	struct live_block b;
 
 	ev->kind = EV_FREE;
 	split(ev, f->addr_hook);
-	if (f->h.misc & MPR_F_FROM_MODULE)
-		ev->flags = EV_F_FROM_MODULE;
-	if (block_gone(r, ev->addr, ev->flags, &b)) {
+	ev->flags = from_module ? EV_F_FROM_MODULE : 0;
+	if (f->h.type == MPR_FREE_STACK)
+		ev->stack = stack_id(r, slot, ((const struct mpr_free_stack *)f)->stack);
+	if (ev->stack)
+		ev->flags |= EV_F_STACK;
+	if (block_gone(r, ev->addr, from_module, &b)) {
 		block_account(r, &b, -1);
 		r->now.frees++;
 		return true;
@@ -400,7 +405,8 @@ static void process(struct recorder *r, const struct pending *p, uint64_t ns)
 		put = decode_alloc(r, p->slot, h, &ev);
 		break;
 	case MPR_FREE:
-		put = decode_free(r, (const void *)h, &ev);
+	case MPR_FREE_STACK:
+		put = decode_free(r, p->slot, (const void *)h, &ev);
 		break;
 	case MPR_REALLOC_BEGIN:
 		put = decode_realloc_begin(r, p->slot, (const void *)h, &ev);

@@ -18,6 +18,7 @@ static const uint16_t least_size[] = {
     [MPR_MALLOPT - MPR_ALLOC] = sizeof(struct mpr_mallopt),
     [MPR_RAW_STACK - MPR_ALLOC] = sizeof(struct mpr_raw_stack),
     [MPR_THREAD - MPR_ALLOC] = sizeof(struct mpr_thread),
+    [MPR_FREE_STACK - MPR_ALLOC] = sizeof(struct mpr_free_stack),
 };
 
 bool wire_valid(const uint8_t *p, uint64_t left)
@@ -25,7 +26,7 @@ bool wire_valid(const uint8_t *p, uint64_t left)
 	const struct mpr_header *h = (const void *)p;
 
 	return left >= sizeof(*h) + 8 && h->size <= left && h->size % 8 == 0 &&
-	       h->type >= MPR_ALLOC && h->type <= MPR_THREAD &&
+	       h->type >= MPR_ALLOC && h->type <= MPR_FREE_STACK &&
 	       h->size >= least_size[h->type - MPR_ALLOC];
 }
 

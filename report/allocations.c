@@ -29,16 +29,22 @@ const char *allocations_sort_name(uint32_t sort)
 
 /* ------------------------------------------------------------------ JSON -- */
 
-static void write_end(yajl_gen g, const struct model *m, const char *key, uint64_t ns, uint64_t tid)
+/* @stack: 0: not recorded. */
+static void write_end(yajl_gen g, struct model *m, const char *key, uint64_t ns, uint64_t tid,
+		      uint32_t stack)
 {
 	json_name(g, key);
 	yajl_gen_map_open(g);
 	json_moment(g, m, "timestamp", ns);
 	json_number(g, "thread", tid);
+	if (stack) {
+		json_number(g, "backtrace_id", stack);
+		json_backtrace(g, m, stack);
+	}
 	yajl_gen_map_close(g);
 }
 
-static void write_chain(yajl_gen g, const struct model *m, const struct allocation *a,
+static void write_chain(yajl_gen g, struct model *m, const struct allocation *a,
 			const struct chain_end *c)
 {
 	json_number(g, "position_in_chain", a->position);
@@ -46,7 +52,7 @@ static void write_chain(yajl_gen g, const struct model *m, const struct allocati
 	if (c ? !c->ended : !a->ended)
 		return;
 	if (c && a->position + 1 < c->length)
-		write_end(g, m, "chain_deallocation", c->end_ns, c->end_tid);
+		write_end(g, m, "chain_deallocation", c->end_ns, c->end_tid, 0);
 	json_timeval(g, "chain_lifetime",
 		     c ? c->end_ns - c->first_ns : a->end_ns - a->block.time_ns);
 }
@@ -68,7 +74,7 @@ static void write_one(yajl_gen g, struct model *m, const struct allocation *a,
 	json_boolean(g, "is_jemalloc", kind == ALLOCATOR_JEMALLOC);
 	json_boolean(g, "in_main_arena", kind == ALLOCATOR_MAIN_ARENA);
 	if (a->ended)
-		write_end(g, m, "deallocation", a->end_ns, a->end_tid);
+		write_end(g, m, "deallocation", a->end_ns, a->end_tid, a->end_stack);
 	write_chain(g, m, a, c);
 	json_number(g, "backtrace_id", a->block.stack);
 	json_backtrace(g, m, a->block.stack);

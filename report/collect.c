@@ -65,6 +65,13 @@ static uint64_t key_of(const struct collector *c, const struct allocation *a)
 	}
 }
 
+static uint32_t stack_of_end(const struct mp_event *by)
+{
+	bool has = by->kind == EV_REALLOC_END || (by->kind == EV_FREE && by->flags & EV_F_STACK);
+
+	return has ? by->stack : 0;
+}
+
 static int add(struct collector *c, const struct model_block *b, const struct mp_event *by)
 {
 	struct history_chain chain = history_chain(c->h, b);
@@ -72,6 +79,7 @@ static int add(struct collector *c, const struct model_block *b, const struct mp
 			       .ended = by,
 			       .end_ns = by ? by->time_ns : c->m->end_ns,
 			       .end_tid = by ? by->tid : 0,
+			       .end_stack = by ? stack_of_end(by) : 0,
 			       .chain = chain.ordinal,
 			       .position = chain.length - 1};
 

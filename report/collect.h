@@ -13,6 +13,7 @@ struct allocation {
 	struct model_block block;
 	uint64_t key;
 	uint64_t end_ns, end_tid;
+	uint32_t end_stack; /* 0: not recorded */
 	bool ended;
 	uint64_t chain; /* ordinal of its first member */
 	uint64_t position;

@@ -144,6 +144,7 @@ ag_original:
 
 	call_through ag_entry_alloc, ag_alloc
 	call_through ag_entry_zero_alloc, ag_zero_alloc
+	call_through ag_entry_free_traced, ag_free_traced
 	call_through ag_entry_posix_memalign, ag_posix_memalign
 	call_through ag_entry_realloc, ag_realloc
 	call_through ag_entry_xallocx, ag_xallocx

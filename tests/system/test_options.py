@@ -133,6 +133,25 @@ class Options(t.Case):
         p.terminate()
         p.wait()
 
+    def test_free_stacks(self):
+        """--free-stacks: counts as without, and every free has the stack it was called from"""
+        truth, report, _ = self.run_exact("--free-stacks")
+        self.assert_truth(truth, report)
+        f = self.path("r")
+        r = json.loads(self.memprof("report", f, "--view", "allocations", "--json", "--lifetime",
+                                    "only_deallocated_in_current_range", "--count", 2500).stdout)
+        ends = [a["deallocation"] for a in r["allocations"]]
+        self.assertGreater(len(ends), 1000)
+        freed = 0
+        for e in ends:
+            inner = e["backtrace"][-1]["function"]
+            self.assertIn(inner, ("free", "realloc"))
+            freed += inner == "free"
+            self.assertTrue(any(x["function"] in ("run", "main") for x in e["backtrace"]), e)
+        self.assertGreater(freed, 1000)
+        self.memprof("verify", f)
+        self.memprof("run", "--free-stacks", "--sample", "1k", "--", "/bin/true", status=2)
+
     def test_maps(self):
         """what the mappings held, looked at in the beginning and at the end"""
         p = self.victim("leaky")

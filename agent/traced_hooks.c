@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* --free-stacks: frees with the stack they were called from.  Called through, not jumped to: the
+ * walk is taken, and the record written, while the block is still the program's. */
+#include "agent/call.h"
+
+uint64_t ag_free_traced(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
+			const struct ag_frame *f);
+
+static void put_traced(const struct ag_call *call, uint64_t block)
+{
+	const struct ag_frame *f = call->f;
+	uint64_t now = ticks();
+	struct mpr_free_stack rec = {
+	    {MPR_FREE_STACK, free_misc(f->desc, f->return_address), sizeof(rec)},
+	    now,
+	    addr_hook(f->desc, block),
+	    MPR_STACK_NONE,
+	    0};
+
+	if (!fresh(call, now, MPR_LOST_FREE))
+		return;
+	rec.stack = take_stack(call, now);
+	if (!ring_put(call->c, call->t, &rec, ring_limit(call->c, true)))
+		lost(call, MPR_LOST_FREE, 0);
+}
+
+uint64_t ag_free_traced(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
+			const struct ag_frame *f)
+{
+	struct ag_call call;
+	uint64_t ret;
+
+	if (!a0)
+		return ORIGINAL(f)(a0, a1, a2, a3, a4);
+	if (unlikely(!begin(&call, f, false))) {
+		if (!call.t)
+			count_no_slot_free(call.c);
+		return ORIGINAL(f)(a0, a1, a2, a3, a4);
+	}
+	put_traced(&call, a0);
+	ret = ORIGINAL(f)(a0, a1, a2, a3, a4);
+	end(&call);
+	return ret;
+}
