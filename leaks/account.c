@@ -154,17 +154,19 @@ int account_take(struct account *a, const struct image *img, const struct census
 {
 	struct taker t = {.a = a, .img = img, .c = c};
 	struct proc_memory memory = {0};
-	struct maps maps;
+	struct maps maps = {0};
 	char path[64];
 	int ret;
 
 	memset(a, 0, sizeof(*a));
 	snprintf(path, sizeof(path), "/proc/%d/pagemap", img->pid);
 	t.fd = open(path, O_RDONLY | O_CLOEXEC);
-	ret = t.fd < 0 ? -errno : maps_read(img->pid, &maps);
+	if (t.fd < 0)
+		return mp_fail(err, MP_EXIT_FAILURE, -errno, "cannot read %s: %s", path,
+			       strerror(errno));
+	ret = maps_read(img->pid, &maps);
 	if (ret) {
-		if (t.fd >= 0)
-			close(t.fd);
+		close(t.fd);
 		return mp_fail(err, MP_EXIT_FAILURE, ret, "cannot read %s: %s", path,
 			       strerror(-ret));
 	}

@@ -17,17 +17,16 @@ struct grouper {
 
 static int add(struct grouper *g, const struct type *t, uint64_t size, uint32_t *place)
 {
-	struct heap_type fresh = {.size = t ? 0 : size};
+	struct heap_type fresh = {.size = t ? 0 : size}, *it;
 
-	fresh.type = strdup(t ? t->name : "");
-	fresh.owner = t && t->owner ? strdup(t->owner) : NULL;
-	if (!fresh.type || vec_push(&g->h->list, fresh)) {
-		free(fresh.type);
-		free(fresh.owner);
+	if (vec_push(&g->h->list, fresh))
 		return -ENOMEM;
-	}
 	*place = (uint32_t)g->h->list.n - 1;
-	return 0;
+	it = &g->h->list.at[*place];
+	it->type = strdup(t ? t->name : "");
+	if (it->type && t && t->owner)
+		it->owner = strdup(t->owner);
+	return it->type ? 0 : -ENOMEM;
 }
 
 static int class_place(struct grouper *g, const struct type *t, uint32_t *place)
