@@ -76,7 +76,8 @@ VICTIMS = $(patsubst tests/victims/%.c,$(O)/victims/%,$(filter-out %/late.c %/wr
 	$(patsubst tests/victims/%.cc,$(O)/victims/%,$(wildcard tests/victims/*.cc)) \
 	$(O)/victims/liblate.so $(O)/victims/libwrapper.so $(O)/victims/libwrapper-header.so \
 	$(O)/victims/verify-static $(O)/victims/verify-musl-static \
-	$(O)/victims/truth-static $(O)/victims/truth-musl $(O)/victims/truth-musl-static \
+	$(O)/victims/truth-static $(O)/victims/truth-jemalloc-static $(O)/victims/truth-tcmalloc-static \
+	$(O)/victims/truth-musl $(O)/victims/truth-musl-static \
 	$(O)/victims/blocks-static $(O)/victims/cases-lsan $(O)/victims/objects-stripped $(O)/victims/sandbox-static
 VICTIM_FLAGS = -O2 -g -I. -fomit-frame-pointer -Wall -Wextra -Werror -D_GNU_SOURCE
 
@@ -105,6 +106,13 @@ $(O)/victims/verify-musl-static: tests/victims/verify.c
 $(O)/victims/truth-static: tests/victims/truth.c tests/victims/truth.h
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) -static -s -o $@ $< -lpthread
+$(O)/victims/truth-jemalloc-static: tests/victims/truth.c tests/victims/truth.h
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(VICTIM_FLAGS) -static -s -o $@ $< -ljemalloc -lstdc++ -lm -lpthread 2>/dev/null
+$(O)/victims/truth-tcmalloc-static: tests/victims/truth.c tests/victims/truth.h
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(VICTIM_FLAGS) -static -s -o $@ $< -Wl,--whole-archive -ltcmalloc_minimal \
+		-Wl,--no-whole-archive -lstdc++ -lm -lpthread 2>/dev/null
 $(O)/victims/truth-musl: tests/victims/truth.c tests/victims/truth.h
 	@mkdir -p $(@D)
 	musl-gcc -std=gnu11 $(VICTIM_FLAGS) -o $@ $< -lpthread

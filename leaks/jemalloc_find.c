@@ -122,6 +122,20 @@ static bool valid_child(struct je *je, uint64_t child, uint64_t base)
 	return false;
 }
 
+/* A pointer to a leaf may also be elsewhere: the root has nothing but children. */
+static bool only_children(const struct scan_data *data, uint64_t root, const struct je_tree *t)
+{
+	const uint64_t *words = data->words + (root - data->start) / 8;
+	uint64_t bytes = 8 * (t->node_shift ? t->node_words : t->leaf_elements * t->leaf_words);
+
+	for (uint64_t i = 0; i < t->root_words; i++) {
+		if (words[i] &&
+		    (words[i] % 64 || !scan_all_writable(data->img, words[i], words[i] + bytes)))
+			return false;
+	}
+	return true;
+}
+
 static int find_root(const struct scan_data *data, void *arg)
 {
 	struct search *s = arg;
@@ -135,7 +149,8 @@ static int find_root(const struct scan_data *data, void *arg)
 			uint64_t root = at - s->key[k] * 8;
 
 			if (root < data->start || root + t->root_words * 8 > end ||
-			    !valid_child(s->je, child, s->key[k] << t->root_shift))
+			    !valid_child(s->je, child, s->key[k] << t->root_shift) ||
+			    !only_children(data, root, t))
 				continue;
 			s->je->root = root;
 			return 1;

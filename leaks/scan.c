@@ -88,7 +88,8 @@ static bool in_library(const struct image *img, uint64_t pc, const char *library
 {
 	const struct image_map *m = image_map_at(img, pc);
 
-	return m && m->exec && strstr(image_map_name(m), library);
+	return m && m->exec && strstr(image_map_name(m), library) &&
+	       strstr(image_map_name(m), ".so");
 }
 
 void scan_doubt_threads(struct image *img, const char *library, struct heap *heap)

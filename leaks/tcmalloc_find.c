@@ -87,6 +87,19 @@ static bool valid_leaf(struct tc *tc, uint64_t leaf, uint64_t block)
 	return false;
 }
 
+/* A pointer to a leaf may also be elsewhere: the root has nothing but leaves. */
+static bool only_leaves(const struct scan_data *data, uint64_t root)
+{
+	const uint64_t *words = data->words + (root - data->start) / 8;
+
+	for (uint64_t i = 0; i < TC_ROOT_WORDS; i++) {
+		if (words[i] && (words[i] % 8 ||
+				 !scan_all_writable(data->img, words[i], words[i] + TC_LEAF_BYTES)))
+			return false;
+	}
+	return true;
+}
+
 static int find_root(const struct scan_data *data, void *arg)
 {
 	struct search *s = arg;
@@ -103,7 +116,7 @@ static int find_root(const struct scan_data *data, void *arg)
 			uint64_t root = at - s->block[k] * 8;
 
 			if (root < data->start || root + TC_ROOT_WORDS * 8 > end ||
-			    !valid_leaf(s->tc, leaf, s->block[k]))
+			    !valid_leaf(s->tc, leaf, s->block[k]) || !only_leaves(data, root))
 				continue;
 			s->tc->root = root;
 			return 1;

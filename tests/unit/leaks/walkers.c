@@ -39,8 +39,10 @@ static const struct row rows[] = {
     {"musl 1.2.2", "truth-musl", .walker = "musl mallocng", .release = "bullseye", 0},
     {"musl 1.2.5", "truth-musl", .walker = "musl mallocng", .release = "trixie"},
     {"jemalloc", "truth", "libjemalloc.so.2", "jemalloc", .batch = 100},
+    {"jemalloc static", "truth-jemalloc-static", .walker = "jemalloc", .batch = 100},
     {"jemalloc of trixie", "truth-2.31", "libjemalloc.so.2", "jemalloc", "trixie", 100},
     {"tcmalloc", "truth", "libtcmalloc_minimal.so.4", "tcmalloc", .batch = 32},
+    {"tcmalloc static", "truth-tcmalloc-static", .walker = "tcmalloc", .batch = 32},
     {"tcmalloc of bullseye", "truth-2.31", "libtcmalloc_minimal.so.4", "tcmalloc", "bullseye", 32},
     {"mimalloc", "truth", "libmimalloc.so.2.0", "mimalloc", .batch = 512},
 };
@@ -117,7 +119,7 @@ static void start(struct victim *v, const struct row *row, const char *mode, uin
 
 static void wait_ready(struct victim *v, uint32_t threads)
 {
-	struct deadline patience = deadline_in_ms(60000);
+	struct deadline patience = deadline_in_ms(300000);
 	struct stat st = {0};
 	int fd = -1;
 
