@@ -21,7 +21,7 @@
 #include "leaks/walker.h"
 #include "tests/victims/truth.h"
 
-enum { THREADS = 8, LOOKS = 4, DAMAGES = 12 };
+enum { THREADS = 8, LOOKS = 3, DAMAGES = 6 };
 
 struct row {
 	const char *name, *program, *preload, *walker;
