@@ -9,6 +9,7 @@
 
 #define PAGE	    4096u
 #define MAX_INLINED 64
+#define MAX_LINES   UINT32_MAX /* for one block or sum: more is no real recording's */
 
 struct heaptrack {
 	struct model *m;
@@ -120,8 +121,8 @@ static uint32_t trace_of(struct heaptrack *h, uint32_t stack)
 	return at;
 }
 
-/* Return: false when out of memory. */
-static bool line(struct heaptrack *h, char mode, uint32_t stack, uint64_t size)
+/* Return: 0, -ENOMEM, or -EIO when nothing can be written any more. */
+static int line(struct heaptrack *h, char mode, uint32_t stack, uint64_t size)
 {
 	uint32_t t = trace_of(h, stack), id;
 	bool fresh;
@@ -130,22 +131,21 @@ static bool line(struct heaptrack *h, char mode, uint32_t stack, uint64_t size)
 	if (fresh)
 		fprintf(h->out, "a %llx %x\n", (unsigned long long)size, t);
 	if (!id)
-		return false;
+		return -ENOMEM;
 	line1(h->out, mode, id - 1);
 	h->live += mode == '+' ? size : -size;
-	return true;
+	return ferror_unlocked(h->out) ? -EIO : 0;
 }
 
 /* A block of a sample stands for several, which share its bytes. */
 static int block(struct heaptrack *h, char mode, const struct model_block *b)
 {
 	struct estimate e = model_estimate(h->m, b);
+	int ret = e.blocks > MAX_LINES ? -EFBIG : 0;
 
-	for (uint64_t i = 0; i < e.blocks; i++) {
-		if (!line(h, mode, b->stack, e.bytes / e.blocks + (i < e.bytes % e.blocks)))
-			return -ENOMEM;
-	}
-	return 0;
+	for (uint64_t i = 0; i < e.blocks && !ret; i++)
+		ret = line(h, mode, b->stack, e.bytes / e.blocks + (i < e.bytes % e.blocks));
+	return ret;
 }
 
 /* Blocks of which only sums are known come and go one by one with their mean size.  They are part
@@ -153,16 +153,17 @@ static int block(struct heaptrack *h, char mode, const struct model_block *b)
 static int culled(struct heaptrack *h, const struct mp_culled *c)
 {
 	uint64_t size = c->blocks ? c->bytes / c->blocks : 0;
+	int ret = c->blocks > MAX_LINES ? -EFBIG : 0;
 
 	if (h->m->selection && !selection_has_culled(h->m->selection, c))
 		return 0;
 	if (h->live + size > h->m->peak_bytes)
 		size = h->m->peak_bytes > h->live ? h->m->peak_bytes - h->live : 0;
-	for (uint64_t i = 0; i < c->blocks; i++) {
-		if (!line(h, '+', c->stack, size) || !line(h, '-', c->stack, size))
-			return -ENOMEM;
+	for (uint64_t i = 0; i < c->blocks && !ret; i++) {
+		ret = line(h, '+', c->stack, size);
+		ret = ret ? ret : line(h, '-', c->stack, size);
 	}
-	return 0;
+	return ret;
 }
 
 static int on_item(void *ctx, const struct mpf_item *item)

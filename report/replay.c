@@ -189,7 +189,7 @@ static int on_ended(void *ctx, const struct model_block *b, const struct mp_even
 
 static int culled(struct replay *r, const struct mp_culled *c)
 {
-	int ret = 0;
+	int ret = c->blocks > UINT32_MAX ? -EFBIG : 0; /* no real recording's */
 
 	if (r->m->selection && !selection_has_culled(r->m->selection, c))
 		return 0;
@@ -202,6 +202,8 @@ static int culled(struct replay *r, const struct mp_culled *c)
 			ret = put(r, REPLAY_MALLOC, c->tid, slot, size, 0);
 		if (!ret)
 			ret = put_free(r, c->free_tid, slot);
+		if (ferror_unlocked(r->out))
+			ret = -EIO;
 	}
 	return ret;
 }

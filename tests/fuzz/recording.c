@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Recordings, in every report format.  First byte 0: the rest is the file as it is.  Else the rest
- * is chunks, each a 2-byte length and its items, framed here so that checksums are right.
+ * Recordings, in every report format, compared, stripped and symbolized.  First byte 0: the rest is
+ * the file as it is.  Else the rest is chunks, each a 2-byte length and its items, framed here so
+ * that checksums are right.
  */
 #include <zlib.h>
 #include <zstd.h>
 #include "cmd/formats.h"
 #include "formats/chunk.h"
 #include "fuzz.h"
+#include "record/strip.h"
+#include "report/contents.h"
+#include "report/diff.h"
 #include "report/filter.h"
+#include "report/symbolize.h"
 
 static size_t put_chunk(uint8_t *file, size_t at, size_t room, enum chunk_type type,
 			const uint8_t *raw, size_t n)
@@ -76,6 +81,49 @@ static void report_all(const char *path, uint32_t choice)
 	filter_free(&filter);
 }
 
+static void compare(const char *path, uint32_t choice)
+{
+	struct diff_side side[2] = {{0}};
+	struct mp_err err = {0};
+	struct model m;
+	struct diff d;
+	FILE *out;
+
+	if (model_load(path, NULL, &m, &err))
+		return;
+	side[0].m = side[1].m = &m;
+	side[0].has_moment = true;
+	side[0].at_ns = m.end_ns / 2;
+	out = fopen("/dev/null", "w");
+	if (out && !diff_make(&side[0], &side[1], (enum cost)(choice % 5), &d, &err)) {
+		diff_text(&d, 5, out);
+		diff_json(&d, out);
+		diff_flame(&d, out);
+		diff_folded(&d, out);
+		diff_free(&d);
+	}
+	if (out)
+		fclose(out);
+	model_free(&m);
+}
+
+static void copy(const char *path, uint32_t choice)
+{
+	struct symbolize_result result;
+	struct mp_err err = {0};
+	struct contents c;
+	bool truncated;
+	char to[64];
+
+	snprintf(to, sizeof(to), "/tmp/memprof-fuzz-%d", (int)getpid());
+	if (!contents_read(path, &c, &err))
+		contents_free(&c);
+	recording_strip(path, to, choice & 0x40 ? 1000 : UINT64_MAX, &truncated, &err);
+	unlink(to);
+	recording_symbolize(path, to, NULL, (enum anonymize)(choice % 3), &result, &err);
+	unlink(to);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
@@ -99,7 +147,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fd = input_file(file, frame(&in, file, room), path);
 		free(file);
 	}
-	report_all(path, choice);
+	if (choice % 16 == 14)
+		compare(path, choice >> 4);
+	else if (choice % 16 == 15)
+		copy(path, choice >> 4);
+	else
+		report_all(path, choice);
 	close(fd);
 	return 0;
 }
