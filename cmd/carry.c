@@ -158,6 +158,21 @@ static void keep_losses(struct mp_losses *l)
 				.restart_map = l->restart_map};
 }
 
+static int by_addr(const void *a, const void *b)
+{
+	const struct carried_block *x = a, *y = b;
+
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+/* The order they come in is that of a table's slots: in it they would all want the same part of
+ * the next table, which would take quadratic time to fill. */
+static void sort_blocks(struct carry *c)
+{
+	if (c->blocks.n)
+		qsort(c->blocks.at, c->blocks.n, sizeof(c->blocks.at[0]), by_addr);
+}
+
 static int replay(struct reading *r, const char *path, uint64_t events, struct mp_err *err)
 {
 	struct history_sink sink = {.item = on_item, .ctx = r};
@@ -177,6 +192,7 @@ static int replay(struct reading *r, const char *path, uint64_t events, struct m
 	}
 	mpf_reader_free(reader);
 	history_free(h);
+	sort_blocks(r->c);
 	return ret;
 }
 

@@ -540,27 +540,6 @@ static void each_second(struct recorder *r, uint64_t now)
 	r->now.error = mpf_flush(r->file);
 }
 
-static void show(struct recorder *r, uint64_t now)
-{
-	struct mp_losses l;
-
-	losses_note(r, now);
-	l = recorder_losses(r);
-	r->now.lost = mp_losses_events(&l);
-	r->now.file_bytes = mpf_bytes(r->file);
-	r->now.duration_ns = now;
-	r->now.live_table_bytes = live_memory(r->live);
-	r->now.foreign_frees = r->losses.foreign_frees;
-	r->config.block->seen_events = r->now.events;
-	r->config.block->seen_live_blocks = r->now.live_blocks;
-	r->config.block->seen_live_bytes = r->now.live_bytes;
-	r->config.block->seen_lost = r->now.lost;
-	losses_show(r);
-	pthread_mutex_lock(&r->lock);
-	r->shown = r->now;
-	pthread_mutex_unlock(&r->lock);
-}
-
 /* A barrier came through: the file is written up to it, whoever waits is told. */
 static void reach(struct recorder *r, const struct batch *b, uint64_t now)
 {
@@ -598,7 +577,7 @@ void *aggregator_run(void *arg)
 			r->last_flush_ns = now;
 			each_second(r, now);
 		}
-		show(r, now);
+		progress_show(r, now);
 		if (b->barrier > r->boundary.barrier)
 			reach(r, b, now);
 		queue_done(r->queue, b);
@@ -608,7 +587,7 @@ void *aggregator_run(void *arg)
 	release_culled(r, UINT64_MAX);
 	r->next_usage_ns = 0; /* a last look */
 	each_second(r, clock_ns(&r->clock, clock_ticks()));
-	show(r, clock_ns(&r->clock, clock_ticks()));
+	progress_show(r, clock_ns(&r->clock, clock_ticks()));
 	pthread_mutex_lock(&r->lock);
 	r->ended = true;
 	pthread_cond_broadcast(&r->flushed);

@@ -103,6 +103,8 @@ struct mp_losses recorder_losses(struct recorder *r);
 void losses_note(struct recorder *r, uint64_t now);
 /* A record was taken up by the aggregator. */
 void losses_see(struct recorder *r, uint32_t type);
+/* The aggregator's numbers for who asks, as of @now (ns since the start). */
+void progress_show(struct recorder *r, uint64_t now);
 /* The queue's numbers, for memprof status. */
 void losses_show(struct recorder *r);
 

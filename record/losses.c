@@ -26,8 +26,8 @@ static void leave_waiting(struct mp_losses *l, const struct cull *c)
 	l->seen_alloc -= cull_waiting(c, EV_ALLOC);
 	l->seen_free -= cull_waiting(c, EV_FREE);
 	l->seen_realloc -= cull_waiting(c, EV_REALLOC_BEGIN) + cull_waiting(c, EV_REALLOC_END);
-	for (uint8_t kind = EV_MAP; kind <= EV_REMAP_END; kind++)
-		l->seen_map -= cull_waiting(c, kind);
+	for (unsigned int kind = EV_MAP; kind <= EV_REMAP_END; kind++)
+		l->seen_map -= cull_waiting(c, (uint8_t)kind);
 }
 
 struct mp_losses recorder_losses(struct recorder *r)

@@ -167,6 +167,18 @@ class Restart(Case):
         self.assertEqual(foreign, [0] * 5)
         self.assertGreater(sum(n > 2 for n in parts), 1, parts)
 
+    def test_large_heap(self):
+        """half a million blocks are taken over, and more come: in time that grows with them only"""
+        p = self.flood(1, 1000, "--ring-size", "64M")
+        self.line(p, "many")
+        self.memprof("detach", "--keep", "-p", p.pid)
+        self.assertEqual(self.mismatch(self.attach(p, "two")), 0)
+        truth = self.line(p)
+        self.memprof("detach", "-p", p.pid)
+        r = self.report(self.path("two"))
+        self.assertEqual(r["totals"]["leaked_count"], 500016)
+        self.assertEqual(r["totals"]["leaked_bytes"], truth["live_bytes"])
+
     def budget(self, *options):
         """200 stacks and those of flood(), carried over by a budget."""
         p = self.flood(1, 1000)

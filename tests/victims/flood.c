@@ -3,7 +3,7 @@
  * Allocates faster than anybody can write down: for every line on stdin THREADS threads make OPS
  * operations each, malloc and free of a block that is 64 operations old, then the truth so far is
  * printed as JSON.  At the end of stdin it ends; 16 blocks a round stay.  "deep" leaks 200 blocks
- * with as many different stacks instead.
+ * with as many different stacks instead, "many" half a million.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -71,6 +71,19 @@ static __attribute__((noinline)) void deep(int depth)
 	__asm__ volatile("" ::: "memory"); /* no tail call */
 }
 
+/* Blocks that stay. */
+static void many(int n)
+{
+	for (int i = 0; i < n; i++) {
+		size_t size = 16 + (size_t)i % 100;
+
+		kept[i % 256] = malloc(size);
+		sum.mallocs++;
+		sum.bytes += (long)size;
+		sum.live_bytes += (long)size;
+	}
+}
+
 static pthread_barrier_t begin, end;
 
 static void *worker(void *arg)
@@ -101,6 +114,8 @@ int main(int argc, char **argv)
 	while (fgets(line, sizeof(line), stdin)) {
 		if (*line == 'd') {
 			deep(200);
+		} else if (*line == 'm') {
+			many(500000);
 		} else {
 			pthread_barrier_wait(&begin);
 			flood(0);
