@@ -32,6 +32,22 @@ static struct thread *find(struct target *t, pid_t tid)
 	return NULL;
 }
 
+/* Both lists are in the order the threads were made, but for a few: *@next is where to look. */
+static bool is_known(struct target *t, pid_t tid, size_t *next)
+{
+	for (size_t n = 0; n < t->threads.n; n++) {
+		size_t i = (*next + n) % t->threads.n;
+
+		if (t->threads.at[i]->tid == tid) {
+			*next = i + 1;
+			return true;
+		}
+		if (n == 8)
+			return find(t, tid) != NULL;
+	}
+	return false;
+}
+
 static struct thread *add(struct target *t, pid_t tid)
 {
 	struct thread *th = calloc(1, sizeof(*th));
@@ -50,6 +66,7 @@ static struct thread *add(struct target *t, pid_t tid)
 static int seize_pass(struct target *t, struct mp_err *err)
 {
 	struct tids tids;
+	size_t next = 0;
 	int fresh = 0, ret = proc_tasks(t->pid, &tids);
 
 	if (ret)
@@ -57,7 +74,7 @@ static int seize_pass(struct target *t, struct mp_err *err)
 	vec_for_each (&tids.list, tid) {
 		struct thread *th;
 
-		if (find(t, *tid))
+		if (is_known(t, *tid, &next))
 			continue;
 		if (ptrace(PTRACE_SEIZE, *tid, 0, OPTIONS)) {
 			int e = errno;

@@ -11,7 +11,6 @@
 #include "inject/stackwalk.h"
 #include "lib/fault.h"
 
-#define STOP_MS	     2000
 #define DRAIN_MS     2000 /* for threads to leave the agent, running in between */
 #define MIN_PAUSE_US 1000
 #define MAX_PAUSE_US 64000 /* so that they come to run on a busy machine */
@@ -182,7 +181,7 @@ static int still_there(struct session *s, struct maps *maps, struct mp_err *err)
 /* The recorder died before it had mapped the block. */
 static int close_descriptor(struct session *s, struct mp_err *err)
 {
-	struct deadline deadline = deadline_in_ms(STOP_MS);
+	struct deadline deadline = session_stop_deadline(s->t);
 	struct remote r;
 	int ret = target_seize(s->t, &deadline, err);
 
@@ -206,7 +205,7 @@ static int close_descriptor(struct session *s, struct mp_err *err)
 
 int session_close(struct session *s, struct mp_err *err)
 {
-	struct deadline stop = deadline_in_ms(STOP_MS), drain = deadline_in_ms(DRAIN_MS);
+	struct deadline stop = session_stop_deadline(s->t), drain = deadline_in_ms(DRAIN_MS);
 	struct target *t = s->t;
 	uint32_t foreign = 0, pause_us = MIN_PAUSE_US;
 	struct maps maps;
@@ -246,7 +245,7 @@ int session_close(struct session *s, struct mp_err *err)
 		target_resume(t);
 		usleep(pause_us);
 		pause_us = pause_us < MAX_PAUSE_US ? 2 * pause_us : pause_us;
-		stop = deadline_in_ms(STOP_MS);
+		stop = session_stop_deadline(s->t);
 	}
 	if (!ret && clear) {
 		ret = take_out(s, &maps, err);

@@ -15,6 +15,12 @@
 /* Plans the hooks of all modules in @maps; refuses a process without an allocator. */
 int session_plan(struct session *s, const struct maps *maps, struct mp_err *err);
 
+/* For all threads to stand: 2 s, and 1 ms for each. */
+static inline struct deadline session_stop_deadline(const struct target *t)
+{
+	return deadline_in_ms(2000 + t->status.threads);
+}
+
 /* mmap in the target; @addr other than 0 is taken exactly or not at all (-EEXIST). */
 int session_remote_map(struct remote *r, uint64_t addr, uint64_t length, int prot, int flags,
 		       int fd, uint64_t *result);

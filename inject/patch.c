@@ -12,7 +12,6 @@
 #include "inject/stackwalk.h"
 #include "lib/fault.h"
 
-#define STOP_MS	       2000
 #define TRIES	       50	    /* stops, when a thread is in the middle of a window */
 #define PAGEMAP_SHARED (1ull << 61) /* file page or shared anonymous (admin-guide/mm/pagemap) */
 #define PAGE	       4096ull
@@ -408,7 +407,7 @@ static int publish_islands(struct session *s)
 
 static int stop(struct session *s, struct mp_err *err)
 {
-	struct deadline deadline = deadline_in_ms(STOP_MS);
+	struct deadline deadline = session_stop_deadline(s->t);
 	int ret = 0;
 
 	if (s->stopped)

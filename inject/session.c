@@ -15,8 +15,6 @@
 #include "inject/sandbox.h"
 #include "unwind/cache.h"
 
-#define STOP_MS 2000
-
 uint64_t session_find(const struct maps *maps, uint64_t *length)
 {
 	vec_for_each (&maps->list, m) {
@@ -54,7 +52,6 @@ int session_plan(struct session *s, const struct maps *maps, struct mp_err *err)
 int session_open(struct session *s, struct target *t, const struct session_options *options,
 		 struct mp_err *err)
 {
-	struct deadline deadline = deadline_in_ms(STOP_MS);
 	struct layout layout;
 	uint64_t length;
 	struct maps maps;
@@ -84,6 +81,8 @@ int session_open(struct session *s, struct target *t, const struct session_optio
 	if (!ret)
 		ret = layout_choose(t, options->ring_size, &layout, err);
 	if (!ret && !s->stopped) {
+		struct deadline deadline = session_stop_deadline(t);
+
 		ret = target_seize(t, &deadline, err);
 		if (!ret)
 			ret = target_stop(t, &deadline, err);
