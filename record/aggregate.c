@@ -543,12 +543,13 @@ static void each_second(struct recorder *r, uint64_t now)
 /* A barrier came through: the file is written up to it, whoever waits is told. */
 static void reach(struct recorder *r, const struct batch *b, uint64_t now)
 {
-	struct mp_losses l = recorder_losses(r);
+	struct mp_losses l;
 	struct recorder_boundary at = {.barrier = b->barrier, .events = r->now.events};
 
 	at.time_ns = b->until == UINT64_MAX ? now : clock_ns(&r->clock, b->until);
 	put_marks(r, at.time_ns);
 	release_culled(r, UINT64_MAX);
+	l = recorder_losses(r); /* with what was just released */
 	mpf_put_losses(r->file, &l);
 	r->now.error = mpf_flush(r->file);
 	at.file_bytes = mpf_bytes(r->file);

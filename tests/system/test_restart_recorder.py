@@ -117,6 +117,18 @@ class Restart(Case):
         self.assertEqual(r["totals"]["carried_count"], 16)
         self.whole(p, truth, r)
 
+    def test_crash_after_culled_flush(self):
+        """a flush writes what --cull held back: nothing of it is lost then"""
+        p = self.flood(1, 3000, "--cull", "1h")
+        truth = self.line(p)
+        self.memprof("flush", "-p", p.pid)
+        self.kill_recorder(p)
+        self.assertEqual(self.mismatch(self.attach(p, "two")), 0)
+        self.memprof("detach", "-p", p.pid)
+        r = self.report(self.path("two"))
+        self.assertEqual(r["totals"]["leaked_bytes"], truth["live_bytes"])
+        self.whole(p, truth, r)
+
     def test_planned(self):
         """detach --keep under load, three times: mismatch 0, nothing lost, nothing stopped"""
         p = self.flood(2, 150000, "--ring-size", "64M")
