@@ -17,11 +17,11 @@
 
 /*
  * The pause in milliseconds, per GiB of anonymous memory.  Small pages take 25 when they are in
- * physical order and 80 when they are scattered; nobody can tell which, so the geometric middle.
+ * physical order and 100 when they are scattered; nobody can tell which, so the geometric middle.
  */
 #define MS_FIXED     1.0
 #define MS_HUGE_GIB  1.0
-#define MS_SMALL_GIB 45.0
+#define MS_SMALL_GIB 50.0
 
 #define SLACK	  (16ull << 20) /* of a memory cgroup: what the target itself may want */
 #define COW_SHARE 64		/* 1/64 of the anonymous memory is written while a copy lives */
