@@ -318,11 +318,11 @@ static int run(struct target *t, const struct command *c)
 	if (ret)
 		return status_of(ret, &err);
 	plan.gentle = c->gentle;
+	hold_signals();
 	leaks_print_plan(t, &plan);
 	fflush(stdout);
 	if (c->dry_run)
 		return LEAKS_NONE;
-	hold_signals();
 	ret = analysis_run(&a, t, &plan, &c->o, &err);
 	if (!ret)
 		status = tell(&a, c, c->in_place ? "in-place" : c->gentle ? "gentle" : "copy");

@@ -136,7 +136,7 @@ class Safe(t.Case):
         p = self.large()
         m = self.start(t.MEMPROF, "leaks", "-p", str(p.pid), "--confirm", "3", "--interval", "30s",
                        stderr=subprocess.STDOUT)
-        time.sleep(0.5)
+        self.assertIn("process", m.stdout.readline())
         m.send_signal(signal.SIGINT)
         out, _ = m.communicate(timeout=30)
         self.assertEqual(m.returncode, 3, out)
@@ -152,7 +152,6 @@ class Safe(t.Case):
         p.kill()
         p.wait()
         time.sleep(0.2)
-        m.send_signal(signal.SIGCONT)
         out, _ = m.communicate(timeout=60)
         self.assertEqual(m.returncode, 6, out)
         self.memprof("leaks", "-p", 4194000, status=3)
