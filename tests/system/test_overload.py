@@ -192,10 +192,12 @@ class Flush(Overload):
 
     def test_only_its_own_user(self):
         """another user is not served"""
-        p, _, _ = self.flood(1, 1000)
+        p, _, recorder = self.flood(1, 1000)
+        fds = f"/proc/{recorder}/fd"
+        mine = {os.readlink(f"{fds}/{fd}") for fd in os.listdir(fds)}
         name = None
         for line in read("/proc/net/unix").decode().split("\n"):
-            if "@memprof-" in line:
+            if "@memprof-" in line and f"socket:[{line.split()[6]}]" in mine:
                 name = line.split("@", 1)[1]
         self.assertTrue(name)
         code = ("import socket,os\nos.setuid(65534)\ns=socket.socket(socket.AF_UNIX)\n"
