@@ -22,6 +22,16 @@ static const char pause_help[] =
 static const char resume_help[] = "usage: memprof resume -p PID [--json]\n"
 				  "Records on after memprof pause.\n";
 
+/* The target can have written it, and it goes to a terminal. */
+static void make_printable(char *text, size_t size)
+{
+	text[size - 1] = 0;
+	for (; *text; text++) {
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			*text = '?';
+	}
+}
+
 bool session_peek(pid_t pid, struct ss_control *c, struct ss_journal *j)
 {
 	uint64_t addr, length;
@@ -38,8 +48,8 @@ bool session_peek(pid_t pid, struct ss_control *c, struct ss_journal *j)
 	ok = !mem_read(&mem, addr, c, sizeof(*c)) && c->magic == SS_MAGIC &&
 	     c->version == SS_VERSION && !mem_read(&mem, addr + c->journal, j, sizeof(*j));
 	mem_close(&mem);
-	j->recording[sizeof(j->recording) - 1] = 0;
-	j->control[sizeof(j->control) - 1] = 0;
+	make_printable(j->recording, sizeof(j->recording));
+	make_printable(j->control, sizeof(j->control));
 	return ok;
 }
 

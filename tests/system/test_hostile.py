@@ -51,6 +51,23 @@ class Hostile(t.Case):
         """all of it at once"""
         self.scribbled("all")
 
+    def test_terminal(self):
+        """what a target writes into its session's texts does not reach a terminal as it is"""
+        p = self.victim("verify", 1)
+        self.memprof("attach", "--background", "-p", p.pid, "-o", self.path("r"))
+        low = next(int(line.split("-")[0], 16) for line in t.maps(p.pid).split("\n") if "memprof-session" in line)
+        with open(f"/proc/{p.pid}/mem", "r+b", buffering=0) as mem:
+            mem.seek(low)
+            at = mem.read(256 << 10).index(self.path("r").encode())
+            mem.seek(low + at)
+            mem.write(b"\x1b[31m\n")
+        for more in ([], ["--json"]):
+            out = self.memprof("status", *more).stdout
+            self.assertIn("?[31m?", out)
+            self.assertNotIn("\x1b", out)
+        self.memprof("detach", "-p", p.pid)
+        self.finish(p)
+
 
 if __name__ == "__main__":
     t.main()
