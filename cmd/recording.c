@@ -165,6 +165,19 @@ static bool still_ours(const struct recording *rec)
 	return ours;
 }
 
+/* One that ends loses its address space before it is gone; after an exec it has another. */
+static bool has_other_space(const struct recording *rec)
+{
+	struct maps maps;
+	bool any;
+
+	if (!target_alive(rec) || maps_read(rec->t->pid, &maps))
+		return false;
+	any = maps.list.n > 0;
+	maps_free(&maps);
+	return any && target_alive(rec);
+}
+
 static void install(struct recording *rec)
 {
 	struct mp_err err = {0};
@@ -223,9 +236,9 @@ static enum mp_end_reason watch(struct recording *rec, const struct recording_op
 		if (rec->sideband)
 			news = sideband_poll(rec->sideband);
 		if (news.execed || (now - last_maps >= 1000000000 && !still_ours(rec)))
-			return still_ours(rec)	   ? MP_END_ERROR
-			       : target_alive(rec) ? MP_END_EXECED
-						   : MP_END_EXITED;
+			return still_ours(rec)	      ? MP_END_ERROR
+			       : has_other_space(rec) ? MP_END_EXECED
+						      : MP_END_EXITED;
 		if (news.mapped || now - last_maps >= 1000000000) {
 			last_maps = now;
 			refresh(rec);

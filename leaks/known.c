@@ -123,13 +123,13 @@ int clusters_baseline(struct clusters *c, const char *file, struct mp_err *err)
 	tree = yajl_tree_parse(text, why, sizeof(why));
 	free(text);
 	list = tree ? yajl_tree_get(tree, clusters_path, yajl_t_array) : NULL;
-	if (!list) {
+	if (!list || !YAJL_IS_ARRAY(list)) {
 		yajl_tree_free(tree);
 		return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
 			       "%s is not a report of memprof leaks --json", file);
 	}
-	for (size_t i = 0; i < YAJL_GET_ARRAY(list)->len; i++)
-		take_off(c, YAJL_GET_ARRAY(list)->values[i]);
+	for (size_t i = 0; i < list->u.array.len; i++)
+		take_off(c, list->u.array.values[i]);
 	yajl_tree_free(tree);
 	return 0;
 }
