@@ -5,9 +5,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include <yajl/yajl_gen.h>
 #include "cmd/cmd.h"
 #include "cmd/serve.h"
+
+#define READY_TRIES  100 /* five seconds */
+#define READY_TRY_US 50000
 
 static const char flush_help[] =
     "usage: memprof flush -p PID [--json]\n"
@@ -83,6 +87,9 @@ static int ask(pid_t pid, const char *line, struct ss_journal *j, char answer[CO
 			       "the recorder of process %d is gone; run: memprof attach -p %d, or "
 			       "memprof detach -p %d",
 			       pid, pid, pid);
+	/* Its hooks may just be going in. */
+	for (int i = 0; i < READY_TRIES && !recorder_is_ready(j); i++)
+		usleep(READY_TRY_US);
 	ret = control_ask(j->control, j->recorder_pid, line, answer);
 	switch (ret) {
 	case 0:

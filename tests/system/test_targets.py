@@ -137,7 +137,7 @@ class Targets(t.Case):
             self.skipTest("rustc is not installed")
         exe = self.path("rusty")
         subprocess.run(["rustc", "-O", "-g", "-o", exe, f"{t.ROOT}/tests/victims/rusty.rs"], check=True)
-        p = self.start(exe)
+        p = self.start(exe, stdin=subprocess.PIPE)
         time.sleep(0.5)
         r = self.cycle(p)
         self.complete(r)
