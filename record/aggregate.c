@@ -4,9 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "attach/procfs.h"
-#include "attach/smaps.h"
-#include "lib/deadline.h"
 #include "lib/estimate.h"
 #include "lib/privileges.h"
 #include "record/internal.h"
@@ -474,16 +471,6 @@ static void run_batch(struct recorder *r, struct batch *b)
 
 /* ---------------------------------------------------------------- the thread -- */
 
-static void put_thread_names(struct recorder *r)
-{
-	for (uint32_t i = 0; i < r->nslots; i++) {
-		struct proc_status st;
-
-		if (r->slot[i].tid && !proc_status_read(r->config.pid, (pid_t)r->slot[i].tid, &st))
-			mpf_put_thread(r->file, r->slot[i].tid, st.name);
-	}
-}
-
 /* @upto: UINT64_MAX at the end. */
 static void release_culled(struct recorder *r, uint64_t upto)
 {
@@ -495,46 +482,16 @@ static void release_culled(struct recorder *r, uint64_t upto)
 		r->now.error = ret;
 }
 
-/* Now and then, and not more than a hundredth of the time is spent on it: see map_usages_read(). */
-static void put_map_usage(struct recorder *r, uint64_t now)
-{
-	uint64_t before = mono_ns(), took;
-	struct map_usages list;
-
-	if (now < r->next_usage_ns || map_usages_read(r->config.pid, &list))
-		return;
-	took = mono_ns() - before;
-	r->next_usage_ns = now + (took * 100 > USAGE_NS ? took * 100 : USAGE_NS);
-	vec_for_each (&list.list, u) {
-		struct mp_map_usage usage = {now,	   u->start, u->end,  u->rss,
-					     u->anonymous, u->swap,  u->prot, u->path};
-
-		mpf_put_map_usage(r->file, &usage);
-	}
-	map_usages_free(&list);
-}
-
 static void each_second(struct recorder *r, uint64_t now)
 {
-	struct mp_sample s = {.time_ns = now};
 	struct mp_losses l;
-	struct proc_memory m;
 
 	pthread_mutex_lock(&r->clock_lock);
 	clock_adjust(&r->clock);
 	pthread_mutex_unlock(&r->clock_lock);
 	put_hooks_and_modules(r);
-	put_thread_names(r);
 	release_culled(r, now);
-	if (!proc_memory_read(r->config.pid, &m)) {
-		s.rss = m.rss;
-		s.anonymous = m.anonymous;
-		s.file = m.file;
-		s.swap = m.swap;
-		s.address_space = m.address_space;
-		mpf_put_sample(r->file, &s);
-	}
-	put_map_usage(r, now);
+	look_at_target(r, now);
 	l = recorder_losses(r);
 	mpf_put_losses(r->file, &l);
 	r->now.error = mpf_flush(r->file);

@@ -89,6 +89,8 @@ void reader_find_active(struct recorder *r, bool all);
 /* Ends its sleep. */
 void reader_wake(struct recorder *r);
 void *aggregator_run(void *recorder);
+/* look.c: writes what is seen of the target from outside; the aggregator's. */
+void look_at_target(struct recorder *r, uint64_t now);
 /* The recording's id of a stack; it is in the file then. */
 uint32_t stack_add(struct recorder *r, const uint64_t *pc, uint32_t n, uint32_t flags);
 /* A block enters (1) or leaves (-1) the sums of what is live. */
