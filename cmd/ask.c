@@ -52,8 +52,10 @@ bool session_peek(pid_t pid, struct ss_control *c, struct ss_journal *j)
 	ok = !mem_read(&mem, addr, c, sizeof(*c)) && c->magic == SS_MAGIC &&
 	     c->version == SS_VERSION && !mem_read(&mem, addr + c->journal, j, sizeof(*j));
 	mem_close(&mem);
-	make_printable(j->recording, sizeof(j->recording));
-	make_printable(j->control, sizeof(j->control));
+	if (ok) {
+		make_printable(j->recording, sizeof(j->recording));
+		make_printable(j->control, sizeof(j->control));
+	}
 	return ok;
 }
 
