@@ -14,7 +14,7 @@ import time
 import memprof_test as t
 import ptrace
 
-SAMPLE = 100000 if t.FULL else 10  # of each of the four series
+SAMPLE = 100000 if t.FULL else 6  # of each of the four series
 STEPS = 400000
 
 
@@ -72,10 +72,11 @@ class StopAnywhere(t.Case):
     def windows(self):
         """Offsets of the bytes that are patched, in libc."""
         libc = "/lib/x86_64-linux-gnu/libc.so.6"
+        names = "malloc|calloc|realloc|free|posix_memalign" if t.FULL else "malloc|free"
         syms = subprocess.check_output(["nm", "-D", "--defined-only", libc], text=True)
         return {int(value, 16) + i
-                for value, _ in re.findall(r"^(\w+) \w (malloc|calloc|realloc|free|posix_memalign)@@",
-                                           syms, re.M) for i in range(24)}
+                for value, _ in re.findall(rf"^(\w+) \w ({names})@@", syms, re.M)
+                for i in range(24)}
 
     def in_allocator(self, which):
         p, s = self.stepper(which)
@@ -88,7 +89,7 @@ class StopAnywhere(t.Case):
 
         left = self.sample(self.distinct(s, wanted), self.windows())
         n = len(left)
-        self.assertGreater(n, 20)
+        self.assertGreaterEqual(n, 6)
         while left:
             key = self.step_to(s, left, wanted)
             if key is None:
@@ -152,7 +153,7 @@ class StopAnywhere(t.Case):
         rec, wanted = attach()
         left = self.sample(self.distinct(s, wanted))
         n = len(left)
-        self.assertGreater(n, 20)
+        self.assertGreaterEqual(n, 6)
         while left:
             key = self.step_to(s, left, wanted)
             if key is None:
