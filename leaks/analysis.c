@@ -36,7 +36,10 @@ static int build(struct analysis *a, struct image *img, const struct analysis_op
 	if (ret)
 		return mp_fail(err, MP_EXIT_FAILURE, ret, "no memory for the index of %zu blocks",
 			       a->census.blocks.n);
-	ret = roots_scan(&a->graph, img, a->census.owned.at, a->census.owned.n, &a->cover, err);
+	ret = roots_scan(&a->graph, img,
+			 &(struct heap_ranges){a->census.owned.at, a->census.owned.n,
+					       a->census.skipped.at, a->census.skipped.n},
+			 &a->cover, err);
 	if (!ret)
 		ret = check_interrupt(o, err);
 	if (!ret)

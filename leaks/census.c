@@ -37,6 +37,10 @@ static int run(struct census *c, struct image *img, const struct walker *w, stru
 static int join(struct census *c)
 {
 	vec_for_each (&c->heaps, h) {
+		vec_for_each (&h->skipped, r) {
+			if (vec_push(&c->skipped, *r))
+				return -ENOMEM;
+		}
 		vec_for_each (&h->owned, r) {
 			if (vec_push(&c->owned, *r))
 				return -ENOMEM;
@@ -94,6 +98,7 @@ void census_free(struct census *c)
 	vec_free(&c->heaps);
 	vec_free(&c->blocks);
 	vec_free(&c->owned);
+	vec_free(&c->skipped);
 }
 
 uint64_t census_live_bytes(const struct census *c)

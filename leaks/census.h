@@ -10,7 +10,8 @@ struct census {
 	VEC(struct heap) heaps;
 	VEC(struct heap_block) blocks; /* moved here from the heaps */
 	VEC(struct heap_range) owned;  /* sorted */
-	bool exact;		       /* all heaps are, and .unknown is empty */
+	VEC(struct heap_range) skipped;
+	bool exact;	   /* all heaps are, and .unknown is empty */
 	char unknown[400]; /* an allocator that is there and cannot be walked: its memory counts
 			    * as roots */
 };

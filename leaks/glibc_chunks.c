@@ -155,6 +155,8 @@ static int walk_region(struct glibc *g, struct region r, uint64_t *own)
 		if (why == STOP_BROKEN) {
 			report_broken(g, &r, next);
 			/* Nobody knows what lies in between: the allocator's all the same. */
+			if (heap_skip(g->heap, r.at, next ? next : r.end))
+				return -ENOMEM;
 			r.at = next ? next : r.end;
 		}
 		if (r.at > r.end)

@@ -83,8 +83,16 @@ struct coverage {
 	uint64_t skipped_bytes;	 /* memprof's own */
 	uint32_t kernel_words;	 /* from epoll and timers */
 };
-/* @owned: sorted ranges of all heaps; never roots.  Return: 0 or -errno with @err. */
-int roots_scan(struct graph *g, struct image *img, const struct heap_range *owned, size_t nowned,
+/* Of all heaps: owned ones, sorted, are never roots, but for what was skipped in them. */
+struct heap_ranges {
+	const struct heap_range *owned;
+	size_t nowned;
+	const struct heap_range *skipped;
+	size_t nskipped;
+};
+
+/* Return: 0 or -errno with @err. */
+int roots_scan(struct graph *g, struct image *img, const struct heap_ranges *heaps,
 	       struct coverage *c, struct mp_err *err);
 
 /* One leaked block that no other leaked block (or only its own cycle) points to. */

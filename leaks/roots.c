@@ -252,7 +252,28 @@ static int scan_kernel(struct scanner *s)
 	return ret;
 }
 
-int roots_scan(struct graph *g, struct image *img, const struct heap_range *owned, size_t nowned,
+/* Heap memory that its walker could not make sense of. */
+static int scan_skipped(struct scanner *s, const struct heap_ranges *heaps)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < heaps->nskipped && !ret; i++) {
+		const struct heap_range *r = &heaps->skipped[i];
+		const struct image_map *m = image_map_at(s->img, r->start);
+		struct interval iv = {.start = r->start, .end = r->end, .map = m};
+
+		if (!m)
+			continue;
+		if (iv.end > m->end)
+			iv.end = m->end;
+		s->scan.root = (struct root){.kind = ROOT_MEMORY};
+		scan_interval(s, &iv);
+		ret = scan_flush(&s->scan);
+	}
+	return ret;
+}
+
+int roots_scan(struct graph *g, struct image *img, const struct heap_ranges *heaps,
 	       struct coverage *c, struct mp_err *err)
 {
 	struct scanner *s = calloc(1, sizeof(*s));
@@ -264,8 +285,8 @@ int roots_scan(struct graph *g, struct image *img, const struct heap_range *owne
 	if (s && s->buf) {
 		s->scan.graph = s->g = g;
 		s->img = img;
-		s->owned = owned;
-		s->nowned = nowned;
+		s->owned = heaps->owned;
+		s->nowned = heaps->nowned;
 		s->cover = c;
 		s->all_tls = img->threads.n > 0;
 		vec_for_each (&img->threads, th) {
@@ -280,6 +301,8 @@ int roots_scan(struct graph *g, struct image *img, const struct heap_range *owne
 				ret = scan_flush(&s->scan);
 			}
 		}
+		if (!ret)
+			ret = scan_skipped(s, heaps);
 		/* After the globals: of two ways to a block theirs says more. */
 		scan_registers(s);
 		if (!ret && img->pid)

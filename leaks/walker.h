@@ -38,10 +38,11 @@ struct heap_damage {
 };
 
 struct heap {
-	const char *allocator;	       /* "glibc malloc" */
-	char version[32];	       /* "" if it cannot be told */
-	VEC(struct heap_block) blocks; /* by address; heap_finish() sorts */
-	VEC(struct heap_range) owned;  /* by address; heap_finish() sorts */
+	const char *allocator;		/* "glibc malloc" */
+	char version[32];		/* "" if it cannot be told */
+	VEC(struct heap_block) blocks;	/* by address; heap_finish() sorts */
+	VEC(struct heap_range) owned;	/* by address; heap_finish() sorts */
+	VEC(struct heap_range) skipped; /* in owned ones, and not understood: looked at as roots */
 	VEC(struct heap_damage) damaged;
 	uint64_t live_bytes;	 /* sum over blocks; heap_finish() */
 	uint64_t free_bytes;	 /* in free lists and at the tops of arenas */
@@ -79,6 +80,9 @@ void heap_damage(struct heap *h, uint64_t addr, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* Clears .exact and says why; the first reason stays. */
 void heap_doubt(struct heap *h, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* What lies between @start and @end is the allocator's, but which blocks it holds is not known: a
+ * pointer in there may be what keeps a block.  Return: 0 or -ENOMEM. */
+int heap_skip(struct heap *h, uint64_t start, uint64_t end);
 /* Sorts the owned ranges, and merges those of a kind that touch. */
 void heap_sort_owned(struct heap *h);
 /* Sorts, merges touching ranges of a kind, sums up. */

@@ -68,6 +68,13 @@ static bool sorted(const struct heap *h)
 	return true;
 }
 
+int heap_skip(struct heap *h, uint64_t start, uint64_t end)
+{
+	struct heap_range r = {.start = start, .end = end};
+
+	return start < end ? vec_push(&h->skipped, r) : 0;
+}
+
 void heap_sort_owned(struct heap *h)
 {
 	size_t n = 0;
@@ -109,6 +116,7 @@ void heap_free(struct heap *h)
 {
 	vec_free(&h->blocks);
 	vec_free(&h->owned);
+	vec_free(&h->skipped);
 	vec_free(&h->damaged);
 }
 

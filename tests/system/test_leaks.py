@@ -91,20 +91,25 @@ class Walk(HeapCase):
         self.exact("blocks-static", "park", 1, "foreign", "noncontig")
 
     def test_running(self):
-        """threads stopped at a random instant: wrong by at most one block each"""
+        """threads stopped at a random instant: wrong by at most one block each, or an arena is said to be
+        in the middle of a change"""
+        right = 0
         for name in ("blocks", "blocks-static"):
             p, said = self.ready(name, "run", 16)
             for _ in range(5 if t.FULL else 2):
                 time.sleep(0.3)
                 p.send_signal(signal.SIGSTOP)
                 time.sleep(0.2)
-                got, _ = self.listed(p)
+                got, out = self.listed(p)
                 truth = self.truth(p, said)
                 wrong = set(got.items()) ^ set(truth.items())
-                self.assertLessEqual(len({a for a, _ in wrong}), 16)
+                if "DAMAGED" not in out and "changing the arena" not in out:
+                    self.assertLessEqual(len({a for a, _ in wrong}), 16)
+                    right += 1
                 self.assertIn("T (stopped)", t.read(f"/proc/{p.pid}/status").decode())
                 p.send_signal(signal.SIGCONT)
             p.kill()
+        self.assertGreaterEqual(right, 2)
 
 
 class Leaks(HeapCase):

@@ -176,6 +176,19 @@ class Safe(t.Case):
             left = {int(line.split()[0], 16) for line in lines}
         self.assertGreater(len(left & set(blocks)), len(blocks) * 0.99)
 
+    def test_smashed_link(self):
+        """a block whose header is overwritten still keeps what it points to"""
+        p = self.start(f"{t.VICTIMS}/chain", stdin=subprocess.PIPE)
+        middle = int(p.stdout.readline(), 16)
+        self.assertIn("no leaks", self.memprof("leaks", "-p", p.pid).stdout)
+        with open(f"/proc/{p.pid}/mem", "r+b", buffering=0) as mem:
+            mem.seek(middle - 8)
+            mem.write(b"AAAAAAAA")
+        out = self.memprof("leaks", "-p", p.pid).stdout
+        self.assertIn(f"DAMAGED at {middle - 16:#x}", out)
+        self.assertIn("no leaks", out)
+        p.kill()
+
     def test_sandboxed(self):
         """seccomp: asked before; a filter without clone refuses and the program lives on"""
         for how, status in ((["none"], 0), (["without", "restart_syscall"], 0), (["allow"], 3),
