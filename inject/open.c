@@ -155,6 +155,52 @@ static int map_there(struct remote *r, uint64_t length, int fd, uint64_t *addr)
 	return err ? err : (int)ret;
 }
 
+static void code_range(const struct session *s, uint64_t *low, uint64_t *high)
+{
+	*low = UINT64_MAX;
+	*high = 0;
+	for (size_t i = 0; i < s->plan.hooks.n; i++) {
+		const struct planned_hook *h = &s->plan.hooks.at[i];
+
+		/* Hooks of the executable may be too far from the libraries': islands serve. */
+		*low = h->addr < *low ? h->addr : *low;
+		*high = h->addr > *high ? h->addr : *high;
+	}
+	if (*high - *low > s->t->arch->reach)
+		*low = *high;
+}
+
+static uint64_t agent_place(const struct session *s, const struct maps *maps)
+{
+	uint64_t low, high, length = s->blob.mapped_length + SS_GATE_BYTES, at;
+
+	code_range(s, &low, &high);
+	at = place_near(maps, low, high, s->t->arch->reach, length);
+	return at ? at : place_near(maps, low, low, UINT64_MAX, length);
+}
+
+/* The block went where the kernel liked; that may be where the agent was to go. */
+static int make_way(struct session *s)
+{
+	struct ss_journal *j = s->journal;
+	uint64_t length = s->blob.mapped_length + SS_GATE_BYTES;
+	struct maps maps;
+	int ret = maps_read(s->t->pid, &maps);
+	bool taken = false;
+
+	if (ret)
+		return ret;
+	vec_for_each (&maps.list, m)
+		taken |= m->start < j->agent_addr + length && m->end > j->agent_addr;
+	if (taken) {
+		j->agent_addr = agent_place(s, &maps);
+		j->gate_addr = j->agent_addr + s->blob.mapped_length;
+		ret = j->agent_addr ? 0 : -ENOMEM;
+	}
+	maps_free(&maps);
+	return ret;
+}
+
 static int open_block(struct session *s, struct remote *r, const struct layout *layout,
 		      const struct session_options *o, uint64_t agent)
 {
@@ -180,6 +226,7 @@ static int open_block(struct session *s, struct remote *r, const struct layout *
 	fault_point("open-mapped");
 	if (!err) {
 		s->journal->session_addr = addr;
+		err = make_way(s);
 		journal_publish(s);
 	}
 	fault_point("open-block");
@@ -187,30 +234,6 @@ static int open_block(struct session *s, struct remote *r, const struct layout *
 	args[0] = (uint64_t)fd;
 	remote_syscall(r, t->arch->nr.close, args, &ret);
 	return err;
-}
-
-static void code_range(const struct session *s, uint64_t *low, uint64_t *high)
-{
-	*low = UINT64_MAX;
-	*high = 0;
-	for (size_t i = 0; i < s->plan.hooks.n; i++) {
-		const struct planned_hook *h = &s->plan.hooks.at[i];
-
-		/* Hooks of the executable may be too far from the libraries': islands serve. */
-		*low = h->addr < *low ? h->addr : *low;
-		*high = h->addr > *high ? h->addr : *high;
-	}
-	if (*high - *low > s->t->arch->reach)
-		*low = *high;
-}
-
-static uint64_t agent_place(const struct session *s, const struct maps *maps)
-{
-	uint64_t low, high, length = s->blob.mapped_length + SS_GATE_BYTES, at;
-
-	code_range(s, &low, &high);
-	at = place_near(maps, low, high, s->t->arch->reach, length);
-	return at ? at : place_near(maps, low, low, UINT64_MAX, length);
 }
 
 /* The agent's text and, behind it, the gate. */
