@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "lib/path.h"
 
 #define MAX_FUNCTION  65536u
 #define NO_SYMBOL_END 256u /* bytes of a function whose symbol has no size and no follower */
@@ -72,13 +73,6 @@ struct module {
 	bool glibc, musl, jemalloc, tcmalloc, mimalloc, loader;
 	VEC(uint64_t) starts; /* all function symbols, for missing sizes */
 };
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
 
 static void note_allocator(struct module *m, const char *name)
 {
@@ -362,7 +356,7 @@ static int sibling_of(struct target *t, const struct module *m, const struct wan
 static int add_module(struct target *t, const struct maps *maps, const struct module *m,
 		      const struct hook_plan *known, struct hook_plan *plan)
 {
-	const char *module = base_name(m->map->path);
+	const char *module = path_base(m->map->path);
 
 	for (size_t i = 0; i < NWANTED; i++) {
 		const struct wanted *w = &wanted[i];
@@ -489,7 +483,7 @@ static void name_allocators(struct hook_plan *plan, const struct module *m)
 			   : m->mimalloc ? "mimalloc"
 			   : m->musl	 ? "musl"
 			   : m->glibc	 ? "glibc"
-					 : base_name(m->map->path);
+					 : path_base(m->map->path);
 	size_t n = strlen(plan->allocators);
 
 	/* An allocator is what defines malloc or a prefixed sibling. */
@@ -537,7 +531,7 @@ int hook_plan_make(struct target *t, const struct maps *maps, const struct hook_
 			continue;
 		fd = proc_open_map(t->pid, map);
 		if (fd == -ESTALE || (fd == -ENOENT && strstr(map->path, " (deleted)")))
-			refuse(plan, "anything", base_name(map->path),
+			refuse(plan, "anything", path_base(map->path),
 			       "its file was deleted or replaced, and memprof may not open the one "
 			       "that is mapped: that needs CAP_CHECKPOINT_RESTORE");
 		if (fd < 0)

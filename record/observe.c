@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 #include "attach/procfs.h"
 #include "inject/dumped.h"
+#include "lib/deadline.h"
 #include "lib/vec.h"
 #include "record/clock.h"
 #include "record/probes.h"
@@ -55,18 +55,10 @@ struct observer {
 
 /* -------------------------------------------------------------------------------- time -- */
 
-static uint64_t mono_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 static void set_anchor(struct observer *o)
 {
 	clock_adjust(&o->clock);
-	o->anchor_ns = mono_now();
+	o->anchor_ns = mono_ns();
 	o->anchor_ticks = clock_ticks();
 }
 

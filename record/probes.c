@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "attach/procfs.h"
+#include "lib/deadline.h"
 #include "lib/vec.h"
 #include "record/ring.h"
 #include "record/tracefs.h"
@@ -497,14 +498,6 @@ static bool decode(struct probes *p, const struct cpu *cpu, const struct perf_ev
 
 /* -------------------------------------------------------------------------------- draining -- */
 
-static uint64_t mono_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 /* Brings what is new behind what was left. */
 static void fill(struct cpu *c)
 {
@@ -536,7 +529,7 @@ static void keep_rest(struct cpu *c, uint64_t from)
 uint64_t probes_drain(struct probes *p, void (*take)(void *ctx, const struct probe_sample *s),
 		      void *ctx, bool last)
 {
-	uint64_t until = last ? UINT64_MAX : mono_now() - SETTLED_NS;
+	uint64_t until = last ? UINT64_MAX : mono_ns() - SETTLED_NS;
 	uint64_t *at = calloc(p->cpus.n, sizeof(*at));
 
 	if (!at)

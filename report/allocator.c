@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Which allocator a block came from, told by the functions that its module has. */
 #include <string.h>
+#include "lib/path.h"
 #include "report/model.h"
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
 
 static enum family family_by_name(const char *function)
 {
@@ -39,7 +33,7 @@ static enum family family_by_module(const char *module)
 		     {"tcmalloc", FAMILY_TCMALLOC},
 		     {"mimalloc", FAMILY_MIMALLOC}};
 
-	module = base_name(module);
+	module = path_base(module);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (strstr(module, names[i].part))
 			return names[i].family;

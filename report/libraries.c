@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "lib/path.h"
 
 #define NONE UINT32_MAX
 
@@ -12,13 +13,6 @@ struct finder {
 	uint32_t *of_module; /* [module]: index, or NONE */
 	uint32_t unknown;
 };
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
 
 static uint32_t add(struct libraries *l, const char *name)
 {
@@ -43,7 +37,7 @@ static int add_modules(struct finder *f)
 	for (size_t i = 0; i < f->m->modules.n; i++) {
 		const char *path = f->m->modules.at[i].path;
 
-		f->of_module[i] = path && *path ? add(f->l, base_name(path)) : f->unknown;
+		f->of_module[i] = path && *path ? add(f->l, path_base(path)) : f->unknown;
 		if (f->of_module[i] == NONE)
 			return -ENOMEM;
 	}

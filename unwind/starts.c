@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int by_value(const void *a, const void *b)
+int starts_by_value(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -191,7 +191,7 @@ static int sorted(struct starts *starts, int err)
 		vec_free(&starts->at);
 		return err;
 	}
-	qsort(starts->at.at, starts->at.n, sizeof(uint64_t), by_value);
+	qsort(starts->at.at, starts->at.n, sizeof(uint64_t), starts_by_value);
 	for (size_t i = 0; i < starts->at.n; i++) {
 		if (!keep || starts->at.at[keep - 1] != starts->at.at[i])
 			starts->at.at[keep++] = starts->at.at[i];

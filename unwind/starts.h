@@ -12,6 +12,8 @@ struct starts {
 	VEC(uint64_t) at;
 };
 
+/* Order of addresses, for qsort(3); also of records that begin with one. */
+int starts_by_value(const void *a, const void *b);
 /* Of .eh_frame: by its search table, else by its FDEs.  Return: 0 or -ENOMEM. */
 int starts_of_cfi(Elf *elf, struct starts *starts);
 /* Of all functions in the symbol tables.  Return: 0 or -ENOMEM. */

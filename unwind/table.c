@@ -42,13 +42,6 @@ static int add_row(struct unwind_table *t, uint64_t pc, uint32_t rule)
 	return 0;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static int rows_of(Dwarf_CFI *cfi, uint64_t start, uint64_t limit, struct rule_set *set,
 		   struct unwind_table *t)
 {
@@ -245,7 +238,7 @@ static int fill_gaps(Elf *elf, struct unwind_table *t)
 	int err = starts_each_function(elf, push_gap, &gaps);
 
 	if (!err && gaps.at.n) {
-		qsort(gaps.at.at, gaps.at.n / 2, 2 * sizeof(uint64_t), by_value);
+		qsort(gaps.at.at, gaps.at.n / 2, 2 * sizeof(uint64_t), starts_by_value);
 		for (size_t i = 0; i < gaps.at.n && !err; i += 2) {
 			err = add_row(&extra, gaps.at.at[i], UW_RULE_OUTERMOST);
 			if (!err)
