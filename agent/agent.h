@@ -24,6 +24,9 @@
 #include "arch/x86_64/agent-arch.h"
 #endif
 
+/* A word of the stack. */
+typedef uintptr_t ag_word_t;
+
 #define AG_LEVELS   3	/* hooks in one thread at once: a signal handler inside a hook, ... */
 #define AG_WALKS    64	/* cached walks per thread ... */
 #define AG_WAYS	    4	/* ... that one index may have */

@@ -35,7 +35,7 @@ uint32_t put_raw_stack(const struct ag_call *call, uint64_t now)
 	rec.sequence = ++t->s.raw_sequence & ~MPR_STACK_RAW;
 	rec.bytes = bytes;
 	rec.reg_valid = s->valid;
-	for (uint32_t i = 0; i < MPR_RAW_REGS; i++)
+	for (uint32_t i = 0; i < UW_MAX_REGS; i++)
 		rec.regs[i] = s->valid >> i & 1 ? s->reg[i] : 0;
 	/* Once more when a signal handler wrote its own records meanwhile. */
 	for (int i = 0; i < RING_TRIES; i++) {

@@ -61,7 +61,7 @@ static bool read_stack(void *ctx, uint64_t addr, uint64_t *value)
 		if (!page_readable(r->c, r->range->low) || !readable(r->c, r->range, addr))
 			return false;
 	}
-	*value = *(const uint64_t *)addr;
+	*value = *(const ag_word_t *)addr;
 	return true;
 }
 
@@ -84,22 +84,22 @@ static struct walk_result walk_full(const struct ag_call *call, uint64_t *pc, ui
 	uint32_t rule;
 
 	frame_state(call->f, call->f->desc->function_addr, s);
-	pc[r.n++] = s->reg[AG_REG_PC] | SS_PC_EXACT;
+	pc[r.n++] = s->reg[UW_REG_PC] | SS_PC_EXACT;
 	/* At a function's entry only the call was made. */
-	if (!read_stack(&reader, s->reg[AG_REG_SP], &s->reg[AG_REG_PC])) {
+	if (!read_stack(&reader, frame_ra_at(call->f), &s->reg[UW_REG_PC])) {
 		r.flags = SS_STACK_BAD_FRAME;
 		return r;
 	}
-	s->reg[AG_REG_SP] += AG_RA_SIZE;
+	s->reg[UW_REG_SP] += AG_RA_SIZE;
 	s->exact_pc = false;
 	for (uint32_t steps = 0;; steps++) {
-		rule = s->exact_pc ? rule_search(c, s->reg[AG_REG_PC])
-				   : rule_search(c, s->reg[AG_REG_PC] - 1);
+		rule = s->exact_pc ? rule_search(c, s->reg[UW_REG_PC])
+				   : rule_search(c, s->reg[UW_REG_PC] - 1);
 		if (rule != RULE_UNKNOWN && rule & RULE_OURS) {
 			r.ours_seen = true;
 			r.ours_after_signal |= r.signal_seen;
 		} else if (r.n < max) {
-			pc[r.n++] = s->reg[AG_REG_PC] | (s->exact_pc ? SS_PC_EXACT : 0);
+			pc[r.n++] = s->reg[UW_REG_PC] | (s->exact_pc ? SS_PC_EXACT : 0);
 		}
 		if (r.n == max || steps == 2 * SS_MAX_FRAMES) {
 			r.flags = SS_STACK_TOO_DEEP;

@@ -10,10 +10,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "formats/column.h"
 
-#define ARCH_MAX_REGSET	    1024
-#define ARCH_MAX_DWARF_REGS 17
-#define ARCH_ARGS	    5
+#define ARCH_MAX_REGSET 1024
+#define ARCH_DWARF_REGS 34 /* numbers that column[] knows */
+#define ARCH_ARGS	5
 
 /* Raw general registers as the kernel's NT_PRSTATUS regset has them. */
 struct arch_regs {
@@ -104,16 +105,22 @@ struct arch {
 	/* Code that any libc has: a system call with a return behind it, and ways to call
 	 * rt_sigreturn, in order of preference (its own restorer, or popping the number). */
 	struct arch_code syscall_return, sigreturn[3];
-	int num_regs;		    /* DWARF registers incl. return address (UW_MAX_REGS) */
-	int reg_sp, reg_fp, reg_pc; /* DWARF numbers */
+	uint8_t word_size; /* of a pointer and of a word on the stack, bytes */
 
-	/* Function calls: DWARF numbers of the registers with the first arguments and the result.
-	 */
-	uint8_t reg_arg[ARCH_ARGS], reg_result;
-	/* perf samples: the user registers to ask for (asm/perf_regs.h) and their DWARF numbers;
-	 * mask 0: the kernel way is not supported. */
+	/* Unwinding: the column (formats/column.h) of each DWARF register, -1: not kept, and the
+	 * columns that a function leaves as they were, a bit each.  DWARF's number of the return
+	 * address counts as UW_REG_PC where nothing else has it (x86-64), else as UW_REG_LR. */
+	int8_t column[ARCH_DWARF_REGS];
+	uint32_t preserved;
+	/* Bytes that a call pushes; 0: it leaves the return address in UW_REG_LR. */
+	uint8_t call_push;
+
+	/* perf samples: the user registers to ask for (asm/perf_regs.h), their columns (-1: none),
+	 * and which of them have a call's first arguments and its result.  Mask 0: the kernel way
+	 * is not supported. */
 	uint64_t perf_regs_mask;
-	uint8_t perf_to_dwarf[64];
+	int8_t perf_column[64];
+	uint8_t perf_arg[ARCH_ARGS], perf_result;
 
 	/* Linux system call numbers that are called remotely; -1: does not exist. */
 	struct {
@@ -128,8 +135,8 @@ struct arch {
 	uint64_t (*get_sp)(const struct arch_regs *regs);
 	void (*set_sp)(struct arch_regs *regs, uint64_t sp);
 	uint64_t (*get_tp)(const struct arch_regs *regs); /* thread pointer */
-	/* Value of DWARF register @n; returns false if the regset does not have it. */
-	bool (*get_dwarf)(const struct arch_regs *regs, int n, uint64_t *value);
+	/* Value of the register in column @n; returns false if there is none. */
+	bool (*get_column)(const struct arch_regs *regs, int n, uint64_t *value);
 	enum arch_syscall_state (*syscall_state)(const struct arch_regs *regs);
 	/* Number of the system call the thread is in, when ARCH_IN_SYSCALL. */
 	long (*syscall_number)(const struct arch_regs *regs);
@@ -193,6 +200,10 @@ struct arch {
 
 /* Return: the architecture of an ELF header's class, data and machine, or NULL. */
 const struct arch *arch_for_elf(uint8_t elf_class, uint8_t elf_data, uint16_t machine);
+/* Return: the architecture this program is built for: the one it can attach to. */
+const struct arch *arch_native(void);
+/* Return: the word of a target of @arch's size at @at, in the byte order of this machine. */
+uint64_t arch_word(const struct arch *arch, const void *at);
 /* Return: a fixed text such as "a branch of the function goes into its first bytes". */
 const char *arch_refusal_text(enum arch_refusal refusal);
 

@@ -11,6 +11,7 @@
 #define FORMATS_RECORD_H
 
 #include <stdint.h>
+#include "formats/column.h"
 
 enum mpr_type {
 	MPR_ALLOC = 0x4d01,	/* struct mpr_alloc */
@@ -125,17 +126,14 @@ struct mpr_thread {
 	uint32_t reserved;
 };
 
-/* Registers in DWARF numbering of the architecture; [count-1] is the program counter. */
-#define MPR_RAW_REGS 17
-
 struct mpr_raw_stack {
 	struct mpr_header h;
 	uint64_t time;
 	uint32_t sequence;  /* of this ring; events name it as MPR_STACK_RAW | sequence */
 	uint32_t bytes;	    /* of stack that follow the registers, from the stack pointer up */
 	uint64_t reg_valid; /* bit i: regs[i] holds the value */
-	uint64_t regs[MPR_RAW_REGS];
-	/* unsigned char stack[bytes]; padded to 8 */
+	uint64_t regs[UW_MAX_REGS]; /* by column */
+				    /* unsigned char stack[bytes]; padded to 8 */
 };
 
 /* Kinds that records are counted by, index of ss_thread.written[], lost[] and stale[]. */

@@ -8,11 +8,11 @@ static bool read_dumped(void *ctx, uint64_t addr, uint64_t *value)
 {
 	const struct dumped *d = ctx;
 
-	uint64_t sp = d->regs[UW_REG_SP];
+	uint64_t sp = d->regs[UW_REG_SP], word = d->arch->word_size;
 
-	if (addr < sp || d->stack_bytes < 8 || addr - sp > d->stack_bytes - 8)
+	if (addr < sp || d->stack_bytes < word || addr - sp > d->stack_bytes - word)
 		return false;
-	memcpy(value, d->stack + (addr - sp), sizeof(*value));
+	*value = arch_word(d->arch, d->stack + (addr - sp));
 	return true;
 }
 
@@ -28,9 +28,11 @@ uint32_t dumped_unwind(const struct ss_control *block, uint64_t length, const st
 	*unknown = false;
 	*flags = SS_STACK_BAD_FRAME;
 	pc[n++] = s.reg[UW_REG_PC] | SS_PC_EXACT;
-	if (!read_dumped((void *)d, s.reg[UW_REG_SP], &s.reg[UW_REG_PC]))
+	if (!d->arch->call_push)
+		s.reg[UW_REG_PC] = s.reg[UW_REG_LR];
+	else if (!read_dumped((void *)d, s.reg[UW_REG_SP], &s.reg[UW_REG_PC]))
 		return n;
-	s.reg[UW_REG_SP] += 8;
+	s.reg[UW_REG_SP] += d->arch->call_push;
 	s.exact_pc = false;
 	for (;;) {
 		if (n == max) {

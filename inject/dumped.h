@@ -6,12 +6,14 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "arch/arch.h"
 #include "formats/session.h"
 #include "unwind/step.h"
 
 /* A thread at the first instruction of a function. */
 struct dumped {
-	uint64_t regs[UW_MAX_REGS]; /* DWARF numbering */
+	const struct arch *arch;
+	uint64_t regs[UW_MAX_REGS]; /* by column */
 	uint32_t valid;		    /* bit i: regs[i] is known */
 	const uint8_t *stack;	    /* bytes from the stack pointer up */
 	uint32_t stack_bytes;

@@ -23,17 +23,17 @@ bool stack_mentions(struct target *t, struct thread *th, const struct maps *maps
 {
 	static const size_t chunk = 64 << 10;
 	const struct map *m;
-	uint64_t sp, value, end;
+	uint64_t sp, end, word = t->arch->word_size;
 	bool found = false;
-	uint64_t *buf;
+	uint8_t *buf;
 
 	if (thread_get_regs(t, th))
 		return false;
-	for (int i = 0; i < t->arch->num_regs; i++) {
-		if (t->arch->get_dwarf(&th->regs, i, &value) && in_spans(spans, n, value, strict))
+	for (size_t at = 0; at + word <= th->regs.size; at += word) {
+		if (in_spans(spans, n, arch_word(t->arch, th->regs.raw + at), strict))
 			return true;
 	}
-	sp = (t->arch->get_sp(&th->regs) - t->arch->red_zone) & ~7ull;
+	sp = (t->arch->get_sp(&th->regs) - t->arch->red_zone) & ~(word - 1);
 	m = maps_find(maps, t->arch->get_sp(&th->regs));
 	if (!m)
 		return false;
@@ -49,8 +49,8 @@ bool stack_mentions(struct target *t, struct thread *th, const struct maps *maps
 
 		if (got <= 0)
 			break;
-		for (ssize_t i = 0; i < got / 8 && !found; i++)
-			found = in_spans(spans, n, buf[i], strict);
+		for (uint64_t i = 0; i + word <= (uint64_t)got && !found; i += word)
+			found = in_spans(spans, n, arch_word(t->arch, buf + i), strict);
 		sp += (uint64_t)got;
 	}
 	free(buf);
@@ -59,7 +59,13 @@ bool stack_mentions(struct target *t, struct thread *th, const struct maps *maps
 
 static bool read_target(void *ctx, uint64_t addr, uint64_t *value)
 {
-	return !mem_read(ctx, addr, value, sizeof(*value));
+	struct target *t = ctx;
+	uint8_t word[8];
+
+	if (mem_read(&t->mem, addr, word, t->arch->word_size))
+		return false;
+	*value = arch_word(t->arch, word);
+	return true;
 }
 
 bool stack_walk_clear(struct target *t, struct thread *th, const struct ss_control *block,
@@ -70,7 +76,7 @@ bool stack_walk_clear(struct target *t, struct thread *th, const struct ss_contr
 	if (thread_get_regs(t, th))
 		return false;
 	for (int i = 0; i < UW_MAX_REGS; i++) {
-		if (t->arch->get_dwarf(&th->regs, i, &s.reg[i]))
+		if (t->arch->get_column(&th->regs, i, &s.reg[i]))
 			s.valid |= 1u << i;
 	}
 	for (int steps = 0; steps < MAX_STEPS; steps++) {
@@ -81,7 +87,7 @@ bool stack_walk_clear(struct target *t, struct thread *th, const struct ss_contr
 			return false;
 		if (block_rule(block, length, pc - !s.exact_pc, &rule) != LOOKUP_RULE)
 			return false;
-		switch (uw_step_full(&rule, &s, &next, read_target, &t->mem)) {
+		switch (uw_step_full(&rule, &s, &next, read_target, t)) {
 		case UW_STEP_OK:
 			s = next;
 			break;

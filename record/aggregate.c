@@ -83,7 +83,8 @@ static uint32_t stack_id(struct recorder *r, uint32_t slot, uint32_t agent_id)
 
 static void take_raw(struct recorder *r, uint32_t slot, const struct mpr_raw_stack *raw)
 {
-	struct dumped d = {.valid = (uint32_t)raw->reg_valid,
+	struct dumped d = {.arch = arch_native(),
+			   .valid = (uint32_t)raw->reg_valid,
 			   .stack = (const uint8_t *)(raw + 1),
 			   .stack_bytes = raw->bytes};
 	uint64_t pc[SS_MAX_FRAMES];

@@ -102,7 +102,8 @@ static uint32_t put_stack(struct observer *o, const uint64_t *pc, uint32_t n, ui
 static uint32_t stack_of(struct observer *o, const struct probe_sample *s)
 {
 	const struct session *ss = o->config.session;
-	struct dumped d = {.valid = s->valid, .stack = s->stack, .stack_bytes = s->stack_bytes};
+	struct dumped d = {
+	    .arch = o->arch, .valid = s->valid, .stack = s->stack, .stack_bytes = s->stack_bytes};
 	uint64_t pc[SS_MAX_FRAMES];
 	uint32_t n, flags;
 	bool unknown;
@@ -216,13 +217,12 @@ static uint16_t free_misc(const struct planned_hook *h, const struct probe_sampl
 static void on_entry(struct observer *o, struct watched *w, const struct probe_sample *s)
 {
 	const struct planned_hook *h = &o->config.session->plan.hooks.at[s->hook];
-	uint64_t sp = s->regs[o->arch->reg_sp], hook = (uint64_t)s->hook << MPR_ADDR_BITS;
+	uint64_t sp = s->regs[UW_REG_SP], hook = (uint64_t)s->hook << MPR_ADDR_BITS;
 
 	if (is_nested(w, s, sp))
 		return;
 	w->call = (struct call){.hook = s->hook, .sp = sp, .time = ticks_at(o, s->time_ns)};
-	for (int i = 0; i < ARCH_ARGS; i++)
-		w->call.arg[i] = s->regs[o->arch->reg_arg[i]];
+	memcpy(w->call.arg, s->arg, sizeof(w->call.arg));
 	if (h->kind == SS_HOOK_FREE) {
 		if (w->call.arg[0])
 			wire_free(&w->wire, MPR_FREE, free_misc(h, s), w->call.time,
@@ -238,7 +238,7 @@ static void on_entry(struct observer *o, struct watched *w, const struct probe_s
  * sample; else it is read now, a moment late. */
 static uint64_t stored(struct observer *o, const struct probe_sample *s, uint64_t at)
 {
-	uint64_t sp = s->regs[o->arch->reg_sp], value = 0;
+	uint64_t sp = s->regs[UW_REG_SP], value = 0;
 
 	if (at >= sp && s->stack_bytes >= 8 && at - sp <= s->stack_bytes - 8)
 		memcpy(&value, s->stack + (at - sp), sizeof(value));
@@ -282,7 +282,7 @@ static void end_map(struct watched *w, const struct planned_hook *h, uint64_t re
 static void end_call(struct observer *o, struct watched *w, const struct probe_sample *s)
 {
 	const struct planned_hook *h = &o->config.session->plan.hooks.at[s->hook];
-	uint64_t result = s->regs[o->arch->reg_result], time = ticks_at(o, s->time_ns);
+	uint64_t result = s->result, time = ticks_at(o, s->time_ns);
 	uint64_t hook = (uint64_t)s->hook << MPR_ADDR_BITS, size;
 	const struct call *c = &w->call;
 
@@ -313,7 +313,8 @@ static void end_call(struct observer *o, struct watched *w, const struct probe_s
 
 static void on_return(struct observer *o, struct watched *w, const struct probe_sample *s)
 {
-	if (!w->call.open || w->call.hook != s->hook || s->regs[o->arch->reg_sp] <= w->call.sp)
+	if (!w->call.open || w->call.hook != s->hook ||
+	    s->regs[UW_REG_SP] < w->call.sp + o->arch->call_push)
 		return;
 	end_call(o, w, s);
 	w->call.open = false;

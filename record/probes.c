@@ -414,13 +414,22 @@ static void get_regs(const struct probes *p, struct cursor *c, struct probe_samp
 	uint64_t abi = get(c), mask = p->arch->perf_regs_mask;
 
 	for (uint32_t bit = 0; abi && bit < 64; bit++) {
-		uint8_t dwarf;
+		int column = p->arch->perf_column[bit];
+		uint64_t value;
 
 		if (!(mask >> bit & 1))
 			continue;
-		dwarf = p->arch->perf_to_dwarf[bit];
-		s->regs[dwarf] = get(c);
-		s->valid |= 1u << dwarf;
+		value = get(c);
+		for (int i = 0; i < ARCH_ARGS; i++) {
+			if (p->arch->perf_arg[i] == bit)
+				s->arg[i] = value;
+		}
+		if (p->arch->perf_result == bit)
+			s->result = value;
+		if (column < 0)
+			continue;
+		s->regs[column] = value;
+		s->valid |= 1u << column;
 	}
 }
 

@@ -30,10 +30,11 @@ struct probe_sample {
 	enum probe_kind kind;
 	uint16_t hook;
 	uint32_t tid;
-	uint64_t time_ns;		    /* CLOCK_MONOTONIC */
-	uint64_t regs[ARCH_MAX_DWARF_REGS]; /* DWARF numbering */
-	uint32_t valid;			    /* bit i: regs[i] is known */
-	const uint8_t *stack;		    /* from the stack pointer up */
+	uint64_t time_ns;		 /* CLOCK_MONOTONIC */
+	uint64_t regs[UW_MAX_REGS];	 /* by column */
+	uint32_t valid;			 /* bit i: regs[i] is known */
+	uint64_t arg[ARCH_ARGS], result; /* of the function at its entry, at its return */
+	const uint8_t *stack;		 /* from the stack pointer up */
 	uint32_t stack_bytes;
 	uint64_t lost; /* PROBE_LOST: samples the kernel had no room for */
 };

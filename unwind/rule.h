@@ -3,16 +3,13 @@
  * Compact unwind rules: how to get from one frame to its caller at a given instruction.  Built by
  * the recorder from call frame information (unwind/table.h), read by the agent in the target and
  * by the recorder on copied stacks (unwind/walk.h).  Freestanding.
- *
- * Register numbers are DWARF's of the target architecture (x86-64 psABI 3.6.2: 0 rax, 3 rbx,
- * 6 rbp, 7 rsp, 12..15, 16 return address).
+ * Registers are columns (formats/column.h).
  */
 #ifndef UNWIND_RULE_H
 #define UNWIND_RULE_H
 
 #include <stdint.h>
-
-#define UW_MAX_REGS 17
+#include "formats/column.h"
 
 enum uw_rule_flags {
 	UW_OUTERMOST = 1, /* the return address is undefined: no caller */
@@ -58,7 +55,7 @@ struct uw_full {
 	uint8_t flags;	/* as in uw_rule */
 	uint8_t at_reg; /* base register of UW_AT_REG */
 	int32_t cfa_off;
-	uint8_t where[UW_MAX_REGS]; /* [16]: the return address */
+	uint8_t where[UW_MAX_REGS]; /* [UW_REG_PC]: the return address */
 	uint8_t pad[3];
 	int32_t off[UW_MAX_REGS];
 };

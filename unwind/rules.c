@@ -9,7 +9,6 @@
 
 #define MAX_RULES 65535u
 #define BUCKETS	  131072u
-#define REG_FP	  6 /* DWARF number of the frame pointer, x86-64 psABI */
 
 struct rule_set {
 	struct uw_rule *rules;
@@ -35,18 +34,19 @@ static struct uw_rule simplify(const struct uw_full *f, uint32_t id)
 {
 	struct uw_rule r = {.flags = f->flags, .full = id, .fp_off = UW_FP_SAME};
 	bool simple = !f->flags && f->cfa_kind == UW_CFA_REG &&
-		      (f->cfa_reg == UW_REG_SP || f->cfa_reg == REG_FP) &&
+		      (f->cfa_reg == UW_REG_SP || f->cfa_reg == UW_REG_FP) &&
 		      f->where[UW_REG_PC] == UW_AT_CFA && f->where[UW_REG_SP] == UW_SAME;
 
-	if (f->where[REG_FP] == UW_AT_CFA && f->off[REG_FP] < 0 && f->off[REG_FP] > INT16_MIN)
-		r.fp_off = (int16_t)f->off[REG_FP];
-	else if (f->where[REG_FP] != UW_SAME)
+	if (f->where[UW_REG_FP] == UW_AT_CFA && f->off[UW_REG_FP] < 0 &&
+	    f->off[UW_REG_FP] > INT16_MIN)
+		r.fp_off = (int16_t)f->off[UW_REG_FP];
+	else if (f->where[UW_REG_FP] != UW_SAME)
 		simple = false;
 	if (!simple) {
 		r.flags |= f->flags & (UW_OUTERMOST | UW_INVALID) ? 0 : UW_FULL;
 		return r;
 	}
-	r.cfa_is_fp = f->cfa_reg == REG_FP;
+	r.cfa_is_fp = f->cfa_reg == UW_REG_FP;
 	r.cfa_off = f->cfa_off;
 	r.ra_off = f->off[UW_REG_PC];
 	return r;

@@ -10,15 +10,12 @@
 #include <stdint.h>
 #include "unwind/rule.h"
 
-/* Registers of one frame, DWARF numbering; reg[UW_MAX_REGS - 1] is the program counter. */
+/* Registers of one frame, by column. */
 struct uw_state {
 	uint64_t reg[UW_MAX_REGS];
 	uint32_t valid; /* bit i: reg[i] is known */
 	bool exact_pc;	/* the pc is an interrupted instruction, not a return address */
 };
-
-#define UW_REG_PC (UW_MAX_REGS - 1)
-#define UW_REG_SP 7
 
 enum uw_result {
 	UW_STEP_OK,
@@ -28,7 +25,8 @@ enum uw_result {
 	UW_STEP_STUCK,	   /* the caller's frame is not above this one: damaged stack */
 };
 
-/* Reads 8 bytes of the stack's memory.  Return: false when they are not readable. */
+/* Reads one word of the architecture from the stack's memory.  Return: false when it is not
+ * readable. */
 typedef bool uw_read_fn(void *ctx, uint64_t addr, uint64_t *value);
 
 static inline bool uw_known(const struct uw_state *s, uint32_t reg)

@@ -27,7 +27,13 @@ static inline uint64_t frame_sp(const struct ag_frame *f)
 	return (uint64_t)&f->return_address;
 }
 
-/* Registers of the frame that is being entered, in DWARF numbering. */
+/* Where the return address of the frame that is being entered lies. */
+static inline uint64_t frame_ra_at(const struct ag_frame *f)
+{
+	return frame_sp(f);
+}
+
+/* Registers of the frame that is being entered, by column. */
 static inline void frame_state(const struct ag_frame *f, uint64_t pc, struct uw_state *s)
 {
 	s->reg[3] = f->rbx;
@@ -42,16 +48,13 @@ static inline void frame_state(const struct ag_frame *f, uint64_t pc, struct uw_
 	s->exact_pc = true;
 }
 
-#define AG_REG_SP 7
-#define AG_REG_PC 16
-
 /* The frame pointer register at entry. */
 static inline uint64_t frame_fp(const struct ag_frame *f)
 {
 	return f->rbp;
 }
 
-/* Distance from the slot of a return address to its CFA. */
+/* What a call pushes: distance from the stack pointer at entry to the CFA. */
 #define AG_RA_SIZE 8
 
 /*

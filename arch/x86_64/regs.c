@@ -57,9 +57,9 @@ static uint64_t get_tp(const struct arch_regs *regs)
 	return cuser(regs)->fs_base;
 }
 
-static bool get_dwarf(const struct arch_regs *regs, int n, uint64_t *value)
+static bool get_column(const struct arch_regs *regs, int n, uint64_t *value)
 {
-	if (n < 0 || n > 16)
+	if (n < 0 || n >= UW_MAX_REGS)
 		return false;
 	memcpy(value, regs->raw + dwarf_offset[n], sizeof(*value));
 	return true;
@@ -166,15 +166,16 @@ const struct arch arch_x86_64 = {
     .sigreturn = {{{0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05}, 9}, /* mov $15,%rax; syscall */
 		  {{0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05}, 7},	      /* mov $15,%eax; syscall */
 		  {{0x58, 0xc3}, 2}},				      /* pop %rax; ret */
-    .num_regs = 17,
-    .reg_sp = 7,
-    .reg_arg = {5, 4, 1, 2, 8}, /* rdi rsi rdx rcx r8 (psABI 3.2.3) */
-    .reg_result = 0,
+    .word_size = 8,
+    .call_push = 8,
+    .column = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16,
+	       -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1},
+    .preserved = 1u << 3 | 1u << UW_REG_FP | 1u << UW_REG_SP | 0xfu << 12 | 1u << UW_REG_PC,
     /* asm/perf_regs.h: ax bx cx dx si di bp sp ip, r8 to r15 from bit 16 */
     .perf_regs_mask = 0xff01ff,
-    .perf_to_dwarf = {0, 3, 2, 1, 4, 5, 6, 7, 16, [16] = 8, 9, 10, 11, 12, 13, 14, 15},
-    .reg_fp = 6,
-    .reg_pc = 16,
+    .perf_column = {0, 3, 2, 1, 4, 5, 6, 7, 16, [16] = 8, 9, 10, 11, 12, 13, 14, 15},
+    .perf_arg = {5, 4, 3, 2, 16}, /* rdi rsi rdx rcx r8 (psABI 3.2.3) */
+    .perf_result = 0,
     .nr = {.mmap = 9,
 	   .munmap = 11,
 	   .memfd_create = 319,
@@ -200,7 +201,7 @@ const struct arch arch_x86_64 = {
     .get_sp = get_sp,
     .set_sp = set_sp,
     .get_tp = get_tp,
-    .get_dwarf = get_dwarf,
+    .get_column = get_column,
     .syscall_state = syscall_state,
     .syscall_number = syscall_number,
     .set_syscall = set_syscall,

@@ -70,11 +70,11 @@ static void test_fields(void **state)
 	assert_int_equal(x86->get_sp(&regs), 2);
 	assert_int_equal(x86->get_tp(&regs), 3);
 	for (int i = 0; i < 17; i++) {
-		assert_true(x86->get_dwarf(&regs, i, &value));
+		assert_true(x86->get_column(&regs, i, &value));
 		assert_int_equal(value, want[i]);
 	}
-	assert_false(x86->get_dwarf(&regs, -1, &value));
-	assert_false(x86->get_dwarf(&regs, 17, &value));
+	assert_false(x86->get_column(&regs, -1, &value));
+	assert_false(x86->get_column(&regs, 17, &value));
 	x86->set_pc(&regs, 100);
 	x86->set_sp(&regs, 200);
 	memcpy(&u, regs.raw, sizeof(u));
