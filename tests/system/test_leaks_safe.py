@@ -158,23 +158,48 @@ class Safe(t.Case):
         self.memprof("leaks", status=2)
         self.memprof("leaks", "-p", "x", status=2)
 
-    def test_smashed(self):
-        """an overwritten chunk header is named; the walk goes on behind it"""
-        p = self.large()
+    def listed(self, p):
+        """Addresses of all live blocks."""
         f = self.path("list")
         self.memprof("heap", "-p", p.pid, "--list", f)
         with open(f) as lines:
-            blocks = [int(line.split()[0], 16) for line in lines]
-        victim = blocks[len(blocks) // 2]
+            return [int(line.split()[0], 16) for line in lines]
+
+    def smash(self, p, mmapped):
+        """Overwrites the header of a block, of an arena or with a mapping of its own.
+        Return: its address and the list of blocks before."""
+        blocks = self.listed(p)
         with open(f"/proc/{p.pid}/mem", "r+b", buffering=0) as mem:
-            mem.seek(victim - 8)
-            mem.write(b"AAAAAAAA")
+            for victim in blocks[len(blocks) // 2:] + blocks:
+                mem.seek(victim - 8)
+                # glibc's IS_MMAPPED, the second bit of the size.
+                if bool(mem.read(8)[0] & 2) == mmapped:
+                    mem.seek(victim - 8)
+                    mem.write(b"AAAAAAAA")
+                    return victim, blocks
+        self.fail("no such block")
+
+    def test_smashed(self):
+        """an overwritten chunk header is named; the walk goes on behind it"""
+        p = self.large()
+        victim, blocks = self.smash(p, mmapped=False)
         r = self.memprof("leaks", "-p", p.pid, "--require-exact", status=5)
         self.assertIn(f"DAMAGED at {victim - 16:#x}", r.stdout)
-        self.memprof("heap", "-p", p.pid, "--list", f)
-        with open(f) as lines:
-            left = {int(line.split()[0], 16) for line in lines}
+        left = set(self.listed(p))
         self.assertGreater(len(left & set(blocks)), len(blocks) * 0.99)
+
+    def test_smashed_mmapped(self):
+        """so is a missing mapping: the allocator counts one more; all others are found"""
+        p = self.large()
+        victim, blocks = self.smash(p, mmapped=True)
+        r = self.memprof("leaks", "-p", p.pid, "--require-exact", status=5)
+        said = re.search(r"(\d+) mappings of (\d+) bytes were found, and the allocator counts (\d+) of (\d+)",
+                         r.stdout)
+        self.assertTrue(said, r.stdout)
+        found, found_bytes, counted, counted_bytes = map(int, said.groups())
+        self.assertEqual(counted, found + 1)
+        self.assertGreater(counted_bytes, found_bytes)
+        self.assertEqual(set(self.listed(p)), set(blocks) - {victim})
 
     def test_smashed_link(self):
         """a block whose header is overwritten still keeps what it points to"""
