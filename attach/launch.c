@@ -61,7 +61,7 @@ static uint64_t auxv(pid_t pid, uint64_t type)
 	char path[64];
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
+	snprintf(path, sizeof(path), "/proc/%d/auxv", proc_of(pid));
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return 0;

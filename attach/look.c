@@ -32,7 +32,7 @@ static bool other_user_namespace(pid_t pid)
 	char path[64], ours[64], theirs[64];
 	ssize_t a, b;
 
-	snprintf(path, sizeof(path), "/proc/%d/ns/user", pid);
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", proc_of(pid));
 	a = readlink("/proc/self/ns/user", ours, sizeof(ours));
 	b = readlink(path, theirs, sizeof(theirs));
 	return a > 0 && b > 0 && (a != b || memcmp(ours, theirs, (size_t)a));
@@ -71,7 +71,7 @@ static int check_machine(struct target *t, struct mp_err *err)
 	ssize_t n;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", t->pid);
+	snprintf(path, sizeof(path), "/proc/%d/exe", proc_of(t->pid));
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return target_refused(t, -errno, err);
@@ -109,13 +109,7 @@ int target_look(struct target *t, pid_t pid, struct mp_err *err)
 	if (st->tgid != pid)
 		return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH,
 			       "%d is a thread of process %d; use -p %d", pid, st->tgid, st->tgid);
-	if (st->state == 'Z' && st->threads > 1)
-		return mp_fail(
-		    err, MP_EXIT_NOT_USER, -EINVAL,
-		    "the first thread of process %d (%s) has ended, %u others run: such a "
-		    "process cannot be attached to",
-		    pid, st->name, st->threads - 1);
-	if (st->state == 'Z' || st->state == 'X')
+	if ((st->state == 'Z' && st->threads < 2) || st->state == 'X')
 		return mp_fail(
 		    err, MP_EXIT_NOT_USER, -EINVAL,
 		    "process %d (%s) is a zombie: it has ended and waits for its parent %d", pid,

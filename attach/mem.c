@@ -8,19 +8,20 @@
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include "attach/procfs.h"
 
 int mem_open(struct mem *mem, pid_t pid)
 {
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
 	mem->tid = 0;
-	mem->pid = pid;
+	mem->pid = proc_of(pid);
+	snprintf(path, sizeof(path), "/proc/%d/mem", mem->pid);
 	mem->fd = open(path, O_RDWR | O_CLOEXEC);
 	if (mem->fd >= 0)
 		return 0;
 	/* Nothing is read: only whether it would be permitted. */
-	return errno == EACCES && !process_vm_readv(pid, NULL, 0, NULL, 0, 0) ? 0 : -EACCES;
+	return errno == EACCES && !process_vm_readv(mem->pid, NULL, 0, NULL, 0, 0) ? 0 : -EACCES;
 }
 
 static ssize_t get(const struct mem *mem, uint64_t addr, void *buf, size_t len)

@@ -91,13 +91,33 @@ int maps_parse(const char *text, struct maps *maps)
 	return 0;
 }
 
+pid_t proc_of(pid_t pid)
+{
+	char path[64], one;
+	struct tids tids;
+	pid_t living = pid;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	if (readlink(path, &one, 1) >= 0 || errno != ENOENT || proc_tasks(pid, &tids))
+		return pid;
+	vec_for_each (&tids.list, tid) {
+		snprintf(path, sizeof(path), "/proc/%d/exe", *tid);
+		if (readlink(path, &one, 1) >= 0) {
+			living = *tid;
+			break;
+		}
+	}
+	vec_free(&tids.list);
+	return living;
+}
+
 int maps_read(pid_t pid, struct maps *maps)
 {
 	char path[64], *text;
 	int err;
 
 	memset(maps, 0, sizeof(*maps));
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	snprintf(path, sizeof(path), "/proc/%d/maps", proc_of(pid));
 	err = slurp(path, &text, NULL);
 	if (err)
 		return err;
@@ -206,18 +226,20 @@ uint64_t proc_start_time(pid_t pid)
 {
 	char path[64], *text, *p;
 	uint64_t start = 0;
+	bool ended;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	if (slurp(path, &text, NULL))
 		return 0;
 	/* The name is in parentheses and may hold anything: count fields behind the last one. */
 	p = strrchr(text, ')');
-	if (p && (p[2] == 'Z' || p[2] == 'X')) /* it has ended, only nobody has waited for it */
-		p = NULL;
+	ended = p && (p[2] == 'Z' || p[2] == 'X');
 	for (int i = 2; p && i < 22; i++) {
 		p = strchr(p + 1, ' ');
+		if (p && i == 19 && strtoul(p, NULL, 10) > 1)
+			ended = false; /* only its first thread has */
 	}
-	if (p)
+	if (p && !ended) /* else nobody has waited for it yet */
 		start = strtoull(p, NULL, 10);
 	free(text);
 	return start;
@@ -253,7 +275,7 @@ int proc_memory_read(pid_t pid, struct proc_memory *m)
 	int err;
 
 	memset(m, 0, sizeof(*m));
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	snprintf(path, sizeof(path), "/proc/%d/status", proc_of(pid));
 	err = slurp(path, &text, NULL);
 	if (err)
 		return err;
@@ -273,7 +295,7 @@ int proc_cmdline(pid_t pid, char *buf, size_t size)
 	int err;
 
 	buf[0] = 0;
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", proc_of(pid));
 	err = slurp(path, &text, &length);
 	if (err)
 		return err;
@@ -296,7 +318,7 @@ int proc_exe(pid_t pid, char *buf, size_t size)
 	char path[64];
 	ssize_t n;
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	snprintf(path, sizeof(path), "/proc/%d/exe", proc_of(pid));
 	n = readlink(path, buf, size - 1);
 	if (n < 0)
 		return -errno;
@@ -310,8 +332,8 @@ int proc_open_map(pid_t pid, const struct map *map)
 	struct stat st;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, map->start,
-		 map->end);
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, proc_of(pid),
+		 map->start, map->end);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0)
 		return fd;
@@ -319,7 +341,7 @@ int proc_open_map(pid_t pid, const struct map *map)
 		return -ENOENT;
 	/* map_files needs a capability; the path must then still be the very same file.  Not
 	 * blocking: a target may have put a fifo there. */
-	snprintf(path, sizeof(path), "/proc/%d/root%s", pid, map->path);
+	snprintf(path, sizeof(path), "/proc/%d/root%s", proc_of(pid), map->path);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return -errno;
@@ -335,8 +357,8 @@ int proc_open_block(pid_t pid, const struct map *map)
 	char path[128];
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, map->start,
-		 map->end);
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, proc_of(pid),
+		 map->start, map->end);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }

@@ -18,6 +18,14 @@ struct maps {
 	VEC(struct map) list;
 };
 
+/**
+ * proc_of() - whose folder of /proc shows memory, files and mappings of process @pid
+ *
+ * Return: @pid, or when its first thread has ended and others live, one of those: /proc/PID is
+ * empty then, and the kernel has /proc/TID, though it lists none.
+ */
+pid_t proc_of(pid_t pid);
+
 /* Parses the text of /proc/PID/maps.  Return: 0 or -EINVAL/-ENOMEM, @maps then empty. */
 int maps_parse(const char *text, struct maps *maps);
 /* Reads and parses the maps of @pid.  Return: 0, -ESRCH, -EACCES, ... */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "attach/procfs.h"
 
 /* "55d0c8a00000-55d0c8a21000 rw-p 00000000 00:00 0    [heap]" */
 static int start_usage(const char *line, struct map_usage *u)
@@ -87,7 +88,7 @@ int map_usages_read(pid_t pid, struct map_usages *list)
 	int ret;
 
 	memset(list, 0, sizeof(*list));
-	snprintf(path, sizeof(path), "/proc/%d/smaps", pid);
+	snprintf(path, sizeof(path), "/proc/%d/smaps", proc_of(pid));
 	f = fopen(path, "re");
 	if (!f)
 		return -errno;

@@ -82,7 +82,7 @@ static int seize_pass(struct target *t, struct mp_err *err)
 			/* Gone meanwhile, or a newborn the kernel has given us already. */
 			if (e == ESRCH)
 				continue;
-			if (e == EPERM && t->threads.n) {
+			if (e == EPERM) {
 				struct proc_status st;
 
 				if (proc_status_read(t->pid, *tid, &st) || st.state == 'Z' ||

@@ -90,10 +90,11 @@ static void open_symbols(struct recording *rec)
 	vec_for_each (&rec->s.tables.code, c) {
 		/* The very file that is mapped, also when it was deleted or replaced; where that
 		 * may not be opened, what the target sees under its name. */
-		snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", rec->t->pid,
+		snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", proc_of(rec->t->pid),
 			 (unsigned long long)c->m.start, (unsigned long long)c->m.end);
 		if (access(path, R_OK))
-			snprintf(path, sizeof(path), "/proc/%d/root%s", rec->t->pid, c->m.path);
+			snprintf(path, sizeof(path), "/proc/%d/root%s", proc_of(rec->t->pid),
+				 c->m.path);
 		if (symbols_add_module(rec->symbols, &c->m, access(path, R_OK) ? NULL : path))
 			continue;
 	}

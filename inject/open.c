@@ -76,7 +76,7 @@ static int map_here(struct session *s, long fd, uint64_t length)
 
 	/* Needs no more than ptrace does; kernels before 5.6 do not have it. */
 	ours = (int)syscall(SYS_pidfd_getfd, s->t->pidfd, (int)fd, 0);
-	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", s->t->pid, fd);
+	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", proc_of(s->t->pid), fd);
 	if (ours < 0)
 		ours = open(path, O_RDWR | O_CLOEXEC);
 	if (ours < 0)

@@ -75,7 +75,7 @@ static bool page_is_file(pid_t pid, uint64_t addr)
 	char path[64];
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/pagemap", pid);
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", proc_of(pid));
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;

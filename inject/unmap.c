@@ -46,7 +46,7 @@ static bool is_block(pid_t pid, const char *fd)
 	char path[300], to[64];
 	ssize_t n;
 
-	snprintf(path, sizeof(path), "/proc/%d/fd/%s", pid, fd);
+	snprintf(path, sizeof(path), "/proc/%d/fd/%s", proc_of(pid), fd);
 	n = readlink(path, to, sizeof(to) - 1);
 	if (n < 0)
 		return false;
@@ -61,7 +61,7 @@ int session_leaked_fd(pid_t pid)
 	char path[64];
 	DIR *d;
 
-	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	snprintf(path, sizeof(path), "/proc/%d/fd", proc_of(pid));
 	d = opendir(path);
 	while (found < 0 && d && (e = readdir(d))) {
 		if (e->d_name[0] != '.' && is_block(pid, e->d_name))

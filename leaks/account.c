@@ -159,7 +159,7 @@ int account_take(struct account *a, const struct image *img, const struct census
 	int ret;
 
 	memset(a, 0, sizeof(*a));
-	snprintf(path, sizeof(path), "/proc/%d/pagemap", img->pid);
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", proc_of(img->pid));
 	t.fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (t.fd < 0)
 		return mp_fail(err, MP_EXIT_FAILURE, -errno, "cannot read %s: %s", path,

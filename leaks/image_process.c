@@ -22,7 +22,7 @@ static int open_of(pid_t pid, const char *file)
 	char path[64];
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
+	snprintf(path, sizeof(path), "/proc/%d/%s", proc_of(pid), file);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "attach/procfs.h"
 
 /* The hexadecimal words behind @mark, and then @before, in the lines of a file of /proc. */
 static int read_words(struct kernel_roots *k, const char *path, const char *mark,
@@ -37,7 +38,7 @@ static int read_epolls(struct kernel_roots *k, pid_t pid)
 	int ret = 0;
 	DIR *d;
 
-	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	snprintf(path, sizeof(path), "/proc/%d/fd", proc_of(pid));
 	d = opendir(path);
 	while (d && !ret && (e = readdir(d))) {
 		ssize_t n = readlinkat(dirfd(d), e->d_name, target, sizeof(target) - 1);
@@ -47,7 +48,7 @@ static int read_epolls(struct kernel_roots *k, pid_t pid)
 		target[n] = 0;
 		if (strcmp(target, "anon_inode:[eventpoll]") != 0)
 			continue;
-		snprintf(info, sizeof(info), "/proc/%d/fdinfo/%s", pid, e->d_name);
+		snprintf(info, sizeof(info), "/proc/%d/fdinfo/%s", proc_of(pid), e->d_name);
 		ret = read_words(k, info, "tfd:", "data:");
 	}
 	if (d)
@@ -63,6 +64,6 @@ int kernel_roots_read(struct kernel_roots *k, pid_t pid)
 	/* fs/eventpoll.c and fs/proc/base.c write these lines. */
 	memset(k, 0, sizeof(*k));
 	ret = read_epolls(k, pid);
-	snprintf(path, sizeof(path), "/proc/%d/timers", pid);
+	snprintf(path, sizeof(path), "/proc/%d/timers", proc_of(pid));
 	return ret ? ret : read_words(k, path, "signal:", "/");
 }

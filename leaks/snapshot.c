@@ -12,6 +12,7 @@
 #include "attach/emergency.h"
 #include "attach/limits.h"
 #include "inject/sandbox.h"
+#include "attach/procfs.h"
 
 #define GIB ((double)(1ull << 30))
 
@@ -32,7 +33,7 @@ static int read_rollup(pid_t pid, struct snapshot_plan *plan)
 	char path[64], line[256];
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", pid);
+	snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", proc_of(pid));
 	f = fopen(path, "re");
 	if (!f)
 		return errno == ENOENT ? -ESRCH : -errno;
@@ -63,7 +64,7 @@ static bool uses_userfaultfd(pid_t pid)
 	bool found = false;
 	DIR *d;
 
-	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	snprintf(path, sizeof(path), "/proc/%d/fd", proc_of(pid));
 	d = opendir(path);
 	while (d && !found && (e = readdir(d))) {
 		ssize_t n = readlinkat(dirfd(d), e->d_name, target, sizeof(target) - 1);

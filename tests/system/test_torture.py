@@ -88,13 +88,20 @@ class Torture(t.Case):
         self.storm("torture", "fibers")
 
     def test_leader_gone(self):
-        """the first thread has ended, the others live on: refused, and left alone"""
+        """the first thread has ended, the others live on: /proc/PID is empty"""
         p = self.victim("torture", "leaderless")
-        r = self.memprof("attach", "-p", p.pid, "-o", self.path("r"), status=5)
-        self.assertIn("first thread", r.stderr)
-        p.terminate()
-        out, _ = p.communicate(timeout=60)
-        self.assertEqual((p.returncode, out), (0, "ok\n"))
+        with open(f"/proc/{p.pid}/maps") as maps:
+            self.assertEqual(maps.read(), "")
+        with open(f"/proc/{p.pid}/status") as status:
+            self.assertIn("Z (zombie)", status.read())
+        other = max(int(tid) for tid in os.listdir(f"/proc/{p.pid}/task"))
+        before = t.identity(other)["text"]
+        for _ in range(3):
+            self.memprof("attach", "-q", "-p", p.pid, "-o", self.path("r"), "--for", "200ms")
+            self.assertGreater(self.report(self.path("r"))["totals"]["allocations"], 0)
+        self.assertEqual(t.identity(other)["text"], before)
+        self.assertNotIn("memprof", t.maps(other))
+        self.assertIn("ok", self.finish(p, timeout=120))
 
     def ending(self, mode):
         """It ends by itself while it is being attached or recorded."""
