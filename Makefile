@@ -3,6 +3,10 @@
 # One static library per folder; a program or test of a folder links that folder and the ones to
 # its right (the arrows of doc/tour.md).  New .c files are picked up by themselves.
 
+# make ARCH=aarch64|arm|mips64|mips64be builds for that one with a cross compiler, into build/ARCH.
+HOST_ARCH := $(patsubst armv%,arm,$(shell uname -m))
+ARCH ?= $(HOST_ARCH)
+include scripts/cross.mk
 O ?= build
 CC ?= gcc
 OPT ?= -O2 -g
@@ -28,11 +32,11 @@ all: $(O)/memprof $(O)/memprof-replay
 
 define folder
 SRC_$(1) := $$(wildcard $(1)/*.c $(1)/*/*.c)
-SRC_$(1) := $$(filter-out arch/%/agent-%.c,$$(SRC_$(1)))
+SRC_$(1) := $$(foreach f,$$(SRC_$(1)),$$(if $$(filter agent-%,$$(notdir $$f)),,$$f))
 OBJ_$(1) := $$(SRC_$(1):%.c=$(O)/%.o)
 $(O)/$(1).a: $$(OBJ_$(1))
 	@rm -f $$@
-	@ar rcs $$@ $$^
+	@$(AR) rcs $$@ $$^
 UNIT_$(1) := $$(patsubst tests/unit/$(1)/%.c,$(O)/tests/unit/$(1)/%,$$(wildcard tests/unit/$(1)/*.c))
 $$(UNIT_$(1)): $(O)/%: %.c $(O)/$(1).a $$(DEPS_$(1):%=$(O)/%.a)
 	@mkdir -p $$(@D)
@@ -86,7 +90,7 @@ $(O)/victims/%: tests/victims/%.c
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) -o $@ $< -lpthread
 $(O)/victims/%: tests/victims/%.cc
 	@mkdir -p $(@D)
-	g++ -std=c++17 $(VICTIM_FLAGS) -o $@ $< -lpthread
+	$(CXX) -std=c++17 $(VICTIM_FLAGS) -o $@ $< -lpthread
 $(O)/victims/liblate.so: tests/victims/late.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) -fPIC -shared -o $@ $<
@@ -124,7 +128,7 @@ $(O)/victims/cases-lsan: tests/victims/cases.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) -DWITH_LSAN -fsanitize=leak -o $@ $< -lpthread
 $(O)/victims/objects-stripped: $(O)/victims/objects
-	strip -o $@ $<
+	$(STRIP) -o $@ $<
 BLOCKS_WRAPPED = malloc calloc realloc free memalign posix_memalign aligned_alloc
 $(O)/victims/blocks-static: tests/victims/blocks.c
 	@mkdir -p $(@D)

@@ -22,6 +22,12 @@
 #include "unwind/step.h"
 #if defined(__x86_64__)
 #include "arch/x86_64/agent-arch.h"
+#elif defined(__aarch64__)
+#include "arch/aarch64/agent-arch.h"
+#elif defined(__arm__)
+#include "arch/arm/agent-arch.h"
+#elif defined(__mips64)
+#include "arch/mips64/agent-arch.h"
 #endif
 
 /* A word of the stack. */

@@ -1,17 +1,23 @@
 #!/bin/sh
 # The agent's gate: fails the build when the blob has something its loader does not do or a
-# production process must not meet.  Usage: check.sh AGENT.ELF FOLDER-WITH-.su-FILES
+# production process must not meet.  Usage: check.sh AGENT.ELF FOLDERS-WITH-.su-FILES...
+# CROSS: prefix of the binutils; FORBIDDEN: regular expression of the instructions that no agent of
+# this architecture may have: vector and floating point registers, thread-local data.
 set -eu
 elf=$1
+shift
 fail() { echo "agent gate: $1" >&2; rm -f "$elf"; exit 1; }
+nm=${CROSS:-}nm readelf=${CROSS:-}readelf objdump=${CROSS:-}objdump
 
-[ -z "$(nm -u "$elf" | grep -v '_GLOBAL_OFFSET_TABLE_' || true)" ] || fail "undefined symbols: $(nm -u "$elf")"
-readelf -rW "$elf" | grep -q 'R_' && fail "relocations are left: $(readelf -rW "$elf" | grep R_ | head -3)"
-readelf -lW "$elf" | grep -q 'TLS' && fail "thread-local storage"
-readelf -lW "$elf" | awk '/LOAD/ { n++; if ($0 ~ /W/) w = 1 } END { exit !(n == 1 && !w) }' || fail "not one read+execute segment"
-objdump -d --no-show-raw-insn "$elf" | grep -Eq '%[xyz]mm|%mm[0-7]|%st' && fail "vector or floating point registers"
-objdump -d --no-show-raw-insn "$elf" | grep -Eq '%fs:' && ! objdump -d --no-show-raw-insn "$elf" | grep '%fs:' | grep -vq '%fs:0x0' || fail "thread-local access beyond the thread pointer"
+[ -z "$($nm -u "$elf" | grep -v '_GLOBAL_OFFSET_TABLE_' || true)" ] || fail "undefined symbols: $($nm -u "$elf")"
+$readelf -rW "$elf" | grep -q 'R_' && fail "relocations are left: $($readelf -rW "$elf" | grep R_ | head -3)"
+$readelf -lW "$elf" | grep -q 'TLS' && fail "thread-local storage"
+$readelf -lW "$elf" | awk '/LOAD/ { n++; if ($0 ~ /W/) w = 1 } END { exit !(n == 1 && !w) }' || fail "not one read+execute segment"
+# Instructions only, without addresses and symbols.
+bad=$($objdump -d --no-show-raw-insn "$elf" | sed -n 's/^ *[0-9a-f]*:\t//p' | sed 's/[0-9a-f]* <.*//' | grep -E "$FORBIDDEN" | head -3 || true)
+[ -z "$bad" ] || fail "forbidden: $bad"
 size=$(stat -c %s "$elf")
 [ "$size" -lt 262144 ] || fail "larger than 256 KiB"
-worst=$(cat "$2"/*.su | awk '{ if ($2 > m) m = $2 } END { print m }')
+worst=$(find "$@" -maxdepth 1 -name '*.su' -exec cat {} + | awk '{ if ($2 > m) m = $2 } END { print m + 0 }')
+[ "$worst" -gt 0 ] || fail "no stack sizes"
 [ "$worst" -le 320 ] || fail "a function uses $worst bytes of stack"

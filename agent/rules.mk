@@ -1,22 +1,29 @@
 # The agent: freestanding, position independent, embedded in the program as a file.
+# What the architecture needs: AGENT_ARCH_CFLAGS, AGENT_FORBIDDEN (see agent/check.sh), and
+# AGENT_LDS when it needs another image.
+AGENT_LDS = agent/agent.lds
+include arch/$(ARCH_FOLDER)/agent.mk
 AGENT_CFLAGS = $(AGENT_CHECK:%=-DAGENT_CHECK_STACKS) -std=gnu11 -O2 -g $(WARN) -I. -ffreestanding -nostdlib -fPIE -fvisibility=hidden \
-	-mgeneral-regs-only -fno-stack-protector -fno-jump-tables -fno-tree-loop-distribute-patterns \
-	-fomit-frame-pointer -fno-strict-aliasing -fasynchronous-unwind-tables -fcf-protection=branch -fno-plt \
+	$(AGENT_ARCH_CFLAGS) -fno-stack-protector -fno-jump-tables -fno-tree-loop-distribute-patterns \
+	-fomit-frame-pointer -fno-strict-aliasing -fasynchronous-unwind-tables -fno-plt \
 	-fstack-usage -Wframe-larger-than=320
-AGENT_OBJ = $(O)/arch/x86_64/agent-entry.o $(patsubst %.c,$(O)/%.o,$(wildcard agent/*.c))
+AGENT_OBJ = $(patsubst %,$(O)/%.o,$(basename $(wildcard arch/$(ARCH_FOLDER)/agent-*.[Sc] agent/*.c)))
 
 $(O)/agent/%.o: agent/%.c
 	@mkdir -p $(@D)
 	$(CC) $(AGENT_CFLAGS) -MMD -MP -c -o $@ $<
 
-$(O)/arch/x86_64/agent-entry.o: arch/x86_64/agent-entry.S
+$(O)/arch/$(ARCH_FOLDER)/agent-%.o: arch/$(ARCH_FOLDER)/agent-%.c
 	@mkdir -p $(@D)
-	$(CC) -c -o $@ $<
+	$(CC) $(AGENT_CFLAGS) -MMD -MP -c -o $@ $<
+$(O)/arch/$(ARCH_FOLDER)/agent-%.o: arch/$(ARCH_FOLDER)/agent-%.S
+	@mkdir -p $(@D)
+	$(CC) $(AGENT_ARCH_CFLAGS) -I. -MMD -MP -c -o $@ $<
 
-$(O)/agent.elf: $(AGENT_OBJ) agent/agent.lds agent/check.sh
-	$(CC) -nostdlib -static-pie -Wl,-T,agent/agent.lds -Wl,--no-dynamic-linker -Wl,-z,norelro \
+$(O)/agent.elf: $(AGENT_OBJ) $(AGENT_LDS) agent/check.sh
+	$(CC) $(AGENT_ARCH_CFLAGS) -nostdlib -static-pie -Wl,-T,$(AGENT_LDS) -Wl,--no-dynamic-linker -Wl,-z,norelro \
 		-Wl,--build-id=none -Wl,-z,noexecstack -Wl,--orphan-handling=place -o $@ $(AGENT_OBJ)
-	sh agent/check.sh $@ $(O)/agent
+	CROSS=$(CROSS) FORBIDDEN='$(AGENT_FORBIDDEN)' sh agent/check.sh $@ $(O)/agent $(O)/arch/$(ARCH_FOLDER)
 
 $(O)/agent_blob.o: inject/agent_blob.S $(O)/agent.elf
 	$(CC) -DAGENT_ELF='"$(O)/agent.elf"' -c -o $@ $<

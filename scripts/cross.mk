@@ -1,0 +1,28 @@
+# Cross builds: the compiler, and a sysroot that is made on first use.
+CROSS_x86_64 = x86_64-linux-gnu-
+CROSS_aarch64 = aarch64-linux-gnu-
+CROSS_arm = arm-linux-gnueabihf-
+CROSS_mips64 = mips64el-linux-gnuabi64-
+CROSS_mips64be = mips64-linux-gnuabi64-
+ARCH_FOLDER = $(patsubst %be,%,$(ARCH))
+ifeq ($(CROSS_$(ARCH)),)
+$(error no such architecture: $(ARCH); there are x86_64, aarch64, arm, mips64 and mips64be)
+endif
+ifneq ($(ARCH),$(HOST_ARCH))
+CROSS = $(CROSS_$(ARCH))
+O ?= build/$(ARCH)
+ifeq ($(SYSROOT),)
+SYSROOT := $(CURDIR)/build/sysroot
+ifneq ($(MAKECMDGOALS),clean)
+$(info $(shell scripts/setup build cross >&2 && scripts/sysroot $(ARCH) $(SYSROOT) >&2))
+ifneq ($(.SHELLSTATUS),0)
+$(error no sysroot for $(ARCH))
+endif
+endif
+endif
+CC = $(CROSS)gcc --sysroot=$(SYSROOT)/$(ARCH)
+CXX = $(CROSS)g++ --sysroot=$(SYSROOT)/$(ARCH)
+AR = $(CROSS)ar
+STRIP = $(CROSS)strip
+endif
+STRIP ?= strip
