@@ -91,6 +91,13 @@ struct arch_patch {
 	uint8_t relocated_length;
 };
 
+/* Where the secret is that glibc mangles pointers with. */
+enum arch_guard {
+	ARCH_GUARD_NONE, /* they are not mangled */
+	ARCH_GUARD_TCB,	 /* in the thread control block */
+	ARCH_GUARD_LD,	 /* __pointer_chk_guard of the dynamic linker */
+};
+
 struct arch {
 	const char *name; /* x86_64: as in JSON and folder names */
 	uint16_t elf_machine;
@@ -105,7 +112,24 @@ struct arch {
 	/* Code that any libc has: a system call with a return behind it, and ways to call
 	 * rt_sigreturn, in order of preference (its own restorer, or popping the number). */
 	struct arch_code syscall_return, sigreturn[3];
-	uint8_t word_size; /* of a pointer and of a word on the stack, bytes */
+	uint8_t word_size;    /* of a pointer and of a word on the stack, bytes */
+	uint8_t address_bits; /* of addresses of user memory; above are tags, or nothing */
+
+	/* Thread-local storage (Drepper, "ELF Handling For Thread-Local Storage", 3). */
+	struct {
+		/* Where the kernel has the thread pointer when get_tp() does not: in the first word
+		 * of a register set (NT_ARM_TLS), or given by a ptrace request
+		 * (PTRACE_GET_THREAD_AREA).  0: not there. */
+		uint32_t regset, request;
+		uint16_t bias; /* by this far it points behind what it means (MIPS: 0x7000) */
+		bool above;    /* variables lie above it, glibc's struct pthread below */
+	} tls;
+	/* How glibc mangles what setjmp() saves (its pointer_guard.h): XOR with a secret word, then
+	 * a rotation to the left by so many bits. */
+	struct {
+		enum arch_guard kind;
+		uint8_t offset, rotate; /* of the word in the thread control block; bits */
+	} guard;
 
 	/* Unwinding: the column (formats/column.h) of each DWARF register, -1: not kept, and the
 	 * columns that a function leaves as they were, a bit each.  DWARF's number of the return
@@ -134,7 +158,8 @@ struct arch {
 	void (*set_pc)(struct arch_regs *regs, uint64_t pc);
 	uint64_t (*get_sp)(const struct arch_regs *regs);
 	void (*set_sp)(struct arch_regs *regs, uint64_t sp);
-	uint64_t (*get_tp)(const struct arch_regs *regs); /* thread pointer */
+	/* Thread pointer; NULL: it is not among the general registers (tls.regset, tls.request). */
+	uint64_t (*get_tp)(const struct arch_regs *regs);
 	/* Value of the register in column @n; returns false if there is none. */
 	bool (*get_column)(const struct arch_regs *regs, int n, uint64_t *value);
 	enum arch_syscall_state (*syscall_state)(const struct arch_regs *regs);

@@ -84,6 +84,8 @@ int target_stop(struct target *t, const struct deadline *deadline, struct mp_err
 
 /* Registers of a stopped thread; read once in a stop. */
 int thread_get_regs(struct target *t, struct thread *th);
+/* Return: thread pointer of a stopped thread whose registers were read; 0: not known. */
+uint64_t thread_get_tp(const struct target *t, const struct thread *th);
 /* Writes them, at once: whoever kills memprof between two steps leaves the target right. */
 int thread_put_regs(struct target *t, struct thread *th, const struct arch_regs *regs);
 

@@ -430,6 +430,22 @@ int thread_get_regs(struct target *t, struct thread *th)
 	return 0;
 }
 
+uint64_t thread_get_tp(const struct target *t, const struct thread *th)
+{
+	const struct arch *a = t->arch;
+	uint8_t word[sizeof(uint64_t)] = {0};
+	struct iovec iov = {word, sizeof(word)};
+
+	if (a->get_tp)
+		return a->get_tp(&th->regs);
+	if (a->tls.regset &&
+	    !ptrace(PTRACE_GETREGSET, th->tid, (void *)(uintptr_t)a->tls.regset, &iov))
+		return arch_word(a, word);
+	if (a->tls.request && !ptrace((enum __ptrace_request)a->tls.request, th->tid, NULL, word))
+		return arch_word(a, word);
+	return 0;
+}
+
 int thread_put_regs(struct target *t, struct thread *th, const struct arch_regs *regs)
 {
 	struct iovec iov = {(void *)regs->raw, regs->size};

@@ -53,7 +53,7 @@ static void find_tid(struct target *t, struct ss_control *c)
 
 			if (thread_get_regs(t, *it))
 				continue;
-			tp = t->arch->get_tp(&(*it)->regs);
+			tp = thread_get_tp(t, *it);
 			if (!tp || proc_status_read(t->pid, (*it)->tid, &st))
 				continue;
 			asked++;

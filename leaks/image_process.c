@@ -118,7 +118,7 @@ int image_take_threads(struct image *img, struct target *t)
 		if (!thread_get_regs(t, *it)) {
 			th.has_regs = true;
 			th.regs = (*it)->regs;
-			th.tls = t->arch->get_tp(&th.regs);
+			th.tls = thread_get_tp(t, *it);
 		}
 		if (vec_push(&img->threads, th))
 			return -ENOMEM;

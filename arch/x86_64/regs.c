@@ -167,6 +167,8 @@ const struct arch arch_x86_64 = {
 		  {{0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05}, 7},	      /* mov $15,%eax; syscall */
 		  {{0x58, 0xc3}, 2}},				      /* pop %rax; ret */
     .word_size = 8,
+    .address_bits = 47,
+    .guard = {ARCH_GUARD_TCB, 0x30, 17},
     .call_push = 8,
     .column = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16,
 	       -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1},
