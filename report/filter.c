@@ -20,6 +20,7 @@ enum kind {
 	BACKTRACE, /* a list: may be given again */
 	THREAD,	   /* struct texts: may be given again */
 	MARKER,
+	MAP,
 	ALLOCATOR,
 	CHOICE, /* bits taken from filter.allocator_choice */
 };
@@ -65,6 +66,8 @@ static const struct row table[] = {
     {"negative_library_regex", REGEX, AT(library.reject), "no frame's library matches"},
     {"thread", THREAD, AT(threads), "allocated by this thread, id or name (again: or that)"},
     {"marker", MARKER, AT(markers), "allocated after this mark, before the next (again: or that)"},
+    {"from_map", MAP, AT(maps),
+     "in a mapping of this name, or with this address (again: or in that)"},
     {"allocator", ALLOCATOR, AT(allocator), "where it came from (again: or from there)"},
     {"mmaped", CHOICE, AT(allocator_choice), "glibc: a mapping of its own"},
     {"arena", CHOICE, AT(allocator_choice), "glibc: which arena"},
@@ -155,6 +158,7 @@ void filter_free(struct filter *f)
 	}
 	texts_free(&f->threads);
 	texts_free(&f->markers);
+	texts_free(&f->maps);
 	vec_free(&f->alive_at);
 	vec_free(&f->backtraces);
 	filter_init(f);
@@ -186,6 +190,7 @@ static const char *value_text(enum kind kind)
 	    [BACKTRACE] = "a backtrace_id",
 	    [THREAD] = "the id or name of a thread",
 	    [MARKER] = "the name of a mark",
+	    [MAP] = "the name of a mapping, or an address in it",
 	    [ALLOCATOR] = ("one of main_arena, other_arena, mmapped, jemalloc, tcmalloc, mimalloc, "
 			   "other"),
 	};
@@ -264,6 +269,7 @@ static int set_list(struct filter *f, const struct row *row, bool again, const c
 		return vec_push(&f->backtraces, (uint32_t)n) ? -ENOMEM : 1;
 	case THREAD:
 	case MARKER:
+	case MAP:
 		return *value ? add_text((struct texts *)((char *)f + row->at), value) : 0;
 	default:
 		return set_allocator(f, again, value);
@@ -297,7 +303,8 @@ static bool set_single(const struct row *row, const char *value, void *at)
 
 static bool is_list(enum kind k)
 {
-	return k == TIMES || k == BACKTRACE || k == THREAD || k == MARKER || k == ALLOCATOR;
+	return k == TIMES || k == BACKTRACE || k == THREAD || k == MARKER || k == MAP ||
+	       k == ALLOCATOR;
 }
 
 static int set(struct filter *f, uint32_t index, const char *value, struct mp_err *err)
@@ -341,7 +348,7 @@ bool filter_describe(uint32_t i, struct filter_name *n)
 	    [COUNT_PERCENT] = "N|%", [INTEGER] = "N",	   [BYTES] = "BYTES",
 	    [DURATION] = "DURATION", [LIFETIME] = "KIND",  [REGEX] = "REGEX",
 	    [BACKTRACE] = "ID",	     [THREAD] = "ID|NAME", [MARKER] = "NAME",
-	    [ALLOCATOR] = "KIND",    [CHOICE] = "CHOICE",
+	    [MAP] = "NAME|ADDRESS",  [ALLOCATOR] = "KIND", [CHOICE] = "CHOICE",
 	};
 
 	if (i >= ROWS)

@@ -62,7 +62,7 @@ struct filter {
 	struct range depth;
 	struct search function, source, library;
 	VEC(uint32_t) backtraces;
-	struct texts threads, markers;
+	struct texts threads, markers, maps;
 	uint32_t allocator, allocator_choice; /* bits; a kind must be in both */
 	struct range group_allocations;
 	struct amount group_interval_min, group_interval_max;

@@ -8,7 +8,7 @@
 #include "report/json_gen.h"
 #include "report/text.h"
 
-static const char *name_of(const struct mp_map_usage *u)
+const char *map_name(const struct mp_map_usage *u)
 {
 	return u->path && *u->path ? u->path : "[anonymous]";
 }
@@ -34,7 +34,7 @@ static void take_look(const struct model *m, size_t from, size_t to, bool first,
 					      .most_ns = list[i].most_ns};
 	for (size_t i = from; i < to; i++) {
 		const struct mp_map_usage *u = &m->map_usage.at[i];
-		struct named_maps *e = entry_of(list, n, name_of(u));
+		struct named_maps *e = entry_of(list, n, map_name(u));
 
 		e->mappings++;
 		e->size += u->end - u->start;
@@ -103,7 +103,7 @@ static void put_looks(const struct model *m, yajl_gen g)
 			yajl_gen_map_open(g);
 			json_address(g, u->start);
 			json_number(g, "size", u->end - u->start);
-			json_text(g, "name", name_of(u));
+			json_text(g, "name", map_name(u));
 			json_boolean(g, "is_readable", u->prot & PROT_READ);
 			json_boolean(g, "is_writable", u->prot & PROT_WRITE);
 			json_boolean(g, "is_executable", u->prot & PROT_EXEC);

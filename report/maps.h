@@ -15,6 +15,9 @@ struct named_maps {
 	uint64_t first_rss, most_rss, most_ns;
 };
 
+/* The name of its mappings; never NULL. */
+const char *map_name(const struct mp_map_usage *u);
+
 /* Return: entries in *@out (the caller frees it), most resident first; 0 with *@out NULL if the
  * recording has no looks at the mappings, or when out of memory. */
 uint32_t maps_by_name(const struct model *m, struct named_maps **out);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "report/links.h"
+#include "report/maps.h"
 #include "report/model.h"
 #include "report/stacks.h"
 
@@ -17,7 +18,7 @@ struct fate {
 	uint64_t time_ns;
 };
 
-/* From a mark to the next. */
+/* From a mark to the next, from a mapping's first address to behind its last. */
 struct span {
 	uint64_t from, until;
 };
@@ -38,6 +39,7 @@ struct selection {
 	bool all_threads;
 	VEC(uint32_t) hooks; /* [hook]: bit of a block's flags: let through */
 	VEC(struct span) marked;
+	VEC(struct span) mapped; /* addresses */
 };
 
 static uint64_t resolve(const struct selection *s, const struct amount *a, bool upper,
@@ -95,6 +97,7 @@ void selection_free(struct selection *s)
 	vec_free(&s->tids);
 	vec_free(&s->hooks);
 	vec_free(&s->marked);
+	vec_free(&s->mapped);
 	free(s->stack);
 	free(s);
 }
@@ -347,7 +350,7 @@ static int close_allocators(struct selection *s, const struct model *m)
 	return 0;
 }
 
-static int by_time(const void *a, const void *b)
+static int by_start(const void *a, const void *b)
 {
 	const struct span *x = a, *y = b;
 
@@ -378,13 +381,51 @@ static int close_marks(struct selection *s, const struct model *m)
 			return -ENOMEM;
 	}
 	if (s->marked.n)
-		qsort(s->marked.at, s->marked.n, sizeof(s->marked.at[0]), by_time);
+		qsort(s->marked.at, s->marked.n, sizeof(s->marked.at[0]), by_start);
+	return 0;
+}
+
+static bool map_is(const struct mp_map_usage *u, const char *wanted)
+{
+	uint64_t address;
+
+	if (amount_integer(wanted, &address))
+		return address >= u->start && address < u->end;
+	return !strcmp(map_name(u), wanted);
+}
+
+/* Every look at the mappings counts; what overlaps becomes one. */
+static int close_maps(struct selection *s, const struct model *m)
+{
+	size_t n = 0;
+
+	vec_for_each (&m->map_usage, u) {
+		for (size_t i = 0; i < s->f->maps.list.n; i++) {
+			if (!map_is(u, s->f->maps.list.at[i]))
+				continue;
+			if (vec_push(&s->mapped, ((struct span){u->start, u->end})))
+				return -ENOMEM;
+			break;
+		}
+	}
+	if (!s->mapped.n)
+		return 0;
+	qsort(s->mapped.at, s->mapped.n, sizeof(s->mapped.at[0]), by_start);
+	for (size_t i = 1; i < s->mapped.n; i++) {
+		struct span *last = &s->mapped.at[n], *next = &s->mapped.at[i];
+
+		if (next->from > last->until)
+			s->mapped.at[++n] = *next;
+		else if (next->until > last->until)
+			last->until = next->until;
+	}
+	s->mapped.n = n + 1;
 	return 0;
 }
 
 int selection_close(struct selection *s, struct model *m, struct mp_err *err)
 {
-	if (close_threads(s, m) || close_allocators(s, m) || close_marks(s, m))
+	if (close_threads(s, m) || close_allocators(s, m) || close_marks(s, m) || close_maps(s, m))
 		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
 	links_free(&s->pending);
 	links_free(&s->members);
@@ -402,6 +443,22 @@ static bool is_marked(const struct selection *s, uint64_t time_ns)
 	return !s->f->markers.list.n;
 }
 
+static bool is_mapped(const struct selection *s, const struct model_block *b)
+{
+	uint64_t end = b->addr + (b->size ? b->size : 1);
+	size_t lo = 0, hi = s->mapped.n;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (s->mapped.at[mid].until <= b->addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < s->mapped.n && s->mapped.at[lo].from < end;
+}
+
 static bool thread_has(const struct selection *s, uint32_t tid)
 {
 	return s->all_threads || (s->tids.n && bsearch(&tid, s->tids.at, s->tids.n,
@@ -417,7 +474,8 @@ bool selection_has(const struct selection *s, const struct model_block *b)
 		return false;
 	if (b->hook < s->hooks.n && !(s->hooks.at[b->hook] >> (b->flags & KIND_FLAGS) & 1))
 		return false;
-	return thread_has(s, b->tid) && is_marked(s, b->time_ns);
+	return thread_has(s, b->tid) && is_marked(s, b->time_ns) &&
+	       (!s->f->maps.list.n || is_mapped(s, b));
 }
 
 enum answer { NO, YES, UNKNOWN };
@@ -456,7 +514,7 @@ static enum answer judge_culled(const struct selection *s, const struct mp_culle
 	    life == NO || from == NO)
 		return NO;
 	if (life == UNKNOWN || from == UNKNOWN || s->of_chains || s->alive_at.n || s->from ||
-	    s->to != UINT64_MAX || f->markers.list.n || is_given(&f->address) ||
+	    s->to != UINT64_MAX || f->markers.list.n || f->maps.list.n || is_given(&f->address) ||
 	    is_given(&f->size) || is_given(&f->first_size) || is_given(&f->lifetime_ns) ||
 	    is_given(&f->chain_position))
 		return UNKNOWN;

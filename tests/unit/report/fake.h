@@ -21,6 +21,7 @@
 #define ADDRS	60u
 #define THREADS 4u
 #define MARKS	3u
+#define MAPS	5u
 #define EVENTS	600
 #define NEVER	UINT64_MAX
 #define START	1700000000123456789ull
@@ -55,6 +56,7 @@ struct fake {
 	uint64_t now, latest, step, end;		   /* latest: of the events */
 	uint32_t depth[STACKS], pc[STACKS][4];		   /* pc: innermost first */
 	uint64_t mark[MARKS];
+	uint64_t map[MAPS][2]; /* from, until; of name i % 2 */
 };
 
 /* Address 3 has an inlined frame, which is f9 of 9.c. */
@@ -239,6 +241,22 @@ static void realloc_one(struct fake *f, uint32_t i, uint32_t tid)
 	put(f, &ev);
 }
 
+/* Three of them at one look, the others at a later one. */
+static void put_maps(struct fake *f)
+{
+	for (uint32_t i = 0; i < MAPS; i++) {
+		uint64_t start = 0x10000 + rnd(ADDRS * 64);
+		struct mp_map_usage u = {.time_ns = i < 3 ? 0 : f->now,
+					 .start = start,
+					 .end = start + 1 + rnd(700),
+					 .path = i % 2 ? "[heap]" : ""};
+
+		f->map[i][0] = u.start;
+		f->map[i][1] = u.end;
+		assert_int_equal(mpf_put_map_usage(f->w, &u), 0);
+	}
+}
+
 static void random_recording(struct fake *f)
 {
 	struct mp_finish finish = {.reason = 1};
@@ -282,6 +300,7 @@ static void random_recording(struct fake *f)
 		assert_int_equal(mpf_put_thread(f->w, 100 + tid, name), 0);
 	}
 	put_symbols(f->w);
+	put_maps(f);
 	/* One whose recorder was killed ends with its last event. */
 	f->end = f->latest;
 	if (rnd(4)) {

@@ -104,6 +104,19 @@ static void set_thread(struct condition *c)
 	snprintf(c->text, sizeof(c->text), "%u", (unsigned int)c->v);
 }
 
+static void set_map(struct condition *c)
+{
+	static const char *const name[] = {"[anonymous]", "[heap]"};
+
+	c->by_name = rnd(2);
+	if (c->by_name) {
+		set_word(c, name, 2);
+		return;
+	}
+	c->v = 0x10000 + rnd(ADDRS * 64);
+	snprintf(c->text, sizeof(c->text), "0x%llx", (unsigned long long)c->v);
+}
+
 static void random_condition(const struct fake *f, struct condition *c)
 {
 	static const char *const no_yes[] = {"no", "yes"}, *const arena[] = {"main", "non-main"},
@@ -119,9 +132,10 @@ static void random_condition(const struct fake *f, struct condition *c)
 						"bytehound_only_whole_group_leaked"};
 	static const char *const allocators[] = {"main_arena", "other_arena", "mmapped", "jemalloc",
 						 "tcmalloc",   "mimalloc",    "other"};
-	static const char *const name[] = {
-	    "",		  "from",   "to",     "alive_at",  "lifetime", "",	"",
-	    "backtraces", "thread", "marker", "allocator", "mmaped",   "arena", "jemalloc"};
+	static const char *const name[] = {"",	       "from",	 "to",	     "alive_at",
+					   "lifetime", "",	 "",	     "backtraces",
+					   "thread",   "marker", "from_map", "allocator",
+					   "mmaped",   "arena",	 "jemalloc"};
 
 	memset(c, 0, sizeof(*c));
 	c->what = rnd(2) ? NUMBER : (enum what)rnd(JEMALLOC + 1);
@@ -151,6 +165,9 @@ static void random_condition(const struct fake *f, struct condition *c)
 		break;
 	case MARKER:
 		set_word(c, mark, 2);
+		break;
+	case MAP:
+		set_map(c);
 		break;
 	case ALLOCATOR:
 		set_word(c, allocators, 7);

@@ -16,6 +16,7 @@ enum what {
 	BACKTRACE,
 	THREAD,
 	MARKER,
+	MAP,
 	ALLOCATOR,
 	MMAPED,
 	ARENA,
@@ -287,6 +288,20 @@ static bool marked(const struct fake *f, uint64_t t, uint64_t name)
 	return false;
 }
 
+static bool mapped(const struct fake *f, const struct alloc *a, const struct condition *c)
+{
+	for (uint64_t byte = a->addr; byte <= a->addr + (a->size ? a->size - 1 : 0); byte++) {
+		for (uint64_t i = 0; i < MAPS; i++) {
+			bool wanted = c->by_name ? i % 2 == c->v
+						 : c->v >= f->map[i][0] && c->v < f->map[i][1];
+
+			if (wanted && byte >= f->map[i][0] && byte < f->map[i][1])
+				return true;
+		}
+	}
+	return false;
+}
+
 static bool number_matches(const struct fake *f, int i, const struct condition *c)
 {
 	uint64_t v = c->number->value(f, i), limit = c->v;
@@ -320,6 +335,8 @@ static bool matches(const struct fake *f, int i, const struct condition *c, uint
 		return c->by_name ? (a->tid - 100) / 2 == c->v : a->tid == c->v;
 	case MARKER:
 		return marked(f, a->t, c->v);
+	case MAP:
+		return mapped(f, a, c);
 	case ALLOCATOR:
 		return kind == c->v;
 	case MMAPED:
@@ -336,7 +353,7 @@ static bool matches(const struct fake *f, int i, const struct condition *c, uint
 /* Of one that may be given again, any of them is enough; but alive_at holds for all. */
 static bool is_any(const struct condition *c)
 {
-	return c->what == BACKTRACE || c->what == THREAD || c->what == MARKER ||
+	return c->what == BACKTRACE || c->what == THREAD || c->what == MARKER || c->what == MAP ||
 	       c->what == ALLOCATOR;
 }
 
