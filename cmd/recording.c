@@ -223,15 +223,15 @@ static enum mp_end_reason watch(struct recording *rec, const struct recording_op
 		struct pollfd p[2] = {{.fd = signals, .events = POLLIN},
 				      {.fd = rec->t->pidfd, .events = POLLIN}};
 		struct sideband_news news = {0};
+		uint32_t wanted;
 		uint64_t now;
 
 		poll(p, rec->t->pidfd >= 0 ? 2 : 1, TICK_MS);
 		now = mono_ns();
-		if ((p[0].revents && ended_by_signal(rec, signals)) ||
-		    __atomic_load_n(&rec->s.block->detach_requested, __ATOMIC_ACQUIRE))
-			return rec->s.block->detach_requested == SS_DETACH_KEEP && !rec->s.observes
-				   ? MP_END_KEPT
-				   : MP_END_DETACHED;
+		wanted = __atomic_load_n(&rec->s.block->detach_requested, __ATOMIC_ACQUIRE);
+		if ((p[0].revents && ended_by_signal(rec, signals)) || wanted)
+			return wanted == SS_DETACH_KEEP && !rec->s.observes ? MP_END_KEPT
+									    : MP_END_DETACHED;
 		if (!target_alive(rec))
 			return MP_END_EXITED;
 		if (rec->sideband)

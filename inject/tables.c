@@ -54,7 +54,8 @@ static int resume_own(struct tables *tb)
 	    SS_LISTS_OFFSET + index * list_size() != current)
 		return -EPROTO;
 	tb->next_list = (uint32_t)index + 1;
-	n = list->n <= SS_MAX_MODULES ? list->n : 0;
+	n = __atomic_load_n(&list->n, __ATOMIC_RELAXED);
+	n = n <= SS_MAX_MODULES ? n : 0;
 	for (uint32_t i = 0; i < n; i++) {
 		struct ss_module m = list->at[i];
 
