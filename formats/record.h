@@ -133,7 +133,7 @@ struct mpr_raw_stack {
 	uint32_t bytes;	    /* of stack that follow the registers, from the stack pointer up */
 	uint64_t reg_valid; /* bit i: regs[i] holds the value */
 	uint64_t regs[UW_MAX_REGS]; /* by column */
-				    /* unsigned char stack[bytes]; padded to 8 */
+	/* unsigned char stack[bytes]; padded to 8 */
 };
 
 /* Kinds that records are counted by, index of ss_thread.written[], lost[] and stale[]. */
