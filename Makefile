@@ -11,7 +11,7 @@ O ?= build
 CC ?= gcc
 OPT ?= -O2 -g
 WARN = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror
-CFLAGS += -std=gnu11 $(OPT) $(WARN) -I. -I$(O) -D_GNU_SOURCE -fno-omit-frame-pointer $(SAN)
+CFLAGS += -std=gnu11 $(OPT) $(WARN) -I. -I$(O) -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64 -fno-omit-frame-pointer $(SAN)
 LDLIBS = -ldw -lelf -lcapstone -lzstd -lz -lyajl -lpcre2-8 -lprotobuf-c -lcap-ng -liberty -lm -lpthread
 VERSION := 0.1
 

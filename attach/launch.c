@@ -136,7 +136,7 @@ static struct stop_at where(struct target *t)
 
 static int poke_user(pid_t pid, size_t offset, uint64_t value)
 {
-	return ptrace(PTRACE_POKEUSER, pid, (void *)offset, (void *)value) ? -errno : 0;
+	return ptrace(PTRACE_POKEUSER, pid, (void *)offset, (void *)(uintptr_t)value) ? -errno : 0;
 }
 
 static bool consistent(const struct target *t, uint64_t r_debug)

@@ -76,14 +76,15 @@ int mem_read(const struct mem *mem, uint64_t addr, void *buf, size_t len)
 static int poke(const struct mem *mem, uint64_t addr, const uint8_t *buf, size_t len)
 {
 	while (len) {
-		uint64_t base = addr & ~7ull, word;
-		size_t skip = addr - base, n = 8 - skip < len ? 8 - skip : len;
+		unsigned long word;
+		uint64_t base = addr & ~(uint64_t)(sizeof(word) - 1);
+		size_t skip = addr - base, left = sizeof(word) - skip, n = left < len ? left : len;
 		int err = mem_read(mem, base, &word, sizeof(word));
 
 		if (err)
 			return err;
 		memcpy((uint8_t *)&word + skip, buf, n);
-		if (ptrace(PTRACE_POKEDATA, mem->tid, (void *)base, (void *)word))
+		if (ptrace(PTRACE_POKEDATA, mem->tid, (void *)(uintptr_t)base, (void *)word))
 			return -errno;
 		addr += n;
 		buf += n;

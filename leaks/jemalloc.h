@@ -9,7 +9,7 @@
 #include "leaks/walker.h"
 #include "lib/vec.h"
 
-#define JE_PAGE	   4096ul
+#define JE_PAGE	   4096ull
 #define JE_BINS	   36  /* size classes in slabs */
 #define JE_CLASSES 232 /* all size classes (SC_NSIZES) */
 

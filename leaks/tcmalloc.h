@@ -11,8 +11,8 @@
 
 #define TC_PAGE_SHIFT 13
 #define TC_LEAF_SHIFT 18 /* page number bits within a leaf */
-#define TC_LEAF_BYTES (8ul << TC_LEAF_SHIFT)
-#define TC_ROOT_WORDS (1ul << 17)
+#define TC_LEAF_BYTES (8ull << TC_LEAF_SHIFT)
+#define TC_ROOT_WORDS (1ull << 17)
 #define TC_CLASSES    128 /* kClassSizesMax; class 0: large */
 
 /* struct Span: a run of pages, one large block or equal small ones. */

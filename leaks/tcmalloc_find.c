@@ -64,7 +64,7 @@ static bool span_says(struct tc *tc, uint64_t at, uint64_t page)
 	struct tc_span s;
 
 	return image_read_all(tc->img, at, &s, sizeof(s)) && s.start == page && s.pages &&
-	       s.pages < 1ul << 35 && tc_location(&s) <= TC_RETURNED && s.class < TC_CLASSES;
+	       s.pages < 1ull << 35 && tc_location(&s) <= TC_RETURNED && s.class < TC_CLASSES;
 }
 
 /* Does @leaf describe pages of the 2 GiB number @block? */
@@ -72,7 +72,7 @@ static bool valid_leaf(struct tc *tc, uint64_t leaf, uint64_t block)
 {
 	uint64_t words[4096];
 
-	for (uint64_t i = 0; i < 1ul << TC_LEAF_SHIFT; i += 4096) {
+	for (uint64_t i = 0; i < 1ull << TC_LEAF_SHIFT; i += 4096) {
 		if (!image_read_all(tc->img, leaf + i * 8, words, sizeof(words)))
 			return false;
 		for (uint64_t j = 0; j < 4096; j++) {

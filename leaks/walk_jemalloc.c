@@ -10,6 +10,7 @@
  * said only if every one of these counters agrees, and all caches hold live regions only.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "leaks/jemalloc.h"
@@ -119,7 +120,7 @@ static int take_extent(struct je *je, size_t index, uint64_t page)
 	int ret;
 
 	if (!image_read_all(je->img, edata, &e, sizeof(e))) {
-		heap_damage(je->heap, edata, "extent at 0x%lx has no descriptor", page);
+		heap_damage(je->heap, edata, "extent at 0x%" PRIx64 " has no descriptor", page);
 		heap_doubt(je->heap, "an extent's descriptor cannot be read");
 		return 0;
 	}
@@ -128,7 +129,7 @@ static int take_extent(struct je *je, size_t index, uint64_t page)
 	if ((e.addr & ~(JE_PAGE - 1)) != page || !size)
 		return 0;
 	if (!plausible(je, index, page, size)) {
-		heap_damage(je->heap, edata, "extent at 0x%lx has a wrong size", page);
+		heap_damage(je->heap, edata, "extent at 0x%" PRIx64 " has a wrong size", page);
 		heap_doubt(je->heap, "an extent has a wrong size");
 		return 0;
 	}
@@ -196,17 +197,21 @@ static void check_arena(struct je *je, const struct je_arena *a)
 {
 	for (int i = 0; i < JE_BINS; i++) {
 		if (a->regions[i])
-			heap_doubt(je->heap, "arena %u: %ld blocks of %lu bytes not accounted for",
+			heap_doubt(je->heap,
+				   "arena %u: %" PRId64 " blocks of %" PRIu64
+				   " bytes not accounted for",
 				   a->index, a->regions[i], je->bin[i].reg_size);
 	}
 	for (int i = 0; i < JE_CLASSES - JE_BINS; i++) {
 		if (a->large[i])
-			heap_doubt(je->heap, "arena %u: %ld blocks of %lu bytes not accounted for",
+			heap_doubt(je->heap,
+				   "arena %u: %" PRId64 " blocks of %" PRIu64
+				   " bytes not accounted for",
 				   a->index, a->large[i], je->class_size[JE_BINS + i]);
 	}
 	if (a->internal)
-		heap_doubt(je->heap, "arena %u: %ld bytes of jemalloc's own not found", a->index,
-			   a->internal);
+		heap_doubt(je->heap, "arena %u: %" PRId64 " bytes of jemalloc's own not found",
+			   a->index, a->internal);
 }
 
 static void check_sums(struct je *je)

@@ -13,6 +13,7 @@
  * block; nothing says where, so the whole block is listed.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "leaks/addr_list.h"
@@ -21,11 +22,11 @@
 #include "leaks/scan.h"
 #include "leaks/walker.h"
 
-#define SEGMENT_SIZE (32ul << 20)
-#define SLICE_SIZE   (64ul << 10)
+#define SEGMENT_SIZE (32ull << 20)
+#define SLICE_SIZE   (64ull << 10)
 #define MAX_SLICES   513
-#define HUGE_BLOCK   (2ul << 30) /* sizes from here on are the page's */
-#define SMALL_SHIFT  384	 /* pages of blocks up to 1 KiB begin this much later */
+#define HUGE_BLOCK   (2ull << 30) /* sizes from here on are the page's */
+#define SMALL_SHIFT  384	  /* pages of blocks up to 1 KiB begin this much later */
 #define SMALL_MAX    1024
 #define SEGMENT_HUGE 1
 #define TLD_BACKING  16	 /* mi_tld_t.heap_backing */
@@ -34,7 +35,7 @@
 #define HEAP_THREAD  2848
 #define HEAP_COOKIE  2864
 #define HEAP_PAGES   3024
-#define THREAD_FLAGS 3ul /* low bits of page.thread_free */
+#define THREAD_FLAGS 3ull /* low bits of page.thread_free */
 
 /* mi_page_t, which also describes free runs of slices (block_size 0). */
 struct page {
@@ -174,7 +175,8 @@ static const struct page *next_page(struct walk *w, uint64_t addr, uint64_t *sli
 
 		if (!p->slices ||
 		    (p->slices > w->seg.entries - *slice && w->seg.kind != SEGMENT_HUGE)) {
-			heap_damage(w->heap, addr, "segment: slice %lu has a wrong length", *slice);
+			heap_damage(w->heap, addr, "segment: slice %" PRIu64 " has a wrong length",
+				    *slice);
 			heap_doubt(w->heap, "the pages of a segment do not follow each other");
 			return NULL;
 		}
@@ -236,12 +238,12 @@ static void mark_lists(struct walk *w, const struct page *p, const struct free_l
 	uint32_t others = free_list_mark(w->img, &w->view, a, p->thread_free & ~THREAD_FLAGS);
 
 	if (mine == FREE_LIST_BROKEN || local == FREE_LIST_BROKEN || others == FREE_LIST_BROKEN) {
-		heap_damage(w->heap, a->base, "page of blocks of %lu: a free list leads astray",
-			    a->size);
+		heap_damage(w->heap, a->base,
+			    "page of blocks of %" PRIu64 ": a free list leads astray", a->size);
 		heap_doubt(w->heap, "a page's free list leads astray");
 	} else if (p->used + mine + local != p->capacity) {
-		heap_doubt(w->heap, "page 0x%lx: %u blocks in use, its counter says %u", a->base,
-			   p->capacity - mine - local, p->used);
+		heap_doubt(w->heap, "page 0x%" PRIx64 ": %u blocks in use, its counter says %u",
+			   a->base, p->capacity - mine - local, p->used);
 	}
 }
 
@@ -257,7 +259,7 @@ static int take_page(struct walk *w, const struct page *p, uint64_t addr)
 		heap->pages--;
 	area.size = p->block_size < HUGE_BLOCK ? p->block_size : bytes;
 	if (!area.size || area.size * p->capacity > bytes || p->slices > w->seg.slices) {
-		heap_damage(w->heap, addr, "page: %u blocks of %lu do not fit", p->capacity,
+		heap_damage(w->heap, addr, "page: %u blocks of %" PRIu64 " do not fit", p->capacity,
 			    area.size);
 		heap_doubt(w->heap, "a page has more blocks than fit");
 		return 0;
@@ -297,8 +299,10 @@ static int take_segment(struct walk *w, uint64_t addr)
 		ret = take_page(w, p, addr + (uint64_t)(p - w->seg.page) * SLICE_SIZE);
 	}
 	if (!ret && n != w->seg.used)
-		heap_doubt(w->heap, "segment 0x%lx: %lu pages in use, its counter says %lu", addr,
-			   n, w->seg.used);
+		heap_doubt(w->heap,
+			   "segment 0x%" PRIx64 ": %" PRIu64
+			   " pages in use, its counter says %" PRIu64,
+			   addr, n, w->seg.used);
 	return ret;
 }
 
@@ -310,10 +314,11 @@ static void check_sums(struct walk *w)
 	w->heap->exact = !w->heap->doubt[0];
 	vec_for_each (&w->heaps, h) {
 		if (h->pages)
-			heap_doubt(w->heap, "heap 0x%lx counts %ld more pages", h->addr, h->pages);
+			heap_doubt(w->heap, "heap 0x%" PRIx64 " counts %" PRId64 " more pages",
+				   h->addr, h->pages);
 		if (h->segments)
-			heap_doubt(w->heap, "thread 0x%lx counts %ld more segments", h->thread,
-				   h->segments);
+			heap_doubt(w->heap, "thread 0x%" PRIx64 " counts %" PRId64 " more segments",
+				   h->thread, h->segments);
 	}
 	if (missed)
 		heap_doubt(w->heap, "%zu delayed frees are not in any page", missed);

@@ -10,6 +10,7 @@
  * point to a group that points back: all of it must add up.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "leaks/chain.h"
@@ -361,12 +362,14 @@ static void check_sums(struct walk *w)
 	h->exact = !h->doubt[0];
 	for (int i = 0; i < CLASSES; i++) {
 		if (w->slots[i] != w->ctx.usage[i])
-			heap_doubt(h, "size class %d has %lu slots, its counter says %lu", i,
-				   w->slots[i], w->ctx.usage[i]);
+			heap_doubt(h,
+				   "size class %d has %" PRIu64 " slots, its counter says %" PRIu64,
+				   i, w->slots[i], w->ctx.usage[i]);
 	}
 	if (w->idle_metas != free_metas(w) + w->ctx.avail_meta_count)
-		heap_doubt(h, "%lu unused group descriptors, the lists of free ones say %lu",
-			   w->idle_metas, free_metas(w) + w->ctx.avail_meta_count);
+		heap_doubt(
+		    h, "%" PRIu64 " unused group descriptors, the lists of free ones say %" PRIu64,
+		    w->idle_metas, free_metas(w) + w->ctx.avail_meta_count);
 	if (w->unsettled)
 		heap_doubt(h, "%u blocks were just being taken or given back", w->unsettled);
 }

@@ -9,6 +9,7 @@
  * all caches' lists agree with what is there, and all cached objects are in spans.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "leaks/free_list.h"
@@ -57,7 +58,8 @@ static int take_small(struct tc *tc, const struct tc_span *s)
 		heap_doubt(tc->heap, "a span's free list leads astray");
 	} else {
 		if (s->refcount != capacity - n)
-			heap_doubt(tc->heap, "span 0x%lx: %u objects in use, its counter says %u",
+			heap_doubt(tc->heap,
+				   "span 0x%" PRIx64 ": %u objects in use, its counter says %u",
 				   base, capacity - n, s->refcount);
 		tc->counted[s->class].free_objects -= n;
 		tc->heap->free_bytes += n * (uint64_t)tc->size[s->class];
@@ -74,7 +76,7 @@ static bool plausible(struct tc *tc, const struct tc_span *s, size_t index)
 	uint64_t base = s->start << TC_PAGE_SHIFT, last = index + s->pages - 1;
 
 	if (s->pages >= TC_ROOT_WORDS << TC_LEAF_SHIFT ||
-	    (last < 1ul << TC_LEAF_SHIFT && tc->leaf[last] != tc->leaf[index]))
+	    (last < 1ull << TC_LEAF_SHIFT && tc->leaf[last] != tc->leaf[index]))
 		return false;
 	if (s->class && tc_location(s) == TC_IN_USE &&
 	    (s->class >= tc->classes || s->pages != tc->pages[s->class]))
@@ -94,7 +96,7 @@ static int take_span(struct tc *tc, size_t index, uint64_t page)
 		return 0;
 	bytes = s.pages << TC_PAGE_SHIFT;
 	if (!plausible(tc, &s, index)) {
-		heap_damage(tc->heap, at, "span at 0x%lx has a wrong size or class", base);
+		heap_damage(tc->heap, at, "span at 0x%" PRIx64 " has a wrong size or class", base);
 		heap_doubt(tc->heap, "a span has a wrong size or class");
 		return 0;
 	}
@@ -121,7 +123,7 @@ static int take_leaf(struct tc *tc, uint64_t leaf, uint64_t block)
 		heap_doubt(tc->heap, "part of the page map cannot be read");
 		return 0;
 	}
-	for (size_t i = 0; !ret && i < 1ul << TC_LEAF_SHIFT; i++) {
+	for (size_t i = 0; !ret && i < 1ull << TC_LEAF_SHIFT; i++) {
 		if (tc->leaf[i])
 			ret = take_span(tc, i, (block << TC_LEAF_SHIFT) + i);
 	}
@@ -155,7 +157,8 @@ static void check_sums(struct tc *tc)
 	for (unsigned c = 1; c < tc->classes; c++) {
 		if (tc->counted[c].spans || tc->counted[c].free_objects)
 			heap_doubt(tc->heap,
-				   "blocks of %d: central list counts %ld spans, %ld free more",
+				   "blocks of %d: central list counts %" PRId64 " spans, %" PRId64
+				   " free more",
 				   tc->size[c], tc->counted[c].spans, tc->counted[c].free_objects);
 	}
 	if (missed)

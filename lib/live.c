@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include "lib/wide.h"
 
 #define FIRST	  4096u
 #define HUGE	  (8u << 20)
@@ -27,7 +28,7 @@ static inline uint64_t home(const struct live *l, uint64_t addr)
 
 	h ^= h >> 32;
 	h *= 0xd6e8feb86659fd93ull;
-	return (uint64_t)((unsigned __int128)h * l->cap >> 64);
+	return wide_high(h, l->cap);
 }
 
 static inline uint64_t next(const struct live *l, uint64_t i)

@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 #include <string.h>
+#include "lib/wide.h"
 
 #define UNIX_MS_LEAST 100000000000ull /* 1973 in ms; as seconds of a recording, 3170 years */
 
@@ -54,13 +55,11 @@ static bool decimal(const char **at, struct decimal *d)
 
 static bool scaled(const struct decimal *d, uint64_t unit, uint64_t *n)
 {
-	unsigned __int128 v = (unsigned __int128)d->whole * unit +
-			      (unsigned __int128)d->fraction * unit / 1000000000u;
+	uint64_t whole, part = wide_mul_div(d->fraction, unit, 1000000000u);
 
-	if (v > UINT64_MAX)
+	if (__builtin_mul_overflow(d->whole, unit, &whole))
 		return false;
-	*n = (uint64_t)v;
-	return true;
+	return !__builtin_add_overflow(whole, part, n);
 }
 
 static bool hexadecimal(const char *p, uint64_t *n)
@@ -208,7 +207,7 @@ bool amount_count_or_percent(const char *text, struct amount *a)
 uint64_t amount_ns(const struct amount *a, uint64_t start_unix_ns, uint64_t runtime_ns, bool upper,
 		   uint64_t otherwise)
 {
-	unsigned __int128 ns;
+	uint64_t ns;
 
 	switch (a->unit) {
 	case AMOUNT_PLAIN:
@@ -216,11 +215,10 @@ uint64_t amount_ns(const struct amount *a, uint64_t start_unix_ns, uint64_t runt
 	case AMOUNT_PERCENT:
 		return (uint64_t)((double)runtime_ns * a->percent / 100);
 	case AMOUNT_UNIX_MS:
-		ns = (unsigned __int128)a->n * 1000000 + (upper ? 999999 : 0);
-		if (ns < start_unix_ns)
-			return 0;
-		ns -= start_unix_ns;
-		return ns > UINT64_MAX ? UINT64_MAX : (uint64_t)ns;
+		if (__builtin_mul_overflow(a->n, 1000000u, &ns) ||
+		    __builtin_add_overflow(ns, upper ? 999999u : 0u, &ns))
+			return UINT64_MAX;
+		return ns < start_unix_ns ? 0 : ns - start_unix_ns;
 	default:
 		return otherwise;
 	}

@@ -2,10 +2,11 @@
 #include "report/timeline.h"
 
 #include <errno.h>
+#include "lib/wide.h"
 
 static uint64_t per_second(uint64_t n, uint64_t ns)
 {
-	return ns ? (uint64_t)((unsigned __int128)n * 1000000000u / ns) : 0;
+	return ns ? wide_mul_div(n, 1000000000u, ns) : 0;
 }
 
 static void write_points(yajl_gen g, const struct model *m)

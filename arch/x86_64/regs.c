@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* General registers as NT_PRSTATUS has them: struct user_regs_struct, see the ptrace manual page.
- */
+/* General registers as NT_PRSTATUS has them. */
 #include <errno.h>
 #include <string.h>
-#include <sys/user.h>
 #include "arch/x86_64/x86_64.h"
 
 #define EFLAGS_TF 0x100u
@@ -11,25 +9,25 @@
 
 /* Offsets by DWARF number (psABI 3.6.2). */
 static const uint16_t dwarf_offset[17] = {
-    offsetof(struct user_regs_struct, rax), offsetof(struct user_regs_struct, rdx),
-    offsetof(struct user_regs_struct, rcx), offsetof(struct user_regs_struct, rbx),
-    offsetof(struct user_regs_struct, rsi), offsetof(struct user_regs_struct, rdi),
-    offsetof(struct user_regs_struct, rbp), offsetof(struct user_regs_struct, rsp),
-    offsetof(struct user_regs_struct, r8),  offsetof(struct user_regs_struct, r9),
-    offsetof(struct user_regs_struct, r10), offsetof(struct user_regs_struct, r11),
-    offsetof(struct user_regs_struct, r12), offsetof(struct user_regs_struct, r13),
-    offsetof(struct user_regs_struct, r14), offsetof(struct user_regs_struct, r15),
-    offsetof(struct user_regs_struct, rip),
+    offsetof(struct x86_user_regs, rax), offsetof(struct x86_user_regs, rdx),
+    offsetof(struct x86_user_regs, rcx), offsetof(struct x86_user_regs, rbx),
+    offsetof(struct x86_user_regs, rsi), offsetof(struct x86_user_regs, rdi),
+    offsetof(struct x86_user_regs, rbp), offsetof(struct x86_user_regs, rsp),
+    offsetof(struct x86_user_regs, r8),	 offsetof(struct x86_user_regs, r9),
+    offsetof(struct x86_user_regs, r10), offsetof(struct x86_user_regs, r11),
+    offsetof(struct x86_user_regs, r12), offsetof(struct x86_user_regs, r13),
+    offsetof(struct x86_user_regs, r14), offsetof(struct x86_user_regs, r15),
+    offsetof(struct x86_user_regs, rip),
 };
 
-static struct user_regs_struct *user(struct arch_regs *regs)
+static struct x86_user_regs *user(struct arch_regs *regs)
 {
-	return (struct user_regs_struct *)regs->raw;
+	return (struct x86_user_regs *)regs->raw;
 }
 
-static const struct user_regs_struct *cuser(const struct arch_regs *regs)
+static const struct x86_user_regs *cuser(const struct arch_regs *regs)
 {
-	return (const struct user_regs_struct *)regs->raw;
+	return (const struct x86_user_regs *)regs->raw;
 }
 
 static uint64_t get_pc(const struct arch_regs *regs)
@@ -82,7 +80,7 @@ static enum arch_syscall_state syscall_state(const struct arch_regs *regs)
 
 static bool restart_whole(struct arch_regs *regs)
 {
-	struct user_regs_struct *u = user(regs);
+	struct x86_user_regs *u = user(regs);
 
 	if ((int64_t)u->orig_rax < 0 || (int64_t)u->rax != -516 /* ERESTART_RESTARTBLOCK */)
 		return false;
@@ -106,7 +104,7 @@ static bool only_waits(uint64_t nr)
 
 static bool restart_interrupted(struct arch_regs *regs)
 {
-	struct user_regs_struct *u = user(regs);
+	struct x86_user_regs *u = user(regs);
 
 	if ((int64_t)u->orig_rax < 0 || (int64_t)u->rax != -EINTR || !only_waits(u->orig_rax))
 		return false;
@@ -121,7 +119,7 @@ static long syscall_number(const struct arch_regs *regs)
 
 static void set_syscall(struct arch_regs *regs, uint64_t pc, long nr, const uint64_t args[6])
 {
-	struct user_regs_struct *u = user(regs);
+	struct x86_user_regs *u = user(regs);
 
 	u->rip = pc;
 	u->rax = (uint64_t)nr;
@@ -143,7 +141,7 @@ static long get_syscall_result(const struct arch_regs *regs)
 
 static void set_return(struct arch_regs *regs, uint64_t code, uint64_t frame)
 {
-	struct user_regs_struct *u = user(regs);
+	struct x86_user_regs *u = user(regs);
 
 	u->rip = code + X86_SYSCALL_LENGTH;
 	u->rsp = frame;
@@ -157,7 +155,7 @@ const struct arch arch_x86_64 = {
     .elf_class = 2,	      /* ELFCLASS64 */
     .elf_data = 1,	      /* ELFDATA2LSB */
     .audit_arch = 0xc000003e, /* AUDIT_ARCH_X86_64 */
-    .regset_size = sizeof(struct user_regs_struct),
+    .regset_size = sizeof(struct x86_user_regs),
     .reach = 0x7fff0000, /* jmp rel32, less some slack */
     .red_zone = 128,	 /* psABI 3.2.2 */
     .entry_length = X86_JUMP_LENGTH,

@@ -7,9 +7,7 @@
  *	(+8, +16  number and a system call, where that code only pops the number)
  *	struct ucontext, 128 bytes of siginfo that nobody reads, the xsave area
  */
-#include <asm/sigcontext.h>
 #include <string.h>
-#include <sys/user.h>
 #include "arch/x86_64/x86_64.h"
 
 #define NR_RT_SIGRETURN	     15
@@ -23,46 +21,62 @@
 #define NO_SUCH_SS_FLAG	 0x7
 #define FORM_POPS_NUMBER 2
 
+#define FP_XSTATE_MAGIC1 0x46505853u /* asm/sigcontext.h, from here on */
+#define FP_XSTATE_MAGIC2 0x46505845u
+
+/* In the bytes of the fxsave area that the processor leaves to software. */
+struct fpx_sw_bytes {
+	uint32_t magic1, extended_size;
+	uint64_t xfeatures;
+	uint32_t xstate_size, padding[7];
+};
+
+struct context {
+	uint64_t r8, r9, r10, r11, r12, r13, r14, r15, di, si, bp, bx, dx, ax, cx, sp, ip, flags;
+	uint16_t cs, gs, fs, ss;
+	uint64_t err, trapno, oldmask, cr2, fpstate, reserved[8];
+};
+
 /* asm-generic/ucontext.h, which cannot be included beside the C library's. */
 struct kernel_ucontext {
 	uint64_t flags, link, stack_sp;
 	int32_t stack_flags, pad;
 	uint64_t stack_size;
-	struct sigcontext_64 context;
+	struct context context;
 	uint64_t sigmask;
 };
 
-static void fill_context(struct sigcontext_64 *c, const struct user_regs_struct *u, long again)
+static void fill_context(struct context *c, const struct x86_user_regs *u, long again)
 {
-	*c = (struct sigcontext_64){.r8 = u->r8,
-				    .r9 = u->r9,
-				    .r10 = u->r10,
-				    .r11 = u->r11,
-				    .r12 = u->r12,
-				    .r13 = u->r13,
-				    .r14 = u->r14,
-				    .r15 = u->r15,
-				    .di = u->rdi,
-				    .si = u->rsi,
-				    .bp = u->rbp,
-				    .bx = u->rbx,
-				    .dx = u->rdx,
-				    .ax = again >= 0 ? (uint64_t)again : u->rax,
-				    .cx = u->rcx,
-				    .sp = u->rsp,
-				    .ip = again >= 0 ? u->rip - X86_SYSCALL_LENGTH : u->rip,
-				    .flags = u->eflags,
-				    .cs = (uint16_t)u->cs,
-				    .ss = (uint16_t)u->ss};
+	*c = (struct context){.r8 = u->r8,
+			      .r9 = u->r9,
+			      .r10 = u->r10,
+			      .r11 = u->r11,
+			      .r12 = u->r12,
+			      .r13 = u->r13,
+			      .r14 = u->r14,
+			      .r15 = u->r15,
+			      .di = u->rdi,
+			      .si = u->rsi,
+			      .bp = u->rbp,
+			      .bx = u->rbx,
+			      .dx = u->rdx,
+			      .ax = again >= 0 ? (uint64_t)again : u->rax,
+			      .cx = u->rcx,
+			      .sp = u->rsp,
+			      .ip = again >= 0 ? u->rip - X86_SYSCALL_LENGTH : u->rip,
+			      .flags = u->eflags,
+			      .cs = (uint16_t)u->cs,
+			      .ss = (uint16_t)u->ss};
 }
 
 /* The regset's xsave area with the marks by which sigreturn knows it (uapi asm/sigcontext.h). */
 static void fill_xstate(uint8_t *out, const struct arch_emergency *e)
 {
 	static const uint32_t magic2 = FP_XSTATE_MAGIC2;
-	struct _fpx_sw_bytes sw = {.magic1 = FP_XSTATE_MAGIC1,
-				   .extended_size = (uint32_t)(e->xstate_size + sizeof(magic2)),
-				   .xstate_size = (uint32_t)e->xstate_size};
+	struct fpx_sw_bytes sw = {.magic1 = FP_XSTATE_MAGIC1,
+				  .extended_size = (uint32_t)(e->xstate_size + sizeof(magic2)),
+				  .xstate_size = (uint32_t)e->xstate_size};
 
 	memcpy(out, e->xstate, e->xstate_size);
 	memcpy(&sw.xfeatures, out + FX_SW_OFFSET, sizeof(sw.xfeatures));
@@ -104,7 +118,7 @@ size_t x86_emergency_frame(uint8_t *out, size_t size, uint64_t at, const struct 
 	fp = (fp + XSAVE_ALIGN - 1) & ~(size_t)(XSAVE_ALIGN - 1);
 	if (fp + e->xstate_size + sizeof(uint32_t) > size)
 		return 0;
-	fill_context(&uc.context, (const struct user_regs_struct *)e->regs->raw, e->again);
+	fill_context(&uc.context, (const struct x86_user_regs *)e->regs->raw, e->again);
 	uc.context.fpstate = at + fp;
 	memset(out, 0, fp);
 	memcpy(out, chain, links);

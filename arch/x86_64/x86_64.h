@@ -9,6 +9,12 @@
 #define X86_FAR_JUMP_LENGTH 14 /* ff 25 00000000, then the address */
 #define X86_SYSCALL_LENGTH  2  /* 0f 05 */
 
+/* NT_PRSTATUS: struct user_regs_struct of asm/user_64.h, which other hosts do not have. */
+struct x86_user_regs {
+	uint64_t r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi, orig_rax,
+	    rip, cs, eflags, rsp, ss, fs_base, gs_base, ds, es, fs, gs;
+};
+
 /* insn.c: a decoder for many instructions; opening one takes longer than decoding with it. */
 struct x86_decoder {
 	size_t handle;
