@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 #include <zlib.h>
 
 #define LEAST_ROWS 50000u /* smaller ones are built as fast as they are read */
-#define VERSION	   1u	  /* of struct uw_full and of what translate.c makes of a row */
+#define VERSION	   2u	  /* of struct uw_full and of what translate.c makes of a row */
 #define MAGIC	   "mpunwind"
 
 /* What a file begins with; behind it rules, addresses of rows, rule indices of rows. */

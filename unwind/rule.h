@@ -12,11 +12,16 @@
 #include "formats/column.h"
 
 enum uw_rule_flags {
-	UW_OUTERMOST = 1, /* the return address is undefined: no caller */
-	UW_SIGNAL = 2,	  /* signal frame: the caller's pc is exact, not a return address */
-	UW_FULL = 4,	  /* take uw_full[full]: the simple fields do not describe this row */
-	UW_INVALID = 8,	  /* no rule here, or one we do not understand */
+	UW_OUTERMOST = 1,  /* the return address is undefined: no caller */
+	UW_SIGNAL = 2,	   /* signal frame: the caller's pc is exact, not a return address */
+	UW_FULL = 4,	   /* take uw_full[full]: the simple fields do not describe this row */
+	UW_INVALID = 8,	   /* no rule here, or one we do not understand */
+	UW_PC_TAGGED = 16, /* the return address has other bits than UW_PC_BITS: see there */
 };
+
+/* Of a return address, where processors keep more in it: the Thumb or MIPS16 mode in bit 0,
+ * AArch64's signature (PAC) above the address. */
+#define UW_PC_BITS 0x0000fffffffffffeull
 
 #define UW_FP_SAME INT16_MIN /* the frame pointer register keeps its value */
 

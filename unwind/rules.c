@@ -32,8 +32,9 @@ static uint32_t hash(const struct uw_full *f)
 
 static struct uw_rule simplify(const struct uw_full *f, uint32_t id)
 {
-	struct uw_rule r = {.flags = f->flags, .full = id, .fp_off = UW_FP_SAME};
-	bool simple = !f->flags && f->cfa_kind == UW_CFA_REG &&
+	uint8_t flags = f->flags & (uint8_t)~UW_PC_TAGGED;
+	struct uw_rule r = {.flags = flags, .full = id, .fp_off = UW_FP_SAME};
+	bool simple = !flags && f->cfa_kind == UW_CFA_REG &&
 		      (f->cfa_reg == UW_REG_SP || f->cfa_reg == UW_REG_FP) &&
 		      f->where[UW_REG_PC] == UW_AT_CFA && f->where[UW_REG_SP] == UW_SAME;
 
@@ -43,7 +44,7 @@ static struct uw_rule simplify(const struct uw_full *f, uint32_t id)
 	else if (f->where[UW_REG_FP] != UW_SAME)
 		simple = false;
 	if (!simple) {
-		r.flags |= f->flags & (UW_OUTERMOST | UW_INVALID) ? 0 : UW_FULL;
+		r.flags |= flags & (UW_OUTERMOST | UW_INVALID) ? 0 : UW_FULL;
 		return r;
 	}
 	r.cfa_is_fp = f->cfa_reg == UW_REG_FP;

@@ -76,8 +76,11 @@ static inline enum uw_result uw_step_full(const struct uw_full *f, const struct 
 	result = uw_cfa(f, s, read, ctx, &cfa);
 	if (result != UW_STEP_OK)
 		return result;
-	/* A signal frame may lie on another stack than what it interrupted. */
-	if (!(f->flags & UW_SIGNAL) && (!uw_known(s, UW_REG_SP) || cfa <= s->reg[UW_REG_SP]))
+	/* A signal frame may lie on another stack than what it interrupted, and a function that was
+	 * interrupted need not have a frame. */
+	if (!(f->flags & UW_SIGNAL) &&
+	    (!uw_known(s, UW_REG_SP) || cfa < s->reg[UW_REG_SP] ||
+	     (cfa == s->reg[UW_REG_SP] && (f->where[UW_REG_PC] != UW_REG || !s->exact_pc))))
 		return UW_STEP_STUCK;
 	next->valid = 0;
 	for (uint32_t i = 0; i < UW_MAX_REGS; i++) {
@@ -117,7 +120,11 @@ static inline enum uw_result uw_step_full(const struct uw_full *f, const struct 
 		next->valid |= 1u << i;
 	}
 	next->exact_pc = (f->flags & UW_SIGNAL) != 0;
-	if (!uw_known(next, UW_REG_PC) || !next->reg[UW_REG_PC])
+	if (!uw_known(next, UW_REG_PC))
+		return f->where[UW_REG_PC] == UW_REG ? UW_STEP_LOST : UW_STEP_OUTERMOST;
+	if (f->flags & UW_PC_TAGGED)
+		next->reg[UW_REG_PC] &= UW_PC_BITS;
+	if (!next->reg[UW_REG_PC])
 		return UW_STEP_OUTERMOST;
 	return UW_STEP_OK;
 }

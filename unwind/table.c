@@ -1,24 +1,21 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Call frame information to compact rows; libdw interprets it. */
+/* Call frame information to compact rows. */
 #include "unwind/table.h"
 
 #include <errno.h>
 #include <gelf.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "lib/vec.h"
+#include "unwind/cfi.h"
 #include "unwind/starts.h"
-#include "unwind/translate.h"
-
-#define PARALLEL_FROM 20000u /* functions: below, a thread costs more than it brings */
-#define MAX_THREADS   8
 
 static int add_row(struct unwind_table *t, uint64_t pc, uint32_t rule)
 {
 	if (t->n && t->pc[t->n - 1] == pc) {
 		t->rule[t->n - 1] = (uint16_t)rule;
+		if (t->n > 1 && t->rule[t->n - 2] == rule)
+			t->n--;
 		return 0;
 	}
 	if (t->n && t->rule[t->n - 1] == rule)
@@ -42,141 +39,34 @@ static int add_row(struct unwind_table *t, uint64_t pc, uint32_t rule)
 	return 0;
 }
 
-static int rows_of(Dwarf_CFI *cfi, uint64_t start, uint64_t limit, struct rule_set *set,
-		   struct unwind_table *t)
-{
-	uint64_t at = start;
-
-	while (at < limit) {
-		Dwarf_Addr from = at, to = at;
-		Dwarf_Frame *frame;
-		bool signal = false;
-		int err;
-
-		if (dwarf_cfi_addrframe(cfi, at, &frame))
-			break;
-		if (dwarf_frame_info(frame, &from, &to, &signal) < 0 || to <= at) {
-			free(frame);
-			break;
-		}
-		err = add_row(t, at, translate_frame(frame, signal, set));
-		free(frame);
-		if (err)
-			return err;
-		/* Broken CFI may overlap: rows stay in order. */
-		at = to < limit ? to : limit;
-	}
-	return add_row(t, at, 0);
-}
-
-/* Part of a file's functions, with a libdw handle and rules of its own. */
-struct part {
-	const char *image;
-	size_t size;
-	const uint64_t *start;
-	size_t n;
-	uint64_t limit; /* where the last one ends at the latest */
+struct building {
+	struct unwind_table *table;
 	struct rule_set *set;
-	struct unwind_table table;
-	int err;
+	uint64_t limit; /* where the next function begins: broken CFI may overlap */
 };
 
-static int rows_of_starts(Dwarf_CFI *cfi, const uint64_t *start, size_t n, uint64_t limit,
-			  struct rule_set *set, struct unwind_table *t)
+static int push_row(void *ctx, uint64_t pc, const struct uw_full *rule)
 {
-	int err = 0;
+	struct building *b = ctx;
 
-	for (size_t i = 0; i < n && !err; i++)
-		err = rows_of(cfi, start[i], i + 1 < n ? start[i + 1] : limit, set, t);
-	return err;
+	return pc < b->limit ? add_row(b->table, pc, rule ? rule_set_add(b->set, rule) : 0) : 0;
 }
 
-static void *run_part(void *arg)
+static int rows_of_cfi(const struct cfi *cfi, struct rule_set *set, struct unwind_table *t)
 {
-	struct part *p = arg;
-	Elf *elf = elf_memory((char *)p->image, p->size);
-	Dwarf_CFI *cfi = elf ? dwarf_getcfi_elf(elf) : NULL;
+	struct building b = {.table = t, .set = set};
+	struct cfi_fdes fdes = {0};
+	int err = cfi_fdes(cfi, &fdes);
 
-	p->err = cfi ? rows_of_starts(cfi, p->start, p->n, p->limit, p->set, &p->table) : -ENOMEM;
-	if (cfi)
-		dwarf_cfi_end(cfi);
-	elf_end(elf);
-	return NULL;
-}
+	for (size_t i = 0; i < fdes.list.n && !err; i++) {
+		const struct cfi_fde *fde = &fdes.list.at[i];
 
-/* The part's rows behind @t's, its rules into @set. */
-static int append_part(const struct part *p, struct rule_set *set, struct unwind_table *t)
-{
-	const struct uw_full *full = rule_set_full(p->set);
-	uint32_t n = rule_set_count(p->set);
-	uint16_t *id = calloc(n, sizeof(*id));
-	int err = id ? p->err : -ENOMEM;
-
-	for (uint32_t i = 1; i < n && !err; i++)
-		id[i] = (uint16_t)rule_set_add(set, &full[i]);
-	for (uint32_t i = 0; i < p->table.n && !err; i++)
-		err = add_row(t, p->table.pc[i], id[p->table.rule[i]]);
-	free(id);
-	return err;
-}
-
-/* Each thread has the file open for itself: libdw's handles are not for sharing. */
-static int rows_in_parallel(Elf *elf, const struct starts *starts, unsigned threads,
-			    struct rule_set *set, struct unwind_table *t)
-{
-	struct part part[MAX_THREADS];
-	pthread_t thread[MAX_THREADS];
-	unsigned started = 0;
-	size_t size, done = 0;
-	char *image = elf_rawfile(elf, &size);
-	int err = image ? 0 : -ENOMEM;
-
-	for (; started < threads && !err; started++) {
-		size_t to = starts->at.n * (started + 1) / threads;
-
-		part[started] =
-		    (struct part){.image = image,
-				  .size = size,
-				  .start = starts->at.at + done,
-				  .n = to - done,
-				  .limit = to < starts->at.n ? starts->at.at[to] : UINT64_MAX,
-				  .set = rule_set_new()};
-		done = to;
-		if (!part[started].set ||
-		    pthread_create(&thread[started], NULL, run_part, &part[started])) {
-			rule_set_free(part[started].set);
-			err = -ENOMEM;
-			break;
-		}
-	}
-	for (unsigned i = 0; i < started; i++) {
-		pthread_join(thread[i], NULL);
+		b.limit = i + 1 < fdes.list.n ? fde[1].start : UINT64_MAX;
+		err = cfi_rows(cfi, fde, push_row, &b);
 		if (!err)
-			err = append_part(&part[i], set, t);
-		unwind_table_free(&part[i].table);
-		rule_set_free(part[i].set);
+			err = add_row(t, fde->end < b.limit ? fde->end : b.limit, 0);
 	}
-	return err;
-}
-
-static int rows_of_cfi(Elf *elf, struct rule_set *set, struct unwind_table *t)
-{
-	long threads = sysconf(_SC_NPROCESSORS_ONLN);
-	struct starts starts = {0};
-	Dwarf_CFI *cfi = dwarf_getcfi_elf(elf);
-	int err;
-
-	if (!cfi)
-		return 0;
-	err = starts_of_cfi(elf, &starts);
-	if (threads > MAX_THREADS)
-		threads = MAX_THREADS;
-	if (!err && starts.at.n >= PARALLEL_FROM && threads > 1)
-		err = rows_in_parallel(elf, &starts, (unsigned)threads, set, t);
-	else if (!err)
-		err = rows_of_starts(cfi, starts.at.at, starts.at.n, UINT64_MAX, set, t);
-	dwarf_cfi_end(cfi);
-	vec_free(&starts.at);
+	vec_free(&fdes.list);
 	return err;
 }
 
@@ -253,38 +143,44 @@ static int fill_gaps(Elf *elf, struct unwind_table *t)
 }
 
 /* Rows from .debug_frame, for code that .eh_frame does not cover. */
-static int add_debug_frame(Elf *elf, struct rule_set *set, struct unwind_table *t)
+static int add_debug_frame(Elf *elf, const struct arch *arch, struct rule_set *set,
+			   struct unwind_table *t)
 {
 	struct unwind_table extra = {0};
-	struct starts starts = {0};
-	Dwarf *dw = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
-	Dwarf_CFI *cfi = dw ? dwarf_getcfi(dw) : NULL;
+	struct cfi cfi;
 	int err = 0;
 
-	if (cfi) {
-		err = starts_of_symbols(elf, &starts);
-		if (!err)
-			err =
-			    rows_of_starts(cfi, starts.at.at, starts.at.n, UINT64_MAX, set, &extra);
+	if (cfi_open(elf, arch, true, &cfi)) {
+		err = rows_of_cfi(&cfi, set, &extra);
 		if (!err && extra.n)
 			err = merge(t, &extra);
 	}
-	vec_free(&starts.at);
 	unwind_table_free(&extra);
-	dwarf_end(dw);
 	return err;
+}
+
+static const struct arch *arch_of(Elf *elf)
+{
+	GElf_Ehdr eh;
+
+	if (elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &eh))
+		return NULL;
+	return arch_for_elf(eh.e_ident[EI_CLASS], eh.e_ident[EI_DATA], eh.e_machine);
 }
 
 int unwind_table_build(Elf *elf, Elf *debug, struct rule_set *set, struct unwind_table *table)
 {
-	int err;
+	const struct arch *arch = arch_of(elf);
+	struct cfi cfi;
+	int err = 0;
 
 	memset(table, 0, sizeof(*table));
-	if (elf_kind(elf) != ELF_K_ELF)
+	if (!arch)
 		return -EINVAL;
-	err = rows_of_cfi(elf, set, table);
+	if (cfi_open(elf, arch, false, &cfi))
+		err = rows_of_cfi(&cfi, set, table);
 	if (!err)
-		err = add_debug_frame(debug ? debug : elf, set, table);
+		err = add_debug_frame(debug ? debug : elf, arch, set, table);
 	if (!err)
 		err = fill_gaps(elf, table);
 	if (err)

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Compact unwind tables of one ELF file, from .eh_frame and .debug_frame through libdw.
+ * Compact unwind tables of one ELF file of any architecture, from .eh_frame and .debug_frame.
  * Pure: works on a file or a memory image, knows no process.
  */
 #ifndef UNWIND_TABLE_H
 #define UNWIND_TABLE_H
 
-#include <elfutils/libdw.h>
 #include <libelf.h>
 #include <stdint.h>
 #include "lib/err.h"

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Reading bytes of either byte order, never past the end: what is missing reads as 0 and is
+ * remembered. */
+#ifndef UNWIND_BYTES_H
+#define UNWIND_BYTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct bytes {
+	const uint8_t *p, *end;
+	bool big;     /* byte order */
+	bool lacking; /* something was missing */
+};
+
+/* The next @n bytes, at most 8, as a number. */
+static inline uint64_t bytes_take(struct bytes *b, unsigned n)
+{
+	uint64_t value = 0;
+
+	if ((size_t)(b->end - b->p) < n) {
+		b->p = b->end;
+		b->lacking = true;
+		return 0;
+	}
+	for (unsigned i = 0; i < n; i++)
+		value |= (uint64_t)b->p[i] << 8 * (b->big ? n - 1 - i : i);
+	b->p += n;
+	return value;
+}
+
+static inline int64_t bytes_take_signed(struct bytes *b, unsigned n)
+{
+	return (int64_t)(bytes_take(b, n) << (64 - 8 * n)) >> (64 - 8 * n);
+}
+
+/* DWARF 5, 7.6 */
+static inline uint64_t bytes_uleb(struct bytes *b)
+{
+	uint64_t value = 0;
+	unsigned shift = 0;
+	uint8_t byte;
+
+	do {
+		byte = (uint8_t)bytes_take(b, 1);
+		if (shift < 64)
+			value |= (uint64_t)(byte & 0x7f) << shift;
+		shift += 7;
+	} while (byte & 0x80);
+	return value;
+}
+
+static inline int64_t bytes_sleb(struct bytes *b)
+{
+	uint64_t value = 0;
+	unsigned shift = 0;
+	uint8_t byte;
+
+	do {
+		byte = (uint8_t)bytes_take(b, 1);
+		if (shift < 64)
+			value |= (uint64_t)(byte & 0x7f) << shift;
+		shift += 7;
+	} while (byte & 0x80);
+	if (byte & 0x40 && shift < 64)
+		value |= UINT64_MAX << shift;
+	return (int64_t)value;
+}
+
+/* The next @n bytes, taken as bytes of their own. */
+static inline struct bytes bytes_part(struct bytes *b, uint64_t n)
+{
+	struct bytes part = *b;
+
+	if (n > (uint64_t)(b->end - b->p)) {
+		n = (uint64_t)(b->end - b->p);
+		b->lacking = true;
+	}
+	b->p += n;
+	part.end = b->p;
+	return part;
+}
+
+#endif
