@@ -132,8 +132,8 @@ struct mpr_raw_stack {
 	uint32_t sequence;  /* of this ring; events name it as MPR_STACK_RAW | sequence */
 	uint32_t bytes;	    /* of stack that follow the registers, from the stack pointer up */
 	uint64_t reg_valid; /* bit i: regs[i] holds the value */
-	uint64_t regs[UW_MAX_REGS]; /* by column */
-	/* unsigned char stack[bytes]; padded to 8 */
+	/* By column; unsigned char stack[bytes] follows, padded to 8. */
+	uint64_t regs[UW_MAX_REGS];
 };
 
 /* Kinds that records are counted by, index of ss_thread.written[], lost[] and stale[]. */
