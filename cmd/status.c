@@ -8,8 +8,8 @@
 #include <yajl/yajl_gen.h>
 #include "cmd/cmd.h"
 
-static const char help[] = "usage: memprof status [--json]\n"
-			   "Lists the processes that carry a memprof session.\n";
+static const char help[] = "usage: memprof status [-p PID] [--json]\n"
+			   "Lists the processes that carry a memprof session, or shows one.\n";
 
 struct line {
 	pid_t pid;
@@ -111,25 +111,30 @@ static void print_json(yajl_gen g, const struct line *l)
 
 int cmd_status(int argc, char **argv)
 {
-	static const struct option options[] = {
-	    {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
+	static const struct option options[] = {{"pid", required_argument, NULL, 'p'},
+						{"json", no_argument, NULL, 'j'},
+						{"help", no_argument, NULL, 'h'},
+						{0}};
 	const unsigned char *text;
 	struct dirent *e;
 	struct line *l;
 	bool json = false;
+	pid_t only = 0;
 	int c, found = 0;
 	yajl_gen g;
 	size_t n;
 	DIR *d;
 
-	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "hp:", options, NULL)) != -1) {
 		if (c == 'h') {
 			fputs(help, stdout);
 			return MP_EXIT_OK;
 		}
-		if (c != 'j')
+		if (c == 'p' && !parse_pid(optarg, &only))
+			return usage_error("status: '%s' is not a process id", optarg);
+		if (c != 'j' && c != 'p')
 			return usage_error("status: unknown option");
-		json = true;
+		json |= c == 'j';
 	}
 	if (optind < argc)
 		return usage_error("status: unexpected argument '%s'", argv[optind]);
@@ -147,7 +152,7 @@ int cmd_status(int argc, char **argv)
 	while ((e = readdir(d))) {
 		pid_t pid;
 
-		if (!parse_pid(e->d_name, &pid) || !read_line(pid, l))
+		if (!parse_pid(e->d_name, &pid) || (only && pid != only) || !read_line(pid, l))
 			continue;
 		found++;
 		if (json)
@@ -159,9 +164,15 @@ int cmd_status(int argc, char **argv)
 	yajl_gen_array_close(g);
 	if (json && yajl_gen_get_buf(g, &text, &n) == yajl_gen_status_ok)
 		fwrite(text, 1, n, stdout);
-	else if (!found)
+	else if (!found && !only)
 		printf("no process carries a memprof session (of those you may look at)\n");
 	yajl_gen_free(g);
 	free(l);
+	if (only && !found) {
+		struct mp_err err = {.exit = MP_EXIT_NO_SESSION};
+
+		snprintf(err.what, sizeof(err.what), "process %d carries no memprof session", only);
+		return complain(&err);
+	}
 	return MP_EXIT_OK;
 }

@@ -28,7 +28,7 @@ enum mp_exit {
 	MP_EXIT_RECORDING = 13,	   /* the recording is not readable */
 	MP_EXIT_OUTPUT = 14,	   /* the output cannot be written */
 	MP_EXIT_NOT_RESTORED = 15, /* detached, but pages had to stay; detach again */
-	MP_EXIT_NO_SESSION = 16,   /* detach: the process carries no session */
+	MP_EXIT_NO_SESSION = 16,   /* detach, status -p: it carries no session */
 	MP_EXIT_KERNEL = 18,	   /* the kernel lacks what --via=kernel needs */
 	MP_EXIT_TIMEOUT = 17,	   /* the target did not stop in time; it was left alone */
 };

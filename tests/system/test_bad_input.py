@@ -54,7 +54,7 @@ class BadInput(t.Case):
         p = self.victim("verify", 1)
         self.memprof("attach", "--background", "-p", p.pid, "-o", self.path("r"))
         self.refused(7, "already carries", "attach", "-p", p.pid, "-o", self.path("r2"))
-        out = self.memprof("status").stdout
+        out = self.memprof("status", "-p", p.pid).stdout + self.memprof("status").stdout
         self.assertIn(str(p.pid), out)
         self.memprof("detach", "-p", p.pid)
         self.assertNotIn("memprof", t.maps(p.pid))
@@ -62,9 +62,10 @@ class BadInput(t.Case):
         self.report(self.path("r"))
 
     def test_no_session(self):
-        """detach without a session"""
+        """detach and status -p without a session"""
         p = self.victim("verify", 1)
         self.refused(16, "carries no memprof session", "detach", "-p", p.pid)
+        self.refused(16, "carries no memprof session", "status", "-p", p.pid)
         self.finish(p)
 
     def test_permission(self):
