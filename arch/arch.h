@@ -61,7 +61,7 @@ struct arch_emergency {
 	const struct arch_regs *regs;
 	long again; /* number of the interrupted system call, which is made again; -1: none */
 	uint64_t sigmask;
-	const void *xstate; /* NT_X86_XSTATE or the like */
+	const void *xstate; /* struct arch, fp_regset */
 	size_t xstate_size;
 	uint64_t syscall_return; /* where that code is in the target */
 	uint64_t sigreturn;
@@ -101,15 +101,23 @@ enum arch_guard {
 struct arch {
 	const char *name; /* x86_64: as in JSON and folder names */
 	uint16_t elf_machine;
-	uint8_t elf_class;    /* ELFCLASS64 */
-	uint8_t elf_data;     /* ELFDATA2LSB */
-	uint32_t audit_arch;  /* AUDIT_ARCH_*, as seccomp filters see it */
-	size_t regset_size;   /* of NT_PRSTATUS */
+	uint8_t elf_class;   /* ELFCLASS64 */
+	uint8_t elf_data;    /* ELFDATA2LSB */
+	uint32_t audit_arch; /* AUDIT_ARCH_*, as seccomp filters see it */
+	size_t regset_size;  /* of NT_PRSTATUS */
+	uint32_t fp_regset;  /* NT_* of the floating point and vector registers */
+	/* Words of the kernel's that NT_PRSTATUS does not carry: their offsets for PTRACE_PEEKUSER
+	 * and where they are kept in arch_regs.raw. */
+	struct {
+		uint16_t user, at;
+	} hidden[2];
+	uint8_t nhidden;
 	uint64_t reach;	      /* farthest distance of the entry jump, bytes */
 	uint32_t red_zone;    /* bytes below the stack pointer that belong to the thread */
 	uint8_t entry_length; /* shortest window in bytes */
 	uint8_t syscall_insn_length;
-	/* Code that any libc has: a system call with a return behind it, and ways to call
+	uint8_t insn_align; /* instructions lie at multiples of it */
+	/* Code that any libc or vdso has: a system call with a return behind it, and ways to call
 	 * rt_sigreturn, in order of preference (its own restorer, or popping the number). */
 	struct arch_code syscall_return, sigreturn[3];
 	uint8_t word_size;    /* of a pointer and of a word on the stack, bytes */
@@ -183,16 +191,18 @@ struct arch {
 	/**
 	 * emergency_frame - what lies on the stack of a thread whose registers are changed
 	 *
-	 * A return with the stack pointer at @at ends in rt_sigreturn and gives the thread back
-	 * everything in @e.  A system call that was interrupted is made again from its start.
+	 * The return of set_return() with the stack at @at ends in rt_sigreturn and gives the
+	 * thread back everything in @e.  A system call that was interrupted is made again from its
+	 * start.
 	 * @out, @size: room at @at, an address aligned to 64
 	 * Return: bytes used, 0 when @size does not suffice.
 	 */
 	size_t (*emergency_frame)(uint8_t *out, size_t size, uint64_t at,
 				  const struct arch_emergency *e);
 	/* Makes @regs run into the return of the syscall_return code at @code, with the stack at
-	 * @frame; nothing is restarted. */
-	void (*set_return)(struct arch_regs *regs, uint64_t code, uint64_t frame);
+	 * @frame and the link register, where there is one, at @sigreturn; nothing is restarted. */
+	void (*set_return)(struct arch_regs *regs, uint64_t code, uint64_t frame,
+			   uint64_t sigreturn);
 
 	/**
 	 * decode - one instruction

@@ -36,11 +36,19 @@ static bool found_all(const struct search *s)
 	return s->syscall_return && s->sigreturn[0];
 }
 
-static uint64_t find_code(const uint8_t *buf, size_t n, uint64_t at, const struct arch_code *code)
+/* @buf has the code at @at, a page's start. */
+static uint64_t find_code(const struct arch *arch, const uint8_t *buf, size_t n, uint64_t at,
+			  const struct arch_code *code)
 {
-	const uint8_t *hit = code->length ? memmem(buf, n, code->bytes, code->length) : NULL;
+	const uint8_t *from = buf, *hit;
 
-	return hit ? at + (uint64_t)(hit - buf) : 0;
+	while (code->length &&
+	       (hit = memmem(from, n - (size_t)(from - buf), code->bytes, code->length))) {
+		if ((hit - buf) % arch->insn_align == 0)
+			return at + (uint64_t)(hit - buf);
+		from = hit + 1;
+	}
+	return 0;
 }
 
 static void search_map(struct target *t, const struct map *m, uint8_t *buf, struct search *s)
@@ -53,11 +61,11 @@ static void search_map(struct target *t, const struct map *m, uint8_t *buf, stru
 			return;
 		if (!s->syscall_return)
 			s->syscall_return =
-			    find_code(buf, (size_t)got, at, &s->arch->syscall_return);
+			    find_code(s->arch, buf, (size_t)got, at, &s->arch->syscall_return);
 		for (size_t k = 0; k < NFORMS; k++) {
 			if (!s->sigreturn[k])
-				s->sigreturn[k] =
-				    find_code(buf, (size_t)got, at, &s->arch->sigreturn[k]);
+				s->sigreturn[k] = find_code(s->arch, buf, (size_t)got, at,
+							    &s->arch->sigreturn[k]);
 		}
 	}
 }
@@ -81,9 +89,10 @@ int emergency_find(struct target *t)
 	/* A libc has it all as a rule: large programs come last. */
 	for (int large = 0; large < 2 && buf; large++) {
 		vec_for_each (&maps.list, m) {
-			/* Files only: what is generated or ours may be gone before we are. */
-			if (m->exec && m->read && m->ino && !found_all(&s) &&
-			    (m->end - m->start > LARGE) == large)
+			/* Files and the kernel's own: what is generated or ours may be gone before
+			 * we are. */
+			if (m->exec && m->read && (m->ino || !strcmp(m->path, "[vdso]")) &&
+			    !found_all(&s) && (m->end - m->start > LARGE) == large)
 				search_map(t, m, buf, &s);
 		}
 	}
@@ -112,11 +121,11 @@ bool emergency_room(struct target *t, const struct maps *maps, struct thread *th
 	       sp - m->start > t->arch->red_zone + MAX_XSTATE + FRAME_BYTES + STRING_BYTES;
 }
 
-static int get_xstate(struct thread *th, uint8_t *buf, size_t *size)
+static int get_xstate(const struct arch *arch, struct thread *th, uint8_t *buf, size_t *size)
 {
 	struct iovec iov = {buf, MAX_XSTATE};
 
-	if (ptrace(PTRACE_GETREGSET, th->tid, NT_X86_XSTATE, &iov))
+	if (ptrace(PTRACE_GETREGSET, th->tid, arch->fp_regset, &iov))
 		return -errno;
 	*size = iov.iov_len;
 	return 0;
@@ -172,7 +181,8 @@ int emergency_build(struct remote *r)
 				   .sigreturn = c->sigreturn,
 				   .sigreturn_form = c->sigreturn_form};
 	uint8_t *xstate = malloc(MAX_XSTATE), *out = malloc(MAX_XSTATE + FRAME_BYTES);
-	int err = xstate && out ? get_xstate(r->carrier, xstate, &e.xstate_size) : -ENOMEM;
+	int err =
+	    xstate && out ? get_xstate(r->t->arch, r->carrier, xstate, &e.xstate_size) : -ENOMEM;
 
 	e.xstate = xstate;
 	if (!err)

@@ -88,7 +88,7 @@ static int park(struct remote *r)
 {
 	struct arch_regs regs = r->saved;
 
-	r->t->arch->set_return(&regs, r->t->code.syscall_return, r->frame);
+	r->t->arch->set_return(&regs, r->t->code.syscall_return, r->frame, r->t->code.sigreturn);
 	return thread_put_regs(r->t, r->carrier, &regs);
 }
 
@@ -202,7 +202,7 @@ int remote_syscall(struct remote *r, long nr, const uint64_t args[6], long *resu
 	struct arch_regs regs = r->saved;
 	int ret;
 
-	r->t->arch->set_return(&regs, r->t->code.syscall_return, r->frame);
+	r->t->arch->set_return(&regs, r->t->code.syscall_return, r->frame, r->t->code.sigreturn);
 	r->t->arch->set_syscall(&regs, r->t->code.syscall_return, nr, args);
 	ret = thread_put_regs(r->t, r->carrier, &regs);
 	fault_point("remote-set");
@@ -259,6 +259,8 @@ int remote_end(struct remote *r)
 		return 0;
 	r->active = false;
 	ret = r->carrier->state == THREAD_GONE ? -ESRCH : to_interrupt_stop(r);
+	if (!ret)
+		ret = park(r); /* its registers say nothing any more that could be restarted */
 	fault_point("remote-done");
 	if (!ret)
 		ret = set_mask(r, r->sigmask);

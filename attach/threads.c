@@ -413,6 +413,34 @@ int target_stop(struct target *t, const struct deadline *deadline, struct mp_err
 	}
 }
 
+static int get_hidden(const struct arch *a, struct thread *th)
+{
+	for (uint8_t i = 0; i < a->nhidden; i++) {
+		long word;
+
+		errno = 0;
+		word = ptrace(PTRACE_PEEKUSER, th->tid, a->hidden[i].user, 0);
+		if (errno)
+			return -errno;
+		memcpy(th->regs.raw + a->hidden[i].at, &word, sizeof(word));
+	}
+	return 0;
+}
+
+/* Those that are zero, or those that are not. */
+static int put_hidden(const struct arch *a, const struct thread *th, const struct arch_regs *regs,
+		      bool zero)
+{
+	for (uint8_t i = 0; i < a->nhidden; i++) {
+		long word;
+
+		memcpy(&word, regs->raw + a->hidden[i].at, sizeof(word));
+		if (!word == zero && ptrace(PTRACE_POKEUSER, th->tid, a->hidden[i].user, word))
+			return -errno;
+	}
+	return 0;
+}
+
 int thread_get_regs(struct target *t, struct thread *th)
 {
 	struct iovec iov = {th->regs.raw, sizeof(th->regs.raw)};
@@ -426,6 +454,8 @@ int thread_get_regs(struct target *t, struct thread *th)
 	if (iov.iov_len != t->arch->regset_size)
 		return -ENOEXEC;
 	th->regs.size = iov.iov_len;
+	if (get_hidden(t->arch, th))
+		return -errno;
 	th->regs_valid = true;
 	return 0;
 }
@@ -450,8 +480,11 @@ int thread_put_regs(struct target *t, struct thread *th, const struct arch_regs 
 {
 	struct iovec iov = {(void *)regs->raw, regs->size};
 
-	(void)t;
-	if (ptrace(PTRACE_SETREGSET, th->tid, NT_PRSTATUS, &iov))
+	/* The mark of a call to restart comes before the registers of that call, and goes after
+	 * them: in between the kernel restarts nothing. */
+	if (put_hidden(t->arch, th, regs, false) ||
+	    ptrace(PTRACE_SETREGSET, th->tid, NT_PRSTATUS, &iov) ||
+	    put_hidden(t->arch, th, regs, true))
 		return -errno;
 	th->regs = *regs;
 	return 0;

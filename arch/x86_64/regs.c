@@ -139,10 +139,11 @@ static long get_syscall_result(const struct arch_regs *regs)
 	return (long)cuser(regs)->rax;
 }
 
-static void set_return(struct arch_regs *regs, uint64_t code, uint64_t frame)
+static void set_return(struct arch_regs *regs, uint64_t code, uint64_t frame, uint64_t sigreturn)
 {
 	struct x86_user_regs *u = user(regs);
 
+	(void)sigreturn; /* lies in the frame */
 	u->rip = code + X86_SYSCALL_LENGTH;
 	u->rsp = frame;
 	u->orig_rax = UINT64_MAX;
@@ -156,10 +157,12 @@ const struct arch arch_x86_64 = {
     .elf_data = 1,	      /* ELFDATA2LSB */
     .audit_arch = 0xc000003e, /* AUDIT_ARCH_X86_64 */
     .regset_size = sizeof(struct x86_user_regs),
+    .fp_regset = 0x202,	 /* NT_X86_XSTATE */
     .reach = 0x7fff0000, /* jmp rel32, less some slack */
     .red_zone = 128,	 /* psABI 3.2.2 */
     .entry_length = X86_JUMP_LENGTH,
     .syscall_insn_length = X86_SYSCALL_LENGTH,
+    .insn_align = 1,
     .syscall_return = {{0x0f, 0x05, 0xc3}, 3},
     .sigreturn = {{{0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05}, 9}, /* mov $15,%rax; syscall */
 		  {{0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05}, 7},	      /* mov $15,%eax; syscall */

@@ -249,7 +249,7 @@ static void goes_back(uint8_t form)
 		ptrace(PTRACE_POKEDATA, child, (void *)(frame + i),
 		       (void *)*(unsigned long *)(stack + i));
 	regs = saved;
-	x86->set_return(&regs, e.syscall_return, frame);
+	x86->set_return(&regs, e.syscall_return, frame, e.sigreturn);
 	iov.iov_base = regs.raw;
 	assert_int_equal(ptrace(PTRACE_SETREGSET, child, NT_PRSTATUS, &iov), 0);
 	ptrace(PTRACE_DETACH, child, 0, 0);
