@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "arch/arch.h"
 
-#include <string.h>
-
 static const struct arch *const all[] = {&arch_x86_64};
 
 const struct arch *arch_for_elf(uint8_t elf_class, uint8_t elf_data, uint16_t machine)
@@ -22,19 +20,6 @@ const struct arch *arch_native(void)
 #else
 #error "memprof has no struct arch for this processor"
 #endif
-}
-
-uint64_t arch_word(const struct arch *arch, const void *at)
-{
-	uint64_t word;
-	uint32_t half;
-
-	if (arch->word_size == sizeof(half)) {
-		memcpy(&half, at, sizeof(half));
-		return half;
-	}
-	memcpy(&word, at, sizeof(word));
-	return word;
 }
 
 const char *arch_refusal_text(enum arch_refusal refusal)

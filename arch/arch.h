@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include "formats/column.h"
 
 #define ARCH_MAX_REGSET 1024
@@ -238,7 +239,18 @@ const struct arch *arch_for_elf(uint8_t elf_class, uint8_t elf_data, uint16_t ma
 /* Return: the architecture this program is built for: the one it can attach to. */
 const struct arch *arch_native(void);
 /* Return: the word of a target of @arch's size at @at, in the byte order of this machine. */
-uint64_t arch_word(const struct arch *arch, const void *at);
+static inline uint64_t arch_word(const struct arch *arch, const void *at)
+{
+	uint64_t word;
+	uint32_t half;
+
+	if (arch->word_size == sizeof(half)) {
+		memcpy(&half, at, sizeof(half));
+		return half;
+	}
+	memcpy(&word, at, sizeof(word));
+	return word;
+}
 /* Return: a fixed text such as "a branch of the function goes into its first bytes". */
 const char *arch_refusal_text(enum arch_refusal refusal);
 

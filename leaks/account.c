@@ -9,7 +9,6 @@
 #include <unistd.h>
 #include "attach/procfs.h"
 
-#define PAGE	     4096u
 #define PAGEMAP_HERE (1ull << 63) /* Documentation/admin-guide/mm/pagemap.rst */
 #define PAGEMAP_SWAP (1ull << 62)
 #define CHUNK	     4096 /* pages asked for at once */
@@ -19,13 +18,14 @@ struct taker {
 	const struct image *img;
 	const struct census *c;
 	size_t block, range; /* the first that may reach the page; pages come in order */
+	uint32_t page_size;
 	int fd;
 };
 
-static uint64_t overlap(uint64_t start, uint64_t end, uint64_t page)
+static uint64_t overlap(const struct taker *t, uint64_t start, uint64_t end, uint64_t page)
 {
 	uint64_t from = start > page ? start : page;
-	uint64_t to = end < page + PAGE ? end : page + PAGE;
+	uint64_t to = end < page + t->page_size ? end : page + t->page_size;
 
 	return to > from ? to - from : 0;
 }
@@ -39,8 +39,8 @@ static uint64_t live_in(struct taker *t, uint64_t page)
 	while (t->block < t->c->blocks.n &&
 	       t->c->blocks.at[t->block].addr + t->c->blocks.at[t->block].size <= page)
 		t->block++;
-	for (i = t->block; i < t->c->blocks.n && t->c->blocks.at[i].addr < page + PAGE; i++)
-		sum += overlap(t->c->blocks.at[i].addr,
+	for (i = t->block; i < t->c->blocks.n && t->c->blocks.at[i].addr < page + t->page_size; i++)
+		sum += overlap(t, t->c->blocks.at[i].addr,
 			       t->c->blocks.at[i].addr + t->c->blocks.at[i].size, page);
 	return sum;
 }
@@ -51,9 +51,10 @@ static uint64_t owned_in(struct taker *t, uint64_t page)
 
 	while (t->range < t->c->owned.n && t->c->owned.at[t->range].end <= page)
 		t->range++;
-	for (size_t i = t->range; i < t->c->owned.n && t->c->owned.at[i].start < page + PAGE; i++)
-		sum += overlap(t->c->owned.at[i].start, t->c->owned.at[i].end, page);
-	return sum < PAGE ? sum : PAGE;
+	for (size_t i = t->range;
+	     i < t->c->owned.n && t->c->owned.at[i].start < page + t->page_size; i++)
+		sum += overlap(t, t->c->owned.at[i].start, t->c->owned.at[i].end, page);
+	return sum < t->page_size ? sum : t->page_size;
 }
 
 static bool is_stack(const struct taker *t, const struct map *m)
@@ -106,8 +107,8 @@ static void take_page(struct taker *t, uint64_t page, uint64_t *part)
 
 	t->a->live += live;
 	t->a->free += owned > live ? owned - live : 0;
-	*part += PAGE - (owned > live ? owned : live);
-	t->a->total += PAGE;
+	*part += t->page_size - (owned > live ? owned : live);
+	t->a->total += t->page_size;
 }
 
 static void take_map(struct taker *t, const struct maps *maps, const struct map *m)
@@ -115,17 +116,18 @@ static void take_map(struct taker *t, const struct maps *maps, const struct map 
 	uint64_t entry[CHUNK], *part = part_of(t, maps, m);
 
 	for (uint64_t at = m->start; at < m->end;) {
-		uint64_t left = (m->end - at) / PAGE;
+		uint64_t left = (m->end - at) / t->page_size;
 		size_t want = (left < CHUNK ? (size_t)left : CHUNK) * sizeof(entry[0]);
-		ssize_t got = pread(t->fd, entry, want, (off_t)(at / PAGE * sizeof(entry[0])));
+		ssize_t got =
+		    pread(t->fd, entry, want, (off_t)(at / t->page_size * sizeof(entry[0])));
 
 		if (got < (ssize_t)sizeof(entry[0]))
 			return;
-		for (size_t i = 0; i < (size_t)got / sizeof(entry[0]); i++, at += PAGE) {
+		for (size_t i = 0; i < (size_t)got / sizeof(entry[0]); i++, at += t->page_size) {
 			if (entry[i] & PAGEMAP_HERE)
 				take_page(t, at, part);
 			else if (entry[i] & PAGEMAP_SWAP)
-				t->a->swap += PAGE;
+				t->a->swap += t->page_size;
 		}
 	}
 }
@@ -152,7 +154,7 @@ static void split_free(struct account *a, const struct census *c)
 int account_take(struct account *a, const struct image *img, const struct census *c,
 		 struct mp_err *err)
 {
-	struct taker t = {.a = a, .img = img, .c = c};
+	struct taker t = {.a = a, .img = img, .c = c, .page_size = img->page_size};
 	struct proc_memory memory = {0};
 	struct maps maps = {0};
 	char path[64];

@@ -32,7 +32,7 @@ static int build(struct analysis *a, struct image *img, const struct analysis_op
 		return ret;
 	a->live_count = a->census.blocks.n;
 	a->live_bytes = census_live_bytes(&a->census);
-	ret = graph_init(&a->graph, a->census.blocks.at, a->census.blocks.n);
+	ret = graph_init(&a->graph, img->arch, a->census.blocks.at, a->census.blocks.n);
 	if (ret)
 		return mp_fail(err, MP_EXIT_FAILURE, ret, "no memory for the index of %zu blocks",
 			       a->census.blocks.n);

@@ -17,7 +17,7 @@ static int run(struct census *c, struct image *img, const struct walker *w, stru
 {
 	struct heap h = {0};
 	struct mp_err why = {0};
-	int ret = w->walk(img, &h, &why);
+	int ret = walker_run(w, img, &h, &why);
 
 	if (!ret)
 		ret = vec_push(&c->heaps, h);

@@ -10,14 +10,15 @@
 #define SPARSE_MIN (1u << 20)  /* of larger blocks only touched pages are read */
 #define PAGE	   4096u
 
-int graph_init(struct graph *g, const struct heap_block *blocks, size_t n)
+int graph_init(struct graph *g, const struct arch *arch, const struct heap_block *blocks, size_t n)
 {
 	int ret;
 
 	memset(g, 0, sizeof(*g));
-	ret = index_build(&g->index, blocks, n);
+	ret = index_build(&g->index, blocks, n, arch->address_bits);
 	if (ret)
 		return ret;
+	g->arch = arch;
 	g->block = blocks;
 	g->n = (uint32_t)n;
 	g->first = calloc(n + 1, sizeof(*g->first));
@@ -81,31 +82,66 @@ static void settle(struct scan *s, const struct scan_pending *p)
 		s->failed = true;
 }
 
-void scan_words(struct scan *s, const uint64_t *word, size_t n, uint64_t addr, uint32_t from)
+/* @value is between the first and the last block. */
+static inline void enqueue(struct scan *s, uint64_t value, bool tagged, uint64_t addr,
+			   uint32_t from)
+{
+	const struct index_record *r = index_record(&s->graph->index, value);
+	struct scan_pending *p;
+
+	if (!r)
+		return;
+	__builtin_prefetch(r);
+	p = &s->queue[s->head % SCAN_QUEUE];
+	if (s->count == SCAN_QUEUE)
+		settle(s, p);
+	else
+		s->count++;
+	*p = (struct scan_pending){value, addr, r, from, tagged};
+	s->head++;
+}
+
+static void scan_wide(struct scan *s, const uint64_t *word, size_t n, uint64_t addr, uint32_t from)
 {
 	const struct index *x = &s->graph->index;
-	const uint64_t mask = (1ull << INDEX_ADDR_BITS) - 1;
+	const uint64_t mask = (1ull << x->address_bits) - 1;
 
 	for (size_t i = 0; i < n; i++) {
-		bool tagged = word[i] >> INDEX_ADDR_BITS;
 		uint64_t value = word[i] & mask;
-		const struct index_record *r;
-		struct scan_pending *p;
 
-		if (value - x->low >= x->span)
-			continue;
-		r = index_record(x, value);
-		if (!r)
-			continue;
-		__builtin_prefetch(r);
-		p = &s->queue[s->head % SCAN_QUEUE];
-		if (s->count == SCAN_QUEUE)
-			settle(s, p);
-		else
-			s->count++;
-		*p = (struct scan_pending){value, addr + 8 * i, r, from, tagged};
-		s->head++;
+		if (value - x->low < x->span)
+			enqueue(s, value, word[i] > mask, addr + 8 * i, from);
 	}
+}
+
+/* Of 32 bits all belong to the address. */
+static void scan_narrow(struct scan *s, const uint32_t *word, size_t n, uint64_t addr,
+			uint32_t from)
+{
+	const struct index *x = &s->graph->index;
+
+	for (size_t i = 0; i < n; i++) {
+		if (word[i] - x->low < x->span)
+			enqueue(s, word[i], false, addr + 4 * i, from);
+	}
+}
+
+void scan_words(struct scan *s, const void *words, size_t n, uint64_t addr, uint32_t from)
+{
+	if (s->graph->arch->word_size == 4)
+		scan_narrow(s, words, n, addr, from);
+	else
+		scan_wide(s, words, n, addr, from);
+}
+
+void scan_value(struct scan *s, uint64_t value, uint64_t addr)
+{
+	uint32_t narrow = (uint32_t)value;
+
+	if (s->graph->arch->word_size == 4)
+		scan_narrow(s, &narrow, 1, addr, INDEX_NONE);
+	else
+		scan_wide(s, &value, 1, addr, INDEX_NONE);
 }
 
 int scan_flush(struct scan *s)
@@ -123,13 +159,13 @@ static void scan_part(struct scan *s, uint32_t i, const uint8_t *buf, uint64_t b
 {
 	const struct heap_block *b = &s->graph->block[i];
 	uint64_t from = b->addr > start ? b->addr : start, to = b->addr + b->size;
+	const unsigned int word = s->graph->arch->word_size;
 
-	from = (from + 7) & ~7ull;
+	from = (from + word - 1) & ~(uint64_t)(word - 1);
 	if (to > end)
 		to = end;
-	if (to >= from + 8)
-		scan_words(s, (const uint64_t *)(const void *)(buf + (from - base)),
-			   (size_t)((to - from) / 8), from, i);
+	if (to >= from + word)
+		scan_words(s, buf + (from - base), (size_t)((to - from) / word), from, i);
 }
 
 /* A large block, touched pages only. */

@@ -1,36 +1,50 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Between the files of the glibc walker.  Layouts are those of malloc/malloc.c and malloc/arena.c
- * for 64-bit machines, glibc 2.28 to 2.41; no symbols are needed.
+ * Between the files of the glibc walker.  Layouts are those of malloc/malloc.c and malloc/arena.c,
+ * glibc 2.28 to 2.41, by the size of a word (SIZE_SZ); no symbols are needed.
  */
 #ifndef LEAKS_GLIBC_H
 #define LEAKS_GLIBC_H
 
 #include "leaks/walker.h"
 
-#define CHUNK_HEADER   16u /* prev_size, size */
-#define CHUNK_MIN      32u
-#define CHUNK_FENCE    16u /* size of a fencepost, smaller than any chunk */
 #define PREV_INUSE     1u
 #define IS_MMAPPED     2u
 #define NON_MAIN_ARENA 4u
 #define SIZE_BITS      7u
-#define CHUNK_ALIGN    16u
 
-/* struct malloc_state since 2.27 */
-#define ARENA_MUTEX	 0
-#define ARENA_FLAGS	 4
-#define ARENA_FASTBINS	 16
-#define ARENA_TOP	 96
-#define ARENA_BINS	 112
-#define ARENA_NEXT	 2160
-#define ARENA_SYSTEM_MEM 2184
-#define ARENA_SIZE	 2200
-#define NUM_FASTBINS	 10
-#define NUM_BINS	 127
-#define NONCONTIGUOUS	 2u
+/* struct malloc_state since 2.27 begins with these in any case. */
+#define ARENA_MUTEX    0
+#define ARENA_FLAGS    4
+#define ARENA_SIZE_MAX 2200
+#define NUM_FASTBINS   10
+#define NUM_BINS       127
+#define NONCONTIGUOUS  2u
 
+#define TCACHE_BINS 64
+
+/* The smallest page there is: mappings begin and end at multiples of it. */
 #define PAGE 4096ull
+
+/* What follows from the size of a word. */
+struct glibc_layout {
+	uint32_t word;
+	uint32_t header;    /* of a chunk: prev_size, size; the size of a fencepost, too */
+	uint32_t chunk_min; /* and what chunk sizes and user addresses are multiples of: */
+	uint32_t align;
+	/* struct malloc_state since 2.27 */
+	uint32_t fastbins, top, bins, next, system_mem, arena_size;
+	/* struct heap_info, to 2.34 and since 2.35, and how it is aligned: HEAP_MAX_SIZE, with huge
+	 * pages too */
+	uint32_t heap_header[2];
+	uint64_t heap_max[4];
+	/* struct malloc_par, as distances from sbrk_base, to 2.34 and since 2.35 */
+	uint32_t n_mmaps[2], top_pad[2];
+	uint32_t tcache_max_bytes; /* as long as nobody changed it */
+	/* struct tcache_perthread_struct, 2.26 to 2.29 and since 2.30: its entries follow counts of
+	 * one or two bytes */
+	uint32_t tcache_entries[2];
+};
 
 struct glibc_arena {
 	uint64_t addr, top, next, system_mem;
@@ -49,6 +63,7 @@ struct glibc_par {
 struct glibc {
 	struct image *img;
 	struct heap *heap;
+	const struct glibc_layout *l;
 	struct image_view view, probe;
 	uint64_t main_arena;
 	struct glibc_par par;
@@ -61,6 +76,15 @@ struct chunk {
 	uint64_t prev_size, size; /* size with its flag bits */
 };
 
+/* glibc_layout.c.  Return: the layout, or NULL for a size of words that there is none for. */
+const struct glibc_layout *glibc_layout(const struct arch *arch);
+
+/* Return: the word at @offset of @buf. */
+static inline uint64_t glibc_word(const struct glibc *g, const void *buf, uint64_t offset)
+{
+	return arch_word(g->img->arch, (const char *)buf + offset);
+}
+
 /* glibc_find.c: main_arena, mp_, version, ring of arenas.  Return: 0, -ENOENT, -ENOMEM. */
 int glibc_find(struct glibc *g);
 
@@ -68,6 +92,8 @@ int glibc_find(struct glibc *g);
 int glibc_walk_arenas(struct glibc *g);
 /* Reads a chunk's header.  @v: the window to use. */
 bool glibc_chunk(struct glibc *g, struct image_view *v, uint64_t at, struct chunk *c);
+/* The same without a window: nothing around it will be read. */
+bool glibc_chunk_alone(struct glibc *g, uint64_t at, struct chunk *c);
 /* Private anonymous writable memory, where mappings of the allocator may be.  Thread stacks may be
  * among it. */
 bool glibc_anonymous(const struct image_map *m);

@@ -9,12 +9,9 @@
 #include <string.h>
 #include "leaks/glibc.h"
 
-#define TCACHE_BINS   64
-#define TLS_SEARCH    (64u << 10) /* bytes of static TLS below the thread pointer */
-#define MAX_ODD_BINS  2		  /* a thread may stand in the middle of malloc() */
-#define MAX_CHAIN     (1u << 24)
-#define ENTRIES_CHARS 64  /* 2.26 to 2.29: counts are bytes */
-#define ENTRIES_SHORT 128 /* since 2.30 */
+#define TLS_SEARCH   (64u << 10) /* bytes of static TLS beside the thread pointer */
+#define MAX_ODD_BINS 2		 /* a thread may stand in the middle of malloc() */
+#define MAX_CHAIN    (1u << 24)
 
 struct tcache {
 	uint64_t addr;
@@ -45,35 +42,40 @@ static const struct heap_block *find_block(const struct glibc *g, uint64_t addr)
 		   : NULL;
 }
 
-/* Usable bytes of the blocks in a bin: chunks of 32, 48, ... bytes, less 8. */
+/* Usable bytes of the blocks in a bin: chunks of 32, 48, ... bytes, less a word. */
 static bool in_bin(const struct glibc *g, uint64_t addr, unsigned int bin)
 {
 	const struct heap_block *b = find_block(g, addr);
 
-	return b && b->size == CHUNK_MIN + 16ull * bin - 8;
+	return b && b->size == g->l->chunk_min + (uint64_t)g->l->align * bin - g->l->word;
+}
+
+/* Has @b room for a tcache with its entries at @entries?  A remainder too small to split off stays
+ * with it. */
+static bool is_size(const struct glibc *g, const struct heap_block *b, uint32_t entries)
+{
+	uint64_t need = entries + (uint64_t)g->l->word * TCACHE_BINS + g->l->word;
+	uint64_t chunk = (need + g->l->align - 1) & ~(uint64_t)(g->l->align - 1);
+
+	return b->size == chunk - g->l->word || b->size == chunk + g->l->align - g->l->word;
 }
 
 /* One struct tcache_perthread_struct, if the block at @addr is one. */
 static bool read_tcache(struct glibc *g, uint64_t addr, struct tcache *t)
 {
 	const struct heap_block *b = find_block(g, addr);
-	uint8_t raw[ENTRIES_SHORT + 8 * TCACHE_BINS];
-	size_t entries;
+	uint8_t raw[(2 + sizeof(uint64_t)) * TCACHE_BINS];
+	bool shorts = b && is_size(g, b, g->l->tcache_entries[1]);
+	uint32_t entries = g->l->tcache_entries[shorts];
 	int odd = 0;
 
-	/* A remainder too small to split off stays with it: 16 bytes more. */
-	if (b && (b->size == 0x288 || b->size == 0x298))
-		entries = ENTRIES_SHORT;
-	else if (b && (b->size == 0x248 || b->size == 0x258))
-		entries = ENTRIES_CHARS;
-	else
-		return false;
-	if (!image_read_all(g->img, addr, raw, entries + 8 * TCACHE_BINS))
+	if (!b || (!shorts && !is_size(g, b, entries)) ||
+	    !image_read_all(g->img, addr, raw, entries + g->l->word * TCACHE_BINS))
 		return false;
 	t->addr = addr;
-	memcpy(t->entry, raw + entries, sizeof(t->entry));
 	for (unsigned int i = 0; i < TCACHE_BINS; i++) {
-		if (entries == ENTRIES_SHORT)
+		t->entry[i] = glibc_word(g, raw, entries + i * g->l->word);
+		if (shorts)
 			memcpy(&t->count[i], raw + 2ull * i, 2);
 		else
 			t->count[i] = raw[i];
@@ -136,39 +138,62 @@ static size_t try_chains(struct cache *c, bool mangled, bool record)
 		for (unsigned int i = 0; i < NUM_FASTBINS; i++) {
 			if (a->fastbin[i])
 				good += settled(c->g,
-						chain(c->g, a->fastbin[i] + CHUNK_HEADER, i,
-						      MAX_CHAIN, CHUNK_HEADER, mangled, record),
+						chain(c->g, a->fastbin[i] + c->g->l->header, i,
+						      MAX_CHAIN, c->g->l->header, mangled, record),
 						record);
 		}
 	}
 	return good;
 }
 
-/* Pointers to tcaches among the thread-local variables of one thread. */
-static int search_tls(struct cache *c, uint64_t tls)
+/* Where the thread-local variables of a thread are, whose thread pointer is @tp. */
+static bool tls_range(const struct image *img, uint64_t tp, uint64_t *start, uint64_t *end)
 {
-	const struct image_map *m = tls ? image_map_at(c->g->img, tls - 8) : NULL;
-	uint64_t start, *word;
+	const uint64_t mask = img->arch->word_size - 1u;
+	const struct image_map *m;
+
+	if (!tp)
+		return false;
+	tp -= img->arch->tls.bias;
+	m = image_map_at(img, img->arch->tls.above ? tp : tp - 1);
+	if (!m)
+		return false;
+	*start = tp - m->start > TLS_SEARCH ? tp - TLS_SEARCH : (m->start + mask) & ~mask;
+	*end = tp;
+	if (img->arch->tls.above) {
+		*start = tp;
+		*end = m->end - tp > TLS_SEARCH ? tp + TLS_SEARCH : m->end;
+	}
+	return true;
+}
+
+/* The pointer to the tcache among the thread-local variables of one thread. */
+static int search_tls(struct cache *c, uint64_t tp)
+{
+	const struct image *img = c->g->img;
+	const uint32_t word = c->g->l->word;
+	uint64_t start, end;
+	uint8_t *buf;
 	size_t n;
 	int ret = 0;
 
-	if (!m)
+	if (!tls_range(img, tp, &start, &end))
 		return 0;
-	start = tls - m->start > TLS_SEARCH ? tls - TLS_SEARCH : (m->start + 7) & ~7ull;
-	word = malloc(TLS_SEARCH);
-	if (!word)
+	buf = malloc(TLS_SEARCH);
+	if (!buf)
 		return -ENOMEM;
-	n = image_read(c->g->img, start, word, (size_t)(tls - start)) / 8;
-	/* libc's variables are nearest to the thread pointer, or behind the program's. */
-	while (n-- > 0 && !ret) {
+	n = image_read(c->g->img, start, buf, (size_t)(end - start)) / word;
+	/* Below the thread pointer libc's variables are nearest to it, or behind the program's. */
+	for (size_t i = 0; i < n && !ret; i++) {
+		size_t at = img->arch->tls.above ? i : n - 1 - i;
 		struct tcache t;
 
-		if (!read_tcache(c->g, word[n], &t))
+		if (!read_tcache(c->g, glibc_word(c->g, buf, (uint64_t)at * word), &t))
 			continue;
 		ret = vec_push(&c->tcaches, t);
 		break;
 	}
-	free(word);
+	free(buf);
 	return ret;
 }
 
@@ -232,7 +257,7 @@ int glibc_take_cached(struct glibc *g)
 	c.mangled = try_chains(&c, true, false) >= try_chains(&c, false, false);
 	try_chains(&c, c.mangled, true);
 	vec_for_each (&c.tcaches, t) {
-		g->heap->metadata_bytes += sizeof(t->entry) + sizeof(t->count);
+		g->heap->metadata_bytes += (2ull + g->l->word) * TCACHE_BINS;
 		if (vec_push(&g->cached, t->addr))
 			ret = -ENOMEM;
 	}

@@ -21,12 +21,19 @@ struct region {
 
 bool glibc_chunk(struct glibc *g, struct image_view *v, uint64_t at, struct chunk *c)
 {
-	const void *p = image_view(g->img, v, at, sizeof(*c));
+	const void *p = image_view(g->img, v, at, g->l->header);
 
 	if (!p)
 		return false;
-	memcpy(c, p, sizeof(*c));
+	c->prev_size = glibc_word(g, p, 0);
+	c->size = glibc_word(g, p, g->l->word);
 	return true;
+}
+
+bool glibc_chunk_alone(struct glibc *g, uint64_t at, struct chunk *c)
+{
+	return image_word(g->img, at, &c->prev_size) &&
+	       image_word(g->img, at + g->l->word, &c->size);
 }
 
 bool glibc_anonymous(const struct image_map *m)
@@ -39,11 +46,17 @@ static uint64_t size_of(const struct chunk *c)
 	return c->size & ~(uint64_t)SIZE_BITS;
 }
 
-static bool plausible(const struct region *r, uint64_t at, const struct chunk *c)
+static uint64_t align_up(const struct glibc *g, uint64_t addr)
+{
+	return (addr + g->l->align - 1) & ~(uint64_t)(g->l->align - 1);
+}
+
+static bool plausible(const struct glibc *g, const struct region *r, uint64_t at,
+		      const struct chunk *c)
 {
 	uint64_t size = size_of(c);
 
-	return size >= CHUNK_MIN && !(size % CHUNK_ALIGN) && !(c->size & IS_MMAPPED) &&
+	return size >= g->l->chunk_min && !(size % g->l->align) && !(c->size & IS_MMAPPED) &&
 	       size <= r->end - at && !(r->arena->main && c->size & NON_MAIN_ARENA);
 }
 
@@ -60,18 +73,18 @@ static enum stop walk(struct glibc *g, struct region *r, bool record, size_t max
 		uint64_t size = size_of(&c);
 
 		if (r->at == r->arena->top) {
-			if (size < CHUNK_MIN || size > r->end - r->at)
+			if (size < g->l->chunk_min || size > r->end - r->at)
 				return STOP_BROKEN;
 			if (record)
 				g->heap->free_bytes += size;
 			r->at += size;
 			return STOP_TOP;
 		}
-		if (size == CHUNK_FENCE)
+		if (size == g->l->header)
 			return STOP_FENCE;
-		if (!plausible(r, r->at, &c))
+		if (!plausible(g, r, r->at, &c))
 			return STOP_BROKEN;
-		if (r->at + size + CHUNK_HEADER > r->end) {
+		if (r->at + size + g->l->header > r->end) {
 			r->at += size;
 			return STOP_END;
 		}
@@ -86,9 +99,9 @@ static enum stop walk(struct glibc *g, struct region *r, bool record, size_t max
 			if (record)
 				g->heap->free_bytes += size;
 		} else if (record) {
-			if (heap_add(g->heap, r->at + CHUNK_HEADER, size - 8))
+			if (heap_add(g->heap, r->at + g->l->header, size - g->l->word))
 				return STOP_MEMORY;
-			g->heap->metadata_bytes += 8;
+			g->heap->metadata_bytes += g->l->word;
 		}
 		r->at += size;
 		c = next;
@@ -99,8 +112,7 @@ static enum stop walk(struct glibc *g, struct region *r, bool record, size_t max
 /* The next place at or behind @from where a chain of chunks begins; 0: there is none. */
 static uint64_t find_chain(struct glibc *g, const struct region *r, uint64_t from)
 {
-	for (uint64_t at = (from + CHUNK_ALIGN - 1) & ~(uint64_t)(CHUNK_ALIGN - 1);
-	     at + CHUNK_HEADER <= r->end; at += CHUNK_ALIGN) {
+	for (uint64_t at = align_up(g, from); at + g->l->header <= r->end; at += g->l->align) {
 		struct region try = {r->arena, at, r->end};
 		struct chunk c;
 		enum stop why;
@@ -110,12 +122,12 @@ static uint64_t find_chain(struct glibc *g, const struct region *r, uint64_t fro
 			const struct image_map *m = image_map_at(g->img, at);
 
 			if (m)
-				at = ((at + PAGE) & ~(PAGE - 1)) - CHUNK_ALIGN;
+				at = ((at + PAGE) & ~(PAGE - 1)) - g->l->align;
 			else
 				return 0;
 			continue;
 		}
-		if ((!(c.size & PREV_INUSE) || !plausible(r, at, &c)) && at != r->arena->top)
+		if ((!(c.size & PREV_INUSE) || !plausible(g, r, at, &c)) && at != r->arena->top)
 			continue;
 		why = walk(g, &try, false, PROBE_CHUNKS);
 		if (why != STOP_BROKEN && (why != STOP_END || try.at < r->end))
@@ -143,14 +155,14 @@ static void report_broken(struct glibc *g, const struct region *r, uint64_t next
  */
 static int walk_region(struct glibc *g, struct region r, uint64_t *own)
 {
-	while (r.at + CHUNK_HEADER <= r.end) {
+	while (r.at + g->l->header <= r.end) {
 		uint64_t start = r.at, next;
 		enum stop why = walk(g, &r, true, SIZE_MAX);
 
 		if (why == STOP_MEMORY)
 			return -ENOMEM;
 		if (why == STOP_FENCE)
-			r.at += 2ull * CHUNK_HEADER;
+			r.at += 2ull * g->l->header;
 		next = why == STOP_TOP || why == STOP_END ? 0 : find_chain(g, &r, r.at);
 		if (why == STOP_BROKEN) {
 			report_broken(g, &r, next);
@@ -211,7 +223,7 @@ static int walk_scattered(struct glibc *g, const struct glibc_arena *a, uint64_t
 				at += PAGE;
 				continue;
 			}
-			r.end = probe.at + (why == STOP_FENCE ? 2ull * CHUNK_HEADER : 0);
+			r.end = probe.at + (why == STOP_FENCE ? 2ull * g->l->header : 0);
 			ret = walk_region(g, r, own);
 			if (ret)
 				return ret;
@@ -227,7 +239,7 @@ static int walk_main(struct glibc *g, const struct glibc_arena *a)
 	struct region r = {.arena = a};
 	int ret = 0;
 
-	if (heap_own(g->heap, a->addr, a->addr + ARENA_SIZE, HEAP_METADATA))
+	if (heap_own(g->heap, a->addr, a->addr + g->l->arena_size, HEAP_METADATA))
 		return -ENOMEM;
 	if (!start) {
 		vec_for_each (&g->img->maps, m) {
@@ -237,7 +249,7 @@ static int walk_main(struct glibc *g, const struct glibc_arena *a)
 	}
 	if (start) {
 		r.end = end_of_maps(g->img, start);
-		r.at = g->par.known ? (start + CHUNK_ALIGN - 1) & ~(uint64_t)(CHUNK_ALIGN - 1)
+		r.at = g->par.known ? align_up(g, start)
 				    : find_chain(g, &(struct region){a, start, r.end}, start);
 		if (r.at)
 			ret = walk_region(g, r, &own);
@@ -258,16 +270,21 @@ static int walk_main(struct glibc *g, const struct glibc_arena *a)
 	return ret;
 }
 
-/* struct heap_info: arena, previous heap, size, [...]; 64 MiB-aligned unless tuned. */
+/* struct heap_info: arena, previous heap, size, [...] */
 static bool heap_info(struct glibc *g, const struct glibc_arena *a, uint64_t inside, uint64_t *heap,
 		      uint64_t info[3])
 {
-	static const uint64_t max[] = {64ull << 20, 8ull << 20, 4ull << 30, 2ull << 20};
+	uint8_t raw[3 * sizeof(uint64_t)];
 
-	for (size_t i = 0; i < sizeof(max) / sizeof(max[0]); i++) {
-		*heap = inside & ~(max[i] - 1);
-		if (image_read_all(g->img, *heap, info, 3 * sizeof(*info)) && info[0] == a->addr &&
-		    info[2] <= max[i] && info[2] >= PAGE)
+	for (size_t i = 0; i < sizeof(g->l->heap_max) / sizeof(g->l->heap_max[0]); i++) {
+		uint64_t max = g->l->heap_max[i];
+
+		*heap = inside & ~(max - 1);
+		if (!image_read_all(g->img, *heap, raw, 3ull * g->l->word))
+			continue;
+		for (unsigned int k = 0; k < 3; k++)
+			info[k] = glibc_word(g, raw, (uint64_t)k * g->l->word);
+		if (info[0] == a->addr && info[2] <= max && info[2] >= PAGE)
 			return true;
 	}
 	return false;
@@ -290,8 +307,8 @@ static int walk_other(struct glibc *g, const struct glibc_arena *a)
 			return 0;
 		}
 		r.end = heap + info[2];
-		r.at = a->addr == heap + header ? a->addr + ARENA_SIZE : heap + header;
-		r.at = (r.at + CHUNK_ALIGN - 1) & ~(uint64_t)(CHUNK_ALIGN - 1);
+		r.at = a->addr == heap + header ? a->addr + g->l->arena_size : heap + header;
+		r.at = align_up(g, r.at);
 		ret = walk_region(g, r, &own);
 		if (!ret)
 			ret = heap_own(g->heap, heap, r.end, HEAP_ARENA);
@@ -312,9 +329,9 @@ int glibc_walk_arenas(struct glibc *g)
 	int ret = 0;
 
 	vec_for_each (&g->arenas, a) {
-		g->heap->metadata_bytes += ARENA_SIZE;
-		if (a->top == a->addr + ARENA_TOP) /* initial_top(): no memory yet */
-			ret = heap_own(g->heap, a->addr, a->addr + ARENA_SIZE, HEAP_METADATA);
+		g->heap->metadata_bytes += g->l->arena_size;
+		if (a->top == a->addr + g->l->top) /* initial_top(): no memory yet */
+			ret = heap_own(g->heap, a->addr, a->addr + g->l->arena_size, HEAP_METADATA);
 		else
 			ret = a->main ? walk_main(g, a) : walk_other(g, a);
 		if (ret)

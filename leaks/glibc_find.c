@@ -16,15 +16,7 @@ struct area {
 	const struct image_map *map;
 };
 
-static uint64_t word_at(const uint8_t *buf, uint64_t offset)
-{
-	uint64_t v;
-
-	memcpy(&v, buf + offset, sizeof(v));
-	return v;
-}
-
-static uint32_t half_at(const uint8_t *buf, uint64_t offset)
+static uint32_t int_at(const uint8_t *buf, uint64_t offset)
 {
 	uint32_t v;
 
@@ -32,39 +24,43 @@ static uint32_t half_at(const uint8_t *buf, uint64_t offset)
 	return v;
 }
 
-static bool pointer_like(uint64_t v)
+static bool chunk_like(const struct glibc *g, uint64_t v)
 {
-	return v >= PAGE && v < 1ull << 56 && !(v & (CHUNK_ALIGN - 1));
+	return v >= PAGE && v < 1ull << 56 && !(v & (g->l->align - 1));
 }
 
-/* Arenas other than the main one follow their heap's header, 32 or (since 2.35) 48 bytes. */
-static bool arena_like(uint64_t v)
+/* Arenas other than the main one follow their heap's header. */
+static bool arena_like(const struct glibc *g, uint64_t v)
 {
-	return v > 1u << 20 && ((v & 0xfffff) == 0x20 || (v & 0xfffff) == 0x30);
+	uint64_t offset = v & 0xfffff;
+
+	return v > 1u << 20 && (offset == g->l->heap_header[0] || offset == g->l->heap_header[1]);
 }
 
-static bool bins_consistent(const uint8_t *state, uint64_t addr)
+static bool bins_consistent(const struct glibc *g, const uint8_t *state, uint64_t addr)
 {
+	const uint64_t top = glibc_word(g, state, g->l->top);
+	const uint32_t word = g->l->word;
 	int good = 0;
 
-	for (int i = 0; i < NUM_BINS; i++) {
-		uint64_t empty = addr + ARENA_BINS + 16u * (unsigned)i - 16;
-		uint64_t fd = word_at(state, ARENA_BINS + 16u * (unsigned)i);
-		uint64_t bk = word_at(state, ARENA_BINS + 16u * (unsigned)i + 8);
+	for (unsigned int i = 0; i < NUM_BINS; i++) {
+		uint64_t at = g->l->bins + 2ull * word * i, empty = addr + at - g->l->header;
+		uint64_t fd = glibc_word(g, state, at), bk = glibc_word(g, state, at + word);
 
 		good += (fd == empty && bk == empty) ||
-			(fd != empty && bk != empty && pointer_like(fd) && pointer_like(bk));
+			(fd != empty && bk != empty && chunk_like(g, fd) && chunk_like(g, bk));
 	}
 	/* One or two may be on the way when a thread was stopped. */
-	return good >= NUM_BINS - 2 && pointer_like(word_at(state, ARENA_TOP));
+	return good >= NUM_BINS - 2 && (top == addr + g->l->top || chunk_like(g, top));
 }
 
-static uint64_t find_state(const uint8_t *buf, size_t n, uint64_t base)
+static uint64_t find_state(const struct glibc *g, const uint8_t *buf, size_t n, uint64_t base)
 {
-	for (uint64_t o = 0; o + ARENA_SIZE <= n; o += 8) {
-		uint64_t next = word_at(buf, o + ARENA_NEXT);
+	for (uint64_t o = 0; o + g->l->arena_size <= n; o += g->l->word) {
+		uint64_t next = glibc_word(g, buf, o + g->l->next);
 
-		if ((next == base + o || arena_like(next)) && bins_consistent(buf + o, base + o))
+		if ((next == base + o || arena_like(g, next)) &&
+		    bins_consistent(g, buf + o, base + o))
 			return base + o;
 	}
 	return 0;
@@ -76,28 +72,31 @@ static uint64_t find_state(const uint8_t *buf, size_t n, uint64_t base)
  */
 static int score_par(struct glibc *g, const uint8_t *s, bool since_35, struct glibc_par *par)
 {
-	const uint8_t *n = s - (since_35 ? 36 : 32), *top_pad = s - (since_35 ? 88 : 64);
-	uint64_t bins = word_at(s, 8), max_bytes = word_at(s, 16), count = word_at(s, 24);
+	const struct glibc_layout *l = g->l;
+	const uint8_t *n = s - l->n_mmaps[since_35], *top_pad = s - l->top_pad[since_35];
+	uint64_t bins = glibc_word(g, s, l->word), max_bytes = glibc_word(g, s, 2ull * l->word),
+		 count = glibc_word(g, s, 3ull * l->word);
 	const struct image_map *m;
 
-	par->sbrk_base = word_at(s, 0);
-	par->n_mmaps = half_at(n, 0);
-	par->mmapped_mem = word_at(s - 16, 0);
+	par->sbrk_base = glibc_word(g, s, 0);
+	par->n_mmaps = int_at(n, 0);
+	par->mmapped_mem = glibc_word(g, s - 2ull * l->word, 0);
 	m = par->sbrk_base ? image_map_at(g->img, par->sbrk_base) : NULL;
-	if (!bins || bins > 64 || !max_bytes || max_bytes > 1040 || count > 65535 ||
-	    par->mmapped_mem % PAGE || word_at(s - 8, 0) < par->mmapped_mem ||
-	    par->n_mmaps > half_at(n, 8) || (par->sbrk_base && !m) ||
+	if (!bins || bins > TCACHE_BINS || !max_bytes || max_bytes > 1040 || count > 65535 ||
+	    par->mmapped_mem % PAGE || glibc_word(g, s - l->word, 0) < par->mmapped_mem ||
+	    par->n_mmaps > int_at(n, 8) || (par->sbrk_base && !m) ||
 	    (par->n_mmaps == 0) != (par->mmapped_mem == 0))
 		return 0;
-	return (half_at(n, 4) == 65536 ? 2 : 0) + (bins == 64 && max_bytes == 1032) + (count == 7) +
-	       (word_at(top_pad, 0) == 131072) + (m && !strcmp(m->path, "[heap]"));
+	return (int_at(n, 4) == 65536 ? 2 : 0) +
+	       (bins == TCACHE_BINS && max_bytes == l->tcache_max_bytes) + (count == 7) +
+	       (glibc_word(g, top_pad, 0) == 131072) + (m && !strcmp(m->path, "[heap]"));
 }
 
 static void find_par(struct glibc *g, const uint8_t *buf, size_t n)
 {
 	int best = 2;
 
-	for (uint64_t o = 96; o + 32 <= n; o += 8) {
+	for (uint64_t o = 96; o + 4ull * g->l->word <= n; o += g->l->word) {
 		for (int since_35 = 0; since_35 < 2; since_35++) {
 			struct glibc_par par = {.known = true};
 			int score = score_par(g, buf + o, since_35, &par);
@@ -151,7 +150,7 @@ static bool look_in(struct glibc *g, const struct area *a)
 	if (!buf)
 		return false;
 	len = image_read(g->img, a->start, buf, len);
-	found = find_state(buf, len, a->start);
+	found = find_state(g, buf, len, a->start);
 	if (found) {
 		g->main_arena = found;
 		find_par(g, buf, len);
@@ -186,18 +185,19 @@ static bool find_main(struct glibc *g)
 
 static bool read_arena(struct glibc *g, uint64_t addr, struct glibc_arena *a)
 {
-	uint8_t state[ARENA_SIZE];
+	uint8_t state[ARENA_SIZE_MAX];
 
-	if (!image_read_all(g->img, addr, state, sizeof(state)))
+	if (!image_read_all(g->img, addr, state, g->l->arena_size))
 		return false;
 	a->addr = addr;
 	a->main = addr == g->main_arena;
-	a->mutex = half_at(state, ARENA_MUTEX);
-	a->flags = half_at(state, ARENA_FLAGS);
-	a->top = word_at(state, ARENA_TOP);
-	a->next = word_at(state, ARENA_NEXT);
-	a->system_mem = word_at(state, ARENA_SYSTEM_MEM);
-	memcpy(a->fastbin, state + ARENA_FASTBINS, sizeof(a->fastbin));
+	a->mutex = int_at(state, ARENA_MUTEX);
+	a->flags = int_at(state, ARENA_FLAGS);
+	a->top = glibc_word(g, state, g->l->top);
+	a->next = glibc_word(g, state, g->l->next);
+	a->system_mem = glibc_word(g, state, g->l->system_mem);
+	for (uint32_t i = 0; i < NUM_FASTBINS; i++)
+		a->fastbin[i] = glibc_word(g, state, g->l->fastbins + i * g->l->word);
 	return true;
 }
 

@@ -13,13 +13,13 @@ struct found {
 	uint64_t count, bytes;
 };
 
-static bool mmapped(const struct chunk *c, uint64_t offset, uint64_t *total)
+static bool mmapped(const struct glibc *g, const struct chunk *c, uint64_t offset, uint64_t *total)
 {
 	uint64_t size = c->size & ~(uint64_t)SIZE_BITS;
 
 	*total = size + offset;
-	return (c->size & SIZE_BITS) == IS_MMAPPED && c->prev_size == offset && size >= CHUNK_MIN &&
-	       *total % PAGE == 0;
+	return (c->size & SIZE_BITS) == IS_MMAPPED && c->prev_size == offset &&
+	       size >= g->l->chunk_min && *total % PAGE == 0;
 }
 
 /* The chunk that memalign() made of the mapping at @map, if it did: its distance from the start,
@@ -28,16 +28,16 @@ static uint64_t aligned_chunk(struct glibc *g, uint64_t map, uint64_t left, uint
 {
 	for (unsigned int k = 5; k <= MAX_ALIGN_BITS; k++) {
 		uint64_t align = 1ull << k;
-		uint64_t mem = (map + CHUNK_HEADER + align - 1) & ~(align - 1);
+		uint64_t mem = (map + g->l->header + align - 1) & ~(align - 1);
 
 		for (int again = 0; again < 2; again++, mem += align) {
-			uint64_t offset = mem - CHUNK_HEADER - map, t;
+			uint64_t offset = mem - g->l->header - map, t;
 			struct chunk c;
 
-			if (!offset || offset + CHUNK_MIN > left)
+			if (!offset || offset + g->l->chunk_min > left)
 				continue;
-			if (image_read_all(g->img, map + offset, &c, sizeof(c)) &&
-			    mmapped(&c, offset, &t) && t <= left) {
+			if (glibc_chunk_alone(g, map + offset, &c) && mmapped(g, &c, offset, &t) &&
+			    t <= left) {
 				*total = t;
 				return offset;
 			}
@@ -52,15 +52,15 @@ static int64_t take(struct glibc *g, uint64_t at, uint64_t end, struct found *f)
 	uint64_t total, offset;
 	struct chunk c;
 
-	if (!image_read_all(g->img, at, &c, sizeof(c)) || !mmapped(&c, 0, &total))
+	if (!glibc_chunk_alone(g, at, &c) || !mmapped(g, &c, 0, &total))
 		return 0;
 	offset = aligned_chunk(g, at, end - at, &total);
 	if (total > end - at)
 		return 0;
-	if (heap_add(g->heap, at + offset + CHUNK_HEADER, total - offset - CHUNK_HEADER) ||
+	if (heap_add(g->heap, at + offset + g->l->header, total - offset - g->l->header) ||
 	    heap_own(g->heap, at, at + total, HEAP_MMAPPED))
 		return -ENOMEM;
-	g->heap->metadata_bytes += offset + CHUNK_HEADER;
+	g->heap->metadata_bytes += offset + g->l->header;
 	f->count++;
 	f->bytes += total;
 	return (int64_t)total;

@@ -37,6 +37,7 @@ struct root {
 };
 
 struct graph {
+	const struct arch *arch;
 	const struct heap_block *block;
 	uint32_t n;
 	struct index index;
@@ -50,7 +51,7 @@ struct graph {
 };
 
 /* @blocks: sorted, stay where they are.  Return: 0 or -errno. */
-int graph_init(struct graph *g, const struct heap_block *blocks, size_t n);
+int graph_init(struct graph *g, const struct arch *arch, const struct heap_block *blocks, size_t n);
 void graph_free(struct graph *g);
 /* Return: 0 or -errno with @err. */
 int graph_edges(struct graph *g, struct image *img, struct mp_err *err);
@@ -71,8 +72,11 @@ struct scan {
 	struct root root; /* kind and thread of the roots to come */
 	bool failed;	  /* no memory */
 };
-/* Looks at @n words that are at @addr of the process.  @from: the block, or INDEX_NONE. */
-void scan_words(struct scan *s, const uint64_t *word, size_t n, uint64_t addr, uint32_t from);
+/* Looks at @n words of the architecture's size that are at @addr of the process; @words is aligned
+ * to them.  @from: the block, or INDEX_NONE. */
+void scan_words(struct scan *s, const void *words, size_t n, uint64_t addr, uint32_t from);
+/* The same for one that is not in memory, or not as it is meant; a root. */
+void scan_value(struct scan *s, uint64_t value, uint64_t addr);
 /* Handles what is still queued.  Return: 0 or -ENOMEM. */
 int scan_flush(struct scan *s);
 

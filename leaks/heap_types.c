@@ -119,13 +119,13 @@ int heap_types_take(struct heap_types *h, struct image *img, const struct census
 
 	memset(h, 0, sizeof(*h));
 	vec_for_each (&c->blocks, b) {
-		const void *p = b->size >= 8 ? image_view(img, &view, b->addr, 8) : NULL;
-		uint64_t word = 0;
+		const void *p = b->size >= img->arch->word_size
+				    ? image_view(img, &view, b->addr, img->arch->word_size)
+				    : NULL;
+		uint64_t word = p ? arch_word(img->arch, p) : 0;
 		uint32_t place = 0;
 		struct type t;
 
-		if (p)
-			memcpy(&word, p, sizeof(word));
 		if (!ret)
 			ret = types_class(types, word, &t) ? class_place(&g, &t, &place)
 							   : size_place(&g, b->size, &place);

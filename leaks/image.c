@@ -11,6 +11,7 @@ void image_init(struct image *img, const struct arch *arch, pid_t pid)
 	img->arch = arch;
 	img->pid = pid;
 	img->fd = img->live_fd = -1;
+	img->page_size = (uint32_t)sysconf(_SC_PAGESIZE);
 }
 
 void image_close(struct image *img)
@@ -44,7 +45,12 @@ bool image_read_all(struct image *img, uint64_t addr, void *to, size_t len)
 
 bool image_word(struct image *img, uint64_t addr, uint64_t *value)
 {
-	return image_read_all(img, addr, value, sizeof(*value));
+	uint8_t raw[sizeof(*value)];
+
+	if (!image_read_all(img, addr, raw, img->arch->word_size))
+		return false;
+	*value = arch_word(img->arch, raw);
+	return true;
 }
 
 uint64_t image_present(struct image *img, const struct image_map *map, uint64_t *addr)

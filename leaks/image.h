@@ -48,6 +48,7 @@ struct image {
 	int live_fd;	     /* of the process itself, for what its copy does not have; -1: none */
 	void *backend;	     /* the backend's own */
 	uint64_t bytes_read; /* so far */
+	uint32_t page_size;  /* of its pages, bytes */
 	bool torn;	     /* threads ran while it was made: not of one moment */
 };
 

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/procfs.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "leaks/image.h"
@@ -109,9 +108,12 @@ static int core_open_file(struct image *img, const struct image_map *map)
 	const char *path = map->path;
 	int fd;
 
-	/* The executable may have moved since: the one that was named is taken. */
+	/* The executable may have moved since: the one that was named is taken.  Libraries of
+	 * another architecture are not on this machine. */
 	if (!strcmp(image_map_name(map), name ? name + 1 : c->exe))
 		path = c->exe;
+	else if (img->arch != arch_native())
+		return -ENOENT;
 	fd = path[0] == '[' || !path[0] ? -ENOENT : open(path, O_RDONLY | O_CLOEXEC);
 	return fd < 0 && fd != -ENOENT ? -errno : fd;
 }
@@ -215,41 +217,48 @@ static int take_file(struct image *img, struct core *c, uint64_t start, uint64_t
 /* NT_FILE: count and page size, then start, end and page offset of each, then their names. */
 static int take_files(struct image *img, struct core *c, const char *desc, size_t size)
 {
-	uint64_t head[2], range[3];
-	const char *name, *end = desc + size;
+	const unsigned int word = img->arch->word_size;
+	const char *name, *range = desc + 2ul * word, *end = desc + size;
+	uint64_t count, page;
 	int ret = 0;
 
-	if (size < sizeof(head))
+	if (size < 2ul * word)
 		return 0;
-	memcpy(head, desc, sizeof(head));
-	if (head[0] > (size - sizeof(head)) / sizeof(range))
+	count = arch_word(img->arch, desc);
+	page = arch_word(img->arch, desc + word);
+	if (count > (size - 2ul * word) / (3ul * word) || !page || page > 1u << 20 ||
+	    page & (page - 1))
 		return 0;
-	name = desc + sizeof(head) + head[0] * sizeof(range);
-	for (uint64_t i = 0; i < head[0] && name < end && !ret; i++) {
+	img->page_size = (uint32_t)page;
+	name = range + count * 3 * word;
+	for (uint64_t i = 0; i < count && name < end && !ret; i++, range += 3ul * word) {
 		size_t length = strnlen(name, (size_t)(end - name));
 
-		memcpy(range, desc + sizeof(head) + i * sizeof(range), sizeof(range));
 		/* The core does not say more of an inode than that there is one. */
-		ret =
-		    take_file(img, c, range[0], range[1], range[2] * head[1], name, length, i + 1);
+		ret = take_file(
+		    img, c, arch_word(img->arch, range), arch_word(img->arch, range + word),
+		    arch_word(img->arch, range + 2ul * word) * page, name, length, i + 1);
 		name += length + 1;
 	}
 	return ret;
 }
 
+/* NT_PRSTATUS: signals, two sets of them, four process ids, four pairs of words of time, and the
+ * general registers. */
 static int add_thread(struct image *img, const char *desc, size_t size)
 {
+	const size_t ids = 16 + 2ul * img->arch->word_size;
+	const size_t at = ids + 16 + 8ul * img->arch->word_size;
 	struct image_thread th = {.has_regs = true};
-	size_t at = offsetof(struct elf_prstatus, pr_reg);
 	int32_t tid;
 
 	if (size < at + img->arch->regset_size)
 		return 0;
-	memcpy(&tid, desc + offsetof(struct elf_prstatus, pr_pid), sizeof(tid));
+	memcpy(&tid, desc + ids, sizeof(tid));
 	memcpy(th.regs.raw, desc + at, img->arch->regset_size);
 	th.regs.size = img->arch->regset_size;
 	th.tid = tid;
-	th.tls = img->arch->get_tp(&th.regs);
+	th.tls = img->arch->get_tp ? img->arch->get_tp(&th.regs) : 0;
 	return vec_push(&img->threads, th);
 }
 
@@ -265,6 +274,9 @@ static int take_notes(struct image *img, struct core *c, const GElf_Phdr *ph)
 
 		if (n.n_type == NT_PRSTATUS)
 			ret = add_thread(img, p, n.n_descsz);
+		else if (n.n_type == img->arch->tls.regset && n.n_type && img->threads.n &&
+			 n.n_descsz >= img->arch->word_size)
+			img->threads.at[img->threads.n - 1].tls = arch_word(img->arch, p);
 		else if (n.n_type == NT_FILE)
 			ret = take_files(img, c, p, n.n_descsz);
 		at = next;
@@ -410,8 +422,12 @@ static int check_header(struct image *img, Elf *elf, const char *path, struct mp
 	if (!ident || !gelf_getehdr(elf, &eh) || eh.e_type != ET_CORE)
 		return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "%s is not a core file", path);
 	img->arch = arch_for_elf((uint8_t)ident[EI_CLASS], (uint8_t)ident[EI_DATA], eh.e_machine);
-	if (img->arch)
+	if (img->arch && img->arch->elf_data == arch_native()->elf_data)
 		return 0;
+	if (img->arch)
+		return mp_fail(err, MP_EXIT_ARCH, -ENOEXEC,
+			       "%s is of a machine (%s) whose byte order is not this one's", path,
+			       img->arch->name);
 	return mp_fail(err, MP_EXIT_ARCH, -ENOEXEC,
 		       "%s is of an architecture that this memprof does not know (ELF machine %u, "
 		       "%d bits)",

@@ -9,7 +9,6 @@
 #include "attach/procfs.h"
 #include "leaks/image.h"
 
-#define PAGE	     4096u
 #define PAGEMAP_SWAP (1ull << 62) /* Documentation/admin-guide/mm/pagemap.rst */
 #define PAGEMAP_HERE (1ull << 63)
 
@@ -64,18 +63,19 @@ static uint64_t process_present(struct image *img, const struct image_map *map, 
 	const struct pagemaps *p = img->backend;
 	/* A copy has no table for shared pages until it touches them. */
 	int fd = map->shared || map->live ? p->process : p->copy;
-	uint64_t page[512], at = *addr & ~(uint64_t)(PAGE - 1), start = 0;
+	const uint64_t size = img->page_size;
+	uint64_t page[512], at = *addr & ~(size - 1), start = 0;
 
 	if (fd < 0)
 		return map->end;
 	while (at < map->end) {
-		uint64_t left = (map->end - at) / PAGE;
+		uint64_t left = (map->end - at) / size;
 		size_t want = (left < 512 ? (size_t)left : 512) * sizeof(page[0]);
-		ssize_t got = pread(fd, page, want, (off_t)(at / PAGE * sizeof(page[0])));
+		ssize_t got = pread(fd, page, want, (off_t)(at / size * sizeof(page[0])));
 
 		if (got < (ssize_t)sizeof(page[0]))
 			return start ? at : map->end;
-		for (size_t i = 0; i < (size_t)got / sizeof(page[0]); i++, at += PAGE) {
+		for (size_t i = 0; i < (size_t)got / sizeof(page[0]); i++, at += size) {
 			bool here = page[i] & (PAGEMAP_SWAP | PAGEMAP_HERE);
 
 			if (here && !start)

@@ -51,9 +51,10 @@ static bool cover(struct index *x, uint64_t addr, uint64_t end, uint32_t next)
 	return true;
 }
 
-int index_build(struct index *x, const struct heap_block *blocks, size_t n)
+int index_build(struct index *x, const struct heap_block *blocks, size_t n, uint8_t address_bits)
 {
 	memset(x, 0, sizeof(*x));
+	x->address_bits = address_bits;
 	if (n >= INDEX_NONE)
 		return -E2BIG;
 	x->block = blocks;
@@ -62,12 +63,12 @@ int index_build(struct index *x, const struct heap_block *blocks, size_t n)
 		return 0;
 	x->low = blocks[0].addr & ~15ull;
 	x->span = blocks[n - 1].addr + blocks[n - 1].size - x->low;
-	x->directory = calloc(1u << (INDEX_ADDR_BITS - INDEX_SLAB_BITS), sizeof(*x->directory));
+	x->directory = calloc(1u << (address_bits - INDEX_SLAB_BITS), sizeof(*x->directory));
 	x->slab = calloc(1, sizeof(*x->slab));
 	if (!x->directory || !x->slab)
 		return -ENOMEM;
 	x->nslabs = 1; /* slab 0 is none */
-	if ((x->low + x->span) >> INDEX_ADDR_BITS)
+	if ((x->low + x->span) >> address_bits)
 		return -E2BIG;
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t addr = blocks[i].addr, end = addr + (blocks[i].size ? blocks[i].size : 1);

@@ -13,7 +13,6 @@
 
 #define INDEX_NONE	UINT32_MAX
 #define INDEX_SLAB_BITS 26 /* 64 MiB of addresses */
-#define INDEX_ADDR_BITS 47
 
 struct index_record {
 	_Alignas(32) uint64_t starts; /* never across two cache lines */
@@ -28,12 +27,14 @@ struct index {
 	uint32_t *directory; /* slab of each 64 MiB, from 1; 0: none */
 	struct index_record **slab;
 	uint32_t nslabs;
-	uint64_t low, span; /* of all blocks */
+	uint64_t low, span;   /* of all blocks */
+	uint8_t address_bits; /* of the architecture */
 };
 
 /* @blocks: sorted by address, not overlapping; stay where they are while the index is used.
- * Return: 0, -ENOMEM, or -E2BIG (more than 4 G blocks). */
-int index_build(struct index *x, const struct heap_block *blocks, size_t n);
+ * @address_bits: no address has more.
+ * Return: 0, -ENOMEM, or -E2BIG (more than 4 G blocks, or one above all addresses). */
+int index_build(struct index *x, const struct heap_block *blocks, size_t n, uint8_t address_bits);
 void index_free(struct index *x);
 /* The slow way for dense records. */
 uint32_t index_search(const struct index *x, uint64_t addr);

@@ -12,6 +12,7 @@
 /* What has to be added to addresses of the file: from the first map of it and the first segment. */
 static bool load_bias(struct image *img, Elf *elf, const struct image_map *map, uint64_t *bias)
 {
+	const uint64_t page = ~(uint64_t)(img->page_size - 1);
 	size_t n;
 
 	vec_for_each (&img->maps, m) {
@@ -23,8 +24,8 @@ static bool load_bias(struct image *img, Elf *elf, const struct image_map *map, 
 			GElf_Phdr ph;
 
 			if (gelf_getphdr(elf, (int)i, &ph) && ph.p_type == PT_LOAD &&
-			    (ph.p_offset & ~4095ull) == m->offset) {
-				*bias = m->start - (ph.p_vaddr & ~4095ull);
+			    (ph.p_offset & page) == m->offset) {
+				*bias = m->start - (ph.p_vaddr & page);
 				return true;
 			}
 		}
@@ -33,7 +34,9 @@ static bool load_bias(struct image *img, Elf *elf, const struct image_map *map, 
 	return false;
 }
 
-static bool search(Elf *elf, uint64_t value, char *name, size_t size)
+/* What @visit returns for the first data symbol that it likes, else false. */
+static bool each_object(Elf *elf, bool (*visit)(const GElf_Sym *sym, const char *name, void *arg),
+			void *arg)
 {
 	Elf_Scn *scn = NULL;
 	GElf_Shdr sh;
@@ -46,46 +49,111 @@ static bool search(Elf *elf, uint64_t value, char *name, size_t size)
 			continue;
 		data = elf_getdata(scn, NULL);
 		for (size_t i = 0; data && i < sh.sh_size / sh.sh_entsize; i++) {
-			const char *s;
-			char *plain;
+			const char *name;
 			GElf_Sym sym;
 
 			if (!gelf_getsym(data, (int)i, &sym) ||
-			    GELF_ST_TYPE(sym.st_info) != STT_OBJECT || value < sym.st_value ||
-			    value - sym.st_value >= sym.st_size)
+			    GELF_ST_TYPE(sym.st_info) != STT_OBJECT || !sym.st_shndx)
 				continue;
-			s = elf_strptr(elf, sh.sh_link, sym.st_name);
-			if (!s)
-				continue;
-			plain = symbol_demangle(s);
-			snprintf(name, size, value == sym.st_value ? "%s" : "%s+%" PRIu64,
-				 plain ? plain : s, value - sym.st_value);
-			free(plain);
-			return true;
+			name = elf_strptr(elf, sh.sh_link, sym.st_name);
+			if (name && visit(&sym, name, arg))
+				return true;
 		}
 	}
 	return false;
 }
 
+struct inside {
+	uint64_t value;
+	char *name;
+	size_t size;
+};
+
+static bool contains(const GElf_Sym *sym, const char *name, void *arg)
+{
+	struct inside *in = arg;
+	char *plain;
+
+	if (in->value < sym->st_value || in->value - sym->st_value >= sym->st_size)
+		return false;
+	plain = symbol_demangle(name);
+	snprintf(in->name, in->size, in->value == sym->st_value ? "%s" : "%s+%" PRIu64,
+		 plain ? plain : name, in->value - sym->st_value);
+	free(plain);
+	return true;
+}
+
+struct named {
+	const char *name;
+	uint64_t value;
+};
+
+static bool is_called(const GElf_Sym *sym, const char *name, void *arg)
+{
+	struct named *n = arg;
+
+	n->value = sym->st_value;
+	return !strcmp(name, n->name);
+}
+
+/* The file of @m with what has to be added to its addresses.  Return: NULL if it has none. */
+static Elf *open_module(struct image *img, const struct image_map *m, int *fd, uint64_t *bias)
+{
+	Elf *elf;
+
+	*fd = image_open_file(img, m);
+	if (*fd < 0)
+		return NULL;
+	elf_version(EV_CURRENT);
+	elf = elf_begin(*fd, ELF_C_READ_MMAP, NULL);
+	if (elf && load_bias(img, elf, m, bias))
+		return elf;
+	elf_end(elf);
+	close(*fd);
+	return NULL;
+}
+
 bool object_at(struct image *img, uint64_t addr, char *name, size_t size)
 {
 	const struct image_map *m = image_map_at(img, addr);
-	bool found = false;
+	struct inside in = {.name = name, .size = size};
 	uint64_t bias;
+	bool found;
 	Elf *elf;
 	int fd;
 
 	/* .bss is mapped behind the file's data. */
 	while (m && !m->path[0] && m > img->maps.at && m[-1].end == m->start)
 		m--;
-	fd = m ? image_open_file(img, m) : -1;
-	if (fd < 0)
+	elf = m ? open_module(img, m, &fd, &bias) : NULL;
+	if (!elf)
 		return false;
-	elf_version(EV_CURRENT);
-	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	if (elf && load_bias(img, elf, m, &bias))
-		found = search(elf, addr - bias, name, size);
+	in.value = addr - bias;
+	found = each_object(elf, contains, &in);
 	elf_end(elf);
 	close(fd);
+	return found;
+}
+
+bool object_find(struct image *img, const char *name, uint64_t *addr)
+{
+	struct named n = {.name = name};
+	bool found = false;
+
+	vec_for_each (&img->maps, m) {
+		uint64_t bias;
+		Elf *elf;
+		int fd;
+
+		/* Once for each module. */
+		elf = m->exec && !found ? open_module(img, m, &fd, &bias) : NULL;
+		if (!elf)
+			continue;
+		found = each_object(elf, is_called, &n);
+		if (found)
+			*addr = n.value + bias;
+		elf_end(elf);
+		close(fd);
+	}
 	return found;
 }

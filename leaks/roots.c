@@ -9,12 +9,10 @@
 #include <string.h>
 #include "leaks/graph.h"
 #include "leaks/kernel_roots.h"
+#include "leaks/tcb.h"
 
-#define BUFFER	  (1u << 20)
-#define TCB_NEAR  8192u /* struct pthread is at the top of a thread's stack, smaller than this */
-#define TCB_SELF  16	/* tcbhead_t: tcb at 0, self at 16 (glibc, x86_64 nptl/tls.h) */
-#define TCB_GUARD 0x30	/* pointer_guard, likewise */
-#define PAGE	  4096u
+#define BUFFER (1u << 20)
+#define PAGE   4096u
 
 struct scanner {
 	struct scan scan;
@@ -24,7 +22,6 @@ struct scanner {
 	size_t nowned, next; /* maps come in order of address, and so do ranges */
 	struct coverage *cover;
 	uint64_t guard;
-	bool all_tls; /* of every thread the thread pointer is known */
 	uint8_t *buf;
 };
 
@@ -33,36 +30,55 @@ struct interval {
 	const struct image_map *map;
 };
 
-/* jmp_buf and atexit() mangle pointers so (sysdeps/x86_64/sysdep.h, PTR_MANGLE). */
-static uint64_t demangle(uint64_t v, uint64_t guard)
+static bool is_code(const struct image *img, uint64_t addr)
 {
-	return (v >> 17 | v << 47) ^ guard;
+	const struct image_map *m = image_map_at(img, addr);
+
+	return m && m->exec;
 }
 
-static void scan_demangled(struct scanner *s, const uint64_t *word, size_t n, uint64_t addr)
+/* jmp_buf and atexit() hold mangled pointers. */
+static void scan_demangled(struct scanner *s, size_t n, uint64_t addr)
 {
-	for (size_t i = 0; i < n; i++) {
-		uint64_t v;
+	const struct arch *arch = s->img->arch;
+	const struct index *x = &s->g->index;
 
-		if (!(word[i] >> INDEX_ADDR_BITS))
-			continue; /* a plain address or a small number */
-		v = demangle(word[i], s->guard);
-		scan_words(&s->scan, &v, 1, addr + 8 * i, INDEX_NONE);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t word = arch_word(arch, s->buf + i * arch->word_size), v, next;
+
+		/* A plain address or a small number. */
+		if (arch->word_size == 8 && !(word >> arch->address_bits))
+			continue;
+		v = tcb_demangle(arch, word, s->guard);
+		if (v - x->low >= x->span)
+			continue;
+		/* Of 32 bits many turn out so by chance; but setjmp() saves the stack pointer right
+		 * before the return address (sysdeps/arm/setjmp.S). */
+		if (arch->word_size == 4) {
+			if (i + 1 == n)
+				continue;
+			next = arch_word(arch, s->buf + (i + 1) * arch->word_size);
+			if (!is_code(s->img, tcb_demangle(arch, next, s->guard)))
+				continue;
+		}
+		scan_value(&s->scan, v, addr + arch->word_size * i);
 	}
 }
 
 static void scan_bytes(struct scanner *s, uint64_t at, uint64_t end, bool mangled_too)
 {
-	at = (at + 7) & ~7ull;
+	const unsigned int word = s->img->arch->word_size;
+	const uint64_t mask = ~(uint64_t)(word - 1);
+
+	at = (at + word - 1) & mask;
 	while (at < end) {
 		size_t want = end - at < BUFFER ? (size_t)(end - at) : BUFFER;
-		size_t got = image_read(s->img, at, s->buf, want) & ~7ull;
-		const uint64_t *word = (const uint64_t *)(const void *)s->buf;
+		size_t got = image_read(s->img, at, s->buf, want) & mask;
 
 		s->g->root_bytes += got;
-		scan_words(&s->scan, word, got / 8, at, INDEX_NONE);
+		scan_words(&s->scan, s->buf, got / word, at, INDEX_NONE);
 		if (mangled_too && s->guard)
-			scan_demangled(s, word, got / 8, at);
+			scan_demangled(s, got / word, at);
 		if (!got) {
 			s->g->unreadable_bytes += PAGE;
 			got = PAGE - at % PAGE;
@@ -101,34 +117,6 @@ static const struct image_thread *thread_on(const struct scanner *s, const struc
 	return found;
 }
 
-static bool alive(const struct scanner *s, uint64_t tcb)
-{
-	vec_for_each (&s->img->threads, th) {
-		if (th->tls == tcb)
-			return true;
-	}
-	return false;
-}
-
-/* Return: address of the control block of an exited thread at the top of @iv, else 0. */
-static uint64_t dead_tcb(struct scanner *s, const struct interval *iv)
-{
-	uint64_t start = iv->end - iv->start > TCB_NEAR ? iv->end - TCB_NEAR : iv->start;
-	uint64_t word[TCB_NEAR / 8];
-	size_t n;
-
-	if (iv->map->path[0] || !s->all_tls)
-		return 0;
-	n = image_read(s->img, start, word, (size_t)(iv->end - start)) / 8;
-	for (size_t i = 0; i + TCB_SELF / 8 < n; i++) {
-		uint64_t at = start + 8 * i;
-
-		if (word[i] == at && word[i + TCB_SELF / 8] == at)
-			return alive(s, at) ? 0 : at;
-	}
-	return 0;
-}
-
 static bool guarded_below(const struct scanner *s, const struct interval *iv)
 {
 	const struct image_map *m = iv->map;
@@ -162,7 +150,7 @@ static void scan_stretch(struct scanner *s, struct interval iv, enum root_kind k
 		/* Below may be somebody else's memory, unless a guard page says where it ends. */
 		if (threads == 1 && guarded_below(s, &iv) && low > iv.start)
 			iv.start = low;
-	} else if ((tcb = dead_tcb(s, &iv))) {
+	} else if (!iv.map->path[0] && (tcb = tcb_dead(s->img, iv.start, iv.end))) {
 		s->cover->dead_stacks++;
 		root.kind = ROOT_TLS;
 		iv.start = tcb;
@@ -222,20 +210,18 @@ static void scan_map(struct scanner *s, const struct image_map *m)
 static void scan_registers(struct scanner *s)
 {
 	vec_for_each (&s->img->threads, th) {
-		uint64_t word[ARCH_MAX_REGSET / 8];
-		size_t n = th->regs.size / 8;
+		const unsigned int size = s->img->arch->word_size;
 
 		if (!th->has_regs)
 			continue;
-		memcpy(word, th->regs.raw, n * 8);
 		begin_root(s, (struct root){.kind = ROOT_REGISTER, .tid = th->tid});
-		for (size_t i = 0; i < n; i++) {
-			uint64_t chunk = word[i] + 16;
+		for (size_t i = 0; i < th->regs.size / size; i++) {
+			uint64_t word = arch_word(s->img->arch, th->regs.raw + i * size);
 
-			scan_words(&s->scan, &word[i], 1, 0, INDEX_NONE);
+			scan_value(&s->scan, word, 0);
 			/* Inside of malloc() a register may hold the chunk, not yet the block. */
-			if (index_find(&s->g->index, word[i]) == INDEX_NONE)
-				scan_words(&s->scan, &chunk, 1, 0, INDEX_NONE);
+			if (index_find(&s->g->index, word) == INDEX_NONE)
+				scan_value(&s->scan, word + 2 * size, 0);
 		}
 	}
 }
@@ -246,7 +232,8 @@ static int scan_kernel(struct scanner *s)
 	int ret = kernel_roots_read(&k, s->img->pid);
 
 	begin_root(s, (struct root){.kind = ROOT_KERNEL});
-	scan_words(&s->scan, k.words.at, k.words.n, 0, INDEX_NONE);
+	vec_for_each (&k.words, word)
+		scan_value(&s->scan, *word, 0);
 	s->cover->kernel_words = (uint32_t)k.words.n;
 	vec_free(&k.words);
 	return ret;
@@ -288,12 +275,7 @@ int roots_scan(struct graph *g, struct image *img, const struct heap_ranges *hea
 		s->owned = heaps->owned;
 		s->nowned = heaps->nowned;
 		s->cover = c;
-		s->all_tls = img->threads.n > 0;
-		vec_for_each (&img->threads, th) {
-			s->all_tls &= th->tls != 0;
-			if (th->tls && !s->guard)
-				image_word(img, th->tls + TCB_GUARD, &s->guard);
-		}
+		s->guard = tcb_guard(img);
 		ret = 0;
 		vec_for_each (&img->maps, m) {
 			if (!ret && is_root_map(img, m)) {

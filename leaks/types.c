@@ -94,19 +94,33 @@ static bool mangled_name(const char *s)
 	return n > 1 && (isdigit((unsigned char)s[0]) || s[0] == 'N' || s[0] == 'S' || s[0] == 'I');
 }
 
+static bool two_words(struct types *t, uint64_t at, uint64_t word[2])
+{
+	return image_word(t->img, at, &word[0]) &&
+	       image_word(t->img, at + t->img->arch->word_size, &word[1]);
+}
+
+/* An offset to the top of an object: negative or none; of the word's size. */
+static bool near_top(const struct types *t, uint64_t offset)
+{
+	int64_t n = t->img->arch->word_size == 4 ? (int32_t)offset : (int64_t)offset;
+
+	return n >= -(int64_t)OFFSET_MAX && n <= (int64_t)OFFSET_MAX;
+}
+
 /* Itanium C++ ABI 2.5.2 and 2.9.5: before the vtable's address lie offset-to-top and the type
  * information, which holds a vtable of its own and the mangled name. */
 static char *class_name(struct types *t, uint64_t vtable)
 {
 	static const char prefix[] = "typeinfo name for ";
 	char name[MAX_NAME + 5] = "_ZTS", *plain;
+	const unsigned int word = t->img->arch->word_size;
 	uint64_t before[2], info[2];
 	size_t n, star;
 
-	if (vtable % 8 || !image_read_all(t->img, vtable - 16, before, sizeof(before)) ||
-	    before[0] + OFFSET_MAX > 2ull * OFFSET_MAX || before[1] % 8 ||
-	    !constant(t, before[1]) || !image_read_all(t->img, before[1], info, sizeof(info)) ||
-	    !constant(t, info[0]) || !constant(t, info[1]))
+	if (vtable % word || !two_words(t, vtable - 2ull * word, before) ||
+	    !near_top(t, before[0]) || before[1] % word || !constant(t, before[1]) ||
+	    !two_words(t, before[1], info) || !constant(t, info[0]) || !constant(t, info[1]))
 		return NULL;
 	n = image_read(t->img, info[1], name + 4, MAX_NAME);
 	name[4 + n] = 0;
@@ -129,7 +143,7 @@ bool types_class(struct types *t, uint64_t word, struct type *out)
 	const struct image_map *m;
 	struct class *c;
 
-	if (word < 4096 || word % 8 || !grow(t))
+	if (word < 4096 || word % t->img->arch->word_size || !grow(t))
 		return false;
 	c = slot_of(t->slot, t->size, word);
 	if (!c->vtable) {
@@ -160,16 +174,17 @@ static bool is_text(const unsigned char *s, size_t n)
 
 void types_of(struct types *t, const void *content, size_t n, struct type *out)
 {
-	const uint64_t *word = content;
-	size_t words = n / 8, addresses = 0, zeros = 0;
+	const struct arch *arch = t->img->arch;
+	size_t words = n / arch->word_size, addresses = 0, zeros = 0;
 
 	memset(out, 0, sizeof(*out));
-	if (words && types_class(t, word[0], out))
+	if (words && types_class(t, arch_word(arch, content), out))
 		return;
 	for (size_t i = 0; i < words; i++) {
-		const struct image_map *m = word[i] ? image_map_at(t->img, word[i]) : NULL;
+		uint64_t word = arch_word(arch, (const char *)content + i * arch->word_size);
+		const struct image_map *m = word ? image_map_at(t->img, word) : NULL;
 
-		zeros += !word[i];
+		zeros += !word;
 		addresses += m != NULL;
 		if (m && m->path[0] == '/' && !out->owner)
 			out->owner = m->path;

@@ -12,6 +12,9 @@ static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 	struct glibc g = {.img = img, .heap = heap};
 	int ret;
 
+	g.l = glibc_layout(img->arch);
+	if (!g.l)
+		return -ENOENT;
 	heap->allocator = "glibc malloc";
 	heap->exact = true;
 	ret = glibc_find(&g);

@@ -267,4 +267,9 @@ static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 	return 0;
 }
 
-const struct walker walker_jemalloc = {.name = "jemalloc", .walk = walk};
+const struct walker walker_jemalloc = {
+    .name = "jemalloc",
+    .machines = "x86_64",
+    .library = "jemalloc",
+    .walk = walk,
+};

@@ -381,4 +381,9 @@ static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 	return 0;
 }
 
-const struct walker walker_mimalloc = {.name = "mimalloc", .walk = walk};
+const struct walker walker_mimalloc = {
+    .name = "mimalloc",
+    .machines = "x86_64",
+    .library = "mimalloc",
+    .walk = walk,
+};

@@ -405,8 +405,6 @@ static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 	struct walk w = {.img = img, .heap = heap};
 	int ret;
 
-	if (img->arch->elf_class != 2)
-		return -ENOENT;
 	ret = scan_modules(img, find_context, &w);
 	if (ret == 0 && !is_old_musl(img))
 		return -ENOENT;
@@ -427,4 +425,9 @@ static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 	return 0;
 }
 
-const struct walker walker_musl_ng = {.name = "musl mallocng", .walk = walk};
+const struct walker walker_musl_ng = {
+    .name = "musl mallocng",
+    .machines = "x86_64",
+    .library = "ld-musl",
+    .walk = walk,
+};

@@ -203,4 +203,9 @@ static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 	return 0;
 }
 
-const struct walker walker_tcmalloc = {.name = "tcmalloc", .walk = walk};
+const struct walker walker_tcmalloc = {
+    .name = "tcmalloc",
+    .machines = "x86_64",
+    .library = "tcmalloc",
+    .walk = walk,
+};

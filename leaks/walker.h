@@ -56,6 +56,10 @@ struct heap {
 
 struct walker {
 	const char *name;
+	/* Names of the architectures that it was tried on, with blanks between them; NULL: any.  On
+	 * others it is not asked; there a mapped file whose name has @library in it tells that the
+	 * allocator is there. */
+	const char *machines, *library;
 	/* Fills @heap (zeroed).  Return: 0; -ENOENT: the allocator is not in this process, or was
 	 * never used; -ENOTSUP: it is there (heap.allocator names it), but its layout is not known,
 	 * so that its memory is to be treated as roots; else -errno.  @err is filled but for
@@ -71,6 +75,9 @@ extern const struct walker walker_glibc;
 
 /* All walkers, NULL-terminated. */
 extern const struct walker *const walkers[];
+
+/* walker_run() - @w->walk(), or -ENOENT or -ENOTSUP where it was not tried; as it returns. */
+int walker_run(const struct walker *w, struct image *img, struct heap *heap, struct mp_err *err);
 
 /* For walkers.  Return: 0 or -ENOMEM. */
 int heap_add(struct heap *h, uint64_t addr, uint64_t size);

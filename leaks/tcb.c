@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "leaks/tcb.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "leaks/objects.h"
+
+/* Where struct pthread ends, and above it what there is of thread-local variables. */
+#define NEAR_BELOW 8192u
+#define NEAR_ABOVE 65536u
+
+/* tcbhead_t where variables lie below the thread pointer: tcb, dtv, self (x86_64/nptl/tls.h). */
+#define SELF 16
+
+/* struct pthread where they lie above it (nptl/descr.h), in words: links to the next and the
+ * previous one of its kind, the number of the thread, which the kernel clears when it ends, and up
+ * to PTHREAD_MAX start and length of its stack. */
+#define LINKS	    24
+#define TID	    26
+#define PTHREAD_MAX 320
+
+struct window {
+	uint64_t low, start, end; /* the memory begins at low */
+	size_t n;
+	uint8_t bytes[NEAR_ABOVE];
+};
+
+static bool alive(const struct image *img, uint64_t tcb)
+{
+	vec_for_each (&img->threads, th) {
+		if (th->tls == tcb)
+			return true;
+	}
+	return false;
+}
+
+static uint64_t word_of(const struct image *img, const struct window *w, size_t i)
+{
+	return arch_word(img->arch, w->bytes + i * img->arch->word_size);
+}
+
+static uint64_t find_below(const struct image *img, const struct window *w)
+{
+	for (size_t i = 0; (i + 1) * 8 + SELF <= w->n; i++) {
+		uint64_t at = w->start + 8 * i;
+
+		if (word_of(img, w, i) == at && word_of(img, w, i + SELF / 8) == at)
+			return alive(img, at) ? 0 : at;
+	}
+	return 0;
+}
+
+/* Is @node linked to what is linked to it? */
+static bool in_list(struct image *img, uint64_t node, uint64_t next, uint64_t prev)
+{
+	uint64_t back, forth;
+
+	return next && prev && next != node &&
+	       image_word(img, next + img->arch->word_size, &back) && back == node &&
+	       image_word(img, prev, &forth) && forth == node;
+}
+
+/* Does the control block at @at, word @i, name a stack that ends here and has all that lies below?
+ */
+static bool names_stack(const struct image *img, const struct window *w, uint64_t at, size_t i)
+{
+	for (size_t k = i + TID; k < i + PTHREAD_MAX && (k + 2) * img->arch->word_size <= w->n;
+	     k++) {
+		uint64_t stack = word_of(img, w, k), size = word_of(img, w, k + 1);
+
+		if (stack && !(stack % img->page_size) && !(size % img->page_size) &&
+		    stack <= w->low && size > at - stack && size <= w->end - stack)
+			return true;
+	}
+	return false;
+}
+
+static uint64_t find_above(struct image *img, const struct window *w)
+{
+	const size_t word = img->arch->word_size;
+
+	for (size_t i = 0; (i + TID + 1) * word <= w->n; i++) {
+		uint64_t next = word_of(img, w, i + LINKS), prev = word_of(img, w, i + LINKS + 1);
+		uint64_t at = w->start + word * i;
+		uint32_t tid;
+
+		memcpy(&tid, w->bytes + (i + TID) * word, sizeof(tid));
+		if (!tid && in_list(img, at + LINKS * word, next, prev) &&
+		    names_stack(img, w, at, i))
+			return at;
+	}
+	return 0;
+}
+
+uint64_t tcb_dead(struct image *img, uint64_t start, uint64_t end)
+{
+	const uint64_t near = img->arch->tls.above ? NEAR_ABOVE : NEAR_BELOW;
+	struct window *w;
+	uint64_t found;
+
+	/* Without the thread pointers of all threads the living cannot be told from the dead. */
+	vec_for_each (&img->threads, th) {
+		if (!img->arch->tls.above && !th->tls)
+			return 0;
+	}
+	w = malloc(sizeof(*w));
+	if (!w || !img->threads.n) {
+		free(w);
+		return 0;
+	}
+	w->low = start;
+	w->end = end;
+	w->start = end - start > near ? end - near : start;
+	w->n = image_read(img, w->start, w->bytes, (size_t)(end - w->start));
+	found = img->arch->tls.above ? find_above(img, w) : find_below(img, w);
+	free(w);
+	return found;
+}
+
+uint64_t tcb_guard(struct image *img)
+{
+	static const char *const names[] = {"__pointer_chk_guard", "__pointer_chk_guard_local"};
+	uint64_t at, guard = 0;
+
+	for (size_t i = 0; img->arch->guard.kind == ARCH_GUARD_LD && !guard && i < 2; i++) {
+		if (!object_find(img, names[i], &at) || !image_word(img, at, &guard))
+			guard = 0;
+	}
+	if (img->arch->guard.kind != ARCH_GUARD_TCB)
+		return guard;
+	vec_for_each (&img->threads, th) {
+		if (th->tls && image_word(img, th->tls + img->arch->guard.offset, &guard) && guard)
+			break;
+	}
+	return guard;
+}
+
+uint64_t tcb_demangle(const struct arch *arch, uint64_t value, uint64_t guard)
+{
+	const unsigned int bits = 8u * arch->word_size, by = arch->guard.rotate;
+	const uint64_t mask = bits < 64 ? (1ull << bits) - 1 : UINT64_MAX;
+
+	if (by)
+		value = (value >> by | value << (bits - by)) & mask;
+	return value ^ guard;
+}
