@@ -428,6 +428,6 @@ static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 const struct walker walker_musl_ng = {
     .name = "musl mallocng",
     .machines = "x86_64",
-    .library = "ld-musl",
+    .library = "-musl",
     .walk = walk,
 };

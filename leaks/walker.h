@@ -57,7 +57,7 @@ struct heap {
 struct walker {
 	const char *name;
 	/* Names of the architectures that it was tried on, with blanks between them; NULL: any.  On
-	 * others it is not asked; there a mapped file whose name has @library in it tells that the
+	 * others it is not asked; there code mapped from a path with @library in it tells that the
 	 * allocator is there. */
 	const char *machines, *library;
 	/* Fills @heap (zeroed).  Return: 0; -ENOENT: the allocator is not in this process, or was

@@ -5,7 +5,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include "leaks/scan.h"
 
 #define MAX_DAMAGED 100
 
@@ -24,11 +23,20 @@ static bool tried(const struct walker *w, const struct arch *arch)
 	return !w->machines;
 }
 
+static bool is_there(const struct walker *w, const struct image *img)
+{
+	vec_for_each (&img->maps, m) {
+		if (m->exec && m->path[0] == '/' && strstr(m->path, w->library))
+			return true;
+	}
+	return false;
+}
+
 int walker_run(const struct walker *w, struct image *img, struct heap *heap, struct mp_err *err)
 {
 	if (tried(w, img->arch))
 		return w->walk(img, heap, err);
-	if (!scan_has_library(img, w->library))
+	if (!is_there(w, img))
 		return -ENOENT;
 	heap->allocator = w->name;
 	return mp_fail(err, MP_EXIT_FAILURE, -ENOTSUP,
