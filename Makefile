@@ -65,6 +65,7 @@ unit: $(UNIT)
 
 include agent/rules.mk
 include tests/fuzz/rules.mk
+include tests/guest/rules.mk
 
 $(O)/memprof: $(O)/cmd.a $(DEPS_cmd:%=$(O)/%.a) $(O)/agent_blob.o
 	$(CC) $(CFLAGS) -o $@ -Wl,--start-group $^ -Wl,--end-group $(LDLIBS)

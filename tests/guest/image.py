@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""A guest's root file system: an initramfs with memprof, the victims, the tests, python and busybox."""
+import glob
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+# Parts of python's library that no test imports.
+UNUSED = ("test", "idlelib", "lib2to3", "ensurepip", "distutils", "pydoc_data", "sqlite3", "curses",
+          "venv", "turtle.py", "sitecustomize.py")
+
+
+def needed(path):
+    """The shared libraries, and the paths of loaders, that an ELF file asks for."""
+    out = subprocess.run(["readelf", "-ldW", path], capture_output=True, text=True,
+                         env=dict(os.environ, LC_ALL="C")).stdout
+    return re.findall(r"\(NEEDED\).*\[(.*)\]", out) + \
+        re.findall(r"interpreter: /(.*)\]", out)
+
+
+class Image:
+    def __init__(self, sysroot, stage):
+        self.sysroot, self.stage = sysroot, stage
+        self.have = set()
+
+    def put(self, source, name):
+        """One file; links are followed."""
+        to = os.path.join(self.stage, name)
+        os.makedirs(os.path.dirname(to), exist_ok=True)
+        if os.path.isdir(source):
+            shutil.copytree(source, to, dirs_exist_ok=True, ignore=shutil.ignore_patterns(
+                *UNUSED, "config-3*", "__pycache__"))
+        else:
+            shutil.copy(source, to)
+
+    def library(self, name):
+        """A shared library of the sysroot, and what it needs."""
+        if name in self.have:
+            return
+        self.have.add(name)
+        if "/" in name:
+            self.put(f"{self.sysroot}/{name}", name)
+            return
+        for folder in ("lib/*", "usr/lib/*"):
+            found = glob.glob(f"{self.sysroot}/{folder}/{name}")
+            if found:
+                self.put(found[0], os.path.relpath(found[0], self.sysroot))
+                self.libraries_of(found[0])
+                return
+        raise FileNotFoundError(f"{name} is not in {self.sysroot}")
+
+    def libraries_of(self, path):
+        for name in needed(path):
+            self.library(name)
+
+    def program(self, path, name, strip):
+        self.put(path, name)
+        self.libraries_of(path)
+        if strip:
+            subprocess.run([strip, "-g", f"{self.stage}/{name}"], check=True)
+
+    def python(self):
+        self.program(f"{self.sysroot}/usr/bin/python3.11", "usr/bin/python3", None)
+        self.put(f"{self.sysroot}/usr/lib/python3.11", "usr/lib/python3.11")
+        self.put(f"{self.sysroot}/usr/lib/python3/dist-packages/tap",
+                 "usr/lib/python3/dist-packages/tap")
+        for lib in glob.glob(f"{self.sysroot}/usr/lib/python3.11/lib-dynload/*.so"):
+            self.libraries_of(lib)
+        # Compiling them would take the guest a minute.
+        subprocess.run(["/usr/bin/python3", "-m", "compileall", "-q", "--invalidation-mode",
+                        "unchecked-hash", f"{self.stage}/usr/lib"], check=True)
+
+
+def build(sysroot, folder, out, strip):
+    """@folder: where memprof and the victims were built; @strip: the architecture's strip."""
+    with tempfile.TemporaryDirectory(prefix="memprof-guest-") as stage:
+        image = Image(sysroot, stage)
+        image.put(f"{sysroot}/bin/busybox", "bin/busybox")
+        image.python()
+        image.program(f"{folder}/memprof", "memprof/build/memprof", strip)
+        for victim in glob.glob(f"{folder}/victims/*"):
+            if os.access(victim, os.X_OK) and not victim.endswith(".d"):
+                image.program(victim, f"memprof/build/victims/{os.path.basename(victim)}", None)
+        for lib in ("libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libgcc_s.so.1"):
+            image.library(lib)
+        for source in glob.glob(f"{ROOT}/tests/system/*.py") + glob.glob(f"{ROOT}/tests/guest/*.sh"):
+            image.put(source, "memprof/" + os.path.relpath(source, ROOT))
+        os.symlink("memprof/tests/guest/init.sh", f"{stage}/init")
+        names = subprocess.run(["find", "."], cwd=stage, capture_output=True, check=True).stdout
+        with open(out + ".new", "wb") as f:
+            subprocess.run(["cpio", "--quiet", "-o", "-H", "newc", "-R", "0:0"], cwd=stage,
+                           input=names, stdout=f, check=True)
+        os.rename(out + ".new", out)
+
+
+def script(text):
+    """An initramfs with only /job, to stand behind another one."""
+    with tempfile.TemporaryDirectory(prefix="memprof-guest-") as stage:
+        with open(f"{stage}/job", "w") as f:
+            f.write(text)
+        return subprocess.run(["cpio", "--quiet", "-o", "-H", "newc", "-R", "0:0"], cwd=stage,
+                              input=b"job\n", capture_output=True, check=True).stdout

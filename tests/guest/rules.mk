@@ -1,0 +1,22 @@
+# Guests: memprof in a real kernel of its architecture under qemu-system.  The file beside the
+# image says of which, and where Debian's kernel is.
+GUEST_SYSROOT = $(or $(SYSROOT),$(CURDIR)/build/sysroot)
+GUEST_VICTIMS = $(addprefix $(O)/victims/,verify verify-static exact stacks throws restart signals family flood \
+	leaky blocks blocks-static cases objects objects-stripped)
+GUESTS = x86_64 aarch64 arm mips64
+
+.PHONY: guest check-guest check-guests
+guest: $(O)/guest.cpio
+$(O)/guest.cpio: $(O)/memprof $(GUEST_VICTIMS) $(wildcard tests/system/*.py tests/guest/*)
+	@scripts/setup build guests
+	@[ -n "$(SYSROOT)" ] || scripts/sysroot $(ARCH) $(GUEST_SYSROOT)
+	@echo $(ARCH) $(GUEST_SYSROOT)/$(ARCH)/boot/vmlinuz >$@.arch
+	tests/guest/build-image $(GUEST_SYSROOT)/$(ARCH) $(O) $@ $(STRIP)
+
+# Of one architecture (make ARCH=arm check-guest), and of all.
+check-guest: $(O)/guest.cpio
+	prove --failures --comments --exec tests/guest/run $<
+check-guests:
+	for a in $(GUESTS); do $(MAKE) ARCH=$$a guest || exit 1; done
+	prove --failures --comments --exec tests/guest/run \
+		$(foreach a,$(GUESTS),$(if $(filter $(a),$(HOST_ARCH)),build,build/$(a))/guest.cpio)
