@@ -41,7 +41,7 @@ def lines_of(process, deadline, silence):
             yield line.decode(errors="replace").rstrip("\r")
 
 
-def run(arch, kernel, initramfs, job, seconds, silence=240, log=None):
+def run(arch, kernel, initramfs, job, seconds, silence=420, log=None):
     """Boots, runs the shell script @job, yields its lines.  Raises Silent after @seconds, or when
     nothing came for @silence seconds."""
     command, console = MACHINES[arch]

@@ -8,8 +8,8 @@ import time
 
 import memprof_test as t
 
-CYCLES = 300
-KILLS = 100 if t.FULL else 25
+CYCLES = 100 if t.GUEST else 300
+KILLS = 100 if t.FULL else 10 if t.GUEST else 25
 
 
 class LeftAsFound(t.Case):
@@ -22,7 +22,7 @@ class LeftAsFound(t.Case):
         self.assertIn("ok", self.finish(p))
 
     def test_cycles(self):
-        """300 attach, record, detach cycles on 8 threads under full load"""
+        """hundreds of attach, record, detach cycles on 8 threads under full load"""
         p = self.victim("verify", 8)
         before, n = t.identity(p.pid), len(t.maps(p.pid).split("\n"))
         for i in range(CYCLES):
@@ -41,7 +41,7 @@ class LeftAsFound(t.Case):
         for i in range(KILLS):
             rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"),
                              stderr=subprocess.DEVNULL)
-            time.sleep(rng.uniform(0.0, 0.35))
+            time.sleep(rng.uniform(0.0, 3 if t.GUEST else 0.35))
             rec.send_signal(signal.SIGKILL)
             rec.wait()
             self.assertIsNone(p.poll(), f"died at kill {i}")

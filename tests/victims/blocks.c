@@ -54,11 +54,11 @@ static uint32_t hash(uint64_t a)
 static void *note(void *p)
 {
 	struct slot *t = get_table();
-	uint64_t key = ~(uint64_t)p;
+	uint64_t key = ~(uint64_t)(uintptr_t)p;
 
 	if (!p)
 		return p;
-	for (uint32_t i = hash((uint64_t)p);; i = (i + 1) % SLOTS) {
+	for (uint32_t i = hash((uintptr_t)p);; i = (i + 1) % SLOTS) {
 		uint64_t old = atomic_load(&t[i].addr);
 
 		if (old > 1)
@@ -73,11 +73,11 @@ static void *note(void *p)
 static void forget(void *p)
 {
 	struct slot *t = get_table();
-	uint64_t key = ~(uint64_t)p;
+	uint64_t key = ~(uint64_t)(uintptr_t)p;
 
 	if (!p)
 		return;
-	for (uint32_t i = hash((uint64_t)p), n = 0; n < SLOTS; i = (i + 1) % SLOTS, n++) {
+	for (uint32_t i = hash((uintptr_t)p), n = 0; n < SLOTS; i = (i + 1) % SLOTS, n++) {
 		if (atomic_load(&t[i].addr) == key) {
 			atomic_store(&t[i].addr, 1);
 			return;
@@ -214,7 +214,7 @@ static __attribute__((noinline)) void plant(size_t count)
 		uint64_t *p = malloc(size);
 
 		memset(p, 0x11, size);
-		printf("leak %llx %zu\n", (unsigned long long)~(uint64_t)p, malloc_usable_size(p));
+		printf("leak %llx %zu\n", (unsigned long long)~(uint64_t)(uintptr_t)p, malloc_usable_size(p));
 		p = NULL;
 	}
 }

@@ -23,6 +23,16 @@
 
 #define N 10 /* blocks a case makes */
 
+#if defined(__x86_64__)
+#define SAVED_REGISTER "rbx"
+#elif defined(__aarch64__)
+#define SAVED_REGISTER "x19"
+#elif defined(__arm__)
+#define SAVED_REGISTER "r4"
+#elif defined(__mips64)
+#define SAVED_REGISTER "s0"
+#endif
+
 static void *volatile global[N];
 static __thread void *volatile thread_local[N];
 static pthread_key_t keys[200];
@@ -383,12 +393,13 @@ static void in_timer(void)
 
 static void in_jump_buffer(void)
 {
-	register void *p __asm__("rbx") = block(100);
+	register void *p __asm__(SAVED_REGISTER) = block(100);
 
 	__asm__ volatile("" : "+r"(p));
 	if (setjmp(jump))
 		exit(1);
-	__asm__ volatile("xor %%ebx, %%ebx" ::: "rbx");
+	p = NULL;
+	__asm__ volatile("" : "+r"(p));
 }
 
 static void of_libraries(void)

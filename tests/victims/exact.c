@@ -102,7 +102,7 @@ static void one(long t, unsigned int x)
 		if (!s.p)
 			break;
 		if (x >> 28 == 0) {
-			nowhere = realloc(s.p, (size_t)1 << 60); /* fails, the block stays */
+			nowhere = realloc(s.p, PTRDIFF_MAX); /* fails, the block stays */
 			if (nowhere)
 				abort();
 			truth[t].count[REALLOC_FAILED]++;

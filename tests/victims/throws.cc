@@ -39,7 +39,7 @@ int main()
 		}
 		if (n % 1000 == 0) {
 			try {
-				char *p = new char[static_cast<size_t>(1) << 60];
+				char *p = new char[PTRDIFF_MAX - 64];
 				delete[] p;
 				return 1;
 			} catch (const std::bad_alloc &) {
