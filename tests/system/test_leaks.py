@@ -37,7 +37,7 @@ class HeapCase(t.Case):
         with open(f"/proc/{p.pid}/mem", "rb") as mem:
             mem.seek(int(addr, 16))
             raw = mem.read(int(slots) * 16)
-        return {~a & MASK: size for a, size in struct.iter_unpack("<QQ", raw) if a > 1}
+        return {~a & MASK: size for a, size in struct.iter_unpack("=QQ", raw) if a > 1}
 
     def listed(self, p):
         f = self.path("list")

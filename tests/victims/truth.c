@@ -81,7 +81,7 @@ static void keep(struct truth_block *b, void *p)
 	b->usable = malloc_usable_size(p);
 	((char *)p)[0] = 1;
 	((char *)p)[b->usable - 1] = 1;
-	atomic_store(&b->addr, (uint64_t)p);
+	atomic_store(&b->addr, (uintptr_t)p);
 }
 
 /* A slot is filled and resized by its owner only, and emptied by anybody. */
@@ -98,7 +98,7 @@ static void step(struct worker *w)
 		keep(b, allocate(w, any_size(w, slot)));
 	} else if (rnd(w) % 3 == 0) {
 		atomic_fetch_add(&truth->resizing, 1);
-		p = (void *)atomic_exchange(&b->addr, 0);
+		p = (void *)(uintptr_t)atomic_exchange(&b->addr, 0);
 		if (p)
 			keep(b, realloc(p, any_size(w, slot)));
 		atomic_fetch_sub(&truth->resizing, 1);
@@ -106,7 +106,7 @@ static void step(struct worker *w)
 		other = (uint32_t)(rnd(w) % truth->owners);
 		if (rnd(w) % 2 == 0)
 			b = &truth->block[(size_t)other * TRUTH_SLOTS + slot];
-		free((void *)atomic_exchange(&b->addr, 0));
+		free((void *)(uintptr_t)atomic_exchange(&b->addr, 0));
 	}
 }
 
