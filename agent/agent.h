@@ -42,6 +42,9 @@ typedef uintptr_t ag_word_t;
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
+/* Where a call pushes the return address, the word's own address is the stack pointer's. */
+#define AG_SP_MAX (AG_RA_SIZE ? 1 : AG_WALK_MAX)
+
 /*
  * A verified walk.  Frame 0 is the hooked function; frame k > 0 returns to ra[k].is, found at
  * ra[k].at.  fp[k] is the frame pointer register there; where a later frame's CFA needs it and it
@@ -64,6 +67,7 @@ struct ag_walk {
 	struct ag_word ra[AG_WALK_MAX]; /* [0]: unused, the hooked function */
 	uint64_t fp[AG_WALK_MAX];
 	uint64_t fp_slot[AG_WALK_MAX];	/* 0: not from memory */
+	uint64_t sp_of[AG_SP_MAX];	/* the stack pointer there; see AG_SP_MAX */
 	uint64_t hash[AG_WALK_MAX];	/* of frames k .. n-1 */
 	uint16_t check[AG_WALK_MAX];	/* frames whose fp is compared, descending */
 	uint8_t fp_needed[AG_WALK_MAX]; /* frames from k on depend on fp[k] */

@@ -19,7 +19,7 @@ static uint32_t arena_put(struct ss_control *c, const uint64_t *pc, uint32_t str
 	s->n = n;
 	s->flags = flags;
 	for (uint32_t i = 0; i < n; i++)
-		s->pc[i] = pc[i * stride];
+		s->pc[i] = stride == 1 || !i ? pc[i * stride] : pc_of(pc[i * stride]);
 	return (uint32_t)at;
 }
 

@@ -9,8 +9,8 @@
 bool page_readable(const struct ss_control *c, uint64_t page)
 {
 	/* With an invalid "how" the kernel copies the set, then refuses: nothing changes. */
-	return c->may_syscall &&
-	       raw_syscall(AG_NR_RT_SIGPROCMASK, -1, (long)page, 0, 8, 0, 0) != -EFAULT;
+	return c->may_syscall && raw_syscall(AG_NR_RT_SIGPROCMASK, -1, (long)page, 0,
+					     AG_SIGSET_BYTES, 0, 0) != -EFAULT;
 }
 
 bool extend_up(const struct ss_control *c, struct ag_range *r, uint64_t end)

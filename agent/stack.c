@@ -86,12 +86,11 @@ static struct walk_result walk_full(const struct ag_call *call, uint64_t *pc, ui
 	frame_state(call->f, call->f->desc->function_addr, s);
 	pc[r.n++] = s->reg[UW_REG_PC] | SS_PC_EXACT;
 	/* At a function's entry only the call was made. */
-	if (!read_stack(&reader, frame_ra_at(call->f), &s->reg[UW_REG_PC])) {
-		r.flags = SS_STACK_BAD_FRAME;
-		return r;
-	}
+	s->reg[UW_REG_PC] = pc_of(call->f->return_address);
 	s->reg[UW_REG_SP] += AG_RA_SIZE;
 	s->exact_pc = false;
+	if (!AG_RA_SIZE)
+		s->valid &= ~(1u << UW_REG_LR);
 	for (uint32_t steps = 0;; steps++) {
 		rule = s->exact_pc ? rule_search(c, s->reg[UW_REG_PC])
 				   : rule_search(c, s->reg[UW_REG_PC] - 1);

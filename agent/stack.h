@@ -37,9 +37,10 @@ static inline struct ag_range *range_of(struct ss_control *c, struct ag_thread *
 
 static inline bool readable(const struct ss_control *c, struct ag_range *r, uint64_t addr)
 {
-	if (likely(addr >= r->low && addr + 8 <= r->high))
+	if (likely(addr >= r->low && addr + sizeof(ag_word_t) <= r->high))
 		return true;
-	return addr >= r->low && addr + 8 > addr && extend_up(c, r, addr + 8);
+	return addr >= r->low && addr + sizeof(ag_word_t) > addr &&
+	       extend_up(c, r, addr + sizeof(ag_word_t));
 }
 
 /* ---------------------------------------------------------------- stack.c -- */
@@ -50,6 +51,12 @@ uint32_t rule_search(struct ss_control *c, uint64_t pc);
 /* The complete walk, as stack_take(). */
 uint32_t take_full(const struct ag_call *call, bool *raw_wanted);
 
+/* The address in a return address as it lies on the stack. */
+static inline uint64_t pc_of(uint64_t word)
+{
+	return AG_RA_SIZE ? word : word & UW_PC_BITS;
+}
+
 /* ---------------------------------------------------------------- intern.c -- */
 
 static inline uint64_t mix(uint64_t hash, uint64_t pc)
@@ -58,8 +65,9 @@ static inline uint64_t mix(uint64_t hash, uint64_t pc)
 	return hash ^ hash >> 29;
 }
 
-/* The id of the stack of @n addresses, one every @stride words.  Two threads, or a signal handler,
- * may intern one stack twice: the recorder compares contents. */
+/* The id of the stack of @n addresses, one every @stride words; those of a walk, with @stride 2,
+ * are as they lie on the stack.  Two threads, or a signal handler, may intern one stack twice: the
+ * recorder compares contents. */
 uint32_t intern(struct ss_control *c, uint64_t hash, const uint64_t *pc, uint32_t stride,
 		uint32_t n, uint32_t flags);
 
@@ -85,14 +93,14 @@ static inline void stack_check(const struct ag_call *call, uint32_t id)
 static inline bool words_hold(const struct ag_word *w, const struct ag_word *end)
 {
 	for (; w + 4 <= end; w += 4) {
-		if (((*(const uint64_t *)w[0].at ^ w[0].is) |
-		     (*(const uint64_t *)w[1].at ^ w[1].is) |
-		     (*(const uint64_t *)w[2].at ^ w[2].is) |
-		     (*(const uint64_t *)w[3].at ^ w[3].is)) != 0)
+		if (((*(const ag_word_t *)w[0].at ^ w[0].is) |
+		     (*(const ag_word_t *)w[1].at ^ w[1].is) |
+		     (*(const ag_word_t *)w[2].at ^ w[2].is) |
+		     (*(const ag_word_t *)w[3].at ^ w[3].is)) != 0)
 			return false;
 	}
 	for (; w < end; w++) {
-		if (*(const uint64_t *)w->at != w->is)
+		if (*(const ag_word_t *)w->at != w->is)
 			return false;
 	}
 	return true;
@@ -104,7 +112,7 @@ static inline bool tail_holds(const struct ag_walk *w, uint32_t from)
 		return false;
 	/* check[] descends. */
 	for (uint32_t i = 0; i < w->nchecks && w->check[i] >= from; i++) {
-		if (*(const uint64_t *)w->fp_slot[w->check[i]] != w->fp[w->check[i]])
+		if (*(const ag_word_t *)w->fp_slot[w->check[i]] != w->fp[w->check[i]])
 			return false;
 	}
 	return true;

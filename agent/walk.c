@@ -29,18 +29,24 @@ static enum fast_result walk_fast(const struct ag_call *call, struct ag_range *r
 {
 	struct ss_control *c = call->c;
 	const struct uw_rule *rules = at_offset(c, c->rules), *rule;
-	uint64_t slot = sp, fp = w->fp0, fp_slot = 0, cfa, hash;
+	/* @sp: behind the return address at @slot. */
+	uint64_t slot = frame_ra_at(call->f), fp = w->fp0, fp_slot = 0, cfa, hash;
 	uint32_t k = 1, j = 1, id, first_hash;
 	bool spliced = false, needed;
 
 	if (last->sp == 0 || last->generation != w->generation ||
-	    last->ra[last->n - 1].at + 8 > r->high || last->ra[1].at < r->low)
+	    last->ra[last->n - 1].at + sizeof(ag_word_t) > r->high)
 		last = NULL;
 	for (;; k++) {
-		if (k == AG_WALK_MAX || !readable(c, r, slot))
+		/* The first one is in our frame where the call pushed none. */
+		if (k == AG_WALK_MAX || ((AG_RA_SIZE || k > 1) && !readable(c, r, slot)))
 			return FAST_TAKE_FULL;
 		w->ra[k].at = slot;
-		w->ra[k].is = *(const uint64_t *)slot;
+		w->ra[k].is = *(const ag_word_t *)slot;
+		if (AG_RA_SIZE)
+			sp = slot + AG_RA_SIZE;
+		else
+			w->sp_of[k] = sp;
 		w->fp[k] = fp;
 		w->fp_slot[k] = fp_slot;
 		w->fp_needed[k] = 0;
@@ -48,7 +54,7 @@ static enum fast_result walk_fast(const struct ag_call *call, struct ag_range *r
 			while (j < last->n && last->ra[j].at < slot)
 				j++;
 			if (j < last->n && last->ra[j].at == slot &&
-			    last->ra[j].is == w->ra[k].is &&
+			    last->ra[j].is == w->ra[k].is && (AG_RA_SIZE || last->sp_of[j] == sp) &&
 			    (!last->fp_needed[j] || last->fp[j] == fp)) {
 				if (tail_holds(last, j + 1)) {
 					spliced = true;
@@ -57,7 +63,7 @@ static enum fast_result walk_fast(const struct ag_call *call, struct ag_range *r
 				last = NULL;
 			}
 		}
-		id = rule_of_return(c, w->ra[k].is);
+		id = rule_of_return(c, pc_of(w->ra[k].is));
 		if (id - 1 >= 0xffff)
 			return FAST_TAKE_FULL; /* no rule, no table, or ours */
 		rule = &rules[id];
@@ -67,18 +73,18 @@ static enum fast_result walk_fast(const struct ag_call *call, struct ag_range *r
 			break;
 		}
 		w->fp_needed[k] = rule->cfa_is_fp;
-		cfa = (rule->cfa_is_fp ? fp : slot + AG_RA_SIZE) + (int64_t)rule->cfa_off;
+		cfa = (rule->cfa_is_fp ? fp : sp) + (int64_t)rule->cfa_off;
 		fp_slot = 0;
 		if (rule->fp_off != UW_FP_SAME) {
 			fp_slot = cfa + (int64_t)rule->fp_off;
-			if (fp_slot <= slot || fp_slot >= cfa || !readable(c, r, fp_slot))
+			if (fp_slot < sp || fp_slot >= cfa || !readable(c, r, fp_slot))
 				return FAST_TAKE_FULL;
-			fp = *(const uint64_t *)fp_slot;
+			fp = *(const ag_word_t *)fp_slot;
 		}
-		cfa += (int64_t)rule->ra_off;
-		if (cfa <= slot || cfa & 7)
+		slot = cfa + (int64_t)rule->ra_off;
+		if (slot < sp || (!AG_RA_SIZE && slot >= cfa) || slot & (sizeof(ag_word_t) - 1))
 			return FAST_TAKE_FULL;
-		slot = cfa;
+		sp = cfa;
 	}
 	w->n = k + 1;
 	w->flags = SS_STACK_COMPLETE;
@@ -95,6 +101,8 @@ static enum fast_result walk_fast(const struct ag_call *call, struct ag_range *r
 			w->ra[k + i] = last->ra[j + i];
 			w->fp[k + i] = last->fp[j + i];
 			w->fp_slot[k + i] = last->fp_slot[j + i];
+			if (!AG_RA_SIZE)
+				w->sp_of[k + i] = last->sp_of[j + i];
 			w->fp_needed[k + i] = last->fp_needed[j + i];
 			w->hash[k + i] = last->hash[j + i];
 		}
@@ -120,10 +128,10 @@ static enum fast_result walk_fast(const struct ag_call *call, struct ag_range *r
 		}
 	}
 	w->fp0_mask = needed ? UINT64_MAX : 0;
-	w->end = w->ra[w->n - 1].at + 8;
+	w->end = w->ra[w->n - 1].at + sizeof(ag_word_t);
 	w->ra[0].is = w->leaf | SS_PC_EXACT;
 	for (uint32_t i = first_hash; i-- > 0;)
-		w->hash[i] = hash = mix(hash, w->ra[i].is);
+		w->hash[i] = hash = mix(hash, i ? pc_of(w->ra[i].is) : w->ra[i].is);
 	return FAST_DONE;
 }
 

@@ -28,10 +28,12 @@ uint32_t dumped_unwind(const struct ss_control *block, uint64_t length, const st
 	*unknown = false;
 	*flags = SS_STACK_BAD_FRAME;
 	pc[n++] = s.reg[UW_REG_PC] | SS_PC_EXACT;
-	if (!d->arch->call_push)
-		s.reg[UW_REG_PC] = s.reg[UW_REG_LR];
-	else if (!read_dumped((void *)d, s.reg[UW_REG_SP], &s.reg[UW_REG_PC]))
+	if (!d->arch->call_push) {
+		s.reg[UW_REG_PC] = s.reg[UW_REG_LR] & UW_PC_BITS;
+		s.valid &= ~(1u << UW_REG_LR);
+	} else if (!read_dumped((void *)d, s.reg[UW_REG_SP], &s.reg[UW_REG_PC])) {
 		return n;
+	}
 	s.reg[UW_REG_SP] += d->arch->call_push;
 	s.exact_pc = false;
 	for (;;) {

@@ -317,18 +317,8 @@ uint16_t tables_rule_at(const struct tables *tb, uint64_t pc)
 
 uint16_t tables_entry_rule(struct tables *tb)
 {
-	struct uw_full f;
+	struct uw_full f = uw_entry_rule(arch_native());
 
-	memset(&f, 0, sizeof(f));
-	memset(f.where, UW_UNDEFINED, sizeof(f.where));
-	f.cfa_reg = UW_REG_SP;
-	f.cfa_off = 8;
-	f.where[UW_REG_SP] = UW_SAME;
-	f.where[UW_REG_PC] = UW_AT_CFA;
-	f.off[UW_REG_PC] = -8;
-	f.where[3] = f.where[6] = UW_SAME;
-	for (int i = 12; i < 16; i++)
-		f.where[i] = UW_SAME;
 	return (uint16_t)rule_set_add(tb->rules, &f);
 }
 

@@ -76,6 +76,26 @@ static uint32_t append(struct rule_set *s, const struct uw_full *f)
 	return s->n++;
 }
 
+struct uw_full uw_entry_rule(const struct arch *arch)
+{
+	struct uw_full f = {.cfa_kind = UW_CFA_REG, .cfa_reg = UW_REG_SP};
+
+	f.cfa_off = arch->call_push;
+	for (int i = 0; i < UW_MAX_REGS; i++)
+		f.where[i] = arch->preserved >> i & 1 ? UW_SAME : UW_UNDEFINED;
+	f.where[UW_REG_SP] = UW_SAME;
+	if (arch->call_push) {
+		f.where[UW_REG_PC] = UW_AT_CFA;
+		f.off[UW_REG_PC] = -arch->call_push;
+	} else {
+		f.flags = UW_PC_TAGGED;
+		f.where[UW_REG_LR] = UW_UNDEFINED;
+		f.where[UW_REG_PC] = UW_REG;
+		f.off[UW_REG_PC] = UW_REG_LR;
+	}
+	return f;
+}
+
 struct rule_set *rule_set_new(void)
 {
 	struct uw_full invalid = {.flags = UW_INVALID}, outermost = {.flags = UW_OUTERMOST};

@@ -8,6 +8,7 @@
 
 #include <libelf.h>
 #include <stdint.h>
+#include "arch/arch.h"
 #include "lib/err.h"
 #include "unwind/rule.h"
 
@@ -19,6 +20,8 @@ void rule_set_free(struct rule_set *set);
 /* Return: id (stable, < 65535), or 0 when the set is full. */
 uint32_t rule_set_add(struct rule_set *set, const struct uw_full *full);
 uint32_t rule_set_count(const struct rule_set *set);
+/* Return: the rule at the first instruction of a function. */
+struct uw_full uw_entry_rule(const struct arch *arch);
 /* Arrays of rule_set_count() entries; valid until the next rule_set_add(). */
 const struct uw_rule *rule_set_rules(const struct rule_set *set);
 const struct uw_full *rule_set_full(const struct rule_set *set);

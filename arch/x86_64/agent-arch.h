@@ -13,6 +13,7 @@
 #define AG_NR_SHMCTL	     31
 #define AG_NR_GETTID	     186
 #define AG_NR_FUTEX	     202
+#define AG_SIGSET_BYTES	     8 /* the kernel's sigset_t */
 
 /* Registers at the entry of a hooked function; built by agent-entry.S. */
 struct ag_frame {
