@@ -100,7 +100,7 @@ extern struct ss_local ag_locals[SS_LOCALS] __attribute__((visibility("hidden"))
 
 static inline struct ss_control *control(void)
 {
-	return (struct ss_control *)ag_gate.session_addr;
+	return (struct ss_control *)(uintptr_t)ag_gate.session_addr;
 }
 
 static inline void *at_offset(struct ss_control *c, uint64_t offset)
@@ -121,10 +121,10 @@ struct ag_thread *thread_slot_find(struct ss_control *c, uint64_t tp);
 static inline struct ag_thread *thread_slot(struct ss_control *c)
 {
 	uint64_t tp = thread_pointer();
-	struct ag_thread *t = (struct ag_thread *)local_of(tp)->slot_addr;
+	struct ag_thread *t = (struct ag_thread *)(uintptr_t)local_of(tp)->slot_addr;
 
 	if (likely(t && t->s.tp == tp && c->tid_known &&
-		   *(const uint32_t *)(tp + c->tid_offset) == t->s.tid))
+		   *(const uint32_t *)(uintptr_t)(tp + c->tid_offset) == t->s.tid))
 		return t;
 	return thread_slot_find(c, tp);
 }

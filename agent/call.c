@@ -42,7 +42,8 @@ uint32_t put_raw_stack(const struct ag_call *call, uint64_t now)
 		if (!ring_at(call->c, t, rec.h.size, ring_limit(call->c, false), &position))
 			break;
 		ring_write(call->c, t, position, (uint64_t *)&rec, sizeof(rec) / 8);
-		ring_write(call->c, t, position + sizeof(rec), (const uint64_t *)sp, bytes / 8);
+		ring_write(call->c, t, position + sizeof(rec), (const uint64_t *)(uintptr_t)sp,
+			   bytes / 8);
 		if (ring_publish(call->c, t, position, rec.h.size)) {
 			t->s.written[MPR_LOST_OTHER]++;
 			return rec.sequence | MPR_STACK_RAW;

@@ -8,10 +8,10 @@
 
 #define barrier() __asm__ volatile("" ::: "memory")
 
-typedef uint64_t original_fn(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
-typedef uint64_t original6_fn(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
+typedef ag_word_t original_fn(ag_word_t, ag_word_t, ag_word_t, ag_word_t, ag_word_t);
 
-#define ORIGINAL(f) ((original_fn *)(f)->desc->original_addr)
+#define ORIGINAL(f) ((original_fn *)(uintptr_t)(f)->desc->original_addr)
+#define SIBLING(f)  ((original_fn *)(uintptr_t)(f)->desc->sibling_addr)
 
 static inline uint64_t requested(const struct ss_desc *d, uint64_t a0, uint64_t a1, uint64_t a2)
 {
@@ -102,17 +102,18 @@ static inline uint32_t take_stack(const struct ag_call *call, uint64_t now)
 /* What glibc's chunk header says of a block that was just returned: usable size and arena. */
 static inline uint16_t block_misc(const struct ss_desc *d, uint64_t block, uint64_t size)
 {
+	const uint64_t word = sizeof(ag_word_t);
 	uint64_t head, slack;
 	uint16_t misc = 0;
 
 	if (!d->glibc_chunks)
 		return MPR_SLACK_UNKNOWN << MPR_SLACK_SHIFT;
-	head = *(const uint64_t *)(block - 8);
+	head = *(const ag_word_t *)(uintptr_t)(block - word);
 	if (unlikely(head & 2))
 		misc = MPR_F_MMAPPED;
 	else if (head & 4)
 		misc = MPR_F_NON_MAIN;
-	slack = (head & ~7ull) - (head & 2 ? 16 : 8) - size;
+	slack = (head & ~7ull) - (head & 2 ? 2 * word : word) - size;
 	if (unlikely(slack >= MPR_SLACK_UNKNOWN))
 		slack = MPR_SLACK_UNKNOWN;
 	return (uint16_t)(misc | slack << MPR_SLACK_SHIFT);

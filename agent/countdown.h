@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "formats/session.h"
+#include "lib/wide.h"
 
 #define CD_LN2	     2977044472u /* ln 2, 32 fraction bits */
 #define CD_LOG2_BITS 28
@@ -36,7 +37,7 @@ static inline int64_t countdown_draw(struct ss_local *s, uint64_t interval)
 
 	m = r << zeros;
 	for (int i = 0; i < CD_LOG2_BITS; i++) {
-		uint64_t square = (uint64_t)((unsigned __int128)m * m >> 64);
+		uint64_t square = wide_high(m, m);
 		uint64_t bit = square >> 63;
 
 		fraction = fraction << 1 | bit;
@@ -44,8 +45,8 @@ static inline int64_t countdown_draw(struct ss_local *s, uint64_t interval)
 	}
 	minus_log2 = ((uint64_t)(zeros + 1) << 32) - (fraction << (32 - CD_LOG2_BITS));
 	/* 2^39 * 2^32 and 2^38 * SS_MAX_INTERVAL fit the products. */
-	minus_ln = (uint64_t)((unsigned __int128)minus_log2 * CD_LN2 >> 32);
-	return (int64_t)((unsigned __int128)minus_ln * interval >> 32);
+	minus_ln = wide_high(minus_log2, CD_LN2) << 32 | minus_log2 * CD_LN2 >> 32;
+	return (int64_t)(wide_high(minus_ln, interval) << 32 | minus_ln * interval >> 32);
 }
 
 /*

@@ -9,26 +9,26 @@
  */
 #include "agent/call.h"
 
-uint64_t ag_alloc(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-		  const struct ag_frame *f);
-uint64_t ag_alloc_throw(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-			const struct ag_frame *f);
-uint64_t ag_posix_memalign(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-			   const struct ag_frame *f);
-uint64_t ag_realloc(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-		    const struct ag_frame *f);
-uint64_t ag_xallocx(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-		    const struct ag_frame *f);
-bool ag_free(uint64_t block, const struct ss_desc *desc, uint64_t return_address);
-void ag_free_nested(uint64_t block, const struct ag_frame *f);
-uint64_t ag_free_through(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
+ag_word_t ag_alloc(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
+		   const struct ag_frame *f);
+ag_word_t ag_alloc_throw(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
 			 const struct ag_frame *f);
+ag_word_t ag_posix_memalign(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
+			    const struct ag_frame *f);
+ag_word_t ag_realloc(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
+		     const struct ag_frame *f);
+ag_word_t ag_xallocx(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
+		     const struct ag_frame *f);
+bool ag_free(ag_word_t block, const struct ss_desc *desc, ag_word_t return_address);
+void ag_free_nested(ag_word_t block, const struct ag_frame *f);
+ag_word_t ag_free_through(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
+			  const struct ag_frame *f);
 
-uint64_t ag_alloc(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-		  const struct ag_frame *f)
+ag_word_t ag_alloc(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
+		   const struct ag_frame *f)
 {
 	struct ag_call call;
-	uint64_t block;
+	ag_word_t block;
 
 	if (unlikely(!begin(&call, f, false)))
 		return ORIGINAL(f)(a0, a1, a2, a3, a4);
@@ -40,16 +40,16 @@ uint64_t ag_alloc(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a
 }
 
 /* Return: the block, or 0: the original has to be entered, with no frame of ours. */
-uint64_t ag_alloc_throw(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-			const struct ag_frame *f)
+ag_word_t ag_alloc_throw(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
+			 const struct ag_frame *f)
 {
 	struct ag_call call;
-	uint64_t block;
+	ag_word_t block;
 
 	if (unlikely(!begin(&call, f, false)))
 		return 0;
 	/* The nothrow_t reference of the sibling is never looked at. */
-	block = ((original_fn *)f->desc->sibling_addr)(a0, a1, a2, a3, a4);
+	block = SIBLING(f)(a0, a1, a2, a3, a4);
 	if (likely(block))
 		put_alloc(&call, block, requested(f->desc, a0, a1, a2));
 	else
@@ -58,22 +58,22 @@ uint64_t ag_alloc_throw(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint
 	return block;
 }
 
-uint64_t ag_posix_memalign(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-			   const struct ag_frame *f)
+ag_word_t ag_posix_memalign(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
+			    const struct ag_frame *f)
 {
 	struct ag_call call;
-	uint64_t ret;
+	ag_word_t ret;
 
 	if (unlikely(!begin(&call, f, false)))
 		return ORIGINAL(f)(a0, a1, a2, a3, a4);
 	ret = ORIGINAL(f)(a0, a1, a2, a3, a4);
-	if ((int)ret == 0 && *(const uint64_t *)a0)
-		put_alloc(&call, *(const uint64_t *)a0, a2);
+	if ((int)ret == 0 && *(const ag_word_t *)a0)
+		put_alloc(&call, *(const ag_word_t *)a0, a2);
 	end(&call);
 	return ret;
 }
 
-bool ag_free(uint64_t block, const struct ss_desc *d, uint64_t return_address)
+bool ag_free(ag_word_t block, const struct ss_desc *d, ag_word_t return_address)
 {
 	struct ss_control *c = control();
 	struct ag_thread *t;
@@ -101,7 +101,7 @@ bool ag_free(uint64_t block, const struct ss_desc *d, uint64_t return_address)
 	return false;
 }
 
-void ag_free_nested(uint64_t block, const struct ag_frame *f)
+void ag_free_nested(ag_word_t block, const struct ag_frame *f)
 {
 	struct ag_call call;
 	uint64_t now;
@@ -118,11 +118,12 @@ void ag_free_nested(uint64_t block, const struct ag_frame *f)
 
 /* Of a wrapper or an allocator nobody knows: what it frees meanwhile is its own, as what it
  * allocates while it serves an allocation. */
-uint64_t ag_free_through(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-			 const struct ag_frame *f)
+ag_word_t ag_free_through(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
+			  const struct ag_frame *f)
 {
 	struct ag_call call;
-	uint64_t now, ret;
+	ag_word_t ret;
+	uint64_t now;
 
 	if (!a0)
 		return ORIGINAL(f)(a0, a1, a2, a3, a4);
@@ -141,10 +142,11 @@ uint64_t ag_free_through(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uin
 	return ret;
 }
 
-uint64_t ag_realloc(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-		    const struct ag_frame *f)
+ag_word_t ag_realloc(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
+		     const struct ag_frame *f)
 {
-	uint64_t size = requested(f->desc, a0, a1, a2), block;
+	uint64_t size = requested(f->desc, a0, a1, a2);
+	ag_word_t block;
 	struct ag_call call;
 	bool begun;
 
@@ -168,8 +170,8 @@ uint64_t ag_realloc(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t
 }
 
 /* Never moves; returns the real size, which may be the old one. */
-uint64_t ag_xallocx(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-		    const struct ag_frame *f)
+ag_word_t ag_xallocx(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
+		     const struct ag_frame *f)
 {
 	struct ag_call call;
 	uint64_t size;

@@ -2,22 +2,29 @@
 /* The hook bodies of mappings and of mallopt; the rules of hooks.c hold. */
 #include "agent/call.h"
 
-#define SHMID_DS_SIZE 128 /* struct shmid_ds of 64-bit Linux: 112 bytes */
-#define SHM_SEGSZ     6	  /* index of shm_segsz in 8-byte words */
-#define IPC_STAT      2
+#define IPC_STAT 2
 
-uint64_t ag_mmap(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-		 const struct ag_frame *f);
-uint64_t ag_munmap(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-		   const struct ag_frame *f);
-uint64_t ag_mremap(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-		   const struct ag_frame *f);
-uint64_t ag_shmat(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
+/* asm-generic/shmbuf.h; room for what comes behind the size. */
+struct shmid64_ds {
+	uint32_t perm[6];
+	uint16_t seq, pad;
+	unsigned long unused[2];
+	size_t segment_size;
+	unsigned long rest[12];
+};
+
+ag_word_t ag_mmap(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
 		  const struct ag_frame *f);
-uint64_t ag_shmdt(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-		  const struct ag_frame *f);
-uint64_t ag_mallopt(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
+ag_word_t ag_munmap(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
 		    const struct ag_frame *f);
+ag_word_t ag_mremap(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
+		    const struct ag_frame *f);
+ag_word_t ag_shmat(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
+		   const struct ag_frame *f);
+ag_word_t ag_shmdt(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
+		   const struct ag_frame *f);
+ag_word_t ag_mallopt(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
+		     const struct ag_frame *f);
 
 static bool put_map(const struct ag_call *call, enum mpr_type type, uint64_t addr, uint64_t length,
 		    uint64_t old_addr, uint32_t prot, uint32_t flags, int32_t fd, bool with_stack)
@@ -43,9 +50,9 @@ static bool put_map(const struct ag_call *call, enum mpr_type type, uint64_t add
 	return false;
 }
 
-static inline bool failed(uint64_t ret)
+static inline bool failed(ag_word_t ret)
 {
-	return ret == UINT64_MAX;
+	return ret == UINTPTR_MAX;
 }
 
 static inline void count_unmap(const struct ag_call *call)
@@ -53,16 +60,15 @@ static inline void count_unmap(const struct ag_call *call)
 	__atomic_fetch_add(&call->c->unmaps, 1, __ATOMIC_RELAXED);
 }
 
-uint64_t ag_mmap(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-		 const struct ag_frame *f)
+ag_word_t ag_mmap(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
+		  const struct ag_frame *f)
 {
-	original6_fn *original = (original6_fn *)f->desc->original_addr;
-	uint64_t offset = ((const uint64_t *)f)[-1], addr;
 	struct ag_call call;
+	ag_word_t addr;
 
 	if (unlikely(!begin(&call, f, true)))
-		return original(a0, a1, a2, a3, a4, offset);
-	addr = original(a0, a1, a2, a3, a4, offset);
+		return frame_mmap(f, a0, a1, a2, a3, a4);
+	addr = frame_mmap(f, a0, a1, a2, a3, a4);
 	if (!failed(addr))
 		put_map(&call, MPR_MAP, addr, a1, a0, (uint32_t)a2, (uint32_t)a3, (int32_t)a4,
 			true);
@@ -70,11 +76,11 @@ uint64_t ag_mmap(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4
 	return addr;
 }
 
-uint64_t ag_munmap(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-		   const struct ag_frame *f)
+ag_word_t ag_munmap(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
+		    const struct ag_frame *f)
 {
 	struct ag_call call;
-	uint64_t ret;
+	ag_word_t ret;
 	bool put;
 
 	if (unlikely(!begin(&call, f, true)))
@@ -88,11 +94,11 @@ uint64_t ag_munmap(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t 
 	return ret;
 }
 
-uint64_t ag_mremap(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-		   const struct ag_frame *f)
+ag_word_t ag_mremap(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
+		    const struct ag_frame *f)
 {
 	struct ag_call call;
-	uint64_t addr;
+	ag_word_t addr;
 	bool put;
 
 	if (unlikely(!begin(&call, f, true)))
@@ -109,18 +115,19 @@ uint64_t ag_mremap(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t 
 
 static uint64_t shm_size(const struct ag_call *call, int32_t id)
 {
-	uint64_t ds[SHMID_DS_SIZE / 8];
+	struct shmid64_ds ds;
 
-	if (!call->c->may_syscall || raw_syscall(AG_NR_SHMCTL, id, IPC_STAT, (long)ds, 0, 0, 0) < 0)
+	if (!call->c->may_syscall ||
+	    raw_syscall(AG_NR_SHMCTL, id, IPC_STAT | AG_IPC_64, (long)&ds, 0, 0, 0) < 0)
 		return 0;
-	return ds[SHM_SEGSZ];
+	return ds.segment_size;
 }
 
-uint64_t ag_shmat(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-		  const struct ag_frame *f)
+ag_word_t ag_shmat(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
+		   const struct ag_frame *f)
 {
 	struct ag_call call;
-	uint64_t addr;
+	ag_word_t addr;
 
 	if (unlikely(!begin(&call, f, true)))
 		return ORIGINAL(f)(a0, a1, a2, a3, a4);
@@ -132,11 +139,11 @@ uint64_t ag_shmat(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a
 	return addr;
 }
 
-uint64_t ag_shmdt(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-		  const struct ag_frame *f)
+ag_word_t ag_shmdt(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
+		   const struct ag_frame *f)
 {
 	struct ag_call call;
-	uint64_t ret;
+	ag_word_t ret;
 	bool put;
 
 	if (unlikely(!begin(&call, f, true)))
@@ -151,11 +158,11 @@ uint64_t ag_shmdt(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a
 	return ret;
 }
 
-uint64_t ag_mallopt(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-		    const struct ag_frame *f)
+ag_word_t ag_mallopt(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
+		     const struct ag_frame *f)
 {
 	struct ag_call call;
-	uint64_t ret;
+	ag_word_t ret;
 
 	if (unlikely(!begin(&call, f, false)))
 		return ORIGINAL(f)(a0, a1, a2, a3, a4);

@@ -10,17 +10,17 @@
 #include "agent/countdown.h"
 #include "agent/sample.h"
 
-uint64_t ag_sample_alloc(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-			 const struct ag_frame *f);
-uint64_t ag_sample_alloc_throw(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-			       const struct ag_frame *f);
-uint64_t ag_sample_posix_memalign(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-				  const struct ag_frame *f);
-uint64_t ag_sample_realloc(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-			   const struct ag_frame *f);
-uint64_t ag_sample_xallocx(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-			   const struct ag_frame *f);
-void ag_sample_free(uint64_t block, const struct ss_desc *desc, uint64_t return_address);
+ag_word_t ag_sample_alloc(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
+			  const struct ag_frame *f);
+ag_word_t ag_sample_alloc_throw(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3,
+				ag_word_t a4, const struct ag_frame *f);
+ag_word_t ag_sample_posix_memalign(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3,
+				   ag_word_t a4, const struct ag_frame *f);
+ag_word_t ag_sample_realloc(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
+			    const struct ag_frame *f);
+ag_word_t ag_sample_xallocx(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
+			    const struct ag_frame *f);
+void ag_sample_free(ag_word_t block, const struct ss_desc *desc, ag_word_t return_address);
 
 /* As begin().  *@chosen: this request of @size bytes is sampled. */
 static bool begin_counted(struct ag_call *call, const struct ag_frame *f, uint64_t size,
@@ -48,10 +48,11 @@ static void put_sampled(const struct ag_call *call, uint64_t block, uint64_t siz
 		sampled_take(call->c, block);
 }
 
-uint64_t ag_sample_alloc(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-			 const struct ag_frame *f)
+ag_word_t ag_sample_alloc(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
+			  const struct ag_frame *f)
 {
-	uint64_t size = requested(f->desc, a0, a1, a2), block;
+	uint64_t size = requested(f->desc, a0, a1, a2);
+	ag_word_t block;
 	struct ag_call call;
 	bool chosen;
 
@@ -65,16 +66,17 @@ uint64_t ag_sample_alloc(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uin
 }
 
 /* As ag_alloc_throw(). */
-uint64_t ag_sample_alloc_throw(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-			       const struct ag_frame *f)
+ag_word_t ag_sample_alloc_throw(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3,
+				ag_word_t a4, const struct ag_frame *f)
 {
-	uint64_t size = requested(f->desc, a0, a1, a2), block;
+	uint64_t size = requested(f->desc, a0, a1, a2);
+	ag_word_t block;
 	struct ag_call call;
 	bool chosen;
 
 	if (unlikely(!begin_counted(&call, f, size, &chosen)))
 		return 0;
-	block = ((original_fn *)f->desc->sibling_addr)(a0, a1, a2, a3, a4);
+	block = SIBLING(f)(a0, a1, a2, a3, a4);
 	if (chosen && block)
 		put_sampled(&call, block, size);
 	else if (chosen)
@@ -83,18 +85,18 @@ uint64_t ag_sample_alloc_throw(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a
 	return block;
 }
 
-uint64_t ag_sample_posix_memalign(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-				  const struct ag_frame *f)
+ag_word_t ag_sample_posix_memalign(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3,
+				   ag_word_t a4, const struct ag_frame *f)
 {
 	struct ag_call call;
-	uint64_t ret;
+	ag_word_t ret;
 	bool chosen;
 
 	if (unlikely(!begin_counted(&call, f, a2, &chosen)))
 		return ORIGINAL(f)(a0, a1, a2, a3, a4);
 	ret = ORIGINAL(f)(a0, a1, a2, a3, a4);
-	if (chosen && (int)ret == 0 && *(const uint64_t *)a0)
-		put_sampled(&call, *(const uint64_t *)a0, a2);
+	if (chosen && (int)ret == 0 && *(const ag_word_t *)a0)
+		put_sampled(&call, *(const ag_word_t *)a0, a2);
 	end_counted(&call);
 	return ret;
 }
@@ -111,10 +113,11 @@ static void put_resized(const struct ag_call *call, uint64_t old, uint64_t block
 	put_realloc_end(call, old, kept ? block : 0, size, !kept && (block || gone));
 }
 
-uint64_t ag_sample_realloc(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-			   const struct ag_frame *f)
+ag_word_t ag_sample_realloc(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
+			    const struct ag_frame *f)
 {
-	uint64_t size = requested(f->desc, a0, a1, a2), block;
+	uint64_t size = requested(f->desc, a0, a1, a2);
+	ag_word_t block;
 	bool chosen, known, begun;
 	struct ag_call call;
 
@@ -132,8 +135,8 @@ uint64_t ag_sample_realloc(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, u
 	return block;
 }
 
-uint64_t ag_sample_xallocx(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-			   const struct ag_frame *f)
+ag_word_t ag_sample_xallocx(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
+			    const struct ag_frame *f)
 {
 	struct ag_call call;
 	uint64_t size;
@@ -153,7 +156,7 @@ uint64_t ag_sample_xallocx(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, u
 }
 
 /* Takes no stack and touches no walk: in whatever the thread is, this is right. */
-void ag_sample_free(uint64_t block, const struct ss_desc *d, uint64_t return_address)
+void ag_sample_free(ag_word_t block, const struct ss_desc *d, ag_word_t return_address)
 {
 	struct ss_control *c = control();
 	struct ag_thread *t;

@@ -10,7 +10,7 @@
 static uint32_t thread_id(struct ss_control *c, uint64_t tp)
 {
 	if (likely(c->tid_known))
-		return *(uint32_t *)(tp + c->tid_offset);
+		return *(uint32_t *)(uintptr_t)(tp + c->tid_offset);
 	return 0;
 }
 
@@ -45,7 +45,7 @@ struct ag_thread *thread_slot_find(struct ss_control *c, uint64_t tp)
 	__atomic_fetch_add(&c->lost_no_slot, 1, __ATOMIC_RELAXED);
 	return NULL;
 found:
-	local_of(tp)->slot_addr = (uint64_t)t;
+	local_of(tp)->slot_addr = (uintptr_t)t;
 	tid = thread_id(c, tp);
 	if (unlikely(tid != t->s.tid || !tid)) {
 		if (!tid && !t->s.tid && c->may_syscall)

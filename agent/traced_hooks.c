@@ -3,8 +3,8 @@
  * walk is taken, and the record written, while the block is still the program's. */
 #include "agent/call.h"
 
-uint64_t ag_free_traced(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-			const struct ag_frame *f);
+ag_word_t ag_free_traced(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
+			 const struct ag_frame *f);
 
 static void put_traced(const struct ag_call *call, uint64_t block)
 {
@@ -24,11 +24,11 @@ static void put_traced(const struct ag_call *call, uint64_t block)
 		lost(call, MPR_LOST_FREE, 0);
 }
 
-uint64_t ag_free_traced(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-			const struct ag_frame *f)
+ag_word_t ag_free_traced(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
+			 const struct ag_frame *f)
 {
 	struct ag_call call;
-	uint64_t ret;
+	ag_word_t ret;
 
 	if (!a0)
 		return ORIGINAL(f)(a0, a1, a2, a3, a4);

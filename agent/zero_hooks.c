@@ -5,13 +5,14 @@
  */
 #include "agent/call.h"
 
-uint64_t ag_zero_alloc(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-		       const struct ag_frame *f);
+ag_word_t ag_zero_alloc(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
+			const struct ag_frame *f);
 
-uint64_t ag_zero_alloc(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-		       const struct ag_frame *f)
+ag_word_t ag_zero_alloc(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
+			const struct ag_frame *f)
 {
-	uint64_t size = requested(f->desc, a0, a1, a2), block;
+	uint64_t size = requested(f->desc, a0, a1, a2);
+	ag_word_t block;
 	struct ag_call call;
 
 	if (unlikely(!begin(&call, f, false)))

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "formats/session.h"
 #include "unwind/step.h"
 
 #define AG_NR_MUNMAP	     11
@@ -14,6 +15,7 @@
 #define AG_NR_GETTID	     186
 #define AG_NR_FUTEX	     202
 #define AG_SIGSET_BYTES	     8 /* the kernel's sigset_t */
+#define AG_IPC_64	     0 /* what shmctl's command has for the structure of today */
 
 /* Registers at the entry of a hooked function; built by agent-entry.S. */
 struct ag_frame {
@@ -57,6 +59,17 @@ static inline uint64_t frame_fp(const struct ag_frame *f)
 
 /* What a call pushes: distance from the stack pointer at entry to the CFA. */
 #define AG_RA_SIZE 8
+
+/* Calls the original mmap; the sixth argument lies below the frame (agent-entry.S). */
+static inline uintptr_t frame_mmap(const struct ag_frame *f, uintptr_t a0, uintptr_t a1,
+				   uintptr_t a2, uintptr_t a3, uintptr_t a4)
+{
+	uintptr_t (*original)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t) =
+	    (uintptr_t(*)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t,
+			  uintptr_t))f->desc->original_addr;
+
+	return original(a0, a1, a2, a3, a4, ((const uintptr_t *)f)[-1]);
+}
 
 /*
  * The thread control block's own address, which glibc and musl keep at its start.  A thread that
