@@ -123,7 +123,7 @@ int cmd_attach(int argc, char **argv)
 		return usage_error("attach: unexpected argument '%s'", argv[optind]);
 	if (!pid)
 		return usage_error("attach: which process? give -p PID");
-	status = recording_options_agree(&o);
+	status = recording_options_settle(&o);
 	if (status)
 		return status;
 	if (o.background && o.via_kernel)

@@ -47,7 +47,8 @@ bool parse_duration(const char *text, uint64_t *ms);
 bool parse_bytes(const char *text, uint64_t *bytes);
 /* A number below 2^32.  Return: false if @text is none. */
 bool parse_count(const char *text, uint32_t *count);
-/* live, allocated, count, peak or temporary.  Return: false if @text is none. */
+/* live, allocated, count, peak, temporary; of page faults faulted, faults, major.  Return: false if
+ * @text is none. */
 bool parse_cost(const char *text, enum cost *cost);
 /* A process id.  Return: false if @text is none. */
 bool parse_pid(const char *text, pid_t *pid);
@@ -90,6 +91,8 @@ struct recording_options {
 	bool free_stacks;    /* frees with their stacks */
 	bool zero;	     /* blocks are filled with zeros */
 	bool via_kernel;     /* probes of the kernel instead of an agent in the target */
+	bool via_agent;	     /* said, not only the default */
+	bool page_faults;    /* via the kernel: those, instead of allocations */
 	uint64_t stack_size; /* via the kernel: bytes of stack a sample; 0: default */
 	bool lossless, quiet, background;
 	bool follow_fork, follow_exec;
@@ -106,8 +109,9 @@ int recording_environment(struct recording_options *o);
 /* Options both have; @opt as getopt_long() returned it.  Return: 1 taken, 0 not ours, -1 error
  * (already told). */
 int recording_option(int opt, const char *arg, struct recording_options *o);
-/* Options that exclude each other.  Return: 0, or an exit status (already told). */
-int recording_options_agree(const struct recording_options *o);
+/* Options that exclude each other, or bring others along.  Return: 0, or an exit status (already
+ * told). */
+int recording_options_settle(struct recording_options *o);
 #define RECORDING_SHORT "o:q"
 #define RECORDING_LONG                                                                             \
 	{"output", required_argument, NULL, 'o'}, {"for", required_argument, NULL, 'F'},           \
@@ -118,8 +122,9 @@ int recording_options_agree(const struct recording_options *o);
 	    {"queue-size", required_argument, NULL, 'Q'}, {"cull", required_argument, NULL, 'C'},  \
 	    {"depth", required_argument, NULL, 'D'}, {"thread", required_argument, NULL, 'T'},     \
 	    {"via", required_argument, NULL, 'V'}, {"stack-size", required_argument, NULL, 'K'},   \
-	    {"free-stacks", no_argument, NULL, 'J'}, {"zero", no_argument, NULL, 'Z'},             \
-	    {"sample", required_argument, NULL, 'S'}, {"paused", no_argument, NULL, 'P'},          \
+	    {"event", required_argument, NULL, 'E'}, {"free-stacks", no_argument, NULL, 'J'},      \
+	    {"zero", no_argument, NULL, 'Z'}, {"sample", required_argument, NULL, 'S'},            \
+	    {"paused", no_argument, NULL, 'P'},                                                    \
 	{                                                                                          \
 		"quiet", no_argument, NULL, 'q'                                                    \
 	}

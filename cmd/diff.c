@@ -91,6 +91,18 @@ static int compare(const struct request *r, struct model m[2], struct mp_err *er
 	return ret;
 }
 
+static int suits(const struct request *r, const struct model *m, struct mp_err *err)
+{
+	if (m->info.what == MP_PAGE_FAULTS)
+		return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
+			       "%s is of page faults; diff compares allocations", m->path);
+	if (cost_is_of_faults(r->cost))
+		return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
+			       "--cost: faulted, faults and major are of recordings of page "
+			       "faults");
+	return 0;
+}
+
 static int run(const struct request *r)
 {
 	struct progress bar;
@@ -105,7 +117,9 @@ static int run(const struct request *r)
 		progress_end(&bar);
 		if (!ret && m[loaded].truncated)
 			fprintf(stderr, "memprof: %s: %s\n", r->path[loaded], m[loaded].truncated);
-		loaded += !ret;
+		if (!ret)
+			ret = suits(r, &m[loaded], &err);
+		loaded += m[loaded].path != NULL;
 	}
 	if (!ret)
 		ret = compare(r, m, &err);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "report/ascii_tree.h"
 #include "report/csv.h"
+#include "report/faults.h"
 #include "report/flame.h"
 #include "report/heaptrack.h"
 #include "report/json.h"
@@ -22,15 +23,46 @@ bool format_is_gzip(enum format f)
 	return f == FORMAT_PPROF;
 }
 
-static enum cost cost_of(const struct format_request *r)
+static enum cost cost_of(const struct format_request *r, bool page_faults)
 {
-	return r->cost >= 0 ? (enum cost)r->cost : r->leaks ? COST_LEAKED : COST_ALLOCATED;
+	if (r->cost >= 0)
+		return (enum cost)r->cost;
+	if (page_faults)
+		return COST_FAULTED;
+	return r->leaks ? COST_LEAKED : COST_ALLOCATED;
+}
+
+static bool shows_faults(enum format f)
+{
+	return f == FORMAT_TEXT || f == FORMAT_JSON || f == FORMAT_TREE || f == FORMAT_COLLAPSED ||
+	       f == FORMAT_FLAMEGRAPH || f == FORMAT_ICICLE;
+}
+
+int format_suits(const struct format_request *r, const struct mp_info *info, struct mp_err *err)
+{
+	bool faults = info->what == MP_PAGE_FAULTS;
+
+	if (r->cost >= 0 && cost_is_of_faults((enum cost)r->cost) != faults)
+		return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
+			       faults ? "--cost: a recording of page faults has faulted, faults "
+					"and major"
+				      : "--cost: faulted, faults and major are of recordings of "
+					"page faults");
+	if (faults && r->leaks)
+		return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
+			       "--leaks: a recording of page faults knows of no blocks");
+	if (faults && !shows_faults(r->format))
+		return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
+			       "this format is for allocations; a recording of page faults has the "
+			       "summary, --json, --tree, --collapsed, --flamegraph, --icicle and "
+			       "--view faults");
+	return 0;
 }
 
 bool format_wants_blocks(const struct format_request *r)
 {
 	return (r->format == FORMAT_JSON && r->leaks) ||
-	       (r->format == FORMAT_ASCII_TREE && cost_of(r) == COST_LEAKED);
+	       (r->format == FORMAT_ASCII_TREE && cost_of(r, false) == COST_LEAKED);
 }
 
 bool format_says_estimated(const struct format_request *r)
@@ -55,14 +87,15 @@ static int write_tree(struct model *m, const struct format_request *r, enum cost
 
 int format_write(struct model *m, const struct format_request *r, FILE *out, struct mp_err *err)
 {
-	enum cost cost = cost_of(r);
+	bool faults = m->info.what == MP_PAGE_FAULTS;
+	enum cost cost = cost_of(r, faults);
 	struct text_options text = {r->top, r->leaks,
 				    out == stdout && isatty(STDOUT_FILENO) && !getenv("NO_COLOR")};
 	int ret = 0;
 
 	switch (r->format) {
 	case FORMAT_JSON:
-		ret = json_write(m, r->leaks, out);
+		ret = faults ? faults_json(m, out) : json_write(m, r->leaks, out);
 		break;
 	case FORMAT_COLLAPSED:
 		ret = folded_write(m, cost, out);
@@ -92,7 +125,10 @@ int format_write(struct model *m, const struct format_request *r, FILE *out, str
 	case FORMAT_HEAPTRACK:
 		return heaptrack_write(m, out, err);
 	default:
-		text_write(m, &text, out);
+		if (faults)
+			faults_text(m, &text, out);
+		else
+			text_write(m, &text, out);
 	}
 	if (ret)
 		mp_fail(err, MP_EXIT_OUTPUT, ret, "cannot write the report: %s", strerror(-ret));

@@ -56,6 +56,10 @@ bool format_is_gzip(enum format f);
 /* Whether the live blocks are needed, not only their sums. */
 bool format_wants_blocks(const struct format_request *r);
 
+/* Does the recording @info tell have what is asked for?  Return: 0, or -EINVAL with @err
+ * (MP_EXIT_USAGE). */
+int format_suits(const struct format_request *r, const struct mp_info *info, struct mp_err *err);
+
 /* Whether it says itself that numbers are estimates when the recording is a sample. */
 bool format_says_estimated(const struct format_request *r);
 

@@ -22,7 +22,7 @@ static const char *const item_name[] = {"",	  "hooks",   "modules",	 "threads", 
 _Static_assert(sizeof(item_name) / sizeof(item_name[0]) == MPF_MAP_USAGE + 1, "a name for each");
 static const char *const event_name[] = {
     "",	     "alloc",	     "free",	    "realloc_begin", "realloc_end", "map",
-    "unmap", "unmap_failed", "remap_begin", "remap_end",     "mallopt"};
+    "unmap", "unmap_failed", "remap_begin", "remap_end",     "mallopt",	    "fault"};
 static const char *const lifetime_name[LIFETIMES] = {
     "below_1us", "below_10us", "below_100us", "below_1ms",   "below_10ms",   "below_100ms",
     "below_1s",	 "below_10s",  "below_100s",  "below_1000s", "below_10000s", "longer"};
@@ -64,6 +64,7 @@ static int write_json(const struct contents *c)
 	json_text(g, "mode", c->info.mode ? "run" : "attach");
 	json_timeval(g, "timestamp", c->info.start_unix_ns);
 	json_timeval(g, "runtime", c->end_ns);
+	json_text(g, "event", c->info.what == MP_PAGE_FAULTS ? "page-faults" : "allocations");
 	json_number(g, "sample_interval", c->info.sample_interval);
 	json_number(g, "file_bytes", c->file_bytes);
 	json_text(g, "truncated", c->truncated);
@@ -106,6 +107,8 @@ static void write_text(const struct contents *c)
 	printf("process    %s (pid %u, %s)\n", c->info.cmdline, c->info.pid,
 	       c->info.mode ? "run" : "attached");
 	printf("time       %s, %.3f s\n", when, (double)c->end_ns / 1e9);
+	if (c->info.what == MP_PAGE_FAULTS)
+		printf("of         page faults\n");
 	if (c->info.sample_interval)
 		printf("sampled    one point per %s of requests\n", human(c->info.sample_interval));
 	printf("file       %s, %.1f bytes an event\n", human(c->file_bytes),
@@ -114,6 +117,8 @@ static void write_text(const struct contents *c)
 		printf("cut off    %s\n", c->truncated);
 	text_list("items", item_name, c->items, COUNT(item_name));
 	text_list("events", event_name, c->events, COUNT(event_name));
+	if (c->info.what == MP_PAGE_FAULTS)
+		return;
 	text_list("lifetimes of freed blocks", lifetime_name, c->lifetime, LIFETIMES);
 	printf("not freed        %16s\n", thousands(c->leaked));
 	if (c->culled_blocks)

@@ -66,9 +66,16 @@ int recording_option(int opt, const char *arg, struct recording_options *o)
 		return 1;
 	case 'V':
 		o->via_kernel = !strcmp(arg, "kernel");
-		if (o->via_kernel || !strcmp(arg, "agent"))
+		o->via_agent = !strcmp(arg, "agent");
+		if (o->via_kernel || o->via_agent)
 			return 1;
 		usage_error("--via: '%s' is neither agent nor kernel", arg);
+		return -1;
+	case 'E':
+		o->page_faults = !strcmp(arg, "page-faults");
+		if (o->page_faults || !strcmp(arg, "allocations"))
+			return 1;
+		usage_error("--event: '%s' is neither allocations nor page-faults", arg);
 		return -1;
 	case 'K':
 		if (parse_bytes(arg, &o->stack_size) && o->stack_size && o->stack_size <= 64000)
@@ -134,8 +141,29 @@ int recording_environment(struct recording_options *o)
 	return 0;
 }
 
-int recording_options_agree(const struct recording_options *o)
+/* What asks for an allocator. */
+static int page_faults_agree(const struct recording_options *o)
 {
+	const char *bad = o->via_agent	       ? "--via=agent"
+			  : o->cull_ms	       ? "--cull"
+			  : o->sample_interval ? "--sample"
+			  : o->zero	       ? "--zero"
+			  : o->free_stacks     ? "--free-stacks"
+					       : NULL;
+
+	return bad ? usage_error("%s is about allocations: not with --event=page-faults", bad) : 0;
+}
+
+int recording_options_settle(struct recording_options *o)
+{
+	if (o->page_faults && page_faults_agree(o))
+		return MP_EXIT_USAGE;
+	o->via_kernel |= o->page_faults;
+	if (o->via_kernel && o->lossless)
+		return usage_error("--lossless makes the process wait, which the kernel does not: "
+				   "not with --via=kernel or --event=page-faults");
+	if (o->via_kernel && o->sample_interval)
+		return usage_error("--sample needs the agent's counting: not with --via=kernel");
 	if (o->via_kernel && (o->follow_fork || o->follow_exec))
 		return usage_error(
 		    "--follow-fork and --follow-exec go by what hooks leave in a child: "

@@ -141,9 +141,10 @@ const char *thousands(uint64_t n)
 
 bool parse_cost(const char *text, enum cost *cost)
 {
-	static const char *const name[] = {"live", "allocated", "count", "peak", "temporary"};
+	static const char *const name[] = {"live",	"allocated", "count",  "peak",
+					   "temporary", "faulted",   "faults", "major"};
 
-	for (int i = 0; i < 5; i++) {
+	for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++) {
 		if (!strcmp(text, name[i])) {
 			*cost = (enum cost)i;
 			return true;

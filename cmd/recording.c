@@ -15,16 +15,16 @@
 #include "cmd/cmd.h"
 #include "cmd/follow.h"
 #include "cmd/serve.h"
+#include "cmd/summary.h"
 #include "record/observe.h"
+#include "record/probes.h"
 #include "lib/privileges.h"
 #include "record/recorder.h"
 #include "record/sideband.h"
 #include "unwind/symbols.h"
 
-#define FILES	   24 /* that are open at once, generously */
-#define TICK_MS	   100
-#define TOP_SITES  5
-#define TOP_FRAMES 6
+#define FILES	24 /* that are open at once, generously */
+#define TICK_MS 100
 
 struct recording {
 	struct target *t;
@@ -100,18 +100,6 @@ static void open_symbols(struct recording *rec)
 	}
 }
 
-/* A hooked function goes by the name it was hooked as, not by one of its aliases. */
-static const char *hooked_as(const struct recording *rec, uint64_t pc)
-{
-	if (!(pc & SS_PC_EXACT))
-		return NULL;
-	vec_for_each (&rec->s.plan.hooks, h) {
-		if (h->addr == (pc & ~SS_PC_EXACT))
-			return h->name;
-	}
-	return NULL;
-}
-
 static void symbolize(void *ctx, struct mpf_writer *w, const uint64_t *pc, uint64_t n)
 {
 	struct recording *rec = ctx;
@@ -119,7 +107,7 @@ static void symbolize(void *ctx, struct mpf_writer *w, const uint64_t *pc, uint6
 
 	for (uint64_t i = 0; i < n && rec->symbols; i++) {
 		uint32_t found = symbols_find(rec->symbols, pc[i], sym, 64);
-		const char *name = hooked_as(rec, pc[i]);
+		const char *name = summary_hooked_as(&rec->s, pc[i]);
 
 		if (name && found)
 			sym[found - 1].function = sym[found - 1].raw_function = name;
@@ -134,10 +122,18 @@ static void progress_line(const struct recording *rec, bool tty)
 {
 	struct recorder_progress p = recorder_progress(rec->r);
 
-	fprintf(stderr, "%s%5.1fs  %s events, %s live in %s blocks, peak %s, lost %s, file %s%s",
-		tty ? "\r\033[K" : "", (double)p.duration_ns / 1e9, thousands(p.events),
-		human(p.live_bytes), thousands(p.live_blocks), human(p.peak_live_bytes),
-		p.lost ? thousands(p.lost) : "nothing", human(p.file_bytes), tty ? "" : "\n");
+	if (rec->s.no_hooks)
+		fprintf(stderr, "%s%5.1fs  %s page faults of %s, lost %s, file %s%s",
+			tty ? "\r\033[K" : "", (double)p.duration_ns / 1e9, thousands(p.allocs),
+			human(p.allocated_bytes), p.lost ? thousands(p.lost) : "nothing",
+			human(p.file_bytes), tty ? "" : "\n");
+	else
+		fprintf(stderr,
+			"%s%5.1fs  %s events, %s live in %s blocks, peak %s, lost %s, file %s%s",
+			tty ? "\r\033[K" : "", (double)p.duration_ns / 1e9, thousands(p.events),
+			human(p.live_bytes), thousands(p.live_blocks), human(p.peak_live_bytes),
+			p.lost ? thousands(p.lost) : "nothing", human(p.file_bytes),
+			tty ? "" : "\n");
 	fflush(stderr);
 }
 
@@ -158,7 +154,7 @@ static bool still_ours(const struct recording *rec)
 	bool ours;
 
 	if (rec->s.observes)
-		return true; /* an exec is in the side-band; its probes end with it */
+		return true; /* an exec is in the side-band, and among the samples */
 	if (maps_read(rec->t->pid, &maps))
 		return false;
 	ours = session_find(&maps, &length) == rec->s.journal->session_addr;
@@ -236,6 +232,8 @@ static enum mp_end_reason watch(struct recording *rec, const struct recording_op
 			return MP_END_EXITED;
 		if (rec->sideband)
 			news = sideband_poll(rec->sideband);
+		if (news.execed && rec->s.observes)
+			return has_other_space(rec) ? MP_END_EXECED : MP_END_EXITED;
 		if (news.execed || (now - last_maps >= 1000000000 && !still_ours(rec)))
 			return still_ours(rec)	      ? MP_END_ERROR
 			       : has_other_space(rec) ? MP_END_EXECED
@@ -258,103 +256,6 @@ static enum mp_end_reason watch(struct recording *rec, const struct recording_op
 }
 
 /* ---------------------------------------------------------------- the end -- */
-
-static void print_site(const struct recording *rec, const struct recorder_top *top)
-{
-	uint32_t shown = 0;
-
-	printf("  %10s in %s blocks\n", human((uint64_t)top->live_bytes),
-	       thousands((uint64_t)top->live_blocks));
-	for (uint32_t i = 0; i < top->n && shown < TOP_FRAMES; i++) {
-		struct mp_symbol sym[64];
-		uint32_t n = rec->symbols ? symbols_find(rec->symbols, top->pc[i], sym, 64) : 0;
-		const struct mp_module *m =
-		    rec->symbols ? symbols_module(rec->symbols, top->pc[i]) : NULL;
-		const char *file =
-		    m && m->path && strrchr(m->path, '/') ? strrchr(m->path, '/') + 1 : "?";
-
-		if (top->pc[i] == CARRY_CLEARED_PC)
-			printf("      %s\n", CARRY_CLEARED);
-		else if (!n)
-			printf(
-			    "      %s+0x%llx\n", file,
-			    (unsigned long long)((top->pc[i] & ~SS_PC_EXACT) - (m ? m->bias : 0)));
-		if (n && hooked_as(rec, top->pc[i]))
-			sym[n - 1].function = hooked_as(rec, top->pc[i]);
-		for (uint32_t k = 0; k < n && shown < TOP_FRAMES; k++, shown++) {
-			printf("      %s", sym[k].function ? sym[k].function : "?");
-			if (sym[k].source)
-				printf("  %s:%u", sym[k].source, sym[k].line);
-			else
-				printf("  [%s]", file);
-			putchar('\n');
-		}
-		shown += !n;
-	}
-}
-
-static void print_losses(const struct mp_losses *l)
-{
-	uint64_t events =
-	    l->lost_alloc + l->lost_free + l->lost_realloc + l->lost_map + l->lost_other;
-
-	if (!events && !l->lost_no_slot && !l->queue_events && !l->stale && !l->mismatches) {
-		printf("lost: nothing\n");
-	} else {
-		printf("lost: %s allocations (%s), %s frees, %s reallocs, %s maps, %s other; "
-		       "%s of threads without a slot, %s by the queue, %s while the recorder was "
-		       "late\n",
-		       thousands(l->lost_alloc), human(l->lost_bytes), thousands(l->lost_free),
-		       thousands(l->lost_realloc), thousands(l->lost_map), thousands(l->lost_other),
-		       thousands(l->lost_no_slot), thousands(l->queue_events), thousands(l->stale));
-		printf("      live blocks are uncertain from the first loss on; --lossless waits "
-		       "instead\n");
-	}
-	if (l->stacks_total && l->stacks_complete < l->stacks_total)
-		printf("stacks: %s of %s incomplete (marked)\n",
-		       thousands(l->stacks_total - l->stacks_complete), thousands(l->stacks_total));
-}
-
-static void print_summary(struct recording *rec, const char *path, const struct mp_losses *l,
-			  const struct mp_finish *f)
-{
-	static const char *const reason[] = {"",
-					     "detached",
-					     "the program ended",
-					     "the program ran another one (exec)",
-					     "time is up",
-					     "an error",
-					     "the session waits for another recorder"};
-	struct recorder_progress p = recorder_progress(rec->r);
-	struct recorder_top top[TOP_SITES];
-	uint32_t n = recorder_top(rec->r, top, TOP_SITES);
-
-	printf("recorded %.1f s of process %d: %s\n", (double)p.duration_ns / 1e9, rec->t->pid,
-	       reason[f->reason]);
-	printf("events: %s (%s allocations of %s, %s frees; %s frees of blocks older than the "
-	       "recording)\n",
-	       thousands(p.events), thousands(p.allocs), human(p.allocated_bytes),
-	       thousands(p.frees), thousands(p.foreign_frees));
-	printf("live since the start of the recording: %s in %s blocks; peak %s\n",
-	       human(p.live_bytes), thousands(p.live_blocks), human(p.peak_live_bytes));
-	if (l->left_out_allocs || l->left_out_frees)
-		printf(
-		    "left out: %s allocations (other threads, or paused); %s frees of blocks that "
-		    "are not in the recording\n",
-		    thousands(l->left_out_allocs), thousands(l->left_out_frees));
-	print_losses(l);
-	if (n)
-		printf("growing most:\n");
-	for (uint32_t i = 0; i < n; i++)
-		print_site(rec, &top[i]);
-	printf("pauses: attach %.2f + %.2f ms, detach %.2f ms\n", (double)rec->s.open_stop_ns / 1e6,
-	       (double)rec->s.patch_stop_ns / 1e6, (double)rec->s.close_stop_ns / 1e6);
-	if (f->restored)
-		printf("process %d is restored: text, mappings, descriptors and threads are as "
-		       "before\n",
-		       rec->t->pid);
-	printf("recording: %s (%s)\n", path, human(p.file_bytes));
-}
 
 static int block_signals(void)
 {
@@ -400,9 +301,11 @@ static void absolute(const char *path, char *out, size_t size)
 }
 
 static int start_observer(struct recording *rec, const struct recording_options *o, bool launched,
-			  struct mp_err *err)
+			  bool user_only, struct mp_err *err)
 {
 	struct observer_config config = {.session = &rec->s,
+					 .faults = o->page_faults,
+					 .user_only = user_only,
 					 .stack_bytes = (uint32_t)o->stack_size,
 					 .ring_bytes = o->ring_size,
 					 .complete_until = &rec->observed_until,
@@ -418,6 +321,17 @@ static int start_observer(struct recording *rec, const struct recording_options 
 	return ret;
 }
 
+static void about_faults(const struct recording *rec, struct mp_info *info)
+{
+	info->what = MP_PAGE_FAULTS;
+	info->page_size = (uint32_t)sysconf(_SC_PAGESIZE);
+	info->user_only = probes_user_only(rec->t->pid);
+	if (info->user_only)
+		fprintf(stderr,
+			"memprof: without CAP_PERFMON the kernel does not tell of page faults "
+			"that system calls make (kernel.perf_event_paranoid)\n");
+}
+
 static int start(struct recording *rec, const struct recording_options *o, const char *path,
 		 bool launched, struct mp_err *err)
 {
@@ -430,7 +344,8 @@ static int start(struct recording *rec, const struct recording_options *o, const
 				     .lossless = o->lossless,
 				     .zero = o->zero,
 				     .free_stacks = o->free_stacks,
-				     .sample_interval = o->sample_interval};
+				     .sample_interval = o->sample_interval,
+				     .no_hooks = o->page_faults};
 	struct recorder_config config = {.pid = rec->t->pid,
 					 .path = path,
 					 .queue_ceiling = o->queue_size,
@@ -465,6 +380,8 @@ static int start(struct recording *rec, const struct recording_options *o, const
 	config.info.mode = launched;
 	config.info.sample_interval =
 	    rec->resumed ? rec->s.layout.sample_interval : o->sample_interval;
+	if (o->page_faults)
+		about_faults(rec, &config.info);
 	config.block = rec->s.block;
 	config.layout = &rec->s.layout;
 	config.journal = rec->s.journal;
@@ -478,7 +395,7 @@ static int start(struct recording *rec, const struct recording_options *o, const
 				"found by reading /proc/%d/maps\n",
 				rec->t->pid);
 		if (o->via_kernel)
-			ret = start_observer(rec, o, launched, err);
+			ret = start_observer(rec, o, launched, config.info.user_only, err);
 		else if (!rec->resumed)
 			ret = session_install(&rec->s, err);
 	}
@@ -514,6 +431,19 @@ static void leave_family(const struct recording *rec, const struct recording_opt
 	tell(rec, o, reason);
 }
 
+static void say_what(const struct recording *rec, const char *path)
+{
+	if (rec->s.no_hooks)
+		fprintf(stderr,
+			"memprof: recording page faults of process %d to %s; Ctrl-C ends it\n",
+			rec->t->pid, path);
+	else
+		fprintf(stderr,
+			"memprof: recording process %d (%s; %zu functions hooked) to %s; "
+			"Ctrl-C ends it\n",
+			rec->t->pid, rec->s.plan.allocators, rec->s.plan.hooks.n, path);
+}
+
 int recording_run(struct target *t, const struct recording_options *o, bool launched)
 {
 	struct recording rec = {.t = t};
@@ -532,10 +462,7 @@ int recording_run(struct target *t, const struct recording_options *o, bool laun
 	ret = start(&rec, o, path, launched, &err);
 	if (!ret) {
 		if (!o->quiet)
-			fprintf(stderr,
-				"memprof: recording process %d (%s; %zu functions hooked) to %s; "
-				"Ctrl-C ends it\n",
-				t->pid, rec.s.plan.allocators, rec.s.plan.hooks.n, path);
+			say_what(&rec, path);
 		if (o->background) /* whoever started it may wait for the end of its output */
 			dup2(STDOUT_FILENO, STDERR_FILENO);
 		if (!o->quiet && rec.s.plan.refused[0])
@@ -567,7 +494,8 @@ int recording_run(struct target *t, const struct recording_options *o, bool laun
 		finish.sideband = rec.sideband != NULL;
 		status = recorder_stop(rec.r, &finish, &losses, symbolize);
 		if (!ret)
-			print_summary(&rec, path, &losses, &finish);
+			summary_print(&(struct summary){&rec.s, rec.r, rec.symbols, &losses,
+							&finish, path, o->page_faults});
 		if (status)
 			fprintf(stderr,
 				"memprof: the recording could not be written to its end: %s\n",

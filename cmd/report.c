@@ -30,12 +30,13 @@ static const char help[] =
     "maps, "
     "as "
     "text\n"
-    "                       or with --json\n"
+    "                       or with --json; of page faults: faults or maps\n"
     "  --sort-by KEY, --order asc|dsc, --skip N, --count N\n"
     "                       of --view allocations and --view groups (doc/views.md)\n"
     "  --replay             for memprof-replay: the same allocations under any allocator\n"
     "  --cost WHAT          live (default for --leaks), allocated (default), count, peak, "
     "temporary\n"
+    "                       of page faults: faulted (bytes, default), faults, major\n"
     "  --top N              sites in each list of the summary (default 5)\n"
     "  --bottom-up          --tree from the allocator outwards: who called it\n"
     "  --least PERCENT      smallest branch of --tree (default 1)\n"
@@ -80,6 +81,11 @@ static int write_report(const char *path, const struct arguments *a)
 	progress_end(&bar);
 	if (ret)
 		return complain(&err);
+	ret = a->view.name ? view_suits(&a->view, &m.info, &err) : format_suits(r, &m.info, &err);
+	if (ret) {
+		model_free(&m);
+		return complain(&err);
+	}
 	if (m.truncated)
 		fprintf(stderr, "memprof: %s: %s\n", path, m.truncated);
 	if (m.info.sample_interval && !format_says_estimated(r))
@@ -123,7 +129,7 @@ static int take_option(struct arguments *a, int c, const char *command)
 			return 0;
 		}
 		return usage_error("%s: --cost: '%s' is none of live, allocated, count, peak, "
-				   "temporary",
+				   "temporary, faulted, faults, major",
 				   command, optarg);
 	case 'n':
 		if (!parse_number(optarg, 1e6, &v))

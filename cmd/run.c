@@ -55,7 +55,7 @@ int cmd_run(int argc, char **argv)
 	}
 	if (optind == argc)
 		return usage_error("run: which program? give -- PROGRAM [ARGUMENT...]");
-	status = recording_options_agree(&o);
+	status = recording_options_settle(&o);
 	if (status)
 		return status;
 	return o.follow_fork || o.follow_exec ? follow_run(0, argv + optind, &o)

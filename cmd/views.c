@@ -6,6 +6,7 @@
 #include "cmd/cmd.h"
 #include "report/allocations.h"
 #include "report/amount.h"
+#include "report/faults.h"
 #include "report/groups.h"
 #include "report/maps.h"
 #include "report/sums.h"
@@ -21,18 +22,19 @@ static const char *const names[] = {
     [VIEW_SIZES] = "sizes",
     [VIEW_TIMELINE] = "timeline",
     [VIEW_MAPS] = "maps",
+    [VIEW_FAULTS] = "faults",
 };
 
 static int set_name(struct view_request *v, const char *value)
 {
-	for (int i = VIEW_ALLOCATIONS; i <= VIEW_MAPS; i++) {
+	for (int i = VIEW_ALLOCATIONS; i <= VIEW_FAULTS; i++) {
 		if (!strcmp(value, names[i])) {
 			v->name = (enum view_name)i;
 			return 0;
 		}
 	}
 	return usage_error("view: '%.100s' is none of allocations, groups, libraries, threads, "
-			   "sizes, timeline, maps",
+			   "sizes, timeline, maps, faults",
 			   value);
 }
 
@@ -88,7 +90,7 @@ int view_settle(struct view_request *v, bool json)
 	v->view.json = json;
 	if (!v->counted)
 		v->view.count = json ? VIEW_ALL : TEXT_COUNT;
-	if (v->name == VIEW_ALLOCATIONS)
+	if (v->name == VIEW_ALLOCATIONS || v->name == VIEW_FAULTS)
 		return settle_list(v, allocations_sort_key, allocations_sort_name, "timestamp");
 	if (v->name == VIEW_GROUPS) {
 		if (!v->ordered && !v->sort_by)
@@ -97,8 +99,21 @@ int view_settle(struct view_request *v, bool json)
 	}
 	if (v->sort_by || v->ordered || v->counted || v->skipped)
 		return usage_error("report: --sort-by, --order, --skip and --count go with --view "
-				   "allocations and --view groups");
+				   "allocations, groups and faults");
 	return 0;
+}
+
+int view_suits(const struct view_request *v, const struct mp_info *info, struct mp_err *err)
+{
+	bool faults = info->what == MP_PAGE_FAULTS;
+
+	if (v->name == VIEW_MAPS || faults == (v->name == VIEW_FAULTS))
+		return 0;
+	return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
+		       faults
+			   ? "--view %s: a recording of page faults has the views faults and maps"
+			   : "--view %s: this is a recording of allocations",
+		       names[v->name]);
 }
 
 static void timeline_text(const struct model *m, FILE *out)
@@ -125,6 +140,8 @@ int view_write(struct model *m, const struct view_request *v, FILE *out, struct 
 	switch (v->name) {
 	case VIEW_ALLOCATIONS:
 		return allocations_write(m, &v->view, out, err);
+	case VIEW_FAULTS:
+		return faults_list(m, &v->view, out, err);
 	case VIEW_GROUPS:
 		ret = groups_write(m, &v->view, out);
 		break;

@@ -17,6 +17,7 @@ enum view_name {
 	VIEW_SIZES,
 	VIEW_TIMELINE,
 	VIEW_MAPS,
+	VIEW_FAULTS,
 };
 
 struct view_request {
@@ -42,6 +43,9 @@ int view_option(struct view_request *v, int opt, const char *value);
 /* When all options are known; @json: in JSON. */
 int view_settle(struct view_request *v, bool json);
 
+/* Does the recording @info tell have what is asked for?  Return: 0, or -EINVAL with @err
+ * (MP_EXIT_USAGE). */
+int view_suits(const struct view_request *v, const struct mp_info *info, struct mp_err *err);
 /* Return: 0, or a negative errno with @err filled. */
 int view_write(struct model *m, const struct view_request *v, FILE *out, struct mp_err *err);
 

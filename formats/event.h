@@ -19,6 +19,7 @@ enum ev_kind {
 	EV_REMAP_BEGIN = 8,   /* addr, size: old range */
 	EV_REMAP_END = 9,     /* old_addr, addr, size; addr 0: failed, the old range is back */
 	EV_MALLOPT = 10,      /* mallopt: size = param, usable = value, fd = result */
+	EV_FAULT = 11,	      /* addr (touched), size (of its page), stack; no hook */
 };
 
 enum ev_flags {
@@ -30,6 +31,9 @@ enum ev_flags {
 	EV_F_NOT_TEMPORARY = 32, /* what a culled recording says of an end, see report/model.h */
 	EV_F_STACK = 128,	 /* EV_FREE: with the stack it was called from */
 	EV_F_FREED = 8,		 /* EV_REALLOC_END with addr 0: realloc(p, 0) released the block */
+	EV_F_MAJOR = 1,		 /* EV_FAULT: it waited for a file or for swap */
+	EV_F_NO_SIZE = 2, /* EV_FAULT: the kernel did not tell the page's size, size is that of the
+			     smallest */
 };
 
 struct mp_event {

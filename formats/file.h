@@ -13,6 +13,9 @@
 #include "formats/event.h"
 #include "lib/err.h"
 
+/* Which events a recording is about. */
+enum mp_what { MP_ALLOCATIONS, MP_PAGE_FAULTS };
+
 /* What the recording is of.  Strings are owned by whoever filled the struct. */
 struct mp_info {
 	uint8_t id[16]; /* random; shown as 32 hex digits */
@@ -22,6 +25,9 @@ struct mp_info {
 	uint64_t start_unix_ns; /* wall clock at time_ns 0 */
 	uint64_t process_start_unix_ns;
 	uint64_t sample_interval; /* bytes; 0: every allocation is recorded */
+	uint8_t what;		  /* enum mp_what */
+	uint8_t user_only;	  /* page faults: not those that system calls made */
+	uint32_t page_size;	  /* page faults: of the smallest pages, bytes */
 	const char *executable;	  /* path */
 	const char *cmdline;	  /* arguments joined by blanks, quoted where needed */
 	const char *memprof_version;

@@ -168,6 +168,9 @@ static void get_info(struct mpf_reader *r, struct mp_info *info)
 	info->cmdline = r->info_strings[1];
 	info->memprof_version = r->info_strings[2];
 	info->sample_interval = r->at < r->n ? get(r) : 0;
+	info->what = r->at < r->n ? (uint8_t)get(r) : MP_ALLOCATIONS;
+	info->user_only = r->at < r->n ? (uint8_t)get(r) : 0;
+	info->page_size = r->at < r->n ? (uint32_t)get(r) : 0;
 }
 
 int mpf_open(const char *path, struct mpf_reader **out, struct mp_info *info, struct mp_err *err)
@@ -233,7 +236,7 @@ static void get_event(struct mpf_reader *r, uint8_t tag, struct mp_event *ev)
 	ev->tid = st->tid;
 	ev->hook = st->hook[ev->kind];
 	ev->addr = get_delta(r, &st->addr);
-	if (ev->kind > EV_MALLOPT)
+	if (ev->kind > EV_FAULT)
 		r->bad = true;
 	if (ev->kind == EV_FREE && ev->flags & EV_F_STACK)
 		ev->stack = (uint32_t)get(r);
@@ -244,7 +247,7 @@ static void get_event(struct mpf_reader *r, uint8_t tag, struct mp_event *ev)
 		ev->usable = ev->size + (uint64_t)unzigzag(get(r));
 	if (ev->kind == EV_REALLOC_END || ev->kind == EV_REMAP_END || ev->kind == EV_MAP)
 		ev->old_addr = get_delta(r, &st->addr);
-	if (ev->kind >= EV_MAP) {
+	if (ev->kind >= EV_MAP && ev->kind != EV_FAULT) {
 		ev->fd = (int32_t)unzigzag(get(r));
 		ev->prot = (uint32_t)get(r);
 		ev->mapflags = (uint32_t)get(r);

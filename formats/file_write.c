@@ -145,6 +145,9 @@ static void put_info(struct mpf_writer *w, const struct mp_info *info)
 	put_string(w, info->cmdline);
 	put_string(w, info->memprof_version);
 	put(w, info->sample_interval);
+	put(w, info->what);
+	put(w, info->user_only);
+	put(w, info->page_size);
 }
 
 int mpf_create(const char *path, const struct mp_info *info, struct mpf_writer **out,
@@ -284,7 +287,7 @@ int mpf_put_event(struct mpf_writer *w, const struct mp_event *ev)
 	}
 	if (ev->kind == EV_REALLOC_END || ev->kind == EV_REMAP_END || ev->kind == EV_MAP)
 		put_delta(w, ev->old_addr, &st->addr);
-	if (ev->kind >= EV_MAP) {
+	if (ev->kind >= EV_MAP && ev->kind != EV_FAULT) {
 		put(w, zigzag(ev->fd));
 		put(w, ev->prot);
 		put(w, ev->mapflags);

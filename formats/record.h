@@ -28,6 +28,7 @@ enum mpr_type {
 	MPR_RAW_STACK = 0x4d0c,	 /* struct mpr_raw_stack: for the event that names its sequence */
 	MPR_THREAD = 0x4d0d,	 /* struct mpr_thread: this ring now belongs to that thread */
 	MPR_FREE_STACK = 0x4d0e, /* struct mpr_free_stack: MPR_FREE and where it was called from */
+	MPR_FAULT = 0x4d0f,	 /* struct mpr_fault: told by the kernel, never by the agent */
 };
 
 struct mpr_header { /* layout of struct perf_event_header */
@@ -50,6 +51,8 @@ struct mpr_header { /* layout of struct perf_event_header */
 #define MPR_F_MMAPPED	  2u /* glibc: the chunk is a mapping of its own */
 #define MPR_F_FROM_MODULE 8u /* frees: called from inside the allocator's own module */
 #define MPR_F_INNER	  4u /* maps: made by the allocator while it served a hooked call */
+#define MPR_F_MAJOR	  1u /* faults: it waited for a file or for swap */
+#define MPR_F_NO_SIZE	  2u /* faults: the kernel did not tell the page's size */
 
 /*
  * Stack ids.  0: no stack could be taken.  Below MPR_STACK_RAW: index of 8-byte words in the
@@ -116,6 +119,14 @@ struct mpr_mallopt {
 	uint64_t time;
 	int32_t param, value;
 	int32_t result;
+	uint32_t stack;
+};
+
+struct mpr_fault { /* 32 bytes */
+	struct mpr_header h;
+	uint64_t time;
+	uint64_t addr; /* that was touched */
+	uint32_t page; /* bytes */
 	uint32_t stack;
 };
 

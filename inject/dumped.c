@@ -16,6 +16,20 @@ static bool read_dumped(void *ctx, uint64_t addr, uint64_t *value)
 	return true;
 }
 
+/* To the caller of a function that has not begun: no rule is needed. */
+static bool return_from(const struct dumped *d, struct uw_state *s)
+{
+	s->exact_pc = false;
+	if (!d->arch->call_push) {
+		s->reg[UW_REG_PC] = s->reg[UW_REG_LR] & UW_PC_BITS;
+		s->valid &= ~(1u << UW_REG_LR);
+	} else if (!read_dumped((void *)d, s->reg[UW_REG_SP], &s->reg[UW_REG_PC])) {
+		return false;
+	}
+	s->reg[UW_REG_SP] += d->arch->call_push;
+	return true;
+}
+
 uint32_t dumped_unwind(const struct ss_control *block, uint64_t length, const struct dumped *d,
 		       uint64_t *pc, uint32_t max, uint32_t *flags, bool *unknown)
 {
@@ -27,15 +41,11 @@ uint32_t dumped_unwind(const struct ss_control *block, uint64_t length, const st
 	memcpy(s.reg, d->regs, sizeof(s.reg));
 	*unknown = false;
 	*flags = SS_STACK_BAD_FRAME;
-	pc[n++] = s.reg[UW_REG_PC] | SS_PC_EXACT;
-	if (!d->arch->call_push) {
-		s.reg[UW_REG_PC] = s.reg[UW_REG_LR] & UW_PC_BITS;
-		s.valid &= ~(1u << UW_REG_LR);
-	} else if (!read_dumped((void *)d, s.reg[UW_REG_SP], &s.reg[UW_REG_PC])) {
-		return n;
+	if (!d->interrupted) {
+		pc[n++] = s.reg[UW_REG_PC] | SS_PC_EXACT;
+		if (!return_from(d, &s))
+			return n;
 	}
-	s.reg[UW_REG_SP] += d->arch->call_push;
-	s.exact_pc = false;
 	for (;;) {
 		if (n == max) {
 			*flags = SS_STACK_TOO_DEEP;

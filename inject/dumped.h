@@ -10,12 +10,13 @@
 #include "formats/session.h"
 #include "unwind/step.h"
 
-/* A thread at the first instruction of a function. */
+/* A thread. */
 struct dumped {
 	const struct arch *arch;
 	uint64_t regs[UW_MAX_REGS]; /* by column */
 	uint32_t valid;		    /* bit i: regs[i] is known */
-	const uint8_t *stack;	    /* bytes from the stack pointer up */
+	bool interrupted;     /* anywhere; else it is at the first instruction of a function */
+	const uint8_t *stack; /* bytes from the stack pointer up */
 	uint32_t stack_bytes;
 };
 

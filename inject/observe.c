@@ -59,15 +59,18 @@ int session_observe(struct session *s, struct target *t, const struct session_op
 	memset(s, 0, sizeof(*s));
 	s->t = t;
 	s->observes = true;
+	s->no_hooks = options->no_hooks;
 	ret = maps_read(t->pid, &maps);
 	if (ret)
 		return target_refused(t, ret, err);
-	ret = session_find(&maps, &length)
-		  ? mp_fail(err, MP_EXIT_ATTACHED, -EBUSY,
-			    "process %d carries a memprof session; probes on patched functions "
-			    "would not see what they do; first: memprof detach -p %d",
-			    t->pid, t->pid)
-		  : session_plan(s, &maps, err);
+	if (!s->no_hooks)
+		ret = session_find(&maps, &length)
+			  ? mp_fail(
+				err, MP_EXIT_ATTACHED, -EBUSY,
+				"process %d carries a memprof session; probes on patched functions "
+				"would not see what they do; first: memprof detach -p %d",
+				t->pid, t->pid)
+			  : session_plan(s, &maps, err);
 	if (!ret) {
 		ret = open_block(s, options);
 		if (!ret)

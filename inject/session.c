@@ -145,7 +145,8 @@ int session_refresh(struct session *s)
 	unloaded = forget_unloaded(s, &maps);
 	fresh = tables_update(&s->tables, s->t, &maps);
 	ret = fresh < 0 ? fresh : 0;
-	if (!s->other_agent && (fresh > 0 || ((unloaded || s->look_again) && !ret))) {
+	if (!s->other_agent && !s->no_hooks &&
+	    (fresh > 0 || ((unloaded || s->look_again) && !ret))) {
 		s->look_again = false;
 		ret = hook_plan_make(s->t, &maps, &s->plan, &plan, NULL);
 		if (!ret) {

@@ -30,6 +30,7 @@ struct session_options {
 	bool free_stacks; /* frees are recorded with their stacks; not with sample_interval */
 	bool zero; /* blocks are filled with zeros, as calloc's are; not with sample_interval */
 	uint64_t sample_interval; /* bytes, at most SS_MAX_INTERVAL; 0: every allocation */
+	bool no_hooks;		  /* session_observe(): tables only, no function is looked for */
 };
 
 struct session {
@@ -47,6 +48,7 @@ struct session {
 	bool look_again;	/* modules may have come while nobody watched */
 	bool zero, free_stacks; /* as in session_options */
 	bool observes;		/* nothing is in the target */
+	bool no_hooks;		/* as in session_options */
 	bool other_agent;	/* of another build of memprof: it gets no new hooks */
 	bool stopped; /* the target was stopped before session_open() (run) and stays so */
 };

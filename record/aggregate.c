@@ -357,6 +357,32 @@ static bool decode_map(struct recorder *r, uint32_t slot, const struct mpr_map *
 	return true;
 }
 
+/* Pages stay: what takes them away is not seen. */
+static bool decode_fault(struct recorder *r, uint32_t slot, const struct mpr_fault *f,
+			 struct mp_event *ev)
+{
+	struct stack *s;
+
+	if (r->selects && select_leaves_out(r, &r->slot[slot])) {
+		r->losses.left_out_allocs++;
+		return false;
+	}
+	ev->kind = EV_FAULT;
+	ev->hook = UINT16_MAX;
+	ev->addr = f->addr;
+	ev->size = ev->usable = f->page;
+	ev->flags = (f->h.misc & MPR_F_MAJOR ? EV_F_MAJOR : 0) |
+		    (f->h.misc & MPR_F_NO_SIZE ? EV_F_NO_SIZE : 0);
+	ev->stack = stack_id(r, slot, f->stack);
+	count_stack(r, ev->stack);
+	s = &r->stacks.at[ev->stack];
+	s->live_bytes += f->page;
+	s->live_blocks++;
+	r->now.allocs++;
+	r->now.allocated_bytes += f->page;
+	return true;
+}
+
 static void put_marks(struct recorder *r, uint64_t now)
 {
 	pthread_mutex_lock(&r->lock);
@@ -420,6 +446,9 @@ static void process(struct recorder *r, const struct pending *p, uint64_t ns)
 		ev.fd = opt->result;
 		ev.stack = stack_id(r, p->slot, opt->stack);
 		put = true;
+		break;
+	case MPR_FAULT:
+		put = decode_fault(r, p->slot, (const void *)h, &ev);
 		break;
 	case MPR_RAW_STACK:
 		take_raw(r, p->slot, (const void *)h);
@@ -526,6 +555,8 @@ void *aggregator_run(void *arg)
 	put_hooks_and_modules(r);
 	if (r->config.carry)
 		carry_in(r, r->config.carry);
+	if (r->config.info.what == MP_PAGE_FAULTS) /* what they make grow is compared with this */
+		look_at_target(r, clock_ns(&r->clock, clock_ticks()));
 	while ((b = queue_get(r->queue))) {
 		uint64_t now;
 

@@ -45,6 +45,7 @@ struct observer {
 	uint32_t stack_bytes;
 	uint32_t hooks; /* of the session's journal that were looked at */
 	char left_out[256];
+	uint32_t page_bytes; /* of the smallest */
 	struct clock clock;
 	uint64_t anchor_ns, anchor_ticks, last_ticks;
 	VEC(struct watched) threads; /* [slot] */
@@ -108,6 +109,7 @@ static uint32_t stack_of(struct observer *o, const struct probe_sample *s)
 	uint32_t n, flags;
 	bool unknown;
 
+	d.interrupted = s->kind == PROBE_FAULT;
 	memcpy(d.regs, s->regs, sizeof(d.regs));
 	n = dumped_unwind(ss->block, ss->length, &d, pc, SS_MAX_FRAMES, &flags, &unknown);
 	if (unknown && o->config.code_changed(o->config.ctx))
@@ -320,6 +322,17 @@ static void on_return(struct observer *o, struct watched *w, const struct probe_
 	w->call.open = false;
 }
 
+/* What is smaller than a page was not told: some architectures' kernels cannot. */
+static void on_fault(struct observer *o, struct watched *w, const struct probe_sample *s)
+{
+	bool told = s->page_bytes >= o->page_bytes && s->page_bytes <= UINT32_MAX;
+
+	wire_fault(&w->wire,
+		   (uint16_t)((s->is_major ? MPR_F_MAJOR : 0) | (told ? 0 : MPR_F_NO_SIZE)),
+		   ticks_at(o, s->time_ns), s->addr, told ? (uint32_t)s->page_bytes : o->page_bytes,
+		   stack_of(o, s));
+}
+
 static void take(void *ctx, const struct probe_sample *s)
 {
 	struct observer *o = ctx;
@@ -341,7 +354,9 @@ static void take(void *ctx, const struct probe_sample *s)
 	w = thread_of(o, s->tid, ticks_at(o, s->time_ns));
 	if (!w)
 		return;
-	if (s->kind == PROBE_ENTRY)
+	if (s->kind == PROBE_FAULT)
+		on_fault(o, w, s);
+	else if (s->kind == PROBE_ENTRY)
 		on_entry(o, w, s);
 	else
 		on_return(o, w, s);
@@ -466,6 +481,7 @@ int observer_start(const struct observer_config *config, struct observer **out, 
 	o->config = *config;
 	o->stack_bytes = (config->stack_bytes ? config->stack_bytes : STACK_BYTES) & ~7u;
 	o->arch = t->arch;
+	o->page_bytes = (uint32_t)sysconf(_SC_PAGESIZE);
 	o->arena_used = 1;
 	pthread_mutex_init(&o->lock, NULL);
 	clock_start(&o->clock);
@@ -473,7 +489,9 @@ int observer_start(const struct observer_config *config, struct observer **out, 
 		  ? mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory")
 		  : probes_open(t->pid, t->arch, config->ring_bytes, &o->probes, err);
 	if (!ret)
-		ret = observer_add(o, err);
+		ret = config->faults
+			  ? probes_add_faults(o->probes, o->stack_bytes, config->user_only, err)
+			  : observer_add(o, err);
 	if (!ret && pthread_create(&o->thread, NULL, observer_run, o))
 		ret = mp_fail(err, MP_EXIT_FAILURE, -EAGAIN, "cannot start a thread");
 	if (ret) {

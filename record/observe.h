@@ -19,7 +19,9 @@ struct observer;
 
 struct observer_config {
 	struct session *session;
-	uint32_t stack_bytes;	  /* copied at each allocation; 0: 16 KiB */
+	bool faults;		  /* page faults instead of the session's hooks */
+	bool user_only;		  /* of these, not those that system calls make */
+	uint32_t stack_bytes;	  /* copied at each allocation or fault; 0: 16 KiB */
 	uint64_t ring_bytes;	  /* of each processor's ring; 0: default */
 	uint64_t *complete_until; /* set: ticks up to which all records are in the rings */
 	/* As in struct recorder_config. */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* perf_event_open(2) and linux/perf_event.h are the specification of what is done here. */
-#include "record/probes.h"
+#include "record/probes_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,55 +15,13 @@
 #include <time.h>
 #include <unistd.h>
 #include "attach/procfs.h"
-#include "lib/deadline.h"
-#include "lib/vec.h"
-#include "record/ring.h"
 #include "record/tracefs.h"
 
-#define ALL_RINGS  (512ull << 20)
-#define MAX_RING   (64ull << 20)
-#define MIN_RING   (1ull << 20)
-#define SETTLED_NS 5000000u /* a sample is in its ring that long after its time */
-#define MAX_EVENTS 200000u  /* descriptors: threads x processors x probes */
-
-struct event {
-	uint64_t id; /* the kernel's */
-	int fd;
-	uint32_t point;
-};
-
-struct point {
-	uint16_t hook;
-	bool at_return;
-	uint32_t stack_bytes;
-	int tracepoint; /* the kernel's id */
-};
-
-struct cpu {
-	int cpu, fd; /* fd: the event that owns the ring */
-	struct ring ring;
-	uint8_t *buf; /* what was drained, its first left bytes still to be told */
-	uint64_t left;
-};
-
-/* Which event tells of a thread and a point: the first one that did. */
-struct teller {
-	uint64_t key, id;
-};
-
-struct probes {
-	pid_t pid;
-	const struct arch *arch;
-	int tracefs;
-	uint64_t ring_bytes; /* of each processor */
-	size_t ring_length;
-	VEC(struct cpu) cpus;
-	VEC(struct event) events; /* ascending by id */
-	VEC(struct point) points;
-	VEC(pid_t) tids; /* that have events of their own */
-	struct teller *teller;
-	uint64_t tellers, told;
-};
+#define ALL_RINGS	  (512ull << 20)
+#define MAX_RING	  (64ull << 20)
+#define MIN_RING	  (1ull << 20)
+#define UNPRIVILEGED_RING (512ull << 10) /* kernel.perf_event_mlock_kb, as it is by default */
+#define MAX_EVENTS	  200000u	 /* descriptors: threads x processors x probes */
 
 /* -------------------------------------------------------------------------------- opening -- */
 
@@ -84,6 +41,7 @@ static void common_attr(const struct probes *p, struct perf_event_attr *attr)
 	attr->use_clockid = 1;
 	attr->clockid = CLOCK_MONOTONIC;
 	attr->inherit = 1;
+	attr->read_format = p->counts_lost ? PERF_FORMAT_LOST : 0;
 	attr->watermark = 1;
 	attr->wakeup_watermark = (uint32_t)(p->ring_bytes / 8);
 }
@@ -102,6 +60,10 @@ static int open_cpu(struct probes *p, int cpu)
 	attr.exclude_kernel = 1;
 	attr.task = 1;
 	c.fd = perf_open(&attr, p->pid, cpu);
+	if (c.fd == -EINVAL && p->counts_lost) { /* before Linux 6.0 */
+		p->counts_lost = false;
+		return open_cpu(p, cpu);
+	}
 	if (c.fd < 0)
 		return c.fd == -ENODEV ? 0 : c.fd; /* off line */
 	c.buf = malloc(2 * p->ring_bytes);
@@ -128,7 +90,7 @@ static int explain(int error, struct mp_err *err)
 		return mp_fail(err, MP_EXIT_PERMISSION, error,
 			       "the kernel does not permit probes: that takes CAP_PERFMON or root "
 			       "(kernel.perf_event_paranoid is not enough)");
-	if (error == -EOPNOTSUPP || error == -ENOTSUP || error == -EINVAL)
+	if (error == -EOPNOTSUPP || error == -ENOSYS || error == -EINVAL)
 		return mp_fail(err, MP_EXIT_KERNEL, error,
 			       "this kernel cannot give user registers and stack with a sample "
 			       "(perf_event_open: %s); on MIPS before Linux 5.12 that takes the "
@@ -142,6 +104,15 @@ static int explain(int error, struct mp_err *err)
 		       strerror(-error));
 }
 
+/* Why there are no perf events at all. */
+static int explain_open(int error, struct mp_err *err)
+{
+	if (error == -ENOSYS)
+		return mp_fail(err, MP_EXIT_KERNEL, error,
+			       "this kernel has no perf events (CONFIG_PERF_EVENTS)");
+	return explain(error, err);
+}
+
 static uint64_t default_ring(long cpus)
 {
 	uint64_t ring = MAX_RING;
@@ -151,40 +122,53 @@ static uint64_t default_ring(long cpus)
 	return ring;
 }
 
+static void close_cpus(struct probes *p)
+{
+	vec_for_each (&p->cpus, c) {
+		munmap(c->ring.page, p->ring_length);
+		close(c->fd);
+		free(c->buf);
+	}
+	p->cpus.n = 0;
+}
+
+static int open_cpus(struct probes *p, uint64_t ring_bytes)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_CONF), page = sysconf(_SC_PAGESIZE);
+	int ret = 0;
+
+	p->ring_bytes = ring_bytes;
+	p->ring_length = ring_bytes + (size_t)page;
+	for (long i = 0; i < cpus && !ret; i++)
+		ret = open_cpu(p, (int)i);
+	return !ret && !p->cpus.n ? -ENODEV : ret;
+}
+
 int probes_open(pid_t pid, const struct arch *arch, uint64_t ring_bytes, struct probes **out,
 		struct mp_err *err)
 {
-	long cpus = sysconf(_SC_NPROCESSORS_CONF), page = sysconf(_SC_PAGESIZE);
 	struct probes *p = calloc(1, sizeof(*p));
 	struct rlimit files;
-	int ret = 0;
+	int ret;
 
 	if (!p)
 		return explain(-ENOMEM, err);
 	p->pid = pid;
 	p->arch = arch;
-	p->ring_bytes = ring_bytes ? ring_bytes : default_ring(cpus);
-	p->ring_length = p->ring_bytes + (size_t)page;
-	p->tracefs = tracefs_open();
-	if (p->tracefs < 0 || !arch->perf_regs_mask) {
-		ret = p->tracefs;
-		probes_close(p);
-		return ret == -EPERM || ret == -EACCES
-			   ? explain(ret, err)
-			   : mp_fail(err, MP_EXIT_KERNEL, -ENOENT,
-				     "this kernel has no uprobe events (CONFIG_UPROBE_EVENTS)");
-	}
+	p->tracefs = -1;
+	p->counts_lost = true;
 	if (!getrlimit(RLIMIT_NOFILE, &files)) {
 		files.rlim_cur = files.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &files);
 	}
-	for (long i = 0; i < cpus && !ret; i++)
-		ret = open_cpu(p, (int)i);
-	if (!ret && !p->cpus.n)
-		ret = -ENODEV;
+	ret = open_cpus(p, ring_bytes ? ring_bytes : default_ring(sysconf(_SC_NPROCESSORS_CONF)));
+	if (ret == -EPERM && !ring_bytes) {
+		close_cpus(p);
+		ret = open_cpus(p, UNPRIVILEGED_RING);
+	}
 	if (ret) {
 		probes_close(p);
-		return explain(ret, err);
+		return explain_open(ret, err);
 	}
 	*out = p;
 	return 0;
@@ -211,23 +195,35 @@ static int open_event(struct probes *p, struct perf_event_attr *attr, pid_t tid,
 	return ret;
 }
 
+static void point_attr(const struct probes *p, const struct point *pt, struct perf_event_attr *attr)
+{
+	common_attr(p, attr);
+	attr->type = pt->type;
+	attr->config = pt->config;
+	attr->sample_period = 1;
+	/* Of every thread once: when it ends, and when it runs another program. */
+	attr->task = attr->comm = attr->comm_exec = pt == p->points.at;
+	attr->disabled = 1;
+	attr->sample_type |= PERF_SAMPLE_REGS_USER;
+	attr->sample_regs_user = p->arch->perf_regs_mask;
+	if (pt->stack_bytes) {
+		attr->sample_type |= PERF_SAMPLE_STACK_USER;
+		attr->sample_stack_user = pt->stack_bytes;
+	}
+	if (pt->kind != PROBE_FAULT)
+		return;
+	attr->sample_type |= PERF_SAMPLE_ADDR;
+	if (p->page_sizes)
+		attr->sample_type |= PERF_SAMPLE_DATA_PAGE_SIZE;
+	attr->exclude_kernel = p->user_only;
+}
+
 static int open_point(struct probes *p, uint32_t point, pid_t tid)
 {
-	const struct point *pt = &p->points.at[point];
 	struct perf_event_attr attr;
 	int ret = 0;
 
-	common_attr(p, &attr);
-	attr.type = PERF_TYPE_TRACEPOINT;
-	attr.config = (uint64_t)pt->tracepoint;
-	attr.sample_period = 1;
-	attr.disabled = 1;
-	attr.sample_type |= PERF_SAMPLE_REGS_USER;
-	attr.sample_regs_user = p->arch->perf_regs_mask;
-	if (pt->stack_bytes) {
-		attr.sample_type |= PERF_SAMPLE_STACK_USER;
-		attr.sample_stack_user = pt->stack_bytes;
-	}
+	point_attr(p, &p->points.at[point], &attr);
 	vec_for_each (&p->cpus, cpu) {
 		ret = open_event(p, &attr, tid, cpu, point);
 		if (ret)
@@ -279,30 +275,132 @@ static int by_id(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-int probes_add(struct probes *p, const struct probe_point *point, uint32_t n, struct mp_err *err)
+static uint64_t lost_by(int fd)
 {
-	uint32_t first = (uint32_t)p->points.n;
+	uint64_t value[2];
+
+	return read(fd, value, sizeof(value)) == (ssize_t)sizeof(value) ? value[1] : 0;
+}
+
+uint64_t probes_lost(const struct probes *p)
+{
+	uint64_t sum = 0;
+
+	if (!p->counts_lost)
+		return 0;
+	vec_for_each (&p->cpus, c)
+		sum += lost_by(c->fd);
+	vec_for_each (&p->events, e)
+		sum += lost_by(e->fd);
+	return sum;
+}
+
+const struct event *probes_event(const struct probes *p, uint64_t id)
+{
+	struct event key = {.id = id};
+
+	return bsearch(&key, p->events.at, p->events.n, sizeof(key), by_id);
+}
+
+/* Opens the points from @first on for all threads and lets them fire. */
+static int start_points(struct probes *p, uint32_t first)
+{
 	size_t events = p->events.n;
-	int ret = 0;
+	int ret = open_threads(p, first);
 
-	for (uint32_t i = 0; i < n && !ret; i++) {
-		struct point pt = {.hook = point[i].hook,
-				   .at_return = point[i].at_return,
-				   .stack_bytes = point[i].stack_bytes};
-
-		pt.tracepoint = tracefs_add(p->tracefs, first + i, point[i].path, point[i].offset,
-					    pt.at_return);
-		ret = pt.tracepoint < 0 ? pt.tracepoint : vec_push(&p->points, pt);
-	}
-	if (!ret)
-		ret = open_threads(p, first);
 	if (ret)
-		return explain(ret, err);
+		return ret;
 	/* The children that were inherited meanwhile are enabled with their parents. */
 	for (size_t i = events; i < p->events.n; i++)
 		ioctl(p->events.at[i].fd, PERF_EVENT_IOC_ENABLE, 0);
 	qsort(p->events.at, p->events.n, sizeof(p->events.at[0]), by_id);
 	return 0;
+}
+
+static int want_tracefs(struct probes *p, struct mp_err *err)
+{
+	int ret = 0;
+
+	if (p->tracefs < 0)
+		ret = p->tracefs = tracefs_open();
+	if (ret == -EPERM || ret == -EACCES)
+		return explain(ret, err);
+	if (ret < 0)
+		return mp_fail(err, MP_EXIT_KERNEL, -ENOENT,
+			       "this kernel has no uprobe events (CONFIG_UPROBE_EVENTS)");
+	return 0;
+}
+
+int probes_add(struct probes *p, const struct probe_point *point, uint32_t n, struct mp_err *err)
+{
+	uint32_t first = (uint32_t)p->points.n;
+	int ret = want_tracefs(p, err);
+
+	if (ret)
+		return ret;
+	for (uint32_t i = 0; i < n && !ret; i++) {
+		struct point pt = {.kind = point[i].at_return ? PROBE_RETURN : PROBE_ENTRY,
+				   .hook = point[i].hook,
+				   .stack_bytes = point[i].stack_bytes,
+				   .type = PERF_TYPE_TRACEPOINT};
+		int id = tracefs_add(p->tracefs, first + i, point[i].path, point[i].offset,
+				     point[i].at_return);
+
+		pt.config = (uint64_t)id;
+		ret = id < 0 ? id : vec_push(&p->points, pt);
+	}
+	if (!ret)
+		ret = start_points(p, first);
+	return ret ? explain(ret, err) : 0;
+}
+
+bool probes_user_only(pid_t pid)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+				       .size = sizeof(attr),
+				       .config = PERF_COUNT_SW_PAGE_FAULTS_MIN,
+				       .disabled = 1};
+	int fd = perf_open(&attr, pid, -1);
+
+	if (fd >= 0)
+		close(fd);
+	return fd == -EACCES || fd == -EPERM;
+}
+
+/* Since Linux 5.11 a sample can say how large the page is. */
+static bool tells_page_sizes(struct probes *p, const struct point *pt)
+{
+	struct perf_event_attr attr;
+	int fd;
+
+	p->page_sizes = true;
+	point_attr(p, pt, &attr);
+	fd = perf_open(&attr, p->pid, p->cpus.at[0].cpu);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+int probes_add_faults(struct probes *p, uint32_t stack_bytes, bool user_only, struct mp_err *err)
+{
+	struct point pt = {
+	    .kind = PROBE_FAULT, .stack_bytes = stack_bytes, .type = PERF_TYPE_SOFTWARE};
+	uint32_t first = (uint32_t)p->points.n;
+	int ret;
+
+	/* Told once the page is there, unlike PERF_COUNT_SW_PAGE_FAULTS: only then has it a size.
+	 */
+	pt.config = PERF_COUNT_SW_PAGE_FAULTS_MIN;
+	p->user_only = user_only;
+	p->page_sizes = tells_page_sizes(p, &pt);
+	ret = vec_push(&p->points, pt);
+	pt.config = PERF_COUNT_SW_PAGE_FAULTS_MAJ;
+	pt.is_major = true;
+	if (!ret)
+		ret = vec_push(&p->points, pt);
+	if (!ret)
+		ret = start_points(p, first);
+	return ret ? explain(ret, err) : 0;
 }
 
 void probes_close(struct probes *p)
@@ -311,274 +409,17 @@ void probes_close(struct probes *p)
 		return;
 	vec_for_each (&p->events, e)
 		close(e->fd);
-	for (uint32_t i = 0; i < p->points.n; i++)
-		tracefs_remove(p->tracefs, i);
+	for (uint32_t i = 0; i < p->points.n; i++) {
+		if (p->points.at[i].type == PERF_TYPE_TRACEPOINT)
+			tracefs_remove(p->tracefs, i);
+	}
 	if (p->tracefs >= 0)
 		close(p->tracefs);
-	vec_for_each (&p->cpus, c) {
-		munmap(c->ring.page, p->ring_length);
-		close(c->fd);
-		free(c->buf);
-	}
+	close_cpus(p);
 	vec_free(&p->events);
 	vec_free(&p->cpus);
 	vec_free(&p->points);
 	vec_free(&p->tids);
 	free(p->teller);
 	free(p);
-}
-
-/* -------------------------------------------------------------------------------- decoding -- */
-
-struct cursor {
-	const uint8_t *at, *end;
-};
-
-static uint64_t get(struct cursor *c)
-{
-	uint64_t v;
-
-	if (c->end - c->at < 8) {
-		c->at = c->end;
-		return 0;
-	}
-	memcpy(&v, c->at, sizeof(v));
-	c->at += sizeof(v);
-	return v;
-}
-
-static const struct event *event_of(const struct probes *p, uint64_t id)
-{
-	struct event key = {.id = id};
-
-	return bsearch(&key, p->events.at, p->events.n, sizeof(key), by_id);
-}
-
-static int grow_tellers(struct probes *p)
-{
-	uint64_t cap = p->tellers ? p->tellers * 2 : 4096;
-	struct teller *more = calloc(cap, sizeof(*more));
-
-	if (!more)
-		return -ENOMEM;
-	p->told = 0;
-	for (uint64_t i = 0; i < p->tellers; i++) {
-		uint64_t at = p->teller[i].key * 0x9e3779b97f4a7c15ull >> 20;
-
-		if (!p->teller[i].id)
-			continue;
-		while (more[at & (cap - 1)].key)
-			at++;
-		more[at & (cap - 1)] = p->teller[i];
-		p->told++;
-	}
-	free(p->teller);
-	p->teller = more;
-	p->tellers = cap;
-	return 0;
-}
-
-/* Its number may be another thread's next. */
-static void forget_thread(struct probes *p, uint32_t tid)
-{
-	for (uint64_t i = 0; i < p->tellers; i++) {
-		if (p->teller[i].key && (p->teller[i].key - 1) >> 32 == tid)
-			p->teller[i].id = 0;
-	}
-}
-
-/* Is the thread's sample of this point told by another event already?  Events of one point differ
- * by processor; what tells is the thread that they were opened for, so ids of one processor. */
-static bool is_double(struct probes *p, uint32_t tid, uint32_t point, uint32_t cpu, uint64_t id)
-{
-	uint64_t key = ((uint64_t)tid << 32 | (uint64_t)cpu << 20 | point) + 1, at;
-
-	if (p->told * 2 >= p->tellers && grow_tellers(p))
-		return false;
-	for (at = key * 0x9e3779b97f4a7c15ull >> 20; p->teller[at & (p->tellers - 1)].key; at++) {
-		struct teller *t = &p->teller[at & (p->tellers - 1)];
-
-		if (t->key != key)
-			continue;
-		if (!t->id)
-			t->id = id;
-		return t->id != id;
-	}
-	p->teller[at & (p->tellers - 1)] = (struct teller){key, id};
-	p->told++;
-	return false;
-}
-
-static void get_regs(const struct probes *p, struct cursor *c, struct probe_sample *s)
-{
-	uint64_t abi = get(c), mask = p->arch->perf_regs_mask;
-
-	for (uint32_t bit = 0; abi && bit < 64; bit++) {
-		int column = p->arch->perf_column[bit];
-		uint64_t value;
-
-		if (!(mask >> bit & 1))
-			continue;
-		value = get(c);
-		for (int i = 0; i < ARCH_ARGS; i++) {
-			if (p->arch->perf_arg[i] == bit)
-				s->arg[i] = value;
-		}
-		if (p->arch->perf_result == bit)
-			s->result = value;
-		if (column < 0)
-			continue;
-		s->regs[column] = value;
-		s->valid |= 1u << column;
-	}
-}
-
-/* Return: false if the record is not a sample of ours. */
-static bool decode_sample(struct probes *p, uint32_t cpu, struct cursor *c, struct probe_sample *s)
-{
-	const struct event *e;
-	const struct point *pt;
-	uint64_t id = get(c), tids, size;
-
-	e = event_of(p, id);
-	tids = get(c);
-	s->time_ns = get(c);
-	if (!e || (pid_t)(uint32_t)tids != p->pid)
-		return false;
-	pt = &p->points.at[e->point];
-	s->tid = (uint32_t)(tids >> 32);
-	if (is_double(p, s->tid, e->point, cpu, id))
-		return false;
-	s->kind = pt->at_return ? PROBE_RETURN : PROBE_ENTRY;
-	s->hook = pt->hook;
-	get_regs(p, c, s);
-	if (!pt->stack_bytes)
-		return true;
-	size = get(c);
-	if (size > (uint64_t)(c->end - c->at))
-		return false;
-	s->stack = c->at;
-	c->at += size;
-	s->stack_bytes = size ? (uint32_t)get(c) : 0; /* what was really copied */
-	if (s->stack_bytes > size)
-		s->stack_bytes = (uint32_t)size;
-	return true;
-}
-
-/* The time of any record: its sample_id ends with it (identifier last), samples have it third. */
-static uint64_t time_of(const struct perf_event_header *h)
-{
-	const uint8_t *end = (const uint8_t *)h + h->size;
-	uint64_t time = 0;
-
-	if (h->type == PERF_RECORD_SAMPLE && h->size >= sizeof(*h) + 24)
-		memcpy(&time, (const uint8_t *)(h + 1) + 16, sizeof(time));
-	else if (h->type != PERF_RECORD_SAMPLE && h->size >= sizeof(*h) + 24)
-		memcpy(&time, end - 16, sizeof(time));
-	return time;
-}
-
-static bool decode(struct probes *p, const struct cpu *cpu, const struct perf_event_header *h,
-		   struct probe_sample *s)
-{
-	struct cursor c = {(const uint8_t *)(h + 1), (const uint8_t *)h + h->size};
-	uint64_t word;
-
-	memset(s, 0, sizeof(*s));
-	switch (h->type) {
-	case PERF_RECORD_SAMPLE:
-		return decode_sample(p, (uint32_t)cpu->cpu, &c, s);
-	case PERF_RECORD_LOST:
-		get(&c);
-		s->kind = PROBE_LOST;
-		s->lost = get(&c);
-		return true;
-	case PERF_RECORD_EXIT: /* pid, ppid, tid, ptid */
-		word = get(&c);
-		s->kind = PROBE_THREAD_EXIT;
-		s->time_ns = time_of(h);
-		s->tid = (uint32_t)get(&c);
-		forget_thread(p, s->tid);
-		return (pid_t)(uint32_t)word == p->pid;
-	default:
-		return false;
-	}
-}
-
-/* -------------------------------------------------------------------------------- draining -- */
-
-/* Brings what is new behind what was left. */
-static void fill(struct cpu *c)
-{
-	uint64_t n = ring_ready(&c->ring), room = 2 * c->ring.size - c->left;
-
-	if (n > room)
-		n = room & ~7ull;
-	ring_copy(&c->ring, c->buf + c->left, n);
-	ring_advance(&c->ring, n);
-	c->left += n;
-}
-
-/* The next record at @at, or NULL: none, or one that makes no sense. */
-static const struct perf_event_header *record_at(const struct cpu *c, uint64_t at)
-{
-	const struct perf_event_header *h = (const void *)(c->buf + at);
-
-	return at + sizeof(*h) <= c->left && h->size >= sizeof(*h) && h->size <= c->left - at
-		   ? h
-		   : NULL;
-}
-
-static void keep_rest(struct cpu *c, uint64_t from)
-{
-	memmove(c->buf, c->buf + from, c->left - from);
-	c->left -= from;
-}
-
-uint64_t probes_drain(struct probes *p, void (*take)(void *ctx, const struct probe_sample *s),
-		      void *ctx, bool last)
-{
-	uint64_t until = last ? UINT64_MAX : mono_ns() - SETTLED_NS;
-	uint64_t *at = calloc(p->cpus.n, sizeof(*at));
-
-	if (!at)
-		return 0;
-	vec_for_each (&p->cpus, c)
-		fill(c);
-	for (;;) {
-		const struct perf_event_header *first = NULL;
-		uint64_t earliest = UINT64_MAX;
-		struct probe_sample s;
-		size_t from = 0;
-
-		for (size_t i = 0; i < p->cpus.n; i++) {
-			const struct perf_event_header *h = record_at(&p->cpus.at[i], at[i]);
-			uint64_t time = h ? time_of(h) : 0;
-
-			if (!h || time > until || (first && time >= earliest))
-				continue;
-			first = h;
-			earliest = time;
-			from = i;
-		}
-		if (!first)
-			break;
-		if (decode(p, &p->cpus.at[from], first, &s))
-			take(ctx, &s);
-		at[from] += first->size;
-	}
-	for (size_t i = 0; i < p->cpus.n; i++)
-		keep_rest(&p->cpus.at[i], at[i]);
-	free(at);
-	return until;
-}
-
-void probes_wait(struct probes *p, int timeout_ms)
-{
-	struct pollfd fds[64];
-	nfds_t n = 0;
-
-	for (size_t i = 0; i < p->cpus.n && n < 64; i++)
-		fds[n++] = (struct pollfd){.fd = p->cpus.at[i].fd, .events = POLLIN};
-	poll(fds, n, timeout_ms);
 }

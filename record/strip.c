@@ -92,6 +92,9 @@ int recording_strip(const char *from, const char *to, uint64_t age_ns, bool *tru
 				      "%s is a sample: its blocks stand for others and cannot "
 				      "become sums",
 				      from);
+		if (info.what == MP_PAGE_FAULTS)
+			ret = mp_fail(err, MP_EXIT_USAGE, -EINVAL,
+				      "%s is of page faults: it has no blocks to strip", from);
 		mpf_reader_free(r);
 	}
 	if (!ret)

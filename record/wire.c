@@ -19,6 +19,7 @@ static const uint16_t least_size[] = {
     [MPR_RAW_STACK - MPR_ALLOC] = sizeof(struct mpr_raw_stack),
     [MPR_THREAD - MPR_ALLOC] = sizeof(struct mpr_thread),
     [MPR_FREE_STACK - MPR_ALLOC] = sizeof(struct mpr_free_stack),
+    [MPR_FAULT - MPR_ALLOC] = sizeof(struct mpr_fault),
 };
 
 bool wire_valid(const uint8_t *p, uint64_t left)
@@ -26,7 +27,7 @@ bool wire_valid(const uint8_t *p, uint64_t left)
 	const struct mpr_header *h = (const void *)p;
 
 	return left >= sizeof(*h) + 8 && h->size <= left && h->size % 8 == 0 &&
-	       h->type >= MPR_ALLOC && h->type <= MPR_FREE_STACK &&
+	       h->type >= MPR_ALLOC && h->type <= MPR_FAULT &&
 	       h->size >= least_size[h->type - MPR_ALLOC];
 }
 
@@ -70,7 +71,7 @@ void wire_census(const struct batch *b, struct queue_drop *out)
 static bool brings_a_block(uint32_t type)
 {
 	return type == MPR_ALLOC || type == MPR_ALLOC_BIG || type == MPR_MAP ||
-	       type == MPR_MALLOPT || type == MPR_RAW_STACK;
+	       type == MPR_MALLOPT || type == MPR_RAW_STACK || type == MPR_FAULT;
 }
 
 void wire_thin(struct batch *b, struct queue_drop *out)

@@ -98,6 +98,14 @@ void wire_mallopt(struct wire *w, uint64_t time, int32_t param, int32_t value, i
 	put(w, MPR_LOST_OTHER, &r, MPR_MALLOPT, 0, sizeof(r));
 }
 
+void wire_fault(struct wire *w, uint16_t misc, uint64_t time, uint64_t addr, uint32_t page,
+		uint32_t stack)
+{
+	struct mpr_fault r = {.time = time, .addr = addr, .page = page, .stack = stack};
+
+	put(w, MPR_LOST_OTHER, &r, MPR_FAULT, misc, sizeof(r));
+}
+
 void wire_lost(struct wire *w, enum mpr_lost kind, uint64_t n)
 {
 	w->slot->lost[kind] += n;

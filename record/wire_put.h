@@ -36,6 +36,9 @@ void wire_map(struct wire *w, uint32_t type, uint64_t time, uint64_t addr_hook,
 	      const struct wire_range *r);
 void wire_mallopt(struct wire *w, uint64_t time, int32_t param, int32_t value, int32_t result,
 		  uint32_t stack);
+/* @misc: MPR_F_MAJOR, MPR_F_NO_SIZE; @page: its bytes. */
+void wire_fault(struct wire *w, uint16_t misc, uint64_t time, uint64_t addr, uint32_t page,
+		uint32_t stack);
 void wire_lost(struct wire *w, enum mpr_lost kind, uint64_t n);
 
 #endif

@@ -175,6 +175,30 @@ int account_allocated(struct account *a, const struct model_block *b)
 	return 0;
 }
 
+int account_faulted(struct account *a, const struct model_block *page)
+{
+	bool is_huge = page->size > a->m->info.page_size;
+	struct group *g = group_of(a, page->stack);
+	struct model_thread *t = model_thread(a->m, page->tid);
+
+	if (!t)
+		return -ENOMEM;
+	t->allocations++;
+	t->allocated_bytes += page->size;
+	if (!g->allocations)
+		g->first_ns = page->time_ns;
+	g->last_ns = page->time_ns;
+	g->allocations++;
+	g->allocated_bytes += page->size;
+	g->major += (page->flags & EV_F_MAJOR) != 0;
+	g->huge += is_huge;
+	g->huge_bytes += is_huge ? page->size : 0;
+	a->m->unsized += (page->flags & EV_F_NO_SIZE) != 0;
+	point_now(a)->allocations++;
+	point_now(a)->allocated_bytes += page->size;
+	return 0;
+}
+
 int account_ended(struct account *a, const struct model_block *b, const struct mp_event *by,
 		  enum block_end how)
 {

@@ -17,6 +17,7 @@ struct account {
 void account_init(struct account *a, struct model *m);
 /* Each returns 0 or -ENOMEM. */
 int account_allocated(struct account *a, const struct model_block *b);
+int account_faulted(struct account *a, const struct model_block *page);
 int account_ended(struct account *a, const struct model_block *b, const struct mp_event *by,
 		  enum block_end how);
 int account_culled(struct account *a, const struct mp_culled *c);

@@ -136,7 +136,7 @@ int allocations_collect(const struct model *m, const struct view *v, struct allo
 			struct mp_err *err)
 {
 	struct collector c = {.m = m, .v = v, .a = a, .wanted = v->skip + v->count};
-	struct history_sink sink = {.ended = on_ended, .ctx = &c};
+	struct history_sink sink = {.faulted = on_live, .ended = on_ended, .ctx = &c};
 	struct mpf_reader *r = NULL;
 	struct mp_info info;
 	int ret;

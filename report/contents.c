@@ -29,7 +29,7 @@ static void see_event(struct reading *r, const struct mp_event *ev)
 	c->events[ev->kind]++;
 	if (ev->stack && (ev->stack >= r->stacks.n || !r->stacks.at[ev->stack]))
 		c->unknown_stacks++;
-	if (ev->hook >= c->items[MPF_HOOK])
+	if (ev->hook >= c->items[MPF_HOOK] && ev->kind != EV_FAULT)
 		c->unknown_hooks++;
 	if (ev->time_ns > c->end_ns)
 		c->end_ns = ev->time_ns;
@@ -84,7 +84,7 @@ static int on_live(void *ctx, const struct model_block *b)
 int contents_read(const char *path, struct contents *c, struct mp_err *err)
 {
 	struct reading r = {.c = c};
-	struct history_sink sink = {on_item, NULL, on_ended, &r};
+	struct history_sink sink = {.item = on_item, .ended = on_ended, .ctx = &r};
 	struct history *h = history_new(&sink);
 	struct stat st;
 	int ret;

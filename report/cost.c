@@ -32,6 +32,12 @@ uint64_t group_cost(const struct group *g, enum cost cost)
 		return g->peak_bytes;
 	case COST_TEMPORARY:
 		return g->temporary;
+	case COST_FAULTED:
+		return g->allocated_bytes;
+	case COST_FAULTS:
+		return g->allocations;
+	case COST_MAJOR:
+		return g->major;
 	}
 	return 0;
 }
@@ -45,6 +51,8 @@ uint64_t group_count(const struct group *g, enum cost cost)
 		return g->peak_blocks;
 	case COST_TEMPORARY:
 		return g->temporary;
+	case COST_MAJOR:
+		return g->major;
 	default:
 		return g->allocations;
 	}
@@ -52,20 +60,38 @@ uint64_t group_count(const struct group *g, enum cost cost)
 
 const char *cost_text(enum cost cost)
 {
-	static const char *const text[] = {"live bytes", "allocated bytes", "allocations",
-					   "bytes at the peak", "temporary allocations"};
+	static const char *const text[] = {
+	    "live bytes",	 "allocated bytes",	  "allocations",
+	    "bytes at the peak", "temporary allocations", "bytes faulted in",
+	    "page faults",	 "major page faults"};
 
 	return text[cost];
 }
 
 bool cost_is_bytes(enum cost cost)
 {
-	return cost != COST_COUNT && cost != COST_TEMPORARY;
+	return cost == COST_LEAKED || cost == COST_ALLOCATED || cost == COST_PEAK ||
+	       cost == COST_FAULTED;
+}
+
+bool cost_is_of_faults(enum cost cost)
+{
+	return cost >= COST_FAULTED;
+}
+
+const char *cost_unit(enum cost cost)
+{
+	if (cost_is_of_faults(cost))
+		return "faults";
+	return cost == COST_LEAKED || cost == COST_PEAK ? "blocks" : "allocations";
 }
 
 void group_add(struct group *sum, const struct group *g)
 {
 	sum->allocations += g->allocations;
+	sum->major += g->major;
+	sum->huge += g->huge;
+	sum->huge_bytes += g->huge_bytes;
 	sum->frees += g->frees;
 	sum->allocated_bytes += g->allocated_bytes;
 	sum->usable_bytes += g->usable_bytes;

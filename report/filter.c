@@ -110,6 +110,13 @@ static const char *const allocators[] = {
     [ALLOCATOR_OTHER] = "other",
 };
 
+/* How the names of those conditions begin that page faults cannot meet: a page is not freed, not
+ * reallocated and not of an allocator. */
+static const char *const of_blocks[] = {
+    "alive_at",		 "lifetime",  "first_size", "last_size", "chain",
+    "position_in_chain", "allocator", "mmaped",	    "arena",	 "jemalloc",
+    "group_leaked",	 "bytehound", "group_max"};
+
 #define BIT(a)	   (1u << ALLOCATOR_##a)
 #define GLIBC_BITS (BIT(MAIN_ARENA) | BIT(OTHER_ARENA) | BIT(MMAPPED))
 #define ALL_BITS   ((1u << ALLOCATORS) - 1)
@@ -339,6 +346,26 @@ int filter_set(struct filter *f, const char *name, const char *value, struct mp_
 			return set(f, i, value, err);
 	}
 	return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "'%.100s' is not the name of a filter", name);
+}
+
+static bool is_of_blocks(const char *name)
+{
+	for (size_t i = 0; i < COUNT(of_blocks); i++) {
+		if (!strncmp(name, of_blocks[i], strlen(of_blocks[i])))
+			return true;
+	}
+	return false;
+}
+
+int filter_of_faults(const struct filter *f, struct mp_err *err)
+{
+	for (size_t i = 0; i < ROWS; i++) {
+		if (f->given >> i & 1 && is_of_blocks(table[i].name))
+			return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
+				       "%s: page faults have none; this is a recording of those",
+				       table[i].name);
+	}
+	return 0;
 }
 
 bool filter_describe(uint32_t i, struct filter_name *n)

@@ -91,6 +91,10 @@ static inline bool filter_is_empty(const struct filter *f)
 	return !f->given;
 }
 
+/* Does the filter ask page faults for what only allocations have?  Return: 0, or -EINVAL with @err
+ * (MP_EXIT_USAGE), which names the condition. */
+int filter_of_faults(const struct filter *f, struct mp_err *err);
+
 /* The table: name (words joined by '_'), what a value looks like, and one line of help.
  * Return: false behind the last one. */
 struct filter_name {

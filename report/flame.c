@@ -188,16 +188,11 @@ static void write_head(const struct graph *g, int height)
 		WIDTH - 10, height - 8);
 }
 
-static const char *unit_of(enum cost cost)
-{
-	return cost == COST_ALLOCATED || !cost_is_bytes(cost) ? "allocations" : "blocks";
-}
-
 int flame_write(const struct flame *f, const struct node *root, FILE *out)
 {
 	struct graph g = {.f = f, .root = root, .out = out, .deepest = depth_of(root)};
 
-	g.unit = unit_of(f->cost);
+	g.unit = cost_unit(f->cost);
 	if (f->differential)
 		g.largest = largest_change(root);
 	write_head(&g, HEAD + (int)(g.deepest + 1) * ROW + 30);
@@ -215,7 +210,7 @@ int flame_of_model(const struct model *m, const struct node *root, enum cost cos
 
 	snprintf(title, sizeof(title), "memprof: %s, %s in %s %s", cost_text(cost),
 		 cost_is_bytes(cost) ? text_bytes(root->cost, a) : text_number(root->cost, a),
-		 text_number(root->count, b), unit_of(cost));
+		 text_number(root->count, b), cost_unit(cost));
 	if (asprintf(&subtitle, "%s (pid %u, %.1f s)", m->info.cmdline, m->info.pid,
 		     (double)m->end_ns / 1e9) < 0)
 		return -ENOMEM;

@@ -213,7 +213,8 @@ static void write_head(const struct model *m, FILE *out)
 int heaptrack_write(struct model *m, FILE *out, struct mp_err *err)
 {
 	struct heaptrack h = {.m = m, .out = out};
-	struct history_sink sink = {on_item, on_allocated, on_ended, &h};
+	struct history_sink sink = {
+	    .item = on_item, .allocated = on_allocated, .ended = on_ended, .ctx = &h};
 	int ret = -ENOMEM;
 
 	h.strings = intern_new();

@@ -211,6 +211,17 @@ static int allocated(struct history *h, const struct mp_event *ev, struct per_th
 	return h->sink.allocated(h->sink.ctx, &b);
 }
 
+/* Nobody says when the page goes: it is never live. */
+static int faulted(struct history *h, const struct mp_event *ev)
+{
+	struct model_block page = block_of(h, ev);
+
+	h->allocations++;
+	if (!h->sink.faulted || !is_told(h, &page))
+		return 0;
+	return h->sink.faulted(h->sink.ctx, &page);
+}
+
 static int freed(struct history *h, const struct mp_event *ev, struct per_thread *t,
 		 const struct model_block *b)
 {
@@ -286,6 +297,8 @@ static int apply(struct history *h, const struct mp_event *ev)
 		return on_realloc_begin(h, ev, t);
 	case EV_REALLOC_END:
 		return on_realloc_end(h, ev, t);
+	case EV_FAULT:
+		return faulted(h, ev);
 	default:
 		return 0;
 	}

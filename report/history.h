@@ -14,7 +14,7 @@
 
 struct model_block {
 	uint64_t addr, size, usable, time_ns;
-	uint64_t ordinal; /* of the allocation in the recording, from 0 */
+	uint64_t ordinal; /* of the allocation, or page fault, in the recording, from 0 */
 	uint32_t stack, tid;
 	uint32_t chain; /* for history_chain(); 0: not reallocated so far */
 	uint16_t hook;
@@ -41,6 +41,7 @@ enum block_end {
 struct history_sink {
 	int (*item)(void *ctx, const struct mpf_item *item); /* every item, before it is applied */
 	int (*allocated)(void *ctx, const struct model_block *b);
+	int (*faulted)(void *ctx, const struct model_block *page);
 	int (*ended)(void *ctx, const struct model_block *b, const struct mp_event *by,
 		     enum block_end how);
 	void *ctx;

@@ -9,7 +9,7 @@
 #include "report/order.h"
 #include "report/timeline.h"
 
-static void write_info(yajl_gen g, const struct model *m)
+void json_info(yajl_gen g, const struct model *m)
 {
 	static const char *const reason[] = {"unknown", "detached", "exited", "execed",
 					     "time",	"error",    "kept"};
@@ -23,6 +23,7 @@ static void write_info(yajl_gen g, const struct model *m)
 	json_text(g, "cmdline", m->info.cmdline);
 	json_text(g, "architecture", m->info.machine == 62 ? "x86_64" : "unknown");
 	json_number(g, "pid", m->info.pid);
+	json_text(g, "event", m->info.what == MP_PAGE_FAULTS ? "page-faults" : "allocations");
 	json_text(g, "mode", m->info.mode ? "run" : "attach");
 	json_number(g, "sample_interval", m->info.sample_interval);
 	json_boolean(g, "estimated", m->info.sample_interval != 0);
@@ -268,7 +269,7 @@ int json_write(struct model *m, bool with_blocks, FILE *out)
 	if (!g)
 		return -ENOMEM;
 	yajl_gen_map_open(g);
-	write_info(g, m);
+	json_info(g, m);
 	write_totals(g, m);
 	write_all(g, m);
 	write_losses(g, m);

@@ -56,6 +56,16 @@ static int on_ended(void *ctx, const struct model_block *b, const struct mp_even
 	return ret ? ret : account_ended(&p->account, b, by, how);
 }
 
+/* A page has no end to wait for. */
+static int on_faulted(void *ctx, const struct model_block *page)
+{
+	struct pass *p = ctx;
+	struct model_block known = known_stack(p->m, page);
+	int ret = p->judge ? selection_live(p->judge, p->history, &known) : 0;
+
+	return ret ? ret : account_faulted(&p->account, page);
+}
+
 /* Blocks that were allocated and freed, and only counted. */
 static int on_culled(struct pass *p, const struct mp_culled *c)
 {
@@ -177,7 +187,11 @@ static void tell(void *ctx, double done)
 
 static int pass_run(struct pass *p, bool blocks, struct mp_err *err)
 {
-	struct history_sink sink = {on_item, on_allocated, on_ended, p};
+	struct history_sink sink = {.item = on_item,
+				    .allocated = on_allocated,
+				    .faulted = on_faulted,
+				    .ended = on_ended,
+				    .ctx = p};
 	int ret;
 
 	account_init(&p->account, p->m);
@@ -210,7 +224,7 @@ static int set_aside(struct model *m)
 	m->timeline.n = 0;
 	m->peak_bytes = m->peak_blocks = m->peak_time_ns = 0;
 	m->culled_blocks = m->culled_bytes = m->uncertain_blocks = 0;
-	m->carried_blocks = m->carried_bytes = 0;
+	m->carried_blocks = m->carried_bytes = m->unsized = 0;
 	return 0;
 }
 
@@ -275,6 +289,11 @@ static int load_filtered(const char *path, const struct model_options *o, uint64
 	ret = mpf_open(path, &m->reader, &m->info, err);
 	if (ret)
 		return ret;
+	if (m->info.what == MP_PAGE_FAULTS) {
+		ret = filter_of_faults(o->filter, err);
+		if (ret)
+			return ret;
+	}
 	s = selection_new(o->filter, &m->info, end_ns);
 	mpf_reader_free(m->reader);
 	m->reader = NULL;

@@ -26,9 +26,11 @@
 #include "report/tids.h"
 #include "unwind/symbols.h"
 
-/* All allocations with one stack. */
+/* All allocations with one stack; or all page faults, whose pages are what is allocated then. */
 struct group {
-	uint64_t allocations, frees, allocated_bytes, usable_bytes, temporary, temporary_bytes;
+	uint64_t allocations, allocated_bytes;
+	uint64_t major, huge, huge_bytes; /* page faults: that waited; of pages not the smallest */
+	uint64_t frees, usable_bytes, temporary, temporary_bytes;
 	uint64_t live_blocks, live_bytes, live_usable;
 	uint64_t peak_bytes, peak_blocks; /* what it held when the whole heap was at its peak */
 	uint64_t peak_epoch;		  /* which peak that is, report/account.c */
@@ -125,6 +127,7 @@ struct model {
 	VEC(struct mark) marks;
 	VEC(struct model_block) blocks; /* live at the end, by address; if they were asked for */
 	struct group total, all_total;
+	uint64_t unsized; /* page faults whose page's size was not told: taken as the smallest */
 	uint64_t unjudged_blocks, unjudged_bytes; /* culled ones that the filter cannot judge */
 	uint64_t peak_bytes, peak_blocks, peak_time_ns;
 	uint64_t events, foreign_frees, housekeeping_frees, foreign_reallocs, mismatches,
@@ -191,10 +194,23 @@ double group_error(double variance);
 void group_add(struct group *sum, const struct group *g);
 
 /* What a report weighs stacks by. */
-enum cost { COST_LEAKED, COST_ALLOCATED, COST_COUNT, COST_PEAK, COST_TEMPORARY };
+enum cost {
+	COST_LEAKED,
+	COST_ALLOCATED,
+	COST_COUNT,
+	COST_PEAK,
+	COST_TEMPORARY,
+	/* Of a recording of page faults, which has no other. */
+	COST_FAULTED, /* bytes of their pages */
+	COST_FAULTS,
+	COST_MAJOR,
+};
 uint64_t group_cost(const struct group *g, enum cost cost);
-/* Blocks, for costs in bytes; calls otherwise. */
+/* Blocks, for costs in bytes; calls otherwise; of page faults those. */
 uint64_t group_count(const struct group *g, enum cost cost);
+/* What group_count() counts: blocks, allocations or faults. */
+const char *cost_unit(enum cost cost);
+bool cost_is_of_faults(enum cost cost);
 const char *cost_text(enum cost cost);
 bool cost_is_bytes(enum cost cost);
 

@@ -40,7 +40,8 @@ static int on_ended(void *ctx, const struct model_block *b, const struct mp_even
 int moment_groups(const struct model *m, uint64_t at_ns, struct group **groups, struct mp_err *err)
 {
 	struct moment s = {.at_ns = at_ns};
-	struct history_sink sink = {on_item, on_allocated, on_ended, &s};
+	struct history_sink sink = {
+	    .item = on_item, .allocated = on_allocated, .ended = on_ended, .ctx = &s};
 	struct history_until until = {.time_ns = at_ns};
 	int ret = 0;
 

@@ -234,7 +234,8 @@ static void put_tail(struct replay *r)
 int replay_write(struct model *m, FILE *out, struct mp_err *err)
 {
 	struct replay r = {.m = m, .out = out, .live = live_new(80)};
-	struct history_sink sink = {on_item, on_allocated, on_ended, &r};
+	struct history_sink sink = {
+	    .item = on_item, .allocated = on_allocated, .ended = on_ended, .ctx = &r};
 	uint8_t head[sizeof(struct replay_head)] = REPLAY_MAGIC;
 	int ret;
 

@@ -76,12 +76,12 @@ void text_losses(const struct mp_losses *l, FILE *out)
 			text_number(l->mismatches, a));
 }
 
-static void bold(const struct text_options *o, FILE *out, const char *text)
+void text_bold(const struct text_options *o, FILE *out, const char *text)
 {
 	fprintf(out, o->colour ? "\033[1m%s\033[0m\n" : "%s\n", text);
 }
 
-static void head(struct model *m, const struct text_options *o, FILE *out)
+void text_head(struct model *m, const struct text_options *o, FILE *out)
 {
 	static const char *const reason[] = {"?",
 					     "detached",
@@ -96,7 +96,7 @@ static void head(struct model *m, const struct text_options *o, FILE *out)
 
 	if (localtime_r(&at, &tm))
 		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
-	bold(o, out, m->info.cmdline[0] ? m->info.cmdline : m->info.executable);
+	text_bold(o, out, m->info.cmdline[0] ? m->info.cmdline : m->info.executable);
 	fprintf(out, "process     %u, %s %s, for %.1f s\n", m->info.pid,
 		m->info.mode ? "run from its start at" : "attached at", when,
 		(double)m->end_ns / 1e9);
@@ -286,7 +286,7 @@ static void list(struct model *m, const struct text_options *o, enum cost cost, 
 		return;
 	}
 	fputc('\n', out);
-	bold(o, out, title);
+	text_bold(o, out, title);
 	for (uint32_t i = 0; i < n && i < o->top; i++)
 		site(m, ids[i], cost, out);
 	if (n > o->top)
@@ -296,7 +296,7 @@ static void list(struct model *m, const struct text_options *o, enum cost cost, 
 
 void text_write(struct model *m, const struct text_options *o, FILE *out)
 {
-	head(m, o, out);
+	text_head(m, o, out);
 	totals(m, out);
 	list(m, o, COST_LEAKED, "Not freed, by bytes", out);
 	if (o->leaks_only)

@@ -19,6 +19,10 @@ void text_write(struct model *m, const struct text_options *o, FILE *out);
 const char *text_bytes(uint64_t bytes, char *buf);
 /* 1234567 as "1,234,567" into @buf of at least 32 bytes.  Return: @buf. */
 const char *text_number(uint64_t n, char *buf);
+/* The head of a summary: which program, when, how it ended. */
+void text_head(struct model *m, const struct text_options *o, FILE *out);
+/* A line in bold type, where there are colours. */
+void text_bold(const struct text_options *o, FILE *out, const char *text);
 /* The innermost @frames of a stack, a line each behind @indent. */
 void text_stack(struct model *m, uint32_t id, uint32_t frames, const char *indent, FILE *out);
 /* What a list of @n entries does not show of them. */

@@ -54,9 +54,8 @@ static void write_samples(yajl_gen g, const struct model *m)
 	yajl_gen_array_close(g);
 }
 
-void timeline_members(yajl_gen g, const struct model *m)
+void timeline_looks(yajl_gen g, const struct model *m)
 {
-	write_points(g, m);
 	write_samples(g, m);
 	json_name(g, "markers");
 	yajl_gen_array_open(g);
@@ -67,6 +66,12 @@ void timeline_members(yajl_gen g, const struct model *m)
 		yajl_gen_map_close(g);
 	}
 	yajl_gen_array_close(g);
+}
+
+void timeline_members(yajl_gen g, const struct model *m)
+{
+	write_points(g, m);
+	timeline_looks(g, m);
 }
 
 int timeline_write(const struct model *m, FILE *out)

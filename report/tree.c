@@ -186,8 +186,7 @@ static void write_node(const struct node *n, const struct node *root, enum cost 
 	if (branches)
 		fprintf(out, "%s`- %s in %s %s, %u smaller branches\n", indent,
 			cost_is_bytes(cost) ? text_bytes(folded, a) : text_number(folded, a),
-			text_number(folded_count, b), cost_is_bytes(cost) ? "blocks" : "calls",
-			branches);
+			text_number(folded_count, b), cost_unit(cost), branches);
 }
 
 void tree_write(const struct node *root, enum cost cost, double least, FILE *out)
@@ -196,7 +195,7 @@ void tree_write(const struct node *root, enum cost cost, double least, FILE *out
 
 	fprintf(out, "%s: %s, %s %s\n", cost_text(cost),
 		cost_is_bytes(cost) ? text_bytes(root->cost, a) : text_number(root->cost, a),
-		text_number(root->count, b), cost_is_bytes(cost) ? "blocks" : "calls");
+		text_number(root->count, b), cost_unit(cost));
 	write_node(root, root, cost, (uint64_t)(least * (double)root->cost), indent, 0, out);
 }
 

@@ -57,7 +57,7 @@ static void records_in_time(struct batch *b, uint64_t now)
 	for (size_t at = 0; at + 16 <= b->bytes; at += 8) {
 		struct mpr_free *f = (void *)(b->data + at);
 
-		if (f->h.type >= MPR_ALLOC && f->h.type <= MPR_FREE_STACK && f->time < 1u << 20)
+		if (f->h.type >= MPR_ALLOC && f->h.type <= MPR_FAULT && f->time < 1u << 20)
 			f->time = now - f->time;
 	}
 }

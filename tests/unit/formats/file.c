@@ -32,7 +32,7 @@ static void make_events(void)
 		struct mp_event *e = &events[i];
 
 		memset(e, 0, sizeof(*e));
-		e->kind = (uint8_t)(1 + rnd() % EV_MALLOPT);
+		e->kind = (uint8_t)(1 + rnd() % EV_FAULT);
 		e->time_ns = (uint64_t)i * 50 + rnd() % 100;
 		e->addr = rnd() % 3 ? 0x7f0000000000 + rnd() % 100000 * 16 : rnd();
 		e->tid = 100 + (uint32_t)(rnd() % 4);
@@ -46,7 +46,7 @@ static void make_events(void)
 		e->stack = (uint32_t)(rnd() % 1000);
 		if (e->kind == EV_REALLOC_END || e->kind == EV_REMAP_END || e->kind == EV_MAP)
 			e->old_addr = rnd();
-		if (e->kind >= EV_MAP) {
+		if (e->kind >= EV_MAP && e->kind != EV_FAULT) {
 			e->fd = (int32_t)(rnd() % 10) - 2;
 			e->prot = (uint32_t)(rnd() % 8);
 			e->mapflags = (uint32_t)rnd();

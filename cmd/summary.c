@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "cmd/summary.h"
+
+#include <stdio.h>
+#include <string.h>
+#include "cmd/carry.h"
+#include "cmd/cmd.h"
+
+#define TOP_SITES  5
+#define TOP_FRAMES 6
+
+const char *summary_hooked_as(const struct session *s, uint64_t pc)
+{
+	if (!(pc & SS_PC_EXACT))
+		return NULL;
+	vec_for_each (&s->plan.hooks, h) {
+		if (h->addr == (pc & ~SS_PC_EXACT))
+			return h->name;
+	}
+	return NULL;
+}
+
+static void print_site(const struct summary *s, const struct recorder_top *top)
+{
+	uint32_t shown = 0;
+
+	printf("  %10s in %s %s\n", human((uint64_t)top->live_bytes),
+	       thousands((uint64_t)top->live_blocks), s->page_faults ? "faults" : "blocks");
+	for (uint32_t i = 0; i < top->n && shown < TOP_FRAMES; i++) {
+		struct mp_symbol sym[64];
+		uint32_t n = s->symbols ? symbols_find(s->symbols, top->pc[i], sym, 64) : 0;
+		const struct mp_module *m =
+		    s->symbols ? symbols_module(s->symbols, top->pc[i]) : NULL;
+		const char *file =
+		    m && m->path && strrchr(m->path, '/') ? strrchr(m->path, '/') + 1 : "?";
+
+		if (top->pc[i] == CARRY_CLEARED_PC)
+			printf("      %s\n", CARRY_CLEARED);
+		else if (!n)
+			printf(
+			    "      %s+0x%llx\n", file,
+			    (unsigned long long)((top->pc[i] & ~SS_PC_EXACT) - (m ? m->bias : 0)));
+		if (n && summary_hooked_as(s->session, top->pc[i]))
+			sym[n - 1].function = summary_hooked_as(s->session, top->pc[i]);
+		for (uint32_t k = 0; k < n && shown < TOP_FRAMES; k++, shown++) {
+			printf("      %s", sym[k].function ? sym[k].function : "?");
+			if (sym[k].source)
+				printf("  %s:%u", sym[k].source, sym[k].line);
+			else
+				printf("  [%s]", file);
+			putchar('\n');
+		}
+		shown += !n;
+	}
+}
+
+static void print_losses(const struct mp_losses *l, bool page_faults)
+{
+	uint64_t events =
+	    l->lost_alloc + l->lost_free + l->lost_realloc + l->lost_map + l->lost_other;
+
+	if (page_faults && mp_losses_events(l))
+		printf("lost: %s page faults; larger rings (--ring-size) or smaller stacks "
+		       "(--stack-size) help\n",
+		       thousands(mp_losses_events(l)));
+	else if (!events && !l->lost_no_slot && !l->queue_events && !l->stale && !l->mismatches) {
+		printf("lost: nothing\n");
+	} else {
+		printf("lost: %s allocations (%s), %s frees, %s reallocs, %s maps, %s other; "
+		       "%s of threads without a slot, %s by the queue, %s while the recorder was "
+		       "late\n",
+		       thousands(l->lost_alloc), human(l->lost_bytes), thousands(l->lost_free),
+		       thousands(l->lost_realloc), thousands(l->lost_map), thousands(l->lost_other),
+		       thousands(l->lost_no_slot), thousands(l->queue_events), thousands(l->stale));
+		printf("      live blocks are uncertain from the first loss on; --lossless waits "
+		       "instead\n");
+	}
+	if (l->stacks_total && l->stacks_complete < l->stacks_total)
+		printf("stacks: %s of %s incomplete (marked)\n",
+		       thousands(l->stacks_total - l->stacks_complete), thousands(l->stacks_total));
+}
+
+static void print_allocations(const struct recorder_progress *p)
+{
+	printf("events: %s (%s allocations of %s, %s frees; %s frees of blocks older than the "
+	       "recording)\n",
+	       thousands(p->events), thousands(p->allocs), human(p->allocated_bytes),
+	       thousands(p->frees), thousands(p->foreign_frees));
+	printf("live since the start of the recording: %s in %s blocks; peak %s\n",
+	       human(p->live_bytes), thousands(p->live_blocks), human(p->peak_live_bytes));
+}
+
+static void print_left_out(const struct summary *s)
+{
+	const struct mp_losses *l = s->losses;
+
+	if (s->page_faults && l->left_out_allocs)
+		printf("left out: %s page faults (other threads, or paused)\n",
+		       thousands(l->left_out_allocs));
+	else if (l->left_out_allocs || l->left_out_frees)
+		printf(
+		    "left out: %s allocations (other threads, or paused); %s frees of blocks that "
+		    "are not in the recording\n",
+		    thousands(l->left_out_allocs), thousands(l->left_out_frees));
+}
+
+/* What was done to the process. */
+static void print_traces(const struct summary *s, pid_t pid)
+{
+	printf("pauses: attach %.2f + %.2f ms, detach %.2f ms\n",
+	       (double)s->session->open_stop_ns / 1e6, (double)s->session->patch_stop_ns / 1e6,
+	       (double)s->session->close_stop_ns / 1e6);
+	if (s->finish->restored)
+		printf("process %d is restored: text, mappings, descriptors and threads are as "
+		       "before\n",
+		       pid);
+}
+
+void summary_print(const struct summary *s)
+{
+	static const char *const reason[] = {"",
+					     "detached",
+					     "the program ended",
+					     "the program ran another one (exec)",
+					     "time is up",
+					     "an error",
+					     "the session waits for another recorder"};
+	struct recorder_progress p = recorder_progress(s->recorder);
+	struct recorder_top top[TOP_SITES];
+	uint32_t n = recorder_top(s->recorder, top, TOP_SITES);
+	pid_t pid = s->session->t->pid;
+
+	printf("recorded %.1f s of process %d: %s\n", (double)p.duration_ns / 1e9, pid,
+	       reason[s->finish->reason]);
+	if (s->page_faults)
+		printf("page faults: %s, pages of %s\n", thousands(p.allocs),
+		       human(p.allocated_bytes));
+	else
+		print_allocations(&p);
+	print_left_out(s);
+	print_losses(s->losses, s->page_faults);
+	if (n)
+		printf(s->page_faults ? "faulting in most:\n" : "growing most:\n");
+	for (uint32_t i = 0; i < n; i++)
+		print_site(s, &top[i]);
+	if (!s->page_faults)
+		print_traces(s, pid);
+	printf("recording: %s (%s)\n", s->path, human(p.file_bytes));
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What memprof attach and run print when a recording is over. */
+#ifndef CMD_SUMMARY_H
+#define CMD_SUMMARY_H
+
+#include "inject/session.h"
+#include "record/recorder.h"
+#include "unwind/symbols.h"
+
+struct summary {
+	const struct session *session;
+	struct recorder *recorder; /* stopped */
+	struct symbols *symbols;   /* NULL: none */
+	const struct mp_losses *losses;
+	const struct mp_finish *finish;
+	const char *path;
+	bool page_faults;
+};
+
+/* On standard output. */
+void summary_print(const struct summary *s);
+/* A hooked function goes by the name it was hooked as, not by one of its aliases.  Return: that, or
+ * NULL. */
+const char *summary_hooked_as(const struct session *s, uint64_t pc);
+
+#endif

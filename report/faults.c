@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "report/faults.h"
+
+#include <stdlib.h>
+#include "report/order.h"
+
+#define SITE_FRAMES 6
+
+/* First, last and highest look at the process from outside; false: fewer than two. */
+static bool resident_set(const struct model *m, const struct mp_sample **first,
+			 const struct mp_sample **last, uint64_t *most)
+{
+	*first = *last = NULL;
+	*most = 0;
+	vec_for_each (&m->samples, s) {
+		if (!s->rss)
+			continue;
+		*first = *first ? *first : s;
+		*last = s;
+		*most = s->rss > *most ? s->rss : *most;
+	}
+	return *first != *last;
+}
+
+static void write_resident_set(const struct model *m, FILE *out)
+{
+	const struct mp_sample *first, *last;
+	char a[24], b[24], c[24];
+	uint64_t most;
+
+	if (!resident_set(m, &first, &last, &most))
+		return;
+	fprintf(out, "resident    %s at %.1f s, %s at %.1f s, at most %s as seen once a second\n",
+		text_bytes(first->rss, a), (double)first->time_ns / 1e9, text_bytes(last->rss, b),
+		(double)last->time_ns / 1e9, text_bytes(most, c));
+}
+
+static void totals(const struct model *m, FILE *out)
+{
+	const struct group *t = &m->total, *all = &m->all_total;
+	char a[32], b[32], c[24], d[24];
+
+	if (m->all)
+		fprintf(out, "filtered    %s of %s page faults, %s of %s\n",
+			text_number(t->allocations, a), text_number(all->allocations, b),
+			text_bytes(t->allocated_bytes, c), text_bytes(all->allocated_bytes, d));
+	fprintf(out, "faults      %s, pages of %s; %s of them major (waited for a file or swap)\n",
+		text_number(t->allocations, a), text_bytes(t->allocated_bytes, c),
+		text_number(t->major, b));
+	if (t->huge)
+		fprintf(out, "huge pages  %s of the faults, %s\n", text_number(t->huge, a),
+			text_bytes(t->huge_bytes, c));
+	if (m->unsized)
+		fprintf(out,
+			"            the kernel did not tell the size of %s pages: taken as %s\n",
+			text_number(m->unsized, a), text_bytes(m->info.page_size, c));
+	if (m->info.user_only)
+		fputs("            without those that system calls made: no CAP_PERFMON\n", out);
+	write_resident_set(m, out);
+	if (m->losses.stacks_total)
+		fprintf(out, "stacks      %s different; %s of %s faults have an incomplete one\n",
+			text_number(order_used(m), a),
+			text_number(m->losses.stacks_total - m->losses.stacks_complete, b),
+			text_number(m->losses.stacks_total, c));
+	if (m->losses.left_out_allocs)
+		fprintf(out, "left out    %s faults (other threads, or paused)\n",
+			text_number(m->losses.left_out_allocs, a));
+	if (mp_losses_events(&m->losses))
+		fprintf(out, "lost        %s faults\n",
+			text_number(mp_losses_events(&m->losses), a));
+	else
+		fputs("lost        nothing\n", out);
+}
+
+static void site(struct model *m, uint32_t id, enum cost cost, FILE *out)
+{
+	const struct group *g = &m->group[id];
+	char a[32], b[32];
+
+	if (cost_is_bytes(cost))
+		fprintf(out, "%12s in %s faults\n", text_bytes(group_cost(g, cost), a),
+			text_number(g->allocations, b));
+	else
+		fprintf(out, "%12s of %s\n", text_number(group_cost(g, cost), a),
+			text_number(g->allocations, b));
+	text_stack(m, id, SITE_FRAMES, "              ", out);
+}
+
+static void list(struct model *m, const struct text_options *o, enum cost cost, const char *title,
+		 FILE *out)
+{
+	uint32_t n, *ids = order_by(m, cost, &n);
+
+	if (ids && n) {
+		fputc('\n', out);
+		text_bold(o, out, title);
+		for (uint32_t i = 0; i < n && i < o->top; i++)
+			site(m, ids[i], cost, out);
+		if (n > o->top)
+			fprintf(out, "%12s %u more sites; --top %u shows them\n", "...", n - o->top,
+				n);
+	}
+	free(ids);
+}
+
+void faults_text(struct model *m, const struct text_options *o, FILE *out)
+{
+	text_head(m, o, out);
+	totals(m, out);
+	list(m, o, COST_FAULTED, "Faulted in, by bytes", out);
+	if (m->total.huge)
+		list(m, o, COST_FAULTS, "Faulted in, by number", out);
+	list(m, o, COST_MAJOR, "Major faults", out);
+}

@@ -1,0 +1,210 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""--event=page-faults: every fault once, with the page it brought and the stack that touched it."""
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import jsonschema
+import memprof_test as t
+
+THP = "/sys/kernel/mm/transparent_hugepage/enabled"
+
+
+def frames(g):
+    """Innermost first; every return address has one frame that is not inlined."""
+    return [x for x in reversed(g["backtrace"]) if not x["is_inline"]]
+
+
+class PageFaults(t.Case):
+    def faults(self, *options, stdin=subprocess.DEVNULL, status=0):
+        """The victim's own account, and a recording of it."""
+        f, truth = self.path("r"), self.path("truth")
+        r = subprocess.run([t.MEMPROF, "run", "-q", "--event=page-faults", *options, "-o", f, "--",
+                            f"{t.VICTIMS}/faults", truth], text=True, capture_output=True, stdin=stdin, timeout=120)
+        self.assertEqual(r.returncode, status, r.stdout + r.stderr)
+        return [json.loads(line) for line in r.stdout.split("\n") if line.startswith("{")], f, r
+
+    def test_exact(self):
+        """each page is there once, from its function: by the program, by memset, by system calls, given back, huge"""
+        truth, f, _ = self.faults()
+        report = self.report(f)
+        self.assertEqual(report["event"], "page-faults")
+        self.assertEqual(report["losses"]["lost_faults"], 0)
+        self.assertFalse(report["user_only"])
+        for region in truth:
+            end = region["address"] + region["bytes"] - 1
+            part = self.report(f, "--address-min", str(region["address"]), "--address-max", str(end))
+            self.assertEqual(part["totals"]["faults"], region["faults"], region)
+            self.assertEqual(part["all"]["faults"], report["totals"]["faults"])
+            for g in part["fault_groups"]:
+                self.assertTrue(g["complete"])
+                self.assertIn(region["function"], [x["function"] for x in frames(g)[:2]])
+            size = report["page_size"] if region["function"] != "touch_huge" else region["bytes"]
+            if region["function"] != "touch_huge" or "[never]" not in t.read(THP).decode():
+                self.assertEqual(part["totals"]["bytes"], region["faults"] * size, region)
+                self.assertEqual(part["totals"]["huge_faults"], size != report["page_size"])
+        self.assertEqual(len(truth) >= 9, os.path.exists(THP))
+
+    def test_stacks(self):
+        """frame by frame as libgcc's unwinder: recursion, through qsort"""
+        _, f, _ = self.faults()
+        faults = json.loads(self.memprof("report", f, "--view", "faults", "--json").stdout)["faults"]
+        at = {x["address"]: x for x in faults}
+        compared = 0
+        with open(self.path("truth")) as lines:
+            for line in lines:
+                address, *want = (int(x, 16) for x in line.split())
+                if want[-1] == 0:
+                    want.pop()  # libgcc's word for "no caller"
+                have = [x["address"] for x in frames(at[address])][1:]
+                # A return address is looked up one byte before.
+                self.assertEqual(have, [w - 1 for w in want], line)
+                self.assertTrue(at[address]["complete"])
+                compared += 1
+        self.assertEqual(compared, 120)
+
+    def test_sums_agree(self):
+        """summary, JSON, tree, folded stacks and the list of faults count the same; the schema holds"""
+        _, f, run = self.faults("--stack-size", "4k")
+        report = self.report(f)
+        with open(t.ROOT + "/doc/page-faults.schema.json") as schema:
+            jsonschema.validate(report, json.load(schema))
+        n, size = report["totals"]["faults"], report["totals"]["bytes"]
+        self.assertIn(f"page faults: {n:,}, ", run.stdout)
+        self.assertIn(f"faults      {n:,}, ", self.memprof("report", f).stdout)
+        for key, whole in (("faults", n), ("bytes", size)):
+            self.assertEqual(sum(g[key] for g in report["fault_groups"]), whole)
+            self.assertEqual(sum(x[key] for x in report["threads"]), whole)
+            self.assertEqual(sum(p[key] for p in report["timeline"]), whole)
+        for cost, whole in (("faulted", size), ("faults", n)):
+            folded = self.memprof("report", f, "--collapsed", "--cost", cost).stdout
+            self.assertEqual(sum(int(line.rsplit(" ", 1)[1]) for line in folded.split("\n") if line), whole)
+        self.assertIn(f"page faults: {n:,}, {n:,} faults", self.memprof("report", f, "--tree", "--cost", "faults").stdout)
+        listed = json.loads(self.memprof("report", f, "--view", "faults", "--json", "--count", "5").stdout)
+        self.assertEqual((len(listed["faults"]), listed["total_count"]), (5, n))
+        svg = self.path("f.svg")
+        self.memprof("report", f, "--flamegraph", svg)
+        self.assertIn("bytes faulted in", t.read(svg).decode())
+        info = json.loads(self.memprof("info", "--json", f).stdout)
+        self.assertEqual((info["event"], info["events"]["fault"]), ("page-faults", n))
+        self.memprof("verify", f)
+
+    def test_attach(self):
+        """attached to a running program: nothing of it changes, threads that are born are seen"""
+        p = self.start(f"{t.VICTIMS}/faults", stdin=subprocess.PIPE)
+        self.assertEqual(p.stdout.readline(), "ready\n")
+        before = t.identity(p.pid)
+        rec = self.start(t.MEMPROF, "attach", "--event=page-faults", "--stack-size", "4k", "-p", str(p.pid), "-o",
+                         self.path("r"), stderr=subprocess.PIPE)
+        while "recording" not in rec.stderr.readline():
+            pass
+        self.assertEqual(t.identity(p.pid), before)
+        out, _ = p.communicate("\n", timeout=60)
+        rec.communicate(timeout=60)
+        self.assertEqual((p.returncode, rec.returncode), (0, 0))
+        report = self.report(self.path("r"))
+        self.assertEqual(report["losses"]["lost_faults"], 0)
+        self.assertGreaterEqual(report["totals"]["faults"], sum(json.loads(x)["faults"] for x in out.splitlines()))
+        born = [x for x in report["threads"] if x["thread"] != p.pid and x["faults"] >= 100]
+        self.assertEqual(len(born), 3)
+
+    def test_resident_set(self):
+        """the timeline of the resident set beside it: what was touched and kept has become resident"""
+        f = self.path("r")
+        p = self.start(sys.executable, "-c", GROW, stdin=subprocess.PIPE)
+        self.assertEqual(p.stdout.readline(), "ready\n")
+        rec = self.start(t.MEMPROF, "attach", "--event=page-faults", "-p", str(p.pid), "-o", f, stderr=subprocess.PIPE)
+        while "recording" not in rec.stderr.readline():
+            pass
+        p.stdin.write("\n")
+        p.stdin.flush()
+        self.assertEqual(p.stdout.readline(), "grown\n")
+        rec.send_signal(signal.SIGINT)
+        rec.communicate(timeout=60)
+        report = self.report(f)
+        rss = [s["rss"] for s in report["samples"]]
+        touched = sum(g["bytes"] for g in report["fault_groups"])
+        self.assertGreaterEqual(touched, 32 << 20)
+        self.assertGreaterEqual(rss[-1] - rss[0], 32 << 20)
+        self.assertIn("resident    ", self.memprof("report", f).stdout)
+        p.kill()
+
+    def test_exec(self):
+        """what the program that took the process over does is not recorded"""
+        f = self.path("r")
+        self.memprof("run", "-q", "--event=page-faults", "-o", f, "--", "/bin/sh", "-c",
+                     f"exec {t.VICTIMS}/faults /dev/null < /dev/null")
+        report = self.report(f)
+        self.assertIn(report["end_reason"], ("execed", "exited"))
+        self.assertGreater(report["totals"]["faults"], 0)
+        self.assertLess(report["totals"]["faults"], 1500)  # the victim's alone are more
+
+    def test_losses_are_counted(self):
+        """a ring that is too small: what was lost is said, and with it the sum is right"""
+        truth, f, r = self.faults("--stack-size", "32k", "--ring-size", "64k")
+        report = self.report(f)
+        lost = report["losses"]["lost_faults"]
+        self.assertGreater(lost, 0)
+        self.assertGreaterEqual(report["totals"]["faults"] + lost, sum(x["faults"] for x in truth))
+        self.assertIn(f"lost: {lost:,} page faults", r.stdout)
+        self.assertIn(f"lost        {lost:,} faults", self.memprof("report", f).stdout)
+
+    def test_unprivileged(self):
+        """without privileges: the same faults but those of system calls, and the recording says so"""
+        os.chmod(self.dir, 0o777)
+        f = self.path("r")
+        drop = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all", "--inh-caps=-all"]
+        if int(t.read("/proc/sys/kernel/perf_event_paranoid")) != 2:
+            self.skipTest("kernel.perf_event_paranoid is not 2")
+        r = subprocess.run([*drop, t.MEMPROF, "run", "--event=page-faults", "--stack-size", "2k", "-o", f, "--",
+                            f"{t.VICTIMS}/faults"], text=True, capture_output=True, stdin=subprocess.DEVNULL,
+                           timeout=120)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        self.assertIn("without CAP_PERFMON", r.stderr)
+        report = self.report(f)
+        self.assertTrue(report["user_only"])
+        for region in (json.loads(line) for line in r.stdout.split("\n") if line.startswith("{")):
+            part = self.report(f, "--address-min", str(region["address"]),
+                               "--address-max", str(region["address"] + region["bytes"] - 1))
+            if not report["losses"]["lost_faults"]:
+                self.assertEqual(part["totals"]["faults"],
+                                 0 if region["function"] == "touch_by_read" else region["faults"])
+        self.assertIn("without those that system calls made", self.memprof("report", f).stdout)
+
+    def test_refusals(self):
+        """options, filters, costs, formats and views of allocations are refused by name, and the other way round"""
+        for option in ("--via=agent", "--sample=4k", "--cull=1s", "--zero", "--free-stacks", "--lossless",
+                       "--follow-fork"):
+            r = self.memprof("run", "--event=page-faults", option, "--", "true", status=2)
+            self.assertIn(option.split("=")[0], r.stderr)
+        self.memprof("run", "--event=magic", "--", "true", status=2)
+        _, f, _ = self.faults("--stack-size", "2k")
+        for option in (["--lifetime", "only_leaked"], ["--alive-at", "1s"], ["--allocator", "jemalloc"],
+                       ["--chain-length-min", "2"], ["--first-size-min", "2"], ["--group-leaked-allocations-min", "1"],
+                       ["--cost", "live"], ["--leaks"], ["--view", "allocations"]):
+            r = self.memprof("report", f, *option, status=2)
+            self.assertIn(option[0].strip("-").replace("-", "_"), r.stderr.replace("-", "_"))
+        for form in ("--heaptrack", "--pprof", "--speedscope", "--csv", "--ascii-tree", "--replay"):
+            self.assertIn("page faults", self.memprof("report", f, form, status=2).stderr)
+        self.memprof("diff", f, f, status=2)
+        self.memprof("strip", f, "-o", self.path("s"), status=2)
+        a = self.path("a")
+        self.memprof("run", "-q", "-o", a, "--", f"{t.VICTIMS}/exact", 1, 100)
+        self.memprof("report", a, "--cost", "faulted", status=2)
+        self.memprof("report", a, "--view", "faults", status=2)
+
+
+GROW = """
+import sys
+print("ready", flush=True)
+sys.stdin.readline()
+kept = bytearray(32 << 20)
+print("grown", flush=True)
+sys.stdin.readline()
+"""
+
+if __name__ == "__main__":
+    t.main()
