@@ -281,15 +281,15 @@ static void drop_gone(struct target *t)
 static int too_slow(struct target *t, struct mp_err *err)
 {
 	char path[64], wchan[64] = "?";
-	struct thread *slow = NULL;
+	pid_t slow = 0;
 	FILE *f;
 
 	vec_for_each (&t->threads, it) {
 		if ((*it)->state == THREAD_RUNNING)
-			slow = *it;
+			slow = (*it)->tid;
 	}
 	if (slow) {
-		snprintf(path, sizeof(path), "/proc/%d/task/%d/wchan", t->pid, slow->tid);
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/wchan", t->pid, slow);
 		f = fopen(path, "re");
 		if (f) {
 			if (!fgets(wchan, sizeof(wchan), f))
@@ -301,7 +301,7 @@ static int too_slow(struct target *t, struct mp_err *err)
 	return mp_fail(err, MP_EXIT_TIMEOUT, -ETIMEDOUT,
 		       "thread %d of process %d did not stop in time (it waits in the kernel at "
 		       "%s); the process was left alone",
-		       slow ? slow->tid : 0, t->pid, wchan);
+		       slow, t->pid, wchan);
 }
 
 /* A parent in vfork() waits in the kernel for its child and cannot stop; it runs no user code

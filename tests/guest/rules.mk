@@ -5,7 +5,9 @@ GUEST_VICTIMS = $(addprefix $(O)/victims/,verify verify-static exact stacks thro
 	leaky blocks blocks-static cases objects objects-stripped)
 GUESTS = x86_64 aarch64 arm mips64
 
-.PHONY: guest check-guest check-guests
+GUEST_FOLDERS = $(foreach a,$(GUESTS),$(if $(filter $(a),$(HOST_ARCH)),build,build/$(a)))
+
+.PHONY: guest check-guest check-guests guest-table
 guest: $(O)/guest.cpio
 $(O)/guest.cpio: $(O)/memprof $(GUEST_VICTIMS) $(wildcard tests/system/*.py tests/guest/*)
 	@scripts/setup build guests
@@ -18,5 +20,8 @@ check-guest: $(O)/guest.cpio
 	prove --failures --comments --exec tests/guest/run $<
 check-guests:
 	for a in $(GUESTS); do $(MAKE) ARCH=$$a guest || exit 1; done
-	prove --failures --comments --exec tests/guest/run \
-		$(foreach a,$(GUESTS),$(if $(filter $(a),$(HOST_ARCH)),build,build/$(a))/guest.cpio)
+	prove --failures --comments --exec tests/guest/run $(GUEST_FOLDERS:%=%/guest.cpio)
+	tests/guest/table --check $(GUEST_FOLDERS:%=%/guest.tap)
+# The table in doc/architectures.md, of what ran last.
+guest-table:
+	tests/guest/table $(GUEST_FOLDERS:%=%/guest.tap)

@@ -217,7 +217,8 @@ class Sandbox(t.Case):
             with open(f"{path}/freezer.state", "w") as f:
                 f.write("FROZEN")
             r = self.memprof("attach", "-q", "-p", pid, "-o", self.path("r"), status=17)
-            self.assertRegex(r.stderr, "did not stop in time .* the process was left alone")
+            said = re.search(r"thread (\d+) of .* did not stop in time .* the process was left alone", r.stderr)
+            self.assertIn(said.group(1), os.listdir(f"/proc/{pid}/task"))
         finally:
             with open(f"{path}/freezer.state", "w") as f:
                 f.write("THAWED")

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What is shown in a guest of every architecture: feature, test file, its tests.
+
+The tests are those of tests/system, with shorter loops (GUEST in memprof_test.py); the table in
+doc/architectures.md is made of the same rows.
+"""
+FEATURES = [
+    ("attach", "test_left_as_found", ["LeftAsFound.test_let_go"]),
+    ("exact counts", "test_exact", ["Exact.test_attached_in_the_middle",
+                                    "Exact.test_run_from_the_start"]),
+    ("stacks", "test_stacks", ["Stacks.test_frames"]),
+    ("left as found", "test_left_as_found", ["LeftAsFound.test_identity",
+                                             "LeftAsFound.test_stopped_stays_stopped"]),
+    ("100 attach cycles", "test_left_as_found", ["LeftAsFound.test_cycles"]),
+    ("killed recorder", "test_left_as_found", ["LeftAsFound.test_killed_recorder"]),
+    ("signals", "test_signals", ["Signals.test_stopped_job", "Signals.test_queued"]),
+    ("system calls", "test_restart", ["Restart.test_other_threads", "Restart.test_carrier"]),
+    ("fork", "test_fork", ["Fork.test_unharmed", "Fork.test_detach_restores_children",
+                           "Fork.test_follow_fork"]),
+    ("leaks", "test_leaks", ["Walk.test_one", "Walk.test_threads", "Leaks.test_cases",
+                             "Leaks.test_hot"]),
+    ("kernel way", "test_kernel_way", ["KernelWay.test_exact",
+                                       "KernelWay.test_agrees_with_the_agent",
+                                       "KernelWay.test_attach"]),
+]
