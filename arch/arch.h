@@ -102,11 +102,12 @@ enum arch_guard {
 struct arch {
 	const char *name; /* x86_64: as in JSON and folder names */
 	uint16_t elf_machine;
-	uint8_t elf_class;   /* ELFCLASS64 */
-	uint8_t elf_data;    /* ELFDATA2LSB */
-	uint32_t audit_arch; /* AUDIT_ARCH_*, as seccomp filters see it */
-	size_t regset_size;  /* of NT_PRSTATUS */
-	uint32_t fp_regset;  /* NT_* of the floating point and vector registers */
+	uint8_t elf_class;    /* ELFCLASS64 */
+	uint8_t elf_data;     /* ELFDATA2LSB */
+	uint32_t audit_arch;  /* AUDIT_ARCH_*, as seccomp filters see it */
+	size_t regset_size;   /* of NT_PRSTATUS */
+	uint32_t fp_regset;   /* NT_* of the floating point and vector registers */
+	uint16_t frame_bytes; /* room for an emergency frame without them */
 	/* Words of the kernel's that NT_PRSTATUS does not carry: their offsets for PTRACE_PEEKUSER
 	 * and where they are kept in arch_regs.raw. */
 	struct {
@@ -172,7 +173,11 @@ struct arch {
 	/* Value of the register in column @n; returns false if there is none. */
 	bool (*get_column)(const struct arch_regs *regs, int n, uint64_t *value);
 	enum arch_syscall_state (*syscall_state)(const struct arch_regs *regs);
-	/* Number of the system call the thread is in, when ARCH_IN_SYSCALL. */
+	/* Where the kernel prepares the restart of an interrupted call before a tracer can see it:
+	 * are @regs of a thread that stands before a call, whose first @n bytes of code are @code?
+	 * NULL: syscall_state() tells. */
+	bool (*before_syscall)(const struct arch_regs *regs, const uint8_t *code, size_t n);
+	/* Number of the system call the thread is in, when ARCH_IN_SYSCALL or before_syscall(). */
 	long (*syscall_number)(const struct arch_regs *regs);
 	/* Makes @regs execute system call @nr with @args at the syscall instruction at @pc, without
 	 * the kernel restarting what was interrupted. */
@@ -254,6 +259,6 @@ static inline uint64_t arch_word(const struct arch *arch, const void *at)
 /* Return: a fixed text such as "a branch of the function goes into its first bytes". */
 const char *arch_refusal_text(enum arch_refusal refusal);
 
-extern const struct arch arch_x86_64;
+extern const struct arch arch_x86_64, arch_aarch64;
 
 #endif

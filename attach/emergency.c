@@ -11,7 +11,6 @@
 #define CHUNK	     (256u << 10)
 #define LARGE	     (4u << 20)
 #define MAX_XSTATE   (16u << 10) /* with AMX 11 KiB */
-#define FRAME_BYTES  1024	 /* all of the frame but the extended state */
 #define STRING_BYTES 256
 #define ALIGN	     64
 #define LOOK_BACK    24 /* bytes of code before a system call that may load its number */
@@ -118,7 +117,7 @@ bool emergency_room(struct target *t, const struct maps *maps, struct thread *th
 	sp = t->arch->get_sp(&th->regs);
 	m = maps_find(maps, sp);
 	return m && m->write &&
-	       sp - m->start > t->arch->red_zone + MAX_XSTATE + FRAME_BYTES + STRING_BYTES;
+	       sp - m->start > t->arch->red_zone + MAX_XSTATE + t->arch->frame_bytes + STRING_BYTES;
 }
 
 static int get_xstate(const struct arch *arch, struct thread *th, uint8_t *buf, size_t *size)
@@ -134,7 +133,7 @@ static int get_xstate(const struct arch *arch, struct thread *th, uint8_t *buf, 
 static int write_frame(struct remote *r, uint8_t *out, const struct arch_emergency *e)
 {
 	const struct arch *arch = r->t->arch;
-	size_t used, room = e->xstate_size + FRAME_BYTES;
+	size_t used, room = e->xstate_size + arch->frame_bytes;
 	uint64_t sp = arch->get_sp(&r->saved) - arch->red_zone;
 	int err;
 
@@ -156,14 +155,16 @@ static int write_frame(struct remote *r, uint8_t *out, const struct arch_emergen
 static long interrupted_call(const struct remote *r)
 {
 	const struct arch *arch = r->t->arch;
+	uint64_t end = arch->get_pc(&r->saved);
 	uint8_t code[LOOK_BACK];
-	long nr;
+	long nr = r->before;
 
-	if (arch->syscall_state(&r->saved) != ARCH_IN_SYSCALL)
-		return -1;
-	nr = arch->syscall_number(&r->saved);
+	if (arch->before_syscall)
+		end += arch->syscall_insn_length;
+	else if (arch->syscall_state(&r->saved) == ARCH_IN_SYSCALL)
+		nr = arch->syscall_number(&r->saved);
 	if (nr == arch->nr.restart_syscall &&
-	    !mem_read(&r->t->mem, arch->get_pc(&r->saved) - sizeof(code), code, sizeof(code))) {
+	    !mem_read(&r->t->mem, end - sizeof(code), code, sizeof(code))) {
 		long which = arch->restarted_number(code, sizeof(code));
 
 		nr = which >= 0 ? which : nr;
@@ -180,7 +181,7 @@ int emergency_build(struct remote *r)
 				   .syscall_return = c->syscall_return,
 				   .sigreturn = c->sigreturn,
 				   .sigreturn_form = c->sigreturn_form};
-	uint8_t *xstate = malloc(MAX_XSTATE), *out = malloc(MAX_XSTATE + FRAME_BYTES);
+	uint8_t *xstate = malloc(MAX_XSTATE), *out = malloc(MAX_XSTATE + r->t->arch->frame_bytes);
 	int err =
 	    xstate && out ? get_xstate(r->t->arch, r->carrier, xstate, &e.xstate_size) : -ENOMEM;
 

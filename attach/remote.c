@@ -54,10 +54,26 @@ static void abort_rseq(struct remote *r)
 		r->t->arch->set_pc(&r->saved, cs.abort_addr);
 }
 
+/* The number of the system call that the thread stands before, or -1 (struct arch). */
+static long stands_before(struct target *t, struct thread *th)
+{
+	uint8_t code[4];
+
+	return t->arch->before_syscall &&
+		       !mem_read(&t->mem, t->arch->get_pc(&th->regs), code, sizeof(code)) &&
+		       t->arch->before_syscall(&th->regs, code, sizeof(code))
+		   ? t->arch->syscall_number(&th->regs)
+		   : -1;
+}
+
 static int rank(struct target *t, struct thread *th)
 {
 	if (thread_get_regs(t, th))
 		return -1;
+	if (stands_before(t, th) >= 0) {
+		/* The kernel may restart what it finds there: not a place for calls of ours. */
+		return t->arch->get_pc(&th->regs) == t->code.syscall_return ? -1 : IN_SYSCALL;
+	}
 	return t->arch->syscall_state(&th->regs) == ARCH_IN_SYSCALL ? IN_SYSCALL : USER_MODE;
 }
 
@@ -92,6 +108,57 @@ static int park(struct remote *r)
 	return thread_put_regs(r->t, r->carrier, &regs);
 }
 
+static int wait_stop(struct remote *r);
+
+/* Into the call that the thread stands before, and to a stop of our interrupt there.  A signal that
+ * is met on the way goes in, and its handler may be where the thread stops. */
+static int enter_call(struct remote *r)
+{
+	bool entered = false;
+	int signal = 0;
+
+	for (int i = 0; i < 100; i++) {
+		int status;
+
+		if ((entered && ptrace(PTRACE_INTERRUPT, r->carrier->tid, 0, 0)) ||
+		    ptrace(entered ? PTRACE_CONT : PTRACE_SYSCALL, r->carrier->tid, 0, signal))
+			return -errno;
+		status = wait_stop(r);
+		if (status < 0)
+			return status;
+		if (entered && status >> 16 == PTRACE_EVENT_STOP)
+			return 0;
+		signal =
+		    status >> 16 || WSTOPSIG(status) == (SIGTRAP | 0x80) ? 0 : WSTOPSIG(status);
+		entered = true;
+	}
+	return -EBUSY;
+}
+
+/*
+ * Where the registers do not tell how an interrupted call is going to be restarted, it is: once
+ * for a thread that has not made it yet, once more for the number to show whether the kernel goes
+ * on by restart_syscall, with the time that is left.
+ */
+static int settle(struct remote *r)
+{
+	const struct arch *arch = r->t->arch;
+	long before = stands_before(r->t, r->carrier);
+	int ret = 0;
+
+	r->before = before;
+	for (int i = 0; i < 2 && !ret && before >= 0 && before != arch->nr.restart_syscall; i++) {
+		ret = enter_call(r);
+		r->carrier->regs_valid = false;
+		if (!ret)
+			ret = thread_get_regs(r->t, r->carrier);
+		before = ret ? -1 : stands_before(r->t, r->carrier);
+		if (before != arch->nr.restart_syscall)
+			r->before = before;
+	}
+	return ret;
+}
+
 static int set_mask(struct remote *r, uint64_t mask)
 {
 	return ptrace(PTRACE_SETSIGMASK, r->carrier->tid, sizeof(mask), &mask) ? -errno : 0;
@@ -101,8 +168,10 @@ static int set_mask(struct remote *r, uint64_t mask)
  * mask is blocked after that and unblocked before the end of it. */
 static int borrow(struct remote *r)
 {
-	int err;
+	int err = settle(r);
 
+	if (err)
+		return err;
 	if (ptrace(PTRACE_GETSIGMASK, r->carrier->tid, sizeof(r->sigmask), &r->sigmask))
 		return -errno;
 	r->saved = r->carrier->regs;

@@ -108,6 +108,7 @@ struct remote {
 	struct thread *carrier;
 	struct arch_regs saved;
 	uint64_t sigmask;
+	long before; /* number of the system call it stood before (struct arch, before_syscall) */
 	/* attach/remote.c's and emergency.c's own */
 	uint8_t *scratch; /* what was below the carrier's stack */
 	uint64_t scratch_addr;
