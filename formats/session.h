@@ -223,7 +223,7 @@ struct ss_control {
 	uint64_t deadline;   /* ticks: past it the recorder is gone and hooks pass through */
 	uint32_t generation; /* of code: a changed value empties the walk caches */
 	uint32_t lossless;   /* 1: wait for room (until the deadline) instead of dropping */
-	uint32_t tid_offset; /* of the tid in the thread's control block from the thread pointer */
+	int32_t tid_offset;  /* of the tid in the thread's control block from the thread pointer */
 	uint32_t tid_known;  /* 1: tid_offset was verified */
 	uint32_t
 	    may_syscall; /* 1: the agent's own system calls are permitted (no seccomp refuses) */

@@ -12,6 +12,7 @@
 #include "inject/internal.h"
 #include "inject/place.h"
 #include "inject/sandbox.h"
+#include "inject/thread_id.h"
 #include "lib/fault.h"
 
 int session_remote_map(struct remote *r, uint64_t addr, uint64_t length, int prot, int flags,
@@ -35,37 +36,6 @@ int session_remote_map(struct remote *r, uint64_t addr, uint64_t length, int pro
 	}
 	*result = (uint64_t)ret;
 	return 0;
-}
-
-/* Where glibc and musl keep the thread id, relative to the thread pointer: believed only when it
- * is right for every thread.  */
-static void find_tid(struct target *t, struct ss_control *c)
-{
-	static const uint32_t candidate[] = {0x2d0, 0x30, 0x38};
-
-	for (size_t k = 0; k < sizeof(candidate) / sizeof(candidate[0]) && !c->tid_known; k++) {
-		size_t right = 0, asked = 0;
-
-		vec_for_each (&t->threads, it) {
-			struct proc_status st;
-			uint32_t value;
-			uint64_t tp;
-
-			if (thread_get_regs(t, *it))
-				continue;
-			tp = thread_get_tp(t, *it);
-			if (!tp || proc_status_read(t->pid, (*it)->tid, &st))
-				continue;
-			asked++;
-			if (!mem_read(&t->mem, tp + candidate[k], &value, sizeof(value)) &&
-			    value == (uint32_t)st.ns_pid)
-				right++;
-		}
-		if (asked && asked == right) {
-			c->tid_offset = candidate[k];
-			c->tid_known = 1;
-		}
-	}
 }
 
 /* Our mapping of the target's file descriptor @fd, the new block. */
@@ -335,7 +305,7 @@ int session_map(struct session *s, const struct session_options *o, struct layou
 	if (o->lossless)
 		c->ring_alloc = c->ring_size;
 	c->sample_interval = o->sample_interval;
-	find_tid(t, c);
+	thread_id_find(t, c);
 	ret = maps_read(t->pid, &maps);
 	if (ret)
 		return target_refused(t, ret, err);

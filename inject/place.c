@@ -3,11 +3,16 @@
 
 #include <string.h>
 
-#define LOWEST	  0x10000ull /* above any vm.mmap_min_addr in use */
-#define HIGHEST	  0x7ffffffff000ull
+#define LOWEST	  0x10000ull	 /* above any vm.mmap_min_addr in use */
 #define AWAY_HEAP (1ull << 30)	 /* the program break grows upward from [heap] */
 #define AWAY	  (64ull << 10)	 /* no new neighbour merges with or guards anything */
-#define AWAY_MMAP (512ull << 20) /* the kernel maps downward from what is there: not in its way */
+#define AWAY_MMAP (512ull << 20) /* the kernel maps downward: not in its way, if reach allows */
+
+/* Above the highest stack user memory may end anywhere: what is mapped there is the kernel's. */
+static bool is_kernels(const struct map *m)
+{
+	return !strcmp(m->path, "[vsyscall]") || !strcmp(m->path, "[vectors]");
+}
 
 static uint64_t distance(uint64_t a, uint64_t b)
 {
@@ -17,22 +22,21 @@ static uint64_t distance(uint64_t a, uint64_t b)
 uint64_t place_near(const struct maps *maps, uint64_t low, uint64_t high, uint64_t reach,
 		    uint64_t length)
 {
-	uint64_t best = 0, from = LOWEST;
+	uint64_t best = 0, from = LOWEST, away = reach < AWAY_MMAP ? reach / 4 : AWAY_MMAP;
 
-	for (size_t i = 0; i <= maps->list.n; i++) {
-		const struct map *next = i < maps->list.n ? &maps->list.at[i] : NULL;
+	for (size_t i = 0; i < maps->list.n && !is_kernels(&maps->list.at[i]); i++) {
+		const struct map *next = &maps->list.at[i];
 		const struct map *before = i ? &maps->list.at[i - 1] : NULL;
-		uint64_t to = next ? next->start : HIGHEST, start = from, candidate[2];
+		uint64_t to = next->start, start = from, candidate[2];
 
 		if (before && !strcmp(before->path, "[heap]"))
 			start += AWAY_HEAP;
 		else
 			start += AWAY;
 		if (to > start)
-			to -= (to - start) / 2 < AWAY_MMAP ? (to - start) / 2 : AWAY_MMAP;
-		if (next)
-			from = next->end;
-		if (to > HIGHEST || start + length > to)
+			to -= (to - start) / 2 < away ? (to - start) / 2 : away;
+		from = next->end;
+		if (start + length > to)
 			continue;
 		candidate[0] = start;
 		candidate[1] = (to - length) & ~4095ull;

@@ -13,6 +13,11 @@ uint64_t clock_ticks(void)
 
 	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
 	return (uint64_t)hi << 32 | lo;
+#elif defined(__aarch64__)
+	uint64_t now;
+
+	__asm__ volatile("isb\n\tmrs %0, cntvct_el0" : "=r"(now) : : "memory");
+	return now;
 #else
 #error "a tick source for this architecture belongs here"
 #endif
