@@ -24,6 +24,8 @@
 #include "arch/x86_64/agent-arch.h"
 #elif defined(__aarch64__)
 #include "arch/aarch64/agent-arch.h"
+#elif defined(__aarch64__)
+#include "arch/aarch64/agent-arch.h"
 #elif defined(__arm__)
 #include "arch/arm/agent-arch.h"
 #elif defined(__mips64)

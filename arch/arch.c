@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "arch/arch.h"
 
-static const struct arch *const all[] = {&arch_x86_64};
+static const struct arch *const all[] = {&arch_x86_64, &arch_aarch64};
 
 const struct arch *arch_for_elf(uint8_t elf_class, uint8_t elf_data, uint16_t machine)
 {
@@ -17,6 +17,8 @@ const struct arch *arch_native(void)
 {
 #if defined(__x86_64__)
 	return &arch_x86_64;
+#elif defined(__aarch64__)
+	return &arch_aarch64;
 #else
 #error "memprof has no struct arch for this processor"
 #endif
