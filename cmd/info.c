@@ -16,10 +16,10 @@ static const char verify_help[] =
     "Reads all of a recording and checks it: checksums, decoding, references, its end.\n"
     "Exit status 0: whole and sound; 13: damaged or cut off (the message says where).\n";
 
-static const char *const item_name[] = {"",	  "hooks",   "modules",	 "threads", "stacks",
-					"events", "samples", "losses",	 "symbols", "finish",
-					"culled", "marks",   "map_usage"};
-_Static_assert(sizeof(item_name) / sizeof(item_name[0]) == MPF_MAP_USAGE + 1, "a name for each");
+static const char *const item_name[] = {"",	  "hooks",   "modules",	  "threads", "stacks",
+					"events", "samples", "losses",	  "symbols", "finish",
+					"culled", "marks",   "map_usage", "",	     ""};
+_Static_assert(sizeof(item_name) / sizeof(item_name[0]) == MPF_LIVE + 1, "a name for each");
 static const char *const event_name[] = {
     "",	     "alloc",	     "free",	    "realloc_begin", "realloc_end", "map",
     "unmap", "unmap_failed", "remap_begin", "remap_end",     "mallopt",	    "fault"};

@@ -116,6 +116,14 @@ static void symbolize(void *ctx, struct mpf_writer *w, const uint64_t *pc, uint6
 	}
 }
 
+static void put_modules(void *ctx, struct mpf_writer *w)
+{
+	const struct recording *rec = ctx;
+
+	vec_for_each (&rec->s.tables.code, c)
+		mpf_put_module(w, &c->m);
+}
+
 /* ---------------------------------------------------------------- while it runs -- */
 
 static void progress_line(const struct recording *rec, bool tty)
@@ -489,10 +497,12 @@ int recording_run(struct target *t, const struct recording_options *o, bool laun
 		open_symbols(&rec);
 	observer_stop(rec.observer);
 	if (rec.r) {
+		const struct recorder_ending ending = {put_modules, symbolize};
+
 		finish.attach_stop_ns = rec.s.open_stop_ns + rec.s.patch_stop_ns;
 		finish.detach_stop_ns = rec.s.close_stop_ns;
 		finish.sideband = rec.sideband != NULL;
-		status = recorder_stop(rec.r, &finish, &losses, symbolize);
+		status = recorder_stop(rec.r, &finish, &losses, &ending);
 		if (!ret)
 			summary_print(&(struct summary){&rec.s, rec.r, rec.symbols, &losses,
 							&finish, path, o->page_faults});

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,10 +10,14 @@
 #include "cmd/progress.h"
 #include "cmd/views.h"
 #include "report/output.h"
+#include "report/quick.h"
 
 static const char help[] =
     "usage: memprof report FILE [options]\n"
     "Without a format: a summary to read.\n"
+    "  --quick              at once, whatever the size: what is live at the end, by the index of "
+    "the\n"
+    "                       file; the summary, --tree, --collapsed, --flamegraph or --icicle\n"
     "  --leaks              only what was not freed during the recording\n"
     "  --json               everything, as doc/json.md describes it (--leaks: each live block "
     "too)\n"
@@ -59,6 +64,7 @@ struct arguments {
 	struct format_request request;
 	struct view_request view;
 	struct filter filter;
+	bool quick;
 	const char *output, *file; /* file: a format's own name for its output */
 	int formats;
 };
@@ -77,7 +83,12 @@ static int write_report(const char *path, const struct arguments *a)
 	int ret;
 
 	progress_begin(&bar, "reading");
-	ret = model_load(path, &o, &m, &err);
+	ret = a->quick ? quick_load(path, &m, &err) : -ENOENT;
+	if (ret == -ENOENT) {
+		if (a->quick)
+			fprintf(stderr, "memprof: %s has no index: all of it is read\n", path);
+		ret = model_load(path, &o, &m, &err);
+	}
 	progress_end(&bar);
 	if (ret)
 		return complain(&err);
@@ -123,6 +134,9 @@ static int take_option(struct arguments *a, int c, const char *command)
 	case 'l':
 		a->request.leaks = true;
 		return 0;
+	case 'q':
+		a->quick = true;
+		return 0;
 	case 'C':
 		if (parse_cost(optarg, &cost)) {
 			a->request.cost = (int)cost;
@@ -154,6 +168,18 @@ static int take_option(struct arguments *a, int c, const char *command)
 	}
 }
 
+static bool settle_quick(struct arguments *a)
+{
+	enum format f = a->request.format;
+
+	if (a->request.cost < 0 && a->formats)
+		a->request.cost = COST_LEAKED;
+	return !a->view.name && filter_is_empty(&a->filter) &&
+	       (!a->formats ||
+		(a->request.cost == COST_LEAKED && (f == FORMAT_TREE || f == FORMAT_COLLAPSED ||
+						    f == FORMAT_FLAMEGRAPH || f == FORMAT_ICICLE)));
+}
+
 static int take_options(struct arguments *a, int argc, const struct filter_options *o)
 {
 	int c, status;
@@ -181,6 +207,11 @@ static int take_options(struct arguments *a, int argc, const struct filter_optio
 		return usage_error("report: one format at a time");
 	if (a->request.bottom_up && a->request.format != FORMAT_TREE)
 		return usage_error("report: --bottom-up goes with --tree");
+	if (a->quick && !settle_quick(a))
+		return usage_error(
+		    "report: --quick knows what is live by stack, no more: the summary, "
+		    "--tree, --collapsed, --flamegraph, --icicle; --cost live; no "
+		    "filters");
 	if (a->view.name && a->formats && a->request.format != FORMAT_JSON)
 		return usage_error("report: --view is text, or JSON with --json");
 	if (a->file && a->output)
@@ -196,6 +227,7 @@ static int take_options(struct arguments *a, int argc, const struct filter_optio
 int cmd_report(int argc, char **argv)
 {
 	static const struct option own[] = {{"leaks", no_argument, NULL, 'l'},
+					    {"quick", no_argument, NULL, 'q'},
 					    {"bottom-up", no_argument, NULL, 'b'},
 					    FORMAT_OPTIONS,
 					    VIEW_OPTIONS,

@@ -15,7 +15,7 @@
 #define CHUNK_MAX	   (16u << 20)
 #define CHUNK_TARGET	   (256u << 10) /* raw bytes at which a chunk is written */
 
-enum chunk_type { CHUNK_INFO = 1, CHUNK_ITEMS = 2, CHUNK_END = 3 };
+enum chunk_type { CHUNK_INFO = 1, CHUNK_ITEMS = 2, CHUNK_END = 3, CHUNK_INDEX = 4 };
 
 /* First byte of an item: event kind in the low four bits, or 0 and an item kind above. */
 #define ITEM_TID    0x10 /* thread follows: another one than the last event's */
@@ -35,6 +35,8 @@ enum item {
 	ITEM_OF_CULLED,
 	ITEM_OF_MARK,
 	ITEM_OF_MAP_USAGE,
+	ITEM_OF_TOTALS,
+	ITEM_OF_LIVE,
 };
 
 #define EVENT_KINDS 16

@@ -108,6 +108,12 @@ struct mp_culled {
 	uint64_t temporary, temporary_bytes; /* of them, as in report/model.h */
 };
 
+/* Sums of all events, as the recorder had them at the end. */
+struct mp_totals {
+	uint64_t events, allocations, allocated_bytes, frees;
+	uint64_t live_bytes, live_blocks; /* of a sample: estimates */
+};
+
 /* All lost events, of every kind and place. */
 uint64_t mp_losses_events(const struct mp_losses *l);
 /* Of them those that may have ended a live block: so many live blocks may in truth be free. */
@@ -171,6 +177,16 @@ int mpf_put_finish(struct mpf_writer *w, const struct mp_finish *f);
 int mpf_put_culled(struct mpf_writer *w, const struct mp_culled *c);
 /* A moment with a name, given by a person (memprof mark). */
 int mpf_put_mark(struct mpf_writer *w, uint64_t time_ns, const char *name);
+/*
+ * The index, for whoever wants an answer before all events are read: what is put between these two
+ * (modules, stacks, totals, live) is passed over by mpf_next() unless mpf_seek_index() was called.
+ * Symbols, losses and finish come behind it.
+ */
+int mpf_begin_index(struct mpf_writer *w);
+int mpf_put_totals(struct mpf_writer *w, const struct mp_totals *t);
+/* What was allocated with stack @id (0: none) and is live. */
+int mpf_put_live(struct mpf_writer *w, uint32_t id, uint64_t bytes, uint64_t blocks);
+int mpf_end_index(struct mpf_writer *w);
 /* Ends the current chunk and hands it to the kernel, so that a later cut cannot lose it. */
 int mpf_flush(struct mpf_writer *w);
 /* Bytes written so far. */
@@ -196,6 +212,8 @@ enum mpf_item_kind {
 	MPF_CULLED,
 	MPF_MARK,
 	MPF_MAP_USAGE,
+	MPF_TOTALS,
+	MPF_LIVE,
 };
 
 /* Pointers are valid until the next mpf_next(). */
@@ -223,6 +241,11 @@ struct mpf_item {
 		struct mp_finish finish;
 		struct mp_culled culled;
 		struct mp_map_usage map_usage;
+		struct mp_totals totals;
+		struct {
+			uint32_t id;
+			uint64_t bytes, blocks;
+		} live;
 		struct {
 			uint64_t time_ns;
 			const char *name;
@@ -254,6 +277,8 @@ const char *mpf_truncated(const struct mpf_reader *r);
 /* Passes over all chunks but the last @chunks whole ones: what mpf_next() then gives begins in the
  * middle of the recording. */
 void mpf_skip_to_tail(struct mpf_reader *r, uint32_t chunks);
+/* Return: true if the file has an index: mpf_next() then gives what is in it, and what follows. */
+bool mpf_seek_index(struct mpf_reader *r);
 /* Return: how much of the file is read, from 0 to 1. */
 double mpf_read_share(const struct mpf_reader *r);
 void mpf_reader_free(struct mpf_reader *r);

@@ -32,6 +32,8 @@ int mpf_put_item(struct mpf_writer *w, const struct mpf_item *it)
 		return mpf_put_mark(w, it->mark.time_ns, it->mark.name);
 	case MPF_MAP_USAGE:
 		return mpf_put_map_usage(w, &it->map_usage);
+	case MPF_TOTALS: /* of an index: what is copied has none */
+	case MPF_LIVE:
 	case MPF_END:
 		break;
 	}

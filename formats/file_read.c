@@ -19,7 +19,7 @@ struct mpf_reader {
 	uint64_t offset, size;
 	uint8_t *raw;
 	size_t n, at, cap;
-	bool bad, ended;
+	bool bad, ended, indexed;
 	char truncated[160];
 	char *strings; /* text of the current item */
 	size_t nstrings, cap_strings;
@@ -412,6 +412,21 @@ static void get_item(struct mpf_reader *r, uint8_t tag, struct mpf_item *item)
 		item->kind = MPF_MAP_USAGE;
 		get_map_usage(r, &item->map_usage);
 		return;
+	case ITEM_OF_TOTALS:
+		item->kind = MPF_TOTALS;
+		item->totals.events = get(r);
+		item->totals.allocations = get(r);
+		item->totals.allocated_bytes = get(r);
+		item->totals.frees = get(r);
+		item->totals.live_bytes = get(r);
+		item->totals.live_blocks = get(r);
+		return;
+	case ITEM_OF_LIVE:
+		item->kind = MPF_LIVE;
+		item->live.id = (uint32_t)get(r);
+		item->live.bytes = get(r);
+		item->live.blocks = get(r);
+		return;
 	case ITEM_OF_MARK:
 		item->kind = MPF_MARK;
 		item->mark.time_ns = get(r);
@@ -437,7 +452,7 @@ int mpf_next(struct mpf_reader *r, struct mpf_item *item, struct mp_err *err)
 		if (type == CHUNK_END || !type)
 			return 0;
 		/* Chunks of later versions are passed over. */
-		if (type != CHUNK_ITEMS)
+		if (type != CHUNK_ITEMS && !(type == CHUNK_INDEX && r->indexed))
 			r->n = 0;
 	}
 	r->nstrings = 0;
@@ -455,14 +470,33 @@ int mpf_next(struct mpf_reader *r, struct mpf_item *item, struct mp_err *err)
 	return 1;
 }
 
+/* The header of the chunk at @at.  Return: false: there is none. */
+static bool peek(const struct mpf_reader *r, uint64_t at, uint8_t h[CHUNK_HEADER])
+{
+	return pread(r->fd, h, CHUNK_HEADER, (off_t)at) == CHUNK_HEADER &&
+	       get_le32(h) == CHUNK_MAGIC && get_le32(h + 20) == crc32(0, h, 20);
+}
+
+bool mpf_seek_index(struct mpf_reader *r)
+{
+	uint8_t h[CHUNK_HEADER];
+
+	for (uint64_t at = r->offset; peek(r, at, h); at += sizeof(h) + get_le32(h + 12)) {
+		if (get_le32(h + 4) != CHUNK_INDEX)
+			continue;
+		r->offset = at;
+		return r->indexed = true;
+	}
+	return false;
+}
+
 void mpf_skip_to_tail(struct mpf_reader *r, uint32_t chunks)
 {
 	uint64_t at = r->offset, ring[16];
 	uint32_t n = 0, keep = chunks < 16 ? chunks : 16;
 	uint8_t h[CHUNK_HEADER];
 
-	while (pread(r->fd, h, sizeof(h), (off_t)at) == sizeof(h) && get_le32(h) == CHUNK_MAGIC &&
-	       get_le32(h + 20) == crc32(0, h, 20)) {
+	while (peek(r, at, h)) {
 		if (get_le32(h + 4) == CHUNK_ITEMS)
 			ring[n++ % 16] = at;
 		at += sizeof(h) + get_le32(h + 12);

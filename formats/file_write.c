@@ -20,6 +20,7 @@ struct mpf_writer {
 	uint8_t *raw, *packed;
 	size_t n, packed_size;
 	struct chunk_state st;
+	enum chunk_type type; /* of the current chunk */
 };
 
 static void put_bytes(struct mpf_writer *w, const void *p, size_t n)
@@ -105,7 +106,7 @@ static void write_chunk(struct mpf_writer *w, enum chunk_type type)
 static void begin(struct mpf_writer *w)
 {
 	if (w->n >= CHUNK_TARGET)
-		write_chunk(w, CHUNK_ITEMS);
+		write_chunk(w, w->type);
 }
 
 static int item(struct mpf_writer *w, enum item kind)
@@ -160,6 +161,7 @@ int mpf_create(const char *path, const struct mp_info *info, struct mpf_writer *
 	if (!w)
 		return -ENOMEM;
 	w->fd = -1;
+	w->type = CHUNK_ITEMS;
 	w->packed_size = CHUNK_HEADER + ZSTD_compressBound(CHUNK_TARGET + ITEM_ROOM);
 	w->raw = malloc(CHUNK_TARGET + ITEM_ROOM);
 	w->packed = malloc(w->packed_size);
@@ -403,10 +405,47 @@ int mpf_put_mark(struct mpf_writer *w, uint64_t time_ns, const char *name)
 	return w->error;
 }
 
+int mpf_begin_index(struct mpf_writer *w)
+{
+	mpf_flush(w);
+	w->type = CHUNK_INDEX;
+	return w->error;
+}
+
+int mpf_put_totals(struct mpf_writer *w, const struct mp_totals *t)
+{
+	if (!item(w, ITEM_OF_TOTALS)) {
+		put(w, t->events);
+		put(w, t->allocations);
+		put(w, t->allocated_bytes);
+		put(w, t->frees);
+		put(w, t->live_bytes);
+		put(w, t->live_blocks);
+	}
+	return w->error;
+}
+
+int mpf_put_live(struct mpf_writer *w, uint32_t id, uint64_t bytes, uint64_t blocks)
+{
+	if (!item(w, ITEM_OF_LIVE)) {
+		put(w, id);
+		put(w, bytes);
+		put(w, blocks);
+	}
+	return w->error;
+}
+
+int mpf_end_index(struct mpf_writer *w)
+{
+	mpf_flush(w);
+	w->type = CHUNK_ITEMS;
+	return w->error;
+}
+
 int mpf_flush(struct mpf_writer *w)
 {
 	if (w->n && !w->error)
-		write_chunk(w, CHUNK_ITEMS);
+		write_chunk(w, w->type);
 	return w->error;
 }
 

@@ -203,9 +203,28 @@ void recorder_keep(struct recorder *r)
 	r->keep = true;
 }
 
+static void put_index(struct recorder *r, const struct recorder_ending *ending)
+{
+	struct mp_totals totals = {r->now.events, r->now.allocs,     r->now.allocated_bytes,
+				   r->now.frees,  r->now.live_bytes, r->now.live_blocks};
+
+	mpf_begin_index(r->file);
+	ending->modules(r->config.ctx, r->file);
+	mpf_put_totals(r->file, &totals);
+	for (uint32_t id = 0; id < r->stacks.n; id++) {
+		const struct stack *s = &r->stacks.at[id];
+
+		if (s->live_blocks <= 0)
+			continue;
+		if (id)
+			mpf_put_stack(r->file, id, s->flags, r->stacks.pc + s->first, s->n);
+		mpf_put_live(r->file, id, (uint64_t)s->live_bytes, (uint64_t)s->live_blocks);
+	}
+	mpf_end_index(r->file);
+}
+
 int recorder_stop(struct recorder *r, struct mp_finish *finish, struct mp_losses *losses,
-		  void (*symbolize)(void *ctx, struct mpf_writer *w, const uint64_t *pc,
-				    uint64_t n))
+		  const struct recorder_ending *ending)
 {
 	uint64_t *pc, n;
 	int ret;
@@ -218,9 +237,11 @@ int recorder_stop(struct recorder *r, struct mp_finish *finish, struct mp_losses
 	finish->peak_live_bytes = r->now.peak_live_bytes;
 	finish->peak_live_blocks = r->peak_blocks;
 	finish->peak_time_ns = r->peak_time_ns;
-	pc = symbolize ? all_addresses(r, &n) : NULL;
+	if (ending && r->config.info.what == MP_ALLOCATIONS)
+		put_index(r, ending);
+	pc = ending ? all_addresses(r, &n) : NULL;
 	if (pc)
-		symbolize(r->config.ctx, r->file, pc, n);
+		ending->symbolize(r->config.ctx, r->file, pc, n);
 	free(pc);
 	mpf_put_losses(r->file, losses);
 	mpf_put_finish(r->file, finish);

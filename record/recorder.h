@@ -86,15 +86,22 @@ int recorder_flush(struct recorder *r, struct recorder_boundary *b);
  * from the rings, and the agent records on into them for a while. */
 void recorder_keep(struct recorder *r);
 
+/* What the caller adds to the end of the file; called with recorder_config.ctx. */
+struct recorder_ending {
+	/* Puts all modules, for the index. */
+	void (*modules)(void *ctx, struct mpf_writer *w);
+	/* Puts the symbols of the addresses. */
+	void (*symbolize)(void *ctx, struct mpf_writer *w, const uint64_t *pc, uint64_t n);
+};
+
 /**
- * recorder_stop() - final drain, end of file
+ * recorder_stop() - final drain, index, end of file
  * @finish: reason, restored, stop times and sideband are the caller's; the rest is filled
- * @symbolize: called with the writer after the last event, to add symbols; may be NULL
+ * @ending: NULL: no index and no symbols
  * Return: 0, or the first error of the file.
  */
 int recorder_stop(struct recorder *r, struct mp_finish *finish, struct mp_losses *losses,
-		  void (*symbolize)(void *ctx, struct mpf_writer *w, const uint64_t *pc,
-				    uint64_t n));
+		  const struct recorder_ending *ending);
 
 /* Top stacks by live bytes, for the closing summary: fills up to @max ids.  After recorder_stop().
  */

@@ -88,7 +88,7 @@ static void get_regs(const struct probes *p, struct cursor *c, struct probe_samp
 	uint64_t abi = get(c), mask = p->arch->perf_regs_mask;
 
 	for (uint32_t bit = 0; abi && bit < 64; bit++) {
-		int column = p->arch->perf_column[bit];
+		int8_t column = p->arch->perf_column[bit];
 		uint64_t value;
 
 		if (!(mask >> bit & 1))

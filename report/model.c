@@ -261,8 +261,8 @@ static int first_pass(struct model *m, struct selection *judge, bool blocks, str
 	return ret;
 }
 
-static int begin(struct model *m, const char *path, const struct history_progress *progress,
-		 struct mp_err *err)
+int model_begin(struct model *m, const char *path, const struct history_progress *progress,
+		struct mp_err *err)
 {
 	memset(m, 0, sizeof(*m));
 	m->progress = *progress;
@@ -282,7 +282,7 @@ static int load_filtered(const char *path, const struct model_options *o, uint64
 			 struct model *m, struct mp_err *err)
 {
 	struct selection *s;
-	int ret = begin(m, path, &o->progress, err);
+	int ret = model_begin(m, path, &o->progress, err);
 
 	if (ret)
 		return ret;
@@ -338,7 +338,7 @@ int model_load(const char *path, const struct model_options *o, struct model *m,
 
 	o = o ? o : &none;
 	if (!o->filter || filter_is_empty(o->filter)) {
-		ret = begin(m, path, &o->progress, err);
+		ret = model_begin(m, path, &o->progress, err);
 		if (!ret)
 			ret = first_pass(m, NULL, o->blocks, err);
 		if (ret)

@@ -140,6 +140,7 @@ struct model {
 	struct mp_losses losses;
 	struct mp_finish finish;
 	bool has_finish;
+	bool quick;		     /* by the index only: report/quick.h */
 	char *truncated;	     /* NULL: the file is whole */
 	char *path;		     /* of the recording */
 	struct selection *selection; /* NULL: no filter */
@@ -163,6 +164,9 @@ struct model_options {
 int model_load(const char *path, const struct model_options *o, struct model *m,
 	       struct mp_err *err);
 void model_free(struct model *m);
+/* An empty model, for quick_load().  Return: 0 or -ENOMEM with @err; freed by model_free() too. */
+int model_begin(struct model *m, const char *path, const struct history_progress *progress,
+		struct mp_err *err);
 
 /* The recording once more: all items, and those blocks that the filter lets through.  Return: 0, or
  * a negative errno with @err. */

@@ -132,6 +132,30 @@ static const char *number_error(const struct model *m, double variance, char *bu
 	return buf;
 }
 
+static void quick_totals(const struct model *m, FILE *out)
+{
+	char a[32], c[24], d[32];
+
+	fputs("quick       by the index: only what is live is known by stack\n", out);
+	if (m->info.sample_interval)
+		fprintf(out, "sampled     one point per %s of requests; live bytes are estimates\n",
+			text_bytes(m->info.sample_interval, c));
+	else
+		fprintf(out, "allocated   %s in %s allocations; %s blocks freed\n",
+			text_bytes(m->total.allocated_bytes, c),
+			text_number(m->total.allocations, a), text_number(m->total.frees, d));
+	fprintf(out, "live        %s in %s blocks at the end (allocated during the recording)\n",
+		text_bytes(m->total.live_bytes, c), text_number(m->total.live_blocks, a));
+	if (mp_losses_frees(&m->losses))
+		fprintf(out, "            up to %s of these may have been freed: frees were lost\n",
+			text_number(mp_losses_frees(&m->losses), a));
+	fprintf(out, "peak        %s in %s blocks, %.1f s after the start\n",
+		text_bytes(m->peak_bytes, c), text_number(m->peak_blocks, a),
+		(double)m->peak_time_ns / 1e9);
+	fputs("lost        ", out);
+	text_losses(&m->losses, out);
+}
+
 static void totals(struct model *m, FILE *out)
 {
 	char a[32], b[32], c[24], d[ERROR_TEXT], e[ERROR_TEXT];
@@ -297,9 +321,12 @@ static void list(struct model *m, const struct text_options *o, enum cost cost, 
 void text_write(struct model *m, const struct text_options *o, FILE *out)
 {
 	text_head(m, o, out);
-	totals(m, out);
+	if (m->quick)
+		quick_totals(m, out);
+	else
+		totals(m, out);
 	list(m, o, COST_LEAKED, "Not freed, by bytes", out);
-	if (o->leaks_only)
+	if (o->leaks_only || m->quick)
 		return;
 	list(m, o, COST_ALLOCATED, "Allocated, by bytes", out);
 	list(m, o, COST_COUNT, "Allocated, by number", out);

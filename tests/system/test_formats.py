@@ -44,6 +44,34 @@ class Formats(t.Case):
         text = self.memprof("report", f, "--leaks").stdout
         self.assertRegex(text, r"lost +nothing")
 
+    def quick_is_right(self, f, sampled=False):
+        """The index says what all events say; of a sample, whose numbers of blocks are estimates
+        that were rounded twice, the bytes."""
+        for form in ("--collapsed", "--tree")[:1 if sampled else 2]:
+            self.assertEqual(self.memprof("report", f, "--quick", form).stdout,
+                             self.memprof("report", f, form, "--cost", "live").stdout)
+        quick = self.memprof("report", f, "--quick", "--top", 1000)
+        self.assertNotIn("no index", quick.stderr)
+        full = self.memprof("report", f, "--leaks", "--top", 1000).stdout
+        said = re.compile("^(?:live|peak|lost) +[0-9a-z.]+ [KMG]?i?B" if sampled else "^(?:live|peak|lost) .*", re.M)
+        self.assertEqual(said.findall(full), said.findall(quick.stdout))
+        self.assertTrue(said.findall(full))
+
+    def test_quick(self):
+        """--quick: the same by the index, also of a sample; without one all is read"""
+        self.quick_is_right(self.leaky())
+        for more in (["--sample", "4k"], ["--depth", "2"]):
+            f = self.path("run.memprof")
+            self.memprof("run", "-q", "-o", f, *more, "--", f"{t.VICTIMS}/exact", 2, 20000)
+            self.quick_is_right(f, sampled="--sample" in more)
+        for wrong in (["--json"], ["--view", "sizes"], ["--size-min", "1k"], ["--tree", "--cost", "peak"]):
+            self.memprof("report", f, "--quick", *wrong, status=2)
+        with open(f, "r+b") as cut:
+            cut.truncate(os.stat(f).st_size // 2)
+        r = self.memprof("report", f, "--quick")
+        self.assertIn("no index: all of it is read", r.stderr)
+        self.assertIn("Allocated, by bytes", r.stdout)
+
     def test_flame_graph(self):
         """the SVG is well-formed and as wide as its parts"""
         f, svg = self.leaky(), self.path("f.svg")
