@@ -214,7 +214,8 @@ static __attribute__((noinline)) void plant(size_t count)
 		uint64_t *p = malloc(size);
 
 		memset(p, 0x11, size);
-		printf("leak %llx %zu\n", (unsigned long long)~(uint64_t)(uintptr_t)p, malloc_usable_size(p));
+		printf("leak %llx %zu\n", (unsigned long long)~(uint64_t)(uintptr_t)p,
+		       malloc_usable_size(p));
 		p = NULL;
 	}
 }
