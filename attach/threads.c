@@ -120,8 +120,8 @@ int target_seize(struct target *t, const struct deadline *deadline, struct mp_er
 		fresh = seize_pass(t, err);
 		if (fresh >= 0 && deadline_passed(deadline))
 			fresh = mp_fail(err, MP_EXIT_TIMEOUT, -ETIMEDOUT,
-					"process %d makes threads faster than they can be seized; "
-					"it was left alone",
+					"the threads of process %d could not be seized in time "
+					"(it makes them too fast?); it was left alone",
 					t->pid);
 	} while (fresh > 0);
 	if (fresh < 0) {

@@ -3,6 +3,7 @@
 #ifndef INJECT_INTERNAL_H
 #define INJECT_INTERNAL_H
 
+#include "attach/emergency.h"
 #include "inject/layout.h"
 #include "inject/session.h"
 
@@ -15,9 +16,10 @@
 /* Plans the hooks of all modules in @maps; refuses a process without an allocator. */
 int session_plan(struct session *s, const struct maps *maps, struct mp_err *err);
 
-/* For all threads to stand: 2 s, and 1 ms for each. */
-static inline struct deadline session_stop_deadline(const struct target *t)
+/* For all threads to stand: 2 s, and 1 ms for each, after the search that may take as long. */
+static inline struct deadline session_stop_deadline(struct target *t)
 {
+	(void)emergency_find(t);
 	return deadline_in_ms(2000 + t->status.threads);
 }
 

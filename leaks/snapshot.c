@@ -192,7 +192,7 @@ static int stop_and_copy(struct snapshot *s, const struct deadline *deadline, st
 int snapshot_take(struct snapshot *s, struct target *t, const struct snapshot_plan *plan,
 		  uint64_t max_ms, struct mp_err *err)
 {
-	struct deadline deadline = deadline_in_ms(max_ms);
+	struct deadline deadline;
 	struct priority old;
 	int ret;
 
@@ -203,6 +203,7 @@ int snapshot_take(struct snapshot *s, struct target *t, const struct snapshot_pl
 	if (maps_read(t->pid, &s->before))
 		return target_refused(t, -ESRCH, err);
 	emergency_find(t); /* what it finds is kept, and makes the stop shorter */
+	deadline = deadline_in_ms(max_ms);
 	hurry(&old);
 	ret = stop_and_copy(s, &deadline, err);
 	take_time(&old);

@@ -22,4 +22,6 @@ FEATURES = [
     ("kernel way", "test_kernel_way", ["KernelWay.test_exact",
                                        "KernelWay.test_agrees_with_the_agent",
                                        "KernelWay.test_attach"]),
+    ("page faults", "test_page_faults", ["PageFaults.test_exact", "PageFaults.test_stacks",
+                                         "PageFaults.test_attach"]),
 ]

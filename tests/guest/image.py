@@ -80,15 +80,15 @@ def build(sysroot, folder, out, strip):
         image = Image(sysroot, stage)
         image.put(f"{sysroot}/bin/busybox", "bin/busybox")
         image.python()
-        image.program(f"{folder}/memprof", "memprof/build/memprof", strip)
+        image.program(f"{folder}/memprof", "guest/build/memprof", strip)
         for victim in glob.glob(f"{folder}/victims/*"):
             if os.access(victim, os.X_OK) and not victim.endswith(".d"):
-                image.program(victim, f"memprof/build/victims/{os.path.basename(victim)}", None)
+                image.program(victim, f"guest/build/victims/{os.path.basename(victim)}", None)
         for lib in ("libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libgcc_s.so.1"):
             image.library(lib)
         for source in glob.glob(f"{ROOT}/tests/system/*.py") + glob.glob(f"{ROOT}/tests/guest/*.sh"):
-            image.put(source, "memprof/" + os.path.relpath(source, ROOT))
-        os.symlink("memprof/tests/guest/init.sh", f"{stage}/init")
+            image.put(source, "guest/" + os.path.relpath(source, ROOT))
+        os.symlink("guest/tests/guest/init.sh", f"{stage}/init")
         names = subprocess.run(["find", "."], cwd=stage, capture_output=True, check=True).stdout
         with open(out + ".new", "wb") as f:
             subprocess.run(["cpio", "--quiet", "-o", "-H", "newc", "-R", "0:0"], cwd=stage,

@@ -1,7 +1,7 @@
 # Guests: memprof in a real kernel of its architecture under qemu-system.  The file beside the
 # image says of which, and where Debian's kernel is.
 GUEST_SYSROOT = $(or $(SYSROOT),$(CURDIR)/build/sysroot)
-GUEST_VICTIMS = $(addprefix $(O)/victims/,verify verify-static exact stacks throws restart signals family flood \
+GUEST_VICTIMS = $(addprefix $(O)/victims/,verify verify-static exact faults stacks throws restart signals family flood \
 	leaky blocks blocks-static cases objects objects-stripped)
 GUESTS = x86_64 aarch64 arm mips64
 

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 
-import jsonschema
 import memprof_test as t
 
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
@@ -68,6 +67,7 @@ class PageFaults(t.Case):
 
     def test_sums_agree(self):
         """summary, JSON, tree, folded stacks and the list of faults count the same; the schema holds"""
+        import jsonschema  # which the guests' python does not have
         _, f, run = self.faults("--stack-size", "4k")
         report = self.report(f)
         with open(t.ROOT + "/doc/page-faults.schema.json") as schema:
