@@ -100,9 +100,14 @@ extern struct ss_gate ag_gate __attribute__((visibility("hidden")));
 extern uint8_t ag_filter[SS_FILTER] __attribute__((visibility("hidden")));
 extern struct ss_local ag_locals[SS_LOCALS] __attribute__((visibility("hidden")));
 
+/* The address of one of them, where the compiler's way to it needs the image to be relocated. */
+#ifndef AG_OWN
+#define AG_OWN(symbol) (&(symbol))
+#endif
+
 static inline struct ss_control *control(void)
 {
-	return (struct ss_control *)(uintptr_t)ag_gate.session_addr;
+	return (struct ss_control *)(uintptr_t)AG_OWN(ag_gate)->session_addr;
 }
 
 static inline void *at_offset(struct ss_control *c, uint64_t offset)
@@ -112,7 +117,7 @@ static inline void *at_offset(struct ss_control *c, uint64_t offset)
 
 static inline struct ss_local *local_of(uint64_t tp)
 {
-	return &ag_locals[(uint32_t)(tp * SS_LOCAL_HASH >> 30) % SS_LOCALS];
+	return *AG_OWN(ag_locals) + (uint32_t)(tp * SS_LOCAL_HASH >> 30) % SS_LOCALS;
 }
 
 /* slot.c: finds or claims the slot, and sees to a thread that is new in it. */

@@ -16,8 +16,8 @@ $readelf -lW "$elf" | awk '/LOAD/ { n++; if ($0 ~ /W/) w = 1 } END { exit !(n ==
 # Instructions only, without addresses and symbols.
 bad=$($objdump -d --no-show-raw-insn "$elf" | sed -n 's/^ *[0-9a-f]*:\t//p' | sed 's/[0-9a-f]* <.*//' | grep -E "$FORBIDDEN" | head -3 || true)
 [ -z "$bad" ] || fail "forbidden: $bad"
-size=$(stat -c %s "$elf")
-[ "$size" -lt 262144 ] || fail "larger than 256 KiB"
+size=$(($($readelf -lW "$elf" | awk '/LOAD/ { print $5 }')))
+[ "$size" -lt 65536 ] || fail "larger than 64 KiB"
 worst=$(find "$@" -maxdepth 1 -name '*.su' -exec cat {} + | awk '{ if ($2 > m) m = $2 } END { print m + 0 }')
 [ "$worst" -gt 0 ] || fail "no stack sizes"
 [ "$worst" -le 320 ] || fail "a function uses $worst bytes of stack"

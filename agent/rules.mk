@@ -1,10 +1,11 @@
 # The agent: freestanding, position independent, embedded in the program as a file.
 # What the architecture needs: AGENT_ARCH_CFLAGS, AGENT_FORBIDDEN (see agent/check.sh), and
-# AGENT_LDS when it needs another image.
+# AGENT_LDS and AGENT_LINK when it needs another image.
 AGENT_LDS = agent/agent.lds
+AGENT_LINK = -static-pie
 include arch/$(ARCH_FOLDER)/agent.mk
 AGENT_CFLAGS = $(AGENT_CHECK:%=-DAGENT_CHECK_STACKS) -std=gnu11 -O2 -g $(WARN) -I. -ffreestanding -nostdlib -fPIE -fvisibility=hidden \
-	$(AGENT_ARCH_CFLAGS) -fno-stack-protector -fno-jump-tables -fno-tree-loop-distribute-patterns \
+	$(AGENT_ARCH_CFLAGS) $(AGENT_C_CFLAGS) -fno-stack-protector -fno-jump-tables -fno-tree-loop-distribute-patterns \
 	-fomit-frame-pointer -fno-strict-aliasing -fasynchronous-unwind-tables \
 	-fstack-usage -Wframe-larger-than=320
 AGENT_OBJ = $(patsubst %,$(O)/%.o,$(basename $(wildcard arch/$(ARCH_FOLDER)/agent-*.[Sc] agent/*.c)))
@@ -21,7 +22,7 @@ $(O)/arch/$(ARCH_FOLDER)/agent-%.o: arch/$(ARCH_FOLDER)/agent-%.S
 	$(CC) $(AGENT_ARCH_CFLAGS) -I. -MMD -MP -c -o $@ $<
 
 $(O)/agent.elf: $(AGENT_OBJ) $(AGENT_LDS) agent/check.sh
-	$(CC) $(AGENT_ARCH_CFLAGS) -nostdlib -static-pie -Wl,-T,$(AGENT_LDS) -Wl,--no-dynamic-linker -Wl,-z,norelro \
+	$(CC) $(AGENT_ARCH_CFLAGS) -nostdlib $(AGENT_LINK) -Wl,-T,$(AGENT_LDS) -Wl,--no-dynamic-linker -Wl,-z,norelro \
 		-Wl,--build-id=none -Wl,-z,noexecstack -Wl,-z,max-page-size=4096 -Wl,--orphan-handling=place -o $@ $(AGENT_OBJ)
 	CROSS=$(CROSS) FORBIDDEN='$(AGENT_FORBIDDEN)' sh agent/check.sh $@ $(O)/agent $(O)/arch/$(ARCH_FOLDER)
 

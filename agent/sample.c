@@ -42,7 +42,7 @@ static uint8_t *filter_of(uint64_t block)
 {
 	uint64_t h = block >> 4;
 
-	return &ag_filter[(h ^ h >> 16) % SS_FILTER];
+	return *AG_OWN(ag_filter) + (h ^ h >> 16) % SS_FILTER;
 }
 
 static uint64_t *bucket_of(struct ss_control *c, uint64_t block)

@@ -61,7 +61,7 @@ struct arch_code {
 struct arch_emergency {
 	const struct arch_regs *regs;
 	long again; /* number of the interrupted system call, which is made again; -1: none */
-	uint64_t sigmask;
+	uint64_t sigmask[2];
 	const void *xstate; /* struct arch, fp_regset */
 	size_t xstate_size;
 	uint64_t syscall_return; /* where that code is in the target */
@@ -114,7 +114,10 @@ struct arch {
 		uint16_t user, at;
 	} hidden[2];
 	uint8_t nhidden;
-	uint64_t reach;	      /* farthest distance of the entry jump, bytes */
+	uint64_t reach; /* farthest distance of the entry jump, bytes */
+	/* 0, or a power of two: code whose addresses are the same above it is entered by a shorter
+	 * jump. */
+	uint64_t region;
 	uint32_t red_zone;    /* bytes below the stack pointer that belong to the thread */
 	uint8_t entry_length; /* shortest window in bytes */
 	uint8_t syscall_insn_length;
@@ -122,8 +125,13 @@ struct arch {
 	/* Code that any libc or vdso has: a system call with a return behind it, and ways to call
 	 * rt_sigreturn, in order of preference (its own restorer, or popping the number). */
 	struct arch_code syscall_return, sigreturn[3];
+	uint8_t sigset_size;  /* of the kernel's sigset_t, bytes */
 	uint8_t word_size;    /* of a pointer and of a word on the stack, bytes */
 	uint8_t address_bits; /* of addresses of user memory; above are tags, or nothing */
+
+	/* The vdso's clock_gettime(), where the agent's time comes from it; NULL: from a counter.
+	 */
+	const char *vdso_clock;
 
 	/* Thread-local storage (Drepper, "ELF Handling For Thread-Local Storage", 3). */
 	struct {
@@ -232,7 +240,7 @@ struct arch {
 	/**
 	 * encode_slot - the code at a slot's entry: descriptor address to the scratch register,
 	 *	jump to the agent
-	 * @out: at least 32 bytes; @at: its address; @desc: address of struct ss_desc
+	 * @out: at least 48 bytes; @at: its address; @desc: address of struct ss_desc
 	 * @agent_entry: where to jump
 	 * Return: bytes written.
 	 */
@@ -259,6 +267,6 @@ static inline uint64_t arch_word(const struct arch *arch, const void *at)
 /* Return: a fixed text such as "a branch of the function goes into its first bytes". */
 const char *arch_refusal_text(enum arch_refusal refusal);
 
-extern const struct arch arch_x86_64, arch_aarch64;
+extern const struct arch arch_x86_64, arch_aarch64, arch_mips64, arch_mips64be;
 
 #endif

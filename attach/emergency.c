@@ -177,7 +177,7 @@ int emergency_build(struct remote *r)
 	const struct target_code *c = &r->t->code;
 	struct arch_emergency e = {.regs = &r->saved,
 				   .again = interrupted_call(r),
-				   .sigmask = r->sigmask,
+				   .sigmask = {r->sigmask[0], r->sigmask[1]},
 				   .syscall_return = c->syscall_return,
 				   .sigreturn = c->sigreturn,
 				   .sigreturn_form = c->sigreturn_form};

@@ -159,9 +159,11 @@ static int settle(struct remote *r)
 	return ret;
 }
 
-static int set_mask(struct remote *r, uint64_t mask)
+static int set_mask(struct remote *r, const uint64_t mask[2])
 {
-	return ptrace(PTRACE_SETSIGMASK, r->carrier->tid, sizeof(mask), &mask) ? -errno : 0;
+	size_t size = r->t->arch->sigset_size;
+
+	return ptrace(PTRACE_SETSIGMASK, r->carrier->tid, size, mask) ? -errno : 0;
 }
 
 /* From the first changed register on the thread comes back by itself if we are killed; the signal
@@ -172,7 +174,7 @@ static int borrow(struct remote *r)
 
 	if (err)
 		return err;
-	if (ptrace(PTRACE_GETSIGMASK, r->carrier->tid, sizeof(r->sigmask), &r->sigmask))
+	if (ptrace(PTRACE_GETSIGMASK, r->carrier->tid, r->t->arch->sigset_size, r->sigmask))
 		return -errno;
 	r->saved = r->carrier->regs;
 	abort_rseq(r);
@@ -183,7 +185,7 @@ static int borrow(struct remote *r)
 	err = park(r);
 	fault_point("remote-parked");
 	if (!err)
-		err = set_mask(r, UINT64_MAX);
+		err = set_mask(r, (const uint64_t[2]){UINT64_MAX, UINT64_MAX});
 	fault_point("remote-masked");
 	if (err) {
 		thread_put_regs(r->t, r->carrier, &r->saved);

@@ -107,7 +107,7 @@ struct remote {
 	struct target *t;
 	struct thread *carrier;
 	struct arch_regs saved;
-	uint64_t sigmask;
+	uint64_t sigmask[2]; /* as many bytes of it as struct arch, sigset_size */
 	long before; /* number of the system call it stood before (struct arch, before_syscall) */
 	/* attach/remote.c's and emergency.c's own */
 	uint8_t *scratch; /* what was below the carrier's stack */

@@ -59,8 +59,8 @@ enum ss_size_kind {
 };
 
 /*
- * Hook descriptor: lives read-only in an island, its address is in r11 when the agent is entered.
- * arch/x86_64/agent-entry.S knows these offsets.
+ * Hook descriptor: lives read-only in an island, its address is in a register when the agent is
+ * entered.  agent-entry.S knows these offsets.
  */
 struct ss_desc {
 	uint64_t original_addr; /* 0: relocated prologue: call it to run the real function */
@@ -72,6 +72,7 @@ struct ss_desc {
 	uint8_t glibc_chunks; /* 28: blocks carry glibc chunk headers (slack and arena are read) */
 	uint8_t reserved[3];
 	uint64_t text_addr, text_length; /* 32, 40: executable mapping the function lies in */
+	uint64_t gate_addr;		 /* 48: struct ss_gate */
 };
 
 struct ss_journal_hook {
@@ -247,6 +248,8 @@ struct ss_control {
 	uint64_t sampled;	  /* u64[nsampled]: addresses of the sampled live blocks; 0: free */
 	uint64_t nsampled;	  /* power of two */
 	uint64_t main_stack_low, main_stack_high; /* the [stack] mapping at attach */
+	/* The vdso's clock_gettime(), for architectures whose agent needs it; 0: there is none. */
+	uint64_t clock_addr;
 
 	/* Written by the agent, rarely. */
 	uint64_t arena_used __attribute__((aligned(64))); /* words handed out; word 0 is unused */

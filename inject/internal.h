@@ -9,7 +9,7 @@
 
 #define SLOT_BYTES     256 /* of an island per hook: descriptor, entry, relocated code */
 #define SLOT_ENTRY     64
-#define SLOT_RELOCATED 96
+#define SLOT_RELOCATED 112
 #define ISLAND_BYTES   (16ull << 10)
 #define JOURNAL_OFFSET 4096ull /* in the block */
 

@@ -40,22 +40,25 @@ static uint32_t slots_used(const struct ss_journal *j, uint32_t nhooks, uint32_t
 	return n;
 }
 
-/* A slot within reach of @addr; plans a new island when none has room.  Return: 0: nowhere. */
-static uint64_t find_slot(struct batch *b, const struct maps *maps, uint64_t addr, uint32_t nhooks)
+/* A slot no farther than @reach from both @low and @high; plans a new island when none has room.
+ * Return: 0: nowhere. */
+static uint64_t slot_between(struct batch *b, const struct maps *maps, uint64_t low, uint64_t high,
+			     uint64_t reach, uint32_t nhooks)
 {
 	struct ss_journal *j = b->s->journal;
-	uint64_t reach = b->s->t->arch->reach, at, want = addr;
+	uint64_t at;
 
 	for (uint32_t i = 0; i < j->nislands; i++) {
 		uint32_t used = slots_used(j, nhooks, i);
 
 		at = j->island[i].addr;
-		if (used < ISLAND_BYTES / SLOT_BYTES && (at > addr ? at - addr : addr - at) < reach)
+		if (used < ISLAND_BYTES / SLOT_BYTES && (at > low ? at - low : low - at) < reach &&
+		    (at > high ? at - high : high - at) < reach)
 			return at + (uint64_t)used * SLOT_BYTES;
 	}
 	if (j->nislands == SS_MAX_ISLANDS)
 		return 0;
-	at = place_near(maps, want, want, reach, ISLAND_BYTES);
+	at = place_near(maps, low, high, reach, ISLAND_BYTES);
 	for (uint32_t i = 0; at && i < j->nislands; i++) {
 		/* Planned ones are not in the maps yet. */
 		if (at == j->island[i].addr)
@@ -67,6 +70,17 @@ static uint64_t find_slot(struct batch *b, const struct maps *maps, uint64_t add
 	j->island[j->nislands++].length = ISLAND_BYTES;
 	b->new_islands++;
 	return at;
+}
+
+/* Where a short jump from @addr goes, or a long one. */
+static uint64_t find_slot(struct batch *b, const struct maps *maps, uint64_t addr, uint32_t nhooks)
+{
+	const struct arch *arch = b->s->t->arch;
+	uint64_t region = addr & ~(arch->region - 1), at = 0;
+
+	if (arch->region)
+		at = slot_between(b, maps, region, region + arch->region, arch->region, nhooks);
+	return at ? at : slot_between(b, maps, addr, addr, arch->reach, nhooks);
 }
 
 static bool page_is_file(pid_t pid, uint64_t addr)
@@ -110,7 +124,8 @@ static void build_slot(const struct session *s, const struct planned_hook *h, ui
 			    .hook = (uint16_t)index,
 			    .kind = h->kind,
 			    .size_kind = h->size_kind,
-			    .glibc_chunks = h->glibc_chunks};
+			    .glibc_chunks = h->glibc_chunks,
+			    .gate_addr = s->journal->gate_addr};
 	uint64_t entry = s->journal->agent_addr + entry_of(s, h);
 
 	d.text_addr = h->map_start;

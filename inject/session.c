@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "inject/internal.h"
 #include "inject/sandbox.h"
+#include "inject/vdso.h"
 #include "unwind/cache.h"
 
 uint64_t session_find(const struct maps *maps, uint64_t *length)
@@ -80,6 +81,8 @@ int session_open(struct session *s, struct target *t, const struct session_optio
 		ret = sandbox_look(t, err);
 	if (!ret)
 		ret = layout_choose(t, options->ring_size, &layout, err);
+	if (!ret && t->arch->vdso_clock)
+		layout.control.clock_addr = vdso_function(t, &maps, t->arch->vdso_clock);
 	if (!ret && !s->stopped) {
 		struct deadline deadline = session_stop_deadline(t);
 

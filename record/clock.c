@@ -8,7 +8,9 @@
 
 uint64_t clock_ticks(void)
 {
-#if defined(__x86_64__)
+#if defined(__mips64)
+	return mono_ns();
+#elif defined(__x86_64__)
 	uint32_t lo, hi;
 
 	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));

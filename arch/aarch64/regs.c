@@ -151,6 +151,7 @@ const struct arch arch_aarch64 = {
     .syscall_return = {{0x01, 0, 0, 0xd4, 0xc0, 0x03, 0x5f, 0xd6}, 8}, /* svc #0; ret */
     .sigreturn = {{{0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4}, 8},     /* mov x8, #139; svc #0 */
 		  {{0x68, 0x11, 0x80, 0x52, 0x01, 0, 0, 0xd4}, 8}},    /* mov w8, #139; svc #0 */
+    .sigset_size = 8,
     .word_size = 8,
     .address_bits = 48,
     .tls = {.regset = 0x401 /* NT_ARM_TLS */, .above = true},

@@ -37,7 +37,7 @@ _Static_assert(sizeof(struct kernel_frame) == 592 + 4096, "struct rt_sigframe");
 
 size_t a64_emergency_frame(uint8_t *out, size_t size, uint64_t at, const struct arch_emergency *e)
 {
-	struct kernel_frame f = {.stack_flags = NO_SUCH_SS_FLAG, .sigmask = e->sigmask};
+	struct kernel_frame f = {.stack_flags = NO_SUCH_SS_FLAG, .sigmask = e->sigmask[0]};
 	const uint8_t *xstate = e->xstate;
 	uint64_t again = (uint64_t)e->again;
 

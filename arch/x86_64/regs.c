@@ -168,6 +168,7 @@ const struct arch arch_x86_64 = {
     .sigreturn = {{{0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05}, 9}, /* mov $15,%rax; syscall */
 		  {{0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05}, 7},	      /* mov $15,%eax; syscall */
 		  {{0x58, 0xc3}, 2}},				      /* pop %rax; ret */
+    .sigset_size = 8,
     .word_size = 8,
     .address_bits = 47,
     .guard = {ARCH_GUARD_TCB, 0x30, 17},

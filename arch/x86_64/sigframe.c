@@ -113,7 +113,7 @@ size_t x86_emergency_frame(uint8_t *out, size_t size, uint64_t at, const struct 
 	struct kernel_ucontext uc = {.flags =
 					 UC_FP_XSTATE | UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS,
 				     .stack_flags = NO_SUCH_SS_FLAG,
-				     .sigmask = e->sigmask};
+				     .sigmask = e->sigmask[0]};
 
 	fp = (fp + XSAVE_ALIGN - 1) & ~(size_t)(XSAVE_ALIGN - 1);
 	if (fp + e->xstate_size + sizeof(uint32_t) > size)
