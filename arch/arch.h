@@ -126,6 +126,10 @@ struct arch {
 	 * rt_sigreturn, in order of preference (its own restorer, or popping the number). */
 	struct arch_code syscall_return, sigreturn[3];
 	uint8_t sigset_size;  /* of the kernel's sigset_t, bytes */
+	/* Breakpoints: where struct user has the debug registers, 0 when it has none; then the
+	 * instructions, for wide code and for narrow (Thumb), after which the PC is theirs. */
+	uint16_t debug_registers;
+	struct arch_code breakpoint, breakpoint_narrow;
 	uint8_t word_size;    /* of a pointer and of a word on the stack, bytes */
 	uint8_t address_bits; /* of addresses of user memory; above are tags, or nothing */
 

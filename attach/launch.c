@@ -2,8 +2,7 @@
 /*
  * Starts a program and stops it where its libraries are mapped and relocated and none of its code,
  * constructors included, has run: glibc's dynamic linker calls _dl_debug_state() there with
- * r_state RT_CONSISTENT (link.h); elsewhere the entry point serves.  Hardware breakpoints: no byte
- * of the program changes.
+ * r_state RT_CONSISTENT (link.h); elsewhere the entry point serves.
  */
 #include <elf.h>
 #include <errno.h>
@@ -11,19 +10,15 @@
 #include <gelf.h>
 #include <link.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
-#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "attach/breakpoint.h"
 #include "attach/target.h"
-
-#define DR(n)	 (offsetof(struct user, u_debugreg) + (n) * sizeof(long))
-#define ENABLE_0 1ul
-#define ENABLE_1 4ul
+#include "formats/column.h"
 
 static pid_t spawn(char *const argv[], int *go, int *failed)
 {
@@ -57,7 +52,8 @@ static pid_t spawn(char *const argv[], int *go, int *failed)
 
 static uint64_t auxv(pid_t pid, uint64_t type)
 {
-	uint64_t pair[2], value = 0;
+	unsigned long pair[2];
+	uint64_t value = 0;
 	char path[64];
 	int fd;
 
@@ -134,11 +130,6 @@ static struct stop_at where(struct target *t)
 	return s;
 }
 
-static int poke_user(pid_t pid, size_t offset, uint64_t value)
-{
-	return ptrace(PTRACE_POKEUSER, pid, (void *)offset, (void *)(uintptr_t)value) ? -errno : 0;
-}
-
 static bool consistent(const struct target *t, uint64_t r_debug)
 {
 	struct r_debug r;
@@ -158,20 +149,49 @@ static int next_stop(pid_t pid)
 	return WIFSTOPPED(status) ? status : -ESRCH;
 }
 
-static int run_to(struct target *t, struct thread *th, struct mp_err *err)
-{
-	struct stop_at at = where(t);
-	int status, ret;
+struct stops {
+	struct breakpoint entry, debug_state;
+	struct breakpoint back; /* where debug_state returns to */
+};
 
-	ret = poke_user(t->pid, DR(0), at.entry);
-	if (!ret && at.debug_state)
-		ret = poke_user(t->pid, DR(1), at.debug_state);
-	if (!ret)
-		ret = poke_user(t->pid, DR(7), ENABLE_0 | (at.debug_state ? ENABLE_1 : 0));
-	if (ret)
-		return mp_fail(err, MP_EXIT_FAILURE, ret, "no hardware breakpoint can be set: %s",
-			       strerror(-ret));
-	for (int signal = 0;;) {
+static int no_breakpoint(int ret, struct mp_err *err)
+{
+	return mp_fail(err, MP_EXIT_FAILURE, ret, "no breakpoint can be set: %s", strerror(-ret));
+}
+
+/* At a breakpoint before the libraries are there.  Return: 0 when the program can go on. */
+static int pass(struct target *t, struct thread *th, const struct stop_at *at, struct stops *s)
+{
+	uint64_t pc = t->arch->get_pc(&th->regs), back;
+	int ret;
+
+	if (!breakpoint_blocks(t))
+		return 0;
+	if (pc == s->back.addr) {
+		ret = breakpoint_clear(t, &s->back);
+		return ret ? ret : breakpoint_set(t, &s->debug_state, at->debug_state);
+	}
+	if (pc != s->debug_state.addr)
+		return 0;
+	if (!t->arch->get_column(&th->regs, UW_REG_LR, &back))
+		return -ENOSYS;
+	ret = breakpoint_clear(t, &s->debug_state);
+	return ret ? ret : breakpoint_set(t, &s->back, back);
+}
+
+static int clear(struct target *t, struct stops *s)
+{
+	int a = breakpoint_clear(t, &s->entry), b = breakpoint_clear(t, &s->debug_state),
+	    c = breakpoint_clear(t, &s->back);
+
+	return a ? a : b ? b : c;
+}
+
+/* Runs the program until all is mapped.  Return: 0 when it stands there. */
+static int run_until(struct target *t, struct thread *th, const struct stop_at *at, struct stops *s,
+		     struct mp_err *err)
+{
+	for (int signal = 0, status, ret;;) {
 		if (ptrace(PTRACE_CONT, t->pid, 0, signal))
 			return -errno;
 		status = next_stop(t->pid);
@@ -188,13 +208,33 @@ static int run_to(struct target *t, struct thread *th, struct mp_err *err)
 		th->state = THREAD_STOPPED;
 		if (thread_get_regs(t, th))
 			return -ESRCH;
-		if (t->arch->get_pc(&th->regs) == at.entry ||
-		    (t->arch->get_pc(&th->regs) == at.debug_state && consistent(t, at.r_debug)))
-			break;
+		if (t->arch->get_pc(&th->regs) == s->entry.addr ||
+		    (t->arch->get_pc(&th->regs) == s->debug_state.addr &&
+		     consistent(t, at->r_debug)))
+			return 0;
+		ret = pass(t, th, at, s);
+		if (ret)
+			return no_breakpoint(ret, err);
 	}
-	poke_user(t->pid, DR(7), 0);
-	poke_user(t->pid, DR(0), 0);
-	poke_user(t->pid, DR(1), 0);
+}
+
+static int run_to(struct target *t, struct thread *th, struct mp_err *err)
+{
+	struct stops s = {.entry.index = 0, .debug_state.index = 1};
+	struct stop_at at = where(t);
+	int status, ret;
+
+	ret = breakpoint_set(t, &s.entry, at.entry);
+	if (!ret && at.debug_state)
+		ret = breakpoint_set(t, &s.debug_state, at.debug_state);
+	if (ret)
+		return no_breakpoint(ret, err);
+	ret = run_until(t, th, &at, &s, err);
+	if (ret)
+		return ret;
+	ret = clear(t, &s);
+	if (ret)
+		return no_breakpoint(ret, err);
 	/* To a stop of our interrupt, without an instruction run. */
 	if (ptrace(PTRACE_INTERRUPT, t->pid, 0, 0) || ptrace(PTRACE_CONT, t->pid, 0, 0))
 		return -errno;

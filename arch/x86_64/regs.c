@@ -164,6 +164,7 @@ const struct arch arch_x86_64 = {
     .entry_length = X86_JUMP_LENGTH,
     .syscall_insn_length = X86_SYSCALL_LENGTH,
     .insn_align = 1,
+    .debug_registers = 848, /* offsetof(struct user, u_debugreg), sys/user.h */
     .syscall_return = {{0x0f, 0x05, 0xc3}, 3},
     .sigreturn = {{{0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05}, 9}, /* mov $15,%rax; syscall */
 		  {{0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05}, 7},	      /* mov $15,%eax; syscall */

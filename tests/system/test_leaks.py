@@ -127,6 +127,8 @@ class Leaks(HeapCase):
             if report["leaked"]["count"] != int(leaks):
                 wrong[name] = report["leaked"]["count"]
             self.assertTrue(report["exact"], name)
+            if not os.path.exists(f"{t.VICTIMS}/cases-lsan"):  # not on every architecture
+                continue
             r = subprocess.run([f"{t.VICTIMS}/cases-lsan", name], capture_output=True, text=True)
             m = re.search(r"leaked in (\d+) allocation", r.stderr)
             lsan_right += (int(m.group(1)) if m else 0) == int(leaks)
