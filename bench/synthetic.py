@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Workloads that count their own pairs of malloc and free; their unit is nanoseconds a pair."""
+"""Workloads that count their own pairs of malloc and free, or pages; their unit is nanoseconds each."""
 import json
 import os
 import re
@@ -12,6 +12,9 @@ import tools
 MAIN = ["none", "memprof", "memprof --lossless", "memprof --sample", "heaptrack"]
 OTHERS = ["jemalloc", "jemalloc's profiler", "tcmalloc", "tcmalloc's profiler"]
 
+UNITS = {"page-faults": ("page", 1)}  # what a workload counts, and events in each; else:
+PAIR = ("pair", 2)
+
 # name: (program and arguments, tools)
 CASES = {
     "pairs-10": (["pairs", "10"], MAIN + OTHERS + ["uprobe", "massif"]),
@@ -22,6 +25,8 @@ CASES = {
     "threads-1": (["shared", "1"], MAIN),
     "threads-2": (["shared", "2"], MAIN),
     "paths": (["paths"], MAIN),
+    "via-kernel": (["pairs", "10"], ["none", "memprof", "memprof --via=kernel", "heaptrack"]),
+    "page-faults": (["pages"], ["none", "memprof", "memprof --event=page-faults", "heaptrack"]),
 }
 
 
@@ -33,7 +38,7 @@ def once(name, tool, build, seconds):
         got["recorder_cpu_s"] = use["cpu_s"] - got["process_cpu_s"]
         extra = tools.TOOLS[tool].bytes_and_losses(folder, build)
         if "bytes" in extra:
-            extra["bytes_per_event"] = extra["bytes"] / (2 * got["pairs"])
+            extra["bytes_per_event"] = extra["bytes"] / (UNITS.get(name, PAIR)[1] * got["pairs"])
         return dict(got, **extra)
 
 

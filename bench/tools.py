@@ -31,9 +31,11 @@ class Tool:
         text = subprocess.run([build + "/memprof", "report", folder + "/out", "--json"],
                               text=True, capture_output=True, check=True).stdout
         report = json.loads(text)
-        return {"bytes": os.stat(folder + "/out").st_size,
-                "events": report["totals"]["events"],
-                "lost": sum(report["losses"][k] for k in LOST)}
+        size = {"bytes": os.stat(folder + "/out").st_size}
+        if report["event"] == "page-faults":
+            return dict(size, events=report["totals"]["faults"], lost=report["losses"]["lost_faults"])
+        return dict(size, events=report["totals"]["events"],
+                    lost=sum(report["losses"][k] for k in LOST))
 
 
 def memprof(*options):
@@ -62,6 +64,8 @@ TOOLS = {t.name: t for t in (
     Tool("memprof", memprof()),
     Tool("memprof --lossless", memprof("--lossless")),
     Tool("memprof --sample", memprof("--sample", SAMPLE)),
+    Tool("memprof --via=kernel", memprof("--via=kernel")),
+    Tool("memprof --event=page-faults", memprof("--event=page-faults")),
     Tool("heaptrack", lambda argv, folder, build: ["heaptrack", "-o", folder + "/out", *argv]),
     Tool("uprobe", uprobe),
     Tool("massif", lambda argv, folder, build: ["valgrind", "-q", "--tool=massif",
