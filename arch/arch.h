@@ -13,9 +13,10 @@
 #include <string.h>
 #include "formats/column.h"
 
-#define ARCH_MAX_REGSET 1024
-#define ARCH_DWARF_REGS 34 /* numbers that column[] knows */
-#define ARCH_ARGS	5
+#define ARCH_MAX_REGSET	  1024
+#define ARCH_DWARF_REGS	  34 /* numbers that column[] knows */
+#define ARCH_ARGS	  5
+#define ARCH_ARG_ON_STACK 255 /* of perf_arg */
 
 /* Raw general registers as the kernel's NT_PRSTATUS regset has them. */
 struct arch_regs {

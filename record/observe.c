@@ -205,15 +205,33 @@ static void begin_call(struct watched *w, const struct planned_hook *h, uint64_t
 	}
 }
 
-/* Who frees?  The return address lies on top of the stack. */
-static uint16_t free_misc(const struct planned_hook *h, const struct probe_sample *s)
+/* Who frees? */
+static uint16_t free_misc(const struct observer *o, const struct planned_hook *h,
+			  const struct probe_sample *s)
 {
-	uint64_t from;
+	uint64_t from = s->regs[UW_REG_LR];
 
-	if (s->stack_bytes < sizeof(from))
+	if (o->arch->call_push && s->stack_bytes < o->arch->word_size)
 		return 0;
-	memcpy(&from, s->stack, sizeof(from));
+	if (o->arch->call_push)
+		from = arch_word(o->arch, s->stack);
 	return from >= h->map_start && from < h->map_end ? MPR_F_FROM_MODULE : 0;
+}
+
+/* Arguments behind those in registers lie on the stack, the first one lowest. */
+static void take_args(const struct observer *o, uint64_t arg[ARCH_ARGS],
+		      const struct probe_sample *s)
+{
+	uint32_t at = o->arch->call_push;
+
+	for (int i = 0; i < ARCH_ARGS; i++) {
+		arg[i] = s->arg[i];
+		if (o->arch->perf_arg[i] != ARCH_ARG_ON_STACK)
+			continue;
+		if (at + o->arch->word_size <= s->stack_bytes)
+			arg[i] = arch_word(o->arch, s->stack + at);
+		at += o->arch->word_size;
+	}
 }
 
 static void on_entry(struct observer *o, struct watched *w, const struct probe_sample *s)
@@ -224,10 +242,10 @@ static void on_entry(struct observer *o, struct watched *w, const struct probe_s
 	if (is_nested(w, s, sp))
 		return;
 	w->call = (struct call){.hook = s->hook, .sp = sp, .time = ticks_at(o, s->time_ns)};
-	memcpy(w->call.arg, s->arg, sizeof(w->call.arg));
+	take_args(o, w->call.arg, s);
 	if (h->kind == SS_HOOK_FREE) {
 		if (w->call.arg[0])
-			wire_free(&w->wire, MPR_FREE, free_misc(h, s), w->call.time,
+			wire_free(&w->wire, MPR_FREE, free_misc(o, h, s), w->call.time,
 				  named(w->call.arg[0], hook));
 		return;
 	}
@@ -241,21 +259,23 @@ static void on_entry(struct observer *o, struct watched *w, const struct probe_s
 static uint64_t stored(struct observer *o, const struct probe_sample *s, uint64_t at)
 {
 	uint64_t sp = s->regs[UW_REG_SP], value = 0;
+	uint32_t word = o->arch->word_size;
 
-	if (at >= sp && s->stack_bytes >= 8 && at - sp <= s->stack_bytes - 8)
-		memcpy(&value, s->stack + (at - sp), sizeof(value));
-	else if (mem_read(&o->config.session->t->mem, at, &value, sizeof(value)))
-		value = 0;
-	return value;
+	if (at >= sp && s->stack_bytes >= word && at - sp <= s->stack_bytes - word)
+		return arch_word(o->arch, s->stack + (at - sp));
+	if (mem_read(&o->config.session->t->mem, at, &value, word))
+		return 0;
+	return arch_word(o->arch, &value);
 }
 
-static bool failed(uint64_t result)
+/* MAP_FAILED, -1 */
+static bool failed(const struct observer *o, uint64_t result)
 {
-	return result + 1 == 0; /* MAP_FAILED, -1 */
+	return o->arch->word_size == 4 ? (uint32_t)result == UINT32_MAX : result == UINT64_MAX;
 }
 
-static void end_map(struct watched *w, const struct planned_hook *h, uint64_t result, uint64_t time,
-		    uint64_t hook)
+static void end_map(const struct observer *o, struct watched *w, const struct planned_hook *h,
+		    uint64_t result, uint64_t time, uint64_t hook)
 {
 	const struct call *c = &w->call;
 	struct wire_range r = {.length = c->arg[1], .stack = c->stack};
@@ -266,7 +286,7 @@ static void end_map(struct watched *w, const struct planned_hook *h, uint64_t re
 		r.flags = (uint32_t)c->arg[3];
 		r.fd = (int32_t)c->arg[4];
 		r.old_addr = c->arg[0];
-		if (!failed(result))
+		if (!failed(o, result))
 			wire_map(&w->wire, MPR_MAP, time, named(result, hook), &r);
 		break;
 	case SS_HOOK_MUNMAP:
@@ -276,7 +296,7 @@ static void end_map(struct watched *w, const struct planned_hook *h, uint64_t re
 	default: /* SS_HOOK_MREMAP */
 		r.length = c->arg[2];
 		r.old_addr = c->arg[0];
-		wire_map(&w->wire, MPR_REMAP_END, time, named(failed(result) ? 0 : result, hook),
+		wire_map(&w->wire, MPR_REMAP_END, time, named(failed(o, result) ? 0 : result, hook),
 			 &r);
 	}
 }
@@ -309,7 +329,7 @@ static void end_call(struct observer *o, struct watched *w, const struct probe_s
 			     (int32_t)result, c->stack);
 		break;
 	default:
-		end_map(w, h, result, time, hook);
+		end_map(o, w, h, result, time, hook);
 	}
 }
 
