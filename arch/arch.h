@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include "arch/frame.h"
 #include "formats/column.h"
 
 #define ARCH_MAX_REGSET	  1024
@@ -229,6 +230,16 @@ struct arch {
 	 * Return: false when fewer bytes than an instruction are there or it is undefined.
 	 */
 	bool (*decode)(const uint8_t *code, size_t size, uint64_t addr, struct arch_insn *insn);
+
+	/**
+	 * frame_insn - what an instruction does to its function's frame; NULL where all code has
+	 *	unwind tables
+	 * @code, @size: bytes at @addr
+	 * @mode: the instruction set, as in bit 0 of a function's address
+	 * Return: false when fewer bytes than an instruction are there.
+	 */
+	bool (*frame_insn)(const struct arch *arch, const uint8_t *code, size_t size, uint64_t addr,
+			   uint8_t mode, struct arch_frame_insn *insn);
 
 	/**
 	 * plan_patch - relocate the entry of a function

@@ -9,8 +9,9 @@
 #include "lib/vec.h"
 #include "unwind/cfi.h"
 #include "unwind/starts.h"
+#include "unwind/untabled.h"
 
-static int add_row(struct unwind_table *t, uint64_t pc, uint32_t rule)
+int table_add_row(struct unwind_table *t, uint64_t pc, uint32_t rule)
 {
 	if (t->n && t->pc[t->n - 1] == pc) {
 		t->rule[t->n - 1] = (uint16_t)rule;
@@ -49,7 +50,8 @@ static int push_row(void *ctx, uint64_t pc, const struct uw_full *rule)
 {
 	struct building *b = ctx;
 
-	return pc < b->limit ? add_row(b->table, pc, rule ? rule_set_add(b->set, rule) : 0) : 0;
+	return pc < b->limit ? table_add_row(b->table, pc, rule ? rule_set_add(b->set, rule) : 0)
+			     : 0;
 }
 
 static int rows_of_cfi(const struct cfi *cfi, struct rule_set *set, struct unwind_table *t)
@@ -64,7 +66,7 @@ static int rows_of_cfi(const struct cfi *cfi, struct rule_set *set, struct unwin
 		b.limit = i + 1 < fdes.list.n ? fde[1].start : UINT64_MAX;
 		err = cfi_rows(cfi, fde, push_row, &b);
 		if (!err)
-			err = add_row(t, fde->end < b.limit ? fde->end : b.limit, 0);
+			err = table_add_row(t, fde->end < b.limit ? fde->end : b.limit, 0);
 	}
 	vec_free(&fdes.list);
 	return err;
@@ -72,30 +74,37 @@ static int rows_of_cfi(const struct cfi *cfi, struct rule_set *set, struct unwin
 
 /* Where programs and threads begin and libcs have no CFI: musl's C start code and thread start. */
 static const char *const outermost[] = {
-    "_start",  "_start_c", "libc_start_main_stage2", "__libc_start_main", "start", "start_c11",
-    "__clone", "clone"};
+    "_start",	 "__start", "_start_c", "libc_start_main_stage2", "__libc_start_main", "start",
+    "start_c11", "__clone", "clone"};
+
+#define START_SIZE 64u /* of start code whose size is not known */
 
 struct gaps {
 	struct unwind_table *table;
+	uint64_t mask;	  /* of a function's address: without what is its instruction set */
 	VEC(uint64_t) at; /* pairs: start, end */
 };
 
-static int push_gap(void *ctx, const char *name, const GElf_Sym *sym)
+static int push_gap(struct gaps *gaps, uint64_t start, uint64_t size)
+{
+	if (unwind_table_find(gaps->table, start))
+		return 0;
+	return vec_push(&gaps->at, start) || vec_push(&gaps->at, start + size) ? -ENOMEM : 0;
+}
+
+static int push_named(void *ctx, const char *name, const GElf_Sym *sym)
 {
 	struct gaps *gaps = ctx;
 
 	for (size_t i = 0; i < sizeof(outermost) / sizeof(outermost[0]); i++) {
-		if (strcmp(name, outermost[i]) || unwind_table_find(gaps->table, sym->st_value))
-			continue;
-		if (vec_push(&gaps->at, sym->st_value) ||
-		    vec_push(&gaps->at, sym->st_value + (sym->st_size ? sym->st_size : 64)))
-			return -ENOMEM;
+		if (!strcmp(name, outermost[i]))
+			return push_gap(gaps, sym->st_value & gaps->mask,
+					sym->st_size ? sym->st_size : START_SIZE);
 	}
 	return 0;
 }
 
-/* Merges the rows of @b, which holds what @a has no rule for, into @a. */
-static int merge(struct unwind_table *a, const struct unwind_table *b)
+int table_merge(struct unwind_table *a, const struct unwind_table *b)
 {
 	struct unwind_table out = {0};
 	uint32_t i = 0, j = 0;
@@ -110,7 +119,7 @@ static int merge(struct unwind_table *a, const struct unwind_table *b)
 		else
 			pc = b->pc[j++];
 		rule = unwind_table_find(a, pc);
-		err = add_row(&out, pc, rule ? rule : unwind_table_find(b, pc));
+		err = table_add_row(&out, pc, rule ? rule : unwind_table_find(b, pc));
 	}
 	if (err) {
 		unwind_table_free(&out);
@@ -121,21 +130,27 @@ static int merge(struct unwind_table *a, const struct unwind_table *b)
 	return 0;
 }
 
-static int fill_gaps(Elf *elf, struct unwind_table *t)
+static int fill_gaps(Elf *elf, const struct arch *arch, struct unwind_table *t)
 {
 	struct unwind_table extra = {0};
-	struct gaps gaps = {.table = t};
-	int err = starts_each_function(elf, push_gap, &gaps);
+	struct gaps gaps = {.table = t, .mask = arch->elf_machine == EM_ARM ? ~1ull : UINT64_MAX};
+	int err = starts_each_function(elf, push_named, &gaps);
+	GElf_Ehdr eh;
+
+	if (!err && gelf_getehdr(elf, &eh) && eh.e_entry)
+		err = push_gap(&gaps, eh.e_entry & gaps.mask, START_SIZE);
 
 	if (!err && gaps.at.n) {
 		qsort(gaps.at.at, gaps.at.n / 2, 2 * sizeof(uint64_t), starts_by_value);
 		for (size_t i = 0; i < gaps.at.n && !err; i += 2) {
-			err = add_row(&extra, gaps.at.at[i], UW_RULE_OUTERMOST);
+			if (extra.n && gaps.at.at[i] < extra.pc[extra.n - 1])
+				continue;
+			err = table_add_row(&extra, gaps.at.at[i], UW_RULE_OUTERMOST);
 			if (!err)
-				err = add_row(&extra, gaps.at.at[i + 1], 0);
+				err = table_add_row(&extra, gaps.at.at[i + 1], 0);
 		}
 		if (!err)
-			err = merge(t, &extra);
+			err = table_merge(t, &extra);
 	}
 	vec_free(&gaps.at);
 	unwind_table_free(&extra);
@@ -153,8 +168,20 @@ static int add_debug_frame(Elf *elf, const struct arch *arch, struct rule_set *s
 	if (cfi_open(elf, arch, true, &cfi)) {
 		err = rows_of_cfi(&cfi, set, &extra);
 		if (!err && extra.n)
-			err = merge(t, &extra);
+			err = table_merge(t, &extra);
 	}
+	unwind_table_free(&extra);
+	return err;
+}
+
+static int add_untabled(Elf *elf, const struct arch *arch, struct rule_set *set,
+			struct unwind_table *t)
+{
+	struct unwind_table extra = {0};
+	int err = untabled_rows(elf, arch, t, set, &extra);
+
+	if (!err && extra.n)
+		err = table_merge(t, &extra);
 	unwind_table_free(&extra);
 	return err;
 }
@@ -182,7 +209,9 @@ int unwind_table_build(Elf *elf, Elf *debug, struct rule_set *set, struct unwind
 	if (!err)
 		err = add_debug_frame(debug ? debug : elf, arch, set, table);
 	if (!err)
-		err = fill_gaps(elf, table);
+		err = fill_gaps(elf, arch, table);
+	if (!err)
+		err = add_untabled(elf, arch, set, table);
 	if (err)
 		unwind_table_free(table);
 	return err;

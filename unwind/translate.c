@@ -128,9 +128,10 @@ static bool translate_column(const struct arch *arch, const struct cfi_value *v,
 		return fits(v->number);
 	case CFI_REGISTER:
 		column = cfi_column(arch, (uint64_t)v->number);
-		f->where[i] = UW_REG;
+		if (column >= 0)
+			f->where[i] = UW_REG;
 		f->off[i] = column;
-		return column >= 0;
+		return column >= 0 || i != (arch->call_push ? UW_REG_PC : UW_REG_LR);
 	default:
 		f->off[i] = 0;
 		return translate_expression(arch, v->expression, i, v->kind == CFI_VAL_EXPRESSION,

@@ -7,6 +7,7 @@
  * on.
  */
 #include <string.h>
+#include "arch/mips64/frame.h"
 #include "arch/mips64/mips64.h"
 
 #define EINTR 4
@@ -222,7 +223,7 @@ static size_t slot_big(uint8_t *out, uint64_t at, uint64_t desc, uint64_t agent_
 	       .shmctl = 5030,                                                                     \
 	       .restart_syscall = 5213},                                                           \
 	.get_pc = get_pc, .set_pc = set_pc, .get_sp = get_sp, .set_sp = set_sp,                    \
-	.get_column = get_column, .syscall_state = syscall_state,                                  \
+	.frame_insn = mips_frame_insn, .get_column = get_column, .syscall_state = syscall_state,                                  \
 	.syscall_number = syscall_number, .set_syscall = set_syscall,                              \
 	.get_syscall_result = get_syscall_result, .restart_whole = restart_whole,                  \
 	.restart_interrupted = restart_interrupted, .restarted_number = mips_restarted_number,     \

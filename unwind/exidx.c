@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "unwind/exidx.h"
+
+#include <gelf.h>
+#include <string.h>
+#include "unwind/bytes.h"
+#include "unwind/table.h"
+
+enum { ENTRY = 8, CANTUNWIND = 1, SP = 13, LR = 14, PC = 15, MAX_WORDS = 256 };
+
+/* ---------------------------------------------------------------- opcodes -- */
+
+/* The virtual stack pointer is @base + @at; registers are popped from there. */
+struct machine {
+	int base;
+	int64_t at;
+	uint32_t popped; /* bit r: register r, from @from[r] */
+	int64_t from[16];
+	bool refused, finished;
+};
+
+static void pop(struct machine *m, unsigned first, uint32_t mask)
+{
+	for (unsigned r = first; mask; r++, mask >>= 1) {
+		if (!(mask & 1))
+			continue;
+		m->popped |= 1u << r;
+		m->from[r] = m->at;
+		m->at += 4;
+	}
+}
+
+static void pop_range(struct machine *m, unsigned op)
+{
+	pop(m, 4, (1u << ((op & 7) + 1)) - 1);
+	if (op & 8)
+		pop(m, LR, 1);
+}
+
+/* 1001nnnn; what was popped before would be found from another register. */
+static void take_base(struct machine *m, unsigned reg)
+{
+	if (reg == SP || reg == PC || m->popped)
+		m->refused = true;
+	m->base = (int)reg;
+	m->at = 0;
+}
+
+/* 1011xxxx */
+static void special(struct machine *m, unsigned op, struct bytes *b)
+{
+	uint64_t operand;
+
+	switch (op) {
+	case 0xb0:
+		m->finished = true;
+		return;
+	case 0xb1:
+		operand = bytes_take(b, 1);
+		m->refused |= !operand || operand > 0xf;
+		pop(m, 0, (uint32_t)operand & 0xf);
+		return;
+	case 0xb2:
+		m->at += 0x204 + (int64_t)((bytes_uleb(b) & 0xffffff) << 2);
+		return;
+	case 0xb3: /* VFP registers as by FSTMFDX */
+		m->at += (int64_t)((bytes_take(b, 1) & 0xf) + 1) * 8 + 4;
+		return;
+	case 0xb4: /* the return address's authentication code */
+		m->at += 4;
+		return;
+	}
+	if (op < 0xb8)
+		m->refused = true;
+	m->at += (op & 7) * 8 + 12;
+}
+
+/* 11xxxxxx: registers that no rule keeps */
+static void coprocessor(struct machine *m, unsigned op, struct bytes *b)
+{
+	if (op < 0xc6 || (op >= 0xd0 && op < 0xd8))
+		m->at += (op & 7) * 8 + 8;
+	else if (op == 0xc6 || op == 0xc8 || op == 0xc9)
+		m->at += (int64_t)((bytes_take(b, 1) & 0xf) + 1) * 8;
+	else if (op == 0xc7)
+		m->at += 4 * __builtin_popcount(bytes_take(b, 1) & 0xf);
+	else
+		m->refused = true;
+}
+
+static void step(struct machine *m, struct bytes *b)
+{
+	unsigned op = (unsigned)bytes_take(b, 1), mask;
+
+	if (op < 0x40) {
+		m->at += (op & 0x3f) * 4 + 4;
+	} else if (op < 0x80) {
+		m->at -= (op & 0x3f) * 4 + 4;
+	} else if (op < 0x90) {
+		mask = (op & 0xf) << 8 | (unsigned)bytes_take(b, 1);
+		/* 0: refuse to unwind.  A popped stack pointer is no use to a rule. */
+		m->refused |= !mask || mask >> (SP - 4) & 1;
+		pop(m, 4, mask);
+	} else if (op < 0xa0) {
+		take_base(m, op & 0xf);
+	} else if (op < 0xb0) {
+		pop_range(m, op);
+	} else if (op < 0xc0) {
+		special(m, op, b);
+	} else {
+		coprocessor(m, op, b);
+	}
+}
+
+static bool put_column(struct uw_full *f, const struct machine *m, unsigned reg, int column)
+{
+	int64_t off = m->from[reg] - m->at;
+
+	f->where[column] = UW_AT_CFA;
+	f->off[column] = (int32_t)off;
+	return off == (int32_t)off;
+}
+
+bool exidx_rule(const uint8_t *code, size_t n, const struct arch *arch, struct uw_full *rule)
+{
+	struct bytes b = {.p = code, .end = code + n};
+	struct machine m = {.base = SP};
+	int base;
+
+	while (b.p < b.end && !m.finished && !m.refused)
+		step(&m, &b);
+	base = arch->column[m.base];
+	if (m.refused || b.lacking || base < 0 || m.at != (int32_t)m.at)
+		return false;
+	*rule = uw_entry_rule(arch);
+	rule->cfa_reg = (uint8_t)base;
+	rule->cfa_off = (int32_t)m.at;
+	for (unsigned r = 4; r < SP; r++) {
+		int column = arch->column[r];
+
+		if (m.popped >> r & 1 && column >= 0 && !put_column(rule, &m, r, column))
+			return false;
+	}
+	if (m.popped >> PC & 1)
+		return put_column(rule, &m, PC, UW_REG_PC);
+	return !(m.popped >> LR & 1) || put_column(rule, &m, LR, UW_REG_PC);
+}
+
+/* ---------------------------------------------------------------- tables -- */
+
+struct image {
+	Elf *elf;
+	const struct arch *arch;
+};
+
+/* The bytes of @elf from address @addr on, at most @max. */
+static struct bytes bytes_from(const struct image *in, uint64_t addr, uint64_t max)
+{
+	struct bytes none = {0};
+	size_t n;
+
+	if (elf_getphdrnum(in->elf, &n))
+		return none;
+	for (size_t i = 0; i < n; i++) {
+		Elf_Data *d;
+		GElf_Phdr ph;
+		uint64_t into;
+
+		if (!gelf_getphdr(in->elf, (int)i, &ph) || ph.p_type != PT_LOAD ||
+		    addr < ph.p_vaddr || addr - ph.p_vaddr >= ph.p_filesz)
+			continue;
+		into = addr - ph.p_vaddr;
+		if (max > ph.p_filesz - into)
+			max = ph.p_filesz - into;
+		d = elf_getdata_rawchunk(in->elf, (int64_t)(ph.p_offset + into), max, ELF_T_BYTE);
+		if (!d || !d->d_buf)
+			return none;
+		return (struct bytes){.p = d->d_buf,
+				      .end = (const uint8_t *)d->d_buf + d->d_size,
+				      .big = in->arch->elf_data == ELFDATA2MSB};
+	}
+	return none;
+}
+
+/* Offsets of 31 bits, from where they lie. */
+static uint64_t prel31(uint64_t word, uint64_t at)
+{
+	return (uint32_t)((int64_t)at + ((int32_t)((uint32_t)word << 1) >> 1));
+}
+
+/* The @first low bytes of @word, then @more words of opcodes, most significant bytes first. */
+static bool rule_of_words(const struct image *in, uint32_t word, unsigned first, struct bytes *b,
+			  unsigned more, struct uw_full *rule)
+{
+	uint8_t code[4 + 4 * MAX_WORDS];
+	size_t n = 0;
+
+	while (first)
+		code[n++] = (uint8_t)(word >> 8 * --first);
+	for (; more; more--) {
+		word = (uint32_t)bytes_take(b, 4);
+		for (int shift = 24; shift >= 0; shift -= 8)
+			code[n++] = (uint8_t)(word >> shift);
+	}
+	return !b->lacking && exidx_rule(code, n, in->arch, rule);
+}
+
+/* The three compact models (personality routines 0 to 2), and the generic one as GNU's personality
+ * routines of all languages have it: a number of words and three opcodes first. */
+static bool rule_of_table(const struct image *in, uint64_t at, struct uw_full *rule)
+{
+	struct bytes b = bytes_from(in, at, 8 + 4 * MAX_WORDS);
+	uint32_t word = (uint32_t)bytes_take(&b, 4);
+
+	if (!(word >> 31)) {
+		word = (uint32_t)bytes_take(&b, 4);
+		return rule_of_words(in, word, 3, &b, word >> 24, rule);
+	}
+	switch (word >> 24) {
+	case 0x80:
+		return rule_of_words(in, word, 3, &b, 0, rule);
+	case 0x81:
+	case 0x82:
+		return rule_of_words(in, word, 2, &b, word >> 16 & 0xff, rule);
+	}
+	return false;
+}
+
+static int each_entry(const struct image *in, uint64_t at, struct bytes b, exidx_fn *fn, void *ctx)
+{
+	int ret = 0;
+
+	for (; b.end - b.p >= ENTRY && !ret; at += ENTRY) {
+		uint64_t start = prel31(bytes_take(&b, 4), at);
+		uint32_t word = (uint32_t)bytes_take(&b, 4);
+		struct uw_full rule;
+		bool known;
+
+		if (word == CANTUNWIND)
+			known = false;
+		else if (word >> 31)
+			known = word >> 24 == 0x80 && rule_of_words(in, word, 3, &b, 0, &rule);
+		else
+			known = rule_of_table(in, prel31(word, at + 4), &rule);
+		ret = fn(ctx, start, known ? &rule : NULL);
+	}
+	return ret;
+}
+
+int exidx_each(Elf *elf, const struct arch *arch, exidx_fn *fn, void *ctx)
+{
+	struct image in = {elf, arch};
+	size_t n;
+
+	if (arch->elf_machine != EM_ARM || elf_getphdrnum(elf, &n))
+		return 0;
+	for (size_t i = 0; i < n; i++) {
+		GElf_Phdr ph;
+
+		if (gelf_getphdr(elf, (int)i, &ph) && ph.p_type == PT_ARM_EXIDX)
+			return each_entry(&in, ph.p_vaddr, bytes_from(&in, ph.p_vaddr, ph.p_filesz),
+					  fn, ctx);
+	}
+	return 0;
+}
