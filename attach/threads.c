@@ -111,6 +111,7 @@ static int seize_pass(struct target *t, struct mp_err *err)
 
 int target_seize(struct target *t, const struct deadline *deadline, struct mp_err *err)
 {
+	bool again = false;
 	int fresh;
 
 	/* Large files take a while to search: not while the threads stand.  What is missing is
@@ -118,11 +119,13 @@ int target_seize(struct target *t, const struct deadline *deadline, struct mp_er
 	(void)emergency_find(t);
 	do {
 		fresh = seize_pass(t, err);
-		if (fresh >= 0 && deadline_passed(deadline))
+		/* What a slow machine takes for the first pass is not the process's doing. */
+		if (fresh > 0 && again && deadline_passed(deadline))
 			fresh = mp_fail(err, MP_EXIT_TIMEOUT, -ETIMEDOUT,
 					"the threads of process %d could not be seized in time "
 					"(it makes them too fast?); it was left alone",
 					t->pid);
+		again = true;
 	} while (fresh > 0);
 	if (fresh < 0) {
 		target_release(t);

@@ -185,6 +185,7 @@ static int close_descriptor(struct session *s, struct mp_err *err)
 	struct remote r;
 	int ret = target_seize(s->t, &deadline, err);
 
+	deadline = session_stop_deadline(s->t);
 	if (!ret)
 		ret = target_stop(s->t, &deadline, err);
 	if (!ret)
@@ -227,6 +228,7 @@ int session_close(struct session *s, struct mp_err *err)
 		session_mute(s);
 	fault_point("close-muted");
 	ret = t->threads.n ? 0 : target_seize(t, &stop, err);
+	stop = session_stop_deadline(t);
 	for (bool first = true; !ret; first = false) {
 		ret = target_stop(t, &stop, err);
 		if (ret)

@@ -429,6 +429,7 @@ static int stop(struct session *s, struct mp_err *err)
 		return 0;
 	if (!s->t->threads.n)
 		ret = target_seize(s->t, &deadline, err);
+	deadline = session_stop_deadline(s->t);
 	return ret ? ret : target_stop(s->t, &deadline, err);
 }
 

@@ -87,6 +87,7 @@ int session_open(struct session *s, struct target *t, const struct session_optio
 		struct deadline deadline = session_stop_deadline(t);
 
 		ret = target_seize(t, &deadline, err);
+		deadline = session_stop_deadline(t);
 		if (!ret)
 			ret = target_stop(t, &deadline, err);
 	}

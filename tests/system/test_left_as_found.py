@@ -67,8 +67,10 @@ class LeftAsFound(t.Case):
     def test_let_go(self):
         """while recording nobody traces the process"""
         p = self.victim("verify", 2)
-        rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"))
-        time.sleep(1)
+        rec = self.start(t.MEMPROF, "attach", "-p", str(p.pid), "-o", self.path("r"),
+                         stderr=subprocess.PIPE)
+        while "recording" not in rec.stderr.readline():
+            self.assertIsNone(rec.poll())
         self.assertIn("TracerPid:\t0", t.read(f"/proc/{p.pid}/status").decode())
         self.memprof("detach", "-p", p.pid)
         rec.communicate(timeout=20)
