@@ -35,6 +35,11 @@
 /* A word of the stack. */
 typedef uintptr_t ag_word_t;
 
+static inline ag_word_t word_at(uint64_t addr)
+{
+	return *(const ag_word_t *)(uintptr_t)addr;
+}
+
 #define AG_LEVELS   3	/* hooks in one thread at once: a signal handler inside a hook, ... */
 #define AG_WALKS    64	/* cached walks per thread ... */
 #define AG_WAYS	    4	/* ... that one index may have */

@@ -89,7 +89,7 @@ bool ag_free(ag_word_t block, const struct ss_desc *d, ag_word_t return_address)
 	if (unlikely(t->s.depth))
 		return true;
 	t->s.depth = 1;
-	t->outer_sp = (uint64_t)__builtin_frame_address(0);
+	t->outer_sp = (uintptr_t)__builtin_frame_address(0);
 	barrier();
 	now = ticks();
 	if (unlikely(now > c->deadline))

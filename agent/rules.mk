@@ -2,11 +2,12 @@
 # What the architecture needs: AGENT_ARCH_CFLAGS, AGENT_FORBIDDEN (see agent/check.sh), and
 # AGENT_LDS and AGENT_LINK when it needs another image.
 AGENT_LDS = agent/agent.lds
+AGENT_UNWIND = -fasynchronous-unwind-tables
 AGENT_LINK = -static-pie
 include arch/$(ARCH_FOLDER)/agent.mk
 AGENT_CFLAGS = $(AGENT_CHECK:%=-DAGENT_CHECK_STACKS) -std=gnu11 -O2 -g $(WARN) -I. -ffreestanding -nostdlib -fPIE -fvisibility=hidden \
 	$(AGENT_ARCH_CFLAGS) $(AGENT_C_CFLAGS) -fno-stack-protector -fno-jump-tables -fno-tree-loop-distribute-patterns \
-	-fomit-frame-pointer -fno-strict-aliasing -fasynchronous-unwind-tables \
+	-fomit-frame-pointer -fno-strict-aliasing $(AGENT_UNWIND) \
 	-fstack-usage -Wframe-larger-than=320
 AGENT_OBJ = $(patsubst %,$(O)/%.o,$(basename $(wildcard arch/$(ARCH_FOLDER)/agent-*.[Sc] agent/*.c)))
 

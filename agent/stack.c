@@ -61,7 +61,7 @@ static bool read_stack(void *ctx, uint64_t addr, uint64_t *value)
 		if (!page_readable(r->c, r->range->low) || !readable(r->c, r->range, addr))
 			return false;
 	}
-	*value = *(const ag_word_t *)addr;
+	*value = word_at(addr);
 	return true;
 }
 

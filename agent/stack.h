@@ -93,14 +93,12 @@ static inline void stack_check(const struct ag_call *call, uint32_t id)
 static inline bool words_hold(const struct ag_word *w, const struct ag_word *end)
 {
 	for (; w + 4 <= end; w += 4) {
-		if (((*(const ag_word_t *)w[0].at ^ w[0].is) |
-		     (*(const ag_word_t *)w[1].at ^ w[1].is) |
-		     (*(const ag_word_t *)w[2].at ^ w[2].is) |
-		     (*(const ag_word_t *)w[3].at ^ w[3].is)) != 0)
+		if (((word_at(w[0].at) ^ w[0].is) | (word_at(w[1].at) ^ w[1].is) |
+		     (word_at(w[2].at) ^ w[2].is) | (word_at(w[3].at) ^ w[3].is)) != 0)
 			return false;
 	}
 	for (; w < end; w++) {
-		if (*(const ag_word_t *)w->at != w->is)
+		if (word_at(w->at) != w->is)
 			return false;
 	}
 	return true;
@@ -112,7 +110,7 @@ static inline bool tail_holds(const struct ag_walk *w, uint32_t from)
 		return false;
 	/* check[] descends. */
 	for (uint32_t i = 0; i < w->nchecks && w->check[i] >= from; i++) {
-		if (*(const ag_word_t *)w->fp_slot[w->check[i]] != w->fp[w->check[i]])
+		if (word_at(w->fp_slot[w->check[i]]) != w->fp[w->check[i]])
 			return false;
 	}
 	return true;

@@ -42,7 +42,7 @@ static enum fast_result walk_fast(const struct ag_call *call, struct ag_range *r
 		if (k == AG_WALK_MAX || ((AG_RA_SIZE || k > 1) && !readable(c, r, slot)))
 			return FAST_TAKE_FULL;
 		w->ra[k].at = slot;
-		w->ra[k].is = *(const ag_word_t *)slot;
+		w->ra[k].is = word_at(slot);
 		if (AG_RA_SIZE)
 			sp = slot + AG_RA_SIZE;
 		else
@@ -79,7 +79,7 @@ static enum fast_result walk_fast(const struct ag_call *call, struct ag_range *r
 			fp_slot = cfa + (int64_t)rule->fp_off;
 			if (fp_slot < sp || fp_slot >= cfa || !readable(c, r, fp_slot))
 				return FAST_TAKE_FULL;
-			fp = *(const ag_word_t *)fp_slot;
+			fp = word_at(fp_slot);
 		}
 		slot = cfa + (int64_t)rule->ra_off;
 		if (slot < sp || (!AG_RA_SIZE && slot >= cfa) || slot & (sizeof(ag_word_t) - 1))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "arch/arch.h"
 
-static const struct arch *const all[] = {&arch_x86_64, &arch_aarch64, &arch_mips64, &arch_mips64be};
+static const struct arch *const all[] = {&arch_x86_64, &arch_aarch64, &arch_arm, &arch_mips64,
+					 &arch_mips64be};
 
 const struct arch *arch_for_elf(uint8_t elf_class, uint8_t elf_data, uint16_t machine)
 {
@@ -19,6 +20,8 @@ const struct arch *arch_native(void)
 	return &arch_x86_64;
 #elif defined(__aarch64__)
 	return &arch_aarch64;
+#elif defined(__arm__)
+	return &arch_arm;
 #elif defined(__mips64) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 	return &arch_mips64;
 #elif defined(__mips64)

@@ -57,6 +57,7 @@ struct arch_insn {
 struct arch_code {
 	uint8_t bytes[15];
 	uint8_t length; /* 0: none */
+	uint8_t pops;	/* of syscall_return: bytes it takes from the stack before it returns */
 };
 
 /* What a thread gets back by an emergency frame (struct arch, emergency_frame). */
@@ -120,14 +121,21 @@ struct arch {
 	/* 0, or a power of two: code whose addresses are the same above it is entered by a shorter
 	 * jump. */
 	uint64_t region;
+	uint64_t far_reach;   /* of the longer jump that is taken when there is no room; 0: none */
 	uint32_t red_zone;    /* bytes below the stack pointer that belong to the thread */
 	uint8_t entry_length; /* shortest window in bytes */
 	uint8_t syscall_insn_length;
 	uint8_t insn_align; /* instructions lie at multiples of it */
 	/* Code that any libc or vdso has: a system call with a return behind it, and ways to call
 	 * rt_sigreturn, in order of preference (its own restorer, or popping the number). */
-	struct arch_code syscall_return, sigreturn[3];
-	uint8_t sigset_size;  /* of the kernel's sigset_t, bytes */
+	struct arch_code syscall_return, other_return, sigreturn[3];
+	/* The offsets of a patch are all places of a window, its end included, where a thread may
+	 * be moved: not within a group of instructions that is relocated as one. */
+	bool groups;
+	/* Bits of a function's symbol, and of a return address, that are no part of the address
+	 * (Thumb). */
+	uint8_t code_bits;
+	uint8_t sigset_size; /* of the kernel's sigset_t, bytes */
 	/* Breakpoints: where struct user has the debug registers, 0 when it has none; then the
 	 * instructions, for wide code and for narrow (Thumb), after which the PC is theirs. */
 	uint16_t debug_registers;
@@ -226,7 +234,7 @@ struct arch {
 
 	/**
 	 * decode - one instruction
-	 * @code, @size: bytes at @addr
+	 * @code, @size: bytes at @addr, which has the code_bits of the function
 	 * Return: false when fewer bytes than an instruction are there or it is undefined.
 	 */
 	bool (*decode)(const uint8_t *code, size_t size, uint64_t addr, struct arch_insn *insn);
@@ -244,7 +252,7 @@ struct arch {
 	/**
 	 * plan_patch - relocate the entry of a function
 	 * @code, @size: the whole function (all bytes of its symbol), mapped at @addr; scanned for
-	 *	branches into the window
+	 *	branches into the window.  @addr has the code_bits of the symbol.
 	 * @slot_entry: where the new jump goes
 	 * @relocated_at: address of the relocated copy
 	 * Return: ARCH_OK with @patch filled, or the refusal.
@@ -256,7 +264,8 @@ struct arch {
 	/**
 	 * encode_slot - the code at a slot's entry: descriptor address to the scratch register,
 	 *	jump to the agent
-	 * @out: at least 48 bytes; @at: its address; @desc: address of struct ss_desc
+	 * @out: at least 48 bytes; @at: its address, with the code_bits of the hooked function;
+	 * @desc: address of struct ss_desc
 	 * @agent_entry: where to jump
 	 * Return: bytes written.
 	 */
@@ -283,6 +292,6 @@ static inline uint64_t arch_word(const struct arch *arch, const void *at)
 /* Return: a fixed text such as "a branch of the function goes into its first bytes". */
 const char *arch_refusal_text(enum arch_refusal refusal);
 
-extern const struct arch arch_x86_64, arch_aarch64, arch_mips64, arch_mips64be;
+extern const struct arch arch_x86_64, arch_aarch64, arch_arm, arch_mips64, arch_mips64be;
 
 #endif

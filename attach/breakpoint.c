@@ -4,8 +4,9 @@
 #include <errno.h>
 #include <sys/ptrace.h>
 
-#define CONTROL 7 /* debug register with an enable bit for each breakpoint (Intel SDM 3B, 17.2.4)  \
-		   */
+#define CONTROL                                                                                    \
+	7 /* debug register with an enable bit for each breakpoint (Intel SDM 3B, 17.2.4)          \
+	   */
 
 static int poke(struct target *t, unsigned int n, unsigned long value)
 {

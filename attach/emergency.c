@@ -27,7 +27,7 @@ static bool is_there(struct target *t, uint64_t addr, const struct arch_code *co
 /* The pieces of code that are looked for and where they were found; 0: not yet. */
 struct search {
 	const struct arch *arch;
-	uint64_t syscall_return, sigreturn[NFORMS];
+	uint64_t syscall_return, other_return, sigreturn[NFORMS];
 };
 
 static bool found_all(const struct search *s)
@@ -61,6 +61,9 @@ static void search_map(struct target *t, const struct map *m, uint8_t *buf, stru
 		if (!s->syscall_return)
 			s->syscall_return =
 			    find_code(s->arch, buf, (size_t)got, at, &s->arch->syscall_return);
+		if (!s->other_return)
+			s->other_return =
+			    find_code(s->arch, buf, (size_t)got, at, &s->arch->other_return);
 		for (size_t k = 0; k < NFORMS; k++) {
 			if (!s->sigreturn[k])
 				s->sigreturn[k] = find_code(s->arch, buf, (size_t)got, at,
@@ -77,7 +80,8 @@ int emergency_find(struct target *t)
 	uint8_t *buf;
 	int err;
 
-	if (is_there(t, c->syscall_return, &t->arch->syscall_return) &&
+	if (is_there(t, c->syscall_return,
+		     c->other_form ? &t->arch->other_return : &t->arch->syscall_return) &&
 	    is_there(t, c->sigreturn, &t->arch->sigreturn[c->sigreturn_form]))
 		return 0;
 	memset(c, 0, sizeof(*c));
@@ -97,7 +101,9 @@ int emergency_find(struct target *t)
 	}
 	free(buf);
 	maps_free(&maps);
-	c->syscall_return = s.syscall_return;
+	c->other_form = !s.syscall_return;
+	c->syscall_return = c->other_form ? s.other_return : s.syscall_return;
+	c->return_pops = c->other_form ? t->arch->other_return.pops : t->arch->syscall_return.pops;
 	for (size_t k = NFORMS; k-- > 0;) {
 		if (s.sigreturn[k]) {
 			c->sigreturn = s.sigreturn[k];

@@ -104,7 +104,8 @@ static int park(struct remote *r)
 {
 	struct arch_regs regs = r->saved;
 
-	r->t->arch->set_return(&regs, r->t->code.syscall_return, r->frame, r->t->code.sigreturn);
+	r->t->arch->set_return(&regs, r->t->code.syscall_return, r->frame - r->t->code.return_pops,
+			       r->t->code.sigreturn);
 	return thread_put_regs(r->t, r->carrier, &regs);
 }
 
@@ -273,7 +274,8 @@ int remote_syscall(struct remote *r, long nr, const uint64_t args[6], long *resu
 	struct arch_regs regs = r->saved;
 	int ret;
 
-	r->t->arch->set_return(&regs, r->t->code.syscall_return, r->frame, r->t->code.sigreturn);
+	r->t->arch->set_return(&regs, r->t->code.syscall_return, r->frame - r->t->code.return_pops,
+			       r->t->code.sigreturn);
 	r->t->arch->set_syscall(&regs, r->t->code.syscall_return, nr, args);
 	ret = thread_put_regs(r->t, r->carrier, &regs);
 	fault_point("remote-set");

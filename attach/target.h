@@ -44,6 +44,8 @@ struct thread {
 struct target_code {
 	uint64_t syscall_return, sigreturn;
 	uint8_t sigreturn_form;
+	bool other_form;     /* it is arch.other_return */
+	uint8_t return_pops; /* bytes it takes from the stack before it returns */
 };
 
 struct target {

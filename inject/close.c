@@ -42,16 +42,18 @@ static uint32_t restore_text(struct session *s, const struct maps *maps)
 	return foreign;
 }
 
-/* A thread in an island is at an instruction that the restored text has too. */
-static void move_back(struct session *s, struct thread *th)
+/* A thread in an island is at an instruction that the restored text has too.  Return: false when
+ * it is not: between the instructions that one of the text has become. */
+static bool move_back(struct session *s, struct thread *th)
 {
 	const struct ss_journal *j = s->journal;
 	struct target *t = s->t;
 	struct arch_regs regs;
 	uint64_t pc, to = 0;
+	bool inside = false;
 
 	if (thread_get_regs(t, th))
-		return;
+		return true;
 	pc = t->arch->get_pc(&th->regs);
 	for (uint32_t i = 0; i < j->nhooks && !to; i++) {
 		const struct ss_journal_hook *h = &j->hook[i];
@@ -61,18 +63,20 @@ static void move_back(struct session *s, struct thread *th)
 			to = h->addr; /* the slot's entry has changed nothing but a scratch register
 				       */
 		else if (pc >= h->relocated_addr && pc < end)
-			to = h->addr + h->length; /* the jump back, unless it is found below */
+			to = t->arch->groups ? 0 : h->addr + h->length; /* the jump back */
+		inside |= pc >= h->relocated_addr && pc < end;
 		for (uint32_t k = 0; k < h->insns; k++) {
 			if (pc == h->relocated_addr + h->new_off[k])
 				to = h->addr + h->old_off[k];
 		}
 	}
 	if (!to)
-		return;
+		return !inside;
 	regs = th->regs;
 	t->arch->set_pc(&regs, to);
 	thread_put_regs(t, th, &regs);
 	fault_point("close-moved");
+	return true;
 }
 
 static bool all_clear(struct session *s, const struct maps *maps)
@@ -90,7 +94,8 @@ static bool all_clear(struct session *s, const struct maps *maps)
 
 		if (th->state == THREAD_IN_VFORK)
 			return false; /* cannot be looked at: wait for its child */
-		move_back(s, th);
+		if (!move_back(s, th))
+			return false;
 		/* Stale words stay on stacks for long: a whole walk without us says it too. */
 		if (stack_mentions(s->t, th, maps, spans, n, false) &&
 		    !stack_walk_clear(s->t, th, s->block, s->length, spans, n))

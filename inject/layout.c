@@ -23,6 +23,9 @@ struct room {
 static const struct room plenty = {512, 1u << 20, 1u << 21, 2ull << 20, 256ull << 20, 512ull << 20};
 static const struct room little = {64, 1u << 16, 1u << 17, 64ull << 10, 16ull << 20, 32ull << 20};
 
+/* Of 3 GiB; the recorder, of the same word size, has to map it as well. */
+static const struct room narrow = {128, 1u << 18, 1u << 18, 256ull << 10, 64ull << 20, 64ull << 20};
+
 static uint64_t align(uint64_t n, uint64_t a)
 {
 	return (n + a - 1) & ~(a - 1);
@@ -98,7 +101,7 @@ static int no_memory(const struct target *t, const struct limits *l, uint64_t ne
 
 void layout_default(size_t threads, uint64_t ring, struct layout *out)
 {
-	struct room room = plenty;
+	struct room room = arch_native()->word_size == 4 ? narrow : plenty;
 
 	*out = (struct layout){0};
 	room.slots = slots_for(threads, room.slots);

@@ -28,13 +28,13 @@ int session_remote_map(struct remote *r, uint64_t addr, uint64_t length, int pro
 	if (ret < 0 && ret > -4096)
 		return (int)ret;
 	/* Kernels that do not know MAP_FIXED_NOREPLACE take the address as a hint. */
-	if (addr && (uint64_t)ret != addr) {
-		uint64_t back[6] = {(uint64_t)ret, length};
+	if (addr && (unsigned long)ret != addr) {
+		uint64_t back[6] = {(unsigned long)ret, length};
 
 		remote_syscall(r, r->t->arch->nr.munmap, back, &ret);
 		return -EEXIST;
 	}
-	*result = (uint64_t)ret;
+	*result = (unsigned long)ret;
 	return 0;
 }
 

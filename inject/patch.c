@@ -80,7 +80,10 @@ static uint64_t find_slot(struct batch *b, const struct maps *maps, uint64_t add
 
 	if (arch->region)
 		at = slot_between(b, maps, region, region + arch->region, arch->region, nhooks);
-	return at ? at : slot_between(b, maps, addr, addr, arch->reach, nhooks);
+	if (!at)
+		at = slot_between(b, maps, addr, addr, arch->reach, nhooks);
+	return at || !arch->far_reach ? at
+				      : slot_between(b, maps, addr, addr, arch->far_reach, nhooks);
 }
 
 static bool page_is_file(pid_t pid, uint64_t addr)
@@ -119,7 +122,7 @@ static uint64_t entry_of(const struct session *s, const struct planned_hook *h)
 static void build_slot(const struct session *s, const struct planned_hook *h, uint32_t index,
 		       const struct ss_journal_hook *jh, struct work *w)
 {
-	struct ss_desc d = {.original_addr = jh->relocated_addr,
+	struct ss_desc d = {.original_addr = jh->relocated_addr | h->code_bits,
 			    .function_addr = h->addr,
 			    .hook = (uint16_t)index,
 			    .kind = h->kind,
@@ -131,11 +134,12 @@ static void build_slot(const struct session *s, const struct planned_hook *h, ui
 	d.text_addr = h->map_start;
 	d.text_length = h->map_end - h->map_start;
 	if (h->sibling >= 0)
-		d.sibling_addr = s->journal->hook[h->sibling].relocated_addr;
+		d.sibling_addr = s->journal->hook[h->sibling].relocated_addr |
+				 s->plan.hooks.at[h->sibling].code_bits;
 	memset(w->slot, 0xcc, sizeof(w->slot));
 	memcpy(w->slot, &d, sizeof(d));
-	s->t->arch->encode_slot(w->slot + SLOT_ENTRY, jh->slot_addr + SLOT_ENTRY, jh->slot_addr,
-				entry);
+	s->t->arch->encode_slot(w->slot + SLOT_ENTRY, (jh->slot_addr + SLOT_ENTRY) | h->code_bits,
+				jh->slot_addr, entry);
 	memcpy(w->slot + SLOT_RELOCATED, w->patch.relocated, w->patch.relocated_length);
 }
 
@@ -179,7 +183,8 @@ static int plan_one(struct batch *b, const struct maps *maps, uint32_t index, st
 	jh->slot_addr = find_slot(b, maps, h->addr, index);
 	refusal = ARCH_REFUSE_REACH;
 	if (jh->slot_addr)
-		refusal = s->t->arch->plan_patch(code, size, h->addr, jh->slot_addr + SLOT_ENTRY,
+		refusal = s->t->arch->plan_patch(code, size, h->addr | h->code_bits,
+						 jh->slot_addr + SLOT_ENTRY,
 						 jh->slot_addr + SLOT_RELOCATED, &w->patch);
 	free(code);
 	if (refusal != ARCH_OK)
@@ -276,6 +281,16 @@ static int move_pc(struct target *t, struct thread *th, const struct ss_journal_
 	return 0;
 }
 
+/* Within a group of instructions that is relocated as one? */
+static bool cannot_move(const struct arch *arch, const struct ss_journal_hook *h, uint64_t pc)
+{
+	for (uint32_t i = 0; i < h->insns; i++) {
+		if (pc == h->addr + h->old_off[i])
+			return false;
+	}
+	return arch->groups;
+}
+
 /* Is an address inside a window on some stack (a signal came there)?  Registers are fine. */
 static bool windows_busy(struct batch *b, const struct maps *maps)
 {
@@ -295,7 +310,8 @@ static bool windows_busy(struct batch *b, const struct maps *maps)
 
 			/* The pc itself can be moved. */
 			for (uint32_t i = 0; i < b->n && busy; i++)
-				busy = !(pc > spans[i].start && pc < spans[i].end);
+				busy = !(pc > spans[i].start && pc < spans[i].end) ||
+				       cannot_move(b->s->t->arch, &j->hook[b->first + i], pc);
 		}
 		if (busy)
 			break;

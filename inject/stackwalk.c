@@ -23,14 +23,14 @@ bool stack_mentions(struct target *t, struct thread *th, const struct maps *maps
 {
 	static const size_t chunk = 64 << 10;
 	const struct map *m;
-	uint64_t sp, end, word = t->arch->word_size;
+	uint64_t sp, end, word = t->arch->word_size, clean = ~(uint64_t)t->arch->code_bits;
 	bool found = false;
 	uint8_t *buf;
 
 	if (thread_get_regs(t, th))
 		return false;
 	for (size_t at = 0; at + word <= th->regs.size; at += word) {
-		if (in_spans(spans, n, arch_word(t->arch, th->regs.raw + at), strict))
+		if (in_spans(spans, n, arch_word(t->arch, th->regs.raw + at) & clean, strict))
 			return true;
 	}
 	sp = (t->arch->get_sp(&th->regs) - t->arch->red_zone) & ~(word - 1);
@@ -50,7 +50,7 @@ bool stack_mentions(struct target *t, struct thread *th, const struct maps *maps
 		if (got <= 0)
 			break;
 		for (uint64_t i = 0; i + word <= (uint64_t)got && !found; i += word)
-			found = in_spans(spans, n, arch_word(t->arch, buf + i), strict);
+			found = in_spans(spans, n, arch_word(t->arch, buf + i) & clean, strict);
 		sp += (uint64_t)got;
 	}
 	free(buf);

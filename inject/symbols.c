@@ -61,11 +61,13 @@ static int find_wanted(const char *name)
 /* A definition found in one module. */
 struct found {
 	uint64_t value, size; /* ELF address */
+	uint8_t code_bits;    /* which the symbol has in addition */
 	bool indirect;	      /* IFUNC */
 	bool local;	      /* visible in the module only */
 };
 
 struct module {
+	const struct arch *arch;
 	const struct map *map; /* first mapping of the file */
 	uint64_t bias;
 	struct found found[NWANTED];
@@ -92,6 +94,11 @@ static void note_allocator(struct module *m, const char *name)
 		m->mimalloc = true;
 }
 
+static uint64_t clean(const struct module *m, uint64_t value)
+{
+	return value & ~(uint64_t)m->arch->code_bits;
+}
+
 static void take_symbol(struct module *m, const char *name, const GElf_Sym *sym)
 {
 	int type = GELF_ST_TYPE(sym->st_info), i;
@@ -109,15 +116,16 @@ static void take_symbol(struct module *m, const char *name, const GElf_Sym *sym)
 		return;
 	note_allocator(m, name);
 	if (!strcmp(name, "__libc_malloc"))
-		m->libc_malloc = sym->st_value;
+		m->libc_malloc = clean(m, sym->st_value);
 	i = find_wanted(name);
 	if (i < 0)
 		return;
 	/* .dynsym and .symtab both list it; versions of a symbol may differ: first wins. */
 	local = GELF_ST_BIND(sym->st_info) == STB_LOCAL;
 	if (!m->found[i].value || (m->found[i].local && !local))
-		m->found[i] =
-		    (struct found){sym->st_value, sym->st_size, type == STT_GNU_IFUNC, local};
+		m->found[i] = (struct found){clean(m, sym->st_value), sym->st_size,
+					     (uint8_t)(sym->st_value & m->arch->code_bits),
+					     type == STT_GNU_IFUNC, local};
 }
 
 static int scan_symbols(struct module *m, Elf *elf)
@@ -143,7 +151,7 @@ static int scan_symbols(struct module *m, Elf *elf)
 				continue;
 			take_symbol(m, name, &sym);
 			if (GELF_ST_TYPE(sym.st_info) == STT_FUNC && sym.st_value &&
-			    vec_push(&m->starts, sym.st_value))
+			    vec_push(&m->starts, clean(m, sym.st_value)))
 				return -ENOMEM;
 		}
 	}
@@ -161,7 +169,8 @@ static int scan_imports(const struct module *m, Elf *elf, struct hook_plan *plan
 		GElf_Shdr sh, sh_sym;
 		Elf_Scn *scn_sym;
 
-		if (!gelf_getshdr(scn, &sh) || sh.sh_type != SHT_RELA || !sh.sh_entsize)
+		if (!gelf_getshdr(scn, &sh) || !sh.sh_entsize ||
+		    (sh.sh_type != SHT_RELA && sh.sh_type != SHT_REL))
 			continue;
 		scn_sym = elf_getscn(elf, sh.sh_link);
 		if (!scn_sym || !gelf_getshdr(scn_sym, &sh_sym) || sh_sym.sh_type != SHT_DYNSYM)
@@ -171,16 +180,19 @@ static int scan_imports(const struct module *m, Elf *elf, struct hook_plan *plan
 		for (size_t i = 0; data && symbols && i < data->d_size / sh.sh_entsize; i++) {
 			const char *name = NULL;
 			GElf_Rela rela;
+			GElf_Rel rel;
 			GElf_Sym sym;
 			int k;
 
-			if (!gelf_getrela(data, (int)i, &rela))
+			if (sh.sh_type == SHT_RELA && gelf_getrela(data, (int)i, &rela))
+				rel = (GElf_Rel){rela.r_offset, rela.r_info};
+			else if (sh.sh_type == SHT_RELA || !gelf_getrel(data, (int)i, &rel))
 				break;
-			if (gelf_getsym(symbols, (int)GELF_R_SYM(rela.r_info), &sym))
+			if (gelf_getsym(symbols, (int)GELF_R_SYM(rel.r_info), &sym))
 				name = elf_strptr(elf, sh_sym.sh_link, sym.st_name);
 			k = name ? find_wanted(!strcmp(name, "__libc_free") ? "free" : name) : -1;
 			if (k >= 0 && wanted[k].kind == SS_HOOK_FREE &&
-			    vec_push(&plan->free_slots, rela.r_offset + m->bias))
+			    vec_push(&plan->free_slots, rel.r_offset + m->bias))
 				return -ENOMEM;
 		}
 	}
@@ -246,19 +258,23 @@ static uint64_t plt_slot(struct target *t, uint64_t addr)
 /* A PLT entry's target: the address in its GOT word, once it is bound; else @addr itself. */
 static uint64_t through_plt(struct target *t, uint64_t addr)
 {
-	uint64_t slot = plt_slot(t, addr), value;
+	uint64_t slot = plt_slot(t, addr);
+	uint8_t word[8];
 
-	return slot && !mem_read(&t->mem, slot, &value, sizeof(value)) ? value : addr;
+	return slot && !mem_read(&t->mem, slot, word, t->arch->word_size)
+		   ? arch_word(t->arch, word) & ~(uint64_t)t->arch->code_bits
+		   : addr;
 }
 
-/* Where a function that is one direct jump goes (a thunk), 0: it is not. */
+/* Where a function that is one direct jump goes (a thunk), 0: it is not.  @addr with code_bits. */
 static uint64_t thunk_target(struct target *t, uint64_t addr, uint64_t end)
 {
+	uint64_t at_addr = addr & ~(uint64_t)t->arch->code_bits;
 	struct arch_insn i;
 	uint8_t code[32];
 	size_t at = 0;
 
-	if (mem_read(&t->mem, addr, code, sizeof(code)) ||
+	if (mem_read(&t->mem, at_addr, code, sizeof(code)) ||
 	    !t->arch->decode(code, sizeof(code), addr, &i))
 		return 0;
 	if (i.kind == ARCH_INSN_LANDING_PAD) {
@@ -267,8 +283,8 @@ static uint64_t thunk_target(struct target *t, uint64_t addr, uint64_t end)
 			return 0;
 	}
 	/* More code behind it would make it somebody's hook. */
-	return i.kind == ARCH_INSN_JUMP && addr + at + i.length >= end ? through_plt(t, i.target)
-								       : 0;
+	return i.kind == ARCH_INSN_JUMP && at_addr + at + i.length >= end ? through_plt(t, i.target)
+									  : 0;
 }
 
 static int by_addr(const struct hook_plan *p, uint64_t addr)
@@ -349,7 +365,7 @@ static int sibling_of(struct target *t, const struct module *m, const struct wan
 		return -1;
 	addr = f->value + m->bias;
 	k = by_addr(plan, addr);
-	jump = k < 0 ? thunk_target(t, addr, end_of(m, f) + m->bias) : 0;
+	jump = k < 0 ? thunk_target(t, addr | f->code_bits, end_of(m, f) + m->bias) : 0;
 	return jump ? by_addr(plan, jump) : k;
 }
 
@@ -376,7 +392,8 @@ static int add_module(struct target *t, const struct maps *maps, const struct mo
 		h.end = end_of(m, f) + m->bias;
 		if (!in_text(maps, m, &h))
 			continue;
-		jump = thunk_target(t, h.addr, h.end);
+		jump = thunk_target(t, h.addr | f->code_bits, h.end);
+		h.code_bits = f->code_bits;
 		if (jump && by_addr(plan, jump) >= 0)
 			continue; /* another name of what is hooked */
 		if (by_addr(plan, h.addr) >= 0 || (known && by_addr(known, h.addr) >= 0))
@@ -433,8 +450,9 @@ bool hook_goes_on(struct target *t, const struct hook_plan *plan, const struct p
 		for (uint64_t at = 0; at < length && !hit; at += i.length) {
 			int k;
 
-			if (!t->arch->decode(code + at, length - at, h->addr + at, &i)) {
-				i.length = 1;
+			if (!t->arch->decode(code + at, length - at, (h->addr + at) | h->code_bits,
+					     &i)) {
+				i.length = t->arch->insn_align;
 				continue;
 			}
 			if (!i.has_target || i.kind == ARCH_INSN_PC_RELATIVE)
@@ -519,7 +537,7 @@ int hook_plan_make(struct target *t, const struct maps *maps, const struct hook_
 	memset(plan, 0, sizeof(*plan));
 	elf_version(EV_CURRENT);
 	vec_for_each (&maps->list, map) {
-		struct module m = {.map = map};
+		struct module m = {.arch = t->arch, .map = map};
 		int fd, ret;
 		Elf *elf;
 

@@ -17,6 +17,7 @@ struct planned_hook {
 	uint64_t addr, end; /* of the function, in the target */
 	uint64_t bias;
 	uint8_t kind, size_kind; /* enum ss_hook_kind, enum ss_size_kind */
+	uint8_t code_bits;	 /* of its symbol (struct arch) */
 	bool glibc_chunks;
 	bool gone;   /* its module was unloaded */
 	int sibling; /* index of the nothrow variant; -1: none */

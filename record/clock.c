@@ -15,6 +15,11 @@ uint64_t clock_ticks(void)
 
 	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
 	return (uint64_t)hi << 32 | lo;
+#elif defined(__arm__)
+	uint64_t now;
+
+	__asm__ volatile("isb\n\tmrrc p15, 1, %Q0, %R0, c14" : "=r"(now) : : "memory");
+	return now;
 #elif defined(__aarch64__)
 	uint64_t now;
 
