@@ -7,6 +7,7 @@
 #include "cmd/leaks_cmd.h"
 #include "leaks/account.h"
 #include "leaks/heap_types.h"
+#include "leaks/moment.h"
 
 #define STOP_MS	  5000
 #define MAX_LINES 40
@@ -95,49 +96,48 @@ static void print_types(const struct heap_types *h)
 }
 
 /* What is asked of the image while it is there. */
-static int look(struct snapshot *s, struct census *c, struct heap_types *types, struct account *a,
-		struct mp_err *err)
+static int look(struct moment *m, struct heap_types *types, struct account *a, struct mp_err *err)
 {
-	int ret = census_take(c, &s->image, err);
+	int ret = 0;
 
-	if (!ret && heap_types_take(types, &s->image, c))
+	if (heap_types_take(types, &m->snapshot.image, &m->census))
 		ret = mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "no memory for the list of types");
 	if (!ret)
-		ret = account_take(a, &s->image, c, err);
+		ret = account_take(a, &m->snapshot.image, &m->census, err);
 	return ret;
 }
 
 static int run(struct target *t, const struct heap_command *c)
 {
 	struct mp_err err = {0}, end_err = {0};
-	struct census census = {0};
 	struct heap_types types = {0};
 	struct snapshot_plan plan;
 	struct account account;
-	struct snapshot s;
+	struct moment m;
 	int ret, end, status = MP_EXIT_OK;
 
 	hold_signals();
 	if (snapshot_plan(&plan, t, c->in_place, &err) ||
-	    snapshot_take(&s, t, &plan, STOP_MS, &err))
+	    moment_take(&m, t, &plan, STOP_MS, &ret, &err))
 		return complain(&err);
-	ret = look(&s, &census, &types, &account, &err);
-	end = snapshot_end(&s, &end_err);
+	if (!ret)
+		ret = look(&m, &types, &account, &err);
+	end = snapshot_end(&m.snapshot, &end_err);
 	if (ret) {
 		status = complain(&err);
 	} else {
 		leaks_print_plan(t, &plan);
-		printf("pause: %.1f ms measured\n", (double)s.pause_ns / 1e6);
-		leaks_print_heaps(&census);
+		printf("pause: %.1f ms measured\n", (double)m.snapshot.pause_ns / 1e6);
+		leaks_print_heaps(&m.census);
 		print_types(&types);
 		print_account(&account);
 		if (c->list)
-			status = write_list(&census, c->list);
+			status = write_list(&m.census, c->list);
 	}
 	if (end && end != -ESRCH && !status)
 		status = complain(&end_err);
 	heap_types_free(&types);
-	census_free(&census);
+	census_free(&m.census);
 	return status;
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "leaks/moment.h"
 
 #define STOP_MS 5000 /* for all threads to stand, when no limit is given */
 
@@ -17,17 +18,13 @@ static int check_interrupt(const struct analysis_options *o, struct mp_err *err)
 	return 0;
 }
 
-/* Heaps, roots, edges: all that needs the whole memory. */
+/* Roots, edges: all that needs the whole memory. */
 static int build(struct analysis *a, struct image *img, const struct analysis_options *o,
 		 struct mp_err *err)
 {
 	uint64_t start = mono_ns();
-	int ret = census_take(&a->census, img, err);
+	int ret = check_interrupt(o, err);
 
-	a->walk_ns = mono_ns() - start;
-	start = mono_ns();
-	if (!ret)
-		ret = check_interrupt(o, err);
 	if (ret)
 		return ret;
 	a->live_count = a->census.blocks.n;
@@ -73,8 +70,12 @@ static int describe(struct analysis *a, struct image *img, const struct analysis
 int analysis_of_image(struct analysis *a, struct image *img, const struct analysis_options *o,
 		      struct mp_err *err)
 {
-	int ret = build(a, img, o, err);
+	uint64_t start = mono_ns();
+	int ret = census_take(&a->census, img, err);
 
+	a->walk_ns = mono_ns() - start;
+	if (!ret)
+		ret = build(a, img, o, err);
 	if (!ret)
 		ret = mark(a, err);
 	if (!ret)
@@ -114,26 +115,33 @@ static int look(struct analysis *a, struct image *img, const struct analysis_opt
 	return ret;
 }
 
+static void longest(struct analysis *a, uint64_t pause_ns)
+{
+	if (pause_ns > a->longest_pause_ns)
+		a->longest_pause_ns = pause_ns;
+}
+
 static int one_round(struct analysis *a, struct target *t, const struct snapshot_plan *plan,
 		     const struct analysis_options *o, uint32_t round, struct sightings *seen,
 		     struct mp_err *err)
 {
 	struct mp_err end_err = {0};
-	struct snapshot s;
-	uint64_t start;
-	int ret, end;
+	struct moment m;
+	int ret, end, walked;
 
-	ret = snapshot_take(&s, t, plan, o->max_pause_ms ? o->max_pause_ms : STOP_MS, err);
+	ret = moment_take(&m, t, plan, o->max_pause_ms ? o->max_pause_ms : STOP_MS, &walked, err);
+	longest(a, m.longest_pause_ns);
 	if (ret)
 		return ret;
-	start = mono_ns();
-	a->threads = (uint32_t)s.image.threads.n;
-	ret = look(a, &s.image, o, round, seen, err);
-	a->copy_ns = mono_ns() - start;
-	end = snapshot_end(&s, &end_err);
-	a->pause_ns = s.pause_ns;
-	if (s.pause_ns > a->longest_pause_ns)
-		a->longest_pause_ns = s.pause_ns;
+	a->snapshots += m.snapshots;
+	a->walk_ns = m.walk_ns;
+	a->threads = (uint32_t)m.snapshot.image.threads.n;
+	a->census = m.census;
+	ret = walked ? walked : look(a, &m.snapshot.image, o, round, seen, err);
+	a->copy_ns = mono_ns() - m.taken_ns;
+	end = snapshot_end(&m.snapshot, &end_err);
+	a->pause_ns = m.snapshot.pause_ns;
+	longest(a, a->pause_ns);
 	if (end == -ESRCH)
 		a->target_gone = true;
 	else if (end && !ret) {

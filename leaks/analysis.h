@@ -23,6 +23,7 @@ struct analysis {
 	pid_t pid;
 	char name[17], exe[512];
 	uint32_t threads;
+	uint32_t snapshots; /* more than asked for when a heap was just being changed */
 	struct snapshot_plan plan;
 	uint64_t pause_ns, longest_pause_ns; /* of the last and of all snapshots */
 	uint64_t walk_ns, scan_ns, mark_ns;  /* how long memprof worked */

@@ -203,6 +203,7 @@ int leaks_json(const struct analysis *a, const char *mode, FILE *out)
 	text(g, "mode", mode);
 	number(g, "pause_predicted_ns", a->plan.pause_ns);
 	number(g, "pause_ns", a->pause_ns);
+	number(g, "snapshots", a->snapshots);
 	number(g, "longest_pause_ns", a->longest_pause_ns);
 	number(g, "copy_ns", a->copy_ns);
 	number(g, "walk_ns", a->walk_ns);

@@ -38,6 +38,9 @@ static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 	heap_finish(heap);
 	if (!ret && !heap->blocks.n)
 		ret = -ENOENT;
+	/* Whatever does not add up: somebody holds a lock. */
+	vec_for_each (&g.arenas, a)
+		heap->passing |= !heap->exact && a->mutex;
 	image_view_free(&g.view);
 	image_view_free(&g.probe);
 	vec_free(&g.arenas);

@@ -371,7 +371,7 @@ static void check_sums(struct walk *w)
 		    h, "%" PRIu64 " unused group descriptors, the lists of free ones say %" PRIu64,
 		    w->idle_metas, free_metas(w) + w->ctx.avail_meta_count);
 	if (w->unsettled)
-		heap_doubt(h, "%u blocks were just being taken or given back", w->unsettled);
+		heap_doubt_now(h, "%u blocks were just being taken or given back", w->unsettled);
 }
 
 static int walk_groups(struct walk *w)

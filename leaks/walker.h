@@ -51,6 +51,7 @@ struct heap {
 	uint32_t arenas;
 	bool checksum_known; /* the allocator has counters to compare with */
 	bool exact;	     /* they agree */
+	bool passing; /* not exact since threads were in the allocator: in a moment it may be */
 	char doubt[160];     /* why not exact: one line */
 };
 
@@ -87,6 +88,8 @@ void heap_damage(struct heap *h, uint64_t addr, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* Clears .exact and says why; the first reason stays. */
 void heap_doubt(struct heap *h, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The same, and sets .passing: at another moment there may be no doubt. */
+void heap_doubt_now(struct heap *h, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* What lies between @start and @end is the allocator's, but which blocks it holds is not known: a
  * pointer in there may be what keeps a block.  Return: 0 or -ENOMEM. */
 int heap_skip(struct heap *h, uint64_t start, uint64_t end);

@@ -71,15 +71,29 @@ void heap_damage(struct heap *h, uint64_t addr, const char *fmt, ...)
 		heap_doubt(h, "no memory to list damaged places");
 }
 
+static void doubt(struct heap *h, const char *fmt, va_list ap)
+{
+	h->exact = false;
+	if (!h->doubt[0])
+		vsnprintf(h->doubt, sizeof(h->doubt), fmt, ap);
+}
+
 void heap_doubt(struct heap *h, const char *fmt, ...)
 {
 	va_list ap;
 
-	h->exact = false;
-	if (h->doubt[0])
-		return;
 	va_start(ap, fmt);
-	vsnprintf(h->doubt, sizeof(h->doubt), fmt, ap);
+	doubt(h, fmt, ap);
+	va_end(ap);
+}
+
+void heap_doubt_now(struct heap *h, const char *fmt, ...)
+{
+	va_list ap;
+
+	h->passing = true;
+	va_start(ap, fmt);
+	doubt(h, fmt, ap);
 	va_end(ap);
 }
 

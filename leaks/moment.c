@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "leaks/moment.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TRIES	5
+#define WAIT_US 3000
+
+static int try(struct moment *m, struct target *t, const struct snapshot_plan *plan,
+	       uint64_t max_ms, int *walked, struct mp_err *err)
+{
+	int ret = snapshot_take(&m->snapshot, t, plan, max_ms, err);
+
+	if (ret)
+		return ret;
+	m->snapshots++;
+	m->taken_ns = mono_ns();
+	*walked = census_take(&m->census, &m->snapshot.image, err);
+	m->walk_ns = mono_ns() - m->taken_ns;
+	return 0;
+}
+
+int moment_take(struct moment *m, struct target *t, const struct snapshot_plan *plan,
+		uint64_t max_ms, int *walked, struct mp_err *err)
+{
+	int ret;
+
+	memset(m, 0, sizeof(*m));
+	for (;;) {
+		ret = try(m, t, plan, max_ms, walked, err);
+		if (ret)
+			return ret;
+		/* A stopped process, or one that is gone, will not move on. */
+		if (*walked || !m->census.passing || m->snapshots == TRIES ||
+		    m->snapshot.image.torn)
+			return 0;
+		ret = snapshot_end(&m->snapshot, err);
+		if (m->snapshot.pause_ns > m->longest_pause_ns)
+			m->longest_pause_ns = m->snapshot.pause_ns;
+		census_free(&m->census);
+		if (ret)
+			return ret;
+		usleep(WAIT_US);
+	}
+}
