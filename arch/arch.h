@@ -60,6 +60,13 @@ struct arch_code {
 	uint8_t pops;	/* of syscall_return: bytes it takes from the stack before it returns */
 };
 
+/* Code that a signal handler returns to: with the stack pointer at a frame that has the registers
+ * of what was interrupted. */
+struct arch_trampoline {
+	struct arch_code code;
+	const int16_t *at; /* of each column: offset in the frame, -1: not there */
+};
+
 /* What a thread gets back by an emergency frame (struct arch, emergency_frame). */
 struct arch_emergency {
 	const struct arch_regs *regs;
@@ -168,6 +175,8 @@ struct arch {
 	 * address counts as UW_REG_PC where nothing else has it (x86-64), else as UW_REG_LR. */
 	int8_t column[ARCH_DWARF_REGS];
 	uint32_t preserved;
+	/* Of signal handlers, until one of length 0; NULL: call frame information tells of them. */
+	const struct arch_trampoline *trampolines;
 	/* Bytes that a call pushes; 0: it leaves the return address in UW_REG_LR. */
 	uint8_t call_push;
 

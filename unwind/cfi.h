@@ -54,6 +54,9 @@ int cfi_fdes(const struct cfi *cfi, struct cfi_fdes *fdes);
 /* Return: false if the entry at @offset is no CIE that can be understood. */
 bool cfi_read_cie(const struct cfi *cfi, size_t offset, struct cfi_cie *cie);
 
+/* Return: the column of DWARF register @reg, -1 if it is not kept. */
+int cfi_column(const struct arch *arch, uint64_t reg);
+
 /* A row: @rule holds from @pc on; NULL: what holds there cannot be said. */
 typedef int cfi_row_fn(void *ctx, uint64_t pc, const struct uw_full *rule);
 /* Calls @row for each row of @fde in order of addresses, until it returns other than 0, and

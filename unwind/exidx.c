@@ -4,6 +4,7 @@
 #include <gelf.h>
 #include <string.h>
 #include "unwind/bytes.h"
+#include "unwind/cfi.h"
 #include "unwind/table.h"
 
 enum { ENTRY = 8, CANTUNWIND = 1, SP = 13, LR = 14, PC = 15, MAX_WORDS = 256 };
@@ -129,14 +130,14 @@ bool exidx_rule(const uint8_t *code, size_t n, const struct arch *arch, struct u
 
 	while (b.p < b.end && !m.finished && !m.refused)
 		step(&m, &b);
-	base = arch->column[m.base];
+	base = cfi_column(arch, (uint64_t)m.base);
 	if (m.refused || b.lacking || base < 0 || m.at != (int32_t)m.at)
 		return false;
 	*rule = uw_entry_rule(arch);
 	rule->cfa_reg = (uint8_t)base;
 	rule->cfa_off = (int32_t)m.at;
 	for (unsigned r = 4; r < SP; r++) {
-		int column = arch->column[r];
+		int column = cfi_column(arch, r);
 
 		if (m.popped >> r & 1 && column >= 0 && !put_column(rule, &m, r, column))
 			return false;

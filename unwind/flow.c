@@ -3,6 +3,7 @@
 
 #include <string.h>
 #include "unwind/bytes.h"
+#include "unwind/cfi.h"
 #include "unwind/table.h"
 
 #define UNIT		    2u /* the shortest instruction */
@@ -77,9 +78,9 @@ static bool rule_of(const struct flow *f, const struct state *s, struct uw_full 
 	}
 	rule->cfa_off = -(by_fp ? s->fp_at : s->sp_at);
 	for (int r = 0; r < 32; r++) {
-		int column = r == f->link ? UW_REG_PC : f->arch->column[r];
+		int column = r == f->link ? UW_REG_PC : cfi_column(f->arch, (uint64_t)r);
 
-		if (column < 0 || column == UW_REG_SP ||
+		if (column < 0 || column == UW_REG_SP || (column == UW_REG_PC && r != f->link) ||
 		    (column != UW_REG_PC && !(preserved >> column & 1)))
 			continue;
 		if (s->saved >> r & 1) {
@@ -258,10 +259,8 @@ static int add_pending(struct flow *f, uint64_t target)
 		f->farthest = target;
 	if (f->pending[unit])
 		return 0;
-	if (!f->states.n || memcmp(&f->states.at[f->states.n - 1], &f->now, sizeof(f->now))) {
-		if (vec_push(&f->states, f->now))
-			return -ENOMEM;
-	}
+	if (vec_push(&f->states, f->now))
+		return -ENOMEM;
 	f->pending[unit] = (uint32_t)f->states.n;
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include "lib/vec.h"
 #include "unwind/cfi.h"
+#include "unwind/sigtramp.h"
 #include "unwind/starts.h"
 #include "unwind/untabled.h"
 
@@ -186,6 +187,24 @@ static int add_untabled(Elf *elf, const struct arch *arch, struct rule_set *set,
 	return err;
 }
 
+/* Over whatever else there is: call frame information of the vdso is for debuggers' views. */
+static int put_trampolines(Elf *elf, const struct arch *arch, struct rule_set *set,
+			   struct unwind_table *t)
+{
+	struct unwind_table first = {0}, rest = *t;
+	int err = sigtramp_rows_of_elf(elf, arch, set, &first);
+
+	if (!err && first.n)
+		err = table_merge(&first, &rest);
+	if (err || !first.n) {
+		unwind_table_free(&first);
+		return err;
+	}
+	unwind_table_free(&rest);
+	*t = first;
+	return 0;
+}
+
 static const struct arch *arch_of(Elf *elf)
 {
 	GElf_Ehdr eh;
@@ -212,6 +231,8 @@ int unwind_table_build(Elf *elf, Elf *debug, struct rule_set *set, struct unwind
 		err = fill_gaps(elf, arch, table);
 	if (!err)
 		err = add_untabled(elf, arch, set, table);
+	if (!err)
+		err = put_trampolines(elf, arch, set, table);
 	if (err)
 		unwind_table_free(table);
 	return err;

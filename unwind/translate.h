@@ -27,8 +27,6 @@ struct cfi_state {
 	struct cfi_value cfa, column[UW_MAX_REGS];
 };
 
-/* Return: the column of DWARF register @reg, -1 if it is not kept. */
-int cfi_column(const struct arch *arch, uint64_t reg);
 /* @cie: the one of the row.  Return: false if struct uw_full cannot say it. */
 bool cfi_translate(const struct arch *arch, const struct cfi_cie *cie, const struct cfi_state *s,
 		   struct uw_full *f);

@@ -2,6 +2,7 @@
 /* General registers as NT_PRSTATUS has them: struct user_pt_regs, uapi asm/ptrace.h. */
 #include <string.h>
 #include "arch/aarch64/aarch64.h"
+#include "arch/aarch64/trampoline.h"
 
 #define X(n) (8 * (n))
 
@@ -136,6 +137,7 @@ static void set_return(struct arch_regs *regs, uint64_t code, uint64_t frame, ui
 
 const struct arch arch_aarch64 = {
     .name = "aarch64",
+    .trampolines = aarch64_trampolines,
     .elf_machine = 183,	      /* EM_AARCH64 */
     .elf_class = 2,	      /* ELFCLASS64 */
     .elf_data = 1,	      /* ELFDATA2LSB */
@@ -148,7 +150,7 @@ const struct arch arch_aarch64 = {
     .entry_length = A64_INSN,
     .syscall_insn_length = A64_INSN,
     .insn_align = A64_INSN,
-    .breakpoint = {{0, 0, 0x20, 0xd4}, 4}, /* brk #0 */
+    .breakpoint = {{0, 0, 0x20, 0xd4}, 4},			       /* brk #0 */
     .syscall_return = {{0x01, 0, 0, 0xd4, 0xc0, 0x03, 0x5f, 0xd6}, 8}, /* svc #0; ret */
     .sigreturn = {{{0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4}, 8},     /* mov x8, #139; svc #0 */
 		  {{0x68, 0x11, 0x80, 0x52, 0x01, 0, 0, 0xd4}, 8}},    /* mov w8, #139; svc #0 */

@@ -2,7 +2,7 @@
 #ifndef ARCH_ARM_FRAME_H
 #define ARCH_ARM_FRAME_H
 
-#include "arch/arch.h"
+#include "arch/arm/arm.h"
 
 /* struct arch, frame_insn; @mode 1: Thumb. */
 bool arm_frame_insn(const struct arch *arch, const uint8_t *code, size_t size, uint64_t addr,
@@ -10,8 +10,6 @@ bool arm_frame_insn(const struct arch *arch, const uint8_t *code, size_t size, u
 /* frame_t32.c: the same for the two lengths of Thumb instructions; the second halfword is @low. */
 void arm_frame_t16(uint32_t op, uint64_t addr, struct arch_frame_insn *insn);
 void arm_frame_t32(uint32_t high, uint32_t low, uint64_t addr, struct arch_frame_insn *insn);
-
-enum { ARM_SP = 13, ARM_LR = 14, ARM_PC = 15 };
 
 /* Push and pop of a register list, as loads of the program counter leave the function. */
 static inline void arm_frame_push(struct arch_frame_insn *i, uint32_t mask)

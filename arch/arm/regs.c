@@ -2,6 +2,8 @@
 /* General registers as NT_PRSTATUS has them: r0 to r15, cpsr, ORIG_r0 (asm/ptrace.h). */
 #include <errno.h>
 #include "arch/arm/arm.h"
+#include "arch/arm/frame.h"
+#include "arch/arm/trampoline.h"
 
 #define NR 7 /* the register that has a system call's number */
 
@@ -162,6 +164,8 @@ const struct arch arch_arm = {
     .breakpoint = {{0xf0, 0x01, 0xf0, 0xe7}, 4, 0},
     .breakpoint_narrow = {{0x01, 0xde}, 2, 0},
     .word_size = 4,
+    .trampolines = arm_trampolines,
+    .frame_insn = arm_frame_insn,
     .address_bits = 32,
     .tls = {.request = 22 /* PTRACE_GET_THREAD_AREA */, .above = true},
     .guard = {ARCH_GUARD_LD, 0, 0},

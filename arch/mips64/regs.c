@@ -9,6 +9,7 @@
 #include <string.h>
 #include "arch/mips64/frame.h"
 #include "arch/mips64/mips64.h"
+#include "arch/mips64/trampoline.h"
 
 #define EINTR 4
 
@@ -223,7 +224,7 @@ static size_t slot_big(uint8_t *out, uint64_t at, uint64_t desc, uint64_t agent_
 	       .shmctl = 5030,                                                                     \
 	       .restart_syscall = 5213},                                                           \
 	.get_pc = get_pc, .set_pc = set_pc, .get_sp = get_sp, .set_sp = set_sp,                    \
-	.frame_insn = mips_frame_insn, .get_column = get_column, .syscall_state = syscall_state,                                  \
+	.frame_insn = mips_frame_insn, .get_column = get_column, .syscall_state = syscall_state,   \
 	.syscall_number = syscall_number, .set_syscall = set_syscall,                              \
 	.get_syscall_result = get_syscall_result, .restart_whole = restart_whole,                  \
 	.restart_interrupted = restart_interrupted, .restarted_number = mips_restarted_number,     \
@@ -234,6 +235,7 @@ const struct arch arch_mips64 = {
     .name = "mips64",
     .elf_data = 1,	      /* ELFDATA2LSB */
     .audit_arch = 0xc0000008, /* AUDIT_ARCH_MIPSEL64 */
+    .trampolines = mips64_trampolines,
     .breakpoint = {{0x0d, 0, 0, 0}, 4},
     .syscall_return = {{0x0c, 0, 0, 0, 0x08, 0, 0xe0, 0x03, 0, 0, 0, 0}, 12}, /* jr $ra; nop */
     .sigreturn = {{{0x5b, 0x14, 0x02, 0x24, 0x0c, 0, 0, 0}, 8}}, /* li $v0, 5211; syscall */
@@ -247,6 +249,7 @@ const struct arch arch_mips64be = {
     .name = "mips64be",
     .elf_data = 2,	      /* ELFDATA2MSB */
     .audit_arch = 0x80000008, /* AUDIT_ARCH_MIPS64 */
+    .trampolines = mips64be_trampolines,
     .breakpoint = {{0, 0, 0, 0x0d}, 4},
     .syscall_return = {{0, 0, 0, 0x0c, 0x03, 0xe0, 0, 0x08, 0, 0, 0, 0}, 12},
     .sigreturn = {{{0x24, 0x02, 0x14, 0x5b, 0, 0, 0, 0x0c}, 8}},

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef ARCH_ARM_TRAMPOLINE_H
+#define ARCH_ARM_TRAMPOLINE_H
+
+#include "arch/arch.h"
+
+extern const struct arch_trampoline arm_trampolines[];
+
+#endif
