@@ -222,6 +222,10 @@ struct arch {
 	 * "Interruption of system calls ... by stop signals").  If @regs are of such a one it is
 	 * made again, unless a handler runs.  Return: whether @regs were changed. */
 	bool (*restart_interrupted)(struct arch_regs *regs);
+	/* Where the result of such a call has replaced its first argument, which comes first in
+	 * arch_regs.raw: the register set with the number of the call (NT_ARM_SYSTEM_CALL).  0: its
+	 * registers are complete. */
+	uint32_t call_regset;
 	/* Of a thread in restart_syscall: which call is it that is restarted, according to the
 	 * @n bytes of code that end with its system call instruction?  -1: not to be seen. */
 	long (*restarted_number)(const uint8_t *code, size_t n);

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "attach/emergency.h"
+#include "attach/restart.h"
 #include "attach/target.h"
 #include "lib/fault.h"
 
@@ -54,23 +55,11 @@ static void abort_rseq(struct remote *r)
 		r->t->arch->set_pc(&r->saved, cs.abort_addr);
 }
 
-/* The number of the system call that the thread stands before, or -1 (struct arch). */
-static long stands_before(struct target *t, struct thread *th)
-{
-	uint8_t code[4];
-
-	return t->arch->before_syscall &&
-		       !mem_read(&t->mem, t->arch->get_pc(&th->regs), code, sizeof(code)) &&
-		       t->arch->before_syscall(&th->regs, code, sizeof(code))
-		   ? t->arch->syscall_number(&th->regs)
-		   : -1;
-}
-
 static int rank(struct target *t, struct thread *th)
 {
 	if (thread_get_regs(t, th))
 		return -1;
-	if (stands_before(t, th) >= 0) {
+	if (thread_stands_before(t, th) >= 0) {
 		/* The kernel may restart what it finds there: not a place for calls of ours. */
 		return t->arch->get_pc(&th->regs) == t->code.syscall_return ? -1 : IN_SYSCALL;
 	}
@@ -144,16 +133,19 @@ static int enter_call(struct remote *r)
 static int settle(struct remote *r)
 {
 	const struct arch *arch = r->t->arch;
-	long before = stands_before(r->t, r->carrier);
+	long before;
 	int ret = 0;
 
+	/* Now: calls of ours would take its first argument away. */
+	thread_restart(r->t, r->carrier);
+	before = thread_stands_before(r->t, r->carrier);
 	r->before = before;
 	for (int i = 0; i < 2 && !ret && before >= 0 && before != arch->nr.restart_syscall; i++) {
 		ret = enter_call(r);
 		r->carrier->regs_valid = false;
 		if (!ret)
 			ret = thread_get_regs(r->t, r->carrier);
-		before = ret ? -1 : stands_before(r->t, r->carrier);
+		before = ret ? -1 : thread_stands_before(r->t, r->carrier);
 		if (before != arch->nr.restart_syscall)
 			r->before = before;
 	}

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "attach/emergency.h"
+#include "attach/restart.h"
 #include "attach/target.h"
 #include "lib/fault.h"
 
@@ -493,18 +494,6 @@ int thread_put_regs(struct target *t, struct thread *th, const struct arch_regs 
 	return 0;
 }
 
-/* Our stop is nobody's signal: no call may fail by it. */
-static void restart_call(struct target *t, struct thread *th)
-{
-	struct arch_regs regs;
-
-	if (th->state != THREAD_STOPPED || thread_get_regs(t, th))
-		return;
-	regs = th->regs;
-	if (t->arch->restart_interrupted(&regs))
-		thread_put_regs(t, th, &regs);
-}
-
 int target_resume(struct target *t)
 {
 	vec_for_each (&t->threads, it) {
@@ -523,7 +512,7 @@ int target_resume(struct target *t)
 			ptrace(PTRACE_LISTEN, th->tid, 0, 0);
 			continue;
 		}
-		restart_call(t, th);
+		thread_restart(t, th);
 		th->state = THREAD_RUNNING;
 		th->regs_valid = false;
 		fault_point("resume");
@@ -570,7 +559,7 @@ int target_release(struct target *t)
 		if (th->state == THREAD_GONE || th->state == THREAD_RUNNING ||
 		    th->state == THREAD_IN_VFORK)
 			continue; /* the kernel lets go of it when memprof ends */
-		restart_call(t, th);
+		thread_restart(t, th);
 		/* A job-control stop is the kernel's and stays (group stop is kept by SEIZE). */
 		ptrace(PTRACE_DETACH, th->tid, 0, 0);
 		fault_point("let-go");

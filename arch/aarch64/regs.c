@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* General registers as NT_PRSTATUS has them: struct user_pt_regs, uapi asm/ptrace.h. */
+#include <errno.h>
 #include <string.h>
 #include "arch/aarch64/aarch64.h"
 #include "arch/aarch64/trampoline.h"
@@ -100,11 +101,27 @@ static bool restart_whole(struct arch_regs *regs)
 	return false;
 }
 
-/* The first argument is gone: it cannot be made again from the registers. */
+/* Those that wait and have done nothing when they fail: read, readv, accept, recvfrom, recvmsg,
+ * accept4 (with a timeout on the socket), semop, semtimedop, rt_sigtimedwait, io_getevents,
+ * epoll_pwait, epoll_pwait2. */
+static bool only_waits(uint64_t nr)
+{
+	static const uint16_t call[] = {63, 65, 202, 207, 212, 242, 193, 192, 137, 4, 22, 441};
+
+	for (size_t i = 0; i < sizeof(call) / sizeof(call[0]); i++) {
+		if (call[i] == nr)
+			return true;
+	}
+	return false;
+}
+
+/* x0 is the caller's to fill in (struct arch, call_regset). */
 static bool restart_interrupted(struct arch_regs *regs)
 {
-	(void)regs;
-	return false;
+	if ((int64_t)get(regs, X(0)) != -EINTR || !only_waits(get(regs, A64_X8)))
+		return false;
+	set(regs, A64_PC, get_pc(regs) - A64_INSN);
+	return true;
 }
 
 /* nanosleep, clock_nanosleep, futex, futex_waitv: what the kernel ends by -ERESTART_RESTARTBLOCK.
@@ -204,6 +221,7 @@ const struct arch arch_aarch64 = {
     .get_syscall_result = get_syscall_result,
     .restart_whole = restart_whole,
     .restart_interrupted = restart_interrupted,
+    .call_regset = 0x404, /* NT_ARM_SYSTEM_CALL */
     .restarted_number = restarted_number,
     .emergency_frame = a64_emergency_frame,
     .set_return = set_return,
