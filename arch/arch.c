@@ -14,6 +14,15 @@ const struct arch *arch_for_elf(uint8_t elf_class, uint8_t elf_data, uint16_t ma
 	return NULL;
 }
 
+const char *arch_machine_name(uint16_t machine)
+{
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		if (all[i]->elf_machine == machine)
+			return all[i]->name;
+	}
+	return "unknown";
+}
+
 const struct arch *arch_native(void)
 {
 #if defined(__x86_64__)

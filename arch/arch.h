@@ -287,6 +287,8 @@ struct arch {
 
 /* Return: the architecture of an ELF header's class, data and machine, or NULL. */
 const struct arch *arch_for_elf(uint8_t elf_class, uint8_t elf_data, uint16_t machine);
+/* Return: the name of ELF machine @machine, "unknown" when there is no struct arch for it. */
+const char *arch_machine_name(uint16_t machine);
 /* Return: the architecture this program is built for: the one it can attach to. */
 const struct arch *arch_native(void);
 /* Return: the word of a target of @arch's size at @at, in the byte order of this machine. */

@@ -13,6 +13,7 @@
 #include "attach/target.h"
 
 #define CAP_SYS_PTRACE 19 /* linux/capability.h */
+#define PAGE	       4096
 
 static int ptrace_scope(void)
 {
@@ -63,6 +64,18 @@ int target_refused(const struct target *t, int error, struct mp_err *err)
 	return refusal_explain(&r, err);
 }
 
+/* Everything that is mapped and patched is counted in pages of 4 KiB. */
+static int check_pages(struct mp_err *err)
+{
+	long page = sysconf(_SC_PAGESIZE);
+
+	if (page == PAGE)
+		return 0;
+	return mp_fail(err, MP_EXIT_ARCH, -ENOTSUP,
+		       "this kernel has pages of %ld KiB; memprof supports those of 4 KiB",
+		       page / 1024);
+}
+
 static int check_machine(struct target *t, struct mp_err *err)
 {
 	unsigned char e[20];
@@ -83,13 +96,18 @@ static int check_machine(struct target *t, struct mp_err *err)
 	machine = e[EI_DATA] == ELFDATA2MSB ? (uint16_t)(e[18] << 8 | e[19])
 					    : (uint16_t)(e[19] << 8 | e[18]);
 	t->arch = arch_for_elf(e[EI_CLASS], e[EI_DATA], machine);
-	if (!t->arch)
+	if (t->arch == arch_native())
+		return 0;
+	if (t->arch)
 		return mp_fail(err, MP_EXIT_ARCH, -ENOEXEC,
-			       "process %d (%s) is a %s-bit program of ELF machine %u; this "
-			       "memprof attaches to 64-bit x86 programs",
-			       t->pid, t->status.name, e[EI_CLASS] == ELFCLASS32 ? "32" : "64",
-			       machine);
-	return 0;
+			       "process %d (%s) is a program for %s; this memprof attaches to "
+			       "programs for %s",
+			       t->pid, t->status.name, t->arch->name, arch_native()->name);
+	return mp_fail(err, MP_EXIT_ARCH, -ENOEXEC,
+		       "process %d (%s) is a %s-bit program of ELF machine %u; this memprof "
+		       "attaches to programs for %s",
+		       t->pid, t->status.name, e[EI_CLASS] == ELFCLASS32 ? "32" : "64", machine,
+		       arch_native()->name);
 }
 
 int target_look(struct target *t, pid_t pid, struct mp_err *err)
@@ -122,6 +140,8 @@ int target_look(struct target *t, pid_t pid, struct mp_err *err)
 	if (st->tracer && st->tracer != getpid())
 		return target_refused(t, -EPERM, err);
 	ret = check_machine(t, err);
+	if (!ret)
+		ret = check_pages(err);
 	if (ret)
 		return ret;
 	t->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "arch/arch.h"
 #include "report/json_stack.h"
 #include "report/order.h"
 #include "report/timeline.h"
@@ -21,7 +22,7 @@ void json_info(yajl_gen g, const struct model *m)
 	json_text(g, "memprof_version", m->info.memprof_version);
 	json_text(g, "executable", m->info.executable);
 	json_text(g, "cmdline", m->info.cmdline);
-	json_text(g, "architecture", m->info.machine == 62 ? "x86_64" : "unknown");
+	json_text(g, "architecture", arch_machine_name(m->info.machine));
 	json_number(g, "pid", m->info.pid);
 	json_text(g, "event", m->info.what == MP_PAGE_FAULTS ? "page-faults" : "allocations");
 	json_text(g, "mode", m->info.mode ? "run" : "attach");

@@ -44,7 +44,7 @@ class Refusals(t.Case):
             self.skipTest(f"this kernel runs no 32-bit programs: {e}")
         time.sleep(0.2)
         r = self.memprof("attach", "-p", p.pid, "-o", self.path("r"), status=8)
-        self.assertRegex(r.stderr, "32-bit program of ELF machine 3; this memprof attaches to 64-bit x86 programs")
+        self.assertRegex(r.stderr, "32-bit program of ELF machine 3; this memprof attaches to programs for")
         self.assertIsNone(p.poll())
 
     def test_no_room(self):
