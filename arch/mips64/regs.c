@@ -178,7 +178,8 @@ static size_t slot_big(uint8_t *out, uint64_t at, uint64_t desc, uint64_t agent_
 	    .hidden = {{0, 8 * MIPS_R_RESTART}, {MIPS_R_K0, 8 * MIPS_R_K0}}, .nhidden = 2,         \
 	.reach = 1ull << 40, .region = MIPS_REGION, .entry_length = MIPS_JUMP_LENGTH,              \
 	.syscall_insn_length = MIPS_INSN, .insn_align = MIPS_INSN, .sigset_size = 16,              \
-	.vdso_clock = "__vdso_clock_gettime", .word_size = 8, .address_bits = 48,                  \
+	.frame_bytes = 1024, .vdso_clock = "__vdso_clock_gettime", .word_size = 8,                 \
+	.address_bits = 48,                                                                        \
 	.tls = {.request = 25 /* PTRACE_GET_THREAD_AREA */, .bias = 0x7000, .above = true},        \
 	.column = {[0 ... 15] = -1,  [16] = 0,	1,	   2,	      3,	 4,  5, 8, 9,      \
 		   [24 ... 27] = -1, [28] = 10, UW_REG_SP, UW_REG_FP, UW_REG_LR, -1, -1},          \
@@ -239,6 +240,7 @@ const struct arch arch_mips64 = {
     .breakpoint = {{0x0d, 0, 0, 0}, 4},
     .syscall_return = {{0x0c, 0, 0, 0, 0x08, 0, 0xe0, 0x03, 0, 0, 0, 0}, 12}, /* jr $ra; nop */
     .sigreturn = {{{0x5b, 0x14, 0x02, 0x24, 0x0c, 0, 0, 0}, 8}}, /* li $v0, 5211; syscall */
+    .breakpoint = {{0x0d, 0, 0, 0}, 4},
     .decode = decode_little,
     .plan_patch = plan_little,
     .encode_slot = slot_little,
@@ -253,6 +255,7 @@ const struct arch arch_mips64be = {
     .breakpoint = {{0, 0, 0, 0x0d}, 4},
     .syscall_return = {{0, 0, 0, 0x0c, 0x03, 0xe0, 0, 0x08, 0, 0, 0, 0}, 12},
     .sigreturn = {{{0x24, 0x02, 0x14, 0x5b, 0, 0, 0, 0x0c}, 8}},
+    .breakpoint = {{0, 0, 0, 0x0d}, 4},
     .decode = decode_big,
     .plan_patch = plan_big,
     .encode_slot = slot_big,
