@@ -80,12 +80,22 @@ static bool room(const struct out *o, size_t n)
 	return o->n + n <= o->size;
 }
 
+/* May @word read or write $at? */
+static bool uses_at(uint32_t word)
+{
+	uint32_t opcode = word >> 26;
+	bool second = opcode != 0x01 && opcode != 0x11; /* regimm, coprocessor 1: not a register */
+	bool third = opcode == 0x00 || opcode == 0x1c || opcode == 0x1f; /* else an immediate */
+
+	return (word >> 21 & 31) == MIPS_R_AT || (second && (word >> 16 & 31) == MIPS_R_AT) ||
+	       (third && (word >> 11 & 31) == MIPS_R_AT);
+}
+
 static void put(struct out *o, uint32_t word)
 {
 	mips_put_word(o->bytes + o->n, word, o->big);
 	o->n += MIPS_INSN;
-	o->uses_at |= (word >> 21 & 31) == MIPS_R_AT || (word >> 16 & 31) == MIPS_R_AT ||
-		      (word >> 11 & 31) == MIPS_R_AT;
+	o->uses_at |= uses_at(word);
 }
 
 static enum arch_refusal put_jump(struct out *o, uint64_t target)
