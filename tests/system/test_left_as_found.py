@@ -41,7 +41,10 @@ class LeftAsFound(t.Case):
         for i in range(KILLS):
             rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"),
                              stderr=subprocess.DEVNULL)
-            time.sleep(rng.uniform(0.0, 3 if t.GUEST else 0.35))
+            # Every other one where there is something to repair, however slow the machine is.
+            while i % 2 and rec.poll() is None and "memprof-session" not in t.maps(p.pid):
+                time.sleep(0.01)
+            time.sleep(rng.uniform(0.0, 0.35))
             rec.send_signal(signal.SIGKILL)
             rec.wait()
             self.assertIsNone(p.poll(), f"died at kill {i}")
@@ -49,7 +52,7 @@ class LeftAsFound(t.Case):
                 self.memprof("detach", "-p", p.pid)
                 repaired += 1
             self.assertNotIn("memprof", t.maps(p.pid))
-        self.assertGreater(repaired, KILLS // 4)
+        self.assertGreaterEqual(repaired, KILLS // 2)
         self.assertEqual(t.identity(p.pid), before)
         self.assertIn("ok", self.finish(p))
 
