@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "unwind/cache.h"
+#include "unwind/sigtramp.h"
 #include "unwind/step.h"
 
 #define MAX_VDSO (64u << 10)
@@ -168,6 +169,23 @@ static int add_elf(struct tables *tb, Elf *elf, const struct map *map, struct co
 	return err;
 }
 
+/* ARM's page of code that signal handlers return to; no ELF image. */
+static int add_sigpage(struct tables *tb, struct target *t, const struct map *map, struct code *c)
+{
+	struct unwind_table table = {0};
+	uint8_t page[4096];
+	size_t size = map->end - map->start;
+	int err;
+
+	if (size > sizeof(page) || mem_read(&t->mem, map->start, page, size))
+		return 0;
+	err = sigtramp_rows(t->arch, page, size, map->start, tb->rules, &table);
+	if (!err)
+		err = put_rows(tb, &table, 0, map->start, map->end, &c->s);
+	unwind_table_free(&table);
+	return err;
+}
+
 static int add_map(struct tables *tb, struct target *t, const struct map *map)
 {
 	struct code c = {.ino = map->ino, .seen = true};
@@ -191,6 +209,8 @@ static int add_map(struct tables *tb, struct target *t, const struct map *map)
 			elf_end(elf);
 		}
 		free(image);
+	} else if (!strcmp(map->path, "[sigpage]")) {
+		err = add_sigpage(tb, t, map, &c);
 	} else if (map->ino && (fd = proc_open_map(t->pid, map)) >= 0) {
 		elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 		err = add_elf(tb, elf, map, &c);

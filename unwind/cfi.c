@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <gelf.h>
 #include <string.h>
+#include "unwind/image.h"
 
 enum { APPLICATION = 0x70, FORMAT = 0x0f, EXTENDED = 0xffffffff };
 
@@ -222,32 +223,14 @@ int cfi_fdes(const struct cfi *cfi, struct cfi_fdes *fdes)
 	return 0;
 }
 
-/* From address @addr to the end of what the file has of its segment. */
 static bool open_at(Elf *elf, uint64_t addr, struct cfi *cfi)
 {
-	size_t n;
+	struct bytes b = image_bytes(elf, cfi->arch, addr, UINT64_MAX);
 
-	if (elf_getphdrnum(elf, &n))
-		return false;
-	for (size_t i = 0; i < n; i++) {
-		Elf_Data *data;
-		uint64_t into;
-		GElf_Phdr ph;
-
-		if (!gelf_getphdr(elf, (int)i, &ph) || ph.p_type != PT_LOAD || addr < ph.p_vaddr ||
-		    addr - ph.p_vaddr >= ph.p_filesz)
-			continue;
-		into = addr - ph.p_vaddr;
-		data = elf_getdata_rawchunk(elf, (int64_t)(ph.p_offset + into), ph.p_filesz - into,
-					    ELF_T_BYTE);
-		if (!data || !data->d_buf)
-			return false;
-		cfi->data = data->d_buf;
-		cfi->size = data->d_size;
-		cfi->addr = addr;
-		return true;
-	}
-	return false;
+	cfi->data = b.p;
+	cfi->size = (size_t)(b.end - b.p);
+	cfi->addr = addr;
+	return cfi->size > 0;
 }
 
 /* By .eh_frame_hdr (LSB 5.0, 10.6.2), which is there also without section headers. */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "unwind/bytes.h"
 #include "unwind/cfi.h"
+#include "unwind/image.h"
 #include "unwind/table.h"
 
 enum { ENTRY = 8, CANTUNWIND = 1, SP = 13, LR = 14, PC = 15, MAX_WORDS = 256 };
@@ -154,35 +155,6 @@ struct image {
 	const struct arch *arch;
 };
 
-/* The bytes of @elf from address @addr on, at most @max. */
-static struct bytes bytes_from(const struct image *in, uint64_t addr, uint64_t max)
-{
-	struct bytes none = {0};
-	size_t n;
-
-	if (elf_getphdrnum(in->elf, &n))
-		return none;
-	for (size_t i = 0; i < n; i++) {
-		Elf_Data *d;
-		GElf_Phdr ph;
-		uint64_t into;
-
-		if (!gelf_getphdr(in->elf, (int)i, &ph) || ph.p_type != PT_LOAD ||
-		    addr < ph.p_vaddr || addr - ph.p_vaddr >= ph.p_filesz)
-			continue;
-		into = addr - ph.p_vaddr;
-		if (max > ph.p_filesz - into)
-			max = ph.p_filesz - into;
-		d = elf_getdata_rawchunk(in->elf, (int64_t)(ph.p_offset + into), max, ELF_T_BYTE);
-		if (!d || !d->d_buf)
-			return none;
-		return (struct bytes){.p = d->d_buf,
-				      .end = (const uint8_t *)d->d_buf + d->d_size,
-				      .big = in->arch->elf_data == ELFDATA2MSB};
-	}
-	return none;
-}
-
 /* Offsets of 31 bits, from where they lie. */
 static uint64_t prel31(uint64_t word, uint64_t at)
 {
@@ -210,7 +182,7 @@ static bool rule_of_words(const struct image *in, uint32_t word, unsigned first,
  * routines of all languages have it: a number of words and three opcodes first. */
 static bool rule_of_table(const struct image *in, uint64_t at, struct uw_full *rule)
 {
-	struct bytes b = bytes_from(in, at, 8 + 4 * MAX_WORDS);
+	struct bytes b = image_bytes(in->elf, in->arch, at, 8 + 4 * MAX_WORDS);
 	uint32_t word = (uint32_t)bytes_take(&b, 4);
 
 	if (!(word >> 31)) {
@@ -259,8 +231,8 @@ int exidx_each(Elf *elf, const struct arch *arch, exidx_fn *fn, void *ctx)
 		GElf_Phdr ph;
 
 		if (gelf_getphdr(elf, (int)i, &ph) && ph.p_type == PT_ARM_EXIDX)
-			return each_entry(&in, ph.p_vaddr, bytes_from(&in, ph.p_vaddr, ph.p_filesz),
-					  fn, ctx);
+			return each_entry(&in, ph.p_vaddr,
+					  image_bytes(elf, arch, ph.p_vaddr, ph.p_filesz), fn, ctx);
 	}
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include "lib/vec.h"
 #include "unwind/cfi.h"
+#include "unwind/image.h"
 #include "unwind/sigtramp.h"
 #include "unwind/starts.h"
 #include "unwind/untabled.h"
@@ -73,14 +74,25 @@ static int rows_of_cfi(const struct cfi *cfi, struct rule_set *set, struct unwin
 	return err;
 }
 
-/* Where programs and threads begin and libcs have no CFI: musl's C start code and thread start. */
-static const char *const outermost[] = {
-    "_start",	 "__start", "_start_c", "libc_start_main_stage2", "__libc_start_main", "start",
-    "start_c11", "__clone", "clone"};
+/* Where programs and threads begin and libcs have no CFI; the last ones are musl's C start code, of
+ * which code that is followed tells. */
+static const char *const outermost[] = {"_start",
+					"__start",
+					"__clone",
+					"clone",
+					"_start_c",
+					"libc_start_main_stage2",
+					"__libc_start_main",
+					"start",
+					"start_c11"};
+
+#define OUTERMOST_ASM 4
 
 #define START_SIZE 64u /* of start code whose size is not known */
 
 struct gaps {
+	Elf *elf;
+	const struct arch *arch;
 	struct unwind_table *table;
 	uint64_t mask;	  /* of a function's address: without what is its instruction set */
 	VEC(uint64_t) at; /* pairs: start, end */
@@ -93,15 +105,36 @@ static int push_gap(struct gaps *gaps, uint64_t start, uint64_t size)
 	return vec_push(&gaps->at, start) || vec_push(&gaps->at, start + size) ? -ENOMEM : 0;
 }
 
+/* MIPS' clone is followed by where threads begin, which ends in the system call exit. */
+static int push_thread_start(struct gaps *gaps, uint64_t start)
+{
+	const struct arch *arch = gaps->arch;
+	unsigned length = arch->syscall_insn_length;
+	struct bytes b = image_bytes(gaps->elf, arch, start, START_SIZE);
+
+	for (uint64_t at = 0; b.end - b.p >= length; at += length, b.p += length) {
+		if (!memcmp(b.p, arch->syscall_return.bytes, length))
+			return push_gap(gaps, start, at + length);
+	}
+	return 0;
+}
+
 static int push_named(void *ctx, const char *name, const GElf_Sym *sym)
 {
 	struct gaps *gaps = ctx;
 
-	for (size_t i = 0; i < sizeof(outermost) / sizeof(outermost[0]); i++) {
-		if (!strcmp(name, outermost[i]))
-			return push_gap(gaps, sym->st_value & gaps->mask,
-					sym->st_size ? sym->st_size : START_SIZE);
+	size_t n = sizeof(outermost) / sizeof(outermost[0]);
+
+	if (gaps->arch->frame_insn)
+		n = OUTERMOST_ASM;
+	for (size_t i = 0; i < n; i++) {
+		if (!strcmp(name, outermost[i]) &&
+		    push_gap(gaps, sym->st_value & gaps->mask,
+			     sym->st_size ? sym->st_size : START_SIZE))
+			return -ENOMEM;
 	}
+	if (gaps->arch->elf_machine == EM_MIPS && !strcmp(name, "__clone"))
+		return push_thread_start(gaps, sym->st_value + sym->st_size);
 	return 0;
 }
 
@@ -134,7 +167,10 @@ int table_merge(struct unwind_table *a, const struct unwind_table *b)
 static int fill_gaps(Elf *elf, const struct arch *arch, struct unwind_table *t)
 {
 	struct unwind_table extra = {0};
-	struct gaps gaps = {.table = t, .mask = arch->elf_machine == EM_ARM ? ~1ull : UINT64_MAX};
+	struct gaps gaps = {.elf = elf,
+			    .arch = arch,
+			    .table = t,
+			    .mask = arch->elf_machine == EM_ARM ? ~1ull : UINT64_MAX};
 	int err = starts_each_function(elf, push_named, &gaps);
 	GElf_Ehdr eh;
 
