@@ -85,6 +85,11 @@ VICTIMS = $(patsubst tests/victims/%.c,$(O)/victims/%,$(filter-out %/late.c %/wr
 	$(O)/victims/truth-musl $(O)/victims/truth-musl-static \
 	$(O)/victims/blocks-static $(O)/victims/cases-lsan $(O)/victims/objects-stripped $(O)/victims/sandbox-static
 VICTIM_FLAGS = -O2 -g -I. -fomit-frame-pointer -Wall -Wextra -Werror -D_GNU_SOURCE
+# Return addresses are signed and indirect jumps need landing pads where the processor has that.
+ifeq ($(ARCH),aarch64)
+VICTIM_FLAGS += -mbranch-protection=standard
+FORCE_PADS = -Wl,-z,force-bti
+endif
 
 $(O)/victims/%: tests/victims/%.c
 	@mkdir -p $(@D)
@@ -98,10 +103,10 @@ $(O)/victims/liblate.so: tests/victims/late.c
 $(O)/victims/block: formats/session.h formats/record.h
 $(O)/victims/libwrapper.so: tests/victims/wrapper.c
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 $(VICTIM_FLAGS) -fPIC -shared -o $@ $<
+	$(CC) -std=gnu11 $(VICTIM_FLAGS) $(FORCE_PADS) -fno-builtin -fPIC -shared -o $@ $<
 $(O)/victims/libwrapper-header.so: tests/victims/wrapper.c
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 $(VICTIM_FLAGS) -DHEADER=16 -fPIC -shared -o $@ $<
+	$(CC) -std=gnu11 $(VICTIM_FLAGS) -fno-builtin -DHEADER=16 -fPIC -shared -o $@ $<
 $(O)/victims/verify-static $(O)/victims/sandbox-static: $(O)/victims/%-static: tests/victims/%.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) -static -o $@ $< -lpthread

@@ -9,6 +9,7 @@ FEATURES = [
     ("exact counts", "test_exact", ["Exact.test_attached_in_the_middle",
                                     "Exact.test_run_from_the_start"]),
     ("stacks", "test_stacks", ["Stacks.test_frames"]),
+    ("interposers", "test_loaders", ["Loaders.test_interposer"]),
     ("left as found", "test_left_as_found", ["LeftAsFound.test_identity",
                                              "LeftAsFound.test_stopped_stays_stopped"]),
     ("100 attach cycles", "test_left_as_found", ["LeftAsFound.test_cycles"]),
