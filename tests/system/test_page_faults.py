@@ -68,6 +68,8 @@ class PageFaults(t.Case):
     def test_sums_agree(self):
         """summary, JSON, tree, folded stacks and the list of faults count the same; the schema holds"""
         import jsonschema  # which the guests' python does not have
+        import jsonschema
+
         _, f, run = self.faults("--stack-size", "4k")
         report = self.report(f)
         with open(t.ROOT + "/doc/page-faults.schema.json") as schema:
