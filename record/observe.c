@@ -436,6 +436,17 @@ static int open_file(const struct observer *o, const struct maps *maps,
 	return fd;
 }
 
+/* The kernel puts the breakpoint of the processor's usual instruction set into the text, whatever
+ * the text is (arch/arm/probes/uprobes/core.c: "Thumb not yet support"): the process would crash.
+ */
+static int refuse_code(const struct planned_hook *h, struct mp_err *err)
+{
+	return mp_fail(err, MP_EXIT_KERNEL, -EOPNOTSUPP,
+		       "%s of %s is Thumb code, which the kernel's uprobes do not know: "
+		       "--via=kernel is not possible here (--event=page-faults is)",
+		       h->name, h->module);
+}
+
 static int add_hook(struct observer *o, const struct maps *maps, uint32_t i, struct mp_err *err)
 {
 	const struct planned_hook *h = &o->config.session->plan.hooks.at[i];
@@ -444,6 +455,8 @@ static int add_hook(struct observer *o, const struct maps *maps, uint32_t i, str
 	char path[64];
 	int fd, ret;
 
+	if (h->code_bits)
+		return refuse_code(h, err);
 	fd = open_file(o, maps, h, path);
 	if (fd < 0)
 		return mp_fail(err, MP_EXIT_FAILURE, fd, "cannot open the file of %s: %s", h->name,

@@ -177,7 +177,7 @@ const struct arch arch_arm = {
     .perf_regs_mask = 0xffff,
     .perf_column = {-1, -1, -1, -1, 1, 2, 3, 0, 4, 5, 8, UW_REG_FP, 9, UW_REG_SP, UW_REG_LR,
 		    UW_REG_PC},
-    .perf_arg = {0, 1, 2, 3, 64 /* on the stack */},
+    .perf_arg = {0, 1, 2, 3, ARCH_ARG_ON_STACK},
     .perf_result = 0,
     .nr = {.mmap = 192, /* mmap2: the offset, which is 0, counts pages */
 	   .munmap = 91,
