@@ -112,7 +112,7 @@ static int push_thread_start(struct gaps *gaps, uint64_t start)
 	unsigned length = arch->syscall_insn_length;
 	struct bytes b = image_bytes(gaps->elf, arch, start, START_SIZE);
 
-	for (uint64_t at = 0; b.end - b.p >= length; at += length, b.p += length) {
+	for (uint64_t at = 0; (size_t)(b.end - b.p) >= length; at += length, b.p += length) {
 		if (!memcmp(b.p, arch->syscall_return.bytes, length))
 			return push_gap(gaps, start, at + length);
 	}
