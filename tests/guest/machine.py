@@ -17,7 +17,7 @@ MACHINES = {
     "mips64": (["qemu-system-mips64el", "-M", "malta", "-cpu", "5KEc", "-vga", "none"], "ttyS0"),
     "mips64be": (["qemu-system-mips64", "-M", "malta", "-cpu", "5KEc", "-vga", "none"], "ttyS0"),
 }
-MEMORY = "768"
+MEMORY = "1024"
 
 
 class Silent(Exception):

@@ -48,7 +48,7 @@ class Case(unittest.TestCase):
 
     def victim(self, name, *args, **kw):
         p = self.start(f"{VICTIMS}/{name}", *map(str, args), **kw)
-        time.sleep(0.2)
+        time.sleep(2 if GUEST else 0.2)
         return p
 
     def memprof(self, *argv, status=0, timeout=120):

@@ -71,7 +71,7 @@ class Walk(HeapCase):
 
     def test_threads(self):
         """parked threads: arenas, tcaches, mmapped and aligned blocks"""
-        self.exact("blocks", "park", 3 if t.GUEST else 16)
+        self.exact("blocks", "park", 2 if t.GUEST else 16)
 
     def test_foreign_sbrk(self):
         """somebody else moves the program break between"""
@@ -139,8 +139,8 @@ class Leaks(HeapCase):
         self.assertGreaterEqual(right, lsan_right)
 
     def test_hot(self):
-        """16 threads allocating flat out: every planted leak, and no other"""
-        p, said = self.ready("blocks", "run", 4 if not t.FULL else 16, "leaks", 500)
+        """threads allocating flat out: every planted leak, and no other"""
+        p, said = self.ready("blocks", "run", 16 if t.FULL else 2 if t.GUEST else 4, "leaks", 500)
         planted = {~int(a, 16) & MASK: int(s) for a, s in said["leak"]}
         before = t.identity(p.pid)["fds"]
         for _ in range(20 if t.FULL else 3):
