@@ -113,7 +113,7 @@ static void test_emergency_frame(void **state)
 	uint8_t fp[528], out[5000];
 	struct arch_emergency e = {.regs = &r,
 				   .again = -1,
-				   .sigmask = 0x1122334455667788,
+				   .sigmask = {0x1122334455667788},
 				   .xstate = fp,
 				   .xstate_size = sizeof(fp)};
 	uint32_t head[2];
