@@ -139,7 +139,7 @@ static void scan_stretch(struct scanner *s, struct interval iv, enum root_kind k
 	struct root root = {.kind = kind};
 	const struct image_thread *th;
 	uint32_t threads;
-	uint64_t tcb;
+	uint64_t tcb, until;
 
 	th = thread_on(s, &iv, &threads);
 	if (th) {
@@ -150,10 +150,11 @@ static void scan_stretch(struct scanner *s, struct interval iv, enum root_kind k
 		/* Below may be somebody else's memory, unless a guard page says where it ends. */
 		if (threads == 1 && guarded_below(s, &iv) && low > iv.start)
 			iv.start = low;
-	} else if (!iv.map->path[0] && (tcb = tcb_dead(s->img, iv.start, iv.end))) {
+	} else if (!iv.map->path[0] && (tcb = tcb_dead(s->img, iv.start, iv.end, &until))) {
 		s->cover->dead_stacks++;
 		root.kind = ROOT_TLS;
 		iv.start = tcb;
+		iv.end = until;
 	}
 	begin_root(s, root);
 	scan_interval(s, &iv);

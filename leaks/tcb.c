@@ -17,7 +17,7 @@
  * to PTHREAD_MAX start and length of its stack. */
 #define LINKS	    24
 #define TID	    26
-#define PTHREAD_MAX 320
+#define PTHREAD_MAX 512
 
 struct window {
 	uint64_t low, start, end; /* the memory begins at low */
@@ -60,9 +60,9 @@ static bool in_list(struct image *img, uint64_t node, uint64_t next, uint64_t pr
 	       image_word(img, prev, &forth) && forth == node;
 }
 
-/* Does the control block at @at, word @i, name a stack that ends here and has all that lies below?
- */
-static bool names_stack(const struct image *img, const struct window *w, uint64_t at, size_t i)
+/* The end of the stack that the control block at @at, word @i, names, if that has all that lies
+ * below; else 0. */
+static uint64_t end_of_stack(const struct image *img, const struct window *w, uint64_t at, size_t i)
 {
 	for (size_t k = i + TID; k < i + PTHREAD_MAX && (k + 2) * img->arch->word_size <= w->n;
 	     k++) {
@@ -70,29 +70,60 @@ static bool names_stack(const struct image *img, const struct window *w, uint64_
 
 		if (stack && !(stack % img->page_size) && !(size % img->page_size) &&
 		    stack <= w->low && size > at - stack && size <= w->end - stack)
-			return true;
+			return stack + size;
 	}
-	return false;
+	return 0;
 }
 
-static uint64_t find_above(struct image *img, const struct window *w)
+/* Bytes from a control block to the thread pointer, by any living thread's; 0: not known. */
+static uint64_t distance_of_tp(struct image *img)
+{
+	const size_t word = img->arch->word_size;
+	uint64_t next, prev;
+	uint32_t tid;
+
+	vec_for_each (&img->threads, th) {
+		uint64_t tp = th->tls - img->arch->tls.bias;
+
+		for (size_t i = TID + 1; th->tls && i < PTHREAD_MAX; i++) {
+			uint64_t at = tp - i * word;
+
+			if (image_word(img, at + LINKS * word, &next) &&
+			    image_word(img, at + (LINKS + 1) * word, &prev) &&
+			    image_read_all(img, at + TID * word, &tid, sizeof(tid)) && tid &&
+			    in_list(img, at + LINKS * word, next, prev))
+				return i * word;
+		}
+	}
+	return 0;
+}
+
+static uint64_t find_above(struct image *img, const struct window *w, uint64_t *until)
 {
 	const size_t word = img->arch->word_size;
 
 	for (size_t i = 0; (i + TID + 1) * word <= w->n; i++) {
 		uint64_t next = word_of(img, w, i + LINKS), prev = word_of(img, w, i + LINKS + 1);
 		uint64_t at = w->start + word * i;
+		uint64_t stack, distance;
 		uint32_t tid;
 
 		memcpy(&tid, w->bytes + (i + TID) * word, sizeof(tid));
-		if (!tid && in_list(img, at + LINKS * word, next, prev) &&
-		    names_stack(img, w, at, i))
-			return at;
+		if (tid || !in_list(img, at + LINKS * word, next, prev))
+			continue;
+		stack = end_of_stack(img, w, at, i);
+		if (!stack)
+			continue;
+		/* The thread's variables follow tcbhead_t, of two words. */
+		distance = stack == w->end ? distance_of_tp(img) : 0;
+		if (distance && at + distance + 2 * word < *until)
+			*until = at + distance + 2 * word;
+		return at;
 	}
 	return 0;
 }
 
-uint64_t tcb_dead(struct image *img, uint64_t start, uint64_t end)
+uint64_t tcb_dead(struct image *img, uint64_t start, uint64_t end, uint64_t *until)
 {
 	const uint64_t near = img->arch->tls.above ? NEAR_ABOVE : NEAR_BELOW;
 	struct window *w;
@@ -103,6 +134,7 @@ uint64_t tcb_dead(struct image *img, uint64_t start, uint64_t end)
 		if (!img->arch->tls.above && !th->tls)
 			return 0;
 	}
+	*until = end;
 	w = malloc(sizeof(*w));
 	if (!w || !img->threads.n) {
 		free(w);
@@ -112,7 +144,7 @@ uint64_t tcb_dead(struct image *img, uint64_t start, uint64_t end)
 	w->end = end;
 	w->start = end - start > near ? end - near : start;
 	w->n = image_read(img, w->start, w->bytes, (size_t)(end - w->start));
-	found = img->arch->tls.above ? find_above(img, w) : find_below(img, w);
+	found = img->arch->tls.above ? find_above(img, w, until) : find_below(img, w);
 	free(w);
 	return found;
 }

@@ -261,24 +261,36 @@ static void test_dead_thread(void **state)
 {
 	struct world *w = *state;
 	const uint32_t links = TCB + 24 * 4, other = THREAD + 0x100;
+	const uint32_t living = THREAD + 0x800, tp = living + 0x5c0;
+	uint64_t until;
 
-	add_thread(w, THREAD + 8);
-	assert_int_equal(tcb_dead(&w->img, STACK, STACK + SIZE), 0);
+	add_thread(w, tp);
+	assert_int_equal(tcb_dead(&w->img, STACK, STACK + SIZE, &until), 0);
 	put(w, links, other);
 	put(w, links + 4, other);
 	put(w, other, links);
 	put(w, other + 4, links);
-	assert_int_equal(tcb_dead(&w->img, STACK, STACK + SIZE), 0); /* no stack */
-	put(w, TCB + 0x300, STACK - 0x1000);			     /* with its guard page */
+	assert_int_equal(tcb_dead(&w->img, STACK, STACK + SIZE, &until), 0); /* no stack */
+	put(w, TCB + 0x300, STACK - 0x1000); /* with its guard page */
 	put(w, TCB + 0x304, SIZE + 0x1000);
-	assert_int_equal(tcb_dead(&w->img, STACK, STACK + SIZE), TCB);
-	assert_int_equal(tcb_dead(&w->img, STACK - 0x2000, STACK + SIZE), 0); /* more below it */
+	assert_int_equal(tcb_dead(&w->img, STACK, STACK + SIZE, &until), TCB);
+	assert_int_equal(until, STACK + SIZE);
+	/* How large a control block is, a living thread's tells: variables above are dead. */
+	put(w, living + 24 * 4, other + 0x10);
+	put(w, living + 25 * 4, other + 0x10);
+	put(w, living + 26 * 4, 7);
+	put(w, other + 0x10, living + 24 * 4);
+	put(w, other + 0x14, living + 24 * 4);
+	assert_int_equal(tcb_dead(&w->img, STACK, STACK + SIZE, &until), TCB);
+	assert_int_equal(until, TCB + 0x5c0 + 8);
+	assert_int_equal(tcb_dead(&w->img, STACK - 0x2000, STACK + SIZE, &until),
+			 0); /* more below it */
 	put(w, TCB + 26 * 4, 1234);
-	assert_int_equal(tcb_dead(&w->img, STACK, STACK + SIZE), 0); /* it lives */
+	assert_int_equal(tcb_dead(&w->img, STACK, STACK + SIZE, &until), 0); /* it lives */
 	put(w, TCB + 26 * 4, 0);
 	put(w, other + 4, 0);
 	put(w, other, 0);
-	assert_int_equal(tcb_dead(&w->img, STACK, STACK + SIZE), 0); /* not linked */
+	assert_int_equal(tcb_dead(&w->img, STACK, STACK + SIZE, &until), 0); /* not linked */
 }
 
 static void test_demangle(void **state)
