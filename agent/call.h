@@ -144,8 +144,8 @@ static inline __attribute__((always_inline)) bool put_alloc(const struct ag_call
 	if (unlikely(size >> 32))
 		return put_alloc_big(call, now, block, size, stack, misc);
 	if (likely(ring_put_words(c, t, ring_limit(c, false),
-				  record_head(MPR_ALLOC, misc, sizeof(struct mpr_alloc)), now,
-				  addr_hook(d, block), size | (uint64_t)stack << 32)))
+				  mpr_head(MPR_ALLOC, misc, sizeof(struct mpr_alloc)), now,
+				  addr_hook(d, block), pair_word((uint32_t)size, stack))))
 		return true;
 	lost(call, MPR_LOST_ALLOC, size);
 	return false;
@@ -157,7 +157,7 @@ static inline __attribute__((always_inline)) bool put_free(struct ss_control *c,
 							   uint64_t block, uint16_t misc)
 {
 	return ring_put_words(c, t, ring_limit(c, true),
-			      record_head(type, misc, sizeof(struct mpr_free)), now,
+			      mpr_head(type, misc, sizeof(struct mpr_free)), now,
 			      addr_hook(d, block), 0);
 }
 

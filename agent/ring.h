@@ -71,11 +71,6 @@ static inline void ring_write(struct ss_control *c, struct ag_thread *t, uint64_
  * room. */
 bool ring_put(struct ss_control *c, struct ag_thread *t, const void *record, uint64_t limit);
 
-static inline uint64_t record_head(enum mpr_type type, uint16_t misc, uint16_t size)
-{
-	return (uint32_t)type | (uint64_t)misc << 32 | (uint64_t)size << 48;
-}
-
 /* ring.c: ring_put_words() when there is no room, the ring wraps, or a signal handler came. */
 bool ring_put_slowly(struct ss_control *c, struct ag_thread *t, uint64_t limit, uint64_t w0,
 		     uint64_t w1, uint64_t w2, uint64_t w3);
@@ -86,7 +81,7 @@ ring_put_words(struct ss_control *c, struct ag_thread *t, uint64_t limit, uint64
 	       uint64_t w2, uint64_t w3)
 {
 	struct perf_event_mmap_page *page = ring_page(c, t);
-	uint64_t at = *(volatile uint64_t *)&page->data_head, size = w0 >> 48;
+	uint64_t at = *(volatile uint64_t *)&page->data_head, size = mpr_head_size(w0);
 	uint64_t in = at & (c->ring_size - 1), *to = (uint64_t *)((char *)ring_data(page) + in);
 
 	if (unlikely(at + size - t->s.tail_seen > limit || in + size > c->ring_size))
@@ -98,7 +93,7 @@ ring_put_words(struct ss_control *c, struct ag_thread *t, uint64_t limit, uint64
 		to[3] = w3;
 	if (unlikely(!cas_local((uint64_t *)&page->data_head, at, at + size)))
 		return ring_put_slowly(c, t, limit, w0, w1, w2, w3);
-	t->s.written[mpr_kind((uint32_t)w0)]++;
+	t->s.written[mpr_kind(mpr_head_type(w0))]++;
 	if (unlikely((at ^ (at + size)) & c->ring_wake))
 		ring_wake_reader(c);
 	return true;

@@ -12,6 +12,7 @@
 
 #include <stdint.h>
 #include "formats/column.h"
+#include "formats/pair.h"
 
 enum mpr_type {
 	MPR_ALLOC = 0x4d01,	/* struct mpr_alloc */
@@ -36,6 +37,23 @@ struct mpr_header { /* layout of struct perf_event_header */
 	uint16_t misc;
 	uint16_t size; /* whole record, bytes, multiple of 8 */
 };
+
+/* The header as the word that it is in memory, and back. */
+static inline uint64_t mpr_head(uint32_t type, uint16_t misc, uint16_t size)
+{
+	return pair_word(type,
+			 PAIR_LITTLE ? misc | (uint32_t)size << 16 : (uint32_t)misc << 16 | size);
+}
+
+static inline uint16_t mpr_head_size(uint64_t head)
+{
+	return (uint16_t)(PAIR_LITTLE ? pair_second(head) >> 16 : pair_second(head));
+}
+
+static inline uint32_t mpr_head_type(uint64_t head)
+{
+	return pair_first(head);
+}
 
 /*
  * An address and the hook that saw it in one word: user addresses have 47 bits here, the upper

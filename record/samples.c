@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include "formats/pair.h"
 #include "lib/deadline.h"
 #include "record/probes_internal.h"
 
@@ -132,10 +133,10 @@ static bool decode_sample(struct probes *p, uint32_t cpu, struct cursor *c, stru
 	e = probes_event(p, id);
 	tids = get(c);
 	s->time_ns = get(c);
-	if (!e || (pid_t)(uint32_t)tids != p->pid)
+	if (!e || (pid_t)pair_first(tids) != p->pid)
 		return false;
 	pt = &p->points.at[e->point];
-	s->tid = (uint32_t)(tids >> 32);
+	s->tid = pair_second(tids);
 	if (is_double(p, s->tid, e->point, cpu, id))
 		return false;
 	s->kind = pt->kind;
@@ -182,15 +183,15 @@ static bool decode(struct probes *p, const struct cpu *cpu, const struct perf_ev
 		return true;
 	case PERF_RECORD_COMM: /* pid, tid */
 		p->execed |=
-		    h->misc & PERF_RECORD_MISC_COMM_EXEC && (pid_t)(uint32_t)get(&c) == p->pid;
+		    h->misc & PERF_RECORD_MISC_COMM_EXEC && (pid_t)pair_first(get(&c)) == p->pid;
 		return false;
 	case PERF_RECORD_EXIT: /* pid, ppid, tid, ptid */
 		word = get(&c);
 		s->kind = PROBE_THREAD_EXIT;
 		s->time_ns = time_of(h);
-		s->tid = (uint32_t)get(&c);
+		s->tid = pair_first(get(&c));
 		forget_thread(p, s->tid);
-		return (pid_t)(uint32_t)word == p->pid;
+		return (pid_t)pair_first(word) == p->pid;
 	default:
 		return false;
 	}

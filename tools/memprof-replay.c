@@ -8,6 +8,7 @@
  *
  * Between start and end it asks the allocator for nothing else; its own tables are mappings.
  */
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -74,6 +75,30 @@ static bool is_sound(const struct replay_tail *t, uint64_t bytes)
 	       sizeof(struct replay_head) + t->ops * sizeof(struct replay_op) + sizeof(*t) == bytes;
 }
 
+/* The file is little-endian. */
+static struct replay_op native(const struct replay_op *op)
+{
+	return (struct replay_op){.size = le64toh(op->size),
+				  .slot = le32toh(op->slot),
+				  .turn = le32toh(op->turn),
+				  .worker = le16toh(op->worker),
+				  .kind = op->kind,
+				  .align = op->align};
+}
+
+static void load_tail(const char *from)
+{
+	struct replay_tail *t = &replay.tail;
+
+	memcpy(t, from, sizeof(*t));
+	t->ops = le64toh(t->ops);
+	t->slots = le64toh(t->slots);
+	t->workers = le64toh(t->workers);
+	t->peak_bytes = le64toh(t->peak_bytes);
+	t->live_bytes = le64toh(t->live_bytes);
+	t->live_blocks = le64toh(t->live_blocks);
+}
+
 static void load(const char *path)
 {
 	const struct replay_head *head;
@@ -90,8 +115,8 @@ static void load(const char *path)
 		die(path, strerror(errno));
 	close(fd);
 	head = (const struct replay_head *)p;
-	memcpy(&replay.tail, p + st.st_size - sizeof(replay.tail), sizeof(replay.tail));
-	if (memcmp(head->magic, REPLAY_MAGIC, 8) || head->version != REPLAY_VERSION ||
+	load_tail(p + st.st_size - sizeof(replay.tail));
+	if (memcmp(head->magic, REPLAY_MAGIC, 8) || le32toh(head->version) != REPLAY_VERSION ||
 	    !is_sound(&replay.tail, (uint64_t)st.st_size))
 		die(path, "not a replay file, cut off, or compressed");
 	replay.ops = (const struct replay_op *)(p + sizeof(*head));
@@ -101,21 +126,22 @@ static void load(const char *path)
 static void divide(void)
 {
 	for (uint64_t i = 0; i < replay.tail.ops; i++) {
-		const struct replay_op *op = &replay.ops[i];
+		const struct replay_op op = native(&replay.ops[i]);
 
-		if (op->worker >= replay.tail.workers || op->slot >= replay.tail.slots ||
-		    op->kind < REPLAY_MALLOC || op->kind > REPLAY_FREE || op->align > 12)
+		if (op.worker >= replay.tail.workers || op.slot >= replay.tail.slots ||
+		    op.kind < REPLAY_MALLOC || op.kind > REPLAY_FREE || op.align > 12)
 			die("the replay file", "damaged");
-		replay.worker[op->worker].nops++;
+		replay.worker[op.worker].nops++;
 	}
 	for (uint64_t w = 0; w < replay.tail.workers; w++) {
 		replay.worker[w].ops = map(replay.worker[w].nops * sizeof(struct replay_op));
 		replay.worker[w].nops = 0;
 	}
 	for (uint64_t i = 0; i < replay.tail.ops; i++) {
-		struct worker *w = &replay.worker[replay.ops[i].worker];
+		const struct replay_op op = native(&replay.ops[i]);
+		struct worker *w = &replay.worker[op.worker];
 
-		w->ops[w->nops++] = replay.ops[i];
+		w->ops[w->nops++] = op;
 	}
 	replay.slots = map(replay.tail.slots * sizeof(struct slot));
 }
