@@ -4,6 +4,8 @@
 The tests are those of tests/system, with shorter loops (GUEST in memprof_test.py); the table in
 doc/architectures.md is made of the same rows.
 """
+# What CI runs of it, by tests/guest/run --quick.
+QUICK = ["attach", "exact counts", "stacks", "left as found", "killed recorder"]
 FEATURES = [
     ("attach", "test_left_as_found", ["LeftAsFound.test_let_go"]),
     ("exact counts", "test_exact", ["Exact.test_attached_in_the_middle",

@@ -3,7 +3,8 @@
 GUEST_SYSROOT = $(or $(SYSROOT),$(CURDIR)/build/sysroot)
 GUEST_VICTIMS = $(addprefix $(O)/victims/,verify verify-static exact faults stacks throws restart signals family flood \
 	leaky blocks blocks-static cases loaders libwrapper.so objects objects-stripped)
-GUESTS = x86_64 aarch64 arm mips64
+CROSS_GUESTS = aarch64 arm mips64
+GUESTS = x86_64 $(CROSS_GUESTS)
 
 GUEST_FOLDERS = $(foreach a,$(GUESTS),$(if $(filter $(a),$(HOST_ARCH)),build,build/$(a)))
 

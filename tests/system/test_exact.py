@@ -57,11 +57,10 @@ class Exact(t.Case):
         """attached in the middle: everything between two markers is there"""
         p = self.victim("exact", 4, OPS // 5, "wait", stdin=subprocess.PIPE)
         f = self.path("r")
-        rec = self.start(t.MEMPROF, "attach", "-q", "--lossless", "-p", str(p.pid), "-o", f)
-        deadline = time.time() + 20
-        while "memprof-session" not in t.maps(p.pid) and time.time() < deadline:
-            time.sleep(0.05)
-        time.sleep(1)
+        rec = self.start(t.MEMPROF, "attach", "--lossless", "-p", str(p.pid), "-o", f,
+                         stderr=subprocess.PIPE)
+        while "recording" not in rec.stderr.readline():
+            self.assertIsNone(rec.poll())
         p.stdin.write("go\n")
         p.stdin.flush()
         truth = json.loads(p.stdout.readline())
