@@ -24,7 +24,8 @@ FEATURES = [
                              "Leaks.test_hot"]),
     ("kernel way", "test_kernel_way", ["KernelWay.test_exact",
                                        "KernelWay.test_agrees_with_the_agent",
-                                       "KernelWay.test_attach"]),
+                                       "KernelWay.test_attach",
+                                       "Thumb.test_refused"]),
     ("page faults", "test_page_faults", ["PageFaults.test_exact", "PageFaults.test_stacks",
                                          "PageFaults.test_attach"]),
 ]

@@ -15,6 +15,24 @@ def probes_left():
         return [line for line in f if "memprof/" in line]
 
 
+THUMB = os.uname().machine.startswith("arm")
+
+
+@t.unittest.skipUnless(THUMB, "not a processor with Thumb code")
+class Thumb(t.Case):
+    def test_refused(self):
+        """uprobes know no Thumb code: refused in one line, before anything is probed"""
+        p = self.victim("verify")
+        before = t.identity(p.pid)
+        r = self.memprof("attach", "--via=kernel", "-p", p.pid, "-o", self.path("r"), status=18)
+        self.assertIn("Thumb", r.stderr)
+        self.assertEqual(len(r.stderr.strip().split("\n")), 1, r.stderr)
+        self.assertEqual(t.identity(p.pid), before)
+        self.assertEqual(probes_left(), [])
+        self.assertIn("ok", self.finish(p))
+
+
+@t.unittest.skipIf(THUMB, "the kernel's uprobes know no Thumb code: refused")
 @t.unittest.skipUnless(os.path.exists("/sys/bus/event_source/devices/uprobe"), "no uprobes in this kernel")
 class KernelWay(t.Case):
     def tearDown(self):
