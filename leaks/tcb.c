@@ -13,8 +13,8 @@
 #define SELF 16
 
 /* struct pthread where they lie above it (nptl/descr.h), in words: links to the next and the
- * previous one of its kind, the number of the thread, which the kernel clears when it ends, and up
- * to PTHREAD_MAX start and length of its stack. */
+ * previous one of its kind, the number of the thread, which the kernel clears when it ends (and
+ * pthread_join() makes -1), and up to PTHREAD_MAX start and length of its stack. */
 #define LINKS	    24
 #define TID	    26
 #define PTHREAD_MAX 512
@@ -80,7 +80,7 @@ static uint64_t distance_of_tp(struct image *img)
 {
 	const size_t word = img->arch->word_size;
 	uint64_t next, prev;
-	uint32_t tid;
+	int32_t tid;
 
 	vec_for_each (&img->threads, th) {
 		uint64_t tp = th->tls - img->arch->tls.bias;
@@ -90,7 +90,7 @@ static uint64_t distance_of_tp(struct image *img)
 
 			if (image_word(img, at + LINKS * word, &next) &&
 			    image_word(img, at + (LINKS + 1) * word, &prev) &&
-			    image_read_all(img, at + TID * word, &tid, sizeof(tid)) && tid &&
+			    image_read_all(img, at + TID * word, &tid, sizeof(tid)) && tid > 0 &&
 			    in_list(img, at + LINKS * word, next, prev))
 				return i * word;
 		}
@@ -106,10 +106,10 @@ static uint64_t find_above(struct image *img, const struct window *w, uint64_t *
 		uint64_t next = word_of(img, w, i + LINKS), prev = word_of(img, w, i + LINKS + 1);
 		uint64_t at = w->start + word * i;
 		uint64_t stack, distance;
-		uint32_t tid;
+		int32_t tid;
 
 		memcpy(&tid, w->bytes + (i + TID) * word, sizeof(tid));
-		if (tid || !in_list(img, at + LINKS * word, next, prev))
+		if (tid > 0 || !in_list(img, at + LINKS * word, next, prev))
 			continue;
 		stack = end_of_stack(img, w, at, i);
 		if (!stack)

@@ -284,7 +284,9 @@ static void test_dead_thread(void **state)
 	assert_int_equal(tcb_dead(&w->img, STACK, STACK + SIZE, &until), TCB);
 	assert_int_equal(until, TCB + 0x5c0 + 8);
 	assert_int_equal(tcb_dead(&w->img, STACK - 0x2000, STACK + SIZE, &until),
-			 0); /* more below it */
+			 0);		  /* more below it */
+	put(w, TCB + 26 * 4, UINT32_MAX); /* joined */
+	assert_int_equal(tcb_dead(&w->img, STACK, STACK + SIZE, &until), TCB);
 	put(w, TCB + 26 * 4, 1234);
 	assert_int_equal(tcb_dead(&w->img, STACK, STACK + SIZE, &until), 0); /* it lives */
 	put(w, TCB + 26 * 4, 0);
