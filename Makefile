@@ -166,15 +166,16 @@ demo:
 # the quick part of the guests' tests (make check-guests: all of them).
 check:
 	@scripts/setup build check fuzz
+	$(if $(WITH_GUESTS),,-)$(MAKE) sysroots
 	$(MAKE) all
 	$(MAKE) unit victims faults
 	$(MAKE) fuzz-build
 	$(MAKE) lint
-	$(if $(WITH_GUESTS),for a in $(CROSS_GUESTS); do $(MAKE) ARCH=$$a guest || exit 1; done)
+	$(if $(WITH_GUESTS),for a in $(GUESTS); do $(MAKE) ARCH=$$a guest || exit 1; done)
 	-$(MAKE) $(O)/victims/truth-2.31
 	MEMPROF=$(abspath $(O)/memprof) VICTIMS=$(abspath $(O)/victims) RELEASES=$(RELEASES) FUZZERS=$(abspath $(O)/fuzz) CMOCKA_MESSAGE_OUTPUT=TAP \
 		prove --failures --comments --exec scripts/run-test $(UNIT) $(SYSTEM_TESTS) \
-		$(if $(WITH_GUESTS),$(CROSS_GUESTS:%=build/%/guest.cpio))
+		$(if $(WITH_GUESTS),$(GUEST_FOLDERS:%=%/guest.cpio))
 
 # The recorder under ThreadSanitizer (which knows no fences: its warning about them is not ours).
 tsan: victims

@@ -3,12 +3,15 @@
 GUEST_SYSROOT = $(or $(SYSROOT),$(CURDIR)/build/sysroot)
 GUEST_VICTIMS = $(addprefix $(O)/victims/,verify verify-static exact faults stacks throws restart signals family flood \
 	leaky blocks blocks-static cases loaders libwrapper.so objects objects-stripped)
-CROSS_GUESTS = aarch64 arm mips64
-GUESTS = x86_64 $(CROSS_GUESTS)
+GUESTS = x86_64 aarch64 arm mips64
 
 GUEST_FOLDERS = $(foreach a,$(GUESTS),$(if $(filter $(a),$(HOST_ARCH)),build,build/$(a)))
 
-.PHONY: guest check-guest check-guests guest-table
+.PHONY: guest check-guest check-guests guest-table sysroots
+# What guests run on, and the packages whose functions the unit tests relocate.
+sysroots:
+	@scripts/setup build guests
+	@for a in $(GUESTS); do scripts/sysroot $$a build/sysroot || exit 1; done
 guest: $(O)/guest.cpio
 $(O)/guest.cpio: $(O)/memprof $(GUEST_VICTIMS) $(wildcard tests/system/*.py tests/guest/*)
 	@scripts/setup build guests

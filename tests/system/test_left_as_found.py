@@ -9,21 +9,22 @@ import time
 import memprof_test as t
 
 CYCLES = 100 if t.GUEST else 300
-KILLS = 100 if t.FULL else 10 if t.GUEST else 25
+KILLS = 100 if t.FULL else 4 if t.GUEST else 25
+THREADS = 2 if t.GUEST else 8
 
 
 class LeftAsFound(t.Case):
     def test_identity(self):
         """maps, text, descriptors, threads, signals and dirty pages are the same"""
-        p = self.victim("verify", 8)
+        p = self.victim("verify", THREADS)
         before = t.identity(p.pid)
         self.record(p.pid, 0.5)
         self.assertEqual(t.identity(p.pid), before)
         self.assertIn("ok", self.finish(p))
 
     def test_cycles(self):
-        """hundreds of attach, record, detach cycles on 8 threads under full load"""
-        p = self.victim("verify", 8)
+        """hundreds of attach, record, detach cycles on threads under full load"""
+        p = self.victim("verify", THREADS)
         before, n = t.identity(p.pid), len(t.maps(p.pid).split("\n"))
         for i in range(CYCLES):
             self.memprof("attach", "-q", "-p", p.pid, "-o", self.path("r"), "--for", "10ms")
@@ -34,7 +35,7 @@ class LeftAsFound(t.Case):
 
     def test_killed_recorder(self):
         """the recorder is killed at random moments; detach repairs"""
-        p = self.victim("verify", 8)
+        p = self.victim("verify", THREADS)
         before = t.identity(p.pid)
         rng = random.Random(1)
         repaired = 0
