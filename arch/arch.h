@@ -208,6 +208,10 @@ struct arch {
 	 * are @regs of a thread that stands before a call, whose first @n bytes of code are @code?
 	 * NULL: syscall_state() tells. */
 	bool (*before_syscall)(const struct arch_regs *regs, const uint8_t *code, size_t n);
+	/* The ptrace request that changes a call's number at its entry, where restart_syscall takes
+	 * the place of an interrupted one and leaves its number in the registers; 0: it does not.
+	 */
+	uint32_t change_number;
 	/* Number of the system call the thread is in, when ARCH_IN_SYSCALL or before_syscall(). */
 	long (*syscall_number)(const struct arch_regs *regs);
 	/* Makes @regs execute system call @nr with @args at the syscall instruction at @pc, without

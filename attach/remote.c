@@ -100,9 +100,31 @@ static int park(struct remote *r)
 
 static int wait_stop(struct remote *r);
 
+enum entry { ENTRY_LOOK, ENTRY_GO_ON };
+
+/* At the entry of a call whose number the registers do not show: is it restart_syscall, or make it
+ * that one. */
+static int at_entry(struct remote *r, enum entry entry)
+{
+	const struct arch *arch = r->t->arch;
+	pid_t tid = r->carrier->tid;
+	struct __ptrace_syscall_info info;
+
+	if (entry == ENTRY_GO_ON)
+		return ptrace((enum __ptrace_request)arch->change_number, tid, NULL,
+			      arch->nr.restart_syscall)
+			   ? -1
+			   : 0;
+	if (ptrace(PTRACE_GET_SYSCALL_INFO, tid, sizeof(info), &info) < 0)
+		return -1;
+	r->goes_on =
+	    info.op == PTRACE_SYSCALL_INFO_ENTRY && (long)info.entry.nr == arch->nr.restart_syscall;
+	return 0;
+}
+
 /* Into the call that the thread stands before, and to a stop of our interrupt there.  A signal that
  * is met on the way goes in, and its handler may be where the thread stops. */
-static int enter_call(struct remote *r)
+static int enter_call(struct remote *r, enum entry entry)
 {
 	bool entered = false;
 	int signal = 0;
@@ -118,6 +140,9 @@ static int enter_call(struct remote *r)
 			return status;
 		if (entered && status >> 16 == PTRACE_EVENT_STOP)
 			return 0;
+		if (!entered && WSTOPSIG(status) == (SIGTRAP | 0x80) && r->t->arch->change_number &&
+		    at_entry(r, entry))
+			return -errno;
 		signal =
 		    status >> 16 || WSTOPSIG(status) == (SIGTRAP | 0x80) ? 0 : WSTOPSIG(status);
 		entered = true;
@@ -141,7 +166,7 @@ static int settle(struct remote *r)
 	before = thread_stands_before(r->t, r->carrier);
 	r->before = before;
 	for (int i = 0; i < 2 && !ret && before >= 0 && before != arch->nr.restart_syscall; i++) {
-		ret = enter_call(r);
+		ret = enter_call(r, ENTRY_LOOK);
 		r->carrier->regs_valid = false;
 		if (!ret)
 			ret = thread_get_regs(r->t, r->carrier);
@@ -338,6 +363,8 @@ int remote_end(struct remote *r)
 		ret = emergency_drop(r);
 		fault_point("remote-end");
 	}
+	if (!ret && r->goes_on)
+		ret = enter_call(r, ENTRY_GO_ON);
 	free(r->scratch);
 	r->scratch = NULL;
 	r->carrier->regs_valid = false;

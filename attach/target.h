@@ -110,7 +110,8 @@ struct remote {
 	struct thread *carrier;
 	struct arch_regs saved;
 	uint64_t sigmask[2]; /* as many bytes of it as struct arch, sigset_size */
-	long before; /* number of the system call it stood before (struct arch, before_syscall) */
+	long before;  /* number of the system call it stood before (struct arch, before_syscall) */
+	bool goes_on; /* the kernel goes on with that one by restart_syscall (change_number) */
 	/* attach/remote.c's and emergency.c's own */
 	uint8_t *scratch; /* what was below the carrier's stack */
 	uint64_t scratch_addr;

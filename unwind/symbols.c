@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "arch/arch.h"
 #include "formats/session.h"
 #include "lib/vec.h"
 #include "unwind/table.h"
@@ -235,6 +236,19 @@ static uint32_t find_inlined(struct symbols *s, Dwfl_Module *mod, Dwarf_Addr add
 	return found;
 }
 
+/* The symbol of a Thumb function is one byte behind its start. */
+static Dwarf_Addr behind_start(Dwfl_Module *mod, Dwarf_Addr addr)
+{
+	const struct arch *arch = NULL;
+	GElf_Ehdr header;
+	Dwarf_Addr bias;
+
+	if (gelf_getehdr(dwfl_module_getelf(mod, &bias), &header))
+		arch = arch_for_elf(header.e_ident[EI_CLASS], header.e_ident[EI_DATA],
+				    header.e_machine);
+	return arch ? addr | arch->code_bits : addr;
+}
+
 uint32_t symbols_find(struct symbols *s, uint64_t pc, struct mp_symbol *out, uint32_t max)
 {
 	Dwarf_Addr addr = pc & SS_PC_EXACT ? pc & ~SS_PC_EXACT : pc - 1;
@@ -254,7 +268,7 @@ uint32_t symbols_find(struct symbols *s, uint64_t pc, struct mp_symbol *out, uin
 	n = find_inlined(s, mod, addr, out, max);
 	if (n && out[n - 1].function && !out[n - 1].is_inline)
 		return n;
-	raw = dwfl_module_addrname(mod, addr);
+	raw = dwfl_module_addrname(mod, behind_start(mod, addr));
 	if (!raw)
 		return 0;
 	out[0] = (struct mp_symbol){0};

@@ -105,7 +105,7 @@ static int push_gap(struct gaps *gaps, uint64_t start, uint64_t size)
 	return vec_push(&gaps->at, start) || vec_push(&gaps->at, start + size) ? -ENOMEM : 0;
 }
 
-/* MIPS' clone is followed by where threads begin, which ends in the system call exit. */
+/* ARM's and MIPS' clone is followed by where threads begin, which ends in the system call exit. */
 static int push_thread_start(struct gaps *gaps, uint64_t start)
 {
 	const struct arch *arch = gaps->arch;
@@ -133,8 +133,9 @@ static int push_named(void *ctx, const char *name, const GElf_Sym *sym)
 			     sym->st_size ? sym->st_size : START_SIZE))
 			return -ENOMEM;
 	}
-	if (gaps->arch->elf_machine == EM_MIPS && !strcmp(name, "__clone"))
-		return push_thread_start(gaps, sym->st_value + sym->st_size);
+	if ((gaps->arch->elf_machine == EM_MIPS || gaps->arch->elf_machine == EM_ARM) &&
+	    !strcmp(name, "__clone"))
+		return push_thread_start(gaps, (sym->st_value & gaps->mask) + sym->st_size);
 	return 0;
 }
 

@@ -206,6 +206,7 @@ const struct arch arch_arm = {
     .get_column = get_column,
     .syscall_state = syscall_state,
     .before_syscall = before_syscall,
+    .change_number = 23, /* PTRACE_SET_SYSCALL */
     .syscall_number = syscall_number,
     .set_syscall = set_syscall,
     .get_syscall_result = get_syscall_result,

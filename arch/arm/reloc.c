@@ -81,10 +81,10 @@ static enum arch_refusal scan(const struct body *b, uint8_t length)
 /* it, for @n instructions under @cond. */
 static void put_it(struct arm_out *o, uint8_t cond, unsigned int n)
 {
-	uint32_t same = cond & 1 ? 15 : 0, mask = (same << (5 - n) & 15) | 8u >> (n - 1);
+	uint32_t same = cond & 1 ? 15 : 0;
 
 	if (n)
-		arm_put16(o, 0xbf00 | (uint32_t)cond << 4 | mask);
+		arm_put16(o, 0xbf00 | (uint32_t)cond << 4 | (same << (5 - n) & 15) | 8u >> (n - 1));
 }
 
 /* The load of @a from the register that it loads, which has the address. */
