@@ -86,7 +86,7 @@ static bool restart_whole(struct arch_regs *regs)
 static bool only_waits(uint64_t nr)
 {
 	static const uint16_t call[] = {5000, 5018, 5042, 5044, 5046, 5293, 5063,
-					5214, 5126, 5202, 5208, 5272, 5441};
+					5214, 5126, 5202, 5209, 5272, 5441};
 
 	for (size_t i = 0; i < sizeof(call) / sizeof(call[0]); i++) {
 		if (call[i] == nr)

@@ -79,7 +79,7 @@ static long number_in(uint32_t word)
 {
 	/* poll, nanosleep, futex, clock_nanosleep, futex_waitv: what the kernel ends by
 	 * -ERESTART_RESTARTBLOCK. */
-	static const uint16_t restartable[] = {5007, 5034, 5194, 5225, 5449};
+	static const uint16_t restartable[] = {5007, 5034, 5194, 5224, 5449};
 
 	if (word >> 16 != 0x2402 && word >> 16 != 0x6402) /* li $v0, number */
 		return -1;

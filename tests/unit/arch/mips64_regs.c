@@ -8,6 +8,17 @@
 #include "arch/arch.h"
 #include "arch/mips64/mips64.h"
 
+#if defined(__mips64)
+#include <asm/unistd.h>
+_Static_assert(__NR_epoll_wait == 5209 && __NR_epoll_pwait == 5272 && __NR_accept4 == 5293 &&
+		   __NR_semtimedop == 5214 && __NR_rt_sigtimedwait == 5126 &&
+		   __NR_io_getevents == 5202,
+	       "arch/mips64/regs.c, only_waits()");
+_Static_assert(__NR_poll == 5007 && __NR_nanosleep == 5034 && __NR_futex == 5194 &&
+		   __NR_clock_nanosleep == 5224,
+	       "arch/mips64/sigframe.c, number_in()");
+#endif
+
 static const struct arch *const mips = &arch_mips64;
 
 static struct arch_regs numbered(void)
@@ -108,7 +119,7 @@ static void test_restart(void **state)
 	mips_set_reg(&regs, MIPS_R_A3, 1);
 	mips_set_reg(&regs, MIPS_R_RESTART, 5001);
 	assert_false(mips->restart_interrupted(&regs));
-	mips_set_reg(&regs, MIPS_R_RESTART, 5208);
+	mips_set_reg(&regs, MIPS_R_RESTART, 5209);
 	assert_true(mips->restart_interrupted(&regs));
 	assert_int_equal(mips_reg(&regs, MIPS_R_V0), 514);
 	mips_set_reg(&regs, MIPS_R_V0, 4); /* four bytes were read */
@@ -127,6 +138,20 @@ static void test_restarted_number(void **state)
 	assert_int_equal(mips->restarted_number((const uint8_t *)futex, sizeof(futex)), 5194);
 	assert_int_equal(mips->restarted_number((const uint8_t *)other, sizeof(other)), -1);
 	assert_int_equal(mips->restarted_number((const uint8_t *)futex, 0), -1);
+}
+
+/* The numbers that the compiler's headers of the architecture have (asm/unistd.h). */
+static void test_waiting_calls(void **state)
+{
+	static const uint16_t restartable[] = {5007, 5034, 5194, 5224};
+	uint32_t code[2] = {0, MIPS_SYSCALL};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(restartable) / sizeof(restartable[0]); i++) {
+		code[0] = 0x24020000u | restartable[i];
+		assert_int_equal(mips->restarted_number((const uint8_t *)code, sizeof(code)),
+				 restartable[i]);
+	}
 }
 
 static uint64_t word_of(const uint8_t *frame, size_t at)
@@ -183,6 +208,7 @@ int main(void)
 	    cmocka_unit_test(test_system_calls),
 	    cmocka_unit_test(test_restart),
 	    cmocka_unit_test(test_restarted_number),
+	    cmocka_unit_test(test_waiting_calls),
 	    cmocka_unit_test(test_emergency_frame),
 	};
 
