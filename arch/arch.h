@@ -220,7 +220,8 @@ struct arch {
 	long (*get_syscall_result)(const struct arch_regs *regs); /* value or -errno */
 
 	/* A wait with a timeout that was interrupted is to begin again, with all of its time,
-	 * instead of going on by restart_syscall.  Return: whether @regs are of such a one. */
+	 * instead of going on by restart_syscall.  Return: whether @regs are of such a one.  NULL
+	 * with before_syscall(): there set_number() serves. */
 	bool (*restart_whole)(struct arch_regs *regs);
 	/* Some calls end by EINTR when a thread is stopped, without any signal (signal(7),
 	 * "Interruption of system calls ... by stop signals").  If @regs are of such a one it is
@@ -230,6 +231,10 @@ struct arch {
 	 * arch_regs.raw: the register set with the number of the call (NT_ARM_SYSTEM_CALL).  0: its
 	 * registers are complete. */
 	uint32_t call_regset;
+	/* With before_syscall(): another number for the call that @regs are about to make, and the
+	 * ptrace request (PTRACE_SET_SYSCALL) that tells the kernel where call_regset does not. */
+	void (*set_number)(struct arch_regs *regs, long nr);
+	uint32_t call_request;
 	/* Of a thread in restart_syscall: which call is it that is restarted, according to the
 	 * @n bytes of code that end with its system call instruction?  -1: not to be seen. */
 	long (*restarted_number)(const uint8_t *code, size_t n);

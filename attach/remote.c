@@ -168,6 +168,7 @@ static int settle(struct remote *r)
 	for (int i = 0; i < 2 && !ret && before >= 0 && before != arch->nr.restart_syscall; i++) {
 		ret = enter_call(r, ENTRY_LOOK);
 		r->carrier->regs_valid = false;
+		thread_restart(r->t, r->carrier);
 		if (!ret)
 			ret = thread_get_regs(r->t, r->carrier);
 		before = ret ? -1 : thread_stands_before(r->t, r->carrier);
@@ -192,6 +193,7 @@ static int borrow(struct remote *r)
 
 	if (err)
 		return err;
+	r->carrier->lent = true;
 	if (ptrace(PTRACE_GETSIGMASK, r->carrier->tid, r->t->arch->sigset_size, r->sigmask))
 		return -errno;
 	r->saved = r->carrier->regs;

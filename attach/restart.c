@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define INSN 4 /* bytes of code that before_syscall() looks at */
@@ -38,14 +40,21 @@ static int set_number(const struct target *t, const struct thread *th, int32_t n
 {
 	struct iovec iov = {&number, sizeof(number)};
 
+	if (!t->arch->call_regset)
+		return ptrace((enum __ptrace_request)t->arch->call_request, th->tid, NULL,
+			      (void *)(intptr_t)number)
+			   ? -errno
+			   : 0;
 	return ptrace(PTRACE_SETREGSET, th->tid, t->arch->call_regset, &iov) ? -errno : 0;
 }
 
 /* Field 2 of /proc/PID/task/TID/syscall (proc(5)): the first argument as the call was made. */
-static int read_argument(const struct target *t, const struct thread *th, uint64_t *value)
+static int read_argument(const struct target *t, const struct thread *th, long number,
+			 uint64_t *value)
 {
 	char path[64], text[256];
 	unsigned long long first;
+	long shown;
 	ssize_t n;
 	int fd;
 
@@ -58,7 +67,7 @@ static int read_argument(const struct target *t, const struct thread *th, uint64
 	if (n <= 0)
 		return -EIO;
 	text[n] = 0;
-	if (sscanf(text, "%*d %llx", &first) != 1)
+	if (sscanf(text, "%ld %llx", &shown, &first) != 2 || shown != number)
 		return -EIO;
 	*value = first;
 	return 0;
@@ -68,10 +77,11 @@ static int read_argument(const struct target *t, const struct thread *th, uint64
  * long as it takes the thread to be in a call. */
 static int first_argument(const struct target *t, const struct thread *th, uint64_t *value)
 {
-	int ret = set_number(t, th, (int32_t)t->arch->syscall_number(&th->regs)), back;
+	long number = t->arch->syscall_number(&th->regs);
+	int ret = set_number(t, th, (int32_t)number), back;
 
 	if (!ret)
-		ret = read_argument(t, th, value);
+		ret = read_argument(t, th, number, value);
 	back = set_number(t, th, -1);
 	return ret ? ret : back;
 }
@@ -89,9 +99,54 @@ void thread_restart(struct target *t, struct thread *th)
 	    (arch->before_syscall && (!code_is_call(t, &regs) || signal_waits(t, th))))
 		return;
 	if (arch->call_regset) {
-		if (first_argument(t, th, &argument))
+		if (th->lent || first_argument(t, th, &argument))
 			return;
 		memcpy(regs.raw, &argument, sizeof(argument));
 	}
 	thread_put_regs(t, th, &regs);
+}
+
+/* To the entry of the call that it stands before.  Return: whether it is there. */
+static bool to_entry(struct target *t, struct thread *th)
+{
+	int status;
+
+	if (ptrace(PTRACE_SYSCALL, th->tid, 0, 0) || waitpid(th->tid, &status, __WALL) < 0)
+		return false;
+	th->regs_valid = false;
+	if (!WIFSTOPPED(status)) {
+		th->state = THREAD_GONE;
+		return false;
+	}
+	if (WSTOPSIG(status) == (SIGTRAP | 0x80))
+		return !thread_get_regs(t, th);
+	/* A signal came first: then it is the handler that goes on. */
+	th->state = THREAD_RUNNING;
+	ptrace(PTRACE_CONT, th->tid, 0, status >> 16 ? 0 : WSTOPSIG(status));
+	return false;
+}
+
+void thread_restart_whole(struct target *t, struct thread *th)
+{
+	const struct arch *arch = t->arch;
+	struct arch_regs regs;
+	long number;
+
+	if (th->state != THREAD_STOPPED || thread_get_regs(t, th))
+		return;
+	if (!arch->before_syscall) {
+		if (arch->restart_whole(&th->regs))
+			thread_put_regs(t, th, &th->regs);
+		return;
+	}
+	number = thread_stands_before(t, th);
+	/* The tracer is asked before the filter is. */
+	if (number < 0 || number == arch->nr.restart_syscall || !to_entry(t, th) ||
+	    arch->syscall_number(&th->regs) != arch->nr.restart_syscall)
+		return;
+	regs = th->regs;
+	arch->set_number(&regs, number);
+	if (!set_number(t, th, (int32_t)number))
+		thread_put_regs(t, th, &regs);
+	th->regs_valid = false;
 }

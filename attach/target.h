@@ -38,6 +38,7 @@ struct thread {
 	bool regs_valid;
 	struct arch_regs regs; /* by thread_get_regs() */
 	bool interrupt_sent;
+	bool lent; /* since it stopped it made calls of ours */
 };
 
 /* Pieces of code in the target's files; emergency_find(). */

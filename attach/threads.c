@@ -514,7 +514,7 @@ int target_resume(struct target *t)
 		}
 		thread_restart(t, th);
 		th->state = THREAD_RUNNING;
-		th->regs_valid = false;
+		th->regs_valid = th->lent = false;
 		fault_point("resume");
 		if (ptrace(PTRACE_CONT, th->tid, 0, 0) && errno == ESRCH)
 			th->state = THREAD_GONE;

@@ -5,6 +5,7 @@
 #include <linux/seccomp.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "attach/restart.h"
 
 #define CAP_SYS_ADMIN 21
 #define FD	      3 /* filters that look at descriptors' numbers are not known */
@@ -73,9 +74,8 @@ static int ask(struct target *t, struct thread *th, const struct call *c, bool *
 /* The kernel would go on with restart_syscall. */
 static void begin_again(struct target *t, struct thread *th)
 {
-	if (!seccomp_allows(t, th, t->arch->nr.restart_syscall, NULL, t->code.syscall_return) &&
-	    !thread_get_regs(t, th) && t->arch->restart_whole(&th->regs))
-		thread_put_regs(t, th, &th->regs);
+	if (!seccomp_allows(t, th, t->arch->nr.restart_syscall, NULL, t->code.syscall_return))
+		thread_restart_whole(t, th);
 }
 
 void sandbox_wait_anew(struct target *t)

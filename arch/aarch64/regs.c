@@ -95,10 +95,9 @@ static long get_syscall_result(const struct arch_regs *regs)
 	return (long)get(regs, X(0));
 }
 
-static bool restart_whole(struct arch_regs *regs)
+static void set_number(struct arch_regs *regs, long nr)
 {
-	(void)regs;
-	return false;
+	set(regs, A64_X8, (uint64_t)nr);
 }
 
 /* Those that wait and have done nothing when they fail: read, readv, accept, recvfrom, recvmsg,
@@ -219,7 +218,7 @@ const struct arch arch_aarch64 = {
     .syscall_number = syscall_number,
     .set_syscall = set_syscall,
     .get_syscall_result = get_syscall_result,
-    .restart_whole = restart_whole,
+    .set_number = set_number,
     .restart_interrupted = restart_interrupted,
     .call_regset = 0x404, /* NT_ARM_SYSTEM_CALL */
     .restarted_number = restarted_number,

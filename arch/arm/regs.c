@@ -66,12 +66,9 @@ static long syscall_number(const struct arch_regs *regs)
 	return (long)arm_reg(regs, NR);
 }
 
-/* A wait that has to begin anew does so when it is made by registers: there is nothing to change.
- */
-static bool restart_whole(struct arch_regs *regs)
+static void set_number(struct arch_regs *regs, long nr)
 {
-	(void)regs;
-	return false;
+	arm_set_reg(regs, NR, (uint64_t)nr);
 }
 
 /* Those that wait and have done nothing when they fail: read, readv, recv, recvfrom, recvmsg,
@@ -210,7 +207,8 @@ const struct arch arch_arm = {
     .syscall_number = syscall_number,
     .set_syscall = set_syscall,
     .get_syscall_result = get_syscall_result,
-    .restart_whole = restart_whole,
+    .set_number = set_number,
+    .call_request = 23, /* PTRACE_SET_SYSCALL */
     .restart_interrupted = restart_interrupted,
     .restarted_number = restarted_number,
     .emergency_frame = arm_emergency_frame,

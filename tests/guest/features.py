@@ -18,6 +18,7 @@ FEATURES = [
     ("killed recorder", "test_left_as_found", ["LeftAsFound.test_killed_recorder"]),
     ("signals", "test_signals", ["Signals.test_stopped_job", "Signals.test_queued"]),
     ("system calls", "test_restart", ["Restart.test_other_threads", "Restart.test_carrier"]),
+    ("seccomp", "test_sandbox", ["Sandbox.test_filters", "Sandbox.test_harmless_filter"]),
     ("fork", "test_fork", ["Fork.test_unharmed", "Fork.test_detach_restores_children",
                            "Fork.test_follow_fork"]),
     ("leaks", "test_leaks", ["Walk.test_one", "Walk.test_threads", "Leaks.test_cases",

@@ -11,7 +11,7 @@ import memprof_test as t
 
 
 def library(pattern):
-    return sorted(glob.glob(f"/usr/lib/x86_64-linux-gnu/{pattern}"))[0]
+    return next(iter(sorted(glob.glob(f"/usr/lib/{os.uname().machine}-linux-gnu/{pattern}"))), "not installed")
 
 
 TCMALLOC = library("libtcmalloc_minimal.so.4")
