@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A guest's root file system: an initramfs with memprof, the victims, the tests, python and busybox."""
+"""A guest's root file system: an initramfs with memprof, the victims, python and busybox."""
 import glob
 import os
 import re
@@ -74,6 +74,13 @@ class Image:
                         "unchecked-hash", f"{self.stage}/usr/lib"], check=True)
 
 
+def archive(stage):
+    """The folder in the format of an initramfs (the kernel's driver-api/early-userspace)."""
+    names = subprocess.run(["find", "."], cwd=stage, capture_output=True, check=True).stdout
+    return subprocess.run(["cpio", "--quiet", "-o", "-H", "newc", "-R", "0:0"], cwd=stage,
+                          input=names, capture_output=True, check=True).stdout
+
+
 def build(sysroot, folder, out, strip):
     """@folder: where memprof and the victims were built; @strip: the architecture's strip."""
     with tempfile.TemporaryDirectory(prefix="memprof-guest-") as stage:
@@ -86,20 +93,18 @@ def build(sysroot, folder, out, strip):
                 image.program(victim, f"guest/build/victims/{os.path.basename(victim)}", None)
         for lib in ("libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libgcc_s.so.1"):
             image.library(lib)
-        for source in glob.glob(f"{ROOT}/tests/system/*.py") + glob.glob(f"{ROOT}/tests/guest/*.sh"):
-            image.put(source, "guest/" + os.path.relpath(source, ROOT))
-        os.symlink("guest/tests/guest/init.sh", f"{stage}/init")
-        names = subprocess.run(["find", "."], cwd=stage, capture_output=True, check=True).stdout
         with open(out + ".new", "wb") as f:
-            subprocess.run(["cpio", "--quiet", "-o", "-H", "newc", "-R", "0:0"], cwd=stage,
-                           input=names, stdout=f, check=True)
+            f.write(archive(stage))
         os.rename(out + ".new", out)
 
 
-def script(text):
-    """An initramfs with only /job, to stand behind another one."""
+def job(text):
+    """An initramfs to stand behind another one: the tests as they are now, and the script /job."""
     with tempfile.TemporaryDirectory(prefix="memprof-guest-") as stage:
+        image = Image(None, stage)
+        for source in glob.glob(f"{ROOT}/tests/system/*.py"):
+            image.put(source, "guest/" + os.path.relpath(source, ROOT))
+        image.put(f"{ROOT}/tests/guest/init.sh", "init")
         with open(f"{stage}/job", "w") as f:
             f.write(text)
-        return subprocess.run(["cpio", "--quiet", "-o", "-H", "newc", "-R", "0:0"], cwd=stage,
-                              input=b"job\n", capture_output=True, check=True).stdout
+        return archive(stage)

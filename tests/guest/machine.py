@@ -41,14 +41,14 @@ def lines_of(process, deadline, silence):
             yield line.decode(errors="replace").rstrip("\r")
 
 
-def run(arch, kernel, initramfs, job, seconds, silence=420, log=None):
-    """Boots, runs the shell script @job, yields its lines.  Raises Silent after @seconds, or when
+def run(arch, kernel, initramfs, script, seconds, silence=420, log=None):
+    """Boots, runs the shell script @script with the tests there, yields its lines.  Raises Silent after @seconds, or when
     nothing came for @silence seconds."""
     command, console = MACHINES[arch]
     with tempfile.NamedTemporaryFile(prefix="memprof-guest-") as initrd:
         with open(initramfs, "rb") as f:
             content = f.read()
-        initrd.write(content + bytes(-len(content) % 512) + image.script(job))
+        initrd.write(content + bytes(-len(content) % 512) + image.job(script))
         initrd.flush()
         p = subprocess.Popen(
             [*command, "-m", MEMORY, "-net", "none", "-nographic", "-no-reboot", "-kernel", kernel,

@@ -12,7 +12,7 @@ GUEST_FOLDERS = $(foreach a,$(GUESTS),$(if $(filter $(a),$(HOST_ARCH)),build,bui
 sysroots:
 	@for a in $(GUESTS); do scripts/sysroot $$a build/sysroot || exit 1; done
 guest: $(O)/guest.cpio
-$(O)/guest.cpio: $(O)/memprof $(GUEST_VICTIMS) $(wildcard tests/system/*.py tests/guest/*)
+$(O)/guest.cpio: $(O)/memprof $(GUEST_VICTIMS) tests/guest/image.py
 	@scripts/setup build guests
 	@[ -n "$(SYSROOT)" ] || scripts/sysroot $(ARCH) $(GUEST_SYSROOT)
 	@echo $(ARCH) $(GUEST_SYSROOT)/$(ARCH)/boot/vmlinuz >$@.arch

@@ -51,7 +51,7 @@ class Case(unittest.TestCase):
         time.sleep(2 if GUEST else 0.2)
         return p
 
-    def memprof(self, *argv, status=0, timeout=120):
+    def memprof(self, *argv, status=0, timeout=300):
         r = subprocess.run([MEMPROF, *map(str, argv)], text=True, capture_output=True,
                            timeout=timeout, stdin=subprocess.DEVNULL)
         self.assertEqual(r.returncode, status, f"memprof {argv}: {r.stdout}{r.stderr}")
@@ -66,7 +66,7 @@ class Case(unittest.TestCase):
     def report(self, recording, *more):
         return json.loads(self.memprof("report", recording, "--json", *more).stdout)
 
-    def finish(self, p, timeout=30):
+    def finish(self, p, timeout=120):
         """SIGTERM; what it said at its end, which must be a good one."""
         p.terminate()
         out, _ = p.communicate(timeout=timeout)

@@ -65,7 +65,7 @@ class Exact(t.Case):
         p.stdin.flush()
         truth = json.loads(p.stdout.readline())
         self.memprof("detach", "-p", p.pid)
-        rec.communicate(timeout=60)
+        rec.communicate(timeout=120)
         self.assertEqual(rec.returncode, 0)
         report = self.report(f, "--leaks")
         self.compare(truth, report)
@@ -77,7 +77,7 @@ class Exact(t.Case):
         self.assertEqual(c["posix_memalign"], truth["posix_memalign"])
         p.stdin.write("end\n")
         p.stdin.flush()
-        self.assertEqual(p.wait(timeout=20), 0)
+        self.assertEqual(p.wait(timeout=120), 0)
 
 
 class Idle(t.Case):
@@ -103,13 +103,13 @@ class Idle(t.Case):
         p.stdin.flush()
         truth = json.loads(p.stdout.readline())
         self.memprof("detach", "-p", p.pid)
-        rec.communicate(timeout=60)
+        rec.communicate(timeout=120)
         report = self.report(f)
         self.assertEqual(report["losses"]["lost_allocations"], 0)
         self.assertEqual(t.calls(report)["malloc"], truth["malloc"] + 2)
         p.stdin.write("end\n")
         p.stdin.flush()
-        self.assertEqual(p.wait(timeout=20), 0)
+        self.assertEqual(p.wait(timeout=120), 0)
 
 
 if __name__ == "__main__":

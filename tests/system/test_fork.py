@@ -13,7 +13,7 @@ import time
 from memprof_test import Case, FULL, MEMPROF, VICTIMS, identity, main, maps
 
 
-def wait_for(what, seconds=30):
+def wait_for(what, seconds=120):
     """Polls until what() is true; what it was."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -167,7 +167,7 @@ class Fork(Case):
         self.leak(p, pid)
         self.assertIsNone(rec.poll())
         os.kill(pid, signal.SIGTERM)
-        self.assertEqual(rec.wait(timeout=30), 0)
+        self.assertEqual(rec.wait(timeout=120), 0)
         # No placeholder: pid and count stand before the suffix.
         f = self.path(f"r-{pid}-1.memprof")
         self.assertEqual(self.leaked_5000(f), 10)
@@ -185,7 +185,7 @@ class Fork(Case):
         wait_for(flood)
         rec.stdin.write("go\n")
         rec.stdin.close()
-        self.assertEqual(rec.wait(timeout=30), 0)
+        self.assertEqual(rec.wait(timeout=120), 0)
         self.assertEqual(self.report(self.path("x.0"))["end_reason"], "execed")
         r = self.report(self.path("x.1"))
         self.assertEqual({f["function"]: f["calls"] for f in r["functions"]}["malloc"], 1000)

@@ -101,7 +101,7 @@ class KernelWay(t.Case):
         p.send_signal(signal.SIGUSR1)
         self.assertEqual(p.stdout.readline(), "done\n")
         rec.send_signal(signal.SIGINT)
-        rec.communicate(timeout=30)
+        rec.communicate(timeout=120)
         self.assertEqual(rec.returncode, 0)
         r = self.report(self.path("r"))
         born = [th for th in r["threads"] if th["thread"] != p.pid and th["allocations"]]

@@ -43,7 +43,7 @@ class Restart(t.Case):
         p = self.victim("restart", SECONDS)
         time.sleep(SECONDS / 2)
         self.record(p.pid, 0.05)
-        out, _ = p.communicate(timeout=60)
+        out, _ = p.communicate(timeout=120)
         lines = out.split("\n")
         self.assertEqual(lines[-2], "ok")
         self.assertEqual({self.check(line) for line in lines[:-2]}, set(RIGHT))
@@ -56,7 +56,7 @@ class Restart(t.Case):
             for p in started:
                 self.record(p.pid, 0.01)
             for name, p in zip(batch, started):
-                out, _ = p.communicate(timeout=60)
+                out, _ = p.communicate(timeout=120)
                 self.assertEqual(out.split("\n")[1], "ok", name)
                 self.assertEqual(self.check(out.split("\n")[0]), name)
 

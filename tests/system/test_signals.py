@@ -65,7 +65,7 @@ class Signals(t.Case):
         os.kill(pid, signal.SIGTERM)
         self.assertEqual(self.ask(shell), ["1", "ended"])
         shell.stdin.close()
-        shell.wait(timeout=20)
+        shell.wait(timeout=120)
 
     def test_stopped_job(self):
         """a job stopped by ^Z stays stopped, goes on by fg, its shell hears of nothing else"""
@@ -87,7 +87,7 @@ class Signals(t.Case):
             time.sleep(0.1)
             rec.send_signal(signal.SIGTERM)
             # A thread may have stopped inside a hook: then its pages stay until it goes on.
-            status = rec.wait(timeout=60)
+            status = rec.wait(timeout=120)
             self.assertIn(status, (0, 15))
             with open(f"/proc/{p.pid}/stat") as f:
                 self.assertEqual(f.read().split()[2], "T")
