@@ -88,7 +88,7 @@ static const char *const outermost[] = {"_start",
 
 #define OUTERMOST_ASM 4
 
-#define START_SIZE 64u /* of start code whose size is not known */
+#define START_SIZE 64u
 
 struct gaps {
 	Elf *elf;
@@ -103,6 +103,12 @@ static int push_gap(struct gaps *gaps, uint64_t start, uint64_t size)
 	if (unwind_table_find(gaps->table, start))
 		return 0;
 	return vec_push(&gaps->at, start) || vec_push(&gaps->at, start + size) ? -ENOMEM : 0;
+}
+
+/* Of start code whose size is not known: glibc's __start of MIPS has none and is the longest. */
+static uint64_t start_size(const struct arch *arch)
+{
+	return arch->elf_machine == EM_MIPS ? 80 : START_SIZE;
 }
 
 /* ARM's and MIPS' clone is followed by where threads begin, which ends in the system call exit. */
@@ -130,7 +136,7 @@ static int push_named(void *ctx, const char *name, const GElf_Sym *sym)
 	for (size_t i = 0; i < n; i++) {
 		if (!strcmp(name, outermost[i]) &&
 		    push_gap(gaps, sym->st_value & gaps->mask,
-			     sym->st_size ? sym->st_size : START_SIZE))
+			     sym->st_size ? sym->st_size : start_size(gaps->arch)))
 			return -ENOMEM;
 	}
 	if ((gaps->arch->elf_machine == EM_MIPS || gaps->arch->elf_machine == EM_ARM) &&
@@ -176,7 +182,7 @@ static int fill_gaps(Elf *elf, const struct arch *arch, struct unwind_table *t)
 	GElf_Ehdr eh;
 
 	if (!err && gelf_getehdr(elf, &eh) && eh.e_entry)
-		err = push_gap(&gaps, eh.e_entry & gaps.mask, START_SIZE);
+		err = push_gap(&gaps, eh.e_entry & gaps.mask, start_size(arch));
 
 	if (!err && gaps.at.n) {
 		qsort(gaps.at.at, gaps.at.n / 2, 2 * sizeof(uint64_t), starts_by_value);
