@@ -1,7 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Stacks are right, frame by frame, against an unwinder that reads the full DWARF information."""
+import os
+
 import memprof_test as t
+
+BEYOND_TABLES = 3  # __libc_start_call_main, __libc_start_main, _start
 
 
 class Stacks(t.Case):
@@ -31,6 +35,12 @@ class Stacks(t.Case):
                 # Innermost first; every return address has one frame that is not inlined.
                 have = [x["address"] for x in reversed(g["backtrace"]) if not x["is_inline"]]
                 have = have[2:]  # malloc, and record() which calls both
+                # libgcc ends where tables do: of arm and mips64, before the code that starts
+                # programs and threads.
+                if os.uname().machine not in ("x86_64", "aarch64"):
+                    self.assertGreaterEqual(len(have), len(want), line)
+                    self.assertLessEqual(len(have), len(want) + BEYOND_TABLES, line)
+                    have = have[:len(want)]
                 self.assertEqual(len(have), len(want), line)
                 for h, w in zip(have, want):
                     # A return address is looked up one byte before; an interrupted one is exact.
