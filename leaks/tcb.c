@@ -105,7 +105,7 @@ static uint64_t find_above(struct image *img, const struct window *w, uint64_t *
 	for (size_t i = 0; (i + TID + 1) * word <= w->n; i++) {
 		uint64_t next = word_of(img, w, i + LINKS), prev = word_of(img, w, i + LINKS + 1);
 		uint64_t at = w->start + word * i;
-		uint64_t stack, distance;
+		uint64_t stack, distance, head;
 		int32_t tid;
 
 		memcpy(&tid, w->bytes + (i + TID) * word, sizeof(tid));
@@ -114,10 +114,12 @@ static uint64_t find_above(struct image *img, const struct window *w, uint64_t *
 		stack = end_of_stack(img, w, at, i);
 		if (!stack)
 			continue;
-		/* The thread's variables follow tcbhead_t, of two words. */
+		/* The thread's variables follow tcbhead_t, of two words, which lies below the
+		 * thread pointer where that points far into them (MIPS). */
 		distance = stack == w->end ? distance_of_tp(img) : 0;
-		if (distance && at + distance + 2 * word < *until)
-			*until = at + distance + 2 * word;
+		head = img->arch->tls.bias ? 0 : 2 * word;
+		if (distance && at + distance + head < *until)
+			*until = at + distance + head;
 		return at;
 	}
 	return 0;
