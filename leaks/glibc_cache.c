@@ -114,7 +114,8 @@ static bool chain(struct glibc *g, uint64_t at, unsigned int bin, uint32_t max, 
 static bool settled(struct glibc *g, bool good, bool record)
 {
 	if (record && !good)
-		heap_doubt_now(g->heap, "a tcache or fastbin is damaged, or a thread is just in it");
+		heap_doubt_now(g->heap,
+			       "a tcache or fastbin is damaged, or a thread is just in it");
 	return good;
 }
 

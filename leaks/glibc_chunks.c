@@ -140,7 +140,7 @@ static void report_broken(struct glibc *g, const struct region *r, uint64_t next
 {
 	if (r->arena->mutex) {
 		heap_doubt_now(g->heap, "a thread was changing the arena at %#llx",
-			   (unsigned long long)r->arena->addr);
+			       (unsigned long long)r->arena->addr);
 		return;
 	}
 	heap_damage(g->heap, r->at, "chunk header overwritten; %llu bytes skipped",

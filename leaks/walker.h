@@ -51,8 +51,8 @@ struct heap {
 	uint32_t arenas;
 	bool checksum_known; /* the allocator has counters to compare with */
 	bool exact;	     /* they agree */
-	bool passing; /* not exact since threads were in the allocator: in a moment it may be */
-	char doubt[160];     /* why not exact: one line */
+	bool passing;	 /* not exact since threads were in the allocator: in a moment it may be */
+	char doubt[160]; /* why not exact: one line */
 };
 
 struct walker {
