@@ -31,14 +31,14 @@ static bool is_ours(const struct maps *maps, uint64_t addr, uint64_t length, boo
 	       m->exec == exec && m->write != exec;
 }
 
-/* An island begins with a descriptor, or is still empty. */
+/* An island begins with a descriptor, or is still empty; the code may be Thumb (bit 0). */
 static bool is_island(struct target *t, const struct maps *maps, uint64_t addr, uint64_t length)
 {
 	uint64_t first;
 
 	return is_ours(maps, addr, length, true) &&
 	       !mem_read(&t->mem, addr, &first, sizeof(first)) &&
-	       (!first || first == addr + SLOT_RELOCATED);
+	       (!first || (first & ~1ull) == addr + SLOT_RELOCATED);
 }
 
 static bool is_block(pid_t pid, const char *fd)

@@ -3,6 +3,8 @@
 """Stacks are right, frame by frame, against an unwinder that reads the full DWARF information."""
 import os
 
+import os
+
 import memprof_test as t
 
 BEYOND_TABLES = 3  # __libc_start_call_main, __libc_start_main, _start
@@ -41,6 +43,9 @@ class Stacks(t.Case):
                     self.assertGreaterEqual(len(have), len(want), line)
                     self.assertLessEqual(len(have), len(want) + BEYOND_TABLES, line)
                     have = have[:len(want)]
+                # libgcc on ARM does not tell of the outermost frame, which cannot be unwound.
+                if os.uname().machine == "armv7l" and len(have) == len(want) + 1:
+                    have.pop()
                 self.assertEqual(len(have), len(want), line)
                 for h, w in zip(have, want):
                     # A return address is looked up one byte before; an interrupted one is exact.
