@@ -40,7 +40,7 @@ class PageFaults(t.Case):
             self.assertEqual(part["all"]["faults"], report["totals"]["faults"])
             for g in part["fault_groups"]:
                 self.assertTrue(g["complete"])
-                self.assertIn(region["function"], [x["function"] for x in frames(g)[:2]])
+                self.assertIn(region["function"], [x["function"] for x in frames(g)[:3]])
             size = report["page_size"] if region["function"] != "touch_huge" else region["bytes"]
             if region["function"] != "touch_huge" or "[never]" not in t.read(THP).decode():
                 self.assertEqual(part["totals"]["bytes"], region["faults"] * size, region)
@@ -61,7 +61,9 @@ class PageFaults(t.Case):
                     want.pop()  # libgcc's word for "no caller"
                 have = [x["address"] for x in frames(at[address])][1:]
                 # A return address is looked up one byte before.
-                self.assertEqual(have, [w - 1 for w in want], line)
+                self.assertEqual(have[:len(want)], [w - 1 for w in want], line)
+                # ARM's tables end at main's caller, so libgcc does not see _start.
+                self.assertLessEqual(len(have) - len(want), os.uname().machine.startswith("arm"), line)
                 self.assertTrue(at[address]["complete"])
                 compared += 1
         self.assertEqual(compared, 120)
