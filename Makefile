@@ -88,7 +88,8 @@ VICTIM_FLAGS = -O2 -g -I. -fomit-frame-pointer -Wall -Wextra -Werror -D_GNU_SOUR
 # Return addresses are signed and indirect jumps need landing pads where the processor has that.
 ifeq ($(ARCH),aarch64)
 VICTIM_FLAGS += -mbranch-protection=standard
-FORCE_PADS = -Wl,-z,force-bti
+# Without the C library's start files, which have none.
+FORCE_PADS = -nostartfiles -Wl,-z,force-bti
 endif
 
 $(O)/victims/%: tests/victims/%.c
