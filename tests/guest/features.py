@@ -7,7 +7,6 @@ doc/architectures.md is made of the same rows.
 # What is known to fail, or was not shown yet, on an architecture: told in the table, not run.
 EXCEPT = {
     ("arm", "stacks"): "incomplete through signal handlers",
-    ("arm", "left as found"): "a mapping of the agent's islands can stay behind",
     ("arm", "seccomp"): "the test's program is not written for it",
     ("mips64", "stacks"): "some are incomplete",
 }
