@@ -19,6 +19,7 @@
 #include "record/observe.h"
 #include "record/probes.h"
 #include "lib/privileges.h"
+#include "record/clock.h"
 #include "record/recorder.h"
 #include "record/sideband.h"
 #include "unwind/symbols.h"
@@ -368,6 +369,10 @@ static int start(struct recording *rec, const struct recording_options *o, const
 
 	if (ret)
 		return ret;
+	if (!clock_readable())
+		return mp_fail(err, MP_EXIT_ARCH, -ENOSYS,
+			       "programs may not read this processor's counter; memprof records "
+			       "with the time that it gives");
 	absolute(path, full, sizeof(full));
 	/* Without it only what asks a recorder at work is missing. */
 	if (control_open(control, serve_request, &rec->r, &rec->control))

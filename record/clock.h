@@ -3,6 +3,7 @@
 #ifndef RECORD_CLOCK_H
 #define RECORD_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct clock {
@@ -13,6 +14,9 @@ struct clock {
 };
 
 uint64_t clock_ticks(void);
+/* Return: false where programs may not read the counter (ARM processors without the generic timer):
+ * whoever does gets SIGILL. */
+bool clock_readable(void);
 /* Calibrates over 20 ms. */
 void clock_start(struct clock *c);
 /* A newer calibration point; call about once a second. */

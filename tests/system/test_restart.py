@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """System calls that threads wait in come out right, and in time, across attach and detach."""
 import errno
+import signal
 import time
 
 import memprof_test as t
@@ -12,7 +13,7 @@ RIGHT = {
     "ppoll": (0, 0), "select": (0, 0), "futex": (-1, errno.ETIMEDOUT),
     "futex_absolute": (-1, errno.ETIMEDOUT), "futex_untimed": (0, 0), "read": (1, 0),
     "poll_untimed": (1, 0), "epoll": (1, 0), "accept": (1, 0), "recv": (1, 0), "wait4": (1, 0),
-    "msgrcv": (8, 0), "semop": (0, 0), "sigwaitinfo": (10, 0), "pause": (-1, errno.EINTR),
+    "msgrcv": (8, 0), "semop": (0, 0), "sigwaitinfo": (signal.SIGUSR1, 0), "pause": (-1, errno.EINTR),
     "sigsuspend": (-1, errno.EINTR), "epoll_timed": (0, 0), "sigtimedwait": (-1, errno.EAGAIN),
     "semtimedop": (-1, errno.EAGAIN), "recv_timed": (-1, errno.EAGAIN)}
 TIMED = {"nanosleep", "clock_relative", "clock_absolute", "poll", "ppoll", "select", "futex",
