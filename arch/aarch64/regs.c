@@ -166,10 +166,13 @@ const struct arch arch_aarch64 = {
     .entry_length = A64_INSN,
     .syscall_insn_length = A64_INSN,
     .insn_align = A64_INSN,
-    .breakpoint = {{0, 0, 0x20, 0xd4}, 4},			       /* brk #0 */
-    .syscall_return = {{0x01, 0, 0, 0xd4, 0xc0, 0x03, 0x5f, 0xd6}, 8}, /* svc #0; ret */
-    .sigreturn = {{{0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4}, 8},     /* mov x8, #139; svc #0 */
-		  {{0x68, 0x11, 0x80, 0x52, 0x01, 0, 0, 0xd4}, 8}},    /* mov w8, #139; svc #0 */
+    .breakpoint = {.bytes = {0, 0, 0x20, 0xd4}, .length = 4}, /* brk #0 */
+    .syscall_return = {.bytes = {0x01, 0, 0, 0xd4, 0xc0, 0x03, 0x5f, 0xd6},
+		       .length = 8}, /* svc #0; ret */
+    .sigreturn = {{.bytes = {0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4},
+		   .length = 8}, /* mov x8, #139; svc #0 */
+		  {.bytes = {0x68, 0x11, 0x80, 0x52, 0x01, 0, 0, 0xd4},
+		   .length = 8}}, /* mov w8, #139; svc #0 */
     .sigset_size = 8,
     .word_size = 8,
     .address_bits = 48,

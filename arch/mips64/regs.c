@@ -237,9 +237,11 @@ const struct arch arch_mips64 = {
     .elf_data = 1,	      /* ELFDATA2LSB */
     .audit_arch = 0xc0000008, /* AUDIT_ARCH_MIPSEL64 */
     .trampolines = mips64_trampolines,
-    .breakpoint = {{0x0d, 0, 0, 0}, 4},
-    .syscall_return = {{0x0c, 0, 0, 0, 0x08, 0, 0xe0, 0x03, 0, 0, 0, 0}, 12}, /* jr $ra; nop */
-    .sigreturn = {{{0x5b, 0x14, 0x02, 0x24, 0x0c, 0, 0, 0}, 8}}, /* li $v0, 5211; syscall */
+    .breakpoint = {.bytes = {0x0d, 0, 0, 0}, .length = 4},
+    .syscall_return = {.bytes = {0x0c, 0, 0, 0, 0x08, 0, 0xe0, 0x03, 0, 0, 0, 0},
+		       .length = 12}, /* jr $ra; nop */
+    .sigreturn = {{.bytes = {0x5b, 0x14, 0x02, 0x24, 0x0c, 0, 0, 0},
+		   .length = 8}}, /* li $v0, 5211; syscall */
     .decode = decode_little,
     .plan_patch = plan_little,
     .encode_slot = slot_little,
@@ -251,9 +253,9 @@ const struct arch arch_mips64be = {
     .elf_data = 2,	      /* ELFDATA2MSB */
     .audit_arch = 0x80000008, /* AUDIT_ARCH_MIPS64 */
     .trampolines = mips64be_trampolines,
-    .breakpoint = {{0, 0, 0, 0x0d}, 4},
-    .syscall_return = {{0, 0, 0, 0x0c, 0x03, 0xe0, 0, 0x08, 0, 0, 0, 0}, 12},
-    .sigreturn = {{{0x24, 0x02, 0x14, 0x5b, 0, 0, 0, 0x0c}, 8}},
+    .breakpoint = {.bytes = {0, 0, 0, 0x0d}, .length = 4},
+    .syscall_return = {.bytes = {0, 0, 0, 0x0c, 0x03, 0xe0, 0, 0x08, 0, 0, 0, 0}, .length = 12},
+    .sigreturn = {{.bytes = {0x24, 0x02, 0x14, 0x5b, 0, 0, 0, 0x0c}, .length = 8}},
     .decode = decode_big,
     .plan_patch = plan_big,
     .encode_slot = slot_big,

@@ -165,10 +165,12 @@ const struct arch arch_x86_64 = {
     .syscall_insn_length = X86_SYSCALL_LENGTH,
     .insn_align = 1,
     .debug_registers = 848, /* offsetof(struct user, u_debugreg), sys/user.h */
-    .syscall_return = {{0x0f, 0x05, 0xc3}, 3},
-    .sigreturn = {{{0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05}, 9}, /* mov $15,%rax; syscall */
-		  {{0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05}, 7},	      /* mov $15,%eax; syscall */
-		  {{0x58, 0xc3}, 2}},				      /* pop %rax; ret */
+    .syscall_return = {.bytes = {0x0f, 0x05, 0xc3}, .length = 3},
+    .sigreturn = {{.bytes = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05},
+		   .length = 9}, /* mov $15,%rax; syscall */
+		  {.bytes = {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05},
+		   .length = 7},			 /* mov $15,%eax; syscall */
+		  {.bytes = {0x58, 0xc3}, .length = 2}}, /* pop %rax; ret */
     .sigset_size = 8,
     .word_size = 8,
     .address_bits = 47,
