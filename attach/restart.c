@@ -144,9 +144,11 @@ void thread_restart_whole(struct target *t, struct thread *th)
 	if (number < 0 || number == arch->nr.restart_syscall || !to_entry(t, th) ||
 	    arch->syscall_number(&th->regs) != arch->nr.restart_syscall)
 		return;
+	/* Not made here: whoever is let go at the entry of a call has it interrupted once more. */
 	regs = th->regs;
 	arch->set_number(&regs, number);
-	if (!set_number(t, th, (int32_t)number))
+	arch->set_pc(&regs, arch->get_pc(&regs) - arch->syscall_insn_length);
+	if (!set_number(t, th, -1))
 		thread_put_regs(t, th, &regs);
 	th->regs_valid = false;
 }
