@@ -6,9 +6,7 @@ doc/architectures.md is made of the same rows.
 """
 # What is known to fail, or was not shown yet, on an architecture: told in the table, not run.
 EXCEPT = {
-    ("arm", "stacks"): "not yet frame by frame as libgcc has them",
     ("arm", "seccomp"): "the test's program is not written for it",
-    ("mips64", "stacks"): "not yet frame by frame as libgcc has them",
 }
 # What CI runs of it, by tests/guest/run --quick.
 QUICK = ["attach", "exact counts", "stacks", "left as found", "killed recorder"]
