@@ -35,7 +35,8 @@ static int build(struct analysis *a, struct image *img, const struct analysis_op
 			       a->census.blocks.n);
 	ret = roots_scan(&a->graph, img,
 			 &(struct heap_ranges){a->census.owned.at, a->census.owned.n,
-					       a->census.skipped.at, a->census.skipped.n},
+					       a->census.skipped.at, a->census.skipped.n,
+					       a->census.busy},
 			 &a->cover, err);
 	if (!ret)
 		ret = check_interrupt(o, err);

@@ -85,10 +85,11 @@ int census_take(struct census *c, struct image *img, struct mp_err *err)
 		snprintf(h->doubt, sizeof(h->doubt), "threads ran while it was copied (--gentle)");
 	}
 	c->exact = !c->unknown[0];
-	vec_for_each (&c->heaps, h)
+	vec_for_each (&c->heaps, h) {
 		c->exact &= h->exact;
-	vec_for_each (&c->heaps, h)
+		c->busy |= h->busy;
 		c->passing |= h->passing;
+	}
 	ret = join(c);
 	return ret ? mp_fail(err, MP_EXIT_FAILURE, ret, "no memory for the list of blocks") : 0;
 }

@@ -11,6 +11,7 @@ struct census {
 	VEC(struct heap_block) blocks; /* moved here from the heaps */
 	VEC(struct heap_range) owned;  /* sorted */
 	VEC(struct heap_range) skipped;
+	bool busy;	   /* a thread was in one of them, with a lock */
 	bool passing;	   /* one of them is not, but may be in a moment */
 	bool exact;	   /* all heaps are, and .unknown is empty */
 	char unknown[400]; /* an allocator that is there and cannot be walked: its memory counts

@@ -93,6 +93,7 @@ struct heap_ranges {
 	size_t nowned;
 	const struct heap_range *skipped;
 	size_t nskipped;
+	bool busy; /* a thread was in an allocator, with a lock */
 };
 
 /* Return: 0 or -errno with @err. */

@@ -11,8 +11,9 @@
 #include "leaks/kernel_roots.h"
 #include "leaks/tcb.h"
 
-#define BUFFER (1u << 20)
-#define PAGE   4096u
+#define BUFFER	   (1u << 20)
+#define BUSY_STACK 1024u /* frames of the allocator's own functions are smaller */
+#define PAGE	   4096u
 
 struct scanner {
 	struct scan scan;
@@ -220,10 +221,27 @@ static void scan_registers(struct scanner *s)
 			uint64_t word = arch_word(s->img->arch, th->regs.raw + i * size);
 
 			scan_value(&s->scan, word, 0);
-			/* Inside of malloc() a register may hold the chunk, not yet the block. */
-			if (index_find(&s->g->index, word) == INDEX_NONE)
-				scan_value(&s->scan, word + 2 * size, 0);
+			/* Inside of malloc() a register may hold the chunk, not yet the block.  A
+			 * chunk's address belongs to the block before it. */
+			scan_value(&s->scan, word + 2 * size, 0);
 		}
+	}
+}
+
+/* Nobody but a thread that holds an arena's lock has what it is about to return: calls deeper in
+ * malloc() keep the chunk on the stack. */
+static void scan_busy_stacks(struct scanner *s)
+{
+	const unsigned int size = s->img->arch->word_size;
+
+	vec_for_each (&s->img->threads, th) {
+		uint64_t sp = th->has_regs ? s->img->arch->get_sp(&th->regs) : 0;
+		size_t got = sp ? image_read(s->img, sp, s->buf, BUSY_STACK) : 0;
+
+		begin_root(s, (struct root){.kind = ROOT_STACK, .tid = th->tid});
+		for (size_t i = 0; i < got / size; i++)
+			scan_value(&s->scan, arch_word(s->img->arch, s->buf + i * size) + 2 * size,
+				   sp + i * size);
 	}
 }
 
@@ -288,6 +306,8 @@ int roots_scan(struct graph *g, struct image *img, const struct heap_ranges *hea
 			ret = scan_skipped(s, heaps);
 		/* After the globals: of two ways to a block theirs says more. */
 		scan_registers(s);
+		if (heaps->busy)
+			scan_busy_stacks(s);
 		if (!ret && img->pid)
 			ret = scan_kernel(s);
 		if (!ret)

@@ -39,8 +39,10 @@ static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 	if (!ret && !heap->blocks.n)
 		ret = -ENOENT;
 	/* Whatever does not add up: somebody holds a lock. */
-	vec_for_each (&g.arenas, a)
+	vec_for_each (&g.arenas, a) {
+		heap->busy |= a->mutex != 0;
 		heap->passing |= !heap->exact && a->mutex;
+	}
 	image_view_free(&g.view);
 	image_view_free(&g.probe);
 	vec_free(&g.arenas);

@@ -51,6 +51,7 @@ struct heap {
 	uint32_t arenas;
 	bool checksum_known; /* the allocator has counters to compare with */
 	bool exact;	     /* they agree */
+	bool busy;	     /* a thread was in it, with a lock */
 	bool passing;	 /* not exact since threads were in the allocator: in a moment it may be */
 	char doubt[160]; /* why not exact: one line */
 };

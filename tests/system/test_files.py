@@ -44,8 +44,9 @@ class Files(t.Case):
         f, bad = self.recording(), self.path("bad")
         self.assertIn("whole and sound", self.memprof("verify", f).stdout)
         data = t.read(f)
+        middle = len(data) // 2
         for broken in (data[:-1], data[:len(data) // 2], data[:-200] + b"\0" * 100 + data[-100:],
-                       data[:len(data) // 2] + b"x" + data[len(data) // 2 + 1:]):
+                       data[:middle] + bytes([data[middle] ^ 0xff]) + data[middle + 1:]):
             with open(bad, "wb") as out:
                 out.write(broken)
             r = self.memprof("verify", bad, status=13)

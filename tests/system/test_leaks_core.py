@@ -90,7 +90,7 @@ class Core(t.Case):
         shutil.copy(core, other)
         with open(other, "r+b") as f:
             f.seek(18)
-            f.write(b"\x08\x00")  # e_machine: MIPS
+            f.write(b"\x02\x00")  # e_machine: SPARC
         self.assertIn("architecture", self.refused(3, "--core", other, BLOCKS))
         self.assertIn("not a core file", self.refused(2, "--core", BLOCKS, BLOCKS))
         self.assertIn("build-id", self.refused(2, "--core", core, "/usr/bin/python3"))

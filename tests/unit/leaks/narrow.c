@@ -29,8 +29,14 @@ enum {
 	THREAD = 0x40500000,
 };
 
+static uint64_t get_sp(const struct arch_regs *regs)
+{
+	(void)regs;
+	return STACK + 0x1000;
+}
+
 static const struct arch narrow = {
-    .name = "narrow", .word_size = 4, .address_bits = 32, .tls = {.above = true}};
+    .name = "narrow", .word_size = 4, .address_bits = 32, .tls = {.above = true}, .get_sp = get_sp};
 
 static const uint32_t places[] = {HEAP, DATA, MAPPED, STACK, THREAD};
 static const char *const paths[] = {"[heap]", "/lib/libc.so.6", "", "", ""};
@@ -243,10 +249,11 @@ static void test_reachable(void **state)
 	put(w, lost, lost);
 	assert_int_equal(walker_glibc.walk(&w->img, &heap, &err), 0);
 	assert_int_equal(graph_init(&g, &narrow, heap.blocks.at, heap.blocks.n), 0);
-	assert_int_equal(roots_scan(&g, &w->img,
-				    &(struct heap_ranges){heap.owned.at, heap.owned.n, NULL, 0},
-				    &cover, &err),
-			 0);
+	assert_int_equal(
+	    roots_scan(&g, &w->img,
+		       &(struct heap_ranges){heap.owned.at, heap.owned.n, NULL, 0, heap.busy},
+		       &cover, &err),
+	    0);
 	assert_int_equal(graph_edges(&g, &w->img, &err), 0);
 	assert_int_equal(mark_leaks(&g, &l), 0);
 	assert_int_equal(l.total_count, 1);
@@ -254,6 +261,54 @@ static void test_reachable(void **state)
 	leaks_free(&l);
 	graph_free(&g);
 	heap_free(&heap);
+}
+
+static uint32_t leaked(struct world *w)
+{
+	struct heap heap = {0};
+	struct mp_err err = {0};
+	struct coverage cover;
+	struct graph g;
+	struct leaks l;
+	uint32_t n;
+
+	assert_int_equal(walker_glibc.walk(&w->img, &heap, &err), 0);
+	assert_int_equal(graph_init(&g, &narrow, heap.blocks.at, heap.blocks.n), 0);
+	assert_int_equal(
+	    roots_scan(&g, &w->img,
+		       &(struct heap_ranges){heap.owned.at, heap.owned.n, NULL, 0, heap.busy},
+		       &cover, &err),
+	    0);
+	assert_int_equal(graph_edges(&g, &w->img, &err), 0);
+	assert_int_equal(mark_leaks(&g, &l), 0);
+	n = l.total_count;
+	leaks_free(&l);
+	graph_free(&g);
+	heap_free(&heap);
+	return n;
+}
+
+/* What malloc() is about to return is the address of a chunk in a register, or on the stack of who
+ * holds the arena's lock.  That is the last word of the block before it. */
+static void test_about_to_return(void **state)
+{
+	struct world *w = *state;
+	uint32_t end = HEAP, before = chunk(w, &end, 24), fresh = chunk(w, &end, 24);
+	uint32_t its_chunk = fresh - 8;
+
+	end_heap(w, end);
+	add_thread(w, THREAD + 0x800);
+	put(w, GLOBAL, before);
+	assert_int_equal(leaked(w), 1);
+	w->img.threads.at[0].has_regs = true;
+	w->img.threads.at[0].regs.size = 4;
+	memcpy(w->img.threads.at[0].regs.raw, &its_chunk, 4);
+	assert_int_equal(leaked(w), 0);
+	memset(w->img.threads.at[0].regs.raw, 0, 4);
+	put(w, STACK + 0x1010, its_chunk);
+	assert_int_equal(leaked(w), 1); /* of a thread that holds nothing it is old */
+	put(w, ARENA, 1);
+	assert_int_equal(leaked(w), 0);
 }
 
 /* struct pthread of an exited thread at the top of a stack that is kept for the next one. */
@@ -311,6 +366,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_glibc, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_overwritten, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_reachable, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_about_to_return, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_dead_thread, set_up, tear_down),
 	    cmocka_unit_test(test_demangle),
 	};
