@@ -41,7 +41,7 @@ def lines_of(process, deadline, silence):
             yield line.decode(errors="replace").rstrip("\r")
 
 
-def run(arch, kernel, initramfs, script, seconds, silence=420, log=None):
+def run(arch, kernel, initramfs, script, seconds, silence=960, log=None):
     """Boots, runs the shell script @script with the tests there, yields its lines.  Raises Silent after @seconds, or when
     nothing came for @silence seconds."""
     command, console = MACHINES[arch]

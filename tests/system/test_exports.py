@@ -169,8 +169,9 @@ class Heaptrack(Exports):
         runtime = r["runtime"]["secs"] + r["runtime"]["fract_nsecs"] / 1e9
         self.assertAlmostEqual(seconds, runtime, delta=0.01)
         rss = max(x["rss"] for x in r["samples"])
-        shown = re.search(r"peak RSS \(including heaptrack overhead\): ([0-9.]+)M", text)[1]
-        self.assertAlmostEqual(float(shown), rss / 1e6, delta=0.011)
+        shown = re.search(r"peak RSS \(including heaptrack overhead\): ([0-9.]+)([BKMG])", text)
+        unit = {"B": 1, "K": 1e3, "M": 1e6, "G": 1e9}[shown[2]]
+        self.assertAlmostEqual(float(shown[1]), rss / unit, delta=0.011)
 
     def test_names(self):
         """heaptrack_print names functions, inlined ones too; the allocator's frame is left out"""
