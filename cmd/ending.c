@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The end of a recording: hooks out, symbols in, what it was. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "cmd/follow.h"
+#include "cmd/recording.h"
+#include "cmd/summary.h"
+
+static void open_symbols(struct recording *rec)
+{
+	char path[4096];
+
+	rec->symbols = symbols_new(NULL);
+	if (!rec->symbols)
+		return;
+	vec_for_each (&rec->s.tables.code, c) {
+		/* The very file that is mapped, also when it was deleted or replaced; where that
+		 * may not be opened, what the target sees under its name. */
+		snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", proc_of(rec->t->pid),
+			 (unsigned long long)c->m.start, (unsigned long long)c->m.end);
+		if (access(path, R_OK))
+			snprintf(path, sizeof(path), "/proc/%d/root%s", proc_of(rec->t->pid),
+				 c->m.path);
+		if (symbols_add_module(rec->symbols, &c->m, access(path, R_OK) ? NULL : path))
+			continue;
+	}
+}
+
+static void symbolize(void *ctx, struct mpf_writer *w, const uint64_t *pc, uint64_t n)
+{
+	struct recording *rec = ctx;
+	struct mp_symbol sym[64];
+
+	for (uint64_t i = 0; i < n && rec->symbols; i++) {
+		uint32_t found = symbols_find(rec->symbols, pc[i], sym, 64);
+		const char *name = summary_hooked_as(&rec->s, pc[i]);
+
+		if (name && found)
+			sym[found - 1].function = sym[found - 1].raw_function = name;
+		if (found && mpf_put_symbols(w, pc[i], sym, found))
+			return;
+	}
+}
+
+static void put_modules(void *ctx, struct mpf_writer *w)
+{
+	const struct recording *rec = ctx;
+
+	vec_for_each (&rec->s.tables.code, c)
+		mpf_put_module(w, &c->m);
+}
+
+void recording_tell(const struct recording *rec, const struct recording_options *o, uint8_t reason)
+{
+	struct recording_news news = {reason != 0, reason, rec->t->pid, rec->id};
+
+	if (o->news_fd && write(o->news_fd, &news, sizeof(news)) != (ssize_t)sizeof(news))
+		return; /* it is gone: nobody follows */
+}
+
+/* Forked children are restored too, unless somebody follows them. */
+static void leave_family(const struct recording *rec, const struct recording_options *o,
+			 uint8_t reason)
+{
+	uint32_t left = 0, restored = 0;
+
+	if (!o->news_fd && reason != MP_END_KEPT)
+		restored = family_restore(&rec->id, 0, &left);
+	if (restored)
+		printf("restored %u processes that were forked from it\n", restored);
+	if (left)
+		fprintf(stderr,
+			"memprof: %u processes that were forked from it still carry patched "
+			"text; see: memprof status\n",
+			left);
+	recording_tell(rec, o, reason);
+}
+
+/* Return: 0, or what session_close() says in @err. */
+static int take_out(struct recording *rec, struct mp_finish *finish, struct mp_err *err)
+{
+	int ret;
+
+	if (!rec->s.block || finish->reason == MP_END_EXITED || finish->reason == MP_END_EXECED)
+		return 0;
+	ret = rec->s.observes ? 0 : session_close(&rec->s, err);
+	finish->restored = ret == 0;
+	if (ret == -ESRCH)
+		finish->reason = MP_END_EXITED;
+	return ret;
+}
+
+static int complete(struct recording *rec, const struct recording_options *o,
+		    struct mp_finish *finish, const char *path, bool failed)
+{
+	const struct recorder_ending ending = {put_modules, symbolize};
+	struct mp_losses losses = {0};
+	int ret;
+
+	finish->attach_stop_ns = rec->s.open_stop_ns + rec->s.patch_stop_ns;
+	finish->detach_stop_ns = rec->s.close_stop_ns;
+	finish->sideband = rec->sideband != NULL;
+	ret = recorder_stop(rec->r, finish, &losses, &ending);
+	if (!failed)
+		summary_print(&(struct summary){&rec->s, rec->r, rec->symbols, &losses, finish,
+						path, o->page_faults});
+	if (ret)
+		fprintf(stderr, "memprof: the recording could not be written to its end: %s\n",
+			strerror(-ret));
+	if (failed)
+		unlink(path);
+	return ret ? MP_EXIT_OUTPUT : MP_EXIT_OK;
+}
+
+int recording_end(struct recording *rec, const struct recording_options *o,
+		  enum mp_end_reason reason, const char *path, bool failed)
+{
+	struct mp_finish finish = {.reason = (uint8_t)reason};
+	struct mp_err late = {0};
+	int status = 0;
+
+	if (rec->r && reason == MP_END_KEPT) {
+		open_symbols(rec);
+		recorder_keep(rec->r);
+	} else if (!(rec->resumed && failed)) {
+		status = take_out(rec, &finish, &late);
+	}
+	/* Not before: with many modules they take all the descriptors there are. */
+	if (rec->s.block && !rec->symbols)
+		open_symbols(rec);
+	observer_stop(rec->observer);
+	if (rec->r)
+		status = complete(rec, o, &finish, path, failed);
+	if (reason == MP_END_KEPT)
+		session_leave(&rec->s);
+	if (!failed)
+		leave_family(rec, o, finish.reason);
+	if (late.what[0] && finish.reason != MP_END_EXITED)
+		status = complain(&late);
+	return status;
+}

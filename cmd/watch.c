@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* While a recording runs. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+#include "cmd/recording.h"
+#include "record/clock.h"
+
+#define TICK_MS 100
+
+bool recording_refresh(struct recording *rec)
+{
+	int ret;
+
+	pthread_mutex_lock(&rec->lock);
+	ret = session_refresh(&rec->s);
+	if (ret > 0)
+		rec->install_wanted = true;
+	pthread_mutex_unlock(&rec->lock);
+	return ret >= 0;
+}
+
+static void progress_line(const struct recording *rec, bool tty)
+{
+	struct recorder_progress p = recorder_progress(rec->r);
+
+	if (rec->s.no_hooks)
+		fprintf(stderr, "%s%5.1fs  %s page faults of %s, lost %s, file %s%s",
+			tty ? "\r\033[K" : "", (double)p.duration_ns / 1e9, thousands(p.allocs),
+			human(p.allocated_bytes), p.lost ? thousands(p.lost) : "nothing",
+			human(p.file_bytes), tty ? "" : "\n");
+	else
+		fprintf(stderr,
+			"%s%5.1fs  %s events, %s live in %s blocks, peak %s, lost %s, file %s%s",
+			tty ? "\r\033[K" : "", (double)p.duration_ns / 1e9, thousands(p.events),
+			human(p.live_bytes), thousands(p.live_blocks), human(p.peak_live_bytes),
+			p.lost ? thousands(p.lost) : "nothing", human(p.file_bytes),
+			tty ? "" : "\n");
+	fflush(stderr);
+}
+
+static bool target_alive(const struct recording *rec)
+{
+	struct pollfd p = {.fd = rec->t->pidfd, .events = POLLIN};
+
+	if (rec->t->pidfd < 0)
+		return !kill(rec->t->pid, 0) || errno != ESRCH;
+	return poll(&p, 1, 0) == 0;
+}
+
+/* Its address space is another one when the session is not mapped any more. */
+static bool still_ours(const struct recording *rec)
+{
+	uint64_t length;
+	struct maps maps;
+	bool ours;
+
+	if (rec->s.observes)
+		return true; /* an exec is in the side-band, and among the samples */
+	if (maps_read(rec->t->pid, &maps))
+		return false;
+	ours = session_find(&maps, &length) == rec->s.journal->session_addr;
+	maps_free(&maps);
+	return ours;
+}
+
+/* One that ends loses its address space before it is gone; after an exec it has another. */
+static bool has_other_space(const struct recording *rec)
+{
+	struct maps maps;
+	bool any;
+
+	if (!target_alive(rec) || maps_read(rec->t->pid, &maps))
+		return false;
+	any = maps.list.n > 0;
+	maps_free(&maps);
+	return any && target_alive(rec);
+}
+
+static void install(struct recording *rec)
+{
+	struct mp_err err = {0};
+	int ret;
+
+	pthread_mutex_lock(&rec->lock);
+	rec->install_wanted = false;
+	rec->s.plan.refused[0] = 0;
+	if (rec->s.observes)
+		ret = session_observe_hooks(&rec->s) ? -ENOSPC : observer_add(rec->observer, &err);
+	else
+		ret = session_install(&rec->s, &err);
+	if (!ret && rec->s.plan.refused[0])
+		fprintf(stderr, "memprof: not hooked: %s\n", rec->s.plan.refused);
+	pthread_mutex_unlock(&rec->lock);
+	if (ret && target_alive(rec))
+		fprintf(stderr,
+			"memprof: a library that was loaded meanwhile is not recorded: %s\n",
+			err.what);
+}
+
+/* SIGUSR1 pauses the recording and lets it go on.  Return: true for a signal that ends it. */
+static bool ended_by_signal(struct recording *rec, int signals)
+{
+	struct signalfd_siginfo si;
+
+	if (read(signals, &si, sizeof(si)) != (ssize_t)sizeof(si) || si.ssi_signo != SIGUSR1)
+		return true;
+	recorder_pause(rec->r, !recorder_is_paused(rec->r));
+	fprintf(stderr, "memprof: recording %s\n",
+		recorder_is_paused(rec->r) ? "paused" : "goes on");
+	return false;
+}
+
+static enum mp_end_reason watch(struct recording *rec, const struct recording_options *o,
+				int signals)
+{
+	uint64_t start = mono_ns(), last_line = start, last_maps = start;
+	bool tty = isatty(STDERR_FILENO);
+
+	for (;;) {
+		struct pollfd p[2] = {{.fd = signals, .events = POLLIN},
+				      {.fd = rec->t->pidfd, .events = POLLIN}};
+		struct sideband_news news = {0};
+		uint32_t wanted;
+		uint64_t now;
+
+		poll(p, rec->t->pidfd >= 0 ? 2 : 1, TICK_MS);
+		now = mono_ns();
+		wanted = __atomic_load_n(&rec->s.block->detach_requested, __ATOMIC_ACQUIRE);
+		if ((p[0].revents && ended_by_signal(rec, signals)) || wanted)
+			return wanted == SS_DETACH_KEEP && !rec->s.observes ? MP_END_KEPT
+									    : MP_END_DETACHED;
+		if (!target_alive(rec))
+			return MP_END_EXITED;
+		if (rec->sideband)
+			news = sideband_poll(rec->sideband);
+		if (news.execed && rec->s.observes)
+			return has_other_space(rec) ? MP_END_EXECED : MP_END_EXITED;
+		if (news.execed || (now - last_maps >= 1000000000 && !still_ours(rec)))
+			return still_ours(rec)	      ? MP_END_ERROR
+			       : has_other_space(rec) ? MP_END_EXECED
+						      : MP_END_EXITED;
+		if (news.mapped || now - last_maps >= 1000000000) {
+			last_maps = now;
+			recording_refresh(rec);
+		}
+		if (rec->install_wanted)
+			install(rec);
+		if (o->for_ms && now - start >= o->for_ms * 1000000)
+			return MP_END_TIME;
+		if (recorder_progress(rec->r).error)
+			return MP_END_ERROR;
+		if (!o->quiet && now - last_line >= 1000000000) {
+			last_line = now;
+			progress_line(rec, tty);
+		}
+	}
+}
+
+enum mp_end_reason recording_watch(struct recording *rec, const struct recording_options *o,
+				   int signals)
+{
+	enum mp_end_reason reason = watch(rec, o, signals);
+
+	if (!o->quiet && isatty(STDERR_FILENO))
+		fprintf(stderr, "\r\033[K");
+	return reason;
+}
