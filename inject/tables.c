@@ -20,6 +20,7 @@ static void *at(const struct tables *tb, uint64_t offset)
 
 int tables_init(struct tables *tb, struct ss_control *block, const struct ss_control *layout)
 {
+	elf_version(EV_CURRENT);
 	memset(tb, 0, sizeof(*tb));
 	tb->block = block;
 	tb->layout = *layout;

@@ -115,6 +115,9 @@ class PageFaults(t.Case):
         report = self.report(self.path("r"))
         self.assertEqual(report["losses"]["lost_faults"], 0)
         self.assertGreaterEqual(report["totals"]["faults"], sum(json.loads(x)["faults"] for x in out.splitlines()))
+        touched = [g for g in report["fault_groups"] if frames(g)[0]["function"] == "touch_one_by_one"]
+        self.assertEqual(sum(g["faults"] for g in touched), 1300)
+        self.assertTrue(all(g["complete"] for g in touched))
         born = [x for x in report["threads"] if x["thread"] != p.pid and x["faults"] >= 100]
         self.assertEqual(len(born), 3)
 
