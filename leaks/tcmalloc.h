@@ -38,9 +38,17 @@ struct tc_central {
 	uint64_t spans, free_objects; /* less what the walk found */
 };
 
+/* What differs between versions. */
+struct tc_layout {
+	const char *version;
+	uint64_t classes;    /* SizeMap.num_size_classes, from its class_array_ on */
+	uint64_t cache_next; /* ThreadCache.next_; prev_ follows */
+};
+
 struct tc {
 	struct image *img;
 	struct heap *heap;
+	const struct tc_layout *layout;
 	uint64_t root;	  /* page map */
 	uint64_t central; /* CentralFreeListPadded[TC_CLASSES] */
 	uint64_t caches;  /* first ThreadCache */

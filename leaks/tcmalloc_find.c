@@ -4,7 +4,8 @@
  * .bss; an entry that leads to a leaf that leads to a span that says its own page gives the root
  * away.  The table of classes must be ordered, the central lists number themselves, and a thread's
  * cache repeats the sizes of the classes.
- * Offsets: class SizeMap, CentralFreeList, ThreadCache of gperftools 2.10 with 8 KiB pages.
+ * Offsets: class SizeMap, CentralFreeList, ThreadCache of gperftools with 8 KiB pages; what differs
+ * between versions is in a table, and found out by trying.
  */
 #include <errno.h>
 #include <string.h>
@@ -25,20 +26,21 @@
 #define CENTRAL_USED	1152
 #define MAX_SLOTS	64
 
-/* class ThreadCache */
-#define CACHE_LIST_SIZE 32
-#define CACHE_NEXT	4144
-#define CACHE_PREV	4152
-
+/* class SizeMap up to class_to_pages_; num_size_classes follows, at once or later. */
 struct size_map {
 	uint8_t class_of[2172];
 	int32_t batch[TC_CLASSES];
 	int32_t size[TC_CLASSES];
 	uint32_t pad;
 	uint64_t pages[TC_CLASSES];
-	uint64_t classes;
 };
-_Static_assert(sizeof(struct size_map) == 4232, "as in gperftools 2.10");
+_Static_assert(sizeof(struct size_map) == 4224, "as in gperftools");
+
+/* SizeMap has min_span_size_in_pages_ before its number of classes, ThreadCache no thread. */
+static const struct tc_layout layouts[] = {
+    {"gperftools 2.8 to 2.10", .classes = 4224, .cache_next = 4144},
+    {"gperftools 2.16", .classes = 4232, .cache_next = 4128},
+};
 
 struct cache_list {
 	uint64_t first;
@@ -137,11 +139,11 @@ static void collect_blocks(struct search *s)
 	}
 }
 
-static bool valid_size_map(const struct size_map *m)
+static bool valid_size_map(const struct size_map *m, uint64_t classes)
 {
-	if (m->classes < 16 || m->classes > TC_CLASSES || m->size[0] || m->class_of[0] != 1)
+	if (m->size[0] || m->class_of[0] != 1)
 		return false;
-	for (uint64_t c = 1; c < m->classes; c++) {
+	for (uint64_t c = 1; c < classes; c++) {
 		if (m->size[c] <= m->size[c - 1] || m->size[c] % 8 || m->batch[c] < 1 ||
 		    m->pages[c] > 1024 || m->pages[c] << TC_PAGE_SHIFT < (uint64_t)m->size[c])
 			return false;
@@ -185,12 +187,17 @@ static bool valid_cache(struct tc *tc, uint64_t at)
 	return true;
 }
 
+static uint64_t cache_prev(const struct tc *tc)
+{
+	return tc->layout->cache_next + 8;
+}
+
 static uint64_t first_cache(struct tc *tc, uint64_t cache)
 {
 	struct chain c = {0};
 
 	while (!chain_cycles(&c, cache)) {
-		uint64_t before = word_at(tc, cache + CACHE_PREV);
+		uint64_t before = word_at(tc, cache + cache_prev(tc));
 
 		if (!before)
 			return cache;
@@ -201,20 +208,32 @@ static uint64_t first_cache(struct tc *tc, uint64_t cache)
 	return 0;
 }
 
-static void find_classes(const struct scan_data *d, struct tc *tc)
+static bool take_classes(struct tc *tc, const uint64_t *words)
 {
+	uint64_t classes = words[tc->layout->classes / 8];
 	struct size_map m;
 
-	for (size_t i = 0; !tc->classes && i + sizeof(m) / 8 <= d->n; i++) {
-		if (d->words[i + sizeof(m) / 8 - 1] > TC_CLASSES)
-			continue;
-		memcpy(&m, d->words + i, sizeof(m));
-		if (!valid_size_map(&m))
-			continue;
-		tc->classes = (unsigned)m.classes;
-		memcpy(tc->size, m.size, sizeof(m.size));
-		memcpy(tc->pages, m.pages, sizeof(m.pages));
+	if (classes < 16 || classes > TC_CLASSES)
+		return false;
+	memcpy(&m, words, sizeof(m));
+	if (!valid_size_map(&m, classes))
+		return false;
+	tc->classes = (unsigned)classes;
+	memcpy(tc->size, m.size, sizeof(m.size));
+	memcpy(tc->pages, m.pages, sizeof(m.pages));
+	return true;
+}
+
+static bool find_classes(const struct scan_data *d, struct tc *tc)
+{
+	for (size_t k = 0; k < sizeof(layouts) / sizeof(layouts[0]); k++) {
+		tc->layout = &layouts[k];
+		for (size_t i = 0; i + tc->layout->classes / 8 < d->n; i++) {
+			if (take_classes(tc, d->words + i))
+				return true;
+		}
 	}
+	return false;
 }
 
 static int find_tables(const struct scan_data *d, void *arg)
@@ -223,8 +242,7 @@ static int find_tables(const struct scan_data *d, void *arg)
 
 	if (tc->root < d->start || tc->root >= d->start + d->n * 8)
 		return 0;
-	find_classes(d, tc);
-	if (!tc->classes)
+	if (!find_classes(d, tc))
 		return -ENOTSUP;
 	for (size_t i = 0; !tc->central && i + TC_CLASSES * CENTRAL_SIZE / 8 <= d->n; i++) {
 		if (valid_central(tc, d->start + i * 8, d->words + i))
@@ -283,14 +301,14 @@ static int take_caches(struct tc *tc)
 	int ret = 0;
 
 	while (cache && !ret) {
-		if (!valid_cache(tc, cache) || word_at(tc, cache + CACHE_PREV) != before) {
+		if (!valid_cache(tc, cache) || word_at(tc, cache + cache_prev(tc)) != before) {
 			heap_damage(tc->heap, cache, "list of threads' caches is broken");
 			heap_doubt(tc->heap, "the list of threads' caches is broken");
 			return 0;
 		}
 		ret = take_cache(tc, cache);
 		before = cache;
-		cache = word_at(tc, cache + CACHE_NEXT);
+		cache = word_at(tc, cache + tc->layout->cache_next);
 	}
 	return ret;
 }

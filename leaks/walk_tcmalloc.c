@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Heap walker for gperftools' tcmalloc (2.10; x86-64 layout: 48-bit addresses, 8 KiB pages).
+ * Heap walker for gperftools' tcmalloc (2.10 and 2.16; x86-64 layout: 48-bit addresses, 8 KiB
+ * pages).
  *
- * Layout: span.h, pagemap.h, page_heap.h, central_freelist.h, thread_cache.h of 2.10.  A two-level
+ * Layout: span.h, pagemap.h, page_heap.h, central_freelist.h, thread_cache.h.  A two-level
  * page map leads to spans.  Objects of a small class are free when they are in their span's list,
  * in a batch in transfer, or in a thread's cache.  "exact" is said only if every span's count of
  * objects outside its list, the central lists' counts of spans and free objects and the lengths of
@@ -10,6 +11,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "leaks/free_list.h"
@@ -198,7 +200,7 @@ static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 			       "tcmalloc is there, but not of a version whose layout is known");
 	if (ret)
 		return mp_fail(err, MP_EXIT_FAILURE, ret, "no memory to list the blocks");
-	memcpy(heap->version, "gperftools", sizeof("gperftools"));
+	snprintf(heap->version, sizeof(heap->version), "%s", tc.layout->version);
 	heap_finish(heap);
 	return 0;
 }

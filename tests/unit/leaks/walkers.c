@@ -44,13 +44,13 @@ static const struct row rows[] = {
     {"tcmalloc", "truth", "libtcmalloc_minimal.so.4", "tcmalloc", .batch = 32},
     {"tcmalloc static", "truth-tcmalloc-static", .walker = "tcmalloc", .batch = 32},
     {"tcmalloc of bullseye", "truth-2.31", "libtcmalloc_minimal.so.4", "tcmalloc", "bullseye", 32},
+    {"tcmalloc of trixie", "truth-2.31", "libtcmalloc_minimal.so.4", "tcmalloc", "trixie", 32},
     {"mimalloc", "truth", "libmimalloc.so.2.0", "mimalloc", .batch = 512},
 };
 
 /* Versions whose layout is not known: named, and not guessed at. */
 static const struct row refused_rows[] = {
     {"jemalloc 5.2, refused", "truth-2.31", "libjemalloc.so.2", "jemalloc", "bullseye", 0},
-    {"tcmalloc 2.16, refused", "truth-2.31", "libtcmalloc_minimal.so.4", "tcmalloc", "trixie", 0},
     {"mimalloc 3, refused", "truth-2.31", "libmimalloc.so.3", "mimalloc", "trixie", 0},
 };
 
