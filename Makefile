@@ -146,6 +146,11 @@ $(O)/victims/truth-2.31: tests/victims/truth.c tests/victims/truth.h $(O)/releas
 	@mkdir -p $(@D)
 	$(CC) --sysroot=$(RELEASES)/bullseye -B$(RELEASES)/bullseye/usr/lib/x86_64-linux-gnu -static-libgcc \
 		-std=gnu11 $(VICTIM_FLAGS) -o $@ $< -lpthread
+# musl's malloc of before 1.2.1 in place of its own.
+OLD_MALLOC = $(addprefix $(RELEASES)/musl-old/lib/x86_64-linux-musl/,malloc.lo aligned_alloc.lo malloc_usable_size.lo)
+$(O)/victims/truth-musl-old-static: tests/victims/truth.c tests/victims/truth.h $(O)/releases/bullseye/.complete
+	@mkdir -p $(@D)
+	musl-gcc -std=gnu11 $(VICTIM_FLAGS) -static -s -o $@ $< $(OLD_MALLOC) -lpthread
 $(O)/releases/bullseye/.complete: scripts/releases
 	scripts/releases $(O)/releases
 victims: $(VICTIMS)
@@ -173,7 +178,7 @@ check:
 	$(MAKE) fuzz-build
 	$(MAKE) lint
 	$(if $(WITH_GUESTS),for a in $(GUESTS); do $(MAKE) ARCH=$$a guest || exit 1; done)
-	-$(MAKE) $(O)/victims/truth-2.31
+	-scripts/releases $(O)/releases && $(MAKE) $(O)/victims/truth-2.31 $(O)/victims/truth-musl-old-static
 	MEMPROF=$(abspath $(O)/memprof) VICTIMS=$(abspath $(O)/victims) RELEASES=$(RELEASES) FUZZERS=$(abspath $(O)/fuzz) CMOCKA_MESSAGE_OUTPUT=TAP \
 		prove --failures --comments --exec scripts/run-test $(UNIT) $(SYSTEM_TESTS) \
 		$(if $(WITH_GUESTS),$(GUEST_FOLDERS:%=%/guest.cpio))

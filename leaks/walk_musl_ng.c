@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "leaks/chain.h"
+#include "leaks/musl.h"
 #include "leaks/scan.h"
 #include "leaks/walker.h"
 
@@ -387,17 +388,11 @@ static int walk_groups(struct walk *w)
 	return ret;
 }
 
-/* The dynamic linker gives the ends of modules' pages to mallocng at start: without a context a
- * dynamic musl has the malloc of before 1.2.1. */
-static bool is_old_musl(const struct image *img)
+int musl_ng_is_there(struct image *img)
 {
-	vec_for_each (&img->maps, m) {
-		const char *name = image_map_name(m);
+	struct walk w = {.img = img};
 
-		if (m->exec && (!strcmp(name, "libc.so") || !strncmp(name, "ld-musl-", 8)))
-			return true;
-	}
-	return false;
+	return scan_modules(img, find_context, &w);
 }
 
 static int walk(struct image *img, struct heap *heap, struct mp_err *err)
@@ -406,13 +401,10 @@ static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 	int ret;
 
 	ret = scan_modules(img, find_context, &w);
-	if (ret == 0 && !is_old_musl(img))
+	if (!ret)
 		return -ENOENT;
 	heap->allocator = "musl mallocng";
 	heap->arenas = 1;
-	if (ret == 0)
-		return mp_fail(err, MP_EXIT_FAILURE, -ENOTSUP,
-			       "musl's malloc of before 1.2.1 is there, whose layout is not known");
 	if (ret > 0)
 		ret = walk_groups(&w);
 	if (!ret)

@@ -9,7 +9,13 @@
 #define MAX_DAMAGED 100
 
 const struct walker *const walkers[] = {
-    &walker_glibc, &walker_jemalloc, &walker_mimalloc, &walker_musl_ng, &walker_tcmalloc, NULL,
+    &walker_glibc,
+    &walker_jemalloc,
+    &walker_mimalloc,
+    &walker_musl_ng,
+    &walker_musl_old,
+    &walker_tcmalloc,
+    NULL,
 };
 
 static bool tried(const struct walker *w, const struct arch *arch)

@@ -6,7 +6,8 @@
  *
  * Two waves of THREADS threads allocate, resize and free, also each other's blocks.  The first wave
  * then exits and leaves its blocks.  The second one parks, or goes on for ever (run).  idle does
- * the same without a single block, so that what is found is libc's own.
+ * the same without a single block, so that what is found is libc's own.  With NO_BREAK in the
+ * environment the break cannot grow.
  */
 #include <fcntl.h>
 #include <malloc.h>
@@ -138,6 +139,16 @@ static void wave(struct worker *workers, uint32_t n, bool last)
 		pthread_join(id[i], NULL);
 }
 
+/* Something else lies where the break would grow. */
+static void block_break(void)
+{
+	uintptr_t page = ((uintptr_t)sbrk(0) + 4095) & ~(uintptr_t)4095;
+
+	if (mmap((void *)page, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+	    MAP_FAILED)
+		abort();
+}
+
 int main(int argc, char **argv)
 {
 	uint32_t n = argc == 4 ? (uint32_t)atoi(argv[3]) : 0;
@@ -148,6 +159,8 @@ int main(int argc, char **argv)
 	if (!n || n > 256)
 		return 2;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getenv("NO_BREAK"))
+		block_break();
 	run_on = !strcmp(argv[2], "run");
 	idle = !strcmp(argv[2], "idle");
 	fd = open(argv[1], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

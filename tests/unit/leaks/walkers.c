@@ -27,31 +27,39 @@ struct row {
 	const char *name, *program, *preload, *walker;
 	const char *release; /* of Debian, whose dynamic linker and libraries are used */
 	unsigned batch;	     /* freed blocks that a thread has on the way between lists at most */
+	bool no_break;	     /* the program's break cannot grow */
 };
 
 static const struct row rows[] = {
     {"glibc", "truth", .walker = "glibc malloc"},
     {"glibc static", "truth-static", .walker = "glibc malloc"},
-    {"glibc 2.31", "truth-2.31", .walker = "glibc malloc", .release = "bullseye", 0},
+    {"glibc 2.31", "truth-2.31", .walker = "glibc malloc", .release = "bullseye"},
     {"glibc 2.41", "truth-2.31", .walker = "glibc malloc", .release = "trixie"},
     {"musl dynamic", "truth-musl", .walker = "musl mallocng"},
     {"musl static", "truth-musl-static", .walker = "musl mallocng"},
-    {"musl 1.2.2", "truth-musl", .walker = "musl mallocng", .release = "bullseye", 0},
+    {"musl 1.2.2", "truth-musl", .walker = "musl mallocng", .release = "bullseye"},
     {"musl 1.2.5", "truth-musl", .walker = "musl mallocng", .release = "trixie"},
+    {"musl old", "truth-musl", .walker = "musl oldmalloc", .release = "musl-old"},
+    {"musl old static", "truth-musl-old-static", .walker = "musl oldmalloc", .release = "musl-old"},
+    {"musl old, no break", "truth-musl-old-static", .walker = "musl oldmalloc",
+     .release = "musl-old", .no_break = true},
     {"jemalloc", "truth", "libjemalloc.so.2", "jemalloc", .batch = 100},
     {"jemalloc static", "truth-jemalloc-static", .walker = "jemalloc", .batch = 100},
-    {"jemalloc of trixie", "truth-2.31", "libjemalloc.so.2", "jemalloc", "trixie", 100},
+    {"jemalloc of trixie", "truth-2.31", "libjemalloc.so.2", "jemalloc", .release = "trixie",
+     .batch = 100},
     {"tcmalloc", "truth", "libtcmalloc_minimal.so.4", "tcmalloc", .batch = 32},
     {"tcmalloc static", "truth-tcmalloc-static", .walker = "tcmalloc", .batch = 32},
-    {"tcmalloc of bullseye", "truth-2.31", "libtcmalloc_minimal.so.4", "tcmalloc", "bullseye", 32},
-    {"tcmalloc of trixie", "truth-2.31", "libtcmalloc_minimal.so.4", "tcmalloc", "trixie", 32},
+    {"tcmalloc of bullseye", "truth-2.31", "libtcmalloc_minimal.so.4", "tcmalloc",
+     .release = "bullseye", .batch = 32},
+    {"tcmalloc of trixie", "truth-2.31", "libtcmalloc_minimal.so.4", "tcmalloc",
+     .release = "trixie", .batch = 32},
     {"mimalloc", "truth", "libmimalloc.so.2.0", "mimalloc", .batch = 512},
 };
 
 /* Versions whose layout is not known: named, and not guessed at. */
 static const struct row refused_rows[] = {
-    {"jemalloc 5.2, refused", "truth-2.31", "libjemalloc.so.2", "jemalloc", "bullseye", 0},
-    {"mimalloc 3, refused", "truth-2.31", "libmimalloc.so.3", "mimalloc", "trixie", 0},
+    {"jemalloc 5.2, refused", "truth-2.31", "libjemalloc.so.2", "jemalloc", .release = "bullseye"},
+    {"mimalloc 3, refused", "truth-2.31", "libmimalloc.so.3", "mimalloc", .release = "trixie"},
 };
 
 struct victim {
@@ -78,35 +86,66 @@ static const char *release_dir(const struct row *row)
 	return path;
 }
 
+static bool is_static(const struct row *row)
+{
+	return strstr(row->program, "static");
+}
+
+static const char *libc_of(const struct row *row)
+{
+	return strstr(row->program, "musl") ? "musl" : "gnu";
+}
+
+/* The release's dynamic linker for the row's program, or NULL. */
+static const char *linker(const struct row *row)
+{
+	const char *name = strcmp(libc_of(row), "gnu") ? "libc.so" : "ld-linux-x86-64.so.2";
+	static char path[400];
+
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s%s/lib/x86_64-linux-%s/%s", release_dir(row),
+			 i ? "/usr" : "", libc_of(row), name);
+		if (!access(path, F_OK))
+			return path;
+	}
+	return NULL;
+}
+
+static void program_of(const struct row *row, char program[512])
+{
+	const char *dir = getenv("VICTIMS");
+
+	snprintf(program, 512, "%s/%s", dir ? dir : "build/victims", row->program);
+}
+
 /* The program, by the dynamic linker of another release if the row says so. */
 static void execute(const struct row *row, char *const argv[])
 {
-	const char *libc = strstr(row->program, "musl") ? "musl" : "gnu";
-	const char *linker = strcmp(libc, "gnu") ? "libc.so" : "ld-linux-x86-64.so.2";
-	const char *root = row->release ? release_dir(row) : "";
-	char libs[600], path[400];
+	const char *root, *libc = libc_of(row);
+	char libs[600];
 
 	if (row->preload)
 		setenv("LD_PRELOAD", row->preload, 1);
-	if (!row->release)
+	if (row->no_break)
+		setenv("NO_BREAK", "1", 1);
+	if (!row->release || is_static(row)) {
 		execv(argv[0], argv);
-	snprintf(libs, sizeof(libs), "%s/lib/x86_64-linux-%s:%s/usr/lib/x86_64-linux-%s", root,
-		 libc, root, libc);
-	for (int i = 0; row->release && i < 2; i++) {
-		snprintf(path, sizeof(path), "%s%s/lib/x86_64-linux-%s/%s", root, i ? "/usr" : "",
-			 libc, linker);
-		execl(path, path, "--library-path", libs, argv[0], argv[1], argv[2], argv[3], NULL);
+	} else {
+		root = release_dir(row);
+		snprintf(libs, sizeof(libs), "%s/lib/x86_64-linux-%s:%s/usr/lib/x86_64-linux-%s",
+			 root, libc, root, libc);
+		execl(linker(row), linker(row), "--library-path", libs, argv[0], argv[1], argv[2],
+		      argv[3], NULL);
 	}
 	_exit(127);
 }
 
 static void start(struct victim *v, const struct row *row, const char *mode, uint32_t threads)
 {
-	const char *dir = getenv("VICTIMS");
 	char program[512], count[16];
 	char *argv[] = {program, v->file, (char *)mode, count, NULL};
 
-	snprintf(program, sizeof(program), "%s/%s", dir ? dir : "build/victims", row->program);
+	program_of(row, program);
 	snprintf(count, sizeof(count), "%u", threads);
 	snprintf(v->file, sizeof(v->file), "/tmp/memprof-truth-%d", getpid());
 	unlink(v->file);
@@ -364,7 +403,10 @@ static void check_running(const struct row *row, size_t own)
 
 static void skip_without_release(const struct row *row)
 {
-	if (row->release && access(release_dir(row), F_OK)) {
+	char program[512];
+
+	program_of(row, program);
+	if (row->release && (is_static(row) ? access(program, F_OK) : !linker(row))) {
 		print_message("# %s: no libraries in %s, see scripts/releases\n", row->name,
 			      release_dir(row));
 		skip();
