@@ -12,21 +12,15 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* Whole content of a /proc file as a string; the caller frees it. */
-static int slurp(const char *path, char **text, size_t *length)
+/* Whole content of an open /proc file as a string; the caller frees it. */
+static int slurp_fd(int fd, char **text, size_t *length)
 {
 	size_t n = 0, cap = 16384;
 	char *buf = malloc(cap);
 	ssize_t got;
-	int fd;
 
 	if (!buf)
 		return -ENOMEM;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0) {
-		free(buf);
-		return errno == ENOENT ? -ESRCH : -errno;
-	}
 	while ((got = read(fd, buf + n, cap - n - 1)) > 0) {
 		n += (size_t)got;
 		if (cap - n < 2) {
@@ -44,15 +38,31 @@ static int slurp(const char *path, char **text, size_t *length)
 		int e = errno;
 
 		free(buf);
-		close(fd);
 		return -e;
 	}
-	close(fd);
 	buf[n] = 0;
 	*text = buf;
 	if (length)
 		*length = n;
 	return 0;
+}
+
+static int open_proc(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	return fd >= 0 ? fd : errno == ENOENT ? -ESRCH : -errno;
+}
+
+static int slurp(const char *path, char **text, size_t *length)
+{
+	int fd = open_proc(path), err;
+
+	if (fd < 0)
+		return fd;
+	err = slurp_fd(fd, text, length);
+	close(fd);
+	return err;
 }
 
 int maps_parse(const char *text, struct maps *maps)
@@ -113,16 +123,22 @@ pid_t proc_of(pid_t pid)
 
 int maps_read(pid_t pid, struct maps *maps)
 {
-	char path[64], *text;
-	int err;
+	char path[64], first, *text;
+	int fd, err;
 
 	memset(maps, 0, sizeof(*maps));
 	snprintf(path, sizeof(path), "/proc/%d/maps", proc_of(pid));
-	err = slurp(path, &text, NULL);
-	if (err)
-		return err;
-	err = maps_parse(text, maps);
-	free(text);
+	fd = open_proc(path);
+	if (fd < 0)
+		return fd;
+	err = slurp_fd(fd, &text, NULL);
+	if (!err) {
+		/* The file ends where the process does: with its memory still there afterwards it
+		 * was read to its own end. */
+		err = pread(fd, &first, 1, 0) == 1 ? maps_parse(text, maps) : -ESRCH;
+		free(text);
+	}
+	close(fd);
 	return err;
 }
 

@@ -28,7 +28,8 @@ pid_t proc_of(pid_t pid);
 
 /* Parses the text of /proc/PID/maps.  Return: 0 or -EINVAL/-ENOMEM, @maps then empty. */
 int maps_parse(const char *text, struct maps *maps);
-/* Reads and parses the maps of @pid.  Return: 0, -ESRCH, -EACCES, ... */
+/* Reads and parses the maps of @pid.  Return: 0, -ESRCH (also when it has no memory any more: it
+ * ended or ran another program meanwhile), -EACCES, ... */
 int maps_read(pid_t pid, struct maps *maps);
 void maps_free(struct maps *maps);
 /* Return: the map that contains @addr, or NULL. */

@@ -100,7 +100,7 @@ int compare(const void *a, const void *b)
 	static int calls;
 
 	if (calls++ % 7 == 0)
-		record(77);
+		record(701);
 	return *static_cast<const int *>(a) - *static_cast<const int *>(b);
 }
 
@@ -126,14 +126,14 @@ __attribute__((noinline)) void catches(int n)
 	try {
 		thrower(n);
 	} catch (int) {
-		record(56);
+		record(702);
 	}
 }
 
 void on_alarm(int)
 {
 	if (handled < 300) {
-		record(91);
+		record(703);
 		handled = handled + 1;
 	}
 }
