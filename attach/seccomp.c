@@ -132,13 +132,22 @@ uint32_t seccomp_run(const struct sock_filter *code, uint32_t n, const struct se
 	return SECCOMP_RET_KILL_PROCESS;
 }
 
+struct seccomp_data seccomp_call(const struct arch *arch, long nr, const uint64_t args[6],
+				 uint64_t insn_addr)
+{
+	struct seccomp_data data = {.nr = (int)nr,
+				    .arch = arch->audit_arch,
+				    .instruction_pointer = insn_addr + arch->syscall_insn_length};
+
+	for (int i = 0; args && i < 6; i++)
+		data.args[i] = arch->word_size == 4 ? (uint32_t)args[i] : args[i];
+	return data;
+}
+
 int seccomp_allows(struct target *t, struct thread *th, long nr, const uint64_t args[6],
 		   uint64_t insn_addr)
 {
-	struct seccomp_data data = {.nr = (int)nr,
-				    .arch = t->arch->audit_arch,
-				    .instruction_pointer =
-					insn_addr + t->arch->syscall_insn_length};
+	struct seccomp_data data = seccomp_call(t->arch, nr, args, insn_addr);
 	struct proc_status st;
 
 	if (proc_status_read(t->pid, th->tid, &st))
@@ -147,8 +156,6 @@ int seccomp_allows(struct target *t, struct thread *th, long nr, const uint64_t 
 		return 1;
 	if (st.seccomp == SECCOMP_MODE_STRICT)
 		return 0;
-	if (args)
-		memcpy(data.args, args, sizeof(data.args));
 	for (unsigned long i = 0;; i++) {
 		long n = ptrace(PTRACE_SECCOMP_GET_FILTER, th->tid, i, 0);
 		struct sock_filter *code;

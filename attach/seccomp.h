@@ -5,6 +5,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stdint.h>
+#include "arch/arch.h"
 
 /*
  * Runs one filter of @n instructions over @data.
@@ -12,5 +13,12 @@
  * Jumps go forward only, so it ends.
  */
 uint32_t seccomp_run(const struct sock_filter *code, uint32_t n, const struct seccomp_data *data);
+
+/*
+ * What filters are shown of call @nr with @args (NULL: all 0), made at @insn_addr: of 32-bit
+ * programs each argument's lower half (the kernel's syscall_get_arguments()).
+ */
+struct seccomp_data seccomp_call(const struct arch *arch, long nr, const uint64_t args[6],
+				 uint64_t insn_addr);
 
 #endif
