@@ -2,9 +2,7 @@
 # image says of which, and where Debian's kernel is.
 GUEST_SYSROOT = $(or $(SYSROOT),$(CURDIR)/build/sysroot)
 GUEST_VICTIMS = $(addprefix $(O)/victims/,verify verify-static exact faults stacks throws restart signals family flood \
-	leaky blocks blocks-static cases loaders libwrapper.so block objects objects-stripped)
-# Its filters are written with the system calls of 64-bit Linux.
-GUEST_VICTIMS += $(if $(filter-out arm,$(ARCH)),$(O)/victims/sandbox)
+	leaky blocks blocks-static cases loaders libwrapper.so block objects objects-stripped sandbox)
 GUESTS = x86_64 aarch64 arm mips64
 
 GUEST_FOLDERS = $(foreach a,$(GUESTS),$(if $(filter $(a),$(HOST_ARCH)),build,build/$(a)))

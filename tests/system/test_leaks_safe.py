@@ -48,7 +48,7 @@ class Safe(t.Case):
             self.assertIn(", exact:", r.stdout)
             self.assertEqual(children(pid), {}, f"round {i}")
         after = t.identity(pid)
-        for what in ("text", "fds", "tasks", "signals", "dirty text"):
+        for what in ("text", "fds", "tasks", "signals", "copied text"):
             self.assertEqual(after[what], before[what])
         self.assertEqual(after["maps"], before["maps"])
 

@@ -15,7 +15,7 @@ THREADS = 2 if t.GUEST else 8
 
 class LeftAsFound(t.Case):
     def test_identity(self):
-        """maps, text, descriptors, threads, signals and dirty pages are the same"""
+        """maps, text, descriptors, threads, signals and copied pages are the same"""
         p = self.victim("verify", THREADS)
         before = t.identity(p.pid)
         self.record(p.pid, 0.5)

@@ -54,14 +54,14 @@ class Loaders(t.Case):
         self.fail("the session did not come up")
 
     def wait_hooked(self, p, path):
-        """Until some text of @path is changed, which the kernel calls dirty."""
+        """Until some text of @path is changed: a copy of the file's page."""
         for _ in range(600):
             current = None
             for line in t.read(f"/proc/{p.pid}/smaps").decode().split("\n"):
                 if re.match("[0-9a-f]+-", line):
                     current = line
                 elif (current and " r-xp " in current and os.path.realpath(path) in current and
-                      line.startswith("Private_Dirty") and not line.endswith(" 0 kB")):
+                      line.startswith("Anonymous:") and not line.endswith(" 0 kB")):
                     return
             time.sleep(0.05)
         self.fail(f"{path} was not hooked")

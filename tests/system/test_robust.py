@@ -89,7 +89,7 @@ class Robust(t.Case):
         self.assertEqual(r.returncode, 14, r.stdout + r.stderr)
         self.assertRegex(r.stderr, "cannot write .*: Permission denied")
         after = t.identity(self.p.pid)
-        del after["dirty text"], self.before["dirty text"]
+        del after["copied text"], self.before["copied text"]
         self.assertEqual(after, self.before)
 
     def replaced(self, how):

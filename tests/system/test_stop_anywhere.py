@@ -66,7 +66,7 @@ class StopAnywhere(t.Case):
     def same(self, pid, before, where):
         """Text, mappings and descriptors; the heap may have grown."""
         now = t.identity(pid)
-        for what in ("text", "maps", "fds", "tasks", "dirty text"):
+        for what in ("text", "maps", "fds", "tasks", "copied text"):
             self.assertEqual(now[what], before[what], f"{what} at {where}")
 
     def windows(self):

@@ -27,7 +27,17 @@
 #ifndef PR_SET_MDWE
 #define PR_SET_MDWE 65
 #endif
+/* What 32-bit Linux has instead. */
+#ifndef SYS_mmap
+#define SYS_mmap SYS_mmap2
+#endif
+#ifndef SYS_newfstatat
+#define SYS_newfstatat SYS_fstatat64
+#endif
 #define EXEC_MMAP 1000 /* no number: mmap with PROT_EXEC */
+/* Where a filter finds the low half of an argument. */
+#define ARGUMENT(n)                                                                                \
+	(offsetof(struct seccomp_data, args[n]) + 4 * (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__))
 
 static volatile sig_atomic_t stop;
 
@@ -58,6 +68,10 @@ static const int needed[] = {SYS_read,
 			     SYS_restart_syscall,
 			     SYS_lseek,
 			     SYS_rseq,
+#ifdef SYS_clock_nanosleep_time64
+			     SYS_clock_nanosleep_time64,
+			     SYS_futex_time64,
+#endif
 			     SYS_set_robust_list};
 
 static void on_term(int sig)
@@ -87,7 +101,7 @@ static void filter_without(int nr)
 	struct sock_filter exec[] = {
 	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 3),
-	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ARGUMENT(2)),
 	    BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1),
 	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
