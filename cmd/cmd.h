@@ -18,6 +18,7 @@ int cmd_detach(int argc, char **argv);
 int cmd_heap(int argc, char **argv);
 int cmd_flush(int argc, char **argv);
 int cmd_mark(int argc, char **argv);
+int cmd_merge(int argc, char **argv);
 int cmd_pause(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_leaks(int argc, char **argv);

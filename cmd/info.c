@@ -16,10 +16,10 @@ static const char verify_help[] =
     "Reads all of a recording and checks it: checksums, decoding, references, its end.\n"
     "Exit status 0: whole and sound; 13: damaged or cut off (the message says where).\n";
 
-static const char *const item_name[] = {"",	  "hooks",   "modules",	  "threads", "stacks",
-					"events", "samples", "losses",	  "symbols", "finish",
-					"culled", "marks",   "map_usage", "",	     ""};
-_Static_assert(sizeof(item_name) / sizeof(item_name[0]) == MPF_LIVE + 1, "a name for each");
+static const char *const item_name[] = {
+    "",	       "hooks",	 "modules", "threads", "stacks",    "events", "samples", "losses",
+    "symbols", "finish", "culled",  "marks",   "map_usage", "",	      "",	 "processes"};
+_Static_assert(sizeof(item_name) / sizeof(item_name[0]) == MPF_PROCESS + 1, "a name for each");
 static const char *const event_name[] = {
     "",	     "alloc",	     "free",	    "realloc_begin", "realloc_end", "map",
     "unmap", "unmap_failed", "remap_begin", "remap_end",     "mallopt",	    "fault"};
@@ -57,6 +57,8 @@ static int write_json(const struct contents *c)
 	yajl_gen_map_open(g);
 	json_text(g, "id", id);
 	json_text(g, "memprof_version", c->info.memprof_version);
+	json_number(g, "piece", c->info.piece);
+	json_number(g, "processes", mpf_processes(c->reader));
 	json_text(g, "executable", c->info.executable);
 	json_text(g, "cmdline", c->info.cmdline);
 	json_number(g, "pid", c->info.pid);
@@ -106,6 +108,11 @@ static void write_text(const struct contents *c)
 	printf("recording  %s, memprof %s\n", id, c->info.memprof_version);
 	printf("process    %s (pid %u, %s)\n", c->info.cmdline, c->info.pid,
 	       c->info.mode ? "run" : "attached");
+	if (c->info.processes)
+		printf("processes  %u, merged; the first is above\n", c->info.processes);
+	if (c->info.piece)
+		printf("piece      %u, from %.3f s on\n", c->info.piece,
+		       (double)c->info.piece_ns / 1e9);
 	printf("time       %s, %.3f s\n", when, (double)c->end_ns / 1e9);
 	if (c->info.what == MP_PAGE_FAULTS)
 		printf("of         page faults\n");

@@ -25,6 +25,7 @@ static const struct {
     {"info", cmd_info, "what a recording is of and what it holds"},
     {"verify", cmd_verify, "whether a recording is whole and sound"},
     {"strip", cmd_strip, "a smaller recording: short-lived blocks become sums"},
+    {"merge", cmd_merge, "pieces of a recording, or recordings of several processes, as one"},
     {"symbolize", cmd_symbolize, "a copy with symbols resolved, or names taken out"},
 };
 #define NCOMMANDS (sizeof(command) / sizeof(command[0]))

@@ -124,7 +124,8 @@ void summary_print(const struct summary *s)
 					     "the program ran another one (exec)",
 					     "time is up",
 					     "an error",
-					     "the session waits for another recorder"};
+					     "the session waits for another recorder",
+					     ""};
 	struct recorder_progress p = recorder_progress(s->recorder);
 	struct recorder_top top[TOP_SITES];
 	uint32_t n = recorder_top(s->recorder, top, TOP_SITES);

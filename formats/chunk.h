@@ -37,6 +37,7 @@ enum item {
 	ITEM_OF_MAP_USAGE,
 	ITEM_OF_TOTALS,
 	ITEM_OF_LIVE,
+	ITEM_OF_PROCESS,
 };
 
 #define EVENT_KINDS 16

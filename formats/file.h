@@ -28,6 +28,9 @@ struct mp_info {
 	uint8_t what;		  /* enum mp_what */
 	uint8_t user_only;	  /* page faults: not those that system calls made */
 	uint32_t page_size;	  /* page faults: of the smallest pages, bytes */
+	uint32_t piece;		  /* of a recording in pieces (--rotate), which have one id */
+	uint64_t piece_ns;	  /* when it begins, after the start of the first one */
+	uint32_t processes;	  /* of a merged recording of several; else 0 */
 	const char *executable;	  /* path */
 	const char *cmdline;	  /* arguments joined by blanks, quoted where needed */
 	const char *memprof_version;
@@ -47,6 +50,16 @@ struct mp_module {
 	uint8_t build_id[32];
 	uint8_t build_id_len;
 };
+
+/* One of several processes in a merged recording.  Addresses of its events have its number in the
+ * bits from MP_PROCESS_SHIFT on. */
+struct mp_process {
+	uint32_t number, pid;
+	uint64_t start_ns, end_ns; /* when it was recorded, as event times */
+	const char *executable, *cmdline;
+};
+#define MP_PROCESS_SHIFT 48
+#define MP_MAX_PROCESSES 1024u
 
 /* Memory of the target from outside: smaps_rollup, about once a second. */
 struct mp_sample {
@@ -104,6 +117,7 @@ struct mp_culled {
 	uint64_t time_ns; /* of the newest free in it */
 	uint32_t stack, tid, free_tid;
 	uint16_t hook, free_hook; /* the functions called */
+	uint16_t process;	  /* its number, of a recording of several */
 	uint64_t blocks, bytes, usable;
 	uint64_t temporary, temporary_bytes; /* of them, as in report/model.h */
 };
@@ -118,6 +132,14 @@ struct mp_totals {
 uint64_t mp_losses_events(const struct mp_losses *l);
 /* Of them those that may have ended a live block: so many live blocks may in truth be free. */
 uint64_t mp_losses_frees(const struct mp_losses *l);
+
+/* What belongs to a recording, not to its session: begins anew with each piece. */
+void mp_losses_begin_piece(struct mp_losses *l);
+/* Makes @sum, the losses up to a piece, those up to the @next one of the same recording, whose
+ * times are @next_ns later. */
+void mp_losses_continue(struct mp_losses *sum, const struct mp_losses *next, uint64_t next_ns);
+/* Adds those of another process, whose times are @next_ns later. */
+void mp_losses_add(struct mp_losses *sum, const struct mp_losses *next, uint64_t next_ns);
 
 /* How the recording went; written at the end (absent if the recorder was killed). */
 struct mp_finish {
@@ -135,7 +157,8 @@ enum mp_end_reason {
 	MP_END_EXECED,
 	MP_END_TIME,
 	MP_END_ERROR,
-	MP_END_KEPT, /* the session goes on, with another recorder */
+	MP_END_KEPT,   /* the session goes on, with another recorder */
+	MP_END_PIECED, /* the recording goes on in its next piece */
 };
 
 /* One frame of a symbolized address; inlined frames come first (innermost first). */
@@ -177,6 +200,9 @@ int mpf_put_finish(struct mpf_writer *w, const struct mp_finish *f);
 int mpf_put_culled(struct mpf_writer *w, const struct mp_culled *c);
 /* A moment with a name, given by a person (memprof mark). */
 int mpf_put_mark(struct mpf_writer *w, uint64_t time_ns, const char *name);
+int mpf_put_process(struct mpf_writer *w, const struct mp_process *p);
+/* From now on times are given as of @base_ns before the file's own zero (of a piece). */
+void mpf_set_base(struct mpf_writer *w, uint64_t base_ns);
 /*
  * The index, for whoever wants an answer before all events are read: what is put between these two
  * (modules, stacks, totals, live) is passed over by mpf_next() unless mpf_seek_index() was called.
@@ -214,6 +240,7 @@ enum mpf_item_kind {
 	MPF_MAP_USAGE,
 	MPF_TOTALS,
 	MPF_LIVE,
+	MPF_PROCESS,
 };
 
 /* Pointers are valid until the next mpf_next(). */
@@ -241,6 +268,7 @@ struct mpf_item {
 		struct mp_finish finish;
 		struct mp_culled culled;
 		struct mp_map_usage map_usage;
+		struct mp_process process;
 		struct mp_totals totals;
 		struct {
 			uint32_t id;
@@ -279,6 +307,8 @@ const char *mpf_truncated(const struct mpf_reader *r);
 void mpf_skip_to_tail(struct mpf_reader *r, uint32_t chunks);
 /* Return: true if the file has an index: mpf_next() then gives what is in it, and what follows. */
 bool mpf_seek_index(struct mpf_reader *r);
+/* Return: of how many processes the recording is: 1 if it was not merged. */
+uint32_t mpf_processes(const struct mpf_reader *r);
 /* Return: how much of the file is read, from 0 to 1. */
 double mpf_read_share(const struct mpf_reader *r);
 void mpf_reader_free(struct mpf_reader *r);
@@ -287,6 +317,9 @@ void mpf_reader_free(struct mpf_reader *r);
 
 /* Appends what was read.  Return: 0 or a negative errno. */
 int mpf_put_item(struct mpf_writer *w, const struct mpf_item *item);
+
+/* Are both there, and one file? */
+bool mpf_same_file(const char *a, const char *b);
 
 /* What a copy changes. */
 struct mpf_change {

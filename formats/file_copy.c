@@ -32,6 +32,8 @@ int mpf_put_item(struct mpf_writer *w, const struct mpf_item *it)
 		return mpf_put_mark(w, it->mark.time_ns, it->mark.name);
 	case MPF_MAP_USAGE:
 		return mpf_put_map_usage(w, &it->map_usage);
+	case MPF_PROCESS:
+		return mpf_put_process(w, &it->process);
 	case MPF_TOTALS: /* of an index: what is copied has none */
 	case MPF_LIVE:
 	case MPF_END:
@@ -40,7 +42,7 @@ int mpf_put_item(struct mpf_writer *w, const struct mpf_item *it)
 	return -EINVAL;
 }
 
-static bool same_file(const char *a, const char *b)
+bool mpf_same_file(const char *a, const char *b)
 {
 	struct stat x, y;
 
@@ -72,7 +74,7 @@ int mpf_copy(const char *from, const char *to, const struct mpf_change *change, 
 	struct mp_info info;
 	int ret, closed;
 
-	if (same_file(from, to))
+	if (mpf_same_file(from, to))
 		return mp_fail(err, MP_EXIT_OUTPUT, -EEXIST, "%s would be written over itself", to);
 	ret = mpf_open(from, &r, &info, err);
 	if (ret)

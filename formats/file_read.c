@@ -20,6 +20,7 @@ struct mpf_reader {
 	uint8_t *raw;
 	size_t n, at, cap;
 	bool bad, ended, indexed;
+	uint32_t processes;
 	char truncated[160];
 	char *strings; /* text of the current item */
 	size_t nstrings, cap_strings;
@@ -171,6 +172,10 @@ static void get_info(struct mpf_reader *r, struct mp_info *info)
 	info->what = r->at < r->n ? (uint8_t)get(r) : MP_ALLOCATIONS;
 	info->user_only = r->at < r->n ? (uint8_t)get(r) : 0;
 	info->page_size = r->at < r->n ? (uint32_t)get(r) : 0;
+	info->piece = r->at < r->n ? (uint32_t)get(r) : 0;
+	info->piece_ns = r->at < r->n ? get(r) : 0;
+	info->processes = r->at < r->n ? (uint32_t)get(r) : 0;
+	r->processes = info->processes ? info->processes : 1;
 }
 
 int mpf_open(const char *path, struct mpf_reader **out, struct mp_info *info, struct mp_err *err)
@@ -305,12 +310,16 @@ static void get_symbols(struct mpf_reader *r, struct mpf_item *item)
 
 static void get_culled(struct mpf_reader *r, struct mp_culled *c)
 {
+	uint64_t free_hook;
+
 	c->time_ns = get_delta(r, &r->st.time);
 	c->stack = (uint32_t)get(r);
 	c->tid = (uint32_t)get(r);
 	c->free_tid = (uint32_t)get(r);
 	c->hook = (uint16_t)get(r);
-	c->free_hook = (uint16_t)get(r);
+	free_hook = get(r);
+	c->free_hook = (uint16_t)free_hook;
+	c->process = (uint16_t)(free_hook >> 16);
 	c->blocks = get(r);
 	c->bytes = get(r);
 	c->usable = c->bytes + (uint64_t)unzigzag(get(r));
@@ -328,6 +337,16 @@ static void get_map_usage(struct mpf_reader *r, struct mp_map_usage *u)
 	u->swap = get(r);
 	u->prot = (uint32_t)get(r);
 	u->path = get_string(r);
+}
+
+static void get_process(struct mpf_reader *r, struct mp_process *p)
+{
+	p->number = (uint32_t)get(r);
+	p->pid = (uint32_t)get(r);
+	p->start_ns = get(r);
+	p->end_ns = p->start_ns + get(r);
+	p->executable = get_string(r);
+	p->cmdline = get_string(r);
 }
 
 static void get_item(struct mpf_reader *r, uint8_t tag, struct mpf_item *item)
@@ -427,6 +446,10 @@ static void get_item(struct mpf_reader *r, uint8_t tag, struct mpf_item *item)
 		item->live.bytes = get(r);
 		item->live.blocks = get(r);
 		return;
+	case ITEM_OF_PROCESS:
+		item->kind = MPF_PROCESS;
+		get_process(r, &item->process);
+		return;
 	case ITEM_OF_MARK:
 		item->kind = MPF_MARK;
 		item->mark.time_ns = get(r);
@@ -503,6 +526,11 @@ void mpf_skip_to_tail(struct mpf_reader *r, uint32_t chunks)
 	}
 	if (n && keep)
 		r->offset = ring[(n < keep ? 0 : n - keep) % 16];
+}
+
+uint32_t mpf_processes(const struct mpf_reader *r)
+{
+	return r->processes < MP_MAX_PROCESSES ? r->processes : MP_MAX_PROCESSES;
 }
 
 double mpf_read_share(const struct mpf_reader *r)

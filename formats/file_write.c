@@ -15,7 +15,7 @@
 
 struct mpf_writer {
 	int fd, error;
-	uint64_t bytes;
+	uint64_t bytes, base;
 	ZSTD_CCtx *zstd;
 	uint8_t *raw, *packed;
 	size_t n, packed_size;
@@ -59,6 +59,12 @@ static void put_string(struct mpf_writer *w, const char *s)
 	put(w, s ? n + 1 : 0);
 	if (s)
 		put_bytes(w, s, n);
+}
+
+/* What is late is of the beginning. */
+static uint64_t in_file(const struct mpf_writer *w, uint64_t time_ns)
+{
+	return time_ns > w->base ? time_ns - w->base : 0;
 }
 
 static void write_all(struct mpf_writer *w, const void *buf, size_t n)
@@ -149,6 +155,9 @@ static void put_info(struct mpf_writer *w, const struct mp_info *info)
 	put(w, info->what);
 	put(w, info->user_only);
 	put(w, info->page_size);
+	put(w, info->piece);
+	put(w, info->piece_ns);
+	put(w, info->processes);
 }
 
 int mpf_create(const char *path, const struct mp_info *info, struct mpf_writer **out,
@@ -211,7 +220,7 @@ int mpf_put_module(struct mpf_writer *w, const struct mp_module *m)
 		put(w, m->end - m->start);
 		put(w, m->file_offset);
 		put(w, m->bias);
-		put(w, m->time_ns);
+		put(w, in_file(w, m->time_ns));
 		put_string(w, m->path);
 		put_u8(w, m->build_id_len);
 		put_bytes(w, m->build_id, m->build_id_len);
@@ -262,7 +271,7 @@ int mpf_put_event(struct mpf_writer *w, const struct mp_event *ev)
 	begin(w);
 	tag = w->n++;
 	w->raw[tag] = ev->kind;
-	put_delta(w, ev->time_ns, &st->time);
+	put_delta(w, in_file(w, ev->time_ns), &st->time);
 	if (ev->tid != st->tid) {
 		w->raw[tag] |= ITEM_TID;
 		put(w, ev->tid);
@@ -301,7 +310,7 @@ int mpf_put_event(struct mpf_writer *w, const struct mp_event *ev)
 int mpf_put_sample(struct mpf_writer *w, const struct mp_sample *s)
 {
 	if (!item(w, ITEM_OF_SAMPLE)) {
-		put(w, s->time_ns);
+		put(w, in_file(w, s->time_ns));
 		put(w, s->rss);
 		put(w, s->anonymous);
 		put(w, s->file);
@@ -314,7 +323,7 @@ int mpf_put_sample(struct mpf_writer *w, const struct mp_sample *s)
 int mpf_put_map_usage(struct mpf_writer *w, const struct mp_map_usage *u)
 {
 	if (!item(w, ITEM_OF_MAP_USAGE)) {
-		put(w, u->time_ns);
+		put(w, in_file(w, u->time_ns));
 		put_delta(w, u->start, &w->st.module);
 		put(w, u->end - u->start);
 		put(w, u->rss);
@@ -331,9 +340,12 @@ int mpf_put_losses(struct mpf_writer *w, const struct mp_losses *l)
 	if (!item(w, ITEM_OF_LOSSES)) {
 		/* All members are counters: in order, preceded by their number, so that later
 		 * versions can append. */
-		const uint64_t *v = (const uint64_t *)l;
-		size_t n = sizeof(*l) / sizeof(*v);
+		struct mp_losses in = *l;
+		const uint64_t *v = (const uint64_t *)&in;
+		size_t n = sizeof(in) / sizeof(*v);
 
+		in.first_loss_ns = in_file(w, l->first_loss_ns);
+		in.last_loss_ns = in_file(w, l->last_loss_ns);
 		put(w, n);
 		for (size_t i = 0; i < n; i++)
 			put(w, v[i]);
@@ -365,10 +377,10 @@ int mpf_put_symbols(struct mpf_writer *w, uint64_t pc, const struct mp_symbol *s
 int mpf_put_finish(struct mpf_writer *w, const struct mp_finish *f)
 {
 	if (!item(w, ITEM_OF_FINISH)) {
-		put(w, f->end_ns);
+		put(w, in_file(w, f->end_ns));
 		put(w, f->peak_live_bytes);
 		put(w, f->peak_live_blocks);
-		put(w, f->peak_time_ns);
+		put(w, in_file(w, f->peak_time_ns));
 		put(w, f->attach_stop_ns);
 		put(w, f->detach_stop_ns);
 		put_u8(w, f->reason);
@@ -381,12 +393,12 @@ int mpf_put_finish(struct mpf_writer *w, const struct mp_finish *f)
 int mpf_put_culled(struct mpf_writer *w, const struct mp_culled *c)
 {
 	if (!item(w, ITEM_OF_CULLED)) {
-		put_delta(w, c->time_ns, &w->st.time);
+		put_delta(w, in_file(w, c->time_ns), &w->st.time);
 		put(w, c->stack);
 		put(w, c->tid);
 		put(w, c->free_tid);
 		put(w, c->hook);
-		put(w, c->free_hook);
+		put(w, c->free_hook | (uint64_t)c->process << 16);
 		put(w, c->blocks);
 		put(w, c->bytes);
 		put(w, zigzag((int64_t)(c->usable - c->bytes)));
@@ -399,10 +411,28 @@ int mpf_put_culled(struct mpf_writer *w, const struct mp_culled *c)
 int mpf_put_mark(struct mpf_writer *w, uint64_t time_ns, const char *name)
 {
 	if (!item(w, ITEM_OF_MARK)) {
-		put(w, time_ns);
+		put(w, in_file(w, time_ns));
 		put_string(w, name);
 	}
 	return w->error;
+}
+
+int mpf_put_process(struct mpf_writer *w, const struct mp_process *p)
+{
+	if (!item(w, ITEM_OF_PROCESS)) {
+		put(w, p->number);
+		put(w, p->pid);
+		put(w, p->start_ns);
+		put(w, p->end_ns - p->start_ns);
+		put_string(w, p->executable);
+		put_string(w, p->cmdline);
+	}
+	return w->error;
+}
+
+void mpf_set_base(struct mpf_writer *w, uint64_t base_ns)
+{
+	w->base = base_ns;
 }
 
 int mpf_begin_index(struct mpf_writer *w)

@@ -92,6 +92,11 @@ int recording_strip(const char *from, const char *to, uint64_t age_ns, bool *tru
 				      "%s is a sample: its blocks stand for others and cannot "
 				      "become sums",
 				      from);
+		if (info.processes)
+			ret = mp_fail(err, MP_EXIT_USAGE, -EINVAL,
+				      "%s is of several processes: strip their recordings, then "
+				      "merge them",
+				      from);
 		if (info.what == MP_PAGE_FAULTS)
 			ret = mp_fail(err, MP_EXIT_USAGE, -EINVAL,
 				      "%s is of page faults: it has no blocks to strip", from);

@@ -21,6 +21,12 @@ static struct size_class *class_of(const struct account *a, uint64_t size)
 	return &a->m->size_class[size_class_of(size)];
 }
 
+/* Return: NULL: there is one process only. */
+static struct model_process *process_of(const struct account *a, uint16_t number)
+{
+	return number < a->m->processes.n ? &a->m->processes.at[number] : NULL;
+}
+
 /* ------------------------------------------------------------------ timeline -- */
 
 /* Twice as long points, half as many. */
@@ -111,6 +117,7 @@ static int enter(struct account *a, const struct model_block *b, const struct es
 	struct group *g = group_of(a, b->stack);
 	struct size_class *c = class_of(a, b->size);
 	struct model_thread *t = model_thread(a->m, b->tid);
+	struct model_process *p = process_of(a, b->process);
 	uint64_t direction = (uint64_t)(int64_t)sign, bytes = direction * e->bytes,
 		 blocks = direction * e->blocks, usable = direction * usable_of(b, e);
 
@@ -128,6 +135,10 @@ static int enter(struct account *a, const struct model_block *b, const struct es
 	c->live_usable += usable;
 	t->live_bytes += bytes;
 	t->live_blocks += blocks;
+	if (p) {
+		p->live_bytes += bytes;
+		p->live_blocks += blocks;
+	}
 	point_level(a);
 	return 0;
 }
@@ -137,6 +148,7 @@ int account_allocated(struct account *a, const struct model_block *b)
 	struct estimate e = model_estimate(a->m, b);
 	struct group *g = group_of(a, b->stack);
 	struct size_class *c = class_of(a, b->size);
+	struct model_process *p = process_of(a, b->process);
 	struct model_thread *t;
 
 	if (enter(a, b, &e, 1))
@@ -149,6 +161,10 @@ int account_allocated(struct account *a, const struct model_block *b)
 	t = model_thread(a->m, b->tid);
 	t->allocations += e.blocks;
 	t->allocated_bytes += e.bytes;
+	if (p) {
+		p->allocations += e.blocks;
+		p->allocated_bytes += e.bytes;
+	}
 	if (!g->allocations)
 		g->first_ns = b->time_ns;
 	g->last_ns = b->time_ns;
@@ -180,9 +196,14 @@ int account_faulted(struct account *a, const struct model_block *page)
 	bool is_huge = page->size > a->m->info.page_size;
 	struct group *g = group_of(a, page->stack);
 	struct model_thread *t = model_thread(a->m, page->tid);
+	struct model_process *p = process_of(a, page->process);
 
 	if (!t)
 		return -ENOMEM;
+	if (p) {
+		p->allocations++;
+		p->allocated_bytes += page->size;
+	}
 	t->allocations++;
 	t->allocated_bytes += page->size;
 	if (!g->allocations)
@@ -205,11 +226,14 @@ int account_ended(struct account *a, const struct model_block *b, const struct m
 	struct estimate e = model_estimate(a->m, b);
 	struct group *g = group_of(a, b->stack);
 	struct size_class *c = class_of(a, b->size);
+	struct model_process *p = process_of(a, b->process);
 	struct model_thread *t;
 
 	if (enter(a, b, &e, -1))
 		return -ENOMEM;
 	g->frees += e.blocks;
+	if (p)
+		p->frees += e.blocks;
 	point_now(a)->frees += e.blocks;
 	point_now(a)->freed_bytes += e.bytes;
 	if (how == BLOCK_LOST)
@@ -233,12 +257,18 @@ int account_culled(struct account *a, const struct mp_culled *c)
 	struct group *g = group_of(a, c->stack);
 	struct size_class *s = &a->m->size_class[SIZE_CLASS_CULLED];
 	struct model_thread *t = model_thread(a->m, c->tid);
+	struct model_process *p = process_of(a, c->process);
 
 	if (!t || account_time(a, c->time_ns > a->now_ns ? c->time_ns : a->now_ns))
 		return -ENOMEM;
 	t->allocations += c->blocks;
 	t->allocated_bytes += c->bytes;
 	t->temporary += c->temporary;
+	if (p) {
+		p->allocations += c->blocks;
+		p->allocated_bytes += c->bytes;
+		p->frees += c->blocks;
+	}
 	t = model_thread(a->m, c->free_tid);
 	if (!t)
 		return -ENOMEM;

@@ -134,6 +134,11 @@ int anonymous_item(struct anonymous *a, struct mpf_item *it, struct mp_symbol *o
 	switch (it->kind) {
 	case MPF_MODULE:
 		return module(a, &it->module);
+	case MPF_PROCESS:
+		it->process.executable = it->process.cmdline = file(a, it->process.executable);
+		if (a->how == ANONYMIZE_FULL)
+			it->process.pid = 0;
+		return it->process.executable ? 0 : -ENOMEM;
 	case MPF_MAP_USAGE:
 		/* "[heap]" and its like name no file. */
 		if (it->map_usage.path && it->map_usage.path[0] == '/')

@@ -171,11 +171,27 @@ static int name_thread(struct model *m, uint32_t tid, const char *name)
 	return t && t->name ? 0 : -ENOMEM;
 }
 
+static int add_process(struct model *m, const struct mp_process *process)
+{
+	struct model_process p = {.of = *process};
+
+	p.of.executable = keep(process->executable);
+	p.of.cmdline = keep(process->cmdline);
+	if (p.of.executable && p.of.cmdline && process->number == m->processes.n &&
+	    !vec_push(&m->processes, p))
+		return 0;
+	free((char *)p.of.executable);
+	free((char *)p.of.cmdline);
+	return process->number == m->processes.n ? -ENOMEM : -EINVAL;
+}
+
 int facts_item(struct model *m, const struct mpf_item *it)
 {
 	switch (it->kind) {
 	case MPF_HOOK:
 		return add_hook(m, &it->hook);
+	case MPF_PROCESS:
+		return add_process(m, &it->process);
 	case MPF_MODULE:
 		return add_module(m, &it->module);
 	case MPF_THREAD:

@@ -27,17 +27,9 @@ struct per_thread {
 	struct model_block block;
 };
 
-struct history {
-	struct history_sink sink;
-	struct history_counts counts;
-	const struct selection *only;
-	struct history_progress progress;
-	uint32_t batches;
+/* What each process has for itself. */
+struct space {
 	struct live *live; /* address -> index in the pool, in live_block.stack */
-	struct pool pool;
-	uint64_t allocations;
-	VEC(struct history_chain) chains; /* [0] is nobody's */
-	VEC(uint32_t) unused_chains;
 	VEC(struct per_thread) threads;
 	struct tid_table tids;
 	struct {
@@ -46,6 +38,38 @@ struct history {
 	uint32_t nowed;
 };
 
+struct history {
+	struct history_sink sink;
+	struct history_counts counts;
+	const struct selection *only;
+	struct history_progress progress;
+	uint32_t batches;
+	struct space *space;
+	uint32_t nspaces;
+	struct pool pool;
+	uint64_t allocations;
+	VEC(struct history_chain) chains; /* [0] is nobody's */
+	VEC(uint32_t) unused_chains;
+};
+
+static int add_spaces(struct history *h, uint32_t n)
+{
+	struct space *more = n > h->nspaces ? reallocarray(h->space, n, sizeof(*more)) : h->space;
+
+	if (!more)
+		return -ENOMEM;
+	h->space = more;
+	while (h->nspaces < n) {
+		struct space *s = &h->space[h->nspaces];
+
+		*s = (struct space){.live = live_new(TABLE_LOAD)};
+		if (!s->live)
+			return -ENOMEM;
+		h->nspaces++;
+	}
+	return 0;
+}
+
 struct history *history_new(const struct history_sink *sink)
 {
 	struct history *h = calloc(1, sizeof(*h));
@@ -53,8 +77,7 @@ struct history *history_new(const struct history_sink *sink)
 	if (!h)
 		return NULL;
 	h->sink = *sink;
-	h->live = live_new(TABLE_LOAD);
-	if (h->live && !vec_push(&h->chains, (struct history_chain){0}))
+	if (!add_spaces(h, 1) && !vec_push(&h->chains, (struct history_chain){0}))
 		return h;
 	history_free(h);
 	return NULL;
@@ -64,12 +87,15 @@ void history_free(struct history *h)
 {
 	if (!h)
 		return;
-	live_free(h->live);
+	for (uint32_t i = 0; i < h->nspaces; i++) {
+		live_free(h->space[i].live);
+		vec_free(&h->space[i].threads);
+		tids_free(&h->space[i].tids);
+	}
+	free(h->space);
 	pool_free(&h->pool);
 	vec_free(&h->chains);
 	vec_free(&h->unused_chains);
-	vec_free(&h->threads);
-	tids_free(&h->tids);
 	free(h);
 }
 
@@ -95,14 +121,22 @@ struct history_chain history_chain(const struct history *h, const struct model_b
 	return (struct history_chain){b->ordinal, b->time_ns, b->size, 1};
 }
 
-static struct per_thread *thread_state(struct history *h, uint32_t tid)
+static uint16_t process_of(const struct history *h, const struct mp_event *ev)
+{
+	/* A realloc that ends without a block has the old address only. */
+	uint64_t number = (ev->addr ? ev->addr : ev->old_addr) >> MP_PROCESS_SHIFT;
+
+	return number < h->nspaces ? (uint16_t)number : 0;
+}
+
+static struct per_thread *thread_state(struct space *s, uint32_t tid)
 {
 	struct per_thread fresh = {.tid = tid};
-	uint32_t i = tids_index(&h->tids, tid);
+	uint32_t i = tids_index(&s->tids, tid);
 
-	if (i == TIDS_NONE || (i == h->threads.n && vec_push(&h->threads, fresh)))
+	if (i == TIDS_NONE || (i == s->threads.n && vec_push(&s->threads, fresh)))
 		return NULL;
-	return &h->threads.at[i];
+	return &s->threads.at[i];
 }
 
 /* ------------------------------------------------------------------ chains -- */
@@ -143,34 +177,39 @@ static int tell_end(struct history *h, const struct model_block *b, const struct
 static int put(struct history *h, const struct model_block *b, const struct mp_event *ev)
 {
 	struct live_block lb = {.addr = b->addr, .size = b->size}, old;
+	struct space *s = &h->space[b->process];
 	struct model_block lost;
 
-	if (pool_add(&h->pool, b, &lb.stack) || live_put(h->live, &lb, &old))
+	if (pool_add(&h->pool, b, &lb.stack) || live_put(s->live, &lb, &old))
 		return -ENOMEM;
 	if (!old.addr)
 		return 0;
-	lost = pool_take(&h->pool, &old);
+	lost = pool_take(&h->pool, &old, b->process);
 	h->counts.mismatches++;
-	h->owed[h->nowed % OWED_MAX].addr = b->addr;
-	h->owed[h->nowed++ % OWED_MAX].time_ns = b->time_ns;
+	s->owed[s->nowed % OWED_MAX].addr = b->addr;
+	s->owed[s->nowed++ % OWED_MAX].time_ns = b->time_ns;
 	return tell_end(h, &lost, ev, BLOCK_LOST);
 }
 
-static bool take(struct history *h, uint64_t addr, struct model_block *b)
+static bool take(struct history *h, const struct mp_event *ev, struct model_block *b)
 {
+	uint16_t process = process_of(h, ev);
 	struct live_block lb;
 
-	if (!live_take(h->live, addr & ADDR_MASK, &lb))
+	if (!live_take(h->space[process].live, ev->addr & ADDR_MASK, &lb))
 		return false;
-	*b = pool_take(&h->pool, &lb);
+	*b = pool_take(&h->pool, &lb, process);
 	return true;
 }
 
-static bool is_owed(struct history *h, uint64_t addr, uint64_t now)
+static bool is_owed(struct history *h, const struct mp_event *ev)
 {
-	for (uint32_t i = 0; i < OWED_MAX && i < h->nowed; i++) {
-		if (h->owed[i].addr == addr && now <= h->owed[i].time_ns + OWED_NS) {
-			h->owed[i].addr = 0;
+	struct space *s = &h->space[process_of(h, ev)];
+
+	for (uint32_t i = 0; i < OWED_MAX && i < s->nowed; i++) {
+		if (s->owed[i].addr == (ev->addr & ADDR_MASK) &&
+		    ev->time_ns <= s->owed[i].time_ns + OWED_NS) {
+			s->owed[i].addr = 0;
 			h->counts.mismatches--;
 			return true;
 		}
@@ -192,6 +231,7 @@ static struct model_block block_of(const struct history *h, const struct mp_even
 				    .stack = ev->stack,
 				    .tid = ev->tid,
 				    .hook = ev->hook,
+				    .process = process_of(h, ev),
 				    .flags = ev->flags & (uint8_t)~EV_F_NOT_TEMPORARY};
 }
 
@@ -236,9 +276,9 @@ static int on_free(struct history *h, const struct mp_event *ev, struct per_thre
 {
 	struct model_block b;
 
-	if (h->nowed && is_owed(h, ev->addr, ev->time_ns))
+	if (is_owed(h, ev))
 		return 0;
-	if (take(h, ev->addr, &b))
+	if (take(h, ev, &b))
 		return freed(h, ev, t, &b);
 	if (ev->flags & EV_F_FROM_MODULE)
 		h->counts.housekeeping_frees++;
@@ -254,7 +294,7 @@ static int on_realloc_begin(struct history *h, const struct mp_event *ev, struct
 	if (t->in_realloc && t->known)
 		ret = freed(h, ev, t, &t->block); /* its end was lost */
 	t->in_realloc = true;
-	t->known = take(h, ev->addr, &t->block);
+	t->known = take(h, ev, &t->block);
 	h->counts.foreign_reallocs += !t->known;
 	return ret;
 }
@@ -284,7 +324,7 @@ static int on_realloc_end(struct history *h, const struct mp_event *ev, struct p
 
 static int apply(struct history *h, const struct mp_event *ev)
 {
-	struct per_thread *t = thread_state(h, ev->tid);
+	struct per_thread *t = thread_state(&h->space[process_of(h, ev)], ev->tid);
 
 	if (!t)
 		return -ENOMEM;
@@ -323,7 +363,7 @@ static void look_ahead(const struct history *h, const struct mp_event *ev)
 	struct live_block b;
 
 	if ((ev->kind == EV_FREE || ev->kind == EV_REALLOC_BEGIN) &&
-	    live_find(h->live, ev->addr & ADDR_MASK, &b))
+	    live_find(h->space[process_of(h, ev)].live, ev->addr & ADDR_MASK, &b))
 		pool_prefetch(&h->pool, b.stack);
 }
 
@@ -363,6 +403,8 @@ int history_read(struct history *h, struct mpf_reader *r, const struct history_u
 	struct batch b = {.n = 0};
 	int ret = 0, got;
 
+	if (add_spaces(h, mpf_processes(r)))
+		return failed(-ENOMEM, err);
 	do {
 		struct mpf_item *it = &b.item[b.n];
 
@@ -370,7 +412,8 @@ int history_read(struct history *h, struct mpf_reader *r, const struct history_u
 		if (got < 0)
 			return got;
 		if (got && it->kind == MPF_EVENT) {
-			live_prefetch(h->live, it->event.addr & ADDR_MASK);
+			live_prefetch(h->space[process_of(h, &it->event)].live,
+				      it->event.addr & ADDR_MASK);
 			if (++b.n < AHEAD)
 				continue;
 		}
@@ -389,22 +432,33 @@ int history_read(struct history *h, struct mpf_reader *r, const struct history_u
 	return failed(ret, err);
 }
 
-int history_live(const struct history *h, int (*each)(void *ctx, const struct model_block *b),
-		 void *ctx)
+static int space_live(const struct history *h, uint16_t process,
+		      int (*each)(void *ctx, const struct model_block *b), void *ctx)
 {
+	const struct space *s = &h->space[process];
 	struct live_block lb;
 	uint64_t at = 0;
 	int ret = 0;
 
-	while (!ret && live_next(h->live, &at, &lb)) {
-		struct model_block b = pool_block(&h->pool, &lb);
+	while (!ret && live_next(s->live, &at, &lb)) {
+		struct model_block b = pool_block(&h->pool, &lb, process);
 
 		if (is_told(h, &b))
 			ret = each(ctx, &b);
 	}
-	vec_for_each (&h->threads, t) {
+	vec_for_each (&s->threads, t) {
 		if (!ret && t->in_realloc && t->known && is_told(h, &t->block))
 			ret = each(ctx, &t->block);
 	}
+	return ret;
+}
+
+int history_live(const struct history *h, int (*each)(void *ctx, const struct model_block *b),
+		 void *ctx)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && i < h->nspaces; i++)
+		ret = space_live(h, (uint16_t)i, each, ctx);
 	return ret;
 }

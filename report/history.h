@@ -18,6 +18,7 @@ struct model_block {
 	uint32_t stack, tid;
 	uint32_t chain; /* for history_chain(); 0: not reallocated so far */
 	uint16_t hook;
+	uint16_t process; /* its number, of a recording of several */
 	uint8_t flags;
 };
 

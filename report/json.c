@@ -10,10 +10,31 @@
 #include "report/order.h"
 #include "report/timeline.h"
 
+static void write_processes(yajl_gen g, const struct model *m)
+{
+	json_name(g, "processes");
+	yajl_gen_array_open(g);
+	vec_for_each (&m->processes, p) {
+		yajl_gen_map_open(g);
+		json_number(g, "pid", p->of.pid);
+		json_text(g, "executable", p->of.executable);
+		json_text(g, "cmdline", p->of.cmdline);
+		json_timeval(g, "start", p->of.start_ns);
+		json_timeval(g, "end", p->of.end_ns);
+		json_number(g, "allocations", p->allocations);
+		json_number(g, "allocated_bytes", p->allocated_bytes);
+		json_number(g, "frees", p->frees);
+		json_number(g, "leaked_count", p->live_blocks);
+		json_number(g, "leaked_bytes", p->live_bytes);
+		yajl_gen_map_close(g);
+	}
+	yajl_gen_array_close(g);
+}
+
 void json_info(yajl_gen g, const struct model *m)
 {
 	static const char *const reason[] = {"unknown", "detached", "exited", "execed",
-					     "time",	"error",    "kept"};
+					     "time",	"error",    "kept",   "pieced"};
 	char id[33];
 
 	for (int i = 0; i < 16; i++)
@@ -31,12 +52,14 @@ void json_info(yajl_gen g, const struct model *m)
 	json_timeval(g, "timestamp", m->info.start_unix_ns);
 	json_timeval(g, "runtime", m->end_ns);
 	json_text(g, "end_reason",
-		  m->has_finish && m->finish.reason <= MP_END_KEPT ? reason[m->finish.reason]
-								   : "unknown");
+		  m->has_finish && m->finish.reason <= MP_END_PIECED ? reason[m->finish.reason]
+								     : "unknown");
 	json_boolean(g, "restored", m->has_finish && m->finish.restored);
 	json_number(g, "attach_stop_ns", m->finish.attach_stop_ns);
 	json_number(g, "detach_stop_ns", m->finish.detach_stop_ns);
 	json_text(g, "truncated", m->truncated);
+	if (m->processes.n)
+		write_processes(g, m);
 }
 
 /* Of a sampled recording: standard errors of the estimates. */

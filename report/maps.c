@@ -141,7 +141,10 @@ int maps_write(const struct model *m, bool json, FILE *out)
 	if (json)
 		return write_json(m, out);
 	if (!m->map_usage.n) {
-		fputs("the recording has no look at the mappings (its process was gone)\n", out);
+		fputs(m->processes.n ? "a merged recording of several processes has no mappings\n"
+				     : "the recording has no look at the mappings (its process was "
+				       "gone)\n",
+		      out);
 		return 0;
 	}
 	n = maps_by_name(m, &list);

@@ -221,6 +221,8 @@ static int set_aside(struct model *m)
 	memset(m->size_class, 0, sizeof(m->size_class));
 	vec_for_each (&m->threads, t)
 		*t = (struct model_thread){.tid = t->tid, .name = t->name};
+	vec_for_each (&m->processes, process)
+		*process = (struct model_process){.of = process->of};
 	m->timeline.n = 0;
 	m->peak_bytes = m->peak_blocks = m->peak_time_ns = 0;
 	m->culled_blocks = m->culled_bytes = m->uncertain_blocks = 0;
@@ -294,6 +296,10 @@ static int load_filtered(const char *path, const struct model_options *o, uint64
 		if (ret)
 			return ret;
 	}
+	if (m->info.processes && o->filter->maps.list.n)
+		return mp_fail(
+		    err, MP_EXIT_USAGE, -EINVAL,
+		    "from_map: %s is of several processes, whose mappings it does not have", path);
 	s = selection_new(o->filter, &m->info, end_ns);
 	mpf_reader_free(m->reader);
 	m->reader = NULL;
@@ -389,6 +395,11 @@ void model_free(struct model *m)
 		free((char *)mod->path);
 	vec_for_each (&m->marks, mark)
 		free(mark->name);
+	vec_for_each (&m->processes, p) {
+		free((char *)p->of.executable);
+		free((char *)p->of.cmdline);
+	}
+	vec_free(&m->processes);
 	vec_free(&m->marks);
 	vec_free(&m->hooks);
 	vec_free(&m->threads);

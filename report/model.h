@@ -64,6 +64,12 @@ struct model_thread {
 	uint64_t frees; /* made by it, of anybody's blocks */
 };
 
+/* One of those that were merged, with the sums of its blocks. */
+struct model_process {
+	struct mp_process of; /* strings owned */
+	uint64_t allocations, allocated_bytes, frees, live_bytes, live_blocks;
+};
+
 /* Blocks of 0 bytes, of 1, of 2, of 3 to 4, of 5 to 8 ... and culled ones, whose sizes are lost. */
 struct size_class {
 	uint64_t allocations, allocated_bytes, usable_bytes, temporary;
@@ -116,6 +122,7 @@ struct model {
 	uint32_t nstacks; /* ids are below */
 	VEC(uint64_t) pc;
 	VEC(struct model_hook) hooks;
+	VEC(struct model_process) processes; /* of a merged recording of several, by number */
 	VEC(struct model_thread) threads;
 	struct tid_table tids; /* index in threads */
 	struct size_class size_class[SIZE_CLASSES];

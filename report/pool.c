@@ -62,7 +62,7 @@ int pool_add(struct pool *p, const struct model_block *b, uint32_t *index)
 	return 0;
 }
 
-struct model_block pool_block(const struct pool *p, const struct live_block *lb)
+struct model_block pool_block(const struct pool *p, const struct live_block *lb, uint16_t process)
 {
 	const struct pooled *e = entry(p, lb->stack);
 
@@ -75,12 +75,13 @@ struct model_block pool_block(const struct pool *p, const struct live_block *lb)
 				    .tid = e->tid,
 				    .chain = e->chain,
 				    .hook = e->hook,
+				    .process = process,
 				    .flags = e->flags};
 }
 
-struct model_block pool_take(struct pool *p, const struct live_block *lb)
+struct model_block pool_take(struct pool *p, const struct live_block *lb, uint16_t process)
 {
-	struct model_block b = pool_block(p, lb);
+	struct model_block b = pool_block(p, lb, process);
 
 	entry(p, lb->stack)->chain = p->unused;
 	p->unused = lb->stack + 1;

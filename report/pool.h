@@ -18,10 +18,10 @@ struct pool {
 
 /* Return: 0 with @index set, or -ENOMEM. */
 int pool_add(struct pool *p, const struct model_block *b, uint32_t *index);
-/* The block of @lb, whose member stack is the index. */
-struct model_block pool_block(const struct pool *p, const struct live_block *lb);
+/* The block of @lb, whose member stack is the index, in process number @process. */
+struct model_block pool_block(const struct pool *p, const struct live_block *lb, uint16_t process);
 /* The same; the index is given back. */
-struct model_block pool_take(struct pool *p, const struct live_block *lb);
+struct model_block pool_take(struct pool *p, const struct live_block *lb, uint16_t process);
 /* Brings it near the processor. */
 void pool_prefetch(const struct pool *p, uint32_t index);
 void pool_free(struct pool *p);

@@ -246,6 +246,13 @@ int replay_write(struct model *m, FILE *out, struct mp_err *err)
 			       "replayed",
 			       m->path);
 	}
+	if (m->processes.n) {
+		live_free(r.live);
+		return mp_fail(
+		    err, MP_EXIT_USAGE, -EINVAL,
+		    "report: --replay: %s is of %zu processes; one process can replay one", m->path,
+		    m->processes.n);
+	}
 	le(head + 8, REPLAY_VERSION, 4);
 	fwrite(head, sizeof(head), 1, out);
 	ret = r.live ? model_replay(m, &sink, NULL, err)

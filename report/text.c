@@ -81,6 +81,27 @@ void text_bold(const struct text_options *o, FILE *out, const char *text)
 	fprintf(out, o->colour ? "\033[1m%s\033[0m\n" : "%s\n", text);
 }
 
+/* @when: of the first one's beginning. */
+static void text_processes(const struct model *m, const char *when, FILE *out)
+{
+	char size[24], live[24], blocks[32];
+
+	fprintf(out, "processes   %zu, recorded from %s on, for %.1f s\n", m->processes.n, when,
+		(double)m->end_ns / 1e9);
+	vec_for_each (&m->processes, p) {
+		fprintf(out, "  %8u  %s", p->of.pid,
+			p->of.cmdline[0] ? p->of.cmdline : p->of.executable);
+		if (!m->quick && m->info.what == MP_PAGE_FAULTS)
+			fprintf(out, ": %s faulted in", text_bytes(p->allocated_bytes, size));
+		else if (!m->quick)
+			fprintf(out, ": %s allocated, %s live in %s blocks",
+				text_bytes(p->allocated_bytes, size),
+				text_bytes(p->live_bytes, live),
+				text_number(p->live_blocks, blocks));
+		fputc('\n', out);
+	}
+}
+
 void text_head(struct model *m, const struct text_options *o, FILE *out)
 {
 	static const char *const reason[] = {"?",
@@ -89,7 +110,8 @@ void text_head(struct model *m, const struct text_options *o, FILE *out)
 					     "the program ran another one (exec)",
 					     "time was up",
 					     "an error",
-					     "the session went on with another recorder"};
+					     "the session went on with another recorder",
+					     "the recording goes on in another file"};
 	time_t at = (time_t)(m->info.start_unix_ns / 1000000000u);
 	char when[32] = "?";
 	struct tm tm;
@@ -97,12 +119,20 @@ void text_head(struct model *m, const struct text_options *o, FILE *out)
 	if (localtime_r(&at, &tm))
 		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
 	text_bold(o, out, m->info.cmdline[0] ? m->info.cmdline : m->info.executable);
-	fprintf(out, "process     %u, %s %s, for %.1f s\n", m->info.pid,
-		m->info.mode ? "run from its start at" : "attached at", when,
-		(double)m->end_ns / 1e9);
+	if (m->processes.n)
+		text_processes(m, when, out);
+	else
+		fprintf(out, "process     %u, %s %s, for %.1f s\n", m->info.pid,
+			m->info.mode ? "run from its start at" : "attached at", when,
+			(double)m->end_ns / 1e9);
+	if (m->info.piece)
+		fprintf(out,
+			"piece       %u of a recording, from %.1f s on; what was live then is "
+			"carried\n",
+			m->info.piece, (double)m->info.piece_ns / 1e9);
 	if (m->has_finish)
 		fprintf(out, "ended       %s%s\n",
-			reason[m->finish.reason <= MP_END_KEPT ? m->finish.reason : 0],
+			reason[m->finish.reason <= MP_END_PIECED ? m->finish.reason : 0],
 			m->finish.restored ? "; the process was restored" : "");
 	if (m->truncated)
 		fprintf(out, "note        %s\n", m->truncated);
@@ -206,7 +236,7 @@ static void totals(struct model *m, FILE *out)
 		fprintf(out,
 			"culled      %s blocks of %s, short-lived: in the sums, not in the peak",
 			text_number(m->culled_blocks, a), text_bytes(m->culled_bytes, c));
-		if (m->has_finish)
+		if (m->finish.peak_live_bytes)
 			fprintf(out, " (%s with them)", text_bytes(m->finish.peak_live_bytes, d));
 		fputc('\n', out);
 	}

@@ -286,6 +286,35 @@ http {{ access_log off; gzip on; gzip_types text/html;
         # Each request takes pools from the worker's heap and gives them back.
         self.assertGreater(sum(r["totals"]["allocations"] for r in reports), 200)
         self.assertTrue(all(r["restored"] for r in reports))
+        parts, one = self.check_merged([self.path(f"nginx-{self.nginx.pid}"), *files])
+        # The workers have one program at one address: what they do alike is there once.
+        sites = lambda r: {tuple(f["address"] for f in g["backtrace"]) for g in r["allocation_groups"]}
+        self.assertTrue(sites(parts[1]) & sites(parts[2]))
+        self.assertEqual(sites(one), set.union(*map(sites, parts)))
+        self.assertEqual(len(one["allocation_groups"]), len(sites(one)))
+        text = self.memprof("report", self.path("merged")).stdout
+        for r in parts:
+            self.assertRegex(text, rf"\n +{r['pid']}  .nginx: .*allocated, .* live in .* blocks\n")
+        for argv in (("strip",), ("report", "--replay"), ("report", "--from-map", "[heap]")):
+            out = [] if "--from-map" in argv else ["-o", self.path("x")]
+            self.assertIn("processes", self.memprof(*argv, self.path("merged"), *out, status=2).stderr)
+
+    def check_merged(self, files):
+        """One file of several processes: every sum is that of the parts, each block in its process."""
+        out = self.path("merged")
+        self.memprof("merge", *files, "-o", out)
+        self.memprof("verify", out)
+        parts, one = [self.report(f) for f in files], self.report(out)
+        for key in one["totals"]:
+            if not key.startswith("peak") and key != "unique_backtrace_count":
+                self.assertEqual(one["totals"][key], sum(r["totals"][key] for r in parts), key)
+        self.assertGreaterEqual(one["totals"]["peak_bytes"], max(r["totals"]["peak_bytes"] for r in parts))
+        self.assertLessEqual(one["totals"]["peak_bytes"], sum(r["totals"]["peak_bytes"] for r in parts))
+        by_pid = {x["pid"]: x for x in one["processes"]}
+        for r in parts:
+            for key in ("allocations", "allocated_bytes", "frees", "leaked_count", "leaked_bytes"):
+                self.assertEqual(by_pid[r["pid"]][key], r["totals"][key], (r["pid"], key))
+        return parts, one
 
 
 if __name__ == "__main__":

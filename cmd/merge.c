@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <getopt.h>
+#include <stdio.h>
+#include "cmd/cmd.h"
+#include "record/merge.h"
+
+static const char help[] =
+    "usage: memprof merge RECORDING... -o OUT\n"
+    "One recording of several: the pieces of one (--rotate) become what one file would have been;\n"
+    "those of several processes (--follow-fork) stand beside each other by the clock, each block "
+    "in\n"
+    "its process, equal stacks counted together.\n"
+    "  -o, --output FILE  the new recording\n";
+
+static void say(const struct merge_result *r, const char *output)
+{
+	printf("%s: %u recordings of %u %s\n", output, r->pieces, r->processes,
+	       r->processes == 1 ? "process" : "processes");
+	if (r->maps_left_out)
+		fprintf(stderr, "memprof: what mappings hold is told of one process only: left "
+				"out\n");
+	if (r->truncated)
+		fprintf(stderr, "memprof: one of the recordings was cut off; so is %s\n", output);
+}
+
+int cmd_merge(int argc, char **argv)
+{
+	static const struct option options[] = {
+	    {"output", required_argument, NULL, 'o'}, {"help", no_argument, NULL, 'h'}, {0}};
+	const char *output = NULL;
+	struct merge_result result;
+	struct mp_err err = {0};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "o:h", options, NULL)) != -1) {
+		switch (c) {
+		case 'o':
+			output = optarg;
+			break;
+		case 'h':
+			fputs(help, stdout);
+			return MP_EXIT_OK;
+		default:
+			return usage_error("merge: unknown option or missing value");
+		}
+	}
+	if (optind == argc)
+		return usage_error("merge: which recordings?");
+	if (!output)
+		return usage_error("merge: -o says where the new recording goes");
+	if (want_descriptors(argc - optind < 50 ? (uint32_t)(argc - optind) + 8 : 58, &err) ||
+	    recording_merge(argv + optind, (uint32_t)(argc - optind), output, &result, &err))
+		return complain(&err);
+	say(&result, output);
+	return MP_EXIT_OK;
+}
