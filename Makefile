@@ -140,12 +140,17 @@ BLOCKS_WRAPPED = malloc calloc realloc free memalign posix_memalign aligned_allo
 $(O)/victims/blocks-static: tests/victims/blocks.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) -DWRAP $(BLOCKS_WRAPPED:%=-Wl,--wrap=%) -static -s -o $@ $< -lpthread
-# Runs with every glibc from that of bullseye on.
+# Of other releases: truth-2.31 runs with every glibc from that of bullseye on.
+OTHERS = $(addprefix $(O)/victims/truth-,2.31 jemalloc-5.2-static musl-old-static)
 RELEASES = $(abspath $(O)/releases)
 $(O)/victims/truth-2.31: tests/victims/truth.c tests/victims/truth.h $(O)/releases/bullseye/.complete
 	@mkdir -p $(@D)
 	$(CC) --sysroot=$(RELEASES)/bullseye -B$(RELEASES)/bullseye/usr/lib/x86_64-linux-gnu -static-libgcc \
 		-std=gnu11 $(VICTIM_FLAGS) -o $@ $< -lpthread
+$(O)/victims/truth-jemalloc-5.2-static: tests/victims/truth.c tests/victims/truth.h $(O)/releases/bullseye/.complete
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(VICTIM_FLAGS) -static -s -o $@ $< \
+		$(RELEASES)/bullseye/usr/lib/x86_64-linux-gnu/libjemalloc.a -lstdc++ -lm -lpthread 2>/dev/null
 # musl's malloc of before 1.2.1 in place of its own.
 OLD_MALLOC = $(addprefix $(RELEASES)/musl-old/lib/x86_64-linux-musl/,malloc.lo aligned_alloc.lo malloc_usable_size.lo)
 $(O)/victims/truth-musl-old-static: tests/victims/truth.c tests/victims/truth.h $(O)/releases/bullseye/.complete
@@ -178,7 +183,7 @@ check:
 	$(MAKE) fuzz-build
 	$(MAKE) lint
 	$(if $(WITH_GUESTS),for a in $(GUESTS); do $(MAKE) ARCH=$$a guest || exit 1; done)
-	-scripts/releases $(O)/releases && $(MAKE) $(O)/victims/truth-2.31 $(O)/victims/truth-musl-old-static
+	-scripts/releases $(O)/releases && $(MAKE) $(OTHERS)
 	MEMPROF=$(abspath $(O)/memprof) VICTIMS=$(abspath $(O)/victims) RELEASES=$(RELEASES) FUZZERS=$(abspath $(O)/fuzz) CMOCKA_MESSAGE_OUTPUT=TAP \
 		prove --failures --comments --exec scripts/run-test $(UNIT) $(SYSTEM_TESTS) \
 		$(if $(WITH_GUESTS),$(GUEST_FOLDERS:%=%/guest.cpio))

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Where jemalloc 5.3 keeps its things, without symbols.  The radix tree's root is 2 MiB or
- * 256 KiB of .bss; an entry that leads to a leaf that leads to an extent that says its own address
- * gives the root away.  Arenas know their index and follow each other in a table; the tables of
- * size classes must agree with each other.  Offsets: struct arena_s, tcache_slow_s, tcache_s,
- * cache_bin_s of 5.3.0.
+ * Where jemalloc keeps its things, without symbols.  The radix tree's root is 2 MiB or 256 KiB of
+ * .bss; an entry that leads to a leaf that leads to an extent that says its own address gives the
+ * root away.  Arenas follow each other in a table, and their bases know their index: by this the
+ * version is found out.  The tables of size classes must agree with each other.
+ * Offsets: struct arena_s, tcache_slow_s, tcache_s, base_s of 5.3.0 and 5.2.1.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,41 +13,47 @@
 #include "leaks/jemalloc.h"
 #include "leaks/scan.h"
 
-#define MAX_ARENAS 4094 /* MALLOCX_ARENA_LIMIT - 1 */
-#define MAX_KEYS   256	/* distinct root indexes that are tried */
+#define MAX_KEYS 256 /* distinct root indexes that are tried */
 
-/* struct arena_s */
-#define ARENA_INTERNAL 56    /* stats.internal: 24 + 32 */
-#define ARENA_LARGE    976   /* stats.lstats: 24 + 952; 48 bytes each: nmalloc, ndalloc, ... */
-#define ARENA_TCACHES  10392 /* first tcache_slow_t */
-#define ARENA_IND      78928
-#define ARENA_BASE     78936
-#define ARENA_BINS     78952
-#define LARGE_STATS    48
-#define BIN_SIZE       224
-#define BIN_CURREGS    136 /* stats.curregs: 112 + 24 */
-
-/* struct base_s and base_block_s */
-#define BASE_BLOCKS    160
-#define BASE_ALLOCATED 3880
-
-/* struct tcache_slow_s */
-#define SLOW_PREV  8
-#define SLOW_ARENA 40
-#define SLOW_DYN   160
-#define SLOW_CACHE 168
-#define CACHE_BINS 73 /* TCACHE_NBINS_MAX */
-
-struct cache_bin {
-	uint64_t head, requests;
-	uint16_t low_water, full, empty, pad[1];
+static const struct je_layout layouts[] = {
+    {
+	.version = "5.3",
+	.state_shift = 17,
+	.state_bits = 3,
+	.class_shift = 20,
+	.nfree_shift = 28,
+	.arena_internal = 56,
+	.arena_large = 976,
+	.arena_caches = 10392,
+	.arena_base = 78936,
+	.arena_bins = 78952,
+	.bin_size = 224,
+	.bin_curregs = 136,
+	.base_blocks = 160,
+	.base_allocated = 3880,
+	.cache_next = 0,
+	.cache_arena = 40,
+    },
+    {
+	.version = "5.2",
+	.state_shift = 16,
+	.state_bits = 2,
+	.class_shift = 18,
+	.nfree_shift = 26,
+	.arena_internal = 104,
+	.arena_large = 768,
+	.arena_caches = 10184,
+	.arena_base = 29480,
+	.arena_bins = 29192,
+	.bins_apart = true,
+	.bin_size = 280,
+	.bin_curregs = 160,
+	.base_blocks = 144,
+	.base_allocated = 2008,
+	.cache_next = 880,
+	.cache_arena = 952,
+    },
 };
-
-struct cache {
-	uint64_t slow;
-	struct cache_bin bins[CACHE_BINS];
-};
-_Static_assert(sizeof(struct cache) == 1760, "as in jemalloc 5.3");
 
 /* rtree_levels of rtree.h for LG_VADDR 48 and 57. */
 static const struct je_tree trees[] = {
@@ -61,19 +67,12 @@ struct search {
 	size_t n;
 };
 
-static uint64_t word_at(struct je *je, uint64_t addr)
-{
-	uint64_t word = 0;
-
-	return image_word(je->img, addr, &word) ? word : 0;
-}
-
 static bool extent_says(struct je *je, uint64_t edata, uint64_t page)
 {
 	struct je_edata e;
 
 	return image_read_all(je->img, edata, &e, sizeof(e)) && (e.addr & ~(JE_PAGE - 1)) == page &&
-	       e.size_esn >= JE_PAGE && je_state(&e) <= JE_MERGING && je_szind(&e) <= JE_CLASSES;
+	       e.size_esn >= JE_PAGE;
 }
 
 /* Does @leaf describe pages from @base on? */
@@ -179,10 +178,11 @@ static bool valid_arena(struct je *je, uint64_t addr, unsigned index)
 	uint32_t ind;
 	uint64_t base;
 
+	/* The base, too, begins with the index. */
 	return addr % 64 == 0 && scan_writable(je->img, addr) &&
-	       image_read_all(je->img, addr + ARENA_IND, &ind, sizeof(ind)) && ind == index &&
-	       image_word(je->img, addr + ARENA_BASE, &base) && scan_writable(je->img, base) &&
-	       word_at(je, base + BASE_BLOCKS);
+	       image_word(je->img, addr + je->layout->arena_base, &base) &&
+	       scan_writable(je->img, base) && image_read_all(je->img, base, &ind, sizeof(ind)) &&
+	       ind == index && scan_writable(je->img, je_word(je, base + je->layout->base_blocks));
 }
 
 /* The table begins with arena 0, and every entry of it is empty or an arena of that index. */
@@ -190,7 +190,7 @@ static bool valid_arenas(struct je *je, const uint64_t *words)
 {
 	if (!words[0])
 		return false;
-	for (unsigned i = 0; i < MAX_ARENAS; i++) {
+	for (unsigned i = 0; i < JE_ARENAS; i++) {
 		if (words[i] && !valid_arena(je, words[i], i))
 			return false;
 	}
@@ -230,10 +230,23 @@ static bool in_data(const struct scan_data *d, size_t i, size_t bytes)
 	return i + bytes / 8 <= d->n;
 }
 
+static bool find_arenas(struct je *je, const struct scan_data *d)
+{
+	for (size_t k = 0; k < sizeof(layouts) / sizeof(layouts[0]); k++) {
+		je->layout = &layouts[k];
+		for (size_t i = 0; in_data(d, i, JE_ARENAS * 8ul); i++) {
+			je->arenas_at = d->start + i * 8;
+			if (valid_arenas(je, d->words + i))
+				return true;
+		}
+	}
+	return false;
+}
+
 static int find_tables(const struct scan_data *d, void *arg)
 {
 	struct je *je = ((struct search *)arg)->je;
-	bool bins = false, sizes = false, arenas = false;
+	bool bins = false, sizes = false;
 
 	if (je->root < d->start || je->root >= d->start + d->n * 8)
 		return 0;
@@ -245,11 +258,7 @@ static int find_tables(const struct scan_data *d, void *arg)
 		memcpy(je->class_size, d->words + i, sizeof(je->class_size));
 		sizes = valid_sizes(je->bin, je->class_size);
 	}
-	for (size_t i = 0; sizes && !arenas && in_data(d, i, MAX_ARENAS * 8ul); i++) {
-		je->arenas_at = d->start + i * 8;
-		arenas = valid_arenas(je, d->words + i);
-	}
-	return arenas ? 1 : -ENOTSUP;
+	return sizes && find_arenas(je, d) ? 1 : -ENOTSUP;
 }
 
 int je_find(struct je *je)
@@ -269,114 +278,4 @@ int je_find(struct je *je)
 	else if (!ret)
 		ret = scan_has_library(je->img, "jemalloc") ? -ENOTSUP : -ENOENT;
 	return ret > 0 ? 0 : ret;
-}
-
-static void take_counters(struct je *je, struct je_arena *a)
-{
-	uint64_t bin = a->addr + ARENA_BINS;
-
-	for (int i = 0; i < JE_BINS; i++) {
-		for (uint32_t k = 0; k < je->bin[i].n_shards; k++, bin += BIN_SIZE)
-			a->regions[i] += (int64_t)word_at(je, bin + BIN_CURREGS);
-	}
-	for (int i = 0; i < JE_CLASSES - JE_BINS; i++) {
-		uint64_t stats = a->addr + ARENA_LARGE + i * LARGE_STATS;
-
-		a->large[i] = (int64_t)(word_at(je, stats) - word_at(je, stats + 8));
-	}
-	a->internal = (int64_t)word_at(je, a->addr + ARENA_INTERNAL);
-}
-
-/* Blocks that jemalloc maps for its own structures. */
-static int own_base(struct je *je, const struct je_arena *a)
-{
-	uint64_t base = word_at(je, a->addr + ARENA_BASE), at = word_at(je, base + BASE_BLOCKS);
-	struct chain c = {0};
-	int ret = 0;
-
-	je->heap->metadata_bytes += word_at(je, base + BASE_ALLOCATED);
-	while (!ret && at) {
-		uint64_t size = word_at(je, at);
-
-		if (!size || size % JE_PAGE || !scan_all_writable(je->img, at, at + size) ||
-		    chain_cycles(&c, at)) {
-			heap_damage(je->heap, at, "list of jemalloc's own blocks leads astray");
-			heap_doubt(je->heap, "a list of jemalloc's own blocks leads astray");
-			break;
-		}
-		ret = heap_own(je->heap, at, at + size, HEAP_METADATA);
-		at = word_at(je, at + 8);
-	}
-	return ret;
-}
-
-static int take_cache_bin(struct je *je, const struct cache_bin *b)
-{
-	uint16_t n = (uint16_t)(b->empty - (uint16_t)b->head) / 8;
-	uint64_t regions[UINT16_MAX / 8 + 1];
-
-	if (!b->head || !n)
-		return 0;
-	if (!image_read_all(je->img, b->head, regions, n * 8ul)) {
-		heap_damage(je->heap, b->head, "a thread's cache cannot be read");
-		heap_doubt(je->heap, "a thread's cache cannot be read");
-		return 0;
-	}
-	for (int i = 0; i < n; i++) {
-		if (addr_list_push(&je->cached, regions[i]))
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-static int take_cache(struct je *je, const struct je_arena *a, uint64_t slow)
-{
-	uint64_t at = word_at(je, slow + SLOW_CACHE), dyn = word_at(je, slow + SLOW_DYN);
-	struct cache cache;
-	int ret = dyn ? addr_list_push(&je->internal, dyn) : 0;
-
-	if (word_at(je, slow + SLOW_ARENA) != a->addr ||
-	    !image_read_all(je->img, at, &cache, sizeof(cache)) || cache.slow != slow)
-		return -ENOTSUP;
-	for (int i = 0; !ret && i < CACHE_BINS; i++)
-		ret = take_cache_bin(je, &cache.bins[i]);
-	return ret;
-}
-
-/* The ring of an arena's caches, each of which points back. */
-static int take_caches(struct je *je, const struct je_arena *a)
-{
-	uint64_t first = word_at(je, a->addr + ARENA_TCACHES), at = first, next;
-	int ret = 0;
-
-	while (at && !ret) {
-		ret = take_cache(je, a, at);
-		next = word_at(je, at);
-		if (word_at(je, next + SLOW_PREV) != at) {
-			heap_damage(je->heap, at, "ring of an arena's caches is broken");
-			return -ENOTSUP;
-		}
-		at = next == first ? 0 : next;
-	}
-	return ret;
-}
-
-int je_take_arenas(struct je *je)
-{
-	int ret = 0;
-
-	for (unsigned i = 0; !ret && i < MAX_ARENAS; i++) {
-		struct je_arena a = {.addr = word_at(je, je->arenas_at + i * 8), .index = i};
-
-		if (!a.addr)
-			continue;
-		take_counters(je, &a);
-		ret = own_base(je, &a);
-		if (!ret)
-			ret = take_caches(je, &a);
-		if (!ret)
-			ret = vec_push(&je->arenas, a);
-	}
-	je->heap->arenas = (uint32_t)je->arenas.n;
-	return ret;
 }

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Heap walker for jemalloc 5.3 (x86-64 layout: 48 or 57-bit addresses, 4 KiB pages, 2 MiB huge
- * pages).
+ * Heap walker for jemalloc 5.2 and 5.3 (x86-64 layout: 48 or 57-bit addresses, 4 KiB pages, 2 MiB
+ * huge pages).
  *
- * Layout: edata.h, rtree.h, arena.h, cache_bin.h, tcache_structs.h of 5.3.0.  A radix tree in .bss
- * maps each page to its extent (edata_t): one large block, or a slab of equal regions with a bitmap
- * of the free ones.  Regions that a thread's cache holds count as allocated there; all caches of an
- * arena are in a ring that begins in it.  The arenas count regions and large blocks: "exact" is
- * said only if every one of these counters agrees, and all caches hold live regions only.
+ * Layout: edata.h, rtree.h, arena.h, cache_bin.h, tcache_structs.h of 5.3.0, extent_structs.h
+ * of 5.2.1.  A radix tree in .bss maps each page to its extent (edata_t): one large block, or a
+ * slab of equal regions with a bitmap of the free ones.  Regions that a thread's cache holds count
+ * as allocated there; all caches of an arena are in a ring that begins in it.  The arenas count
+ * regions and large blocks: "exact" is said only if every one of these counters agrees, and all
+ * caches hold live regions only.
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include "leaks/jemalloc.h"
 #include "leaks/scan.h"
 
@@ -49,7 +50,7 @@ static int take_block(struct je *je, struct je_arena *arena, uint64_t addr, uint
 
 static int take_slab(struct je *je, struct je_arena *arena, const struct je_edata *e)
 {
-	const struct je_bin *bin = &je->bin[je_szind(e)];
+	const struct je_bin *bin = &je->bin[je_szind(je->layout, e)];
 	uint64_t addr = e->addr;
 	uint32_t n_free = 0;
 	int ret = 0;
@@ -65,19 +66,19 @@ static int take_slab(struct je *je, struct je_arena *arena, const struct je_edat
 		else
 			ret = take_block(je, arena, addr, bin->reg_size);
 	}
-	if (n_free != je_nfree(e)) {
+	if (n_free != je_nfree(je->layout, e)) {
 		heap_damage(je->heap, e->addr, "slab: %u regions free, its counter says %u", n_free,
-			    je_nfree(e));
+			    je_nfree(je->layout, e));
 		heap_doubt(je->heap, "the bitmap and the counter of a slab disagree");
 	}
 	je->heap->free_bytes += n_free * bin->reg_size;
-	arena->regions[je_szind(e)] -= bin->nregs - n_free;
+	arena->regions[je_szind(je->layout, e)] -= bin->nregs - n_free;
 	return ret;
 }
 
 static int take_active(struct je *je, const struct je_edata *e)
 {
-	unsigned class = je_szind(e);
+	unsigned class = je_szind(je->layout, e);
 	struct je_arena *arena = arena_by_index(je, je_arena_ind(e));
 
 	if (class >= JE_CLASSES)
@@ -137,7 +138,7 @@ static int take_extent(struct je *je, size_t index, uint64_t page)
 	ret = heap_own(je->heap, page, page + size, HEAP_ARENA);
 	if (ret)
 		return ret;
-	switch (je_state(&e)) {
+	switch (je_state(je->layout, &e)) {
 	case JE_ACTIVE:
 		return take_active(je, &e);
 	case JE_DIRTY:
@@ -262,7 +263,7 @@ static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 			       "jemalloc is there, but not of a version whose layout is known");
 	if (ret)
 		return mp_fail(err, MP_EXIT_FAILURE, ret, "no memory to list the blocks");
-	memcpy(heap->version, "5.3", sizeof("5.3"));
+	snprintf(heap->version, sizeof(heap->version), "%s", je.layout->version);
 	heap_finish(heap);
 	return 0;
 }

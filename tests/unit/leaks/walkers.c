@@ -47,6 +47,10 @@ static const struct row rows[] = {
     {"jemalloc static", "truth-jemalloc-static", .walker = "jemalloc", .batch = 100},
     {"jemalloc of trixie", "truth-2.31", "libjemalloc.so.2", "jemalloc", .release = "trixie",
      .batch = 100},
+    {"jemalloc of bullseye", "truth-2.31", "libjemalloc.so.2", "jemalloc", .release = "bullseye",
+     .batch = 100},
+    {"jemalloc 5.2 static", "truth-jemalloc-5.2-static", .walker = "jemalloc",
+     .release = "bullseye", .batch = 100},
     {"tcmalloc", "truth", "libtcmalloc_minimal.so.4", "tcmalloc", .batch = 32},
     {"tcmalloc static", "truth-tcmalloc-static", .walker = "tcmalloc", .batch = 32},
     {"tcmalloc of bullseye", "truth-2.31", "libtcmalloc_minimal.so.4", "tcmalloc",
@@ -58,7 +62,6 @@ static const struct row rows[] = {
 
 /* Versions whose layout is not known: named, and not guessed at. */
 static const struct row refused_rows[] = {
-    {"jemalloc 5.2, refused", "truth-2.31", "libjemalloc.so.2", "jemalloc", .release = "bullseye"},
     {"mimalloc 3, refused", "truth-2.31", "libmimalloc.so.3", "mimalloc", .release = "trixie"},
 };
 
