@@ -143,27 +143,41 @@ static void print_json(const struct recorder_boundary *b, const char *recording)
 	yajl_gen_free(g);
 }
 
+/* Return: 0 with @b, or a negative errno with @err. */
+static int understand(const char *answer, const struct ss_journal *j, struct recorder_boundary *b,
+		      struct mp_err *err)
+{
+	if (sscanf(answer, "ok %" SCNu64 " %" SCNu64 " %" SCNu64, &b->time_ns, &b->events,
+		   &b->file_bytes) == 3)
+		return 0;
+	if (!strcmp(answer, "ended"))
+		return mp_fail(err, MP_EXIT_NO_SESSION, -ESHUTDOWN,
+			       "the recording ended first; it is whole: %s", j->recording);
+	return mp_fail(err, MP_EXIT_FAILURE, -EPROTO, "the recorder says: %s", answer);
+}
+
+int ask_flush(pid_t pid, struct recorder_boundary *b, struct mp_err *err)
+{
+	char answer[CONTROL_ANSWER];
+	struct ss_journal j;
+	int ret = ask(pid, "flush", &j, answer, err);
+
+	return ret ? ret : understand(answer, &j, b, err);
+}
+
 static int show(const char *done, const char *answer, const struct ss_journal *j, bool json)
 {
-	struct mp_err err = {.exit = MP_EXIT_FAILURE};
 	struct recorder_boundary b = {0};
+	struct mp_err err = {0};
 
-	if (sscanf(answer, "ok %" SCNu64 " %" SCNu64 " %" SCNu64, &b.time_ns, &b.events,
-		   &b.file_bytes) == 3) {
-		if (json)
-			print_json(&b, j->recording);
-		else
-			printf("%s at %.6f s: %s events, %llu bytes of %s\n", done,
-			       (double)b.time_ns / 1e9, thousands(b.events),
-			       (unsigned long long)b.file_bytes, j->recording);
-		return MP_EXIT_OK;
-	}
-	if (!strcmp(answer, "ended"))
-		mp_fail(&err, MP_EXIT_NO_SESSION, -ESHUTDOWN,
-			"the recording ended first; it is whole: %s", j->recording);
+	if (understand(answer, j, &b, &err))
+		return complain(&err);
+	if (json)
+		print_json(&b, j->recording);
 	else
-		mp_fail(&err, MP_EXIT_FAILURE, -EPROTO, "the recorder says: %s", answer);
-	return complain(&err);
+		printf("%s at %.6f s: %s events, %llu bytes of %s\n", done, (double)b.time_ns / 1e9,
+		       thousands(b.events), (unsigned long long)b.file_bytes, j->recording);
+	return MP_EXIT_OK;
 }
 
 static int command(int argc, char **argv, const char *help, const char *done, bool named)

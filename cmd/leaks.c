@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "cmd/formats.h"
 #include "cmd/leaks_cmd.h"
 #include "leaks/json.h"
+#include "report/output.h"
 
 static const char help[] =
     "usage: memprof leaks -p PID [options]\n"
@@ -24,6 +26,12 @@ static const char help[] =
     "      --suppress FILE   leaks to leave out: lines of leak:PATTERN, as LeakSanitizer's\n"
     "      --baseline FILE   leave out what a former --json report had\n"
     "      --json FILE       write the report as JSON\n"
+    "      --recording FILE  a recording of this process tells where leaks were allocated; "
+    "default:\n"
+    "                        the one that is going on (memprof attach)\n"
+    "      --flamegraph SVG  where the leaked blocks were allocated, as a flame graph\n"
+    "      --pprof FILE      the same for pprof\n"
+    "      --collapsed FILE  the same as folded stacks\n"
     "      --no-content      show no bytes of the program\n"
     "      --require-exact   exit with 5 if the list of blocks cannot be proven exact\n"
     "      --gentle          stop one thread only, and report what two snapshots show (--confirm "
@@ -46,13 +54,28 @@ enum {
 	OPT_IN_PLACE,
 	OPT_CORE,
 	OPT_GENTLE,
+	OPT_RECORDING,
+	OPT_FLAMEGRAPH,
+	OPT_PPROF,
+	OPT_COLLAPSED,
 };
+
+/* What is written of a recording's stacks. */
+static const struct {
+	int opt;
+	const char *name;
+	enum format format;
+} graphs[] = {{OPT_FLAMEGRAPH, "--flamegraph", FORMAT_FLAMEGRAPH},
+	      {OPT_PPROF, "--pprof", FORMAT_PPROF},
+	      {OPT_COLLAPSED, "--collapsed", FORMAT_COLLAPSED}};
+#define GRAPHS (sizeof(graphs) / sizeof(graphs[0]))
 
 struct command {
 	pid_t pid;
 	bool dry_run, require_exact, in_place, gentle, budget_is_count;
 	uint64_t budget;
-	const char *suppress, *baseline, *json, *core, *exe;
+	const char *suppress, *baseline, *json, *core, *exe, *recording;
+	const char *graph[GRAPHS]; /* files */
 	struct analysis_options o;
 };
 
@@ -67,6 +90,13 @@ static sigset_t ending(void)
 	sigaddset(&set, SIGQUIT);
 	sigaddset(&set, SIGTSTP);
 	return set;
+}
+
+void let_signals(void)
+{
+	sigset_t set = ending();
+
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
 void hold_signals(void)
@@ -164,10 +194,29 @@ static int take_option(int opt, struct command *c)
 	case OPT_CORE:
 		c->core = optarg;
 		break;
+	case OPT_RECORDING:
+		c->recording = optarg;
+		break;
+	case OPT_FLAMEGRAPH:
+	case OPT_PPROF:
+	case OPT_COLLAPSED:
+		for (size_t i = 0; i < GRAPHS; i++)
+			c->graph[i] = opt == graphs[i].opt ? optarg : c->graph[i];
+		break;
 	default:
 		return usage_error("leaks: unknown option or missing value");
 	}
 	return ok ? 0 : usage_error("leaks: '%s' is not a value for this option", optarg);
+}
+
+/* Return: the option of a graph that is asked for, or NULL. */
+static const char *wanted_graph(const struct command *c)
+{
+	for (size_t i = 0; i < GRAPHS; i++) {
+		if (c->graph[i])
+			return graphs[i].name;
+	}
+	return NULL;
 }
 
 /* A core file is not going to change, nor to wait. */
@@ -176,10 +225,10 @@ static int settle_core(const struct command *c)
 	if (!c->exe)
 		return usage_error("leaks: --core wants the program that dumped it as well");
 	if (c->pid || c->dry_run || c->in_place || c->gentle || c->o.max_pause_ms ||
-	    c->o.confirm > 1)
+	    c->o.confirm > 1 || c->recording || wanted_graph(c))
 		return usage_error(
-		    "leaks: --core goes without -p, --dry-run, --in-place, --gentle, "
-		    "--max-pause and --confirm");
+		    "leaks: --core goes without -p, --dry-run, --in-place, --gentle, --max-pause, "
+		    "--confirm and stacks");
 	return 0;
 }
 
@@ -213,6 +262,10 @@ static int parse(int argc, char **argv, struct command *c, bool *done)
 	    {"in-place", no_argument, NULL, OPT_IN_PLACE},
 	    {"gentle", no_argument, NULL, OPT_GENTLE},
 	    {"core", required_argument, NULL, OPT_CORE},
+	    {"recording", required_argument, NULL, OPT_RECORDING},
+	    {"flamegraph", required_argument, NULL, OPT_FLAMEGRAPH},
+	    {"pprof", required_argument, NULL, OPT_PPROF},
+	    {"collapsed", required_argument, NULL, OPT_COLLAPSED},
 	    {"help", no_argument, NULL, 'h'},
 	    {0}};
 	int opt, status;
@@ -254,14 +307,13 @@ static struct leaks_sum sum_up(const struct clusters *list)
 	struct leaks_sum s = {0};
 
 	vec_for_each (&list->list, c) {
-		uint64_t known = c->known_count < c->count ? c->known_count : c->count;
-		uint64_t fresh = c->count - known;
+		uint64_t fresh = c->count - c->known_count;
 
 		if (c->suppressed) {
 			s.suppressed += c->count + c->indirect_count;
 			continue;
 		}
-		s.known += known;
+		s.known += c->known_count;
 		s.count += fresh;
 		s.bytes += fresh * c->size;
 		if (fresh) {
@@ -273,33 +325,61 @@ static struct leaks_sum sum_up(const struct clusters *list)
 	return s;
 }
 
-static int write_json(const struct analysis *a, const char *path, const char *mode)
+static int cannot_write(const char *path, int error)
 {
+	fprintf(stderr, "memprof: cannot write %s: %s\n", path, strerror(-error));
+	return error;
+}
+
+static int write_json(const struct analysis *a, struct leak_join *j, const char *path,
+		      const char *mode)
+{
+	const struct leaks_recording r = {join_json, join_json_stack, j};
 	FILE *f = fopen(path, "we");
-	int ret = f ? leaks_json(a, mode, f) : -errno;
+	int ret = f ? leaks_json(a, mode, j->read ? &r : NULL, f) : -errno;
 
 	if (f && fclose(f) && !ret)
 		ret = -errno;
+	return ret ? cannot_write(path, ret) : 0;
+}
+
+static int write_graph(struct leak_join *j, enum format format, const char *path)
+{
+	const struct format_request r = {.format = format, .leaks = true, .cost = -1};
+	struct mp_err err = {0};
+	FILE *out = output_open(path, format_is_gzip(format), &err);
+	int ret, closed;
+
+	if (!out)
+		return complain(&err);
+	ret = format_write(&j->m, &r, out, &err);
+	closed = output_close(out);
 	if (ret)
-		fprintf(stderr, "memprof: cannot write %s: %s\n", path, strerror(-ret));
-	return ret;
+		return complain(&err);
+	return closed ? cannot_write(path, closed) : 0;
 }
 
 /* Prints and judges what was found. */
-static int tell(struct analysis *a, const struct command *c, const char *mode)
+static int tell(struct analysis *a, struct leak_join *j, const struct command *c, const char *mode)
 {
+	const struct stack_names names = {join_any_name, j};
 	struct mp_err err = {0};
 	struct leaks_sum sum;
+	bool failed;
 
-	if ((c->suppress && clusters_suppress(&a->clusters, c->suppress, &err)) ||
+	if ((c->suppress &&
+	     clusters_suppress(&a->clusters, c->suppress, j->read ? &names : NULL, &err)) ||
 	    (c->baseline && clusters_baseline(&a->clusters, c->baseline, &err)))
 		return complain(&err);
 	sum = sum_up(&a->clusters);
 	if (c->o.why)
 		leaks_print_why(&a->why);
 	else
-		leaks_print_report(a, &sum);
-	if (c->json && write_json(a, c->json, mode))
+		leaks_print_report(a, &sum, j);
+	failed = c->json && write_json(a, j, c->json, mode);
+	for (size_t i = 0; i < GRAPHS; i++)
+		failed |= c->graph[i] && write_graph(j, graphs[i].format, c->graph[i]);
+	if (failed)
 		return LEAKS_NOT_INSPECTABLE;
 	if (c->require_exact && !a->census.exact)
 		return LEAKS_APPROXIMATE;
@@ -308,29 +388,61 @@ static int tell(struct analysis *a, const struct command *c, const char *mode)
 	return (c->budget_is_count ? sum.count : sum.bytes) > c->budget ? LEAKS_FOUND : LEAKS_NONE;
 }
 
-static int run(struct target *t, const struct command *c)
+/* The report goes on without stacks, unless it was asked for them. */
+static int join(struct leak_join *j, struct analysis *a, const struct command *c)
 {
 	struct mp_err err = {0};
-	struct snapshot_plan plan;
-	struct analysis a = {0};
-	int ret = snapshot_plan(&plan, t, c->in_place, &err), status;
+	int ret = join_make(j, a, &err);
 
+	if (!ret)
+		return 0;
+	if (c->recording || wanted_graph(c))
+		return status_of(ret, &err);
+	snprintf(j->why_not, sizeof(j->why_not), "%s", err.what);
+	join_free(j);
+	return 0;
+}
+
+static int analyse(struct target *t, const struct snapshot_plan *plan, const struct command *c,
+		   struct leak_join *j)
+{
+	struct mp_err err = {0};
+	struct analysis a = {0};
+	int ret = analysis_run(&a, t, plan, &c->o, &err), status;
+
+	let_signals();
+	if (ret == -ESRCH)
+		status = (complain(&err), LEAKS_GONE);
+	else
+		status = ret ? status_of(ret, &err) : join(j, &a, c);
+	if (!status)
+		status = tell(&a, j, c, c->in_place ? "in-place" : c->gentle ? "gentle" : "copy");
+	analysis_free(&a);
+	return status;
+}
+
+static int run(struct target *t, const struct command *c)
+{
+	const char *graph = wanted_graph(c);
+	struct mp_err err = {0};
+	struct snapshot_plan plan;
+	struct leak_join j;
+	int ret = join_find(&j, t, c->recording, &err), status = LEAKS_NONE;
+
+	if (!ret && graph && !j.path[0])
+		ret = mp_fail(&err, MP_EXIT_USAGE, -EINVAL, "leaks: %s needs stacks, and %s", graph,
+			      j.why_not);
+	if (!ret)
+		ret = snapshot_plan(&plan, t, c->in_place, &err);
 	if (ret)
 		return status_of(ret, &err);
 	plan.gentle = c->gentle;
 	hold_signals();
 	leaks_print_plan(t, &plan);
 	fflush(stdout);
-	if (c->dry_run)
-		return LEAKS_NONE;
-	ret = analysis_run(&a, t, &plan, &c->o, &err);
-	if (!ret)
-		status = tell(&a, c, c->in_place ? "in-place" : c->gentle ? "gentle" : "copy");
-	else if (ret == -ESRCH)
-		status = (complain(&err), LEAKS_GONE);
-	else
-		status = status_of(ret, &err);
-	analysis_free(&a);
+	if (!c->dry_run)
+		status = analyse(t, &plan, c, &j);
+	join_free(&j);
 	return status;
 }
 
@@ -338,6 +450,7 @@ static int run_core(const struct command *c)
 {
 	struct mp_err err = {0};
 	struct analysis a = {0};
+	struct leak_join none = {0};
 	struct image img;
 	int ret, status;
 
@@ -352,7 +465,7 @@ static int run_core(const struct command *c)
 		       a.threads);
 		ret = analysis_of_image(&a, &img, &c->o, &err);
 	}
-	status = ret ? status_of(ret, &err) : tell(&a, c, "core");
+	status = ret ? status_of(ret, &err) : tell(&a, &none, c, "core");
 	analysis_free(&a);
 	image_close(&img);
 	return status;

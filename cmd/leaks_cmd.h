@@ -4,6 +4,7 @@
 #define CMD_LEAKS_CMD_H
 
 #include "cmd/cmd.h"
+#include "cmd/leaks_join.h"
 #include "leaks/analysis.h"
 
 /* Exit statuses of memprof leaks; doc/exit-status.md. */
@@ -25,11 +26,14 @@ struct leaks_sum {
 
 void leaks_print_plan(const struct target *t, const struct snapshot_plan *plan);
 void leaks_print_heaps(const struct census *c);
-void leaks_print_report(const struct analysis *a, const struct leaks_sum *sum);
+/* @j: with what it joined, or why not. */
+void leaks_print_report(const struct analysis *a, const struct leaks_sum *sum, struct leak_join *j);
 void leaks_print_why(const struct why *w);
 
 /* Signals that would end memprof wait while threads of a target are under its hand. */
 void hold_signals(void);
+/* Afterwards: memprof may be ended again. */
+void let_signals(void);
 /* Return: is one waiting? */
 bool signal_waits(void);
 

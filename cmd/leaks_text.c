@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 #include "cmd/leaks_cmd.h"
+#include "report/text.h"
 
-#define MAX_LINES 30
+#define MAX_LINES  30
+#define MAX_FRAMES 8 /* of a stack */
 
 static const char *base(const char *path)
 {
@@ -40,9 +42,54 @@ void leaks_print_heaps(const struct census *c)
 		printf("      %s: what it holds is taken for reachable\n", c->unknown);
 }
 
-static void print_cluster(const struct cluster *c)
+static const char *ago(uint64_t ns, char buf[24])
 {
-	uint64_t fresh = c->count > c->known_count ? c->count - c->known_count : 0;
+	double s = (double)ns / 1e9;
+
+	if (s < 120)
+		snprintf(buf, 24, "%.1f s", s);
+	else if (s < 2 * 3600)
+		snprintf(buf, 24, "%.0f min", s / 60);
+	else
+		snprintf(buf, 24, "%.1f h", s / 3600);
+	return buf;
+}
+
+static void print_thread(const struct leak_join *j, uint32_t tid)
+{
+	const char *name = NULL;
+
+	vec_for_each (&j->m.threads, t)
+		name = t->tid == tid ? t->name : name;
+	printf(name ? "thread %u (%s)" : "thread %u", tid, name);
+}
+
+static void print_source(const struct cluster *c, struct leak_join *j)
+{
+	const struct leak_source *s = &c->source;
+	char oldest[24], youngest[24];
+
+	if (!s->known) {
+		printf("%33snot in the recording\n", "");
+		return;
+	}
+	ago(s->age_ns, oldest);
+	ago(c->youngest_ns, youngest);
+	printf("%33sallocated %s%s", "", s->older ? "more than " : "", oldest);
+	if (strcmp(oldest, youngest) != 0)
+		printf(" to %s", youngest);
+	printf(" before this report, by ");
+	if (c->several_threads)
+		printf("several threads");
+	else
+		print_thread(j, s->tid);
+	printf(", at\n");
+	text_stack(&j->m, s->stack, MAX_FRAMES, "                                   ", stdout);
+}
+
+static void print_cluster(const struct cluster *c, struct leak_join *j)
+{
+	uint64_t fresh = c->count - c->known_count;
 
 	printf("%11s %9s %10s  %s", human(c->bytes + c->indirect_bytes), thousands(c->count),
 	       human(c->size), c->type);
@@ -58,19 +105,67 @@ static void print_cluster(const struct cluster *c)
 	if (c->known_count)
 		printf("%s of them since the baseline; ", thousands(fresh));
 	printf("%s%#" PRIx64 "\n", c->count > 1 ? "such as " : "at ", c->sample[0]);
+	if (j->read)
+		print_source(c, j);
 }
 
-static void print_hints(const struct analysis *a)
+static void print_hints(const struct analysis *a, const struct leak_join *j)
 {
 	const struct cluster *c = a->clusters.list.at;
 
-	printf("\nwho points to a block:    memprof leaks -p %d --why %#" PRIx64 "\n"
-	       "where they are allocated: memprof attach -p %d -o rec.memprof --for 60s\n"
-	       "                          memprof report rec.memprof --leaks\n",
-	       a->pid, c->sample[0], a->pid);
+	printf("\nwho points to a block:    memprof leaks -p %d --why %#" PRIx64 "\n", a->pid,
+	       c->sample[0]);
+	if (!j->read)
+		printf("where they are allocated: memprof attach -p %d --background; of what leaks "
+		       "from then on,\n"
+		       "                          memprof leaks says it (now: %s)\n",
+		       a->pid, j->why_not);
 }
 
-void leaks_print_report(const struct analysis *a, const struct leaks_sum *sum)
+/* Why a block may be unknown to the recording. */
+static void print_unknown(const struct leak_join *j)
+{
+	const struct mp_losses *l = &j->m.losses;
+	char text[24];
+
+	printf("        %s leaked blocks (%s) are not in it: allocated before it began, %s before "
+	       "this report",
+	       thousands(j->unknown.count), human(j->unknown.bytes), ago(j->began_ns, text));
+	if (j->ended_ns)
+		printf(", or after it ended");
+	if (j->sampled)
+		printf(", or not sampled");
+	if (l->left_out_allocs)
+		printf(", or left out as was asked for");
+	if (l->lost_alloc)
+		printf(", or lost (%s allocations were)", thousands(l->lost_alloc));
+	printf("\n");
+}
+
+static void print_join(const struct leak_join *j)
+{
+	char text[24];
+
+	printf("stacks: of %s%s; it knows %s leaked blocks (%s)\n", j->path,
+	       j->live ? ", which goes on" : "", thousands(j->known.count), human(j->known.bytes));
+	if (j->unknown.count)
+		print_unknown(j);
+	if (j->ended_ns && j->known.count)
+		printf("        it ended %s before this report: a block that was freed and "
+		       "allocated again since\n"
+		       "        with the same size would be taken for the one before\n",
+		       ago(j->ended_ns, text));
+	if (j->uncertain)
+		printf("        events were lost: the stacks of %s blocks at most may be those of "
+		       "earlier ones at the same address\n",
+		       thousands(j->uncertain));
+	if (j->freed.count)
+		printf("        %s blocks (%s) were freed while the copy was looked at: no leaks, "
+		       "something hidden led to them\n",
+		       thousands(j->freed.count), human(j->freed.bytes));
+}
+
+void leaks_print_report(const struct analysis *a, const struct leaks_sum *sum, struct leak_join *j)
 {
 	uint64_t shown = 0, left = 0, left_bytes = 0;
 
@@ -89,6 +184,8 @@ void leaks_print_report(const struct analysis *a, const struct leaks_sum *sum)
 		printf("%s are not part of a copy (MADV_DONTFORK) and were read while the process "
 		       "ran\n",
 		       human(a->cover.unfrozen_bytes));
+	if (j->read)
+		print_join(j);
 	if (sum->suppressed)
 		printf("%s leaked blocks are suppressed\n", thousands(sum->suppressed));
 	if (!sum->count && !sum->known) {
@@ -106,7 +203,7 @@ void leaks_print_report(const struct analysis *a, const struct leaks_sum *sum)
 		if (c->suppressed)
 			continue;
 		if (shown++ < MAX_LINES) {
-			print_cluster(c);
+			print_cluster(c, j);
 			continue;
 		}
 		left += c->count;
@@ -116,7 +213,7 @@ void leaks_print_report(const struct analysis *a, const struct leaks_sum *sum)
 		printf("%11s %9s             in smaller groups (--json has all)\n",
 		       human(left_bytes), thousands(left));
 	if (sum->count && a->pid)
-		print_hints(a);
+		print_hints(a, j);
 }
 
 static void print_block(const char *lead, const struct why_block *b)

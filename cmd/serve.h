@@ -16,4 +16,7 @@
 /* The recorder's side, for control_open(); @recorder: struct recorder *, NULL before it works. */
 void serve_request(void *recorder, const char *line, char answer[CONTROL_ANSWER]);
 
+/* cmd/ask.c: "flush" to the recorder of @pid.  Return: 0, or a negative errno with @err. */
+int ask_flush(pid_t pid, struct recorder_boundary *b, struct mp_err *err);
+
 #endif

@@ -104,7 +104,7 @@ static int look(struct analysis *a, struct image *img, const struct analysis_opt
 	if (!ret && o->confirm > 1)
 		ret = sightings_take(&now, &a->graph, &a->leaks, img);
 	if (!ret && round)
-		sightings_confirm(&a->leaks, &a->graph, seen, &now);
+		ret = sightings_confirm(&a->leaks, &a->graph, seen, &now);
 	if (!ret && round && round + 1 < o->confirm) {
 		sightings_free(&now);
 		ret = sightings_take(&now, &a->graph, &a->leaks, img);
@@ -139,7 +139,8 @@ static int one_round(struct analysis *a, struct target *t, const struct snapshot
 	a->threads = (uint32_t)m.snapshot.image.threads.n;
 	a->census = m.census;
 	ret = walked ? walked : look(a, &m.snapshot.image, o, round, seen, err);
-	a->copy_ns = mono_ns() - m.taken_ns;
+	a->taken_ns = m.snapshot.taken_ns;
+	a->copy_ns = mono_ns() - a->taken_ns;
 	end = snapshot_end(&m.snapshot, &end_err);
 	a->pause_ns = m.snapshot.pause_ns;
 	longest(a, a->pause_ns);

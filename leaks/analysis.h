@@ -27,6 +27,7 @@ struct analysis {
 	struct snapshot_plan plan;
 	uint64_t pause_ns, longest_pause_ns; /* of the last and of all snapshots */
 	uint64_t walk_ns, scan_ns, mark_ns;  /* how long memprof worked */
+	uint64_t taken_ns;		     /* CLOCK_MONOTONIC of the last snapshot */
 	uint64_t copy_ns;		     /* how long a copy lived */
 	uint64_t live_count, live_bytes;
 	struct census census;

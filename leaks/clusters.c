@@ -8,6 +8,7 @@
 
 #define CONTENT_TYPED  256u	  /* bytes that tell a type */
 #define CONTENT_HASHED (1u << 16) /* bytes that tell whether it is still the same block */
+#define MAX_PREVIEWS   (1u << 16)
 
 static size_t content(const struct graph *g, uint32_t block, struct image *img, void *to,
 		      size_t max)
@@ -63,24 +64,22 @@ static const struct sighting *find(const struct sightings *s, uint64_t addr)
 	return s->list.n ? bsearch(&key, s->list.at, s->list.n, sizeof(key), by_addr) : NULL;
 }
 
-void sightings_confirm(struct leaks *l, const struct graph *g, const struct sightings *before,
-		       const struct sightings *now)
+int sightings_confirm(struct leaks *l, const struct graph *g, const struct sightings *before,
+		      const struct sightings *now)
 {
-	size_t keep = 0;
+	uint32_t *keep = calloc(l->direct.n + 1, sizeof(*keep));
 
+	if (!keep)
+		return -ENOMEM;
 	for (size_t i = 0; i < l->direct.n; i++) {
-		struct leak leak = l->direct.at[i];
-		const struct sighting *a = find(before, g->block[leak.block].addr);
-		const struct sighting *b = find(now, g->block[leak.block].addr);
+		uint64_t addr = g->block[l->direct.at[i].block].addr;
+		const struct sighting *a = find(before, addr), *b = find(now, addr);
 
-		if (a && b && a->size == b->size && a->hash == b->hash) {
-			l->direct.at[keep++] = leak;
-			continue;
-		}
-		l->total_count -= 1 + leak.indirect_count;
-		l->total_bytes -= g->block[leak.block].size + leak.indirect_bytes;
+		keep[i] = a && b && a->size == b->size && a->hash == b->hash;
 	}
-	l->direct.n = keep;
+	leaks_keep(l, g, keep);
+	free(keep);
+	return 0;
 }
 
 void sightings_free(struct sightings *s)
@@ -88,18 +87,23 @@ void sightings_free(struct sightings *s)
 	vec_free(&s->list);
 }
 
-static uint32_t hash_of(const char *type, const char *owner, uint64_t size)
+static uint32_t hash_of(const char *type, const char *owner, uint64_t size,
+			const struct leak_source *source)
 {
-	uint64_t h = fnv((const uint8_t *)type, strlen(type)) ^ size * 0x9e3779b97f4a7c15ull;
+	uint64_t h =
+	    fnv((const uint8_t *)type, strlen(type)) ^
+	    (size + ((uint64_t)source->stack << 32) + source->known) * 0x9e3779b97f4a7c15ull;
 
 	if (owner)
 		h ^= fnv((const uint8_t *)owner, strlen(owner)) << 1;
 	return (uint32_t)(h >> 32 ^ h);
 }
 
-static bool same(const struct cluster *c, const char *type, const char *owner, uint64_t size)
+static bool same(const struct cluster *c, const char *type, const char *owner, uint64_t size,
+		 const struct leak_source *source)
 {
-	return c->size == size && !strcmp(c->type, type) && !c->owner == !owner &&
+	return c->size == size && c->source.known == source->known &&
+	       c->source.stack == source->stack && !strcmp(c->type, type) && !c->owner == !owner &&
 	       (!owner || !strcmp(c->owner, owner));
 }
 
@@ -111,14 +115,18 @@ struct builder {
 };
 
 static struct cluster *cluster_of(struct builder *b, const char *type, const char *owner,
-				  uint64_t size)
+				  uint64_t size, const struct leak_source *source)
 {
-	uint32_t i = hash_of(type, owner, size) & b->mask;
-	struct cluster fresh = {.size = size}, *c;
+	uint32_t i = hash_of(type, owner, size, source) & b->mask;
+	struct cluster fresh = {.number = (uint32_t)b->c->list.n,
+				.size = size,
+				.source = *source,
+				.youngest_ns = source->age_ns};
+	struct cluster *c;
 
 	for (; b->slot[i]; i = (i + 1) & b->mask) {
 		c = &b->c->list.at[b->slot[i] - 1];
-		if (same(c, type, owner, size))
+		if (same(c, type, owner, size, source))
 			return c;
 	}
 	if (vec_push(&b->c->list, fresh))
@@ -135,13 +143,62 @@ static struct cluster *cluster_of(struct builder *b, const char *type, const cha
 	return NULL;
 }
 
-static void show(struct cluster *c, const char *text, size_t n)
+/* Only text is kept: clusters can be made anew without the image. */
+static int keep_preview(struct clusters *c, uint32_t block, const char *text, size_t n)
 {
-	size_t i;
+	struct preview p = {.block = block};
 
-	for (i = 0; i < PREVIEW_BYTES && i < n && text[i]; i++)
-		c->preview[i] = isprint((unsigned char)text[i]) ? text[i] : '.';
-	c->preview[i] = 0;
+	if (c->previews.n == MAX_PREVIEWS)
+		return 0;
+	for (size_t i = 0; i < PREVIEW_BYTES && i < n && text[i]; i++)
+		p.text[i] = isprint((unsigned char)text[i]) ? text[i] : '.';
+	return vec_push(&c->previews, p);
+}
+
+static void count(struct cluster *c, struct leak *leak, const struct heap_block *block,
+		  const struct leak_source *source)
+{
+	leak->cluster = c->number;
+	c->count++;
+	c->bytes += block->size;
+	c->indirect_count += leak->indirect_count;
+	c->indirect_bytes += leak->indirect_bytes;
+	c->cycles += leak->cycle;
+	if (c->samples < CLUSTER_SAMPLES)
+		c->sample[c->samples++] = block->addr;
+	c->several_threads |= source->tid != c->source.tid;
+	if (source->age_ns < c->youngest_ns)
+		c->youngest_ns = source->age_ns;
+	if (source->age_ns > c->source.age_ns)
+		c->source = *source;
+}
+
+static int add(struct builder *b, struct types *types, const struct graph *g, struct leak *leak,
+	       struct image *img, bool show_content)
+{
+	static const struct leak_source unknown;
+	_Alignas(8) char buf[CONTENT_TYPED];
+	size_t n = content(g, leak->block, img, buf, sizeof(buf));
+	const struct heap_block *block = &g->block[leak->block];
+	struct cluster *c;
+	struct type t;
+
+	types_of(types, buf, n, &t);
+	c = cluster_of(b, t.name ? t.name : shape_name(t.shape), t.owner, block->size, &unknown);
+	if (!c)
+		return -ENOMEM;
+	count(c, leak, block, &unknown);
+	return show_content && t.shape == SHAPE_TEXT ? keep_preview(b->c, leak->block, buf, n) : 0;
+}
+
+static int builder_begin(struct builder *b, struct clusters *c, size_t leaks)
+{
+	*b = (struct builder){.c = c, .mask = 1};
+	while (b->mask < 2 * leaks + 1)
+		b->mask *= 2;
+	b->slot = calloc(b->mask, sizeof(*b->slot));
+	b->mask--;
+	return b->slot ? 0 : -ENOMEM;
 }
 
 static int largest_first(const void *a, const void *b)
@@ -151,62 +208,92 @@ static int largest_first(const void *a, const void *b)
 
 	if (p != q)
 		return p > q ? -1 : 1;
-	return x->size != y->size ? (x->size > y->size ? -1 : 1) : strcmp(x->type, y->type);
+	if (x->size != y->size)
+		return x->size > y->size ? -1 : 1;
+	return strcmp(x->type, y->type);
 }
 
-static int add(struct builder *b, struct types *types, const struct graph *g,
-	       const struct leak *leak, struct image *img, bool show_content)
+static void show_previews(struct clusters *c, const struct leaks *l)
 {
-	_Alignas(8) char buf[CONTENT_TYPED];
-	size_t n = content(g, leak->block, img, buf, sizeof(buf));
-	const struct heap_block *block = &g->block[leak->block];
-	struct cluster *c;
-	struct type t;
+	vec_for_each (&c->previews, p) {
+		uint32_t owner = l->owner[p->block];
+		struct cluster *of = owner ? &c->list.at[l->direct.at[owner - 1].cluster] : NULL;
 
-	types_of(types, buf, n, &t);
-	c = cluster_of(b, t.name ? t.name : shape_name(t.shape), t.owner, block->size);
-	if (!c)
-		return -ENOMEM;
-	c->count++;
-	c->bytes += block->size;
-	c->indirect_count += leak->indirect_count;
-	c->indirect_bytes += leak->indirect_bytes;
-	c->cycles += leak->cycle;
-	if (c->samples < CLUSTER_SAMPLES)
-		c->sample[c->samples++] = block->addr;
-	if (show_content && t.shape == SHAPE_TEXT && !c->preview[0])
-		show(c, buf, n);
-	return 0;
+		if (of && !of->preview[0])
+			memcpy(of->preview, p->text, sizeof(of->preview));
+	}
 }
 
-int clusters_make(struct clusters *c, const struct graph *g, const struct leaks *l,
-		  struct image *img, bool show_content)
+static void builder_end(struct builder *b, const struct leaks *l, bool whole)
 {
-	struct builder b = {.c = c, .mask = 1};
+	struct clusters *c = b->c;
+
+	if (whole)
+		show_previews(c, l);
+	if (c->list.n)
+		qsort(c->list.at, c->list.n, sizeof(c->list.at[0]), largest_first);
+	free(b->slot);
+}
+
+int clusters_make(struct clusters *c, const struct graph *g, struct leaks *l, struct image *img,
+		  bool show_content)
+{
 	struct types *types = types_new(img);
-	int ret = 0;
+	struct builder b;
+	int ret;
 
 	memset(c, 0, sizeof(*c));
-	while (b.mask < 2 * l->direct.n + 1)
-		b.mask *= 2;
-	b.slot = calloc(b.mask, sizeof(*b.slot));
-	b.mask--;
-	if (!types || !b.slot)
+	ret = builder_begin(&b, c, l->direct.n);
+	if (!types)
 		ret = -ENOMEM;
 	for (size_t i = 0; i < l->direct.n && !ret; i++)
 		ret = add(&b, types, g, &l->direct.at[i], img, show_content);
-	if (c->list.n)
-		qsort(c->list.at, c->list.n, sizeof(c->list.at[0]), largest_first);
-	free(b.slot);
+	builder_end(&b, l, !ret);
 	types_free(types);
 	return ret;
 }
 
-void clusters_free(struct clusters *c)
+static void free_list(struct clusters *c)
 {
 	vec_for_each (&c->list, it) {
 		free(it->type);
 		free(it->owner);
 	}
 	vec_free(&c->list);
+}
+
+int clusters_split(struct clusters *c, const struct graph *g, struct leaks *l,
+		   const struct leak_source *source)
+{
+	const struct cluster **old = calloc(c->list.n + 1, sizeof(*old));
+	struct clusters before = *c;
+	struct builder b;
+	int ret = builder_begin(&b, c, l->direct.n);
+
+	memset(&c->list, 0, sizeof(c->list));
+	if (!old)
+		ret = -ENOMEM;
+	for (size_t i = 0; i < before.list.n && !ret; i++)
+		old[before.list.at[i].number] = &before.list.at[i];
+	for (size_t i = 0; i < l->direct.n && !ret; i++) {
+		struct leak *leak = &l->direct.at[i];
+		const struct cluster *was = old[leak->cluster];
+		const struct heap_block *block = &g->block[leak->block];
+		struct cluster *to = cluster_of(&b, was->type, was->owner, block->size, &source[i]);
+
+		if (to)
+			count(to, leak, block, &source[i]);
+		else
+			ret = -ENOMEM;
+	}
+	builder_end(&b, l, !ret);
+	free(old);
+	free_list(&before);
+	return ret;
+}
+
+void clusters_free(struct clusters *c)
+{
+	free_list(c);
+	vec_free(&c->previews);
 }

@@ -103,6 +103,7 @@ int roots_scan(struct graph *g, struct image *img, const struct heap_ranges *hea
 /* One leaked block that no other leaked block (or only its own cycle) points to. */
 struct leak {
 	uint32_t block;
+	uint32_t cluster; /* clusters_make(): the cluster's number */
 	bool cycle;
 	uint32_t indirect_count; /* blocks that only it keeps, itself not counted */
 	uint64_t indirect_bytes;
@@ -115,6 +116,8 @@ struct leaks {
 };
 /* Return: 0 or -ENOMEM. */
 int mark_leaks(const struct graph *g, struct leaks *l);
+/* Drops those direct leaks i whose @keep[i] is 0, with what they hold.  @keep is changed. */
+void leaks_keep(struct leaks *l, const struct graph *g, uint32_t *keep);
 void leaks_free(struct leaks *l);
 
 /* Shortest way from a root (of globals, if there is one) to @block: @path gets block numbers, the

@@ -106,7 +106,27 @@ static void write_coverage(yajl_gen g, const struct analysis *a)
 	yajl_gen_map_close(g);
 }
 
-static void write_cluster(yajl_gen g, const struct cluster *c)
+/* The oldest block's age is that of the cluster. */
+static void write_source(yajl_gen g, const struct cluster *c, const struct leaks_recording *r)
+{
+	name(g, "stack");
+	if (r && c->source.stack)
+		r->stack(r->ctx, g, c->source.stack);
+	else
+		yajl_gen_null(g);
+	if (!c->source.known) {
+		text(g, "age_ns", NULL);
+		text(g, "thread", NULL);
+		return;
+	}
+	number(g, "age_ns", c->source.age_ns);
+	number(g, "youngest_age_ns", c->youngest_ns);
+	boolean(g, "older", c->source.older);
+	number(g, "thread", c->source.tid);
+	boolean(g, "several_threads", c->several_threads);
+}
+
+static void write_cluster(yajl_gen g, const struct cluster *c, const struct leaks_recording *r)
 {
 	char digits[24];
 
@@ -129,6 +149,7 @@ static void write_cluster(yajl_gen g, const struct cluster *c)
 		name(g, digits);
 	}
 	yajl_gen_array_close(g);
+	write_source(g, c, r);
 	yajl_gen_map_close(g);
 }
 
@@ -186,7 +207,8 @@ static void write_totals(yajl_gen g, const struct analysis *a)
 	yajl_gen_map_close(g);
 }
 
-int leaks_json(const struct analysis *a, const char *mode, FILE *out)
+int leaks_json(const struct analysis *a, const char *mode, const struct leaks_recording *r,
+	       FILE *out)
 {
 	yajl_gen g = yajl_gen_alloc(NULL);
 
@@ -214,10 +236,15 @@ int leaks_json(const struct analysis *a, const char *mode, FILE *out)
 	write_heaps(g, a);
 	write_coverage(g, a);
 	write_totals(g, a);
+	name(g, "recording");
+	if (r)
+		r->about(r->ctx, g);
+	else
+		yajl_gen_null(g);
 	name(g, "clusters");
 	yajl_gen_array_open(g);
 	vec_for_each (&a->clusters.list, c)
-		write_cluster(g, c);
+		write_cluster(g, c, r);
 	yajl_gen_array_close(g);
 	if (a->why.asked)
 		write_why(g, &a->why);

@@ -41,15 +41,18 @@ static bool matches(const char *pattern, const char *text)
 	}
 }
 
-static void suppress(struct clusters *c, const char *pattern)
+static void suppress(struct clusters *c, const struct stack_names *names, const char *pattern)
 {
 	vec_for_each (&c->list, it) {
-		if (matches(pattern, it->type) || (it->owner && matches(pattern, it->owner)))
+		if (matches(pattern, it->type) || (it->owner && matches(pattern, it->owner)) ||
+		    (names && it->source.stack &&
+		     names->any(names->ctx, it->source.stack, matches, pattern)))
 			it->suppressed = true;
 	}
 }
 
-int clusters_suppress(struct clusters *c, const char *file, struct mp_err *err)
+int clusters_suppress(struct clusters *c, const char *file, const struct stack_names *names,
+		      struct mp_err *err)
 {
 	FILE *f = fopen(file, "re");
 	char line[4096];
@@ -70,7 +73,7 @@ int clusters_suppress(struct clusters *c, const char *file, struct mp_err *err)
 			    mp_fail(err, MP_EXIT_USAGE, -EINVAL,
 				    "%s, line %d: not a suppression such as leak:pattern", file, n);
 		else
-			suppress(c, p + 5);
+			suppress(c, names, p + 5);
 	}
 	fclose(f);
 	return ret;
@@ -103,12 +106,24 @@ static void take_off(struct clusters *c, yajl_val old)
 	yajl_val size = yajl_tree_get(old, size_path, yajl_t_number);
 	yajl_val count = yajl_tree_get(old, count_path, yajl_t_number);
 
+	uint64_t left;
+
 	if (!type || !YAJL_IS_INTEGER(size) || !YAJL_IS_INTEGER(count))
 		return;
-	vec_for_each (&c->list, it) {
-		if (it->size == (uint64_t)YAJL_GET_INTEGER(size) && !strcmp(it->type, type) &&
-		    !it->owner == !owner && (!owner || !strcmp(it->owner, owner)))
-			it->known_count = (uint64_t)YAJL_GET_INTEGER(count);
+	left = (uint64_t)YAJL_GET_INTEGER(count);
+	for (int recorded = 0; recorded < 2; recorded++) {
+		vec_for_each (&c->list, it) {
+			uint64_t fresh = it->count - it->known_count,
+				 n = fresh < left ? fresh : left;
+
+			if (it->source.known != recorded ||
+			    it->size != (uint64_t)YAJL_GET_INTEGER(size) ||
+			    strcmp(it->type, type) != 0 || !it->owner != !owner ||
+			    (owner && strcmp(it->owner, owner) != 0))
+				continue;
+			it->known_count += n;
+			left -= n;
+		}
 	}
 }
 

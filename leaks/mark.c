@@ -187,6 +187,28 @@ int mark_leaks(const struct graph *g, struct leaks *l)
 	return ret;
 }
 
+void leaks_keep(struct leaks *l, const struct graph *g, uint32_t *keep)
+{
+	uint32_t kept = 0;
+
+	for (size_t i = 0; i < l->direct.n; i++) {
+		if (keep[i]) {
+			l->direct.at[kept] = l->direct.at[i];
+			keep[i] = ++kept;
+		}
+	}
+	l->direct.n = kept;
+	for (uint32_t b = 0; b < g->n; b++) {
+		if (!l->owner[b])
+			continue;
+		l->owner[b] = keep[l->owner[b] - 1];
+		if (!l->owner[b]) {
+			l->total_count--;
+			l->total_bytes -= g->block[b].size;
+		}
+	}
+}
+
 void leaks_free(struct leaks *l)
 {
 	vec_free(&l->direct);

@@ -12,13 +12,14 @@ static int try(struct moment *m, struct target *t, const struct snapshot_plan *p
 	       uint64_t max_ms, int *walked, struct mp_err *err)
 {
 	int ret = snapshot_take(&m->snapshot, t, plan, max_ms, err);
+	uint64_t start;
 
 	if (ret)
 		return ret;
 	m->snapshots++;
-	m->taken_ns = mono_ns();
+	start = mono_ns();
 	*walked = census_take(&m->census, &m->snapshot.image, err);
-	m->walk_ns = mono_ns() - m->taken_ns;
+	m->walk_ns = mono_ns() - start;
 	return 0;
 }
 

@@ -11,7 +11,6 @@ struct moment {
 	struct census census;
 	uint32_t snapshots;	   /* how many it took */
 	uint64_t longest_pause_ns; /* of those before the last */
-	uint64_t taken_ns;	   /* CLOCK_MONOTONIC when the last one was taken */
 	uint64_t walk_ns;	   /* listing its blocks */
 };
 

@@ -174,6 +174,7 @@ static int stop_and_copy(struct snapshot *s, const struct deadline *deadline, st
 	if (s->t->execed)
 		ret = mp_fail(err, MP_EXIT_FAILURE, -EAGAIN,
 			      "process %d was just starting another program; try again", s->t->pid);
+	s->taken_ns = mono_ns();
 	if (!ret)
 		ret = image_take_threads(&s->image, s->t);
 	if (!ret && s->plan.gentle) {

@@ -26,6 +26,7 @@ struct snapshot {
 	struct maps before; /* of the target, for what a copy does not get */
 	struct image image;
 	struct snapshot_plan plan;
+	uint64_t taken_ns;	/* CLOCK_MONOTONIC, while all stood */
 	uint64_t pause_ns;	/* measured: first interrupt to all running again */
 	uint64_t reap_pause_ns; /* the second, short stop */
 };

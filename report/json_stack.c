@@ -23,11 +23,10 @@ static void write_frame(yajl_gen g, const struct frame *f)
 	yajl_gen_map_close(g);
 }
 
-void json_backtrace(yajl_gen g, struct model *m, uint32_t id)
+void json_frames(yajl_gen g, struct model *m, uint32_t id)
 {
 	const struct model_stack *s = &m->stack[id < m->nstacks ? id : 0];
 
-	json_name(g, "backtrace");
 	yajl_gen_array_open(g);
 	for (uint32_t i = s->n; i-- > 0;) {
 		struct frame f[MAX_INLINED];
@@ -37,6 +36,14 @@ void json_backtrace(yajl_gen g, struct model *m, uint32_t id)
 			write_frame(g, &f[n]);
 	}
 	yajl_gen_array_close(g);
+}
+
+void json_backtrace(yajl_gen g, struct model *m, uint32_t id)
+{
+	const struct model_stack *s = &m->stack[id < m->nstacks ? id : 0];
+
+	json_name(g, "backtrace");
+	json_frames(g, m, id);
 	json_boolean(g, "complete", s->flags & SS_STACK_COMPLETE);
 }
 
