@@ -206,7 +206,7 @@ check-stacks:
 		$(BENCHED:%=$(O)/checking/bench/%)
 	scripts/check-stacks $(O)/checking $(if $(MEMPROF_FULL),30,2)
 
-BENCHED = pairs parser shared paths pages steps uprobe
+BENCHED = pairs parser mixed shared paths pages steps uprobe
 $(O)/bench/%: bench/programs/%.c bench/programs/measure.h
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) -o $@ $< -lpthread

@@ -24,8 +24,6 @@
 #include "arch/x86_64/agent-arch.h"
 #elif defined(__aarch64__)
 #include "arch/aarch64/agent-arch.h"
-#elif defined(__aarch64__)
-#include "arch/aarch64/agent-arch.h"
 #elif defined(__arm__)
 #include "arch/arm/agent-arch.h"
 #elif defined(__mips64)
@@ -40,11 +38,13 @@ static inline ag_word_t word_at(uint64_t addr)
 	return *(const ag_word_t *)(uintptr_t)addr;
 }
 
-#define AG_LEVELS   3	/* hooks in one thread at once: a signal handler inside a hook, ... */
-#define AG_WALKS    64	/* cached walks per thread ... */
-#define AG_WAYS	    4	/* ... that one index may have */
-#define AG_WALK_MAX 192 /* frames a cached walk can hold */
-#define AG_RANGES   4	/* stack ranges known to be readable */
+#define AG_LEVELS   3	     /* hooks in one thread at once: a signal handler inside a hook, ... */
+#define AG_WALKS    64	     /* cached walks per thread ... */
+#define AG_WAYS	    4	     /* ... that one index may have */
+#define AG_LATEST   AG_WALKS /* index of the walk that was taken last */
+#define AG_SEEN	    256	     /* walks that are remembered by a hash */
+#define AG_WALK_MAX 192	     /* frames a cached walk can hold */
+#define AG_RANGES   4	     /* stack ranges known to be readable */
 
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -52,32 +52,43 @@ static inline ag_word_t word_at(uint64_t addr)
 /* Where a call pushes the return address, the word's own address is the stack pointer's. */
 #define AG_SP_MAX (AG_RA_SIZE ? 1 : AG_WALK_MAX)
 
-/*
- * A verified walk.  Frame 0 is the hooked function; frame k > 0 returns to ra[k].is, found at
- * ra[k].at.  fp[k] is the frame pointer register there; where a later frame's CFA needs it and it
- * came from memory, fp_slot[k] is where from, listed in check[].
- * If sp, fp and every listed word are the same again, the same rules give the same frames.
- */
 struct ag_word {
 	uint64_t at, is; /* the word at this address of the stack is this one */
 };
 
+/*
+ * A verified walk.  ra[0] is the outermost frame's return address, ra[n - 1] the caller's, ra[n].is
+ * the hooked function.  check[] are the frame pointers that came from memory and that the CFA of a
+ * frame needs, outermost first.
+ * If sp, leaf, fp0 where it matters, and every listed word are the same again, the same rules give
+ * the same frames.
+ */
 struct ag_walk {
 	uint64_t sp, fp0, leaf; /* sp 0: empty */
-	uint32_t n;
+	uint64_t fp0_mask;	/* 0: fp0 does not matter */
+	uint64_t end;		/* of the stack words that are compared */
+	uint32_t n, nchecks;
 	uint32_t generation;
 	uint32_t stack;
-	uint32_t flags;
-	uint32_t nchecks;
-	uint64_t fp0_mask;		/* 0: fp0 does not matter */
-	uint64_t end;			/* of the stack words that are compared */
-	struct ag_word ra[AG_WALK_MAX]; /* [0]: unused, the hooked function */
-	uint64_t fp[AG_WALK_MAX];
-	uint64_t fp_slot[AG_WALK_MAX];	/* 0: not from memory */
-	uint64_t sp_of[AG_SP_MAX];	/* the stack pointer there; see AG_SP_MAX */
-	uint64_t hash[AG_WALK_MAX];	/* of frames k .. n-1 */
-	uint16_t check[AG_WALK_MAX];	/* frames whose fp is compared, descending */
-	uint8_t fp_needed[AG_WALK_MAX]; /* frames from k on depend on fp[k] */
+	struct ag_word ra[AG_WALK_MAX + 1];
+	struct ag_word check[AG_WALK_MAX];
+};
+
+/* What is known of a frame of the latest walk and all outer ones, for the next walk to go on from.
+ */
+struct ag_step {
+	uint64_t hash;	  /* of frames 0 .. this one */
+	uint64_t fp;	  /* the frame pointer register there */
+	uint16_t nchecks; /* of frames 0 .. this one */
+	bool needs_fp;	  /* this frame's CFA or that of an outer one depends on fp ... */
+	bool passes_fp;	  /* ... and fp is that of the frame inside */
+};
+
+/* A frame as it was just found, innermost first. */
+struct ag_fresh {
+	struct ag_word ra;
+	uint64_t sp, fp, fp_slot; /* fp_slot 0: fp is that of the frame inside */
+	bool needs_fp;
 };
 
 struct ag_range {
@@ -89,13 +100,18 @@ struct ag_thread {
 	struct ss_thread s;
 	uint64_t unmaps_seen;
 	uint64_t outer_sp; /* stack pointer of the outermost hook this thread is in */
-	uint32_t next_way, next_range, last_walk;
+	uint32_t next_way, next_range;
 	struct ss_local sampler; /* when another thread has the gate's */
 	struct ag_range range[AG_RANGES];
 	struct uw_state state[AG_LEVELS][2]; /* of full walks */
 	uint64_t scratch[AG_LEVELS][SS_MAX_FRAMES];
-	uint64_t tag[AG_WALKS]; /* what a walk is looked for by; 0: none */
-	struct ag_walk walk[AG_WALKS];
+	struct ag_fresh fresh[AG_WALK_MAX];
+	struct ag_step step[AG_WALK_MAX]; /* of the latest walk */
+	uint64_t step_sp[AG_SP_MAX];	  /* the stack pointer there; see AG_SP_MAX */
+	uint64_t seen[AG_SEEN];		  /* walks that were taken: tag ^ id */
+	/* What a walk is looked for by; 0: none. */
+	uint64_t tag[AG_WALKS + 1];
+	struct ag_walk walk[AG_WALKS + 1]; /* the last one is the latest that was taken */
 };
 
 _Static_assert(sizeof(struct ag_thread) <= 768 << 10, "inject/session.c: SLOT_OWN_BYTES");

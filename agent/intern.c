@@ -5,7 +5,7 @@
 #define PROBES 64
 #define SPINS  64
 
-static uint32_t arena_put(struct ss_control *c, const uint64_t *pc, uint32_t stride, uint32_t n,
+static uint32_t arena_put(struct ss_control *c, const uint64_t *pc, int32_t stride, uint32_t n,
 			  uint32_t flags)
 {
 	uint64_t at = __atomic_fetch_add(&c->arena_used, n + 1, __ATOMIC_RELAXED);
@@ -18,14 +18,14 @@ static uint32_t arena_put(struct ss_control *c, const uint64_t *pc, uint32_t str
 	s = (struct ss_stack *)((uint64_t *)at_offset(c, c->arena) + at);
 	s->n = n;
 	s->flags = flags;
-	for (uint32_t i = 0; i < n; i++)
-		s->pc[i] = stride == 1 || !i ? pc[i * stride] : pc_of(pc[i * stride]);
+	for (uint32_t i = 0; i < n; i++, pc += stride)
+		s->pc[i] = stride == 1 || !i ? *pc : pc_of(*pc);
 	return (uint32_t)at;
 }
 
 /* Two threads, or a signal handler, may intern one stack twice: the recorder compares contents. */
-uint32_t intern(struct ss_control *c, uint64_t hash, const uint64_t *pc, uint32_t stride,
-		uint32_t n, uint32_t flags)
+uint32_t intern(struct ss_control *c, uint64_t hash, const uint64_t *pc, int32_t stride, uint32_t n,
+		uint32_t flags)
 {
 	struct ss_intern *table = at_offset(c, c->interns), *e = NULL;
 	uint32_t mask = c->ninterns - 1, i, id;

@@ -65,11 +65,11 @@ static inline uint64_t mix(uint64_t hash, uint64_t pc)
 	return hash ^ hash >> 29;
 }
 
-/* The id of the stack of @n addresses, one every @stride words; those of a walk, with @stride 2,
- * are as they lie on the stack.  Two threads, or a signal handler, may intern one stack twice: the
- * recorder compares contents. */
-uint32_t intern(struct ss_control *c, uint64_t hash, const uint64_t *pc, uint32_t stride,
-		uint32_t n, uint32_t flags);
+/* The id of the stack of @n addresses, one every @stride words; those of a walk, with @stride -2,
+ * are as they lie on the stack but for the first.  Two threads, or a signal handler, may intern one
+ * stack twice: the recorder compares contents. */
+uint32_t intern(struct ss_control *c, uint64_t hash, const uint64_t *pc, int32_t stride, uint32_t n,
+		uint32_t flags);
 
 /* ---------------------------------------------------------------- walk.c -- */
 
@@ -90,27 +90,17 @@ static inline void stack_check(const struct ag_call *call, uint32_t id)
 }
 #endif
 
-static inline bool words_hold(const struct ag_word *w, const struct ag_word *end)
+/* From the last one, the innermost: what is not the same any more mostly is not there. */
+static inline bool words_hold(const struct ag_word *begin, const struct ag_word *w)
 {
-	for (; w + 4 <= end; w += 4) {
-		if (((word_at(w[0].at) ^ w[0].is) | (word_at(w[1].at) ^ w[1].is) |
-		     (word_at(w[2].at) ^ w[2].is) | (word_at(w[3].at) ^ w[3].is)) != 0)
+	for (; w - begin >= 4; w -= 4) {
+		if (((word_at(w[-1].at) ^ w[-1].is) | (word_at(w[-2].at) ^ w[-2].is) |
+		     (word_at(w[-3].at) ^ w[-3].is) | (word_at(w[-4].at) ^ w[-4].is)) != 0)
 			return false;
 	}
-	for (; w < end; w++) {
+	while (w > begin) {
+		w--;
 		if (word_at(w->at) != w->is)
-			return false;
-	}
-	return true;
-}
-
-static inline bool tail_holds(const struct ag_walk *w, uint32_t from)
-{
-	if (!words_hold(w->ra + from, w->ra + w->n))
-		return false;
-	/* check[] descends. */
-	for (uint32_t i = 0; i < w->nchecks && w->check[i] >= from; i++) {
-		if (word_at(w->fp_slot[w->check[i]]) != w->fp[w->check[i]])
 			return false;
 	}
 	return true;
@@ -142,13 +132,16 @@ static inline __attribute__((always_inline)) uint32_t stack_take(const struct ag
 	if (unlikely(call->level)) /* the interrupted hook may be changing the cache */
 		return take_full(call, raw_wanted);
 	r = range_of(call->c, t, sp);
-	while (t->tag[way] != tag && way < last)
-		way++;
+	if (t->tag[AG_LATEST] == tag)
+		way = AG_LATEST;
+	else
+		while (t->tag[way] != tag && way < last)
+			way++;
 	w = &t->walk[way];
 	if (likely(w->sp == sp && w->leaf == leaf && w->generation == call->c->generation &&
 		   !((w->fp0 ^ frame_fp(f)) & w->fp0_mask) && w->end <= r->high &&
-		   tail_holds(w, 1))) {
-		t->last_walk = way;
+		   words_hold(w->ra, w->ra + w->n) &&
+		   words_hold(w->check, w->check + w->nchecks))) {
 		t->s.stacks_cached++;
 		stack_check(call, w->stack);
 		return w->stack;

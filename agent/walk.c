@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* New walks by simple rules, as far as no older one goes on the same way. */
+/*
+ * New walks by simple rules, as far as the latest one does not go on the same way: outer frames
+ * stay where they are, inner ones are written over.  Only a thread's outermost hook comes here, so
+ * that no signal handler sees a walk change; one that is left in the middle (longjmp, the thread is
+ * killed) has sp 0 and is neither taken nor gone on from.
+ */
 #include "agent/stack.h"
 
 /* Rule of a return address: row of the call before it.  One cached word is address and rule. */
@@ -18,145 +23,177 @@ static inline uint32_t rule_of_return(struct ss_control *c, uint64_t pc)
 	return rule;
 }
 
-enum fast_result { FAST_DONE, FAST_TAKE_FULL };
+/* Where a walk that was begun afresh goes on: in none, or in the latest one, whose frames 0 ..
+ * @keep
+ * - 1 are its outer frames. */
+struct way {
+	uint32_t nfresh, keep;
+};
+
+/* Up to which frame of @w, outermost first, the stack is as it was, not looking beyond @upto. */
+static uint32_t frames_held(const struct ag_thread *t, const struct ag_walk *w, uint32_t upto)
+{
+	uint32_t i = 0, k = 0, n;
+
+	while (i + 4 <= upto && words_hold(w->ra + i, w->ra + i + 4))
+		i += 4;
+	while (i < upto && word_at(w->ra[i].at) == w->ra[i].is)
+		i++;
+	n = i ? t->step[i - 1].nchecks : 0;
+	while (k < n && word_at(w->check[k].at) == w->check[k].is)
+		k++;
+	/* The frame whose frame pointer is another one may be the first of those that are new. */
+	if (k < n)
+		while (i && t->step[i - 1].nchecks > k)
+			i--;
+	return i;
+}
 
 /*
- * The frames of @w from 1 on by simple rules.  As soon as a frame of @last (the thread's latest
- * walk) is met in the same state and the rest of it still holds, the rest is copied.
+ * Frames by simple rules, from the caller outwards, until one of @last (the latest walk) is met in
+ * the same state and all outer ones still hold.  Return: false when that is not possible.
  */
-static enum fast_result walk_fast(const struct ag_call *call, struct ag_range *r, struct ag_walk *w,
-				  const struct ag_walk *last, uint64_t sp)
+static bool walk_fresh(const struct ag_call *call, struct ag_range *r, const struct ag_walk *last,
+		       struct way *way)
 {
 	struct ss_control *c = call->c;
+	struct ag_thread *t = call->t;
 	const struct uw_rule *rules = at_offset(c, c->rules), *rule;
-	/* @sp: behind the return address at @slot. */
-	uint64_t slot = frame_ra_at(call->f), fp = w->fp0, fp_slot = 0, cfa, hash;
-	uint32_t k = 1, j = 1, id, first_hash;
-	bool spliced = false, needed;
+	uint64_t slot = frame_ra_at(call->f), sp = frame_sp(call->f), fp = frame_fp(call->f);
+	uint64_t fp_slot = 0, cfa;
+	uint32_t j = last ? last->n : 0, held = UINT32_MAX, id;
+	struct ag_fresh *f = t->fresh;
 
-	if (last->sp == 0 || last->generation != w->generation ||
-	    last->ra[last->n - 1].at + sizeof(ag_word_t) > r->high)
-		last = NULL;
-	for (;; k++) {
+	for (;; f++) {
 		/* The first one is in our frame where the call pushed none. */
-		if (k == AG_WALK_MAX || ((AG_RA_SIZE || k > 1) && !readable(c, r, slot)))
-			return FAST_TAKE_FULL;
-		w->ra[k].at = slot;
-		w->ra[k].is = word_at(slot);
+		if (f == t->fresh + AG_WALK_MAX ||
+		    ((AG_RA_SIZE || f > t->fresh) && !readable(c, r, slot)))
+			return false;
 		if (AG_RA_SIZE)
 			sp = slot + AG_RA_SIZE;
-		else
-			w->sp_of[k] = sp;
-		w->fp[k] = fp;
-		w->fp_slot[k] = fp_slot;
-		w->fp_needed[k] = 0;
-		if (last) {
-			while (j < last->n && last->ra[j].at < slot)
-				j++;
-			if (j < last->n && last->ra[j].at == slot &&
-			    last->ra[j].is == w->ra[k].is && (AG_RA_SIZE || last->sp_of[j] == sp) &&
-			    (!last->fp_needed[j] || last->fp[j] == fp)) {
-				if (tail_holds(last, j + 1)) {
-					spliced = true;
-					break;
-				}
-				last = NULL;
+		*f = (struct ag_fresh){{slot, word_at(slot)}, sp, fp, fp_slot, false};
+		while (j && last->ra[j - 1].at < slot)
+			j--;
+		if (j && last->ra[j - 1].at == slot && last->ra[j - 1].is == f->ra.is &&
+		    (AG_RA_SIZE || t->step_sp[j - 1] == sp) &&
+		    (!t->step[j - 1].needs_fp || t->step[j - 1].fp == fp)) {
+			if (held == UINT32_MAX)
+				held = frames_held(t, last, j - 1);
+			if (held >= j - 1) {
+				f->needs_fp = t->step[j - 1].needs_fp;
+				way->keep = j - 1;
+				break;
 			}
 		}
-		id = rule_of_return(c, pc_of(w->ra[k].is));
+		id = rule_of_return(c, pc_of(f->ra.is));
 		if (id - 1 >= 0xffff)
-			return FAST_TAKE_FULL; /* no rule, no table, or ours */
+			return false; /* no rule, no table, or ours */
 		rule = &rules[id];
 		if (rule->flags) {
 			if (rule->flags != UW_OUTERMOST)
-				return FAST_TAKE_FULL;
+				return false;
+			way->keep = 0;
 			break;
 		}
-		w->fp_needed[k] = rule->cfa_is_fp;
+		f->needs_fp = rule->cfa_is_fp;
 		cfa = (rule->cfa_is_fp ? fp : sp) + (int64_t)rule->cfa_off;
 		fp_slot = 0;
 		if (rule->fp_off != UW_FP_SAME) {
 			fp_slot = cfa + (int64_t)rule->fp_off;
 			if (fp_slot < sp || fp_slot >= cfa || !readable(c, r, fp_slot))
-				return FAST_TAKE_FULL;
+				return false;
 			fp = word_at(fp_slot);
 		}
 		slot = cfa + (int64_t)rule->ra_off;
 		if (slot < sp || (!AG_RA_SIZE && slot >= cfa) || slot & (sizeof(ag_word_t) - 1))
-			return FAST_TAKE_FULL;
+			return false;
 		sp = cfa;
 	}
-	w->n = k + 1;
-	w->flags = SS_STACK_COMPLETE;
-	hash = 0;
-	first_hash = k + 1;
-	if (spliced) {
-		uint32_t rest = last->n - j;
+	way->nfresh = (uint32_t)(f - t->fresh) + 1;
+	return way->keep + way->nfresh <= AG_WALK_MAX;
+}
 
-		if (k + rest > AG_WALK_MAX)
-			return FAST_TAKE_FULL;
-		w->fp_needed[k] = last->fp_needed[j];
-		w->hash[k] = last->hash[j];
-		for (uint32_t i = 1; i < rest; i++) {
-			w->ra[k + i] = last->ra[j + i];
-			w->fp[k + i] = last->fp[j + i];
-			w->fp_slot[k + i] = last->fp_slot[j + i];
-			if (!AG_RA_SIZE)
-				w->sp_of[k + i] = last->sp_of[j + i];
-			w->fp_needed[k + i] = last->fp_needed[j + i];
-			w->hash[k + i] = last->hash[j + i];
+/* The latest walk becomes this one.  Return: the hash of its frames. */
+static uint64_t walk_go_on(struct ag_thread *t, struct ag_walk *w, const struct way *way)
+{
+	struct ag_step s = {0};
+	uint32_t i = way->keep;
+
+	if (i)
+		s = t->step[i - 1];
+	for (const struct ag_fresh *f = t->fresh + way->nfresh; f-- > t->fresh; i++) {
+		w->ra[i] = f->ra;
+		s.hash = mix(s.hash, pc_of(f->ra.is));
+		s.fp = f->fp;
+		s.needs_fp = s.passes_fp = f->needs_fp || s.passes_fp;
+		if (s.needs_fp && f->fp_slot) {
+			w->check[s.nchecks++] = (struct ag_word){f->fp_slot, f->fp};
+			s.passes_fp = false;
 		}
-		w->n = k + rest;
-		hash = w->hash[k];
-		first_hash = k;
+		t->step[i] = s;
+		if (!AG_RA_SIZE)
+			t->step_sp[i] = f->sp;
 	}
-	/* Which frame pointers matter: those a frame's CFA needs before they are loaded anew. */
-	needed = false;
-	w->nchecks = 0;
-	if (spliced) {
-		/* Of the frames that were copied it is known. */
-		for (uint32_t i = 0; i < last->nchecks && last->check[i] > j; i++)
-			w->check[w->nchecks++] = (uint16_t)(last->check[i] - j + k);
-		needed = j + 1 < last->n && last->fp_needed[j + 1] && !last->fp_slot[j + 1];
+	w->n = i;
+	w->nchecks = s.nchecks;
+	w->fp0_mask = s.passes_fp ? UINT64_MAX : 0;
+	w->end = w->ra[0].at + sizeof(ag_word_t);
+	w->ra[i].is = w->leaf | SS_PC_EXACT;
+	return mix(s.hash, w->ra[i].is);
+}
+
+/* A walk that was taken twice, with the same result, is worth a place of its own. */
+static void walk_keep(struct ag_thread *t, const struct ag_walk *w, uint64_t tag)
+{
+	uint32_t i = (uint32_t)(tag >> 32) % AG_SEEN, way = first_way(tag);
+	uint64_t seen = tag ^ w->stack;
+	struct ag_walk *to;
+
+	if (t->seen[i] != seen) {
+		t->seen[i] = seen;
+		return;
 	}
-	for (uint32_t i = spliced ? k + 1 : w->n; i-- > 1;) {
-		needed |= w->fp_needed[i];
-		w->fp_needed[i] = needed;
-		if (needed && w->fp_slot[i]) {
-			w->check[w->nchecks++] = (uint16_t)i;
-			needed = false;
-		}
-	}
-	w->fp0_mask = needed ? UINT64_MAX : 0;
-	w->end = w->ra[w->n - 1].at + sizeof(ag_word_t);
-	w->ra[0].is = w->leaf | SS_PC_EXACT;
-	for (uint32_t i = first_hash; i-- > 0;)
-		w->hash[i] = hash = mix(hash, i ? pc_of(w->ra[i].is) : w->ra[i].is);
-	return FAST_DONE;
+	way += t->next_way++ % AG_WAYS;
+	to = &t->walk[way];
+	*(volatile uint64_t *)&to->sp = 0;
+	to->fp0 = w->fp0;
+	to->leaf = w->leaf;
+	to->fp0_mask = w->fp0_mask;
+	to->end = w->end;
+	to->n = w->n;
+	to->nchecks = w->nchecks;
+	to->generation = w->generation;
+	to->stack = w->stack;
+	for (uint32_t k = 0; k < w->n; k++)
+		to->ra[k] = w->ra[k];
+	for (uint32_t k = 0; k < w->nchecks; k++)
+		to->check[k] = w->check[k];
+	t->tag[way] = tag;
+	*(volatile uint64_t *)&to->sp = w->sp;
 }
 
 uint32_t stack_walk(const struct ag_call *call, struct ag_range *r, uint64_t tag, bool *raw_wanted)
 {
 	struct ag_thread *t = call->t;
-	uint32_t base = first_way(tag), victim = base + t->next_way++ % AG_WAYS;
-	uint64_t sp = frame_sp(call->f);
-	struct ag_walk *w;
+	struct ag_walk *w = &t->walk[AG_LATEST];
+	uint32_t generation = __atomic_load_n(&call->c->generation, __ATOMIC_ACQUIRE);
+	bool goes_on = w->sp && w->generation == generation && w->end <= r->high;
+	struct way way;
+	uint64_t hash;
 
-	if (victim == t->last_walk)
-		victim = base + t->next_way++ % AG_WAYS;
-	w = &t->walk[victim];
+	if (!walk_fresh(call, r, goes_on ? w : NULL, &way))
+		return take_full(call, raw_wanted);
 	/* Not a walk while it changes, whoever leaves us here. */
 	*(volatile uint64_t *)&w->sp = 0;
 	w->fp0 = frame_fp(call->f);
 	w->leaf = call->f->desc->function_addr;
-	w->generation = __atomic_load_n(&call->c->generation, __ATOMIC_ACQUIRE);
-	if (walk_fast(call, r, w, &t->walk[t->last_walk], sp) != FAST_DONE)
-		return take_full(call, raw_wanted);
-	w->stack = intern(call->c, w->hash[0], &w->ra[0].is, 2, w->n, w->flags);
+	w->generation = generation;
+	hash = walk_go_on(t, w, &way);
+	w->stack = intern(call->c, hash, &w->ra[w->n].is, -2, w->n + 1, SS_STACK_COMPLETE);
 	if (w->stack != MPR_STACK_NONE) {
-		t->tag[victim] = tag;
-		*(volatile uint64_t *)&w->sp = sp;
-		t->last_walk = victim;
+		t->tag[AG_LATEST] = tag;
+		*(volatile uint64_t *)&w->sp = frame_sp(call->f);
+		walk_keep(t, w, tag);
 		stack_check(call, w->stack);
 	}
 	return w->stack;

@@ -21,6 +21,8 @@ CASES = {
     "pairs-50": (["pairs", "50"], MAIN),
     "pairs-100": (["pairs", "100"], MAIN),
     "parser": (["parser", "30"], MAIN),
+    "mixed-8": (["mixed", "8"], MAIN),
+    "mixed-1": (["mixed", "1"], MAIN),
     "threads": (["shared", "4"], MAIN),
     "threads-1": (["shared", "1"], MAIN),
     "threads-2": (["shared", "2"], MAIN),
