@@ -304,6 +304,24 @@ int proc_memory_read(pid_t pid, struct proc_memory *m)
 	return 0;
 }
 
+int proc_rollup_read(pid_t pid, struct proc_rollup *r)
+{
+	char path[64], *text;
+	int err;
+
+	memset(r, 0, sizeof(*r));
+	snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", proc_of(pid));
+	err = slurp(path, &text, NULL);
+	if (err)
+		return err;
+	r->rss = number(text, "Rss", 10) * 1024;
+	r->anonymous = number(text, "Anonymous", 10) * 1024;
+	r->huge = number(text, "AnonHugePages", 10) * 1024;
+	r->swap = number(text, "Swap", 10) * 1024;
+	free(text);
+	return 0;
+}
+
 int proc_cmdline(pid_t pid, char *buf, size_t size)
 {
 	char path[64], *text = NULL;

@@ -62,11 +62,18 @@ struct tids {
 };
 int proc_tasks(pid_t pid, struct tids *tids);
 
-/* RSS and friends of smaps_rollup in bytes; address space from statm.  Return: 0 or -errno. */
+/* VmRSS and friends of /proc/PID/status in bytes: cheap, but before Linux 6.2 behind by up to 64
+ * pages for each thread.  Return: 0 or -errno. */
 struct proc_memory {
 	uint64_t rss, anonymous, file, swap, address_space;
 };
 int proc_memory_read(pid_t pid, struct proc_memory *m);
+/* The sums of /proc/PID/smaps_rollup in bytes, for which the kernel looks at every page.  @huge: of
+ * @anonymous in huge pages.  Return: 0 or -errno. */
+struct proc_rollup {
+	uint64_t rss, anonymous, huge, swap;
+};
+int proc_rollup_read(pid_t pid, struct proc_rollup *r);
 
 /* argv joined by blanks (quoted where needed), at most @size bytes.  Return: 0 or -errno. */
 int proc_cmdline(pid_t pid, char *buf, size_t size);

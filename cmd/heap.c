@@ -63,7 +63,7 @@ static void print_account(const struct account *a)
 	line(a->shared, a, "shared memory and devices");
 	line(a->anonymous, a, "other mappings of the program");
 	line(a->total, a, "all of these");
-	printf("%11s           the kernel reports (VmRSS)", human(a->rss));
+	printf("%11s           the kernel reports (Rss)", human(a->rss));
 	if (a->swap)
 		printf("; %s more are swapped out", human(a->swap));
 	if (a->live_untouched)

@@ -155,7 +155,7 @@ int account_take(struct account *a, const struct image *img, const struct census
 		 struct mp_err *err)
 {
 	struct taker t = {.a = a, .img = img, .c = c, .page_size = img->page_size};
-	struct proc_memory memory = {0};
+	struct proc_rollup rollup = {0};
 	struct maps maps = {0};
 	char path[64];
 	int ret;
@@ -172,8 +172,8 @@ int account_take(struct account *a, const struct image *img, const struct census
 		return mp_fail(err, MP_EXIT_FAILURE, ret, "cannot read %s: %s", path,
 			       strerror(-ret));
 	}
-	proc_memory_read(img->pid, &memory);
-	a->rss = memory.rss;
+	proc_rollup_read(img->pid, &rollup);
+	a->rss = rollup.rss;
 	vec_for_each (&maps.list, m)
 		take_map(&t, &maps, m);
 	split_free(a, c);

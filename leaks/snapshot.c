@@ -29,27 +29,14 @@
 
 static int read_rollup(pid_t pid, struct snapshot_plan *plan)
 {
-	uint64_t anonymous = 0, huge = 0, swap = 0, kb;
-	char path[64], line[256];
-	FILE *f;
+	struct proc_rollup r;
+	int err = proc_rollup_read(pid, &r);
 
-	snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", proc_of(pid));
-	f = fopen(path, "re");
-	if (!f)
-		return errno == ENOENT ? -ESRCH : -errno;
-	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "Rss: %" SCNu64, &kb) == 1)
-			plan->rss = kb << 10;
-		else if (sscanf(line, "Anonymous: %" SCNu64, &kb) == 1)
-			anonymous = kb << 10;
-		else if (sscanf(line, "AnonHugePages: %" SCNu64, &kb) == 1)
-			huge = kb << 10;
-		else if (sscanf(line, "Swap: %" SCNu64, &kb) == 1)
-			swap = kb << 10;
-	}
-	fclose(f);
-	plan->huge = huge;
-	plan->small = (anonymous > huge ? anonymous - huge : 0) + swap;
+	if (err)
+		return err;
+	plan->rss = r.rss;
+	plan->huge = r.huge;
+	plan->small = (r.anonymous > r.huge ? r.anonymous - r.huge : 0) + r.swap;
 	/* A page of table for each 2 MiB, and for huge pages kept in reserve. */
 	plan->tables = (plan->small + plan->huge) / 512;
 	plan->pause_ns = (uint64_t)(1e6 * (MS_FIXED + MS_HUGE_GIB * (double)plan->huge / GIB +
