@@ -71,26 +71,32 @@ class Image:
             self.libraries_of(lib)
         # Compiling them would take the guest a minute.
         subprocess.run(["/usr/bin/python3", "-m", "compileall", "-q", "--invalidation-mode",
-                        "unchecked-hash", f"{self.stage}/usr/lib"], check=True)
+                        "unchecked-hash", "-s", self.stage, "-p", "/", f"{self.stage}/usr/lib"],
+                       check=True)
 
 
 def archive(stage):
-    """The folder in the format of an initramfs (the kernel's driver-api/early-userspace)."""
-    names = subprocess.run(["find", "."], cwd=stage, capture_output=True, check=True).stdout
-    return subprocess.run(["cpio", "--quiet", "-o", "-H", "newc", "-R", "0:0"], cwd=stage,
-                          input=names, capture_output=True, check=True).stdout
+    """The folder in the format of an initramfs (the kernel's driver-api/early-userspace); the same bytes
+    for the same content."""
+    names = []
+    for folder, _, files in os.walk(stage):
+        names += [folder, *(os.path.join(folder, f) for f in files)]
+    for name in names:
+        os.utime(name, (0, 0), follow_symlinks=False)
+    names = "\n".join(sorted(os.path.relpath(name, stage) for name in names))
+    return subprocess.run(["cpio", "--quiet", "--reproducible", "-o", "-H", "newc", "-R", "0:0"],
+                          cwd=stage, input=names.encode(), capture_output=True, check=True).stdout
 
 
-def build(sysroot, folder, out, strip):
-    """@folder: where memprof and the victims were built; @strip: the architecture's strip."""
+def build(sysroot, folder, out, strip, *victims):
+    """@folder: where memprof was built; @strip: the architecture's strip; @victims: paths."""
     with tempfile.TemporaryDirectory(prefix="memprof-guest-") as stage:
         image = Image(sysroot, stage)
         image.put(f"{sysroot}/bin/busybox", "bin/busybox")
         image.python()
         image.program(f"{folder}/memprof", "guest/build/memprof", strip)
-        for victim in glob.glob(f"{folder}/victims/*"):
-            if os.access(victim, os.X_OK) and not victim.endswith(".d"):
-                image.program(victim, f"guest/build/victims/{os.path.basename(victim)}", None)
+        for victim in victims:
+            image.program(victim, f"guest/build/victims/{os.path.basename(victim)}", None)
         for lib in ("libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libgcc_s.so.1"):
             image.library(lib)
         with open(out + ".new", "wb") as f:
@@ -98,13 +104,20 @@ def build(sysroot, folder, out, strip):
         os.rename(out + ".new", out)
 
 
+def tests(name="*"):
+    """What a test needs beside the image: its file, what all tests share, recordings, the first process."""
+    shared = [p for p in glob.glob(f"{ROOT}/tests/system/*.py") if "/test_" not in p]
+    return sorted([*shared, *glob.glob(f"{ROOT}/tests/system/test_{name}.py"),
+                   *glob.glob(f"{ROOT}/tests/recordings/*"), f"{ROOT}/tests/guest/init.sh"])
+
+
 def job(text):
     """An initramfs to stand behind another one: the tests as they are now, and the script /job."""
     with tempfile.TemporaryDirectory(prefix="memprof-guest-") as stage:
         image = Image(None, stage)
-        for source in glob.glob(f"{ROOT}/tests/system/*.py"):
+        for source in tests():
             image.put(source, "guest/" + os.path.relpath(source, ROOT))
-        image.put(f"{ROOT}/tests/guest/init.sh", "init")
+        os.rename(f"{stage}/guest/tests/guest/init.sh", f"{stage}/init")
         with open(f"{stage}/job", "w") as f:
             f.write(text)
         return archive(stage)

@@ -7,7 +7,7 @@ GUESTS = x86_64 aarch64 arm mips64
 
 GUEST_FOLDERS = $(foreach a,$(GUESTS),$(if $(filter $(a),$(HOST_ARCH)),build,build/$(a)))
 
-.PHONY: guest check-guest check-guests guest-table sysroots
+.PHONY: guest check-guest check-guests guest-recordings guest-table sysroots
 # What guests run on, and the packages whose functions the unit tests relocate.
 sysroots:
 	@for a in $(GUESTS); do scripts/sysroot $$a build/sysroot || exit 1; done
@@ -16,7 +16,7 @@ $(O)/guest.cpio: $(O)/memprof $(GUEST_VICTIMS) tests/guest/image.py
 	@scripts/setup build guests
 	@[ -n "$(SYSROOT)" ] || scripts/sysroot $(ARCH) $(GUEST_SYSROOT)
 	@echo $(ARCH) $(GUEST_SYSROOT)/$(ARCH)/boot/vmlinuz >$@.arch
-	tests/guest/build-image $(GUEST_SYSROOT)/$(ARCH) $(O) $@ $(STRIP)
+	tests/guest/build-image $(GUEST_SYSROOT)/$(ARCH) $(O) $@ $(STRIP) $(GUEST_VICTIMS)
 
 # Of one architecture (make ARCH=arm check-guest), and of all.
 check-guest: $(O)/guest.cpio
@@ -28,3 +28,7 @@ check-guests:
 # The table in doc/architectures.md, of what ran last.
 guest-table:
 	tests/guest/table $(GUEST_FOLDERS)
+# tests/recordings, which memprof of every architecture has to read: made again when the format changes.
+guest-recordings:
+	for a in $(GUESTS); do $(MAKE) ARCH=$$a guest || exit 1; done
+	tests/guest/recordings $(GUEST_FOLDERS:%=%/guest.cpio)

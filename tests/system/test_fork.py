@@ -10,10 +10,10 @@ import socket
 import subprocess
 import time
 
-from memprof_test import Case, FULL, MEMPROF, VICTIMS, identity, main, maps
+from memprof_test import Case, FULL, GUEST, MEMPROF, VICTIMS, identity, main, maps
 
 
-def wait_for(what, seconds=120):
+def wait_for(what, seconds=600 if GUEST else 120):
     """Polls until what() is true; what it was."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
