@@ -82,7 +82,7 @@ VICTIMS = $(patsubst tests/victims/%.c,$(O)/victims/%,$(filter-out %/late.c %/wr
 	$(O)/victims/liblate.so $(O)/victims/libwrapper.so $(O)/victims/libwrapper-header.so \
 	$(O)/victims/verify-static $(O)/victims/verify-musl-static \
 	$(O)/victims/truth-static $(O)/victims/truth-jemalloc-static $(O)/victims/truth-tcmalloc-static \
-	$(O)/victims/truth-musl $(O)/victims/truth-musl-static \
+	$(O)/victims/truth-musl $(O)/victims/truth-musl-static $(UNKNOWN) \
 	$(O)/victims/blocks-static $(O)/victims/cases-lsan $(O)/victims/objects-stripped $(O)/victims/sandbox-static
 VICTIM_FLAGS = -O2 -g -I. -fomit-frame-pointer -Wall -Wextra -Werror -D_GNU_SOURCE
 # Return addresses are signed and indirect jumps need landing pads where the processor has that.
@@ -105,6 +105,10 @@ $(O)/victims/block: formats/session.h formats/record.h
 $(O)/victims/libwrapper.so: tests/victims/wrapper.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) $(FORCE_PADS) -fno-builtin -fPIC -shared -o $@ $<
+# What a version of theirs looks like whose layout is not known.
+UNKNOWN = $(patsubst %,$(O)/victims/lib%-unknown.so,jemalloc tcmalloc mimalloc)
+$(UNKNOWN): $(O)/victims/libwrapper.so
+	cp $< $@
 $(O)/victims/libwrapper-header.so: tests/victims/wrapper.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) -fno-builtin -DHEADER=16 -fPIC -shared -o $@ $<

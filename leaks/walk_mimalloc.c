@@ -14,11 +14,13 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "leaks/addr_list.h"
 #include "leaks/chain.h"
 #include "leaks/free_list.h"
+#include "leaks/mimalloc.h"
 #include "leaks/scan.h"
 #include "leaks/walker.h"
 
@@ -327,16 +329,11 @@ static void check_sums(struct walk *w)
 
 static int find(struct walk *w)
 {
-	int ret;
+	int ret = scan_modules(w->img, find_main_heap, w);
 
-	if (strcmp(w->img->arch->name, "x86_64") != 0)
-		return -ENOENT;
-	ret = scan_modules(w->img, find_main_heap, w);
 	if (ret > 0)
 		ret = find_segments(w);
-	if (!ret && !w->segments.n)
-		return scan_has_library(w->img, "mimalloc") ? -ENOTSUP : -ENOENT;
-	return ret;
+	return ret || w->segments.n ? ret : -ENOENT;
 }
 
 static int walk_segments(struct walk *w)
@@ -349,34 +346,44 @@ static int walk_segments(struct walk *w)
 	return ret;
 }
 
-static int walk(struct image *img, struct heap *heap, struct mp_err *err)
+int mimalloc_2_walk(struct image *img, struct heap *heap)
 {
 	struct walk *w = calloc(1, sizeof(*w));
-	int ret = -ENOMEM;
+	int ret;
 
-	if (w) {
-		w->img = img;
-		w->heap = heap;
-		ret = find(w);
-		if (!ret)
-			ret = walk_segments(w);
-		if (!ret)
-			check_sums(w);
-		vec_free(&w->segments);
-		vec_free(&w->heaps);
-		addr_list_free(&w->delayed);
-		image_view_free(&w->view);
-		free(w);
+	if (!w)
+		return -ENOMEM;
+	w->img = img;
+	w->heap = heap;
+	ret = find(w);
+	if (!ret)
+		ret = walk_segments(w);
+	if (!ret) {
+		check_sums(w);
+		snprintf(heap->version, sizeof(heap->version), "2.0");
 	}
+	vec_free(&w->segments);
+	vec_free(&w->heaps);
+	addr_list_free(&w->delayed);
+	image_view_free(&w->view);
+	free(w);
+	return ret;
+}
+
+static int walk(struct image *img, struct heap *heap, struct mp_err *err)
+{
+	int ret = mimalloc_2_walk(img, heap);
+
 	if (ret == -ENOENT)
+		ret = mimalloc_3_walk(img, heap);
+	if (ret == -ENOENT && !scan_has_library(img, "mimalloc"))
 		return ret;
 	heap->allocator = "mimalloc";
-	if (ret == -ENOTSUP)
-		return mp_fail(err, MP_EXIT_FAILURE, ret,
+	if (ret == -ENOENT)
+		return mp_fail(err, MP_EXIT_FAILURE, -ENOTSUP,
 			       "mimalloc is there, but not of a version whose layout is known");
 	if (ret)
 		return mp_fail(err, MP_EXIT_FAILURE, ret, "no memory to list the blocks");
-	memcpy(heap->version, "2.0", sizeof("2.0"));
 	heap_finish(heap);
 	return 0;
 }

@@ -7,7 +7,7 @@
  * Two waves of THREADS threads allocate, resize and free, also each other's blocks.  The first wave
  * then exits and leaves its blocks.  The second one parks, or goes on for ever (run).  idle does
  * the same without a single block, so that what is found is libc's own.  With NO_BREAK in the
- * environment the break cannot grow.
+ * environment the break cannot grow, with PLAIN there is nothing but malloc, realloc and free.
  */
 #include <fcntl.h>
 #include <malloc.h>
@@ -27,7 +27,7 @@
 #define BIG_SLOTS  48
 
 static struct truth *truth;
-static bool run_on, idle;
+static bool run_on, idle, plain;
 
 struct worker {
 	uint32_t index;
@@ -63,7 +63,7 @@ static void *allocate(struct worker *w, size_t size)
 {
 	void *p = NULL;
 
-	switch (rnd(w) % 12) {
+	switch (plain ? 3 : rnd(w) % 12) {
 	case 0:
 		return calloc(1, size);
 	case 1:
@@ -163,6 +163,7 @@ int main(int argc, char **argv)
 		block_break();
 	run_on = !strcmp(argv[2], "run");
 	idle = !strcmp(argv[2], "idle");
+	plain = getenv("PLAIN");
 	fd = open(argv[1], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (fd < 0 || ftruncate(fd, (off_t)size))
 		return 1;

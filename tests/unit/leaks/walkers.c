@@ -28,6 +28,7 @@ struct row {
 	const char *release; /* of Debian, whose dynamic linker and libraries are used */
 	unsigned batch;	     /* freed blocks that a thread has on the way between lists at most */
 	bool no_break;	     /* the program's break cannot grow */
+	bool plain;	     /* the allocator crashes, or fails, when blocks are to be aligned */
 };
 
 static const struct row rows[] = {
@@ -58,11 +59,15 @@ static const struct row rows[] = {
     {"tcmalloc of trixie", "truth-2.31", "libtcmalloc_minimal.so.4", "tcmalloc",
      .release = "trixie", .batch = 32},
     {"mimalloc", "truth", "libmimalloc.so.2.0", "mimalloc", .batch = 512},
+    {"mimalloc of trixie", "truth-2.31", "libmimalloc.so.3", "mimalloc", .release = "trixie",
+     .batch = 512, .plain = true},
 };
 
-/* Versions whose layout is not known: named, and not guessed at. */
+/* Libraries of these names whose layout is not known: named, and not guessed at. */
 static const struct row refused_rows[] = {
-    {"mimalloc 3, refused", "truth-2.31", "libmimalloc.so.3", "mimalloc", .release = "trixie"},
+    {"jemalloc, refused", "truth", "libjemalloc-unknown.so", .walker = "jemalloc"},
+    {"tcmalloc, refused", "truth", "libtcmalloc-unknown.so", .walker = "tcmalloc"},
+    {"mimalloc, refused", "truth", "libmimalloc-unknown.so", .walker = "mimalloc"},
 };
 
 struct victim {
@@ -114,23 +119,27 @@ static const char *linker(const struct row *row)
 	return NULL;
 }
 
-static void program_of(const struct row *row, char program[512])
+static void victim_path(const char *name, char path[512])
 {
 	const char *dir = getenv("VICTIMS");
 
-	snprintf(program, 512, "%s/%s", dir ? dir : "build/victims", row->program);
+	snprintf(path, 512, "%s/%s", dir ? dir : "build/victims", name);
 }
 
 /* The program, by the dynamic linker of another release if the row says so. */
 static void execute(const struct row *row, char *const argv[])
 {
 	const char *root, *libc = libc_of(row);
-	char libs[600];
+	char libs[600], ours[512] = "";
 
+	if (row->preload && strstr(row->preload, "unknown"))
+		victim_path(row->preload, ours);
 	if (row->preload)
-		setenv("LD_PRELOAD", row->preload, 1);
+		setenv("LD_PRELOAD", ours[0] ? ours : row->preload, 1);
 	if (row->no_break)
 		setenv("NO_BREAK", "1", 1);
+	if (row->plain)
+		setenv("PLAIN", "1", 1);
 	if (!row->release || is_static(row)) {
 		execv(argv[0], argv);
 	} else {
@@ -148,7 +157,7 @@ static void start(struct victim *v, const struct row *row, const char *mode, uin
 	char program[512], count[16];
 	char *argv[] = {program, v->file, (char *)mode, count, NULL};
 
-	program_of(row, program);
+	victim_path(row->program, program);
 	snprintf(count, sizeof(count), "%u", threads);
 	snprintf(v->file, sizeof(v->file), "/tmp/memprof-truth-%d", getpid());
 	unlink(v->file);
@@ -408,7 +417,7 @@ static void skip_without_release(const struct row *row)
 {
 	char program[512];
 
-	program_of(row, program);
+	victim_path(row->program, program);
 	if (row->release && (is_static(row) ? access(program, F_OK) : !linker(row))) {
 		print_message("# %s: no libraries in %s, see scripts/releases\n", row->name,
 			      release_dir(row));
