@@ -35,6 +35,27 @@ class Thumb(t.Case):
         self.assertIn("ok", self.finish(p))
 
 
+MACHINE = os.uname()
+OLD_MIPS = MACHINE.machine.startswith("mips") and tuple(map(int, MACHINE.release.split(".")[:2])) < (5, 12)
+
+
+@t.unittest.skipUnless(OLD_MIPS, "not a MIPS kernel before 5.12")
+class OldMips(t.Case):
+    def test_refused(self):
+        """without our patches: one line says what is missing and where it is, nothing was changed"""
+        p = self.victim("verify")
+        before = t.identity(p.pid)
+        for way in ("--via=kernel", "--event=page-faults"):
+            r = self.memprof("attach", way, "-p", p.pid, "-o", self.path("r"), status=18)
+            self.assertEqual(len(r.stderr.strip().split("\n")), 1, r.stderr)
+            for what in ("user registers and stack", "Function not implemented", "kernel-patches/"):
+                self.assertIn(what, r.stderr)
+            self.assertFalse(os.path.exists(self.path("r")))
+        self.assertEqual(t.identity(p.pid), before)
+        self.assertEqual(probes_left(), [])
+        self.assertIn("ok", self.finish(p))
+
+
 @t.unittest.skipIf(THUMB, "the kernel's uprobes know no Thumb code: refused")
 @t.unittest.skipUnless(os.path.exists("/sys/bus/event_source/devices/uprobe"), "no uprobes in this kernel")
 class KernelWay(t.Case):

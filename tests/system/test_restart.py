@@ -51,7 +51,7 @@ class Restart(t.Case):
 
     def test_carrier(self):
         """the thread that makes memprof's system calls was in one"""
-        for batch in batches(ALONE, 4 if t.GUEST else 7):
+        for batch in batches(ALONE, 2 if t.GUEST else 7):
             started = [self.start(f"{t.VICTIMS}/restart", str(SECONDS), name) for name in batch]
             time.sleep(SECONDS / 2)
             for p in started:
