@@ -39,6 +39,7 @@ struct thread {
 	struct arch_regs regs; /* by thread_get_regs() */
 	bool interrupt_sent;
 	bool lent; /* since it stopped it made calls of ours */
+	bool held; /* target_resume() leaves it stopped; whoever sets it also clears it */
 };
 
 /* Pieces of code in the target's files; emergency_find(). */
@@ -96,7 +97,7 @@ int thread_put_regs(struct target *t, struct thread *th, const struct arch_regs 
  * what would help.  Return: a negative errno, @err filled. */
 int target_refused(const struct target *t, int error, struct mp_err *err);
 
-int target_resume(struct target *t);  /* threads run, still seized */
+int target_resume(struct target *t);  /* threads run but for held ones, still seized */
 int target_release(struct target *t); /* PTRACE_DETACH of every thread; job stops stay */
 void target_close(struct target *t);  /* releases if needed, frees everything */
 

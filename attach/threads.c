@@ -366,11 +366,15 @@ static bool collect(struct target *t)
 int target_stop(struct target *t, const struct deadline *deadline, struct mp_err *err)
 {
 	uint32_t idle = 0;
+	bool held = false;
 
-	t->stopped_at_ns = mono_ns();
 	t->exited = t->execed = false;
-	vec_for_each (&t->threads, it)
+	vec_for_each (&t->threads, it) {
 		(*it)->interrupt_sent = false;
+		held |= (*it)->held;
+	}
+	if (!held)
+		t->stopped_at_ns = mono_ns();
 	for (;;) {
 		interrupt_new(t);
 		while (running(t)) {
@@ -503,7 +507,7 @@ int target_resume(struct target *t)
 			th->state = THREAD_RUNNING; /* its interrupt is still to come */
 			continue;
 		}
-		if (th->state == THREAD_RUNNING || th->state == THREAD_GONE)
+		if (th->state == THREAD_RUNNING || th->state == THREAD_GONE || th->held)
 			continue;
 		if (th->state == THREAD_GROUP_STOPPED) {
 			/* Stays stopped, but listens (ptrace(2), PTRACE_LISTEN). */

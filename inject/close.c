@@ -11,9 +11,11 @@
 #include "inject/stackwalk.h"
 #include "lib/fault.h"
 
-#define DRAIN_MS     2000 /* for threads to leave the agent, running in between */
+#define DRAIN_MS     2000 /* for threads to leave the agent, running in between, and */
+#define DRAIN_ROUNDS 16	  /* so often: on a busy machine the stops alone take longer */
 #define MIN_PAUSE_US 1000
 #define MAX_PAUSE_US 64000 /* so that they come to run on a busy machine */
+#define FREE_ROUNDS  2
 #define PAGE	     4096ull
 
 /* Return: number of windows that were left alone because somebody else changed them. */
@@ -79,10 +81,23 @@ static bool move_back(struct session *s, struct thread *th)
 	return true;
 }
 
-static bool all_clear(struct session *s, const struct maps *maps)
+static bool thread_clear(struct session *s, struct thread *th, const struct maps *maps,
+			 const struct span *spans, uint32_t n)
+{
+	if (th->state == THREAD_IN_VFORK)
+		return false; /* cannot be looked at: wait for its child */
+	/* Stale words stay on stacks for long: a whole walk without us says it too. */
+	return move_back(s, th) && (!stack_mentions(s->t, th, maps, spans, n, false) ||
+				    stack_walk_clear(s->t, th, s->block, s->length, spans, n));
+}
+
+/* @hold: who is out stands in the next round, so that who is not gets the processors: on a busy
+ * machine those that are out would use them up. */
+static bool all_clear(struct session *s, const struct maps *maps, bool hold)
 {
 	const struct ss_journal *j = s->journal;
 	struct span spans[SS_MAX_ISLANDS + 1];
+	bool all = true;
 	uint32_t n = 0;
 
 	spans[n++] = (struct span){j->agent_addr, j->agent_addr + j->agent_length};
@@ -90,18 +105,14 @@ static bool all_clear(struct session *s, const struct maps *maps)
 		spans[n++] =
 		    (struct span){j->island[i].addr, j->island[i].addr + j->island[i].length};
 	vec_for_each (&s->t->threads, it) {
-		struct thread *th = *it;
+		bool clear = thread_clear(s, *it, maps, spans, n);
 
-		if (th->state == THREAD_IN_VFORK)
-			return false; /* cannot be looked at: wait for its child */
-		if (!move_back(s, th))
-			return false;
-		/* Stale words stay on stacks for long: a whole walk without us says it too. */
-		if (stack_mentions(s->t, th, maps, spans, n, false) &&
-		    !stack_walk_clear(s->t, th, s->block, s->length, spans, n))
-			return false;
+		(*it)->held = hold && clear;
+		all &= clear;
+		if (!all && !hold)
+			break;
 	}
-	return true;
+	return all;
 }
 
 /* Text pages that were the file's before are the file's again. */
@@ -213,7 +224,7 @@ int session_close(struct session *s, struct mp_err *err)
 {
 	struct deadline stop = session_stop_deadline(s->t), drain = deadline_in_ms(DRAIN_MS);
 	struct target *t = s->t;
-	uint32_t foreign = 0, pause_us = MIN_PAUSE_US;
+	uint32_t foreign = 0, round = 0, pause_us = MIN_PAUSE_US;
 	struct maps maps;
 	bool child, clear;
 	int ret;
@@ -234,7 +245,7 @@ int session_close(struct session *s, struct mp_err *err)
 	fault_point("close-muted");
 	ret = t->threads.n ? 0 : target_seize(t, &stop, err);
 	stop = session_stop_deadline(t);
-	for (bool first = true; !ret; first = false) {
+	for (; !ret; round++) {
 		ret = target_stop(t, &stop, err);
 		if (ret)
 			break;
@@ -242,12 +253,13 @@ int session_close(struct session *s, struct mp_err *err)
 		ret = still_there(s, &maps, err);
 		if (ret)
 			return target_release(t), ret;
-		if (first) {
+		if (!round) {
 			set_state(s, child, SS_RESTORING);
 			foreign = restore_text(s, &maps);
 		}
-		clear = !foreign && all_clear(s, &maps);
-		if (clear || foreign || deadline_passed(&drain))
+		/* Not in every round: who stands may hold a lock that the others wait for. */
+		clear = !foreign && all_clear(s, &maps, round >= FREE_ROUNDS && !(round % 2));
+		if (clear || foreign || (round >= DRAIN_ROUNDS && deadline_passed(&drain)))
 			break;
 		target_resume(t);
 		usleep(pause_us);
