@@ -106,6 +106,7 @@ static int core_open_file(struct image *img, const struct image_map *map)
 	const struct core *c = img->backend;
 	const char *name = strrchr(c->exe, '/');
 	const char *path = map->path;
+	struct stat st;
 	int fd;
 
 	/* The executable may have moved since: the one that was named is taken.  Libraries of
@@ -114,8 +115,11 @@ static int core_open_file(struct image *img, const struct image_map *map)
 		path = c->exe;
 	else if (img->arch != arch_native())
 		return -ENOENT;
-	fd = path[0] == '[' || !path[0] ? -ENOENT : open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 && fd != -ENOENT ? -errno : fd;
+	/* The core says which: it may name a fifo, or a device that opening does something to. */
+	if (path[0] == '[' || stat(path, &st) || !S_ISREG(st.st_mode))
+		return -ENOENT;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	return fd < 0 ? -errno : fd;
 }
 
 static void core_close(struct image *img)
@@ -166,7 +170,9 @@ static int add_segment(struct image *img, struct core *c, const GElf_Phdr *ph)
 			      .exec = ph->p_flags & PF_X};
 	struct segment s = {ph->p_vaddr, ph->p_filesz, ph->p_offset};
 
-	if (!ph->p_memsz || m.end < m.start || ph->p_filesz > ph->p_memsz)
+	/* Above user memory there may be the vsyscall page. */
+	if (!ph->p_memsz || m.end < m.start || ph->p_filesz > ph->p_memsz ||
+	    m.end > 1ull << img->arch->address_bits)
 		return 0;
 	if (img->maps.n && m.start < img->maps.at[img->maps.n - 1].end)
 		return -EINVAL; /* ascending and apart, says the gABI */
@@ -204,7 +210,7 @@ static int take_file(struct image *img, struct core *c, uint64_t start, uint64_t
 		if (!ret && at->start >= start && at->end <= end)
 			ret = name_map(at, name, length, offset + (at->start - start), ino);
 	}
-	if (any || ret || start >= end)
+	if (any || ret || start >= end || end > 1ull << img->arch->address_bits)
 		return ret;
 	ret = name_map(&m, name, length, offset, ino);
 	if (!ret)

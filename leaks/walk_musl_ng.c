@@ -107,9 +107,11 @@ static bool valid_area(struct image *img, uint64_t addr, uint64_t secret)
 static bool valid_context(struct image *img, const uint64_t *w, bool has_page_size,
 			  struct context *ctx)
 {
+	if (!w[0] || (int32_t)w[1 + has_page_size] != 1)
+		return false;
 	ctx->secret = w[0];
 	memcpy(&ctx->init_done, w + 1 + has_page_size, sizeof(*ctx) - sizeof(ctx->secret));
-	return ctx->secret && ctx->init_done == 1 && valid_area(img, ctx->area_head, ctx->secret) &&
+	return valid_area(img, ctx->area_head, ctx->secret) &&
 	       valid_area(img, ctx->area_tail, ctx->secret);
 }
 

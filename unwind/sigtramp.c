@@ -41,7 +41,7 @@ int sigtramp_rows(const struct arch *arch, const uint8_t *code, size_t n, uint64
 		const struct arch_trampoline *tr = trampoline_at(arch, code + at, n - at);
 		struct uw_full f;
 
-		if (!tr)
+		if (!tr || !(addr + at))
 			continue;
 		/* Behind another one: its last byte is no instruction's first. */
 		if (t->n && t->pc[t->n - 1] == addr + at)

@@ -21,7 +21,8 @@ int table_add_row(struct unwind_table *t, uint64_t pc, uint32_t rule)
 			t->n--;
 		return 0;
 	}
-	if (t->n && t->rule[t->n - 1] == rule)
+	/* Addresses of a broken file wrap around, or go back. */
+	if (t->n && (t->rule[t->n - 1] == rule || pc < t->pc[t->n - 1]))
 		return 0;
 	if (t->n == t->cap) {
 		uint32_t cap = t->cap ? t->cap * 2 : 4096;

@@ -5,7 +5,8 @@
 
 #include "unwind/table.h"
 
-/* The next row; one at the last row's address replaces it.  Return: 0 or -ENOMEM. */
+/* The next row; one at the last row's address replaces it, one before that is left out.
+ * Return: 0 or -ENOMEM. */
 int table_add_row(struct unwind_table *t, uint64_t pc, uint32_t rule);
 /* Merges the rows of @b into @a where that has none.  Return: 0 or -ENOMEM, @a then unchanged. */
 int table_merge(struct unwind_table *a, const struct unwind_table *b);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Recordings, in every report format, compared, stripped and symbolized.  First byte 0: the rest is
- * the file as it is.  Else the rest is chunks, each a 2-byte length and its items, framed here so
- * that checksums are right.
+ * Recordings, in every report format, by their index, compared, stripped and symbolized.  First
+ * byte 0: the rest is the file as it is.  Else the rest is chunks, each a 2-byte length and its
+ * items, framed here so that checksums are right; the length's highest bit makes it the index.
  */
 #include <zlib.h>
 #include <zstd.h>
@@ -13,7 +13,10 @@
 #include "report/contents.h"
 #include "report/diff.h"
 #include "report/filter.h"
+#include "report/quick.h"
 #include "report/symbolize.h"
+
+enum { INDEX_BIT = 0x8000 };
 
 static size_t put_chunk(uint8_t *file, size_t at, size_t room, enum chunk_type type,
 			const uint8_t *raw, size_t n)
@@ -43,9 +46,11 @@ static size_t frame(struct input *in, uint8_t *file, size_t room)
 	at = put_chunk(file, at, room, CHUNK_INFO, info, sizeof(info));
 	while (in->left) {
 		size_t n = input_number(in, 2);
+		enum chunk_type type = n & INDEX_BIT ? CHUNK_INDEX : CHUNK_ITEMS;
 
+		n &= INDEX_BIT - 1;
 		n = n < in->left ? n : in->left;
-		at = put_chunk(file, at, room, CHUNK_ITEMS, in->at, n);
+		at = put_chunk(file, at, room, type, in->at, n);
 		in->at += n;
 		in->left -= n;
 	}
@@ -79,6 +84,25 @@ static void report_all(const char *path, uint32_t choice)
 	}
 	model_free(&m);
 	filter_free(&filter);
+}
+
+static void report_index(const char *path, uint32_t choice)
+{
+	static const enum format formats[] = {FORMAT_TEXT, FORMAT_TREE, FORMAT_COLLAPSED,
+					      FORMAT_FLAMEGRAPH};
+	struct format_request r = {.top = 5, .cost = COST_LEAKED, .format = formats[choice % 4]};
+	struct mp_err err = {0};
+	struct model m;
+	FILE *out;
+
+	if (quick_load(path, &m, &err))
+		return;
+	out = fopen("/dev/null", "w");
+	if (out) {
+		format_write(&m, &r, out, &err);
+		fclose(out);
+	}
+	model_free(&m);
 }
 
 static void compare(const char *path, uint32_t choice)
@@ -147,7 +171,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fd = input_file(file, frame(&in, file, room), path);
 		free(file);
 	}
-	if (choice % 16 == 14)
+	if (choice % 16 == 13)
+		report_index(path, choice >> 4);
+	else if (choice % 16 == 14)
 		compare(path, choice >> 4);
 	else if (choice % 16 == 15)
 		copy(path, choice >> 4);

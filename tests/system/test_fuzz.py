@@ -18,12 +18,20 @@ class Fuzz(t.Case):
         self.assertRegex(r.stdout, r"Done [1-9][0-9]* runs")
 
     def test_recording(self):
-        """the recording reader, the model and every report format"""
+        """the recording reader, its index, the model and every report format"""
         self.fuzzed("recording")
 
     def test_elf(self):
         """unwind tables, build-ids and symbols of crafted modules"""
         self.fuzzed("elf")
+
+    def test_tables(self):
+        """call frame information, .ARM.exidx and code without tables, of every architecture"""
+        self.fuzzed("tables")
+
+    def test_heap(self):
+        """heaps, roots and core files"""
+        self.fuzzed("heap")
 
     def test_ring(self):
         """the aggregator, fed by an untrusted producer"""

@@ -3,14 +3,19 @@
 """memprof leaks --core: the same answer from a core file as from the process."""
 import json
 import os
+import random
+import re
 import resource
 import shutil
 import signal
 import subprocess
+import tempfile
 
 import memprof_test as t
 
 BLOCKS = f"{t.VICTIMS}/blocks"
+DAMAGED = 100 if t.FULL else 2  # cores of each allocator
+ALLOCATORS = ["", *(["libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2"] if t.FULL else [])]
 
 
 class Core(t.Case):
@@ -97,6 +102,61 @@ class Core(t.Case):
         self.assertIn("No such file", self.refused(2, "--core", self.path("none"), BLOCKS))
         self.refused(2, "--core", core)
         self.refused(2, "--core", core, "-p", "1", BLOCKS)
+
+    def test_fifo(self):
+        """a core that names a fifo as one of its files: nobody waits for a writer"""
+        p, _ = self.start_blocks("park", 1)
+        core = self.gcore(p)
+        p.kill()
+        image = t.read(core)
+        libc = max(re.findall(rb"/[^\0]{1,80}/libc\.so\.6(?=\0)", image), key=len)
+        folder = tempfile.mkdtemp(prefix="m-")  # of a name that is short enough
+        self.addCleanup(shutil.rmtree, folder)
+        fifo = folder.encode() + b"/libc.so.6"
+        os.mkfifo(fifo)
+        self.assertLessEqual(len(fifo), len(libc))
+        with open(core, "wb") as f:
+            f.write(image.replace(libc, fifo.rjust(len(libc), b"/")))
+        r = subprocess.run([t.MEMPROF, "leaks", "--core", core, BLOCKS], capture_output=True, text=True,
+                           timeout=60)
+        self.assertIn(r.returncode, (0, 1, 2), r.stderr)
+
+    def damaged(self, preload):
+        """A core with some words changed for others of it: an answer or a refusal, and an end."""
+        rnd = random.Random(preload)
+        p = self.victim("verify", 4, env=dict(os.environ, LD_PRELOAD=preload))
+        core = self.gcore(p)
+        p.kill()
+        size = os.path.getsize(core) // 8
+
+        def any_word(f):
+            while True:
+                at = rnd.randrange(size) * 8
+                f.seek(at)
+                word = f.read(8)
+                if any(word):
+                    return at, word
+
+        for _ in range(DAMAGED):
+            with open(core, "r+b") as f:
+                was = [any_word(f) for _ in range(rnd.choice((10, 1000, 10000)))]
+                for at, _ in was:
+                    word = any_word(f)[1]
+                    f.seek(at)
+                    f.write(word)
+            r = subprocess.run([t.MEMPROF, "leaks", "--core", core, f"{t.VICTIMS}/verify"],
+                               capture_output=True, text=True, timeout=120)
+            self.assertIn(r.returncode, (0, 1, 2, 3), r.stderr)
+            with open(core, "r+b") as f:
+                for at, word in was[::-1]:
+                    f.seek(at)
+                    f.write(word)
+
+    def test_damaged(self):
+        """damaged heaps (MEMPROF_FULL: of every allocator): memprof ends, with a status of its own"""
+        for preload in ALLOCATORS:
+            with self.subTest(preload):
+                self.damaged(preload)
 
 
 if __name__ == "__main__":
