@@ -78,6 +78,9 @@ bool output_pattern_ok(const char *pattern);
 void output_name(const char *pattern, pid_t pid, uint32_t count, bool again, char *out,
 		 size_t size);
 
+/* The name of a piece of that recording: @number is put in before the suffix. */
+void output_piece_name(const char *name, uint32_t number, char *out, size_t size);
+
 /* cmd/options.c: what attach and run share. */
 struct recording_options {
 	const char *path;	  /* pattern, output_name(); NULL: memprof-PID.memprof */
@@ -86,6 +89,7 @@ struct recording_options {
 	uint64_t queue_size;	  /* bytes; 0: default */
 	uint64_t cull_ms;	  /* blocks that live shorter are only counted; 0: none */
 	uint64_t sample_interval; /* bytes; 0: every allocation */
+	uint64_t rotate;	  /* bytes of a file after which another begins; 0: none */
 	uint64_t carry_budget;	  /* bytes of stacks that a recorder takes over */
 	uint32_t depth;		  /* innermost frames that are kept; 0: all */
 	struct selection select;
@@ -125,7 +129,7 @@ int recording_options_settle(struct recording_options *o);
 	    {"via", required_argument, NULL, 'V'}, {"stack-size", required_argument, NULL, 'K'},   \
 	    {"event", required_argument, NULL, 'E'}, {"free-stacks", no_argument, NULL, 'J'},      \
 	    {"zero", no_argument, NULL, 'Z'}, {"sample", required_argument, NULL, 'S'},            \
-	    {"paused", no_argument, NULL, 'P'},                                                    \
+	    {"rotate", required_argument, NULL, 'M'}, {"paused", no_argument, NULL, 'P'},          \
 	{                                                                                          \
 		"quiet", no_argument, NULL, 'q'                                                    \
 	}

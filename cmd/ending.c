@@ -8,13 +8,13 @@
 #include "cmd/recording.h"
 #include "cmd/summary.h"
 
-static void open_symbols(struct recording *rec)
+struct symbols *recording_symbols(const struct recording *rec)
 {
+	struct symbols *symbols = symbols_new(NULL);
 	char path[4096];
 
-	rec->symbols = symbols_new(NULL);
-	if (!rec->symbols)
-		return;
+	if (!symbols)
+		return NULL;
 	vec_for_each (&rec->s.tables.code, c) {
 		/* The very file that is mapped, also when it was deleted or replaced; where that
 		 * may not be opened, what the target sees under its name. */
@@ -23,20 +23,24 @@ static void open_symbols(struct recording *rec)
 		if (access(path, R_OK))
 			snprintf(path, sizeof(path), "/proc/%d/root%s", proc_of(rec->t->pid),
 				 c->m.path);
-		if (symbols_add_module(rec->symbols, &c->m, access(path, R_OK) ? NULL : path))
+		if (symbols_add_module(symbols, &c->m, access(path, R_OK) ? NULL : path))
 			continue;
 	}
+	return symbols;
 }
 
-static void symbolize(void *ctx, struct mpf_writer *w, const uint64_t *pc, uint64_t n)
+void recording_put_symbols(struct recording *rec, struct symbols *symbols, struct mpf_writer *w,
+			   const uint64_t *pc, uint64_t n)
 {
-	struct recording *rec = ctx;
 	struct mp_symbol sym[64];
 
-	for (uint64_t i = 0; i < n && rec->symbols; i++) {
-		uint32_t found = symbols_find(rec->symbols, pc[i], sym, 64);
-		const char *name = summary_hooked_as(&rec->s, pc[i]);
+	for (uint64_t i = 0; i < n && symbols; i++) {
+		uint32_t found = symbols_find(symbols, pc[i], sym, 64);
+		const char *name;
 
+		pthread_mutex_lock(&rec->lock);
+		name = summary_hooked_as(&rec->s, pc[i]);
+		pthread_mutex_unlock(&rec->lock);
 		if (name && found)
 			sym[found - 1].function = sym[found - 1].raw_function = name;
 		if (found && mpf_put_symbols(w, pc[i], sym, found))
@@ -44,12 +48,21 @@ static void symbolize(void *ctx, struct mpf_writer *w, const uint64_t *pc, uint6
 	}
 }
 
-static void put_modules(void *ctx, struct mpf_writer *w)
+static void symbolize(void *ctx, struct mpf_writer *w, const uint64_t *pc, uint64_t n)
 {
-	const struct recording *rec = ctx;
+	struct recording *rec = ctx;
 
+	recording_put_symbols(rec, rec->symbols, w, pc, n);
+}
+
+void recording_put_modules(void *ctx, struct mpf_writer *w)
+{
+	struct recording *rec = ctx;
+
+	pthread_mutex_lock(&rec->lock);
 	vec_for_each (&rec->s.tables.code, c)
 		mpf_put_module(w, &c->m);
+	pthread_mutex_unlock(&rec->lock);
 }
 
 void recording_tell(const struct recording *rec, const struct recording_options *o, uint8_t reason)
@@ -95,7 +108,7 @@ static int take_out(struct recording *rec, struct mp_finish *finish, struct mp_e
 static int complete(struct recording *rec, const struct recording_options *o,
 		    struct mp_finish *finish, const char *path, bool failed)
 {
-	const struct recorder_ending ending = {put_modules, symbolize};
+	const struct recorder_ending ending = {recording_put_modules, symbolize};
 	struct mp_losses losses = {0};
 	int ret;
 
@@ -122,14 +135,14 @@ int recording_end(struct recording *rec, const struct recording_options *o,
 	int status = 0;
 
 	if (rec->r && reason == MP_END_KEPT) {
-		open_symbols(rec);
+		rec->symbols = recording_symbols(rec);
 		recorder_keep(rec->r);
 	} else if (!(rec->resumed && failed)) {
 		status = take_out(rec, &finish, &late);
 	}
 	/* Not before: with many modules they take all the descriptors there are. */
 	if (rec->s.block && !rec->symbols)
-		open_symbols(rec);
+		rec->symbols = recording_symbols(rec);
 	observer_stop(rec->observer);
 	if (rec->r)
 		status = complete(rec, o, &finish, path, failed);

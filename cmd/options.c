@@ -8,8 +8,9 @@
 #include "cmd/cmd.h"
 #include "record/carry.h"
 
-#define MIN_RING (64u << 10)
-#define MAX_RING (64u << 20)
+#define MIN_RING  (64u << 10)
+#define MAX_RING  (64u << 20)
+#define MIN_PIECE (64u << 10)
 
 int recording_option(int opt, const char *arg, struct recording_options *o)
 {
@@ -100,6 +101,11 @@ int recording_option(int opt, const char *arg, struct recording_options *o)
 			return 1;
 		usage_error("--sample: '%s' is not a number of bytes from 1 to 1024G, such as 512k",
 			    arg);
+		return -1;
+	case 'M':
+		if (parse_bytes(arg, &o->rotate) && o->rotate >= MIN_PIECE)
+			return 1;
+		usage_error("--rotate: '%s' is not a size of at least 64k, such as 500M", arg);
 		return -1;
 	case 'Q':
 		if (parse_bytes(arg, &o->queue_size) && o->queue_size >= MIN_RING)

@@ -81,3 +81,10 @@ void output_name(const char *pattern, pid_t pid, uint32_t count, bool again, cha
 	}
 	out[n < size ? n : size - 1] = 0;
 }
+
+void output_piece_name(const char *name, uint32_t number, char *out, size_t size)
+{
+	const char *end = suffix(name);
+
+	snprintf(out, size, "%.*s-%u%s", (int)(end - name), name, number, end);
+}

@@ -70,17 +70,6 @@ static void fill_info(struct target *t, struct mp_info *info, char *exe, size_t 
 	info->memprof_version = MEMPROF_VERSION;
 }
 
-/* For those who read the journal from another directory. */
-static void absolute(const char *path, char *out, size_t size)
-{
-	char here[4096];
-
-	if (*path == '/' || !getcwd(here, sizeof(here)))
-		snprintf(out, size, "%s", path);
-	else
-		snprintf(out, size, "%s/%s", here, path);
-}
-
 static int start_observer(struct recording *rec, const struct recording_options *o, bool launched,
 			  bool user_only, struct mp_err *err)
 {
@@ -128,7 +117,7 @@ static int open_the_session(struct recording *rec, const struct recording_option
 					   .sample_interval = o->sample_interval,
 					   .no_hooks = o->page_faults};
 
-	absolute(path, full, sizeof(full));
+	recording_absolute(path, full, sizeof(full));
 	/* Without it only what asks a recorder at work is missing. */
 	if (control_open(control, serve_request, &rec->r, &rec->control))
 		control[0] = 0;
@@ -152,6 +141,7 @@ static int start_recorder(struct recording *rec, const struct recording_options 
 	    .code_changed = code_changed,
 	    .next_module = next_module,
 	    .ctx = rec,
+	    .rotation = recording_rotation(o->rotate),
 	    .info = *info,
 	    .carry = rec->resumed ? &rec->carry : NULL,
 	    .complete_until = o->via_kernel ? &rec->observed_until : NULL,
@@ -241,17 +231,15 @@ static int record(struct recording *rec, const struct recording_options *o, cons
 
 int recording_run(struct target *t, const struct recording_options *o, bool launched)
 {
-	struct recording rec = {.t = t};
-	const char *pattern = o->path;
-	char path[4096];
+	struct recording rec = {.t = t, .o = o, .pattern = o->path};
 	int status;
 
 	rec.resumed = !launched && !o->via_kernel && session_is_orphan(t->pid);
-	if (!pattern)
-		pattern = rec.resumed ? "memprof-%p-%t.memprof" : "memprof-%p.memprof";
-	output_name(pattern, t->pid, o->count, o->again, path, sizeof(path));
+	if (!rec.pattern)
+		rec.pattern = rec.resumed ? "memprof-%p-%t.memprof" : "memprof-%p.memprof";
+	output_name(rec.pattern, t->pid, o->count, o->again, rec.path, sizeof(rec.path));
 	pthread_mutex_init(&rec.lock, NULL);
-	status = record(&rec, o, path, launched);
+	status = record(&rec, o, rec.path, launched);
 	control_close(rec.control);
 	recorder_free(rec.r);
 	symbols_free(rec.symbols);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* One recording: what its beginning (recording.c), its course (watch.c) and its end (ending.c)
- * share. */
+ * share; and what is different with pieces (pieces.c). */
 #ifndef CMD_RECORDING_H
 #define CMD_RECORDING_H
 
@@ -29,7 +29,27 @@ struct recording {
 	size_t next_module;
 	struct symbols *symbols;
 	uint64_t end_ns;
+	const struct recording_options *o;
+	const char *pattern; /* of paths */
+	char path[4096];     /* of the recording, or of its piece at hand: the aggregator's */
+	int piece_error;     /* that was told */
 };
+
+/* An absolute path, for those who read the journal from another directory. */
+void recording_absolute(const char *path, char *out, size_t size);
+
+/* Pieces of @bytes (0: none); called with the recording. */
+struct recorder_rotation recording_rotation(uint64_t bytes);
+/* Says on stderr once why no next piece could begin. */
+void recording_tell_piece_error(struct recording *rec);
+
+/* The symbols of what is mapped; with rec->lock while it records.  Freed by symbols_free(). */
+struct symbols *recording_symbols(const struct recording *rec);
+/* Writes those of the addresses.  @symbols: NULL: none. */
+void recording_put_symbols(struct recording *rec, struct symbols *symbols, struct mpf_writer *w,
+			   const uint64_t *pc, uint64_t n);
+/* struct recorder_ending. */
+void recording_put_modules(void *rec, struct mpf_writer *w);
 
 /* Looks at the target's mappings again; what is new in them is to be hooked then
  * (install_wanted).  Return: false if it cannot be read. */

@@ -146,5 +146,11 @@ void summary_print(const struct summary *s)
 		print_site(s, &top[i]);
 	if (!s->page_faults)
 		print_traces(s, pid);
-	printf("recording: %s (%s)\n", s->path, human(p.file_bytes));
+	if (p.pieces)
+		printf("recording: %u pieces, the last one is %s (%s in all); memprof merge makes "
+		       "one of "
+		       "them\n",
+		       p.pieces + 1, s->path, human(p.file_bytes));
+	else
+		printf("recording: %s (%s)\n", s->path, human(p.file_bytes));
 }

@@ -153,6 +153,7 @@ static enum mp_end_reason watch(struct recording *rec, const struct recording_op
 			return MP_END_TIME;
 		if (recorder_progress(rec->r).error)
 			return MP_END_ERROR;
+		recording_tell_piece_error(rec);
 		if (!o->quiet && now - last_line >= 1000000000) {
 			last_line = now;
 			progress_line(rec, tty);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The journal has two copies: ours, which is believed, and the block's, for whoever comes later. */
+#include <stdio.h>
 #include <string.h>
 #include "inject/internal.h"
 
@@ -30,6 +31,14 @@ void journal_publish_hook(struct session *s, uint32_t i)
 	s->shared->hook[i] = s->journal->hook[i];
 	__atomic_store_n(&s->journal->nhooks, i + 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&s->shared->nhooks, i + 1, __ATOMIC_RELEASE);
+}
+
+void session_set_recording(struct session *s, const char *path)
+{
+	struct ss_journal *j = s->journal;
+
+	snprintf(j->recording, sizeof(j->recording), "%s", path);
+	memcpy(s->shared->recording, j->recording, sizeof(j->recording));
 }
 
 void journal_set_state(struct session *s, enum ss_state state)

@@ -85,6 +85,8 @@ int session_adopt(struct session *s, struct target *t, struct mp_err *err);
 int session_resume(struct session *s, struct target *t, struct mp_err *err);
 /* From now on the journal names this process.  Return: -EBUSY when another one was faster. */
 int session_take_over(struct session *s, const struct session_options *options);
+/* The recording goes on at @path (absolute): whoever takes over reads that one. */
+void session_set_recording(struct session *s, const char *path);
 /* Leaves it to another recorder. */
 void session_leave(struct session *s);
 

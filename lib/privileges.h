@@ -8,6 +8,7 @@ enum privileges {
 	PRIVILEGES_TARGET, /* goes on to look at the target, and leaves it at the end:
 			      CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH and CAP_CHECKPOINT_RESTORE (files
 			      of mappings; CAP_SYS_ADMIN on kernels that do not have it) */
+	PRIVILEGES_FILES,  /* the same, and creates files where memprof may: CAP_DAC_OVERRIDE */
 };
 
 /**

@@ -4,13 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "lib/estimate.h"
 #include "lib/privileges.h"
 #include "record/internal.h"
 #include "inject/dumped.h"
 
 #define FLUSH_NS 1000000000ull
-#define OWED_NS	 10000u /* a free that was overtaken comes within this time */
 #define USAGE_NS 10000000000ull
 #define PREFETCH 12
 
@@ -48,8 +46,18 @@ uint32_t stack_add(struct recorder *r, const uint64_t *pc, uint32_t n, uint32_t 
 
 	if (fresh) {
 		r->stacks.at[id].inner = inside_allocator(r, pc, all);
-		r->now.error = mpf_put_stack(r->file, id, flags, pc, n);
 		r->now.stacks++;
+	}
+	return stack_use(r, id);
+}
+
+uint32_t stack_use(struct recorder *r, uint32_t id)
+{
+	struct stack *s = &r->stacks.at[id];
+
+	if (id && s->piece != r->piece.number + 1) {
+		s->piece = r->piece.number + 1;
+		r->now.error = mpf_put_stack(r->file, id, s->flags, r->stacks.pc + s->first, s->n);
 	}
 	return id;
 }
@@ -65,12 +73,13 @@ static uint32_t stack_id(struct recorder *r, uint32_t slot, uint32_t agent_id)
 	if (agent_id & MPR_STACK_RAW) {
 		struct slot_state *st = &r->slot[slot];
 
-		return st->raw_sequence == (agent_id & ~MPR_STACK_RAW) ? st->raw_stack : 0;
+		return st->raw_sequence == (agent_id & ~MPR_STACK_RAW) ? stack_use(r, st->raw_stack)
+								       : 0;
 	}
 	if (agent_id >= r->arena_words)
 		return 0;
 	if (r->stack_of_word[agent_id])
-		return r->stack_of_word[agent_id];
+		return stack_use(r, r->stack_of_word[agent_id]);
 	s = (const struct ss_stack *)((const char *)r->config.block + r->arena + 8ull * agent_id);
 	n = s->n;
 	if (n > SS_MAX_FRAMES || agent_id + 1ull + n > r->arena_words)
@@ -103,89 +112,6 @@ static void take_raw(struct recorder *r, uint32_t slot, const struct mpr_raw_sta
 	r->slot[slot].raw_stack = stack_add(r, pc, n, flags);
 }
 
-/* ---------------------------------------------------------------- live blocks -- */
-
-void block_account(struct recorder *r, const struct live_block *b, int sign)
-{
-	struct stack *s = &r->stacks.at[b->stack];
-	struct estimate e = estimate_block(r->config.info.sample_interval, b->size,
-					   b->addr ^ b->size << 48 ^ b->stack);
-
-	r->now.live_bytes += (uint64_t)sign * e.bytes;
-	r->now.live_blocks += (uint64_t)sign * e.blocks;
-	/* Unsigned, as a liar's blocks may add up to more than there is. */
-	s->live_bytes = (int64_t)((uint64_t)s->live_bytes + (uint64_t)sign * e.bytes);
-	s->live_blocks = (int64_t)((uint64_t)s->live_blocks + (uint64_t)sign * e.blocks);
-	if (sign > 0 && r->now.live_bytes > r->now.peak_live_bytes) {
-		r->now.peak_live_bytes = r->now.live_bytes;
-		r->peak_blocks = r->now.live_blocks;
-		r->peak_time_ns = r->last_ns;
-	}
-}
-
-/* It was freed: its free is still to come, for it was overtaken, or it was lost. */
-static void block_replaced(struct recorder *r, const struct live_block *old)
-{
-	block_account(r, old, -1);
-	r->replaced = true;
-	r->now.frees++;
-	r->losses.mismatches++;
-	r->owed[r->nowed++ % OWED_MAX] = (struct owed){old->addr, r->last_ns};
-}
-
-static void block_born(struct recorder *r, uint64_t addr, uint64_t size, uint32_t stack)
-{
-	struct live_block b = {addr, size, stack}, old;
-
-	if (live_put(r->live, &b, &old)) {
-		r->losses.queue_events++;
-		r->losses.queue_alloc++;
-		return;
-	}
-	if (old.addr)
-		block_replaced(r, &old);
-	block_account(r, &b, 1);
-}
-
-/* Is this the free that an allocation of the same address overtook?  It is counted already. */
-static bool is_owed(struct recorder *r, uint64_t addr)
-{
-	for (uint32_t i = 0; i < OWED_MAX && i < r->nowed; i++) {
-		if (r->owed[i].addr != addr || r->last_ns > r->owed[i].time_ns + OWED_NS)
-			continue;
-		r->owed[i].addr = 0;
-		r->losses.mismatches--;
-		return true;
-	}
-	return false;
-}
-
-static bool block_gone(struct recorder *r, uint64_t addr, bool from_module, struct live_block *b)
-{
-	if (r->nowed && is_owed(r, addr))
-		return false;
-	if (live_take(r->live, addr, b))
-		return true;
-	if (r->selects)
-		r->losses.left_out_frees++;
-	else if (from_module)
-		r->losses.housekeeping_frees++;
-	else
-		r->losses.foreign_frees++;
-	return false;
-}
-
-/* The block that a realloc began with is gone: the realloc ended, or its end never came (lost, or
- * its thread was killed in it). */
-static void drop_realloc(struct recorder *r, struct slot_state *st)
-{
-	if (st->in_realloc && st->realloc_known) {
-		block_account(r, &st->realloc_block, -1);
-		r->now.frees++;
-	}
-	st->in_realloc = false;
-}
-
 /* ---------------------------------------------------------------- decoding -- */
 
 static void fill_misc(struct mp_event *ev, uint16_t misc)
@@ -216,7 +142,7 @@ static bool leave_out(struct recorder *r, struct mp_event *ev)
 	struct live_block old;
 
 	r->losses.left_out_allocs++;
-	if (!live_take(r->live, ev->addr, &old))
+	if (!block_take(r, ev->addr, &old, NULL))
 		return false;
 	block_replaced(r, &old);
 	ev->kind = EV_FREE;
@@ -251,7 +177,7 @@ static bool decode_alloc(struct recorder *r, uint32_t slot, const struct mpr_hea
 	count_stack(r, ev->stack);
 	r->now.allocs++;
 	r->now.allocated_bytes += ev->size;
-	block_born(r, ev->addr, ev->size, ev->stack);
+	block_born(r, ev);
 	return true;
 }
 
@@ -285,7 +211,7 @@ static bool decode_realloc_begin(struct recorder *r, uint32_t slot, const struct
 	split(ev, f->addr_hook);
 	drop_realloc(r, st);
 	st->in_realloc = true;
-	st->realloc_known = live_take(r->live, ev->addr, &st->realloc_block);
+	st->realloc_known = block_take(r, ev->addr, &st->realloc_block, &st->realloc_origin);
 	if (st->realloc_known)
 		return true;
 	if (r->selects && select_leaves_out(r, st)) {
@@ -312,7 +238,7 @@ static bool decode_realloc_end(struct recorder *r, uint32_t slot, const struct m
 	if (!ev->addr && !e->freed) {
 		st->in_realloc = false;
 		if (st->realloc_known)
-			live_put(r->live, &st->realloc_block, &old);
+			block_put(r, &st->realloc_block, &st->realloc_origin, &old);
 		return true;
 	}
 	drop_realloc(r, st);
@@ -326,7 +252,7 @@ static bool decode_realloc_end(struct recorder *r, uint32_t slot, const struct m
 		count_stack(r, ev->stack);
 		r->now.allocs++;
 		r->now.allocated_bytes += ev->size;
-		block_born(r, ev->addr, ev->size, ev->stack);
+		block_born(r, ev);
 	}
 	return true;
 }
@@ -394,7 +320,7 @@ static void put_marks(struct recorder *r, uint64_t now)
 	pthread_mutex_unlock(&r->lock);
 }
 
-static void put_hooks_and_modules(struct recorder *r)
+void put_hooks_and_modules(struct recorder *r)
 {
 	const struct ss_journal *j = r->config.journal;
 	uint32_t hooks = __atomic_load_n(&j->nhooks, __ATOMIC_ACQUIRE);
@@ -501,8 +427,7 @@ static void run_batch(struct recorder *r, struct batch *b)
 
 /* ---------------------------------------------------------------- the thread -- */
 
-/* @upto: UINT64_MAX at the end. */
-static void release_culled(struct recorder *r, uint64_t upto)
+void release_culled(struct recorder *r, uint64_t upto)
 {
 	int ret = r->cull ? cull_advance(r->cull, upto) : 0;
 
@@ -512,7 +437,7 @@ static void release_culled(struct recorder *r, uint64_t upto)
 		r->now.error = ret;
 }
 
-static void each_second(struct recorder *r, uint64_t now)
+void each_second(struct recorder *r, uint64_t now)
 {
 	struct mp_losses l;
 
@@ -531,10 +456,12 @@ static void each_second(struct recorder *r, uint64_t now)
 static void reach(struct recorder *r, const struct batch *b, uint64_t now)
 {
 	struct mp_losses l;
-	struct recorder_boundary at = {.barrier = b->barrier, .events = r->now.events};
+	struct recorder_boundary at = {.barrier = b->barrier,
+				       .events = r->now.events - r->piece.before.events};
 
 	at.time_ns = b->until == UINT64_MAX ? now : clock_ns(&r->clock, b->until);
 	put_marks(r, at.time_ns);
+	at.time_ns -= at.time_ns < r->piece.base_ns ? at.time_ns : r->piece.base_ns;
 	release_culled(r, UINT64_MAX);
 	l = recorder_losses(r); /* with what was just released */
 	mpf_put_losses(r->file, &l);
@@ -570,6 +497,7 @@ void *aggregator_run(void *arg)
 		progress_show(r, now);
 		if (b->barrier > r->boundary.barrier)
 			reach(r, b, now);
+		piece_next(r, now);
 		queue_done(r->queue, b);
 		batch_free(b);
 	}

@@ -38,7 +38,7 @@ static struct slot_state *slot_of(struct recorder *r, uint32_t tid)
 }
 
 static void put_realloc_begin(struct recorder *r, uint32_t tid, const struct carried_block *b,
-			      const struct live_block *live)
+			      const struct live_block *live, const struct origin *origin)
 {
 	struct slot_state *st = slot_of(r, tid);
 	struct mp_event ev = {
@@ -49,18 +49,22 @@ static void put_realloc_begin(struct recorder *r, uint32_t tid, const struct car
 	st->tid = tid;
 	st->in_realloc = true;
 	st->realloc_known = live != NULL;
-	if (live)
+	if (live) {
 		st->realloc_block = *live;
+		st->realloc_origin = *origin;
+	}
 	if (b) {
 		ev.addr = b->addr;
 		ev.hook = b->hook;
 	}
+	r->piece.head_events++;
 	r->now.error = mpf_put_event(r->file, &ev);
 }
 
 static void put_block(struct recorder *r, const struct carried_block *b, uint32_t stack)
 {
 	struct live_block live = {b->addr, b->size, stack}, old;
+	struct origin origin = {stack, b->tid, (uint32_t)(b->usable - b->size), b->hook, b->flags};
 	struct mp_event ev = {.kind = EV_ALLOC,
 			      .flags = b->flags | EV_F_CARRIED,
 			      .addr = b->addr,
@@ -71,12 +75,13 @@ static void put_block(struct recorder *r, const struct carried_block *b, uint32_
 			      .hook = b->hook,
 			      .fd = -1};
 
+	r->piece.head_events++;
 	r->now.error = mpf_put_event(r->file, &ev);
 	block_account(r, &live, 1);
 	if (b->in_realloc)
-		put_realloc_begin(r, b->realloc_tid, b, &live);
+		put_realloc_begin(r, b->realloc_tid, b, &live, &origin);
 	else
-		live_put(r->live, &live, &old);
+		block_put(r, &live, &origin, &old);
 }
 
 void carry_in(struct recorder *r, const struct carry *c)
@@ -88,7 +93,7 @@ void carry_in(struct recorder *r, const struct carry *c)
 	vec_for_each (&c->blocks, b)
 		put_block(r, b, id ? id[b->stack] : 0);
 	vec_for_each (&c->foreign_reallocs, tid)
-		put_realloc_begin(r, *tid, NULL, NULL);
+		put_realloc_begin(r, *tid, NULL, NULL, NULL);
 	free(id);
 	mpf_flush(r->file);
 }

@@ -53,6 +53,11 @@ struct cull *cull_new(uint64_t age_ns, struct mpf_writer *file)
 	return NULL;
 }
 
+void cull_set_file(struct cull *c, struct mpf_writer *file)
+{
+	c->file = file;
+}
+
 void cull_free(struct cull *c)
 {
 	if (!c)

@@ -17,6 +17,8 @@ struct cull;
  * Return: NULL when out of memory. */
 struct cull *cull_new(uint64_t age_ns, struct mpf_writer *file);
 void cull_free(struct cull *c);
+/* From now on it writes to @file; nothing may wait. */
+void cull_set_file(struct cull *c, struct mpf_writer *file);
 /* Takes the next event; in order of time.  @keep: an allocation whose address was live, so that
  * whose the next free is cannot be told.  Return: 0 or a negative errno. */
 int cull_put(struct cull *c, const struct mp_event *ev, bool keep);

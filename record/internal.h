@@ -9,6 +9,8 @@
 #include "lib/live.h"
 #include "lib/vec.h"
 #include "record/order.h"
+#include "record/origins.h"
+#include "record/piece.h"
 #include "record/recorder.h"
 #include "record/ring.h"
 #include "record/stacks.h"
@@ -29,6 +31,7 @@ struct slot_state {
 	bool left_out;
 	bool in_realloc, realloc_known;
 	struct live_block realloc_block;
+	struct origin realloc_origin;
 };
 
 struct recorder {
@@ -59,6 +62,8 @@ struct recorder {
 	struct mpf_writer *file;
 	struct cull *cull; /* NULL: every event is written at once */
 	struct live *live;
+	struct origins *origins; /* live_block.stack is an index in it; NULL: a stack */
+	struct piece piece;
 	struct stacks stacks;
 	uint32_t *stack_of_word; /* agent's stack id -> recording's; sparse */
 	struct slot_state *slot;
@@ -67,8 +72,9 @@ struct recorder {
 	bool selects;  /* some allocations are, or were once, left out */
 	bool replaced; /* the event at hand allocated an address that was live */
 	struct mp_losses losses;
-	struct recorder_progress now; /* working copy */
-	uint64_t peak_blocks, peak_time_ns, last_ns, last_flush_ns, last_name_ns;
+	struct recorder_progress now;			/* working copy */
+	uint64_t peak_bytes, peak_blocks, peak_time_ns; /* of the piece */
+	uint64_t last_ns, last_flush_ns, last_name_ns;
 	struct order order;
 	uint64_t losses_seen, losses_looked_ns; /* when the counters were looked at last */
 
@@ -93,8 +99,29 @@ void *aggregator_run(void *recorder);
 void look_at_target(struct recorder *r, uint64_t now);
 /* The recording's id of a stack; it is in the file then. */
 uint32_t stack_add(struct recorder *r, const uint64_t *pc, uint32_t n, uint32_t flags);
+/* The same id; the stack is in the piece at hand then. */
+uint32_t stack_use(struct recorder *r, uint32_t id);
 /* A block enters (1) or leaves (-1) the sums of what is live. */
 void block_account(struct recorder *r, const struct live_block *b, int sign);
+/* Puts a block into the table; @old: as live_put().  Return: 0 or -ENOMEM. */
+int block_put(struct recorder *r, const struct live_block *b, const struct origin *origin,
+	      struct live_block *old);
+/* Takes it out; @origin may be NULL, and is only filled for a recording in pieces. */
+bool block_take(struct recorder *r, uint64_t addr, struct live_block *b, struct origin *origin);
+/* The block of an allocation. */
+void block_born(struct recorder *r, const struct mp_event *ev);
+/* It was freed: its free is still to come, for it was overtaken, or it was lost. */
+void block_replaced(struct recorder *r, const struct live_block *old);
+/* Its free: takes it out, or counts it as one that is not known. */
+bool block_gone(struct recorder *r, uint64_t addr, bool from_module, struct live_block *b);
+/* The block that a realloc began with is gone: the realloc ended, or its end never came (lost, or
+ * its thread was killed in it). */
+void drop_realloc(struct recorder *r, struct slot_state *st);
+/* What culling holds back and is older than @upto; UINT64_MAX: all of it. */
+void release_culled(struct recorder *r, uint64_t upto);
+/* Looks, losses, names: then all is handed to the kernel. */
+void each_second(struct recorder *r, uint64_t now);
+void put_hooks_and_modules(struct recorder *r);
 /* carry_in.c: puts the heap of the recorder before into table, sums and file. */
 void carry_in(struct recorder *r, const struct carry *c);
 /* The slot's shared part; its fields change under us. */

@@ -83,6 +83,13 @@ int recorder_start(const struct recorder_config *config, struct recorder **out, 
 		recorder_free(r);
 		return ret;
 	}
+	ret = piece_start(r);
+	if (ret) {
+		mpf_close(r->file);
+		recorder_free(r);
+		return mp_fail(err, MP_EXIT_FAILURE, ret, "cannot record in pieces: %s",
+			       strerror(-ret));
+	}
 	if (config->cull_ns && !(r->cull = cull_new(config->cull_ns, r->file))) {
 		mpf_close(r->file);
 		recorder_free(r);
@@ -172,84 +179,39 @@ int recorder_flush(struct recorder *r, struct recorder_boundary *b)
 	return ret;
 }
 
-static int by_pc(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* All distinct addresses of all stacks, ascending; the caller frees it. */
-static uint64_t *all_addresses(const struct recorder *r, uint64_t *n)
-{
-	uint64_t *pc = malloc((r->stacks.npc + 1) * sizeof(*pc)), keep = 0;
-
-	*n = 0;
-	if (!pc)
-		return NULL;
-	memcpy(pc, r->stacks.pc, r->stacks.npc * sizeof(*pc));
-	if (r->stacks.npc)
-		qsort(pc, r->stacks.npc, sizeof(*pc), by_pc);
-	for (uint64_t i = 0; i < r->stacks.npc; i++) {
-		if (!i || pc[i] != pc[i - 1])
-			pc[keep++] = pc[i];
-	}
-	*n = keep;
-	return pc;
-}
-
 void recorder_keep(struct recorder *r)
 {
 	r->keep = true;
-}
-
-static void put_index(struct recorder *r, const struct recorder_ending *ending)
-{
-	struct mp_totals totals = {r->now.events, r->now.allocs,     r->now.allocated_bytes,
-				   r->now.frees,  r->now.live_bytes, r->now.live_blocks};
-
-	mpf_begin_index(r->file);
-	ending->modules(r->config.ctx, r->file);
-	mpf_put_totals(r->file, &totals);
-	for (uint32_t id = 0; id < r->stacks.n; id++) {
-		const struct stack *s = &r->stacks.at[id];
-
-		if (s->live_blocks <= 0)
-			continue;
-		if (id)
-			mpf_put_stack(r->file, id, s->flags, r->stacks.pc + s->first, s->n);
-		mpf_put_live(r->file, id, (uint64_t)s->live_bytes, (uint64_t)s->live_blocks);
-	}
-	mpf_end_index(r->file);
 }
 
 int recorder_stop(struct recorder *r, struct mp_finish *finish, struct mp_losses *losses,
 		  const struct recorder_ending *ending)
 {
 	uint64_t *pc, n;
-	int ret;
+	int ret, pieces;
 
 	__atomic_store_n(&r->stop, true, __ATOMIC_RELEASE);
 	pthread_join(r->reader, NULL);
 	pthread_join(r->aggregator, NULL);
+	pieces = piece_stop(r);
 	*losses = recorder_losses(r);
 	finish->end_ns = r->shown.duration_ns;
-	finish->peak_live_bytes = r->now.peak_live_bytes;
+	finish->peak_live_bytes = r->peak_bytes;
 	finish->peak_live_blocks = r->peak_blocks;
 	finish->peak_time_ns = r->peak_time_ns;
 	if (ending && r->config.info.what == MP_ALLOCATIONS)
-		put_index(r, ending);
-	pc = ending ? all_addresses(r, &n) : NULL;
+		piece_put_index(r, ending);
+	pc = ending ? piece_addresses(r, &n) : NULL;
 	if (pc)
 		ending->symbolize(r->config.ctx, r->file, pc, n);
 	free(pc);
 	mpf_put_losses(r->file, losses);
 	mpf_put_finish(r->file, finish);
 	mpf_flush(r->file);
-	r->shown.file_bytes = mpf_bytes(r->file);
+	r->shown.file_bytes = r->piece.bytes_before + mpf_bytes(r->file);
 	ret = mpf_close(r->file);
 	r->file = NULL;
-	return ret;
+	return pieces ? pieces : ret;
 }
 
 uint32_t recorder_top(struct recorder *r, struct recorder_top *out, uint32_t max)
@@ -276,9 +238,13 @@ void recorder_free(struct recorder *r)
 {
 	if (!r)
 		return;
+	piece_stop(r);
+	for (int i = 0; i < 3; i++)
+		free(r->piece.text[i]);
 	queue_free(r->queue);
 	live_free(r->live);
 	cull_free(r->cull);
+	origins_free(r->origins);
 	vec_free(&r->marks);
 	stacks_free(&r->stacks);
 	if (r->stack_of_word)

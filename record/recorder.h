@@ -20,6 +20,25 @@
 #include "record/queue.h"
 #include "record/select.h"
 
+/* What the caller adds to the end of the file; called with recorder_config.ctx. */
+struct recorder_ending {
+	/* Puts all modules, for the index. */
+	void (*modules)(void *ctx, struct mpf_writer *w);
+	/* Puts the symbols of the addresses. */
+	void (*symbolize)(void *ctx, struct mpf_writer *w, const uint64_t *pc, uint64_t n);
+};
+
+/* A recording in pieces; each is called with recorder_config.ctx. */
+struct recorder_rotation {
+	uint64_t bytes; /* a file that has so many is followed by another; 0: never */
+	/* Where piece @number goes.  The aggregator's. */
+	void (*name)(void *ctx, uint32_t number, char *path, size_t size);
+	/* The piece at @path is begun: all that is live is in it.  The aggregator's. */
+	void (*begun)(void *ctx, const char *path);
+	/* Of all pieces but the last.  Modules: the aggregator's; symbols: another thread's. */
+	struct recorder_ending ending;
+};
+
 struct recorder_config {
 	struct ss_control *block; /* our mapping of the session block: the target may write there */
 	const struct ss_control *layout;  /* what is where in it */
@@ -36,6 +55,7 @@ struct recorder_config {
 	 * the thread itself, which is not. */
 	const uint64_t *complete_until;
 	const struct carry *carry; /* the heap that another recorder left; NULL: none */
+	struct recorder_rotation rotation;
 	/*
 	 * Called by the aggregator: code without a table was met.  Brings the tables up to date;
 	 * returns whether anything is new.
@@ -53,7 +73,9 @@ struct recorder_progress {
 	uint64_t lost, file_bytes, duration_ns;
 	uint64_t live_table_bytes;
 	uint64_t foreign_frees, stacks;
-	int error; /* negative errno: the file cannot be written any more */
+	uint32_t pieces; /* that ended: the number of the one at hand */
+	int error;	 /* negative errno: the file cannot be written any more */
+	int piece_error; /* why no next piece could begin: the file goes on */
 };
 
 struct recorder;
@@ -85,14 +107,6 @@ int recorder_flush(struct recorder *r, struct recorder_boundary *b);
 /* At recorder_stop() the session stays for another recorder: only what is surely complete is taken
  * from the rings, and the agent records on into them for a while. */
 void recorder_keep(struct recorder *r);
-
-/* What the caller adds to the end of the file; called with recorder_config.ctx. */
-struct recorder_ending {
-	/* Puts all modules, for the index. */
-	void (*modules)(void *ctx, struct mpf_writer *w);
-	/* Puts the symbols of the addresses. */
-	void (*symbolize)(void *ctx, struct mpf_writer *w, const uint64_t *pc, uint64_t n);
-};
 
 /**
  * recorder_stop() - final drain, index, end of file

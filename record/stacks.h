@@ -9,7 +9,8 @@
 struct stack {
 	uint64_t first; /* index of its pcs in stacks.pc */
 	uint32_t n, flags;
-	bool inner; /* made inside an allocator function */
+	bool inner;	/* made inside an allocator function */
+	uint32_t piece; /* the last one that it is in, + 1 */
 	int64_t live_bytes, live_blocks;
 };
 

@@ -78,6 +78,24 @@ class Restart(Case):
                             for b in r["allocation_groups"] for f in b["backtrace"]))
         self.whole(p, after, r)
 
+    def test_crash_in_pieces(self):
+        """--rotate: killed in some later piece; whoever goes on takes the heap from that one"""
+        p = self.flood(2, 50000, "--rotate", "64k", "--lossless")
+        before = self.line(p)
+        self.memprof("flush", "-p", p.pid)
+        self.assertTrue(os.path.exists(self.path("one-1")))
+        self.kill_recorder(p)
+        said = self.attach(p, "two", "--lossless")
+        self.assertEqual(self.mismatch(said), 0)
+        self.memprof("flush", "-p", p.pid)
+        after = self.line(p)
+        self.memprof("detach", "-p", p.pid)
+        r = self.report(self.path("two"), "--leaks")
+        self.assertEqual(r["totals"]["carried_bytes"], before["live_bytes"])
+        self.assertEqual(r["totals"]["leaked_bytes"], after["live_bytes"])
+        self.assertEqual(r["totals"]["foreign_frees"], 0)
+        self.whole(p, after, r)
+
     def test_crash_under_load(self):
         """killed at work: what went with it is stated to the event"""
         p = self.flood(2, 200000)

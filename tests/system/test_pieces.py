@@ -1,0 +1,119 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""--rotate: pieces that are recordings by themselves, and memprof merge, which makes one of them."""
+import glob
+import json
+import os
+import re
+
+import memprof_test as t
+
+SUMS = ("allocations", "allocated_bytes", "frees", "foreign_frees", "failed_reallocs")
+
+
+class Pieces(t.Case):
+    def record(self, *how, output="r.memprof", argv=None, **env):
+        """A program recorded in pieces: what it counted itself, and the pieces."""
+        argv = argv or (f"{t.VICTIMS}/exact", 3, 150000)
+        os.environ.update(env)
+        try:
+            out = self.memprof("run", "--lossless", *how, "-o", self.path(output), "--", *argv)
+        finally:
+            for name in env:
+                del os.environ[name]
+        files = sorted(glob.glob(self.path("r*")), key=lambda f: self.info(f)["piece"])
+        self.assertGreater(len(files), 2)
+        self.assertRegex(out.stdout, rf"recording: {len(files)} pieces, the last one is {files[-1]} ")
+        truth = json.loads(out.stdout[out.stdout.index("{"):].split("\n")[0]) if "{" in out.stdout else None
+        return truth, files
+
+    def info(self, f):
+        return json.loads(self.memprof("info", f, "--json").stdout)
+
+    def merged(self, files):
+        out = self.path("merged")
+        self.memprof("merge", *reversed(files), "-o", out)
+        self.memprof("verify", out)
+        return out
+
+    def check(self, files):
+        """Each piece is whole and goes on where the one before ended; together they are the merged one."""
+        reports = [self.report(f, "--leaks") for f in files]
+        for f, r in zip(files, reports):
+            self.memprof("verify", f)
+            self.assertEqual(r["end_reason"], "pieced" if f != files[-1] else "exited")
+            quick = self.memprof("report", f, "--quick").stdout.replace(",", "")
+            self.assertRegex(quick, rf" in {r['totals']['allocations']} allocations; {r['totals']['frees']} blocks")
+            self.assertRegex(quick, rf"live .* in {r['totals']['leaked_count']} blocks at the end")
+        one = self.report(self.merged(files), "--leaks")
+        for key in SUMS:
+            self.assertEqual(one["totals"][key], sum(r["totals"][key] for r in reports), key)
+        for a, b in zip(reports, reports[1:]):
+            for what in ("count", "bytes"):
+                self.assertEqual(a["totals"]["leaked_" + what], b["totals"]["carried_" + what])
+        self.assertEqual(one["totals"]["carried_count"], 0)
+        live = lambda r: sorted((b["address"], b["size"], b["extra_space"], b["thread"], b["in_main_arena"])
+                                for b in r["leaks"])
+        self.assertEqual(live(one), live(reports[-1]))
+        self.assertEqual(one["totals"]["peak_bytes"], max(r["totals"]["peak_bytes"] for r in reports))
+        self.assertEqual(one["losses"]["stacks_total"], sum(r["losses"]["stacks_total"] for r in reports))
+        calls = [t.calls(r) for r in reports]
+        self.assertEqual(t.calls(one), {f: sum(c.get(f, 0) for c in calls) for f in t.calls(one)})
+        unresolved = [g for g in reports[1]["allocation_groups"] if not g["backtrace"][0]["function"]]
+        self.assertEqual(unresolved, [])
+        return one, reports
+
+    def test_pieces(self):
+        """a program that counts its calls: pieces and what they make together agree with it to the byte"""
+        truth, files = self.record("--rotate", "200k")
+        one, _ = self.check(files)
+        c, totals = t.calls(one), one["totals"]
+        self.assertEqual(files[0], self.path("r.memprof"))
+        self.assertEqual(files[1], self.path("r-1.memprof"))
+        self.assertEqual(c["malloc"], truth["malloc"] + 1)
+        self.assertEqual(totals["frees"], truth["free"] + truth["realloc"])
+        self.assertEqual(totals["failed_reallocs"], truth["realloc_failed"])
+        self.assertEqual(totals["leaked_count"], truth["live_blocks"] + 3 + 1)  # dtvs, stdout's buffer
+        live = {(int(b["address"]), b["size"]) for b in one["leaks"]}
+        self.assertEqual(len([b for b in truth["live"] if b[0] and tuple(b) not in live]), 0)
+        self.assertEqual(self.report(files[0])["id"], one["id"])
+        # Every format reads it; the totals are the same.
+        text = self.memprof("report", self.path("merged"), "--collapsed", "--cost", "allocated").stdout
+        self.assertEqual(sum(int(x.rsplit(" ", 1)[1]) for x in text.splitlines()), totals["allocated_bytes"])
+
+    def test_options(self):
+        """with culling, from the environment, named by %n; a piece that is missing or cut is told"""
+        _, files = self.record("--cull", "1ms", output="r-%n.memprof", MEMPROF_ROTATE="64k",
+                               argv=(f"{t.VICTIMS}/exact", 2, 700000))
+        self.assertEqual([os.path.basename(f) for f in files], [f"r-{i}.memprof" for i in range(len(files))])
+        self.check(files)
+        r = self.memprof("merge", files[0], files[2], "-o", self.path("x"), status=13)
+        self.assertRegex(r.stderr, r"^memprof: .* is missing: number 1\n$")
+        os.truncate(files[1], os.path.getsize(files[1]) - 1)
+        r = self.memprof("merge", *files[:3], "-o", self.path("x"), status=13)
+        self.assertRegex(r.stderr, r"^memprof: .*r-1.memprof was cut off: .*\n$")
+        self.assertFalse(os.path.exists(self.path("x")))
+        r = self.memprof("merge", *files[:2], "-o", self.path("x"))
+        self.assertIn("was cut off; so is", r.stderr)
+        self.memprof("run", "--rotate", "1k", "--", "/bin/true", status=2)
+
+    def test_sampled(self):
+        """a sample in pieces is one sample"""
+        _, files = self.record("--sample", "100", "--rotate", "64k")
+        parts, one = [self.info(f)["events"] for f in files], self.info(self.merged(files))["events"]
+        self.assertEqual(one["free"], sum(p["free"] for p in parts))
+        self.assertLess(one["alloc"], sum(p["alloc"] for p in parts))
+
+    def test_no_room(self):
+        """where no other piece can begin the recording goes on in the one it has, and says so"""
+        os.mkdir(self.path("r-1.memprof"))
+        out = self.memprof("run", "-q", "--lossless", "--rotate", "64k", "-o", self.path("r.memprof"), "--",
+                           f"{t.VICTIMS}/exact", 3, 150000)
+        self.assertRegex(out.stderr, r"memprof: no other piece could be begun \(.*\): .* same file\n")
+        self.assertEqual(len(re.findall("no other piece", out.stderr)), 1)
+        truth = json.loads(out.stdout[out.stdout.index("{"):].split("\n")[0])
+        self.assertEqual(t.calls(self.report(self.path("r.memprof")))["malloc"], truth["malloc"] + 1)
+
+
+if __name__ == "__main__":
+    t.main()
