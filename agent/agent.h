@@ -110,7 +110,7 @@ struct ag_thread {
 	uint64_t step_sp[AG_SP_MAX];	  /* the stack pointer there; see AG_SP_MAX */
 	uint64_t seen[AG_SEEN];		  /* walks that were taken: tag ^ id */
 	/* What a walk is looked for by; 0: none. */
-	uint64_t tag[AG_WALKS + 1];
+	uint64_t tag[AG_WALKS];
 	struct ag_walk walk[AG_WALKS + 1]; /* the last one is the latest that was taken */
 };
 

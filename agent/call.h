@@ -89,14 +89,12 @@ static inline void lost(const struct ag_call *call, enum mpr_lost kind, uint64_t
 bool put_alloc_big(const struct ag_call *call, uint64_t now, uint64_t block, uint64_t size,
 		   uint32_t stack, uint16_t misc);
 
-static inline uint32_t take_stack(const struct ag_call *call, uint64_t now)
+static inline __attribute__((always_inline)) uint32_t take_stack(const struct ag_call *call,
+								 uint64_t now)
 {
-	bool raw_wanted;
-	uint32_t id = stack_take(call, &raw_wanted);
+	uint32_t id = stack_take(call);
 
-	if (unlikely(raw_wanted))
-		id = put_raw_stack(call, now);
-	return id;
+	return likely(id != STACK_RAW_WANTED) ? id : put_raw_stack(call, now);
 }
 
 /* What glibc's chunk header says of a block that was just returned: usable size and arena. */

@@ -128,14 +128,13 @@ static struct walk_result walk_full(const struct ag_call *call, uint64_t *pc, ui
 	}
 }
 
-uint32_t take_full(const struct ag_call *call, bool *raw_wanted)
+uint32_t take_full(const struct ag_call *call)
 {
 	uint64_t *pc = call->t->scratch[call->level], hash = 0;
 	struct walk_result r = walk_full(call, pc, SS_MAX_FRAMES);
 
-	*raw_wanted = r.raw_wanted;
 	if (r.raw_wanted)
-		return MPR_STACK_NONE;
+		return STACK_RAW_WANTED;
 	for (uint32_t i = r.n; i-- > 0;)
 		hash = mix(hash, pc[i]);
 	return intern(call->c, hash, pc, 1, r.n, r.flags);
@@ -181,14 +180,13 @@ static bool stacks_equal(struct ss_control *c, uint32_t a, uint32_t b)
 
 void stack_check(const struct ag_call *call, uint32_t id)
 {
-	bool raw_wanted;
 	uint32_t full;
 
 	if (id == MPR_STACK_NONE)
 		return;
-	full = take_full(call, &raw_wanted);
+	full = take_full(call);
 	/* No room for it, or a table came or went in between. */
-	if (full == MPR_STACK_NONE)
+	if (full == MPR_STACK_NONE || full == STACK_RAW_WANTED)
 		return;
 	__atomic_fetch_add(&call->c->stacks_checked, 1, __ATOMIC_RELAXED);
 	if (full != id && !stacks_equal(call->c, full, id))

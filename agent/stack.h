@@ -48,8 +48,12 @@ static inline bool readable(const struct ss_control *c, struct ag_range *r, uint
 /* The rule at an instruction, by the modules' tables. */
 uint32_t rule_search(struct ss_control *c, uint64_t pc);
 
+/* What is taken where there is code on the way that has no table yet: registers and stack are to be
+ * sent.  No stack's id. */
+#define STACK_RAW_WANTED MPR_STACK_RAW
+
 /* The complete walk, as stack_take(). */
-uint32_t take_full(const struct ag_call *call, bool *raw_wanted);
+uint32_t take_full(const struct ag_call *call);
 
 /* The address in a return address as it lies on the stack. */
 static inline uint64_t pc_of(uint64_t word)
@@ -73,11 +77,8 @@ uint32_t intern(struct ss_control *c, uint64_t hash, const uint64_t *pc, int32_t
 
 /* ---------------------------------------------------------------- walk.c -- */
 
-/*
- * The caller's stack as an id (MPR_STACK_*), when no cached walk holds.  *@raw_wanted: there is
- * code on the way that has no table yet: registers and stack are to be sent.
- */
-uint32_t stack_walk(const struct ag_call *call, struct ag_range *r, uint64_t tag, bool *raw_wanted);
+/* stack_take() when the latest walk does not hold. */
+uint32_t stack_other(const struct ag_call *call, struct ag_range *r);
 
 #ifdef AGENT_CHECK_STACKS
 /* The checking build compares what a cached or quick walk gave with a complete one. */
@@ -106,47 +107,37 @@ static inline bool words_hold(const struct ag_word *begin, const struct ag_word 
 	return true;
 }
 
-static inline uint64_t walk_tag(uint64_t sp, uint64_t return_address, uint64_t leaf)
-{
-	return ((sp ^ return_address * 31) + leaf) * 0x9e3779b97f4a7c15ull | 1;
-}
-
-static inline uint32_t first_way(uint64_t tag)
-{
-	return (uint32_t)(tag >> 40) % (AG_WALKS / AG_WAYS) * AG_WAYS;
-}
-
-/* The caller's stack as an id.  *@raw_wanted as for stack_walk(). */
-static inline __attribute__((always_inline)) uint32_t stack_take(const struct ag_call *call,
-								 bool *raw_wanted)
+/* Does @w give the caller's stack? */
+static inline bool walk_holds(const struct ag_call *call, const struct ag_range *r,
+			      const struct ag_walk *w)
 {
 	const struct ag_frame *f = call->f;
-	struct ag_thread *t = call->t;
-	uint64_t sp = frame_sp(f), leaf = f->desc->function_addr;
-	uint64_t tag = walk_tag(sp, f->return_address, leaf);
-	uint32_t way = first_way(tag), last = way + AG_WAYS - 1;
-	struct ag_range *r;
-	const struct ag_walk *w;
 
-	*raw_wanted = false;
+	return w->sp == frame_sp(f) && w->leaf == f->desc->function_addr &&
+	       w->generation == call->c->generation && !((w->fp0 ^ frame_fp(f)) & w->fp0_mask) &&
+	       w->end <= r->high && words_hold(w->ra, w->ra + w->n) &&
+	       words_hold(w->check, w->check + w->nchecks);
+}
+
+static inline uint32_t stack_hit(const struct ag_call *call, const struct ag_walk *w)
+{
+	call->t->s.stacks_cached++;
+	stack_check(call, w->stack);
+	return w->stack;
+}
+
+/* The caller's stack as an id (MPR_STACK_*), or STACK_RAW_WANTED. */
+static inline __attribute__((always_inline)) uint32_t stack_take(const struct ag_call *call)
+{
+	struct ag_thread *t = call->t;
+	struct ag_range *r;
+
 	if (unlikely(call->level)) /* the interrupted hook may be changing the cache */
-		return take_full(call, raw_wanted);
-	r = range_of(call->c, t, sp);
-	if (t->tag[AG_LATEST] == tag)
-		way = AG_LATEST;
-	else
-		while (t->tag[way] != tag && way < last)
-			way++;
-	w = &t->walk[way];
-	if (likely(w->sp == sp && w->leaf == leaf && w->generation == call->c->generation &&
-		   !((w->fp0 ^ frame_fp(f)) & w->fp0_mask) && w->end <= r->high &&
-		   words_hold(w->ra, w->ra + w->n) &&
-		   words_hold(w->check, w->check + w->nchecks))) {
-		t->s.stacks_cached++;
-		stack_check(call, w->stack);
-		return w->stack;
-	}
-	return stack_walk(call, r, tag, raw_wanted);
+		return take_full(call);
+	r = range_of(call->c, t, frame_sp(call->f));
+	if (likely(walk_holds(call, r, &t->walk[AG_LATEST])))
+		return stack_hit(call, &t->walk[AG_LATEST]);
+	return stack_other(call, r);
 }
 
 #endif

@@ -49,6 +49,26 @@ static uint32_t frames_held(const struct ag_thread *t, const struct ag_walk *w, 
 	return i;
 }
 
+/* Is @f, where it is, frame @i of @last in the same state, and do all outer ones hold?  *@held: up
+ * to where they do, once that is known. */
+static bool goes_on_at(const struct ag_thread *t, const struct ag_walk *last, uint32_t i,
+		       const struct ag_fresh *f, uint32_t *held)
+{
+	if (last->ra[i].is != f->ra.is || (!AG_RA_SIZE && t->step_sp[i] != f->sp) ||
+	    (t->step[i].needs_fp && t->step[i].fp != f->fp))
+		return false;
+	if (*held == UINT32_MAX)
+		*held = frames_held(t, last, i);
+	return i <= *held;
+}
+
+/* Not computed from the frame before: the processor need not wait for that one. */
+static inline uint64_t same_but_known(uint64_t value)
+{
+	__asm__ volatile("" : "+r"(value));
+	return value;
+}
+
 /*
  * Frames by simple rules, from the caller outwards, until one of @last (the latest walk) is met in
  * the same state and all outer ones still hold.  Return: false when that is not possible.
@@ -63,27 +83,25 @@ static bool walk_fresh(const struct ag_call *call, struct ag_range *r, const str
 	uint64_t fp_slot = 0, cfa;
 	uint32_t j = last ? last->n : 0, held = UINT32_MAX, id;
 	struct ag_fresh *f = t->fresh;
+	bool met;
 
 	for (;; f++) {
 		/* The first one is in our frame where the call pushed none. */
 		if (f == t->fresh + AG_WALK_MAX ||
 		    ((AG_RA_SIZE || f > t->fresh) && !readable(c, r, slot)))
 			return false;
+		while (j && last->ra[j - 1].at < slot)
+			j--;
+		met = j && last->ra[j - 1].at == slot;
+		if (met)
+			slot = same_but_known(last->ra[j - 1].at);
 		if (AG_RA_SIZE)
 			sp = slot + AG_RA_SIZE;
 		*f = (struct ag_fresh){{slot, word_at(slot)}, sp, fp, fp_slot, false};
-		while (j && last->ra[j - 1].at < slot)
-			j--;
-		if (j && last->ra[j - 1].at == slot && last->ra[j - 1].is == f->ra.is &&
-		    (AG_RA_SIZE || t->step_sp[j - 1] == sp) &&
-		    (!t->step[j - 1].needs_fp || t->step[j - 1].fp == fp)) {
-			if (held == UINT32_MAX)
-				held = frames_held(t, last, j - 1);
-			if (held >= j - 1) {
-				f->needs_fp = t->step[j - 1].needs_fp;
-				way->keep = j - 1;
-				break;
-			}
+		if (met && j - 1 <= held && goes_on_at(t, last, j - 1, f, &held)) {
+			f->needs_fp = t->step[j - 1].needs_fp;
+			way->keep = j - 1;
+			break;
 		}
 		id = rule_of_return(c, pc_of(f->ra.is));
 		if (id - 1 >= 0xffff)
@@ -142,6 +160,18 @@ static uint64_t walk_go_on(struct ag_thread *t, struct ag_walk *w, const struct 
 	return mix(s.hash, w->ra[i].is);
 }
 
+static uint64_t walk_tag(const struct ag_frame *f)
+{
+	uint64_t where = frame_sp(f) ^ f->return_address * 31;
+
+	return (where + f->desc->function_addr) * 0x9e3779b97f4a7c15ull | 1;
+}
+
+static uint32_t first_way(uint64_t tag)
+{
+	return (uint32_t)(tag >> 40) % (AG_WALKS / AG_WAYS) * AG_WAYS;
+}
+
 /* A walk that was taken twice, with the same result, is worth a place of its own. */
 static void walk_keep(struct ag_thread *t, const struct ag_walk *w, uint64_t tag)
 {
@@ -172,7 +202,7 @@ static void walk_keep(struct ag_thread *t, const struct ag_walk *w, uint64_t tag
 	*(volatile uint64_t *)&to->sp = w->sp;
 }
 
-uint32_t stack_walk(const struct ag_call *call, struct ag_range *r, uint64_t tag, bool *raw_wanted)
+static uint32_t stack_walk(const struct ag_call *call, struct ag_range *r, uint64_t tag)
 {
 	struct ag_thread *t = call->t;
 	struct ag_walk *w = &t->walk[AG_LATEST];
@@ -182,7 +212,7 @@ uint32_t stack_walk(const struct ag_call *call, struct ag_range *r, uint64_t tag
 	uint64_t hash;
 
 	if (!walk_fresh(call, r, goes_on ? w : NULL, &way))
-		return take_full(call, raw_wanted);
+		return take_full(call);
 	/* Not a walk while it changes, whoever leaves us here. */
 	*(volatile uint64_t *)&w->sp = 0;
 	w->fp0 = frame_fp(call->f);
@@ -191,10 +221,22 @@ uint32_t stack_walk(const struct ag_call *call, struct ag_range *r, uint64_t tag
 	hash = walk_go_on(t, w, &way);
 	w->stack = intern(call->c, hash, &w->ra[w->n].is, -2, w->n + 1, SS_STACK_COMPLETE);
 	if (w->stack != MPR_STACK_NONE) {
-		t->tag[AG_LATEST] = tag;
 		*(volatile uint64_t *)&w->sp = frame_sp(call->f);
 		walk_keep(t, w, tag);
 		stack_check(call, w->stack);
 	}
 	return w->stack;
+}
+
+uint32_t stack_other(const struct ag_call *call, struct ag_range *r)
+{
+	uint64_t tag = walk_tag(call->f);
+	uint32_t way = first_way(tag), last = way + AG_WAYS - 1;
+	struct ag_thread *t = call->t;
+
+	while (t->tag[way] != tag && way < last)
+		way++;
+	if (walk_holds(call, r, &t->walk[way]))
+		return stack_hit(call, &t->walk[way]);
+	return stack_walk(call, r, tag);
 }
