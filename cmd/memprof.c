@@ -26,6 +26,7 @@ static const struct {
     {"verify", cmd_verify, "whether a recording is whole and sound"},
     {"strip", cmd_strip, "a smaller recording: short-lived blocks become sums"},
     {"merge", cmd_merge, "pieces of a recording, or recordings of several processes, as one"},
+    {"extract", cmd_extract, "modules, maps, symbols and the like of a recording, as CSV files"},
     {"symbolize", cmd_symbolize, "a copy with symbols resolved, or names taken out"},
 };
 #define NCOMMANDS (sizeof(command) / sizeof(command[0]))

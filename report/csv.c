@@ -6,7 +6,7 @@
 #include "report/order.h"
 #include "report/tree.h"
 
-static void field(FILE *out, const char *s)
+void csv_text(const char *s, FILE *out)
 {
 	putc('"', out);
 	for (; *s; s++) {
@@ -30,7 +30,7 @@ static int write_stack(struct model *m, uint32_t id, FILE *out)
 		free(folded);
 		return -ENOMEM;
 	}
-	field(out, folded);
+	csv_text(folded, out);
 	free(folded);
 	return 0;
 }

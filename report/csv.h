@@ -11,4 +11,7 @@
  * errno. */
 int csv_write(struct model *m, enum cost cost, FILE *out);
 
+/* A field in quotes. */
+void csv_text(const char *text, FILE *out);
+
 #endif

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """File tools: info, verify, strip, symbolize; what they write is read by all the others."""
+import csv
 import json
 import os
 import re
@@ -98,6 +99,33 @@ class Files(t.Case):
         whole, left = (json.loads(self.memprof("info", x, "--json").stdout)["lifetimes"] for x in (f, out))
         for key in ("below_100ms", "below_1s", "below_10s", "longer"):
             self.assertEqual(whole[key], left[key])
+
+    def test_extract(self):
+        """extract: modules, maps, symbols ... as CSV, the same as reports say"""
+        f = self.recording()
+        r = self.report(f)
+        self.memprof("extract", f)
+        out = f + ".extracted"
+        rows = {}
+        for name in os.listdir(out):
+            with open(os.path.join(out, name), newline="") as file:
+                rows[name] = list(csv.DictReader(file))
+        items = json.loads(self.memprof("info", f, "--json").stdout)["items"]
+        for name in ("modules", "maps", "threads"):
+            self.assertEqual(len(rows.get(name + ".csv", [])), items[{"maps": "map_usage"}.get(name, name)], name)
+        libc = next(m for m in rows["modules.csv"] if "/libc.so" in m["path"])
+        notes = subprocess.run(["readelf", "-n", libc["path"]], capture_output=True, text=True).stdout
+        self.assertIn(f"Build ID: {libc['build_id']}\n", notes)
+        # Reports show the call, the recording has the return address.
+        known = {(int(s["address"], 16) - (s["exact"] == "false"), s["function"]) for s in rows["symbols.csv"]}
+        for g in r["allocation_groups"]:
+            for frame in g["backtrace"]:
+                if not frame["function"].startswith(frame["library"] or "?"):
+                    self.assertIn((int(frame["address"]), frame["function"]), known)
+        self.memprof("extract", f, "-o", self.path("other"))
+        self.assertEqual(sorted(os.listdir(out)), sorted(os.listdir(self.path("other"))))
+        self.memprof("extract", f, "-o", "/dev/null/x", status=14)
+        self.memprof("extract", "/etc/passwd", status=13)
 
     def test_symbolize(self):
         """symbolize: names from this machine's files for a recording that has none"""
