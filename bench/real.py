@@ -13,7 +13,7 @@ MAIN = ["none", "memprof", "memprof --sample", "heaptrack"]
 
 PYTHON = """
 import json
-words = [str(i * 7919 % 100003) for i in range(60000)]
+words = [str(i * 7919 %% 100003) for i in range(60000)]
 for turn in range(%d):
     table = {}
     for w in words:

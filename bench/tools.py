@@ -14,6 +14,7 @@ LIBC = LIB + "libc.so.6"
 LOST = ("lost_allocations", "lost_frees", "lost_reallocs", "lost_maps", "lost_other",
         "lost_no_slot", "queue_dropped_events", "stale")
 SAMPLE = "512k"
+TIMEOUT_S = 300
 
 
 class Tool:
@@ -96,11 +97,17 @@ def run(tool, argv, folder, build):
     """Runs to the end.  Its output, and times and memory of everything that took part."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.monotonic()
-    r = subprocess.run(tool.command(argv, folder, build), env=dict(os.environ, **tool.env),
-                       text=True, capture_output=True, cwd=folder, stdin=subprocess.DEVNULL)
+    with subprocess.Popen(tool.command(argv, folder, build), env=dict(os.environ, **tool.env),
+                          text=True, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, start_new_session=True) as p:
+        try:
+            out, err = p.communicate(timeout=TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(p.pid, 9)
+            raise
     wall = time.monotonic() - start
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if r.returncode:
-        raise RuntimeError(f"{tool.name}: {argv}: {r.stdout[-500:]}{r.stderr[-500:]}")
-    return r.stdout, {"wall_s": wall, "cpu_s": after.ru_utime + after.ru_stime -
-                      before.ru_utime - before.ru_stime}
+    if p.returncode:
+        raise RuntimeError(f"{tool.name}: {argv}: {out[-500:]}{err[-500:]}")
+    return out, {"wall_s": wall, "cpu_s": after.ru_utime + after.ru_stime -
+                 before.ru_utime - before.ru_stime}
