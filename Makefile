@@ -83,7 +83,7 @@ VICTIMS = $(patsubst tests/victims/%.c,$(O)/victims/%,$(filter-out %/late.c %/wr
 	$(O)/victims/verify-static $(O)/victims/verify-musl-static \
 	$(O)/victims/truth-static $(O)/victims/truth-jemalloc-static $(O)/victims/truth-tcmalloc-static \
 	$(O)/victims/truth-musl $(O)/victims/truth-musl-static $(UNKNOWN) \
-	$(O)/victims/blocks-static $(O)/victims/cases-lsan $(O)/victims/objects-stripped $(O)/victims/sandbox-static
+	$(O)/victims/blocks-static $(O)/victims/blocks-musl-static $(O)/victims/cases-lsan $(O)/victims/objects-stripped $(O)/victims/sandbox-static
 VICTIM_FLAGS = -O2 -g -I. -fomit-frame-pointer -Wall -Wextra -Werror -D_GNU_SOURCE
 # Return addresses are signed and indirect jumps need landing pads where the processor has that.
 ifeq ($(ARCH),aarch64)
@@ -140,10 +140,16 @@ $(O)/victims/cases-lsan: tests/victims/cases.c
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) -DWITH_LSAN -fsanitize=leak -o $@ $< -lpthread
 $(O)/victims/objects-stripped: $(O)/victims/objects
 	$(STRIP) -o $@ $<
+comma = ,
 BLOCKS_WRAPPED = malloc calloc realloc free memalign posix_memalign aligned_alloc
 $(O)/victims/blocks-static: tests/victims/blocks.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) -DWRAP $(BLOCKS_WRAPPED:%=-Wl,--wrap=%) -static -s -o $@ $< -lpthread
+# musl's memalign() calls aligned_alloc(), and its calloc() malloc(): only one of each is counted.
+MUSL_WRAPPED = $(patsubst %,-Wl$(comma)--wrap=%,malloc realloc free memalign) -Wl,--defsym=__real_calloc=calloc
+$(O)/victims/blocks-musl-static: tests/victims/blocks.c
+	@mkdir -p $(@D)
+	$(MUSL_CC) -std=gnu11 $(VICTIM_FLAGS) -DWRAP $(MUSL_WRAPPED) -static -s -o $@ $< $(MUSL_LIBS)
 # Of other releases: truth-2.31 runs with every glibc from that of bullseye on.
 OTHERS = $(addprefix $(O)/victims/truth-,2.31 jemalloc-5.2-static musl-old-static)
 RELEASES = $(abspath $(O)/releases)

@@ -421,7 +421,7 @@ static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 
 const struct walker walker_musl_ng = {
     .name = "musl mallocng",
-    .machines = "x86_64",
+    .machines = "x86_64 aarch64",
     .library = "-musl",
     .walk = walk,
 };

@@ -24,5 +24,12 @@ CC = $(CROSS)gcc --sysroot=$(SYSROOT)/$(ARCH)
 CXX = $(CROSS)g++ --sysroot=$(SYSROOT)/$(ARCH)
 AR = $(CROSS)ar
 STRIP = $(CROSS)strip
+# Debian has no musl-gcc that compiles for others.
+MUSL = $(firstword $(wildcard $(SYSROOT)/$(ARCH)/usr/lib/*-linux-musl*))
+MUSL_CC = $(CROSS)gcc -nostdinc -isystem $(SYSROOT)/$(ARCH)/usr/include/$(notdir $(MUSL)) \
+	-isystem $(shell $(CROSS)gcc -print-file-name=include) -nostdlib
+MUSL_LIBS = $(addprefix $(MUSL)/,crt1.o crti.o libc.a) -lgcc $(MUSL)/libc.a $(MUSL)/crtn.o
 endif
+MUSL_CC ?= musl-gcc
+MUSL_LIBS ?= -lpthread
 STRIP ?= strip

@@ -2,7 +2,8 @@
 # image says of which, and where Debian's kernel is.
 GUEST_SYSROOT = $(or $(SYSROOT),$(CURDIR)/build/sysroot)
 GUEST_VICTIMS = $(addprefix $(O)/victims/,verify verify-static exact faults stacks throws restart signals family flood \
-	leaky blocks blocks-static cases loaders libwrapper.so block objects objects-stripped sandbox)
+	leaky blocks blocks-static cases loaders libwrapper.so block objects objects-stripped sandbox \
+	$(if $(filter x86_64 aarch64,$(ARCH)),blocks-musl-static))
 GUESTS = x86_64 aarch64 arm mips64
 
 GUEST_FOLDERS = $(foreach a,$(GUESTS),$(if $(filter $(a),$(HOST_ARCH)),build,build/$(a)))

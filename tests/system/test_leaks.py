@@ -90,6 +90,12 @@ class Walk(HeapCase):
         self.exact("blocks-static", "park", 8)
         self.exact("blocks-static", "park", 1, "foreign", "noncontig")
 
+    @t.unittest.skipUnless(os.path.exists(f"{t.VICTIMS}/blocks-musl-static"),
+                           "musl's heaps are walked on x86_64 and aarch64 only")
+    def test_musl(self):
+        """musl's mallocng, static and stripped"""
+        self.exact("blocks-musl-static", "park", 2 if t.GUEST else 8)
+
     def test_running(self):
         """threads stopped at a random instant: wrong by at most one block each, or an arena is said to be
         in the middle of a change"""
