@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include "arch/arch.h"
 #include "cmd/cmd.h"
 #include "report/contents.h"
 #include "report/json_gen.h"
@@ -62,7 +63,7 @@ static int write_json(const struct contents *c)
 	json_text(g, "executable", c->info.executable);
 	json_text(g, "cmdline", c->info.cmdline);
 	json_number(g, "pid", c->info.pid);
-	json_number(g, "machine", c->info.machine);
+	json_text(g, "architecture", arch_machine_name(c->info.machine));
 	json_text(g, "mode", c->info.mode ? "run" : "attach");
 	json_timeval(g, "timestamp", c->info.start_unix_ns);
 	json_timeval(g, "runtime", c->end_ns);
@@ -106,8 +107,8 @@ static void write_text(const struct contents *c)
 	if (gmtime_r(&start, &tm))
 		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S UTC", &tm);
 	printf("recording  %s, memprof %s\n", id, c->info.memprof_version);
-	printf("process    %s (pid %u, %s)\n", c->info.cmdline, c->info.pid,
-	       c->info.mode ? "run" : "attached");
+	printf("process    %s (pid %u, %s, %s)\n", c->info.cmdline, c->info.pid,
+	       c->info.mode ? "run" : "attached", arch_machine_name(c->info.machine));
 	if (c->info.processes)
 		printf("processes  %u, merged; the first is above\n", c->info.processes);
 	if (c->info.piece)

@@ -27,7 +27,7 @@ class Files(t.Case):
         f = self.recording()
         r = self.report(f)
         info = json.loads(self.memprof("info", f, "--json").stdout)
-        for key in ("id", "executable", "cmdline", "pid", "timestamp", "runtime"):
+        for key in ("id", "executable", "cmdline", "architecture", "pid", "timestamp", "runtime"):
             self.assertEqual(info[key], r[key], key)
         self.assertEqual(info["items"]["events"], r["totals"]["events"])
         self.assertEqual(sum(info["events"].values()), r["totals"]["events"])
