@@ -9,6 +9,7 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "attach/remains.h"
 #include "lib/fault.h"
 
 /*
@@ -48,29 +49,19 @@ static int check_seccomp(struct remote *r, struct mp_err *err)
 
 /* A copy whose birth the kernel did not tell us about: runs.  Found among the target's children by
  * the number that the target got. */
-static void kill_escaped(struct target *t, pid_t ns_pid)
+static void kill_escaped(const struct target *t, pid_t ns_pid)
 {
-	struct tids tids;
+	struct tids children;
 
-	if (proc_tasks(t->pid, &tids))
+	if (proc_children(t->pid, &children))
 		return;
-	vec_for_each (&tids.list, tid) {
-		char path[64];
-		FILE *f;
-		int child;
+	vec_for_each (&children.list, child) {
+		struct proc_status st;
 
-		snprintf(path, sizeof(path), "/proc/%d/task/%d/children", t->pid, *tid);
-		f = fopen(path, "re");
-		while (f && fscanf(f, "%d", &child) == 1) {
-			struct proc_status st;
-
-			if (!proc_status_read(child, 0, &st) && st.ns_pid == ns_pid)
-				kill(child, SIGKILL);
-		}
-		if (f)
-			fclose(f);
+		if (!proc_status_read(*child, 0, &st) && st.ns_pid == ns_pid)
+			kill(*child, SIGKILL);
 	}
-	vec_free(&tids.list);
+	vec_free(&children.list);
 }
 
 /* Waits until the copy stands in its first stop.  Return: 0 or -errno. */
@@ -165,28 +156,46 @@ void copy_kill(struct copy *c)
 	c->dead = true;
 }
 
+/* Return: 0, or a negative errno with @err. */
+static int reap_one(struct remote *r, pid_t ns_pid, struct mp_err *err)
+{
+	uint64_t args[6] = {(uint64_t)ns_pid, 0, WNOHANG | __WALL};
+	pid_t pid = r->t->pid;
+	long result = 0;
+	int ret = remote_syscall(r, r->t->arch->nr.wait4, args, &result);
+
+	if (ret)
+		return mp_fail(err, MP_EXIT_FAILURE, ret,
+			       "process %d could not be asked to wait for its copy", pid);
+	/* Somebody in the target that waits for everything (__WALL) was faster: gone as well. */
+	if (result == ns_pid || result == -ECHILD)
+		return 0;
+	return mp_fail(err, MP_EXIT_FAILURE, -EIO,
+		       "the copy of process %d is still there as zombie %d (in its own numbers)",
+		       pid, ns_pid);
+}
+
 int copy_reap(struct copy *c, struct target *t, struct mp_err *err)
 {
-	uint64_t args[6] = {(uint64_t)c->ns_pid, 0, WNOHANG | __WALL};
+	struct remains others = {0};
 	struct remote r;
-	long result = 0;
 	int ret, end;
 
-	if (!c->pid)
-		return 0;
 	ret = remote_begin(&r, t, err);
 	if (ret)
 		return ret;
-	ret = remote_syscall(&r, t->arch->nr.wait4, args, &result);
+	if (c->pid)
+		ret = reap_one(&r, c->ns_pid, err);
+	if (!ret && !remains_find(t->pid, &others)) {
+		vec_for_each (&others.dead.list, ns_pid)
+			ret = ret ? ret : reap_one(&r, *ns_pid, err);
+		remains_free(&others);
+	}
 	end = remote_end(&r);
-	if (ret || end)
-		return mp_fail(err, MP_EXIT_FAILURE, ret ? ret : end,
-			       "process %d could not be asked to wait for its copy", t->pid);
-	/* Somebody in the target that waits for everything (__WALL) was faster: gone as well. */
-	if (result != c->ns_pid && result != -ECHILD)
-		return mp_fail(err, MP_EXIT_FAILURE, -EIO,
-			       "the copy of process %d is still there as zombie %d", t->pid,
-			       c->pid);
-	memset(c, 0, sizeof(*c));
-	return 0;
+	if (!ret && end)
+		ret = mp_fail(err, MP_EXIT_FAILURE, end,
+			      "a thread of process %d could not be put back", t->pid);
+	if (!ret)
+		memset(c, 0, sizeof(*c));
+	return ret;
 }

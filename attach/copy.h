@@ -11,7 +11,8 @@
  *
  * What the target sees: nothing.  exit_signal 0 sends no SIGCHLD and hides the copy from wait()
  * without __WALL; the table of descriptors is shared (CLONE_FILES), so that what the target closes
- * is closed; if memprof dies, the kernel kills the copy (PTRACE_O_EXITKILL, on the copy only).
+ * is closed; if memprof dies, the kernel kills the copy (PTRACE_O_EXITKILL, on the copy only), and
+ * what remains of it is found and reaped (leaks/guardian.h).
  */
 #ifndef ATTACH_COPY_H
 #define ATTACH_COPY_H
@@ -33,7 +34,8 @@ struct copy {
 int copy_make(struct copy *c, struct target *t, struct mp_err *err);
 /* Ends the copy; its memory is gone on return.  The target holds its zombie until copy_reap(). */
 void copy_kill(struct copy *c);
-/* Has the stopped target wait for its dead copy.  Return: 0 or a negative errno with @err. */
+/* Has the stopped target wait for its dead copy (there need not be one), and for those that a
+ * killed memprof has left (attach/remains.h).  Return: 0 or a negative errno with @err. */
 int copy_reap(struct copy *c, struct target *t, struct mp_err *err);
 
 #endif

@@ -285,6 +285,32 @@ int proc_tasks(pid_t pid, struct tids *tids)
 	return 0;
 }
 
+int proc_children(pid_t pid, struct tids *children)
+{
+	struct tids tids;
+	int ret = proc_tasks(pid, &tids);
+
+	memset(children, 0, sizeof(*children));
+	if (ret)
+		return ret;
+	vec_for_each (&tids.list, tid) {
+		char path[64];
+		pid_t child;
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, *tid);
+		f = fopen(path, "re");
+		while (f && !ret && fscanf(f, "%d", &child) == 1)
+			ret = vec_push(&children->list, child);
+		if (f)
+			fclose(f);
+	}
+	vec_free(&tids.list);
+	if (ret)
+		vec_free(&children->list);
+	return ret;
+}
+
 int proc_memory_read(pid_t pid, struct proc_memory *m)
 {
 	char path[64], *text;

@@ -61,6 +61,9 @@ struct tids {
 	VEC(pid_t) list;
 };
 int proc_tasks(pid_t pid, struct tids *tids);
+/* Children of all threads of @pid, zombies included.  Return: 0 with @children to be freed, or
+ * -errno. */
+int proc_children(pid_t pid, struct tids *children);
 
 /* VmRSS and friends of /proc/PID/status in bytes: cheap, but before Linux 6.2 behind by up to 64
  * pages for each thread.  Return: 0 or -errno. */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "cmd/cmd.h"
 #include "inject/family.h"
+#include "leaks/snapshot.h"
 
 #define RECORDER_MS 30000 /* for the recorder to write its file to the end */
 
@@ -44,6 +45,20 @@ static bool ask_recorder(struct session *s, bool keep)
 	return keep ? !recorder_lives(s->journal) : !session_there(s->t->pid);
 }
 
+/* What memprof leaks or heap left when it was killed.  Return: how many. */
+static uint32_t clear_copies(struct target *t)
+{
+	struct mp_err err = {0};
+	uint32_t n;
+
+	if (snapshot_clear(t, false, &n, &err))
+		complain(&err);
+	if (n)
+		printf("process %d: what a killed memprof had left of %u copies is gone\n", t->pid,
+		       n);
+	return n;
+}
+
 static int hand_over(struct session *s, bool child, struct mp_err *err)
 {
 	if (child || !s->block || !recorder_lives(s->journal))
@@ -71,7 +86,7 @@ int cmd_detach(int argc, char **argv)
 	struct target t;
 	pid_t pid = 0;
 	struct session_id id = {0};
-	uint32_t forked, left = 0;
+	uint32_t forked, left = 0, copies;
 	bool child, keep = false;
 	int c, ret;
 
@@ -95,10 +110,11 @@ int cmd_detach(int argc, char **argv)
 		return usage_error("detach: which process? give -p PID");
 	if (target_look(&t, pid, &err))
 		return complain(&err);
+	copies = clear_copies(&t);
 	ret = session_adopt(&s, &t, &err);
 	if (ret) {
 		target_close(&t);
-		return complain(&err);
+		return copies && err.exit == MP_EXIT_NO_SESSION ? MP_EXIT_OK : complain(&err);
 	}
 	child = session_is_child(&s);
 	session_id_of(pid, &id);

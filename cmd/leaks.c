@@ -410,7 +410,8 @@ static int analyse(struct target *t, const struct snapshot_plan *plan, const str
 	struct analysis a = {0};
 	int ret = analysis_run(&a, t, plan, &c->o, &err), status;
 
-	let_signals();
+	if (!ret) /* nothing is held any more */
+		let_signals();
 	if (ret == -ESRCH)
 		status = (complain(&err), LEAKS_GONE);
 	else

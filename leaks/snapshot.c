@@ -11,8 +11,9 @@
 #include <unistd.h>
 #include "attach/emergency.h"
 #include "attach/limits.h"
-#include "inject/sandbox.h"
 #include "attach/procfs.h"
+#include "attach/remains.h"
+#include "inject/sandbox.h"
 
 #define GIB ((double)(1ull << 30))
 
@@ -24,6 +25,7 @@
 #define MS_HUGE_GIB  1.0
 #define MS_SMALL_GIB 50.0
 
+#define REAP_MS	  5000
 #define SLACK	  (16ull << 20) /* of a memory cgroup: what the target itself may want */
 #define COW_SHARE 64		/* 1/64 of the anonymous memory is written while a copy lives */
 
@@ -121,11 +123,11 @@ static void take_time(const struct priority *old)
 	sched_setscheduler(0, old->policy, &old->param);
 }
 
-static int stop(struct snapshot *s, const struct deadline *deadline, struct mp_err *err)
+static int stop(struct target *t, bool gentle, const struct deadline *deadline, struct mp_err *err)
 {
-	int ret = s->plan.gentle ? target_seize_one(s->t, err) : target_seize(s->t, deadline, err);
+	int ret = gentle ? target_seize_one(t, err) : target_seize(t, deadline, err);
 
-	return ret ? ret : target_stop(s->t, deadline, err);
+	return ret ? ret : target_stop(t, deadline, err);
 }
 
 /* Threads that run on have no registers; that they live is what matters. */
@@ -152,7 +154,7 @@ static int add_running(struct image *img, pid_t pid)
 
 static int stop_and_copy(struct snapshot *s, const struct deadline *deadline, struct mp_err *err)
 {
-	int ret = stop(s, deadline, err);
+	int ret = stop(s->t, s->plan.gentle, deadline, err);
 
 	if (ret)
 		return ret;
@@ -191,6 +193,8 @@ int snapshot_take(struct snapshot *s, struct target *t, const struct snapshot_pl
 	if (maps_read(t->pid, &s->before))
 		return target_refused(t, -ESRCH, err);
 	emergency_find(t); /* what it finds is kept, and makes the stop shorter */
+	if (!plan->in_place)
+		guardian_start(&s->guardian, t->pid);
 	deadline = deadline_in_ms(max_ms);
 	hurry(&old);
 	ret = stop_and_copy(s, &deadline, err);
@@ -205,26 +209,27 @@ int snapshot_take(struct snapshot *s, struct target *t, const struct snapshot_pl
 			snapshot_end(s, &second);
 		}
 	} else {
+		guardian_end(&s->guardian);
 		image_close(&s->image);
 		maps_free(&s->before);
 	}
 	return ret;
 }
 
-static int reap(struct snapshot *s, struct mp_err *err)
+/* @c: dead; or none, and only what others left is reaped. */
+static int reap(struct target *t, struct copy *c, bool gentle, struct mp_err *err)
 {
-	struct deadline deadline = deadline_in_ms(5000);
+	struct deadline deadline = deadline_in_ms(REAP_MS);
 	struct priority old;
 	int ret;
 
 	hurry(&old);
-	ret = stop(s, &deadline, err);
+	ret = stop(t, gentle, &deadline, err);
 	if (!ret) {
-		if (s->t->status.seccomp && !emergency_find(s->t))
-			sandbox_wait_anew(s->t);
-		ret = copy_reap(&s->copy, s->t, err);
-		target_release(s->t);
-		s->reap_pause_ns = s->t->last_stop_ns;
+		if (t->status.seccomp && !emergency_find(t))
+			sandbox_wait_anew(t);
+		ret = copy_reap(c, t, err);
+		target_release(t);
 	}
 	take_time(&old);
 	return ret;
@@ -236,12 +241,30 @@ int snapshot_end(struct snapshot *s, struct mp_err *err)
 
 	if (s->copy.pid) {
 		copy_kill(&s->copy);
-		ret = reap(s, err);
+		ret = reap(s->t, &s->copy, s->plan.gentle, err);
+		s->reap_pause_ns = s->t->last_stop_ns;
 	} else if (s->t->threads.n) {
 		target_release(s->t);
 		s->pause_ns = s->t->last_stop_ns;
 	}
+	guardian_end(&s->guardian);
 	image_close(&s->image);
 	maps_free(&s->before);
+	return ret;
+}
+
+int snapshot_clear(struct target *t, bool anyway, uint32_t *n, struct mp_err *err)
+{
+	struct copy none = {0};
+	struct remains r;
+	int ret;
+
+	*n = 0;
+	if (remains_find(t->pid, &r) || !(anyway || r.dead.list.n))
+		return 0;
+	ret = reap(t, &none, false, err);
+	if (!ret)
+		*n = (uint32_t)r.dead.list.n;
+	remains_free(&r);
 	return ret;
 }

@@ -8,6 +8,7 @@
 
 #include "attach/copy.h"
 #include "attach/target.h"
+#include "leaks/guardian.h"
 #include "leaks/image.h"
 
 /* What is known before anything is touched.  Bytes and nanoseconds. */
@@ -22,7 +23,8 @@ struct snapshot_plan {
 
 struct snapshot {
 	struct target *t;
-	struct copy copy;   /* none in place */
+	struct copy copy; /* none in place */
+	struct guardian guardian;
 	struct maps before; /* of the target, for what a copy does not get */
 	struct image image;
 	struct snapshot_plan plan;
@@ -51,5 +53,13 @@ int snapshot_take(struct snapshot *s, struct target *t, const struct snapshot_pl
 /* The memory is not needed any more: kills the copy and has the target reap it, or lets the
  * stopped target go.  Return: 0, -ESRCH: the target ended meanwhile, or -errno with @err. */
 int snapshot_end(struct snapshot *s, struct mp_err *err);
+
+/**
+ * snapshot_clear() - have the target reap what a killed memprof has left of its copies
+ * @anyway: stop the target also if there are none: until one that is in the making is there
+ * @n: set to how many there were
+ * Return: 0 or a negative errno with @err; @t is released.
+ */
+int snapshot_clear(struct target *t, bool anyway, uint32_t *n, struct mp_err *err);
 
 #endif

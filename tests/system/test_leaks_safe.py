@@ -24,6 +24,25 @@ for _ in range(3): threading.Thread(target=work, daemon=True).start()
 print("ready", flush=True)
 while True: signal.pause()
 """
+OWN_CHILDREN = """
+import ctypes, os, signal, time
+libc = ctypes.CDLL(None)
+def child(exit_signal, mask, end):
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    pid = libc.syscall(56, exit_signal, 0, 0, 0, 0)
+    if not pid:
+        end()
+        os._exit(0)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    return pid
+def kill(): os.kill(os.getpid(), 9)
+every = set(range(1, 65)) - {32, 33}
+pids = [child(17, every, kill), child(0, (), kill), child(0, every, lambda: None)]
+time.sleep(0.3)
+print("ready", flush=True)
+input()
+print([os.waitpid(p, 0x40000000)[1] for p in pids], flush=True)
+"""
 
 
 def children(pid):
@@ -92,14 +111,32 @@ class Safe(t.Case):
             pass
         return p
 
-    def no_copy_runs(self, p):
-        """Copies die with memprof: at most zombies are left, until the program ends."""
-        for _ in range(500):
-            if set(children(p.pid).values()) <= {b"Z"}:
+    def nothing_stays(self, p):
+        """Copies die with memprof, and its guardian has them reaped; it ends, too."""
+        for _ in range(3000):
+            if not children(p.pid):
                 break
             time.sleep(0.01)
-        self.assertLessEqual(set(children(p.pid).values()), {b"Z"})
+        self.assertEqual(children(p.pid), {})
         self.assertIsNone(p.poll())
+
+
+    def kill_both(self, p):
+        """memprof while it reads, and its guardian before; a zombie stays."""
+        m = self.start(t.MEMPROF, "leaks", "-p", str(p.pid), "--confirm", "2", stderr=subprocess.DEVNULL)
+        for _ in range(10000):
+            of_m = t.read(f"/proc/{m.pid}/task/{m.pid}/children").split()
+            if of_m and children(p.pid):
+                break
+            time.sleep(0.001)
+        os.kill(int(of_m[0]), signal.SIGKILL)
+        m.kill()
+        m.wait()
+        for _ in range(500):
+            if b"Z" in children(p.pid).values():
+                break
+            time.sleep(0.01)
+        self.assertEqual(set(children(p.pid).values()), {b"Z"})
 
     def test_killed_at_birth(self):
         """memprof is killed before it has taken hold of the copy: it must not run"""
@@ -109,7 +146,7 @@ class Safe(t.Case):
             r = subprocess.run([FAULTY, "leaks", "-p", str(p.pid)], capture_output=True, text=True,
                                env=dict(os.environ, MEMPROF_FAULT=f"{point}:1"))
             self.assertEqual(r.returncode, -signal.SIGKILL, f"{point}: {r.stdout}{r.stderr}")
-            self.no_copy_runs(p)
+            self.nothing_stays(p)
         # The borrowed thread puts itself back.
         for _ in range(500):
             if t.identity(p.pid)["signals"] == before:
@@ -118,8 +155,9 @@ class Safe(t.Case):
         self.assertEqual(t.identity(p.pid)["signals"], before)
 
     def test_killed_while_reading(self):
-        """memprof is killed at random moments: no copy goes on, and the next report is right"""
+        """memprof is killed at random moments: no copy, no zombie, and the next report is right"""
         p = self.large()
+        before = t.identity(p.pid)
         seen = 0
         for i in range(30 if t.FULL else 8):
             m = self.start(t.MEMPROF, "leaks", "-p", str(p.pid), stderr=subprocess.DEVNULL)
@@ -127,9 +165,36 @@ class Safe(t.Case):
             m.kill()
             m.wait()
             seen += bool(children(p.pid))
-            self.no_copy_runs(p)
+            self.nothing_stays(p)
         self.assertGreater(seen, 0)
         self.memprof("leaks", "-p", p.pid, status=0)
+        self.assertEqual(t.identity(p.pid), before)
+
+    def test_guardian_killed(self):
+        """memprof and its guardian are killed: the next memprof command clears away what is left"""
+        p = self.large()
+        before = t.identity(p.pid)
+        for way in ("leaks", "heap", "detach"):
+            self.kill_both(p)
+            out = self.memprof(way, "-p", p.pid).stdout
+            if way == "detach":
+                self.assertIn("what a killed memprof had left of 1 copies is gone", out)
+            self.assertEqual(children(p.pid), {}, way)
+        self.memprof("detach", "-p", p.pid, status=16)
+        self.assertEqual(t.identity(p.pid), before)
+
+    def test_own_children(self):
+        """children of the program's own that look a little like copies stay its own"""
+        p = self.start("/usr/bin/python3", "-c", OWN_CHILDREN, stdin=subprocess.PIPE)
+        self.assertEqual(p.stdout.readline(), "ready\n")
+        before = children(p.pid)
+        self.assertEqual(len(before), 3)
+        self.memprof("leaks", "-p", p.pid)
+        self.memprof("detach", "-p", p.pid, status=16)
+        self.assertEqual(children(p.pid), before)
+        p.stdin.write("\n")
+        p.stdin.flush()
+        self.assertEqual(p.stdout.readline(), "[9, 9, 0]\n")
 
     def test_interrupted(self):
         """Ctrl-C in the middle: copy and zombie are gone when memprof ends"""
