@@ -5,6 +5,11 @@
 #define PROBES 64
 #define SPINS  64
 
+/* As long as there is room there, stacks are in a part of the table that fewer pages hold: its
+ * memory is touched at random. */
+#define NEAR	    (1u << 18)
+#define NEAR_PROBES 8
+
 static uint32_t arena_put(struct ss_control *c, const uint64_t *pc, int32_t stride, uint32_t n,
 			  uint32_t flags)
 {
@@ -33,8 +38,10 @@ uint32_t intern(struct ss_control *c, uint64_t hash, const uint64_t *pc, int32_t
 
 	hash = mix(hash, flags);
 	hash += !hash;
-	i = (uint32_t)(hash >> 32) & mask;
+	i = (uint32_t)(hash >> 32) & mask & (NEAR - 1);
 	for (uint32_t probe = 0; probe < PROBES; probe++, i = (i + 1) & mask) {
+		if (probe == NEAR_PROBES)
+			i = (uint32_t)(hash >> 32) & mask;
 		e = &table[i];
 		key = __atomic_load_n(&e->key, __ATOMIC_ACQUIRE);
 		if (!key && __atomic_compare_exchange_n(&e->key, &key, hash, false,
