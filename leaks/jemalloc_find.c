@@ -7,9 +7,7 @@
  * Offsets: struct arena_s, tcache_slow_s, tcache_s, base_s of 5.3.0 and 5.2.1.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include "leaks/chain.h"
 #include "leaks/jemalloc.h"
 #include "leaks/scan.h"
 

@@ -346,7 +346,7 @@ static int walk_segments(struct walk *w)
 	return ret;
 }
 
-int mimalloc_2_walk(struct image *img, struct heap *heap)
+static int walk_2(struct image *img, struct heap *heap)
 {
 	struct walk *w = calloc(1, sizeof(*w));
 	int ret;
@@ -372,7 +372,7 @@ int mimalloc_2_walk(struct image *img, struct heap *heap)
 
 static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 {
-	int ret = mimalloc_2_walk(img, heap);
+	int ret = walk_2(img, heap);
 
 	if (ret == -ENOENT)
 		ret = mimalloc_3_walk(img, heap);
