@@ -373,7 +373,7 @@ static int tell(struct analysis *a, struct leak_join *j, const struct command *c
 		return complain(&err);
 	sum = sum_up(&a->clusters);
 	if (c->o.why)
-		leaks_print_why(&a->why);
+		leaks_print_why(&a->why, j);
 	else
 		leaks_print_report(a, &sum, j);
 	failed = c->json && write_json(a, j, c->json, mode);

@@ -28,7 +28,7 @@ void leaks_print_plan(const struct target *t, const struct snapshot_plan *plan);
 void leaks_print_heaps(const struct census *c);
 /* @j: with what it joined, or why not. */
 void leaks_print_report(const struct analysis *a, const struct leaks_sum *sum, struct leak_join *j);
-void leaks_print_why(const struct why *w);
+void leaks_print_why(const struct why *w, struct leak_join *j);
 
 /* Signals that would end memprof wait while threads of a target are under its hand. */
 void hold_signals(void);

@@ -246,25 +246,41 @@ static size_t sum_up(struct leak_join *j, const struct analysis *a, struct origi
 	return n;
 }
 
+static struct leak_source source_of(const struct origin *o, uint64_t at_ns)
+{
+	if (o->state != ORIGIN_KNOWN)
+		return (struct leak_source){0};
+	return (struct leak_source){.known = true,
+				    .older = o->older,
+				    .stack = o->stack,
+				    .tid = o->tid,
+				    .age_ns = at_ns - o->time_ns};
+}
+
 static int split(struct analysis *a, const struct origin *list, size_t n, uint64_t at_ns)
 {
 	struct leak_source *source = calloc(a->leaks.direct.n + 1, sizeof(*source));
 	int ret = source ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < a->leaks.direct.n && !ret; i++) {
-		const struct origin *o =
-		    origin_of(list, n, a->graph.block[a->leaks.direct.at[i].block].addr);
-
-		if (o->state == ORIGIN_KNOWN)
-			source[i] = (struct leak_source){.known = true,
-							 .older = o->older,
-							 .stack = o->stack,
-							 .tid = o->tid,
-							 .age_ns = at_ns - o->time_ns};
-	}
+	for (size_t i = 0; i < a->leaks.direct.n && !ret; i++)
+		source[i] = source_of(
+		    origin_of(list, n, a->graph.block[a->leaks.direct.at[i].block].addr), at_ns);
 	if (!ret)
 		ret = clusters_split(&a->clusters, &a->graph, &a->leaks, source);
 	free(source);
+	return ret;
+}
+
+/* The block that is asked for need not be leaked, nor live when the recording is read. */
+static int explain(const struct leak_join *j, struct why *w, uint64_t at_ns, struct mp_err *err)
+{
+	struct origin o = {.addr = w->block.addr, .usable = w->block.size};
+	int ret = origins_find(&j->m, &o, 1, at_ns, err);
+
+	if (o.state == ORIGIN_FREED)
+		o.state = ORIGIN_KNOWN;
+	if (!ret)
+		w->source = source_of(&o, at_ns);
 	return ret;
 }
 
@@ -293,6 +309,8 @@ int join_make(struct leak_join *j, struct analysis *a, struct mp_err *err)
 		if (ret)
 			mp_fail(err, MP_EXIT_FAILURE, ret, "out of memory");
 	}
+	if (!ret && a->why.block.size)
+		ret = explain(j, &a->why, at_ns, err);
 	if (!ret)
 		origins_weigh(&j->m, list, n);
 	free(list);

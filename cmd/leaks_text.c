@@ -64,27 +64,29 @@ static void print_thread(const struct leak_join *j, uint32_t tid)
 	printf(name ? "thread %u (%s)" : "thread %u", tid, name);
 }
 
-static void print_source(const struct cluster *c, struct leak_join *j)
+/* @youngest_ns, @several: of a cluster. */
+static void print_source(const struct leak_source *s, uint64_t youngest_ns, bool several,
+			 struct leak_join *j, const char *indent)
 {
-	const struct leak_source *s = &c->source;
-	char oldest[24], youngest[24];
+	char oldest[24], youngest[24], deeper[64];
 
 	if (!s->known) {
-		printf("%33snot in the recording\n", "");
+		printf("%snot in the recording\n", indent);
 		return;
 	}
 	ago(s->age_ns, oldest);
-	ago(c->youngest_ns, youngest);
-	printf("%33sallocated %s%s", "", s->older ? "more than " : "", oldest);
+	ago(youngest_ns, youngest);
+	printf("%sallocated %s%s", indent, s->older ? "more than " : "", oldest);
 	if (strcmp(oldest, youngest) != 0)
 		printf(" to %s", youngest);
 	printf(" before this report, by ");
-	if (c->several_threads)
+	if (several)
 		printf("several threads");
 	else
 		print_thread(j, s->tid);
 	printf(", at\n");
-	text_stack(&j->m, s->stack, MAX_FRAMES, "                                   ", stdout);
+	snprintf(deeper, sizeof(deeper), "%s  ", indent);
+	text_stack(&j->m, s->stack, MAX_FRAMES, deeper, stdout);
 }
 
 static void print_cluster(const struct cluster *c, struct leak_join *j)
@@ -106,7 +108,8 @@ static void print_cluster(const struct cluster *c, struct leak_join *j)
 		printf("%s of them since the baseline; ", thousands(fresh));
 	printf("%s%#" PRIx64 "\n", c->count > 1 ? "such as " : "at ", c->sample[0]);
 	if (j->read)
-		print_source(c, j);
+		print_source(&c->source, c->youngest_ns, c->several_threads, j,
+			     "                                 ");
 }
 
 static void print_hints(const struct analysis *a, const struct leak_join *j)
@@ -221,13 +224,15 @@ static void print_block(const char *lead, const struct why_block *b)
 	printf("%s%#" PRIx64 "  %s  %s\n", lead, b->addr, human(b->size), b->type);
 }
 
-void leaks_print_why(const struct why *w)
+void leaks_print_why(const struct why *w, struct leak_join *j)
 {
 	if (!w->block.size) {
 		printf("%#" PRIx64 " is in no live block\n", w->asked);
 		return;
 	}
 	print_block("block ", &w->block);
+	if (j->read)
+		print_source(&w->source, w->source.age_ns, false, j, "  ");
 	if (w->reached) {
 		printf("is kept by: %s\n", w->root_name);
 		vec_for_each (&w->path, b)

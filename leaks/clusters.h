@@ -10,15 +10,6 @@
 #define CLUSTER_SAMPLES 3
 #define PREVIEW_BYTES	32
 
-/* Where and when a block was allocated, as a recording tells it. */
-struct leak_source {
-	bool known;	 /* false: it does not tell */
-	bool older;	 /* it is at least of that age */
-	uint32_t stack;	 /* the recording's number; 0: it has none */
-	uint32_t tid;	 /* of the thread */
-	uint64_t age_ns; /* at the snapshot */
-};
-
 struct cluster {
 	uint32_t number; /* as in struct leak, whatever the order */
 	char *type;	 /* "app::Node", or the shape: "text", "pointers", ... */

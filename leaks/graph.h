@@ -100,6 +100,15 @@ struct heap_ranges {
 int roots_scan(struct graph *g, struct image *img, const struct heap_ranges *heaps,
 	       struct coverage *c, struct mp_err *err);
 
+/* Where and when a block was allocated, as a recording tells it. */
+struct leak_source {
+	bool known;	 /* false: it does not tell */
+	bool older;	 /* it is at least of that age */
+	uint32_t stack;	 /* the recording's number; 0: it has none */
+	uint32_t tid;	 /* of the thread */
+	uint64_t age_ns; /* at the snapshot */
+};
+
 /* One leaked block that no other leaked block (or only its own cycle) points to. */
 struct leak {
 	uint32_t block;

@@ -106,24 +106,21 @@ static void write_coverage(yajl_gen g, const struct analysis *a)
 	yajl_gen_map_close(g);
 }
 
-/* The oldest block's age is that of the cluster. */
-static void write_source(yajl_gen g, const struct cluster *c, const struct leaks_recording *r)
+static void write_source(yajl_gen g, const struct leak_source *s, const struct leaks_recording *r)
 {
 	name(g, "stack");
-	if (r && c->source.stack)
-		r->stack(r->ctx, g, c->source.stack);
+	if (r && s->stack)
+		r->stack(r->ctx, g, s->stack);
 	else
 		yajl_gen_null(g);
-	if (!c->source.known) {
+	if (!s->known) {
 		text(g, "age_ns", NULL);
 		text(g, "thread", NULL);
 		return;
 	}
-	number(g, "age_ns", c->source.age_ns);
-	number(g, "youngest_age_ns", c->youngest_ns);
-	boolean(g, "older", c->source.older);
-	number(g, "thread", c->source.tid);
-	boolean(g, "several_threads", c->several_threads);
+	number(g, "age_ns", s->age_ns);
+	boolean(g, "older", s->older);
+	number(g, "thread", s->tid);
 }
 
 static void write_cluster(yajl_gen g, const struct cluster *c, const struct leaks_recording *r)
@@ -149,7 +146,11 @@ static void write_cluster(yajl_gen g, const struct cluster *c, const struct leak
 		name(g, digits);
 	}
 	yajl_gen_array_close(g);
-	write_source(g, c, r);
+	write_source(g, &c->source, r);
+	if (c->source.known) {
+		number(g, "youngest_age_ns", c->youngest_ns);
+		boolean(g, "several_threads", c->several_threads);
+	}
 	yajl_gen_map_close(g);
 }
 
@@ -162,7 +163,7 @@ static void write_block(yajl_gen g, const struct why_block *b)
 	yajl_gen_map_close(g);
 }
 
-static void write_why(yajl_gen g, const struct why *w)
+static void write_why(yajl_gen g, const struct why *w, const struct leaks_recording *r)
 {
 	name(g, "why");
 	yajl_gen_map_open(g);
@@ -179,6 +180,7 @@ static void write_why(yajl_gen g, const struct why *w)
 		number(g, "pointers", w->pointers);
 		number(g, "retained_count", w->retained_count);
 		number(g, "retained_bytes", w->retained_bytes);
+		write_source(g, &w->source, r);
 	}
 	yajl_gen_map_close(g);
 }
@@ -247,7 +249,7 @@ int leaks_json(const struct analysis *a, const char *mode, const struct leaks_re
 		write_cluster(g, c, r);
 	yajl_gen_array_close(g);
 	if (a->why.asked)
-		write_why(g, &a->why);
+		write_why(g, &a->why, r);
 	yajl_gen_map_close(g);
 	yajl_gen_free(g);
 	fputc('\n', out);

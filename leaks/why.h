@@ -23,6 +23,7 @@ struct why {
 	uint64_t pointers;			/* how many there are */
 	uint32_t retained_count;		/* would be unreachable without it, it included */
 	uint64_t retained_bytes;
+	struct leak_source source; /* filled by who has a recording */
 };
 
 /* Return: 0 or -ENOMEM. */

@@ -91,6 +91,12 @@ class Join(t.Case):
         self.assertRegex(r.stdout, r"50 leaked blocks \(.*\) are not in it: allocated before it began")
         self.assertRegex(r.stdout, rf"by thread {p.pid}( \(plant\))?, at\n.*malloc.*\n +plant_left ")
         self.assertNotIn("memprof attach", r.stdout)
+        # One block, and one that is older than the recording.
+        for function, stack in (("plant_left", True), (None, False)):
+            c = self.of(report, function) if function else next(c for c in report["clusters"] if not c["stack"])
+            r, why = self.leaks(p, "--why", c["samples"][0], status=0)
+            self.assertEqual(function in self.functions(why["why"]), stack)
+            self.assertIn("plant_left" if stack else "not in the recording", r.stdout)
         # Again, while it goes on: the oldest age is that of the first round.
         self.plant(p)
         _, again = self.leaks(p)

@@ -10,7 +10,7 @@ import time
 import memprof_test as t
 
 FAULTY = os.environ.get("MEMPROF_FAULTY", os.path.dirname(t.MEMPROF) + "/faults/memprof")
-ROUNDS = 500 if t.FULL else 20
+ROUNDS = int(os.environ.get("ROUNDS", 500 if t.FULL else 20))
 SERVER = """
 import json, signal, threading
 def count(*_): print("signal", flush=True)

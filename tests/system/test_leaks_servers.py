@@ -1,0 +1,147 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Many leak reports in a row on servers under load: right, and nothing of them stays.  A few rounds
+here, 500 with make check-all or ROUNDS=500; python and redis are in test_leaks_safe.py."""
+import http.client
+import json
+import os
+import pwd
+import re
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import memprof_test as t
+
+ROUNDS = int(os.environ.get("ROUNDS", 500 if t.FULL else 3))
+NOBODY = pwd.getpwnam("nobody")
+
+
+def children(pid):
+    return sorted(c for tid in os.listdir(f"/proc/{pid}/task")
+                  for c in t.read(f"/proc/{pid}/task/{tid}/children").split())
+
+
+def left(pid):
+    """What must be the same afterwards; a server opens and maps what it likes meanwhile."""
+    status = t.read(f"/proc/{pid}/status").decode()
+    return (re.findall(r"^(?:SigBlk|SigIgn|SigCgt|TracerPid|Threads):.*$", status, re.M),
+            [m for m in t.maps(pid).split("\n") if "memprof" in m or "memfd" in m], children(pid),
+            t.identity(pid)["text"])
+
+
+class Servers(t.Case):
+    def rounds(self, pid, calm=True):
+        """Reports; @calm: it has no leaks that come and go."""
+        before = left(pid)
+        fds = len(os.listdir(f"/proc/{pid}/fd"))
+        found = set()
+        for i in range(ROUNDS):
+            f = self.path("leaks.json")
+            r = subprocess.run([t.MEMPROF, "leaks", "-p", str(pid), "--json", f], text=True,
+                               capture_output=True, timeout=120, stdin=subprocess.DEVNULL)
+            self.assertIn(r.returncode, (0, 1), f"round {i}: {r.stdout}{r.stderr}")
+            report = json.loads(t.read(f))
+            self.assertTrue(report["exact"], f"round {i}: {r.stdout}")
+            self.assertEqual(report["mode"], "copy")
+            found.add((report["leaked"]["count"], report["leaked"]["bytes"]))
+            self.assertEqual(children(pid), before[2], f"round {i}")
+        self.assertEqual(left(pid), before)
+        self.assertLessEqual(abs(len(os.listdir(f"/proc/{pid}/fd")) - fds), 8)
+        print(f"# {ROUNDS} reports on process {pid}: leaked {sorted(found)}")
+        if calm:
+            self.assertEqual(len(found), 1)
+
+    def test_nginx(self):
+        """nginx: each answer to its clients is whole, nothing in its log"""
+        conf = self.path("nginx.conf")
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            port = s.getsockname()[1]
+        with open(conf, "w") as f:
+            f.write(f"daemon off; worker_processes 1; pid {self.dir}/pid; error_log {self.dir}/error warn;\n"
+                    "events {} http { access_log off; client_body_temp_path /tmp; gzip on; gzip_types *;\n"
+                    "server { listen 127.0.0.1:{port}; location / { return 200 'hello to everybody\\n'; } } }\n")
+        nginx = self.start("/usr/sbin/nginx", "-c", conf, "-e", self.path("error"))
+        for _ in range(300):
+            time.sleep(0.1)
+            if children(nginx.pid):
+                break
+        worker = int(children(nginx.pid)[0])
+        stop, wrong, served = threading.Event(), [], [0] * 4
+
+        def load(i):
+            c = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+            try:
+                while not stop.is_set():
+                    c.request("GET", "/" + "x" * (served[i] % 500))
+                    r = c.getresponse()
+                    if r.status != 200 or r.read() != b"hello to everybody\n":
+                        wrong.append(r.status)
+                    served[i] += 1
+            except OSError as e:
+                wrong.append(e)
+
+        threads = [threading.Thread(target=load, args=(i,)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        try:
+            self.rounds(worker)
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
+        self.assertEqual(wrong, [])
+        self.assertTrue(all(served))
+        nginx.terminate()
+        self.assertEqual(nginx.wait(), 0)
+        self.assertEqual(t.read(self.path("error")), b"")
+
+    def postgres(self):
+        """A server of its own; its process, and how to run its programs."""
+        bin_dir = subprocess.run(["sh", "-c", "echo /usr/lib/postgresql/*/bin"], text=True,
+                                 capture_output=True).stdout.split()[-1]
+        as_nobody = ["setpriv", f"--reuid={NOBODY.pw_uid}", f"--regid={NOBODY.pw_gid}", "--clear-groups"]
+        data = self.path("data")
+        os.chmod(self.dir, 0o755)
+        os.mkdir(data, 0o700)
+        os.chown(data, NOBODY.pw_uid, NOBODY.pw_gid)
+        subprocess.run([*as_nobody, f"{bin_dir}/initdb", "-D", data, "-A", "trust", "-U", "test", "--no-sync"],
+                       check=True, capture_output=True, cwd="/")
+        p = self.start(*as_nobody, f"{bin_dir}/postgres", "-D", data, "-k", data, "-c", "listen_addresses=",
+                       "-c", "fsync=off", "-c", "autovacuum=off", cwd="/", stderr=subprocess.STDOUT,
+                       stdout=open(self.path("log"), "w"))
+        pgbench = [f"{bin_dir}/pgbench", "-h", data, "-U", "test", "postgres"]
+        for _ in range(300):
+            if not subprocess.run([*pgbench, "-i", "-q"], capture_output=True).returncode:
+                break
+            time.sleep(0.2)
+        return p, pgbench
+
+    def test_postgresql(self):
+        """postgresql: a backend and the postmaster, while clients have not one failed transaction"""
+        p, pgbench = self.postgres()
+        load = self.start(*pgbench, "-c", "2", "-T", "100000", stderr=subprocess.STDOUT)
+        backends = []
+        for _ in range(300):
+            time.sleep(0.1)
+            backends = [int(c) for c in children(p.pid)
+                        if b"[local]" in t.read(f"/proc/{int(c)}/cmdline")]
+            if len(backends) == 2:
+                break
+        self.assertEqual(len(backends), 2)
+        self.rounds(backends[0], calm=False)
+        self.rounds(p.pid)
+        self.assertIsNone(load.poll())
+        load.send_signal(signal.SIGINT)
+        out, _ = load.communicate(timeout=60)
+        self.assertNotRegex(out, r"error|aborted|failed: [1-9]")
+        p.terminate()
+        self.assertEqual(p.wait(), 0)
+        self.assertNotRegex(t.read(self.path("log")).decode(), r"ERROR|PANIC|WARNING|crash|signal \d")
+
+
+if __name__ == "__main__":
+    t.main()
