@@ -189,9 +189,9 @@ struct arch {
 
 	/* Linux system call numbers that are called remotely; -1: does not exist. */
 	struct {
-		int mmap, munmap, memfd_create, close, madvise, ftruncate, gettid, getpid, clone,
-		    wait4, prctl, exit, rt_sigprocmask, rt_sigreturn, mprotect, munlock,
-		    sched_yield, futex, shmctl, restart_syscall;
+		int mmap, munmap, memfd_create, userfaultfd, close, madvise, ftruncate, gettid,
+		    getpid, clone, wait4, prctl, exit, rt_sigprocmask, rt_sigreturn, mprotect,
+		    munlock, sched_yield, futex, shmctl, restart_syscall;
 	} nr;
 
 	/* Registers.  All take and change only the bytes of @regs. */

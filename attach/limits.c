@@ -158,3 +158,13 @@ int limits_read(pid_t pid, struct limits *l)
 	free(text);
 	return ret;
 }
+
+uint64_t limits_machine(void)
+{
+	char text[8192];
+	uint64_t kb = NO_LIMIT;
+
+	if (slurp("/proc/meminfo", text, sizeof(text)))
+		kb = limits_parse(text, "MemAvailable:");
+	return kb == NO_LIMIT ? kb : kb * 1024;
+}

@@ -19,6 +19,9 @@ struct limits {
 /* Return: 0 with @l filled, -ESRCH or another negative errno.  What cannot be read is no limit. */
 int limits_read(pid_t pid, struct limits *l);
 
+/* Bytes that the kernel thinks can be had without swapping (MemAvailable); NO_LIMIT: not told. */
+uint64_t limits_machine(void);
+
 /* The soft limit in a line of /proc/PID/limits that begins with @name.  Return: NO_LIMIT if it is
  * unlimited or not there. */
 uint64_t limits_parse(const char *text, const char *name);

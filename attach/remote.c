@@ -104,7 +104,7 @@ enum entry { ENTRY_LOOK, ENTRY_GO_ON };
 
 /* At the entry of a call whose number the registers do not show: is it restart_syscall, or make it
  * that one. */
-static int at_entry(struct remote *r, enum entry entry)
+static int look_at_entry(struct remote *r, enum entry entry)
 {
 	const struct arch *arch = r->t->arch;
 	pid_t tid = r->carrier->tid;
@@ -141,7 +141,7 @@ static int enter_call(struct remote *r, enum entry entry)
 		if (entered && status >> 16 == PTRACE_EVENT_STOP)
 			return 0;
 		if (!entered && WSTOPSIG(status) == (SIGTRAP | 0x80) && r->t->arch->change_number &&
-		    at_entry(r, entry))
+		    look_at_entry(r, entry))
 			return -errno;
 		signal =
 		    status >> 16 || WSTOPSIG(status) == (SIGTRAP | 0x80) ? 0 : WSTOPSIG(status);
@@ -288,7 +288,8 @@ static int to_syscall_stop(struct remote *r)
 	return -EBUSY;
 }
 
-int remote_syscall(struct remote *r, long nr, const uint64_t args[6], long *result)
+int remote_syscall_at_entry(struct remote *r, long nr, const uint64_t args[6], long *result,
+			    void (*at_entry)(void *ctx), void *ctx)
 {
 	struct arch_regs regs = r->saved;
 	int ret;
@@ -301,6 +302,8 @@ int remote_syscall(struct remote *r, long nr, const uint64_t args[6], long *resu
 	if (!ret)
 		ret = to_syscall_stop(r); /* entry */
 	fault_point("remote-entry");
+	if (!ret && at_entry)
+		at_entry(ctx);
 	if (!ret)
 		ret = to_syscall_stop(r); /* exit */
 	fault_point("remote-exit");
@@ -313,6 +316,11 @@ int remote_syscall(struct remote *r, long nr, const uint64_t args[6], long *resu
 		return ret;
 	*result = r->t->arch->get_syscall_result(&r->carrier->regs);
 	return 0;
+}
+
+int remote_syscall(struct remote *r, long nr, const uint64_t args[6], long *result)
+{
+	return remote_syscall_at_entry(r, nr, args, result, NULL, NULL);
 }
 
 uint64_t remote_string(struct remote *r, const char *text)

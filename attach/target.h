@@ -127,6 +127,10 @@ struct remote {
 int remote_begin(struct remote *r, struct target *t, struct mp_err *err);
 /* Return: the system call's result (value or -errno) in *@result; 0 or -errno as status. */
 int remote_syscall(struct remote *r, long nr, const uint64_t args[6], long *result);
+/* The same; @at_entry(@ctx) is called when the call can only go on: if memprof dies from here on,
+ * the kernel makes it nevertheless. */
+int remote_syscall_at_entry(struct remote *r, long nr, const uint64_t args[6], long *result,
+			    void (*at_entry)(void *ctx), void *ctx);
 /* Puts a string (at most 200 bytes with its NUL) below the carrier's stack until remote_end().
  * Return: its address in the target, 0 on failure. */
 uint64_t remote_string(struct remote *r, const char *text);

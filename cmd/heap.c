@@ -18,12 +18,13 @@ static const char help[] =
     "memory is.  The process stands for some milliseconds while it is copied.\n"
     "  -p, --pid PID        the process\n"
     "      --list FILE      write every live block: address, usable size\n"
+    "      --pre-copy       read it while it runs, and stop it for what was written meanwhile\n"
     "      --in-place       keep the process stopped instead of copying it\n";
 
 struct heap_command {
 	pid_t pid;
 	const char *list;
-	bool in_place;
+	enum snapshot_mode mode;
 };
 
 static int write_list(const struct census *c, const char *path)
@@ -117,7 +118,7 @@ static int run(struct target *t, const struct heap_command *c)
 	int ret, end, status = MP_EXIT_OK;
 
 	hold_signals();
-	if (snapshot_plan(&plan, t, c->in_place, &err) ||
+	if (snapshot_plan(&plan, t, c->mode, 0, &err) ||
 	    moment_take(&m, t, &plan, STOP_MS, &ret, &err))
 		return complain(&err);
 	if (!ret)
@@ -143,11 +144,10 @@ static int run(struct target *t, const struct heap_command *c)
 
 int cmd_heap(int argc, char **argv)
 {
-	static const struct option options[] = {{"pid", required_argument, NULL, 'p'},
-						{"list", required_argument, NULL, 'L'},
-						{"in-place", no_argument, NULL, 'I'},
-						{"help", no_argument, NULL, 'h'},
-						{0}};
+	static const struct option options[] = {
+	    {"pid", required_argument, NULL, 'p'}, {"list", required_argument, NULL, 'L'},
+	    {"in-place", no_argument, NULL, 'I'},  {"pre-copy", no_argument, NULL, 'P'},
+	    {"help", no_argument, NULL, 'h'},	   {0}};
 	struct heap_command c = {0};
 	struct mp_err err = {0};
 	struct target t;
@@ -161,7 +161,9 @@ int cmd_heap(int argc, char **argv)
 		if (opt == 'L')
 			c.list = optarg;
 		else if (opt == 'I')
-			c.in_place = true;
+			c.mode = SNAPSHOT_IN_PLACE;
+		else if (opt == 'P')
+			c.mode = SNAPSHOT_PRE_COPY;
 		else if (opt != 'p')
 			return usage_error("heap: unknown option or missing value");
 		else if (!parse_pid(optarg, &c.pid))

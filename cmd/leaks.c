@@ -36,6 +36,7 @@ static const char help[] =
     "      --require-exact   exit with 5 if the list of blocks cannot be proven exact\n"
     "      --gentle          stop one thread only, and report what two snapshots show (--confirm "
     "2)\n"
+    "      --pre-copy        read it while it runs, and stop it for what was written meanwhile\n"
     "      --in-place        keep the process stopped instead of copying it (seconds)\n"
     "exit status: 0 none, 1 leaks, 2 usage, 3 not inspectable, 4 pause, 5 not exact, 6 gone\n";
 
@@ -54,6 +55,7 @@ enum {
 	OPT_IN_PLACE,
 	OPT_CORE,
 	OPT_GENTLE,
+	OPT_PRE_COPY,
 	OPT_RECORDING,
 	OPT_FLAMEGRAPH,
 	OPT_PPROF,
@@ -72,7 +74,8 @@ static const struct {
 
 struct command {
 	pid_t pid;
-	bool dry_run, require_exact, in_place, gentle, budget_is_count;
+	bool dry_run, require_exact, budget_is_count;
+	enum snapshot_mode mode;
 	uint64_t budget;
 	const char *suppress, *baseline, *json, *core, *exe, *recording;
 	const char *graph[GRAPHS]; /* files */
@@ -143,6 +146,15 @@ static bool parse_address(const char *text, uint64_t *addr)
 	return !errno && end != text && !*end && *addr;
 }
 
+/* One way to look at the process. */
+static bool set_mode(struct command *c, enum snapshot_mode mode)
+{
+	bool first = c->mode == SNAPSHOT_ANY || c->mode == mode;
+
+	c->mode = mode;
+	return first;
+}
+
 /* Return: 0, or an exit status (already told). */
 static int take_option(int opt, struct command *c)
 {
@@ -186,10 +198,13 @@ static int take_option(int opt, struct command *c)
 		c->require_exact = true;
 		break;
 	case OPT_IN_PLACE:
-		c->in_place = true;
+		ok = set_mode(c, SNAPSHOT_IN_PLACE);
 		break;
 	case OPT_GENTLE:
-		c->gentle = true;
+		ok = set_mode(c, SNAPSHOT_GENTLE);
+		break;
+	case OPT_PRE_COPY:
+		ok = set_mode(c, SNAPSHOT_PRE_COPY);
 		break;
 	case OPT_CORE:
 		c->core = optarg;
@@ -206,6 +221,8 @@ static int take_option(int opt, struct command *c)
 	default:
 		return usage_error("leaks: unknown option or missing value");
 	}
+	if (!ok && !optarg)
+		return usage_error("leaks: --pre-copy, --gentle and --in-place exclude each other");
 	return ok ? 0 : usage_error("leaks: '%s' is not a value for this option", optarg);
 }
 
@@ -224,21 +241,20 @@ static int settle_core(const struct command *c)
 {
 	if (!c->exe)
 		return usage_error("leaks: --core wants the program that dumped it as well");
-	if (c->pid || c->dry_run || c->in_place || c->gentle || c->o.max_pause_ms ||
+	if (c->pid || c->dry_run || c->mode != SNAPSHOT_ANY || c->o.max_pause_ms ||
 	    c->o.confirm > 1 || c->recording || wanted_graph(c))
 		return usage_error(
-		    "leaks: --core goes without -p, --dry-run, --in-place, --gentle, --max-pause, "
-		    "--confirm and stacks");
+		    "leaks: --core goes without -p, --dry-run, --pre-copy, --gentle, --in-place, "
+		    "--max-pause, --confirm and stacks");
 	return 0;
 }
 
 /* One look at memory that changes meanwhile proves nothing. */
 static int settle_gentle(struct command *c)
 {
-	if (c->in_place || c->o.max_pause_ms)
-		return usage_error(
-		    "leaks: --gentle goes without --in-place and --max-pause: it does "
-		    "not stop the process");
+	if (c->o.max_pause_ms)
+		return usage_error("leaks: --gentle goes without --max-pause: it does not stop "
+				   "the process");
 	if (c->o.confirm < 2)
 		c->o.confirm = 2;
 	return 0;
@@ -261,6 +277,7 @@ static int parse(int argc, char **argv, struct command *c, bool *done)
 	    {"require-exact", no_argument, NULL, OPT_REQUIRE_EXACT},
 	    {"in-place", no_argument, NULL, OPT_IN_PLACE},
 	    {"gentle", no_argument, NULL, OPT_GENTLE},
+	    {"pre-copy", no_argument, NULL, OPT_PRE_COPY},
 	    {"core", required_argument, NULL, OPT_CORE},
 	    {"recording", required_argument, NULL, OPT_RECORDING},
 	    {"flamegraph", required_argument, NULL, OPT_FLAMEGRAPH},
@@ -288,7 +305,7 @@ static int parse(int argc, char **argv, struct command *c, bool *done)
 		return settle_core(c);
 	if (!c->pid)
 		return usage_error("leaks: which process? give -p PID");
-	return c->gentle ? settle_gentle(c) : 0;
+	return c->mode == SNAPSHOT_GENTLE ? settle_gentle(c) : 0;
 }
 
 /* The statuses of doc/exit-status.md for an error. */
@@ -412,12 +429,12 @@ static int analyse(struct target *t, const struct snapshot_plan *plan, const str
 
 	if (!ret) /* nothing is held any more */
 		let_signals();
-	if (ret == -ESRCH)
+	if (ret == -ESRCH || (ret && err.exit == MP_EXIT_NO_PROCESS))
 		status = (complain(&err), LEAKS_GONE);
 	else
 		status = ret ? status_of(ret, &err) : join(j, &a, c);
 	if (!status)
-		status = tell(&a, j, c, c->in_place ? "in-place" : c->gentle ? "gentle" : "copy");
+		status = tell(&a, j, c, snapshot_mode_name(a.plan.mode));
 	analysis_free(&a);
 	return status;
 }
@@ -434,10 +451,10 @@ static int run(struct target *t, const struct command *c)
 		ret = mp_fail(&err, MP_EXIT_USAGE, -EINVAL, "leaks: %s needs stacks, and %s", graph,
 			      j.why_not);
 	if (!ret)
-		ret = snapshot_plan(&plan, t, c->in_place, &err);
+		ret = snapshot_plan(&plan, t, c->mode, c->o.max_pause_ms, &err);
 	if (ret)
 		return status_of(ret, &err);
-	plan.gentle = c->gentle;
+	plan.interrupted = signal_waits;
 	hold_signals();
 	leaks_print_plan(t, &plan);
 	fflush(stdout);

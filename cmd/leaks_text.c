@@ -16,14 +16,29 @@ static const char *base(const char *path)
 	return slash ? slash + 1 : path ? path : "";
 }
 
+static const char *how(enum snapshot_mode mode)
+{
+	switch (mode) {
+	case SNAPSHOT_IN_PLACE:
+		return "it stays stopped until its memory has been read";
+	case SNAPSHOT_GENTLE:
+		return "of one thread; the others run on, though a page fault may wait";
+	case SNAPSHOT_PRE_COPY:
+		return "it is read while it runs, and stopped for what it wrote meanwhile";
+	default:
+		return "it runs on while the copy is read";
+	}
+}
+
 void leaks_print_plan(const struct target *t, const struct snapshot_plan *plan)
 {
 	printf("process %d (%s), %u threads: %s anonymous memory in small pages, %s in huge ones\n",
 	       t->pid, t->status.name, t->status.threads, human(plan->small), human(plan->huge));
-	printf("pause: about %.1f ms predicted (%s)\n", (double)plan->pause_ns / 1e6,
-	       plan->in_place ? "it stays stopped until its memory has been read"
-	       : plan->gentle ? "of one thread; the others run on, though a page fault may wait"
-			      : "it is copied, and runs on while the copy is read");
+	printf("pause: about %.1f ms predicted (%s: %s)\n", (double)plan->pause_ns / 1e6,
+	       snapshot_mode_name(plan->mode), how(plan->mode));
+	if (plan->memory)
+		printf("memory: memprof takes about %s more to read it into\n",
+		       human(plan->memory));
 }
 
 void leaks_print_heaps(const struct census *c)
@@ -172,8 +187,10 @@ void leaks_print_report(const struct analysis *a, const struct leaks_sum *sum, s
 {
 	uint64_t shown = 0, left = 0, left_bytes = 0;
 
-	if (a->plan.in_place)
-		printf("pause: %.1f ms measured\n", (double)a->pause_ns / 1e6);
+	if (a->plan.automatic && a->plan.mode == SNAPSHOT_COPY)
+		printf("pre-copy was given up: it could not be short enough; a copy was made\n");
+	if (a->plan.mode == SNAPSHOT_IN_PLACE || a->plan.mode == SNAPSHOT_PRE_COPY)
+		printf("pause: %.1f ms measured\n", (double)a->longest_pause_ns / 1e6);
 	else if (a->pause_ns)
 		printf("pause: %.1f ms measured; the copy was gone after %.2f s\n",
 		       (double)a->longest_pause_ns / 1e6, (double)a->copy_ns / 1e9);

@@ -143,7 +143,9 @@ static int one_round(struct analysis *a, struct target *t, const struct snapshot
 	a->copy_ns = mono_ns() - a->taken_ns;
 	end = snapshot_end(&m.snapshot, &end_err);
 	a->pause_ns = m.snapshot.pause_ns;
+	a->plan.mode = m.snapshot.plan.mode;
 	longest(a, a->pause_ns);
+	longest(a, m.snapshot.other_pause_ns);
 	if (end == -ESRCH)
 		a->target_gone = true;
 	else if (end && !ret) {

@@ -19,8 +19,9 @@ struct image_map {
 	uint64_t start, end, offset, ino;
 	uint32_t dev_major, dev_minor;
 	bool read, write, exec, shared;
-	bool live;  /* not part of the copy (MADV_DONTFORK): read from the running process */
-	char *path; /* as in /proc/PID/maps: "" anonymous, "[heap]", a file; " (deleted)" kept */
+	bool live;   /* not part of the copy (MADV_DONTFORK): read from the running process */
+	bool frozen; /* image_freeze(): what was touched of it lies in memprof */
+	char *path;  /* as in /proc/PID/maps: "" anonymous, "[heap]", a file; " (deleted)" kept */
 };
 
 struct image_thread {
@@ -44,12 +45,13 @@ struct image {
 	VEC(struct image_map) maps; /* by address */
 	VEC(struct image_thread) threads;
 	const struct image_ops *ops;
-	int fd;		     /* of the memory */
-	int live_fd;	     /* of the process itself, for what its copy does not have; -1: none */
-	void *backend;	     /* the backend's own */
-	uint64_t bytes_read; /* so far */
-	uint32_t page_size;  /* of its pages, bytes */
-	bool torn;	     /* threads ran while it was made: not of one moment */
+	int fd;	       /* of the memory */
+	int live_fd;   /* of the process itself, for what its copy does not have; -1: none */
+	void *backend; /* the backend's own */
+	struct frozen *frozen; /* leaks/frozen.h; NULL: none */
+	uint64_t bytes_read;   /* so far */
+	uint32_t page_size;    /* of its pages, bytes */
+	bool torn;	       /* threads ran while it was made: not of one moment */
 };
 
 /* Empty, so that image_close() may be called at any time. */

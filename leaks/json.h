@@ -13,7 +13,7 @@ struct leaks_recording {
 	void *ctx;
 };
 
-/* Writes @a as one JSON object, as doc/leaks.md describes it.  @mode: "copy", "in-place", "gentle",
+/* Writes @a as one JSON object, as doc/leaks.md describes it.  @mode: snapshot_mode_name() or
  * "core".  @r: NULL: there is none.  Return: 0 or -errno. */
 int leaks_json(const struct analysis *a, const char *mode, const struct leaks_recording *r,
 	       FILE *out);

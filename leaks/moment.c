@@ -11,8 +11,9 @@
 static int try(struct moment *m, struct target *t, const struct snapshot_plan *plan,
 	       uint64_t max_ms, int *walked, struct mp_err *err)
 {
-	int ret = snapshot_take(&m->snapshot, t, plan, max_ms, err);
 	uint64_t start;
+	int ret = m->snapshots ? snapshot_again(&m->snapshot, max_ms, err)
+			       : snapshot_take(&m->snapshot, t, plan, max_ms, err);
 
 	if (ret)
 		return ret;
@@ -36,13 +37,12 @@ int moment_take(struct moment *m, struct target *t, const struct snapshot_plan *
 		/* A stopped process, or one that is gone, will not move on. */
 		if (*walked || !m->census.passing || m->snapshots == TRIES ||
 		    m->snapshot.image.torn)
-			return 0;
-		ret = snapshot_end(&m->snapshot, err);
+			break;
 		if (m->snapshot.pause_ns > m->longest_pause_ns)
 			m->longest_pause_ns = m->snapshot.pause_ns;
 		census_free(&m->census);
-		if (ret)
-			return ret;
 		usleep(WAIT_US);
 	}
+	snapshot_settle(&m->snapshot);
+	return 0;
 }

@@ -1,107 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "leaks/snapshot.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "attach/emergency.h"
-#include "attach/limits.h"
 #include "attach/procfs.h"
 #include "attach/remains.h"
 #include "inject/sandbox.h"
 
-#define GIB ((double)(1ull << 30))
-
-/*
- * The pause in milliseconds, per GiB of anonymous memory.  Small pages take 25 when they are in
- * physical order and 100 when they are scattered; nobody can tell which, so the geometric middle.
- */
-#define MS_FIXED     1.0
-#define MS_HUGE_GIB  1.0
-#define MS_SMALL_GIB 50.0
-
-#define REAP_MS	  5000
-#define SLACK	  (16ull << 20) /* of a memory cgroup: what the target itself may want */
-#define COW_SHARE 64		/* 1/64 of the anonymous memory is written while a copy lives */
-
-static int read_rollup(pid_t pid, struct snapshot_plan *plan)
-{
-	struct proc_rollup r;
-	int err = proc_rollup_read(pid, &r);
-
-	if (err)
-		return err;
-	plan->rss = r.rss;
-	plan->huge = r.huge;
-	plan->small = (r.anonymous > r.huge ? r.anonymous - r.huge : 0) + r.swap;
-	/* A page of table for each 2 MiB, and for huge pages kept in reserve. */
-	plan->tables = (plan->small + plan->huge) / 512;
-	plan->pause_ns = (uint64_t)(1e6 * (MS_FIXED + MS_HUGE_GIB * (double)plan->huge / GIB +
-					   MS_SMALL_GIB * (double)plan->small / GIB));
-	return 0;
-}
-
-static bool uses_userfaultfd(pid_t pid)
-{
-	char path[64], target[64];
-	struct dirent *e;
-	bool found = false;
-	DIR *d;
-
-	snprintf(path, sizeof(path), "/proc/%d/fd", proc_of(pid));
-	d = opendir(path);
-	while (d && !found && (e = readdir(d))) {
-		ssize_t n = readlinkat(dirfd(d), e->d_name, target, sizeof(target) - 1);
-
-		if (n > 0) {
-			target[n] = 0;
-			found = strstr(target, "[userfaultfd]") != NULL;
-		}
-	}
-	if (d)
-		closedir(d);
-	return found;
-}
-
-int snapshot_plan(struct snapshot_plan *plan, struct target *t, bool in_place, struct mp_err *err)
-{
-	struct limits limits;
-	uint64_t need;
-	int ret;
-
-	memset(plan, 0, sizeof(*plan));
-	plan->in_place = in_place;
-	ret = read_rollup(t->pid, plan);
-	if (ret)
-		return target_refused(t, ret, err);
-	ret = sandbox_look(t, err);
-	if (ret)
-		return ret;
-	plan->room = limits_read(t->pid, &limits) ? NO_LIMIT : limits.cgroup;
-	if (in_place) {
-		/* Reading and following pointers, about 2 s a GiB. */
-		plan->pause_ns = 20000000u + 2 * (plan->small + plan->huge);
-		return 0;
-	}
-	if (uses_userfaultfd(t->pid))
-		return mp_fail(err, MP_EXIT_FAILURE, -EBUSY,
-			       "process %d (%s) uses userfaultfd, so a copy could wait for its own "
-			       "handler for ever; --in-place works without a copy",
-			       t->pid, t->status.name);
-	need = plan->tables + (plan->small + plan->huge) / COW_SHARE + SLACK;
-	if (plan->room < need)
-		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM,
-			       "the memory cgroup of process %d has room for %" PRIu64
-			       " KiB, and a copy may need %" PRIu64
-			       " KiB; --in-place works without a copy",
-			       t->pid, plan->room >> 10, need >> 10);
-	return 0;
-}
+#define REAP_MS 5000
 
 /* Threads of the target compete for the processors that memprof needs to stop them. */
 struct priority {
@@ -152,29 +62,165 @@ static int add_running(struct image *img, pid_t pid)
 	return ret;
 }
 
-static int stop_and_copy(struct snapshot *s, const struct deadline *deadline, struct mp_err *err)
+/* Stopped, and no wait of a thread is going to harm it. */
+static int stop_well(struct snapshot *s, const struct deadline *deadline, struct mp_err *err)
 {
-	int ret = stop(s->t, s->plan.gentle, deadline, err);
+	int ret = stop(s->t, s->plan.mode == SNAPSHOT_GENTLE, deadline, err);
 
 	if (ret)
 		return ret;
+	s->taken_ns = mono_ns();
 	if (s->t->status.seccomp && !emergency_find(s->t))
 		sandbox_wait_anew(s->t);
-	if (s->t->execed)
-		ret = mp_fail(err, MP_EXIT_FAILURE, -EAGAIN,
-			      "process %d was just starting another program; try again", s->t->pid);
-	s->taken_ns = mono_ns();
+	return s->t->execed
+		   ? mp_fail(err, MP_EXIT_FAILURE, -EAGAIN,
+			     "process %d was just starting another program; try again", s->t->pid)
+		   : 0;
+}
+
+static uint64_t let_go(struct snapshot *s)
+{
+	target_release(s->t);
+	return s->t->last_stop_ns;
+}
+
+static int stop_and_copy(struct snapshot *s, const struct deadline *deadline, struct mp_err *err)
+{
+	bool in_place = s->plan.mode == SNAPSHOT_IN_PLACE;
+	int ret = stop_well(s, deadline, err);
+
 	if (!ret)
 		ret = image_take_threads(&s->image, s->t);
-	if (!ret && s->plan.gentle) {
+	if (!ret && s->plan.mode == SNAPSHOT_GENTLE) {
 		ret = add_running(&s->image, s->t->pid);
 		s->image.torn = true;
 	}
-	if (!ret && !s->plan.in_place)
+	if (!ret && !in_place)
 		ret = copy_make(&s->copy, s->t, err);
-	if (ret || !s->plan.in_place) {
-		target_release(s->t);
-		s->pause_ns = s->t->last_stop_ns;
+	if (ret || !in_place)
+		s->pause_ns = let_go(s);
+	return ret;
+}
+
+static int take_copy(struct snapshot *s, uint64_t max_ms, struct mp_err *err)
+{
+	bool in_place = s->plan.mode == SNAPSHOT_IN_PLACE;
+	struct mp_err second = {0};
+	struct deadline deadline;
+	struct priority old;
+	int ret;
+
+	if (maps_read(s->t->pid, &s->before))
+		return target_refused(s->t, -ESRCH, err);
+	emergency_find(s->t); /* what it finds is kept, and makes the stop shorter */
+	if (!in_place)
+		guardian_start(&s->guardian, s->t->pid);
+	deadline = deadline_in_ms(max_ms);
+	hurry(&old);
+	ret = stop_and_copy(s, &deadline, err);
+	take_time(&old);
+	if (ret)
+		return ret;
+	ret = image_open_process(&s->image, in_place ? s->t->pid : s->copy.pid, err);
+	if (!ret && !in_place)
+		ret = image_add_live(&s->image, &s->before);
+	if (ret)
+		snapshot_end(s, &second);
+	return ret;
+}
+
+static int begin_pre_copy(struct snapshot *s, uint64_t max_ms, struct mp_err *err)
+{
+	struct deadline deadline;
+	struct priority old;
+	int ret;
+
+	emergency_find(s->t);
+	deadline = deadline_in_ms(max_ms);
+	hurry(&old);
+	ret = stop_well(s, &deadline, err);
+	if (!ret)
+		ret = precopy_begin(&s->pre, s->t, err);
+	s->other_pause_ns = let_go(s);
+	take_time(&old);
+	return ret;
+}
+
+static int stop_and_take(struct snapshot *s, uint64_t max_ms, struct mp_err *err)
+{
+	struct deadline deadline = deadline_in_ms(max_ms);
+	struct priority old;
+	int ret;
+
+	hurry(&old);
+	ret = stop_well(s, &deadline, err);
+	if (!ret)
+		ret = image_take_threads(&s->image, s->t);
+	if (!ret)
+		ret = image_open_process(&s->image, s->t->pid, err);
+	if (!ret)
+		ret = precopy_take(&s->pre, &s->image, err);
+	s->pause_ns = let_go(s);
+	take_time(&old);
+	return ret;
+}
+
+/* It writes so much that the stop would be longer than a copy's, or than is wanted. */
+static bool too_much(const struct snapshot *s, uint64_t max_ms)
+{
+	uint64_t ns = s->other_pause_ns + precopy_expect(&s->pre);
+
+	return ns > max_ms * 1000000 || (s->plan.automatic && ns > s->plan.copy_pause_ns);
+}
+
+static int read_pre_copy(struct snapshot *s, uint64_t max_ms, struct mp_err *err)
+{
+	int ret = precopy_gather(&s->pre, s->plan.interrupted, err);
+
+	if (!ret && too_much(s, max_ms))
+		ret = mp_fail(err, MP_EXIT_FAILURE, -ETIME,
+			      "process %d writes so much that %" PRIu64
+			      " MiB would be left to be read in the stop, about %.1f ms; it was "
+			      "left alone",
+			      s->t->pid, s->pre.left >> 20, (double)precopy_expect(&s->pre) / 1e6);
+	return ret ? ret : stop_and_take(s, max_ms, err);
+}
+
+/* What a copy can do better. */
+static bool rather_copy(const struct snapshot *s, int ret, uint64_t max_ms)
+{
+	return s->plan.automatic && (ret == -ETIME || ret == -ENOMEM || ret == -EPERM) &&
+	       s->plan.copy_pause_ns <= max_ms * 1000000;
+}
+
+static int take_pre_copy(struct snapshot *s, uint64_t max_ms, struct mp_err *err)
+{
+	int ret = begin_pre_copy(s, max_ms, err);
+
+	if (ret)
+		return ret;
+	ret = read_pre_copy(s, max_ms, err);
+	if (ret)
+		precopy_free(&s->pre);
+	return ret;
+}
+
+static int take(struct snapshot *s, uint64_t max_ms, struct mp_err *err)
+{
+	int ret;
+
+	image_init(&s->image, s->t->arch, s->t->pid);
+	ret = s->plan.mode == SNAPSHOT_PRE_COPY ? take_pre_copy(s, max_ms, err)
+						: take_copy(s, max_ms, err);
+	if (ret && s->plan.mode == SNAPSHOT_PRE_COPY && rather_copy(s, ret, max_ms)) {
+		s->plan.mode = SNAPSHOT_COPY;
+		image_close(&s->image);
+		return take(s, max_ms, err);
+	}
+	if (ret) {
+		guardian_end(&s->guardian);
+		image_close(&s->image);
+		maps_free(&s->before);
 	}
 	return ret;
 }
@@ -182,38 +228,34 @@ static int stop_and_copy(struct snapshot *s, const struct deadline *deadline, st
 int snapshot_take(struct snapshot *s, struct target *t, const struct snapshot_plan *plan,
 		  uint64_t max_ms, struct mp_err *err)
 {
-	struct deadline deadline;
-	struct priority old;
-	int ret;
-
 	memset(s, 0, sizeof(*s));
 	s->t = t;
 	s->plan = *plan;
-	image_init(&s->image, t->arch, t->pid);
-	if (maps_read(t->pid, &s->before))
-		return target_refused(t, -ESRCH, err);
-	emergency_find(t); /* what it finds is kept, and makes the stop shorter */
-	if (!plan->in_place)
-		guardian_start(&s->guardian, t->pid);
-	deadline = deadline_in_ms(max_ms);
-	hurry(&old);
-	ret = stop_and_copy(s, &deadline, err);
-	take_time(&old);
-	if (!ret) {
-		ret = image_open_process(&s->image, plan->in_place ? t->pid : s->copy.pid, err);
-		if (!ret && !plan->in_place)
-			ret = image_add_live(&s->image, &s->before);
-		if (ret) {
-			struct mp_err second = {0};
+	return take(s, max_ms, err);
+}
 
-			snapshot_end(s, &second);
-		}
-	} else {
-		guardian_end(&s->guardian);
+int snapshot_again(struct snapshot *s, uint64_t max_ms, struct mp_err *err)
+{
+	int ret;
+
+	if (s->plan.mode != SNAPSHOT_PRE_COPY) {
+		ret = snapshot_end(s, err);
+		return ret ? ret : take(s, max_ms, err);
+	}
+	image_close(&s->image);
+	image_init(&s->image, s->t->arch, s->t->pid);
+	ret = read_pre_copy(s, max_ms, err);
+	if (ret) {
+		precopy_free(&s->pre);
 		image_close(&s->image);
-		maps_free(&s->before);
 	}
 	return ret;
+}
+
+void snapshot_settle(struct snapshot *s)
+{
+	if (s->plan.mode == SNAPSHOT_PRE_COPY)
+		precopy_settle(&s->pre);
 }
 
 /* @c: dead; or none, and only what others left is reaped. */
@@ -239,13 +281,19 @@ int snapshot_end(struct snapshot *s, struct mp_err *err)
 {
 	int ret = 0;
 
-	if (s->copy.pid) {
+	if (s->plan.mode == SNAPSHOT_PRE_COPY) {
+		if (!precopy_holds(&s->pre))
+			ret = mp_fail(err, MP_EXIT_NO_PROCESS, -ENODATA,
+				      "process %d ended, or started another program, before all of "
+				      "it was looked at",
+				      s->t->pid);
+		precopy_free(&s->pre);
+	} else if (s->copy.pid) {
 		copy_kill(&s->copy);
-		ret = reap(s->t, &s->copy, s->plan.gentle, err);
-		s->reap_pause_ns = s->t->last_stop_ns;
+		ret = reap(s->t, &s->copy, s->plan.mode == SNAPSHOT_GENTLE, err);
+		s->other_pause_ns = s->t->last_stop_ns;
 	} else if (s->t->threads.n) {
-		target_release(s->t);
-		s->pause_ns = s->t->last_stop_ns;
+		s->pause_ns = let_go(s);
 	}
 	guardian_end(&s->guardian);
 	image_close(&s->image);

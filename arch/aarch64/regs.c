@@ -195,6 +195,7 @@ const struct arch arch_aarch64 = {
 	   .munmap = 215,
 	   .memfd_create = 279,
 	   .close = 57,
+	   .userfaultfd = 282,
 	   .madvise = 233,
 	   .ftruncate = 46,
 	   .gettid = 178,

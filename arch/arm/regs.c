@@ -180,6 +180,7 @@ const struct arch arch_arm = {
 	   .munmap = 91,
 	   .memfd_create = 385,
 	   .close = 6,
+	   .userfaultfd = 388,
 	   .madvise = 220,
 	   .ftruncate = 93,
 	   .gettid = 224,

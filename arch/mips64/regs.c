@@ -208,6 +208,7 @@ static size_t slot_big(uint8_t *out, uint64_t at, uint64_t desc, uint64_t agent_
 	       .munmap = 5011,                                                                     \
 	       .memfd_create = 5314,                                                               \
 	       .close = 5003,                                                                      \
+	       .userfaultfd = 5317,                                                                \
 	       .madvise = 5027,                                                                    \
 	       .ftruncate = 5075,                                                                  \
 	       .gettid = 5178,                                                                     \

@@ -188,6 +188,7 @@ const struct arch arch_x86_64 = {
 	   .munmap = 11,
 	   .memfd_create = 319,
 	   .close = 3,
+	   .userfaultfd = 323,
 	   .madvise = 28,
 	   .ftruncate = 77,
 	   .gettid = 186,

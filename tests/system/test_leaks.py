@@ -15,6 +15,8 @@ MASK = (1 << 64) - 1
 
 
 class HeapCase(t.Case):
+    mode = ()  # options for how the process is looked at
+
     def ready(self, name, *args, **kw):
         """Starts a victim and waits for its "ready"; the process and its words by first one."""
         p = self.start(f"{t.VICTIMS}/{name}", *map(str, args), **kw)
@@ -41,15 +43,14 @@ class HeapCase(t.Case):
 
     def listed(self, p):
         f = self.path("list")
-        out = self.memprof("heap", "-p", p.pid, "--list", f).stdout
+        out = self.memprof("heap", "-p", p.pid, "--list", f, *self.mode).stdout
         with open(f) as lines:
             return {int(a, 16): int(s) for a, s in (line.split()[:2] for line in lines)}, out
-
 
     def leaks(self, p, *more, status=None):
         """Its text and its JSON."""
         f = self.path("leaks.json")
-        r = self.memprof("leaks", "-p", p.pid, "--json", f, *more, status=status)
+        r = self.memprof("leaks", "-p", p.pid, "--json", f, *(more or self.mode), status=status)
         with open(f) as report:
             return r, json.load(report)
 

@@ -44,10 +44,15 @@ static volatile sig_atomic_t stop;
 static const struct {
 	const char *name;
 	int nr;
-} names[] = {{"mmap", SYS_mmap},	 {"memfd_create", SYS_memfd_create},
-	     {"mprotect", SYS_mprotect}, {"munmap", SYS_munmap},
-	     {"madvise", SYS_madvise},	 {"restart_syscall", SYS_restart_syscall},
-	     {"exec-mmap", EXEC_MMAP},	 {"ptrace", SYS_ptrace}};
+} names[] = {{"mmap", SYS_mmap},
+	     {"memfd_create", SYS_memfd_create},
+	     {"mprotect", SYS_mprotect},
+	     {"munmap", SYS_munmap},
+	     {"madvise", SYS_madvise},
+	     {"restart_syscall", SYS_restart_syscall},
+	     {"exec-mmap", EXEC_MMAP},
+	     {"ptrace", SYS_ptrace},
+	     {"userfaultfd", SYS_userfaultfd}};
 
 static const int needed[] = {SYS_read,
 			     SYS_write,

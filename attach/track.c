@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "attach/track.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "lib/fault.h"
+
+/* Linux 6.7: uapi linux/userfaultfd.h and linux/fs.h, of which Debian 12 has older ones. */
+#define WP_UNPOPULATED (1u << 13)
+#define WP_ASYNC       (1u << 15)
+#define FEATURES       (UFFD_FEATURE_PAGEFAULT_FLAG_WP | WP_UNPOPULATED | WP_ASYNC)
+struct scan_arg {
+	uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages, category_inverted,
+	    category_mask, category_anyof_mask, return_mask;
+};
+#define SCAN	     _IOWR('f', 16, struct scan_arg)
+#define SCAN_PROTECT 1u
+
+/* Write faults that come from the kernel need no privilege either: nobody is asked. */
+#define FLAGS (O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY)
+
+/* The kernel holds the target's mmap_lock for one step: some milliseconds.  A multiple of every
+ * huge page that could be split by it. */
+#define STEP (64ull << 20)
+
+static int handshake(int uffd)
+{
+	struct uffdio_api api = {.api = UFFD_API, .features = FEATURES};
+
+	return ioctl(uffd, UFFDIO_API, &api) ? -errno : 0;
+}
+
+static long scan(int pagemap, struct scan_arg *arg)
+{
+	long n;
+
+	do {
+		n = ioctl(pagemap, SCAN, arg);
+	} while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : n;
+}
+
+bool track_supported(void)
+{
+	struct scan_arg nothing = {.size = sizeof(nothing)};
+	int uffd = (int)syscall(SYS_userfaultfd, FLAGS);
+	int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	bool ok = uffd >= 0 && pagemap >= 0 && !handshake(uffd) && scan(pagemap, &nothing) == 0;
+
+	if (uffd >= 0)
+		close(uffd);
+	if (pagemap >= 0)
+		close(pagemap);
+	return ok;
+}
+
+static int check_seccomp(struct remote *r, const uint64_t args[6], struct mp_err *err)
+{
+	struct target *t = r->t;
+	int make, drop;
+
+	if (!t->status.seccomp)
+		return 0;
+	make = seccomp_allows(t, r->carrier, t->arch->nr.userfaultfd, args, t->code.syscall_return);
+	drop = seccomp_allows(t, r->carrier, t->arch->nr.close, NULL, t->code.syscall_return);
+	if (make == 1 && drop == 1)
+		return 0;
+	return mp_fail(err, MP_EXIT_SECCOMP, -EPERM,
+		       make < 0 || drop < 0
+			   ? "the seccomp filters of process %d cannot be read (CAP_SYS_ADMIN is "
+			     "needed), so it cannot be asked for userfaultfd()"
+			   : "a seccomp filter of process %d forbids it userfaultfd()",
+		       t->pid);
+}
+
+struct taking {
+	struct track *k;
+	int pidfd, fd;
+};
+
+/* The thread stands at the entry of close(): should memprof end now, the kernel goes on with it. */
+static void take(void *ctx)
+{
+	struct taking *taking = ctx;
+
+	taking->k->uffd = (int)syscall(SYS_pidfd_getfd, taking->pidfd, taking->fd, 0);
+	if (taking->k->uffd < 0)
+		taking->k->uffd = -errno;
+	fault_point("track-taken");
+}
+
+static int get_descriptor(struct track *k, struct remote *r, struct mp_err *err)
+{
+	const uint64_t args[6] = {FLAGS};
+	const struct arch *arch = r->t->arch;
+	struct taking taking = {k, r->t->pidfd, -1};
+	long fd = -1, result;
+	int ret = check_seccomp(r, args, err);
+
+	if (ret)
+		return ret;
+	ret = remote_syscall(r, arch->nr.userfaultfd, args, &fd);
+	if (!ret && fd >= 0) {
+		const uint64_t close_args[6] = {(uint64_t)fd};
+
+		taking.fd = (int)fd;
+		ret =
+		    remote_syscall_at_entry(r, arch->nr.close, close_args, &result, take, &taking);
+		fault_point("track-closed");
+	}
+	if (!ret)
+		ret = fd < 0 ? (int)fd : k->uffd < 0 ? k->uffd : handshake(k->uffd);
+	return ret ? mp_fail(err, MP_EXIT_FAILURE, ret,
+			     "the memory of process %d cannot be tracked: %s", r->t->pid,
+			     strerror(-ret))
+		   : 0;
+}
+
+int track_begin(struct track *k, struct target *t, struct mp_err *err)
+{
+	char path[64];
+	struct remote r;
+	int ret;
+
+	memset(k, 0, sizeof(*k));
+	k->uffd = -1;
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", proc_of(t->pid));
+	k->pagemap = open(path, O_RDONLY | O_CLOEXEC);
+	if (k->pagemap < 0)
+		return mp_fail(err, MP_EXIT_FAILURE, -errno, "cannot read %s: %s", path,
+			       strerror(errno));
+	ret = remote_begin(&r, t, err);
+	if (!ret)
+		ret = get_descriptor(k, &r, err);
+	if (remote_end(&r) && !ret)
+		ret = mp_fail(err, MP_EXIT_FAILURE, -EIO,
+			      "a thread of process %d could not be put back", t->pid);
+	if (ret)
+		track_end(k);
+	return ret;
+}
+
+int track_add(struct track *k, uint64_t start, uint64_t end)
+{
+	struct uffdio_register reg = {.range = {start, end - start},
+				      .mode = UFFDIO_REGISTER_MODE_WP};
+
+	if (ioctl(k->uffd, UFFDIO_REGISTER, &reg))
+		return -errno;
+	fault_point("track-added");
+	for (size_t i = 0; i < k->ranges.n;) {
+		if (start <= k->ranges.at[i].start && k->ranges.at[i].end <= end)
+			k->ranges.at[i] = k->ranges.at[--k->ranges.n];
+		else
+			i++;
+	}
+	return vec_push(&k->ranges, ((struct track_range){start, end}));
+}
+
+bool track_has(const struct track *k, uint64_t start, uint64_t end)
+{
+	vec_for_each (&k->ranges, r) {
+		if (r->start <= start && end <= r->end)
+			return true;
+	}
+	return false;
+}
+
+static uint64_t step_end(uint64_t at, uint64_t end)
+{
+	uint64_t next = (at / STEP + 1) * STEP;
+
+	return next < end ? next : end;
+}
+
+long track_scan(struct track *k, uint64_t *at, uint64_t end, bool protect, struct track_run *runs,
+		size_t n)
+{
+	struct scan_arg arg = {.size = sizeof(arg),
+			       .flags = protect ? SCAN_PROTECT : 0,
+			       .start = *at,
+			       .end = protect ? step_end(*at, end) : end,
+			       .vec = (uint64_t)(uintptr_t)runs,
+			       .vec_len = n,
+			       .category_mask = protect ? TRACK_WRITTEN : 0,
+			       .category_anyof_mask = TRACK_PRESENT | TRACK_SWAPPED,
+			       .return_mask = protect ? TRACK_WRITTEN
+						      : TRACK_ALLOWED | TRACK_WRITTEN | TRACK_FILE};
+	long ret = scan(k->pagemap, &arg);
+
+	if (ret >= 0)
+		*at = arg.walk_end;
+	return ret;
+}
+
+void track_forget(struct track *k, uint64_t start, uint64_t end)
+{
+	struct uffdio_writeprotect wp = {.range = {start, end - start}};
+
+	/* What is not tracked any more counts as written anyway. */
+	ioctl(k->uffd, UFFDIO_WRITEPROTECT, &wp);
+}
+
+void track_end(struct track *k)
+{
+	vec_for_each (&k->ranges, r) {
+		struct uffdio_range range = {r->start, r->end - r->start};
+
+		for (uint64_t at = r->start, next; at < r->end; at = next) {
+			next = step_end(at, r->end);
+			track_forget(k, at, next);
+		}
+		/* Kernels before 6.9 leave marks in the page tables if it is only closed. */
+		ioctl(k->uffd, UFFDIO_UNREGISTER, &range);
+	}
+	vec_free(&k->ranges);
+	if (k->uffd >= 0)
+		close(k->uffd);
+	if (k->pagemap >= 0)
+		close(k->pagemap);
+	k->uffd = k->pagemap = -1;
+}
