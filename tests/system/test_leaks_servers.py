@@ -63,7 +63,7 @@ class Servers(t.Case):
         with open(conf, "w") as f:
             f.write(f"daemon off; worker_processes 1; pid {self.dir}/pid; error_log {self.dir}/error warn;\n"
                     "events {} http { access_log off; client_body_temp_path /tmp; gzip on; gzip_types *;\n"
-                    "server { listen 127.0.0.1:{port}; location / { return 200 'hello to everybody\\n'; } } }\n")
+                    f"server {{ listen 127.0.0.1:{port}; location / {{ return 200 'hello to everybody\\n'; }} }} }}\n")
         nginx = self.start("/usr/sbin/nginx", "-c", conf, "-e", self.path("error"))
         for _ in range(300):
             time.sleep(0.1)
