@@ -25,6 +25,8 @@ FEATURES = [
     ("leaks", "test_leaks", ["Walk.test_one", "Walk.test_threads", "Leaks.test_cases",
                              "Leaks.test_hot"]),
     ("heap", "test_leaks", ["Heap.test_types", "Heap.test_sum"]),
+    ("recordings", "test_recordings", ["Recordings.test_x86_64", "Recordings.test_aarch64",
+                                       "Recordings.test_arm", "Recordings.test_mips64"]),
     ("kernel way", "test_kernel_way", ["KernelWay.test_exact",
                                        "KernelWay.test_agrees_with_the_agent",
                                        "KernelWay.test_attach",
