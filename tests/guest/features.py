@@ -9,9 +9,9 @@ QUICK = ["attach", "exact counts", "stacks", "left as found", "killed recorder"]
 FEATURES = [
     ("attach", "test_left_as_found", ["LeftAsFound.test_let_go"]),
     ("exact counts", "test_exact", ["Exact.test_attached_in_the_middle",
-                                    "Exact.test_run_from_the_start"]),
-    ("stacks", "test_stacks", ["Stacks.test_frames"]),
-    ("interposers", "test_loaders", ["Loaders.test_interposer"]),
+                                    "Exact.test_run_from_the_start", "Exact.test_a32"]),
+    ("stacks", "test_stacks", ["Stacks.test_frames", "Stacks.test_a32"]),
+    ("interposers", "test_loaders", ["Loaders.test_interposer", "Loaders.test_interposer_a32"]),
     ("left as found", "test_left_as_found", ["LeftAsFound.test_identity",
                                              "LeftAsFound.test_stopped_stays_stopped"]),
     ("100 attach cycles", "test_left_as_found", ["LeftAsFound.test_cycles"]),

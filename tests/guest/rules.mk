@@ -4,6 +4,20 @@ GUEST_SYSROOT = $(or $(SYSROOT),$(CURDIR)/build/sysroot)
 GUEST_VICTIMS = $(addprefix $(O)/victims/,verify verify-static exact faults stacks throws restart signals family flood \
 	leaky blocks blocks-static cases loaders libwrapper.so block objects objects-stripped sandbox \
 	$(if $(filter x86_64 aarch64,$(ARCH)),blocks-musl-static))
+# A32 code; what the compiler makes otherwise, and Debian's libraries are, is Thumb code.
+ifeq ($(ARCH),arm)
+GUEST_VICTIMS += $(addprefix $(O)/victims/,stacks-a32 exact-a32 libwrapper-a32.so)
+endif
+$(O)/victims/stacks-a32: tests/victims/stacks.cc
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 $(VICTIM_FLAGS) -marm -o $@ $< -lpthread
+$(O)/victims/exact-a32: tests/victims/exact.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(VICTIM_FLAGS) -marm -o $@ $< -lpthread
+$(O)/victims/libwrapper-a32.so: tests/victims/wrapper.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(VICTIM_FLAGS) -marm -fno-builtin -fPIC -shared -o $@ $<
+
 GUESTS = x86_64 aarch64 arm mips64
 
 GUEST_FOLDERS = $(foreach a,$(GUESTS),$(if $(filter $(a),$(HOST_ARCH)),build,build/$(a)))

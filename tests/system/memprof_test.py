@@ -51,6 +51,11 @@ class Case(unittest.TestCase):
         time.sleep(2 if GUEST else 0.2)
         return p
 
+    def needs_a32(self):
+        """For tests of victims that the guest of ARM has only."""
+        if os.uname().machine != "armv7l":
+            self.skipTest("not a processor with A32 code")
+
     def memprof(self, *argv, status=0, timeout=300):
         r = subprocess.run([MEMPROF, *map(str, argv)], text=True, capture_output=True,
                            timeout=timeout, stdin=subprocess.DEVNULL)

@@ -30,8 +30,16 @@ class Exact(t.Case):
 
     def test_run_from_the_start(self):
         """4 threads, run from the start: every count and live byte agrees"""
+        self.run_from_the_start("exact")
+
+    def test_a32(self):
+        """the same of A32 code"""
+        self.needs_a32()
+        self.run_from_the_start("exact-a32")
+
+    def run_from_the_start(self, victim):
         f = self.path("r")
-        out = self.memprof("run", "-q", "--lossless", "-o", f, "--", f"{t.VICTIMS}/exact", 4, OPS,
+        out = self.memprof("run", "-q", "--lossless", "-o", f, "--", f"{t.VICTIMS}/{victim}", 4, OPS,
                            timeout=500).stdout
         truth = json.loads(out[out.index("{"):out.index("}") + 1])
         report = self.report(f)

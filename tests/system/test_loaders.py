@@ -169,6 +169,11 @@ class Loaders(t.Case):
         """a preloaded interposer that calls the next malloc: each call counts once"""
         self.interposed("libwrapper.so")
 
+    def test_interposer_a32(self):
+        """the same, its functions A32 code"""
+        self.needs_a32()
+        self.interposed("libwrapper-a32.so")
+
     def test_interposer_with_header(self):
         """one that gives out other addresses than it gets"""
         self.interposed("libwrapper-header.so")

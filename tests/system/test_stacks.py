@@ -8,15 +8,20 @@ import true_stacks
 class Stacks(t.Case):
     def test_frames(self):
         """C++ without frame pointers: recursion, virtual calls, alloca, qsort, exceptions, signals, threads"""
-        self.compare("--lossless")
+        self.compare("stacks", "--lossless")
+
+    def test_a32(self):
+        """the same of A32 code"""
+        self.needs_a32()
+        self.compare("stacks-a32", "--lossless")
 
     def test_frames_by_kernel(self):
         """the same by the kernel's probes, from copies of the stacks"""
-        self.compare("--via=kernel")
+        self.compare("stacks", "--via=kernel")
 
-    def compare(self, *options):
+    def compare(self, victim, *options):
         truth, f = self.path("truth"), self.path("r")
-        self.memprof("run", "-q", *options, "-o", f, "--", f"{t.VICTIMS}/stacks", truth)
+        self.memprof("run", "-q", *options, "-o", f, "--", f"{t.VICTIMS}/{victim}", truth)
         with open(truth) as lines:
             true_stacks.compare(self, self.report(f, "--leaks"), lines)
 
