@@ -179,6 +179,14 @@ static uint64_t step_end(uint64_t at, uint64_t end)
 	return next < end ? next : end;
 }
 
+/* Whose page it is says its own record, one cache miss each: not asked where all are anonymous. */
+static uint64_t asked(const struct track *k, uint64_t at, uint64_t end, bool protect)
+{
+	if (protect)
+		return TRACK_WRITTEN;
+	return TRACK_ALLOWED | TRACK_WRITTEN | (track_has(k, at, end) ? 0 : TRACK_FILE);
+}
+
 long track_scan(struct track *k, uint64_t *at, uint64_t end, bool protect, struct track_run *runs,
 		size_t n)
 {
@@ -190,8 +198,7 @@ long track_scan(struct track *k, uint64_t *at, uint64_t end, bool protect, struc
 			       .vec_len = n,
 			       .category_mask = protect ? TRACK_WRITTEN : 0,
 			       .category_anyof_mask = TRACK_PRESENT | TRACK_SWAPPED,
-			       .return_mask = protect ? TRACK_WRITTEN
-						      : TRACK_ALLOWED | TRACK_WRITTEN | TRACK_FILE};
+			       .return_mask = asked(k, *at, end, protect)};
 	long ret = scan(k->pagemap, &arg);
 
 	if (ret >= 0)

@@ -19,7 +19,7 @@
 /* Of pages, as the kernel's uapi linux/fs.h numbers them. */
 #define TRACK_ALLOWED (1u << 0) /* in tracked memory */
 #define TRACK_WRITTEN (1u << 1) /* or never protected */
-#define TRACK_FILE    (1u << 2) /* unchanged page of a file */
+#define TRACK_FILE    (1u << 2) /* unchanged page of a file; where it is not tracked */
 #define TRACK_PRESENT (1u << 3)
 #define TRACK_SWAPPED (1u << 4)
 

@@ -23,8 +23,8 @@
 #define MS_SMALL_GIB 50.0
 
 /* Page tables are read in the stop, and what was written since, which is little by then. */
-#define MS_PRE_FIXED 6.0
-#define MS_PRE_GIB   6.0
+#define MS_PRE_FIXED 4.0
+#define MS_PRE_GIB   3.0
 #define LONG_NS	     100000000u /* a copy's pause, from where on another way is looked for */
 
 #define SLACK	  (16ull << 20) /* of a memory cgroup: what the target itself may want */
