@@ -10,6 +10,15 @@
 
 typedef ag_word_t original_fn(ag_word_t, ag_word_t, ag_word_t, ag_word_t, ag_word_t);
 
+/* The body of a hook, entered from agent-entry.S with the hooked function's arguments (as many as
+ * it has; the rest is whatever the registers held) and what the entry saved.  It returns what the
+ * hooked function would. */
+#define AG_HOOK(name)                                                                              \
+	ag_word_t name(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,       \
+		       const struct ag_frame *f);                                                  \
+	ag_word_t name(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,       \
+		       const struct ag_frame *f)
+
 #define ORIGINAL(f) ((original_fn *)(uintptr_t)(f)->desc->original_addr)
 #define SIBLING(f)  ((original_fn *)(uintptr_t)(f)->desc->sibling_addr)
 

@@ -9,23 +9,10 @@
  */
 #include "agent/call.h"
 
-ag_word_t ag_alloc(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
-		   const struct ag_frame *f);
-ag_word_t ag_alloc_throw(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
-			 const struct ag_frame *f);
-ag_word_t ag_posix_memalign(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
-			    const struct ag_frame *f);
-ag_word_t ag_realloc(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
-		     const struct ag_frame *f);
-ag_word_t ag_xallocx(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
-		     const struct ag_frame *f);
 bool ag_free(ag_word_t block, const struct ss_desc *desc, ag_word_t return_address);
 void ag_free_nested(ag_word_t block, const struct ag_frame *f);
-ag_word_t ag_free_through(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
-			  const struct ag_frame *f);
 
-ag_word_t ag_alloc(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
-		   const struct ag_frame *f)
+AG_HOOK(ag_alloc)
 {
 	struct ag_call call;
 	ag_word_t block;
@@ -40,8 +27,7 @@ ag_word_t ag_alloc(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_wo
 }
 
 /* Return: the block, or 0: the original has to be entered, with no frame of ours. */
-ag_word_t ag_alloc_throw(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
-			 const struct ag_frame *f)
+AG_HOOK(ag_alloc_throw)
 {
 	struct ag_call call;
 	ag_word_t block;
@@ -58,8 +44,7 @@ ag_word_t ag_alloc_throw(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3,
 	return block;
 }
 
-ag_word_t ag_posix_memalign(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
-			    const struct ag_frame *f)
+AG_HOOK(ag_posix_memalign)
 {
 	struct ag_call call;
 	ag_word_t ret;
@@ -118,8 +103,7 @@ void ag_free_nested(ag_word_t block, const struct ag_frame *f)
 
 /* Of a wrapper or an allocator nobody knows: what it frees meanwhile is its own, as what it
  * allocates while it serves an allocation. */
-ag_word_t ag_free_through(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
-			  const struct ag_frame *f)
+AG_HOOK(ag_free_through)
 {
 	struct ag_call call;
 	ag_word_t ret;
@@ -142,8 +126,7 @@ ag_word_t ag_free_through(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3
 	return ret;
 }
 
-ag_word_t ag_realloc(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
-		     const struct ag_frame *f)
+AG_HOOK(ag_realloc)
 {
 	uint64_t size = requested(f->desc, a0, a1, a2);
 	ag_word_t block;
@@ -170,8 +153,7 @@ ag_word_t ag_realloc(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_
 }
 
 /* Never moves; returns the real size, which may be the old one. */
-ag_word_t ag_xallocx(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
-		     const struct ag_frame *f)
+AG_HOOK(ag_xallocx)
 {
 	struct ag_call call;
 	uint64_t size;

@@ -13,19 +13,6 @@ struct shmid64_ds {
 	unsigned long rest[12];
 };
 
-ag_word_t ag_mmap(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
-		  const struct ag_frame *f);
-ag_word_t ag_munmap(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
-		    const struct ag_frame *f);
-ag_word_t ag_mremap(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
-		    const struct ag_frame *f);
-ag_word_t ag_shmat(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
-		   const struct ag_frame *f);
-ag_word_t ag_shmdt(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
-		   const struct ag_frame *f);
-ag_word_t ag_mallopt(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
-		     const struct ag_frame *f);
-
 static bool put_map(const struct ag_call *call, enum mpr_type type, uint64_t addr, uint64_t length,
 		    uint64_t old_addr, uint32_t prot, uint32_t flags, int32_t fd, bool with_stack)
 {
@@ -60,8 +47,7 @@ static inline void count_unmap(const struct ag_call *call)
 	__atomic_fetch_add(&call->c->unmaps, 1, __ATOMIC_RELAXED);
 }
 
-ag_word_t ag_mmap(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
-		  const struct ag_frame *f)
+AG_HOOK(ag_mmap)
 {
 	struct ag_call call;
 	ag_word_t addr;
@@ -76,8 +62,7 @@ ag_word_t ag_mmap(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_wor
 	return addr;
 }
 
-ag_word_t ag_munmap(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
-		    const struct ag_frame *f)
+AG_HOOK(ag_munmap)
 {
 	struct ag_call call;
 	ag_word_t ret;
@@ -94,8 +79,7 @@ ag_word_t ag_munmap(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_w
 	return ret;
 }
 
-ag_word_t ag_mremap(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
-		    const struct ag_frame *f)
+AG_HOOK(ag_mremap)
 {
 	struct ag_call call;
 	ag_word_t addr;
@@ -123,8 +107,7 @@ static uint64_t shm_size(const struct ag_call *call, int32_t id)
 	return ds.segment_size;
 }
 
-ag_word_t ag_shmat(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
-		   const struct ag_frame *f)
+AG_HOOK(ag_shmat)
 {
 	struct ag_call call;
 	ag_word_t addr;
@@ -139,8 +122,7 @@ ag_word_t ag_shmat(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_wo
 	return addr;
 }
 
-ag_word_t ag_shmdt(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
-		   const struct ag_frame *f)
+AG_HOOK(ag_shmdt)
 {
 	struct ag_call call;
 	ag_word_t ret;
@@ -158,8 +140,7 @@ ag_word_t ag_shmdt(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_wo
 	return ret;
 }
 
-ag_word_t ag_mallopt(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
-		     const struct ag_frame *f)
+AG_HOOK(ag_mallopt)
 {
 	struct ag_call call;
 	ag_word_t ret;

@@ -10,16 +10,6 @@
 #include "agent/countdown.h"
 #include "agent/sample.h"
 
-ag_word_t ag_sample_alloc(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
-			  const struct ag_frame *f);
-ag_word_t ag_sample_alloc_throw(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3,
-				ag_word_t a4, const struct ag_frame *f);
-ag_word_t ag_sample_posix_memalign(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3,
-				   ag_word_t a4, const struct ag_frame *f);
-ag_word_t ag_sample_realloc(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
-			    const struct ag_frame *f);
-ag_word_t ag_sample_xallocx(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
-			    const struct ag_frame *f);
 void ag_sample_free(ag_word_t block, const struct ss_desc *desc, ag_word_t return_address);
 
 /* As begin().  *@chosen: this request of @size bytes is sampled. */
@@ -48,8 +38,7 @@ static void put_sampled(const struct ag_call *call, uint64_t block, uint64_t siz
 		sampled_take(call->c, block);
 }
 
-ag_word_t ag_sample_alloc(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
-			  const struct ag_frame *f)
+AG_HOOK(ag_sample_alloc)
 {
 	uint64_t size = requested(f->desc, a0, a1, a2);
 	ag_word_t block;
@@ -66,8 +55,7 @@ ag_word_t ag_sample_alloc(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3
 }
 
 /* As ag_alloc_throw(). */
-ag_word_t ag_sample_alloc_throw(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3,
-				ag_word_t a4, const struct ag_frame *f)
+AG_HOOK(ag_sample_alloc_throw)
 {
 	uint64_t size = requested(f->desc, a0, a1, a2);
 	ag_word_t block;
@@ -85,8 +73,7 @@ ag_word_t ag_sample_alloc_throw(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_wor
 	return block;
 }
 
-ag_word_t ag_sample_posix_memalign(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3,
-				   ag_word_t a4, const struct ag_frame *f)
+AG_HOOK(ag_sample_posix_memalign)
 {
 	struct ag_call call;
 	ag_word_t ret;
@@ -113,8 +100,7 @@ static void put_resized(const struct ag_call *call, uint64_t old, uint64_t block
 	put_realloc_end(call, old, kept ? block : 0, size, !kept && (block || gone));
 }
 
-ag_word_t ag_sample_realloc(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
-			    const struct ag_frame *f)
+AG_HOOK(ag_sample_realloc)
 {
 	uint64_t size = requested(f->desc, a0, a1, a2);
 	ag_word_t block;
@@ -135,8 +121,7 @@ ag_word_t ag_sample_realloc(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t 
 	return block;
 }
 
-ag_word_t ag_sample_xallocx(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
-			    const struct ag_frame *f)
+AG_HOOK(ag_sample_xallocx)
 {
 	struct ag_call call;
 	uint64_t size;

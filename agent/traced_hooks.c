@@ -3,9 +3,6 @@
  * walk is taken, and the record written, while the block is still the program's. */
 #include "agent/call.h"
 
-ag_word_t ag_free_traced(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
-			 const struct ag_frame *f);
-
 static void put_traced(const struct ag_call *call, uint64_t block)
 {
 	const struct ag_frame *f = call->f;
@@ -24,8 +21,7 @@ static void put_traced(const struct ag_call *call, uint64_t block)
 		lost(call, MPR_LOST_FREE, 0);
 }
 
-ag_word_t ag_free_traced(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
-			 const struct ag_frame *f)
+AG_HOOK(ag_free_traced)
 {
 	struct ag_call call;
 	ag_word_t ret;

@@ -5,11 +5,7 @@
  */
 #include "agent/call.h"
 
-ag_word_t ag_zero_alloc(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
-			const struct ag_frame *f);
-
-ag_word_t ag_zero_alloc(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,
-			const struct ag_frame *f)
+AG_HOOK(ag_zero_alloc)
 {
 	uint64_t size = requested(f->desc, a0, a1, a2);
 	ag_word_t block;
