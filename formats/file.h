@@ -307,6 +307,9 @@ const char *mpf_truncated(const struct mpf_reader *r);
 void mpf_skip_to_tail(struct mpf_reader *r, uint32_t chunks);
 /* Return: true if the file has an index: mpf_next() then gives what is in it, and what follows. */
 bool mpf_seek_index(struct mpf_reader *r);
+/* Return: how many blocks were alive at most, as the file's end says; 0: it does not.  Before the
+ * first mpf_next(). */
+uint64_t mpf_peak_blocks(struct mpf_reader *r);
 /* Return: of how many processes the recording is: 1 if it was not merged. */
 uint32_t mpf_processes(const struct mpf_reader *r);
 /* Return: how much of the file is read, from 0 to 1. */

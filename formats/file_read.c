@@ -19,7 +19,7 @@ struct mpf_reader {
 	uint64_t offset, size;
 	uint8_t *raw;
 	size_t n, at, cap;
-	bool bad, ended, indexed;
+	bool bad, ended, indexed, sampled;
 	uint32_t processes;
 	char truncated[160];
 	char *strings; /* text of the current item */
@@ -176,6 +176,7 @@ static void get_info(struct mpf_reader *r, struct mp_info *info)
 	info->piece_ns = r->at < r->n ? get(r) : 0;
 	info->processes = r->at < r->n ? (uint32_t)get(r) : 0;
 	r->processes = info->processes ? info->processes : 1;
+	r->sampled = info->sample_interval != 0;
 }
 
 int mpf_open(const char *path, struct mpf_reader **out, struct mp_info *info, struct mp_err *err)
@@ -526,6 +527,27 @@ void mpf_skip_to_tail(struct mpf_reader *r, uint32_t chunks)
 	}
 	if (n && keep)
 		r->offset = ring[(n < keep ? 0 : n - keep) % 16];
+}
+
+uint64_t mpf_peak_blocks(struct mpf_reader *r)
+{
+	uint64_t begin = r->offset, blocks = 0;
+	struct mpf_item it;
+
+	if (r->sampled) /* what its end says is an estimate */
+		return 0;
+	mpf_skip_to_tail(r, 1);
+	while (mpf_next(r, &it, NULL) > 0) {
+		if (it.kind == MPF_FINISH)
+			blocks = it.finish.peak_live_blocks;
+	}
+	r->offset = begin;
+	r->n = r->at = 0;
+	r->bad = r->ended = false;
+	r->truncated[0] = 0;
+	/* A block takes some bytes of it, and those that were only counted are none of the file's.
+	 */
+	return blocks < r->size / 4 ? blocks : r->size / 4;
 }
 
 uint32_t mpf_processes(const struct mpf_reader *r)

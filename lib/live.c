@@ -71,6 +71,19 @@ struct live *live_new(unsigned int percent)
 	return l;
 }
 
+void live_expect(struct live *l, uint64_t blocks)
+{
+	/* It will not grow: a quarter less full costs no more memory than growing would. */
+	uint64_t cap = (blocks / (l->percent * 3 / 4) + 1) * 100 + FIRST;
+	struct slot *slot = !l->n && cap > l->cap ? slots_new(cap) : NULL;
+
+	if (!slot)
+		return;
+	slots_free(l->slot, l->cap);
+	l->slot = slot;
+	l->cap = cap;
+}
+
 void live_free(struct live *l)
 {
 	if (l)

@@ -22,6 +22,8 @@ struct live;
 /* @percent: slots in use at most before it grows: 80 for little memory, less for speed.
  * Return: an empty table, or NULL when out of memory. */
 struct live *live_new(unsigned int percent);
+/* Makes an empty table large enough for @blocks, or leaves it as it is. */
+void live_expect(struct live *l, uint64_t blocks);
 void live_free(struct live *l);
 /* Inserts; an earlier block at the address is given back in @old (addr 0: none).
  * Return: 0 or -ENOMEM. */

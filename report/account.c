@@ -129,7 +129,8 @@ static int enter(struct account *a, const struct model_block *b, const struct es
 	g->live_bytes += bytes;
 	g->live_blocks += blocks;
 	g->live_usable += usable;
-	g->variance_live += sign * e->variance_bytes;
+	if (a->m->info.sample_interval)
+		g->variance_live += sign * e->variance_bytes;
 	c->live_bytes += bytes;
 	c->live_blocks += blocks;
 	c->live_usable += usable;
@@ -171,8 +172,10 @@ int account_allocated(struct account *a, const struct model_block *b)
 	g->allocations += e.blocks;
 	g->allocated_bytes += e.bytes;
 	g->usable_bytes += usable_of(b, &e);
-	g->variance_allocations += e.variance_blocks;
-	g->variance_allocated += e.variance_bytes;
+	if (a->m->info.sample_interval) {
+		g->variance_allocations += e.variance_blocks;
+		g->variance_allocated += e.variance_bytes;
+	}
 	if (g->live_bytes > g->most_bytes) {
 		g->most_bytes = g->live_bytes;
 		g->most_ns = b->time_ns;

@@ -14,9 +14,11 @@
 #define OWED_NS	 10000u /* as the recorder: rings of threads are merged by time */
 
 #define AHEAD	   64u
-#define AHEAD_POOL 8u
+#define AHEAD_POOL 12u
+#define AHEAD_SINK 6u
 #define TABLE_LOAD 60	 /* percent: speed, and still below 1 GiB with 10 million live blocks */
 #define TELL_EVERY 4096u /* batches between two words about progress */
+#define NONE	   UINT32_MAX
 #define ADDR_MASK  ((1ull << 48) - 1)
 
 /* What a thread has begun. */
@@ -347,6 +349,7 @@ static int apply(struct history *h, const struct mp_event *ev)
 /* Events read ahead, so that the live table's slots are near when they are needed. */
 struct batch {
 	struct mpf_item item[AHEAD];
+	uint32_t index[AHEAD]; /* in the pool, of blocks that end; NONE */
 	uint32_t n;
 };
 
@@ -357,24 +360,43 @@ static int one(struct history *h, const struct mpf_item *it)
 	return ret || it->kind != MPF_EVENT ? ret : apply(h, &it->event);
 }
 
-/* What the event after some others will want: its slot is there by now and tells which entry. */
-static void look_ahead(const struct history *h, const struct mp_event *ev)
+/* What an event will want: its slot is there by now and tells which entry of the pool. */
+static void look_ahead(const struct history *h, struct batch *b, uint32_t i)
 {
-	struct live_block b;
+	const struct mp_event *ev = &b->item[i].event;
+	struct live_block lb;
 
+	b->index[i] = NONE;
 	if ((ev->kind == EV_FREE || ev->kind == EV_REALLOC_BEGIN) &&
-	    live_find(h->space[process_of(h, ev)].live, ev->addr & ADDR_MASK, &b))
-		pool_prefetch(&h->pool, b.stack);
+	    live_find(h->space[process_of(h, ev)].live, ev->addr & ADDR_MASK, &lb)) {
+		b->index[i] = lb.stack;
+		pool_prefetch(&h->pool, lb.stack);
+	}
+}
+
+/* And then the entry tells which stack. */
+static void look_nearer(const struct history *h, const struct batch *b, uint32_t i)
+{
+	const struct mp_event *ev = &b->item[i].event;
+
+	if (ev->kind == EV_ALLOC || ev->kind == EV_REALLOC_END)
+		h->sink.ahead(h->sink.ctx, ev->stack);
+	else if (b->index[i] != NONE)
+		h->sink.ahead(h->sink.ctx, pool_stack(&h->pool, b->index[i]));
 }
 
 /* Return: 0, 1 when @until is reached, or a negative errno. */
 static int run(struct history *h, struct batch *b, const struct history_until *until)
 {
+	for (uint32_t i = 0; i < AHEAD_POOL && i < b->n; i++)
+		look_ahead(h, b, i);
 	for (uint32_t i = 0; i < b->n; i++) {
 		int ret;
 
 		if (i + AHEAD_POOL < b->n)
-			look_ahead(h, &b->item[i + AHEAD_POOL].event);
+			look_ahead(h, b, i + AHEAD_POOL);
+		if (h->sink.ahead && i + AHEAD_SINK < b->n)
+			look_nearer(h, b, i + AHEAD_SINK);
 		if (until->time_ns && b->item[i].event.time_ns > until->time_ns)
 			return 1;
 		h->counts.events++;
@@ -405,6 +427,8 @@ int history_read(struct history *h, struct mpf_reader *r, const struct history_u
 
 	if (add_spaces(h, mpf_processes(r)))
 		return failed(-ENOMEM, err);
+	if (h->nspaces == 1)
+		live_expect(h->space[0].live, mpf_peak_blocks(r));
 	do {
 		struct mpf_item *it = &b.item[b.n];
 

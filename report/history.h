@@ -42,6 +42,8 @@ enum block_end {
 struct history_sink {
 	int (*item)(void *ctx, const struct mpf_item *item); /* every item, before it is applied */
 	int (*allocated)(void *ctx, const struct model_block *b);
+	/* Some events ahead: a block with this stack is about to be told of, or is not. */
+	void (*ahead)(void *ctx, uint32_t stack);
 	int (*faulted)(void *ctx, const struct model_block *page);
 	int (*ended)(void *ctx, const struct model_block *b, const struct mp_event *by,
 		     enum block_end how);

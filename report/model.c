@@ -56,6 +56,16 @@ static int on_ended(void *ctx, const struct model_block *b, const struct mp_even
 	return ret ? ret : account_ended(&p->account, b, by, how);
 }
 
+static void on_ahead(void *ctx, uint32_t stack)
+{
+	const struct model *m = ((struct pass *)ctx)->m;
+	const char *group = (const char *)&m->group[stack < m->nstacks ? stack : 0];
+
+	__builtin_prefetch(group, 1);
+	__builtin_prefetch(group + 64, 1);
+	__builtin_prefetch(group + 128, 1);
+}
+
 /* A page has no end to wait for. */
 static int on_faulted(void *ctx, const struct model_block *page)
 {
@@ -189,6 +199,7 @@ static int pass_run(struct pass *p, bool blocks, struct mp_err *err)
 {
 	struct history_sink sink = {.item = on_item,
 				    .allocated = on_allocated,
+				    .ahead = on_ahead,
 				    .faulted = on_faulted,
 				    .ended = on_ended,
 				    .ctx = p};

@@ -28,14 +28,15 @@
 
 /* All allocations with one stack; or all page faults, whose pages are what is allocated then. */
 struct group {
-	uint64_t allocations, allocated_bytes;
-	uint64_t major, huge, huge_bytes; /* page faults: that waited; of pages not the smallest */
-	uint64_t frees, usable_bytes, temporary, temporary_bytes;
+	/* What every allocation and free changes stands together. */
+	uint64_t allocations, allocated_bytes, frees, usable_bytes;
 	uint64_t live_blocks, live_bytes, live_usable;
-	uint64_t peak_bytes, peak_blocks; /* what it held when the whole heap was at its peak */
-	uint64_t peak_epoch;		  /* which peak that is, report/account.c */
+	uint64_t peak_epoch; /* which peak that is, report/account.c */
+	uint64_t temporary, temporary_bytes;
 	uint64_t most_bytes, most_ns;	  /* its own peak, and when that was first reached */
 	uint64_t first_ns, last_ns;	  /* of its allocations */
+	uint64_t peak_bytes, peak_blocks; /* what it held when the whole heap was at its peak */
+	uint64_t major, huge, huge_bytes; /* page faults: that waited; of pages not the smallest */
 	uint64_t map_bytes, maps;	  /* mappings made here, the allocator's own left out */
 	/* Of a sampled recording, whose numbers of blocks and bytes are estimates. */
 	double variance_allocations, variance_allocated, variance_live;

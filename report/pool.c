@@ -88,6 +88,11 @@ struct model_block pool_take(struct pool *p, const struct live_block *lb, uint16
 	return b;
 }
 
+uint32_t pool_stack(const struct pool *p, uint32_t index)
+{
+	return entry(p, index)->stack;
+}
+
 void pool_prefetch(const struct pool *p, uint32_t index)
 {
 	__builtin_prefetch(entry(p, index), 1);

@@ -22,6 +22,7 @@ int pool_add(struct pool *p, const struct model_block *b, uint32_t *index);
 struct model_block pool_block(const struct pool *p, const struct live_block *lb, uint16_t process);
 /* The same; the index is given back. */
 struct model_block pool_take(struct pool *p, const struct live_block *lb, uint16_t process);
+uint32_t pool_stack(const struct pool *p, uint32_t index);
 /* Brings it near the processor. */
 void pool_prefetch(const struct pool *p, uint32_t index);
 void pool_free(struct pool *p);

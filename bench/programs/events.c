@@ -74,10 +74,11 @@ static void fill(struct mp_event *ev)
 	ev->stack = 1 + (uint32_t)(rnd(STACKS) * rnd(STACKS) / STACKS);
 }
 
-static void put_events(struct mpf_writer *w, uint64_t events, uint64_t blocks)
+/* Return: how many blocks were alive at most. */
+static uint64_t put_events(struct mpf_writer *w, uint64_t events, uint64_t blocks)
 {
 	uint8_t *live = calloc(blocks, 1);
-	uint64_t now = 0;
+	uint64_t now = 0, alive = 0, most = 0;
 
 	for (uint64_t n = 0; live && n < events; n++) {
 		uint64_t b = rnd(blocks);
@@ -97,10 +98,14 @@ static void put_events(struct mpf_writer *w, uint64_t events, uint64_t blocks)
 		} else {
 			ev = event(EV_FREE, 1, b, now);
 		}
+		alive += ev.kind == EV_ALLOC;
+		alive -= ev.kind == EV_FREE;
+		most = alive > most ? alive : most;
 		live[b] = ev.kind != EV_FREE;
 		mpf_put_event(w, &ev);
 	}
 	free(live);
+	return most;
 }
 
 int main(int argc, char **argv)
@@ -124,7 +129,8 @@ int main(int argc, char **argv)
 	mpf_put_module(w, &libc);
 	put_stacks(w);
 	/* Half of the places are taken at any time. */
-	put_events(w, strtoull(argv[2], NULL, 10) * 1000000, strtoull(argv[3], NULL, 10) * 2);
+	finish.peak_live_blocks =
+	    put_events(w, strtoull(argv[2], NULL, 10) * 1000000, strtoull(argv[3], NULL, 10) * 2);
 	put_symbols(w);
 	mpf_put_finish(w, &finish);
 	return mpf_close(w) != 0;
