@@ -57,6 +57,7 @@ struct target {
 	struct mem mem;
 	struct proc_status status; /* from target_look() */
 	VEC(struct thread *) threads;
+	VEC(pid_t) late;	/* see target_release_late() */
 	uint64_t stopped_at_ns; /* CLOCK_MONOTONIC of the first interrupt */
 	uint64_t last_stop_ns;	/* how long the last stop lasted */
 	bool execed;		/* an exec was seen: the address space is another one */
@@ -99,7 +100,14 @@ int target_refused(const struct target *t, int error, struct mp_err *err);
 
 int target_resume(struct target *t);  /* threads run but for held ones, still seized */
 int target_release(struct target *t); /* PTRACE_DETACH of every thread; job stops stay */
-void target_close(struct target *t);  /* releases if needed, frees everything */
+/*
+ * Threads that could not be let go with the others, for they did not stop (a vfork() that lasts, a
+ * disk that does not answer, a busy machine) or were killed at that moment, are still traced: they
+ * would stand at their next stop, and die in part only.  Whoever lives on after target_release()
+ * calls this several times a second.  Return: how many there are.
+ */
+uint32_t target_release_late(struct target *t);
+void target_close(struct target *t); /* releases if needed, frees everything */
 
 /*
  * Remote system calls: need the target stopped.  remote_begin() chooses a carrier thread (user

@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include "attach/emergency.h"
 #include "attach/restart.h"
+#include "attach/threads.h"
 #include "attach/target.h"
 #include "lib/fault.h"
 
@@ -185,15 +186,21 @@ static void let_child_go(pid_t child)
 	ptrace(PTRACE_DETACH, child, 0, 0);
 }
 
+void thread_late(struct target *t, struct thread *th)
+{
+	th->state = THREAD_GONE;
+	(void)vec_push(&t->late, th->tid);
+}
+
 /*
  * Goes on to a stop of our interrupt.  Any trap clears a pending interrupt in the kernel
  * (ptrace_stop()), so it is asked for again; the kernel takes it before the next signal.
  */
-static void go_on(struct thread *th, int signal)
+static void go_on(struct target *t, struct thread *th, int signal)
 {
 	if (ptrace(PTRACE_INTERRUPT, th->tid, 0, 0) || ptrace(PTRACE_CONT, th->tid, 0, signal)) {
 		if (errno == ESRCH)
-			th->state = THREAD_GONE;
+			thread_late(t, th);
 	}
 }
 
@@ -218,12 +225,7 @@ static void take_child(struct target *t, struct thread *parent)
 		add(t, child);
 }
 
-/*
- * One wait status of a thread.  Only a stop of our interrupt counts as stopped: it lies in the
- * kernel's signal path, from where system calls restart as if nothing had been.  A signal that is
- * met on the way goes in at once, with its siginfo, and the interrupt catches the thread again.
- */
-static void digest(struct target *t, struct thread *th, int status)
+void thread_digest(struct target *t, struct thread *th, int status)
 {
 	int sig = WSTOPSIG(status);
 
@@ -240,16 +242,16 @@ static void digest(struct target *t, struct thread *th, int status)
 	case PTRACE_EVENT_FORK:
 	case PTRACE_EVENT_VFORK:
 		take_child(t, th);
-		go_on(th, 0);
+		go_on(t, th, 0);
 		return;
 	case PTRACE_EVENT_EXEC:
 		t->execed = true;
-		go_on(th, 0);
+		go_on(t, th, 0);
 		return;
 	case PTRACE_EVENT_EXIT:
-		/* It is on its way out and runs no more user code. */
+		/* It is on its way out and runs no more user code; it stays until it is reaped. */
 		ptrace(PTRACE_CONT, th->tid, 0, 0);
-		th->state = THREAD_GONE;
+		thread_late(t, th);
 		if (th->tid == t->pid && t->threads.n == 1)
 			t->exited = true;
 		return;
@@ -257,7 +259,7 @@ static void digest(struct target *t, struct thread *th, int status)
 		th->state = is_stop_signal(sig) ? THREAD_GROUP_STOPPED : THREAD_STOPPED;
 		return;
 	}
-	go_on(th, sig == (SIGTRAP | 0x80) ? 0 : sig);
+	go_on(t, th, sig == (SIGTRAP | 0x80) ? 0 : sig);
 }
 
 static uint32_t running(const struct target *t)
@@ -308,9 +310,7 @@ static int too_slow(struct target *t, struct mp_err *err)
 		       slow, t->pid, wchan);
 }
 
-/* A parent in vfork() waits in the kernel for its child and cannot stop; it runs no user code
- * until then, so it counts as stopped, its PC being in libc's vfork. */
-static bool waits_in_vfork(const struct target *t, const struct thread *th)
+bool thread_waits_in_vfork(const struct target *t, const struct thread *th)
 {
 	char path[64], wchan[64] = "";
 	FILE *f;
@@ -334,7 +334,7 @@ static void interrupt_new(struct target *t)
 			continue;
 		th->interrupt_sent = true;
 		if (ptrace(PTRACE_INTERRUPT, th->tid, 0, 0) && errno == ESRCH)
-			th->state = THREAD_GONE;
+			thread_late(t, th);
 	}
 }
 
@@ -343,7 +343,7 @@ static bool collect(struct target *t)
 {
 	bool any = false;
 
-	/* By index: digest() may add threads. */
+	/* By index: thread_digest() may add threads. */
 	for (size_t i = 0; i < t->threads.n; i++) {
 		struct thread *th = t->threads.at[i];
 		int status;
@@ -353,7 +353,7 @@ static bool collect(struct target *t)
 			continue;
 		got = waitpid(th->tid, &status, __WALL | WNOHANG);
 		if (got == th->tid) {
-			digest(t, th, status);
+			thread_digest(t, th, status);
 			any = true;
 		} else if (got < 0) {
 			th->state = THREAD_GONE;
@@ -388,7 +388,7 @@ int target_stop(struct target *t, const struct deadline *deadline, struct mp_err
 				continue;
 			}
 			vec_for_each (&t->threads, it) {
-				if ((*it)->state == THREAD_RUNNING && waits_in_vfork(t, *it))
+				if ((*it)->state == THREAD_RUNNING && thread_waits_in_vfork(t, *it))
 					(*it)->state = THREAD_IN_VFORK;
 			}
 			if (deadline_passed(deadline))
@@ -521,69 +521,9 @@ int target_resume(struct target *t)
 		th->regs_valid = th->lent = false;
 		fault_point("resume");
 		if (ptrace(PTRACE_CONT, th->tid, 0, 0) && errno == ESRCH)
-			th->state = THREAD_GONE;
+			thread_late(t, th);
 	}
 	t->mem.tid = 0;
 	t->last_stop_ns = mono_ns() - t->stopped_at_ns;
 	return 0;
-}
-
-/* Detach needs a stop; brings a running seized thread to one. */
-static void stop_for_detach(struct target *t, struct thread *th, const struct deadline *deadline)
-{
-	int status;
-
-	if (!th->interrupt_sent || th->state == THREAD_RUNNING)
-		ptrace(PTRACE_INTERRUPT, th->tid, 0, 0);
-	while (th->state == THREAD_RUNNING) {
-		pid_t got = waitpid(th->tid, &status, __WALL | WNOHANG);
-
-		if (got == th->tid)
-			digest(t, th, status);
-		else if (got < 0)
-			th->state = THREAD_GONE;
-		else if (deadline_passed(deadline) || waits_in_vfork(t, th))
-			return;
-		else
-			usleep(50);
-	}
-}
-
-int target_release(struct target *t)
-{
-	struct deadline deadline = deadline_in_ms(1000);
-	bool were_stopped = t->threads.n && t->threads.at[0]->state != THREAD_RUNNING;
-
-	/* By index: stopping a thread may bring a newborn. */
-	for (size_t i = 0; i < t->threads.n; i++) {
-		struct thread *th = t->threads.at[i];
-
-		if (th->state == THREAD_RUNNING)
-			stop_for_detach(t, th, &deadline);
-		if (th->state == THREAD_GONE || th->state == THREAD_RUNNING ||
-		    th->state == THREAD_IN_VFORK)
-			continue; /* the kernel lets go of it when memprof ends */
-		thread_restart(t, th);
-		/* A job-control stop is the kernel's and stays (group stop is kept by SEIZE). */
-		ptrace(PTRACE_DETACH, th->tid, 0, 0);
-		fault_point("let-go");
-		th->state = THREAD_GONE;
-	}
-	if (were_stopped)
-		t->last_stop_ns = mono_ns() - t->stopped_at_ns;
-	vec_for_each (&t->threads, it)
-		free(*it);
-	vec_free(&t->threads);
-	t->mem.tid = 0;
-	t->one_only = false;
-	return 0;
-}
-
-void target_close(struct target *t)
-{
-	target_release(t);
-	mem_close(&t->mem);
-	if (t->pidfd >= 0)
-		close(t->pidfd);
-	t->pidfd = -1;
 }

@@ -55,6 +55,7 @@ void recording_put_modules(void *rec, struct mpf_writer *w);
  * (install_wanted).  Return: false if it cannot be read. */
 bool recording_refresh(struct recording *rec);
 
+bool recording_target_alive(const struct recording *rec);
 /* Waits for the end, says every second how far it is, and hooks what is loaded meanwhile.
  * @signals: a signalfd.  Return: why it is over. */
 enum mp_end_reason recording_watch(struct recording *rec, const struct recording_options *o,

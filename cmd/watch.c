@@ -42,7 +42,7 @@ static void progress_line(const struct recording *rec, bool tty)
 	fflush(stderr);
 }
 
-static bool target_alive(const struct recording *rec)
+bool recording_target_alive(const struct recording *rec)
 {
 	struct pollfd p = {.fd = rec->t->pidfd, .events = POLLIN};
 
@@ -73,11 +73,11 @@ static bool has_other_space(const struct recording *rec)
 	struct maps maps;
 	bool any;
 
-	if (!target_alive(rec) || maps_read(rec->t->pid, &maps))
+	if (!recording_target_alive(rec) || maps_read(rec->t->pid, &maps))
 		return false;
 	any = maps.list.n > 0;
 	maps_free(&maps);
-	return any && target_alive(rec);
+	return any && recording_target_alive(rec);
 }
 
 static void install(struct recording *rec)
@@ -95,7 +95,7 @@ static void install(struct recording *rec)
 	if (!ret && rec->s.plan.refused[0])
 		fprintf(stderr, "memprof: not hooked: %s\n", rec->s.plan.refused);
 	pthread_mutex_unlock(&rec->lock);
-	if (ret && target_alive(rec))
+	if (ret && recording_target_alive(rec))
 		fprintf(stderr,
 			"memprof: a library that was loaded meanwhile is not recorded: %s\n",
 			err.what);
@@ -128,12 +128,13 @@ static enum mp_end_reason watch(struct recording *rec, const struct recording_op
 		uint64_t now;
 
 		poll(p, rec->t->pidfd >= 0 ? 2 : 1, TICK_MS);
+		target_release_late(rec->t);
 		now = mono_ns();
 		wanted = __atomic_load_n(&rec->s.block->detach_requested, __ATOMIC_ACQUIRE);
 		if ((p[0].revents && ended_by_signal(rec, signals)) || wanted)
 			return wanted == SS_DETACH_KEEP && !rec->s.observes ? MP_END_KEPT
 									    : MP_END_DETACHED;
-		if (!target_alive(rec))
+		if (!recording_target_alive(rec))
 			return MP_END_EXITED;
 		if (rec->sideband)
 			news = sideband_poll(rec->sideband);

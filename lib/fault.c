@@ -11,7 +11,7 @@
 void fault_point(const char *name)
 {
 	static atomic_long passed;
-	const char *wanted = getenv("MEMPROF_FAULT");
+	const char *wanted = getenv("MEMPROF_FAULT"), *other = getenv("MEMPROF_FAULT_OF");
 	size_t length = strlen(name);
 	long times = 1;
 
@@ -21,6 +21,10 @@ void fault_point(const char *name)
 		times = strtol(wanted + length + 1, NULL, 10);
 	if (atomic_fetch_add(&passed, 1) + 1 != times)
 		return;
+	if (other) {
+		kill((pid_t)strtol(other, NULL, 10), SIGKILL);
+		return;
+	}
 	kill(getpid(), SIGKILL);
 	pause();
 }

@@ -3,13 +3,14 @@
  * Fault points: places where the recorder is killed to see what becomes of the target.  Only in a
  * build with -DMEMPROF_FAULTS (make O=build/faults); elsewhere nothing is left of them.
  *
- * MEMPROF_FAULT=NAME or NAME:N in the environment: SIGKILL at the Nth passing of that point.
+ * MEMPROF_FAULT=NAME or NAME:N in the environment: SIGKILL at the Nth passing of that point; with
+ * MEMPROF_FAULT_OF=PID that process is killed instead (the target).
  */
 #ifndef LIB_FAULT_H
 #define LIB_FAULT_H
 
 #ifdef MEMPROF_FAULTS
-/* Ends this process by SIGKILL if the environment names @name and it was passed often enough. */
+/* Ends a process by SIGKILL if the environment names @name and it was passed often enough. */
 void fault_point(const char *name);
 #else
 static inline void fault_point(const char *name)

@@ -100,6 +100,28 @@ class Killed(t.Case):
             self.repair(p, f"detach {point}", before)
         self.assertIn("ok", self.finish(p))
 
+    def target_killed_at(self, point, passing):
+        """Whether it came that far: the target is gone at once, and so is the recorder."""
+        p = self.victim("verify", 8)
+        env = dict(os.environ, MEMPROF_FAULT=f"{point}:{passing}", MEMPROF_FAULT_OF=str(p.pid))
+        rec = self.start(FAULTY, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"), env=env,
+                         stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        try:
+            self.assertEqual(p.wait(timeout=20), -signal.SIGKILL)
+        except subprocess.TimeoutExpired:
+            # Was it killed, and cannot end, for it is held?
+            self.assertNotIn("Z (zombie)", t.read(f"/proc/{p.pid}/status").decode(), point)
+            return False
+        self.assertIn(rec.wait(timeout=60), (0, 3), f"{point}:{passing}")
+        return True
+
+    def test_target_killed(self):
+        """the target is killed at any step: it is gone at once, no thread of it is held back"""
+        for point, passing in (("seized", 4), ("stopped", 1), ("stopped", 2), ("patch-written", 3),
+                               ("let-go", 4)):
+            with self.subTest(point, passing=passing):
+                self.assertTrue(self.target_killed_at(point, passing))
+
     def test_heartbeat(self):
         """without a recorder the hooks pass through after some seconds"""
         p = self.victim("verify", 2)

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Letting go of threads, of those too that do not stop for it. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "attach/mem.h"
+#include "attach/restart.h"
+#include "attach/threads.h"
+#include "lib/fault.h"
+
+#define LATE_MS 200 /* for those that are dying; others are waited for elsewhere */
+
+/* Detach needs a stop; brings a running seized thread to one. */
+static void stop_for_detach(struct target *t, struct thread *th, const struct deadline *deadline)
+{
+	int status;
+
+	if (!th->interrupt_sent || th->state == THREAD_RUNNING)
+		ptrace(PTRACE_INTERRUPT, th->tid, 0, 0);
+	while (th->state == THREAD_RUNNING) {
+		pid_t got = waitpid(th->tid, &status, __WALL | WNOHANG);
+
+		if (got == th->tid)
+			thread_digest(t, th, status);
+		else if (got < 0)
+			th->state = THREAD_GONE;
+		else if (deadline_passed(deadline) || thread_waits_in_vfork(t, th))
+			return;
+		else
+			usleep(50);
+	}
+}
+
+/* Return: false if it could not be, for it is being killed: its exit is still to be told. */
+static bool let_go(struct target *t, struct thread *th)
+{
+	thread_restart(t, th);
+	/* A job-control stop is the kernel's and stays (group stop is kept by SEIZE). */
+	return !ptrace(PTRACE_DETACH, th->tid, 0, 0);
+}
+
+static void forget_threads(struct target *t)
+{
+	vec_for_each (&t->threads, it)
+		free(*it);
+	vec_free(&t->threads);
+}
+
+/* Return: whether thread @tid is still to be waited for. */
+static bool is_late(struct target *t, pid_t tid)
+{
+	struct thread th = {.tid = tid};
+	int status;
+	pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
+
+	if (got <= 0)
+		return !got;
+	thread_digest(t, &th, status);
+	/* Those it has made meanwhile stop at their first instruction. */
+	vec_for_each (&t->threads, it)
+		thread_late(t, *it);
+	forget_threads(t);
+	return th.state == THREAD_RUNNING || (th.state != THREAD_GONE && !let_go(t, &th));
+}
+
+uint32_t target_release_late(struct target *t)
+{
+	for (size_t i = 0; i < t->late.n && !t->threads.n;) {
+		if (is_late(t, t->late.at[i]))
+			i++;
+		else
+			t->late.at[i] = t->late.at[--t->late.n];
+	}
+	return (uint32_t)t->late.n;
+}
+
+int target_release(struct target *t)
+{
+	struct deadline deadline = deadline_in_ms(1000);
+	bool were_stopped = t->threads.n && t->threads.at[0]->state != THREAD_RUNNING;
+
+	/* By index: stopping a thread may bring a newborn. */
+	for (size_t i = 0; i < t->threads.n; i++) {
+		struct thread *th = t->threads.at[i];
+
+		if (th->state == THREAD_RUNNING)
+			stop_for_detach(t, th, &deadline);
+		if (th->state == THREAD_GONE)
+			continue;
+		if (th->state == THREAD_RUNNING || th->state == THREAD_IN_VFORK || !let_go(t, th))
+			thread_late(t, th);
+		fault_point("let-go");
+	}
+	if (were_stopped)
+		t->last_stop_ns = mono_ns() - t->stopped_at_ns;
+	forget_threads(t);
+	t->mem.tid = 0;
+	t->one_only = false;
+	deadline = deadline_in_ms(LATE_MS);
+	while (target_release_late(t) && !deadline_passed(&deadline))
+		usleep(100);
+	return 0;
+}
+
+void target_close(struct target *t)
+{
+	target_release(t);
+	vec_free(&t->late);
+	mem_close(&t->mem);
+	if (t->pidfd >= 0)
+		close(t->pidfd);
+	t->pidfd = -1;
+}
