@@ -52,7 +52,7 @@ class Torture(t.Case):
 
     def test_64_threads(self):
         """64 threads that allocate without pause; attached and let go without pause"""
-        p = self.victim("verify", 64)
+        p = self.victim("verify", 64, 100000 if t.FULL else 600)
         before = t.identity(p.pid)
         for i in range(CYCLES):
             r = subprocess.run([t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"),

@@ -84,7 +84,7 @@ int main(int argc, char **argv)
 	pthread_t th;
 
 	signal(SIGTERM, on_term);
-	alarm(3600);
+	alarm(86400);
 	pthread_create(&th, NULL, other ? work : idle, NULL);
 	(other ? idle : work)(NULL);
 	pthread_join(th, NULL);

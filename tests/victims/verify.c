@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Checks its own memory: threads fill blocks with patterns and look whether they are still right.
- * Runs until SIGTERM, then prints "ok ROUNDS" and exits 0; a wrong byte exits 1 at once.
+ * verify [THREADS [SECONDS]] runs until SIGTERM, at most so long, then prints "ok ROUNDS" and exits
+ * 0; a wrong byte exits 1 at once.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -81,7 +82,8 @@ int main(int argc, char **argv)
 	pthread_t th[64];
 
 	signal(SIGTERM, on_term);
-	alarm(600); /* a test that dies leaves nothing behind */
+	alarm(argc > 2 ? (unsigned)atol(argv[2])
+		       : 600); /* a test that dies leaves nothing behind */
 	for (long t = 0; t < threads; t++)
 		pthread_create(&th[t], NULL, run, (void *)t);
 	for (long t = 0; t < threads; t++)
