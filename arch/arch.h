@@ -208,9 +208,9 @@ struct arch {
 	 * are @regs of a thread that stands before a call, whose first @n bytes of code are @code?
 	 * NULL: syscall_state() tells. */
 	bool (*before_syscall)(const struct arch_regs *regs, const uint8_t *code, size_t n);
-	/* The ptrace request that changes a call's number at its entry, where restart_syscall takes
-	 * the place of an interrupted one and leaves its number in the registers; 0: it does not.
-	 */
+	/* The ptrace request (PTRACE_SET_SYSCALL) that changes a call's number at its entry, where
+	 * restart_syscall takes the place of an interrupted one and leaves its number in the
+	 * registers; 0: it does not. */
 	uint32_t change_number;
 	/* Number of the system call the thread is in, when ARCH_IN_SYSCALL or before_syscall(). */
 	long (*syscall_number)(const struct arch_regs *regs);
@@ -231,10 +231,9 @@ struct arch {
 	 * arch_regs.raw: the register set with the number of the call (NT_ARM_SYSTEM_CALL).  0: its
 	 * registers are complete. */
 	uint32_t call_regset;
-	/* With before_syscall(): another number for the call that @regs are about to make, and the
-	 * ptrace request (PTRACE_SET_SYSCALL) that tells the kernel where call_regset does not. */
+	/* With before_syscall(): another number for the call that @regs are about to make.  The
+	 * kernel is told by call_regset or change_number. */
 	void (*set_number)(struct arch_regs *regs, long nr);
-	uint32_t call_request;
 	/* Of a thread in restart_syscall: which call is it that is restarted, according to the
 	 * @n bytes of code that end with its system call instruction?  -1: not to be seen. */
 	long (*restarted_number)(const uint8_t *code, size_t n);

@@ -41,7 +41,7 @@ static int set_number(const struct target *t, const struct thread *th, int32_t n
 	struct iovec iov = {&number, sizeof(number)};
 
 	if (!t->arch->call_regset)
-		return ptrace((enum __ptrace_request)t->arch->call_request, th->tid, NULL,
+		return ptrace((enum __ptrace_request)t->arch->change_number, th->tid, NULL,
 			      (void *)(intptr_t)number)
 			   ? -errno
 			   : 0;
@@ -130,6 +130,7 @@ void thread_restart_whole(struct target *t, struct thread *th)
 {
 	const struct arch *arch = t->arch;
 	struct arch_regs regs;
+	uint64_t pc;
 	long number;
 
 	if (th->state != THREAD_STOPPED || thread_get_regs(t, th))
@@ -140,14 +141,15 @@ void thread_restart_whole(struct target *t, struct thread *th)
 		return;
 	}
 	number = thread_stands_before(t, th);
+	pc = arch->get_pc(&th->regs);
 	/* The tracer is asked before the filter is. */
-	if (number < 0 || number == arch->nr.restart_syscall || !to_entry(t, th) ||
-	    arch->syscall_number(&th->regs) != arch->nr.restart_syscall)
+	if (number < 0 || number == arch->nr.restart_syscall || !to_entry(t, th))
 		return;
-	/* Not made here: whoever is let go at the entry of a call has it interrupted once more. */
+	/* Whichever call the kernel is about to make, this one is made from its instruction again.
+	 * Not here: whoever is let go at the entry of a call has it interrupted once more. */
 	regs = th->regs;
 	arch->set_number(&regs, number);
-	arch->set_pc(&regs, arch->get_pc(&regs) - arch->syscall_insn_length);
+	arch->set_pc(&regs, pc);
 	if (!set_number(t, th, -1))
 		thread_put_regs(t, th, &regs);
 	th->regs_valid = false;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "inject/sandbox.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <sys/mman.h>
@@ -40,11 +39,6 @@ int sandbox_look(const struct target *t, struct mp_err *err)
 			       "thread %d of process %d (%s) is in strict seccomp mode, which does "
 			       "not allow mmap; nothing was touched",
 			       strict, t->pid, t->status.name);
-	if (filters && t->arch->elf_machine == EM_ARM)
-		return mp_fail(err, MP_EXIT_SECCOMP, -EPERM,
-			       "process %d (%s) has a seccomp filter; on ARM its interrupted calls "
-			       "could be killed by it, so nothing was touched",
-			       t->pid, t->status.name);
 	if (filters && !(self.cap_effective >> CAP_SYS_ADMIN & 1))
 		return mp_fail(err, MP_EXIT_SECCOMP, -EPERM,
 			       "process %d (%s) has a seccomp filter, which memprof may read only "

@@ -174,15 +174,19 @@ static int name_thread(struct model *m, uint32_t tid, const char *name)
 static int add_process(struct model *m, const struct mp_process *process)
 {
 	struct model_process p = {.of = *process};
+	char *executable, *cmdline;
 
-	p.of.executable = keep(process->executable);
-	p.of.cmdline = keep(process->cmdline);
-	if (p.of.executable && p.of.cmdline && process->number == m->processes.n &&
-	    !vec_push(&m->processes, p))
+	if (process->number != m->processes.n)
+		return -EINVAL;
+	executable = keep(process->executable);
+	cmdline = keep(process->cmdline);
+	p.of.executable = executable;
+	p.of.cmdline = cmdline;
+	if (executable && cmdline && !vec_push(&m->processes, p))
 		return 0;
-	free((char *)p.of.executable);
-	free((char *)p.of.cmdline);
-	return process->number == m->processes.n ? -ENOMEM : -EINVAL;
+	free(executable);
+	free(cmdline);
+	return -ENOMEM;
 }
 
 int facts_item(struct model *m, const struct mpf_item *it)

@@ -209,7 +209,6 @@ const struct arch arch_arm = {
     .set_syscall = set_syscall,
     .get_syscall_result = get_syscall_result,
     .set_number = set_number,
-    .call_request = 23, /* PTRACE_SET_SYSCALL */
     .restart_interrupted = restart_interrupted,
     .restarted_number = restarted_number,
     .emergency_frame = arm_emergency_frame,

@@ -77,6 +77,11 @@ static const int needed[] = {SYS_read,
 			     SYS_clock_nanosleep_time64,
 			     SYS_futex_time64,
 #endif
+#ifdef SYS__llseek
+			     SYS__llseek,
+			     SYS_statx,
+			     SYS_sigreturn,
+#endif
 			     SYS_set_robust_list};
 
 static void on_term(int sig)
