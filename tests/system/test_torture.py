@@ -76,6 +76,13 @@ class Torture(t.Case):
         """posix_spawn and vfork all the time"""
         self.storm("torture", "spawn")
 
+    def test_long_vfork(self):
+        """a vfork() that lasts: its parent cannot stop, and is not waited for"""
+        p = self.victim("torture", "vfork")
+        r = self.report(self.record(p.pid, 0.3))
+        self.assertGreater(r["totals"]["allocations"], 100)
+        self.assertIn("ok", self.finish(p, timeout=30))
+
     def test_handlers(self):
         """handlers on smallest alternate stacks allocate, and interrupt malloc and hooks"""
         self.storm("torture", "handlers")

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A hard life, by mode: clone, fork, spawn, handlers, jumps, cancel, fibers, leaderless, exec,
- * exit. Runs until SIGTERM (exec and exit: end by themselves), then "ok"; a wrong byte or status
- * exits 1.
+ * A hard life, by mode: clone, fork, spawn, vfork, handlers, jumps, cancel, fibers, leaderless,
+ * exec, exit. Runs until SIGTERM (exec and exit: end by themselves), then "ok"; a wrong byte or
+ * status exits 1.
  *
  * Its malloc is its own and may be interrupted, re-entered and left anywhere, so that handlers may
  * allocate and jump.  Blocks of once() come from the thread's part of a pool, round and round;
  * those of the C library are never used again.
  */
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -207,6 +208,24 @@ static void spawn_storm(void)
 	pthread_join(th, NULL);
 }
 
+/* Children that take longer than anybody waits for a thread to stop. */
+static void long_vforks(void)
+{
+	pthread_t th;
+
+	pthread_create(&th, NULL, allocate, NULL);
+	while (!stop) {
+		pid_t pid = vfork();
+
+		if (!pid) {
+			poll(NULL, 0, 5000);
+			_exit(7);
+		}
+		reap(pid, 7);
+	}
+	pthread_join(th, NULL);
+}
+
 static void handler(int sig)
 {
 	(void)sig;
@@ -363,6 +382,8 @@ int main(int argc, char **argv, char **envp)
 		clone_storm();
 	} else if (!strcmp(mode, "fork")) {
 		fork_storm();
+	} else if (!strcmp(mode, "vfork")) {
+		long_vforks();
 	} else if (!strcmp(mode, "spawn")) {
 		spawn_storm();
 	} else if (!strcmp(mode, "handlers") || !strcmp(mode, "jumps")) {
