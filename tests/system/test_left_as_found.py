@@ -24,7 +24,7 @@ class LeftAsFound(t.Case):
 
     def test_cycles(self):
         """hundreds of attach, record, detach cycles on threads under full load"""
-        p = self.victim("verify", THREADS)
+        p = self.victim("verify", THREADS, 3600)
         before, n = t.identity(p.pid), len(t.maps(p.pid).split("\n"))
         for i in range(CYCLES):
             self.memprof("attach", "-q", "-p", p.pid, "-o", self.path("r"), "--for", "10ms")
