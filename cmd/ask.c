@@ -50,7 +50,8 @@ bool session_peek(pid_t pid, struct ss_control *c, struct ss_journal *j)
 	if (!addr || mem_open(&mem, pid))
 		return false;
 	ok = !mem_read(&mem, addr, c, sizeof(*c)) && c->magic == SS_MAGIC &&
-	     c->version == SS_VERSION && !mem_read(&mem, addr + c->journal, j, sizeof(*j));
+	     c->version == SS_VERSION && !mem_read(&mem, addr + c->journal, j, sizeof(*j)) &&
+	     session_is_of(j, pid, addr);
 	mem_close(&mem);
 	if (ok) {
 		make_printable(j->recording, sizeof(j->recording));

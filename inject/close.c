@@ -166,9 +166,15 @@ static int take_out(struct session *s, const struct maps *maps, struct mp_err *e
 
 bool session_is_child(struct session *s)
 {
+	uint64_t addr, length;
 	struct ss_gate gate;
+	struct maps maps;
 
-	return s->journal && s->journal->state != SS_OPENING &&
+	if (!s->journal || maps_read(s->t->pid, &maps))
+		return false;
+	addr = session_find(&maps, &length);
+	maps_free(&maps);
+	return session_is_of(s->journal, s->t->pid, addr) && s->journal->state != SS_OPENING &&
 	       !mem_read(&s->t->mem, s->journal->gate_addr, &gate, sizeof(gate)) &&
 	       !gate.session_addr;
 }

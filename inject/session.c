@@ -27,6 +27,12 @@ uint64_t session_find(const struct maps *maps, uint64_t *length)
 	return 0;
 }
 
+bool session_is_of(const struct ss_journal *j, pid_t pid, uint64_t addr)
+{
+	/* 0: its recorder died before it could say. */
+	return pid != j->recorder_pid && (!j->session_addr || j->session_addr == addr);
+}
+
 static bool has_allocator(const struct hook_plan *plan)
 {
 	vec_for_each (&plan->hooks, h) {

@@ -56,6 +56,10 @@ struct session {
 /* Is there a session in the process?  Return: address of its block, 0: none. */
 uint64_t session_find(const struct maps *maps, uint64_t *length);
 
+/* Is the session with this journal, found at @addr in @pid, one of @pid or of who forked it?  A
+ * recorder has the block in its own memory, too. */
+bool session_is_of(const struct ss_journal *j, pid_t pid, uint64_t addr);
+
 /**
  * session_open() - map agent, islands' room and session block
  * @t: after target_look(), or stopped (target_launch(): stays stopped)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A server that forks while its threads allocate without pause.  Lines on stdin: "fork" (a child;
- * its pid is printed), "storm N" (N children that allocate, check and end, and N that are spawned),
- * "exec PROGRAM" (in a child that has allocated before; its pid is printed), "quit".  A child
- * leaks ten blocks of 5000 bytes on SIGUSR1 and says "done"; it forks another one on SIGUSR2 and
- * says its pid.
+ *	family [PAUSE]
+ *
+ * A server that forks while its threads allocate without pause, or with PAUSE microseconds after
+ * every 10000 blocks.  Lines on stdin: "fork" (a child; its pid is printed), "storm N" (N children
+ * that allocate, check and end, and N that are spawned), "exec PROGRAM" (in a child that has
+ * allocated before; its pid is printed), "quit".  A child leaks ten blocks of 5000 bytes on SIGUSR1
+ * and says "done"; it forks another one on SIGUSR2 and says its pid.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -44,11 +46,15 @@ static int churn(unsigned int seed, int rounds)
 	return 0;
 }
 
+static useconds_t pause_us;
+
 static void *load(void *arg)
 {
 	for (unsigned int i = (unsigned int)(uintptr_t)arg;; i++) {
 		if (churn(i, 10000))
 			abort();
+		if (pause_us)
+			usleep(pause_us);
 	}
 	return NULL;
 }
@@ -136,12 +142,13 @@ static void on_line(char *line)
 	say(out);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	char line[512];
 	sigset_t set;
 	pthread_t t;
 
+	pause_us = argc > 1 ? (useconds_t)atol(argv[1]) : 0;
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
 	sigaddset(&set, SIGUSR2);
