@@ -86,7 +86,7 @@ class Pieces(t.Case):
     def test_options(self):
         """with culling, from the environment, named by %n; a piece that is cut off is told"""
         _, files = self.record("--cull", "1ms", output="r-%n.memprof", MEMPROF_ROTATE="64k",
-                               argv=(f"{t.VICTIMS}/exact", 2, 700000))
+                               argv=(f"{t.VICTIMS}/exact", 2, 3000000))
         self.assertEqual([os.path.basename(f) for f in files], [f"r-{i}.memprof" for i in range(len(files))])
         self.check(files)
         os.truncate(files[0], os.path.getsize(files[0]) - 1)
