@@ -14,7 +14,7 @@ SUMS = ("allocations", "allocated_bytes", "frees", "foreign_frees", "failed_real
 class Pieces(t.Case):
     def record(self, *how, output="r.memprof", argv=None, **env):
         """A program recorded in pieces: what it counted itself, and the pieces."""
-        argv = argv or (f"{t.VICTIMS}/exact", 3, 150000)
+        argv = argv or (f"{t.VICTIMS}/exact", 3, 300000)
         os.environ.update(env)
         try:
             out = self.memprof("run", "--lossless", *how, "-o", self.path(output), "--", *argv)
