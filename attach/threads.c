@@ -322,8 +322,8 @@ bool thread_waits_in_vfork(const struct target *t, const struct thread *th)
 	if (!fgets(wchan, sizeof(wchan), f))
 		wchan[0] = 0;
 	fclose(f);
-	/* wait_for_vfork_done() where it is a function of its own, else what it is part of; whatever
-	 * else waits inside that has a name of its own. */
+	/* wait_for_vfork_done() where it is a function of its own, else what it is part of;
+	 * whatever else waits inside that has a name of its own. */
 	return strstr(wchan, "vfork") || !strcmp(wchan, "kernel_clone") ||
 	       !strcmp(wchan, "_do_fork");
 }
