@@ -164,8 +164,11 @@ static void print_join(const struct leak_join *j)
 {
 	char text[24];
 
-	printf("stacks: of %s%s; it knows %s leaked blocks (%s)\n", j->path,
-	       j->live ? ", which goes on" : "", thousands(j->known.count), human(j->known.bytes));
+	printf("stacks: of %s%s", j->path, j->live ? ", which goes on" : "");
+	if (j->known.count || j->unknown.count)
+		printf("; it knows %s leaked blocks (%s)", thousands(j->known.count),
+		       human(j->known.bytes));
+	printf("\n");
 	if (j->unknown.count)
 		print_unknown(j);
 	if (j->ended_ns && j->known.count)

@@ -107,6 +107,16 @@ class Join(t.Case):
         self.memprof("detach", "-p", p.pid)
         self.assertEqual(t.identity(p.pid), before)
 
+    def test_none(self):
+        """beside a recording, of a program that leaks nothing: so it is said, and nothing of what a recording knows"""
+        p = self.start("/bin/sh", "-c", "echo ready; read line", stdin=subprocess.PIPE)
+        self.assertEqual(p.stdout.readline(), "ready\n")
+        f = self.record_on(p)
+        r, report = self.leaks(p, status=0)
+        self.assertEqual(report["leaked"]["count"], 0)
+        self.assertIn(f"stacks: of {f}, which goes on\n", r.stdout)
+        self.assertIn("no leaks", r.stdout)
+
     def test_graphs(self):
         """flame graph, folded stacks and pprof of the leaked blocks, what only they hold included"""
         p = self.planted()
