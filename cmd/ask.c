@@ -194,7 +194,7 @@ static int command(int argc, char **argv, const char *help, const char *done, bo
 	pid_t pid = 0;
 	int c;
 
-	while ((c = getopt_long(argc, argv, "p:h", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":p:h", options, NULL)) != -1) {
 		if (c == 'h') {
 			fputs(help, stdout);
 			return MP_EXIT_OK;
@@ -202,7 +202,7 @@ static int command(int argc, char **argv, const char *help, const char *done, bo
 		if (c == 'j')
 			json = true;
 		else if (c != 'p')
-			return usage_error("%s: unknown option or missing value", argv[0]);
+			return option_error(argv[0], c, argv);
 		else if (!parse_pid(optarg, &pid))
 			return usage_error("%s: -p: '%s' is not a process id", argv[0], optarg);
 	}
@@ -211,7 +211,7 @@ static int command(int argc, char **argv, const char *help, const char *done, bo
 	if (named && optind + 1 != argc)
 		return usage_error("mark: give one name");
 	if (!named && optind < argc)
-		return usage_error("%s: unexpected argument '%s'", argv[0], argv[optind]);
+		return unexpected_argument(argv[0], argv[optind]);
 	if (named && (!*argv[optind] || strlen(argv[optind]) > 400 || strchr(argv[optind], '\n')))
 		return usage_error("mark: a name is one line of at most 400 bytes");
 	snprintf(line, sizeof(line), named ? "%s %s" : "%s", argv[0], argv[optind]);

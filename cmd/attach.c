@@ -32,6 +32,7 @@ static const char help[] =
     "(16k)\n"
     "      --free-stacks    record where each block is freed, too\n"
     "      --zero           fill blocks with zeros, as calloc does\n"
+    "      --carry-budget N bytes of stacks taken over from a recorder before (default 4M)\n"
     "      --cull TIME      only count blocks that live shorter than this\n"
     "      --rotate SIZE    a file of this size is followed by another (FILE-1, FILE-2 ...), each\n"
     "                       whole by itself; memprof merge puts them together\n"
@@ -106,7 +107,7 @@ int cmd_attach(int argc, char **argv)
 
 	if (recording_environment(&o))
 		return MP_EXIT_USAGE;
-	while ((c = getopt_long(argc, argv, "p:h" RECORDING_SHORT, options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":p:h" RECORDING_SHORT, options, NULL)) != -1) {
 		int taken = recording_option(c, optarg, &o);
 
 		if (taken < 0)
@@ -120,12 +121,12 @@ int cmd_attach(int argc, char **argv)
 		if (c == 'B')
 			o.background = o.quiet = true;
 		else if (c != 'p')
-			return usage_error("attach: unknown option or missing value");
+			return option_error("attach", c, argv);
 		else if (!parse_pid(optarg, &pid))
 			return usage_error("attach: -p: '%s' is not a process id", optarg);
 	}
 	if (optind < argc)
-		return usage_error("attach: unexpected argument '%s'", argv[optind]);
+		return unexpected_argument("attach", argv[optind]);
 	if (!pid)
 		return usage_error("attach: which process? give -p PID");
 	status = recording_options_settle(&o);

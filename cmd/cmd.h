@@ -42,6 +42,10 @@ void survive_shrunk_files(void);
 int complain(const struct mp_err *err);
 /* The same for a wrong command line; adds where help is. */
 int usage_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* The same where getopt_long() returned '?' or ':', with its own messages off. */
+int option_error(const char *command, int opt, char *const *argv);
+/* The same for an argument too many of a command that takes -p. */
+int unexpected_argument(const char *command, const char *arg);
 
 /* "30s", "500ms", "2m", "1h", "45": milliseconds in *@ms.  Return: false if @text is none. */
 bool parse_duration(const char *text, uint64_t *ms);

@@ -90,7 +90,7 @@ int cmd_detach(int argc, char **argv)
 	bool child, keep = false;
 	int c, ret;
 
-	while ((c = getopt_long(argc, argv, "p:h", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":p:h", options, NULL)) != -1) {
 		if (c == 'h') {
 			fputs(help, stdout);
 			return MP_EXIT_OK;
@@ -100,12 +100,12 @@ int cmd_detach(int argc, char **argv)
 			continue;
 		}
 		if (c != 'p')
-			return usage_error("detach: unknown option or missing value");
+			return option_error("detach", c, argv);
 		if (!parse_pid(optarg, &pid))
 			return usage_error("detach: -p: '%s' is not a process id", optarg);
 	}
 	if (optind < argc)
-		return usage_error("detach: unexpected argument '%s'", argv[optind]);
+		return unexpected_argument("detach", argv[optind]);
 	if (!pid)
 		return usage_error("detach: which process? give -p PID");
 	if (target_look(&t, pid, &err))

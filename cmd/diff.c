@@ -172,7 +172,6 @@ static int parse(struct request *r, int argc, const struct filter_options *o)
 {
 	int c, formats = 0, status;
 
-	opterr = 0;
 	while ((c = getopt_long(argc, o->argv, ":o:h", o->all, NULL)) != -1) {
 		if (c == '?' || c == ':')
 			return option_error("diff", c, o->argv);

@@ -20,7 +20,7 @@ int cmd_extract(int argc, char **argv)
 	char beside[4096];
 	int c;
 
-	while ((c = getopt_long(argc, argv, "o:h", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":o:h", options, NULL)) != -1) {
 		switch (c) {
 		case 'o':
 			dir = optarg;
@@ -29,7 +29,7 @@ int cmd_extract(int argc, char **argv)
 			fputs(help, stdout);
 			return MP_EXIT_OK;
 		default:
-			return usage_error("extract: unknown option or missing value");
+			return option_error("extract", c, argv);
 		}
 	}
 	if (optind == argc)

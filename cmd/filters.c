@@ -120,14 +120,3 @@ void filter_help(void)
 		printf(strlen(line) > 38 ? "  %s\n%42s%s\n" : "  %-39s %.0s%s\n", line, "", f.help);
 	}
 }
-
-int option_error(const char *command, int opt, char *const *argv)
-{
-	const char *last = argv[optind - 1];
-
-	if (opt == ':')
-		return usage_error("%s: option '%s' needs a value", command, last);
-	if (optopt && strncmp(last, "--", 2) != 0)
-		return usage_error("%s: unknown option '-%c'", command, optopt);
-	return usage_error("%s: unknown option '%.100s'", command, last);
-}

@@ -30,7 +30,4 @@ bool filter_option(struct filter *f, int opt, const char *value);
 /* The names and what they mean, for --help. */
 void filter_help(void);
 
-/* Prints what was wrong when getopt_long() returned '?' or ':'.  Return: the exit status. */
-int option_error(const char *command, int opt, char *const *argv);
-
 #endif

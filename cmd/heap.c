@@ -153,7 +153,7 @@ int cmd_heap(int argc, char **argv)
 	struct target t;
 	int opt, status;
 
-	while ((opt = getopt_long(argc, argv, "p:h", options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, ":p:h", options, NULL)) != -1) {
 		if (opt == 'h') {
 			fputs(help, stdout);
 			return MP_EXIT_OK;
@@ -165,12 +165,12 @@ int cmd_heap(int argc, char **argv)
 		else if (opt == 'P')
 			c.mode = SNAPSHOT_PRE_COPY;
 		else if (opt != 'p')
-			return usage_error("heap: unknown option or missing value");
+			return option_error("heap", opt, argv);
 		else if (!parse_pid(optarg, &c.pid))
 			return usage_error("heap: -p: '%s' is not a process id", optarg);
 	}
 	if (optind < argc)
-		return usage_error("heap: unexpected argument '%s'", argv[optind]);
+		return unexpected_argument("heap", argv[optind]);
 	if (!c.pid)
 		return usage_error("heap: which process? give -p PID");
 	if (target_look(&t, c.pid, &err))

@@ -140,13 +140,13 @@ static int parse(int argc, char **argv, const char *help, bool *json, const char
 	    {"help", no_argument, NULL, 'h'}, {"json", no_argument, NULL, 'j'}, {0}};
 	int c;
 
-	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
 		if (c == 'h') {
 			fputs(help, stdout);
 			return -1;
 		}
 		if (c != 'j' || !json)
-			return usage_error("%s: unknown option", argv[0]);
+			return option_error(argv[0], c, argv);
 		*json = true;
 	}
 	if (optind == argc)

@@ -16,7 +16,7 @@ static const char help[] =
     "Finds blocks that nothing in a running process points to any more.  The process needs no\n"
     "preparation: it stands for some milliseconds while it is copied, and the copy is looked at.\n"
     "  -p, --pid PID         the process\n"
-    "      --core FILE           look at a core file instead of a process\n"
+    "      --core FILE       look at a core file instead of a process\n"
     "      --dry-run         say the mode and the predicted pause; touch nothing\n"
     "      --max-pause TIME  do nothing if the pause would be longer: 50ms, 1s\n"
     "      --confirm N       report what N snapshots show (default 1)\n"
@@ -156,7 +156,7 @@ static bool set_mode(struct command *c, enum snapshot_mode mode)
 }
 
 /* Return: 0, or an exit status (already told). */
-static int take_option(int opt, struct command *c)
+static int take_option(int opt, char *const *argv, struct command *c)
 {
 	bool ok = true;
 
@@ -219,7 +219,7 @@ static int take_option(int opt, struct command *c)
 			c->graph[i] = opt == graphs[i].opt ? optarg : c->graph[i];
 		break;
 	default:
-		return usage_error("leaks: unknown option or missing value");
+		return option_error("leaks", opt, argv);
 	}
 	if (!ok && !optarg)
 		return usage_error("leaks: --pre-copy, --gentle and --in-place exclude each other");
@@ -287,20 +287,20 @@ static int parse(int argc, char **argv, struct command *c, bool *done)
 	    {0}};
 	int opt, status;
 
-	while ((opt = getopt_long(argc, argv, "p:h", options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, ":p:h", options, NULL)) != -1) {
 		if (opt == 'h') {
 			fputs(help, stdout);
 			*done = true;
 			return 0;
 		}
-		status = take_option(opt, c);
+		status = take_option(opt, argv, c);
 		if (status)
 			return status;
 	}
 	if (c->core && optind < argc)
 		c->exe = argv[optind++];
 	if (optind < argc)
-		return usage_error("leaks: unexpected argument '%s'", argv[optind]);
+		return unexpected_argument("leaks", argv[optind]);
 	if (c->core)
 		return settle_core(c);
 	if (!c->pid)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* memprof: heap profiler for processes that are already running. */
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +49,7 @@ int main(int argc, char **argv)
 	/* Debug files are looked for on this machine only. */
 	unsetenv("DEBUGINFOD_URLS");
 	survive_shrunk_files();
+	opterr = 0;
 	if (argc < 2) {
 		print_help(stderr);
 		return MP_EXIT_USAGE;
@@ -64,5 +66,6 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[1], command[i].name))
 			return command[i].run(argc - 1, argv + 1);
 	}
-	return usage_error("unknown command '%s'", argv[1]);
+	fprintf(stderr, "memprof: unknown command '%s'; memprof --help lists them\n", argv[1]);
+	return MP_EXIT_USAGE;
 }

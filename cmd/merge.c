@@ -32,7 +32,7 @@ int cmd_merge(int argc, char **argv)
 	struct mp_err err = {0};
 	int c;
 
-	while ((c = getopt_long(argc, argv, "o:h", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":o:h", options, NULL)) != -1) {
 		switch (c) {
 		case 'o':
 			output = optarg;
@@ -41,7 +41,7 @@ int cmd_merge(int argc, char **argv)
 			fputs(help, stdout);
 			return MP_EXIT_OK;
 		default:
-			return usage_error("merge: unknown option or missing value");
+			return option_error("merge", c, argv);
 		}
 	}
 	if (optind == argc)

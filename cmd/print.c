@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <ctype.h>
 #include <errno.h>
+#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +24,28 @@ int usage_error(const char *fmt, ...)
 	va_start(ap, fmt);
 	vfprintf(stderr, fmt, ap);
 	va_end(ap);
-	fputs(" (see: memprof --help)\n", stderr);
+	fputs(" (see: memprof COMMAND --help)\n", stderr);
 	return MP_EXIT_USAGE;
+}
+
+int option_error(const char *command, int opt, char *const *argv)
+{
+	const char *last = argv[optind - 1];
+
+	if (opt == ':')
+		return usage_error("%s: option '%s' needs a value", command, last);
+	if (optopt && strncmp(last, "--", 2) != 0)
+		return usage_error("%s: unknown option '-%c'", command, optopt);
+	return usage_error("%s: unknown option '%.100s'", command, last);
+}
+
+int unexpected_argument(const char *command, const char *arg)
+{
+	pid_t pid;
+
+	return usage_error("%s: unexpected argument '%s'%s%s", command, arg,
+			   parse_pid(arg, &pid) ? "; a process is named by -p " : "",
+			   parse_pid(arg, &pid) ? arg : "");
 }
 
 /* A number without sign and what follows it. */

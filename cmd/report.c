@@ -184,7 +184,6 @@ static int take_options(struct arguments *a, int argc, const struct filter_optio
 {
 	int c, status;
 
-	opterr = 0;
 	while ((c = getopt_long(argc, o->argv, ":o:h", o->all, NULL)) != -1) {
 		if (c == '?' || c == ':')
 			return option_error("report", c, o->argv);

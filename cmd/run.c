@@ -41,7 +41,7 @@ int cmd_run(int argc, char **argv)
 
 	if (recording_environment(&o))
 		return MP_EXIT_USAGE;
-	while ((c = getopt_long(argc, argv, "+h" RECORDING_SHORT, options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "+:h" RECORDING_SHORT, options, NULL)) != -1) {
 		int taken = recording_option(c, optarg, &o);
 
 		if (taken < 0)
@@ -51,7 +51,7 @@ int cmd_run(int argc, char **argv)
 			return MP_EXIT_OK;
 		}
 		if (!taken)
-			return usage_error("run: unknown option or missing value");
+			return option_error("run", c, argv);
 	}
 	if (optind == argc)
 		return usage_error("run: which program? give -- PROGRAM [ARGUMENT...]");

@@ -125,7 +125,7 @@ int cmd_status(int argc, char **argv)
 	size_t n;
 	DIR *d;
 
-	while ((c = getopt_long(argc, argv, "hp:", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":hp:", options, NULL)) != -1) {
 		if (c == 'h') {
 			fputs(help, stdout);
 			return MP_EXIT_OK;
@@ -133,11 +133,11 @@ int cmd_status(int argc, char **argv)
 		if (c == 'p' && !parse_pid(optarg, &only))
 			return usage_error("status: '%s' is not a process id", optarg);
 		if (c != 'j' && c != 'p')
-			return usage_error("status: unknown option");
+			return option_error("status", c, argv);
 		json |= c == 'j';
 	}
 	if (optind < argc)
-		return usage_error("status: unexpected argument '%s'", argv[optind]);
+		return unexpected_argument("status", argv[optind]);
 	d = opendir("/proc");
 	l = calloc(1, sizeof(*l));
 	g = yajl_gen_alloc(NULL);

@@ -25,7 +25,7 @@ int cmd_strip(int argc, char **argv)
 	bool truncated;
 	int c;
 
-	while ((c = getopt_long(argc, argv, "o:h", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":o:h", options, NULL)) != -1) {
 		switch (c) {
 		case 't':
 			if (!amount_duration(optarg, &age_ns))
@@ -40,7 +40,7 @@ int cmd_strip(int argc, char **argv)
 			fputs(help, stdout);
 			return MP_EXIT_OK;
 		default:
-			return usage_error("strip: unknown option or missing value");
+			return option_error("strip", c, argv);
 		}
 	}
 	if (optind == argc)

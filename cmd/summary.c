@@ -20,6 +20,12 @@ const char *summary_hooked_as(const struct session *s, uint64_t pc)
 	return NULL;
 }
 
+/* Of the call, as reports have it, not of what comes after it. */
+static uint64_t call_address(uint64_t pc)
+{
+	return pc & SS_PC_EXACT ? pc & ~SS_PC_EXACT : pc - 1;
+}
+
 static void print_site(const struct summary *s, const struct recorder_top *top)
 {
 	uint32_t shown = 0;
@@ -37,9 +43,8 @@ static void print_site(const struct summary *s, const struct recorder_top *top)
 		if (top->pc[i] == CARRY_CLEARED_PC)
 			printf("      %s\n", CARRY_CLEARED);
 		else if (!n)
-			printf(
-			    "      %s+0x%llx\n", file,
-			    (unsigned long long)((top->pc[i] & ~SS_PC_EXACT) - (m ? m->bias : 0)));
+			printf("      %s+0x%llx\n", file,
+			       (unsigned long long)(call_address(top->pc[i]) - (m ? m->bias : 0)));
 		if (n && summary_hooked_as(s->session, top->pc[i]))
 			sym[n - 1].function = summary_hooked_as(s->session, top->pc[i]);
 		for (uint32_t k = 0; k < n && shown < TOP_FRAMES; k++, shown++) {
@@ -121,7 +126,8 @@ void summary_print(const struct summary *s)
 	static const char *const reason[] = {"",
 					     "detached",
 					     "the program ended",
-					     "the program ran another one (exec)",
+					     "the program ran another one (exec); "
+					     "--follow-exec records that, too",
 					     "time is up",
 					     "an error",
 					     "the session waits for another recorder",

@@ -49,7 +49,7 @@ static int parse(struct request *r, int argc, char **argv)
 						{0}};
 	int c;
 
-	while ((c = getopt_long(argc, argv, "o:d:h", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":o:d:h", options, NULL)) != -1) {
 		switch (c) {
 		case 'd':
 			if (vec_push(&r->dirs, optarg))
@@ -68,7 +68,7 @@ static int parse(struct request *r, int argc, char **argv)
 			fputs(help, stdout);
 			return -1;
 		default:
-			return usage_error("symbolize: unknown option or missing value");
+			return option_error("symbolize", c, argv);
 		}
 	}
 	if (optind == argc)

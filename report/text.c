@@ -206,10 +206,10 @@ static void totals(struct model *m, FILE *out)
 		    out,
 		    "not judged  %s culled blocks of %s: the filter asks for what was not kept\n",
 		    text_number(m->unjudged_blocks, a), text_bytes(m->unjudged_bytes, c));
-	fprintf(out, "allocated   %s%s in %s allocations%s (%.0f a second)\n",
+	fprintf(out, "allocated   %s%s in %s allocations%s (%s a second)\n",
 		text_bytes(t->allocated_bytes, c), bytes_error(m, t->variance_allocated, d),
 		text_number(t->allocations, a), number_error(m, t->variance_allocations, e),
-		(double)t->allocations / s);
+		text_number((uint64_t)((double)t->allocations / s + 0.5), b));
 	fprintf(out, "freed       %s blocks", text_number(t->frees, a));
 	if (m->foreign_frees || m->foreign_reallocs)
 		fprintf(out, ", and %s that are older than the recording",

@@ -3,7 +3,6 @@
 """Bad input gets one clear line and its own exit status; the target stays as it was."""
 import os
 import subprocess
-import time
 
 import memprof_test as t
 
@@ -16,8 +15,13 @@ class BadInput(t.Case):
 
     def test_usage(self):
         """unknown commands, options and values are named"""
-        self.refused(2, "unknown command 'frob'", "frob")
+        self.refused(2, "unknown command 'frob'; memprof --help", "frob")
+        self.refused(2, "'4711'; a process is named by -p 4711", "attach", "4711")
         self.refused(2, "-p: 'abc'", "attach", "-p", "abc")
+        for command in ("attach", "detach", "flush", "status", "run", "leaks", "heap", "info", "strip", "merge",
+                        "extract", "symbolize", "report", "diff"):
+            self.refused(2, f"{command}: unknown option '--frob'", command, "--frob")
+        self.refused(2, "attach: option '-p' needs a value", "attach", "-p")
         self.refused(2, "--for: '3 weeks'", "attach", "-p", "1", "--for", "3 weeks")
         self.refused(2, "--ring-size: '3k'", "attach", "-p", "1", "--ring-size", "3k")
         self.refused(2, "which process", "attach")
@@ -35,7 +39,7 @@ class BadInput(t.Case):
         pid = os.fork()
         if not pid:
             os._exit(0)
-        time.sleep(0.1)
+        t.wait_for(lambda: "Z (zombie)" in t.read(f"/proc/{pid}/status").decode())
         self.refused(5, "zombie", "attach", "-p", pid)
         os.waitpid(pid, 0)
 
@@ -43,7 +47,7 @@ class BadInput(t.Case):
         """somebody else traces it: who"""
         p = self.victim("verify", 1)
         strace = self.start("strace", "-o", self.path("log"), "-p", str(p.pid), stderr=subprocess.DEVNULL)
-        time.sleep(0.5)
+        t.wait_for(lambda: f"TracerPid:\t{strace.pid}\n" in t.read(f"/proc/{p.pid}/status").decode())
         self.refused(6, f"traced by strace .pid {strace.pid}", "attach", "-p", p.pid, "-o", self.path("r"))
         strace.terminate()
         strace.wait()
@@ -86,7 +90,7 @@ class BadInput(t.Case):
                     ".section .note.GNU-stack,\"\",@progbits\n")
         subprocess.run(["gcc", "-nostdlib", "-static", "-o", exe, source], check=True)
         p = self.start(exe)
-        time.sleep(0.2)
+        t.settle(p.pid)
         self.refused(9, "no allocator that memprof knows", "attach", "-p", p.pid, "-o", self.path("r"))
 
     def test_recordings(self):
