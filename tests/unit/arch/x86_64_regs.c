@@ -8,6 +8,8 @@
 #if defined(__x86_64__)
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -135,6 +137,22 @@ static void test_set_syscall(void **state)
 }
 
 #if defined(__x86_64__)
+static void wait_for_pause(pid_t pid)
+{
+	char path[64], text[64] = "";
+
+	snprintf(path, sizeof(path), "/proc/%d/syscall", pid);
+	while (atoi(text) != SYS_pause) {
+		FILE *f = fopen(path, "re");
+
+		assert_non_null(f);
+		if (!fgets(text, sizeof(text), f))
+			text[0] = 0;
+		fclose(f);
+		usleep(1000);
+	}
+}
+
 /* What the kernel really shows of a thread that sleeps in a system call. */
 static void test_of_a_sleeping_child(void **state)
 {
@@ -149,7 +167,7 @@ static void test_of_a_sleeping_child(void **state)
 			pause();
 	}
 	assert_true(child > 0);
-	usleep(20000);
+	wait_for_pause(child);
 	assert_int_equal(ptrace(PTRACE_SEIZE, child, 0, 0), 0);
 	assert_int_equal(ptrace(PTRACE_INTERRUPT, child, 0, 0), 0);
 	assert_int_equal(waitpid(child, &status, __WALL), child);
@@ -208,19 +226,19 @@ static void goes_back(uint8_t form)
 	struct iovec iov = {saved.raw, sizeof(saved.raw)};
 	struct iovec xiov = {xstate, sizeof(xstate)};
 	uint64_t frame = (uint64_t)(uintptr_t)stack + 32768;
+	volatile uint8_t *let_go =
+	    mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int status;
 	pid_t child = fork();
 
 	if (!child) {
-		volatile unsigned long n = 1;
-
 		memcpy(text, code, 3);
 		memcpy(text + 16, x86->sigreturn[form].bytes, x86->sigreturn[form].length);
 		if (mprotect((void *)((uintptr_t)text & ~4095ul), 8192,
 			     PROT_READ | PROT_WRITE | PROT_EXEC))
 			_exit(2);
 		raise(SIGSTOP);
-		while (n++ < 100000000)
+		while (!*let_go)
 			;
 		_exit(42);
 	}
@@ -252,8 +270,10 @@ static void goes_back(uint8_t form)
 	x86->set_return(&regs, e.syscall_return, frame, e.sigreturn);
 	iov.iov_base = regs.raw;
 	assert_int_equal(ptrace(PTRACE_SETREGSET, child, NT_PRSTATUS, &iov), 0);
+	*let_go = 1;
 	ptrace(PTRACE_DETACH, child, 0, 0);
 	waitpid(child, &status, __WALL);
+	munmap((void *)let_go, 4096);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 42);
 }
