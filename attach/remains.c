@@ -32,7 +32,8 @@ static bool parse_stat(const char *stat, uint64_t field[FIELDS])
 	return p != NULL;
 }
 
-int remains_judge(const char *stat, const struct proc_status *st)
+/* Return: 0 not one of a copy, 1 one that is not dead yet, 2 a zombie. */
+static int judge_by(const char *stat, const struct proc_status *st)
 {
 	const uint64_t never = BIT(SIGKILL) | BIT(SIGSTOP); /* cannot be blocked */
 	uint64_t f[FIELDS], signal;
@@ -63,7 +64,7 @@ static int judge(pid_t pid, struct proc_status *st)
 		fclose(f);
 	}
 	stat[n] = 0;
-	return n && !proc_status_read(pid, 0, st) ? remains_judge(stat, st) : 0;
+	return n && !proc_status_read(pid, 0, st) ? judge_by(stat, st) : 0;
 }
 
 int remains_find(pid_t pid, struct remains *r)

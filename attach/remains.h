@@ -22,8 +22,4 @@ struct remains {
 int remains_find(pid_t pid, struct remains *r);
 void remains_free(struct remains *r);
 
-/* Would /proc/PID/stat and status of a child be those of a copy?  For remains_find().
- * Return: 0 no, 1 one that is not dead yet, 2 a zombie. */
-int remains_judge(const char *stat, const struct proc_status *st);
-
 #endif

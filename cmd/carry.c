@@ -196,7 +196,11 @@ static int replay(struct reading *r, const char *path, uint64_t events, struct m
 	return ret;
 }
 
-int carry_read(const char *path, pid_t pid, uint64_t budget, struct carry *c, struct mp_err *err)
+/* Replays the recording at @path, which must be of @pid, up to what its recorder surely had
+ * written.
+ * @budget: carry_fit().  Return: 0 or a negative errno with @err; @c is to be freed either way. */
+static int read_carry(const char *path, pid_t pid, uint64_t budget, struct carry *c,
+		      struct mp_err *err)
 {
 	static const struct carried_stack none;
 	struct reading r = {.c = c};
@@ -265,7 +269,7 @@ int carry_on(struct session *s, struct target *t, const struct session_options *
 	if (!strcmp(before, so->recording))
 		return mp_fail(err, MP_EXIT_OUTPUT, -EEXIST,
 			       "%s is the recording to go on with: give another -o", before);
-	ret = carry_read(before, t->pid, budget, c, &why);
+	ret = read_carry(before, t->pid, budget, c, &why);
 	if (!ret && session_take_over(s, so))
 		return mp_fail(err, MP_EXIT_ATTACHED, -EBUSY,
 			       "another memprof is taking over the session of process %d", t->pid);

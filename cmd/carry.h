@@ -7,15 +7,6 @@
 #include "lib/err.h"
 #include "record/carry.h"
 
-/**
- * carry_read() - replay the recording at @path up to what its recorder surely had written
- * @pid: of the process; another one's recording is refused
- * @budget: bytes of stacks, carry_fit()
- * Return: 0 with @c filled (the caller frees it by carry_free(), also on failure), or a negative
- * errno with @err.
- */
-int carry_read(const char *path, pid_t pid, uint64_t budget, struct carry *c, struct mp_err *err);
-
 /* Does the process carry a session that was at work and has no recorder any more? */
 bool session_is_orphan(pid_t pid);
 

@@ -95,7 +95,7 @@ static sigset_t ending(void)
 	return set;
 }
 
-void let_signals(void)
+static void let_signals(void)
 {
 	sigset_t set = ending();
 
@@ -111,7 +111,7 @@ void hold_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-bool signal_waits(void)
+static bool signal_waits(void)
 {
 	sigset_t waiting, set = ending(), both;
 

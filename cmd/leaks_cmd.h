@@ -32,9 +32,5 @@ void leaks_print_why(const struct why *w, struct leak_join *j);
 
 /* Signals that would end memprof wait while threads of a target are under its hand. */
 void hold_signals(void);
-/* Afterwards: memprof may be ended again. */
-void let_signals(void);
-/* Return: is one waiting? */
-bool signal_waits(void);
 
 #endif

@@ -123,15 +123,15 @@ static void print_traces(const struct summary *s, pid_t pid)
 
 void summary_print(const struct summary *s)
 {
-	static const char *const reason[] = {"",
-					     "detached",
-					     "the program ended",
-					     "the program ran another one (exec); "
-					     "--follow-exec records that, too",
-					     "time is up",
-					     "an error",
-					     "the session waits for another recorder",
-					     ""};
+	static const char *const reason[] = {
+	    "",
+	    "detached",
+	    "the program ended",
+	    "the program ran another one (exec); see --follow-exec",
+	    "time is up",
+	    "an error",
+	    "the session waits for another recorder",
+	    ""};
 	struct recorder_progress p = recorder_progress(s->recorder);
 	struct recorder_top top[TOP_SITES];
 	uint32_t n = recorder_top(s->recorder, top, TOP_SITES);

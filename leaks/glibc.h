@@ -90,9 +90,7 @@ int glibc_find(struct glibc *g);
 
 /* glibc_chunks.c: the chunks of all arenas.  Return: 0 or -ENOMEM. */
 int glibc_walk_arenas(struct glibc *g);
-/* Reads a chunk's header.  @v: the window to use. */
-bool glibc_chunk(struct glibc *g, struct image_view *v, uint64_t at, struct chunk *c);
-/* The same without a window: nothing around it will be read. */
+/* Reads a chunk's header without a window: nothing around it will be read. */
 bool glibc_chunk_alone(struct glibc *g, uint64_t at, struct chunk *c);
 /* Private anonymous writable memory, where mappings of the allocator may be.  Thread stacks may be
  * among it. */

@@ -61,11 +61,6 @@ void intern_free(struct intern *t)
 	free(t);
 }
 
-uint32_t intern_count(const struct intern *t)
-{
-	return (uint32_t)t->entries.n;
-}
-
 static uint64_t hash_of(const struct intern *t, const struct entry *e)
 {
 	return t->texts ? mix(e->a) : mix(e->a + mix(e->b));
@@ -138,9 +133,4 @@ uint32_t intern_text(struct intern *t, const char *text, bool *fresh)
 {
 	t->texts = true;
 	return find(t, (struct entry){hash_text(text), (uintptr_t)text}, fresh);
-}
-
-const char *intern_text_of(const struct intern *t, uint32_t id)
-{
-	return id && id <= t->entries.n ? (const char *)(uintptr_t)t->entries.at[id - 1].b : "";
 }

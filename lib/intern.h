@@ -14,8 +14,6 @@ struct intern;
 /* Return: an empty table, or NULL when out of memory. */
 struct intern *intern_new(void);
 void intern_free(struct intern *t);
-/* Return: how many different ones there are; the next new one gets this + 1. */
-uint32_t intern_count(const struct intern *t);
 
 /**
  * intern_pair() - id of a pair of numbers
@@ -26,7 +24,5 @@ uint32_t intern_count(const struct intern *t);
 uint32_t intern_pair(struct intern *t, uint64_t a, uint64_t b, bool *fresh);
 /* The same for texts, which are copied. */
 uint32_t intern_text(struct intern *t, const char *text, bool *fresh);
-/* Return: the text with this id; valid as long as the table. */
-const char *intern_text_of(const struct intern *t, uint32_t id);
 
 #endif

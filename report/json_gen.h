@@ -13,10 +13,8 @@ yajl_gen json_begin(FILE *out, bool beautify);
 
 /* A key.  @s: ASCII. */
 void json_name(yajl_gen g, const char *s);
-/* A value that comes from other people's programs: what is not UTF-8 becomes '?'. */
-void json_string(yajl_gen g, const char *s);
 
-/* Each a key and its value; a text of NULL is null. */
+/* Each a key and its value; a text of NULL is null, and what is not UTF-8 in it becomes '?'. */
 void json_number(yajl_gen g, const char *key, uint64_t v);
 void json_integer(yajl_gen g, const char *key, int64_t v);
 void json_text(yajl_gen g, const char *key, const char *v);

@@ -8,6 +8,14 @@
 #include "report/json_gen.h"
 #include "report/text.h"
 
+/* All that have one name: a file's path, "[heap]", "[anonymous]" ... */
+struct named_maps {
+	const char *name;
+	uint32_t mappings;		     /* at the last look */
+	uint64_t size, rss, anonymous, swap; /* bytes, at the last look */
+	uint64_t first_rss, most_rss, most_ns;
+};
+
 const char *map_name(const struct mp_map_usage *u)
 {
 	return u->path && *u->path ? u->path : "[anonymous]";
@@ -72,7 +80,9 @@ static int most_resident(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-uint32_t maps_by_name(const struct model *m, struct named_maps **out)
+/* Return: entries in *@out (the caller frees it), most resident first; 0 with *@out NULL if the
+ * recording has no looks at the mappings, or when out of memory. */
+static uint32_t by_name(const struct model *m, struct named_maps **out)
 {
 	uint32_t n = 0;
 
@@ -147,7 +157,7 @@ int maps_write(const struct model *m, bool json, FILE *out)
 		      out);
 		return 0;
 	}
-	n = maps_by_name(m, &list);
+	n = by_name(m, &list);
 	if (!n)
 		return -ENOMEM;
 	fprintf(out, "%10s %10s %10s %10s %10s %10s %5s  %s\n", "resident", "at first", "highest",

@@ -37,7 +37,7 @@ const char *text_number(uint64_t n, char *buf)
 	return buf;
 }
 
-void text_losses(const struct mp_losses *l, FILE *out)
+static void print_losses(const struct mp_losses *l, FILE *out)
 {
 	char a[32], b[32], c[32], d[32], e[32], f[24], g[32], h[24], i[24];
 
@@ -183,7 +183,7 @@ static void quick_totals(const struct model *m, FILE *out)
 		text_bytes(m->peak_bytes, c), text_number(m->peak_blocks, a),
 		(double)m->peak_time_ns / 1e9);
 	fputs("lost        ", out);
-	text_losses(&m->losses, out);
+	print_losses(&m->losses, out);
 }
 
 static void totals(struct model *m, FILE *out)
@@ -264,7 +264,7 @@ static void totals(struct model *m, FILE *out)
 			text_number(m->losses.left_out_allocs, a),
 			text_number(m->losses.left_out_frees, b));
 	fputs("lost        ", out);
-	text_losses(&m->losses, out);
+	print_losses(&m->losses, out);
 }
 
 void text_stack(struct model *m, uint32_t id, uint32_t frames, const char *indent, FILE *out)

@@ -27,7 +27,5 @@ void text_bold(const struct text_options *o, FILE *out, const char *text);
 void text_stack(struct model *m, uint32_t id, uint32_t frames, const char *indent, FILE *out);
 /* What a list of @n entries does not show of them. */
 void text_rest(const struct view *v, uint64_t n, const char *what, FILE *out);
-/* One line that says what was lost: "nothing", or exact numbers. */
-void text_losses(const struct mp_losses *l, FILE *out);
 
 #endif

@@ -76,7 +76,6 @@ struct arm_out {
 /* encode.c */
 void arm_put16(struct arm_out *o, uint32_t insn);
 void arm_put32(struct arm_out *o, uint32_t insn); /* Thumb: upper half first */
-void arm_put_word(struct arm_out *o, uint32_t word);
 /* A jump to @target in the same instruction set: a branch when it reaches, else a load of pc. */
 void arm_put_jump(struct arm_out *o, uint64_t target);
 /* reg := value, two instructions, under @cond (A32; Thumb: the caller writes the IT). */

@@ -27,7 +27,7 @@ void arm_put16(struct arm_out *o, uint32_t insn)
 	put(o, &half, sizeof(half));
 }
 
-void arm_put_word(struct arm_out *o, uint32_t word)
+static void put_word(struct arm_out *o, uint32_t word)
 {
 	put(o, &word, sizeof(word));
 }
@@ -35,7 +35,7 @@ void arm_put_word(struct arm_out *o, uint32_t word)
 void arm_put32(struct arm_out *o, uint32_t insn)
 {
 	if (!o->thumb) {
-		arm_put_word(o, insn);
+		put_word(o, insn);
 		return;
 	}
 	arm_put16(o, insn >> 16);
@@ -60,7 +60,7 @@ void arm_put_jump(struct arm_out *o, uint64_t target)
 				      : 0xea000000 | ((target - pc) >> 2 & 0xffffff));
 	} else if (!o->thumb) {
 		arm_put32(o, 0xe51ff004); /* ldr pc, [pc, #-4] */
-		arm_put_word(o, (uint32_t)target);
+		put_word(o, (uint32_t)target);
 	} else {
 		/* ldr.w pc, [pc, #0 or #2]: from the next multiple of 4 that is behind it */
 		bool odd = (o->at + o->n) & 2;
@@ -68,7 +68,7 @@ void arm_put_jump(struct arm_out *o, uint64_t target)
 		arm_put32(o, 0xf8dff000 | (odd ? 4 : 0));
 		if (odd)
 			arm_put16(o, 0xbf00);
-		arm_put_word(o, (uint32_t)target | ARM_THUMB);
+		put_word(o, (uint32_t)target | ARM_THUMB);
 	}
 }
 
@@ -133,7 +133,7 @@ size_t arm_encode_slot(uint8_t *out, uint64_t at, uint64_t desc, uint64_t agent_
 
 	arm_put32(&o, o.thumb ? 0xf8dfc004 : 0xe59fc000); /* ldr ip, desc */
 	arm_put32(&o, o.thumb ? 0xf8dff004 : 0xe59ff000); /* ldr pc, agent_entry */
-	arm_put_word(&o, (uint32_t)desc);
-	arm_put_word(&o, (uint32_t)agent_entry);
+	put_word(&o, (uint32_t)desc);
+	put_word(&o, (uint32_t)agent_entry);
 	return o.n;
 }
