@@ -282,6 +282,14 @@ static int map_all(struct session *s, const struct session_options *o, struct la
 	if (ret)
 		take_back(s, &r);
 	ended = remote_end(&r);
+	/* Once it was late it runs, and calls after that find no stopped thread. */
+	if (ret == -ETIMEDOUT || (ret == -ESRCH && r.carrier->state != THREAD_GONE))
+		return mp_fail(
+		    err, MP_EXIT_NOT_RESTORED, -ETIMEDOUT,
+		    "thread %d of process %d did not get to run (it is frozen, or the "
+		    "machine is overloaded); no function was hooked, and what is left is "
+		    "taken out by: memprof detach -p %d",
+		    r.carrier->tid, t->pid, t->pid);
 	if (ret)
 		return mp_fail(err,
 			       ret == -EEXIST || ret == -ENOMEM || ret == -EAGAIN ? MP_EXIT_NO_ROOM

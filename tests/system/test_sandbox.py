@@ -5,7 +5,6 @@ import os
 import re
 import shutil
 import subprocess
-import time
 
 import memprof_test as t
 
@@ -34,12 +33,25 @@ class Sandbox(t.Case):
         if ready.startswith("cannot"):
             self.skipTest(f"this kernel {ready.strip()}")
         self.assertEqual(ready, "ready\n")
-        time.sleep(0.2)
-        return p, descendant(p.pid)
+        pid = descendant(p.pid)
+        t.settle(pid)
+        return p, pid
+
+    def recorded(self, pid):
+        """A recorder at work."""
+        rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(pid), "-o", self.path("r"))
+        t.wait_for(lambda: "memprof-session" in t.maps(pid))
+        self.wait_recorded(pid)
+        return rec
+
+    def end(self, rec):
+        rec.terminate()
+        rec.communicate(timeout=120)
+        self.assertEqual(rec.returncode, 0)
 
     def good_end(self, p, pid):
         os.kill(pid, 15)
-        out, _ = p.communicate(timeout=20)
+        out, _ = p.communicate(timeout=120)
         self.assertEqual(out, "ok\n")
 
     def works(self, p, pid):
@@ -138,11 +150,9 @@ class Sandbox(t.Case):
         """RLIMIT_AS: a smaller session where that fits, else refused with the limit's name"""
         p, pid = self.sandbox("as", 600)
         size = field(pid, "VmSize")
-        rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(pid), "-o", self.path("r"), "--for", "1s")
-        time.sleep(0.6)
+        rec = self.recorded(pid)
         self.assertLess(field(pid, "VmSize") - size, 150 * 1024)
-        rec.communicate(timeout=30)
-        self.assertEqual(rec.returncode, 0)
+        self.end(rec)
         self.good_end(p, pid)
         p, pid = self.sandbox("as", 50)
         self.refused(pid, 10, "RLIMIT_AS leaves .* nothing was touched")
@@ -152,13 +162,10 @@ class Sandbox(t.Case):
         """mlockall(MCL_FUTURE): the session is not locked into memory"""
         p, pid = self.sandbox("lock")
         locked, rss = field(pid, "VmLck"), field(pid, "VmRSS")
-        rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(pid), "-o", self.path("r"), "--for", "1s")
-        time.sleep(0.6)
-        self.assertIn("memprof-session", t.maps(pid))
+        rec = self.recorded(pid)
         self.assertLess(field(pid, "VmLck") - locked, 1024)
         self.assertLess(field(pid, "VmRSS") - rss, 16 * 1024)
-        rec.communicate(timeout=30)
-        self.assertEqual(rec.returncode, 0)
+        self.end(rec)
         self.good_end(p, pid)
 
     def test_lock_limit(self):
@@ -193,14 +200,45 @@ class Sandbox(t.Case):
         put("memory.limit_in_bytes", 12 << 20)
         p, pid = self.sandbox("none", preexec_fn=lambda: put("tasks", os.getpid()))
         before = usage()
-        rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(pid), "-o", self.path("r"), "--for", "1s")
-        time.sleep(0.6)
-        self.assertIn("memprof-session", t.maps(pid))
+        rec = self.recorded(pid)
         self.assertLess(usage() - before, 4 << 20)
-        rec.communicate(timeout=30)
-        self.assertEqual(rec.returncode, 0)
+        self.end(rec)
         put("memory.limit_in_bytes", usage() + (1 << 20))
         self.refused(pid, 10, r"memory cgroup /memprof-test-\d+ leaves")
+        self.good_end(p, pid)
+
+    def freeze_in_the_middle(self, path, pid, calls):
+        """Attaches; the process is frozen before the system call after so many.  What memprof says."""
+        script = self.path("gdb")
+        with open(script, "w") as f:
+            f.write(f"set pagination off\nset confirm off\nbreak remote_syscall_at_entry\nignore 1 {calls}\n"
+                    f"run attach -q -p {pid} -o {self.path('r')}\nshell echo FROZEN > {path}/freezer.state\n"
+                    "delete\ncontinue\n")
+        try:
+            r = subprocess.run(["gdb", "-batch", "-nx", "-x", script, t.MEMPROF], text=True, capture_output=True,
+                               timeout=300)
+            self.assertIn("exited with code 017", r.stdout, r.stderr)
+            return r.stderr
+        finally:
+            with open(f"{path}/freezer.state", "w") as f:
+                f.write("THAWED")
+
+    def test_frozen_while_attached(self):
+        """frozen in the middle of it: said, the program lives on, and detach leaves nothing"""
+        path = self.cgroup("freezer")
+        p, pid = self.sandbox("none")
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"{path}/tasks", "w") as f:
+                f.write(task)
+        before = t.identity(pid)
+        for calls in (0, 2, 5):
+            said = self.freeze_in_the_middle(path, pid, calls)
+            self.assertRegex(said, rf"did not get to run .* taken out by: memprof detach -p {pid}\n")
+            t.settle(pid)
+            if t.identity(pid) != before:
+                self.memprof("detach", "-p", pid)
+            self.assertEqual(t.identity(pid), before)
+        self.works(p, pid)
         self.good_end(p, pid)
 
     def test_frozen(self):
