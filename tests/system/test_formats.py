@@ -14,7 +14,7 @@ import memprof_test as t
 class Formats(t.Case):
     def leaky(self):
         p = self.victim("leaky")
-        f = self.record(p.pid, 2.2)
+        f = self.record(p.pid, 2.2, "--lossless")
         self.finish(p)
         return f
 

@@ -3,7 +3,6 @@
 """A target that is an enemy: memprof ends in time, with a status, and writes only its file."""
 import os
 import subprocess
-import time
 
 import memprof_test as t
 

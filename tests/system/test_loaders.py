@@ -45,35 +45,20 @@ class Loaders(t.Case):
 
     def wait_for(self, p, ready):
         """Polls the session's state as the block has it."""
-        for _ in range(600):
+        def is_ready():
             r = subprocess.run([f"{t.VICTIMS}/block", str(p.pid)], text=True, capture_output=True)
             found = re.search(r'"state": (\d)', r.stdout)
-            if found and ready(int(found.group(1))):
-                return
-            time.sleep(0.05)
-        self.fail("the session did not come up")
-
-    def wait_hooked(self, p, path):
-        """Until some text of @path is changed: a copy of the file's page."""
-        for _ in range(600):
-            current = None
-            for line in t.read(f"/proc/{p.pid}/smaps").decode().split("\n"):
-                if re.match("[0-9a-f]+-", line):
-                    current = line
-                elif (current and " r-xp " in current and os.path.realpath(path) in current and
-                      line.startswith("Anonymous:") and not line.endswith(" 0 kB")):
-                    return
-            time.sleep(0.05)
-        self.fail(f"{path} was not hooked")
+            return found and ready(int(found.group(1)))
+        t.wait_for(is_ready)
 
     def end(self, p, rec):
         self.memprof("detach", "-p", p.pid)
-        rec.communicate(timeout=60)
+        rec.communicate(timeout=120)
         self.assertEqual(rec.returncode, 0)
         return self.report(self.path("r"))
 
     def quit(self, p):
-        out, _ = p.communicate(timeout=20)
+        out, _ = p.communicate(timeout=120)
         self.assertEqual((p.returncode, out), (0, "ok\n"))
 
     def test_late_operator_new(self):
@@ -81,7 +66,7 @@ class Loaders(t.Case):
         p = self.loader()
         rec = self.begin(p)
         self.say(p, f"open {TCMALLOC}")
-        self.wait_hooked(p, TCMALLOC)
+        t.wait_hooked(p.pid, TCMALLOC)
         self.say(p, "new 500")
         self.say(p, "blocks 300")
         before = t.identity(p.pid)["maps"]
@@ -104,13 +89,13 @@ class Loaders(t.Case):
         rec = self.begin(p)
         for _ in range(3):
             self.say(p, f"open {lib}")
-            self.wait_hooked(p, lib)
+            t.wait_hooked(p.pid, lib)
             self.say(p, "blocks 100")
             self.say(p, "close")
             self.assertNotIn("libwrapper", t.maps(p.pid))
             time.sleep(1.5)  # the recorder sees that it is gone
         self.say(p, f"open {lib}")
-        self.wait_hooked(p, lib)
+        t.wait_hooked(p.pid, lib)
         r = self.end(p, rec)
         self.assertEqual(by_module(r)[("libwrapper", "malloc")], 300)
         self.assertEqual(r["totals"]["foreign_frees"], 0)
@@ -138,7 +123,7 @@ class Loaders(t.Case):
         self.say(p, "space /lib/x86_64-linux-gnu/libc.so.6")
         second = [line for line in t.maps(p.pid).split("\n") if "r-xp" in line and "libc.so.6" in line]
         self.assertEqual(len(second), 2)
-        time.sleep(3)
+        t.wait_hooked(p.pid, "/lib/x86_64-linux-gnu/libc.so.6")
         self.say(p, "blocks 700")
         self.say(p, "own 300")
         r = self.end(p, rec)
@@ -151,7 +136,7 @@ class Loaders(t.Case):
     def interposed(self, lib):
         env = dict(os.environ, LD_PRELOAD=f"{t.VICTIMS}/{lib}")
         p = self.loader(env=env)
-        time.sleep(0.3)
+        t.settle(p.pid)
         rec = self.begin(p)
         self.say(p, "own 1000")
         r = self.end(p, rec)
@@ -214,7 +199,7 @@ class Loaders(t.Case):
             self.assertEqual(mem.read(5), b"\xcc" + ours[1:])
             mem.seek(at)
             mem.write(ours)
-        rec.communicate(timeout=60)
+        rec.communicate(timeout=120)
         self.memprof("detach", "-p", p.pid)
         self.clean_text(p, "/lib/x86_64-linux-gnu/libc.so.6")
         self.say(p, "own 100")

@@ -94,11 +94,13 @@ class Overload(Case):
     def test_queue_ceiling(self):
         """a small queue drops and counts by kind; status, report and JSON say so"""
         p, f, _ = self.flood(3, 100000, "--queue-size", "64k", "--ring-size", "4M")
-        zero = {"mallocs": 0, "frees": 0}
-        one = self.round(p)
-        two = self.round(p)
+        rounds = [self.round(p), self.round(p)]
         self.memprof("flush", "-p", p.pid)
         s = self.status(p)
+        while not s["queue_dropped_events"] and len(rounds) < 20:  # it may have been fast enough
+            rounds.append(self.round(p))
+            self.memprof("flush", "-p", p.pid)
+            s = self.status(p)
         self.assertEqual(s["queue_ceiling_bytes"], 65536)
         self.assertGreater(s["queue_dropped_events"], 0)
         self.assertGreater(s["queue_dropped_bytes"], 0)
@@ -107,8 +109,8 @@ class Overload(Case):
         r = self.report(f)
         l = r["losses"]
         # The round before the attach is not in it.
-        first = {k: one[k] - (two[k] - one[k]) for k in zero}
-        self.agrees(first, two, r)
+        first = {k: 2 * rounds[0][k] - rounds[1][k] for k in rounds[0]}
+        self.agrees(first, rounds[-1], r)
         self.assertGreater(l["queue_dropped_batches"], 0)
         self.assertEqual(l["queue_dropped_events"], sum(l["queue_dropped_" + k] for k in (
             "allocations", "frees", "reallocs", "maps", "other")))
@@ -186,7 +188,7 @@ class Flush(Overload):
             time.sleep(0.2)
             os.kill(recorder, signal.SIGCONT)
             for q in (a, b):
-                self.assertIn(q.wait(timeout=30), (0, 16), q.args)
+                self.assertIn(q.wait(timeout=120), (0, 16), q.args)
             self.assertEqual((a if first == "detach" else b).returncode, 0)
             self.memprof("flush", "-p", p.pid, status=16)
 

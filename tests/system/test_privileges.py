@@ -1,12 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Least privilege, and what others may see of a recording."""
-import json
 import os
 import re
 import stat
 import subprocess
-import time
 
 import memprof_test as t
 
@@ -20,32 +18,23 @@ def thread_fields(pid, name):
             for tid in os.listdir(f"/proc/{pid}/task")]
 
 
-def recorder_of(test, pid):
-    while True:
-        for s in json.loads(test.memprof("status", "--json").stdout):
-            if s["pid"] == pid and s["state"] == "recording":
-                return s["recorder"]
-        time.sleep(0.05)
-
-
 class Privileges(t.Case):
     def test_drops(self):
         """once it records, no thread of memprof has a capability it does not need"""
         p = self.victim("verify", 2)
         rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"))
-        recorder = recorder_of(self, p.pid)
-        time.sleep(0.3)
+        recorder = self.wait_recorded(p.pid)
         most = SYS_PTRACE | DAC_READ_SEARCH | CHECKPOINT_RESTORE
-        caps = [int(c, 16) for c in thread_fields(recorder, "CapPrm")]
-        self.assertGreaterEqual(len(caps), 3)
+
+        def dropped():
+            caps = [int(c, 16) for c in thread_fields(recorder, "CapPrm")]
+            return len(caps) >= 3 and 0 in caps and not any(c & ~most for c in caps)
+        t.wait_for(dropped)
         main = int(re.search(r"CapPrm:\s*(\S+)", t.read(f"/proc/{recorder}/status").decode()).group(1), 16)
         self.assertEqual(main & SYS_PTRACE, SYS_PTRACE)
-        control = [c for c in caps if c & ~most]
-        self.assertEqual(control, [])
-        self.assertIn(0, caps)
         self.assertEqual(set(thread_fields(recorder, "NoNewPrivs")), {"1"})
         self.memprof("detach", "-p", p.pid)
-        self.assertEqual(rec.wait(20), 0)
+        self.assertEqual(rec.wait(120), 0)
         self.assertIn("ok", self.finish(p))
 
     def test_only_ptrace(self):
@@ -110,12 +99,12 @@ class Privileges(t.Case):
     def test_no_secrets(self):
         """neither the environment nor what is in memory gets into a recording"""
         p = self.start("/usr/bin/python3", "-c",
-                       "import os, time\nend = time.time() + 20\n"
+                       "import os, time\nend = time.time() + 60\nprint(flush=True)\n"
                        "while time.time() < end:\n x = [os.environ['PASSWORD'] + str(i) for i in range(1000)]\n",
                        env={**os.environ, "PASSWORD": SECRET, "PYTHONMALLOC": "malloc"})
-        time.sleep(0.5)
+        p.stdout.readline()
         r = self.record(p.pid, 0.5)
-        self.assertGreater(self.report(r)["totals"]["allocations"], 1000)
+        self.assertGreater(self.report(r)["totals"]["allocations"], 100)
         # Chunks are compressed: what the reports say is all that is in them.
         for form in ("--json", "--heaptrack", "--collapsed"):
             self.assertNotIn(SECRET, self.memprof("report", r, form).stdout)

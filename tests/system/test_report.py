@@ -2,13 +2,11 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Filters and views of memprof report: their sums agree, what the documents show works."""
 import json
-import os
 import re
 import shlex
 import shutil
 import subprocess
 import tempfile
-import unittest
 import xml.etree.ElementTree as xml
 
 import memprof_test as t

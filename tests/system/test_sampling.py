@@ -4,7 +4,6 @@
 import json
 import os
 import subprocess
-import time
 
 import memprof_test as t
 
@@ -62,15 +61,12 @@ class Sampling(t.Case):
         before = t.identity(p.pid)
         f = self.path("r")
         rec = self.start(t.MEMPROF, "attach", "-q", "--sample", "16k", "-p", str(p.pid), "-o", f)
-        deadline = time.time() + 20
-        while "memprof-session" not in t.maps(p.pid) and time.time() < deadline:
-            time.sleep(0.05)
-        time.sleep(1)
+        self.wait_recorded(p.pid)
         p.stdin.write("go\n")
         p.stdin.flush()
         truth = json.loads(p.stdout.readline())
         self.memprof("detach", "-p", p.pid)
-        rec.communicate(timeout=60)
+        rec.communicate(timeout=120)
         self.assertEqual(rec.returncode, 0)
         report = self.report(f, "--leaks")
         # The two marker blocks are so large that they are always sampled.

@@ -37,33 +37,45 @@ for line in sys.stdin:
 
 
 class Signals(t.Case):
-    def ask(self, shell):
-        time.sleep(0.3)
-        shell.stdin.write("?\n")
-        shell.stdin.flush()
-        return shell.stdout.readline().split()
+    def ask(self, shell, *expected):
+        """What it was told, as soon as that is as much as expected; where that is nothing, after a while."""
+        end = time.monotonic() + 60
+        told = [0]
+        while True:
+            time.sleep(0.05 if expected else 0.3)
+            shell.stdin.write("?\n")
+            shell.stdin.flush()
+            signals, *events = shell.stdout.readline().split()
+            told = [told[0] + int(signals), *told[1:], *events]
+            if not expected or told == [1, *expected] or time.monotonic() > end:
+                return told
+
+    def heard(self, shell, *events):
+        self.assertEqual(self.ask(shell, *events), [len(events), *events])
+        self.assertEqual(self.ask(shell), [0], "the parent was told of stops that were none")
 
     def job(self, stop):
         shell = self.start(sys.executable, "-c", SHELL, f"{t.VICTIMS}/verify", "3",
                            stdin=subprocess.PIPE)
         pid = int(shell.stdout.readline())
-        self.assertEqual(self.ask(shell), ["0"])
+        t.settle(pid)
+        self.heard(shell)
         os.kill(pid, stop)
-        self.assertEqual(self.ask(shell), ["1", "stopped"])
+        self.heard(shell, "stopped")
         before = t.identity(pid)
         for _ in range(3):
             self.record(pid, 0.05)
         with open(f"/proc/{pid}/stat") as f:
             self.assertEqual(f.read().split()[2], "T")
-        self.assertEqual(self.ask(shell), ["0"], "the parent was told of stops that were none")
+        self.heard(shell)
         self.assertEqual(t.identity(pid), before)
         os.kill(pid, signal.SIGCONT)
-        self.assertEqual(self.ask(shell), ["1", "continued"])
+        self.heard(shell, "continued")
         # It runs: attached and let go, the parent hears nothing.
         self.record(pid, 0.05)
-        self.assertEqual(self.ask(shell), ["0"])
+        self.heard(shell)
         os.kill(pid, signal.SIGTERM)
-        self.assertEqual(self.ask(shell), ["1", "ended"])
+        self.assertEqual(self.ask(shell, "ended"), [1, "ended"])
         shell.stdin.close()
         shell.wait(timeout=120)
 
@@ -82,9 +94,10 @@ class Signals(t.Case):
         for _ in range(3):
             rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"),
                              stderr=subprocess.DEVNULL)
-            time.sleep(0.5)
+            self.wait_recorded(p.pid)
+            time.sleep(0.2)
             p.send_signal(signal.SIGSTOP)
-            time.sleep(0.1)
+            t.wait_for(lambda: t.stopped(p.pid))
             rec.send_signal(signal.SIGTERM)
             # A thread may have stopped inside a hook: then its pages stay until it goes on.
             status = rec.wait(timeout=120)
@@ -93,7 +106,7 @@ class Signals(t.Case):
                 self.assertEqual(f.read().split()[2], "T")
             p.send_signal(signal.SIGCONT)
             if status:
-                self.memprof("detach", "-p", p.pid)
+                self.detach(p.pid)
         self.assertEqual(t.identity(p.pid), before)
         self.assertIn("ok", self.finish(p))
 

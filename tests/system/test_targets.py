@@ -3,6 +3,7 @@
 """Real programs give right answers while they are attached, recorded and detached."""
 import glob
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -96,7 +97,7 @@ class Targets(t.Case):
     def test_python(self):
         """python3 with PYTHONMALLOC=malloc"""
         p = self.start("/usr/bin/python3", "-c", PYTHON, env=dict(os.environ, PYTHONMALLOC="malloc"))
-        time.sleep(0.5)
+        t.settle(p.pid)
         self.complete(self.cycle(p))
         self.assertIn("ok", self.finish(p))
 
@@ -104,31 +105,36 @@ class Targets(t.Case):
         """redis-server under redis-benchmark"""
         sock = self.path("redis.sock")
         p = self.start("redis-server", "--port", "0", "--unixsocket", sock, "--save", "", "--dir", self.dir)
-        time.sleep(0.7)
+        ping = lambda: subprocess.run(["redis-cli", "-s", sock, "ping"], text=True, capture_output=True).stdout
+        t.wait_for(lambda: ping() == "PONG\n")
         load = self.start("redis-benchmark", "-s", sock, "-n", "400000", "-t", "set,get,lpush", "-q", "-r", "10000")
         time.sleep(0.3)
         r = self.cycle(p)
         self.complete(r)
-        load.communicate(timeout=60)
+        load.communicate(timeout=120)
         self.assertEqual(load.returncode, 0)
-        say = subprocess.run(["redis-cli", "-s", sock, "ping"], text=True, capture_output=True)
-        self.assertEqual(say.stdout, "PONG\n")
+        self.assertEqual(ping(), "PONG\n")
         p.terminate()
-        p.communicate(timeout=20)
+        p.communicate(timeout=120)
         self.assertEqual(p.returncode, 0)
 
     def test_namespaces(self):
         """a program in another mount and pid namespace, which has no file of memprof's"""
         p = self.start("unshare", "-m", "-p", "-f", "--mount-proc", f"{t.VICTIMS}/verify", "4")
-        time.sleep(0.5)
-        child = int(t.read(f"/proc/{p.pid}/task/{p.pid}/children").split()[0])
+        child = int(t.wait_for(lambda: t.read(f"/proc/{p.pid}/task/{p.pid}/children").split())[0])
+        t.wait_for(lambda: t.read(f"/proc/{child}/comm") == b"verify\n")
+        t.settle(child)
         before = t.identity(child)
         r = self.report(self.record(child, 0.6))
         self.complete(r)
-        self.assertIn("4", {str(len(r["threads"])), "4"})
+        # Threads have the numbers that they know themselves.
+        own = {int(re.search(r"^NSpid:.*\s(\d+)$", t.read(f"/proc/{child}/task/{tid}/status").decode(), re.M)[1])
+               for tid in os.listdir(f"/proc/{child}/task")}
+        self.assertTrue(r["threads"])
+        self.assertLessEqual({x["thread"] for x in r["threads"]}, own)
         self.assertEqual(t.identity(child)["text"], before["text"])
         os.kill(child, 15)
-        out, _ = p.communicate(timeout=20)
+        out, _ = p.communicate(timeout=120)
         self.assertIn("ok", out)
 
     def test_rust(self):
@@ -138,43 +144,50 @@ class Targets(t.Case):
         exe = self.path("rusty")
         subprocess.run(["rustc", "-O", "-g", "-o", exe, f"{t.ROOT}/tests/victims/rusty.rs"], check=True)
         p = self.start(exe, stdin=subprocess.PIPE)
-        time.sleep(0.5)
+        t.settle(p.pid)
         r = self.cycle(p)
         self.complete(r)
         names = {f["function"] for g in r["allocation_groups"] for f in g["backtrace"]}
         self.assertTrue(any("rusty::work" in n for n in names), sorted(names)[:20])
-        out, _ = p.communicate(timeout=20)
+        out, _ = p.communicate(timeout=120)
         self.assertEqual((p.returncode, out), (0, "ok\n"))
 
     def test_late_library(self):
         """a library that is loaded while recording gets its hooks"""
         lib = f"{t.VICTIMS}/liblate.so"
-        code = ("import ctypes,time\ntime.sleep(1.5)\nj=ctypes.CDLL(%r)\nj.je_mallocx.restype=ctypes.c_void_p\n"
-                "time.sleep(2.5)\nfor i in range(500): j.je_dallocx(ctypes.c_void_p(j.je_mallocx(1000, 0)), 0)\nprint('ok')\n" % lib)
-        p = self.start("/usr/bin/python3", "-c", code)
-        time.sleep(0.5)
-        r = self.report(self.record(p.pid, 5))
-        out, _ = p.communicate(timeout=20)
-        self.assertIn("ok", out)
-        c = t.calls(r)
+        code = ("import ctypes\nprint('ready', flush=True)\ninput()\nj=ctypes.CDLL(%r)\n"
+                "j.je_mallocx.restype=ctypes.c_void_p\nprint('loaded', flush=True)\ninput()\n"
+                "for i in range(500): j.je_dallocx(ctypes.c_void_p(j.je_mallocx(1000, 0)), 0)\nprint('ok')\n" % lib)
+        p = self.start("/usr/bin/python3", "-c", code, stdin=subprocess.PIPE)
+        self.assertEqual(p.stdout.readline(), "ready\n")
+        rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"))
+        self.wait_recorded(p.pid)
+        p.stdin.write("\n")
+        p.stdin.flush()
+        self.assertEqual(p.stdout.readline(), "loaded\n")
+        t.wait_hooked(p.pid, lib)
+        out, _ = p.communicate("\n", timeout=120)
+        self.assertEqual(out, "ok\n")
+        self.assertEqual(rec.wait(timeout=120), 0)
+        c = t.calls(self.report(self.path("r")))
         self.assertEqual(c.get("je_mallocx"), 500)
         self.assertEqual(c.get("je_dallocx"), 500)
 
     def test_fork(self):
         """children of a recorded process run unharmed"""
-        code = ("import os,sys,time\n"
-                "for i in range(60):\n"
+        code = ("import os,select,sys\n"
+                "while not select.select([sys.stdin], [], [], 0.03)[0]:\n"
                 "    pid = os.fork()\n"
                 "    if not pid:\n"
                 "        x = [bytes(i) for i in range(3000)]\n"
                 "        os._exit(7 if sum(map(len, x)) == 4498500 else 1)\n"
                 "    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7\n"
-                "    time.sleep(0.03)\n"
                 "os.system('true')\nprint('ok')\n")
-        p = self.start("/usr/bin/python3", "-c", code, env=dict(os.environ, PYTHONMALLOC="malloc"))
-        time.sleep(0.3)
+        p = self.start("/usr/bin/python3", "-c", code, env=dict(os.environ, PYTHONMALLOC="malloc"),
+                       stdin=subprocess.PIPE)
+        t.settle(p.pid)
         self.record(p.pid, 1.5)
-        out, _ = p.communicate(timeout=20)
+        out, _ = p.communicate(timeout=120)
         self.assertIn("ok", out)
 
 
