@@ -3,7 +3,7 @@
  * Programs that cannot be hooked, or not left at once, as they are built:
  *	-DCROWDED	all address space around libc is taken
  *	-DTWISTED	its own malloc branches into its first bytes
- *	-DSLOW		its own malloc waits for the file descriptor 0 from SIGUSR1 on
+ *	-DSLOW		its own malloc waits for a byte on file descriptor 0, once after SIGUSR1
  * Ends by SIGTERM with "ok".
  */
 #include <signal.h>
@@ -84,6 +84,7 @@ __attribute__((noinline)) void *malloc(size_t n)
 
 	while (slowly && read(0, &c, 1) != 1)
 		;
+	slowly = 0;
 	return take(n);
 }
 #endif
