@@ -4,24 +4,11 @@ import glob
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
-import time
 
-from memprof_test import Case, FULL, GUEST, MEMPROF, VICTIMS, identity, main, maps
-
-
-def wait_for(what, seconds=600 if GUEST else 120):
-    """Polls until what() is true; what it was."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        r = what()
-        if r:
-            return r
-        time.sleep(0.02)
-    raise AssertionError("it did not happen in time")
+from memprof_test import Case, FULL, GUEST, MEMPROF, VICTIMS, identity, main, maps, wait_for
 
 
 class Fork(Case):
@@ -55,13 +42,6 @@ class Fork(Case):
         """The child leaks 10 blocks of 5000 bytes."""
         os.kill(pid, signal.SIGUSR1)
         self.assertEqual(p.stdout.readline().strip(), "done")
-
-    def recorded(self, pid):
-        """The recorder that is at work on the process, 0 if none."""
-        for s in json.loads(self.memprof("status", "--json").stdout):
-            if s["pid"] == pid and s["state"] == "recording" and s["recorder_alive"]:
-                return s["recorder"]
-        return 0
 
     def leaked_5000(self, f):
         r = self.report(f, "--leaks")
@@ -107,7 +87,7 @@ class Fork(Case):
         self.assertIn("forked from a recorded one", r.stdout)
         self.assertFalse(self.session_in(one))
         self.assertTrue(self.session_in(two))
-        recorder = self.recorded(p.pid)
+        recorder = self.recorder(p.pid)
         os.kill(recorder, signal.SIGKILL)
         p.kill()
         p.wait()
@@ -134,14 +114,14 @@ class Fork(Case):
                      "--background")
         pids = [self.fork(p) for _ in range(3)]
         for pid in pids:
-            wait_for(lambda pid=pid: self.recorded(pid))
+            self.wait_recorded(pid)
         os.kill(pids[1], signal.SIGUSR2)
         pids.append(int(p.stdout.readline()))
         self.pids.append(pids[-1])
-        wait_for(lambda: self.recorded(pids[-1]))
+        self.wait_recorded(pids[-1])
         for pid in pids:
             self.leak(p, pid)
-        recorders = [self.recorded(pid) for pid in pids + [p.pid]]
+        recorders = [self.recorder(pid) for pid in pids + [p.pid]]
         for r in recorders:  # they have the sessions in their memory, too
             self.memprof("status", "-p", r, status=16)
         self.memprof("detach", "-p", p.pid)
@@ -161,9 +141,9 @@ class Fork(Case):
         p = self.family()
         rec = self.start(MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r.memprof"),
                          "--follow-fork")
-        wait_for(lambda: self.recorded(p.pid))
+        self.wait_recorded(p.pid)
         pid = self.fork(p)
-        wait_for(lambda: self.recorded(pid))
+        self.wait_recorded(pid)
         p.stdin.write("quit\n")
         p.stdin.close()
         p.wait()
@@ -199,7 +179,7 @@ class Fork(Case):
         self.memprof("attach", "-p", p.pid, "-o", self.path("%e-%p-%n"), "--follow-fork",
                      "--follow-exec", "--background")
         pid = self.fork(p, f"exec {VICTIMS}/leaky")
-        wait_for(lambda: self.recorded(pid) and glob.glob(self.path(f"leaky-{pid}-*")))
+        wait_for(lambda: self.recorder(pid) and glob.glob(self.path(f"leaky-{pid}-*")))
         self.memprof("detach", "-p", p.pid)
         wait_for(lambda: not self.session_in(pid))
         self.assertTrue(self.report(glob.glob(self.path(f"leaky-{pid}-*"))[0])["pid"] == pid)
@@ -274,7 +254,7 @@ http {{ access_log off; gzip on; gzip_types text/html;
         new = wait_for(lambda: (lambda w: len(w) == 2 and not set(w) & set(old) and w)(
             self.workers()))
         for w in new:
-            wait_for(lambda w=w: self.recorded(w))
+            self.wait_recorded(w)
         for _ in range(200):
             self.assertEqual(self.get(), 200)
         self.memprof("detach", "-p", self.nginx.pid)

@@ -171,6 +171,15 @@ class Restart(Case):
     def test_all_kinds(self):
         """handed over in the middle of every kind of call, on three threads: each live block at the
         end is the program's own account, address by address"""
+        for _ in range(10):
+            if sum(n > 2 for n in self.all_kinds()) > 1:
+                return
+            for name in os.listdir(self.dir):
+                os.unlink(self.path(name))
+        self.fail("it was always done before the first handover")
+
+    def all_kinds(self):
+        """Mallocs in each of the recordings."""
         p = self.victim("exact", 3, 400000, "wait", stdin=subprocess.PIPE)
         self.attach(p, "one", "--ring-size", "64M")
         p.stdin.write("go\n")
@@ -195,7 +204,8 @@ class Restart(Case):
         foreign = [self.report(self.path(f))["totals"]["foreign_reallocs"]
                    for f in ("one", "next0", "next1", "next2", "next3")]
         self.assertEqual(foreign, [0] * 5)
-        self.assertGreater(sum(n > 2 for n in parts), 1, parts)
+        p.communicate("end\n", timeout=120)
+        return parts
 
     def test_large_heap(self):
         """half a million blocks are taken over, and more come: in time that grows with them only"""
