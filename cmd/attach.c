@@ -36,6 +36,8 @@ static const char help[] =
     "      --cull TIME      only count blocks that live shorter than this\n"
     "      --rotate SIZE    a file of this size is followed by another (FILE-1, FILE-2 ...), each\n"
     "                       whole by itself; memprof merge puts them together\n"
+    "      --embed          put the binaries of what ran into the recording, to symbolize it "
+    "elsewhere\n"
     "      --depth N        keep the N innermost frames of each stack\n"
     "      --thread NAME    only threads of this name (fnmatch pattern; up to 16 times)\n"
     "      --paused         start paused; SIGUSR1 to memprof pauses and lets go on\n"

@@ -104,6 +104,7 @@ struct recording_options {
 	bool via_agent;	     /* said, not only the default */
 	bool page_faults;    /* via the kernel: those, instead of allocations */
 	uint64_t stack_size; /* via the kernel: bytes of stack a sample; 0: default */
+	bool embed;	     /* the recording carries the binaries of what ran */
 	bool lossless, quiet, background;
 	bool follow_fork, follow_exec;
 	/* Set by cmd/follow.c for each recorder that it starts. */
@@ -134,7 +135,8 @@ int recording_options_settle(struct recording_options *o);
 	    {"via", required_argument, NULL, 'V'}, {"stack-size", required_argument, NULL, 'K'},   \
 	    {"event", required_argument, NULL, 'E'}, {"free-stacks", no_argument, NULL, 'J'},      \
 	    {"zero", no_argument, NULL, 'Z'}, {"sample", required_argument, NULL, 'S'},            \
-	    {"rotate", required_argument, NULL, 'M'}, {"paused", no_argument, NULL, 'P'},          \
+	    {"rotate", required_argument, NULL, 'M'}, {"embed", no_argument, NULL, 'B'},           \
+	    {"paused", no_argument, NULL, 'P'},                                                    \
 	{                                                                                          \
 		"quiet", no_argument, NULL, 'q'                                                    \
 	}

@@ -55,6 +55,13 @@ static void symbolize(void *ctx, struct mpf_writer *w, const uint64_t *pc, uint6
 	recording_put_symbols(rec, rec->symbols, w, pc, n);
 }
 
+static void embed(void *ctx, struct mpf_writer *w, const uint64_t *pc, uint64_t n)
+{
+	struct recording *rec = ctx;
+
+	embedding_put(&rec->embedding, recording_target_alive(rec) ? rec->t->pid : 0, w, pc, n);
+}
+
 void recording_put_modules(void *ctx, struct mpf_writer *w)
 {
 	struct recording *rec = ctx;
@@ -108,7 +115,9 @@ static int take_out(struct recording *rec, struct mp_finish *finish, struct mp_e
 static int complete(struct recording *rec, const struct recording_options *o,
 		    struct mp_finish *finish, const char *path, bool failed)
 {
-	const struct recorder_ending ending = {recording_put_modules, symbolize};
+	bool embeds = o->embed && !failed && finish->reason != MP_END_KEPT;
+	const struct recorder_ending ending = {recording_put_modules, symbolize,
+					       embeds ? embed : NULL};
 	struct mp_losses losses = {0};
 	int ret;
 
@@ -119,6 +128,10 @@ static int complete(struct recording *rec, const struct recording_options *o,
 	if (!failed)
 		summary_print(&(struct summary){&rec->s, rec->r, rec->symbols, &losses, finish,
 						path, o->page_faults});
+	if (embeds && !ret)
+		embedding_tell(&rec->embedding);
+	if (o->embed && finish->reason == MP_END_KEPT)
+		fprintf(stderr, "memprof: nothing is embedded: the session goes on\n");
 	if (ret)
 		fprintf(stderr, "memprof: the recording could not be written to its end: %s\n",
 			strerror(-ret));

@@ -7,8 +7,31 @@
 static const char help[] =
     "usage: memprof extract RECORDING [-o DIR]\n"
     "What a recording holds beside events, as CSV files: modules (with build ids), maps, symbols,\n"
-    "mallopts, threads, marks, memory. A recording holds no binaries and no environment.\n"
+    "mallopts, threads, marks, memory; and the binaries that it carries (--embed), in "
+    "DIR/binaries.\n"
+    "A recording holds no environment.\n"
     "  -o, --output DIR  the folder they go to, default RECORDING.extracted\n";
+
+/* Return: exit status. */
+static int say(const struct extract_result *r, const char *recording, const char *dir)
+{
+	const struct unpack_result *b = &r->binaries;
+
+	for (int i = 0; i < EXTRACT_KINDS; i++) {
+		if (r->file[i])
+			printf("%s/%s: %s lines\n", dir, r->file[i], thousands(r->lines[i]));
+	}
+	if (b->files)
+		printf("%s/binaries: %s files, %s\n", dir, thousands(b->files), human(b->bytes));
+	if (r->truncated)
+		fprintf(stderr, "memprof: %s was cut off: this is what it has up to there\n",
+			recording);
+	if (b->left_out[0])
+		fprintf(stderr, "memprof: not extracted: %s\n", b->left_out);
+	else if (b->damaged)
+		fprintf(stderr, "memprof: a binary is damaged, and not even its name is known\n");
+	return b->left_out[0] || b->damaged ? MP_EXIT_RECORDING : MP_EXIT_OK;
+}
 
 int cmd_extract(int argc, char **argv)
 {
@@ -40,13 +63,5 @@ int cmd_extract(int argc, char **argv)
 	dir = dir ? dir : beside;
 	if (recording_extract(argv[optind], dir, &result, &err))
 		return complain(&err);
-	for (int i = 0; i < EXTRACT_KINDS; i++) {
-		if (result.file[i])
-			printf("%s/%s: %s lines\n", dir, result.file[i],
-			       thousands(result.lines[i]));
-	}
-	if (result.truncated)
-		fprintf(stderr, "memprof: %s was cut off: this is what it has up to there\n",
-			argv[optind]);
-	return MP_EXIT_OK;
+	return say(&result, argv[optind], dir);
 }

@@ -14,7 +14,8 @@ static const char info_help[] =
     "What a recording is of, what it holds, and how long its freed blocks lived.\n";
 static const char verify_help[] =
     "usage: memprof verify RECORDING\n"
-    "Reads all of a recording and checks it: checksums, decoding, references, its end.\n"
+    "Reads all of a recording and checks it: checksums, decoding, references, binaries,\n"
+    "its end.\n"
     "Exit status 0: whole and sound; 13: damaged or cut off (the message says where).\n";
 
 static const char *const item_name[] = {
@@ -35,6 +36,18 @@ static void id_text(const struct contents *c, char *id)
 		snprintf(id + 2 * i, 3, "%02x", c->info.id[i]);
 }
 
+static uint64_t whole_binaries(const struct contents *c, uint64_t *bytes)
+{
+	uint64_t n = 0;
+
+	*bytes = 0;
+	vec_for_each (&c->binaries.list, b) {
+		n += !b->wrong;
+		*bytes += b->wrong ? 0 : b->size;
+	}
+	return n;
+}
+
 static void json_list(yajl_gen g, const char *key, const char *const *name, const uint64_t *v,
 		      size_t n)
 {
@@ -50,6 +63,7 @@ static void json_list(yajl_gen g, const char *key, const char *const *name, cons
 static int write_json(const struct contents *c)
 {
 	yajl_gen g = json_begin(stdout, true);
+	uint64_t bytes;
 	char id[33];
 
 	if (!g)
@@ -76,6 +90,8 @@ static int write_json(const struct contents *c)
 	json_list(g, "lifetimes", lifetime_name, c->lifetime, LIFETIMES);
 	json_number(g, "leaked_count", c->leaked);
 	json_number(g, "culled_count", c->culled_blocks);
+	json_number(g, "binaries_count", whole_binaries(c, &bytes));
+	json_number(g, "binaries_bytes", bytes);
 	yajl_gen_map_close(g);
 	yajl_gen_free(g);
 	putchar('\n');
@@ -99,7 +115,7 @@ static void text_list(const char *title, const char *const *name, const uint64_t
 static void write_text(const struct contents *c)
 {
 	time_t start = (time_t)(c->info.start_unix_ns / 1000000000u);
-	uint64_t events = c->items[MPF_EVENT];
+	uint64_t events = c->items[MPF_EVENT], bytes, binaries = whole_binaries(c, &bytes);
 	char id[33], when[64] = "?";
 	struct tm tm;
 
@@ -120,7 +136,11 @@ static void write_text(const struct contents *c)
 	if (c->info.sample_interval)
 		printf("sampled    one point per %s of requests\n", human(c->info.sample_interval));
 	printf("file       %s, %.1f bytes an event\n", human(c->file_bytes),
-	       events ? (double)c->file_bytes / (double)events : 0.0);
+	       events ? (double)(c->file_bytes - c->binaries.stored) / (double)events : 0.0);
+	if (c->binaries.list.n || c->binaries.damaged)
+		printf("binaries   %s embedded, %s%s\n", thousands(binaries), human(bytes),
+		       binaries < c->binaries.list.n || c->binaries.damaged ? "; others are damaged"
+									    : "");
 	if (c->truncated)
 		printf("cut off    %s\n", c->truncated);
 	text_list("items", item_name, c->items, COUNT(item_name));
@@ -181,6 +201,18 @@ int cmd_info(int argc, char **argv)
 	return MP_EXIT_OK;
 }
 
+static int judge_binaries(const struct contents *c, const char *path, struct mp_err *err)
+{
+	vec_for_each (&c->binaries.list, b) {
+		if (b->wrong)
+			return mp_fail(err, MP_EXIT_RECORDING, -EINVAL,
+				       "%s: the embedded binary %s %s", path, b->path, b->wrong);
+	}
+	return c->binaries.damaged ? mp_fail(err, MP_EXIT_RECORDING, -EINVAL,
+					     "%s: an embedded binary is damaged", path)
+				   : 0;
+}
+
 static int judge(const struct contents *c, const char *path, struct mp_err *err)
 {
 	if (c->truncated)
@@ -193,7 +225,7 @@ static int judge(const struct contents *c, const char *path, struct mp_err *err)
 	if (!c->has_finish)
 		return mp_fail(err, MP_EXIT_RECORDING, -EINVAL,
 			       "%s: how the recording ended is missing", path);
-	return 0;
+	return judge_binaries(c, path, err);
 }
 
 int cmd_verify(int argc, char **argv)

@@ -107,6 +107,9 @@ int recording_option(int opt, const char *arg, struct recording_options *o)
 			return 1;
 		usage_error("--rotate: '%s' is not a size of at least 64k, such as 500M", arg);
 		return -1;
+	case 'B':
+		o->embed = true;
+		return 1;
 	case 'Q':
 		if (parse_bytes(arg, &o->queue_size) && o->queue_size >= MIN_RING)
 			return 1;

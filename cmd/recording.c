@@ -32,6 +32,8 @@ static bool next_module(void *ctx, struct mp_module *m)
 		c->recorded = true;
 		*m = c->m;
 		found = true;
+		if (rec->o->embed)
+			embedding_add(&rec->embedding, m, c->ino);
 		break;
 	}
 	pthread_mutex_unlock(&rec->lock);
@@ -256,6 +258,7 @@ int recording_run(struct target *t, const struct recording_options *o, bool laun
 	sideband_close(rec.sideband);
 	session_free(&rec.s);
 	carry_free(&rec.carry);
+	embedding_free(&rec.embedding);
 	pthread_mutex_destroy(&rec.lock);
 	return status;
 }

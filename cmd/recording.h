@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include "cmd/carry.h"
 #include "cmd/cmd.h"
+#include "cmd/embed.h"
 #include "inject/family.h"
 #include "record/control.h"
 #include "record/observe.h"
@@ -28,6 +29,7 @@ struct recording {
 	bool install_wanted, resumed;
 	size_t next_module;
 	struct symbols *symbols;
+	struct embedding embedding;
 	uint64_t end_ns;
 	const struct recording_options *o;
 	const char *pattern; /* of paths */

@@ -11,7 +11,8 @@ static const char help[] =
     "usage: memprof symbolize RECORDING -o OUT [options]\n"
     "A copy with the functions and lines that files and debug files of this machine know (by "
     "build\n"
-    "id), so that it can be read anywhere, and with names taken out when asked.\n"
+    "id), or else the binaries that the recording carries (--embed), so that it can be read\n"
+    "anywhere, and with names taken out when asked. The copy carries no binaries.\n"
     "  -d, --debug-dir DIR  more debug files or binaries; may be repeated\n"
     "  --anonymize HOW      none (default); partial: paths lose their folders, the command line "
     "its\n"
@@ -90,6 +91,9 @@ static int symbolize(const struct request *r, const char *path)
 	printf("%s addresses: %s with a function (%s before), %s with a line (%s before)\n",
 	       thousands(result.addresses), thousands(result.after), thousands(result.before),
 	       thousands(result.lines_after), thousands(result.lines_before));
+	if (result.binaries)
+		printf("%s binaries were only in the recording itself; the new one has none\n",
+		       thousands(result.binaries));
 	if (result.truncated)
 		fprintf(stderr, "memprof: %s was cut off; so is %s\n", path, r->output);
 	return MP_EXIT_OK;

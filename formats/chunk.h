@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Framing of the recording file, formats/FORMAT.md.  Shared by file_write.c and file_read.c.
+ * Framing of the recording file, formats/FORMAT.md.  Shared by what writes and reads it.
  */
 #ifndef FORMATS_CHUNK_H
 #define FORMATS_CHUNK_H
@@ -15,7 +15,13 @@
 #define CHUNK_MAX	   (16u << 20)
 #define CHUNK_TARGET	   (256u << 10) /* raw bytes at which a chunk is written */
 
-enum chunk_type { CHUNK_INFO = 1, CHUNK_ITEMS = 2, CHUNK_END = 3, CHUNK_INDEX = 4 };
+enum chunk_type {
+	CHUNK_INFO = 1,
+	CHUNK_ITEMS = 2,
+	CHUNK_END = 3,
+	CHUNK_INDEX = 4,
+	CHUNK_BINARY = 5,
+};
 
 /* First byte of an item: event kind in the low four bits, or 0 and an item kind above. */
 #define ITEM_TID    0x10 /* thread follows: another one than the last event's */

@@ -51,6 +51,17 @@ struct mp_module {
 	uint8_t build_id_len;
 };
 
+/* A piece of a file that the recording carries; see formats/binaries.h. */
+struct mp_binary {
+	const char *path; /* as the module's */
+	uint8_t build_id[32];
+	uint8_t build_id_len;
+	uint64_t size, offset; /* bytes of the file; where in it the piece begins */
+	const void *data;
+	size_t n; /* at most MPF_BINARY_PIECE */
+};
+#define MPF_BINARY_PIECE (256u << 10)
+
 /* One of several processes in a merged recording.  Addresses of its events have its number in the
  * bits from MP_PROCESS_SHIFT on. */
 struct mp_process {
@@ -201,6 +212,8 @@ int mpf_put_culled(struct mpf_writer *w, const struct mp_culled *c);
 /* A moment with a name, given by a person (memprof mark). */
 int mpf_put_mark(struct mpf_writer *w, uint64_t time_ns, const char *name);
 int mpf_put_process(struct mpf_writer *w, const struct mp_process *p);
+/* Pieces of a file in order; files come behind all items. */
+int mpf_put_binary(struct mpf_writer *w, const struct mp_binary *b);
 /* From now on times are given as of @base_ns before the file's own zero (of a piece). */
 void mpf_set_base(struct mpf_writer *w, uint64_t base_ns);
 /*
@@ -330,13 +343,15 @@ struct mpf_change {
 	/* Writes @item, something else, or nothing.  Return: 0 or a negative errno. */
 	int (*item)(void *ctx, struct mpf_writer *w, const struct mpf_item *item);
 	int (*end)(void *ctx, struct mpf_writer *w); /* what comes last; NULL: nothing */
+	bool binaries;				     /* are copied, too; else left out */
 	void *ctx;
 };
 
 /**
  * mpf_copy() - write a recording again, item by item
  * @to: another file than @from; removed again when something fails
- * @truncated: set to whether @from was cut off; then @to says so of itself, too
+ * @truncated: set to whether @from was cut off, or has binaries that are not whole and were left
+ *	       out; then @to says of itself that it was cut off
  *
  * Return: 0, or a negative errno with @err filled.
  */

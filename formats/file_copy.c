@@ -3,7 +3,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "formats/file.h"
+#include "formats/binaries.h"
+#include "lib/intern.h"
 
 int mpf_put_item(struct mpf_writer *w, const struct mpf_item *it)
 {
@@ -66,12 +67,23 @@ static int copy_items(struct mpf_reader *r, struct mpf_writer *w, const struct m
 		     : 0;
 }
 
+static int copy_binaries(const char *from, struct mpf_writer *w, bool *left_out, struct mp_err *err)
+{
+	struct intern *have = intern_new();
+	int ret = have ? binaries_copy(from, w, have, left_out, err)
+		       : mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
+
+	intern_free(have);
+	return ret;
+}
+
 int mpf_copy(const char *from, const char *to, const struct mpf_change *change, bool *truncated,
 	     struct mp_err *err)
 {
 	struct mpf_writer *w = NULL;
 	struct mpf_reader *r;
 	struct mp_info info;
+	bool left_out = false;
 	int ret, closed;
 
 	if (mpf_same_file(from, to))
@@ -84,7 +96,9 @@ int mpf_copy(const char *from, const char *to, const struct mpf_change *change, 
 	ret = mpf_create(to, &info, &w, err);
 	if (!ret)
 		ret = copy_items(r, w, change, to, err);
-	*truncated = mpf_truncated(r) != NULL;
+	if (!ret && change->binaries)
+		ret = copy_binaries(from, w, &left_out, err);
+	*truncated = mpf_truncated(r) != NULL || left_out;
 	if (w) {
 		closed = *truncated ? mpf_close_open_ended(w) : mpf_close(w);
 		if (closed && !ret)

@@ -1,25 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The file may be cut, damaged or made by an enemy: every length is checked before it is used. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#include <zlib.h>
-#include <zstd.h>
-#include "formats/chunk.h"
+#include <string.h>
+#include "formats/chunk_read.h"
 #include "formats/file.h"
 #include "formats/session.h"
 
 #define MAX_SYMBOLS 256
 
 struct mpf_reader {
-	int fd;
-	uint64_t offset, size;
-	uint8_t *raw;
-	size_t n, at, cap;
-	bool bad, ended, indexed, sampled;
+	struct chunk_file file;
+	bool ended, indexed, sampled;
 	uint32_t processes;
 	char truncated[160];
 	char *strings; /* text of the current item */
@@ -32,42 +24,17 @@ struct mpf_reader {
 
 static uint8_t get_u8(struct mpf_reader *r)
 {
-	if (r->at >= r->n) {
-		r->bad = true;
-		return 0;
-	}
-	return r->raw[r->at++];
+	return chunk_u8(&r->file);
 }
 
 static uint64_t get(struct mpf_reader *r)
 {
-	uint64_t v = 0;
-
-	for (int shift = 0; shift < 64; shift += 7) {
-		uint8_t b = get_u8(r);
-
-		v |= (uint64_t)(b & 0x7f) << shift;
-		if (!(b & 0x80))
-			return v;
-	}
-	r->bad = true;
-	return 0;
+	return chunk_varint(&r->file);
 }
 
 static uint64_t get_delta(struct mpf_reader *r, uint64_t *last)
 {
 	return *last += (uint64_t)unzigzag(get(r));
-}
-
-static void get_bytes(struct mpf_reader *r, void *p, size_t n)
-{
-	if (n > r->n - r->at) {
-		r->bad = true;
-		memset(p, 0, n);
-		return;
-	}
-	memcpy(p, r->raw + r->at, n);
-	r->at += n;
 }
 
 /* Strings of an item are never longer than the chunk they came from. */
@@ -79,14 +46,14 @@ static const char *get_string(struct mpf_reader *r)
 	if (!n)
 		return NULL;
 	n--;
-	if (n > r->n - r->at || r->nstrings + n + 1 > r->cap_strings) {
-		r->bad = true;
+	if (n > r->file.n - r->file.at || r->nstrings + n + 1 > r->cap_strings) {
+		r->file.bad = true;
 		return NULL;
 	}
 	s = r->strings + r->nstrings;
-	memcpy(s, r->raw + r->at, n);
+	memcpy(s, r->file.raw + r->file.at, n);
 	s[n] = 0;
-	r->at += n;
+	r->file.at += n;
 	r->nstrings += n + 1;
 	return s;
 }
@@ -96,57 +63,40 @@ static void cut(struct mpf_reader *r, const char *why)
 	r->ended = true;
 	snprintf(r->truncated, sizeof(r->truncated),
 		 "the recording ends at byte %llu (%s); everything before it is used",
-		 (unsigned long long)r->offset, why);
+		 (unsigned long long)r->file.offset, why);
 }
 
-/* Return: chunk type with the payload in r->raw, or 0 at the end (truncated or not). */
+/* Strings of an item fit in what its chunk has, twice. */
+static bool room_for_strings(struct mpf_reader *r)
+{
+	size_t want = 2 * r->file.cap + 4096;
+	char *more = want > r->cap_strings ? realloc(r->strings, want) : r->strings;
+
+	if (!more)
+		return false;
+	r->strings = more;
+	r->cap_strings = want;
+	return true;
+}
+
+/* Return: chunk type with the payload in r->file, or 0 at the end (truncated or not). */
 static int next_chunk(struct mpf_reader *r)
 {
-	uint8_t h[CHUNK_HEADER], *stored;
-	uint32_t raw, packed;
-	ssize_t got;
-	size_t n;
+	struct chunk_file *f = &r->file;
+	struct chunk_header h = {0};
+	const char *why;
 
-	got = pread(r->fd, h, sizeof(h), (off_t)r->offset);
-	if (got == 0)
-		return cut(r, "its recorder was killed"), 0;
-	if (got != sizeof(h))
-		return cut(r, "cut off in a chunk header"), 0;
-	raw = get_le32(h + 8);
-	packed = get_le32(h + 12);
-	if (get_le32(h) != CHUNK_MAGIC || get_le32(h + 20) != crc32(0, h, 20) || raw > CHUNK_MAX ||
-	    packed > CHUNK_MAX)
-		return cut(r, "a damaged chunk header"), 0;
-	if (raw > r->cap) {
-		uint8_t *more = realloc(r->raw, raw);
-		char *text = more ? realloc(r->strings, 2 * (size_t)raw + 4096) : NULL;
-
-		if (more)
-			r->raw = more;
-		if (text)
-			r->strings = text;
-		if (!more || !text)
-			return cut(r, "out of memory"), 0;
-		r->cap = raw;
-		r->cap_strings = 2 * (size_t)raw + 4096;
-	}
-	stored = malloc(packed ? packed : 1);
-	if (!stored)
-		return cut(r, "out of memory"), 0;
-	got = pread(r->fd, stored, packed, (off_t)(r->offset + sizeof(h)));
-	if (got != (ssize_t)packed || get_le32(h + 16) != crc32(0, stored, packed)) {
-		free(stored);
-		return cut(r, got == (ssize_t)packed ? "a damaged chunk" : "cut off in a chunk"), 0;
-	}
-	n = ZSTD_decompress(r->raw, raw, stored, packed);
-	free(stored);
-	if (ZSTD_isError(n) || n != raw)
-		return cut(r, "a damaged chunk"), 0;
-	r->offset += sizeof(h) + packed;
-	r->n = raw;
-	r->at = 0;
+	while (!(why = chunk_header(f, f->offset, &h)) && h.type == CHUNK_BINARY &&
+	       !(why = chunk_pass(f, &h)))
+		;
+	if (!why)
+		why = chunk_payload(f, &h);
+	if (!why && !room_for_strings(r))
+		why = "out of memory";
+	if (why)
+		return cut(r, why), 0;
 	memset(&r->st, 0, sizeof(r->st));
-	return (int)get_le32(h + 4);
+	return (int)h.type;
 }
 
 static char *keep(const char *s)
@@ -157,7 +107,7 @@ static char *keep(const char *s)
 static void get_info(struct mpf_reader *r, struct mp_info *info)
 {
 	memset(info, 0, sizeof(*info));
-	get_bytes(r, info->id, sizeof(info->id));
+	chunk_bytes(&r->file, info->id, sizeof(info->id));
 	info->pid = (uint32_t)get(r);
 	info->machine = (uint16_t)get(r);
 	info->mode = (uint8_t)get(r);
@@ -168,13 +118,13 @@ static void get_info(struct mpf_reader *r, struct mp_info *info)
 	info->executable = r->info_strings[0];
 	info->cmdline = r->info_strings[1];
 	info->memprof_version = r->info_strings[2];
-	info->sample_interval = r->at < r->n ? get(r) : 0;
-	info->what = r->at < r->n ? (uint8_t)get(r) : MP_ALLOCATIONS;
-	info->user_only = r->at < r->n ? (uint8_t)get(r) : 0;
-	info->page_size = r->at < r->n ? (uint32_t)get(r) : 0;
-	info->piece = r->at < r->n ? (uint32_t)get(r) : 0;
-	info->piece_ns = r->at < r->n ? get(r) : 0;
-	info->processes = r->at < r->n ? (uint32_t)get(r) : 0;
+	info->sample_interval = r->file.at < r->file.n ? get(r) : 0;
+	info->what = r->file.at < r->file.n ? (uint8_t)get(r) : MP_ALLOCATIONS;
+	info->user_only = r->file.at < r->file.n ? (uint8_t)get(r) : 0;
+	info->page_size = r->file.at < r->file.n ? (uint32_t)get(r) : 0;
+	info->piece = r->file.at < r->file.n ? (uint32_t)get(r) : 0;
+	info->piece_ns = r->file.at < r->file.n ? get(r) : 0;
+	info->processes = r->file.at < r->file.n ? (uint32_t)get(r) : 0;
 	r->processes = info->processes ? info->processes : 1;
 	r->sampled = info->sample_interval != 0;
 }
@@ -182,45 +132,25 @@ static void get_info(struct mpf_reader *r, struct mp_info *info)
 int mpf_open(const char *path, struct mpf_reader **out, struct mp_info *info, struct mp_err *err)
 {
 	struct mpf_reader *r = calloc(1, sizeof(*r));
-	uint8_t head[12];
-	struct stat st;
-	int type;
+	int type, ret;
 
 	if (!r)
 		return -ENOMEM;
-	r->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (r->fd < 0) {
-		int e = errno;
-
+	ret = chunk_file_open(&r->file, path, err);
+	if (ret) {
 		mpf_reader_free(r);
-		return mp_fail(err, MP_EXIT_RECORDING, -e, "cannot open %s: %s", path, strerror(e));
+		return ret;
 	}
-	if (fstat(r->fd, &st) || !S_ISREG(st.st_mode) ||
-	    pread(r->fd, head, sizeof(head), 0) != sizeof(head) ||
-	    memcmp(head, CHUNK_FILE_MAGIC, 8)) {
-		mpf_reader_free(r);
-		return mp_fail(err, MP_EXIT_RECORDING, -EINVAL, "%s is not a memprof recording",
-			       path);
-	}
-	if (get_le32(head + 8) != CHUNK_FILE_VERSION) {
-		mpf_reader_free(r);
-		return mp_fail(
-		    err, MP_EXIT_RECORDING, -EPROTO,
-		    "%s is a memprof recording of format version %u; this memprof reads version %u",
-		    path, get_le32(head + 8), CHUNK_FILE_VERSION);
-	}
-	r->offset = sizeof(head);
-	r->size = (uint64_t)st.st_size;
 	type = next_chunk(r);
 	if (type == CHUNK_INFO)
 		get_info(r, info);
-	if (type != CHUNK_INFO || r->bad) {
+	if (type != CHUNK_INFO || r->file.bad) {
 		mpf_reader_free(r);
 		return mp_fail(err, MP_EXIT_RECORDING, -EINVAL,
 			       "%s is a memprof recording that was cut off before its first event",
 			       path);
 	}
-	r->n = r->at = 0;
+	r->file.n = r->file.at = 0;
 	*out = r;
 	return 0;
 }
@@ -243,7 +173,7 @@ static void get_event(struct mpf_reader *r, uint8_t tag, struct mp_event *ev)
 	ev->hook = st->hook[ev->kind];
 	ev->addr = get_delta(r, &st->addr);
 	if (ev->kind > EV_FAULT)
-		r->bad = true;
+		r->file.bad = true;
 	if (ev->kind == EV_FREE && ev->flags & EV_F_STACK)
 		ev->stack = (uint32_t)get(r);
 	if (ev->kind == EV_FREE || ev->kind == EV_REALLOC_BEGIN)
@@ -271,7 +201,7 @@ static void get_stack(struct mpf_reader *r, struct mpf_item *item)
 	n = get(r);
 	shared = get(r);
 	if (n > SS_MAX_FRAMES || shared > n || shared > st->npc) {
-		r->bad = true;
+		r->file.bad = true;
 		return;
 	}
 	for (uint64_t i = 0; i < n - shared; i++) {
@@ -291,7 +221,7 @@ static void get_symbols(struct mpf_reader *r, struct mpf_item *item)
 	uint64_t pc = get(r), n = get(r);
 
 	if (n > MAX_SYMBOLS) {
-		r->bad = true;
+		r->file.bad = true;
 		return;
 	}
 	item->symbols.pc = pc >> 1 | pc << 63;
@@ -374,9 +304,9 @@ static void get_item(struct mpf_reader *r, uint8_t tag, struct mpf_item *item)
 		m->path = get_string(r);
 		m->build_id_len = get_u8(r);
 		if (m->build_id_len > sizeof(m->build_id))
-			r->bad = true;
+			r->file.bad = true;
 		else
-			get_bytes(r, m->build_id, m->build_id_len);
+			chunk_bytes(&r->file, m->build_id, m->build_id_len);
 		return;
 	case ITEM_OF_THREAD:
 		item->kind = MPF_THREAD;
@@ -400,7 +330,7 @@ static void get_item(struct mpf_reader *r, uint8_t tag, struct mpf_item *item)
 		item->kind = MPF_LOSSES;
 		memset(l, 0, sizeof(*l));
 		n = get(r);
-		for (uint64_t i = 0; i < n && !r->bad; i++) {
+		for (uint64_t i = 0; i < n && !r->file.bad; i++) {
 			uint64_t v = get(r);
 
 			if (i < sizeof(*l) / sizeof(uint64_t))
@@ -457,7 +387,7 @@ static void get_item(struct mpf_reader *r, uint8_t tag, struct mpf_item *item)
 		item->mark.name = get_string(r);
 		return;
 	}
-	r->bad = true;
+	r->file.bad = true;
 }
 
 int mpf_next(struct mpf_reader *r, struct mpf_item *item, struct mp_err *err)
@@ -465,7 +395,7 @@ int mpf_next(struct mpf_reader *r, struct mpf_item *item, struct mp_err *err)
 	uint8_t tag;
 
 	item->kind = MPF_END;
-	while (r->at >= r->n) {
+	while (r->file.at >= r->file.n) {
 		int type;
 
 		if (r->ended)
@@ -477,7 +407,7 @@ int mpf_next(struct mpf_reader *r, struct mpf_item *item, struct mp_err *err)
 			return 0;
 		/* Chunks of later versions are passed over. */
 		if (type != CHUNK_ITEMS && !(type == CHUNK_INDEX && r->indexed))
-			r->n = 0;
+			r->file.n = 0;
 	}
 	r->nstrings = 0;
 	tag = get_u8(r);
@@ -487,28 +417,22 @@ int mpf_next(struct mpf_reader *r, struct mpf_item *item, struct mp_err *err)
 	} else {
 		get_item(r, tag, item);
 	}
-	if (r->bad)
+	if (r->file.bad)
 		return mp_fail(err, MP_EXIT_RECORDING, -EINVAL,
 			       "the recording is corrupt before byte %llu: an item does not decode",
-			       (unsigned long long)r->offset);
+			       (unsigned long long)r->file.offset);
 	return 1;
-}
-
-/* The header of the chunk at @at.  Return: false: there is none. */
-static bool peek(const struct mpf_reader *r, uint64_t at, uint8_t h[CHUNK_HEADER])
-{
-	return pread(r->fd, h, CHUNK_HEADER, (off_t)at) == CHUNK_HEADER &&
-	       get_le32(h) == CHUNK_MAGIC && get_le32(h + 20) == crc32(0, h, 20);
 }
 
 bool mpf_seek_index(struct mpf_reader *r)
 {
-	uint8_t h[CHUNK_HEADER];
+	struct chunk_header h;
 
-	for (uint64_t at = r->offset; peek(r, at, h); at += sizeof(h) + get_le32(h + 12)) {
-		if (get_le32(h + 4) != CHUNK_INDEX)
+	for (uint64_t at = r->file.offset; !chunk_header(&r->file, at, &h);
+	     at += CHUNK_HEADER + h.stored) {
+		if (h.type != CHUNK_INDEX)
 			continue;
-		r->offset = at;
+		r->file.offset = at;
 		return r->indexed = true;
 	}
 	return false;
@@ -516,22 +440,21 @@ bool mpf_seek_index(struct mpf_reader *r)
 
 void mpf_skip_to_tail(struct mpf_reader *r, uint32_t chunks)
 {
-	uint64_t at = r->offset, ring[16];
+	uint64_t at = r->file.offset, ring[16];
 	uint32_t n = 0, keep = chunks < 16 ? chunks : 16;
-	uint8_t h[CHUNK_HEADER];
+	struct chunk_header h;
 
-	while (peek(r, at, h)) {
-		if (get_le32(h + 4) == CHUNK_ITEMS)
+	for (; !chunk_header(&r->file, at, &h); at += CHUNK_HEADER + h.stored) {
+		if (h.type == CHUNK_ITEMS)
 			ring[n++ % 16] = at;
-		at += sizeof(h) + get_le32(h + 12);
 	}
 	if (n && keep)
-		r->offset = ring[(n < keep ? 0 : n - keep) % 16];
+		r->file.offset = ring[(n < keep ? 0 : n - keep) % 16];
 }
 
 uint64_t mpf_peak_blocks(struct mpf_reader *r)
 {
-	uint64_t begin = r->offset, blocks = 0;
+	uint64_t begin = r->file.offset, blocks = 0;
 	struct mpf_item it;
 
 	if (r->sampled) /* what its end says is an estimate */
@@ -541,13 +464,13 @@ uint64_t mpf_peak_blocks(struct mpf_reader *r)
 		if (it.kind == MPF_FINISH)
 			blocks = it.finish.peak_live_blocks;
 	}
-	r->offset = begin;
-	r->n = r->at = 0;
-	r->bad = r->ended = false;
+	r->file.offset = begin;
+	r->file.n = r->file.at = 0;
+	r->file.bad = r->ended = false;
 	r->truncated[0] = 0;
 	/* A block takes some bytes of it, and those that were only counted are none of the file's.
 	 */
-	return blocks < r->size / 4 ? blocks : r->size / 4;
+	return blocks < r->file.size / 4 ? blocks : r->file.size / 4;
 }
 
 uint32_t mpf_processes(const struct mpf_reader *r)
@@ -557,7 +480,7 @@ uint32_t mpf_processes(const struct mpf_reader *r)
 
 double mpf_read_share(const struct mpf_reader *r)
 {
-	return r->size ? (double)r->offset / (double)r->size : 1;
+	return r->file.size ? (double)r->file.offset / (double)r->file.size : 1;
 }
 
 const char *mpf_truncated(const struct mpf_reader *r)
@@ -569,11 +492,9 @@ void mpf_reader_free(struct mpf_reader *r)
 {
 	if (!r)
 		return;
-	if (r->fd >= 0)
-		close(r->fd);
+	chunk_file_close(&r->file);
 	for (int i = 0; i < 3; i++)
 		free(r->info_strings[i]);
-	free(r->raw);
 	free(r->strings);
 	free(r);
 }

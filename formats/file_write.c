@@ -430,6 +430,22 @@ int mpf_put_process(struct mpf_writer *w, const struct mp_process *p)
 	return w->error;
 }
 
+int mpf_put_binary(struct mpf_writer *w, const struct mp_binary *b)
+{
+	if (b->n > MPF_BINARY_PIECE)
+		return -E2BIG;
+	if (mpf_flush(w))
+		return w->error;
+	put_string(w, b->path);
+	put_u8(w, b->build_id_len);
+	put_bytes(w, b->build_id, b->build_id_len);
+	put(w, b->size);
+	put(w, b->offset);
+	put_bytes(w, b->data, b->n);
+	write_chunk(w, CHUNK_BINARY);
+	return w->error;
+}
+
 void mpf_set_base(struct mpf_writer *w, uint64_t base_ns)
 {
 	w->base = base_ns;

@@ -312,16 +312,18 @@ static int run(struct merge *m)
 	return ret;
 }
 
-static int merge_into(struct merge *m, const char *to, bool whole)
+static int merge_into(struct merge *m, const char *to, bool *truncated)
 {
+	bool whole = !*truncated;
 	int ret = merge_output_open(&m->out, to, m->parts, m->err);
 
 	if (!ret)
 		ret = run(m);
 	if (!ret)
-		ret = merge_output_close(&m->out, whole, m->err);
-	else if (m->out.w)
+		ret = merge_output_close(&m->out, &whole, m->err);
+	if (ret && m->out.w)
 		unlink(to);
+	*truncated = !whole;
 	return ret;
 }
 
@@ -351,7 +353,7 @@ int recording_merge(char *const *paths, uint32_t n, const char *to, struct merge
 		m.stream = calloc(parts.process.n, sizeof(*m.stream));
 		m.heap = calloc(parts.process.n, sizeof(struct stream *));
 		ret =
-		    m.stream && m.heap ? merge_into(&m, to, !result->truncated) : out_of_memory(&m);
+		    m.stream && m.heap ? merge_into(&m, to, &result->truncated) : out_of_memory(&m);
 		result->maps_left_out = m.out.maps_left_out;
 		merge_output_free(&m.out);
 	}

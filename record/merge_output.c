@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "formats/binaries.h"
 #include "formats/session.h"
+#include "lib/intern.h"
 
 #define LOAD 60
 
@@ -291,7 +293,23 @@ static bool sum_finishes(const struct merge_output *o, struct mp_finish *sum)
 	return all;
 }
 
-int merge_output_close(struct merge_output *o, bool whole, struct mp_err *err)
+static int put_binaries(struct merge_output *o, bool *whole, struct mp_err *err)
+{
+	struct intern *have = intern_new();
+	int ret = have ? 0 : out_of_memory(err);
+
+	vec_for_each (&o->parts->part, part) {
+		bool left_out = false;
+
+		if (!ret)
+			ret = binaries_copy(part->path, o->w, have, &left_out, err);
+		*whole &= !left_out;
+	}
+	intern_free(have);
+	return ret;
+}
+
+int merge_output_close(struct merge_output *o, bool *whole, struct mp_err *err)
 {
 	struct mp_finish finish;
 	int ret;
@@ -299,7 +317,10 @@ int merge_output_close(struct merge_output *o, bool whole, struct mp_err *err)
 	mpf_put_losses(o->w, &o->losses);
 	if (sum_finishes(o, &finish))
 		mpf_put_finish(o->w, &finish);
-	ret = whole ? mpf_close(o->w) : mpf_close_open_ended(o->w);
+	ret = put_binaries(o, whole, err);
+	if (ret)
+		return ret;
+	ret = *whole ? mpf_close(o->w) : mpf_close_open_ended(o->w);
 	o->w = NULL;
 	return merge_output_wrote(ret, err);
 }

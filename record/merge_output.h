@@ -49,8 +49,10 @@ int merge_output_memory(struct merge_output *o, const struct mp_sample *s, uint3
 			struct mp_err *err);
 /* 0, or @ret with @err filled: the file cannot be written. */
 int merge_output_wrote(int ret, struct mp_err *err);
-/* Losses, how it ended, end.  @whole: false: it will say that it was cut off. */
-int merge_output_close(struct merge_output *o, bool whole, struct mp_err *err);
+/* Losses, how it ended, the binaries of all, each once, end.
+ * @whole: false: it will say that it was cut off; set to false when some binaries are damaged and
+ *	   left out. */
+int merge_output_close(struct merge_output *o, bool *whole, struct mp_err *err);
 /* Also after a failure. */
 void merge_output_free(struct merge_output *o);
 

@@ -41,9 +41,9 @@ static int by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-uint64_t *piece_addresses(const struct recorder *r, uint64_t *n)
+uint64_t *piece_addresses(const struct recorder *r, bool all, uint64_t *n)
 {
-	uint64_t *pc = malloc((r->stacks.npc + 1) * sizeof(*pc)), all = 0, keep = 0;
+	uint64_t *pc = malloc((r->stacks.npc + 1) * sizeof(*pc)), sum = 0, keep = 0;
 
 	*n = 0;
 	if (!pc)
@@ -51,14 +51,14 @@ uint64_t *piece_addresses(const struct recorder *r, uint64_t *n)
 	for (uint32_t id = 1; id < r->stacks.n; id++) {
 		const struct stack *s = &r->stacks.at[id];
 
-		if (s->piece != r->piece.number + 1)
+		if (all ? !s->piece : s->piece != r->piece.number + 1)
 			continue;
-		memcpy(pc + all, r->stacks.pc + s->first, s->n * sizeof(*pc));
-		all += s->n;
+		memcpy(pc + sum, r->stacks.pc + s->first, s->n * sizeof(*pc));
+		sum += s->n;
 	}
-	if (all)
-		qsort(pc, all, sizeof(*pc), by_number);
-	for (uint64_t i = 0; i < all; i++) {
+	if (sum)
+		qsort(pc, sum, sizeof(*pc), by_number);
+	for (uint64_t i = 0; i < sum; i++) {
 		if (!i || pc[i] != pc[i - 1])
 			pc[keep++] = pc[i];
 	}
@@ -74,7 +74,7 @@ static struct piece_end end_of_piece(struct recorder *r, uint64_t now_ns)
 	each_second(r, now_ns);
 	if (r->config.info.what == MP_ALLOCATIONS)
 		piece_put_index(r, &r->config.rotation.ending);
-	e.pc = piece_addresses(r, &e.n);
+	e.pc = piece_addresses(r, false, &e.n);
 	e.losses = recorder_losses(r);
 	e.finish = (struct mp_finish){.end_ns = r->last_ns,
 				      .peak_live_bytes = r->peak_bytes,

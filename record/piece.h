@@ -56,7 +56,8 @@ void piece_next(struct recorder *r, uint64_t now_ns);
 int piece_stop(struct recorder *r);
 /* Writes the index of the piece at hand. */
 void piece_put_index(struct recorder *r, const struct recorder_ending *ending);
-/* All distinct addresses of its stacks, ascending; the caller frees it.  NULL: out of memory. */
-uint64_t *piece_addresses(const struct recorder *r, uint64_t *n);
+/* All distinct addresses of the stacks in the piece at hand, or in @all, ascending; the caller
+ * frees it.  NULL: out of memory. */
+uint64_t *piece_addresses(const struct recorder *r, bool all, uint64_t *n);
 
 #endif

@@ -184,6 +184,16 @@ void recorder_keep(struct recorder *r)
 	r->keep = true;
 }
 
+/* Of all pieces: only the last one has them. */
+static void embed(struct recorder *r, const struct recorder_ending *ending)
+{
+	uint64_t n, *pc = piece_addresses(r, true, &n);
+
+	if (pc)
+		ending->embed(r->config.ctx, r->file, pc, n);
+	free(pc);
+}
+
 int recorder_stop(struct recorder *r, struct mp_finish *finish, struct mp_losses *losses,
 		  const struct recorder_ending *ending)
 {
@@ -201,12 +211,14 @@ int recorder_stop(struct recorder *r, struct mp_finish *finish, struct mp_losses
 	finish->peak_time_ns = r->peak_time_ns;
 	if (ending && r->config.info.what == MP_ALLOCATIONS)
 		piece_put_index(r, ending);
-	pc = ending ? piece_addresses(r, &n) : NULL;
+	pc = ending ? piece_addresses(r, false, &n) : NULL;
 	if (pc)
 		ending->symbolize(r->config.ctx, r->file, pc, n);
 	free(pc);
 	mpf_put_losses(r->file, losses);
 	mpf_put_finish(r->file, finish);
+	if (ending && ending->embed) /* behind all else: a full disk takes nothing but them */
+		embed(r, ending);
 	mpf_flush(r->file);
 	r->shown.file_bytes = r->piece.bytes_before + mpf_bytes(r->file);
 	ret = mpf_close(r->file);

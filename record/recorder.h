@@ -20,12 +20,15 @@
 #include "record/queue.h"
 #include "record/select.h"
 
-/* What the caller adds to the end of the file; called with recorder_config.ctx. */
+/* What the caller adds to the end of the file; called with recorder_config.ctx.  Addresses are
+ * ascending, each is there once. */
 struct recorder_ending {
 	/* Puts all modules, for the index. */
 	void (*modules)(void *ctx, struct mpf_writer *w);
 	/* Puts the symbols of the addresses. */
 	void (*symbolize)(void *ctx, struct mpf_writer *w, const uint64_t *pc, uint64_t n);
+	/* Puts the binaries that the addresses are in; NULL: none. */
+	void (*embed)(void *ctx, struct mpf_writer *w, const uint64_t *pc, uint64_t n);
 };
 
 /* A recording in pieces; each is called with recorder_config.ctx. */

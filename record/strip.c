@@ -80,7 +80,7 @@ int recording_strip(const char *from, const char *to, uint64_t age_ns, bool *tru
 		    struct mp_err *err)
 {
 	struct strip s = {.age_ns = age_ns, .live = live_new(80)};
-	struct mpf_change change = {.item = on_item, .end = on_end, .ctx = &s};
+	struct mpf_change change = {.item = on_item, .end = on_end, .binaries = true, .ctx = &s};
 	struct mpf_reader *r = NULL;
 	struct mp_info info = {0};
 	int ret = s.live ? mpf_open(from, &r, &info, err)

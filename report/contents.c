@@ -89,7 +89,7 @@ int contents_read(const char *path, struct contents *c, struct mp_err *err)
 	struct stat st;
 	int ret;
 
-	memset(c, 0, sizeof(*c));
+	*c = (struct contents){.binaries.file.fd = -1};
 	ret = h ? mpf_open(path, &c->reader, &c->info, err)
 		: mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
 	if (!ret)
@@ -101,6 +101,8 @@ int contents_read(const char *path, struct contents *c, struct mp_err *err)
 	}
 	history_free(h);
 	vec_free(&r.stacks);
+	if (!ret)
+		ret = binaries_open(&c->binaries, path, err);
 	if (ret)
 		contents_free(c);
 	return ret;
@@ -110,4 +112,5 @@ void contents_free(struct contents *c)
 {
 	mpf_reader_free(c->reader);
 	c->reader = NULL;
+	binaries_close(&c->binaries);
 }

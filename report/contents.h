@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "formats/binaries.h"
 #include "formats/file.h"
 #include "lib/err.h"
 
@@ -16,6 +17,7 @@
 struct contents {
 	struct mp_info info; /* its texts are the reader's */
 	struct mpf_reader *reader;
+	struct binaries binaries;
 	uint64_t file_bytes;
 	uint64_t items[CONTENTS_KINDS];	 /* [enum mpf_item_kind] */
 	uint64_t events[CONTENTS_KINDS]; /* [enum ev_kind] */

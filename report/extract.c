@@ -200,5 +200,5 @@ int recording_extract(const char *path, const char *dir, struct extract_result *
 	ret = close_all(&x, ret);
 	result->truncated = r && mpf_truncated(r);
 	mpf_reader_free(r);
-	return ret;
+	return ret ? ret : unpack_binaries(path, dir, &result->binaries, err);
 }

@@ -2,8 +2,10 @@
 #include "report/symbolize.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include "formats/file.h"
+#include <string.h>
+#include "formats/binaries.h"
 #include "formats/session.h"
 #include "lib/intern.h"
 #include "lib/vec.h"
@@ -18,7 +20,8 @@ struct work {
 	struct names *names;	 /* the recording's */
 	struct intern *seen;	 /* addresses */
 	VEC(uint64_t) pcs;
-	VEC(struct mpf_item) last; /* what follows the symbols */
+	VEC(struct mp_module) missing; /* here; path owned */
+	VEC(struct mpf_item) last;     /* what follows the symbols */
 	struct anonymous *anonymous;
 	struct symbolize_result *result;
 };
@@ -37,13 +40,28 @@ static int see_stack(struct work *k, const struct mpf_item *it)
 	return 0;
 }
 
+/* A file that is not there, or another one, leaves what the recording says, or carries. */
+static int see_module(struct work *k, const struct mp_module *m)
+{
+	int ret = symbols_add_module(k->symbols, m, NULL);
+	struct mp_module own = *m;
+	char *path;
+
+	if (!ret || ret == -EEXIST)
+		return 0;
+	path = strdup(m->path ? m->path : "");
+	own.path = path;
+	if (path && !vec_push(&k->missing, own))
+		return 0;
+	free(path);
+	return -ENOMEM;
+}
+
 static int see(struct work *k, const struct mpf_item *it)
 {
 	switch (it->kind) {
 	case MPF_MODULE:
-		/* A file that is not there, or another one, leaves what the recording says. */
-		(void)symbols_add_module(k->symbols, &it->module, NULL);
-		return 0;
+		return see_module(k, &it->module);
 	case MPF_SYMBOLS:
 		return names_add(k->names, it->symbols.pc, it->symbols.at, it->symbols.n);
 	case MPF_STACK:
@@ -71,6 +89,63 @@ static int read_all(struct work *k, const char *path, struct mp_err *err)
 	}
 	mpf_reader_free(r);
 	return ret;
+}
+
+/* ------------------------------------------------------------------ binaries -- */
+
+static int write_piece(void *ctx, const void *data, size_t n)
+{
+	return fwrite(data, 1, n, ctx) == n ? 0 : -EIO;
+}
+
+/* libdw reads files: it gets one without a name. */
+static int unpack(struct work *k, struct binaries *b, const struct binary *which)
+{
+	FILE *file = tmpfile();
+	char path[64];
+	int ret;
+
+	if (!file)
+		return -errno;
+	ret = binaries_read(b, which, write_piece, file);
+	if (!ret && fflush(file))
+		ret = -errno;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fileno(file));
+	vec_for_each (&k->missing, m) {
+		if (!ret && binary_is_of(which, m))
+			(void)symbols_add_module(k->symbols, m, path);
+	}
+	fclose(file);
+	return ret;
+}
+
+static bool is_missing(const struct work *k, const struct binary *b)
+{
+	vec_for_each (&k->missing, m) {
+		if (binary_is_of(b, m))
+			return true;
+	}
+	return false;
+}
+
+static int use_binaries(struct work *k, const char *path, struct mp_err *err)
+{
+	struct binaries b;
+	int ret = binaries_open(&b, path, err), failed = 0;
+
+	for (size_t i = 0; !ret && !failed && i < b.list.n; i++) {
+		const struct binary *which = &b.list.at[i];
+
+		if (which->wrong || !is_missing(k, which))
+			continue;
+		failed = unpack(k, &b, which);
+		k->result->binaries++;
+	}
+	binaries_close(&b);
+	return failed ? mp_fail(err, MP_EXIT_FAILURE, failed,
+				"cannot unpack a binary of %s into a temporary file: %s", path,
+				strerror(-failed))
+		      : ret;
 }
 
 /* ------------------------------------------------------------------ symbols -- */
@@ -168,7 +243,7 @@ int recording_symbolize(const char *from, const char *to, const char *const *deb
 			struct mp_err *err)
 {
 	struct work k = {.result = result};
-	struct mpf_change change = {on_info, on_item, on_end, &k};
+	struct mpf_change change = {.info = on_info, .item = on_item, .end = on_end, .ctx = &k};
 	int ret = -ENOMEM;
 
 	*result = (struct symbolize_result){0};
@@ -181,11 +256,16 @@ int recording_symbolize(const char *from, const char *to, const char *const *deb
 	else
 		mp_fail(err, MP_EXIT_FAILURE, ret, "out of memory");
 	if (!ret)
+		ret = use_binaries(&k, from, err);
+	if (!ret)
 		ret = mpf_copy(from, to, &change, &result->truncated, err);
 	symbols_free(k.symbols);
 	names_free(k.names);
 	intern_free(k.seen);
 	vec_free(&k.pcs);
+	vec_for_each (&k.missing, m)
+		free((char *)m->path);
+	vec_free(&k.missing);
 	vec_free(&k.last);
 	anonymous_free(k.anonymous);
 	return ret;

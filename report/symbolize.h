@@ -17,6 +17,7 @@ struct symbolize_result {
 	uint64_t addresses;		    /* different ones in the stacks */
 	uint64_t before, after;		    /* of them with a function; */
 	uint64_t lines_before, lines_after; /* with a line */
+	uint64_t binaries;		    /* that the recording carries and were of use */
 	bool truncated;			    /* the recording was cut off, and so is the copy */
 };
 
@@ -25,7 +26,8 @@ struct symbolize_result {
  * @debug_dirs: as of symbols_new()
  *
  * Symbols that the recording has are kept where this machine does not know more.  A file is used
- * only if its build id is the recorded one.  Return: 0, or a negative errno with @err filled.
+ * only if its build id is the recorded one; where this machine has none, the binary that the
+ * recording carries is.  The copy carries none.  Return: 0, or a negative errno with @err filled.
  */
 int recording_symbolize(const char *from, const char *to, const char *const *debug_dirs,
 			enum anonymize anonymize, struct symbolize_result *result,

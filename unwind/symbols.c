@@ -96,7 +96,7 @@ void symbols_free(struct symbols *s)
 	free(s);
 }
 
-static bool right_file(int fd, const struct mp_module *m)
+bool symbols_right_file(int fd, const struct mp_module *m)
 {
 	uint8_t id[32];
 	bool right;
@@ -132,7 +132,7 @@ int symbols_add_module(struct symbols *s, const struct mp_module *m, const char 
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return -errno;
-	if (!right_file(fd, m)) {
+	if (!symbols_right_file(fd, m)) {
 		close(fd);
 		return -ESTALE;
 	}

@@ -4,6 +4,7 @@
 #ifndef UNWIND_SYMBOLS_H
 #define UNWIND_SYMBOLS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "formats/file.h"
 
@@ -23,6 +24,9 @@ void symbols_free(struct symbols *s);
  * module's name).
  */
 int symbols_add_module(struct symbols *s, const struct mp_module *m, const char *open_path);
+
+/* Is what @fd reads an ELF file, and with @m's build id if that has one? */
+bool symbols_right_file(int fd, const struct mp_module *m);
 
 /**
  * symbols_find() - frames of one address, innermost inlined first, the real function last

@@ -2,7 +2,8 @@
 /*
  * Recordings, in every report format, by their index, compared, stripped and symbolized.  First
  * byte 0: the rest is the file as it is.  Else the rest is chunks, each a 2-byte length and its
- * items, framed here so that checksums are right; the length's highest bit makes it the index.
+ * items, framed here so that checksums are right; the length's highest bit makes it the index, the
+ * next one a piece of a binary.
  */
 #include <zlib.h>
 #include <zstd.h>
@@ -16,7 +17,7 @@
 #include "report/quick.h"
 #include "report/symbolize.h"
 
-enum { INDEX_BIT = 0x8000 };
+enum { INDEX_BIT = 0x8000, BINARY_BIT = 0x4000 };
 
 static size_t put_chunk(uint8_t *file, size_t at, size_t room, enum chunk_type type,
 			const uint8_t *raw, size_t n)
@@ -46,9 +47,11 @@ static size_t frame(struct input *in, uint8_t *file, size_t room)
 	at = put_chunk(file, at, room, CHUNK_INFO, info, sizeof(info));
 	while (in->left) {
 		size_t n = input_number(in, 2);
-		enum chunk_type type = n & INDEX_BIT ? CHUNK_INDEX : CHUNK_ITEMS;
+		enum chunk_type type = n & INDEX_BIT	? CHUNK_INDEX
+				       : n & BINARY_BIT ? CHUNK_BINARY
+							: CHUNK_ITEMS;
 
-		n &= INDEX_BIT - 1;
+		n &= BINARY_BIT - 1;
 		n = n < in->left ? n : in->left;
 		at = put_chunk(file, at, room, type, in->at, n);
 		in->at += n;
