@@ -58,10 +58,11 @@ static void piece_begun(void *ctx, const char *path)
 
 struct recorder_rotation recording_rotation(uint64_t bytes)
 {
-	return (struct recorder_rotation){.bytes = bytes,
-					  .name = name_piece,
-					  .begun = piece_begun,
-					  .ending = {recording_put_modules, symbolize_piece}};
+	return (struct recorder_rotation){
+	    .bytes = bytes,
+	    .name = name_piece,
+	    .begun = piece_begun,
+	    .ending = {.modules = recording_put_modules, .symbolize = symbolize_piece}};
 }
 
 void recording_tell_piece_error(struct recording *rec)
