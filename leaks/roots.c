@@ -209,6 +209,38 @@ static void scan_map(struct scanner *s, const struct image_map *m)
 		scan_stretch(s, iv, kind);
 }
 
+/*
+ * munmap() and mremap() are given the mapping of a block, which a block of memalign() does not
+ * begin with: glibc's prev_size says how far behind its start the chunk is.  Return: the block, or
+ * 0.
+ */
+static uint64_t aligned_block(const struct scanner *s, uint64_t mapping)
+{
+	const struct index *x = &s->g->index;
+	const unsigned int size = s->img->arch->word_size;
+	uint32_t low = 0, high = x->n;
+	uint64_t chunk, offset;
+	uint8_t word[8];
+
+	if (!mapping || mapping % PAGE)
+		return 0;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (x->block[middle].addr < mapping)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == x->n)
+		return 0;
+	chunk = x->block[low].addr - 2 * size;
+	if (image_read(s->img, chunk, word, size) != size)
+		return 0;
+	offset = arch_word(s->img->arch, word);
+	return offset && chunk - offset == mapping ? x->block[low].addr : 0;
+}
+
 static void scan_registers(struct scanner *s)
 {
 	vec_for_each (&s->img->threads, th) {
@@ -224,6 +256,7 @@ static void scan_registers(struct scanner *s)
 			/* Inside of malloc() a register may hold the chunk, not yet the block.  A
 			 * chunk's address belongs to the block before it. */
 			scan_value(&s->scan, word + 2 * size, 0);
+			scan_value(&s->scan, aligned_block(s, word), 0);
 		}
 	}
 }

@@ -7,6 +7,7 @@
  *
  * Built with -fsanitize=leak and -DWITH_LSAN it has LeakSanitizer judge instead of waiting.
  */
+#include <linux/futex.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -17,6 +18,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -402,6 +404,31 @@ static void in_jump_buffer(void)
 	__asm__ volatile("" : "+r"(p));
 }
 
+static volatile int never;
+
+static void *wait_with_mapping(void *arg)
+{
+	pthread_barrier_wait(&barrier);
+	for (;;)
+		syscall(SYS_futex, &never, FUTEX_WAIT, 0, NULL, ~hidden[0]);
+	return arg;
+}
+
+/* As free() of an aligned block in a mapping of its own has it: only the mapping is in a register,
+ * and glibc's prev_size says how far inside the block is. */
+static void in_munmap(void)
+{
+	uintptr_t *p;
+
+	if (posix_memalign((void **)&p, 1 << 16, 1 << 20))
+		exit(1);
+	memset(p, 0x33, 1 << 20);
+	hidden[0] = ~((uintptr_t)p - 2 * sizeof(*p) - p[-2]);
+	p = NULL;
+	__asm__ volatile("" : "+r"(p));
+	start(wait_with_mapping);
+}
+
 static void of_libraries(void)
 {
 	setenv("MEMPROF_CASE", "some value that is not short", 1);
@@ -465,6 +492,7 @@ static const struct {
     {"in_epoll", in_epoll, 0},
     {"in_timer", in_timer, 0},
     {"in_jump_buffer", in_jump_buffer, 0},
+    {"in_munmap", in_munmap, 0},
     {"of_libraries", of_libraries, 0},
     {"xor_list", xor_list, 0},
 };
