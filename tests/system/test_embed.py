@@ -112,6 +112,7 @@ class Embed(t.Case):
         """attach: the file that is mapped, also when another one has its name by now"""
         program, _ = self.program()
         p = self.start(program, "on")
+        t.settle(p.pid)
         os.unlink(program)
         shutil.copy("/bin/true", program)
         f = self.record(p.pid, 0.5, "--embed")

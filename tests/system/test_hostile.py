@@ -15,7 +15,7 @@ class Hostile(t.Case):
         p = self.victim("scribbler", mode, seed)
         os.mkdir(self.path("out"))
         r = subprocess.run([t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("out/r"), "--for", "1500ms"],
-                           text=True, capture_output=True, timeout=60, cwd=self.dir)
+                           text=True, capture_output=True, timeout=120, cwd=self.dir)
         self.assertIn(r.returncode, STATUSES, f"{mode} {seed}: {r.stdout}{r.stderr}")
         self.assertEqual(p.stdout.readline(), "scribbling\n")
         self.assertLessEqual(set(os.listdir(self.path("out"))), {"r"})

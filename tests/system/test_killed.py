@@ -31,24 +31,27 @@ def points():
     return sorted(n for n in names if not n.startswith(("copy-", "track-")))
 
 
+def masks(pid):
+    """Signal masks of all threads; the borrowed one has another until it has put itself back."""
+    return [re.search(rb"^SigBlk:.*$", t.read(f"/proc/{pid}/task/{tid}/status"), re.M)[0]
+            for tid in sorted(os.listdir(f"/proc/{pid}/task"))]
+
+
 class Killed(t.Case):
-    def kill_at(self, p, point, passing, before, command):
+    def kill_at(self, p, point, passing, command):
         """Whether the recorder came that far."""
         env = dict(os.environ, MEMPROF_FAULT=f"{point}:{passing}")
         r = subprocess.run([FAULTY, *command], env=env, stdin=subprocess.DEVNULL,
-                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=60)
+                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=120)
         where = f"{point}:{passing}"
         self.assertIn(r.returncode, (0, -signal.SIGKILL), f"{where}: {r.stderr}")
         self.assertIsNone(p.poll(), f"died after {where}")
         return r.returncode != 0
 
-    def repair(self, p, where, before):
+    def repair(self, p, where, before, blocked):
         """Detaches if there is anything left, and compares."""
-        # The borrowed thread is back when its signal mask is; until then it may make the call.
-        for _ in range(500):
-            if t.identity(p.pid)["signals"] == before["signals"]:
-                break
-            time.sleep(0.01)
+        # Until the borrowed thread is back it may make the call.
+        t.wait_for(lambda: masks(p.pid) == blocked)
         left = "memprof" in t.maps(p.pid) or t.identity(p.pid)["fds"] != before["fds"]
         if left:
             self.memprof("detach", "-p", p.pid)
@@ -57,15 +60,15 @@ class Killed(t.Case):
 
     def every_point(self, *victim):
         p = self.victim(*victim)
-        before = t.identity(p.pid)
+        before, blocked = t.identity(p.pid), masks(p.pid)
         attach = ["attach", "-q", "-p", str(p.pid), "-o", self.path("r"), "--for", "1ms"]
         repaired, never = 0, []
         for point in points():
             passing = 1
             while passing <= PASSINGS:
-                if not self.kill_at(p, point, passing, before, attach):
+                if not self.kill_at(p, point, passing, attach):
                     break
-                repaired += self.repair(p, f"{point}:{passing}", before)
+                repaired += self.repair(p, f"{point}:{passing}", before, blocked)
                 passing += 1 if t.FULL or point not in MANY else 3
             if passing == 1:
                 never.append(point)
@@ -89,15 +92,15 @@ class Killed(t.Case):
     def test_killed_detach(self):
         """the detach that repairs is killed as well"""
         p = self.victim("registers", "spin")
-        before = t.identity(p.pid)
+        before, blocked = t.identity(p.pid), masks(p.pid)
         attach = ["attach", "-q", "-p", str(p.pid), "-o", self.path("r"), "--for", "1ms"]
         detach = ["detach", "-p", str(p.pid)]
         for point in points():
             if not re.match("close|remote|stopped|let-go", point):
                 continue
-            self.assertTrue(self.kill_at(p, "patch-written", 5, before, attach))
-            self.kill_at(p, point, 1, before, detach)
-            self.repair(p, f"detach {point}", before)
+            self.assertTrue(self.kill_at(p, "patch-written", 5, attach))
+            self.kill_at(p, point, 1, detach)
+            self.repair(p, f"detach {point}", before, blocked)
         self.assertIn("ok", self.finish(p))
 
     def target_killed_at(self, point, passing):
@@ -127,7 +130,8 @@ class Killed(t.Case):
         p = self.victim("verify", 2)
         rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"),
                          stderr=subprocess.DEVNULL)
-        time.sleep(1)
+        self.wait_recorded(p.pid)
+        time.sleep(0.5)
         rec.kill()
         rec.wait()
         counted = []
