@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "lib/intern.h"
+#include "lib/vec.h"
 #include "report/selection.h"
 
 #define PAGE	    4096u
@@ -17,6 +18,8 @@ struct heaptrack {
 	struct intern *strings, *ips, *traces, *infos;
 	uint32_t *trace; /* [stack id], 0: not written yet */
 	uint64_t ms, live;
+	VEC(struct mp_culled) sums;
+	size_t written; /* of them */
 };
 
 /* Heaptrack's numbers: hexadecimal without a prefix. */
@@ -148,17 +151,23 @@ static int block(struct heaptrack *h, char mode, const struct model_block *b)
 	return ret;
 }
 
+static void advance(struct heaptrack *h, uint64_t ns)
+{
+	if (ns / 1000000 <= h->ms)
+		return;
+	h->ms = ns / 1000000;
+	line1(h->out, 'c', h->ms);
+}
+
 /* Blocks of which only sums are known come and go one by one with their mean size.  They are part
- * of no peak, so they must not make one. */
+ * of no peak, so they must neither make one nor come up to it before it is there. */
 static int culled(struct heaptrack *h, const struct mp_culled *c)
 {
 	uint64_t size = c->blocks ? c->bytes / c->blocks : 0;
 	int ret = c->blocks > MAX_LINES ? -EFBIG : 0;
 
-	if (h->m->selection && !selection_has_culled(h->m->selection, c))
-		return 0;
-	if (h->live + size > h->m->peak_bytes)
-		size = h->m->peak_bytes > h->live ? h->m->peak_bytes - h->live : 0;
+	if (h->live + size >= h->m->peak_bytes)
+		size = h->m->peak_bytes > h->live ? h->m->peak_bytes - h->live - 1 : 0;
 	for (uint64_t i = 0; i < c->blocks && !ret; i++) {
 		ret = line(h, '+', c->stack, size);
 		ret = ret ? ret : line(h, '-', c->stack, size);
@@ -166,24 +175,55 @@ static int culled(struct heaptrack *h, const struct mp_culled *c)
 	return ret;
 }
 
+/* Sums stand in a recording before events that are older than they. */
+static int sums_until(struct heaptrack *h, uint64_t ns)
+{
+	int ret = 0;
+
+	for (; h->written < h->sums.n && !ret; h->written++) {
+		const struct mp_culled *c = &h->sums.at[h->written];
+
+		if (c->time_ns > ns)
+			break;
+		advance(h, c->time_ns);
+		ret = culled(h, c);
+	}
+	return ret;
+}
+
+static int on_sum(struct heaptrack *h, const struct mp_culled *c)
+{
+	if (h->m->selection && !selection_has_culled(h->m->selection, c))
+		return 0;
+	if (h->written > h->sums.n / 2) {
+		h->sums.n -= h->written;
+		memmove(h->sums.at, h->sums.at + h->written, h->sums.n * sizeof(*c));
+		h->written = 0;
+	}
+	return vec_push(&h->sums, *c) ? -ENOMEM : 0;
+}
+
 static int on_item(void *ctx, const struct mpf_item *item)
 {
 	struct heaptrack *h = ctx;
-	uint64_t ns = item->kind == MPF_EVENT	 ? item->event.time_ns
-		      : item->kind == MPF_SAMPLE ? item->sample.time_ns
-		      : item->kind == MPF_CULLED ? item->culled.time_ns
-						 : 0;
+	int ret = 0;
 
-	/* Samples and sums are written a little after their time. */
-	if (ns / 1000000 > h->ms) {
-		h->ms = ns / 1000000;
-		line1(h->out, 'c', h->ms);
-	}
-	if (item->kind == MPF_SAMPLE)
+	switch (item->kind) {
+	case MPF_EVENT:
+		ret = sums_until(h, item->event.time_ns);
+		advance(h, item->event.time_ns);
+		break;
+	case MPF_SAMPLE:
+		/* Before events that are older, too; heaptrack keeps the highest, whenever. */
 		line1(h->out, 'R', item->sample.rss / PAGE);
-	if (item->kind == MPF_CULLED)
-		return culled(h, &item->culled);
-	return ferror_unlocked(h->out) ? -EIO : 0;
+		break;
+	case MPF_CULLED:
+		ret = on_sum(h, &item->culled);
+		break;
+	default:
+		break;
+	}
+	return !ret && ferror_unlocked(h->out) ? -EIO : ret;
 }
 
 static int on_allocated(void *ctx, const struct model_block *b)
@@ -225,11 +265,15 @@ int heaptrack_write(struct model *m, FILE *out, struct mp_err *err)
 	if (h.strings && h.ips && h.traces && h.infos && h.trace) {
 		write_head(m, out);
 		ret = model_replay(m, &sink, NULL, err);
+		if (!ret && (ret = sums_until(&h, UINT64_MAX)))
+			mp_fail(err, MP_EXIT_OUTPUT, ret, "cannot write the report: %s",
+				strerror(-ret));
 	} else {
 		mp_fail(err, MP_EXIT_FAILURE, ret, "out of memory");
 	}
-	if (!ret && m->end_ns / 1000000 > h.ms)
-		line1(out, 'c', m->end_ns / 1000000);
+	if (!ret)
+		advance(&h, m->end_ns);
+	vec_free(&h.sums);
 	intern_free(h.strings);
 	intern_free(h.ips);
 	intern_free(h.traces);

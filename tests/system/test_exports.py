@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What other tools read: each format is opened by its real consumer, and all agree to the byte."""
 import base64
+import collections
 import csv
 import json
 import os
@@ -29,6 +30,25 @@ for x in threads: x.start()
 for x in threads: x.join()
 time.sleep(1.3)
 """
+
+# Longer than a second: what is seen of the process once a second lies between its allocations.
+STEADY = """
+#include <stdlib.h>
+#include <unistd.h>
+int main(void)
+{
+	static void *block[64];
+	for (int i = 0; i < 2000; i++, usleep(500)) {
+		free(block[i % 64]);
+		block[i % 64] = malloc((size_t)i + 1);
+		free(malloc(50));
+	}
+}
+"""
+
+
+def ms(at):
+    return at["secs"] * 1000 + at["fract_nsecs"] // 1000000
 
 
 class Exports(t.Case):
@@ -172,6 +192,34 @@ class Heaptrack(Exports):
         shown = re.search(r"peak RSS \(including heaptrack overhead\): ([0-9.]+)([BKMG])", text)
         unit = {"B": 1, "K": 1e3, "M": 1e6, "G": 1e9}[shown[2]]
         self.assertAlmostEqual(float(shown[1]), rss / unit, delta=0.011)
+
+    def test_times(self):
+        """every allocation and the peak at their millisecond, beside samples and sums too"""
+        program = self.path("steady")
+        subprocess.run(["gcc", "-x", "c", "-o", program, "-"], input=STEADY, text=True, check=True)
+        for f, how in ((self.path("all"), ()), (self.path("culled"), ("--cull", "20ms"))):
+            self.memprof("run", "-q", "--lossless", *how, "-o", f, "--", program)
+            ours = json.loads(self.memprof("report", f, "--view", "allocations", "--json").stdout)
+            want = collections.Counter((ms(b["timestamp_relative"]), b["size"]) for b in ours["allocations"])
+            infos, shown, now, live, peak, peak_at = [], collections.Counter(), 0, 0, 0, 0
+            with open(self.export(f, "--heaptrack")) as lines:
+                for mode, value in (line.split()[:2] for line in lines if line[:2] in ("a ", "c ", "+ ", "- ")):
+                    value = int(value, 16)
+                    if mode == "a":
+                        infos.append(value)
+                    elif mode == "c":
+                        self.assertGreater(value, now)
+                        now = value
+                    else:
+                        live += infos[value] if mode == "+" else -infos[value]
+                        shown[now, infos[value]] += mode == "+"
+                    if live > peak:
+                        peak, peak_at = live, now
+            # Culled blocks come beside those that the view lists.
+            self.assertEqual(len(want - shown), 0)
+            self.assertGreater(max(at for at, _ in want), 1000)
+            totals = self.report(f)["totals"]
+            self.assertEqual((peak, peak_at), (totals["peak_bytes"], ms(totals["peak_at"])))
 
     def test_names(self):
         """heaptrack_print names functions, inlined ones too; the allocator's frame is left out"""
