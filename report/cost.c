@@ -82,8 +82,8 @@ bool cost_is_of_faults(enum cost cost)
 const char *cost_unit(enum cost cost)
 {
 	if (cost_is_of_faults(cost))
-		return "faults";
-	return cost == COST_LEAKED || cost == COST_PEAK ? "blocks" : "allocations";
+		return "fault";
+	return cost == COST_LEAKED || cost == COST_PEAK ? "block" : "allocation";
 }
 
 void group_add(struct group *sum, const struct group *g)

@@ -272,10 +272,12 @@ int diff_flame(const struct diff *d, FILE *out)
 
 	if (!root)
 		return ret;
-	snprintf(title, sizeof(title), "memprof: %s, %s before, %s after", cost_text(d->cost),
+	snprintf(title, sizeof(title), "memprof: %s, %s before, %s after%s", cost_text(d->cost),
 		 bytes ? text_bytes(s[0].cost, a) : text_number(s[0].cost, a),
-		 bytes ? text_bytes(s[1].cost, b) : text_number(s[1].cost, b));
-	if (asprintf(&subtitle, "%s: red grew, blue shrank, as wide as the larger side",
+		 bytes ? text_bytes(s[1].cost, b) : text_number(s[1].cost, b),
+		 s[0].m->info.sample_interval || s[1].m->info.sample_interval ? " (estimated)"
+									      : "");
+	if (asprintf(&subtitle, "%.100s: red grew, blue shrank, as wide as the larger side",
 		     s[1].m->info.cmdline) >= 0) {
 		f.subtitle = subtitle;
 		ret = flame_write(&f, root, out);

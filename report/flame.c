@@ -8,17 +8,17 @@
 #include "report/svg.h"
 #include "report/text.h"
 
-#define WIDTH	   1200.0
-#define ROW	   18
-#define HEAD	   74
-#define LEAST	   5000.0 /* a frame narrower than 1/LEAST is not drawn */
-#define CHAR_WIDTH 6.7
+#define WIDTH	    1200.0
+#define ROW	    18
+#define HEAD	    74
+#define LEAST	    5000.0 /* a frame narrower than 1/LEAST is not drawn */
+#define CHAR_WIDTH  6.7
+#define MAX_COMMAND 140 /* characters of the command line that fit */
 
 struct graph {
 	const struct flame *f;
 	const struct node *root;
 	FILE *out;
-	const char *unit;
 	uint32_t deepest;
 	uint64_t largest; /* change */
 };
@@ -49,14 +49,15 @@ static void colour_of_change(const struct node *n, uint64_t largest, char *buf, 
 {
 	uint64_t change = n->after > n->before ? n->after - n->before : n->before - n->after;
 	double part = largest ? (double)change / (double)largest : 0;
-	int pale = 235 - (int)(175 * sqrt(part));
+	/* Black text is read on the fullest of both. */
+	int pale = 235 - (int)(125 * sqrt(part));
 
 	if (!change)
 		snprintf(buf, size, "#f0f0f0");
 	else if (n->after > n->before)
-		snprintf(buf, size, "rgb(245,%d,%d)", pale, pale);
+		snprintf(buf, size, "rgb(250,%d,%d)", pale - 15, pale - 15);
 	else
-		snprintf(buf, size, "rgb(%d,%d,245)", pale, pale);
+		snprintf(buf, size, "rgb(%d,%d,250)", pale, pale + 15);
 }
 
 static const char *amount(const struct graph *g, uint64_t v, char *buf)
@@ -67,7 +68,7 @@ static const char *amount(const struct graph *g, uint64_t v, char *buf)
 static void write_title(const struct graph *g, const struct node *n)
 {
 	const struct node *root = g->root;
-	char a[32], b[32], c[32];
+	char a[TEXT_COST], b[32], c[32];
 
 	fputs("<title>", g->out);
 	svg_text(n->function, g->out);
@@ -83,8 +84,8 @@ static void write_title(const struct graph *g, const struct node *n)
 			   a),
 		    amount(g, n->after, b), amount(g, n->before, c));
 	else
-		fprintf(g->out, " &#8212; %s in %s %s, %.2f%%</title>", amount(g, n->cost, a),
-			text_number(n->count, b), g->unit,
+		fprintf(g->out, " &#8212; %s, %.2f%%</title>",
+			text_cost(g->f->cost, n->cost, n->count, a),
 			root->cost ? 100.0 * (double)n->cost / (double)root->cost : 0.0);
 }
 
@@ -159,17 +160,20 @@ static uint64_t largest_change(const struct node *n)
 
 static void write_head(const struct graph *g, int height)
 {
+	bool bytes = cost_is_bytes(g->f->cost);
+
 	fprintf(g->out,
 		"<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"no\"?>\n"
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %d\" width=\"100%%\" "
+		"height=\"%d\" "
 		"font-family=\"Verdana, DejaVu Sans, sans-serif\" font-size=\"11\" "
 		"data-root=\"%s\">\n"
 		"<style>.f{cursor:pointer}.f:hover rect{stroke:#000;stroke-width:.6}.f "
 		"text{pointer-events:none}.b{cursor:pointer;fill:#06c}.m "
-		"rect{fill:#c0c!important}.d{opacity:.45}</style>\n"
+		"rect{fill:#e8e!important}.d{opacity:.45}</style>\n"
 		"<rect width=\"100%%\" height=\"100%%\" fill=\"#fffdf6\"/>\n"
 		"<text x=\"%.0f\" y=\"22\" text-anchor=\"middle\" font-size=\"16\">",
-		WIDTH, height, g->f->icicle ? "top" : "bottom", WIDTH / 2);
+		WIDTH, height, height, g->f->icicle ? "top" : "bottom", WIDTH / 2);
 	svg_text(g->f->title, g->out);
 	fprintf(g->out, "</text>\n<text x=\"%.0f\" y=\"40\" text-anchor=\"middle\" fill=\"#666\">",
 		WIDTH / 2);
@@ -179,20 +183,19 @@ static void write_head(const struct graph *g, int height)
 		"<text id=\"reset\" class=\"b\" x=\"10\" y=\"60\" visibility=\"hidden\">reset "
 		"zoom</text>\n"
 		"<text id=\"widths\" class=\"b\" x=\"%.0f\" y=\"60\" "
-		"text-anchor=\"middle\">widths: %s</text>\n"
+		"text-anchor=\"middle\"%s>widths: %s</text>\n"
 		"<text id=\"search\" class=\"b\" x=\"%.0f\" y=\"60\" "
 		"text-anchor=\"end\">search</text>\n"
-		"<text id=\"info\" x=\"10\" y=\"%d\"> </text>\n<text id=\"matched\" x=\"%.0f\" "
-		"y=\"%d\" text-anchor=\"end\"> </text>\n<g id=\"frames\">\n",
-		WIDTH / 2, cost_is_bytes(g->f->cost) ? "bytes" : "numbers", WIDTH - 10, height - 8,
-		WIDTH - 10, height - 8);
+		"<text id=\"matched\" x=\"%.0f\" y=\"60\" text-anchor=\"end\"> </text>\n"
+		"<text id=\"info\" x=\"10\" y=\"%d\"> </text>\n<g id=\"frames\">\n",
+		WIDTH / 2, bytes ? "" : " visibility=\"hidden\"", bytes ? "bytes" : "numbers",
+		WIDTH - 10, WIDTH - 95, height - 8);
 }
 
 int flame_write(const struct flame *f, const struct node *root, FILE *out)
 {
 	struct graph g = {.f = f, .root = root, .out = out, .deepest = depth_of(root)};
 
-	g.unit = cost_unit(f->cost);
 	if (f->differential)
 		g.largest = largest_change(root);
 	write_head(&g, HEAD + (int)(g.deepest + 1) * ROW + 30);
@@ -205,13 +208,15 @@ int flame_of_model(const struct model *m, const struct node *root, enum cost cos
 		   FILE *out)
 {
 	struct flame f = {.cost = cost, .icicle = icicle};
-	char title[160], a[32], b[32], *subtitle;
+	char title[160], sum[TEXT_COST], *subtitle;
+	bool bytes = cost_is_bytes(cost);
 	int ret;
 
-	snprintf(title, sizeof(title), "memprof: %s, %s in %s %s", cost_text(cost),
-		 cost_is_bytes(cost) ? text_bytes(root->cost, a) : text_number(root->cost, a),
-		 text_number(root->count, b), cost_unit(cost));
-	if (asprintf(&subtitle, "%s (pid %u, %.1f s)", m->info.cmdline, m->info.pid,
+	snprintf(title, sizeof(title), "memprof: %s%s%s%s", bytes ? cost_text(cost) : "",
+		 bytes ? ", " : "", text_cost(cost, root->cost, root->count, sum),
+		 m->info.sample_interval ? " (estimated)" : "");
+	if (asprintf(&subtitle, "%.*s%s (pid %u, %.1f s)", MAX_COMMAND, m->info.cmdline,
+		     strlen(m->info.cmdline) > MAX_COMMAND ? ".." : "", m->info.pid,
 		     (double)m->end_ns / 1e9) < 0)
 		return -ENOMEM;
 	f.title = title;

@@ -220,7 +220,7 @@ enum cost {
 uint64_t group_cost(const struct group *g, enum cost cost);
 /* Blocks, for costs in bytes; calls otherwise; of page faults those. */
 uint64_t group_count(const struct group *g, enum cost cost);
-/* What group_count() counts: blocks, allocations or faults. */
+/* What group_count() counts: block, allocation or fault. */
 const char *cost_unit(enum cost cost);
 bool cost_is_of_faults(enum cost cost);
 const char *cost_text(enum cost cost);

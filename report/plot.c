@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 #include "report/svg.h"
 #include "report/text.h"
 #include "report/timeline.h"
 
-#define WIDTH  1100
-#define LEFT   90
-#define RIGHT  30
-#define HEAD   60
-#define GAP    46
-#define TICKS  5
-#define HEIGHT (HEAD + 250 + GAP + 120 + GAP + 120 + GAP)
+#define WIDTH	    1100
+#define LEFT	    90
+#define RIGHT	    30
+#define HEAD	    76
+#define GAP	    46
+#define TICKS	    5
+#define MAX_COMMAND 110 /* characters of the command line that fit */
+#define HEIGHT	    (HEAD + 250 + GAP + 120 + GAP + 120 + GAP)
 
 struct plot {
 	const struct model *m;
@@ -219,20 +221,25 @@ static void peak(const struct plot *p, const struct panel *a)
 	const struct model *m = p->m;
 	double x = x_of(p, m->peak_time_ns), y = y_of(a, (double)m->peak_bytes);
 	bool right = x > WIDTH / 2.0;
-	char bytes[24], number[32];
+	char sum[TEXT_COST];
 
 	if (!m->peak_bytes)
 		return;
 	fprintf(p->out,
 		"<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" class=\"peak\"/><text x=\"%.1f\" "
-		"y=\"%.1f\" class=\"%s\">peak %s in %s blocks at %.3f s</text>\n",
-		x, y, right ? x - 9 : x + 9, y + 4, right ? "r" : "l",
-		text_bytes(m->peak_bytes, bytes), text_number(m->peak_blocks, number),
+		"y=\"%.1f\" class=\"%s halo\">peak %s at %.3f s</text>\n",
+		x, y, right ? x - 4 : x + 4, fmax(y - 8, a->top + 12), right ? "r" : "l",
+		text_cost(COST_PEAK, m->peak_bytes, m->peak_blocks, sum),
 		(double)m->peak_time_ns / 1e9);
 }
 
 static void head(const struct plot *p)
 {
+	const struct model *m = p->m;
+	char title[MAX_COMMAND + 16], sum[TEXT_COST];
+
+	snprintf(title, sizeof(title), "memprof: %.*s%s", MAX_COMMAND, m->info.cmdline,
+		 strlen(m->info.cmdline) > MAX_COMMAND ? ".." : "");
 	fprintf(p->out,
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
 		"height=\"%d\">\n<style>\n"
@@ -242,12 +249,16 @@ static void head(const struct plot *p)
 		"stroke-width:1.5}.rss{stroke:#2b6cb0;stroke-width:1.5}\n"
 		".high2{fill:#bfe3c0}.live2{stroke:#22763a;stroke-width:1.5}.alloc{fill:#c1440e;"
 		"fill-opacity:.55}.free{fill:#2b6cb0;fill-opacity:.45}\n"
-		".mark{stroke:#555;stroke-dasharray:4 3}.peak{fill:#c1440e}\n</style>\n"
+		".mark{stroke:#555;stroke-dasharray:4 3}.peak{fill:#c1440e}\n"
+		".halo{stroke:#fff;stroke-width:3;paint-order:stroke}\n</style>\n"
 		"<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
 		"<text x=\"%d\" y=\"22\" class=\"h\">",
 		WIDTH, HEIGHT, WIDTH, HEIGHT, LEFT);
-	svg_text(p->m->info.cmdline, p->out);
-	fprintf(p->out, "</text>\n");
+	svg_text(title, p->out);
+	fprintf(p->out, "</text>\n<text x=\"%d\" y=\"38\">pid %u, %.1f s, %s%s</text>\n", LEFT,
+		m->info.pid, (double)m->end_ns / 1e9,
+		text_cost(COST_ALLOCATED, m->total.allocated_bytes, m->total.allocations, sum),
+		m->info.sample_interval ? " (estimated)" : "");
 }
 
 int plot_write(const struct model *m, FILE *out)

@@ -37,6 +37,20 @@ const char *text_number(uint64_t n, char *buf)
 	return buf;
 }
 
+const char *text_cost(enum cost cost, uint64_t value, uint64_t count, char *buf)
+{
+	const char *noun = cost_text(cost);
+	char a[32], b[32];
+
+	if (cost_is_bytes(cost))
+		snprintf(buf, TEXT_COST, "%s in %s %s%s", text_bytes(value, a),
+			 text_number(count, b), cost_unit(cost), text_plural(count));
+	else
+		snprintf(buf, TEXT_COST, "%s %.*s", text_number(value, a),
+			 (int)strlen(noun) - (value == 1), noun);
+	return buf;
+}
+
 static void print_losses(const struct mp_losses *l, FILE *out)
 {
 	char a[32], b[32], c[32], d[32], e[32], f[24], g[32], h[24], i[24];
@@ -212,8 +226,9 @@ static void totals(struct model *m, FILE *out)
 		text_number((uint64_t)((double)t->allocations / s + 0.5), b));
 	fprintf(out, "freed       %s blocks", text_number(t->frees, a));
 	if (m->foreign_frees || m->foreign_reallocs)
-		fprintf(out, ", and %s that are older than the recording",
-			text_number(m->foreign_frees + m->foreign_reallocs, b));
+		fprintf(out, ", and %s that are older than the recording%s",
+			text_number(m->foreign_frees + m->foreign_reallocs, b),
+			mp_losses_events(&m->losses) ? " or whose allocation was lost" : "");
 	fputc('\n', out);
 	fprintf(out, "live        %s%s in %s blocks at the end (allocated during the recording)\n",
 		text_bytes(t->live_bytes, c), bytes_error(m, t->variance_live, d),
@@ -267,6 +282,14 @@ static void totals(struct model *m, FILE *out)
 	print_losses(&m->losses, out);
 }
 
+/* Where no function is known, the library and an offset stand for it. */
+static bool names_library(const struct frame *f)
+{
+	size_t n = strlen(f->library);
+
+	return !strncmp(f->function, f->library, n) && f->function[n] == '+';
+}
+
 void text_stack(struct model *m, uint32_t id, uint32_t frames, const char *indent, FILE *out)
 {
 	const struct model_stack *s = &m->stack[id < m->nstacks ? id : 0];
@@ -280,7 +303,7 @@ void text_stack(struct model *m, uint32_t id, uint32_t frames, const char *inden
 			fprintf(out, "%s%s", indent, f[k].function);
 			if (f[k].source)
 				fprintf(out, "  %s:%u", f[k].source, f[k].line);
-			else if (f[k].library)
+			else if (f[k].library && !names_library(&f[k]))
 				fprintf(out, "  [%s]", f[k].library);
 			fputs(f[k].is_inline ? " (inlined)\n" : "\n", out);
 		}
@@ -310,14 +333,14 @@ static void site(struct model *m, uint32_t id, enum cost cost, FILE *out)
 	char a[32], b[32], e[ERROR_TEXT];
 
 	if (cost_is_bytes(cost))
-		fprintf(out, "%12s%s in %s %s", text_bytes(group_cost(g, cost), a),
+		fprintf(out, "%12s%s in %s %s%s", text_bytes(group_cost(g, cost), a),
 			bytes_error(m,
 				    cost == COST_LEAKED	     ? g->variance_live
 				    : cost == COST_ALLOCATED ? g->variance_allocated
 							     : 0,
 				    e),
-			text_number(group_count(g, cost), b),
-			cost == COST_ALLOCATED ? "allocations" : "blocks");
+			text_number(group_count(g, cost), b), cost_unit(cost),
+			text_plural(group_count(g, cost)));
 	else
 		fprintf(out, "%12s of %s\n", text_number(group_cost(g, cost), a),
 			text_bytes(cost == COST_TEMPORARY ? g->temporary_bytes : g->allocated_bytes,
@@ -334,6 +357,7 @@ static void list(struct model *m, const struct text_options *o, enum cost cost, 
 		 FILE *out)
 {
 	uint32_t n, *ids = order_by(m, cost, &n);
+	char more[32];
 
 	if (!ids || !n) {
 		free(ids);
@@ -344,7 +368,8 @@ static void list(struct model *m, const struct text_options *o, enum cost cost, 
 	for (uint32_t i = 0; i < n && i < o->top; i++)
 		site(m, ids[i], cost, out);
 	if (n > o->top)
-		fprintf(out, "%12s %u more sites; --top %u shows them\n", "...", n - o->top, n);
+		fprintf(out, "%12s %s more site%s; --top %u shows them\n", "...",
+			text_number(n - o->top, more), text_plural(n - o->top), n);
 	free(ids);
 }
 

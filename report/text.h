@@ -19,6 +19,17 @@ void text_write(struct model *m, const struct text_options *o, FILE *out);
 const char *text_bytes(uint64_t bytes, char *buf);
 /* 1234567 as "1,234,567" into @buf of at least 32 bytes.  Return: @buf. */
 const char *text_number(uint64_t n, char *buf);
+/* What makes a noun one of @n. */
+static inline const char *text_plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+/* "1.5 MiB in 3 blocks", or "3 allocations" where the cost is a number, into @buf of at least
+ * TEXT_COST bytes.  Return: @buf. */
+#define TEXT_COST 96
+const char *text_cost(enum cost cost, uint64_t value, uint64_t count, char *buf);
+
 /* The head of a summary: which program, when, how it ended. */
 void text_head(struct model *m, const struct text_options *o, FILE *out);
 /* A line in bold type, where there are colours. */

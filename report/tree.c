@@ -157,10 +157,10 @@ static void write_node(const struct node *n, const struct node *root, enum cost 
 {
 	uint64_t folded = 0, folded_count = 0;
 	uint32_t branches = 0;
-	char a[32], b[32];
+	char a[TEXT_COST];
 
 	for (const struct node *c = n->child; c; c = c->next) {
-		bool last = !c->next || c->next->cost < least;
+		bool last = !c->next; /* smaller branches come behind it */
 
 		if (c->cost < least) {
 			folded += c->cost;
@@ -168,7 +168,7 @@ static void write_node(const struct node *n, const struct node *root, enum cost 
 			branches++;
 			continue;
 		}
-		fprintf(out, "%s%s %s %4.1f%% %s%s%s%s\n", indent, last && !folded ? "`-" : "|-",
+		fprintf(out, "%s%s %s %4.1f%% %s%s%s%s\n", indent, last ? "`-" : "|-",
 			cost_is_bytes(cost) ? text_bytes(c->cost, a) : text_number(c->cost, a),
 			root->cost ? 100.0 * (double)c->cost / (double)root->cost : 0.0,
 			c->function, c->library ? " [" : "", c->library ? c->library : "",
@@ -184,18 +184,18 @@ static void write_node(const struct node *n, const struct node *root, enum cost 
 		}
 	}
 	if (branches)
-		fprintf(out, "%s`- %s in %s %s, %u smaller branches\n", indent,
-			cost_is_bytes(cost) ? text_bytes(folded, a) : text_number(folded, a),
-			text_number(folded_count, b), cost_unit(cost), branches);
+		fprintf(out, "%s`- %s, %u smaller branch%s\n", indent,
+			text_cost(cost, folded, folded_count, a), branches,
+			branches == 1 ? "" : "es");
 }
 
 void tree_write(const struct node *root, enum cost cost, double least, FILE *out)
 {
-	char a[32], b[32], indent[MAX_INDENT + 8] = "";
+	char sum[TEXT_COST], indent[MAX_INDENT + 8] = "";
 
-	fprintf(out, "%s: %s, %s %s\n", cost_text(cost),
-		cost_is_bytes(cost) ? text_bytes(root->cost, a) : text_number(root->cost, a),
-		text_number(root->count, b), cost_unit(cost));
+	if (cost_is_bytes(cost))
+		fprintf(out, "%s: ", cost_text(cost));
+	fprintf(out, "%s\n", text_cost(cost, root->cost, root->count, sum));
 	write_node(root, root, cost, (uint64_t)(least * (double)root->cost), indent, 0, out);
 }
 

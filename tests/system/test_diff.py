@@ -97,6 +97,11 @@ class Diff(t.Case):
         self.assertGreater(red[0], red[2])
         self.assertGreater(blue[2], blue[0])
         self.assertEqual(frames["stay"][1], "#f0f0f0")
+        # Black text on it (WCAG 2.1, 1.4.3: contrast of 4.5).
+        for colour in (red, blue):
+            parts = [((c / 255 + 0.055) / 1.055) ** 2.4 for c in colour]
+            light = 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+            self.assertGreater((light + 0.05) / 0.05, 4.5, colour)
         self.assertIn("+960 B (1.6 KiB, was 640 B)", frames["grow"][0])
         self.assertIn("-720 B (240 B, was 960 B)", frames["shrink"][0])
         self.assertAlmostEqual(frames["grow"][2] / frames["shrink"][2], 1600 / 960, 3)

@@ -149,6 +149,9 @@ class Sampled(Exports):
         for option in ("--collapsed", "--csv", "--heaptrack", "--ascii-tree", "--pprof", "--speedscope"):
             r = self.memprof("report", f, option, "-o", self.path("x"))
             self.assertRegex(r.stderr, r"^memprof: \S+ is a sample: .* estimates.*\n$")
+        for option in ("--flamegraph", "--icicle", "--plot"):
+            self.memprof("report", f, option, self.path("x.svg"))
+            self.assertIn("(estimated)</text>", t.read(self.path("x.svg")).decode())
         r = self.memprof("report", self.recordings["cpp"], "--csv", "-o", self.path("x"))
         self.assertEqual(r.stderr, "")
         with open(self.export(f, "--speedscope")) as out:
@@ -322,6 +325,14 @@ class Speedscope(Exports):
 
 
 class Tables(Exports):
+    def test_text(self):
+        """the summary: one block is no blocks, no library is named twice in a line"""
+        text = self.memprof("report", self.recordings["python"], "--top", 100000).stdout
+        self.assertRegex(text, r" in 1 block\n")
+        self.assertNotRegex(text, r" in 1 \w+s\n")
+        self.assertRegex(text, r"\n +(\S+)\+0x[0-9a-f]+\n")
+        self.assertNotRegex(text, r"\n +(\S+)\+0x[0-9a-f]+  \[\1\]\n")
+
     def test_csv(self):
         """CSV: python reads it; columns add up, backtraces are the folded ones"""
         for f, r in self.each():

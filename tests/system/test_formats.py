@@ -83,6 +83,13 @@ class Formats(t.Case):
         self.assertAlmostEqual(float(frames[0].get("data-w")), 1200, 1)
         names = " ".join(g.find(ns + "title").text for g in frames)
         self.assertIn("open_session", names)
+        # A browser that fits a deep graph into its window makes it unreadable.
+        self.assertEqual(root.get("viewBox").split()[3], root.get("height"))
+        n = self.report(f)["totals"]["allocations"]
+        self.memprof("report", f, "--cost", "count", "--flamegraph", svg)
+        titles = [x.text for x in xml.parse(svg).getroot().iter() if x.text]
+        self.assertIn(f"memprof: {n:,} allocations", titles)
+        self.assertIn(f"all \u2014 {n:,} allocations, 100.00%", titles)
         with open(svg) as s:
             self.assertNotRegex(s.read(), r'(?:href|src)="http')
 

@@ -163,7 +163,7 @@ class Report(t.Case):
         svg = self.path("p.svg")
         self.memprof("report", self.recording, "--plot", svg)
         text = " ".join(x.text or "" for x in xml.parse(svg).getroot().iter("{http://www.w3.org/2000/svg}text"))
-        for words in ("peak ", "Live blocks", "allocations per second", "highest live bytes"):
+        for words in ("memprof: ", "pid ", "peak ", "Live blocks", "allocations per second", "highest live bytes"):
             self.assertIn(words, text)
 
     def test_bottom_up(self):
