@@ -5,6 +5,7 @@
 #include <string.h>
 #include "cmd/carry.h"
 #include "cmd/cmd.h"
+#include "report/text.h"
 
 #define TOP_SITES  5
 #define TOP_FRAMES 6
@@ -30,8 +31,9 @@ static void print_site(const struct summary *s, const struct recorder_top *top)
 {
 	uint32_t shown = 0;
 
-	printf("  %10s in %s %s\n", human((uint64_t)top->live_bytes),
-	       thousands((uint64_t)top->live_blocks), s->page_faults ? "faults" : "blocks");
+	printf("  %10s in %s %s%s\n", human((uint64_t)top->live_bytes),
+	       thousands((uint64_t)top->live_blocks), s->page_faults ? "fault" : "block",
+	       text_plural((uint64_t)top->live_blocks));
 	for (uint32_t i = 0; i < top->n && shown < TOP_FRAMES; i++) {
 		struct mp_symbol sym[64];
 		uint32_t n = s->symbols ? symbols_find(s->symbols, top->pc[i], sym, 64) : 0;
@@ -85,12 +87,20 @@ static void print_losses(const struct mp_losses *l, bool page_faults)
 		       thousands(l->stacks_total - l->stacks_complete), thousands(l->stacks_total));
 }
 
-static void print_allocations(const struct recorder_progress *p)
+static void print_allocations(const struct summary *s, const struct recorder_progress *p)
 {
-	printf("events: %s (%s allocations of %s, %s frees; %s frees of blocks older than the "
-	       "recording)\n",
-	       thousands(p->events), thousands(p->allocs), human(p->allocated_bytes),
-	       thousands(p->frees), thousands(p->foreign_frees));
+	uint64_t interval = s->session->layout.sample_interval;
+
+	if (interval)
+		printf("sampled: %s allocations, one point per %s of requests; bytes and blocks "
+		       "are estimates\n",
+		       thousands(p->allocs), human(interval));
+	else
+		printf("events: %s (%s allocations of %s, %s frees; %s frees of blocks older than "
+		       "the recording%s)\n",
+		       thousands(p->events), thousands(p->allocs), human(p->allocated_bytes),
+		       thousands(p->frees), thousands(p->foreign_frees),
+		       mp_losses_events(s->losses) ? " or lost" : "");
 	printf("live since the start of the recording: %s in %s blocks; peak %s\n",
 	       human(p->live_bytes), thousands(p->live_blocks), human(p->peak_live_bytes));
 }
@@ -145,7 +155,7 @@ void summary_print(const struct summary *s)
 		printf("page faults: %s, pages of %s\n", thousands(p.allocs),
 		       human(p.allocated_bytes));
 	else
-		print_allocations(&p);
+		print_allocations(s, &p);
 	print_left_out(s);
 	print_losses(s->losses, s->page_faults);
 	if (n)

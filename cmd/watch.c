@@ -4,10 +4,12 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 #include "cmd/recording.h"
 #include "record/clock.h"
+#include "report/text.h"
 
 #define TICK_MS 100
 
@@ -23,23 +25,39 @@ bool recording_refresh(struct recording *rec)
 	return ret >= 0;
 }
 
-static void progress_line(const struct recording *rec, bool tty)
+/* On a terminal one line that is written again and again: what does not fit would be left behind.
+ */
+static void put_line(const char *line)
+{
+	struct winsize w = {0};
+
+	if (!isatty(STDERR_FILENO))
+		fprintf(stderr, "%s\n", line);
+	else if (ioctl(STDERR_FILENO, TIOCGWINSZ, &w) || !w.ws_col)
+		fprintf(stderr, "\r\033[K%s", line);
+	else
+		fprintf(stderr, "\r\033[K%.*s", w.ws_col - 1, line);
+	fflush(stderr);
+}
+
+static void progress_line(const struct recording *rec)
 {
 	struct recorder_progress p = recorder_progress(rec->r);
+	const char *lost = p.lost ? thousands(p.lost) : "nothing";
+	double seconds = (double)p.duration_ns / 1e9;
+	char line[256];
 
 	if (rec->s.no_hooks)
-		fprintf(stderr, "%s%5.1fs  %s page faults of %s, lost %s, file %s%s",
-			tty ? "\r\033[K" : "", (double)p.duration_ns / 1e9, thousands(p.allocs),
-			human(p.allocated_bytes), p.lost ? thousands(p.lost) : "nothing",
-			human(p.file_bytes), tty ? "" : "\n");
+		snprintf(line, sizeof(line), "%5.1fs  %s page faults of %s, lost %s, file %s",
+			 seconds, thousands(p.allocs), human(p.allocated_bytes), lost,
+			 human(p.file_bytes));
 	else
-		fprintf(stderr,
-			"%s%5.1fs  %s events, %s live in %s blocks, peak %s, lost %s, file %s%s",
-			tty ? "\r\033[K" : "", (double)p.duration_ns / 1e9, thousands(p.events),
-			human(p.live_bytes), thousands(p.live_blocks), human(p.peak_live_bytes),
-			p.lost ? thousands(p.lost) : "nothing", human(p.file_bytes),
-			tty ? "" : "\n");
-	fflush(stderr);
+		snprintf(line, sizeof(line),
+			 "%5.1fs  %s events, lost %s, %s live in %s block%s, peak %s, file %s",
+			 seconds, thousands(p.events), lost, human(p.live_bytes),
+			 thousands(p.live_blocks), text_plural(p.live_blocks),
+			 human(p.peak_live_bytes), human(p.file_bytes));
+	put_line(line);
 }
 
 bool recording_target_alive(const struct recording *rec)
@@ -118,7 +136,6 @@ static enum mp_end_reason watch(struct recording *rec, const struct recording_op
 				int signals)
 {
 	uint64_t start = mono_ns(), last_line = start, last_maps = start;
-	bool tty = isatty(STDERR_FILENO);
 
 	for (;;) {
 		struct pollfd p[2] = {{.fd = signals, .events = POLLIN},
@@ -157,7 +174,7 @@ static enum mp_end_reason watch(struct recording *rec, const struct recording_op
 		recording_tell_piece_error(rec);
 		if (!o->quiet && now - last_line >= 1000000000) {
 			last_line = now;
-			progress_line(rec, tty);
+			progress_line(rec);
 		}
 	}
 }

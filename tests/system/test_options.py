@@ -3,8 +3,11 @@
 """What a recording can be told to keep, and to leave out; totals stay true."""
 import json
 import os
+import pty
+import re
 import signal
 import subprocess
+import termios
 import time
 
 import memprof_test as t
@@ -171,6 +174,19 @@ class Options(t.Case):
         self.assertIn("[anonymous]", text)
         self.assertEqual(text.split()[0], "resident")
         self.finish(p)
+
+    def test_terminal(self):
+        """on a terminal the line that tells how far it is stays one line"""
+        master, slave = pty.openpty()
+        termios.tcsetwinsize(slave, (24, 60))
+        p = self.start(t.MEMPROF, "run", "-o", self.path("r"), "--", "/bin/sleep", "1.5", stderr=slave)
+        os.close(slave)
+        p.communicate(timeout=60)
+        said = os.read(master, 4096).decode()
+        os.close(master)
+        lines = re.findall(r"\r\x1b\[K([^\r]+)", said)
+        self.assertRegex(lines[0], r"^ +\d\.\ds  \d+ events, lost nothing, ")
+        self.assertEqual({len(x) for x in lines}, {59})
 
     def wait_for_session(self, pid):
         deadline = time.time() + 20
