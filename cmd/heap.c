@@ -15,7 +15,7 @@
 static const char help[] =
     "usage: memprof heap -p PID [options]\n"
     "Everything live in the heap of a running process by type and size, and where its resident\n"
-    "memory is.  The process stands for some milliseconds while it is copied.\n"
+    "memory is.  The process is stopped for some milliseconds while it is copied.\n"
     "  -p, --pid PID        the process\n"
     "      --list FILE      write every live block: address, usable size\n"
     "      --pre-copy       read it while it runs, and stop it for what was written meanwhile\n"

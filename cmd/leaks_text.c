@@ -32,8 +32,10 @@ static const char *how(enum snapshot_mode mode)
 
 void leaks_print_plan(const struct target *t, const struct snapshot_plan *plan)
 {
-	printf("process %d (%s), %u threads: %s anonymous memory in small pages, %s in huge ones\n",
-	       t->pid, t->status.name, t->status.threads, human(plan->small), human(plan->huge));
+	printf(
+	    "process %d (%s), %u thread%s: %s anonymous memory in small pages, %s in huge ones\n",
+	    t->pid, t->status.name, t->status.threads, text_plural(t->status.threads),
+	    human(plan->small), human(plan->huge));
 	printf("pause: about %.1f ms predicted (%s: %s)\n", (double)plan->pause_ns / 1e6,
 	       snapshot_mode_name(plan->mode), how(plan->mode));
 	if (plan->memory)
@@ -219,8 +221,9 @@ void leaks_print_report(const struct analysis *a, const struct leaks_sum *sum, s
 	if (!sum->count)
 		printf("\nno new leaks: %s blocks were in the baseline\n", thousands(sum->known));
 	else
-		printf("\nLEAKED: %s blocks, %s: nothing in the process points to them any more\n",
-		       thousands(sum->count), human(sum->bytes));
+		printf("\nLEAKED: %s block%s, %s: nothing in the process points to %s any more\n",
+		       thousands(sum->count), text_plural(sum->count), human(sum->bytes),
+		       sum->count == 1 ? "it" : "them");
 	printf("\n%11s %9s %10s  %s\n", "bytes held", "blocks", "size", "what");
 	vec_for_each (&a->clusters.list, c) {
 		if (c->suppressed)
@@ -260,9 +263,11 @@ void leaks_print_why(const struct why *w, struct leak_join *j)
 	} else {
 		printf("is leaked: no register, stack, global or reachable block leads to it\n");
 	}
-	printf("without it %s blocks (%s) would be unreachable, itself included\n",
-	       thousands(w->retained_count), human(w->retained_bytes));
-	printf("%s blocks point to it%s\n", thousands(w->pointers), w->pointers ? ":" : "");
+	printf("without it %s block%s (%s) would be unreachable, itself included\n",
+	       thousands(w->retained_count), text_plural(w->retained_count),
+	       human(w->retained_bytes));
+	printf("%s block%s to it%s\n", thousands(w->pointers),
+	       w->pointers == 1 ? " points" : "s point", w->pointers ? ":" : "");
 	for (uint64_t i = 0; i < w->pointers && i < WHY_POINTERS; i++)
 		print_block("  ", &w->pointer[i]);
 	if (w->pointers > WHY_POINTERS)

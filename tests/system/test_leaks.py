@@ -196,6 +196,7 @@ class Leaks(HeapCase):
         self.assertEqual([b["type"] for b in why["path"]], ["app::Node", "app::Node"])
         self.assertEqual(why["retained_count"], 2)
         self.assertEqual(why["pointers"], 1)
+        self.assertIn("\n1 block points to it:\n", r.stdout)
         _, report = self.leaks(p, status=1)
         lost = next(c for c in report["clusters"] if c["type"] == "app::Node")["samples"][0]
         r, report = self.leaks(p, "--why", lost, status=0)
