@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cmd/cmd.h"
+#include "report/text.h"
 
 #define PLACES 8
 
@@ -129,35 +130,18 @@ bool parse_pid(const char *text, pid_t *pid)
 
 const char *human(uint64_t bytes)
 {
-	static char place[PLACES][24];
+	static char place[PLACES][32];
 	static unsigned int next;
-	static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-	char *s = place[next++ % PLACES];
-	double v = (double)bytes;
-	int u = 0;
 
-	while (v >= 1024 && u < 6) {
-		v /= 1024;
-		u++;
-	}
-	snprintf(s, sizeof(place[0]), u ? "%.1f %s" : "%.0f %s", v, unit[u]);
-	return s;
+	return text_bytes(bytes, place[next++ % PLACES]);
 }
 
 const char *thousands(uint64_t n)
 {
 	static char place[PLACES][32];
 	static unsigned int next;
-	char digits[24], *s = place[next++ % PLACES], *out = s;
-	int len = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)n);
 
-	for (int i = 0; i < len; i++) {
-		if (i && (len - i) % 3 == 0)
-			*out++ = ',';
-		*out++ = digits[i];
-	}
-	*out = 0;
-	return s;
+	return text_number(n, place[next++ % PLACES]);
 }
 
 bool parse_cost(const char *text, enum cost *cost)
