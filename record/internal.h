@@ -28,6 +28,8 @@ struct slot_state {
 	uint32_t tid, raw_sequence, raw_stack;
 	uint32_t named_tid; /* whose name was looked at, at named_ns */
 	uint64_t named_ns;
+	uint32_t written_tid, written_piece; /* whose name was written last, into which piece */
+	char written_name[17];
 	bool left_out;
 	bool in_realloc, realloc_known;
 	struct live_block realloc_block;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* What is seen of the target from outside, about once a second: names, memory, mappings. */
+#include <stdio.h>
+#include <string.h>
 #include "attach/procfs.h"
 #include "attach/smaps.h"
 #include "lib/deadline.h"
@@ -10,10 +12,17 @@
 static void put_thread_names(struct recorder *r)
 {
 	for (uint32_t i = 0; i < r->nslots; i++) {
+		struct slot_state *slot = &r->slot[i];
 		struct proc_status st;
 
-		if (r->slot[i].tid && !proc_status_read(r->config.pid, (pid_t)r->slot[i].tid, &st))
-			mpf_put_thread(r->file, r->slot[i].tid, st.name);
+		if (!slot->tid || proc_status_read(r->config.pid, (pid_t)slot->tid, &st) ||
+		    (slot->written_tid == slot->tid && slot->written_piece == r->piece.number &&
+		     !strcmp(slot->written_name, st.name)))
+			continue;
+		mpf_put_thread(r->file, slot->tid, st.name);
+		slot->written_tid = slot->tid;
+		slot->written_piece = r->piece.number;
+		snprintf(slot->written_name, sizeof(slot->written_name), "%s", st.name);
 	}
 }
 

@@ -28,6 +28,8 @@ class Formats(t.Case):
         self.assertEqual(len(r["leaks"]), totals["leaked_count"])
         self.assertEqual(totals["allocations"] - totals["frees"], totals["leaked_count"])
         self.assertEqual(sum(x["allocations"] for x in r["threads"]), totals["allocations"])
+        # main() and four threads, each named once, not at every look.
+        self.assertLessEqual(json.loads(self.memprof("info", f, "--json").stdout)["items"]["threads"], 5)
         self.assertEqual(sum(g["peak_bytes"] for g in r["allocation_groups"]), totals["peak_bytes"])
         for cost, key in (("live", "leaked_bytes"), ("allocated", "allocated_bytes"),
                           ("count", "allocations"), ("peak", "peak_bytes"), ("temporary", "temporary")):
