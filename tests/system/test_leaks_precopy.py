@@ -158,11 +158,7 @@ class Safe(test_leaks.HeapCase):
         self.assertEqual(p.stdout.read(), "")
 
     def as_before(self, p, before):
-        for _ in range(500):
-            if not tracked(p.pid) and t.identity(p.pid) == before:
-                break
-            time.sleep(0.01)
-        self.assertEqual(tracked(p.pid), 0)
+        t.wait_for(lambda: not tracked(p.pid) and t.identity(p.pid) == before)
         self.unchanged(p, before)
 
     def test_killed(self):
@@ -225,12 +221,15 @@ class Safe(test_leaks.HeapCase):
 
     def test_ends(self):
         """the process ends while it is read: status 6, no report"""
-        p, _ = self.ready("blocks", "park", 16)
-        m = self.start(t.MEMPROF, "leaks", "-p", str(p.pid), "--pre-copy", stderr=subprocess.STDOUT)
-        while m.poll() is None and not tracked(p.pid):
-            pass
-        p.kill()
-        out, _ = m.communicate(timeout=60)
+        for _ in range(20):
+            p, _ = self.ready("blocks", "park", 16)
+            m = self.start(t.MEMPROF, "leaks", "-p", str(p.pid), "--pre-copy", stderr=subprocess.STDOUT)
+            while m.poll() is None and not tracked(p.pid):
+                pass
+            p.kill()
+            out, _ = m.communicate(timeout=120)
+            if m.returncode:  # else it had read all of it by then
+                break
         self.assertEqual(m.returncode, 6, out)
         self.assertNotIn("leaks:", out)
 

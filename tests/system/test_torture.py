@@ -23,29 +23,20 @@ class Torture(t.Case):
                             "--for", "20ms", *more], text=True, capture_output=True, timeout=120,
                            stdin=subprocess.DEVNULL)
         if r.returncode == 15:
-            self.detach(p)
+            self.detach(p.pid)
         else:
             self.assertIn(r.returncode, status, r.stdout + r.stderr)
         return r.returncode
 
-    def detach(self, p):
-        """A thread was kept inside the agent: later.  On a busy machine it may take its time."""
-        for _ in range(20):
-            time.sleep(0.2)
-            r = subprocess.run([t.MEMPROF, "detach", "-p", str(p.pid)], text=True,
-                               capture_output=True, timeout=120, stdin=subprocess.DEVNULL)
-            if r.returncode != 15:
-                break
-        self.assertEqual(r.returncode, 0, r.stderr)
-
     def storm(self, *victim, status=(0,)):
         p = self.victim(*victim)
         before = t.identity(p.pid)["text"]
-        done = 0
-        for _ in range(STORM):
+        done = cycles = 0
+        while cycles < STORM or done <= STORM // 4:
             done += self.cycle(p, status=status) in (0, 15)
             self.assertIsNone(p.poll())
-        self.assertGreater(done, STORM // 4)
+            cycles += 1
+            self.assertLess(cycles, 4 * STORM + 20, "it could hardly ever be stopped")
         self.assertEqual(t.identity(p.pid)["text"], before)
         self.assertNotIn("memprof", t.maps(p.pid))
         self.assertIn("ok", self.finish(p, timeout=120))
@@ -59,7 +50,7 @@ class Torture(t.Case):
                                 "--for", "1ms"], text=True, capture_output=True, timeout=120)
             self.assertIn(r.returncode, (0, 15), r.stderr)
             if r.returncode:
-                self.detach(p)
+                self.detach(p.pid)
             self.assertIsNone(p.poll(), f"died in cycle {i}")
         self.assertEqual(t.identity(p.pid), before)
         self.assertIn("ok", self.finish(p, timeout=120))
@@ -131,9 +122,11 @@ class Torture(t.Case):
                 rec.send_signal(signal.SIGTERM)  # it ends in the middle of detaching, or not
             out, _ = p.communicate(timeout=60)
             self.assertEqual((p.returncode, out), (0, "ok\n"))
-            self.assertIn(rec.wait(timeout=60), (0, 3, 17))
+            self.assertIn(rec.wait(timeout=120), (0, 3, 15, 17))
             if rec.returncode == 0:
-                self.assertGreater(self.report(self.path("r"))["totals"]["allocations"], 0)
+                r = self.report(self.path("r"))
+                if r["runtime"]["secs"] or r["runtime"]["fract_nsecs"] > 200e6:  # else it came too late
+                    self.assertGreater(r["totals"]["allocations"], 0)
 
     def test_exec(self):
         """another thread calls exec while attached: the new program is not touched"""
