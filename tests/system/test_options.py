@@ -75,9 +75,9 @@ class Options(t.Case):
         p = self.victim("named")
         r = self.report(self.record(p.pid, 1.2, "--thread", "keep*"), "--leaks")
         totals = r["totals"]
-        self.assertGreater(totals["allocations"], 500)
+        self.assertGreater(totals["allocations"], 100)
         self.assertEqual(totals["allocated_bytes"], 100 * totals["allocations"])
-        self.assertGreater(r["losses"]["left_out_allocations"], 500)
+        self.assertGreater(r["losses"]["left_out_allocations"], 100)
         self.assertEqual(totals["allocations"] - totals["frees"], totals["leaked_count"])
         # Some were freed by the other thread; none of those is taken for a leak.
         self.assertLessEqual(totals["leaked_count"], 4)
@@ -91,24 +91,34 @@ class Options(t.Case):
         p = self.victim("named")
         f = self.path("r")
         rec = self.start(t.MEMPROF, "attach", "--paused", "-p", str(p.pid), "-o", f, stderr=subprocess.PIPE)
-        self.wait_for_session(p.pid)
+        def until(words):
+            while words not in rec.stderr.readline():
+                self.assertIsNone(rec.poll())
+            return time.monotonic()
+
+        until("recording process")
+        time.sleep(1)
+        on = time.monotonic()
+        rec.send_signal(signal.SIGUSR1)
+        until("recording goes on")
         time.sleep(1)
         rec.send_signal(signal.SIGUSR1)
-        time.sleep(1)
-        rec.send_signal(signal.SIGUSR1)
-        time.sleep(1)
+        off = until("recording paused")
+        time.sleep(2)
         rec.send_signal(signal.SIGINT)
-        _, said = rec.communicate(timeout=20)
+        _, said = rec.communicate(timeout=120)
+        ended = time.monotonic()
         self.assertEqual(rec.returncode, 0, said)
-        self.assertLess(said.index("goes on"), said.index("paused"))
         r = self.report(f)
-        self.assertGreater(r["totals"]["allocations"], 500)
-        self.assertGreater(r["losses"]["left_out_allocations"], r["totals"]["allocations"])
+        self.assertGreater(r["totals"]["allocations"], 100)
+        self.assertGreater(r["losses"]["left_out_allocations"], 100)
         busy = [x for x in r["timeline"] if x["allocations"]]
         first, last = (x["timestamp_relative"]["secs"] + x["timestamp_relative"]["fract_nsecs"] / 1e9
                        for x in (busy[0], busy[-1]))
-        self.assertGreater(first, 0.8)
-        self.assertLess(last - first, 2)
+        began = ended - r["runtime"]["secs"] - r["runtime"]["fract_nsecs"] / 1e9  # or earlier
+        self.assertGreaterEqual(first, on - began - 0.01)
+        # What is in the rings when it pauses is taken.
+        self.assertLess(last - first, off - on + 0.5)
         self.assertLessEqual(r["totals"]["leaked_count"], 4)
         self.finish(p)
 
@@ -157,7 +167,7 @@ class Options(t.Case):
 
     def test_maps(self):
         """what the mappings held, looked at in the beginning and at the end"""
-        p = self.victim("leaky")
+        p = self.victim("exact", 1, 1000, "wait", stdin=subprocess.PIPE)
         f = self.record(p.pid, 2.5)
         r = json.loads(self.memprof("report", f, "--view", "maps", "--json").stdout)
         looks = r["map_usage"]
@@ -165,7 +175,7 @@ class Options(t.Case):
         for look in looks:
             names = [m["name"] for m in look["maps"]]
             self.assertIn("[stack]", names)
-            self.assertTrue(any(n.endswith("/leaky") for n in names))
+            self.assertTrue(any(n.endswith("/exact") for n in names))
         samples = self.report(f)["samples"]
         for look, sample in ((looks[0], samples[0]), (looks[1], samples[-1])):
             rss = sum(m["rss"] for m in look["maps"])
@@ -173,25 +183,19 @@ class Options(t.Case):
         text = self.memprof("report", f, "--view", "maps").stdout
         self.assertIn("[anonymous]", text)
         self.assertEqual(text.split()[0], "resident")
-        self.finish(p)
 
     def test_terminal(self):
         """on a terminal the line that tells how far it is stays one line"""
         master, slave = pty.openpty()
         termios.tcsetwinsize(slave, (24, 60))
-        p = self.start(t.MEMPROF, "run", "-o", self.path("r"), "--", "/bin/sleep", "1.5", stderr=slave)
+        p = self.start(t.MEMPROF, "run", "-o", self.path("r"), "--", "/bin/sleep", "3", stderr=slave)
         os.close(slave)
-        p.communicate(timeout=60)
+        p.communicate(timeout=120)
         said = os.read(master, 4096).decode()
         os.close(master)
         lines = re.findall(r"\r\x1b\[K([^\r]+)", said)
         self.assertRegex(lines[0], r"^ +\d\.\ds  \d+ events, lost nothing, ")
         self.assertEqual({len(x) for x in lines}, {59})
-
-    def wait_for_session(self, pid):
-        deadline = time.time() + 20
-        while "memprof-session" not in t.maps(pid) and time.time() < deadline:
-            time.sleep(0.02)
 
 
 if __name__ == "__main__":

@@ -119,7 +119,10 @@ class StopAnywhere(t.Case):
         p.send_signal(signal.SIGCONT)
         time.sleep(0.02)
         rec.send_signal(signal.SIGTERM)
-        self.assertEqual(rec.wait(timeout=60), 0)
+        status = rec.wait(timeout=120)
+        self.assertIn(status, (0, 15))
+        if status:  # on a busy machine it may have waited too short; its pages stayed
+            self.detach(p.pid)
         self.assertIsNone(p.poll())
 
     def session_state(self, p):
@@ -164,10 +167,10 @@ class StopAnywhere(t.Case):
             while self.session_state(p) == 3:
                 time.sleep(0.002)
             p.send_signal(signal.SIGCONT)
-            status = rec.wait(timeout=60)
+            status = rec.wait(timeout=120)
             self.assertIn(status, (0, 15), key)
             if status:  # on a busy machine it may have waited too short; its pages stayed
-                self.memprof("detach", "-p", p.pid)
+                self.detach(p.pid)
             self.assertIsNone(p.poll(), f"died at {key}")
             s.grab()
             self.same(p.pid, before, key)
@@ -177,7 +180,7 @@ class StopAnywhere(t.Case):
         if rec.poll() is None:
             s.let_go()
             rec.send_signal(signal.SIGTERM)
-            rec.wait(timeout=60)
+            rec.wait(timeout=120)
         else:
             s.let_go()
         self.assertIn("ok", self.finish(p))
