@@ -164,7 +164,7 @@ void embedding_put(struct embedding *e, pid_t pid, struct mpf_writer *w, const u
 
 void embedding_tell(const struct embedding *e)
 {
-	printf("embedded: %s binaries (%s)\n", thousands(e->files), human(e->bytes));
+	printf("binaries embedded: %s (%s)\n", thousands(e->files), human(e->bytes));
 	if (e->left_out[0])
 		fprintf(stderr, "memprof: not embedded: %s\n", e->left_out);
 }

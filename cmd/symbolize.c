@@ -92,7 +92,7 @@ static int symbolize(const struct request *r, const char *path)
 	       thousands(result.addresses), thousands(result.after), thousands(result.before),
 	       thousands(result.lines_after), thousands(result.lines_before));
 	if (result.binaries)
-		printf("%s binaries were only in the recording itself; the new one has none\n",
+		printf("binaries that only the recording had: %s; the new one has none\n",
 		       thousands(result.binaries));
 	if (result.truncated)
 		fprintf(stderr, "memprof: %s was cut off; so is %s\n", path, r->output);
