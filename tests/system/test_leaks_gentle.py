@@ -24,7 +24,7 @@ class Gentle(t.Case):
         p = self.start_blocks(mode, 6, "leaks", leaks)
         before = t.identity(p.pid)
         for _ in range(5 if t.FULL else 1):
-            report, out = self.leaks(p, "--gentle", "--interval", "200ms", status=1 if leaks else 0)
+            report, out = self.leaks(p, "--gentle", "--interval", "1s", status=1 if leaks else 0)
             self.assertEqual(report["leaked"]["count"], leaks)
             self.assertEqual(report["mode"], "gentle")
             self.assertFalse(report["exact"])

@@ -230,9 +230,11 @@ class Safe(t.Case):
         blocks = self.listed(p)
         with open(f"/proc/{p.pid}/mem", "r+b", buffering=0) as mem:
             for victim in blocks[len(blocks) // 2:] + blocks:
-                mem.seek(victim - 8)
-                # glibc's IS_MMAPPED, the second bit of the size.
-                if bool(mem.read(8)[0] & 2) == mmapped:
+                mem.seek(victim - 16)
+                header = mem.read(16)
+                # glibc's IS_MMAPPED, the second bit of the size.  A block of memalign() has another
+                # header, stale and sound, at its mapping's start.
+                if bool(header[8] & 2) == mmapped and not (mmapped and any(header[:8])):
                     mem.seek(victim - 8)
                     mem.write(b"AAAAAAAA")
                     return victim, blocks

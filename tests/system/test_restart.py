@@ -54,7 +54,9 @@ class Restart(t.Case):
         for batch in batches(ALONE, 2 if t.GUEST else 7):
             started = [self.start(f"{t.VICTIMS}/restart", str(SECONDS), name) for name in batch]
             time.sleep(SECONDS / 2)
-            for p in started:
+            for i, p in enumerate(started):
+                if i and p.poll() is not None:
+                    break  # the machine is so busy that its call is over
                 self.record(p.pid, 0.01)
             for name, p in zip(batch, started):
                 out, _ = p.communicate(timeout=120)
