@@ -61,7 +61,7 @@ class LeftAsFound(t.Case):
         """a process in a job-control stop stays stopped"""
         p = self.victim("verify", 2)
         p.send_signal(signal.SIGSTOP)
-        time.sleep(0.1)
+        t.wait_for(lambda: t.stopped(p.pid))
         self.record(p.pid, 0.2)
         with open(f"/proc/{p.pid}/stat") as f:
             self.assertEqual(f.read().split()[2], "T")
