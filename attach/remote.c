@@ -18,6 +18,7 @@
 #include <unistd.h>
 #include "attach/emergency.h"
 #include "attach/restart.h"
+#include "attach/seccomp.h"
 #include "attach/target.h"
 #include "lib/fault.h"
 
@@ -57,7 +58,7 @@ static void abort_rseq(struct remote *r)
 
 static int rank(struct target *t, struct thread *th)
 {
-	if (thread_get_regs(t, th))
+	if (thread_get_regs(t, th) || seccomp_dispatch(t, th) == DISPATCH_SIGNAL)
 		return -1;
 	if (thread_stands_before(t, th) >= 0) {
 		/* The kernel may restart what it finds there: not a place for calls of ours. */

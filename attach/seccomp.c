@@ -11,11 +11,18 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include "attach/seccomp.h"
-#include "attach/target.h"
 
 #ifndef PTRACE_SECCOMP_GET_FILTER
 #define PTRACE_SECCOMP_GET_FILTER 0x420c
 #endif
+#ifndef PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG
+#define PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG 0x4211
+#endif
+
+/* uapi linux/ptrace.h, struct ptrace_sud_config */
+struct dispatch_config {
+	uint64_t mode, selector, offset, length; /* mode 0: off */
+};
 
 uint32_t seccomp_run(const struct sock_filter *code, uint32_t n, const struct seccomp_data *data)
 {
@@ -175,4 +182,18 @@ int seccomp_allows(struct target *t, struct thread *th, long nr, const uint64_t 
 		if (answer != SECCOMP_RET_ALLOW && answer != SECCOMP_RET_LOG)
 			return 0;
 	}
+}
+
+enum dispatch seccomp_dispatch(const struct target *t, const struct thread *th)
+{
+	struct dispatch_config config = {0};
+	uint8_t selected = 1;
+
+	if (ptrace((enum __ptrace_request)PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG, th->tid,
+		   sizeof(config), &config) ||
+	    !config.mode)
+		return DISPATCH_KERNEL;
+	if (config.selector && mem_read(&t->mem, config.selector, &selected, sizeof(selected)))
+		return DISPATCH_SIGNAL;
+	return selected ? DISPATCH_SIGNAL : DISPATCH_BOTH;
 }

@@ -6,6 +6,7 @@
 #include <linux/seccomp.h>
 #include <stdint.h>
 #include "arch/arch.h"
+#include "attach/target.h"
 
 /*
  * Runs one filter of @n instructions over @data.
@@ -20,5 +21,15 @@ uint32_t seccomp_run(const struct sock_filter *code, uint32_t n, const struct se
  */
 struct seccomp_data seccomp_call(const struct arch *arch, long nr, const uint64_t args[6],
 				 uint64_t insn_addr);
+
+/* What becomes of a thread's system calls (prctl(2), PR_SET_SYSCALL_USER_DISPATCH). */
+enum dispatch {
+	DISPATCH_KERNEL, /* they are made; also where the kernel does not tell, before 6.4 */
+	DISPATCH_BOTH,	 /* they are now; the thread itself changes that */
+	DISPATCH_SIGNAL, /* the thread gets a signal instead, which kills it where it is blocked */
+};
+
+/* The thread is stopped. */
+enum dispatch seccomp_dispatch(const struct target *t, const struct thread *th);
 
 #endif

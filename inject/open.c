@@ -275,7 +275,7 @@ static int map_all(struct session *s, const struct session_options *o, struct la
 		ret = remote_begin(&r, t, err);
 	if (ret)
 		return ret;
-	layout->control.may_syscall = agent_may;
+	layout->control.may_syscall = agent_may && sandbox_agent_calls(t);
 	ret = agent ? open_block(s, &r, layout, o, agent) : -ENOMEM;
 	if (!ret)
 		ret = open_agent(s, &r);

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "attach/restart.h"
+#include "attach/seccomp.h"
 
 #define CAP_SYS_ADMIN 21
 #define FD	      3 /* filters that look at descriptors' numbers are not known */
@@ -82,6 +83,15 @@ void sandbox_wait_anew(struct target *t)
 {
 	for (size_t k = 0; k < t->threads.n; k++)
 		begin_again(t, t->threads.at[k]);
+}
+
+bool sandbox_agent_calls(const struct target *t)
+{
+	vec_for_each (&t->threads, it) {
+		if (seccomp_dispatch(t, *it) != DISPATCH_KERNEL)
+			return false;
+	}
+	return true;
 }
 
 int sandbox_ask(struct target *t, uint64_t length, uint64_t agent, uint64_t agent_length,

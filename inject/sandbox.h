@@ -23,6 +23,10 @@ int sandbox_look(const struct target *t, struct mp_err *err);
 int sandbox_ask(struct target *t, uint64_t length, uint64_t agent, uint64_t agent_length,
 		bool *agent_may, struct mp_err *err);
 
+/* Whether the agent may make system calls: not where a thread is handed its own ones, now or as it
+ * likes (PR_SET_SYSCALL_USER_DISPATCH).  All threads are stopped. */
+bool sandbox_agent_calls(const struct target *t);
+
 /**
  * sandbox_wait_anew() - threads whose filter forbids restart_syscall wait anew
  * All threads are stopped, and emergency_find() was called.  Before they go on: a thread that was

@@ -106,6 +106,12 @@ class Sandbox(t.Case):
                      ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-all"])
         self.good_end(p, pid)
 
+    def test_dispatch(self):
+        """a thread that is handed its own system calls (as Wine does): another one makes ours"""
+        p, pid = self.sandbox("dispatch")
+        self.works(p, pid)
+        self.good_end(p, pid)
+
     def test_no_new_privs(self):
         """no_new_privs"""
         p, pid = self.sandbox("nnp")

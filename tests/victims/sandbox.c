@@ -2,14 +2,16 @@
 /*
  * Puts itself into a sandbox, then works: one thread allocates and checks, one sleeps a little all
  * the time.  Ends with "ok" by SIGTERM (in strict mode: by the end of its standard input).
- *	sandbox strict | allow | without NAME | nnp | nodump | mdwe | as MIB | lock | none
- * allow: a filter that kills on whatever this program does not need; without: one that kills on
- * one system call.
+ *	sandbox strict | allow | without NAME | nnp | nodump | mdwe | as MIB | lock | dispatch |
+ *none allow: a filter that kills on whatever this program does not need; without: one that kills on
+ * one system call; dispatch: the thread that allocates is handed every system call it makes
+ * (PR_SET_SYSCALL_USER_DISPATCH), and makes none.
  */
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
@@ -34,12 +36,17 @@
 #ifndef SYS_newfstatat
 #define SYS_newfstatat SYS_fstatat64
 #endif
+#ifndef PR_SET_SYSCALL_USER_DISPATCH
+#define PR_SET_SYSCALL_USER_DISPATCH 59
+#define PR_SYS_DISPATCH_ON	     1
+#endif
 #define EXEC_MMAP 1000 /* no number: mmap with PROT_EXEC */
 /* Where a filter finds the low half of an argument. */
 #define ARGUMENT(n)                                                                                \
 	(offsetof(struct seccomp_data, args[n]) + 4 * (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__))
 
 static volatile sig_atomic_t stop;
+static volatile char diverted; /* read by the kernel at each system call; 0: it is made */
 
 static const struct {
 	const char *name;
@@ -87,7 +94,31 @@ static const int needed[] = {SYS_read,
 static void on_term(int sig)
 {
 	(void)sig;
+	diverted = 0;
 	stop = 1;
+}
+
+static void on_sys(int sig)
+{
+	(void)sig;
+	diverted = 0;
+	(void)!write(1, "a call that is not mine\n", 24);
+	_exit(4);
+}
+
+static int divert(void)
+{
+	void *p[2];
+
+	signal(SIGSYS, on_sys);
+	/* Room for all of work(). */
+	mallopt(M_TRIM_THRESHOLD, 1 << 30);
+	mallopt(M_TOP_PAD, 16 << 20);
+	for (int i = 0; i < 2; i++)
+		p[i] = malloc(100000);
+	for (int i = 0; i < 2; i++)
+		free(p[i]);
+	return prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, 0, 0, &diverted);
 }
 
 static void install(struct sock_filter *code, size_t n)
@@ -178,6 +209,8 @@ static void enter(int argc, char **argv)
 		bad = prctl(PR_SET_MDWE, 1, 0, 0, 0);
 	else if (!strcmp(how, "lock"))
 		bad = mlockall(MCL_CURRENT | MCL_FUTURE);
+	else if (!strcmp(how, "dispatch"))
+		bad = divert();
 	else if (!strcmp(how, "as") && argc == 3)
 		limit_address_space(atol(argv[2]));
 	else if (!strcmp(how, "without") && argc == 3)
@@ -235,6 +268,7 @@ int main(int argc, char **argv)
 	pthread_create(&th, NULL, sleeper, NULL);
 	enter(argc, argv);
 	dprintf(1, "ready\n");
+	diverted = !strcmp(argv[1], "dispatch");
 	work();
 	dprintf(1, "ok\n");
 	_exit(0); /* a thread's end needs calls that may be forbidden */
