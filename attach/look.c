@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Before anything is touched: can this process be attached to, and if not, why? */
+#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,9 +13,11 @@
 #include <unistd.h>
 #include "attach/refusal.h"
 #include "attach/target.h"
+#include "attach/threads.h"
 
 #define CAP_SYS_PTRACE 19 /* linux/capability.h */
 #define PAGE	       4096
+#define SHARED_MS      100 /* what a vfork() may take until its parent is seen to wait */
 
 static int ptrace_scope(void)
 {
@@ -151,4 +155,50 @@ int target_look(struct target *t, pid_t pid, struct mp_err *err)
 		return target_refused(t, ret, err);
 	}
 	return 0;
+}
+
+static bool any_waits_in_vfork(const struct target *t)
+{
+	struct tids tids;
+	bool waits = false;
+
+	if (proc_tasks(t->pid, &tids))
+		return true;
+	vec_for_each (&tids.list, tid) {
+		struct thread th = {.tid = *tid};
+
+		waits = waits || thread_waits_in_vfork(t, &th);
+	}
+	vec_free(&tids.list);
+	return waits;
+}
+
+/* Where the kernel was built without kcmp(), nobody does. */
+static bool shares_memory(const struct target *t, pid_t pid)
+{
+	return !syscall(SYS_kcmp, proc_of(t->pid), pid, KCMP_VM, 0, 0);
+}
+
+pid_t target_sharer(const struct target *t)
+{
+	struct dirent *e;
+	pid_t sharer = 0;
+	DIR *d = opendir("/proc");
+
+	while (!sharer && d && (e = readdir(d))) {
+		pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
+		int ms = 0;
+
+		if (pid <= 0 || pid == t->pid)
+			continue;
+		while (ms < SHARED_MS && shares_memory(t, pid) && !any_waits_in_vfork(t)) {
+			usleep(1000);
+			ms++;
+		}
+		if (ms == SHARED_MS)
+			sharer = pid;
+	}
+	if (d)
+		closedir(d);
+	return sharer;
 }

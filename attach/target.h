@@ -76,6 +76,11 @@ struct target {
  */
 int target_look(struct target *t, pid_t pid, struct mp_err *err);
 
+/* A process that shares the memory of @t and is none of its threads (clone() with CLONE_VM): it
+ * would not stop with them.  The child of a vfork(), for which its parent waits, does not count.
+ * Return: its pid, or 0. */
+pid_t target_sharer(const struct target *t);
+
 /* PTRACE_SEIZE for every thread until a full pass over /proc/PID/task finds no new one; newborns
  * come by PTRACE_O_TRACECLONE.  Threads keep running. */
 int target_seize(struct target *t, const struct deadline *deadline, struct mp_err *err);

@@ -81,31 +81,49 @@ static bool move_back(struct session *s, struct thread *th)
 	return true;
 }
 
+/* Where no thread may be or return to: our own code.  Signal frames behind it are a reason to look
+ * closer: what they interrupted may be on another stack. */
+struct places {
+	spans_t spans;
+	uint32_t own;
+};
+
+static int find_places(const struct session *s, struct places *p)
+{
+	const struct ss_journal *j = s->journal;
+	struct span agent = {j->agent_addr, j->agent_addr + j->agent_length};
+
+	if (vec_push(&p->spans, agent))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < j->nislands; i++) {
+		struct span island = {j->island[i].addr, j->island[i].addr + j->island[i].length};
+
+		if (vec_push(&p->spans, island))
+			return -ENOMEM;
+	}
+	p->own = (uint32_t)p->spans.n;
+	return block_signal_frames(s->block, s->length, &p->spans);
+}
+
 static bool thread_clear(struct session *s, struct thread *th, const struct maps *maps,
-			 const struct span *spans, uint32_t n)
+			 const struct places *p)
 {
 	if (th->state == THREAD_IN_VFORK)
 		return false; /* cannot be looked at: wait for its child */
 	/* Stale words stay on stacks for long: a whole walk without us says it too. */
-	return move_back(s, th) && (!stack_mentions(s->t, th, maps, spans, n, false) ||
-				    stack_walk_clear(s->t, th, s->block, s->length, spans, n));
+	return move_back(s, th) &&
+	       (!stack_mentions(s->t, th, maps, p->spans.at, (uint32_t)p->spans.n, false) ||
+		stack_walk(s->t, th, s->block, s->length, p->spans.at, p->own) == WALK_CLEAR);
 }
 
 /* @hold: who is out stands in the next round, so that who is not gets the processors: on a busy
  * machine those that are out would use them up. */
-static bool all_clear(struct session *s, const struct maps *maps, bool hold)
+static bool all_clear(struct session *s, const struct maps *maps, const struct places *p, bool hold)
 {
-	const struct ss_journal *j = s->journal;
-	struct span spans[SS_MAX_ISLANDS + 1];
 	bool all = true;
-	uint32_t n = 0;
 
-	spans[n++] = (struct span){j->agent_addr, j->agent_addr + j->agent_length};
-	for (uint32_t i = 0; i < j->nislands; i++)
-		spans[n++] =
-		    (struct span){j->island[i].addr, j->island[i].addr + j->island[i].length};
 	vec_for_each (&s->t->threads, it) {
-		bool clear = thread_clear(s, *it, maps, spans, n);
+		bool clear = thread_clear(s, *it, maps, p);
 
 		(*it)->held = hold && clear;
 		all &= clear;
@@ -226,13 +244,34 @@ static int close_descriptor(struct session *s, struct mp_err *err)
 	return ret;
 }
 
+static int pages_stay(const struct target *t, uint32_t foreign, pid_t sharer, struct mp_err *err)
+{
+	if (foreign)
+		return mp_fail(err, MP_EXIT_NOT_RESTORED, -EAGAIN,
+			       "%u functions of process %d were changed by somebody else and left "
+			       "alone; memprof's pages stay",
+			       foreign, t->pid);
+	if (sharer)
+		return mp_fail(err, MP_EXIT_NOT_RESTORED, -EAGAIN,
+			       "the text of process %d is restored, but process %d, which shares "
+			       "its memory, may be inside the agent; its pages stay until that "
+			       "one has ended, and: memprof detach -p %d",
+			       t->pid, sharer, t->pid);
+	return mp_fail(err, MP_EXIT_NOT_RESTORED, -EAGAIN,
+		       "the text of process %d is restored, but a thread is still inside the "
+		       "agent; its pages stay until: memprof detach -p %d",
+		       t->pid, t->pid);
+}
+
 int session_close(struct session *s, struct mp_err *err)
 {
 	struct deadline stop = session_stop_deadline(s->t), drain = deadline_in_ms(DRAIN_MS);
 	struct target *t = s->t;
 	uint32_t foreign = 0, round = 0, pause_us = MIN_PAUSE_US;
+	struct places places = {0};
 	struct maps maps;
 	bool child, clear;
+	pid_t sharer;
 	int ret;
 
 	if (!s->block)
@@ -249,7 +288,10 @@ int session_close(struct session *s, struct mp_err *err)
 	if (!child)
 		session_mute(s);
 	fault_point("close-muted");
-	ret = t->threads.n ? 0 : target_seize(t, &stop, err);
+	sharer = target_sharer(t);
+	ret = find_places(s, &places);
+	if (!ret && !t->threads.n)
+		ret = target_seize(t, &stop, err);
 	stop = session_stop_deadline(t);
 	for (; !ret; round++) {
 		ret = target_stop(t, &stop, err);
@@ -257,15 +299,19 @@ int session_close(struct session *s, struct mp_err *err)
 			break;
 		maps_free(&maps);
 		ret = still_there(s, &maps, err);
-		if (ret)
+		if (ret) {
+			vec_free(&places.spans);
 			return target_release(t), ret;
+		}
 		if (!round) {
 			set_state(s, child, SS_RESTORING);
 			foreign = restore_text(s, &maps);
 		}
 		/* Not in every round: who stands may hold a lock that the others wait for. */
-		clear = !foreign && all_clear(s, &maps, round >= FREE_ROUNDS && !(round % 2));
-		if (clear || foreign || (round >= DRAIN_ROUNDS && deadline_passed(&drain)))
+		clear = !foreign && !sharer &&
+			all_clear(s, &maps, &places, round >= FREE_ROUNDS && !(round % 2));
+		if (clear || foreign || sharer ||
+		    (round >= DRAIN_ROUNDS && deadline_passed(&drain)))
 			break;
 		target_resume(t);
 		usleep(pause_us);
@@ -277,18 +323,11 @@ int session_close(struct session *s, struct mp_err *err)
 		fault_point("close-taken-out");
 	} else if (!ret) {
 		set_state(s, child, SS_DORMANT);
-		ret = foreign
-			  ? mp_fail(err, MP_EXIT_NOT_RESTORED, -EAGAIN,
-				    "%u functions of process %d were changed by somebody else and "
-				    "left alone; memprof's pages stay",
-				    foreign, t->pid)
-			  : mp_fail(err, MP_EXIT_NOT_RESTORED, -EAGAIN,
-				    "the text of process %d is restored, but a thread is still "
-				    "inside the agent; its pages stay until: memprof detach -p %d",
-				    t->pid, t->pid);
+		ret = pages_stay(t, foreign, sharer, err);
 	}
 	target_release(t);
 	s->close_stop_ns = t->last_stop_ns;
+	vec_free(&places.spans);
 	maps_free(&maps);
 	return ret;
 }

@@ -5,7 +5,14 @@
 
 #include <stdint.h>
 #include "formats/session.h"
+#include "lib/vec.h"
 #include "unwind/rule.h"
+
+struct span {
+	uint64_t start, end;
+};
+
+typedef VEC(struct span) spans_t;
 
 enum lookup {
 	LOOKUP_RULE,	  /* found */
@@ -21,5 +28,13 @@ enum lookup {
  */
 enum lookup block_rule(const struct ss_control *block, uint64_t length, uint64_t pc,
 		       struct uw_full *rule);
+
+/**
+ * block_signal_frames() - where signal handlers return to: code whose caller was interrupted
+ * @spans: gets the addresses in the target, in addition to what it has
+ * Looks at every row of every module; a block that claims to have too many gives all addresses.
+ * Return: 0 or -ENOMEM.
+ */
+int block_signal_frames(const struct ss_control *block, uint64_t length, spans_t *spans);
 
 #endif

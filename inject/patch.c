@@ -28,6 +28,7 @@ struct batch {
 	uint32_t first, n; /* hooks journal[first .. first+n) */
 	struct work *work;
 	uint32_t new_islands; /* the last ones of the journal are not mapped yet */
+	spans_t signal_frames;
 };
 
 static uint32_t slots_used(const struct ss_journal *j, uint32_t nhooks, uint32_t island)
@@ -284,6 +285,8 @@ static int move_pc(struct target *t, struct thread *th, const struct ss_journal_
 /* Within a group of instructions that is relocated as one? */
 static bool cannot_move(const struct arch *arch, const struct ss_journal_hook *h, uint64_t pc)
 {
+	if (pc <= h->addr || pc >= h->addr + h->length)
+		return false;
 	for (uint32_t i = 0; i < h->insns; i++) {
 		if (pc == h->addr + h->old_off[i])
 			return false;
@@ -291,10 +294,35 @@ static bool cannot_move(const struct arch *arch, const struct ss_journal_hook *h
 	return arch->groups;
 }
 
-/* Is an address inside a window on some stack (a signal came there)?  Registers are fine. */
-static bool windows_busy(struct batch *b, const struct maps *maps)
+static bool stands_badly(const struct batch *b, struct thread *th)
 {
-	struct ss_journal *j = b->s->journal;
+	const struct arch *arch = b->s->t->arch;
+	bool badly = false;
+
+	if (thread_get_regs(b->s->t, th))
+		return false;
+	for (uint32_t i = b->first; i < b->first + b->n && !badly; i++)
+		badly = cannot_move(arch, &b->s->journal->hook[i], arch->get_pc(&th->regs));
+	return badly;
+}
+
+/* A handler on a stack of its own: was a handler interrupted that came in the middle of a window?
+ */
+static bool interrupted_inside(const struct batch *b, struct thread *th, const struct maps *maps,
+			       const struct span *windows)
+{
+	const struct session *s = b->s;
+
+	return b->signal_frames.n &&
+	       stack_mentions(s->t, th, maps, b->signal_frames.at, (uint32_t)b->signal_frames.n,
+			      false) &&
+	       stack_walk(s->t, th, s->block, s->length, windows, b->n) == WALK_INSIDE;
+}
+
+/* Is an address inside a window on some stack (a signal came there)?  A pc can be moved. */
+static bool windows_busy(const struct batch *b, const struct maps *maps)
+{
+	const struct ss_journal *j = b->s->journal;
 	struct span *spans = calloc(b->n + 1, sizeof(*spans));
 	bool busy = false;
 
@@ -304,15 +332,8 @@ static bool windows_busy(struct batch *b, const struct maps *maps)
 		spans[i] = (struct span){j->hook[b->first + i].addr,
 					 j->hook[b->first + i].addr + j->hook[b->first + i].length};
 	vec_for_each (&b->s->t->threads, th) {
-		busy = stack_mentions(b->s->t, *th, maps, spans, b->n, true);
-		if (busy && !thread_get_regs(b->s->t, *th)) {
-			uint64_t pc = b->s->t->arch->get_pc(&(*th)->regs);
-
-			/* The pc itself can be moved. */
-			for (uint32_t i = 0; i < b->n && busy; i++)
-				busy = !(pc > spans[i].start && pc < spans[i].end) ||
-				       cannot_move(b->s->t->arch, &j->hook[b->first + i], pc);
-		}
+		busy = stack_mentions(b->s->t, *th, maps, spans, b->n, true) ||
+		       stands_badly(b, *th) || interrupted_inside(b, *th, maps, spans);
 		if (busy)
 			break;
 	}
@@ -449,15 +470,22 @@ static int stop(struct session *s, struct mp_err *err)
 	return ret ? ret : target_stop(s->t, &deadline, err);
 }
 
-/* New places for the islands that could not be mapped. */
-static int replan(struct batch *b, struct maps *maps, struct mp_err *err)
+static int read_again(const struct batch *b, struct maps *maps, struct mp_err *err)
 {
 	int ret;
 
-	b->new_islands = 0;
 	maps_free(maps);
 	ret = maps_read(b->s->t->pid, maps);
-	return ret ? target_refused(b->s->t, ret, err) : plan_all(b, maps, err);
+	return ret ? target_refused(b->s->t, ret, err) : 0;
+}
+
+/* New places for the islands that could not be mapped. */
+static int replan(struct batch *b, struct maps *maps, struct mp_err *err)
+{
+	int ret = read_again(b, maps, err);
+
+	b->new_islands = 0;
+	return ret ? ret : plan_all(b, maps, err);
 }
 
 int session_install(struct session *s, struct mp_err *err)
@@ -470,8 +498,12 @@ int session_install(struct session *s, struct mp_err *err)
 		return target_refused(s->t, ret, err);
 	b.work = calloc(s->plan.hooks.n - b.first + 1, sizeof(*b.work));
 	ret = b.work ? plan_all(&b, &maps, err) : -ENOMEM;
+	if (!ret)
+		ret = block_signal_frames(s->block, s->length, &b.signal_frames);
 	for (int tries = 0; !ret; tries++) {
 		ret = stop(s, err);
+		if (!ret)
+			ret = read_again(&b, &maps, err); /* with the stacks of new threads */
 		if (ret)
 			break;
 		if (!text_unchanged(&b)) {
@@ -508,6 +540,7 @@ int session_install(struct session *s, struct mp_err *err)
 		s->stopped = false;
 	}
 	free(b.work);
+	vec_free(&b.signal_frames);
 	maps_free(&maps);
 	return ret;
 }

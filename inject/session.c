@@ -56,6 +56,18 @@ int session_plan(struct session *s, const struct maps *maps, struct mp_err *err)
 		       s->plan.refused);
 }
 
+static int refuse_shared(const struct target *t, struct mp_err *err)
+{
+	pid_t sharer = target_sharer(t);
+
+	if (!sharer)
+		return 0;
+	return mp_fail(err, MP_EXIT_UNPATCHABLE, -ENOTSUP,
+		       "process %d (%s) shares its memory with process %d, which would not stop "
+		       "with it, so its allocator cannot be hooked safely; nothing was touched",
+		       t->pid, t->status.name, sharer);
+}
+
 int session_open(struct session *s, struct target *t, const struct session_options *options,
 		 struct mp_err *err)
 {
@@ -85,6 +97,8 @@ int session_open(struct session *s, struct target *t, const struct session_optio
 	ret = session_plan(s, &maps, err);
 	if (!ret)
 		ret = sandbox_look(t, err);
+	if (!ret)
+		ret = refuse_shared(t, err);
 	if (!ret)
 		ret = layout_choose(t, options->ring_size, &layout, err);
 	if (!ret && t->arch->vdso_clock)

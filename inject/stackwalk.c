@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "inject/lookup.h"
 #include "unwind/step.h"
 
 #define MAX_STACK_SCAN (64ull << 20)
@@ -29,7 +28,7 @@ bool stack_mentions(struct target *t, struct thread *th, const struct maps *maps
 
 	if (thread_get_regs(t, th))
 		return false;
-	for (size_t at = 0; at + word <= th->regs.size; at += word) {
+	for (size_t at = 0; !strict && at + word <= th->regs.size; at += word) {
 		if (in_spans(spans, n, arch_word(t->arch, th->regs.raw + at) & clean, strict))
 			return true;
 	}
@@ -68,13 +67,13 @@ static bool read_target(void *ctx, uint64_t addr, uint64_t *value)
 	return true;
 }
 
-bool stack_walk_clear(struct target *t, struct thread *th, const struct ss_control *block,
-		      uint64_t length, const struct span *spans, uint32_t n)
+enum stack_walk stack_walk(struct target *t, struct thread *th, const struct ss_control *block,
+			   uint64_t length, const struct span *spans, uint32_t n)
 {
 	struct uw_state s = {.exact_pc = true}, next;
 
 	if (thread_get_regs(t, th))
-		return false;
+		return WALK_LOST;
 	for (int i = 0; i < UW_MAX_REGS; i++) {
 		if (t->arch->get_column(&th->regs, i, &s.reg[i]))
 			s.valid |= 1u << i;
@@ -84,18 +83,18 @@ bool stack_walk_clear(struct target *t, struct thread *th, const struct ss_contr
 		struct uw_full rule;
 
 		if (in_spans(spans, n, pc, false))
-			return false;
+			return WALK_INSIDE;
 		if (block_rule(block, length, pc - !s.exact_pc, &rule) != LOOKUP_RULE)
-			return false;
+			return WALK_LOST;
 		switch (uw_step_full(&rule, &s, &next, read_target, t)) {
 		case UW_STEP_OK:
 			s = next;
 			break;
 		case UW_STEP_OUTERMOST:
-			return true;
+			return WALK_CLEAR;
 		default:
-			return false;
+			return WALK_LOST;
 		}
 	}
-	return false;
+	return WALK_LOST;
 }

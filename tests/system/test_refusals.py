@@ -58,9 +58,9 @@ class Refusals(t.Case):
         self.refused(p, 12, "malloc in odd cannot be hooked safely: a branch of the function goes into its first bytes")
         self.end(p)
 
-    def test_thread_inside(self):
-        """a thread that does not leave the agent: status 15, and a later detach takes its pages"""
-        p = self.odd("SLOW")
+    def inside(self, define):
+        """A thread waits in malloc at detach."""
+        p = self.odd(define)
         rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"), stderr=subprocess.PIPE)
         self.wait_recorded(p.pid)
         p.send_signal(signal.SIGUSR1)
@@ -80,6 +80,37 @@ class Refusals(t.Case):
         p.stdin.close()
         p.stdin = None
         self.assertEqual(p.wait(120), 0)
+
+    def test_thread_inside(self):
+        """a thread that does not leave the agent: status 15, and a later detach takes its pages"""
+        self.inside("SLOW")
+
+    def test_thread_inside_on_another_stack(self):
+        """the same below a signal handler on an alternate stack, which returns into the agent last"""
+        self.inside("AWAY")
+
+    def test_shared_memory(self):
+        """a process that is no thread shares the memory: refused; one that came later keeps our pages there"""
+        p = self.start(f"{t.VICTIMS}/shared")
+        self.assertEqual(p.stdout.readline(), "ready\n")
+        before = t.identity(p.pid)
+        self.memprof("attach", "--background", "-p", p.pid, "-o", self.path("r"))
+        p.send_signal(signal.SIGUSR1)
+        child = int(p.stdout.readline())
+        r = self.memprof("detach", "-p", p.pid, status=15)
+        self.assertRegex(r.stderr, f"process {child}, which shares its memory, may be inside the agent")
+        self.assertEqual(t.identity(p.pid)["text"].items() & before["text"].items(), before["text"].items())
+        p.send_signal(signal.SIGUSR2)
+        self.assertEqual(p.stdout.readline(), "alone\n")
+        self.memprof("detach", "-p", p.pid)
+        self.assertEqual(t.identity(p.pid), before)
+        self.end(p)
+        p = self.start(f"{t.VICTIMS}/shared")
+        self.assertEqual(p.stdout.readline(), "ready\n")
+        p.send_signal(signal.SIGUSR1)
+        child = int(p.stdout.readline())
+        self.refused(p, 12, f"shares its memory with process {child}, .* nothing was touched")
+        self.end(p)
 
     def test_text_changed(self):
         """somebody else changes a hooked function meanwhile: it is left alone, with status 15"""

@@ -4,6 +4,7 @@
  *	-DCROWDED	all address space around libc is taken
  *	-DTWISTED	its own malloc branches into its first bytes
  *	-DSLOW		its own malloc waits for a byte on file descriptor 0, once after SIGUSR1
+ *	-DAWAY		the same, in a signal handler on an alternate stack
  * Ends by SIGTERM with "ok".
  */
 #include <signal.h>
@@ -21,6 +22,10 @@ static void on_term(int sig)
 	(void)sig;
 	stop = 1;
 }
+
+#ifdef AWAY
+#define SLOW
+#endif
 
 #if defined(TWISTED) || defined(SLOW)
 static char heap[64 << 20];
@@ -78,13 +83,45 @@ static void on_usr1(int sig)
 	slowly = 1;
 }
 
-__attribute__((noinline)) void *malloc(size_t n)
+static void wait_for_byte(void)
 {
 	char c;
 
 	while (slowly && read(0, &c, 1) != 1)
 		;
 	slowly = 0;
+}
+
+#ifdef AWAY
+static void on_usr2(int sig)
+{
+	(void)sig;
+	wait_for_byte();
+}
+
+static void begin_slow(void)
+{
+	static char stack[64 << 10];
+	stack_t ss = {.ss_sp = stack, .ss_size = sizeof(stack)};
+	struct sigaction sa = {.sa_handler = on_usr2, .sa_flags = SA_ONSTACK};
+
+	sigaltstack(&ss, NULL);
+	sigaction(SIGUSR2, &sa, NULL);
+}
+
+static void be_slow(void)
+{
+	if (slowly)
+		raise(SIGUSR2);
+}
+#else
+#define begin_slow() (void)0
+#define be_slow	     wait_for_byte
+#endif
+
+__attribute__((noinline)) void *malloc(size_t n)
+{
+	be_slow();
 	return take(n);
 }
 #endif
@@ -110,6 +147,7 @@ int main(void)
 	signal(SIGTERM, on_term);
 #ifdef SLOW
 	signal(SIGUSR1, on_usr1);
+	begin_slow();
 #endif
 	alarm(300);
 #ifdef CROWDED
