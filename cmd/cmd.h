@@ -135,7 +135,7 @@ int recording_options_settle(struct recording_options *o);
 	    {"via", required_argument, NULL, 'V'}, {"stack-size", required_argument, NULL, 'K'},   \
 	    {"event", required_argument, NULL, 'E'}, {"free-stacks", no_argument, NULL, 'J'},      \
 	    {"zero", no_argument, NULL, 'Z'}, {"sample", required_argument, NULL, 'S'},            \
-	    {"rotate", required_argument, NULL, 'M'}, {"embed", no_argument, NULL, 'B'},           \
+	    {"rotate", required_argument, NULL, 'M'}, {"embed", no_argument, NULL, 'N'},           \
 	    {"paused", no_argument, NULL, 'P'},                                                    \
 	{                                                                                          \
 		"quiet", no_argument, NULL, 'q'                                                    \

@@ -107,7 +107,7 @@ int recording_option(int opt, const char *arg, struct recording_options *o)
 			return 1;
 		usage_error("--rotate: '%s' is not a size of at least 64k, such as 500M", arg);
 		return -1;
-	case 'B':
+	case 'N':
 		o->embed = true;
 		return 1;
 	case 'Q':
