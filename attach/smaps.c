@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -25,6 +24,7 @@ static int start_usage(const char *line, struct map_usage *u)
 	u->end = end;
 	u->prot = (perms[0] == 'r' ? PROT_READ : 0) | (perms[1] == 'w' ? PROT_WRITE : 0) |
 		  (perms[2] == 'x' ? PROT_EXEC : 0);
+	u->shared = perms[3] == 's';
 	u->path = strndup(line + path, strcspn(line + path, "\n"));
 	return u->path ? 0 : -ENOMEM;
 }
@@ -33,7 +33,7 @@ static int put_usage(struct map_usages *list, struct map_usage *u)
 {
 	int ret = 0;
 
-	if (u->path && (u->rss || u->swap)) {
+	if (u->path && (u->rss || u->swap || u->dontfork)) {
 		ret = vec_push(&list->list, *u);
 		if (!ret)
 			u->path = NULL;
@@ -53,6 +53,15 @@ static bool take_field(const char *line, const char *name, uint64_t *bytes)
 	return true;
 }
 
+/* "VmFlags: rd wr mr mw me dc ac sd": "io" and "pf" are a device's. */
+static bool take_flags(const char *line, bool *dontfork)
+{
+	if (strncmp(line, "VmFlags:", 8) != 0)
+		return false;
+	*dontfork = strstr(line, " dc") && !strstr(line, " io") && !strstr(line, " pf");
+	return true;
+}
+
 int map_usages_parse(FILE *text, struct map_usages *list)
 {
 	struct map_usage u = {0};
@@ -65,7 +74,7 @@ int map_usages_parse(FILE *text, struct map_usages *list)
 		if (isupper((unsigned char)*line)) {
 			(void)(take_field(line, "Rss", &u.rss) ||
 			       take_field(line, "Anonymous", &u.anonymous) ||
-			       take_field(line, "Swap", &u.swap));
+			       take_field(line, "Swap", &u.swap) || take_flags(line, &u.dontfork));
 			continue;
 		}
 		ret = put_usage(list, &u);

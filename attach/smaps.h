@@ -3,6 +3,7 @@
 #ifndef ATTACH_SMAPS_H
 #define ATTACH_SMAPS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
@@ -12,13 +13,15 @@
 struct map_usage {
 	uint64_t start, end, rss, anonymous, swap;
 	uint32_t prot;
+	bool shared;
+	bool dontfork; /* memory that a child does not get: madvise(2), MADV_DONTFORK */
 	char *path;
 };
 struct map_usages {
 	VEC(struct map_usage) list;
 };
 
-/* Parses smaps text; mappings that hold nothing are left out.  Return: 0 or -EINVAL/-ENOMEM, @u
+/* Parses smaps text; mappings that hold nothing are left out, unless they are @dontfork.  Return: 0 or -EINVAL/-ENOMEM, @u
  * then empty. */
 int map_usages_parse(FILE *text, struct map_usages *u);
 /* Return: 0, -ESRCH, -EACCES, ...  The kernel walks the page tables for it: about a millisecond for

@@ -73,8 +73,12 @@ int image_open_process(struct image *img, pid_t memory, struct mp_err *err);
  * program's; MP_EXIT_ARCH).
  */
 int image_open_core(struct image *img, const char *path, const char *exe, struct mp_err *err);
-/* Adds writable memory of the process that its copy did not get: maps of @before that it still has
- * and the copy has not.  Return: 0 or -errno. */
+/**
+ * image_add_live() - adds writable memory of the process that its copy did not get (MADV_DONTFORK)
+ * @before: the process's maps before the copy was made
+ * What it maps and unmaps while it runs is none of that.
+ * Return: 0 or -errno.
+ */
 int image_add_live(struct image *img, const struct maps *before);
 void image_close(struct image *img);
 

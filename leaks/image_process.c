@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include "attach/procfs.h"
+#include "attach/smaps.h"
 #include "leaks/image.h"
 
 #define PAGEMAP_SWAP (1ull << 62) /* Documentation/admin-guide/mm/pagemap.rst */
@@ -182,34 +184,70 @@ static int by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-int image_add_live(struct image *img, const struct maps *before)
+static bool overlaps(const struct image *img, uint64_t start, uint64_t end)
 {
-	size_t n = img->maps.n;
+	vec_for_each (&img->maps, m) {
+		if (m->start < end && start < m->end)
+			return true;
+	}
+	return false;
+}
+
+/* Does the process still have memory that its copy has not?  It may have mapped it anew. */
+static int lacks_some(const struct image *img, const struct maps *before, bool *some)
+{
 	struct maps now;
 	int ret = maps_read(img->pid, &now);
 
+	*some = false;
+	if (ret)
+		return ret;
 	vec_for_each (&before->list, m) {
-		const struct map *still = ret ? NULL : maps_find(&now, m->start);
-		struct image_map im = {.start = m->start,
-				       .end = m->end,
-				       .read = m->read,
-				       .write = m->write,
-				       .shared = m->shared,
-				       .live = true};
+		const struct map *still = maps_find(&now, m->start);
 
-		if (!m->write || image_map_at(img, m->start) || !still || still->end < m->end)
-			continue;
-		im.path = strdup(m->path);
-		if (!im.path || vec_push(&img->maps, im)) {
-			free(im.path);
-			ret = -ENOMEM;
-			break;
-		}
+		*some |= m->write && !image_map_at(img, m->start) && still && still->write;
 	}
 	maps_free(&now);
+	return 0;
+}
+
+static int add_live(struct image *img, struct map_usage *u)
+{
+	struct image_map im = {.start = u->start,
+			       .end = u->end,
+			       .read = u->prot & PROT_READ,
+			       .write = true,
+			       .exec = u->prot & PROT_EXEC,
+			       .shared = u->shared,
+			       .live = true,
+			       .path = u->path};
+
+	if (vec_push(&img->maps, im))
+		return -ENOMEM;
+	u->path = NULL;
+	return 0;
+}
+
+int image_add_live(struct image *img, const struct maps *before)
+{
+	size_t n = img->maps.n;
+	struct map_usages now;
+	bool some;
+	int ret = lacks_some(img, before, &some);
+
+	if (!ret && some)
+		ret = map_usages_read(img->pid, &now);
+	if (ret || !some)
+		return ret == -ESRCH || ret == -ENOENT ? 0 : ret;
+	vec_for_each (&now.list, u) {
+		/* What overlaps with memory of the copy was mapped after it. */
+		if (!ret && u->dontfork && u->prot & PROT_WRITE && !overlaps(img, u->start, u->end))
+			ret = add_live(img, u);
+	}
+	map_usages_free(&now);
 	if (img->maps.n > n) {
 		qsort(img->maps.at, img->maps.n, sizeof(img->maps.at[0]), by_start);
 		img->live_fd = open_of(img->pid, "mem");
 	}
-	return ret == -ESRCH ? 0 : ret;
+	return ret;
 }

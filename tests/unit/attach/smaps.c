@@ -36,12 +36,16 @@ static void test_text(void **state)
 	    "7f1000000000-7f1000001000 ---p 00000000 00:00 0 \n"
 	    "Rss:                   0 kB\nSwap:                  0 kB\n"
 	    "7f2000000000-7f2000001000 rw-p 00000000 00:00 0 \n"
-	    "Rss:                   0 kB\nSwap:                  4 kB\n";
+	    "Rss:                   0 kB\nSwap:                  4 kB\n"
+	    "7f3000000000-7f3000001000 rw-s 00000000 00:01 7 /dev/zero (deleted)\n"
+	    "Rss:                   0 kB\nVmFlags: rd wr sh mr mw me ms dc sd \n"
+	    "7f4000000000-7f4000001000 rw-s 00000000 00:06 9 /dev/uio0\n"
+	    "Rss:                   0 kB\nVmFlags: rd wr sh mr mw me ms pf io dc de dd \n";
 	struct map_usages u;
 
 	(void)state;
 	assert_int_equal(parse(text, &u), 0);
-	assert_int_equal(u.list.n, 3);
+	assert_int_equal(u.list.n, 4);
 	assert_string_equal(u.list.at[0].path, "[heap]");
 	assert_int_equal(u.list.at[0].start, 0x55d0c8a00000);
 	assert_int_equal(u.list.at[0].end, 0x55d0c8a21000);
@@ -53,6 +57,8 @@ static void test_text(void **state)
 	assert_int_equal(u.list.at[1].prot, PROT_READ | PROT_EXEC);
 	assert_string_equal(u.list.at[2].path, "");
 	assert_int_equal(u.list.at[2].swap, 4 << 10);
+	assert_false(u.list.at[2].shared || u.list.at[2].dontfork);
+	assert_true(u.list.at[3].shared && u.list.at[3].dontfork);
 	map_usages_free(&u);
 	assert_int_equal(parse("nonsense\n", &u), -EINVAL);
 	assert_int_equal(u.list.n, 0);
