@@ -66,6 +66,8 @@ struct glibc {
 	const struct glibc_layout *l;
 	struct image_view view, probe;
 	uint64_t main_arena;
+	const char *module; /* that has its code: path in the image's maps */
+	bool inside;	    /* a thread holds an arena's lock, or stands in the module */
 	struct glibc_par par;
 	VEC(struct glibc_arena) arenas; /* the main one first */
 	VEC(uint64_t) cached;		/* in tcaches and fastbins: free, though marked in use */
@@ -98,6 +100,13 @@ bool glibc_anonymous(const struct image_map *m);
 
 /* glibc_mmapped.c: chunks with a mapping of their own. */
 int glibc_walk_mmapped(struct glibc *g);
+
+/* glibc_inside.c: was the thread stopped in the module's code, and not in a call that waits? */
+bool glibc_thread_inside(struct glibc *g, const struct image_thread *th);
+/* @take: called for each register of @th and each word of its innermost frames, until it does not
+ * return 0.  Return: what it returned last. */
+int glibc_inside_words(struct glibc *g, const struct image_thread *th,
+		       int (*take)(void *ctx, uint64_t word), void *ctx);
 
 /* glibc_cache.c: takes the blocks of tcaches and fastbins, and the tcaches themselves, out of the
  * list of live blocks, which must be sorted. */

@@ -12,6 +12,7 @@
 #define TLS_SEARCH   (64u << 10) /* bytes of static TLS beside the thread pointer */
 #define MAX_ODD_BINS 2		 /* a thread may stand in the middle of malloc() */
 #define MAX_CHAIN    (1u << 24)
+#define MAX_LOOSE    (1u << 22)
 
 struct tcache {
 	uint64_t addr;
@@ -22,6 +23,8 @@ struct tcache {
 struct cache {
 	struct glibc *g;
 	VEC(struct tcache) tcaches;
+	uint32_t
+	    links; /* of loose chains that may still be followed: a program may have made rings */
 	bool mangled;
 };
 
@@ -60,8 +63,9 @@ static bool is_size(const struct glibc *g, const struct heap_block *b, uint32_t 
 	return b->size == chunk - g->l->word || b->size == chunk + g->l->align - g->l->word;
 }
 
-/* One struct tcache_perthread_struct, if the block at @addr is one. */
-static bool read_tcache(struct glibc *g, uint64_t addr, struct tcache *t)
+/* One struct tcache_perthread_struct, if the block at @addr is one; at most @max_odd of its bins
+ * contradict themselves. */
+static bool read_tcache(struct glibc *g, uint64_t addr, int max_odd, struct tcache *t)
 {
 	const struct heap_block *b = find_block(g, addr);
 	uint8_t raw[(2 + sizeof(uint64_t)) * TCACHE_BINS];
@@ -81,7 +85,7 @@ static bool read_tcache(struct glibc *g, uint64_t addr, struct tcache *t)
 			t->count[i] = raw[i];
 		odd += !t->count[i] != !t->entry[i] || (t->entry[i] && !in_bin(g, t->entry[i], i));
 	}
-	return odd <= MAX_ODD_BINS;
+	return odd <= max_odd;
 }
 
 static uint64_t follow(uint64_t at, uint64_t stored, bool mangled)
@@ -189,7 +193,8 @@ static int search_tls(struct cache *c, uint64_t tp)
 		size_t at = img->arch->tls.above ? i : n - 1 - i;
 		struct tcache t;
 
-		if (!read_tcache(c->g, glibc_word(c->g, buf, (uint64_t)at * word), &t))
+		if (!read_tcache(c->g, glibc_word(c->g, buf, (uint64_t)at * word), MAX_ODD_BINS,
+				 &t))
 			continue;
 		ret = vec_push(&c->tcaches, t);
 		break;
@@ -205,7 +210,7 @@ static int search_blocks(struct cache *c)
 		unsigned int used = 0;
 		struct tcache t;
 
-		if (!read_tcache(c->g, c->g->heap->blocks.at[i].addr, &t))
+		if (!read_tcache(c->g, c->g->heap->blocks.at[i].addr, MAX_ODD_BINS, &t))
 			continue;
 		for (unsigned int k = 0; k < TCACHE_BINS; k++)
 			used += t.count[k] != 0;
@@ -220,6 +225,77 @@ static int ascending(const void *a, const void *b)
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
 	return x < y ? -1 : x > y;
+}
+
+/*
+ * A chain of chunks as malloc_consolidate() has it when it has taken the whole of a fastbin: told
+ * by headers, for what lies beside them may be half joined. Return: chunks of the size of the first
+ * one, up to an end as a chain must have; 0: it is none.
+ */
+static uint32_t loose_chain(struct cache *cache, uint64_t at, bool record)
+{
+	struct glibc *g = cache->g;
+	uint64_t size = 0, stored;
+	struct chunk c;
+
+	for (uint32_t n = 0; cache->links; n++, cache->links--) {
+		if (at % g->l->align || !glibc_chunk_alone(g, at, &c))
+			return 0;
+		size = size ? size : c.size & ~(uint64_t)SIZE_BITS;
+		if ((c.size & ~(uint64_t)SIZE_BITS) != size || size < g->l->chunk_min ||
+		    size >= g->l->chunk_min + (uint64_t)g->l->align * NUM_FASTBINS ||
+		    !image_word(g->img, at + g->l->header, &stored))
+			return 0;
+		if (record && vec_push(&g->cached, at + g->l->header))
+			return 0;
+		at = follow(at + g->l->header, stored, cache->mangled);
+		if (!at)
+			return n + 1;
+	}
+	return 0;
+}
+
+/* The tcache of a thread that ends hangs on nothing else while its blocks are freed, and its counts
+ * stay. */
+static int take_ending_tcache(void *ctx, uint64_t addr)
+{
+	struct cache *c = ctx;
+	struct tcache t;
+	unsigned int used = 0;
+
+	vec_for_each (&c->tcaches, known) {
+		if (known->addr == addr)
+			return 0;
+	}
+	if (!read_tcache(c->g, addr, TCACHE_BINS, &t))
+		return 0;
+	for (unsigned int i = 0; i < TCACHE_BINS; i++) {
+		if (t.entry[i] && (!t.count[i] || !in_bin(c->g, t.entry[i], i)))
+			return 0;
+		used += t.entry[i] != 0;
+	}
+	return used ? vec_push(&c->tcaches, t) : 0;
+}
+
+/* A single chunk is the one that the thread works on: it may become a block as well. */
+static int take_loose(void *ctx, uint64_t word)
+{
+	struct cache *c = ctx;
+
+	if (loose_chain(c, word, false) > 1)
+		loose_chain(c, word, true);
+	return 0;
+}
+
+static int for_each_inside(struct cache *c, int (*take)(void *ctx, uint64_t word))
+{
+	vec_for_each (&c->g->img->threads, th) {
+		int ret = glibc_thread_inside(c->g, th) ? glibc_inside_words(c->g, th, take, c) : 0;
+
+		if (ret)
+			return ret;
+	}
+	return 0;
 }
 
 /* Both lists are sorted by address. */
@@ -243,7 +319,7 @@ static void subtract(struct glibc *g)
 
 int glibc_take_cached(struct glibc *g)
 {
-	struct cache c = {.g = g};
+	struct cache c = {.g = g, .links = MAX_LOOSE};
 	bool blind = false;
 	int ret = 0;
 
@@ -253,10 +329,13 @@ int glibc_take_cached(struct glibc *g)
 	}
 	if (!ret && blind)
 		ret = search_blocks(&c);
+	if (!ret)
+		ret = for_each_inside(&c, take_ending_tcache);
 	if (ret)
 		goto out;
 	c.mangled = try_chains(&c, true, false) >= try_chains(&c, false, false);
 	try_chains(&c, c.mangled, true);
+	ret = for_each_inside(&c, take_loose);
 	vec_for_each (&c.tcaches, t) {
 		g->heap->metadata_bytes += (2ull + g->l->word) * TCACHE_BINS;
 		if (vec_push(&g->cached, t->addr))

@@ -138,7 +138,7 @@ static uint64_t find_chain(struct glibc *g, const struct region *r, uint64_t fro
 
 static void report_broken(struct glibc *g, const struct region *r, uint64_t next)
 {
-	if (r->arena->mutex) {
+	if (g->inside) {
 		heap_doubt_now(g->heap, "a thread was changing the arena at %#llx",
 			       (unsigned long long)r->arena->addr);
 		return;

@@ -153,6 +153,7 @@ static bool look_in(struct glibc *g, const struct area *a)
 	found = find_state(g, buf, len, a->start);
 	if (found) {
 		g->main_arena = found;
+		g->module = a->map->path;
 		find_par(g, buf, len);
 		g->minor = banner(g, a->map);
 	}

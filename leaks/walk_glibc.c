@@ -7,6 +7,19 @@
 #define FIRST_MINOR 28
 #define LAST_MINOR  41
 
+static bool somebody_inside(struct glibc *g)
+{
+	vec_for_each (&g->arenas, a) {
+		if (a->mutex)
+			return true;
+	}
+	vec_for_each (&g->img->threads, th) {
+		if (glibc_thread_inside(g, th))
+			return true;
+	}
+	return false;
+}
+
 static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 {
 	struct glibc g = {.img = img, .heap = heap};
@@ -28,6 +41,7 @@ static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 	if (!ret && !g.par.known)
 		heap_doubt(heap, "the allocator's counters were not found");
 	heap->checksum_known = g.par.known;
+	heap->busy = g.inside = somebody_inside(&g);
 	if (!ret)
 		ret = glibc_walk_arenas(&g);
 	if (!ret)
@@ -38,11 +52,7 @@ static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 	heap_finish(heap);
 	if (!ret && !heap->blocks.n)
 		ret = -ENOENT;
-	/* Whatever does not add up: somebody holds a lock. */
-	vec_for_each (&g.arenas, a) {
-		heap->busy |= a->mutex != 0;
-		heap->passing |= !heap->exact && a->mutex;
-	}
+	heap->passing |= !heap->exact && g.inside;
 	image_view_free(&g.view);
 	image_view_free(&g.probe);
 	vec_free(&g.arenas);

@@ -1,0 +1,90 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""memprof leaks on a thread that stands anywhere inside of the allocator: no leak is invented, no
+damage seen, and "exact" is said only of what is.
+
+A victim without leaks is single-stepped through what takes lists of free blocks into registers:
+malloc_consolidate(), with and without the allocator's locks, and the end of a thread with its
+tcache.  MEMPROF_FULL=1 looks at every second instruction."""
+import json
+import os
+import platform
+import subprocess
+import unittest
+
+import memprof_test as t
+import ptrace
+
+EVERY = 2 if t.FULL else 61
+
+
+@unittest.skipUnless(platform.machine() == "x86_64", "single steps are written for x86-64")
+class Inside(t.Case):
+    def standing(self, which, **env):
+        """Victim and stepper of its thread, which waits in read()."""
+        p = self.start(f"{t.VICTIMS}/bursts", which, stdin=subprocess.PIPE, env=dict(os.environ, **env))
+        self.assertEqual(p.stdout.readline(), "ready\n")
+        tids = sorted(int(x) for x in os.listdir(f"/proc/{p.pid}/task"))
+        tid = tids[-1] if which == "ending" else tids[0]
+        t.wait_for(lambda: t.read(f"/proc/{p.pid}/task/{tid}/syscall").split()[0] == b"0")
+        s = ptrace.Stepper(p.pid, tid)
+        p.stdin.write("x")
+        p.stdin.flush()
+        return p, s
+
+    def look(self, p, where):
+        """One report on the process as it stands."""
+        f = self.path("leaks.json")
+        self.memprof("leaks", "-p", p.pid, "--json", f, status=0)
+        with open(f) as report:
+            r = json.load(report)
+        heap = r["heaps"][0]
+        self.assertEqual(r["leaked"]["count"], 0, where)
+        self.assertEqual(heap["damaged"], [], where)
+        if not r["exact"]:
+            self.assertRegex(heap["doubt"], "a thread was|a thread is|differs from its counter", where)
+        return r
+
+    def step_through(self, p, s, steps):
+        """Looks again and again; how many reports were exact, and how many were not."""
+        looks = {True: 0, False: 0}
+        for i in range(steps):
+            s.step()
+            if i % EVERY:
+                continue
+            was = s.registers()
+            s.leave_stopped()
+            looks[self.look(p, f"step {i}, pc {was['rip']:#x}")["exact"]] += 1
+            s.grab()
+            self.assertEqual(s.registers(), was)
+        s.let_go()
+        self.assertGreater(looks[True], looks[False])
+        return looks
+
+    def test_consolidate(self):
+        """a fastbin's chain hangs on a register; the arena is locked"""
+        p, s = self.standing("two", GLIBC_TUNABLES="glibc.malloc.tcache_count=0")
+        looks = self.step_through(p, s, 1100)
+        self.assertGreater(looks[False], 0)  # it was in the middle of joining chunks
+
+    def test_consolidate_without_lock(self):
+        """the same in a program of one thread, which takes no lock"""
+        p, s = self.standing("one", GLIBC_TUNABLES="glibc.malloc.tcache_count=0")
+        looks = self.step_through(p, s, 1100)
+        self.assertGreater(looks[False], 0)
+
+    def test_ending_thread(self):
+        """a thread ends: its tcache hangs on a register while the blocks in it are freed"""
+        p, s = self.standing("ending")
+        for i in range(3600):
+            s.step()
+            if i % EVERY:
+                continue
+            s.leave_stopped()
+            self.look(p, f"step {i}")
+            s.grab()
+        s.let_go()
+
+
+if __name__ == "__main__":
+    t.main()
