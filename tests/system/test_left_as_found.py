@@ -29,6 +29,8 @@ class LeftAsFound(t.Case):
         for i in range(CYCLES):
             self.memprof("attach", "-q", "-p", p.pid, "-o", self.path("r"), "--for", "10ms")
             self.assertIsNone(p.poll(), f"died in cycle {i}")
+            if t.GUEST and i % 10 == 9:
+                print(f"# {i + 1} cycles", flush=True)  # a guest that says nothing is ended
         self.assertEqual(t.identity(p.pid), before)
         self.assertLessEqual(len(t.maps(p.pid).split("\n")), n + 2)
         self.assertIn("ok", self.finish(p))

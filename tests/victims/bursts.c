@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Blocks of the sizes of fastbins are made and freed in bursts, and each burst, for each byte that is
- * read, ends in a block so large that the allocator joins the free ones (malloc_consolidate()).
+ * Blocks of the sizes of fastbins are made and freed in bursts, and each burst, for each byte that
+ * is read, ends in a block so large that the allocator joins the free ones (malloc_consolidate()).
  * Each block has a pointer to it until it is free, and none afterwards.
  *
  *	bursts one|two	threads; the second one waits, so that the allocator takes its locks
