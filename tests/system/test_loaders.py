@@ -16,6 +16,7 @@ def library(pattern):
 
 TCMALLOC = library("libtcmalloc_minimal.so.4")
 JEMALLOC = library("libjemalloc.so.2")
+MIMALLOC = library("libmimalloc.so.2")
 
 
 def by_module(report):
@@ -82,25 +83,32 @@ class Loaders(t.Case):
         self.assertTrue(before)
         self.quit(p)
 
-    def test_reloaded(self):
-        """a library is unloaded and loaded again: hooked anew, and restored"""
-        lib = f"{t.VICTIMS}/libwrapper.so"
+    def reloaded(self, lib, times):
+        module = os.path.basename(lib).split(".")[0]
         p = self.loader()
         rec = self.begin(p)
-        for _ in range(3):
+        for _ in range(times):
             self.say(p, f"open {lib}")
             t.wait_hooked(p.pid, lib)
             self.say(p, "blocks 100")
             self.say(p, "close")
-            self.assertNotIn("libwrapper", t.maps(p.pid))
+            self.assertNotIn(module, t.maps(p.pid))
             time.sleep(1.5)  # the recorder sees that it is gone
         self.say(p, f"open {lib}")
         t.wait_hooked(p.pid, lib)
         r = self.end(p, rec)
-        self.assertEqual(by_module(r)[("libwrapper", "malloc")], 300)
+        self.assertEqual(by_module(r)[(module, "malloc")], 100 * times)
         self.assertEqual(r["totals"]["foreign_frees"], 0)
         self.clean_text(p, lib)
         self.quit(p)
+
+    def test_reloaded(self):
+        """a library is unloaded and loaded again: hooked anew, and restored"""
+        self.reloaded(f"{t.VICTIMS}/libwrapper.so", 3)
+
+    def test_reloaded_allocator(self):
+        """the same of another allocator (those of jemalloc and tcmalloc stay when they are closed)"""
+        self.reloaded(MIMALLOC, 2)
 
     def clean_text(self, p, path):
         """The text of a module is the file's."""

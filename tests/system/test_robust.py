@@ -75,7 +75,7 @@ class Robust(t.Case):
             self.as_before(f"a disk of {size}")
 
     def test_file_size_limit(self):
-        """RLIMIT_FSIZE: refused when it is less than a session, else like a full disk"""
+        """RLIMIT_FSIZE: refused when it is less than a session"""
         r = self.attach("--for", "10s", above=["prlimit", "--fsize=300000"])
         self.assertEqual(r.returncode, 1, r.stdout + r.stderr)
         self.assertIn("memprof's own RLIMIT_FSIZE is less than a session", r.stderr)
