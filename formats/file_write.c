@@ -34,19 +34,33 @@ static void put_u8(struct mpf_writer *w, uint8_t v)
 	w->raw[w->n++] = v;
 }
 
-static void put(struct mpf_writer *w, uint64_t v)
+/* Return: behind it. */
+static inline uint8_t *varint(uint8_t *p, uint64_t v)
 {
 	while (v >= 0x80) {
-		w->raw[w->n++] = (uint8_t)(v | 0x80);
+		*p++ = (uint8_t)(v | 0x80);
 		v >>= 7;
 	}
-	w->raw[w->n++] = (uint8_t)v;
+	*p++ = (uint8_t)v;
+	return p;
+}
+
+static inline uint8_t *delta(uint8_t *p, uint64_t v, uint64_t *last)
+{
+	uint64_t d = zigzag((int64_t)(v - *last));
+
+	*last = v;
+	return varint(p, d);
+}
+
+static void put(struct mpf_writer *w, uint64_t v)
+{
+	w->n = (size_t)(varint(w->raw + w->n, v) - w->raw);
 }
 
 static void put_delta(struct mpf_writer *w, uint64_t v, uint64_t *last)
 {
-	put(w, zigzag((int64_t)(v - *last)));
-	*last = v;
+	w->n = (size_t)(delta(w->raw + w->n, v, last) - w->raw);
 }
 
 /* NULL and "" differ: length + 1. */
@@ -261,49 +275,57 @@ int mpf_put_stack(struct mpf_writer *w, uint32_t id, uint32_t flags, const uint6
 	return w->error;
 }
 
+/* What an event that makes a block or a range says of it.  Return: behind it. */
+static uint8_t *put_block(uint8_t *p, uint8_t *tag, const struct mp_event *ev,
+			  struct chunk_state *st)
+{
+	p = varint(p, ev->size);
+	if (ev->usable != ev->size) {
+		*tag |= ITEM_USABLE;
+		p = varint(p, zigzag((int64_t)(ev->usable - ev->size)));
+	}
+	if (ev->kind == EV_REALLOC_END || ev->kind == EV_REMAP_END || ev->kind == EV_MAP)
+		p = delta(p, ev->old_addr, &st->addr);
+	if (ev->kind >= EV_MAP && ev->kind != EV_FAULT) {
+		p = varint(p, zigzag(ev->fd));
+		p = varint(p, ev->prot);
+		p = varint(p, ev->mapflags);
+	}
+	return varint(p, ev->stack);
+}
+
+/* The place in the chunk stays in a register: every store of a byte could change the writer. */
 int mpf_put_event(struct mpf_writer *w, const struct mp_event *ev)
 {
 	struct chunk_state *st = &w->st;
-	size_t tag;
+	uint8_t *p, *tag;
 
 	if (w->error)
 		return w->error;
 	begin(w);
-	tag = w->n++;
-	w->raw[tag] = ev->kind;
-	put_delta(w, in_file(w, ev->time_ns), &st->time);
+	tag = w->raw + w->n;
+	*tag = ev->kind;
+	p = delta(tag + 1, in_file(w, ev->time_ns), &st->time);
 	if (ev->tid != st->tid) {
-		w->raw[tag] |= ITEM_TID;
-		put(w, ev->tid);
+		*tag |= ITEM_TID;
 		st->tid = ev->tid;
+		p = varint(p, ev->tid);
 	}
 	if (ev->hook != st->hook[ev->kind]) {
-		w->raw[tag] |= ITEM_HOOK;
-		put(w, ev->hook);
+		*tag |= ITEM_HOOK;
 		st->hook[ev->kind] = ev->hook;
+		p = varint(p, ev->hook);
 	}
 	if (ev->flags) {
-		w->raw[tag] |= ITEM_FLAGS;
-		put_u8(w, ev->flags);
+		*tag |= ITEM_FLAGS;
+		*p++ = ev->flags;
 	}
-	put_delta(w, ev->addr, &st->addr);
+	p = delta(p, ev->addr, &st->addr);
 	if (ev->kind == EV_FREE && ev->flags & EV_F_STACK)
-		put(w, ev->stack);
-	if (ev->kind == EV_FREE || ev->kind == EV_REALLOC_BEGIN)
-		return 0;
-	put(w, ev->size);
-	if (ev->usable != ev->size) {
-		w->raw[tag] |= ITEM_USABLE;
-		put(w, zigzag((int64_t)(ev->usable - ev->size)));
-	}
-	if (ev->kind == EV_REALLOC_END || ev->kind == EV_REMAP_END || ev->kind == EV_MAP)
-		put_delta(w, ev->old_addr, &st->addr);
-	if (ev->kind >= EV_MAP && ev->kind != EV_FAULT) {
-		put(w, zigzag(ev->fd));
-		put(w, ev->prot);
-		put(w, ev->mapflags);
-	}
-	put(w, ev->stack);
+		p = varint(p, ev->stack);
+	if (ev->kind != EV_FREE && ev->kind != EV_REALLOC_BEGIN)
+		p = put_block(p, tag, ev, st);
+	w->n = (size_t)(p - w->raw);
 	return 0;
 }
 

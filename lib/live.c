@@ -6,18 +6,27 @@
 #include <sys/mman.h>
 #include "lib/wide.h"
 
-#define FIRST	  4096u
+#define FIRST	  1024u
 #define HUGE	  (8u << 20)
 #define ADDR_MASK ((1ull << 48) - 1)
+#define WAYS	  4u
 
 struct slot {
 	uint64_t addr_size; /* address in the lower 48 bits, bits 32..47 of the size above */
 	uint32_t size, stack;
 };
 
+/*
+ * A cache line.  Its blocks come first, the free slots behind them.  A block is in the first bucket
+ * from its home on that had room: the buckets between are full.
+ */
+struct bucket {
+	struct slot slot[WAYS];
+};
+
 struct live {
-	struct slot *slot;
-	uint64_t cap, n;
+	struct bucket *bucket;
+	uint64_t cap, n; /* buckets, blocks */
 	unsigned int percent;
 };
 
@@ -36,10 +45,36 @@ static inline uint64_t next(const struct live *l, uint64_t i)
 	return i + 1 == l->cap ? 0 : i + 1;
 }
 
-/* A table is looked up at random: large pages spare it most of its address translations. */
-static struct slot *slots_new(uint64_t cap)
+static inline bool full(const struct bucket *b)
 {
-	size_t size = cap * sizeof(struct slot);
+	return b->slot[WAYS - 1].addr_size;
+}
+
+static inline unsigned int used(const struct bucket *b)
+{
+	return !!b->slot[0].addr_size + !!b->slot[1].addr_size + !!b->slot[2].addr_size +
+	       !!b->slot[3].addr_size;
+}
+
+static inline unsigned int is_at(const struct slot *s, uint64_t addr)
+{
+	return (s->addr_size & ADDR_MASK) == addr;
+}
+
+/* Where @addr is in @b, WAYS if it is not.  Which slot it is nobody can predict: no branches. */
+static inline unsigned int way_of(const struct bucket *b, uint64_t addr)
+{
+	const struct slot *s = b->slot;
+
+	return (unsigned int)__builtin_ctz(is_at(&s[0], addr) | is_at(&s[1], addr) << 1 |
+					   is_at(&s[2], addr) << 2 | is_at(&s[3], addr) << 3 |
+					   1u << WAYS);
+}
+
+/* A table is looked up at random: large pages spare it most of its address translations. */
+static struct bucket *buckets_new(uint64_t cap)
+{
+	size_t size = cap * sizeof(struct bucket);
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (p == MAP_FAILED)
@@ -49,10 +84,10 @@ static struct slot *slots_new(uint64_t cap)
 	return p;
 }
 
-static void slots_free(struct slot *s, uint64_t cap)
+static void buckets_free(struct bucket *b, uint64_t cap)
 {
-	if (s)
-		munmap(s, cap * sizeof(*s));
+	if (b)
+		munmap(b, cap * sizeof(*b));
 }
 
 struct live *live_new(unsigned int percent)
@@ -63,8 +98,8 @@ struct live *live_new(unsigned int percent)
 		return NULL;
 	l->cap = FIRST;
 	l->percent = percent;
-	l->slot = slots_new(l->cap);
-	if (!l->slot) {
+	l->bucket = buckets_new(l->cap);
+	if (!l->bucket) {
 		free(l);
 		return NULL;
 	}
@@ -74,20 +109,20 @@ struct live *live_new(unsigned int percent)
 void live_expect(struct live *l, uint64_t blocks)
 {
 	/* It will not grow: a quarter less full costs no more memory than growing would. */
-	uint64_t cap = (blocks / (l->percent * 3 / 4) + 1) * 100 + FIRST;
-	struct slot *slot = !l->n && cap > l->cap ? slots_new(cap) : NULL;
+	uint64_t cap = (blocks / (l->percent * 3 / 4) + 1) * 100 / WAYS + FIRST;
+	struct bucket *bucket = !l->n && cap > l->cap ? buckets_new(cap) : NULL;
 
-	if (!slot)
+	if (!bucket)
 		return;
-	slots_free(l->slot, l->cap);
-	l->slot = slot;
+	buckets_free(l->bucket, l->cap);
+	l->bucket = bucket;
 	l->cap = cap;
 }
 
 void live_free(struct live *l)
 {
 	if (l)
-		slots_free(l->slot, l->cap);
+		buckets_free(l->bucket, l->cap);
 	free(l);
 }
 
@@ -102,97 +137,135 @@ static int grow(struct live *l)
 {
 	struct live bigger = {.cap = l->cap + l->cap / 4, .n = l->n, .percent = l->percent};
 
-	bigger.slot = slots_new(bigger.cap);
-	if (!bigger.slot)
+	bigger.bucket = buckets_new(bigger.cap);
+	if (!bigger.bucket)
 		return -ENOMEM;
 	for (uint64_t i = 0; i < l->cap; i++) {
-		uint64_t k;
+		for (unsigned int w = 0; w < used(&l->bucket[i]); w++) {
+			const struct slot *s = &l->bucket[i].slot[w];
+			uint64_t k = home(&bigger, s->addr_size & ADDR_MASK);
 
-		if (!l->slot[i].addr_size)
-			continue;
-		for (k = home(&bigger, l->slot[i].addr_size & ADDR_MASK); bigger.slot[k].addr_size;
-		     k = next(&bigger, k))
-			;
-		bigger.slot[k] = l->slot[i];
+			while (full(&bigger.bucket[k]))
+				k = next(&bigger, k);
+			bigger.bucket[k].slot[used(&bigger.bucket[k])] = *s;
+		}
 	}
-	slots_free(l->slot, l->cap);
+	buckets_free(l->bucket, l->cap);
 	*l = bigger;
 	return 0;
 }
 
-int live_put(struct live *l, const struct live_block *b, struct live_block *old)
+/* The slot of @addr, or NULL; @at: its bucket, or the first from its home on with room. */
+static inline struct slot *find(const struct live *l, uint64_t addr, uint64_t *at)
 {
-	uint64_t i, size = b->size > LIVE_MAX_SIZE ? LIVE_MAX_SIZE : b->size;
+	for (uint64_t i = home(l, addr);; i = next(l, i)) {
+		struct bucket *b = &l->bucket[i];
+		unsigned int way = way_of(b, addr);
 
-	old->addr = 0;
-	if (l->n >= l->cap / 100 * l->percent && grow(l))
-		return -ENOMEM;
-	for (i = home(l, b->addr); l->slot[i].addr_size; i = next(l, i)) {
-		if ((l->slot[i].addr_size & ADDR_MASK) == b->addr) {
-			unpack(&l->slot[i], old);
-			l->n--;
-			break;
-		}
+		*at = i;
+		if (way < WAYS)
+			return b->slot[way].addr_size ? &b->slot[way] : NULL;
+		if (!full(b))
+			return NULL;
 	}
-	l->slot[i] = (struct slot){b->addr | size >> 32 << 48, (uint32_t)size, b->stack};
-	l->n++;
-	return 0;
 }
 
-static uint64_t find(const struct live *l, uint64_t addr)
+int live_put(struct live *l, const struct live_block *b, struct live_block *old)
 {
-	uint64_t i = home(l, addr);
+	uint64_t at, size = b->size > LIVE_MAX_SIZE ? LIVE_MAX_SIZE : b->size;
+	struct slot *s;
 
-	while (l->slot[i].addr_size && (l->slot[i].addr_size & ADDR_MASK) != addr)
-		i = next(l, i);
-	return i;
+	old->addr = 0;
+	if (l->n >= l->cap * WAYS / 100 * l->percent && grow(l))
+		return -ENOMEM;
+	s = find(l, b->addr, &at);
+	if (s) {
+		unpack(s, old);
+	} else {
+		s = &l->bucket[at].slot[used(&l->bucket[at])];
+		l->n++;
+	}
+	*s = (struct slot){b->addr | size >> 32 << 48, (uint32_t)size, b->stack};
+	return 0;
 }
 
 bool live_find(const struct live *l, uint64_t addr, struct live_block *b)
 {
-	uint64_t i = find(l, addr);
+	uint64_t at;
+	const struct slot *s = find(l, addr, &at);
 
-	if (l->slot[i].addr_size)
-		unpack(&l->slot[i], b);
-	return l->slot[i].addr_size;
+	if (s)
+		unpack(s, b);
+	return s;
+}
+
+/* A block of a bucket behind @hole, up to @at, that went past @hole because it was full. */
+static struct slot *strayed(const struct live *l, uint64_t hole, uint64_t at)
+{
+	for (unsigned int way = used(&l->bucket[at]); way--;) {
+		struct slot *s = &l->bucket[at].slot[way];
+		uint64_t h = home(l, s->addr_size & ADDR_MASK);
+
+		if (hole < at ? h <= hole || h > at : h <= hole && h > at)
+			return s;
+	}
+	return NULL;
+}
+
+/* Empties @s of bucket @i; its last block moves up. */
+static void vacate(const struct live *l, uint64_t i, struct slot *s)
+{
+	struct slot *last = &l->bucket[i].slot[used(&l->bucket[i]) - 1];
+
+	*s = *last;
+	last->addr_size = 0;
 }
 
 bool live_take(struct live *l, uint64_t addr, struct live_block *b)
 {
-	uint64_t i = find(l, addr), hole, k;
+	uint64_t hole, at;
+	struct slot *s = find(l, addr, &hole), *to;
+	bool was_full;
 
-	if (!l->slot[i].addr_size)
+	if (!s)
 		return false;
-	unpack(&l->slot[i], b);
+	unpack(s, b);
 	l->n--;
-	/* Close the gap: a later one moves up unless that would put it before its home. */
-	hole = i;
-	for (k = next(l, hole); l->slot[k].addr_size; k = next(l, k)) {
-		uint64_t h = home(l, l->slot[k].addr_size & ADDR_MASK);
-		bool stays = hole < k ? (h > hole && h <= k) : (h > hole || h <= k);
-
-		if (stays)
+	was_full = full(&l->bucket[hole]);
+	vacate(l, hole, s);
+	/* Blocks that found it full come back, so that no search ends too early. */
+	for (at = hole; was_full;) {
+		at = next(l, at);
+		was_full = full(&l->bucket[at]);
+		s = strayed(l, hole, at);
+		if (!s)
 			continue;
-		l->slot[hole] = l->slot[k];
-		hole = k;
+		to = &l->bucket[hole].slot[WAYS - 1];
+		*to = *s;
+		vacate(l, at, s);
+		hole = at;
 	}
-	l->slot[hole].addr_size = 0;
 	return true;
 }
 
 void live_prefetch(const struct live *l, uint64_t addr)
 {
-	__builtin_prefetch(&l->slot[home(l, addr)], 1);
+	__builtin_prefetch(&l->bucket[home(l, addr)], 1);
 }
 
 bool live_next(const struct live *l, uint64_t *at, struct live_block *b)
 {
-	while (*at < l->cap && !l->slot[*at].addr_size)
-		++*at;
-	if (*at == l->cap)
-		return false;
-	unpack(&l->slot[(*at)++], b);
-	return true;
+	const struct slot *s;
+
+	for (; *at < l->cap * WAYS; ++*at) {
+		s = &l->bucket[*at / WAYS].slot[*at % WAYS];
+		if (s->addr_size) {
+			unpack(s, b);
+			++*at;
+			return true;
+		}
+	}
+	return false;
 }
 
 size_t live_count(const struct live *l)
@@ -202,5 +275,5 @@ size_t live_count(const struct live *l)
 
 size_t live_memory(const struct live *l)
 {
-	return l->cap * sizeof(struct slot);
+	return l->cap * sizeof(struct bucket);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The live table: address -> size and stack of every live block, 16 bytes a slot.  Open
- * addressing; at a load of 0.64 to 0.8 it takes 20 to 25 bytes a live block.  While it grows (by a
- * quarter) the old and the new table exist side by side.
+ * The live table: address -> size and stack of every live block, 16 bytes a slot, in buckets of a
+ * cache line.  Open addressing; at a load of 0.64 to 0.8 it takes 20 to 25 bytes a live block.
+ * While it grows (by a quarter) the old and the new table exist side by side.
  */
 #ifndef LIB_LIVE_H
 #define LIB_LIVE_H

@@ -10,7 +10,9 @@
 
 #define FLUSH_NS 1000000000ull
 #define USAGE_NS 10000000000ull
-#define PREFETCH 12
+/* A handful of misses at a time are waited for together; more of them wait for each other. */
+#define BURST 4u
+#define AHEAD 8u /* events until the first of a burst is needed */
 
 /* ---------------------------------------------------------------- stacks -- */
 
@@ -398,6 +400,17 @@ static void process(struct recorder *r, const struct pending *p, uint64_t ns)
 
 /* ---------------------------------------------------------------- a batch -- */
 
+/* The table's slots of some events behind @i. */
+static void prefetch(const struct recorder *r, size_t i)
+{
+	const struct pending *e = r->order.events;
+	size_t end = i + AHEAD + BURST < r->order.n ? i + AHEAD + BURST : r->order.n;
+
+	for (i += AHEAD; i < end; i++)
+		live_prefetch(r->live,
+			      ((const struct mpr_free *)e[i].rec)->addr_hook & MPR_ADDR_MASK);
+}
+
 static void run_batch(struct recorder *r, struct batch *b)
 {
 	struct clock clock;
@@ -416,10 +429,8 @@ static void run_batch(struct recorder *r, struct batch *b)
 	for (i = 0; i < r->order.n && r->order.events[i].time <= b->until; i++) {
 		const struct pending *e = &r->order.events[i];
 
-		if (i + PREFETCH < r->order.n)
-			live_prefetch(r->live,
-				      ((const struct mpr_free *)e[PREFETCH].rec)->addr_hook &
-					  MPR_ADDR_MASK);
+		if (!(i % BURST))
+			prefetch(r, i);
 		process(r, e, clock_ns(&clock, e->time));
 	}
 	order_keep(&r->order, i);

@@ -21,21 +21,26 @@ static bool valid(const uint8_t *p, uint64_t left, uint64_t now)
 	return wire_valid(p, left) && record(p)->time <= now;
 }
 
-static int add(struct order *o, const uint8_t *rec, uint32_t slot)
+static int more_room(struct order *o)
 {
-	if (o->n == o->cap) {
-		size_t cap = o->cap ? o->cap * 2 : FIRST_EVENTS;
-		struct pending *p = reallocarray(o->events, cap, sizeof(*p)), *q;
+	size_t cap = o->cap ? o->cap * 2 : FIRST_EVENTS;
+	struct pending *p = reallocarray(o->events, cap, sizeof(*p)), *q;
 
-		if (!p)
-			return -ENOMEM;
-		o->events = p;
-		q = reallocarray(o->scratch, cap, sizeof(*q));
-		if (!q)
-			return -ENOMEM;
-		o->scratch = q;
-		o->cap = cap;
-	}
+	if (!p)
+		return -ENOMEM;
+	o->events = p;
+	q = reallocarray(o->scratch, cap, sizeof(*q));
+	if (!q)
+		return -ENOMEM;
+	o->scratch = q;
+	o->cap = cap;
+	return 0;
+}
+
+static inline int add(struct order *o, const uint8_t *rec, uint32_t slot)
+{
+	if (o->n == o->cap && more_room(o))
+		return -ENOMEM;
 	o->events[o->n++] = (struct pending){record(rec)->time, rec, slot};
 	return 0;
 }
@@ -91,9 +96,26 @@ static void settle(struct order *o, size_t first)
 	}
 }
 
+/* Runs that follow each other also in time are one: a ring's records follow those of it that were
+ * kept.  Return: how many there are now. */
+static size_t join_runs(const struct order *o, size_t *ends, size_t n)
+{
+	size_t out = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct pending *p = o->events + (out ? ends[out - 1] : 0);
+
+		if (out && p[-1].time <= p[0].time)
+			out--;
+		ends[out++] = ends[i];
+	}
+	return out;
+}
+
 /* Merges sorted runs that end at @ends (the last one at o->n). */
 static void merge_runs(struct order *o, size_t *ends, size_t n)
 {
+	n = join_runs(o, ends, n);
 	while (n > 1) {
 		struct pending *swap = o->events;
 		size_t out = 0, from = 0;

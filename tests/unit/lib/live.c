@@ -25,20 +25,40 @@ static uint64_t address(uint32_t i)
 	return 0x550000000000 + (uint64_t)i * 16 + (i % 3 ? 0 : 0x2a0000000000);
 }
 
-static void against_reference(void **state)
+/* What the table holds, block by block, is what it should. */
+static void same_blocks(const struct live *l, const struct live_block *reference)
 {
-	static struct live_block reference[ADDRESSES];
-	struct live *l = live_new(80);
+	struct live_block b;
+	uint64_t at = 0;
+	size_t n = 0;
+
+	while (live_next(l, &at, &b))
+		n++;
+	assert_int_equal(n, live_count(l));
+	for (uint32_t i = 0; i < ADDRESSES; i++) {
+		bool there = live_find(l, address(i), &b);
+
+		assert_true(there == (reference[i].addr != 0));
+		if (there)
+			assert_true(b.addr == reference[i].addr && b.size == reference[i].size &&
+				    b.stack == reference[i].stack);
+	}
+}
+
+/* @puts of 8 steps put a block, the others take one. */
+static void against_reference(unsigned int percent, unsigned int puts)
+{
+	struct live_block *reference = calloc(ADDRESSES, sizeof(*reference));
+	struct live *l = live_new(percent);
 	size_t live = 0;
 
-	(void)state;
 	for (int step = 0; step < STEPS; step++) {
 		uint32_t i = (uint32_t)(rnd() % ADDRESSES);
 		struct live_block b = {address(i), rnd() % 7 ? rnd() % 5000 : rnd() & LIVE_MAX_SIZE,
 				       (uint32_t)rnd()},
 				  old;
 
-		if (rnd() % 2) {
+		if (rnd() % 8 < puts) {
 			assert_int_equal(live_put(l, &b, &old), 0);
 			assert_true(old.addr == reference[i].addr);
 			if (old.addr)
@@ -56,8 +76,24 @@ static void against_reference(void **state)
 			assert_true(reference[i].addr == 0);
 		}
 		assert_int_equal(live_count(l), live);
+		if (!(step % (STEPS / 32)))
+			same_blocks(l, reference);
 	}
 	live_free(l);
+	free(reference);
+}
+
+static void half_empty(void **state)
+{
+	(void)state;
+	against_reference(80, 4);
+}
+
+/* Many searches go on from one bucket to the next, and from the last to the first. */
+static void nearly_full(void **state)
+{
+	(void)state;
+	against_reference(97, 6);
 }
 
 /* The bar: at most 32 bytes a live block at any size, growth aside. */
@@ -78,8 +114,8 @@ static void memory(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(against_reference),
-					   cmocka_unit_test(memory)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(half_empty),
+					   cmocka_unit_test(nearly_full), cmocka_unit_test(memory)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
