@@ -21,8 +21,8 @@ struct map_usages {
 	VEC(struct map_usage) list;
 };
 
-/* Parses smaps text; mappings that hold nothing are left out, unless they are @dontfork.  Return: 0 or -EINVAL/-ENOMEM, @u
- * then empty. */
+/* Parses smaps text; mappings that hold nothing are left out, unless they are @dontfork.  Return: 0
+ * or -EINVAL/-ENOMEM, @u then empty. */
 int map_usages_parse(FILE *text, struct map_usages *u);
 /* Return: 0, -ESRCH, -EACCES, ...  The kernel walks the page tables for it: about a millisecond for
  * each GiB of small pages, in which the target's own mmap may wait. */
