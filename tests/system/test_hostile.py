@@ -13,6 +13,7 @@ STATUSES = (0, 1, 3, 14, 15)  # any of its own; a signal would be negative
 class Hostile(t.Case):
     def recorded(self, mode, seed):
         p = self.victim("scribbler", mode, seed)
+        text = t.identity(p.pid)["text"]
         os.mkdir(self.path("out"))
         r = subprocess.run([t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("out/r"), "--for", "1500ms"],
                            text=True, capture_output=True, timeout=120, cwd=self.dir)
@@ -20,14 +21,16 @@ class Hostile(t.Case):
         self.assertEqual(p.stdout.readline(), "scribbling\n")
         self.assertLessEqual(set(os.listdir(self.path("out"))), {"r"})
         self.assertIsNone(p.poll(), f"{mode} {seed}: the target died")
+        self.assertEqual(t.identity(p.pid)["text"].items() & text.items(), text.items())
         return p, r
 
-    def scribbled(self, mode):
+    def scribbled(self, mode, statuses=(0,)):
         for seed in range(1, SEEDS + 1):
             p, r = self.recorded(mode, seed)
             # Our own journal is what the process is restored by.
-            self.assertEqual(r.returncode, 0, f"{mode} {seed}: {r.stdout}{r.stderr}")
-            self.assertNotIn("memprof", t.maps(p.pid))
+            self.assertIn(r.returncode, statuses, f"{mode} {seed}: {r.stdout}{r.stderr}")
+            if r.returncode == 0:
+                self.assertNotIn("memprof", t.maps(p.pid))
             self.assertRegex(self.finish(p), r"ok [1-9]")
             r = subprocess.run([t.MEMPROF, "report", self.path("out/r")], text=True, capture_output=True, timeout=120)
             self.assertEqual(r.returncode, 0, f"{mode} {seed}: {r.stderr}")
@@ -40,7 +43,8 @@ class Hostile(t.Case):
 
     def test_tables(self):
         """random bytes over module lists and unwind rules"""
-        self.scribbled("tables")
+        # Nobody can tell any more whether a handler's stack leads into the agent: then its pages stay.
+        self.scribbled("tables", (0, 15))
 
     def test_rings(self):
         """forged rings: right in form, wrong in everything else"""
@@ -48,7 +52,7 @@ class Hostile(t.Case):
 
     def test_all(self):
         """all of it at once"""
-        self.scribbled("all")
+        self.scribbled("all", (0, 15))
 
     def test_terminal(self):
         """what a target writes into its session's texts does not reach a terminal as it is"""
