@@ -6,6 +6,7 @@
 #include <time.h>
 #include "arch/arch.h"
 #include "cmd/cmd.h"
+#include "lib/hex.h"
 #include "report/contents.h"
 #include "report/json_gen.h"
 
@@ -32,8 +33,7 @@ static const char *const lifetime_name[LIFETIMES] = {
 
 static void id_text(const struct contents *c, char *id)
 {
-	for (int i = 0; i < 16; i++)
-		snprintf(id + 2 * i, 3, "%02x", c->info.id[i]);
+	hex_text(c->info.id, sizeof(c->info.id), id);
 }
 
 static uint64_t whole_binaries(const struct contents *c, uint64_t *bytes)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include "lib/hex.h"
 #include "lib/intern.h"
 
 #define MAX_BINARIES 10000
@@ -199,11 +200,10 @@ static int copy(struct binaries *b, const struct binary *which, struct mpf_write
 
 static bool is_new(struct intern *have, const struct binary *b)
 {
-	char id[65] = "";
+	char id[2 * sizeof(b->build_id) + 1];
 	bool fresh = false;
 
-	for (int i = 0; i < b->build_id_len; i++)
-		snprintf(id + 2 * i, 3, "%02x", b->build_id[i]);
+	hex_text(b->build_id, b->build_id_len, id);
 	return intern_text(have, b->build_id_len ? id : b->path, &fresh) && fresh;
 }
 

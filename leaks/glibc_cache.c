@@ -228,11 +228,11 @@ static int ascending(const void *a, const void *b)
 }
 
 /*
- * A chain of chunks as malloc_consolidate() has it when it has taken the whole of a fastbin: told
- * by headers, for what lies beside them may be half joined. Return: chunks of the size of the first
- * one, up to an end as a chain must have; 0: it is none.
+ * Takes a chain of chunks as malloc_consolidate() has it when it has taken the whole of a fastbin:
+ * told by headers, for what lies beside them may be half joined.  Return: chunks of the size of the
+ * first one, up to an end as a chain must have; 0: it is none, though some may have been taken.
  */
-static uint32_t loose_chain(struct cache *cache, uint64_t at, bool record)
+static uint32_t loose_chain(struct cache *cache, uint64_t at)
 {
 	struct glibc *g = cache->g;
 	uint64_t size = 0, stored;
@@ -246,7 +246,7 @@ static uint32_t loose_chain(struct cache *cache, uint64_t at, bool record)
 		    size >= g->l->chunk_min + (uint64_t)g->l->align * NUM_FASTBINS ||
 		    !image_word(g->img, at + g->l->header, &stored))
 			return 0;
-		if (record && vec_push(&g->cached, at + g->l->header))
+		if (vec_push(&g->cached, at + g->l->header))
 			return 0;
 		at = follow(at + g->l->header, stored, cache->mangled);
 		if (!at)
@@ -281,9 +281,10 @@ static int take_ending_tcache(void *ctx, uint64_t addr)
 static int take_loose(void *ctx, uint64_t word)
 {
 	struct cache *c = ctx;
+	size_t before = c->g->cached.n;
 
-	if (loose_chain(c, word, false) > 1)
-		loose_chain(c, word, true);
+	if (loose_chain(c, word) <= 1)
+		c->g->cached.n = before;
 	return 0;
 }
 

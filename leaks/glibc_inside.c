@@ -7,8 +7,7 @@
 #include <string.h>
 #include "leaks/glibc.h"
 
-#define INSN   4     /* bytes of code that before_syscall() looks at */
-#define FRAMES 1024u /* those of the allocator's own functions are smaller */
+#define INSN 4 /* bytes of code that before_syscall() looks at */
 
 static bool in_module(const struct glibc *g, uint64_t pc)
 {
@@ -38,7 +37,7 @@ int glibc_inside_words(struct glibc *g, const struct image_thread *th,
 		       int (*take)(void *ctx, uint64_t word), void *ctx)
 {
 	const uint32_t size = g->l->word;
-	uint8_t frames[FRAMES];
+	uint8_t frames[IMAGE_ALLOCATOR_FRAMES];
 	size_t n = image_read(g->img, g->img->arch->get_sp(&th->regs), frames, sizeof(frames));
 	int ret = 0;
 

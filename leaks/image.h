@@ -24,6 +24,9 @@ struct image_map {
 	char *path;  /* as in /proc/PID/maps: "" anonymous, "[heap]", a file; " (deleted)" kept */
 };
 
+/* Bytes of stack that the frames of an allocator's own functions take at most. */
+#define IMAGE_ALLOCATOR_FRAMES 1024u
+
 struct image_thread {
 	pid_t tid;
 	bool has_regs; /* false: it waits in the kernel for its vfork child */

@@ -96,7 +96,7 @@ void index_free(struct index *x)
 	memset(x, 0, sizeof(*x));
 }
 
-uint32_t index_search(const struct index *x, uint64_t addr)
+uint32_t index_above(const struct index *x, uint64_t addr)
 {
 	size_t lo = 0, hi = x->n;
 
@@ -108,6 +108,13 @@ uint32_t index_search(const struct index *x, uint64_t addr)
 		else
 			hi = mid;
 	}
-	return lo && addr - x->block[lo - 1].addr < (x->block[lo - 1].size | 15) ? (uint32_t)lo - 1
-										 : INDEX_NONE;
+	return (uint32_t)lo;
+}
+
+uint32_t index_search(const struct index *x, uint64_t addr)
+{
+	uint32_t above = index_above(x, addr);
+	const struct heap_block *b = x->block + above - 1;
+
+	return above && addr - b->addr < (b->size | 15) ? above - 1 : INDEX_NONE;
 }

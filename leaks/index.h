@@ -36,6 +36,8 @@ struct index {
  * Return: 0, -ENOMEM, or -E2BIG (more than 4 G blocks, or one above all addresses). */
 int index_build(struct index *x, const struct heap_block *blocks, size_t n, uint8_t address_bits);
 void index_free(struct index *x);
+/* Return: number of the first block that starts above @addr; @x->n: none does. */
+uint32_t index_above(const struct index *x, uint64_t addr);
 /* The slow way for dense records. */
 uint32_t index_search(const struct index *x, uint64_t addr);
 

@@ -11,9 +11,8 @@
 #include "leaks/kernel_roots.h"
 #include "leaks/tcb.h"
 
-#define BUFFER	   (1u << 20)
-#define BUSY_STACK 1024u /* frames of the allocator's own functions are smaller */
-#define PAGE	   4096u
+#define BUFFER (1u << 20)
+#define PAGE   4096u
 
 struct scanner {
 	struct scan scan;
@@ -218,27 +217,20 @@ static uint64_t aligned_block(const struct scanner *s, uint64_t mapping)
 {
 	const struct index *x = &s->g->index;
 	const unsigned int size = s->img->arch->word_size;
-	uint32_t low = 0, high = x->n;
 	uint64_t chunk, offset;
+	uint32_t first;
 	uint8_t word[8];
 
 	if (!mapping || mapping % PAGE)
 		return 0;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (x->block[middle].addr < mapping)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == x->n)
+	first = index_above(x, mapping - 1);
+	if (first == x->n)
 		return 0;
-	chunk = x->block[low].addr - 2 * size;
+	chunk = x->block[first].addr - 2 * size;
 	if (image_read(s->img, chunk, word, size) != size)
 		return 0;
 	offset = arch_word(s->img->arch, word);
-	return offset && chunk - offset == mapping ? x->block[low].addr : 0;
+	return offset && chunk - offset == mapping ? x->block[first].addr : 0;
 }
 
 static void scan_registers(struct scanner *s)
@@ -269,7 +261,7 @@ static void scan_busy_stacks(struct scanner *s)
 
 	vec_for_each (&s->img->threads, th) {
 		uint64_t sp = th->has_regs ? s->img->arch->get_sp(&th->regs) : 0;
-		size_t got = sp ? image_read(s->img, sp, s->buf, BUSY_STACK) : 0;
+		size_t got = sp ? image_read(s->img, sp, s->buf, IMAGE_ALLOCATOR_FRAMES) : 0;
 
 		begin_root(s, (struct root){.kind = ROOT_STACK, .tid = th->tid});
 		for (size_t i = 0; i < got / size; i++)

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "lib/hex.h"
 #include "report/diff.h"
 #include "report/flame.h"
 #include "report/json_gen.h"
@@ -169,11 +170,9 @@ static void json_side(yajl_gen g, const char *key, const struct diff_side *s)
 {
 	char id[33];
 
-	for (int i = 0; i < 16; i++)
-		snprintf(id + 2 * i, 3, "%02x", s->m->info.id[i]);
 	json_name(g, key);
 	yajl_gen_map_open(g);
-	json_text(g, "id", id);
+	json_text(g, "id", hex_text(s->m->info.id, sizeof(s->m->info.id), id));
 	json_text(g, "cmdline", s->m->info.cmdline);
 	json_number(g, "pid", s->m->info.pid);
 	json_timeval(g, "timestamp_relative", s->has_moment ? s->at_ns : s->m->end_ns);

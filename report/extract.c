@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include "formats/file.h"
 #include "formats/session.h"
+#include "lib/hex.h"
 #include "report/csv.h"
 #include "report/output.h"
 
@@ -61,12 +62,11 @@ static double seconds(uint64_t ns)
 
 static int put_module(FILE *out, const struct mp_module *m)
 {
-	fprintf(out, "0x%llx,0x%llx,0x%llx,0x%llx,", (unsigned long long)m->start,
+	char id[2 * sizeof(m->build_id) + 1];
+
+	fprintf(out, "0x%llx,0x%llx,0x%llx,0x%llx,%s,", (unsigned long long)m->start,
 		(unsigned long long)m->end, (unsigned long long)m->file_offset,
-		(unsigned long long)m->bias);
-	for (int i = 0; i < m->build_id_len; i++)
-		fprintf(out, "%02x", m->build_id[i]);
-	putc(',', out);
+		(unsigned long long)m->bias, hex_text(m->build_id, m->build_id_len, id));
 	end_with(out, m->path);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "arch/arch.h"
+#include "lib/hex.h"
 #include "report/json_stack.h"
 #include "report/order.h"
 #include "report/timeline.h"
@@ -37,9 +38,7 @@ void json_info(yajl_gen g, const struct model *m)
 					     "time",	"error",    "kept",   "pieced"};
 	char id[33];
 
-	for (int i = 0; i < 16; i++)
-		snprintf(id + 2 * i, 3, "%02x", m->info.id[i]);
-	json_text(g, "id", id);
+	json_text(g, "id", hex_text(m->info.id, sizeof(m->info.id), id));
 	json_text(g, "memprof_version", m->info.memprof_version);
 	json_text(g, "executable", m->info.executable);
 	json_text(g, "cmdline", m->info.cmdline);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "lib/hex.h"
 #include "lib/intern.h"
 #include "lib/utf8.h"
 #include "report/profile.pb-c.h"
@@ -169,16 +170,14 @@ static void put_mapping(struct pprof *p, size_t index, uint32_t id)
 	Pprof__Profile part = PPROF__PROFILE__INIT;
 	Pprof__Mapping map = PPROF__MAPPING__INIT, *list = &map;
 	const struct mp_module *mod = &p->m->modules.at[index];
-	char hex[2 * sizeof(mod->build_id) + 1] = "";
+	char hex[2 * sizeof(mod->build_id) + 1];
 
-	for (uint32_t i = 0; i < mod->build_id_len; i++)
-		snprintf(hex + 2 * i, 3, "%02x", mod->build_id[i]);
 	map.id = p->mapping[index] = id;
 	map.memory_start = mod->start;
 	map.memory_limit = mod->end;
 	map.file_offset = mod->file_offset;
 	map.filename = string(p, mod->path);
-	map.build_id = string(p, hex);
+	map.build_id = string(p, hex_text(mod->build_id, mod->build_id_len, hex));
 	map.has_functions = map.has_filenames = map.has_line_numbers = map.has_inline_frames = true;
 	part.n_mapping = 1;
 	part.mapping = &list;

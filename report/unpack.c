@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "formats/binaries.h"
+#include "lib/hex.h"
 #include "lib/intern.h"
 
 #define FOLDER "binaries"
@@ -131,9 +132,7 @@ static bool choose_path(struct unpacking *u, const struct binary *b, char *path,
 	if (n + 2u * b->build_id_len + 2 > size)
 		return false;
 	path[n++] = '.';
-	for (int i = 0; i < b->build_id_len; i++)
-		n += (size_t)snprintf(path + n, size - n, "%02x", b->build_id[i]);
-	path[n] = 0;
+	hex_text(b->build_id, b->build_id_len, path + n);
 	return is_free(u, path);
 }
 

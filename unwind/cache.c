@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
+#include "lib/hex.h"
 
 #define LEAST_ROWS 50000u /* smaller ones are built as fast as they are read */
 #define VERSION	   2u	  /* of struct uw_full and of what translate.c makes of a row */
@@ -40,8 +41,7 @@ int unwind_cache_dir(const char *path)
 
 static void name_of(const uint8_t *id, uint32_t length, char name[80])
 {
-	for (uint32_t i = 0; i < length && i < 32; i++)
-		snprintf(name + 2 * i, 3, "%02x", id[i]);
+	hex_text(id, length < 32 ? length : 32, name);
 }
 
 static size_t payload(const struct header *h)

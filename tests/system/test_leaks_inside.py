@@ -58,32 +58,26 @@ class Inside(t.Case):
             s.grab()
             self.assertEqual(s.registers(), was)
         s.let_go()
-        self.assertGreater(looks[True], looks[False])
         return looks
+
+    def consolidated(self, which):
+        p, s = self.standing(which, GLIBC_TUNABLES="glibc.malloc.tcache_count=0")
+        looks = self.step_through(p, s, 1100)
+        self.assertGreater(looks[True], looks[False])
+        self.assertGreater(looks[False], 0)  # it was in the middle of joining chunks
 
     def test_consolidate(self):
         """a fastbin's chain hangs on a register; the arena is locked"""
-        p, s = self.standing("two", GLIBC_TUNABLES="glibc.malloc.tcache_count=0")
-        looks = self.step_through(p, s, 1100)
-        self.assertGreater(looks[False], 0)  # it was in the middle of joining chunks
+        self.consolidated("two")
 
     def test_consolidate_without_lock(self):
         """the same in a program of one thread, which takes no lock"""
-        p, s = self.standing("one", GLIBC_TUNABLES="glibc.malloc.tcache_count=0")
-        looks = self.step_through(p, s, 1100)
-        self.assertGreater(looks[False], 0)
+        self.consolidated("one")
 
     def test_ending_thread(self):
         """a thread ends: its tcache hangs on a register while the blocks in it are freed"""
         p, s = self.standing("ending")
-        for i in range(3600):
-            s.step()
-            if i % EVERY:
-                continue
-            s.leave_stopped()
-            self.look(p, f"step {i}")
-            s.grab()
-        s.let_go()
+        self.step_through(p, s, 3600)
 
 
 if __name__ == "__main__":
