@@ -144,6 +144,8 @@ static bool leave_out(struct recorder *r, struct mp_event *ev)
 	struct live_block old;
 
 	r->losses.left_out_allocs++;
+	if (live_find(r->live, ev->addr, &old))
+		overtaken_free(r, ev->addr);
 	if (!block_take(r, ev->addr, &old, NULL))
 		return false;
 	block_replaced(r, &old);
@@ -196,6 +198,8 @@ static bool decode_free(struct recorder *r, uint32_t slot, const struct mpr_free
 		ev->stack = stack_id(r, slot, ((const struct mpr_free_stack *)f)->stack);
 	if (ev->stack)
 		ev->flags |= EV_F_STACK;
+	if (from_module && overtaken_by_alloc(r, ev->addr))
+		return false; /* written here, it would be the free of that block */
 	if (block_gone(r, ev->addr, from_module, &b)) {
 		block_account(r, &b, -1);
 		r->now.frees++;
@@ -213,7 +217,9 @@ static bool decode_realloc_begin(struct recorder *r, uint32_t slot, const struct
 	split(ev, f->addr_hook);
 	drop_realloc(r, st);
 	st->in_realloc = true;
-	st->realloc_known = block_take(r, ev->addr, &st->realloc_block, &st->realloc_origin);
+	st->realloc_known = block_take(r, ev->addr, &st->realloc_block, &st->realloc_origin) ||
+			    (overtaken_alloc(r, ev->addr) &&
+			     block_take(r, ev->addr, &st->realloc_block, &st->realloc_origin));
 	if (st->realloc_known)
 		return true;
 	if (r->selects && select_leaves_out(r, st)) {
@@ -341,7 +347,7 @@ void put_hooks_and_modules(struct recorder *r)
 		mpf_put_module(r->file, &m);
 }
 
-static void process(struct recorder *r, const struct pending *p, uint64_t ns)
+void event_process(struct recorder *r, const struct pending *p, uint64_t ns)
 {
 	const struct mpr_header *h = (const void *)p->rec;
 	struct mp_event ev = {.time_ns = ns, .tid = r->slot[p->slot].tid, .fd = -1};
@@ -350,6 +356,7 @@ static void process(struct recorder *r, const struct pending *p, uint64_t ns)
 
 	r->last_ns = ns;
 	r->replaced = false;
+	r->at_slot = p->slot;
 	losses_see(r, h->type);
 	switch (h->type) {
 	case MPR_ALLOC:
@@ -426,12 +433,15 @@ static void run_batch(struct recorder *r, struct batch *b)
 	pthread_mutex_lock(&r->clock_lock);
 	clock = r->clock;
 	pthread_mutex_unlock(&r->clock_lock);
+	r->tick_rate = (uint64_t)(1000 / clock.ns_per_tick) + 1;
 	for (i = 0; i < r->order.n && r->order.events[i].time <= b->until; i++) {
 		const struct pending *e = &r->order.events[i];
 
 		if (!(i % BURST))
 			prefetch(r, i);
-		process(r, e, clock_ns(&clock, e->time));
+		r->at = i;
+		if (e->slot != ORDER_TAKEN)
+			event_process(r, e, clock_ns(&clock, e->time));
 	}
 	order_keep(&r->order, i);
 }

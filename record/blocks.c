@@ -3,8 +3,6 @@
 #include "lib/estimate.h"
 #include "record/internal.h"
 
-#define OWED_NS 10000u /* a free that was overtaken comes within this time */
-
 void block_account(struct recorder *r, const struct live_block *b, int sign)
 {
 	struct stack *s = &r->stacks.at[b->stack];
@@ -58,7 +56,6 @@ void block_replaced(struct recorder *r, const struct live_block *old)
 	r->replaced = true;
 	r->now.frees++;
 	r->losses.mismatches++;
-	r->owed[r->nowed++ % OWED_MAX] = (struct owed){old->addr, r->last_ns};
 }
 
 void block_born(struct recorder *r, const struct mp_event *ev)
@@ -70,6 +67,8 @@ void block_born(struct recorder *r, const struct mp_event *ev)
 				.hook = ev->hook,
 				.flags = ev->flags};
 
+	if (live_find(r->live, ev->addr, &old))
+		overtaken_free(r, ev->addr);
 	if (block_put(r, &b, &origin, &old)) {
 		r->losses.queue_events++;
 		r->losses.queue_alloc++;
@@ -80,25 +79,11 @@ void block_born(struct recorder *r, const struct mp_event *ev)
 	block_account(r, &b, 1);
 }
 
-/* Is this the free that an allocation of the same address overtook?  It is counted already. */
-static bool is_owed(struct recorder *r, uint64_t addr)
-{
-	for (uint32_t i = 0; i < OWED_MAX && i < r->nowed; i++) {
-		if (r->owed[i].addr != addr || r->last_ns > r->owed[i].time_ns + OWED_NS)
-			continue;
-		r->owed[i].addr = 0;
-		/* It may have been one of the piece before. */
-		r->losses.mismatches -= r->losses.mismatches != 0;
-		return true;
-	}
-	return false;
-}
-
 bool block_gone(struct recorder *r, uint64_t addr, bool from_module, struct live_block *b)
 {
-	if (r->nowed && is_owed(r, addr))
-		return false;
 	if (block_take(r, addr, b, NULL))
+		return true;
+	if (!from_module && overtaken_alloc(r, addr) && block_take(r, addr, b, NULL))
 		return true;
 	if (r->selects)
 		r->losses.left_out_frees++;

@@ -7,6 +7,7 @@
 #include "lib/deadline.h"
 
 #define CALIBRATE_NS 20000000
+#define READINGS     8
 
 uint64_t clock_ticks(void)
 {
@@ -48,10 +49,26 @@ bool clock_readable(void)
 #endif
 }
 
+/* Both clocks at one moment: the closest of some readings; between two a thread loses its
+ * processor. */
+static void read_both(uint64_t *ticks, uint64_t *ns)
+{
+	uint64_t closest = UINT64_MAX;
+
+	for (int i = 0; i < READINGS; i++) {
+		uint64_t before = clock_ticks(), at = mono_ns(), taken = clock_ticks() - before;
+
+		if (taken < closest) {
+			closest = taken;
+			*ns = at;
+			*ticks = before + taken / 2;
+		}
+	}
+}
+
 void clock_adjust(struct clock *c)
 {
-	c->ns1 = mono_ns();
-	c->ticks1 = clock_ticks();
+	read_both(&c->ticks1, &c->ns1);
 	if (c->ticks1 > c->ticks0) {
 		c->ns_per_tick = (double)(c->ns1 - c->ns0) / (double)(c->ticks1 - c->ticks0);
 		c->rate_guess = 1e9 / c->ns_per_tick;
@@ -62,8 +79,7 @@ void clock_start(struct clock *c)
 {
 	struct timespec pause = {0, CALIBRATE_NS};
 
-	c->ns0 = mono_ns();
-	c->ticks0 = clock_ticks();
+	read_both(&c->ticks0, &c->ns0);
 	nanosleep(&pause, NULL);
 	clock_adjust(c);
 }

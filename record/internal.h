@@ -15,13 +15,7 @@
 #include "record/ring.h"
 #include "record/stacks.h"
 
-#define OWED_MAX	     64
 #define READER_REORDER_TICKS 10000 /* rdtsc may run ahead of earlier instructions: microseconds */
-
-/* A free that was overtaken by the next allocation of its address. */
-struct owed {
-	uint64_t addr, time_ns;
-};
 
 /* A ring's thread: what it has begun, and whether its allocations are taken. */
 struct slot_state {
@@ -69,8 +63,7 @@ struct recorder {
 	struct stacks stacks;
 	uint32_t *stack_of_word; /* agent's stack id -> recording's; sparse */
 	struct slot_state *slot;
-	struct owed owed[OWED_MAX];
-	uint32_t nowed, hooks_written;
+	uint32_t hooks_written;
 	bool selects;  /* some allocations are, or were once, left out */
 	bool replaced; /* the event at hand allocated an address that was live */
 	struct mp_losses losses;
@@ -78,6 +71,10 @@ struct recorder {
 	uint64_t peak_bytes, peak_blocks, peak_time_ns; /* of the piece */
 	uint64_t last_ns, last_flush_ns, last_name_ns;
 	struct order order;
+	/* The event at hand: where it is in the order, whose it is, events that wait for it. */
+	size_t at;
+	uint32_t at_slot, waiting;
+	uint64_t tick_rate;			/* ticks in a microsecond, rounded up */
 	uint64_t losses_seen, losses_looked_ns; /* when the counters were looked at last */
 
 	pthread_mutex_t lock;
@@ -112,10 +109,20 @@ int block_put(struct recorder *r, const struct live_block *b, const struct origi
 bool block_take(struct recorder *r, uint64_t addr, struct live_block *b, struct origin *origin);
 /* The block of an allocation. */
 void block_born(struct recorder *r, const struct mp_event *ev);
-/* It was freed: its free is still to come, for it was overtaken, or it was lost. */
+/* It was freed, and its free was lost. */
 void block_replaced(struct recorder *r, const struct live_block *old);
 /* Its free: takes it out, or counts it as one that is not known. */
 bool block_gone(struct recorder *r, uint64_t addr, bool from_module, struct live_block *b);
+/* Takes up one record of the batch, as of @ns. */
+void event_process(struct recorder *r, const struct pending *p, uint64_t ns);
+/* overtaken.c: the event at hand allocates an address that is live: takes up the free of it that
+ * it overtook.  Return: false when there is none. */
+bool overtaken_free(struct recorder *r, uint64_t addr);
+/* The same, of an event that ends a block which is not known, and its allocation. */
+bool overtaken_alloc(struct recorder *r, uint64_t addr);
+/* Has the block of the allocator's own free at hand only just been allocated, by another thread?
+ * Then that allocation overtook the free. */
+bool overtaken_by_alloc(const struct recorder *r, uint64_t addr);
 /* The block that a realloc began with is gone: the realloc ended, or its end never came (lost, or
  * its thread was killed in it). */
 void drop_realloc(struct recorder *r, struct slot_state *st);

@@ -172,11 +172,15 @@ uint64_t order_take(struct order *o, const struct batch *b, uint64_t now)
 
 void order_keep(struct order *o, size_t from)
 {
-	size_t n = o->n - from, bytes = 0;
+	size_t n = 0, bytes = 0;
 	uint8_t *kept = NULL;
 
-	for (size_t i = from; i < o->n; i++)
+	for (size_t i = from; i < o->n; i++) {
+		if (o->events[i].slot == ORDER_TAKEN)
+			continue;
+		o->events[from + n++] = o->events[i];
 		bytes += record(o->events[i].rec)->h.size;
+	}
 	if (n > o->cap_carry) {
 		uint32_t *s = reallocarray(o->carry_slot, 2 * n, sizeof(*s));
 
@@ -189,7 +193,7 @@ void order_keep(struct order *o, size_t from)
 		kept = malloc(bytes);
 	o->ncarry = 0;
 	bytes = 0;
-	for (size_t i = from; kept && i < o->n; i++) {
+	for (size_t i = from; kept && i < from + n; i++) {
 		uint16_t size = record(o->events[i].rec)->h.size;
 
 		memcpy(kept + bytes, o->events[i].rec, size);

@@ -12,10 +12,12 @@
 #include "formats/record.h"
 #include "record/queue.h"
 
+#define ORDER_TAKEN UINT32_MAX
+
 struct pending {
 	uint64_t time;
 	const uint8_t *rec; /* struct mpr_header and what follows */
-	uint32_t slot;
+	uint32_t slot;	    /* or ORDER_TAKEN: taken up before its turn */
 };
 
 struct order {
@@ -33,7 +35,7 @@ struct order {
  * Return: how many times a ring was given up.
  */
 uint64_t order_take(struct order *o, const struct batch *b, uint64_t now);
-/* Keeps o->events[@from .. o->n) for the next order_take(). */
+/* Keeps what is left of o->events[@from .. o->n) for the next order_take(). */
 void order_keep(struct order *o, size_t from);
 void order_free(struct order *o);
 

@@ -10,9 +10,6 @@
 #include "report/selection.h"
 #include "report/tids.h"
 
-#define OWED_MAX 64u
-#define OWED_NS	 10000u /* as the recorder: rings of threads are merged by time */
-
 #define AHEAD	   64u
 #define AHEAD_POOL 12u
 #define AHEAD_SINK 6u
@@ -34,10 +31,6 @@ struct space {
 	struct live *live; /* address -> index in the pool, in live_block.stack */
 	VEC(struct per_thread) threads;
 	struct tid_table tids;
-	struct {
-		uint64_t addr, time_ns;
-	} owed[OWED_MAX];
-	uint32_t nowed;
 };
 
 struct history {
@@ -188,8 +181,6 @@ static int put(struct history *h, const struct model_block *b, const struct mp_e
 		return 0;
 	lost = pool_take(&h->pool, &old, b->process);
 	h->counts.mismatches++;
-	s->owed[s->nowed % OWED_MAX].addr = b->addr;
-	s->owed[s->nowed++ % OWED_MAX].time_ns = b->time_ns;
 	return tell_end(h, &lost, ev, BLOCK_LOST);
 }
 
@@ -202,21 +193,6 @@ static bool take(struct history *h, const struct mp_event *ev, struct model_bloc
 		return false;
 	*b = pool_take(&h->pool, &lb, process);
 	return true;
-}
-
-static bool is_owed(struct history *h, const struct mp_event *ev)
-{
-	struct space *s = &h->space[process_of(h, ev)];
-
-	for (uint32_t i = 0; i < OWED_MAX && i < s->nowed; i++) {
-		if (s->owed[i].addr == (ev->addr & ADDR_MASK) &&
-		    ev->time_ns <= s->owed[i].time_ns + OWED_NS) {
-			s->owed[i].addr = 0;
-			h->counts.mismatches--;
-			return true;
-		}
-	}
-	return false;
 }
 
 /* What the live table cannot hold is cut: no allocator gives that much. */
@@ -278,8 +254,6 @@ static int on_free(struct history *h, const struct mp_event *ev, struct per_thre
 {
 	struct model_block b;
 
-	if (is_owed(h, ev))
-		return 0;
 	if (take(h, ev, &b))
 		return freed(h, ev, t, &b);
 	if (ev->flags & EV_F_FROM_MODULE)

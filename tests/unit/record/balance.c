@@ -18,6 +18,7 @@
 #define STRIDE (4096u + 4096u + RING)
 #define SLOTS  2u
 #define LENGTH (65536u + SLOTS * STRIDE + 65536u)
+#define PAUSE  (1ull << 20) /* ticks: no doubt about what comes first */
 
 struct fixture {
 	struct ss_control *block;
@@ -62,7 +63,7 @@ static int setup(void **state)
 	f->block->journal = 4096;
 	strcpy(f->path, "/tmp/memprof-unit-XXXXXX");
 	close(mkstemp(f->path));
-	f->now = clock_ticks();
+	f->now = clock_ticks() - (PAUSE << 4);
 	return 0;
 }
 
@@ -83,7 +84,8 @@ static void write_record(struct fixture *f, uint32_t ring, void *record, uint32_
 	struct mpr_free *common = record;
 
 	t->tp = t->tid = 100 + ring;
-	common->h = (struct mpr_header){.type = type, .size = (uint16_t)size};
+	common->h.type = type;
+	common->h.size = (uint16_t)size;
 	common->time = f->now++;
 	memcpy((char *)page + 4096 + page->data_head, record, size);
 	page->data_head += size;
@@ -103,14 +105,109 @@ static void put_free(struct fixture *f, uint32_t ring, uint64_t addr)
 	write_record(f, ring, &r, MPR_FREE, sizeof(r));
 }
 
-static void put_realloc(struct fixture *f, uint64_t old, uint64_t addr, uint64_t size, bool end)
+/* As the allocator itself does when a thread ends: of what the program freed before. */
+static void put_own_free(struct fixture *f, uint32_t ring, uint64_t addr)
+{
+	struct mpr_free r = {.h.misc = MPR_F_FROM_MODULE, .addr_hook = addr};
+
+	write_record(f, ring, &r, MPR_FREE, sizeof(r));
+}
+
+static void put_realloc_begin(struct fixture *f, uint32_t ring, uint64_t old)
 {
 	struct mpr_free begin = {.addr_hook = old};
+
+	write_record(f, ring, &begin, MPR_REALLOC_BEGIN, sizeof(begin));
+}
+
+static void put_realloc_end(struct fixture *f, uint32_t ring, uint64_t old, uint64_t addr,
+			    uint64_t size)
+{
 	struct mpr_realloc r = {.old_addr = old, .addr_hook = addr, .size = size};
 
-	write_record(f, 0, &begin, MPR_REALLOC_BEGIN, sizeof(begin));
+	write_record(f, ring, &r, MPR_REALLOC_END, sizeof(r));
+}
+
+static void put_realloc(struct fixture *f, uint64_t old, uint64_t addr, uint64_t size, bool end)
+{
+	put_realloc_begin(f, 0, old);
 	if (end)
-		write_record(f, 0, &r, MPR_REALLOC_END, sizeof(r));
+		put_realloc_end(f, 0, old, addr, size);
+}
+
+struct told {
+	uint64_t live[16]; /* addresses, 0: none */
+	struct mp_losses losses;
+};
+
+static bool leave(struct told *t, uint64_t addr)
+{
+	for (int i = 0; i < 16; i++) {
+		if (t->live[i] == addr) {
+			t->live[i] = 0;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void enter(struct told *t, uint64_t addr)
+{
+	t->losses.mismatches += leave(t, addr);
+	for (int i = 0; i < 16; i++) {
+		if (!t->live[i]) {
+			t->live[i] = addr;
+			return;
+		}
+	}
+	fail();
+}
+
+static void follow(struct told *t, const struct mp_event *ev)
+{
+	switch (ev->kind) {
+	case EV_ALLOC:
+		enter(t, ev->addr);
+		break;
+	case EV_FREE:
+		if (leave(t, ev->addr))
+			break;
+		if (ev->flags & EV_F_FROM_MODULE)
+			t->losses.housekeeping_frees++;
+		else
+			t->losses.foreign_frees++;
+		break;
+	case EV_REALLOC_BEGIN:
+		t->losses.foreign_reallocs += !leave(t, ev->addr);
+		break;
+	case EV_REALLOC_END:
+		enter(t, ev->addr ? ev->addr : ev->old_addr);
+	}
+}
+
+/* Whoever reads the recording in its order finds what the recorder did. */
+static void assert_told(const struct fixture *f, const struct recorder_progress *p,
+			const struct mp_losses *losses)
+{
+	struct told t = {0};
+	struct mpf_reader *r;
+	struct mpf_item it;
+	struct mp_info info;
+	uint64_t live = 0;
+
+	assert_int_equal(mpf_open(f->path, &r, &info, NULL), 0);
+	while (mpf_next(r, &it, NULL) > 0) {
+		if (it.kind == MPF_EVENT)
+			follow(&t, &it.event);
+	}
+	mpf_reader_free(r);
+	for (int i = 0; i < 16; i++)
+		live += t.live[i] != 0;
+	assert_int_equal(live, p->live_blocks);
+	assert_int_equal(t.losses.mismatches, losses->mismatches);
+	assert_int_equal(t.losses.foreign_frees, losses->foreign_frees);
+	assert_int_equal(t.losses.foreign_reallocs, losses->foreign_reallocs);
+	assert_int_equal(t.losses.housekeeping_frees, losses->housekeeping_frees);
 }
 
 static struct recorder_progress record(struct fixture *f, struct mp_losses *losses)
@@ -133,6 +230,7 @@ static struct recorder_progress record(struct fixture *f, struct mp_losses *loss
 	assert_int_equal(recorder_stop(f->recorder, &finish, losses, NULL), 0);
 	p = recorder_progress(f->recorder);
 	recorder_free(f->recorder);
+	assert_told(f, &p, losses);
 	return p;
 }
 
@@ -169,6 +267,83 @@ static void test_overtaken_free(void **state)
 	assert_sums(&p, 2, 1, 20);
 	assert_int_equal(losses.mismatches, 0);
 	assert_int_equal(losses.foreign_frees, 0);
+}
+
+/* A free that carries an earlier time than the allocation of its block by another thread. */
+static void test_overtaken_alloc(void **state)
+{
+	struct mp_losses losses;
+	struct recorder_progress p;
+
+	put_free(*state, 1, 0x1000);
+	put_alloc(*state, 0x1000, 10);
+	put_realloc_begin(*state, 1, 0x2000);
+	put_alloc(*state, 0x2000, 10);
+	put_realloc_end(*state, 1, 0x2000, 0x3000, 40);
+	p = record(*state, &losses);
+	assert_sums(&p, 3, 1, 40);
+	assert_int_equal(losses.mismatches, 0);
+	assert_int_equal(losses.foreign_frees, 0);
+	assert_int_equal(losses.foreign_reallocs, 0);
+}
+
+/* The same of blocks that a realloc gives, and of one that a realloc gives back. */
+static void test_overtaken_realloc(void **state)
+{
+	struct mp_losses losses;
+	struct recorder_progress p;
+
+	put_alloc(*state, 0x1000, 10);
+	put_realloc_begin(*state, 0, 0x1000);
+	put_free(*state, 1, 0x2000);
+	put_realloc_end(*state, 0, 0x1000, 0x2000, 20);
+	put_alloc(*state, 0x3000, 10);
+	put_realloc_begin(*state, 0, 0x3000);
+	put_free(*state, 1, 0x3000);
+	put_realloc_end(*state, 0, 0x3000, 0, 1u << 30);
+	/* Its begin too was overtaken. */
+	put_alloc(*state, 0x4000, 10);
+	put_free(*state, 1, 0x5000);
+	put_realloc(*state, 0x4000, 0x5000, 20, true);
+	p = record(*state, &losses);
+	assert_sums(&p, 5, 0, 0);
+	assert_int_equal(losses.mismatches, 0);
+	assert_int_equal(losses.foreign_frees, 0);
+}
+
+/* Blocks older than the recording, which another thread or the same one is given at last. */
+static void test_older_blocks(void **state)
+{
+	struct fixture *f = *state;
+	struct mp_losses losses;
+	struct recorder_progress p;
+
+	put_free(f, 1, 0x1000);
+	f->now += PAUSE;
+	put_alloc(f, 0x1000, 10);
+	f->now += PAUSE;
+	put_free(f, 0, 0x2000);
+	put_alloc(f, 0x2000, 10);
+	p = record(f, &losses);
+	assert_sums(&p, 2, 2, 20);
+	assert_int_equal(losses.foreign_frees, 2);
+}
+
+/* What a thread had cached goes back when it ends, and is another one's at once. */
+static void test_overtaken_own_free(void **state)
+{
+	struct fixture *f = *state;
+	struct mp_losses losses;
+	struct recorder_progress p;
+
+	put_own_free(f, 1, 0x1000);
+	put_alloc(f, 0x1000, 10);
+	put_alloc(f, 0x2000, 10);
+	put_own_free(f, 1, 0x2000);
+	p = record(f, &losses);
+	assert_sums(&p, 2, 2, 20);
+	assert_int_equal(losses.housekeeping_frees, 1); /* when the other was, nobody knows */
+	assert_int_equal(losses.mismatches, 0);
 }
 
 static void test_realloc_without_end(void **state)
@@ -211,8 +386,11 @@ static void test_failed_realloc(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(test_lost_free), TEST(test_overtaken_free), TEST(test_realloc_without_end),
-	    TEST(test_realloc_of_older_block), TEST(test_failed_realloc)};
+	    TEST(test_lost_free),	    TEST(test_overtaken_free),
+	    TEST(test_overtaken_alloc),	    TEST(test_overtaken_realloc),
+	    TEST(test_older_blocks),	    TEST(test_overtaken_own_free),
+	    TEST(test_realloc_without_end), TEST(test_realloc_of_older_block),
+	    TEST(test_failed_realloc)};
 
 	return cmocka_run_group_tests_name("record/balance", tests, NULL, NULL);
 }

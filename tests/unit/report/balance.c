@@ -77,15 +77,6 @@ static void test_lost_free(void **state)
 	assert_sums(2, 1, 20, 1);
 }
 
-static void test_overtaken_free(void **state)
-{
-	(void)state;
-	put(1, EV_ALLOC, 0, 0x1000, 10);
-	put(1, EV_ALLOC, 0, 0x1000, 20);
-	put(2, EV_FREE, 0, 0x1000, 0);
-	assert_sums(2, 1, 20, 0);
-}
-
 static void test_realloc_without_end(void **state)
 {
 	(void)state;
@@ -101,8 +92,7 @@ static void test_realloc_without_end(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {TEST(test_lost_free), TEST(test_overtaken_free),
-					   TEST(test_realloc_without_end)};
+	const struct CMUnitTest tests[] = {TEST(test_lost_free), TEST(test_realloc_without_end)};
 
 	return cmocka_run_group_tests_name("report/balance", tests, NULL, NULL);
 }
