@@ -11,16 +11,9 @@
 #include <unistd.h>
 #include "attach/procfs.h"
 #include "cmd/cmd.h"
+#include "formats/binaries.h"
 #include "formats/session.h"
 #include "unwind/symbols.h"
-
-static void leave_out(struct embedding *e, const struct mp_module *m, const char *why)
-{
-	size_t n = strlen(e->left_out);
-
-	snprintf(e->left_out + n, sizeof(e->left_out) - n, "%s%s (%s)", n ? "; " : "", m->path,
-		 why);
-}
 
 void embedding_add(struct embedding *e, const struct mp_module *m, uint64_t ino)
 {
@@ -31,7 +24,8 @@ void embedding_add(struct embedding *e, const struct mp_module *m, uint64_t ino)
 	if (path && !vec_push(&e->modules, own))
 		return;
 	free(path);
-	leave_out(e, m, "out of memory");
+	binaries_left_out(e->left_out, sizeof(e->left_out), m->path ? m->path : "?",
+			  "out of memory");
 }
 
 static bool any_within(const uint64_t *pc, uint64_t n, uint64_t low, uint64_t high)
@@ -144,7 +138,7 @@ static void embed(struct embedding *e, const struct embeddable *b, pid_t pid, st
 	if (fd >= 0)
 		close(fd);
 	if (why) {
-		leave_out(e, &b->m, why);
+		binaries_left_out(e->left_out, sizeof(e->left_out), b->m.path, why);
 		return;
 	}
 	e->files++;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include "lib/hex.h"
 #include "lib/intern.h"
 
@@ -225,4 +226,11 @@ int binaries_copy(const char *recording, struct mpf_writer *w, struct intern *ha
 	return failed ? mp_fail(err, MP_EXIT_OUTPUT, failed, "cannot copy the binaries of %s: %s",
 				recording, strerror(-failed))
 		      : ret;
+}
+
+void binaries_left_out(char *list, size_t size, const char *path, const char *why)
+{
+	size_t n = strlen(list);
+
+	snprintf(list + n, size - n, "%s%s (%s)", n ? "; " : "", path, why);
 }

@@ -57,4 +57,8 @@ struct intern;
 int binaries_copy(const char *recording, struct mpf_writer *w, struct intern *have, bool *left_out,
 		  struct mp_err *err);
 
+/* Adds a file that was left out, and why, to the list of @size bytes in @list, which begins empty;
+ * what does not fit is cut off. */
+void binaries_left_out(char *list, size_t size, const char *path, const char *why);
+
 #endif

@@ -105,11 +105,7 @@ static int write_all(void *ctx, const void *data, size_t n)
 
 static void leave_out(struct unpacking *u, const struct binary *b, const char *why)
 {
-	char *text = u->result->left_out;
-	size_t n = strlen(text);
-
-	snprintf(text + n, sizeof(u->result->left_out) - n, "%s%s (%s)", n ? "; " : "", b->path,
-		 why);
+	binaries_left_out(u->result->left_out, sizeof(u->result->left_out), b->path, why);
 }
 
 static bool is_free(struct unpacking *u, const char *path)
