@@ -138,8 +138,7 @@ int target_seize(struct target *t, const struct deadline *deadline, struct mp_er
 	return 0;
 }
 
-/* The main thread, unless it has ended or cannot be reached; else the first that can. */
-int target_seize_one(struct target *t, struct mp_err *err)
+int target_seize_one(struct target *t, pid_t only, struct mp_err *err)
 {
 	struct tids tids;
 	int ret = proc_tasks(t->pid, &tids), seized = -ESRCH;
@@ -150,7 +149,8 @@ int target_seize_one(struct target *t, struct mp_err *err)
 	vec_for_each (&tids.list, tid) {
 		struct proc_status st;
 
-		if (proc_status_read(t->pid, *tid, &st) || (st.state != 'R' && st.state != 'S'))
+		if ((only && *tid != only) || proc_status_read(t->pid, *tid, &st) ||
+		    (st.state != 'R' && st.state != 'S'))
 			continue;
 		seized = ptrace(PTRACE_SEIZE, *tid, 0, OPTIONS) ? -errno : 0;
 		if (seized == -ESRCH)

@@ -35,8 +35,8 @@ static const char help[] =
     "      --collapsed FILE  the same as folded stacks\n"
     "      --no-content      show no bytes of the program\n"
     "      --require-exact   exit with 5 if the list of blocks cannot be proven exact\n"
-    "      --gentle          stop one thread only, and report what two snapshots show (--confirm "
-    "2)\n"
+    "      --gentle          stop one thread at a time, and report what two snapshots show "
+    "(--confirm 2)\n"
     "      --pre-copy        read it while it runs, and stop it for what was written meanwhile\n"
     "      --in-place        keep the process stopped instead of copying it (seconds)\n"
     "exit status: 0 none, 1 leaks, 2 usage, 3 not inspectable, 4 pause, 5 not exact, 6 gone\n";

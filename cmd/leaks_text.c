@@ -22,7 +22,7 @@ static const char *how(enum snapshot_mode mode)
 	case SNAPSHOT_IN_PLACE:
 		return "it stays stopped until its memory has been read";
 	case SNAPSHOT_GENTLE:
-		return "of one thread; the others run on, though a page fault may wait";
+		return "of one thread at a time; the others run on, though a page fault may wait";
 	case SNAPSHOT_PRE_COPY:
 		return "it is read while it runs, and stopped for what it wrote meanwhile";
 	default:

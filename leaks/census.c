@@ -63,6 +63,16 @@ static int join(struct census *c)
 	return 0;
 }
 
+/* Are the registers of all threads known? */
+static bool all_seen(const struct image *img)
+{
+	vec_for_each (&img->threads, th) {
+		if (!th->has_regs && !th->had_regs)
+			return false;
+	}
+	return true;
+}
+
 int census_take(struct census *c, struct image *img, struct mp_err *err)
 {
 	int ret = 0;
@@ -82,7 +92,8 @@ int census_take(struct census *c, struct image *img, struct mp_err *err)
 		if (!img->torn || !h->exact)
 			continue;
 		h->exact = false;
-		snprintf(h->doubt, sizeof(h->doubt), "threads ran while it was copied (--gentle)");
+		snprintf(h->doubt, sizeof(h->doubt), "threads ran while it was copied (--gentle)%s",
+			 all_seen(img) ? "" : ", some were not seen");
 	}
 	c->exact = !c->unknown[0];
 	vec_for_each (&c->heaps, h) {

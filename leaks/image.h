@@ -29,7 +29,8 @@ struct image_map {
 
 struct image_thread {
 	pid_t tid;
-	bool has_regs; /* false: it waits in the kernel for its vfork child */
+	bool has_regs; /* false: it waits in the kernel for its vfork child, or runs */
+	bool had_regs; /* regs are of a moment before: what it held, not where it is */
 	struct arch_regs regs;
 	uint64_t tls; /* thread pointer, 0: not known */
 };
@@ -59,7 +60,8 @@ struct image {
 
 /* Empty, so that image_close() may be called at any time. */
 void image_init(struct image *img, const struct arch *arch, pid_t pid);
-/* Registers and thread pointers of all threads of @t, which is stopped.  Return: 0 or -errno. */
+/* Registers and thread pointers of the threads of @t, which are stopped; in place of what @img has
+ * of them.  Return: 0 or -errno. */
 int image_take_threads(struct image *img, struct target *t);
 /**
  * image_open_process() - maps and memory of a process that does not run

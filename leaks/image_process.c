@@ -113,16 +113,22 @@ static const struct image_ops process_ops = {.read = process_read,
 
 int image_take_threads(struct image *img, struct target *t)
 {
-	vec_free(&img->threads);
+	size_t before = img->threads.n;
+
 	vec_for_each (&t->threads, it) {
 		struct image_thread th = {.tid = (*it)->tid};
+		size_t i = 0;
 
 		if (!thread_get_regs(t, *it)) {
 			th.has_regs = true;
 			th.regs = (*it)->regs;
 			th.tls = thread_get_tp(t, *it);
 		}
-		if (vec_push(&img->threads, th))
+		while (i < before && img->threads.at[i].tid != th.tid)
+			i++;
+		if (i < before)
+			img->threads.at[i] = th;
+		else if (vec_push(&img->threads, th))
 			return -ENOMEM;
 	}
 	return 0;

@@ -238,7 +238,7 @@ static void scan_registers(struct scanner *s)
 	vec_for_each (&s->img->threads, th) {
 		const unsigned int size = s->img->arch->word_size;
 
-		if (!th->has_regs)
+		if (!th->has_regs && !th->had_regs)
 			continue;
 		begin_root(s, (struct root){.kind = ROOT_REGISTER, .tid = th->tid});
 		for (size_t i = 0; i < th->regs.size / size; i++) {

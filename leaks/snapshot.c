@@ -12,6 +12,7 @@
 #include "inject/sandbox.h"
 
 #define REAP_MS 5000
+#define EACH_MS 5000 /* for all threads, one after the other */
 
 /* Threads of the target compete for the processors that memprof needs to stop them. */
 struct priority {
@@ -35,15 +36,61 @@ static void take_time(const struct priority *old)
 
 static int stop(struct target *t, bool gentle, const struct deadline *deadline, struct mp_err *err)
 {
-	int ret = gentle ? target_seize_one(t, err) : target_seize(t, deadline, err);
+	int ret = gentle ? target_seize_one(t, 0, err) : target_seize(t, deadline, err);
 
 	return ret ? ret : target_stop(t, deadline, err);
 }
 
-/* Threads that run on have no registers; that they live is what matters. */
-static int add_running(struct image *img, pid_t pid)
+static void spare_waits(struct target *t)
 {
-	size_t stopped = img->threads.n;
+	if (t->status.seccomp && !emergency_find(t))
+		sandbox_wait_anew(t);
+}
+
+/* Stopped alone, for as long as it takes to read its registers. */
+static void take_registers(struct target *t, struct image_thread *th,
+			   const struct deadline *deadline)
+{
+	struct mp_err left_alone = {0};
+
+	if (target_seize_one(t, th->tid, &left_alone) || target_stop(t, deadline, &left_alone))
+		return;
+	spare_waits(t);
+	th->had_regs = !thread_get_regs(t, t->threads.at[0]);
+	th->regs = t->threads.at[0]->regs;
+	target_release(t);
+}
+
+/*
+ * All threads, with what each has in its registers: a waiting thread may have the address of a
+ * block nowhere else.  They run on until the copy is made, so where their stacks end is not known.
+ */
+static int take_each(struct snapshot *s)
+{
+	struct deadline deadline = deadline_in_ms(EACH_MS);
+	struct tids tids;
+	int ret = proc_tasks(s->t->pid, &tids);
+
+	if (ret)
+		return ret;
+	vec_for_each (&tids.list, tid) {
+		struct image_thread th = {.tid = *tid};
+
+		if (!deadline_passed(&deadline))
+			take_registers(s->t, &th, &deadline);
+		ret = vec_push(&s->image.threads, th);
+		if (ret)
+			break;
+	}
+	vec_free(&tids.list);
+	s->image.torn = true;
+	return ret;
+}
+
+/* Threads that were born since: that they live is what matters. */
+static int add_newborn(struct image *img, pid_t pid)
+{
+	size_t known = img->threads.n, at = 0;
 	struct tids tids;
 	int ret = proc_tasks(pid, &tids);
 
@@ -51,12 +98,15 @@ static int add_running(struct image *img, pid_t pid)
 		return ret;
 	vec_for_each (&tids.list, tid) {
 		struct image_thread th = {.tid = *tid};
-		bool known = false;
+		size_t n = 0;
 
-		for (size_t i = 0; i < stopped; i++)
-			known |= img->threads.at[i].tid == *tid;
-		if (!known && !ret)
-			ret = vec_push(&img->threads, th);
+		/* Both lists are in the order the threads were made. */
+		while (n < known && img->threads.at[(at + n) % known].tid != *tid)
+			n++;
+		if (n < known)
+			at = (at + n + 1) % known;
+		else if ((ret = vec_push(&img->threads, th)))
+			break;
 	}
 	vec_free(&tids.list);
 	return ret;
@@ -70,8 +120,7 @@ static int stop_well(struct snapshot *s, const struct deadline *deadline, struct
 	if (ret)
 		return ret;
 	s->taken_ns = mono_ns();
-	if (s->t->status.seccomp && !emergency_find(s->t))
-		sandbox_wait_anew(s->t);
+	spare_waits(s->t);
 	return s->t->execed
 		   ? mp_fail(err, MP_EXIT_FAILURE, -EAGAIN,
 			     "process %d was just starting another program; try again", s->t->pid)
@@ -91,10 +140,6 @@ static int stop_and_copy(struct snapshot *s, const struct deadline *deadline, st
 
 	if (!ret)
 		ret = image_take_threads(&s->image, s->t);
-	if (!ret && s->plan.mode == SNAPSHOT_GENTLE) {
-		ret = add_running(&s->image, s->t->pid);
-		s->image.torn = true;
-	}
 	if (!ret && !in_place)
 		ret = copy_make(&s->copy, s->t, err);
 	if (ret || !in_place)
@@ -115,13 +160,16 @@ static int take_copy(struct snapshot *s, uint64_t max_ms, struct mp_err *err)
 	emergency_find(s->t); /* what it finds is kept, and makes the stop shorter */
 	if (!in_place)
 		guardian_start(&s->guardian, s->t->pid);
-	deadline = deadline_in_ms(max_ms);
 	hurry(&old);
-	ret = stop_and_copy(s, &deadline, err);
+	ret = s->plan.mode == SNAPSHOT_GENTLE ? take_each(s) : 0;
+	deadline = deadline_in_ms(max_ms);
+	ret = ret ? target_refused(s->t, ret, err) : stop_and_copy(s, &deadline, err);
 	take_time(&old);
 	if (ret)
 		return ret;
 	ret = image_open_process(&s->image, in_place ? s->t->pid : s->copy.pid, err);
+	if (!ret && s->image.torn)
+		ret = add_newborn(&s->image, s->t->pid);
 	if (!ret && !in_place)
 		ret = image_add_live(&s->image, &s->before);
 	if (ret)
@@ -268,8 +316,7 @@ static int reap(struct target *t, struct copy *c, bool gentle, struct mp_err *er
 	hurry(&old);
 	ret = stop(t, gentle, &deadline, err);
 	if (!ret) {
-		if (t->status.seccomp && !emergency_find(t))
-			sandbox_wait_anew(t);
+		spare_waits(t);
 		ret = copy_reap(c, t, err);
 		target_release(t);
 	}
