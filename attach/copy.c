@@ -94,6 +94,8 @@ static int refused(const struct target *t, int error, struct mp_err *err)
 			       "process %d may not have another child (pids.max or RLIMIT_NPROC); "
 			       "it was left alone",
 			       t->pid);
+	if (error == -ESRCH)
+		return mp_fail(err, MP_EXIT_NO_PROCESS, error, "process %d has ended", t->pid);
 	return mp_fail(err, MP_EXIT_FAILURE, error, "process %d cannot be copied: %s", t->pid,
 		       strerror(-error));
 }

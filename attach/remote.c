@@ -20,10 +20,12 @@
 #include "attach/restart.h"
 #include "attach/seccomp.h"
 #include "attach/target.h"
+#include "attach/threads.h"
 #include "lib/fault.h"
 
 #define RSEQ_CS_OFFSET 8 /* struct rseq, uapi linux/rseq.h */
 #define WAIT_MS	       2000
+#define LOOKS	       256 /* waits of 20 us between two looks at whether it lives */
 #define STRING_MAX     200
 #define ENOUGH	       64 /* threads that are looked at when all are in system calls */
 
@@ -241,18 +243,35 @@ int remote_begin(struct remote *r, struct target *t, struct mp_err *err)
 	return 0;
 }
 
+static int carrier_died(struct remote *r)
+{
+	thread_late(r->t, r->carrier);
+	return -ESRCH;
+}
+
+/* Killed?  The end of a main thread is not told before all others are waited for. */
+static bool is_dead(const struct remote *r)
+{
+	struct proc_status st;
+
+	return proc_status_read(r->t->pid, r->carrier->tid, &st) || st.state == 'Z' ||
+	       st.state == 'X';
+}
+
 /* Waits for a stop of the carrier.  Return: its wait status, or -errno. */
 static int wait_stop(struct remote *r)
 {
 	struct deadline deadline = deadline_in_ms(r->wait_ms);
 	int status;
 
-	for (;;) {
+	for (uint32_t i = 1;; i++) {
 		pid_t got = waitpid(r->carrier->tid, &status, __WALL | WNOHANG);
 
 		if (got < 0)
 			return -ESRCH;
 		if (got == 0) {
+			if (i % LOOKS == 0 && is_dead(r))
+				return carrier_died(r);
 			if (deadline_passed(&deadline))
 				return -ETIMEDOUT;
 			usleep(20);
@@ -261,6 +280,10 @@ static int wait_stop(struct remote *r)
 		if (!WIFSTOPPED(status)) {
 			r->carrier->state = THREAD_GONE;
 			return -ESRCH;
+		}
+		if (status >> 16 == PTRACE_EVENT_EXIT) {
+			ptrace(PTRACE_CONT, r->carrier->tid, 0, 0);
+			return carrier_died(r);
 		}
 		return status;
 	}
@@ -274,6 +297,7 @@ static int to_syscall_stop(struct remote *r)
 
 		if (ptrace(PTRACE_SYSCALL, r->carrier->tid, 0, 0))
 			return -errno;
+		fault_point("remote-runs");
 		status = wait_stop(r);
 		if (status < 0)
 			return status;

@@ -16,7 +16,7 @@ import memprof_test as t
 FAULTY = os.environ.get("MEMPROF_FAULTY", os.path.dirname(t.MEMPROF) + "/faults/memprof")
 PASSINGS = 1000 if t.FULL else 2
 # Where one step follows the other at once, those of open and close stand for all.
-MANY = {"remote-set", "remote-entry", "remote-exit"}
+MANY = {"remote-set", "remote-runs", "remote-entry", "remote-exit"}
 
 
 def points():
@@ -103,27 +103,35 @@ class Killed(t.Case):
             self.repair(p, f"detach {point}", before, blocked)
         self.assertIn("ok", self.finish(p))
 
-    def target_killed_at(self, point, passing):
-        """Whether it came that far: the target is gone at once, and so is the recorder."""
-        p = self.victim("verify", 8)
+    def target_killed_at(self, victim, point, passing, *command, status):
+        """Whether it came that far: the target is gone at once, and so is memprof."""
+        p = self.victim(victim, 8)
         env = dict(os.environ, MEMPROF_FAULT=f"{point}:{passing}", MEMPROF_FAULT_OF=str(p.pid))
-        rec = self.start(FAULTY, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"), env=env,
-                         stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        rec = self.start(FAULTY, *command, "-p", str(p.pid), env=env, stderr=subprocess.DEVNULL,
+                         stdout=subprocess.DEVNULL)
         try:
             self.assertEqual(p.wait(timeout=20), -signal.SIGKILL)
         except subprocess.TimeoutExpired:
             # Was it killed, and cannot end, for it is held?
             self.assertNotIn("Z (zombie)", t.read(f"/proc/{p.pid}/status").decode(), point)
             return False
-        self.assertIn(rec.wait(timeout=60), (0, 3), f"{point}:{passing}")
+        self.assertIn(rec.wait(timeout=60), status, f"{point}:{passing}")
         return True
 
     def test_target_killed(self):
         """the target is killed at any step: it is gone at once, no thread of it is held back"""
-        for point, passing in (("seized", 4), ("stopped", 1), ("stopped", 2), ("patch-written", 3),
-                               ("let-go", 4)):
+        for point, passing in (("seized", 4), ("stopped", 1), ("remote-runs", 2), ("stopped", 2),
+                               ("patch-written", 3), ("let-go", 4)):
             with self.subTest(point, passing=passing):
-                self.assertTrue(self.target_killed_at(point, passing))
+                self.assertTrue(self.target_killed_at("verify", point, passing, "attach", "-q", "-o",
+                                                      self.path("r"), status=(0, 3)))
+
+    def test_target_killed_while_copied(self):
+        """the same of memprof leaks, with the main thread borrowed: its end is told last"""
+        for point, passing in (("seized", 4), ("remote-runs", 1), ("remote-runs", 2), ("copy-born", 1),
+                               ("copy-made", 1), ("remote-runs", 3)):
+            with self.subTest(point, passing=passing):
+                self.assertTrue(self.target_killed_at("held", point, passing, "leaks", status=(3, 6)))
 
     def test_heartbeat(self):
         """without a recorder the hooks pass through after some seconds"""
