@@ -8,7 +8,7 @@ import re
 
 import memprof_test as t
 
-SUMS = ("allocations", "allocated_bytes", "frees", "failed_reallocs")
+SUMS = ("foreign_frees", "allocations", "allocated_bytes", "frees", "failed_reallocs")
 
 
 class Pieces(t.Case):
@@ -48,10 +48,6 @@ class Pieces(t.Case):
         one = self.report(self.merged(files), "--leaks")
         for key in SUMS:
             self.assertEqual(one["totals"][key], sum(r["totals"][key] for r in reports), key)
-        # A free that comes after its address was given out again, in the next piece, finds nothing there.
-        foreign = sum(r["totals"]["foreign_frees"] for r in reports) - one["totals"]["foreign_frees"]
-        self.assertGreaterEqual(foreign, 0)
-        self.assertLess(foreign, len(files))
         for a, b in zip(reports, reports[1:]):
             for what in ("count", "bytes"):
                 self.assertEqual(a["totals"]["leaked_" + what], b["totals"]["carried_" + what])
