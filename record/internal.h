@@ -79,7 +79,7 @@ struct recorder {
 
 	pthread_mutex_t lock;
 	struct recorder_progress shown;
-	bool paused;
+	uint64_t paused; /* bit 0: whether; above it since when (ticks), before it was the other */
 	uint64_t next_usage_ns; /* when the mappings are looked at again */
 	VEC(char *) marks;	/* that are not in the file yet */
 };

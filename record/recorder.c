@@ -134,14 +134,17 @@ struct recorder_progress recorder_progress(struct recorder *r)
 
 void recorder_pause(struct recorder *r, bool paused)
 {
+	pthread_mutex_lock(&r->lock);
 	if (paused)
 		__atomic_store_n(&r->selects, true, __ATOMIC_RELAXED);
-	__atomic_store_n(&r->paused, paused, __ATOMIC_RELAXED);
+	if (paused != recorder_is_paused(r))
+		__atomic_store_n(&r->paused, clock_ticks() << 1 | paused, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&r->lock);
 }
 
 bool recorder_is_paused(struct recorder *r)
 {
-	return __atomic_load_n(&r->paused, __ATOMIC_RELAXED);
+	return __atomic_load_n(&r->paused, __ATOMIC_RELAXED) & 1;
 }
 
 int recorder_mark(struct recorder *r, const char *name)

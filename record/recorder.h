@@ -86,7 +86,8 @@ struct recorder;
 /* Return: 0 with @r running, or a negative errno with @err filled. */
 int recorder_start(const struct recorder_config *config, struct recorder **r, struct mp_err *err);
 struct recorder_progress recorder_progress(struct recorder *r);
-/* Paused: new blocks are left out, blocks that were taken before are still followed. */
+/* Paused: blocks allocated from now on are left out, those that were taken before are still
+ * followed. */
 void recorder_pause(struct recorder *r, bool paused);
 bool recorder_is_paused(struct recorder *r);
 /* Notes a moment by @name in the recording.  Return: 0, -EAGAIN when too many wait, -ENOMEM. */

@@ -16,11 +16,19 @@ static bool name_matches(const struct selection *s, const char *name)
 	return false;
 }
 
+/* At the time of the event at hand: it may have waited in its ring since before the last change. */
+static bool was_paused(const struct recorder *r)
+{
+	uint64_t paused = __atomic_load_n(&r->paused, __ATOMIC_RELAXED);
+
+	return (paused & 1) == (r->order.events[r->at].time >= paused >> 1);
+}
+
 bool select_leaves_out(struct recorder *r, struct slot_state *st)
 {
 	struct proc_status status;
 
-	if (__atomic_load_n(&r->paused, __ATOMIC_RELAXED))
+	if (was_paused(r))
 		return true;
 	if (!r->config.select.nthreads)
 		return false;

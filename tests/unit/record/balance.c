@@ -210,7 +210,9 @@ static void assert_told(const struct fixture *f, const struct recorder_progress 
 	assert_int_equal(t.losses.housekeeping_frees, losses->housekeeping_frees);
 }
 
-static struct recorder_progress record(struct fixture *f, struct mp_losses *losses)
+/* @toggle: it is paused, or goes on, as soon as it was started. */
+static struct recorder_progress record_paused(struct fixture *f, struct mp_losses *losses,
+					      bool paused, bool toggle)
 {
 	struct recorder_config config = {.block = f->block,
 					 .layout = f->block,
@@ -220,6 +222,7 @@ static struct recorder_progress record(struct fixture *f, struct mp_losses *loss
 					 .pid = getpid(),
 					 .path = f->path,
 					 .info = {.executable = "/x", .cmdline = "x"},
+					 .select.paused = paused,
 					 .code_changed = no_code,
 					 .next_module = no_module};
 	struct recorder_progress p;
@@ -227,11 +230,18 @@ static struct recorder_progress record(struct fixture *f, struct mp_losses *loss
 	struct mp_err err = {0};
 
 	assert_int_equal(recorder_start(&config, &f->recorder, &err), 0);
+	if (toggle)
+		recorder_pause(f->recorder, !paused);
 	assert_int_equal(recorder_stop(f->recorder, &finish, losses, NULL), 0);
 	p = recorder_progress(f->recorder);
 	recorder_free(f->recorder);
 	assert_told(f, &p, losses);
 	return p;
+}
+
+static struct recorder_progress record(struct fixture *f, struct mp_losses *losses)
+{
+	return record_paused(f, losses, false, false);
 }
 
 static void assert_sums(const struct recorder_progress *p, uint64_t allocs, uint64_t live,
@@ -381,6 +391,28 @@ static void test_failed_realloc(void **state)
 	assert_sums(&p, 1, 1, 10);
 }
 
+/* What waits in the rings is of the time before. */
+static void test_paused_late(void **state)
+{
+	struct mp_losses losses;
+	struct recorder_progress p;
+
+	put_alloc(*state, 0x1000, 10);
+	p = record_paused(*state, &losses, false, true);
+	assert_sums(&p, 1, 1, 10);
+}
+
+static void test_goes_on_late(void **state)
+{
+	struct mp_losses losses;
+	struct recorder_progress p;
+
+	put_alloc(*state, 0x1000, 10);
+	p = record_paused(*state, &losses, true, true);
+	assert_sums(&p, 0, 0, 0);
+	assert_int_equal(losses.left_out_allocs, 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -390,7 +422,8 @@ int main(void)
 	    TEST(test_overtaken_alloc),	    TEST(test_overtaken_realloc),
 	    TEST(test_older_blocks),	    TEST(test_overtaken_own_free),
 	    TEST(test_realloc_without_end), TEST(test_realloc_of_older_block),
-	    TEST(test_failed_realloc)};
+	    TEST(test_failed_realloc),	    TEST(test_paused_late),
+	    TEST(test_goes_on_late)};
 
 	return cmocka_run_group_tests_name("record/balance", tests, NULL, NULL);
 }
