@@ -147,7 +147,8 @@ class Safe(test_leaks.HeapCase):
     def test_busy(self):
         """reads into it, mappings that come, go and move, forks: nothing fails"""
         p = self.python(BUSY)
-        fds = sorted(os.listdir(f"/proc/{p.pid}/fd"))
+        # Its two devices and its pipe are open.
+        fds = t.wait_for(lambda: len(l := sorted(os.listdir(f"/proc/{p.pid}/fd"))) == 7 and l)
         for _ in range(100 if t.FULL else 5):
             out = self.memprof("leaks", "-p", p.pid, "--pre-copy").stdout
             self.assertIn(", exact:", out)
