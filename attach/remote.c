@@ -243,12 +243,6 @@ int remote_begin(struct remote *r, struct target *t, struct mp_err *err)
 	return 0;
 }
 
-static int carrier_died(struct remote *r)
-{
-	thread_late(r->t, r->carrier);
-	return -ESRCH;
-}
-
 /* Killed?  The end of a main thread is not told before all others are waited for. */
 static bool is_dead(const struct remote *r)
 {
@@ -270,20 +264,18 @@ static int wait_stop(struct remote *r)
 		if (got < 0)
 			return -ESRCH;
 		if (got == 0) {
-			if (i % LOOKS == 0 && is_dead(r))
-				return carrier_died(r);
+			if (i % LOOKS == 0 && is_dead(r)) {
+				thread_late(r->t, r->carrier);
+				return -ESRCH;
+			}
 			if (deadline_passed(&deadline))
 				return -ETIMEDOUT;
 			usleep(20);
 			continue;
 		}
-		if (!WIFSTOPPED(status)) {
-			r->carrier->state = THREAD_GONE;
+		if (!WIFSTOPPED(status) || status >> 16 == PTRACE_EVENT_EXIT) {
+			thread_digest(r->t, r->carrier, status);
 			return -ESRCH;
-		}
-		if (status >> 16 == PTRACE_EVENT_EXIT) {
-			ptrace(PTRACE_CONT, r->carrier->tid, 0, 0);
-			return carrier_died(r);
 		}
 		return status;
 	}
