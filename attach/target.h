@@ -86,9 +86,10 @@ pid_t target_sharer(const struct target *t);
 int target_seize(struct target *t, const struct deadline *deadline, struct mp_err *err);
 
 /* The same for one thread only, until target_release(): the others run on, also through
- * target_stop().  @only: its id; 0: the main thread, unless it has ended or cannot be reached, else
- * the first that can. */
-int target_seize_one(struct target *t, pid_t only, struct mp_err *err);
+ * target_stop(). */
+int target_seize_one(struct target *t, struct mp_err *err);
+/* The same for thread @tid. */
+int target_seize_thread(struct target *t, pid_t tid, struct mp_err *err);
 
 /* PTRACE_INTERRUPT and wait for all.  On failure (deadline: names the thread and what it waits in)
  * everything is resumed and released. */

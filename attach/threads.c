@@ -138,7 +138,36 @@ int target_seize(struct target *t, const struct deadline *deadline, struct mp_er
 	return 0;
 }
 
-int target_seize_one(struct target *t, pid_t only, struct mp_err *err)
+/* Return: 0, -ESRCH when it cannot be asked now, or another negative errno. */
+static int seize(struct target *t, pid_t tid)
+{
+	struct proc_status st;
+
+	if (proc_status_read(t->pid, tid, &st) || (st.state != 'R' && st.state != 'S'))
+		return -ESRCH;
+	if (ptrace(PTRACE_SEIZE, tid, 0, OPTIONS))
+		return -errno;
+	return add(t, tid) ? 0 : -ENOMEM;
+}
+
+static int seized_one(struct target *t, int seized, struct mp_err *err)
+{
+	t->one_only = !seized;
+	if (seized == -ESRCH)
+		return mp_fail(err, MP_EXIT_TIMEOUT, -EAGAIN,
+			       "no thread of process %d can be asked now; it was left alone",
+			       t->pid);
+	return seized ? target_refused(t, seized, err) : 0;
+}
+
+int target_seize_thread(struct target *t, pid_t tid, struct mp_err *err)
+{
+	(void)emergency_find(t);
+	return seized_one(t, seize(t, tid), err);
+}
+
+/* The main thread, unless it has ended or cannot be reached; else the first that can. */
+int target_seize_one(struct target *t, struct mp_err *err)
 {
 	struct tids tids;
 	int ret = proc_tasks(t->pid, &tids), seized = -ESRCH;
@@ -146,26 +175,10 @@ int target_seize_one(struct target *t, pid_t only, struct mp_err *err)
 	if (ret)
 		return target_refused(t, ret, err);
 	(void)emergency_find(t);
-	vec_for_each (&tids.list, tid) {
-		struct proc_status st;
-
-		if ((only && *tid != only) || proc_status_read(t->pid, *tid, &st) ||
-		    (st.state != 'R' && st.state != 'S'))
-			continue;
-		seized = ptrace(PTRACE_SEIZE, *tid, 0, OPTIONS) ? -errno : 0;
-		if (seized == -ESRCH)
-			continue;
-		if (!seized && !add(t, *tid))
-			seized = -ENOMEM;
-		break;
-	}
+	for (size_t i = 0; i < tids.list.n && seized == -ESRCH; i++)
+		seized = seize(t, tids.list.at[i]);
 	vec_free(&tids.list);
-	t->one_only = !seized;
-	if (seized == -ESRCH)
-		return mp_fail(err, MP_EXIT_TIMEOUT, -EAGAIN,
-			       "no thread of process %d can be asked now; it was left alone",
-			       t->pid);
-	return seized ? target_refused(t, seized, err) : 0;
+	return seized_one(t, seized, err);
 }
 
 /* A child process that the kernel gave us because it was forked while we hold its parent: not

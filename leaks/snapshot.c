@@ -36,7 +36,7 @@ static void take_time(const struct priority *old)
 
 static int stop(struct target *t, bool gentle, const struct deadline *deadline, struct mp_err *err)
 {
-	int ret = gentle ? target_seize_one(t, 0, err) : target_seize(t, deadline, err);
+	int ret = gentle ? target_seize_one(t, err) : target_seize(t, deadline, err);
 
 	return ret ? ret : target_stop(t, deadline, err);
 }
@@ -53,7 +53,7 @@ static void take_registers(struct target *t, struct image_thread *th,
 {
 	struct mp_err left_alone = {0};
 
-	if (target_seize_one(t, th->tid, &left_alone) || target_stop(t, deadline, &left_alone))
+	if (target_seize_thread(t, th->tid, &left_alone) || target_stop(t, deadline, &left_alone))
 		return;
 	spare_waits(t);
 	th->had_regs = !thread_get_regs(t, t->threads.at[0]);
