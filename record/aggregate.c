@@ -144,8 +144,7 @@ static bool leave_out(struct recorder *r, struct mp_event *ev)
 	struct live_block old;
 
 	r->losses.left_out_allocs++;
-	if (live_find(r->live, ev->addr, &old))
-		overtaken_free(r, ev->addr);
+	overtaken_free(r, ev->addr);
 	if (!block_take(r, ev->addr, &old, NULL))
 		return false;
 	block_replaced(r, &old);
@@ -217,9 +216,7 @@ static bool decode_realloc_begin(struct recorder *r, uint32_t slot, const struct
 	split(ev, f->addr_hook);
 	drop_realloc(r, st);
 	st->in_realloc = true;
-	st->realloc_known = block_take(r, ev->addr, &st->realloc_block, &st->realloc_origin) ||
-			    (overtaken_alloc(r, ev->addr) &&
-			     block_take(r, ev->addr, &st->realloc_block, &st->realloc_origin));
+	st->realloc_known = block_end(r, ev->addr, &st->realloc_block, &st->realloc_origin);
 	if (st->realloc_known)
 		return true;
 	if (r->selects && select_leaves_out(r, st)) {

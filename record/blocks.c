@@ -67,8 +67,7 @@ void block_born(struct recorder *r, const struct mp_event *ev)
 				.hook = ev->hook,
 				.flags = ev->flags};
 
-	if (live_find(r->live, ev->addr, &old))
-		overtaken_free(r, ev->addr);
+	overtaken_free(r, ev->addr);
 	if (block_put(r, &b, &origin, &old)) {
 		r->losses.queue_events++;
 		r->losses.queue_alloc++;
@@ -79,11 +78,15 @@ void block_born(struct recorder *r, const struct mp_event *ev)
 	block_account(r, &b, 1);
 }
 
+bool block_end(struct recorder *r, uint64_t addr, struct live_block *b, struct origin *origin)
+{
+	return block_take(r, addr, b, origin) ||
+	       (overtaken_alloc(r, addr) && block_take(r, addr, b, origin));
+}
+
 bool block_gone(struct recorder *r, uint64_t addr, bool from_module, struct live_block *b)
 {
-	if (block_take(r, addr, b, NULL))
-		return true;
-	if (!from_module && overtaken_alloc(r, addr) && block_take(r, addr, b, NULL))
+	if (from_module ? block_take(r, addr, b, NULL) : block_end(r, addr, b, NULL))
 		return true;
 	if (r->selects)
 		r->losses.left_out_frees++;

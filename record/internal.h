@@ -107,6 +107,8 @@ int block_put(struct recorder *r, const struct live_block *b, const struct origi
 	      struct live_block *old);
 /* Takes it out; @origin may be NULL, and is only filled for a recording in pieces. */
 bool block_take(struct recorder *r, uint64_t addr, struct live_block *b, struct origin *origin);
+/* block_take() of a block that a program ends: its allocation may have been overtaken. */
+bool block_end(struct recorder *r, uint64_t addr, struct live_block *b, struct origin *origin);
 /* The block of an allocation. */
 void block_born(struct recorder *r, const struct mp_event *ev);
 /* It was freed, and its free was lost. */
@@ -115,10 +117,11 @@ void block_replaced(struct recorder *r, const struct live_block *old);
 bool block_gone(struct recorder *r, uint64_t addr, bool from_module, struct live_block *b);
 /* Takes up one record of the batch, as of @ns. */
 void event_process(struct recorder *r, const struct pending *p, uint64_t ns);
-/* overtaken.c: the event at hand allocates an address that is live: takes up the free of it that
- * it overtook.  Return: false when there is none. */
-bool overtaken_free(struct recorder *r, uint64_t addr);
-/* The same, of an event that ends a block which is not known, and its allocation. */
+/* overtaken.c: the event at hand allocates @addr: if that is live, takes up the free of it that was
+ * overtaken. */
+void overtaken_free(struct recorder *r, uint64_t addr);
+/* The event at hand ends a block that is not known: takes up its allocation that was overtaken.
+ * Return: false when there is none. */
 bool overtaken_alloc(struct recorder *r, uint64_t addr);
 /* Has the block of the allocator's own free at hand only just been allocated, by another thread?
  * Then that allocation overtook the free. */

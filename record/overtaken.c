@@ -94,9 +94,12 @@ static bool look_ahead(struct recorder *r, uint64_t addr, uint64_t us,
 	return false;
 }
 
-bool overtaken_free(struct recorder *r, uint64_t addr)
+void overtaken_free(struct recorder *r, uint64_t addr)
 {
-	return look_ahead(r, addr, OVERTAKEN_US, ended);
+	struct live_block b;
+
+	if (live_find(r->live, addr, &b))
+		look_ahead(r, addr, OVERTAKEN_US, ended);
 }
 
 bool overtaken_alloc(struct recorder *r, uint64_t addr)
