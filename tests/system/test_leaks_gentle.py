@@ -1,37 +1,21 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """memprof leaks --gentle: one thread at a time stands; still no leak is invented."""
-import json
-
 import memprof_test as t
+import test_leaks
 
 
-class Gentle(t.Case):
-    def start_blocks(self, *args):
-        p = self.start(f"{t.VICTIMS}/blocks", *map(str, args))
-        for line in p.stdout:
-            if line.split()[0] == "ready":
-                return p
-        self.fail("no ready")
-
-    def leaks(self, p, *args, status=1):
-        f = self.path("leaks.json")
-        out = self.memprof("leaks", "-p", p.pid, "--json", f, *args, status=status).stdout
-        with open(f) as j:
-            return json.load(j), out
-
+class Gentle(test_leaks.HeapCase):
     def check(self, mode, leaks):
-        p = self.start_blocks(mode, 6, "leaks", leaks)
+        p, _ = self.ready("blocks", mode, 6, "leaks", leaks)
         before = t.identity(p.pid)
         for _ in range(5 if t.FULL else 1):
-            report, out = self.leaks(p, "--gentle", "--interval", "1s", status=1 if leaks else 0)
+            r, report = self.leaks(p, "--gentle", "--interval", "1s", status=1 if leaks else 0)
             self.assertEqual(report["leaked"]["count"], leaks)
             self.assertEqual(report["mode"], "gentle")
             self.assertFalse(report["exact"])
-            self.assertRegex(out, "approximate because (threads ran while it was copied|a thread was changing)")
-        self.assertIsNone(p.poll())
-        self.assertEqual(t.read(f"/proc/{p.pid}/task/{p.pid}/children"), b"")
-        self.assertEqual(t.identity(p.pid), before)
+            self.assertRegex(r.stdout, "approximate because (threads ran while it was copied|a thread was changing)")
+        self.unchanged(p, before)
         p.kill()
 
     def test_running(self):
@@ -48,11 +32,10 @@ class Gentle(t.Case):
 
     def test_held(self):
         """waiting threads with blocks of which only a register has the address: none"""
-        p = self.start(f"{t.VICTIMS}/held", "6")
-        self.assertEqual(p.stdout.readline(), "ready\n")
+        p, _ = self.ready("held", 6)
         before = t.identity(p.pid)
         self.leaks(p, "--gentle", "--interval", "100ms", status=0)
-        self.assertEqual(t.identity(p.pid), before)
+        self.unchanged(p, before)
         p.kill()
 
     def traced(self, pid, tid):
@@ -63,7 +46,7 @@ class Gentle(t.Case):
 
     def test_others_run_on(self):
         """at no time are two threads traced"""
-        p = self.start_blocks("run", 4)
+        p, _ = self.ready("blocks", "run", 4)
         rec = self.start(t.MEMPROF, "leaks", "-p", str(p.pid), "--gentle", "--interval", "100ms")
         seen = set()
         while rec.poll() is None:

@@ -253,6 +253,14 @@ static void assert_sums(const struct recorder_progress *p, uint64_t allocs, uint
 	assert_int_equal(p->live_bytes, live_bytes);
 }
 
+/* Every event found its block in the state that it must be in. */
+static void assert_in_order(const struct mp_losses *losses)
+{
+	assert_int_equal(losses->mismatches, 0);
+	assert_int_equal(losses->foreign_frees, 0);
+	assert_int_equal(losses->foreign_reallocs, 0);
+}
+
 static void test_lost_free(void **state)
 {
 	struct mp_losses losses;
@@ -275,8 +283,7 @@ static void test_overtaken_free(void **state)
 	put_free(*state, 1, 0x1000); /* another thread's, a tick late */
 	p = record(*state, &losses);
 	assert_sums(&p, 2, 1, 20);
-	assert_int_equal(losses.mismatches, 0);
-	assert_int_equal(losses.foreign_frees, 0);
+	assert_in_order(&losses);
 }
 
 /* A free that carries an earlier time than the allocation of its block by another thread. */
@@ -292,9 +299,7 @@ static void test_overtaken_alloc(void **state)
 	put_realloc_end(*state, 1, 0x2000, 0x3000, 40);
 	p = record(*state, &losses);
 	assert_sums(&p, 3, 1, 40);
-	assert_int_equal(losses.mismatches, 0);
-	assert_int_equal(losses.foreign_frees, 0);
-	assert_int_equal(losses.foreign_reallocs, 0);
+	assert_in_order(&losses);
 }
 
 /* The same of blocks that a realloc gives, and of one that a realloc gives back. */
@@ -317,8 +322,7 @@ static void test_overtaken_realloc(void **state)
 	put_realloc(*state, 0x4000, 0x5000, 20, true);
 	p = record(*state, &losses);
 	assert_sums(&p, 5, 0, 0);
-	assert_int_equal(losses.mismatches, 0);
-	assert_int_equal(losses.foreign_frees, 0);
+	assert_in_order(&losses);
 }
 
 /* Blocks older than the recording, which another thread or the same one is given at last. */
@@ -353,7 +357,7 @@ static void test_overtaken_own_free(void **state)
 	p = record(f, &losses);
 	assert_sums(&p, 2, 2, 20);
 	assert_int_equal(losses.housekeeping_frees, 1); /* when the other was, nobody knows */
-	assert_int_equal(losses.mismatches, 0);
+	assert_in_order(&losses);
 }
 
 static void test_realloc_without_end(void **state)
