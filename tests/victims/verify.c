@@ -2,7 +2,8 @@
 /*
  * Checks its own memory: threads fill blocks with patterns and look whether they are still right.
  * verify [THREADS [SECONDS]] runs until SIGTERM, at most so long, then prints "ok ROUNDS" and exits
- * 0; a wrong byte exits 1 at once.
+ * 0; a wrong byte exits 1 at once.  None begins before all are there: once the first one waits, the
+ * list of threads stays as it is.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -16,6 +17,7 @@
 
 static volatile sig_atomic_t stop;
 static long rounds[64];
+static pthread_barrier_t all;
 
 static void on_term(int sig)
 {
@@ -40,6 +42,7 @@ static void *run(void *arg)
 	unsigned char *p[BLOCKS] = {0}, v[BLOCKS] = {0};
 	size_t n[BLOCKS] = {0};
 
+	pthread_barrier_wait(&all);
 	while (!stop) {
 		unsigned int i;
 
@@ -84,8 +87,10 @@ int main(int argc, char **argv)
 	signal(SIGTERM, on_term);
 	alarm(argc > 2 ? (unsigned)atol(argv[2])
 		       : 600); /* a test that dies leaves nothing behind */
+	pthread_barrier_init(&all, NULL, (unsigned int)threads + 1);
 	for (long t = 0; t < threads; t++)
 		pthread_create(&th[t], NULL, run, (void *)t);
+	pthread_barrier_wait(&all);
 	for (long t = 0; t < threads; t++)
 		pthread_join(th[t], NULL);
 	for (long t = 0; t < threads; t++)
