@@ -19,8 +19,8 @@ static void stop_for_detach(struct target *t, struct thread *th, const struct de
 {
 	int status;
 
-	if (!th->interrupt_sent || th->state == THREAD_RUNNING)
-		ptrace(PTRACE_INTERRUPT, th->tid, 0, 0);
+	th->interrupt_sent = true;
+	ptrace(PTRACE_INTERRUPT, th->tid, 0, 0);
 	while (th->state == THREAD_RUNNING) {
 		pid_t got = waitpid(th->tid, &status, __WALL | WNOHANG);
 
@@ -53,7 +53,7 @@ static void forget_threads(struct target *t)
 /* Return: whether thread @tid is still to be waited for. */
 static bool is_late(struct target *t, pid_t tid)
 {
-	struct thread th = {.tid = tid};
+	struct thread th = {.tid = tid, .interrupt_sent = true};
 	int status;
 	pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
 

@@ -7,7 +7,7 @@
  *	target_seize()	 all threads seized, still running
  *	target_stop()	 all threads stopped
  *	  thread_get_regs(), remote_begin(), remote_syscall(), remote_end(), mem_write()
- *	target_resume()	 all threads run, still seized
+ *	target_run()	 all threads run for a moment, still seized
  *	target_release() ptrace let go; also from the stopped state (resumes)
  */
 #ifndef ATTACH_TARGET_H
@@ -39,7 +39,7 @@ struct thread {
 	struct arch_regs regs; /* by thread_get_regs() */
 	bool interrupt_sent;
 	bool lent; /* since it stopped it made calls of ours */
-	bool held; /* target_resume() leaves it stopped; whoever sets it also clears it */
+	bool held; /* target_run() leaves it stopped; whoever sets it also clears it */
 };
 
 /* Pieces of code in the target's files; emergency_find(). */
@@ -106,7 +106,13 @@ int thread_put_regs(struct target *t, struct thread *th, const struct arch_regs 
  * what would help.  Return: a negative errno, @err filled. */
 int target_refused(const struct target *t, int error, struct mp_err *err);
 
-int target_resume(struct target *t);  /* threads run but for held ones, still seized */
+/*
+ * The stopped threads, but for held ones, run for @us microseconds, still seized.  What a thread
+ * stops for meanwhile, a signal, a new thread, is passed on: it would stand until the next
+ * target_stop(), and one that is sent signals all the time would never come further than to the
+ * start of its handler.  What takes longer is done after target_release().
+ */
+void target_run(struct target *t, uint32_t us);
 int target_release(struct target *t); /* PTRACE_DETACH of every thread; job stops stay */
 /*
  * Threads that could not be let go with the others, for they did not stop (a vfork() that lasts, a

@@ -25,6 +25,8 @@
 	(PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC |     \
 	 PTRACE_O_TRACEEXIT | PTRACE_O_TRACESYSGOOD)
 
+#define LOOK_US 100 /* as long as a thread that met a signal may stand */
+
 static struct thread *find(struct target *t, pid_t tid)
 {
 	vec_for_each (&t->threads, it) {
@@ -206,12 +208,14 @@ void thread_late(struct target *t, struct thread *th)
 }
 
 /*
- * Goes on to a stop of our interrupt.  Any trap clears a pending interrupt in the kernel
- * (ptrace_stop()), so it is asked for again; the kernel takes it before the next signal.
+ * Goes on, to a stop of our interrupt if there is to be one.  Any trap clears a pending interrupt
+ * in the kernel (ptrace_stop()), so it is asked for again; the kernel takes it before the next
+ * signal.
  */
 static void go_on(struct target *t, struct thread *th, int signal)
 {
-	if (ptrace(PTRACE_INTERRUPT, th->tid, 0, 0) || ptrace(PTRACE_CONT, th->tid, 0, signal)) {
+	if ((th->interrupt_sent && ptrace(PTRACE_INTERRUPT, th->tid, 0, 0)) ||
+	    ptrace(PTRACE_CONT, th->tid, 0, signal)) {
 		if (errno == ESRCH)
 			thread_late(t, th);
 	}
@@ -514,32 +518,44 @@ int thread_put_regs(struct target *t, struct thread *th, const struct arch_regs 
 	return 0;
 }
 
-int target_resume(struct target *t)
+static void resume(struct target *t, struct thread *th)
 {
-	vec_for_each (&t->threads, it) {
-		struct thread *th = *it;
+	bool listens = th->state == THREAD_GROUP_STOPPED;
 
-		if (th->state == THREAD_IN_VFORK) {
-			th->state = THREAD_RUNNING; /* its interrupt is still to come */
-			continue;
-		}
-		if (th->state == THREAD_RUNNING || th->state == THREAD_GONE || th->held)
-			continue;
-		if (th->state == THREAD_GROUP_STOPPED) {
-			/* Stays stopped, but listens (ptrace(2), PTRACE_LISTEN). */
-			th->regs_valid = false;
-			th->state = THREAD_RUNNING;
-			ptrace(PTRACE_LISTEN, th->tid, 0, 0);
-			continue;
-		}
-		thread_restart(t, th);
-		th->state = THREAD_RUNNING;
-		th->regs_valid = th->lent = false;
-		fault_point("resume");
-		if (ptrace(PTRACE_CONT, th->tid, 0, 0) && errno == ESRCH)
-			thread_late(t, th);
+	if (th->state == THREAD_IN_VFORK) {
+		th->state = THREAD_RUNNING; /* its interrupt is still to come */
+		return;
 	}
+	if (th->state == THREAD_RUNNING || th->state == THREAD_GONE || th->held)
+		return;
+	if (!listens)
+		thread_restart(t, th);
+	th->state = THREAD_RUNNING;
+	th->regs_valid = th->lent = th->interrupt_sent = false;
+	fault_point("resume");
+	/* One in a job control stop stays stopped, but listens (ptrace(2), PTRACE_LISTEN). */
+	if (ptrace(listens ? PTRACE_LISTEN : PTRACE_CONT, th->tid, 0, 0) && errno == ESRCH)
+		thread_late(t, th);
+}
+
+void target_run(struct target *t, uint32_t us)
+{
+	uint64_t end;
+
+	vec_for_each (&t->threads, it)
+		resume(t, *it);
 	t->mem.tid = 0;
 	t->last_stop_ns = mono_ns() - t->stopped_at_ns;
-	return 0;
+	end = mono_ns() + us * 1000ull;
+	do {
+		usleep(LOOK_US);
+		if (!collect(t))
+			continue;
+		vec_for_each (&t->threads, it) {
+			/* One that comes out of vfork() stays until target_stop(): it may be in the
+			 * next one by then. */
+			if (!(*it)->interrupt_sent)
+				resume(t, *it);
+		}
+	} while (mono_ns() < end);
 }

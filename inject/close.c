@@ -313,8 +313,7 @@ int session_close(struct session *s, struct mp_err *err)
 		if (clear || foreign || sharer ||
 		    (round >= DRAIN_ROUNDS && deadline_passed(&drain)))
 			break;
-		target_resume(t);
-		usleep(pause_us);
+		target_run(t, pause_us);
 		pause_us = pause_us < MAX_PAUSE_US ? 2 * pause_us : pause_us;
 		stop = session_stop_deadline(s->t);
 	}

@@ -512,8 +512,7 @@ int session_install(struct session *s, struct mp_err *err)
 				    "somebody else changed the allocator's text at the same time");
 		} else if (windows_busy(&b, &maps)) {
 			if (tries < TRIES && !s->stopped) {
-				target_resume(s->t);
-				usleep(1000);
+				target_run(s->t, 1000);
 				continue;
 			}
 			ret = mp_fail(err, MP_EXIT_UNPATCHABLE, -EAGAIN,
@@ -523,7 +522,7 @@ int session_install(struct session *s, struct mp_err *err)
 			ret = map_islands(&b, err);
 			if (ret == -EEXIST && tries < TRIES && !s->stopped) {
 				/* The program mapped something there meanwhile. */
-				target_resume(s->t);
+				target_release(s->t);
 				ret = replan(&b, &maps, err);
 				continue;
 			}

@@ -14,6 +14,7 @@
 #include "inject/internal.h"
 #include "inject/sandbox.h"
 #include "inject/vdso.h"
+#include "lib/fault.h"
 #include "unwind/cache.h"
 
 uint64_t session_find(const struct maps *maps, uint64_t *length)
@@ -113,12 +114,14 @@ int session_open(struct session *s, struct target *t, const struct session_optio
 	}
 	if (!ret) {
 		ret = session_map(s, options, &layout, err);
-		/* Refused: let go below, without a second stop. */
+		/* Tables take their time, and who is seized stands at each signal.  Refused: let
+		 * go below, without a second stop. */
 		if (!s->stopped && !ret)
-			target_resume(t);
+			target_release(t);
 		s->open_stop_ns = t->last_stop_ns;
 	}
 	if (!ret && s->block) {
+		fault_point("tables");
 		ret = tables_init(&s->tables, s->block, &s->layout);
 		if (!ret && options->cache)
 			s->tables.cache = unwind_cache_dir(options->cache);

@@ -13,6 +13,8 @@ void fault_point(const char *name)
 	static atomic_long passed;
 	const char *wanted = getenv("MEMPROF_FAULT"), *other = getenv("MEMPROF_FAULT_OF");
 	size_t length = strlen(name);
+	const char *wanted_signal = getenv("MEMPROF_FAULT_SIGNAL");
+	int sig = wanted_signal ? (int)strtol(wanted_signal, NULL, 10) : SIGKILL;
 	long times = 1;
 
 	if (!wanted || strncmp(wanted, name, length) || (wanted[length] && wanted[length] != ':'))
@@ -21,11 +23,8 @@ void fault_point(const char *name)
 		times = strtol(wanted + length + 1, NULL, 10);
 	if (atomic_fetch_add(&passed, 1) + 1 != times)
 		return;
-	if (other) {
-		kill((pid_t)strtol(other, NULL, 10), SIGKILL);
-		return;
-	}
-	kill(getpid(), SIGKILL);
-	pause();
+	kill(other ? (pid_t)strtol(other, NULL, 10) : getpid(), sig);
+	if (!other && sig == SIGKILL)
+		pause();
 }
 #endif

@@ -4,13 +4,14 @@
  * build with -DMEMPROF_FAULTS (make O=build/faults); elsewhere nothing is left of them.
  *
  * MEMPROF_FAULT=NAME or NAME:N in the environment: SIGKILL at the Nth passing of that point; with
- * MEMPROF_FAULT_OF=PID that process is killed instead (the target).
+ * MEMPROF_FAULT_OF=PID that process is killed instead (the target), and MEMPROF_FAULT_SIGNAL=N
+ * sends signal N (SIGSTOP: what is the target like just now?).
  */
 #ifndef LIB_FAULT_H
 #define LIB_FAULT_H
 
 #ifdef MEMPROF_FAULTS
-/* Ends a process by SIGKILL if the environment names @name and it was passed often enough. */
+/* Sends a process SIGKILL if the environment names @name and it was passed often enough. */
 void fault_point(const char *name);
 #else
 static inline void fault_point(const char *name)

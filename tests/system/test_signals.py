@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Job control, queued signals and restartable sequences go on as if nobody had come."""
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import time
 
 import memprof_test as t
 
+FAULTY = os.environ.get("MEMPROF_FAULTY", os.path.dirname(t.MEMPROF) + "/faults/memprof")
 CYCLES = 100 if t.FULL else 5 if t.GUEST else 12
 
 # A shell with one job: says what waitpid() and SIGCHLD told it when it is asked.
@@ -120,6 +122,22 @@ class Signals(t.Case):
     def test_queued(self):
         """queued real-time signals come once, in order, with their siginfo"""
         self.cycles("queue")
+
+    def test_not_held(self):
+        """while tables are built for it nobody traces the program: it would stand at the first signal"""
+        p = self.victim("signals", "queue")
+        env = dict(os.environ, MEMPROF_FAULT="tables", MEMPROF_FAULT_SIGNAL=str(int(signal.SIGSTOP)))
+        rec = self.start(FAULTY, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"), "--for", "10ms",
+                         env=env, stderr=subprocess.PIPE)
+        t.wait_for(lambda: t.stopped(rec.pid))
+        self.assertIn("memprof", t.maps(p.pid))
+        tracers = {re.search(r"TracerPid:\t(\d+)", t.read(f"/proc/{p.pid}/task/{tid}/status").decode()).group(1)
+                   for tid in os.listdir(f"/proc/{p.pid}/task")}
+        rec.send_signal(signal.SIGCONT)
+        self.assertEqual(tracers, {"0"})
+        _, said = rec.communicate(timeout=120)
+        self.assertEqual(rec.returncode, 0, said)
+        self.assertGreater(int(self.finish(p).split()[1]), 100)
 
     def test_rseq(self):
         """restartable sequences are restarted where they were interrupted"""
