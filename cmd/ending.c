@@ -153,10 +153,12 @@ int recording_end(struct recording *rec, const struct recording_options *o,
 	} else if (!(rec->resumed && failed)) {
 		status = take_out(rec, &finish, &late);
 	}
+	observer_stop(rec->observer);
+	if (rec->r && reason != MP_END_KEPT)
+		recorder_let_go(rec->r);
 	/* Not before: with many modules they take all the descriptors there are. */
 	if (rec->s.block && !rec->symbols)
 		rec->symbols = recording_symbols(rec);
-	observer_stop(rec->observer);
 	if (rec->r)
 		status = complete(rec, o, &finish, path, failed);
 	if (reason == MP_END_KEPT)

@@ -491,6 +491,18 @@ static void reach(struct recorder *r, const struct batch *b, uint64_t now)
 	pthread_mutex_unlock(&r->lock);
 }
 
+/* What is seen of the target later is not of the recording any more. */
+static void last_look(struct recorder *r)
+{
+	uint64_t now = clock_ns(&r->clock, clock_ticks());
+
+	if (r->end_ns)
+		return;
+	r->next_usage_ns = 0;
+	look_at_target(r, now);
+	r->end_ns = now;
+}
+
 void *aggregator_run(void *arg)
 {
 	struct recorder *r = arg;
@@ -506,12 +518,15 @@ void *aggregator_run(void *arg)
 		uint64_t now;
 
 		run_batch(r, b);
+		if (__atomic_load_n(&r->let_go, __ATOMIC_ACQUIRE))
+			last_look(r);
 		now = clock_ns(&r->clock, clock_ticks());
-		put_marks(r, now);
 		if (now - r->last_flush_ns >= FLUSH_NS) {
 			r->last_flush_ns = now;
 			each_second(r, now);
 		}
+		now = r->end_ns ? r->end_ns : now;
+		put_marks(r, now);
 		progress_show(r, now);
 		if (b->barrier > r->boundary.barrier)
 			reach(r, b, now);
@@ -519,11 +534,11 @@ void *aggregator_run(void *arg)
 		queue_done(r->queue, b);
 		batch_free(b);
 	}
-	put_marks(r, clock_ns(&r->clock, clock_ticks()));
+	last_look(r);
+	put_marks(r, r->end_ns);
 	release_culled(r, UINT64_MAX);
-	r->next_usage_ns = 0; /* a last look */
-	each_second(r, clock_ns(&r->clock, clock_ticks()));
-	progress_show(r, clock_ns(&r->clock, clock_ticks()));
+	each_second(r, r->end_ns);
+	progress_show(r, r->end_ns);
 	pthread_mutex_lock(&r->lock);
 	r->ended = true;
 	pthread_cond_broadcast(&r->flushed);

@@ -43,8 +43,9 @@ struct recorder {
 	struct queue *queue;
 	uint64_t queue_ceiling;
 	pthread_t reader, aggregator;
-	bool stop; /* reader: drain once more and end ... */
-	bool keep; /* ... leaving the session to another recorder */
+	bool stop;   /* reader: drain once more and end ... */
+	bool keep;   /* ... leaving the session to another recorder */
+	bool let_go; /* recorder_let_go() */
 	uint64_t claimed_seen, barrier_sent, handed_over_ns; /* the reader's */
 	bool settling; /* the reader's: its last batch was not empty */
 	long sleep_ms;
@@ -70,6 +71,7 @@ struct recorder {
 	struct recorder_progress now;			/* working copy */
 	uint64_t peak_bytes, peak_blocks, peak_time_ns; /* of the piece */
 	uint64_t last_ns, last_flush_ns, last_name_ns;
+	uint64_t end_ns; /* of the recording, when that is known; what is later is work left over */
 	struct order order;
 	/* The event at hand: where it is in the order, whose it is, events that wait for it. */
 	size_t at;
@@ -95,7 +97,7 @@ void reader_find_active(struct recorder *r, bool all);
 void reader_wake(struct recorder *r);
 void *aggregator_run(void *recorder);
 /* look.c: writes what is seen of the target from outside; the aggregator's. */
-void look_at_target(struct recorder *r, uint64_t now);
+void look_at_target(struct recorder *r, uint64_t now); /* names only, once it is let go */
 /* The recording's id of a stack; it is in the file then. */
 uint32_t stack_add(struct recorder *r, const uint64_t *pc, uint32_t n, uint32_t flags);
 /* The same id; the stack is in the piece at hand then. */

@@ -63,6 +63,8 @@ static void put_map_usage(struct recorder *r, uint64_t now)
 void look_at_target(struct recorder *r, uint64_t now)
 {
 	put_thread_names(r);
+	if (r->end_ns)
+		return;
 	put_memory(r, now);
 	put_map_usage(r, now);
 }

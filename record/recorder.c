@@ -182,6 +182,11 @@ int recorder_flush(struct recorder *r, struct recorder_boundary *b)
 	return ret;
 }
 
+void recorder_let_go(struct recorder *r)
+{
+	__atomic_store_n(&r->let_go, true, __ATOMIC_RELEASE);
+}
+
 void recorder_keep(struct recorder *r)
 {
 	r->keep = true;

@@ -108,6 +108,10 @@ struct recorder_boundary {
  */
 int recorder_flush(struct recorder *r, struct recorder_boundary *b);
 
+/* The target is let go, or gone, now: this is the end of the recording, also if it takes a while to
+ * write what has come. */
+void recorder_let_go(struct recorder *r);
+
 /* At recorder_stop() the session stays for another recorder: only what is surely complete is taken
  * from the rings, and the agent records on into them for a while. */
 void recorder_keep(struct recorder *r);

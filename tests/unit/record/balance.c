@@ -18,6 +18,7 @@
 #define STRIDE (4096u + 4096u + RING)
 #define SLOTS  2u
 #define LENGTH (65536u + SLOTS * STRIDE + 65536u)
+#define LAG_US 2000000
 #define PAUSE  (1ull << 20) /* ticks: no doubt about what comes first */
 
 struct fixture {
@@ -210,9 +211,14 @@ static void assert_told(const struct fixture *f, const struct recorder_progress 
 	assert_int_equal(t.losses.housekeeping_frees, losses->housekeeping_frees);
 }
 
-/* @toggle: it is paused, or goes on, as soon as it was started. */
-static struct recorder_progress record_paused(struct fixture *f, struct mp_losses *losses,
-					      bool paused, bool toggle)
+struct how {
+	bool paused;
+	bool toggle; /* it is paused, or goes on, as soon as it was started */
+	bool lags;   /* it ends a while after the target was let go */
+};
+
+static struct recorder_progress record_as(struct fixture *f, struct mp_losses *losses,
+					  struct how how)
 {
 	struct recorder_config config = {.block = f->block,
 					 .layout = f->block,
@@ -222,7 +228,7 @@ static struct recorder_progress record_paused(struct fixture *f, struct mp_losse
 					 .pid = getpid(),
 					 .path = f->path,
 					 .info = {.executable = "/x", .cmdline = "x"},
-					 .select.paused = paused,
+					 .select.paused = how.paused,
 					 .code_changed = no_code,
 					 .next_module = no_module};
 	struct recorder_progress p;
@@ -230,8 +236,12 @@ static struct recorder_progress record_paused(struct fixture *f, struct mp_losse
 	struct mp_err err = {0};
 
 	assert_int_equal(recorder_start(&config, &f->recorder, &err), 0);
-	if (toggle)
-		recorder_pause(f->recorder, !paused);
+	if (how.toggle)
+		recorder_pause(f->recorder, !how.paused);
+	if (how.lags) {
+		recorder_let_go(f->recorder);
+		usleep(LAG_US);
+	}
 	assert_int_equal(recorder_stop(f->recorder, &finish, losses, NULL), 0);
 	p = recorder_progress(f->recorder);
 	recorder_free(f->recorder);
@@ -241,7 +251,7 @@ static struct recorder_progress record_paused(struct fixture *f, struct mp_losse
 
 static struct recorder_progress record(struct fixture *f, struct mp_losses *losses)
 {
-	return record_paused(f, losses, false, false);
+	return record_as(f, losses, (struct how){0});
 }
 
 static void assert_sums(const struct recorder_progress *p, uint64_t allocs, uint64_t live,
@@ -402,7 +412,7 @@ static void test_paused_late(void **state)
 	struct recorder_progress p;
 
 	put_alloc(*state, 0x1000, 10);
-	p = record_paused(*state, &losses, false, true);
+	p = record_as(*state, &losses, (struct how){.toggle = true});
 	assert_sums(&p, 1, 1, 10);
 }
 
@@ -412,9 +422,21 @@ static void test_goes_on_late(void **state)
 	struct recorder_progress p;
 
 	put_alloc(*state, 0x1000, 10);
-	p = record_paused(*state, &losses, true, true);
+	p = record_as(*state, &losses, (struct how){.paused = true, .toggle = true});
 	assert_sums(&p, 0, 0, 0);
 	assert_int_equal(losses.left_out_allocs, 1);
+}
+
+/* A recording is as long as its target was recorded. */
+static void test_let_go(void **state)
+{
+	struct mp_losses losses;
+	struct recorder_progress p;
+
+	put_alloc(*state, 0x1000, 10);
+	p = record_as(*state, &losses, (struct how){.lags = true});
+	assert_sums(&p, 1, 1, 10);
+	assert_true(p.duration_ns < LAG_US * 1000ull);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -427,7 +449,7 @@ int main(void)
 	    TEST(test_older_blocks),	    TEST(test_overtaken_own_free),
 	    TEST(test_realloc_without_end), TEST(test_realloc_of_older_block),
 	    TEST(test_failed_realloc),	    TEST(test_paused_late),
-	    TEST(test_goes_on_late)};
+	    TEST(test_goes_on_late),	    TEST(test_let_go)};
 
 	return cmocka_run_group_tests_name("record/balance", tests, NULL, NULL);
 }
