@@ -37,9 +37,9 @@ struct thread {
 	enum thread_state state;
 	bool regs_valid;
 	struct arch_regs regs; /* by thread_get_regs() */
-	bool interrupt_sent;
-	bool lent; /* since it stopped it made calls of ours */
-	bool held; /* target_run() leaves it stopped; whoever sets it also clears it */
+	bool interrupt_sent;   /* and it is to stop, whatever it meets before */
+	bool lent;	       /* since it stopped it made calls of ours */
+	bool held;	       /* target_run() leaves it stopped; whoever sets it also clears it */
 };
 
 /* Pieces of code in the target's files; emergency_find(). */

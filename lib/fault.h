@@ -11,7 +11,7 @@
 #define LIB_FAULT_H
 
 #ifdef MEMPROF_FAULTS
-/* Sends a process SIGKILL if the environment names @name and it was passed often enough. */
+/* Sends that signal if the environment names @name and it was passed often enough. */
 void fault_point(const char *name);
 #else
 static inline void fault_point(const char *name)

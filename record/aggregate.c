@@ -494,10 +494,11 @@ static void reach(struct recorder *r, const struct batch *b, uint64_t now)
 /* What is seen of the target later is not of the recording any more. */
 static void last_look(struct recorder *r)
 {
-	uint64_t now = clock_ns(&r->clock, clock_ticks());
+	uint64_t now;
 
 	if (r->end_ns)
 		return;
+	now = clock_ns(&r->clock, clock_ticks());
 	r->next_usage_ns = 0;
 	look_at_target(r, now);
 	r->end_ns = now;

@@ -16,6 +16,7 @@ from tap import TAPTestRunner
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 MEMPROF = os.environ.get("MEMPROF", ROOT + "/build/memprof")
+FAULTY = os.environ.get("MEMPROF_FAULTY", os.path.dirname(MEMPROF) + "/faults/memprof")
 VICTIMS = os.environ.get("VICTIMS", ROOT + "/build/victims")
 FULL = bool(os.environ.get("MEMPROF_FULL"))
 GUEST = bool(os.environ.get("MEMPROF_GUEST"))  # an emulated machine: everything takes ten times as long

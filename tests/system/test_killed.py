@@ -13,7 +13,6 @@ import time
 
 import memprof_test as t
 
-FAULTY = os.environ.get("MEMPROF_FAULTY", os.path.dirname(t.MEMPROF) + "/faults/memprof")
 PASSINGS = 1000 if t.FULL else 2
 # Where one step follows the other at once, those of open and close stand for all.
 MANY = {"remote-set", "remote-runs", "remote-entry", "remote-exit"}
@@ -41,7 +40,7 @@ class Killed(t.Case):
     def kill_at(self, p, point, passing, command):
         """Whether the recorder came that far."""
         env = dict(os.environ, MEMPROF_FAULT=f"{point}:{passing}")
-        r = subprocess.run([FAULTY, *command], env=env, stdin=subprocess.DEVNULL,
+        r = subprocess.run([t.FAULTY, *command], env=env, stdin=subprocess.DEVNULL,
                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=120)
         where = f"{point}:{passing}"
         self.assertIn(r.returncode, (0, -signal.SIGKILL), f"{where}: {r.stderr}")
@@ -107,7 +106,7 @@ class Killed(t.Case):
         """Whether it came that far: the target is gone at once, and so is memprof."""
         p = self.victim(victim, 8)
         env = dict(os.environ, MEMPROF_FAULT=f"{point}:{passing}", MEMPROF_FAULT_OF=str(p.pid))
-        rec = self.start(FAULTY, *command, "-p", str(p.pid), env=env, stderr=subprocess.DEVNULL,
+        rec = self.start(t.FAULTY, *command, "-p", str(p.pid), env=env, stderr=subprocess.DEVNULL,
                          stdout=subprocess.DEVNULL)
         try:
             self.assertEqual(p.wait(timeout=20), -signal.SIGKILL)

@@ -11,7 +11,6 @@ import time
 import memprof_test as t
 import test_leaks
 
-FAULTY = os.environ.get("MEMPROF_FAULTY", os.path.dirname(t.MEMPROF) + "/faults/memprof")
 
 
 # Writes into memory of its own by every way there is, changes its mappings and forks, and says
@@ -168,7 +167,7 @@ class Safe(test_leaks.HeapCase):
         before, maps = t.identity(p.pid), t.maps(p.pid)
         for point in ("track-taken", "track-closed", "track-added", "precopy-read",
                       "precopy-gathered", "precopy-taken"):
-            r = subprocess.run([FAULTY, "leaks", "-p", str(p.pid), "--pre-copy"], text=True,
+            r = subprocess.run([t.FAULTY, "leaks", "-p", str(p.pid), "--pre-copy"], text=True,
                                capture_output=True, env=dict(os.environ, MEMPROF_FAULT=f"{point}:1"))
             self.assertEqual(r.returncode, -signal.SIGKILL, f"{point}: {r.stdout}{r.stderr}")
             self.as_before(p, before)

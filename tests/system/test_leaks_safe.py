@@ -9,7 +9,6 @@ import time
 
 import memprof_test as t
 
-FAULTY = os.environ.get("MEMPROF_FAULTY", os.path.dirname(t.MEMPROF) + "/faults/memprof")
 ROUNDS = int(os.environ.get("ROUNDS", 500 if t.FULL else 20))
 SERVER = """
 import json, signal, threading
@@ -139,7 +138,7 @@ class Safe(t.Case):
         p = self.large()
         before = t.identity(p.pid)["signals"]
         for point in ("copy-born", "copy-held", "copy-made"):
-            r = subprocess.run([FAULTY, "leaks", "-p", str(p.pid)], capture_output=True, text=True,
+            r = subprocess.run([t.FAULTY, "leaks", "-p", str(p.pid)], capture_output=True, text=True,
                                env=dict(os.environ, MEMPROF_FAULT=f"{point}:1"))
             self.assertEqual(r.returncode, -signal.SIGKILL, f"{point}: {r.stdout}{r.stderr}")
             self.nothing_stays(p)

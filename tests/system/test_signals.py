@@ -10,7 +10,6 @@ import time
 
 import memprof_test as t
 
-FAULTY = os.environ.get("MEMPROF_FAULTY", os.path.dirname(t.MEMPROF) + "/faults/memprof")
 CYCLES = 100 if t.FULL else 5 if t.GUEST else 12
 
 # A shell with one job: says what waitpid() and SIGCHLD told it when it is asked.
@@ -127,7 +126,7 @@ class Signals(t.Case):
         """while tables are built for it nobody traces the program: it would stand at the first signal"""
         p = self.victim("signals", "queue")
         env = dict(os.environ, MEMPROF_FAULT="tables", MEMPROF_FAULT_SIGNAL=str(int(signal.SIGSTOP)))
-        rec = self.start(FAULTY, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"), "--for", "10ms",
+        rec = self.start(t.FAULTY, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"), "--for", "10ms",
                          env=env, stderr=subprocess.PIPE)
         t.wait_for(lambda: t.stopped(rec.pid))
         self.assertIn("memprof", t.maps(p.pid))

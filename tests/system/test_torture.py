@@ -28,18 +28,19 @@ class Torture(t.Case):
             self.assertIn(r.returncode, status, r.stdout + r.stderr)
         return r.returncode
 
-    def storm(self, *victim, status=(0,)):
+    def storm(self, *victim, status=(0,), cycles=STORM):
+        """Cycle after cycle; what each ended with."""
         p = self.victim(*victim)
         before = t.identity(p.pid)["text"]
-        done = cycles = 0
-        while cycles < STORM or done <= STORM // 4:
-            done += self.cycle(p, status=status) in (0, 15)
+        ends = []
+        while len(ends) < cycles or ends.count(0) + ends.count(15) <= cycles // 4:
+            ends.append(self.cycle(p, status=status))
             self.assertIsNone(p.poll())
-            cycles += 1
-            self.assertLess(cycles, 4 * STORM + 20, "it could hardly ever be stopped")
+            self.assertLess(len(ends), 4 * cycles + 20, "it could hardly ever be stopped")
         self.assertEqual(t.identity(p.pid)["text"], before)
         self.assertNotIn("memprof", t.maps(p.pid))
         self.assertIn("ok", self.finish(p, timeout=120))
+        return ends
 
     def test_64_threads(self):
         """64 threads that allocate without pause; attached and let go without pause"""
@@ -76,13 +77,8 @@ class Torture(t.Case):
 
     def test_handlers(self):
         """handlers on smallest alternate stacks, all the time, in malloc and hooks: they are left at once"""
-        p = self.victim("torture", "handlers")
-        before = t.identity(p.pid)["text"]
-        ends = [self.cycle(p) for _ in range(max(STORM, 8))]
+        ends = self.storm("torture", "handlers", cycles=max(STORM, 8))
         self.assertGreaterEqual(ends.count(0), len(ends) * 7 // 8)
-        self.assertEqual(t.identity(p.pid)["text"], before)
-        self.assertNotIn("memprof", t.maps(p.pid))
-        self.assertIn("ok", self.finish(p, timeout=120))
 
     def test_jumps(self):
         """handlers leave malloc and hooks by siglongjmp"""
