@@ -83,6 +83,7 @@ VICTIMS = $(patsubst tests/victims/%.c,$(O)/victims/%,$(filter-out %/late.c %/wr
 	$(O)/victims/verify-static $(O)/victims/verify-musl-static \
 	$(O)/victims/truth-static $(O)/victims/truth-jemalloc-static $(O)/victims/truth-tcmalloc-static \
 	$(O)/victims/truth-musl $(O)/victims/truth-musl-static $(UNKNOWN) \
+	$(O)/victims/churn-musl-static $(HOST_VICTIMS) \
 	$(O)/victims/blocks-static $(O)/victims/blocks-musl-static $(O)/victims/cases-lsan $(O)/victims/objects-stripped $(O)/victims/sandbox-static
 VICTIM_FLAGS = -O2 -g -I. -fomit-frame-pointer -Wall -Wextra -Werror -D_GNU_SOURCE
 # Return addresses are signed and indirect jumps need landing pads where the processor has that.
@@ -118,6 +119,26 @@ $(O)/victims/verify-static $(O)/victims/sandbox-static: $(O)/victims/%-static: t
 $(O)/victims/verify-musl-static: tests/victims/verify.c
 	@mkdir -p $(@D)
 	musl-gcc -std=gnu11 $(VICTIM_FLAGS) -static -o $@ $< -lpthread
+$(O)/victims/churn-musl: tests/victims/churn.c
+	@mkdir -p $(@D)
+	musl-gcc -std=gnu11 $(VICTIM_FLAGS) -o $@ $< -lpthread
+$(O)/victims/churn-musl-static: tests/victims/churn.c
+	@mkdir -p $(@D)
+	$(MUSL_CC) -std=gnu11 $(VICTIM_FLAGS) -static -o $@ $< -lpthread $(MUSL_LIBS)
+# Its definitions have to be found by name, as those of any allocator.
+$(O)/victims/coroutine: tests/victims/coroutine.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(VICTIM_FLAGS) -rdynamic -o $@ $<
+# Of other languages: on the machine itself only.
+ifeq ($(ARCH),$(HOST_ARCH))
+HOST_VICTIMS = $(O)/victims/cgo $(O)/victims/churn-musl
+endif
+$(O)/victims/cgo: tests/victims/cgo.go
+	@mkdir -p $(@D)
+	GOCACHE=$(abspath $(O)/go) GO111MODULE=off CGO_ENABLED=1 go build -o $@ $<
+$(O)/victims/Churn.class: tests/victims/Churn.java
+	@mkdir -p $(@D)
+	javac -d $(@D) $<
 $(O)/victims/truth-static: tests/victims/truth.c tests/victims/truth.h
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) -static -s -o $@ $< -lpthread

@@ -99,7 +99,6 @@ struct ag_range {
 struct ag_thread {
 	struct ss_thread s;
 	uint64_t unmaps_seen;
-	uint64_t outer_sp; /* stack pointer of the outermost hook this thread is in */
 	uint32_t next_way, next_range;
 	struct ss_local sampler; /* when another thread has the gate's */
 	struct ag_range range[AG_RANGES];
@@ -120,6 +119,7 @@ _Static_assert(sizeof(struct ag_thread) <= 768 << 10, "inject/session.c: SLOT_OW
 extern struct ss_gate ag_gate __attribute__((visibility("hidden")));
 extern uint8_t ag_filter[SS_FILTER] __attribute__((visibility("hidden")));
 extern struct ss_local ag_locals[SS_LOCALS] __attribute__((visibility("hidden")));
+extern struct ss_account ag_accounts[] __attribute__((visibility("hidden")));
 
 /* The address of one of them, where the compiler's way to it needs the image to be relocated. */
 #ifndef AG_OWN
@@ -139,6 +139,13 @@ static inline void *at_offset(struct ss_control *c, uint64_t offset)
 static inline struct ss_local *local_of(uint64_t tp)
 {
 	return *AG_OWN(ag_locals) + (uint32_t)(tp * SS_LOCAL_HASH >> 30) % SS_LOCALS;
+}
+
+/* The index is in shared memory: the mask keeps the account inside the private mapping. */
+static inline struct ss_account *account_of(const struct ag_thread *t)
+{
+	return (struct ss_account *)AG_OWN(ag_accounts) +
+	       (t->s.account & AG_OWN(ag_gate)->account_mask);
 }
 
 /* slot.c: finds or claims the slot, and sees to a thread that is new in it. */
@@ -161,6 +168,7 @@ static inline struct ag_thread *thread_slot(struct ss_control *c)
 struct ag_call {
 	struct ss_control *c;
 	struct ag_thread *t;
+	struct ss_account *account; /* of @t */
 	const struct ag_frame *f;
 	uint32_t level;		  /* hooks below this one in the same thread */
 	bool inner;		  /* made by the allocator itself while it serves a hooked call */
@@ -174,6 +182,9 @@ enum ag_nesting {
 	AG_FRESH,	/* the hook was left by longjmp: nothing is nested */
 };
 enum ag_nesting stack_nesting(const struct ag_call *call);
+
+/* stack.c: a hook whose frame may be listed as left (struct ss_account) returns after all. */
+void stack_frame_returned(const struct ag_call *call);
 
 /* stack.c: bytes from @sp up that are known to be readable, at most @max. */
 uint64_t stack_room(const struct ag_call *call, uint64_t sp, uint64_t max);

@@ -57,12 +57,13 @@ static inline bool begin(struct ag_call *call, const struct ag_frame *f, bool in
 	call->t = t = thread_slot(call->c);
 	if (unlikely(!t))
 		return false;
-	call->level = t->s.depth;
+	call->account = account_of(t);
+	call->level = call->account->depth;
 	if (unlikely(call->level) && !begin_nested(call, inner_too))
 		return false;
 	if (!call->level)
-		t->outer_sp = frame_sp(f);
-	t->s.depth = call->level + 1;
+		call->account->outer_sp = frame_sp(f);
+	call->account->depth = call->level + 1;
 	barrier();
 	return true;
 }
@@ -70,7 +71,9 @@ static inline bool begin(struct ag_call *call, const struct ag_frame *f, bool in
 static inline void end(const struct ag_call *call)
 {
 	barrier();
-	call->t->s.depth = call->level;
+	if (unlikely(call->account->nleft))
+		stack_frame_returned(call);
+	call->account->depth = call->level;
 }
 
 /* Is the recorder still there?  Otherwise the call is not recorded, only counted. */

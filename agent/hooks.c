@@ -61,6 +61,7 @@ AG_HOOK(ag_posix_memalign)
 bool ag_free(ag_word_t block, const struct ss_desc *d, ag_word_t return_address)
 {
 	struct ss_control *c = control();
+	struct ss_account *account;
 	struct ag_thread *t;
 	uint64_t now;
 
@@ -71,10 +72,11 @@ bool ag_free(ag_word_t block, const struct ss_desc *d, ag_word_t return_address)
 		count_no_slot_free(c);
 		return false;
 	}
-	if (unlikely(t->s.depth))
+	account = account_of(t);
+	if (unlikely(account->depth))
 		return true;
-	t->s.depth = 1;
-	t->outer_sp = (uintptr_t)__builtin_frame_address(0);
+	account->outer_sp = (uintptr_t)__builtin_frame_address(0);
+	account->depth = 1;
 	barrier();
 	now = ticks();
 	if (unlikely(now > c->deadline))
@@ -82,7 +84,7 @@ bool ag_free(ag_word_t block, const struct ss_desc *d, ag_word_t return_address)
 	else if (unlikely(!put_free(c, t, MPR_FREE, now, d, block, free_misc(d, return_address))))
 		t->s.lost[MPR_LOST_FREE]++;
 	barrier();
-	t->s.depth = 0;
+	account->depth = 0;
 	return false;
 }
 
@@ -109,15 +111,14 @@ AG_HOOK(ag_free_through)
 	ag_word_t ret;
 	uint64_t now;
 
-	if (!a0)
-		return ORIGINAL(f)(a0, a1, a2, a3, a4);
+	/* Also without a block: the original is called with a frame of the agent on the stack. */
 	if (unlikely(!begin(&call, f, false))) {
-		if (!call.t)
+		if (!call.t && a0)
 			count_no_slot_free(call.c);
 		return ORIGINAL(f)(a0, a1, a2, a3, a4);
 	}
 	now = ticks();
-	if (fresh(&call, now, MPR_LOST_FREE) &&
+	if (a0 && fresh(&call, now, MPR_LOST_FREE) &&
 	    !put_free(call.c, call.t, MPR_FREE, now, f->desc, a0,
 		      free_misc(f->desc, f->return_address)))
 		lost(&call, MPR_LOST_FREE, 0);

@@ -5,8 +5,6 @@
  */
 #include "agent/ring.h"
 
-#define PROBES 64
-
 static uint32_t thread_id(struct ss_control *c, uint64_t tp)
 {
 	if (likely(c->tid_known))
@@ -26,13 +24,15 @@ static void announce(struct ss_control *c, struct ag_thread *t, uint32_t tid)
 
 struct ag_thread *thread_slot_find(struct ss_control *c, uint64_t tp)
 {
-	uint64_t h = (tp >> 6) * 0x9e3779b97f4a7c15ull;
-	uint32_t mask = c->nslots - 1, i = (uint32_t)(h >> 40) & mask, tid;
+	uint32_t mask = c->nslots - 1, i = ss_first_slot(tp, mask), tid;
+	struct ss_account *account;
 	struct ag_thread *t;
 
-	if (unlikely(!tp))
+	if (unlikely(!tp)) {
+		AG_OWN(ag_gate)->unaccounted = 1;
 		return NULL;
-	for (uint32_t n = 0; n < PROBES; n++, i = (i + 1) & mask) {
+	}
+	for (uint32_t n = 0; n < SS_PROBES; n++, i = (i + 1) & mask) {
 		uint64_t free_slot = 0;
 
 		t = at_offset(c, c->slots + (uint64_t)i * c->slot_stride);
@@ -43,16 +43,22 @@ struct ag_thread *thread_slot_find(struct ss_control *c, uint64_t tp)
 			goto found;
 	}
 	__atomic_fetch_add(&c->lost_no_slot, 1, __ATOMIC_RELAXED);
+	AG_OWN(ag_gate)->unaccounted = 1;
 	return NULL;
 found:
 	local_of(tp)->slot_addr = (uintptr_t)t;
+	t->s.account = i;
+	account = account_of(t);
+	account->tp = tp;
 	tid = thread_id(c, tp);
 	if (unlikely(tid != t->s.tid || !tid)) {
 		if (!tid && !t->s.tid && c->may_syscall)
 			tid = (uint32_t)raw_syscall(AG_NR_GETTID, 0, 0, 0, 0, 0, 0);
 		if (tid && tid != t->s.tid) {
 			/* An earlier thread may have died in a hook. */
-			t->s.depth = 0;
+			if (account->tid != tid)
+				account->depth = account->nleft = 0;
+			account->tid = tid;
 			announce(c, t, tid);
 		}
 	}

@@ -67,6 +67,7 @@ static bool read_stack(void *ctx, uint64_t addr, uint64_t *value)
 
 struct walk_result {
 	uint32_t n, flags;
+	uint64_t top; /* stack pointer of the last frame that was reached */
 	bool raw_wanted, signal_seen, ours_seen, ours_after_signal;
 };
 
@@ -116,6 +117,7 @@ static struct walk_result walk_full(const struct ag_call *call, uint64_t *pc, ui
 		}
 		if (rules[rule].flags & UW_SIGNAL)
 			r.signal_seen = reader.crossed = true;
+		r.top = s->reg[UW_REG_SP];
 		step = uw_step_full(&full[rules[rule].full], s, next, read_stack, &reader);
 		if (step != UW_STEP_OK) {
 			r.flags =
@@ -140,6 +142,51 @@ uint32_t take_full(const struct ag_call *call)
 	return intern(call->c, hash, pc, 1, r.n, r.flags);
 }
 
+/*
+ * Is the frame of a hook that was entered with stack pointer @left gone for good?  It is when its
+ * memory belongs to frames of the present walk, or lies below the stack pointer on the thread's own
+ * stack, which ends at the thread control block.  A coroutine's stack may be used again.
+ */
+static bool frame_is_dead(const struct ag_call *call, const struct walk_result *r, uint64_t left)
+{
+	const struct ss_control *c = call->c;
+	uint64_t sp = frame_sp(call->f), tp = call->t->s.tp;
+	struct ag_range range = {left & ~(PAGE - 1), (left & ~(PAGE - 1)) + PAGE};
+
+	if (left >= sp)
+		return r->flags & SS_STACK_COMPLETE && !r->signal_seen && left < r->top;
+	if (left >= c->main_stack_low && sp < c->main_stack_high)
+		return true;
+	return sp < tp && extend_up(c, &range, tp);
+}
+
+/* The thread's account forgets the hook it was in: its frame is listed unless it is gone. */
+static void note_left(const struct ag_call *call, const struct walk_result *r)
+{
+	struct ss_account *a = call->account;
+
+	if (frame_is_dead(call, r, a->outer_sp))
+		return;
+	for (uint32_t i = 0; i < SS_LEFT_FRAMES; i++) {
+		if (a->left[i] && a->left[i] != a->outer_sp && !frame_is_dead(call, r, a->left[i]))
+			continue;
+		a->left[i] = a->outer_sp;
+		a->nleft += a->nleft <= i;
+		return;
+	}
+	a->nleft = SS_LEFT_FRAMES + 1;
+}
+
+void stack_frame_returned(const struct ag_call *call)
+{
+	struct ss_account *a = call->account;
+
+	for (uint32_t i = 0; i < SS_LEFT_FRAMES; i++) {
+		if (a->left[i] == frame_sp(call->f))
+			a->left[i] = 0;
+	}
+}
+
 enum ag_nesting stack_nesting(const struct ag_call *call)
 {
 	struct walk_result r = walk_full(call, call->t->scratch[call->level], SS_MAX_FRAMES);
@@ -150,9 +197,10 @@ enum ag_nesting stack_nesting(const struct ag_call *call)
 		return AG_INNER;
 	/* None of our frames below: the hook was left.  Where that cannot be seen to the end, a
 	 * stack pointer above the hook's own says the same. */
-	if (r.flags & SS_STACK_COMPLETE || frame_sp(call->f) > call->t->outer_sp)
-		return AG_FRESH;
-	return AG_INNER;
+	if (!(r.flags & SS_STACK_COMPLETE) && frame_sp(call->f) <= call->account->outer_sp)
+		return AG_INNER;
+	note_left(call, &r);
+	return AG_FRESH;
 }
 
 uint64_t stack_room(const struct ag_call *call, uint64_t sp, uint64_t max)

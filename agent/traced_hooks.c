@@ -26,14 +26,13 @@ AG_HOOK(ag_free_traced)
 	struct ag_call call;
 	ag_word_t ret;
 
-	if (!a0)
-		return ORIGINAL(f)(a0, a1, a2, a3, a4);
 	if (unlikely(!begin(&call, f, false))) {
-		if (!call.t)
+		if (!call.t && a0)
 			count_no_slot_free(call.c);
 		return ORIGINAL(f)(a0, a1, a2, a3, a4);
 	}
-	put_traced(&call, a0);
+	if (a0)
+		put_traced(&call, a0);
 	ret = ORIGINAL(f)(a0, a1, a2, a3, a4);
 	end(&call);
 	return ret;

@@ -128,8 +128,15 @@ struct arch {
 	/* 0, or a power of two: code whose addresses are the same above it is entered by a shorter
 	 * jump. */
 	uint64_t region;
-	uint64_t far_reach;   /* of the longer jump that is taken when there is no room; 0: none */
-	uint32_t red_zone;    /* bytes below the stack pointer that belong to the thread */
+	uint64_t far_reach; /* of the longer jump that is taken when there is no room; 0: none */
+	uint32_t red_zone;  /* bytes below the stack pointer that belong to the thread */
+	/* What a signal frame holds around the word with the interrupted pc, at so many bytes from
+	 * it (asm/ucontext.h, asm/sigcontext.h): a word of which some bits are known, the
+	 * interrupted stack pointer, the start and the size of the alternate stack. */
+	struct {
+		int16_t flags, sp, alt_start, alt_size;
+		uint64_t mask, value;
+	} signal_frame;
 	uint8_t entry_length; /* shortest window in bytes */
 	uint8_t syscall_insn_length;
 	uint8_t insn_align; /* instructions lie at multiples of it */

@@ -78,6 +78,27 @@ uint32_t target_release_late(struct target *t)
 	return (uint32_t)t->late.n;
 }
 
+void target_release_others(struct target *t)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < t->threads.n; i++) {
+		struct thread *th = t->threads.at[i];
+
+		if (th->keep) {
+			t->threads.at[kept++] = th;
+			continue;
+		}
+		if (th->state == THREAD_IN_VFORK || !let_go(t, th))
+			thread_late(t, th);
+		free(th);
+		fault_point("let-go");
+	}
+	t->threads.n = kept;
+	t->some_only = true;
+	t->last_stop_ns = mono_ns() - t->stopped_at_ns;
+}
+
 int target_release(struct target *t)
 {
 	struct deadline deadline = deadline_in_ms(1000);
@@ -99,7 +120,7 @@ int target_release(struct target *t)
 		t->last_stop_ns = mono_ns() - t->stopped_at_ns;
 	forget_threads(t);
 	t->mem.tid = 0;
-	t->one_only = false;
+	t->some_only = false;
 	deadline = deadline_in_ms(LATE_MS);
 	while (target_release_late(t) && !deadline_passed(&deadline))
 		usleep(100);

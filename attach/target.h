@@ -39,7 +39,7 @@ struct thread {
 	struct arch_regs regs; /* by thread_get_regs() */
 	bool interrupt_sent;   /* and it is to stop, whatever it meets before */
 	bool lent;	       /* since it stopped it made calls of ours */
-	bool held;	       /* target_run() leaves it stopped; whoever sets it also clears it */
+	bool keep;	       /* target_release_others() does not release it */
 };
 
 /* Pieces of code in the target's files; emergency_find(). */
@@ -62,7 +62,7 @@ struct target {
 	uint64_t last_stop_ns;	/* how long the last stop lasted */
 	bool execed;		/* an exec was seen: the address space is another one */
 	bool exited;
-	bool one_only; /* by target_seize_one() */
+	bool some_only; /* by target_seize_one(), target_release_others() */
 	struct target_code code;
 };
 
@@ -107,12 +107,15 @@ int thread_put_regs(struct target *t, struct thread *th, const struct arch_regs 
 int target_refused(const struct target *t, int error, struct mp_err *err);
 
 /*
- * The stopped threads, but for held ones, run for @us microseconds, still seized.  What a thread
+ * The stopped threads run for @us microseconds, still seized.  What a thread
  * stops for meanwhile, a signal, a new thread, is passed on: it would stand until the next
  * target_stop(), and one that is sent signals all the time would never come further than to the
  * start of its handler.  What takes longer is done after target_release().
  */
 void target_run(struct target *t, uint32_t us);
+/* Releases the stopped threads that are not marked keep.  Until target_release() the others are all
+ * that target_run() and target_stop() concern. */
+void target_release_others(struct target *t);
 int target_release(struct target *t); /* PTRACE_DETACH of every thread; job stops stay */
 /*
  * Threads that could not be let go with the others, for they did not stop (a vfork() that lasts, a

@@ -154,7 +154,7 @@ static int seize(struct target *t, pid_t tid)
 
 static int seized_one(struct target *t, int seized, struct mp_err *err)
 {
-	t->one_only = !seized;
+	t->some_only = !seized;
 	if (seized == -ESRCH)
 		return mp_fail(err, MP_EXIT_TIMEOUT, -EAGAIN,
 			       "no thread of process %d can be asked now; it was left alone",
@@ -386,15 +386,11 @@ static bool collect(struct target *t)
 int target_stop(struct target *t, const struct deadline *deadline, struct mp_err *err)
 {
 	uint32_t idle = 0;
-	bool held = false;
 
 	t->exited = t->execed = false;
-	vec_for_each (&t->threads, it) {
+	vec_for_each (&t->threads, it)
 		(*it)->interrupt_sent = false;
-		held |= (*it)->held;
-	}
-	if (!held)
-		t->stopped_at_ns = mono_ns();
+	t->stopped_at_ns = mono_ns();
 	for (;;) {
 		interrupt_new(t);
 		while (running(t)) {
@@ -421,7 +417,7 @@ int target_stop(struct target *t, const struct deadline *deadline, struct mp_err
 			return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH, "process %d has ended",
 				       t->pid);
 		}
-		if (t->one_only) {
+		if (t->some_only) {
 			t->mem.tid = t->threads.at[0]->tid;
 			return 0;
 		}
@@ -526,7 +522,7 @@ static void resume(struct target *t, struct thread *th)
 		th->state = THREAD_RUNNING; /* its interrupt is still to come */
 		return;
 	}
-	if (th->state == THREAD_RUNNING || th->state == THREAD_GONE || th->held)
+	if (th->state == THREAD_RUNNING || th->state == THREAD_GONE)
 		return;
 	if (!listens)
 		thread_restart(t, th);

@@ -51,8 +51,10 @@ static bool follows(const struct recording_options *o)
 
 static int record(struct target *t, const struct recording_options *o)
 {
-	if (!follows(o) && !o->via_kernel)
-		family_leave(t);
+	struct mp_err err = {0};
+
+	if (!follows(o) && !o->via_kernel && family_leave(t, &err))
+		return complain(&err);
 	return follows(o) ? follow_run(t->pid, NULL, o) : recording_run(t, o, false);
 }
 

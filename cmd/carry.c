@@ -274,7 +274,8 @@ int carry_on(struct session *s, struct target *t, const struct session_options *
 		return mp_fail(err, MP_EXIT_ATTACHED, -EBUSY,
 			       "another memprof is taking over the session of process %d", t->pid);
 	if (!ret)
-		ret = ledger_take(s->block, &s->layout, &ledger);
+		ret = ledger_take(s->block, &s->layout, &t->mem, ss_accounts_addr(s->journal),
+				  &ledger);
 	if (ret)
 		return mp_fail(
 		    err, MP_EXIT_RECORDING, ret,

@@ -123,10 +123,11 @@ static void print_left_out(const struct summary *s)
 static void print_traces(const struct summary *s, pid_t pid)
 {
 	if (!s->session->observes)
-		printf("pauses: attach %.2f + %.2f ms (agent, hooks), detach %.2f ms\n",
+		printf("pauses: attach %.2f + %.2f ms (agent, hooks), detach %.2f ms (it took %.2f "
+		       "ms in all)\n",
 		       (double)s->session->open_stop_ns / 1e6,
 		       (double)s->session->patch_stop_ns / 1e6,
-		       (double)s->session->close_stop_ns / 1e6);
+		       (double)s->session->close_stop_ns / 1e6, (double)s->session->close_ns / 1e6);
 	if (s->finish->restored)
 		printf("process %d is restored: text, mappings, descriptors and threads are as "
 		       "before\n",

@@ -14,7 +14,7 @@
 #include "formats/record.h"
 
 #define SS_MAGIC   0x31636f7270656d6full /* "omperoc1" */
-#define SS_VERSION 3u
+#define SS_VERSION 4u
 #define SS_NAME	   "memprof-session" /* memfd name: how status and detach find a session */
 
 #define SS_MAX_HOOKS   192
@@ -122,11 +122,17 @@ struct ss_journal {
  *	filter	u8[SS_FILTER], how many sampled live blocks have this hash of their address
  *		(255: that or more, for ever); zero: the block is not a sampled one
  *	locals	struct ss_local[SS_LOCALS], by a hash of the thread pointer
+ *
+ * Behind them, in the same private mapping but not wiped on fork, are the accounts:
+ *
+ *	accounts struct ss_account[ss_control.nslots], one for each thread's slot
  */
 struct ss_gate {
 	uint32_t on;
-	uint32_t reserved;
+	uint32_t account_mask; /* number of accounts - 1 */
 	uint64_t session_addr;
+	uint32_t unaccounted; /* 1: a thread that has no slot, and so no account, entered a hook */
+	uint32_t reserved;
 };
 #define SS_FILTER     65536
 #define SS_LOCALS     512
@@ -146,6 +152,40 @@ struct ss_local {
 };
 #define SS_LOCAL_BUSY	1ull
 #define SS_MAX_INTERVAL (1ull << 40)
+
+#define SS_LEFT_FRAMES 4
+
+/*
+ * Whether a thread is inside the agent.  The agent has a frame on a thread's stack only while
+ * depth is not zero, but for the first and last instructions of an entry: a thread in those has
+ * its pc, or the pc that a signal frame saved, in the agent's text.  This memory is private, so
+ * a forked child has a copy of the same moment as its copy of the stack.
+ */
+struct ss_account {
+	uint64_t tp;	   /* the slot's thread; 0: not used yet */
+	uint32_t tid;	   /* its thread id, 0: not known */
+	uint32_t depth;	   /* hooks this thread is in, 0: none */
+	uint64_t outer_sp; /* stack pointer at the entry of the outermost one */
+	/* outer_sp of hooks that were left without returning, and whose frames may be in use again:
+	 * a coroutine that was switched away.  0: none. */
+	uint64_t left[SS_LEFT_FRAMES];
+	uint32_t nleft; /* all that ever were; more than SS_LEFT_FRAMES: some are not listed */
+	uint32_t reserved;
+};
+
+/* Where the accounts are in the target. */
+static inline uint64_t ss_accounts_addr(const struct ss_journal *j)
+{
+	return j->gate_addr + SS_GATE_BYTES;
+}
+
+/* A thread's slot, and account, is the first free one from here on, of SS_PROBES.  @mask: number of
+ * slots - 1. */
+static inline uint32_t ss_first_slot(uint64_t tp, uint32_t mask)
+{
+	return (uint32_t)((tp >> 6) * 0x9e3779b97f4a7c15ull >> 40) & mask;
+}
+#define SS_PROBES 64
 
 /* A stack in the arena: header word, then n addresses, innermost first. */
 struct ss_stack {
@@ -199,7 +239,7 @@ struct ss_intern {
 struct ss_thread {
 	uint64_t tp; /* thread pointer; 0: free slot, claimed by compare-and-swap */
 	uint32_t tid;
-	uint32_t depth;			  /* hooks this thread is in, 0: none */
+	uint32_t account;		  /* index of its struct ss_account */
 	uint64_t tail_seen;		  /* of the ring, when it was looked at last */
 	uint64_t written[MPR_LOST_KINDS]; /* records; realloc counts begin and end */
 	uint64_t lost[MPR_LOST_KINDS];

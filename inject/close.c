@@ -7,15 +7,13 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "inject/inside.h"
 #include "inject/internal.h"
-#include "inject/stackwalk.h"
 #include "lib/fault.h"
 
-#define DRAIN_MS     2000 /* for threads to leave the agent, running in between, and */
-#define DRAIN_ROUNDS 16	  /* so often: on a busy machine the stops alone take longer */
+#define DRAIN_MS     10000 /* for threads to leave the agent; all others run meanwhile */
 #define MIN_PAUSE_US 1000
 #define MAX_PAUSE_US 64000 /* so that they come to run on a busy machine */
-#define FREE_ROUNDS  2
 #define PAGE	     4096ull
 
 /* Return: number of windows that were left alone because somebody else changed them. */
@@ -79,58 +77,6 @@ static bool move_back(struct session *s, struct thread *th)
 	thread_put_regs(t, th, &regs);
 	fault_point("close-moved");
 	return true;
-}
-
-/* Where no thread may be or return to: our own code.  Signal frames behind it are a reason to look
- * closer: what they interrupted may be on another stack. */
-struct places {
-	spans_t spans;
-	uint32_t own;
-};
-
-static int find_places(const struct session *s, struct places *p)
-{
-	const struct ss_journal *j = s->journal;
-	struct span agent = {j->agent_addr, j->agent_addr + j->agent_length};
-
-	if (vec_push(&p->spans, agent))
-		return -ENOMEM;
-	for (uint32_t i = 0; i < j->nislands; i++) {
-		struct span island = {j->island[i].addr, j->island[i].addr + j->island[i].length};
-
-		if (vec_push(&p->spans, island))
-			return -ENOMEM;
-	}
-	p->own = (uint32_t)p->spans.n;
-	return block_signal_frames(s->block, s->length, &p->spans);
-}
-
-static bool thread_clear(struct session *s, struct thread *th, const struct maps *maps,
-			 const struct places *p)
-{
-	if (th->state == THREAD_IN_VFORK)
-		return false; /* cannot be looked at: wait for its child */
-	/* Stale words stay on stacks for long: a whole walk without us says it too. */
-	return move_back(s, th) &&
-	       (!stack_mentions(s->t, th, maps, p->spans.at, (uint32_t)p->spans.n, false) ||
-		stack_walk(s->t, th, s->block, s->length, p->spans.at, p->own) == WALK_CLEAR);
-}
-
-/* @hold: who is out stands in the next round, so that who is not gets the processors: on a busy
- * machine those that are out would use them up. */
-static bool all_clear(struct session *s, const struct maps *maps, const struct places *p, bool hold)
-{
-	bool all = true;
-
-	vec_for_each (&s->t->threads, it) {
-		bool clear = thread_clear(s, *it, maps, p);
-
-		(*it)->held = hold && clear;
-		all &= clear;
-		if (!all && !hold)
-			break;
-	}
-	return all;
 }
 
 /* Text pages that were the file's before are the file's again. */
@@ -244,34 +190,165 @@ static int close_descriptor(struct session *s, struct mp_err *err)
 	return ret;
 }
 
-static int pages_stay(const struct target *t, uint32_t foreign, pid_t sharer, struct mp_err *err)
+/* Why memprof's pages stay in the target. */
+struct obstacle {
+	uint32_t foreign; /* windows that were changed by somebody else */
+	pid_t sharer;	  /* another process that shares the memory */
+	bool coroutine;	  /* frames of the agent are on a stack that no thread is on */
+};
+
+static int pages_stay(const struct target *t, const struct obstacle *why, struct mp_err *err)
 {
-	if (foreign)
+	if (why->foreign)
 		return mp_fail(err, MP_EXIT_NOT_RESTORED, -EAGAIN,
 			       "%u functions of process %d were changed by somebody else and left "
 			       "alone; memprof's pages stay",
-			       foreign, t->pid);
-	if (sharer)
+			       why->foreign, t->pid);
+	if (why->sharer)
 		return mp_fail(err, MP_EXIT_NOT_RESTORED, -EAGAIN,
 			       "the text of process %d is restored, but process %d, which shares "
 			       "its memory, may be inside the agent; its pages stay until that "
 			       "one has ended, and: memprof detach -p %d",
-			       t->pid, sharer, t->pid);
+			       t->pid, why->sharer, t->pid);
+	if (why->coroutine)
+		return mp_fail(err, MP_EXIT_NOT_RESTORED, -EAGAIN,
+			       "the text of process %d is restored, but a coroutine was switched "
+			       "away inside an allocator and will return through the agent; its "
+			       "pages stay until: memprof detach -p %d",
+			       t->pid, t->pid);
 	return mp_fail(err, MP_EXIT_NOT_RESTORED, -EAGAIN,
 		       "the text of process %d is restored, but a thread is still inside the "
 		       "agent; its pages stay until: memprof detach -p %d",
 		       t->pid, t->pid);
 }
 
+/* Stops all threads; the memory map as it is then.  A machine that is too busy for them to stop in
+ * time is given more than one chance: patched text would stay. */
+static int stop_all(struct session *s, struct maps *maps, const struct deadline *end,
+		    struct mp_err *err)
+{
+	int ret;
+
+	do {
+		struct deadline deadline = session_stop_deadline(s->t);
+
+		ret = s->t->threads.n ? 0 : target_seize(s->t, &deadline, err);
+		deadline = session_stop_deadline(s->t);
+		if (!ret)
+			ret = target_stop(s->t, &deadline, err);
+	} while (ret == -ETIMEDOUT && !deadline_passed(end));
+	if (ret)
+		return ret;
+	maps_free(maps);
+	ret = still_there(s, maps, err);
+	if (ret)
+		target_release(s->t);
+	return ret;
+}
+
+/* Looks at all stopped threads; keep is set for those inside.  Return: their number. */
+static uint32_t find_inside(struct session *s, const struct inside *in, const struct maps *maps)
+{
+	uint32_t n = 0;
+
+	vec_for_each (&s->t->threads, it) {
+		(*it)->keep = !move_back(s, *it) || inside_thread(in, *it, maps);
+		n += (*it)->keep;
+	}
+	return n;
+}
+
+static bool any_in_hook(const struct session *s, const struct inside *in)
+{
+	vec_for_each (&s->t->threads, it) {
+		if (inside_hook(in, *it))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The threads inside run until they have left; all others have been released.  A pause ends early
+ * when the accounts say that none is in a hook any more: a thread that is interrupted before it
+ * came to run has come no further.
+ */
+static void wait_for_exits(struct session *s, struct inside *in, const struct maps *maps,
+			   const struct deadline *drain)
+{
+	uint32_t pause_us = MIN_PAUSE_US;
+
+	while (s->t->threads.n && !deadline_passed(drain)) {
+		struct deadline stop = session_stop_deadline(s->t);
+
+		for (uint32_t us = 0; us < pause_us; us += MIN_PAUSE_US) {
+			target_run(s->t, MIN_PAUSE_US);
+			if (!any_in_hook(s, in))
+				break;
+		}
+		pause_us = pause_us < MAX_PAUSE_US ? 2 * pause_us : pause_us;
+		if (target_stop(s->t, &stop, NULL))
+			return; /* they have ended, or are late: the next stop of all tells */
+		inside_read(in);
+		find_inside(s, in, maps);
+		target_release_others(s->t);
+	}
+}
+
+/*
+ * Restores the text in a first stop of all threads, and takes everything out in the first one that
+ * finds no thread inside.  Between stops the threads that are outside run untraced.
+ * Return: 1 taken out, 0 the pages stay (@why), or a negative errno with @err.
+ */
+static int restore(struct session *s, bool child, struct inside *in, struct obstacle *why,
+		   struct mp_err *err)
+{
+	struct deadline drain = deadline_in_ms(DRAIN_MS);
+	struct maps maps = {0};
+	bool restored = false;
+	int ret;
+
+	for (;;) {
+		uint32_t inside;
+
+		ret = stop_all(s, &maps, &drain, err);
+		if (ret)
+			break;
+		if (!restored) {
+			set_state(s, child, SS_RESTORING);
+			why->foreign = restore_text(s, &maps);
+			restored = true;
+		}
+		if (why->foreign || why->sharer)
+			break;
+		inside_read(in);
+		inside = find_inside(s, in, &maps);
+		why->coroutine = !inside && inside_coroutine(in, &maps);
+		if (!inside && !why->coroutine) {
+			ret = take_out(s, &maps, err);
+			ret = ret ? ret : 1;
+			fault_point("close-taken-out");
+			break;
+		}
+		if (why->coroutine || deadline_passed(&drain))
+			break;
+		target_release_others(s->t);
+		s->close_stop_ns += s->t->last_stop_ns;
+		wait_for_exits(s, in, &maps, &drain);
+		target_release(s->t);
+	}
+	target_release(s->t);
+	s->close_stop_ns += s->t->last_stop_ns;
+	maps_free(&maps);
+	return ret;
+}
+
 int session_close(struct session *s, struct mp_err *err)
 {
-	struct deadline stop = session_stop_deadline(s->t), drain = deadline_in_ms(DRAIN_MS);
-	struct target *t = s->t;
-	uint32_t foreign = 0, round = 0, pause_us = MIN_PAUSE_US;
-	struct places places = {0};
+	struct obstacle why = {0};
+	uint64_t begun = mono_ns();
+	struct inside in = {0};
 	struct maps maps;
-	bool child, clear;
-	pid_t sharer;
+	bool child;
 	int ret;
 
 	if (!s->block)
@@ -279,54 +356,23 @@ int session_close(struct session *s, struct mp_err *err)
 	ret = still_there(s, &maps, err);
 	if (ret)
 		return ret;
+	maps_free(&maps);
 	/* Its recorder may have lived on since it was adopted. */
-	if (s->adopted && journal_load(s)) {
-		maps_free(&maps);
+	if (s->adopted && journal_load(s))
 		return mp_fail(err, MP_EXIT_FAILURE, -EPROTO, "the session's journal is damaged");
-	}
 	child = session_is_child(s);
 	if (!child)
 		session_mute(s);
 	fault_point("close-muted");
-	sharer = target_sharer(t);
-	ret = find_places(s, &places);
-	if (!ret && !t->threads.n)
-		ret = target_seize(t, &stop, err);
-	stop = session_stop_deadline(t);
-	for (; !ret; round++) {
-		ret = target_stop(t, &stop, err);
-		if (ret)
-			break;
-		maps_free(&maps);
-		ret = still_there(s, &maps, err);
-		if (ret) {
-			vec_free(&places.spans);
-			return target_release(t), ret;
-		}
-		if (!round) {
-			set_state(s, child, SS_RESTORING);
-			foreign = restore_text(s, &maps);
-		}
-		/* Not in every round: who stands may hold a lock that the others wait for. */
-		clear = !foreign && !sharer &&
-			all_clear(s, &maps, &places, round >= FREE_ROUNDS && !(round % 2));
-		if (clear || foreign || sharer ||
-		    (round >= DRAIN_ROUNDS && deadline_passed(&drain)))
-			break;
-		target_run(t, pause_us);
-		pause_us = pause_us < MAX_PAUSE_US ? 2 * pause_us : pause_us;
-		stop = session_stop_deadline(s->t);
-	}
-	if (!ret && clear) {
-		ret = take_out(s, &maps, err);
-		fault_point("close-taken-out");
-	} else if (!ret) {
+	why.sharer = target_sharer(s->t);
+	ret = inside_open(&in, s, child);
+	if (!ret)
+		ret = restore(s, child, &in, &why, err);
+	inside_free(&in);
+	if (!ret) {
 		set_state(s, child, SS_DORMANT);
-		ret = pages_stay(t, foreign, sharer, err);
+		ret = pages_stay(s->t, &why, err);
 	}
-	target_release(t);
-	s->close_stop_ns = t->last_stop_ns;
-	vec_free(&places.spans);
-	maps_free(&maps);
-	return ret;
+	s->close_ns = mono_ns() - begun;
+	return ret > 0 ? 0 : ret;
 }

@@ -2,6 +2,7 @@
 #include "inject/family.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,15 +65,17 @@ bool family_is_child(pid_t pid)
 	return child;
 }
 
-void family_leave(struct target *t)
+int family_leave(struct target *t, struct mp_err *err)
 {
 	struct session s;
+	int ret = 0;
 
 	if (session_adopt(&s, t, NULL))
-		return;
-	if (s.block && session_is_child(&s))
-		session_close(&s, NULL);
+		return 0;
+	if (s.block && (session_is_child(&s) || s.journal->state == SS_DORMANT))
+		ret = session_close(&s, err);
 	session_free(&s);
+	return ret == -ESRCH ? 0 : ret;
 }
 
 /* Return: 1 restored, 0 not a child (any more), -1 it still carries the session. */

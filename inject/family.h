@@ -25,9 +25,14 @@ bool session_id_equal(const struct session_id *a, const struct session_id *b);
  * parent's memory until it execs. */
 bool family_is_child(pid_t pid);
 
-/* A forked child is restored, so that it can get a session of its own.  Nothing else is touched.
- * @t: after target_look() */
-void family_leave(struct target *t);
+/**
+ * family_leave() - take out what is left of a session that nobody records any more
+ * @t: after target_look()
+ * That is a forked child's copy of its parent's, and one whose detach had to leave pages behind
+ * (SS_DORMANT).  A session at work is not touched.
+ * Return: 0, or as session_close() with @err.
+ */
+int family_leave(struct target *t, struct mp_err *err);
 
 /**
  * family_restore() - restore all forked children that carry this session

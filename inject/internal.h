@@ -13,6 +13,12 @@
 #define ISLAND_BYTES   (16ull << 10)
 #define JOURNAL_OFFSET 4096ull /* in the block */
 
+/* The private mapping behind the agent's text: the gate and an account for each slot. */
+static inline uint64_t session_private_bytes(const struct ss_control *c)
+{
+	return SS_GATE_BYTES + c->nslots * sizeof(struct ss_account);
+}
+
 /* Plans the hooks of all modules in @maps; refuses a process without an allocator. */
 int session_plan(struct session *s, const struct maps *maps, struct mp_err *err);
 

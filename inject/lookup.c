@@ -7,8 +7,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#define ROWS_MAX (32u << 20) /* no honest block has as many */
-
 struct view {
 	const char *base;
 	uint64_t length;
@@ -74,52 +72,4 @@ enum lookup block_rule(const struct ss_control *block, uint64_t length, uint64_t
 	if (!id || full > length || !take(&v, full + id * sizeof(*rule), rule, sizeof(*rule)))
 		return LOOKUP_NO_RULE;
 	return LOOKUP_RULE;
-}
-
-/* Row @i of module @m as a span, if its rule is that of a signal frame. */
-static bool is_signal_row(const struct view *v, const struct ss_module *m, uint64_t full,
-			  uint32_t i, struct span *span)
-{
-	uint32_t pc, next = (uint32_t)(m->end - m->start);
-	uint16_t id;
-	uint8_t flags;
-
-	if (!take(v, m->rules + 2ull * i, &id, sizeof(id)) || !id || full > v->length ||
-	    !take(v, full + id * sizeof(struct uw_full) + offsetof(struct uw_full, flags), &flags,
-		  sizeof(flags)) ||
-	    !(flags & UW_SIGNAL) || !take(v, m->pcs + 4ull * i, &pc, sizeof(pc)))
-		return false;
-	if (i + 1 < m->n)
-		take(v, m->pcs + 4ull * (i + 1), &next, sizeof(next));
-	*span = (struct span){m->start + pc, m->start + next};
-	return true;
-}
-
-int block_signal_frames(const struct ss_control *block, uint64_t length, spans_t *spans)
-{
-	const struct view v = {(const char *)block, length};
-	const struct span everywhere = {0, UINT64_MAX};
-	struct ss_module_list head;
-	uint64_t list, full;
-	uint32_t left = ROWS_MAX;
-
-	if (!take(&v, offsetof(struct ss_control, module_list), &list, sizeof(list)) ||
-	    !take(&v, offsetof(struct ss_control, full_rules), &full, sizeof(full)) ||
-	    !take(&v, list, &head, sizeof(head)))
-		return 0;
-	for (uint32_t k = 0; k < head.n && k < SS_MAX_MODULES; k++) {
-		struct ss_module m;
-		struct span span;
-
-		if (!take(&v, list + sizeof(head) + k * sizeof(m), &m, sizeof(m)))
-			break;
-		if (m.n > left)
-			return vec_push(spans, everywhere);
-		left -= m.n;
-		for (uint32_t i = 0; i < m.n; i++) {
-			if (is_signal_row(&v, &m, full, i, &span) && vec_push(spans, span))
-				return -ENOMEM;
-		}
-	}
-	return 0;
 }

@@ -29,12 +29,4 @@ enum lookup {
 enum lookup block_rule(const struct ss_control *block, uint64_t length, uint64_t pc,
 		       struct uw_full *rule);
 
-/**
- * block_signal_frames() - where signal handlers return to: code whose caller was interrupted
- * @spans: gets the addresses in the target, in addition to what it has
- * Looks at every row of every module; a block that claims to have too many gives all addresses.
- * Return: 0 or -ENOMEM.
- */
-int block_signal_frames(const struct ss_control *block, uint64_t length, spans_t *spans);
-
 #endif

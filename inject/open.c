@@ -92,7 +92,7 @@ static int fill(struct session *s, const struct ss_control *layout, const struct
 	j->recorder_start = proc_start_time(getpid());
 	j->started_at = (uint64_t)time(NULL);
 	j->agent_addr = agent;
-	j->agent_length = s->blob.mapped_length + SS_GATE_BYTES;
+	j->agent_length = s->blob.mapped_length + session_private_bytes(c);
 	j->gate_addr = agent + s->blob.mapped_length;
 	j->session_length = s->length;
 	journal_publish(s);
@@ -140,9 +140,10 @@ static void code_range(const struct session *s, uint64_t *low, uint64_t *high)
 		*low = *high;
 }
 
-static uint64_t agent_place(const struct session *s, const struct maps *maps)
+/* Where @length bytes for the agent have room, near the hooked functions if possible. */
+static uint64_t agent_place(const struct session *s, const struct maps *maps, uint64_t length)
 {
-	uint64_t low, high, length = s->blob.mapped_length + SS_GATE_BYTES, at;
+	uint64_t low, high, at;
 
 	code_range(s, &low, &high);
 	at = place_near(maps, low, high, s->t->arch->reach, length);
@@ -153,7 +154,6 @@ static uint64_t agent_place(const struct session *s, const struct maps *maps)
 static int make_way(struct session *s)
 {
 	struct ss_journal *j = s->journal;
-	uint64_t length = s->blob.mapped_length + SS_GATE_BYTES;
 	struct maps maps;
 	int ret = maps_read(s->t->pid, &maps);
 	bool taken = false;
@@ -161,9 +161,9 @@ static int make_way(struct session *s)
 	if (ret)
 		return ret;
 	vec_for_each (&maps.list, m)
-		taken |= m->start < j->agent_addr + length && m->end > j->agent_addr;
+		taken |= m->start < j->agent_addr + j->agent_length && m->end > j->agent_addr;
 	if (taken) {
-		j->agent_addr = agent_place(s, &maps);
+		j->agent_addr = agent_place(s, &maps, j->agent_length);
 		j->gate_addr = j->agent_addr + s->blob.mapped_length;
 		ret = j->agent_addr ? 0 : -ENOMEM;
 	}
@@ -206,11 +206,12 @@ static int open_block(struct session *s, struct remote *r, const struct layout *
 	return err;
 }
 
-/* The agent's text and, behind it, the gate. */
+/* The agent's text and, behind it, the gate and the accounts. */
 static int open_agent(struct session *s, struct remote *r)
 {
 	struct ss_journal *j = s->journal;
-	struct ss_gate gate = {0, 0, j->session_addr};
+	struct ss_gate gate = {.account_mask = s->layout.nslots - 1,
+			       .session_addr = j->session_addr};
 	uint64_t args[6] = {j->gate_addr, SS_GATE_BYTES, MADV_WIPEONFORK}, addr;
 	long ret;
 	int err;
@@ -219,9 +220,9 @@ static int open_agent(struct session *s, struct remote *r)
 				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, &addr);
 	fault_point("open-agent");
 	if (!err)
-		err = session_remote_map(r, j->gate_addr, SS_GATE_BYTES, PROT_READ | PROT_WRITE,
-					 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
-					 &addr);
+		err = session_remote_map(
+		    r, j->gate_addr, session_private_bytes(&s->layout), PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, &addr);
 	fault_point("open-gate");
 	if (err)
 		return err;
@@ -264,13 +265,15 @@ static int map_all(struct session *s, const struct session_options *o, struct la
 		   const struct maps *maps, struct mp_err *err)
 {
 	struct target *t = s->t;
-	uint64_t agent = agent_place(s, maps);
+	uint64_t private = session_private_bytes(&layout->control),
+		 agent = agent_place(s, maps, s->blob.mapped_length + private);
 	bool agent_may = true;
 	struct remote r;
 	int ret = 0, ended;
 
 	if (t->status.seccomp)
-		ret = sandbox_ask(t, layout->length, agent, s->blob.mapped_length, &agent_may, err);
+		ret = sandbox_ask(t, layout->length, agent, s->blob.mapped_length, private,
+				  &agent_may, err);
 	if (!ret)
 		ret = remote_begin(&r, t, err);
 	if (ret)

@@ -28,7 +28,6 @@ struct batch {
 	uint32_t first, n; /* hooks journal[first .. first+n) */
 	struct work *work;
 	uint32_t new_islands; /* the last ones of the journal are not mapped yet */
-	spans_t signal_frames;
 };
 
 static uint32_t slots_used(const struct ss_journal *j, uint32_t nhooks, uint32_t island)
@@ -306,20 +305,7 @@ static bool stands_badly(const struct batch *b, struct thread *th)
 	return badly;
 }
 
-/* A handler on a stack of its own: was a handler interrupted that came in the middle of a window?
- */
-static bool interrupted_inside(const struct batch *b, struct thread *th, const struct maps *maps,
-			       const struct span *windows)
-{
-	const struct session *s = b->s;
-
-	return b->signal_frames.n &&
-	       stack_mentions(s->t, th, maps, b->signal_frames.at, (uint32_t)b->signal_frames.n,
-			      false) &&
-	       stack_walk(s->t, th, s->block, s->length, windows, b->n) == WALK_INSIDE;
-}
-
-/* Is an address inside a window on some stack (a signal came there)?  A pc can be moved. */
+/* May a signal handler return into the middle of a window?  A thread's own pc can be moved. */
 static bool windows_busy(const struct batch *b, const struct maps *maps)
 {
 	const struct ss_journal *j = b->s->journal;
@@ -329,11 +315,10 @@ static bool windows_busy(const struct batch *b, const struct maps *maps)
 	if (!spans)
 		return true;
 	for (uint32_t i = 0; i < b->n; i++)
-		spans[i] = (struct span){j->hook[b->first + i].addr,
+		spans[i] = (struct span){j->hook[b->first + i].addr + 1,
 					 j->hook[b->first + i].addr + j->hook[b->first + i].length};
 	vec_for_each (&b->s->t->threads, th) {
-		busy = stack_mentions(b->s->t, *th, maps, spans, b->n, true) ||
-		       stands_badly(b, *th) || interrupted_inside(b, *th, maps, spans);
+		busy = stack_interrupted(b->s->t, *th, maps, spans, b->n) || stands_badly(b, *th);
 		if (busy)
 			break;
 	}
@@ -375,7 +360,7 @@ static int write_all(struct batch *b, struct mp_err *err)
 {
 	struct session *s = b->s;
 	struct ss_journal *j = s->journal;
-	struct ss_gate gate = {1, 0, j->session_addr};
+	const uint32_t on = 1;
 	int ret = 0;
 
 	for (uint32_t i = 0; i < b->n && !ret; i++)
@@ -383,7 +368,8 @@ static int write_all(struct batch *b, struct mp_err *err)
 				SLOT_BYTES);
 	fault_point("patch-slots");
 	if (!ret)
-		ret = mem_write(&s->t->mem, j->gate_addr, &gate, sizeof(gate));
+		ret = mem_write(&s->t->mem, j->gate_addr + offsetof(struct ss_gate, on), &on,
+				sizeof(on));
 	if (ret)
 		return mp_fail(err, MP_EXIT_FAILURE, ret, "cannot write the agent's memory: %s",
 			       strerror(-ret));
@@ -498,8 +484,6 @@ int session_install(struct session *s, struct mp_err *err)
 		return target_refused(s->t, ret, err);
 	b.work = calloc(s->plan.hooks.n - b.first + 1, sizeof(*b.work));
 	ret = b.work ? plan_all(&b, &maps, err) : -ENOMEM;
-	if (!ret)
-		ret = block_signal_frames(s->block, s->length, &b.signal_frames);
 	for (int tries = 0; !ret; tries++) {
 		ret = stop(s, err);
 		if (!ret)
@@ -539,7 +523,6 @@ int session_install(struct session *s, struct mp_err *err)
 		s->stopped = false;
 	}
 	free(b.work);
-	vec_free(&b.signal_frames);
 	maps_free(&maps);
 	return ret;
 }

@@ -41,8 +41,10 @@ static bool same_agent(const struct session *s)
 	    text && !mem_read(&s->t->mem, s->journal->agent_addr, text, s->blob.text_length);
 
 	/* Behind the code lies the gate, which is not in the image. */
-	same = same && s->journal->agent_length == s->blob.mapped_length + SS_GATE_BYTES &&
-	       !memcmp(text, s->blob.text, s->blob.text_length);
+	same =
+	    same &&
+	    s->journal->agent_length == s->blob.mapped_length + session_private_bytes(&s->layout) &&
+	    !memcmp(text, s->blob.text, s->blob.text_length);
 	free(text);
 	return same;
 }

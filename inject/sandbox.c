@@ -95,7 +95,7 @@ bool sandbox_agent_calls(const struct target *t)
 }
 
 int sandbox_ask(struct target *t, uint64_t length, uint64_t agent, uint64_t agent_length,
-		bool *agent_may, struct mp_err *err)
+		uint64_t private_length, bool *agent_may, struct mp_err *err)
 {
 	const uint64_t ours = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, none = UINT64_MAX;
 	const struct call call[] = {
@@ -111,7 +111,7 @@ int sandbox_ask(struct target *t, uint64_t length, uint64_t agent, uint64_t agen
 	    {"mmap",
 	     t->arch->nr.mmap,
 	     true,
-	     {agent + agent_length, SS_GATE_BYTES, PROT_READ | PROT_WRITE, ours, none}},
+	     {agent + agent_length, private_length, PROT_READ | PROT_WRITE, ours, none}},
 	    {"munmap", t->arch->nr.munmap, true, {agent, length}},
 	    {"memfd_create",
 	     t->arch->nr.memfd_create,

@@ -43,7 +43,9 @@ struct session {
 	struct ss_journal *journal; /* ours; what the block holds is a copy */
 	struct ss_journal *shared;  /* the copy in the block */
 	uint64_t length;
-	uint64_t open_stop_ns, patch_stop_ns, close_stop_ns;
+	uint64_t open_stop_ns, patch_stop_ns;
+	uint64_t close_stop_ns; /* all stops of all threads together */
+	uint64_t close_ns;	/* from the begin of session_close() to its end */
 	bool adopted;
 	bool look_again;	/* modules may have come while nobody watched */
 	bool zero, free_stacks; /* as in session_options */

@@ -100,7 +100,11 @@ int session_unmap(struct remote *r, const struct ss_journal *j)
 	if (!ret && is_ours(&maps, j->agent_addr, text, true))
 		ret = unmap(r, j->agent_addr, text);
 	fault_point("close-agent");
-	if (!ret && is_ours(&maps, j->gate_addr, j->agent_length - text, false))
+	/* One mapping, or two since a part of it is wiped on fork. */
+	if (!ret && j->agent_length - text > SS_GATE_BYTES &&
+	    is_ours(&maps, j->gate_addr, SS_GATE_BYTES, false) &&
+	    is_ours(&maps, j->gate_addr + SS_GATE_BYTES, j->agent_length - text - SS_GATE_BYTES,
+		    false))
 		ret = unmap(r, j->gate_addr, j->agent_length - text);
 	fault_point("close-gate");
 	maps_free(&maps);

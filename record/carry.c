@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include "record/ring.h"
@@ -69,15 +70,24 @@ int carry_fit(struct carry *c, uint64_t budget)
 
 /* ------------------------------------------------------------------ the ledger -- */
 
+static bool in_hook(const struct mem *mem, uint64_t account)
+{
+	uint32_t depth = 1;
+
+	return mem_read(mem, account + offsetof(struct ss_account, depth), &depth, sizeof(depth)) ||
+	       depth;
+}
+
 static bool quiet(const struct ss_thread *t, const struct perf_event_mmap_page *page,
-		  uint64_t written[MPR_LOST_KINDS], uint64_t *head)
+		  const struct mem *mem, uint64_t account, uint64_t written[MPR_LOST_KINDS],
+		  uint64_t *head)
 {
 	uint64_t again[MPR_LOST_KINDS];
 
 	memcpy(written, t->written, sizeof(again));
 	*head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
 	/* A record is handed over and counted inside a hook. */
-	if (__atomic_load_n(&t->depth, __ATOMIC_ACQUIRE))
+	if (in_hook(mem, account))
 		return false;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	memcpy(again, t->written, sizeof(again));
@@ -99,7 +109,8 @@ static void count_waiting(const struct ring *r, uint64_t head, uint8_t *buf, str
 	}
 }
 
-int ledger_take(const struct ss_control *block, const struct ss_control *layout, struct ledger *l)
+int ledger_take(const struct ss_control *block, const struct ss_control *layout,
+		const struct mem *mem, uint64_t accounts, struct ledger *l)
 {
 	uint8_t *buf = malloc(layout->ring_size);
 
@@ -117,7 +128,9 @@ int ledger_take(const struct ss_control *block, const struct ss_control *layout,
 
 		if (!__atomic_load_n(&t->tp, __ATOMIC_ACQUIRE))
 			continue;
-		while (!quiet(t, page, written, &head) && ++tries < TRIES)
+		while (!quiet(t, page, mem, accounts + i * sizeof(struct ss_account), written,
+			      &head) &&
+		       ++tries < TRIES)
 			sched_yield();
 		l->exact &= tries < TRIES;
 		for (int k = 0; k < MPR_LOST_KINDS; k++)

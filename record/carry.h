@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "attach/mem.h"
 #include "formats/file.h"
 #include "formats/session.h"
 #include "lib/vec.h"
@@ -65,8 +66,10 @@ struct ledger {
 	bool exact; /* false: a thread kept writing while its ring was looked at */
 };
 
-/* Takes the agent's side.  @layout: believed, unlike @block.  Return: 0 or -ENOMEM. */
-int ledger_take(const struct ss_control *block, const struct ss_control *layout, struct ledger *l);
+/* Takes the agent's side.  @layout: believed, unlike @block; @accounts: address of the slots'
+ * accounts in the target, whose memory is @mem.  Return: 0 or -ENOMEM. */
+int ledger_take(const struct ss_control *block, const struct ss_control *layout,
+		const struct mem *mem, uint64_t accounts, struct ledger *l);
 
 /* Enters what is missing as lost by the restart.  Return: how many records. */
 uint64_t ledger_settle(const struct ledger *l, struct mp_losses *losses);

@@ -163,6 +163,8 @@ const struct arch arch_aarch64 = {
     .frame_bytes = 4096 + 1024,
     .reach = 0x7ff0000, /* b, less some slack */
     .red_zone = 0,	/* AAPCS64 6.4.5 */
+    /* the first record: FPSIMD_MAGIC and its size */
+    .signal_frame = {24, -8, -424, -408, UINT64_MAX, 0x21046508001},
     .entry_length = A64_INSN,
     .syscall_insn_length = A64_INSN,
     .insn_align = A64_INSN,

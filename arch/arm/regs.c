@@ -169,6 +169,8 @@ const struct arch arch_arm = {
     .column = {-1, -1,	      -1,	 -1,	    1,	2,  3,	0,  4,	5,  8,	UW_REG_FP,
 	       9,  UW_REG_SP, UW_REG_LR, UW_REG_PC, -1, -1, -1, -1, -1, -1, -1, -1,
 	       -1, -1,	      -1,	 -1,	    -1, -1, -1, -1, -1, -1},
+    /* cpsr: user mode, interrupts on, no Jazelle */
+    .signal_frame = {4, -8, -84, -76, 0x010000df, 0x10},
     .preserved = 0x3fu | 1u << UW_REG_FP | 1u << UW_REG_SP | 1u << 8 | 1u << UW_REG_LR,
     /* asm/perf_regs.h: r0 to r15 */
     .perf_regs_mask = 0xffff,

@@ -183,9 +183,10 @@ static size_t slot_big(uint8_t *out, uint64_t at, uint64_t desc, uint64_t agent_
 	.tls = {.request = 25 /* PTRACE_GET_THREAD_AREA */, .bias = 0x7000, .above = true},        \
 	.column = {[0 ... 15] = -1,  [16] = 0,	1,	   2,	      3,	 4,  5, 8, 9,      \
 		   [24 ... 27] = -1, [28] = 10, UW_REG_SP, UW_REG_FP, UW_REG_LR, -1, -1},          \
-	.preserved = 0x73f | 1u << UW_REG_FP |                                                     \
-		     1u << UW_REG_SP, /* asm/perf_regs.h: pc, then the registers by number; the    \
-					 kernel has no $k0 and $k1 */                              \
+	.signal_frame = {-576, -344, -600, -592, UINT64_MAX, 0}, /* sc_regs[0] */                  \
+	    .preserved = 0x73f | 1u << UW_REG_FP |                                                 \
+			 1u << UW_REG_SP, /* asm/perf_regs.h: pc, then the registers by number;    \
+					     the kernel has no $k0 and $k1 */                      \
 	    .perf_regs_mask = 0xf0ff01f5,                                                          \
 	.perf_column = {[0] = UW_REG_PC,                                                           \
 			[1 ... 15] = -1,                                                           \

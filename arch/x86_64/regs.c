@@ -161,6 +161,8 @@ const struct arch arch_x86_64 = {
     .frame_bytes = 1024,
     .reach = 0x7fff0000, /* jmp rel32, less some slack */
     .red_zone = 128,	 /* psABI 3.2.2 */
+    /* cs of 64-bit user code, behind it zeros where gs and fs once were */
+    .signal_frame = {16, -8, -152, -136, 0x0000ffffffffffff, 0x33},
     .entry_length = X86_JUMP_LENGTH,
     .syscall_insn_length = X86_SYSCALL_LENGTH,
     .insn_align = 1,

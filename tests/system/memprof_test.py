@@ -90,25 +90,11 @@ class Case(unittest.TestCase):
     def memprof(self, *argv, status=0, timeout=300):
         r = subprocess.run([MEMPROF, *map(str, argv)], text=True, capture_output=True,
                            timeout=timeout, stdin=subprocess.DEVNULL)
-        if not status and self.still_inside(r):
-            self.detach(argv[argv.index("-p") + 1])
-        else:
-            self.assertEqual(r.returncode, status, f"memprof {argv}: {r.stdout}{r.stderr}")
+        self.assertEqual(r.returncode, status, f"memprof {argv}: {r.stdout}{r.stderr}")
         return r
 
-    def still_inside(self, r):
-        """Whether it ended well but for a thread that had no time to leave the agent: the machine is busy."""
-        return r.returncode == 15 and "a thread is still inside the agent" in r.stderr
-
     def detach(self, pid):
-        """Detaches, as often as a busy machine needs it."""
-        for _ in range(20):
-            r = subprocess.run([MEMPROF, "detach", "-p", str(pid)], text=True, capture_output=True,
-                               timeout=300, stdin=subprocess.DEVNULL)
-            if not self.still_inside(r):
-                break
-            time.sleep(0.2)
-        self.assertEqual(r.returncode, 0, r.stdout + r.stderr)
+        self.memprof("detach", "-p", pid)
 
     def recorder(self, pid):
         """The recorder that is at work on the process, 0 if none."""

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 #include "record/carry.h"
 #include "record/ring.h"
@@ -83,6 +84,17 @@ static struct ss_control *block(void)
 	return c;
 }
 
+static int take(struct ss_control *c, const struct ss_account *account, struct ledger *l)
+{
+	struct mem mem;
+	int ret = mem_open(&mem, getpid());
+
+	assert_int_equal(ret, 0);
+	ret = ledger_take(c, c, &mem, (uintptr_t)account, l);
+	mem_close(&mem);
+	return ret;
+}
+
 static void ledger_balances(void **state)
 {
 	struct ss_control *c = block();
@@ -90,6 +102,7 @@ static void ledger_balances(void **state)
 	struct perf_event_mmap_page *page = (void *)((char *)t + 4096);
 	struct mpr_free f = {{MPR_FREE, 0, sizeof(f)}, 1, 4096};
 	struct mp_losses l = {.seen_alloc = 100, .seen_free = 40, .queue_free = 5};
+	struct ss_account account = {.tp = 1};
 	struct ledger ledger;
 
 	(void)state;
@@ -99,7 +112,7 @@ static void ledger_balances(void **state)
 	memcpy((char *)page + 4096, &f, sizeof(f));
 	memcpy((char *)page + 4096 + sizeof(f), &f, sizeof(f));
 	page->data_head = 2 * sizeof(f);
-	assert_int_equal(ledger_take(c, c, &ledger), 0);
+	assert_int_equal(take(c, &account, &ledger), 0);
 	assert_true(ledger.exact);
 	assert_int_equal(ledger.waiting[MPR_LOST_FREE], 2);
 	/* 48 written, 40 seen, 5 dropped, 2 wait: one is gone. */
@@ -115,12 +128,12 @@ static void busy_thread_is_said(void **state)
 {
 	struct ss_control *c = block();
 	struct ss_thread *t = (void *)((char *)c + 4096);
+	struct ss_account account = {.tp = 1, .depth = 1};
 	struct ledger ledger;
 
 	(void)state;
 	t->tp = 1;
-	t->depth = 1;
-	assert_int_equal(ledger_take(c, c, &ledger), 0);
+	assert_int_equal(take(c, &account, &ledger), 0);
 	assert_false(ledger.exact);
 	free(c);
 }

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* struct arch, signal_frame: against the frames that memprof builds itself, and a real one. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+#include <cmocka.h>
+#include "arch/arch.h"
+
+#define PC  0x1234567654321ull
+#define PC4 0x76543210ull
+#define SP  0x1111222233330ull
+#define SP4 0x33445560ull
+
+static uint64_t word_at(const struct arch *a, const uint8_t *frame, size_t pc_at, int16_t offset)
+{
+	return arch_word(a, frame + pc_at + offset);
+}
+
+/* Where in @frame is the word @value?  It is there once. */
+static size_t find_word(const struct arch *a, const uint8_t *frame, size_t n, uint64_t value)
+{
+	size_t found = n;
+
+	for (size_t at = 0; at + a->word_size <= n; at += a->word_size) {
+		if (arch_word(a, frame + at) != value)
+			continue;
+		assert_int_equal(found, n);
+		found = at;
+	}
+	assert_true(found < n);
+	return found;
+}
+
+static void check_built(const struct arch *a, uint64_t user_flags_at, uint64_t user_flags)
+{
+	static uint8_t frame[8192] __attribute__((aligned(64))), fp[2048];
+	uint64_t pc = a->word_size == 4 ? PC4 : PC, sp = a->word_size == 4 ? SP4 : SP;
+	struct arch_regs regs = {.size = a->regset_size};
+	struct arch_emergency e = {.regs = &regs, .again = -1, .xstate = fp, .xstate_size = 576};
+	size_t n, at;
+
+	if (user_flags_at)
+		memcpy(regs.raw + user_flags_at, &user_flags, a->word_size);
+	a->set_pc(&regs, pc);
+	a->set_sp(&regs, sp);
+	n = a->emergency_frame(frame, sizeof(frame), 0x10000, &e);
+	assert_true(n > 0);
+	at = find_word(a, frame, n, pc);
+	assert_int_equal(word_at(a, frame, at, a->signal_frame.flags) & a->signal_frame.mask,
+			 a->signal_frame.value);
+	assert_int_equal(word_at(a, frame, at, a->signal_frame.sp), sp);
+}
+
+static void test_built(void **state)
+{
+	(void)state;
+	check_built(&arch_x86_64, 17 * 8, 0x33); /* cs in struct user_regs_struct */
+	check_built(&arch_aarch64, 0, 0);
+	check_built(&arch_arm, 16 * 4, 0x10); /* cpsr */
+	check_built(&arch_mips64, 0, 0);
+}
+
+static volatile bool right;
+static char *alternate;
+
+static void handler(int sig, siginfo_t *info, void *context)
+{
+	const struct arch *a = arch_native();
+	const uint8_t *frame = context;
+	const ucontext_t *uc = context;
+#if defined(__x86_64__)
+	const void *pc = &uc->uc_mcontext.gregs[REG_RIP];
+	uint64_t sp = (uint64_t)uc->uc_mcontext.gregs[REG_RSP];
+#elif defined(__aarch64__)
+	const void *pc = &uc->uc_mcontext.pc;
+	uint64_t sp = uc->uc_mcontext.sp;
+#elif defined(__arm__)
+	const void *pc = &uc->uc_mcontext.arm_pc;
+	uint64_t sp = uc->uc_mcontext.arm_sp;
+#elif defined(__mips64)
+	const void *pc = &uc->uc_mcontext.pc;
+	uint64_t sp = uc->uc_mcontext.gregs[29];
+#endif
+	size_t at = (size_t)((const uint8_t *)pc - frame);
+
+	(void)sig, (void)info;
+	right = (word_at(a, frame, at, a->signal_frame.flags) & a->signal_frame.mask) ==
+		    a->signal_frame.value &&
+		word_at(a, frame, at, a->signal_frame.sp) == sp &&
+		word_at(a, frame, at, a->signal_frame.alt_start) == (uintptr_t)alternate &&
+		word_at(a, frame, at, a->signal_frame.alt_size) == (uint64_t)SIGSTKSZ;
+}
+
+static void test_real(void **state)
+{
+	struct sigaction act = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+	stack_t stack = {.ss_size = (size_t)SIGSTKSZ};
+
+	(void)state;
+	stack.ss_sp = alternate = malloc(stack.ss_size);
+	assert_non_null(alternate);
+	assert_int_equal(sigaltstack(&stack, NULL), 0);
+	assert_int_equal(sigaction(SIGUSR1, &act, NULL), 0);
+	raise(SIGUSR1);
+	assert_true(right);
+	stack.ss_flags = SS_DISABLE;
+	assert_int_equal(sigaltstack(&stack, NULL), 0);
+	free(alternate);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_built),
+					   cmocka_unit_test(test_real)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+import java.util.zip.Deflater;
+
+/** Threads that allocate on Java's heap and, by zlib, with malloc; ends by SIGTERM with "ok". */
+public class Churn {
+    static volatile boolean stop;
+
+    static void run() {
+        byte[] in = new byte[5000], out = new byte[6000];
+        while (!stop) {
+            Deflater d = new Deflater();
+            d.setInput(in);
+            d.finish();
+            if (d.deflate(out) <= 0)
+                Runtime.getRuntime().halt(1);
+            d.end();
+        }
+    }
+
+    public static void main(String[] args) throws Exception {
+        Thread[] threads = new Thread[8];
+        for (int i = 0; i < threads.length; i++) {
+            threads[i] = new Thread(Churn::run);
+            threads[i].start();
+        }
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> {
+            stop = true;
+            System.out.println("ok");
+            System.out.flush();
+            Runtime.getRuntime().halt(0);
+        }));
+    }
+}
