@@ -17,6 +17,7 @@
 
 #define CAP_SYS_PTRACE 19 /* linux/capability.h */
 #define PAGE	       4096
+#define EXEC_MS	       10
 #define SHARED_MS      100 /* what a vfork() may take until its parent is seen to wait */
 
 static int ptrace_scope(void)
@@ -114,6 +115,23 @@ static int check_machine(struct target *t, struct mp_err *err)
 		       arch_native()->name);
 }
 
+static bool ended(const struct proc_status *st)
+{
+	return (st->state == 'Z' && st->threads < 2) || st->state == 'X';
+}
+
+/* In the middle of execve() a process looks like one that has ended, or has no memory. */
+static int read_status(pid_t pid, struct proc_status *st)
+{
+	int ret = proc_status_read(pid, 0, st);
+
+	for (int ms = 0; !ret && (ended(st) || st->kernel_thread) && ms < EXEC_MS; ms++) {
+		usleep(1000);
+		ret = proc_status_read(pid, 0, st);
+	}
+	return ret;
+}
+
 int target_look(struct target *t, pid_t pid, struct mp_err *err)
 {
 	struct proc_status *st = &t->status;
@@ -122,7 +140,7 @@ int target_look(struct target *t, pid_t pid, struct mp_err *err)
 	memset(t, 0, sizeof(*t));
 	t->pid = pid;
 	t->pidfd = t->mem.fd = -1;
-	ret = proc_status_read(pid, 0, st);
+	ret = read_status(pid, st);
 	if (ret == -ESRCH)
 		return mp_fail(err, MP_EXIT_NO_PROCESS, ret, "there is no process %d", pid);
 	if (ret)
@@ -131,7 +149,7 @@ int target_look(struct target *t, pid_t pid, struct mp_err *err)
 	if (st->tgid != pid)
 		return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH,
 			       "%d is a thread of process %d; use -p %d", pid, st->tgid, st->tgid);
-	if ((st->state == 'Z' && st->threads < 2) || st->state == 'X')
+	if (ended(st))
 		return mp_fail(
 		    err, MP_EXIT_NOT_USER, -EINVAL,
 		    "process %d (%s) is a zombie: it has ended and waits for its parent %d", pid,

@@ -17,21 +17,16 @@
 /* Detach needs a stop; brings a running seized thread to one. */
 static void stop_for_detach(struct target *t, struct thread *th, const struct deadline *deadline)
 {
-	int status;
-
 	th->interrupt_sent = true;
 	ptrace(PTRACE_INTERRUPT, th->tid, 0, 0);
 	while (th->state == THREAD_RUNNING) {
-		pid_t got = waitpid(th->tid, &status, __WALL | WNOHANG);
-
-		if (got == th->tid)
-			thread_digest(t, th, status);
-		else if (got < 0)
-			th->state = THREAD_GONE;
-		else if (deadline_passed(deadline) || thread_waits_in_vfork(t, th))
+		if (thread_collect(t, th))
+			continue;
+		if (deadline_passed(deadline) || thread_waits_in_vfork(t, th))
 			return;
-		else
-			usleep(50);
+		usleep(50);
+		/* It may wait for the others: in execve(). */
+		threads_catch_up(t);
 	}
 }
 
@@ -50,16 +45,14 @@ static void forget_threads(struct target *t)
 	vec_free(&t->threads);
 }
 
-/* Return: whether thread @tid is still to be waited for. */
-static bool is_late(struct target *t, pid_t tid)
+/* Return: whether @t->late.at[i] is still to be waited for. */
+static bool is_late(struct target *t, size_t i)
 {
-	struct thread th = {.tid = tid, .interrupt_sent = true};
-	int status;
-	pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
+	struct thread th = {.tid = t->late.at[i], .interrupt_sent = true};
 
-	if (got <= 0)
-		return !got;
-	thread_digest(t, &th, status);
+	if (!thread_collect(t, &th))
+		return true;
+	t->late.at[i] = th.tid;
 	/* Those it has made meanwhile stop at their first instruction. */
 	vec_for_each (&t->threads, it)
 		thread_late(t, *it);
@@ -70,7 +63,7 @@ static bool is_late(struct target *t, pid_t tid)
 uint32_t target_release_late(struct target *t)
 {
 	for (size_t i = 0; i < t->late.n && !t->threads.n;) {
-		if (is_late(t, t->late.at[i]))
+		if (is_late(t, i))
 			i++;
 		else
 			t->late.at[i] = t->late.at[--t->late.n];
@@ -114,6 +107,7 @@ int target_release(struct target *t)
 			continue;
 		if (th->state == THREAD_RUNNING || th->state == THREAD_IN_VFORK || !let_go(t, th))
 			thread_late(t, th);
+		th->state = THREAD_GONE;
 		fault_point("let-go");
 	}
 	if (were_stopped)

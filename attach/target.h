@@ -82,7 +82,8 @@ int target_look(struct target *t, pid_t pid, struct mp_err *err);
 pid_t target_sharer(const struct target *t);
 
 /* PTRACE_SEIZE for every thread until a full pass over /proc/PID/task finds no new one; newborns
- * come by PTRACE_O_TRACECLONE.  Threads keep running. */
+ * come by PTRACE_O_TRACECLONE.  Threads keep running.  While the process is in execve() it cannot
+ * be seized: after @deadline it is left alone (-ETIMEDOUT). */
 int target_seize(struct target *t, const struct deadline *deadline, struct mp_err *err);
 
 /* The same for one thread only, until target_release(): the others run on, also through
@@ -91,8 +92,9 @@ int target_seize_one(struct target *t, struct mp_err *err);
 /* The same for thread @tid. */
 int target_seize_thread(struct target *t, pid_t tid, struct mp_err *err);
 
-/* PTRACE_INTERRUPT and wait for all.  On failure (deadline: names the thread and what it waits in)
- * everything is resumed and released. */
+/* PTRACE_INTERRUPT and wait for all.  On failure everything is resumed and released: the deadline
+ * has passed (names the thread and what it waits in), the process has ended, or it runs another
+ * program since target_look() (-ESRCH, MP_EXIT_NO_PROCESS). */
 int target_stop(struct target *t, const struct deadline *deadline, struct mp_err *err);
 
 /* Registers of a stopped thread; read once in a stop. */

@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include "attach/emergency.h"
 #include "attach/restart.h"
+#include "attach/seize.h"
 #include "attach/threads.h"
 #include "attach/target.h"
 #include "lib/fault.h"
@@ -25,12 +26,13 @@
 	(PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC |     \
 	 PTRACE_O_TRACEEXIT | PTRACE_O_TRACESYSGOOD)
 
-#define LOOK_US 100 /* as long as a thread that met a signal may stand */
+#define LOOK_US	     100 /* as long as a thread that met a signal may stand */
+#define SEIZE_ONE_MS 1000
 
 static struct thread *find(struct target *t, pid_t tid)
 {
 	vec_for_each (&t->threads, it) {
-		if ((*it)->tid == tid)
+		if ((*it)->tid == tid && (*it)->state != THREAD_GONE)
 			return *it;
 	}
 	return NULL;
@@ -66,51 +68,105 @@ static struct thread *add(struct target *t, pid_t tid)
 	return th;
 }
 
-/* Seizes what /proc/PID/task lists and we do not have.  Return: number of new ones, or -errno. */
-static int seize_pass(struct target *t, struct mp_err *err)
+static void drop_gone(struct target *t)
+{
+	size_t keep = 0;
+
+	for (size_t i = 0; i < t->threads.n; i++) {
+		if (t->threads.at[i]->state == THREAD_GONE)
+			free(t->threads.at[i]);
+		else
+			t->threads.at[keep++] = t->threads.at[i];
+	}
+	t->threads.n = keep;
+}
+
+/* Return: 0 when the thread is ours, -ESRCH when it has ended, -EAGAIN when it could not be seized
+ * by the deadline, or another negative errno.  @waited becomes true if other threads went on
+ * meanwhile. */
+static int seize_one(struct target *t, pid_t tid, const struct deadline *deadline, bool *waited)
+{
+	struct proc_status st;
+
+	for (int refused = 0;;) {
+		int ret = seize_thread(t->pid, tid, OPTIONS);
+
+		if (ret == -EINTR) {
+			*waited = true;
+			threads_catch_up(t);
+			if (deadline_passed(deadline))
+				return -EAGAIN;
+			continue;
+		}
+		if (ret != -EPERM)
+			return ret;
+		/* It has ended, or is a newborn that the kernel has given us already. */
+		if (proc_status_read(t->pid, tid, &st) || st.state == 'Z' || st.state == 'X')
+			return -ESRCH;
+		if (st.tracer == getpid())
+			return 0;
+		/* Or it had ended, and the thread that called execve() has its number now. */
+		if (st.tracer || refused++)
+			return -EPERM;
+	}
+}
+
+static int seize_refused(struct target *t, int error, struct mp_err *err)
+{
+	if (error != -EAGAIN)
+		return target_refused(t, error, err);
+	return mp_fail(err, MP_EXIT_TIMEOUT, -ETIMEDOUT,
+		       "process %d is starting another program (execve), which did not end in "
+		       "time; it was left alone",
+		       t->pid);
+}
+
+/* Seizes what /proc/PID/task lists and we do not have.  Return: 0 if there was nothing new, 1 if
+ * there was, or -errno with @err. */
+static int seize_pass(struct target *t, const struct deadline *deadline, struct mp_err *err)
 {
 	struct tids tids;
 	size_t next = 0;
-	int fresh = 0, ret = proc_tasks(t->pid, &tids);
+	bool fresh = false;
+	int ret = proc_tasks(t->pid, &tids);
 
 	if (ret)
 		return target_refused(t, ret, err);
-	vec_for_each (&tids.list, tid) {
-		struct thread *th;
+	for (size_t i = 0; i < tids.list.n && !ret; i++) {
+		pid_t tid = tids.list.at[i];
 
-		if (is_known(t, *tid, &next))
+		if (is_known(t, tid, &next))
 			continue;
-		if (ptrace(PTRACE_SEIZE, *tid, 0, OPTIONS)) {
-			int e = errno;
-
-			/* Gone meanwhile, or a newborn the kernel has given us already. */
-			if (e == ESRCH)
-				continue;
-			if (e == EPERM) {
-				struct proc_status st;
-
-				if (proc_status_read(t->pid, *tid, &st) || st.state == 'Z' ||
-				    st.state == 'X')
-					continue;
-				if (st.tracer != getpid()) {
-					vec_free(&tids.list);
-					return target_refused(t, -e, err);
-				}
-			} else {
-				vec_free(&tids.list);
-				return target_refused(t, -e, err);
-			}
+		ret = seize_one(t, tid, deadline, &fresh);
+		if (ret == -ESRCH) {
+			ret = 0;
+			continue;
 		}
-		th = add(t, *tid);
-		if (!th) {
-			vec_free(&tids.list);
-			return -ENOMEM;
-		}
-		fresh++;
+		if (ret)
+			seize_refused(t, ret, err);
+		/* Catching up may have met it. */
+		else if (!find(t, tid) && !add(t, tid))
+			ret = mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
+		fresh = true;
 		fault_point("seized");
 	}
 	vec_free(&tids.list);
-	return fresh;
+	return ret ? ret : fresh;
+}
+
+/* Its threads may all have been replaced by another one, which called execve(). */
+static bool lives(const struct target *t)
+{
+	struct proc_status st;
+
+	return !proc_status_read(t->pid, 0, &st) &&
+	       ((st.state != 'Z' && st.state != 'X') || st.threads > 1);
+}
+
+/* @fresh: what seize_pass() said.  Return: whether there may be more to seize. */
+static bool seize_more(const struct target *t, int fresh, const struct deadline *deadline)
+{
+	return fresh > 0 || (!fresh && !t->threads.n && lives(t) && !deadline_passed(deadline));
 }
 
 int target_seize(struct target *t, const struct deadline *deadline, struct mp_err *err)
@@ -121,8 +177,10 @@ int target_seize(struct target *t, const struct deadline *deadline, struct mp_er
 	/* Large files take a while to search: not while the threads stand.  What is missing is
 	 * found out, and told, when it is needed. */
 	(void)emergency_find(t);
+	t->exited = t->execed = false;
 	do {
-		fresh = seize_pass(t, err);
+		drop_gone(t);
+		fresh = seize_pass(t, deadline, err);
 		/* What a slow machine takes for the first pass is not the process's doing. */
 		if (fresh > 0 && again && deadline_passed(deadline))
 			fresh = mp_fail(err, MP_EXIT_TIMEOUT, -ETIMEDOUT,
@@ -130,25 +188,31 @@ int target_seize(struct target *t, const struct deadline *deadline, struct mp_er
 					"(it makes them too fast?); it was left alone",
 					t->pid);
 		again = true;
-	} while (fresh > 0);
+	} while (seize_more(t, fresh, deadline));
 	if (fresh < 0) {
 		target_release(t);
 		return fresh;
 	}
 	if (!t->threads.n)
 		return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH, "process %d is gone", t->pid);
+	fault_point("all-seized");
 	return 0;
 }
 
 /* Return: 0, -ESRCH when it cannot be asked now, or another negative errno. */
 static int seize(struct target *t, pid_t tid)
 {
+	struct deadline deadline = deadline_in_ms(SEIZE_ONE_MS);
 	struct proc_status st;
+	bool waited = false;
+	int ret;
 
 	if (proc_status_read(t->pid, tid, &st) || (st.state != 'R' && st.state != 'S'))
 		return -ESRCH;
-	if (ptrace(PTRACE_SEIZE, tid, 0, OPTIONS))
-		return -errno;
+	t->exited = t->execed = false;
+	ret = seize_one(t, tid, &deadline, &waited);
+	if (ret)
+		return ret;
 	return add(t, tid) ? 0 : -ENOMEM;
 }
 
@@ -159,7 +223,7 @@ static int seized_one(struct target *t, int seized, struct mp_err *err)
 		return mp_fail(err, MP_EXIT_TIMEOUT, -EAGAIN,
 			       "no thread of process %d can be asked now; it was left alone",
 			       t->pid);
-	return seized ? target_refused(t, seized, err) : 0;
+	return seized ? seize_refused(t, seized, err) : 0;
 }
 
 int target_seize_thread(struct target *t, pid_t tid, struct mp_err *err)
@@ -269,8 +333,6 @@ void thread_digest(struct target *t, struct thread *th, int status)
 		/* It is on its way out and runs no more user code; it stays until it is reaped. */
 		ptrace(PTRACE_CONT, th->tid, 0, 0);
 		thread_late(t, th);
-		if (th->tid == t->pid && t->threads.n == 1)
-			t->exited = true;
 		return;
 	case PTRACE_EVENT_STOP:
 		th->state = is_stop_signal(sig) ? THREAD_GROUP_STOPPED : THREAD_STOPPED;
@@ -286,19 +348,6 @@ static uint32_t running(const struct target *t)
 	vec_for_each (&t->threads, it)
 		n += (*it)->state == THREAD_RUNNING;
 	return n;
-}
-
-static void drop_gone(struct target *t)
-{
-	size_t keep = 0;
-
-	for (size_t i = 0; i < t->threads.n; i++) {
-		if (t->threads.at[i]->state == THREAD_GONE)
-			free(t->threads.at[i]);
-		else
-			t->threads.at[keep++] = t->threads.at[i];
-	}
-	t->threads.n = keep;
 }
 
 static int too_slow(struct target *t, struct mp_err *err)
@@ -358,6 +407,31 @@ static void interrupt_new(struct target *t)
 	}
 }
 
+/* waitpid() knows it no more.  A thread that calls execve() takes over the number of the process,
+ * and goes on to be ours. */
+static void lose(struct target *t, struct thread *th)
+{
+	struct proc_status st;
+
+	if (th->tid == t->pid || find(t, t->pid) || proc_status_read(t->pid, 0, &st) ||
+	    st.state == 'Z' || st.tracer != getpid())
+		th->state = THREAD_GONE;
+	else
+		th->tid = t->pid;
+}
+
+bool thread_collect(struct target *t, struct thread *th)
+{
+	int status;
+	pid_t got = waitpid(th->tid, &status, __WALL | WNOHANG);
+
+	if (got == th->tid)
+		thread_digest(t, th, status);
+	else if (got < 0)
+		lose(t, th);
+	return got != 0;
+}
+
 /* Reaps what has stopped.  Return: whether anything came. */
 static bool collect(struct target *t)
 {
@@ -365,76 +439,137 @@ static bool collect(struct target *t)
 
 	/* By index: thread_digest() may add threads. */
 	for (size_t i = 0; i < t->threads.n; i++) {
-		struct thread *th = t->threads.at[i];
-		int status;
-		pid_t got;
-
-		if (th->state != THREAD_RUNNING)
-			continue;
-		got = waitpid(th->tid, &status, __WALL | WNOHANG);
-		if (got == th->tid) {
-			thread_digest(t, th, status);
-			any = true;
-		} else if (got < 0) {
-			th->state = THREAD_GONE;
-			any = true;
-		}
+		if (t->threads.at[i]->state == THREAD_RUNNING)
+			any |= thread_collect(t, t->threads.at[i]);
 	}
 	return any;
 }
 
-int target_stop(struct target *t, const struct deadline *deadline, struct mp_err *err)
+/* A late thread is one of @t->threads again once there is something to digest. */
+static bool collect_late(struct target *t)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < t->late.n;) {
+		pid_t tid = t->late.at[i];
+		struct thread *th;
+		int status;
+		pid_t got = find(t, tid) ? 0 : waitpid(tid, &status, __WALL | WNOHANG);
+
+		if (!got) {
+			i++;
+			continue;
+		}
+		t->late.at[i] = t->late.at[--t->late.n];
+		th = got == tid ? add(t, tid) : NULL;
+		if (th)
+			thread_digest(t, th, status);
+		any = true;
+	}
+	return any;
+}
+
+bool threads_catch_up(struct target *t)
+{
+	bool any = collect_late(t);
+
+	for (size_t i = 0; i < t->threads.n; i++) {
+		if (t->threads.at[i]->state != THREAD_GONE)
+			any |= thread_collect(t, t->threads.at[i]);
+	}
+	return any;
+}
+
+/* The end of a main thread is not told before all others have ended. */
+static bool is_dead_main(const struct target *t, const struct thread *th)
+{
+	struct proc_status st;
+
+	return th->tid == t->pid && !proc_status_read(t->pid, 0, &st) && st.state == 'Z' &&
+	       st.threads > 1;
+}
+
+/* All that are known.  Return: 0, or -ETIMEDOUT with @err and everything released. */
+static int stop_known(struct target *t, const struct deadline *deadline, struct mp_err *err)
 {
 	uint32_t idle = 0;
 
-	t->exited = t->execed = false;
-	vec_for_each (&t->threads, it)
-		(*it)->interrupt_sent = false;
-	t->stopped_at_ns = mono_ns();
-	for (;;) {
-		interrupt_new(t);
-		while (running(t)) {
-			if (collect(t)) {
-				idle = 0;
-				interrupt_new(t);
+	interrupt_new(t);
+	while (running(t)) {
+		if (collect(t)) {
+			idle = 0;
+			interrupt_new(t);
+			continue;
+		}
+		if (++idle < 200) {
+			sched_yield();
+			continue;
+		}
+		threads_catch_up(t);
+		vec_for_each (&t->threads, it) {
+			if ((*it)->state != THREAD_RUNNING)
 				continue;
-			}
-			if (++idle < 200) {
-				sched_yield();
-				continue;
-			}
-			vec_for_each (&t->threads, it) {
-				if ((*it)->state == THREAD_RUNNING && thread_waits_in_vfork(t, *it))
-					(*it)->state = THREAD_IN_VFORK;
-			}
-			if (deadline_passed(deadline))
-				return too_slow(t, err);
-			usleep(50);
-		}
-		drop_gone(t);
-		if (t->exited || !t->threads.n) {
-			target_release(t);
-			return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH, "process %d has ended",
-				       t->pid);
-		}
-		if (t->some_only) {
-			t->mem.tid = t->threads.at[0]->tid;
-			return 0;
-		}
-		/* A thread born in the middle is seized by the kernel; one that slipped between two
-		 * passes of seizing is met here. */
-		switch (seize_pass(t, err)) {
-		case 0:
-			t->mem.tid = t->threads.at[0]->tid;
-			fault_point("stopped");
-			return 0;
-		default:
-			if (t->threads.n == 0)
-				return -ESRCH;
+			if (thread_waits_in_vfork(t, *it))
+				(*it)->state = THREAD_IN_VFORK;
+			else if (is_dead_main(t, *it))
+				thread_late(t, *it);
 		}
 		if (deadline_passed(deadline))
 			return too_slow(t, err);
+		usleep(50);
 	}
+	drop_gone(t);
+	return 0;
+}
+
+/* It has a thread that is stopped, and runs the program that target_look() found.  Return: 0, or
+ * -ESRCH with @err. */
+static int still_itself(const struct target *t, struct mp_err *err)
+{
+	uint8_t byte;
+
+	if (t->exited || (!t->threads.n && !lives(t)))
+		return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH, "process %d has ended", t->pid);
+	/* What belonged to the program before has no bytes; address 0 is an error elsewhere. */
+	if (t->execed || (t->mem.fd >= 0 && !mem_read_some(&t->mem, 0, &byte, 1)))
+		return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH,
+			       "process %d has just started another program (execve); that one was "
+			       "left alone",
+			       t->pid);
+	if (!t->threads.n)
+		return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH,
+			       "the thread of process %d that was to be asked has ended; try again",
+			       t->pid);
+	return 0;
+}
+
+int target_stop(struct target *t, const struct deadline *deadline, struct mp_err *err)
+{
+	int fresh;
+
+	vec_for_each (&t->threads, it)
+		(*it)->interrupt_sent = false;
+	t->stopped_at_ns = mono_ns();
+	do {
+		fresh = stop_known(t, deadline, err);
+		if (fresh)
+			return fresh;
+		/* A thread born in the middle is seized by the kernel; one that slipped between two
+		 * passes of seizing is met here. */
+		if (!t->exited && !t->some_only)
+			fresh = seize_pass(t, deadline, err);
+		if (fresh > 0 && deadline_passed(deadline))
+			return too_slow(t, err);
+	} while (!t->exited && !t->some_only && seize_more(t, fresh, deadline));
+	if (fresh >= 0)
+		fresh = still_itself(t, err);
+	if (fresh < 0) {
+		target_release(t);
+		return fresh;
+	}
+	t->mem.tid = t->threads.at[0]->tid;
+	fault_point("stopped");
+	return 0;
 }
 
 static int get_hidden(const struct arch *a, struct thread *th)

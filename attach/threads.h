@@ -12,6 +12,17 @@
  */
 void thread_digest(struct target *t, struct thread *th, int status);
 
+/* Digests what @th has met, if anything.  Return: whether there was. */
+bool thread_collect(struct target *t, struct thread *th);
+
+/*
+ * Digests what threads have met meanwhile, stopped ones and those of target_release_late()
+ * included: a thread that was killed, or that is to end because another one calls execve(), stops
+ * once more on its way out, and execve() does not return before it has been let on and reaped.
+ * Return: whether there was anything.
+ */
+bool threads_catch_up(struct target *t);
+
 /* It does not stop, or is being killed: no more is done with it than to let it go as soon as it can
  * be (target_release_late()). */
 void thread_late(struct target *t, struct thread *th);

@@ -1,0 +1,116 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""execve() of a program with threads, while memprof seizes, stops or lets go of them.
+
+The kernel lets nobody seize a thread of a process that is in execve(), and execve() waits until all
+other threads have ended, which those that are traced do only when their tracer lets them: two that
+wait for each other.  MEMPROF_FULL=1 makes 10,000 races of each kind."""
+import os
+import re
+import signal
+import subprocess
+import time
+
+import memprof_test as t
+
+RACES = 10000 if t.FULL else 40
+THREADS = 4
+# Where memprof stands while the program calls execve(); seized: some of its threads are, others not.
+POINTS = ("seized:1", "seized:2", "seized:4", "all-seized:1", "stopped:1", "let-go:2", "all-seized:2")
+
+
+def tasks(pid):
+    """State and tracer of each thread."""
+    found = {}
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        try:
+            status = t.read(f"/proc/{pid}/task/{tid}/status").decode()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        found[int(tid)] = re.search(r"^State:\t(.)", status, re.M)[1], int(re.search(r"^TracerPid:\t(\d+)", status,
+                                                                                  re.M)[1])
+    return found
+
+
+class Exec(t.Case):
+    def command(self, what, pid):
+        more = ("-q", "-o", self.path("r"), "--for", "1ms") if what == "attach" else ()
+        return what, "-p", str(pid), *more
+
+    def left_alone(self, p):
+        self.assertIsNone(p.poll())
+        t.wait_for(lambda: {tracer for _, tracer in tasks(p.pid).values()} == {0})
+        self.assertNotIn("memprof", t.maps(p.pid))
+
+    def meet(self, who, what, point):
+        """memprof stands at a point, the program calls execve(), both go on."""
+        p = self.start(f"{t.VICTIMS}/execs", str(THREADS), who, "asked", stdin=subprocess.PIPE)
+        self.assertEqual(p.stdout.readline(), f"image 0 {p.pid}\n")
+        if who == "dead":
+            t.wait_for(lambda: tasks(p.pid)[p.pid][0] == "Z")
+        m = self.start(t.FAULTY, *self.command(what, p.pid), stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                       env=dict(os.environ, MEMPROF_FAULT=point, MEMPROF_FAULT_SIGNAL=str(int(signal.SIGSTOP))))
+        t.wait_for(lambda: m.poll() is not None or t.stopped(m.pid))
+        self.assertIsNone(m.poll(), f"it did not come to {point}")
+        p.stdin.write("\n")
+        p.stdin.flush()
+        end = time.monotonic() + 0.3
+        while time.monotonic() < end and all(state != "D" for state, _ in tasks(p.pid).values()):
+            time.sleep(0.01)
+        m.send_signal(signal.SIGCONT)
+        self.assertEqual(p.stdout.readline(), f"image 1 {p.pid}\n")
+        _, said = m.communicate(timeout=60)
+        # Ended well (it came too late), the program is another one, or the machine is slow.
+        self.assertIn(m.returncode, (0, 1, 3, 6, 17), said)
+        if m.returncode:
+            self.assertRegex(said, "^memprof: .+\n$")
+        self.left_alone(p)
+        p.stdin.close()
+        self.assertEqual(p.stdout.readline(), "ok 1\n")
+        self.assertEqual(p.wait(timeout=60), 0)
+
+    def test_meet_attach(self):
+        """memprof attach stands anywhere while another thread, or the first one, calls execve()"""
+        for who in ("live", "dead", "main"):
+            for point in POINTS:
+                with self.subTest(who, point=point):
+                    self.meet(who, "attach", point)
+
+    def test_meet_leaks(self):
+        """the same of memprof leaks"""
+        for who in ("live", "dead", "main"):
+            for point in POINTS[:6]:
+                with self.subTest(who, point=point):
+                    self.meet(who, "leaks", point)
+
+    def race(self, who):
+        p = self.start(f"{t.VICTIMS}/execs", str(THREADS), who, "4000", stdin=subprocess.PIPE)
+        self.assertEqual(p.stdout.readline(), f"image 0 {p.pid}\n")
+        for i in range(RACES):
+            what = self.command(("attach", "leaks")[i % 2], p.pid)
+            r = subprocess.run([t.MEMPROF, *what], text=True, capture_output=True, timeout=60, stdin=subprocess.DEVNULL)
+            self.assertIn(r.returncode, range(18), r.stderr)
+            if r.returncode:
+                self.assertIn("memprof: ", r.stderr)
+            self.assertIsNone(p.poll(), f"died in race {i}")
+        p.stdin.close()
+        out = p.stdout.read()
+        self.assertEqual(p.wait(timeout=60), 0)
+        images = int(re.search(r"^ok (\d+)$", out, re.M)[1])
+        self.assertGreater(images, RACES // 4)
+
+    def test_race_live(self):
+        """attached and looked through all the time while threads call execve() all the time"""
+        self.race("live")
+
+    def test_race_dead(self):
+        """the same, with the first thread gone before"""
+        self.race("dead")
+
+    def test_race_main(self):
+        """the same by the first thread"""
+        self.race("main")
+
+
+if __name__ == "__main__":
+    t.main()
