@@ -281,18 +281,28 @@ static int wait_stop(struct remote *r)
 	}
 }
 
+/* All others are blocked.  It goes in at once: the process stops when it is let go, and its parent
+ * is told; only the carrier runs on, for our calls. */
+static int met_signal(int status)
+{
+	return !(status >> 16) && WSTOPSIG(status) == SIGSTOP ? SIGSTOP : 0;
+}
+
 /* Runs on to the next system call stop. */
 static int to_syscall_stop(struct remote *r)
 {
+	int signal = 0;
+
 	for (int i = 0; i < 100; i++) {
 		int status;
 
-		if (ptrace(PTRACE_SYSCALL, r->carrier->tid, 0, 0))
+		if (ptrace(PTRACE_SYSCALL, r->carrier->tid, 0, signal))
 			return -errno;
 		fault_point("remote-runs");
 		status = wait_stop(r);
 		if (status < 0)
 			return status;
+		signal = met_signal(status);
 		if (WSTOPSIG(status) == (SIGTRAP | 0x80) || status >> 16 == PTRACE_EVENT_CLONE ||
 		    status >> 16 == PTRACE_EVENT_FORK || status >> 16 == PTRACE_EVENT_VFORK) {
 			r->last_event = status >> 16;
@@ -335,9 +345,24 @@ int remote_syscall_at_entry(struct remote *r, long nr, const uint64_t args[6], l
 	return 0;
 }
 
+/* Whether a call did nothing, for a signal was waiting: ERESTARTSYS, ERESTARTNOINTR and the others
+ * of linux/errno.h, which no program sees. */
+static bool is_interrupted(long result)
+{
+	return result <= -512 && result >= -516;
+}
+
 int remote_syscall(struct remote *r, long nr, const uint64_t args[6], long *result)
 {
-	return remote_syscall_at_entry(r, nr, args, result, NULL, NULL);
+	int ret = 0;
+
+	*result = -EINTR;
+	for (int i = 0; i < 8 && !ret; i++) {
+		ret = remote_syscall_at_entry(r, nr, args, result, NULL, NULL);
+		if (!is_interrupted(*result))
+			break;
+	}
+	return ret;
 }
 
 uint64_t remote_string(struct remote *r, const char *text)
@@ -350,20 +375,25 @@ uint64_t remote_string(struct remote *r, const char *text)
 	return mem_write(&r->t->mem, r->scratch_addr, text, n) ? 0 : r->scratch_addr;
 }
 
-/* To a stop of our interrupt. */
+/* To a stop of our interrupt; the process may be in a job-control stop by then, or no more. */
 static int to_interrupt_stop(struct remote *r)
 {
+	int signal = 0;
+
 	for (int i = 0; i < 100; i++) {
 		int status;
 
 		if (ptrace(PTRACE_INTERRUPT, r->carrier->tid, 0, 0) ||
-		    ptrace(PTRACE_CONT, r->carrier->tid, 0, 0))
+		    ptrace(PTRACE_CONT, r->carrier->tid, 0, signal))
 			return -errno;
 		status = wait_stop(r);
 		if (status < 0)
 			return status;
-		if (status >> 16 == PTRACE_EVENT_STOP)
+		if (status >> 16 == PTRACE_EVENT_STOP) {
+			thread_digest(r->t, r->carrier, status);
 			return 0;
+		}
+		signal = met_signal(status);
 	}
 	return -EBUSY;
 }

@@ -28,6 +28,7 @@
 
 #define LOOK_US	     100 /* as long as a thread that met a signal may stand */
 #define SEIZE_ONE_MS 1000
+#define CHILD_LOOKS  20 /* 100 us apart */
 
 static struct thread *find(struct target *t, pid_t tid)
 {
@@ -247,22 +248,25 @@ int target_seize_one(struct target *t, struct mp_err *err)
 	return seized_one(t, seized, err);
 }
 
-/* A child process that the kernel gave us because it was forked while we hold its parent: not
- * ours.  It was born before any byte was patched or with the patch; either way it is complete. */
-static void let_child_go(pid_t child)
+/*
+ * A child process that the kernel gave us because it was forked while we hold its parent: not
+ * ours.  It was born before any byte was patched or with the patch; either way it is complete.  It
+ * can be let go once it has come to its first stop, which on a busy machine takes a while.
+ */
+static void let_child_go(struct target *t, pid_t child)
 {
 	int status;
 
-	for (int i = 0; i < 1000; i++) {
+	for (int i = 0; i < CHILD_LOOKS && !fault_fail("child-born"); i++) {
 		pid_t got = waitpid(child, &status, __WALL | WNOHANG);
 
 		if (got == child && WIFSTOPPED(status))
-			break;
-		if (got < 0 || (got == child && !WIFSTOPPED(status)))
+			ptrace(PTRACE_DETACH, child, 0, 0);
+		if (got)
 			return;
 		usleep(100);
 	}
-	ptrace(PTRACE_DETACH, child, 0, 0);
+	(void)vec_push(&t->late, child);
 }
 
 void thread_late(struct target *t, struct thread *th)
@@ -301,7 +305,7 @@ static void take_child(struct target *t, struct thread *parent)
 		return;
 	child = (pid_t)message;
 	if (proc_status_read(child, 0, &st) || st.tgid != t->pid)
-		let_child_go(child);
+		let_child_go(t, child);
 	else if (!find(t, child))
 		add(t, child);
 }
@@ -445,6 +449,13 @@ static bool collect(struct target *t)
 	return any;
 }
 
+static bool is_other_process(const struct target *t, pid_t tid)
+{
+	struct proc_status st;
+
+	return !proc_status_read(tid, 0, &st) && st.tgid != t->pid;
+}
+
 /* A late thread is one of @t->threads again once there is something to digest. */
 static bool collect_late(struct target *t)
 {
@@ -454,7 +465,9 @@ static bool collect_late(struct target *t)
 		pid_t tid = t->late.at[i];
 		struct thread *th;
 		int status;
-		pid_t got = find(t, tid) ? 0 : waitpid(tid, &status, __WALL | WNOHANG);
+		pid_t got = find(t, tid) || is_other_process(t, tid)
+				? 0
+				: waitpid(tid, &status, __WALL | WNOHANG);
 
 		if (!got) {
 			i++;

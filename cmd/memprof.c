@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* memprof: heap profiler for processes that are already running. */
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "cmd/cmd.h"
 
 static const struct {
@@ -44,8 +46,19 @@ static void print_help(FILE *out)
 	      out);
 }
 
+/* Where one of them is closed the next file to be opened, the recording, would take its place.
+ * Reading and writing fail as they did, and a program that is started finds it closed. */
+static void hold_standard_files(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		if (fcntl(fd, F_GETFD) < 0)
+			(void)!open("/dev/null", (fd ? O_RDONLY : O_WRONLY) | O_CLOEXEC);
+	}
+}
+
 int main(int argc, char **argv)
 {
+	hold_standard_files();
 	/* Debug files are looked for on this machine only. */
 	unsetenv("DEBUGINFOD_URLS");
 	survive_shrunk_files();

@@ -105,7 +105,7 @@ static int take_out(struct session *s, const struct maps *maps, struct mp_err *e
 {
 	const struct ss_journal *j = s->journal;
 	struct remote r;
-	int ret = remote_begin(&r, s->t, err);
+	int ret = remote_begin(&r, s->t, err), ended;
 
 	if (ret)
 		return ret;
@@ -122,10 +122,16 @@ static int take_out(struct session *s, const struct maps *maps, struct mp_err *e
 		ret = session_close_leaked(&r);
 	if (!ret)
 		ret = session_unmap(&r, j);
-	remote_end(&r);
-	return ret ? mp_fail(err, MP_EXIT_NOT_RESTORED, ret,
-			     "cannot unmap the agent of process %d: %s", s->t->pid, strerror(-ret))
-		   : 0;
+	ended = remote_end(&r);
+	if (ret)
+		return mp_fail(err, MP_EXIT_NOT_RESTORED, ret,
+			       "cannot unmap the agent of process %d: %s", s->t->pid,
+			       strerror(-ret));
+	return ended ? mp_fail(err, MP_EXIT_NOT_RESTORED, ended,
+			       "the agent of process %d is out, but its thread %d could not be "
+			       "put back: %s",
+			       s->t->pid, r.carrier->tid, strerror(-ended))
+		     : 0;
 }
 
 bool session_is_child(struct session *s)

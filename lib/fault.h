@@ -6,17 +6,28 @@
  * MEMPROF_FAULT=NAME or NAME:N in the environment: SIGKILL at the Nth passing of that point; with
  * MEMPROF_FAULT_OF=PID that process is killed instead (the target), and MEMPROF_FAULT_SIGNAL=N
  * sends signal N (SIGSTOP: what is the target like just now?).
+ *
+ * MEMPROF_FAIL=NAME or NAME:N: what stands at that place fails at its Nth passing.
  */
 #ifndef LIB_FAULT_H
 #define LIB_FAULT_H
 
+#include <stdbool.h>
+
 #ifdef MEMPROF_FAULTS
 /* Sends that signal if the environment names @name and it was passed often enough. */
 void fault_point(const char *name);
+/* Return: true if the environment wants this to fail. */
+bool fault_fail(const char *name);
 #else
 static inline void fault_point(const char *name)
 {
 	(void)name;
+}
+static inline bool fault_fail(const char *name)
+{
+	(void)name;
+	return false;
 }
 #endif
 

@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 
-from memprof_test import Case, FULL, GUEST, MEMPROF, VICTIMS, identity, main, maps, wait_for
+from memprof_test import Case, FAULTY, FULL, GUEST, MEMPROF, VICTIMS, identity, main, maps, read, stopped, wait_for
 
 
 class Fork(Case):
@@ -58,6 +58,27 @@ class Fork(Case):
             p.stdin.flush()
             self.memprof("attach", "-q", "-p", p.pid, "-o", self.path("r"), "--for", "200ms")
             self.assertEqual(p.stdout.readline().strip(), "bad 0")
+
+    def test_slow_child(self):
+        """a child that was born in a stop and takes its time to come to its own is let go while memprof records"""
+        p = self.family()
+        env = dict(os.environ, MEMPROF_FAULT="all-seized", MEMPROF_FAULT_SIGNAL=str(int(signal.SIGSTOP)),
+                   MEMPROF_FAIL="child-born")
+        rec = self.start(FAULTY, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"), env=env)
+        wait_for(lambda: stopped(rec.pid))
+        p.stdin.write("fork\n")
+        p.stdin.flush()
+        child = wait_for(lambda: [int(x) for tid in os.listdir(f"/proc/{p.pid}/task")
+                                  for x in read(f"/proc/{p.pid}/task/{tid}/children").split()])[0]
+        self.pids.append(child)
+        rec.send_signal(signal.SIGCONT)
+        self.wait_recorded(p.pid)
+        self.assertEqual(p.stdout.readline(), f"{child}\n")
+        wait_for(lambda: b"TracerPid:\t0\n" in read(f"/proc/{child}/status"))
+        self.leak(p, child)
+        rec.terminate()
+        self.assertEqual(rec.wait(timeout=120), 0)
+        self.assertFalse(self.session_in(child))
 
     def test_detach_restores_children(self):
         """the end of a recording restores who was forked meanwhile, and their children"""

@@ -59,6 +59,37 @@ class Robust(t.Case):
             self.as_before(f"{n} descriptors")
         self.assertGreater(good, 0)
 
+    def test_descriptors_gone(self):
+        """out of file descriptors while threads are stopped: they are let go at once, with a message"""
+        env = dict(os.environ, MEMPROF_FAULT="all-seized", MEMPROF_FAULT_SIGNAL=str(int(signal.SIGSTOP)))
+        rec = self.start(t.FAULTY, "attach", "-q", "-p", str(self.p.pid), "-o", self.path("r"), env=env,
+                         stderr=subprocess.PIPE)
+        t.wait_for(lambda: t.stopped(rec.pid))
+        subprocess.run(["prlimit", "--nofile=3", "--pid", str(rec.pid)], check=True)
+        rec.send_signal(signal.SIGCONT)
+        _, err = rec.communicate(timeout=120)
+        self.assertEqual(rec.returncode, 1, err)
+        self.assertRegex(err, "^memprof: cannot look at process .*: Too many open files\n$")
+        self.as_before("no descriptors")
+
+    def test_standard_files(self):
+        """standard input, output or error are closed: no other file takes their place"""
+        for closed, numbers in (("<&-", "0"), ("2>&-", "2"), ("<&- >&- 2>&-", "012")):
+            shell = ["sh", "-c", f'exec "$@" {closed}', "sh"]
+            rec = self.start(*shell, t.MEMPROF, "attach", "-p", str(self.p.pid), "-o", self.path("r"),
+                             stderr=subprocess.DEVNULL)
+            self.wait_recorded(self.p.pid)
+            for n in numbers:
+                self.assertEqual(os.readlink(f"/proc/{rec.pid}/fd/{n}"), "/dev/null", closed)
+            rec.terminate()
+            self.assertEqual(rec.wait(timeout=120), 0)
+            self.as_before(closed)
+            self.memprof("verify", self.path("r"))
+            r = subprocess.run([*shell, t.MEMPROF, "leaks", "-p", str(self.p.pid)], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL, timeout=120)
+            self.assertEqual(r.returncode, 0, closed)
+            self.as_before(closed)
+
     def test_disk(self):
         """a disk that is full at any moment of the recording"""
         for size in ("4k", "8k", "20k", "100k", "1m"):

@@ -138,6 +138,33 @@ class Signals(t.Case):
         self.assertEqual(rec.returncode, 0, said)
         self.assertGreater(int(self.finish(p).split()[1]), 100)
 
+    def stopped_meanwhile(self, point, status, command, *more):
+        p = self.victim("held", 3)
+        env = dict(os.environ, MEMPROF_FAULT=point, MEMPROF_FAULT_OF=str(p.pid),
+                   MEMPROF_FAULT_SIGNAL=str(int(signal.SIGSTOP)))
+        r = subprocess.run([t.FAULTY, command, "-p", str(p.pid), *more], env=env, text=True, capture_output=True,
+                           timeout=120, stdin=subprocess.DEVNULL)
+        self.assertIn(r.returncode, status, r.stderr)
+        t.wait_for(lambda: t.stopped(p.pid))
+        told = t.wait_for(lambda: os.waitpid(p.pid, os.WNOHANG | os.WUNTRACED)[1])
+        self.assertTrue(os.WIFSTOPPED(told), hex(told))
+        p.send_signal(signal.SIGCONT)
+        t.wait_for(lambda: not t.stopped(p.pid))
+        if r.returncode == 15:
+            self.detach(p.pid)
+        self.assertIsNone(p.poll())
+
+    def test_stopped_meanwhile(self):
+        """SIGSTOP that comes while a thread makes injected calls: the process stops, and its parent is told"""
+        for point in ("remote-parked:1", "remote-runs:1", "remote-entry:1", "remote-exit:1", "remote-runs:4",
+                      "remote-done:1"):
+            with self.subTest(point):
+                self.stopped_meanwhile(point, (0, 15), "attach", "-q", "-o", self.path("r"), "--for", "1ms")
+        for point in ("remote-runs:1", "remote-entry:1"):
+            with self.subTest(point, command="leaks"):
+                # 3: a busy machine did not let the copy come to its stop.
+                self.stopped_meanwhile(point, (0, 3), "leaks")
+
     def test_rseq(self):
         """restartable sequences are restarted where they were interrupted"""
         self.cycles("rseq")
