@@ -203,6 +203,7 @@ int proc_status_parse(const char *text, struct proc_status *st)
 	st->uid = (uint32_t)number(text, "Uid", 10);
 	st->gid = (uint32_t)number(text, "Gid", 10);
 	st->seccomp = (int)number(text, "Seccomp", 10);
+	st->filters = (uint32_t)number(text, "Seccomp_filters", 10);
 	st->no_new_privs = number(text, "NoNewPrivs", 10);
 	st->sig_pending = number(text, "SigPnd", 16);
 	st->shared_pending = number(text, "ShdPnd", 16);

@@ -39,9 +39,10 @@ struct proc_status {
 	char name[17], state;
 	pid_t tgid, ppid, tracer;
 	uint32_t threads;
-	int nstgid;   /* levels in NSpid: 1 = same pid namespace */
-	pid_t ns_pid; /* pid inside its innermost namespace */
-	int seccomp;  /* 0, 1 strict, 2 filter */
+	int nstgid;	  /* levels in NSpid: 1 = same pid namespace */
+	pid_t ns_pid;	  /* pid inside its innermost namespace */
+	int seccomp;	  /* 0, 1 strict, 2 filter */
+	uint32_t filters; /* of seccomp; 0 before Linux 5.9 */
 	bool no_new_privs;
 	uint64_t sig_pending, shared_pending, sig_blocked, sig_ignored, sig_caught;
 	uint64_t cap_effective, vm_locked_kb;

@@ -34,6 +34,7 @@ static void stop_for_detach(struct target *t, struct thread *th, const struct de
 static bool let_go(struct target *t, struct thread *th)
 {
 	thread_restart(t, th);
+	thread_spare_wait(t, th);
 	/* A job-control stop is the kernel's and stays (group stop is kept by SEIZE). */
 	return !ptrace(PTRACE_DETACH, th->tid, 0, 0);
 }

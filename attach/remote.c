@@ -217,6 +217,20 @@ static int borrow(struct remote *r)
 	return err;
 }
 
+static bool allows(const struct remote *r, long nr, const uint64_t args[6])
+{
+	return !r->filtered || !seccomp_forbids(r->t, r->carrier, nr, args);
+}
+
+/* A filter may be newer than the session.  Where one thread is stopped alone another can install
+ * one for it at any time (SECCOMP_FILTER_FLAG_TSYNC). */
+static bool is_filtered(const struct remote *r)
+{
+	struct proc_status st;
+
+	return r->t->some_only || proc_status_read(r->t->pid, r->carrier->tid, &st) || st.seccomp;
+}
+
 int remote_begin(struct remote *r, struct target *t, struct mp_err *err)
 {
 	int ret;
@@ -234,7 +248,17 @@ int remote_begin(struct remote *r, struct target *t, struct mp_err *err)
 			       "process %d has no code for a system call, or none by which a "
 			       "thread could put itself back if memprof were killed",
 			       t->pid);
-	ret = borrow(r);
+	r->filtered = is_filtered(r);
+	if (!allows(r, t->arch->nr.rt_sigreturn, NULL))
+		return mp_fail(err, MP_EXIT_SECCOMP, -EACCES,
+			       "the seccomp filter of process %d does not allow rt_sigreturn, by "
+			       "which its thread would put itself back if memprof were killed",
+			       t->pid);
+	/* Before calls of ours take the place of the one that was interrupted. */
+	thread_spare_wait(t, r->carrier);
+	ret = thread_get_regs(t, r->carrier);
+	if (!ret)
+		ret = borrow(r);
 	if (ret)
 		return mp_fail(err, MP_EXIT_FAILURE, ret,
 			       "cannot borrow thread %d for a system call: %s", r->carrier->tid,
@@ -321,6 +345,8 @@ int remote_syscall_at_entry(struct remote *r, long nr, const uint64_t args[6], l
 	struct arch_regs regs = r->saved;
 	int ret;
 
+	if (!allows(r, nr, args))
+		return -EACCES;
 	r->t->arch->set_return(&regs, r->t->code.syscall_return, r->frame - r->t->code.return_pops,
 			       r->t->code.sigreturn);
 	r->t->arch->set_syscall(&regs, r->t->code.syscall_return, nr, args);

@@ -10,6 +10,7 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "attach/seccomp.h"
 
 #define INSN 4 /* bytes of code that before_syscall() looks at */
 
@@ -126,7 +127,7 @@ static bool to_entry(struct target *t, struct thread *th)
 	return false;
 }
 
-void thread_restart_whole(struct target *t, struct thread *th)
+static void restart_whole(struct target *t, struct thread *th)
 {
 	const struct arch *arch = t->arch;
 	struct arch_regs regs;
@@ -153,4 +154,11 @@ void thread_restart_whole(struct target *t, struct thread *th)
 	if (!set_number(t, th, -1))
 		thread_put_regs(t, th, &regs);
 	th->regs_valid = false;
+}
+
+void thread_spare_wait(struct target *t, struct thread *th)
+{
+	if (t->status.seccomp && th->state == THREAD_STOPPED &&
+	    seccomp_forbids(t, th, t->arch->nr.restart_syscall, NULL))
+		restart_whole(t, th);
 }

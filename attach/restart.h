@@ -9,10 +9,12 @@
  * again.  Before the thread makes calls of ours, and before it goes on. */
 void thread_restart(struct target *t, struct thread *th);
 
-/* A wait with a timeout that our stop interrupted begins again, with all of its time, where the
- * kernel would go on by restart_syscall: a filter may forbid that.  @th is stopped and goes on, or
- * is let go, after this; its registers say nothing. */
-void thread_restart_whole(struct target *t, struct thread *th);
+/*
+ * A wait with a timeout that our stop interrupted goes on by restart_syscall.  Where the thread's
+ * seccomp filter forbids that, which would kill it, the wait begins again, with all of its time.
+ * @th is stopped and goes on, or is let go, after this; its registers say nothing.
+ */
+void thread_spare_wait(struct target *t, struct thread *th);
 
 /* Where the kernel prepares restarts before a tracer can see it (struct arch, before_syscall): the
  * number of the system call that the stopped @th stands before, or -1.  Its registers are read. */

@@ -184,6 +184,16 @@ int seccomp_allows(struct target *t, struct thread *th, long nr, const uint64_t 
 	}
 }
 
+bool seccomp_forbids(struct target *t, struct thread *th, long nr, const uint64_t args[6])
+{
+	int allowed = seccomp_allows(t, th, nr, args, t->code.syscall_return);
+	struct proc_status st;
+
+	if (allowed >= 0 || allowed == -ESRCH)
+		return !allowed;
+	return !proc_status_read(t->pid, th->tid, &st) && st.filters > t->filters_asked;
+}
+
 enum dispatch seccomp_dispatch(const struct target *t, const struct thread *th)
 {
 	struct dispatch_config config = {0};

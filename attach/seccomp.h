@@ -22,6 +22,14 @@ uint32_t seccomp_run(const struct sock_filter *code, uint32_t n, const struct se
 struct seccomp_data seccomp_call(const struct arch *arch, long nr, const uint64_t args[6],
 				 uint64_t insn_addr);
 
+/*
+ * Would a filter of the stopped thread stop call @nr?  Filters that cannot be read are taken to,
+ * unless the thread has no more of them than @t->filters_asked: as many as a thread had when they
+ * were read and allowed all that is ever called.  A recorder gives up the privilege to read them,
+ * and filters are never taken away.
+ */
+bool seccomp_forbids(struct target *t, struct thread *th, long nr, const uint64_t args[6]);
+
 /* What becomes of a thread's system calls (prctl(2), PR_SET_SYSCALL_USER_DISPATCH). */
 enum dispatch {
 	DISPATCH_KERNEL, /* they are made; also where the kernel does not tell, before 6.4 */

@@ -55,14 +55,16 @@ struct target {
 	int pidfd;
 	const struct arch *arch;
 	struct mem mem;
-	struct proc_status status; /* from target_look() */
+	struct proc_status
+	    status; /* from target_look(); seccomp: of any thread, when it was seized */
 	VEC(struct thread *) threads;
 	VEC(pid_t) late;	/* see target_release_late() */
 	uint64_t stopped_at_ns; /* CLOCK_MONOTONIC of the first interrupt */
 	uint64_t last_stop_ns;	/* how long the last stop lasted */
 	bool execed;		/* an exec was seen: the address space is another one */
 	bool exited;
-	bool some_only; /* by target_seize_one(), target_release_others() */
+	bool some_only;		/* by target_seize_one(), target_release_others() */
+	uint32_t filters_asked; /* seccomp_forbids() */
 	struct target_code code;
 };
 
@@ -123,8 +125,8 @@ int target_release(struct target *t); /* PTRACE_DETACH of every thread; job stop
  * Threads that could not be let go with the others, for they did not stop (a vfork() that lasts, a
  * disk that does not answer, a busy machine) or were killed at that moment, and children that were
  * forked while their parent was traced and have not come to their first stop yet, are still traced:
- * they would stand at their next stop, and die in part only.  Whoever lives on after target_release()
- * calls this several times a second.  Return: how many there are.
+ * they would stand at their next stop, and die in part only.  Whoever lives on after
+ * target_release() calls this several times a second.  Return: how many there are.
  */
 uint32_t target_release_late(struct target *t);
 void target_close(struct target *t); /* releases if needed, frees everything */
@@ -133,7 +135,8 @@ void target_close(struct target *t); /* releases if needed, frees everything */
  * Remote system calls: need the target stopped.  remote_begin() chooses a carrier thread (user
  * mode before an interrupted system call; never D state) and blocks its signals; remote_end() puts
  * everything back, the interrupted system call included.  If memprof is killed in between, the
- * carrier puts itself back (attach/emergency.h).
+ * carrier puts itself back (attach/emergency.h): by rt_sigreturn, and where a filter does not allow
+ * that remote_begin() fails (-EACCES).
  */
 struct remote {
 	struct target *t;
@@ -151,9 +154,12 @@ struct remote {
 	int last_event; /* PTRACE_EVENT_CLONE ... met during the last call */
 	unsigned long event_message;
 	uint64_t wait_ms; /* for one call; remote_begin() sets what all but clone() need */
+	bool filtered;	  /* each call is asked of the carrier's seccomp filters first */
 };
 int remote_begin(struct remote *r, struct target *t, struct mp_err *err);
-/* Return: the system call's result (value or -errno) in *@result; 0 or -errno as status. */
+/* Return: the system call's result (value or -errno) in *@result; 0 or -errno as status: -EACCES
+ * when a seccomp filter of the carrier does not allow the call, or cannot be read; it was not made.
+ */
 int remote_syscall(struct remote *r, long nr, const uint64_t args[6], long *result);
 /* The same; @at_entry(@ctx) is called when the call can only go on: if memprof dies from here on,
  * the kernel makes it nevertheless. */

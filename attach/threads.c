@@ -112,6 +112,14 @@ static int seize_one(struct target *t, pid_t tid, const struct deadline *deadlin
 	}
 }
 
+static void note_filter(struct target *t, pid_t tid)
+{
+	struct proc_status st;
+
+	if (!t->status.seccomp && !proc_status_read(t->pid, tid, &st))
+		t->status.seccomp = st.seccomp;
+}
+
 static int seize_refused(struct target *t, int error, struct mp_err *err)
 {
 	if (error != -EAGAIN)
@@ -148,6 +156,7 @@ static int seize_pass(struct target *t, const struct deadline *deadline, struct 
 		/* Catching up may have met it. */
 		else if (!find(t, tid) && !add(t, tid))
 			ret = mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
+		note_filter(t, tid);
 		fresh = true;
 		fault_point("seized");
 	}
@@ -214,6 +223,7 @@ static int seize(struct target *t, pid_t tid)
 	ret = seize_one(t, tid, &deadline, &waited);
 	if (ret)
 		return ret;
+	note_filter(t, tid);
 	return add(t, tid) ? 0 : -ENOMEM;
 }
 
@@ -672,8 +682,10 @@ static void resume(struct target *t, struct thread *th)
 	}
 	if (th->state == THREAD_RUNNING || th->state == THREAD_GONE)
 		return;
-	if (!listens)
+	if (!listens) {
 		thread_restart(t, th);
+		thread_spare_wait(t, th);
+	}
 	th->state = THREAD_RUNNING;
 	th->regs_valid = th->lent = th->interrupt_sent = false;
 	fault_point("resume");

@@ -92,8 +92,8 @@ static void leave_family(const struct recording *rec, const struct recording_opt
 		printf("restored %u processes that were forked from it\n", restored);
 	if (left)
 		fprintf(stderr,
-			"memprof: %u processes that were forked from it still carry patched "
-			"text; see: memprof status\n",
+			"memprof: %u processes that were forked from it still carry memprof's "
+			"pages; see: memprof status\n",
 			left);
 	recording_tell(rec, o, reason);
 }

@@ -325,7 +325,7 @@ static void restore_rest(const struct follow *f)
 		printf("restored %u forked processes that were not followed\n", restored);
 	if (left)
 		fprintf(stderr,
-			"memprof: %u forked processes still carry patched text; see: memprof "
+			"memprof: %u forked processes still carry memprof's pages; see: memprof "
 			"status\n",
 			left);
 }

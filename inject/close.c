@@ -101,12 +101,24 @@ static void clean_page(struct session *s, struct remote *r, const struct maps *m
 	close(fd);
 }
 
+/* It was installed after the session. */
+static int filter_forbids(const struct target *t, struct mp_err *err)
+{
+	return mp_fail(err, MP_EXIT_NOT_RESTORED, -EACCES,
+		       "the text of process %d is restored, but its seccomp filter does not allow "
+		       "munmap, or cannot be read; memprof's pages stay until, with CAP_SYS_ADMIN: "
+		       "memprof detach -p %d",
+		       t->pid, t->pid);
+}
+
 static int take_out(struct session *s, const struct maps *maps, struct mp_err *err)
 {
 	const struct ss_journal *j = s->journal;
 	struct remote r;
 	int ret = remote_begin(&r, s->t, err), ended;
 
+	if (ret == -EACCES)
+		return filter_forbids(s->t, err);
 	if (ret)
 		return ret;
 	for (uint32_t i = 0; i < j->nhooks; i++) {
@@ -123,6 +135,8 @@ static int take_out(struct session *s, const struct maps *maps, struct mp_err *e
 	if (!ret)
 		ret = session_unmap(&r, j);
 	ended = remote_end(&r);
+	if (ret == -EACCES)
+		return filter_forbids(s->t, err);
 	if (ret)
 		return mp_fail(err, MP_EXIT_NOT_RESTORED, ret,
 			       "cannot unmap the agent of process %d: %s", s->t->pid,
@@ -331,6 +345,8 @@ static int restore(struct session *s, bool child, struct inside *in, struct obst
 		why->coroutine = !inside && inside_coroutine(in, &maps);
 		if (!inside && !why->coroutine) {
 			ret = take_out(s, &maps, err);
+			if (ret == -EACCES)
+				set_state(s, child, SS_DORMANT);
 			ret = ret ? ret : 1;
 			fault_point("close-taken-out");
 			break;

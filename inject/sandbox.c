@@ -5,7 +5,6 @@
 #include <linux/seccomp.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "attach/restart.h"
 #include "attach/seccomp.h"
 
 #define CAP_SYS_ADMIN 21
@@ -72,19 +71,6 @@ static int ask(struct target *t, struct thread *th, const struct call *c, bool *
 		       t->pid, c->name);
 }
 
-/* The kernel would go on with restart_syscall. */
-static void begin_again(struct target *t, struct thread *th)
-{
-	if (!seccomp_allows(t, th, t->arch->nr.restart_syscall, NULL, t->code.syscall_return))
-		thread_restart_whole(t, th);
-}
-
-void sandbox_wait_anew(struct target *t)
-{
-	for (size_t k = 0; k < t->threads.n; k++)
-		begin_again(t, t->threads.at[k]);
-}
-
 bool sandbox_agent_calls(const struct target *t)
 {
 	vec_for_each (&t->threads, it) {
@@ -92,6 +78,14 @@ bool sandbox_agent_calls(const struct target *t)
 			return false;
 	}
 	return true;
+}
+
+static void note_filters(struct target *t, const struct thread *th)
+{
+	struct proc_status st;
+
+	if (!proc_status_read(t->pid, th->tid, &st) && st.filters > t->filters_asked)
+		t->filters_asked = st.filters;
 }
 
 int sandbox_ask(struct target *t, uint64_t length, uint64_t agent, uint64_t agent_length,
@@ -135,8 +129,7 @@ int sandbox_ask(struct target *t, uint64_t length, uint64_t agent, uint64_t agen
 	for (size_t k = 0; k < t->threads.n; k++) {
 		for (size_t i = 0; i < sizeof(call) / sizeof(call[0]) && !ret; i++)
 			ret = ask(t, t->threads.at[k], &call[i], agent_may, err);
+		note_filters(t, t->threads.at[k]);
 	}
-	if (ret)
-		sandbox_wait_anew(t);
 	return ret;
 }

@@ -16,9 +16,7 @@ int sandbox_look(const struct target *t, struct mp_err *err);
  * @private_length: bytes of the private mapping behind it
  * @agent_may: false: the agent itself makes no system call
  *
- * The threads are stopped and not yet borrowed.  A thread that waits with a timeout in a filter
- * that forbids restart_syscall waits anew from the start of its call, since the kernel would kill
- * it otherwise.
+ * The threads are stopped and not yet borrowed.
  * Return: 0, or a negative errno with @err: which call (MP_EXIT_SECCOMP).
  */
 int sandbox_ask(struct target *t, uint64_t length, uint64_t agent, uint64_t agent_length,
@@ -27,12 +25,5 @@ int sandbox_ask(struct target *t, uint64_t length, uint64_t agent, uint64_t agen
 /* Whether the agent may make system calls: not where a thread is handed its own ones, now or as it
  * likes (PR_SET_SYSCALL_USER_DISPATCH).  All threads are stopped. */
 bool sandbox_agent_calls(const struct target *t);
-
-/**
- * sandbox_wait_anew() - threads whose filter forbids restart_syscall wait anew
- * All threads are stopped, and emergency_find() was called.  Before they go on: a thread that was
- * interrupted in a wait with a timeout would be killed by the call the kernel makes for it.
- */
-void sandbox_wait_anew(struct target *t);
 
 #endif

@@ -9,7 +9,6 @@
 #include "attach/emergency.h"
 #include "attach/procfs.h"
 #include "attach/remains.h"
-#include "inject/sandbox.h"
 
 #define REAP_MS 5000
 #define EACH_MS 5000 /* for all threads, one after the other */
@@ -41,12 +40,6 @@ static int stop(struct target *t, bool gentle, const struct deadline *deadline, 
 	return ret ? ret : target_stop(t, deadline, err);
 }
 
-static void spare_waits(struct target *t)
-{
-	if (t->status.seccomp && !emergency_find(t))
-		sandbox_wait_anew(t);
-}
-
 /* Stopped alone, for as long as it takes to read its registers. */
 static void take_registers(struct target *t, struct image_thread *th,
 			   const struct deadline *deadline)
@@ -55,7 +48,6 @@ static void take_registers(struct target *t, struct image_thread *th,
 
 	if (target_seize_thread(t, th->tid, &left_alone) || target_stop(t, deadline, &left_alone))
 		return;
-	spare_waits(t);
 	th->had_regs = !thread_get_regs(t, t->threads.at[0]);
 	th->regs = t->threads.at[0]->regs;
 	target_release(t);
@@ -112,16 +104,12 @@ static int add_newborn(struct image *img, pid_t pid)
 	return ret;
 }
 
-/* Stopped, and no wait of a thread is going to harm it. */
 static int stop_well(struct snapshot *s, const struct deadline *deadline, struct mp_err *err)
 {
 	int ret = stop(s->t, s->plan.mode == SNAPSHOT_GENTLE, deadline, err);
 
-	if (ret)
-		return ret;
 	s->taken_ns = mono_ns();
-	spare_waits(s->t);
-	return 0;
+	return ret;
 }
 
 static uint64_t let_go(struct snapshot *s)
@@ -313,7 +301,6 @@ static int reap(struct target *t, struct copy *c, bool gentle, struct mp_err *er
 	hurry(&old);
 	ret = stop(t, gentle, &deadline, err);
 	if (!ret) {
-		spare_waits(t);
 		ret = copy_reap(c, t, err);
 		target_release(t);
 	}

@@ -4,7 +4,9 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
+import time
 
 import memprof_test as t
 
@@ -86,6 +88,68 @@ class Sandbox(t.Case):
             for _ in range(3):
                 self.refused(pid, 11, f"seccomp filter of process {pid} does not allow {name}; nothing was touched")
             self.good_end(p, pid)
+
+    def filtered_later(self, call, sig=signal.SIGUSR1):
+        """A recorded process whose main thread has installed a filter for all, or that has forked such a child."""
+        p, pid = self.sandbox("later", call)
+        before = t.identity(pid)
+        rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(pid), "-o", self.path("r"), stderr=subprocess.PIPE)
+        self.wait_recorded(pid)
+        os.kill(pid, sig)
+        said = p.stdout.readline()
+        time.sleep(0.1)
+        rec.terminate()
+        _, err = rec.communicate(timeout=120)
+        return p, pid, before, rec.returncode, said, err
+
+    def text_as_before(self, pid, before):
+        text = {k.split()[0]: v for k, v in t.identity(pid)["text"].items()}
+        for where, was in before["text"].items():
+            self.assertEqual(text[where.split()[0]], was, where)
+
+    def test_filter_later(self):
+        """a filter that was installed meanwhile and kills on munmap: the text is restored, the pages stay, it lives"""
+        for call in "munmap", "rt_sigreturn":
+            p, pid, before, status, said, err = self.filtered_later(call)
+            self.assertEqual(said, "filtered\n")
+            self.assertEqual(status, 15, err)
+            self.assertRegex(err, f"the text of process {pid} is restored, but its seccomp filter does not allow munmap")
+            self.text_as_before(pid, before)
+            r = subprocess.run([t.MEMPROF, "detach", "-p", str(pid)], text=True, capture_output=True, timeout=120)
+            self.assertEqual(r.returncode, 15, r.stderr)
+            self.assertIn("seccomp filter", r.stderr)
+            self.text_as_before(pid, before)
+            if call == "munmap":
+                self.good_end(p, pid)  # its handler comes back
+            self.assertIsNone(p.poll() or None)
+
+    def test_harmless_filter_later(self):
+        """one that kills on restart_syscall or madvise: its sleeper lives on, and detach takes all out"""
+        for call in "restart_syscall", "madvise":
+            p, pid, before, status, said, err = self.filtered_later(call)
+            # A recorder has given up the privilege to read it.
+            self.assertEqual((said, status), ("filtered\n", 15), err)
+            self.text_as_before(pid, before)
+            self.memprof("detach", "-p", pid)
+            self.assertNotIn("memprof", t.maps(pid))
+            self.text_as_before(pid, before)
+            self.good_end(p, pid)
+
+    def test_filtered_child(self):
+        """a child that installed such a filter: its text is restored with its parent's, and it lives on"""
+        p, pid, before, status, said, err = self.filtered_later("munmap", signal.SIGUSR2)
+        child = int(said.split()[1])
+        try:
+            self.assertEqual(status, 0, err)
+            self.assertIn("1 processes that were forked from it still carry memprof's pages", err)
+            self.text_as_before(child, before)
+            self.assertEqual(t.identity(pid)["text"], before["text"])
+            self.assertNotIn("memprof", t.maps(pid))
+            self.assertNotIn("Z", t.read(f"/proc/{child}/status").decode().split("State:\t")[1][:1])
+        finally:
+            os.kill(child, signal.SIGTERM)
+        self.assertEqual(p.stdout.readline(), "ok\n")
+        self.good_end(p, pid)
 
     def test_allow_list(self):
         """a filter that kills on whatever is unknown: refused with the name of the call"""

@@ -2,10 +2,12 @@
 /*
  * Puts itself into a sandbox, then works: one thread allocates and checks, one sleeps a little all
  * the time.  Ends with "ok" by SIGTERM (in strict mode: by the end of its standard input).
- *	sandbox strict | allow | without NAME | nnp | nodump | mdwe | as MIB | lock | dispatch |
- *none allow: a filter that kills on whatever this program does not need; without: one that kills on
- * one system call; dispatch: the thread that allocates is handed every system call it makes
- * (PR_SET_SYSCALL_USER_DISPATCH), and makes none.
+ *	sandbox strict | allow | without NAME | later NAME | nnp | nodump | mdwe | as MIB | lock |
+ *		dispatch | none
+ * allow: a filter that kills on whatever this program does not need; without: one that kills on
+ * one system call; later: the same, at SIGUSR1 ("filtered"), and at SIGUSR2 in a child that goes on
+ * with the work ("child PID"); dispatch: the thread that allocates is handed every system call it
+ *makes (PR_SET_SYSCALL_USER_DISPATCH), and makes none.
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -14,6 +16,7 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -46,20 +49,18 @@
 	(offsetof(struct seccomp_data, args[n]) + 4 * (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__))
 
 static volatile sig_atomic_t stop;
-static volatile char diverted; /* read by the kernel at each system call; 0: it is made */
+static volatile sig_atomic_t later; /* the signal that has come */
+static const char *without;	    /* the call that is to be forbidden then */
+static volatile char diverted;	    /* read by the kernel at each system call; 0: it is made */
 
 static const struct {
 	const char *name;
 	int nr;
-} names[] = {{"mmap", SYS_mmap},
-	     {"memfd_create", SYS_memfd_create},
-	     {"mprotect", SYS_mprotect},
-	     {"munmap", SYS_munmap},
-	     {"madvise", SYS_madvise},
-	     {"restart_syscall", SYS_restart_syscall},
-	     {"exec-mmap", EXEC_MMAP},
-	     {"ptrace", SYS_ptrace},
-	     {"userfaultfd", SYS_userfaultfd}};
+} names[] = {{"mmap", SYS_mmap},	 {"memfd_create", SYS_memfd_create},
+	     {"mprotect", SYS_mprotect}, {"munmap", SYS_munmap},
+	     {"madvise", SYS_madvise},	 {"restart_syscall", SYS_restart_syscall},
+	     {"exec-mmap", EXEC_MMAP},	 {"rt_sigreturn", SYS_rt_sigreturn},
+	     {"ptrace", SYS_ptrace},	 {"userfaultfd", SYS_userfaultfd}};
 
 static const int needed[] = {SYS_read,
 			     SYS_write,
@@ -104,6 +105,11 @@ static void on_sys(int sig)
 	diverted = 0;
 	(void)!write(1, "a call that is not mine\n", 24);
 	_exit(4);
+}
+
+static void on_later(int sig)
+{
+	later = sig;
 }
 
 static int divert(void)
@@ -151,6 +157,28 @@ static void filter_without(int nr)
 		install(exec, sizeof(exec) / sizeof(exec[0]));
 	else
 		install(one, sizeof(one) / sizeof(one[0]));
+}
+
+static void filter_named(const char *name)
+{
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!strcmp(names[i].name, name))
+			filter_without(names[i].nr);
+	}
+}
+
+static void filter_later(void)
+{
+	bool child = later == SIGUSR2;
+
+	later = 0;
+	if (child && fork())
+		return;
+	filter_named(without);
+	if (child)
+		dprintf(1, "child %d\n", getpid());
+	else
+		dprintf(1, "filtered\n");
 }
 
 static void filter_allow(void)
@@ -214,10 +242,9 @@ static void enter(int argc, char **argv)
 	else if (!strcmp(how, "as") && argc == 3)
 		limit_address_space(atol(argv[2]));
 	else if (!strcmp(how, "without") && argc == 3)
-		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-			if (!strcmp(names[i].name, argv[2]))
-				filter_without(names[i].nr);
-		}
+		filter_named(argv[2]);
+	else if (!strcmp(how, "later") && argc == 3)
+		without = argv[2];
 	if (bad) {
 		dprintf(1, "cannot: %s\n", strerror(errno));
 		_exit(77);
@@ -251,6 +278,8 @@ static void work(void)
 		if (!p || p[0] != (char)n || p[n - 1] != (char)n)
 			_exit(1);
 		free(p);
+		if (later)
+			filter_later();
 	}
 }
 
@@ -261,6 +290,8 @@ int main(int argc, char **argv)
 	if (argc < 2)
 		return 2;
 	signal(SIGTERM, on_term);
+	signal(SIGUSR1, on_later);
+	signal(SIGUSR2, on_later);
 	alarm(300);
 	free(malloc(100000));
 	if (!strcmp(argv[1], "strict"))
