@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,8 +22,11 @@
 
 /* Page tables of a large process on a busy machine; the kernel does not give up in the middle. */
 #define CLONE_MS 60000
+#define STOP_MS	 2000
 
 static const uint64_t clone_args[6] = {CLONE_FILES, NO_STACK};
+/* The copy's own child: no page tables are copied again. */
+static const uint64_t heir_args[6] = {CLONE_VM | CLONE_FILES, NO_STACK};
 
 static int check_seccomp(struct remote *r, struct mp_err *err)
 {
@@ -64,22 +68,62 @@ static void kill_escaped(const struct target *t, pid_t ns_pid)
 	vec_free(&children.list);
 }
 
-/* Waits until the copy stands in its first stop.  Return: 0 or -errno. */
-static int wait_born(pid_t pid)
+/* Return: the wait status of the next stop, or -errno: -ESRCH when it died. */
+static int wait_stop(pid_t pid)
 {
-	struct deadline deadline = deadline_in_ms(2000);
+	struct deadline deadline = deadline_in_ms(STOP_MS);
 	int status;
 
 	while (!deadline_passed(&deadline)) {
 		pid_t got = waitpid(pid, &status, __WALL | WNOHANG);
 
 		if (got == pid)
-			return WIFSTOPPED(status) ? 0 : -ESRCH;
+			return WIFSTOPPED(status) ? status : -ESRCH;
 		if (got < 0 && errno != EINTR)
 			return -errno;
 		usleep(20);
 	}
 	return -ETIMEDOUT;
+}
+
+/* The target stands until its copy does: on a busy machine that would take its time. */
+static void hurry(pid_t pid)
+{
+	struct sched_param first = {.sched_priority = 1};
+
+	sched_setscheduler(pid, SCHED_FIFO, &first);
+}
+
+/* The end of a large process would keep a processor from all others. */
+static void take_time(pid_t pid)
+{
+	struct sched_param none = {0};
+
+	sched_setscheduler(pid, SCHED_OTHER, &none);
+}
+
+/* Waits until a traced newborn stands.  Return: whether it does, and is killed if we are. */
+static bool hold(pid_t pid)
+{
+	hurry(pid);
+	return wait_stop(pid) >= 0 &&
+	       !ptrace(PTRACE_SETOPTIONS, pid, 0,
+		       PTRACE_O_EXITKILL | PTRACE_O_TRACECLONE | PTRACE_O_TRACESYSGOOD);
+}
+
+static void end(pid_t pid)
+{
+	int status;
+
+	kill(pid, SIGKILL);
+	for (;;) {
+		pid_t got = waitpid(pid, &status, __WALL);
+
+		if (got == pid && WIFSTOPPED(status))
+			ptrace(PTRACE_CONT, pid, 0, 0);
+		else if (got == pid || errno != EINTR)
+			break;
+	}
 }
 
 static int refused(const struct target *t, int error, struct mp_err *err)
@@ -98,64 +142,6 @@ static int refused(const struct target *t, int error, struct mp_err *err)
 		return mp_fail(err, MP_EXIT_NO_PROCESS, error, "process %d has ended", t->pid);
 	return mp_fail(err, MP_EXIT_FAILURE, error, "process %d cannot be copied: %s", t->pid,
 		       strerror(-error));
-}
-
-int copy_make(struct copy *c, struct target *t, struct mp_err *err)
-{
-	struct remote r;
-	long result = 0;
-	int ret;
-
-	memset(c, 0, sizeof(*c));
-	ret = remote_begin(&r, t, err);
-	if (ret)
-		return ret;
-	ret = check_seccomp(&r, err);
-	if (!ret) {
-		r.event_message = 0;
-		r.wait_ms = CLONE_MS;
-		ret = remote_syscall(&r, t->arch->nr.clone, clone_args, &result);
-		if (ret || result < 0)
-			ret = refused(t, ret ? ret : (int)result, err);
-	}
-	if (r.event_message) {
-		c->pid = (pid_t)r.event_message;
-		c->ns_pid = (pid_t)result;
-		fault_point("copy-born");
-		if (wait_born(c->pid) || ptrace(PTRACE_SETOPTIONS, c->pid, 0, PTRACE_O_EXITKILL)) {
-			copy_kill(c);
-			ret = refused(t, -EIO, err);
-		}
-		fault_point("copy-held");
-	} else if (result > 0) {
-		kill_escaped(t, (pid_t)result);
-		ret = refused(t, -EIO, err);
-	}
-	fault_point("copy-made");
-	if (remote_end(&r) && !ret)
-		ret = mp_fail(err, MP_EXIT_FAILURE, -EIO,
-			      "a thread of process %d could not be put back", t->pid);
-	if (ret && c->pid)
-		copy_kill(c);
-	return ret;
-}
-
-void copy_kill(struct copy *c)
-{
-	int status;
-
-	if (!c->pid || c->dead)
-		return;
-	kill(c->pid, SIGKILL);
-	for (;;) {
-		pid_t got = waitpid(c->pid, &status, __WALL);
-
-		if (got == c->pid && WIFSTOPPED(status))
-			ptrace(PTRACE_CONT, c->pid, 0, 0);
-		else if (got == c->pid || errno != EINTR)
-			break;
-	}
-	c->dead = true;
 }
 
 /* Return: 0, or a negative errno with @err. */
@@ -177,11 +163,156 @@ static int reap_one(struct remote *r, pid_t ns_pid, struct mp_err *err)
 		       pid, ns_pid);
 }
 
+/* Is the target a subreaper?  Taken to be one where its filters forbid to ask. */
+static bool is_subreaper(struct remote *r)
+{
+	uint64_t args[6] = {PR_GET_CHILD_SUBREAPER, remote_string(r, "yes?")};
+	const struct target *t = r->t;
+	int32_t yes = 1;
+	long result = 0;
+
+	if (!args[1] || (t->status.seccomp && seccomp_allows(r->t, r->carrier, t->arch->nr.prctl,
+							     args, t->code.syscall_return) != 1))
+		return true;
+	return remote_syscall(r, t->arch->nr.prctl, args, &result) || result ||
+	       mem_read(&t->mem, args[1], &yes, sizeof(yes)) || yes;
+}
+
+static bool may_hand_over(struct remote *r)
+{
+	const struct target *t = r->t;
+
+	return (!t->status.seccomp || seccomp_allows(r->t, r->carrier, t->arch->nr.clone, heir_args,
+						     t->code.syscall_return) == 1) &&
+	       !is_subreaper(r);
+}
+
+/* The one time that a copy runs: one instruction, a clone() of its own.  Return: the pid of its
+ * child, traced and stopped like the copy itself, or 0. */
+static pid_t make_heir(struct target *t, pid_t pid)
+{
+	struct thread th = {.tid = pid, .state = THREAD_STOPPED};
+	unsigned long heir = 0;
+	struct arch_regs regs;
+
+	if (thread_get_regs(t, &th))
+		return 0;
+	regs = th.regs;
+	t->arch->set_syscall(&regs, t->code.syscall_return, t->arch->nr.clone, heir_args);
+	if (thread_put_regs(t, &th, &regs))
+		return 0;
+	/* At the call's entry, then at the birth or, without one, at its exit. */
+	for (int stop = 0; stop < 2; stop++) {
+		int status = ptrace(PTRACE_SYSCALL, pid, 0, 0) ? -errno : wait_stop(pid);
+
+		if (status >= 0 && status >> 16 == PTRACE_EVENT_CLONE)
+			ptrace(PTRACE_GETEVENTMSG, pid, 0, &heir);
+		else if (status < 0 || WSTOPSIG(status) != (SIGTRAP | 0x80))
+			break;
+	}
+	fault_point("copy-heir");
+	if (heir && !hold((pid_t)heir)) {
+		end((pid_t)heir);
+		return 0;
+	}
+	return (pid_t)heir;
+}
+
+/* Where the kernel refuses (one more process may be one too many), the copy stays what it is. */
+static int hand_over(struct copy *c, struct remote *r, struct mp_err *err)
+{
+	pid_t heir = make_heir(r->t, c->pid), maker = c->ns_pid;
+	struct proc_status st;
+	int ret;
+
+	if (!heir)
+		return 0;
+	end(c->pid);
+	fault_point("copy-orphaned");
+	c->pid = heir;
+	ret = reap_one(r, maker, err);
+	if (!ret && proc_status_read(heir, 0, &st))
+		ret = refused(r->t, -EIO, err);
+	if (!ret)
+		c->ns_pid = st.ns_pid;
+	/* One stopped thread of several (target_seize_one()): others can have asked for orphans. */
+	c->orphan = ret || st.ppid != r->t->pid;
+	return ret;
+}
+
+/* Return: 0 with the target's child in @c, or a negative errno with @err; then it may be there and
+ * dead. */
+static int make_child(struct copy *c, struct remote *r, struct mp_err *err)
+{
+	const struct target *t = r->t;
+	long result = 0;
+	int ret;
+
+	r->event_message = 0;
+	r->wait_ms = CLONE_MS;
+	ret = remote_syscall(r, t->arch->nr.clone, clone_args, &result);
+	if (ret || result < 0)
+		ret = refused(t, ret ? ret : (int)result, err);
+	if (r->event_message) {
+		c->pid = (pid_t)r->event_message;
+		c->ns_pid = (pid_t)result;
+		fault_point("copy-born");
+		if (!hold(c->pid)) {
+			copy_kill(c);
+			ret = refused(t, -EIO, err);
+		}
+		fault_point("copy-held");
+	} else if (result > 0) {
+		kill_escaped(t, (pid_t)result);
+		ret = refused(t, -EIO, err);
+	}
+	return ret;
+}
+
+int copy_make(struct copy *c, struct target *t, bool orphan, struct mp_err *err)
+{
+	struct remote r;
+	int ret;
+
+	memset(c, 0, sizeof(*c));
+	ret = remote_begin(&r, t, err);
+	if (ret)
+		return ret;
+	ret = check_seccomp(&r, err);
+	orphan = !ret && orphan && may_hand_over(&r);
+	if (!ret)
+		ret = make_child(c, &r, err);
+	if (!ret && orphan)
+		ret = hand_over(c, &r, err);
+	if (c->pid)
+		take_time(c->pid);
+	fault_point("copy-made");
+	if (ret && c->pid) {
+		copy_kill(c);
+		if (!c->orphan)
+			reap_one(&r, c->ns_pid, NULL);
+	}
+	if (remote_end(&r) && !ret)
+		ret = mp_fail(err, MP_EXIT_FAILURE, -EIO,
+			      "a thread of process %d could not be put back", t->pid);
+	if (ret && c->pid)
+		copy_kill(c);
+	return ret;
+}
+
+void copy_kill(struct copy *c)
+{
+	if (!c->pid || c->dead)
+		return;
+	end(c->pid);
+	c->dead = true;
+}
+
 int copy_reap(struct copy *c, struct target *t, struct mp_err *err)
 {
 	struct remains others = {0};
 	struct remote r;
-	int ret, end;
+	int ret, back;
 
 	ret = remote_begin(&r, t, err);
 	if (ret)
@@ -193,9 +324,9 @@ int copy_reap(struct copy *c, struct target *t, struct mp_err *err)
 			ret = ret ? ret : reap_one(&r, *ns_pid, err);
 		remains_free(&others);
 	}
-	end = remote_end(&r);
-	if (!ret && end)
-		ret = mp_fail(err, MP_EXIT_FAILURE, end,
+	back = remote_end(&r);
+	if (!ret && back)
+		ret = mp_fail(err, MP_EXIT_FAILURE, back,
 			      "a thread of process %d could not be put back", t->pid);
 	if (!ret)
 		memset(c, 0, sizeof(*c));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * A process beside memprof that outlives a SIGKILL of it: then the kernel kills the copy that was
- * being read, and the guardian has the target reap it.  Should both be killed, the next memprof
- * does that (snapshot_clear()).
+ * being made or read, and the guardian has the target reap it, if it is the target's child
+ * (attach/copy.h).  Should both be killed, the next memprof does that (snapshot_clear()).
  */
 #ifndef LEAKS_GUARDIAN_H
 #define LEAKS_GUARDIAN_H

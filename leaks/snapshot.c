@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <sched.h>
 #include <string.h>
 #include <unistd.h>
 #include "attach/emergency.h"
 #include "attach/procfs.h"
+#include "attach/reaper.h"
 #include "attach/remains.h"
 
 #define REAP_MS 5000
@@ -118,7 +120,8 @@ static uint64_t let_go(struct snapshot *s)
 	return s->t->last_stop_ns;
 }
 
-static int stop_and_copy(struct snapshot *s, const struct deadline *deadline, struct mp_err *err)
+static int stop_and_copy(struct snapshot *s, bool orphan, const struct deadline *deadline,
+			 struct mp_err *err)
 {
 	bool in_place = s->plan.mode == SNAPSHOT_IN_PLACE;
 	int ret = stop_well(s, deadline, err);
@@ -126,7 +129,7 @@ static int stop_and_copy(struct snapshot *s, const struct deadline *deadline, st
 	if (!ret)
 		ret = image_take_threads(&s->image, s->t);
 	if (!ret && !in_place)
-		ret = copy_make(&s->copy, s->t, err);
+		ret = copy_make(&s->copy, s->t, orphan, err);
 	if (ret || !in_place)
 		s->pause_ns = let_go(s);
 	return ret;
@@ -135,6 +138,7 @@ static int stop_and_copy(struct snapshot *s, const struct deadline *deadline, st
 static int take_copy(struct snapshot *s, uint64_t max_ms, struct mp_err *err)
 {
 	bool in_place = s->plan.mode == SNAPSHOT_IN_PLACE;
+	bool orphan = !in_place && reaper_waits(s->t);
 	struct mp_err second = {0};
 	struct deadline deadline;
 	struct priority old;
@@ -148,10 +152,12 @@ static int take_copy(struct snapshot *s, uint64_t max_ms, struct mp_err *err)
 	hurry(&old);
 	ret = s->plan.mode == SNAPSHOT_GENTLE ? take_each(s) : 0;
 	deadline = deadline_in_ms(max_ms);
-	ret = ret ? target_refused(s->t, ret, err) : stop_and_copy(s, &deadline, err);
+	ret = ret ? target_refused(s->t, ret, err) : stop_and_copy(s, orphan, &deadline, err);
 	take_time(&old);
 	if (ret)
 		return ret;
+	if (s->copy.orphan)
+		guardian_end(&s->guardian);
 	ret = image_open_process(&s->image, in_place ? s->t->pid : s->copy.pid, err);
 	if (!ret && s->image.torn)
 		ret = add_newborn(&s->image, s->t->pid);
@@ -308,30 +314,6 @@ static int reap(struct target *t, struct copy *c, bool gentle, struct mp_err *er
 	return ret;
 }
 
-int snapshot_end(struct snapshot *s, struct mp_err *err)
-{
-	int ret = 0;
-
-	if (s->plan.mode == SNAPSHOT_PRE_COPY) {
-		if (!precopy_holds(&s->pre))
-			ret = mp_fail(err, MP_EXIT_NO_PROCESS, -ENODATA,
-				      "process %d ended, or started another program, before all of "
-				      "it was looked at",
-				      s->t->pid);
-		precopy_free(&s->pre);
-	} else if (s->copy.pid) {
-		copy_kill(&s->copy);
-		ret = reap(s->t, &s->copy, s->plan.mode == SNAPSHOT_GENTLE, err);
-		s->other_pause_ns = s->t->last_stop_ns;
-	} else if (s->t->threads.n) {
-		s->pause_ns = let_go(s);
-	}
-	guardian_end(&s->guardian);
-	image_close(&s->image);
-	maps_free(&s->before);
-	return ret;
-}
-
 int snapshot_clear(struct target *t, bool anyway, uint32_t *n, struct mp_err *err)
 {
 	struct copy none = {0};
@@ -345,5 +327,43 @@ int snapshot_clear(struct target *t, bool anyway, uint32_t *n, struct mp_err *er
 	if (!ret)
 		*n = (uint32_t)r.dead.list.n;
 	remains_free(&r);
+	return ret;
+}
+
+static int end_copy(struct snapshot *s, struct mp_err *err)
+{
+	struct pollfd gone = {.fd = s->t->pidfd, .events = POLLIN};
+	uint32_t others;
+	int ret;
+
+	copy_kill(&s->copy);
+	if (s->copy.orphan) {
+		memset(&s->copy, 0, sizeof(s->copy));
+		return poll(&gone, 1, 0) ? -ESRCH : snapshot_clear(s->t, false, &others, err);
+	}
+	ret = reap(s->t, &s->copy, s->plan.mode == SNAPSHOT_GENTLE, err);
+	s->other_pause_ns = s->t->last_stop_ns;
+	return ret;
+}
+
+int snapshot_end(struct snapshot *s, struct mp_err *err)
+{
+	int ret = 0;
+
+	if (s->plan.mode == SNAPSHOT_PRE_COPY) {
+		if (!precopy_holds(&s->pre))
+			ret = mp_fail(err, MP_EXIT_NO_PROCESS, -ENODATA,
+				      "process %d ended, or started another program, before all of "
+				      "it was looked at",
+				      s->t->pid);
+		precopy_free(&s->pre);
+	} else if (s->copy.pid) {
+		ret = end_copy(s, err);
+	} else if (s->t->threads.n) {
+		s->pause_ns = let_go(s);
+	}
+	guardian_end(&s->guardian);
+	image_close(&s->image);
+	maps_free(&s->before);
 	return ret;
 }

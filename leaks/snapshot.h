@@ -76,9 +76,9 @@ int snapshot_again(struct snapshot *s, uint64_t max_ms, struct mp_err *err);
 /* No other moment will be asked for: a pre-copy leaves the target. */
 void snapshot_settle(struct snapshot *s);
 
-/* The memory is not needed any more: kills the copy and has the target reap it, or lets the
- * stopped target go.  Return: 0, -ESRCH: the target ended meanwhile, or -errno with @err
- * (MP_EXIT_NO_PROCESS: it ended, and not all was read that there is no copy of). */
+/* The memory is not needed any more: kills the copy and has the target reap one that is its child,
+ * or lets the stopped target go.  Return: 0, -ESRCH: the target ended meanwhile, or -errno with
+ * @err (MP_EXIT_NO_PROCESS: it ended, and not all was read that there is no copy of). */
 int snapshot_end(struct snapshot *s, struct mp_err *err);
 
 /**

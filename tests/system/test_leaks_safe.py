@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """memprof leaks leaves nothing behind: no running copy, no zombie, no signal, no descriptor."""
+import ctypes
 import os
 import re
 import signal
@@ -56,6 +57,18 @@ def children(pid):
     return found
 
 
+def copies(pid):
+    """Living processes of the same command line as @pid."""
+    argv, found = t.read(f"/proc/{pid}/cmdline"), []
+    for other in os.listdir("/proc"):
+        try:
+            if other.isdigit() and int(other) != pid and t.read(f"/proc/{other}/cmdline") == argv:
+                found.append(int(other))
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return found
+
+
 class Safe(t.Case):
     def rounds(self, pid, n):
         before = t.identity(pid)
@@ -102,16 +115,17 @@ class Safe(t.Case):
             find = re.compile(rf"^{field}:.*$", re.M)
             self.assertEqual(find.findall(before), find.findall(t.read(f"/proc/{p.pid}/status").decode()))
 
-    def large(self):
-        """A program whose copy takes a while to read."""
-        p = self.start(f"{t.VICTIMS}/blocks", "park", "3" if t.GUEST else "16")
+    def large(self, subreaper=False):
+        """A program whose copy takes a while to read.  That of a subreaper is its child."""
+        p = self.start(f"{t.VICTIMS}/blocks", "park", "3" if t.GUEST else "16",
+                       preexec_fn=(lambda: ctypes.CDLL(None).prctl(36, 1)) if subreaper else None)
         while not p.stdout.readline().startswith("ready"):
             pass
         return p
 
     def nothing_stays(self, p):
         """Copies die with memprof, and its guardian has them reaped; it ends, too."""
-        t.wait_for(lambda: not children(p.pid))
+        t.wait_for(lambda: not children(p.pid) and not copies(p.pid))
         self.assertIsNone(p.poll())
 
     def kill_both(self, p):
@@ -134,39 +148,49 @@ class Safe(t.Case):
         self.fail("memprof was always done before")
 
     def test_killed_at_birth(self):
-        """memprof is killed before it has taken hold of the copy: it must not run"""
-        p = self.large()
-        before = t.identity(p.pid)["signals"]
-        for point in ("copy-born", "copy-held", "copy-made"):
-            r = subprocess.run([t.FAULTY, "leaks", "-p", str(p.pid)], capture_output=True, text=True,
-                               env=dict(os.environ, MEMPROF_FAULT=f"{point}:1"))
-            self.assertEqual(r.returncode, -signal.SIGKILL, f"{point}: {r.stdout}{r.stderr}")
-            self.nothing_stays(p)
-        # The borrowed thread puts itself back.
-        t.wait_for(lambda: t.identity(p.pid)["signals"] == before)
+        """memprof is killed before it has taken hold of the copy, and while that becomes an orphan: it must not run"""
+        for subreaper, points in ((True, ("copy-born", "copy-held", "copy-made")),
+                                  (False, ("copy-born", "copy-held", "copy-heir", "copy-orphaned", "copy-made"))):
+            p = self.large(subreaper)
+            before = t.identity(p.pid)["signals"]
+            for point in points:
+                r = subprocess.run([t.FAULTY, "leaks", "-p", str(p.pid)], capture_output=True, text=True,
+                                   env=dict(os.environ, MEMPROF_FAULT=f"{point}:1"))
+                self.assertEqual(r.returncode, -signal.SIGKILL, f"{point}: {r.stdout}{r.stderr}")
+                self.nothing_stays(p)
+            # The borrowed thread puts itself back.
+            t.wait_for(lambda: t.identity(p.pid)["signals"] == before)
+            p.kill()
+            p.wait()
 
-    def test_killed_while_reading(self):
-        """memprof is killed at random moments: no copy, no zombie, and the next report is right"""
-        p = self.large()
+    def killed_while_reading(self, p, there):
         before = t.identity(p.pid)
         seen = 0
         for i in range(30 if t.FULL else 8):
             m = self.start(t.MEMPROF, "leaks", "-p", str(p.pid), stderr=subprocess.DEVNULL)
             # Every other one where there is something to clear away, however slow the machine is.
-            while i % 2 and m.poll() is None and not children(p.pid):
+            while i % 2 and m.poll() is None and not there(p.pid):
                 pass
             time.sleep(0.01 * i if i % 2 else 0.02 + 0.03 * i)
+            seen += bool(there(p.pid))
             m.kill()
             m.wait()
-            seen += bool(children(p.pid))
             self.nothing_stays(p)
         self.assertGreater(seen, 0)
         self.memprof("leaks", "-p", p.pid, status=0)
         self.assertEqual(t.identity(p.pid), before)
 
+    def test_killed_while_reading(self):
+        """memprof is killed at random moments: no copy, no zombie, and the next report is right"""
+        self.killed_while_reading(self.large(), copies)
+
+    def test_killed_while_reading_child(self):
+        """the same where the copy is the program's child"""
+        self.killed_while_reading(self.large(subreaper=True), children)
+
     def test_guardian_killed(self):
         """memprof and its guardian are killed: the next memprof command clears away what is left"""
-        p = self.large()
+        p = self.large(subreaper=True)
         before = t.identity(p.pid)
         for way in ("leaks", "heap", "detach"):
             self.kill_both(p)
@@ -200,7 +224,7 @@ class Safe(t.Case):
         out, _ = m.communicate(timeout=120)
         self.assertEqual(m.returncode, 3, out)
         self.assertIn("interrupted", out)
-        self.assertEqual(children(p.pid), {})
+        self.nothing_stays(p)
 
     def test_target_ends(self):
         """the process ends between two snapshots, or was never there"""

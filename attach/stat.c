@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "attach/stat.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST 4
+
+static int parse(const char *text, struct proc_stat *st)
+{
+	/* The name may hold anything. */
+	const char *p = strrchr(text, ')');
+	char *end;
+
+	if (!p || strlen(p) < 4)
+		return -EINVAL;
+	st->state = p[2];
+	p += 3;
+	for (int i = FIRST; i < STAT_FIELDS; i++) {
+		st->field[i] = strtoull(p, &end, 10);
+		if (end == p)
+			return -EINVAL;
+		p = end;
+	}
+	return 0;
+}
+
+int proc_stat_read(pid_t pid, struct proc_stat *st)
+{
+	char path[64], text[1024];
+	size_t n = 0;
+	FILE *f;
+
+	memset(st, 0, sizeof(*st));
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return errno == ENOENT ? -ESRCH : -errno;
+	n = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	text[n] = 0;
+	return n ? parse(text, st) : -ESRCH;
+}

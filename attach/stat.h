@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Numbers of /proc/PID/stat, under their field numbers in proc(5). */
+#ifndef ATTACH_STAT_H
+#define ATTACH_STAT_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#define STAT_MINFLT	 10
+#define STAT_CMINFLT	 11
+#define STAT_MAJFLT	 12
+#define STAT_CMAJFLT	 13
+#define STAT_START	 22 /* clock ticks after boot */
+#define STAT_EXIT_SIGNAL 38
+#define STAT_EXIT_CODE	 52
+#define STAT_FIELDS	 53
+
+struct proc_stat {
+	char state;
+	uint64_t field[STAT_FIELDS]; /* from the fourth on */
+};
+
+/* Return: 0; -ESRCH: there is no such process; -EINVAL: fields are missing; or another -errno. */
+int proc_stat_read(pid_t pid, struct proc_stat *st);
+
+#endif
