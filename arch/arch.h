@@ -234,6 +234,9 @@ struct arch {
 	 * "Interruption of system calls ... by stop signals").  If @regs are of such a one it is
 	 * made again, unless a handler runs.  Return: whether @regs were changed. */
 	bool (*restart_interrupted)(struct arch_regs *regs);
+	/* A recvmmsg() that ended with fewer messages than were asked for: which descriptor was it
+	 * of?  -1: not to be seen in @regs; NULL: registers of a call that is over do not tell. */
+	int (*received_less)(const struct arch_regs *regs);
 	/* Where the result of such a call has replaced its first argument, which comes first in
 	 * arch_regs.raw: the register set with the number of the call (NT_ARM_SYSTEM_CALL).  0: its
 	 * registers are complete. */

@@ -3,10 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -87,15 +91,42 @@ static int first_argument(const struct target *t, const struct thread *th, uint6
 	return ret ? ret : back;
 }
 
+/*
+ * A recvmmsg() that is interrupted after its first message returns what it has, and the kernel
+ * keeps the reason as the socket's error (do_recvmmsg()): the next call on it would fail by EINTR,
+ * or by the kernel's own 512.  Whoever asks for the error takes it away.
+ */
+static void forget_error(const struct target *t, const struct thread *th, int fd)
+{
+	socklen_t n = sizeof(int);
+	struct pollfd p;
+	int error;
+
+	/* The descriptor is of the process, and need not be the thread's. */
+	if (th->tid != t->pid && syscall(SYS_kcmp, t->pid, th->tid, KCMP_FILES, 0, 0))
+		return;
+	p.fd = (int)syscall(SYS_pidfd_getfd, t->pidfd, fd, 0);
+	p.events = 0;
+	if (p.fd < 0)
+		return;
+	if (poll(&p, 1, 0) == 1 && (p.revents & POLLERR))
+		getsockopt(p.fd, SOL_SOCKET, SO_ERROR, &error, &n);
+	close(p.fd);
+}
+
 void thread_restart(struct target *t, struct thread *th)
 {
 	const struct arch *arch = t->arch;
 	struct arch_regs regs;
 	uint64_t argument = 0;
+	int fd;
 
 	if (th->state != THREAD_STOPPED || thread_get_regs(t, th))
 		return;
 	regs = th->regs;
+	fd = arch->received_less ? arch->received_less(&regs) : -1;
+	if (fd >= 0)
+		forget_error(t, th, fd);
 	if (!arch->restart_interrupted(&regs) ||
 	    (arch->before_syscall && (!code_is_call(t, &regs) || signal_waits(t, th))))
 		return;

@@ -100,12 +100,14 @@ static void set_number(struct arch_regs *regs, long nr)
 	set(regs, A64_X8, (uint64_t)nr);
 }
 
-/* Those that wait and have done nothing when they fail: read, readv, accept, recvfrom, recvmsg,
- * accept4 (with a timeout on the socket), semop, semtimedop, rt_sigtimedwait, io_getevents,
- * epoll_pwait, epoll_pwait2. */
-static bool only_waits(uint64_t nr)
+/* Those that have done nothing when they fail by EINTR: with a timeout on the socket read, readv,
+ * accept, recvfrom, recvmsg, recvmmsg, accept4, write, writev, sendfile, connect, sendto, sendmsg,
+ * sendmmsg; semop, semtimedop, rt_sigtimedwait, io_getevents, epoll_pwait, epoll_pwait2,
+ * io_uring_enter. */
+static bool did_nothing(uint64_t nr)
 {
-	static const uint16_t call[] = {63, 65, 202, 207, 212, 242, 193, 192, 137, 4, 22, 441};
+	static const uint16_t call[] = {63,  65,  202, 207, 212, 243, 242, 64, 66,  71, 203,
+					206, 211, 269, 193, 192, 137, 4,   22, 441, 426};
 
 	for (size_t i = 0; i < sizeof(call) / sizeof(call[0]); i++) {
 		if (call[i] == nr)
@@ -117,7 +119,7 @@ static bool only_waits(uint64_t nr)
 /* x0 is the caller's to fill in (struct arch, call_regset). */
 static bool restart_interrupted(struct arch_regs *regs)
 {
-	if ((int64_t)get(regs, X(0)) != -EINTR || !only_waits(get(regs, A64_X8)))
+	if ((int64_t)get(regs, X(0)) != -EINTR || !did_nothing(get(regs, A64_X8)))
 		return false;
 	set(regs, A64_PC, get_pc(regs) - A64_INSN);
 	return true;

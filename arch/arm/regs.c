@@ -71,13 +71,15 @@ static void set_number(struct arch_regs *regs, long nr)
 	arm_set_reg(regs, NR, (uint64_t)nr);
 }
 
-/* Those that wait and have done nothing when they fail: read, readv, recv, recvfrom, recvmsg,
- * accept, accept4, semop, semtimedop (both forms), rt_sigtimedwait (both), io_getevents,
- * epoll_wait, epoll_pwait, epoll_pwait2. */
-static bool only_waits(uint32_t nr)
+/* Those that have done nothing when they fail by EINTR: with a timeout on the socket read, readv,
+ * recv, recvfrom, recvmsg, recvmmsg (both forms), accept, accept4, write, writev, sendfile (both),
+ * connect, send, sendto, sendmsg, sendmmsg; semop, semtimedop (both), rt_sigtimedwait (both),
+ * io_getevents, epoll_wait, epoll_pwait, epoll_pwait2, io_uring_enter. */
+static bool did_nothing(uint32_t nr)
 {
-	static const uint16_t call[] = {3,   145, 291, 292, 297, 285, 366, 298,
-					312, 420, 177, 421, 245, 252, 346, 441};
+	static const uint16_t call[] = {3,   145, 291, 292, 297, 365, 417, 285, 366, 4,
+					146, 187, 239, 283, 289, 290, 296, 374, 298, 312,
+					420, 177, 421, 245, 252, 346, 441, 426};
 
 	for (size_t i = 0; i < sizeof(call) / sizeof(call[0]); i++) {
 		if (call[i] == nr)
@@ -92,7 +94,7 @@ static bool restart_interrupted(struct arch_regs *regs)
 	uint32_t length = arm_reg(regs, ARM_CPSR) & CPSR_T ? 2 : 4;
 
 	if (orig == UINT32_MAX || arm_reg(regs, 0) != (uint32_t)-EINTR ||
-	    !only_waits(arm_reg(regs, NR)))
+	    !did_nothing(arm_reg(regs, NR)))
 		return false;
 	arm_set_reg(regs, 0, orig);
 	arm_set_reg(regs, ARM_PC, arm_reg(regs, ARM_PC) - length);

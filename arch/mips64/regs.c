@@ -80,13 +80,15 @@ static bool restart_whole(struct arch_regs *regs)
 	return true;
 }
 
-/* Those that wait and have done nothing when they fail: read, readv, accept, recvfrom, recvmsg,
- * accept4 (with a timeout on the socket), semop, semtimedop, rt_sigtimedwait, io_getevents,
- * epoll_wait, epoll_pwait, epoll_pwait2. */
-static bool only_waits(uint64_t nr)
+/* Those that have done nothing when they fail by EINTR: with a timeout on the socket read, readv,
+ * accept, recvfrom, recvmsg, recvmmsg, accept4, write, writev, sendfile, connect, sendto, sendmsg,
+ * sendmmsg; semop, semtimedop, rt_sigtimedwait, io_getevents, epoll_wait, epoll_pwait,
+ * epoll_pwait2, io_uring_enter. */
+static bool did_nothing(uint64_t nr)
 {
-	static const uint16_t call[] = {5000, 5018, 5042, 5044, 5046, 5293, 5063,
-					5214, 5126, 5202, 5209, 5272, 5441};
+	static const uint16_t call[] = {5000, 5018, 5042, 5044, 5046, 5294, 5293, 5001,
+					5019, 5039, 5041, 5043, 5045, 5302, 5063, 5214,
+					5126, 5202, 5209, 5272, 5441, 5426};
 
 	for (size_t i = 0; i < sizeof(call) / sizeof(call[0]); i++) {
 		if (call[i] == nr)
@@ -98,7 +100,7 @@ static bool only_waits(uint64_t nr)
 static bool restart_interrupted(struct arch_regs *regs)
 {
 	if (mips_reg(regs, MIPS_R_V0) != EINTR || !mips_reg(regs, MIPS_R_A3) ||
-	    !only_waits(mips_reg(regs, MIPS_R_RESTART)))
+	    !did_nothing(mips_reg(regs, MIPS_R_RESTART)))
 		return false;
 	mips_set_reg(regs, MIPS_R_V0, ERESTARTNOHAND);
 	return true;

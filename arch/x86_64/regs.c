@@ -88,12 +88,14 @@ static bool restart_whole(struct arch_regs *regs)
 	return true;
 }
 
-/* Those that wait and have done nothing when they fail: read, readv, accept, recvfrom, recvmsg,
- * accept4 (with a timeout on the socket), semop, semtimedop, rt_sigtimedwait, io_getevents,
- * epoll_wait, epoll_pwait, epoll_pwait2. */
-static bool only_waits(uint64_t nr)
+/* Those that have done nothing when they fail by EINTR: with a timeout on the socket read, readv,
+ * accept, recvfrom, recvmsg, recvmmsg, accept4, write, writev, sendfile, connect, sendto, sendmsg,
+ * sendmmsg; semop, semtimedop, rt_sigtimedwait, io_getevents, epoll_wait, epoll_pwait,
+ * epoll_pwait2, io_uring_enter. */
+static bool did_nothing(uint64_t nr)
 {
-	static const uint16_t call[] = {0, 19, 43, 45, 47, 288, 65, 220, 128, 208, 232, 281, 441};
+	static const uint16_t call[] = {0,  19, 43,  45, 47,  299, 288, 1,   20,  40,  42,
+					44, 46, 307, 65, 220, 128, 208, 232, 281, 441, 426};
 
 	for (size_t i = 0; i < sizeof(call) / sizeof(call[0]); i++) {
 		if (call[i] == nr)
@@ -106,10 +108,18 @@ static bool restart_interrupted(struct arch_regs *regs)
 {
 	struct x86_user_regs *u = user(regs);
 
-	if ((int64_t)u->orig_rax < 0 || (int64_t)u->rax != -EINTR || !only_waits(u->orig_rax))
+	if ((int64_t)u->orig_rax < 0 || (int64_t)u->rax != -EINTR || !did_nothing(u->orig_rax))
 		return false;
 	u->rax = (uint64_t)-514l; /* ERESTARTNOHAND */
 	return true;
+}
+
+static int received_less(const struct arch_regs *regs)
+{
+	const struct x86_user_regs *u = cuser(regs);
+
+	return u->orig_rax == 299 && (int64_t)u->rax > 0 && u->rax < (uint32_t)u->rdx ? (int)u->rdi
+										      : -1;
 }
 
 static long syscall_number(const struct arch_regs *regs)
@@ -219,6 +229,7 @@ const struct arch arch_x86_64 = {
     .get_syscall_result = get_syscall_result,
     .restart_whole = restart_whole,
     .restart_interrupted = restart_interrupted,
+    .received_less = received_less,
     .restarted_number = x86_restarted_number,
     .emergency_frame = x86_emergency_frame,
     .set_return = set_return,

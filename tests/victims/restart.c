@@ -8,6 +8,8 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/futex.h>
+#include <linux/io_uring.h>
+#include <linux/time_types.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -19,12 +21,16 @@
 #include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/ipc.h>
+#include <sys/mman.h>
 #include <sys/msg.h>
 #include <sys/select.h>
 #include <sys/sem.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/uio.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -230,6 +236,111 @@ static long do_recv_timed(void)
 	return recv(fd[0], &c, 1, 0);
 }
 
+/* Return: a socket that takes nothing more, and lets nobody wait longer than that. */
+static int full_socket(void)
+{
+	struct timeval t = {seconds, 0};
+	char some[4096] = {0};
+	int fd[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fd) ||
+	    setsockopt(fd[0], SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t)))
+		exit(3);
+	while (send(fd[0], some, sizeof(some), MSG_DONTWAIT) > 0)
+		;
+	return fd[0];
+}
+
+static long do_send_timed(void)
+{
+	return send(full_socket(), "x", 1, 0);
+}
+
+static long do_write_timed(void)
+{
+	return write(full_socket(), "x", 1);
+}
+
+static long do_writev_timed(void)
+{
+	struct iovec iov = {"x", 1};
+
+	return writev(full_socket(), &iov, 1);
+}
+
+static long do_sendmsg_timed(void)
+{
+	struct iovec iov = {"x", 1};
+	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	return sendmsg(full_socket(), &m, 0);
+}
+
+static long do_sendmmsg_timed(void)
+{
+	struct iovec iov = {"x", 1};
+	struct mmsghdr m[2] = {{.msg_hdr = {.msg_iov = &iov, .msg_iovlen = 1}},
+			       {.msg_hdr = {.msg_iov = &iov, .msg_iovlen = 1}}};
+
+	return sendmmsg(full_socket(), m, 2, 0);
+}
+
+static long do_sendfile_timed(void)
+{
+	int file = memfd_create("restart", 0);
+
+	if (file < 0 || ftruncate(file, 4096))
+		return -2;
+	return sendfile(full_socket(), file, NULL, 4096);
+}
+
+static long do_recvmmsg_timed(void)
+{
+	struct timeval t = {seconds, 0};
+	char byte[2];
+	struct iovec iov[2] = {{&byte[0], 1}, {&byte[1], 1}};
+	struct mmsghdr m[2] = {{.msg_hdr = {.msg_iov = &iov[0], .msg_iovlen = 1}},
+			       {.msg_hdr = {.msg_iov = &iov[1], .msg_iovlen = 1}}};
+	int fd[2];
+
+	if (socketpair(AF_UNIX, SOCK_DGRAM, 0, fd))
+		return -2;
+	setsockopt(fd[0], SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
+	return recvmmsg(fd[0], m, 2, 0, NULL);
+}
+
+/* One connection more than the listener lets wait. */
+static long do_connect_timed(void)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	socklen_t n = sizeof(addr);
+	struct timeval t = {seconds, 0};
+	int fd[3];
+
+	for (int i = 0; i < 3; i++)
+		fd[i] = socket(AF_UNIX, SOCK_STREAM, 0);
+	if (bind(fd[0], (struct sockaddr *)&addr, sizeof(addr.sun_family)) || listen(fd[0], 0) ||
+	    getsockname(fd[0], (struct sockaddr *)&addr, &n) ||
+	    connect(fd[1], (struct sockaddr *)&addr, n))
+		return -2;
+	setsockopt(fd[2], SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t));
+	return connect(fd[2], (struct sockaddr *)&addr, n);
+}
+
+/* -3: there is no io_uring here. */
+static long do_uring_timed(void)
+{
+	struct io_uring_params params = {0};
+	struct __kernel_timespec t = {.tv_sec = seconds};
+	struct io_uring_getevents_arg arg = {.ts = (uintptr_t)&t};
+	int fd = (int)syscall(SYS_io_uring_setup, 4, &params);
+
+	if (fd < 0)
+		return errno == ENOSYS || errno == EPERM ? -3 : -2;
+	return syscall(SYS_io_uring_enter, fd, 0, 1, IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG,
+		       &arg, sizeof(arg));
+}
+
 static struct call {
 	const char *name;
 	long (*make)(void);
@@ -257,7 +368,16 @@ static struct call {
 	    {"epoll_timed", do_epoll_timed, 0},
 	    {"sigtimedwait", do_sigtimedwait, 0},
 	    {"semtimedop", do_semtimedop, 0},
-	    {"recv_timed", do_recv_timed, 0}};
+	    {"recv_timed", do_recv_timed, 0},
+	    {"send_timed", do_send_timed, 0},
+	    {"write_timed", do_write_timed, 0},
+	    {"writev_timed", do_writev_timed, 0},
+	    {"sendmsg_timed", do_sendmsg_timed, 0},
+	    {"sendmmsg_timed", do_sendmmsg_timed, 0},
+	    {"sendfile_timed", do_sendfile_timed, 0},
+	    {"recvmmsg_timed", do_recvmmsg_timed, 0},
+	    {"connect_timed", do_connect_timed, 0},
+	    {"uring_timed", do_uring_timed, 0}};
 #define CALLS (sizeof(call) / sizeof(call[0]))
 
 static void *run(void *arg)

@@ -12,8 +12,10 @@
 #include <asm/unistd.h>
 _Static_assert(__NR_epoll_wait == 5209 && __NR_epoll_pwait == 5272 && __NR_accept4 == 5293 &&
 		   __NR_semtimedop == 5214 && __NR_rt_sigtimedwait == 5126 &&
-		   __NR_io_getevents == 5202,
-	       "arch/mips64/regs.c, only_waits()");
+		   __NR_io_getevents == 5202 && __NR_recvmmsg == 5294 && __NR_write == 5001 &&
+		   __NR_writev == 5019 && __NR_sendfile == 5039 && __NR_connect == 5041 &&
+		   __NR_sendto == 5043 && __NR_sendmsg == 5045 && __NR_sendmmsg == 5302,
+	       "arch/mips64/regs.c, did_nothing()");
 _Static_assert(__NR_poll == 5007 && __NR_nanosleep == 5034 && __NR_futex == 5194 &&
 		   __NR_clock_nanosleep == 5224,
 	       "arch/mips64/sigframe.c, number_in()");

@@ -203,6 +203,56 @@ static void test_numbers(void **state)
 	assert_int_equal(x86->nr.restart_syscall, SYS_restart_syscall);
 }
 
+static void test_made_again(void **state)
+{
+	static const int again[] = {SYS_read,	       SYS_readv,	    SYS_accept,
+				    SYS_accept4,       SYS_recvfrom,	    SYS_recvmsg,
+				    SYS_recvmmsg,      SYS_write,	    SYS_writev,
+				    SYS_sendfile,      SYS_connect,	    SYS_sendto,
+				    SYS_sendmsg,       SYS_sendmmsg,	    SYS_semop,
+				    SYS_semtimedop,    SYS_rt_sigtimedwait, SYS_io_getevents,
+				    SYS_epoll_wait,    SYS_epoll_pwait,	    SYS_epoll_pwait2,
+				    SYS_io_uring_enter};
+	static const int never[] = {SYS_close, SYS_pause, SYS_rt_sigsuspend, SYS_nanosleep,
+				    SYS_fsync};
+	struct arch_regs regs = {.size = x86->regset_size};
+	struct user_regs_struct *u = (struct user_regs_struct *)regs.raw;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(again) / sizeof(again[0]); i++) {
+		u->orig_rax = (uint64_t)again[i];
+		u->rax = (uint64_t)-EINTR;
+		assert_true(x86->restart_interrupted(&regs));
+		u->rax = 0; /* it did something */
+		assert_false(x86->restart_interrupted(&regs));
+	}
+	for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++) {
+		u->orig_rax = (uint64_t)never[i];
+		u->rax = (uint64_t)-EINTR;
+		assert_false(x86->restart_interrupted(&regs));
+	}
+}
+
+static void test_received_less(void **state)
+{
+	struct arch_regs regs = {.size = x86->regset_size};
+	struct user_regs_struct *u = (struct user_regs_struct *)regs.raw;
+
+	(void)state;
+	u->orig_rax = SYS_recvmmsg;
+	u->rdi = 7;
+	u->rdx = 3;
+	u->rax = 2;
+	assert_int_equal(x86->received_less(&regs), 7);
+	u->rax = 3;
+	assert_int_equal(x86->received_less(&regs), -1);
+	u->rax = (uint64_t)-EINTR;
+	assert_int_equal(x86->received_less(&regs), -1);
+	u->rax = 2;
+	u->orig_rax = UINT64_MAX;
+	assert_int_equal(x86->received_less(&regs), -1);
+}
+
 static void test_restarted_number(void **state)
 {
 	static const uint8_t nanosleep[] = {0xb8, 0xe6, 0, 0, 0, 0x0f, 0x05};
@@ -296,6 +346,8 @@ int main(void)
 #if defined(__x86_64__)
 		cmocka_unit_test(test_of_a_sleeping_child),
 		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_made_again),
+		cmocka_unit_test(test_received_less),
 		cmocka_unit_test(test_restarted_number),
 		cmocka_unit_test(test_emergency_frame),
 #endif
