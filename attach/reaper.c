@@ -7,7 +7,7 @@
 #include "attach/stat.h"
 
 /* Some wait for their orphans by polling. */
-#define KEPT_S 10
+#define KEPT_S 5
 
 static uint64_t age_s(const struct proc_stat *st)
 {

@@ -134,7 +134,7 @@ class Waits(t.Case):
         look("leaks", pid)
         kept = children(init)
         self.assertEqual({state(child) for child in kept if child != pid}, {b"Z"})
-        time.sleep(12)
+        time.sleep(7)
         look("leaks", pid)
         self.assertEqual(children(init), kept)
         self.assertEqual(children(pid), [])
@@ -164,7 +164,7 @@ class Waits(t.Case):
     def test_limit(self):
         """RLIMIT_NPROC admits one process more, not two: the copy is the program's child then"""
         p, _, pid = self.family("reaps", "/usr/bin/python3", "-c",
-                                "import os, resource; os.setresuid(12345, 12345, 12345); "
+                                "import os, resource; os.setresuid(47110, 47110, 47110); "
                                 "resource.setrlimit(resource.RLIMIT_NPROC, (2, 2)); "
                                 f"os.execv('{t.VICTIMS}/waits', ['waits', 'plain'])")
         look("leaks", pid)
