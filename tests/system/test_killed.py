@@ -128,6 +128,7 @@ class Killed(t.Case):
     def test_target_killed_while_copied(self):
         """the same of memprof leaks, with the main thread borrowed: its end is told last"""
         for point, passing in (("seized", 4), ("remote-runs", 1), ("remote-runs", 2), ("copy-born", 1),
+                               ("copy-heir", 1), ("copy-orphaned", 1),
                                ("copy-made", 1), ("remote-runs", 3)):
             with self.subTest(point, passing=passing):
                 self.assertTrue(self.target_killed_at("held", point, passing, "leaks", status=(3, 6)))
