@@ -175,6 +175,21 @@ int target_look(struct target *t, pid_t pid, struct mp_err *err)
 	return 0;
 }
 
+int target_maps(struct target *t, const struct maps **maps)
+{
+	int ret = t->maps_known ? 0 : maps_read(t->pid, &t->maps);
+
+	t->maps_known = !ret;
+	*maps = &t->maps;
+	return ret;
+}
+
+void target_maps_changed(struct target *t)
+{
+	maps_free(&t->maps);
+	t->maps_known = false;
+}
+
 static bool any_waits_in_vfork(const struct target *t)
 {
 	struct tids tids;

@@ -12,8 +12,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* Whole content of an open /proc file as a string; the caller frees it. */
-static int slurp_fd(int fd, char **text, size_t *length)
+int proc_slurp(int fd, char **text, size_t *length)
 {
 	size_t n = 0, cap = 16384;
 	char *buf = malloc(cap);
@@ -47,7 +46,7 @@ static int slurp_fd(int fd, char **text, size_t *length)
 	return 0;
 }
 
-static int open_proc(const char *path)
+int proc_open(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
@@ -56,49 +55,13 @@ static int open_proc(const char *path)
 
 static int slurp(const char *path, char **text, size_t *length)
 {
-	int fd = open_proc(path), err;
+	int fd = proc_open(path), err;
 
 	if (fd < 0)
 		return fd;
-	err = slurp_fd(fd, text, length);
+	err = proc_slurp(fd, text, length);
 	close(fd);
 	return err;
-}
-
-int maps_parse(const char *text, struct maps *maps)
-{
-	memset(maps, 0, sizeof(*maps));
-	while (*text) {
-		struct map m = {0};
-		const char *end = strchrnul(text, '\n');
-		char perm[5];
-		int at = 0;
-
-		if (sscanf(text,
-			   "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %" SCNx32 ":%" SCNx32
-			   " %" SCNu64 "%n",
-			   &m.start, &m.end, perm, &m.offset, &m.dev_major, &m.dev_minor, &m.ino,
-			   &at) != 7 ||
-		    text + at > end) {
-			maps_free(maps);
-			return -EINVAL;
-		}
-		text += at;
-		while (*text == ' ')
-			text++;
-		m.read = perm[0] == 'r';
-		m.write = perm[1] == 'w';
-		m.exec = perm[2] == 'x';
-		m.shared = perm[3] == 's';
-		m.path = strndup(text, (size_t)(end - text));
-		if (!m.path || vec_push(&maps->list, m)) {
-			free(m.path);
-			maps_free(maps);
-			return -ENOMEM;
-		}
-		text = *end ? end + 1 : end;
-	}
-	return 0;
 }
 
 pid_t proc_of(pid_t pid)
@@ -119,52 +82,6 @@ pid_t proc_of(pid_t pid)
 	}
 	vec_free(&tids.list);
 	return living;
-}
-
-int maps_read(pid_t pid, struct maps *maps)
-{
-	char path[64], first, *text;
-	int fd, err;
-
-	memset(maps, 0, sizeof(*maps));
-	snprintf(path, sizeof(path), "/proc/%d/maps", proc_of(pid));
-	fd = open_proc(path);
-	if (fd < 0)
-		return fd;
-	err = slurp_fd(fd, &text, NULL);
-	if (!err) {
-		/* The file ends where the process does: with its memory still there afterwards it
-		 * was read to its own end. */
-		err = pread(fd, &first, 1, 0) == 1 ? maps_parse(text, maps) : -ESRCH;
-		free(text);
-	}
-	close(fd);
-	return err;
-}
-
-void maps_free(struct maps *maps)
-{
-	vec_for_each (&maps->list, m)
-		free(m->path);
-	vec_free(&maps->list);
-}
-
-const struct map *maps_find(const struct maps *maps, uint64_t addr)
-{
-	size_t lo = 0, hi = maps->list.n;
-
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		const struct map *m = &maps->list.at[mid];
-
-		if (addr < m->start)
-			hi = mid;
-		else if (addr >= m->end)
-			lo = mid + 1;
-		else
-			return m;
-	}
-	return NULL;
 }
 
 /* "Name:\tvalue" in a status text; NULL if there is no such line. */

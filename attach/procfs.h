@@ -6,17 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "attach/maps.h"
 #include "lib/vec.h"
-
-struct map {
-	uint64_t start, end, offset, ino;
-	uint32_t dev_major, dev_minor;
-	bool read, write, exec, shared;
-	char *path; /* as in maps, "" if none; " (deleted)" kept */
-};
-struct maps {
-	VEC(struct map) list;
-};
 
 /**
  * proc_of() - whose folder of /proc shows memory, files and mappings of process @pid
@@ -26,14 +17,12 @@ struct maps {
  */
 pid_t proc_of(pid_t pid);
 
-/* Parses the text of /proc/PID/maps.  Return: 0 or -EINVAL/-ENOMEM, @maps then empty. */
-int maps_parse(const char *text, struct maps *maps);
-/* Reads and parses the maps of @pid.  Return: 0, -ESRCH (also when it has no memory any more: it
- * ended or ran another program meanwhile), -EACCES, ... */
-int maps_read(pid_t pid, struct maps *maps);
-void maps_free(struct maps *maps);
-/* Return: the map that contains @addr, or NULL. */
-const struct map *maps_find(const struct maps *maps, uint64_t addr);
+/* Opens a file of /proc to read.  Return: descriptor, -ESRCH if there is none, or another -errno.
+ */
+int proc_open(const char *path);
+/* Reads an open file of /proc whole.  Return: 0 with @text to be freed, ended by a NUL, of @length
+ * bytes (may be NULL) without it; or -errno. */
+int proc_slurp(int fd, char **text, size_t *length);
 
 struct proc_status {
 	char name[17], state;

@@ -125,6 +125,7 @@ int target_release(struct target *t)
 void target_close(struct target *t)
 {
 	target_release(t);
+	target_maps_changed(t);
 	vec_free(&t->late);
 	mem_close(&t->mem);
 	if (t->pidfd >= 0)

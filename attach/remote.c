@@ -72,16 +72,16 @@ static int rank(struct target *t, struct thread *th)
 static void choose_carrier(struct remote *r)
 {
 	int best = WORST, looked_at = 0;
-	struct maps maps;
+	const struct maps *maps;
 
-	if (maps_read(r->t->pid, &maps))
+	if (target_maps(r->t, &maps))
 		return;
 	vec_for_each (&r->t->threads, it) {
 		int score = rank(r->t, *it);
 
 		if (score < 0)
 			continue;
-		score += emergency_room(r->t, &maps, *it) ? 0 : NO_ROOM;
+		score += emergency_room(r->t, maps, *it) ? 0 : NO_ROOM;
 		if (score < best) {
 			best = score;
 			r->carrier = *it;
@@ -89,7 +89,6 @@ static void choose_carrier(struct remote *r)
 		if (best == USER_MODE || (best == IN_SYSCALL && ++looked_at == ENOUGH))
 			break;
 	}
-	maps_free(&maps);
 }
 
 static int park(struct remote *r)
@@ -339,6 +338,12 @@ static int to_syscall_stop(struct remote *r)
 	return -EBUSY;
 }
 
+static bool changes_maps(const struct arch *arch, long nr)
+{
+	return nr == arch->nr.mmap || nr == arch->nr.munmap || nr == arch->nr.mprotect ||
+	       nr == arch->nr.munlock;
+}
+
 int remote_syscall_at_entry(struct remote *r, long nr, const uint64_t args[6], long *result,
 			    void (*at_entry)(void *ctx), void *ctx)
 {
@@ -347,6 +352,8 @@ int remote_syscall_at_entry(struct remote *r, long nr, const uint64_t args[6], l
 
 	if (!allows(r, nr, args))
 		return -EACCES;
+	if (changes_maps(r->t->arch, nr))
+		target_maps_changed(r->t);
 	r->t->arch->set_return(&regs, r->t->code.syscall_return, r->frame - r->t->code.return_pops,
 			       r->t->code.sigreturn);
 	r->t->arch->set_syscall(&regs, r->t->code.syscall_return, nr, args);

@@ -66,6 +66,8 @@ struct target {
 	bool some_only;		/* by target_seize_one(), target_release_others() */
 	uint32_t filters_asked; /* seccomp_forbids() */
 	struct target_code code;
+	struct maps maps; /* target_maps()'s own */
+	bool maps_known;
 };
 
 /**
@@ -98,6 +100,17 @@ int target_seize_thread(struct target *t, pid_t tid, struct mp_err *err);
  * has passed (names the thread and what it waits in), the process has ended, or it runs another
  * program since target_look() (-ESRCH, MP_EXIT_NO_PROCESS). */
 int target_stop(struct target *t, const struct deadline *deadline, struct mp_err *err);
+
+/**
+ * target_maps() - mappings of the stopped target @t
+ * Read once in a stop, for of 65,000 mappings that takes some 30 ms; and again when the target has
+ * changed them by remote_syscall().
+ * @maps: set to them; they stay @t's, until the next such call or stop
+ * Return: as maps_read().
+ */
+int target_maps(struct target *t, const struct maps **maps);
+/* They are not what they were. */
+void target_maps_changed(struct target *t);
 
 /* Registers of a stopped thread; read once in a stop. */
 int thread_get_regs(struct target *t, struct thread *th);

@@ -570,6 +570,7 @@ int target_stop(struct target *t, const struct deadline *deadline, struct mp_err
 {
 	int fresh;
 
+	target_maps_changed(t);
 	vec_for_each (&t->threads, it)
 		(*it)->interrupt_sent = false;
 	t->stopped_at_ns = mono_ns();

@@ -169,16 +169,16 @@ static void set_state(struct session *s, bool child, enum ss_state state)
 		journal_set_state(s, state);
 }
 
-static int still_there(struct session *s, struct maps *maps, struct mp_err *err)
+static bool has_session(const struct session *s, const struct maps *maps)
 {
 	uint64_t length = 0;
-	int ret = maps_read(s->t->pid, maps);
 
-	if (!ret && session_find(maps, &length) == s->journal->session_addr &&
-	    length == s->journal->session_length)
-		return 0;
-	if (!ret)
-		maps_free(maps);
+	return session_find(maps, &length) == s->journal->session_addr &&
+	       length == s->journal->session_length;
+}
+
+static int nothing_to_restore(const struct session *s, struct mp_err *err)
+{
 	return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH,
 		       "process %d has ended or runs another program: there is nothing to restore",
 		       s->t->pid);
@@ -242,9 +242,9 @@ static int pages_stay(const struct target *t, const struct obstacle *why, struct
 		       t->pid, t->pid);
 }
 
-/* Stops all threads; the memory map as it is then.  A machine that is too busy for them to stop in
+/* Stops all threads; @maps: as in target_maps().  A machine that is too busy for them to stop in
  * time is given more than one chance: patched text would stay. */
-static int stop_all(struct session *s, struct maps *maps, const struct deadline *end,
+static int stop_all(struct session *s, const struct maps **maps, const struct deadline *end,
 		    struct mp_err *err)
 {
 	int ret;
@@ -259,11 +259,11 @@ static int stop_all(struct session *s, struct maps *maps, const struct deadline 
 	} while (ret == -ETIMEDOUT && !deadline_passed(end));
 	if (ret)
 		return ret;
-	maps_free(maps);
-	ret = still_there(s, maps, err);
-	if (ret)
+	if (target_maps(s->t, maps) || !has_session(s, *maps)) {
 		target_release(s->t);
-	return ret;
+		return nothing_to_restore(s, err);
+	}
+	return 0;
 }
 
 /* Looks at all stopped threads; keep is set for those inside.  Return: their number. */
@@ -292,10 +292,10 @@ static bool any_in_hook(const struct session *s, const struct inside *in)
  * when the accounts say that none is in a hook any more: a thread that is interrupted before it
  * came to run has come no further.
  */
-static void wait_for_exits(struct session *s, struct inside *in, const struct maps *maps,
-			   const struct deadline *drain)
+static void wait_for_exits(struct session *s, struct inside *in, const struct deadline *drain)
 {
 	uint32_t pause_us = MIN_PAUSE_US;
+	const struct maps *maps;
 
 	while (s->t->threads.n && !deadline_passed(drain)) {
 		struct deadline stop = session_stop_deadline(s->t);
@@ -306,7 +306,7 @@ static void wait_for_exits(struct session *s, struct inside *in, const struct ma
 				break;
 		}
 		pause_us = pause_us < MAX_PAUSE_US ? 2 * pause_us : pause_us;
-		if (target_stop(s->t, &stop, NULL))
+		if (target_stop(s->t, &stop, NULL) || target_maps(s->t, &maps))
 			return; /* they have ended, or are late: the next stop of all tells */
 		inside_read(in);
 		find_inside(s, in, maps);
@@ -323,7 +323,7 @@ static int restore(struct session *s, bool child, struct inside *in, struct obst
 		   struct mp_err *err)
 {
 	struct deadline drain = deadline_in_ms(DRAIN_MS);
-	struct maps maps = {0};
+	const struct maps *maps;
 	bool restored = false;
 	int ret;
 
@@ -335,16 +335,16 @@ static int restore(struct session *s, bool child, struct inside *in, struct obst
 			break;
 		if (!restored) {
 			set_state(s, child, SS_RESTORING);
-			why->foreign = restore_text(s, &maps);
+			why->foreign = restore_text(s, maps);
 			restored = true;
 		}
 		if (why->foreign || why->sharer)
 			break;
 		inside_read(in);
-		inside = find_inside(s, in, &maps);
-		why->coroutine = !inside && inside_coroutine(in, &maps);
+		inside = find_inside(s, in, maps);
+		why->coroutine = !inside && inside_coroutine(in, maps);
 		if (!inside && !why->coroutine) {
-			ret = take_out(s, &maps, err);
+			ret = take_out(s, maps, err);
 			if (ret == -EACCES)
 				set_state(s, child, SS_DORMANT);
 			ret = ret ? ret : 1;
@@ -355,12 +355,11 @@ static int restore(struct session *s, bool child, struct inside *in, struct obst
 			break;
 		target_release_others(s->t);
 		s->close_stop_ns += s->t->last_stop_ns;
-		wait_for_exits(s, in, &maps, &drain);
+		wait_for_exits(s, in, &drain);
 		target_release(s->t);
 	}
 	target_release(s->t);
 	s->close_stop_ns += s->t->last_stop_ns;
-	maps_free(&maps);
 	return ret;
 }
 
@@ -370,15 +369,17 @@ int session_close(struct session *s, struct mp_err *err)
 	uint64_t begun = mono_ns();
 	struct inside in = {0};
 	struct maps maps;
-	bool child;
+	bool child, there;
 	int ret;
 
 	if (!s->block)
 		return close_descriptor(s, err);
-	ret = still_there(s, &maps, err);
-	if (ret)
-		return ret;
-	maps_free(&maps);
+	ret = maps_read(s->t->pid, &maps);
+	there = !ret && has_session(s, &maps);
+	if (!ret)
+		maps_free(&maps);
+	if (!there)
+		return nothing_to_restore(s, err);
 	/* Its recorder may have lived on since it was adopted. */
 	if (s->adopted && journal_load(s))
 		return mp_fail(err, MP_EXIT_FAILURE, -EPROTO, "the session's journal is damaged");

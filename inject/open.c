@@ -154,21 +154,18 @@ static uint64_t agent_place(const struct session *s, const struct maps *maps, ui
 static int make_way(struct session *s)
 {
 	struct ss_journal *j = s->journal;
-	struct maps maps;
-	int ret = maps_read(s->t->pid, &maps);
-	bool taken = false;
+	const struct maps *maps;
+	int ret;
 
+	if (j->session_addr >= j->agent_addr + j->agent_length ||
+	    j->session_addr + j->session_length <= j->agent_addr)
+		return 0;
+	ret = target_maps(s->t, &maps);
 	if (ret)
 		return ret;
-	vec_for_each (&maps.list, m)
-		taken |= m->start < j->agent_addr + j->agent_length && m->end > j->agent_addr;
-	if (taken) {
-		j->agent_addr = agent_place(s, &maps, j->agent_length);
-		j->gate_addr = j->agent_addr + s->blob.mapped_length;
-		ret = j->agent_addr ? 0 : -ENOMEM;
-	}
-	maps_free(&maps);
-	return ret;
+	j->agent_addr = agent_place(s, maps, j->agent_length);
+	j->gate_addr = j->agent_addr + s->blob.mapped_length;
+	return j->agent_addr ? 0 : -ENOMEM;
 }
 
 static int open_block(struct session *s, struct remote *r, const struct layout *layout,
@@ -309,7 +306,7 @@ int session_map(struct session *s, const struct session_options *o, struct layou
 {
 	struct target *t = s->t;
 	struct ss_control *c = &layout->control;
-	struct maps maps; /* as they are now that nobody can change them */
+	const struct maps *maps; /* as they are now that nobody can change them */
 	int ret;
 
 	c->lossless = o->lossless;
@@ -317,16 +314,14 @@ int session_map(struct session *s, const struct session_options *o, struct layou
 		c->ring_alloc = c->ring_size;
 	c->sample_interval = o->sample_interval;
 	thread_id_find(t, c);
-	ret = maps_read(t->pid, &maps);
+	ret = target_maps(t, &maps);
 	if (ret)
 		return target_refused(t, ret, err);
-	vec_for_each (&maps.list, m) {
+	vec_for_each (&maps->list, m) {
 		if (!strcmp(m->path, "[stack]")) {
 			c->main_stack_low = m->start;
 			c->main_stack_high = m->end;
 		}
 	}
-	ret = map_all(s, o, layout, &maps, err);
-	maps_free(&maps);
-	return ret;
+	return map_all(s, o, layout, maps, err);
 }

@@ -456,27 +456,21 @@ static int stop(struct session *s, struct mp_err *err)
 	return ret ? ret : target_stop(s->t, &deadline, err);
 }
 
-static int read_again(const struct batch *b, struct maps *maps, struct mp_err *err)
+/* New places for the islands that could not be mapped. */
+static int replan(struct batch *b, struct maps *maps, struct mp_err *err)
 {
 	int ret;
 
 	maps_free(maps);
 	ret = maps_read(b->s->t->pid, maps);
-	return ret ? target_refused(b->s->t, ret, err) : 0;
-}
-
-/* New places for the islands that could not be mapped. */
-static int replan(struct batch *b, struct maps *maps, struct mp_err *err)
-{
-	int ret = read_again(b, maps, err);
-
 	b->new_islands = 0;
-	return ret ? ret : plan_all(b, maps, err);
+	return ret ? target_refused(b->s->t, ret, err) : plan_all(b, maps, err);
 }
 
 int session_install(struct session *s, struct mp_err *err)
 {
 	struct batch b = {.s = s, .first = s->journal->nhooks};
+	const struct maps *now; /* with the stacks of new threads */
 	struct maps maps;
 	int ret = maps_read(s->t->pid, &maps);
 
@@ -486,15 +480,15 @@ int session_install(struct session *s, struct mp_err *err)
 	ret = b.work ? plan_all(&b, &maps, err) : -ENOMEM;
 	for (int tries = 0; !ret; tries++) {
 		ret = stop(s, err);
-		if (!ret)
-			ret = read_again(&b, &maps, err); /* with the stacks of new threads */
+		if (!ret && target_maps(s->t, &now))
+			ret = target_refused(s->t, -ESRCH, err);
 		if (ret)
 			break;
 		if (!text_unchanged(&b)) {
 			ret =
 			    mp_fail(err, MP_EXIT_UNPATCHABLE, -EAGAIN,
 				    "somebody else changed the allocator's text at the same time");
-		} else if (windows_busy(&b, &maps)) {
+		} else if (windows_busy(&b, now)) {
 			if (tries < TRIES && !s->stopped) {
 				target_run(s->t, 1000);
 				continue;

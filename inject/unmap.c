@@ -87,27 +87,31 @@ int session_close_leaked(struct remote *r)
 int session_unmap(struct remote *r, const struct ss_journal *j)
 {
 	uint64_t text = j->gate_addr - j->agent_addr;
-	struct maps maps;
-	int ret = maps_read(r->t->pid, &maps);
+	bool island[SS_MAX_ISLANDS], agent, gate;
+	const struct maps *maps;
+	int ret = target_maps(r->t, &maps);
 
 	if (ret)
 		return ret;
+	for (uint32_t i = 0; i < j->nislands; i++)
+		island[i] = is_island(r->t, maps, j->island[i].addr, j->island[i].length);
+	agent = is_ours(maps, j->agent_addr, text, true);
+	/* One mapping, or two since a part of it is wiped on fork. */
+	gate = j->agent_length - text > SS_GATE_BYTES &&
+	       is_ours(maps, j->gate_addr, SS_GATE_BYTES, false) &&
+	       is_ours(maps, j->gate_addr + SS_GATE_BYTES, j->agent_length - text - SS_GATE_BYTES,
+		       false);
 	for (uint32_t i = 0; i < j->nislands && !ret; i++) {
-		if (is_island(r->t, &maps, j->island[i].addr, j->island[i].length))
+		if (island[i])
 			ret = unmap(r, j->island[i].addr, j->island[i].length);
 		fault_point("close-island");
 	}
-	if (!ret && is_ours(&maps, j->agent_addr, text, true))
+	if (!ret && agent)
 		ret = unmap(r, j->agent_addr, text);
 	fault_point("close-agent");
-	/* One mapping, or two since a part of it is wiped on fork. */
-	if (!ret && j->agent_length - text > SS_GATE_BYTES &&
-	    is_ours(&maps, j->gate_addr, SS_GATE_BYTES, false) &&
-	    is_ours(&maps, j->gate_addr + SS_GATE_BYTES, j->agent_length - text - SS_GATE_BYTES,
-		    false))
+	if (!ret && gate)
 		ret = unmap(r, j->gate_addr, j->agent_length - text);
 	fault_point("close-gate");
-	maps_free(&maps);
 	/* Last: until then a detach that follows us finds the journal. */
 	if (!ret && j->session_addr)
 		ret = unmap(r, j->session_addr, j->session_length);

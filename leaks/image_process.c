@@ -134,7 +134,7 @@ int image_take_threads(struct image *img, struct target *t)
 	return 0;
 }
 
-static int take_maps(struct image *img, struct maps *maps)
+static int take_maps(struct image *img, const struct maps *maps)
 {
 	vec_for_each (&maps->list, m) {
 		struct image_map im = {.start = m->start,
@@ -147,11 +147,12 @@ static int take_maps(struct image *img, struct maps *maps)
 				       .write = m->write,
 				       .exec = m->exec,
 				       .shared = m->shared,
-				       .path = m->path};
+				       .path = strdup(m->path)};
 
-		if (vec_push(&img->maps, im))
+		if (!im.path || vec_push(&img->maps, im)) {
+			free(im.path);
 			return -ENOMEM;
-		m->path = NULL;
+		}
 	}
 	return 0;
 }

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "attach/maps.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "attach/procfs.h"
+
+/* A number of @base that is followed by @behind, which is skipped.  sscanf() would do; but it
+ * measures the string that it is given, here all that is left of the file, in every call. */
+static bool take_number(char **at, unsigned int base, char behind, uint64_t *value)
+{
+	uint64_t v = 0;
+	char *p = *at;
+
+	for (;; p++) {
+		unsigned int digit;
+
+		if (*p >= '0' && *p <= '9')
+			digit = (unsigned int)(*p - '0');
+		else if (base == 16 && *p >= 'a' && *p <= 'f')
+			digit = (unsigned int)(*p - 'a') + 10;
+		else
+			break;
+		if (__builtin_mul_overflow(v, base, &v) || __builtin_add_overflow(v, digit, &v))
+			return false;
+	}
+	if (p == *at || *p != behind)
+		return false;
+	*value = v;
+	*at = behind ? p + 1 : p;
+	return true;
+}
+
+static bool take_access(char **at, struct map *m)
+{
+	const char *p = *at;
+
+	if (strnlen(p, 5) < 5 || p[4] != ' ')
+		return false;
+	m->read = p[0] == 'r';
+	m->write = p[1] == 'w';
+	m->exec = p[2] == 'x';
+	m->shared = p[3] == 's';
+	*at += 5;
+	return true;
+}
+
+/* "7f0c6a1d5000-7f0c6a1d7000 rw-p 001d4000 fd:01 1835   /usr/lib/libc.so.6": of a mapping without
+ * a path the inode is the last of the line, with or without a blank behind it. */
+static bool parse_line(char *line, struct map *m)
+{
+	uint64_t major, minor;
+
+	if (!take_number(&line, 16, '-', &m->start) || !take_number(&line, 16, ' ', &m->end) ||
+	    !take_access(&line, m) || !take_number(&line, 16, ' ', &m->offset) ||
+	    !take_number(&line, 16, ':', &major) || !take_number(&line, 16, ' ', &minor) ||
+	    !(take_number(&line, 10, ' ', &m->ino) || take_number(&line, 10, 0, &m->ino)))
+		return false;
+	m->dev_major = (uint32_t)major;
+	m->dev_minor = (uint32_t)minor;
+	m->path = line + strspn(line, " ");
+	return true;
+}
+
+/* Takes over @text, of which the lines become strings. */
+static int parse(char *text, struct maps *maps)
+{
+	memset(maps, 0, sizeof(*maps));
+	maps->text = text;
+	while (*text) {
+		char *end = strchrnul(text, '\n');
+		bool last = !*end;
+		struct map m = {0};
+		int ret;
+
+		*end = 0;
+		ret = parse_line(text, &m) ? vec_push(&maps->list, m) : -EINVAL;
+		if (ret) {
+			maps_free(maps);
+			return ret;
+		}
+		text = last ? end : end + 1;
+	}
+	return 0;
+}
+
+int maps_parse(const char *text, struct maps *maps)
+{
+	char *copy = strdup(text);
+
+	memset(maps, 0, sizeof(*maps));
+	return copy ? parse(copy, maps) : -ENOMEM;
+}
+
+int maps_read(pid_t pid, struct maps *maps)
+{
+	char path[64], first, *text;
+	int fd, err;
+
+	memset(maps, 0, sizeof(*maps));
+	snprintf(path, sizeof(path), "/proc/%d/maps", proc_of(pid));
+	fd = proc_open(path);
+	if (fd < 0)
+		return fd;
+	err = proc_slurp(fd, &text, NULL);
+	if (!err) {
+		/* The file ends where the process does: with its memory still there afterwards it
+		 * was read to its own end. */
+		if (pread(fd, &first, 1, 0) == 1) {
+			err = parse(text, maps);
+		} else {
+			free(text);
+			err = -ESRCH;
+		}
+	}
+	close(fd);
+	return err;
+}
+
+void maps_free(struct maps *maps)
+{
+	vec_free(&maps->list);
+	free(maps->text);
+	maps->text = NULL;
+}
+
+const struct map *maps_find(const struct maps *maps, uint64_t addr)
+{
+	size_t lo = 0, hi = maps->list.n;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		const struct map *m = &maps->list.at[mid];
+
+		if (addr < m->start)
+			hi = mid;
+		else if (addr >= m->end)
+			lo = mid + 1;
+		else
+			return m;
+	}
+	return NULL;
+}
