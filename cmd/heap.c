@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include "cmd/interrupt.h"
 #include "cmd/leaks_cmd.h"
 #include "leaks/account.h"
 #include "leaks/heap_types.h"
@@ -117,13 +118,14 @@ static int run(struct target *t, const struct heap_command *c)
 	struct moment m;
 	int ret, end, status = MP_EXIT_OK;
 
-	hold_signals();
+	interrupt_begin(MP_EXIT_FAILURE, MP_EXIT_FAILURE);
 	if (snapshot_plan(&plan, t, c->mode, 0, &err) ||
 	    moment_take(&m, t, &plan, STOP_MS, &ret, &err))
 		return complain(&err);
 	if (!ret)
 		ret = look(&m, &types, &account, &err);
 	end = snapshot_end(&m.snapshot, &end_err);
+	interrupt_end();
 	if (ret) {
 		status = complain(&err);
 	} else {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <errno.h>
 #include <getopt.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cmd/formats.h"
+#include "cmd/interrupt.h"
 #include "cmd/leaks_cmd.h"
 #include "leaks/json.h"
 #include "report/output.h"
@@ -39,7 +39,8 @@ static const char help[] =
     "(--confirm 2)\n"
     "      --pre-copy        read it while it runs, and stop it for what was written meanwhile\n"
     "      --in-place        keep the process stopped instead of copying it (seconds)\n"
-    "exit status: 0 none, 1 leaks, 2 usage, 3 not inspectable, 4 pause, 5 not exact, 6 gone\n";
+    "exit status: 0 none, 1 leaks, 2 usage, 3 not inspectable, 4 pause, 5 not exact, 6 gone,\n"
+    "             7 longer pause\n";
 
 enum {
 	OPT_DRY_RUN = 256,
@@ -82,42 +83,6 @@ struct command {
 	const char *graph[GRAPHS]; /* files */
 	struct analysis_options o;
 };
-
-static sigset_t ending(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGQUIT);
-	sigaddset(&set, SIGTSTP);
-	return set;
-}
-
-static void let_signals(void)
-{
-	sigset_t set = ending();
-
-	sigprocmask(SIG_UNBLOCK, &set, NULL);
-}
-
-void hold_signals(void)
-{
-	sigset_t set = ending();
-
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	/* A reader of our output that goes away must not end us either. */
-	signal(SIGPIPE, SIG_IGN);
-}
-
-static bool signal_waits(void)
-{
-	sigset_t waiting, set = ending(), both;
-
-	return !sigpending(&waiting) && !sigandset(&both, &waiting, &set) && !sigisemptyset(&both);
-}
 
 /* "10MB", "64k": bytes; "100blocks": blocks. */
 static bool parse_budget(const char *text, struct command *c)
@@ -428,14 +393,17 @@ static int analyse(struct target *t, const struct snapshot_plan *plan, const str
 	struct analysis a = {0};
 	int ret = analysis_run(&a, t, plan, &c->o, &err), status;
 
-	if (!ret) /* nothing is held any more */
-		let_signals();
+	interrupt_end();
 	if (ret == -ESRCH || (ret && err.exit == MP_EXIT_NO_PROCESS))
 		status = (complain(&err), LEAKS_GONE);
 	else
 		status = ret ? status_of(ret, &err) : join(j, &a, c);
+	if (!status && a.overrun)
+		leaks_print_overrun(&a, t);
 	if (!status)
 		status = tell(&a, j, c, snapshot_mode_name(a.plan.mode));
+	if (a.overrun && status != LEAKS_NOT_INSPECTABLE && status != LEAKS_GONE)
+		status = LEAKS_OVERRUN;
 	analysis_free(&a);
 	return status;
 }
@@ -455,8 +423,7 @@ static int run(struct target *t, const struct command *c)
 		ret = snapshot_plan(&plan, t, c->mode, c->o.max_pause_ms, &err);
 	if (ret)
 		return status_of(ret, &err);
-	plan.interrupted = signal_waits;
-	hold_signals();
+	interrupt_begin(LEAKS_NOT_INSPECTABLE, LEAKS_PAUSE);
 	leaks_print_plan(t, &plan);
 	fflush(stdout);
 	if (!c->dry_run)
@@ -492,9 +459,7 @@ static int run_core(const struct command *c)
 
 int cmd_leaks(int argc, char **argv)
 {
-	struct command c = {
-	    .o = {
-		.confirm = 1, .interval_ms = 10000, .content = true, .interrupted = signal_waits}};
+	struct command c = {.o = {.confirm = 1, .interval_ms = 10000, .content = true}};
 	struct mp_err err = {0};
 	struct target t;
 	bool done = false;

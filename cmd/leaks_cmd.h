@@ -13,9 +13,10 @@ enum leaks_exit {
 	LEAKS_FOUND = 1, /* or failed, with a message */
 	LEAKS_USAGE = 2,
 	LEAKS_NOT_INSPECTABLE = 3, /* no such process, no permission, no known allocator ... */
-	LEAKS_PAUSE = 4,	   /* the pause would exceed --max-pause; nothing was touched */
-	LEAKS_APPROXIMATE = 5,	   /* and --require-exact was given */
-	LEAKS_GONE = 6,		   /* the process ended meanwhile */
+	LEAKS_PAUSE = 4, /* the pause would exceed --max-pause; it was left alone, or let go */
+	LEAKS_APPROXIMATE = 5, /* and --require-exact was given */
+	LEAKS_GONE = 6,	       /* the process ended meanwhile */
+	LEAKS_OVERRUN = 7,     /* the pause was longer than --max-pause */
 };
 
 /* Leaks that count: neither suppressed nor in the baseline. */
@@ -26,11 +27,10 @@ struct leaks_sum {
 
 void leaks_print_plan(const struct target *t, const struct snapshot_plan *plan);
 void leaks_print_heaps(const struct census *c);
+/* The pause was longer than --max-pause, and what would do next time. */
+void leaks_print_overrun(const struct analysis *a, const struct target *t);
 /* @j: with what it joined, or why not. */
 void leaks_print_report(const struct analysis *a, const struct leaks_sum *sum, struct leak_join *j);
 void leaks_print_why(const struct why *w, struct leak_join *j);
-
-/* Signals that would end memprof wait while threads of a target are under its hand. */
-void hold_signals(void);
 
 #endif

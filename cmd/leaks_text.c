@@ -33,14 +33,24 @@ static const char *how(enum snapshot_mode mode)
 void leaks_print_plan(const struct target *t, const struct snapshot_plan *plan)
 {
 	printf(
-	    "process %d (%s), %u thread%s: %s anonymous memory in small pages, %s in huge ones\n",
+	    "process %d (%s), %u thread%s, %s mappings: %s anonymous memory in small pages, %s in "
+	    "huge ones\n",
 	    t->pid, t->status.name, t->status.threads, text_plural(t->status.threads),
-	    human(plan->small), human(plan->huge));
+	    thousands(plan->mappings), human(plan->small), human(plan->huge));
 	printf("pause: about %.1f ms predicted (%s: %s)\n", (double)plan->pause_ns / 1e6,
 	       snapshot_mode_name(plan->mode), how(plan->mode));
 	if (plan->memory)
 		printf("memory: memprof takes about %s more to read it into\n",
 		       human(plan->memory));
+}
+
+void leaks_print_overrun(const struct analysis *a, const struct target *t)
+{
+	char advice[160];
+
+	snapshot_advice(&a->plan, t, a->longest_pause_ns, advice, sizeof(advice));
+	printf("pause: %.1f ms, longer than the %" PRIu64 " ms of --max-pause; %s\n",
+	       (double)a->longest_pause_ns / 1e6, a->plan.max_pause_ns / 1000000, advice);
 }
 
 void leaks_print_heaps(const struct census *c)

@@ -10,23 +10,12 @@
 
 #define STOP_MS 5000 /* for all threads to stand, when no limit is given */
 
-static int check_interrupt(const struct analysis_options *o, struct mp_err *err)
-{
-	if (o->interrupted && o->interrupted())
-		return mp_fail(err, MP_EXIT_FAILURE, -EINTR,
-			       "interrupted; the process is as it was");
-	return 0;
-}
-
 /* Roots, edges: all that needs the whole memory. */
-static int build(struct analysis *a, struct image *img, const struct analysis_options *o,
-		 struct mp_err *err)
+static int build(struct analysis *a, struct image *img, struct mp_err *err)
 {
 	uint64_t start = mono_ns();
-	int ret = check_interrupt(o, err);
+	int ret;
 
-	if (ret)
-		return ret;
 	a->live_count = a->census.blocks.n;
 	a->live_bytes = census_live_bytes(&a->census);
 	ret = graph_init(&a->graph, img->arch, a->census.blocks.at, a->census.blocks.n);
@@ -39,11 +28,7 @@ static int build(struct analysis *a, struct image *img, const struct analysis_op
 					       a->census.busy},
 			 &a->cover, err);
 	if (!ret)
-		ret = check_interrupt(o, err);
-	if (!ret)
 		ret = graph_edges(&a->graph, img, err);
-	if (!ret)
-		ret = check_interrupt(o, err);
 	a->scan_ns = mono_ns() - start;
 	return ret;
 }
@@ -76,7 +61,7 @@ int analysis_of_image(struct analysis *a, struct image *img, const struct analys
 
 	a->walk_ns = mono_ns() - start;
 	if (!ret)
-		ret = build(a, img, o, err);
+		ret = build(a, img, err);
 	if (!ret)
 		ret = mark(a, err);
 	if (!ret)
@@ -97,7 +82,7 @@ static int look(struct analysis *a, struct image *img, const struct analysis_opt
 		uint32_t round, struct sightings *seen, struct mp_err *err)
 {
 	struct sightings now = {0};
-	int ret = build(a, img, o, err);
+	int ret = build(a, img, err);
 
 	if (!ret)
 		ret = mark(a, err);
@@ -156,22 +141,33 @@ static int one_round(struct analysis *a, struct target *t, const struct snapshot
 	return ret;
 }
 
-static int wait_for(uint64_t ms, const struct analysis_options *o, struct mp_err *err)
+static void wait_for(uint64_t ms)
 {
-	struct deadline until = deadline_in_ms(ms);
-	int ret = 0;
+	struct timespec left = {.tv_sec = (time_t)(ms / 1000),
+				.tv_nsec = (long)(ms % 1000) * 1000000};
 
-	while (!ret && !deadline_passed(&until)) {
-		usleep(10000);
-		ret = check_interrupt(o, err);
-	}
-	return ret;
+	while (nanosleep(&left, &left) && errno == EINTR)
+		;
+}
+
+/* It takes longer than was predicted; it would again. */
+static int stop_no_more(const struct analysis *a, const struct target *t, struct mp_err *err)
+{
+	char advice[160];
+
+	snapshot_advice(&a->plan, t, a->longest_pause_ns, advice, sizeof(advice));
+	return mp_fail(err, MP_EXIT_FAILURE, -ETIME,
+		       "the pause was %.1f ms, and --max-pause is %" PRIu64
+		       " ms, so process %d is not stopped again; %s",
+		       (double)a->longest_pause_ns / 1e6, a->plan.max_pause_ns / 1000000, t->pid,
+		       advice);
 }
 
 int analysis_run(struct analysis *a, struct target *t, const struct snapshot_plan *plan,
 		 const struct analysis_options *o, struct mp_err *err)
 {
 	struct sightings seen = {0};
+	char advice[160];
 	int ret = 0;
 
 	memset(a, 0, sizeof(*a));
@@ -179,18 +175,22 @@ int analysis_run(struct analysis *a, struct target *t, const struct snapshot_pla
 	a->plan = *plan;
 	memcpy(a->name, t->status.name, sizeof(a->name));
 	proc_exe(t->pid, a->exe, sizeof(a->exe));
-	if (o->max_pause_ms && plan->pause_ns > o->max_pause_ms * 1000000)
+	if (plan->max_pause_ns && plan->pause_ns > plan->max_pause_ns) {
+		snapshot_advice(plan, t, plan->pause_ns, advice, sizeof(advice));
 		return mp_fail(err, MP_EXIT_FAILURE, -ETIME,
 			       "the pause is predicted to be %.1f ms, and --max-pause is %" PRIu64
-			       " ms; process %d was left alone",
-			       (double)plan->pause_ns / 1e6, o->max_pause_ms, t->pid);
+			       " ms; process %d was left alone; %s",
+			       (double)plan->pause_ns / 1e6, o->max_pause_ms, t->pid, advice);
+	}
 	for (uint32_t round = 0; round < o->confirm && !ret && !a->target_gone; round++) {
 		if (round) {
 			forget(a);
-			ret = wait_for(o->interval_ms, o, err);
+			wait_for(o->interval_ms);
 		}
-		if (!ret)
-			ret = one_round(a, t, plan, o, round, &seen, err);
+		ret = one_round(a, t, plan, o, round, &seen, err);
+		a->overrun = plan->max_pause_ns && a->longest_pause_ns > plan->max_pause_ns;
+		if (!ret && a->overrun && round + 1 < o->confirm)
+			ret = stop_no_more(a, t, err);
 		if (!ret && a->target_gone && round + 1 < o->confirm)
 			ret = mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH,
 				      "process %d ended before its leaks were confirmed", t->pid);

@@ -15,8 +15,6 @@ struct analysis_options {
 	uint64_t interval_ms;  /* between them */
 	uint64_t why;	       /* address to explain, 0: none */
 	bool content;	       /* bytes of the program may be shown */
-	/* Asked between the steps, may be NULL: should the run end early? */
-	bool (*interrupted)(void);
 };
 
 struct analysis {
@@ -37,14 +35,15 @@ struct analysis {
 	struct clusters clusters;
 	struct why why;
 	bool target_gone; /* it ended while its copy was read; the report holds */
+	bool overrun;	  /* a pause was longer than max_pause_ms; a report holds nevertheless */
 };
 
 /**
  * analysis_run() - find the leaks of a process
  * @t: from target_look(); released on return
  * @plan: from snapshot_plan()
- * Return: 0; -ETIME: the pause would exceed the limit, nothing was touched; -ESRCH: the process
- * is gone; -EINTR; or another -errno; all with @err.
+ * Return: 0; -ETIME: the pause would exceed the limit, the process was left alone or, @a->overrun,
+ * is not stopped again; -ESRCH: the process is gone; or another -errno; all with @err.
  */
 int analysis_run(struct analysis *a, struct target *t, const struct snapshot_plan *plan,
 		 const struct analysis_options *o, struct mp_err *err);

@@ -36,7 +36,8 @@ int moment_take(struct moment *m, struct target *t, const struct snapshot_plan *
 			return ret;
 		/* A stopped process, or one that is gone, will not move on. */
 		if (*walked || !m->census.passing || m->snapshots == TRIES ||
-		    m->snapshot.image.torn)
+		    m->snapshot.image.torn ||
+		    (plan->max_pause_ns && m->snapshot.pause_ns > plan->max_pause_ns))
 			break;
 		if (m->snapshot.pause_ns > m->longest_pause_ns)
 			m->longest_pause_ns = m->snapshot.pause_ns;

@@ -17,7 +17,8 @@ struct moment {
 /**
  * moment_take() - snapshots, until one has heaps that no thread is just changing; at most five
  * A busy process is caught in the middle now and then; a few milliseconds later it is not.  The
- * last one is taken as it is: then its census says what is in doubt.
+ * last one is taken as it is: then its census says what is in doubt.  None is taken after a pause
+ * that was longer than is allowed.
  * @max_ms, @plan: as snapshot_take()
  * Return: 0 with @m->snapshot to be ended by snapshot_end() and @m->census to be freed, also when
  * there is no allocator: *@walked has what census_take() returned; or a negative errno with @err,

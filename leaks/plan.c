@@ -21,29 +21,42 @@
 #define MS_FIXED     1.0
 #define MS_HUGE_GIB  1.0
 #define MS_SMALL_GIB 50.0
+#define MS_MAPPING   0.004 /* the copy's own, and a line of maps */
 
 /* Page tables are read in the stop, and what was written since, which is little by then. */
-#define MS_PRE_FIXED 4.0
-#define MS_PRE_GIB   3.0
-#define LONG_NS	     100000000u /* a copy's pause, from where on another way is looked for */
+#define MS_PRE_FIXED   4.0
+#define MS_PRE_GIB     3.0
+#define MS_PRE_MAPPING 0.0015
+#define LONG_NS	       100000000u /* a copy's pause, from where on another way is looked for */
+
+/* Reading and following pointers, about 2 s a GiB. */
+#define MS_PLACE_FIXED	 20.0
+#define MS_PLACE_GIB	 2000.0
+#define MS_PLACE_MAPPING 0.0025
 
 #define SLACK	  (16ull << 20) /* of a memory cgroup: what the target itself may want */
 #define COW_SHARE 64		/* 1/64 of the anonymous memory is written while a copy lives */
 
-static int read_rollup(pid_t pid, struct snapshot_plan *plan)
+static int read_sizes(pid_t pid, struct snapshot_plan *plan)
 {
 	struct proc_rollup r;
+	struct maps maps;
 	int err = proc_rollup_read(pid, &r);
 
+	if (!err)
+		err = maps_read(pid, &maps);
 	if (err)
 		return err;
+	plan->mappings = (uint32_t)maps.list.n;
+	maps_free(&maps);
 	plan->rss = r.rss;
 	plan->huge = r.huge;
 	plan->small = (r.anonymous > r.huge ? r.anonymous - r.huge : 0) + r.swap;
 	/* A page of table for each 2 MiB, and for huge pages kept in reserve. */
 	plan->tables = (plan->small + plan->huge) / 512;
 	plan->copy_pause_ns = (uint64_t)(1e6 * (MS_FIXED + MS_HUGE_GIB * (double)plan->huge / GIB +
-						MS_SMALL_GIB * (double)plan->small / GIB));
+						MS_SMALL_GIB * (double)plan->small / GIB +
+						MS_MAPPING * plan->mappings));
 	return 0;
 }
 
@@ -112,22 +125,22 @@ static int check_pre_copy(const struct snapshot_plan *plan, const struct target 
 
 static uint64_t pause_of(const struct snapshot_plan *plan)
 {
-	double bytes = (double)(plan->small + plan->huge);
+	double gib = (double)(plan->small + plan->huge) / GIB;
 
 	switch (plan->mode) {
 	case SNAPSHOT_IN_PLACE:
-		/* Reading and following pointers, about 2 s a GiB. */
-		return 20000000u + 2 * (plan->small + plan->huge);
+		return (uint64_t)(1e6 * (MS_PLACE_FIXED + MS_PLACE_GIB * gib +
+					 MS_PLACE_MAPPING * plan->mappings));
 	case SNAPSHOT_PRE_COPY:
-		return (uint64_t)(1e6 * (MS_PRE_FIXED + MS_PRE_GIB * bytes / GIB));
+		return (uint64_t)(1e6 * (MS_PRE_FIXED + MS_PRE_GIB * gib +
+					 MS_PRE_MAPPING * plan->mappings));
 	default:
 		return plan->copy_pause_ns;
 	}
 }
 
 /* Where nothing was asked for: a copy, unless it would take long, or may not be made. */
-static int choose(struct snapshot_plan *plan, const struct target *t, uint64_t max_pause_ns,
-		  struct mp_err *err)
+static int choose(struct snapshot_plan *plan, const struct target *t, struct mp_err *err)
 {
 	struct snapshot_plan other = *plan;
 	struct mp_err why = {0};
@@ -137,7 +150,7 @@ static int choose(struct snapshot_plan *plan, const struct target *t, uint64_t m
 	other.automatic = true;
 	other.pause_ns = pause_of(&other);
 	plan->mode = SNAPSHOT_COPY;
-	if (!ret && plan->copy_pause_ns <= (max_pause_ns ? max_pause_ns : LONG_NS))
+	if (!ret && plan->copy_pause_ns <= (plan->max_pause_ns ? plan->max_pause_ns : LONG_NS))
 		return 0;
 	if (other.pause_ns < plan->copy_pause_ns && !check_pre_copy(&other, t, &why)) {
 		*plan = other;
@@ -153,7 +166,7 @@ int snapshot_plan(struct snapshot_plan *plan, struct target *t, enum snapshot_mo
 	int ret;
 
 	memset(plan, 0, sizeof(*plan));
-	ret = read_rollup(t->pid, plan);
+	ret = read_sizes(t->pid, plan);
 	if (ret)
 		return target_refused(t, ret, err);
 	ret = sandbox_look(t, err);
@@ -161,11 +174,12 @@ int snapshot_plan(struct snapshot_plan *plan, struct target *t, enum snapshot_mo
 		return ret;
 	plan->room = limits_read(t->pid, &limits) ? NO_LIMIT : limits.cgroup;
 	plan->mode = mode;
+	plan->max_pause_ns = max_pause_ms * 1000000;
 	plan->memory = plan->small + plan->huge;
 	if (mode != SNAPSHOT_IN_PLACE && mode != SNAPSHOT_PRE_COPY)
 		ret = check_userfaultfd(t, err);
 	if (!ret && mode == SNAPSHOT_ANY)
-		ret = choose(plan, t, max_pause_ms * 1000000, err);
+		ret = choose(plan, t, err);
 	else if (!ret && mode == SNAPSHOT_PRE_COPY)
 		ret = check_pre_copy(plan, t, err);
 	else if (!ret && mode != SNAPSHOT_IN_PLACE)
@@ -174,6 +188,23 @@ int snapshot_plan(struct snapshot_plan *plan, struct target *t, enum snapshot_mo
 		plan->memory = 0;
 	plan->pause_ns = pause_of(plan);
 	return ret;
+}
+
+void snapshot_advice(const struct snapshot_plan *plan, const struct target *t, uint64_t ns,
+		     char *text, size_t size)
+{
+	struct snapshot_plan other = *plan;
+
+	other.mode = SNAPSHOT_PRE_COPY;
+	other.pause_ns = pause_of(&other);
+	snprintf(text, size, "--max-pause %" PRIu64 "ms", ns / 1000000 + ns / 4000000 + 1);
+	if (plan->mode != SNAPSHOT_PRE_COPY && other.pause_ns < plan->max_pause_ns &&
+	    !check_pre_copy(&other, t, NULL))
+		snprintf(text + strlen(text), size - strlen(text),
+			 " would do, or --pre-copy, of which %.1f ms are predicted",
+			 (double)other.pause_ns / 1e6);
+	else
+		snprintf(text + strlen(text), size - strlen(text), " would do");
 }
 
 const char *snapshot_mode_name(enum snapshot_mode mode)

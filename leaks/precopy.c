@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "attach/limits.h"
+#include "leaks/hand.h"
 #include "lib/fault.h"
 
 #define RUNS	   8192
@@ -95,8 +96,7 @@ static int read_run(struct precopy *p, uint64_t at, uint64_t end)
 }
 
 /* What was written in one tracked range, and may be written again. */
-static int gather_range(struct precopy *p, const struct track_range *range,
-			bool (*interrupted)(void))
+static int gather_range(struct precopy *p, const struct track_range *range)
 {
 	uint64_t at = range->start;
 
@@ -108,7 +108,7 @@ static int gather_range(struct precopy *p, const struct track_range *range,
 		p->scan_ns += work_ns() - start;
 		if (n < 0)
 			return (int)n;
-		if (interrupted && interrupted())
+		if (hand_wanted())
 			return -EINTR;
 		if (n && !precopy_room())
 			return -ENOMEM;
@@ -170,7 +170,7 @@ static uint64_t untracked(struct precopy *p, const struct maps *maps)
 }
 
 /* One round.  Return: 0 with *@rest what is not tracked, or -errno. */
-static int gather(struct precopy *p, bool (*interrupted)(void), uint64_t *rest)
+static int gather(struct precopy *p, uint64_t *rest)
 {
 	struct maps maps;
 	int ret = maps_read(p->pid, &maps);
@@ -181,7 +181,7 @@ static int gather(struct precopy *p, bool (*interrupted)(void), uint64_t *rest)
 		return ret;
 	track_maps(p, &maps);
 	for (size_t i = 0; i < p->track.ranges.n && !ret; i++)
-		ret = gather_range(p, &p->track.ranges.at[i], interrupted);
+		ret = gather_range(p, &p->track.ranges.at[i]);
 	*rest = ret ? 0 : untracked(p, &maps);
 	maps_free(&maps);
 	if (p->read_bytes > p->rate_bytes) {
@@ -193,8 +193,11 @@ static int gather(struct precopy *p, bool (*interrupted)(void), uint64_t *rest)
 
 static int failed(const struct precopy *p, int ret, struct mp_err *err)
 {
-	if (ret == -EINTR)
-		return mp_fail(err, MP_EXIT_FAILURE, ret, "interrupted; the process is as it was");
+	if (ret == -ETIME)
+		return mp_fail(err, MP_EXIT_FAILURE, ret,
+			       "process %d was let go before all that it had written was read: the "
+			       "pause was going to be longer than is allowed",
+			       p->pid);
 	if (ret == -ENOMEM)
 		return mp_fail(err, MP_EXIT_FAILURE, ret,
 			       "there is no memory to read process %d into", p->pid);
@@ -202,13 +205,13 @@ static int failed(const struct precopy *p, int ret, struct mp_err *err)
 		       "the memory of process %d cannot be tracked: %s", p->pid, strerror(-ret));
 }
 
-int precopy_gather(struct precopy *p, bool (*interrupted)(void), struct mp_err *err)
+int precopy_gather(struct precopy *p, struct mp_err *err)
 {
 	uint64_t before_ns = 0, before_bytes = UINT64_MAX;
 
 	for (int round = 0; round < MAX_ROUNDS; round++) {
 		uint64_t start = mono_ns(), ns, rest, next;
-		int ret = gather(p, interrupted, &rest);
+		int ret = gather(p, &rest);
 
 		if (ret)
 			return failed(p, ret, err);
@@ -236,7 +239,7 @@ uint64_t precopy_expect(const struct precopy *p)
 }
 
 /* One map at the moment of the stop. */
-static int take_map(struct precopy *p, const struct image_map *m)
+static int take_map(struct precopy *p, const struct image_map *m, const struct deadline *deadline)
 {
 	bool tracked = track_has(&p->track, m->start, m->end);
 	uint64_t at = m->start;
@@ -255,6 +258,8 @@ static int take_map(struct precopy *p, const struct image_map *m)
 
 			if (!m->write && (r->categories & TRACK_FILE))
 				continue;
+			if (!known && deadline_passed(deadline))
+				return -ETIME;
 			if (!known)
 				all = read_run(p, r->start, r->end);
 			if (all > 0)
@@ -266,7 +271,8 @@ static int take_map(struct precopy *p, const struct image_map *m)
 	return ret;
 }
 
-int precopy_take(struct precopy *p, struct image *img, struct mp_err *err)
+int precopy_take(struct precopy *p, struct image *img, const struct deadline *deadline,
+		 struct mp_err *err)
 {
 	int ret = 0;
 
@@ -274,7 +280,7 @@ int precopy_take(struct precopy *p, struct image *img, struct mp_err *err)
 	vec_for_each (&img->maps, m) {
 		m->frozen = is_frozen(m);
 		if (m->frozen && !ret)
-			ret = take_map(p, m);
+			ret = deadline_passed(deadline) ? -ETIME : take_map(p, m, deadline);
 	}
 	if (!ret && !precopy_holds(p))
 		ret = -ESRCH;

@@ -34,15 +34,16 @@ struct precopy {
 int precopy_begin(struct precopy *p, struct target *t, struct mp_err *err);
 /**
  * precopy_gather() - read, until little is left or no less gets left
- * @interrupted: asked now and then, may be NULL
- * Return: 0, or a negative errno with @err: -EINTR, -ENOMEM: memprof has no room for it.
+ * Return: 0, or a negative errno with @err: -ENOMEM: memprof has no room for it; -EINTR:
+ * hand_wanted().
  */
-int precopy_gather(struct precopy *p, bool (*interrupted)(void), struct mp_err *err);
+int precopy_gather(struct precopy *p, struct mp_err *err);
 /* Return: nanoseconds that precopy_take() is going to need, by what was measured. */
 uint64_t precopy_expect(const struct precopy *p);
-/* @img: open, of the stopped target; frozen on return without error.  Return: 0, or a negative
- * errno with @err. */
-int precopy_take(struct precopy *p, struct image *img, struct mp_err *err);
+/* @img: open, of the stopped target; frozen on return without error.  Return: 0, -ETIME at the
+ * @deadline, or another negative errno; with @err. */
+int precopy_take(struct precopy *p, struct image *img, const struct deadline *deadline,
+		 struct mp_err *err);
 /* Are its last bytes still to be had: does the process exist, with the same memory? */
 bool precopy_holds(const struct precopy *p);
 void precopy_settle(struct precopy *p);

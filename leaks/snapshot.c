@@ -5,12 +5,16 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 #include "attach/emergency.h"
 #include "attach/procfs.h"
 #include "attach/reaper.h"
 #include "attach/remains.h"
+#include "leaks/hand.h"
+#include "lib/fault.h"
 
 #define REAP_MS 5000
 #define EACH_MS 5000 /* for all threads, one after the other */
@@ -70,7 +74,7 @@ static int take_each(struct snapshot *s)
 	vec_for_each (&tids.list, tid) {
 		struct image_thread th = {.tid = *tid};
 
-		if (!deadline_passed(&deadline))
+		if (!deadline_passed(&deadline) && !hand_wanted())
 			take_registers(s->t, &th, &deadline);
 		ret = vec_push(&s->image.threads, th);
 		if (ret)
@@ -120,6 +124,56 @@ static uint64_t let_go(struct snapshot *s)
 	return s->t->last_stop_ns;
 }
 
+static uint64_t stopped_ns(const struct snapshot *s)
+{
+	return mono_ns() - s->t->stopped_at_ns;
+}
+
+/* @ns: how long it is going to be stopped in all. */
+static int too_long(const struct snapshot *s, uint64_t ns, const char *why, struct mp_err *err)
+{
+	char advice[160];
+
+	snapshot_advice(&s->plan, s->t, ns, advice, sizeof(advice));
+	return mp_fail(
+	    err, MP_EXIT_FAILURE, -ETIME,
+	    "process %d was let go after %.1f ms: %s, and --max-pause is %" PRIu64 " ms; %s",
+	    s->t->pid, (double)stopped_ns(s) / 1e6, why, s->plan.max_pause_ns / 1000000, advice);
+}
+
+/* Once it is begun, the kernel does not break off the making of a copy. */
+static int check_pause(const struct snapshot *s, struct mp_err *err)
+{
+	uint64_t all = stopped_ns(s) + s->plan.copy_pause_ns;
+	char why[64];
+
+	if (!s->plan.max_pause_ns || all <= s->plan.max_pause_ns)
+		return 0;
+	snprintf(why, sizeof(why), "to copy it would take %.1f ms more",
+		 (double)s->plan.copy_pause_ns / 1e6);
+	return too_long(s, all, why, err);
+}
+
+/* SIGALRM at the end of what is allowed; 0 @ns: no more. */
+static void alarm_in(uint64_t ns)
+{
+	struct itimerval in = {.it_value = {.tv_sec = (time_t)(ns / 1000000000),
+					    .tv_usec = (suseconds_t)(ns / 1000 % 1000000)}};
+
+	setitimer(ITIMER_REAL, &in, NULL);
+}
+
+static int bound_pause(const struct snapshot *s, struct mp_err *err)
+{
+	uint64_t used = stopped_ns(s), max = s->plan.max_pause_ns;
+
+	if (max && used + 1000 >= max)
+		return too_long(s, used + s->plan.pause_ns, "nothing was read yet", err);
+	if (max)
+		alarm_in(max - used);
+	return 0;
+}
+
 static int stop_and_copy(struct snapshot *s, bool orphan, const struct deadline *deadline,
 			 struct mp_err *err)
 {
@@ -128,12 +182,17 @@ static int stop_and_copy(struct snapshot *s, bool orphan, const struct deadline 
 
 	if (!ret)
 		ret = image_take_threads(&s->image, s->t);
+	fault_point("snapshot-stopped");
+	if (!ret)
+		ret = in_place ? bound_pause(s, err) : check_pause(s, err);
 	if (!ret && !in_place)
 		ret = copy_make(&s->copy, s->t, orphan, err);
 	if (ret || !in_place)
 		s->pause_ns = let_go(s);
 	return ret;
 }
+
+static int end(struct snapshot *s, struct mp_err *err);
 
 static int take_copy(struct snapshot *s, uint64_t max_ms, struct mp_err *err)
 {
@@ -164,7 +223,7 @@ static int take_copy(struct snapshot *s, uint64_t max_ms, struct mp_err *err)
 	if (!ret && !in_place)
 		ret = image_add_live(&s->image, &s->before);
 	if (ret)
-		snapshot_end(s, &second);
+		end(s, &second);
 	return ret;
 }
 
@@ -198,7 +257,7 @@ static int stop_and_take(struct snapshot *s, uint64_t max_ms, struct mp_err *err
 	if (!ret)
 		ret = image_open_process(&s->image, s->t->pid, err);
 	if (!ret)
-		ret = precopy_take(&s->pre, &s->image, err);
+		ret = precopy_take(&s->pre, &s->image, &deadline, err);
 	s->pause_ns = let_go(s);
 	take_time(&old);
 	return ret;
@@ -214,7 +273,7 @@ static bool too_much(const struct snapshot *s, uint64_t max_ms)
 
 static int read_pre_copy(struct snapshot *s, uint64_t max_ms, struct mp_err *err)
 {
-	int ret = precopy_gather(&s->pre, s->plan.interrupted, err);
+	int ret = precopy_gather(&s->pre, err);
 
 	if (!ret && too_much(s, max_ms))
 		ret = mp_fail(err, MP_EXIT_FAILURE, -ETIME,
@@ -262,39 +321,6 @@ static int take(struct snapshot *s, uint64_t max_ms, struct mp_err *err)
 		maps_free(&s->before);
 	}
 	return ret;
-}
-
-int snapshot_take(struct snapshot *s, struct target *t, const struct snapshot_plan *plan,
-		  uint64_t max_ms, struct mp_err *err)
-{
-	memset(s, 0, sizeof(*s));
-	s->t = t;
-	s->plan = *plan;
-	return take(s, max_ms, err);
-}
-
-int snapshot_again(struct snapshot *s, uint64_t max_ms, struct mp_err *err)
-{
-	int ret;
-
-	if (s->plan.mode != SNAPSHOT_PRE_COPY) {
-		ret = snapshot_end(s, err);
-		return ret ? ret : take(s, max_ms, err);
-	}
-	image_close(&s->image);
-	image_init(&s->image, s->t->arch, s->t->pid);
-	ret = read_pre_copy(s, max_ms, err);
-	if (ret) {
-		precopy_free(&s->pre);
-		image_close(&s->image);
-	}
-	return ret;
-}
-
-void snapshot_settle(struct snapshot *s)
-{
-	if (s->plan.mode == SNAPSHOT_PRE_COPY)
-		precopy_settle(&s->pre);
 }
 
 /* @c: dead; or none, and only what others left is reaped. */
@@ -346,7 +372,7 @@ static int end_copy(struct snapshot *s, struct mp_err *err)
 	return ret;
 }
 
-int snapshot_end(struct snapshot *s, struct mp_err *err)
+static int end(struct snapshot *s, struct mp_err *err)
 {
 	int ret = 0;
 
@@ -361,9 +387,83 @@ int snapshot_end(struct snapshot *s, struct mp_err *err)
 		ret = end_copy(s, err);
 	} else if (s->t->threads.n) {
 		s->pause_ns = let_go(s);
+		alarm_in(0);
 	}
 	guardian_end(&s->guardian);
 	image_close(&s->image);
 	maps_free(&s->before);
+	return ret;
+}
+
+/* Should memprof end now: a stopped target is let go by that alone. */
+static void give_up(void *arg)
+{
+	struct snapshot *s = arg;
+
+	if (s->plan.mode == SNAPSHOT_PRE_COPY)
+		precopy_settle(&s->pre);
+	else if (s->copy.pid)
+		end_copy(s, NULL);
+	guardian_end(&s->guardian);
+}
+
+static int take_again(struct snapshot *s, uint64_t max_ms, struct mp_err *err)
+{
+	int ret;
+
+	if (s->plan.mode != SNAPSHOT_PRE_COPY) {
+		ret = end(s, err);
+		return ret ? ret : take(s, max_ms, err);
+	}
+	image_close(&s->image);
+	image_init(&s->image, s->t->arch, s->t->pid);
+	ret = read_pre_copy(s, max_ms, err);
+	if (ret) {
+		precopy_free(&s->pre);
+		image_close(&s->image);
+	}
+	return ret;
+}
+
+int snapshot_take(struct snapshot *s, struct target *t, const struct snapshot_plan *plan,
+		  uint64_t max_ms, struct mp_err *err)
+{
+	int ret;
+
+	memset(s, 0, sizeof(*s));
+	s->t = t;
+	s->plan = *plan;
+	hand_take();
+	ret = take(s, max_ms, err);
+	hand_leave(ret ? NULL : give_up, s);
+	fault_point("snapshot-taken");
+	return ret;
+}
+
+int snapshot_again(struct snapshot *s, uint64_t max_ms, struct mp_err *err)
+{
+	int ret;
+
+	hand_take();
+	ret = take_again(s, max_ms, err);
+	hand_leave(ret ? NULL : give_up, s);
+	return ret;
+}
+
+void snapshot_settle(struct snapshot *s)
+{
+	hand_take();
+	if (s->plan.mode == SNAPSHOT_PRE_COPY)
+		precopy_settle(&s->pre);
+	hand_leave(give_up, s);
+}
+
+int snapshot_end(struct snapshot *s, struct mp_err *err)
+{
+	int ret;
+
+	hand_take();
+	ret = end(s, err);
+	hand_leave(NULL, NULL);
 	return ret;
 }

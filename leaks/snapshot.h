@@ -30,9 +30,10 @@ struct snapshot_plan {
 	uint64_t copy_pause_ns;	   /* of a copy, whatever the mode */
 	uint64_t room;		   /* what its memory cgroups still admit; UINT64_MAX: no limit */
 	uint64_t memory;	   /* what memprof takes to read it into (pre-copy) */
+	uint64_t max_pause_ns;	   /* what is allowed; 0: any */
+	uint32_t mappings;
 	enum snapshot_mode mode;
 	bool automatic; /* pre-copy was not asked for: given up for a copy that would be shorter */
-	bool (*interrupted)(void); /* asked while a pre-copy reads, may be NULL */
 };
 
 struct snapshot {
@@ -49,7 +50,7 @@ struct snapshot {
 };
 
 /**
- * snapshot_plan() - predict; reads /proc/PID/smaps_rollup, touches nothing
+ * snapshot_plan() - predict; reads /proc/PID/smaps_rollup and maps, touches nothing
  * Refuses what a copy would harm: users of userfaultfd (fork() waits for their handler), memory
  * cgroups without room; a pre-copy on kernels before 6.7, or where memprof would have no room.
  * @t: from target_look()
@@ -58,13 +59,20 @@ struct snapshot {
  */
 int snapshot_plan(struct snapshot_plan *plan, struct target *t, enum snapshot_mode mode,
 		  uint64_t max_pause_ms, struct mp_err *err);
+/* What would do when a pause takes @ns, which @plan does not allow: "--max-pause 70ms". */
+void snapshot_advice(const struct snapshot_plan *plan, const struct target *t, uint64_t ns,
+		     char *text, size_t size);
 
 /**
  * snapshot_take() - stop @t, copy it (or keep it stopped, if the plan says in place)
  * @max_ms: the threads must stand within this time, or nothing happens
  * On return without error @s->image is readable, and the target runs unless in place.  Ends with
  * snapshot_end() in every case of success.
- * Return: 0; -ETIME: the pause of a pre-copy would exceed @max_ms; or another -errno; with @err.
+ * When a pause is going to be longer than @plan->max_pause_ns the target is let go at once, but for
+ * two cases: the kernel does not break off the making of a copy, so @s->pause_ns tells; and in
+ * place SIGALRM comes when so much time is over, which another thread should wait for
+ * (leaks/hand.h). Return: 0; -ETIME: the pause would exceed what is allowed (@max_ms: of a
+ * pre-copy); or another -errno; with @err.
  */
 int snapshot_take(struct snapshot *s, struct target *t, const struct snapshot_plan *plan,
 		  uint64_t max_ms, struct mp_err *err);

@@ -69,6 +69,18 @@ def copies(pid):
     return found
 
 
+def of_session(leader):
+    """Processes of its session, zombies included: a copy is in the session of what it is a copy of."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.getsid(int(pid)) == leader:
+                found.append(int(pid))
+        except ProcessLookupError:
+            pass
+    return found
+
+
 class Safe(t.Case):
     def rounds(self, pid, n):
         before = t.identity(pid)
@@ -225,6 +237,28 @@ class Safe(t.Case):
         self.assertEqual(m.returncode, 3, out)
         self.assertIn("interrupted", out)
         self.nothing_stays(p)
+
+    def test_interrupted_anywhere(self):
+        """a signal while the memory is read: memprof ends at once, and the process is as it was, with no copy"""
+        p = self.start(f"{t.VICTIMS}/blocks", "park", "3" if t.GUEST else "16", start_new_session=True)
+        while not p.stdout.readline().startswith("ready"):
+            pass
+        before = t.identity(p.pid)
+        ways = [(3, "leaks"), (3, "leaks", "--in-place"), (3, "leaks", "--gentle"), (1, "heap")]
+        if not t.GUEST:
+            ways += [(3, "leaks", "--pre-copy"), (1, "heap", "--pre-copy")]
+        for n, (status, command, *more) in enumerate(ways):
+            m = self.start(t.FAULTY, command, "-p", str(p.pid), *more, stderr=subprocess.STDOUT,
+                           env=dict(os.environ, MEMPROF_FAULT="snapshot-taken",
+                                    MEMPROF_FAULT_SIGNAL=str(int(signal.SIGSTOP))))
+            t.wait_for(lambda: t.stopped(m.pid))
+            m.send_signal((signal.SIGINT, signal.SIGTERM, signal.SIGHUP)[n % 3])
+            m.send_signal(signal.SIGCONT)
+            out, _ = m.communicate(timeout=120)
+            self.assertEqual(m.returncode, status, f"{command} {more}: {out}")
+            self.assertIn("interrupted; the process is as it was", out)
+            t.wait_for(lambda: of_session(p.pid) == [p.pid])  # init reaps in its own time
+            self.assertEqual(t.identity(p.pid), before)
 
     def test_target_ends(self):
         """the process ends between two snapshots, or was never there"""

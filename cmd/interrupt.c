@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "cmd/interrupt.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <unistd.h>
+#include "leaks/hand.h"
+
+static struct {
+	pthread_t thread;
+	bool waits;
+	int status, overdue;
+	sigset_t before;
+} own;
+
+static sigset_t ending(void)
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGALRM};
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		sigaddset(&set, signals[i]);
+	return set;
+}
+
+static void *wait_for_signal(void *unused)
+{
+	sigset_t set = ending();
+	int sig;
+
+	while (sigwait(&set, &sig))
+		;
+	/* Whoever looks at a report has its end: not one of the two threads. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	hand_end();
+	if (sig == SIGALRM)
+		fputs("memprof: the process was stopped for as long as --max-pause allows, and is "
+		      "let "
+		      "go; a longer one would do, or another way than --in-place\n",
+		      stderr);
+	else
+		fputs("memprof: interrupted; the process is as it was\n", stderr);
+	_exit(sig == SIGALRM ? own.overdue : own.status);
+	return unused;
+}
+
+void interrupt_begin(int status, int overdue)
+{
+	sigset_t set = ending();
+
+	own.status = status;
+	own.overdue = overdue;
+	pthread_sigmask(SIG_BLOCK, &set, &own.before);
+	/* A reader of our output that goes away must not end us either. */
+	signal(SIGPIPE, SIG_IGN);
+	own.waits = !pthread_create(&own.thread, NULL, wait_for_signal, NULL);
+}
+
+void interrupt_end(void)
+{
+	if (!own.waits)
+		return;
+	pthread_cancel(own.thread);
+	pthread_join(own.thread, NULL);
+	own.waits = false;
+	pthread_sigmask(SIG_SETMASK, &own.before, NULL);
+}

@@ -1,0 +1,82 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""memprof leaks --max-pause: predicted with all that a pause has to do, and kept to when it takes longer."""
+import os
+import re
+import signal
+import subprocess
+import time
+
+import memprof_test as t
+from test_leaks_safe import children
+
+MANY = 2000 if t.GUEST else 20000
+
+
+class Pause(t.Case):
+    def many(self, n):
+        """A program with n mappings."""
+        p = self.start(f"{t.VICTIMS}/mappings", str(n), stdin=subprocess.PIPE)
+        self.assertEqual(p.stdout.readline(), "ready\n")
+        return p
+
+    def test_predicted(self):
+        """many mappings make a pause longer, and the prediction says so"""
+        predicted = []
+        for n in (10, MANY):
+            p = self.many(n)
+            for mode in ((), ("--pre-copy",), ("--in-place",)):
+                if mode == ("--pre-copy",) and t.GUEST:
+                    continue
+                out = self.memprof("leaks", "-p", p.pid, "--dry-run", *mode).stdout
+                self.assertIn(f"{n // 1000},0" if n >= 1000 else " mappings", out)
+                predicted.append(float(re.search(r"about ([0-9.]+) ms predicted", out)[1]))
+        for few, many in zip(predicted, predicted[len(predicted) // 2:]):
+            self.assertGreater(many, few + 1e-3 * MANY)
+        out = self.memprof("leaks", "-p", p.pid, "--max-pause", "1ms", status=4).stderr
+        self.assertRegex(out, r"left alone; --max-pause \d+ms would do")
+
+    def held_up(self, point, status, *more):
+        """leaks --max-pause 1s, which is stopped itself for longer at some point, with the process in its
+        hand.  What it says."""
+        p = self.many(100)
+        before = t.identity(p.pid)
+        m = self.start(t.FAULTY, "leaks", "-p", str(p.pid), "--max-pause", "1s", *more, stderr=subprocess.STDOUT,
+                       env=dict(os.environ, MEMPROF_FAULT=point, MEMPROF_FAULT_SIGNAL=str(int(signal.SIGSTOP))))
+        t.wait_for(lambda: t.stopped(m.pid))
+        time.sleep(1.2)
+        m.send_signal(signal.SIGCONT)
+        out, _ = m.communicate(timeout=300)
+        self.assertIn(m.returncode, status, out)
+        self.assertEqual(children(p.pid), {})
+        self.assertEqual(t.identity(p.pid), before)
+        return m.returncode, out
+
+    def test_late(self):
+        """stopping alone took as long as is allowed: it is let go, and not copied"""
+        _, out = self.held_up("snapshot-stopped", [4])
+        self.assertRegex(out, r"was let go after \d+\.\d ms: to copy it would take [0-9.]+ ms more, and --max-pause is "
+                              r"1000 ms; --max-pause \d+ms would do")
+
+    def test_late_in_place(self):
+        """the same without a copy"""
+        _, out = self.held_up("snapshot-stopped", [4], "--in-place")
+        self.assertRegex(out, "was let go after .* nothing was read yet")
+
+    def test_overrun(self):
+        """a copy that took longer: said, with the report and a status of its own; it is not stopped again"""
+        _, out = self.held_up("copy-born", [7])
+        self.assertRegex(out, r"pause: \d+\.\d ms, longer than the 1000 ms of --max-pause; --max-pause \d+ms would do")
+        self.assertIn("exact", out)
+        _, out = self.held_up("copy-born", [7], "--confirm", "2", "--interval", "1ms")
+        self.assertRegex(out, "is not stopped again; ")
+
+    def test_overrun_in_place(self):
+        """without a copy it is let go at the end of the allowed time, in the middle of the work"""
+        status, out = self.held_up("snapshot-taken", [4, 7], "--in-place")
+        # The work may have been done when the end of the time was noticed.
+        self.assertIn("for as long as --max-pause allows" if status == 4 else "longer than the 1000 ms", out)
+
+
+if __name__ == "__main__":
+    t.main()
