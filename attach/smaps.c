@@ -33,7 +33,7 @@ static int put_usage(struct map_usages *list, struct map_usage *u)
 {
 	int ret = 0;
 
-	if (u->path && (u->rss || u->swap || u->dontfork)) {
+	if (u->path && (u->rss || u->swap || u->dontfork || u->hugetlb)) {
 		ret = vec_push(&list->list, *u);
 		if (!ret)
 			u->path = NULL;
@@ -54,11 +54,12 @@ static bool take_field(const char *line, const char *name, uint64_t *bytes)
 }
 
 /* "VmFlags: rd wr mr mw me dc ac sd": "io" and "pf" are a device's. */
-static bool take_flags(const char *line, bool *dontfork)
+static bool take_flags(const char *line, struct map_usage *u)
 {
 	if (strncmp(line, "VmFlags:", 8) != 0)
 		return false;
-	*dontfork = strstr(line, " dc") && !strstr(line, " io") && !strstr(line, " pf");
+	u->hugetlb = strstr(line, " ht");
+	u->dontfork = strstr(line, " dc") && !strstr(line, " io") && !strstr(line, " pf");
 	return true;
 }
 
@@ -74,7 +75,7 @@ int map_usages_parse(FILE *text, struct map_usages *list)
 		if (isupper((unsigned char)*line)) {
 			(void)(take_field(line, "Rss", &u.rss) ||
 			       take_field(line, "Anonymous", &u.anonymous) ||
-			       take_field(line, "Swap", &u.swap) || take_flags(line, &u.dontfork));
+			       take_field(line, "Swap", &u.swap) || take_flags(line, &u));
 			continue;
 		}
 		ret = put_usage(list, &u);

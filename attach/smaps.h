@@ -15,14 +15,15 @@ struct map_usage {
 	uint32_t prot;
 	bool shared;
 	bool dontfork; /* memory that a child does not get: madvise(2), MADV_DONTFORK */
+	bool hugetlb;  /* of a pool of huge pages: what it holds is in none of the sums */
 	char *path;
 };
 struct map_usages {
 	VEC(struct map_usage) list;
 };
 
-/* Parses smaps text; mappings that hold nothing are left out, unless they are @dontfork.  Return: 0
- * or -EINVAL/-ENOMEM, @u then empty. */
+/* Parses smaps text; mappings that hold nothing are left out, unless they are @dontfork or
+ * @hugetlb. Return: 0 or -EINVAL/-ENOMEM, @u then empty. */
 int map_usages_parse(FILE *text, struct map_usages *u);
 /* Return: 0, -ESRCH, -EACCES, ...  The kernel walks the page tables for it: about a millisecond for
  * each GiB of small pages, in which the target's own mmap may wait. */

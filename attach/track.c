@@ -9,18 +9,13 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "attach/pagemap.h"
 #include "lib/fault.h"
 
-/* Linux 6.7: uapi linux/userfaultfd.h and linux/fs.h, of which Debian 12 has older ones. */
+/* Linux 6.7: uapi linux/userfaultfd.h, of which Debian 12 has an older one. */
 #define WP_UNPOPULATED (1u << 13)
 #define WP_ASYNC       (1u << 15)
 #define FEATURES       (UFFD_FEATURE_PAGEFAULT_FLAG_WP | WP_UNPOPULATED | WP_ASYNC)
-struct scan_arg {
-	uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages, category_inverted,
-	    category_mask, category_anyof_mask, return_mask;
-};
-#define SCAN	     _IOWR('f', 16, struct scan_arg)
-#define SCAN_PROTECT 1u
 
 /* Write faults that come from the kernel need no privilege either: nobody is asked. */
 #define FLAGS (O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY)
@@ -36,22 +31,13 @@ static int handshake(int uffd)
 	return ioctl(uffd, UFFDIO_API, &api) ? -errno : 0;
 }
 
-static long scan(int pagemap, struct scan_arg *arg)
-{
-	long n;
-
-	do {
-		n = ioctl(pagemap, SCAN, arg);
-	} while (n < 0 && errno == EINTR);
-	return n < 0 ? -errno : n;
-}
-
 bool track_supported(void)
 {
-	struct scan_arg nothing = {.size = sizeof(nothing)};
+	struct pagemap_scan_arg nothing = {.size = sizeof(nothing)};
 	int uffd = (int)syscall(SYS_userfaultfd, FLAGS);
 	int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-	bool ok = uffd >= 0 && pagemap >= 0 && !handshake(uffd) && scan(pagemap, &nothing) == 0;
+	bool ok =
+	    uffd >= 0 && pagemap >= 0 && !handshake(uffd) && pagemap_scan(pagemap, &nothing) == 0;
 
 	if (uffd >= 0)
 		close(uffd);
@@ -190,16 +176,16 @@ static uint64_t asked(const struct track *k, uint64_t at, uint64_t end, bool pro
 long track_scan(struct track *k, uint64_t *at, uint64_t end, bool protect, struct track_run *runs,
 		size_t n)
 {
-	struct scan_arg arg = {.size = sizeof(arg),
-			       .flags = protect ? SCAN_PROTECT : 0,
-			       .start = *at,
-			       .end = protect ? step_end(*at, end) : end,
-			       .vec = (uint64_t)(uintptr_t)runs,
-			       .vec_len = n,
-			       .category_mask = protect ? TRACK_WRITTEN : 0,
-			       .category_anyof_mask = TRACK_PRESENT | TRACK_SWAPPED,
-			       .return_mask = asked(k, *at, end, protect)};
-	long ret = scan(k->pagemap, &arg);
+	struct pagemap_scan_arg arg = {.size = sizeof(arg),
+				       .flags = protect ? PAGEMAP_SCAN_PROTECT : 0,
+				       .start = *at,
+				       .end = protect ? step_end(*at, end) : end,
+				       .vec = (uint64_t)(uintptr_t)runs,
+				       .vec_len = n,
+				       .category_mask = protect ? TRACK_WRITTEN : 0,
+				       .category_anyof_mask = TRACK_PRESENT | TRACK_SWAPPED,
+				       .return_mask = asked(k, *at, end, protect)};
+	long ret = pagemap_scan(k->pagemap, &arg);
 
 	if (ret >= 0)
 		*at = arg.walk_end;

@@ -98,20 +98,19 @@ static void print_types(const struct heap_types *h)
 }
 
 /* What is asked of the image while it is there. */
-static int look(struct moment *m, struct heap_types *types, struct account *a, struct mp_err *err)
+static int look(struct moment *m, struct heap_types *types, struct account_stacks *stacks,
+		struct mp_err *err)
 {
-	int ret = 0;
-
-	if (heap_types_take(types, &m->snapshot.image, &m->census))
-		ret = mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "no memory for the list of types");
-	if (!ret)
-		ret = account_take(a, &m->snapshot.image, &m->census, err);
-	return ret;
+	if (heap_types_take(types, &m->snapshot.image, &m->census) ||
+	    account_stacks(stacks, &m->snapshot.image))
+		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "no memory for the list of types");
+	return 0;
 }
 
 static int run(struct target *t, const struct heap_command *c)
 {
 	struct mp_err err = {0}, end_err = {0};
+	struct account_stacks stacks = {0};
 	struct heap_types types = {0};
 	struct snapshot_plan plan;
 	struct account account;
@@ -123,8 +122,10 @@ static int run(struct target *t, const struct heap_command *c)
 	    moment_take(&m, t, &plan, STOP_MS, &ret, &err))
 		return complain(&err);
 	if (!ret)
-		ret = look(&m, &types, &account, &err);
+		ret = look(&m, &types, &stacks, &err);
 	end = snapshot_end(&m.snapshot, &end_err);
+	if (!ret)
+		ret = account_take(&account, t->pid, &stacks, &m.census, &err);
 	interrupt_end();
 	if (ret) {
 		status = complain(&err);
@@ -139,6 +140,7 @@ static int run(struct target *t, const struct heap_command *c)
 	}
 	if (end && end != -ESRCH && !status)
 		status = complain(&end_err);
+	vec_free(&stacks.sp);
 	heap_types_free(&types);
 	census_free(&m.census);
 	return status;

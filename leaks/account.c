@@ -2,24 +2,18 @@
 #include "leaks/account.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "attach/pagemap.h"
 #include "attach/procfs.h"
-
-#define PAGEMAP_HERE (1ull << 63) /* Documentation/admin-guide/mm/pagemap.rst */
-#define PAGEMAP_SWAP (1ull << 62)
-#define CHUNK	     4096 /* pages asked for at once */
 
 struct taker {
 	struct account *a;
-	const struct image *img;
+	const struct account_stacks *stacks;
 	const struct census *c;
 	size_t block, range; /* the first that may reach the page; pages come in order */
 	uint32_t page_size;
-	int fd;
+	struct pagemap pages;
 };
 
 static uint64_t overlap(const struct taker *t, uint64_t start, uint64_t end, uint64_t page)
@@ -61,10 +55,8 @@ static bool is_stack(const struct taker *t, const struct map *m)
 {
 	if (!strcmp(m->path, "[stack]"))
 		return true;
-	vec_for_each (&t->img->threads, th) {
-		uint64_t sp = th->has_regs ? t->img->arch->get_sp(&th->regs) : 0;
-
-		if (sp >= m->start && sp < m->end)
+	vec_for_each (&t->stacks->sp, sp) {
+		if (*sp >= m->start && *sp < m->end)
 			return true;
 	}
 	return false;
@@ -113,22 +105,14 @@ static void take_page(struct taker *t, uint64_t page, uint64_t *part)
 
 static void take_map(struct taker *t, const struct maps *maps, const struct map *m)
 {
-	uint64_t entry[CHUNK], *part = part_of(t, maps, m);
+	uint64_t *part = part_of(t, maps, m);
+	struct page_run run = {.end = m->start};
 
-	for (uint64_t at = m->start; at < m->end;) {
-		uint64_t left = (m->end - at) / t->page_size;
-		size_t want = (left < CHUNK ? (size_t)left : CHUNK) * sizeof(entry[0]);
-		ssize_t got =
-		    pread(t->fd, entry, want, (off_t)(at / t->page_size * sizeof(entry[0])));
-
-		if (got < (ssize_t)sizeof(entry[0]))
-			return;
-		for (size_t i = 0; i < (size_t)got / sizeof(entry[0]); i++, at += t->page_size) {
-			if (entry[i] & PAGEMAP_HERE)
-				take_page(t, at, part);
-			else if (entry[i] & PAGEMAP_SWAP)
-				t->a->swap += t->page_size;
-		}
+	while (pagemap_next(&t->pages, run.end, m->end, &run)) {
+		if (run.swapped)
+			t->a->swap += run.end - run.start;
+		for (uint64_t at = run.start; !run.swapped && at < run.end; at += t->page_size)
+			take_page(t, at, part);
 	}
 }
 
@@ -151,33 +135,40 @@ static void split_free(struct account *a, const struct census *c)
 	a->live_untouched = live > a->live ? live - a->live : 0;
 }
 
-int account_take(struct account *a, const struct image *img, const struct census *c,
-		 struct mp_err *err)
+int account_stacks(struct account_stacks *s, const struct image *img)
 {
-	struct taker t = {.a = a, .img = img, .c = c, .page_size = img->page_size};
+	vec_for_each (&img->threads, th) {
+		if (th->has_regs && vec_push(&s->sp, img->arch->get_sp(&th->regs)))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int account_take(struct account *a, pid_t pid, const struct account_stacks *stacks,
+		 const struct census *c, struct mp_err *err)
+{
+	struct taker t = {
+	    .a = a, .stacks = stacks, .c = c, .page_size = (uint32_t)sysconf(_SC_PAGESIZE)};
 	struct proc_rollup rollup = {0};
 	struct maps maps = {0};
-	char path[64];
 	int ret;
 
 	memset(a, 0, sizeof(*a));
-	snprintf(path, sizeof(path), "/proc/%d/pagemap", proc_of(img->pid));
-	t.fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (t.fd < 0)
-		return mp_fail(err, MP_EXIT_FAILURE, -errno, "cannot read %s: %s", path,
-			       strerror(errno));
-	ret = maps_read(img->pid, &maps);
+	ret = pagemap_open(&t.pages, pid);
+	if (!ret)
+		ret = maps_read(pid, &maps);
 	if (ret) {
-		close(t.fd);
-		return mp_fail(err, MP_EXIT_FAILURE, ret, "cannot read %s: %s", path,
+		pagemap_close(&t.pages);
+		return mp_fail(err, MP_EXIT_FAILURE, ret,
+			       "cannot read maps and pagemap of process %d: %s", pid,
 			       strerror(-ret));
 	}
-	proc_rollup_read(img->pid, &rollup);
+	proc_rollup_read(pid, &rollup);
 	a->rss = rollup.rss;
 	vec_for_each (&maps.list, m)
 		take_map(&t, &maps, m);
 	split_free(a, c);
 	maps_free(&maps);
-	close(t.fd);
+	pagemap_close(&t.pages);
 	return 0;
 }

@@ -24,13 +24,20 @@ struct account {
 	uint64_t live_untouched;
 };
 
+/* Where the stack pointers of threads were; zero-initialize, vec_free(). */
+struct account_stacks {
+	VEC(uint64_t) sp;
+};
+/* Of the threads of @img, which may then be closed.  Return: 0 or -ENOMEM. */
+int account_stacks(struct account_stacks *s, const struct image *img);
+
 /**
- * account_take() - look at the pages of the running process
- * @c: of an image taken a moment ago
+ * account_take() - look at the pages of the running process @pid
+ * @c, @stacks: of an image taken a moment ago
  * Reads /proc/PID/pagemap; the process runs on, so the sum is that of a few moments.
  * Return: 0 or -errno with @err.
  */
-int account_take(struct account *a, const struct image *img, const struct census *c,
-		 struct mp_err *err);
+int account_take(struct account *a, pid_t pid, const struct account_stacks *stacks,
+		 const struct census *c, struct mp_err *err);
 
 #endif

@@ -94,6 +94,8 @@ int glibc_find(struct glibc *g);
 int glibc_walk_arenas(struct glibc *g);
 /* Reads a chunk's header without a window: nothing around it will be read. */
 bool glibc_chunk_alone(struct glibc *g, uint64_t at, struct chunk *c);
+/* The same where others near it are going to be read. */
+bool glibc_chunk_at(struct glibc *g, struct image_view *v, uint64_t at, struct chunk *c);
 /* Private anonymous writable memory, where mappings of the allocator may be.  Thread stacks may be
  * among it. */
 bool glibc_anonymous(const struct image_map *m);

@@ -19,7 +19,7 @@ struct region {
 	uint64_t at, end;
 };
 
-static bool read_chunk(struct glibc *g, struct image_view *v, uint64_t at, struct chunk *c)
+bool glibc_chunk_at(struct glibc *g, struct image_view *v, uint64_t at, struct chunk *c)
 {
 	const void *p = image_view(g->img, v, at, g->l->header);
 
@@ -67,7 +67,7 @@ static enum stop walk(struct glibc *g, struct region *r, bool record, size_t max
 	struct image_view *v = record ? &g->view : &g->probe;
 	struct chunk c, next;
 
-	if (!read_chunk(g, v, r->at, &c))
+	if (!glibc_chunk_at(g, v, r->at, &c))
 		return STOP_BROKEN;
 	while (max--) {
 		uint64_t size = size_of(&c);
@@ -88,7 +88,7 @@ static enum stop walk(struct glibc *g, struct region *r, bool record, size_t max
 			r->at += size;
 			return STOP_END;
 		}
-		if (!read_chunk(g, v, r->at + size, &next))
+		if (!glibc_chunk_at(g, v, r->at + size, &next))
 			return STOP_BROKEN;
 		/* Old top chunks of heaps that were too small to free end in a header of 0. */
 		if (!size_of(&next))
@@ -117,7 +117,7 @@ static uint64_t find_chain(struct glibc *g, const struct region *r, uint64_t fro
 		struct chunk c;
 		enum stop why;
 
-		if (!read_chunk(g, &g->probe, at, &c)) {
+		if (!glibc_chunk_at(g, &g->probe, at, &c)) {
 			/* A hole: go on at the next map. */
 			const struct image_map *m = image_map_at(g->img, at);
 
@@ -203,7 +203,7 @@ static int walk_scattered(struct glibc *g, const struct glibc_arena *a, uint64_t
 	heap_sort_owned(g->heap);
 	nknown = g->heap->owned.n;
 	vec_for_each (&g->img->maps, m) {
-		uint64_t at = m->start;
+		uint64_t at = m->start, run = at; /* touched up to here */
 
 		while (glibc_anonymous(m) && at + PAGE <= m->end) {
 			const struct heap_range *known = heap_owner(g->heap, nknown, at);
@@ -216,7 +216,13 @@ static int walk_scattered(struct glibc *g, const struct glibc_arena *a, uint64_t
 				at = (known->end + PAGE - 1) & ~(PAGE - 1);
 				continue;
 			}
-			if (!read_chunk(g, &g->probe, at, &c))
+			if (at >= run) {
+				run = image_present(g->img, m, &at);
+				if (!run)
+					break;
+				continue;
+			}
+			if (!glibc_chunk_at(g, &g->probe, at, &c))
 				break;
 			why = c.prev_size ? STOP_BROKEN : walk(g, &probe, false, SIZE_MAX);
 			if (why != STOP_TOP && why != STOP_FENCE) {
@@ -260,7 +266,7 @@ static int walk_main(struct glibc *g, const struct glibc_arena *a)
 	if (!ret && !(a->flags & NONCONTIGUOUS) && start && a->top > start) {
 		struct chunk top;
 
-		if (!read_chunk(g, &g->probe, a->top, &top) ||
+		if (!glibc_chunk_at(g, &g->probe, a->top, &top) ||
 		    a->top + size_of(&top) - start != a->system_mem)
 			heap_doubt(g->heap, "the main arena's size differs from its counter");
 	} else if (!ret && own != a->system_mem) {

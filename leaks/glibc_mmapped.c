@@ -46,13 +46,13 @@ static uint64_t aligned_chunk(struct glibc *g, uint64_t map, uint64_t left, uint
 	return 0;
 }
 
-/* Return: bytes of the mapping that begins at @at, 0: there is none; or -ENOMEM. */
-static int64_t take(struct glibc *g, uint64_t at, uint64_t end, struct found *f)
+/* Return: bytes of the mapping that begins with chunk @c at @at, 0: there is none; or -ENOMEM. */
+static int64_t take(struct glibc *g, const struct chunk *c, uint64_t at, uint64_t end,
+		    struct found *f)
 {
 	uint64_t total, offset;
-	struct chunk c;
 
-	if (!glibc_chunk_alone(g, at, &c) || !mmapped(g, &c, 0, &total))
+	if (!mmapped(g, c, 0, &total))
 		return 0;
 	offset = aligned_chunk(g, at, end - at, &total);
 	if (total > end - at)
@@ -66,41 +66,85 @@ static int64_t take(struct glibc *g, uint64_t at, uint64_t end, struct found *f)
 	return (int64_t)total;
 }
 
+static uint64_t page_up(uint64_t at)
+{
+	return (at + PAGE - 1) & ~(PAGE - 1);
+}
+
 static bool complete(const struct glibc *g, const struct found *f)
 {
 	return g->par.known && f->count == g->par.n_mmaps && f->bytes == g->par.mmapped_mem;
 }
 
+/* At the start of @m, and behind one another.  Return: 0 or -ENOMEM. */
+static int walk_start(struct glibc *g, const struct image_map *m, size_t nknown, struct found *f)
+{
+	uint64_t at = m->start;
+
+	while (at < m->end && !complete(g, f)) {
+		const struct heap_range *r = heap_owner(g->heap, nknown, at);
+		struct chunk c;
+		int64_t n;
+
+		if (r) {
+			at = page_up(r->end);
+			continue;
+		}
+		n = glibc_chunk_alone(g, at, &c) ? take(g, &c, at, m->end, f) : 0;
+		if (n <= 0)
+			return (int)n;
+		at += (uint64_t)n;
+	}
+	return 0;
+}
+
+/* At every page of @m that was ever touched. */
+static int walk_pages(struct glibc *g, const struct image_map *m, size_t nknown, struct found *f)
+{
+	uint64_t at = m->start, run = at;
+
+	while (at < m->end && !complete(g, f)) {
+		const struct heap_range *r = heap_owner(g->heap, nknown, at);
+		struct chunk c;
+		int64_t n = 0;
+
+		if (r) {
+			at = page_up(r->end);
+			continue;
+		}
+		if (at >= run) {
+			run = image_present(g->img, m, &at);
+			if (!run)
+				break;
+			continue;
+		}
+		if (glibc_chunk_at(g, &g->probe, at, &c))
+			n = take(g, &c, at, m->end, f);
+		if (n < 0)
+			return (int)n;
+		at += n ? (uint64_t)n : PAGE;
+	}
+	return 0;
+}
+
 int glibc_walk_mmapped(struct glibc *g)
 {
 	struct found f = {0};
+	int ret = 0;
 
-	/* At the starts of maps and behind one another; then at every page, for maps that merged
-	 * with a neighbour's. */
+	/* At the starts of maps; then at every page, for maps that merged with a neighbour's. */
 	for (int every_page = 0; every_page < 2 && !complete(g, &f); every_page++) {
 		size_t nknown;
 
 		heap_sort_owned(g->heap);
 		nknown = g->heap->owned.n;
 		vec_for_each (&g->img->maps, m) {
-			uint64_t at = m->start;
-
-			while (glibc_anonymous(m) && at < m->end && !complete(g, &f)) {
-				const struct heap_range *r = heap_owner(g->heap, nknown, at);
-				int64_t n = r ? 0 : take(g, at, m->end, &f);
-
-				if (n < 0)
-					return (int)n;
-				if (r)
-					at = (r->end + PAGE - 1) & ~(PAGE - 1);
-				else if (n)
-					at += (uint64_t)n;
-				else if (every_page)
-					at += PAGE;
-				else
-					break;
-			}
+			if (!ret && glibc_anonymous(m))
+				ret = every_page ? walk_pages(g, m, nknown, &f)
+						 : walk_start(g, m, nknown, &f);
 		}
+		if (ret)
+			return ret;
 		if (!g->par.known)
 			break;
 	}

@@ -7,15 +7,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "attach/pagemap.h"
 #include "attach/procfs.h"
 #include "attach/smaps.h"
 #include "leaks/image.h"
 
-#define PAGEMAP_SWAP (1ull << 62) /* Documentation/admin-guide/mm/pagemap.rst */
-#define PAGEMAP_HERE (1ull << 63)
-
 struct pagemaps {
-	int copy, process;
+	struct pagemap copy, process;
 };
 
 static int open_of(pid_t pid, const char *file)
@@ -59,49 +57,27 @@ static int process_open_file(struct image *img, const struct image_map *map)
 	return proc_open_map(img->pid, &m);
 }
 
-/* What cannot be told counts as touched. */
 static uint64_t process_present(struct image *img, const struct image_map *map, uint64_t *addr)
 {
-	const struct pagemaps *p = img->backend;
+	struct pagemaps *p = img->backend;
+	struct page_run run;
+
 	/* A copy has no table for shared pages until it touches them. */
-	int fd = map->shared || map->live ? p->process : p->copy;
-	const uint64_t size = img->page_size;
-	uint64_t page[512], at = *addr & ~(size - 1), start = 0;
-
-	if (fd < 0)
-		return map->end;
-	while (at < map->end) {
-		uint64_t left = (map->end - at) / size;
-		size_t want = (left < 512 ? (size_t)left : 512) * sizeof(page[0]);
-		ssize_t got = pread(fd, page, want, (off_t)(at / size * sizeof(page[0])));
-
-		if (got < (ssize_t)sizeof(page[0]))
-			return start ? at : map->end;
-		for (size_t i = 0; i < (size_t)got / sizeof(page[0]); i++, at += size) {
-			bool here = page[i] & (PAGEMAP_SWAP | PAGEMAP_HERE);
-
-			if (here && !start)
-				start = at;
-			if (!here && start)
-				goto out;
-		}
-	}
-	if (!start)
+	if (!pagemap_next(map->shared || map->live ? &p->process : &p->copy, *addr, map->end, &run))
 		return 0;
-out:
-	if (start > *addr)
-		*addr = start;
-	return at;
+	if (run.start > *addr)
+		*addr = run.start;
+	return run.end;
 }
 
 static void process_close(struct image *img)
 {
 	struct pagemaps *p = img->backend;
 
-	if (p && p->copy >= 0)
-		close(p->copy);
-	if (p && p->process >= 0)
-		close(p->process);
+	if (p) {
+		pagemap_close(&p->copy);
+		pagemap_close(&p->process);
+	}
 	free(p);
 	img->backend = NULL;
 }
@@ -177,8 +153,9 @@ int image_open_process(struct image *img, pid_t memory, struct mp_err *err)
 			       "cannot read the memory of process %d: %s", img->pid,
 			       strerror(-ret));
 	}
-	p->copy = open_of(memory, "pagemap");
-	p->process = open_of(img->pid, "pagemap");
+	/* Of what cannot be asked all counts as touched. */
+	(void)pagemap_open(&p->copy, memory);
+	(void)pagemap_open(&p->process, img->pid);
 	img->backend = p;
 	img->ops = &process_ops;
 	return 0;

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Where jemalloc keeps its things, without symbols.  The radix tree's root is 2 MiB or 256 KiB of
- * .bss; an entry that leads to a leaf that leads to an extent that says its own address gives the
- * root away.  Arenas follow each other in a table, and their bases know their index: by this the
- * version is found out.  The tables of size classes must agree with each other.
+ * Where jemalloc keeps its things, without symbols: in a module that has its messages.  The radix
+ * tree's root is 2 MiB or 256 KiB of .bss; an entry that leads to a leaf that leads to an extent
+ * that says its own address gives the root away.  Arenas follow each other in a table, and their
+ * bases know their index: by this the version is found out.  The tables of size classes must agree
+ * with each other.
  * Offsets: struct arena_s, tcache_slow_s, tcache_s, base_s of 5.3.0 and 5.2.1.
  */
 #include <errno.h>
 #include <string.h>
 #include "leaks/jemalloc.h"
 #include "leaks/scan.h"
-
-#define MAX_KEYS 256 /* distinct root indexes that are tried */
 
 static const struct je_layout layouts[] = {
     {
@@ -58,117 +57,106 @@ static const struct je_tree trees[] = {
     {30, 0, 1ul << 18, 0, 1ul << 18, 1},
     {42, 27, 1ul << 15, 1ul << 15, 1ul << 15, 2},
 };
+#define MIN_ROOT_BYTES (8ul << 15)
 
-struct search {
-	struct je *je;
-	uint64_t key[MAX_KEYS]; /* root indexes of writable memory */
-	size_t n;
-};
-
-static bool extent_says(struct je *je, uint64_t edata, uint64_t page)
+/* Bytes of a node or a leaf right below the root. */
+static uint64_t child_bytes(const struct je_tree *t)
 {
-	struct je_edata e;
-
-	return image_read_all(je->img, edata, &e, sizeof(e)) && (e.addr & ~(JE_PAGE - 1)) == page &&
-	       e.size_esn >= JE_PAGE;
+	return 8 * (t->node_shift ? t->node_words : t->leaf_elements * t->leaf_words);
 }
 
-/* Does @leaf describe pages from @base on? */
-static bool valid_leaf(struct je *je, uint64_t leaf, uint64_t base)
+/* By the extents that lead back to a leaf: the address from which on it describes pages.  Return:
+ * false if it is no leaf. */
+static bool leaf_base(struct je *je, struct image_view *v, uint64_t leaf, uint64_t *base)
 {
 	const struct je_tree *t = je->tree;
-	uint64_t words[4096], n = t->leaf_elements * t->leaf_words;
+	const uint64_t span = t->leaf_elements * JE_PAGE,
+		       end = leaf + t->leaf_elements * t->leaf_words * 8;
+	uint64_t word;
 
-	for (uint64_t i = 0; i < n; i += 4096) {
-		if (!image_read_all(je->img, leaf + i * 8, words, sizeof(words)))
+	for (uint64_t at = leaf; (word = scan_nonzero(je->img, v, &at, end)); at += 8) {
+		uint64_t i = (at - leaf) / 8, edata = je_leaf_edata(word, t);
+		struct je_edata e;
+
+		if (i % t->leaf_words || !edata)
+			continue;
+		if (!scan_writable(je->img, edata) ||
+		    !image_read_all(je->img, edata, &e, sizeof(e)))
 			return false;
-		for (uint64_t j = 0; j < 4096; j += t->leaf_words) {
-			uint64_t edata = je_leaf_edata(words[j], t);
-			uint64_t page = base + (i + j) / t->leaf_words * JE_PAGE;
-
-			if (!edata)
-				continue;
-			if (!scan_writable(je->img, edata))
-				return false;
-			if (extent_says(je, edata, page))
-				return true;
-		}
+		*base = (e.addr & ~(JE_PAGE - 1)) - i / t->leaf_words * JE_PAGE;
+		/* A leaf also has the last pages of extents, and those within slabs. */
+		if (e.size_esn >= JE_PAGE && *base % span == 0)
+			return true;
 	}
 	return false;
 }
 
-/* Does a leaf or node below the root describe pages from @base on? */
-static bool valid_child(struct je *je, uint64_t child, uint64_t base)
+/* The same for a node or leaf right below the root. */
+static bool child_base(struct je *je, struct image_view *v, uint64_t child, uint64_t *base)
 {
 	const struct je_tree *t = je->tree;
-	uint64_t part[512];
+	uint64_t at = child, leaf;
 
-	if (child % 64 || !scan_writable(je->img, child))
-		return false;
 	if (!t->node_shift)
-		return valid_leaf(je, child, base);
-	for (uint64_t i = 0; i < t->node_words; i += 512) {
-		if (!image_read_all(je->img, child + i * 8, part, sizeof(part)))
-			return false;
-		for (uint64_t j = 0; j < 512; j++) {
-			if (part[j])
-				return part[j] % 64 == 0 && scan_writable(je->img, part[j]) &&
-				       valid_leaf(je, part[j], base + ((i + j) << t->node_shift));
-		}
-	}
-	return false;
+		return leaf_base(je, v, child, base);
+	leaf = scan_nonzero(je->img, v, &at, child + t->node_words * 8);
+	if (!leaf || leaf % 64 || !scan_writable(je->img, leaf) || !leaf_base(je, v, leaf, base))
+		return false;
+	*base -= (at - child) / 8 << t->node_shift;
+	return *base % (1ull << t->root_shift) == 0;
+}
+
+static bool may_be_child(const struct image *img, uint64_t at, const struct je_tree *t)
+{
+	return at % 64 == 0 && scan_all_writable(img, at, at + child_bytes(t));
 }
 
 /* A pointer to a leaf may also be elsewhere: the root has nothing but children. */
 static bool only_children(const struct scan_data *data, uint64_t root, const struct je_tree *t)
 {
 	const uint64_t *words = data->words + (root - data->start) / 8;
-	uint64_t bytes = 8 * (t->node_shift ? t->node_words : t->leaf_elements * t->leaf_words);
 
 	for (uint64_t i = 0; i < t->root_words; i++) {
-		if (words[i] &&
-		    (words[i] % 64 || !scan_all_writable(data->img, words[i], words[i] + bytes)))
+		if (words[i] && !may_be_child(data->img, words[i], t))
 			return false;
 	}
 	return true;
 }
 
-static int find_root(const struct scan_data *data, void *arg)
+static bool find_root(struct je *je, struct image_view *v, const struct scan_data *data)
 {
-	struct search *s = arg;
-	const struct je_tree *t = s->je->tree;
-	uint64_t end = data->start + data->n * 8;
+	const struct je_tree *t = je->tree;
+	uint64_t base = 0;
 
 	for (size_t i = 0; data->n >= t->root_words && i < data->n; i++) {
-		uint64_t child = data->words[i], at = data->start + i * 8;
+		uint64_t child = data->words[i], key;
 
-		for (size_t k = 0; child && k < s->n; k++) {
-			uint64_t root = at - s->key[k] * 8;
-
-			if (root < data->start || root + t->root_words * 8 > end ||
-			    !valid_child(s->je, child, s->key[k] << t->root_shift) ||
-			    !only_children(data, root, t))
-				continue;
-			s->je->root = root;
-			return 1;
-		}
+		if (!child || !may_be_child(data->img, child, t) ||
+		    !child_base(je, v, child, &base))
+			continue;
+		key = base >> t->root_shift;
+		if (key > i || i - key + t->root_words > data->n)
+			continue;
+		je->root = data->start + (i - key) * 8;
+		if (only_children(data, je->root, t))
+			return true;
 	}
-	return 0;
+	je->root = 0;
+	return false;
 }
 
-static void collect_keys(struct search *s)
+static int find_tree(const struct scan_data *data, void *arg)
 {
-	unsigned shift = s->je->tree->root_shift;
+	struct image_view view = {0};
+	struct je *je = arg;
+	bool found = false;
 
-	s->n = 0;
-	vec_for_each (&s->je->img->maps, m) {
-		uint64_t last = (m->end - 1) >> shift;
-
-		for (uint64_t k = m->start >> shift; k <= last && s->n < MAX_KEYS; k++) {
-			if (m->write && !m->shared && (!s->n || s->key[s->n - 1] != k))
-				s->key[s->n++] = k;
-		}
+	for (size_t k = 0; k < sizeof(trees) / sizeof(trees[0]) && !found; k++) {
+		je->tree = &trees[k];
+		found = find_root(je, &view, data);
 	}
+	image_view_free(&view);
+	return found;
 }
 
 static bool valid_arena(struct je *je, uint64_t addr, unsigned index)
@@ -243,7 +231,7 @@ static bool find_arenas(struct je *je, const struct scan_data *d)
 
 static int find_tables(const struct scan_data *d, void *arg)
 {
-	struct je *je = ((struct search *)arg)->je;
+	struct je *je = arg;
 	bool bins = false, sizes = false;
 
 	if (je->root < d->start || je->root >= d->start + d->n * 8)
@@ -261,18 +249,13 @@ static int find_tables(const struct scan_data *d, void *arg)
 
 int je_find(struct je *je)
 {
-	struct search s = {.je = je};
-	int ret = 0;
+	int ret;
 
 	if (strcmp(je->img->arch->name, "x86_64") != 0)
 		return -ENOENT;
-	for (size_t i = 0; !ret && i < sizeof(trees) / sizeof(trees[0]); i++) {
-		je->tree = &trees[i];
-		collect_keys(&s);
-		ret = scan_modules(je->img, find_root, &s);
-	}
+	ret = scan_modules_with(je->img, "<jemalloc>", MIN_ROOT_BYTES, find_tree, je);
 	if (ret == 1)
-		ret = scan_modules(je->img, find_tables, &s);
+		ret = scan_modules(je->img, find_tables, je);
 	else if (!ret)
 		ret = scan_has_library(je->img, "jemalloc") ? -ENOTSUP : -ENOENT;
 	return ret > 0 ? 0 : ret;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CHUNK (1u << 20)
+
 static bool is_data(const struct image_map *m)
 {
 	return m->read && m->write && !m->shared;
@@ -38,8 +40,49 @@ static int visit_range(struct image *img, uint64_t start, uint64_t end,
 	return ret;
 }
 
-int scan_modules(struct image *img, int (*visit)(const struct scan_data *data, void *arg),
-		 void *arg)
+/* Return: whether @text stands in @m, or may: it cannot be read. */
+static bool has_text(struct image *img, const struct image_map *m, const char *text, uint8_t *buf)
+{
+	const size_t length = strlen(text);
+
+	for (uint64_t at = m->start; at < m->end; at += CHUNK - length) {
+		size_t want = m->end - at < CHUNK ? (size_t)(m->end - at) : CHUNK;
+		size_t got = image_read(img, at, buf, want);
+
+		if (memmem(buf, got, text, length) || (!got && at == m->start))
+			return true;
+		if (got < want)
+			break; /* the file is shorter than its mapping */
+	}
+	return false;
+}
+
+/* Constants are in mappings without code, but for old programs' whose first one has both. */
+static bool has_constants(const struct image_map *m)
+{
+	return m->read && !m->write && !m->shared && (!m->exec || !m->offset);
+}
+
+/* @m: data of a module.  Return: as has_text(), or -ENOMEM. */
+static int module_has(struct image *img, const struct image_map *m, const char *text)
+{
+	uint8_t *buf = malloc(CHUNK);
+	bool found = false;
+
+	if (!buf)
+		return -ENOMEM;
+	for (size_t i = 0; i < img->maps.n && !found; i++) {
+		const struct image_map *other = &img->maps.at[i];
+
+		found = has_constants(other) && !strcmp(other->path, m->path) &&
+			has_text(img, other, text, buf);
+	}
+	free(buf);
+	return found;
+}
+
+int scan_modules_with(struct image *img, const char *text, size_t bytes,
+		      int (*visit)(const struct scan_data *data, void *arg), void *arg)
 {
 	int ret = 0;
 
@@ -50,9 +93,42 @@ int scan_modules(struct image *img, int (*visit)(const struct scan_data *data, v
 			continue;
 		while (i + 1 < img->maps.n && continues(last, &img->maps.at[i + 1]))
 			last = &img->maps.at[++i];
-		ret = visit_range(img, m->start, last->end, visit, arg);
+		if (last->end - m->start < bytes)
+			continue;
+		ret = text ? module_has(img, m, text) : 1;
+		if (ret > 0)
+			ret = visit_range(img, m->start, last->end, visit, arg);
 	}
 	return ret;
+}
+
+int scan_modules(struct image *img, int (*visit)(const struct scan_data *data, void *arg),
+		 void *arg)
+{
+	return scan_modules_with(img, NULL, 0, visit, arg);
+}
+
+uint64_t scan_nonzero(struct image *img, struct image_view *v, uint64_t *at, uint64_t end)
+{
+	while (*at < end) {
+		const struct image_map *m = image_map_at(img, *at);
+		uint64_t run = m ? image_present(img, m, at) : 0, word;
+
+		if (!m)
+			return 0;
+		if (!run)
+			*at = run = m->end;
+		for (; *at < run && *at < end; *at += sizeof(word)) {
+			const void *p = image_view(img, v, *at, sizeof(word));
+
+			if (!p)
+				return 0;
+			memcpy(&word, p, sizeof(word));
+			if (word)
+				return word;
+		}
+	}
+	return 0;
 }
 
 bool scan_writable(const struct image *img, uint64_t addr)

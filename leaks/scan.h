@@ -29,6 +29,24 @@ struct scan_data {
 int scan_modules(struct image *img, int (*visit)(const struct scan_data *data, void *arg),
 		 void *arg);
 
+/**
+ * scan_modules_with() - the same, of modules in whose constants @text stands
+ * @text: of a message that the allocator has wherever it is linked into
+ * @bytes: modules with less data are left out
+ * To look for structures everywhere takes minutes in a large process.  Where constants cannot be
+ * read, they may have it.
+ */
+int scan_modules_with(struct image *img, const char *text, size_t bytes,
+		      int (*visit)(const struct scan_data *data, void *arg), void *arg);
+
+/**
+ * scan_nonzero() - the next word that is not 0, in memory that may be large and mostly untouched
+ * @v: zero-initialized before the first of several calls
+ * @at: where to begin, a multiple of 8; set to where it is
+ * Return: the word, or 0: there is none before @end.
+ */
+uint64_t scan_nonzero(struct image *img, struct image_view *v, uint64_t *at, uint64_t end);
+
 /* Is @addr in readable and writable private memory, so that a live pointer of an allocator's data
  * can go there? */
 bool scan_writable(const struct image *img, uint64_t addr);

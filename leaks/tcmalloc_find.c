@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Where gperftools' tcmalloc keeps its things, without symbols.  The page map's root is 1 MiB of
- * .bss; an entry that leads to a leaf that leads to a span that says its own page gives the root
- * away.  The table of classes must be ordered, the central lists number themselves, and a thread's
- * cache repeats the sizes of the classes.
+ * Where gperftools' tcmalloc keeps its things, without symbols: in a module that has the names of
+ * its settings.  The page map's root is 1 MiB of .bss; an entry that leads to a leaf that leads to
+ * a span that says which page it describes gives the root away.  The table of classes must be
+ * ordered, the central lists number themselves, and a thread's cache repeats the sizes of the
+ * classes.
  * Offsets: class SizeMap, CentralFreeList, ThreadCache of gperftools with 8 KiB pages; what differs
  * between versions is in a table, and found out by trying.
  */
@@ -12,9 +13,6 @@
 #include "leaks/chain.h"
 #include "leaks/scan.h"
 #include "leaks/tcmalloc.h"
-
-#define MAX_BLOCKS  128 /* distinct 2 GiB of address space that are tried */
-#define BLOCK_SHIFT (TC_PAGE_SHIFT + TC_LEAF_SHIFT)
 
 /* class CentralFreeList, padded */
 #define CENTRAL_SIZE	1216
@@ -48,12 +46,6 @@ struct cache_list {
 	int32_t size, pad;
 };
 
-struct search {
-	struct tc *tc;
-	uint64_t block[MAX_BLOCKS];
-	size_t n;
-};
-
 static uint64_t word_at(struct tc *tc, uint64_t addr)
 {
 	uint64_t word = 0;
@@ -61,32 +53,33 @@ static uint64_t word_at(struct tc *tc, uint64_t addr)
 	return image_word(tc->img, addr, &word) ? word : 0;
 }
 
-static bool span_says(struct tc *tc, uint64_t at, uint64_t page)
+/* By the spans that lead back to @leaf: which 2 GiB of address space it describes.  Return: false
+ * if it is no leaf. */
+static bool leaf_block(struct tc *tc, struct image_view *v, uint64_t leaf, uint64_t *block)
 {
-	struct tc_span s;
+	uint64_t word;
 
-	return image_read_all(tc->img, at, &s, sizeof(s)) && s.start == page && s.pages &&
-	       s.pages < 1ull << 35 && tc_location(&s) <= TC_RETURNED && s.class < TC_CLASSES;
-}
+	for (uint64_t at = leaf; (word = scan_nonzero(tc->img, v, &at, leaf + TC_LEAF_BYTES));
+	     at += 8) {
+		uint64_t i = (at - leaf) / 8;
+		struct tc_span s;
 
-/* Does @leaf describe pages of the 2 GiB number @block? */
-static bool valid_leaf(struct tc *tc, uint64_t leaf, uint64_t block)
-{
-	uint64_t words[4096];
-
-	for (uint64_t i = 0; i < 1ull << TC_LEAF_SHIFT; i += 4096) {
-		if (!image_read_all(tc->img, leaf + i * 8, words, sizeof(words)))
+		if (word % 8 || !scan_writable(tc->img, word) ||
+		    !image_read_all(tc->img, word, &s, sizeof(s)))
 			return false;
-		for (uint64_t j = 0; j < 4096; j++) {
-			if (!words[j])
-				continue;
-			if (words[j] % 8 || !scan_writable(tc->img, words[j]))
-				return false;
-			if (span_says(tc, words[j], (block << TC_LEAF_SHIFT) + i + j))
-				return true;
-		}
+		*block = (s.start - i) >> TC_LEAF_SHIFT;
+		/* A leaf also has the last pages of spans, and those within. */
+		if ((s.start - i) % (1ull << TC_LEAF_SHIFT) == 0 && *block < TC_ROOT_WORDS &&
+		    s.pages && s.pages < 1ull << 35 && tc_location(&s) <= TC_RETURNED &&
+		    s.class < TC_CLASSES)
+			return true;
 	}
 	return false;
+}
+
+static bool may_be_leaf(const struct image *img, uint64_t at)
+{
+	return at % 8 == 0 && scan_all_writable(img, at, at + TC_LEAF_BYTES);
 }
 
 /* A pointer to a leaf may also be elsewhere: the root has nothing but leaves. */
@@ -95,8 +88,7 @@ static bool only_leaves(const struct scan_data *data, uint64_t root)
 	const uint64_t *words = data->words + (root - data->start) / 8;
 
 	for (uint64_t i = 0; i < TC_ROOT_WORDS; i++) {
-		if (words[i] && (words[i] % 8 ||
-				 !scan_all_writable(data->img, words[i], words[i] + TC_LEAF_BYTES)))
+		if (words[i] && !may_be_leaf(data->img, words[i]))
 			return false;
 	}
 	return true;
@@ -104,39 +96,23 @@ static bool only_leaves(const struct scan_data *data, uint64_t root)
 
 static int find_root(const struct scan_data *data, void *arg)
 {
-	struct search *s = arg;
-	uint64_t end = data->start + data->n * 8;
+	struct image_view view = {0};
+	struct tc *tc = arg;
+	uint64_t block = 0;
+	bool found = false;
 
-	if (data->n < TC_ROOT_WORDS)
-		return 0;
-	for (size_t i = 0; i < data->n; i++) {
-		uint64_t leaf = data->words[i], at = data->start + i * 8;
+	for (size_t i = 0; data->n >= TC_ROOT_WORDS && i < data->n && !found; i++) {
+		uint64_t leaf = data->words[i];
 
-		if (!leaf || leaf % 8 || !scan_writable(data->img, leaf))
+		if (!leaf || !may_be_leaf(data->img, leaf) ||
+		    !leaf_block(tc, &view, leaf, &block) || block > i ||
+		    i - block + TC_ROOT_WORDS > data->n)
 			continue;
-		for (size_t k = 0; k < s->n; k++) {
-			uint64_t root = at - s->block[k] * 8;
-
-			if (root < data->start || root + TC_ROOT_WORDS * 8 > end ||
-			    !valid_leaf(s->tc, leaf, s->block[k]) || !only_leaves(data, root))
-				continue;
-			s->tc->root = root;
-			return 1;
-		}
+		tc->root = data->start + (i - block) * 8;
+		found = only_leaves(data, tc->root);
 	}
-	return 0;
-}
-
-static void collect_blocks(struct search *s)
-{
-	vec_for_each (&s->tc->img->maps, m) {
-		uint64_t last = (m->end - 1) >> BLOCK_SHIFT;
-
-		for (uint64_t b = m->start >> BLOCK_SHIFT; b <= last && s->n < MAX_BLOCKS; b++) {
-			if (m->write && !m->shared && (!s->n || s->block[s->n - 1] != b))
-				s->block[s->n++] = b;
-		}
-	}
+	image_view_free(&view);
+	return found;
 }
 
 static bool valid_size_map(const struct size_map *m, uint64_t classes)
@@ -238,7 +214,7 @@ static bool find_classes(const struct scan_data *d, struct tc *tc)
 
 static int find_tables(const struct scan_data *d, void *arg)
 {
-	struct tc *tc = ((struct search *)arg)->tc;
+	struct tc *tc = arg;
 
 	if (tc->root < d->start || tc->root >= d->start + d->n * 8)
 		return 0;
@@ -257,15 +233,13 @@ static int find_tables(const struct scan_data *d, void *arg)
 
 int tc_find(struct tc *tc)
 {
-	struct search s = {.tc = tc};
 	int ret;
 
 	if (strcmp(tc->img->arch->name, "x86_64") != 0)
 		return -ENOENT;
-	collect_blocks(&s);
-	ret = scan_modules(tc->img, find_root, &s);
+	ret = scan_modules_with(tc->img, "TCMALLOC_", TC_ROOT_WORDS * 8, find_root, tc);
 	if (ret == 1)
-		ret = scan_modules(tc->img, find_tables, &s);
+		ret = scan_modules(tc->img, find_tables, tc);
 	else if (!ret)
 		ret = scan_has_library(tc->img, "tcmalloc") ? -ENOTSUP : -ENOENT;
 	return ret > 0 ? 0 : ret;

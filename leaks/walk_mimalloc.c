@@ -109,7 +109,11 @@ static int find_segments(struct walk *w)
 
 		for (; m->write && !m->shared && at < m->end; at += SEGMENT_SIZE) {
 			size_t head = offsetof(struct segment, page);
+			uint64_t touched = at;
 
+			if (!image_present(w->img, m, &touched))
+				break;
+			at = touched & -SEGMENT_SIZE;
 			if (!image_read_all(w->img, at, &w->seg, head) ||
 			    !valid_segment(w, at, &w->seg))
 				continue;

@@ -96,6 +96,24 @@ static void take_map(struct image *img, struct world *w, struct input *in)
 		abort();
 }
 
+/* Below all others: constants by which allocators are found. */
+static void take_constants(struct image *img, struct world *w)
+{
+	static const char *const text[] = {"<jemalloc>", "TCMALLOC_"};
+
+	for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
+		struct image_map m = {.start = (i + 1) << 12,
+				      .end = (i + 2) << 12,
+				      .read = true,
+				      .ino = i + 5,
+				      .path = strdup(paths[i + 5])};
+		struct content c = {(const uint8_t *)text[i], strlen(text[i])};
+
+		if (!m.path || vec_push(&img->maps, m) || vec_push(&w->contents, c))
+			abort();
+	}
+}
+
 static void analyse(struct image *img)
 {
 	struct analysis_options o = {
@@ -123,6 +141,7 @@ static void memory(struct input *in)
 	th.tls = input_number(in, 8);
 	if (vec_push(&img.threads, th))
 		abort();
+	take_constants(&img, &w);
 	while (in->left)
 		take_map(&img, &w, in);
 	analyse(&img);

@@ -308,9 +308,14 @@ static size_t damaged_read(struct image *img, uint64_t addr, void *to, size_t le
 	return n;
 }
 
+static uint64_t sound_present(struct image *img, const struct image_map *map, uint64_t *addr)
+{
+	return sound_ops->present(img, map, addr);
+}
+
 static void walk_damaged(struct image *img, const struct walker *walker, size_t sound_blocks)
 {
-	static const struct image_ops ops = {.read = damaged_read};
+	static const struct image_ops ops = {.read = damaged_read, .present = sound_present};
 	size_t refused = 0, doubted = 0, wrong = 0;
 
 	sound_ops = img->ops;

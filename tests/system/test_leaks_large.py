@@ -1,0 +1,61 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""memprof leaks and heap on processes with much more address space than memory: what they read is
+bounded by what was touched, and nothing is missed."""
+import re
+import subprocess
+
+import memprof_test as t
+
+GIB = 1 if t.GUEST else 8192
+# Of everything, the stops included; it was 10 calls for each MiB of address space, and more.
+CALLS = 20000
+
+
+class Large(t.Case):
+    def reserved(self):
+        p = self.start(f"{t.VICTIMS}/reserved", str(GIB), stdin=subprocess.PIPE)
+        self.assertEqual(p.stdout.readline(), "ready\n")
+        return p
+
+    def counted(self, *argv):
+        """memprof under strace: its status, output, and how many system calls it made."""
+        log = self.path("log")
+        r = subprocess.run(["strace", "-f", "-c", "-o", log, t.MEMPROF, *map(str, argv)], text=True,
+                           capture_output=True, timeout=600, stdin=subprocess.DEVNULL)
+        with open(log) as f:
+            total = sum(int(line.split()[3]) for line in f
+                        if re.match(r" *[0-9.]+ +[0-9.]+ +\d+ +\d+ .*[a-z]$", line) and not line.endswith("total\n"))
+        return r.returncode, r.stdout + r.stderr, total
+
+    def test_leaks(self):
+        """the block whose address is in the last touched page is no leak, the other one is"""
+        p = self.reserved()
+        for mode in [(), ("--in-place",)] + ([] if t.GUEST else [("--pre-copy",)]):
+            out = self.memprof("leaks", "-p", p.pid, *mode, status=1).stdout
+            self.assertRegex(out, r"\b1 (leaked )?block", mode)
+            self.assertIn("43.4 KiB", out)
+
+    def test_calls(self):
+        """neither reads hundreds of thousands of times"""
+        if t.GUEST:
+            self.skipTest("no strace there")
+        p = self.reserved()
+        status, out, calls = self.counted("heap", "-p", p.pid)
+        self.assertEqual(status, 0, out)
+        self.assertLess(calls, CALLS)
+        status, out, calls = self.counted("leaks", "-p", p.pid)
+        self.assertEqual(status, 1, out)
+        self.assertLess(calls, CALLS)
+
+    def test_account(self):
+        """the parts of resident memory make up what the kernel reports"""
+        p = self.reserved()
+        out = self.memprof("heap", "-p", p.pid).stdout
+        total, rss = (float(re.search(rf"^ *([0-9.]+) MiB .*{what}", out, re.M)[1])
+                      for what in ("all of these", "the kernel reports"))
+        self.assertAlmostEqual(total, rss, delta=0.5)
+
+
+if __name__ == "__main__":
+    t.main()
