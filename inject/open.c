@@ -63,6 +63,9 @@ static int map_here(struct session *s, long fd, uint64_t length)
 			err = -errno;
 		else
 			s->block = p;
+		/* A core dump of memprof does without it, too. */
+		if (!err)
+			madvise(p, length, MADV_DONTDUMP);
 	}
 	close(ours);
 	s->length = length;
@@ -107,8 +110,19 @@ static uint64_t locked(const struct target *t)
 	return proc_status_read(t->pid, 0, &st) ? 0 : st.vm_locked_kb * 1024;
 }
 
-/* The block in the target.  In two steps, so that a process with mlockall(MCL_FUTURE) does not get
- * all of it as memory at once. */
+/* Leaves memory out of the target's core dumps: the kernel would allocate every page of the block
+ * in order to write it. */
+static int leave_out_of_cores(struct remote *r, uint64_t addr, uint64_t length)
+{
+	uint64_t args[6] = {addr, length, MADV_DONTDUMP};
+	long ret = 0;
+	int err = remote_syscall(r, r->t->arch->nr.madvise, args, &ret);
+
+	return err ? err : (int)ret;
+}
+
+/* The block in the target.  It is accessible only in a second step, so that a process with
+ * mlockall(MCL_FUTURE) does not get all of it as memory at once. */
 static int map_there(struct remote *r, uint64_t length, int fd, uint64_t *addr)
 {
 	uint64_t before = locked(r->t), args[6] = {0, length, PROT_READ | PROT_WRITE};
@@ -120,6 +134,8 @@ static int map_there(struct remote *r, uint64_t length, int fd, uint64_t *addr)
 	args[0] = *addr;
 	if (locked(r->t) >= before + length / 2)
 		err = remote_syscall(r, r->t->arch->nr.munlock, args, &ret);
+	if (!err && !ret)
+		err = leave_out_of_cores(r, *addr, length);
 	if (!err && !ret)
 		err = remote_syscall(r, r->t->arch->nr.mprotect, args, &ret);
 	return err ? err : (int)ret;
@@ -226,6 +242,9 @@ static int open_agent(struct session *s, struct remote *r)
 	err = remote_syscall(r, s->t->arch->nr.madvise, args, &ret);
 	if (err || ret < 0)
 		return err ? err : (int)ret;
+	err = leave_out_of_cores(r, j->gate_addr, session_private_bytes(&s->layout));
+	if (err)
+		return err;
 	err = mem_write(&s->t->mem, j->agent_addr, s->blob.text, s->blob.text_length);
 	fault_point("open-text");
 	if (!err)

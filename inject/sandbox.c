@@ -113,6 +113,7 @@ int sandbox_ask(struct target *t, uint64_t length, uint64_t agent, uint64_t agen
 	     {agent, MFD_CLOEXEC | MFD_ALLOW_SEALING}},
 	    {"madvise", t->arch->nr.madvise, true, {agent, SS_GATE_BYTES, MADV_WIPEONFORK}},
 	    {"madvise", t->arch->nr.madvise, true, {agent, SS_GATE_BYTES, MADV_DONTNEED}},
+	    {"madvise", t->arch->nr.madvise, true, {agent, length, MADV_DONTDUMP}},
 	    {"close", t->arch->nr.close, true, {FD}},
 	    {"rt_sigreturn", t->arch->nr.rt_sigreturn, true, {0}},
 	    {"restart_syscall", t->arch->nr.restart_syscall, true, {0}},

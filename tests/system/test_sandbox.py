@@ -82,7 +82,7 @@ class Sandbox(t.Case):
     def test_filters(self):
         """filters that kill on one call: refused with its name, and its sleeper lives on"""
         for call, name in (("mmap", "mmap"), ("memfd_create", "memfd_create"), ("munmap", "munmap"),
-                           ("mprotect", "mprotect"), ("madvise", "madvise"),
+                           ("mprotect", "mprotect"), ("madvise", "madvise"), ("dont-dump", "madvise"),
                            ("exec-mmap", "mmap of executable memory"), ("restart_syscall", "restart_syscall")):
             p, pid = self.sandbox("without", call)
             for _ in range(3):

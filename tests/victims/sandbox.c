@@ -43,7 +43,9 @@
 #define PR_SET_SYSCALL_USER_DISPATCH 59
 #define PR_SYS_DISPATCH_ON	     1
 #endif
-#define EXEC_MMAP 1000 /* no number: mmap with PROT_EXEC */
+/* No numbers: mmap with PROT_EXEC, madvise with MADV_DONTDUMP. */
+#define EXEC_MMAP 1000
+#define DONT_DUMP 1001
 /* Where a filter finds the low half of an argument. */
 #define ARGUMENT(n)                                                                                \
 	(offsetof(struct seccomp_data, args[n]) + 4 * (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__))
@@ -60,6 +62,7 @@ static const struct {
 	     {"mprotect", SYS_mprotect}, {"munmap", SYS_munmap},
 	     {"madvise", SYS_madvise},	 {"restart_syscall", SYS_restart_syscall},
 	     {"exec-mmap", EXEC_MMAP},	 {"rt_sigreturn", SYS_rt_sigreturn},
+	     {"dont-dump", DONT_DUMP},
 	     {"ptrace", SYS_ptrace},	 {"userfaultfd", SYS_userfaultfd}};
 
 static const int needed[] = {SYS_read,
@@ -153,7 +156,12 @@ static void filter_without(int nr)
 	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
 
-	if (nr == EXEC_MMAP)
+	if (nr == DONT_DUMP) {
+		exec[1].k = SYS_madvise;
+		exec[3] =
+		    (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MADV_DONTDUMP, 0, 1);
+	}
+	if (nr == EXEC_MMAP || nr == DONT_DUMP)
 		install(exec, sizeof(exec) / sizeof(exec[0]));
 	else
 		install(one, sizeof(one) / sizeof(one[0]));
