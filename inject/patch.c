@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Hooks go in.  Everything is computed before the stop; the stop checks and copies. */
+/*
+ * Hooks go in.  Everything is computed before the stop; the stop checks and copies.
+ *
+ * What is planned lies in the journal behind the entries that count (nhooks, nislands) and comes to
+ * count one by one as it is put in: a batch that fails leaves a journal that says what is there.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -27,7 +32,7 @@ struct batch {
 	struct session *s;
 	uint32_t first, n; /* hooks journal[first .. first+n) */
 	struct work *work;
-	uint32_t new_islands; /* the last ones of the journal are not mapped yet */
+	uint32_t nislands; /* those of the journal, and behind them planned ones */
 };
 
 static uint32_t slots_used(const struct ss_journal *j, uint32_t nhooks, uint32_t island)
@@ -48,7 +53,7 @@ static uint64_t slot_between(struct batch *b, const struct maps *maps, uint64_t 
 	struct ss_journal *j = b->s->journal;
 	uint64_t at;
 
-	for (uint32_t i = 0; i < j->nislands; i++) {
+	for (uint32_t i = 0; i < b->nislands; i++) {
 		uint32_t used = slots_used(j, nhooks, i);
 
 		at = j->island[i].addr;
@@ -56,19 +61,18 @@ static uint64_t slot_between(struct batch *b, const struct maps *maps, uint64_t 
 		    (at > high ? at - high : high - at) < reach)
 			return at + (uint64_t)used * SLOT_BYTES;
 	}
-	if (j->nislands == SS_MAX_ISLANDS)
+	if (b->nislands == SS_MAX_ISLANDS)
 		return 0;
 	at = place_near(maps, low, high, reach, ISLAND_BYTES);
-	for (uint32_t i = 0; at && i < j->nislands; i++) {
+	for (uint32_t i = 0; at && i < b->nislands; i++) {
 		/* Planned ones are not in the maps yet. */
 		if (at == j->island[i].addr)
 			at += 4 * ISLAND_BYTES;
 	}
 	if (!at)
 		return 0;
-	j->island[j->nislands].addr = at;
-	j->island[j->nislands++].length = ISLAND_BYTES;
-	b->new_islands++;
+	j->island[b->nislands].addr = at;
+	j->island[b->nislands++].length = ISLAND_BYTES;
 	return at;
 }
 
@@ -175,7 +179,13 @@ static int plan_one(struct batch *b, const struct maps *maps, uint32_t index, st
 	uint8_t *code = malloc(size);
 
 	memset(jh, 0, sizeof(*jh));
-	if (!code || mem_read(&s->t->mem, h->addr, code, size)) {
+	jh->addr = h->addr;
+	jh->map_start = h->map_start;
+	jh->map_offset = h->map_offset;
+	jh->ino = h->ino;
+	jh->dev_major = h->dev_major;
+	jh->dev_minor = h->dev_minor;
+	if (!code || !journal_hook_mapped(maps, jh) || mem_read(&s->t->mem, h->addr, code, size)) {
 		free(code);
 		return mp_fail(err, MP_EXIT_FAILURE, -EIO, "cannot read the text of %s in %s",
 			       h->name, h->module);
@@ -193,16 +203,12 @@ static int plan_one(struct batch *b, const struct maps *maps, uint32_t index, st
 		    -ENOTSUP, "%s in %s cannot be hooked safely: %s; nothing was changed", h->name,
 		    h->module, arch_refusal_text(refusal));
 	if (mem_read(&s->t->mem, w->patch.addr, w->text, w->patch.length))
-		return -EIO;
+		return mp_fail(err, MP_EXIT_FAILURE, -EIO, "cannot read the text of %s in %s",
+			       h->name, h->module);
 	jh->addr = w->patch.addr;
 	jh->function_end = h->end;
 	jh->relocated_addr = jh->slot_addr + SLOT_RELOCATED;
 	jh->relocated_length = w->patch.relocated_length;
-	jh->map_start = h->map_start;
-	jh->map_offset = h->map_offset;
-	jh->ino = h->ino;
-	jh->dev_major = h->dev_major;
-	jh->dev_minor = h->dev_minor;
 	jh->length = w->patch.length;
 	jh->insns = w->patch.insns;
 	memcpy(jh->old_off, w->patch.old_off, sizeof(jh->old_off));
@@ -222,6 +228,7 @@ static int plan_all(struct batch *b, const struct maps *maps, struct mp_err *err
 {
 	struct hook_plan *plan = &b->s->plan;
 
+	b->nislands = b->s->journal->nislands;
 	for (uint32_t i = b->first; i < plan->hooks.n;) {
 		struct planned_hook h = plan->hooks.at[i];
 		struct mp_err why;
@@ -245,7 +252,8 @@ static int plan_all(struct batch *b, const struct maps *maps, struct mp_err *err
 			drop_planned(plan, i);
 			continue;
 		}
-		if (ret != -ENOTSUP || (essential(&h) && !b->first)) {
+		/* A library that was loaded later may be gone again. */
+		if ((ret != -ENOTSUP && ret != -EIO) || (essential(&h) && !b->first)) {
 			if (err)
 				*err = why;
 			return ret;
@@ -326,37 +334,63 @@ static bool windows_busy(const struct batch *b, const struct maps *maps)
 	return busy;
 }
 
+static bool is_mapped(pid_t pid, uint64_t addr)
+{
+	struct maps maps;
+	bool is;
+
+	if (maps_read(pid, &maps))
+		return false;
+	is = maps_find(&maps, addr) != NULL;
+	maps_free(&maps);
+	return is;
+}
+
 static int map_islands(struct batch *b, struct mp_err *err)
 {
 	struct session *s = b->s;
 	struct ss_journal *j = s->journal;
-	uint32_t first = j->nislands - b->new_islands;
+	uint32_t first = j->nislands;
 	struct remote r;
-	int ret = b->new_islands ? remote_begin(&r, s->t, err) : 0, ended;
+	int ret, ended;
 
-	if (ret || !b->new_islands)
+	if (b->nislands == first)
+		return 0;
+	ret = fault_fail("patch-carrier")
+		  ? mp_fail(err, MP_EXIT_FAILURE, -EBUSY, "no thread can make a system call")
+		  : remote_begin(&r, s->t, err);
+	if (ret)
 		return ret;
+	/* Before they are mapped: whoever finds us dead unmaps those that are there. */
+	j->nislands = b->nislands;
 	journal_publish(s);
-	for (uint32_t i = first; i < first + b->new_islands && !ret; i++) {
+	for (uint32_t i = first; i < b->nislands && !ret; i++) {
 		uint64_t addr;
 
-		ret = session_remote_map(
-		    &r, j->island[i].addr, j->island[i].length, PROT_READ | PROT_EXEC,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, &addr);
+		ret = fault_fail("patch-island")
+			  ? -ENOMEM
+			  : session_remote_map(
+				&r, j->island[i].addr, j->island[i].length, PROT_READ | PROT_EXEC,
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, &addr);
 		if (ret) {
 			mp_fail(err, MP_EXIT_NO_ROOM, ret,
 				"cannot map a page near the allocator of process %d: %s", s->t->pid,
 				strerror(-ret));
-			j->nislands = i;
+			/* Of a call that was given up it is not known whether it was made. */
+			j->nislands =
+			    i + (ret != -EEXIST && is_mapped(s->t->pid, j->island[i].addr));
 		}
 	}
 	if (ret)
 		journal_publish(s);
 	ended = remote_end(&r);
-	return ret ? ret : ended;
+	if (ret || !ended)
+		return ret;
+	return mp_fail(err, MP_EXIT_FAILURE, ended, "cannot put thread %d of process %d back",
+		       r.carrier->tid, s->t->pid);
 }
 
-static int write_all(struct batch *b, struct mp_err *err)
+static int write_slots(struct batch *b, struct mp_err *err)
 {
 	struct session *s = b->s;
 	struct ss_journal *j = s->journal;
@@ -364,19 +398,29 @@ static int write_all(struct batch *b, struct mp_err *err)
 	int ret = 0;
 
 	for (uint32_t i = 0; i < b->n && !ret; i++)
-		ret = mem_write(&s->t->mem, j->hook[b->first + i].slot_addr, b->work[i].slot,
-				SLOT_BYTES);
+		ret = fault_fail("patch-slot")
+			  ? -EIO
+			  : mem_write(&s->t->mem, j->hook[b->first + i].slot_addr, b->work[i].slot,
+				      SLOT_BYTES);
 	fault_point("patch-slots");
 	if (!ret)
 		ret = mem_write(&s->t->mem, j->gate_addr + offsetof(struct ss_gate, on), &on,
 				sizeof(on));
-	if (ret)
-		return mp_fail(err, MP_EXIT_FAILURE, ret, "cannot write the agent's memory: %s",
-			       strerror(-ret));
+	return ret ? mp_fail(err, MP_EXIT_FAILURE, ret, "cannot write the agent's memory: %s",
+			     strerror(-ret))
+		   : 0;
+}
+
+static int write_text(struct batch *b, struct mp_err *err)
+{
+	struct session *s = b->s;
+	struct ss_journal *j = s->journal;
+
 	/* Whoever finds us dead from here on undoes by the journal: any prefix of it is valid. */
 	journal_set_state(s, SS_PATCHING);
-	for (uint32_t i = b->first; i < b->first + b->n && !ret; i++) {
+	for (uint32_t i = b->first; i < b->first + b->n; i++) {
 		struct ss_journal_hook *h = &j->hook[i];
+		int ret = 0;
 
 		h->patched = 1;
 		journal_publish_hook(s, i);
@@ -388,6 +432,8 @@ static int write_all(struct batch *b, struct mp_err *err)
 		fault_point("patch-moved");
 		if (!ret)
 			ret = mem_write(&s->t->mem, h->addr, h->new_bytes, h->length);
+		if (!ret && fault_fail("patch-text"))
+			ret = -EIO;
 		if (ret)
 			return mp_fail(err, MP_EXIT_FAILURE, ret,
 				       "cannot write the text of %s in %s: %s", h->name, h->module,
@@ -398,13 +444,41 @@ static int write_all(struct batch *b, struct mp_err *err)
 	return 0;
 }
 
-static bool text_unchanged(const struct batch *b)
+/*
+ * The functions of a batch that failed get their text back; the threads have not run since.  Their
+ * entries stay in the journal, as those of unloaded modules do: a thread may have been moved to a
+ * relocated copy, whose slot is therefore not used again.
+ */
+static void undo(struct batch *b, enum ss_state before)
+{
+	struct session *s = b->s;
+	struct ss_journal *j = s->journal;
+	uint8_t now[SS_WINDOW];
+
+	for (uint32_t i = b->first; i < j->nhooks; i++) {
+		const struct ss_journal_hook *h = &j->hook[i];
+
+		/* Read back: a write that fails may have written the first of two pages. */
+		mem_write(&s->t->mem, h->addr, h->old_bytes, h->length);
+		if (mem_read(&s->t->mem, h->addr, now, h->length) ||
+		    memcmp(now, h->old_bytes, h->length))
+			continue; /* session_close() tries again */
+		journal_forget_hook(s, i);
+		s->plan.hooks.at[i].gone = true;
+	}
+	s->plan.hooks.n = j->nhooks;
+	if (j->state == SS_PATCHING)
+		journal_set_state(s, before);
+}
+
+static bool text_unchanged(const struct batch *b, const struct maps *maps)
 {
 	const struct ss_journal *j = b->s->journal;
 	uint8_t now[SS_WINDOW];
 
 	for (uint32_t i = b->first; i < b->first + b->n; i++) {
-		if (mem_read(&b->s->t->mem, j->hook[i].addr, now, j->hook[i].length) ||
+		if (!journal_hook_mapped(maps, &j->hook[i]) ||
+		    mem_read(&b->s->t->mem, j->hook[i].addr, now, j->hook[i].length) ||
 		    memcmp(now, j->hook[i].old_bytes, j->hook[i].length))
 			return false;
 	}
@@ -412,8 +486,9 @@ static bool text_unchanged(const struct batch *b)
 }
 
 /* Rows for the relocated prologues, so that a stack that a signal took there is whole. */
-static int publish_islands(struct session *s)
+static int publish_islands(const struct batch *b)
 {
+	struct session *s = b->s;
 	const struct ss_journal *j = s->journal;
 	uint16_t entry = tables_entry_rule(&s->tables);
 
@@ -423,7 +498,7 @@ static int publish_islands(struct session *s)
 		uint32_t n = 0;
 
 		for (uint32_t i = 0;
-		     i < j->nhooks && n + SS_MAX_INSNS + 3 <= 64 * (SS_MAX_INSNS + 3); i++) {
+		     i < b->first + b->n && n + SS_MAX_INSNS + 3 <= 64 * (SS_MAX_INSNS + 3); i++) {
 			const struct ss_journal_hook *h = &j->hook[i];
 
 			if (h->slot_addr < j->island[k].addr ||
@@ -463,55 +538,84 @@ static int replan(struct batch *b, struct maps *maps, struct mp_err *err)
 
 	maps_free(maps);
 	ret = maps_read(b->s->t->pid, maps);
-	b->new_islands = 0;
 	return ret ? target_refused(b->s->t, ret, err) : plan_all(b, maps, err);
+}
+
+enum outcome { DONE, AGAIN_AFTER_A_MOMENT, AGAIN_WITH_A_NEW_PLAN };
+
+/* All threads stand.  @may_wait: there is time for another stop.  Return: 0 or a negative errno;
+ * *@outcome is valid with 0. */
+static int put_in(struct batch *b, bool may_wait, enum outcome *outcome, struct mp_err *err)
+{
+	const struct maps *maps; /* with new threads' stacks */
+	int ret = fault_fail("patch-maps") ? -EIO : target_maps(b->s->t, &maps);
+
+	*outcome = DONE;
+	if (ret)
+		return target_refused(b->s->t, ret, err);
+	if (!text_unchanged(b, maps)) {
+		/* A library that was loaded later may have been unloaded. */
+		*outcome = AGAIN_WITH_A_NEW_PLAN;
+		return may_wait && b->first
+			   ? 0
+			   : mp_fail(err, MP_EXIT_UNPATCHABLE, -EAGAIN,
+				     "somebody else changed the allocator's text at the same time");
+	}
+	if (windows_busy(b, maps)) {
+		*outcome = AGAIN_AFTER_A_MOMENT;
+		return may_wait ? 0
+				: mp_fail(err, MP_EXIT_UNPATCHABLE, -EAGAIN,
+					  "a signal handler keeps a thread at the start of an "
+					  "allocator function; try again");
+	}
+	ret = map_islands(b, err);
+	if (ret == -EEXIST && may_wait) {
+		/* The program mapped something there meanwhile. */
+		*outcome = AGAIN_WITH_A_NEW_PLAN;
+		return 0;
+	}
+	/* Rows first, events after. */
+	if (!ret && (ret = fault_fail("patch-rows") ? -ENOMEM : publish_islands(b)))
+		mp_fail(err, MP_EXIT_FAILURE, ret, "cannot build unwind tables: %s",
+			strerror(-ret));
+	if (!ret)
+		ret = write_slots(b, err);
+	return ret ? ret : write_text(b, err);
 }
 
 int session_install(struct session *s, struct mp_err *err)
 {
 	struct batch b = {.s = s, .first = s->journal->nhooks};
-	const struct maps *now; /* with the stacks of new threads */
+	enum ss_state before = s->journal->state;
+	enum outcome outcome = DONE;
 	struct maps maps;
 	int ret = maps_read(s->t->pid, &maps);
 
-	if (ret)
+	if (ret) {
+		s->plan.hooks.n = b.first;
 		return target_refused(s->t, ret, err);
+	}
 	b.work = calloc(s->plan.hooks.n - b.first + 1, sizeof(*b.work));
 	ret = b.work ? plan_all(&b, &maps, err) : -ENOMEM;
+	if (ret == -ENOMEM)
+		mp_fail(err, MP_EXIT_FAILURE, ret, "out of memory");
 	for (int tries = 0; !ret; tries++) {
 		ret = stop(s, err);
-		if (!ret && target_maps(s->t, &now))
-			ret = target_refused(s->t, -ESRCH, err);
-		if (ret)
+		if (!ret)
+			ret = put_in(&b, tries < TRIES && !s->stopped, &outcome, err);
+		if (ret || outcome == DONE)
 			break;
-		if (!text_unchanged(&b)) {
-			ret =
-			    mp_fail(err, MP_EXIT_UNPATCHABLE, -EAGAIN,
-				    "somebody else changed the allocator's text at the same time");
-		} else if (windows_busy(&b, now)) {
-			if (tries < TRIES && !s->stopped) {
-				target_run(s->t, 1000);
-				continue;
-			}
-			ret = mp_fail(err, MP_EXIT_UNPATCHABLE, -EAGAIN,
-				      "a signal handler keeps a thread at the start of an "
-				      "allocator function; try again");
-		} else {
-			ret = map_islands(&b, err);
-			if (ret == -EEXIST && tries < TRIES && !s->stopped) {
-				/* The program mapped something there meanwhile. */
-				target_release(s->t);
-				ret = replan(&b, &maps, err);
-				continue;
-			}
-			if (!ret)
-				ret = write_all(&b, err);
+		if (outcome == AGAIN_AFTER_A_MOMENT) {
+			target_run(s->t, 1000);
+			continue;
 		}
-		break;
+		target_release(s->t);
+		ret = replan(&b, &maps, err);
 	}
-	if (!ret) {
-		/* Rows first, events after: the threads still stand. */
-		ret = publish_islands(s);
+	if (ret)
+		undo(&b, before);
+	/* A program that was stopped before is taken out by session_close() before it ran. */
+	if (!ret || !s->stopped) {
 		target_release(s->t);
 		s->patch_stop_ns = s->t->last_stop_ns;
 		s->stopped = false;

@@ -70,8 +70,15 @@ bool session_is_of(const struct ss_journal *j, pid_t pid, uint64_t addr);
 int session_open(struct session *s, struct target *t, const struct session_options *options,
 		 struct mp_err *err);
 
-/* Puts in the hooks that are planned and not yet in, in one short stop.  Afterwards the target
- * runs and is not traced (unless it was stopped before session_open()). */
+/**
+ * session_install() - put in the hooks that are planned and not yet in, in one short stop
+ *
+ * All of them or none: on failure the hooks that were in before work on, the journal names what is
+ * in the target, and the new ones are forgotten (session_refresh() plans them again when more is
+ * loaded).  Afterwards the target runs and is not traced; only one that was stopped before
+ * session_open() stays so on failure, for session_close().
+ * Return: 0 or a negative errno with @err filled.
+ */
 int session_install(struct session *s, struct mp_err *err);
 
 /* Looks for new modules: their tables are published; returns 1 if some have functions to hook

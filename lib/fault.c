@@ -8,10 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* @variable: NAME or NAME:N.  Return: whether this is the Nth passing of @name. */
-static bool is_wanted(const char *variable, const char *name, atomic_long *passed)
+/* Is this the passing of @name that @wanted, NAME or NAME:N, means? */
+static bool is_wanted(const char *wanted, const char *name, atomic_long *passed)
 {
-	const char *wanted = getenv(variable);
 	size_t length = strlen(name);
 	long times = 1;
 
@@ -22,24 +21,25 @@ static bool is_wanted(const char *variable, const char *name, atomic_long *passe
 	return atomic_fetch_add(passed, 1) + 1 == times;
 }
 
+bool fault_fail(const char *name)
+{
+	static atomic_long passed;
+	const char *wanted = getenv("MEMPROF_FAIL"), *after = getenv("MEMPROF_FAIL_AFTER");
+
+	return wanted && (!after || !access(after, F_OK)) && is_wanted(wanted, name, &passed);
+}
+
 void fault_point(const char *name)
 {
 	static atomic_long passed;
-	const char *other = getenv("MEMPROF_FAULT_OF");
+	const char *wanted = getenv("MEMPROF_FAULT"), *other = getenv("MEMPROF_FAULT_OF");
 	const char *wanted_signal = getenv("MEMPROF_FAULT_SIGNAL");
 	int sig = wanted_signal ? (int)strtol(wanted_signal, NULL, 10) : SIGKILL;
 
-	if (!is_wanted("MEMPROF_FAULT", name, &passed))
+	if (!is_wanted(wanted, name, &passed))
 		return;
 	kill(other ? (pid_t)strtol(other, NULL, 10) : getpid(), sig);
 	if (!other && sig == SIGKILL)
 		pause();
-}
-
-bool fault_fail(const char *name)
-{
-	static atomic_long passed;
-
-	return is_wanted("MEMPROF_FAIL", name, &passed);
 }
 #endif

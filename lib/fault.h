@@ -7,7 +7,8 @@
  * MEMPROF_FAULT_OF=PID that process is killed instead (the target), and MEMPROF_FAULT_SIGNAL=N
  * sends signal N (SIGSTOP: what is the target like just now?).
  *
- * MEMPROF_FAIL=NAME or NAME:N: what stands at that place fails at its Nth passing.
+ * MEMPROF_FAIL=NAME or NAME:N: the call at the place of that name fails at its Nth passing, once.
+ * With MEMPROF_FAIL_AFTER=PATH passings count only once that file exists.
  */
 #ifndef LIB_FAULT_H
 #define LIB_FAULT_H
@@ -17,7 +18,7 @@
 #ifdef MEMPROF_FAULTS
 /* Sends that signal if the environment names @name and it was passed often enough. */
 void fault_point(const char *name);
-/* Return: true if the environment wants this to fail. */
+/* Return: whether the call at the place @name is to fail this time. */
 bool fault_fail(const char *name);
 #else
 static inline void fault_point(const char *name)
