@@ -30,6 +30,13 @@ static bool session_there(pid_t pid)
 	return there;
 }
 
+/* Is the process restored, and its recorder waits for a disk that takes no data? */
+static bool waits_for_disk(const struct session *s)
+{
+	return __atomic_load_n(&s->block->recorder_stalled, __ATOMIC_RELAXED) &&
+	       !session_there(s->t->pid);
+}
+
 /* Asks a living recorder to end.  Return: whether the process is clean. */
 static bool ask_recorder(struct session *s, bool keep)
 {
@@ -38,7 +45,8 @@ static bool ask_recorder(struct session *s, bool keep)
 	__atomic_store_n(&s->block->detach_requested, keep ? SS_DETACH_KEEP : 1, __ATOMIC_RELEASE);
 	while (!deadline_passed(&deadline)) {
 		if (!recorder_lives(s->journal) ||
-		    __atomic_load_n(&s->shared->state, __ATOMIC_ACQUIRE) == SS_DORMANT)
+		    __atomic_load_n(&s->shared->state, __ATOMIC_ACQUIRE) == SS_DORMANT ||
+		    (!keep && waits_for_disk(s)))
 			break;
 		usleep(20000);
 	}
@@ -121,9 +129,10 @@ int cmd_detach(int argc, char **argv)
 	if (keep) {
 		ret = hand_over(&s, child, &err);
 	} else if (s.block && !child && recorder_lives(s.journal) && ask_recorder(&s, false)) {
-		printf(
-		    "process %d: the recorder (pid %d) ended the recording and restored it: %s\n",
-		    pid, s.journal->recorder_pid, s.journal->recording);
+		printf("process %d: the recorder (pid %d) %s: %s\n", pid, s.journal->recorder_pid,
+		       recorder_lives(s.journal) ? "restored it and still writes the recording"
+						 : "ended the recording and restored it",
+		       s.journal->recording);
 	} else {
 		ret = session_close(&s, &err);
 		if (!ret)

@@ -124,6 +124,12 @@ static int complete(struct recording *rec, const struct recording_options *o,
 	finish->attach_stop_ns = rec->s.open_stop_ns + rec->s.patch_stop_ns;
 	finish->detach_stop_ns = rec->s.close_stop_ns;
 	finish->sideband = rec->sideband != NULL;
+	if (recorder_progress(rec->r).stalled)
+		fprintf(
+		    stderr,
+		    "memprof: process %d is let go; the recording is completed when its disk takes "
+		    "data again\n",
+		    rec->t->pid);
 	ret = recorder_stop(rec->r, finish, &losses, &ending);
 	if (!failed)
 		summary_print(&(struct summary){&rec->s, rec->r, rec->symbols, &losses, finish,

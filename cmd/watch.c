@@ -132,10 +132,25 @@ static bool ended_by_signal(struct recording *rec, int signals)
 	return false;
 }
 
+static void tell_stall(const struct recording *rec, bool *told)
+{
+	bool stalled = recorder_progress(rec->r).stalled;
+
+	if (stalled && !*told)
+		fprintf(
+		    stderr,
+		    "memprof: the recording's disk has taken no data for 2 s; the process does not "
+		    "wait for it, what is lost meanwhile is counted\n");
+	else if (!stalled && *told)
+		fprintf(stderr, "memprof: the recording's disk takes data again\n");
+	*told = stalled;
+}
+
 static enum mp_end_reason watch(struct recording *rec, const struct recording_options *o,
 				int signals)
 {
 	uint64_t start = mono_ns(), last_line = start, last_maps = start;
+	bool stall_told = false;
 
 	for (;;) {
 		struct pollfd p[2] = {{.fd = signals, .events = POLLIN},
@@ -172,6 +187,7 @@ static enum mp_end_reason watch(struct recording *rec, const struct recording_op
 		if (recorder_progress(rec->r).error)
 			return MP_END_ERROR;
 		recording_tell_piece_error(rec);
+		tell_stall(rec, &stall_told);
 		if (!o->quiet && now - last_line >= 1000000000) {
 			last_line = now;
 			progress_line(rec);

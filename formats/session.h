@@ -314,7 +314,8 @@ struct ss_control {
 		uint64_t dropped_batches, dropped_events, dropped_bytes;
 	} queue;
 
-	uint64_t journal; /* offset of struct ss_journal */
+	uint64_t journal;	   /* offset of struct ss_journal */
+	uint32_t recorder_stalled; /* 1: the recording's disk takes no data; for memprof detach */
 };
 
 #endif

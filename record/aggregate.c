@@ -12,7 +12,8 @@
 #define USAGE_NS 10000000000ull
 /* A handful of misses at a time are waited for together; more of them wait for each other. */
 #define BURST 4u
-#define AHEAD 8u /* events until the first of a burst is needed */
+#define MOVES 1024u /* events until it says that it moves */
+#define AHEAD 8u    /* events until the first of a burst is needed */
 
 /* ---------------------------------------------------------------- stacks -- */
 
@@ -316,13 +317,18 @@ static bool decode_fault(struct recorder *r, uint32_t slot, const struct mpr_fau
 
 static void put_marks(struct recorder *r, uint64_t now)
 {
+	VEC(char *) marks;
+
+	/* Written without the lock: a disk may take its time. */
 	pthread_mutex_lock(&r->lock);
-	vec_for_each (&r->marks, name) {
+	memcpy(&marks, &r->marks, sizeof(marks));
+	memset(&r->marks, 0, sizeof(r->marks));
+	pthread_mutex_unlock(&r->lock);
+	vec_for_each (&marks, name) {
 		mpf_put_mark(r->file, now, *name);
 		free(*name);
 	}
-	r->marks.n = 0;
-	pthread_mutex_unlock(&r->lock);
+	vec_free(&marks);
 }
 
 void put_hooks_and_modules(struct recorder *r)
@@ -436,6 +442,8 @@ static void run_batch(struct recorder *r, struct batch *b)
 
 		if (!(i % BURST))
 			prefetch(r, i);
+		if (!(i % MOVES))
+			aggregator_moves(r);
 		r->at = i;
 		if (e->slot != ORDER_TAKEN)
 			event_process(r, e, clock_ns(&clock, e->time));
@@ -532,6 +540,7 @@ void *aggregator_run(void *arg)
 		if (b->barrier > r->boundary.barrier)
 			reach(r, b, now);
 		piece_next(r, now);
+		aggregator_moves(r);
 		queue_done(r->queue, b);
 		batch_free(b);
 	}

@@ -77,6 +77,7 @@ static void put_block(struct recorder *r, const struct carried_block *b, uint32_
 
 	r->piece.head_events++;
 	r->now.error = mpf_put_event(r->file, &ev);
+	aggregator_moves(r);
 	block_account(r, &live, 1);
 	if (b->in_realloc)
 		put_realloc_begin(r, b->realloc_tid, b, &live, &origin);

@@ -30,6 +30,11 @@ struct slot_state {
 	struct origin realloc_origin;
 };
 
+/* What stall_look() saw last. */
+struct stall {
+	uint64_t moved, waited_ns, looked_ns;
+};
+
 struct recorder {
 	struct recorder_config config;
 	uint32_t nslots; /* copied once from the block: the target can write there */
@@ -50,6 +55,10 @@ struct recorder {
 	bool settling; /* the reader's: its last batch was not empty */
 	long sleep_ms;
 	bool after_loss;	 /* the reader's: its last batch was dropped */
+	bool gave_up;		 /* the reader's: lossless, but the target does not wait now */
+	struct stall stall;	 /* the reader's, then recorder_stop()'s */
+	bool stalled;		 /* as stall_look() said last */
+	uint64_t moved;		 /* by the aggregator: it has done something since */
 	uint64_t barrier_wanted; /* the newest that somebody waits for */
 	pthread_cond_t flushed;	 /* with lock: boundary changed, or ended is set */
 	struct recorder_boundary boundary;
@@ -87,6 +96,13 @@ struct recorder {
 };
 
 void *reader_run(void *recorder);
+/* stall.c: has the aggregator, which has work, not moved for two seconds?  To be called several
+ * times a second. */
+bool stall_look(struct recorder *r);
+static inline void aggregator_moves(struct recorder *r)
+{
+	__atomic_store_n(&r->moved, r->moved + 1, __ATOMIC_RELAXED);
+}
 /* The agent records until a few seconds from now: once before the hooks go in, then the reader's.
  */
 void reader_heartbeat(struct recorder *r);

@@ -212,6 +212,7 @@ static void put_carried(struct recorder *r, const struct live_block *b, const st
 
 	r->piece.head_events++;
 	r->now.error = mpf_put_event(r->file, &ev);
+	aggregator_moves(r);
 }
 
 /* By address: small differences, and no order that a table's reader would fill its own in badly. */

@@ -87,6 +87,11 @@ static void drop(struct recorder *r, struct batch *b)
 		batch_free(b);
 }
 
+static bool must_not_lose(const struct recorder *r)
+{
+	return r->lossless && !r->gave_up;
+}
+
 /* To the aggregator; what does not get in is counted. */
 static void hand_over(struct recorder *r, struct batch *b, bool last)
 {
@@ -95,7 +100,8 @@ static void hand_over(struct recorder *r, struct batch *b, bool last)
 	b->after_loss = r->after_loss;
 	r->after_loss = false;
 	/* Lossless: what is in the queue never exceeds half of the ceiling and one round. */
-	if (queue_put(r->queue, b, r->lossless || last || !b->bytes ? QUEUE_BARRIER : QUEUE_ALL))
+	if (queue_put(r->queue, b,
+		      must_not_lose(r) || last || !b->bytes ? QUEUE_BARRIER : QUEUE_ALL))
 		return;
 	wire_thin(b, &dropped);
 	queue_count_drop(r->queue, &dropped);
@@ -197,7 +203,7 @@ static uint64_t drain(struct recorder *r, enum round how)
 		total += n;
 	}
 	/* What is more than the queue may hold it will drop: no memory for what a target claims. */
-	copy = r->lossless || total <= r->queue_ceiling;
+	copy = must_not_lose(r) || total <= r->queue_ceiling;
 	b->data = total && copy ? malloc(total) : NULL;
 	if (total && copy && !b->data) {
 		batch_free(b);
@@ -255,6 +261,16 @@ void reader_wake(struct recorder *r)
 	syscall(SYS_futex, &r->config.block->reader_sleeps, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
+/* Lossless: while the queue is full the rings fill up and the agent waits, as long as we are alive.
+ * A disk that takes nothing for two seconds ends that until the queue has room again. */
+static bool target_waits(struct recorder *r)
+{
+	bool full = queue_is_full(r->queue), stalled = stall_look(r);
+
+	r->gave_up = full && (r->gave_up || stalled);
+	return full && must_not_lose(r);
+}
+
 void *reader_run(void *arg)
 {
 	struct recorder *r = arg;
@@ -267,8 +283,7 @@ void *reader_run(void *arg)
 		uint64_t n;
 
 		reader_heartbeat(r);
-		/* Lossless: the rings fill up and the agent waits, as long as we are alive. */
-		if (r->lossless && queue_is_full(r->queue)) {
+		if (target_waits(r)) {
 			usleep(1000);
 			continue;
 		}

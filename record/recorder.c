@@ -13,6 +13,7 @@
 #define DEFAULT_CEILING (256ull << 20)
 #define LIVE_LOAD	65 /* percent: 24 to 31 bytes a live block; 80 costs a third of the speed */
 #define MAX_MARKS	1000
+#define LOOK_NS		100000000
 
 static int copy_layout(struct recorder *r)
 {
@@ -129,6 +130,7 @@ struct recorder_progress recorder_progress(struct recorder *r)
 	pthread_mutex_lock(&r->lock);
 	p = r->shown;
 	pthread_mutex_unlock(&r->lock);
+	p.stalled = __atomic_load_n(&r->stalled, __ATOMIC_RELAXED);
 	return p;
 }
 
@@ -192,6 +194,21 @@ void recorder_keep(struct recorder *r)
 	r->keep = true;
 }
 
+/* Whoever waits for our end is told when the disk is what we wait for. */
+static void join_aggregator(struct recorder *r)
+{
+	struct timespec until;
+
+	do {
+		stall_look(r);
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_nsec += LOOK_NS;
+		until.tv_sec += until.tv_nsec / 1000000000;
+		until.tv_nsec %= 1000000000;
+	} while (pthread_timedjoin_np(r->aggregator, NULL, &until) == ETIMEDOUT);
+	r->config.block->recorder_stalled = 0;
+}
+
 /* Of all pieces: only the last one has them. */
 static void embed(struct recorder *r, const struct recorder_ending *ending)
 {
@@ -210,7 +227,7 @@ int recorder_stop(struct recorder *r, struct mp_finish *finish, struct mp_losses
 
 	__atomic_store_n(&r->stop, true, __ATOMIC_RELEASE);
 	pthread_join(r->reader, NULL);
-	pthread_join(r->aggregator, NULL);
+	join_aggregator(r);
 	pieces = piece_stop(r);
 	*losses = recorder_losses(r);
 	finish->end_ns = r->shown.duration_ns;

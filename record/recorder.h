@@ -77,6 +77,7 @@ struct recorder_progress {
 	uint64_t live_table_bytes;
 	uint64_t foreign_frees, stacks;
 	uint32_t pieces; /* that ended: the number of the one at hand */
+	bool stalled;	 /* nothing could be written for two seconds, though there is something */
 	int error;	 /* negative errno: the file cannot be written any more */
 	int piece_error; /* why no next piece could begin: the file goes on */
 };
