@@ -51,11 +51,13 @@ void queue_free(struct queue *q)
 
 static uint64_t limit(const struct queue *q, enum queue_admit admit)
 {
+	uint64_t part = q->stats.ceiling - 3 * (q->stats.ceiling / QUEUE_BATCH);
+
 	switch (admit) {
 	case QUEUE_ALL:
-		return q->stats.ceiling - q->stats.ceiling / 8;
+		return part - part / 8;
 	case QUEUE_FREES:
-		return q->stats.ceiling;
+		return part;
 	default:
 		return UINT64_MAX;
 	}

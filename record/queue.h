@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Between the reader, which must never wait, and the aggregator: batches in order, with a hard
- * ceiling in bytes.  The last eighth is kept for what ends blocks; over the ceiling whole batches
- * are dropped.  What was dropped is counted by kind.
+ * ceiling in bytes, which is that of both threads: three sixteenths are for the batch that the
+ * reader fills and the arrays in which the aggregator sorts one (twice its size).  The last eighth
+ * of the rest is kept for what ends blocks; over it whole batches are dropped.  What was dropped is
+ * counted by kind.
  */
 #ifndef RECORD_QUEUE_H
 #define RECORD_QUEUE_H
@@ -11,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "formats/record.h"
+
+#define QUEUE_BATCH 16 /* the ceiling is so many times the most bytes of records in a batch */
 
 /* What one round of the reader took from one ring. */
 struct segment {
@@ -44,8 +48,8 @@ struct queue_stats {
 
 /* What a batch may use of the ceiling. */
 enum queue_admit {
-	QUEUE_ALL,     /* seven eighths: everything there was */
-	QUEUE_FREES,   /* all: allocations were taken out */
+	QUEUE_ALL,     /* seven eighths of the queue's part: everything there was */
+	QUEUE_FREES,   /* all of it: allocations were taken out */
 	QUEUE_BARRIER, /* more: it holds no record */
 };
 

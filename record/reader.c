@@ -19,6 +19,7 @@
 #include "lib/deadline.h"
 #include "lib/privileges.h"
 #include "record/internal.h"
+#include "record/slice.h"
 #include "record/wire.h"
 
 #define HEARTBEAT_S   3
@@ -83,7 +84,9 @@ static void drop(struct recorder *r, struct batch *b)
 	b->size -= b->bytes;
 	b->nsegments = 0;
 	b->bytes = 0;
-	if (!b->barrier || !queue_put(r->queue, b, QUEUE_BARRIER))
+	free(b->data);
+	b->data = NULL;
+	if (b->barrier == r->barrier_sent || !queue_put(r->queue, b, QUEUE_BARRIER))
 		batch_free(b);
 }
 
@@ -172,55 +175,85 @@ void reader_find_active(struct recorder *r, bool all)
 	}
 }
 
-/* One round.  Return: bytes drained. */
-static uint64_t drain(struct recorder *r, enum round how)
-{
-	uint64_t until = how == ROUND_LAST ? UINT64_MAX : complete_until(r);
-	uint64_t total = 0, used = 0;
-	uint64_t barrier = __atomic_load_n(&r->barrier_wanted, __ATOMIC_ACQUIRE);
-	struct batch *b;
-	bool copy;
+/* What is ready in the rings at one moment. */
+struct ready {
+	struct segment *segment;
+	struct ring *ring;
+	uint64_t *bytes; /* that are left */
+	uint32_t n;
+	uint64_t total;
+};
 
-	reader_find_active(r, how != ROUND);
-	b = batch_new(r->nactive);
-	if (!b)
-		return 0;
-	b->until = until;
-	b->barrier = barrier;
+static void ready_free(struct ready *a)
+{
+	free(a->segment);
+	free(a->ring);
+	free(a->bytes);
+}
+
+static int ready_find(struct recorder *r, struct ready *a)
+{
+	uint32_t n = r->nactive + 1;
+
+	*a = (struct ready){.segment = calloc(n, sizeof(*a->segment)),
+			    .ring = calloc(n, sizeof(*a->ring)),
+			    .bytes = calloc(n, sizeof(*a->bytes))};
+	if (!a->segment || !a->ring || !a->bytes)
+		return -ENOMEM;
 	/* All heads before any data: a round is one moment of all rings. */
 	for (uint32_t k = 0; k < r->nactive; k++) {
-		uint32_t i = r->active[k], tid;
-		struct ring ring;
-		uint64_t n;
-
-		ring = ring_at(r, i);
+		uint32_t i = r->active[k];
 		/* The name first: a later one is in the ring. */
-		tid = __atomic_load_n(&slot_at(r, i)->tid, __ATOMIC_ACQUIRE);
-		n = ring_ready(&ring);
+		uint32_t tid = __atomic_load_n(&slot_at(r, i)->tid, __ATOMIC_ACQUIRE);
+
+		a->ring[a->n] = ring_at(r, i);
+		a->bytes[a->n] = ring_ready(&a->ring[a->n]);
+		a->segment[a->n] = (struct segment){.slot = i, .tid = tid};
+		a->total += a->bytes[a->n];
+		a->n += a->bytes[a->n] != 0;
+	}
+	return 0;
+}
+
+/* Takes what is ready up to @end out of the rings. */
+static struct batch *take(struct recorder *r, struct ready *a, uint64_t end)
+{
+	struct batch *b = batch_new(a->n);
+	uint64_t sum = 0, used = 0, room = r->queue_ceiling / QUEUE_BATCH * 2;
+	bool copy;
+
+	if (!b)
+		return NULL;
+	for (uint32_t k = 0; k < a->n; k++) {
+		uint64_t n =
+		    end == UINT64_MAX ? a->bytes[k] : slice_up_to(&a->ring[k], a->bytes[k], end);
+
 		if (!n)
 			continue;
-		b->segment[b->nsegments++] = (struct segment){i, tid, n};
-		total += n;
+		b->segment[b->nsegments] = a->segment[k];
+		b->segment[b->nsegments++].bytes = n;
+		sum += n;
 	}
-	/* What is more than the queue may hold it will drop: no memory for what a target claims. */
-	copy = must_not_lose(r) || total <= r->queue_ceiling;
-	b->data = total && copy ? malloc(total) : NULL;
-	if (total && copy && !b->data) {
+	/* No memory for what a target claims: all at the same time. */
+	copy = must_not_lose(r) || sum <= room;
+	b->data = sum && copy ? malloc(sum) : NULL;
+	if (sum && copy && !b->data) {
 		batch_free(b);
-		return 0;
+		return NULL;
 	}
-	for (uint32_t k = 0; k < b->nsegments; k++) {
-		struct ring ring = ring_at(r, b->segment[k].slot);
+	for (uint32_t k = 0, i = 0; k < a->n && i < b->nsegments; k++) {
+		uint64_t n = b->segment[i].bytes;
 
+		if (a->segment[k].slot != b->segment[i].slot)
+			continue;
 		if (copy)
-			ring_copy(&ring, b->data + used, b->segment[k].bytes);
+			ring_copy(&a->ring[k], b->data + used, n);
 		else
-			count_dropped(r, &ring, b->segment[k].bytes);
-		if (copy && how == ROUND_KEEP)
-			b->segment[k].bytes =
-			    wire_up_to(b->data + used, b->segment[k].bytes, until);
-		ring_advance(&ring, b->segment[k].bytes);
-		used += b->segment[k].bytes;
+			count_dropped(r, &a->ring[k], n);
+		ring_advance(&a->ring[k], n);
+		a->bytes[k] -= n;
+		used += n;
+		i++;
 	}
 	if (!copy) {
 		r->after_loss = true;
@@ -229,13 +262,64 @@ static uint64_t drain(struct recorder *r, enum round how)
 	}
 	b->bytes = used;
 	b->size = used + sizeof(*b) + b->nsegments * sizeof(*b->segment);
-	if (total || barrier != r->barrier_sent || how != ROUND || wants_news(r))
-		hand_over(r, b, how != ROUND);
-	else
-		batch_free(b);
-	r->barrier_sent = barrier;
-	r->settling |= total != 0;
-	return total;
+	return b;
+}
+
+static bool target_waits(struct recorder *r);
+
+/* Between two slices of a round, and in the last one: nothing is dropped that can wait in the
+ * rings. */
+static void wait_for_room(struct recorder *r, enum round how)
+{
+	while (how == ROUND ? target_waits(r) : queue_is_full(r->queue)) {
+		if (how != ROUND)
+			stall_look(r);
+		if (how != ROUND_LAST)
+			reader_heartbeat(r);
+		usleep(1000);
+	}
+}
+
+/* One round.  Return: bytes drained. */
+static uint64_t drain(struct recorder *r, enum round how)
+{
+	uint64_t until = how == ROUND_LAST ? UINT64_MAX : complete_until(r), end;
+	uint64_t barrier = __atomic_load_n(&r->barrier_wanted, __ATOMIC_ACQUIRE), most;
+	uint64_t taken = 0;
+	struct slicer s;
+	struct ready a;
+	struct batch *b;
+	int ret;
+
+	reader_find_active(r, how != ROUND);
+	ret = ready_find(r, &a);
+	most = r->queue_ceiling / QUEUE_BATCH;
+	if (!ret && a.total > most)
+		slice_begin(&s, a.ring, a.bytes, a.n, most);
+	do {
+		end = !ret && a.total > most ? slice_next(&s) : UINT64_MAX;
+		/* What is later than the round's end waits with the aggregator, or for others. */
+		if (how == ROUND_KEEP && end > until)
+			end = until;
+		b = ret ? NULL : take(r, &a, end);
+		if (!b)
+			break;
+		taken += b->bytes;
+		b->until = end < until ? end : until;
+		b->barrier = end < until ? r->barrier_sent : barrier;
+		if (b->bytes || b->barrier != r->barrier_sent || how != ROUND || r->after_loss ||
+		    wants_news(r))
+			hand_over(r, b, how != ROUND);
+		else
+			batch_free(b);
+		if (end < until)
+			wait_for_room(r, how);
+	} while (end < until);
+	if (b)
+		r->barrier_sent = barrier;
+	r->settling |= taken != 0;
+	ready_free(&a);
+	return taken;
 }
 
 /* Sleeps until the agent says that a quarter of a ring is new, or a while; the longer, the less
@@ -293,6 +377,7 @@ void *reader_run(void *arg)
 	}
 	if (r->keep)
 		usleep(1000); /* so that nothing is left that an earlier round put off */
+	wait_for_room(r, r->keep ? ROUND_KEEP : ROUND_LAST);
 	drain(r, r->keep ? ROUND_KEEP : ROUND_LAST);
 	if (r->keep && !r->lossless)
 		heartbeat(r, KEEP_S);

@@ -2,6 +2,7 @@
 #include "record/recorder.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #define DEFAULT_CEILING (256ull << 20)
 #define LIVE_LOAD	65 /* percent: 24 to 31 bytes a live block; 80 costs a third of the speed */
 #define MAX_MARKS	1000
+#define LARGE		(128 << 10)
 #define LOOK_NS		100000000
 
 static int copy_layout(struct recorder *r)
@@ -61,6 +63,9 @@ int recorder_start(const struct recorder_config *config, struct recorder **out, 
 		return mp_fail(err, MP_EXIT_FAILURE, ret, "the session block is damaged");
 	}
 	r->queue_ceiling = config->queue_ceiling ? config->queue_ceiling : DEFAULT_CEILING;
+	/* Large batches go back to the kernel when they are freed, by another thread than took
+	 * them. */
+	mallopt(M_MMAP_THRESHOLD, LARGE);
 	r->queue = queue_new(r->queue_ceiling);
 	r->live = live_new(LIVE_LOAD);
 	r->slot = calloc(r->nslots, sizeof(*r->slot));
