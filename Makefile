@@ -196,7 +196,7 @@ victims: $(VICTIMS)
 faults:
 	@$(MAKE) --no-print-directory O=$(O)/faults OPT='$(OPT) -DMEMPROF_FAULTS' all >/dev/null
 
-TSAN_TESTS = $(addprefix tests/system/test_,exact.py overload.py)
+TSAN_TESTS = $(addprefix tests/system/test_,exact.py overload.py loaders.py stalled_disk.py)
 SYSTEM_TESTS = $(wildcard tests/system/test_*.py)
 
 demo:

@@ -2,30 +2,51 @@
 /* The end of a recording: hooks out, symbols in, what it was. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "cmd/follow.h"
 #include "cmd/recording.h"
 #include "cmd/summary.h"
 
-struct symbols *recording_symbols(const struct recording *rec)
+/* All modules as they are now: they change while the recording runs.  Their paths stay. */
+static struct mp_module *copy_modules(struct recording *rec, size_t *n)
+{
+	struct mp_module *copy;
+
+	pthread_mutex_lock(&rec->lock);
+	*n = 0;
+	copy = calloc(rec->s.tables.code.n + 1, sizeof(*copy));
+	for (; copy && *n < rec->s.tables.code.n; (*n)++)
+		copy[*n] = rec->s.tables.code.at[*n].m;
+	pthread_mutex_unlock(&rec->lock);
+	return copy;
+}
+
+struct symbols *recording_symbols(struct recording *rec)
 {
 	struct symbols *symbols = symbols_new(NULL);
+	struct mp_module *module;
 	char path[4096];
+	size_t n;
 
 	if (!symbols)
 		return NULL;
-	vec_for_each (&rec->s.tables.code, c) {
+	module = copy_modules(rec, &n);
+	for (size_t i = 0; i < n; i++) {
+		const struct mp_module *m = &module[i];
+
 		/* The very file that is mapped, also when it was deleted or replaced; where that
 		 * may not be opened, what the target sees under its name. */
 		snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", proc_of(rec->t->pid),
-			 (unsigned long long)c->m.start, (unsigned long long)c->m.end);
+			 (unsigned long long)m->start, (unsigned long long)m->end);
 		if (access(path, R_OK))
 			snprintf(path, sizeof(path), "/proc/%d/root%s", proc_of(rec->t->pid),
-				 c->m.path);
-		if (symbols_add_module(symbols, &c->m, access(path, R_OK) ? NULL : path))
+				 m->path);
+		if (symbols_add_module(symbols, m, access(path, R_OK) ? NULL : path))
 			continue;
 	}
+	free(module);
 	return symbols;
 }
 
@@ -64,12 +85,13 @@ static void embed(void *ctx, struct mpf_writer *w, const uint64_t *pc, uint64_t 
 
 void recording_put_modules(void *ctx, struct mpf_writer *w)
 {
-	struct recording *rec = ctx;
+	struct mp_module *module;
+	size_t n;
 
-	pthread_mutex_lock(&rec->lock);
-	vec_for_each (&rec->s.tables.code, c)
-		mpf_put_module(w, &c->m);
-	pthread_mutex_unlock(&rec->lock);
+	module = copy_modules(ctx, &n);
+	for (size_t i = 0; i < n; i++)
+		mpf_put_module(w, &module[i]);
+	free(module);
 }
 
 void recording_tell(const struct recording *rec, const struct recording_options *o, uint8_t reason)
@@ -105,7 +127,10 @@ static int take_out(struct recording *rec, struct mp_finish *finish, struct mp_e
 
 	if (!rec->s.block || finish->reason == MP_END_EXITED || finish->reason == MP_END_EXECED)
 		return 0;
+	pthread_mutex_lock(&rec->lock);
 	ret = rec->s.observes ? 0 : session_close(&rec->s, err);
+	rec->closed = !rec->s.observes;
+	pthread_mutex_unlock(&rec->lock);
 	finish->restored = ret == 0;
 	if (ret == -ESRCH)
 		finish->reason = MP_END_EXITED;

@@ -8,11 +8,8 @@
 static void symbolize_piece(void *ctx, struct mpf_writer *w, const uint64_t *pc, uint64_t n)
 {
 	struct recording *rec = ctx;
-	struct symbols *symbols;
+	struct symbols *symbols = recording_symbols(rec);
 
-	pthread_mutex_lock(&rec->lock);
-	symbols = recording_symbols(rec);
-	pthread_mutex_unlock(&rec->lock);
 	recording_put_symbols(rec, symbols, w, pc, n);
 	/* The program runs on: descriptors are not kept. */
 	symbols_free(symbols);

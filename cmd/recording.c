@@ -188,16 +188,27 @@ static int start(struct recording *rec, const struct recording_options *o, const
 			rec->t->pid);
 	if (o->via_kernel)
 		return start_observer(rec, o, launched, info.user_only, err);
-	if (!rec->resumed)
+	if (!rec->resumed) {
+		pthread_mutex_lock(&rec->lock);
 		ret = session_install(&rec->s, err);
+		pthread_mutex_unlock(&rec->lock);
+	}
 	if (!ret)
 		privileges_keep(PRIVILEGES_TARGET);
 	return ret;
 }
 
-static void say_how_it_begins(const struct recording *rec, const struct recording_options *o,
+static void say_how_it_begins(struct recording *rec, const struct recording_options *o,
 			      const char *path)
 {
+	char allocators[sizeof(rec->s.plan.allocators)], refused[sizeof(rec->s.plan.refused)];
+	size_t hooks;
+
+	pthread_mutex_lock(&rec->lock);
+	memcpy(allocators, rec->s.plan.allocators, sizeof(allocators));
+	memcpy(refused, rec->s.plan.refused, sizeof(refused));
+	hooks = rec->s.plan.hooks.n;
+	pthread_mutex_unlock(&rec->lock);
 	if (!o->quiet && rec->s.no_hooks)
 		fprintf(stderr,
 			"memprof: recording page faults of process %d to %s; Ctrl-C ends it\n",
@@ -206,11 +217,11 @@ static void say_how_it_begins(const struct recording *rec, const struct recordin
 		fprintf(stderr,
 			"memprof: recording process %d (%s; %zu functions hooked) to %s; "
 			"Ctrl-C ends it\n",
-			rec->t->pid, rec->s.plan.allocators, rec->s.plan.hooks.n, path);
+			rec->t->pid, allocators, hooks, path);
 	if (o->background) /* whoever started it may wait for the end of its output */
 		dup2(STDOUT_FILENO, STDERR_FILENO);
-	if (!o->quiet && rec->s.plan.refused[0])
-		fprintf(stderr, "memprof: not hooked: %s\n", rec->s.plan.refused);
+	if (!o->quiet && refused[0])
+		fprintf(stderr, "memprof: not hooked: %s\n", refused);
 }
 
 /* Whatever failed did so for that, if it was killed; then it takes a moment. */

@@ -25,8 +25,13 @@ struct recording {
 	struct carry carry;
 	struct observer *observer; /* NULL: hooks in the target */
 	uint64_t observed_until;
-	pthread_mutex_t lock; /* session's tables: main thread and aggregator */
-	bool install_wanted, resumed;
+	/* Of what changes in the session: its tables, plan and journal.  The aggregator and the
+	 * thread that completes pieces look at them, the aggregator and the main thread change
+	 * them. */
+	pthread_mutex_t lock;
+	bool install_wanted; /* with lock */
+	bool closed;	     /* with lock: nothing is put in any more */
+	bool resumed;
 	size_t next_module;
 	struct symbols *symbols;
 	struct embedding embedding;
@@ -45,8 +50,8 @@ struct recorder_rotation recording_rotation(uint64_t bytes);
 /* Says on stderr once why no next piece could begin. */
 void recording_tell_piece_error(struct recording *rec);
 
-/* The symbols of what is mapped; with rec->lock while it records.  Freed by symbols_free(). */
-struct symbols *recording_symbols(const struct recording *rec);
+/* The symbols of what is mapped; takes rec->lock.  Freed by symbols_free(). */
+struct symbols *recording_symbols(struct recording *rec);
 /* Writes those of the addresses.  @symbols: NULL: none. */
 void recording_put_symbols(struct recording *rec, struct symbols *symbols, struct mpf_writer *w,
 			   const uint64_t *pc, uint64_t n);

@@ -18,7 +18,8 @@ bool recording_refresh(struct recording *rec)
 	int ret;
 
 	pthread_mutex_lock(&rec->lock);
-	ret = session_refresh(&rec->s);
+	/* What is left of a closed session is its text as it was before. */
+	ret = rec->closed ? -ESRCH : session_refresh(&rec->s);
 	if (ret > 0)
 		rec->install_wanted = true;
 	pthread_mutex_unlock(&rec->lock);
@@ -98,13 +99,20 @@ static bool has_other_space(const struct recording *rec)
 	return any && recording_target_alive(rec);
 }
 
+/* What recording_refresh() has found. */
 static void install(struct recording *rec)
 {
 	struct mp_err err = {0};
-	int ret;
+	bool wanted;
+	int ret = 0;
 
 	pthread_mutex_lock(&rec->lock);
+	wanted = rec->install_wanted;
 	rec->install_wanted = false;
+	if (!wanted) {
+		pthread_mutex_unlock(&rec->lock);
+		return;
+	}
 	rec->s.plan.refused[0] = 0;
 	if (rec->s.observes)
 		ret = session_observe_hooks(&rec->s) ? -ENOSPC : observer_add(rec->observer, &err);
@@ -180,8 +188,7 @@ static enum mp_end_reason watch(struct recording *rec, const struct recording_op
 			last_maps = now;
 			recording_refresh(rec);
 		}
-		if (rec->install_wanted)
-			install(rec);
+		install(rec);
 		if (o->for_ms && now - start >= o->for_ms * 1000000)
 			return MP_END_TIME;
 		if (recorder_progress(rec->r).error)

@@ -21,6 +21,16 @@ static bool take(const struct view *v, uint64_t offset, void *out, uint64_t n)
 	return true;
 }
 
+/* The list that was published last: what it names was written before. */
+static bool take_list(const struct view *v, uint64_t *list)
+{
+	if (v->length < sizeof(struct ss_control))
+		return false;
+	*list =
+	    __atomic_load_n(&((const struct ss_control *)v->base)->module_list, __ATOMIC_ACQUIRE);
+	return true;
+}
+
 /* Rows of the module that holds @pc.  Return: false if there is none. */
 static bool find_module(const struct view *v, uint64_t list, uint64_t pc, struct ss_module *m)
 {
@@ -64,7 +74,7 @@ enum lookup block_rule(const struct ss_control *block, uint64_t length, uint64_t
 	uint64_t list, full;
 	uint16_t id;
 
-	if (!take(&v, offsetof(struct ss_control, module_list), &list, sizeof(list)) ||
+	if (!take_list(&v, &list) ||
 	    !take(&v, offsetof(struct ss_control, full_rules), &full, sizeof(full)) ||
 	    !find_module(&v, list, pc, &m))
 		return LOOKUP_NO_MODULE;

@@ -96,8 +96,9 @@ void tables_free(struct tables *tb)
 {
 	if (tb->rules && tb->cache >= 0)
 		close(tb->cache);
-	vec_for_each (&tb->code, c)
-		free((char *)c->m.path);
+	vec_for_each (&tb->paths, path)
+		free(*path);
+	vec_free(&tb->paths);
 	vec_free(&tb->code);
 	vec_free(&tb->own);
 	rule_set_free(tb->rules);
@@ -187,6 +188,23 @@ static int add_sigpage(struct tables *tb, struct target *t, const struct map *ma
 	return err;
 }
 
+/* Return: NULL when out of memory. */
+static const char *keep_path(struct tables *tb, const char *path)
+{
+	char *copy;
+
+	vec_for_each (&tb->paths, p) {
+		if (!strcmp(*p, path))
+			return *p;
+	}
+	copy = strdup(path);
+	if (copy && vec_push(&tb->paths, copy)) {
+		free(copy);
+		return NULL;
+	}
+	return copy;
+}
+
 static int add_map(struct tables *tb, struct target *t, const struct map *map)
 {
 	struct code c = {.ino = map->ino, .seen = true};
@@ -196,7 +214,7 @@ static int add_map(struct tables *tb, struct target *t, const struct map *map)
 	c.m.start = map->start;
 	c.m.end = map->end;
 	c.m.file_offset = map->offset;
-	c.m.path = strdup(map->path);
+	c.m.path = keep_path(tb, map->path);
 	c.s = (struct ss_module){.start = map->start, .end = map->end};
 	if (!c.m.path)
 		return -ENOMEM;
@@ -220,8 +238,6 @@ static int add_map(struct tables *tb, struct target *t, const struct map *map)
 	}
 	if (!err && vec_push(&tb->code, c))
 		err = -ENOMEM;
-	if (err)
-		free((char *)c.m.path);
 	return err;
 }
 
@@ -269,7 +285,6 @@ int tables_update(struct tables *tb, struct target *t, const struct maps *maps)
 	}
 	for (size_t i = 0; i < tb->code.n; i++) {
 		if (!tb->code.at[i].seen) {
-			free((char *)tb->code.at[i].m.path);
 			gone = true;
 			continue;
 		}

@@ -15,7 +15,7 @@
 #include "unwind/table.h"
 
 struct code {
-	struct mp_module m; /* path owned here */
+	struct mp_module m; /* its path is one of struct tables */
 	uint64_t ino;
 	struct ss_module s;
 	bool seen; /* in the maps that were read last */
@@ -31,6 +31,7 @@ struct tables {
 	uint32_t next_list;
 	int cache;	       /* directory of kept tables, or negative; tables_free() closes it */
 	VEC(struct code) code; /* of the target's files */
+	VEC(char *) paths; /* each once, until tables_free(): copies of a module may name them */
 	VEC(struct ss_module) own; /* agent and islands */
 };
 

@@ -286,7 +286,7 @@ static uint64_t drain(struct recorder *r, enum round how)
 	uint64_t until = how == ROUND_LAST ? UINT64_MAX : complete_until(r), end;
 	uint64_t barrier = __atomic_load_n(&r->barrier_wanted, __ATOMIC_ACQUIRE), most;
 	uint64_t taken = 0;
-	struct slicer s;
+	struct slicer s = {.next = SLICE_BINS}; /* one slice */
 	struct ready a;
 	struct batch *b;
 	int ret;
@@ -297,7 +297,7 @@ static uint64_t drain(struct recorder *r, enum round how)
 	if (!ret && a.total > most)
 		slice_begin(&s, a.ring, a.bytes, a.n, most);
 	do {
-		end = !ret && a.total > most ? slice_next(&s) : UINT64_MAX;
+		end = slice_next(&s);
 		/* What is later than the round's end waits with the aggregator, or for others. */
 		if (how == ROUND_KEEP && end > until)
 			end = until;

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The file system that the recording is on takes no data (fsfreeze): the process neither waits for it nor stays
 attached, and every event is recorded or counted as lost."""
+import csv
 import json
 import os
 import shutil
@@ -10,6 +11,8 @@ import subprocess
 import time
 
 import memprof_test as t
+
+LIBRARY = f"/usr/lib/{os.uname().machine}-linux-gnu/libutil.so.1"
 
 
 class StalledDisk(t.Case):
@@ -131,6 +134,48 @@ class StalledDisk(t.Case):
         self.thaw()
         self.assertEqual(rec.wait(120), 0, t.read(self.log))
         self.assertGreater(self.report(f"{self.disk}/r")["losses"]["queue_dropped_events"], 0)
+
+    def test_unloaded_meanwhile(self):
+        """libraries are unloaded while the disk keeps their names from being written: they are the right ones"""
+        if not os.path.exists(LIBRARY):
+            self.skipTest(f"{LIBRARY} is not installed")
+        # Longer than one chunk of the recording, so that the recorder stands in the middle of them.
+        folder = "/".join([self.path("libraries")] + ["d" * 200] * 12)
+        os.makedirs(folder)
+        names = [f"{folder}/libutil{i}.so" for i in range(150)]
+        p = self.start(f"{t.VICTIMS}/loaders", stdin=subprocess.PIPE)
+
+        def say(command):
+            p.stdin.write(command + "\n")
+            p.stdin.flush()
+            self.assertEqual(p.stdout.readline(), "done\n", command)
+
+        said = self.path("said")
+        with open(said, "w") as out:
+            rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", f"{self.disk}/r",
+                             stdout=out, stderr=out,
+                             env=dict(os.environ, MALLOC_PERTURB_="90"))  # freed memory is overwritten
+        self.wait_recorded(p.pid)
+        self.freeze()
+        for name in names:
+            shutil.copy(LIBRARY, name)
+            say(f"open {name}")
+        t.wait_for(lambda: b"has taken no data for 2 s" in t.read(said))
+        say("close-all")
+        time.sleep(2.5)  # the recorder looks at the mappings each second
+        self.thaw()
+        self.memprof("detach", "-p", p.pid)
+        self.assertEqual(rec.wait(120), 0, t.read(said))
+        self.assertNotIn(b"Sanitizer", t.read(said))
+        self.memprof("extract", f"{self.disk}/r", "-o", self.path("out"))
+        with open(self.path("out/modules.csv"), newline="") as f:
+            paths = [row["path"] for row in csv.DictReader(f)]
+        # Those that were met while it stood are there, and no other names.
+        self.assertGreater(len(set(paths) & set(names)), 90)
+        for path in paths:
+            self.assertTrue(path in names or path[0] == "[" or os.path.exists(path), path)
+        p.stdin.close()
+        p.wait(120)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@
  *	blocks N	N times its malloc (200 bytes) and free
  *	keep N		N times its malloc (300 bytes)
  *	own N		N times this program's malloc (400 bytes) and free
- *	close		dlclose
+ *	close		dlclose of the last one
+ *	close-all	dlclose of all, the last one first
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -19,7 +20,8 @@
 typedef void *alloc_fn(size_t);
 typedef void free_fn(void *);
 
-static void *library;
+static void *library, *opened[1024];
+static size_t nopened;
 
 static void pairs(const char *alloc, const char *release, size_t size, long n)
 {
@@ -73,6 +75,9 @@ static void obey(char *line)
 			puts(dlerror());
 			exit(1);
 		}
+		if (nopened == sizeof(opened) / sizeof(opened[0]))
+			exit(2);
+		opened[nopened++] = library;
 	} else if (!strcmp(line, "new")) {
 		pairs("_Znwm", "_ZdlPv", 100, n);
 	} else if (!strcmp(line, "blocks")) {
@@ -82,7 +87,10 @@ static void obey(char *line)
 	} else if (!strcmp(line, "own")) {
 		pairs(NULL, NULL, 400, n);
 	} else if (!strcmp(line, "close")) {
-		dlclose(library);
+		dlclose(opened[--nopened]);
+	} else if (!strcmp(line, "close-all")) {
+		while (nopened)
+			dlclose(opened[--nopened]);
 	} else {
 		exit(2);
 	}
@@ -90,7 +98,7 @@ static void obey(char *line)
 
 int main(void)
 {
-	char line[512];
+	char line[4200];
 
 	alarm(600); /* a test that dies leaves nothing behind */
 	while (fgets(line, sizeof(line), stdin)) {
