@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 #include "cmd/cmd.h"
 #include "inject/family.h"
@@ -83,6 +84,28 @@ static int hand_over(struct session *s, bool child, struct mp_err *err)
 	return 0;
 }
 
+static bool traced_by_memprof(pid_t pid)
+{
+	struct proc_status st, tracer;
+
+	return !proc_status_read(pid, 0, &st) && st.tracer &&
+	       !proc_status_read(st.tracer, 0, &tracer) && !strcmp(tracer.name, "memprof");
+}
+
+/* Its recorder may just be putting hooks in or taking them out. */
+static int look(struct target *t, pid_t pid, struct mp_err *err)
+{
+	struct deadline deadline = deadline_in_ms(RECORDER_MS);
+	int ret = target_look(t, pid, err);
+
+	while (ret && err->exit == MP_EXIT_TRACED && traced_by_memprof(pid) &&
+	       !deadline_passed(&deadline)) {
+		usleep(20000);
+		ret = target_look(t, pid, err);
+	}
+	return ret;
+}
+
 int cmd_detach(int argc, char **argv)
 {
 	static const struct option options[] = {{"pid", required_argument, NULL, 'p'},
@@ -116,7 +139,7 @@ int cmd_detach(int argc, char **argv)
 		return unexpected_argument("detach", argv[optind]);
 	if (!pid)
 		return usage_error("detach: which process? give -p PID");
-	if (target_look(&t, pid, &err))
+	if (look(&t, pid, &err))
 		return complain(&err);
 	copies = clear_copies(&t);
 	ret = session_adopt(&s, &t, &err);

@@ -108,7 +108,7 @@ static void leave_family(const struct recording *rec, const struct recording_opt
 {
 	uint32_t left = 0, restored = 0;
 
-	if (!o->news_fd && reason != MP_END_KEPT)
+	if ((!o->news_fd || recording_is_deserted(rec)) && reason != MP_END_KEPT)
 		restored = family_restore(&rec->id, 0, &left);
 	if (restored)
 		printf("restored %u processes that were forked from it\n", restored);

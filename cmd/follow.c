@@ -86,6 +86,12 @@ static int start(struct follow *f, struct member *m, char *const argv[], bool ag
 
 		sigprocmask(SIG_SETMASK, &f->mask, NULL);
 		close(f->signals);
+		/* Nobody but us holds the readers' ends: our end is told by that. */
+		close(m->news);
+		vec_for_each (&f->members, other) {
+			if (other->news >= 0)
+				close(other->news);
+		}
 		if (null >= 0)
 			dup2(null, STDOUT_FILENO);
 		exit(argv ? launch_and_record(argv, &o) : record_process(m->pid, &o));

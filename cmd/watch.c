@@ -61,6 +61,13 @@ static void progress_line(const struct recording *rec)
 	put_line(line);
 }
 
+bool recording_is_deserted(const struct recording *rec)
+{
+	struct pollfd p = {.fd = rec->o->news_fd};
+
+	return p.fd && poll(&p, 1, 0) > 0 && p.revents & POLLERR;
+}
+
 bool recording_target_alive(const struct recording *rec)
 {
 	struct pollfd p = {.fd = rec->t->pidfd, .events = POLLIN};
@@ -176,6 +183,13 @@ static enum mp_end_reason watch(struct recording *rec, const struct recording_op
 									    : MP_END_DETACHED;
 		if (!recording_target_alive(rec))
 			return MP_END_EXITED;
+		if (recording_is_deserted(rec)) {
+			if (!o->quiet)
+				fprintf(stderr,
+					"memprof: the process that followed is gone: the recording "
+					"ends\n");
+			return MP_END_DETACHED;
+		}
 		if (rec->sideband)
 			news = sideband_poll(rec->sideband);
 		if (news.execed && rec->s.observes)

@@ -7,6 +7,7 @@ import re
 import signal
 import socket
 import subprocess
+import time
 
 from memprof_test import Case, FAULTY, FULL, GUEST, MEMPROF, VICTIMS, identity, main, maps, read, stopped, wait_for
 
@@ -156,6 +157,59 @@ class Fork(Case):
             self.assertEqual(self.report(f)["pid"], pid)
             self.leak(p, pid)
         self.assertEqual(self.leaked_5000(self.path(f"family-{p.pid}.memprof")), 0)
+
+    def recorders(self, pid):
+        """All processes of memprof attach -p PID."""
+        found = []
+        for d in os.listdir("/proc"):
+            try:
+                args = d.isdigit() and read(f"/proc/{d}/cmdline").split(b"\0")
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            if args and args[0] == MEMPROF.encode() and str(pid).encode() in args:
+                found.append(int(d))
+        return found
+
+    def test_follower_killed(self):
+        """kill -9 of the process that follows: the recordings end, everything is restored"""
+        p = self.family()
+        rec = self.start(MEMPROF, "attach", "-p", str(p.pid), "-o", self.path("r-%p"), "--follow-fork",
+                         stderr=subprocess.DEVNULL)
+        self.wait_recorded(p.pid)
+        pids = [self.fork(p) for _ in range(2)]
+        for pid in pids:
+            self.wait_recorded(pid)
+            self.leak(p, pid)
+        self.assertEqual(len(self.recorders(p.pid)), 4)
+        rec.kill()
+        rec.wait()
+        wait_for(lambda: not self.recorders(p.pid), 30)
+        for pid in [p.pid] + pids:
+            self.assertFalse(self.session_in(pid))
+        for pid in pids:
+            self.assertEqual(self.leaked_5000(self.path(f"r-{pid}")), 10)
+        self.memprof("report", self.path(f"r-{p.pid}"))
+
+    def test_follower_killed_and_detached(self):
+        """the same at any moment; a detach that comes then waits for the recorder, whatever that is doing"""
+        p = self.family()
+        clean = identity(p.pid)
+        for i in range(40 if FULL else 8):
+            rec = self.start(MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r-%p"), "--follow-fork",
+                             stderr=subprocess.DEVNULL)
+            if i % 2:
+                wait_for(lambda: self.session_in(p.pid))
+            time.sleep(0.02 * i)
+            rec.kill()
+            rec.wait()
+            r = subprocess.run([MEMPROF, "detach", "-p", str(p.pid)], text=True, capture_output=True, timeout=120)
+            self.assertNotIn("already traced", r.stderr)
+            if self.still_inside(r):
+                self.detach(p.pid)
+            else:
+                self.assertTrue(r.returncode == 0 or "carries no memprof session" in r.stderr, r.stderr)
+            wait_for(lambda: not self.recorders(p.pid), 30)
+            self.assertEqual(identity(p.pid), clean)
 
     def test_parent_ends_first(self):
         """the parent ends: its children are recorded on until they end"""
