@@ -127,10 +127,11 @@ static int take_out(struct recording *rec, struct mp_finish *finish, struct mp_e
 
 	if (!rec->s.block || finish->reason == MP_END_EXITED || finish->reason == MP_END_EXECED)
 		return 0;
+	/* Threads may take their time to leave the agent: without the lock. */
 	pthread_mutex_lock(&rec->lock);
-	ret = rec->s.observes ? 0 : session_close(&rec->s, err);
 	rec->closed = !rec->s.observes;
 	pthread_mutex_unlock(&rec->lock);
+	ret = rec->s.observes ? 0 : session_close(&rec->s, err);
 	finish->restored = ret == 0;
 	if (ret == -ESRCH)
 		finish->reason = MP_END_EXITED;

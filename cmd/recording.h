@@ -30,7 +30,7 @@ struct recording {
 	 * them. */
 	pthread_mutex_t lock;
 	bool install_wanted; /* with lock */
-	bool closed;	     /* with lock: nothing is put in any more */
+	bool closed;	     /* with lock: only the main thread changes the session now */
 	bool resumed;
 	size_t next_module;
 	struct symbols *symbols;

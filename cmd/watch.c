@@ -18,7 +18,6 @@ bool recording_refresh(struct recording *rec)
 	int ret;
 
 	pthread_mutex_lock(&rec->lock);
-	/* What is left of a closed session is its text as it was before. */
 	ret = rec->closed ? -ESRCH : session_refresh(&rec->s);
 	if (ret > 0)
 		rec->install_wanted = true;
@@ -152,12 +151,12 @@ static void tell_stall(const struct recording *rec, bool *told)
 	bool stalled = recorder_progress(rec->r).stalled;
 
 	if (stalled && !*told)
-		fprintf(
-		    stderr,
-		    "memprof: the recording's disk has taken no data for 2 s; the process does not "
-		    "wait for it, what is lost meanwhile is counted\n");
+		fprintf(stderr,
+			"memprof: the recording has made no progress for 2 s (does its disk take "
+			"data?); the process does not wait for it, what is lost meanwhile is "
+			"counted\n");
 	else if (!stalled && *told)
-		fprintf(stderr, "memprof: the recording's disk takes data again\n");
+		fprintf(stderr, "memprof: the recording makes progress again\n");
 	*told = stalled;
 }
 

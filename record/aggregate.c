@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "lib/deadline.h"
 #include "lib/privileges.h"
 #include "record/internal.h"
 #include "inject/dumped.h"
@@ -93,6 +94,21 @@ static uint32_t stack_id(struct recorder *r, uint32_t slot, uint32_t agent_id)
 	return id;
 }
 
+/* Code without a table was met: is there any now?  Looking takes a while, and where nothing is to
+ * be found it is met again and again: at most a tenth of the time is spent on that. */
+static bool code_changed(struct recorder *r)
+{
+	uint64_t start = mono_ns(), end;
+	bool changed;
+
+	if (start < r->next_code_ns)
+		return false;
+	changed = r->config.code_changed(r->config.ctx);
+	end = mono_ns();
+	r->next_code_ns = end + 9 * (end - start);
+	return changed;
+}
+
 static void take_raw(struct recorder *r, uint32_t slot, const struct mpr_raw_stack *raw)
 {
 	struct dumped d = {.arch = arch_native(),
@@ -108,11 +124,12 @@ static void take_raw(struct recorder *r, uint32_t slot, const struct mpr_raw_sta
 	memcpy(d.regs, raw->regs, sizeof(d.regs));
 	n = dumped_unwind(r->config.block, r->config.block_length, &d, pc, SS_MAX_FRAMES, &flags,
 			  &unknown);
-	if (unknown && r->config.code_changed(r->config.ctx))
+	if (unknown && code_changed(r))
 		n = dumped_unwind(r->config.block, r->config.block_length, &d, pc, SS_MAX_FRAMES,
 				  &flags, &unknown);
 	r->slot[slot].raw_sequence = raw->sequence;
 	r->slot[slot].raw_stack = stack_add(r, pc, n, flags);
+	aggregator_moves(r);
 }
 
 /* ---------------------------------------------------------------- decoding -- */

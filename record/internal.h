@@ -92,6 +92,7 @@ struct recorder {
 	struct recorder_progress shown;
 	uint64_t paused; /* bit 0: whether; above it since when (ticks), before it was the other */
 	uint64_t next_usage_ns; /* when the mappings are looked at again */
+	uint64_t next_code_ns;	/* the aggregator's: when code_changed() may be asked again */
 	VEC(char *) marks;	/* that are not in the file yet */
 };
 
