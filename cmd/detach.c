@@ -10,7 +10,8 @@
 #include "inject/family.h"
 #include "leaks/snapshot.h"
 
-#define RECORDER_MS 30000 /* for the recorder to write its file to the end */
+#define OPENING_TRIES 25
+#define RECORDER_MS   30000 /* for the recorder to write its file to the end */
 
 static const char help[] =
     "usage: memprof detach -p PID [--keep]\n"
@@ -106,6 +107,19 @@ static int look(struct target *t, pid_t pid, struct mp_err *err)
 	return ret;
 }
 
+/* A session without a block is one that is being opened just now, or was when its recorder died. */
+static int adopt(struct session *s, struct target *t, struct mp_err *err)
+{
+	int ret = session_adopt(s, t, err);
+
+	for (int i = 0; !ret && !s->block && i < OPENING_TRIES; i++) {
+		session_free(s);
+		usleep(20000);
+		ret = session_adopt(s, t, err);
+	}
+	return ret;
+}
+
 int cmd_detach(int argc, char **argv)
 {
 	static const struct option options[] = {{"pid", required_argument, NULL, 'p'},
@@ -142,7 +156,7 @@ int cmd_detach(int argc, char **argv)
 	if (look(&t, pid, &err))
 		return complain(&err);
 	copies = clear_copies(&t);
-	ret = session_adopt(&s, &t, &err);
+	ret = adopt(&s, &t, &err);
 	if (ret) {
 		target_close(&t);
 		return copies && err.exit == MP_EXIT_NO_SESSION ? MP_EXIT_OK : complain(&err);
