@@ -192,6 +192,9 @@ $(O)/releases/bullseye/.complete: scripts/releases
 victims: $(VICTIMS)
 
 # The same program with fault points (lib/fault.h), for tests that kill it at every step.
+ifneq (,$(findstring MEMPROF_FAULTS,$(OPT)))
+$(O)/attach/%.o $(O)/inject/%.o: private CFLAGS += -include lib/fault_calls.h -Wno-maybe-uninitialized
+endif
 .PHONY: faults
 faults:
 	@$(MAKE) --no-print-directory O=$(O)/faults OPT='$(OPT) -DMEMPROF_FAULTS' all >/dev/null

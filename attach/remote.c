@@ -350,6 +350,8 @@ int remote_syscall_at_entry(struct remote *r, long nr, const uint64_t args[6], l
 	struct arch_regs regs = r->saved;
 	int ret;
 
+	if (r->failed)
+		return r->failed;
 	if (!allows(r, nr, args))
 		return -EACCES;
 	if (changes_maps(r->t->arch, nr))
@@ -367,6 +369,8 @@ int remote_syscall_at_entry(struct remote *r, long nr, const uint64_t args[6], l
 	if (!ret)
 		ret = to_syscall_stop(r); /* exit */
 	fault_point("remote-exit");
+	/* Where it stands is not known any more: another call could be taken for this one. */
+	r->failed = ret;
 	if (ret)
 		return ret;
 	r->carrier->regs_valid = false;
@@ -431,16 +435,11 @@ static int to_interrupt_stop(struct remote *r)
 	return -EBUSY;
 }
 
-int remote_end(struct remote *r)
+/* Its registers, its mask and what was below its stack. */
+static int put_back(struct remote *r)
 {
-	int ret;
+	int ret = park(r); /* its registers say nothing any more that could be restarted */
 
-	if (!r->active)
-		return 0;
-	r->active = false;
-	ret = r->carrier->state == THREAD_GONE ? -ESRCH : to_interrupt_stop(r);
-	if (!ret)
-		ret = park(r); /* its registers say nothing any more that could be restarted */
 	fault_point("remote-done");
 	if (!ret)
 		ret = set_mask(r, r->sigmask);
@@ -453,6 +452,20 @@ int remote_end(struct remote *r)
 		ret = emergency_drop(r);
 		fault_point("remote-end");
 	}
+	return ret;
+}
+
+int remote_end(struct remote *r)
+{
+	int ret, back;
+
+	if (!r->active)
+		return 0;
+	r->active = false;
+	ret = r->carrier->state == THREAD_GONE ? -ESRCH : to_interrupt_stop(r);
+	/* Also from another stop: better that its call fails than that it stays borrowed. */
+	back = r->carrier->state == THREAD_GONE ? -ESRCH : put_back(r);
+	ret = ret ? ret : back;
 	if (!ret && r->goes_on)
 		ret = enter_call(r, ENTRY_GO_ON);
 	free(r->scratch);

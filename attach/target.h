@@ -164,6 +164,7 @@ struct remote {
 	size_t scratch_len;
 	uint64_t frame;
 	bool active;
+	int failed;	/* what a call before failed with: it may or may not have been made */
 	int last_event; /* PTRACE_EVENT_CLONE ... met during the last call */
 	unsigned long event_message;
 	uint64_t wait_ms; /* for one call; remote_begin() sets what all but clone() need */

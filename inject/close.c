@@ -177,11 +177,31 @@ static bool has_session(const struct session *s, const struct maps *maps)
 	       length == s->journal->session_length;
 }
 
-static int nothing_to_restore(const struct session *s, struct mp_err *err)
+/* @ret, @maps: what reading the mappings gave.  Return: 0 when the session is in them, or a negative
+ * errno with @err. */
+static int check_session(const struct session *s, int ret, const struct maps *maps,
+			 struct mp_err *err)
 {
+	if (!ret && has_session(s, maps))
+		return 0;
+	if (ret && ret != -ESRCH)
+		return mp_fail(err, MP_EXIT_NOT_RESTORED, ret,
+			       "cannot look at process %d: %s; what memprof put into it stays "
+			       "until: memprof detach -p %d",
+			       s->t->pid, strerror(-ret), s->t->pid);
 	return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH,
 		       "process %d has ended or runs another program: there is nothing to restore",
 		       s->t->pid);
+}
+
+static int still_there(const struct session *s, struct mp_err *err)
+{
+	struct maps maps;
+	int ret = maps_read(s->t->pid, &maps), there = check_session(s, ret, &maps, err);
+
+	if (!ret)
+		maps_free(&maps);
+	return there;
 }
 
 /* The recorder died before it had mapped the block. */
@@ -259,11 +279,10 @@ static int stop_all(struct session *s, const struct maps **maps, const struct de
 	} while (ret == -ETIMEDOUT && !deadline_passed(end));
 	if (ret)
 		return ret;
-	if (target_maps(s->t, maps) || !has_session(s, *maps)) {
+	ret = check_session(s, target_maps(s->t, maps), *maps, err);
+	if (ret)
 		target_release(s->t);
-		return nothing_to_restore(s, err);
-	}
-	return 0;
+	return ret;
 }
 
 /* Looks at all stopped threads; keep is set for those inside.  Return: their number. */
@@ -368,18 +387,14 @@ int session_close(struct session *s, struct mp_err *err)
 	struct obstacle why = {0};
 	uint64_t begun = mono_ns();
 	struct inside in = {0};
-	struct maps maps;
-	bool child, there;
+	bool child;
 	int ret;
 
 	if (!s->block)
 		return close_descriptor(s, err);
-	ret = maps_read(s->t->pid, &maps);
-	there = !ret && has_session(s, &maps);
-	if (!ret)
-		maps_free(&maps);
-	if (!there)
-		return nothing_to_restore(s, err);
+	ret = still_there(s, err);
+	if (ret)
+		return ret;
 	/* Its recorder may have lived on since it was adopted. */
 	if (s->adopted && journal_load(s))
 		return mp_fail(err, MP_EXIT_FAILURE, -EPROTO, "the session's journal is damaged");
@@ -389,12 +404,21 @@ int session_close(struct session *s, struct mp_err *err)
 	fault_point("close-muted");
 	why.sharer = target_sharer(s->t);
 	ret = inside_open(&in, s, child);
-	if (!ret)
+	if (ret)
+		mp_fail(err, MP_EXIT_NOT_RESTORED, ret,
+			"out of memory; the agent stays in process %d until: memprof detach -p %d",
+			s->t->pid, s->t->pid);
+	else
 		ret = restore(s, child, &in, &why, err);
 	inside_free(&in);
 	if (!ret) {
 		set_state(s, child, SS_DORMANT);
 		ret = pages_stay(s->t, &why, err);
+	} else if (ret < 0 && !still_there(s, NULL)) {
+		/* Not the process has ended: a thread has. */
+		ret = ret == -ESRCH ? -EAGAIN : ret;
+		if (err)
+			err->exit = MP_EXIT_NOT_RESTORED;
 	}
 	s->close_ns = mono_ns() - begun;
 	return ret > 0 ? 0 : ret;
