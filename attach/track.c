@@ -192,6 +192,22 @@ long track_scan(struct track *k, uint64_t *at, uint64_t end, bool protect, struc
 	return ret;
 }
 
+uint64_t track_next(struct track *k, uint64_t at, uint64_t end)
+{
+	struct track_run one;
+	struct pagemap_scan_arg arg = {.size = sizeof(arg),
+				       .start = at,
+				       .end = end,
+				       .vec = (uint64_t)(uintptr_t)&one,
+				       .vec_len = 1,
+				       .max_pages = 1,
+				       .category_anyof_mask = TRACK_PRESENT | TRACK_SWAPPED,
+				       .return_mask = TRACK_PRESENT};
+	long n = pagemap_scan(k->pagemap, &arg);
+
+	return n < 0 ? at : n ? one.start : end;
+}
+
 void track_forget(struct track *k, uint64_t start, uint64_t end)
 {
 	struct uffdio_writeprotect wp = {.range = {start, end - start}};
@@ -206,8 +222,10 @@ void track_end(struct track *k)
 		struct uffdio_range range = {r->start, r->end - r->start};
 
 		for (uint64_t at = r->start, next; at < r->end; at = next) {
+			at = track_next(k, at, r->end);
 			next = step_end(at, r->end);
-			track_forget(k, at, next);
+			if (at < next)
+				track_forget(k, at, next);
 		}
 		/* Kernels before 6.9 leave marks in the page tables if it is only closed. */
 		ioctl(k->uffd, UFFDIO_UNREGISTER, &range);

@@ -61,6 +61,10 @@ bool track_has(const struct track *k, uint64_t start, uint64_t end);
 long track_scan(struct track *k, uint64_t *at, uint64_t end, bool protect, struct track_run *runs,
 		size_t n);
 
+/* Return: the first touched page at or behind @at, @end if there is none before that: terabytes
+ * that were not need not be gone through in steps. */
+uint64_t track_next(struct track *k, uint64_t at, uint64_t end);
+
 /* These pages count as written. */
 void track_forget(struct track *k, uint64_t start, uint64_t end);
 

@@ -71,6 +71,11 @@ static void print_account(const struct account *a)
 	if (a->live_untouched)
 		printf("; %s of live blocks were never touched", human(a->live_untouched));
 	printf("\n");
+	if (a->anonymous > a->total / 2)
+		printf("most of it is in mappings that the program made itself, past malloc(): "
+		       "buffers, "
+		       "or a heap\nof its own as PHP, Java, Go and node have, whose blocks are not "
+		       "known here\n");
 }
 
 static void print_types(const struct heap_types *h)

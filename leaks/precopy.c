@@ -110,6 +110,8 @@ static int gather_range(struct precopy *p, const struct track_range *range)
 			return (int)n;
 		if (hand_wanted())
 			return -EINTR;
+		if (!n)
+			at = track_next(&p->track, at, range->end);
 		if (n && !precopy_room())
 			return -ENOMEM;
 		for (long i = 0; i < n; i++) {

@@ -321,7 +321,7 @@ int mimalloc_3_walk(struct image *img, struct heap *heap)
 	w->img = img;
 	w->heap = heap;
 	collect_keys(w);
-	ret = scan_modules(img, find_map, w);
+	ret = scan_modules_with(img, "mimalloc: ", 0, find_map, w);
 	if (!ret)
 		ret = -ENOENT;
 	if (ret > 0)

@@ -99,7 +99,7 @@ static void take_map(struct image *img, struct world *w, struct input *in)
 /* Below all others: constants by which allocators are found. */
 static void take_constants(struct image *img, struct world *w)
 {
-	static const char *const text[] = {"<jemalloc>", "TCMALLOC_"};
+	static const char *const text[] = {"<jemalloc>", "TCMALLOC_", "mimalloc: "};
 
 	for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
 		struct image_map m = {.start = (i + 1) << 12,
