@@ -233,6 +233,12 @@ check-all:
 	MEMPROF_FULL=1 $(MAKE) check
 	MEMPROF_FULL=1 $(MAKE) check-stacks
 
+# make demo and make check on a Debian that has nothing yet: before a release, and when scripts/setup
+# changed.  CHECK="SYSTEM_TESTS=": without the tests on real programs.
+.PHONY: check-fresh
+check-fresh:
+	scripts/check-fresh $(CHECK)
+
 # Every walk of the agent against a complete one, on many kinds of stacks.
 check-stacks:
 	@scripts/setup build bench

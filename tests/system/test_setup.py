@@ -1,0 +1,27 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""scripts/setup is the one with which everything was built and tested on an empty Debian."""
+import hashlib
+import os
+import unittest
+
+import memprof_test as t
+
+SCRIPTS = t.ROOT + "/scripts"
+
+
+class Setup(unittest.TestCase):
+    @unittest.skipIf("MEMPROF_CHECK_FRESH" in os.environ, "this is the check that it asks for")
+    def test_verified(self):
+        """scripts/setup did not change since it was tried on a Debian that had nothing installed"""
+        stamp = t.read(SCRIPTS + "/setup.verified").decode()
+        said = dict(line.split(" ", 1) for line in stamp.splitlines()[:3])
+        now = hashlib.sha256(t.read(SCRIPTS + "/setup")).hexdigest()
+        print(f"# scripts/setup: tried on {said['date']} by make check {said['check']}; "
+              "it is made by make check-fresh", flush=True)
+        self.assertEqual(said["hash"], now, "scripts/setup changed without a new make check-fresh")
+        self.assertEqual(stamp.splitlines()[-1], "check-fresh: all passed")
+
+
+if __name__ == "__main__":
+    t.main()
