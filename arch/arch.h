@@ -124,6 +124,9 @@ struct arch {
 		uint16_t user, at;
 	} hidden[2];
 	uint8_t nhidden;
+	/* A write to executable memory by /proc/PID/mem or PTRACE_POKEDATA crashes the kernel when
+	 * the page is a huge one. */
+	bool huge_write_crashes;
 	uint64_t reach; /* farthest distance of the entry jump, bytes */
 	/* 0, or a power of two: code whose addresses are the same above it is entered by a shorter
 	 * jump. */

@@ -52,7 +52,7 @@ int breakpoint_set(struct target *t, struct breakpoint *b, uint64_t addr)
 	b->length = code->length;
 	ret = b->length ? mem_read(&t->mem, addr, b->saved, b->length) : -ENOSYS;
 	if (!ret)
-		ret = mem_write(&t->mem, addr, code->bytes, b->length);
+		ret = mem_write_text(&t->mem, addr, code->bytes, b->length);
 	if (!ret)
 		b->addr = addr;
 	return ret;
@@ -70,5 +70,5 @@ int breakpoint_clear(struct target *t, struct breakpoint *b)
 
 		return ret ? ret : poke(t, b->index, 0);
 	}
-	return mem_write(&t->mem, addr, b->saved, b->length);
+	return mem_write_text(&t->mem, addr, b->saved, b->length);
 }

@@ -3,11 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+#include "arch/arch.h"
 #include "attach/procfs.h"
 
 int mem_open(struct mem *mem, pid_t pid)
@@ -32,12 +35,16 @@ static ssize_t get(const struct mem *mem, uint64_t addr, void *buf, size_t len)
 			    : process_vm_readv(mem->pid, &here, 1, &there, 1, 0);
 }
 
-static ssize_t put(const struct mem *mem, uint64_t addr, const void *buf, size_t len)
+static ssize_t put_vm(const struct mem *mem, uint64_t addr, const void *buf, size_t len)
 {
 	struct iovec here = {(void *)(uintptr_t)buf, len}, there = {(void *)(uintptr_t)addr, len};
 
-	return mem->fd >= 0 ? pwrite(mem->fd, buf, len, (off_t)addr)
-			    : process_vm_writev(mem->pid, &here, 1, &there, 1, 0);
+	return process_vm_writev(mem->pid, &here, 1, &there, 1, 0);
+}
+
+static ssize_t put(const struct mem *mem, uint64_t addr, const void *buf, size_t len)
+{
+	return mem->fd >= 0 ? pwrite(mem->fd, buf, len, (off_t)addr) : put_vm(mem, addr, buf, len);
 }
 
 void mem_close(struct mem *mem)
@@ -112,10 +119,60 @@ static int verify(const struct mem *mem, uint64_t addr, const uint8_t *buf, size
 	return 0;
 }
 
-int mem_write(const struct mem *mem, uint64_t addr, const void *buf, size_t len)
+/* Has this mapping room for a huge page around @addr? */
+static bool huge_fits(const struct map *m, uint64_t addr)
 {
-	ssize_t n = put(mem, addr, buf, len);
+	/* What one table of page table entries maps (Linux, PMD_SIZE). */
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), huge = page * (page / sizeof(uint64_t));
+	uint64_t start = addr & ~(huge - 1);
 
+	return start >= m->start && start < m->end && m->end - start >= huge;
+}
+
+/* A private mapping of a file gets copies of ordinary size when it is written to, unless the file
+ * is in hugetlbfs. */
+static bool is_small_file(pid_t pid, const struct map *m)
+{
+	int fd = m->ino && !m->shared ? proc_open_map(pid, m) : -1;
+	struct statfs fs;
+	bool small;
+
+	if (fd < 0)
+		return false;
+	small = !fstatfs(fd, &fs) && (unsigned long)fs.f_type != HUGETLBFS_MAGIC;
+	close(fd);
+	return small;
+}
+
+/* Is it certain that no byte of it is executable memory in a huge page?  @len is less than such a
+ * page's. */
+static bool is_small(const struct mem *mem, uint64_t addr, size_t len)
+{
+	uint64_t end = addr + len;
+	struct maps maps;
+	bool small = !maps_read(mem->pid, &maps);
+
+	if (!small)
+		return false;
+	while (small && addr < end) {
+		const struct map *m = maps_find(&maps, addr);
+		uint64_t stop = m && m->end < end ? m->end : end;
+
+		small = m && (!m->exec || (!huge_fits(m, addr) && !huge_fits(m, stop - 1)) ||
+			      is_small_file(mem->pid, m));
+		addr = stop;
+	}
+	maps_free(&maps);
+	return small;
+}
+
+int mem_write_text(const struct mem *mem, uint64_t addr, const void *buf, size_t len)
+{
+	ssize_t n;
+
+	if (arch_native()->huge_write_crashes && !is_small(mem, addr, len))
+		return -ENOTSUP;
+	n = put(mem, addr, buf, len);
 	if (n < 0 || (size_t)n != len) {
 		int err = n < 0 ? -errno : -EIO;
 
@@ -125,5 +182,19 @@ int mem_write(const struct mem *mem, uint64_t addr, const void *buf, size_t len)
 		if (err)
 			return err;
 	}
+	return verify(mem, addr, buf, len);
+}
+
+int mem_write(const struct mem *mem, uint64_t addr, const void *buf, size_t len)
+{
+	ssize_t n;
+
+	if (!arch_native()->huge_write_crashes)
+		return mem_write_text(mem, addr, buf, len);
+	/* This way the kernel does not flush, which is where it crashes.  Reading back does what is
+	 * needed for data: get_user_pages() writes the kernel's view of a page back to memory. */
+	n = put_vm(mem, addr, buf, len);
+	if (n < 0 || (size_t)n != len)
+		return n < 0 ? -errno : -EIO;
 	return verify(mem, addr, buf, len);
 }

@@ -24,8 +24,12 @@ void mem_close(struct mem *mem);
 int mem_read(const struct mem *mem, uint64_t addr, void *buf, size_t len);
 /* Reads up to @len bytes.  Return: bytes read (0 possible), or -errno. */
 ssize_t mem_read_some(const struct mem *mem, uint64_t addr, void *buf, size_t len);
-/* Writes exactly @len bytes, also to text (FOLL_FORCE), and reads them back.  Return: 0 or -errno.
- */
+/* Writes exactly @len bytes of data where the target could write itself, and reads them back.
+ * Return: 0 or -errno. */
 int mem_write(const struct mem *mem, uint64_t addr, const void *buf, size_t len);
+/* The same of code, also where the target cannot write (FOLL_FORCE); the instruction cache is
+ * flushed.  The target is stopped.  Return: 0 or -errno; -ENOTSUP where the write could crash the
+ * kernel (struct arch, huge_write_crashes). */
+int mem_write_text(const struct mem *mem, uint64_t addr, const void *buf, size_t len);
 
 #endif

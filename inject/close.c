@@ -35,7 +35,7 @@ static uint32_t restore_text(struct session *s, const struct maps *maps)
 			foreign++;
 			continue;
 		}
-		if (mem_write(&s->t->mem, h->addr, h->old_bytes, h->length))
+		if (mem_write_text(&s->t->mem, h->addr, h->old_bytes, h->length))
 			foreign++;
 		fault_point("close-restored");
 	}

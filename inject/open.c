@@ -245,7 +245,7 @@ static int open_agent(struct session *s, struct remote *r)
 	err = leave_out_of_cores(r, j->gate_addr, session_private_bytes(&s->layout));
 	if (err)
 		return err;
-	err = mem_write(&s->t->mem, j->agent_addr, s->blob.text, s->blob.text_length);
+	err = mem_write_text(&s->t->mem, j->agent_addr, s->blob.text, s->blob.text_length);
 	fault_point("open-text");
 	if (!err)
 		err = mem_write(&s->t->mem, j->gate_addr, &gate, sizeof(gate));

@@ -400,8 +400,8 @@ static int write_slots(struct batch *b, struct mp_err *err)
 	for (uint32_t i = 0; i < b->n && !ret; i++)
 		ret = fault_fail("patch-slot")
 			  ? -EIO
-			  : mem_write(&s->t->mem, j->hook[b->first + i].slot_addr, b->work[i].slot,
-				      SLOT_BYTES);
+			  : mem_write_text(&s->t->mem, j->hook[b->first + i].slot_addr,
+					   b->work[i].slot, SLOT_BYTES);
 	fault_point("patch-slots");
 	if (!ret)
 		ret = mem_write(&s->t->mem, j->gate_addr + offsetof(struct ss_gate, on), &on,
@@ -431,7 +431,7 @@ static int write_text(struct batch *b, struct mp_err *err)
 		}
 		fault_point("patch-moved");
 		if (!ret)
-			ret = mem_write(&s->t->mem, h->addr, h->new_bytes, h->length);
+			ret = mem_write_text(&s->t->mem, h->addr, h->new_bytes, h->length);
 		if (!ret && fault_fail("patch-text"))
 			ret = -EIO;
 		if (ret)
@@ -459,7 +459,7 @@ static void undo(struct batch *b, enum ss_state before)
 		const struct ss_journal_hook *h = &j->hook[i];
 
 		/* Read back: a write that fails may have written the first of two pages. */
-		mem_write(&s->t->mem, h->addr, h->old_bytes, h->length);
+		mem_write_text(&s->t->mem, h->addr, h->old_bytes, h->length);
 		if (mem_read(&s->t->mem, h->addr, now, h->length) ||
 		    memcmp(now, h->old_bytes, h->length))
 			continue; /* session_close() tries again */

@@ -175,8 +175,8 @@ static size_t slot_big(uint8_t *out, uint64_t at, uint64_t desc, uint64_t agent_
 
 /* What both byte orders have. */
 #define MIPS64                                                                                     \
-	.elf_machine = 8,							  /* EM_MIPS */    \
-	    .elf_class = 2, .regset_size = 8 * MIPS_REGSET_WORDS, .fp_regset = 2, /* NT_PRFPREG */ \
+	.elf_machine = 8, /* EM_MIPS */ .elf_class = 2, .huge_write_crashes = true,                \
+	.regset_size = 8 * MIPS_REGSET_WORDS, .fp_regset = 2, /* NT_PRFPREG */                     \
 	    .hidden = {{0, 8 * MIPS_R_RESTART}, {MIPS_R_K0, 8 * MIPS_R_K0}}, .nhidden = 2,         \
 	.reach = 1ull << 40, .region = MIPS_REGION, .entry_length = MIPS_JUMP_LENGTH,              \
 	.syscall_insn_length = MIPS_INSN, .insn_align = MIPS_INSN, .sigset_size = 16,              \

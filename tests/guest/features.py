@@ -14,6 +14,8 @@ FEATURES = [
     ("interposers", "test_loaders", ["Loaders.test_interposer", "Loaders.test_interposer_a32"]),
     ("left as found", "test_left_as_found", ["LeftAsFound.test_identity",
                                              "LeftAsFound.test_stopped_stays_stopped"]),
+    ("huge pages", "test_huge_stacks", ["HugeStacks.test_attach", "HugeStacks.test_leaks",
+                                        "HugeStacks.test_stopped"]),
     ("100 attach cycles", "test_left_as_found", ["LeftAsFound.test_cycles"]),
     ("killed recorder", "test_left_as_found", ["LeftAsFound.test_killed_recorder"]),
     ("signals", "test_signals", ["Signals.test_stopped_job", "Signals.test_queued"]),

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Checks its own memory: threads fill blocks with patterns and look whether they are still right.
- * verify [THREADS [SECONDS]] runs until SIGTERM, at most so long, then prints "ok ROUNDS" and exits
- * 0; a wrong byte exits 1 at once.  None begins before all are there: once the first one waits, the
- * list of threads stays as it is.
+ * verify [THREADS [SECONDS [huge]]] runs until SIGTERM, at most so long, then prints "ok ROUNDS"
+ * and exits 0; a wrong byte exits 1 at once.  None begins before all are there: once the first one
+ * waits, the list of threads stays as it is.  With "huge" the threads' stacks are executable and in
+ * huge pages, as far as the kernel has them.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define BLOCKS 200
@@ -79,17 +81,38 @@ static void *run(void *arg)
 	return NULL;
 }
 
+/* As large as two of the entries of a table of page tables, and aligned to one. */
+static void huge_stack(pthread_attr_t *attr)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), huge = page * (page / 8);
+	char *p = mmap(NULL, 3 * huge, PROT_READ | PROT_WRITE | PROT_EXEC,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		_exit(3);
+	p += huge - (uintptr_t)p % huge;
+	madvise(p, 2 * huge, MADV_HUGEPAGE);
+	memset(p, 0, 2 * huge);
+	if (pthread_attr_setstack(attr, p, 2 * huge))
+		_exit(3);
+}
+
 int main(int argc, char **argv)
 {
 	long threads = argc > 1 ? atol(argv[1]) : 4, sum = 0;
+	pthread_attr_t attr;
 	pthread_t th[64];
 
+	pthread_attr_init(&attr);
 	signal(SIGTERM, on_term);
 	alarm(argc > 2 ? (unsigned)atol(argv[2])
 		       : 600); /* a test that dies leaves nothing behind */
 	pthread_barrier_init(&all, NULL, (unsigned int)threads + 1);
-	for (long t = 0; t < threads; t++)
-		pthread_create(&th[t], NULL, run, (void *)t);
+	for (long t = 0; t < threads; t++) {
+		if (argc > 3)
+			huge_stack(&attr);
+		pthread_create(&th[t], &attr, run, (void *)t);
+	}
 	pthread_barrier_wait(&all);
 	for (long t = 0; t < threads; t++)
 		pthread_join(th[t], NULL);
