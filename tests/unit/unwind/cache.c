@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include "unwind/cache.h"
 
-#define LIBRARY "/usr/lib/llvm-14/lib/libLLVM-14.so.1"
+#define LIBRARY "/usr/lib/x86_64-linux-gnu/libLLVM-14.so.1"
 #define SAMPLES 3000
 
 static char path[] = "/tmp/memprof-unit-XXXXXX";
