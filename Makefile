@@ -228,10 +228,11 @@ tsan: victims
 	MEMPROF=$(abspath $(O)/tsan/memprof) VICTIMS=$(abspath $(O)/victims) \
 		prove --failures --comments --exec scripts/run-test $(TSAN_TESTS)
 
-# The same with the long loops at full length.
+# The same with the long loops at full length; the patches for MIPS kernels (doc/mips64.md).
 check-all:
 	MEMPROF_FULL=1 $(MAKE) check
 	MEMPROF_FULL=1 $(MAKE) check-stacks
+	$(MAKE) -C kernel-patches check FORCE=1
 
 # make demo and make check on a Debian that has nothing yet: before a release, and when scripts/setup
 # changed.  CHECK="SYSTEM_TESTS=": without the tests on real programs.
