@@ -177,8 +177,8 @@ static bool has_session(const struct session *s, const struct maps *maps)
 	       length == s->journal->session_length;
 }
 
-/* @ret, @maps: what reading the mappings gave.  Return: 0 when the session is in them, or a negative
- * errno with @err. */
+/* @ret, @maps: what reading the mappings gave.  Return: 0 when the session is in them, or a
+ * negative errno with @err. */
 static int check_session(const struct session *s, int ret, const struct maps *maps,
 			 struct mp_err *err)
 {

@@ -58,12 +58,17 @@ static volatile char diverted;	    /* read by the kernel at each system call; 0:
 static const struct {
 	const char *name;
 	int nr;
-} names[] = {{"mmap", SYS_mmap},	 {"memfd_create", SYS_memfd_create},
-	     {"mprotect", SYS_mprotect}, {"munmap", SYS_munmap},
-	     {"madvise", SYS_madvise},	 {"restart_syscall", SYS_restart_syscall},
-	     {"exec-mmap", EXEC_MMAP},	 {"rt_sigreturn", SYS_rt_sigreturn},
+} names[] = {{"mmap", SYS_mmap},
+	     {"memfd_create", SYS_memfd_create},
+	     {"mprotect", SYS_mprotect},
+	     {"munmap", SYS_munmap},
+	     {"madvise", SYS_madvise},
+	     {"restart_syscall", SYS_restart_syscall},
+	     {"exec-mmap", EXEC_MMAP},
+	     {"rt_sigreturn", SYS_rt_sigreturn},
 	     {"dont-dump", DONT_DUMP},
-	     {"ptrace", SYS_ptrace},	 {"userfaultfd", SYS_userfaultfd}};
+	     {"ptrace", SYS_ptrace},
+	     {"userfaultfd", SYS_userfaultfd}};
 
 static const int needed[] = {SYS_read,
 			     SYS_write,
