@@ -587,7 +587,7 @@ int target_stop(struct target *t, const struct deadline *deadline, struct mp_err
 	} while (!t->exited && !t->some_only && seize_more(t, fresh, deadline));
 	if (fresh >= 0)
 		fresh = still_itself(t, err);
-	if (fresh < 0) {
+	if (fresh < 0 || !t->threads.n) {
 		target_release(t);
 		return fresh;
 	}
@@ -706,7 +706,7 @@ void target_run(struct target *t, uint32_t us)
 	end = mono_ns() + us * 1000ull;
 	do {
 		usleep(LOOK_US);
-		if (!collect(t))
+		if (!(collect(t) | collect_late(t)))
 			continue;
 		vec_for_each (&t->threads, it) {
 			/* One that comes out of vfork() stays until target_stop(): it may be in the

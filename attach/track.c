@@ -194,7 +194,7 @@ long track_scan(struct track *k, uint64_t *at, uint64_t end, bool protect, struc
 
 uint64_t track_next(struct track *k, uint64_t at, uint64_t end)
 {
-	struct track_run one;
+	struct track_run one = {.start = end};
 	struct pagemap_scan_arg arg = {.size = sizeof(arg),
 				       .start = at,
 				       .end = end,
@@ -205,7 +205,7 @@ uint64_t track_next(struct track *k, uint64_t at, uint64_t end)
 				       .return_mask = TRACK_PRESENT};
 	long n = pagemap_scan(k->pagemap, &arg);
 
-	return n < 0 ? at : n ? one.start : end;
+	return n < 0 ? at : one.start;
 }
 
 void track_forget(struct track *k, uint64_t start, uint64_t end)

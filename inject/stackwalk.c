@@ -172,7 +172,7 @@ enum stack_walk stack_walk(struct target *t, struct thread *th, const struct ss_
 			   bool *covered)
 {
 	struct uw_state s = {.exact_pc = true}, next;
-	bool ignored;
+	bool ignored = false;
 
 	covered = covered ? covered : &ignored;
 	*covered = false;
