@@ -155,7 +155,7 @@ static int reap_one(struct remote *r, pid_t ns_pid, struct mp_err *err)
 	if (ret)
 		return mp_fail(err, MP_EXIT_FAILURE, ret,
 			       "process %d could not be asked to wait for its copy", pid);
-	/* Somebody in the target that waits for everything (__WALL) was faster: gone as well. */
+	/* A wait() of the target with __WALL has reaped it already. */
 	if (result == ns_pid || result == -ECHILD)
 		return 0;
 	return mp_fail(err, MP_EXIT_FAILURE, -EIO,

@@ -11,12 +11,12 @@
  *
  * What the target sees: nothing.  While it is stopped the copy makes another process of the same
  * memory and is killed and waited for by the target, so that the second one, which is then the
- * copy, is a child of whoever gets the target's orphans: it alone hears that the copy ends.
+ * copy, is a child of the target's reaper (subreaper or init), which alone is told of its end.
  *
  * That is not done where the target gets its orphans itself (first process of a pid namespace, or
- * PR_SET_CHILD_SUBREAPER), where nobody would wait for them (attach/reaper.h), and where a filter
- * or a limit on processes forbids it.  The copy is then a child of the target with exit signal 0:
- * no SIGCHLD comes, but a wait() with __WALL or __WCLONE sees it.
+ * PR_SET_CHILD_SUBREAPER), where the reaper does not wait for them (attach/reaper.h), and where a
+ *filter or a limit on processes forbids it.  The copy is then a child of the target with exit
+ *signal 0: no SIGCHLD comes, but a wait() with __WALL or __WCLONE sees it.
  *
  * The table of descriptors is shared (CLONE_FILES), so that what the target closes is closed; if
  * memprof dies, the kernel kills the copy (PTRACE_O_EXITKILL, on the copy only), and what remains
@@ -36,7 +36,7 @@ struct copy {
 
 /**
  * copy_make() - copy the stopped target @t
- * @orphan: somebody else waits for orphans of @t (reaper_waits()); it is @c->orphan that tells
+ * @orphan: another process reaps the orphans of @t (reaper_waits()); it is @c->orphan that tells
  *	whether the copy is one
  * Asks its seccomp filters first.  Refuses, with the target untouched, when a filter forbids
  * clone() or wait4(), or when the kernel does (memory, number of processes).

@@ -61,7 +61,7 @@ bool reaper_waits(const struct target *t)
 
 	if (t->status.ns_pid == 1)
 		return false;
-	/* The parent of a process that entered the namespace of ours (setns()) is not shown. */
+	/* The parent of a process that entered our namespace by setns() is not shown. */
 	if (!pid && t->status.nstgid == 1)
 		pid = 1;
 	for (;;) {

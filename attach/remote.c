@@ -253,7 +253,7 @@ int remote_begin(struct remote *r, struct target *t, struct mp_err *err)
 			       "the seccomp filter of process %d does not allow rt_sigreturn, by "
 			       "which its thread would put itself back if memprof were killed",
 			       t->pid);
-	/* Before calls of ours take the place of the one that was interrupted. */
+	/* Before injected calls replace the one that was interrupted. */
 	thread_spare_wait(t, r->carrier);
 	ret = thread_get_regs(t, r->carrier);
 	if (!ret)

@@ -94,7 +94,7 @@ static int first_argument(const struct target *t, const struct thread *th, uint6
 /*
  * A recvmmsg() that is interrupted after its first message returns what it has, and the kernel
  * keeps the reason as the socket's error (do_recvmmsg()): the next call on it would fail by EINTR,
- * or by the kernel's own 512.  Whoever asks for the error takes it away.
+ * or by the kernel's own 512.  Reading the error (SO_ERROR) clears it.
  */
 static void forget_error(const struct target *t, const struct thread *th, int fd)
 {

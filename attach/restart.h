@@ -6,8 +6,8 @@
 #include "attach/target.h"
 
 /* Our stop is nobody's signal: a call of the stopped @th that failed by it is going to be made
- * again, and nothing of it stays in a socket.  Before the thread makes calls of ours, and before it
- * goes on. */
+ * again, and nothing of it stays in a socket.  Before the thread executes injected calls, and
+ * before it goes on. */
 void thread_restart(struct target *t, struct thread *th);
 
 /*

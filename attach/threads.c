@@ -422,7 +422,7 @@ static void interrupt_new(struct target *t)
 }
 
 /* waitpid() knows it no more.  A thread that calls execve() takes over the number of the process,
- * and goes on to be ours. */
+ * and stays seized. */
 static void lose(struct target *t, struct thread *th)
 {
 	struct proc_status st;
@@ -698,6 +698,7 @@ static void resume(struct target *t, struct thread *th)
 void target_run(struct target *t, uint32_t us)
 {
 	uint64_t end;
+	bool any;
 
 	vec_for_each (&t->threads, it)
 		resume(t, *it);
@@ -706,7 +707,9 @@ void target_run(struct target *t, uint32_t us)
 	end = mono_ns() + us * 1000ull;
 	do {
 		usleep(LOOK_US);
-		if (!(collect(t) | collect_late(t)))
+		any = collect(t);
+		any |= collect_late(t);
+		if (!any)
 			continue;
 		vec_for_each (&t->threads, it) {
 			/* One that comes out of vfork() stays until target_stop(): it may be in the

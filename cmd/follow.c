@@ -86,7 +86,8 @@ static int start(struct follow *f, struct member *m, char *const argv[], bool ag
 
 		sigprocmask(SIG_SETMASK, &f->mask, NULL);
 		close(f->signals);
-		/* Nobody but us holds the readers' ends: our end is told by that. */
+		/* Only this process holds the readers' ends: a writer sees by that when it has
+		 * ended. */
 		close(m->news);
 		vec_for_each (&f->members, other) {
 			if (other->news >= 0)

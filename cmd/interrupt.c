@@ -34,7 +34,7 @@ static void *wait_for_signal(void *unused)
 
 	while (sigwait(&set, &sig))
 		;
-	/* Whoever looks at a report has its end: not one of the two threads. */
+	/* From here on this thread ends memprof; interrupt_end() waits for ever. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	hand_end();
 	if (sig == SIGALRM)

@@ -63,7 +63,8 @@ void recording_put_modules(void *rec, struct mpf_writer *w);
 bool recording_refresh(struct recording *rec);
 
 bool recording_target_alive(const struct recording *rec);
-/* Has the process that follows (recording_options.news_fd) ended, so that nobody ends us? */
+/* Has the process that follows (recording_options.news_fd) ended?  Then no other one ends this
+ * recorder. */
 bool recording_is_deserted(const struct recording *rec);
 /* Waits for the end, says every second how far it is, and hooks what is loaded meanwhile.
  * @signals: a signalfd.  Return: why it is over. */

@@ -26,7 +26,7 @@ bool session_id_equal(const struct session_id *a, const struct session_id *b);
 bool family_is_child(pid_t pid);
 
 /**
- * family_leave() - take out what is left of a session that nobody records any more
+ * family_leave() - take out what is left of a session without a recorder
  * @t: after target_look()
  * That is a forked child's copy of its parent's, and one whose detach had to leave pages behind
  * (SS_DORMANT).  A session at work is not touched.

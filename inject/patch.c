@@ -361,7 +361,7 @@ static int map_islands(struct batch *b, struct mp_err *err)
 		  : remote_begin(&r, s->t, err);
 	if (ret)
 		return ret;
-	/* Before they are mapped: whoever finds us dead unmaps those that are there. */
+	/* Before they are mapped: if memprof dies, a later detach unmaps those that are there. */
 	j->nislands = b->nislands;
 	journal_publish(s);
 	for (uint32_t i = first; i < b->nislands && !ret; i++) {

@@ -40,7 +40,7 @@ static int visit_range(struct image *img, uint64_t start, uint64_t end,
 	return ret;
 }
 
-/* Return: whether @text stands in @m, or may: it cannot be read. */
+/* Return: whether @m contains @text, or cannot be read and may contain it. */
 static bool has_text(struct image *img, const struct image_map *m, const char *text, uint8_t *buf)
 {
 	const size_t length = strlen(text);

@@ -199,7 +199,7 @@ void recorder_keep(struct recorder *r)
 	r->keep = true;
 }
 
-/* Whoever waits for our end is told when the disk is what we wait for. */
+/* A process that waits for this recorder to end is told when the disk is the cause. */
 static void join_aggregator(struct recorder *r)
 {
 	struct timespec until;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """execve() of a program with threads, while memprof seizes, stops or lets go of them.
 
-The kernel lets nobody seize a thread of a process that is in execve(), and execve() waits until all
+While a process is in execve(), PTRACE_SEIZE of its threads blocks, and execve() waits until all
 other threads have ended, which those that are traced do only when their tracer lets them: two that
 wait for each other.  MEMPROF_FULL=1 makes 10,000 races of each kind."""
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The process that memprof leaks reads is nobody's that the program could wait for."""
+"""The copy that memprof leaks reads is not a child that the program could wait for."""
 import os
 import subprocess
 import time
