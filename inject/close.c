@@ -279,7 +279,8 @@ static int stop_all(struct session *s, const struct maps **maps, const struct de
 	} while (ret == -ETIMEDOUT && !deadline_passed(end));
 	if (ret)
 		return ret;
-	ret = check_session(s, target_maps(s->t, maps), *maps, err);
+	ret = target_maps(s->t, maps);
+	ret = check_session(s, ret, *maps, err);
 	if (ret)
 		target_release(s->t);
 	return ret;
@@ -342,7 +343,7 @@ static int restore(struct session *s, bool child, struct inside *in, struct obst
 		   struct mp_err *err)
 {
 	struct deadline drain = deadline_in_ms(DRAIN_MS);
-	const struct maps *maps;
+	const struct maps *maps = NULL;
 	bool restored = false;
 	int ret;
 
