@@ -26,6 +26,7 @@
 	(PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC |     \
 	 PTRACE_O_TRACEEXIT | PTRACE_O_TRACESYSGOOD)
 
+#define REFUSALS     20	 /* of one thread, 1 ms apart */
 #define LOOK_US	     100 /* as long as a thread that met a signal may stand */
 #define SEIZE_ONE_MS 1000
 #define CHILD_LOOKS  20 /* 100 us apart */
@@ -106,9 +107,11 @@ static int seize_one(struct target *t, pid_t tid, const struct deadline *deadlin
 			return -ESRCH;
 		if (st.tracer == getpid())
 			return 0;
-		/* Or it had ended, and the thread that called execve() has its number now. */
-		if (st.tracer || refused++)
+		/* Or it had ended, and the thread that called execve() has its number now; or a
+		 * tracer has released it since.  target_look() found the process permitted. */
+		if (st.tracer || refused++ == REFUSALS)
 			return -EPERM;
+		usleep(1000);
 	}
 }
 
