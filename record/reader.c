@@ -98,14 +98,19 @@ static bool must_not_lose(const struct recorder *r)
 /* To the aggregator; what does not get in is counted. */
 static void hand_over(struct recorder *r, struct batch *b, bool last)
 {
+	bool flushes = !b->bytes && b->barrier != r->barrier_sent;
 	struct queue_drop dropped = {0};
 
 	b->after_loss = r->after_loss;
 	r->after_loss = false;
 	/* Lossless: what is in the queue never exceeds half of the ceiling and one round. */
-	if (queue_put(r->queue, b,
-		      must_not_lose(r) || last || !b->bytes ? QUEUE_BARRIER : QUEUE_ALL))
+	if (queue_put(r->queue, b, must_not_lose(r) || last || flushes ? QUEUE_BARRIER : QUEUE_ALL))
 		return;
+	if (!b->bytes) { /* a later one tells the same */
+		r->after_loss = b->after_loss;
+		batch_free(b);
+		return;
+	}
 	wire_thin(b, &dropped);
 	queue_count_drop(r->queue, &dropped);
 	if (!queue_put(r->queue, b, QUEUE_FREES))
@@ -305,6 +310,9 @@ static uint64_t drain(struct recorder *r, enum round how)
 		if (!b)
 			break;
 		taken += b->bytes;
+		/* What has to be kept goes in without a limit: not before there is room. */
+		if (how != ROUND && b->bytes)
+			wait_for_room(r, how);
 		b->until = end < until ? end : until;
 		b->barrier = end < until ? r->barrier_sent : barrier;
 		if (b->bytes || b->barrier != r->barrier_sent || how != ROUND || r->after_loss ||
@@ -312,7 +320,7 @@ static uint64_t drain(struct recorder *r, enum round how)
 			hand_over(r, b, how != ROUND);
 		else
 			batch_free(b);
-		if (end < until)
+		if (how == ROUND && end < until)
 			wait_for_room(r, how);
 	} while (end < until);
 	if (b)
