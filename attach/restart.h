@@ -5,15 +5,16 @@
 
 #include "attach/target.h"
 
-/* Our stop is nobody's signal: a call of the stopped @th that failed by it is going to be made
- * again, and nothing of it stays in a socket.  Before the thread executes injected calls, and
- * before it goes on. */
+/* Makes a system call of the stopped @th that returned EINTR only because of our ptrace stop be
+ * made again; nothing of it stays in a socket.  To be called before the thread executes injected
+ * calls, and before it is resumed. */
 void thread_restart(struct target *t, struct thread *th);
 
 /*
- * A wait with a timeout that our stop interrupted goes on by restart_syscall.  Where the thread's
- * seccomp filter forbids that, which would kill it, the wait begins again, with all of its time.
- * @th is stopped and goes on, or is let go, after this; its registers say nothing.
+ * The kernel continues a wait with a timeout that our stop interrupted by restart_syscall.  Where
+ * the thread's seccomp filter forbids that, which would kill it, the wait begins again, with all of
+ * its time.  To be called last before the stopped @th is resumed or released; its registers are
+ * not known any more.
  */
 void thread_spare_wait(struct target *t, struct thread *th);
 

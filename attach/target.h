@@ -138,8 +138,8 @@ int target_release(struct target *t); /* PTRACE_DETACH of every thread; job stop
  * Threads that could not be let go with the others, for they did not stop (a vfork() that lasts, a
  * disk that does not answer, a busy machine) or were killed at that moment, and children that were
  * forked while their parent was traced and have not come to their first stop yet, are still traced:
- * they would stand at their next stop, and die in part only.  Whoever lives on after
- * target_release() calls this several times a second.  Return: how many there are.
+ * they would stand at their next stop, and die in part only.  A process that continues
+ * after target_release() calls this several times a second.  Return: how many there are.
  */
 uint32_t target_release_late(struct target *t);
 void target_close(struct target *t); /* releases if needed, frees everything */

@@ -23,7 +23,7 @@ int inside_open(struct inside *in, struct session *s, bool child)
 			return -ENOMEM;
 	}
 	/* Of a session that was never complete nothing was ever entered. */
-	if (rest > SS_GATE_BYTES && rest < text + j->agent_length)
+	if (text < j->agent_length && rest > SS_GATE_BYTES)
 		in->n = (uint32_t)((rest - SS_GATE_BYTES) / sizeof(struct ss_account));
 	if (in->n > MAX_ACCOUNTS || in->n & (in->n - 1))
 		in->n = 0;

@@ -2,7 +2,6 @@
 /* Values are read once into locals, then checked: they can change at any moment. */
 #include "inject/lookup.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>

@@ -416,7 +416,7 @@ static int write_text(struct batch *b, struct mp_err *err)
 	struct session *s = b->s;
 	struct ss_journal *j = s->journal;
 
-	/* Whoever finds us dead from here on undoes by the journal: any prefix of it is valid. */
+	/* Crash-safe from here on: any prefix of the journal can be undone. */
 	journal_set_state(s, SS_PATCHING);
 	for (uint32_t i = b->first; i < b->first + b->n; i++) {
 		struct ss_journal_hook *h = &j->hook[i];

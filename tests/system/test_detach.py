@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Detach on programs whose stacks memprof cannot unwind, under load: the first one restores the process."""
+import json
 import os
 import shutil
 import signal
-import subprocess
 import unittest
 
-from memprof_test import FULL, MEMPROF, VICTIMS, Case, identity, main, settle, wait_for
+from memprof_test import FULL, VICTIMS, Case, identity, main, settle, wait_for
 
 CHURN = f"{VICTIMS}/Churn.class"
 CYCLES = 30 if FULL else 3
@@ -92,10 +92,10 @@ class Detach(Case):
     def wait_allocations(self, p):
         """Until the process has allocated since now: so the agent has seen that a hook was left."""
         def events():
-            r = subprocess.run([MEMPROF, "status", "-p", str(p.pid)], text=True, capture_output=True)
-            return r.stdout
+            return json.loads(self.memprof("status", "-p", p.pid, "--json").stdout)[0]["events"]
+        self.memprof("flush", "-p", p.pid)
         first = events()
-        wait_for(lambda: events() != first)
+        wait_for(lambda: events() > first)
 
 
 if __name__ == "__main__":
