@@ -10,6 +10,7 @@
 #include "inject/inside.h"
 #include "inject/internal.h"
 #include "lib/fault.h"
+#include "lib/priority.h"
 
 #define DRAIN_MS     10000 /* for threads to leave the agent; all others run meanwhile */
 #define MIN_PAUSE_US 1000
@@ -344,9 +345,11 @@ static int restore(struct session *s, bool child, struct inside *in, struct obst
 {
 	struct deadline drain = deadline_in_ms(DRAIN_MS);
 	const struct maps *maps = NULL;
+	struct priority priority;
 	bool restored = false;
 	int ret;
 
+	priority_raise(&priority);
 	for (;;) {
 		uint32_t inside;
 
@@ -379,6 +382,7 @@ static int restore(struct session *s, bool child, struct inside *in, struct obst
 		target_release(s->t);
 	}
 	target_release(s->t);
+	priority_restore(&priority);
 	s->close_stop_ns += s->t->last_stop_ns;
 	return ret;
 }

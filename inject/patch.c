@@ -16,6 +16,7 @@
 #include "inject/place.h"
 #include "inject/stackwalk.h"
 #include "lib/fault.h"
+#include "lib/priority.h"
 
 #define TRIES	       50	    /* stops, when a thread is in the middle of a window */
 #define PAGEMAP_SHARED (1ull << 61) /* file page or shared anonymous (admin-guide/mm/pagemap) */
@@ -588,6 +589,7 @@ int session_install(struct session *s, struct mp_err *err)
 	struct batch b = {.s = s, .first = s->journal->nhooks};
 	enum ss_state before = s->journal->state;
 	enum outcome outcome = DONE;
+	struct priority priority;
 	struct maps maps;
 	int ret = maps_read(s->t->pid, &maps);
 
@@ -599,6 +601,7 @@ int session_install(struct session *s, struct mp_err *err)
 	ret = b.work ? plan_all(&b, &maps, err) : -ENOMEM;
 	if (ret == -ENOMEM)
 		mp_fail(err, MP_EXIT_FAILURE, ret, "out of memory");
+	priority_raise(&priority);
 	for (int tries = 0; !ret; tries++) {
 		ret = stop(s, err);
 		if (!ret)
@@ -620,6 +623,7 @@ int session_install(struct session *s, struct mp_err *err)
 		s->patch_stop_ns = s->t->last_stop_ns;
 		s->stopped = false;
 	}
+	priority_restore(&priority);
 	free(b.work);
 	maps_free(&maps);
 	return ret;

@@ -15,6 +15,7 @@
 #include "inject/sandbox.h"
 #include "inject/vdso.h"
 #include "lib/fault.h"
+#include "lib/priority.h"
 #include "unwind/cache.h"
 
 uint64_t session_find(const struct maps *maps, uint64_t *length)
@@ -72,6 +73,7 @@ static int refuse_shared(const struct target *t, struct mp_err *err)
 int session_open(struct session *s, struct target *t, const struct session_options *options,
 		 struct mp_err *err)
 {
+	struct priority priority;
 	struct layout layout;
 	uint64_t length;
 	struct maps maps;
@@ -104,6 +106,7 @@ int session_open(struct session *s, struct target *t, const struct session_optio
 		ret = layout_choose(t, options->ring_size, &layout, err);
 	if (!ret && t->arch->vdso_clock)
 		layout.control.clock_addr = vdso_function(t, &maps, t->arch->vdso_clock);
+	priority_raise(&priority);
 	if (!ret && !s->stopped) {
 		struct deadline deadline = session_stop_deadline(t);
 
@@ -120,6 +123,7 @@ int session_open(struct session *s, struct target *t, const struct session_optio
 			target_release(t);
 		s->open_stop_ns = t->last_stop_ns;
 	}
+	priority_restore(&priority);
 	if (!ret && s->block) {
 		fault_point("tables");
 		ret = tables_init(&s->tables, s->block, &s->layout);

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/time.h>
@@ -15,29 +14,10 @@
 #include "attach/remains.h"
 #include "leaks/hand.h"
 #include "lib/fault.h"
+#include "lib/priority.h"
 
 #define REAP_MS 5000
 #define EACH_MS 5000 /* for all threads, one after the other */
-
-/* Threads of the target compete for the processors that memprof needs to stop them. */
-struct priority {
-	int policy;
-	struct sched_param param;
-};
-
-static void hurry(struct priority *old)
-{
-	struct sched_param fast = {.sched_priority = 1};
-
-	old->policy = sched_getscheduler(0);
-	sched_getparam(0, &old->param);
-	sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &fast);
-}
-
-static void take_time(const struct priority *old)
-{
-	sched_setscheduler(0, old->policy, &old->param);
-}
 
 static int stop(struct target *t, bool gentle, const struct deadline *deadline, struct mp_err *err)
 {
@@ -208,11 +188,11 @@ static int take_copy(struct snapshot *s, uint64_t max_ms, struct mp_err *err)
 	emergency_find(s->t); /* what it finds is kept, and makes the stop shorter */
 	if (!in_place)
 		guardian_start(&s->guardian, s->t->pid);
-	hurry(&old);
+	priority_raise(&old);
 	ret = s->plan.mode == SNAPSHOT_GENTLE ? take_each(s) : 0;
 	deadline = deadline_in_ms(max_ms);
 	ret = ret ? target_refused(s->t, ret, err) : stop_and_copy(s, orphan, &deadline, err);
-	take_time(&old);
+	priority_restore(&old);
 	if (ret)
 		return ret;
 	if (s->copy.orphan)
@@ -235,12 +215,12 @@ static int begin_pre_copy(struct snapshot *s, uint64_t max_ms, struct mp_err *er
 
 	emergency_find(s->t);
 	deadline = deadline_in_ms(max_ms);
-	hurry(&old);
+	priority_raise(&old);
 	ret = stop_well(s, &deadline, err);
 	if (!ret)
 		ret = precopy_begin(&s->pre, s->t, err);
 	s->other_pause_ns = let_go(s);
-	take_time(&old);
+	priority_restore(&old);
 	return ret;
 }
 
@@ -250,7 +230,7 @@ static int stop_and_take(struct snapshot *s, uint64_t max_ms, struct mp_err *err
 	struct priority old;
 	int ret;
 
-	hurry(&old);
+	priority_raise(&old);
 	ret = stop_well(s, &deadline, err);
 	if (!ret)
 		ret = image_take_threads(&s->image, s->t);
@@ -259,7 +239,7 @@ static int stop_and_take(struct snapshot *s, uint64_t max_ms, struct mp_err *err
 	if (!ret)
 		ret = precopy_take(&s->pre, &s->image, &deadline, err);
 	s->pause_ns = let_go(s);
-	take_time(&old);
+	priority_restore(&old);
 	return ret;
 }
 
@@ -330,13 +310,13 @@ static int reap(struct target *t, struct copy *c, bool gentle, struct mp_err *er
 	struct priority old;
 	int ret;
 
-	hurry(&old);
+	priority_raise(&old);
 	ret = stop(t, gentle, &deadline, err);
 	if (!ret) {
 		ret = copy_reap(c, t, err);
 		target_release(t);
 	}
-	take_time(&old);
+	priority_restore(&old);
 	return ret;
 }
 

@@ -16,7 +16,7 @@ static bool keeps(enum privileges p, unsigned int cap)
 
 	if (p == PRIVILEGES_NONE)
 		return false;
-	if (p == PRIVILEGES_FILES && cap == CAP_DAC_OVERRIDE)
+	if (cap == (p == PRIVILEGES_FILES ? CAP_DAC_OVERRIDE : CAP_SYS_NICE))
 		return true;
 	return cap == CAP_SYS_PTRACE || cap == CAP_DAC_READ_SEARCH ||
 	       cap == CAP_CHECKPOINT_RESTORE || (cap == CAP_SYS_ADMIN && !has_restore);

@@ -5,10 +5,12 @@
 
 enum privileges {
 	PRIVILEGES_NONE,   /* works on memory and descriptors only */
-	PRIVILEGES_TARGET, /* goes on to look at the target, and leaves it at the end:
-			      CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH and CAP_CHECKPOINT_RESTORE (files
-			      of mappings; CAP_SYS_ADMIN on kernels that do not have it) */
-	PRIVILEGES_FILES,  /* the same, and creates files where memprof may: CAP_DAC_OVERRIDE */
+	PRIVILEGES_TARGET, /* looks at the target while it records, and detaches at the end:
+			      CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_SYS_NICE (short stops:
+			      lib/priority.h) and CAP_CHECKPOINT_RESTORE (files of mappings;
+			      CAP_SYS_ADMIN on kernels that do not have it) */
+	PRIVILEGES_FILES,  /* looks at the target, and creates files where memprof may:
+			      CAP_DAC_OVERRIDE instead of CAP_SYS_NICE */
 };
 
 /**

@@ -8,7 +8,7 @@ import subprocess
 
 import memprof_test as t
 
-SYS_PTRACE, DAC_READ_SEARCH, CHECKPOINT_RESTORE = 1 << 19, 1 << 2, 1 << 40
+SYS_PTRACE, DAC_READ_SEARCH, SYS_NICE, CHECKPOINT_RESTORE = 1 << 19, 1 << 2, 1 << 23, 1 << 40
 SECRET = "s3cret-9f31c7d2"
 
 
@@ -24,7 +24,7 @@ class Privileges(t.Case):
         p = self.victim("verify", 2)
         rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"))
         recorder = self.wait_recorded(p.pid)
-        most = SYS_PTRACE | DAC_READ_SEARCH | CHECKPOINT_RESTORE
+        most = SYS_PTRACE | DAC_READ_SEARCH | SYS_NICE | CHECKPOINT_RESTORE
 
         def dropped():
             caps = [int(c, 16) for c in thread_fields(recorder, "CapPrm")]
