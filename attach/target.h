@@ -39,7 +39,7 @@ struct thread {
 	struct arch_regs regs; /* by thread_get_regs() */
 	bool interrupt_sent;   /* and it is to stop, whatever it meets before */
 	bool lent;	       /* since it stopped it made calls of ours */
-	bool keep;	       /* target_release_others() does not release it */
+	bool keep;	       /* for target_run_kept(), target_release_others() */
 };
 
 /* Pieces of code in the target's files; emergency_find(). */
@@ -130,6 +130,18 @@ int target_refused(const struct target *t, int error, struct mp_err *err);
  * start of its handler.  What takes longer is done after target_release().
  */
 void target_run(struct target *t, uint32_t us);
+/**
+ * target_run_kept() - let some threads of the stopped target run, within the same stop
+ *
+ * Those that are marked keep run; the others stay stopped and leave them the processors.  A thread
+ * is stopped again, and its mark cleared, when @busy(@ctx, thread) is false; all are when none is
+ * left or after @us microseconds.
+ * @deadline: for stopping them
+ * Return: 0 with all threads stopped; otherwise as target_stop().
+ */
+int target_run_kept(struct target *t, uint32_t us,
+		    bool (*busy)(const void *ctx, const struct thread *th), const void *ctx,
+		    const struct deadline *deadline, struct mp_err *err);
 /* Releases the stopped threads that are not marked keep.  Until target_release() the others are all
  * that target_run() and target_stop() concern. */
 void target_release_others(struct target *t);

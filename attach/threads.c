@@ -411,16 +411,18 @@ bool thread_waits_in_vfork(const struct target *t, const struct thread *th)
 	       !strcmp(wchan, "_do_fork");
 }
 
+static void interrupt(struct target *t, struct thread *th)
+{
+	th->interrupt_sent = true;
+	if (ptrace(PTRACE_INTERRUPT, th->tid, 0, 0) && errno == ESRCH)
+		thread_late(t, th);
+}
+
 static void interrupt_new(struct target *t)
 {
 	vec_for_each (&t->threads, it) {
-		struct thread *th = *it;
-
-		if (th->state != THREAD_RUNNING || th->interrupt_sent)
-			continue;
-		th->interrupt_sent = true;
-		if (ptrace(PTRACE_INTERRUPT, th->tid, 0, 0) && errno == ESRCH)
-			thread_late(t, th);
+		if ((*it)->state == THREAD_RUNNING && !(*it)->interrupt_sent)
+			interrupt(t, *it);
 	}
 }
 
@@ -569,14 +571,11 @@ static int still_itself(const struct target *t, struct mp_err *err)
 	return 0;
 }
 
-int target_stop(struct target *t, const struct deadline *deadline, struct mp_err *err)
+/* Interrupts and collects all threads, those that are born meanwhile too.  As target_stop(). */
+static int bring_to_stop(struct target *t, const struct deadline *deadline, struct mp_err *err)
 {
 	int fresh;
 
-	target_maps_changed(t);
-	vec_for_each (&t->threads, it)
-		(*it)->interrupt_sent = false;
-	t->stopped_at_ns = mono_ns();
 	do {
 		fresh = stop_known(t, deadline, err);
 		if (fresh)
@@ -595,8 +594,21 @@ int target_stop(struct target *t, const struct deadline *deadline, struct mp_err
 		return fresh;
 	}
 	t->mem.tid = t->threads.at[0]->tid;
-	fault_point("stopped");
 	return 0;
+}
+
+int target_stop(struct target *t, const struct deadline *deadline, struct mp_err *err)
+{
+	int ret;
+
+	target_maps_changed(t);
+	vec_for_each (&t->threads, it)
+		(*it)->interrupt_sent = false;
+	t->stopped_at_ns = mono_ns();
+	ret = bring_to_stop(t, deadline, err);
+	if (!ret)
+		fault_point("stopped");
+	return ret;
 }
 
 static int get_hidden(const struct arch *a, struct thread *th)
@@ -721,4 +733,46 @@ void target_run(struct target *t, uint32_t us)
 				resume(t, *it);
 		}
 	} while (mono_ns() < end);
+}
+
+/* Return: whether a thread that is marked keep is left. */
+static bool stop_done(struct target *t, bool (*busy)(const void *ctx, const struct thread *th),
+		      const void *ctx)
+{
+	bool left = false;
+
+	vec_for_each (&t->threads, it) {
+		struct thread *th = *it;
+
+		if (!th->keep || th->state == THREAD_GONE)
+			continue;
+		if (th->state == THREAD_RUNNING && !busy(ctx, th)) {
+			th->keep = false;
+			interrupt(t, th);
+			continue;
+		}
+		resume(t, th);
+		left = true;
+	}
+	return left;
+}
+
+int target_run_kept(struct target *t, uint32_t us,
+		    bool (*busy)(const void *ctx, const struct thread *th), const void *ctx,
+		    const struct deadline *deadline, struct mp_err *err)
+{
+	uint64_t end = mono_ns() + us * 1000ull;
+
+	target_maps_changed(t);
+	vec_for_each (&t->threads, it) {
+		if ((*it)->keep)
+			resume(t, *it);
+	}
+	t->mem.tid = 0;
+	do {
+		usleep(LOOK_US);
+		collect(t);
+		collect_late(t);
+	} while (stop_done(t, busy, ctx) && mono_ns() < end);
+	return bring_to_stop(t, deadline, err);
 }

@@ -13,6 +13,8 @@
 #include "lib/priority.h"
 
 #define DRAIN_MS     10000 /* for threads to leave the agent; all others run meanwhile */
+#define LEAVE_MS     15	   /* in the first stop, while those outside stay stopped */
+#define MIN_LEAVE_US 200
 #define MIN_PAUSE_US 1000
 #define MAX_PAUSE_US 64000 /* so that they come to run on a busy machine */
 #define PAGE	     4096ull
@@ -309,6 +311,33 @@ static bool any_in_hook(const struct session *s, const struct inside *in)
 }
 
 /*
+ * The @inside threads run until they have left, within the stop: with the processors to themselves
+ * most need microseconds.  One that waits for a lock which a stopped thread holds does not leave,
+ * so this is bounded.
+ * Return: the number of threads inside, or a negative errno with @err and everything released.
+ */
+static int let_leave(struct session *s, struct inside *in, uint32_t inside,
+		     const struct maps **maps, struct mp_err *err)
+{
+	struct deadline end = deadline_in_ms(LEAVE_MS);
+
+	for (uint32_t us = MIN_LEAVE_US; inside && !deadline_passed(&end); us *= 2) {
+		struct deadline stop = session_stop_deadline(s->t);
+		int ret = target_run_kept(s->t, us, inside_hook, in, &stop, err);
+
+		if (!ret && (ret = target_maps(s->t, maps))) {
+			target_refused(s->t, ret, err);
+			target_release(s->t);
+		}
+		if (ret)
+			return ret;
+		inside_read(in);
+		inside = find_inside(s, in, *maps);
+	}
+	return (int)inside;
+}
+
+/*
  * The threads inside run until they have left; all others have been released.  A pause ends early
  * when the accounts say that none is in a hook any more: a thread that is interrupted before it
  * came to run has come no further.
@@ -365,6 +394,10 @@ static int restore(struct session *s, bool child, struct inside *in, struct obst
 			break;
 		inside_read(in);
 		inside = find_inside(s, in, maps);
+		ret = let_leave(s, in, inside, &maps, err);
+		if (ret < 0)
+			break;
+		inside = (uint32_t)ret;
 		why->coroutine = !inside && inside_coroutine(in, maps);
 		if (!inside && !why->coroutine) {
 			ret = take_out(s, maps, err);

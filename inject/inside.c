@@ -118,8 +118,9 @@ bool inside_thread(const struct inside *in, struct thread *th, const struct maps
 	       !walk_is_clear(in, th);
 }
 
-bool inside_hook(const struct inside *in, const struct thread *th)
+bool inside_hook(const void *inside, const struct thread *th)
 {
+	const struct inside *in = inside;
 	uint64_t tp = thread_get_tp(in->s->t, th);
 	const struct ss_account *a = account_of(in, tp);
 	struct ss_account now;

@@ -34,8 +34,9 @@ void inside_free(struct inside *in);
 /* Is the stopped thread inside?  Conservative: one that may be counts.  @maps: recent ones. */
 bool inside_thread(const struct inside *in, struct thread *th, const struct maps *maps);
 
-/* Does the thread's account say that it is in a hook?  Reads it anew; the thread may run. */
-bool inside_hook(const struct inside *in, const struct thread *th);
+/* Does the thread's account say that it is in a hook?  Reads it anew; the thread may run.
+ * @inside: a struct inside, for target_run_kept() */
+bool inside_hook(const void *inside, const struct thread *th);
 
 /**
  * inside_coroutine() - is there a frame of the agent on a stack that no thread uses now?
