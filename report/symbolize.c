@@ -47,7 +47,7 @@ static int see_module(struct work *k, const struct mp_module *m)
 	struct mp_module own = *m;
 	char *path;
 
-	if (!ret || ret == -EEXIST)
+	if (!ret)
 		return 0;
 	path = strdup(m->path ? m->path : "");
 	own.path = path;

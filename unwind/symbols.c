@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/*
- * Symbols through libdwfl, which finds separate debug files by build-id and debuglink and reads
- * .gnu_debugdata; names by libiberty.
- */
 #include "unwind/symbols.h"
 
-#include <dwarf.h>
 #include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
-#include "arch/arch.h"
 #include "formats/session.h"
 #include "lib/vec.h"
+#include "unwind/symfile.h"
 #include "unwind/table.h"
+
+#define MAX_FRAMES 64
 
 /* libiberty's demangle.h lies outside the include path on Debian and clashes with others. */
 extern char *cplus_demangle(const char *mangled, int options);
@@ -24,13 +22,24 @@ extern char *cplus_demangle(const char *mangled, int options);
 #define DMGL_ANSI   (1 << 1)
 #define DMGL_AUTO   (1 << 8)
 
+struct file {
+	struct mp_module m; /* one that it was opened for */
+	dev_t dev;
+	ino_t ino;
+	struct symfile *symbols;
+};
+
+struct module {
+	struct mp_module m; /* path: in strings */
+	struct file *file;  /* or NULL */
+};
+
 struct symbols {
-	Dwfl *dwfl;
 	Dwfl_Callbacks callbacks;
 	char *debug_path;
-	VEC(struct mp_module) modules;
+	VEC(struct file *) files;
+	VEC(struct module) modules;
 	VEC(char *) strings;
-	bool complete; /* libdwfl was told that all modules are reported */
 };
 
 char *symbol_demangle(const char *raw)
@@ -71,12 +80,10 @@ struct symbols *symbols_new(const char *const *debug_dirs)
 	s->callbacks.find_debuginfo = dwfl_standard_find_debuginfo;
 	s->callbacks.section_address = dwfl_offline_section_address;
 	s->callbacks.debuginfo_path = &s->debug_path;
-	s->dwfl = s->debug_path ? dwfl_begin(&s->callbacks) : NULL;
-	if (!s->dwfl) {
+	if (!s->debug_path) {
 		symbols_free(s);
 		return NULL;
 	}
-	dwfl_report_begin(s->dwfl);
 	return s;
 }
 
@@ -84,10 +91,11 @@ void symbols_free(struct symbols *s)
 {
 	if (!s)
 		return;
-	if (s->dwfl)
-		dwfl_end(s->dwfl);
-	vec_for_each (&s->modules, m)
-		free((char *)m->path);
+	vec_for_each (&s->files, f) {
+		symfile_free((*f)->symbols);
+		free(*f);
+	}
+	vec_free(&s->files);
 	vec_for_each (&s->strings, t)
 		free(*t);
 	vec_free(&s->modules);
@@ -114,164 +122,133 @@ bool symbols_right_file(int fd, const struct mp_module *m)
 	return right;
 }
 
-int symbols_add_module(struct symbols *s, const struct mp_module *m, const char *open_path)
+static bool same_build_id(const struct mp_module *a, const struct mp_module *b)
 {
-	const char *path = open_path ? open_path : m->path;
-	struct mp_module copy = *m;
-	char *name_copy;
-	int fd;
+	return a->build_id_len == b->build_id_len &&
+	       !memcmp(a->build_id, b->build_id, a->build_id_len);
+}
 
-	name_copy = strdup(m->path ? m->path : "");
-	copy.path = name_copy;
-	if (!name_copy || vec_push(&s->modules, copy)) {
-		free(name_copy);
-		return -ENOMEM;
+/* A file that is open already: mapped in several pieces, several times or by several processes. */
+static struct file *find_file(const struct symbols *s, const struct mp_module *m,
+			      const struct stat *st)
+{
+	vec_for_each (&s->files, it) {
+		struct file *f = *it;
+
+		if (!strcmp(f->m.path, m->path) && same_build_id(&f->m, m) &&
+		    (m->build_id_len || (f->dev == st->st_dev && f->ino == st->st_ino)))
+			return f;
 	}
-	if (!path || path[0] != '/')
-		return -ENOENT;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	return NULL;
+}
+
+/* Takes @fd over. */
+static struct file *open_file(struct symbols *s, const struct mp_module *m, const char *path,
+			      int fd, const struct stat *st)
+{
+	struct file *f = calloc(1, sizeof(*f));
+
+	if (f) {
+		f->m = *m;
+		f->dev = st->st_dev;
+		f->ino = st->st_ino;
+		f->symbols = symfile_open(&s->callbacks, m->path, path, fd);
+	}
+	if (!f || !f->symbols) {
+		close(fd);
+		free(f);
+		return NULL;
+	}
+	if (vec_push(&s->files, f)) {
+		symfile_free(f->symbols);
+		free(f);
+		return NULL;
+	}
+	return f;
+}
+
+/* Return: 0 with @m->file set, or a negative errno. */
+static int use_file(struct symbols *s, struct module *m, const char *path)
+{
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
 	if (fd < 0)
 		return -errno;
-	if (!symbols_right_file(fd, m)) {
+	if (fstat(fd, &st) || !symbols_right_file(fd, &m->m)) {
 		close(fd);
 		return -ESTALE;
 	}
-	if (s->complete) {
-		dwfl_report_begin_add(s->dwfl);
-		s->complete = false;
-	}
-	/* libdwfl takes the descriptor over.  A range that overlaps a reported one is refused. */
-	if (!dwfl_report_elf(s->dwfl, m->path, path, fd, m->bias, true)) {
+	m->file = find_file(s, &m->m, &st);
+	if (m->file)
 		close(fd);
-		return -EEXIST;
-	}
-	return 0;
+	else
+		m->file = open_file(s, &m->m, path, fd, &st);
+	return m->file ? 0 : -ENOEXEC;
 }
 
-const struct mp_module *symbols_module(const struct symbols *s, uint64_t pc)
+int symbols_add_module(struct symbols *s, const struct mp_module *m, const char *open_path)
 {
-	pc &= ~SS_PC_EXACT;
+	const char *path = open_path ? open_path : m->path;
+	struct module copy = {.m = *m};
+	int ret = path && path[0] == '/' ? 0 : -ENOENT;
+
+	copy.m.path = keep(s, strdup(m->path ? m->path : ""));
+	if (!copy.m.path)
+		return -ENOMEM;
+	if (!ret)
+		ret = use_file(s, &copy, path);
+	return vec_push(&s->modules, copy) ? -ENOMEM : ret;
+}
+
+static const struct module *find_module(const struct symbols *s, uint64_t addr)
+{
 	/* The newest mapping counts. */
 	for (size_t i = s->modules.n; i-- > 0;) {
-		if (pc >= s->modules.at[i].start && pc < s->modules.at[i].end)
-			return &s->modules.at[i];
+		const struct module *m = &s->modules.at[i];
+
+		if (addr >= m->m.start && addr < m->m.end)
+			return m;
 	}
 	return NULL;
 }
 
 static void name(struct symbols *s, struct mp_symbol *out, const char *raw)
 {
-	char *nice;
+	char *nice = symbol_demangle(raw);
 
-	if (!raw)
-		return;
-	nice = symbol_demangle(raw);
-	out->raw_function = keep(s, strdup(raw));
-	out->function = nice ? keep(s, nice) : out->raw_function;
+	out->raw_function = raw;
+	out->function = nice ? keep(s, nice) : raw;
 }
 
-static const char *die_name(Dwarf_Die *die)
+static uint64_t instruction(uint64_t pc)
 {
-	Dwarf_Attribute attr;
-	const char *n;
-
-	n = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attr));
-	if (!n)
-		n = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attr));
-	return n ? n : dwarf_diename(die);
+	return pc & SS_PC_EXACT ? pc & ~SS_PC_EXACT : pc - 1;
 }
 
-static uint32_t number(Dwarf_Die *die, unsigned int at)
+const struct mp_module *symbols_module(const struct symbols *s, uint64_t pc)
 {
-	Dwarf_Attribute attr;
-	Dwarf_Word v;
+	const struct module *m = find_module(s, instruction(pc));
 
-	return dwarf_formudata(dwarf_attr(die, at, &attr), &v) ? 0 : (uint32_t)v;
-}
-
-static const char *call_file(Dwarf_Die *cu, Dwarf_Die *die)
-{
-	Dwarf_Files *files;
-	size_t n;
-	uint32_t i = number(die, DW_AT_call_file);
-
-	if (!i || dwarf_getsrcfiles(cu, &files, &n) || i >= n)
-		return NULL;
-	return dwarf_filesrc(files, i, NULL, NULL);
-}
-
-/* The chain of inlined functions at @addr, innermost first, then the function itself. */
-static uint32_t find_inlined(struct symbols *s, Dwfl_Module *mod, Dwarf_Addr addr,
-			     struct mp_symbol *out, uint32_t max)
-{
-	Dwarf_Addr bias;
-	Dwarf_Die *cu = dwfl_module_addrdie(mod, addr, &bias), *scopes = NULL;
-	int n = cu ? dwarf_getscopes(cu, addr - bias, &scopes) : 0;
-	Dwfl_Line *line = dwfl_module_getsrc(mod, addr);
-	uint32_t found = 0;
-	const char *file = NULL;
-	int at = 0, column = 0;
-
-	if (line)
-		file = dwfl_lineinfo(line, NULL, &at, &column, NULL, NULL);
-	for (int i = 0; i < n && found < max; i++) {
-		int tag = dwarf_tag(&scopes[i]);
-
-		if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram)
-			continue;
-		out[found] = (struct mp_symbol){.is_inline = tag == DW_TAG_inlined_subroutine,
-						.line = (uint32_t)at,
-						.column = (uint32_t)column};
-		name(s, &out[found], die_name(&scopes[i]));
-		out[found].source = file ? keep(s, strdup(file)) : NULL;
-		found++;
-		if (tag == DW_TAG_subprogram)
-			break;
-		/* The caller's position is where the inlined one was called. */
-		file = call_file(cu, &scopes[i]);
-		at = (int)number(&scopes[i], DW_AT_call_line);
-		column = (int)number(&scopes[i], DW_AT_call_column);
-	}
-	free(scopes);
-	return found;
-}
-
-/* The symbol of a Thumb function is one byte behind its start. */
-static Dwarf_Addr behind_start(Dwfl_Module *mod, Dwarf_Addr addr)
-{
-	const struct arch *arch = NULL;
-	GElf_Ehdr header;
-	Dwarf_Addr bias;
-
-	if (gelf_getehdr(dwfl_module_getelf(mod, &bias), &header))
-		arch = arch_for_elf(header.e_ident[EI_CLASS], header.e_ident[EI_DATA],
-				    header.e_machine);
-	return arch ? addr | arch->code_bits : addr;
+	return m ? &m->m : NULL;
 }
 
 uint32_t symbols_find(struct symbols *s, uint64_t pc, struct mp_symbol *out, uint32_t max)
 {
-	Dwarf_Addr addr = pc & SS_PC_EXACT ? pc & ~SS_PC_EXACT : pc - 1;
-	Dwfl_Module *mod;
-	const char *raw;
-	uint32_t n;
+	uint64_t addr = instruction(pc);
+	const struct module *m = find_module(s, addr);
+	struct symfile_frame frames[MAX_FRAMES];
+	uint32_t n = 0;
 
-	if (!max)
-		return 0;
-	if (!s->complete) {
-		dwfl_report_end(s->dwfl, NULL, NULL);
-		s->complete = true;
+	if (m && m->file)
+		n = symfile_find(m->file->symbols, addr - m->m.bias, frames,
+				 max < MAX_FRAMES ? max : MAX_FRAMES);
+	for (uint32_t i = 0; i < n; i++) {
+		out[i] = (struct mp_symbol){.source = frames[i].source,
+					    .line = frames[i].line,
+					    .column = frames[i].column,
+					    .is_inline = frames[i].is_inline};
+		name(s, &out[i], frames[i].name);
 	}
-	mod = dwfl_addrmodule(s->dwfl, addr);
-	if (!mod)
-		return 0;
-	n = find_inlined(s, mod, addr, out, max);
-	if (n && out[n - 1].function && !out[n - 1].is_inline)
-		return n;
-	raw = dwfl_module_addrname(mod, behind_start(mod, addr));
-	if (!raw)
-		return 0;
-	out[0] = (struct mp_symbol){0};
-	name(s, &out[0], raw);
-	return 1;
+	return n;
 }

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Functions, inlined calls and lines of every byte of optimized C++ programs against addr2line's.
+ *
+ * addr2line of binutils 2.40 is right about DWARF 4 only: in DWARF 5 it takes the wrong file for
+ * some lines, or does not find the inlined calls of clang, and it finds none with -gsplit-dwarf.
+ * The format of debug information does not change the code, so what is found in other formats is
+ * compared with what is found in DWARF 4.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "formats/session.h"
+#include "unwind/symbols.h"
+
+#define SOURCES	   "tests/unit/unwind"
+#define MAX_FRAMES 64
+
+static char directory[] = "/tmp/memprof-unit-XXXXXX";
+
+struct chain {
+	uint32_t n;
+	struct {
+		char function[1024], file[128];
+		unsigned int line;
+	} frame[MAX_FRAMES];
+};
+
+static void run(const char *command)
+{
+	if (system(command)) {
+		print_error("failed: %s\n", command);
+		fail();
+	}
+}
+
+static const char *base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Constructors and destructors of one class have several symbols for one address, and parts of a
+ * function symbols with a suffix; both are in the demangled name or not at all. */
+static void set_name(char *to, size_t size, const char *raw)
+{
+	char *nice = symbol_demangle(raw), *clone;
+
+	snprintf(to, size, "%s", nice ? nice : raw);
+	free(nice);
+	clone = strstr(to, " [clone");
+	if (!clone)
+		clone = strstr(to, ".cold");
+	if (clone)
+		*clone = 0;
+}
+
+static void find(struct symbols *s, uint64_t addr, struct chain *c)
+{
+	struct mp_symbol out[MAX_FRAMES];
+
+	c->n = symbols_find(s, addr | SS_PC_EXACT, out, MAX_FRAMES);
+	for (uint32_t i = 0; i < c->n; i++) {
+		set_name(c->frame[i].function, sizeof(c->frame[i].function),
+			 out[i].raw_function ? out[i].raw_function : "??");
+		snprintf(c->frame[i].file, sizeof(c->frame[i].file), "%s",
+			 base(out[i].source ? out[i].source : "??"));
+		c->frame[i].line = out[i].line;
+		assert_int_equal(out[i].is_inline, i + 1 < c->n);
+	}
+}
+
+static struct symbols *open_program(const char *path)
+{
+	struct mp_module m = {.end = 1ull << 40, .path = path};
+	struct symbols *s = symbols_new(NULL);
+
+	assert_non_null(s);
+	assert_int_equal(symbols_add_module(s, &m, NULL), 0);
+	return s;
+}
+
+static void build(char *path, size_t size, const char *name, const char *command)
+{
+	char *here = getcwd(NULL, 0), line[4096];
+
+	assert_non_null(here);
+	snprintf(path, size, "%s/%s", directory, name);
+	/* clang writes .dwo files where it is called. */
+	snprintf(line, sizeof(line),
+		 "cd %s && %s %s/" SOURCES "/inlined.cc %s/" SOURCES "/inlined_other.cc -o %s",
+		 directory, command, here, here, path);
+	free(here);
+	run(line);
+}
+
+struct text {
+	uint64_t start, end;
+	uint8_t *covered; /* byte by byte: is it part of a function, or between two? */
+};
+
+static void cover(struct text *t, Elf_Scn *symbols, const GElf_Shdr *header)
+{
+	Elf_Data *data = elf_getdata(symbols, NULL);
+	GElf_Sym sym;
+
+	for (size_t i = 0; i < header->sh_size / header->sh_entsize; i++) {
+		assert_non_null(gelf_getsym(data, (int)i, &sym));
+		for (uint64_t k = 0; GELF_ST_TYPE(sym.st_info) == STT_FUNC && k < sym.st_size;
+		     k++) {
+			if (sym.st_value + k >= t->start && sym.st_value + k < t->end)
+				t->covered[sym.st_value + k - t->start] = 1;
+		}
+	}
+}
+
+static void find_text(const char *path, struct text *t)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	GElf_Shdr header, symbols_header = {0};
+	Elf_Scn *section = NULL, *symbols = NULL;
+	size_t names;
+	Elf *elf;
+
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ, NULL);
+	assert_non_null(elf);
+	assert_int_equal(elf_getshdrstrndx(elf, &names), 0);
+	*t = (struct text){0};
+	while ((section = elf_nextscn(elf, section))) {
+		assert_non_null(gelf_getshdr(section, &header));
+		if (header.sh_type == SHT_SYMTAB) {
+			symbols = section;
+			symbols_header = header;
+		}
+		if (strcmp(elf_strptr(elf, names, header.sh_name), ".text"))
+			continue;
+		t->start = header.sh_addr;
+		t->end = header.sh_addr + header.sh_size;
+	}
+	assert_true(t->end > t->start);
+	t->covered = calloc(t->end - t->start, 1);
+	assert_non_null(t->covered);
+	assert_non_null(symbols);
+	cover(t, symbols, &symbols_header);
+	elf_end(elf);
+	close(fd);
+}
+
+static bool next_line(FILE *f, char *line, int size)
+{
+	if (!fgets(line, size, f))
+		return false;
+	line[strcspn(line, "\n")] = 0;
+	return true;
+}
+
+/* One address of addr2line -afi; @line: its first line, then that of the next. */
+static bool read_chain(FILE *f, char *line, int size, uint64_t *addr, struct chain *c)
+{
+	char *colon;
+
+	c->n = 0;
+	if (strncmp(line, "0x", 2))
+		return false;
+	*addr = strtoull(line, NULL, 16);
+	while (next_line(f, line, size) && strncmp(line, "0x", 2)) {
+		assert_true(c->n < MAX_FRAMES);
+		set_name(c->frame[c->n].function, sizeof(c->frame[c->n].function), line);
+		assert_true(next_line(f, line, size));
+		colon = strrchr(line, ':');
+		assert_non_null(colon);
+		*colon = 0;
+		snprintf(c->frame[c->n].file, sizeof(c->frame[c->n].file), "%.127s", base(line));
+		c->frame[c->n++].line = (unsigned int)strtoul(colon + 1, NULL, 10);
+	}
+	return true;
+}
+
+static bool same(const struct chain *a, const struct chain *b, bool first_name)
+{
+	if (a->n != b->n)
+		return false;
+	for (uint32_t i = 0; i < a->n; i++) {
+		bool name = i || first_name || a->n == 1;
+
+		if ((name && strcmp(a->frame[i].function, b->frame[i].function)) ||
+		    a->frame[i].line != b->frame[i].line ||
+		    (a->frame[i].line && strcmp(a->frame[i].file, b->frame[i].file)))
+			return false;
+	}
+	return true;
+}
+
+static void show(const char *who, const struct chain *c)
+{
+	for (uint32_t i = 0; i < c->n; i++)
+		print_error("  %s: %s %s:%u\n", who, c->frame[i].function, c->frame[i].file,
+			    c->frame[i].line);
+}
+
+/* addr2line names the innermost call after the ELF symbol where that has a suffix or a local
+ * function, and padding between functions after the one before. */
+static void against_addr2line(const char *path)
+{
+	struct symbols *s = open_program(path);
+	uint32_t compared = 0, inlined = 0;
+	char command[512], line[4096];
+	struct chain ours, theirs;
+	struct text t;
+	uint64_t addr;
+	FILE *f;
+
+	find_text(path, &t);
+	snprintf(command, sizeof(command),
+		 "awk 'BEGIN { for (a = %llu; a < %llu; a++) printf \"0x%%x\\n\", a }' | "
+		 "addr2line -afi -e %s",
+		 (unsigned long long)t.start, (unsigned long long)t.end, path);
+	f = popen(command, "r");
+	assert_non_null(f);
+	assert_true(next_line(f, line, sizeof(line)));
+	while (read_chain(f, line, sizeof(line), &addr, &theirs)) {
+		find(s, addr, &ours);
+		if (!ours.n && !t.covered[addr - t.start])
+			continue;
+		compared++;
+		inlined += ours.n > 1;
+		if (same(&ours, &theirs, false))
+			continue;
+		print_error("%s, 0x%llx:\n", path, (unsigned long long)addr);
+		show("memprof", &ours);
+		show("addr2line", &theirs);
+		fail();
+	}
+	assert_int_equal(pclose(f), 0);
+	symbols_free(s);
+	free(t.covered);
+	print_message("%s: %u addresses, %u with inlined calls\n", base(path), compared, inlined);
+	assert_true(compared > 0.9 * (double)(t.end - t.start));
+}
+
+static void against_each_other(const char *path, const char *other)
+{
+	struct symbols *a = open_program(path), *b = open_program(other);
+	struct text t, u;
+	struct chain x, y;
+
+	find_text(path, &t);
+	find_text(other, &u);
+	assert_int_equal(t.end - t.start, u.end - u.start);
+	for (uint64_t i = 0; i < t.end - t.start; i++) {
+		find(a, t.start + i, &x);
+		find(b, u.start + i, &y);
+		if (same(&x, &y, true))
+			continue;
+		print_error("%s, 0x%llx:\n", path, (unsigned long long)(t.start + i));
+		show(base(path), &x);
+		show(base(other), &y);
+		fail();
+	}
+	free(t.covered);
+	free(u.covered);
+	symbols_free(a);
+	symbols_free(b);
+}
+
+/* DWARF 4 against addr2line, DWARF 5 against DWARF 4. */
+static void both_versions(const char *name, const char *compiler)
+{
+	char four[256], five[256], file[64], command[128];
+
+	snprintf(file, sizeof(file), "%s-4", name);
+	snprintf(command, sizeof(command), "%s -gdwarf-4", compiler);
+	build(four, sizeof(four), file, command);
+	against_addr2line(four);
+	snprintf(file, sizeof(file), "%s-5", name);
+	snprintf(command, sizeof(command), "%s -gdwarf-5", compiler);
+	build(five, sizeof(five), file, command);
+	against_each_other(five, four);
+}
+
+static void split_too(const char *name, const char *compiler)
+{
+	char whole[256], split[256], file[64], command[128];
+
+	snprintf(file, sizeof(file), "%s-whole", name);
+	snprintf(command, sizeof(command), "%s -g", compiler);
+	build(whole, sizeof(whole), file, command);
+	snprintf(file, sizeof(file), "%s-split", name);
+	snprintf(command, sizeof(command), "%s -g -gsplit-dwarf", compiler);
+	build(split, sizeof(split), file, command);
+	against_each_other(split, whole);
+}
+
+static void test_gcc(void **state)
+{
+	(void)state;
+	both_versions("gcc", "g++ -O2");
+	split_too("gcc", "g++ -O2");
+}
+
+static void test_lto(void **state)
+{
+	(void)state;
+	both_versions("lto", "g++ -O2 -flto");
+}
+
+static void test_unoptimized(void **state)
+{
+	(void)state;
+	both_versions("plain", "g++ -O0");
+}
+
+static void test_clang(void **state)
+{
+	(void)state;
+	both_versions("clang", "clang++ -O2");
+	split_too("clang", "clang++ -O2");
+}
+
+static int make_directory(void **state)
+{
+	(void)state;
+	return mkdtemp(directory) ? 0 : -1;
+}
+
+static int remove_directory(void **state)
+{
+	char command[64];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -r %s", directory);
+	return system(command);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_gcc),
+	    cmocka_unit_test(test_lto),
+	    cmocka_unit_test(test_unoptimized),
+	    cmocka_unit_test(test_clang),
+	};
+
+	return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Symbol tables through libdwfl, which finds separate debug files by build-id and debuglink and
+ * reads .gnu_debugdata; DWARF through libdw (DWARF 5, sections 3.1, 3.3 and 3.5).
+ *
+ * Units and functions are found by tables of their address ranges, made when first needed, instead
+ * of dwfl_module_addrdie() and dwarf_getscopes(): the former needs .debug_aranges, which clang and
+ * rustc do not write; the latter passes over functions inside of namespaces, and follows an
+ * inlined function into the scopes of its definition instead of its caller's.
+ */
+#include "unwind/symfile.h"
+
+#include <dwarf.h>
+#include <stdlib.h>
+#include "arch/arch.h"
+#include "lib/vec.h"
+#include "unwind/pc_ranges.h"
+
+#define MAX_DEPTH 200 /* of scopes; a file may claim anything */
+
+/* A unit with code: @die is where its functions are, @skeleton where its lines are; they differ
+ * when the functions are in a file of their own (-gsplit-dwarf). */
+struct unit {
+	Dwarf_Die skeleton, die;
+	bool opened;
+	struct pc_ranges functions; /* values: index of functions */
+	VEC(Dwarf_Die) function;
+};
+
+struct symfile {
+	Dwfl *dwfl;
+	Dwfl_Module *module;
+	bool opened;
+	Dwarf_Addr bias; /* address in the file - address in its debug information */
+	struct pc_ranges units;
+	VEC(struct unit) unit;
+};
+
+struct symfile *symfile_open(const Dwfl_Callbacks *callbacks, const char *name, const char *path,
+			     int fd)
+{
+	struct symfile *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->dwfl = dwfl_begin(callbacks);
+	if (f->dwfl) {
+		dwfl_report_begin(f->dwfl);
+		f->module = dwfl_report_elf(f->dwfl, name, path, fd, 0, true);
+		dwfl_report_end(f->dwfl, NULL, NULL);
+	}
+	if (f->module)
+		return f;
+	symfile_free(f);
+	return NULL;
+}
+
+void symfile_free(struct symfile *f)
+{
+	if (!f)
+		return;
+	vec_for_each (&f->unit, u) {
+		pc_ranges_free(&u->functions);
+		vec_free(&u->function);
+	}
+	vec_free(&f->unit);
+	pc_ranges_free(&f->units);
+	if (f->dwfl)
+		dwfl_end(f->dwfl);
+	free(f);
+}
+
+/* Ranges of @die for @value.  What the linker has dropped is said to be at address 0 or behind all
+ * others. */
+static int add_ranges(struct pc_ranges *r, Dwarf_Die *die, uint32_t value)
+{
+	Dwarf_Addr base, start, end;
+	ptrdiff_t at = 0;
+	int ret = 0;
+
+	while (!ret && (at = dwarf_ranges(die, at, &base, &start, &end)) > 0) {
+		if (start && start < end)
+			ret = pc_ranges_add(r, start, end, value);
+	}
+	return ret;
+}
+
+/* ------------------------------------------------------------------ units -- */
+
+static int add_unit(struct symfile *f, Dwarf_Die *die)
+{
+	struct unit u = {.skeleton = *die};
+	size_t before = f->units.list.n;
+	int ret = add_ranges(&f->units, die, (uint32_t)f->unit.n);
+
+	return ret || f->units.list.n == before ? ret : vec_push(&f->unit, u);
+}
+
+static void open_units(struct symfile *f)
+{
+	Dwarf *dwarf = dwfl_module_getdwarf(f->module, &f->bias);
+	Dwarf_CU *cu = NULL, *next;
+	uint8_t type;
+	Dwarf_Die die;
+
+	f->opened = true;
+	while (dwarf && !dwarf_get_units(dwarf, cu, &next, NULL, &type, &die, NULL)) {
+		cu = next;
+		if ((type == DW_UT_compile || type == DW_UT_skeleton) && add_unit(f, &die))
+			break;
+	}
+	pc_ranges_sort(&f->units);
+}
+
+/* ------------------------------------------------------------------ functions -- */
+
+static bool holds_functions(int tag)
+{
+	return tag == DW_TAG_namespace || tag == DW_TAG_module || tag == DW_TAG_class_type ||
+	       tag == DW_TAG_structure_type || tag == DW_TAG_union_type ||
+	       tag == DW_TAG_interface_type || tag == DW_TAG_subprogram ||
+	       tag == DW_TAG_lexical_block;
+}
+
+/* Return: false at the last one, and when a damaged file would lead back. */
+static bool next_sibling(Dwarf_Die *die)
+{
+	Dwarf_Off before = dwarf_dieoffset(die);
+	Dwarf_Die next;
+
+	if (dwarf_siblingof(die, &next) || dwarf_dieoffset(&next) <= before)
+		return false;
+	*die = next;
+	return true;
+}
+
+static int add_functions(struct unit *u, Dwarf_Die *parent, int depth)
+{
+	Dwarf_Die die;
+
+	if (depth == MAX_DEPTH || dwarf_child(parent, &die))
+		return 0;
+	do {
+		int tag = dwarf_tag(&die);
+		size_t before = u->functions.list.n;
+
+		if (tag == DW_TAG_subprogram) {
+			if (add_ranges(&u->functions, &die, (uint32_t)u->function.n) ||
+			    (u->functions.list.n != before && vec_push(&u->function, die)))
+				return -1;
+		}
+		if (holds_functions(tag) && add_functions(u, &die, depth + 1))
+			return -1;
+	} while (next_sibling(&die));
+	return 0;
+}
+
+static void open_unit(struct unit *u)
+{
+	Dwarf_Die split;
+	uint8_t type;
+
+	u->opened = true;
+	u->die = u->skeleton;
+	if (!dwarf_cu_info(u->skeleton.cu, NULL, &type, NULL, &split, NULL, NULL, NULL) &&
+	    type == DW_UT_skeleton && split.addr)
+		u->die = split;
+	(void)add_functions(u, &u->die, 0);
+	pc_ranges_sort(&u->functions);
+}
+
+static struct unit *find_unit(struct symfile *f, Dwarf_Addr addr)
+{
+	const struct pc_range *r;
+
+	if (!f->opened)
+		open_units(f);
+	r = pc_ranges_find(&f->units, addr - f->bias);
+	if (!r)
+		return NULL;
+	if (!f->unit.at[r->value].opened)
+		open_unit(&f->unit.at[r->value]);
+	return &f->unit.at[r->value];
+}
+
+/* ------------------------------------------------------------------ scopes -- */
+
+static bool has_ranges(Dwarf_Die *die)
+{
+	return dwarf_hasattr(die, DW_AT_low_pc) || dwarf_hasattr(die, DW_AT_ranges);
+}
+
+/* Inlined calls at @addr below @parent, outermost first.  Return: their number; with what was
+ * there before at most @max. */
+static uint32_t add_inlined(Dwarf_Die *parent, Dwarf_Addr addr, Dwarf_Die *chain, uint32_t n,
+			    uint32_t max, int depth)
+{
+	Dwarf_Die die;
+
+	if (n == max || depth == MAX_DEPTH || dwarf_child(parent, &die))
+		return n;
+	do {
+		int tag = dwarf_tag(&die);
+		bool block = tag == DW_TAG_lexical_block || tag == DW_TAG_try_block ||
+			     tag == DW_TAG_catch_block;
+		uint32_t deeper;
+
+		if (tag == DW_TAG_inlined_subroutine && dwarf_haspc(&die, addr) > 0) {
+			chain[n] = die;
+			return add_inlined(&die, addr, chain, n + 1, max, depth + 1);
+		}
+		if (!block || (has_ranges(&die) && dwarf_haspc(&die, addr) <= 0))
+			continue;
+		deeper = add_inlined(&die, addr, chain, n, max, depth + 1);
+		if (deeper != n)
+			return deeper;
+	} while (next_sibling(&die));
+	return n;
+}
+
+static const char *linkage_name(Dwarf_Die *die)
+{
+	Dwarf_Attribute attr;
+	const char *n;
+
+	n = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attr));
+	return n ? n : dwarf_formstring(dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attr));
+}
+
+static const char *die_name(Dwarf_Die *die)
+{
+	const char *n = linkage_name(die);
+
+	return n ? n : dwarf_diename(die);
+}
+
+static bool number(Dwarf_Die *die, unsigned int at, uint32_t *value)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Word v;
+
+	if (dwarf_formudata(dwarf_attr(die, at, &attr), &v))
+		return false;
+	*value = (uint32_t)v;
+	return true;
+}
+
+/* Where the inlined @die was called. */
+static void call_site(const struct unit *u, Dwarf_Die *die, struct symfile_frame *caller)
+{
+	Dwarf_Die cu = u->die;
+	Dwarf_Files *files;
+	uint32_t i;
+	size_t n;
+
+	caller->source = NULL;
+	caller->line = caller->column = 0;
+	if (number(die, DW_AT_call_file, &i) && !dwarf_getsrcfiles(&cu, &files, &n) && i < n)
+		caller->source = dwarf_filesrc(files, i, NULL, NULL);
+	(void)number(die, DW_AT_call_line, &caller->line);
+	(void)number(die, DW_AT_call_column, &caller->column);
+}
+
+static void line_of(const struct unit *u, Dwarf_Addr addr, struct symfile_frame *out)
+{
+	Dwarf_Die cu = u->skeleton;
+	Dwarf_Line *line = dwarf_getsrc_die(&cu, addr);
+	int number = 0, column = 0;
+
+	if (!line)
+		return;
+	out->source = dwarf_linesrc(line, NULL, NULL);
+	if (!dwarf_lineno(line, &number))
+		out->line = (uint32_t)number;
+	if (!dwarf_linecol(line, &column))
+		out->column = (uint32_t)column;
+}
+
+/* The symbol of a Thumb function is one byte behind its start. */
+static Dwarf_Addr behind_start(Dwfl_Module *mod, Dwarf_Addr addr)
+{
+	const struct arch *arch = NULL;
+	GElf_Ehdr header;
+	Dwarf_Addr bias;
+
+	if (gelf_getehdr(dwfl_module_getelf(mod, &bias), &header))
+		arch = arch_for_elf(header.e_ident[EI_CLASS], header.e_ident[EI_DATA],
+				    header.e_machine);
+	return arch ? addr | arch->code_bits : addr;
+}
+
+static const char *symbol_at(const struct symfile *f, Dwarf_Addr addr)
+{
+	return dwfl_module_addrname(f->module, behind_start(f->module, addr));
+}
+
+/* Compilers leave the linkage name of a local function out; that of a C function is its name. */
+static const char *function_name(const struct symfile *f, Dwarf_Die *function, Dwarf_Addr addr)
+{
+	const char *name = function ? linkage_name(function) : NULL,
+		   *plain = function ? dwarf_diename(function) : NULL, *symbol;
+
+	if (name)
+		return name;
+	symbol = symbol_at(f, addr);
+	return plain && (!symbol || symbol[0] != '_') ? plain : symbol;
+}
+
+uint32_t symfile_find(struct symfile *f, uint64_t addr, struct symfile_frame *out, uint32_t max)
+{
+	struct unit *u = max ? find_unit(f, addr) : NULL;
+	const struct pc_range *r = u ? pc_ranges_find(&u->functions, addr - f->bias) : NULL;
+	Dwarf_Die *function = r ? &u->function.at[r->value] : NULL, chain[MAX_DEPTH];
+	uint32_t n = 0;
+
+	if (!max)
+		return 0;
+	out[0] = (struct symfile_frame){0};
+	if (u)
+		line_of(u, addr - f->bias, &out[0]);
+	if (function)
+		n = add_inlined(function, addr - f->bias, chain, 0,
+				max <= MAX_DEPTH ? max - 1 : MAX_DEPTH, 0);
+	for (uint32_t i = 0; i < n; i++) {
+		Dwarf_Die *die = &chain[n - 1 - i];
+
+		out[i].name = die_name(die);
+		out[i].is_inline = true;
+		out[i + 1] = (struct symfile_frame){0};
+		call_site(u, die, &out[i + 1]);
+	}
+	out[n].name = function_name(f, function, addr);
+	return out[n].name || n ? n + 1 : 0;
+}
