@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Stacks are right, frame by frame, against an unwinder that reads the full DWARF information."""
+import re
+import shutil
+
 import memprof_test as t
 import true_stacks
 
@@ -18,6 +21,17 @@ class Stacks(t.Case):
     def test_frames_by_kernel(self):
         """the same by the kernel's probes, from copies of the stacks"""
         self.compare("stacks", "--via=kernel")
+
+    def test_names_of_many_segments(self):
+        """node's code is in several executable segments: its functions have names nevertheless"""
+        p = self.start(shutil.which("node"), "-e", "require('zlib'); setInterval(() => { for (let i = 0; i < 50; i++) "
+                       "require('zlib').deflate('x'.repeat(10000), () => {}); }, 1);")
+        t.settle(p.pid)
+        report = self.report(self.record(p.pid, 0.5))
+        p.kill()
+        names = {f["function"] for g in report["allocation_groups"] for f in g["backtrace"] if f["library"] == "node"}
+        self.assertGreater(len(names), 20)
+        self.assertEqual([n for n in names if re.match(r"node\+0x", n)], [])
 
     def compare(self, victim, *options):
         truth, f = self.path("truth"), self.path("r")
