@@ -9,6 +9,7 @@
 #include "leaks/account.h"
 #include "leaks/heap_types.h"
 #include "leaks/moment.h"
+#include "lib/create.h"
 
 #define STOP_MS	  5000
 #define MAX_LINES 40
@@ -30,10 +31,11 @@ struct heap_command {
 
 static int write_list(const struct census *c, const char *path)
 {
-	FILE *f = fopen(path, "we");
+	FILE *f;
+	int ret = create_stream(path, &f);
 
-	if (!f) {
-		fprintf(stderr, "memprof: cannot write %s: %s\n", path, strerror(errno));
+	if (ret) {
+		fprintf(stderr, "memprof: cannot write %s: %s\n", path, create_error(ret));
 		return MP_EXIT_OUTPUT;
 	}
 	vec_for_each (&c->blocks, b)

@@ -8,6 +8,7 @@
 #include "cmd/interrupt.h"
 #include "cmd/leaks_cmd.h"
 #include "leaks/json.h"
+#include "lib/create.h"
 #include "report/output.h"
 
 static const char help[] =
@@ -310,7 +311,7 @@ static struct leaks_sum sum_up(const struct clusters *list)
 
 static int cannot_write(const char *path, int error)
 {
-	fprintf(stderr, "memprof: cannot write %s: %s\n", path, strerror(-error));
+	fprintf(stderr, "memprof: cannot write %s: %s\n", path, create_error(error));
 	return error;
 }
 
@@ -318,11 +319,14 @@ static int write_json(const struct analysis *a, struct leak_join *j, const char 
 		      const char *mode)
 {
 	const struct leaks_recording r = {join_json, join_json_stack, j};
-	FILE *f = fopen(path, "we");
-	int ret = f ? leaks_json(a, mode, j->read ? &r : NULL, f) : -errno;
+	FILE *f;
+	int ret = create_stream(path, &f);
 
-	if (f && fclose(f) && !ret)
-		ret = -errno;
+	if (!ret) {
+		ret = leaks_json(a, mode, j->read ? &r : NULL, f);
+		if (fclose(f) && !ret)
+			ret = -errno;
+	}
 	return ret ? cannot_write(path, ret) : 0;
 }
 

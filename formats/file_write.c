@@ -8,6 +8,7 @@
 #include <zstd.h>
 #include "formats/chunk.h"
 #include "formats/file.h"
+#include "lib/create.h"
 
 #define ZSTD_LEVEL 1
 #define ITEM_ROOM  (64u << 10) /* an item is smaller, strings are cut to fit */
@@ -138,22 +139,6 @@ static int item(struct mpf_writer *w, enum item kind)
 	return 0;
 }
 
-static int open_new(const char *path)
-{
-	struct stat st;
-
-	/* Never through a link, never into a device: only a regular file is replaced. */
-	if (!lstat(path, &st)) {
-		if (!S_ISREG(st.st_mode))
-			return S_ISDIR(st.st_mode) ? -EISDIR : -EEXIST;
-		if (unlink(path))
-			return -errno;
-	}
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-
-	return fd < 0 ? -errno : fd;
-}
-
 static void put_info(struct mpf_writer *w, const struct mp_info *info)
 {
 	put_bytes(w, info->id, sizeof(info->id));
@@ -193,14 +178,13 @@ int mpf_create(const char *path, const struct mp_info *info, struct mpf_writer *
 		mpf_close(w);
 		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
 	}
-	w->fd = open_new(path);
+	w->fd = create_file(path);
 	if (w->fd < 0) {
 		ret = w->fd;
 		w->fd = -1;
 		mpf_close(w);
 		return mp_fail(err, MP_EXIT_OUTPUT, ret, "cannot write %s: %s", path,
-			       ret == -EEXIST ? "it exists and is not a regular file"
-					      : strerror(-ret));
+			       create_error(ret));
 	}
 	memcpy(head, CHUNK_FILE_MAGIC, 8);
 	put_le32(head + 8, CHUNK_FILE_VERSION);

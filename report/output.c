@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "lib/create.h"
 #include "report/output.h"
 
 #include <errno.h>
@@ -131,10 +132,11 @@ static bool ends_in(const char *s, const char *end)
 FILE *output_open(const char *path, bool gzip, struct mp_err *err)
 {
 	bool standard = !path || !strcmp(path, "-"), zstd = !standard && ends_in(path, ".zst");
-	FILE *file = standard ? stdout : fopen(path, "we"), *out;
+	FILE *file = stdout, *out;
+	int ret = standard ? 0 : create_stream(path, &file);
 
-	if (!file) {
-		mp_fail(err, MP_EXIT_OUTPUT, -errno, "cannot write %s: %s", path, strerror(errno));
+	if (ret) {
+		mp_fail(err, MP_EXIT_OUTPUT, ret, "cannot write %s: %s", path, create_error(ret));
 		return NULL;
 	}
 	if (!gzip && !zstd && (standard || !ends_in(path, ".gz")))

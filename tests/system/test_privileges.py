@@ -46,7 +46,7 @@ class Privileges(t.Case):
                             "--inh-caps=-all,+sys_ptrace", "--ambient-caps=-all,+sys_ptrace",
                             "--bounding-set=-all,+sys_ptrace", "--no-new-privs",
                             t.MEMPROF, "attach", "-p", str(p.pid), "-o", self.path("r"), "--for", "500ms"],
-                           text=True, capture_output=True, timeout=60)
+                           text=True, capture_output=True, timeout=300)
         self.assertEqual(r.returncode, 0, r.stdout + r.stderr)
         self.assertIn("does not allow perf events", r.stderr)
         after = t.identity(p.pid)
@@ -81,6 +81,46 @@ class Privileges(t.Case):
         self.assertEqual(t.read(other), b"untouched")
         self.assertTrue(os.path.islink(link))
         self.assertNotIn("memprof-session", t.maps(p.pid))
+        self.finish(p)
+
+    def test_outputs(self):
+        """nor is anything else that is written: reports, lists, leaks, graphs"""
+        p = self.victim("verify", 3)
+        self.addCleanup(os.umask, os.umask(0))
+        r, other = self.record(p.pid, 0.2), self.path("other")
+        commands = {
+            "json": ("report", r, "--json", "-o"),
+            "svg": ("report", r, "--flamegraph"),
+            "text.gz": ("report", r, "-o"),
+            "diff": ("diff", r, r, "-o"),
+            "symbolized": ("symbolize", r, "-o"),
+            "stripped": ("strip", r, "-o"),
+            "list": ("heap", "-p", p.pid, "--list"),
+            "leaks": ("leaks", "-p", p.pid, "--recording", r, "--budget", "1GB", "--json"),
+            "graph": ("leaks", "-p", p.pid, "--recording", r, "--budget", "1GB", "--flamegraph"),
+        }
+        with open(other, "w") as f:
+            f.write("untouched")
+        for name, command in commands.items():
+            with self.subTest(name):
+                path, link, fifo = self.path(name), self.path("link-" + name), self.path("fifo-" + name)
+                self.memprof(*command, path)
+                self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o600)
+                with open(path, "wb"):
+                    os.chmod(path, 0o666)
+                self.memprof(*command, path)
+                self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o600)
+                self.assertGreater(os.stat(path).st_size, 0)
+                os.symlink(other, link)
+                os.mkfifo(fifo)
+                for bad in (link, fifo):
+                    refused = subprocess.run([t.MEMPROF, *map(str, command), bad], text=True,
+                                             stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
+                    self.assertNotEqual(refused.returncode, 0)
+                    self.assertRegex(refused.stderr, "it exists and is not a regular file")
+        self.assertEqual(t.read(other), b"untouched")
+        self.assertIn('"totals"', self.memprof("report", r, "--json", "-o", "/dev/stdout").stdout)
+        self.memprof("report", r, "--json", "-o", "/dev/null")
         self.finish(p)
 
     def test_nothing_left_open(self):
