@@ -110,7 +110,8 @@ struct recording_options {
 	/* Set by cmd/follow.c for each recorder that it starts. */
 	uint32_t count; /* recordings before this one */
 	bool again;	/* of the same process */
-	int news_fd;	/* struct recording_news; 0: nobody follows */
+	bool child;  /* not the process that was asked for: why it fails is told by news_fd only */
+	int news_fd; /* struct recording_news; 0: nobody follows */
 };
 
 /* Takes what the environment says: MEMPROF_OUTPUT for --output and so on, MEMPROF_LOSSLESS=1.
