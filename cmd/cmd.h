@@ -53,7 +53,8 @@ bool parse_duration(const char *text, uint64_t *ms);
 bool parse_bytes(const char *text, uint64_t *bytes);
 /* A number below 2^32.  Return: false if @text is none. */
 bool parse_count(const char *text, uint32_t *count);
-/* live, allocated, count, peak, temporary; of page faults faulted, faults, major.  Return: false if
+/* live, allocated, count, peak, temporary, mapped; of page faults faulted, faults, major.  Return:
+ * false if
  * @text is none. */
 bool parse_cost(const char *text, enum cost *cost);
 /* A process id.  Return: false if @text is none. */
