@@ -16,33 +16,28 @@
 #include "lib/vec.h"
 #include "record/clock.h"
 
-#define TICK_MS	       10
-#define AGAIN_NS       50000000ull /* until a process that could not be judged is looked at again */
-#define LOOK_NS	       1000000000ull /* between two looks at all processes, at most */
-#define MAX_PATIENCE   200000000ull
-#define LEAST_PATIENCE 10000000ull
-#define TRIES	       3 /* to attach to a process that changes meanwhile */
-#define RETRY_US       20000
+#define TICK_MS	 10
+#define AGAIN_NS 50000000ull   /* until a process that could not be judged is looked at again */
+#define LOOK_NS	 1000000000ull /* between two looks at all processes, at most */
+#define REST	 1	       /* times as long as an attempt that came too late */
+#define MAX_REST 1000000000ull
+#define TRIES	 3 /* to attach to a process that changes meanwhile */
+#define RETRY_US 20000
 
 struct member {
 	pid_t pid, recorder; /* recorder 0: it is over */
 	int news;	     /* pipe from the recorder; -1: closed */
 	bool root, has_id, over;
 	uint32_t failures;
+	uint64_t started_ns;
 	struct session_id id;
 	struct mp_err why; /* it failed */
-};
-
-/* A child that is to be recorded. */
-struct candidate {
-	pid_t pid;
-	uint64_t since_ns;
 };
 
 struct follow {
 	const struct recording_options *o;
 	VEC(struct member) members;
-	VEC(struct candidate) waiting;
+	VEC(pid_t) waiting;	     /* children that are to be recorded, oldest first */
 	VEC(struct session_id) left; /* sessions of members that are gone: others may carry them */
 	VEC(pid_t) seen;	     /* looked at, and nothing to us */
 	struct children children;
@@ -53,11 +48,11 @@ struct follow {
 	uint64_t looked_ns;
 	pid_t newest; /* the latest process or thread that there was then */
 	/*
-	 * A child is attached to when it is this old.  It grows with each child that ended before
-	 * memprof was attached, and shrinks with each recording: where children live shorter than
-	 * an attach takes, trying it again and again would only slow the machine down.
+	 * Nobody is attached to until then.  Where children live shorter than it takes to attach,
+	 * one attempt after the other would only slow the machine down.
 	 */
-	uint64_t patience_ns;
+	uint64_t rest_until_ns;
+	bool youngest; /* is the next whose turn it is; else the oldest */
 };
 
 /* ---------------------------------------------------------------- a recorder's process -- */
@@ -107,6 +102,7 @@ static int start(struct follow *f, struct member *m, char *const argv[], bool ag
 	o.again = again;
 	o.child = !m->root;
 	o.quiet |= o.child;
+	m->started_ns = mono_ns();
 	fflush(NULL);
 	m->recorder = fork();
 	if (m->recorder == 0) {
@@ -148,8 +144,8 @@ static bool listed(const struct follow *f, pid_t pid)
 		if (m->pid == pid || m->recorder == pid)
 			return true;
 	}
-	vec_for_each (&f->waiting, c) {
-		if (c->pid == pid)
+	vec_for_each (&f->waiting, p) {
+		if (*p == pid)
 			return true;
 	}
 	return false;
@@ -246,7 +242,7 @@ static void look(struct follow *f)
 			continue;
 		what = listed(f, pid) ? 0 : judge(f, pid);
 		f->again |= what < 0;
-		if (what > 0 && vec_push(&f->waiting, ((struct candidate){pid, f->looked_ns})))
+		if (what > 0 && vec_push(&f->waiting, pid))
 			break;
 		if (!what && vec_push(&seen, pid))
 			break;
@@ -271,13 +267,12 @@ static long beginning(const struct follow *f)
 	return n;
 }
 
-static void too_late(struct follow *f)
+/* Of member @m: its process ended before it was attached to. */
+static void too_late(struct follow *f, const struct member *m)
 {
-	uint64_t more = 2 * f->patience_ns;
+	uint64_t now = mono_ns(), rest = REST * (now - m->started_ns);
 
-	f->patience_ns = more < LEAST_PATIENCE ? LEAST_PATIENCE
-			 : more > MAX_PATIENCE ? MAX_PATIENCE
-					       : more;
+	f->rest_until_ns = now + (rest < MAX_REST ? rest : MAX_REST);
 }
 
 static void follow_child(struct follow *f, pid_t pid)
@@ -291,27 +286,35 @@ static void follow_child(struct follow *f, pid_t pid)
 			 &(struct mp_err){MP_EXIT_FAILURE, "a recorder could not be started"});
 }
 
-/* Starts recorders for the children that have waited long enough, no more at a time than there are
- * processors. */
+/*
+ * Starts recorders for waiting children, no more at a time than there are processors.  The oldest
+ * one is likely to live on, the youngest one is likely to be reached: they take turns.
+ */
 static void serve_the_waiting(struct follow *f)
 {
 	long room = sysconf(_SC_NPROCESSORS_ONLN) - beginning(f);
-	uint64_t now = mono_ns();
 	size_t kept = 0;
 
-	for (size_t i = 0; i < f->waiting.n; i++) {
-		struct candidate c = f->waiting.at[i];
-
-		if (!is_alive(c.pid)) {
+	vec_for_each (&f->waiting, pid) {
+		if (is_alive(*pid))
+			f->waiting.at[kept++] = *pid;
+		else
 			f->children.ended++;
-		} else if (room <= 0 || now - c.since_ns < f->patience_ns) {
-			f->waiting.at[kept++] = c;
-		} else if (judge(f, c.pid) > 0) { /* the number is still that child's */
-			follow_child(f, c.pid);
-			room--;
-		}
 	}
 	f->waiting.n = kept;
+	if (mono_ns() < f->rest_until_ns)
+		return;
+	for (; room > 0 && f->waiting.n; room--) {
+		size_t at = f->youngest ? f->waiting.n - 1 : 0;
+		pid_t pid = f->waiting.at[at];
+
+		f->youngest = !f->youngest;
+		f->waiting.n--;
+		memmove(&f->waiting.at[at], &f->waiting.at[at + 1],
+			(f->waiting.n - at) * sizeof(pid));
+		if (judge(f, pid) > 0) /* the number is still that child's */
+			follow_child(f, pid);
+	}
 }
 
 /* ---------------------------------------------------------------- waiting -- */
@@ -363,8 +366,6 @@ static void hear(struct follow *f, size_t i)
 		m->has_id = true;
 		m->pid = news.recording.pid;
 		if (news.kind == NEWS_BEGUN) {
-			if (!m->root)
-				f->patience_ns /= 2;
 			if (f->o->background) /* whoever started us may wait for our output's end */
 				dup2(STDOUT_FILENO, STDERR_FILENO);
 			continue;
@@ -395,7 +396,7 @@ static void note_failure(struct follow *f, const struct member *m, int status)
 			m->pid, WIFSIGNALED(status) ? "signal" : "itself, with status",
 			WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 	if (why.exit == MP_EXIT_NO_PROCESS)
-		too_late(f);
+		too_late(f, m);
 	children_refused(&f->children, &why);
 }
 
@@ -474,8 +475,8 @@ static void wait_for_all(struct follow *f)
 			look(f);
 		serve_the_waiting(f);
 	}
-	vec_for_each (&f->waiting, c)
-		f->children.unasked += is_alive(c->pid);
+	vec_for_each (&f->waiting, p)
+		f->children.unasked += is_alive(*p);
 	f->children.ended += f->waiting.n - f->children.unasked;
 }
 
