@@ -230,6 +230,7 @@ tsan: victims
 
 # The same with the long loops at full length; the patches for MIPS kernels (doc/mips64.md).
 check-all:
+	@scripts/setup others
 	! command -v javac >/dev/null || $(MAKE) $(O)/victims/Churn.class
 	MEMPROF_FULL=1 $(MAKE) check
 	MEMPROF_FULL=1 $(MAKE) check-stacks

@@ -101,6 +101,10 @@ int target_seize_thread(struct target *t, pid_t tid, struct mp_err *err);
  * program since target_look() (-ESRCH, MP_EXIT_NO_PROCESS). */
 int target_stop(struct target *t, const struct deadline *deadline, struct mp_err *err);
 
+/* Does the process run the program that target_look() found, as far as is known?  It need not be
+ * stopped.  Return: 0, or -ESRCH with @err after an execve(). */
+int target_check_program(const struct target *t, struct mp_err *err);
+
 /**
  * target_maps() - mappings of the stopped target @t
  * Read once in a stop, for of 65,000 mappings that takes some 30 ms; and again when the target has

@@ -53,7 +53,8 @@ bool parse_duration(const char *text, uint64_t *ms);
 bool parse_bytes(const char *text, uint64_t *bytes);
 /* A number below 2^32.  Return: false if @text is none. */
 bool parse_count(const char *text, uint32_t *count);
-/* live, allocated, count, peak, temporary; of page faults faulted, faults, major.  Return: false if
+/* live, allocated, count, peak, temporary, mapped; of page faults faulted, faults, major.  Return:
+ * false if
  * @text is none. */
 bool parse_cost(const char *text, enum cost *cost);
 /* A process id.  Return: false if @text is none. */
@@ -110,7 +111,8 @@ struct recording_options {
 	/* Set by cmd/follow.c for each recorder that it starts. */
 	uint32_t count; /* recordings before this one */
 	bool again;	/* of the same process */
-	int news_fd;	/* struct recording_news; 0: nobody follows */
+	bool child;  /* not the process that was asked for: why it fails is told by news_fd only */
+	int news_fd; /* struct recording_news; 0: nobody follows */
 };
 
 /* Takes what the environment says: MEMPROF_OUTPUT for --output and so on, MEMPROF_LOSSLESS=1.

@@ -181,7 +181,7 @@ int cmd_detach(int argc, char **argv)
 	}
 	session_free(&s);
 	target_close(&t);
-	forked = child || keep || ret ? 0 : family_restore(&id, pid, &left);
+	forked = child || keep || ret ? 0 : family_restore(&id, 1, pid, &left);
 	if (forked)
 		printf("restored %u processes that were forked from it\n", forked);
 	return ret ? complain(&err) : MP_EXIT_OK;

@@ -94,12 +94,34 @@ void recording_put_modules(void *ctx, struct mpf_writer *w)
 	free(module);
 }
 
+static void tell(const struct recording_options *o, const struct recording_news *news)
+{
+	if (o->news_fd && write(o->news_fd, news, sizeof(*news)) != (ssize_t)sizeof(*news))
+		return; /* it is gone: nobody follows */
+}
+
 void recording_tell(const struct recording *rec, const struct recording_options *o, uint8_t reason)
 {
-	struct recording_news news = {reason != 0, reason, rec->t->pid, rec->id};
+	struct recording_news news = {.kind = reason ? NEWS_ENDED : NEWS_BEGUN,
+				      .reason = reason,
+				      .id = rec->id,
+				      .recording.pid = rec->t->pid};
 
-	if (o->news_fd && write(o->news_fd, &news, sizeof(news)) != (ssize_t)sizeof(news))
-		return; /* it is gone: nobody follows */
+	if (reason && rec->r)
+		news.recording.allocations = recorder_progress(rec->r).allocs;
+	snprintf(news.recording.path, sizeof(news.recording.path), "%.*s", CHILD_PATH - 1,
+		 rec->path);
+	tell(o, &news);
+}
+
+int recording_failed(const struct recording_options *o, const struct mp_err *err)
+{
+	const struct recording_news news = {.kind = NEWS_FAILED, .why = *err};
+
+	if (!o->child)
+		return complain(err);
+	tell(o, &news);
+	return err->exit ? (int)err->exit : MP_EXIT_FAILURE;
 }
 
 /* Forked children are restored too, unless somebody follows them. */
@@ -109,7 +131,7 @@ static void leave_family(const struct recording *rec, const struct recording_opt
 	uint32_t left = 0, restored = 0;
 
 	if ((!o->news_fd || recording_is_deserted(rec)) && reason != MP_END_KEPT)
-		restored = family_restore(&rec->id, 0, &left);
+		restored = family_restore(&rec->id, 1, 0, &left);
 	if (restored)
 		printf("restored %u processes that were forked from it\n", restored);
 	if (left)

@@ -12,9 +12,15 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "cmd/recording.h"
 #include "lib/vec.h"
+#include "record/clock.h"
 
-#define TICK_MS	 50
+#define TICK_MS	 10
+#define AGAIN_NS 50000000ull   /* until a process that could not be judged is looked at again */
+#define LOOK_NS	 1000000000ull /* between two looks at all processes, at most */
+#define REST	 1	       /* times as long as an attempt that came too late */
+#define MAX_REST 1000000000ull
 #define TRIES	 3 /* to attach to a process that changes meanwhile */
 #define RETRY_US 20000
 
@@ -23,17 +29,30 @@ struct member {
 	int news;	     /* pipe from the recorder; -1: closed */
 	bool root, has_id, over;
 	uint32_t failures;
+	uint64_t started_ns;
 	struct session_id id;
+	struct mp_err why; /* it failed */
 };
 
 struct follow {
 	const struct recording_options *o;
 	VEC(struct member) members;
-	VEC(pid_t) seen; /* looked at, and nothing to us */
-	sigset_t mask;	 /* before ours */
-	uint32_t count;	 /* recordings so far */
+	VEC(pid_t) waiting;	     /* children that are to be recorded, oldest first */
+	VEC(struct session_id) left; /* sessions of members that are gone: others may carry them */
+	VEC(pid_t) seen;	     /* looked at, and nothing to us */
+	struct children children;
+	sigset_t mask;	/* before ours */
+	uint32_t count; /* recordings so far */
 	int signals, status;
-	bool ending;
+	bool ending, again; /* again: somebody could not be judged */
+	uint64_t looked_ns;
+	pid_t newest; /* the latest process or thread that there was then */
+	/*
+	 * Nobody is attached to until then.  Where children live shorter than it takes to attach,
+	 * one attempt after the other would only slow the machine down.
+	 */
+	uint64_t rest_until_ns;
+	bool youngest; /* is the next whose turn it is; else the oldest */
 };
 
 /* ---------------------------------------------------------------- a recorder's process -- */
@@ -50,7 +69,7 @@ static int record_process(pid_t pid, const struct recording_options *o)
 		ret = target_look(&t, pid, &err);
 	}
 	if (ret)
-		return complain(&err);
+		return recording_failed(o, &err);
 	family_leave(&t, NULL);
 	status = recording_run(&t, o, false);
 	target_close(&t);
@@ -72,19 +91,27 @@ static int start(struct follow *f, struct member *m, char *const argv[], bool ag
 {
 	struct recording_options o = *f->o;
 	int news = open_news(m);
+	sigset_t child_signal;
 
 	if (news < 0)
 		return news;
+	sigemptyset(&child_signal);
+	sigaddset(&child_signal, SIGCHLD);
 	o.news_fd = news;
 	o.count = f->count++;
 	o.again = again;
-	o.quiet |= !m->root;
+	o.child = !m->root;
+	o.quiet |= o.child;
+	m->started_ns = mono_ns();
 	fflush(NULL);
 	m->recorder = fork();
 	if (m->recorder == 0) {
 		int null = m->root && !again ? -1 : open("/dev/null", O_RDWR | O_CLOEXEC);
 
-		sigprocmask(SIG_SETMASK, &f->mask, NULL);
+		/* Nothing ends a recorder while it takes the parent's session out of a child: what
+		 * recording_run() blocks stays blocked until then. */
+		sigprocmask(argv ? SIG_SETMASK : SIG_UNBLOCK, argv ? &f->mask : &child_signal,
+			    NULL);
 		close(f->signals);
 		/* Only this process holds the readers' ends: a writer sees by that when it has
 		 * ended. */
@@ -115,6 +142,10 @@ static bool listed(const struct follow *f, pid_t pid)
 	}
 	vec_for_each (&f->members, m) {
 		if (m->pid == pid || m->recorder == pid)
+			return true;
+	}
+	vec_for_each (&f->waiting, p) {
+		if (*p == pid)
 			return true;
 	}
 	return false;
@@ -148,15 +179,51 @@ static int judge(const struct follow *f, pid_t pid)
 	return -1; /* its parent may not have told yet */
 }
 
-static void follow_child(struct follow *f, pid_t pid)
+static bool is_alive(pid_t pid)
 {
-	struct member m = {.pid = pid, .news = -1};
 	struct proc_status st;
 
-	if (start(f, &m, NULL, false) || vec_push(&f->members, m))
-		return;
-	if (!f->o->quiet && !proc_status_read(pid, 0, &st))
-		fprintf(stderr, "memprof: following process %d (%s)\n", pid, st.name);
+	return !proc_status_read(pid, 0, &st) && st.state != 'Z';
+}
+
+/* The process or thread that was created last; 0 when the kernel does not say. */
+static pid_t newest_process(void)
+{
+	char text[128], *last;
+	int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	if (n <= 0)
+		return 0;
+	text[n] = 0;
+	last = strrchr(text, ' ');
+	return last ? (pid_t)strtol(last, NULL, 10) : 0;
+}
+
+static bool look_is_due(struct follow *f, uint64_t now)
+{
+	pid_t newest = newest_process();
+	bool changed = !newest || newest != f->newest;
+
+	f->newest = newest;
+	return changed || now - f->looked_ns >= (f->again ? AGAIN_NS : LOOK_NS);
+}
+
+/* Members that are over and whose process is gone: its number may come again. */
+static void forget_the_gone(struct follow *f)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < f->members.n; i++) {
+		struct member *m = &f->members.at[i];
+		bool gone = !m->root && m->over && !m->recorder && !is_alive(m->pid);
+
+		if (!gone || (m->has_id && vec_push(&f->left, m->id)))
+			f->members.at[kept++] = *m;
+	}
+	f->members.n = kept;
 }
 
 static void look(struct follow *f)
@@ -165,6 +232,8 @@ static void look(struct follow *f)
 	VEC(pid_t) seen = {0};
 	struct dirent *e;
 
+	f->looked_ns = mono_ns();
+	f->again = false;
 	while (d && (e = readdir(d))) {
 		pid_t pid;
 		int what;
@@ -172,9 +241,10 @@ static void look(struct follow *f)
 		if (!parse_pid(e->d_name, &pid) || pid == getpid())
 			continue;
 		what = listed(f, pid) ? 0 : judge(f, pid);
-		if (what > 0)
-			follow_child(f, pid);
-		else if (!what && vec_push(&seen, pid))
+		f->again |= what < 0;
+		if (what > 0 && vec_push(&f->waiting, pid))
+			break;
+		if (!what && vec_push(&seen, pid))
 			break;
 	}
 	if (d)
@@ -182,6 +252,69 @@ static void look(struct follow *f)
 	/* Of those that are gone a number may come again. */
 	vec_free(&f->seen);
 	memcpy(&f->seen, &seen, sizeof(seen));
+	forget_the_gone(f);
+}
+
+/* ---------------------------------------------------------------- whose turn it is -- */
+
+/* Recorders that are about to attach. */
+static long beginning(const struct follow *f)
+{
+	long n = 0;
+
+	vec_for_each (&f->members, m)
+		n += m->recorder > 0 && !m->has_id && !m->over;
+	return n;
+}
+
+/* Of member @m: its process ended before it was attached to. */
+static void too_late(struct follow *f, const struct member *m)
+{
+	uint64_t now = mono_ns(), rest = REST * (now - m->started_ns);
+
+	f->rest_until_ns = now + (rest < MAX_REST ? rest : MAX_REST);
+}
+
+static void follow_child(struct follow *f, pid_t pid)
+{
+	struct member m = {.pid = pid, .news = -1};
+	int ret = start(f, &m, NULL, false);
+
+	if (!ret && !vec_push(&f->members, m))
+		return;
+	children_refused(&f->children,
+			 &(struct mp_err){MP_EXIT_FAILURE, "a recorder could not be started"});
+}
+
+/*
+ * Starts recorders for waiting children, no more at a time than there are processors.  The oldest
+ * one is likely to live on, the youngest one is likely to be reached: they take turns.
+ */
+static void serve_the_waiting(struct follow *f)
+{
+	long room = sysconf(_SC_NPROCESSORS_ONLN) - beginning(f);
+	size_t kept = 0;
+
+	vec_for_each (&f->waiting, pid) {
+		if (is_alive(*pid))
+			f->waiting.at[kept++] = *pid;
+		else
+			f->children.ended++;
+	}
+	f->waiting.n = kept;
+	if (mono_ns() < f->rest_until_ns)
+		return;
+	for (; room > 0 && f->waiting.n; room--) {
+		size_t at = f->youngest ? f->waiting.n - 1 : 0;
+		pid_t pid = f->waiting.at[at];
+
+		f->youngest = !f->youngest;
+		f->waiting.n--;
+		memmove(&f->waiting.at[at], &f->waiting.at[at + 1],
+			(f->waiting.n - at) * sizeof(pid));
+		if (judge(f, pid) > 0) /* the number is still that child's */
+			follow_child(f, pid);
+	}
 }
 
 /* ---------------------------------------------------------------- waiting -- */
@@ -203,9 +336,8 @@ static void end_all(struct follow *f)
 static bool runs_something_else(const struct member *m)
 {
 	struct session_id id;
-	struct proc_status st;
 
-	return !proc_status_read(m->pid, 0, &st) && st.state != 'Z' && !session_id_of(m->pid, &id);
+	return is_alive(m->pid) && !session_id_of(m->pid, &id);
 }
 
 /* The program that replaced the recorded one in the same process. */
@@ -226,10 +358,14 @@ static void hear(struct follow *f, size_t i)
 	struct recording_news news;
 
 	while (m->news >= 0 && read(m->news, &news, sizeof(news)) == (ssize_t)sizeof(news)) {
+		if (news.kind == NEWS_FAILED) {
+			m->why = news.why;
+			continue;
+		}
 		m->id = news.id;
 		m->has_id = true;
-		m->pid = news.pid;
-		if (!news.ended) {
+		m->pid = news.recording.pid;
+		if (news.kind == NEWS_BEGUN) {
 			if (f->o->background) /* whoever started us may wait for our output's end */
 				dup2(STDOUT_FILENO, STDERR_FILENO);
 			continue;
@@ -237,13 +373,31 @@ static void hear(struct follow *f, size_t i)
 		m->over = true;
 		close(m->news);
 		m->news = -1;
+		if (!m->root)
+			children_recorded(&f->children, &news.recording);
 		if (!f->ending && news.reason == MP_END_EXECED)
-			follow_exec(f, news.pid, 0);
+			follow_exec(f, news.recording.pid, 0);
 		else if (!f->ending && m->root &&
 			 (news.reason == MP_END_DETACHED || news.reason == MP_END_TIME))
 			end_all(f);
 		return;
 	}
+}
+
+/* A child's recorder ended without a recording. */
+static void note_failure(struct follow *f, const struct member *m, int status)
+{
+	struct mp_err why = m->why;
+
+	if (!is_alive(m->pid))
+		why.exit = MP_EXIT_NO_PROCESS;
+	else if (!why.what[0])
+		mp_fail(&why, MP_EXIT_FAILURE, 0, "the recorder of process %d ended by %s %d",
+			m->pid, WIFSIGNALED(status) ? "signal" : "itself, with status",
+			WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+	if (why.exit == MP_EXIT_NO_PROCESS)
+		too_late(f, m);
+	children_refused(&f->children, &why);
 }
 
 static void reap_one(struct follow *f, size_t i, int status)
@@ -261,8 +415,12 @@ static void reap_one(struct follow *f, size_t i, int status)
 	if (m->news >= 0)
 		close(m->news);
 	m->news = -1;
-	if (!f->ending && !m->root && m->failures + 1 < TRIES && runs_something_else(m))
+	if (m->root)
+		return;
+	if (!f->ending && m->failures + 1 < TRIES && runs_something_else(m))
 		follow_exec(f, m->pid, m->failures + 1);
+	else
+		note_failure(f, m, status);
 }
 
 static void reap(struct follow *f)
@@ -303,7 +461,7 @@ static bool any_recorder(const struct follow *f)
 
 static void wait_for_all(struct follow *f)
 {
-	while (any_recorder(f)) {
+	while (any_recorder(f) || (!f->ending && f->waiting.n)) {
 		struct pollfd p = {.fd = f->signals, .events = POLLIN};
 
 		poll(&p, 1, TICK_MS);
@@ -311,23 +469,27 @@ static void wait_for_all(struct follow *f)
 		reap(f);
 		for (size_t i = 0; i < f->members.n; i++)
 			hear(f, i);
-		if (!f->ending && f->o->follow_fork)
+		if (f->ending || !f->o->follow_fork)
+			continue;
+		if (look_is_due(f, mono_ns()))
 			look(f);
+		serve_the_waiting(f);
 	}
+	vec_for_each (&f->waiting, p)
+		f->children.unasked += is_alive(*p);
+	f->children.ended += f->waiting.n - f->children.unasked;
 }
 
 /* Children that nobody followed in time, or that were not to be followed. */
-static void restore_rest(const struct follow *f)
+static void restore_rest(struct follow *f)
 {
-	uint32_t restored = 0, left = 0;
+	uint32_t restored, left;
 
 	vec_for_each (&f->members, m) {
-		uint32_t still = 0;
-
-		if (m->has_id)
-			restored += family_restore(&m->id, 0, &still);
-		left += still;
+		if (m->has_id && vec_push(&f->left, m->id))
+			break;
 	}
+	restored = family_restore(f->left.at, f->left.n, 0, &left);
 	if (restored && !f->o->quiet)
 		printf("restored %u forked processes that were not followed\n", restored);
 	if (left)
@@ -361,8 +523,13 @@ int follow_run(pid_t pid, char *const argv[], const struct recording_options *o)
 	}
 	wait_for_all(&f);
 	restore_rest(&f);
+	if (!o->quiet)
+		children_print(&f.children);
 	close(f.signals);
+	children_free(&f.children);
 	vec_free(&f.members);
+	vec_free(&f.waiting);
+	vec_free(&f.left);
 	vec_free(&f.seen);
 	return f.status;
 }

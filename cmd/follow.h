@@ -7,15 +7,20 @@
 #ifndef CMD_FOLLOW_H
 #define CMD_FOLLOW_H
 
+#include "cmd/children.h"
 #include "cmd/cmd.h"
 #include "inject/family.h"
 
-/* What a recorder tells it through recording_options.news_fd. */
+enum news_kind { NEWS_BEGUN, NEWS_ENDED, NEWS_FAILED };
+
+/* What a recorder tells it through recording_options.news_fd; short enough to be written to a pipe
+ * at once. */
 struct recording_news {
-	uint8_t ended;	/* 0: it records now; 1: it is over */
-	uint8_t reason; /* enum mp_end_reason, when it is over */
-	pid_t pid;	/* of the recorded process */
+	uint8_t kind;	/* enum news_kind */
+	uint8_t reason; /* NEWS_ENDED: enum mp_end_reason */
 	struct session_id id;
+	struct child_recording recording; /* NEWS_BEGUN: its pid; NEWS_ENDED: all of it */
+	struct mp_err why;		  /* NEWS_FAILED: why nothing was recorded */
 };
 
 /* Records @pid (or, if 0, starts @argv) and whom it follows, until all have ended or somebody ends

@@ -146,8 +146,8 @@ const char *thousands(uint64_t n)
 
 bool parse_cost(const char *text, enum cost *cost)
 {
-	static const char *const name[] = {"live",	"allocated", "count",  "peak",
-					   "temporary", "faulted",   "faults", "major"};
+	static const char *const name[] = {"live",   "allocated", "count",  "peak", "temporary",
+					   "mapped", "faulted",	  "faults", "major"};
 
 	for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++) {
 		if (!strcmp(text, name[i])) {

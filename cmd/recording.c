@@ -249,7 +249,9 @@ static int record(struct recording *rec, const struct recording_options *o, cons
 	close(signals);
 	if (failed && err.exit != MP_EXIT_NO_PROCESS && has_ended(rec))
 		mp_fail(&err, MP_EXIT_NO_PROCESS, -ESRCH, "process %d has ended", rec->t->pid);
-	return failed ? complain(&err) : status;
+	else if (failed)
+		target_check_program(rec->t, &err);
+	return failed ? recording_failed(o, &err) : status;
 }
 
 int recording_run(struct target *t, const struct recording_options *o, bool launched)

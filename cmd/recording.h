@@ -79,5 +79,8 @@ int recording_end(struct recording *rec, const struct recording_options *o,
 
 /* Tells who follows that the recording has begun (@reason 0) or why it is over. */
 void recording_tell(const struct recording *rec, const struct recording_options *o, uint8_t reason);
+/* It could not begin: tells who follows if that is to say it, else says it.  Return: exit status.
+ */
+int recording_failed(const struct recording_options *o, const struct mp_err *err);
 
 #endif

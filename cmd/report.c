@@ -40,8 +40,9 @@ static const char help[] =
     "                       of --view allocations and --view groups (doc/views.md)\n"
     "  --replay             for memprof-replay: the same allocations under any allocator\n"
     "  --cost WHAT          live (default for --leaks), allocated (default), count, peak, "
-    "temporary\n"
-    "                       of page faults: faulted (bytes, default), faults, major\n"
+    "temporary,\n"
+    "                       mapped (the program's own mappings); of page faults: faulted (bytes, "
+    "default), faults, major\n"
     "  --top N              sites in each list of the summary (default 5)\n"
     "  --bottom-up          --tree from the allocator outwards: who called it\n"
     "  --least PERCENT      smallest branch of --tree (default 1)\n"
@@ -143,7 +144,7 @@ static int take_option(struct arguments *a, int c, const char *command)
 			return 0;
 		}
 		return usage_error("%s: --cost: '%s' is none of live, allocated, count, peak, "
-				   "temporary, faulted, faults, major",
+				   "temporary, mapped, faulted, faults, major",
 				   command, optarg);
 	case 'n':
 		if (!parse_number(optarg, 1e6, &v))

@@ -9,6 +9,11 @@
 
 #define TOP_SITES  5
 #define TOP_FRAMES 6
+/* A program with a heap of its own: what it maps, or has, beside what malloc() gave. */
+#define OWN_HEAP  (1 << 20)
+#define OWN_TIMES 4
+#define OLD_HEAP  (16 << 20)
+#define OLD_TIMES 16
 
 const char *summary_hooked_as(const struct session *s, uint64_t pc)
 {
@@ -27,13 +32,12 @@ static uint64_t call_address(uint64_t pc)
 	return pc & SS_PC_EXACT ? pc & ~SS_PC_EXACT : pc - 1;
 }
 
-static void print_site(const struct summary *s, const struct recorder_top *top)
+static void print_site(const struct summary *s, const struct recorder_top *top, const char *unit)
 {
 	uint32_t shown = 0;
 
-	printf("  %10s in %s %s%s\n", human((uint64_t)top->live_bytes),
-	       thousands((uint64_t)top->live_blocks), s->page_faults ? "fault" : "block",
-	       text_plural((uint64_t)top->live_blocks));
+	printf("  %10s in %s %s%s\n", human((uint64_t)top->bytes), thousands((uint64_t)top->count),
+	       unit, text_plural((uint64_t)top->count));
 	for (uint32_t i = 0; i < top->n && shown < TOP_FRAMES; i++) {
 		struct mp_symbol sym[64];
 		uint32_t n = s->symbols ? symbols_find(s->symbols, top->pc[i], sym, 64) : 0;
@@ -119,6 +123,40 @@ static void print_left_out(const struct summary *s)
 		    thousands(l->left_out_allocs), thousands(l->left_out_frees));
 }
 
+static void print_sites(const struct summary *s, enum recorder_top_by by, const char *title,
+			const char *unit)
+{
+	struct recorder_top top[TOP_SITES];
+	uint32_t n = recorder_top(s->recorder, by, top, TOP_SITES);
+
+	if (n)
+		puts(title);
+	for (uint32_t i = 0; i < n; i++)
+		print_site(s, &top[i], unit);
+}
+
+/* A program with a heap of its own (PHP, Java, Go, node) hardly calls malloc(): few allocations do
+ * not mean little memory. */
+static void print_own_heap(const struct summary *s, const struct recorder_progress *p)
+{
+	if (s->session->layout.sample_interval)
+		return; /* its small numbers are estimates of nothing */
+	if (p->mapped_bytes >= OWN_HEAP && p->mapped_bytes > OWN_TIMES * p->allocated_bytes) {
+		printf("mapped by the program itself, not by malloc: %s in %s mapping%s (%s by "
+		       "malloc): it has a heap or buffers of its own\n",
+		       human(p->mapped_bytes), thousands(p->mappings), text_plural(p->mappings),
+		       human(p->allocated_bytes));
+		print_sites(s, RECORDER_MAPPED, "mapping most:", "mapping");
+		printf("  all of them: memprof report %s --tree --cost mapped\n", s->path);
+	} else if (p->anonymous >= OLD_HEAP &&
+		   p->anonymous > OLD_TIMES * (p->allocated_bytes + p->mapped_bytes)) {
+		printf("%s is resident in mappings without a file, nearly all of it from before "
+		       "the recording: of malloc, static data, or a heap of the program's own; "
+		       "memprof heap -p %d tells which\n",
+		       human(p->anonymous), s->session->t->pid);
+	}
+}
+
 /* What was done to the process. */
 static void print_traces(const struct summary *s, pid_t pid)
 {
@@ -146,8 +184,6 @@ void summary_print(const struct summary *s)
 	    "the session waits for another recorder",
 	    ""};
 	struct recorder_progress p = recorder_progress(s->recorder);
-	struct recorder_top top[TOP_SITES];
-	uint32_t n = recorder_top(s->recorder, top, TOP_SITES);
 	pid_t pid = s->session->t->pid;
 
 	printf("recorded %.1f s of process %d: %s\n", (double)p.duration_ns / 1e9, pid,
@@ -159,12 +195,13 @@ void summary_print(const struct summary *s)
 		print_allocations(s, &p);
 	print_left_out(s);
 	print_losses(s->losses, s->page_faults);
-	if (n)
-		printf(s->page_faults ? "faulting in most:\n" : "growing most:\n");
-	for (uint32_t i = 0; i < n; i++)
-		print_site(s, &top[i]);
-	if (!s->page_faults)
+	if (s->page_faults) {
+		print_sites(s, RECORDER_LIVE, "faulting in most:", "fault");
+	} else {
+		print_sites(s, RECORDER_LIVE, "growing most:", "block");
+		print_own_heap(s, &p);
 		print_traces(s, pid);
+	}
 	if (p.pieces)
 		printf("recording: %u pieces, the last one is %s (%s in all); memprof merge makes "
 		       "one of "

@@ -92,7 +92,17 @@ static int restore(pid_t pid)
 	return ret;
 }
 
-static void pass(const struct session_id *id, pid_t except, uint32_t *restored, uint32_t *left)
+static bool among(const struct session_id *id, size_t n, const struct session_id *its)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (session_id_equal(&id[i], its))
+			return true;
+	}
+	return false;
+}
+
+static void pass(const struct session_id *id, size_t n, pid_t except, uint32_t *restored,
+		 uint32_t *left)
 {
 	DIR *d = opendir("/proc");
 	struct dirent *e;
@@ -103,7 +113,7 @@ static void pass(const struct session_id *id, pid_t except, uint32_t *restored, 
 		int ret;
 
 		if (pid <= 0 || pid == except || pid == getpid() || !session_id_of(pid, &its) ||
-		    !session_id_equal(&its, id))
+		    !among(id, n, &its))
 			continue;
 		ret = restore(pid);
 		*restored += ret > 0;
@@ -113,15 +123,16 @@ static void pass(const struct session_id *id, pid_t except, uint32_t *restored, 
 		closedir(d);
 }
 
-uint32_t family_restore(const struct session_id *id, pid_t except, uint32_t *left)
+uint32_t family_restore(const struct session_id *id, size_t n, pid_t except, uint32_t *left)
 {
 	uint32_t all = 0;
 
-	for (int i = 0; i < PASSES; i++) {
+	*left = 0;
+	for (int i = 0; n && i < PASSES; i++) {
 		uint32_t restored = 0;
 
 		*left = 0;
-		pass(id, except, &restored, left);
+		pass(id, n, except, &restored, left);
 		all += restored;
 		if (!restored && !*left)
 			break;

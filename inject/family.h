@@ -7,6 +7,7 @@
 #define INJECT_FAMILY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include "attach/target.h"
@@ -35,11 +36,12 @@ bool family_is_child(pid_t pid);
 int family_leave(struct target *t, struct mp_err *err);
 
 /**
- * family_restore() - restore all forked children that carry this session
+ * family_restore() - restore all forked children that carry one of these sessions
+ * @id: @n of them
  * @except: a process that is left alone (the recorded one, if it still carries it); 0: none
  * Goes on until a pass over /proc finds no more: children fork too.
  * Return: processes restored; *@left: how many still carry it.
  */
-uint32_t family_restore(const struct session_id *id, pid_t except, uint32_t *left);
+uint32_t family_restore(const struct session_id *id, size_t n, pid_t except, uint32_t *left);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include "lib/deadline.h"
 #include "lib/privileges.h"
 #include "record/internal.h"
@@ -280,6 +281,20 @@ static bool decode_realloc_end(struct recorder *r, uint32_t slot, const struct m
 	return true;
 }
 
+/* Memory that the program maps for itself: no file, no address space that is only reserved. */
+static void count_map(struct recorder *r, const struct mp_event *ev)
+{
+	struct stack *s = &r->stacks.at[ev->stack];
+
+	if (ev->kind != EV_MAP || ev->flags & EV_F_INNER || !(ev->mapflags & MAP_ANONYMOUS) ||
+	    !(ev->prot & PROT_WRITE))
+		return;
+	s->mapped_bytes += ev->size;
+	s->mappings++;
+	r->now.mapped_bytes += ev->size;
+	r->now.mappings++;
+}
+
 static bool decode_map(struct recorder *r, uint32_t slot, const struct mpr_map *m,
 		       struct mp_event *ev)
 {
@@ -303,6 +318,7 @@ static bool decode_map(struct recorder *r, uint32_t slot, const struct mpr_map *
 	ev->stack = stack_id(r, slot, m->stack);
 	if (m->h.misc & MPR_F_INNER || (ev->stack && r->stacks.at[ev->stack].inner))
 		ev->flags |= EV_F_INNER;
+	count_map(r, ev);
 	return true;
 }
 

@@ -44,7 +44,7 @@ static void put_memory(struct recorder *r, uint64_t now)
 /* Now and then, and not more than a hundredth of the time is spent on it: see map_usages_read(). */
 static void put_map_usage(struct recorder *r, uint64_t now)
 {
-	uint64_t before = mono_ns(), took;
+	uint64_t before = mono_ns(), took, anonymous = 0;
 	struct map_usages list;
 
 	if (now < r->next_usage_ns || map_usages_read(r->config.pid, &list))
@@ -56,7 +56,10 @@ static void put_map_usage(struct recorder *r, uint64_t now)
 					     u->anonymous, u->swap,  u->prot, u->path};
 
 		mpf_put_map_usage(r->file, &usage);
+		if (!u->path || !*u->path || !strncmp(u->path, "[anon", 5))
+			anonymous += u->anonymous;
 	}
+	r->now.anonymous = anonymous;
 	map_usages_free(&list);
 }
 

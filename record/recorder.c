@@ -256,22 +256,28 @@ int recorder_stop(struct recorder *r, struct mp_finish *finish, struct mp_losses
 	return pieces ? pieces : ret;
 }
 
-uint32_t recorder_top(struct recorder *r, struct recorder_top *out, uint32_t max)
+uint32_t recorder_top(struct recorder *r, enum recorder_top_by by, struct recorder_top *out,
+		      uint32_t max)
 {
 	uint32_t n = 0;
 
 	for (uint32_t id = 1; id < r->stacks.n; id++) {
 		const struct stack *s = &r->stacks.at[id];
+		struct recorder_top top = {r->stacks.pc + s->first, s->n, s->flags, s->live_bytes,
+					   s->live_blocks};
 		uint32_t k;
 
-		if (s->live_bytes <= 0 || (n == max && s->live_bytes <= out[n - 1].live_bytes))
+		if (by == RECORDER_MAPPED) {
+			top.bytes = (int64_t)s->mapped_bytes;
+			top.count = (int64_t)s->mappings;
+		}
+		if (top.bytes <= 0 || (n == max && top.bytes <= out[n - 1].bytes))
 			continue;
 		if (n < max)
 			n++;
-		for (k = n - 1; k && out[k - 1].live_bytes < s->live_bytes; k--)
+		for (k = n - 1; k && out[k - 1].bytes < top.bytes; k--)
 			out[k] = out[k - 1];
-		out[k] = (struct recorder_top){r->stacks.pc + s->first, s->n, s->flags,
-					       s->live_bytes, s->live_blocks};
+		out[k] = top;
 	}
 	return n;
 }

@@ -76,6 +76,9 @@ struct recorder_progress {
 	uint64_t lost, file_bytes, duration_ns;
 	uint64_t live_table_bytes;
 	uint64_t foreign_frees, stacks;
+	uint64_t mapped_bytes, mappings; /* memory that the program mapped, no allocator for it */
+	uint64_t
+	    anonymous;	 /* resident in mappings without a file, when last looked: malloc's too */
 	uint32_t pieces; /* that ended: the number of the one at hand */
 	bool stalled;	 /* nothing could be written for two seconds, though there is something */
 	int error;	 /* negative errno: the file cannot be written any more */
@@ -126,14 +129,16 @@ void recorder_keep(struct recorder *r);
 int recorder_stop(struct recorder *r, struct mp_finish *finish, struct mp_losses *losses,
 		  const struct recorder_ending *ending);
 
-/* Top stacks by live bytes, for the closing summary: fills up to @max ids.  After recorder_stop().
- */
+/* Top stacks by live bytes, or by the bytes of the program's own mappings, for the closing summary:
+ * fills up to @max.  After recorder_stop().  Return: how many. */
+enum recorder_top_by { RECORDER_LIVE, RECORDER_MAPPED };
 struct recorder_top {
 	const uint64_t *pc;
 	uint32_t n, flags;
-	int64_t live_bytes, live_blocks;
+	int64_t bytes, count; /* of live blocks, or of mappings */
 };
-uint32_t recorder_top(struct recorder *r, struct recorder_top *out, uint32_t max);
+uint32_t recorder_top(struct recorder *r, enum recorder_top_by by, struct recorder_top *out,
+		      uint32_t max);
 void recorder_free(struct recorder *r);
 
 #endif

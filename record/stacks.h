@@ -12,6 +12,7 @@ struct stack {
 	bool inner;	/* made inside an allocator function */
 	uint32_t piece; /* the last one that it is in, + 1 */
 	int64_t live_bytes, live_blocks;
+	uint64_t mapped_bytes, mappings; /* as in struct recorder_progress */
 };
 
 struct stacks {

@@ -32,6 +32,8 @@ uint64_t group_cost(const struct group *g, enum cost cost)
 		return g->peak_bytes;
 	case COST_TEMPORARY:
 		return g->temporary;
+	case COST_MAPPED:
+		return g->map_bytes;
 	case COST_FAULTED:
 		return g->allocated_bytes;
 	case COST_FAULTS:
@@ -51,6 +53,8 @@ uint64_t group_count(const struct group *g, enum cost cost)
 		return g->peak_blocks;
 	case COST_TEMPORARY:
 		return g->temporary;
+	case COST_MAPPED:
+		return g->maps;
 	case COST_MAJOR:
 		return g->major;
 	default:
@@ -62,8 +66,8 @@ const char *cost_text(enum cost cost)
 {
 	static const char *const text[] = {
 	    "live bytes",	 "allocated bytes",	  "allocations",
-	    "bytes at the peak", "temporary allocations", "bytes faulted in",
-	    "page faults",	 "major page faults"};
+	    "bytes at the peak", "temporary allocations", "bytes mapped",
+	    "bytes faulted in",	 "page faults",		  "major page faults"};
 
 	return text[cost];
 }
@@ -71,7 +75,7 @@ const char *cost_text(enum cost cost)
 bool cost_is_bytes(enum cost cost)
 {
 	return cost == COST_LEAKED || cost == COST_ALLOCATED || cost == COST_PEAK ||
-	       cost == COST_FAULTED;
+	       cost == COST_MAPPED || cost == COST_FAULTED;
 }
 
 bool cost_is_of_faults(enum cost cost)
@@ -83,6 +87,8 @@ const char *cost_unit(enum cost cost)
 {
 	if (cost_is_of_faults(cost))
 		return "fault";
+	if (cost == COST_MAPPED)
+		return "mapping";
 	return cost == COST_LEAKED || cost == COST_PEAK ? "block" : "allocation";
 }
 

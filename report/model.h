@@ -212,6 +212,7 @@ enum cost {
 	COST_COUNT,
 	COST_PEAK,
 	COST_TEMPORARY,
+	COST_MAPPED, /* bytes of mappings that the program itself made, also those that are gone */
 	/* Of a recording of page faults, which has no other. */
 	COST_FAULTED, /* bytes of their pages */
 	COST_FAULTS,

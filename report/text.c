@@ -263,8 +263,8 @@ static void totals(struct model *m, FILE *out)
 		    t->allocations ? 100.0 * (double)t->temporary / (double)t->allocations : 0.0);
 	if (m->mapped_bytes || m->inner_maps)
 		fprintf(out,
-			"mapped      %s by the program's own calls; %s mappings by allocators for "
-			"themselves\n",
+			"mapped      %s by the program's own calls (--tree --cost mapped); %s "
+			"mappings by allocators for themselves\n",
 			text_bytes(m->mapped_bytes, d), text_number(m->inner_maps, a));
 	if (m->losses.stacks_total)
 		fprintf(out,
@@ -387,4 +387,7 @@ void text_write(struct model *m, const struct text_options *o, FILE *out)
 	list(m, o, COST_COUNT, "Allocated, by number", out);
 	if (!m->info.sample_interval)
 		list(m, o, COST_TEMPORARY, "Temporary", out);
+	/* Beside a busy malloc() these are what any program has. */
+	if (m->mapped_bytes > m->total.allocated_bytes)
+		list(m, o, COST_MAPPED, "Mapped by the program itself, by bytes", out);
 }

@@ -32,7 +32,8 @@ class Formats(t.Case):
         self.assertLessEqual(json.loads(self.memprof("info", f, "--json").stdout)["items"]["threads"], 5)
         self.assertEqual(sum(g["peak_bytes"] for g in r["allocation_groups"]), totals["peak_bytes"])
         for cost, key in (("live", "leaked_bytes"), ("allocated", "allocated_bytes"),
-                          ("count", "allocations"), ("peak", "peak_bytes"), ("temporary", "temporary")):
+                          ("count", "allocations"), ("peak", "peak_bytes"), ("temporary", "temporary"),
+                          ("mapped", "mapped_bytes")):
             folded = self.memprof("report", f, "--collapsed", "--cost", cost).stdout.splitlines()
             self.assertEqual(sum(int(line.rsplit(" ", 1)[1]) for line in folded), totals[key], cost)
         sizes = {b["size"] for b in r["leaks"]}

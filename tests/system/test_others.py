@@ -1,0 +1,664 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Programs of others, from Debian's packages, under load: recorded, searched for leaks, attached to again
+and again; their answers are right all the time and they are afterwards what they were.  doc/programs.md
+has the table.  Node, Go with C and Java are in test_detach.py, redis in test_targets.py."""
+import contextlib
+import glob
+import http.client
+import itertools
+import json
+import os
+import pwd
+import re
+import signal
+import socket
+import struct
+import subprocess
+import threading
+import time
+import unittest
+
+import memprof_test as t
+
+CYCLES = 10 if t.FULL else 2
+CLIENTS = 2
+ANSWERS = 20  # in a recording that is looked at
+NOBODY = pwd.getpwnam("nobody")
+
+
+def as_nobody(*argv):
+    return ("setpriv", f"--reuid={NOBODY.pw_uid}", f"--regid={NOBODY.pw_gid}", "--clear-groups", *argv)
+
+
+def children(pid):
+    return sorted(int(c) for tid in os.listdir(f"/proc/{pid}/task")
+                  for c in t.read(f"/proc/{pid}/task/{tid}/children").split())
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Load:
+    """Clients that ask all the time.  @connect: a context manager that gives a function, which asks once
+    and raises when the answer is wrong."""
+
+    def __init__(self, connect, clients=CLIENTS):
+        self.stop, self.wrong, self.answers = threading.Event(), [], [0] * clients
+        self.threads = [threading.Thread(target=self.run, args=(connect, i)) for i in range(clients)]
+
+    def run(self, connect, i):
+        try:
+            with connect() as ask:
+                while not self.stop.is_set():
+                    ask()
+                    self.answers[i] += 1
+        except Exception as e:  # pylint: disable=broad-except
+            self.wrong.append(repr(e))
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        try:
+            t.wait_for(lambda: all(self.answers) or self.wrong)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.stop.set()
+        for thread in self.threads:
+            thread.join()
+
+
+def must(condition, what):
+    if not condition:
+        raise AssertionError(what)
+
+
+def left(pid, jit=False):
+    """What must be the same afterwards; a server opens and maps what it likes meanwhile.  @jit: code, too."""
+    same = t.identity(pid)
+    mine = r"memfd:memprof" if jit else r"memfd:memprof|r-xp 00000000 00:00 0 $"
+    return {"text": same["text"], "signals": [s for s in same["signals"] if not s.startswith("SigBlk")],
+            "memprof's": [m for m in t.maps(pid).split("\n") if re.search(mine, m)],
+            "copied text": same["copied text"]}
+
+
+def named_text(pid):
+    """The text by file and offset: the same in processes that were forked from each other."""
+    return {line.split(" ", 1)[1]: hashed for line, hashed in t.identity(pid)["text"].items()}
+
+
+class Others(t.Case):
+    """Each test starts a program and says what is expected of its recordings."""
+
+    def needs(self, package, *patterns):
+        """The program, newest version; skips where its package is not installed."""
+        for pattern in patterns:
+            found = sorted(glob.glob(pattern))
+            if found:
+                return found[-1]
+        return self.skipTest(f"package {package} is not installed (scripts/setup check others)")
+
+    def write(self, name, text):
+        with open(self.path(name), "w") as f:
+            f.write(text)
+        return self.path(name)
+
+    def attach(self, pid, ms):
+        return self.memprof("attach", "-p", pid, "-o", self.path("rec.memprof"), "--for", f"{ms}ms").stdout
+
+    def looked_at(self, pid, load, function, own_heap, complete):
+        """A recording of some answers: what is expected to be in it."""
+        f = self.path("answers.memprof")
+        rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(pid), "-o", f)
+        self.wait_recorded(pid)
+        n = sum(load.answers)
+        t.wait_for(lambda: sum(load.answers) > n + ANSWERS or load.wrong)
+        self.detach(pid)
+        out, _ = rec.communicate(timeout=120)
+        self.assertEqual(rec.returncode, 0, out)
+        self.assertIn("is restored", out)
+        self.memprof("verify", f)
+        r = self.report(f)
+        if own_heap:
+            self.assertIn("mapped by the program itself, not by malloc", out)
+            self.assertIn("--tree --cost mapped", out)
+            out = self.memprof("report", f, "--tree", "--cost", "mapped").stdout
+        else:
+            self.assertNotIn("by the program itself", out)
+            self.assertGreater(r["totals"]["allocations"], 0)
+            self.assertGreaterEqual(r["losses"]["stacks_complete"] / r["losses"]["stacks_total"], complete)
+            out = " ".join(f["function"] for g in r["allocation_groups"] for f in g["backtrace"])
+        if function:
+            self.assertRegex(out, function)
+
+    def searched(self, pid, known):
+        """leaks and heap: nothing of them stays, and no child of theirs is seen."""
+        before = children(pid)
+        for argv in (("leaks", "--json", self.path("leaks.json")), ("heap",)):
+            r = subprocess.run([t.MEMPROF, argv[0], "-p", str(pid), *argv[1:]], text=True,
+                               capture_output=True, timeout=300, stdin=subprocess.DEVNULL)
+            if not known:
+                self.assertIn("no allocator that memprof knows has a block", r.stderr)
+                continue
+            self.assertIn(r.returncode, (0, 1) if argv[0] == "leaks" else (0,), r.stdout + r.stderr)
+            if argv[0] == "heap":
+                self.assertRegex(r.stdout, r"live blocks")
+        self.assertEqual(children(pid), before)
+
+    def check(self, pid, connect, function=None, own_heap=False, complete=0.99, known=True, jit=False):
+        """@connect: as for Load.  @function: a pattern that the stacks of the recording have.  @own_heap:
+        the program maps its memory itself, and that is to be said.  @complete: the part of the stacks that
+        are, at least.  @known: its allocator is; else leaks and heap are to say that it is not.
+        @jit: it makes code while it runs."""
+        with Load(connect):
+            pass  # what it loads and maps with its first requests
+        before = left(pid, jit)
+        with Load(connect) as load:
+            self.looked_at(pid, load, function, own_heap, complete)
+            self.searched(pid, known)
+            for i in range(CYCLES):
+                n = sum(load.answers)
+                self.assertIn("is restored", self.attach(pid, 50), f"cycle {i}")
+                t.wait_for(lambda n=n: sum(load.answers) > n or load.wrong)
+        self.assertEqual(load.wrong, [])
+        self.assertEqual(left(pid, jit), before)
+        self.assertFalse([fd for fd in os.listdir(f"/proc/{pid}/fd")
+                          if "memfd:memprof" in os.readlink(f"/proc/{pid}/fd/{fd}")])
+        self.assertNotIn(t.MEMPROF.encode(), b"".join(t.read(f"/proc/{c}/cmdline") for c in children(pid)))
+        print(f"# {sum(load.answers)} right answers meanwhile", flush=True)
+
+    def ends(self, p, status=0, sig=signal.SIGTERM):
+        p.send_signal(sig)
+        out, _ = p.communicate(timeout=120)
+        self.assertEqual(p.returncode, status, out)
+
+    def http(self, port, path, expected):
+        @contextlib.contextmanager
+        def connect():
+            c = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+
+            def ask():
+                c.request("GET", path)
+                r = c.getresponse()
+                must((r.status, r.read()) == (200, expected), r.status)
+
+            yield ask
+            c.close()
+        return connect
+
+    def listening(self, connect):
+        def ready():
+            with contextlib.suppress(OSError, http.client.HTTPException, AssertionError), connect() as ask:
+                ask()
+                return True
+        t.wait_for(ready)
+
+    def pipe(self, *argv, expected):
+        """A program that answers each line on its standard input with one.  @expected: of the line N."""
+        p = self.start(*argv, stdin=subprocess.PIPE, bufsize=1)
+        lock = threading.Lock()
+
+        @contextlib.contextmanager
+        def connect():
+            def ask():
+                with lock:
+                    ask.n = (ask.n + 1) % 50
+                    p.stdin.write(f"{ask.n}\n")
+                    answer = p.stdout.readline()
+                must(answer == f"{expected(ask.n)}\n", answer)
+            ask.n = 0
+            yield ask
+        return p, connect
+
+    # ------------------------------------------------------------- web servers and proxies
+
+    def nginx(self, workers):
+        program = self.needs("nginx-light", "/usr/sbin/nginx")
+        port = free_port()
+        conf = self.write("nginx.conf", f"""daemon off; worker_processes {workers}; pid {self.dir}/pid; user root;
+error_log {self.dir}/error warn; worker_shutdown_timeout 5s; events {{}}
+http {{ access_log off; gzip on; gzip_types *; client_body_temp_path {self.dir}/a; proxy_temp_path {self.dir}/b;
+ fastcgi_temp_path {self.dir}/c; uwsgi_temp_path {self.dir}/d; scgi_temp_path {self.dir}/e;
+ server {{ listen 127.0.0.1:{port}; location / {{ return 200 'hello to everybody\\n'; }} }} }}
+""")
+        p = self.start(program, "-c", conf, "-e", self.path("error"))
+        once = self.http(port, "/", b"hello to everybody\n")
+
+        @contextlib.contextmanager
+        def connect():  # a connection for each request: no client holds an old worker
+            def ask():
+                with once() as one:
+                    one()
+            yield ask
+        self.listening(connect)
+        t.wait_for(lambda: len(children(p.pid)) == workers)
+        return p, [program, "-c", conf, "-e", self.path("error"), "-s", "reload"], connect
+
+    def test_nginx(self):
+        """nginx: a worker"""
+        p, _, connect = self.nginx(1)
+        self.check(children(p.pid)[0], connect, "ngx_http_")
+        self.ends(p)
+        self.assertNotRegex(t.read(self.path("error")), rb"\[(warn|error|crit|alert|emerg)\]")
+
+    def test_nginx_reload(self):
+        """nginx -s reload under recordings, with --follow-fork and without: old workers end, new ones come"""
+        p, reload, connect = self.nginx(2)
+        first = children(p.pid)
+        subprocess.run(reload, check=True, capture_output=True)  # what it loads with the first one
+        t.wait_for(lambda: len(children(p.pid)) == 2 and not set(children(p.pid)) & set(first))
+        clean = left(p.pid)
+        with Load(connect) as load:
+            for n, follow in enumerate(([], ["--follow-fork"]) * (3 if t.FULL else 1)):
+                old = children(p.pid)
+                out = self.path("out")
+                with open(out, "w") as f:
+                    rec = self.start(t.MEMPROF, "attach", "-p", str(p.pid), "-o", self.path(f"r{n}-%p"), *follow,
+                                     stdout=f, stderr=subprocess.STDOUT)
+                self.wait_recorded(p.pid)
+                subprocess.run(reload, check=True, capture_output=True)
+                new = t.wait_for(lambda old=old: (lambda w: len(w) == 2 and not set(w) & set(old) and w)(
+                    children(p.pid)))
+                for w in new if follow else []:
+                    self.wait_recorded(w)
+                before = sum(load.answers)
+                t.wait_for(lambda before=before: sum(load.answers) > before + 20 or load.wrong)
+                self.memprof("detach", "-p", p.pid)
+                self.assertEqual(rec.wait(timeout=120), 0)
+                said = t.read(out).decode()
+                self.assertIn("is restored", said)
+                if follow:
+                    self.assertRegex(said, r"(?m)^followed: 2 processes recorded \([1-9][0-9,]* allocations\)$")
+                    for w in new:
+                        self.assertRegex(said, rf"(?m)^  process {w}: [0-9,]+ allocations? in .*r{n}-{w}$")
+                else:
+                    self.assertIn("restored 2 processes that were forked from it", said)
+                for pid in [p.pid, *new]:
+                    self.assertNotIn("memprof", t.maps(pid))
+                self.assertLessEqual(named_text(p.pid).items(), named_text(new[0]).items())
+        self.assertEqual(load.wrong, [])
+        self.assertEqual(left(p.pid), clean)
+        self.ends(p)
+        self.assertNotRegex(t.read(self.path("error")), rb"\[(warn|error|crit|alert|emerg)\]")
+
+    def test_haproxy(self):
+        """haproxy: pools of its own, which call malloc() when many clients come at once, and keep little"""
+        program = self.needs("haproxy", "/usr/sbin/haproxy")
+        port = free_port()
+        conf = self.write("haproxy.cfg", f"""global
+ maxconn 500
+ nbthread 1
+defaults
+ mode http
+ timeout client 60s
+ timeout server 60s
+ timeout connect 60s
+frontend f
+ bind 127.0.0.1:{port}
+ http-request return status 200 content-type text/plain lf-string "hello %[path]"
+""")
+        p = self.start(program, "-db", "-f", conf)
+
+        @contextlib.contextmanager
+        def connect():
+            def ask():  # each half of a request holds a buffer
+                with contextlib.ExitStack() as stack:
+                    clients = [stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=120))
+                               for _ in range(60)]
+                    for half in b"GET /everybody HTTP/1.1\r\nHost: ", b"here\r\nConnection: close\r\n\r\n":
+                        for c in clients:
+                            c.sendall(half)
+                    for c in clients:
+                        answer = stack.enter_context(c.makefile("rb")).read()
+                        must(answer.endswith(b"\r\n\r\nhello /everybody"), answer)
+            yield ask
+        self.listening(connect)
+        self.check(p.pid, connect, "http_|h1_|pool_|stream_")
+        self.ends(p, -signal.SIGTERM)
+
+    def test_php(self):
+        """php-fpm: nearly nothing by malloc(), a heap of its own, which is said"""
+        program = self.needs("php-fpm", "/usr/sbin/php-fpm*")
+        os.chmod(self.dir, 0o755)
+        sock = self.path("sock")
+        conf = self.write("fpm.conf", f"""[global]
+error_log = {self.dir}/log
+daemonize = no
+[www]
+user = nobody
+group = nogroup
+listen = {sock}
+listen.mode = 0666
+pm = static
+pm.max_children = 1
+php_admin_value[memory_limit] = 1G
+""")
+        script = self.write("a.php", "<?php $a = []; $n = (int)$_GET['n'];\n"
+                            "for ($i = 0; $i < $n; $i++) $a[] = str_repeat('x', 900 + $i % 7);\n"
+                            "echo array_sum(array_map('strlen', $a));\n")
+        p = self.start(program, "-n", "-y", conf, stderr=subprocess.DEVNULL)
+        connect = fastcgi(sock, script, {n: b"%d" % sum(900 + i % 7 for i in range(n)) for n in (100, 50000)})
+        self.listening(connect)
+        worker = t.wait_for(lambda: children(p.pid))[0]
+        self.check(worker, connect, r"(?s)MiB.*zend_.*mmap", own_heap=True)
+        self.assertEqual(children(p.pid), [worker])  # it was not replaced
+        self.ends(p)
+
+    # ------------------------------------------------------------- databases and caches
+
+    def test_mariadb(self):
+        """mariadbd: threads, C++, a large address space"""
+        program = self.needs("mariadb-server-core", "/usr/sbin/mariadbd")
+        client = self.needs("mariadb-client-core", "/usr/bin/mariadb")
+        sock = self.path("sock")
+        os.mkdir(self.path("data"))
+        p = self.start(program, "--no-defaults", "--user=root", f"--datadir={self.dir}/data", f"--socket={sock}",
+                       "--skip-networking", "--skip-grant-tables", f"--pid-file={self.dir}/pid",
+                       "--innodb-buffer-pool-size=8M", "--innodb-log-file-size=4M", f"--tmpdir={self.dir}",
+                       f"--log-error={self.dir}/log", cwd=self.dir)
+
+        @contextlib.contextmanager
+        def connect():
+            with subprocess.Popen([client, "--no-defaults", "-S", sock, "-N", "-B", "-n"], text=True, bufsize=1,
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as c:
+                def ask():
+                    c.stdin.write("SELECT COUNT(*), SUM(seq), LENGTH(GROUP_CONCAT(seq ORDER BY seq DESC)) "
+                                  "FROM (WITH RECURSIVE s AS (SELECT 1 AS seq UNION ALL SELECT seq + 1 FROM s "
+                                  "WHERE seq < 200) SELECT seq FROM s) AS n;\n")
+                    answer = c.stdout.readline()
+                    must(answer == "200\t20100\t691\n", answer)
+                try:
+                    yield ask
+                finally:
+                    with contextlib.suppress(BrokenPipeError):
+                        c.stdin.close()
+        self.listening(connect)
+        self.check(p.pid, connect, "mysql_execute_command|JOIN::|my_malloc")
+        self.ends(p)
+
+    def test_memcached(self):
+        """memcached: values in slabs that it has from its start, statistics by malloc()"""
+        program = self.needs("memcached", "/usr/bin/memcached")
+        sock = self.path("sock")
+        p = self.start(program, "-u", "root", "-s", sock, "-U", "0", "-m", "64")
+
+        @contextlib.contextmanager
+        def connect():
+            def ask():  # a connection each: its buffers are what malloc() is asked for
+                ask.n += 1
+                key, value = b"%d" % threading.get_ident(), b"v" * (ask.n * 37 % 5000)
+                with socket.socket(socket.AF_UNIX) as s:
+                    s.connect(sock)
+                    with s.makefile("rwb") as f:
+                        f.write(b"set %s 0 0 %d\r\n%s\r\nget %s\r\n" % (key, len(value), value, key))
+                        f.flush()
+                        must(f.readline() == b"STORED\r\n", "set")
+                        must(f.readline() == b"VALUE %s 0 %d\r\n" % (key, len(value)), "get")
+                        must((f.readline(), f.readline()) == (value + b"\r\n", b"END\r\n"), "value")
+                        f.write(b"stats slabs\r\n")
+                        f.flush()
+                        must(any(line == b"END\r\n" for line in f), "stats")
+            ask.n = 0
+            yield ask
+        self.listening(connect)
+        self.check(p.pid, connect)
+        self.ends(p)
+
+    def postgres(self):
+        """A server of its own, that nobody runs; it and where its programs are."""
+        self.needs("postgresql-15", "/usr/lib/postgresql/*/bin/postgres")
+        programs = os.path.dirname(sorted(glob.glob("/usr/lib/postgresql/*/bin/postgres"))[-1])
+        data = self.path("data")
+        os.chmod(self.dir, 0o755)
+        os.mkdir(data, 0o700)
+        os.chown(data, NOBODY.pw_uid, NOBODY.pw_gid)
+        subprocess.run(as_nobody(f"{programs}/initdb", "-D", data, "-A", "trust", "-U", "test", "--no-sync"),
+                       check=True, capture_output=True, cwd="/")
+        p = self.start(*as_nobody(f"{programs}/postgres", "-D", data, "-k", data, "-c", "listen_addresses=",
+                                  "-c", "fsync=off", "-c", "autovacuum=off"), cwd="/",
+                       stderr=subprocess.STDOUT, stdout=open(self.path("log"), "w"))
+        self.listening(lambda: self.session(programs))
+        return p, programs
+
+    @contextlib.contextmanager
+    def session(self, programs):
+        """A connection, and a backend: asks it, with the number of its process in ask.pid."""
+        with subprocess.Popen([f"{programs}/psql", "-qAtX", "-h", self.path("data"), "-U", "test", "postgres"],
+                              text=True, bufsize=1, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL) as c:
+            def say(statement):
+                c.stdin.write(statement + "\n")
+                return c.stdout.readline().strip()
+
+            def ask():
+                answer = say("select md5(string_agg(x::text, ',')), count(*) from generate_series(1, 500) x;")
+                must(answer == "2b9c1eece7b83a9272b9dcad7969fcfb|500", answer)
+            try:
+                ask.pid = int(say("select pg_backend_pid();") or 0)
+                yield ask
+            finally:
+                with contextlib.suppress(BrokenPipeError):
+                    c.stdin.close()
+
+    def right(self, p):
+        """The server ends, and has had no error."""
+        self.ends(p, sig=signal.SIGINT)
+        self.assertNotRegex(t.read(self.path("log")).decode(), r"ERROR|PANIC|WARNING|crash|signal \d")
+
+    def test_postgresql_connections(self):
+        """postgresql --follow-fork under short connections: one line for all; a session that lasts is recorded"""
+        p, programs = self.postgres()
+        with Load(lambda: short(lambda: self.session(programs)), 2) as load:
+            rec = self.start(t.MEMPROF, "attach", "-p", str(p.pid), "-o", self.path("r-%p"), "--follow-fork",
+                             stderr=subprocess.STDOUT)
+            self.wait_recorded(p.pid)
+            with self.session(programs) as ask:
+                self.wait_recorded(ask.pid)
+                for _ in range(20):
+                    ask()
+                n = sum(load.answers)
+                t.wait_for(lambda: sum(load.answers) > n + (200 if t.FULL else 20) or load.wrong)
+                self.memprof("detach", "-p", p.pid)
+                said, _ = rec.communicate(timeout=120)
+                self.assertEqual(rec.returncode, 0, said)
+                ask()
+        self.assertEqual(load.wrong, [])
+        lines = [line for line in said.split("\n") if not re.match(r" *[0-9.]+s ", line)]
+        self.assertLess(len(lines), 60, said)
+        self.assertEqual(len([line for line in lines if line.startswith("followed: ")]), 1, said)
+        m = re.search(r"^followed: ([0-9,]+) process(?:es)? recorded \(([0-9,]+) allocations\)", said, re.M)
+        self.assertGreater(int(m[1].replace(",", "")), 0)
+        self.assertNotIn("refused", said)
+        r = self.report(self.path(f"r-{ask.pid}"))
+        self.assertGreater(r["totals"]["allocations"], 0)
+        self.assertNotIn("memprof", t.maps(p.pid))
+        self.right(p)
+
+    @unittest.skipUnless(t.FULL, "in make check-all")
+    def test_postgresql(self):
+        """postgresql: a backend"""
+        p, programs = self.postgres()
+        with self.session(programs) as one:
+            lock = threading.Lock()
+
+            @contextlib.contextmanager
+            def connect():
+                def ask():
+                    with lock:
+                        one()
+                yield ask
+            self.check(one.pid, connect, "palloc|MemoryContextAlloc")
+        self.right(p)
+
+    # ------------------------------------------------------------- interpreters
+
+    def test_perl(self):
+        """perl: every value by malloc()"""
+        program = self.needs("perl", "/usr/bin/perl")
+        p, connect = self.pipe(program, "-e", """$| = 1; while (my $n = <STDIN>) { my %h; my $sum = 0;
+            $h{"k$_"} = "v" x ($_ % 50 + $n) for 1 .. 2000; $sum += length for values %h; print "$sum\n" }""",
+                               expected=lambda n: sum(i % 50 + n for i in range(1, 2001)))
+        self.check(p.pid, connect, "Perl_")
+        out, _ = p.communicate(timeout=120)
+        self.assertEqual((p.returncode, out), (0, ""))
+
+    def test_ruby(self):
+        """ruby: objects in pages of its own, long strings by malloc(); a collector that walks the stacks"""
+        program = self.needs("ruby", "/usr/bin/ruby")
+        p, connect = self.pipe(program, "-e", """$stdout.sync = true
+            while l = gets
+              h = {}
+              (1..2000).each { |i| h["k#{i}"] = "v" * (i % 50 + l.to_i + 100) }
+              puts h.values.sum(&:size)
+            end""", expected=lambda n: sum(i % 50 + n + 100 for i in range(1, 2001)))
+        self.check(p.pid, connect, "rb_|ruby_")
+        out, _ = p.communicate(timeout=120)
+        self.assertEqual((p.returncode, out), (0, ""))
+
+    # ------------------------------------------------------------- make check-all only
+
+    @unittest.skipUnless(t.FULL, "in make check-all")
+    def test_chromium(self):
+        """chromium, headless: the browser process; an allocator of its own in place of malloc()"""
+        program = self.needs("chromium", "/usr/bin/chromium")
+        p = self.start(program, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
+                       "--remote-debugging-port=0", f"--user-data-dir={self.dir}/profile", "about:blank",
+                       stderr=subprocess.DEVNULL)
+        active = self.path("profile/DevToolsActivePort")
+        port = int(t.wait_for(lambda: os.path.exists(active) and t.read(active)).split()[0])
+
+        @contextlib.contextmanager
+        def connect():
+            def ask():
+                c = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+                c.request("GET", "/json/version")
+                must("Browser" in json.loads(c.getresponse().read()), "version")
+                c.close()
+            yield ask
+        self.listening(connect)
+        # Debian builds it without call frame information: stacks of two frames.
+        self.check(p.pid, connect, "malloc|_Znwm", complete=0, known=False, jit=True)
+        p.terminate()
+        p.wait(timeout=120)
+
+    @unittest.skipUnless(t.FULL, "in make check-all")
+    def test_qemu(self):
+        """qemu-system-x86_64: a machine without disks, its own JIT, asked by QMP"""
+        program = self.needs("qemu-system-x86", "/usr/bin/qemu-system-x86_64")
+        sock = self.path("qmp")
+        p = self.start(program, "-nodefaults", "-display", "none", "-accel", "tcg", "-m", "64",
+                       "-chardev", f"socket,id=q,path={sock},server=on,wait=off", "-mon", "chardev=q,mode=control")
+        lock = threading.Lock()
+        t.wait_for(lambda: os.path.exists(sock))
+        with socket.socket(socket.AF_UNIX) as s:
+            s.connect(sock)
+            with s.makefile("rw") as f:
+                def say(command):
+                    f.write(json.dumps({"execute": command}) + "\n")
+                    f.flush()
+                    return json.loads(f.readline())
+                self.assertIn("QMP", json.loads(f.readline()))
+                say("qmp_capabilities")
+
+                @contextlib.contextmanager
+                def connect():
+                    def ask():
+                        with lock:
+                            must(say("query-status")["return"]["running"], "status")
+                            must(len(say("query-commands")["return"]) > 100, "commands")
+                    yield ask
+                # Some calls come from code that it made itself, which has no unwind tables.
+                self.check(p.pid, connect, "qmp_|qobject|json", complete=0.9, jit=True)
+        self.ends(p)
+
+    @unittest.skipUnless(t.FULL, "in make check-all")
+    def test_ffmpeg(self):
+        """ffmpeg, encoding: every frame is what it is without memprof"""
+        program = self.needs("ffmpeg", "/usr/bin/ffmpeg")
+        frames = self.path("frames")
+        convert = lambda out, *more: [program, "-nostdin", "-loglevel", "error", *more, "-f", "lavfi", "-i",
+                                      "testsrc2=s=320x240:r=100", "-c:v", "mpeg4", "-threads", "2", "-flags",
+                                      "+bitexact", "-f", "framecrc", "-flush_packets", "1"]
+        p = self.start(*convert(frames, "-re"), frames, stderr=subprocess.PIPE)
+        t.wait_for(lambda: os.path.exists(frames))
+
+        @contextlib.contextmanager
+        def connect():
+            def ask():
+                size = os.path.getsize(frames)
+                t.wait_for(lambda: os.path.getsize(frames) > size or p.poll() is not None)
+                must(p.poll() is None, "it ended")
+            yield ask
+        self.check(p.pid, connect, "av_|avcodec_|ff_")
+        self.ends(p, 255, signal.SIGINT)
+        done = [line for line in t.read(frames).decode().split("\n") if line and line[0] != "#"]
+        again = self.path("again")
+        subprocess.run([*convert(again), "-frames:v", str(len(done)), again], check=True, timeout=600)
+        self.assertEqual([line for line in t.read(again).decode().split("\n") if line and line[0] != "#"], done)
+        print(f"# {len(done)} frames")
+
+    @unittest.skipUnless(t.FULL, "in make check-all")
+    def test_musl(self):
+        """a program with musl, which has no unwind tables"""
+        p = self.victim("churn-musl", 4)
+
+        @contextlib.contextmanager
+        def connect():
+            def ask():
+                must(p.poll() is None, "it ended")
+                time.sleep(0.01)
+            yield ask
+        self.check(p.pid, connect, "malloc", complete=0)
+        self.finish(p)
+
+
+@contextlib.contextmanager
+def short(session):
+    """A connection for each question."""
+    def ask():
+        with session() as once:
+            once()
+    yield ask
+
+
+def fastcgi(sock, script, expected):
+    """Asks php-fpm for @script: one request on each connection.  @expected: of each n in turn."""
+    def record(kind, body):
+        return struct.pack(">BBHHBB", 1, kind, 1, len(body), 0, 0) + body
+
+    def request(n):
+        params = b"".join(struct.pack(">BB", len(k), len(v)) + k + v for k, v in
+                          ((b"SCRIPT_FILENAME", script.encode()), (b"REQUEST_METHOD", b"GET"),
+                           (b"QUERY_STRING", b"n=%d" % n)))
+        return record(1, struct.pack(">HB5x", 1, 0)) + record(4, params) + record(4, b"") + record(5, b"")
+
+    @contextlib.contextmanager
+    def connect():
+        def ask():
+            n = next(turn)
+            answer = b""
+            with socket.socket(socket.AF_UNIX) as s:
+                s.settimeout(120)
+                s.connect(sock)
+                s.sendall(request(n))
+                with s.makefile("rb") as f:
+                    data = f.read()
+            while data:
+                _, kind, _, length, pad, _ = struct.unpack(">BBHHBB", data[:8])
+                answer += data[8:8 + length] if kind == 6 else b""
+                data = data[8 + length + pad:]
+            must(answer.partition(b"\r\n\r\n")[2] == expected[n], answer)
+        turn = itertools.cycle(expected)
+        yield ask
+    return connect
+
+
+if __name__ == "__main__":
+    t.main()
