@@ -28,6 +28,23 @@ while True:
     if got == pid: os._exit(os.waitstatus_to_exitcode(status) & 255)
 """
 
+# What lies to the program, and who has to notice.  strace puts the results of calls in place of the kernel's.
+EINTR = ("poll ppoll select pselect6 epoll_wait epoll_pwait epoll_pwait2 rt_sigtimedwait semop semtimedop "
+         "mq_timedreceive mq_timedsend io_getevents io_uring_enter recvmsg recvmmsg recvfrom accept accept4 msgrcv "
+         "sendto writev futex")
+LIES = [
+    ([f"{EINTR.replace(' ', ',')}:error=EINTR"],
+     "polls epolls epoll sigtimedwait sigwaitinfo semtimedop semop queue-waits messages aio io-uring receive-waits "
+     "packets send-waits connect-waits connections files posts futexes timed-streams eintr"),
+    (["clock_nanosleep:retval=0", "read:retval=8", "rt_tgsigqueueinfo:retval=0", "madvise:retval=0", "wait4:retval=1",
+      "waitid:retval=0", "flock,fcntl:retval=0", "timer_settime:retval=0", "prctl:retval=1", "alarm:retval=0",
+      "sigaltstack:retval=0", "sendfile,splice:retval=100", "clock_gettime:poke_exit=@arg2=0000000000000000"],
+     "sleeps timerfd sigqueue signalfd mappings fork spawn exec waits job-control snapshots cores file-locks "
+     "posix-timers state alarm jumps streams clocks"),
+    (["mprotect:retval=0:when=50+"], "faults"),
+    (["futex:retval=0"], "mutexes robust"),
+]
+
 
 def child(pid):
     with open(f"/proc/{pid}/task/{pid}/children") as f:
@@ -167,6 +184,35 @@ class Chaos(t.Case):
             ("leaks",), ("heap",), ("leaks", "--pre-copy"), ("leaks", "--gentle", "--interval", "100ms"),
             ("leaks", "--in-place"))]
         self.over_and_over(lambda pid: rng.choice(ways)(pid), "--killed", "--gentle", seconds=60 * MINUTES)
+
+    def notices(self, actors, lie, *command):
+        """Runs these actors, and does lie(pid) over and over, until each has said that something is wrong."""
+        p = self.start(*command, f"{t.VICTIMS}/chaos", *actors)
+        os.set_blocking(p.stdout.fileno(), False)
+        out = ""
+
+        def all_said():
+            nonlocal out
+            try:
+                out += os.read(p.stdout.fileno(), 65536).decode()
+            except BlockingIOError:
+                pass
+            self.assertIsNone(p.poll(), out)
+            lie(p.pid)
+            return all(re.search(f"^{actor}: ", out, re.M) for actor in actors)
+        try:
+            t.wait_for(all_said, 30)
+        except AssertionError:
+            self.fail([actor for actor in actors if not re.search(f"^{actor}: ", out, re.M)] + [out])
+        p.kill()
+        p.wait()
+
+    def test_notices(self):
+        """actors that are lied to say so"""
+        for lies, actors in LIES:
+            inject = [option for lie in lies for option in ("-e", "inject=" + lie)]
+            self.notices(actors.split(), lambda pid: None, "strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=none", *inject)
+        self.notices(["itimers"], lambda pid: os.kill(pid, signal.SIGALRM))
 
     def test_table(self):
         """doc/safety.md shows what each actor checks"""
