@@ -83,7 +83,7 @@ VICTIMS = $(patsubst tests/victims/%.c,$(O)/victims/%,$(filter-out %/late.c %/wr
 	$(O)/victims/verify-static $(O)/victims/verify-musl-static \
 	$(O)/victims/truth-static $(O)/victims/truth-jemalloc-static $(O)/victims/truth-tcmalloc-static \
 	$(O)/victims/truth-musl $(O)/victims/truth-musl-static $(UNKNOWN) \
-	$(O)/victims/churn-musl-static $(HOST_VICTIMS) \
+	$(O)/victims/churn-musl-static $(HOST_VICTIMS) $(O)/victims/chaos \
 	$(O)/victims/blocks-static $(O)/victims/blocks-musl-static $(O)/victims/cases-lsan $(O)/victims/objects-stripped $(O)/victims/sandbox-static
 VICTIM_FLAGS = -O2 -g -I. -fomit-frame-pointer -Wall -Wextra -Werror -D_GNU_SOURCE
 # Return addresses are signed and indirect jumps need landing pads where the processor has that.
@@ -125,6 +125,9 @@ $(O)/victims/churn-musl: tests/victims/churn.c
 $(O)/victims/churn-musl-static: tests/victims/churn.c
 	@mkdir -p $(@D)
 	$(MUSL_CC) -std=gnu11 $(VICTIM_FLAGS) -static -o $@ $< -lpthread $(MUSL_LIBS)
+$(O)/victims/chaos: $(wildcard tests/victims/chaos/*.[ch])
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(VICTIM_FLAGS) -o $@ $(filter %.c,$^) -lpthread -lm
 # Its definitions have to be found by name, as those of any allocator.
 $(O)/victims/coroutine: tests/victims/coroutine.c
 	@mkdir -p $(@D)

@@ -6,8 +6,9 @@
 #include "attach/target.h"
 
 /* Makes a system call of the stopped @th that returned EINTR only because of our ptrace stop be
- * made again; nothing of it stays in a socket.  To be called before the thread executes injected
- * calls, and before it is resumed. */
+ * made again; nothing of it stays in a socket.  To be called when the thread has stopped, where the
+ * kernel decides about the restart afterwards (no before_syscall in struct arch); else before it
+ * executes injected calls, and before it is resumed. */
 void thread_restart(struct target *t, struct thread *th);
 
 /*

@@ -353,6 +353,10 @@ void thread_digest(struct target *t, struct thread *th, int status)
 		return;
 	case PTRACE_EVENT_STOP:
 		th->state = is_stop_signal(sig) ? THREAD_GROUP_STOPPED : THREAD_STOPPED;
+		/* At once: it is right also if memprof is killed now.  Where that would not leave
+		 * a signal its EINTR, it has to wait. */
+		if (!t->arch->before_syscall && !th->lent)
+			thread_restart(t, th);
 		return;
 	}
 	go_on(t, th, sig == (SIGTRAP | 0x80) ? 0 : sig);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "cmd/cmd.h"
 #include "inject/family.h"
+#include "leaks/guardian.h"
 #include "leaks/snapshot.h"
 
 #define OPENING_TRIES 25
@@ -90,10 +91,12 @@ static bool traced_by_memprof(pid_t pid)
 	struct proc_status st, tracer;
 
 	return !proc_status_read(pid, 0, &st) && st.tracer &&
-	       !proc_status_read(st.tracer, 0, &tracer) && !strcmp(tracer.name, "memprof");
+	       !proc_status_read(st.tracer, 0, &tracer) &&
+	       (!strcmp(tracer.name, "memprof") || !strcmp(tracer.name, GUARDIAN_NAME));
 }
 
-/* Its recorder may just be putting hooks in or taking them out. */
+/* Its recorder may just be putting hooks in or taking them out, or the guardian of a memprof that
+ * was killed be at work. */
 static int look(struct target *t, pid_t pid, struct mp_err *err)
 {
 	struct deadline deadline = deadline_in_ms(RECORDER_MS);

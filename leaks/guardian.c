@@ -52,7 +52,7 @@ static void guard(int fd, pid_t memprof, pid_t target)
 
 	/* What ends memprof's group or terminal is not meant for this, and nobody waits for it. */
 	setsid();
-	prctl(PR_SET_NAME, "memprof-guard");
+	prctl(PR_SET_NAME, GUARDIAN_NAME);
 	close_range(0, (unsigned int)fd - 1, 0);
 	close_range((unsigned int)fd + 1, ~0u, 0);
 	do {

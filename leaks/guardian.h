@@ -9,6 +9,8 @@
 
 #include <sys/types.h>
 
+#define GUARDIAN_NAME "memprof-guard" /* of the process, proc_pid_comm(5) */
+
 struct guardian {
 	pid_t pid; /* 0: there is none */
 	int fd;	   /* it sees that memprof is gone by the end of this pipe */

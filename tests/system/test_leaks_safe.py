@@ -213,6 +213,41 @@ class Safe(t.Case):
         self.memprof("detach", "-p", p.pid, status=16)
         self.assertEqual(t.identity(p.pid), before)
 
+    def guardian_stopped(self, p):
+        """Kills memprof while it reads, and stops its guardian while that traces the process.  Return: the guardian."""
+        def tracer():
+            return int(re.search(rb"^TracerPid:\t(.*)$", t.read(f"/proc/{p.pid}/status"), re.M)[1])
+        for _ in range(200):
+            m = self.start(t.MEMPROF, "leaks", "-p", str(p.pid), stderr=subprocess.DEVNULL)
+            t.wait_for(lambda: children(p.pid) or m.poll() is not None)
+            m.kill()
+            m.wait()
+            while children(p.pid):
+                guardian = tracer()
+                if guardian in (0, m.pid):
+                    continue
+                os.kill(guardian, signal.SIGSTOP)
+                if t.wait_for(lambda: t.stopped(guardian)) and tracer() == guardian:
+                    return guardian
+                os.kill(guardian, signal.SIGCONT)
+        self.fail("the guardian was always done before")
+
+    def test_guardian_at_work(self):
+        """memprof detach waits for the guardian of a memprof that was killed"""
+        p = self.large(subreaper=True)
+        before = t.identity(p.pid)
+        guardian = self.guardian_stopped(p)
+        try:
+            detach = self.start(t.MEMPROF, "detach", "-p", str(p.pid), stderr=subprocess.STDOUT)
+            with self.assertRaises(subprocess.TimeoutExpired):
+                self.fail(detach.communicate(timeout=1)[0])
+        finally:
+            os.kill(guardian, signal.SIGCONT)
+        out, _ = detach.communicate(timeout=60)
+        self.assertIn(detach.returncode, (0, 16), out)
+        self.nothing_stays(p)
+        self.assertEqual(t.identity(p.pid), before)
+
     def test_own_children(self):
         """children of the program's own that look a little like copies stay its own"""
         p = self.start("/usr/bin/python3", "-c", OWN_CHILDREN, stdin=subprocess.PIPE)

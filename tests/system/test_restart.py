@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """System calls that threads wait in come out right, and in time, across attach and detach."""
 import errno
+import os
 import signal
 import subprocess
 import time
@@ -55,6 +56,18 @@ class Restart(t.Case):
         lines = out.split("\n")
         self.assertEqual(lines[-2], "ok")
         self.assertEqual({self.check(line) for line in lines[:-2]}, set(RIGHT))
+
+    def test_killed(self):
+        """memprof is killed while all threads are stopped: the same calls come out as right"""
+        if os.uname().machine not in ("x86_64", "mips64"):
+            self.skipTest("interrupted calls are put right when threads are let go")
+        p = self.victim("restart", SECONDS)
+        time.sleep(SECONDS / 2)
+        m = self.start(t.FAULTY, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"),
+                       env=dict(os.environ, MEMPROF_FAULT="stopped"), stderr=subprocess.DEVNULL)
+        self.assertEqual(m.wait(timeout=60), -signal.SIGKILL)
+        out, _ = p.communicate(timeout=120)
+        self.assertEqual({self.check(line) for line in out.split("\n")[:-2]}, set(RIGHT))
 
     def test_carrier(self):
         """the thread that makes memprof's system calls was in one"""

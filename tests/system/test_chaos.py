@@ -1,0 +1,225 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""A program that does everything at once, and checks each result, sees nothing of memprof.
+
+MEMPROF_FULL=1 does all of it at random for minutes; CHAOS_SEED=N repeats what a run did."""
+import os
+import random
+import re
+import signal
+import subprocess
+import time
+
+import memprof_test as t
+
+SECONDS = 3
+MINUTES = float(os.environ.get("CHAOS_MINUTES", 5 if t.FULL else 0))
+SEED = int(os.environ.get("CHAOS_SEED", 0)) or int(time.time())
+# The first process of a pid namespace, which reaps what it is given (doc/safety.md, "The copy's parent").
+INIT = """
+import os, signal, sys
+signal.signal(signal.SIGCHLD, lambda *_: None)
+pid = os.fork()
+if not pid:
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.execv(sys.argv[1], sys.argv[1:])
+while True:
+    got, status = os.wait()
+    if got == pid: os._exit(os.waitstatus_to_exitcode(status) & 255)
+"""
+
+# What lies to the program, and who has to notice.  strace puts the results of calls in place of the kernel's.
+EINTR = ("poll ppoll select pselect6 epoll_wait epoll_pwait epoll_pwait2 rt_sigtimedwait semop semtimedop "
+         "mq_timedreceive mq_timedsend io_getevents io_uring_enter recvmsg recvmmsg recvfrom accept accept4 msgrcv "
+         "sendto writev futex")
+LIES = [
+    ([f"{EINTR.replace(' ', ',')}:error=EINTR"],
+     "polls epolls epoll sigtimedwait sigwaitinfo semtimedop semop queue-waits messages aio io-uring receive-waits "
+     "packets send-waits connect-waits connections files posts futexes timed-streams eintr"),
+    (["clock_nanosleep:retval=0", "read:retval=8", "rt_tgsigqueueinfo:retval=0", "madvise:retval=0", "wait4:retval=1",
+      "waitid:retval=0", "flock,fcntl:retval=0", "timer_settime:retval=0", "prctl:retval=1", "alarm:retval=0",
+      "sigaltstack:retval=0", "sendfile,splice:retval=100", "clock_gettime:poke_exit=@arg2=0000000000000000"],
+     "sleeps timerfd sigqueue signalfd mappings fork spawn exec waits job-control snapshots cores file-locks "
+     "posix-timers state alarm jumps streams clocks"),
+    (["mprotect:retval=0:when=50+"], "faults"),
+    (["futex:retval=0"], "mutexes robust"),
+]
+
+
+def child(pid):
+    with open(f"/proc/{pid}/task/{pid}/children") as f:
+        return int(f.read().split()[0])
+
+
+def lasting(pid):
+    """What of its identity the program itself does not change."""
+    all_of_it = t.identity(pid)
+    signals = [line for line in all_of_it["signals"] if not line.startswith("SigBlk")]
+    return {**{what: all_of_it[what] for what in ("maps", "text", "copied text")}, "signals": signals}
+
+
+class Chaos(t.Case):
+    def begin(self, *args):
+        """Starts it below an init of its own.  Return: the process to be waited for, the program's pid."""
+        p = self.start("unshare", "--pid", "--fork", "--kill-child", "/usr/bin/python3", "-c", INIT,
+                       f"{t.VICTIMS}/chaos", *args, stderr=subprocess.STDOUT)
+        self.assertEqual(p.stdout.readline(), "ready\n")
+        return p, child(child(p.pid))
+
+    def end(self, p, pid):
+        """Ends it.  Return: its lines."""
+        os.kill(pid, signal.SIGTERM)
+        out, _ = p.communicate(timeout=200)
+        return p.returncode, out
+
+    def unharmed(self, p, pid, before):
+        self.assertEqual(lasting(pid), before)
+        status, out = self.end(p, pid)
+        self.assertEqual(status, 0, out)
+        self.assertIn("violations 0\n", out)
+        rounds = dict(re.findall(r"^(\S+) +(\d+) rounds", out, re.M))
+        skipped = re.findall(r"^(\S+) +skipped", out, re.M)
+        self.assertEqual({*rounds, *skipped}, {row.split(" | ")[0][2:] for row in self.rows()}, out)
+        self.assertNotIn("0", rounds.values(), out)
+        longest = max(re.findall(r"longest (\d+) ms", out), key=int)
+        print(f"# longest round {longest} ms")
+
+    def rows(self):
+        r = subprocess.run([f"{t.VICTIMS}/chaos", "--list"], text=True, capture_output=True, check=True)
+        return r.stdout.splitlines()
+
+    def look(self, pid, *how):
+        """A report on it: its blocks change all the time, so that no one result is right."""
+        r = subprocess.run([t.MEMPROF, *how[:1], "-p", str(pid), *how[1:]], text=True, capture_output=True, timeout=120,
+                           stdin=subprocess.DEVNULL)
+        self.assertIn(r.returncode, (0, 1), f"{how}: {r.stdout}{r.stderr}")
+
+    def attach(self, pid):
+        self.memprof("attach", "-q", "-p", pid, "-o", self.path("r"), "--for", "200ms")
+
+    def kill(self, pid, delay, *command):
+        """kill -9 of memprof at work on it, then what is to be done then."""
+        m = self.start(t.MEMPROF, *command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            m.wait(timeout=delay)
+        except subprocess.TimeoutExpired:
+            m.kill()
+            m.wait()
+        self.repair(pid)
+
+    def repair(self, pid):
+        """As a person would; status 16: there is nothing to repair."""
+        r = subprocess.run([t.MEMPROF, "detach", "-p", str(pid)], text=True, capture_output=True, timeout=120,
+                           stdin=subprocess.DEVNULL)
+        self.assertIn(r.returncode, (0, 16), r.stdout + r.stderr)
+        self.assertNotIn("memprof", t.maps(pid))
+
+    def over_and_over(self, act, *args, seconds=SECONDS):
+        """The program, while act(pid) is done to it for so long."""
+        p, pid = self.begin(*args)
+        time.sleep(0.5)
+        before = lasting(pid)
+        end, n = time.monotonic() + seconds, 0
+        while time.monotonic() < end or not n:
+            act(pid)
+            self.assertIsNone(p.poll())
+            n += 1
+        print(f"# {n} times")
+        self.unharmed(p, pid, before)
+
+    def test_attach(self):
+        """attach, record, detach"""
+        self.over_and_over(self.attach)
+
+    def test_leaks(self):
+        """memprof leaks"""
+        self.over_and_over(lambda pid: self.look(pid, "leaks"))
+
+    def test_heap(self):
+        """memprof heap"""
+        self.over_and_over(lambda pid: self.look(pid, "heap"))
+
+    def test_precopy(self):
+        """memprof leaks --pre-copy"""
+        self.over_and_over(lambda pid: self.look(pid, "leaks", "--pre-copy"))
+
+    def test_gentle(self):
+        """memprof leaks --gentle"""
+        self.over_and_over(lambda pid: self.look(pid, "leaks", "--gentle", "--interval", "100ms"), "--gentle")
+
+    def test_in_place(self):
+        """memprof leaks --in-place"""
+        self.over_and_over(lambda pid: self.look(pid, "leaks", "--in-place"))
+
+    def killed(self, pid, rng):
+        command = rng.choice((("attach", "-q", "-p", str(pid), "-o", self.path("r")), ("leaks", "-p", str(pid)),
+                              ("leaks", "--pre-copy", "-p", str(pid)), ("heap", "-p", str(pid))))
+        self.kill(pid, rng.uniform(0, 0.5), *command)
+
+    def recorder_killed(self, pid):
+        m = self.start(t.MEMPROF, "attach", "-q", "-p", str(pid), "-o", self.path("r"))
+        self.wait_recorded(pid)
+        m.kill()
+        m.wait()
+        self.repair(pid)
+
+    def test_killed_recorder(self):
+        """kill -9 of a recorder, detach"""
+        self.over_and_over(self.recorder_killed)
+
+    def test_killed(self):
+        """kill -9 of memprof at any moment, detach"""
+        rng = random.Random(SEED)
+        print(f"# seed {SEED}")
+        self.over_and_over(lambda pid: self.killed(pid, rng), "--killed")
+
+    def test_random(self):
+        """all of it at random"""
+        if not MINUTES:
+            self.skipTest("only with MEMPROF_FULL=1")
+        rng = random.Random(SEED)
+        print(f"# seed {SEED}")
+        ways = [self.attach, self.recorder_killed, lambda pid: self.killed(pid, rng)]
+        ways += [lambda pid, how=how: self.look(pid, *how) for how in (
+            ("leaks",), ("heap",), ("leaks", "--pre-copy"), ("leaks", "--gentle", "--interval", "100ms"),
+            ("leaks", "--in-place"))]
+        self.over_and_over(lambda pid: rng.choice(ways)(pid), "--killed", "--gentle", seconds=60 * MINUTES)
+
+    def notices(self, actors, lie, *command):
+        """Runs these actors, and does lie(pid) over and over, until each has said that something is wrong."""
+        p = self.start(*command, f"{t.VICTIMS}/chaos", *actors)
+        os.set_blocking(p.stdout.fileno(), False)
+        out = ""
+
+        def all_said():
+            nonlocal out
+            try:
+                out += os.read(p.stdout.fileno(), 65536).decode()
+            except BlockingIOError:
+                pass
+            self.assertIsNone(p.poll(), out)
+            lie(p.pid)
+            return all(re.search(f"^{actor}: ", out, re.M) for actor in actors)
+        try:
+            t.wait_for(all_said, 30)
+        except AssertionError:
+            self.fail([actor for actor in actors if not re.search(f"^{actor}: ", out, re.M)] + [out])
+        p.kill()
+        p.wait()
+
+    def test_notices(self):
+        """actors that are lied to say so"""
+        for lies, actors in LIES:
+            inject = [option for lie in lies for option in ("-e", "inject=" + lie)]
+            self.notices(actors.split(), lambda pid: None, "strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=none", *inject)
+        self.notices(["itimers"], lambda pid: os.kill(pid, signal.SIGALRM))
+
+    def test_table(self):
+        """doc/safety.md shows what each actor checks"""
+        text = t.read(f"{t.ROOT}/doc/safety.md").decode().splitlines()
+        at = text.index("| actor | what is guaranteed | except |") + 2
+        self.assertEqual(text[at:text.index("", at)], self.rows())
+
+
+if __name__ == "__main__":
+    t.main()
