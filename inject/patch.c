@@ -334,13 +334,14 @@ static bool windows_busy(const struct batch *b, const struct maps *maps)
 	return busy;
 }
 
+/* Where that cannot be read it is taken to be: session_unmap() looks before it unmaps. */
 static bool is_mapped(pid_t pid, uint64_t addr)
 {
 	struct maps maps;
 	bool is;
 
 	if (maps_read(pid, &maps))
-		return false;
+		return true;
 	is = maps_find(&maps, addr) != NULL;
 	maps_free(&maps);
 	return is;
@@ -350,7 +351,7 @@ static int map_islands(struct batch *b, struct mp_err *err)
 {
 	struct session *s = b->s;
 	struct ss_journal *j = s->journal;
-	uint32_t first = j->nislands;
+	uint32_t first = j->nislands, mapped = first;
 	struct remote r;
 	int ret, ended;
 
@@ -364,26 +365,26 @@ static int map_islands(struct batch *b, struct mp_err *err)
 	/* Before they are mapped: if memprof dies, a later detach unmaps those that are there. */
 	j->nislands = b->nislands;
 	journal_publish(s);
-	for (uint32_t i = first; i < b->nislands && !ret; i++) {
+	for (; mapped < b->nislands && !ret; mapped += !ret) {
 		uint64_t addr;
 
 		ret = fault_fail("patch-island")
 			  ? -ENOMEM
-			  : session_remote_map(
-				&r, j->island[i].addr, j->island[i].length, PROT_READ | PROT_EXEC,
-				MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, &addr);
-		if (ret) {
-			mp_fail(err, MP_EXIT_NO_ROOM, ret,
-				"cannot map a page near the allocator of process %d: %s", s->t->pid,
-				strerror(-ret));
-			/* Of a call that was given up it is not known whether it was made. */
-			j->nislands =
-			    i + (ret != -EEXIST && is_mapped(s->t->pid, j->island[i].addr));
-		}
+			  : session_remote_map(&r, j->island[mapped].addr, j->island[mapped].length,
+					       PROT_READ | PROT_EXEC,
+					       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+					       -1, &addr);
 	}
-	if (ret)
-		journal_publish(s);
 	ended = remote_end(&r);
+	if (ret) {
+		mp_fail(err, MP_EXIT_NO_ROOM, ret,
+			"cannot map a page near the allocator of process %d: %s", s->t->pid,
+			strerror(-ret));
+		/* A call that was given up may have been made, at the latest by remote_end(). */
+		j->nislands =
+		    mapped + (ret != -EEXIST && is_mapped(s->t->pid, j->island[mapped].addr));
+		journal_publish(s);
+	}
 	if (ret || !ended)
 		return ret;
 	return mp_fail(err, MP_EXIT_FAILURE, ended, "cannot put thread %d of process %d back",

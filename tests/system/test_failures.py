@@ -36,6 +36,24 @@ class Failures(t.Case):
     def copies(self, pid):
         return b"".join(t.read(f"/proc/{pid}/task/{tid}/children") for tid in os.listdir(f"/proc/{pid}/task"))
 
+    def fail_one(self, p, command, where, before):
+        r = self.run_command(p, command, MEMPROF_FAIL=where)
+        self.assertIsNone(p.poll(), f"died: {r.stderr}")
+        self.assertGreaterEqual(r.returncode, 0, r.stderr)
+        if r.returncode:
+            self.assertRegex(r.stderr, "(?m)^memprof: .+$")
+        self.nobody_holds(p.pid)
+        if self.copies(p.pid):
+            # Dead ones, which the next one reaps.
+            self.assertTrue(r.returncode)
+            self.memprof("leaks", "-p", p.pid)
+            self.assertEqual(self.copies(p.pid), b"")
+        if t.identity(p.pid) != before:
+            self.assertEqual(r.returncode, 15, f"something is left, and it does not say so: {r.stderr}")
+            self.detach(p.pid)
+        self.assertEqual(t.identity(p.pid), before)
+        return r
+
     def fail_each(self, *command):
         p = self.victim("verify", 2)
         before = t.identity(p.pid)
@@ -43,26 +61,29 @@ class Failures(t.Case):
             for passing in PASSINGS:
                 where = f"{place}:{passing}"
                 with self.subTest(" ".join(command), where=where):
-                    r = self.run_command(p, command, MEMPROF_FAIL=where)
-                    self.assertIsNone(p.poll(), f"died: {r.stderr}")
-                    self.assertGreaterEqual(r.returncode, 0, r.stderr)
-                    if r.returncode:
-                        self.assertRegex(r.stderr, "(?m)^memprof: .+$")
-                    self.nobody_holds(p.pid)
-                    if self.copies(p.pid):
-                        # Dead ones, which the next one reaps.
-                        self.assertTrue(r.returncode)
-                        self.memprof("leaks", "-p", p.pid)
-                        self.assertEqual(self.copies(p.pid), b"")
-                    if t.identity(p.pid) != before:
-                        self.assertEqual(r.returncode, 15, f"something is left, and it does not say so: {r.stderr}")
-                        self.detach(p.pid)
-                    self.assertEqual(t.identity(p.pid), before)
+                    self.fail_one(p, command, where, before)
         self.assertIn("ok", self.finish(p))
 
     def test_attach(self):
         """attach, and detach at its end"""
         self.fail_each("attach")
+
+    def test_attach_calls(self):
+        """each system call that a thread of the target is to make for attach fails to be made"""
+        with open(f"{t.ROOT}/attach/remote.c") as f:
+            line = 1 + next(i for i, text in enumerate(f) if "if (ptrace(PTRACE_SYSCALL, r->carrier->tid" in text)
+        p = self.victim("verify", 2)
+        before = t.identity(p.pid)
+        failed = 0
+        # Short: about where the islands are mapped.
+        for passing in range(1, 100) if t.FULL else range(15, 26):
+            with self.subTest(passing=passing):
+                r = self.fail_one(p, ("attach",), f"attach/remote.c:{line}:{passing}", before)
+            if not r.returncode:
+                break
+            failed += 1
+        self.assertGreater(failed, 30 if t.FULL else 10)
+        self.assertIn("ok", self.finish(p))
 
     def test_leaks(self):
         """leaks, by a copy"""
