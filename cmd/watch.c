@@ -127,7 +127,7 @@ static void install(struct recording *rec)
 	if (!ret && rec->s.plan.refused[0])
 		fprintf(stderr, "memprof: not hooked: %s\n", rec->s.plan.refused);
 	pthread_mutex_unlock(&rec->lock);
-	if (ret && recording_target_alive(rec))
+	if (ret && err.exit != MP_EXIT_NO_PROCESS && recording_target_alive(rec))
 		fprintf(stderr,
 			"memprof: a library that was loaded meanwhile is not recorded: %s\n",
 			err.what);

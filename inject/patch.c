@@ -544,6 +544,34 @@ static int replan(struct batch *b, struct maps *maps, struct mp_err *err)
 
 enum outcome { DONE, AGAIN_AFTER_A_MOMENT, AGAIN_WITH_A_NEW_PLAN };
 
+/* Nobody holds the process before the hooks go in.  Return: 0 if it runs the program that the
+ * session was opened in, or -ESRCH with @err. */
+static int same_program(const struct session *s, const struct maps *maps, struct mp_err *err)
+{
+	uint64_t length;
+
+	if (session_find(maps, &length) == s->journal->session_addr)
+		return 0;
+	return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH,
+		       maps->list.n ? "process %d executed another program meanwhile; that one was "
+				      "left alone"
+				    : "process %d has ended",
+		       s->t->pid);
+}
+
+/* A failure with @ret that an execve() explains is told as that.  Return: what to return. */
+static int explain(const struct session *s, int ret, struct mp_err *err)
+{
+	struct maps maps;
+	int other;
+
+	if (ret == -ESRCH || maps_read(s->t->pid, &maps))
+		return ret;
+	other = same_program(s, &maps, err);
+	maps_free(&maps);
+	return other ? other : ret;
+}
+
 /* All threads stand.  @may_wait: there is time for another stop.  Return: 0 or a negative errno;
  * *@outcome is valid with 0. */
 static int put_in(struct batch *b, bool may_wait, enum outcome *outcome, struct mp_err *err)
@@ -554,6 +582,9 @@ static int put_in(struct batch *b, bool may_wait, enum outcome *outcome, struct 
 	*outcome = DONE;
 	if (ret)
 		return target_refused(b->s->t, ret, err);
+	ret = same_program(b->s, maps, err);
+	if (ret)
+		return ret;
 	if (!text_unchanged(b, maps)) {
 		/* A library that was loaded later may have been unloaded. */
 		*outcome = AGAIN_WITH_A_NEW_PLAN;
@@ -613,8 +644,10 @@ int session_install(struct session *s, struct mp_err *err)
 		target_release(s->t);
 		ret = replan(&b, &maps, err);
 	}
-	if (ret)
+	if (ret) {
 		undo(&b, before);
+		ret = explain(s, ret, err);
+	}
 	/* A program that was stopped before is taken out by session_close() before it ran. */
 	if (!ret || !s->stopped) {
 		target_release(s->t);
