@@ -9,7 +9,7 @@
 
 /* Entries beyond enum ss_hook_kind: what calls no other hooked function, in sampling mode; what
  * fills its blocks with zeros; frees with their stacks. */
-enum { BLOB_LEAF_MALLOC = 14, BLOB_LEAF_CALLOC, BLOB_ZERO_ALLOC, BLOB_FREE_TRACED, BLOB_ENTRIES };
+enum { BLOB_LEAF_MALLOC = 15, BLOB_LEAF_CALLOC, BLOB_ZERO_ALLOC, BLOB_FREE_TRACED, BLOB_ENTRIES };
 
 struct blob {
 	Elf *elf;

@@ -52,6 +52,7 @@ struct session {
 	bool observes;		/* nothing is in the target */
 	bool no_hooks;		/* as in session_options */
 	bool other_agent;	/* of another build of memprof: it gets no new hooks */
+	uint32_t looked_at;	/* threads, by sandbox_watch() */
 	bool stopped; /* the target was stopped before session_open() (run) and stays so */
 };
 
