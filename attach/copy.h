@@ -40,7 +40,8 @@ struct copy {
  *	whether the copy is one
  * Asks its seccomp filters first.  Refuses, with the target untouched, when a filter forbids
  * clone() or wait4(), or when the kernel does (memory, number of processes).
- * Return: 0 with @c filled, or a negative errno with @err; no copy is left then.
+ * Return: 0 with @c filled, or a negative errno with @err; no copy lives then, but the target may
+ * hold the zombie of one that it could not be asked to wait for (attach/remains.h).
  */
 int copy_make(struct copy *c, struct target *t, bool orphan, struct mp_err *err);
 /* Ends the copy; its memory is gone on return.  The target holds the zombie of one that is no
