@@ -26,6 +26,7 @@
 #define ATTACH_COPY_H
 
 #include "attach/target.h"
+#include "lib/check.h"
 
 struct copy {
 	pid_t pid;    /* 0: there is none */
@@ -43,12 +44,12 @@ struct copy {
  * Return: 0 with @c filled, or a negative errno with @err; no copy lives then, but the target may
  * hold the zombie of one that it could not be asked to wait for (attach/remains.h).
  */
-int copy_make(struct copy *c, struct target *t, bool orphan, struct mp_err *err);
+__must_check int copy_make(struct copy *c, struct target *t, bool orphan, struct mp_err *err);
 /* Ends the copy; its memory is gone on return.  The target holds the zombie of one that is no
  * orphan until copy_reap(). */
 void copy_kill(struct copy *c);
 /* Has the stopped target wait for its dead copy (there need not be one), and for those that a
  * killed memprof has left (attach/remains.h).  Return: 0 or a negative errno with @err. */
-int copy_reap(struct copy *c, struct target *t, struct mp_err *err);
+__must_check int copy_reap(struct copy *c, struct target *t, struct mp_err *err);
 
 #endif

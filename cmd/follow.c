@@ -51,8 +51,7 @@ static int record_process(pid_t pid, const struct recording_options *o)
 	}
 	if (ret)
 		return complain(&err);
-	family_leave(&t, NULL);
-	status = recording_run(&t, o, false);
+	status = family_leave(&t, &err) ? complain(&err) : recording_run(&t, o, false);
 	target_close(&t);
 	return status;
 }

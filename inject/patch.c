@@ -460,7 +460,7 @@ static void undo(struct batch *b, enum ss_state before)
 		const struct ss_journal_hook *h = &j->hook[i];
 
 		/* Read back: a write that fails may have written the first of two pages. */
-		mem_write_text(&s->t->mem, h->addr, h->old_bytes, h->length);
+		ignore_result(mem_write_text(&s->t->mem, h->addr, h->old_bytes, h->length));
 		if (mem_read(&s->t->mem, h->addr, now, h->length) ||
 		    memcmp(now, h->old_bytes, h->length))
 			continue; /* session_close() tries again */

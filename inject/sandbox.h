@@ -5,10 +5,11 @@
 
 #include "attach/target.h"
 #include "inject/session.h"
+#include "lib/check.h"
 
 /* From /proc, before any thread is stopped: strict mode, and filters that memprof may not read.
  * Return: 0, or a negative errno with @err (MP_EXIT_SECCOMP). */
-int sandbox_look(const struct target *t, struct mp_err *err);
+__must_check int sandbox_look(const struct target *t, struct mp_err *err);
 
 /**
  * sandbox_ask() - what the filters of every thread say of every call that will be made
@@ -19,8 +20,9 @@ int sandbox_look(const struct target *t, struct mp_err *err);
  * The threads are stopped and not yet borrowed.
  * Return: 0, or a negative errno with @err: which call (MP_EXIT_SECCOMP).
  */
-int sandbox_ask(struct target *t, uint64_t length, uint64_t agent, uint64_t agent_length,
-		uint64_t private_length, bool *agent_may, struct mp_err *err);
+__must_check int sandbox_ask(struct target *t, uint64_t length, uint64_t agent,
+			     uint64_t agent_length, uint64_t private_length, bool *agent_may,
+			     struct mp_err *err);
 
 /* Whether the agent may make system calls: not where a thread is handed its own ones, now or as it
  * likes (PR_SET_SYSCALL_USER_DISPATCH).  All threads are stopped. */

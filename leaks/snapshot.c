@@ -205,7 +205,7 @@ static int take_copy(struct snapshot *s, uint64_t max_ms, struct mp_err *err)
 
 	if (maps_read(s->t->pid, &s->before))
 		return target_refused(s->t, -ESRCH, err);
-	emergency_find(s->t); /* what it finds is kept, and makes the stop shorter */
+	ignore_result(emergency_find(s->t)); /* what it finds is kept, and makes the stop shorter */
 	if (!in_place)
 		guardian_start(&s->guardian, s->t->pid);
 	hurry(&old);
@@ -233,7 +233,7 @@ static int begin_pre_copy(struct snapshot *s, uint64_t max_ms, struct mp_err *er
 	struct priority old;
 	int ret;
 
-	emergency_find(s->t);
+	ignore_result(emergency_find(s->t)); /* as in take_copy() */
 	deadline = deadline_in_ms(max_ms);
 	hurry(&old);
 	ret = stop_well(s, &deadline, err);
@@ -346,7 +346,7 @@ static bool clear_up(struct target *t)
 	bool left;
 
 	do {
-		(void)snapshot_clear(t, false, &n, NULL);
+		snapshot_clear(t, false, &n, NULL);
 		if (remains_find(t->pid, &r))
 			return true; /* it has ended */
 		left = r.dead.list.n || r.dying;
@@ -371,7 +371,7 @@ static int take(struct snapshot *s, uint64_t max_ms, struct mp_err *err)
 	}
 	if (ret) {
 		if (s->plan.mode == SNAPSHOT_COPY || s->plan.mode == SNAPSHOT_GENTLE)
-			(void)clear_up(s->t);
+			clear_up(s->t);
 		guardian_end(&s->guardian);
 		image_close(&s->image);
 		maps_free(&s->before);
