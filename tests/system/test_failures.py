@@ -165,7 +165,7 @@ class Failures(t.Case):
 
     def test_leaks_gentle(self):
         """leaks --gentle"""
-        self.fail_each("leaks", "--gentle")
+        self.fail_each("leaks", "--gentle", "--interval", "1ms")
 
     def test_leaks_pre_copy(self):
         """leaks --pre-copy"""
