@@ -196,7 +196,7 @@ victims: $(VICTIMS)
 
 # The same program with fault points (lib/fault.h), for tests that kill it at every step.
 ifneq (,$(findstring MEMPROF_FAULTS,$(OPT)))
-$(O)/attach/%.o $(O)/inject/%.o: private CFLAGS += -include lib/fault_calls.h -Wno-maybe-uninitialized
+$(foreach f,attach inject leaks record formats cmd,$(O)/$(f)/%.o) $(O)/lib/intern.o $(O)/lib/live.o: private CFLAGS += -include lib/fault_calls.h -Wno-maybe-uninitialized
 endif
 .PHONY: faults
 faults:

@@ -15,7 +15,8 @@ bool page_readable(const struct ss_control *c, uint64_t page)
 
 bool extend_up(const struct ss_control *c, struct ag_range *r, uint64_t end)
 {
-	if (end - r->high > EXTEND_MAX)
+	/* Nothing of the main thread's stack is above its end. */
+	if (end - r->high > EXTEND_MAX || r->high == c->main_stack_high)
 		return false;
 	while (r->high < end) {
 		if (!page_readable(c, r->high))
@@ -63,8 +64,11 @@ struct ag_range *range_find(struct ss_control *c, struct ag_thread *t, uint64_t 
 		r = &t->range[i];
 		if (!r->high || sp >= r->low || r->low - sp > EXTEND_MAX / 64)
 			continue;
-		/* Deeper on a known stack: every page in between has to be there. */
-		while (r->low > sp && page_readable(c, r->low - PAGE))
+		/* Deeper on a known stack: every page in between has to be there.  The main
+		 * thread's is one mapping. */
+		while (r->low > sp &&
+		       ((r->high == c->main_stack_high && r->low > c->main_stack_low) ||
+			page_readable(c, r->low - PAGE)))
 			r->low -= PAGE;
 		if (r->low <= sp)
 			return r;

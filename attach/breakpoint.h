@@ -8,6 +8,7 @@
 #define ATTACH_BREAKPOINT_H
 
 #include "attach/target.h"
+#include "lib/check.h"
 
 struct breakpoint {
 	uint64_t addr; /* 0: not set */
@@ -21,9 +22,9 @@ struct breakpoint {
  * @addr: a function's address as symbols and link registers have it (bit 0: Thumb code)
  * Return: 0 or -errno.
  */
-int breakpoint_set(struct target *t, struct breakpoint *b, uint64_t addr);
+__must_check int breakpoint_set(struct target *t, struct breakpoint *b, uint64_t addr);
 /* Takes it away, if it is set.  Return: 0 or -errno. */
-int breakpoint_clear(struct target *t, struct breakpoint *b);
+__must_check int breakpoint_clear(struct target *t, struct breakpoint *b);
 /* Return: whether one that was reached must be taken away before the program can go on. */
 bool breakpoint_blocks(const struct target *t);
 

@@ -51,8 +51,23 @@ static int check_seccomp(struct remote *r, struct mp_err *err)
 		       t->pid, clone ? "wait4" : "clone");
 }
 
-/* A copy whose birth the kernel did not tell us about: runs.  Found among the target's children by
- * the number that the target got. */
+static void end(pid_t pid)
+{
+	int status;
+
+	kill(pid, SIGKILL);
+	for (;;) {
+		pid_t got = waitpid(pid, &status, __WALL);
+
+		if (got == pid && WIFSTOPPED(status))
+			ptrace(PTRACE_CONT, pid, 0, 0);
+		else if (got == pid || errno != EINTR)
+			break;
+	}
+}
+
+/* A copy whose birth the kernel did not tell us about: it is traced and stopped like any, or runs.
+ * Found among the target's children by the number that the target got. */
 static void kill_escaped(const struct target *t, pid_t ns_pid)
 {
 	struct tids children;
@@ -63,7 +78,7 @@ static void kill_escaped(const struct target *t, pid_t ns_pid)
 		struct proc_status st;
 
 		if (!proc_status_read(*child, 0, &st) && st.ns_pid == ns_pid)
-			kill(*child, SIGKILL);
+			end(*child);
 	}
 	vec_free(&children.list);
 }
@@ -109,21 +124,6 @@ static bool hold(pid_t pid)
 	return wait_stop(pid) >= 0 &&
 	       !ptrace(PTRACE_SETOPTIONS, pid, 0,
 		       PTRACE_O_EXITKILL | PTRACE_O_TRACECLONE | PTRACE_O_TRACESYSGOOD);
-}
-
-static void end(pid_t pid)
-{
-	int status;
-
-	kill(pid, SIGKILL);
-	for (;;) {
-		pid_t got = waitpid(pid, &status, __WALL);
-
-		if (got == pid && WIFSTOPPED(status))
-			ptrace(PTRACE_CONT, pid, 0, 0);
-		else if (got == pid || errno != EINTR)
-			break;
-	}
 }
 
 static int refused(const struct target *t, int error, struct mp_err *err)
@@ -254,8 +254,13 @@ static int make_child(struct copy *c, struct remote *r, struct mp_err *err)
 	if (ret || result < 0)
 		ret = refused(t, ret ? ret : (int)result, err);
 	if (r->event_message) {
+		struct proc_status st;
+
 		c->pid = (pid_t)r->event_message;
-		c->ns_pid = (pid_t)result;
+		/* A call that was given up has no result. */
+		c->ns_pid = !ret				? (pid_t)result
+			    : !proc_status_read(c->pid, 0, &st) ? st.ns_pid
+								: 0;
 		fault_point("copy-born");
 		if (!hold(c->pid)) {
 			copy_kill(c);
@@ -289,7 +294,7 @@ int copy_make(struct copy *c, struct target *t, bool orphan, struct mp_err *err)
 	fault_point("copy-made");
 	if (ret && c->pid) {
 		copy_kill(c);
-		if (!c->orphan)
+		if (!c->orphan && c->ns_pid > 0)
 			reap_one(&r, c->ns_pid, NULL);
 	}
 	if (remote_end(&r) && !ret)

@@ -26,6 +26,7 @@
 #define ATTACH_COPY_H
 
 #include "attach/target.h"
+#include "lib/check.h"
 
 struct copy {
 	pid_t pid;    /* 0: there is none */
@@ -40,14 +41,15 @@ struct copy {
  *	whether the copy is one
  * Asks its seccomp filters first.  Refuses, with the target untouched, when a filter forbids
  * clone() or wait4(), or when the kernel does (memory, number of processes).
- * Return: 0 with @c filled, or a negative errno with @err; no copy is left then.
+ * Return: 0 with @c filled, or a negative errno with @err; no copy lives then, but the target may
+ * hold the zombie of one that it could not be asked to wait for (attach/remains.h).
  */
-int copy_make(struct copy *c, struct target *t, bool orphan, struct mp_err *err);
+__must_check int copy_make(struct copy *c, struct target *t, bool orphan, struct mp_err *err);
 /* Ends the copy; its memory is gone on return.  The target holds the zombie of one that is no
  * orphan until copy_reap(). */
 void copy_kill(struct copy *c);
 /* Has the stopped target wait for its dead copy (there need not be one), and for those that a
  * killed memprof has left (attach/remains.h).  Return: 0 or a negative errno with @err. */
-int copy_reap(struct copy *c, struct target *t, struct mp_err *err);
+__must_check int copy_reap(struct copy *c, struct target *t, struct mp_err *err);
 
 #endif

@@ -8,13 +8,14 @@
 #define ATTACH_EMERGENCY_H
 
 #include "attach/target.h"
+#include "lib/check.h"
 
 /**
  * emergency_find() - find the code that is needed, in the target's text; kept in @t and looked at
  *	again, so that calling it before the target is stopped makes the stop shorter
  * Return: 0, or -ENOENT.
  */
-int emergency_find(struct target *t);
+__must_check int emergency_find(struct target *t);
 
 /* Has this thread room for the frame between its stack pointer and the mapping's start? */
 bool emergency_room(struct target *t, const struct maps *maps, struct thread *th);
@@ -24,7 +25,7 @@ bool emergency_room(struct target *t, const struct maps *maps, struct thread *th
  * Fills @r's scratch, which emergency_drop() puts back when the thread has its registers again.
  * Return: 0 or a negative errno.
  */
-int emergency_build(struct remote *r);
-int emergency_drop(struct remote *r);
+__must_check int emergency_build(struct remote *r);
+__must_check int emergency_drop(struct remote *r);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "lib/check.h"
 
 #define NO_LIMIT UINT64_MAX
 
@@ -17,7 +18,7 @@ struct limits {
 };
 
 /* Return: 0 with @l filled, -ESRCH or another negative errno.  What cannot be read is no limit. */
-int limits_read(pid_t pid, struct limits *l);
+__must_check int limits_read(pid_t pid, struct limits *l);
 
 /* Bytes that the kernel thinks can be had without swapping (MemAvailable); NO_LIMIT: not told. */
 uint64_t limits_machine(void);
@@ -27,6 +28,6 @@ uint64_t limits_machine(void);
 uint64_t limits_parse(const char *text, const char *name);
 /* The path of the memory controller in the text of /proc/PID/cgroup: version 1's if there is one.
  * Return: the version, 0 if there is none or it does not fit. */
-int limits_cgroup(const char *text, char *path, size_t size);
+__must_check int limits_cgroup(const char *text, char *path, size_t size);
 
 #endif

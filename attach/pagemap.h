@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "attach/smaps.h"
+#include "lib/check.h"
 
 /* uapi linux/fs.h, of which Debian 12 has an older one. */
 struct pagemap_scan_arg {
@@ -42,7 +43,7 @@ struct pagemap {
 };
 
 /* Opens that of process @pid.  Return: 0 or -errno; @p may be closed in both cases. */
-int pagemap_open(struct pagemap *p, pid_t pid);
+__must_check int pagemap_open(struct pagemap *p, pid_t pid);
 void pagemap_close(struct pagemap *p);
 /**
  * pagemap_next() - the next pages that hold something, at or behind @at and before @end

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "attach/maps.h"
+#include "lib/check.h"
 #include "lib/vec.h"
 
 /**
@@ -19,10 +20,10 @@ pid_t proc_of(pid_t pid);
 
 /* Opens a file of /proc to read.  Return: descriptor, -ESRCH if there is none, or another -errno.
  */
-int proc_open(const char *path);
+__must_check int proc_open(const char *path);
 /* Reads an open file of /proc whole.  Return: 0 with @text to be freed, ended by a NUL, of @length
  * bytes (may be NULL) without it; or -errno. */
-int proc_slurp(int fd, char **text, size_t *length);
+__must_check int proc_slurp(int fd, char **text, size_t *length);
 
 struct proc_status {
 	char name[17], state;
@@ -38,9 +39,9 @@ struct proc_status {
 	uint32_t uid, gid;
 	bool kernel_thread; /* no VmSize/Vm lines, and not a zombie */
 };
-int proc_status_parse(const char *text, struct proc_status *st);
+__must_check int proc_status_parse(const char *text, struct proc_status *st);
 /* @tid 0: of the process.  Return: 0 or -errno. */
-int proc_status_read(pid_t pid, pid_t tid, struct proc_status *st);
+__must_check int proc_status_read(pid_t pid, pid_t tid, struct proc_status *st);
 
 /* Field 22 of /proc/PID/stat (start time in ticks): tells a reused pid.  0 on error, and
  * for a process that has ended. */
@@ -50,34 +51,34 @@ uint64_t proc_start_time(pid_t pid);
 struct tids {
 	VEC(pid_t) list;
 };
-int proc_tasks(pid_t pid, struct tids *tids);
+__must_check int proc_tasks(pid_t pid, struct tids *tids);
 /* Children of all threads of @pid, zombies included.  Return: 0 with @children to be freed, or
  * -errno. */
-int proc_children(pid_t pid, struct tids *children);
+__must_check int proc_children(pid_t pid, struct tids *children);
 
 /* VmRSS and friends of /proc/PID/status in bytes: cheap, but before Linux 6.2 behind by up to 64
  * pages for each thread.  Return: 0 or -errno. */
 struct proc_memory {
 	uint64_t rss, anonymous, file, swap, address_space;
 };
-int proc_memory_read(pid_t pid, struct proc_memory *m);
+__must_check int proc_memory_read(pid_t pid, struct proc_memory *m);
 /* The sums of /proc/PID/smaps_rollup in bytes, for which the kernel looks at every page.  @huge: of
  * @anonymous in huge pages.  Return: 0 or -errno. */
 struct proc_rollup {
 	uint64_t rss, anonymous, huge, swap;
 };
-int proc_rollup_read(pid_t pid, struct proc_rollup *r);
+__must_check int proc_rollup_read(pid_t pid, struct proc_rollup *r);
 
 /* argv joined by blanks (quoted where needed), at most @size bytes.  Return: 0 or -errno. */
-int proc_cmdline(pid_t pid, char *buf, size_t size);
+__must_check int proc_cmdline(pid_t pid, char *buf, size_t size);
 /* Target of /proc/PID/exe. */
-int proc_exe(pid_t pid, char *buf, size_t size);
+__must_check int proc_exe(pid_t pid, char *buf, size_t size);
 /* Opens the file of a map as the target sees it: map_files, else /proc/PID/root + path; checks
  * device and inode.  Return: descriptor or -errno. */
-int proc_open_map(pid_t pid, const struct map *map);
+__must_check int proc_open_map(pid_t pid, const struct map *map);
 
 /* Opens the file of a shared mapping read-write through map_files.  Return: descriptor or -errno.
  */
-int proc_open_block(pid_t pid, const struct map *map);
+__must_check int proc_open_block(pid_t pid, const struct map *map);
 
 #endif

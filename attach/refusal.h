@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "attach/procfs.h"
+#include "lib/check.h"
 #include "lib/err.h"
 
 struct refusal {
@@ -19,6 +20,6 @@ struct refusal {
 };
 
 /* Return: r->error, with @err filled. */
-int refusal_explain(const struct refusal *r, struct mp_err *err);
+__must_check int refusal_explain(const struct refusal *r, struct mp_err *err);
 
 #endif

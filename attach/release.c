@@ -93,7 +93,7 @@ void target_release_others(struct target *t)
 	t->last_stop_ns = mono_ns() - t->stopped_at_ns;
 }
 
-int target_release(struct target *t)
+void target_release(struct target *t)
 {
 	struct deadline deadline = deadline_in_ms(1000);
 	bool were_stopped = t->threads.n && t->threads.at[0]->state != THREAD_RUNNING;
@@ -119,7 +119,6 @@ int target_release(struct target *t)
 	deadline = deadline_in_ms(LATE_MS);
 	while (target_release_late(t) && !deadline_passed(&deadline))
 		usleep(100);
-	return 0;
 }
 
 void target_close(struct target *t)

@@ -12,6 +12,7 @@
 #define ATTACH_REMAINS_H
 
 #include "attach/procfs.h"
+#include "lib/check.h"
 
 struct remains {
 	struct tids dead; /* zombies, as the target sees their numbers */
@@ -19,7 +20,7 @@ struct remains {
 };
 
 /* Looks among the children of @pid.  Return: 0 with @r to be freed, or a negative errno. */
-int remains_find(pid_t pid, struct remains *r);
+__must_check int remains_find(pid_t pid, struct remains *r);
 void remains_free(struct remains *r);
 
 #endif

@@ -209,9 +209,12 @@ static int borrow(struct remote *r)
 	if (!err)
 		err = set_mask(r, (const uint64_t[2]){UINT64_MAX, UINT64_MAX});
 	fault_point("remote-masked");
+	if (err && !thread_put_regs(r->t, r->carrier, &r->saved))
+		ignore_result(emergency_drop(r)); /* as in emergency_build() */
 	if (err) {
-		thread_put_regs(r->t, r->carrier, &r->saved);
-		emergency_drop(r);
+		/* Where they cannot be put back, the thread does that itself, by the frame. */
+		free(r->scratch);
+		r->scratch = NULL;
 	}
 	return err;
 }

@@ -114,6 +114,12 @@ static void forget_error(const struct target *t, const struct thread *th, int fd
 	close(p.fd);
 }
 
+/* A stopped thread whose registers cannot be written is being killed. */
+static void put_regs(struct target *t, struct thread *th, const struct arch_regs *regs)
+{
+	ignore_result(thread_put_regs(t, th, regs));
+}
+
 void thread_restart(struct target *t, struct thread *th)
 {
 	const struct arch *arch = t->arch;
@@ -135,7 +141,7 @@ void thread_restart(struct target *t, struct thread *th)
 			return;
 		memcpy(regs.raw, &argument, sizeof(argument));
 	}
-	thread_put_regs(t, th, &regs);
+	put_regs(t, th, &regs);
 }
 
 /* To the entry of the call that it stands before.  Return: whether it is there. */
@@ -169,7 +175,7 @@ static void restart_whole(struct target *t, struct thread *th)
 		return;
 	if (!arch->before_syscall) {
 		if (arch->restart_whole(&th->regs))
-			thread_put_regs(t, th, &th->regs);
+			put_regs(t, th, &th->regs);
 		return;
 	}
 	number = thread_stands_before(t, th);
@@ -183,7 +189,7 @@ static void restart_whole(struct target *t, struct thread *th)
 	arch->set_number(&regs, number);
 	arch->set_pc(&regs, pc);
 	if (!set_number(t, th, -1))
-		thread_put_regs(t, th, &regs);
+		put_regs(t, th, &regs);
 	th->regs_valid = false;
 }
 

@@ -4,6 +4,7 @@
 #define ATTACH_SEIZE_H
 
 #include <sys/types.h>
+#include "lib/check.h"
 
 /**
  * seize_thread() - PTRACE_SEIZE of thread @tid of process @pid, with ptrace options @options
@@ -15,6 +16,6 @@
  *
  * Return: 0; -EINTR after 2 ms of waiting, nothing was done then; or what ptrace() failed with.
  */
-int seize_thread(pid_t pid, pid_t tid, long options);
+__must_check int seize_thread(pid_t pid, pid_t tid, long options);
 
 #endif

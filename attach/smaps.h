@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
+#include "lib/check.h"
 #include "lib/vec.h"
 
 /* Bytes; prot as PROT_*. */
@@ -24,10 +25,10 @@ struct map_usages {
 
 /* Parses smaps text; mappings that hold nothing are left out, unless they are @dontfork or
  * @hugetlb. Return: 0 or -EINVAL/-ENOMEM, @u then empty. */
-int map_usages_parse(FILE *text, struct map_usages *u);
+__must_check int map_usages_parse(FILE *text, struct map_usages *u);
 /* Return: 0, -ESRCH, -EACCES, ...  The kernel walks the page tables for it: about a millisecond for
  * each GiB of small pages, in which the target's own mmap may wait. */
-int map_usages_read(pid_t pid, struct map_usages *u);
+__must_check int map_usages_read(pid_t pid, struct map_usages *u);
 void map_usages_free(struct map_usages *u);
 
 #endif

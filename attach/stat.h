@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 #include <sys/types.h>
+#include "lib/check.h"
 
 #define STAT_MINFLT	 10
 #define STAT_CMINFLT	 11
@@ -21,6 +22,6 @@ struct proc_stat {
 };
 
 /* Return: 0; -ESRCH: there is no such process; -EINVAL: fields are missing; or another -errno. */
-int proc_stat_read(pid_t pid, struct proc_stat *st);
+__must_check int proc_stat_read(pid_t pid, struct proc_stat *st);
 
 #endif

@@ -19,6 +19,7 @@
 #include "arch/arch.h"
 #include "attach/mem.h"
 #include "attach/procfs.h"
+#include "lib/check.h"
 #include "lib/deadline.h"
 #include "lib/err.h"
 #include "lib/vec.h"
@@ -78,7 +79,7 @@ struct target {
  * zombie, traced (by whom), another architecture.
  * Return: 0 with @t ready for target_seize(), or a negative errno with @err filled.
  */
-int target_look(struct target *t, pid_t pid, struct mp_err *err);
+__must_check int target_look(struct target *t, pid_t pid, struct mp_err *err);
 
 /* A process that shares the memory of @t and is none of its threads (clone() with CLONE_VM): it
  * would not stop with them.  The child of a vfork(), for which its parent waits, does not count.
@@ -88,18 +89,19 @@ pid_t target_sharer(const struct target *t);
 /* PTRACE_SEIZE for every thread until a full pass over /proc/PID/task finds no new one; newborns
  * come by PTRACE_O_TRACECLONE.  Threads keep running.  While the process is in execve() it cannot
  * be seized: after @deadline it is left alone (-ETIMEDOUT). */
-int target_seize(struct target *t, const struct deadline *deadline, struct mp_err *err);
+__must_check int target_seize(struct target *t, const struct deadline *deadline,
+			      struct mp_err *err);
 
 /* The same for one thread only, until target_release(): the others run on, also through
  * target_stop(). */
-int target_seize_one(struct target *t, struct mp_err *err);
+__must_check int target_seize_one(struct target *t, struct mp_err *err);
 /* The same for thread @tid. */
-int target_seize_thread(struct target *t, pid_t tid, struct mp_err *err);
+__must_check int target_seize_thread(struct target *t, pid_t tid, struct mp_err *err);
 
 /* PTRACE_INTERRUPT and wait for all.  On failure everything is resumed and released: the deadline
  * has passed (names the thread and what it waits in), the process has ended, or it runs another
  * program since target_look() (-ESRCH, MP_EXIT_NO_PROCESS). */
-int target_stop(struct target *t, const struct deadline *deadline, struct mp_err *err);
+__must_check int target_stop(struct target *t, const struct deadline *deadline, struct mp_err *err);
 
 /* Does the process run the program that target_look() found, as far as is known?  It need not be
  * stopped.  Return: 0, or -ESRCH with @err after an execve(). */
@@ -112,20 +114,20 @@ int target_check_program(const struct target *t, struct mp_err *err);
  * @maps: set to them; they stay @t's, until the next such call or stop
  * Return: as maps_read().
  */
-int target_maps(struct target *t, const struct maps **maps);
+__must_check int target_maps(struct target *t, const struct maps **maps);
 /* They are not what they were. */
 void target_maps_changed(struct target *t);
 
 /* Registers of a stopped thread; read once in a stop. */
-int thread_get_regs(struct target *t, struct thread *th);
+__must_check int thread_get_regs(struct target *t, struct thread *th);
 /* Return: thread pointer of a stopped thread whose registers were read; 0: not known. */
 uint64_t thread_get_tp(const struct target *t, const struct thread *th);
 /* Writes them, at once: whoever kills memprof between two steps leaves the target right. */
-int thread_put_regs(struct target *t, struct thread *th, const struct arch_regs *regs);
+__must_check int thread_put_regs(struct target *t, struct thread *th, const struct arch_regs *regs);
 
 /* Says why ptrace or /proc refused with @error: who traces it, which permission is missing and
  * what would help.  Return: a negative errno, @err filled. */
-int target_refused(const struct target *t, int error, struct mp_err *err);
+__must_check int target_refused(const struct target *t, int error, struct mp_err *err);
 
 /*
  * The stopped threads run for @us microseconds, still seized.  What a thread
@@ -149,7 +151,7 @@ int target_run_kept(struct target *t, uint32_t us,
 /* Releases the stopped threads that are not marked keep.  Until target_release() the others are all
  * that target_run() and target_stop() concern. */
 void target_release_others(struct target *t);
-int target_release(struct target *t); /* PTRACE_DETACH of every thread; job stops stay */
+void target_release(struct target *t); /* PTRACE_DETACH of every thread; job stops stay */
 /*
  * Threads that could not be let go with the others, for they did not stop (a vfork() that lasts, a
  * disk that does not answer, a busy machine) or were killed at that moment, and children that were
@@ -186,27 +188,27 @@ struct remote {
 	uint64_t wait_ms; /* for one call; remote_begin() sets what all but clone() need */
 	bool filtered;	  /* each call is asked of the carrier's seccomp filters first */
 };
-int remote_begin(struct remote *r, struct target *t, struct mp_err *err);
+__must_check int remote_begin(struct remote *r, struct target *t, struct mp_err *err);
 /* Return: the system call's result (value or -errno) in *@result; 0 or -errno as status: -EACCES
  * when a seccomp filter of the carrier does not allow the call, or cannot be read; it was not made.
  */
-int remote_syscall(struct remote *r, long nr, const uint64_t args[6], long *result);
+__must_check int remote_syscall(struct remote *r, long nr, const uint64_t args[6], long *result);
 /* The same; @at_entry(@ctx) is called when the call can only go on: if memprof dies from here on,
  * the kernel makes it nevertheless. */
-int remote_syscall_at_entry(struct remote *r, long nr, const uint64_t args[6], long *result,
-			    void (*at_entry)(void *ctx), void *ctx);
+__must_check int remote_syscall_at_entry(struct remote *r, long nr, const uint64_t args[6],
+					 long *result, void (*at_entry)(void *ctx), void *ctx);
 /* Puts a string (at most 200 bytes with its NUL) below the carrier's stack until remote_end().
  * Return: its address in the target, 0 on failure. */
 uint64_t remote_string(struct remote *r, const char *text);
-int remote_end(struct remote *r);
+__must_check int remote_end(struct remote *r);
 
 /*
  * Would the target's seccomp filters let these system calls pass?  Reads the filters (needs
  * CAP_SYS_ADMIN) and evaluates them.  @args may be NULL (zeros).
  * Return: 1 allowed, 0 refused, -errno if the filters cannot be read.
  */
-int seccomp_allows(struct target *t, struct thread *th, long nr, const uint64_t args[6],
-		   uint64_t insn_addr);
+__must_check int seccomp_allows(struct target *t, struct thread *th, long nr,
+				const uint64_t args[6], uint64_t insn_addr);
 
 /**
  * target_launch() - start a program stopped where its libraries are mapped and nothing of it ran
@@ -215,6 +217,6 @@ int seccomp_allows(struct target *t, struct thread *th, long nr, const uint64_t 
  * program; it is seized and stopped, like after target_stop().  No byte of it stays changed.
  * @argv: NULL-terminated; @argv[0] is looked up in PATH.
  */
-int target_launch(struct target *t, char *const argv[], struct mp_err *err);
+__must_check int target_launch(struct target *t, char *const argv[], struct mp_err *err);
 
 #endif

@@ -189,7 +189,7 @@ int target_seize(struct target *t, const struct deadline *deadline, struct mp_er
 
 	/* Large files take a while to search: not while the threads stand.  What is missing is
 	 * found out, and told, when it is needed. */
-	(void)emergency_find(t);
+	ignore_result(emergency_find(t));
 	t->exited = t->execed = false;
 	do {
 		drop_gone(t);
@@ -242,7 +242,8 @@ static int seized_one(struct target *t, int seized, struct mp_err *err)
 
 int target_seize_thread(struct target *t, pid_t tid, struct mp_err *err)
 {
-	(void)emergency_find(t);
+	/* As in target_seize(). */
+	ignore_result(emergency_find(t));
 	return seized_one(t, seize(t, tid), err);
 }
 
@@ -254,7 +255,7 @@ int target_seize_one(struct target *t, struct mp_err *err)
 
 	if (ret)
 		return target_refused(t, ret, err);
-	(void)emergency_find(t);
+	ignore_result(emergency_find(t));
 	for (size_t i = 0; i < tids.list.n && seized == -ESRCH; i++)
 		seized = seize(t, tids.list.at[i]);
 	vec_free(&tids.list);

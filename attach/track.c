@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <linux/userfaultfd.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,6 +24,8 @@
 /* The kernel holds the target's mmap_lock for one step: some milliseconds.  A multiple of every
  * huge page that could be split by it. */
 #define STEP (64ull << 20)
+
+#define DESCRIPTORS 4096 /* that are looked through for a free one: less than 2 ms */
 
 static int handshake(int uffd)
 {
@@ -108,11 +111,46 @@ static int get_descriptor(struct track *k, struct remote *r, struct mp_err *err)
 		   : 0;
 }
 
+/* The number that the next descriptor of the stopped target gets; -1: not known. */
+static int next_descriptor(pid_t pid)
+{
+	for (int fd = 0; fd < DESCRIPTORS; fd++) {
+		if (syscall(SYS_kcmp, pid, pid, KCMP_FILE, fd, fd) < 0)
+			return errno == EBADF ? fd : -1;
+	}
+	return -1;
+}
+
+/* A system call that was given up is made nevertheless when its thread goes on: closes the target's
+ * descriptor @fd if it is a userfaultfd by now.  Nobody but its carrier has run since it was free.
+ */
+static int close_left(struct target *t, int fd)
+{
+	static const char what[] = "anon_inode:[userfaultfd]";
+	const uint64_t args[6] = {(uint64_t)fd};
+	char path[64], to[64];
+	struct remote r;
+	long result = 0;
+	int ret, ended;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", proc_of(t->pid), fd);
+	n = fd < 0 ? -1 : readlink(path, to, sizeof(to));
+	if (n != (ssize_t)strlen(what) || memcmp(to, what, strlen(what)))
+		return 0;
+	ret = remote_begin(&r, t, NULL);
+	if (ret)
+		return ret;
+	ret = remote_syscall(&r, t->arch->nr.close, args, &result);
+	ended = remote_end(&r);
+	return ret ? ret : ended ? ended : (int)result;
+}
+
 int track_begin(struct track *k, struct target *t, struct mp_err *err)
 {
 	char path[64];
 	struct remote r;
-	int ret;
+	int ret, next;
 
 	memset(k, 0, sizeof(*k));
 	k->uffd = -1;
@@ -121,12 +159,19 @@ int track_begin(struct track *k, struct target *t, struct mp_err *err)
 	if (k->pagemap < 0)
 		return mp_fail(err, MP_EXIT_FAILURE, -errno, "cannot read %s: %s", path,
 			       strerror(errno));
+	next = next_descriptor(proc_of(t->pid));
 	ret = remote_begin(&r, t, err);
 	if (!ret)
 		ret = get_descriptor(k, &r, err);
 	if (remote_end(&r) && !ret)
 		ret = mp_fail(err, MP_EXIT_FAILURE, -EIO,
 			      "a thread of process %d could not be put back", t->pid);
+	if (ret && close_left(t, next))
+		ret =
+		    mp_fail(err, MP_EXIT_NOT_RESTORED, ret,
+			    "process %d keeps descriptor %d, an unused userfaultfd() that memprof "
+			    "asked it for",
+			    t->pid, next);
 	if (ret)
 		track_end(k);
 	return ret;

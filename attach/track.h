@@ -15,6 +15,7 @@
 #define ATTACH_TRACK_H
 
 #include "attach/target.h"
+#include "lib/check.h"
 
 /* Of pages, as the kernel's uapi linux/fs.h numbers them. */
 #define TRACK_ALLOWED (1u << 0) /* in tracked memory */
@@ -45,11 +46,11 @@ bool track_supported(void);
  * Asks its seccomp filters first.  The process has one descriptor more for some microseconds.
  * Return: 0, or a negative errno with @err and nothing to be ended.
  */
-int track_begin(struct track *k, struct target *t, struct mp_err *err);
+__must_check int track_begin(struct track *k, struct target *t, struct mp_err *err);
 
 /* Tracks private anonymous mappings from @start to @end, addresses of pages.  Nothing is protected
  * yet.  Return: 0 or -errno: -EBUSY, the program itself has userfaultfd there. */
-int track_add(struct track *k, uint64_t start, uint64_t end);
+__must_check int track_add(struct track *k, uint64_t start, uint64_t end);
 bool track_has(const struct track *k, uint64_t start, uint64_t end);
 
 /**

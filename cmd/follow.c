@@ -70,8 +70,7 @@ static int record_process(pid_t pid, const struct recording_options *o)
 	}
 	if (ret)
 		return recording_failed(o, &err);
-	family_leave(&t, NULL);
-	status = recording_run(&t, o, false);
+	status = family_leave(&t, &err) ? recording_failed(o, &err) : recording_run(&t, o, false);
 	target_close(&t);
 	return status;
 }

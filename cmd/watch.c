@@ -8,6 +8,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 #include "cmd/recording.h"
+#include "inject/sandbox.h"
 #include "record/clock.h"
 #include "report/text.h"
 
@@ -127,7 +128,7 @@ static void install(struct recording *rec)
 	if (!ret && rec->s.plan.refused[0])
 		fprintf(stderr, "memprof: not hooked: %s\n", rec->s.plan.refused);
 	pthread_mutex_unlock(&rec->lock);
-	if (ret && recording_target_alive(rec))
+	if (ret && err.exit != MP_EXIT_NO_PROCESS && recording_target_alive(rec))
 		fprintf(stderr,
 			"memprof: a library that was loaded meanwhile is not recorded: %s\n",
 			err.what);
@@ -202,6 +203,7 @@ static enum mp_end_reason watch(struct recording *rec, const struct recording_op
 			recording_refresh(rec);
 		}
 		install(rec);
+		sandbox_watch(&rec->s);
 		if (o->for_ms && now - start >= o->for_ms * 1000000)
 			return MP_END_TIME;
 		if (recorder_progress(rec->r).error)

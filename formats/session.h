@@ -47,6 +47,7 @@ enum ss_hook_kind {
 	SS_HOOK_SHMAT,
 	SS_HOOK_SHMDT,
 	SS_HOOK_MALLOPT,
+	SS_HOOK_PRCTL,
 };
 
 /* How the requested size follows from the arguments. */
@@ -266,9 +267,10 @@ struct ss_control {
 	uint32_t lossless;   /* 1: wait for room (until the deadline) instead of dropping */
 	int32_t tid_offset;  /* of the tid in the thread's control block from the thread pointer */
 	uint32_t tid_known;  /* 1: tid_offset was verified */
-	uint32_t
-	    may_syscall; /* 1: the agent's own system calls are permitted (no seccomp refuses) */
-	uint32_t nslots; /* power of two */
+	/* 1: the agent's own system calls are permitted (no seccomp refuses).  Agent and recorder
+	 * clear it, for good, when the program is about to get a filter. */
+	uint32_t may_syscall;
+	uint32_t nslots;			/* power of two */
 	uint64_t slots, slot_stride, slot_ring; /* ring: offset inside a slot */
 	uint64_t ring_size;			/* data bytes, power of two */
 	uint64_t

@@ -24,6 +24,7 @@ static const char *const entry_name[BLOB_ENTRIES] = {
     [SS_HOOK_SHMAT] = "ag_entry_shmat",
     [SS_HOOK_SHMDT] = "ag_entry_shmdt",
     [SS_HOOK_MALLOPT] = "ag_entry_mallopt",
+    [SS_HOOK_PRCTL] = "ag_entry_prctl",
     [BLOB_ZERO_ALLOC] = "ag_entry_zero_alloc",
     [BLOB_FREE_TRACED] = "ag_entry_free_traced",
 };

@@ -6,10 +6,11 @@
 #include <libelf.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "lib/check.h"
 
 /* Entries beyond enum ss_hook_kind: what calls no other hooked function, in sampling mode; what
  * fills its blocks with zeros; frees with their stacks. */
-enum { BLOB_LEAF_MALLOC = 14, BLOB_LEAF_CALLOC, BLOB_ZERO_ALLOC, BLOB_FREE_TRACED, BLOB_ENTRIES };
+enum { BLOB_LEAF_MALLOC = 15, BLOB_LEAF_CALLOC, BLOB_ZERO_ALLOC, BLOB_FREE_TRACED, BLOB_ENTRIES };
 
 struct blob {
 	Elf *elf;
@@ -21,7 +22,7 @@ struct blob {
 };
 
 /* Return: 0, or -ENOEXEC when the embedded file is not what the build made. */
-int blob_open(struct blob *b);
+__must_check int blob_open(struct blob *b);
 void blob_close(struct blob *b);
 
 #endif

@@ -46,7 +46,8 @@ static uint32_t restore_text(struct session *s, const struct maps *maps)
 }
 
 /* A thread in an island is at an instruction that the restored text has too.  Return: false when
- * it is not: between the instructions that one of the text has become. */
+ * it stays inside: it is between the instructions that one of the text has become, or its registers
+ * cannot be written. */
 static bool move_back(struct session *s, struct thread *th)
 {
 	const struct ss_journal *j = s->journal;
@@ -77,7 +78,8 @@ static bool move_back(struct session *s, struct thread *th)
 		return !inside;
 	regs = th->regs;
 	t->arch->set_pc(&regs, to);
-	thread_put_regs(t, th, &regs);
+	if (thread_put_regs(t, th, &regs))
+		return false;
 	fault_point("close-moved");
 	return true;
 }
@@ -99,7 +101,8 @@ static void clean_page(struct session *s, struct remote *r, const struct maps *m
 		return;
 	if (pread(fd, file, PAGE, (off_t)(page - m->start + m->offset)) == (ssize_t)PAGE &&
 	    !mem_read(&s->t->mem, page, mem, PAGE) && !memcmp(mem, file, PAGE))
-		remote_syscall(r, s->t->arch->nr.madvise, args, &ignored);
+		/* Without it the page stays a copy that equals the file. */
+		ignore_result(remote_syscall(r, s->t->arch->nr.madvise, args, &ignored));
 	fault_point("close-cleaned");
 	close(fd);
 }
@@ -437,8 +440,9 @@ int session_close(struct session *s, struct mp_err *err)
 	if (s->adopted && journal_load(s))
 		return mp_fail(err, MP_EXIT_FAILURE, -EPROTO, "the session's journal is damaged");
 	child = session_is_child(s);
+	/* Calls that are recorded until the text is restored do no harm. */
 	if (!child)
-		session_mute(s);
+		ignore_result(session_mute(s));
 	fault_point("close-muted");
 	why.sharer = target_sharer(s->t);
 	ret = inside_open(&in, s, child);

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "attach/target.h"
+#include "lib/check.h"
 
 /* Which session block: forked children map the same file. */
 struct session_id {
@@ -33,7 +34,7 @@ bool family_is_child(pid_t pid);
  * (SS_DORMANT).  A session at work is not touched.
  * Return: 0, or as session_close() with @err.
  */
-int family_leave(struct target *t, struct mp_err *err);
+__must_check int family_leave(struct target *t, struct mp_err *err);
 
 /**
  * family_restore() - restore all forked children that carry one of these sessions

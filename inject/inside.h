@@ -14,6 +14,7 @@
 #include "attach/target.h"
 #include "inject/lookup.h"
 #include "inject/session.h"
+#include "lib/check.h"
 
 struct inside {
 	struct session *s;
@@ -26,7 +27,7 @@ struct inside {
 };
 
 /* Return: 0 or -ENOMEM.  To be released by inside_free(). */
-int inside_open(struct inside *in, struct session *s, bool child);
+__must_check int inside_open(struct inside *in, struct session *s, bool child);
 /* Reads the accounts as they are now. */
 void inside_read(struct inside *in);
 void inside_free(struct inside *in);

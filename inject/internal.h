@@ -6,6 +6,7 @@
 #include "attach/emergency.h"
 #include "inject/layout.h"
 #include "inject/session.h"
+#include "lib/check.h"
 
 #define SLOT_BYTES     256 /* of an island per hook: descriptor, entry, relocated code */
 #define SLOT_ENTRY     64
@@ -20,18 +21,19 @@ static inline uint64_t session_private_bytes(const struct ss_control *c)
 }
 
 /* Plans the hooks of all modules in @maps; refuses a process without an allocator. */
-int session_plan(struct session *s, const struct maps *maps, struct mp_err *err);
+__must_check int session_plan(struct session *s, const struct maps *maps, struct mp_err *err);
 
-/* For all threads to stand: 2 s, and 1 ms for each, after the search that may take as long. */
+/* For all threads to stand: 2 s, and 1 ms for each, after the search that may take as long.  What
+ * it does not find is told by remote_begin(). */
 static inline struct deadline session_stop_deadline(struct target *t)
 {
-	(void)emergency_find(t);
+	ignore_result(emergency_find(t));
 	return deadline_in_ms(2000 + t->status.threads);
 }
 
 /* mmap in the target; @addr other than 0 is taken exactly or not at all (-EEXIST). */
-int session_remote_map(struct remote *r, uint64_t addr, uint64_t length, int prot, int flags,
-		       int fd, uint64_t *result);
+__must_check int session_remote_map(struct remote *r, uint64_t addr, uint64_t length, int prot,
+				    int flags, int fd, uint64_t *result);
 
 /* The journal as we believe it goes to the block: all of it, or one hook that is about to be
  * patched; the block's counts and state come last, so that any moment is a valid one. */
@@ -40,7 +42,7 @@ void journal_publish_hook(struct session *s, uint32_t i);
 void journal_set_state(struct session *s, enum ss_state state);
 /* The other way, for a session that another recorder left.  Return: 0, or -EPROTO if it is
  * damaged. */
-int journal_load(struct session *s);
+__must_check int journal_load(struct session *s);
 
 /* Is the hook's file still mapped where it was? */
 bool journal_hook_mapped(const struct maps *maps, const struct ss_journal_hook *h);
@@ -49,16 +51,16 @@ void journal_forget_hook(struct session *s, uint32_t i);
 
 /* open.c: maps block, agent and gate into the stopped target.  On failure nothing of them is left,
  * and @s has no block. */
-int session_map(struct session *s, const struct session_options *o, struct layout *layout,
-		struct mp_err *err);
+__must_check int session_map(struct session *s, const struct session_options *o,
+			     struct layout *layout, struct mp_err *err);
 
 /* unmap.c: unmaps islands, agent, gate and, last, the block; whatever of them is there.
  * @j: a copy that the target cannot change.  Return: 0 or a negative errno. */
-int session_unmap(struct remote *r, const struct ss_journal *j);
+__must_check int session_unmap(struct remote *r, const struct ss_journal *j);
 
 /* unmap.c: a block's descriptor that a killed recorder left open in the process, or -1. */
-int session_leaked_fd(pid_t pid);
+__must_check int session_leaked_fd(pid_t pid);
 /* unmap.c: closes it, if there is one.  Return: 0 or a negative errno. */
-int session_close_leaked(struct remote *r);
+__must_check int session_close_leaked(struct remote *r);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "attach/target.h"
 #include "formats/session.h"
+#include "lib/check.h"
 
 struct layout {
 	struct ss_control control; /* offsets and sizes, the rest zero */
@@ -21,7 +22,8 @@ void layout_default(size_t threads, uint64_t ring, struct layout *out);
  * Reads RLIMIT_AS and the memory cgroups; touches nothing.
  * Return: 0, or a negative errno with @err: which limit leaves too little (MP_EXIT_NO_ROOM).
  */
-int layout_choose(const struct target *t, uint64_t ring, struct layout *out, struct mp_err *err);
+__must_check int layout_choose(const struct target *t, uint64_t ring, struct layout *out,
+			       struct mp_err *err);
 
 /* Are all offsets what this memprof makes of the sizes?  For a layout that the target could have
  * written: @length is the real one. */

@@ -31,8 +31,8 @@ int session_remote_map(struct remote *r, uint64_t addr, uint64_t length, int pro
 	if (addr && (unsigned long)ret != addr) {
 		uint64_t back[6] = {(unsigned long)ret, length};
 
-		remote_syscall(r, r->t->arch->nr.munmap, back, &ret);
-		return -EEXIST;
+		err = remote_syscall(r, r->t->arch->nr.munmap, back, &ret);
+		return err ? err : ret ? (int)ret : -EEXIST;
 	}
 	*result = (unsigned long)ret;
 	return 0;
@@ -190,8 +190,8 @@ static int open_block(struct session *s, struct remote *r, const struct layout *
 	struct target *t = s->t;
 	uint64_t name = remote_string(r, SS_NAME),
 		 args[6] = {name, MFD_CLOEXEC | MFD_ALLOW_SEALING}, addr;
+	int err, closed;
 	long fd, ret;
-	int err;
 
 	if (!name)
 		return -EFAULT;
@@ -215,8 +215,8 @@ static int open_block(struct session *s, struct remote *r, const struct layout *
 	fault_point("open-block");
 	memset(args, 0, sizeof(args));
 	args[0] = (uint64_t)fd;
-	remote_syscall(r, t->arch->nr.close, args, &ret);
-	return err;
+	closed = remote_syscall(r, t->arch->nr.close, args, &ret);
+	return err ? err : closed ? closed : (int)ret;
 }
 
 /* The agent's text and, behind it, the gate and the accounts. */
@@ -255,14 +255,18 @@ static int open_agent(struct session *s, struct remote *r)
 	return err;
 }
 
-static void take_back(struct session *s, struct remote *r)
+/* Return: 0 when nothing of it is left in the target, or a negative errno. */
+static int take_back(struct session *s, struct remote *r)
 {
+	int ret = 0;
+
 	if (!s->block)
-		return;
+		return 0;
 	if (s->journal)
-		session_unmap(r, s->journal);
+		ret = session_unmap(r, s->journal);
 	munmap(s->block, s->length);
 	s->block = NULL;
+	return ret;
 }
 
 static const char *why_not(int error)
@@ -285,7 +289,7 @@ static int map_all(struct session *s, const struct session_options *o, struct la
 		 agent = agent_place(s, maps, s->blob.mapped_length + private);
 	bool agent_may = true;
 	struct remote r;
-	int ret = 0, ended;
+	int ret = 0, back = 0, ended;
 
 	if (t->status.seccomp)
 		ret = sandbox_ask(t, layout->length, agent, s->blob.mapped_length, private,
@@ -299,7 +303,7 @@ static int map_all(struct session *s, const struct session_options *o, struct la
 	if (!ret)
 		ret = open_agent(s, &r);
 	if (ret)
-		take_back(s, &r);
+		back = take_back(s, &r);
 	ended = remote_end(&r);
 	/* Once it was late it runs, and calls after that find no stopped thread. */
 	if (ret == -ETIMEDOUT || (ret == -ESRCH && r.carrier->state != THREAD_GONE))
@@ -309,6 +313,12 @@ static int map_all(struct session *s, const struct session_options *o, struct la
 		    "machine is overloaded); no function was hooked, and what is left is "
 		    "taken out by: memprof detach -p %d",
 		    r.carrier->tid, t->pid, t->pid);
+	if (ret && back)
+		return mp_fail(
+		    err, MP_EXIT_NOT_RESTORED, ret,
+		    "cannot map the agent into process %d: %s; what is left of it is taken "
+		    "out by: memprof detach -p %d",
+		    t->pid, why_not(ret), t->pid);
 	if (ret)
 		return mp_fail(err,
 			       ret == -EEXIST || ret == -ENOMEM || ret == -EAGAIN ? MP_EXIT_NO_ROOM

@@ -335,13 +335,14 @@ static bool windows_busy(const struct batch *b, const struct maps *maps)
 	return busy;
 }
 
+/* Where that cannot be read it is taken to be: session_unmap() looks before it unmaps. */
 static bool is_mapped(pid_t pid, uint64_t addr)
 {
 	struct maps maps;
 	bool is;
 
 	if (maps_read(pid, &maps))
-		return false;
+		return true;
 	is = maps_find(&maps, addr) != NULL;
 	maps_free(&maps);
 	return is;
@@ -351,7 +352,7 @@ static int map_islands(struct batch *b, struct mp_err *err)
 {
 	struct session *s = b->s;
 	struct ss_journal *j = s->journal;
-	uint32_t first = j->nislands;
+	uint32_t first = j->nislands, mapped = first;
 	struct remote r;
 	int ret, ended;
 
@@ -365,26 +366,26 @@ static int map_islands(struct batch *b, struct mp_err *err)
 	/* Before they are mapped: if memprof dies, a later detach unmaps those that are there. */
 	j->nislands = b->nislands;
 	journal_publish(s);
-	for (uint32_t i = first; i < b->nislands && !ret; i++) {
+	for (; mapped < b->nislands && !ret; mapped += !ret) {
 		uint64_t addr;
 
 		ret = fault_fail("patch-island")
 			  ? -ENOMEM
-			  : session_remote_map(
-				&r, j->island[i].addr, j->island[i].length, PROT_READ | PROT_EXEC,
-				MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, &addr);
-		if (ret) {
-			mp_fail(err, MP_EXIT_NO_ROOM, ret,
-				"cannot map a page near the allocator of process %d: %s", s->t->pid,
-				strerror(-ret));
-			/* Of a call that was given up it is not known whether it was made. */
-			j->nislands =
-			    i + (ret != -EEXIST && is_mapped(s->t->pid, j->island[i].addr));
-		}
+			  : session_remote_map(&r, j->island[mapped].addr, j->island[mapped].length,
+					       PROT_READ | PROT_EXEC,
+					       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+					       -1, &addr);
 	}
-	if (ret)
-		journal_publish(s);
 	ended = remote_end(&r);
+	if (ret) {
+		mp_fail(err, MP_EXIT_NO_ROOM, ret,
+			"cannot map a page near the allocator of process %d: %s", s->t->pid,
+			strerror(-ret));
+		/* A call that was given up may have been made, at the latest by remote_end(). */
+		j->nislands =
+		    mapped + (ret != -EEXIST && is_mapped(s->t->pid, j->island[mapped].addr));
+		journal_publish(s);
+	}
 	if (ret || !ended)
 		return ret;
 	return mp_fail(err, MP_EXIT_FAILURE, ended, "cannot put thread %d of process %d back",
@@ -460,7 +461,7 @@ static void undo(struct batch *b, enum ss_state before)
 		const struct ss_journal_hook *h = &j->hook[i];
 
 		/* Read back: a write that fails may have written the first of two pages. */
-		mem_write_text(&s->t->mem, h->addr, h->old_bytes, h->length);
+		ignore_result(mem_write_text(&s->t->mem, h->addr, h->old_bytes, h->length));
 		if (mem_read(&s->t->mem, h->addr, now, h->length) ||
 		    memcmp(now, h->old_bytes, h->length))
 			continue; /* session_close() tries again */
@@ -544,6 +545,21 @@ static int replan(struct batch *b, struct maps *maps, struct mp_err *err)
 
 enum outcome { DONE, AGAIN_AFTER_A_MOMENT, AGAIN_WITH_A_NEW_PLAN };
 
+/* Nobody holds the process before the hooks go in.  Return: 0 if it runs the program that the
+ * session was opened in, or -ESRCH with @err. */
+static int same_program(const struct session *s, const struct maps *maps, struct mp_err *err)
+{
+	uint64_t length;
+
+	if (session_find(maps, &length) == s->journal->session_addr)
+		return 0;
+	return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH,
+		       maps->list.n ? "process %d executed another program meanwhile; that one was "
+				      "left alone"
+				    : "process %d has ended",
+		       s->t->pid);
+}
+
 /* All threads stand.  @may_wait: there is time for another stop.  Return: 0 or a negative errno;
  * *@outcome is valid with 0. */
 static int put_in(struct batch *b, bool may_wait, enum outcome *outcome, struct mp_err *err)
@@ -554,6 +570,9 @@ static int put_in(struct batch *b, bool may_wait, enum outcome *outcome, struct 
 	*outcome = DONE;
 	if (ret)
 		return target_refused(b->s->t, ret, err);
+	ret = same_program(b->s, maps, err);
+	if (ret)
+		return ret;
 	if (!text_unchanged(b, maps)) {
 		/* A library that was loaded later may have been unloaded. */
 		*outcome = AGAIN_WITH_A_NEW_PLAN;

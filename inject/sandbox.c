@@ -8,7 +8,8 @@
 #include "attach/seccomp.h"
 
 #define CAP_SYS_ADMIN 21
-#define FD	      3 /* filters that look at descriptors' numbers are not known */
+#define LOOKS	      16 /* threads that one sandbox_watch() looks at */
+#define FD	      3	 /* filters that look at descriptors' numbers are not known */
 
 struct call {
 	const char *name;
@@ -133,4 +134,27 @@ int sandbox_ask(struct target *t, uint64_t length, uint64_t agent, uint64_t agen
 		note_filters(t, t->threads.at[k]);
 	}
 	return ret;
+}
+
+void sandbox_watch(struct session *s)
+{
+	const struct target *t = s->t;
+	struct proc_status st;
+	struct tids tids;
+	bool newer = false;
+
+	if (s->observes || !__atomic_load_n(&s->block->may_syscall, __ATOMIC_RELAXED) ||
+	    proc_tasks(t->pid, &tids))
+		return;
+	for (size_t i = 0; i < LOOKS && i < tids.list.n && !newer; i++) {
+		pid_t tid = tids.list.at[s->looked_at++ % tids.list.n];
+
+		/* Kernels before 5.9 do not tell how many there are. */
+		newer = !proc_status_read(t->pid, tid, &st) && st.seccomp &&
+			(st.seccomp == SECCOMP_MODE_STRICT || !t->status.seccomp ||
+			 st.filters > t->filters_asked);
+	}
+	vec_free(&tids.list);
+	if (newer)
+		__atomic_store_n(&s->block->may_syscall, 0, __ATOMIC_RELAXED);
 }

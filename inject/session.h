@@ -20,6 +20,7 @@
 #include "inject/blob.h"
 #include "inject/symbols.h"
 #include "inject/tables.h"
+#include "lib/check.h"
 
 struct session_options {
 	const char *recording; /* path, for status */
@@ -52,6 +53,7 @@ struct session {
 	bool observes;		/* nothing is in the target */
 	bool no_hooks;		/* as in session_options */
 	bool other_agent;	/* of another build of memprof: it gets no new hooks */
+	uint32_t looked_at;	/* threads, by sandbox_watch() */
 	bool stopped; /* the target was stopped before session_open() (run) and stays so */
 };
 
@@ -67,8 +69,8 @@ bool session_is_of(const struct ss_journal *j, pid_t pid, uint64_t addr);
  * @t: after target_look(), or stopped (target_launch(): stays stopped)
  * Refuses before touching anything: a session is there, no allocator, seccomp.
  */
-int session_open(struct session *s, struct target *t, const struct session_options *options,
-		 struct mp_err *err);
+__must_check int session_open(struct session *s, struct target *t,
+			      const struct session_options *options, struct mp_err *err);
 
 /**
  * session_install() - put in the hooks that are planned and not yet in, in one short stop
@@ -79,15 +81,15 @@ int session_open(struct session *s, struct target *t, const struct session_optio
  * session_open() stays so on failure, for session_close().
  * Return: 0 or a negative errno with @err filled.
  */
-int session_install(struct session *s, struct mp_err *err);
+__must_check int session_install(struct session *s, struct mp_err *err);
 
 /* Looks for new modules: their tables are published; returns 1 if some have functions to hook
  * (session_install() puts them in), 0 if not, or a negative errno. */
-int session_refresh(struct session *s);
+__must_check int session_refresh(struct session *s);
 
 /* Opens a session that another recorder left.  If that did not come farther than a descriptor in
  * the process, @s has no block, and session_close() closes the descriptor. */
-int session_adopt(struct session *s, struct target *t, struct mp_err *err);
+__must_check int session_adopt(struct session *s, struct target *t, struct mp_err *err);
 
 /**
  * session_resume() - go on with a session whose recorder is gone
@@ -95,9 +97,9 @@ int session_adopt(struct session *s, struct target *t, struct mp_err *err);
  * names the recorder before until session_take_over().
  * Return: 0; -EBUSY when it was not at work, -EPROTO when it is damaged, with @err.
  */
-int session_resume(struct session *s, struct target *t, struct mp_err *err);
+__must_check int session_resume(struct session *s, struct target *t, struct mp_err *err);
 /* From now on the journal names this process.  Return: -EBUSY when another one was faster. */
-int session_take_over(struct session *s, const struct session_options *options);
+__must_check int session_take_over(struct session *s, const struct session_options *options);
 /* The recording goes on at @path (absolute): whoever takes over reads that one. */
 void session_set_recording(struct session *s, const char *path);
 /* Leaves it to another recorder. */
@@ -109,18 +111,18 @@ void session_leave(struct session *s);
  * The block is our own memory; whoever observes the target fills its rings.  session_refresh() and
  * session_free() serve as usual, session_install() and session_close() do not.
  */
-int session_observe(struct session *s, struct target *t, const struct session_options *options,
-		    struct mp_err *err);
+__must_check int session_observe(struct session *s, struct target *t,
+				 const struct session_options *options, struct mp_err *err);
 /* Enters the planned hooks that are new into the journal, as if they were in.  Return: 0, -ENOSPC.
  */
-int session_observe_hooks(struct session *s);
+__must_check int session_observe_hooks(struct session *s);
 
 /* Is the target a forked child of a recorded process?  It has the text and the mappings, but a
  * wiped gate; its parent's journal serves and is not written. */
 bool session_is_child(struct session *s);
 
 /* Hooks pass through from now on (no stop). */
-int session_mute(struct session *s);
+__must_check int session_mute(struct session *s);
 
 /**
  * session_close() - restore the target and take everything out
@@ -130,7 +132,7 @@ int session_mute(struct session *s);
  * Return: 0; -EAGAIN with @err (MP_EXIT_NOT_RESTORED) when a thread would not leave the agent: the
  * text is restored, pages stay, a later detach takes them; -ESRCH if the process is gone.
  */
-int session_close(struct session *s, struct mp_err *err);
+__must_check int session_close(struct session *s, struct mp_err *err);
 void session_free(struct session *s);
 
 /* Journal's state in words. */

@@ -8,6 +8,7 @@
 #include "attach/procfs.h"
 #include "attach/target.h"
 #include "formats/session.h"
+#include "lib/check.h"
 #include "lib/err.h"
 #include "lib/vec.h"
 
@@ -39,8 +40,9 @@ struct hook_plan {
  * Only looks: files of the modules, and their text in the target's memory.
  * Return: 0 with @plan filled (the caller frees it by hook_plan_free()), or a negative errno.
  */
-int hook_plan_make(struct target *t, const struct maps *maps, const struct hook_plan *known,
-		   struct hook_plan *plan, struct mp_err *err);
+__must_check int hook_plan_make(struct target *t, const struct maps *maps,
+				const struct hook_plan *known, struct hook_plan *plan,
+				struct mp_err *err);
 /* Does the function just go on to another planned one of the same kind (by a direct call or jump,
  * also through the PLT)?  Then that one sees the call. */
 bool hook_goes_on(struct target *t, const struct hook_plan *plan, const struct planned_hook *h);

@@ -102,6 +102,7 @@ void tables_free(struct tables *tb)
 	vec_free(&tb->code);
 	vec_free(&tb->own);
 	rule_set_free(tb->rules);
+	tb->rules = NULL;
 }
 
 /* Copies the rows of [@start, @end) into the block; @bias turns table addresses into the target's.

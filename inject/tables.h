@@ -11,6 +11,7 @@
 #include "attach/target.h"
 #include "formats/file.h"
 #include "formats/session.h"
+#include "lib/check.h"
 #include "lib/vec.h"
 #include "unwind/table.h"
 
@@ -36,11 +37,13 @@ struct tables {
 };
 
 /* @layout: offsets in @block, copied: the block itself is the target's to change. */
-int tables_init(struct tables *tb, struct ss_control *block, const struct ss_control *layout);
+__must_check int tables_init(struct tables *tb, struct ss_control *block,
+			     const struct ss_control *layout);
 /* The same for a block whose tables another recorder made and the agent uses: its rules keep their
  * ids, its rows stay, and the agent's own code is known.  Nothing there is believed beyond its
  * bounds.  Return: 0, -EPROTO when it is damaged, -ENOMEM. */
-int tables_resume(struct tables *tb, struct ss_control *block, const struct ss_control *layout);
+__must_check int tables_resume(struct tables *tb, struct ss_control *block,
+			       const struct ss_control *layout);
 void tables_free(struct tables *tb);
 
 /**
@@ -50,17 +53,17 @@ void tables_free(struct tables *tb);
  * told (generation).  Reads files and, for the vdso, the target's memory; the target runs on.
  * Return: number of mappings that are new, or a negative errno.
  */
-int tables_update(struct tables *tb, struct target *t, const struct maps *maps);
+__must_check int tables_update(struct tables *tb, struct target *t, const struct maps *maps);
 
 /* Adds code of ours at @addr from @elf's CFI (agent).  Published by the next tables_publish(). */
-int tables_add_agent(struct tables *tb, Elf *elf, uint64_t addr, uint64_t length);
+__must_check int tables_add_agent(struct tables *tb, Elf *elf, uint64_t addr, uint64_t length);
 /* Adds rows given directly: @n addresses, ascending, from @start, with rule ids. */
-int tables_add_rows(struct tables *tb, uint64_t start, uint64_t end, const uint64_t *pc,
-		    const uint16_t *rule, uint32_t n);
+__must_check int tables_add_rows(struct tables *tb, uint64_t start, uint64_t end,
+				 const uint64_t *pc, const uint16_t *rule, uint32_t n);
 /* Rule id of the row at target address @pc, 0 if none. */
 uint16_t tables_rule_at(const struct tables *tb, uint64_t pc);
 /* Rule of a function that was just entered. */
 uint16_t tables_entry_rule(struct tables *tb);
-int tables_publish(struct tables *tb, bool changed);
+__must_check int tables_publish(struct tables *tb, bool changed);
 
 #endif

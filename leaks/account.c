@@ -163,8 +163,7 @@ int account_take(struct account *a, pid_t pid, const struct account_stacks *stac
 			       "cannot read maps and pagemap of process %d: %s", pid,
 			       strerror(-ret));
 	}
-	proc_rollup_read(pid, &rollup);
-	a->rss = rollup.rss;
+	a->rss = proc_rollup_read(pid, &rollup) ? 0 : rollup.rss;
 	vec_for_each (&maps.list, m)
 		take_map(&t, &maps, m);
 	split_free(a, c);

@@ -174,7 +174,8 @@ int analysis_run(struct analysis *a, struct target *t, const struct snapshot_pla
 	a->pid = t->pid;
 	a->plan = *plan;
 	memcpy(a->name, t->status.name, sizeof(a->name));
-	proc_exe(t->pid, a->exe, sizeof(a->exe));
+	if (proc_exe(t->pid, a->exe, sizeof(a->exe)))
+		a->exe[0] = 0;
 	if (plan->max_pause_ns && plan->pause_ns > plan->max_pause_ns) {
 		snapshot_advice(plan, t, plan->pause_ns, advice, sizeof(advice));
 		return mp_fail(err, MP_EXIT_FAILURE, -ETIME,

@@ -131,7 +131,7 @@ static size_t read_map(struct image *img, const struct image_map *m, uint64_t ad
 			copy_out(f, at, to + done, n);
 		else if (m->path[0] != '/')
 			memset(to + done, 0, n);
-		else if (f->below->read(img, at, to + done, n) != n)
+		else if (f->below->fetch(img, at, to + done, n) != n)
 			break;
 		done += n;
 	}
@@ -151,7 +151,7 @@ static size_t frozen_read(struct image *img, uint64_t addr, void *to, size_t len
 			break;
 		got = m->frozen
 			  ? read_map(img, m, addr + done, (uint8_t *)to + done, want)
-			  : img->frozen->below->read(img, addr + done, (uint8_t *)to + done, want);
+			  : img->frozen->below->fetch(img, addr + done, (uint8_t *)to + done, want);
 		done += got;
 		if (got < want)
 			break;
@@ -177,7 +177,7 @@ void image_freeze(struct image *img, struct frozen *f)
 {
 	f->below = img->ops;
 	f->ops = *img->ops;
-	f->ops.read = frozen_read;
+	f->ops.fetch = frozen_read;
 	f->ops.present = frozen_present;
 	img->frozen = f;
 	img->ops = &f->ops;

@@ -32,7 +32,7 @@ void image_close(struct image *img)
 
 size_t image_read(struct image *img, uint64_t addr, void *to, size_t len)
 {
-	size_t n = img->ops->read(img, addr, to, len);
+	size_t n = img->ops->fetch(img, addr, to, len);
 
 	img->bytes_read += n;
 	return n;

@@ -38,7 +38,7 @@ struct image_thread {
 struct image;
 struct image_ops {
 	uint64_t (*present)(struct image *img, const struct image_map *map, uint64_t *addr);
-	size_t (*read)(struct image *img, uint64_t addr, void *to, size_t len);
+	size_t (*fetch)(struct image *img, uint64_t addr, void *to, size_t len);
 	int (*open_file)(struct image *img, const struct image_map *map);
 	void (*close)(struct image *img);
 };

@@ -137,7 +137,7 @@ static void core_close(struct image *img)
 }
 
 static const struct image_ops core_ops = {
-    .read = core_read, .present = core_present, .open_file = core_open_file, .close = core_close};
+    .fetch = core_read, .present = core_present, .open_file = core_open_file, .close = core_close};
 
 /* -------------------------------------------------------------------------------- opening -- */
 

@@ -82,7 +82,7 @@ static void process_close(struct image *img)
 	img->backend = NULL;
 }
 
-static const struct image_ops process_ops = {.read = process_read,
+static const struct image_ops process_ops = {.fetch = process_read,
 					     .present = process_present,
 					     .open_file = process_open_file,
 					     .close = process_close};
@@ -154,8 +154,8 @@ int image_open_process(struct image *img, pid_t memory, struct mp_err *err)
 			       strerror(-ret));
 	}
 	/* Of what cannot be asked all counts as touched. */
-	(void)pagemap_open(&p->copy, memory);
-	(void)pagemap_open(&p->process, img->pid);
+	ignore_result(pagemap_open(&p->copy, memory));
+	ignore_result(pagemap_open(&p->process, img->pid));
 	img->backend = p;
 	img->ops = &process_ops;
 	return 0;

@@ -141,12 +141,12 @@ static void track_maps(struct precopy *p, const struct maps *maps)
 		}
 		/* What cannot be tracked is read in the stop. */
 		if (end - start >= TRACKED && !track_has(&p->track, start, end))
-			track_add(&p->track, start, end);
+			ignore_result(track_add(&p->track, start, end));
 		start = ours ? m->start : 0;
 		end = ours ? m->end : 0;
 	}
 	if (end - start >= TRACKED && !track_has(&p->track, start, end))
-		track_add(&p->track, start, end);
+		ignore_result(track_add(&p->track, start, end));
 }
 
 /* Bytes of other mappings: the stop has to read them whole. */

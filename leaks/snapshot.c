@@ -185,7 +185,7 @@ static int take_copy(struct snapshot *s, uint64_t max_ms, struct mp_err *err)
 
 	if (maps_read(s->t->pid, &s->before))
 		return target_refused(s->t, -ESRCH, err);
-	emergency_find(s->t); /* what it finds is kept, and makes the stop shorter */
+	ignore_result(emergency_find(s->t)); /* what it finds is kept, and makes the stop shorter */
 	if (!in_place)
 		guardian_start(&s->guardian, s->t->pid);
 	priority_raise(&old);
@@ -213,7 +213,7 @@ static int begin_pre_copy(struct snapshot *s, uint64_t max_ms, struct mp_err *er
 	struct priority old;
 	int ret;
 
-	emergency_find(s->t);
+	ignore_result(emergency_find(s->t)); /* as in take_copy() */
 	deadline = deadline_in_ms(max_ms);
 	priority_raise(&old);
 	ret = stop_well(s, &deadline, err);
@@ -283,26 +283,6 @@ static int take_pre_copy(struct snapshot *s, uint64_t max_ms, struct mp_err *err
 	return ret;
 }
 
-static int take(struct snapshot *s, uint64_t max_ms, struct mp_err *err)
-{
-	int ret;
-
-	image_init(&s->image, s->t->arch, s->t->pid);
-	ret = s->plan.mode == SNAPSHOT_PRE_COPY ? take_pre_copy(s, max_ms, err)
-						: take_copy(s, max_ms, err);
-	if (ret && s->plan.mode == SNAPSHOT_PRE_COPY && rather_copy(s, ret, max_ms)) {
-		s->plan.mode = SNAPSHOT_COPY;
-		image_close(&s->image);
-		return take(s, max_ms, err);
-	}
-	if (ret) {
-		guardian_end(&s->guardian);
-		image_close(&s->image);
-		maps_free(&s->before);
-	}
-	return ret;
-}
-
 /* @c: dead; or none, and only what others left is reaped. */
 static int reap(struct target *t, struct copy *c, bool gentle, struct mp_err *err)
 {
@@ -336,6 +316,49 @@ int snapshot_clear(struct target *t, bool anyway, uint32_t *n, struct mp_err *er
 	return ret;
 }
 
+/* Where making a copy or its end has failed, what is left of it is reaped now.  Return: whether
+ * nothing is. */
+static bool clear_up(struct target *t)
+{
+	struct deadline deadline = deadline_in_ms(REAP_MS);
+	struct remains r;
+	uint32_t n;
+	bool left;
+
+	do {
+		snapshot_clear(t, false, &n, NULL);
+		if (remains_find(t->pid, &r))
+			return true; /* it has ended */
+		left = r.dead.list.n || r.dying;
+		remains_free(&r);
+		if (left)
+			usleep(1000);
+	} while (left && !deadline_passed(&deadline));
+	return !left;
+}
+
+static int take(struct snapshot *s, uint64_t max_ms, struct mp_err *err)
+{
+	int ret;
+
+	image_init(&s->image, s->t->arch, s->t->pid);
+	ret = s->plan.mode == SNAPSHOT_PRE_COPY ? take_pre_copy(s, max_ms, err)
+						: take_copy(s, max_ms, err);
+	if (ret && s->plan.mode == SNAPSHOT_PRE_COPY && rather_copy(s, ret, max_ms)) {
+		s->plan.mode = SNAPSHOT_COPY;
+		image_close(&s->image);
+		return take(s, max_ms, err);
+	}
+	if (ret) {
+		if (s->plan.mode == SNAPSHOT_COPY || s->plan.mode == SNAPSHOT_GENTLE)
+			clear_up(s->t);
+		guardian_end(&s->guardian);
+		image_close(&s->image);
+		maps_free(&s->before);
+	}
+	return ret;
+}
+
 static int end_copy(struct snapshot *s, struct mp_err *err)
 {
 	struct pollfd gone = {.fd = s->t->pidfd, .events = POLLIN};
@@ -349,7 +372,7 @@ static int end_copy(struct snapshot *s, struct mp_err *err)
 	}
 	ret = reap(s->t, &s->copy, s->plan.mode == SNAPSHOT_GENTLE, err);
 	s->other_pause_ns = s->t->last_stop_ns;
-	return ret;
+	return ret && ret != -ESRCH && clear_up(s->t) ? 0 : ret;
 }
 
 static int end(struct snapshot *s, struct mp_err *err)

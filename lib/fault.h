@@ -9,7 +9,7 @@
  *
  * MEMPROF_FAIL=NAME or NAME:N: the call at the place of that name fails at its Nth passing, once.
  * With MEMPROF_FAIL_AFTER=PATH passings count only once that file exists.  All system calls and
- * allocations of attach/ and inject/ are such places (lib/fault_calls.h); MEMPROF_FAIL_LIST=PATH
+ * allocations of most folders are such places (lib/fault_calls.h); MEMPROF_FAIL_LIST=PATH
  * appends the name of each to that file when it is passed first.
  */
 #ifndef LIB_FAULT_H

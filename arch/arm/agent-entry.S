@@ -136,6 +136,7 @@ ag_original:
 	call_through ag_entry_shmat, ag_shmat
 	call_through ag_entry_shmdt, ag_shmdt
 	call_through ag_entry_mallopt, ag_mallopt
+	call_through ag_entry_prctl, ag_prctl
 	call_through ag_entry_sample_alloc, ag_sample_alloc
 	call_through ag_entry_sample_posix_memalign, ag_sample_posix_memalign
 	call_through ag_entry_sample_realloc, ag_sample_realloc

@@ -191,6 +191,7 @@
 	call_through ag_entry_shmat, ag_shmat
 	call_through ag_entry_shmdt, ag_shmdt
 	call_through ag_entry_mallopt, ag_mallopt
+	call_through ag_entry_prctl, ag_prctl
 	call_through ag_entry_sample_alloc, ag_sample_alloc
 	/* The countdown is C's here: to know the thread may take an exception (rdhwr), so there is
 	 * little that a shorter way could spare. */

@@ -69,7 +69,7 @@ static int no_file(struct image *img, const struct image_map *map)
 	return -ENOENT;
 }
 
-static const struct image_ops ops = {.read = read_bytes, .present = present, .open_file = no_file};
+static const struct image_ops ops = {.fetch = read_bytes, .present = present, .open_file = no_file};
 
 /* 8 bytes of address, which are rounded down; 1 of permissions and name; 2 of pages; 2 of how many
  * bytes of content follow. */

@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	} else if (maps.list.n) {
 		abort();
 	}
-	proc_status_parse(text, &st);
+	ignore_result(proc_status_parse(text, &st));
 	free(text);
 	return 0;
 }

@@ -64,10 +64,33 @@ class Exec(t.Case):
         self.assertIn(m.returncode, (0, 3, 6, 17), said)
         if m.returncode:
             self.assertRegex(said, "^memprof: .+\n$")
+        self.ends_well(p)
+
+    def ends_well(self, p):
         self.left_alone(p)
         p.stdin.close()
         self.assertEqual(p.stdout.readline(), "ok 1\n")
         self.assertEqual(p.wait(timeout=60), 0)
+
+    def test_between_stops(self):
+        """execve() between the two stops of attach, when nobody holds the process: said, and status 3"""
+        for who in ("live", "dead", "main"):
+            with self.subTest(who):
+                p = self.start(f"{t.VICTIMS}/execs", str(THREADS), who, "asked", stdin=subprocess.PIPE)
+                self.assertEqual(p.stdout.readline(), f"image 0 {p.pid}\n")
+                m = self.start(t.FAULTY, *self.command("attach", p.pid), stderr=subprocess.PIPE,
+                               stdin=subprocess.DEVNULL,
+                               env=dict(os.environ, MEMPROF_FAULT="tables", MEMPROF_FAULT_SIGNAL=str(int(signal.SIGSTOP))))
+                t.wait_for(lambda: m.poll() is not None or t.stopped(m.pid))
+                p.stdin.write("\n")
+                p.stdin.flush()
+                self.assertEqual(p.stdout.readline(), f"image 1 {p.pid}\n")
+                m.send_signal(signal.SIGCONT)
+                _, said = m.communicate(timeout=60)
+                self.assertEqual((m.returncode, said), (3, f"memprof: process {p.pid} executed another program "
+                                                           "meanwhile; that one was left alone\n"))
+                self.assertFalse(os.path.exists(self.path("r")))
+                self.ends_well(p)
 
     def test_meet_attach(self):
         """memprof attach stands anywhere while another thread, or the first one, calls execve()"""

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Sandboxed and limited targets: recorded, or refused by name before anything is touched."""
+import json
 import os
 import re
 import shutil
@@ -134,6 +135,40 @@ class Sandbox(t.Case):
             self.assertNotIn("memprof", t.maps(pid))
             self.text_as_before(pid, before)
             self.good_end(p, pid)
+
+    def after_a_filter(self, call, how, *more):
+        """A filter that kills on a call of the agent's is installed while it records.  Then a thread allocates at
+        depths of its stack of which the agent does not know that they can be read."""
+        p, pid = self.sandbox(how, call)
+        rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(pid), "-o", self.path("r"), *more, stderr=subprocess.PIPE)
+        self.wait_recorded(pid)
+        os.kill(pid, signal.SIGUSR1)
+        self.assertEqual(p.stdout.readline(), "filtered\n", call)
+        if how == "later-raw":
+            t.wait_for(lambda: not self.agent_calls(pid))
+            os.kill(pid, signal.SIGHUP)
+        self.assertEqual(p.stdout.readline(), "deep\n", call)
+        self.assertFalse(self.agent_calls(pid))
+        rec.terminate()
+        rec.communicate(timeout=120)
+        self.assertEqual(rec.returncode, 15)  # it may not read the filter
+        self.memprof("detach", "-p", pid)
+        self.assertNotIn("memprof", t.maps(pid))
+        self.good_end(p, pid)
+
+    def agent_calls(self, pid):
+        return json.loads(subprocess.check_output([f"{t.VICTIMS}/block", str(pid)]))["may_syscall"]
+
+    def test_filter_of_the_agents_calls(self):
+        """one that kills on what the agent calls, by prctl() and seccomp(): it makes no call any more, the process
+        lives"""
+        self.after_a_filter("rt_sigprocmask", "later")
+        self.after_a_filter("futex", "later")
+        self.after_a_filter("sched_yield", "later", "--lossless")
+
+    def test_raw_filter_of_the_agents_calls(self):
+        """the same by seccomp(2) only: the recorder finds it"""
+        self.after_a_filter("rt_sigprocmask", "later-raw")
 
     def test_filtered_child(self):
         """a child that installed such a filter: its text is restored with its parent's, and it lives on"""

@@ -45,8 +45,9 @@ int main(int argc, char **argv)
 		}
 		resets += t->resets;
 	}
-	printf("{\"state\": %u, \"events\": %lu, \"stale\": %lu, \"resets\": %lu}\n",
+	printf("{\"state\": %u, \"events\": %lu, \"stale\": %lu, \"resets\": %lu, "
+	       "\"may_syscall\": %u}\n",
 	       ((const struct ss_journal *)((const char *)c + c->journal))->state, events, stale,
-	       resets);
+	       resets, c->may_syscall);
 	return 0;
 }

@@ -2,7 +2,8 @@
 /*
  * Puts itself into a sandbox, then works: one thread allocates and checks, one sleeps a little all
  * the time.  Ends with "ok" by SIGTERM (in strict mode: by the end of its standard input).
- *	sandbox strict | allow | without NAME | later NAME | nnp | nodump | mdwe | as MIB | lock |
+ *	sandbox strict | allow | without NAME | later NAME | later-raw NAME |
+ *		nnp | nodump | mdwe | as MIB | lock |
  *		dispatch | none
  * allow: a filter that kills on whatever this program does not need; without: one that kills on
  * one system call; later: the same, at SIGUSR1 ("filtered"), and at SIGUSR2 in a child that goes on
@@ -51,9 +52,11 @@
 	(offsetof(struct seccomp_data, args[n]) + 4 * (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__))
 
 static volatile sig_atomic_t stop;
-static volatile sig_atomic_t later; /* the signal that has come */
-static const char *without;	    /* the call that is to be forbidden then */
-static volatile char diverted;	    /* read by the kernel at each system call; 0: it is made */
+static volatile sig_atomic_t later;	 /* the signal that has come */
+static const char *without;		 /* the call that is to be forbidden then */
+static bool raw;			 /* without prctl() */
+static volatile sig_atomic_t warm, deep; /* the thread that sleeps allocates */
+static volatile char diverted;		 /* read by the kernel at each system call; 0: it is made */
 
 static const struct {
 	const char *name;
@@ -68,6 +71,10 @@ static const struct {
 	     {"rt_sigreturn", SYS_rt_sigreturn},
 	     {"dont-dump", DONT_DUMP},
 	     {"ptrace", SYS_ptrace},
+	     {"gettid", SYS_gettid},
+	     {"futex", SYS_futex},
+	     {"sched_yield", SYS_sched_yield},
+	     {"rt_sigprocmask", SYS_rt_sigprocmask},
 	     {"userfaultfd", SYS_userfaultfd}};
 
 static const int needed[] = {SYS_read,
@@ -115,6 +122,12 @@ static void on_sys(int sig)
 	_exit(4);
 }
 
+static void on_hup(int sig)
+{
+	(void)sig;
+	deep = 1;
+}
+
 static void on_later(int sig)
 {
 	later = sig;
@@ -139,7 +152,7 @@ static void install(struct sock_filter *code, size_t n)
 {
 	struct sock_fprog prog = {(unsigned short)n, code};
 
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	if ((!raw && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) ||
 	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &prog)) {
 		perror("seccomp");
 		exit(3);
@@ -192,6 +205,7 @@ static void filter_later(void)
 		dprintf(1, "child %d\n", getpid());
 	else
 		dprintf(1, "filtered\n");
+	deep = !raw;
 }
 
 static void filter_allow(void)
@@ -256,20 +270,44 @@ static void enter(int argc, char **argv)
 		limit_address_space(atol(argv[2]));
 	else if (!strcmp(how, "without") && argc == 3)
 		filter_named(argv[2]);
-	else if (!strcmp(how, "later") && argc == 3)
+	else if (!strncmp(how, "later", 5) && argc == 3)
 		without = argv[2];
+	raw = !strcmp(how, "later-raw");
 	if (bad) {
 		dprintf(1, "cannot: %s\n", strerror(errno));
 		_exit(77);
 	}
 }
 
+/* Allocates on @pages pages of the stack. */
+static void allocate(int pages)
+{
+	volatile char page[4096];
+	void *volatile p = malloc(16);
+
+	page[0] = 0;
+	if (pages > 1)
+		allocate(pages - 1);
+	free(p);
+	page[1] = page[0];
+}
+
 static void *sleeper(void *arg)
 {
 	struct timespec pause = {0, 20000000};
+	int pages = 0;
 
-	while (!stop)
+	/* What its heap needs of the kernel, before a filter is there. */
+	if (arg)
+		free(malloc(16));
+	warm = 1;
+	while (!stop) {
 		nanosleep(&pause, NULL);
+		if (deep && pages < 100)
+			allocate(++pages);
+		if (deep && pages == 50)
+			dprintf(1, "deep\n");
+	}
 	return arg;
 }
 
@@ -305,11 +343,14 @@ int main(int argc, char **argv)
 	signal(SIGTERM, on_term);
 	signal(SIGUSR1, on_later);
 	signal(SIGUSR2, on_later);
+	signal(SIGHUP, on_hup);
 	alarm(300);
 	free(malloc(100000));
 	if (!strcmp(argv[1], "strict"))
 		strict();
-	pthread_create(&th, NULL, sleeper, NULL);
+	pthread_create(&th, NULL, sleeper, strncmp(argv[1], "later", 5) ? NULL : argv);
+	while (!warm)
+		usleep(1000);
 	enter(argc, argv);
 	dprintf(1, "ready\n");
 	diverted = !strcmp(argv[1], "dispatch");

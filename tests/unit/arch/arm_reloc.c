@@ -333,7 +333,7 @@ static int plan_library(const char *path)
 	static const char *const names[] = {
 	    "malloc",	     "calloc", "realloc", "free",   "memalign", "posix_memalign",
 	    "aligned_alloc", "mmap",   "munmap",  "mremap", "mmap64",	"mallopt",
-	    "reallocarray",  "shmat",  "shmdt",	  "valloc", "pvalloc"};
+	    "reallocarray",  "shmat",  "shmdt",	  "valloc", "pvalloc",	"prctl"};
 	int planned = 0, fd = open(path, O_RDONLY | O_CLOEXEC);
 	Elf_Scn *scn = NULL;
 	size_t length;

@@ -206,7 +206,7 @@ static void test_glibc(void **state)
 	all_plannable(&v, "libc.so.6",
 		      NAMES("malloc", "calloc", "realloc", "free", "memalign", "posix_memalign",
 			    "valloc", "pvalloc", "reallocarray", "mallopt", "mmap", "munmap",
-			    "mremap", "shmat", "shmdt"));
+			    "mremap", "shmat", "shmdt", "prctl"));
 	assert_true(find(&v, "libc.so.6", "malloc")->glibc_chunks);
 	assert_true(find(&v, "libc.so.6", "posix_memalign")->glibc_chunks);
 	assert_false(find(&v, "libc.so.6", "mmap")->glibc_chunks);

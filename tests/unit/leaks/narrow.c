@@ -97,7 +97,7 @@ static int no_file(struct image *img, const struct image_map *map)
 }
 
 static const struct image_ops ops = {
-    .read = read_bytes, .present = all_present, .open_file = no_file};
+    .fetch = read_bytes, .present = all_present, .open_file = no_file};
 
 /* mp_ of 2.35 and newer, and an empty main arena. */
 static void make_libc(struct world *w)

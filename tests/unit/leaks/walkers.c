@@ -297,7 +297,7 @@ static uint64_t damaged_word(uint64_t addr, uint64_t word)
 
 static size_t damaged_read(struct image *img, uint64_t addr, void *to, size_t len)
 {
-	size_t n = sound_ops->read(img, addr, to, len);
+	size_t n = sound_ops->fetch(img, addr, to, len);
 	uint64_t word;
 
 	for (size_t i = -addr & 7; i + 8 <= n; i += 8) {
@@ -315,7 +315,7 @@ static uint64_t sound_present(struct image *img, const struct image_map *map, ui
 
 static void walk_damaged(struct image *img, const struct walker *walker, size_t sound_blocks)
 {
-	static const struct image_ops ops = {.read = damaged_read, .present = sound_present};
+	static const struct image_ops ops = {.fetch = damaged_read, .present = sound_present};
 	size_t refused = 0, doubted = 0, wrong = 0;
 
 	sound_ops = img->ops;
