@@ -37,6 +37,10 @@ bool inside_thread(const struct inside *in, struct thread *th, const struct maps
 /* Does the thread's account say that it is in a hook?  Reads it anew; the thread may run. */
 bool inside_hook(const struct inside *in, const struct thread *th);
 
+/* May a thread, or a coroutine, come back to the code or the descriptor in @slot of an island?  All
+ * threads are stopped.  Conservative: words that earlier calls have left on a stack count. */
+bool inside_slot(const struct inside *in, const struct span *slot, const struct maps *maps);
+
 /**
  * inside_coroutine() - is there a frame of the agent on a stack that no thread uses now?
  * Such are the stacks of coroutines that were switched away inside an allocator.  All threads are
