@@ -18,6 +18,7 @@
 #include "inject/inside.h"
 #include "inject/internal.h"
 #include "inject/place.h"
+#include "inject/rseq.h"
 #include "inject/stackwalk.h"
 #include "lib/fault.h"
 
@@ -226,6 +227,14 @@ static void drop_planned(struct hook_plan *plan, size_t i)
 	}
 }
 
+/* A list that cannot be read has it, for all we know. */
+static bool in_sequence(struct target *t, const struct planned_hook *h,
+			const struct arch_patch *patch)
+{
+	return h->rseq_length && rseq_overlaps(t, h->rseq_list, h->rseq_length, patch->addr,
+					       patch->addr + patch->length);
+}
+
 /* The hook behind those that are planned; it is not yet counted among them. */
 static int plan_one(struct batch *b, const struct maps *maps, struct mp_err *err)
 {
@@ -265,6 +274,8 @@ static int plan_one(struct batch *b, const struct maps *maps, struct mp_err *err
 						 jh->slot_addr + SLOT_ENTRY,
 						 jh->slot_addr + SLOT_RELOCATED, &w->patch);
 	free(code);
+	if (refusal == ARCH_OK && in_sequence(s->t, h, &w->patch))
+		refusal = ARCH_REFUSE_RSEQ;
 	if (refusal != ARCH_OK)
 		return mp_fail(
 		    err, refusal == ARCH_REFUSE_REACH ? MP_EXIT_NO_ROOM : MP_EXIT_UNPATCHABLE,
