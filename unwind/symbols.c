@@ -9,20 +9,25 @@
 #include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "arch/arch.h"
 #include "formats/session.h"
 #include "lib/vec.h"
 #include "unwind/table.h"
+#include "unwind/unpacked.h"
 
 /* libiberty's demangle.h lies outside the include path on Debian and clashes with others. */
 extern char *cplus_demangle(const char *mangled, int options);
 #define DMGL_PARAMS (1 << 0)
 #define DMGL_ANSI   (1 << 1)
 #define DMGL_AUTO   (1 << 8)
+
+#define MAX_SCOPES 512
 
 struct symbols {
 	Dwfl *dwfl;
@@ -49,6 +54,62 @@ static const char *keep(struct symbols *s, char *text)
 	return text;
 }
 
+/* A file that claims, or has, more than memory should hold is none. */
+static bool is_sane(int fd)
+{
+	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	struct stat st;
+	bool sane = elf && !fstat(fd, &st) && unpacked_is_sane(elf, (uint64_t)st.st_size);
+
+	elf_end(elf);
+	return sane;
+}
+
+static bool would_block(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && !S_ISREG(st.st_mode);
+}
+
+/* libdwfl opens what a link names beside the file, or the file's name with .debug, whatever it is:
+ * opening a fifo would wait. */
+static bool link_is_sane(const char *file, const char *link)
+{
+	char canonical[PATH_MAX], path[2 * PATH_MAX];
+	const char *name, *end;
+
+	if (link && link[0] == '/')
+		return !would_block(link);
+	/* It follows symbolic links, such as those of map_files, to the file's own folder. */
+	if (!file || !realpath(file, canonical))
+		return true;
+	name = strrchr(canonical, '/') + 1;
+	end = link ? "" : ".debug";
+	link = link ? link : name;
+	snprintf(path, sizeof(path), "%.*s%s%s", (int)(name - canonical), canonical, link, end);
+	if (would_block(path))
+		return false;
+	snprintf(path, sizeof(path), "%.*s.debug/%s%s", (int)(name - canonical), canonical, link,
+		 end);
+	return !would_block(path);
+}
+
+static int find_debuginfo(Dwfl_Module *mod, void **data, const char *name, Dwarf_Addr base,
+			  const char *file, const char *link, GElf_Word crc, char **path)
+{
+	int fd = link_is_sane(file, link)
+		     ? dwfl_standard_find_debuginfo(mod, data, name, base, file, link, crc, path)
+		     : -1;
+
+	if (fd < 0 || is_sane(fd))
+		return fd;
+	close(fd);
+	free(*path);
+	*path = NULL;
+	return -1;
+}
+
 struct symbols *symbols_new(const char *const *debug_dirs)
 {
 	struct symbols *s = calloc(1, sizeof(*s));
@@ -68,7 +129,7 @@ struct symbols *symbols_new(const char *const *debug_dirs)
 		}
 	}
 	s->callbacks.find_elf = dwfl_build_id_find_elf;
-	s->callbacks.find_debuginfo = dwfl_standard_find_debuginfo;
+	s->callbacks.find_debuginfo = find_debuginfo;
 	s->callbacks.section_address = dwfl_offline_section_address;
 	s->callbacks.debuginfo_path = &s->debug_path;
 	s->dwfl = s->debug_path ? dwfl_begin(&s->callbacks) : NULL;
@@ -132,7 +193,7 @@ int symbols_add_module(struct symbols *s, const struct mp_module *m, const char 
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return -errno;
-	if (!symbols_right_file(fd, m)) {
+	if (!symbols_right_file(fd, m) || !is_sane(fd)) {
 		close(fd);
 		return -ESTALE;
 	}
@@ -200,13 +261,34 @@ static const char *call_file(Dwarf_Die *cu, Dwarf_Die *die)
 	return dwarf_filesrc(files, i, NULL, NULL);
 }
 
+/* Not by dwarf_getscopes(), which needs stack for each level, however many a file has.
+ * Return: how many of @scopes, outermost first, hold @addr. */
+static int find_scopes(Dwarf_Die *cu, Dwarf_Addr addr, Dwarf_Die scopes[MAX_SCOPES])
+{
+	Dwarf_Die die, next;
+	int n = 0;
+
+	if (dwarf_child(cu, &die))
+		return 0;
+	for (;;) {
+		if (dwarf_haspc(&die, addr) > 0) {
+			scopes[n++] = die;
+			if (n == MAX_SCOPES || dwarf_child(&die, &next))
+				return n;
+		} else if (dwarf_siblingof(&die, &next)) {
+			return n;
+		}
+		die = next;
+	}
+}
+
 /* The chain of inlined functions at @addr, innermost first, then the function itself. */
 static uint32_t find_inlined(struct symbols *s, Dwfl_Module *mod, Dwarf_Addr addr,
 			     struct mp_symbol *out, uint32_t max)
 {
 	Dwarf_Addr bias;
-	Dwarf_Die *cu = dwfl_module_addrdie(mod, addr, &bias), *scopes = NULL;
-	int n = cu ? dwarf_getscopes(cu, addr - bias, &scopes) : 0;
+	Dwarf_Die *cu = dwfl_module_addrdie(mod, addr, &bias), scopes[MAX_SCOPES];
+	int n = cu ? find_scopes(cu, addr - bias, scopes) : 0;
 	Dwfl_Line *line = dwfl_module_getsrc(mod, addr);
 	uint32_t found = 0;
 	const char *file = NULL;
@@ -214,7 +296,7 @@ static uint32_t find_inlined(struct symbols *s, Dwfl_Module *mod, Dwarf_Addr add
 
 	if (line)
 		file = dwfl_lineinfo(line, NULL, &at, &column, NULL, NULL);
-	for (int i = 0; i < n && found < max; i++) {
+	for (int i = n - 1; i >= 0 && found < max; i--) {
 		int tag = dwarf_tag(&scopes[i]);
 
 		if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram)
@@ -232,7 +314,6 @@ static uint32_t find_inlined(struct symbols *s, Dwfl_Module *mod, Dwarf_Addr add
 		at = (int)number(&scopes[i], DW_AT_call_line);
 		column = (int)number(&scopes[i], DW_AT_call_column);
 	}
-	free(scopes);
 	return found;
 }
 
