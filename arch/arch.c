@@ -50,6 +50,7 @@ const char *arch_refusal_text(enum arch_refusal refusal)
 	    [ARCH_REFUSE_INSN] = "an instruction at its start cannot be relocated",
 	    [ARCH_REFUSE_REACH] = "no memory within reach of its start",
 	    [ARCH_REFUSE_FOREIGN] = "a breakpoint or somebody else's hook is at its start",
+	    [ARCH_REFUSE_RSEQ] = "its first bytes lie in a restartable sequence (rseq)",
 	};
 
 	return text[refusal];

@@ -88,6 +88,7 @@ enum arch_refusal {
 	ARCH_REFUSE_INSN,	 /* an instruction that cannot be relocated */
 	ARCH_REFUSE_REACH,	 /* island or operand out of reach */
 	ARCH_REFUSE_FOREIGN,	 /* a breakpoint or a foreign jump is at the entry */
+	ARCH_REFUSE_RSEQ,	 /* the window lies in a restartable sequence (inject/rseq.h) */
 };
 
 /* A planned patch of one function. */

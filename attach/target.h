@@ -145,7 +145,7 @@ void target_run(struct target *t, uint32_t us);
  * @deadline: for stopping them
  * Return: 0 with all threads stopped; otherwise as target_stop().
  */
-int target_run_kept(struct target *t, uint32_t us,
+__must_check int target_run_kept(struct target *t, uint32_t us,
 		    bool (*busy)(const void *ctx, const struct thread *th), const void *ctx,
 		    const struct deadline *deadline, struct mp_err *err);
 /* Releases the stopped threads that are not marked keep.  Until target_release() the others are all

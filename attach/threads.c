@@ -562,7 +562,7 @@ int target_check_program(const struct target *t, struct mp_err *err)
 	/* What belonged to the program before has no bytes; address 0 is an error elsewhere. */
 	if (t->execed || (t->mem.fd >= 0 && !mem_read_some(&t->mem, 0, &byte, 1)))
 		return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH,
-			       "process %d has just started another program (execve); that one was "
+			       "process %d executed another program meanwhile; that one was "
 			       "left alone",
 			       t->pid);
 	return 0;

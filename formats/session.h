@@ -14,10 +14,11 @@
 #include "formats/record.h"
 
 #define SS_MAGIC   0x31636f7270656d6full /* "omperoc1" */
-#define SS_VERSION 4u
+#define SS_VERSION 5u
 #define SS_NAME	   "memprof-session" /* memfd name: how status and detach find a session */
 
-#define SS_MAX_HOOKS   192
+#define SS_MAX_HOOKS   192  /* in at the same time */
+#define SS_MAX_NAMES   1024 /* functions that were ever hooked */
 #define SS_MAX_ISLANDS 16
 #define SS_MAX_INSNS   8  /* relocated instructions of one prologue */
 #define SS_WINDOW      24 /* most bytes a patch may replace */
@@ -67,7 +68,7 @@ struct ss_desc {
 	uint64_t original_addr; /* 0: relocated prologue: call it to run the real function */
 	uint64_t function_addr; /* 8: the hooked function */
 	uint64_t sibling_addr;	/* 16: ALLOC_THROW: nothrow variant, relocated */
-	uint16_t hook;		/* 24: index in the journal */
+	uint16_t hook;		/* 24: index of its name in the journal */
 	uint8_t kind;		/* 26: enum ss_hook_kind */
 	uint8_t size_kind;	/* 27: enum ss_size_kind */
 	uint8_t glibc_chunks; /* 28: blocks carry glibc chunk headers (slack and arena are read) */
@@ -76,9 +77,20 @@ struct ss_desc {
 	uint64_t gate_addr;		 /* 48: struct ss_gate */
 };
 
+/* What records mean by the number of a hook.  A function that is hooked again after its library was
+ * unloaded and loaded has the same one. */
+struct ss_hook_name {
+	char name[40];	 /* symbol, e.g. malloc */
+	char module[64]; /* basename of its file */
+	uint32_t kind;	 /* enum ss_hook_kind */
+};
+
+/* A patched function.  When its module was unloaded its entry may serve another one. */
 struct ss_journal_hook {
 	uint64_t addr;			     /* first patched byte */
 	uint64_t function_end;		     /* end of the symbol */
+	uint32_t kind;			     /* enum ss_hook_kind */
+	uint32_t name;			     /* index of its struct ss_hook_name */
 	uint64_t slot_addr;		     /* island slot: entry, descriptor, relocated code */
 	uint64_t relocated_addr;	     /* first relocated instruction */
 	uint64_t map_start, map_offset, ino; /* the file mapping it is in: identity at detach */
@@ -89,12 +101,9 @@ struct ss_journal_hook {
 	uint8_t new_off[SS_MAX_INSNS]; /* ... and offset in the relocated copy */
 	uint8_t old_bytes[SS_WINDOW];
 	uint8_t new_bytes[SS_WINDOW];
-	uint8_t page_was_clean; /* page was file-backed and unmodified before */
-	uint8_t kind;
+	uint8_t page_was_clean;	  /* page was file-backed and unmodified before */
 	uint8_t relocated_length; /* bytes of the relocated copy, its jump back included */
 	uint8_t patched;	  /* 1: new_bytes may be in the text */
-	char name[40];		  /* symbol, e.g. malloc */
-	char module[64];	  /* basename of its file */
 };
 
 struct ss_journal {
@@ -112,7 +121,9 @@ struct ss_journal {
 	} island[SS_MAX_ISLANDS];
 	char recording[256]; /* path of the recording */
 	char control[40];    /* name of the recorder's control socket; record/control.h */
+	uint32_t nnames;
 	struct ss_journal_hook hook[SS_MAX_HOOKS];
+	struct ss_hook_name name[SS_MAX_NAMES]; /* only grows */
 };
 
 /*

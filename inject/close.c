@@ -19,7 +19,18 @@
 #define MAX_PAUSE_US 64000 /* so that they come to run on a busy machine */
 #define PAGE	     4096ull
 
-/* Return: number of windows that were left alone because somebody else changed them. */
+/* Return: whether its module is there, with what is at the window now. */
+static bool window_now(const struct session *s, const struct maps *maps,
+		       const struct ss_journal_hook *h, uint8_t now[SS_WINDOW])
+{
+	return journal_hook_mapped(maps, h) && !mem_read(&s->t->mem, h->addr, now, h->length);
+}
+
+/*
+ * Also a hook whose module was unloaded may be in the text: of a child that was forked before, by
+ * whose parent's journal we go.
+ * Return: number of windows that were left alone because somebody else changed them.
+ */
 static uint32_t restore_text(struct session *s, const struct maps *maps)
 {
 	struct ss_journal *j = s->journal;
@@ -29,18 +40,18 @@ static uint32_t restore_text(struct session *s, const struct maps *maps)
 	for (uint32_t i = 0; i < j->nhooks; i++) {
 		struct ss_journal_hook *h = &j->hook[i];
 
-		if (!h->patched || !journal_hook_mapped(maps, h) ||
-		    mem_read(&s->t->mem, h->addr, now, h->length))
-			continue; /* the module is gone, and its text with it */
-		if (!memcmp(now, h->old_bytes, h->length))
+		if (!h->length || !window_now(s, maps, h, now) ||
+		    memcmp(now, h->new_bytes, h->length))
 			continue;
-		if (memcmp(now, h->new_bytes, h->length)) {
-			foreign++;
-			continue;
-		}
-		if (mem_write_text(&s->t->mem, h->addr, h->old_bytes, h->length))
-			foreign++;
+		/* What is in the text afterwards is looked at below. */
+		ignore_result(mem_write_text(&s->t->mem, h->addr, h->old_bytes, h->length));
 		fault_point("close-restored");
+	}
+	for (uint32_t i = 0; i < j->nhooks; i++) {
+		struct ss_journal_hook *h = &j->hook[i];
+
+		foreign += h->patched && window_now(s, maps, h, now) &&
+			   memcmp(now, h->old_bytes, h->length);
 	}
 	return foreign;
 }
@@ -329,7 +340,7 @@ static int let_leave(struct session *s, struct inside *in, uint32_t inside,
 		int ret = target_run_kept(s->t, us, inside_hook, in, &stop, err);
 
 		if (!ret && (ret = target_maps(s->t, maps))) {
-			target_refused(s->t, ret, err);
+			ret = target_refused(s->t, ret, err);
 			target_release(s->t);
 		}
 		if (ret)

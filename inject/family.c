@@ -123,6 +123,43 @@ static void pass(const struct session_id *id, size_t n, pid_t except, uint32_t *
 		closedir(d);
 }
 
+static bool was_seen(const struct family_watch *w, pid_t pid)
+{
+	vec_for_each (&w->seen, p) {
+		if (*p == pid)
+			return true;
+	}
+	return false;
+}
+
+bool family_grew(struct family_watch *w)
+{
+	struct session_id id, its;
+	bool grew = false;
+	struct dirent *e;
+	DIR *d;
+
+	if (!session_id_of(w->pid, &id))
+		return true;
+	d = opendir("/proc");
+	while (d && !grew && (e = readdir(d))) {
+		pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
+
+		if (pid <= 0 || pid == w->pid || pid == getpid() || was_seen(w, pid))
+			continue;
+		grew = (session_id_of(pid, &its) && session_id_equal(&its, &id)) ||
+		       vec_push(&w->seen, pid);
+	}
+	if (d)
+		closedir(d);
+	return grew || !d;
+}
+
+void family_forget(struct family_watch *w)
+{
+	vec_free(&w->seen);
+}
+
 uint32_t family_restore(const struct session_id *id, size_t n, pid_t except, uint32_t *left)
 {
 	uint32_t all = 0;

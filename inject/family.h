@@ -45,4 +45,15 @@ __must_check int family_leave(struct target *t, struct mp_err *err);
  */
 uint32_t family_restore(const struct session_id *id, size_t n, pid_t except, uint32_t *left);
 
+/* For noticing that the process @pid, which carries a session, has been forked. */
+struct family_watch {
+	pid_t pid;
+	VEC(pid_t) seen; /* processes that did not carry it */
+};
+
+/* Does another process carry the session?  Those that did not at an earlier call are not looked at
+ * again.  Return: true also when that cannot be known.  family_forget() frees what @w has. */
+bool family_grew(struct family_watch *w);
+void family_forget(struct family_watch *w);
+
 #endif

@@ -184,3 +184,38 @@ bool inside_coroutine(const struct inside *in, const struct maps *maps)
 	}
 	return false;
 }
+
+static bool thread_mentions(const struct inside *in, struct thread *th, const struct span *slot,
+			    const struct maps *maps)
+{
+	struct target *t = in->s->t;
+	const struct ss_account *a;
+
+	if (th->state == THREAD_IN_VFORK)
+		return true;
+	if (thread_get_regs(t, th))
+		return false;
+	a = account_of(in, thread_get_tp(t, th));
+	return stack_mentions(t, th, maps, slot, 1) ||
+	       /* A handler on a stack of its own has interrupted the hook. */
+	       (a && a->depth && stack_frame_is_intact(t, a->outer_sp, slot, 1));
+}
+
+bool inside_slot(const struct inside *in, const struct span *slot, const struct maps *maps)
+{
+	vec_for_each (&in->s->t->threads, it) {
+		if (thread_mentions(in, *it, slot, maps))
+			return true;
+	}
+	for (uint32_t i = 0; in->present && i < in->n; i++) {
+		const struct ss_account *a = &in->accounts[i];
+
+		if (a->nleft > SS_LEFT_FRAMES)
+			return true;
+		for (uint32_t k = 0; k < SS_LEFT_FRAMES; k++) {
+			if (a->left[k] && stack_frame_is_intact(in->s->t, a->left[k], slot, 1))
+				return true;
+		}
+	}
+	return false;
+}

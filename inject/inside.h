@@ -39,6 +39,10 @@ bool inside_thread(const struct inside *in, struct thread *th, const struct maps
  * @inside: a struct inside, for target_run_kept() */
 bool inside_hook(const void *inside, const struct thread *th);
 
+/* May a thread, or a coroutine, come back to the code or the descriptor in @slot of an island?  All
+ * threads are stopped.  Conservative: words that earlier calls have left on a stack count. */
+bool inside_slot(const struct inside *in, const struct span *slot, const struct maps *maps);
+
 /**
  * inside_coroutine() - is there a frame of the agent on a stack that no thread uses now?
  * Such are the stacks of coroutines that were switched away inside an allocator.  All threads are

@@ -38,7 +38,11 @@ __must_check int session_remote_map(struct remote *r, uint64_t addr, uint64_t le
 /* The journal as we believe it goes to the block: all of it, or one hook that is about to be
  * patched; the block's counts and state come last, so that any moment is a valid one. */
 void journal_publish(struct session *s);
-void journal_publish_hook(struct session *s, uint32_t i);
+void journal_publish_hook(struct session *s, uint32_t i, const struct ss_journal_hook *h);
+/* The number of a function among the first @n names.  @n: it was not among them, and is written
+ * behind them; it counts once a hook that has it is published.  Return: SS_MAX_NAMES: no room. */
+uint32_t journal_name(struct ss_journal *j, uint32_t n, const char *name, const char *module,
+		      uint32_t kind);
 void journal_set_state(struct session *s, enum ss_state state);
 /* The other way, for a session that another recorder left.  Return: 0, or -EPROTO if it is
  * damaged. */

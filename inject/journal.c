@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The journal has two copies: ours, which is believed, and the block's, for whoever comes later. */
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include "inject/internal.h"
@@ -11,6 +12,7 @@ void journal_publish(struct session *s)
 
 	memcpy(to->island, from->island, sizeof(to->island));
 	memcpy(to->hook, from->hook, from->nhooks * sizeof(to->hook[0]));
+	memcpy(to->name, from->name, from->nnames * sizeof(to->name[0]));
 	memcpy(to->recording, from->recording, sizeof(to->recording));
 	memcpy(to->control, from->control, sizeof(to->control));
 	to->recorder_pid = from->recorder_pid;
@@ -22,15 +24,66 @@ void journal_publish(struct session *s)
 	to->session_addr = from->session_addr;
 	to->session_length = from->session_length;
 	__atomic_store_n(&to->nislands, from->nislands, __ATOMIC_RELEASE);
+	__atomic_store_n(&to->nnames, from->nnames, __ATOMIC_RELEASE);
 	__atomic_store_n(&to->nhooks, from->nhooks, __ATOMIC_RELEASE);
 	__atomic_store_n(&to->state, from->state, __ATOMIC_RELEASE);
 }
 
-void journal_publish_hook(struct session *s, uint32_t i)
+uint32_t journal_name(struct ss_journal *j, uint32_t n, const char *name, const char *module,
+		      uint32_t kind)
 {
-	s->shared->hook[i] = s->journal->hook[i];
-	__atomic_store_n(&s->journal->nhooks, i + 1, __ATOMIC_RELEASE);
-	__atomic_store_n(&s->shared->nhooks, i + 1, __ATOMIC_RELEASE);
+	struct ss_hook_name *at = j->name;
+
+	for (; at < j->name + n; at++) {
+		if (at->kind == kind && !strcmp(at->name, name) && !strcmp(at->module, module))
+			return (uint32_t)(at - j->name);
+	}
+	if (n == SS_MAX_NAMES)
+		return n;
+	snprintf(at->name, sizeof(at->name), "%s", name);
+	snprintf(at->module, sizeof(at->module), "%s", module);
+	at->kind = kind;
+	return n;
+}
+
+/* The aggregator reads where functions are while entries change: function_end is 0 meanwhile. */
+static void put_hook(struct ss_journal_hook *to, const struct ss_journal_hook *from)
+{
+	__atomic_store_n(&to->function_end, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&to->addr, from->addr, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&to->kind, from->kind, __ATOMIC_SEQ_CST);
+	memcpy(&to->name, &from->name, sizeof(*to) - offsetof(struct ss_journal_hook, name));
+	__atomic_store_n(&to->function_end, from->function_end, __ATOMIC_RELEASE);
+}
+
+bool session_hook_spans(const struct ss_journal_hook *h, uint64_t pc, uint32_t *kind)
+{
+	uint64_t end = __atomic_load_n(&h->function_end, __ATOMIC_SEQ_CST);
+	uint64_t addr = __atomic_load_n(&h->addr, __ATOMIC_SEQ_CST);
+
+	*kind = __atomic_load_n(&h->kind, __ATOMIC_SEQ_CST);
+	return pc > addr && pc <= end && __atomic_load_n(&h->function_end, __ATOMIC_SEQ_CST) == end;
+}
+
+/* The name first, then who uses it, then how many there are. */
+static void put_counted(struct ss_journal *j, uint32_t i, const struct ss_journal_hook *h,
+			const struct ss_hook_name *name)
+{
+	if (h->name >= j->nnames) {
+		j->name[h->name] = *name;
+		__atomic_store_n(&j->nnames, h->name + 1, __ATOMIC_RELEASE);
+	}
+	put_hook(&j->hook[i], h);
+	if (i >= j->nhooks)
+		__atomic_store_n(&j->nhooks, i + 1, __ATOMIC_RELEASE);
+}
+
+void journal_publish_hook(struct session *s, uint32_t i, const struct ss_journal_hook *h)
+{
+	const struct ss_hook_name name = s->journal->name[h->name];
+
+	put_counted(s->journal, i, h, &name);
+	put_counted(s->shared, i, h, &name);
 }
 
 void session_set_recording(struct session *s, const char *path)
@@ -48,15 +101,20 @@ void journal_set_state(struct session *s, enum ss_state state)
 }
 
 /* What the target can have written is not trusted beyond its bounds. */
-static bool sane(const struct session *s)
+static bool sane(struct session *s)
 {
-	const struct ss_journal *j = s->journal;
+	struct ss_journal *j = s->journal;
 
-	if (j->nhooks > SS_MAX_HOOKS || j->nislands > SS_MAX_ISLANDS)
+	if (j->nhooks > SS_MAX_HOOKS || j->nislands > SS_MAX_ISLANDS || j->nnames > SS_MAX_NAMES)
 		return false;
 	for (uint32_t i = 0; i < j->nhooks; i++) {
-		if (j->hook[i].length > SS_WINDOW || j->hook[i].insns > SS_MAX_INSNS)
+		if (j->hook[i].length > SS_WINDOW || j->hook[i].insns > SS_MAX_INSNS ||
+		    j->hook[i].name >= j->nnames)
 			return false;
+	}
+	for (uint32_t i = 0; i < j->nnames; i++) {
+		j->name[i].name[sizeof(j->name[i].name) - 1] = 0;
+		j->name[i].module[sizeof(j->name[i].module) - 1] = 0;
 	}
 	return true;
 }

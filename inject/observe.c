@@ -37,13 +37,17 @@ int session_observe_hooks(struct session *s)
 		const struct planned_hook *p = &s->plan.hooks.at[s->journal->nhooks];
 		struct ss_journal_hook *h = &s->journal->hook[s->journal->nhooks];
 
+		struct ss_hook_name *name = &s->journal->name[s->journal->nhooks];
+
 		if (s->journal->nhooks == SS_MAX_HOOKS)
 			return -ENOSPC;
 		h->addr = p->addr;
 		h->function_end = p->end;
-		h->kind = p->kind;
-		snprintf(h->name, sizeof(h->name), "%s", p->name);
-		snprintf(h->module, sizeof(h->module), "%s", p->module);
+		h->kind = name->kind = p->kind;
+		h->name = s->journal->nhooks;
+		snprintf(name->name, sizeof(name->name), "%s", p->name);
+		snprintf(name->module, sizeof(name->module), "%s", p->module);
+		__atomic_store_n(&s->journal->nnames, h->name + 1, __ATOMIC_RELEASE);
 		__atomic_store_n(&s->journal->nhooks, s->journal->nhooks + 1, __ATOMIC_RELEASE);
 	}
 	return 0;

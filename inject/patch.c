@@ -2,8 +2,10 @@
 /*
  * Hooks go in.  Everything is computed before the stop; the stop checks and copies.
  *
- * What is planned lies in the journal behind the entries that count (nhooks, nislands) and comes to
- * count one by one as it is put in: a batch that fails leaves a journal that says what is there.
+ * A planned hook comes into the journal when it is put in: a batch that fails leaves a journal that
+ * says what is there.  Its entry is a new one, or, when there is none left, that of a function
+ * whose module was unloaded: if no thread can come back to its slot, and no forked child still has
+ * it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,8 +14,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "inject/family.h"
+#include "inject/inside.h"
 #include "inject/internal.h"
 #include "inject/place.h"
+#include "inject/rseq.h"
 #include "inject/stackwalk.h"
 #include "lib/fault.h"
 #include "lib/priority.h"
@@ -24,6 +29,8 @@
 
 /* A hook that is being put in. */
 struct work {
+	struct ss_journal_hook hook; /* what its entry will be ... */
+	uint32_t index;		     /* ... and where in the journal */
 	struct arch_patch patch;
 	uint8_t slot[SLOT_BYTES];
 	uint8_t text[SS_WINDOW]; /* what the text was when it was planned */
@@ -31,36 +38,88 @@ struct work {
 
 struct batch {
 	struct session *s;
-	uint32_t first, n; /* hooks journal[first .. first+n) */
+	uint32_t first, n; /* plan.hooks[first .. first+n) go in */
 	struct work *work;
-	uint32_t nislands; /* those of the journal, and behind them planned ones */
+	uint32_t planned;	 /* of work[], so far */
+	uint32_t put;		 /* of work[], in the journal */
+	uint32_t nislands;	 /* those of the journal, and behind them planned ones */
+	uint32_t nnames;	 /* the same of names */
+	bool busy[SS_MAX_HOOKS]; /* entries that are not to be used again now */
+	struct family_watch family;
 };
 
-static uint32_t slots_used(const struct ss_journal *j, uint32_t nhooks, uint32_t island)
+static int no_entry(struct mp_err *err)
 {
-	uint32_t n = 0;
+	return mp_fail(err, MP_EXIT_FAILURE, -E2BIG,
+		       "%d functions are hooked (those of unloaded libraries count as long as a "
+		       "thread or a forked process may return to them)",
+		       SS_MAX_HOOKS);
+}
 
-	for (uint32_t i = 0; i < nhooks; i++)
-		n += j->hook[i].slot_addr >= j->island[island].addr &&
-		     j->hook[i].slot_addr < j->island[island].addr + j->island[island].length;
-	return n;
+/* Is the entry of the journal given to a hook of this batch? */
+static bool is_reused(const struct batch *b, uint32_t index)
+{
+	for (uint32_t i = 0; i < b->planned; i++) {
+		if (b->work[i].index == index)
+			return true;
+	}
+	return false;
+}
+
+static bool reuses(const struct batch *b)
+{
+	return b->first + b->n > SS_MAX_HOOKS;
+}
+
+static bool slot_is_taken(const struct batch *b, uint64_t slot)
+{
+	const struct ss_journal *j = b->s->journal;
+
+	for (uint32_t i = 0; i < b->first; i++) {
+		if (j->hook[i].slot_addr == slot && !is_reused(b, i))
+			return true;
+	}
+	for (uint32_t i = 0; i < b->planned; i++) {
+		if (b->work[i].hook.slot_addr == slot)
+			return true;
+	}
+	return false;
+}
+
+/* An entry of the journal.  Return: SS_MAX_HOOKS when there is none. */
+static uint32_t find_entry(const struct batch *b)
+{
+	const struct session *s = b->s;
+
+	if (b->first + b->planned < SS_MAX_HOOKS)
+		return b->first + b->planned;
+	for (uint32_t n = 0; n < b->first; n++) {
+		uint32_t i = (s->next_reused + n) % SS_MAX_HOOKS;
+
+		if (i < b->first && s->plan.hooks.at[i].gone && !s->journal->hook[i].patched &&
+		    !b->busy[i] && !is_reused(b, i))
+			return i;
+	}
+	return SS_MAX_HOOKS;
 }
 
 /* A slot no farther than @reach from both @low and @high; plans a new island when none has room.
  * Return: 0: nowhere. */
 static uint64_t slot_between(struct batch *b, const struct maps *maps, uint64_t low, uint64_t high,
-			     uint64_t reach, uint32_t nhooks)
+			     uint64_t reach)
 {
 	struct ss_journal *j = b->s->journal;
 	uint64_t at;
 
 	for (uint32_t i = 0; i < b->nislands; i++) {
-		uint32_t used = slots_used(j, nhooks, i);
-
 		at = j->island[i].addr;
-		if (used < ISLAND_BYTES / SLOT_BYTES && (at > low ? at - low : low - at) < reach &&
-		    (at > high ? at - high : high - at) < reach)
-			return at + (uint64_t)used * SLOT_BYTES;
+		if ((at > low ? at - low : low - at) >= reach ||
+		    (at > high ? at - high : high - at) >= reach)
+			continue;
+		for (; at < j->island[i].addr + ISLAND_BYTES; at += SLOT_BYTES) {
+			if (!slot_is_taken(b, at))
+				return at;
+		}
 	}
 	if (b->nislands == SS_MAX_ISLANDS)
 		return 0;
@@ -78,17 +137,16 @@ static uint64_t slot_between(struct batch *b, const struct maps *maps, uint64_t 
 }
 
 /* Where a short jump from @addr goes, or a long one. */
-static uint64_t find_slot(struct batch *b, const struct maps *maps, uint64_t addr, uint32_t nhooks)
+static uint64_t find_slot(struct batch *b, const struct maps *maps, uint64_t addr)
 {
 	const struct arch *arch = b->s->t->arch;
 	uint64_t region = addr & ~(arch->region - 1), at = 0;
 
 	if (arch->region)
-		at = slot_between(b, maps, region, region + arch->region, arch->region, nhooks);
+		at = slot_between(b, maps, region, region + arch->region, arch->region);
 	if (!at)
-		at = slot_between(b, maps, addr, addr, arch->reach, nhooks);
-	return at || !arch->far_reach ? at
-				      : slot_between(b, maps, addr, addr, arch->far_reach, nhooks);
+		at = slot_between(b, maps, addr, addr, arch->reach);
+	return at || !arch->far_reach ? at : slot_between(b, maps, addr, addr, arch->far_reach);
 }
 
 static bool page_is_file(pid_t pid, uint64_t addr)
@@ -124,12 +182,13 @@ static uint64_t entry_of(const struct session *s, const struct planned_hook *h)
 	return s->blob.sample_entry[h->kind];
 }
 
-static void build_slot(const struct session *s, const struct planned_hook *h, uint32_t index,
-		       const struct ss_journal_hook *jh, struct work *w)
+static void build_slot(const struct batch *b, const struct planned_hook *h, struct work *w)
 {
+	const struct session *s = b->s;
+	const struct ss_journal_hook *jh = &w->hook;
 	struct ss_desc d = {.original_addr = jh->relocated_addr | h->code_bits,
 			    .function_addr = h->addr,
-			    .hook = (uint16_t)index,
+			    .hook = (uint16_t)jh->name,
 			    .kind = h->kind,
 			    .size_kind = h->size_kind,
 			    .glibc_chunks = h->glibc_chunks,
@@ -139,7 +198,7 @@ static void build_slot(const struct session *s, const struct planned_hook *h, ui
 	d.text_addr = h->map_start;
 	d.text_length = h->map_end - h->map_start;
 	if (h->sibling >= 0)
-		d.sibling_addr = s->journal->hook[h->sibling].relocated_addr |
+		d.sibling_addr = b->work[(uint32_t)h->sibling - b->first].hook.relocated_addr |
 				 s->plan.hooks.at[h->sibling].code_bits;
 	memset(w->slot, 0xcc, sizeof(w->slot));
 	memcpy(w->slot, &d, sizeof(d));
@@ -169,17 +228,35 @@ static void drop_planned(struct hook_plan *plan, size_t i)
 	}
 }
 
-static int plan_one(struct batch *b, const struct maps *maps, uint32_t index, struct mp_err *err)
+/* A list that cannot be read has it, for all we know. */
+static bool in_sequence(struct target *t, const struct planned_hook *h,
+			const struct arch_patch *patch)
+{
+	return h->rseq_length && rseq_overlaps(t, h->rseq_list, h->rseq_length, patch->addr,
+					       patch->addr + patch->length);
+}
+
+/* The hook behind those that are planned; it is not yet counted among them. */
+static int plan_one(struct batch *b, const struct maps *maps, struct mp_err *err)
 {
 	struct session *s = b->s;
-	const struct planned_hook *h = &s->plan.hooks.at[index];
-	struct ss_journal_hook *jh = &s->journal->hook[index];
-	struct work *w = &b->work[index - b->first];
+	const struct planned_hook *h = &s->plan.hooks.at[b->first + b->planned];
+	struct work *w = &b->work[b->planned];
+	struct ss_journal_hook *jh = &w->hook;
 	size_t size = h->end - h->addr;
 	enum arch_refusal refusal;
-	uint8_t *code = malloc(size);
+	uint8_t *code;
 
 	memset(jh, 0, sizeof(*jh));
+	w->index = find_entry(b);
+	if (w->index == SS_MAX_HOOKS)
+		return no_entry(err);
+	jh->name = journal_name(s->journal, b->nnames, h->name, h->module, h->kind);
+	if (jh->name == SS_MAX_NAMES)
+		return mp_fail(err, MP_EXIT_FAILURE, -E2BIG,
+			       "more than %d functions were hooked since the recording began",
+			       SS_MAX_NAMES);
+	code = malloc(size);
 	jh->addr = h->addr;
 	jh->map_start = h->map_start;
 	jh->map_offset = h->map_offset;
@@ -191,13 +268,15 @@ static int plan_one(struct batch *b, const struct maps *maps, uint32_t index, st
 		return mp_fail(err, MP_EXIT_FAILURE, -EIO, "cannot read the text of %s in %s",
 			       h->name, h->module);
 	}
-	jh->slot_addr = find_slot(b, maps, h->addr, index);
+	jh->slot_addr = find_slot(b, maps, h->addr);
 	refusal = ARCH_REFUSE_REACH;
 	if (jh->slot_addr)
 		refusal = s->t->arch->plan_patch(code, size, h->addr | h->code_bits,
 						 jh->slot_addr + SLOT_ENTRY,
 						 jh->slot_addr + SLOT_RELOCATED, &w->patch);
 	free(code);
+	if (refusal == ARCH_OK && in_sequence(s->t, h, &w->patch))
+		refusal = ARCH_REFUSE_RSEQ;
 	if (refusal != ARCH_OK)
 		return mp_fail(
 		    err, refusal == ARCH_REFUSE_REACH ? MP_EXIT_NO_ROOM : MP_EXIT_UNPATCHABLE,
@@ -219,9 +298,9 @@ static int plan_one(struct batch *b, const struct maps *maps, uint32_t index, st
 	jh->page_was_clean =
 	    page_is_file(s->t->pid, jh->addr) && page_is_file(s->t->pid, jh->addr + jh->length - 1);
 	jh->kind = h->kind;
-	snprintf(jh->name, sizeof(jh->name), "%s", h->name);
-	snprintf(jh->module, sizeof(jh->module), "%s", h->module);
-	build_slot(s, h, index, jh, w);
+	build_slot(b, h, w);
+	if (jh->name == b->nnames)
+		b->nnames++;
 	return 0;
 }
 
@@ -230,22 +309,22 @@ static int plan_all(struct batch *b, const struct maps *maps, struct mp_err *err
 	struct hook_plan *plan = &b->s->plan;
 
 	b->nislands = b->s->journal->nislands;
-	for (uint32_t i = b->first; i < plan->hooks.n;) {
+	b->nnames = b->s->journal->nnames;
+	b->planned = 0;
+	while (b->first + b->planned < plan->hooks.n) {
+		uint32_t i = b->first + b->planned;
 		struct planned_hook h = plan->hooks.at[i];
 		struct mp_err why;
 		int ret;
 
-		if (i == SS_MAX_HOOKS)
-			return mp_fail(err, MP_EXIT_FAILURE, -E2BIG,
-				       "more than %d functions to hook", SS_MAX_HOOKS);
 		if (h.kind == SS_HOOK_ALLOC_THROW && h.sibling < 0)
 			ret = mp_fail(&why, MP_EXIT_UNPATCHABLE, -ENOTSUP,
 				      "%s in %s: its variant that does not throw cannot be hooked",
 				      h.name, h.module);
 		else
-			ret = plan_one(b, maps, i, &why);
+			ret = plan_one(b, maps, &why);
 		if (!ret) {
-			i++;
+			b->planned++;
 			continue;
 		}
 		/* A wrapper that calls another hooked function is seen there. */
@@ -264,7 +343,7 @@ static int plan_all(struct batch *b, const struct maps *maps, struct mp_err *err
 			 plan->refused[0] ? "; " : "", why.what);
 		drop_planned(plan, i);
 	}
-	b->n = (uint32_t)plan->hooks.n - b->first;
+	b->n = b->planned;
 	return 0;
 }
 
@@ -309,23 +388,22 @@ static bool stands_badly(const struct batch *b, struct thread *th)
 
 	if (thread_get_regs(b->s->t, th))
 		return false;
-	for (uint32_t i = b->first; i < b->first + b->n && !badly; i++)
-		badly = cannot_move(arch, &b->s->journal->hook[i], arch->get_pc(&th->regs));
+	for (uint32_t i = 0; i < b->n && !badly; i++)
+		badly = cannot_move(arch, &b->work[i].hook, arch->get_pc(&th->regs));
 	return badly;
 }
 
 /* May a signal handler return into the middle of a window?  A thread's own pc can be moved. */
 static bool windows_busy(const struct batch *b, const struct maps *maps)
 {
-	const struct ss_journal *j = b->s->journal;
 	struct span *spans = calloc(b->n + 1, sizeof(*spans));
 	bool busy = false;
 
 	if (!spans)
 		return true;
 	for (uint32_t i = 0; i < b->n; i++)
-		spans[i] = (struct span){j->hook[b->first + i].addr + 1,
-					 j->hook[b->first + i].addr + j->hook[b->first + i].length};
+		spans[i] = (struct span){b->work[i].hook.addr + 1,
+					 b->work[i].hook.addr + b->work[i].hook.length};
 	vec_for_each (&b->s->t->threads, th) {
 		busy = stack_interrupted(b->s->t, *th, maps, spans, b->n) || stands_badly(b, *th);
 		if (busy)
@@ -395,19 +473,18 @@ static int map_islands(struct batch *b, struct mp_err *err)
 static int write_slots(struct batch *b, struct mp_err *err)
 {
 	struct session *s = b->s;
-	struct ss_journal *j = s->journal;
 	const uint32_t on = 1;
 	int ret = 0;
 
 	for (uint32_t i = 0; i < b->n && !ret; i++)
 		ret = fault_fail("patch-slot")
 			  ? -EIO
-			  : mem_write_text(&s->t->mem, j->hook[b->first + i].slot_addr,
-					   b->work[i].slot, SLOT_BYTES);
+			  : mem_write_text(&s->t->mem, b->work[i].hook.slot_addr, b->work[i].slot,
+					   SLOT_BYTES);
 	fault_point("patch-slots");
 	if (!ret)
-		ret = mem_write(&s->t->mem, j->gate_addr + offsetof(struct ss_gate, on), &on,
-				sizeof(on));
+		ret = mem_write(&s->t->mem, s->journal->gate_addr + offsetof(struct ss_gate, on),
+				&on, sizeof(on));
 	return ret ? mp_fail(err, MP_EXIT_FAILURE, ret, "cannot write the agent's memory: %s",
 			     strerror(-ret))
 		   : 0;
@@ -416,16 +493,17 @@ static int write_slots(struct batch *b, struct mp_err *err)
 static int write_text(struct batch *b, struct mp_err *err)
 {
 	struct session *s = b->s;
-	struct ss_journal *j = s->journal;
 
 	/* Crash-safe from here on: any prefix of the journal can be undone. */
 	journal_set_state(s, SS_PATCHING);
-	for (uint32_t i = b->first; i < b->first + b->n; i++) {
-		struct ss_journal_hook *h = &j->hook[i];
+	for (b->put = 0; b->put < b->n;) {
+		struct work *w = &b->work[b->put];
+		const struct ss_journal_hook *h = &w->hook;
 		int ret = 0;
 
-		h->patched = 1;
-		journal_publish_hook(s, i);
+		w->hook.patched = 1;
+		journal_publish_hook(s, w->index, h);
+		b->put++;
 		fault_point("patch-journaled");
 		vec_for_each (&s->t->threads, th) {
 			if (!ret)
@@ -438,18 +516,35 @@ static int write_text(struct batch *b, struct mp_err *err)
 			ret = -EIO;
 		if (ret)
 			return mp_fail(err, MP_EXIT_FAILURE, ret,
-				       "cannot write the text of %s in %s: %s", h->name, h->module,
-				       strerror(-ret));
+				       "cannot write the text of %s in %s: %s",
+				       s->journal->name[h->name].name,
+				       s->journal->name[h->name].module, strerror(-ret));
 		fault_point("patch-written");
 	}
 	journal_set_state(s, SS_LIVE);
 	return 0;
 }
 
+/* The hooks that were put in come to where their entries are in the journal; others of the batch
+ * are forgotten. */
+static void settle_plan(struct batch *b)
+{
+	struct session *s = b->s;
+
+	for (uint32_t i = 0; i < b->put; i++) {
+		uint32_t index = b->work[i].index;
+
+		if (index < b->first)
+			s->next_reused = index + 1;
+		s->plan.hooks.at[index] = s->plan.hooks.at[b->first + i];
+	}
+	s->plan.hooks.n = s->journal->nhooks;
+}
+
 /*
  * The functions of a batch that failed get their text back; the threads have not run since.  Their
  * entries stay in the journal, as those of unloaded modules do: a thread may have been moved to a
- * relocated copy, whose slot is therefore not used again.
+ * relocated copy.
  */
 static void undo(struct batch *b, enum ss_state before)
 {
@@ -457,8 +552,9 @@ static void undo(struct batch *b, enum ss_state before)
 	struct ss_journal *j = s->journal;
 	uint8_t now[SS_WINDOW];
 
-	for (uint32_t i = b->first; i < j->nhooks; i++) {
-		const struct ss_journal_hook *h = &j->hook[i];
+	for (uint32_t k = 0; k < b->put; k++) {
+		const struct ss_journal_hook *h = &b->work[k].hook;
+		uint32_t i = b->work[k].index;
 
 		/* Read back: a write that fails may have written the first of two pages. */
 		ignore_result(mem_write_text(&s->t->mem, h->addr, h->old_bytes, h->length));
@@ -468,23 +564,50 @@ static void undo(struct batch *b, enum ss_state before)
 		journal_forget_hook(s, i);
 		s->plan.hooks.at[i].gone = true;
 	}
-	s->plan.hooks.n = j->nhooks;
 	if (j->state == SS_PATCHING)
 		journal_set_state(s, before);
 }
 
 static bool text_unchanged(const struct batch *b, const struct maps *maps)
 {
-	const struct ss_journal *j = b->s->journal;
 	uint8_t now[SS_WINDOW];
 
-	for (uint32_t i = b->first; i < b->first + b->n; i++) {
-		if (!journal_hook_mapped(maps, &j->hook[i]) ||
-		    mem_read(&b->s->t->mem, j->hook[i].addr, now, j->hook[i].length) ||
-		    memcmp(now, j->hook[i].old_bytes, j->hook[i].length))
+	for (uint32_t i = 0; i < b->n; i++) {
+		const struct ss_journal_hook *h = &b->work[i].hook;
+
+		if (!journal_hook_mapped(maps, h) ||
+		    mem_read(&b->s->t->mem, h->addr, now, h->length) ||
+		    memcmp(now, h->old_bytes, h->length))
 			return false;
 	}
 	return true;
+}
+
+/* Whose slot it is, after this batch; NULL: nobody's. */
+static const struct ss_journal_hook *slot_owner(const struct batch *b, uint64_t slot)
+{
+	const struct ss_journal *j = b->s->journal;
+
+	for (uint32_t i = 0; i < b->n; i++) {
+		if (b->work[i].hook.slot_addr == slot)
+			return &b->work[i].hook;
+	}
+	for (uint32_t i = 0; i < b->first; i++) {
+		if (j->hook[i].slot_addr == slot && !is_reused(b, i))
+			return &j->hook[i];
+	}
+	return NULL;
+}
+
+static bool gets_slots(const struct batch *b, uint32_t island)
+{
+	uint64_t addr = b->s->journal->island[island].addr;
+
+	for (uint32_t i = 0; i < b->n; i++) {
+		if (b->work[i].hook.slot_addr - addr < ISLAND_BYTES)
+			return true;
+	}
+	return false;
 }
 
 /* Rows for the relocated prologues, so that a stack that a signal took there is whole. */
@@ -495,29 +618,29 @@ static int publish_islands(const struct batch *b)
 	uint16_t entry = tables_entry_rule(&s->tables);
 
 	for (uint32_t k = 0; k < j->nislands; k++) {
-		uint64_t pc[64 * (SS_MAX_INSNS + 3)];
-		uint16_t rule[64 * (SS_MAX_INSNS + 3)];
+		uint64_t pc[ISLAND_BYTES / SLOT_BYTES * (SS_MAX_INSNS + 1)];
+		uint16_t rule[ISLAND_BYTES / SLOT_BYTES * (SS_MAX_INSNS + 1)];
+		uint64_t at = j->island[k].addr, end = at + j->island[k].length;
 		uint32_t n = 0;
 
-		for (uint32_t i = 0;
-		     i < b->first + b->n && n + SS_MAX_INSNS + 3 <= 64 * (SS_MAX_INSNS + 3); i++) {
-			const struct ss_journal_hook *h = &j->hook[i];
+		if (!gets_slots(b, k))
+			continue;
+		for (; at < j->island[k].addr + ISLAND_BYTES; at += SLOT_BYTES) {
+			const struct ss_journal_hook *h = slot_owner(b, at);
 
-			if (h->slot_addr < j->island[k].addr ||
-			    h->slot_addr >= j->island[k].addr + j->island[k].length)
+			if (!h)
 				continue;
-			pc[n] = h->slot_addr;
+			pc[n] = at;
 			rule[n++] = entry;
 			for (uint32_t m = 0; m < h->insns; m++) {
 				pc[n] = h->relocated_addr + h->new_off[m];
 				rule[n++] = tables_rule_at(&s->tables, h->addr + h->old_off[m]);
 			}
 		}
-		if (n && tables_add_rows(&s->tables, j->island[k].addr,
-					 j->island[k].addr + j->island[k].length, pc, rule, n))
+		if (n && tables_add_rows(&s->tables, j->island[k].addr, end, pc, rule, n))
 			return -ENOMEM;
 	}
-	return tables_publish(&s->tables, false);
+	return tables_publish(&s->tables, reuses(b));
 }
 
 static int stop(struct session *s, struct mp_err *err)
@@ -560,6 +683,39 @@ static int same_program(const struct session *s, const struct maps *maps, struct
 		       s->t->pid);
 }
 
+/*
+ * May the entries that this batch uses again be overwritten?  Not where a thread can come back to
+ * the slot, nor where a child that was forked since the plan was made has the text of the old
+ * module. Return: 1 no: these entries are marked, 0 yes, or -ENOMEM.
+ */
+static int entries_busy(struct batch *b, const struct maps *maps)
+{
+	const struct ss_journal *j = b->s->journal;
+	struct inside in;
+	bool family;
+	int ret = 0;
+
+	if (!reuses(b))
+		return 0;
+	if (inside_open(&in, b->s, false))
+		return -ENOMEM;
+	inside_read(&in);
+	family = family_grew(&b->family);
+	for (uint32_t i = 0; i < b->n; i++) {
+		uint32_t index = b->work[i].index;
+		struct span slot;
+
+		if (index >= b->first)
+			continue;
+		slot.start = j->hook[index].slot_addr;
+		slot.end = slot.start + SLOT_BYTES;
+		b->busy[index] = family || inside_slot(&in, &slot, maps);
+		ret |= b->busy[index];
+	}
+	inside_free(&in);
+	return ret;
+}
+
 /* All threads stand.  @may_wait: there is time for another stop.  Return: 0 or a negative errno;
  * *@outcome is valid with 0. */
 static int put_in(struct batch *b, bool may_wait, enum outcome *outcome, struct mp_err *err)
@@ -580,6 +736,13 @@ static int put_in(struct batch *b, bool may_wait, enum outcome *outcome, struct 
 			   ? 0
 			   : mp_fail(err, MP_EXIT_UNPATCHABLE, -EAGAIN,
 				     "somebody else changed the allocator's text at the same time");
+	}
+	ret = entries_busy(b, maps);
+	if (ret < 0)
+		return mp_fail(err, MP_EXIT_FAILURE, ret, "out of memory");
+	if (ret) {
+		*outcome = AGAIN_WITH_A_NEW_PLAN;
+		return may_wait ? 0 : no_entry(err);
 	}
 	if (windows_busy(b, maps)) {
 		*outcome = AGAIN_AFTER_A_MOMENT;
@@ -617,6 +780,9 @@ int session_install(struct session *s, struct mp_err *err)
 		return target_refused(s->t, ret, err);
 	}
 	b.work = calloc(s->plan.hooks.n - b.first + 1, sizeof(*b.work));
+	b.family.pid = s->t->pid;
+	if (s->plan.hooks.n > SS_MAX_HOOKS && family_grew(&b.family))
+		memset(b.busy, true, sizeof(b.busy));
 	ret = b.work ? plan_all(&b, &maps, err) : -ENOMEM;
 	if (ret == -ENOMEM)
 		mp_fail(err, MP_EXIT_FAILURE, ret, "out of memory");
@@ -634,6 +800,7 @@ int session_install(struct session *s, struct mp_err *err)
 		target_release(s->t);
 		ret = replan(&b, &maps, err);
 	}
+	settle_plan(&b);
 	if (ret)
 		undo(&b, before);
 	/* A program that was stopped before is taken out by session_close() before it ran. */
@@ -643,6 +810,7 @@ int session_install(struct session *s, struct mp_err *err)
 		s->stopped = false;
 	}
 	priority_restore(&priority);
+	family_forget(&b.family);
 	free(b.work);
 	maps_free(&maps);
 	return ret;

@@ -13,9 +13,10 @@ static int plan_from_journal(struct session *s)
 {
 	for (uint32_t i = 0; i < s->journal->nhooks; i++) {
 		const struct ss_journal_hook *j = &s->journal->hook[i];
+		const struct ss_hook_name *name = &s->journal->name[j->name];
 		struct planned_hook h = {.addr = j->addr,
 					 .end = j->function_end,
-					 .kind = j->kind,
+					 .kind = (uint8_t)j->kind,
 					 .sibling = -1,
 					 .gone = !j->patched,
 					 .map_start = j->map_start,
@@ -24,8 +25,8 @@ static int plan_from_journal(struct session *s)
 					 .dev_major = j->dev_major,
 					 .dev_minor = j->dev_minor};
 
-		snprintf(h.name, sizeof(h.name), "%.*s", (int)sizeof(j->name) - 1, j->name);
-		snprintf(h.module, sizeof(h.module), "%.*s", (int)sizeof(j->module) - 1, j->module);
+		snprintf(h.name, sizeof(h.name), "%s", name->name);
+		snprintf(h.module, sizeof(h.module), "%s", name->module);
 		if (vec_push(&s->plan.hooks, h))
 			return -ENOMEM;
 	}

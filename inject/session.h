@@ -38,7 +38,8 @@ struct session {
 	struct target *t;
 	struct blob blob;
 	struct tables tables;
-	struct hook_plan plan;	    /* all hooks so far */
+	struct hook_plan plan;	    /* all hooks so far: those of the journal, then new ones */
+	uint32_t next_reused;	    /* entry of the journal that is looked at next for reuse */
 	struct ss_control *block;   /* our mapping; the target may write anything there */
 	struct ss_control layout;   /* what we wrote there: offsets and sizes to believe */
 	struct ss_journal *journal; /* ours; what the block holds is a copy */
@@ -134,6 +135,10 @@ __must_check int session_mute(struct session *s);
  */
 __must_check int session_close(struct session *s, struct mp_err *err);
 void session_free(struct session *s);
+
+/* Lies @pc in the hooked function, behind its first byte?  @kind: enum ss_hook_kind.  Another
+ * thread may be changing the entry. */
+bool session_hook_spans(const struct ss_journal_hook *h, uint64_t pc, uint32_t *kind);
 
 /* Journal's state in words. */
 const char *session_state_text(uint32_t state);

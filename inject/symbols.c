@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "inject/rseq.h"
 #include "lib/path.h"
 
 #define MAX_FUNCTION  65536u
@@ -70,6 +71,7 @@ struct module {
 	const struct arch *arch;
 	const struct map *map; /* first mapping of the file */
 	uint64_t bias;
+	uint64_t rseq_list, rseq_length; /* ELF address */
 	struct found found[NWANTED];
 	uint64_t libc_malloc; /* __libc_malloc: what malloc is when it is libc's own */
 	bool glibc, musl, jemalloc, tcmalloc, mimalloc, loader;
@@ -399,6 +401,8 @@ static int add_module(struct target *t, const struct maps *maps, const struct mo
 		if (by_addr(plan, h.addr) >= 0 || (known && by_addr(known, h.addr) >= 0))
 			continue;
 		h.bias = m->bias;
+		h.rseq_list = m->rseq_list + m->bias;
+		h.rseq_length = m->rseq_length;
 		snprintf(h.name, sizeof(h.name), "%s", w->name);
 		snprintf(h.module, sizeof(h.module), "%s", module);
 		h.glibc_chunks = has_glibc_chunks(m) && !is_map_function(w->kind);
@@ -558,6 +562,7 @@ int hook_plan_make(struct target *t, const struct maps *maps, const struct hook_
 		ret = 0;
 		if (elf && elf_kind(elf) == ELF_K_ELF && !find_bias(&m, elf)) {
 			last = map;
+			m.rseq_list = rseq_section(elf, &m.rseq_length);
 			ret = scan_symbols(&m, elf);
 			if (!ret)
 				ret = scan_imports(&m, elf, plan);

@@ -20,8 +20,9 @@ struct planned_hook {
 	uint8_t kind, size_kind; /* enum ss_hook_kind, enum ss_size_kind */
 	uint8_t code_bits;	 /* of its symbol (struct arch) */
 	bool glibc_chunks;
-	bool gone;   /* its module was unloaded */
-	int sibling; /* index of the nothrow variant; -1: none */
+	bool gone;			 /* its module was unloaded */
+	int sibling;			 /* index of the nothrow variant; -1: none */
+	uint64_t rseq_list, rseq_length; /* its module's restartable sequences, inject/rseq.h */
 	uint64_t map_start, map_end, map_offset, ino;
 	uint32_t dev_major, dev_minor;
 };

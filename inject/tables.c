@@ -100,6 +100,7 @@ void tables_free(struct tables *tb)
 		free(*path);
 	vec_free(&tb->paths);
 	vec_free(&tb->code);
+	vec_free(&tb->past);
 	vec_free(&tb->own);
 	rule_set_free(tb->rules);
 	tb->rules = NULL;
@@ -157,6 +158,37 @@ static int bias_of(Elf *elf, const struct map *map, uint64_t *bias)
 	return -ENOENT;
 }
 
+static bool same_code(const struct code *a, const struct code *b)
+{
+	return a->m.build_id_len && a->m.build_id_len == b->m.build_id_len &&
+	       !memcmp(a->m.build_id, b->m.build_id, a->m.build_id_len) &&
+	       a->m.file_offset == b->m.file_offset &&
+	       a->m.end - a->m.start == b->m.end - b->m.start;
+}
+
+/* Rows are relative to their mapping's start.  Return: whether there are some. */
+static bool rows_of_before(const struct tables *tb, struct code *c)
+{
+	vec_for_each (&tb->past, p) {
+		if (!same_code(p, c))
+			continue;
+		c->s.n = p->s.n;
+		c->s.pcs = p->s.pcs;
+		c->s.rules = p->s.rules;
+		return true;
+	}
+	return false;
+}
+
+/* Without memory for that they are made once more. */
+static void keep_rows(struct tables *tb, const struct code *c)
+{
+	struct code known = {.m = c->m};
+
+	if (c->s.n && c->m.build_id_len && !rows_of_before(tb, &known) && vec_push(&tb->past, *c))
+		return;
+}
+
 static int add_elf(struct tables *tb, Elf *elf, const struct map *map, struct code *c)
 {
 	struct unwind_table table;
@@ -165,6 +197,8 @@ static int add_elf(struct tables *tb, Elf *elf, const struct map *map, struct co
 	if (!elf || elf_kind(elf) != ELF_K_ELF || bias_of(elf, map, &c->m.bias))
 		return 0;
 	c->m.build_id_len = (uint8_t)elf_build_id(elf, c->m.build_id);
+	if (rows_of_before(tb, c))
+		return 0;
 	if (unwind_cache_table(tb->cache, c->m.build_id, c->m.build_id_len, elf, tb->rules, &table))
 		return 0;
 	err = put_rows(tb, &table, c->m.bias, map->start, map->end, &c->s);
@@ -287,6 +321,7 @@ int tables_update(struct tables *tb, struct target *t, const struct maps *maps)
 	for (size_t i = 0; i < tb->code.n; i++) {
 		if (!tb->code.at[i].seen) {
 			gone = true;
+			keep_rows(tb, &tb->code.at[i]);
 			continue;
 		}
 		tb->code.at[keep++] = tb->code.at[i];

@@ -32,6 +32,7 @@ struct tables {
 	uint32_t next_list;
 	int cache;	       /* directory of kept tables, or negative; tables_free() closes it */
 	VEC(struct code) code; /* of the target's files */
+	VEC(struct code) past; /* unloaded ones: their rows serve when they come back */
 	VEC(char *) paths; /* each once, until tables_free(): copies of a module may name them */
 	VEC(struct ss_module) own; /* agent and islands */
 };

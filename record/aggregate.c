@@ -9,6 +9,7 @@
 #include "lib/privileges.h"
 #include "record/internal.h"
 #include "inject/dumped.h"
+#include "inject/session.h"
 
 #define FLUSH_NS 1000000000ull
 #define USAGE_NS 10000000000ull
@@ -29,9 +30,9 @@ static bool inside_allocator(const struct recorder *r, const uint64_t *pc, uint3
 		uint64_t at = pc[i] & ~SS_PC_EXACT;
 
 		for (uint32_t k = 0; k < hooks; k++) {
-			const struct ss_journal_hook *h = &j->hook[k];
+			uint32_t kind;
 
-			if (h->kind < SS_HOOK_MMAP && at > h->addr && at <= h->function_end)
+			if (session_hook_spans(&j->hook[k], at, &kind) && kind < SS_HOOK_MMAP)
 				return true;
 		}
 	}
@@ -367,11 +368,11 @@ static void put_marks(struct recorder *r, uint64_t now)
 void put_hooks_and_modules(struct recorder *r)
 {
 	const struct ss_journal *j = r->config.journal;
-	uint32_t hooks = __atomic_load_n(&j->nhooks, __ATOMIC_ACQUIRE);
+	uint32_t names = __atomic_load_n(&j->nnames, __ATOMIC_ACQUIRE);
 	struct mp_module m;
 
-	while (r->hooks_written < hooks) {
-		const struct ss_journal_hook *h = &j->hook[r->hooks_written++];
+	while (r->hooks_written < names) {
+		const struct ss_hook_name *h = &j->name[r->hooks_written++];
 		char name[sizeof(h->name) + 1], module[sizeof(h->module) + 1];
 		struct mp_hook_info info = {name, module, h->kind};
 

@@ -45,7 +45,7 @@ struct recorder_rotation {
 struct recorder_config {
 	struct ss_control *block; /* our mapping of the session block: the target may write there */
 	const struct ss_control *layout;  /* what is where in it */
-	const struct ss_journal *journal; /* ours; hooks are appended to it while it runs */
+	const struct ss_journal *journal; /* ours; hooks come and go in it while it runs */
 	uint64_t block_length;
 	pid_t pid;
 	const char *path;	 /* of the recording */

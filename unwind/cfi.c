@@ -9,6 +9,8 @@
 #include <string.h>
 #include "unwind/image.h"
 
+#define MAX_UNPACKED (256ull << 20) /* of a section that is packed */
+
 enum { APPLICATION = 0x70, FORMAT = 0x0f, EXTENDED = 0xffffffff };
 
 static struct bytes bytes_at(const struct cfi *cfi, size_t offset)
@@ -272,12 +274,15 @@ static bool open_section(Elf *elf, const char *wanted, struct cfi *cfi)
 	while ((scn = elf_nextscn(elf, scn))) {
 		const char *name;
 		Elf_Data *data;
+		GElf_Chdr ch;
 		GElf_Shdr sh;
 
 		if (!gelf_getshdr(scn, &sh) || sh.sh_type == SHT_NOBITS ||
 		    !(name = elf_strptr(elf, names, sh.sh_name)) || strcmp(name, wanted))
 			continue;
-		if (sh.sh_flags & SHF_COMPRESSED && elf_compress(scn, 0, 0) < 0)
+		if (sh.sh_flags & SHF_COMPRESSED &&
+		    (!gelf_getchdr(scn, &ch) || ch.ch_size > MAX_UNPACKED ||
+		     elf_compress(scn, 0, 0) < 0))
 			return false;
 		data = elf_rawdata(scn, NULL);
 		if (!data || !data->d_buf)

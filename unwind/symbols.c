@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "formats/session.h"
 #include "lib/vec.h"
+#include "unwind/debug_file.h"
 #include "unwind/symfile.h"
 #include "unwind/table.h"
 
@@ -77,7 +78,7 @@ struct symbols *symbols_new(const char *const *debug_dirs)
 		}
 	}
 	s->callbacks.find_elf = dwfl_build_id_find_elf;
-	s->callbacks.find_debuginfo = dwfl_standard_find_debuginfo;
+	s->callbacks.find_debuginfo = debug_file_find;
 	s->callbacks.section_address = dwfl_offline_section_address;
 	s->callbacks.debuginfo_path = &s->debug_path;
 	if (!s->debug_path) {
@@ -175,7 +176,7 @@ static int use_file(struct symbols *s, struct module *m, const char *path)
 
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &st) || !symbols_right_file(fd, &m->m)) {
+	if (fstat(fd, &st) || !symbols_right_file(fd, &m->m) || !debug_file_is_sane(fd)) {
 		close(fd);
 		return -ESTALE;
 	}

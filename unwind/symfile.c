@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include "arch/arch.h"
 #include "lib/vec.h"
+#include "unwind/debug_file.h"
 #include "unwind/pc_ranges.h"
 
 #define MAX_DEPTH 200 /* of scopes; a file may claim anything */
@@ -155,15 +156,17 @@ static int add_functions(struct unit *u, Dwarf_Die *parent, int depth)
 	return 0;
 }
 
-static void open_unit(struct unit *u)
+static void open_unit(const struct symfile *f, struct unit *u)
 {
 	Dwarf_Die split;
 	uint8_t type;
 
 	u->opened = true;
 	u->die = u->skeleton;
-	if (!dwarf_cu_info(u->skeleton.cu, NULL, &type, NULL, &split, NULL, NULL, NULL) &&
-	    type == DW_UT_skeleton && split.addr)
+	if (!dwarf_cu_info(u->skeleton.cu, NULL, &type, NULL, NULL, NULL, NULL, NULL) &&
+	    type == DW_UT_skeleton && debug_file_may_split(f->module, &u->skeleton) &&
+	    !dwarf_cu_info(u->skeleton.cu, NULL, NULL, NULL, &split, NULL, NULL, NULL) &&
+	    split.addr)
 		u->die = split;
 	(void)add_functions(u, &u->die, 0);
 	pc_ranges_sort(&u->functions);
@@ -179,7 +182,7 @@ static struct unit *find_unit(struct symfile *f, Dwarf_Addr addr)
 	if (!r)
 		return NULL;
 	if (!f->unit.at[r->value].opened)
-		open_unit(&f->unit.at[r->value]);
+		open_unit(f, &f->unit.at[r->value]);
 	return &f->unit.at[r->value];
 }
 

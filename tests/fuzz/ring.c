@@ -104,9 +104,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char path[64];
 
 	input_take(&in, block, input_number(&in, 2) % BLOCK_BYTES);
-	journal->nhooks = 2;
-	journal->hook[0].kind = SS_HOOK_ALLOC;
-	journal->hook[1].kind = SS_HOOK_FREE;
+	journal->nhooks = journal->nnames = 2;
+	journal->hook[0].kind = journal->name[0].kind = SS_HOOK_ALLOC;
+	journal->hook[1].kind = journal->name[1].kind = SS_HOOK_FREE;
 	snprintf(path, sizeof(path), "/dev/shm/memprof-fuzz-%d", getpid());
 	pthread_mutex_init(&r.lock, NULL);
 	pthread_mutex_init(&r.clock_lock, NULL);

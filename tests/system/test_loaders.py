@@ -4,6 +4,7 @@
 import glob
 import os
 import re
+import signal
 import subprocess
 import time
 
@@ -83,7 +84,7 @@ class Loaders(t.Case):
         self.assertTrue(before)
         self.quit(p)
 
-    def reloaded(self, lib, times):
+    def reloaded(self, lib, times, pause=1.5):
         module = os.path.basename(lib).split(".")[0]
         p = self.loader()
         rec = self.begin(p)
@@ -93,7 +94,7 @@ class Loaders(t.Case):
             self.say(p, "blocks 100")
             self.say(p, "close")
             self.assertNotIn(module, t.maps(p.pid))
-            time.sleep(1.5)  # the recorder sees that it is gone
+            time.sleep(pause)  # the recorder sees that it is gone
         self.say(p, f"open {lib}")
         t.wait_hooked(p.pid, lib)
         r = self.end(p, rec)
@@ -109,6 +110,34 @@ class Loaders(t.Case):
     def test_reloaded_allocator(self):
         """the same of another allocator (those of jemalloc and tcmalloc stay when they are closed)"""
         self.reloaded(MIMALLOC, 2)
+
+    def test_reloaded_often(self):
+        """more functions in all than a session has hooks at a time: hooked each time, each call counted"""
+        self.reloaded(MIMALLOC, 8, 0)
+        if t.FULL:
+            self.reloaded(f"{t.VICTIMS}/libwrapper.so", 1000, 0)
+
+    def test_unloaded_by_the_parent(self):
+        """a child forked before its parent unloaded a library has it restored by the end of the recording"""
+        p = self.loader()
+        wrapper = f"{t.VICTIMS}/libwrapper.so"
+        rec = self.begin(p)
+        self.say(p, f"open {wrapper}")
+        t.wait_hooked(p.pid, wrapper)
+        p.stdin.write("fork\n")
+        p.stdin.flush()
+        child = int(p.stdout.readline())
+        self.assertEqual(p.stdout.readline(), "done\n")
+        self.say(p, "close")
+        time.sleep(1.5)  # the recorder sees that it is gone
+        self.say(p, f"open {wrapper}")
+        t.wait_hooked(p.pid, wrapper)
+        self.say(p, "close")
+        self.end(p, rec)
+        self.assertNotIn("memprof", t.maps(child))
+        os.kill(child, signal.SIGUSR1)  # it calls the library's allocator, and ends
+        self.assertEqual(p.stdout.readline(), "child ok\n")
+        self.quit(p)
 
     def clean_text(self, p, path):
         """The text of a module is the file's."""

@@ -52,6 +52,17 @@ class Refusals(t.Case):
         self.refused(p, 10, "malloc in libc.so.6 cannot be hooked safely: no memory within reach .* nothing was changed")
         self.end(p)
 
+    def test_restartable(self):
+        """a malloc whose first bytes are a restartable sequence; one elsewhere in the module does not matter"""
+        if os.uname().machine != "x86_64":
+            self.skipTest("the sequence is x86-64 code")
+        p = self.victim("rseq")
+        self.refused(p, 12, r"malloc in rseq cannot be hooked safely: .* restartable sequence \(rseq\)")
+        self.end(p)
+        p = self.victim("rseq-elsewhere")
+        self.record(p.pid)
+        self.end(p)
+
     def test_unpatchable(self):
         """a malloc that branches into its own first bytes"""
         p = self.odd("TWISTED")

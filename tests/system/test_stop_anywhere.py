@@ -141,6 +141,8 @@ class StopAnywhere(t.Case):
             while self.session_state(p) != 3:
                 self.assertIsNone(rec.poll())
                 time.sleep(0.005)
+            # It is at work some moments before it has let all threads go.
+            t.wait_for(lambda: b"\nTracerPid:\t0\n" in t.read(f"/proc/{p.pid}/task/{s.tid}/status"))
             s.grab()
             ours = [r for r in text_ranges(p.pid) if not r[2]]
             self.assertGreaterEqual(len(ours), 2)
@@ -176,6 +178,7 @@ class StopAnywhere(t.Case):
             self.same(p.pid, before, key)
             if left:
                 rec, wanted = attach()
+        print(f"# at {n - len(left)} of {n} pcs of the hooks, {which}", flush=True)
         self.assertLess(len(left), n / 4)
         if rec.poll() is None:
             s.let_go()

@@ -10,8 +10,11 @@
  *	own N		N times this program's malloc (400 bytes) and free
  *	close		dlclose of the last one
  *	close-all	dlclose of all, the last one first
+ *	fork		a child, whose pid is printed: at SIGUSR1 it does "blocks 100", says "child
+ *ok" and ends
  */
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +62,28 @@ static void keep(long n)
 		none(a ? a(300) : NULL);
 }
 
+static void make_child(void)
+{
+	sigset_t usr1;
+	pid_t pid;
+	int sig;
+
+	sigemptyset(&usr1);
+	sigaddset(&usr1, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &usr1, NULL);
+	pid = fork();
+	if (pid) {
+		printf("%d\n", pid);
+		return;
+	}
+	alarm(600);
+	sigwait(&usr1, &sig);
+	pairs("malloc", "free", 200, 100);
+	puts("child ok");
+	fflush(stdout);
+	_exit(0);
+}
+
 static void obey(char *line)
 {
 	char *arg = strchr(line, ' ');
@@ -86,6 +111,8 @@ static void obey(char *line)
 		keep(n);
 	} else if (!strcmp(line, "own")) {
 		pairs(NULL, NULL, 400, n);
+	} else if (!strcmp(line, "fork")) {
+		make_child();
 	} else if (!strcmp(line, "close")) {
 		dlclose(opened[--nopened]);
 	} else if (!strcmp(line, "close-all")) {
