@@ -27,7 +27,8 @@ struct actor {
 	atomic_ulong rounds, wrong, cut;
 	_Atomic int64_t last_ns, gap_ns; /* end of the latest round; longest time between two */
 	const char *skipped;		 /* why it does nothing here */
-	pthread_t thread;
+	pthread_t thread;		 /* if it was begun */
+	bool begun;
 };
 
 /* Each ends with a row without a name. */

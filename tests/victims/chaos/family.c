@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -131,6 +132,7 @@ static void exec_round(struct actor *a)
 	int status = 0;
 
 	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		begin(stay, NULL);
 		begin(stay, NULL);
 		begin(execute, NULL);
@@ -213,6 +215,7 @@ static void job_round(struct actor *a)
 	pid_t pid = fork(), got;
 
 	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		for (;;)
 			pause();
 	}
