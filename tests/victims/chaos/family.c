@@ -368,7 +368,8 @@ struct actor family[] = {
      .guaranteed = "wait4() and waitid() in every form, with __WALL and __WCLONE, and SIGCHLD: the "
 		   "program's own "
 		   "children, each once, else ECHILD",
-     .but = "--gentle, and where the program or its init does not reap: with __WALL and __WCLONE "
+     .but = "--gentle, kill -9, and where the program or its init does not reap: with __WALL and "
+	    "__WCLONE "
 	    "(\"The copy's parent\")"},
     {.name = "job-control",
      .round = job_round,

@@ -29,7 +29,7 @@ static struct actor *const casts[] = {sleeps, wakeups, streams, signals,   timer
 				      family, memory,  locks,	processor, state};
 #define CASTS (sizeof(casts) / sizeof(casts[0]))
 static char **chosen;
-static bool killed;
+bool killed;
 static atomic_bool over, all_ended;
 
 #define for_each_actor(a)                                                                          \
@@ -297,7 +297,7 @@ int main(int argc, char **argv)
 	}
 	for (chosen = argv + 1; *chosen && **chosen == '-'; chosen++) {
 		killed |= !strcmp(*chosen, "--killed");
-		plain_waits_only |= !strcmp(*chosen, "--gentle");
+		plain_waits_only |= killed || !strcmp(*chosen, "--gentle");
 	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	sigfillset(&all);
