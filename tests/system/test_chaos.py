@@ -93,7 +93,7 @@ class Chaos(t.Case):
     def begin(self, *args):
         """Starts it below an init of its own.  Return: the process to be waited for, the program's pid."""
         p = self.start("unshare", "--pid", "--fork", "--kill-child", "/usr/bin/python3", "-c", INIT,
-                       f"{t.VICTIMS}/chaos", *args, stderr=subprocess.STDOUT)
+                       f"{t.VICTIMS}/chaos", *args, stderr=subprocess.STDOUT, cwd=self.dir)
         self.assertEqual(p.stdout.readline(), "ready\n")
         return p, child(child(p.pid))
 
@@ -221,7 +221,7 @@ class Chaos(t.Case):
 
     def notices(self, actors, lie, *command):
         """Runs these actors, and does lie(pid) over and over, until each has said that something is wrong."""
-        p = self.start(*command, f"{t.VICTIMS}/chaos", *actors)
+        p = self.start(*command, f"{t.VICTIMS}/chaos", *actors, cwd=self.dir)
         os.set_blocking(p.stdout.fileno(), False)
         out = ""
 

@@ -283,7 +283,7 @@ static void remove_cores(const char *dir)
 static void cores_round(struct actor *a)
 {
 	static int64_t last;
-	static char dir[] = "/tmp/chaos-core-XXXXXX";
+	static char dir[] = "chaos-core-XXXXXX";
 	struct rlimit all, none = {0, 0};
 	bool here = core_goes_to_cwd();
 	Elf64_Ehdr head = {0};
@@ -294,7 +294,7 @@ static void cores_round(struct actor *a)
 
 	if (last && now_ns() - last < CORE_S * 1000000000ll)
 		return;
-	strcpy(dir, "/tmp/chaos-core-XXXXXX");
+	strcpy(dir, "chaos-core-XXXXXX");
 	getrlimit(RLIMIT_CORE, &all);
 	here = here && all.rlim_max == RLIM_INFINITY && mkdtemp(dir);
 	pid = fork();
