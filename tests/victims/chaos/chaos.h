@@ -27,7 +27,8 @@ struct actor {
 	atomic_ulong rounds, wrong, cut;
 	_Atomic int64_t last_ns, gap_ns; /* end of the latest round; longest time between two */
 	const char *skipped;		 /* why it does nothing here */
-	pthread_t thread;
+	pthread_t thread;		 /* if it was begun */
+	bool begun;
 };
 
 /* Each ends with a row without a name. */
@@ -54,6 +55,8 @@ void came_out(struct actor *a, const char *call, long ret, long want, int error,
 	      int ms);
 /* @ret and errno are those of a call of an actor with cut_off that a kill of memprof has ended. */
 bool was_cut_off(struct actor *a, long ret);
+/* Whether a debugger may be killed at its work, and leave what it did half done. */
+extern bool killed;
 /* Whether waits may see what is not a child of the program's. */
 extern bool plain_waits_only;
 /* The actor does nothing here. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -131,6 +132,7 @@ static void exec_round(struct actor *a)
 	int status = 0;
 
 	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		begin(stay, NULL);
 		begin(stay, NULL);
 		begin(execute, NULL);
@@ -213,6 +215,7 @@ static void job_round(struct actor *a)
 	pid_t pid = fork(), got;
 
 	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		for (;;)
 			pause();
 	}
@@ -280,7 +283,7 @@ static void remove_cores(const char *dir)
 static void cores_round(struct actor *a)
 {
 	static int64_t last;
-	static char dir[] = "/tmp/chaos-core-XXXXXX";
+	static char dir[] = "chaos-core-XXXXXX";
 	struct rlimit all, none = {0, 0};
 	bool here = core_goes_to_cwd();
 	Elf64_Ehdr head = {0};
@@ -291,7 +294,7 @@ static void cores_round(struct actor *a)
 
 	if (last && now_ns() - last < CORE_S * 1000000000ll)
 		return;
-	strcpy(dir, "/tmp/chaos-core-XXXXXX");
+	strcpy(dir, "chaos-core-XXXXXX");
 	getrlimit(RLIMIT_CORE, &all);
 	here = here && all.rlim_max == RLIM_INFINITY && mkdtemp(dir);
 	pid = fork();
@@ -365,7 +368,8 @@ struct actor family[] = {
      .guaranteed = "wait4() and waitid() in every form, with __WALL and __WCLONE, and SIGCHLD: the "
 		   "program's own "
 		   "children, each once, else ECHILD",
-     .but = "--gentle, and where the program or its init does not reap: with __WALL and __WCLONE "
+     .but = "--gentle, kill -9, and where the program or its init does not reap: with __WALL and "
+	    "__WCLONE "
 	    "(\"The copy's parent\")"},
     {.name = "job-control",
      .round = job_round,

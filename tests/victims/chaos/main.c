@@ -29,7 +29,7 @@ static struct actor *const casts[] = {sleeps, wakeups, streams, signals,   timer
 				      family, memory,  locks,	processor, state};
 #define CASTS (sizeof(casts) / sizeof(casts[0]))
 static char **chosen;
-static bool killed;
+bool killed;
 static atomic_bool over, all_ended;
 
 #define for_each_actor(a)                                                                          \
@@ -177,6 +177,16 @@ static void play(struct actor *a)
 	a->last_ns = now;
 }
 
+/* Whether the thread of this row has something to do. */
+static bool has_work(const struct actor *first)
+{
+	bool works = false;
+
+	for (const struct actor *a = first; a->name && (a == first || a->same_thread); a++)
+		works |= !a->skipped;
+	return works && !first->same_thread;
+}
+
 /* The last rounds begin when the end is known: each actor lives then. */
 static void *one_actor(void *arg)
 {
@@ -187,11 +197,7 @@ static void *one_actor(void *arg)
 		last = over;
 		for (struct actor *a = first; a->name && (a == first || a->same_thread); a++)
 			play(a);
-		if (first->skipped && !first[1].same_thread)
-			return NULL;
-		if (first->skipped)
-			pause_us(1000);
-	} while (!last);
+	} while (!last && has_work(first));
 	return NULL;
 }
 
@@ -291,7 +297,7 @@ int main(int argc, char **argv)
 	}
 	for (chosen = argv + 1; *chosen && **chosen == '-'; chosen++) {
 		killed |= !strcmp(*chosen, "--killed");
-		plain_waits_only |= !strcmp(*chosen, "--gentle");
+		plain_waits_only |= killed || !strcmp(*chosen, "--gentle");
 	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	sigfillset(&all);
@@ -316,7 +322,8 @@ int main(int argc, char **argv)
 	watcher = begin(watch, NULL);
 	for_each_actor(a)
 	{
-		if (!a->same_thread)
+		a->begun = has_work(a);
+		if (a->begun)
 			a->thread = begin(one_actor, a);
 		at_end = a; /* the state's */
 	}
@@ -324,7 +331,7 @@ int main(int argc, char **argv)
 	main_thread();
 	for_each_actor(a)
 	{
-		if (!a->same_thread)
+		if (a->begun)
 			pthread_join(a->thread, NULL);
 	}
 	all_ended = true;
