@@ -44,6 +44,17 @@ static bool other_user_namespace(pid_t pid)
 	return a > 0 && b > 0 && (a != b || memcmp(ours, theirs, (size_t)a));
 }
 
+static int refuse_traced(const struct target *t, pid_t tracer, struct mp_err *err)
+{
+	struct proc_status by;
+
+	if (proc_status_read(tracer, 0, &by))
+		snprintf(by.name, sizeof(by.name), "?");
+	return mp_fail(err, MP_EXIT_TRACED, -EBUSY,
+		       "process %d (%s) is already traced by %s (pid %d); end that first", t->pid,
+		       t->status.name, by.name, tracer);
+}
+
 int target_refused(const struct target *t, int error, struct mp_err *err)
 {
 	const struct proc_status *st = &t->status;
@@ -55,15 +66,8 @@ int target_refused(const struct target *t, int error, struct mp_err *err)
 			    .uid = (uint32_t)geteuid(),
 			    .other_userns = other_user_namespace(t->pid)};
 
-	if (!proc_status_read(t->pid, 0, &tracer) && tracer.tracer) {
-		pid_t by = tracer.tracer;
-
-		if (proc_status_read(by, 0, &tracer))
-			snprintf(tracer.name, sizeof(tracer.name), "?");
-		return mp_fail(err, MP_EXIT_TRACED, -EBUSY,
-			       "process %d (%s) is already traced by %s (pid %d); end that first",
-			       t->pid, st->name, tracer.name, by);
-	}
+	if (!proc_status_read(t->pid, 0, &tracer) && tracer.tracer)
+		return refuse_traced(t, tracer.tracer, err);
 	r.may_ptrace =
 	    !proc_status_read(getpid(), 0, &self) && self.cap_effective >> CAP_SYS_PTRACE & 1;
 	return refusal_explain(&r, err);
@@ -160,7 +164,7 @@ int target_look(struct target *t, pid_t pid, struct mp_err *err)
 	if (pid == getpid())
 		return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "memprof cannot attach to itself");
 	if (st->tracer && st->tracer != getpid())
-		return target_refused(t, -EPERM, err);
+		return refuse_traced(t, t->status.tracer, err);
 	ret = check_machine(t, err);
 	if (!ret)
 		ret = check_pages(err);

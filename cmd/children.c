@@ -11,6 +11,7 @@ void children_recorded(struct children *c, const struct child_recording *r)
 {
 	c->recorded++;
 	c->allocations += r->allocations;
+	c->mapped_bytes += r->mapped_bytes;
 	/* Without memory the list is shorter, the numbers are right. */
 	if (c->shown.n <= SHOWN && vec_push(&c->shown, *r))
 		return;
@@ -32,7 +33,7 @@ void children_refused(struct children *c, const struct mp_err *why)
 		fprintf(stderr, "memprof: %s\n", why->what);
 }
 
-void children_print(const struct children *c)
+void children_print(const struct children *c, const char *event)
 {
 	uint64_t refused = 0;
 
@@ -40,9 +41,13 @@ void children_print(const struct children *c)
 		refused += r->count;
 	if (!c->recorded && !c->ended && !c->unasked && !refused)
 		return;
-	printf("followed: %s process%s recorded (%s allocation%s)", thousands(c->recorded),
-	       c->recorded == 1 ? "" : "es", thousands(c->allocations),
+	printf("followed: %s process%s recorded (%s %s%s", thousands(c->recorded),
+	       c->recorded == 1 ? "" : "es", thousands(c->allocations), event,
 	       text_plural(c->allocations));
+	if (c->mapped_bytes)
+		printf("; %s mapped by the programs themselves, not by malloc",
+		       human(c->mapped_bytes));
+	putchar(')');
 	if (c->ended)
 		printf(", %s ended before memprof was attached", thousands(c->ended));
 	if (c->unasked)
@@ -58,8 +63,8 @@ void children_print(const struct children *c)
 		putchar('\n');
 	}
 	for (size_t i = 0; c->recorded <= SHOWN && i < c->shown.n; i++)
-		printf("  process %d: %s allocation%s in %s\n", c->shown.at[i].pid,
-		       thousands(c->shown.at[i].allocations),
+		printf("  process %d: %s %s%s in %s\n", c->shown.at[i].pid,
+		       thousands(c->shown.at[i].allocations), event,
 		       text_plural(c->shown.at[i].allocations), c->shown.at[i].path);
 }
 

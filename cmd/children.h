@@ -12,7 +12,8 @@
 
 struct child_recording {
 	pid_t pid;
-	uint64_t allocations;
+	uint64_t allocations;  /* or page faults, if those are recorded */
+	uint64_t mapped_bytes; /* where it has a heap of its own: summary_own_heap() */
 	char path[CHILD_PATH];
 };
 
@@ -23,7 +24,7 @@ struct child_refusal {
 };
 
 struct children {
-	uint64_t recorded, allocations;
+	uint64_t recorded, allocations, mapped_bytes;
 	uint64_t ended;	  /* gone before the recorder was attached */
 	uint64_t unasked; /* alive, but the recording ended before it was their turn */
 	VEC(struct child_recording) shown; /* the first few */
@@ -35,8 +36,8 @@ void children_recorded(struct children *c, const struct child_recording *r);
 /* One could not be recorded, for the reason @why (copied). */
 void children_refused(struct children *c, const struct mp_err *why);
 /* One line with the numbers, one for each reason, and the recordings if they are few.  Nothing when
- * there was no child. */
-void children_print(const struct children *c);
+ * there was no child.  @event: what was recorded, "allocation" or "page fault". */
+void children_print(const struct children *c, const char *event);
 void children_free(struct children *c);
 
 #endif

@@ -86,13 +86,14 @@ static int hand_over(struct session *s, bool child, struct mp_err *err)
 	return 0;
 }
 
-static bool traced_by_memprof(pid_t pid)
+/* Return: whether nobody but a memprof traces the process now; one that did may have left since. */
+static bool no_other_tracer(pid_t pid)
 {
 	struct proc_status st, tracer;
 
-	return !proc_status_read(pid, 0, &st) && st.tracer &&
-	       !proc_status_read(st.tracer, 0, &tracer) &&
-	       (!strcmp(tracer.name, "memprof") || !strcmp(tracer.name, GUARDIAN_NAME));
+	return !proc_status_read(pid, 0, &st) &&
+	       (!st.tracer || proc_status_read(st.tracer, 0, &tracer) ||
+		!strcmp(tracer.name, "memprof") || !strcmp(tracer.name, GUARDIAN_NAME));
 }
 
 /* Its recorder may just be putting hooks in or taking them out, or the guardian of a memprof that
@@ -102,7 +103,7 @@ static int look(struct target *t, pid_t pid, struct mp_err *err)
 	struct deadline deadline = deadline_in_ms(RECORDER_MS);
 	int ret = target_look(t, pid, err);
 
-	while (ret && err->exit == MP_EXIT_TRACED && traced_by_memprof(pid) &&
+	while (ret && err->exit == MP_EXIT_TRACED && no_other_tracer(pid) &&
 	       !deadline_passed(&deadline)) {
 		usleep(20000);
 		ret = target_look(t, pid, err);
@@ -123,19 +124,65 @@ static int adopt(struct session *s, struct target *t, struct mp_err *err)
 	return ret;
 }
 
+/* A recorder that has not put its name into the session yet may have traced the process while the
+ * session was to be closed. */
+static bool recorder_came_between(pid_t pid, const struct mp_err *err)
+{
+	return (err->exit == MP_EXIT_TRACED || err->exit == MP_EXIT_PERMISSION) &&
+	       no_other_tracer(pid);
+}
+
+/* @t: after look(); closed.  Return: 0, or a negative errno with @err. */
+static int detach(struct target *t, bool keep, struct mp_err *err)
+{
+	pid_t pid = t->pid;
+	struct session s;
+	struct session_id id = {0};
+	uint32_t forked, left = 0, copies = clear_copies(t);
+	bool child;
+	int ret = adopt(&s, t, err);
+
+	if (ret) {
+		target_close(t);
+		return copies && err->exit == MP_EXIT_NO_SESSION ? 0 : ret;
+	}
+	child = session_is_child(&s);
+	session_id_of(pid, &id);
+	if (keep) {
+		ret = hand_over(&s, child, err);
+	} else if (s.block && !child && recorder_lives(s.journal) && ask_recorder(&s, false)) {
+		printf("process %d: the recorder (pid %d) %s: %s\n", pid, s.journal->recorder_pid,
+		       recorder_lives(s.journal) ? "restored it and still writes the recording"
+						 : "ended the recording and restored it",
+		       s.journal->recording);
+	} else {
+		ret = session_close(&s, err);
+		if (!ret)
+			printf(
+			    "process %d is restored%s\n", pid,
+			    child
+				? " (it was forked from a recorded one)"
+				: "; its recorder was gone, what it wrote until then can be read");
+	}
+	session_free(&s);
+	target_close(t);
+	forked = child || keep || ret ? 0 : family_restore(&id, 1, pid, &left);
+	if (forked)
+		printf("restored %u processes that were forked from it\n", forked);
+	return ret;
+}
+
 int cmd_detach(int argc, char **argv)
 {
 	static const struct option options[] = {{"pid", required_argument, NULL, 'p'},
 						{"keep", no_argument, NULL, 'k'},
 						{"help", no_argument, NULL, 'h'},
 						{0}};
-	struct mp_err err = {0};
-	struct session s;
+	struct deadline deadline;
 	struct target t;
+	struct mp_err err;
+	bool keep = false;
 	pid_t pid = 0;
-	struct session_id id = {0};
-	uint32_t forked, left = 0, copies;
-	bool child, keep = false;
 	int c, ret;
 
 	while ((c = getopt_long(argc, argv, ":p:h", options, NULL)) != -1) {
@@ -156,36 +203,15 @@ int cmd_detach(int argc, char **argv)
 		return unexpected_argument("detach", argv[optind]);
 	if (!pid)
 		return usage_error("detach: which process? give -p PID");
-	if (look(&t, pid, &err))
-		return complain(&err);
-	copies = clear_copies(&t);
-	ret = adopt(&s, &t, &err);
-	if (ret) {
-		target_close(&t);
-		return copies && err.exit == MP_EXIT_NO_SESSION ? MP_EXIT_OK : complain(&err);
+	deadline = deadline_in_ms(RECORDER_MS);
+	for (;;) {
+		err = (struct mp_err){0};
+		if (look(&t, pid, &err))
+			return complain(&err);
+		ret = detach(&t, keep, &err);
+		if (!ret || !recorder_came_between(pid, &err) || deadline_passed(&deadline))
+			break;
+		usleep(20000);
 	}
-	child = session_is_child(&s);
-	session_id_of(pid, &id);
-	if (keep) {
-		ret = hand_over(&s, child, &err);
-	} else if (s.block && !child && recorder_lives(s.journal) && ask_recorder(&s, false)) {
-		printf("process %d: the recorder (pid %d) %s: %s\n", pid, s.journal->recorder_pid,
-		       recorder_lives(s.journal) ? "restored it and still writes the recording"
-						 : "ended the recording and restored it",
-		       s.journal->recording);
-	} else {
-		ret = session_close(&s, &err);
-		if (!ret)
-			printf(
-			    "process %d is restored%s\n", pid,
-			    child
-				? " (it was forked from a recorded one)"
-				: "; its recorder was gone, what it wrote until then can be read");
-	}
-	session_free(&s);
-	target_close(&t);
-	forked = child || keep || ret ? 0 : family_restore(&id, 1, pid, &left);
-	if (forked)
-		printf("restored %u processes that were forked from it\n", forked);
 	return ret ? complain(&err) : MP_EXIT_OK;
 }

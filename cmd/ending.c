@@ -107,8 +107,12 @@ void recording_tell(const struct recording *rec, const struct recording_options 
 				      .id = rec->id,
 				      .recording.pid = rec->t->pid};
 
-	if (reason && rec->r)
-		news.recording.allocations = recorder_progress(rec->r).allocs;
+	if (reason && rec->r) {
+		struct recorder_progress p = recorder_progress(rec->r);
+
+		news.recording.allocations = p.allocs;
+		news.recording.mapped_bytes = summary_own_heap(&rec->s, &p) ? p.mapped_bytes : 0;
+	}
 	snprintf(news.recording.path, sizeof(news.recording.path), "%.*s", CHILD_PATH - 1,
 		 rec->path);
 	tell(o, &news);

@@ -523,7 +523,7 @@ int follow_run(pid_t pid, char *const argv[], const struct recording_options *o)
 	wait_for_all(&f);
 	restore_rest(&f);
 	if (!o->quiet)
-		children_print(&f.children);
+		children_print(&f.children, o->page_faults ? "page fault" : "allocation");
 	close(f.signals);
 	children_free(&f.children);
 	vec_free(&f.members);

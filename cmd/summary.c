@@ -135,20 +135,24 @@ static void print_sites(const struct summary *s, enum recorder_top_by by, const 
 		print_site(s, &top[i], unit);
 }
 
+bool summary_own_heap(const struct session *s, const struct recorder_progress *p)
+{
+	return !s->layout.sample_interval && p->mapped_bytes >= OWN_HEAP &&
+	       p->mapped_bytes > OWN_TIMES * p->allocated_bytes;
+}
+
 /* A program with a heap of its own (PHP, Java, Go, node) hardly calls malloc(): few allocations do
  * not mean little memory. */
 static void print_own_heap(const struct summary *s, const struct recorder_progress *p)
 {
-	if (s->session->layout.sample_interval)
-		return; /* its small numbers are estimates of nothing */
-	if (p->mapped_bytes >= OWN_HEAP && p->mapped_bytes > OWN_TIMES * p->allocated_bytes) {
+	if (summary_own_heap(s->session, p)) {
 		printf("mapped by the program itself, not by malloc: %s in %s mapping%s (%s by "
 		       "malloc): it has a heap or buffers of its own\n",
 		       human(p->mapped_bytes), thousands(p->mappings), text_plural(p->mappings),
 		       human(p->allocated_bytes));
 		print_sites(s, RECORDER_MAPPED, "mapping most:", "mapping");
 		printf("  all of them: memprof report %s --tree --cost mapped\n", s->path);
-	} else if (p->anonymous >= OLD_HEAP &&
+	} else if (!s->session->layout.sample_interval && p->anonymous >= OLD_HEAP &&
 		   p->anonymous > OLD_TIMES * (p->allocated_bytes + p->mapped_bytes)) {
 		printf("%s is resident in mappings without a file, nearly all of it from before "
 		       "the recording: of malloc, static data, or a heap of the program's own; "

@@ -17,6 +17,9 @@ struct summary {
 	bool page_faults;
 };
 
+/* Does the program map its memory itself, with a heap of its own, and hardly call malloc()?  False
+ * for a sample, whose numbers are too small to tell. */
+bool summary_own_heap(const struct session *s, const struct recorder_progress *p);
 /* On standard output. */
 void summary_print(const struct summary *s);
 /* A hooked function goes by the name it was hooked as, not by one of its aliases.  Return: that, or

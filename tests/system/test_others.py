@@ -349,6 +349,19 @@ php_admin_value[memory_limit] = 1G
         worker = t.wait_for(lambda: children(p.pid))[0]
         self.check(worker, connect, r"(?s)MiB.*zend_.*mmap", own_heap=True)
         self.assertEqual(children(p.pid), [worker])  # it was not replaced
+        # The same of a worker that was followed.
+        rec = self.start(t.MEMPROF, "attach", "-p", str(p.pid), "-o", self.path("w-%p"), "--follow-fork",
+                         stderr=subprocess.DEVNULL)
+        self.wait_recorded(p.pid)
+        os.kill(worker, signal.SIGTERM)
+        self.wait_recorded(t.wait_for(lambda: [c for c in children(p.pid) if c != worker])[0])
+        with Load(connect) as load:
+            t.wait_for(lambda: sum(load.answers) > ANSWERS or load.wrong)
+        self.assertEqual(load.wrong, [])
+        self.detach(p.pid)
+        out, _ = rec.communicate(timeout=120)
+        self.assertRegex(out, r"followed: 1 process recorded \([0-9,]+ allocations?; [0-9.]+ MiB mapped by the programs "
+                         r"themselves, not by malloc\)")
         self.ends(p)
 
     # ------------------------------------------------------------- databases and caches
