@@ -143,7 +143,8 @@ class Failures(t.Case):
             if "memprof" in t.maps(p.pid):
                 return
             rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("kept"), stderr=subprocess.PIPE)
-            self.wait_recorded(p.pid)
+            t.wait_for(lambda: rec.poll() is not None or self.recorder(p.pid))
+            self.assertIsNone(rec.poll(), "the recorder has ended")
             self.memprof("detach", "--keep", "-p", p.pid)
             self.assertEqual(rec.wait(timeout=60), 0)
             self.started.remove(rec)
