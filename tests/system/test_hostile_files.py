@@ -185,6 +185,24 @@ class HostileFiles(t.Case):
             self.tried(exe)
             os.unlink(self.path(where + "hostile.debug"))
 
+    def test_zstd_bomb(self):
+        """a recording whose chunk unpacks to a gigabyte, and says 16 MiB or 4 GiB: damaged, in little memory"""
+        p = self.start(self.compile())
+        t.settle(p.pid)
+        recording = t.read(self.record(p.pid))
+        at = recording.index(b"MPCK", recording.index(b"MPCK") + 4)  # the first one with events
+        bomb = subprocess.run(["zstd", "-q", "-c"], input=bytes(GIB), capture_output=True, check=True).stdout
+        for raw in (16 * MIB, 0xffffffff):
+            head = recording[at:at + 8] + struct.pack("<III", raw, len(bomb), zlib.crc32(bomb))
+            with open(self.path("bomb"), "wb") as f:
+                f.write(recording[:at] + head + struct.pack("<I", zlib.crc32(head)) + bomb)
+            r = self.start(t.MEMPROF, "report", self.path("bomb"), stderr=subprocess.STDOUT)
+            out = r.stdout.read()
+            _, status, usage = os.wait4(r.pid, 0)
+            r.returncode = os.waitstatus_to_exitcode(status)
+            self.assertIn("damaged chunk", out)
+            self.assertLess(usage.ru_maxrss, 200 << 10)
+
     def test_inlined(self):
         """honest debug information: the whole chain of inlined functions, and who has them"""
         exe, source = self.path("inlined"), self.path("inlined.c")
