@@ -228,12 +228,13 @@ static void drop_planned(struct hook_plan *plan, size_t i)
 	}
 }
 
-/* A list that cannot be read has it, for all we know. */
-static bool in_sequence(struct target *t, const struct planned_hook *h,
-			const struct arch_patch *patch)
+/* Return: 1 yes, 0 no, or a negative errno. */
+static int in_sequence(struct target *t, const struct planned_hook *h,
+		       const struct arch_patch *patch)
 {
-	return h->rseq_length && rseq_overlaps(t, h->rseq_list, h->rseq_length, patch->addr,
-					       patch->addr + patch->length);
+	return h->rseq_length ? rseq_overlaps(t, h->rseq_list, h->rseq_length, patch->addr,
+					      patch->addr + patch->length)
+			      : 0;
 }
 
 /* The hook behind those that are planned; it is not yet counted among them. */
@@ -245,6 +246,7 @@ static int plan_one(struct batch *b, const struct maps *maps, struct mp_err *err
 	struct ss_journal_hook *jh = &w->hook;
 	size_t size = h->end - h->addr;
 	enum arch_refusal refusal;
+	int sequence;
 	uint8_t *code;
 
 	memset(jh, 0, sizeof(*jh));
@@ -275,14 +277,15 @@ static int plan_one(struct batch *b, const struct maps *maps, struct mp_err *err
 						 jh->slot_addr + SLOT_ENTRY,
 						 jh->slot_addr + SLOT_RELOCATED, &w->patch);
 	free(code);
-	if (refusal == ARCH_OK && in_sequence(s->t, h, &w->patch))
+	sequence = refusal == ARCH_OK ? in_sequence(s->t, h, &w->patch) : 0;
+	if (sequence > 0)
 		refusal = ARCH_REFUSE_RSEQ;
 	if (refusal != ARCH_OK)
 		return mp_fail(
 		    err, refusal == ARCH_REFUSE_REACH ? MP_EXIT_NO_ROOM : MP_EXIT_UNPATCHABLE,
 		    -ENOTSUP, "%s in %s cannot be hooked safely: %s; nothing was changed", h->name,
 		    h->module, arch_refusal_text(refusal));
-	if (mem_read(&s->t->mem, w->patch.addr, w->text, w->patch.length))
+	if (sequence < 0 || mem_read(&s->t->mem, w->patch.addr, w->text, w->patch.length))
 		return mp_fail(err, MP_EXIT_FAILURE, -EIO, "cannot read the text of %s in %s",
 			       h->name, h->module);
 	jh->addr = w->patch.addr;
@@ -304,9 +307,31 @@ static int plan_one(struct batch *b, const struct maps *maps, struct mp_err *err
 	return 0;
 }
 
+/* Where that cannot be read it is taken to be. */
+static bool is_mapped(pid_t pid, uint64_t addr)
+{
+	struct maps maps;
+	bool is;
+
+	if (maps_read(pid, &maps))
+		return true;
+	is = maps_find(&maps, addr) != NULL;
+	maps_free(&maps);
+	return is;
+}
+
+/* Was the library of the function that plan_one() could not read unloaded since it was found? */
+static bool is_gone(const struct batch *b, const struct maps *maps)
+{
+	const struct ss_journal_hook *h = &b->work[b->planned].hook;
+
+	return !journal_hook_mapped(maps, h) || !is_mapped(b->s->t->pid, h->addr);
+}
+
 static int plan_all(struct batch *b, const struct maps *maps, struct mp_err *err)
 {
 	struct hook_plan *plan = &b->s->plan;
+	int again = 0;
 
 	b->nislands = b->s->journal->nislands;
 	b->nnames = b->s->journal->nnames;
@@ -332,7 +357,13 @@ static int plan_all(struct batch *b, const struct maps *maps, struct mp_err *err
 			drop_planned(plan, i);
 			continue;
 		}
-		/* A library that was loaded later may be gone again. */
+		if (ret == -EIO && is_gone(b, maps)) {
+			drop_planned(plan, i);
+			continue;
+		}
+		/* It was, and is there again: what it is now, the stop tells. */
+		if (ret == -EIO && again++ < TRIES)
+			continue;
 		if ((ret != -ENOTSUP && ret != -EIO) || (essential(&h) && !b->first)) {
 			if (err)
 				*err = why;
@@ -411,19 +442,6 @@ static bool windows_busy(const struct batch *b, const struct maps *maps)
 	}
 	free(spans);
 	return busy;
-}
-
-/* Where that cannot be read it is taken to be: session_unmap() looks before it unmaps. */
-static bool is_mapped(pid_t pid, uint64_t addr)
-{
-	struct maps maps;
-	bool is;
-
-	if (maps_read(pid, &maps))
-		return true;
-	is = maps_find(&maps, addr) != NULL;
-	maps_free(&maps);
-	return is;
 }
 
 static int map_islands(struct batch *b, struct mp_err *err)
@@ -568,16 +586,17 @@ static void undo(struct batch *b, enum ss_state before)
 		journal_set_state(s, before);
 }
 
-static bool text_unchanged(const struct batch *b, const struct maps *maps)
+/* @gone: a library was unloaded, so nobody has changed anything. */
+static bool text_unchanged(const struct batch *b, const struct maps *maps, bool *gone)
 {
 	uint8_t now[SS_WINDOW];
 
 	for (uint32_t i = 0; i < b->n; i++) {
 		const struct ss_journal_hook *h = &b->work[i].hook;
 
-		if (!journal_hook_mapped(maps, h) ||
-		    mem_read(&b->s->t->mem, h->addr, now, h->length) ||
-		    memcmp(now, h->old_bytes, h->length))
+		*gone = !journal_hook_mapped(maps, h) ||
+			mem_read(&b->s->t->mem, h->addr, now, h->length);
+		if (*gone || memcmp(now, h->old_bytes, h->length))
 			return false;
 	}
 	return true;
@@ -721,6 +740,7 @@ static int entries_busy(struct batch *b, const struct maps *maps)
 static int put_in(struct batch *b, bool may_wait, enum outcome *outcome, struct mp_err *err)
 {
 	const struct maps *maps; /* with new threads' stacks */
+	bool gone = false;
 	int ret = fault_fail("patch-maps") ? -EIO : target_maps(b->s->t, &maps);
 
 	*outcome = DONE;
@@ -729,10 +749,10 @@ static int put_in(struct batch *b, bool may_wait, enum outcome *outcome, struct 
 	ret = same_program(b->s, maps, err);
 	if (ret)
 		return ret;
-	if (!text_unchanged(b, maps)) {
-		/* A library that was loaded later may have been unloaded. */
+	if (!text_unchanged(b, maps, &gone)) {
+		/* A library that was loaded later may have been unloaded, and loaded again. */
 		*outcome = AGAIN_WITH_A_NEW_PLAN;
-		return may_wait && b->first
+		return may_wait && (b->first || gone)
 			   ? 0
 			   : mp_fail(err, MP_EXIT_UNPATCHABLE, -EAGAIN,
 				     "somebody else changed the allocator's text at the same time");

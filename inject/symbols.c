@@ -355,6 +355,15 @@ static bool in_text(const struct maps *maps, const struct module *m, struct plan
 	return true;
 }
 
+/* As programs do that put their text on huge pages.  A file's own symbols do not lie in such
+ * memory. */
+static bool is_remapped(const struct maps *maps, const struct planned_hook *h)
+{
+	const struct map *map = maps_find(maps, h->addr);
+
+	return map && map->exec && !map->ino;
+}
+
 /* By address: it may be planned under another of its names, or be a jump to what is planned. */
 static int sibling_of(struct target *t, const struct module *m, const struct wanted *w,
 		      const struct hook_plan *plan)
@@ -392,8 +401,12 @@ static int add_module(struct target *t, const struct maps *maps, const struct mo
 			h.kind = SS_HOOK_FREE_THROUGH;
 		h.addr = f->value + m->bias;
 		h.end = end_of(m, f) + m->bias;
-		if (!in_text(maps, m, &h))
+		if (!in_text(maps, m, &h)) {
+			if (is_remapped(maps, &h))
+				refuse(plan, w->name, module,
+				       "its text was copied to other memory");
 			continue;
+		}
 		jump = thunk_target(t, h.addr | f->code_bits, h.end);
 		h.code_bits = f->code_bits;
 		if (jump && by_addr(plan, jump) >= 0)
@@ -520,14 +533,23 @@ static void name_allocators(struct hook_plan *plan, const struct module *m)
 	}
 }
 
+static bool same_file(const struct map *a, const struct map *b)
+{
+	return a->ino == b->ino && a->dev_major == b->dev_major && a->dev_minor == b->dev_minor;
+}
+
 /* Opening a device or a fifo may do something: only files that code is mapped from. */
 static bool has_code(const struct maps *maps, const struct map *first)
 {
 	const struct map *end = maps->list.at + maps->list.n;
 
 	for (const struct map *map = first; map < end && map < first + 16; map++) {
-		if (map->exec && map->ino == first->ino && map->dev_major == first->dev_major &&
-		    map->dev_minor == first->dev_minor)
+		if (map->exec && same_file(map, first))
+			return true;
+		/* Its text was copied to other memory. */
+		if (map->exec && !map->ino && map > first && same_file(map - 1, first) &&
+		    map + 1 < end && same_file(map + 1, first) && map[-1].end == map->start &&
+		    map->end == map[1].start)
 			return true;
 	}
 	return false;

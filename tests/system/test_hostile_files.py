@@ -152,10 +152,9 @@ class HostileFiles(t.Case):
 
     def test_claims_terabytes(self):
         """compressed debug sections that claim terabytes"""
-        for name in (".debug_info", ".debug_str", ".debug_frame", ".eh_frame"):
-            exe = self.with_section(name if name != ".eh_frame" else ".debug_line",
-                                    struct.pack("<IIQQ", 1, 0, 1 << 42, 1) + zlib.compress(b"x" * 100))
-            self.mark_compressed(exe, name if name != ".eh_frame" else ".debug_line")
+        for name in (".debug_info", ".debug_str", ".debug_frame", ".debug_line"):
+            exe = self.with_section(name, struct.pack("<IIQQ", 1, 0, 1 << 42, 1) + zlib.compress(b"x" * 100))
+            self.mark_compressed(exe, name)
             self.tried(exe)
 
     def test_zlib_bomb(self):
@@ -185,6 +184,24 @@ class HostileFiles(t.Case):
             os.mkfifo(self.path(where + "hostile.debug"))
             self.tried(exe)
             os.unlink(self.path(where + "hostile.debug"))
+
+    def test_zstd_bomb(self):
+        """a recording whose chunk unpacks to a gigabyte, and says 16 MiB or 4 GiB: damaged, in little memory"""
+        p = self.start(self.compile())
+        t.settle(p.pid)
+        recording = t.read(self.record(p.pid))
+        at = recording.index(b"MPCK", recording.index(b"MPCK") + 4)  # the first one with events
+        bomb = subprocess.run(["zstd", "-q", "-c"], input=bytes(GIB), capture_output=True, check=True).stdout
+        for raw in (16 * MIB, 0xffffffff):
+            head = recording[at:at + 8] + struct.pack("<III", raw, len(bomb), zlib.crc32(bomb))
+            with open(self.path("bomb"), "wb") as f:
+                f.write(recording[:at] + head + struct.pack("<I", zlib.crc32(head)) + bomb)
+            r = self.start(t.MEMPROF, "report", self.path("bomb"), stderr=subprocess.STDOUT)
+            out = r.stdout.read()
+            _, status, usage = os.wait4(r.pid, 0)
+            r.returncode = os.waitstatus_to_exitcode(status)
+            self.assertIn("damaged chunk", out)
+            self.assertLess(usage.ru_maxrss, 200 << 10)
 
     def test_inlined(self):
         """honest debug information: the whole chain of inlined functions, and who has them"""

@@ -115,7 +115,7 @@ class Loaders(t.Case):
         """more functions in all than a session has hooks at a time: hooked each time, each call counted"""
         self.reloaded(MIMALLOC, 8, 0)
         if t.FULL:
-            self.reloaded(f"{t.VICTIMS}/libwrapper.so", 1000, 0)
+            self.reloaded(f"{t.VICTIMS}/libwrapper.so", 200, 0)
 
     def test_unloaded_by_the_parent(self):
         """a child forked before its parent unloaded a library has it restored by the end of the recording"""

@@ -96,6 +96,25 @@ class Restart(Case):
         self.assertEqual(r["totals"]["foreign_frees"], 0)
         self.whole(p, after, r)
 
+    def test_both_in_pieces(self):
+        """--rotate before and after a restart: all pieces together are what the program counted"""
+        p = self.flood(2, 50000, "--rotate", "64k", "--lossless")
+        start = self.line(p)
+        self.memprof("flush", "-p", p.pid)
+        self.kill_recorder(p)
+        self.assertEqual(self.mismatch(self.attach(p, "two", "--rotate", "64k", "--lossless")), 0)
+        self.memprof("flush", "-p", p.pid)
+        end = self.line(p)
+        self.memprof("detach", "-p", p.pid)
+        sums = {}
+        for name, truth in (("one", start), ("two", end)):
+            reports = [self.report(self.path(f)) for f in os.listdir(self.dir) if f.startswith(name)]
+            self.assertGreater(len(reports), 1)
+            for key in ("allocations", "frees"):
+                sums[key] = sums.get(key, 0) + sum(r["totals"][key] for r in reports)
+            self.assertEqual((sums["allocations"], sums["frees"]), (truth["mallocs"], truth["frees"]))
+            self.assertEqual(sum(r["totals"]["foreign_frees"] for r in reports), 0)
+
     def test_crash_under_load(self):
         """killed at work: what went with it is stated to the event"""
         p = self.flood(2, 200000)
