@@ -146,8 +146,9 @@ void target_run(struct target *t, uint32_t us);
  * Return: 0 with all threads stopped; otherwise as target_stop().
  */
 __must_check int target_run_kept(struct target *t, uint32_t us,
-		    bool (*busy)(const void *ctx, const struct thread *th), const void *ctx,
-		    const struct deadline *deadline, struct mp_err *err);
+				 bool (*busy)(const void *ctx, const struct thread *th),
+				 const void *ctx, const struct deadline *deadline,
+				 struct mp_err *err);
 /* Releases the stopped threads that are not marked keep.  Until target_release() the others are all
  * that target_run() and target_stop() concern. */
 void target_release_others(struct target *t);

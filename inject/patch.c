@@ -800,10 +800,15 @@ int session_install(struct session *s, struct mp_err *err)
 		return target_refused(s->t, ret, err);
 	}
 	b.work = calloc(s->plan.hooks.n - b.first + 1, sizeof(*b.work));
+	if (!b.work) {
+		s->plan.hooks.n = b.first;
+		maps_free(&maps);
+		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
+	}
 	b.family.pid = s->t->pid;
 	if (s->plan.hooks.n > SS_MAX_HOOKS && family_grew(&b.family))
 		memset(b.busy, true, sizeof(b.busy));
-	ret = b.work ? plan_all(&b, &maps, err) : -ENOMEM;
+	ret = plan_all(&b, &maps, err);
 	if (ret == -ENOMEM)
 		mp_fail(err, MP_EXIT_FAILURE, ret, "out of memory");
 	priority_raise(&priority);
