@@ -92,7 +92,9 @@ void guardian_end(struct guardian *g)
 {
 	if (!g->pid)
 		return;
-	(void)!write(g->fd, "", 1);
+	/* It would take the end of the pipe for ours, and wait for that. */
+	if (write(g->fd, "", 1) != 1)
+		kill(g->pid, SIGKILL);
 	close(g->fd);
 	while (waitpid(g->pid, NULL, 0) < 0 && errno == EINTR)
 		;
