@@ -412,6 +412,7 @@ static int restore(struct session *s, bool child, struct inside *in, struct obst
 		if (ret < 0)
 			break;
 		inside = (uint32_t)ret;
+		ret = 0;
 		why->coroutine = !inside && inside_coroutine(in, maps);
 		if (!inside && !why->coroutine) {
 			ret = take_out(s, maps, err);
