@@ -183,6 +183,7 @@ static int complete(struct recording *rec, const struct recording_options *o,
 		    "data again\n",
 		    rec->t->pid);
 	ret = recorder_stop(rec->r, finish, &losses, &ending);
+	recording_tell_piece_error(rec); /* of the last moment */
 	if (!failed)
 		summary_print(&(struct summary){&rec->s, rec->r, rec->symbols, &losses, finish,
 						path, o->page_faults});
