@@ -32,7 +32,7 @@ struct slot_state {
 
 /* What stall_look() saw last. */
 struct stall {
-	uint64_t moved, waited_ns, looked_ns;
+	uint64_t moved, cpu_ns, waited_ns, looked_ns;
 };
 
 struct recorder {

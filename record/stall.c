@@ -1,23 +1,37 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Is the recording written, or does its disk (or what else the aggregator waits for) stand still?
  */
+#include <time.h>
 #include "lib/deadline.h"
 #include "record/internal.h"
 
 #define STALL_NS 2000000000ull
 #define MOST_NS	 200000000ull /* between two looks: in more than that we did not run ourselves */
 
+/* A thread that waits for a disk uses no processor; one that moves tens of millions of blocks to a
+ * larger table does for seconds. */
+static uint64_t aggregator_cpu_ns(const struct recorder *r)
+{
+	struct timespec ts;
+	clockid_t clock;
+
+	if (pthread_getcpuclockid(r->aggregator, &clock) || clock_gettime(clock, &ts))
+		return 0;
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
 bool stall_look(struct recorder *r)
 {
 	uint64_t now = mono_ns(), moved = __atomic_load_n(&r->moved, __ATOMIC_RELAXED);
 	struct stall *s = &r->stall;
-	uint64_t since = now - s->looked_ns;
+	uint64_t since = now - s->looked_ns, cpu_ns = aggregator_cpu_ns(r);
 
-	if (moved != s->moved || !queue_stats(r->queue).bytes)
+	if (moved != s->moved || cpu_ns != s->cpu_ns || !queue_stats(r->queue).bytes)
 		s->waited_ns = 0;
 	else
 		s->waited_ns += since < MOST_NS ? since : MOST_NS;
 	s->moved = moved;
+	s->cpu_ns = cpu_ns;
 	s->looked_ns = now;
 	__atomic_store_n(&r->stalled, s->waited_ns >= STALL_NS, __ATOMIC_RELAXED);
 	r->config.block->recorder_stalled = s->waited_ns >= STALL_NS;

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import time
+import unittest
 
 import memprof_test as t
 
@@ -171,6 +172,29 @@ class OddTargets(t.Case):
         p = self.start(exe, stdin=subprocess.PIPE)
         self.tell(p, "own 10")
         self.exact(p)
+
+    @unittest.skipUnless(t.FULL, "50 million live blocks: in make check-all")
+    def test_live_blocks(self):
+        """50 million blocks that live: none is lost while the recorder's table grows, heap sees all"""
+        n = 50_000_000
+        p = self.start(f"{t.VICTIMS}/many", str(n), stdin=subprocess.PIPE)
+        self.assertEqual(p.stdout.readline(), "ready\n")
+        rec = self.start(t.MEMPROF, "attach", "-q", "--lossless", "-p", str(p.pid), "-o", self.path("r"))
+        recorder = self.wait_recorded(p.pid)
+        p.stdin.write("\n")
+        p.stdin.flush()
+        self.assertEqual(p.stdout.readline(), "done\n")
+        self.memprof("flush", "-p", p.pid)
+        print("# the recorder:", re.search(r"VmRSS:\s*(.*)", t.read(f"/proc/{recorder}/status").decode()).group(1),
+              flush=True)
+        self.assertRegex(self.memprof("heap", "-p", p.pid, timeout=600).stdout, r"50,000,00\d live blocks")
+        self.detach(p.pid)
+        self.assertEqual(rec.wait(600), 0)
+        p.stdin.close()
+        p.stdin = None
+        self.assertEqual(p.wait(60), 0)
+        totals = self.report(self.path("r"))["totals"]
+        self.assertEqual((totals["allocations"], totals["leaked_count"]), (n, n))
 
     def test_remapped_text(self):
         """an allocator whose text was copied to anonymous (huge) memory: said, and left as it is"""
