@@ -2,7 +2,7 @@
 #include "inject/rseq.h"
 
 #include <errno.h>
-#include <string.h>
+#include "unwind/section.h"
 
 #define MAX_BYTES (1ull << 20)
 #define SIGNATURE 4u /* bytes before the abort handler */
@@ -15,25 +15,13 @@ struct sequence {
 
 uint64_t rseq_section(Elf *elf, uint64_t *length)
 {
-	Elf_Scn *scn = NULL;
-	size_t names;
+	GElf_Shdr sh;
 
 	*length = 0;
-	if (elf_getshdrstrndx(elf, &names))
+	if (!elf_section(elf, "__rseq_cs", &sh) || !(sh.sh_flags & SHF_ALLOC))
 		return 0;
-	while ((scn = elf_nextscn(elf, scn))) {
-		const char *name;
-		GElf_Shdr sh;
-
-		if (!gelf_getshdr(scn, &sh) || !(sh.sh_flags & SHF_ALLOC))
-			continue;
-		name = elf_strptr(elf, names, sh.sh_name);
-		if (!name || strcmp(name, "__rseq_cs"))
-			continue;
-		*length = sh.sh_size;
-		return sh.sh_addr;
-	}
-	return 0;
+	*length = sh.sh_size;
+	return sh.sh_addr;
 }
 
 int rseq_overlaps(struct target *t, uint64_t list, uint64_t length, uint64_t start, uint64_t end)

@@ -8,6 +8,7 @@
 #include <gelf.h>
 #include <string.h>
 #include "unwind/image.h"
+#include "unwind/section.h"
 
 #define MAX_UNPACKED (256ull << 20) /* of a section that is packed */
 
@@ -266,33 +267,22 @@ static bool open_header(Elf *elf, struct cfi *cfi)
 
 static bool open_section(Elf *elf, const char *wanted, struct cfi *cfi)
 {
-	Elf_Scn *scn = NULL;
-	size_t names;
+	Elf_Data *data;
+	GElf_Chdr ch;
+	GElf_Shdr sh;
+	Elf_Scn *scn = elf_section(elf, wanted, &sh);
 
-	if (elf_getshdrstrndx(elf, &names))
+	if (!scn ||
+	    (sh.sh_flags & SHF_COMPRESSED &&
+	     (!gelf_getchdr(scn, &ch) || ch.ch_size > MAX_UNPACKED || elf_compress(scn, 0, 0) < 0)))
 		return false;
-	while ((scn = elf_nextscn(elf, scn))) {
-		const char *name;
-		Elf_Data *data;
-		GElf_Chdr ch;
-		GElf_Shdr sh;
-
-		if (!gelf_getshdr(scn, &sh) || sh.sh_type == SHT_NOBITS ||
-		    !(name = elf_strptr(elf, names, sh.sh_name)) || strcmp(name, wanted))
-			continue;
-		if (sh.sh_flags & SHF_COMPRESSED &&
-		    (!gelf_getchdr(scn, &ch) || ch.ch_size > MAX_UNPACKED ||
-		     elf_compress(scn, 0, 0) < 0))
-			return false;
-		data = elf_rawdata(scn, NULL);
-		if (!data || !data->d_buf)
-			return false;
-		cfi->data = data->d_buf;
-		cfi->size = data->d_size;
-		cfi->addr = sh.sh_addr;
-		return true;
-	}
-	return false;
+	data = elf_rawdata(scn, NULL);
+	if (!data || !data->d_buf)
+		return false;
+	cfi->data = data->d_buf;
+	cfi->size = data->d_size;
+	cfi->addr = sh.sh_addr;
+	return true;
 }
 
 bool cfi_open(Elf *elf, const struct arch *arch, bool debug, struct cfi *cfi)

@@ -147,7 +147,7 @@ static struct file *find_file(const struct symbols *s, const struct mp_module *m
 static struct file *open_file(struct symbols *s, const struct mp_module *m, const char *path,
 			      int fd, const struct stat *st)
 {
-	struct file *f = calloc(1, sizeof(*f));
+	struct file *f = debug_file_is_sane(fd) ? calloc(1, sizeof(*f)) : NULL;
 
 	if (f) {
 		f->m = *m;
@@ -176,7 +176,7 @@ static int use_file(struct symbols *s, struct module *m, const char *path)
 
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &st) || !symbols_right_file(fd, &m->m) || !debug_file_is_sane(fd)) {
+	if (fstat(fd, &st) || !symbols_right_file(fd, &m->m)) {
 		close(fd);
 		return -ESTALE;
 	}
