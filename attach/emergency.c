@@ -196,7 +196,7 @@ int emergency_build(struct remote *r)
 		err = write_frame(r, out, &e);
 	free(xstate);
 	free(out);
-	/* Below the stack and its red zone: nobody misses what was there. */
+	/* It is below the stack and its red zone, where nothing is live. */
 	if (err)
 		ignore_result(emergency_drop(r));
 	return err;

@@ -121,8 +121,8 @@ static int next_descriptor(pid_t pid)
 	return -1;
 }
 
-/* A system call that was given up is made nevertheless when its thread goes on: closes the target's
- * descriptor @fd if it is a userfaultfd by now.  Nobody but its carrier has run since it was free.
+/* The kernel executes an abandoned injected call when its thread resumes: closes the target's
+ * descriptor @fd if it is a userfaultfd by now.  Only the carrier has run since @fd was free.
  */
 static int close_left(struct target *t, int fd)
 {

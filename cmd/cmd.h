@@ -112,7 +112,7 @@ struct recording_options {
 	uint32_t count; /* recordings before this one */
 	bool again;	/* of the same process */
 	bool child;  /* not the process that was asked for: why it fails is told by news_fd only */
-	int news_fd; /* struct recording_news; 0: nobody follows */
+	int news_fd; /* struct recording_news; 0: no follower */
 };
 
 /* Takes what the environment says: MEMPROF_OUTPUT for --output and so on, MEMPROF_LOSSLESS=1.

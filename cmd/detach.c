@@ -86,7 +86,7 @@ static int hand_over(struct session *s, bool child, struct mp_err *err)
 	return 0;
 }
 
-/* Return: whether nobody but a memprof traces the process now; one that did may have left since. */
+/* Return: whether the process has no tracer, or memprof is its tracer. */
 static bool no_other_tracer(pid_t pid)
 {
 	struct proc_status st, tracer;

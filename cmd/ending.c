@@ -97,7 +97,7 @@ void recording_put_modules(void *ctx, struct mpf_writer *w)
 static void tell(const struct recording_options *o, const struct recording_news *news)
 {
 	if (o->news_fd && write(o->news_fd, news, sizeof(*news)) != (ssize_t)sizeof(*news))
-		return; /* it is gone: nobody follows */
+		return; /* the follower is gone */
 }
 
 void recording_tell(const struct recording *rec, const struct recording_options *o, uint8_t reason)

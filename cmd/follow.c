@@ -44,15 +44,15 @@ struct follow {
 	sigset_t mask;	/* before ours */
 	uint32_t count; /* recordings so far */
 	int signals, status;
-	bool ending, again; /* again: somebody could not be judged */
+	bool ending, again; /* again: a process could not be judged */
 	uint64_t looked_ns;
 	pid_t newest; /* the latest process or thread that there was then */
 	/*
-	 * Nobody is attached to until then.  Where children live shorter than it takes to attach,
-	 * one attempt after the other would only slow the machine down.
+	 * No attempt to attach before this time.  Where children live shorter than it takes to
+	 * attach, one attempt after the other would only slow the machine down.
 	 */
 	uint64_t rest_until_ns;
-	bool youngest; /* is the next whose turn it is; else the oldest */
+	bool youngest; /* attach to the youngest waiting child next; else to the oldest */
 };
 
 /* ---------------------------------------------------------------- a recorder's process -- */
@@ -254,7 +254,7 @@ static void look(struct follow *f)
 	forget_the_gone(f);
 }
 
-/* ---------------------------------------------------------------- whose turn it is -- */
+/* ---------------------------------------------------------------- queue of children -- */
 
 /* Recorders that are about to attach. */
 static long beginning(const struct follow *f)

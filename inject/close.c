@@ -186,20 +186,12 @@ static void set_state(struct session *s, bool child, enum ss_state state)
 		journal_set_state(s, state);
 }
 
-static bool has_session(const struct session *s, const struct maps *maps)
-{
-	uint64_t length = 0;
-
-	return session_find(maps, &length) == s->journal->session_addr &&
-	       length == s->journal->session_length;
-}
-
 /* @ret, @maps: what reading the mappings gave.  Return: 0 when the session is in them, or a
  * negative errno with @err. */
 static int check_session(const struct session *s, int ret, const struct maps *maps,
 			 struct mp_err *err)
 {
-	if (!ret && has_session(s, maps))
+	if (!ret && session_is_mapped(s, maps))
 		return 0;
 	if (ret && ret != -ESRCH)
 		return mp_fail(err, MP_EXIT_NOT_RESTORED, ret,
@@ -224,13 +216,9 @@ static int still_there(const struct session *s, struct mp_err *err)
 /* The recorder died before it had mapped the block. */
 static int close_descriptor(struct session *s, struct mp_err *err)
 {
-	struct deadline deadline = session_stop_deadline(s->t);
 	struct remote r;
-	int ret = target_seize(s->t, &deadline, err);
+	int ret = session_stop(s->t, err);
 
-	deadline = session_stop_deadline(s->t);
-	if (!ret)
-		ret = target_stop(s->t, &deadline, err);
 	if (!ret)
 		ret = remote_begin(&r, s->t, err);
 	if (!ret) {
@@ -287,12 +275,7 @@ static int stop_all(struct session *s, const struct maps **maps, const struct de
 	int ret;
 
 	do {
-		struct deadline deadline = session_stop_deadline(s->t);
-
-		ret = s->t->threads.n ? 0 : target_seize(s->t, &deadline, err);
-		deadline = session_stop_deadline(s->t);
-		if (!ret)
-			ret = target_stop(s->t, &deadline, err);
+		ret = session_stop(s->t, err);
 	} while (ret == -ETIMEDOUT && !deadline_passed(end));
 	if (ret)
 		return ret;
@@ -325,17 +308,18 @@ static bool any_in_hook(const struct session *s, const struct inside *in)
 }
 
 /*
- * The @inside threads run until they have left, within the stop: with the processors to themselves
+ * The *@inside threads run until they have left, within the stop: with the processors to themselves
  * most need microseconds.  One that waits for a lock which a stopped thread holds does not leave,
  * so this is bounded.
- * Return: the number of threads inside, or a negative errno with @err and everything released.
+ * Return: 0 with *@inside the number of those left, or a negative errno with @err and everything
+ * released.
  */
-static int let_leave(struct session *s, struct inside *in, uint32_t inside,
+static int let_leave(struct session *s, struct inside *in, uint32_t *inside,
 		     const struct maps **maps, struct mp_err *err)
 {
 	struct deadline end = deadline_in_ms(LEAVE_MS);
 
-	for (uint32_t us = MIN_LEAVE_US; inside && !deadline_passed(&end); us *= 2) {
+	for (uint32_t us = MIN_LEAVE_US; *inside && !deadline_passed(&end); us *= 2) {
 		struct deadline stop = session_stop_deadline(s->t);
 		int ret = target_run_kept(s->t, us, inside_hook, in, &stop, err);
 
@@ -346,9 +330,9 @@ static int let_leave(struct session *s, struct inside *in, uint32_t inside,
 		if (ret)
 			return ret;
 		inside_read(in);
-		inside = find_inside(s, in, *maps);
+		*inside = find_inside(s, in, *maps);
 	}
-	return (int)inside;
+	return 0;
 }
 
 /*
@@ -408,11 +392,9 @@ static int restore(struct session *s, bool child, struct inside *in, struct obst
 			break;
 		inside_read(in);
 		inside = find_inside(s, in, maps);
-		ret = let_leave(s, in, inside, &maps, err);
-		if (ret < 0)
+		ret = let_leave(s, in, &inside, &maps, err);
+		if (ret)
 			break;
-		inside = (uint32_t)ret;
-		ret = 0;
 		why->coroutine = !inside && inside_coroutine(in, maps);
 		if (!inside && !why->coroutine) {
 			ret = take_out(s, maps, err);

@@ -31,6 +31,13 @@ static inline struct deadline session_stop_deadline(struct target *t)
 	return deadline_in_ms(2000 + t->status.threads);
 }
 
+/* Stops all threads, which are seized before unless that was done; each of the two has that time.
+ * Return: as target_stop(). */
+__must_check int session_stop(struct target *t, struct mp_err *err);
+
+/* Are the mappings of a process with the session?  Not after execve(). */
+bool session_is_mapped(const struct session *s, const struct maps *maps);
+
 /* mmap in the target; @addr other than 0 is taken exactly or not at all (-EEXIST). */
 __must_check int session_remote_map(struct remote *r, uint64_t addr, uint64_t length, int prot,
 				    int flags, int fd, uint64_t *result);

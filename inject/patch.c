@@ -662,19 +662,6 @@ static int publish_islands(const struct batch *b)
 	return tables_publish(&s->tables, reuses(b));
 }
 
-static int stop(struct session *s, struct mp_err *err)
-{
-	struct deadline deadline = session_stop_deadline(s->t);
-	int ret = 0;
-
-	if (s->stopped)
-		return 0;
-	if (!s->t->threads.n)
-		ret = target_seize(s->t, &deadline, err);
-	deadline = session_stop_deadline(s->t);
-	return ret ? ret : target_stop(s->t, &deadline, err);
-}
-
 /* New places for the islands that could not be mapped. */
 static int replan(struct batch *b, struct maps *maps, struct mp_err *err)
 {
@@ -691,9 +678,7 @@ enum outcome { DONE, AGAIN_AFTER_A_MOMENT, AGAIN_WITH_A_NEW_PLAN };
  * session was opened in, or -ESRCH with @err. */
 static int same_program(const struct session *s, const struct maps *maps, struct mp_err *err)
 {
-	uint64_t length;
-
-	if (session_find(maps, &length) == s->journal->session_addr)
+	if (session_is_mapped(s, maps))
 		return 0;
 	return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH,
 		       maps->list.n ? "process %d executed another program meanwhile; that one was "
@@ -813,7 +798,7 @@ int session_install(struct session *s, struct mp_err *err)
 		mp_fail(err, MP_EXIT_FAILURE, ret, "out of memory");
 	priority_raise(&priority);
 	for (int tries = 0; !ret; tries++) {
-		ret = stop(s, err);
+		ret = s->stopped ? 0 : session_stop(s->t, err);
 		if (!ret)
 			ret = put_in(&b, tries < TRIES && !s->stopped, &outcome, err);
 		if (ret || outcome == DONE)

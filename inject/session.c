@@ -70,6 +70,23 @@ static int refuse_shared(const struct target *t, struct mp_err *err)
 		       t->pid, t->status.name, sharer);
 }
 
+int session_stop(struct target *t, struct mp_err *err)
+{
+	struct deadline deadline = session_stop_deadline(t);
+	int ret = t->threads.n ? 0 : target_seize(t, &deadline, err);
+
+	deadline = session_stop_deadline(t);
+	return ret ? ret : target_stop(t, &deadline, err);
+}
+
+bool session_is_mapped(const struct session *s, const struct maps *maps)
+{
+	uint64_t length = 0;
+
+	return session_find(maps, &length) == s->journal->session_addr &&
+	       length == s->journal->session_length;
+}
+
 int session_open(struct session *s, struct target *t, const struct session_options *options,
 		 struct mp_err *err)
 {
@@ -107,14 +124,8 @@ int session_open(struct session *s, struct target *t, const struct session_optio
 	if (!ret && t->arch->vdso_clock)
 		layout.control.clock_addr = vdso_function(t, &maps, t->arch->vdso_clock);
 	priority_raise(&priority);
-	if (!ret && !s->stopped) {
-		struct deadline deadline = session_stop_deadline(t);
-
-		ret = target_seize(t, &deadline, err);
-		deadline = session_stop_deadline(t);
-		if (!ret)
-			ret = target_stop(t, &deadline, err);
-	}
+	if (!ret && !s->stopped)
+		ret = session_stop(t, err);
 	if (!ret) {
 		ret = session_map(s, options, &layout, err);
 		/* Tables take their time, and who is seized stands at each signal.  Refused: let
