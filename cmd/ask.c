@@ -6,9 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include <yajl/yajl_gen.h>
 #include "cmd/cmd.h"
 #include "cmd/serve.h"
+#include "lib/printable.h"
+#include "report/json_gen.h"
 
 #define READY_TRIES  100 /* five seconds */
 #define READY_TRY_US 50000
@@ -25,16 +26,6 @@ static const char pause_help[] =
     "followed.\n";
 static const char resume_help[] = "usage: memprof resume -p PID [--json]\n"
 				  "Records on after memprof pause.\n";
-
-/* The target can have written it, and it goes to a terminal. */
-static void make_printable(char *text, size_t size)
-{
-	text[size - 1] = 0;
-	for (; *text; text++) {
-		if ((unsigned char)*text < ' ' || *text == 0x7f)
-			*text = '?';
-	}
-}
 
 bool session_peek(pid_t pid, struct ss_control *c, struct ss_journal *j)
 {
@@ -53,9 +44,9 @@ bool session_peek(pid_t pid, struct ss_control *c, struct ss_journal *j)
 	     c->version == SS_VERSION && !mem_read(&mem, addr + c->journal, j, sizeof(*j)) &&
 	     session_is_of(j, pid, addr);
 	mem_close(&mem);
-	if (ok) {
-		make_printable(j->recording, sizeof(j->recording));
-		make_printable(j->control, sizeof(j->control));
+	if (ok) { /* the target can have written them */
+		j->recording[sizeof(j->recording) - 1] = 0;
+		j->control[sizeof(j->control) - 1] = 0;
 	}
 	return ok;
 }
@@ -118,30 +109,21 @@ static int ask(pid_t pid, const char *line, struct ss_journal *j, char answer[CO
 		       j->recorder_pid, strerror(-ret));
 }
 
-static void key(yajl_gen g, const char *s)
+static int print_json(const struct recorder_boundary *b, const char *recording, struct mp_err *err)
 {
-	yajl_gen_string(g, (const unsigned char *)s, strlen(s));
-}
+	yajl_gen g = json_begin(stdout, false);
 
-static void print_json(const struct recorder_boundary *b, const char *recording)
-{
-	yajl_gen g = yajl_gen_alloc(NULL);
-	const unsigned char *text;
-	size_t n;
-
+	if (!g)
+		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
 	yajl_gen_map_open(g);
-	key(g, "time_ns");
-	yajl_gen_integer(g, (long long)b->time_ns);
-	key(g, "events");
-	yajl_gen_integer(g, (long long)b->events);
-	key(g, "file_bytes");
-	yajl_gen_integer(g, (long long)b->file_bytes);
-	key(g, "recording");
-	key(g, recording);
+	json_number(g, "time_ns", b->time_ns);
+	json_number(g, "events", b->events);
+	json_number(g, "file_bytes", b->file_bytes);
+	json_text(g, "recording", recording);
 	yajl_gen_map_close(g);
-	if (yajl_gen_get_buf(g, &text, &n) == yajl_gen_status_ok)
-		printf("%.*s\n", (int)n, text);
+	putchar('\n');
 	yajl_gen_free(g);
+	return 0;
 }
 
 /* Return: 0 with @b, or a negative errno with @err. */
@@ -173,11 +155,12 @@ static int show(const char *done, const char *answer, const struct ss_journal *j
 
 	if (understand(answer, j, &b, &err))
 		return complain(&err);
-	if (json)
-		print_json(&b, j->recording);
-	else
+	if (json && print_json(&b, j->recording, &err))
+		return complain(&err);
+	if (!json)
 		printf("%s at %.6f s: %s events, %llu bytes of %s\n", done, (double)b.time_ns / 1e9,
-		       thousands(b.events), (unsigned long long)b.file_bytes, j->recording);
+		       thousands(b.events), (unsigned long long)b.file_bytes,
+		       printable(j->recording));
 	return MP_EXIT_OK;
 }
 

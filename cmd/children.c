@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include "cmd/cmd.h"
+#include "lib/printable.h"
 #include "report/text.h"
 
 #define SHOWN 8 /* recordings that are listed one by one */
@@ -30,7 +31,7 @@ void children_refused(struct children *c, const struct mp_err *why)
 		}
 	}
 	if (vec_push(&c->refused, ((struct child_refusal){1, *why})))
-		fprintf(stderr, "memprof: %s\n", why->what);
+		fprintf(stderr, "memprof: %s\n", printable(why->what));
 }
 
 void children_print(const struct children *c, const char *event)
@@ -57,7 +58,7 @@ void children_print(const struct children *c, const char *event)
 		printf(", %s refused", thousands(refused));
 	putchar('\n');
 	vec_for_each (&c->refused, r) {
-		printf("  refused: %s", r->first.what);
+		printf("  refused: %s", printable(r->first.what));
 		if (r->count > 1)
 			printf(" (and %s for the same reason)", thousands(r->count - 1));
 		putchar('\n');
@@ -65,7 +66,7 @@ void children_print(const struct children *c, const char *event)
 	for (size_t i = 0; c->recorded <= SHOWN && i < c->shown.n; i++)
 		printf("  process %d: %s %s%s in %s\n", c->shown.at[i].pid,
 		       thousands(c->shown.at[i].allocations), event,
-		       text_plural(c->shown.at[i].allocations), c->shown.at[i].path);
+		       text_plural(c->shown.at[i].allocations), printable(c->shown.at[i].path));
 }
 
 void children_free(struct children *c)

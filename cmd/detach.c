@@ -10,6 +10,7 @@
 #include "inject/family.h"
 #include "leaks/guardian.h"
 #include "leaks/snapshot.h"
+#include "lib/printable.h"
 
 #define OPENING_TRIES 25
 #define RECORDER_MS   30000 /* for the recorder to write its file to the end */
@@ -154,7 +155,7 @@ static int detach(struct target *t, bool keep, struct mp_err *err)
 		printf("process %d: the recorder (pid %d) %s: %s\n", pid, s.journal->recorder_pid,
 		       recorder_lives(s.journal) ? "restored it and still writes the recording"
 						 : "ended the recording and restored it",
-		       s.journal->recording);
+		       printable(s.journal->recording));
 	} else {
 		ret = session_close(&s, err);
 		if (!ret)

@@ -6,6 +6,7 @@
 #include "cmd/cmd.h"
 #include "cmd/filters.h"
 #include "cmd/progress.h"
+#include "lib/printable.h"
 #include "report/amount.h"
 #include "report/diff.h"
 #include "report/output.h"
@@ -116,7 +117,8 @@ static int run(const struct request *r)
 		ret = model_load(r->path[loaded], &o, &m[loaded], &err);
 		progress_end(&bar);
 		if (!ret && m[loaded].truncated)
-			fprintf(stderr, "memprof: %s: %s\n", r->path[loaded], m[loaded].truncated);
+			fprintf(stderr, "memprof: %s: %s\n", printable(r->path[loaded]),
+				m[loaded].truncated);
 		if (!ret)
 			ret = suits(r, &m[loaded], &err);
 		loaded += m[loaded].path != NULL;

@@ -13,6 +13,7 @@
 #include "cmd/cmd.h"
 #include "formats/binaries.h"
 #include "formats/session.h"
+#include "lib/printable.h"
 #include "unwind/symbols.h"
 
 void embedding_add(struct embedding *e, const struct mp_module *m, uint64_t ino)
@@ -160,7 +161,7 @@ void embedding_tell(const struct embedding *e)
 {
 	printf("binaries embedded: %s (%s)\n", thousands(e->files), human(e->bytes));
 	if (e->left_out[0])
-		fprintf(stderr, "memprof: not embedded: %s\n", e->left_out);
+		fprintf(stderr, "memprof: not embedded: %s\n", printable(e->left_out));
 }
 
 void embedding_free(struct embedding *e)

@@ -2,6 +2,7 @@
 #include <getopt.h>
 #include <stdio.h>
 #include "cmd/cmd.h"
+#include "lib/printable.h"
 #include "report/extract.h"
 
 static const char help[] =
@@ -19,15 +20,17 @@ static int say(const struct extract_result *r, const char *recording, const char
 
 	for (int i = 0; i < EXTRACT_KINDS; i++) {
 		if (r->file[i])
-			printf("%s/%s: %s lines\n", dir, r->file[i], thousands(r->lines[i]));
+			printf("%s/%s: %s lines\n", printable(dir), r->file[i],
+			       thousands(r->lines[i]));
 	}
 	if (b->files)
-		printf("%s/binaries: %s files, %s\n", dir, thousands(b->files), human(b->bytes));
+		printf("%s/binaries: %s files, %s\n", printable(dir), thousands(b->files),
+		       human(b->bytes));
 	if (r->truncated)
 		fprintf(stderr, "memprof: %s was cut off: this is what it has up to there\n",
-			recording);
+			printable(recording));
 	if (b->left_out[0])
-		fprintf(stderr, "memprof: not extracted: %s\n", b->left_out);
+		fprintf(stderr, "memprof: not extracted: %s\n", printable(b->left_out));
 	else if (b->damaged)
 		fprintf(stderr, "memprof: a binary is damaged, and not even its name is known\n");
 	return b->left_out[0] || b->damaged ? MP_EXIT_RECORDING : MP_EXIT_OK;

@@ -10,6 +10,7 @@
 #include "leaks/heap_types.h"
 #include "leaks/moment.h"
 #include "lib/create.h"
+#include "lib/printable.h"
 
 #define STOP_MS	  5000
 #define MAX_LINES 40
@@ -96,8 +97,9 @@ static void print_types(const struct heap_types *h)
 			continue;
 		}
 		printf("%11s %11s %10s  %s%s%s%s\n", human(t->bytes), thousands(t->count),
-		       t->size ? human(t->size) : "", t->type[0] ? t->type : "(no class)",
-		       slash ? "  [" : "", slash ? slash + 1 : "", slash ? "]" : "");
+		       t->size ? human(t->size) : "",
+		       t->type[0] ? printable(t->type) : "(no class)", slash ? "  [" : "",
+		       slash ? printable(slash + 1) : "", slash ? "]" : "");
 	}
 	if (left)
 		printf("%11s %11s             in smaller groups\n", human(left_bytes),

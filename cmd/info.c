@@ -7,6 +7,7 @@
 #include "arch/arch.h"
 #include "cmd/cmd.h"
 #include "lib/hex.h"
+#include "lib/printable.h"
 #include "report/contents.h"
 #include "report/json_gen.h"
 
@@ -123,7 +124,7 @@ static void write_text(const struct contents *c)
 	if (gmtime_r(&start, &tm))
 		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S UTC", &tm);
 	printf("recording  %s, memprof %s\n", id, c->info.memprof_version);
-	printf("process    %s (pid %u, %s, %s)\n", c->info.cmdline, c->info.pid,
+	printf("process    %s (pid %u, %s, %s)\n", printable(c->info.cmdline), c->info.pid,
 	       c->info.mode ? "run" : "attached", arch_machine_name(c->info.machine));
 	if (c->info.processes)
 		printf("processes  %u, merged; the first is above\n", c->info.processes);
@@ -241,7 +242,7 @@ int cmd_verify(int argc, char **argv)
 		return complain(&err);
 	ret = judge(&c, path, &err);
 	if (!ret)
-		printf("%s: whole and sound: %s events, %s stacks, %s\n", path,
+		printf("%s: whole and sound: %s events, %s stacks, %s\n", printable(path),
 		       thousands(c.items[MPF_EVENT]), thousands(c.items[MPF_STACK]),
 		       human(c.file_bytes));
 	contents_free(&c);

@@ -9,6 +9,7 @@
 #include "cmd/leaks_cmd.h"
 #include "leaks/json.h"
 #include "lib/create.h"
+#include "lib/printable.h"
 #include "report/output.h"
 
 static const char help[] =
@@ -451,8 +452,8 @@ static int run_core(const struct command *c)
 		snprintf(a.exe, sizeof(a.exe), "%s", c->exe);
 		snprintf(a.name, sizeof(a.name), "%s",
 			 strrchr(c->exe, '/') ? strrchr(c->exe, '/') + 1 : c->exe);
-		printf("core of process %d (%s), %u threads\n", img.threads.at[0].tid, a.name,
-		       a.threads);
+		printf("core of process %d (%s), %u threads\n", img.threads.at[0].tid,
+		       printable(a.name), a.threads);
 		ret = analysis_of_image(&a, &img, &c->o, &err);
 	}
 	status = ret ? status_of(ret, &err) : tell(&a, &none, c, "core");

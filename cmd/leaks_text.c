@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "cmd/leaks_cmd.h"
+#include "lib/printable.h"
 #include "report/text.h"
 
 #define MAX_LINES  30
@@ -35,7 +36,7 @@ void leaks_print_plan(const struct target *t, const struct snapshot_plan *plan)
 	printf(
 	    "process %d (%s), %u thread%s, %s mappings: %s anonymous memory in small pages, %s in "
 	    "huge ones\n",
-	    t->pid, t->status.name, t->status.threads, text_plural(t->status.threads),
+	    t->pid, printable(t->status.name), t->status.threads, text_plural(t->status.threads),
 	    thousands(plan->mappings), human(plan->small), human(plan->huge));
 	printf("pause: about %.1f ms predicted (%s: %s)\n", (double)plan->pause_ns / 1e6,
 	       snapshot_mode_name(plan->mode), how(plan->mode));
@@ -57,16 +58,16 @@ void leaks_print_heaps(const struct census *c)
 {
 	vec_for_each (&c->heaps, h) {
 		printf("heap: %s%s%s, %s: %s live, %s free, %s in the caches of threads\n",
-		       h->allocator, h->version[0] ? " " : "", h->version,
+		       h->allocator, h->version[0] ? " " : "", printable(h->version),
 		       h->exact ? "exact" : "approximate", human(h->live_bytes),
 		       human(h->free_bytes), human(h->cached_bytes));
 		if (!h->exact)
-			printf("      approximate because %s\n", h->doubt);
+			printf("      approximate because %s\n", printable(h->doubt));
 		vec_for_each (&h->damaged, d)
-			printf("      DAMAGED at %#" PRIx64 ": %s\n", d->addr, d->what);
+			printf("      DAMAGED at %#" PRIx64 ": %s\n", d->addr, printable(d->what));
 	}
 	if (c->unknown[0])
-		printf("      %s: what it holds is taken for reachable\n", c->unknown);
+		printf("      %s: what it holds is taken for reachable\n", printable(c->unknown));
 }
 
 static const char *ago(uint64_t ns, char buf[24])
@@ -88,7 +89,7 @@ static void print_thread(const struct leak_join *j, uint32_t tid)
 
 	vec_for_each (&j->m.threads, t)
 		name = t->tid == tid ? t->name : name;
-	printf(name ? "thread %u (%s)" : "thread %u", tid, name);
+	printf(name ? "thread %u (%s)" : "thread %u", tid, name ? printable(name) : "");
 }
 
 /* @youngest_ns, @several: of a cluster. */
@@ -121,9 +122,9 @@ static void print_cluster(const struct cluster *c, struct leak_join *j)
 	uint64_t fresh = c->count - c->known_count;
 
 	printf("%11s %9s %10s  %s", human(c->bytes + c->indirect_bytes), thousands(c->count),
-	       human(c->size), c->type);
+	       human(c->size), printable(c->type));
 	if (c->owner)
-		printf("  [%s]", base(c->owner));
+		printf("  [%s]", printable(base(c->owner)));
 	if (c->preview[0])
 		printf("  \"%s\"", c->preview);
 	printf("\n%33s", "");
@@ -176,7 +177,7 @@ static void print_join(const struct leak_join *j)
 {
 	char text[24];
 
-	printf("stacks: of %s%s", j->path, j->live ? ", which goes on" : "");
+	printf("stacks: of %s%s", printable(j->path), j->live ? ", which goes on" : "");
 	if (j->known.count || j->unknown.count)
 		printf("; it knows %s leaked blocks (%s)", thousands(j->known.count),
 		       human(j->known.bytes));
@@ -254,7 +255,7 @@ void leaks_print_report(const struct analysis *a, const struct leaks_sum *sum, s
 
 static void print_block(const char *lead, const struct why_block *b)
 {
-	printf("%s%#" PRIx64 "  %s  %s\n", lead, b->addr, human(b->size), b->type);
+	printf("%s%#" PRIx64 "  %s  %s\n", lead, b->addr, human(b->size), printable(b->type));
 }
 
 void leaks_print_why(const struct why *w, struct leak_join *j)
@@ -267,7 +268,7 @@ void leaks_print_why(const struct why *w, struct leak_join *j)
 	if (j->read)
 		print_source(&w->source, w->source.age_ns, false, j, "  ");
 	if (w->reached) {
-		printf("is kept by: %s\n", w->root_name);
+		printf("is kept by: %s\n", printable(w->root_name));
 		vec_for_each (&w->path, b)
 			print_block("  -> ", b);
 	} else {

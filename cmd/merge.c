@@ -2,6 +2,7 @@
 #include <getopt.h>
 #include <stdio.h>
 #include "cmd/cmd.h"
+#include "lib/printable.h"
 #include "record/merge.h"
 
 static const char help[] =
@@ -14,13 +15,14 @@ static const char help[] =
 
 static void say(const struct merge_result *r, const char *output)
 {
-	printf("%s: %u recordings of %u %s\n", output, r->pieces, r->processes,
+	printf("%s: %u recordings of %u %s\n", printable(output), r->pieces, r->processes,
 	       r->processes == 1 ? "process" : "processes");
 	if (r->maps_left_out)
 		fprintf(stderr, "memprof: what mappings hold is told of one process only: left "
 				"out\n");
 	if (r->truncated)
-		fprintf(stderr, "memprof: one of the recordings was cut off; so is %s\n", output);
+		fprintf(stderr, "memprof: one of the recordings was cut off; so is %s\n",
+			printable(output));
 }
 
 int cmd_merge(int argc, char **argv)

@@ -7,13 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cmd/cmd.h"
+#include "lib/printable.h"
 #include "report/text.h"
 
 #define PLACES 8
 
 int complain(const struct mp_err *err)
 {
-	fprintf(stderr, "memprof: %s\n", err->what[0] ? err->what : "failed");
+	fprintf(stderr, "memprof: %s\n", err->what[0] ? printable(err->what) : "failed");
 	return err->exit ? (int)err->exit : MP_EXIT_FAILURE;
 }
 

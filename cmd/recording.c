@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "cmd/recording.h"
 #include "cmd/serve.h"
+#include "lib/printable.h"
 #include "lib/privileges.h"
 #include "record/clock.h"
 #include "record/probes.h"
@@ -87,7 +88,7 @@ static int start_observer(struct recording *rec, const struct recording_options 
 
 	if (!ret && !o->quiet && observer_left_out(rec->observer)[0])
 		fprintf(stderr, "memprof: not seen this way: %s\n",
-			observer_left_out(rec->observer));
+			printable(observer_left_out(rec->observer)));
 	if (launched)
 		target_release(rec->t);
 	return ret;
@@ -212,16 +213,16 @@ static void say_how_it_begins(struct recording *rec, const struct recording_opti
 	if (!o->quiet && rec->s.no_hooks)
 		fprintf(stderr,
 			"memprof: recording page faults of process %d to %s; Ctrl-C ends it\n",
-			rec->t->pid, path);
+			rec->t->pid, printable(path));
 	else if (!o->quiet)
 		fprintf(stderr,
 			"memprof: recording process %d (%s; %zu functions hooked) to %s; "
 			"Ctrl-C ends it\n",
-			rec->t->pid, allocators, hooks, path);
+			rec->t->pid, allocators, hooks, printable(path));
 	if (o->background) /* whoever started it may wait for the end of its output */
 		dup2(STDOUT_FILENO, STDERR_FILENO);
 	if (!o->quiet && refused[0])
-		fprintf(stderr, "memprof: not hooked: %s\n", refused);
+		fprintf(stderr, "memprof: not hooked: %s\n", printable(refused));
 }
 
 /* Whatever failed did so for that, if it was killed; then it takes a moment. */

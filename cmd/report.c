@@ -9,6 +9,7 @@
 #include "cmd/formats.h"
 #include "cmd/progress.h"
 #include "cmd/views.h"
+#include "lib/printable.h"
 #include "report/output.h"
 #include "report/quick.h"
 
@@ -87,7 +88,8 @@ static int write_report(const char *path, const struct arguments *a)
 	ret = a->quick ? quick_load(path, &m, &err) : -ENOENT;
 	if (ret == -ENOENT) {
 		if (a->quick)
-			fprintf(stderr, "memprof: %s has no index: all of it is read\n", path);
+			fprintf(stderr, "memprof: %s has no index: all of it is read\n",
+				printable(path));
 		ret = model_load(path, &o, &m, &err);
 	}
 	progress_end(&bar);
@@ -99,12 +101,12 @@ static int write_report(const char *path, const struct arguments *a)
 		return complain(&err);
 	}
 	if (m.truncated)
-		fprintf(stderr, "memprof: %s: %s\n", path, m.truncated);
+		fprintf(stderr, "memprof: %s: %s\n", printable(path), m.truncated);
 	if (m.info.sample_interval && !format_says_estimated(r))
 		fprintf(stderr,
 			"memprof: %s is a sample: bytes and blocks are estimates (--json has their "
 			"standard errors)\n",
-			path);
+			printable(path));
 	out = output_open(output, format_is_gzip(r->format), &err);
 	if (!out) {
 		model_free(&m);

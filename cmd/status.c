@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <yajl/yajl_gen.h>
 #include "cmd/cmd.h"
+#include "lib/printable.h"
+#include "report/json_gen.h"
 
 static const char help[] = "usage: memprof status [-p PID] [--json]\n"
 			   "Lists the processes that carry a memprof session, or shows one.\n";
@@ -55,13 +56,13 @@ static void print_text(const struct line *l)
 
 	if (localtime_r(&at, &tm))
 		strftime(since, sizeof(since), "%Y-%m-%d %H:%M:%S", &tm);
-	printf("%7d  %-15s  since %s  %s\n", l->pid, l->st.name, since, state(l));
+	printf("%7d  %-15s  since %s  %s\n", l->pid, printable(l->st.name), since, state(l));
 	if (!l->child)
 		printf("         %s events, %s live in %s blocks, lost %s; recorder %d, file %s\n",
 		       thousands(l->c.seen_events), human(l->c.seen_live_bytes),
 		       thousands(l->c.seen_live_blocks),
 		       l->c.seen_lost ? thousands(l->c.seen_lost) : "nothing", l->j.recorder_pid,
-		       l->j.recording);
+		       printable(l->j.recording));
 	if (!l->child && l->c.queue.dropped_events)
 		printf(
 		    "         queue: %s of %s, peak %s; dropped %s batches whole, %s events, %s of "
@@ -71,41 +72,26 @@ static void print_text(const struct line *l)
 		    thousands(l->c.queue.dropped_events), human(l->c.queue.dropped_bytes));
 }
 
-static void key(yajl_gen g, const char *s)
-{
-	yajl_gen_string(g, (const unsigned char *)s, strlen(s));
-}
-
-static void key_number(yajl_gen g, const char *name, uint64_t v)
-{
-	key(g, name);
-	yajl_gen_integer(g, (long long)v);
-}
-
 static void print_json(yajl_gen g, const struct line *l)
 {
 	yajl_gen_map_open(g);
-	key_number(g, "pid", (uint64_t)l->pid);
-	key(g, "name");
-	key(g, l->st.name);
-	key_number(g, "since", l->j.started_at);
-	key(g, "state");
-	key(g, state(l));
-	key_number(g, "recorder", (uint64_t)l->j.recorder_pid);
-	key(g, "recorder_alive");
-	yajl_gen_bool(g, l->recorder_lives);
-	key(g, "recording");
-	key(g, l->j.recording);
-	key_number(g, "events", l->c.seen_events);
-	key_number(g, "live_bytes", l->c.seen_live_bytes);
-	key_number(g, "live_blocks", l->c.seen_live_blocks);
-	key_number(g, "lost", l->c.seen_lost);
-	key_number(g, "queue_bytes", l->c.queue.bytes);
-	key_number(g, "queue_ceiling_bytes", l->c.queue.ceiling);
-	key_number(g, "queue_peak_bytes", l->c.queue.peak_bytes);
-	key_number(g, "queue_dropped_batches", l->c.queue.dropped_batches);
-	key_number(g, "queue_dropped_events", l->c.queue.dropped_events);
-	key_number(g, "queue_dropped_bytes", l->c.queue.dropped_bytes);
+	json_number(g, "pid", (uint64_t)l->pid);
+	json_text(g, "name", l->st.name);
+	json_number(g, "since", l->j.started_at);
+	json_text(g, "state", state(l));
+	json_number(g, "recorder", (uint64_t)l->j.recorder_pid);
+	json_boolean(g, "recorder_alive", l->recorder_lives);
+	json_text(g, "recording", l->j.recording);
+	json_number(g, "events", l->c.seen_events);
+	json_number(g, "live_bytes", l->c.seen_live_bytes);
+	json_number(g, "live_blocks", l->c.seen_live_blocks);
+	json_number(g, "lost", l->c.seen_lost);
+	json_number(g, "queue_bytes", l->c.queue.bytes);
+	json_number(g, "queue_ceiling_bytes", l->c.queue.ceiling);
+	json_number(g, "queue_peak_bytes", l->c.queue.peak_bytes);
+	json_number(g, "queue_dropped_batches", l->c.queue.dropped_batches);
+	json_number(g, "queue_dropped_events", l->c.queue.dropped_events);
+	json_number(g, "queue_dropped_bytes", l->c.queue.dropped_bytes);
 	yajl_gen_map_close(g);
 }
 
@@ -115,14 +101,12 @@ int cmd_status(int argc, char **argv)
 						{"json", no_argument, NULL, 'j'},
 						{"help", no_argument, NULL, 'h'},
 						{0}};
-	const unsigned char *text;
 	struct dirent *e;
 	struct line *l;
 	bool json = false;
 	pid_t only = 0;
 	int c, found = 0;
 	yajl_gen g;
-	size_t n;
 	DIR *d;
 
 	while ((c = getopt_long(argc, argv, ":hp:", options, NULL)) != -1) {
@@ -140,15 +124,15 @@ int cmd_status(int argc, char **argv)
 		return unexpected_argument("status", argv[optind]);
 	d = opendir("/proc");
 	l = calloc(1, sizeof(*l));
-	g = yajl_gen_alloc(NULL);
-	if (!d || !l || !g) {
+	g = json ? json_begin(stdout, true) : NULL;
+	if (!d || !l || (json && !g)) {
 		struct mp_err err = {MP_EXIT_FAILURE, "cannot list /proc"};
 
 		free(l);
 		return complain(&err);
 	}
-	yajl_gen_config(g, yajl_gen_beautify, 1);
-	yajl_gen_array_open(g);
+	if (json)
+		yajl_gen_array_open(g);
 	while ((e = readdir(d))) {
 		pid_t pid;
 
@@ -161,12 +145,12 @@ int cmd_status(int argc, char **argv)
 			print_text(l);
 	}
 	closedir(d);
-	yajl_gen_array_close(g);
-	if (json && yajl_gen_get_buf(g, &text, &n) == yajl_gen_status_ok)
-		fwrite(text, 1, n, stdout);
+	if (json)
+		yajl_gen_array_close(g);
 	else if (!found && !only)
 		printf("no process carries a memprof session (of those you may look at)\n");
-	yajl_gen_free(g);
+	if (json)
+		yajl_gen_free(g);
 	free(l);
 	if (only && !found) {
 		struct mp_err err = {.exit = MP_EXIT_NO_SESSION};

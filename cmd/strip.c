@@ -2,6 +2,7 @@
 #include <getopt.h>
 #include <stdio.h>
 #include "cmd/cmd.h"
+#include "lib/printable.h"
 #include "record/strip.h"
 #include "report/amount.h"
 
@@ -52,6 +53,7 @@ int cmd_strip(int argc, char **argv)
 	if (recording_strip(argv[optind], output, age_ns, &truncated, &err))
 		return complain(&err);
 	if (truncated)
-		fprintf(stderr, "memprof: %s was cut off; so is %s\n", argv[optind], output);
+		fprintf(stderr, "memprof: %s was cut off; so is %s\n", printable(argv[optind]),
+			printable(output));
 	return MP_EXIT_OK;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "cmd/carry.h"
 #include "cmd/cmd.h"
+#include "lib/printable.h"
 #include "report/text.h"
 
 #define TOP_SITES  5
@@ -43,8 +44,9 @@ static void print_site(const struct summary *s, const struct recorder_top *top, 
 		uint32_t n = s->symbols ? symbols_find(s->symbols, top->pc[i], sym, 64) : 0;
 		const struct mp_module *m =
 		    s->symbols ? symbols_module(s->symbols, top->pc[i]) : NULL;
-		const char *file =
-		    m && m->path && strrchr(m->path, '/') ? strrchr(m->path, '/') + 1 : "?";
+		const char *file = m && m->path && strrchr(m->path, '/')
+				       ? printable(strrchr(m->path, '/') + 1)
+				       : "?";
 
 		if (top->pc[i] == CARRY_CLEARED_PC)
 			printf("      %s\n", CARRY_CLEARED);
@@ -54,9 +56,9 @@ static void print_site(const struct summary *s, const struct recorder_top *top, 
 		if (n && summary_hooked_as(s->session, top->pc[i]))
 			sym[n - 1].function = summary_hooked_as(s->session, top->pc[i]);
 		for (uint32_t k = 0; k < n && shown < TOP_FRAMES; k++, shown++) {
-			printf("      %s", sym[k].function ? sym[k].function : "?");
+			printf("      %s", sym[k].function ? printable(sym[k].function) : "?");
 			if (sym[k].source)
-				printf("  %s:%u", sym[k].source, sym[k].line);
+				printf("  %s:%u", printable(sym[k].source), sym[k].line);
 			else
 				printf("  [%s]", file);
 			putchar('\n');
@@ -151,7 +153,8 @@ static void print_own_heap(const struct summary *s, const struct recorder_progre
 		       human(p->mapped_bytes), thousands(p->mappings), text_plural(p->mappings),
 		       human(p->allocated_bytes));
 		print_sites(s, RECORDER_MAPPED, "mapping most:", "mapping");
-		printf("  all of them: memprof report %s --tree --cost mapped\n", s->path);
+		printf("  all of them: memprof report %s --tree --cost mapped\n",
+		       printable(s->path));
 	} else if (!s->session->layout.sample_interval && p->anonymous >= OLD_HEAP &&
 		   p->anonymous > OLD_TIMES * (p->allocated_bytes + p->mapped_bytes)) {
 		printf("%s is resident in mappings without a file, nearly all of it from before "
@@ -210,7 +213,7 @@ void summary_print(const struct summary *s)
 		printf("recording: %u pieces, the last one is %s (%s in all); memprof merge makes "
 		       "one of "
 		       "them\n",
-		       p.pieces + 1, s->path, human(p.file_bytes));
+		       p.pieces + 1, printable(s->path), human(p.file_bytes));
 	else
-		printf("recording: %s (%s)\n", s->path, human(p.file_bytes));
+		printf("recording: %s (%s)\n", printable(s->path), human(p.file_bytes));
 }

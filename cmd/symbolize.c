@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "cmd/cmd.h"
+#include "lib/printable.h"
 #include "lib/vec.h"
 #include "report/symbolize.h"
 
@@ -95,7 +96,8 @@ static int symbolize(const struct request *r, const char *path)
 		printf("binaries that only the recording had: %s; the new one has none\n",
 		       thousands(result.binaries));
 	if (result.truncated)
-		fprintf(stderr, "memprof: %s was cut off; so is %s\n", path, r->output);
+		fprintf(stderr, "memprof: %s was cut off; so is %s\n", printable(path),
+			printable(r->output));
 	return MP_EXIT_OK;
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "cmd/recording.h"
 #include "inject/sandbox.h"
+#include "lib/printable.h"
 #include "record/clock.h"
 #include "report/text.h"
 
@@ -126,12 +127,12 @@ static void install(struct recording *rec)
 	else
 		ret = session_install(&rec->s, &err);
 	if (!ret && rec->s.plan.refused[0])
-		fprintf(stderr, "memprof: not hooked: %s\n", rec->s.plan.refused);
+		fprintf(stderr, "memprof: not hooked: %s\n", printable(rec->s.plan.refused));
 	pthread_mutex_unlock(&rec->lock);
 	if (ret && err.exit != MP_EXIT_NO_PROCESS && recording_target_alive(rec))
 		fprintf(stderr,
 			"memprof: a library that was loaded meanwhile is not recorded: %s\n",
-			err.what);
+			printable(err.what));
 }
 
 /* SIGUSR1 pauses the recording and lets it go on.  Return: true for a signal that ends it. */

@@ -1,41 +1,51 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "lib/utf8.h"
 
-#include <string.h>
+#include <stddef.h>
 
-/* Length of the sequence at @s, 0 if it is none. */
-static size_t sequence(const unsigned char *s, size_t left)
+/* Length of the sequence that byte @first begins, 0 if it begins none. */
+static size_t sequence_length(unsigned char first)
 {
-	size_t n = s[0] < 0x80			 ? 1
-		   : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
-		   : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
-		   : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
-						 : 0;
+	return first < 0x80		       ? 1
+	       : first >= 0xc2 && first < 0xe0 ? 2
+	       : first >= 0xe0 && first < 0xf0 ? 3
+	       : first >= 0xf0 && first < 0xf5 ? 4
+					       : 0;
+}
 
-	if (!n || n > left)
-		return 0;
+/* Overlong forms, surrogates and what lies above U+10FFFF, by the second byte. */
+static bool second_is_forbidden(const unsigned char *s)
+{
+	return (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+	       (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f);
+}
+
+uint32_t utf8_next(const char **text)
+{
+	static const unsigned char first_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+	const unsigned char *s = (const unsigned char *)*text;
+	size_t n = sequence_length(s[0]);
+	uint32_t c = s[0] & first_bits[n];
+
+	(*text)++;
+	if (!n || (n > 1 && second_is_forbidden(s)))
+		return UTF8_INVALID;
 	for (size_t i = 1; i < n; i++) {
 		if ((s[i] & 0xc0) != 0x80)
-			return 0;
+			return UTF8_INVALID;
+		c = c << 6 | (s[i] & 0x3f);
 	}
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return n;
+	*text += n - 1;
+	return c;
 }
 
 void utf8_clean(char *s)
 {
-	size_t left = strlen(s);
+	const char *next = s;
 
-	while (left) {
-		size_t n = sequence((unsigned char *)s, left);
-
-		if (!n) {
+	while (*s) {
+		if (utf8_next(&next) == UTF8_INVALID)
 			*s = '?';
-			n = 1;
-		}
-		s += n;
-		left -= n;
+		s += next - s;
 	}
 }

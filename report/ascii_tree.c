@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "report/ascii_tree.h"
+#include "lib/printable.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -181,9 +182,9 @@ static void write_label(const struct entry *e, FILE *out)
 		fputs("▒", out);
 		return;
 	}
-	fputs(e->function, out);
+	fputs(printable(e->function), out);
 	if (e->source)
-		fprintf(out, " [%s:%u]", file ? file + 1 : e->source, e->line);
+		fprintf(out, " [%s:%u]", printable(file ? file + 1 : e->source), e->line);
 }
 
 /* @indent: one column for each ancestor that is not the root, "|" where it has more children. */

@@ -3,13 +3,14 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include "lib/printable.h"
 #include "report/order.h"
 #include "report/tree.h"
 
 void csv_text(const char *s, FILE *out)
 {
 	putc('"', out);
-	for (; *s; s++) {
+	for (s = printable(s); *s; s++) {
 		if (*s == '"')
 			putc('"', out);
 		putc(*s, out);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "lib/hex.h"
+#include "lib/printable.h"
 #include "report/diff.h"
 #include "report/flame.h"
 #include "report/json_gen.h"
@@ -52,11 +53,11 @@ static void write_row(const struct diff *d, const struct diff_row *r, FILE *out)
 	for (uint32_t at = r->node + 1; at && left; at = d->nodes.at[at - 1].parent, left--) {
 		const struct frame *f = &d->nodes.at[at - 1].frame;
 
-		fprintf(out, "      %s", f->function);
+		fprintf(out, "      %s", printable(f->function));
 		if (f->source && f->line)
-			fprintf(out, "  %s:%u", f->source, f->line);
+			fprintf(out, "  %s:%u", printable(f->source), f->line);
 		else if (f->library)
-			fprintf(out, "  [%s]", f->library);
+			fprintf(out, "  [%s]", printable(f->library));
 		putc('\n', out);
 		if (left == 1 && d->nodes.at[at - 1].parent)
 			fputs("      ...\n", out);
@@ -82,7 +83,7 @@ static void write_list(const struct diff *d, bool grown, uint32_t top, FILE *out
 
 static void write_moment(const struct diff *d, const struct diff_side *s, FILE *out)
 {
-	fputs(s->m->path, out);
+	fputs(printable(s->m->path), out);
 	if (s->has_moment)
 		fprintf(out, " at %.3f s", (double)s->at_ns / 1e9);
 	if (!s->m->info.sample_interval)

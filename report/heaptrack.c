@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "lib/intern.h"
+#include "lib/printable.h"
 #include "lib/vec.h"
 #include "report/selection.h"
 
@@ -52,10 +53,8 @@ static uint32_t string(struct heaptrack *h, const char *s)
 		return 0;
 	id = intern_text(h->strings, s, &fresh);
 	if (fresh) {
-		fprintf(h->out, "s %zx ", strlen(s));
-		for (; *s; s++)
-			putc_unlocked(*s == '\n' || *s == '\r' ? ' ' : *s, h->out);
-		putc_unlocked('\n', h->out);
+		s = printable(s);
+		fprintf(h->out, "s %zx %s\n", strlen(s), s);
 	}
 	return id;
 }
@@ -241,11 +240,8 @@ static int on_ended(void *ctx, const struct model_block *b, const struct mp_even
 
 static void write_head(const struct model *m, FILE *out)
 {
-	fputs("v 10400 3\nX ", out);
-	for (const char *p = m->info.cmdline; *p; p++)
-		putc(*p == '\n' || *p == '\r' ? ' ' : *p, out);
 	/* The machine's whole memory is not in a recording: 0 pages. */
-	fprintf(out, "\nI %x 0\n", PAGE);
+	fprintf(out, "v 10400 3\nX %s\nI %x 0\n", printable(m->info.cmdline), PAGE);
 	if (!m->info.mode)
 		fputs("A\n", out);
 }

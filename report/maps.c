@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "lib/printable.h"
 #include "report/json_gen.h"
 #include "report/text.h"
 
@@ -166,7 +167,7 @@ int maps_write(const struct model *m, bool json, FILE *out)
 		fprintf(out, "%10s %10s %10s %10s %10s %10s %5u  %s\n", text_bytes(list[i].rss, a),
 			text_bytes(list[i].first_rss, b), text_bytes(list[i].most_rss, c),
 			text_bytes(list[i].anonymous, d), text_bytes(list[i].swap, e),
-			text_bytes(list[i].size, f), list[i].mappings, list[i].name);
+			text_bytes(list[i].size, f), list[i].mappings, printable(list[i].name));
 	free(list);
 	return 0;
 }

@@ -2,6 +2,7 @@
 #include "report/sums.h"
 
 #include <errno.h>
+#include "lib/printable.h"
 #include "report/json_gen.h"
 #include "report/libraries.h"
 #include "report/text.h"
@@ -47,12 +48,13 @@ static void libraries_text(const struct libraries *l, FILE *out)
 	vec_for_each (&l->at, lib) {
 		if (!lib->anywhere.allocations)
 			continue;
-		fprintf(
-		    out, "%-32s %10s %10s %10s %4s   %10s %10s\n",
-		    lib->name ? lib->name : "(unknown)", text_bytes(lib->direct.allocated_bytes, a),
-		    text_bytes(lib->direct.live_bytes, b), text_bytes(lib->direct.peak_bytes, c),
-		    "", text_bytes(lib->anywhere.allocated_bytes, d),
-		    text_bytes(lib->anywhere.live_bytes, (char[24]){0}));
+		fprintf(out, "%-32s %10s %10s %10s %4s   %10s %10s\n",
+			lib->name ? printable(lib->name) : "(unknown)",
+			text_bytes(lib->direct.allocated_bytes, a),
+			text_bytes(lib->direct.live_bytes, b),
+			text_bytes(lib->direct.peak_bytes, c), "",
+			text_bytes(lib->anywhere.allocated_bytes, d),
+			text_bytes(lib->anywhere.live_bytes, (char[24]){0}));
 	}
 }
 
@@ -85,7 +87,7 @@ static void threads_text(const struct model *m, FILE *out)
 		"blocks", "live", "blocks", "temporary", "frees");
 	vec_for_each (&m->threads, t) {
 		fprintf(out, "%8u  %-16s %10s %10llu %10s %10llu %10llu %10llu\n", t->tid,
-			t->name ? t->name : "?", text_bytes(t->allocated_bytes, a),
+			t->name ? printable(t->name) : "?", text_bytes(t->allocated_bytes, a),
 			(unsigned long long)t->allocations, text_bytes(t->live_bytes, b),
 			(unsigned long long)t->live_blocks, (unsigned long long)t->temporary,
 			(unsigned long long)t->frees);

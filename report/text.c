@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "lib/printable.h"
 #include "report/order.h"
 
 #define SITE_FRAMES 6
@@ -104,7 +105,7 @@ static void text_processes(const struct model *m, const char *when, FILE *out)
 		(double)m->end_ns / 1e9);
 	vec_for_each (&m->processes, p) {
 		fprintf(out, "  %8u  %s", p->of.pid,
-			p->of.cmdline[0] ? p->of.cmdline : p->of.executable);
+			printable(p->of.cmdline[0] ? p->of.cmdline : p->of.executable));
 		if (!m->quick && m->info.what == MP_PAGE_FAULTS)
 			fprintf(out, ": %s faulted in", text_bytes(p->allocated_bytes, size));
 		else if (!m->quick)
@@ -132,7 +133,7 @@ void text_head(struct model *m, const struct text_options *o, FILE *out)
 
 	if (localtime_r(&at, &tm))
 		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
-	text_bold(o, out, m->info.cmdline[0] ? m->info.cmdline : m->info.executable);
+	text_bold(o, out, printable(m->info.cmdline[0] ? m->info.cmdline : m->info.executable));
 	if (m->processes.n)
 		text_processes(m, when, out);
 	else
@@ -151,7 +152,8 @@ void text_head(struct model *m, const struct text_options *o, FILE *out)
 	if (m->truncated)
 		fprintf(out, "note        %s\n", m->truncated);
 	vec_for_each (&m->marks, mark)
-		fprintf(out, "mark        %.1f s  %s\n", (double)mark->time_ns / 1e9, mark->name);
+		fprintf(out, "mark        %.1f s  %s\n", (double)mark->time_ns / 1e9,
+			printable(mark->name));
 }
 
 /* " +- 1.2 MiB" in @buf (ERROR_TEXT bytes), or "" when nothing is estimated. */
@@ -300,11 +302,11 @@ void text_stack(struct model *m, uint32_t id, uint32_t frames, const char *inden
 		uint32_t n = model_frames(m, m->pc.at[s->first + i], f, 64);
 
 		for (uint32_t k = 0; k < n && shown < frames; k++, shown++) {
-			fprintf(out, "%s%s", indent, f[k].function);
+			fprintf(out, "%s%s", indent, printable(f[k].function));
 			if (f[k].source)
-				fprintf(out, "  %s:%u", f[k].source, f[k].line);
+				fprintf(out, "  %s:%u", printable(f[k].source), f[k].line);
 			else if (f[k].library && !names_library(&f[k]))
-				fprintf(out, "  [%s]", f[k].library);
+				fprintf(out, "  [%s]", printable(f[k].library));
 			fputs(f[k].is_inline ? " (inlined)\n" : "\n", out);
 		}
 		if (shown == frames && i + 1 < s->n)

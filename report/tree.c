@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "lib/printable.h"
 #include "report/order.h"
 #include "report/text.h"
 
@@ -171,8 +172,8 @@ static void write_node(const struct node *n, const struct node *root, enum cost 
 		fprintf(out, "%s%s %s %4.1f%% %s%s%s%s\n", indent, last ? "`-" : "|-",
 			cost_is_bytes(cost) ? text_bytes(c->cost, a) : text_number(c->cost, a),
 			root->cost ? 100.0 * (double)c->cost / (double)root->cost : 0.0,
-			c->function, c->library ? " [" : "", c->library ? c->library : "",
-			c->library ? "]" : "");
+			printable(c->function), c->library ? " [" : "",
+			c->library ? printable(c->library) : "", c->library ? "]" : "");
 		if (depth + 3 < MAX_INDENT) {
 			/* A chain without branches does not move to the right. */
 			bool chain = c->child && !c->child->next && !n->child->next;
@@ -201,8 +202,8 @@ void tree_write(const struct node *root, enum cost cost, double least, FILE *out
 
 void folded_name(const char *s, FILE *out)
 {
-	for (; *s; s++)
-		fputc(*s == ';' ? ':' : *s == '\n' || *s == '\r' ? ' ' : *s, out);
+	for (s = printable(s); *s; s++)
+		fputc(*s == ';' ? ':' : *s, out);
 }
 
 void folded_stack(struct model *m, uint32_t id, FILE *out)

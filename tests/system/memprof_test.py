@@ -36,11 +36,11 @@ def wait_for(what, seconds=600 if GUEST else 120):
 def at_work(pid):
     """Whether a program that was just started is: its first thread waits, or has computed for a while."""
     try:
-        with open(f"/proc/{pid}/task/{pid}/stat") as f:
-            fields = f.read().rsplit(")", 1)[1].split()
+        with open(f"/proc/{pid}/task/{pid}/stat", "rb") as f:
+            fields = f.read().rsplit(b")", 1)[1].split()
     except (FileNotFoundError, ProcessLookupError):
         return True  # it has ended
-    return fields[0] not in "RD" or int(fields[11]) + int(fields[12]) >= 20
+    return fields[0] not in b"RD" or int(fields[11]) + int(fields[12]) >= 20
 
 
 def settle(pid):

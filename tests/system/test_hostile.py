@@ -64,9 +64,9 @@ class Hostile(t.Case):
             at = mem.read(256 << 10).index(self.path("r").encode())
             mem.seek(low + at)
             mem.write(b"\x1b[31m\n")
-        for more in ([], ["--json"]):
+        for more, shown in ([], r"\x1b[31m\x0a"), (["--json"], r"\u001B[31m\n"):
             out = self.memprof("status", *more).stdout
-            self.assertIn("?[31m?", out)
+            self.assertIn(shown, out)
             self.assertNotIn("\x1b", out)
         self.memprof("detach", "-p", p.pid)
         self.finish(p)
