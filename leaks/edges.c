@@ -144,6 +144,18 @@ void scan_value(struct scan *s, uint64_t value, uint64_t addr)
 		scan_wide(s, &value, 1, addr, INDEX_NONE);
 }
 
+void scan_unaligned(struct scan *s, const uint8_t *bytes, size_t n, uint64_t addr)
+{
+	const struct index *x = &s->graph->index;
+	uint64_t value;
+
+	for (size_t i = 0; i < n; i++) {
+		memcpy(&value, bytes + i, sizeof(value));
+		if (value - x->low < x->span)
+			enqueue(s, value, false, addr + i, INDEX_NONE);
+	}
+}
+
 int scan_flush(struct scan *s)
 {
 	while (s->count) {

@@ -25,6 +25,7 @@ enum root_kind {
 	ROOT_GLOBAL, /* data of a module */
 	ROOT_TLS,    /* thread-local or thread control data of an exited thread */
 	ROOT_MEMORY, /* a mapping that belongs to no known allocator */
+	ROOT_CODE, /* code that the program made at run time, which has addresses in instructions */
 	ROOT_KERNEL, /* epoll data, timers */
 };
 
@@ -77,6 +78,9 @@ struct scan {
 void scan_words(struct scan *s, const void *words, size_t n, uint64_t addr, uint32_t from);
 /* The same for one that is not in memory, or not as it is meant; a root. */
 void scan_value(struct scan *s, uint64_t value, uint64_t addr);
+/* Looks at eight bytes at each of @n places from @bytes, which are at @addr of the process; roots.
+ */
+void scan_unaligned(struct scan *s, const uint8_t *bytes, size_t n, uint64_t addr);
 /* Handles what is still queued.  Return: 0 or -ENOMEM. */
 int scan_flush(struct scan *s);
 

@@ -4,6 +4,7 @@
  * of no known allocator, and what only the kernel holds for it.  Not roots: dead frames below a
  * stack pointer, stacks of exited threads that glibc keeps for the next one, free memory of heaps.
  */
+#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,15 +88,34 @@ static void scan_bytes(struct scanner *s, uint64_t at, uint64_t end, bool mangle
 	}
 }
 
+/* x86-64 has whole addresses as operands of instructions, which are not aligned.  A read overlaps
+ * the one before, so that it has those at the border. */
+static void scan_code(struct scanner *s, uint64_t at, uint64_t end)
+{
+	const size_t size = sizeof(uint64_t);
+
+	while (end - at >= size) {
+		size_t want = end - at < BUFFER ? (size_t)(end - at) : BUFFER;
+		size_t got = image_read(s->img, at, s->buf, want);
+
+		if (got < size)
+			return;
+		scan_unaligned(&s->scan, s->buf, got - size + 1, at);
+		at += got - size + 1;
+	}
+}
+
 static void scan_interval(struct scanner *s, const struct interval *iv)
 {
-	bool mangled = s->scan.root.kind != ROOT_MEMORY;
+	bool mangled = s->scan.root.kind != ROOT_MEMORY && s->scan.root.kind != ROOT_CODE;
 	uint64_t at = iv->start, run;
 
 	if (iv->map->live)
 		s->cover->unfrozen_bytes += iv->end - iv->start;
 	while (at < iv->end && (run = image_present(s->img, iv->map, &at)) && at < iv->end) {
 		scan_bytes(s, at, run < iv->end ? run : iv->end, mangled);
+		if (s->scan.root.kind == ROOT_CODE && s->img->arch->elf_machine == EM_X86_64)
+			scan_code(s, at, run < iv->end ? run : iv->end);
 		at = run;
 	}
 }
@@ -175,15 +195,27 @@ static bool is_bss(const struct image *img, const struct image_map *m)
 	       m[-1].write && !m[-1].shared;
 }
 
+/* Code of a just-in-time compiler, writable or not by now. */
+static bool is_made_code(const struct image_map *m)
+{
+	return m->exec && (m->path[0] != '/' || !strncmp(m->path, "/memfd:", 7));
+}
+
 static bool is_root_map(const struct image *img, const struct image_map *m)
 {
-	return (m->write || is_relro(img, m)) && strncmp(m->path, "[v", 2) != 0;
+	return (m->write || is_relro(img, m) || is_made_code(m)) && strncmp(m->path, "[v", 2) != 0;
+}
+
+static enum root_kind kind_of(const struct image *img, const struct image_map *m)
+{
+	if (is_made_code(m))
+		return ROOT_CODE;
+	return (m->path[0] == '/' && !m->shared) || is_bss(img, m) ? ROOT_GLOBAL : ROOT_MEMORY;
 }
 
 static void scan_map(struct scanner *s, const struct image_map *m)
 {
-	enum root_kind kind =
-	    (m->path[0] == '/' && !m->shared) || is_bss(s->img, m) ? ROOT_GLOBAL : ROOT_MEMORY;
+	enum root_kind kind = kind_of(s->img, m);
 	struct interval iv = {.start = m->start, .map = m};
 
 	/* The recorder's rings hold addresses of blocks that are none of the program's pointers. */

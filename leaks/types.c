@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "lib/utf8.h"
 #include "unwind/symbols.h"
 
 #define MAX_NAME   512
 #define TEXT_MIN   4	      /* shorter may be numbers */
+#define TEXT_MAX   256	      /* bytes that are looked at */
 #define OFFSET_MAX (1u << 20) /* offset-to-top of a vtable */
 
 struct class
@@ -163,19 +165,49 @@ bool types_class(struct types *t, uint64_t word, struct type *out)
 	return true;
 }
 
-static bool is_text(const unsigned char *s, size_t n)
+static bool is_text_character(uint32_t c)
 {
-	size_t i = 0;
+	return c < 0x80 ? isprint((int)c) || isspace((int)c) : c != UTF8_INVALID && c >= 0xa0;
+}
 
-	while (i < n && (isprint(s[i]) || isspace(s[i]) || s[i] >= 0xc2))
-		i += s[i] >= 0xc2 ? 2 : 1;
-	return i >= TEXT_MIN && (i >= n || !s[i]);
+/* Length of the UTF-8 text that begins at @s and fills it, up to a NUL or the end; 0 if it is none.
+ */
+static size_t text_length(const char *s, size_t n)
+{
+	char text[TEXT_MAX + 1];
+	const char *next = text;
+
+	n = n < TEXT_MAX ? n : TEXT_MAX;
+	memcpy(text, s, n);
+	text[n] = 0;
+	while (*next) {
+		const char *at = next;
+
+		/* The end may cut a character. */
+		if (!is_text_character(utf8_next(&next)) && (size_t)(at - text) + 3 < n)
+			return 0;
+	}
+	n = (size_t)(next - text);
+	return n >= TEXT_MIN ? n : 0;
+}
+
+/* Printable bytes can be addresses, too: then each word of them is one. */
+static bool are_addresses(const struct types *t, const char *content, size_t n)
+{
+	const unsigned int size = t->img->arch->word_size;
+
+	for (size_t i = 0; i + size <= n || i == 0; i += size) {
+		if (!image_map_at(t->img, arch_word(t->img->arch, content + i)))
+			return false;
+	}
+	return true;
 }
 
 void types_of(struct types *t, const void *content, size_t n, struct type *out)
 {
 	const struct arch *arch = t->img->arch;
-	size_t words = n / arch->word_size, addresses = 0, zeros = 0;
+	size_t words = n / arch->word_size, text = text_length(content, n), addresses = 0,
+	       zeros = 0;
 
 	memset(out, 0, sizeof(*out));
 	if (words && types_class(t, arch_word(arch, content), out))
@@ -191,7 +223,7 @@ void types_of(struct types *t, const void *content, size_t n, struct type *out)
 	}
 	if (zeros == words)
 		out->shape = SHAPE_ZEROS;
-	else if (is_text(content, n))
+	else if (text && !(words && are_addresses(t, content, text)))
 		out->shape = SHAPE_TEXT;
 	else if (addresses && 2 * addresses >= words - zeros)
 		out->shape = SHAPE_POINTERS;

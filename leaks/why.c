@@ -58,6 +58,10 @@ static void name_root(struct why *w, struct image *img)
 		snprintf(w->root_name, sizeof(w->root_name), "global data of %.150s, at %#" PRIx64,
 			 m ? m->path : "?", r->addr);
 		return;
+	case ROOT_CODE:
+		snprintf(w->root_name, sizeof(w->root_name), "code made at run time, at %#" PRIx64,
+			 r->addr);
+		return;
 	case ROOT_MEMORY:
 		snprintf(w->root_name, sizeof(w->root_name), "mapped memory %.150s at %#" PRIx64,
 			 m && m->path[0] ? m->path : "(anonymous)", r->addr);

@@ -122,7 +122,7 @@ class Walk(HeapCase):
 
 class Leaks(HeapCase):
     def test_cases(self):
-        """38 places for a pointer; LeakSanitizer judges the same programs beside"""
+        """39 places for a pointer; LeakSanitizer judges the same programs beside"""
         listed = subprocess.run([f"{t.VICTIMS}/cases", "list"], capture_output=True, text=True)
         right = lsan_right = 0
         wrong = {}
@@ -141,7 +141,7 @@ class Leaks(HeapCase):
             m = re.search(r"leaked in (\d+) allocation", r.stderr)
             lsan_right += (int(m.group(1)) if m else 0) == int(leaks)
         print(f"# memprof {right}, LeakSanitizer {lsan_right} of {len(names)}; wrong: {wrong}")
-        self.assertEqual(len(names), 38)
+        self.assertEqual(len(names), 39)
         # Nobody can follow links that are stored as the difference of two addresses.
         self.assertLessEqual(set(wrong), {"xor_list"})
         self.assertGreaterEqual(right, lsan_right)
@@ -181,7 +181,8 @@ class Leaks(HeapCase):
             self.assertEqual(by_type["app::Holder<long [30]>"]["count"], 7)
             self.assertIn("a secret that nobody", by_type["text"]["preview"])
             self.assertIn("a secret that nobody", r.stdout)
-            self.assertEqual(report["leaked"]["count"], 48)
+            self.assertEqual((by_type["pointers"]["count"], by_type["pointers"]["size"] >= 48), (1, True))
+            self.assertEqual(report["leaked"]["count"], 49)
             r, report = self.leaks(p, "--no-content", status=1)
             self.assertNotIn("secret", r.stdout + json.dumps(report))
 

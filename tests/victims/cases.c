@@ -437,6 +437,30 @@ static void of_libraries(void)
 	tzset();
 }
 
+/* As a just-in-time compiler has it: addresses are operands of instructions, at odd places; the
+ * code is not writable any more. */
+static void in_made_code(void)
+{
+#ifdef __x86_64__
+	enum { LOAD = 11 }; /* mov $address, %rax; nop */
+	unsigned char *code =
+	    mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (code == MAP_FAILED)
+		exit(1);
+	for (int i = 0; i < N; i++) {
+		void *p = block(64);
+
+		memcpy(code + i * LOAD, "\x48\xb8", 2);
+		memcpy(code + i * LOAD + 2, &p, sizeof(p));
+		code[i * LOAD + 10] = 0x90;
+	}
+	code[N * LOAD] = 0xc3;
+	if (mprotect(code, 4096, PROT_READ | PROT_EXEC))
+		exit(1);
+#endif
+}
+
 static void xor_list(void)
 {
 	uintptr_t *last = NULL;
@@ -494,6 +518,7 @@ static const struct {
     {"in_jump_buffer", in_jump_buffer, 0},
     {"in_munmap", in_munmap, 0},
     {"of_libraries", of_libraries, 0},
+    {"in_made_code", in_made_code, 0},
     {"xor_list", xor_list, 0},
 };
 #define NCASES (sizeof(cases) / sizeof(cases[0]))

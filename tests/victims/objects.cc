@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Leaks and keeps objects of classes: their names have to be told, also in a stripped program.
+#include <array>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <string>
+#include <sys/mman.h>
 #include <unistd.h>
 #include <vector>
 
@@ -46,6 +49,18 @@ static void use(void *p)
 	__asm__ volatile("" : : "r"(p) : "memory");
 }
 
+/* An address in a mapping whose bytes are letters, too. */
+static void *letters()
+{
+	uintptr_t at = sizeof(void *) == 4 ? 0x61626364 : (uintptr_t)0x6162636465;
+	void *page = reinterpret_cast<void *>(at & ~(uintptr_t)0xffff);
+
+	if (mmap(page, 0x10000, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
+		 0) != page)
+		abort();
+	return reinterpret_cast<void *>(at);
+}
+
 static __attribute__((noinline)) void leak()
 {
 	app::Node *node = nullptr;
@@ -55,6 +70,7 @@ static __attribute__((noinline)) void leak()
 	for (int i = 0; i < 7; i++)
 		use(new app::Holder<long[30]>());
 	use(strcpy(static_cast<char *>(malloc(100)), "a secret that nobody should see"));
+	use(memcpy(calloc(1, 48), std::array<void *, 1>{letters()}.data(), sizeof(void *)));
 }
 
 static __attribute__((noinline)) void clear_stack()
