@@ -174,7 +174,7 @@ static inline __attribute__((always_inline)) bool put_free(struct ss_control *c,
 /* glibc frees what lies in a thread's cache once more when the thread ends: who called, tells. */
 static inline uint16_t free_misc(const struct ss_desc *d, uint64_t return_address)
 {
-	return return_address - d->text_addr < d->text_length ? MPR_F_FROM_MODULE : 0;
+	return return_address - d->own_code < d->own_code_length ? MPR_F_OWN_FREE : 0;
 }
 
 /* call.c: the old block leaves the live set.  Return: false when that is not recorded: lost

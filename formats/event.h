@@ -23,11 +23,11 @@ enum ev_kind {
 };
 
 enum ev_flags {
-	EV_F_NON_MAIN = 1,     /* glibc: not the main arena */
-	EV_F_MMAPPED = 2,      /* glibc: block is a mapping of its own */
-	EV_F_INNER = 4,	       /* map made by the allocator for itself */
-	EV_F_FROM_MODULE = 16, /* EV_FREE: called from inside the allocator's own module */
-	EV_F_CARRIED = 64,     /* EV_ALLOC: live before, told by the recorder before; not a call */
+	EV_F_NON_MAIN = 1,  /* glibc: not the main arena */
+	EV_F_MMAPPED = 2,   /* glibc: block is a mapping of its own */
+	EV_F_INNER = 4,	    /* map made by the allocator for itself */
+	EV_F_OWN_FREE = 16, /* EV_FREE: called by the allocator itself */
+	EV_F_CARRIED = 64,  /* EV_ALLOC: live before, told by the recorder before; not a call */
 	EV_F_NOT_TEMPORARY = 32, /* what a culled recording says of an end, see report/model.h */
 	EV_F_STACK = 128,	 /* EV_FREE: with the stack it was called from */
 	EV_F_FREED = 8,		 /* EV_REALLOC_END with addr 0: realloc(p, 0) released the block */

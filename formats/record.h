@@ -67,7 +67,7 @@ static inline uint32_t mpr_head_type(uint64_t head)
 #define MPR_SLACK_UNKNOWN 0xfffu
 #define MPR_F_NON_MAIN	  1u /* glibc: the chunk is of another arena than the main one */
 #define MPR_F_MMAPPED	  2u /* glibc: the chunk is a mapping of its own */
-#define MPR_F_FROM_MODULE 8u /* frees: called from inside the allocator's own module */
+#define MPR_F_OWN_FREE	  8u /* frees: called by the allocator itself */
 #define MPR_F_INNER	  4u /* maps: made by the allocator while it served a hooked call */
 #define MPR_F_MAJOR	  1u /* faults: it waited for a file or for swap */
 #define MPR_F_NO_SIZE	  2u /* faults: the kernel did not tell the page's size */

@@ -73,8 +73,8 @@ struct ss_desc {
 	uint8_t size_kind;	/* 27: enum ss_size_kind */
 	uint8_t glibc_chunks; /* 28: blocks carry glibc chunk headers (slack and arena are read) */
 	uint8_t reserved[3];
-	uint64_t text_addr, text_length; /* 32, 40: executable mapping the function lies in */
-	uint64_t gate_addr;		 /* 48: struct ss_gate */
+	uint64_t own_code, own_code_length; /* 32, 40: frees from there are the allocator's own */
+	uint64_t gate_addr;		    /* 48: struct ss_gate */
 };
 
 /* What records mean by the number of a hook.  A function that is hooked again after its library was

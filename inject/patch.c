@@ -195,8 +195,8 @@ static void build_slot(const struct batch *b, const struct planned_hook *h, stru
 			    .gate_addr = s->journal->gate_addr};
 	uint64_t entry = s->journal->agent_addr + entry_of(s, h);
 
-	d.text_addr = h->map_start;
-	d.text_length = h->map_end - h->map_start;
+	d.own_code = h->own_start;
+	d.own_code_length = h->own_end - h->own_start;
 	if (h->sibling >= 0)
 		d.sibling_addr = b->work[(uint32_t)h->sibling - b->first].hook.relocated_addr |
 				 s->plan.hooks.at[h->sibling].code_bits;

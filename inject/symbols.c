@@ -74,6 +74,7 @@ struct module {
 	uint64_t rseq_list, rseq_length; /* ELF address */
 	struct found found[NWANTED];
 	uint64_t libc_malloc; /* __libc_malloc: what malloc is when it is libc's own */
+	uint64_t thread_end, thread_end_size; /* glibc's __malloc_arena_thread_freeres() */
 	bool glibc, musl, jemalloc, tcmalloc, mimalloc, loader;
 	VEC(uint64_t) starts; /* all function symbols, for missing sizes */
 };
@@ -119,6 +120,10 @@ static void take_symbol(struct module *m, const char *name, const GElf_Sym *sym)
 	note_allocator(m, name);
 	if (!strcmp(name, "__libc_malloc"))
 		m->libc_malloc = clean(m, sym->st_value);
+	if (!strcmp(name, "__malloc_arena_thread_freeres")) {
+		m->thread_end = clean(m, sym->st_value);
+		m->thread_end_size = sym->st_size;
+	}
 	i = find_wanted(name);
 	if (i < 0)
 		return;
@@ -343,6 +348,21 @@ static bool has_glibc_chunks(const struct module *m)
 	       m->found[find_wanted("malloc")].value == m->libc_malloc;
 }
 
+/*
+ * When a thread ends, glibc frees what lies in the thread's cache once more: these frees are told
+ * by their caller.  Where the symbol of that function is not known all of libc's code is taken.  It
+ * is known in programs that have glibc inside, most of whose frees are the program's.
+ */
+static void note_own_code(const struct module *m, const struct maps *maps, struct planned_hook *h)
+{
+	const struct map *map = maps_find(maps, h->addr);
+
+	if (!h->glibc_chunks || !map)
+		return;
+	h->own_start = m->thread_end ? m->thread_end + m->bias : map->start;
+	h->own_end = m->thread_end ? h->own_start + m->thread_end_size : map->end;
+}
+
 /* A symbol may say anything; text it has to be.  Cuts the function off at the end of the text. */
 static bool in_text(const struct maps *maps, const struct module *m, struct planned_hook *h)
 {
@@ -419,6 +439,7 @@ static int add_module(struct target *t, const struct maps *maps, const struct mo
 		snprintf(h.name, sizeof(h.name), "%s", w->name);
 		snprintf(h.module, sizeof(h.module), "%s", module);
 		h.glibc_chunks = has_glibc_chunks(m) && !is_map_function(w->kind);
+		note_own_code(m, maps, &h);
 		h.ino = m->map->ino;
 		h.dev_major = m->map->dev_major;
 		h.dev_minor = m->map->dev_minor;

@@ -24,6 +24,7 @@ struct planned_hook {
 	int sibling;			 /* index of the nothrow variant; -1: none */
 	uint64_t rseq_list, rseq_length; /* its module's restartable sequences, inject/rseq.h */
 	uint64_t map_start, map_end, map_offset, ino;
+	uint64_t own_start, own_end; /* code whose frees may be of blocks that were freed before */
 	uint32_t dev_major, dev_minor;
 };
 

@@ -207,19 +207,19 @@ static bool decode_alloc(struct recorder *r, uint32_t slot, const struct mpr_hea
 static bool decode_free(struct recorder *r, uint32_t slot, const struct mpr_free *f,
 			struct mp_event *ev)
 {
-	bool from_module = f->h.misc & MPR_F_FROM_MODULE;
+	bool own_free = f->h.misc & MPR_F_OWN_FREE;
 	struct live_block b;
 
 	ev->kind = EV_FREE;
 	split(ev, f->addr_hook);
-	ev->flags = from_module ? EV_F_FROM_MODULE : 0;
+	ev->flags = own_free ? EV_F_OWN_FREE : 0;
 	if (f->h.type == MPR_FREE_STACK)
 		ev->stack = stack_id(r, slot, ((const struct mpr_free_stack *)f)->stack);
 	if (ev->stack)
 		ev->flags |= EV_F_STACK;
-	if (from_module && overtaken_by_alloc(r, ev->addr))
+	if (own_free && overtaken_by_alloc(r, ev->addr))
 		return false; /* written here, it would be the free of that block */
-	if (block_gone(r, ev->addr, from_module, &b)) {
+	if (block_gone(r, ev->addr, own_free, &b)) {
 		block_account(r, &b, -1);
 		r->now.frees++;
 		return true;

@@ -84,13 +84,13 @@ bool block_end(struct recorder *r, uint64_t addr, struct live_block *b, struct o
 	       (overtaken_alloc(r, addr) && block_take(r, addr, b, origin));
 }
 
-bool block_gone(struct recorder *r, uint64_t addr, bool from_module, struct live_block *b)
+bool block_gone(struct recorder *r, uint64_t addr, bool own_free, struct live_block *b)
 {
-	if (from_module ? block_take(r, addr, b, NULL) : block_end(r, addr, b, NULL))
+	if (own_free ? block_take(r, addr, b, NULL) : block_end(r, addr, b, NULL))
 		return true;
 	if (r->selects)
 		r->losses.left_out_frees++;
-	else if (from_module)
+	else if (own_free)
 		r->losses.housekeeping_frees++;
 	else
 		r->losses.foreign_frees++;

@@ -133,7 +133,7 @@ void block_born(struct recorder *r, const struct mp_event *ev);
 /* It was freed, and its free was lost. */
 void block_replaced(struct recorder *r, const struct live_block *old);
 /* Its free: takes it out, or counts it as one that is not known. */
-bool block_gone(struct recorder *r, uint64_t addr, bool from_module, struct live_block *b);
+bool block_gone(struct recorder *r, uint64_t addr, bool own_free, struct live_block *b);
 /* Takes up one record of the batch, as of @ns. */
 void event_process(struct recorder *r, const struct pending *p, uint64_t ns);
 /* overtaken.c: the event at hand allocates @addr: if that is live, takes up the free of it that was

@@ -215,7 +215,7 @@ static uint16_t free_misc(const struct observer *o, const struct planned_hook *h
 		return 0;
 	if (o->arch->call_push)
 		from = arch_word(o->arch, s->stack);
-	return from >= h->map_start && from < h->map_end ? MPR_F_FROM_MODULE : 0;
+	return from >= h->own_start && from < h->own_end ? MPR_F_OWN_FREE : 0;
 }
 
 /* Arguments behind those in registers lie on the stack, the first one lowest. */

@@ -28,7 +28,7 @@ struct wire wire_open(struct ss_control *block, const struct ss_control *layout,
 /* Addresses carry their hook, times are ticks, stacks ids of the session's arena. */
 void wire_thread(struct wire *w, uint64_t time, uint32_t tid);
 void wire_alloc(struct wire *w, uint64_t time, uint64_t addr_hook, uint64_t size, uint32_t stack);
-/* @type: MPR_FREE or MPR_REALLOC_BEGIN; @misc: MPR_F_FROM_MODULE or 0. */
+/* @type: MPR_FREE or MPR_REALLOC_BEGIN; @misc: MPR_F_OWN_FREE or 0. */
 void wire_free(struct wire *w, uint32_t type, uint16_t misc, uint64_t time, uint64_t addr_hook);
 void wire_realloc_end(struct wire *w, uint64_t time, uint64_t old_addr, uint64_t addr_hook,
 		      uint64_t size, uint32_t stack, bool freed);

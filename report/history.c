@@ -256,7 +256,7 @@ static int on_free(struct history *h, const struct mp_event *ev, struct per_thre
 
 	if (take(h, ev, &b))
 		return freed(h, ev, t, &b);
-	if (ev->flags & EV_F_FROM_MODULE)
+	if (ev->flags & EV_F_OWN_FREE)
 		h->counts.housekeeping_frees++;
 	else
 		h->counts.foreign_frees++;

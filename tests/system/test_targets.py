@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Real programs give right answers while they are attached, recorded and detached."""
 import glob
+import json
 import os
 import re
 import shutil
@@ -61,6 +62,26 @@ class Targets(t.Case):
         p = self.victim("verify-musl-static")
         self.cycle(p)
         self.assertIn("ok", self.finish(p))
+
+    def test_older_blocks(self):
+        """programs with the allocator inside: frees of blocks that are older than the recording are told
+        from those that glibc makes for itself when a thread ends"""
+        for name in ("verify-static", "verify-musl-static", "verify"):
+            with self.subTest(name):
+                p, f = self.victim(name, 2), self.path(name)
+                recorder = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", f)
+                self.wait_recorded(p.pid)
+                t.wait_for(lambda: self.status(p.pid)["events"] > 10000)
+                self.assertIn("ok", self.finish(p))
+                recorder.communicate(timeout=120)
+                totals = self.report(f)["totals"]
+                # Each thread holds up to 200 blocks in 200 places, which it fills anew all the time.
+                self.assertGreater(totals["foreign_frees"], 100)
+                self.assertLessEqual(totals["foreign_frees"], 2 * 200 + 20)
+                self.assertEqual(totals["housekeeping_frees"] > 0, "musl" not in name)
+
+    def status(self, pid):
+        return next(s for s in json.loads(self.memprof("status", "--json").stdout) if s["pid"] == pid)
 
     def test_exceptions(self):
         """a C++ program that throws all the time"""

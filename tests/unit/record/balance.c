@@ -109,7 +109,7 @@ static void put_free(struct fixture *f, uint32_t ring, uint64_t addr)
 /* As the allocator itself does when a thread ends: of what the program freed before. */
 static void put_own_free(struct fixture *f, uint32_t ring, uint64_t addr)
 {
-	struct mpr_free r = {.h.misc = MPR_F_FROM_MODULE, .addr_hook = addr};
+	struct mpr_free r = {.h.misc = MPR_F_OWN_FREE, .addr_hook = addr};
 
 	write_record(f, ring, &r, MPR_FREE, sizeof(r));
 }
@@ -173,7 +173,7 @@ static void follow(struct told *t, const struct mp_event *ev)
 	case EV_FREE:
 		if (leave(t, ev->addr))
 			break;
-		if (ev->flags & EV_F_FROM_MODULE)
+		if (ev->flags & EV_F_OWN_FREE)
 			t->losses.housekeeping_frees++;
 		else
 			t->losses.foreign_frees++;
