@@ -140,7 +140,8 @@ static int run(struct target *t, const struct heap_command *c)
 		status = complain(&err);
 	} else {
 		leaks_print_plan(t, &plan);
-		printf("pause: %.1f ms measured\n", (double)m.snapshot.pause_ns / 1e6);
+		leaks_print_pause(m.snapshot.pause_ns, m.snapshot.wait_ns);
+		putchar('\n');
 		leaks_print_heaps(&m.census);
 		print_types(&types);
 		print_account(&account);

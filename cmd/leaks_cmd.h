@@ -26,6 +26,9 @@ struct leaks_sum {
 };
 
 void leaks_print_plan(const struct target *t, const struct snapshot_plan *plan);
+/* A pause as measured, without the end of its line.  @wait_ns: of it for a processor; 0: not known.
+ */
+void leaks_print_pause(uint64_t ns, uint64_t wait_ns);
 void leaks_print_heaps(const struct census *c);
 /* The pause was longer than --max-pause, and what would do next time. */
 void leaks_print_overrun(const struct analysis *a, const struct target *t);

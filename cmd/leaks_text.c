@@ -7,8 +7,9 @@
 #include "lib/printable.h"
 #include "report/text.h"
 
-#define MAX_LINES  30
-#define MAX_FRAMES 8 /* of a stack */
+#define MAX_LINES     30
+#define MAX_FRAMES    8 /* of a stack */
+#define WAIT_SHOWN_NS 100000
 
 static const char *base(const char *path)
 {
@@ -40,6 +41,10 @@ void leaks_print_plan(const struct target *t, const struct snapshot_plan *plan)
 	    thousands(plan->mappings), human(plan->small), human(plan->huge));
 	printf("pause: about %.1f ms predicted (%s: %s)\n", (double)plan->pause_ns / 1e6,
 	       snapshot_mode_name(plan->mode), how(plan->mode));
+	printf("       at most %.1f ms as busy as the machine is: %s thread%s for %u processor%s\n",
+	       (double)plan->pause_most_ns / 1e6, thousands(plan->load.running),
+	       text_plural(plan->load.running), plan->load.processors,
+	       text_plural(plan->load.processors));
 	if (plan->memory)
 		printf("memory: memprof takes about %s more to read it into\n",
 		       human(plan->memory));
@@ -199,17 +204,25 @@ static void print_join(const struct leak_join *j)
 		       thousands(j->freed.count), human(j->freed.bytes));
 }
 
+void leaks_print_pause(uint64_t ns, uint64_t wait_ns)
+{
+	printf("pause: %.1f ms measured", (double)ns / 1e6);
+	if (wait_ns > WAIT_SHOWN_NS)
+		printf(", up to %.1f ms of it waiting for a processor", (double)wait_ns / 1e6);
+}
+
 void leaks_print_report(const struct analysis *a, const struct leaks_sum *sum, struct leak_join *j)
 {
 	uint64_t shown = 0, left = 0, left_bytes = 0;
 
 	if (a->plan.automatic && a->plan.mode == SNAPSHOT_COPY)
 		printf("pre-copy was given up: it could not be short enough; a copy was made\n");
-	if (a->plan.mode == SNAPSHOT_IN_PLACE || a->plan.mode == SNAPSHOT_PRE_COPY)
-		printf("pause: %.1f ms measured\n", (double)a->longest_pause_ns / 1e6);
-	else if (a->pause_ns)
-		printf("pause: %.1f ms measured; the copy was gone after %.2f s\n",
-		       (double)a->longest_pause_ns / 1e6, (double)a->copy_ns / 1e9);
+	if (a->pause_ns) {
+		leaks_print_pause(a->longest_pause_ns, a->longest_wait_ns);
+		if (a->plan.mode != SNAPSHOT_IN_PLACE && a->plan.mode != SNAPSHOT_PRE_COPY)
+			printf("; the copy was gone after %.2f s", (double)a->copy_ns / 1e9);
+		putchar('\n');
+	}
 	if (a->target_gone)
 		printf("the process ended meanwhile; this is what its copy held\n");
 	leaks_print_heaps(&a->census);

@@ -101,10 +101,13 @@ static int look(struct analysis *a, struct image *img, const struct analysis_opt
 	return ret;
 }
 
-static void longest(struct analysis *a, uint64_t pause_ns)
+/* @wait_ns: 0 if it was not measured. */
+static void longest(struct analysis *a, uint64_t pause_ns, uint64_t wait_ns)
 {
-	if (pause_ns > a->longest_pause_ns)
-		a->longest_pause_ns = pause_ns;
+	if (pause_ns <= a->longest_pause_ns)
+		return;
+	a->longest_pause_ns = pause_ns;
+	a->longest_wait_ns = wait_ns;
 }
 
 static int one_round(struct analysis *a, struct target *t, const struct snapshot_plan *plan,
@@ -116,7 +119,7 @@ static int one_round(struct analysis *a, struct target *t, const struct snapshot
 	int ret, end, walked;
 
 	ret = moment_take(&m, t, plan, o->max_pause_ms ? o->max_pause_ms : STOP_MS, &walked, err);
-	longest(a, m.longest_pause_ns);
+	longest(a, m.longest_pause_ns, m.longest_wait_ns);
 	if (ret)
 		return ret;
 	a->snapshots += m.snapshots;
@@ -129,8 +132,8 @@ static int one_round(struct analysis *a, struct target *t, const struct snapshot
 	end = snapshot_end(&m.snapshot, &end_err);
 	a->pause_ns = m.snapshot.pause_ns;
 	a->plan.mode = m.snapshot.plan.mode;
-	longest(a, a->pause_ns);
-	longest(a, m.snapshot.other_pause_ns);
+	longest(a, a->pause_ns, m.snapshot.wait_ns);
+	longest(a, m.snapshot.other_pause_ns, 0);
 	if (end == -ESRCH)
 		a->target_gone = true;
 	else if (end && !ret) {

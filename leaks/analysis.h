@@ -24,9 +24,10 @@ struct analysis {
 	uint32_t snapshots;	   /* more than asked for when a heap was just being changed */
 	struct snapshot_plan plan; /* .mode: what it came to */
 	uint64_t pause_ns, longest_pause_ns; /* of the last and of all snapshots */
-	uint64_t walk_ns, scan_ns, mark_ns;  /* how long memprof worked */
-	uint64_t taken_ns;		     /* CLOCK_MONOTONIC of the last snapshot */
-	uint64_t copy_ns;		     /* how long a copy lived, or the target stood */
+	uint64_t longest_wait_ns; /* a thread waited for a processor so long in the longest pause */
+	uint64_t walk_ns, scan_ns, mark_ns; /* how long memprof worked */
+	uint64_t taken_ns;		    /* CLOCK_MONOTONIC of the last snapshot */
+	uint64_t copy_ns;		    /* how long a copy lived, or the target stood */
 	uint64_t live_count, live_bytes;
 	struct census census;
 	struct graph graph; /* empty after the analysis but for its counters */

@@ -226,9 +226,11 @@ int leaks_json(const struct analysis *a, const char *mode, const struct leaks_re
 	number(g, "threads", a->threads);
 	text(g, "mode", mode);
 	number(g, "pause_predicted_ns", a->plan.pause_ns);
+	number(g, "pause_predicted_most_ns", a->plan.pause_most_ns);
 	number(g, "pause_ns", a->pause_ns);
 	number(g, "snapshots", a->snapshots);
 	number(g, "longest_pause_ns", a->longest_pause_ns);
+	number(g, "longest_processor_wait_ns", a->longest_wait_ns);
 	number(g, "copy_ns", a->copy_ns);
 	number(g, "walk_ns", a->walk_ns);
 	number(g, "scan_ns", a->scan_ns);

@@ -39,8 +39,10 @@ int moment_take(struct moment *m, struct target *t, const struct snapshot_plan *
 		    m->snapshot.image.torn ||
 		    (plan->max_pause_ns && m->snapshot.pause_ns > plan->max_pause_ns))
 			break;
-		if (m->snapshot.pause_ns > m->longest_pause_ns)
+		if (m->snapshot.pause_ns > m->longest_pause_ns) {
 			m->longest_pause_ns = m->snapshot.pause_ns;
+			m->longest_wait_ns = m->snapshot.wait_ns;
+		}
 		census_free(&m->census);
 		usleep(WAIT_US);
 	}

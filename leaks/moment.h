@@ -9,9 +9,9 @@
 struct moment {
 	struct snapshot snapshot;
 	struct census census;
-	uint32_t snapshots;	   /* how many it took */
-	uint64_t longest_pause_ns; /* of those before the last */
-	uint64_t walk_ns;	   /* listing its blocks */
+	uint32_t snapshots;			    /* how many it took */
+	uint64_t longest_pause_ns, longest_wait_ns; /* of those before the last */
+	uint64_t walk_ns;			    /* listing its blocks */
 };
 
 /**

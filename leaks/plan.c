@@ -34,6 +34,14 @@
 #define MS_PLACE_GIB	 2000.0
 #define MS_PLACE_MAPPING 0.0025
 
+/*
+ * On a busy machine: how often threads of the target have to be scheduled one after the other until
+ * there is a copy (strace -f -e trace=ptrace memprof leaks -p PID), and how long a turn of another
+ * thread is.
+ */
+#define TURNS	 11
+#define SLICE_NS 4000000u
+
 #define SLACK	  (16ull << 20) /* of a memory cgroup: what the target itself may want */
 #define COW_SHARE 64		/* 1/64 of the anonymous memory is written while a copy lives */
 
@@ -139,6 +147,18 @@ static uint64_t pause_of(const struct snapshot_plan *plan)
 	}
 }
 
+/* The time on an idle machine is right within a factor of two. */
+static uint64_t most_of(const struct snapshot_plan *plan)
+{
+	const struct runqueue_load *load = &plan->load;
+	uint64_t wait = load->wait_ns,
+		 queue = (uint64_t)SLICE_NS * load->running / load->processors;
+
+	if (load->running > load->processors && queue > wait)
+		wait = queue;
+	return 2 * plan->pause_ns + TURNS * wait;
+}
+
 /* Where nothing was asked for: a copy, unless it would take long, or may not be made. */
 static int choose(struct snapshot_plan *plan, const struct target *t, struct mp_err *err)
 {
@@ -187,6 +207,8 @@ int snapshot_plan(struct snapshot_plan *plan, struct target *t, enum snapshot_mo
 	if (plan->mode != SNAPSHOT_PRE_COPY)
 		plan->memory = 0;
 	plan->pause_ns = pause_of(plan);
+	plan->load = runqueue_look();
+	plan->pause_most_ns = most_of(plan);
 	return ret;
 }
 

@@ -92,7 +92,10 @@ static int add_newborn(struct image *img, pid_t pid)
 
 static int stop_well(struct snapshot *s, const struct deadline *deadline, struct mp_err *err)
 {
-	int ret = stop(s->t, s->plan.mode == SNAPSHOT_GENTLE, deadline, err);
+	int ret;
+
+	runqueue_begin(&s->delays, s->t->pid);
+	ret = stop(s->t, s->plan.mode == SNAPSHOT_GENTLE, deadline, err);
 
 	s->taken_ns = mono_ns();
 	return ret;
@@ -101,6 +104,9 @@ static int stop_well(struct snapshot *s, const struct deadline *deadline, struct
 static uint64_t let_go(struct snapshot *s)
 {
 	target_release(s->t);
+	s->wait_ns = runqueue_longest(&s->delays);
+	if (s->wait_ns > s->t->last_stop_ns)
+		s->wait_ns = s->t->last_stop_ns;
 	return s->t->last_stop_ns;
 }
 

@@ -7,6 +7,7 @@
 #define LEAKS_SNAPSHOT_H
 
 #include "attach/copy.h"
+#include "attach/runqueue.h"
 #include "attach/target.h"
 #include "leaks/guardian.h"
 #include "leaks/image.h"
@@ -26,11 +27,13 @@ const char *snapshot_mode_name(enum snapshot_mode mode);
 struct snapshot_plan {
 	uint64_t rss, small, huge; /* anonymous memory in small and in huge pages */
 	uint64_t tables;	   /* page tables a copy needs */
-	uint64_t pause_ns;	   /* predicted; right within a factor of two */
-	uint64_t copy_pause_ns;	   /* of a copy, whatever the mode */
-	uint64_t room;		   /* what its memory cgroups still admit; UINT64_MAX: no limit */
-	uint64_t memory;	   /* what memprof takes to read it into (pre-copy) */
-	uint64_t max_pause_ns;	   /* what is allowed; 0: any */
+	uint64_t pause_ns;	   /* predicted, for an idle machine */
+	uint64_t pause_most_ns;	   /* the same with all that waits for a processor now */
+	struct runqueue_load load;
+	uint64_t copy_pause_ns; /* of a copy, whatever the mode */
+	uint64_t room;		/* what its memory cgroups still admit; UINT64_MAX: no limit */
+	uint64_t memory;	/* what memprof takes to read it into (pre-copy) */
+	uint64_t max_pause_ns;	/* what is allowed; 0: any */
 	uint32_t mappings;
 	enum snapshot_mode mode;
 	bool automatic; /* pre-copy was not asked for: given up for a copy that would be shorter */
@@ -46,7 +49,9 @@ struct snapshot {
 	struct snapshot_plan plan; /* .mode is what became of it */
 	uint64_t taken_ns;	   /* CLOCK_MONOTONIC, while all stood */
 	uint64_t pause_ns;	   /* measured: first interrupt to all running again */
+	uint64_t wait_ns;	   /* the longest that one thread waited for a processor in it */
 	uint64_t other_pause_ns;   /* the other, short stop: before a pre-copy, after a copy */
+	struct runqueue_delays delays;
 };
 
 /**

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """memprof leaks --max-pause: predicted with all that a pause has to do, and kept to when it takes longer."""
+import json
 import os
 import re
 import signal
@@ -35,6 +36,30 @@ class Pause(t.Case):
             self.assertGreater(many, few + 1e-3 * MANY)
         out = self.memprof("leaks", "-p", p.pid, "--max-pause", "1ms", status=4).stderr
         self.assertRegex(out, r"left alone; --max-pause \d+ms would do")
+
+    def test_busy(self):
+        """on a busy machine the prediction has more room, and what was measured says how much was waiting"""
+        def look():
+            out = self.memprof("leaks", "-p", p.pid, "--dry-run").stdout
+            found = re.search(r"at most ([0-9,.]+) ms as busy as the machine is: ([0-9,]+) threads? for (\d+) processor",
+                              out)
+            return [float(x.replace(",", "")) for x in found.groups()]
+
+        p = self.victim("verify", 8)
+        busy = [self.start("/bin/sh", "-c", "while :; do :; done") for _ in range(16 * os.cpu_count())]
+        most, running, processors = look()
+        self.assertEqual(processors, os.cpu_count())
+        self.assertGreaterEqual(running, len(busy))
+        self.assertGreater(most, 11 * 4 * 16)  # eleven turns of 16 others each
+        r = self.memprof("leaks", "-p", p.pid, "--budget", "1GB", "--json", self.path("leaks"))
+        report = json.loads(t.read(self.path("leaks")))
+        self.assertGreater(report["pause_predicted_most_ns"], 11 * 4 * 16 * 1e6)
+        self.assertGreater(report["longest_processor_wait_ns"], 1e6)
+        self.assertLessEqual(report["longest_processor_wait_ns"], report["longest_pause_ns"])
+        self.assertRegex(r.stdout, r"pause: [0-9.]+ ms measured, up to [0-9.]+ ms of it waiting for a processor; the copy")
+        for b in busy:
+            b.kill()
+        self.assertIn("ok", self.finish(p))
 
     def held_up(self, point, status, *more):
         """leaks --max-pause 1s, which is stopped itself for longer at some point, with the process in its
