@@ -12,6 +12,8 @@
 
 #define MAX_FUNCTION  65536u
 #define NO_SYMBOL_END 256u /* bytes of a function whose symbol has no size and no follower */
+#define MAX_RETURN    16u  /* bytes of a function that only returns, without landing pads */
+#define MAX_PAD	      8u
 
 struct wanted {
 	const char *name;
@@ -289,6 +291,31 @@ static uint64_t thunk_target(struct target *t, uint64_t addr, uint64_t end)
 									  : 0;
 }
 
+/*
+ * Does the function only return, perhaps a constant?  In so few bytes without an address in them no
+ * allocator does anything.  A linker that folds identical code (--icf) gives one copy of such code
+ * to all functions that do nothing, so that their calls are no calls of this one.  Other code that
+ * was folded does the same work under each of its names.
+ */
+static bool only_returns(struct target *t, const struct planned_hook *h)
+{
+	size_t length = h->end - h->addr, pad = 0;
+	uint8_t code[MAX_RETURN + MAX_PAD];
+	struct arch_insn i;
+
+	if (length > sizeof(code) || mem_read(&t->mem, h->addr, code, length))
+		return false;
+	for (size_t at = 0; at < length; at += i.length) {
+		if (!t->arch->decode(code + at, length - at, (h->addr + at) | h->code_bits, &i))
+			return false;
+		if (i.kind == ARCH_INSN_LANDING_PAD)
+			pad += i.length;
+		else if (i.kind != ARCH_INSN_PLAIN && i.kind != ARCH_INSN_RETURN)
+			return false;
+	}
+	return length - pad <= MAX_RETURN;
+}
+
 static int by_addr(const struct hook_plan *p, uint64_t addr)
 {
 	for (size_t i = 0; i < p->hooks.n; i++) {
@@ -409,6 +436,13 @@ static int add_module(struct target *t, const struct maps *maps, const struct mo
 		}
 		jump = thunk_target(t, h.addr | f->code_bits, h.end);
 		h.code_bits = f->code_bits;
+		if (only_returns(t, &h)) {
+			if (w->kind == SS_HOOK_FREE)
+				refuse(plan, w->name, module,
+				       "it only returns: it frees nothing, and other functions may "
+				       "have the same code");
+			continue;
+		}
 		if (jump && by_addr(plan, jump) >= 0)
 			continue; /* another name of what is hooked */
 		if (by_addr(plan, h.addr) >= 0 || (known && by_addr(known, h.addr) >= 0))
