@@ -43,6 +43,25 @@ class BadInput(t.Case):
         self.refused(5, "zombie", "attach", "-p", pid)
         os.waitpid(pid, 0)
 
+    def test_exiting(self):
+        """a process that has given up its memory and is no zombie yet: no kernel thread"""
+        code = ("import mmap, time\nm = mmap.mmap(-1, 300 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)\n"
+                "m.madvise(mmap.MADV_NOHUGEPAGE)\nfor i in range(0, len(m), 4096): m[i] = 1\n"
+                "print('ready', flush=True)\ntime.sleep(600)\n")
+
+        def has_memory(pid):
+            return b"VmSize" in t.read(f"/proc/{pid}/status")
+        for command in ("attach", "leaks", "detach"):
+            p = self.start("/usr/bin/python3", "-c", code)
+            self.assertEqual(p.stdout.readline(), "ready\n")
+            p.kill()
+            while has_memory(p.pid):
+                pass
+            r = subprocess.run([t.MEMPROF, command, "-p", str(p.pid)], text=True, capture_output=True, cwd=self.dir)
+            self.assertIn(r.returncode, (3, 5), r.stderr)
+            self.assertRegex(r.stderr, r"^memprof: process \d+ \(python3\) is (exiting|a zombie: .*)\n$")
+            p.wait()
+
     def test_traced(self):
         """somebody else traces it: who"""
         p = self.victim("verify", 1)

@@ -52,6 +52,13 @@ class Refusals(t.Case):
         self.refused(p, 10, "malloc in libc.so.6 cannot be hooked safely: no memory within reach .* nothing was changed")
         self.end(p)
 
+    def test_no_descriptor(self):
+        """it may not open another file"""
+        p = self.victim("verify", 1)
+        subprocess.run(["prlimit", "--nofile=3", "--pid", str(p.pid)], check=True)
+        self.refused(p, 10, r"cannot map the agent into process \d+: RLIMIT_NOFILE \(it has no descriptor left\)")
+        self.finish(p)
+
     def test_restartable(self):
         """a malloc whose first bytes are a restartable sequence; one elsewhere in the module does not matter"""
         if os.uname().machine != "x86_64":
