@@ -7,6 +7,7 @@
 #include <time.h>
 #include <yajl/yajl_gen.h>
 #include "cmd/cmd.h"
+#include "inject/family.h"
 
 static const char help[] = "usage: memprof status [-p PID] [--json]\n"
 			   "Lists the processes that carry a memprof session, or shows one.\n";
@@ -171,7 +172,9 @@ int cmd_status(int argc, char **argv)
 	if (only && !found) {
 		struct mp_err err = {.exit = MP_EXIT_NO_SESSION};
 
-		snprintf(err.what, sizeof(err.what), "process %d carries no memprof session", only);
+		if (!family_refuse_recorder(only, MP_EXIT_NO_SESSION, &err))
+			snprintf(err.what, sizeof(err.what),
+				 "process %d carries no memprof session", only);
 		return complain(&err);
 	}
 	return MP_EXIT_OK;

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "inject/family.h"
 #include "inject/internal.h"
 #include "inject/sandbox.h"
 #include "inject/vdso.h"
@@ -109,6 +110,9 @@ int session_open(struct session *s, struct target *t, const struct session_optio
 		return target_refused(t, ret, err);
 	if (session_find(&maps, &length)) {
 		maps_free(&maps);
+		ret = family_refuse_recorder(t->pid, MP_EXIT_ATTACHED, err);
+		if (ret)
+			return ret;
 		return mp_fail(err, MP_EXIT_ATTACHED, -EBUSY,
 			       "process %d already carries a memprof session; see: memprof status; "
 			       "end it by: memprof detach -p %d",
@@ -256,6 +260,11 @@ int session_adopt(struct session *s, struct target *t, struct mp_err *err)
 			       "the session in process %d is of another memprof version (%u, this "
 			       "one is %u); use that one to detach",
 			       t->pid, head.version, SS_VERSION);
+	}
+	ret = family_refuse_recorder(t->pid, MP_EXIT_NO_SESSION, err);
+	if (ret) {
+		maps_free(&maps);
+		return ret;
 	}
 	m = maps_find(&maps, addr);
 	fd = proc_open_block(t->pid, m);

@@ -84,6 +84,21 @@ class BadInput(t.Case):
         self.finish(p)
         self.report(self.path("r"))
 
+    def test_recorder(self):
+        """a recorder, which has its session in memory, too: it carries none, and records on"""
+        p = self.victim("verify", 1)
+        rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"))
+        self.wait_recorded(p.pid)
+        said = f"process {rec.pid} is the recorder of process {p.pid} and carries no session itself; .* -p {p.pid}\n"
+        self.refused(7, said, "attach", "-p", rec.pid, "-o", self.path("r2"))
+        self.refused(7, said, "attach", "-p", rec.pid, "-o", self.path("r2"), "--via=kernel")
+        for command in ("status", "detach", "flush"):
+            self.refused(16, said, command, "-p", rec.pid)
+        self.assertEqual(self.recorder(p.pid), rec.pid)
+        self.detach(p.pid)
+        self.assertEqual(rec.wait(120), 0)
+        self.finish(p)
+
     def test_no_session(self):
         """detach and status -p without a session"""
         p = self.victim("verify", 1)

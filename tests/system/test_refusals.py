@@ -3,6 +3,7 @@
 """Programs that cannot be hooked, or not left at once: each has its exit status."""
 import os
 import re
+import shutil
 import signal
 import subprocess
 
@@ -10,11 +11,11 @@ import memprof_test as t
 
 
 class Refusals(t.Case):
-    def odd(self, define):
+    def odd(self, define, above=()):
         exe = self.path("odd")
         subprocess.run(["gcc", "-O2", "-g", "-fno-builtin", "-D_GNU_SOURCE", f"-D{define}", "-o", exe,
                         f"{t.ROOT}/tests/victims/odd.c"], check=True)
-        p = self.start(exe, stdin=subprocess.PIPE)
+        p = self.start(*above, exe, stdin=subprocess.PIPE)
         self.assertEqual(p.stdout.readline(), "ready\n")
         return p
 
@@ -76,23 +77,28 @@ class Refusals(t.Case):
         self.refused(p, 12, "malloc in odd cannot be hooked safely: a branch of the function goes into its first bytes")
         self.end(p)
 
-    def inside(self, define):
-        """A thread waits in malloc at detach."""
-        p = self.odd(define)
-        rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"), stderr=subprocess.PIPE)
+    def inside(self, define, above=()):
+        """A thread waits in malloc at detach.  @above: runs the program and its recorder as somebody else."""
+        os.chmod(self.dir, 0o777)
+        memprof = shutil.copy(t.MEMPROF, self.path("memprof"))  # who may not look where it was built
+        p = self.odd(define, above)
+        rec = self.start(*above, memprof, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"), stderr=subprocess.PIPE)
         self.wait_recorded(p.pid)
         p.send_signal(signal.SIGUSR1)
         # It waits in malloc: read(0).
         t.wait_for(lambda: t.read(f"/proc/{p.pid}/syscall").startswith(b"0 0x0 "))
         r = self.memprof("detach", "-p", p.pid, status=15, timeout=60)
         self.assertRegex(r.stderr, f"is restored, but .* until: memprof detach -p {p.pid}")
-        rec.communicate(timeout=60)
+        _, err = rec.communicate(timeout=60)
         self.assertEqual(rec.returncode, 15)
+        # And nothing of processes that were forked: there are none.
+        self.assertRegex(err, f"^memprof: the text of process {p.pid} is restored, but a thread is still inside [^\n]*\n$")
         self.assertIn("memprof-session", t.maps(p.pid))
         self.assertRegex(self.memprof("status").stdout, rf"(?m)^ *{p.pid} .*dormant")
         p.stdin.write("x")
         p.stdin.flush()
-        self.detach(p.pid)
+        self.assertEqual(self.memprof("detach", "-p", p.pid).stdout,
+                         f"process {p.pid} is restored: pages that an earlier detach had to leave are gone\n")
         self.assertNotIn("memprof-session", t.maps(p.pid))
         p.terminate()
         p.stdin.close()
@@ -104,8 +110,9 @@ class Refusals(t.Case):
         self.inside("SLOW")
 
     def test_thread_inside_on_another_stack(self):
-        """the same below a signal handler on an alternate stack, which returns into the agent last"""
-        self.inside("AWAY")
+        """the same below a signal handler on an alternate stack, which returns into the agent last; of an ordinary
+        user, who may not open a session that is there"""
+        self.inside("AWAY", ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"))
 
     def test_shared_memory(self):
         """a process that is no thread shares the memory: refused; one that came later keeps our pages there"""
