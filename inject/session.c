@@ -14,6 +14,7 @@
 #include "inject/family.h"
 #include "inject/internal.h"
 #include "inject/sandbox.h"
+#include "inject/stranger.h"
 #include "inject/vdso.h"
 #include "lib/fault.h"
 #include "lib/priority.h"
@@ -47,16 +48,25 @@ static bool has_allocator(const struct hook_plan *plan)
 
 int session_plan(struct session *s, const struct maps *maps, struct mp_err *err)
 {
-	int ret = hook_plan_make(s->t, maps, NULL, &s->plan, err);
+	int ret;
 
+	if (stranger_is_valgrind(s->t->pid, maps))
+		return mp_fail(err, MP_EXIT_NO_ALLOCATOR, -ENOTSUP,
+			       "process %d (%s) is valgrind, which translates its program: no "
+			       "function of the program is ever executed, so nothing would be "
+			       "recorded; run the program without valgrind",
+			       s->t->pid, s->t->status.name);
+	ret = hook_plan_make(s->t, maps, NULL, &s->plan, err);
 	if (ret || has_allocator(&s->plan))
 		return ret;
-	return mp_fail(err, MP_EXIT_NO_ALLOCATOR, -ENOENT,
-		       "process %d (%s) has no allocator that memprof knows (looked for malloc of "
-		       "glibc and musl, jemalloc, tcmalloc, mimalloc in every module's "
-		       "symbols)%s%s",
-		       s->t->pid, s->t->status.name, s->plan.refused[0] ? "; refused: " : "",
-		       s->plan.refused);
+	ret = mp_fail(err, MP_EXIT_NO_ALLOCATOR, -ENOENT,
+		      "process %d (%s) has no allocator that memprof knows (looked for malloc of "
+		      "glibc and musl, jemalloc, tcmalloc, mimalloc in every module's "
+		      "symbols)%s%s",
+		      s->t->pid, s->t->status.name, s->plan.refused[0] ? "; refused: " : "",
+		      s->plan.refused);
+	stranger_append(s->t->pid, err);
+	return ret;
 }
 
 static int refuse_shared(const struct target *t, struct mp_err *err)

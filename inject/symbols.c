@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "inject/rseq.h"
+#include "inject/stranger.h"
 #include "lib/path.h"
 
 #define MAX_FUNCTION  65536u
@@ -77,11 +78,14 @@ struct module {
 	struct found found[NWANTED];
 	uint64_t libc_malloc; /* __libc_malloc: what malloc is when it is libc's own */
 	bool glibc, musl, jemalloc, tcmalloc, mimalloc, loader;
-	VEC(uint64_t) starts; /* all function symbols, for missing sizes */
+	const char *sanitizer; /* whose runtime it is; NULL: none's */
+	VEC(uint64_t) starts;  /* all function symbols, for missing sizes */
 };
 
 static void note_allocator(struct module *m, const char *name)
 {
+	const char *sanitizer = m->sanitizer ? NULL : stranger_sanitizer(name);
+
 	/* Static programs have the second and third; stripped shared ones only the first. */
 	if (!strcmp(name, "gnu_get_libc_version") || !strcmp(name, "__libc_early_init") ||
 	    !strcmp(name, "_int_malloc"))
@@ -96,6 +100,8 @@ static void note_allocator(struct module *m, const char *name)
 		m->tcmalloc = true;
 	else if (!strcmp(name, "mi_malloc"))
 		m->mimalloc = true;
+	else if (sanitizer)
+		m->sanitizer = sanitizer;
 }
 
 static uint64_t clean(const struct module *m, uint64_t value)
@@ -452,6 +458,7 @@ static int add_module(struct target *t, const struct maps *maps, const struct mo
 		h.rseq_length = m->rseq_length;
 		snprintf(h.name, sizeof(h.name), "%s", w->name);
 		snprintf(h.module, sizeof(h.module), "%s", module);
+		h.owner = m->sanitizer;
 		h.glibc_chunks = has_glibc_chunks(m) && !is_map_function(w->kind);
 		h.ino = m->map->ino;
 		h.dev_major = m->map->dev_major;
@@ -547,7 +554,8 @@ static void drop_doubles(struct target *t, struct hook_plan *plan)
 
 static void name_allocators(struct hook_plan *plan, const struct module *m)
 {
-	const char *name = m->jemalloc	 ? "jemalloc"
+	const char *name = m->sanitizer	 ? m->sanitizer
+			   : m->jemalloc ? "jemalloc"
 			   : m->tcmalloc ? "tcmalloc"
 			   : m->mimalloc ? "mimalloc"
 			   : m->musl	 ? "musl"

@@ -15,6 +15,7 @@
 struct planned_hook {
 	char name[40];	    /* symbol */
 	char module[64];    /* basename of its file */
+	const char *owner;  /* "AddressSanitizer": whose allocator it is; NULL: not said */
 	uint64_t addr, end; /* of the function, in the target */
 	uint64_t bias;
 	uint8_t kind, size_kind; /* enum ss_hook_kind, enum ss_size_kind */

@@ -9,6 +9,31 @@ import subprocess
 
 import memprof_test as t
 
+WAITS = ("waits.c", """#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(void)
+{
+    void *volatile p = malloc(100);
+    puts("ready");
+    fflush(stdout);
+    while (p)
+        pause();
+}
+""")
+GO = ("waits.go", """package main
+
+import (
+    "os"
+    "time"
+)
+
+func main() {
+    os.Stdout.WriteString("ready\\n")
+    time.Sleep(time.Hour)
+}
+""")
+
 
 class Refusals(t.Case):
     def odd(self, define, above=()):
@@ -76,6 +101,52 @@ class Refusals(t.Case):
         p = self.odd("TWISTED")
         self.refused(p, 12, "malloc in odd cannot be hooked safely: a branch of the function goes into its first bytes")
         self.end(p)
+
+    def compiled(self, name, source, *command):
+        """A program, started, that says "ready" once it is."""
+        with open(self.path(source[0]), "w") as f:
+            f.write(source[1])
+        subprocess.run([*command, "-o", self.path(name), self.path(source[0])], check=True, cwd=self.dir,
+                       env=dict(os.environ, GO111MODULE="off", CGO_ENABLED="0", GOCACHE=f"{t.ROOT}/build/go"))
+        return self.path(name)
+
+    def ready(self, *argv):
+        p = self.start(*argv, stderr=subprocess.DEVNULL)
+        self.assertEqual(p.stdout.readline(), "ready\n")
+        return p
+
+    def named(self, p, who):
+        """leaks and heap, which do not know its allocator, name it."""
+        for command, status in (("leaks", 3), ("heap", 9)):
+            r = self.memprof(command, "-p", p.pid, status=status)
+            self.assertRegex(r.stderr, rf"^memprof: no allocator that memprof knows has a block in process \d+; it has {who}\n$")
+
+    def test_sanitizers(self):
+        """gcc's AddressSanitizer and LeakSanitizer, whose free() begins with a call: named"""
+        for flag, name, library in (("address", "AddressSanitizer", "libasan"), ("leak", "LeakSanitizer", "liblsan")):
+            exe = self.compiled(flag, WAITS, "gcc", f"-fsanitize={flag}")
+            p = self.ready(exe)
+            self.refused(p, 12, rf"free in {library}\S+ \({name}\) cannot be hooked safely: .* nothing was changed")
+            self.named(p, rf"{name} \({library}\S+\)")
+
+    def test_go(self):
+        """a Go program without C: its heap is the runtime's own"""
+        p = self.ready(self.compiled("gopher", GO, "go", "build", "-ldflags=-s -w"))
+        r = self.memprof("attach", "-p", p.pid, "-o", self.path("never"), "--for", "100ms", status=9)
+        self.assertRegex(r.stderr, r"has no allocator that memprof knows .*; it has the Go runtime \(gopher\)\n$")
+        self.named(p, r"the Go runtime \(gopher\)")
+
+    def test_valgrind(self):
+        """a program that valgrind translates: nothing of it is ever executed, so nothing could be recorded"""
+        if not shutil.which("valgrind"):
+            self.skipTest("valgrind is not installed")
+        for how in ("-O1", "-static"):
+            p = self.ready("valgrind", "-q", self.compiled("guest" + how, WAITS, "gcc", how))
+            for way in ("agent", "kernel"):
+                r = self.memprof("attach", "-p", p.pid, "-o", self.path("never"), "--for", "100ms", "--via", way,
+                                 status=9)
+                self.assertRegex(r.stderr, r"^memprof: process \d+ \(\S+\) is valgrind, which translates its program: .*\n$")
+            self.assertFalse(os.path.exists(self.path("never")))
 
     def inside(self, define, above=()):
         """A thread waits in malloc at detach.  @above: runs the program and its recorder as somebody else."""
