@@ -46,6 +46,26 @@ static bool has_allocator(const struct hook_plan *plan)
 	return false;
 }
 
+static int refuse_unknown(const struct session *s, struct mp_err *err)
+{
+	const struct hook_plan *plan = &s->plan;
+	int ret = mp_fail(err, MP_EXIT_NO_ALLOCATOR, -ENOENT,
+			  "process %d (%s) has no allocator that memprof knows (looked for malloc "
+			  "of glibc and musl, jemalloc, tcmalloc, mimalloc in every module's "
+			  "symbols)%s%s",
+			  s->t->pid, s->t->status.name, plan->refused[0] ? "; refused: " : "",
+			  plan->refused);
+
+	if (stranger_append(s->t->pid, err) || !plan->nameless[0] || plan->refused[0])
+		return ret;
+	return mp_fail(err, MP_EXIT_NO_ALLOCATOR, ret,
+		       "process %d (%s): %s is static and has no symbols, so that nobody can tell "
+		       "for certain where its malloc() is, for --via=kernel neither; attach needs "
+		       "its symbols or its debug file (by build-id); memprof leaks and heap need "
+		       "none",
+		       s->t->pid, s->t->status.name, plan->nameless);
+}
+
 int session_plan(struct session *s, const struct maps *maps, struct mp_err *err)
 {
 	int ret;
@@ -57,16 +77,7 @@ int session_plan(struct session *s, const struct maps *maps, struct mp_err *err)
 			       "recorded; run the program without valgrind",
 			       s->t->pid, s->t->status.name);
 	ret = hook_plan_make(s->t, maps, NULL, &s->plan, err);
-	if (ret || has_allocator(&s->plan))
-		return ret;
-	ret = mp_fail(err, MP_EXIT_NO_ALLOCATOR, -ENOENT,
-		      "process %d (%s) has no allocator that memprof knows (looked for malloc of "
-		      "glibc and musl, jemalloc, tcmalloc, mimalloc in every module's "
-		      "symbols)%s%s",
-		      s->t->pid, s->t->status.name, s->plan.refused[0] ? "; refused: " : "",
-		      s->plan.refused);
-	stranger_append(s->t->pid, err);
-	return ret;
+	return ret || has_allocator(&s->plan) ? ret : refuse_unknown(s, err);
 }
 
 static int refuse_shared(const struct target *t, struct mp_err *err)

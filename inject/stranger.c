@@ -72,21 +72,12 @@ static const char *sanitizer_in(Elf *elf)
 	return found;
 }
 
-static bool is_dynamic(Elf *elf)
-{
-	GElf_Phdr ph;
-
-	for (int i = 0; gelf_getphdr(elf, i, &ph); i++) {
-		if (ph.p_type == PT_INTERP)
-			return true;
-	}
-	return false;
-}
-
 /* What valgrind starts is a static program that asks for the name of what started it. */
 static bool is_valgrinds(Elf *elf)
 {
-	return !is_dynamic(elf) && has_constant(elf, "VALGRIND_LAUNCHER");
+	GElf_Shdr sh;
+
+	return !elf_section(elf, ".interp", &sh) && has_constant(elf, "VALGRIND_LAUNCHER");
 }
 
 static const char *what_is(Elf *elf)
@@ -147,12 +138,13 @@ static void append(const char *name, const struct map *map, struct mp_err *err)
 			 strstr(err->what, "; it has ") ? "," : "; it has", text);
 }
 
-void stranger_append(pid_t pid, struct mp_err *err)
+bool stranger_append(pid_t pid, struct mp_err *err)
 {
+	bool any = false;
 	struct maps maps;
 
 	if (!err || maps_read(pid, &maps))
-		return;
+		return false;
 	vec_for_each (&maps.list, m) {
 		int fd = m->exec && m->path[0] == '/' ? proc_open_map(pid, m) : -1;
 		Elf *elf = open_elf(fd);
@@ -160,9 +152,11 @@ void stranger_append(pid_t pid, struct mp_err *err)
 
 		if (name)
 			append(name, m, err);
+		any |= name != NULL;
 		elf_end(elf);
 		if (fd >= 0)
 			close(fd);
 	}
 	maps_free(&maps);
+	return any;
 }

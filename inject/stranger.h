@@ -16,7 +16,8 @@ const char *stranger_sanitizer(const char *symbol);
  * functions is executed. */
 bool stranger_is_valgrind(pid_t pid, const struct maps *maps);
 
-/* Appends to @err (NULL: nothing) what is recognised in @pid: "; it has the Go runtime (caddy)". */
-void stranger_append(pid_t pid, struct mp_err *err);
+/* Appends to @err (NULL: nothing) what is recognised in @pid: "; it has the Go runtime (caddy)".
+ * Return: whether something is. */
+bool stranger_append(pid_t pid, struct mp_err *err);
 
 #endif

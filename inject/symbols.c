@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "inject/debug_file.h"
 #include "inject/rseq.h"
 #include "inject/stranger.h"
 #include "lib/path.h"
+#include "unwind/section.h"
 
 #define MAX_FUNCTION  65536u
 #define NO_SYMBOL_END 256u /* bytes of a function whose symbol has no size and no follower */
@@ -166,6 +168,26 @@ static int scan_symbols(struct module *m, Elf *elf)
 		}
 	}
 	return 0;
+}
+
+/* A stripped static program has no symbol of a function left; its debug file may be there. */
+static int scan_debug_file(struct module *m, Elf *elf, struct hook_plan *plan)
+{
+	int fd, ret = 0;
+	GElf_Shdr sh;
+	Elf *debug;
+
+	if (m->starts.n || elf_section(elf, ".interp", &sh))
+		return 0;
+	debug = debug_file_open(elf, m->map->path, &fd);
+	if (debug) {
+		ret = scan_symbols(m, debug);
+		elf_end(debug);
+		close(fd);
+	}
+	if (!ret && !m->starts.n)
+		snprintf(plan->nameless, sizeof(plan->nameless), "%s", path_base(m->map->path));
+	return ret;
 }
 
 /* Words of the module's GOT that get the address of some free: found by name, so that it does not
@@ -628,6 +650,8 @@ int hook_plan_make(struct target *t, const struct maps *maps, const struct hook_
 			last = map;
 			m.rseq_list = rseq_section(elf, &m.rseq_length);
 			ret = scan_symbols(&m, elf);
+			if (!ret)
+				ret = scan_debug_file(&m, elf, plan);
 			if (!ret)
 				ret = scan_imports(&m, elf, plan);
 			if (!ret && !m.loader) {

@@ -33,6 +33,7 @@ struct hook_plan {
 	VEC(uint64_t) free_slots; /* words through which modules call some free */
 	char allocators[200];	  /* e.g. "glibc, jemalloc" */
 	char refused[400];	  /* what could not be hooked and why; "" if nothing */
+	char nameless[64];	  /* a file of code without the symbol of any function; "": none */
 };
 
 /**
