@@ -59,10 +59,10 @@ static int refuse_unknown(const struct session *s, struct mp_err *err)
 	if (stranger_append(s->t->pid, err) || !plan->nameless[0] || plan->refused[0])
 		return ret;
 	return mp_fail(err, MP_EXIT_NO_ALLOCATOR, ret,
-		       "process %d (%s): %s is static and has no symbols, so that nobody can tell "
-		       "for certain where its malloc() is, for --via=kernel neither; attach needs "
-		       "its symbols or its debug file (by build-id); memprof leaks and heap need "
-		       "none",
+		       "process %d (%s): %s is static and has no symbols: whether and where it has "
+		       "a malloc() cannot be told for certain, for --via=kernel neither; attach "
+		       "needs its symbols or its debug file (by build-id); memprof leaks and heap "
+		       "need none",
 		       s->t->pid, s->t->status.name, plan->nameless);
 }
 

@@ -177,7 +177,7 @@ static int scan_debug_file(struct module *m, Elf *elf, struct hook_plan *plan)
 	GElf_Shdr sh;
 	Elf *debug;
 
-	if (m->starts.n || elf_section(elf, ".interp", &sh))
+	if (m->starts.n || elf_section(elf, ".interp", &sh) || elf_section(elf, ".symtab", &sh))
 		return 0;
 	debug = debug_file_open(elf, m->map->path, &fd);
 	if (debug) {
