@@ -33,6 +33,7 @@ bool session_id_equal(const struct session_id *a, const struct session_id *b)
 	return a->ino == b->ino && a->dev_major == b->dev_major && a->dev_minor == b->dev_minor;
 }
 
+/* By where the block is: pids are those of a recorder's own namespace. */
 static bool is_recorder(pid_t pid)
 {
 	uint64_t addr, length;
@@ -50,7 +51,7 @@ static bool is_recorder(pid_t pid)
 		return false;
 	is = !mem_read(&mem, addr, &head, sizeof(head)) && head.magic == SS_MAGIC &&
 	     head.version == SS_VERSION && !mem_read(&mem, addr + head.journal, &j, sizeof(j)) &&
-	     !session_is_of(&j, pid, addr);
+	     (j.session_addr ? j.session_addr != addr : j.recorder_pid == pid);
 	mem_close(&mem);
 	return is;
 }
