@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,12 +13,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "attach/refusal.h"
+#include "attach/stat.h"
 #include "attach/target.h"
 #include "attach/threads.h"
 
 #define CAP_SYS_PTRACE 19 /* linux/capability.h */
 #define PAGE	       4096
+#define PF_KTHREAD     0x00200000 /* include/linux/sched.h */
 #define EXEC_MS	       10
+#define END_MS	       20  /* what it takes until a process that was killed is seen to end */
 #define SHARED_MS      100 /* what a vfork() may take until its parent is seen to wait */
 
 static int ptrace_scope(void)
@@ -55,6 +59,58 @@ static int refuse_traced(const struct target *t, pid_t tracer, struct mp_err *er
 		       t->status.name, by.name, tracer);
 }
 
+static bool ended(const struct proc_status *st)
+{
+	return (st->state == 'Z' && st->threads < 2) || st->state == 'X';
+}
+
+/* In the middle of execve() a process looks like one that has ended, or has no memory. */
+static int read_status(pid_t pid, struct proc_status *st)
+{
+	int ret = proc_status_read(pid, 0, st);
+
+	for (int ms = 0; !ret && (ended(st) || st->no_memory) && ms < EXEC_MS; ms++) {
+		usleep(1000);
+		ret = proc_status_read(pid, 0, st);
+	}
+	return ret;
+}
+
+static bool is_over(const struct target *t)
+{
+	struct pollfd p = {.fd = t->pidfd, .events = POLLIN};
+	struct proc_status st;
+	int ret;
+
+	if (poll(&p, 1, 0) == 1)
+		return true;
+	ret = read_status(t->pid, &st);
+	return ret ? ret == -ESRCH : ended(&st) || st.no_memory;
+}
+
+int target_check_program(const struct target *t, struct mp_err *err)
+{
+	uint8_t byte;
+
+	/* What belonged to the program before has no bytes; address 0 is an error elsewhere. */
+	if (!t->execed && (t->mem.fd < 0 || mem_read_some(&t->mem, 0, &byte, 1)))
+		return 0;
+	if (is_over(t))
+		return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH, "process %d has ended", t->pid);
+	return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH,
+		       "process %d executed another program meanwhile; that one was left alone",
+		       t->pid);
+}
+
+int target_ask_again(const struct target *t, int error, struct mp_err *err)
+{
+	struct pollfd p = {.fd = t->pidfd, .events = POLLIN};
+
+	if (poll(&p, 1, END_MS) == 1)
+		return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH, "process %d has ended", t->pid);
+	return target_check_program(t, err) ? -ESRCH : error;
+}
+
 int target_refused(const struct target *t, int error, struct mp_err *err)
 {
 	const struct proc_status *st = &t->status;
@@ -66,6 +122,10 @@ int target_refused(const struct target *t, int error, struct mp_err *err)
 			    .uid = (uint32_t)geteuid(),
 			    .other_userns = other_user_namespace(t->pid)};
 
+	if (is_over(t))
+		return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH, "process %d has ended", t->pid);
+	if (target_check_program(t, err))
+		return -ESRCH;
 	if (!proc_status_read(t->pid, 0, &tracer) && tracer.tracer)
 		return refuse_traced(t, tracer.tracer, err);
 	r.may_ptrace =
@@ -119,24 +179,14 @@ static int check_machine(struct target *t, struct mp_err *err)
 		       arch_native()->name);
 }
 
-static bool ended(const struct proc_status *st)
+static bool is_kernel_thread(pid_t pid)
 {
-	return (st->state == 'Z' && st->threads < 2) || st->state == 'X';
+	struct proc_stat st;
+
+	return !proc_stat_read(pid, &st) && st.field[STAT_FLAGS] & PF_KTHREAD;
 }
 
-/* In the middle of execve() a process looks like one that has ended, or has no memory. */
-static int read_status(pid_t pid, struct proc_status *st)
-{
-	int ret = proc_status_read(pid, 0, st);
-
-	for (int ms = 0; !ret && (ended(st) || st->kernel_thread) && ms < EXEC_MS; ms++) {
-		usleep(1000);
-		ret = proc_status_read(pid, 0, st);
-	}
-	return ret;
-}
-
-int target_look(struct target *t, pid_t pid, struct mp_err *err)
+static int look_once(struct target *t, pid_t pid, struct mp_err *err)
 {
 	struct proc_status *st = &t->status;
 	int ret;
@@ -158,9 +208,12 @@ int target_look(struct target *t, pid_t pid, struct mp_err *err)
 		    err, MP_EXIT_NOT_USER, -EINVAL,
 		    "process %d (%s) is a zombie: it has ended and waits for its parent %d", pid,
 		    st->name, st->ppid);
-	if (st->kernel_thread)
+	if (st->no_memory && is_kernel_thread(pid))
 		return mp_fail(err, MP_EXIT_NOT_USER, -EINVAL,
 			       "process %d (%s) is a kernel thread: it has no heap", pid, st->name);
+	if (st->no_memory)
+		return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH, "process %d (%s) is exiting", pid,
+			       st->name);
 	if (pid == getpid())
 		return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "memprof cannot attach to itself");
 	if (st->tracer && st->tracer != getpid())
@@ -172,11 +225,25 @@ int target_look(struct target *t, pid_t pid, struct mp_err *err)
 		return ret;
 	t->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	ret = mem_open(&t->mem, pid);
-	if (ret) {
-		target_close(t);
-		return target_refused(t, ret, err);
+	if (!ret)
+		return 0;
+	ret = target_refused(t, ret, err);
+	target_close(t);
+	return ret;
+}
+
+int target_look(struct target *t, pid_t pid, struct mp_err *err)
+{
+	int ret = look_once(t, pid, err);
+
+	/* The files of a process that is in execve() or exits are refused as those of a process
+	 * that one may not attach to. */
+	for (int ms = 0; (ret == -EPERM || ret == -EACCES || ret == -ENOENT) && ms < EXEC_MS;
+	     ms++) {
+		usleep(1000);
+		ret = look_once(t, pid, err);
 	}
-	return 0;
+	return ret;
 }
 
 int target_maps(struct target *t, const struct maps **maps)

@@ -129,7 +129,7 @@ int proc_status_parse(const char *text, struct proc_status *st)
 	st->sig_caught = number(text, "SigCgt", 16);
 	st->cap_effective = number(text, "CapEff", 16);
 	st->vm_locked_kb = number(text, "VmLck", 10);
-	st->kernel_thread = !field(text, "VmSize") && st->state != 'Z' && st->state != 'X';
+	st->no_memory = !field(text, "VmSize") && st->state != 'Z' && st->state != 'X';
 	p = field(text, "NSpid");
 	while (p && *p >= '0' && *p <= '9') {
 		st->nstgid++;

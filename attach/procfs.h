@@ -37,7 +37,7 @@ struct proc_status {
 	uint64_t sig_pending, shared_pending, sig_blocked, sig_ignored, sig_caught;
 	uint64_t cap_effective, vm_locked_kb;
 	uint32_t uid, gid;
-	bool kernel_thread; /* no VmSize/Vm lines, and not a zombie */
+	bool no_memory; /* a kernel thread, or it is exiting; a zombie is not meant */
 };
 __must_check int proc_status_parse(const char *text, struct proc_status *st);
 /* @tid 0: of the process.  Return: 0 or -errno. */

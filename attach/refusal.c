@@ -18,6 +18,11 @@ int refusal_explain(const struct refusal *r, struct mp_err *err)
 
 	if (r->error == -ESRCH)
 		return mp_fail(err, MP_EXIT_NO_PROCESS, r->error, "process %d is gone", r->pid);
+	if (r->error == -EMFILE)
+		return mp_fail(err, MP_EXIT_NO_ROOM, r->error,
+			       "cannot look at process %d (%s): memprof may not open more files "
+			       "(RLIMIT_NOFILE)",
+			       r->pid, st->name);
 	if (r->error != -EPERM && r->error != -EACCES)
 		return mp_fail(err, MP_EXIT_FAILURE, r->error, "cannot look at process %d (%s): %s",
 			       r->pid, st->name, strerror(-r->error));

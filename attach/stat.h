@@ -7,6 +7,7 @@
 #include <sys/types.h>
 #include "lib/check.h"
 
+#define STAT_FLAGS	 9 /* PF_*, include/linux/sched.h */
 #define STAT_MINFLT	 10
 #define STAT_CMINFLT	 11
 #define STAT_MAJFLT	 12

@@ -104,8 +104,18 @@ __must_check int target_seize_thread(struct target *t, pid_t tid, struct mp_err 
 __must_check int target_stop(struct target *t, const struct deadline *deadline, struct mp_err *err);
 
 /* Does the process run the program that target_look() found, as far as is known?  It need not be
- * stopped.  Return: 0, or -ESRCH with @err after an execve(). */
+ * stopped.  Return: 0, or -ESRCH with @err after an execve() or its end. */
 int target_check_program(const struct target *t, struct mp_err *err);
+
+/**
+ * target_ask_again() - something failed: was it because the process ended or called execve()?
+ * @t: after target_look(), not closed
+ * @error, @err: what failed; replaced if that was the reason
+ *
+ * Waits some milliseconds for a process that was killed to be seen to end.
+ * Return: @error, or -ESRCH.
+ */
+int target_ask_again(const struct target *t, int error, struct mp_err *err);
 
 /**
  * target_maps() - mappings of the stopped target @t

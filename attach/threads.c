@@ -555,19 +555,6 @@ static int stop_known(struct target *t, const struct deadline *deadline, struct 
 	return 0;
 }
 
-int target_check_program(const struct target *t, struct mp_err *err)
-{
-	uint8_t byte;
-
-	/* What belonged to the program before has no bytes; address 0 is an error elsewhere. */
-	if (t->execed || (t->mem.fd >= 0 && !mem_read_some(&t->mem, 0, &byte, 1)))
-		return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH,
-			       "process %d executed another program meanwhile; that one was "
-			       "left alone",
-			       t->pid);
-	return 0;
-}
-
 /* It has a thread that is stopped, and runs the program that target_look() found.  Return: 0, or
  * -ESRCH with @err. */
 static int still_itself(const struct target *t, struct mp_err *err)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "cmd/cmd.h"
 #include "cmd/serve.h"
+#include "inject/family.h"
 #include "lib/printable.h"
 #include "report/json_gen.h"
 
@@ -73,9 +74,13 @@ static int ask(pid_t pid, const char *line, struct ss_journal *j, char answer[CO
 	struct ss_control c;
 	int ret;
 
-	if (!session_peek(pid, &c, j))
-		return mp_fail(err, MP_EXIT_NO_SESSION, -ENOENT,
-			       "process %d carries no memprof session (that you may look at)", pid);
+	if (!session_peek(pid, &c, j)) {
+		ret = family_refuse_recorder(pid, MP_EXIT_NO_SESSION, err);
+		return ret ? ret
+			   : mp_fail(err, MP_EXIT_NO_SESSION, -ENOENT,
+				     "process %d carries no memprof session (that you may look at)",
+				     pid);
+	}
 	if (!recorder_lives(j))
 		return mp_fail(err, MP_EXIT_NO_SESSION, -ESRCH,
 			       "the recorder of process %d is gone; run: memprof attach -p %d, or "

@@ -47,6 +47,9 @@ int option_error(const char *command, int opt, char *const *argv);
 /* The same for an argument too many of a command that takes -p. */
 int unexpected_argument(const char *command, const char *arg);
 
+/* Says how many processes that were forked from a recorded one were restored, unless none. */
+void tell_restored(uint32_t n);
+
 /* "30s", "500ms", "2m", "1h", "45": milliseconds in *@ms.  Return: false if @text is none. */
 bool parse_duration(const char *text, uint64_t *ms);
 /* "64k", "2M", "1G", "4096": bytes.  Return: false if @text is none. */

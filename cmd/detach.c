@@ -133,6 +133,18 @@ static bool recorder_came_between(pid_t pid, const struct mp_err *err)
 	       no_other_tracer(pid);
 }
 
+/* Why there was something to restore without a recorder.  @ended: it has just been asked to end. */
+static const char *about_session(const struct session *s, bool child, bool ended)
+{
+	if (child)
+		return " (it was forked from a recorded one)";
+	if (ended)
+		return "";
+	if (s->journal && s->journal->state == SS_DORMANT)
+		return ": pages that an earlier detach had to leave are gone";
+	return "; its recorder was gone, what it wrote until then can be read";
+}
+
 /* @t: after look(); closed.  Return: 0, or a negative errno with @err. */
 static int detach(struct target *t, bool keep, struct mp_err *err)
 {
@@ -140,7 +152,7 @@ static int detach(struct target *t, bool keep, struct mp_err *err)
 	struct session s;
 	struct session_id id = {0};
 	uint32_t forked, left = 0, copies = clear_copies(t);
-	bool child;
+	bool child, asks;
 	int ret = adopt(&s, t, err);
 
 	if (ret) {
@@ -148,28 +160,26 @@ static int detach(struct target *t, bool keep, struct mp_err *err)
 		return copies && err->exit == MP_EXIT_NO_SESSION ? 0 : ret;
 	}
 	child = session_is_child(&s);
+	asks = !keep && s.block && !child && recorder_lives(s.journal);
 	session_id_of(pid, &id);
 	if (keep) {
 		ret = hand_over(&s, child, err);
-	} else if (s.block && !child && recorder_lives(s.journal) && ask_recorder(&s, false)) {
+	} else if (asks && ask_recorder(&s, false)) {
 		printf("process %d: the recorder (pid %d) %s: %s\n", pid, s.journal->recorder_pid,
 		       recorder_lives(s.journal) ? "restored it and still writes the recording"
 						 : "ended the recording and restored it",
 		       printable(s.journal->recording));
 	} else {
+		const char *about = about_session(&s, child, asks);
+
 		ret = session_close(&s, err);
 		if (!ret)
-			printf(
-			    "process %d is restored%s\n", pid,
-			    child
-				? " (it was forked from a recorded one)"
-				: "; its recorder was gone, what it wrote until then can be read");
+			printf("process %d is restored%s\n", pid, about);
 	}
 	session_free(&s);
 	target_close(t);
 	forked = child || keep || ret ? 0 : family_restore(&id, 1, pid, &left);
-	if (forked)
-		printf("restored %u processes that were forked from it\n", forked);
+	tell_restored(forked);
 	return ret;
 }
 

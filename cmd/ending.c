@@ -135,14 +135,13 @@ static void leave_family(const struct recording *rec, const struct recording_opt
 	uint32_t left = 0, restored = 0;
 
 	if ((!o->news_fd || recording_is_deserted(rec)) && reason != MP_END_KEPT)
-		restored = family_restore(&rec->id, 1, 0, &left);
-	if (restored)
-		printf("restored %u processes that were forked from it\n", restored);
+		restored = family_restore(&rec->id, 1, rec->t->pid, &left);
+	tell_restored(restored);
 	if (left)
 		fprintf(stderr,
-			"memprof: %u processes that were forked from it still carry memprof's "
-			"pages; see: memprof status\n",
-			left);
+			"memprof: %u process%s forked from it still carr%s memprof's pages; see: "
+			"memprof status\n",
+			left, left == 1 ? " that was" : "es that were", left == 1 ? "ies" : "y");
 	recording_tell(rec, o, reason);
 }
 

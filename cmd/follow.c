@@ -165,7 +165,7 @@ static int judge(const struct follow *f, pid_t pid)
 	struct proc_status st;
 	struct session_id id;
 
-	if (proc_status_read(pid, 0, &st) || st.kernel_thread || st.state == 'Z')
+	if (proc_status_read(pid, 0, &st) || st.no_memory || st.state == 'Z')
 		return 0;
 	if (!session_id_of(pid, &id))
 		return f->o->follow_exec && is_member(f, st.ppid);

@@ -124,12 +124,17 @@ static int run(struct target *t, const struct heap_command *c)
 	struct snapshot_plan plan;
 	struct account account;
 	struct moment m;
-	int ret, end, status = MP_EXIT_OK;
+	int ret, walked, end, status = MP_EXIT_OK;
 
 	interrupt_begin(MP_EXIT_FAILURE, MP_EXIT_FAILURE);
-	if (snapshot_plan(&plan, t, c->mode, 0, &err) ||
-	    moment_take(&m, t, &plan, STOP_MS, &ret, &err))
+	ret = snapshot_plan(&plan, t, c->mode, 0, &err);
+	if (!ret)
+		ret = moment_take(&m, t, &plan, STOP_MS, &walked, &err);
+	if (ret) {
+		target_ask_again(t, ret, &err);
 		return complain(&err);
+	}
+	ret = walked;
 	if (!ret)
 		ret = look(&m, &types, &stacks, &err);
 	end = snapshot_end(&m.snapshot, &end_err);
@@ -137,6 +142,7 @@ static int run(struct target *t, const struct heap_command *c)
 		ret = account_take(&account, t->pid, &stacks, &m.census, &err);
 	interrupt_end();
 	if (ret) {
+		target_ask_again(t, ret, &err);
 		status = complain(&err);
 	} else {
 		leaks_print_plan(t, &plan);

@@ -399,6 +399,8 @@ static int analyse(struct target *t, const struct snapshot_plan *plan, const str
 	int ret = analysis_run(&a, t, plan, &c->o, &err), status;
 
 	interrupt_end();
+	if (ret)
+		ret = target_ask_again(t, ret, &err);
 	if (ret == -ESRCH || (ret && err.exit == MP_EXIT_NO_PROCESS))
 		status = (complain(&err), LEAKS_GONE);
 	else
@@ -427,7 +429,7 @@ static int run(struct target *t, const struct command *c)
 	if (!ret)
 		ret = snapshot_plan(&plan, t, c->mode, c->o.max_pause_ms, &err);
 	if (ret)
-		return status_of(ret, &err);
+		return status_of(target_ask_again(t, ret, &err), &err);
 	interrupt_begin(LEAKS_NOT_INSPECTABLE, LEAKS_PAUSE);
 	leaks_print_plan(t, &plan);
 	fflush(stdout);

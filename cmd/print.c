@@ -18,6 +18,13 @@ int complain(const struct mp_err *err)
 	return err->exit ? (int)err->exit : MP_EXIT_FAILURE;
 }
 
+void tell_restored(uint32_t n)
+{
+	if (n)
+		printf("restored %u process%s forked from it\n", n,
+		       n == 1 ? " that was" : "es that were");
+}
+
 int usage_error(const char *fmt, ...)
 {
 	va_list ap;

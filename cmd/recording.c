@@ -225,14 +225,6 @@ static void say_how_it_begins(struct recording *rec, const struct recording_opti
 		fprintf(stderr, "memprof: not hooked: %s\n", printable(refused));
 }
 
-/* Whatever failed did so for that, if it was killed; then it takes a moment. */
-static bool has_ended(const struct recording *rec)
-{
-	for (int i = 0; i < 4 && recording_target_alive(rec); i++)
-		usleep(5000);
-	return !recording_target_alive(rec);
-}
-
 static int record(struct recording *rec, const struct recording_options *o, const char *path,
 		  bool launched)
 {
@@ -248,10 +240,8 @@ static int record(struct recording *rec, const struct recording_options *o, cons
 	}
 	status = recording_end(rec, o, reason, path, failed != 0);
 	close(signals);
-	if (failed && err.exit != MP_EXIT_NO_PROCESS && has_ended(rec))
-		mp_fail(&err, MP_EXIT_NO_PROCESS, -ESRCH, "process %d has ended", rec->t->pid);
-	else if (failed)
-		target_check_program(rec->t, &err);
+	if (failed)
+		target_ask_again(rec->t, failed, &err);
 	return failed ? recording_failed(o, &err) : status;
 }
 

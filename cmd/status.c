@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 #include "cmd/cmd.h"
+#include "inject/family.h"
 #include "lib/printable.h"
 #include "report/json_gen.h"
 
@@ -155,7 +156,9 @@ int cmd_status(int argc, char **argv)
 	if (only && !found) {
 		struct mp_err err = {.exit = MP_EXIT_NO_SESSION};
 
-		snprintf(err.what, sizeof(err.what), "process %d carries no memprof session", only);
+		if (!family_refuse_recorder(only, MP_EXIT_NO_SESSION, &err))
+			snprintf(err.what, sizeof(err.what),
+				 "process %d carries no memprof session", only);
 		return complain(&err);
 	}
 	return MP_EXIT_OK;

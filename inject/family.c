@@ -33,6 +33,67 @@ bool session_id_equal(const struct session_id *a, const struct session_id *b)
 	return a->ino == b->ino && a->dev_major == b->dev_major && a->dev_minor == b->dev_minor;
 }
 
+/* By where the block is: pids are those of a recorder's own namespace. */
+static bool is_recorder(pid_t pid)
+{
+	uint64_t addr, length;
+	struct ss_control head;
+	struct ss_journal j;
+	struct maps maps;
+	struct mem mem;
+	bool is;
+
+	if (maps_read(pid, &maps))
+		return false;
+	addr = session_find(&maps, &length);
+	maps_free(&maps);
+	if (!addr || mem_open(&mem, pid))
+		return false;
+	is = !mem_read(&mem, addr, &head, sizeof(head)) && head.magic == SS_MAGIC &&
+	     head.version == SS_VERSION && !mem_read(&mem, addr + head.journal, &j, sizeof(j)) &&
+	     (j.session_addr ? j.session_addr != addr : j.recorder_pid == pid);
+	mem_close(&mem);
+	return is;
+}
+
+/* Return: 0: nobody who can be seen. */
+static pid_t recorded_by(pid_t recorder)
+{
+	struct session_id id, its;
+	pid_t recorded = 0;
+	struct dirent *e;
+	DIR *d = session_id_of(recorder, &id) ? opendir("/proc") : NULL;
+
+	while (!recorded && d && (e = readdir(d))) {
+		pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
+
+		if (pid > 0 && pid != recorder && session_id_of(pid, &its) &&
+		    session_id_equal(&its, &id) && !is_recorder(pid) && !family_is_child(pid))
+			recorded = pid;
+	}
+	if (d)
+		closedir(d);
+	return recorded;
+}
+
+int family_refuse_recorder(pid_t pid, enum mp_exit exit, struct mp_err *err)
+{
+	pid_t recorded;
+
+	if (!is_recorder(pid))
+		return 0;
+	recorded = recorded_by(pid);
+	if (recorded)
+		return mp_fail(err, exit, -EINVAL,
+			       "process %d is the recorder of process %d and carries no session "
+			       "itself; see: memprof status -p %d",
+			       pid, recorded, recorded);
+	return mp_fail(err, exit, -EINVAL,
+		       "process %d is a memprof recorder and carries no session itself; see: "
+		       "memprof status",
+		       pid);
+}
+
 /* An adopted session of @pid.  Return: 0, to be followed by let_go(). */
 static int take(pid_t pid, struct target *t, struct session *s)
 {
@@ -86,7 +147,7 @@ static int restore(pid_t pid)
 	int ret;
 
 	if (take(pid, &t, &s))
-		return kill(pid, 0) ? 0 : -1;
+		return kill(pid, 0) || is_recorder(pid) ? 0 : -1;
 	ret = !session_is_child(&s) ? 0 : session_close(&s, NULL) ? -1 : 1;
 	let_go(&t, &s);
 	return ret;

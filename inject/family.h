@@ -12,6 +12,7 @@
 #include <sys/types.h>
 #include "attach/target.h"
 #include "lib/check.h"
+#include "lib/err.h"
 
 /* Which session block: forked children map the same file. */
 struct session_id {
@@ -22,6 +23,13 @@ struct session_id {
 /* Return: whether @pid maps a session block (that we may see), with @id filled. */
 bool session_id_of(pid_t pid, struct session_id *id);
 bool session_id_equal(const struct session_id *a, const struct session_id *b);
+
+/**
+ * family_refuse_recorder() - is @pid the recorder of a session, which has the block in its memory?
+ * @exit: for @err
+ * Return: -EINVAL with @err, which names the recorded process where that can be seen; 0: it is not.
+ */
+__must_check int family_refuse_recorder(pid_t pid, enum mp_exit exit, struct mp_err *err);
 
 /* Was the process forked while it was recorded?  False too for a vfork child, which shares its
  * parent's memory until it execs. */

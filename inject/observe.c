@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "inject/family.h"
 #include "inject/internal.h"
 #include "unwind/cache.h"
 
@@ -53,6 +54,17 @@ int session_observe_hooks(struct session *s)
 	return 0;
 }
 
+static int refuse_session(pid_t pid, struct mp_err *err)
+{
+	int ret = family_refuse_recorder(pid, MP_EXIT_ATTACHED, err);
+
+	return ret ? ret
+		   : mp_fail(err, MP_EXIT_ATTACHED, -EBUSY,
+			     "process %d carries a memprof session; probes on patched functions "
+			     "would not see what they do; first: memprof detach -p %d",
+			     pid, pid);
+}
+
 int session_observe(struct session *s, struct target *t, const struct session_options *options,
 		    struct mp_err *err)
 {
@@ -68,13 +80,8 @@ int session_observe(struct session *s, struct target *t, const struct session_op
 	if (ret)
 		return target_refused(t, ret, err);
 	if (!s->no_hooks)
-		ret = session_find(&maps, &length)
-			  ? mp_fail(
-				err, MP_EXIT_ATTACHED, -EBUSY,
-				"process %d carries a memprof session; probes on patched functions "
-				"would not see what they do; first: memprof detach -p %d",
-				t->pid, t->pid)
-			  : session_plan(s, &maps, err);
+		ret = session_find(&maps, &length) ? refuse_session(t->pid, err)
+						   : session_plan(s, &maps, err);
 	if (!ret) {
 		ret = open_block(s, options);
 		if (!ret)

@@ -269,11 +269,18 @@ static int take_back(struct session *s, struct remote *r)
 	return ret;
 }
 
+static bool is_room(int error)
+{
+	return error == -EEXIST || error == -ENOMEM || error == -EAGAIN || error == -EMFILE;
+}
+
 static const char *why_not(int error)
 {
 	switch (error) {
 	case -EAGAIN:
 		return "RLIMIT_MEMLOCK (it has locked its memory by mlockall)";
+	case -EMFILE:
+		return "RLIMIT_NOFILE (it has no descriptor left)";
 	case -EFBIG:
 		return "memprof's own RLIMIT_FSIZE is less than a session";
 	default:
@@ -320,11 +327,8 @@ static int map_all(struct session *s, const struct session_options *o, struct la
 		    "out by: memprof detach -p %d",
 		    t->pid, why_not(ret), t->pid);
 	if (ret)
-		return mp_fail(err,
-			       ret == -EEXIST || ret == -ENOMEM || ret == -EAGAIN ? MP_EXIT_NO_ROOM
-										  : MP_EXIT_FAILURE,
-			       ret, "cannot map the agent into process %d: %s", t->pid,
-			       why_not(ret));
+		return mp_fail(err, is_room(ret) ? MP_EXIT_NO_ROOM : MP_EXIT_FAILURE, ret,
+			       "cannot map the agent into process %d: %s", t->pid, why_not(ret));
 	return ended ? mp_fail(err, MP_EXIT_FAILURE, ended, "cannot put thread %d back",
 			       r.carrier->tid)
 		     : 0;

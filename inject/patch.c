@@ -283,8 +283,9 @@ static int plan_one(struct batch *b, const struct maps *maps, struct mp_err *err
 	if (refusal != ARCH_OK)
 		return mp_fail(
 		    err, refusal == ARCH_REFUSE_REACH ? MP_EXIT_NO_ROOM : MP_EXIT_UNPATCHABLE,
-		    -ENOTSUP, "%s in %s cannot be hooked safely: %s; nothing was changed", h->name,
-		    h->module, arch_refusal_text(refusal));
+		    -ENOTSUP, "%s in %s%s%s%s cannot be hooked safely: %s; nothing was changed",
+		    h->name, h->module, h->owner ? " (" : "", h->owner ? h->owner : "",
+		    h->owner ? ")" : "", arch_refusal_text(refusal));
 	if (sequence < 0 || mem_read(&s->t->mem, w->patch.addr, w->text, w->patch.length))
 		return mp_fail(err, MP_EXIT_FAILURE, -EIO, "cannot read the text of %s in %s",
 			       h->name, h->module);

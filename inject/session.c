@@ -11,8 +11,10 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "inject/family.h"
 #include "inject/internal.h"
 #include "inject/sandbox.h"
+#include "inject/stranger.h"
 #include "inject/vdso.h"
 #include "lib/fault.h"
 #include "lib/priority.h"
@@ -44,18 +46,38 @@ static bool has_allocator(const struct hook_plan *plan)
 	return false;
 }
 
+static int refuse_unknown(const struct session *s, struct mp_err *err)
+{
+	const struct hook_plan *plan = &s->plan;
+	int ret = mp_fail(err, MP_EXIT_NO_ALLOCATOR, -ENOENT,
+			  "process %d (%s) has no allocator that memprof knows (looked for malloc "
+			  "of glibc and musl, jemalloc, tcmalloc, mimalloc in every module's "
+			  "symbols)%s%s",
+			  s->t->pid, s->t->status.name, plan->refused[0] ? "; refused: " : "",
+			  plan->refused);
+
+	if (stranger_append(s->t->pid, err) || !plan->nameless[0] || plan->refused[0])
+		return ret;
+	return mp_fail(err, MP_EXIT_NO_ALLOCATOR, ret,
+		       "process %d (%s): %s is static and has no symbols: whether and where it has "
+		       "a malloc() cannot be told for certain, for --via=kernel neither; attach "
+		       "needs its symbols or its debug file (by build-id); memprof leaks and heap "
+		       "need none",
+		       s->t->pid, s->t->status.name, plan->nameless);
+}
+
 int session_plan(struct session *s, const struct maps *maps, struct mp_err *err)
 {
-	int ret = hook_plan_make(s->t, maps, NULL, &s->plan, err);
+	int ret;
 
-	if (ret || has_allocator(&s->plan))
-		return ret;
-	return mp_fail(err, MP_EXIT_NO_ALLOCATOR, -ENOENT,
-		       "process %d (%s) has no allocator that memprof knows (looked for malloc of "
-		       "glibc and musl, jemalloc, tcmalloc, mimalloc in every module's "
-		       "symbols)%s%s",
-		       s->t->pid, s->t->status.name, s->plan.refused[0] ? "; refused: " : "",
-		       s->plan.refused);
+	if (stranger_is_valgrind(s->t->pid, maps))
+		return mp_fail(err, MP_EXIT_NO_ALLOCATOR, -ENOTSUP,
+			       "process %d (%s) is valgrind, which translates its program: no "
+			       "function of the program is ever executed, so nothing would be "
+			       "recorded; run the program without valgrind",
+			       s->t->pid, s->t->status.name);
+	ret = hook_plan_make(s->t, maps, NULL, &s->plan, err);
+	return ret || has_allocator(&s->plan) ? ret : refuse_unknown(s, err);
 }
 
 static int refuse_shared(const struct target *t, struct mp_err *err)
@@ -109,6 +131,9 @@ int session_open(struct session *s, struct target *t, const struct session_optio
 		return target_refused(t, ret, err);
 	if (session_find(&maps, &length)) {
 		maps_free(&maps);
+		ret = family_refuse_recorder(t->pid, MP_EXIT_ATTACHED, err);
+		if (ret)
+			return ret;
 		return mp_fail(err, MP_EXIT_ATTACHED, -EBUSY,
 			       "process %d already carries a memprof session; see: memprof status; "
 			       "end it by: memprof detach -p %d",
@@ -256,6 +281,11 @@ int session_adopt(struct session *s, struct target *t, struct mp_err *err)
 			       "the session in process %d is of another memprof version (%u, this "
 			       "one is %u); use that one to detach",
 			       t->pid, head.version, SS_VERSION);
+	}
+	ret = family_refuse_recorder(t->pid, MP_EXIT_NO_SESSION, err);
+	if (ret) {
+		maps_free(&maps);
+		return ret;
 	}
 	m = maps_find(&maps, addr);
 	fd = proc_open_block(t->pid, m);

@@ -7,11 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "inject/debug_file.h"
 #include "inject/rseq.h"
+#include "inject/stranger.h"
 #include "lib/path.h"
+#include "unwind/section.h"
 
 #define MAX_FUNCTION  65536u
 #define NO_SYMBOL_END 256u /* bytes of a function whose symbol has no size and no follower */
+#define MAX_RETURN    16u  /* bytes of a function that only returns, without landing pads */
+#define MAX_PAD	      8u
 
 struct wanted {
 	const char *name;
@@ -76,11 +81,14 @@ struct module {
 	uint64_t libc_malloc; /* __libc_malloc: what malloc is when it is libc's own */
 	uint64_t thread_end, thread_end_size; /* glibc's __malloc_arena_thread_freeres() */
 	bool glibc, musl, jemalloc, tcmalloc, mimalloc, loader;
-	VEC(uint64_t) starts; /* all function symbols, for missing sizes */
+	const char *sanitizer; /* whose runtime it is; NULL: none's */
+	VEC(uint64_t) starts;  /* all function symbols, for missing sizes */
 };
 
 static void note_allocator(struct module *m, const char *name)
 {
+	const char *sanitizer = m->sanitizer ? NULL : stranger_sanitizer(name);
+
 	/* Static programs have the second and third; stripped shared ones only the first. */
 	if (!strcmp(name, "gnu_get_libc_version") || !strcmp(name, "__libc_early_init") ||
 	    !strcmp(name, "_int_malloc"))
@@ -95,6 +103,8 @@ static void note_allocator(struct module *m, const char *name)
 		m->tcmalloc = true;
 	else if (!strcmp(name, "mi_malloc"))
 		m->mimalloc = true;
+	else if (sanitizer)
+		m->sanitizer = sanitizer;
 }
 
 static uint64_t clean(const struct module *m, uint64_t value)
@@ -163,6 +173,26 @@ static int scan_symbols(struct module *m, Elf *elf)
 		}
 	}
 	return 0;
+}
+
+/* A stripped static program has no symbol of a function left; its debug file may be there. */
+static int scan_debug_file(struct module *m, Elf *elf, struct hook_plan *plan)
+{
+	int fd, ret = 0;
+	GElf_Shdr sh;
+	Elf *debug;
+
+	if (m->starts.n || elf_section(elf, ".interp", &sh) || elf_section(elf, ".symtab", &sh))
+		return 0;
+	debug = debug_file_open(elf, m->map->path, &fd);
+	if (debug) {
+		ret = scan_symbols(m, debug);
+		elf_end(debug);
+		close(fd);
+	}
+	if (!ret && !m->starts.n)
+		snprintf(plan->nameless, sizeof(plan->nameless), "%s", path_base(m->map->path));
+	return ret;
 }
 
 /* Words of the module's GOT that get the address of some free: found by name, so that it does not
@@ -292,6 +322,31 @@ static uint64_t thunk_target(struct target *t, uint64_t addr, uint64_t end)
 	/* More code behind it would make it somebody's hook. */
 	return i.kind == ARCH_INSN_JUMP && at_addr + at + i.length >= end ? through_plt(t, i.target)
 									  : 0;
+}
+
+/*
+ * Does the function only return, perhaps a constant?  In so few bytes without an address in them no
+ * allocator does anything.  A linker that folds identical code (--icf) gives one copy of such code
+ * to all functions that do nothing, so that their calls are no calls of this one.  Other code that
+ * was folded does the same work under each of its names.
+ */
+static bool only_returns(struct target *t, const struct planned_hook *h)
+{
+	size_t length = h->end - h->addr, pad = 0;
+	uint8_t code[MAX_RETURN + MAX_PAD];
+	struct arch_insn i;
+
+	if (length > sizeof(code) || mem_read(&t->mem, h->addr, code, length))
+		return false;
+	for (size_t at = 0; at < length; at += i.length) {
+		if (!t->arch->decode(code + at, length - at, (h->addr + at) | h->code_bits, &i))
+			return false;
+		if (i.kind == ARCH_INSN_LANDING_PAD)
+			pad += i.length;
+		else if (i.kind != ARCH_INSN_PLAIN && i.kind != ARCH_INSN_RETURN)
+			return false;
+	}
+	return length - pad <= MAX_RETURN;
 }
 
 static int by_addr(const struct hook_plan *p, uint64_t addr)
@@ -429,6 +484,13 @@ static int add_module(struct target *t, const struct maps *maps, const struct mo
 		}
 		jump = thunk_target(t, h.addr | f->code_bits, h.end);
 		h.code_bits = f->code_bits;
+		if (only_returns(t, &h)) {
+			if (w->kind == SS_HOOK_FREE)
+				refuse(plan, w->name, module,
+				       "it only returns: it frees nothing, and other functions may "
+				       "have the same code");
+			continue;
+		}
 		if (jump && by_addr(plan, jump) >= 0)
 			continue; /* another name of what is hooked */
 		if (by_addr(plan, h.addr) >= 0 || (known && by_addr(known, h.addr) >= 0))
@@ -438,6 +500,7 @@ static int add_module(struct target *t, const struct maps *maps, const struct mo
 		h.rseq_length = m->rseq_length;
 		snprintf(h.name, sizeof(h.name), "%s", w->name);
 		snprintf(h.module, sizeof(h.module), "%s", module);
+		h.owner = m->sanitizer;
 		h.glibc_chunks = has_glibc_chunks(m) && !is_map_function(w->kind);
 		note_own_code(m, maps, &h);
 		h.ino = m->map->ino;
@@ -534,7 +597,8 @@ static void drop_doubles(struct target *t, struct hook_plan *plan)
 
 static void name_allocators(struct hook_plan *plan, const struct module *m)
 {
-	const char *name = m->jemalloc	 ? "jemalloc"
+	const char *name = m->sanitizer	 ? m->sanitizer
+			   : m->jemalloc ? "jemalloc"
 			   : m->tcmalloc ? "tcmalloc"
 			   : m->mimalloc ? "mimalloc"
 			   : m->musl	 ? "musl"
@@ -607,6 +671,8 @@ int hook_plan_make(struct target *t, const struct maps *maps, const struct hook_
 			last = map;
 			m.rseq_list = rseq_section(elf, &m.rseq_length);
 			ret = scan_symbols(&m, elf);
+			if (!ret)
+				ret = scan_debug_file(&m, elf, plan);
 			if (!ret)
 				ret = scan_imports(&m, elf, plan);
 			if (!ret && !m.loader) {

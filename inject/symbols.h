@@ -15,6 +15,7 @@
 struct planned_hook {
 	char name[40];	    /* symbol */
 	char module[64];    /* basename of its file */
+	const char *owner;  /* "AddressSanitizer": whose allocator it is; NULL: not said */
 	uint64_t addr, end; /* of the function, in the target */
 	uint64_t bias;
 	uint8_t kind, size_kind; /* enum ss_hook_kind, enum ss_size_kind */
@@ -33,6 +34,7 @@ struct hook_plan {
 	VEC(uint64_t) free_slots; /* words through which modules call some free */
 	char allocators[200];	  /* e.g. "glibc, jemalloc" */
 	char refused[400];	  /* what could not be hooked and why; "" if nothing */
+	char nameless[64];	  /* a file of code without the symbol of any function; "": none */
 };
 
 /**

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
+#include "inject/stranger.h"
 
 #define TRIES	5
 #define WAIT_US 3000
@@ -21,6 +22,8 @@ static int try(struct moment *m, struct target *t, const struct snapshot_plan *p
 	start = mono_ns();
 	*walked = census_take(&m->census, &m->snapshot.image, err);
 	m->walk_ns = mono_ns() - start;
+	if (*walked && err->exit == MP_EXIT_NO_ALLOCATOR)
+		stranger_append(t->pid, err);
 	return 0;
 }
 

@@ -43,6 +43,25 @@ class BadInput(t.Case):
         self.refused(5, "zombie", "attach", "-p", pid)
         os.waitpid(pid, 0)
 
+    def test_exiting(self):
+        """a process that has given up its memory and is no zombie yet: no kernel thread"""
+        code = ("import mmap, time\nm = mmap.mmap(-1, 300 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)\n"
+                "m.madvise(mmap.MADV_NOHUGEPAGE)\nfor i in range(0, len(m), 4096): m[i] = 1\n"
+                "print('ready', flush=True)\ntime.sleep(600)\n")
+
+        def has_memory(pid):
+            return b"VmSize" in t.read(f"/proc/{pid}/status")
+        for command in ("attach", "leaks", "detach"):
+            p = self.start("/usr/bin/python3", "-c", code)
+            self.assertEqual(p.stdout.readline(), "ready\n")
+            p.kill()
+            while has_memory(p.pid):
+                pass
+            r = subprocess.run([t.MEMPROF, command, "-p", str(p.pid)], text=True, capture_output=True, cwd=self.dir)
+            self.assertIn(r.returncode, (3, 5), r.stderr)
+            self.assertRegex(r.stderr, r"^memprof: process \d+ \(python3\) is (exiting|a zombie: .*)\n$")
+            p.wait()
+
     def test_traced(self):
         """somebody else traces it: who"""
         p = self.victim("verify", 1)
@@ -64,6 +83,21 @@ class BadInput(t.Case):
         self.assertNotIn("memprof", t.maps(p.pid))
         self.finish(p)
         self.report(self.path("r"))
+
+    def test_recorder(self):
+        """a recorder, which has its session in memory, too: it carries none, and records on"""
+        p = self.victim("verify", 1)
+        rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"))
+        self.wait_recorded(p.pid)
+        said = f"process {rec.pid} is the recorder of process {p.pid} and carries no session itself; .* -p {p.pid}\n"
+        self.refused(7, said, "attach", "-p", rec.pid, "-o", self.path("r2"))
+        self.refused(7, said, "attach", "-p", rec.pid, "-o", self.path("r2"), "--via=kernel")
+        for command in ("status", "detach", "flush"):
+            self.refused(16, said, command, "-p", rec.pid)
+        self.assertEqual(self.recorder(p.pid), rec.pid)
+        self.detach(p.pid)
+        self.assertEqual(rec.wait(120), 0)
+        self.finish(p)
 
     def test_no_session(self):
         """detach and status -p without a session"""

@@ -92,6 +92,31 @@ class Exec(t.Case):
                 self.assertFalse(os.path.exists(self.path("r")))
                 self.ends_well(p)
 
+    def test_end(self):
+        """the process is killed while memprof stands anywhere: that is said, and nothing else is blamed"""
+        for command, points in (("attach", ("seized:1", "all-seized:1", "stopped:1", "tables", "stopped:2", "patch-slots",
+                                            "patch-written:5")),
+                                ("leaks", ("seized:1", "all-seized:1", "stopped:1", "snapshot-stopped", "copy-made",
+                                           "snapshot-taken")),
+                                ("heap", ("all-seized:1", "snapshot-stopped", "snapshot-taken"))):
+            for point in points:
+                with self.subTest(command, point=point):
+                    p = self.start(f"{t.VICTIMS}/execs", str(THREADS), "live", "asked", stdin=subprocess.PIPE)
+                    self.assertEqual(p.stdout.readline(), f"image 0 {p.pid}\n")
+                    m = self.start(t.FAULTY, *self.command(command, p.pid), stderr=subprocess.PIPE,
+                                   stdin=subprocess.DEVNULL,
+                                   env=dict(os.environ, MEMPROF_FAULT=point, MEMPROF_FAULT_SIGNAL=str(int(signal.SIGSTOP))))
+                    t.wait_for(lambda: m.poll() is not None or t.stopped(m.pid))
+                    self.assertIsNone(m.poll(), f"it did not come to {point}")
+                    p.kill()
+                    m.send_signal(signal.SIGCONT)
+                    _, said = m.communicate(timeout=60)
+                    # What was copied before is reported, what was hooked before is recorded all the same.
+                    if m.returncode:
+                        self.assertIn(m.returncode, (6,) if command == "leaks" else (3,), said)
+                        self.assertRegex(said, rf"(?m)^memprof: process {p.pid} (has ended|is gone)")
+                    p.wait()
+
     def test_meet_attach(self):
         """memprof attach stands anywhere while another thread, or the first one, calls execve()"""
         for who in ("live", "dead", "main"):
@@ -115,6 +140,7 @@ class Exec(t.Case):
             self.assertIn(r.returncode, range(18), r.stderr)
             if r.returncode:
                 self.assertIn("memprof: ", r.stderr)
+            self.assertNotRegex(r.stderr, "may not be attached to|cannot look at|kernel thread|somebody else")
             self.assertIsNone(p.poll(), f"died in race {i}")
         p.stdin.close()
         out = p.stdout.read()

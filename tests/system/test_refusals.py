@@ -3,18 +3,44 @@
 """Programs that cannot be hooked, or not left at once: each has its exit status."""
 import os
 import re
+import shutil
 import signal
 import subprocess
 
 import memprof_test as t
 
+WAITS = ("waits.c", """#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(void)
+{
+    void *volatile p = malloc(100);
+    puts("ready");
+    fflush(stdout);
+    while (p)
+        pause();
+}
+""")
+GO = ("waits.go", """package main
+
+import (
+    "os"
+    "time"
+)
+
+func main() {
+    os.Stdout.WriteString("ready\\n")
+    time.Sleep(time.Hour)
+}
+""")
+
 
 class Refusals(t.Case):
-    def odd(self, define):
+    def odd(self, define, above=()):
         exe = self.path("odd")
         subprocess.run(["gcc", "-O2", "-g", "-fno-builtin", "-D_GNU_SOURCE", f"-D{define}", "-o", exe,
                         f"{t.ROOT}/tests/victims/odd.c"], check=True)
-        p = self.start(exe, stdin=subprocess.PIPE)
+        p = self.start(*above, exe, stdin=subprocess.PIPE)
         self.assertEqual(p.stdout.readline(), "ready\n")
         return p
 
@@ -52,6 +78,13 @@ class Refusals(t.Case):
         self.refused(p, 10, "malloc in libc.so.6 cannot be hooked safely: no memory within reach .* nothing was changed")
         self.end(p)
 
+    def test_no_descriptor(self):
+        """it may not open another file"""
+        p = self.victim("verify", 1)
+        subprocess.run(["prlimit", "--nofile=3", "--pid", str(p.pid)], check=True)
+        self.refused(p, 10, r"cannot map the agent into process \d+: RLIMIT_NOFILE \(it has no descriptor left\)")
+        self.finish(p)
+
     def test_restartable(self):
         """a malloc whose first bytes are a restartable sequence; one elsewhere in the module does not matter"""
         if os.uname().machine != "x86_64":
@@ -69,23 +102,74 @@ class Refusals(t.Case):
         self.refused(p, 12, "malloc in odd cannot be hooked safely: a branch of the function goes into its first bytes")
         self.end(p)
 
-    def inside(self, define):
-        """A thread waits in malloc at detach."""
-        p = self.odd(define)
-        rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"), stderr=subprocess.PIPE)
+    def compiled(self, name, source, *command):
+        """A program, started, that says "ready" once it is."""
+        with open(self.path(source[0]), "w") as f:
+            f.write(source[1])
+        subprocess.run([*command, "-o", self.path(name), self.path(source[0])], check=True, cwd=self.dir,
+                       env=dict(os.environ, GO111MODULE="off", CGO_ENABLED="0", GOCACHE=f"{t.ROOT}/build/go"))
+        return self.path(name)
+
+    def ready(self, *argv):
+        p = self.start(*argv, stderr=subprocess.DEVNULL)
+        self.assertEqual(p.stdout.readline(), "ready\n")
+        return p
+
+    def named(self, p, who):
+        """leaks and heap, which do not know its allocator, name it."""
+        for command, status in (("leaks", 3), ("heap", 9)):
+            r = self.memprof(command, "-p", p.pid, status=status)
+            self.assertRegex(r.stderr, rf"^memprof: no allocator that memprof knows has a block in process \d+; it has {who}\n$")
+
+    def test_sanitizers(self):
+        """gcc's AddressSanitizer and LeakSanitizer, whose free() begins with a call: named"""
+        for flag, name, library in (("address", "AddressSanitizer", "libasan"), ("leak", "LeakSanitizer", "liblsan")):
+            exe = self.compiled(flag, WAITS, "gcc", f"-fsanitize={flag}")
+            p = self.ready(exe)
+            self.refused(p, 12, rf"free in {library}\S+ \({name}\) cannot be hooked safely: .* nothing was changed")
+            self.named(p, rf"{name} \({library}\S+\)")
+
+    def test_go(self):
+        """a Go program without C: its heap is the runtime's own"""
+        p = self.ready(self.compiled("gopher", GO, "go", "build", "-ldflags=-s -w"))
+        r = self.memprof("attach", "-p", p.pid, "-o", self.path("never"), "--for", "100ms", status=9)
+        self.assertRegex(r.stderr, r"has no allocator that memprof knows .*; it has the Go runtime \(gopher\)\n$")
+        self.named(p, r"the Go runtime \(gopher\)")
+
+    def test_valgrind(self):
+        """a program that valgrind translates: nothing of it is ever executed, so nothing could be recorded"""
+        if not shutil.which("valgrind"):
+            self.skipTest("valgrind is not installed")
+        for how in ("-O1", "-static"):
+            p = self.ready("valgrind", "-q", self.compiled("guest" + how, WAITS, "gcc", how))
+            for way in ("agent", "kernel"):
+                r = self.memprof("attach", "-p", p.pid, "-o", self.path("never"), "--for", "100ms", "--via", way,
+                                 status=9)
+                self.assertRegex(r.stderr, r"^memprof: process \d+ \(\S+\) is valgrind, which translates its program: .*\n$")
+            self.assertFalse(os.path.exists(self.path("never")))
+
+    def inside(self, define, above=()):
+        """A thread waits in malloc at detach.  @above: runs the program and its recorder as somebody else."""
+        os.chmod(self.dir, 0o777)
+        memprof = shutil.copy(t.MEMPROF, self.path("memprof"))  # who may not look where it was built
+        p = self.odd(define, above)
+        rec = self.start(*above, memprof, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"), stderr=subprocess.PIPE)
         self.wait_recorded(p.pid)
         p.send_signal(signal.SIGUSR1)
         # It waits in malloc: read(0).
         t.wait_for(lambda: t.read(f"/proc/{p.pid}/syscall").startswith(b"0 0x0 "))
         r = self.memprof("detach", "-p", p.pid, status=15, timeout=60)
         self.assertRegex(r.stderr, f"is restored, but .* until: memprof detach -p {p.pid}")
-        rec.communicate(timeout=60)
+        _, err = rec.communicate(timeout=60)
         self.assertEqual(rec.returncode, 15)
+        # And nothing of processes that were forked: there are none.
+        self.assertRegex(err, f"^memprof: the text of process {p.pid} is restored, but a thread is still inside [^\n]*\n$")
         self.assertIn("memprof-session", t.maps(p.pid))
         self.assertRegex(self.memprof("status").stdout, rf"(?m)^ *{p.pid} .*dormant")
         p.stdin.write("x")
         p.stdin.flush()
-        self.detach(p.pid)
+        self.assertEqual(self.memprof("detach", "-p", p.pid).stdout,
+                         f"process {p.pid} is restored: pages that an earlier detach had to leave are gone\n")
         self.assertNotIn("memprof-session", t.maps(p.pid))
         p.terminate()
         p.stdin.close()
@@ -97,8 +181,9 @@ class Refusals(t.Case):
         self.inside("SLOW")
 
     def test_thread_inside_on_another_stack(self):
-        """the same below a signal handler on an alternate stack, which returns into the agent last"""
-        self.inside("AWAY")
+        """the same below a signal handler on an alternate stack, which returns into the agent last; of an ordinary
+        user, who may not open a session that is there"""
+        self.inside("AWAY", ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"))
 
     def test_shared_memory(self):
         """a process that is no thread shares the memory: refused; one that came later keeps our pages there"""

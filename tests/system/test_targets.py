@@ -83,6 +83,36 @@ class Targets(t.Case):
     def status(self, pid):
         return next(s for s in json.loads(self.memprof("status", "--json").stdout) if s["pid"] == pid)
 
+    def stripped(self, compiler, *link):
+        """A static program without symbols, and its debug file where @link says."""
+        full, exe, debug = self.path("full"), self.path("bare"), self.path(os.path.join(*link))
+        os.makedirs(os.path.dirname(debug), exist_ok=True)
+        subprocess.run([compiler, "-O2", "-g", "-static", "-Wl,--build-id", "-D_GNU_SOURCE", f"-I{t.ROOT}", "-o", full,
+                        f"{t.ROOT}/tests/victims/verify.c"], check=True)
+        subprocess.run(["objcopy", "--only-keep-debug", full, debug], check=True)
+        subprocess.run(["strip", "-o", exe, full], check=True)
+        subprocess.run(["objcopy", f"--add-gnu-debuglink={debug}", exe], check=True)
+        p = self.start(exe)
+        t.settle(p.pid)
+        return p, debug
+
+    def test_static_stripped(self):
+        """static programs without symbols: hooked by those of their debug file, if that has their build-id"""
+        for compiler, link in (("gcc", ("bare.debug",)), ("musl-gcc", (".debug", "bare.debug"))):
+            p, debug = self.stripped(compiler, *link)
+            self.cycle(p)
+            self.assertIn("ok", self.finish(p))
+            os.remove(debug)
+        p, debug = self.stripped("gcc", "bare.debug")
+        shutil.copy(f"{t.VICTIMS}/truth", debug)
+        for way in ("agent", "kernel"):
+            r = self.memprof("attach", "-p", p.pid, "-o", self.path("never"), "--for", "100ms", "--via", way, status=9)
+            self.assertRegex(r.stderr, r"^memprof: process \d+ \(bare\): bare is static and has no "
+                             "symbols: .* attach needs its symbols or its debug file [^\n]*; memprof leaks and heap need none\n$")
+        self.assertFalse(os.path.exists(self.path("never")))
+        self.assertIn("glibc malloc", self.memprof("heap", "-p", p.pid).stdout)
+        self.assertIn("ok", self.finish(p))
+
     def test_exceptions(self):
         """a C++ program that throws all the time"""
         p = self.victim("throws")

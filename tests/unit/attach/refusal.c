@@ -52,7 +52,9 @@ static void others(void **state)
 	r.error = -ESRCH;
 	expect(&r, MP_EXIT_NO_PROCESS, "process 7 is gone");
 	r.error = -EMFILE;
-	expect(&r, MP_EXIT_FAILURE, "Too many open files");
+	expect(&r, MP_EXIT_NO_ROOM, "RLIMIT_NOFILE");
+	r.error = -ENOMEM;
+	expect(&r, MP_EXIT_FAILURE, "Cannot allocate memory");
 }
 
 int main(void)

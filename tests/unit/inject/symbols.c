@@ -414,6 +414,50 @@ static void test_own_allocator(void **state)
 	}
 }
 
+/* The linker gives nobodys() and mallopt(), and nothing() and free(), one copy of their code. */
+static const char folded[] =
+    "#include <stddef.h>\n"
+    "#include <string.h>\n"
+    "#include <unistd.h>\n"
+    "static char pool[1 << 20]; static size_t used;\n"
+    "void *malloc(size_t n) { used += (n + 31) & ~15; return pool + used - n; }\n"
+    "void *calloc(size_t n, size_t m) { return memset(malloc(n * m), 0, n * m); }\n"
+    "void *realloc(void *p, size_t n) { return p ? memcpy(malloc(n), p, n) : malloc(n); }\n"
+    "void free(void *p) {}\n"
+    "void nothing(void) {}\n"
+    "int mallopt(int param, int value) { return 0; }\n"
+    "int nobodys(void) { return 0; }\n"
+    "void cfree(void *p) { *(char *volatile *)&pool = p; }\n"
+    "int main(void) {\n"
+    "	char c; int (*volatile f)(void) = nobodys; void (*volatile g)(void) = nothing;\n"
+    "	int (*volatile m)(int, int) = mallopt; void (*volatile r)(void *) = free;\n"
+    "	if ((void *)f != (void *)m || (void *)g != (void *)r) return 1;\n"
+    "	write(1, \"x\", 1); return read(0, &c, 1); }\n";
+
+static void test_folded(void **state)
+{
+	static const char *const how[] = {"", "-fcf-protection", "-fno-omit-frame-pointer"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(how) / sizeof(how[0]); i++) {
+		char options[200];
+		struct victim v;
+		const char *program;
+
+		snprintf(options, sizeof(options),
+			 "-ffunction-sections -fuse-ld=gold -Wl,--icf=all -rdynamic %s", how[i]);
+		program = compile("folded", "gcc", options, folded);
+		assert_non_null(program);
+		start(&v, program, NULL);
+		check(&v);
+		all_plannable(&v, "folded", NAMES("malloc", "calloc", "realloc", "cfree"));
+		none_planned(&v, "folded", NAMES("mallopt", "free"));
+		assert_non_null(strstr(v.plan.refused, "free in folded (it only returns"));
+		assert_null(strstr(v.plan.refused, "mallopt"));
+		stop(&v);
+	}
+}
+
 /* Functions that only have the names. */
 static const char namesakes[] =
     "#include <unistd.h>\n"
@@ -461,6 +505,7 @@ int main(void)
 	    cmocka_unit_test(test_static_glibc),  cmocka_unit_test(test_static_cxx),
 	    cmocka_unit_test(test_musl),	  cmocka_unit_test(test_static_musl),
 	    cmocka_unit_test(test_own_allocator), cmocka_unit_test(test_namesakes),
+	    cmocka_unit_test(test_folded),
 	};
 
 	return cmocka_run_group_tests(tests, make_directory, remove_directory);
