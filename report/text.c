@@ -230,9 +230,10 @@ static void totals(struct model *m, FILE *out)
 			text_number(m->foreign_frees + m->foreign_reallocs, b),
 			mp_losses_events(&m->losses) ? " or whose allocation was lost" : "");
 	fputc('\n', out);
-	fprintf(out, "live        %s%s in %s blocks at the end (allocated during the recording)\n",
+	fprintf(out,
+		"live        %s%s in %s blocks%s at the end (allocated during the recording)\n",
 		text_bytes(t->live_bytes, c), bytes_error(m, t->variance_live, d),
-		text_number(t->live_blocks, a));
+		text_number(t->live_blocks, a), number_error(m, t->variance_blocks, e));
 	if (m->uncertain_blocks)
 		fprintf(
 		    out,
@@ -330,17 +331,22 @@ void text_rest(const struct view *v, uint64_t n, const char *what, FILE *out)
 static void site(struct model *m, uint32_t id, enum cost cost, FILE *out)
 {
 	const struct group *g = &m->group[id];
-	char a[32], b[32], e[ERROR_TEXT];
+	char a[32], b[32], e[ERROR_TEXT], n[ERROR_TEXT];
 
 	if (cost_is_bytes(cost))
-		fprintf(out, "%12s%s in %s %s%s", text_bytes(group_cost(g, cost), a),
+		fprintf(out, "%12s%s in %s%s %s%s", text_bytes(group_cost(g, cost), a),
 			bytes_error(m,
 				    cost == COST_LEAKED	     ? g->variance_live
 				    : cost == COST_ALLOCATED ? g->variance_allocated
 							     : 0,
 				    e),
-			text_number(group_count(g, cost), b), cost_unit(cost),
-			text_plural(group_count(g, cost)));
+			text_number(group_count(g, cost), b),
+			number_error(m,
+				     cost == COST_LEAKED      ? g->variance_blocks
+				     : cost == COST_ALLOCATED ? g->variance_allocations
+							      : 0,
+				     n),
+			cost_unit(cost), text_plural(group_count(g, cost)));
 	else
 		fprintf(out, "%12s of %s\n", text_number(group_cost(g, cost), a),
 			text_bytes(cost == COST_TEMPORARY ? g->temporary_bytes : g->allocated_bytes,
