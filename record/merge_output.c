@@ -242,6 +242,9 @@ int merge_output_memory(struct merge_output *o, const struct mp_sample *s, uint3
 		sum.file += m->file;
 		sum.swap += m->swap;
 		sum.address_space += m->address_space;
+		sum.session_rss += m->session_rss;
+		sum.session_anonymous += m->session_anonymous;
+		sum.session_address_space += m->session_address_space;
 	}
 	return merge_output_wrote(mpf_put_sample(o->w, &sum), err);
 }

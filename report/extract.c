@@ -23,7 +23,8 @@ static const struct {
     [MALLOPTS] = {"mallopts.csv", "time,thread,param,value,result"},
     [THREADS] = {"threads.csv", "thread,name"},
     [MARKS] = {"marks.csv", "time,name"},
-    [MEMORY] = {"memory.csv", "time,rss,anonymous,file,swap,address_space"},
+    [MEMORY] = {"memory.csv", "time,rss,anonymous,file,swap,address_space,session_rss,"
+			      "session_anonymous,session_address_space"},
 };
 
 struct extraction {
@@ -129,10 +130,12 @@ static int put_mark(FILE *out, const struct mpf_item *it)
 
 static int put_memory(FILE *out, const struct mp_sample *s)
 {
-	fprintf(out, "%.9f,%llu,%llu,%llu,%llu,%llu\r\n", seconds(s->time_ns),
+	fprintf(out, "%.9f,%llu,%llu,%llu,%llu,%llu,%llu,%llu,%llu\r\n", seconds(s->time_ns),
 		(unsigned long long)s->rss, (unsigned long long)s->anonymous,
 		(unsigned long long)s->file, (unsigned long long)s->swap,
-		(unsigned long long)s->address_space);
+		(unsigned long long)s->address_space, (unsigned long long)s->session_rss,
+		(unsigned long long)s->session_anonymous,
+		(unsigned long long)s->session_address_space);
 	return 0;
 }
 

@@ -176,6 +176,30 @@ static const char *number_error(const struct model *m, double variance, char *bu
 	return buf;
 }
 
+void text_resident(const struct model *m, FILE *out)
+{
+	const struct mp_sample *first = NULL, *last = NULL;
+	uint64_t most = 0, session = 0;
+	char a[24], b[24], c[24];
+
+	vec_for_each (&m->samples, s) {
+		if (!s->rss)
+			continue;
+		first = first ? first : s;
+		last = s;
+		most = s->rss > most ? s->rss : most;
+		session = s->session_rss > session ? s->session_rss : session;
+	}
+	if (first == last)
+		return;
+	fprintf(out, "resident    %s at %.1f s, %s at %.1f s, at most %s as seen once a second",
+		text_bytes(first->rss, a), (double)first->time_ns / 1e9, text_bytes(last->rss, b),
+		(double)last->time_ns / 1e9, text_bytes(most, c));
+	if (session)
+		fprintf(out, "; memprof's session beside it at most %s", text_bytes(session, a));
+	fputc('\n', out);
+}
+
 static void quick_totals(const struct model *m, FILE *out)
 {
 	char a[32], c[24], d[32];
@@ -267,6 +291,7 @@ static void totals(struct model *m, FILE *out)
 			"mapped      %s by the program's own calls (--tree --cost mapped); %s "
 			"mappings by allocators for themselves\n",
 			text_bytes(m->mapped_bytes, d), text_number(m->inner_maps, a));
+	text_resident(m, out);
 	if (m->losses.stacks_total)
 		fprintf(out,
 			"stacks      %s different; %s of %s allocations have an incomplete one\n",
