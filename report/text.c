@@ -217,9 +217,10 @@ static void quick_totals(const struct model *m, FILE *out)
 	if (mp_losses_frees(&m->losses))
 		fprintf(out, "            up to %s of these may have been freed: frees were lost\n",
 			text_number(mp_losses_frees(&m->losses), a));
-	fprintf(out, "peak        %s in %s blocks, %.1f s after the start\n",
-		text_bytes(m->peak_bytes, c), text_number(m->peak_blocks, a),
-		(double)m->peak_time_ns / 1e9);
+	if (!m->processes.n) /* of several together it is not in an index */
+		fprintf(out, "peak        %s in %s blocks, %.1f s after the start\n",
+			text_bytes(m->peak_bytes, c), text_number(m->peak_blocks, a),
+			(double)m->peak_time_ns / 1e9);
 	fputs("lost        ", out);
 	print_losses(&m->losses, out);
 }
