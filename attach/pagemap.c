@@ -24,6 +24,54 @@ long pagemap_scan(int pagemap, struct pagemap_scan_arg *arg)
 	return n < 0 ? -errno : n;
 }
 
+/* Return: -errno where it cannot be asked so. */
+static int scan_present(int fd, uint64_t start, uint64_t end, uint64_t *bytes)
+{
+	struct track_run region[64];
+	struct pagemap_scan_arg arg = {.size = sizeof(arg),
+				       .start = start,
+				       .end = end,
+				       .vec = (uint64_t)(uintptr_t)region,
+				       .vec_len = 64,
+				       .category_inverted = TRACK_ZERO_PAGE,
+				       .category_mask = TRACK_PRESENT | TRACK_ZERO_PAGE,
+				       .return_mask = TRACK_PRESENT};
+
+	while (arg.start < end) {
+		long n = pagemap_scan(fd, &arg);
+
+		if (n < 0)
+			return (int)n;
+		for (long i = 0; i < n; i++)
+			*bytes += region[i].end - region[i].start;
+		if (arg.walk_end <= arg.start)
+			break;
+		arg.start = arg.walk_end;
+	}
+	return 0;
+}
+
+uint64_t pagemap_present(int fd, uint64_t start, uint64_t end)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), bytes = 0, entry[ENTRIES];
+
+	if (!scan_present(fd, start, end, &bytes))
+		return bytes;
+	bytes = 0;
+	for (uint64_t at = start / page, last = end / page; at < last;) {
+		size_t want = last - at < ENTRIES ? (size_t)(last - at) : ENTRIES;
+		ssize_t got =
+		    pread(fd, entry, want * sizeof(entry[0]), (off_t)(at * sizeof(entry[0])));
+
+		if (got < (ssize_t)sizeof(entry[0]))
+			break;
+		for (size_t i = 0; i < (size_t)got / sizeof(entry[0]); i++)
+			bytes += entry[i] & HERE ? page : 0;
+		at += (size_t)got / sizeof(entry[0]);
+	}
+	return bytes;
+}
+
 int pagemap_open(struct pagemap *p, pid_t pid)
 {
 	struct pagemap_scan_arg nothing = {.size = sizeof(nothing)};

@@ -23,6 +23,13 @@ struct pagemap_scan_arg {
 /* PAGEMAP_SCAN on an open pagemap.  Return: regions written, or -errno: no such thing here. */
 long pagemap_scan(int pagemap, struct pagemap_scan_arg *arg);
 
+/**
+ * pagemap_present() - bytes of [@start, @end) that a process has in memory, as its resident set
+ * counts them; @fd: its pagemap
+ * Before Linux 6.7 pages that were only read and never written count, too.
+ */
+uint64_t pagemap_present(int fd, uint64_t start, uint64_t end);
+
 #define PAGEMAP_RUNS 512
 
 /* Pages of one kind, at least one. */

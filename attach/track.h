@@ -18,11 +18,12 @@
 #include "lib/check.h"
 
 /* Of pages, as the kernel's uapi linux/fs.h numbers them. */
-#define TRACK_ALLOWED (1u << 0) /* in tracked memory */
-#define TRACK_WRITTEN (1u << 1) /* or never protected */
-#define TRACK_FILE    (1u << 2) /* unchanged page of a file; where it is not tracked */
-#define TRACK_PRESENT (1u << 3)
-#define TRACK_SWAPPED (1u << 4)
+#define TRACK_ALLOWED	(1u << 0) /* in tracked memory */
+#define TRACK_WRITTEN	(1u << 1) /* or never protected */
+#define TRACK_FILE	(1u << 2) /* unchanged page of a file; where it is not tracked */
+#define TRACK_PRESENT	(1u << 3)
+#define TRACK_SWAPPED	(1u << 4)
+#define TRACK_ZERO_PAGE (1u << 5) /* the one page of zeros that all read memory has */
 
 /* Laid out as the kernel's struct page_region. */
 struct track_run {

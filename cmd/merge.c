@@ -17,9 +17,6 @@ static void say(const struct merge_result *r, const char *output)
 {
 	printf("%s: %u recordings of %u %s\n", printable(output), r->pieces, r->processes,
 	       r->processes == 1 ? "process" : "processes");
-	if (r->maps_left_out)
-		fprintf(stderr, "memprof: what mappings hold is told of one process only: left "
-				"out\n");
 	if (r->truncated)
 		fprintf(stderr, "memprof: one of the recordings was cut off; so is %s\n",
 			printable(output));

@@ -22,7 +22,7 @@ const char *summary_hooked_as(const struct session *s, uint64_t pc)
 		return NULL;
 	vec_for_each (&s->plan.hooks, h) {
 		if (h->addr == (pc & ~SS_PC_EXACT))
-			return h->name;
+			return h->name[0] == '_' && h->name[1] == 'Z' ? NULL : h->name;
 	}
 	return NULL;
 }

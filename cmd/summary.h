@@ -22,8 +22,8 @@ struct summary {
 bool summary_own_heap(const struct session *s, const struct recorder_progress *p);
 /* On standard output. */
 void summary_print(const struct summary *s);
-/* A hooked function goes by the name it was hooked as, not by one of its aliases.  Return: that, or
- * NULL. */
+/* A hooked function goes by the name it was hooked as, not by one of its aliases; one of C++ by its
+ * symbol, which is demangled.  Return: that name, or NULL. */
 const char *summary_hooked_as(const struct session *s, uint64_t pc);
 
 #endif

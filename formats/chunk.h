@@ -44,6 +44,7 @@ enum item {
 	ITEM_OF_TOTALS,
 	ITEM_OF_LIVE,
 	ITEM_OF_PROCESS,
+	ITEM_OF_MEMORY,
 };
 
 #define EVENT_KINDS 16

@@ -72,10 +72,13 @@ struct mp_process {
 #define MP_PROCESS_SHIFT 48
 #define MP_MAX_PROCESSES 1024u
 
-/* Memory of the target from outside: smaps_rollup, about once a second. */
+/* Memory of the target from outside, about once a second, in bytes. */
 struct mp_sample {
 	uint64_t time_ns;
-	uint64_t rss, anonymous, file, swap, address_space; /* bytes */
+	/* The program's own; older recordings have the session's in it. */
+	uint64_t rss, anonymous, file, swap, address_space;
+	/* Beside it what memprof mapped into the process. */
+	uint64_t session_rss, session_anonymous, session_address_space;
 };
 
 /* What one mapping of the target holds, from /proc/PID/smaps, about every ten seconds; mappings

@@ -280,6 +280,22 @@ static void get_process(struct mpf_reader *r, struct mp_process *p)
 	p->cmdline = get_string(r);
 }
 
+/* @apart: memprof's session is not in the process's numbers. */
+static void get_sample(struct mpf_reader *r, bool apart, struct mp_sample *s)
+{
+	*s = (struct mp_sample){.time_ns = get(r)};
+	s->rss = get(r);
+	s->anonymous = get(r);
+	s->file = get(r);
+	s->swap = get(r);
+	s->address_space = get(r);
+	if (!apart)
+		return;
+	s->session_rss = get(r);
+	s->session_anonymous = get(r);
+	s->session_address_space = get(r);
+}
+
 static void get_item(struct mpf_reader *r, uint8_t tag, struct mpf_item *item)
 {
 	struct mp_module *m = &item->module;
@@ -318,13 +334,9 @@ static void get_item(struct mpf_reader *r, uint8_t tag, struct mpf_item *item)
 		get_stack(r, item);
 		return;
 	case ITEM_OF_SAMPLE:
+	case ITEM_OF_MEMORY:
 		item->kind = MPF_SAMPLE;
-		item->sample.time_ns = get(r);
-		item->sample.rss = get(r);
-		item->sample.anonymous = get(r);
-		item->sample.file = get(r);
-		item->sample.swap = get(r);
-		item->sample.address_space = get(r);
+		get_sample(r, tag >> 4 == ITEM_OF_MEMORY, &item->sample);
 		return;
 	case ITEM_OF_LOSSES:
 		item->kind = MPF_LOSSES;

@@ -315,13 +315,16 @@ int mpf_put_event(struct mpf_writer *w, const struct mp_event *ev)
 
 int mpf_put_sample(struct mpf_writer *w, const struct mp_sample *s)
 {
-	if (!item(w, ITEM_OF_SAMPLE)) {
+	if (!item(w, ITEM_OF_MEMORY)) {
 		put(w, in_file(w, s->time_ns));
 		put(w, s->rss);
 		put(w, s->anonymous);
 		put(w, s->file);
 		put(w, s->swap);
 		put(w, s->address_space);
+		put(w, s->session_rss);
+		put(w, s->session_anonymous);
+		put(w, s->session_address_space);
 	}
 	return w->error;
 }

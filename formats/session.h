@@ -67,7 +67,7 @@ enum ss_size_kind {
 struct ss_desc {
 	uint64_t original_addr; /* 0: relocated prologue: call it to run the real function */
 	uint64_t function_addr; /* 8: the hooked function */
-	uint64_t sibling_addr;	/* 16: ALLOC_THROW: nothrow variant, relocated */
+	uint64_t sibling_addr;	/* 16: ALLOC_THROW: nothrow variant, relocated if hooked */
 	uint16_t hook;		/* 24: index of its name in the journal */
 	uint8_t kind;		/* 26: enum ss_hook_kind */
 	uint8_t size_kind;	/* 27: enum ss_size_kind */

@@ -197,6 +197,7 @@ static void build_slot(const struct batch *b, const struct planned_hook *h, stru
 
 	d.own_code = h->own_start;
 	d.own_code_length = h->own_end - h->own_start;
+	d.sibling_addr = h->sibling_addr;
 	if (h->sibling >= 0)
 		d.sibling_addr = b->work[(uint32_t)h->sibling - b->first].hook.relocated_addr |
 				 s->plan.hooks.at[h->sibling].code_bits;
@@ -343,7 +344,7 @@ static int plan_all(struct batch *b, const struct maps *maps, struct mp_err *err
 		struct mp_err why;
 		int ret;
 
-		if (h.kind == SS_HOOK_ALLOC_THROW && h.sibling < 0)
+		if (h.kind == SS_HOOK_ALLOC_THROW && h.sibling < 0 && !h.sibling_addr)
 			ret = mp_fail(&why, MP_EXIT_UNPATCHABLE, -ENOTSUP,
 				      "%s in %s: its variant that does not throw cannot be hooked",
 				      h.name, h.module);

@@ -371,13 +371,27 @@ static bool has_own_allocator(const struct module *m)
 	return m->jemalloc || m->tcmalloc || m->mimalloc;
 }
 
+/*
+ * The aligned operator new of the C++ library asks aligned_alloc for a multiple of the alignment:
+ * what was requested is known here only.  operator new[] and the nothrow ones call it.  A program's
+ * own one may get its memory from anywhere.
+ */
+static bool rounds_size(const struct module *m, const struct wanted *w)
+{
+	const char *name = path_base(m->map->path);
+
+	return !strcmp(w->name, "_ZnwmSt11align_val_t") && !m->found[find_wanted("malloc")].value &&
+	       (!strncmp(name, "libstdc++.so", 12) || !strncmp(name, "libc++.so", 9) ||
+		!strncmp(name, "libc++abi.so", 12));
+}
+
 /* Is this definition an allocator's, and not a function that happens to have the name? */
 static bool is_allocators(const struct module *m, const struct wanted *w)
 {
 	const struct found *f = m->found;
 	const bool local = f[w - wanted].local;
 
-	if (is_prefixed(w))
+	if (is_prefixed(w) || rounds_size(m, w))
 		return true;
 	/* In a static-pie all names are local; elsewhere a local mmap is something else. */
 	if (is_map_function(w->kind))
@@ -455,6 +469,14 @@ static int sibling_of(struct target *t, const struct module *m, const struct wan
 	return jump ? by_addr(plan, jump) : k;
 }
 
+/* As found, for one that is not hooked; 0: there is none. */
+static uint64_t sibling_addr(const struct module *m, const struct wanted *w)
+{
+	const struct found *f = &m->found[find_wanted(w->sibling)];
+
+	return f->value && !f->indirect ? (f->value + m->bias) | f->code_bits : 0;
+}
+
 static int add_module(struct target *t, const struct maps *maps, const struct module *m,
 		      const struct hook_plan *known, struct hook_plan *plan)
 {
@@ -507,7 +529,9 @@ static int add_module(struct target *t, const struct maps *maps, const struct mo
 		h.dev_major = m->map->dev_major;
 		h.dev_minor = m->map->dev_minor;
 		h.sibling = sibling_of(t, m, w, plan);
-		if (w->kind == SS_HOOK_ALLOC_THROW && h.sibling < 0) {
+		if (rounds_size(m, w))
+			h.sibling_addr = sibling_addr(m, w);
+		if (w->kind == SS_HOOK_ALLOC_THROW && h.sibling < 0 && !h.sibling_addr) {
 			refuse(plan, w->name, module, "has no variant that does not throw");
 			continue;
 		}
@@ -593,6 +617,24 @@ static void drop_doubles(struct target *t, struct hook_plan *plan)
 		}
 	}
 	vec_free(&gone);
+}
+
+static bool all_glibc_chunks(const struct hook_plan *plan)
+{
+	vec_for_each (&plan->hooks, h) {
+		if (h->kind == SS_HOOK_ALLOC && !h->glibc_chunks)
+			return false;
+	}
+	return true;
+}
+
+/* Whose aligned_alloc the C++ library calls is certain where there is only one allocator. */
+static void find_chunks(const struct hook_plan *known, struct hook_plan *plan)
+{
+	bool glibc = all_glibc_chunks(plan) && (!known || all_glibc_chunks(known));
+
+	vec_for_each (&plan->hooks, h)
+		h->glibc_chunks |= glibc && h->sibling_addr;
 }
 
 static void name_allocators(struct hook_plan *plan, const struct module *m)
@@ -691,6 +733,7 @@ int hook_plan_make(struct target *t, const struct maps *maps, const struct hook_
 		}
 	}
 	drop_doubles(t, plan);
+	find_chunks(known, plan);
 	/* The executable mapping each function lies in: its identity when it is restored. */
 	vec_for_each (&plan->hooks, h) {
 		const struct map *map = maps_find(maps, h->addr);

@@ -23,6 +23,7 @@ struct planned_hook {
 	bool glibc_chunks;
 	bool gone;			 /* its module was unloaded */
 	int sibling;			 /* index of the nothrow variant; -1: none */
+	uint64_t sibling_addr;		 /* its address where it is not hooked, else 0 */
 	uint64_t rseq_list, rseq_length; /* its module's restartable sequences, inject/rseq.h */
 	uint64_t map_start, map_end, map_offset, ino;
 	uint64_t own_start, own_end; /* code whose frees may be of blocks that were freed before */

@@ -108,8 +108,7 @@ struct live *live_new(unsigned int percent)
 
 void live_expect(struct live *l, uint64_t blocks)
 {
-	/* It will not grow: a quarter less full costs no more memory than growing would. */
-	uint64_t cap = (blocks / (l->percent * 3 / 4) + 1) * 100 / WAYS + FIRST;
+	uint64_t cap = (blocks / l->percent + 1) * 100 / WAYS + FIRST;
 	struct bucket *bucket = !l->n && cap > l->cap ? buckets_new(cap) : NULL;
 
 	if (!bucket)

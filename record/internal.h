@@ -91,9 +91,11 @@ struct recorder {
 	pthread_mutex_t lock;
 	struct recorder_progress shown;
 	uint64_t paused; /* bit 0: whether; above it since when (ticks), before it was the other */
-	uint64_t next_usage_ns; /* when the mappings are looked at again */
-	uint64_t next_code_ns;	/* the aggregator's: when code_changed() may be asked again */
-	VEC(char *) marks;	/* that are not in the file yet */
+	uint64_t next_usage_ns;	  /* when the mappings are looked at again */
+	struct mp_sample session; /* memprof's share in the target's memory, when last looked ... */
+	uint64_t next_session_ns; /* ... and when it is looked at again */
+	uint64_t next_code_ns;	  /* the aggregator's: when code_changed() may be asked again */
+	VEC(char *) marks;	  /* that are not in the file yet */
 };
 
 void *reader_run(void *recorder);

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* What is seen of the target from outside, about once a second: names, memory, mappings. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "attach/pagemap.h"
 #include "attach/procfs.h"
 #include "attach/smaps.h"
 #include "lib/deadline.h"
@@ -26,18 +30,78 @@ static void put_thread_names(struct recorder *r)
 	}
 }
 
+static void add_span(struct recorder *r, int fd, uint64_t addr, uint64_t length, bool private)
+{
+	uint64_t present = pagemap_present(fd, addr, addr + length);
+
+	r->session.session_rss += present;
+	r->session.session_anonymous += private ? present : 0;
+	r->session.session_address_space += length;
+}
+
+/* Not before the session is open, nor when it was taken out. */
+static bool is_block_mapped(const struct recorder *r)
+{
+	const struct ss_journal *j = r->config.journal;
+	char path[80];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", proc_of(r->config.pid),
+		 (unsigned long long)j->session_addr,
+		 (unsigned long long)j->session_addr + j->session_length);
+	return j->session_addr && (!lstat(path, &st) || errno != ENOENT);
+}
+
+/* What of the target's memory is memprof's: the block, the agent and the islands.  Not more than a
+ * hundredth of the time is spent on it. */
+static void look_at_session(struct recorder *r, uint64_t now)
+{
+	const struct ss_journal *j = r->config.journal;
+	uint32_t islands = __atomic_load_n(&j->nislands, __ATOMIC_ACQUIRE);
+	uint64_t before = mono_ns();
+	char path[64];
+	int fd;
+
+	if (!is_block_mapped(r)) {
+		r->session = (struct mp_sample){0};
+		return;
+	}
+	if (now < r->next_session_ns)
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", proc_of(r->config.pid));
+	fd = proc_open(path);
+	if (fd < 0)
+		return;
+	r->session = (struct mp_sample){0};
+	add_span(r, fd, j->session_addr, j->session_length, false);
+	add_span(r, fd, j->agent_addr, j->agent_length, true);
+	for (uint32_t i = 0; i < islands && i < SS_MAX_ISLANDS; i++)
+		add_span(r, fd, j->island[i].addr, j->island[i].length, true);
+	close(fd);
+	r->next_session_ns = now + (mono_ns() - before) * 100;
+}
+
+static uint64_t without(uint64_t all, uint64_t part)
+{
+	return all > part ? all - part : 0;
+}
+
 static void put_memory(struct recorder *r, uint64_t now)
 {
-	struct mp_sample s = {.time_ns = now};
+	const struct mp_sample *own = &r->session;
+	struct mp_sample s;
 	struct proc_memory m;
 
+	look_at_session(r, now);
 	if (proc_memory_read(r->config.pid, &m))
 		return;
-	s.rss = m.rss;
-	s.anonymous = m.anonymous;
-	s.file = m.file;
+	s = *own;
+	s.time_ns = now;
+	s.rss = without(m.rss, own->session_rss);
+	s.anonymous = without(m.anonymous, own->session_anonymous);
+	s.file = without(m.file, own->session_rss - own->session_anonymous);
 	s.swap = m.swap;
-	s.address_space = m.address_space;
+	s.address_space = without(m.address_space, own->session_address_space);
 	mpf_put_sample(r->file, &s);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "record/merge_index.h"
 #include "record/merge_output.h"
 
 /* The pieces of one process, one behind the other. */
@@ -27,6 +28,8 @@ struct merge {
 	struct merge_output out;
 	struct stream *stream;
 	struct stream **heap; /* those with an item, the next one on top */
+	bool indexed;	      /* it gets an index, and symbols behind that */
+	uint64_t carried;     /* events that are left out, as what they say is there already */
 	uint32_t n;
 	struct mp_err *err;
 };
@@ -155,8 +158,10 @@ static int put_event(struct merge *m, struct stream *s)
 
 	/* What was live where the piece before ended is there already. */
 	if (s->piece && ev.flags & EV_F_CARRIED &&
-	    (ev.kind == EV_ALLOC || ev.kind == EV_REALLOC_BEGIN))
+	    (ev.kind == EV_ALLOC || ev.kind == EV_REALLOC_BEGIN)) {
+		m->carried++;
 		return 0;
+	}
 	if (ev.tid != s->tid && merge_output_thread(&m->out, ev.tid, s->number, m->err))
 		return -EINVAL;
 	s->tid = ev.tid;
@@ -186,11 +191,9 @@ static int put_usage(struct merge *m, struct stream *s)
 {
 	struct mp_map_usage u = s->item.map_usage;
 
-	if (m->parts->process.n > 1) {
-		m->out.maps_left_out = true;
-		return 0;
-	}
 	u.time_ns += s->shift_ns;
+	u.start = address_in_file(s, u.start);
+	u.end = u.start + (s->item.map_usage.end - s->item.map_usage.start);
 	return merge_output_wrote(mpf_put_map_usage(m->out.w, &u), m->err);
 }
 
@@ -230,7 +233,7 @@ static int put(struct merge *m, struct stream *s)
 	case MPF_MAP_USAGE:
 		return put_usage(m, s);
 	case MPF_SYMBOLS:
-		return merge_output_symbols(&m->out, it, m->err);
+		return m->indexed ? 0 : merge_output_symbols(&m->out, it, m->err);
 	case MPF_LOSSES:
 		s->piece_losses = it->losses;
 		return 0;
@@ -317,8 +320,11 @@ static int merge_into(struct merge *m, const char *to, bool *truncated)
 	bool whole = !*truncated;
 	int ret = merge_output_open(&m->out, to, m->parts, m->err);
 
+	m->indexed = merge_index_possible(m->parts);
 	if (!ret)
 		ret = run(m);
+	if (!ret && m->indexed)
+		ret = merge_index_put(&m->out, m->carried, m->err);
 	if (!ret)
 		ret = merge_output_close(&m->out, &whole, m->err);
 	if (ret && m->out.w)
@@ -345,8 +351,7 @@ int recording_merge(char *const *paths, uint32_t n, const char *to, struct merge
 
 	if (!ret && is_input(paths, n, to))
 		ret = mp_fail(err, MP_EXIT_OUTPUT, -EEXIST, "%s would be written over itself", to);
-	*result =
-	    (struct merge_result){(uint32_t)parts.process.n, (uint32_t)parts.part.n, false, false};
+	*result = (struct merge_result){(uint32_t)parts.process.n, (uint32_t)parts.part.n, false};
 	vec_for_each (&parts.part, part)
 		result->truncated |= part->truncated;
 	if (!ret) {
@@ -354,7 +359,6 @@ int recording_merge(char *const *paths, uint32_t n, const char *to, struct merge
 		m.heap = calloc(parts.process.n, sizeof(struct stream *));
 		ret =
 		    m.stream && m.heap ? merge_into(&m, to, &result->truncated) : out_of_memory(&m);
-		result->maps_left_out = m.out.maps_left_out;
 		merge_output_free(&m.out);
 	}
 	for (uint32_t i = 0; m.stream && i < parts.process.n; i++) {

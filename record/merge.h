@@ -15,7 +15,6 @@
 struct merge_result {
 	uint32_t processes, pieces; /* pieces: files in all */
 	bool truncated;		    /* one of them was cut off; so is the new one */
-	bool maps_left_out;	    /* what mappings hold is told of one process only */
 };
 
 /**

@@ -43,7 +43,7 @@ static uint64_t end_of(const struct merge_output *o, uint32_t process)
 	return p->shift_ns + last->info.piece_ns - first->info.piece_ns + last->end_ns;
 }
 
-static int put_processes(struct merge_output *o, struct mp_err *err)
+int merge_output_processes(struct merge_output *o, struct mp_err *err)
 {
 	for (uint32_t i = 0; several(o) && i < o->parts->process.n; i++) {
 		const struct mp_info *info = &part_of(o, i)->info;
@@ -93,7 +93,7 @@ int merge_output_open(struct merge_output *o, const char *path, const struct mer
 	}
 	info = merged_info(o);
 	ret = mpf_create(path, &info, &o->w, err);
-	return ret ? ret : put_processes(o, err);
+	return ret ? ret : merge_output_processes(o, err);
 }
 
 /* ------------------------------------------------------------------ what is there once -- */
@@ -242,6 +242,9 @@ int merge_output_memory(struct merge_output *o, const struct mp_sample *s, uint3
 		sum.file += m->file;
 		sum.swap += m->swap;
 		sum.address_space += m->address_space;
+		sum.session_rss += m->session_rss;
+		sum.session_anonymous += m->session_anonymous;
+		sum.session_address_space += m->session_address_space;
 	}
 	return merge_output_wrote(mpf_put_sample(o->w, &sum), err);
 }

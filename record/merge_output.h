@@ -26,12 +26,13 @@ struct merge_output {
 	VEC(bool) ended;		  /* [process]: no item is to come */
 	VEC(struct mp_sample) memory;	  /* [process]: the last one */
 	struct mp_losses losses;
-	bool maps_left_out;
 };
 
 /* Each returns 0, or a negative errno with @err filled. */
 int merge_output_open(struct merge_output *o, const char *path, const struct merge_parts *parts,
 		      struct mp_err *err);
+/* Which processes there are, where they are several. */
+int merge_output_processes(struct merge_output *o, struct mp_err *err);
 /* Ids of the new file. */
 int merge_output_hook(struct merge_output *o, const struct mp_hook_info *h, uint16_t *id,
 		      struct mp_err *err);

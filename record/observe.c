@@ -483,8 +483,9 @@ int observer_add(struct observer *o, struct mp_err *err)
 		return target_refused(s->t, ret, err);
 	pthread_mutex_lock(&o->lock);
 	for (; o->hooks < s->journal->nhooks && !ret; o->hooks++) {
-		/* Concerns an agent only. */
-		if (s->plan.hooks.at[o->hooks].kind == SS_HOOK_PRCTL)
+		/* Concerns an agent only, or goes on to aligned_alloc. */
+		if (s->plan.hooks.at[o->hooks].kind == SS_HOOK_PRCTL ||
+		    s->plan.hooks.at[o->hooks].sibling_addr)
 			continue;
 		if (is_observed(&s->plan.hooks.at[o->hooks]))
 			ret = add_hook(o, &maps, o->hooks, err);

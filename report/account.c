@@ -129,8 +129,10 @@ static int enter(struct account *a, const struct model_block *b, const struct es
 	g->live_bytes += bytes;
 	g->live_blocks += blocks;
 	g->live_usable += usable;
-	if (a->m->info.sample_interval)
+	if (a->m->info.sample_interval) {
+		g->variance_blocks += sign * e->variance_blocks;
 		g->variance_live += sign * e->variance_bytes;
+	}
 	c->live_bytes += bytes;
 	c->live_blocks += blocks;
 	c->live_usable += usable;

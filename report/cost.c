@@ -112,5 +112,6 @@ void group_add(struct group *sum, const struct group *g)
 	sum->map_bytes += g->map_bytes;
 	sum->variance_allocations += g->variance_allocations;
 	sum->variance_allocated += g->variance_allocated;
+	sum->variance_blocks += g->variance_blocks;
 	sum->variance_live += g->variance_live;
 }

@@ -18,18 +18,21 @@ static const struct {
 	const char *file, *columns;
 } table[EXTRACT_KINDS] = {
     [MODULES] = {"modules.csv", "start,end,file_offset,bias,build_id,path"},
-    [MAPS] = {"maps.csv", "time,start,end,protection,rss,anonymous,swap,path"},
+    [MAPS] = {"maps.csv", "time,process,start,end,protection,rss,anonymous,swap,path"},
     [SYMBOLS] = {"symbols.csv", "address,exact,inlined,line,column,function,raw_function,source"},
     [MALLOPTS] = {"mallopts.csv", "time,thread,param,value,result"},
     [THREADS] = {"threads.csv", "thread,name"},
     [MARKS] = {"marks.csv", "time,name"},
-    [MEMORY] = {"memory.csv", "time,rss,anonymous,file,swap,address_space"},
+    [MEMORY] = {"memory.csv", "time,rss,anonymous,file,swap,address_space,session_rss,"
+			      "session_anonymous,session_address_space"},
 };
 
 struct extraction {
 	const char *dir;
 	FILE *out[EXTRACT_KINDS];
 	struct extract_result *result;
+	uint32_t pid;
+	VEC(uint32_t) process; /* [number]: pid; of a merged recording of several */
 	struct mp_err *err;
 };
 
@@ -71,10 +74,14 @@ static int put_module(FILE *out, const struct mp_module *m)
 	return 0;
 }
 
-static int put_map(FILE *out, const struct mp_map_usage *u)
+static int put_map(const struct extraction *x, FILE *out, const struct mp_map_usage *u)
 {
-	fprintf(out, "%.9f,0x%llx,0x%llx,%c%c%c,%llu,%llu,%llu,", seconds(u->time_ns),
-		(unsigned long long)u->start, (unsigned long long)u->end,
+	uint64_t number = x->process.n ? u->start >> MP_PROCESS_SHIFT : 0,
+		 base = number << MP_PROCESS_SHIFT;
+
+	fprintf(out, "%.9f,%u,0x%llx,0x%llx,%c%c%c,%llu,%llu,%llu,", seconds(u->time_ns),
+		number < x->process.n ? x->process.at[number] : x->pid,
+		(unsigned long long)(u->start - base), (unsigned long long)(u->end - base),
 		u->prot & PROT_READ ? 'r' : '-', u->prot & PROT_WRITE ? 'w' : '-',
 		u->prot & PROT_EXEC ? 'x' : '-', (unsigned long long)u->rss,
 		(unsigned long long)u->anonymous, (unsigned long long)u->swap);
@@ -129,14 +136,16 @@ static int put_mark(FILE *out, const struct mpf_item *it)
 
 static int put_memory(FILE *out, const struct mp_sample *s)
 {
-	fprintf(out, "%.9f,%llu,%llu,%llu,%llu,%llu\r\n", seconds(s->time_ns),
+	fprintf(out, "%.9f,%llu,%llu,%llu,%llu,%llu,%llu,%llu,%llu\r\n", seconds(s->time_ns),
 		(unsigned long long)s->rss, (unsigned long long)s->anonymous,
 		(unsigned long long)s->file, (unsigned long long)s->swap,
-		(unsigned long long)s->address_space);
+		(unsigned long long)s->address_space, (unsigned long long)s->session_rss,
+		(unsigned long long)s->session_anonymous,
+		(unsigned long long)s->session_address_space);
 	return 0;
 }
 
-/* Return: 0 or -EIO with x->err filled: a file cannot be opened. */
+/* Return: 0, or a negative errno with x->err filled. */
 static int put(struct extraction *x, const struct mpf_item *it)
 {
 	FILE *out;
@@ -147,7 +156,11 @@ static int put(struct extraction *x, const struct mpf_item *it)
 		return out ? put_module(out, &it->module) : -EIO;
 	case MPF_MAP_USAGE:
 		out = line(x, MAPS);
-		return out ? put_map(out, &it->map_usage) : -EIO;
+		return out ? put_map(x, out, &it->map_usage) : -EIO;
+	case MPF_PROCESS:
+		return vec_push(&x->process, it->process.pid)
+			   ? mp_fail(x->err, MP_EXIT_FAILURE, -ENOMEM, "out of memory")
+			   : 0;
 	case MPF_SYMBOLS:
 		return put_symbols(x, it);
 	case MPF_EVENT:
@@ -192,6 +205,7 @@ int recording_extract(const char *path, const char *dir, struct extract_result *
 
 	memset(result, 0, sizeof(*result));
 	ret = mpf_open(path, &r, &info, err);
+	x.pid = ret ? 0 : info.pid;
 	if (!ret && mkdir(dir, 0700) && errno != EEXIST)
 		ret = mp_fail(err, MP_EXIT_OUTPUT, -errno, "cannot make the folder %s: %s", dir,
 			      strerror(errno));
@@ -200,5 +214,6 @@ int recording_extract(const char *path, const char *dir, struct extract_result *
 	ret = close_all(&x, ret);
 	result->truncated = r && mpf_truncated(r);
 	mpf_reader_free(r);
+	vec_free(&x.process);
 	return ret ? ret : unpack_binaries(path, dir, &result->binaries, err);
 }

@@ -7,33 +7,6 @@
 #define SITE_FRAMES 6
 
 /* First, last and highest look at the process from outside; false: fewer than two. */
-static bool resident_set(const struct model *m, const struct mp_sample **first,
-			 const struct mp_sample **last, uint64_t *most)
-{
-	*first = *last = NULL;
-	*most = 0;
-	vec_for_each (&m->samples, s) {
-		if (!s->rss)
-			continue;
-		*first = *first ? *first : s;
-		*last = s;
-		*most = s->rss > *most ? s->rss : *most;
-	}
-	return *first != *last;
-}
-
-static void write_resident_set(const struct model *m, FILE *out)
-{
-	const struct mp_sample *first, *last;
-	char a[24], b[24], c[24];
-	uint64_t most;
-
-	if (!resident_set(m, &first, &last, &most))
-		return;
-	fprintf(out, "resident    %s at %.1f s, %s at %.1f s, at most %s as seen once a second\n",
-		text_bytes(first->rss, a), (double)first->time_ns / 1e9, text_bytes(last->rss, b),
-		(double)last->time_ns / 1e9, text_bytes(most, c));
-}
 
 static void totals(const struct model *m, FILE *out)
 {
@@ -56,7 +29,7 @@ static void totals(const struct model *m, FILE *out)
 			text_number(m->unsized, a), text_bytes(m->info.page_size, c));
 	if (m->info.user_only)
 		fputs("            without those that system calls made: no CAP_PERFMON\n", out);
-	write_resident_set(m, out);
+	text_resident(m, out);
 	if (m->losses.stacks_total)
 		fprintf(out, "stacks      %s different; %s of %s faults have an incomplete one\n",
 			text_number(order_used(m), a),

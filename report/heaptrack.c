@@ -158,18 +158,33 @@ static void advance(struct heaptrack *h, uint64_t ns)
 	line1(h->out, 'c', h->ms);
 }
 
-/* Blocks of which only sums are known come and go one by one with their mean size.  They are part
- * of no peak, so they must neither make one nor come up to it before it is there. */
+static int lines(struct heaptrack *h, char mode, uint32_t stack, uint64_t size, uint64_t n)
+{
+	int ret = 0;
+
+	for (uint64_t i = 0; i < n && !ret; i++)
+		ret = line(h, mode, stack, size);
+	return ret;
+}
+
+/*
+ * Blocks of which only sums are known come and go with their mean size.  They are part of no peak,
+ * so they must neither make one nor come up to it before it is there.  One that goes right after it
+ * came is temporary to heaptrack: those that were not come and go many at a time.
+ */
 static int culled(struct heaptrack *h, const struct mp_culled *c)
 {
-	uint64_t size = c->blocks ? c->bytes / c->blocks : 0;
+	uint64_t size = c->blocks ? c->bytes / c->blocks : 0, room, n;
 	int ret = c->blocks > MAX_LINES ? -EFBIG : 0;
 
 	if (h->live + size >= h->m->peak_bytes)
 		size = h->m->peak_bytes > h->live ? h->m->peak_bytes - h->live - 1 : 0;
-	for (uint64_t i = 0; i < c->blocks && !ret; i++) {
-		ret = line(h, '+', c->stack, size);
-		ret = ret ? ret : line(h, '-', c->stack, size);
+	room = size ? (h->m->peak_bytes - h->live - 1) / size : c->blocks;
+	for (uint64_t done = 0; done < c->blocks && !ret; done += n) {
+		n = done < c->temporary || !room ? 1 : room;
+		n = n < c->blocks - done ? n : c->blocks - done;
+		ret = lines(h, '+', c->stack, size, n);
+		ret = ret ? ret : lines(h, '-', c->stack, size, n);
 	}
 	return ret;
 }

@@ -2,8 +2,8 @@
 /*
  * The interpreted text format of heaptrack, file version 3, as heaptrack_print and heaptrack_gui
  * read it: every allocation and free in order, requested sizes, time in milliseconds, RSS.  The
- * allocator's own frame is left out, as heaptrack does.  heaptrack counts a temporary allocation
- * by the order of all threads together, so that number of its own may differ from ours.
+ * allocator's own frame is left out, as heaptrack does.  What it calls a temporary allocation is
+ * not what memprof does: doc/formats.md.
  */
 #ifndef REPORT_HEAPTRACK_H
 #define REPORT_HEAPTRACK_H

@@ -13,7 +13,7 @@
 #define AHEAD	   64u
 #define AHEAD_POOL 12u
 #define AHEAD_SINK 6u
-#define TABLE_LOAD 60	 /* percent: speed, and still below 1 GiB with 10 million live blocks */
+#define TABLE_LOAD 74	 /* percent: more takes less memory, and soon much more time */
 #define TELL_EVERY 4096u /* batches between two words about progress */
 #define NONE	   UINT32_MAX
 #define ADDR_MASK  ((1ull << 48) - 1)

@@ -70,6 +70,8 @@ static void write_errors(yajl_gen g, const struct model *m, const struct group *
 		    (uint64_t)llround(group_error(gr->variance_allocations)));
 	json_number(g, "standard_error_allocated_bytes",
 		    (uint64_t)llround(group_error(gr->variance_allocated)));
+	json_number(g, "standard_error_leaked_count",
+		    (uint64_t)llround(group_error(gr->variance_blocks)));
 	json_number(g, "standard_error_leaked_bytes",
 		    (uint64_t)llround(group_error(gr->variance_live)));
 }

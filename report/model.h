@@ -39,7 +39,7 @@ struct group {
 	uint64_t major, huge, huge_bytes; /* page faults: that waited; of pages not the smallest */
 	uint64_t map_bytes, maps;	  /* mappings made here, the allocator's own left out */
 	/* Of a sampled recording, whose numbers of blocks and bytes are estimates. */
-	double variance_allocations, variance_allocated, variance_live;
+	double variance_allocations, variance_allocated, variance_blocks, variance_live;
 	uint64_t uncertain_blocks; /* live ones that a lost free may have freed */
 };
 

@@ -280,7 +280,7 @@ int plot_write(const struct model *m, FILE *out)
 	legend(&p, &bytes, 2, "high", "highest live bytes");
 	legend(&p, &bytes, 1, "live", "live bytes");
 	if (m->samples.n)
-		legend(&p, &bytes, 0, "rss", "resident (whole process)");
+		legend(&p, &bytes, 0, "rss", "resident");
 	fit(m, &blocks, peak_blocks);
 	axes(&p, &blocks, "Live blocks");
 	area(&p, &blocks, peak_blocks, "high2");

@@ -11,6 +11,7 @@
 #include "lib/intern.h"
 #include "lib/utf8.h"
 #include "report/profile.pb-c.h"
+#include "unwind/symbols.h"
 
 #define MAX_INLINED 64
 #define MAX_DEPTH   (SS_MAX_FRAMES + 1)
@@ -198,6 +199,12 @@ static void put_mappings(struct pprof *p)
 	}
 }
 
+static void put_pattern(FILE *f, const char *name, size_t n)
+{
+	for (const char *s = name; s < name + n; s++)
+		fprintf(f, isalnum((unsigned char)*s) || *s == '_' ? "%c" : "\\%c", *s);
+}
+
 /* Readers hide the allocator's own frames: a site is where it was called. */
 static int64_t drop_frames(struct pprof *p)
 {
@@ -211,10 +218,16 @@ static int64_t drop_frames(struct pprof *p)
 		return 0;
 	}
 	vec_for_each (&p->m->hooks, h) {
+		char *nice = symbol_demangle(h->name);
+
 		if (h != p->m->hooks.at)
 			putc('|', f);
-		for (const char *s = h->name; *s; s++)
-			fprintf(f, isalnum((unsigned char)*s) || *s == '_' ? "%c" : "\\%c", *s);
+		put_pattern(f, h->name, strlen(h->name));
+		if (nice) { /* pprof takes the arguments off names before it compares */
+			putc('|', f);
+			put_pattern(f, nice, strcspn(nice, "("));
+		}
+		free(nice);
 	}
 	if (fclose(f))
 		p->failed = true;

@@ -178,6 +178,30 @@ static const char *number_error(const struct model *m, double variance, char *bu
 	return buf;
 }
 
+void text_resident(const struct model *m, FILE *out)
+{
+	const struct mp_sample *first = NULL, *last = NULL;
+	uint64_t most = 0, session = 0;
+	char a[24], b[24], c[24];
+
+	vec_for_each (&m->samples, s) {
+		if (!s->rss)
+			continue;
+		first = first ? first : s;
+		last = s;
+		most = s->rss > most ? s->rss : most;
+		session = s->session_rss > session ? s->session_rss : session;
+	}
+	if (first == last)
+		return;
+	fprintf(out, "resident    %s at %.1f s, %s at %.1f s, at most %s as seen once a second",
+		text_bytes(first->rss, a), (double)first->time_ns / 1e9, text_bytes(last->rss, b),
+		(double)last->time_ns / 1e9, text_bytes(most, c));
+	if (session)
+		fprintf(out, "; memprof's session beside it at most %s", text_bytes(session, a));
+	fputc('\n', out);
+}
+
 static void quick_totals(const struct model *m, FILE *out)
 {
 	char a[32], c[24], d[32];
@@ -195,9 +219,10 @@ static void quick_totals(const struct model *m, FILE *out)
 	if (mp_losses_frees(&m->losses))
 		fprintf(out, "            up to %s of these may have been freed: frees were lost\n",
 			text_number(mp_losses_frees(&m->losses), a));
-	fprintf(out, "peak        %s in %s blocks, %.1f s after the start\n",
-		text_bytes(m->peak_bytes, c), text_number(m->peak_blocks, a),
-		(double)m->peak_time_ns / 1e9);
+	if (!m->processes.n) /* of several together it is not in an index */
+		fprintf(out, "peak        %s in %s blocks, %.1f s after the start\n",
+			text_bytes(m->peak_bytes, c), text_number(m->peak_blocks, a),
+			(double)m->peak_time_ns / 1e9);
 	fputs("lost        ", out);
 	print_losses(&m->losses, out);
 }
@@ -232,9 +257,10 @@ static void totals(struct model *m, FILE *out)
 			text_number(m->foreign_frees + m->foreign_reallocs, b),
 			mp_losses_events(&m->losses) ? " or whose allocation was lost" : "");
 	fputc('\n', out);
-	fprintf(out, "live        %s%s in %s blocks at the end (allocated during the recording)\n",
+	fprintf(out,
+		"live        %s%s in %s blocks%s at the end (allocated during the recording)\n",
 		text_bytes(t->live_bytes, c), bytes_error(m, t->variance_live, d),
-		text_number(t->live_blocks, a));
+		text_number(t->live_blocks, a), number_error(m, t->variance_blocks, e));
 	if (m->uncertain_blocks)
 		fprintf(
 		    out,
@@ -268,6 +294,7 @@ static void totals(struct model *m, FILE *out)
 			"mapped      %s by the program's own calls (--tree --cost mapped); %s "
 			"mappings by allocators for themselves\n",
 			text_bytes(m->mapped_bytes, d), text_number(m->inner_maps, a));
+	text_resident(m, out);
 	if (m->losses.stacks_total)
 		fprintf(out,
 			"stacks      %s different; %s of %s allocations have an incomplete one\n",
@@ -332,17 +359,22 @@ void text_rest(const struct view *v, uint64_t n, const char *what, FILE *out)
 static void site(struct model *m, uint32_t id, enum cost cost, FILE *out)
 {
 	const struct group *g = &m->group[id];
-	char a[32], b[32], e[ERROR_TEXT];
+	char a[32], b[32], e[ERROR_TEXT], n[ERROR_TEXT];
 
 	if (cost_is_bytes(cost))
-		fprintf(out, "%12s%s in %s %s%s", text_bytes(group_cost(g, cost), a),
+		fprintf(out, "%12s%s in %s%s %s%s", text_bytes(group_cost(g, cost), a),
 			bytes_error(m,
 				    cost == COST_LEAKED	     ? g->variance_live
 				    : cost == COST_ALLOCATED ? g->variance_allocated
 							     : 0,
 				    e),
-			text_number(group_count(g, cost), b), cost_unit(cost),
-			text_plural(group_count(g, cost)));
+			text_number(group_count(g, cost), b),
+			number_error(m,
+				     cost == COST_LEAKED      ? g->variance_blocks
+				     : cost == COST_ALLOCATED ? g->variance_allocations
+							      : 0,
+				     n),
+			cost_unit(cost), text_plural(group_count(g, cost)));
 	else
 		fprintf(out, "%12s of %s\n", text_number(group_cost(g, cost), a),
 			text_bytes(cost == COST_TEMPORARY ? g->temporary_bytes : g->allocated_bytes,

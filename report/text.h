@@ -32,6 +32,8 @@ const char *text_cost(enum cost cost, uint64_t value, uint64_t count, char *buf)
 
 /* The head of a summary: which program, when, how it ended. */
 void text_head(struct model *m, const struct text_options *o, FILE *out);
+/* What memory the process had, and memprof's session in it; nothing when it was not seen twice. */
+void text_resident(const struct model *m, FILE *out);
 /* A line in bold type, where there are colours. */
 void text_bold(const struct text_options *o, FILE *out, const char *text);
 /* The innermost @frames of a stack, a line each behind @indent. */

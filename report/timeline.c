@@ -49,6 +49,9 @@ static void write_samples(yajl_gen g, const struct model *m)
 		json_number(g, "file", s->file);
 		json_number(g, "swap", s->swap);
 		json_number(g, "address_space", s->address_space);
+		json_number(g, "session_rss", s->session_rss);
+		json_number(g, "session_anonymous", s->session_anonymous);
+		json_number(g, "session_address_space", s->session_address_space);
 		yajl_gen_map_close(g);
 	}
 	yajl_gen_array_close(g);

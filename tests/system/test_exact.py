@@ -61,6 +61,28 @@ class Exact(t.Case):
         self.assertEqual(totals["leaked_bytes"],
                          truth["live_bytes"] + sum(g["leaked_bytes"] for g in dtv) + buffer)
 
+    def test_aligned_new(self):
+        """aligned operator new: what the program asked for, not what aligned_alloc was given"""
+        f = self.path("r")
+        out = self.memprof("run", "-q", "-o", f, "--", f"{t.VICTIMS}/aligned").stdout
+        self.assertIn("20 failed\n", out)
+        report = self.report(f)
+        sites = {}
+        for g in report["allocation_groups"]:
+            for frame in g["backtrace"]:
+                sites.setdefault(frame["function"].split("(")[0], []).append(g)
+        for site, requested, usable, live in (("keep_one", 100, 128, 100),
+                                              ("keep_array", 70, 256, 100),
+                                              ("keep_nothrow", 33, 64, 100),
+                                              ("free_all", 17, 128, 0)):
+            g, = sites[site]
+            self.assertEqual((g["allocated_count"], g["size"]), (100, 100 * requested), site)
+            self.assertEqual(g["leaked_count"], live, site)
+            self.assertGreaterEqual(g["usable_size"], 100 * usable, site)
+            self.assertEqual(g["backtrace"][-1]["function"],
+                             "operator new(unsigned long, std::align_val_t)")
+        self.assertEqual(report["totals"]["foreign_frees"], 0)
+
     def test_attached_in_the_middle(self):
         """attached in the middle: everything between two markers is there"""
         p = self.victim("exact", 4, OPS // 5, "wait", stdin=subprocess.PIPE)

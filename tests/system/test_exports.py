@@ -4,6 +4,7 @@
 import base64
 import collections
 import csv
+import glob
 import json
 import os
 import re
@@ -29,6 +30,25 @@ threads = [threading.Thread(target=work, args=(400,)) for _ in range(3)]
 for x in threads: x.start()
 for x in threads: x.join()
 time.sleep(1.3)
+"""
+
+# One thread: 300 blocks that are freed at once, 200 that make room for the one before, 400 that are
+# freed after another one, 50 that are resized and freed at once; a large one is made small at once
+# and stays; no other allocation.
+TEMPORARY = r"""
+#include <stdlib.h>
+static void *volatile last;
+static void *make(size_t n) { return last = malloc(n); }
+int main(void) {
+    void *old = NULL, *other[400];
+    last = realloc(make(100000), 1000);
+    for (int i = 0; i < 300; i++) free(make(10));
+    for (int i = 0; i < 200; i++) { void *p = make(20); free(old); old = p; }
+    for (int i = 0; i < 400; i++) other[i] = malloc(30);
+    for (int i = 0; i < 400; i++) { void *p = malloc(40); free(other[i]); free(p); }
+    for (int i = 0; i < 50; i++) free(last = realloc(make(50), 60));
+    return 0;
+}
 """
 
 # Longer than a second: what is seen of the process once a second lies between its allocations.
@@ -219,6 +239,30 @@ class Heaptrack(Exports):
             self.assertGreater(max(at for at, _ in want), 1000)
             totals = self.report(f)["totals"]
             self.assertEqual((peak, peak_at), (totals["peak_bytes"], ms(totals["peak_at"])))
+
+    def test_temporary(self):
+        """heaptrack_print shows of ours what it shows of heaptrack's own recording; memprof's number is another"""
+        program, own, f = self.path("temporary"), self.path("own"), self.path("r")
+        subprocess.run(["gcc", "-g", "-x", "c", "-o", program, "-"], input=TEMPORARY, text=True, check=True)
+        said = subprocess.run(["heaptrack", "-o", own, program], text=True, capture_output=True, timeout=120).stderr
+        self.assertEqual(int(re.search(r"temporary allocations:\s*(\d+)", said)[1]), 301 + 100)
+        self.memprof("run", "-q", "--lossless", "-o", f, "--", program)
+        shown = []
+        for export in (glob.glob(own + ".*")[0], self.export(f, "--heaptrack", name="x.zst")):
+            text, _ = self.heaptrack_print(export, "temporary")
+            shown.append(int(re.search(r"temporary memory allocations: (\d+)", text)[1]))
+        self.assertEqual(shown[1], 301 + 100 + 199)
+        # heaptrack's library brings a block of libstdc++'s along, the first of all: its number is 0,
+        # and so "no allocation before this" means that one to heaptrack_print.
+        self.assertIn(shown[0] - shown[1], (0, 1))
+        totals = self.report(f)["totals"]
+        self.assertEqual((totals["allocations"], totals["temporary"]), (1402, 301 + 100 + 400))
+        # Blocks that were only counted do not all become temporary ones.
+        self.memprof("strip", f, "-o", self.path("stripped"))
+        text, _ = self.heaptrack_print(self.export(self.path("stripped"), "--heaptrack", name="y.zst"), "temporary")
+        self.assertIn("calls to allocation functions: 1402 ", text)
+        stripped = int(re.search(r"temporary memory allocations: (\d+)", text)[1])
+        self.assertLess(abs(stripped - (301 + 100 + 400)), 20)
 
     def test_names(self):
         """heaptrack_print names functions, inlined ones too; the allocator's frame is left out"""

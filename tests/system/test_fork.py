@@ -369,6 +369,17 @@ http {{ access_log off; gzip on; gzip_types text/html;
         for r in parts:
             for key in ("allocations", "allocated_bytes", "frees", "leaked_count", "leaked_bytes"):
                 self.assertEqual(by_pid[r["pid"]][key], r["totals"][key], (r["pid"], key))
+        # Its index says the same.
+        text = self.memprof("report", out, "--quick").stdout.replace(",", "")
+        self.assertRegex(text, rf" in {one['totals']['allocations']} allocations; {one['totals']['frees']} blocks")
+        self.assertRegex(text, rf"live .* in {one['totals']['leaked_count']} blocks at the end")
+        self.assertNotRegex(text, "(?m)^peak")
+        # Each process's mappings, at its looks.
+        looks = lambda f: json.loads(self.memprof("report", f, "--view", "maps", "--json").stdout)["map_usage"]
+        merged = looks(out)
+        for f, r in zip(files, parts):
+            self.assertEqual([x["maps"] for x in merged if x["pid"] == r["pid"]], [x["maps"] for x in looks(f)])
+            self.assertRegex(self.memprof("report", out, "--view", "maps").stdout, rf"\n.* {r['pid']}  \[heap\]\n")
         return parts, one
 
 

@@ -36,6 +36,19 @@ class Pieces(t.Case):
         self.memprof("verify", out)
         return out
 
+    def check_quick(self, full, f):
+        """What the index of @f says is what its events say, stacks and all."""
+        quick = self.memprof("report", f, "--quick").stdout
+        text = quick.replace(",", "")
+        totals = full["totals"]
+        self.assertRegex(text, rf" in {totals['allocations']} allocations; {totals['frees']} blocks")
+        self.assertRegex(text, rf"live .* in {totals['leaked_count']} blocks at the end")
+        whole = self.memprof("report", f, "--leaks").stdout
+        sites = lambda x: sorted(x[x.index("Not freed, by bytes"):].split("\n"))
+        self.assertEqual(sites(quick), sites(whole))
+        events = sum(self.info(f)["events"].values())
+        self.assertEqual(totals["events"], events)
+
     def check(self, files):
         """Each piece is whole and goes on where the one before ended; together they are the merged one."""
         reports = [self.report(f, "--leaks") for f in files]
@@ -46,6 +59,7 @@ class Pieces(t.Case):
             self.assertRegex(quick, rf" in {r['totals']['allocations']} allocations; {r['totals']['frees']} blocks")
             self.assertRegex(quick, rf"live .* in {r['totals']['leaked_count']} blocks at the end")
         one = self.report(self.merged(files), "--leaks")
+        self.check_quick(one, self.path("merged"))
         for key in SUMS:
             self.assertEqual(one["totals"][key], sum(r["totals"][key] for r in reports), key)
         for a, b in zip(reports, reports[1:]):

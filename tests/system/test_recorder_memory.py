@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The recorder's own memory: --queue-size is the ceiling of all that waits and is sorted in it."""
+"""What memprof itself takes: --queue-size is the ceiling of all that waits and is sorted in a recorder;
+a report takes 40 bytes a live block."""
+import json
 import os
 import re
 import signal
@@ -58,6 +60,31 @@ class RecorderMemory(t.Case):
         used, r = self.peak("--lossless")
         self.assertLess(used, QUEUE + REST)
         self.assertEqual(r["losses"]["queue_dropped_events"], 0)
+
+
+class ReportMemory(t.Case):
+    def peak(self, millions, blocks):
+        """Peak of a report of so many made-up events, and how many blocks lived at once."""
+        f, out = self.path("r"), self.path("json")
+        subprocess.run([self.path("events"), f, str(millions), str(blocks)], check=True, capture_output=True)
+        p = subprocess.Popen([t.MEMPROF, "report", f, "--json", "-o", out])
+        _, status, usage = os.wait4(p.pid, 0)
+        p.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(p.returncode, 0)
+        with open(out) as data:
+            return usage.ru_maxrss << 10, json.load(data)["totals"]["peak_count"]
+
+    def test_live_blocks(self):
+        """a live block takes 40 bytes (and what the last part of the list of blocks has in reserve)"""
+        build = os.path.dirname(t.VICTIMS)
+        subprocess.run(["gcc", "-std=gnu11", "-O2", "-D_GNU_SOURCE", "-I" + t.ROOT, "-o", self.path("events"),
+                        t.ROOT + "/bench/programs/events.c", build + "/formats.a", build + "/lib.a", "-lzstd", "-lz"],
+                       check=True)
+        few, _ = self.peak(1, 1000)
+        many, blocks = self.peak(4, 2400000)
+        self.assertGreater(blocks, 1500000)
+        print(f"# {(many - few) / blocks:.1f} bytes a block")
+        self.assertLess((many - few) / blocks, 45)
 
 
 if __name__ == "__main__":

@@ -80,6 +80,29 @@ class Sampling(t.Case):
         for k in ("text", "fds", "tasks"):
             self.assertEqual(before[k], after[k], k)
 
+    def test_live_counts(self):
+        """100 times 1,000 blocks that stay, four ways: numbers without bias, errors as stated"""
+        f = self.path("r")
+        phases = 20 if t.GUEST else 100
+        self.memprof("run", "-q", "--sample", "1k", "-o", f, "--", f"{t.VICTIMS}/kept", phases)
+        report = self.report(f)
+        live, variance = {}, {}
+        for g in report["allocation_groups"]:
+            for frame in g["backtrace"]:
+                name = frame["function"]
+                live[name] = live.get(name, 0) + g["leaked_count"]
+                variance[name] = variance.get(name, 0) + g["standard_error_leaked_count"] ** 2
+        for name in ("keep_in_one_thread", "keep_in_many_threads", "keep_grown", "keep_of_many"):
+            error = variance[name] ** 0.5
+            self.near(live[name], 1000 * phases, error)
+            # of Poisson samples of blocks of 100 bytes: sqrt(N (1 - p) / p), p = 0.093
+            self.assertLess(abs(error / (1000 * phases * 9.75) ** 0.5 - 1), 0.1, name)
+        totals = report["totals"]
+        self.near(totals["leaked_count"], 4000 * phases, totals["standard_error_leaked_count"])
+        text = self.memprof("report", f).stdout
+        self.assertRegex(text, r"live +[\d.]+ MiB \+- [\d.]+ .iB in [\d,]+ blocks \+- [\d,]+ at")
+        self.assertRegex(text, r"\d MiB \+- [\d.]+ KiB in [\d,]+ \+- [\d,]+ blocks\n")
+
     def test_preloaded_allocators(self):
         """jemalloc and tcmalloc, whose operators and calloc call malloc: nothing counts twice"""
         for library in ("libjemalloc.so.2", "libtcmalloc_minimal.so.4"):
