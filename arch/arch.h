@@ -110,6 +110,14 @@ enum arch_guard {
 	ARCH_GUARD_LD,	 /* __pointer_chk_guard of the dynamic linker */
 };
 
+/* What find_frames() tells of an address. */
+enum arch_mark {
+	ARCH_MARK_START, /* a function may begin here */
+	ARCH_MARK_BEHIND_JUMP, /* the same, if there is one at @target, too: a jump there ends this */
+	ARCH_MARK_FRAME,       /* a frame was made: CFA - 2 words has the caller's frame pointer */
+};
+typedef void arch_mark_fn(void *ctx, enum arch_mark mark, uint64_t addr, uint64_t target);
+
 struct arch {
 	const char *name; /* x86_64: as in JSON and folder names */
 	uint16_t elf_machine;
@@ -283,6 +291,15 @@ struct arch {
 	 */
 	bool (*frame_insn)(const struct arch *arch, const uint8_t *code, size_t size, uint64_t addr,
 			   uint8_t mode, struct arch_frame_insn *insn);
+
+	/**
+	 * find_frames - where functions begin, and where the frame pointer becomes the frame's, as
+	 *	far as bytes tell without decoding; NULL: frame_insn tells
+	 * @code, @size: bytes at @addr
+	 * @mark: called with @ctx; starts may lie in front of what was given before
+	 */
+	void (*find_frames)(const uint8_t *code, size_t size, uint64_t addr, arch_mark_fn *mark,
+			    void *ctx);
 
 	/**
 	 * plan_patch - relocate the entry of a function

@@ -30,6 +30,7 @@ struct tables {
 	struct ss_control layout;   /* where things are in it */
 	uint64_t rows_at, rows_end; /* free part of the row area, offsets in the block */
 	uint32_t next_list;
+	bool jit_keeps_fp;     /* code of no file is linked by frame pointers (inject/jit.h) */
 	int cache;	       /* directory of kept tables, or negative; tables_free() closes it */
 	VEC(struct code) code; /* of the target's files */
 	VEC(struct code) past; /* unloaded ones: their rows serve when they come back */

@@ -9,6 +9,7 @@
 #include "lib/privileges.h"
 #include "record/internal.h"
 #include "inject/dumped.h"
+#include "inject/lookup.h"
 #include "inject/session.h"
 
 #define FLUSH_NS 1000000000ull
@@ -72,7 +73,7 @@ static uint32_t stack_id(struct recorder *r, uint32_t slot, uint32_t agent_id)
 {
 	uint64_t pc[SS_MAX_FRAMES];
 	const struct ss_stack *s;
-	uint32_t n, id;
+	uint32_t n, id, flags;
 
 	if (agent_id == MPR_STACK_NONE)
 		return 0;
@@ -88,10 +89,13 @@ static uint32_t stack_id(struct recorder *r, uint32_t slot, uint32_t agent_id)
 		return stack_use(r, r->stack_of_word[agent_id]);
 	s = (const struct ss_stack *)((const char *)r->config.block + r->arena + 8ull * agent_id);
 	n = s->n;
+	flags = s->flags;
 	if (n > SS_MAX_FRAMES || agent_id + 1ull + n > r->arena_words)
 		return 0;
 	memcpy(pc, s->pc, n * sizeof(*pc)); /* once: it could change under us */
-	id = stack_add(r, pc, n, s->flags);
+	if (block_by_fp(r->config.block, r->config.block_length, pc, n))
+		flags |= SS_STACK_BY_FP;
+	id = stack_add(r, pc, n, flags);
 	r->stack_of_word[agent_id] = id;
 	return id;
 }

@@ -17,6 +17,7 @@ enum uw_rule_flags {
 	UW_FULL = 4,	   /* take uw_full[full]: the simple fields do not describe this row */
 	UW_INVALID = 8,	   /* no rule here, or one we do not understand */
 	UW_PC_TAGGED = 16, /* the return address has other bits than UW_PC_BITS: see there */
+	UW_AT_CALLS = 32,  /* by a function's prologue: holds at return addresses only */
 };
 
 /* Of a return address, where processors keep more in it: the Thumb or MIPS16 mode in bit 0,

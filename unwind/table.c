@@ -9,6 +9,7 @@
 #include "lib/vec.h"
 #include "unwind/cfi.h"
 #include "unwind/image.h"
+#include "unwind/prologues.h"
 #include "unwind/sigtramp.h"
 #include "unwind/starts.h"
 #include "unwind/untabled.h"
@@ -219,6 +220,18 @@ static int add_debug_frame(Elf *elf, const struct arch *arch, struct rule_set *s
 	return err;
 }
 
+static int add_prologues(Elf *elf, const struct arch *arch, struct rule_set *set,
+			 struct unwind_table *t)
+{
+	struct unwind_table extra = {0};
+	int err = prologue_rows(elf, arch, t, set, &extra);
+
+	if (!err && extra.n)
+		err = table_merge(t, &extra);
+	unwind_table_free(&extra);
+	return err;
+}
+
 static int add_untabled(Elf *elf, const struct arch *arch, struct rule_set *set,
 			struct unwind_table *t)
 {
@@ -275,6 +288,8 @@ int unwind_table_build(Elf *elf, Elf *debug, struct rule_set *set, struct unwind
 		err = fill_gaps(elf, arch, table);
 	if (!err)
 		err = add_untabled(elf, arch, set, table);
+	if (!err)
+		err = add_prologues(elf, arch, set, table);
 	if (!err)
 		err = put_trampolines(elf, arch, set, table);
 	if (err)
