@@ -49,22 +49,46 @@ uint32_t rule_search(struct ss_control *c, uint64_t pc)
 }
 
 struct reader {
-	const struct ss_control *c;
-	struct ag_range *range;
-	bool crossed; /* a signal frame was passed: the stack below is another one */
+	const struct ag_call *call;
+	struct ag_range *range, own;
+	bool crossed; /* the frames from here on may lie on another stack */
 };
+
+/* The thread's ranges are for its outermost hook: another may be changing them. */
+static void reader_begin(struct reader *r, const struct ag_call *call)
+{
+	uint64_t sp = frame_sp(call->f);
+
+	r->call = call;
+	r->crossed = false;
+	if (call->level) {
+		r->own = range_new(call->c, sp);
+		r->range = &r->own;
+	} else {
+		r->range = range_of(call->c, call->t, sp);
+	}
+}
+
+/* To the memory at @addr, which may not be there. */
+static bool reader_moves(struct reader *r, uint64_t addr)
+{
+	const struct ag_call *call = r->call;
+
+	if (!call->level) {
+		r->range = range_other(call->c, call->t, addr);
+		return r->range;
+	}
+	r->own = range_new(call->c, addr);
+	return page_readable(call->c, r->own.low);
+}
 
 static bool read_stack(void *ctx, uint64_t addr, uint64_t *value)
 {
 	struct reader *r = ctx;
 
-	if (unlikely(!readable(r->c, r->range, addr))) {
-		if (!r->crossed)
-			return false;
-		*r->range = range_new(r->c, addr);
-		if (!page_readable(r->c, r->range->low) || !readable(r->c, r->range, addr))
-			return false;
-	}
+	if (unlikely(!readable(r->call->c, r->range, addr)) &&
+	    !(r->crossed && reader_moves(r, addr) && readable(r->call->c, r->range, addr)))
+		return false;
 	*value = word_at(addr);
 	return true;
 }
@@ -73,7 +97,7 @@ static bool is_code(void *ctx, uint64_t addr)
 {
 	const struct reader *r = ctx;
 
-	return module_find(module_list(r->c), addr);
+	return module_find(module_list(r->call->c), addr);
 }
 
 /* Only where a call pushes the return address: elsewhere a frame pointer does not tell the caller's
@@ -98,12 +122,12 @@ static struct walk_result walk_full(const struct ag_call *call, uint64_t *pc, ui
 	const struct uw_full *full = at_offset(c, c->full_rules), *f;
 	const struct uw_rule *rules = at_offset(c, c->rules);
 	struct uw_state *s = &call->t->state[call->level][0], *next = s + 1, *swap;
-	struct ag_range range = range_new(c, frame_sp(call->f));
-	struct reader reader = {c, &range, false};
+	struct reader reader;
 	struct walk_result r = {0};
 	enum uw_result step;
 	uint32_t rule;
 
+	reader_begin(&reader, call);
 	frame_state(call->f, call->f->desc->function_addr, s);
 	pc[r.n++] = s->reg[UW_REG_PC] | SS_PC_EXACT;
 	/* At a function's entry only the call was made. */
@@ -131,8 +155,8 @@ static struct walk_result walk_full(const struct ag_call *call, uint64_t *pc, ui
 			return r;
 		}
 		f = &full[rules[rule & 0xffff].full];
-		if (f->flags & UW_SIGNAL)
-			r.signal_seen = reader.crossed = true;
+		reader.crossed |= (f->flags & (UW_SIGNAL | UW_SWITCH)) != 0;
+		r.signal_seen |= (f->flags & UW_SIGNAL) != 0;
 		r.top = s->reg[UW_REG_SP];
 		if (uw_rule_holds(f->flags, s) && (by_fp || !(f->flags & UW_AT_CALLS))) {
 			step = uw_step_full(f, s, next, read_stack, &reader);

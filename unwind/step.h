@@ -38,7 +38,7 @@ static inline bool uw_known(const struct uw_state *s, uint32_t reg)
 static inline enum uw_result uw_cfa(const struct uw_full *f, const struct uw_state *s,
 				    uw_read_fn *read, void *ctx, uint64_t *cfa)
 {
-	uint64_t base;
+	uint64_t base, depth;
 
 	if (!uw_known(s, f->cfa_reg))
 		return UW_STEP_LOST;
@@ -51,6 +51,13 @@ static inline enum uw_result uw_cfa(const struct uw_full *f, const struct uw_sta
 		return read(ctx, base + (int64_t)f->cfa_off, cfa) ? UW_STEP_OK : UW_STEP_MEMORY;
 	case UW_CFA_PLT:
 		*cfa = base + 8 + ((s->reg[UW_REG_PC] & 15) >= (uint32_t)f->cfa_off ? 8 : 0);
+		return UW_STEP_OK;
+	case UW_CFA_GOROUTINE:
+		if (!read(ctx, base + (int64_t)f->cfa_off, &depth) ||
+		    !read(ctx, base + (int64_t)f->cfa_off + 8, cfa) ||
+		    !read(ctx, *cfa + 8, cfa))
+			return UW_STEP_MEMORY;
+		*cfa -= depth;
 		return UW_STEP_OK;
 	}
 	return UW_STEP_LOST;
@@ -78,7 +85,7 @@ static inline enum uw_result uw_step_full(const struct uw_full *f, const struct 
 		return result;
 	/* A signal frame may lie on another stack than what it interrupted, and a function that was
 	 * interrupted need not have a frame. */
-	if (!(f->flags & UW_SIGNAL) &&
+	if (!(f->flags & (UW_SIGNAL | UW_SWITCH)) &&
 	    (!uw_known(s, UW_REG_SP) || cfa < s->reg[UW_REG_SP] ||
 	     (cfa == s->reg[UW_REG_SP] && (f->where[UW_REG_PC] != UW_REG || !s->exact_pc))))
 		return UW_STEP_STUCK;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include "lib/vec.h"
 #include "unwind/cfi.h"
+#include "unwind/golang.h"
 #include "unwind/image.h"
 #include "unwind/prologues.h"
 #include "unwind/sigtramp.h"
@@ -244,12 +245,15 @@ static int add_untabled(Elf *elf, const struct arch *arch, struct rule_set *set,
 	return err;
 }
 
-/* Over whatever else there is: call frame information of the vdso is for debuggers' views. */
-static int put_trampolines(Elf *elf, const struct arch *arch, struct rule_set *set,
-			   struct unwind_table *t)
+typedef int rows_fn(Elf *elf, const struct arch *arch, struct rule_set *set,
+		    struct unwind_table *t);
+
+/* Puts the rows that @rows finds over whatever else there is. */
+static int put_over(Elf *elf, const struct arch *arch, struct rule_set *set, rows_fn *rows,
+		    struct unwind_table *t)
 {
 	struct unwind_table first = {0}, rest = *t;
-	int err = sigtramp_rows_of_elf(elf, arch, set, &first);
+	int err = rows(elf, arch, set, &first);
 
 	if (!err && first.n)
 		err = table_merge(&first, &rest);
@@ -291,7 +295,10 @@ int unwind_table_build(Elf *elf, Elf *debug, struct rule_set *set, struct unwind
 	if (!err)
 		err = add_prologues(elf, arch, set, table);
 	if (!err)
-		err = put_trampolines(elf, arch, set, table);
+		err = put_over(elf, arch, set, golang_rows, table);
+	/* Call frame information of the vdso's is for debuggers' views. */
+	if (!err)
+		err = put_over(elf, arch, set, sigtramp_rows_of_elf, table);
 	if (err)
 		unwind_table_free(table);
 	return err;
