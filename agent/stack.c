@@ -21,8 +21,7 @@ static const struct ss_module *module_find(const struct ss_module_list *list, ui
 
 static const struct ss_module_list *module_list(const struct ss_control *c)
 {
-	return (const void *)((const char *)c +
-			      __atomic_load_n(&c->module_list, __ATOMIC_ACQUIRE));
+	return (const void *)((const char *)c + __atomic_load_n(&c->module_list, __ATOMIC_ACQUIRE));
 }
 
 uint32_t rule_search(struct ss_control *c, uint64_t pc)
@@ -238,8 +237,7 @@ void stack_frame_returned(const struct ag_call *call)
 enum ag_nesting stack_nesting(const struct ag_call *call)
 {
 	/* What is not sure must not decide that a hook was left. */
-	struct walk_result r =
-	    walk_full(call, call->t->scratch[call->level], SS_MAX_FRAMES, false);
+	struct walk_result r = walk_full(call, call->t->scratch[call->level], SS_MAX_FRAMES, false);
 
 	if (r.ours_after_signal)
 		return AG_FROM_SIGNAL;

@@ -99,16 +99,3 @@ bool block_is_code(const struct ss_control *block, uint64_t length, uint64_t pc)
 
 	return take_list(&v, &list) && find_module(&v, list, pc, &m);
 }
-
-bool block_by_fp(const struct ss_control *block, uint64_t length, const uint64_t *pc, uint32_t n)
-{
-	struct uw_full rule;
-
-	for (uint32_t i = 0; i < n; i++) {
-		if (!(pc[i] & SS_PC_EXACT) &&
-		    block_rule(block, length, pc[i] - 1, &rule) == LOOKUP_RULE &&
-		    rule.flags & UW_AT_CALLS)
-			return true;
-	}
-	return false;
-}

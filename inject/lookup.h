@@ -33,8 +33,4 @@ enum lookup block_rule(const struct ss_control *block, uint64_t length, uint64_t
 /* Is @pc in executable memory that the tables know, with unwind information or without? */
 bool block_is_code(const struct ss_control *block, uint64_t length, uint64_t pc);
 
-/* Was one of the @n addresses of a stack that the agent took, innermost first, found by a rule that
- * relies on a frame pointer (UW_AT_CALLS)? */
-bool block_by_fp(const struct ss_control *block, uint64_t length, const uint64_t *pc, uint32_t n);
-
 #endif

@@ -9,7 +9,6 @@
 #include "lib/privileges.h"
 #include "record/internal.h"
 #include "inject/dumped.h"
-#include "inject/lookup.h"
 #include "inject/session.h"
 
 #define FLUSH_NS 1000000000ull
@@ -93,8 +92,7 @@ static uint32_t stack_id(struct recorder *r, uint32_t slot, uint32_t agent_id)
 	if (n > SS_MAX_FRAMES || agent_id + 1ull + n > r->arena_words)
 		return 0;
 	memcpy(pc, s->pc, n * sizeof(*pc)); /* once: it could change under us */
-	if (block_by_fp(r->config.block, r->config.block_length, pc, n))
-		flags |= SS_STACK_BY_FP;
+	n = stack_by_fp(r, pc, n, &flags);
 	id = stack_add(r, pc, n, flags);
 	r->stack_of_word[agent_id] = id;
 	return id;
@@ -133,6 +131,7 @@ static void take_raw(struct recorder *r, uint32_t slot, const struct mpr_raw_sta
 	if (unknown && code_changed(r))
 		n = dumped_unwind(r->config.block, r->config.block_length, &d, pc, SS_MAX_FRAMES,
 				  &flags, &unknown);
+	n = stack_by_fp(r, pc, n, &flags);
 	r->slot[slot].raw_sequence = raw->sequence;
 	r->slot[slot].raw_stack = stack_add(r, pc, n, flags);
 	aggregator_moves(r);

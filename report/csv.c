@@ -62,7 +62,8 @@ int csv_write(struct model *m, enum cost cost, FILE *out)
 
 	fputs("backtrace_id,allocated_count,size,usable_size,freed_count,leaked_count,"
 	      "leaked_bytes,temporary_count,temporary_bytes,peak_count,peak_bytes,maps,map_bytes,"
-	      "min_timestamp_relative,max_timestamp_relative,complete,by_frame_pointers,backtrace\r\n",
+	      "min_timestamp_relative,max_timestamp_relative,complete,by_frame_pointers,"
+	      "backtrace\r\n",
 	      out);
 	for (uint32_t i = 0; !ret && i < n; i++)
 		ret = write_group(m, ids[i], out);

@@ -112,8 +112,7 @@ void stack_ends_text(const struct model *m, const char *what, FILE *out)
 	if (stack_ends_find(m, &e))
 		return;
 	if (e.fp_stacks)
-		fprintf(out,
-			"            %s stack%s of %s %s: callers found by frame pointers\n",
+		fprintf(out, "            %s stack%s of %s %s: callers found by frame pointers\n",
 			text_number(e.fp_stacks, a), text_plural(e.fp_stacks),
 			text_number(e.fp_count, b), what);
 	for (size_t i = 0; i < e.list.n && i < SHOWN; i++) {

@@ -8,13 +8,13 @@
 #include "report/model.h"
 
 enum stack_end_reason {
-	STACK_END_NO_STACK,	/* there is none */
-	STACK_END_NO_TABLE,	/* at code without unwind information */
-	STACK_END_MADE_CODE,	/* the same, of code that is in no file: the program made it */
-	STACK_END_NO_MODULE,	/* at an address where no code is known */
-	STACK_END_BAD_FRAME,	/* at a frame whose memory does not make sense */
-	STACK_END_TOO_DEEP,	/* there are more frames than are taken */
-	STACK_END_NOT_COPIED,	/* of a copied stack too little was copied */
+	STACK_END_NO_STACK,   /* there is none */
+	STACK_END_NO_TABLE,   /* at code without unwind information */
+	STACK_END_MADE_CODE,  /* the same, of code that is in no file: the program made it */
+	STACK_END_NO_MODULE,  /* at an address where no code is known */
+	STACK_END_BAD_FRAME,  /* at a frame whose memory does not make sense */
+	STACK_END_TOO_DEEP,   /* there are more frames than are taken */
+	STACK_END_NOT_COPIED, /* of a copied stack too little was copied */
 };
 
 struct stack_end {
@@ -24,7 +24,7 @@ struct stack_end {
 };
 
 struct stack_ends {
-	VEC(struct stack_end) list;    /* those with the highest count first */
+	VEC(struct stack_end) list;   /* those with the highest count first */
 	uint64_t fp_stacks, fp_count; /* with callers that were found by frame pointers */
 };
 

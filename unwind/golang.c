@@ -19,8 +19,8 @@ enum kind {
 static const struct {
 	const char *name;
 	enum kind kind;
-} functions[] = {{"goexit", BEGINS},	{"mstart", BEGINS},	  {"rt0_go", BEGINS},
-		 {"mcall", SWITCHES},	{"systemstack", SWITCHES}, {"morestack", SWITCHES},
+} functions[] = {{"goexit", BEGINS},	    {"mstart", BEGINS},	       {"rt0_go", BEGINS},
+		 {"mcall", SWITCHES},	    {"systemstack", SWITCHES}, {"morestack", SWITCHES},
 		 {"cgocallback", SWITCHES}, {"asmcgocall", CALLS_C}};
 
 struct function {

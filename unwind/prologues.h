@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Rows of code without call frame information whose functions keep a frame pointer; table.c's own. */
+/* Rows of code without call frame information whose functions keep a frame pointer; table.c's own.
+ */
 #ifndef UNWIND_PROLOGUES_H
 #define UNWIND_PROLOGUES_H
 

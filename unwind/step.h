@@ -54,8 +54,7 @@ static inline enum uw_result uw_cfa(const struct uw_full *f, const struct uw_sta
 		return UW_STEP_OK;
 	case UW_CFA_GOROUTINE:
 		if (!read(ctx, base + (int64_t)f->cfa_off, &depth) ||
-		    !read(ctx, base + (int64_t)f->cfa_off + 8, cfa) ||
-		    !read(ctx, *cfa + 8, cfa))
+		    !read(ctx, base + (int64_t)f->cfa_off + 8, cfa) || !read(ctx, *cfa + 8, cfa))
 			return UW_STEP_MEMORY;
 		*cfa -= depth;
 		return UW_STEP_OK;

@@ -245,16 +245,18 @@ static int add_untabled(Elf *elf, const struct arch *arch, struct rule_set *set,
 	return err;
 }
 
-typedef int rows_fn(Elf *elf, const struct arch *arch, struct rule_set *set,
-		    struct unwind_table *t);
-
-/* Puts the rows that @rows finds over whatever else there is. */
-static int put_over(Elf *elf, const struct arch *arch, struct rule_set *set, rows_fn *rows,
-		    struct unwind_table *t)
+/* Over whatever else there is: call frame information of the vdso is for debuggers' views, that of
+ * Go does not know its stacks. */
+static int put_over(Elf *elf, const struct arch *arch, struct rule_set *set, struct unwind_table *t)
 {
-	struct unwind_table first = {0}, rest = *t;
-	int err = rows(elf, arch, set, &first);
+	struct unwind_table first = {0}, go = {0}, rest = *t;
+	int err = sigtramp_rows_of_elf(elf, arch, set, &first);
 
+	if (!err)
+		err = golang_rows(elf, arch, set, &go);
+	if (!err && go.n)
+		err = table_merge(&first, &go);
+	unwind_table_free(&go);
 	if (!err && first.n)
 		err = table_merge(&first, &rest);
 	if (err || !first.n) {
@@ -295,10 +297,7 @@ int unwind_table_build(Elf *elf, Elf *debug, struct rule_set *set, struct unwind
 	if (!err)
 		err = add_prologues(elf, arch, set, table);
 	if (!err)
-		err = put_over(elf, arch, set, golang_rows, table);
-	/* Call frame information of the vdso's is for debuggers' views. */
-	if (!err)
-		err = put_over(elf, arch, set, sigtramp_rows_of_elf, table);
+		err = put_over(elf, arch, set, table);
 	if (err)
 		unwind_table_free(table);
 	return err;

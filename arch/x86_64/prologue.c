@@ -4,15 +4,15 @@
 #include <string.h>
 #include "arch/x86_64/x86_64.h"
 
-#define ALIGNMENT 16u /* of functions, by all compilers but for small code */
-#define INT3	  0xcc
-#define RET	  0xc3
-#define NOP	  0x90
-#define CALL	  0xe8
-#define JMP	  0xe9
-#define JMP_SHORT 0xeb
+#define ALIGNMENT   16u /* of functions, by all compilers but for small code */
+#define INT3	    0xcc
+#define RET	    0xc3
+#define NOP	    0x90
+#define CALL	    0xe8
+#define JMP	    0xe9
+#define JMP_SHORT   0xeb
 #define LONGEST_NOP 11u
-#define PUSH_RBP  0x55
+#define PUSH_RBP    0x55
 
 struct text {
 	const uint8_t *at;
@@ -176,4 +176,30 @@ void x86_find_frames(const uint8_t *code, size_t size, uint64_t addr, arch_mark_
 			mark(ctx, f.jump == SIZE_MAX ? ARCH_MARK_START : ARCH_MARK_BEHIND_JUMP,
 			     addr + f.start, addr + f.jump);
 	}
+}
+
+/* Bytes of an instruction whose opcode is one byte and is followed by @modrm and @sib (Intel SDM,
+ * 2.1). */
+static size_t length_by_modrm(uint8_t modrm, uint8_t sib)
+{
+	static const uint8_t displacement[] = {0, 1, 4, 0};
+	uint8_t mod = modrm >> 6, rm = modrm & 7;
+	bool has_sib = mod < 3 && rm == 4;
+	bool absolute = mod == 0 && (rm == 5 || (has_sib && (sib & 7) == 5));
+
+	return 2u + has_sib + (absolute ? 4u : displacement[mod]);
+}
+
+bool x86_ends_in_call(const uint8_t *code, size_t size)
+{
+	if (size >= 5 && code[size - 5] == CALL)
+		return true;
+	for (size_t n = 2; n <= 7 && n <= size; n++) {
+		const uint8_t *p = code + size - n;
+
+		if (p[0] == 0xff && (p[1] >> 3 & 7) == 2 &&
+		    length_by_modrm(p[1], n > 2 ? p[2] : 0) == n)
+			return true;
+	}
+	return false;
 }

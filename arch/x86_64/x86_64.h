@@ -43,7 +43,8 @@ size_t x86_encode_jump(uint8_t *out, uint64_t at, uint64_t target);
 /* Does a rel32 counted from @next reach @target? */
 bool x86_reaches(uint64_t next, uint64_t target);
 
-/* prologue.c: arch.find_frames */
+/* prologue.c: arch.find_frames, arch.ends_in_call */
+bool x86_ends_in_call(const uint8_t *code, size_t size);
 void x86_find_frames(const uint8_t *code, size_t size, uint64_t addr, arch_mark_fn *mark,
 		     void *ctx);
 
