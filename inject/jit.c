@@ -8,7 +8,16 @@
 
 #define MAX_CMDLINE (64u << 10)
 
-bool jit_is_v8(Elf *elf)
+void jit_note_process(struct jit *jit, pid_t pid)
+{
+	char *line = malloc(MAX_CMDLINE);
+
+	if (line && !proc_cmdline(pid, line, MAX_CMDLINE))
+		jit->told = strstr(line, "-XX:+PreserveFramePointer");
+	free(line);
+}
+
+static bool names_v8(Elf *elf)
 {
 	static const char name[] = "N2v88internal7Isolate";
 	GElf_Shdr sh;
@@ -18,12 +27,10 @@ bool jit_is_v8(Elf *elf)
 	return d && d->d_buf && memmem(d->d_buf, d->d_size, name, sizeof(name) - 1);
 }
 
-bool jit_was_told(pid_t pid)
+void jit_note_file(struct jit *jit, Elf *elf, const char *path)
 {
-	char *line = malloc(MAX_CMDLINE);
-	bool told = line && !proc_cmdline(pid, line, MAX_CMDLINE) &&
-		    strstr(line, "-XX:+PreserveFramePointer");
+	const char *slash = strrchr(path, '/');
 
-	free(line);
-	return told;
+	jit->has_hotspot |= slash && !strncmp(slash, "/libjvm.so", strlen("/libjvm.so"));
+	jit->has_v8 = jit->has_v8 || names_v8(elf);
 }

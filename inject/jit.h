@@ -7,11 +7,21 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Is V8 in this file, or does it use V8?  All frames that V8 makes, compiled, interpreted or of its
- * built-in functions, are linked by the frame pointer. */
-bool jit_is_v8(Elf *elf);
+/* What is known of a program; zero: nothing. */
+struct jit {
+	bool has_v8;	  /* its frames, compiled, interpreted or built in, are all linked */
+	bool has_hotspot; /* compiled code uses the register as it likes ... */
+	bool told;	  /* ... but with -XX:+PreserveFramePointer */
+};
 
-/* Was the program told to do so: is -XX:+PreserveFramePointer among its arguments (HotSpot)? */
-bool jit_was_told(pid_t pid);
+/* Notes the arguments that the process was started with. */
+void jit_note_process(struct jit *jit, pid_t pid);
+/* Notes a file that is mapped: which has V8 or HotSpot in it, or uses V8. */
+void jit_note_file(struct jit *jit, Elf *elf, const char *path);
+
+static inline bool jit_keeps_fp(const struct jit *jit)
+{
+	return jit->told || (jit->has_v8 && !jit->has_hotspot);
+}
 
 #endif

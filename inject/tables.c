@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "inject/jit.h"
 #include "unwind/cache.h"
 #include "unwind/prologues.h"
 #include "unwind/sigtramp.h"
@@ -281,11 +280,12 @@ static int add_map(struct tables *tb, struct target *t, const struct map *map)
 		free(image);
 	} else if (!strcmp(map->path, "[sigpage]")) {
 		err = add_sigpage(tb, t, map, &c);
-	} else if (!map->ino && tb->jit_keeps_fp && t->arch->find_frames) {
+	} else if (!map->ino && jit_keeps_fp(&tb->jit) && t->arch->find_frames) {
 		err = add_jit(tb, t, map, &c);
 	} else if (map->ino && (fd = proc_open_map(t->pid, map)) >= 0) {
 		elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-		tb->jit_keeps_fp |= elf && jit_is_v8(elf);
+		if (elf)
+			jit_note_file(&tb->jit, elf, map->path);
 		err = add_elf(tb, elf, map, &c);
 		elf_end(elf);
 		close(fd);
@@ -345,7 +345,7 @@ int tables_update(struct tables *tb, struct target *t, const struct maps *maps)
 	size_t keep = 0;
 
 	if (!tb->code.n)
-		tb->jit_keeps_fp = jit_was_told(t->pid);
+		jit_note_process(&tb->jit, t->pid);
 	vec_for_each (&tb->code, c)
 		c->seen = false;
 	/* Files first: they tell what code a program makes. */

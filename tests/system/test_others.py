@@ -556,8 +556,8 @@ php_admin_value[memory_limit] = 1G
                 c.close()
             yield ask
         self.listening(connect)
-        # Debian builds it without call frame information: stacks of two frames.
-        self.check(p.pid, connect, "malloc|_Znwm", complete=0, known=False, jit=True)
+        # Debian builds it without call frame information: its functions keep frame pointers.
+        self.check(p.pid, connect, "malloc|_Znwm", complete=0.9, known=False, jit=True)
         p.terminate()
         p.wait(timeout=120)
 
