@@ -84,25 +84,6 @@ static bool is_operand(const struct text *t, size_t i)
 	       memchr(two_operands, t->at[i - 1], sizeof(two_operands) - 1);
 }
 
-/* Does an instruction that does not come back end at @i, or what compilers pad functions with? */
-static bool ends_at(const struct text *t, size_t i)
-{
-	if (i < 5)
-		return false;
-	return t->at[i - 1] == INT3 || (t->at[i - 1] == RET && !is_operand(t, i - 1)) ||
-	       t->at[i - 5] == JMP || t->at[i - 5] == CALL || t->at[i - 2] == JMP_SHORT ||
-	       begins(t, i - 2, "\x0f\x0b", 2);
-}
-
-static bool padded_to(const struct text *t, size_t i)
-{
-	for (size_t n = 1; n <= LONGEST_NOP && n <= i; n++) {
-		if (nop_length(t, i - n) == n)
-			return true;
-	}
-	return false;
-}
-
 /* Where the call or jump at @i goes, as an index; SIZE_MAX: out of the text. */
 static size_t target_of(const struct text *t, size_t i)
 {
@@ -116,14 +97,46 @@ static size_t target_of(const struct text *t, size_t i)
 	return to < t->size ? to : SIZE_MAX;
 }
 
-/* The function that the bytes at @i call, as far as they are a call; SIZE_MAX: they are none. */
+static bool follows_return(const struct text *t, size_t i)
+{
+	return i && (t->at[i - 1] == INT3 || (t->at[i - 1] == RET && !is_operand(t, i - 1)));
+}
+
+/* Does an instruction that does not come back end at @i? */
+static bool ends_at(const struct text *t, size_t i)
+{
+	return follows_return(t, i) ||
+	       (i >= 5 && t->at[i - 5] == JMP && target_of(t, i - 5) != SIZE_MAX) ||
+	       (i >= 2 && begins(t, i - 2, "\x0f\x0b", 2));
+}
+
+/* The same, or a call that does not, when an int3 is what follows. */
+static bool ends_before_int3(const struct text *t, size_t i)
+{
+	return ends_at(t, i) || (i >= 2 && t->at[i - 2] == JMP_SHORT) ||
+	       (i >= 5 && t->at[i - 5] == CALL && target_of(t, i - 5) != SIZE_MAX);
+}
+
+static bool padded_to(const struct text *t, size_t i)
+{
+	for (size_t n = 1; n <= LONGEST_NOP && n <= i; n++) {
+		if (nop_length(t, i - n) == n)
+			return true;
+	}
+	return false;
+}
+
+/* The function that the bytes at @i call; SIZE_MAX: they are no call.  Most such bytes are part of
+ * something else. */
 static size_t callee(const struct text *t, size_t i)
 {
 	size_t to = target_of(t, i);
 
-	if (to == SIZE_MAX || setup_length(t, to) || ends_at(t, to) || padded_to(t, to))
+	if (to == SIZE_MAX || to == i + 5)
+		return SIZE_MAX;
+	if (setup_length(t, to) || follows_return(t, to))
 		return to;
-	return SIZE_MAX;
+	return is_aligned(t, to) && (ends_at(t, to) || padded_to(t, to)) ? to : SIZE_MAX;
 }
 
 /* What is marked because of the byte at @i: a start, and the condition for it. */
@@ -138,7 +151,8 @@ static struct found look_at(const struct text *t, size_t i)
 
 	switch (t->at[i]) {
 	case INT3:
-		if (is_aligned(t, i + 1) && ends_at(t, i))
+		/* Constants have runs of such bytes, too. */
+		if (is_aligned(t, i + 1) && !begins(t, i + 1, "\xcc", 1) && ends_before_int3(t, i))
 			f.start = i + 1;
 		break;
 	case CALL:

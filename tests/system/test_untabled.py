@@ -138,8 +138,8 @@ class Untabled(t.Case):
         self.detach(p.pid)
         self.assertEqual(rec.wait(timeout=120), 0)
         report = self.report(f)
-        self.assertGreater(complete(report), 0.9)
-        self.assertGreater(report["frame_pointer_stacks"]["count"], 0.9 * report["losses"]["stacks_total"])
+        self.assertGreater(complete(report), 0.8)
+        self.assertGreater(report["frame_pointer_stacks"]["count"], 0.8 * report["losses"]["stacks_total"])
 
     @staticmethod
     def end_group(p):

@@ -90,9 +90,27 @@ static void frames(void **state)
 	}
 }
 
+/* Bytes of operands look like calls and padding. */
+static void operands(void **state)
+{
+	static const uint8_t code[] = {
+	    0x55, 0x48, 0x89, 0xe5,					/* 00: as above */
+	    0x83, 0xbf, 0xe8, 0x00, 0x00, 0x00, 0x00,			/* 04: cmpl $0,0xe8(%rdi) */
+	    0x49, 0xb8, 0xcd, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, /* 0b: movabs */
+	    0x5d, 0xc3, 0x90, 0x90, 0x90, 0x90, 0x90,			/* 15: pop %rbp; ret */
+	};
+	struct marks m = {{false}, {false}};
+
+	(void)state;
+	arch_x86_64.find_frames(code, sizeof(code), ADDR, mark, &m);
+	for (size_t i = 0; i < sizeof(code); i++)
+		assert_int_equal(m.start[i], i == 0);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(calls), cmocka_unit_test(frames)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(calls), cmocka_unit_test(frames),
+					   cmocka_unit_test(operands)};
 
 	return cmocka_run_group_tests_name("x86-64, prologues", tests, NULL, NULL);
 }
