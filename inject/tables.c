@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "inject/gdb_jit.h"
 #include "unwind/cache.h"
 #include "unwind/prologues.h"
 #include "unwind/sigtramp.h"
@@ -101,6 +102,7 @@ void tables_free(struct tables *tb)
 	vec_for_each (&tb->paths, path)
 		free(*path);
 	vec_free(&tb->paths);
+	vec_free(&tb->gdb_jits);
 	vec_free(&tb->code);
 	vec_free(&tb->past);
 	vec_free(&tb->own);
@@ -225,17 +227,39 @@ static int add_sigpage(struct tables *tb, struct target *t, const struct map *ma
 	return err;
 }
 
-/* One rule for all of it. */
+/* Code in no file: what it was registered with, or one rule for all of it. */
 static int add_jit(struct tables *tb, struct target *t, const struct map *map, struct code *c)
 {
 	struct unwind_table table = {0};
-	struct uw_full rule = prologue_rule(t->arch);
-	int err = table_add_row(&table, map->start, rule_set_add(tb->rules, &rule));
+	int err = 0;
 
-	if (!err)
+	vec_for_each (&tb->gdb_jits, descriptor) {
+		if (!err)
+			err = gdb_jit_rows(t, *descriptor, map->start, map->end, tb->rules, &table);
+	}
+	if (!err && !table.n && jit_keeps_fp(&tb->jit) && t->arch->find_frames) {
+		struct uw_full rule = prologue_rule(t->arch);
+
+		err = table_add_row(&table, map->start, rule_set_add(tb->rules, &rule));
+	}
+	if (!err && table.n)
 		err = put_rows(tb, &table, 0, map->start, map->end, &c->s);
 	unwind_table_free(&table);
 	return err;
+}
+
+/* What the file tells of code in no file. */
+static int note_jit(struct tables *tb, Elf *elf, const struct map *map)
+{
+	uint64_t bias, descriptor = elf ? gdb_jit_descriptor(elf) : 0;
+
+	if (!elf)
+		return 0;
+	jit_note_file(&tb->jit, elf, map->path);
+	if (!descriptor || bias_of(elf, map, &bias))
+		return 0;
+	descriptor += bias;
+	return vec_push(&tb->gdb_jits, descriptor);
 }
 
 /* Return: NULL when out of memory. */
@@ -280,13 +304,13 @@ static int add_map(struct tables *tb, struct target *t, const struct map *map)
 		free(image);
 	} else if (!strcmp(map->path, "[sigpage]")) {
 		err = add_sigpage(tb, t, map, &c);
-	} else if (!map->ino && jit_keeps_fp(&tb->jit) && t->arch->find_frames) {
+	} else if (!map->ino) {
 		err = add_jit(tb, t, map, &c);
 	} else if (map->ino && (fd = proc_open_map(t->pid, map)) >= 0) {
 		elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-		if (elf)
-			jit_note_file(&tb->jit, elf, map->path);
-		err = add_elf(tb, elf, map, &c);
+		err = note_jit(tb, elf, map);
+		if (!err)
+			err = add_elf(tb, elf, map, &c);
 		elf_end(elf);
 		close(fd);
 	}

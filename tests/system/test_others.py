@@ -587,7 +587,6 @@ php_admin_value[memory_limit] = 1G
                             must(say("query-status")["return"]["running"], "status")
                             must(len(say("query-commands")["return"]) > 100, "commands")
                     yield ask
-                # Some calls come from code that it made itself, which has no unwind tables.
                 self.check(p.pid, connect, "qmp_|qobject|json", complete=0.9, jit=True)
         self.ends(p)
 

@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import unittest
 
@@ -140,6 +141,40 @@ class Untabled(t.Case):
         report = self.report(f)
         self.assertGreater(complete(report), 0.8)
         self.assertGreater(report["frame_pointer_stacks"]["count"], 0.8 * report["losses"]["stacks_total"])
+
+    def test_qemu(self):
+        """qemu: through translated code, for which it tells debuggers the rules, to where the thread begins"""
+        program = "/usr/bin/qemu-system-x86_64"
+        if not os.path.exists(program):
+            self.skipTest("package qemu-system-x86 is not installed (scripts/setup check others)")
+        sock = self.path("qmp")
+        p = self.start(program, "-display", "none", "-accel", "tcg", "-m", "64", "-net", "none",
+                       "-chardev", f"socket,id=q,path={sock},server=on,wait=off", "-mon", "chardev=q,mode=control",
+                       stderr=subprocess.DEVNULL)
+        t.wait_for(lambda: os.path.exists(sock))
+        rec = self.path("r")
+        with socket.socket(socket.AF_UNIX) as s:
+            t.wait_for(lambda: s.connect_ex(sock) == 0)
+            with s.makefile("rw") as f:
+                def say(command):
+                    f.write(json.dumps({"execute": command}) + "\n")
+                    f.flush()
+                    return f.readline()
+                f.readline()
+                say("qmp_capabilities")
+                attached = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", rec)
+                self.wait_recorded(p.pid)
+                say("system_reset")  # its firmware sets up the devices once more
+                t.wait_for(lambda: next(r["events"] for r in json.loads(self.memprof("status", "--json").stdout)
+                                        if r["pid"] == p.pid) > 10000)
+                self.detach(p.pid)
+                self.assertEqual(attached.wait(timeout=120), 0)
+        report = self.report(rec)
+        self.assertGreater(complete(report), 0.8)
+        through = [names(g) for g in report["allocation_groups"] if g["complete"] and "-" in names(g)]
+        self.assertTrue(through)
+        for stack in through:
+            self.assertIn("start_thread", stack[:2])
 
     @staticmethod
     def end_group(p):
