@@ -77,3 +77,12 @@ struct ag_range *range_find(struct ss_control *c, struct ag_thread *t, uint64_t 
 	*r = range_new(c, sp);
 	return r;
 }
+
+struct ag_range *range_other(struct ss_control *c, struct ag_thread *t, uint64_t addr)
+{
+	for (uint32_t i = 0; i < AG_RANGES && c->unmaps == t->unmaps_seen; i++) {
+		if (addr >= t->range[i].low && addr < t->range[i].high)
+			return &t->range[i];
+	}
+	return page_readable(c, addr & ~(PAGE - 1)) ? range_find(c, t, addr) : NULL;
+}

@@ -19,11 +19,14 @@ static const struct ss_module *module_find(const struct ss_module_list *list, ui
 	return NULL;
 }
 
+static const struct ss_module_list *module_list(const struct ss_control *c)
+{
+	return (const void *)((const char *)c + __atomic_load_n(&c->module_list, __ATOMIC_ACQUIRE));
+}
+
 uint32_t rule_search(struct ss_control *c, uint64_t pc)
 {
-	const struct ss_module_list *list =
-	    at_offset(c, __atomic_load_n(&c->module_list, __ATOMIC_ACQUIRE));
-	const struct ss_module *m = module_find(list, pc);
+	const struct ss_module *m = module_find(module_list(c), pc);
 	const uint32_t *pcs;
 	uint32_t lo = 0, hi, want;
 
@@ -45,24 +48,62 @@ uint32_t rule_search(struct ss_control *c, uint64_t pc)
 }
 
 struct reader {
-	const struct ss_control *c;
-	struct ag_range *range;
-	bool crossed; /* a signal frame was passed: the stack below is another one */
+	const struct ag_call *call;
+	struct ag_range *range, own;
+	bool crossed; /* the frames from here on may lie on another stack */
 };
+
+/* The thread's ranges are for its outermost hook: another may be changing them. */
+static void reader_begin(struct reader *r, const struct ag_call *call)
+{
+	uint64_t sp = frame_sp(call->f);
+
+	r->call = call;
+	r->crossed = false;
+	if (call->level) {
+		r->own = range_new(call->c, sp);
+		r->range = &r->own;
+	} else {
+		r->range = range_of(call->c, call->t, sp);
+	}
+}
+
+/* To the memory at @addr, which may not be there. */
+static bool reader_moves(struct reader *r, uint64_t addr)
+{
+	const struct ag_call *call = r->call;
+
+	if (!call->level) {
+		r->range = range_other(call->c, call->t, addr);
+		return r->range;
+	}
+	r->own = range_new(call->c, addr);
+	return page_readable(call->c, r->own.low);
+}
 
 static bool read_stack(void *ctx, uint64_t addr, uint64_t *value)
 {
 	struct reader *r = ctx;
 
-	if (unlikely(!readable(r->c, r->range, addr))) {
-		if (!r->crossed)
-			return false;
-		*r->range = range_new(r->c, addr);
-		if (!page_readable(r->c, r->range->low) || !readable(r->c, r->range, addr))
-			return false;
-	}
+	if (unlikely(!readable(r->call->c, r->range, addr)) &&
+	    !(r->crossed && reader_moves(r, addr) && readable(r->call->c, r->range, addr)))
+		return false;
 	*value = word_at(addr);
 	return true;
+}
+
+static bool is_code(void *ctx, uint64_t addr)
+{
+	const struct reader *r = ctx;
+
+	return module_find(module_list(r->call->c), addr);
+}
+
+/* Only where a call pushes the return address: elsewhere a frame pointer does not tell the caller's
+ * stack pointer. */
+static bool step_by_fp(const struct uw_state *s, struct uw_state *next, struct reader *r)
+{
+	return AG_RA_SIZE && uw_step_fp(s, next, read_stack, is_code, r);
 }
 
 struct walk_result {
@@ -71,19 +112,21 @@ struct walk_result {
 	bool raw_wanted, signal_seen, ours_seen, ours_after_signal;
 };
 
-/* All registers, every kind of rule; addresses to @pc. */
-static struct walk_result walk_full(const struct ag_call *call, uint64_t *pc, uint32_t max)
+/* All registers, every kind of rule; addresses to @pc.  @by_fp: also by frame pointers, and rules
+ * that rely on them. */
+static struct walk_result walk_full(const struct ag_call *call, uint64_t *pc, uint32_t max,
+				    bool by_fp)
 {
 	struct ss_control *c = call->c;
-	const struct uw_full *full = at_offset(c, c->full_rules);
+	const struct uw_full *full = at_offset(c, c->full_rules), *f;
 	const struct uw_rule *rules = at_offset(c, c->rules);
 	struct uw_state *s = &call->t->state[call->level][0], *next = s + 1, *swap;
-	struct ag_range range = range_new(c, frame_sp(call->f));
-	struct reader reader = {c, &range, false};
+	struct reader reader;
 	struct walk_result r = {0};
 	enum uw_result step;
 	uint32_t rule;
 
+	reader_begin(&reader, call);
 	frame_state(call->f, call->f->desc->function_addr, s);
 	pc[r.n++] = s->reg[UW_REG_PC] | SS_PC_EXACT;
 	/* At a function's entry only the call was made. */
@@ -102,25 +145,29 @@ static struct walk_result walk_full(const struct ag_call *call, uint64_t *pc, ui
 			pc[r.n++] = s->reg[UW_REG_PC] | (s->exact_pc ? SS_PC_EXACT : 0);
 		}
 		if (r.n == max || steps == 2 * SS_MAX_FRAMES) {
-			r.flags = SS_STACK_TOO_DEEP;
+			r.flags |= SS_STACK_TOO_DEEP;
 			return r;
 		}
 		if (rule == RULE_UNKNOWN) {
 			r.raw_wanted = true;
-			r.flags = SS_STACK_NO_TABLE;
+			r.flags |= SS_STACK_NO_TABLE;
 			return r;
 		}
-		rule &= 0xffff;
-		if (rule == RULE_NONE) {
-			r.flags = SS_STACK_NO_TABLE;
-			return r;
-		}
-		if (rules[rule].flags & UW_SIGNAL)
-			r.signal_seen = reader.crossed = true;
+		f = &full[rules[rule & 0xffff].full];
+		reader.crossed |= (f->flags & (UW_SIGNAL | UW_SWITCH)) != 0;
+		r.signal_seen |= (f->flags & UW_SIGNAL) != 0;
 		r.top = s->reg[UW_REG_SP];
-		step = uw_step_full(&full[rules[rule].full], s, next, read_stack, &reader);
+		if (uw_rule_holds(f->flags, s) && (by_fp || !(f->flags & UW_AT_CALLS))) {
+			step = uw_step_full(f, s, next, read_stack, &reader);
+		} else if (by_fp && step_by_fp(s, next, &reader)) {
+			step = UW_STEP_OK;
+			r.flags |= SS_STACK_BY_FP;
+		} else {
+			r.flags |= SS_STACK_NO_TABLE;
+			return r;
+		}
 		if (step != UW_STEP_OK) {
-			r.flags =
+			r.flags |=
 			    step == UW_STEP_OUTERMOST ? SS_STACK_COMPLETE : SS_STACK_BAD_FRAME;
 			return r;
 		}
@@ -133,7 +180,7 @@ static struct walk_result walk_full(const struct ag_call *call, uint64_t *pc, ui
 uint32_t take_full(const struct ag_call *call)
 {
 	uint64_t *pc = call->t->scratch[call->level], hash = 0;
-	struct walk_result r = walk_full(call, pc, SS_MAX_FRAMES);
+	struct walk_result r = walk_full(call, pc, SS_MAX_FRAMES, true);
 
 	if (r.raw_wanted)
 		return STACK_RAW_WANTED;
@@ -189,7 +236,8 @@ void stack_frame_returned(const struct ag_call *call)
 
 enum ag_nesting stack_nesting(const struct ag_call *call)
 {
-	struct walk_result r = walk_full(call, call->t->scratch[call->level], SS_MAX_FRAMES);
+	/* What is not sure must not decide that a hook was left. */
+	struct walk_result r = walk_full(call, call->t->scratch[call->level], SS_MAX_FRAMES, false);
 
 	if (r.ours_after_signal)
 		return AG_FROM_SIGNAL;

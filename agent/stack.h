@@ -26,6 +26,9 @@ struct ag_range range_new(const struct ss_control *c, uint64_t sp);
 /* The thread's range @sp is in; made when there is none. */
 struct ag_range *range_find(struct ss_control *c, struct ag_thread *t, uint64_t sp);
 
+/* The same for an address that may not be there, or not readable: then NULL. */
+struct ag_range *range_other(struct ss_control *c, struct ag_thread *t, uint64_t addr);
+
 static inline struct ag_range *range_of(struct ss_control *c, struct ag_thread *t, uint64_t sp)
 {
 	struct ag_range *r = &t->range[0];

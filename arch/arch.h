@@ -16,6 +16,7 @@
 
 #define ARCH_MAX_REGSET	  1024
 #define ARCH_DWARF_REGS	  34 /* numbers that column[] knows */
+#define ARCH_MAX_CALL	  7  /* bytes of a call instruction */
 #define ARCH_ARGS	  5
 #define ARCH_ARG_ON_STACK 255 /* of perf_arg */
 
@@ -109,6 +110,15 @@ enum arch_guard {
 	ARCH_GUARD_TCB,	 /* in the thread control block */
 	ARCH_GUARD_LD,	 /* __pointer_chk_guard of the dynamic linker */
 };
+
+/* What find_frames() tells of an address. */
+enum arch_mark {
+	ARCH_MARK_START,       /* a function may begin here */
+	ARCH_MARK_BEHIND_JUMP, /* the same, if there is one at @target, too: a jump there ends this
+				*/
+	ARCH_MARK_FRAME,       /* a frame was made: CFA - 2 words has the caller's frame pointer */
+};
+typedef void arch_mark_fn(void *ctx, enum arch_mark mark, uint64_t addr, uint64_t target);
 
 struct arch {
 	const char *name; /* x86_64: as in JSON and folder names */
@@ -283,6 +293,19 @@ struct arch {
 	 */
 	bool (*frame_insn)(const struct arch *arch, const uint8_t *code, size_t size, uint64_t addr,
 			   uint8_t mode, struct arch_frame_insn *insn);
+
+	/**
+	 * find_frames - where functions begin, and where the frame pointer becomes the frame's, as
+	 *	far as bytes tell without decoding; NULL: frame_insn tells
+	 * @code, @size: bytes at @addr
+	 * @mark: called with @ctx; starts may lie in front of what was given before
+	 */
+	void (*find_frames)(const uint8_t *code, size_t size, uint64_t addr, arch_mark_fn *mark,
+			    void *ctx);
+
+	/* Is a call instruction what @code ends with?  @size: ARCH_MAX_CALL; NULL where there is
+	 * no find_frames. */
+	bool (*ends_in_call)(const uint8_t *code, size_t size);
 
 	/**
 	 * plan_patch - relocate the entry of a function

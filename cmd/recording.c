@@ -21,6 +21,17 @@ static bool code_changed(void *ctx)
 	return recording_refresh(ctx);
 }
 
+static bool follows_call(void *ctx, uint64_t pc)
+{
+	const struct recording *rec = ctx;
+	const struct arch *arch = rec->t->arch;
+	uint8_t code[ARCH_MAX_CALL];
+
+	return arch->ends_in_call &&
+	       !mem_read(&rec->t->mem, pc - sizeof(code), code, sizeof(code)) &&
+	       arch->ends_in_call(code, sizeof(code));
+}
+
 static bool next_module(void *ctx, struct mp_module *m)
 {
 	struct recording *rec = ctx;
@@ -142,6 +153,7 @@ static int start_recorder(struct recording *rec, const struct recording_options 
 	    .max_depth = o->depth,
 	    .select = o->select,
 	    .code_changed = code_changed,
+	    .follows_call = follows_call,
 	    .next_module = next_module,
 	    .ctx = rec,
 	    .rotation = recording_rotation(o->rotate),

@@ -214,6 +214,7 @@ enum ss_stack_flags {
 	SS_STACK_TOO_DEEP = 8,	 /* more than SS_MAX_FRAMES */
 	SS_STACK_TRUNCATED = 16, /* recorder: the copied stack bytes did not suffice */
 	SS_STACK_CUT = 32,	 /* recorder: outer frames are left out, as was asked for */
+	SS_STACK_BY_FP = 64,	 /* some callers were found by frame pointers, not by tables */
 };
 
 #define SS_MAX_FRAMES 1024

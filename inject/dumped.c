@@ -4,10 +4,14 @@
 #include <string.h>
 #include "inject/lookup.h"
 
-static bool read_dumped(void *ctx, uint64_t addr, uint64_t *value)
-{
-	const struct dumped *d = ctx;
+struct walk {
+	const struct dumped *d;
+	const struct ss_control *block;
+	uint64_t length;
+};
 
+static bool read_dumped(const struct dumped *d, uint64_t addr, uint64_t *value)
+{
 	uint64_t sp = d->regs[UW_REG_SP], word = d->arch->word_size;
 
 	if (addr < sp || d->stack_bytes < word || addr - sp > d->stack_bytes - word)
@@ -23,53 +27,90 @@ static bool return_from(const struct dumped *d, struct uw_state *s)
 	if (!d->arch->call_push) {
 		s->reg[UW_REG_PC] = s->reg[UW_REG_LR] & UW_PC_BITS;
 		s->valid &= ~(1u << UW_REG_LR);
-	} else if (!read_dumped((void *)d, s->reg[UW_REG_SP], &s->reg[UW_REG_PC])) {
+	} else if (!read_dumped(d, s->reg[UW_REG_SP], &s->reg[UW_REG_PC])) {
 		return false;
 	}
 	s->reg[UW_REG_SP] += d->arch->call_push;
 	return true;
 }
 
+static bool read_word(void *ctx, uint64_t addr, uint64_t *value)
+{
+	return read_dumped(((const struct walk *)ctx)->d, addr, value);
+}
+
+static bool is_code(void *ctx, uint64_t addr)
+{
+	const struct walk *w = ctx;
+
+	return block_is_code(w->block, w->length, addr);
+}
+
+/* One frame outwards; *@found: what the tables have there. */
+static enum uw_result one(struct walk *w, const struct uw_state *s, struct uw_state *next,
+			  enum lookup *found, uint32_t *flags)
+{
+	struct uw_full rule;
+
+	*found = block_rule(w->block, w->length, s->reg[UW_REG_PC] - !s->exact_pc, &rule);
+	if (*found == LOOKUP_RULE && !uw_rule_holds(rule.flags, s))
+		*found = LOOKUP_NO_RULE;
+	if (*found == LOOKUP_RULE) {
+		if (rule.flags & UW_AT_CALLS)
+			*flags |= SS_STACK_BY_FP;
+		return uw_step_full(&rule, s, next, read_word, w);
+	}
+	if (*found == LOOKUP_NO_MODULE || w->d->arch->call_push != 8 ||
+	    !uw_step_fp(s, next, read_word, is_code, w))
+		return UW_STEP_LOST;
+	*flags |= SS_STACK_BY_FP;
+	return UW_STEP_OK;
+}
+
+static uint32_t end_of(enum uw_result step)
+{
+	switch (step) {
+	case UW_STEP_OUTERMOST:
+		return SS_STACK_COMPLETE;
+	case UW_STEP_MEMORY:
+		return SS_STACK_TRUNCATED;
+	default:
+		return SS_STACK_BAD_FRAME;
+	}
+}
+
 uint32_t dumped_unwind(const struct ss_control *block, uint64_t length, const struct dumped *d,
 		       uint64_t *pc, uint32_t max, uint32_t *flags, bool *unknown)
 {
 	struct uw_state s = {.valid = d->valid, .exact_pc = true}, next;
-	struct uw_full rule;
+	struct walk w = {.d = d, .block = block, .length = length};
+	enum uw_result step;
 	enum lookup found;
 	uint32_t n = 0;
 
 	memcpy(s.reg, d->regs, sizeof(s.reg));
 	*unknown = false;
-	*flags = SS_STACK_BAD_FRAME;
+	*flags = 0;
 	if (!d->interrupted) {
 		pc[n++] = s.reg[UW_REG_PC] | SS_PC_EXACT;
-		if (!return_from(d, &s))
+		if (!return_from(d, &s)) {
+			*flags = SS_STACK_BAD_FRAME;
 			return n;
+		}
 	}
 	for (;;) {
 		if (n == max) {
-			*flags = SS_STACK_TOO_DEEP;
+			*flags |= SS_STACK_TOO_DEEP;
 			return n;
 		}
 		pc[n++] = s.reg[UW_REG_PC] | (s.exact_pc ? SS_PC_EXACT : 0);
-		found = block_rule(block, length, s.reg[UW_REG_PC] - !s.exact_pc, &rule);
-		if (found != LOOKUP_RULE) {
-			*unknown = found == LOOKUP_NO_MODULE;
-			*flags = SS_STACK_NO_TABLE;
-			return n;
-		}
-		switch (uw_step_full(&rule, &s, &next, read_dumped, (void *)d)) {
-		case UW_STEP_OK:
+		step = one(&w, &s, &next, &found, flags);
+		if (step == UW_STEP_OK) {
 			s = next;
-			break;
-		case UW_STEP_OUTERMOST:
-			*flags = SS_STACK_COMPLETE;
-			return n;
-		case UW_STEP_MEMORY:
-			*flags = SS_STACK_TRUNCATED;
-			return n;
-		default:
-			return n;
+			continue;
 		}
+		*unknown = found == LOOKUP_NO_MODULE;
+		*flags |= found == LOOKUP_RULE ? end_of(step) : SS_STACK_NO_TABLE;
+		return n;
 	}
 }

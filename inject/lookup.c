@@ -34,13 +34,21 @@ static bool take_list(const struct view *v, uint64_t *list)
 static bool find_module(const struct view *v, uint64_t list, uint64_t pc, struct ss_module *m)
 {
 	struct ss_module_list head;
+	uint32_t lo = 0, hi;
 
 	if (!take(v, list, &head, sizeof(head)))
 		return false;
-	for (uint32_t i = 0; i < head.n && i < SS_MAX_MODULES; i++) {
-		if (!take(v, list + sizeof(head) + i * sizeof(*m), m, sizeof(*m)))
+	hi = head.n < SS_MAX_MODULES ? head.n : SS_MAX_MODULES;
+	while (lo < hi) {
+		uint32_t mid = (lo + hi) / 2;
+
+		if (!take(v, list + sizeof(head) + mid * sizeof(*m), m, sizeof(*m)))
 			return false;
-		if (pc >= m->start && pc < m->end)
+		if (pc < m->start)
+			hi = mid;
+		else if (pc >= m->end)
+			lo = mid + 1;
+		else
 			return true;
 	}
 	return false;
@@ -81,4 +89,13 @@ enum lookup block_rule(const struct ss_control *block, uint64_t length, uint64_t
 	if (!id || full > length || !take(&v, full + id * sizeof(*rule), rule, sizeof(*rule)))
 		return LOOKUP_NO_RULE;
 	return LOOKUP_RULE;
+}
+
+bool block_is_code(const struct ss_control *block, uint64_t length, uint64_t pc)
+{
+	const struct view v = {(const char *)block, length};
+	struct ss_module m;
+	uint64_t list;
+
+	return take_list(&v, &list) && find_module(&v, list, pc, &m);
 }

@@ -3,6 +3,7 @@
 #ifndef INJECT_LOOKUP_H
 #define INJECT_LOOKUP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "formats/session.h"
 #include "lib/vec.h"
@@ -28,5 +29,8 @@ enum lookup {
  */
 enum lookup block_rule(const struct ss_control *block, uint64_t length, uint64_t pc,
 		       struct uw_full *rule);
+
+/* Is @pc in executable memory that the tables know, with unwind information or without? */
+bool block_is_code(const struct ss_control *block, uint64_t length, uint64_t pc);
 
 #endif

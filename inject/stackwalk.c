@@ -189,7 +189,9 @@ enum stack_walk stack_walk(struct target *t, struct thread *th, const struct ss_
 
 		if (in_spans(spans, n, pc))
 			return WALK_INSIDE;
-		if (block_rule(block, length, pc - !s.exact_pc, &rule) != LOOKUP_RULE)
+		/* A rule by a prologue is not sure enough to take the agent out. */
+		if (block_rule(block, length, pc - !s.exact_pc, &rule) != LOOKUP_RULE ||
+		    rule.flags & UW_AT_CALLS)
 			return WALK_LOST;
 		switch (uw_step_full(&rule, &s, &next, read_target, t)) {
 		case UW_STEP_OK:

@@ -7,9 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "inject/gdb_jit.h"
 #include "unwind/cache.h"
+#include "unwind/prologues.h"
 #include "unwind/sigtramp.h"
 #include "unwind/step.h"
+#include "unwind/untabled.h"
 
 #define MAX_VDSO (64u << 10)
 
@@ -99,6 +102,7 @@ void tables_free(struct tables *tb)
 	vec_for_each (&tb->paths, path)
 		free(*path);
 	vec_free(&tb->paths);
+	vec_free(&tb->gdb_jits);
 	vec_free(&tb->code);
 	vec_free(&tb->past);
 	vec_free(&tb->own);
@@ -223,6 +227,41 @@ static int add_sigpage(struct tables *tb, struct target *t, const struct map *ma
 	return err;
 }
 
+/* Code in no file: what it was registered with, or one rule for all of it. */
+static int add_jit(struct tables *tb, struct target *t, const struct map *map, struct code *c)
+{
+	struct unwind_table table = {0};
+	int err = 0;
+
+	vec_for_each (&tb->gdb_jits, descriptor) {
+		if (!err)
+			err = gdb_jit_rows(t, *descriptor, map->start, map->end, tb->rules, &table);
+	}
+	if (!err && !table.n && jit_keeps_fp(&tb->jit) && t->arch->find_frames) {
+		struct uw_full rule = prologue_rule(t->arch);
+
+		err = table_add_row(&table, map->start, rule_set_add(tb->rules, &rule));
+	}
+	if (!err && table.n)
+		err = put_rows(tb, &table, 0, map->start, map->end, &c->s);
+	unwind_table_free(&table);
+	return err;
+}
+
+/* What the file tells of code in no file. */
+static int note_jit(struct tables *tb, Elf *elf, const struct map *map)
+{
+	uint64_t bias, descriptor = elf ? gdb_jit_descriptor(elf) : 0;
+
+	if (!elf)
+		return 0;
+	jit_note_file(&tb->jit, elf, map->path);
+	if (!descriptor || bias_of(elf, map, &bias))
+		return 0;
+	descriptor += bias;
+	return vec_push(&tb->gdb_jits, descriptor);
+}
+
 /* Return: NULL when out of memory. */
 static const char *keep_path(struct tables *tb, const char *path)
 {
@@ -265,9 +304,13 @@ static int add_map(struct tables *tb, struct target *t, const struct map *map)
 		free(image);
 	} else if (!strcmp(map->path, "[sigpage]")) {
 		err = add_sigpage(tb, t, map, &c);
+	} else if (!map->ino) {
+		err = add_jit(tb, t, map, &c);
 	} else if (map->ino && (fd = proc_open_map(t->pid, map)) >= 0) {
 		elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-		err = add_elf(tb, elf, map, &c);
+		err = note_jit(tb, elf, map);
+		if (!err)
+			err = add_elf(tb, elf, map, &c);
 		elf_end(elf);
 		close(fd);
 	}
@@ -295,18 +338,16 @@ static bool is_own(const struct tables *tb, const struct map *map)
 	return false;
 }
 
-int tables_update(struct tables *tb, struct target *t, const struct maps *maps)
+/* Return: number of mappings that are new, of files or of none, or a negative errno. */
+static int add_new(struct tables *tb, struct target *t, const struct maps *maps, bool files)
 {
 	int fresh = 0, err;
-	bool gone = false;
-	size_t keep = 0;
 
-	vec_for_each (&tb->code, c)
-		c->seen = false;
 	vec_for_each (&maps->list, map) {
 		struct code *c;
 
-		if (!map->exec || is_own(tb, map) || !strcmp(map->path, "[vsyscall]"))
+		if (!map->exec || (map->ino != 0) != files || is_own(tb, map) ||
+		    !strcmp(map->path, "[vsyscall]"))
 			continue;
 		c = known(tb, map);
 		if (c) {
@@ -318,6 +359,25 @@ int tables_update(struct tables *tb, struct target *t, const struct maps *maps)
 			return err;
 		fresh++;
 	}
+	return fresh;
+}
+
+int tables_update(struct tables *tb, struct target *t, const struct maps *maps)
+{
+	int fresh = 0, err;
+	bool gone = false;
+	size_t keep = 0;
+
+	if (!tb->code.n)
+		jit_note_process(&tb->jit, t->pid);
+	vec_for_each (&tb->code, c)
+		c->seen = false;
+	/* Files first: they tell what code a program makes. */
+	fresh = add_new(tb, t, maps, true);
+	err = fresh < 0 ? fresh : add_new(tb, t, maps, false);
+	if (err < 0)
+		return err;
+	fresh += err;
 	for (size_t i = 0; i < tb->code.n; i++) {
 		if (!tb->code.at[i].seen) {
 			gone = true;

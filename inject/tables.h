@@ -11,6 +11,7 @@
 #include "attach/target.h"
 #include "formats/file.h"
 #include "formats/session.h"
+#include "inject/jit.h"
 #include "lib/check.h"
 #include "lib/vec.h"
 #include "unwind/table.h"
@@ -30,9 +31,11 @@ struct tables {
 	struct ss_control layout;   /* where things are in it */
 	uint64_t rows_at, rows_end; /* free part of the row area, offsets in the block */
 	uint32_t next_list;
-	int cache;	       /* directory of kept tables, or negative; tables_free() closes it */
-	VEC(struct code) code; /* of the target's files */
-	VEC(struct code) past; /* unloaded ones: their rows serve when they come back */
+	struct jit jit;		/* what makes code that is in no file ... */
+	VEC(uint64_t) gdb_jits; /* ... and where programs list it for debuggers */
+	int cache;		/* directory of kept tables, or negative; tables_free() closes it */
+	VEC(struct code) code;	/* of the target's files */
+	VEC(struct code) past;	/* unloaded ones: their rows serve when they come back */
 	VEC(char *) paths; /* each once, until tables_free(): copies of a module may name them */
 	VEC(struct ss_module) own; /* agent and islands */
 };

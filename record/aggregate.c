@@ -72,7 +72,7 @@ static uint32_t stack_id(struct recorder *r, uint32_t slot, uint32_t agent_id)
 {
 	uint64_t pc[SS_MAX_FRAMES];
 	const struct ss_stack *s;
-	uint32_t n, id;
+	uint32_t n, id, flags;
 
 	if (agent_id == MPR_STACK_NONE)
 		return 0;
@@ -88,10 +88,12 @@ static uint32_t stack_id(struct recorder *r, uint32_t slot, uint32_t agent_id)
 		return stack_use(r, r->stack_of_word[agent_id]);
 	s = (const struct ss_stack *)((const char *)r->config.block + r->arena + 8ull * agent_id);
 	n = s->n;
+	flags = s->flags;
 	if (n > SS_MAX_FRAMES || agent_id + 1ull + n > r->arena_words)
 		return 0;
 	memcpy(pc, s->pc, n * sizeof(*pc)); /* once: it could change under us */
-	id = stack_add(r, pc, n, s->flags);
+	n = stack_by_fp(r, pc, n, &flags);
+	id = stack_add(r, pc, n, flags);
 	r->stack_of_word[agent_id] = id;
 	return id;
 }
@@ -129,6 +131,7 @@ static void take_raw(struct recorder *r, uint32_t slot, const struct mpr_raw_sta
 	if (unknown && code_changed(r))
 		n = dumped_unwind(r->config.block, r->config.block_length, &d, pc, SS_MAX_FRAMES,
 				  &flags, &unknown);
+	n = stack_by_fp(r, pc, n, &flags);
 	r->slot[slot].raw_sequence = raw->sequence;
 	r->slot[slot].raw_stack = stack_add(r, pc, n, flags);
 	aggregator_moves(r);

@@ -118,6 +118,9 @@ void *aggregator_run(void *recorder);
 /* look.c: writes what is seen of the target from outside; the aggregator's. */
 void look_at_target(struct recorder *r, uint64_t now); /* names only, once it is let go */
 /* The recording's id of a stack; it is in the file then. */
+/* Marks a stack that relies on frame pointers, and cuts it off where one led to what is no return
+ * address.  Return: how many of the @n addresses are left. */
+uint32_t stack_by_fp(const struct recorder *r, const uint64_t *pc, uint32_t n, uint32_t *flags);
 uint32_t stack_add(struct recorder *r, const uint64_t *pc, uint32_t n, uint32_t flags);
 /* The same id; the stack is in the piece at hand then. */
 uint32_t stack_use(struct recorder *r, uint32_t id);

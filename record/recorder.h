@@ -64,6 +64,9 @@ struct recorder_config {
 	 * returns whether anything is new.
 	 */
 	bool (*code_changed)(void *ctx);
+	/* Called by the aggregator: is there a call instruction in front of @pc?  NULL: it is
+	 * taken for granted. */
+	bool (*follows_call)(void *ctx, uint64_t pc);
 	/* Called by the aggregator: the next module that is not in the file yet.  Return: false:
 	 * none.  Strings stay valid until the next call. */
 	bool (*next_module)(void *ctx, struct mp_module *m);

@@ -48,8 +48,9 @@ static int write_group(struct model *m, uint32_t id, FILE *out)
 	fprintf(out, "%u", id);
 	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++)
 		fprintf(out, ",%llu", (unsigned long long)v[i]);
-	fprintf(out, ",%.9f,%.9f,%s,", (double)g->first_ns / 1e9, (double)g->last_ns / 1e9,
-		m->stack[id].flags & SS_STACK_COMPLETE ? "true" : "false");
+	fprintf(out, ",%.9f,%.9f,%s,%s,", (double)g->first_ns / 1e9, (double)g->last_ns / 1e9,
+		m->stack[id].flags & SS_STACK_COMPLETE ? "true" : "false",
+		m->stack[id].flags & SS_STACK_BY_FP ? "true" : "false");
 	ret = write_stack(m, id, out);
 	fputs("\r\n", out);
 	return ret;
@@ -62,7 +63,8 @@ int csv_write(struct model *m, enum cost cost, FILE *out)
 
 	fputs("backtrace_id,allocated_count,size,usable_size,freed_count,leaked_count,"
 	      "leaked_bytes,temporary_count,temporary_bytes,peak_count,peak_bytes,maps,map_bytes,"
-	      "min_timestamp_relative,max_timestamp_relative,complete,backtrace\r\n",
+	      "min_timestamp_relative,max_timestamp_relative,complete,by_frame_pointers,"
+	      "backtrace\r\n",
 	      out);
 	for (uint32_t i = 0; !ret && i < n; i++)
 		ret = write_group(m, ids[i], out);

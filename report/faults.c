@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include "report/order.h"
+#include "report/stack_ends.h"
 
 #define SITE_FRAMES 6
 
@@ -35,6 +36,7 @@ static void totals(const struct model *m, FILE *out)
 			text_number(order_used(m), a),
 			text_number(m->losses.stacks_total - m->losses.stacks_complete, b),
 			text_number(m->losses.stacks_total, c));
+	stack_ends_text(m, "faults", out);
 	if (m->losses.left_out_allocs)
 		fprintf(out, "left out    %s faults (other threads, or paused)\n",
 			text_number(m->losses.left_out_allocs, a));

@@ -5,6 +5,7 @@
 #include "report/faults.h"
 #include "report/json.h"
 #include "report/json_stack.h"
+#include "report/stack_ends.h"
 #include "report/timeline.h"
 
 #define FRAMES 3
@@ -108,6 +109,7 @@ int faults_json(struct model *m, FILE *out)
 	json_boolean(g, "user_only", m->info.user_only);
 	write_totals(g, m);
 	write_losses(g, m);
+	stack_ends_json(g, m);
 	write_threads(g, m);
 	write_timeline(g, m);
 	write_groups(g, m);

@@ -9,6 +9,7 @@
 #include "lib/hex.h"
 #include "report/json_stack.h"
 #include "report/order.h"
+#include "report/stack_ends.h"
 #include "report/timeline.h"
 
 static void write_processes(yajl_gen g, const struct model *m)
@@ -298,6 +299,7 @@ int json_write(struct model *m, bool with_blocks, FILE *out)
 	write_totals(g, m);
 	write_all(g, m);
 	write_losses(g, m);
+	stack_ends_json(g, m);
 	write_lists(g, m);
 	write_groups(g, m);
 	if (with_blocks)

@@ -45,6 +45,7 @@ void json_backtrace(yajl_gen g, struct model *m, uint32_t id)
 	json_name(g, "backtrace");
 	json_frames(g, m, id);
 	json_boolean(g, "complete", s->flags & SS_STACK_COMPLETE);
+	json_boolean(g, "by_frame_pointers", s->flags & SS_STACK_BY_FP);
 }
 
 void json_moment(yajl_gen g, const struct model *m, const char *key, uint64_t ns)

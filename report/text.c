@@ -6,6 +6,7 @@
 #include <time.h>
 #include "lib/printable.h"
 #include "report/order.h"
+#include "report/stack_ends.h"
 
 #define SITE_FRAMES 6
 #define ERROR_TEXT  40
@@ -301,6 +302,7 @@ static void totals(struct model *m, FILE *out)
 			text_number(order_used(m), a),
 			text_number(m->losses.stacks_total - m->losses.stacks_complete, b),
 			text_number(m->losses.stacks_total, c));
+	stack_ends_text(m, "allocations", out);
 	if (m->losses.left_out_allocs || m->losses.left_out_frees)
 		fprintf(out,
 			"left out    %s allocations (other threads, or paused), %s frees of blocks "

@@ -14,7 +14,7 @@
 #include "lib/hex.h"
 
 #define LEAST_ROWS 50000u /* smaller ones are built as fast as they are read */
-#define VERSION	   2u	  /* of struct uw_full and of what translate.c makes of a row */
+#define VERSION	   3u	  /* of struct uw_full and of what translate.c makes of a row */
 #define MAGIC	   "mpunwind"
 
 /* What a file begins with; behind it rules, addresses of rows, rule indices of rows. */

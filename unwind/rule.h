@@ -17,6 +17,8 @@ enum uw_rule_flags {
 	UW_FULL = 4,	   /* take uw_full[full]: the simple fields do not describe this row */
 	UW_INVALID = 8,	   /* no rule here, or one we do not understand */
 	UW_PC_TAGGED = 16, /* the return address has other bits than UW_PC_BITS: see there */
+	UW_AT_CALLS = 32,  /* by a function's prologue: holds at return addresses only */
+	UW_SWITCH = 64,	   /* the caller's frame is on another stack */
 };
 
 /* Of a return address, where processors keep more in it: the Thumb or MIPS16 mode in bit 0,
@@ -52,6 +54,10 @@ enum uw_cfa {
 	UW_CFA_REG = 0, /* CFA = cfa_reg + cfa_off */
 	UW_CFA_DEREF,	/* CFA = *(cfa_reg + cfa_off): realigned stacks, signal frames */
 	UW_CFA_PLT,	/* x86-64 PLT entry: rsp + 8 + ((rip & 15) >= cfa_off ? 8 : 0) */
+	/* Go's asmcgocall: so far below the top of a goroutine's stack as the word at cfa_reg +
+	 * cfa_off says; the word behind it points to the goroutine, whose second word is the top */
+	UW_CFA_GOROUTINE,
+	UW_CFA_LOST, /* cannot be told */
 };
 
 /* The complete form. */

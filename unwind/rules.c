@@ -32,7 +32,7 @@ static uint32_t hash(const struct uw_full *f)
 
 static struct uw_rule simplify(const struct uw_full *f, uint32_t id)
 {
-	uint8_t flags = f->flags & (uint8_t)~UW_PC_TAGGED;
+	uint8_t flags = f->flags & (uint8_t) ~(UW_PC_TAGGED | UW_AT_CALLS);
 	struct uw_rule r = {.flags = flags, .full = id, .fp_off = UW_FP_SAME};
 	bool simple = !flags && f->cfa_kind == UW_CFA_REG &&
 		      (f->cfa_reg == UW_REG_SP || f->cfa_reg == UW_REG_FP) &&

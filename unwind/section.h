@@ -3,9 +3,15 @@
 #define UNWIND_SECTION_H
 
 #include <gelf.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 /* The first section of that name that has bytes in the file.  Return: NULL: none; else with its
  * header in *@sh. */
 Elf_Scn *elf_section(Elf *elf, const char *name, GElf_Shdr *sh);
+
+/* Does the section hold instructions?  Then *@sh is its header and *@code its bytes, which belong
+ * to the Elf. */
+bool section_is_code(Elf_Scn *scn, GElf_Shdr *sh, const uint8_t **code);
 
 #endif

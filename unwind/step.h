@@ -38,7 +38,7 @@ static inline bool uw_known(const struct uw_state *s, uint32_t reg)
 static inline enum uw_result uw_cfa(const struct uw_full *f, const struct uw_state *s,
 				    uw_read_fn *read, void *ctx, uint64_t *cfa)
 {
-	uint64_t base;
+	uint64_t base, depth;
 
 	if (!uw_known(s, f->cfa_reg))
 		return UW_STEP_LOST;
@@ -51,6 +51,12 @@ static inline enum uw_result uw_cfa(const struct uw_full *f, const struct uw_sta
 		return read(ctx, base + (int64_t)f->cfa_off, cfa) ? UW_STEP_OK : UW_STEP_MEMORY;
 	case UW_CFA_PLT:
 		*cfa = base + 8 + ((s->reg[UW_REG_PC] & 15) >= (uint32_t)f->cfa_off ? 8 : 0);
+		return UW_STEP_OK;
+	case UW_CFA_GOROUTINE:
+		if (!read(ctx, base + (int64_t)f->cfa_off, &depth) ||
+		    !read(ctx, base + (int64_t)f->cfa_off + 8, cfa) || !read(ctx, *cfa + 8, cfa))
+			return UW_STEP_MEMORY;
+		*cfa -= depth;
 		return UW_STEP_OK;
 	}
 	return UW_STEP_LOST;
@@ -78,7 +84,7 @@ static inline enum uw_result uw_step_full(const struct uw_full *f, const struct 
 		return result;
 	/* A signal frame may lie on another stack than what it interrupted, and a function that was
 	 * interrupted need not have a frame. */
-	if (!(f->flags & UW_SIGNAL) &&
+	if (!(f->flags & (UW_SIGNAL | UW_SWITCH)) &&
 	    (!uw_known(s, UW_REG_SP) || cfa < s->reg[UW_REG_SP] ||
 	     (cfa == s->reg[UW_REG_SP] && (f->where[UW_REG_PC] != UW_REG || !s->exact_pc))))
 		return UW_STEP_STUCK;
@@ -127,6 +133,54 @@ static inline enum uw_result uw_step_full(const struct uw_full *f, const struct 
 	if (!next->reg[UW_REG_PC])
 		return UW_STEP_OUTERMOST;
 	return UW_STEP_OK;
+}
+
+/* Does a rule with these flags hold at frame @s? */
+static inline bool uw_rule_holds(uint8_t flags, const struct uw_state *s)
+{
+	return !(flags & UW_INVALID) && !(flags & UW_AT_CALLS && s->exact_pc);
+}
+
+/* Larger frames are not searched. */
+#define UW_FP_FRAME_MAX (16u << 10)
+
+/* Is @addr in memory that is mapped as executable? */
+typedef bool uw_is_code_fn(void *ctx, uint64_t addr);
+
+/**
+ * uw_step_fp() - registers of the caller by the frame pointer, where no rule is known (x86-64)
+ * @s: the frame
+ * @next: filled with the stack pointer, frame pointer and pc of the caller; must not be @s
+ * @read, @is_code: called with @ctx
+ *
+ * The code may use the frame pointer register for something else, or may not have set it up.  Then
+ * the return address of this frame lies between the stack pointer and wherever the register points,
+ * or the register points to no return address.  Any word there that could be a return address
+ * refuses the step, also one that an earlier call left behind.
+ *
+ * Return: whether the register was found to be this frame's.
+ */
+static inline bool uw_step_fp(const struct uw_state *s, struct uw_state *next, uw_read_fn *read,
+			      uw_is_code_fn *is_code, void *ctx)
+{
+	const uint64_t word = 8;
+	uint64_t sp = s->reg[UW_REG_SP], fp = s->reg[UW_REG_FP], value;
+
+	if (!uw_known(s, UW_REG_SP) || !uw_known(s, UW_REG_FP) || (sp | fp) & (word - 1) ||
+	    fp < sp || fp - sp > UW_FP_FRAME_MAX)
+		return false;
+	for (uint64_t at = sp; at < fp; at += word) {
+		if (!read(ctx, at, &value) || is_code(ctx, value))
+			return false;
+	}
+	if (!read(ctx, fp, &next->reg[UW_REG_FP]) || !read(ctx, fp + word, &value) ||
+	    !is_code(ctx, value - 1))
+		return false;
+	next->reg[UW_REG_PC] = value;
+	next->reg[UW_REG_SP] = fp + 2 * word;
+	next->valid = 1u << UW_REG_SP | 1u << UW_REG_FP | 1u << UW_REG_PC;
+	next->exact_pc = false;
+	return true;
 }
 
 #endif

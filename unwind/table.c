@@ -8,7 +8,9 @@
 #include <string.h>
 #include "lib/vec.h"
 #include "unwind/cfi.h"
+#include "unwind/golang.h"
 #include "unwind/image.h"
+#include "unwind/prologues.h"
 #include "unwind/sigtramp.h"
 #include "unwind/starts.h"
 #include "unwind/untabled.h"
@@ -219,6 +221,18 @@ static int add_debug_frame(Elf *elf, const struct arch *arch, struct rule_set *s
 	return err;
 }
 
+static int add_prologues(Elf *elf, const struct arch *arch, struct rule_set *set,
+			 struct unwind_table *t)
+{
+	struct unwind_table extra = {0};
+	int err = prologue_rows(elf, arch, t, set, &extra);
+
+	if (!err && extra.n)
+		err = table_merge(t, &extra);
+	unwind_table_free(&extra);
+	return err;
+}
+
 static int add_untabled(Elf *elf, const struct arch *arch, struct rule_set *set,
 			struct unwind_table *t)
 {
@@ -231,13 +245,18 @@ static int add_untabled(Elf *elf, const struct arch *arch, struct rule_set *set,
 	return err;
 }
 
-/* Over whatever else there is: call frame information of the vdso is for debuggers' views. */
-static int put_trampolines(Elf *elf, const struct arch *arch, struct rule_set *set,
-			   struct unwind_table *t)
+/* Over whatever else there is: call frame information of the vdso is for debuggers' views, that of
+ * Go does not know its stacks. */
+static int put_over(Elf *elf, const struct arch *arch, struct rule_set *set, struct unwind_table *t)
 {
-	struct unwind_table first = {0}, rest = *t;
+	struct unwind_table first = {0}, go = {0}, rest = *t;
 	int err = sigtramp_rows_of_elf(elf, arch, set, &first);
 
+	if (!err)
+		err = golang_rows(elf, arch, set, &go);
+	if (!err && go.n)
+		err = table_merge(&first, &go);
+	unwind_table_free(&go);
 	if (!err && first.n)
 		err = table_merge(&first, &rest);
 	if (err || !first.n) {
@@ -276,7 +295,9 @@ int unwind_table_build(Elf *elf, Elf *debug, struct rule_set *set, struct unwind
 	if (!err)
 		err = add_untabled(elf, arch, set, table);
 	if (!err)
-		err = put_trampolines(elf, arch, set, table);
+		err = add_prologues(elf, arch, set, table);
+	if (!err)
+		err = put_over(elf, arch, set, table);
 	if (err)
 		unwind_table_free(table);
 	return err;

@@ -8,6 +8,7 @@
 #include "unwind/bytes.h"
 #include "unwind/exidx.h"
 #include "unwind/flow.h"
+#include "unwind/section.h"
 #include "unwind/starts.h"
 
 #define MODE_UNKNOWN 0xff
@@ -157,20 +158,6 @@ static int follow_section(struct building *b, const GElf_Shdr *sh, const uint8_t
 	return err;
 }
 
-static bool is_code(Elf_Scn *scn, GElf_Shdr *sh, const uint8_t **code)
-{
-	Elf_Data *d;
-
-	if (!gelf_getshdr(scn, sh) || sh->sh_type != SHT_PROGBITS ||
-	    !(sh->sh_flags & SHF_EXECINSTR))
-		return false;
-	d = elf_rawdata(scn, NULL);
-	if (!d || !d->d_buf || d->d_size < sh->sh_size)
-		return false;
-	*code = d->d_buf;
-	return true;
-}
-
 /* Sections come in order of addresses; one that does not is left out. */
 static int each_section(struct building *b, struct flow_starts *calls)
 {
@@ -182,7 +169,7 @@ static int each_section(struct building *b, struct flow_starts *calls)
 		const uint8_t *code;
 		GElf_Shdr sh;
 
-		if (!is_code(scn, &sh, &code) || sh.sh_addr < last)
+		if (!section_is_code(scn, &sh, &code) || sh.sh_addr < last)
 			continue;
 		err = follow_section(b, &sh, code, calls);
 		last = sh.sh_addr + sh.sh_size;

@@ -234,6 +234,8 @@ const struct arch arch_x86_64 = {
     .emergency_frame = x86_emergency_frame,
     .set_return = set_return,
     .decode = x86_decode,
+    .find_frames = x86_find_frames,
+    .ends_in_call = x86_ends_in_call,
     .plan_patch = x86_plan_patch,
     .encode_slot = x86_encode_slot,
 };

@@ -43,6 +43,11 @@ size_t x86_encode_jump(uint8_t *out, uint64_t at, uint64_t target);
 /* Does a rel32 counted from @next reach @target? */
 bool x86_reaches(uint64_t next, uint64_t target);
 
+/* prologue.c: arch.find_frames, arch.ends_in_call */
+bool x86_ends_in_call(const uint8_t *code, size_t size);
+void x86_find_frames(const uint8_t *code, size_t size, uint64_t addr, arch_mark_fn *mark,
+		     void *ctx);
+
 /* sigframe.c: arch.emergency_frame, arch.restarted_number */
 size_t x86_emergency_frame(uint8_t *out, size_t size, uint64_t at, const struct arch_emergency *e);
 long x86_restarted_number(const uint8_t *code, size_t n);

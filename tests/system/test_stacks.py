@@ -29,7 +29,7 @@ class Stacks(t.Case):
         t.settle(p.pid)
         report = self.report(self.record(p.pid, 0.5))
         p.kill()
-        names = {f["function"] for g in report["allocation_groups"] for f in g["backtrace"] if f["library"] == "node"}
+        names = {f["function"] for g in report["allocation_groups"] for f in g["backtrace"] if f.get("library") == "node"}
         self.assertGreater(len(names), 20)
         self.assertEqual([n for n in names if re.match(r"node\+0x", n)], [])
 
