@@ -88,6 +88,11 @@ static bool is_over(const struct target *t)
 	return ret ? ret == -ESRCH : ended(&st) || st.no_memory;
 }
 
+static int refuse_ended(const struct target *t, struct mp_err *err)
+{
+	return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH, "process %d has ended", t->pid);
+}
+
 int target_check_program(const struct target *t, struct mp_err *err)
 {
 	uint8_t byte;
@@ -96,7 +101,7 @@ int target_check_program(const struct target *t, struct mp_err *err)
 	if (!t->execed && (t->mem.fd < 0 || mem_read_some(&t->mem, 0, &byte, 1)))
 		return 0;
 	if (is_over(t))
-		return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH, "process %d has ended", t->pid);
+		return refuse_ended(t, err);
 	return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH,
 		       "process %d executed another program meanwhile; that one was left alone",
 		       t->pid);
@@ -107,7 +112,7 @@ int target_ask_again(const struct target *t, int error, struct mp_err *err)
 	struct pollfd p = {.fd = t->pidfd, .events = POLLIN};
 
 	if (poll(&p, 1, END_MS) == 1)
-		return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH, "process %d has ended", t->pid);
+		return refuse_ended(t, err);
 	return target_check_program(t, err) ? -ESRCH : error;
 }
 
@@ -123,7 +128,7 @@ int target_refused(const struct target *t, int error, struct mp_err *err)
 			    .other_userns = other_user_namespace(t->pid)};
 
 	if (is_over(t))
-		return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH, "process %d has ended", t->pid);
+		return refuse_ended(t, err);
 	if (target_check_program(t, err))
 		return -ESRCH;
 	if (!proc_status_read(t->pid, 0, &tracer) && tracer.tracer)
