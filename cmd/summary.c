@@ -35,26 +35,27 @@ static uint64_t call_address(uint64_t pc)
 
 static void print_site(const struct summary *s, const struct recorder_top *top, const char *unit)
 {
+	uint64_t pc[SS_MAX_FRAMES];
 	uint32_t shown = 0;
 
+	recorder_pcs(s->recorder, top, pc);
 	printf("  %10s in %s %s%s\n", human((uint64_t)top->bytes), thousands((uint64_t)top->count),
 	       unit, text_plural((uint64_t)top->count));
 	for (uint32_t i = 0; i < top->n && shown < TOP_FRAMES; i++) {
 		struct mp_symbol sym[64];
-		uint32_t n = s->symbols ? symbols_find(s->symbols, top->pc[i], sym, 64) : 0;
-		const struct mp_module *m =
-		    s->symbols ? symbols_module(s->symbols, top->pc[i]) : NULL;
+		uint32_t n = s->symbols ? symbols_find(s->symbols, pc[i], sym, 64) : 0;
+		const struct mp_module *m = s->symbols ? symbols_module(s->symbols, pc[i]) : NULL;
 		const char *file = m && m->path && strrchr(m->path, '/')
 				       ? printable(strrchr(m->path, '/') + 1)
 				       : "?";
 
-		if (top->pc[i] == CARRY_CLEARED_PC)
+		if (pc[i] == CARRY_CLEARED_PC)
 			printf("      %s\n", CARRY_CLEARED);
 		else if (!n)
 			printf("      %s+0x%llx\n", file,
-			       (unsigned long long)(call_address(top->pc[i]) - (m ? m->bias : 0)));
-		if (n && summary_hooked_as(s->session, top->pc[i]))
-			sym[n - 1].function = summary_hooked_as(s->session, top->pc[i]);
+			       (unsigned long long)(call_address(pc[i]) - (m ? m->bias : 0)));
+		if (n && summary_hooked_as(s->session, pc[i]))
+			sym[n - 1].function = summary_hooked_as(s->session, pc[i]);
 		for (uint32_t k = 0; k < n && shown < TOP_FRAMES; k++, shown++) {
 			printf("      %s", sym[k].function ? printable(sym[k].function) : "?");
 			if (sym[k].source)

@@ -20,7 +20,7 @@ struct room {
 	uint64_t ring, arena, rows;	  /* bytes */
 };
 
-static const struct room plenty = {512, 1u << 20, 1u << 21, 2ull << 20, 256ull << 20, 512ull << 20};
+static const struct room plenty = {512, 1u << 21, 1u << 21, 2ull << 20, 512ull << 20, 512ull << 20};
 static const struct room little = {64, 1u << 16, 1u << 17, 64ull << 10, 16ull << 20, 32ull << 20};
 
 /* Of 3 GiB; the recorder, of the same word size, has to map it as well. */

@@ -60,19 +60,22 @@ uint32_t stack_add(struct recorder *r, const uint64_t *pc, uint32_t n, uint32_t 
 uint32_t stack_use(struct recorder *r, uint32_t id)
 {
 	struct stack *s = &r->stacks.at[id];
+	uint64_t pc[SS_MAX_FRAMES];
 
 	if (id && s->piece != r->piece.number + 1) {
 		s->piece = r->piece.number + 1;
-		r->now.error = mpf_put_stack(r->file, id, s->flags, r->stacks.pc + s->first, s->n);
+		stacks_pcs(&r->stacks, id, pc);
+		r->now.error = mpf_put_stack(r->file, id, s->flags, pc, s->n);
 	}
 	return id;
 }
 
 static uint32_t stack_id(struct recorder *r, uint32_t slot, uint32_t agent_id)
 {
+	struct live_block known = {.addr = (uint64_t)agent_id << 4, .size = 1}, old;
 	uint64_t pc[SS_MAX_FRAMES];
 	const struct ss_stack *s;
-	uint32_t n, id, flags;
+	uint32_t n, flags;
 
 	if (agent_id == MPR_STACK_NONE)
 		return 0;
@@ -84,8 +87,8 @@ static uint32_t stack_id(struct recorder *r, uint32_t slot, uint32_t agent_id)
 	}
 	if (agent_id >= r->arena_words)
 		return 0;
-	if (r->stack_of_word[agent_id])
-		return stack_use(r, r->stack_of_word[agent_id]);
+	if (live_find(r->stack_of_word, known.addr, &known))
+		return stack_use(r, known.stack);
 	s = (const struct ss_stack *)((const char *)r->config.block + r->arena + 8ull * agent_id);
 	n = s->n;
 	flags = s->flags;
@@ -93,9 +96,10 @@ static uint32_t stack_id(struct recorder *r, uint32_t slot, uint32_t agent_id)
 		return 0;
 	memcpy(pc, s->pc, n * sizeof(*pc)); /* once: it could change under us */
 	n = stack_by_fp(r, pc, n, &flags);
-	id = stack_add(r, pc, n, flags);
-	r->stack_of_word[agent_id] = id;
-	return id;
+	known.stack = stack_add(r, pc, n, flags);
+	if (known.stack && live_put(r->stack_of_word, &known, &old))
+		r->losses.stacks_full++;
+	return known.stack;
 }
 
 /* Code without a table was met: is there any now?  Looking takes a while, and where nothing is to

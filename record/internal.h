@@ -71,7 +71,7 @@ struct recorder {
 	struct origins *origins; /* live_block.stack is an index in it; NULL: a stack */
 	struct piece piece;
 	struct stacks stacks;
-	uint32_t *stack_of_word; /* agent's stack id -> recording's; sparse */
+	struct live *stack_of_word; /* agent's stack id, shifted -> recording's */
 	struct slot_state *slot;
 	uint32_t hooks_written;
 	bool selects;  /* some allocations are, or were once, left out */

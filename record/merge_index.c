@@ -2,7 +2,7 @@
 #include "record/merge_index.h"
 
 #include <errno.h>
-#include <string.h>
+#include "formats/session.h"
 
 struct live_sum {
 	uint64_t bytes, blocks;
@@ -153,6 +153,7 @@ static int read_parts(struct merge_index *x,
 static int write_index(struct merge_index *x)
 {
 	struct merge_output *o = x->o;
+	uint64_t pc[SS_MAX_FRAMES];
 	int ret;
 
 	mpf_begin_index(o->w);
@@ -165,8 +166,9 @@ static int write_index(struct merge_index *x)
 
 		if (!x->live.at[id].blocks)
 			continue;
+		stacks_pcs(&o->stacks, id, pc);
 		if (id)
-			mpf_put_stack(o->w, id, s->flags, o->stacks.pc + s->first, s->n);
+			mpf_put_stack(o->w, id, s->flags, pc, s->n);
 		mpf_put_live(o->w, id, x->live.at[id].bytes, x->live.at[id].blocks);
 	}
 	return ret ? ret : merge_output_wrote(mpf_end_index(o->w), x->err);

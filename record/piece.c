@@ -18,6 +18,7 @@ void piece_put_index(struct recorder *r, const struct recorder_ending *ending)
 				   r->now.frees - before->frees,
 				   r->now.live_bytes,
 				   r->now.live_blocks};
+	uint64_t pc[SS_MAX_FRAMES];
 
 	mpf_begin_index(r->file);
 	ending->modules(r->config.ctx, r->file);
@@ -27,8 +28,9 @@ void piece_put_index(struct recorder *r, const struct recorder_ending *ending)
 
 		if (s->live_blocks <= 0)
 			continue;
+		stacks_pcs(&r->stacks, id, pc);
 		if (id)
-			mpf_put_stack(r->file, id, s->flags, r->stacks.pc + s->first, s->n);
+			mpf_put_stack(r->file, id, s->flags, pc, s->n);
 		mpf_put_live(r->file, id, (uint64_t)s->live_bytes, (uint64_t)s->live_blocks);
 	}
 	mpf_end_index(r->file);
@@ -43,26 +45,26 @@ static int by_number(const void *a, const void *b)
 
 uint64_t *piece_addresses(const struct recorder *r, bool all, uint64_t *n)
 {
-	uint64_t *pc = malloc((r->stacks.npc + 1) * sizeof(*pc)), sum = 0, keep = 0;
+	const struct stacks *s = &r->stacks;
+	uint64_t *pc = malloc((s->naddresses + 1) * sizeof(*pc));
+	bool *wanted = calloc(s->naddresses + 1, sizeof(*wanted));
 
 	*n = 0;
-	if (!pc)
-		return NULL;
-	for (uint32_t id = 1; id < r->stacks.n; id++) {
-		const struct stack *s = &r->stacks.at[id];
+	for (uint32_t id = 1; id < s->n && wanted; id++) {
+		const struct stack *k = &s->at[id];
 
-		if (all ? !s->piece : s->piece != r->piece.number + 1)
+		if (all ? !k->piece : k->piece != r->piece.number + 1)
 			continue;
-		memcpy(pc + sum, r->stacks.pc + s->first, s->n * sizeof(*pc));
-		sum += s->n;
+		for (uint32_t i = 0; i < k->n; i++)
+			wanted[s->frame[k->first + i]] = true;
 	}
-	if (sum)
-		qsort(pc, sum, sizeof(*pc), by_number);
-	for (uint64_t i = 0; i < sum; i++) {
-		if (!i || pc[i] != pc[i - 1])
-			pc[keep++] = pc[i];
+	for (uint32_t i = 1; i < s->naddresses && pc && wanted; i++) {
+		if (wanted[i])
+			pc[(*n)++] = s->address[i];
 	}
-	*n = keep;
+	if (*n)
+		qsort(pc, *n, sizeof(*pc), by_number);
+	free(wanted);
 	return pc;
 }
 

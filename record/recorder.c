@@ -13,6 +13,7 @@
 
 #define DEFAULT_CEILING (256ull << 20)
 #define LIVE_LOAD	65 /* percent: 24 to 31 bytes a live block; 80 costs a third of the speed */
+#define STACKS_LOAD	60
 #define MAX_MARKS	1000
 #define LARGE		(128 << 10)
 #define LOOK_NS		100000000
@@ -71,10 +72,7 @@ int recorder_start(const struct recorder_config *config, struct recorder **out, 
 	r->slot = calloc(r->nslots, sizeof(*r->slot));
 	r->active = calloc(r->nslots, sizeof(*r->active));
 	r->is_active = calloc(r->nslots, sizeof(*r->is_active));
-	r->stack_of_word = mmap(NULL, 4 * r->arena_words, PROT_READ | PROT_WRITE,
-				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (r->stack_of_word == MAP_FAILED)
-		r->stack_of_word = NULL;
+	r->stack_of_word = live_new(STACKS_LOAD);
 	if (!r->queue || !r->live || !r->slot || !r->active || !r->is_active || !r->stack_of_word ||
 	    stacks_init(&r->stacks)) {
 		recorder_free(r);
@@ -263,8 +261,7 @@ uint32_t recorder_top(struct recorder *r, enum recorder_top_by by, struct record
 
 	for (uint32_t id = 1; id < r->stacks.n; id++) {
 		const struct stack *s = &r->stacks.at[id];
-		struct recorder_top top = {r->stacks.pc + s->first, s->n, s->flags, s->live_bytes,
-					   s->live_blocks};
+		struct recorder_top top = {id, s->n, s->flags, s->live_bytes, s->live_blocks};
 		uint32_t k;
 
 		if (by == RECORDER_MAPPED) {
@@ -282,6 +279,11 @@ uint32_t recorder_top(struct recorder *r, enum recorder_top_by by, struct record
 	return n;
 }
 
+void recorder_pcs(const struct recorder *r, const struct recorder_top *top, uint64_t *pc)
+{
+	stacks_pcs(&r->stacks, top->stack, pc);
+}
+
 void recorder_free(struct recorder *r)
 {
 	if (!r)
@@ -295,8 +297,7 @@ void recorder_free(struct recorder *r)
 	origins_free(r->origins);
 	vec_free(&r->marks);
 	stacks_free(&r->stacks);
-	if (r->stack_of_word)
-		munmap(r->stack_of_word, 4 * r->arena_words);
+	live_free(r->stack_of_word);
 	free(r->slot);
 	free(r->active);
 	free(r->is_active);

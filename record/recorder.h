@@ -136,12 +136,13 @@ int recorder_stop(struct recorder *r, struct mp_finish *finish, struct mp_losses
  * fills up to @max.  After recorder_stop().  Return: how many. */
 enum recorder_top_by { RECORDER_LIVE, RECORDER_MAPPED };
 struct recorder_top {
-	const uint64_t *pc;
-	uint32_t n, flags;
-	int64_t bytes, count; /* of live blocks, or of mappings */
+	uint32_t stack, n, flags; /* n: frames */
+	int64_t bytes, count;	  /* of live blocks, or of mappings */
 };
 uint32_t recorder_top(struct recorder *r, enum recorder_top_by by, struct recorder_top *out,
 		      uint32_t max);
+/* The addresses of one of them into @pc, which has room for SS_MAX_FRAMES. */
+void recorder_pcs(const struct recorder *r, const struct recorder_top *top, uint64_t *pc);
 void recorder_free(struct recorder *r);
 
 #endif

@@ -11,13 +11,16 @@ int stacks_init(struct stacks *s)
 {
 	memset(s, 0, sizeof(*s));
 	s->cap = 1024;
-	s->cap_pc = 65536;
+	s->cap_frames = 65536;
+	s->cap_addresses = 4096;
 	s->table_size = FIRST_TABLE;
 	s->at = calloc(s->cap, sizeof(*s->at));
-	s->pc = malloc(s->cap_pc * sizeof(*s->pc));
+	s->frame = malloc(s->cap_frames * sizeof(*s->frame));
+	s->address = calloc(s->cap_addresses, sizeof(*s->address));
+	s->addresses = intern_new();
 	s->table = calloc(s->table_size, sizeof(*s->table));
-	s->n = 1;
-	if (s->at && s->pc && s->table)
+	s->n = s->naddresses = 1;
+	if (s->at && s->frame && s->address && s->addresses && s->table)
 		return 0;
 	stacks_free(s);
 	return -ENOMEM;
@@ -26,17 +29,19 @@ int stacks_init(struct stacks *s)
 void stacks_free(struct stacks *s)
 {
 	free(s->at);
-	free(s->pc);
+	free(s->frame);
+	free(s->address);
+	intern_free(s->addresses);
 	free(s->table);
 	memset(s, 0, sizeof(*s));
 }
 
-static uint32_t hash(const uint64_t *pc, uint32_t n)
+static uint32_t hash(const uint32_t *frame, uint32_t n)
 {
 	uint64_t h = n;
 
 	for (uint32_t i = 0; i < n; i++) {
-		h = (h ^ pc[i]) * 0x9e3779b97f4a7c15ull;
+		h = (h ^ frame[i]) * 0x9e3779b97f4a7c15ull;
 		h ^= h >> 29;
 	}
 	return (uint32_t)(h >> 32);
@@ -50,7 +55,7 @@ static int grow_table(struct stacks *s)
 	if (!t)
 		return -ENOMEM;
 	for (uint32_t id = 1; id < s->n; id++) {
-		uint32_t i = hash(s->pc + s->at[id].first, s->at[id].n) & (size - 1);
+		uint32_t i = hash(s->frame + s->at[id].first, s->at[id].n) & (size - 1);
 
 		while (t[i])
 			i = (i + 1) & (size - 1);
@@ -72,38 +77,73 @@ static int room(struct stacks *s, uint32_t n)
 		s->at = p;
 		s->cap *= 2;
 	}
-	if (s->npc + n > s->cap_pc) {
-		uint64_t cap = (s->npc + n) * 2;
-		uint64_t *p = reallocarray(s->pc, cap, sizeof(*p));
+	if (s->nframes + n > s->cap_frames) {
+		uint64_t cap = (s->nframes + n) * 2;
+		uint32_t *p = reallocarray(s->frame, cap, sizeof(*p));
 
 		if (!p)
 			return -ENOMEM;
-		s->pc = p;
-		s->cap_pc = cap;
+		s->frame = p;
+		s->cap_frames = cap;
 	}
 	return s->n * 2 > s->table_size ? grow_table(s) : 0;
+}
+
+/* Return: its id, or 0 when out of memory. */
+static uint32_t address_id(struct stacks *s, uint64_t pc)
+{
+	bool fresh;
+	uint32_t id;
+
+	if (s->naddresses == s->cap_addresses) {
+		uint64_t *p = reallocarray(s->address, s->cap_addresses * 2, sizeof(*p));
+
+		if (!p)
+			return 0;
+		s->address = p;
+		s->cap_addresses *= 2;
+	}
+	id = intern_pair(s->addresses, pc, 0, &fresh);
+	if (id && fresh) {
+		s->address[id] = pc;
+		s->naddresses = id + 1;
+	}
+	return id;
 }
 
 uint32_t stacks_intern(struct stacks *s, const uint64_t *pc, uint32_t n, uint32_t flags,
 		       bool *fresh)
 {
-	uint32_t i;
+	uint32_t *frame, i;
 
 	*fresh = false;
 	if (room(s, n))
 		return 0;
-	for (i = hash(pc, n) & (s->table_size - 1); s->table[i];
+	frame = s->frame + s->nframes;
+	for (i = 0; i < n; i++) {
+		frame[i] = address_id(s, pc[i]);
+		if (!frame[i])
+			return 0;
+	}
+	for (i = hash(frame, n) & (s->table_size - 1); s->table[i];
 	     i = (i + 1) & (s->table_size - 1)) {
 		const struct stack *k = &s->at[s->table[i]];
 
 		if (k->n == n && k->flags == flags &&
-		    !memcmp(s->pc + k->first, pc, n * sizeof(*pc)))
+		    !memcmp(s->frame + k->first, frame, n * sizeof(*frame)))
 			return s->table[i];
 	}
-	s->at[s->n] = (struct stack){.first = s->npc, .n = n, .flags = flags};
-	memcpy(s->pc + s->npc, pc, n * sizeof(*pc));
-	s->npc += n;
+	s->at[s->n] = (struct stack){.first = s->nframes, .n = n, .flags = flags};
+	s->nframes += n;
 	s->table[i] = s->n;
 	*fresh = true;
 	return s->n++;
+}
+
+void stacks_pcs(const struct stacks *s, uint32_t id, uint64_t *pc)
+{
+	const uint32_t *frame = s->frame + s->at[id].first;
+
+	for (uint32_t i = 0; i < s->at[id].n; i++)
+		pc[i] = s->address[frame[i]];
 }

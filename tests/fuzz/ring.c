@@ -70,7 +70,7 @@ static void release(struct recorder *r)
 	stacks_free(&r->stacks);
 	order_free(&r->order);
 	free(r->slot);
-	free(r->stack_of_word);
+	live_free(r->stack_of_word);
 	pthread_mutex_destroy(&r->lock);
 	pthread_mutex_destroy(&r->clock_lock);
 }
@@ -113,7 +113,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	r.queue = queue_new(1u << 30);
 	r.live = live_new(80);
 	r.slot = calloc(SLOTS, sizeof(*r.slot));
-	r.stack_of_word = calloc(ARENA_WORDS, sizeof(*r.stack_of_word));
+	r.stack_of_word = live_new(60);
 	if (mpf_create(path, &info, &r.file, &err) || stacks_init(&r.stacks))
 		abort();
 	unlink(path);

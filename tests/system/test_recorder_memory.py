@@ -62,6 +62,30 @@ class RecorderMemory(t.Case):
         self.assertEqual(r["losses"]["queue_dropped_events"], 0)
 
 
+class StacksMemory(t.Case):
+    def test_many_stacks(self):
+        """a million stacks of 47 frames are all kept, each in 8 bytes a frame of the rings and tables, and 4 of our own"""
+        p = self.victim("bushy", 20, 1, 22, stdin=subprocess.PIPE)
+        self.assertEqual(p.stdout.readline(), "ready\n")
+        f = self.path("r")
+        rec = self.start(t.MEMPROF, "attach", "-q", "--lossless", "-p", str(p.pid), "-o", f)
+        self.wait_recorded(p.pid)
+        before, own_before = memory(rec.pid, "VmRSS"), memory(rec.pid, "RssAnon")
+        p.stdin.write("\n")
+        p.stdin.flush()
+        self.assertEqual(p.stdout.readline(), "done\n")
+        self.memprof("flush", "-p", p.pid)
+        used = (memory(rec.pid, "VmRSS") - before) / (1 << 20)
+        own = (memory(rec.pid, "RssAnon") - own_before) / (1 << 20)
+        self.memprof("detach", "-p", p.pid)
+        rec.communicate(timeout=120)
+        items = json.loads(self.memprof("info", f, "--json").stdout)["items"]
+        self.assertGreaterEqual(items["stacks"], 1 << 20)
+        print(f"# {used:.0f} bytes a stack with its block, {own:.0f} of them not the process's own copy")
+        self.assertLess(own, 400)
+        self.assertLess(used, 820)
+
+
 class ReportMemory(t.Case):
     def peak(self, millions, blocks):
         """Peak of a report of so many made-up events, and how many blocks lived at once."""
