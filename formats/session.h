@@ -14,7 +14,7 @@
 #include "formats/record.h"
 
 #define SS_MAGIC   0x31636f7270656d6full /* "omperoc1" */
-#define SS_VERSION 5u
+#define SS_VERSION 6u
 #define SS_NAME	   "memprof-session" /* memfd name: how status and detach find a session */
 
 #define SS_MAX_HOOKS   192  /* in at the same time */
