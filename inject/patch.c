@@ -344,6 +344,12 @@ static int plan_all(struct batch *b, const struct maps *maps, struct mp_err *err
 		struct mp_err why;
 		int ret;
 
+		/* The C++ library's aligned operator new: aligned_alloc, which it calls, is to fill
+		 * the block. */
+		if (b->s->zero && h.sibling_addr) {
+			drop_planned(plan, i);
+			continue;
+		}
 		if (h.kind == SS_HOOK_ALLOC_THROW && h.sibling < 0 && !h.sibling_addr)
 			ret = mp_fail(&why, MP_EXIT_UNPATCHABLE, -ENOTSUP,
 				      "%s in %s: its variant that does not throw cannot be hooked",

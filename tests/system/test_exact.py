@@ -82,6 +82,9 @@ class Exact(t.Case):
             self.assertEqual(g["backtrace"][-1]["function"],
                              "operator new(unsigned long, std::align_val_t)")
         self.assertEqual(report["totals"]["foreign_frees"], 0)
+        # What fills blocks with zeros has to be where they come from.
+        self.memprof("run", "-q", "--zero", "-o", f, "--", f"{t.VICTIMS}/aligned")
+        self.assertFalse([x for x in t.calls(self.report(f)) if x.startswith("_Zn")])
 
     def test_attached_in_the_middle(self):
         """attached in the middle: everything between two markers is there"""
