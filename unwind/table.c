@@ -221,23 +221,15 @@ static int add_debug_frame(Elf *elf, const struct arch *arch, struct rule_set *s
 	return err;
 }
 
-static int add_prologues(Elf *elf, const struct arch *arch, struct rule_set *set,
-			 struct unwind_table *t)
+typedef int missing_rows_fn(Elf *elf, const struct arch *arch, const struct unwind_table *known,
+			    struct rule_set *set, struct unwind_table *t);
+
+/* Rows of code that has none so far. */
+static int add_missing(Elf *elf, const struct arch *arch, struct rule_set *set,
+		       struct unwind_table *t, missing_rows_fn *rows)
 {
 	struct unwind_table extra = {0};
-	int err = prologue_rows(elf, arch, t, set, &extra);
-
-	if (!err && extra.n)
-		err = table_merge(t, &extra);
-	unwind_table_free(&extra);
-	return err;
-}
-
-static int add_untabled(Elf *elf, const struct arch *arch, struct rule_set *set,
-			struct unwind_table *t)
-{
-	struct unwind_table extra = {0};
-	int err = untabled_rows(elf, arch, t, set, &extra);
+	int err = rows(elf, arch, t, set, &extra);
 
 	if (!err && extra.n)
 		err = table_merge(t, &extra);
@@ -293,9 +285,9 @@ int unwind_table_build(Elf *elf, Elf *debug, struct rule_set *set, struct unwind
 	if (!err)
 		err = fill_gaps(elf, arch, table);
 	if (!err)
-		err = add_untabled(elf, arch, set, table);
+		err = add_missing(elf, arch, set, table, untabled_rows);
 	if (!err)
-		err = add_prologues(elf, arch, set, table);
+		err = add_missing(elf, arch, set, table, prologue_rows);
 	if (!err)
 		err = put_over(elf, arch, set, table);
 	if (err)
