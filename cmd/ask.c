@@ -30,26 +30,9 @@ static const char resume_help[] = "usage: memprof resume -p PID [--json]\n"
 
 bool session_peek(pid_t pid, struct ss_control *c, struct ss_journal *j)
 {
-	uint64_t addr, length;
-	struct maps maps;
-	struct mem mem;
-	bool ok;
+	uint64_t addr;
 
-	if (maps_read(pid, &maps))
-		return false;
-	addr = session_find(&maps, &length);
-	maps_free(&maps);
-	if (!addr || mem_open(&mem, pid))
-		return false;
-	ok = !mem_read(&mem, addr, c, sizeof(*c)) && c->magic == SS_MAGIC &&
-	     c->version == SS_VERSION && !mem_read(&mem, addr + c->journal, j, sizeof(*j)) &&
-	     session_is_of(j, pid, addr);
-	mem_close(&mem);
-	if (ok) { /* the target can have written them */
-		j->recording[sizeof(j->recording) - 1] = 0;
-		j->control[sizeof(j->control) - 1] = 0;
-	}
-	return ok;
+	return session_read(pid, &addr, c, j) && session_is_of(j, pid, addr);
 }
 
 bool recorder_lives(const struct ss_journal *j)

@@ -36,27 +36,15 @@ bool session_id_equal(const struct session_id *a, const struct session_id *b)
 /* By where the block is: pids are those of a recorder's own namespace. */
 static bool is_recorder(pid_t pid)
 {
-	uint64_t addr, length;
 	struct ss_control head;
 	struct ss_journal j;
-	struct maps maps;
-	struct mem mem;
-	bool is;
+	uint64_t addr;
 
-	if (maps_read(pid, &maps))
-		return false;
-	addr = session_find(&maps, &length);
-	maps_free(&maps);
-	if (!addr || mem_open(&mem, pid))
-		return false;
-	is = !mem_read(&mem, addr, &head, sizeof(head)) && head.magic == SS_MAGIC &&
-	     head.version == SS_VERSION && !mem_read(&mem, addr + head.journal, &j, sizeof(j)) &&
-	     (j.session_addr ? j.session_addr != addr : j.recorder_pid == pid);
-	mem_close(&mem);
-	return is;
+	return session_read(pid, &addr, &head, &j) &&
+	       (j.session_addr ? j.session_addr != addr : j.recorder_pid == pid);
 }
 
-/* Return: 0: nobody who can be seen. */
+/* Return: the recorded process; 0: none is visible. */
 static pid_t recorded_by(pid_t recorder)
 {
 	struct session_id id, its;

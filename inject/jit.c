@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "attach/procfs.h"
+#include "lib/path.h"
 #include "unwind/section.h"
 
 #define MAX_CMDLINE (64u << 10)
@@ -29,8 +30,6 @@ static bool names_v8(Elf *elf)
 
 void jit_note_file(struct jit *jit, Elf *elf, const char *path)
 {
-	const char *slash = strrchr(path, '/');
-
-	jit->has_hotspot |= slash && !strncmp(slash, "/libjvm.so", strlen("/libjvm.so"));
+	jit->has_hotspot |= !strncmp(path_base(path), "libjvm.so", strlen("libjvm.so"));
 	jit->has_v8 = jit->has_v8 || names_v8(elf);
 }

@@ -31,6 +31,29 @@ uint64_t session_find(const struct maps *maps, uint64_t *length)
 	return 0;
 }
 
+bool session_read(pid_t pid, uint64_t *addr, struct ss_control *c, struct ss_journal *j)
+{
+	uint64_t length;
+	struct maps maps;
+	struct mem mem;
+	bool ok;
+
+	if (maps_read(pid, &maps))
+		return false;
+	*addr = session_find(&maps, &length);
+	maps_free(&maps);
+	if (!*addr || mem_open(&mem, pid))
+		return false;
+	ok = !mem_read(&mem, *addr, c, sizeof(*c)) && c->magic == SS_MAGIC &&
+	     c->version == SS_VERSION && !mem_read(&mem, *addr + c->journal, j, sizeof(*j));
+	mem_close(&mem);
+	if (ok) {
+		j->recording[sizeof(j->recording) - 1] = 0;
+		j->control[sizeof(j->control) - 1] = 0;
+	}
+	return ok;
+}
+
 bool session_is_of(const struct ss_journal *j, pid_t pid, uint64_t addr)
 {
 	/* 0: its recorder died before it could say. */

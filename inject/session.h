@@ -61,6 +61,15 @@ struct session {
 /* Is there a session in the process?  Return: address of its block, 0: none. */
 uint64_t session_find(const struct maps *maps, uint64_t *length);
 
+/**
+ * session_read() - what the session block in @pid's memory says of itself
+ * @addr: where the block is
+ * @c, @j: head and journal, with texts that end; the target can have written anything else there
+ *
+ * Return: true; false: there is no block, it may not be read, or it is of another version.
+ */
+bool session_read(pid_t pid, uint64_t *addr, struct ss_control *c, struct ss_journal *j);
+
 /* Is the session with this journal, found at @addr in @pid, one of @pid or of who forked it?  A
  * recorder has the block in its own memory, too. */
 bool session_is_of(const struct ss_journal *j, pid_t pid, uint64_t addr);

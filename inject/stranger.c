@@ -9,6 +9,7 @@
 #include "attach/procfs.h"
 #include "lib/path.h"
 #include "unwind/section.h"
+#include "unwind/starts.h"
 
 /* In the order in which they are looked for: libasan defines LeakSanitizer's symbols, too. */
 static const struct {
@@ -48,27 +49,20 @@ static bool has_constant(Elf *elf, const char *text)
 	return false;
 }
 
+static int note_sanitizer(void *ctx, const char *name, const GElf_Sym *sym)
+{
+	const char **found = ctx;
+
+	(void)sym;
+	*found = name[0] == '_' ? stranger_sanitizer(name) : NULL;
+	return *found != NULL;
+}
+
 static const char *sanitizer_in(Elf *elf)
 {
 	const char *found = NULL;
-	Elf_Scn *scn = NULL;
 
-	while (!found && (scn = elf_nextscn(elf, scn))) {
-		Elf_Data *data;
-		GElf_Shdr sh;
-		GElf_Sym sym;
-
-		if (!gelf_getshdr(scn, &sh) || !sh.sh_entsize ||
-		    (sh.sh_type != SHT_SYMTAB && sh.sh_type != SHT_DYNSYM))
-			continue;
-		data = elf_getdata(scn, NULL);
-		for (int i = 0; !found && data && gelf_getsym(data, i, &sym); i++) {
-			const char *name = elf_strptr(elf, sh.sh_link, sym.st_name);
-
-			if (name && name[0] == '_' && sym.st_shndx != SHN_UNDEF)
-				found = stranger_sanitizer(name);
-		}
-	}
+	starts_each_function(elf, note_sanitizer, &found);
 	return found;
 }
 

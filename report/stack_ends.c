@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include "lib/path.h"
 #include "lib/printable.h"
 #include "report/json_gen.h"
 #include "report/text.h"
@@ -42,12 +43,9 @@ static struct stack_end end_of(const struct model *m, const struct model_stack *
 	const struct mp_module *module =
 	    s->n ? model_module(m, pc & SS_PC_EXACT ? pc & ~SS_PC_EXACT : pc - 1) : NULL;
 	struct stack_end e = {.reason = reason_of(s, module), .stacks = 1};
-	const char *slash;
 
-	if (module && module->path && *module->path) {
-		slash = strrchr(module->path, '/');
-		e.library = slash ? slash + 1 : module->path;
-	}
+	if (module && module->path && *module->path)
+		e.library = path_base(module->path);
 	return e;
 }
 

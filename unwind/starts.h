@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The functions that an ELF file names; table.c's own. */
+/* The functions that an ELF file names. */
 #ifndef UNWIND_STARTS_H
 #define UNWIND_STARTS_H
 

@@ -7,7 +7,6 @@
 #define ALIGNMENT   16u /* of functions, by all compilers but for small code */
 #define INT3	    0xcc
 #define RET	    0xc3
-#define NOP	    0x90
 #define CALL	    0xe8
 #define JMP	    0xe9
 #define JMP_SHORT   0xeb
