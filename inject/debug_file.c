@@ -32,8 +32,8 @@ static struct build_id id_of(Elf *elf)
 	return id;
 }
 
-/* Whoever made the program may have made what it names, too: no fifo, nothing that unpacks to more
- * than memory should hold. */
+/* The program's author may control the files that it names: refuses a fifo, and sections that
+ * decompress to more than memprof should hold. */
 static Elf *try(const char *path, const struct build_id *id, int *fd)
 {
 	struct build_id its = {.n = 0};

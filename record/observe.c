@@ -483,7 +483,8 @@ int observer_add(struct observer *o, struct mp_err *err)
 		return target_refused(s->t, ret, err);
 	pthread_mutex_lock(&o->lock);
 	for (; o->hooks < s->journal->nhooks && !ret; o->hooks++) {
-		/* Concerns an agent only, or goes on to aligned_alloc. */
+		/* A hook for the agent only, or a function that calls aligned_alloc, which is
+		 * probed. */
 		if (s->plan.hooks.at[o->hooks].kind == SS_HOOK_PRCTL ||
 		    s->plan.hooks.at[o->hooks].sibling_addr)
 			continue;

@@ -241,7 +241,7 @@ class Heaptrack(Exports):
             self.assertEqual((peak, peak_at), (totals["peak_bytes"], ms(totals["peak_at"])))
 
     def test_temporary(self):
-        """heaptrack_print shows of ours what it shows of heaptrack's own recording; memprof's number is another"""
+        """heaptrack_print counts the same in our export and in heaptrack's own file; memprof counts otherwise"""
         program, own, f = self.path("temporary"), self.path("own"), self.path("r")
         subprocess.run(["gcc", "-g", "-x", "c", "-o", program, "-"], input=TEMPORARY, text=True, check=True)
         said = subprocess.run(["heaptrack", "-o", own, program], text=True, capture_output=True, timeout=120).stderr

@@ -149,7 +149,7 @@ class Refusals(t.Case):
             self.assertFalse(os.path.exists(self.path("never")))
 
     def inside(self, define, above=()):
-        """A thread waits in malloc at detach.  @above: runs the program and its recorder as somebody else."""
+        """A thread waits in malloc at detach.  @above: runs the program and its recorder as another user."""
         os.chmod(self.dir, 0o777)
         memprof = shutil.copy(t.MEMPROF, self.path("memprof"))  # who may not look where it was built
         p = self.odd(define, above)
