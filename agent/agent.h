@@ -93,6 +93,7 @@ struct ag_fresh {
 
 struct ag_range {
 	uint64_t low, high;
+	uint64_t limit; /* memory from here on is no stack's */
 };
 
 /* A thread's slot: the part the recorder sees, then our own. */
@@ -186,7 +187,7 @@ enum ag_nesting stack_nesting(const struct ag_call *call);
 /* stack.c: a hook whose frame may be listed as left (struct ss_account) returns after all. */
 void stack_frame_returned(const struct ag_call *call);
 
-/* stack.c: bytes from @sp up that are known to be readable, at most @max. */
-uint64_t stack_room(const struct ag_call *call, uint64_t sp, uint64_t max);
+/* readable.c: the memory of the stack that @sp is in ends at this address, or before it. */
+uint64_t stack_limit(const struct ss_control *c, const struct ag_thread *t, uint64_t sp);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "agent/call.h"
 
-#define RAW_STACK_MAX (32u << 10)
+#define RAW_STACK_MAX RING_COPY_MAX
 
 bool begin_nested(struct ag_call *call, bool inner_too)
 {
@@ -21,29 +21,52 @@ bool begin_nested(struct ag_call *call, bool inner_too)
 	return true;
 }
 
+/*
+ * Copies up to @max bytes of the stack from @sp up to the ring's position @at.  Where the end of
+ * the mapping is not known the kernel copies: what lies behind the stack may be unmapped by another
+ * thread at any moment.  If the kernel may not be called, the page of @sp is all that is certain.
+ * Return: bytes, a multiple of 8.
+ */
+static uint32_t copy_stack(const struct ag_call *call, uint64_t at, uint64_t sp, uint32_t max)
+{
+	uint64_t limit = stack_limit(call->c, call->t, sp);
+	uint32_t bytes = limit - sp < max ? (uint32_t)(limit - sp) : max;
+	long copied = -1;
+
+	if (limit != call->c->main_stack_high) {
+		if (call->c->may_syscall & SS_MAY_COPY)
+			copied = ring_copy(call->c, call->t, at, sp, bytes);
+		if (copied > 0)
+			return (uint32_t)copied & ~7u;
+		if (bytes > PAGE - sp % PAGE)
+			bytes = (uint32_t)(PAGE - sp % PAGE);
+	}
+	bytes &= ~7u;
+	ring_write(call->c, call->t, at, (const uint64_t *)(uintptr_t)sp, bytes / 8);
+	return bytes;
+}
+
 uint32_t put_raw_stack(const struct ag_call *call, uint64_t now)
 {
 	struct ag_thread *t = call->t;
 	struct mpr_raw_stack rec;
 	struct uw_state *s = &t->state[call->level][0];
 	uint64_t position, sp = frame_sp(call->f);
-	uint32_t bytes = (uint32_t)stack_room(call, sp, RAW_STACK_MAX) & ~7u;
 
 	frame_state(call->f, call->f->desc->function_addr, s);
-	rec.h = (struct mpr_header){MPR_RAW_STACK, 0, (uint16_t)(sizeof(rec) + bytes)};
 	rec.time = now;
 	rec.sequence = ++t->s.raw_sequence & ~MPR_STACK_RAW;
-	rec.bytes = bytes;
 	rec.reg_valid = s->valid;
 	for (uint32_t i = 0; i < UW_MAX_REGS; i++)
 		rec.regs[i] = s->valid >> i & 1 ? s->reg[i] : 0;
 	/* Once more when a signal handler wrote its own records meanwhile. */
 	for (int i = 0; i < RING_TRIES; i++) {
-		if (!ring_at(call->c, t, rec.h.size, ring_limit(call->c, false), &position))
+		if (!ring_at(call->c, t, sizeof(rec) + RAW_STACK_MAX, ring_limit(call->c, false),
+			     &position))
 			break;
+		rec.bytes = copy_stack(call, position + sizeof(rec), sp, RAW_STACK_MAX);
+		rec.h = (struct mpr_header){MPR_RAW_STACK, 0, (uint16_t)(sizeof(rec) + rec.bytes)};
 		ring_write(call->c, t, position, (uint64_t *)&rec, sizeof(rec) / 8);
-		ring_write(call->c, t, position + sizeof(rec), (const uint64_t *)(uintptr_t)sp,
-			   bytes / 8);
 		if (ring_publish(call->c, t, position, rec.h.size)) {
 			t->s.written[MPR_LOST_OTHER]++;
 			return rec.sequence | MPR_STACK_RAW;

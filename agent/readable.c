@@ -15,8 +15,7 @@ bool page_readable(const struct ss_control *c, uint64_t page)
 
 bool extend_up(const struct ss_control *c, struct ag_range *r, uint64_t end)
 {
-	/* Nothing of the main thread's stack is above its end. */
-	if (end - r->high > EXTEND_MAX || r->high == c->main_stack_high)
+	if (end > r->limit || end - r->high > EXTEND_MAX)
 		return false;
 	while (r->high < end) {
 		if (!page_readable(c, r->high))
@@ -26,12 +25,25 @@ bool extend_up(const struct ss_control *c, struct ag_range *r, uint64_t end)
 	return true;
 }
 
-struct ag_range range_new(const struct ss_control *c, uint64_t sp)
+/*
+ * The C libraries put a thread's control block above its stack, into the same mapping.  What is
+ * mapped behind it belongs to others, who may unmap it while it is read.
+ */
+uint64_t stack_limit(const struct ss_control *c, const struct ag_thread *t, uint64_t sp)
 {
-	/* The page we run on is there; so is all of the main thread's stack above it. */
+	uint64_t own = t->s.tp + (uint64_t)(int64_t)c->tid_offset;
+
 	if (sp >= c->main_stack_low && sp < c->main_stack_high)
-		return (struct ag_range){sp & ~(PAGE - 1), c->main_stack_high};
-	return (struct ag_range){sp & ~(PAGE - 1), (sp & ~(PAGE - 1)) + PAGE};
+		return c->main_stack_high;
+	return sp < own ? (own | (PAGE - 1)) + 1 : UINT64_MAX;
+}
+
+struct ag_range range_new(const struct ss_control *c, const struct ag_thread *t, uint64_t sp)
+{
+	uint64_t page = sp & ~(PAGE - 1), limit = stack_limit(c, t, sp);
+
+	/* The page we run on is there; so is all of the main thread's stack above it. */
+	return (struct ag_range){page, limit == c->main_stack_high ? limit : page + PAGE, limit};
 }
 
 /* A running thread's own stack stays: the kernel's for the main thread, the one below the thread
@@ -43,7 +55,7 @@ static void forget_ranges(const struct ss_control *c, struct ag_thread *t)
 
 		if (r->high == c->main_stack_high || (t->s.tp >= r->low && t->s.tp < r->high))
 			continue;
-		r->low = r->high = 0;
+		*r = (struct ag_range){0};
 	}
 }
 
@@ -74,7 +86,7 @@ struct ag_range *range_find(struct ss_control *c, struct ag_thread *t, uint64_t 
 			return r;
 	}
 	r = &t->range[t->next_range++ % AG_RANGES];
-	*r = range_new(c, sp);
+	*r = range_new(c, t, sp);
 	return r;
 }
 

@@ -2,7 +2,13 @@
 /* When a ring is full or its reader sleeps. */
 #include "agent/ring.h"
 
-#define SPINS 64
+#define SPINS	  64
+#define COPY_PAGE 4096u
+
+/* struct iovec */
+struct ag_iovec {
+	ag_word_t base, length;
+};
 
 void ring_wake_reader(struct ss_control *c)
 {
@@ -30,6 +36,30 @@ bool ring_room(struct ss_control *c, struct ag_thread *t, uint64_t end, uint64_t
 			raw_syscall(AG_NR_SCHED_YIELD, 0, 0, 0, 0, 0, 0);
 		}
 	}
+}
+
+long ring_copy(struct ss_control *c, struct ag_thread *t, uint64_t at, uint64_t addr, uint32_t n)
+{
+	/* One for each page: a copy need not end inside of one. */
+	struct ag_iovec from[RING_COPY_MAX / COPY_PAGE + 1], to[2];
+	uint64_t in = at & (c->ring_size - 1);
+	uint32_t pages = 0, first = n;
+
+	if (first > c->ring_size - in)
+		first = (uint32_t)(c->ring_size - in);
+	to[0].base = (uintptr_t)ring_data(ring_page(c, t)) + (uintptr_t)in;
+	to[0].length = first;
+	to[1].base = (uintptr_t)ring_data(ring_page(c, t));
+	to[1].length = n - first;
+	for (uint32_t done = 0; done < n; done += (uint32_t)from[pages++].length) {
+		from[pages].base = (uintptr_t)(addr + done);
+		from[pages].length = COPY_PAGE - from[pages].base % COPY_PAGE;
+		if (from[pages].length > n - done)
+			from[pages].length = n - done;
+	}
+	/* Of a thread of one's own process nobody asks whether it may be read. */
+	return raw_syscall(AG_NR_PROCESS_VM_READV, (long)t->s.tid, (long)(uintptr_t)to, 2,
+			   (long)(uintptr_t)from, (long)pages, 0);
 }
 
 bool ring_put(struct ss_control *c, struct ag_thread *t, const void *record, uint64_t limit)

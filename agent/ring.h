@@ -15,6 +15,8 @@
 #define RING_PAGE  4096 /* struct perf_event_mmap_page */
 #define RING_TRIES 64
 
+#define RING_COPY_MAX (32u << 10)
+
 /*
  * ring.c: is there room up to @end, with the reader's progress looked at again?  In lossless mode
  * waits for it, bounded by its heartbeat.
@@ -66,6 +68,12 @@ static inline void ring_write(struct ss_control *c, struct ag_thread *t, uint64_
 	for (uint32_t k = 0; k < n; k++)
 		data[(at / 8 + k) & mask] = words[k];
 }
+
+/*
+ * ring.c: copies @n bytes at @addr of this process, at most RING_COPY_MAX, without faulting where
+ * no memory is.  Return: bytes from the beginning that were there, or a negative errno.
+ */
+long ring_copy(struct ss_control *c, struct ag_thread *t, uint64_t at, uint64_t addr, uint32_t n);
 
 /* ring.c: one whole record; it begins with struct mpr_header.  Return: false when there was no
  * room. */

@@ -61,7 +61,7 @@ static void reader_begin(struct reader *r, const struct ag_call *call)
 	r->call = call;
 	r->crossed = false;
 	if (call->level) {
-		r->own = range_new(call->c, sp);
+		r->own = range_new(call->c, call->t, sp);
 		r->range = &r->own;
 	} else {
 		r->range = range_of(call->c, call->t, sp);
@@ -77,7 +77,7 @@ static bool reader_moves(struct reader *r, uint64_t addr)
 		r->range = range_other(call->c, call->t, addr);
 		return r->range;
 	}
-	r->own = range_new(call->c, addr);
+	r->own = range_new(call->c, call->t, addr);
 	return page_readable(call->c, r->own.low);
 }
 
@@ -197,14 +197,14 @@ uint32_t take_full(const struct ag_call *call)
 static bool frame_is_dead(const struct ag_call *call, const struct walk_result *r, uint64_t left)
 {
 	const struct ss_control *c = call->c;
-	uint64_t sp = frame_sp(call->f), tp = call->t->s.tp;
-	struct ag_range range = {left & ~(PAGE - 1), (left & ~(PAGE - 1)) + PAGE};
+	uint64_t sp = frame_sp(call->f);
+	struct ag_range range = range_new(c, call->t, left);
 
 	if (left >= sp)
 		return r->flags & SS_STACK_COMPLETE && !r->signal_seen && left < r->top;
 	if (left >= c->main_stack_low && sp < c->main_stack_high)
 		return true;
-	return sp < tp && extend_up(c, &range, tp);
+	return sp < range.limit && extend_up(c, &range, range.limit);
 }
 
 /* The thread's account forgets the hook it was in: its frame is listed unless it is gone. */
@@ -249,14 +249,6 @@ enum ag_nesting stack_nesting(const struct ag_call *call)
 		return AG_INNER;
 	note_left(call, &r);
 	return AG_FRESH;
-}
-
-uint64_t stack_room(const struct ag_call *call, uint64_t sp, uint64_t max)
-{
-	struct ag_range range = range_new(call->c, sp);
-
-	extend_up(call->c, &range, sp + max);
-	return range.high > sp + max ? max : range.high - sp;
 }
 
 #ifdef AGENT_CHECK_STACKS

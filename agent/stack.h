@@ -19,10 +19,10 @@
 /* ---------------------------------------------------------------- readable.c -- */
 
 bool page_readable(const struct ss_control *c, uint64_t page);
-/* Makes @r reach up to @end if all pages there can be read. */
+/* Makes @r reach up to @end if that is below its limit and all pages there can be read. */
 bool extend_up(const struct ss_control *c, struct ag_range *r, uint64_t end);
 /* What is known of the stack that @sp is in without asking. */
-struct ag_range range_new(const struct ss_control *c, uint64_t sp);
+struct ag_range range_new(const struct ss_control *c, const struct ag_thread *t, uint64_t sp);
 /* The thread's range @sp is in; made when there is none. */
 struct ag_range *range_find(struct ss_control *c, struct ag_thread *t, uint64_t sp);
 

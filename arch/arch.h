@@ -212,7 +212,7 @@ struct arch {
 	struct {
 		int mmap, munmap, memfd_create, userfaultfd, close, madvise, ftruncate, gettid,
 		    getpid, clone, wait4, prctl, exit, rt_sigprocmask, rt_sigreturn, mprotect,
-		    munlock, sched_yield, futex, shmctl, restart_syscall;
+		    munlock, sched_yield, futex, shmctl, restart_syscall, process_vm_readv;
 	} nr;
 
 	/* Registers.  All take and change only the bytes of @regs. */

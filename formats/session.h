@@ -267,6 +267,9 @@ struct ss_thread {
 /* ss_control.detach_requested: the recorder ends, the session stays for the next one. */
 #define SS_DETACH_KEEP 2u
 
+#define SS_MAY_CALL 1u /* all but process_vm_readv */
+#define SS_MAY_COPY 2u /* process_vm_readv too; only with SS_MAY_CALL */
+
 /* First page of the block. */
 struct ss_control {
 	uint64_t magic;
@@ -277,10 +280,12 @@ struct ss_control {
 	uint64_t deadline;   /* ticks: past it the recorder is gone and hooks pass through */
 	uint32_t generation; /* of code: a changed value empties the walk caches */
 	uint32_t lossless;   /* 1: wait for room (until the deadline) instead of dropping */
-	int32_t tid_offset;  /* of the tid in the thread's control block from the thread pointer */
-	uint32_t tid_known;  /* 1: tid_offset was verified */
-	/* 1: the agent's own system calls are permitted (no seccomp refuses).  Agent and recorder
-	 * clear it, for good, when the program is about to get a filter. */
+	/* Of the tid in the thread's control block, or, if it is not known, of that block, from the
+	 * thread pointer. */
+	int32_t tid_offset;
+	uint32_t tid_known; /* 1: tid_offset was verified */
+	/* SS_MAY_*: the agent's own system calls that are permitted (no seccomp refuses).  Agent
+	 * and recorder clear it, for good, when the program is about to get a filter. */
 	uint32_t may_syscall;
 	uint32_t nslots;			/* power of two */
 	uint64_t slots, slot_stride, slot_ring; /* ring: offset inside a slot */

@@ -294,7 +294,7 @@ static int map_all(struct session *s, const struct session_options *o, struct la
 	struct target *t = s->t;
 	uint64_t private = session_private_bytes(&layout->control),
 		 agent = agent_place(s, maps, s->blob.mapped_length + private);
-	bool agent_may = true;
+	uint32_t agent_may = SS_MAY_CALL | SS_MAY_COPY;
 	struct remote r;
 	int ret = 0, back = 0, ended;
 
@@ -305,7 +305,7 @@ static int map_all(struct session *s, const struct session_options *o, struct la
 		ret = remote_begin(&r, t, err);
 	if (ret)
 		return ret;
-	layout->control.may_syscall = agent_may && sandbox_agent_calls(t);
+	layout->control.may_syscall = sandbox_agent_calls(t) ? agent_may : 0;
 	ret = agent ? open_block(s, &r, layout, o, agent) : -ENOMEM;
 	if (!ret)
 		ret = open_agent(s, &r);

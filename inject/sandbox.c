@@ -14,7 +14,7 @@
 struct call {
 	const char *name;
 	int nr;
-	bool needed; /* by us; else by the agent, which can do without */
+	uint32_t agent; /* SS_MAY_* that it is for; 0: memprof needs it */
 	uint64_t args[6];
 };
 
@@ -53,15 +53,15 @@ int sandbox_look(const struct target *t, struct mp_err *err)
 	return 0;
 }
 
-static int ask(struct target *t, struct thread *th, const struct call *c, bool *agent_may,
+static int ask(struct target *t, struct thread *th, const struct call *c, uint32_t *agent_may,
 	       struct mp_err *err)
 {
 	int allowed = c->nr < 0 ? 1 : seccomp_allows(t, th, c->nr, c->args, t->code.syscall_return);
 
 	if (allowed > 0 || allowed == -ESRCH)
 		return 0;
-	if (!c->needed) {
-		*agent_may = false;
+	if (c->agent) {
+		*agent_may &= ~c->agent;
 		return 0;
 	}
 	return mp_fail(err, MP_EXIT_SECCOMP, -EPERM,
@@ -90,44 +90,40 @@ static void note_filters(struct target *t, const struct thread *th)
 }
 
 int sandbox_ask(struct target *t, uint64_t length, uint64_t agent, uint64_t agent_length,
-		uint64_t private_length, bool *agent_may, struct mp_err *err)
+		uint64_t private_length, uint32_t *agent_may, struct mp_err *err)
 {
 	const uint64_t ours = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, none = UINT64_MAX;
+	const uint32_t agent_calls = SS_MAY_CALL | SS_MAY_COPY;
 	const struct call call[] = {
-	    {"mmap",
-	     t->arch->nr.mmap,
-	     true,
-	     {0, length, PROT_NONE, MAP_SHARED | MAP_NORESERVE, FD}},
-	    {"mprotect", t->arch->nr.mprotect, true, {agent, length, PROT_READ | PROT_WRITE}},
+	    {"mmap", t->arch->nr.mmap, 0, {0, length, PROT_NONE, MAP_SHARED | MAP_NORESERVE, FD}},
+	    {"mprotect", t->arch->nr.mprotect, 0, {agent, length, PROT_READ | PROT_WRITE}},
 	    {"mmap of executable memory",
 	     t->arch->nr.mmap,
-	     true,
+	     0,
 	     {agent, agent_length, PROT_READ | PROT_EXEC, ours, none}},
 	    {"mmap",
 	     t->arch->nr.mmap,
-	     true,
+	     0,
 	     {agent + agent_length, private_length, PROT_READ | PROT_WRITE, ours, none}},
-	    {"munmap", t->arch->nr.munmap, true, {agent, length}},
-	    {"memfd_create",
-	     t->arch->nr.memfd_create,
-	     true,
-	     {agent, MFD_CLOEXEC | MFD_ALLOW_SEALING}},
-	    {"madvise", t->arch->nr.madvise, true, {agent, SS_GATE_BYTES, MADV_WIPEONFORK}},
-	    {"madvise", t->arch->nr.madvise, true, {agent, SS_GATE_BYTES, MADV_DONTNEED}},
-	    {"madvise", t->arch->nr.madvise, true, {agent, length, MADV_DONTDUMP}},
-	    {"close", t->arch->nr.close, true, {FD}},
-	    {"rt_sigreturn", t->arch->nr.rt_sigreturn, true, {0}},
-	    {"restart_syscall", t->arch->nr.restart_syscall, true, {0}},
-	    {"munlock", t->status.vm_locked_kb ? t->arch->nr.munlock : -1, true, {agent, length}},
-	    {"rt_sigprocmask", t->arch->nr.rt_sigprocmask, false, {0}},
-	    {"sched_yield", t->arch->nr.sched_yield, false, {0}},
-	    {"shmctl", t->arch->nr.shmctl, false, {0}},
-	    {"gettid", t->arch->nr.gettid, false, {0}},
-	    {"futex", t->arch->nr.futex, false, {0}},
+	    {"munmap", t->arch->nr.munmap, 0, {agent, length}},
+	    {"memfd_create", t->arch->nr.memfd_create, 0, {agent, MFD_CLOEXEC | MFD_ALLOW_SEALING}},
+	    {"madvise", t->arch->nr.madvise, 0, {agent, SS_GATE_BYTES, MADV_WIPEONFORK}},
+	    {"madvise", t->arch->nr.madvise, 0, {agent, SS_GATE_BYTES, MADV_DONTNEED}},
+	    {"madvise", t->arch->nr.madvise, 0, {agent, length, MADV_DONTDUMP}},
+	    {"close", t->arch->nr.close, 0, {FD}},
+	    {"rt_sigreturn", t->arch->nr.rt_sigreturn, 0, {0}},
+	    {"restart_syscall", t->arch->nr.restart_syscall, 0, {0}},
+	    {"munlock", t->status.vm_locked_kb ? t->arch->nr.munlock : -1, 0, {agent, length}},
+	    {"rt_sigprocmask", t->arch->nr.rt_sigprocmask, agent_calls, {0}},
+	    {"sched_yield", t->arch->nr.sched_yield, agent_calls, {0}},
+	    {"shmctl", t->arch->nr.shmctl, agent_calls, {0}},
+	    {"gettid", t->arch->nr.gettid, agent_calls, {0}},
+	    {"futex", t->arch->nr.futex, agent_calls, {0}},
+	    {"process_vm_readv", t->arch->nr.process_vm_readv, SS_MAY_COPY, {0}},
 	};
 	int ret = 0;
 
-	*agent_may = true;
+	*agent_may = SS_MAY_CALL | SS_MAY_COPY;
 	for (size_t k = 0; k < t->threads.n; k++) {
 		for (size_t i = 0; i < sizeof(call) / sizeof(call[0]) && !ret; i++)
 			ret = ask(t, t->threads.at[k], &call[i], agent_may, err);

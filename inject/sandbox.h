@@ -15,13 +15,13 @@ __must_check int sandbox_look(const struct target *t, struct mp_err *err);
  * sandbox_ask() - what the filters of every thread say of every call that will be made
  * @length: of the block; @agent: address of the agent, @agent_length: bytes of its text,
  * @private_length: bytes of the private mapping behind it
- * @agent_may: false: the agent itself makes no system call
+ * @agent_may: SS_MAY_*: the system calls that the agent itself may make
  *
  * The threads are stopped and not yet borrowed.
  * Return: 0, or a negative errno with @err: which call (MP_EXIT_SECCOMP).
  */
 __must_check int sandbox_ask(struct target *t, uint64_t length, uint64_t agent,
-			     uint64_t agent_length, uint64_t private_length, bool *agent_may,
+			     uint64_t agent_length, uint64_t private_length, uint32_t *agent_may,
 			     struct mp_err *err);
 
 /* Whether the agent may make system calls: not where a thread is handed its own ones, now or as it

@@ -74,6 +74,6 @@ void thread_id_find(struct target *t, struct ss_control *c)
 		for (size_t k = 0; k < sizeof(known) / sizeof(known[0]) && !offset; k++)
 			offset = right_for_all(t, known[k]) ? known[k] : 0;
 	}
-	c->tid_offset = offset;
+	c->tid_offset = offset ? offset : -(int32_t)t->arch->tls.bias;
 	c->tid_known = offset != 0;
 }

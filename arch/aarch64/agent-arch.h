@@ -7,14 +7,15 @@
 #include <stdint.h>
 #include "unwind/step.h"
 
-#define AG_NR_FUTEX	     98
-#define AG_NR_SCHED_YIELD    124
-#define AG_NR_RT_SIGPROCMASK 135
-#define AG_NR_GETTID	     178
-#define AG_NR_SHMCTL	     195
-#define AG_NR_MUNMAP	     215
-#define AG_SIGSET_BYTES	     8 /* the kernel's sigset_t */
-#define AG_IPC_64	     0 /* what shmctl's command has for the structure of today */
+#define AG_NR_FUTEX	       98
+#define AG_NR_SCHED_YIELD      124
+#define AG_NR_RT_SIGPROCMASK   135
+#define AG_NR_GETTID	       178
+#define AG_NR_SHMCTL	       195
+#define AG_NR_MUNMAP	       215
+#define AG_NR_PROCESS_VM_READV 270
+#define AG_SIGSET_BYTES	       8 /* the kernel's sigset_t */
+#define AG_IPC_64	       0 /* what shmctl's command has for the structure of today */
 
 /* Registers at the entry of a hooked function; built by agent-entry.S. */
 struct ag_frame {

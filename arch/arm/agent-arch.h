@@ -8,14 +8,15 @@
 #include "formats/session.h"
 #include "unwind/step.h"
 
-#define AG_NR_MUNMAP	     91
-#define AG_NR_SCHED_YIELD    158
-#define AG_NR_RT_SIGPROCMASK 175
-#define AG_NR_GETTID	     224
-#define AG_NR_FUTEX	     240
-#define AG_NR_SHMCTL	     308
-#define AG_SIGSET_BYTES	     8	   /* the kernel's sigset_t */
-#define AG_IPC_64	     0x100 /* what shmctl's command has for the structure of today */
+#define AG_NR_MUNMAP	       91
+#define AG_NR_SCHED_YIELD      158
+#define AG_NR_RT_SIGPROCMASK   175
+#define AG_NR_GETTID	       224
+#define AG_NR_FUTEX	       240
+#define AG_NR_SHMCTL	       308
+#define AG_NR_PROCESS_VM_READV 376
+#define AG_SIGSET_BYTES	       8     /* the kernel's sigset_t */
+#define AG_IPC_64	       0x100 /* what shmctl's command has for the structure of today */
 
 /* Registers at the entry of a hooked function; built by agent-entry.S. */
 struct ag_frame {

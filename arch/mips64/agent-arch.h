@@ -8,13 +8,14 @@
 #include "formats/session.h"
 #include "unwind/step.h"
 
-#define AG_NR_MUNMAP	     5011
-#define AG_NR_RT_SIGPROCMASK 5014
-#define AG_NR_SCHED_YIELD    5023
-#define AG_NR_SHMCTL	     5030
-#define AG_NR_GETTID	     5178
-#define AG_NR_FUTEX	     5194
-#define AG_NR_CLOCK_GETTIME  5222
+#define AG_NR_MUNMAP	       5011
+#define AG_NR_RT_SIGPROCMASK   5014
+#define AG_NR_SCHED_YIELD      5023
+#define AG_NR_SHMCTL	       5030
+#define AG_NR_GETTID	       5178
+#define AG_NR_FUTEX	       5194
+#define AG_NR_CLOCK_GETTIME    5222
+#define AG_NR_PROCESS_VM_READV 5304
 
 #define AG_SIGSET_BYTES 16    /* the kernel's sigset_t */
 #define AG_IPC_64	0x100 /* what shmctl's command has for the structure of today */

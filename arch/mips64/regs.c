@@ -227,7 +227,8 @@ static size_t slot_big(uint8_t *out, uint64_t at, uint64_t desc, uint64_t agent_
 	       .sched_yield = 5023,                                                                \
 	       .futex = 5194,                                                                      \
 	       .shmctl = 5030,                                                                     \
-	       .restart_syscall = 5213},                                                           \
+	       .restart_syscall = 5213,                                                            \
+	       .process_vm_readv = 5304},                                                          \
 	.get_pc = get_pc, .set_pc = set_pc, .get_sp = get_sp, .set_sp = set_sp,                    \
 	.frame_insn = mips_frame_insn, .get_column = get_column, .syscall_state = syscall_state,   \
 	.syscall_number = syscall_number, .set_syscall = set_syscall,                              \

@@ -8,14 +8,15 @@
 #include "formats/session.h"
 #include "unwind/step.h"
 
-#define AG_NR_MUNMAP	     11
-#define AG_NR_RT_SIGPROCMASK 14
-#define AG_NR_SCHED_YIELD    24
-#define AG_NR_SHMCTL	     31
-#define AG_NR_GETTID	     186
-#define AG_NR_FUTEX	     202
-#define AG_SIGSET_BYTES	     8 /* the kernel's sigset_t */
-#define AG_IPC_64	     0 /* what shmctl's command has for the structure of today */
+#define AG_NR_MUNMAP	       11
+#define AG_NR_RT_SIGPROCMASK   14
+#define AG_NR_SCHED_YIELD      24
+#define AG_NR_SHMCTL	       31
+#define AG_NR_GETTID	       186
+#define AG_NR_FUTEX	       202
+#define AG_NR_PROCESS_VM_READV 310
+#define AG_SIGSET_BYTES	       8 /* the kernel's sigset_t */
+#define AG_IPC_64	       0 /* what shmctl's command has for the structure of today */
 
 /* Registers at the entry of a hooked function; built by agent-entry.S. */
 struct ag_frame {

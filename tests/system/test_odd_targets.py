@@ -78,9 +78,24 @@ class OddTargets(t.Case):
         for i in range(100 if t.FULL else 6):
             f = self.path("r")
             self.memprof("attach", "-q", "-p", p.pid, "-o", f, "--for", f"{50 + 100 * (i % 4)}ms")
+            self.assertIsNone(p.poll())
             self.assertNotIn("memprof-session", t.maps(p.pid))
             self.assertGreater(t.calls(self.report(f)).get("malloc", 0), 0)
         self.end(p)
+
+    def test_edge(self):
+        """the page behind a thread's stack comes and goes while its stack is recorded"""
+        # The second one must not make the call that copies a stack.
+        for above in [], [f"{t.VICTIMS}/sandbox", "without", "process_vm_readv"]:
+            p = self.start(*above, f"{t.VICTIMS}/crowd", "edge", f"{t.VICTIMS}/libwrapper.so",
+                           f"{t.VICTIMS}/libwrapper-header.so")
+            self.assertEqual(p.stdout.readline(), "ready\n")
+            for _ in range(20 if t.FULL else 3):
+                f = self.path("r")
+                self.memprof("attach", "-q", "-p", p.pid, "-o", f, "--for", "300ms")
+                self.assertIsNone(p.poll())
+                self.assertGreater(t.calls(self.report(f)).get("malloc", 0), 0)
+            self.end(p)
 
     def test_short_threads(self):
         """threads that live for ten allocations: slots are used again, counts exact, the recorder's memory bounded"""

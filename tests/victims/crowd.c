@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- *	crowd storm LIBRARY...	threads that load and unload the libraries and call their malloc and
- *free
- *	crowd short N		at a line on stdin N threads, some at a time, that allocate ten
- *blocks of 777 bytes each and free nine of them; then "done"
- *	crowd many N		N threads that wait; each has a block of 777 bytes
+ * crowd storm LIBRARY...: threads load and unload the libraries and call their malloc and free.
+ * crowd edge LIBRARY...: the same, and the page behind each thread's stack comes and goes.
+ * crowd short N: at a line on stdin N threads, some at a time, allocate ten blocks of 777 bytes
+ * each and free nine of them; then "done".
+ * crowd many N: N threads wait; each has a block of 777 bytes.
  *
  * Says "ready"; at SIGTERM it says "ok" when all it saw was right.
  */
@@ -14,14 +14,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define STORMS	  6
+#define EDGES	  2
+#define PAGE	  4096
 #define AT_A_TIME 8
 #define STACK	  (64u << 10)
 #define BLOCK	  777
 
 static volatile sig_atomic_t ended;
+static pthread_mutex_t until_the_end = PTHREAD_MUTEX_INITIALIZER;
 static char **libraries;
 static int nlibraries;
 
@@ -90,23 +95,49 @@ static void *wait_with_one(void *arg)
 	char *volatile p = malloc(BLOCK);
 
 	check(p, BLOCK, 1);
-	while (!ended)
-		pause();
+	pthread_mutex_lock(&until_the_end);
+	pthread_mutex_unlock(&until_the_end);
 	check(p, BLOCK, 2);
 	free(p);
 	return arg;
 }
 
-static void make(pthread_t *thread, void *(*fn)(void *), size_t arg)
+static void make(pthread_t *thread, void *(*fn)(void *), size_t arg, void *stack)
 {
 	pthread_attr_t attr;
 
 	pthread_attr_init(&attr);
-	if (fn != storm)
+	if (stack)
+		pthread_attr_setstack(&attr, stack, STACK);
+	else if (fn != storm)
 		pthread_attr_setstacksize(&attr, STACK);
 	if (pthread_create(thread, &attr, fn, (void *)arg))
 		fail("no thread");
 	pthread_attr_destroy(&attr);
+}
+
+/* By system calls of its own, as the dynamic linker unmaps libraries: no hook sees them. */
+static void *come_and_go(void *page)
+{
+	while (!ended) {
+		if (mmap(page, PAGE, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_POPULATE, -1, 0) != page)
+			fail("no page");
+		if (syscall(SYS_munmap, page, PAGE))
+			fail("not unmapped");
+	}
+	return NULL;
+}
+
+/* A stack behind which a page comes and goes. */
+static void *stack_with_edge(void)
+{
+	char *stack =
+	    mmap(NULL, STACK + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (stack == MAP_FAILED)
+		fail("no stack");
+	return stack;
 }
 
 static void ready(void)
@@ -125,7 +156,7 @@ static void short_ones(long n)
 
 		for (long i = 0; i < n; i += AT_A_TIME) {
 			for (int k = 0; k < AT_A_TIME; k++)
-				make(&thread[k], leave_one, 0);
+				make(&thread[k], leave_one, 0, NULL);
 			for (int k = 0; k < AT_A_TIME; k++)
 				pthread_join(thread[k], NULL);
 		}
@@ -134,40 +165,71 @@ static void short_ones(long n)
 	}
 }
 
+static void wait_for_sigterm(void)
+{
+	sigset_t set;
+	int sig;
+
+	ready();
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigwait(&set, &sig);
+	ended = sig;
+}
+
 static void waiting(long n, void *(*fn)(void *))
 {
 	pthread_t *thread = calloc((size_t)n, sizeof(*thread));
 
+	pthread_mutex_lock(&until_the_end);
 	for (long i = 0; i < n; i++)
-		make(&thread[i], fn, (size_t)i);
-	ready();
-	while (!ended)
-		pause();
-	for (long i = 0; i < n; i++) {
-		if (fn == wait_with_one)
-			pthread_kill(thread[i], SIGUSR1);
+		make(&thread[i], fn, (size_t)i, NULL);
+	wait_for_sigterm();
+	pthread_mutex_unlock(&until_the_end);
+	for (long i = 0; i < n; i++)
 		pthread_join(thread[i], NULL);
-	}
 	free(thread);
+}
+
+static void on_the_edge(void)
+{
+	pthread_t thread[2 * EDGES];
+
+	for (size_t i = 0; i < EDGES; i++) {
+		char *stack = stack_with_edge();
+
+		make(&thread[i], storm, i, stack);
+		make(&thread[EDGES + i], come_and_go, (size_t)(stack + STACK), NULL);
+	}
+	wait_for_sigterm();
+	for (size_t i = 0; i < 2 * EDGES; i++)
+		pthread_join(thread[i], NULL);
 }
 
 int main(int argc, char **argv)
 {
 	struct sigaction action = {.sa_handler = end};
+	sigset_t set;
 
 	if (argc < 3)
 		return 2;
-	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGUSR1, &action, NULL);
 	alarm(600); /* a test that dies leaves nothing behind */
 	libraries = argv + 2;
 	nlibraries = argc - 2;
-	if (!strcmp(argv[1], "storm"))
-		waiting(STORMS, storm);
-	else if (!strcmp(argv[1], "short"))
+	if (!strcmp(argv[1], "short")) {
+		sigaction(SIGTERM, &action, NULL);
 		short_ones(atol(argv[2]));
-	else
-		waiting(atol(argv[2]), wait_with_one);
+	} else {
+		sigemptyset(&set);
+		sigaddset(&set, SIGTERM);
+		pthread_sigmask(SIG_BLOCK, &set, NULL);
+		if (!strcmp(argv[1], "storm"))
+			waiting(STORMS, storm);
+		else if (!strcmp(argv[1], "edge"))
+			on_the_edge();
+		else
+			waiting(atol(argv[2]), wait_with_one);
+	}
 	puts("ok");
 	return 0;
 }

@@ -2,13 +2,13 @@
 /*
  * Puts itself into a sandbox, then works: one thread allocates and checks, one sleeps a little all
  * the time.  Ends with "ok" by SIGTERM (in strict mode: by the end of its standard input).
- *	sandbox strict | allow | without NAME | later NAME | later-raw NAME |
+ *	sandbox strict | allow | without NAME [PROGRAM ARG...] | later NAME | later-raw NAME |
  *		nnp | nodump | mdwe | as MIB | lock |
  *		dispatch | none
  * allow: a filter that kills on whatever this program does not need; without: one that kills on
- * one system call; later: the same, at SIGUSR1 ("filtered"), and at SIGUSR2 in a child that goes on
- * with the work ("child PID"); dispatch: the thread that allocates is handed every system call it
- *makes (PR_SET_SYSCALL_USER_DISPATCH), and makes none.
+ * one system call, in the program if one is named; later: the same, at SIGUSR1 ("filtered"), and at
+ *SIGUSR2 in a child that goes on with the work ("child PID"); dispatch: the thread that allocates
+ *is handed every system call it makes (PR_SET_SYSCALL_USER_DISPATCH), and makes none.
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -75,6 +75,7 @@ static const struct {
 	     {"futex", SYS_futex},
 	     {"sched_yield", SYS_sched_yield},
 	     {"rt_sigprocmask", SYS_rt_sigprocmask},
+	     {"process_vm_readv", SYS_process_vm_readv},
 	     {"userfaultfd", SYS_userfaultfd}};
 
 static const int needed[] = {SYS_read,
@@ -268,13 +269,17 @@ static void enter(int argc, char **argv)
 		bad = divert();
 	else if (!strcmp(how, "as") && argc == 3)
 		limit_address_space(atol(argv[2]));
-	else if (!strcmp(how, "without") && argc == 3)
+	else if (!strcmp(how, "without") && argc >= 3)
 		filter_named(argv[2]);
 	else if (!strncmp(how, "later", 5) && argc == 3)
 		without = argv[2];
 	raw = !strcmp(how, "later-raw");
 	if (bad) {
 		dprintf(1, "cannot: %s\n", strerror(errno));
+		_exit(77);
+	}
+	if (argc > 3) {
+		execv(argv[3], argv + 3);
 		_exit(77);
 	}
 }
