@@ -304,6 +304,25 @@ int proc_exe(pid_t pid, char *buf, size_t size)
 	return 0;
 }
 
+/* A library may have been unloaded since the map was read, and another one loaded at exactly the
+ * same addresses.  On some file systems (overlayfs) inodes in maps are not those of stat(). */
+static bool is_replaced(pid_t pid, const struct map *map, int fd)
+{
+	const struct map *now;
+	struct maps maps;
+	struct stat st;
+	bool is;
+
+	if (!map->ino || (!fstat(fd, &st) && st.st_ino == map->ino))
+		return false;
+	if (maps_read(pid, &maps))
+		return true;
+	now = maps_find(&maps, map->start);
+	is = !now || now->ino != map->ino;
+	maps_free(&maps);
+	return is;
+}
+
 int proc_open_map(pid_t pid, const struct map *map)
 {
 	char path[PATH_MAX];
@@ -313,8 +332,12 @@ int proc_open_map(pid_t pid, const struct map *map)
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, proc_of(pid),
 		 map->start, map->end);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0)
+	if (fd >= 0 && !is_replaced(pid, map, fd))
 		return fd;
+	if (fd >= 0) {
+		close(fd);
+		return -EAGAIN;
+	}
 	if (map->path[0] != '/')
 		return -ENOENT;
 	/* map_files needs a capability; the path must then still be the very same file.  Not

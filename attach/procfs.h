@@ -74,7 +74,7 @@ __must_check int proc_cmdline(pid_t pid, char *buf, size_t size);
 /* Target of /proc/PID/exe. */
 __must_check int proc_exe(pid_t pid, char *buf, size_t size);
 /* Opens the file of a map as the target sees it: map_files, else /proc/PID/root + path; checks
- * device and inode.  Return: descriptor or -errno. */
+ * the inode.  Return: descriptor or -errno; -EAGAIN: another file is mapped there by now. */
 __must_check int proc_open_map(pid_t pid, const struct map *map);
 
 /* Opens the file of a shared mapping read-write through map_files.  Return: descriptor or -errno.

@@ -306,7 +306,9 @@ static int add_map(struct tables *tb, struct target *t, const struct map *map)
 		err = add_sigpage(tb, t, map, &c);
 	} else if (!map->ino) {
 		err = add_jit(tb, t, map, &c);
-	} else if (map->ino && (fd = proc_open_map(t->pid, map)) >= 0) {
+	} else if ((fd = proc_open_map(t->pid, map)) == -EAGAIN) {
+		return 0; /* the next update finds what is there now */
+	} else if (fd >= 0) {
 		elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 		err = note_jit(tb, elf, map);
 		if (!err)
