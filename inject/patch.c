@@ -34,6 +34,7 @@ struct work {
 	struct arch_patch patch;
 	uint8_t slot[SLOT_BYTES];
 	uint8_t text[SS_WINDOW]; /* what the text was when it was planned */
+	bool own_text;		 /* the text that was refused is that of the function's file */
 };
 
 struct batch {
@@ -238,6 +239,23 @@ static int in_sequence(struct target *t, const struct planned_hook *h,
 			      : 0;
 }
 
+/* Is @code what the file has at @addr? */
+static bool is_file_text(pid_t pid, const struct map *map, uint64_t addr, const uint8_t *code,
+			 size_t size)
+{
+	uint8_t *text = malloc(size);
+	int fd = text ? proc_open_map(pid, map) : -1;
+	bool is =
+	    fd >= 0 &&
+	    pread(fd, text, size, (off_t)(addr - map->start + map->offset)) == (ssize_t)size &&
+	    !memcmp(text, code, size);
+
+	if (fd >= 0)
+		close(fd);
+	free(text);
+	return is;
+}
+
 /* The hook behind those that are planned; it is not yet counted among them. */
 static int plan_one(struct batch *b, const struct maps *maps, struct mp_err *err)
 {
@@ -277,17 +295,23 @@ static int plan_one(struct batch *b, const struct maps *maps, struct mp_err *err
 		refusal = s->t->arch->plan_patch(code, size, h->addr | h->code_bits,
 						 jh->slot_addr + SLOT_ENTRY,
 						 jh->slot_addr + SLOT_RELOCATED, &w->patch);
-	free(code);
 	sequence = refusal == ARCH_OK ? in_sequence(s->t, h, &w->patch) : 0;
 	if (sequence > 0)
 		refusal = ARCH_REFUSE_RSEQ;
+	/* The text is not read once more: another library may be there by then. */
+	if (refusal == ARCH_OK)
+		memcpy(w->text, code + (w->patch.addr - h->addr), w->patch.length);
+	else
+		w->own_text =
+		    is_file_text(s->t->pid, maps_find(maps, h->addr), h->addr, code, size);
+	free(code);
 	if (refusal != ARCH_OK)
 		return mp_fail(
 		    err, refusal == ARCH_REFUSE_REACH ? MP_EXIT_NO_ROOM : MP_EXIT_UNPATCHABLE,
 		    -ENOTSUP, "%s in %s%s%s%s cannot be hooked safely: %s; nothing was changed",
 		    h->name, h->module, h->owner ? " (" : "", h->owner ? h->owner : "",
 		    h->owner ? ")" : "", arch_refusal_text(refusal));
-	if (sequence < 0 || mem_read(&s->t->mem, w->patch.addr, w->text, w->patch.length))
+	if (sequence < 0)
 		return mp_fail(err, MP_EXIT_FAILURE, -EIO, "cannot read the text of %s in %s",
 			       h->name, h->module);
 	jh->addr = w->patch.addr;
@@ -309,7 +333,7 @@ static int plan_one(struct batch *b, const struct maps *maps, struct mp_err *err
 	return 0;
 }
 
-/* Where that cannot be read it is taken to be. */
+/* If the maps cannot be read, the address counts as mapped. */
 static bool is_mapped(pid_t pid, uint64_t addr)
 {
 	struct maps maps;
@@ -322,18 +346,43 @@ static bool is_mapped(pid_t pid, uint64_t addr)
 	return is;
 }
 
-/* Was the library of the function that plan_one() could not read unloaded since it was found? */
+/* Was the library of the function that plan_one() failed on unloaded since it was found?  Another
+ * one may be mapped in its place. */
 static bool is_gone(const struct batch *b, const struct maps *maps)
 {
 	const struct ss_journal_hook *h = &b->work[b->planned].hook;
+	struct maps now;
+	bool gone;
 
-	return !journal_hook_mapped(maps, h) || !is_mapped(b->s->t->pid, h->addr);
+	if (!journal_hook_mapped(maps, h))
+		return true;
+	if (maps_read(b->s->t->pid, &now))
+		return false;
+	gone = !journal_hook_mapped(&now, h);
+	maps_free(&now);
+	return gone;
+}
+
+/* plan_one() while the process runs: the text that it read may have been that of another library in
+ * the same place.  Return: as plan_one(), or -ENOENT when the function is gone. */
+static int plan_running(struct batch *b, const struct maps *maps, struct mp_err *err)
+{
+	int ret = 0;
+
+	for (int i = 0; i < TRIES; i++) {
+		ret = plan_one(b, maps, err);
+		if ((ret != -EIO && ret != -ENOTSUP) ||
+		    (ret == -ENOTSUP && b->work[b->planned].own_text))
+			return ret;
+		if (is_gone(b, maps))
+			return -ENOENT;
+	}
+	return ret;
 }
 
 static int plan_all(struct batch *b, const struct maps *maps, struct mp_err *err)
 {
 	struct hook_plan *plan = &b->s->plan;
-	int again = 0;
 
 	b->nislands = b->s->journal->nislands;
 	b->nnames = b->s->journal->nnames;
@@ -355,23 +404,16 @@ static int plan_all(struct batch *b, const struct maps *maps, struct mp_err *err
 				      "%s in %s: its variant that does not throw cannot be hooked",
 				      h.name, h.module);
 		else
-			ret = plan_one(b, maps, &why);
+			ret = plan_running(b, maps, &why);
 		if (!ret) {
 			b->planned++;
 			continue;
 		}
 		/* A wrapper that calls another hooked function is seen there. */
-		if (ret == -ENOTSUP && hook_goes_on(b->s->t, plan, &h)) {
+		if (ret == -ENOENT || (ret == -ENOTSUP && hook_goes_on(b->s->t, plan, &h))) {
 			drop_planned(plan, i);
 			continue;
 		}
-		if (ret == -EIO && is_gone(b, maps)) {
-			drop_planned(plan, i);
-			continue;
-		}
-		/* It was, and is there again: what it is now, the stop tells. */
-		if (ret == -EIO && again++ < TRIES)
-			continue;
 		if ((ret != -ENOTSUP && ret != -EIO) || (essential(&h) && !b->first)) {
 			if (err)
 				*err = why;
@@ -594,17 +636,18 @@ static void undo(struct batch *b, enum ss_state before)
 		journal_set_state(s, before);
 }
 
-/* @gone: a library was unloaded, so nobody has changed anything. */
-static bool text_unchanged(const struct batch *b, const struct maps *maps, bool *gone)
+/* Is the text of the batch what the plan was made from?  Since then libraries may have been
+ * unloaded and others loaded in their place, or the program changed it. */
+static bool text_unchanged(const struct batch *b, const struct maps *maps)
 {
 	uint8_t now[SS_WINDOW];
 
 	for (uint32_t i = 0; i < b->n; i++) {
 		const struct ss_journal_hook *h = &b->work[i].hook;
 
-		*gone = !journal_hook_mapped(maps, h) ||
-			mem_read(&b->s->t->mem, h->addr, now, h->length);
-		if (*gone || memcmp(now, h->old_bytes, h->length))
+		if (!journal_hook_mapped(maps, h) ||
+		    mem_read(&b->s->t->mem, h->addr, now, h->length) ||
+		    memcmp(now, h->old_bytes, h->length))
 			return false;
 	}
 	return true;
@@ -733,7 +776,6 @@ static int entries_busy(struct batch *b, const struct maps *maps)
 static int put_in(struct batch *b, bool may_wait, enum outcome *outcome, struct mp_err *err)
 {
 	const struct maps *maps; /* with new threads' stacks */
-	bool gone = false;
 	int ret = fault_fail("patch-maps") ? -EIO : target_maps(b->s->t, &maps);
 
 	*outcome = DONE;
@@ -742,13 +784,13 @@ static int put_in(struct batch *b, bool may_wait, enum outcome *outcome, struct 
 	ret = same_program(b->s, maps, err);
 	if (ret)
 		return ret;
-	if (!text_unchanged(b, maps, &gone)) {
-		/* A library that was loaded later may have been unloaded, and loaded again. */
+	if (!text_unchanged(b, maps)) {
 		*outcome = AGAIN_WITH_A_NEW_PLAN;
-		return may_wait && (b->first || gone)
-			   ? 0
-			   : mp_fail(err, MP_EXIT_UNPATCHABLE, -EAGAIN,
-				     "somebody else changed the allocator's text at the same time");
+		return may_wait ? 0
+				: mp_fail(err, MP_EXIT_UNPATCHABLE, -EAGAIN,
+					  "process %d changes the allocator's text, or unloads and "
+					  "loads it, all the time; try again",
+					  b->s->t->pid);
 	}
 	ret = entries_busy(b, maps);
 	if (ret < 0)
