@@ -1,4 +1,4 @@
-# memprof.  `make demo` and `make check` are all a newcomer needs; see README.md.
+# memprof.  `make demo` and `make check` are all a newcomer needs; `make help` lists the others.
 #
 # One static library per folder; a program or test of a folder links that folder and the ones to
 # its right (the arrows of doc/tour.md).  New .c files are picked up by themselves.
@@ -27,8 +27,13 @@ DEPS_report = unwind arch formats lib
 DEPS_leaks = inject unwind attach arch formats lib
 DEPS_cmd = leaks report record inject unwind attach arch formats lib
 
-.PHONY: check-stacks all agent unit victims demo check check-all bench lint install clean
-all: $(O)/memprof $(O)/memprof-replay
+.PHONY: all help agent unit victims demo check check-fast check-flaky check-all check-stacks tsan bench \
+	lint format install clean
+all: $(O)/memprof $(O)/memprof-replay ## build memprof (the default)
+
+help: ## this list
+	@sed -n 's/^\([a-z][a-z._-]*\):.*## \(.*\)/make \1\t\2/p' Makefile tests/fuzz/rules.mk tests/guest/rules.mk | \
+		expand -t 24
 
 define folder
 SRC_$(1) := $$(wildcard $(1)/*.c $(1)/*/*.c)
@@ -208,15 +213,24 @@ faults:
 TSAN_TESTS = $(addprefix tests/system/test_,exact.py overload.py loaders.py stalled_disk.py)
 SYSTEM_TESTS = $(wildcard tests/system/test_*.py)
 
-demo:
+demo: ## install what is missing, build, profile two live programs
 	@scripts/setup build demo
 	@$(MAKE) --no-print-directory all $(O)/victims/leaky >/dev/null
 	@scripts/demo $(O)
 
-# Build, lints, unit tests, tests on real programs; WITH_GUESTS=1, as CI: also the cross builds and
-# the quick part of the guests' tests (make check-guests: all of them).
-check:
+# WITH_GUESTS=1, as CI: also the cross builds and the quick part of the guests' tests (make
+# check-guests: all of them).
+PROVE = MEMPROF=$(abspath $(O)/memprof) VICTIMS=$(abspath $(O)/victims) RELEASES=$(RELEASES) \
+	FUZZERS=$(abspath $(O)/fuzz) CMOCKA_MESSAGE_OUTPUT=TAP prove --failures --comments --exec scripts/run-test
+# The tests that T names: test_NAME of tests/system, FOLDER/NAME of tests/unit.
+named = $(or $(wildcard tests/system/$(1).py),$(filter $(O)/tests/unit/$(1),$(UNIT)),$(error no test has the name $(1)))
+
+check: ## all tests, on real programs; T="test_exact unwind/table": only these
 	@scripts/setup build check fuzz
+ifdef T
+	$(MAKE) all unit victims faults
+	$(PROVE) $(foreach t,$(T),$(call named,$(t)))
+else
 	$(if $(WITH_GUESTS),,-)$(MAKE) sysroots
 	$(MAKE) all
 	$(MAKE) unit victims faults
@@ -224,18 +238,30 @@ check:
 	$(MAKE) lint
 	$(if $(WITH_GUESTS),for a in $(GUESTS); do $(MAKE) ARCH=$$a guest || exit 1; done)
 	-scripts/releases $(O)/releases && $(MAKE) $(OTHERS)
-	MEMPROF=$(abspath $(O)/memprof) VICTIMS=$(abspath $(O)/victims) RELEASES=$(RELEASES) FUZZERS=$(abspath $(O)/fuzz) CMOCKA_MESSAGE_OUTPUT=TAP \
-		prove --failures --comments --exec scripts/run-test $(UNIT) $(SYSTEM_TESTS) \
-		$(if $(WITH_GUESTS),$(GUEST_FOLDERS:%=%/guest.cpio))
+	$(PROVE) $(UNIT) $(SYSTEM_TESTS) $(if $(WITH_GUESTS),$(GUEST_FOLDERS:%=%/guest.cpio))
+endif
+
+# Those read packages of other releases and architectures, which make check fetches.
+WITH_PACKAGES = %_packages %/arm_reloc %/leaks/walkers
+check-fast: ## what needs no process and no package: layers, format, unit tests
+	@scripts/setup build check
+	scripts/check-layers
+	clang-format --dry-run -Werror $(SOURCES)
+	$(MAKE) unit
+	CMOCKA_MESSAGE_OUTPUT=TAP prove --exec scripts/run-test $(filter-out $(WITH_PACKAGES),$(UNIT))
+
+N ?= 20
+check-flaky: all unit victims faults ## N=20 runs of the tests (or of T) beside busy processes; lists what failed
+	scripts/check-flaky $(N) '$(PROVE)' $(if $(T),$(foreach t,$(T),$(call named,$(t))),$(UNIT) $(SYSTEM_TESTS))
 
 # The recorder under ThreadSanitizer (which knows no fences: its warning about them is not ours).
-tsan: victims
+tsan: victims ## the recorder under ThreadSanitizer
 	$(MAKE) O=$(O)/tsan WARN=-Wall SAN=-fsanitize=thread all
 	MEMPROF=$(abspath $(O)/tsan/memprof) VICTIMS=$(abspath $(O)/victims) \
 		prove --failures --comments --exec scripts/run-test $(TSAN_TESTS)
 
 # The same with the long loops at full length; the patches for MIPS kernels (doc/mips64.md).
-check-all:
+check-all: ## make check with the long loops at full length
 	@scripts/setup others
 	! command -v javac >/dev/null || $(MAKE) $(O)/victims/Churn.class
 	MEMPROF_FULL=1 $(MAKE) check
@@ -245,11 +271,11 @@ check-all:
 # make demo and make check on a Debian that has nothing yet: before a release, and when scripts/setup
 # changed.  CHECK="SYSTEM_TESTS=": without the tests on real programs.
 .PHONY: check-fresh
-check-fresh:
+check-fresh: ## make demo and make check on an empty Debian 12
 	scripts/check-fresh $(CHECK)
 
 # Every walk of the agent against a complete one, on many kinds of stacks.
-check-stacks:
+check-stacks: ## every walk of the agent against a complete one
 	@scripts/setup build bench
 	$(MAKE) O=$(O)/checking AGENT_CHECK=1 all $(O)/checking/victims/walks \
 		$(BENCHED:%=$(O)/checking/bench/%)
@@ -263,7 +289,7 @@ $(O)/bench/recorder: bench/programs/recorder.c $(O)/record.a $(DEPS_record:%=$(O
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -o $@ $< -Wl,--start-group $(O)/record.a $(DEPS_record:%=$(O)/%.a) -Wl,--end-group $(LDLIBS)
 
-bench:
+bench: ## the measurements of doc/overhead.md
 	@scripts/setup build bench
 	$(MAKE) all
 	$(MAKE) $(BENCHED:%=$(O)/bench/%) $(O)/bench/recorder
@@ -271,7 +297,7 @@ bench:
 
 SOURCES = $(foreach f,$(FOLDERS) agent tools tests/unit tests/victims tests/fuzz,$(wildcard $(f)/*.[ch] $(f)/*/*.[ch]))
 LINTED = $(foreach f,$(FOLDERS),$(SRC_$(f))) $(wildcard tools/*.c)
-lint:
+lint: ## layers, format, cppcheck, clang-tidy
 	scripts/check-layers
 	clang-format --dry-run -Werror $(SOURCES)
 	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr -I. -D_GNU_SOURCE -D__x86_64__ \
@@ -279,10 +305,18 @@ lint:
 	printf '%s\n' $(LINTED) | xargs -P 2 -n 8 sh -c 'clang-tidy --quiet "$$@" -- -std=gnu11 -I. -I$(O) -D_GNU_SOURCE \
 		-DMEMPROF_VERSION=\"$(VERSION)\" 2>/dev/null' tidy
 
-install: all
+format: ## clang-format on all sources
+	clang-format -i $(SOURCES)
+
+# For clangd and other tools that want to know how each file is compiled.
+compile_commands.json: Makefile
+	@{ sep='['; for f in $(LINTED); do printf '%s\n{"directory": "%s", "file": "%s", "command": "%s"}' "$$sep" \
+		'$(CURDIR)' "$$f" '$(CC) $(CFLAGS) -DMEMPROF_VERSION=\\\"$(VERSION)\\\" -c '"$$f"; sep=,; done; echo ']'; } > $@
+
+install: all ## memprof, memprof-replay and the manual page into /usr/local
 	install -D -m 755 $(O)/memprof $(DESTDIR)/usr/local/bin/memprof
 	install -D -m 755 $(O)/memprof-replay $(DESTDIR)/usr/local/bin/memprof-replay
 	install -D -m 644 doc/memprof.1 $(DESTDIR)/usr/local/share/man/man1/memprof.1
 
-clean:
+clean: ## remove what was built
 	rm -rf $(O)

@@ -6,7 +6,7 @@ FUZZ_SAN = -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 FUZZERS = $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*.c))
 
 .PHONY: fuzz fuzz-build fuzz-programs
-fuzz: fuzz-build
+fuzz: fuzz-build ## each fuzz target for FUZZ_SECONDS
 	for f in $(FUZZERS); do scripts/fuzz $(O)/fuzz/$$f $(FUZZ_SECONDS) || exit 1; done
 
 fuzz-build:

@@ -36,7 +36,7 @@ $(O)/guest.cpio: $(O)/memprof $(GUEST_VICTIMS) tests/guest/image.py
 # Of one architecture (make ARCH=arm check-guest), and of all.
 check-guest: $(O)/guest.cpio
 	prove --failures --comments --exec tests/guest/run $<
-check-guests:
+check-guests: ## all tests in the guests, as a table
 	for a in $(GUESTS); do $(MAKE) ARCH=$$a guest || exit 1; done
 	prove --failures --comments --exec tests/guest/run $(GUEST_FOLDERS:%=%/guest.cpio)
 	tests/guest/table --check $(GUEST_FOLDERS)
