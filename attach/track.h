@@ -6,7 +6,7 @@
  * pagemap.rst, PAGEMAP_SCAN).  The process never waits for memprof: a first write costs one more
  * page fault.
  *
- *	track_begin()	target stopped: opens a descriptor, memprof copies it, target closes it
+ *	track_begin()	target stopped: opens a descriptor for memprof and closes its own
  *	track_add(), track_scan()	target running or stopped
  *	track_end()	ends the registration; so does the end of memprof
  *
