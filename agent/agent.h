@@ -178,8 +178,8 @@ struct ag_call {
 	struct ag_thread *t;
 	struct ss_account *account; /* of @t */
 	const struct ag_frame *f;
-	uint32_t level;		  /* active hooks of the thread when this one began */
-	bool inner;		  /* made by the allocator itself while it handles a hooked call */
+	uint32_t level;		  /* hooks active in this thread before */
+	bool inner;		  /* made by the allocator in a hooked call */
 	struct ss_local *sampler; /* in sampling mode */
 };
 
