@@ -51,8 +51,7 @@ struct arch_insn {
 	enum arch_insn_kind kind;
 	uint8_t length;
 	bool has_target;
-	uint64_t
-	    target; /* of a direct branch, or the address that a pc-relative operand refers to */
+	uint64_t target; /* of a direct branch or a pc-relative operand */
 };
 
 /* A code sequence to search for in a target's text. */
@@ -142,7 +141,7 @@ struct arch {
 	/* 0, or a power of two: the size of an aligned region inside which a shorter jump
 	 * suffices. */
 	uint64_t region;
-	uint64_t far_reach; /* reach of the longer jump, which is used if there is no room nearer;
+	uint64_t far_reach; /* reach of the longer jump, for use if there is no free memory nearer;
 			       0: none */
 	uint32_t red_zone;  /* bytes below the stack pointer that belong to the thread */
 	/* Layout of a signal frame around the word with the interrupted pc, as offsets in bytes
@@ -191,8 +190,7 @@ struct arch {
 	 * a rotation to the left. */
 	struct {
 		enum arch_guard kind;
-		uint8_t offset,
-		    rotate; /* of the word in the thread control block; bits to rotate by */
+		uint8_t offset, rotate; /* of the word in the thread control block; bits */
 	} guard;
 
 	/* Unwinding: the column (formats/column.h) of each DWARF register, -1: not kept; and a bit

@@ -55,8 +55,7 @@ struct target {
 	int pidfd;
 	const struct arch *arch;
 	struct mem mem;
-	struct proc_status
-	    status; /* from target_look(); seccomp: of any thread, when it was seized */
+	struct proc_status status; /* from target_look(); seccomp: that of any seized thread */
 	VEC(struct thread *) threads;
 	VEC(pid_t) late;	/* see target_release_late() */
 	uint64_t stopped_at_ns; /* CLOCK_MONOTONIC of the first interrupt */
@@ -151,8 +150,8 @@ void target_run(struct target *t, uint32_t us);
 /**
  * target_run_kept() - let some threads of the stopped target run, within the same stop
  *
- * Threads that are marked keep run; the others stay stopped and leave them the processors.  A
- * thread is stopped again, and its mark cleared, when @busy(@ctx, thread) is false.  All are
+ * Threads that are marked keep run; the other threads stay stopped and leave them the processors.
+ * A thread is stopped again, and its mark cleared, when @busy(@ctx, thread) is false.  All are
  * stopped when no marked thread is left or after @us microseconds.
  * @deadline: for stopping them
  * Return: 0 with all threads stopped; otherwise as target_stop().

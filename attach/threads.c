@@ -413,8 +413,8 @@ bool thread_waits_in_vfork(const struct target *t, const struct thread *th)
 	if (!fgets(wchan, sizeof(wchan), f))
 		wchan[0] = 0;
 	fclose(f);
-	/* The kernel function is wait_for_vfork_done() or, if that was inlined, the one that
-	 * contains it; any other wait inside that one has a function name of its own. */
+	/* The kernel function is wait_for_vfork_done() or, if that was inlined, its caller.  Any
+	 * other wait in that caller has its own function name. */
 	return strstr(wchan, "vfork") || !strcmp(wchan, "kernel_clone") ||
 	       !strcmp(wchan, "_do_fork");
 }

@@ -8,9 +8,9 @@
 #include <stdint.h>
 #include "lib/check.h"
 
-/* Entries in addition to enum ss_hook_kind: allocation functions that call no other hooked function
- * (sampling mode), allocations whose blocks are filled with zeros, and frees that are recorded with
- * their stacks. */
+/* Entries in addition to enum ss_hook_kind: malloc and calloc that call no other hooked function
+ * (sampling mode), allocations that are filled with zeros, frees that are recorded with their
+ * stacks. */
 enum { BLOB_LEAF_MALLOC = 15, BLOB_LEAF_CALLOC, BLOB_ZERO_ALLOC, BLOB_FREE_TRACED, BLOB_ENTRIES };
 
 struct blob {

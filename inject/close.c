@@ -356,8 +356,7 @@ static void wait_for_exits(struct session *s, struct inside *in, const struct de
 		}
 		pause_us = pause_us < MAX_PAUSE_US ? 2 * pause_us : pause_us;
 		if (target_stop(s->t, &stop, NULL) || target_maps(s->t, &maps))
-			return; /* they have ended, or missed the deadline: the next stop of all
-				   threads handles that */
+			return; /* they have ended or missed the deadline: see the next stop */
 		inside_read(in);
 		find_inside(s, in, maps);
 		target_release_others(s->t);

@@ -27,7 +27,7 @@ struct inside {
 	bool child;	  /* forked child: only the thread that forked can be inside */
 };
 
-/* Return: 0 or -ENOMEM.  Release with inside_free() in both cases. */
+/* Return: 0 or -ENOMEM.  Release with inside_free(), also after -ENOMEM. */
 __must_check int inside_open(struct inside *in, struct session *s, bool child);
 /* Reads the current accounts. */
 void inside_read(struct inside *in);

@@ -34,11 +34,9 @@ struct tables {
 	struct jit jit;		/* which generators of code without a file were found ... */
 	VEC(uint64_t) gdb_jits; /* ... and the addresses of their lists for debuggers */
 	int cache; /* directory of cached tables, or negative; tables_free() closes it */
-	VEC(struct code) code; /* of the target's files */
-	VEC(struct code)
-	past; /* unloaded modules: rows are reused */
-	VEC(char *)
-	paths;			   /* each once; copies of modules refer to them */
+	VEC(struct code) code;	   /* of the target's files */
+	VEC(struct code) past;	   /* unloaded modules: their rows are reused */
+	VEC(char *) paths;	   /* each once; copies of modules use them */
 	VEC(struct ss_module) own; /* agent and islands */
 };
 

@@ -84,10 +84,8 @@ static bool room(const struct out *o, size_t n)
 static bool uses_at(uint32_t word)
 {
 	uint32_t opcode = word >> 26;
-	bool second =
-	    opcode != 0x01 && opcode != 0x11; /* regimm, coprocessor 1: this field is no register */
-	bool third =
-	    opcode == 0x00 || opcode == 0x1c || opcode == 0x1f; /* otherwise an immediate */
+	bool second = opcode != 0x01 && opcode != 0x11; /* regimm, coprocessor 1: not a register */
+	bool third = opcode == 0x00 || opcode == 0x1c || opcode == 0x1f; /* else an immediate */
 
 	return (word >> 21 & 31) == MIPS_R_AT || (second && (word >> 16 & 31) == MIPS_R_AT) ||
 	       (third && (word >> 11 & 31) == MIPS_R_AT);
