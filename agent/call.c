@@ -22,9 +22,10 @@ bool begin_nested(struct ag_call *call, bool inner_too)
 }
 
 /*
- * Copies up to @max bytes of the stack from @sp up to the ring's position @at.  Where the end of
- * the mapping is not known the kernel copies: what lies behind the stack may be unmapped by another
- * thread at any moment.  If the kernel may not be called, the page of @sp is all that is certain.
+ * Copies up to @max bytes of the stack from @sp upwards to the ring's position @at.  If the end of
+ * the mapping is unknown the kernel copies, because another thread can unmap the memory after the
+ * stack at any moment.  If system calls are not permitted, only the page of @sp is certain to be
+ * readable.
  * Return: bytes, a multiple of 8.
  */
 static uint32_t copy_stack(const struct ag_call *call, uint64_t at, uint64_t sp, uint32_t max)
@@ -59,7 +60,7 @@ uint32_t put_raw_stack(const struct ag_call *call, uint64_t now)
 	rec.reg_valid = s->valid;
 	for (uint32_t i = 0; i < UW_MAX_REGS; i++)
 		rec.regs[i] = s->valid >> i & 1 ? s->reg[i] : 0;
-	/* Once more when a signal handler wrote its own records meanwhile. */
+	/* Repeated if a signal handler has written its own records in the meantime. */
 	for (int i = 0; i < RING_TRIES; i++) {
 		if (!ring_at(call->c, t, sizeof(rec) + RAW_STACK_MAX, ring_limit(call->c, false),
 			     &position))

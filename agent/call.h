@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the hook bodies share: the life of a hooked call and the records of the heap. */
+/* Shared by the hook bodies: begin and end of a hooked call, and the records of the heap. */
 #ifndef AGENT_CALL_H
 #define AGENT_CALL_H
 
@@ -11,8 +11,8 @@
 typedef ag_word_t original_fn(ag_word_t, ag_word_t, ag_word_t, ag_word_t, ag_word_t);
 
 /* The body of a hook, entered from agent-entry.S with the hooked function's arguments (as many as
- * it has; the rest is whatever the registers held) and what the entry saved.  It returns what the
- * hooked function would. */
+ * it has; the other registers are undefined) and the state that the entry code saved.  It returns
+ * the hooked function's result. */
 #define AG_HOOK(name)                                                                              \
 	ag_word_t name(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,       \
 		       const struct ag_frame *f);                                                  \
@@ -40,12 +40,13 @@ static inline uint64_t requested(const struct ss_desc *d, uint64_t a0, uint64_t 
 /* call.c: begin() of a call that arrives while the thread is in a hook. */
 bool begin_nested(struct ag_call *call, bool inner_too);
 
-/* call.c: registers and stack of the call, for the recorder to unwind.  Return: its id. */
+/* call.c: writes the call's registers and stack for the recorder to unwind.  Return: the record's
+ * stack id, or MPR_STACK_NONE. */
 uint32_t put_raw_stack(const struct ag_call *call, uint64_t now);
 
 /*
- * Starts to serve a call.  Return: false when there is nothing to record (no slot, or the
- * allocator's own call and @inner_too is not set).
+ * Begins the handling of a call.  Return: false if there is nothing to record (no thread slot, or
+ * an inner call and @inner_too is not set).
  */
 static inline bool begin(struct ag_call *call, const struct ag_frame *f, bool inner_too)
 {
@@ -76,7 +77,7 @@ static inline void end(const struct ag_call *call)
 	call->account->depth = call->level;
 }
 
-/* Is the recorder still there?  Otherwise the call is not recorded, only counted. */
+/* Is the recorder alive?  If its deadline has passed the call is only counted as stale. */
 static inline bool fresh(const struct ag_call *call, uint64_t now, enum mpr_lost kind)
 {
 	if (likely(now <= call->c->deadline))
@@ -85,7 +86,7 @@ static inline bool fresh(const struct ag_call *call, uint64_t now, enum mpr_lost
 	return false;
 }
 
-/* A call that ends a block came on a thread for which there is no slot. */
+/* Counts a call that ends a block, in a thread that has no slot. */
 static inline void count_no_slot_free(struct ss_control *c)
 {
 	__atomic_fetch_add(&c->lost_no_slot_free, 1, __ATOMIC_RELAXED);
@@ -97,7 +98,7 @@ static inline void lost(const struct ag_call *call, enum mpr_lost kind, uint64_t
 	call->t->s.lost_bytes += bytes;
 }
 
-/* call.c: put_alloc() of 4 GiB and more. */
+/* call.c: put_alloc() for sizes of 4 GiB and more. */
 bool put_alloc_big(const struct ag_call *call, uint64_t now, uint64_t block, uint64_t size,
 		   uint32_t stack, uint16_t misc);
 
@@ -109,7 +110,7 @@ static inline __attribute__((always_inline)) uint32_t take_stack(const struct ag
 	return likely(id != STACK_RAW_WANTED) ? id : put_raw_stack(call, now);
 }
 
-/* What glibc's chunk header says of a block that was just returned: usable size and arena. */
+/* Usable size and arena of a block that was just returned, from glibc's chunk header. */
 static inline uint16_t block_misc(const struct ss_desc *d, uint64_t block, uint64_t size)
 {
 	const uint64_t word = sizeof(ag_word_t);
@@ -134,7 +135,7 @@ static inline uint64_t addr_hook(const struct ss_desc *d, uint64_t addr)
 	return (addr & MPR_ADDR_MASK) | (uint64_t)d->hook << MPR_ADDR_BITS;
 }
 
-/* Return: whether it is recorded; a loss is counted. */
+/* Return: whether the event was recorded; a loss is counted. */
 static inline __attribute__((always_inline)) bool put_alloc(const struct ag_call *call,
 							    uint64_t block, uint64_t size)
 {
@@ -171,18 +172,19 @@ static inline __attribute__((always_inline)) bool put_free(struct ss_control *c,
 			      addr_hook(d, block), 0);
 }
 
-/* glibc frees what lies in a thread's cache once more when the thread ends: who called, tells. */
+/* When a thread ends, glibc frees the blocks in the thread's cache a second time; recognized by the
+ * caller. */
 static inline uint16_t free_misc(const struct ss_desc *d, uint64_t return_address)
 {
 	return return_address - d->own_code < d->own_code_length ? MPR_F_OWN_FREE : 0;
 }
 
-/* call.c: the old block leaves the live set.  Return: false when that is not recorded: lost
- * (counted) or nobody listens. */
+/* call.c: records that the old block is no longer live.  Return: false if that is not recorded:
+ * lost (counted) or stale. */
 bool put_realloc_begin(const struct ag_call *call, uint64_t old);
 
-/* call.c: the new block, or 0: @released, or the old one is back.  Whoever wrote REALLOC_BEGIN has
- * to write this. */
+/* call.c: records the new block.  @block 0: the old one was freed (@released) or is live again.
+ * Must follow every recorded REALLOC_BEGIN. */
 void put_realloc_end(const struct ag_call *call, uint64_t old, uint64_t block, uint64_t size,
 		     bool released);
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The agent's gate: fails the build when the blob has something its loader does not do or a
-# production process must not meet.  Usage: check.sh AGENT.ELF FOLDERS-WITH-.su-FILES...
+# Checks the agent's image: fails the build if it has something that memprof does not load or that
+# must not run in a production process.  Usage: check.sh AGENT.ELF FOLDERS-WITH-.su-FILES...
 # CROSS: prefix of the binutils; FORBIDDEN: regular expression of the instructions that no agent of
 # this architecture may have: vector and floating point registers, thread-local data.
 set -eu

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Time for architectures without a counter that programs may read: CLOCK_MONOTONIC by way of the
- * vdso, where the recorder found its function (inject/vdso.h), else by a system call.
+ * Time for architectures without a counter that programs can read: CLOCK_MONOTONIC by the vDSO if
+ * the recorder found its function (inject/vdso.h), else by a system call.
  */
 #ifndef AGENT_CLOCK_H
 #define AGENT_CLOCK_H
@@ -14,10 +14,10 @@ struct ag_timespec {
 	long seconds, nanoseconds;
 };
 
-/* agent-entry.S: calls @function as C code of the target would. */
+/* agent-entry.S: calls @function under the target's calling convention. */
 long ag_call_clock(uint64_t function, long clock, struct ag_timespec *now);
 
-/* Return: nanoseconds; 0: the clock cannot be read. */
+/* Return: nanoseconds; 0 if the clock cannot be read. */
 static inline uint64_t clock_read(const struct ss_control *c)
 {
 	struct ag_timespec now = {0, 0};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Poisson sampling by bytes: points are thrown on the stream of a thread's requested bytes, one per
- * interval on average, and a block is sampled if a point falls into it: with probability
- * 1 - exp(-size / interval), independently of all others.  The distances between points are
- * exponential; the process has no memory, so the next point is drawn anew behind a sampled block.
- * Integers only.  Pure: also for the unit test.
+ * Poisson sampling by bytes: points are distributed on the stream of a thread's requested bytes,
+ * one per interval on average.  A block is sampled if it contains a point: with probability 1 -
+ * exp(-size / interval), independently of all others.  Distances between points are exponentially
+ * distributed and memoryless, so the next point is drawn anew after a sampled block.  Uses only
+ * integers.  Pure functions, which the unit test uses too.
  */
 #ifndef AGENT_COUNTDOWN_H
 #define AGENT_COUNTDOWN_H
@@ -27,8 +27,9 @@ static inline uint64_t countdown_random(struct ss_local *s)
 }
 
 /*
- * Bytes up to the next point: floor(-interval * ln(u)) with u = random / 2^64.  The logarithm's
- * bits come one by one from squaring: m in [1, 2) is squared; at least 2 means a 1 and halves it.
+ * Draws the number of bytes up to the next point: floor(-interval * ln(u)) with u = random / 2^64.
+ * The bits of the logarithm are computed one by one: m in [1, 2) is squared; if the square is at
+ * least 2, the bit is 1 and the square is halved.
  */
 static inline int64_t countdown_draw(struct ss_local *s, uint64_t interval)
 {
@@ -44,14 +45,14 @@ static inline int64_t countdown_draw(struct ss_local *s, uint64_t interval)
 		m = bit ? square : square << 1;
 	}
 	minus_log2 = ((uint64_t)(zeros + 1) << 32) - (fraction << (32 - CD_LOG2_BITS));
-	/* 2^39 * 2^32 and 2^38 * SS_MAX_INTERVAL fit the products. */
+	/* The products fit: 2^39 * 2^32 and 2^38 * SS_MAX_INTERVAL. */
 	minus_ln = wide_high(minus_log2, CD_LN2) << 32 | minus_log2 * CD_LN2 >> 32;
 	return (int64_t)(wide_high(minus_ln, interval) << 32 | minus_ln * interval >> 32);
 }
 
 /*
- * Counts a request of @size bytes unless the entry code did (then the counter is negative already).
- * Return: whether it is sampled.
+ * Counts a request of @size bytes, unless the entry code has done so (the counter is negative
+ * then).  Return: whether the request is sampled.
  */
 static inline bool countdown_passes(struct ss_local *s, uint64_t size, uint64_t interval)
 {

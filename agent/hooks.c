@@ -2,10 +2,10 @@
 /*
  * The hook bodies of the heap, entered from arch/<name>/agent-entry.S with the gate open.
  *
- * Order of records against the real call keeps every address's history right: what gives a block
- * away is recorded before it happens, what brings one is recorded after.  Nothing throws through
- * here, and no call that a signal handler leaves by longjmp does damage: depth and writers are put
- * right when the thread comes again (begin()).
+ * The order of records and real calls keeps the history of every address right: the end of a block
+ * is recorded before the real call, its beginning after it.  No exception is thrown through these
+ * frames.  A call that a signal handler leaves by longjmp does no damage: the depth and the ring's
+ * writers are repaired at the thread's next call (begin()).
  */
 #include "agent/call.h"
 
@@ -26,7 +26,7 @@ AG_HOOK(ag_alloc)
 	return block;
 }
 
-/* Return: the block, or 0: the original has to be entered, with no frame of ours. */
+/* Return: the block, or 0: the original must be entered without a frame of the agent. */
 AG_HOOK(ag_alloc_throw)
 {
 	struct ag_call call;
@@ -34,7 +34,7 @@ AG_HOOK(ag_alloc_throw)
 
 	if (unlikely(!begin(&call, f, false)))
 		return 0;
-	/* The nothrow_t reference of the sibling is never looked at. */
+	/* The sibling never reads its nothrow_t reference. */
 	block = SIBLING(f)(a0, a1, a2, a3, a4);
 	if (likely(block))
 		put_alloc(&call, block, requested(f->desc, a0, a1, a2));
@@ -103,15 +103,16 @@ void ag_free_nested(ag_word_t block, const struct ag_frame *f)
 	end(&call);
 }
 
-/* Of a wrapper or an allocator nobody knows: what it frees meanwhile is its own, as what it
- * allocates while it serves an allocation. */
+/* free of a wrapper or an unknown allocator: frees that it makes while it runs are inner calls,
+ * like allocations that are made by an allocator. */
 AG_HOOK(ag_free_through)
 {
 	struct ag_call call;
 	ag_word_t ret;
 	uint64_t now;
 
-	/* Also without a block: the original is called with a frame of the agent on the stack. */
+	/* Also if there is no block: the original is called with a frame of the agent on the
+	 * stack. */
 	if (unlikely(!begin(&call, f, false))) {
 		if (!call.t && a0)
 			count_no_slot_free(call.c);
@@ -153,7 +154,7 @@ AG_HOOK(ag_realloc)
 	return block;
 }
 
-/* Never moves; returns the real size, which may be the old one. */
+/* Never moves the block; returns the real size, which can be the old one. */
 AG_HOOK(ag_xallocx)
 {
 	struct ag_call call;
@@ -162,7 +163,7 @@ AG_HOOK(ag_xallocx)
 	if (unlikely(!begin(&call, f, false)))
 		return ORIGINAL(f)(a0, a1, a2, a3, a4);
 	size = ORIGINAL(f)(a0, a1, a2, a3, a4);
-	/* Only a size that was granted is a change; the block is ours all the time. */
+	/* Only a size that was granted is a change; the block stays live all the time. */
 	if (size >= a1 && put_realloc_begin(&call, a0))
 		put_realloc_end(&call, a0, a0, a1, false);
 	end(&call);

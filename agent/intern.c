@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Whole stacks to ids, without locks. */
+/* Interns stacks: turns them into ids, without locks. */
 #include "agent/stack.h"
 
 #define PROBES 64
 #define SPINS  64
 
-/* As long as there is room there, stacks are in a part of the table that fewer pages hold: its
- * memory is touched at random. */
+/* As long as there is room, stacks are put into a part of the table that covers fewer pages,
+ * because the table is accessed at random. */
 #define NEAR	    (1u << 18)
 #define NEAR_PROBES 8
 
@@ -28,7 +28,8 @@ static uint32_t arena_put(struct ss_control *c, const uint64_t *pc, int32_t stri
 	return (uint32_t)at;
 }
 
-/* Two threads, or a signal handler, may intern one stack twice: the recorder compares contents. */
+/* Two threads, or a signal handler, can intern the same stack twice: the recorder compares
+ * contents. */
 uint32_t intern(struct ss_control *c, uint64_t hash, const uint64_t *pc, int32_t stride, uint32_t n,
 		uint32_t flags)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The hook bodies of mappings and of mallopt; the rules of hooks.c hold. */
+/* The hook bodies of mappings and of mallopt; the rules of hooks.c apply. */
 #include "agent/call.h"
 
 #define IPC_STAT 2
 
-/* asm-generic/shmbuf.h; room for what comes behind the size. */
+/* asm-generic/shmbuf.h; with room for the fields after the size */
 struct shmid64_ds {
 	uint32_t perm[6];
 	uint16_t seq, pad;
@@ -130,7 +130,7 @@ AG_HOOK(ag_shmdt)
 
 	if (unlikely(!begin(&call, f, true)))
 		return ORIGINAL(f)(a0, a1, a2, a3, a4);
-	/* Length 0: the whole segment that was mapped there. */
+	/* Length 0: the whole segment that was attached there. */
 	put = put_map(&call, MPR_UNMAP, a0, 0, 0, 0, 0, -1, true);
 	count_unmap(&call);
 	ret = ORIGINAL(f)(a0, a1, a2, a3, a4);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Nothing tells the agent what a seccomp filter does to its system calls that was installed after
- * the recorder asked.  But who installs one calls prctl() before, for without CAP_SYS_ADMIN the
- * kernel wants no_new_privs first: from then on the agent makes no system calls.  Those that get
- * around libc's prctl() are seen by the recorder (inject/sandbox.h), later.
+ * The agent cannot know how a seccomp filter that was installed after the recorder's check treats
+ * its system calls.  But a thread that installs one calls prctl() first, since without
+ * CAP_SYS_ADMIN the kernel requires no_new_privs: from then on the agent makes no system calls.  A
+ * filter that is installed without libc's prctl() is noticed by the recorder (inject/sandbox.h),
+ * with a delay.
  */
 #include "agent/call.h"
 
@@ -17,7 +18,7 @@ AG_HOOK(ag_prctl)
 	struct ag_call call;
 	ag_word_t ret;
 
-	/* First: begin() may make one. */
+	/* First, because begin() can make a system call. */
 	if ((uint32_t)a0 == PR_SET_NO_NEW_PRIVS || (uint32_t)a0 == PR_SET_SECCOMP ||
 	    (uint32_t)a0 == PR_SET_SYSCALL_USER_DISPATCH)
 		__atomic_store_n(&control()->may_syscall, 0, __ATOMIC_SEQ_CST);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Which stack memory may be read: a page is asked for once, by a system call that copies from it.
- */
+/* Determines which stack memory can be read: each page is probed once, by a system call that copies
+ * from it. */
 #include "agent/stack.h"
 
-#define EXTEND_MAX (64ull << 20) /* a frame farther away than this is no frame */
+#define EXTEND_MAX (64ull << 20) /* a frame farther away than this is not valid */
 #define EFAULT	   14
 
 bool page_readable(const struct ss_control *c, uint64_t page)
@@ -26,8 +26,8 @@ bool extend_up(const struct ss_control *c, struct ag_range *r, uint64_t end)
 }
 
 /*
- * The C libraries put a thread's control block above its stack, into the same mapping.  What is
- * mapped behind it belongs to others, who may unmap it while it is read.
+ * The C libraries put a thread's control block above its stack, into the same mapping.  Memory
+ * mapped after it belongs to other code, which can unmap it while it is read.
  */
 uint64_t stack_limit(const struct ss_control *c, const struct ag_thread *t, uint64_t sp)
 {
@@ -42,12 +42,13 @@ struct ag_range range_new(const struct ss_control *c, const struct ag_thread *t,
 {
 	uint64_t page = sp & ~(PAGE - 1), limit = stack_limit(c, t, sp);
 
-	/* The page we run on is there; so is all of the main thread's stack above it. */
+	/* The page of the stack pointer is mapped; so is all of the main thread's stack above
+	 * it. */
 	return (struct ag_range){page, limit == c->main_stack_high ? limit : page + PAGE, limit};
 }
 
-/* A running thread's own stack stays: the kernel's for the main thread, the one below the thread
- * control block for others.  Any other (fibers) may have been unmapped since. */
+/* A running thread's own stack remains mapped: the main thread's, and the one below the thread
+ * control block for others.  Any other stack (fibers) can have been unmapped since. */
 static void forget_ranges(const struct ss_control *c, struct ag_thread *t)
 {
 	for (uint32_t i = 0; i < AG_RANGES; i++) {
@@ -76,8 +77,8 @@ struct ag_range *range_find(struct ss_control *c, struct ag_thread *t, uint64_t 
 		r = &t->range[i];
 		if (!r->high || sp >= r->low || r->low - sp > EXTEND_MAX / 64)
 			continue;
-		/* Deeper on a known stack: every page in between has to be there.  The main
-		 * thread's is one mapping. */
+		/* Deeper on a known stack: every page in between must be mapped.  The main thread's
+		 * stack is a single mapping. */
 		while (r->low > sp &&
 		       ((r->high == c->main_stack_high && r->low > c->main_stack_low) ||
 			page_readable(c, r->low - PAGE)))

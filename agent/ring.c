@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* When a ring is full or its reader sleeps. */
+/* The slow paths of the ring: it is full, it wraps, or its reader sleeps. */
 #include "agent/ring.h"
 
 #define SPINS	  64
@@ -40,7 +40,7 @@ bool ring_room(struct ss_control *c, struct ag_thread *t, uint64_t end, uint64_t
 
 long ring_copy(struct ss_control *c, struct ag_thread *t, uint64_t at, uint64_t addr, uint32_t n)
 {
-	/* One for each page: a copy need not end inside of one. */
+	/* One for each page, because the kernel can stop a copy only at the end of an element. */
 	struct ag_iovec from[RING_COPY_MAX / COPY_PAGE + 1], to[2];
 	uint64_t in = at & (c->ring_size - 1);
 	uint32_t pages = 0, first = n;
@@ -57,7 +57,7 @@ long ring_copy(struct ss_control *c, struct ag_thread *t, uint64_t at, uint64_t 
 		if (from[pages].length > n - done)
 			from[pages].length = n - done;
 	}
-	/* Of a thread of one's own process nobody asks whether it may be read. */
+	/* Access to the own process needs no permission. */
 	return raw_syscall(AG_NR_PROCESS_VM_READV, (long)t->s.tid, (long)(uintptr_t)to, 2,
 			   (long)(uintptr_t)from, (long)pages, 0);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * The producer's side of a perf-format ring, one ring per thread.  Only the thread itself and
- * signal handlers on it write.  A record is written behind the head and then handed over by moving
- * the head with one instruction that fails if the head is not what it was: then a signal handler
- * wrote its own records there meanwhile, and ours is written once more behind them.  Whoever is
- * left in the middle (longjmp, the thread is killed) leaves nothing to be put right.
+ * signal handlers in it write.  A record is written after the head and then published by moving the
+ * head with a compare-and-swap.  If that fails, a signal handler has written its own records there,
+ * and the interrupted record is written again after them.  A writer that never finishes (longjmp,
+ * the thread is killed) leaves nothing that needs repair.
  */
 #ifndef AGENT_RING_H
 #define AGENT_RING_H
@@ -18,8 +18,8 @@
 #define RING_COPY_MAX (32u << 10)
 
 /*
- * ring.c: is there room up to @end, with the reader's progress looked at again?  In lossless mode
- * waits for it, bounded by its heartbeat.
+ * ring.c: is there room up to @end?  Reads the reader's position again.  In lossless mode waits for
+ * room until the recorder's deadline passes.
  */
 bool ring_room(struct ss_control *c, struct ag_thread *t, uint64_t end, uint64_t limit);
 void ring_wake_reader(struct ss_control *c);
@@ -40,7 +40,8 @@ static inline uint64_t ring_limit(const struct ss_control *c, bool is_free)
 	return is_free ? c->ring_size : c->ring_alloc;
 }
 
-/* Where @size bytes may be written.  Return: false when there is no room. */
+/* Reserves nothing; sets @at to where @size bytes can be written.  Return: false if there is no
+ * room. */
 static inline bool ring_at(struct ss_control *c, struct ag_thread *t, uint32_t size, uint64_t limit,
 			   uint64_t *at)
 {
@@ -48,7 +49,8 @@ static inline bool ring_at(struct ss_control *c, struct ag_thread *t, uint32_t s
 	return likely(*at + size - t->s.tail_seen <= limit) || ring_room(c, t, *at + size, limit);
 }
 
-/* Hands over what was written at @at.  Return: false when a signal handler was there. */
+/* Publishes the record that was written at @at.  Return: false if a signal handler has written
+ * there. */
 static inline bool ring_publish(struct ss_control *c, struct ag_thread *t, uint64_t at,
 				uint32_t size)
 {
@@ -59,7 +61,7 @@ static inline bool ring_publish(struct ss_control *c, struct ag_thread *t, uint6
 	return true;
 }
 
-/* Copies @n words; the ring may wrap anywhere. */
+/* Copies @n words; the ring can wrap at any word. */
 static inline void ring_write(struct ss_control *c, struct ag_thread *t, uint64_t at,
 			      const uint64_t *words, uint32_t n)
 {
@@ -70,20 +72,20 @@ static inline void ring_write(struct ss_control *c, struct ag_thread *t, uint64_
 }
 
 /*
- * ring.c: copies @n bytes at @addr of this process, at most RING_COPY_MAX, without faulting where
- * no memory is.  Return: bytes from the beginning that were there, or a negative errno.
+ * ring.c: copies @n bytes at @addr of this process, at most RING_COPY_MAX, without faulting on
+ * unmapped memory.  Return: number of leading bytes that were readable, or a negative errno.
  */
 long ring_copy(struct ss_control *c, struct ag_thread *t, uint64_t at, uint64_t addr, uint32_t n);
 
-/* ring.c: one whole record; it begins with struct mpr_header.  Return: false when there was no
+/* ring.c: writes one record, which begins with struct mpr_header.  Return: false if there was no
  * room. */
 bool ring_put(struct ss_control *c, struct ag_thread *t, const void *record, uint64_t limit);
 
-/* ring.c: ring_put_words() when there is no room, the ring wraps, or a signal handler came. */
+/* ring.c: ring_put_words() if there is no room, the ring wraps, or a signal handler interrupted. */
 bool ring_put_slowly(struct ss_control *c, struct ag_thread *t, uint64_t limit, uint64_t w0,
 		     uint64_t w1, uint64_t w2, uint64_t w3);
 
-/* The same for the two records that matter, from registers.  The size is in @w0. */
+/* ring_put() for the two most frequent records, from registers.  The size is in @w0. */
 static inline __attribute__((always_inline)) bool
 ring_put_words(struct ss_control *c, struct ag_thread *t, uint64_t limit, uint64_t w0, uint64_t w1,
 	       uint64_t w2, uint64_t w3)

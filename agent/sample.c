@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Countdowns belong to one thread; a signal handler between two of its instructions costs at most
- * one sample too many or too few.  The set of sampled blocks belongs to all threads: every change
- * is one compare-and-swap, every search a bounded one over one bucket, and an address is only ever
- * added or taken by who owns the block.
+ * A countdown belongs to one thread; a signal handler between two of its instructions costs at most
+ * one sample too many or too few.  The set of sampled blocks is shared by all threads: every change
+ * is one compare-and-swap, every search is limited to one bucket, and an address is only added or
+ * removed by the thread that owns the block.
  */
 #include "agent/sample.h"
 #include "agent/countdown.h"
 
-#define WAYS  16 /* a bucket: two lines of the cache */
+#define WAYS  16 /* per bucket: two cache lines */
 #define TRIES 64
 #define STUCK 255
 
@@ -37,7 +37,7 @@ void sampler_leave(const struct ag_thread *t, struct ss_local *s)
 	s->tp = t->s.tp;
 }
 
-/* agent-entry.S has the same. */
+/* agent-entry.S computes the same. */
 static uint8_t *filter_of(uint64_t block)
 {
 	uint64_t h = block >> 4;
@@ -53,7 +53,7 @@ static uint64_t *bucket_of(struct ss_control *c, uint64_t block)
 	       (h >> 32 & (c->nsampled - 1) & ~(WAYS - 1ull));
 }
 
-/* @by: 1 or -1.  Return: false when other threads were always faster. */
+/* @by: 1 or -1.  Return: false if other threads changed the counter at every attempt. */
 static bool filter_add(uint64_t block, int by)
 {
 	uint8_t *f = filter_of(block), old = __atomic_load_n(f, __ATOMIC_RELAXED);
@@ -70,7 +70,7 @@ bool sampled_add(struct ss_control *c, uint64_t block)
 {
 	uint64_t *way = bucket_of(c, block);
 
-	/* Still there: its free was not seen (the recorder was late, a hook was left). */
+	/* Still in the set: its free was not seen (stale, or its hook was left). */
 	for (int i = 0; i < WAYS; i++) {
 		if (unlikely(way[i] == block))
 			return true;
@@ -98,7 +98,7 @@ bool sampled_take(struct ss_control *c, uint64_t block)
 		if (way[i] == block &&
 		    __atomic_compare_exchange_n(&way[i], &it, 0, false, __ATOMIC_RELAXED,
 						__ATOMIC_RELAXED)) {
-			filter_add(block, -1); /* failing leaves a search too many */
+			filter_add(block, -1); /* if it fails, frees search once more than needed */
 			return true;
 		}
 	}

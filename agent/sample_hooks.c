@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * The hook bodies of the heap in sampling mode.  malloc and calloc of an allocator that is known to
- * call no other hooked function come here only when they are sampled, or when their thread has no
- * countdown in the gate yet; frees only when the filter does not exclude that the block is sampled.
- * Everything else comes always.  The rules of hooks.c hold; mappings have the bodies they always
- * have.
+ * call no other hooked function reach them only when they are sampled, or when their thread has no
+ * countdown in the private pages yet; frees only if the filter does not exclude that the block is
+ * sampled.  All other calls always reach them.  The rules of hooks.c apply; mappings have their
+ * usual bodies.
  */
 #include "agent/call.h"
 #include "agent/countdown.h"
@@ -12,7 +12,7 @@
 
 void ag_sample_free(ag_word_t block, const struct ss_desc *desc, ag_word_t return_address);
 
-/* As begin().  *@chosen: this request of @size bytes is sampled. */
+/* As begin().  @chosen: set to whether this request of @size bytes is sampled. */
 static bool begin_counted(struct ag_call *call, const struct ag_frame *f, uint64_t size,
 			  bool *chosen)
 {
@@ -88,7 +88,8 @@ AG_HOOK(ag_sample_posix_memalign)
 	return ret;
 }
 
-/* After REALLOC_BEGIN of a sampled block: @old became @block, or stays (@block 0 and not @gone). */
+/* After REALLOC_BEGIN of a sampled block: @old became @block, or remains (@block 0 and not
+ * @gone). */
 static void put_resized(const struct ag_call *call, uint64_t old, uint64_t block, uint64_t size,
 			bool chosen, bool gone)
 {
@@ -96,7 +97,7 @@ static void put_resized(const struct ag_call *call, uint64_t old, uint64_t block
 
 	if (!block && !gone)
 		sampled_add(call->c, old);
-	/* A new block that is not sampled ends the old one's history like a free. */
+	/* A new block that is not sampled ends the old block's history like a free. */
 	put_realloc_end(call, old, kept ? block : 0, size, !kept && (block || gone));
 }
 
@@ -109,7 +110,7 @@ AG_HOOK(ag_sample_realloc)
 
 	if (unlikely(!begin_counted(&call, f, size, &chosen)))
 		return ORIGINAL(f)(a0, a1, a2, a3, a4);
-	/* Before the old address can be somebody else's. */
+	/* Before another thread can get the old address. */
 	known = a0 && sampled_take(call.c, a0);
 	begun = known && put_realloc_begin(&call, a0);
 	block = ORIGINAL(f)(a0, a1, a2, a3, a4);
@@ -140,7 +141,7 @@ AG_HOOK(ag_sample_xallocx)
 	return size;
 }
 
-/* Takes no stack and touches no walk: in whatever the thread is, this is right. */
+/* Walks no stack and does not use the cached walks, so it is safe in any state of the thread. */
 void ag_sample_free(ag_word_t block, const struct ss_desc *d, ag_word_t return_address)
 {
 	struct ss_control *c = control();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Per-thread state by thread pointer: open addressing, claimed by compare-and-swap.  Safe in a
+ * Finds a thread slot by thread pointer: open addressing, claimed by compare-and-swap.  Safe in a
  * signal handler: a claim is one atomic instruction and everything after it is idempotent.
  */
 #include "agent/ring.h"
@@ -55,7 +55,7 @@ found:
 		if (!tid && !t->s.tid && c->may_syscall)
 			tid = (uint32_t)raw_syscall(AG_NR_GETTID, 0, 0, 0, 0, 0, 0);
 		if (tid && tid != t->s.tid) {
-			/* An earlier thread may have died in a hook. */
+			/* An earlier thread can have died in a hook. */
 			if (account->tid != tid)
 				account->depth = account->nleft = 0;
 			account->tid = tid;

@@ -50,10 +50,11 @@ uint32_t rule_search(struct ss_control *c, uint64_t pc)
 struct reader {
 	const struct ag_call *call;
 	struct ag_range *range, own;
-	bool crossed; /* the frames from here on may lie on another stack */
+	bool crossed; /* frames from here on can be on another stack */
 };
 
-/* The thread's ranges are for its outermost hook: another may be changing them. */
+/* The thread's ranges are only for its outermost hook, because an interrupted hook can be changing
+ * them. */
 static void reader_begin(struct reader *r, const struct ag_call *call)
 {
 	uint64_t sp = frame_sp(call->f);
@@ -68,7 +69,7 @@ static void reader_begin(struct reader *r, const struct ag_call *call)
 	}
 }
 
-/* To the memory at @addr, which may not be there. */
+/* Switches to the memory at @addr, which can be unmapped.  Return: whether it is readable. */
 static bool reader_moves(struct reader *r, uint64_t addr)
 {
 	const struct ag_call *call = r->call;
@@ -99,7 +100,7 @@ static bool is_code(void *ctx, uint64_t addr)
 	return module_find(module_list(r->call->c), addr);
 }
 
-/* Only where a call pushes the return address: elsewhere a frame pointer does not tell the caller's
+/* Only where a call pushes the return address: elsewhere a frame pointer does not give the caller's
  * stack pointer. */
 static bool step_by_fp(const struct uw_state *s, struct uw_state *next, struct reader *r)
 {
@@ -112,8 +113,8 @@ struct walk_result {
 	bool raw_wanted, signal_seen, ours_seen, ours_after_signal;
 };
 
-/* All registers, every kind of rule; addresses to @pc.  @by_fp: also by frame pointers, and rules
- * that rely on them. */
+/* Walks with all registers and every kind of rule; writes addresses to @pc.  @by_fp: use frame
+ * pointers too, and rules that rely on them. */
 static struct walk_result walk_full(const struct ag_call *call, uint64_t *pc, uint32_t max,
 				    bool by_fp)
 {
@@ -129,7 +130,7 @@ static struct walk_result walk_full(const struct ag_call *call, uint64_t *pc, ui
 	reader_begin(&reader, call);
 	frame_state(call->f, call->f->desc->function_addr, s);
 	pc[r.n++] = s->reg[UW_REG_PC] | SS_PC_EXACT;
-	/* At a function's entry only the call was made. */
+	/* At a function's entry nothing but the call has been executed. */
 	s->reg[UW_REG_PC] = pc_of(call->f->return_address);
 	s->reg[UW_REG_SP] += AG_RA_SIZE;
 	s->exact_pc = false;
@@ -190,9 +191,9 @@ uint32_t take_full(const struct ag_call *call)
 }
 
 /*
- * Is the frame of a hook that was entered with stack pointer @left gone for good?  It is when its
- * memory belongs to frames of the present walk, or lies below the stack pointer on the thread's own
- * stack, which ends at the thread control block.  A coroutine's stack may be used again.
+ * Is the frame of a hook that was entered with stack pointer @left dead?  It is if its memory
+ * belongs to frames of the present walk, or is below the stack pointer on the thread's own stack,
+ * which ends at the thread control block.  A coroutine's stack can be used again.
  */
 static bool frame_is_dead(const struct ag_call *call, const struct walk_result *r, uint64_t left)
 {
@@ -207,7 +208,7 @@ static bool frame_is_dead(const struct ag_call *call, const struct walk_result *
 	return sp < range.limit && extend_up(c, &range, range.limit);
 }
 
-/* The thread's account forgets the hook it was in: its frame is listed unless it is gone. */
+/* Removes the hook from the thread's account: lists its frame as left unless that is dead. */
 static void note_left(const struct ag_call *call, const struct walk_result *r)
 {
 	struct ss_account *a = call->account;
@@ -236,15 +237,15 @@ void stack_frame_returned(const struct ag_call *call)
 
 enum ag_nesting stack_nesting(const struct ag_call *call)
 {
-	/* What is not sure must not decide that a hook was left. */
+	/* Uncertain frames must not decide that a hook was left. */
 	struct walk_result r = walk_full(call, call->t->scratch[call->level], SS_MAX_FRAMES, false);
 
 	if (r.ours_after_signal)
 		return AG_FROM_SIGNAL;
 	if (r.ours_seen)
 		return AG_INNER;
-	/* None of our frames below: the hook was left.  Where that cannot be seen to the end, a
-	 * stack pointer above the hook's own says the same. */
+	/* There is no frame of the agent below: the hook was left.  If the walk is incomplete, a
+	 * stack pointer above the hook's own proves the same. */
 	if (!(r.flags & SS_STACK_COMPLETE) && frame_sp(call->f) <= call->account->outer_sp)
 		return AG_INNER;
 	note_left(call, &r);
@@ -273,7 +274,7 @@ void stack_check(const struct ag_call *call, uint32_t id)
 	if (id == MPR_STACK_NONE)
 		return;
 	full = take_full(call);
-	/* No room for it, or a table came or went in between. */
+	/* No room for it, or a table was added or removed in between. */
 	if (full == MPR_STACK_NONE || full == STACK_RAW_WANTED)
 		return;
 	__atomic_fetch_add(&call->c->stacks_checked, 1, __ATOMIC_RELAXED);

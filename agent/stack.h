@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Stacks: walk with the recorder's tables, keep verified walks, intern to ids.
+ * Stacks: walks them with the recorder's tables, caches verified walks, interns them as stack ids.
  *
- * Nothing here faults: stack memory is read only inside ranges that were found readable, tables are
- * the recorder's.  Nothing here blocks: loops are bounded, tables are read without locks (the
- * generation tells a change), the cache is touched by the outermost hook of a thread only.
+ * Nothing here faults: stack memory is read only inside ranges that were found readable, and tables
+ * are in the session block.  Nothing here blocks: loops are bounded, tables are read without locks
+ * (a change increments the generation), and only the outermost hook of a thread uses the cache.
  */
 #ifndef AGENT_STACK_H
 #define AGENT_STACK_H
@@ -12,21 +12,21 @@
 #include "agent/agent.h"
 
 #define PAGE	     4096ull
-#define RULE_NONE    0u		 /* known: there is no unwind information */
+#define RULE_NONE    0u		 /* it is known that there is no unwind information */
 #define RULE_UNKNOWN 0xffffffffu /* no table for this address yet */
 #define RULE_OURS    0x10000u	 /* flag: code of the agent or an island */
 
 /* ---------------------------------------------------------------- readable.c -- */
 
 bool page_readable(const struct ss_control *c, uint64_t page);
-/* Makes @r reach up to @end if that is below its limit and all pages there can be read. */
+/* Extends @r up to @end if that is within its limit and all pages in between can be read. */
 bool extend_up(const struct ss_control *c, struct ag_range *r, uint64_t end);
-/* What is known of the stack that @sp is in without asking. */
+/* Return: the readable range around @sp as far as it is known without a system call. */
 struct ag_range range_new(const struct ss_control *c, const struct ag_thread *t, uint64_t sp);
-/* The thread's range @sp is in; made when there is none. */
+/* Return: the thread's range that contains @sp; a new one if there is none. */
 struct ag_range *range_find(struct ss_control *c, struct ag_thread *t, uint64_t sp);
 
-/* The same for an address that may not be there, or not readable: then NULL. */
+/* range_find() for an address that can be unmapped or unreadable: NULL in that case. */
 struct ag_range *range_other(struct ss_control *c, struct ag_thread *t, uint64_t addr);
 
 static inline struct ag_range *range_of(struct ss_control *c, struct ag_thread *t, uint64_t sp)
@@ -48,17 +48,17 @@ static inline bool readable(const struct ss_control *c, struct ag_range *r, uint
 
 /* ---------------------------------------------------------------- stack.c -- */
 
-/* The rule at an instruction, by the modules' tables. */
+/* Return: the rule at an instruction, from the modules' tables. */
 uint32_t rule_search(struct ss_control *c, uint64_t pc);
 
-/* What is taken where there is code on the way that has no table yet: registers and stack are to be
- * sent.  No stack's id. */
+/* Returned if a frame is in code that has no table yet: the registers and the stack must be sent.
+ * Not the id of any stack. */
 #define STACK_RAW_WANTED MPR_STACK_RAW
 
-/* The complete walk, as stack_take(). */
+/* The complete walk; returns the same as stack_take(). */
 uint32_t take_full(const struct ag_call *call);
 
-/* The address in a return address as it lies on the stack. */
+/* Return: the code address in a return address as it is on the stack. */
 static inline uint64_t pc_of(uint64_t word)
 {
 	return AG_RA_SIZE ? word : word & UW_PC_BITS;
@@ -72,19 +72,19 @@ static inline uint64_t mix(uint64_t hash, uint64_t pc)
 	return hash ^ hash >> 29;
 }
 
-/* The id of the stack of @n addresses, one every @stride words; those of a walk, with @stride -2,
- * are as they lie on the stack but for the first.  Two threads, or a signal handler, may intern one
- * stack twice: the recorder compares contents. */
+/* Return: the id of the stack of @n addresses, one every @stride words.  A walk's return addresses,
+ * with @stride -2, are unprocessed stack words except for the first.  Two threads, or a signal
+ * handler, can intern the same stack twice: the recorder compares contents. */
 uint32_t intern(struct ss_control *c, uint64_t hash, const uint64_t *pc, int32_t stride, uint32_t n,
 		uint32_t flags);
 
 /* ---------------------------------------------------------------- walk.c -- */
 
-/* stack_take() when the latest walk does not hold. */
+/* stack_take() if the latest walk does not match. */
 uint32_t stack_other(const struct ag_call *call, struct ag_range *r);
 
 #ifdef AGENT_CHECK_STACKS
-/* The checking build compares what a cached or quick walk gave with a complete one. */
+/* The checking build compares the result of a cached or quick walk with a complete one. */
 void stack_check(const struct ag_call *call, uint32_t id);
 #else
 static inline void stack_check(const struct ag_call *call, uint32_t id)
@@ -94,7 +94,7 @@ static inline void stack_check(const struct ag_call *call, uint32_t id)
 }
 #endif
 
-/* From the last one, the innermost: what is not the same any more mostly is not there. */
+/* Compares from the last word, the innermost: most changes are there. */
 static inline bool words_hold(const struct ag_word *begin, const struct ag_word *w)
 {
 	for (; w - begin >= 4; w -= 4) {
@@ -110,7 +110,7 @@ static inline bool words_hold(const struct ag_word *begin, const struct ag_word 
 	return true;
 }
 
-/* Does @w give the caller's stack? */
+/* Is @w still the caller's stack? */
 static inline bool walk_holds(const struct ag_call *call, const struct ag_range *r,
 			      const struct ag_walk *w)
 {
@@ -129,13 +129,13 @@ static inline uint32_t stack_hit(const struct ag_call *call, const struct ag_wal
 	return w->stack;
 }
 
-/* The caller's stack as an id (MPR_STACK_*), or STACK_RAW_WANTED. */
+/* Return: the id of the caller's stack (MPR_STACK_*), or STACK_RAW_WANTED. */
 static inline __attribute__((always_inline)) uint32_t stack_take(const struct ag_call *call)
 {
 	struct ag_thread *t = call->t;
 	struct ag_range *r;
 
-	if (unlikely(call->level)) /* the interrupted hook may be changing the cache */
+	if (unlikely(call->level)) /* the interrupted hook can be changing the cache */
 		return take_full(call);
 	r = range_of(call->c, t, frame_sp(call->f));
 	if (likely(walk_holds(call, r, &t->walk[AG_LATEST])))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* --free-stacks: frees with the stack they were called from.  Called through, not jumped to: the
- * walk is taken, and the record written, while the block is still the program's. */
+/* --free-stacks: frees with the stack that they were called from.  The original is called, not
+ * jumped to: the stack is walked and the record written while the block still belongs to the
+ * program. */
 #include "agent/call.h"
 
 static void put_traced(const struct ag_call *call, uint64_t block)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * New walks by simple rules, as far as the latest one does not go on the same way: outer frames
- * stay where they are, inner ones are written over.  Only a thread's outermost hook comes here, so
- * that no signal handler sees a walk change; one that is left in the middle (longjmp, the thread is
- * killed) has sp 0 and is neither taken nor gone on from.
+ * New walks by simple rules.  If the latest walk has the same outer frames, they are kept and the
+ * inner ones are overwritten.  Only a thread's outermost hook gets here, so no signal handler sees
+ * a walk change.  A walk that is interrupted for good (longjmp, the thread is killed) has sp 0 and
+ * is neither used nor continued.
  */
 #include "agent/stack.h"
 
-/* Rule of a return address: row of the call before it.  One cached word is address and rule. */
+/* Return: the rule of a return address, from the row of the call before it.  One cached word holds
+ * address and rule. */
 static inline uint32_t rule_of_return(struct ss_control *c, uint64_t pc)
 {
 	uint64_t *slot = (uint64_t *)at_offset(c, c->rule_cache) +
@@ -23,14 +24,13 @@ static inline uint32_t rule_of_return(struct ss_control *c, uint64_t pc)
 	return rule;
 }
 
-/* Where a walk that was begun afresh goes on: in none, or in the latest one, whose frames 0 ..
- * @keep
- * - 1 are its outer frames. */
+/* The result of a fresh walk: @nfresh new inner frames, and @keep outer frames that are taken from
+ * the latest walk, its frames 0 to @keep - 1 (0: none). */
 struct way {
 	uint32_t nfresh, keep;
 };
 
-/* Up to which frame of @w, outermost first, the stack is as it was, not looking beyond @upto. */
+/* Return: how many frames of @w, outermost first, are unchanged on the stack, at most @upto. */
 static uint32_t frames_held(const struct ag_thread *t, const struct ag_walk *w, uint32_t upto)
 {
 	uint32_t i = 0, k = 0, n;
@@ -42,15 +42,15 @@ static uint32_t frames_held(const struct ag_thread *t, const struct ag_walk *w, 
 	n = i ? t->step[i - 1].nchecks : 0;
 	while (k < n && word_at(w->check[k].at) == w->check[k].is)
 		k++;
-	/* The frame whose frame pointer is another one may be the first of those that are new. */
+	/* If a frame pointer changed, the frame that depends on it must be walked again. */
 	if (k < n)
 		while (i && t->step[i - 1].nchecks > k)
 			i--;
 	return i;
 }
 
-/* Is @f, where it is, frame @i of @last in the same state, and do all outer ones hold?  *@held: up
- * to where they do, once that is known. */
+/* Is @f the same frame, in the same state, as frame @i of @last, and are all outer frames
+ * unchanged?  @held: set to the number of unchanged frames once that is known. */
 static bool goes_on_at(const struct ag_thread *t, const struct ag_walk *last, uint32_t i,
 		       const struct ag_fresh *f, uint32_t *held)
 {
@@ -62,7 +62,8 @@ static bool goes_on_at(const struct ag_thread *t, const struct ag_walk *last, ui
 	return i <= *held;
 }
 
-/* Not computed from the frame before: the processor need not wait for that one. */
+/* Return: @value, without a data dependency on the frame before, so that the processor need not
+ * wait for that one. */
 static inline uint64_t same_but_known(uint64_t value)
 {
 	__asm__ volatile("" : "+r"(value));
@@ -70,8 +71,9 @@ static inline uint64_t same_but_known(uint64_t value)
 }
 
 /*
- * Frames by simple rules, from the caller outwards, until one of @last (the latest walk) is met in
- * the same state and all outer ones still hold.  Return: false when that is not possible.
+ * Walks by simple rules from the caller outwards, until a frame of @last (the latest walk) is
+ * reached in the same state and all outer frames are unchanged.  Return: false if that is not
+ * possible.
  */
 static bool walk_fresh(const struct ag_call *call, struct ag_range *r, const struct ag_walk *last,
 		       struct way *way)
@@ -86,7 +88,7 @@ static bool walk_fresh(const struct ag_call *call, struct ag_range *r, const str
 	bool met;
 
 	for (;; f++) {
-		/* The first one is in our frame where the call pushed none. */
+		/* If the call pushed no return address, the first one is in the agent's frame. */
 		if (f == t->fresh + AG_WALK_MAX ||
 		    ((AG_RA_SIZE || f > t->fresh) && !readable(c, r, slot)))
 			return false;
@@ -105,7 +107,7 @@ static bool walk_fresh(const struct ag_call *call, struct ag_range *r, const str
 		}
 		id = rule_of_return(c, pc_of(f->ra.is));
 		if (id - 1 >= 0xffff)
-			return false; /* no rule, no table, or ours */
+			return false; /* no rule, no table, or the agent's code */
 		rule = &rules[id];
 		if (rule->flags) {
 			if (rule->flags != UW_OUTERMOST)
@@ -131,7 +133,7 @@ static bool walk_fresh(const struct ag_call *call, struct ag_range *r, const str
 	return way->keep + way->nfresh <= AG_WALK_MAX;
 }
 
-/* The latest walk becomes this one.  Return: the hash of its frames. */
+/* Updates the latest walk with the fresh frames.  Return: the hash of its frames. */
 static uint64_t walk_go_on(struct ag_thread *t, struct ag_walk *w, const struct way *way)
 {
 	struct ag_step s = {0};
@@ -172,7 +174,7 @@ static uint32_t first_way(uint64_t tag)
 	return (uint32_t)(tag >> 40) % (AG_WALKS / AG_WAYS) * AG_WAYS;
 }
 
-/* A walk that was taken twice, with the same result, is worth a place of its own. */
+/* Gives a walk that was made twice with the same result a place in the cache. */
 static void walk_keep(struct ag_thread *t, const struct ag_walk *w, uint64_t tag)
 {
 	uint32_t i = (uint32_t)(tag >> 32) % AG_SEEN, way = first_way(tag);
@@ -213,7 +215,7 @@ static uint32_t stack_walk(const struct ag_call *call, struct ag_range *r, uint6
 
 	if (!walk_fresh(call, r, goes_on ? w : NULL, &way))
 		return take_full(call);
-	/* Not a walk while it changes, whoever leaves us here. */
+	/* Invalid while it changes, in case the hook is left in between. */
 	*(volatile uint64_t *)&w->sp = 0;
 	w->fp0 = frame_fp(call->f);
 	w->leaf = call->f->desc->function_addr;

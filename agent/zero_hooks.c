@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * --zero: what malloc and its like return is filled with zeros, as calloc's is.  The block is not
- * handed out yet: nobody else writes to it, and all of it may be written.
+ * --zero: fills blocks of malloc and similar functions with zeros, like calloc's.  The block has
+ * not been returned yet, so no other code writes to it, and all of it can be written.
  */
 #include "agent/call.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * What an instruction does to the frame of its function, for code without unwind tables
- * (unwind/flow.h).  Registers by the numbers that instructions and DWARF have for them.
+ * (unwind/flow.h).  Registers have the numbers that instructions and DWARF use.
  */
 #ifndef ARCH_FRAME_H
 #define ARCH_FRAME_H
@@ -14,10 +14,10 @@
 
 enum arch_flow {
 	ARCH_FLOW_NEXT,
-	ARCH_FLOW_CALL,	  /* comes back; the link register is overwritten */
-	ARCH_FLOW_BRANCH, /* goes to target, or on */
-	ARCH_FLOW_JUMP,	  /* goes to target */
-	ARCH_FLOW_SWITCH, /* goes to somewhere in the function */
+	ARCH_FLOW_CALL,	  /* returns; the link register is overwritten */
+	ARCH_FLOW_BRANCH, /* continues at target, or at the next instruction */
+	ARCH_FLOW_JUMP,	  /* continues at target */
+	ARCH_FLOW_SWITCH, /* continues somewhere in the function */
 	ARCH_FLOW_EXIT,	  /* leaves the function: returns, jumps to another, traps */
 };
 
@@ -33,34 +33,34 @@ struct arch_frame_insn {
 	uint8_t length;
 	uint8_t flow;		  /* enum arch_flow */
 	uint8_t sp;		  /* enum arch_sp */
-	bool conditional;	  /* may not be executed */
-	uint8_t next_conditional; /* nor so many behind it */
-	bool delay;		  /* the next one is executed before the flow changes */
-	bool prologue;		  /* is found at the start of functions only */
+	bool conditional;	  /* might not be executed */
+	uint8_t next_conditional; /* the same for this number of following instructions */
+	bool delay;		  /* the next instruction is executed before the flow changes */
+	bool prologue;		  /* only found at the start of functions */
 	bool has_target;
 	uint64_t target;
 	uint8_t target_mode;
 
 	uint8_t sp_reg;
 	int32_t sp_n;
-	uint8_t copy;	  /* becomes the stack pointer + copy_n (before this instruction) */
-	uint8_t add;	  /* += add_n */
-	uint8_t constant; /* = constant_n; with @more: |= */
+	uint8_t copy;	  /* set to stack pointer + copy_n (before this instruction) */
+	uint8_t add;	  /* register += add_n */
+	uint8_t constant; /* register = constant_n; with @more: |= */
 	bool more;
 	int32_t copy_n, add_n, constant_n;
 
-	/* Stored and loaded in ascending order, in words from the stack pointer + save_at (after
-	 * this instruction) and + load_at (before it). */
-	uint32_t saves, loads, writes; /* a bit for each register; @writes are other changes */
+	/* Registers are stored and loaded in ascending order, in words from the stack pointer +
+	 * save_at (after this instruction) and + load_at (before it). */
+	uint32_t saves, loads, writes; /* a bit for each register; @writes: other changes */
 	int32_t save_at, load_at;
 
-	uint64_t data; /* data in the code, which is no instruction; 0: none */
+	uint64_t data; /* address of data in the code, not instructions; 0: none */
 	uint8_t data_length;
-	uint8_t table_entry; /* SWITCH by a table behind the instruction, of offsets in halfwords
-				from there: bytes of one of them */
+	uint8_t table_entry; /* SWITCH by a table after the instruction: bytes of an entry, an
+				offset in halfwords */
 };
 
-/* What every decoder begins with. */
+/* Initial value for every decoder. */
 static inline struct arch_frame_insn arch_frame_plain(uint8_t length)
 {
 	return (struct arch_frame_insn){.length = length,

@@ -14,13 +14,14 @@
 #include "lib/fault.h"
 
 /*
- * Stack pointer of the copy.  Should it ever run (memprof killed within the microseconds before
- * PTRACE_O_EXITKILL is set), its first access to the stack faults, and since all signals are
- * blocked the kernel ends it without a handler of the service.
+ * Stack pointer of the copy.  If the copy ever runs (memprof was killed within the microseconds
+ * before PTRACE_O_EXITKILL is set), its first access to the stack faults.  Since all signals are
+ * blocked, the kernel kills it without running a handler of the program.
  */
 #define NO_STACK 8u
 
-/* Page tables of a large process on a busy machine; the kernel does not give up in the middle. */
+/* Copying the page tables of a large process on a busy machine; the kernel does not give up in
+ * between. */
 #define CLONE_MS 60000
 #define STOP_MS	 2000
 
@@ -66,8 +67,9 @@ static void end(pid_t pid)
 	}
 }
 
-/* A copy whose birth the kernel did not tell us about: it is traced and stopped like any, or runs.
- * Found among the target's children by the number that the target got. */
+/* Kills a copy whose birth the kernel did not report by an event: it is either traced and stopped
+ * as usual, or runs.  It is found among the target's children by the pid that clone() returned to
+ * the target. */
 static void kill_escaped(const struct target *t, pid_t ns_pid)
 {
 	struct tids children;
@@ -83,7 +85,7 @@ static void kill_escaped(const struct target *t, pid_t ns_pid)
 	vec_free(&children.list);
 }
 
-/* Return: the wait status of the next stop, or -errno: -ESRCH when it died. */
+/* Return: the wait status of the next stop, or -errno; -ESRCH if the process died. */
 static int wait_stop(pid_t pid)
 {
 	struct deadline deadline = deadline_in_ms(STOP_MS);
@@ -101,7 +103,7 @@ static int wait_stop(pid_t pid)
 	return -ETIMEDOUT;
 }
 
-/* The target stands until its copy does: on a busy machine that would take its time. */
+/* The target stays stopped until the copy stops: on a busy machine this avoids a long wait. */
 static void hurry(pid_t pid)
 {
 	struct sched_param first = {.sched_priority = 1};
@@ -109,7 +111,8 @@ static void hurry(pid_t pid)
 	sched_setscheduler(pid, SCHED_FIFO, &first);
 }
 
-/* The end of a large process would keep a processor from all others. */
+/* Back to normal priority, because the exit of a large process would keep a processor from all
+ * others. */
 static void take_time(pid_t pid)
 {
 	struct sched_param none = {0};
@@ -117,7 +120,8 @@ static void take_time(pid_t pid)
 	sched_setscheduler(pid, SCHED_OTHER, &none);
 }
 
-/* Waits until a traced newborn stands.  Return: whether it does, and is killed if we are. */
+/* Waits until a traced newborn process has stopped.  Return: whether it has, and the kernel will
+ * kill it if memprof dies. */
 static bool hold(pid_t pid)
 {
 	hurry(pid);
@@ -155,7 +159,7 @@ static int reap_one(struct remote *r, pid_t ns_pid, struct mp_err *err)
 	if (ret)
 		return mp_fail(err, MP_EXIT_FAILURE, ret,
 			       "process %d could not be asked to wait for its copy", pid);
-	/* A wait() of the target with __WALL has reaped it already. */
+	/* A wait() of the target with __WALL can have reaped the copy already. */
 	if (result == ns_pid || result == -ECHILD)
 		return 0;
 	return mp_fail(err, MP_EXIT_FAILURE, -EIO,
@@ -163,7 +167,7 @@ static int reap_one(struct remote *r, pid_t ns_pid, struct mp_err *err)
 		       pid, ns_pid);
 }
 
-/* Is the target a subreaper?  Taken to be one where its filters forbid to ask. */
+/* Is the target a subreaper?  Assumed to be one if its filters forbid the query. */
 static bool is_subreaper(struct remote *r)
 {
 	uint64_t args[6] = {PR_GET_CHILD_SUBREAPER, remote_string(r, "yes?")};
@@ -187,8 +191,8 @@ static bool may_hand_over(struct remote *r)
 	       !is_subreaper(r);
 }
 
-/* The one time that a copy runs: one instruction, a clone() of its own.  Return: the pid of its
- * child, traced and stopped like the copy itself, or 0. */
+/* Lets the copy run for one instruction, the only time it runs: a clone() of its own.  Return: the
+ * pid of its child, traced and stopped like the copy itself, or 0. */
 static pid_t make_heir(struct target *t, pid_t pid)
 {
 	struct thread th = {.tid = pid, .state = THREAD_STOPPED};
@@ -201,7 +205,7 @@ static pid_t make_heir(struct target *t, pid_t pid)
 	t->arch->set_syscall(&regs, t->code.syscall_return, t->arch->nr.clone, heir_args);
 	if (thread_put_regs(t, &th, &regs))
 		return 0;
-	/* At the call's entry, then at the birth or, without one, at its exit. */
+	/* First stop: the entry of the call.  Second: the birth or, if there is none, the exit. */
 	for (int stop = 0; stop < 2; stop++) {
 		int status = ptrace(PTRACE_SYSCALL, pid, 0, 0) ? -errno : wait_stop(pid);
 
@@ -218,7 +222,7 @@ static pid_t make_heir(struct target *t, pid_t pid)
 	return (pid_t)heir;
 }
 
-/* Where the kernel refuses (one more process may be one too many), the copy stays what it is. */
+/* If the kernel refuses (the limit on processes may be reached), the copy remains as it is. */
 static int hand_over(struct copy *c, struct remote *r, struct mp_err *err)
 {
 	pid_t heir = make_heir(r->t, c->pid), maker = c->ns_pid;
@@ -235,13 +239,14 @@ static int hand_over(struct copy *c, struct remote *r, struct mp_err *err)
 		ret = refused(r->t, -EIO, err);
 	if (!ret)
 		c->ns_pid = st.ns_pid;
-	/* One stopped thread of several (target_seize_one()): others can have asked for orphans. */
+	/* If only one thread of several is stopped (target_seize_one()), another one can have made
+	 * the target a subreaper in the meantime. */
 	c->orphan = ret || st.ppid != r->t->pid;
 	return ret;
 }
 
-/* Return: 0 with the target's child in @c, or a negative errno with @err; then it may be there and
- * dead. */
+/* Return: 0 with the target's child in @c, or a negative errno with @err; in that case @c can
+ * contain a dead copy. */
 static int make_child(struct copy *c, struct remote *r, struct mp_err *err)
 {
 	const struct target *t = r->t;
@@ -257,7 +262,7 @@ static int make_child(struct copy *c, struct remote *r, struct mp_err *err)
 		struct proc_status st;
 
 		c->pid = (pid_t)r->event_message;
-		/* A call that was given up has no result. */
+		/* A call that was abandoned has no result. */
 		c->ns_pid = !ret				? (pid_t)result
 			    : !proc_status_read(c->pid, 0, &st) ? st.ns_pid
 								: 0;

@@ -10,10 +10,10 @@
 
 #define CHUNK	     (256u << 10)
 #define LARGE	     (4u << 20)
-#define MAX_XSTATE   (16u << 10) /* with AMX 11 KiB */
+#define MAX_XSTATE   (16u << 10) /* with AMX: 11 KiB */
 #define STRING_BYTES 256
 #define ALIGN	     64
-#define LOOK_BACK    24 /* bytes of code before a system call that may load its number */
+#define LOOK_BACK    24 /* bytes of code before a system call that can load its number */
 #define NFORMS	     (sizeof(((struct arch *)0)->sigreturn) / sizeof(struct arch_code))
 
 static bool is_there(struct target *t, uint64_t addr, const struct arch_code *code)
@@ -24,7 +24,7 @@ static bool is_there(struct target *t, uint64_t addr, const struct arch_code *co
 	       !memcmp(now, code->bytes, code->length);
 }
 
-/* The pieces of code that are looked for and where they were found; 0: not yet. */
+/* The code sequences to find, and their addresses; 0: not found yet. */
 struct search {
 	const struct arch *arch;
 	uint64_t syscall_return, other_return, sigreturn[NFORMS];
@@ -35,7 +35,7 @@ static bool found_all(const struct search *s)
 	return s->syscall_return && s->sigreturn[0];
 }
 
-/* @buf has the code at @at, a page's start. */
+/* @buf holds the code at @at, the start of a page. */
 static uint64_t find_code(const struct arch *arch, const uint8_t *buf, size_t n, uint64_t at,
 			  const struct arch_code *code)
 {
@@ -89,11 +89,11 @@ int emergency_find(struct target *t)
 	if (err)
 		return err;
 	buf = malloc(CHUNK);
-	/* A libc has it all as a rule: large programs come last. */
+	/* A libc usually has all of it, so large programs are searched last. */
 	for (int large = 0; large < 2 && buf; large++) {
 		vec_for_each (&maps.list, m) {
-			/* Files and the kernel's own: what is generated or ours may be gone before
-			 * we are. */
+			/* Only files and the vDSO: generated code, and memprof's own, can disappear
+			 * while the addresses are still in use. */
 			if (m->exec && m->read && (m->ino || !strcmp(m->path, "[vdso]")) &&
 			    !found_all(&s) && (m->end - m->start > LARGE) == large)
 				search_map(t, m, buf, &s);
@@ -156,8 +156,8 @@ static int write_frame(struct remote *r, uint8_t *out, const struct arch_emergen
 	return err ? err : mem_write(&r->t->mem, r->frame, out, used);
 }
 
-/* The system call to make again.  The kernel could not go on with a restarted one: rt_sigreturn
- * makes it forget. */
+/* The number of the system call to execute again, or -1.  The kernel cannot continue a call that
+ * waits for restart_syscall, since rt_sigreturn makes it drop the restart. */
 static long interrupted_call(const struct remote *r)
 {
 	const struct arch *arch = r->t->arch;
@@ -196,7 +196,7 @@ int emergency_build(struct remote *r)
 		err = write_frame(r, out, &e);
 	free(xstate);
 	free(out);
-	/* It is below the stack and its red zone, where nothing is live. */
+	/* The frame is below the stack and its red zone, where nothing is live. */
 	if (err)
 		ignore_result(emergency_drop(r));
 	return err;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Starts a program and stops it where its libraries are mapped and relocated and none of its code,
- * constructors included, has run: glibc's dynamic linker calls _dl_debug_state() there with
- * r_state RT_CONSISTENT (link.h); elsewhere the entry point serves.
+ * Starts a program and stops it when its libraries are mapped and relocated but none of its code,
+ * constructors included, has run.  At that point glibc's dynamic linker calls _dl_debug_state()
+ * with r_state RT_CONSISTENT (link.h); with other linkers the entry point is used.
  */
 #include <elf.h>
 #include <errno.h>
@@ -36,7 +36,7 @@ static pid_t spawn(char *const argv[], int *go, int *failed)
 	pid = fork();
 	if (pid == 0) {
 		close(start[1]);
-		if (read(start[0], &c, 1) != 1) /* the tracer went away */
+		if (read(start[0], &c, 1) != 1) /* the tracer has ended */
 			_exit(127);
 		execvp(argv[0], argv);
 		if (write(error[1], &errno, sizeof(errno)) < 0)
@@ -69,7 +69,7 @@ static uint64_t auxv(pid_t pid, uint64_t type)
 	return value;
 }
 
-/* Value of a dynamic symbol of the file of @map, 0 if it is not there. */
+/* Value of a dynamic symbol in the file of @map, 0 if there is none. */
 static uint64_t symbol(pid_t pid, const struct map *map, const char *name)
 {
 	uint64_t value = 0;
@@ -105,7 +105,7 @@ static uint64_t symbol(pid_t pid, const struct map *map, const char *name)
 }
 
 struct stop_at {
-	uint64_t debug_state; /* _dl_debug_state(), 0: only the entry point */
+	uint64_t debug_state; /* _dl_debug_state(), 0: use only the entry point */
 	uint64_t r_debug;
 	uint64_t entry;
 };
@@ -137,7 +137,7 @@ static bool consistent(const struct target *t, uint64_t r_debug)
 	return !mem_read(&t->mem, r_debug, &r, sizeof(r)) && r.r_map && r.r_state == RT_CONSISTENT;
 }
 
-/* Waits for the next stop.  Return: wait status, or -ESRCH when the program is gone. */
+/* Waits for the next stop.  Return: wait status, or -ESRCH if the program has ended. */
 static int next_stop(pid_t pid)
 {
 	int status;
@@ -151,7 +151,7 @@ static int next_stop(pid_t pid)
 
 struct stops {
 	struct breakpoint entry, debug_state;
-	struct breakpoint back; /* where debug_state returns to */
+	struct breakpoint back; /* return address of debug_state */
 };
 
 static int no_breakpoint(int ret, struct mp_err *err)
@@ -159,7 +159,8 @@ static int no_breakpoint(int ret, struct mp_err *err)
 	return mp_fail(err, MP_EXIT_FAILURE, ret, "no breakpoint can be set: %s", strerror(-ret));
 }
 
-/* At a breakpoint before the libraries are there.  Return: 0 when the program can go on. */
+/* Steps over a breakpoint that was hit before the libraries are mapped.  Return: 0 when the program
+ * can continue. */
 static int pass(struct target *t, struct thread *th, const struct stop_at *at, struct stops *s)
 {
 	uint64_t pc = t->arch->get_pc(&th->regs), back;
@@ -187,7 +188,7 @@ static int clear(struct target *t, struct stops *s)
 	return a ? a : b ? b : c;
 }
 
-/* Runs the program until all is mapped.  Return: 0 when it stands there. */
+/* Runs the program until its libraries are mapped.  Return: 0 when it is stopped at that point. */
 static int run_until(struct target *t, struct thread *th, const struct stop_at *at, struct stops *s,
 		     struct mp_err *err)
 {
@@ -235,7 +236,7 @@ static int run_to(struct target *t, struct thread *th, struct mp_err *err)
 	ret = clear(t, &s);
 	if (ret)
 		return no_breakpoint(ret, err);
-	/* To a stop of our interrupt, without an instruction run. */
+	/* Go to a PTRACE_INTERRUPT stop without executing an instruction. */
 	if (ptrace(PTRACE_INTERRUPT, t->pid, 0, 0) || ptrace(PTRACE_CONT, t->pid, 0, 0))
 		return -errno;
 	status = next_stop(t->pid);

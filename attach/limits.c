@@ -21,7 +21,7 @@ static const struct hierarchy hierarchy[3] = {
     [2] = {"/sys/fs/cgroup", "memory.max", "memory.current", {"inactive_file ", "active_file "}},
 };
 
-/* A small /proc or cgroup file as a string.  Return: false if it cannot be read. */
+/* Reads a small /proc or cgroup file as a string.  Return: false if it cannot be read. */
 static bool slurp(const char *path, char *text, size_t size)
 {
 	FILE *f = fopen(path, "re");
@@ -85,7 +85,7 @@ static uint64_t number_in(const char *folder, const char *file)
 	return strtoull(text, NULL, 10);
 }
 
-/* Bytes that one cgroup leaves. */
+/* Bytes that are left in one cgroup. */
 static uint64_t left_in(const struct hierarchy *h, const char *folder)
 {
 	uint64_t limit = number_in(folder, h->limit), usage = number_in(folder, h->usage);
@@ -119,7 +119,7 @@ static void read_cgroup(pid_t pid, struct limits *l)
 			   limits_cgroup(own, mine, sizeof(mine)) == version &&
 			   !strcmp(mine, theirs);
 	h = &hierarchy[version];
-	/* Every one up to the root counts. */
+	/* The limits of all cgroups up to the root apply. */
 	for (char *end = theirs + strlen(theirs); end > theirs + 1; end = strrchr(theirs, '/')) {
 		uint64_t left;
 

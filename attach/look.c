@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Before anything is touched: can this process be attached to, and if not, why? */
+/* Checks before anything is changed: can memprof attach to this process, and if not, why? */
 #include <dirent.h>
 #include <elf.h>
 #include <errno.h>
@@ -21,8 +21,8 @@
 #define PAGE	       4096
 #define PF_KTHREAD     0x00200000 /* include/linux/sched.h */
 #define EXEC_MS	       10
-#define END_MS	       20  /* what it takes until a process that was killed is seen to end */
-#define SHARED_MS      100 /* what a vfork() may take until its parent is seen to wait */
+#define END_MS	       20  /* until the end of a killed process becomes visible */
+#define SHARED_MS      100 /* until the parent in vfork() is seen to wait */
 
 static int ptrace_scope(void)
 {
@@ -64,7 +64,7 @@ static bool ended(const struct proc_status *st)
 	return (st->state == 'Z' && st->threads < 2) || st->state == 'X';
 }
 
-/* In the middle of execve() a process looks like one that has ended, or has no memory. */
+/* In the middle of execve() a process looks as if it had ended or had no memory. */
 static int read_status(pid_t pid, struct proc_status *st)
 {
 	int ret = proc_status_read(pid, 0, st);
@@ -97,7 +97,8 @@ int target_check_program(const struct target *t, struct mp_err *err)
 {
 	uint8_t byte;
 
-	/* What belonged to the program before has no bytes; address 0 is an error elsewhere. */
+	/* After an execve() the old memory descriptor reads 0 bytes; otherwise address 0 is an
+	 * error. */
 	if (!t->execed && (t->mem.fd < 0 || mem_read_some(&t->mem, 0, &byte, 1)))
 		return 0;
 	if (is_over(t))
@@ -138,7 +139,7 @@ int target_refused(const struct target *t, int error, struct mp_err *err)
 	return refusal_explain(&r, err);
 }
 
-/* Everything that is mapped and patched is counted in pages of 4 KiB. */
+/* Mappings and patches are computed in pages of 4 KiB. */
 static int check_pages(struct mp_err *err)
 {
 	long page = sysconf(_SC_PAGESIZE);
@@ -241,8 +242,8 @@ int target_look(struct target *t, pid_t pid, struct mp_err *err)
 {
 	int ret = look_once(t, pid, err);
 
-	/* The files of a process that is in execve() or exits are refused as those of a process
-	 * that one may not attach to. */
+	/* While a process is in execve() or exits, access to its /proc files fails as if memprof
+	 * had no permission to attach. */
 	for (int ms = 0; (ret == -EPERM || ret == -EACCES || ret == -ENOENT) && ms < EXEC_MS;
 	     ms++) {
 		usleep(1000);
@@ -282,7 +283,7 @@ static bool any_waits_in_vfork(const struct target *t)
 	return waits;
 }
 
-/* Where the kernel was built without kcmp(), nobody does. */
+/* False also if the kernel was built without kcmp(). */
 static bool shares_memory(const struct target *t, pid_t pid)
 {
 	return !syscall(SYS_kcmp, proc_of(t->pid), pid, KCMP_VM, 0, 0);

@@ -8,8 +8,8 @@
 #include <unistd.h>
 #include "attach/procfs.h"
 
-/* A number of @base that is followed by @behind, which is skipped.  sscanf() would do; but it
- * measures the string that it is given, here all that is left of the file, in every call. */
+/* Parses a number in base @base that is followed by @behind, which is skipped.  sscanf() would do,
+ * but it measures its input, here the whole rest of the file, in every call. */
 static bool take_number(char **at, unsigned int base, char behind, uint64_t *value)
 {
 	uint64_t v = 0;
@@ -48,8 +48,8 @@ static bool take_access(char **at, struct map *m)
 	return true;
 }
 
-/* "7f0c6a1d5000-7f0c6a1d7000 rw-p 001d4000 fd:01 1835   /usr/lib/libc.so.6": of a mapping without
- * a path the inode is the last of the line, with or without a blank behind it. */
+/* "7f0c6a1d5000-7f0c6a1d7000 rw-p 001d4000 fd:01 1835  /usr/lib/libc.so.6".  If a mapping has no
+ * path, the inode ends the line, with or without a trailing blank. */
 static bool parse_line(char *line, struct map *m)
 {
 	uint64_t major, minor;
@@ -65,7 +65,7 @@ static bool parse_line(char *line, struct map *m)
 	return true;
 }
 
-/* Takes over @text, of which the lines become strings. */
+/* Takes ownership of @text and splits it into strings, one per line. */
 static int parse(char *text, struct maps *maps)
 {
 	memset(maps, 0, sizeof(*maps));
@@ -107,8 +107,8 @@ int maps_read(pid_t pid, struct maps *maps)
 		return fd;
 	err = proc_slurp(fd, &text, NULL);
 	if (!err) {
-		/* The file ends where the process does: with its memory still there afterwards it
-		 * was read to its own end. */
+		/* The file also ends if the process exits.  If its memory still exists after
+		 * reading, the file was read completely. */
 		if (pread(fd, &first, 1, 0) == 1) {
 			err = parse(text, maps);
 		} else {

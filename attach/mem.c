@@ -23,7 +23,7 @@ int mem_open(struct mem *mem, pid_t pid)
 	mem->fd = open(path, O_RDWR | O_CLOEXEC);
 	if (mem->fd >= 0)
 		return 0;
-	/* Nothing is read: only whether it would be permitted. */
+	/* Reads nothing; only checks the permission. */
 	return errno == EACCES && !process_vm_readv(mem->pid, NULL, 0, NULL, 0, 0) ? 0 : -EACCES;
 }
 
@@ -79,7 +79,7 @@ int mem_read(const struct mem *mem, uint64_t addr, void *buf, size_t len)
 	return (size_t)got == len ? 0 : -EIO;
 }
 
-/* Word by word through ptrace, for kernels where /proc/PID/mem may not write to text. */
+/* Writes word by word through ptrace, for kernels where /proc/PID/mem cannot write to text. */
 static int poke(const struct mem *mem, uint64_t addr, const uint8_t *buf, size_t len)
 {
 	while (len) {
@@ -119,18 +119,18 @@ static int verify(const struct mem *mem, uint64_t addr, const uint8_t *buf, size
 	return 0;
 }
 
-/* Has this mapping room for a huge page around @addr? */
+/* Has this mapping room for an aligned huge page around @addr? */
 static bool huge_fits(const struct map *m, uint64_t addr)
 {
-	/* What one table of page table entries maps (Linux, PMD_SIZE). */
+	/* bytes that one table of page table entries maps (Linux, PMD_SIZE) */
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), huge = page * (page / sizeof(uint64_t));
 	uint64_t start = addr & ~(huge - 1);
 
 	return start >= m->start && start < m->end && m->end - start >= huge;
 }
 
-/* A private mapping of a file gets copies of ordinary size when it is written to, unless the file
- * is in hugetlbfs. */
+/* Writes to a private mapping of a file make copies in pages of ordinary size, unless the file is
+ * in hugetlbfs. */
 static bool is_small_file(pid_t pid, const struct map *m)
 {
 	int fd = m->ino && !m->shared ? proc_open_map(pid, m) : -1;
@@ -144,8 +144,8 @@ static bool is_small_file(pid_t pid, const struct map *m)
 	return small;
 }
 
-/* Is it certain that no byte of it is executable memory in a huge page?  @len is less than such a
- * page's. */
+/* Is it certain that none of these bytes is executable memory in a huge page?  @len must be less
+ * than the size of a huge page. */
 static bool is_small(const struct mem *mem, uint64_t addr, size_t len)
 {
 	uint64_t end = addr + len;
@@ -191,8 +191,9 @@ int mem_write(const struct mem *mem, uint64_t addr, const void *buf, size_t len)
 
 	if (!arch_native()->huge_write_crashes)
 		return mem_write_text(mem, addr, buf, len);
-	/* This way the kernel does not flush, which is where it crashes.  Reading back does what is
-	 * needed for data: get_user_pages() writes the kernel's view of a page back to memory. */
+	/* process_vm_writev() does not make the kernel flush caches, which is where it would crash.
+	 * For data, the read-back is sufficient: get_user_pages() writes the kernel's view of a
+	 * page back to memory. */
 	n = put_vm(mem, addr, buf, len);
 	if (n < 0 || (size_t)n != len)
 		return n < 0 ? -errno : -EIO;

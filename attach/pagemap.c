@@ -12,7 +12,7 @@
 
 #define HERE	(1ull << 63)
 #define SWAPPED (1ull << 62)
-#define ENTRIES 8192 /* asked for at once */
+#define ENTRIES 8192 /* read at once */
 
 long pagemap_scan(int pagemap, struct pagemap_scan_arg *arg)
 {
@@ -24,7 +24,7 @@ long pagemap_scan(int pagemap, struct pagemap_scan_arg *arg)
 	return n < 0 ? -errno : n;
 }
 
-/* Return: -errno where it cannot be asked so. */
+/* Return: 0, or -errno if the kernel does not support it. */
 static int scan_present(int fd, uint64_t start, uint64_t end, uint64_t *bytes)
 {
 	struct track_run region[64];
@@ -109,7 +109,7 @@ static void put(struct pagemap *p, uint64_t start, uint64_t end, bool swapped)
 		p->run[p->n++] = (struct page_run){start, end, swapped};
 }
 
-/* Return: whether it could be told. */
+/* Return: false if the kernel reported nothing. */
 static bool ask_scan(struct pagemap *p, uint64_t at, uint64_t end)
 {
 	struct track_run region[PAGEMAP_RUNS];
@@ -130,7 +130,7 @@ static bool ask_scan(struct pagemap *p, uint64_t at, uint64_t end)
 	return true;
 }
 
-/* The first mapping that holds something and ends behind @at, or NULL. */
+/* The first non-empty mapping that ends after @at, or NULL. */
 static const struct map_usage *held_after(const struct pagemap *p, uint64_t at)
 {
 	size_t lo = 0, hi = p->held.list.n;
@@ -191,7 +191,7 @@ bool pagemap_next(struct pagemap *p, uint64_t at, uint64_t end, struct page_run 
 	while (at < end) {
 		if (at < p->from || at >= p->to)
 			ask(p, at, end);
-		/* Questions go upwards, as a rule. */
+		/* Queries normally have ascending addresses. */
 		if (p->next && p->run[p->next - 1].end > at)
 			p->next = 0;
 		while (p->next < p->n && p->run[p->next].end <= at)

@@ -84,7 +84,7 @@ pid_t proc_of(pid_t pid)
 	return living;
 }
 
-/* "Name:\tvalue" in a status text; NULL if there is no such line. */
+/* Return: the value in a line "Name:\tvalue" of a status text; NULL if there is no such line. */
 static const char *field(const char *text, const char *name)
 {
 	size_t n = strlen(name);
@@ -165,15 +165,15 @@ uint64_t proc_start_time(pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	if (slurp(path, &text, NULL))
 		return 0;
-	/* The name is in parentheses and may hold anything: count fields behind the last one. */
+	/* The name is in parentheses and can contain anything: count fields after the last ')'. */
 	p = strrchr(text, ')');
 	ended = p && (p[2] == 'Z' || p[2] == 'X');
 	for (int i = 2; p && i < 22; i++) {
 		p = strchr(p + 1, ' ');
 		if (p && i == 19 && strtoul(p, NULL, 10) > 1)
-			ended = false; /* only its first thread has */
+			ended = false; /* only its main thread has ended */
 	}
-	if (p && !ended) /* else nobody has waited for it yet */
+	if (p && !ended) /* otherwise a zombie that has not been waited for */
 		start = strtoull(p, NULL, 10);
 	free(text);
 	return start;
@@ -277,7 +277,7 @@ int proc_cmdline(pid_t pid, char *buf, size_t size)
 	err = slurp(path, &text, &length);
 	if (err)
 		return err;
-	/* setproctitle() leaves empty arguments behind the title. */
+	/* setproctitle() leaves empty arguments after the title. */
 	while (length > 1 && !text[length - 1] && !text[length - 2])
 		length--;
 	for (size_t i = 0; i < length && n + 1 < size; i += strlen(text + i) + 1) {
@@ -304,8 +304,9 @@ int proc_exe(pid_t pid, char *buf, size_t size)
 	return 0;
 }
 
-/* A library may have been unloaded since the map was read, and another one loaded at exactly the
- * same addresses.  On some file systems (overlayfs) inodes in maps are not those of stat(). */
+/* Since the map was read, its library can have been unloaded and another one loaded at exactly the
+ * same addresses.  On some file systems (overlayfs) inode numbers in maps differ from those of
+ * stat(). */
 static bool is_replaced(pid_t pid, const struct map *map, int fd)
 {
 	const struct map *now;
@@ -340,8 +341,8 @@ int proc_open_map(pid_t pid, const struct map *map)
 	}
 	if (map->path[0] != '/')
 		return -ENOENT;
-	/* map_files needs a capability; the path must then still be the very same file.  Not
-	 * blocking: a target may have put a fifo there. */
+	/* map_files needs a capability.  Without it the path must still lead to the same file.
+	 * O_NONBLOCK, because the target can have put a fifo there. */
 	snprintf(path, sizeof(path), "/proc/%d/root%s", proc_of(pid), map->path);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)

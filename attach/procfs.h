@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* /proc of a target: parsers are pure functions over text, openers are beside them. */
+/* /proc of a target.  The parsers are pure functions over text, each beside the function that opens
+ * the file. */
 #ifndef ATTACH_PROCFS_H
 #define ATTACH_PROCFS_H
 
@@ -11,18 +12,18 @@
 #include "lib/vec.h"
 
 /**
- * proc_of() - whose folder of /proc shows memory, files and mappings of process @pid
+ * proc_of() - the id under which /proc shows memory, files and mappings of process @pid
  *
- * Return: @pid, or when its first thread has ended and others live, one of those: /proc/PID is
- * empty then, and the kernel has /proc/TID, though it lists none.
+ * Return: @pid; or if its main thread has ended and others are alive, the id of one of those.
+ * /proc/PID is empty in that case, and the kernel provides /proc/TID though it does not list it.
  */
 pid_t proc_of(pid_t pid);
 
-/* Opens a file of /proc to read.  Return: descriptor, -ESRCH if there is none, or another -errno.
- */
+/* Opens a file of /proc for reading.  Return: descriptor, -ESRCH if it does not exist, or another
+ * -errno. */
 __must_check int proc_open(const char *path);
-/* Reads an open file of /proc whole.  Return: 0 with @text to be freed, ended by a NUL, of @length
- * bytes (may be NULL) without it; or -errno. */
+/* Reads an open file of /proc to its end.  Return: 0 with @text to be freed and ended by a NUL, and
+ * its length without the NUL in @length (can be NULL); or -errno. */
 __must_check int proc_slurp(int fd, char **text, size_t *length);
 
 struct proc_status {
@@ -31,23 +32,23 @@ struct proc_status {
 	uint32_t threads;
 	int nstgid;	  /* levels in NSpid: 1 = same pid namespace */
 	pid_t ns_pid;	  /* pid inside its innermost namespace */
-	int seccomp;	  /* 0, 1 strict, 2 filter */
-	uint32_t filters; /* of seccomp; 0 before Linux 5.9 */
+	int seccomp;	  /* 0: off, 1: strict, 2: filter */
+	uint32_t filters; /* number of seccomp filters; 0 before Linux 5.9 */
 	bool no_new_privs;
 	uint64_t sig_pending, shared_pending, sig_blocked, sig_ignored, sig_caught;
 	uint64_t cap_effective, vm_locked_kb;
 	uint32_t uid, gid;
-	bool no_memory; /* a kernel thread, or it is exiting; a zombie is not meant */
+	bool no_memory; /* kernel thread or exiting process; false for a zombie */
 };
 __must_check int proc_status_parse(const char *text, struct proc_status *st);
-/* @tid 0: of the process.  Return: 0 or -errno. */
+/* @tid 0: the process.  Return: 0 or -errno. */
 __must_check int proc_status_read(pid_t pid, pid_t tid, struct proc_status *st);
 
-/* Field 22 of /proc/PID/stat (start time in ticks): tells a reused pid.  0 on error, and
- * for a process that has ended. */
+/* Field 22 of /proc/PID/stat (start time in clock ticks): distinguishes processes with a reused
+ * pid.  Return: 0 on error and for a process that has ended. */
 uint64_t proc_start_time(pid_t pid);
 
-/* Thread ids of /proc/PID/task at this moment. */
+/* Thread ids in /proc/PID/task at one moment. */
 struct tids {
 	VEC(pid_t) list;
 };
@@ -56,14 +57,14 @@ __must_check int proc_tasks(pid_t pid, struct tids *tids);
  * -errno. */
 __must_check int proc_children(pid_t pid, struct tids *children);
 
-/* VmRSS and friends of /proc/PID/status in bytes: cheap, but before Linux 6.2 behind by up to 64
- * pages for each thread.  Return: 0 or -errno. */
+/* VmRSS and similar fields of /proc/PID/status in bytes.  Cheap, but before Linux 6.2 inaccurate by
+ * up to 64 pages per thread.  Return: 0 or -errno. */
 struct proc_memory {
 	uint64_t rss, anonymous, file, swap, address_space;
 };
 __must_check int proc_memory_read(pid_t pid, struct proc_memory *m);
-/* The sums of /proc/PID/smaps_rollup in bytes, for which the kernel looks at every page.  @huge: of
- * @anonymous in huge pages.  Return: 0 or -errno. */
+/* The sums of /proc/PID/smaps_rollup in bytes; the kernel visits every page for them.  @huge: the
+ * part of @anonymous in huge pages.  Return: 0 or -errno. */
 struct proc_rollup {
 	uint64_t rss, anonymous, huge, swap;
 };
@@ -71,10 +72,10 @@ __must_check int proc_rollup_read(pid_t pid, struct proc_rollup *r);
 
 /* argv joined by blanks (quoted where needed), at most @size bytes.  Return: 0 or -errno. */
 __must_check int proc_cmdline(pid_t pid, char *buf, size_t size);
-/* Target of /proc/PID/exe. */
+/* Target of the link /proc/PID/exe. */
 __must_check int proc_exe(pid_t pid, char *buf, size_t size);
-/* Opens the file of a map as the target sees it: map_files, else /proc/PID/root + path; checks
- * the inode.  Return: descriptor or -errno; -EAGAIN: another file is mapped there by now. */
+/* Opens the file of a map as the target sees it: through map_files, else by /proc/PID/root + path;
+ * checks the inode.  Return: descriptor or -errno; -EAGAIN: another file is mapped there now. */
 __must_check int proc_open_map(pid_t pid, const struct map *map);
 
 /* Opens the file of a shared mapping read-write through map_files.  Return: descriptor or -errno.

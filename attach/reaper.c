@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include "attach/stat.h"
 
-/* Some wait for their orphans by polling. */
+/* Some reapers wait for their orphans by polling. */
 #define KEPT_S 5
 
 static uint64_t age_s(const struct proc_stat *st)
@@ -18,7 +18,7 @@ static uint64_t age_s(const struct proc_stat *st)
 	return (uint64_t)now.tv_sec > born_s ? (uint64_t)now.tv_sec - born_s : 0;
 }
 
-/* A zombie that was killed before it ran: nothing but a copy. */
+/* A zombie that was killed before it executed anything can only be a copy. */
 static bool is_kept_copy(pid_t pid)
 {
 	struct proc_stat st;
@@ -61,7 +61,8 @@ bool reaper_waits(const struct target *t)
 
 	if (t->status.ns_pid == 1)
 		return false;
-	/* The parent of a process that entered our namespace by setns() is not shown. */
+	/* The kernel does not show the parent of a process that entered memprof's namespace by
+	 * setns(). */
 	if (!pid && t->status.nstgid == 1)
 		pid = 1;
 	for (;;) {

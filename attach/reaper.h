@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Who gets the orphans of a process: the nearest ancestor that has asked for them
- * (PR_SET_CHILD_SUBREAPER), else the first process of its pid namespace.  Which ancestors have
- * asked cannot be seen from outside.
+ * The reaper of a process's orphans: the nearest ancestor that has requested them
+ * (PR_SET_CHILD_SUBREAPER), else the first process of its pid namespace.  Other processes cannot
+ * see which ancestors are subreapers.
  */
 #ifndef ATTACH_REAPER_H
 #define ATTACH_REAPER_H
@@ -10,11 +10,11 @@
 #include "attach/target.h"
 
 /*
- * Will an orphan of @t be waited for?  Yes, if the first process of its pid namespace is known,
- * cares about children (it handles, blocks or ignores SIGCHLD, or has waited for some), and neither
- * that process nor an ancestor of @t in the namespace has kept the zombie of an earlier copy
- * (attach/copy.h).  False also where that cannot be seen, and where @t is that first process.
- * Whether @t is a subreaper is not looked at.
+ * Will some process wait for an orphan of @t?  True if the first process of its pid namespace is
+ * known and handles children (it catches, blocks or ignores SIGCHLD, or has waited for some), and
+ * neither that process nor an ancestor of @t in the namespace still has the zombie of an earlier
+ * copy (attach/copy.h).  False also if that cannot be determined, and if @t is that first process.
+ * Does not check whether @t is a subreaper.
  */
 bool reaper_waits(const struct target *t);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Why the kernel does not let us attach, in words that help. */
+/* Explains why the kernel does not let memprof attach, and what would help. */
 #ifndef ATTACH_REFUSAL_H
 #define ATTACH_REFUSAL_H
 
@@ -12,11 +12,11 @@
 struct refusal {
 	pid_t pid;
 	const struct proc_status *target;
-	int error;	   /* the negative errno that was met */
+	int error;	   /* the negative errno that was returned */
 	int scope;	   /* kernel.yama.ptrace_scope, 0 without yama (admin-guide/LSM/Yama) */
-	uint32_t uid;	   /* ours */
-	bool may_ptrace;   /* we have CAP_SYS_PTRACE in our user namespace */
-	bool other_userns; /* the target is in another one */
+	uint32_t uid;	   /* memprof's */
+	bool may_ptrace;   /* memprof has CAP_SYS_PTRACE in its user namespace */
+	bool other_userns; /* the target is in another user namespace */
 };
 
 /* Return: r->error, with @err filled. */

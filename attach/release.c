@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Letting go of threads, of those too that do not stop for it. */
+/* Releases threads from ptrace, including those that do not stop for it. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -12,9 +12,9 @@
 #include "attach/threads.h"
 #include "lib/fault.h"
 
-#define LATE_MS 200 /* for those that are dying; others are waited for elsewhere */
+#define LATE_MS 200 /* for threads that are dying; others are released later */
 
-/* Detach needs a stop; brings a running seized thread to one. */
+/* PTRACE_DETACH needs a stop: stops a running seized thread. */
 static void stop_for_detach(struct target *t, struct thread *th, const struct deadline *deadline)
 {
 	th->interrupt_sent = true;
@@ -25,17 +25,19 @@ static void stop_for_detach(struct target *t, struct thread *th, const struct de
 		if (deadline_passed(deadline) || thread_waits_in_vfork(t, th))
 			return;
 		usleep(50);
-		/* It may wait for the others: in execve(). */
+		/* The thread can be waiting for the others in execve(). */
 		threads_catch_up(t);
 	}
 }
 
-/* Return: false if it could not be, for it is being killed: its exit is still to be told. */
+/* Return: false if the thread could not be released because it is being killed; its exit will still
+ * be reported. */
 static bool let_go(struct target *t, struct thread *th)
 {
 	thread_restart(t, th);
 	thread_spare_wait(t, th);
-	/* A job-control stop is the kernel's and stays (group stop is kept by SEIZE). */
+	/* A job control stop is managed by the kernel and persists (PTRACE_SEIZE keeps group
+	 * stops). */
 	return !ptrace(PTRACE_DETACH, th->tid, 0, 0);
 }
 
@@ -46,7 +48,7 @@ static void forget_threads(struct target *t)
 	vec_free(&t->threads);
 }
 
-/* Return: whether @t->late.at[i] is still to be waited for. */
+/* Return: whether @t->late.at[i] must still be waited for. */
 static bool is_late(struct target *t, size_t i)
 {
 	struct thread th = {.tid = t->late.at[i], .interrupt_sent = true};
@@ -54,7 +56,7 @@ static bool is_late(struct target *t, size_t i)
 	if (!thread_collect(t, &th))
 		return true;
 	t->late.at[i] = th.tid;
-	/* Those it has made meanwhile stop at their first instruction. */
+	/* Threads that it has made in the meantime stop at their first instruction. */
 	vec_for_each (&t->threads, it)
 		thread_late(t, *it);
 	forget_threads(t);
@@ -98,7 +100,7 @@ void target_release(struct target *t)
 	struct deadline deadline = deadline_in_ms(1000);
 	bool were_stopped = t->threads.n && t->threads.at[0]->state != THREAD_RUNNING;
 
-	/* By index: stopping a thread may bring a newborn. */
+	/* By index: stopping a thread can add a new one. */
 	for (size_t i = 0; i < t->threads.n; i++) {
 		struct thread *th = t->threads.at[i];
 

@@ -5,12 +5,13 @@
 #include <string.h>
 #include "attach/stat.h"
 
-/* Of a copy that made another one: its instruction, and the kernel's own accesses on the way. */
+/* Page faults of a copy that made another one: those of its instruction and of the kernel's own
+ * accesses. */
 #define MAX_FAULTS 4
 
 #define BIT(signal) (1ull << ((signal)-1))
 
-/* Return: 0 not one of a copy, 1 one that is not dead yet, 2 a zombie. */
+/* Return: 0 not a copy, 1 a copy that is not dead yet, 2 a copy's zombie. */
 static int judge(pid_t pid, struct proc_status *st)
 {
 	const uint64_t never = BIT(SIGKILL) | BIT(SIGSTOP); /* cannot be blocked */

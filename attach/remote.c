@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * System calls executed by one thread of the target, the carrier.  No byte of text is written and
- * no trap instruction is used: the thread's registers are pointed at a syscall instruction that
- * is already there, and ptrace stops it at the call's entry and exit.
+ * no trap instruction is used: the thread's registers are pointed at an existing system call
+ * instruction, and ptrace stops the thread at the entry and exit of the call.
  *
- * At the end the carrier is brought to a stop of our interrupt again before its registers come
- * back: only from there does the kernel finish an interrupted system call itself, with the time
- * that was left (attach/threads.c, digest()).
+ * At the end the carrier is brought to a PTRACE_INTERRUPT stop again before its registers are
+ * restored: only from such a stop does the kernel finish an interrupted system call itself, with
+ * the time that was left (attach/threads.c, thread_digest()).
  */
 #include <elf.h>
 #include <errno.h>
@@ -25,11 +25,12 @@
 
 #define RSEQ_CS_OFFSET 8 /* struct rseq, uapi linux/rseq.h */
 #define WAIT_MS	       2000
-#define LOOKS	       256 /* waits of 20 us between two looks at whether it lives */
+#define LOOKS	       256 /* waits of 20 us between two checks whether the carrier is alive */
 #define STRING_MAX     200
-#define ENOUGH	       64 /* threads that are looked at when all are in system calls */
+#define ENOUGH	       64 /* threads that are examined if all are in system calls */
 
-/* Lower is better; the kernel restores an interrupted call exactly, but why make it. */
+/* Lower is better.  The kernel would restore an interrupted call exactly, but there is no need to
+ * rely on it. */
 enum rank { USER_MODE, IN_SYSCALL, NO_ROOM, WORST = 2 * NO_ROOM };
 
 /* uapi linux/rseq.h */
@@ -39,9 +40,9 @@ struct rseq_section {
 };
 
 /*
- * A thread that stands in a restartable sequence was interrupted there, and the kernel will send
- * it to the sequence's abort handler.  It forgets that when it finds other registers meanwhile: so
- * they come back as it would have made them.
+ * A thread that was interrupted in a restartable sequence will be sent to the abort handler of that
+ * sequence by the kernel.  The kernel forgets this if it sees other registers in between.  So the
+ * saved registers are set as the kernel would have set them.
  */
 static void abort_rseq(struct remote *r)
 {
@@ -63,7 +64,8 @@ static int rank(struct target *t, struct thread *th)
 	if (thread_get_regs(t, th) || seccomp_dispatch(t, th) == DISPATCH_SIGNAL)
 		return -1;
 	if (thread_stands_before(t, th) >= 0) {
-		/* The kernel may restart what it finds there: not a place for calls of ours. */
+		/* The kernel can restart the call at this instruction: unsuitable for injected
+		 * calls. */
 		return t->arch->get_pc(&th->regs) == t->code.syscall_return ? -1 : IN_SYSCALL;
 	}
 	return t->arch->syscall_state(&th->regs) == ARCH_IN_SYSCALL ? IN_SYSCALL : USER_MODE;
@@ -104,8 +106,8 @@ static int wait_stop(struct remote *r);
 
 enum entry { ENTRY_LOOK, ENTRY_GO_ON };
 
-/* At the entry of a call whose number the registers do not show: is it restart_syscall, or make it
- * that one. */
+/* At the entry of a call whose number the registers do not show: finds out whether it is
+ * restart_syscall, or changes it to that. */
 static int look_at_entry(struct remote *r, enum entry entry)
 {
 	const struct arch *arch = r->t->arch;
@@ -124,8 +126,9 @@ static int look_at_entry(struct remote *r, enum entry entry)
 	return 0;
 }
 
-/* Into the call that the thread stands before, and to a stop of our interrupt there.  A signal that
- * is met on the way goes in, and its handler may be where the thread stops. */
+/* Lets the thread enter the call that it is about to execute, and stops it there by
+ * PTRACE_INTERRUPT.  A signal that comes first is delivered, and the thread can stop in its
+ * handler. */
 static int enter_call(struct remote *r, enum entry entry)
 {
 	bool entered = false;
@@ -153,9 +156,9 @@ static int enter_call(struct remote *r, enum entry entry)
 }
 
 /*
- * Where the registers do not tell how an interrupted call is going to be restarted, it is: once
- * for a thread that has not made it yet, once more for the number to show whether the kernel goes
- * on by restart_syscall, with the time that is left.
+ * If the registers do not show how an interrupted call is going to be restarted, the call is
+ * restarted: once for a thread that has not executed it yet, and once more so that the number shows
+ * whether the kernel continues it by restart_syscall, with the time that is left.
  */
 static int settle(struct remote *r)
 {
@@ -163,7 +166,7 @@ static int settle(struct remote *r)
 	long before;
 	int ret = 0;
 
-	/* Now: calls of ours would take its first argument away. */
+	/* Before the injected calls, which would overwrite its first argument. */
 	thread_restart(r->t, r->carrier);
 	before = thread_stands_before(r->t, r->carrier);
 	r->before = before;
@@ -187,8 +190,8 @@ static int set_mask(struct remote *r, const uint64_t mask[2])
 	return ptrace(PTRACE_SETSIGMASK, r->carrier->tid, size, mask) ? -errno : 0;
 }
 
-/* From the first changed register on the thread comes back by itself if we are killed; the signal
- * mask is blocked after that and unblocked before the end of it. */
+/* From the first register change on the thread restores itself if memprof is killed.  The signal
+ * mask is therefore blocked after that change and unblocked before the registers are restored. */
 static int borrow(struct remote *r)
 {
 	int err = settle(r);
@@ -212,7 +215,7 @@ static int borrow(struct remote *r)
 	if (err && !thread_put_regs(r->t, r->carrier, &r->saved))
 		ignore_result(emergency_drop(r)); /* as in emergency_build() */
 	if (err) {
-		/* Where they cannot be put back, the thread does that itself, by the frame. */
+		/* If the registers cannot be restored, the thread does it itself by the frame. */
 		free(r->scratch);
 		r->scratch = NULL;
 	}
@@ -224,8 +227,8 @@ static bool allows(const struct remote *r, long nr, const uint64_t args[6])
 	return !r->filtered || !seccomp_forbids(r->t, r->carrier, nr, args);
 }
 
-/* A filter may be newer than the session.  Where one thread is stopped alone another can install
- * one for it at any time (SECCOMP_FILTER_FLAG_TSYNC). */
+/* A filter can be newer than the session.  If only one thread is stopped, another one can install a
+ * filter for it at any time (SECCOMP_FILTER_FLAG_TSYNC). */
 static bool is_filtered(const struct remote *r)
 {
 	struct proc_status st;
@@ -256,7 +259,7 @@ int remote_begin(struct remote *r, struct target *t, struct mp_err *err)
 			       "the seccomp filter of process %d does not allow rt_sigreturn, by "
 			       "which its thread would put itself back if memprof were killed",
 			       t->pid);
-	/* Before injected calls replace the one that was interrupted. */
+	/* Before injected calls replace the interrupted one. */
 	thread_spare_wait(t, r->carrier);
 	ret = thread_get_regs(t, r->carrier);
 	if (!ret)
@@ -269,7 +272,8 @@ int remote_begin(struct remote *r, struct target *t, struct mp_err *err)
 	return 0;
 }
 
-/* Killed?  The end of a main thread is not told before all others are waited for. */
+/* Was the carrier killed?  waitpid() reports the end of a main thread only after all others have
+ * been waited for. */
 static bool is_dead(const struct remote *r)
 {
 	struct proc_status st;
@@ -307,14 +311,14 @@ static int wait_stop(struct remote *r)
 	}
 }
 
-/* All others are blocked.  It goes in at once: the process stops when it is let go, and its parent
- * is told; only the carrier runs on, for our calls. */
+/* All other signals are blocked.  SIGSTOP is delivered at once: the process stops when it is
+ * released, and its parent is notified; only the carrier continues, for the injected calls. */
 static int met_signal(int status)
 {
 	return !(status >> 16) && WSTOPSIG(status) == SIGSTOP ? SIGSTOP : 0;
 }
 
-/* Runs on to the next system call stop. */
+/* Continues to the next system call stop. */
 static int to_syscall_stop(struct remote *r)
 {
 	int signal = 0;
@@ -372,7 +376,7 @@ int remote_syscall_at_entry(struct remote *r, long nr, const uint64_t args[6], l
 	if (!ret)
 		ret = to_syscall_stop(r); /* exit */
 	fault_point("remote-exit");
-	/* Where it stands is not known any more: another call could be taken for this one. */
+	/* The carrier's position is unknown now: another call could be mistaken for this one. */
 	r->failed = ret;
 	if (ret)
 		return ret;
@@ -385,8 +389,8 @@ int remote_syscall_at_entry(struct remote *r, long nr, const uint64_t args[6], l
 	return 0;
 }
 
-/* Whether a call did nothing, for a signal was waiting: ERESTARTSYS, ERESTARTNOINTR and the others
- * of linux/errno.h, which no program sees. */
+/* Whether a call did nothing because a signal was pending: ERESTARTSYS, ERESTARTNOINTR and the
+ * others of linux/errno.h, which no program sees. */
 static bool is_interrupted(long result)
 {
 	return result <= -512 && result >= -516;
@@ -409,13 +413,14 @@ uint64_t remote_string(struct remote *r, const char *text)
 {
 	size_t n = strlen(text) + 1;
 
-	/* emergency.c keeps room for it below the frame. */
+	/* emergency.c reserves room for the string below the frame. */
 	if (n > STRING_MAX)
 		return 0;
 	return mem_write(&r->t->mem, r->scratch_addr, text, n) ? 0 : r->scratch_addr;
 }
 
-/* To a stop of our interrupt; the process may be in a job-control stop by then, or no more. */
+/* Continues to a PTRACE_INTERRUPT stop.  The process can have entered or left a job control stop
+ * since. */
 static int to_interrupt_stop(struct remote *r)
 {
 	int signal = 0;
@@ -438,10 +443,10 @@ static int to_interrupt_stop(struct remote *r)
 	return -EBUSY;
 }
 
-/* Its registers, its mask and what was below its stack. */
+/* Restores the registers, the signal mask and the bytes below the stack. */
 static int put_back(struct remote *r)
 {
-	int ret = park(r); /* its registers say nothing any more that could be restarted */
+	int ret = park(r); /* these registers show no call that could be restarted */
 
 	fault_point("remote-done");
 	if (!ret)
@@ -450,7 +455,7 @@ static int put_back(struct remote *r)
 	if (!ret)
 		ret = thread_put_regs(r->t, r->carrier, &r->saved);
 	fault_point("remote-back");
-	/* Last: while the registers are borrowed the frame has to be there. */
+	/* Last: the frame must exist as long as the registers are changed. */
 	if (!ret) {
 		ret = emergency_drop(r);
 		fault_point("remote-end");
@@ -466,7 +471,8 @@ int remote_end(struct remote *r)
 		return 0;
 	r->active = false;
 	ret = r->carrier->state == THREAD_GONE ? -ESRCH : to_interrupt_stop(r);
-	/* Also from another stop: better that its call fails than that it stays borrowed. */
+	/* Also from another kind of stop: a failed call is better than a thread that is not
+	 * restored. */
 	back = r->carrier->state == THREAD_GONE ? -ESRCH : put_back(r);
 	ret = ret ? ret : back;
 	if (!ret && r->goes_on)

@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include "attach/seccomp.h"
 
-#define INSN 4 /* bytes of code that before_syscall() looks at */
+#define INSN 4 /* bytes of code that before_syscall() examines */
 
 static bool code_is_call(struct target *t, const struct arch_regs *regs)
 {
@@ -32,7 +32,7 @@ long thread_stands_before(struct target *t, struct thread *th)
 	return code_is_call(t, &th->regs) ? t->arch->syscall_number(&th->regs) : -1;
 }
 
-/* Its handler is to run, or the signal is going to end the process. */
+/* Is a signal pending whose handler will run, or that will end the process? */
 static bool signal_waits(const struct target *t, const struct thread *th)
 {
 	struct proc_status st;
@@ -53,7 +53,8 @@ static int set_number(const struct target *t, const struct thread *th, int32_t n
 	return ptrace(PTRACE_SETREGSET, th->tid, t->arch->call_regset, &iov) ? -errno : 0;
 }
 
-/* Field 2 of /proc/PID/task/TID/syscall (proc(5)): the first argument as the call was made. */
+/* Reads field 2 of /proc/PID/task/TID/syscall (proc(5)): the first argument that the call was made
+ * with. */
 static int read_argument(const struct target *t, const struct thread *th, long number,
 			 uint64_t *value)
 {
@@ -78,8 +79,8 @@ static int read_argument(const struct target *t, const struct thread *th, long n
 	return 0;
 }
 
-/* The result took the place of the first argument, and the kernel shows the one it keeps only as
- * long as it takes the thread to be in a call. */
+/* The result has replaced the first argument in the registers.  The kernel keeps the argument, but
+ * shows it only while it considers the thread to be in a call. */
 static int first_argument(const struct target *t, const struct thread *th, uint64_t *value)
 {
 	long number = t->arch->syscall_number(&th->regs);
@@ -92,9 +93,10 @@ static int first_argument(const struct target *t, const struct thread *th, uint6
 }
 
 /*
- * A recvmmsg() that is interrupted after its first message returns what it has, and the kernel
- * keeps the reason as the socket's error (do_recvmmsg()): the next call on it would fail by EINTR,
- * or by the kernel's own 512.  Reading the error (SO_ERROR) clears it.
+ * A recvmmsg() that is interrupted after its first message returns what it has received, and the
+ * kernel stores the reason as the socket's error (do_recvmmsg()).  The next call on the socket
+ * would fail with EINTR, or with the kernel's internal 512.  Reading the error (SO_ERROR) clears
+ * it.
  */
 static void forget_error(const struct target *t, const struct thread *th, int fd)
 {
@@ -102,7 +104,7 @@ static void forget_error(const struct target *t, const struct thread *th, int fd
 	struct pollfd p;
 	int error;
 
-	/* The descriptor is of the process, and need not be the thread's. */
+	/* pidfd_getfd() uses the process's descriptor table, which can differ from the thread's. */
 	if (th->tid != t->pid && syscall(SYS_kcmp, t->pid, th->tid, KCMP_FILES, 0, 0))
 		return;
 	p.fd = (int)syscall(SYS_pidfd_getfd, t->pidfd, fd, 0);
@@ -114,7 +116,7 @@ static void forget_error(const struct target *t, const struct thread *th, int fd
 	close(p.fd);
 }
 
-/* A stopped thread whose registers cannot be written is being killed. */
+/* If the registers of a stopped thread cannot be written, it is being killed. */
 static void put_regs(struct target *t, struct thread *th, const struct arch_regs *regs)
 {
 	ignore_result(thread_put_regs(t, th, regs));
@@ -144,7 +146,8 @@ void thread_restart(struct target *t, struct thread *th)
 	put_regs(t, th, &regs);
 }
 
-/* To the entry of the call that it stands before.  Return: whether it is there. */
+/* Continues to the entry of the call that the thread is about to execute.  Return: whether it is
+ * there. */
 static bool to_entry(struct target *t, struct thread *th)
 {
 	int status;
@@ -158,7 +161,7 @@ static bool to_entry(struct target *t, struct thread *th)
 	}
 	if (WSTOPSIG(status) == (SIGTRAP | 0x80))
 		return !thread_get_regs(t, th);
-	/* A signal came first: then it is the handler that goes on. */
+	/* A signal came first: the thread continues in its handler. */
 	th->state = THREAD_RUNNING;
 	ptrace(PTRACE_CONT, th->tid, 0, status >> 16 ? 0 : WSTOPSIG(status));
 	return false;
@@ -180,11 +183,12 @@ static void restart_whole(struct target *t, struct thread *th)
 	}
 	number = thread_stands_before(t, th);
 	pc = arch->get_pc(&th->regs);
-	/* The tracer is asked before the filter is. */
+	/* The kernel reports the call to the tracer before it runs the filter. */
 	if (number < 0 || number == arch->nr.restart_syscall || !to_entry(t, th))
 		return;
-	/* Whichever call the kernel is about to make, this one is made from its instruction again.
-	 * Not here: whoever is let go at the entry of a call has it interrupted once more. */
+	/* Whichever call the kernel is about to make, this one is executed from its instruction
+	 * again.  Not from here: a thread that is released at the entry of a call has that call
+	 * interrupted once more. */
 	regs = th->regs;
 	arch->set_number(&regs, number);
 	arch->set_pc(&regs, pc);

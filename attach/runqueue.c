@@ -13,7 +13,7 @@
 #define SLEEP_NS 1000000
 #define LOOK_MS	 200
 
-/* Fourth field of /proc/loadavg: running and all threads of the machine, see proc(5). */
+/* Fourth field of /proc/loadavg: running and existing threads of the machine, see proc(5). */
 static uint32_t running_threads(void)
 {
 	FILE *f = fopen("/proc/loadavg", "re");
@@ -53,8 +53,8 @@ struct runqueue_load runqueue_look(void)
 	return load;
 }
 
-/* Second field of schedstat, see Documentation/scheduler/sched-stats.rst.  Return: false if there
- * is none. */
+/* Second field of schedstat, see Documentation/scheduler/sched-stats.rst.  Return: false if it
+ * cannot be read. */
 static bool read_delay(pid_t pid, pid_t tid, uint64_t *ns)
 {
 	char path[64];

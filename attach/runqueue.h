@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Waiting for a processor.  A thread that is to stop, or to execute an injected system call, has to
- * be scheduled first; on a busy machine most of a pause is that.
+ * Time spent waiting for a processor.  A thread must be scheduled before it can stop or execute an
+ * injected system call; on a busy machine this is most of a pause.
  */
 #ifndef ATTACH_RUNQUEUE_H
 #define ATTACH_RUNQUEUE_H
@@ -12,15 +12,16 @@
 
 /* How busy the machine is. */
 struct runqueue_load {
-	uint32_t running;    /* threads that run or want to, without the caller */
+	uint32_t running;    /* runnable threads, without the caller */
 	uint32_t processors; /* online */
-	uint64_t wait_ns;    /* longest wait of the caller in a few short sleeps */
+	uint64_t wait_ns;    /* longest delay of the caller's wake-up in a few short sleeps */
 };
 
-/* Measures for 10 ms on an idle machine, about 200 ms at most.  What cannot be read is 0. */
+/* Measures for 10 ms on an idle machine, at most for about 200 ms.  Values that cannot be read are
+ * 0. */
 struct runqueue_load runqueue_look(void);
 
-/* How long threads of a process had waited for a processor at one moment (sched_info.run_delay). */
+/* Time that threads of a process have waited for a processor so far (sched_info.run_delay). */
 struct runqueue_delay {
 	pid_t pid, tid;
 	uint64_t ns;
@@ -36,8 +37,8 @@ struct runqueue_delays {
  */
 void runqueue_begin(struct runqueue_delays *d, pid_t pid);
 
-/* The longest that one of these threads has waited since runqueue_begin(), in nanoseconds; 0 if
- * nothing is known.  Frees @d. */
+/* Return: the longest wait of one of these threads since runqueue_begin(), in nanoseconds; 0 if
+ * unknown.  Frees @d. */
 uint64_t runqueue_longest(struct runqueue_delays *d);
 
 #endif

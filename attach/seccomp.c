@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What would the target's seccomp filters say?  The filters are classic BPF over struct
- * seccomp_data (linux/seccomp.h); all of them are run and the strictest answer counts.
+ * Predicts the verdict of the target's seccomp filters.  The filters are classic BPF over struct
+ * seccomp_data (linux/seccomp.h).  The kernel runs all of them and the strictest verdict counts.
  */
 #include <errno.h>
 #include <linux/bpf_common.h>

@@ -10,15 +10,15 @@
 #include <unistd.h>
 #include "attach/procfs.h"
 
-#define PATIENCE_US 2000 /* the threads of the target may be stopped meanwhile */
+#define PATIENCE_US 2000 /* other threads of the target can be stopped during this time */
 
-/* Of the thread that seizes: another one that gets the signal must not jump. */
+/* Per thread: only the thread that seizes jumps, not another one that gets the signal. */
 static _Thread_local sigjmp_buf give_up;
 static _Thread_local volatile sig_atomic_t seizing;
 
 /*
- * A handler that returns would not end the wait: the kernel restarts ptrace() (-ERESTARTNOINTR).
- * The jump does.  What it abandons is either a wait, before anything was done, or the few
+ * The wait is ended by a jump, because after a handler that returns the kernel restarts ptrace()
+ * (-ERESTARTNOINTR).  The jump abandons either a wait in which nothing was done yet, or the few
  * instructions around a system call that has ended.
  */
 static void on_alarm(int sig)
@@ -61,7 +61,7 @@ int seize_thread(pid_t pid, pid_t tid, long options)
 		return ret;
 	if (sigsetjmp(give_up, 0)) {
 		seizing = 0;
-		/* The signal may have come after the call had succeeded. */
+		/* The signal can have come after the call succeeded. */
 		return is_ours(pid, tid) ? 0 : -EINTR;
 	}
 	seizing = 1;

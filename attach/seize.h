@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* PTRACE_SEIZE that does not block for ever. */
+/* PTRACE_SEIZE that does not block forever. */
 #ifndef ATTACH_SEIZE_H
 #define ATTACH_SEIZE_H
 
@@ -11,10 +11,11 @@
  *
  * While a thread of the process is in execve(), the kernel makes PTRACE_SEIZE wait for the end of
  * that call, and no signal interrupts the wait.  execve() itself waits until every other thread has
- * ended, and a traced thread ends only when its tracer lets it: so the caller has to come back and
- * handle its other threads.  Uses SIGALRM and ITIMER_REAL; the caller is memprof's main thread.
+ * ended, and a traced thread ends only when its tracer resumes it.  So this function returns after
+ * a short time, and the caller must handle its other threads before it tries again.  Uses SIGALRM
+ * and ITIMER_REAL; must be called in memprof's main thread.
  *
- * Return: 0; -EINTR after 2 ms of waiting, nothing was done then; or what ptrace() failed with.
+ * Return: 0; -EINTR after waiting for 2 ms, with the thread not seized; or the -errno of ptrace().
  */
 __must_check int seize_thread(pid_t pid, pid_t tid, long options);
 

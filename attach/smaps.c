@@ -53,7 +53,7 @@ static bool take_field(const char *line, const char *name, uint64_t *bytes)
 	return true;
 }
 
-/* "VmFlags: rd wr mr mw me dc ac sd": "io" and "pf" are a device's. */
+/* "VmFlags: rd wr mr mw me dc ac sd".  Mappings of devices have "io" or "pf". */
 static bool take_flags(const char *line, struct map_usage *u)
 {
 	if (strncmp(line, "VmFlags:", 8) != 0)

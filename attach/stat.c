@@ -10,7 +10,7 @@
 
 static int parse(const char *text, struct proc_stat *st)
 {
-	/* The name may hold anything. */
+	/* The name can contain anything. */
 	const char *p = strrchr(text, ')');
 	char *end;
 

@@ -19,10 +19,10 @@
 
 struct proc_stat {
 	char state;
-	uint64_t field[STAT_FIELDS]; /* from the fourth on */
+	uint64_t field[STAT_FIELDS]; /* from the fourth field on */
 };
 
-/* Return: 0; -ESRCH: there is no such process; -EINVAL: fields are missing; or another -errno. */
+/* Return: 0; -ESRCH: no such process; -EINVAL: fields are missing; or another -errno. */
 __must_check int proc_stat_read(pid_t pid, struct proc_stat *st);
 
 #endif

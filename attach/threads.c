@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * All threads of a process: seized, stopped, resumed, let go.  A thread that is merely stopped is
- * never written to: the kernel restarts its system call from the registers it has.
+ * Seizes, stops and resumes all threads of a process.  A thread that is only stopped has its
+ * registers left alone, unless its system call must be restarted (attach/restart.h).
  */
 #include <elf.h>
 #include <errno.h>
@@ -26,8 +26,8 @@
 	(PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC |     \
 	 PTRACE_O_TRACEEXIT | PTRACE_O_TRACESYSGOOD)
 
-#define REFUSALS     20	 /* of one thread, 1 ms apart */
-#define LOOK_US	     100 /* as long as a thread that met a signal may stand */
+#define REFUSALS     20	 /* for one thread, 1 ms apart */
+#define LOOK_US	     100 /* the longest time that a thread stays stopped for a signal */
 #define SEIZE_ONE_MS 1000
 #define CHILD_LOOKS  20 /* 100 us apart */
 
@@ -40,7 +40,7 @@ static struct thread *find(struct target *t, pid_t tid)
 	return NULL;
 }
 
-/* Both lists are in the order the threads were made, but for a few: *@next is where to look. */
+/* Both lists are in order of creation, with few exceptions: the search starts at *@next. */
 static bool is_known(struct target *t, pid_t tid, size_t *next)
 {
 	for (size_t n = 0; n < t->threads.n; n++) {
@@ -83,9 +83,9 @@ static void drop_gone(struct target *t)
 	t->threads.n = keep;
 }
 
-/* Return: 0 when the thread is ours, -ESRCH when it has ended, -EAGAIN when it could not be seized
- * by the deadline, or another negative errno.  @waited becomes true if other threads went on
- * meanwhile. */
+/* Return: 0 when memprof traces the thread, -ESRCH if it has ended, -EAGAIN if it could not be
+ * seized by the deadline, or another negative errno.  @waited: set to true if other threads
+ * continued in the meantime. */
 static int seize_one(struct target *t, pid_t tid, const struct deadline *deadline, bool *waited)
 {
 	struct proc_status st;
@@ -102,13 +102,14 @@ static int seize_one(struct target *t, pid_t tid, const struct deadline *deadlin
 		}
 		if (ret != -EPERM)
 			return ret;
-		/* It has ended, or is a newborn that the kernel has given us already. */
+		/* The thread has ended, or is a new one that the kernel has seized already. */
 		if (proc_status_read(t->pid, tid, &st) || st.state == 'Z' || st.state == 'X')
 			return -ESRCH;
 		if (st.tracer == getpid())
 			return 0;
 		/* Or it had ended, and the thread that called execve() has its number now; or a
-		 * tracer has released it since.  target_look() found the process permitted. */
+		 * tracer has released it since.  target_look() found that memprof is permitted to
+		 * trace the process. */
 		if (st.tracer || refused++ == REFUSALS)
 			return -EPERM;
 		usleep(1000);
@@ -133,8 +134,8 @@ static int seize_refused(struct target *t, int error, struct mp_err *err)
 		       t->pid);
 }
 
-/* Seizes what /proc/PID/task lists and we do not have.  Return: 0 if there was nothing new, 1 if
- * there was, or -errno with @err. */
+/* Seizes the threads in /proc/PID/task that are not seized yet.  Return: 0 if there was nothing
+ * new, 1 if there was, or -errno with @err. */
 static int seize_pass(struct target *t, const struct deadline *deadline, struct mp_err *err)
 {
 	struct tids tids;
@@ -156,7 +157,7 @@ static int seize_pass(struct target *t, const struct deadline *deadline, struct 
 		}
 		if (ret)
 			seize_refused(t, ret, err);
-		/* Catching up may have met it. */
+		/* threads_catch_up() can have added it. */
 		else if (!find(t, tid) && !add(t, tid))
 			ret = mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
 		note_filter(t, tid);
@@ -167,7 +168,7 @@ static int seize_pass(struct target *t, const struct deadline *deadline, struct 
 	return ret ? ret : fresh;
 }
 
-/* Its threads may all have been replaced by another one, which called execve(). */
+/* All its threads can have been replaced by one that called execve(). */
 static bool lives(const struct target *t)
 {
 	struct proc_status st;
@@ -176,7 +177,7 @@ static bool lives(const struct target *t)
 	       ((st.state != 'Z' && st.state != 'X') || st.threads > 1);
 }
 
-/* @fresh: what seize_pass() said.  Return: whether there may be more to seize. */
+/* @fresh: result of seize_pass().  Return: whether there can be more to seize. */
 static bool seize_more(const struct target *t, int fresh, const struct deadline *deadline)
 {
 	return fresh > 0 || (!fresh && !t->threads.n && lives(t) && !deadline_passed(deadline));
@@ -187,14 +188,15 @@ int target_seize(struct target *t, const struct deadline *deadline, struct mp_er
 	bool again = false;
 	int fresh;
 
-	/* Large files take a while to search: not while the threads stand.  What is missing is
-	 * found out, and told, when it is needed. */
+	/* Searching large files takes a while, so it is done before the threads are stopped.
+	 * Missing code is detected and reported when it is needed. */
 	ignore_result(emergency_find(t));
 	t->exited = t->execed = false;
 	do {
 		drop_gone(t);
 		fresh = seize_pass(t, deadline, err);
-		/* What a slow machine takes for the first pass is not the process's doing. */
+		/* A slow first pass is not a fault of the process, so the deadline does not apply
+		 * to it. */
 		if (fresh > 0 && again && deadline_passed(deadline))
 			fresh = mp_fail(err, MP_EXIT_TIMEOUT, -ETIMEDOUT,
 					"the threads of process %d could not be seized in time "
@@ -212,7 +214,7 @@ int target_seize(struct target *t, const struct deadline *deadline, struct mp_er
 	return 0;
 }
 
-/* Return: 0, -ESRCH when it cannot be asked now, or another negative errno. */
+/* Return: 0, -ESRCH if the thread cannot be seized now, or another negative errno. */
 static int seize(struct target *t, pid_t tid)
 {
 	struct deadline deadline = deadline_in_ms(SEIZE_ONE_MS);
@@ -247,7 +249,8 @@ int target_seize_thread(struct target *t, pid_t tid, struct mp_err *err)
 	return seized_one(t, seize(t, tid), err);
 }
 
-/* The main thread, unless it has ended or cannot be reached; else the first that can. */
+/* Seizes the main thread, unless it has ended or cannot be seized now; else the first thread that
+ * can be. */
 int target_seize_one(struct target *t, struct mp_err *err)
 {
 	struct tids tids;
@@ -263,9 +266,9 @@ int target_seize_one(struct target *t, struct mp_err *err)
 }
 
 /*
- * A child process that the kernel gave us because it was forked while we hold its parent: not
- * ours.  It was born before any byte was patched or with the patch; either way it is complete.  It
- * can be let go once it has come to its first stop, which on a busy machine takes a while.
+ * Releases a child process that the kernel seized because it was forked while its parent is traced.
+ * It was born either before any byte was patched or with the complete patch.  It can be released
+ * after its first stop, which takes a while on a busy machine.
  */
 static void let_child_go(struct target *t, pid_t child)
 {
@@ -290,9 +293,9 @@ void thread_late(struct target *t, struct thread *th)
 }
 
 /*
- * Goes on, to a stop of our interrupt if there is to be one.  Any trap clears a pending interrupt
- * in the kernel (ptrace_stop()), so it is asked for again; the kernel takes it before the next
- * signal.
+ * Continues the thread, to a PTRACE_INTERRUPT stop if one was requested.  Any trap clears a pending
+ * interrupt in the kernel (ptrace_stop()), so it is requested again; the kernel handles it before
+ * the next signal.
  */
 static void go_on(struct target *t, struct thread *th, int signal)
 {
@@ -308,7 +311,7 @@ static bool is_stop_signal(int sig)
 	return sig == SIGSTOP || sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU;
 }
 
-/* A clone, fork or vfork happened: a thread is ours, a process is not. */
+/* A clone, fork or vfork happened: keeps a new thread, releases a new process. */
 static void take_child(struct target *t, struct thread *parent)
 {
 	unsigned long message = 0;
@@ -348,14 +351,14 @@ void thread_digest(struct target *t, struct thread *th, int status)
 		go_on(t, th, 0);
 		return;
 	case PTRACE_EVENT_EXIT:
-		/* It is on its way out and runs no more user code; it stays until it is reaped. */
+		/* It runs no more user code; it is waited for until it is reaped. */
 		ptrace(PTRACE_CONT, th->tid, 0, 0);
 		thread_late(t, th);
 		return;
 	case PTRACE_EVENT_STOP:
 		th->state = is_stop_signal(sig) ? THREAD_GROUP_STOPPED : THREAD_STOPPED;
-		/* At once: it is right also if memprof is killed now.  Where that would not leave
-		 * a signal its EINTR, it has to wait. */
+		/* At once, so that the thread is in a correct state if memprof is killed now.
+		 * Where an early restart could deprive a signal of its EINTR, it is done later. */
 		if (!t->arch->before_syscall && !th->lent)
 			thread_restart(t, th);
 		return;
@@ -410,8 +413,8 @@ bool thread_waits_in_vfork(const struct target *t, const struct thread *th)
 	if (!fgets(wchan, sizeof(wchan), f))
 		wchan[0] = 0;
 	fclose(f);
-	/* wait_for_vfork_done() where it is a function of its own, else what it is part of;
-	 * whatever else waits inside that has a name of its own. */
+	/* The kernel function is wait_for_vfork_done() or, if that was inlined, its caller.  Any
+	 * other wait in that caller has its own function name. */
 	return strstr(wchan, "vfork") || !strcmp(wchan, "kernel_clone") ||
 	       !strcmp(wchan, "_do_fork");
 }
@@ -431,8 +434,8 @@ static void interrupt_new(struct target *t)
 	}
 }
 
-/* waitpid() knows it no more.  A thread that calls execve() takes over the number of the process,
- * and stays seized. */
+/* waitpid() does not know the thread any more.  A thread that calls execve() takes over the number
+ * of the process and stays seized. */
 static void lose(struct target *t, struct thread *th)
 {
 	struct proc_status st;
@@ -456,12 +459,12 @@ bool thread_collect(struct target *t, struct thread *th)
 	return got != 0;
 }
 
-/* Reaps what has stopped.  Return: whether anything came. */
+/* Handles the wait statuses of running threads.  Return: whether there were any. */
 static bool collect(struct target *t)
 {
 	bool any = false;
 
-	/* By index: thread_digest() may add threads. */
+	/* By index: thread_digest() can add threads. */
 	for (size_t i = 0; i < t->threads.n; i++) {
 		if (t->threads.at[i]->state == THREAD_RUNNING)
 			any |= thread_collect(t, t->threads.at[i]);
@@ -476,7 +479,7 @@ static bool is_other_process(const struct target *t, pid_t tid)
 	return !proc_status_read(tid, 0, &st) && st.tgid != t->pid;
 }
 
-/* A late thread is one of @t->threads again once there is something to digest. */
+/* Moves a late thread back to @t->threads when it has a wait status to handle. */
 static bool collect_late(struct target *t)
 {
 	bool any = false;
@@ -513,7 +516,7 @@ bool threads_catch_up(struct target *t)
 	return any;
 }
 
-/* The end of a main thread is not told before all others have ended. */
+/* waitpid() reports the end of a main thread only after all others have ended. */
 static bool is_dead_main(const struct target *t, const struct thread *th)
 {
 	struct proc_status st;
@@ -522,7 +525,7 @@ static bool is_dead_main(const struct target *t, const struct thread *th)
 	       st.threads > 1;
 }
 
-/* All that are known.  Return: 0, or -ETIMEDOUT with @err and everything released. */
+/* Stops all threads that are known.  Return: 0, or -ETIMEDOUT with @err and everything released. */
 static int stop_known(struct target *t, const struct deadline *deadline, struct mp_err *err)
 {
 	uint32_t idle = 0;
@@ -555,8 +558,8 @@ static int stop_known(struct target *t, const struct deadline *deadline, struct 
 	return 0;
 }
 
-/* It has a thread that is stopped, and runs the program that target_look() found.  Return: 0, or
- * -ESRCH with @err. */
+/* Checks that a thread is stopped and that the process runs the program that target_look() found.
+ * Return: 0, or -ESRCH with @err. */
 static int still_itself(const struct target *t, struct mp_err *err)
 {
 	if (t->exited || (!t->threads.n && !lives(t)))
@@ -570,7 +573,8 @@ static int still_itself(const struct target *t, struct mp_err *err)
 	return 0;
 }
 
-/* Interrupts and collects all threads, those that are born meanwhile too.  As target_stop(). */
+/* Interrupts all threads, including new ones, and waits for their stops.  Return: as target_stop().
+ */
 static int bring_to_stop(struct target *t, const struct deadline *deadline, struct mp_err *err)
 {
 	int fresh;
@@ -579,8 +583,8 @@ static int bring_to_stop(struct target *t, const struct deadline *deadline, stru
 		fresh = stop_known(t, deadline, err);
 		if (fresh)
 			return fresh;
-		/* A thread born in the middle is seized by the kernel; one that slipped between two
-		 * passes of seizing is met here. */
+		/* New threads of seized threads are seized by the kernel; a thread that was missed
+		 * between two passes of target_seize() is found here. */
 		if (!t->exited && !t->some_only)
 			fresh = seize_pass(t, deadline, err);
 		if (fresh > 0 && deadline_passed(deadline))
@@ -624,7 +628,7 @@ static int get_hidden(const struct arch *a, struct thread *th)
 	return 0;
 }
 
-/* Those that are zero, or those that are not. */
+/* Writes the hidden registers that are zero (@zero), or those that are not. */
 static int put_hidden(const struct arch *a, const struct thread *th, const struct arch_regs *regs,
 		      bool zero)
 {
@@ -677,8 +681,8 @@ int thread_put_regs(struct target *t, struct thread *th, const struct arch_regs 
 {
 	struct iovec iov = {(void *)regs->raw, regs->size};
 
-	/* The mark of a call to restart comes before the registers of that call, and goes after
-	 * them: in between the kernel restarts nothing. */
+	/* The mark of a call to restart is set before the registers of that call are written, and
+	 * cleared after them, so that the kernel restarts nothing in between. */
 	if (put_hidden(t->arch, th, regs, false) ||
 	    ptrace(PTRACE_SETREGSET, th->tid, NT_PRSTATUS, &iov) ||
 	    put_hidden(t->arch, th, regs, true))
@@ -692,7 +696,7 @@ static void resume(struct target *t, struct thread *th)
 	bool listens = th->state == THREAD_GROUP_STOPPED;
 
 	if (th->state == THREAD_IN_VFORK) {
-		th->state = THREAD_RUNNING; /* its interrupt is still to come */
+		th->state = THREAD_RUNNING; /* its interrupt is still pending */
 		return;
 	}
 	if (th->state == THREAD_RUNNING || th->state == THREAD_GONE)
@@ -704,7 +708,7 @@ static void resume(struct target *t, struct thread *th)
 	th->state = THREAD_RUNNING;
 	th->regs_valid = th->lent = th->interrupt_sent = false;
 	fault_point("resume");
-	/* One in a job control stop stays stopped, but listens (ptrace(2), PTRACE_LISTEN). */
+	/* A thread in a job control stop stays stopped, but listens (ptrace(2), PTRACE_LISTEN). */
 	if (ptrace(listens ? PTRACE_LISTEN : PTRACE_CONT, th->tid, 0, 0) && errno == ESRCH)
 		thread_late(t, th);
 }
@@ -726,15 +730,15 @@ void target_run(struct target *t, uint32_t us)
 		if (!any)
 			continue;
 		vec_for_each (&t->threads, it) {
-			/* One that comes out of vfork() stays until target_stop(): it may be in the
-			 * next one by then. */
+			/* A thread that returned from vfork() stays stopped until target_stop(): if
+			 * resumed, it could be in the next vfork() by then. */
 			if (!(*it)->interrupt_sent)
 				resume(t, *it);
 		}
 	} while (mono_ns() < end);
 }
 
-/* Return: whether a thread that is marked keep is left. */
+/* Stops marked threads that are not @busy any more.  Return: whether a marked thread is left. */
 static bool stop_done(struct target *t, bool (*busy)(const void *ctx, const struct thread *th),
 		      const void *ctx)
 {

@@ -13,19 +13,20 @@
 #include "attach/pagemap.h"
 #include "lib/fault.h"
 
-/* Linux 6.7: uapi linux/userfaultfd.h, of which Debian 12 has an older one. */
+/* Linux 6.7: uapi linux/userfaultfd.h; Debian 12 has an older version of that header */
 #define WP_UNPOPULATED (1u << 13)
 #define WP_ASYNC       (1u << 15)
 #define FEATURES       (UFFD_FEATURE_PAGEFAULT_FLAG_WP | WP_UNPOPULATED | WP_ASYNC)
 
-/* Write faults that come from the kernel need no privilege either: nobody is asked. */
+/* UFFD_USER_MODE_ONLY needs no privilege, and in WP_ASYNC mode write faults in kernel mode work
+ * too. */
 #define FLAGS (O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY)
 
 /* The kernel holds the target's mmap_lock for one step: some milliseconds.  A multiple of every
- * huge page that could be split by it. */
+ * huge page size, so that no huge page is split. */
 #define STEP (64ull << 20)
 
-#define DESCRIPTORS 4096 /* that are looked through for a free one: less than 2 ms */
+#define DESCRIPTORS 4096 /* descriptors that are checked for a free one: less than 2 ms */
 
 static int handshake(int uffd)
 {
@@ -73,7 +74,8 @@ struct taking {
 	int pidfd, fd;
 };
 
-/* The thread stands at the entry of close(): should memprof end now, the kernel goes on with it. */
+/* The target's thread is at the entry of close(): if memprof ends now, the kernel executes the
+ * call. */
 static void take(void *ctx)
 {
 	struct taking *taking = ctx;
@@ -111,7 +113,7 @@ static int get_descriptor(struct track *k, struct remote *r, struct mp_err *err)
 		   : 0;
 }
 
-/* The number that the next descriptor of the stopped target gets; -1: not known. */
+/* The number that the stopped target's next descriptor gets; -1: unknown. */
 static int next_descriptor(pid_t pid)
 {
 	for (int fd = 0; fd < DESCRIPTORS; fd++) {
@@ -121,9 +123,9 @@ static int next_descriptor(pid_t pid)
 	return -1;
 }
 
-/* The kernel executes an abandoned injected call when its thread resumes: closes the target's
- * descriptor @fd if it is a userfaultfd by now.  Only the carrier has run since @fd was free.
- */
+/* The kernel executes an abandoned injected call when its thread resumes.  So this closes the
+ * target's descriptor @fd if it is a userfaultfd by now.  Only the carrier has run since @fd was
+ * free. */
 static int close_left(struct target *t, int fd)
 {
 	static const char what[] = "anon_inode:[userfaultfd]";
@@ -210,7 +212,8 @@ static uint64_t step_end(uint64_t at, uint64_t end)
 	return next < end ? next : end;
 }
 
-/* Whose page it is says its own record, one cache miss each: not asked where all are anonymous. */
+/* Checking whether a page belongs to a file reads its struct page, one cache miss each: not
+ * requested where all pages are anonymous. */
 static uint64_t asked(const struct track *k, uint64_t at, uint64_t end, bool protect)
 {
 	if (protect)
@@ -257,7 +260,7 @@ void track_forget(struct track *k, uint64_t start, uint64_t end)
 {
 	struct uffdio_writeprotect wp = {.range = {start, end - start}};
 
-	/* What is not tracked any more counts as written anyway. */
+	/* Fails where memory is no longer tracked, which counts as written anyway. */
 	ioctl(k->uffd, UFFDIO_WRITEPROTECT, &wp);
 }
 
@@ -272,7 +275,8 @@ void track_end(struct track *k)
 			if (at < next)
 				track_forget(k, at, next);
 		}
-		/* Kernels before 6.9 leave marks in the page tables if it is only closed. */
+		/* If the descriptor is only closed, kernels before 6.9 leave marks in the page
+		 * tables. */
 		ioctl(k->uffd, UFFDIO_UNREGISTER, &range);
 	}
 	vec_free(&k->ranges);

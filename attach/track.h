@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Which pages of a running process have been written since we last looked: userfaultfd write
- * protection that the kernel takes away by itself at the first write (UFFD_FEATURE_WP_ASYNC, Linux
+ * Tracks which pages of a running process have been written since the last scan: userfaultfd write
+ * protection that the kernel removes by itself at the first write (UFFD_FEATURE_WP_ASYNC, Linux
  * 6.7; Documentation/admin-guide/mm/userfaultfd.rst, "Write Protect Notifications", and
- * pagemap.rst, PAGEMAP_SCAN).  Nobody ever waits for memprof: a write costs one fault more.
+ * pagemap.rst, PAGEMAP_SCAN).  The process never waits for memprof: a first write costs one more
+ * page fault.
  *
- *	track_begin()	target stopped: it makes the descriptor, we take it, it closes its own
+ *	track_begin()	target stopped: opens a descriptor for memprof and closes its own
  *	track_add(), track_scan()	target running or stopped
- *	track_end()	the registration is gone; so it is when memprof dies
+ *	track_end()	ends the registration; so does the end of memprof
  *
- * fork() gives a child nothing of it, and what the process maps anew is not tracked.
+ * A child made by fork() is not affected, and memory that the process maps later is not tracked.
  */
 #ifndef ATTACH_TRACK_H
 #define ATTACH_TRACK_H
@@ -17,15 +18,15 @@
 #include "attach/target.h"
 #include "lib/check.h"
 
-/* Of pages, as the kernel's uapi linux/fs.h numbers them. */
-#define TRACK_ALLOWED	(1u << 0) /* in tracked memory */
-#define TRACK_WRITTEN	(1u << 1) /* or never protected */
-#define TRACK_FILE	(1u << 2) /* unchanged page of a file; where it is not tracked */
+/* Page categories, numbered as in the kernel's uapi linux/fs.h. */
+#define TRACK_ALLOWED	(1u << 0) /* page of tracked memory */
+#define TRACK_WRITTEN	(1u << 1) /* written, or never protected */
+#define TRACK_FILE	(1u << 2) /* unchanged file page; not in tracked memory */
 #define TRACK_PRESENT	(1u << 3)
 #define TRACK_SWAPPED	(1u << 4)
-#define TRACK_ZERO_PAGE (1u << 5) /* the one page of zeros that all read memory has */
+#define TRACK_ZERO_PAGE (1u << 5) /* the shared page of zeros of memory that was only read */
 
-/* Laid out as the kernel's struct page_region. */
+/* Same layout as the kernel's struct page_region. */
 struct track_run {
 	uint64_t start, end, categories;
 };
@@ -39,39 +40,41 @@ struct track {
 	VEC(struct track_range) ranges;
 };
 
-/* Does the kernel that runs have all of it?  Touches no other process. */
+/* Does the running kernel support all of this?  Touches no other process. */
 bool track_supported(void);
 
 /**
  * track_begin() - prepare tracking in the stopped @t
- * Asks its seccomp filters first.  The process has one descriptor more for some microseconds.
- * Return: 0, or a negative errno with @err and nothing to be ended.
+ * Checks the target's seccomp filters first.  The process has one more descriptor for some
+ * microseconds.
+ * Return: 0, or a negative errno with @err; then no track_end() is needed.
  */
 __must_check int track_begin(struct track *k, struct target *t, struct mp_err *err);
 
-/* Tracks private anonymous mappings from @start to @end, addresses of pages.  Nothing is protected
- * yet.  Return: 0 or -errno: -EBUSY, the program itself has userfaultfd there. */
+/* Tracks the private anonymous mappings from @start to @end, page addresses.  Protects nothing yet.
+ * Return: 0 or -errno; -EBUSY: the program itself uses userfaultfd there. */
 __must_check int track_add(struct track *k, uint64_t start, uint64_t end);
 bool track_has(const struct track *k, uint64_t start, uint64_t end);
 
 /**
  * track_scan() - touched pages from *@at to @end, in runs of the same categories
- * @protect: only those that were written, and from now on the next write is seen
- * @runs, @n: room for so many
- * Return: how many runs, with *@at where the next call goes on (@end: done); or -errno.
+ * @at: set to where the next call continues (@end: done)
+ * @protect: return only pages that were written, and protect them so that the next write is seen
+ * @runs, @n: array for the runs and its size
+ * Return: how many runs, or -errno.
  */
 long track_scan(struct track *k, uint64_t *at, uint64_t end, bool protect, struct track_run *runs,
 		size_t n);
 
-/* Return: the first touched page at or behind @at, @end if there is none before that: terabytes
- * that were not need not be gone through in steps. */
+/* Return: the first touched page at or after @at, or @end if there is none.  Skips terabytes of
+ * untouched memory without scanning them in steps. */
 uint64_t track_next(struct track *k, uint64_t at, uint64_t end);
 
-/* These pages count as written. */
+/* Makes these pages count as written. */
 void track_forget(struct track *k, uint64_t start, uint64_t end);
 
-/* Takes the protection away, in small steps so that the target's own mmap never waits long, and
- * then the registration. */
+/* Removes the protection, in small steps so that the target's own mmap() never waits long, and then
+ * the registration. */
 void track_end(struct track *k);
 
 #endif

@@ -29,7 +29,7 @@ static const char *const entry_name[BLOB_ENTRIES] = {
     [BLOB_FREE_TRACED] = "ag_entry_free_traced",
 };
 
-/* In sampling mode; the other kinds as ever. */
+/* Entries for sampling mode; the other kinds use entry_name. */
 static const char *const sample_name[BLOB_ENTRIES] = {
     [SS_HOOK_ALLOC] = "ag_entry_sample_alloc",
     [SS_HOOK_POSIX_MEMALIGN] = "ag_entry_sample_posix_memalign",

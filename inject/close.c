@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Leaving: text restored, every thread out of our code, memory unmapped, pages clean again. */
+/* Ends a session: restores the text, waits until no thread is inside the agent, unmaps memprof's
+ * memory and makes modified pages clean again. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,14 +13,14 @@
 #include "lib/fault.h"
 #include "lib/priority.h"
 
-#define DRAIN_MS     10000 /* for threads to leave the agent; all others run meanwhile */
-#define LEAVE_MS     15	   /* in the first stop, while those outside stay stopped */
+#define DRAIN_MS     10000 /* for threads to leave the agent; all others run during that time */
+#define LEAVE_MS     15	   /* in the first stop, while the threads outside stay stopped */
 #define MIN_LEAVE_US 200
 #define MIN_PAUSE_US 1000
-#define MAX_PAUSE_US 64000 /* so that they come to run on a busy machine */
+#define MAX_PAUSE_US 64000 /* long enough for them to be scheduled on a busy machine */
 #define PAGE	     4096ull
 
-/* Return: whether its module is there, with what is at the window now. */
+/* Return: whether the hook's module is mapped; @now: set to the bytes at its window. */
 static bool window_now(const struct session *s, const struct maps *maps,
 		       const struct ss_journal_hook *h, uint8_t now[SS_WINDOW])
 {
@@ -27,9 +28,9 @@ static bool window_now(const struct session *s, const struct maps *maps,
 }
 
 /*
- * Also a hook whose module was unloaded may be in the text: of a child that was forked before, by
- * whose parent's journal we go.
- * Return: number of windows that were left alone because somebody else changed them.
+ * Restores the original bytes of all windows.  A hook whose module was unloaded can still be in the
+ * text of a child that was forked before, for which the parent's journal is used.
+ * Return: number of windows that were left alone because another tool has changed them.
  */
 static uint32_t restore_text(struct session *s, const struct maps *maps)
 {
@@ -43,7 +44,7 @@ static uint32_t restore_text(struct session *s, const struct maps *maps)
 		if (!h->length || !window_now(s, maps, h, now) ||
 		    memcmp(now, h->new_bytes, h->length))
 			continue;
-		/* What is in the text afterwards is looked at below. */
+		/* The second loop checks what is in the text afterwards. */
 		ignore_result(mem_write_text(&s->t->mem, h->addr, h->old_bytes, h->length));
 		fault_point("close-restored");
 	}
@@ -56,9 +57,9 @@ static uint32_t restore_text(struct session *s, const struct maps *maps)
 	return foreign;
 }
 
-/* A thread in an island is at an instruction that the restored text has too.  Return: false when
- * it stays inside: it is between the instructions that one of the text has become, or its registers
- * cannot be written. */
+/* Moves a thread in an island back to the same instruction of the restored text.  Return: false if
+ * it stays inside: its instruction has no counterpart in the text because one instruction was
+ * relocated as several, or its registers cannot be written. */
 static bool move_back(struct session *s, struct thread *th)
 {
 	const struct ss_journal *j = s->journal;
@@ -75,8 +76,7 @@ static bool move_back(struct session *s, struct thread *th)
 		uint64_t end = h->relocated_addr + h->relocated_length;
 
 		if (pc >= h->slot_addr + SLOT_ENTRY && pc < h->relocated_addr)
-			to = h->addr; /* the slot's entry has changed nothing but a scratch register
-				       */
+			to = h->addr; /* the entry code has only changed a scratch register */
 		else if (pc >= h->relocated_addr && pc < end)
 			to = t->arch->groups ? 0 : h->addr + h->length; /* the jump back */
 		inside |= pc >= h->relocated_addr && pc < end;
@@ -95,7 +95,7 @@ static bool move_back(struct session *s, struct thread *th)
 	return true;
 }
 
-/* Text pages that were the file's before are the file's again. */
+/* Makes a text page that was the file's page before the session share that page again. */
 static void clean_page(struct session *s, struct remote *r, const struct maps *maps,
 		       const struct ss_journal_hook *h, uint64_t page)
 {
@@ -112,13 +112,13 @@ static void clean_page(struct session *s, struct remote *r, const struct maps *m
 		return;
 	if (pread(fd, file, PAGE, (off_t)(page - m->start + m->offset)) == (ssize_t)PAGE &&
 	    !mem_read(&s->t->mem, page, mem, PAGE) && !memcmp(mem, file, PAGE))
-		/* Without it the page stays a copy that equals the file. */
+		/* If this fails, the page remains a private copy that equals the file. */
 		ignore_result(remote_syscall(r, s->t->arch->nr.madvise, args, &ignored));
 	fault_point("close-cleaned");
 	close(fd);
 }
 
-/* It was installed after the session. */
+/* The filter was installed after the session had begun. */
 static int filter_forbids(const struct target *t, struct mp_err *err)
 {
 	return mp_fail(err, MP_EXIT_NOT_RESTORED, -EACCES,
@@ -186,8 +186,8 @@ static void set_state(struct session *s, bool child, enum ss_state state)
 		journal_set_state(s, state);
 }
 
-/* @ret, @maps: what reading the mappings gave.  Return: 0 when the session is in them, or a
- * negative errno with @err. */
+/* @ret, @maps: result of reading the mappings.  Return: 0 if they contain the session, or a
+ *	negative errno with @err. */
 static int check_session(const struct session *s, int ret, const struct maps *maps,
 			 struct mp_err *err)
 {
@@ -213,7 +213,7 @@ static int still_there(const struct session *s, struct mp_err *err)
 	return there;
 }
 
-/* The recorder died before it had mapped the block. */
+/* For a recorder that died before it had mapped the block. */
 static int close_descriptor(struct session *s, struct mp_err *err)
 {
 	struct remote r;
@@ -237,9 +237,9 @@ static int close_descriptor(struct session *s, struct mp_err *err)
 
 /* Why memprof's pages stay in the target. */
 struct obstacle {
-	uint32_t foreign; /* windows that were changed by somebody else */
+	uint32_t foreign; /* windows that another tool has changed */
 	pid_t sharer;	  /* another process that shares the memory */
-	bool coroutine;	  /* frames of the agent are on a stack that no thread is on */
+	bool coroutine;	  /* a stack that no thread uses has frames of the agent */
 };
 
 static int pages_stay(const struct target *t, const struct obstacle *why, struct mp_err *err)
@@ -267,8 +267,8 @@ static int pages_stay(const struct target *t, const struct obstacle *why, struct
 		       t->pid, t->pid);
 }
 
-/* Stops all threads; @maps: as in target_maps().  A machine that is too busy for them to stop in
- * time is given more than one chance: patched text would stay. */
+/* Stops all threads; @maps: as in target_maps().  Tries again on a machine that is too busy for
+ * them to stop in time, because otherwise patched text would remain. */
 static int stop_all(struct session *s, const struct maps **maps, const struct deadline *end,
 		    struct mp_err *err)
 {
@@ -286,7 +286,7 @@ static int stop_all(struct session *s, const struct maps **maps, const struct de
 	return ret;
 }
 
-/* Looks at all stopped threads; keep is set for those inside.  Return: their number. */
+/* Checks all stopped threads; sets keep for those inside.  Return: their number. */
 static uint32_t find_inside(struct session *s, const struct inside *in, const struct maps *maps)
 {
 	uint32_t n = 0;
@@ -308,11 +308,12 @@ static bool any_in_hook(const struct session *s, const struct inside *in)
 }
 
 /*
- * The *@inside threads run until they have left, within the stop: with the processors to themselves
- * most need microseconds.  One that waits for a lock which a stopped thread holds does not leave,
- * so this is bounded.
- * Return: 0 with *@inside the number of those left, or a negative errno with @err and everything
- * released.
+ * Lets the *@inside threads run until they have left the agent, within the stop: with the
+ * processors to themselves most need only microseconds.  Threads that have left are kept stopped,
+ * so that those still inside get CPU time.  The time is limited, because a thread that waits for a
+ * lock of a stopped thread does not leave.
+ * Return: 0 with *@inside the number of threads still inside, or a negative errno with @err and all
+ * threads released.
  */
 static int let_leave(struct session *s, struct inside *in, uint32_t *inside,
 		     const struct maps **maps, struct mp_err *err)
@@ -336,9 +337,9 @@ static int let_leave(struct session *s, struct inside *in, uint32_t *inside,
 }
 
 /*
- * The threads inside run until they have left; all others have been released.  A pause ends early
- * when the accounts say that none is in a hook any more: a thread that is interrupted before it
- * came to run has come no further.
+ * Lets the threads inside run until they have left; all others have been released.  A pause ends
+ * early if the accounts show no thread in a hook any more.  Interrupting a thread that has not been
+ * scheduled yet would gain nothing.
  */
 static void wait_for_exits(struct session *s, struct inside *in, const struct deadline *drain)
 {
@@ -355,7 +356,7 @@ static void wait_for_exits(struct session *s, struct inside *in, const struct de
 		}
 		pause_us = pause_us < MAX_PAUSE_US ? 2 * pause_us : pause_us;
 		if (target_stop(s->t, &stop, NULL) || target_maps(s->t, &maps))
-			return; /* they have ended, or are late: the next stop of all tells */
+			return; /* they have ended or missed the deadline: see the next stop */
 		inside_read(in);
 		find_inside(s, in, maps);
 		target_release_others(s->t);
@@ -363,9 +364,9 @@ static void wait_for_exits(struct session *s, struct inside *in, const struct de
 }
 
 /*
- * Restores the text in a first stop of all threads, and takes everything out in the first one that
- * finds no thread inside.  Between stops the threads that are outside run untraced.
- * Return: 1 taken out, 0 the pages stay (@why), or a negative errno with @err.
+ * Restores the text in a first stop of all threads, and removes everything in the first stop in
+ * which no thread is inside.  Between stops the threads that are outside run untraced.
+ * Return: 1 everything removed, 0 the pages stay (@why), or a negative errno with @err.
  */
 static int restore(struct session *s, bool child, struct inside *in, struct obstacle *why,
 		   struct mp_err *err)
@@ -430,11 +431,11 @@ int session_close(struct session *s, struct mp_err *err)
 	ret = still_there(s, err);
 	if (ret)
 		return ret;
-	/* Its recorder may have lived on since it was adopted. */
+	/* The recorder can have changed the journal since it was adopted. */
 	if (s->adopted && journal_load(s))
 		return mp_fail(err, MP_EXIT_FAILURE, -EPROTO, "the session's journal is damaged");
 	child = session_is_child(s);
-	/* Calls that are recorded until the text is restored do no harm. */
+	/* If this fails, calls are recorded until the text is restored, which does no harm. */
 	if (!child)
 		ignore_result(session_mute(s));
 	fault_point("close-muted");
@@ -451,7 +452,7 @@ int session_close(struct session *s, struct mp_err *err)
 		set_state(s, child, SS_DORMANT);
 		ret = pages_stay(s->t, &why, err);
 	} else if (ret < 0 && !still_there(s, NULL)) {
-		/* Not the process has ended: a thread has. */
+		/* Not the process has ended, only a thread. */
 		ret = ret == -ESRCH ? -EAGAIN : ret;
 		if (err)
 			err->exit = MP_EXIT_NOT_RESTORED;

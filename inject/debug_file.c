@@ -32,7 +32,7 @@ static struct build_id id_of(Elf *elf)
 	return id;
 }
 
-/* The program's author may control the files that it names: refuses a fifo, and sections that
+/* The program's author can control the files that it names: refuses a fifo, and sections that
  * decompress to more than memprof should hold. */
 static Elf *try(const char *path, const struct build_id *id, int *fd)
 {

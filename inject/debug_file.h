@@ -5,12 +5,11 @@
 #include <libelf.h>
 
 /**
- * debug_file_open() - the separate debug file of a program, which has the symbols it was stripped
- * of
- * @elf: the program; its build-id is what tells
- * @path: where its file is, for the name that it gives its debug file (.gnu_debuglink)
+ * debug_file_open() - the separate debug file of a stripped program
+ * @elf: the program; the debug file must have the same build-id
+ * @path: path of the program, for finding the debug file that it names (.gnu_debuglink)
  * @fd: set to a descriptor that the caller closes after elf_end()
- * Return: NULL: there is none with the same build-id.
+ * Return: NULL if there is none with the same build-id.
  */
 Elf *debug_file_open(Elf *elf, const char *path, int *fd);
 

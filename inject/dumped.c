@@ -20,7 +20,7 @@ static bool read_dumped(const struct dumped *d, uint64_t addr, uint64_t *value)
 	return true;
 }
 
-/* To the caller of a function that has not begun: no rule is needed. */
+/* Steps to the caller of a function that has not executed its first instruction: needs no rule. */
 static bool return_from(const struct dumped *d, struct uw_state *s)
 {
 	s->exact_pc = false;
@@ -46,7 +46,7 @@ static bool is_code(void *ctx, uint64_t addr)
 	return block_is_code(w->block, w->length, addr);
 }
 
-/* One frame outwards; *@found: what the tables have there. */
+/* Steps one frame outwards; @found: set to the result of the lookup. */
 static enum uw_result one(struct walk *w, const struct uw_state *s, struct uw_state *next,
 			  enum lookup *found, uint32_t *flags)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Unwinding a copied stack by the tables of a session block: what the agent could not walk, and
- * what the kernel's samples carry. */
+/* Unwinds a copied stack by the tables of a session block: stacks that the agent could not walk,
+ * and those in the kernel's samples. */
 #ifndef INJECT_DUMPED_H
 #define INJECT_DUMPED_H
 
@@ -10,22 +10,22 @@
 #include "formats/session.h"
 #include "unwind/step.h"
 
-/* A thread. */
+/* State of a thread. */
 struct dumped {
 	const struct arch *arch;
-	uint64_t regs[UW_MAX_REGS]; /* by column */
+	uint64_t regs[UW_MAX_REGS]; /* by DWARF register column */
 	uint32_t valid;		    /* bit i: regs[i] is known */
-	bool interrupted;     /* anywhere; else it is at the first instruction of a function */
-	const uint8_t *stack; /* bytes from the stack pointer up */
+	bool interrupted;	    /* at any instruction; false: at the first one of a function */
+	const uint8_t *stack;	    /* bytes from the stack pointer up */
 	uint32_t stack_bytes;
 };
 
 /**
- * dumped_unwind() - the stack, innermost first
- * @block, @length: mapping with the tables; the target may write to it: everything is checked
+ * dumped_unwind() - unwind the stack, innermost address first
+ * @block, @length: mapping with the tables; the target can write to it, so everything is checked
  * @pc: room for @max >= 2 addresses
- * @flags: enum ss_stack_flags
- * @unknown: ended at code that has no table yet
+ * @flags: set to enum ss_stack_flags
+ * @unknown: set if the stack ended at code that has no table yet
  * Return: number of addresses, at least 1.
  */
 uint32_t dumped_unwind(const struct ss_control *block, uint64_t length, const struct dumped *d,

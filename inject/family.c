@@ -33,7 +33,8 @@ bool session_id_equal(const struct session_id *a, const struct session_id *b)
 	return a->ino == b->ino && a->dev_major == b->dev_major && a->dev_minor == b->dev_minor;
 }
 
-/* By where the block is: pids are those of a recorder's own namespace. */
+/* Decided by the address of the block if that is known, because the journal's pid is of the
+ * recorder's pid namespace. */
 static bool is_recorder(pid_t pid)
 {
 	struct ss_control head;
@@ -44,7 +45,7 @@ static bool is_recorder(pid_t pid)
 	       (j.session_addr ? j.session_addr != addr : j.recorder_pid == pid);
 }
 
-/* Return: the recorded process; 0: none is visible. */
+/* Return: the recorded process; 0 if none is visible. */
 static pid_t recorded_by(pid_t recorder)
 {
 	struct session_id id, its;
@@ -82,7 +83,7 @@ int family_refuse_recorder(pid_t pid, enum mp_exit exit, struct mp_err *err)
 		       pid);
 }
 
-/* An adopted session of @pid.  Return: 0, to be followed by let_go(). */
+/* Adopts the session of @pid.  Return: 0, to be followed by let_go(), or a negative errno. */
 static int take(pid_t pid, struct target *t, struct session *s)
 {
 	int ret = target_look(t, pid, NULL);
@@ -127,7 +128,7 @@ int family_leave(struct target *t, struct mp_err *err)
 	return ret == -ESRCH ? 0 : ret;
 }
 
-/* Return: 1 restored, 0 not a child (any more), -1 it still carries the session. */
+/* Return: 1 restored, 0 not a child (any more), -1 it still has the session. */
 static int restore(pid_t pid)
 {
 	struct session s;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Processes that were forked from a recorded one.  They carry its patched text and its session
- * block, but a wiped gate: their hooks pass through.
+ * Processes that were forked from a recorded one.  They have its patched text and its session
+ * block, but a wiped gate: their hooks only pass calls through.
  */
 #ifndef INJECT_FAMILY_H
 #define INJECT_FAMILY_H
@@ -14,53 +14,56 @@
 #include "lib/check.h"
 #include "lib/err.h"
 
-/* Which session block: forked children map the same file. */
+/* Identity of a session block: forked children map the same file. */
 struct session_id {
 	uint64_t ino;
 	uint32_t dev_major, dev_minor;
 };
 
-/* Return: whether @pid maps a session block (that we may see), with @id filled. */
+/* Return: whether @pid maps a session block (that memprof is permitted to see), with @id filled. */
 bool session_id_of(pid_t pid, struct session_id *id);
 bool session_id_equal(const struct session_id *a, const struct session_id *b);
 
 /**
- * family_refuse_recorder() - is @pid the recorder of a session, which has the block in its memory?
- * @exit: for @err
- * Return: -EINVAL with @err, which names the recorded process where that can be seen; 0: it is not.
+ * family_refuse_recorder() - refuse @pid if it is the recorder of a session, which maps the block
+ * too
+ * @exit: exit status for @err
+ * Return: -EINVAL with @err, which has the recorded process if that is visible; 0: not a recorder.
  */
 __must_check int family_refuse_recorder(pid_t pid, enum mp_exit exit, struct mp_err *err);
 
-/* Was the process forked while it was recorded?  False too for a vfork child, which shares its
- * parent's memory until it execs. */
+/* Was the process forked while it was recorded?  False also for a vfork child, which shares its
+ * parent's memory until it calls exec. */
 bool family_is_child(pid_t pid);
 
 /**
- * family_leave() - take out what is left of a session without a recorder
+ * family_leave() - remove what is left of a session without a recorder
  * @t: after target_look()
- * That is a forked child's copy of its parent's, and one whose detach had to leave pages behind
- * (SS_DORMANT).  A session at work is not touched.
+ * That is a forked child's copy of its parent's session, or a session whose detach had to leave
+ * pages in the target (SS_DORMANT).  An active session is not touched.
  * Return: 0, or as session_close() with @err.
  */
 __must_check int family_leave(struct target *t, struct mp_err *err);
 
 /**
- * family_restore() - restore all forked children that carry one of these sessions
+ * family_restore() - restore all forked children that have one of these sessions
  * @id: @n of them
- * @except: a process that is left alone (the recorded one, if it still carries it); 0: none
- * Goes on until a pass over /proc finds no more: children fork too.
- * Return: processes restored; *@left: how many still carry it.
+ * @except: a process that is skipped (the recorded one, if it still has the session); 0: none
+ * @left: set to the number of processes that still have a session
+ * Repeats until a pass over /proc finds no more, because children fork too; at most 20 times.
+ * Return: number of processes restored.
  */
 uint32_t family_restore(const struct session_id *id, size_t n, pid_t except, uint32_t *left);
 
-/* For noticing that the process @pid, which carries a session, has been forked. */
+/* Detects that the process @pid, which has a session, has been forked. */
 struct family_watch {
 	pid_t pid;
-	VEC(pid_t) seen; /* processes that did not carry it */
+	VEC(pid_t) seen; /* processes that did not have the session */
 };
 
-/* Does another process carry the session?  Those that did not at an earlier call are not looked at
- * again.  Return: true also when that cannot be known.  family_forget() frees what @w has. */
+/* Does another process have the session?  Processes that did not have it at an earlier call are not
+ * checked again.  Return: true also if that cannot be determined.  family_forget() frees the memory
+ * of @w. */
 bool family_grew(struct family_watch *w);
 void family_forget(struct family_watch *w);
 

@@ -10,10 +10,10 @@
 
 #define NAME	    "__jit_debug_descriptor"
 #define VERSION	    1
-#define MAX_ENTRIES 64u /* that are looked at */
+#define MAX_ENTRIES 64u /* entries of the list that are read */
 #define MAX_IMAGE   (1u << 20)
 
-/* As they lie in a 64-bit program's memory. */
+/* Layout in the memory of a 64-bit program. */
 struct descriptor {
 	uint32_t version, action;
 	uint64_t relevant, first;
@@ -62,7 +62,7 @@ static int add_image(struct target *target, const struct entry *e, uint64_t star
 
 	if (image && !mem_read(&target->mem, e->image, image, e->size))
 		elf = elf_memory(image, e->size);
-	/* Of one that is damaged there are no rows. */
+	/* A damaged image has no rows. */
 	if (elf && !unwind_table_build(elf, NULL, set, &rows)) {
 		if (has_rows_in(&rows, start, end))
 			err = table_merge(t, &rows);

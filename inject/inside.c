@@ -22,7 +22,7 @@ int inside_open(struct inside *in, struct session *s, bool child)
 		if (vec_push(&in->own, span))
 			return -ENOMEM;
 	}
-	/* Of a session that was never complete nothing was ever entered. */
+	/* In a session that was never complete no thread has entered the agent. */
 	if (text < j->agent_length && rest > SS_GATE_BYTES)
 		in->n = (uint32_t)((rest - SS_GATE_BYTES) / sizeof(struct ss_account));
 	if (in->n > MAX_ACCOUNTS || in->n & (in->n - 1))
@@ -37,8 +37,8 @@ void inside_read(struct inside *in)
 	const struct mem *mem = &in->s->t->mem;
 	struct ss_gate gate;
 
-	/* Memory that a killed recorder had not mapped yet, or unmapped already: in both cases no
-	 * thread is inside. */
+	/* The memory can be missing if a recorder was killed before it had mapped it, or after it
+	 * had unmapped it: in both cases no thread is inside. */
 	in->present =
 	    !mem_read(mem, j->gate_addr, &gate, sizeof(gate)) &&
 	    !mem_read(mem, ss_accounts_addr(j), in->accounts, in->n * sizeof(*in->accounts));
@@ -71,7 +71,7 @@ static bool in_own(const struct inside *in, uint64_t pc)
 	return false;
 }
 
-/* Are there frames of the agent where a hook was entered with stack pointer @frame, and may the
+/* Are there frames of the agent where a hook was entered with stack pointer @frame, and can the
  * thread return to them? */
 static bool frame_in_use(const struct inside *in, struct thread *th, const struct maps *maps,
 			 uint64_t frame)
@@ -102,7 +102,7 @@ bool inside_thread(const struct inside *in, struct thread *th, const struct maps
 	uint64_t tp;
 
 	if (th->state == THREAD_IN_VFORK)
-		return true; /* has no registers to look at: wait for its child */
+		return true; /* its registers cannot be read: wait for its child */
 	if (thread_get_regs(t, th))
 		return false; /* it is being killed */
 	if (in_own(in, t->arch->get_pc(&th->regs)))
@@ -126,7 +126,7 @@ bool inside_hook(const void *inside, const struct thread *th)
 	struct ss_account now;
 
 	if (!a)
-		return !tp; /* cannot be asked while it runs */
+		return !tp; /* the thread pointer cannot be read while the thread runs */
 	return !mem_read(&in->s->t->mem,
 			 ss_accounts_addr(in->s->journal) +
 			     (uint64_t)(a - in->accounts) * sizeof(*a),
@@ -134,7 +134,7 @@ bool inside_hook(const void *inside, const struct thread *th)
 	       now.depth;
 }
 
-/* A stack that no thread is on has a frame of the agent at @frame, if that is intact. */
+/* Is there an intact frame of the agent at @frame, on a stack that no thread uses? */
 static bool frame_is_parked(const struct inside *in, const struct maps *maps, uint64_t frame)
 {
 	struct target *t = in->s->t;
@@ -197,7 +197,7 @@ static bool thread_mentions(const struct inside *in, struct thread *th, const st
 		return false;
 	a = account_of(in, thread_get_tp(t, th));
 	return stack_mentions(t, th, maps, slot, 1) ||
-	       /* A handler on a stack of its own has interrupted the hook. */
+	       /* A handler on an alternate stack has interrupted the hook. */
 	       (a && a->depth && stack_frame_is_intact(t, a->outer_sp, slot, 1));
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The journal has two copies: ours, which is believed, and the block's, for whoever comes later. */
+/* The journal has two copies: the recorder's, which is trusted, and the block's, for a later
+ * memprof. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,7 +47,8 @@ uint32_t journal_name(struct ss_journal *j, uint32_t n, const char *name, const 
 	return n;
 }
 
-/* The aggregator reads where functions are while entries change: function_end is 0 meanwhile. */
+/* The aggregator reads the addresses of functions while entries change: function_end is 0 during
+ * the change. */
 static void put_hook(struct ss_journal_hook *to, const struct ss_journal_hook *from)
 {
 	__atomic_store_n(&to->function_end, 0, __ATOMIC_SEQ_CST);
@@ -65,7 +67,7 @@ bool session_hook_spans(const struct ss_journal_hook *h, uint64_t pc, uint32_t *
 	return pc > addr && pc <= end && __atomic_load_n(&h->function_end, __ATOMIC_SEQ_CST) == end;
 }
 
-/* The name first, then who uses it, then how many there are. */
+/* First the name, then the hook that refers to it, then the count. */
 static void put_counted(struct ss_journal *j, uint32_t i, const struct ss_journal_hook *h,
 			const struct ss_hook_name *name)
 {
@@ -100,7 +102,7 @@ void journal_set_state(struct session *s, enum ss_state state)
 	__atomic_store_n(&s->shared->state, state, __ATOMIC_RELEASE);
 }
 
-/* What the target can have written is not trusted beyond its bounds. */
+/* The target can have written anything: check every count and index against its bounds. */
 static bool sane(struct session *s)
 {
 	struct ss_journal *j = s->journal;
@@ -121,7 +123,7 @@ static bool sane(struct session *s)
 
 int journal_load(struct session *s)
 {
-	/* Once: it could change under the check. */
+	/* A single copy, because the shared journal could change during the check. */
 	memcpy(s->journal, s->shared, sizeof(*s->journal));
 	s->journal->recording[sizeof(s->journal->recording) - 1] = 0;
 	s->journal->control[sizeof(s->journal->control) - 1] = 0;

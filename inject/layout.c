@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What is where in the block, and how large: less for a process that has little room left. */
+/* Offsets and sizes of the parts of the block; smaller ones for a process with little memory left.
+ */
 #include "inject/layout.h"
 
 #include <errno.h>
@@ -11,9 +12,9 @@
 #define RULES	       65536u
 #define RULE_CACHE     65536u
 #define MAX_SLOTS      16384u
-#define SLOT_OWN_BYTES (768ull << 10) /* agent/agent.h, struct ag_thread: asserted by its build */
-#define SHARE	       4	      /* of what is left we take at most one in so many */
-#define OWN_CHARGE     (1ull << 20)   /* agent, gate, copied text and page tables, generously */
+#define SLOT_OWN_BYTES (768ull << 10) /* struct ag_thread; asserted by the agent's build */
+#define SHARE	       4	      /* memprof uses at most one part in so many */
+#define OWN_CHARGE     (1ull << 20)   /* agent, gate, text, page tables (generous) */
 
 struct room {
 	uint32_t slots, interns, sampled; /* powers of two */
@@ -23,7 +24,8 @@ struct room {
 static const struct room plenty = {512, 1u << 21, 1u << 21, 2ull << 20, 512ull << 20, 512ull << 20};
 static const struct room little = {64, 1u << 16, 1u << 17, 64ull << 10, 16ull << 20, 32ull << 20};
 
-/* Of 3 GiB; the recorder, of the same word size, has to map it as well. */
+/* 32-bit processes have 3 GiB, and the recorder, of the same word size, must map the block as well.
+ */
 static const struct room narrow = {128, 1u << 18, 1u << 18, 256ull << 10, 64ull << 20, 64ull << 20};
 
 static uint64_t align(uint64_t n, uint64_t a)
@@ -40,7 +42,7 @@ static uint32_t slots_for(size_t threads, uint32_t least)
 	return n;
 }
 
-/* Fills in offsets.  Return: length of the block. */
+/* Sets the offsets.  Return: length of the block. */
 static uint64_t lay_out(struct ss_control *c, const struct room *room)
 {
 	uint64_t at = SS_LISTS_OFFSET;
@@ -128,7 +130,7 @@ int layout_choose(const struct target *t, uint64_t ring, struct layout *out, str
 	out->length = lay_out(&out->control, &room);
 	if (l.address_space / SHARE < out->length)
 		return no_address_space(t, l.address_space, out->length, err);
-	/* The recorder touches the pages first: they are its own cgroup's. */
+	/* The recorder touches the pages first, so they are charged to its own cgroup. */
 	need = SHARE * OWN_CHARGE + (l.shared_cgroup ? out->length : 0);
 	return l.cgroup < need ? no_memory(t, &l, need, err) : 0;
 }

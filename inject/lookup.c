@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Values are read once into locals, then checked: they can change at any moment. */
+/* Reads each value once into a local variable before checking it, because the target can change the
+ * block at any moment. */
 #include "inject/lookup.h"
 
 #include <stdbool.h>
@@ -11,7 +12,7 @@ struct view {
 	uint64_t length;
 };
 
-/* Copies @n bytes at @offset.  Return: false if they are not in the block. */
+/* Copies @n bytes at @offset.  Return: false if they are outside the block. */
 static bool take(const struct view *v, uint64_t offset, void *out, uint64_t n)
 {
 	if (offset > v->length || n > v->length - offset)
@@ -20,7 +21,7 @@ static bool take(const struct view *v, uint64_t offset, void *out, uint64_t n)
 	return true;
 }
 
-/* The list that was published last: what it names was written before. */
+/* The list that was published last; the rows it refers to were written before it. */
 static bool take_list(const struct view *v, uint64_t *list)
 {
 	if (v->length < sizeof(struct ss_control))
@@ -30,7 +31,7 @@ static bool take_list(const struct view *v, uint64_t *list)
 	return true;
 }
 
-/* Rows of the module that holds @pc.  Return: false if there is none. */
+/* Finds the module that contains @pc.  Return: false if there is none. */
 static bool find_module(const struct view *v, uint64_t list, uint64_t pc, struct ss_module *m)
 {
 	struct ss_module_list head;

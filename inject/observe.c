@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A session from outside: plan, tables and rings, but no agent. */
+/* A session that only observes: plan, tables and rings, but no agent. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

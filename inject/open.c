@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Memory in the target: the block with its layout and journal, the agent, the gate. */
+/* Makes memprof's memory in the target: the block with its layout and journal, the agent, the gate.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -27,7 +28,7 @@ int session_remote_map(struct remote *r, uint64_t addr, uint64_t length, int pro
 		return err;
 	if (ret < 0 && ret > -4096)
 		return (int)ret;
-	/* Kernels that do not know MAP_FIXED_NOREPLACE take the address as a hint. */
+	/* Kernels without MAP_FIXED_NOREPLACE treat the address as a hint. */
 	if (addr && (unsigned long)ret != addr) {
 		uint64_t back[6] = {(unsigned long)ret, length};
 
@@ -38,20 +39,20 @@ int session_remote_map(struct remote *r, uint64_t addr, uint64_t length, int pro
 	return 0;
 }
 
-/* Our mapping of the target's file descriptor @fd, the new block. */
+/* Maps the new block, the target's file descriptor @fd, into memprof. */
 static int map_here(struct session *s, long fd, uint64_t length)
 {
 	char path[64];
 	int ours, err = 0;
 
-	/* Needs no more than ptrace does; kernels before 5.6 do not have it. */
+	/* Needs no more permission than ptrace; not available before Linux 5.6. */
 	ours = (int)syscall(SYS_pidfd_getfd, s->t->pidfd, (int)fd, 0);
 	snprintf(path, sizeof(path), "/proc/%d/fd/%ld", proc_of(s->t->pid), fd);
 	if (ours < 0)
 		ours = open(path, O_RDWR | O_CLOEXEC);
 	if (ours < 0)
 		return -errno;
-	/* Sealed: nobody can shrink it and make us, or the target, fault. */
+	/* Sealed, so that no process can shrink it and thereby make memprof or the target fault. */
 	if (ftruncate(ours, (off_t)length) ||
 	    fcntl(ours, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
 		err = -errno;
@@ -63,7 +64,7 @@ static int map_here(struct session *s, long fd, uint64_t length)
 			err = -errno;
 		else
 			s->block = p;
-		/* A core dump of memprof does without it, too. */
+		/* Core dumps of memprof leave it out, too. */
 		if (!err)
 			madvise(p, length, MADV_DONTDUMP);
 	}
@@ -72,7 +73,8 @@ static int map_here(struct session *s, long fd, uint64_t length)
 	return err;
 }
 
-/* Whoever finds the block mapped in the target finds it filled in. */
+/* Fills in the block before it is mapped in the target, so that another memprof always finds it
+ * complete. */
 static int fill(struct session *s, const struct ss_control *layout, const struct session_options *o,
 		uint64_t agent)
 {
@@ -102,7 +104,7 @@ static int fill(struct session *s, const struct ss_control *layout, const struct
 	return 0;
 }
 
-/* Bytes that are locked now: mlockall(MCL_FUTURE) locks what is mapped. */
+/* Bytes that are locked now: after mlockall(MCL_FUTURE) new mappings are locked, too. */
 static uint64_t locked(const struct target *t)
 {
 	struct proc_status st;
@@ -110,8 +112,8 @@ static uint64_t locked(const struct target *t)
 	return proc_status_read(t->pid, 0, &st) ? 0 : st.vm_locked_kb * 1024;
 }
 
-/* Leaves memory out of the target's core dumps: the kernel would allocate every page of the block
- * in order to write it. */
+/* Excludes memory from the target's core dumps, because the kernel would allocate every page of the
+ * block in order to write it. */
 static int leave_out_of_cores(struct remote *r, uint64_t addr, uint64_t length)
 {
 	uint64_t args[6] = {addr, length, MADV_DONTDUMP};
@@ -121,8 +123,8 @@ static int leave_out_of_cores(struct remote *r, uint64_t addr, uint64_t length)
 	return err ? err : (int)ret;
 }
 
-/* The block in the target.  It is accessible only in a second step, so that a process with
- * mlockall(MCL_FUTURE) does not get all of it as memory at once. */
+/* Maps the block in the target.  It becomes accessible only in a second step, so that the kernel
+ * does not allocate all of it at once in a process with mlockall(MCL_FUTURE). */
 static int map_there(struct remote *r, uint64_t length, int fd, uint64_t *addr)
 {
 	uint64_t before = locked(r->t), args[6] = {0, length, PROT_READ | PROT_WRITE};
@@ -148,7 +150,8 @@ static void code_range(const struct session *s, uint64_t *low, uint64_t *high)
 	for (size_t i = 0; i < s->plan.hooks.n; i++) {
 		const struct planned_hook *h = &s->plan.hooks.at[i];
 
-		/* Hooks of the executable may be too far from the libraries': islands serve. */
+		/* The executable can be too far from the libraries' hooks; islands bridge the
+		 * distance. */
 		*low = h->addr < *low ? h->addr : *low;
 		*high = h->addr > *high ? h->addr : *high;
 	}
@@ -156,7 +159,7 @@ static void code_range(const struct session *s, uint64_t *low, uint64_t *high)
 		*low = *high;
 }
 
-/* Where @length bytes for the agent have room, near the hooked functions if possible. */
+/* A place for @length bytes of the agent, near the hooked functions if possible. */
 static uint64_t agent_place(const struct session *s, const struct maps *maps, uint64_t length)
 {
 	uint64_t low, high, at;
@@ -166,7 +169,8 @@ static uint64_t agent_place(const struct session *s, const struct maps *maps, ui
 	return at ? at : place_near(maps, low, low, UINT64_MAX, length);
 }
 
-/* The block went where the kernel liked; that may be where the agent was to go. */
+/* The kernel has chosen the address of the block; if that overlaps the place for the agent, chooses
+ * another one. */
 static int make_way(struct session *s)
 {
 	struct ss_journal *j = s->journal;
@@ -219,7 +223,7 @@ static int open_block(struct session *s, struct remote *r, const struct layout *
 	return err ? err : closed ? closed : (int)ret;
 }
 
-/* The agent's text and, behind it, the gate and the accounts. */
+/* Maps the agent's text and, after it, the gate and the accounts. */
 static int open_agent(struct session *s, struct remote *r)
 {
 	struct ss_journal *j = s->journal;
@@ -255,7 +259,7 @@ static int open_agent(struct session *s, struct remote *r)
 	return err;
 }
 
-/* Return: 0 when nothing of it is left in the target, or a negative errno. */
+/* Return: 0 if nothing of the session is left in the target, or a negative errno. */
 static int take_back(struct session *s, struct remote *r)
 {
 	int ret = 0;
@@ -312,7 +316,8 @@ static int map_all(struct session *s, const struct session_options *o, struct la
 	if (ret)
 		back = take_back(s, &r);
 	ended = remote_end(&r);
-	/* Once it was late it runs, and calls after that find no stopped thread. */
+	/* A thread that missed the deadline runs now, so the calls to clean up found no stopped
+	 * thread. */
 	if (ret == -ETIMEDOUT || (ret == -ESRCH && r.carrier->state != THREAD_GONE))
 		return mp_fail(
 		    err, MP_EXIT_NOT_RESTORED, -ETIMEDOUT,
@@ -339,7 +344,7 @@ int session_map(struct session *s, const struct session_options *o, struct layou
 {
 	struct target *t = s->t;
 	struct ss_control *c = &layout->control;
-	const struct maps *maps; /* as they are now that nobody can change them */
+	const struct maps *maps; /* read again now that no thread can change them */
 	int ret;
 
 	c->lossless = o->lossless;

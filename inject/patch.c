@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Hooks go in.  Everything is computed before the stop; the stop checks and copies.
+ * Installs hooks.  Everything is computed before the stop; during the stop it is only checked and
+ * copied.
  *
- * A planned hook comes into the journal when it is put in: a batch that fails leaves a journal that
- * says what is there.  Its entry is a new one, or, when there is none left, that of a function
- * whose module was unloaded: if no thread can come back to its slot, and no forked child still has
- * it.
+ * A planned hook is entered in the journal when it is installed, so that the journal of a failed
+ * batch still has exactly what is in the target.  It gets a new entry.  If there is none left, it
+ * gets the entry of a function whose module was unloaded, provided that no thread can return to its
+ * slot and no forked child still has it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,29 +24,29 @@
 #include "lib/fault.h"
 #include "lib/priority.h"
 
-#define TRIES	       50	    /* stops, when a thread is in the middle of a window */
+#define TRIES	       50	    /* stops, while a thread is in the middle of a window */
 #define PAGEMAP_SHARED (1ull << 61) /* file page or shared anonymous (admin-guide/mm/pagemap) */
 #define PAGE	       4096ull
 
-/* A hook that is being put in. */
+/* A hook that is being installed. */
 struct work {
-	struct ss_journal_hook hook; /* what its entry will be ... */
-	uint32_t index;		     /* ... and where in the journal */
+	struct ss_journal_hook hook; /* its future journal entry ... */
+	uint32_t index;		     /* ... and the number of that entry */
 	struct arch_patch patch;
 	uint8_t slot[SLOT_BYTES];
-	uint8_t text[SS_WINDOW]; /* what the text was when it was planned */
-	bool own_text;		 /* the text that was refused is that of the function's file */
+	uint8_t text[SS_WINDOW]; /* the text when it was planned */
+	bool own_text;		 /* if refused: the text that was read is that of the file */
 };
 
 struct batch {
 	struct session *s;
-	uint32_t first, n; /* plan.hooks[first .. first+n) go in */
+	uint32_t first, n; /* plan.hooks[first .. first+n) are to be installed */
 	struct work *work;
 	uint32_t planned;	 /* of work[], so far */
-	uint32_t put;		 /* of work[], in the journal */
-	uint32_t nislands;	 /* those of the journal, and behind them planned ones */
-	uint32_t nnames;	 /* the same of names */
-	bool busy[SS_MAX_HOOKS]; /* entries that are not to be used again now */
+	uint32_t put;		 /* of work[], entered in the journal */
+	uint32_t nislands;	 /* those of the journal, followed by planned ones */
+	uint32_t nnames;	 /* the same for names */
+	bool busy[SS_MAX_HOOKS]; /* entries that cannot be reused now */
 	struct family_watch family;
 };
 
@@ -57,7 +58,7 @@ static int no_entry(struct mp_err *err)
 		       SS_MAX_HOOKS);
 }
 
-/* Is the entry of the journal given to a hook of this batch? */
+/* Is this journal entry reused by a hook of this batch? */
 static bool is_reused(const struct batch *b, uint32_t index)
 {
 	for (uint32_t i = 0; i < b->planned; i++) {
@@ -87,7 +88,7 @@ static bool slot_is_taken(const struct batch *b, uint64_t slot)
 	return false;
 }
 
-/* An entry of the journal.  Return: SS_MAX_HOOKS when there is none. */
+/* Finds an entry of the journal for the next hook.  Return: SS_MAX_HOOKS if there is none. */
 static uint32_t find_entry(const struct batch *b)
 {
 	const struct session *s = b->s;
@@ -104,8 +105,8 @@ static uint32_t find_entry(const struct batch *b)
 	return SS_MAX_HOOKS;
 }
 
-/* A slot no farther than @reach from both @low and @high; plans a new island when none has room.
- * Return: 0: nowhere. */
+/* Finds a slot less than @reach from both @low and @high; plans a new island if no existing one has
+ * room.  Return: its address, 0 if there is none. */
 static uint64_t slot_between(struct batch *b, const struct maps *maps, uint64_t low, uint64_t high,
 			     uint64_t reach)
 {
@@ -126,7 +127,7 @@ static uint64_t slot_between(struct batch *b, const struct maps *maps, uint64_t 
 		return 0;
 	at = place_near(maps, low, high, reach, ISLAND_BYTES);
 	for (uint32_t i = 0; at && i < b->nislands; i++) {
-		/* Planned ones are not in the maps yet. */
+		/* Planned islands are not in the maps yet. */
 		if (at == j->island[i].addr)
 			at += 4 * ISLAND_BYTES;
 	}
@@ -137,7 +138,7 @@ static uint64_t slot_between(struct batch *b, const struct maps *maps, uint64_t 
 	return at;
 }
 
-/* Where a short jump from @addr goes, or a long one. */
+/* Finds a slot within reach of a short jump from @addr, else of a long one. */
 static uint64_t find_slot(struct batch *b, const struct maps *maps, uint64_t addr)
 {
 	const struct arch *arch = b->s->t->arch;
@@ -163,11 +164,11 @@ static bool page_is_file(pid_t pid, uint64_t addr)
 	if (pread(fd, &entry, sizeof(entry), (off_t)(addr / PAGE * 8)) != sizeof(entry))
 		entry = 0;
 	close(fd);
-	/* Not present: not modified either. */
+	/* A page that is not present is not modified either. */
 	return !(entry >> 63) || entry & PAGEMAP_SHARED;
 }
 
-/* glibc's own malloc and calloc call no function that is hooked. */
+/* glibc's own malloc and calloc call no hooked function, so they get the leaf entries. */
 static uint64_t entry_of(const struct session *s, const struct planned_hook *h)
 {
 	if (s->zero && h->kind == SS_HOOK_ALLOC && h->size_kind != SS_SIZE_ARG0_X_ARG1)
@@ -209,7 +210,7 @@ static void build_slot(const struct batch *b, const struct planned_hook *h, stru
 	memcpy(w->slot + SLOT_RELOCATED, w->patch.relocated, w->patch.relocated_length);
 }
 
-/* Without these the numbers would be wrong. */
+/* Functions without which the recorded numbers would be wrong. */
 static bool essential(const struct planned_hook *h)
 {
 	return h->kind == SS_HOOK_FREE || h->kind == SS_HOOK_FREE_THROUGH ||
@@ -230,7 +231,7 @@ static void drop_planned(struct hook_plan *plan, size_t i)
 	}
 }
 
-/* Return: 1 yes, 0 no, or a negative errno. */
+/* Does the window overlap a restartable sequence?  Return: 1 yes, 0 no, or a negative errno. */
 static int in_sequence(struct target *t, const struct planned_hook *h,
 		       const struct arch_patch *patch)
 {
@@ -239,7 +240,7 @@ static int in_sequence(struct target *t, const struct planned_hook *h,
 			      : 0;
 }
 
-/* Is @code what the file has at @addr? */
+/* Does the file contain @code at @addr? */
 static bool is_file_text(pid_t pid, const struct map *map, uint64_t addr, const uint8_t *code,
 			 size_t size)
 {
@@ -256,7 +257,7 @@ static bool is_file_text(pid_t pid, const struct map *map, uint64_t addr, const 
 	return is;
 }
 
-/* The hook behind those that are planned; it is not yet counted among them. */
+/* Plans the hook after those that are planned; does not increment @b->planned. */
 static int plan_one(struct batch *b, const struct maps *maps, struct mp_err *err)
 {
 	struct session *s = b->s;
@@ -298,7 +299,7 @@ static int plan_one(struct batch *b, const struct maps *maps, struct mp_err *err
 	sequence = refusal == ARCH_OK ? in_sequence(s->t, h, &w->patch) : 0;
 	if (sequence > 0)
 		refusal = ARCH_REFUSE_RSEQ;
-	/* The text is not read once more: another library may be there by then. */
+	/* The text is not read again, because another library could be mapped there by now. */
 	if (refusal == ARCH_OK)
 		memcpy(w->text, code + (w->patch.addr - h->addr), w->patch.length);
 	else
@@ -333,7 +334,7 @@ static int plan_one(struct batch *b, const struct maps *maps, struct mp_err *err
 	return 0;
 }
 
-/* If the maps cannot be read, the address counts as mapped. */
+/* True also if the maps cannot be read. */
 static bool is_mapped(pid_t pid, uint64_t addr)
 {
 	struct maps maps;
@@ -346,8 +347,8 @@ static bool is_mapped(pid_t pid, uint64_t addr)
 	return is;
 }
 
-/* Was the library of the function that plan_one() failed on unloaded since it was found?  Another
- * one may be mapped in its place. */
+/* Was the library of the function that plan_one() failed on unloaded since the function was found?
+ * Another library can be mapped in its place. */
 static bool is_gone(const struct batch *b, const struct maps *maps)
 {
 	const struct ss_journal_hook *h = &b->work[b->planned].hook;
@@ -363,8 +364,8 @@ static bool is_gone(const struct batch *b, const struct maps *maps)
 	return gone;
 }
 
-/* plan_one() while the process runs: the text that it read may have been that of another library in
- * the same place.  Return: as plan_one(), or -ENOENT when the function is gone. */
+/* plan_one() while the process runs: the text that it reads can be that of another library at the
+ * same address.  Return: as plan_one(), or -ENOENT if the function is gone. */
 static int plan_running(struct batch *b, const struct maps *maps, struct mp_err *err)
 {
 	int ret = 0;
@@ -393,8 +394,8 @@ static int plan_all(struct batch *b, const struct maps *maps, struct mp_err *err
 		struct mp_err why;
 		int ret;
 
-		/* The C++ library's aligned operator new: aligned_alloc, which it calls, is to fill
-		 * the block. */
+		/* The aligned operator new of libstdc++ is not hooked: it calls aligned_alloc,
+		 * whose hook fills the block with zeros. */
 		if (b->s->zero && h.sibling_addr) {
 			drop_planned(plan, i);
 			continue;
@@ -409,7 +410,8 @@ static int plan_all(struct batch *b, const struct maps *maps, struct mp_err *err
 			b->planned++;
 			continue;
 		}
-		/* A wrapper that calls another hooked function is seen there. */
+		/* A wrapper is not needed if it calls another hooked function, which sees the
+		 * call. */
 		if (ret == -ENOENT || (ret == -ENOTSUP && hook_goes_on(b->s->t, plan, &h))) {
 			drop_planned(plan, i);
 			continue;
@@ -428,15 +430,15 @@ static int plan_all(struct batch *b, const struct maps *maps, struct mp_err *err
 	return 0;
 }
 
-/* Moves a thread that stands inside a window to the same instruction of the relocated copy, which
- * goes on in the function whether the window is patched or not. */
+/* Moves a thread whose pc is inside a window to the same instruction of the relocated copy, which
+ * continues in the function whether or not the window is patched. */
 static int move_pc(struct target *t, struct thread *th, const struct ss_journal_hook *h)
 {
 	struct arch_regs regs;
 	uint64_t pc;
 
 	if (thread_get_regs(t, th))
-		return 0; /* waits in vfork, which is no allocator */
+		return 0; /* waits in vfork, which is not an allocator function */
 	pc = t->arch->get_pc(&th->regs);
 	if (pc <= h->addr || pc >= h->addr + h->length)
 		return 0;
@@ -450,7 +452,7 @@ static int move_pc(struct target *t, struct thread *th, const struct ss_journal_
 	return 0;
 }
 
-/* Within a group of instructions that is relocated as one? */
+/* Is @pc inside a group of instructions that is relocated as one and cannot be split? */
 static bool cannot_move(const struct arch *arch, const struct ss_journal_hook *h, uint64_t pc)
 {
 	if (pc <= h->addr || pc >= h->addr + h->length)
@@ -474,7 +476,8 @@ static bool stands_badly(const struct batch *b, struct thread *th)
 	return badly;
 }
 
-/* May a signal handler return into the middle of a window?  A thread's own pc can be moved. */
+/* Can a signal handler return into the middle of a window, or is a thread inside a group of
+ * instructions that cannot be split?  Other threads can be moved. */
 static bool windows_busy(const struct batch *b, const struct maps *maps)
 {
 	struct span *spans = calloc(b->n + 1, sizeof(*spans));
@@ -509,7 +512,8 @@ static int map_islands(struct batch *b, struct mp_err *err)
 		  : remote_begin(&r, s->t, err);
 	if (ret)
 		return ret;
-	/* Before they are mapped: if memprof dies, a later detach unmaps those that are there. */
+	/* Entered before they are mapped: if memprof dies, a later detach unmaps those that
+	 * exist. */
 	j->nislands = b->nislands;
 	journal_publish(s);
 	for (; mapped < b->nislands && !ret; mapped += !ret) {
@@ -527,7 +531,8 @@ static int map_islands(struct batch *b, struct mp_err *err)
 		mp_fail(err, MP_EXIT_NO_ROOM, ret,
 			"cannot map a page near the allocator of process %d: %s", s->t->pid,
 			strerror(-ret));
-		/* A call that was given up may have been made, at the latest by remote_end(). */
+		/* A call that was abandoned can have been executed, at the latest by
+		 * remote_end(). */
 		j->nislands =
 		    mapped + (ret != -EEXIST && is_mapped(s->t->pid, j->island[mapped].addr));
 		journal_publish(s);
@@ -593,8 +598,8 @@ static int write_text(struct batch *b, struct mp_err *err)
 	return 0;
 }
 
-/* The hooks that were put in come to where their entries are in the journal; others of the batch
- * are forgotten. */
+/* Moves the installed hooks to the plan index of their journal entries; other hooks of the batch
+ * are dropped. */
 static void settle_plan(struct batch *b)
 {
 	struct session *s = b->s;
@@ -610,8 +615,8 @@ static void settle_plan(struct batch *b)
 }
 
 /*
- * The functions of a batch that failed get their text back; the threads have not run since.  Their
- * entries stay in the journal, as those of unloaded modules do: a thread may have been moved to a
+ * Restores the text of the functions of a failed batch; the threads have not run since.  Their
+ * journal entries remain, like those of unloaded modules, because a thread can have been moved to a
  * relocated copy.
  */
 static void undo(struct batch *b, enum ss_state before)
@@ -624,7 +629,7 @@ static void undo(struct batch *b, enum ss_state before)
 		const struct ss_journal_hook *h = &b->work[k].hook;
 		uint32_t i = b->work[k].index;
 
-		/* Read back: a write that fails may have written the first of two pages. */
+		/* Read back, because a failed write can have changed the first of two pages. */
 		ignore_result(mem_write_text(&s->t->mem, h->addr, h->old_bytes, h->length));
 		if (mem_read(&s->t->mem, h->addr, now, h->length) ||
 		    memcmp(now, h->old_bytes, h->length))
@@ -636,8 +641,8 @@ static void undo(struct batch *b, enum ss_state before)
 		journal_set_state(s, before);
 }
 
-/* Is the text of the batch what the plan was made from?  Since then libraries may have been
- * unloaded and others loaded in their place, or the program changed it. */
+/* Is the text of the batch still what the plan was made from?  Since then libraries can have been
+ * unloaded and others loaded in their place, or the program can have changed it. */
 static bool text_unchanged(const struct batch *b, const struct maps *maps)
 {
 	uint8_t now[SS_WINDOW];
@@ -653,7 +658,7 @@ static bool text_unchanged(const struct batch *b, const struct maps *maps)
 	return true;
 }
 
-/* Whose slot it is, after this batch; NULL: nobody's. */
+/* The hook that owns the slot after this batch, or NULL. */
 static const struct ss_journal_hook *slot_owner(const struct batch *b, uint64_t slot)
 {
 	const struct ss_journal *j = b->s->journal;
@@ -680,7 +685,8 @@ static bool gets_slots(const struct batch *b, uint32_t island)
 	return false;
 }
 
-/* Rows for the relocated prologues, so that a stack that a signal took there is whole. */
+/* Publishes rows for the relocated prologues, so that a stack can be unwound if a signal interrupts
+ * them. */
 static int publish_islands(const struct batch *b)
 {
 	struct session *s = b->s;
@@ -713,7 +719,7 @@ static int publish_islands(const struct batch *b)
 	return tables_publish(&s->tables, reuses(b));
 }
 
-/* New places for the islands that could not be mapped. */
+/* Plans again, for example to find new places for islands that could not be mapped. */
 static int replan(struct batch *b, struct maps *maps, struct mp_err *err)
 {
 	int ret;
@@ -725,8 +731,8 @@ static int replan(struct batch *b, struct maps *maps, struct mp_err *err)
 
 enum outcome { DONE, AGAIN_AFTER_A_MOMENT, AGAIN_WITH_A_NEW_PLAN };
 
-/* Nobody holds the process before the hooks go in.  Return: 0 if it runs the program that the
- * session was opened in, or -ESRCH with @err. */
+/* The process is not traced before hooks are installed, so it can have changed.  Return: 0 if it
+ * runs the program that the session was opened in, or -ESRCH with @err. */
 static int same_program(const struct session *s, const struct maps *maps, struct mp_err *err)
 {
 	if (session_is_mapped(s, maps))
@@ -739,9 +745,9 @@ static int same_program(const struct session *s, const struct maps *maps, struct
 }
 
 /*
- * May the entries that this batch uses again be overwritten?  Not where a thread can come back to
- * the slot, nor where a child that was forked since the plan was made has the text of the old
- * module. Return: 1 no: these entries are marked, 0 yes, or -ENOMEM.
+ * Are entries that this batch reuses still in use?  An entry is in use if a thread can return to
+ * its slot, or if a child that was forked since the plan was made has the text of the old module.
+ * Return: 1 yes, and these entries are marked; 0 no; or -ENOMEM.
  */
 static int entries_busy(struct batch *b, const struct maps *maps)
 {
@@ -771,11 +777,11 @@ static int entries_busy(struct batch *b, const struct maps *maps)
 	return ret;
 }
 
-/* All threads stand.  @may_wait: there is time for another stop.  Return: 0 or a negative errno;
- * *@outcome is valid with 0. */
+/* Installs the batch; all threads must be stopped.  @may_wait: there is time for another stop.
+ * Return: 0 or a negative errno; *@outcome is valid with 0. */
 static int put_in(struct batch *b, bool may_wait, enum outcome *outcome, struct mp_err *err)
 {
-	const struct maps *maps; /* with new threads' stacks */
+	const struct maps *maps; /* including the stacks of new threads */
 	int ret = fault_fail("patch-maps") ? -EIO : target_maps(b->s->t, &maps);
 
 	*outcome = DONE;
@@ -808,11 +814,11 @@ static int put_in(struct batch *b, bool may_wait, enum outcome *outcome, struct 
 	}
 	ret = map_islands(b, err);
 	if (ret == -EEXIST && may_wait) {
-		/* The program mapped something there meanwhile. */
+		/* The program has mapped something there in the meantime. */
 		*outcome = AGAIN_WITH_A_NEW_PLAN;
 		return 0;
 	}
-	/* Rows first, events after. */
+	/* Rows must be published before the hooks can record events. */
 	if (!ret && (ret = fault_fail("patch-rows") ? -ENOMEM : publish_islands(b)))
 		mp_fail(err, MP_EXIT_FAILURE, ret, "cannot build unwind tables: %s",
 			strerror(-ret));
@@ -863,7 +869,7 @@ int session_install(struct session *s, struct mp_err *err)
 	settle_plan(&b);
 	if (ret)
 		undo(&b, before);
-	/* A program that was stopped before is taken out by session_close() before it ran. */
+	/* A program that was stopped before is restored by session_close() before it has run. */
 	if (!ret || !s->stopped) {
 		target_release(s->t);
 		s->patch_stop_ns = s->t->last_stop_ns;

@@ -5,10 +5,10 @@
 
 #define LOWEST	  0x10000ull	 /* above any vm.mmap_min_addr in use */
 #define AWAY_HEAP (1ull << 30)	 /* the program break grows upward from [heap] */
-#define AWAY	  (64ull << 10)	 /* no new neighbour merges with or guards anything */
-#define AWAY_MMAP (512ull << 20) /* the kernel maps downward: not in its way, if reach allows */
+#define AWAY	  (64ull << 10)	 /* keeps new mappings apart from others */
+#define AWAY_MMAP (512ull << 20) /* the kernel maps downward: keep away if reach permits */
 
-/* Above the highest stack user memory may end anywhere: what is mapped there is the kernel's. */
+/* User memory can end anywhere above the highest stack; these mappings are the kernel's. */
 static bool is_kernels(const struct map *m)
 {
 	return !strcmp(m->path, "[vsyscall]") || !strcmp(m->path, "[vectors]");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A session goes on with another recorder: nothing is stopped, nothing is patched. */
+/* Continues a session with another recorder: nothing is stopped or patched. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "inject/internal.h"
 #include "inject/layout.h"
 
-/* Functions that are hooked are planned already. */
+/* Makes a plan of the functions that are hooked already. */
 static int plan_from_journal(struct session *s)
 {
 	for (uint32_t i = 0; i < s->journal->nhooks; i++) {
@@ -34,14 +34,14 @@ static int plan_from_journal(struct session *s)
 	return 0;
 }
 
-/* An agent of another build has its entry points elsewhere: no new hooks then. */
+/* An agent of another build has its entry points elsewhere, so it gets no new hooks. */
 static bool same_agent(const struct session *s)
 {
 	uint8_t *text = malloc(s->blob.text_length);
 	bool same =
 	    text && !mem_read(&s->t->mem, s->journal->agent_addr, text, s->blob.text_length);
 
-	/* Behind the code lies the gate, which is not in the image. */
+	/* The gate follows the code; it is not in the image. */
 	same =
 	    same &&
 	    s->journal->agent_length == s->blob.mapped_length + session_private_bytes(&s->layout) &&
@@ -79,7 +79,7 @@ int session_resume(struct session *s, struct target *t, struct mp_err *err)
 			       "end it first: memprof detach -p %d",
 			       t->pid, t->pid);
 	}
-	s->adopted = false; /* from now on it is ours */
+	s->adopted = false; /* this recorder owns it now */
 	ret = layout_is_sound(&s->layout, s->length) ? blob_open(&s->blob) : -EPROTO;
 	s->other_agent = !ret && !same_agent(s);
 	if (!ret)

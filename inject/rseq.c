@@ -7,7 +7,7 @@
 #define MAX_BYTES (1ull << 20)
 #define SIGNATURE 4u /* bytes before the abort handler */
 
-/* struct rseq_cs, uapi linux/rseq.h: the same with words of 32 bits */
+/* struct rseq_cs, uapi linux/rseq.h: the same on 32-bit architectures */
 struct sequence {
 	uint32_t version, flags;
 	uint64_t start, length, abort;

@@ -8,13 +8,13 @@
 #include "attach/seccomp.h"
 
 #define CAP_SYS_ADMIN 21
-#define LOOKS	      16 /* threads that one sandbox_watch() looks at */
-#define FD	      3	 /* filters that look at descriptors' numbers are not known */
+#define LOOKS	      16 /* threads that one sandbox_watch() checks */
+#define FD	      3	 /* an arbitrary number: filters hardly ever check it */
 
 struct call {
 	const char *name;
 	int nr;
-	uint32_t agent; /* SS_MAY_* that it is for; 0: memprof needs it */
+	uint32_t agent; /* SS_MAY_* that it is needed for; 0: memprof itself needs it */
 	uint64_t args[6];
 };
 
@@ -145,7 +145,7 @@ void sandbox_watch(struct session *s)
 	for (size_t i = 0; i < LOOKS && i < tids.list.n && !newer; i++) {
 		pid_t tid = tids.list.at[s->looked_at++ % tids.list.n];
 
-		/* Kernels before 5.9 do not tell how many there are. */
+		/* Kernels before 5.9 do not report the number of filters. */
 		newer = !proc_status_read(t->pid, tid, &st) && st.seccomp &&
 			(st.seccomp == SECCOMP_MODE_STRICT || !t->status.seccomp ||
 			 st.filters > t->filters_asked);

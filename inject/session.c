@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The life of a session.  Memory in the target is open.c's, patching patch.c's, leaving close.c's.
- */
+/* Opens, refreshes and adopts sessions.  Memory in the target is made in open.c, patching is in
+ * patch.c, the end in close.c. */
 #include "inject/session.h"
 
 #include <errno.h>
@@ -56,7 +56,7 @@ bool session_read(pid_t pid, uint64_t *addr, struct ss_control *c, struct ss_jou
 
 bool session_is_of(const struct ss_journal *j, pid_t pid, uint64_t addr)
 {
-	/* 0: its recorder died before it could say. */
+	/* 0: its recorder died before it had entered the address. */
 	return pid != j->recorder_pid && (!j->session_addr || j->session_addr == addr);
 }
 
@@ -176,8 +176,8 @@ int session_open(struct session *s, struct target *t, const struct session_optio
 		ret = session_stop(t, err);
 	if (!ret) {
 		ret = session_map(s, options, &layout, err);
-		/* Tables take their time, and who is seized stands at each signal.  Refused: let
-		 * go below, without a second stop. */
+		/* Building tables takes time, and seized threads would stop at each signal.  If
+		 * mapping failed, the target is released below, without a second stop. */
 		if (!s->stopped && !ret)
 			target_release(t);
 		s->open_stop_ns = t->last_stop_ns;
@@ -203,8 +203,8 @@ int session_open(struct session *s, struct target *t, const struct session_optio
 	return ret;
 }
 
-/* Modules that were unloaded took their hooks with them; one that came back has none.  Return:
- * whether there was such a one. */
+/* Marks the hooks of unloaded modules; a module that was loaded again has none.  Return: whether
+ * there was such a hook. */
 static bool forget_unloaded(struct session *s, const struct maps *maps)
 {
 	uint8_t now[SS_WINDOW];
@@ -262,7 +262,7 @@ int session_mute(struct session *s)
 			 sizeof(off));
 }
 
-/* A block as open_block() makes it: whole, and it stays so. */
+/* Is it a block as open_block() makes it, complete and sealed against shrinking? */
 static bool is_block(int fd, uint64_t length)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
@@ -332,7 +332,7 @@ int session_adopt(struct session *s, struct target *t, struct mp_err *err)
 	s->length = length;
 	s->layout = head;
 	s->shared = (struct ss_journal *)((char *)p + JOURNAL_OFFSET);
-	if (!s->shared->session_addr) /* its recorder died before it could say */
+	if (!s->shared->session_addr) /* its recorder died before it had entered it */
 		s->shared->session_addr = addr;
 	s->journal = calloc(1, sizeof(*s->journal));
 	if (!s->journal || journal_load(s)) {

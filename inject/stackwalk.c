@@ -7,12 +7,12 @@
 
 #define MAX_STACK_SCAN	 (64ull << 20)
 #define MAX_STEPS	 8192
-#define MAX_SIGNAL_FRAME (64u << 10) /* with the largest vector state there is */
-/* Memory that is not a thread's own stack may be part of a large heap.  A handler that runs there
- * has its signal frame not farther away. */
+#define MAX_SIGNAL_FRAME (64u << 10) /* with the largest vector state that exists */
+/* A stack that is not the thread's own can be part of a large heap mapping.  The signal frame of a
+ * handler that runs on it is not farther away than this. */
 #define MAX_HANDLER_STACK (1ull << 20)
-/* Around the stack pointer at a hook's entry lie the return addresses into the agent: above it that
- * of a hook without a frame of its own, below it that of the hook's body and what it calls. */
+/* The return addresses into the agent are around the stack pointer at a hook's entry: above it that
+ * of a hook without a frame of its own, below it that of the hook's body and its callees. */
 #define FRAME_BELOW 512
 #define FRAME_ABOVE 64
 
@@ -36,13 +36,13 @@ static bool read_target(void *ctx, uint64_t addr, uint64_t *value)
 	return true;
 }
 
-/* What a scan of a stack looks for. */
+/* Parameters of a stack scan. */
 struct search {
 	struct target *t;
 	const struct span *spans;
 	uint32_t n;
-	bool signal_frames; /* only words that a signal frame has as the interrupted pc ... */
-	uint64_t sp;	    /* ... with this stack pointer now */
+	bool signal_frames; /* count only words that are the interrupted pc of a signal frame ... */
+	uint64_t sp;	    /* ... when this is the stack pointer */
 };
 
 static bool word_near(struct target *t, uint64_t at, int16_t offset, uint64_t *word)
@@ -51,9 +51,9 @@ static bool word_near(struct target *t, uint64_t at, int16_t offset, uint64_t *w
 }
 
 /*
- * Is the word at @at the interrupted pc in the frame of a signal whose handler may be running, with
- * the stack pointer at @sp?  The frame lies on the alternate stack, and so does @sp, or right below
- * what was interrupted.
+ * Is the word at @at the interrupted pc in the frame of a signal whose handler can be running with
+ * the stack pointer @sp?  The frame is either on the alternate stack, together with @sp, or right
+ * below the interrupted stack pointer.
  */
 static bool is_signal_frame(struct target *t, uint64_t at, uint64_t sp)
 {
@@ -76,7 +76,7 @@ static bool is_hit(const struct search *q, uint64_t at, uint64_t value)
 	       (!q->signal_frames || is_signal_frame(q->t, at, q->sp));
 }
 
-/* The words of the stack from @sp to @end. */
+/* Searches the words of the stack from @sp to @end. */
 static bool scan(const struct search *q, uint64_t sp, uint64_t end)
 {
 	static const size_t chunk = 64 << 10;
@@ -100,7 +100,8 @@ static bool scan(const struct search *q, uint64_t sp, uint64_t end)
 	return found;
 }
 
-/* The part of the thread's stack in use, at most @limit bytes.  Return: false if it has none. */
+/* The used part of the thread's stack, at most @limit bytes.  Return: false if the thread has no
+ * stack. */
 static bool stack_of(struct target *t, struct thread *th, const struct maps *maps, uint64_t limit,
 		     uint64_t *low, uint64_t *high)
 {
@@ -189,7 +190,8 @@ enum stack_walk stack_walk(struct target *t, struct thread *th, const struct ss_
 
 		if (in_spans(spans, n, pc))
 			return WALK_INSIDE;
-		/* A rule by a prologue is not sure enough to take the agent out. */
+		/* A rule that was derived from a prologue is not reliable enough for removing the
+		 * agent. */
 		if (block_rule(block, length, pc - !s.exact_pc, &rule) != LOOKUP_RULE ||
 		    rule.flags & UW_AT_CALLS)
 			return WALK_LOST;

@@ -11,7 +11,7 @@
 #include "unwind/section.h"
 #include "unwind/starts.h"
 
-/* In the order in which they are looked for: libasan defines LeakSanitizer's symbols, too. */
+/* In order of precedence: libasan defines LeakSanitizer's symbols, too. */
 static const struct {
 	const char *symbol, *name;
 } sanitizers[] = {
@@ -30,7 +30,7 @@ const char *stranger_sanitizer(const char *symbol)
 	return NULL;
 }
 
-/* Is @text in a section of constants? */
+/* Does a read-only data section contain @text? */
 static bool has_constant(Elf *elf, const char *text)
 {
 	Elf_Scn *scn = NULL;
@@ -66,7 +66,8 @@ static const char *sanitizer_in(Elf *elf)
 	return found;
 }
 
-/* What valgrind starts is a static program that asks for the name of what started it. */
+/* Valgrind's tools are static programs that use this environment variable to find their launcher.
+ */
 static bool is_valgrinds(Elf *elf)
 {
 	GElf_Shdr sh;
@@ -106,7 +107,7 @@ bool stranger_is_valgrind(pid_t pid, const struct maps *maps)
 	Elf *elf;
 	int fd;
 
-	/* What it preloads into programs that have a dynamic linker. */
+	/* Valgrind preloads this library into programs that have a dynamic linker. */
 	vec_for_each (&maps->list, m)
 		is |= !strncmp(path_base(m->path), "vgpreload_core-", 15);
 	if (is)
@@ -127,7 +128,7 @@ static void append(const char *name, const struct map *map, struct mp_err *err)
 	char text[160];
 
 	snprintf(text, sizeof(text), "%s (%s)", name, path_base(map->path));
-	if (!strstr(err->what, text)) /* a file may be mapped more than once */
+	if (!strstr(err->what, text)) /* a file can be mapped more than once */
 		snprintf(err->what + n, sizeof(err->what) - n, "%s %s",
 			 strstr(err->what, "; it has ") ? "," : "; it has", text);
 }

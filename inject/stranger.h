@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Allocators and interpreters that memprof does not know, recognised by what they leave in their
- * files, so that a refusal can name them. */
+/* Allocators and interpreters that memprof does not support.  They are recognized by traces in
+ * their files, so that an error message can name them. */
 #ifndef INJECT_STRANGER_H
 #define INJECT_STRANGER_H
 
@@ -9,15 +9,15 @@
 #include "attach/maps.h"
 #include "lib/err.h"
 
-/* Return: which sanitizer's runtime defines @symbol ("AddressSanitizer"), NULL: none. */
+/* Return: the name of the sanitizer whose runtime defines @symbol ("AddressSanitizer"), or NULL. */
 const char *stranger_sanitizer(const char *symbol);
 
-/* Does valgrind run the program of @pid?  It translates the program's code: not one of its
- * functions is executed. */
+/* Does valgrind run the program of @pid?  Valgrind translates the program's code, so none of the
+ * program's functions is ever executed. */
 bool stranger_is_valgrind(pid_t pid, const struct maps *maps);
 
-/* Appends to @err (NULL: nothing) what is recognised in @pid: "; it has the Go runtime (caddy)".
- * Return: whether something is. */
+/* Appends to @err (NULL: nothing) what is recognized in @pid: "; it has the Go runtime (caddy)".
+ * Return: whether anything is. */
 bool stranger_append(pid_t pid, struct mp_err *err);
 
 #endif

@@ -14,7 +14,7 @@
 #include "unwind/section.h"
 
 #define MAX_FUNCTION  65536u
-#define NO_SYMBOL_END 256u /* bytes of a function whose symbol has no size and no follower */
+#define NO_SYMBOL_END 256u /* bytes of a function with no symbol size or follower */
 #define MAX_RETURN    16u  /* bytes of a function that only returns, without landing pads */
 #define MAX_PAD	      8u
 
@@ -41,7 +41,7 @@ static bool is_map_function(uint8_t kind)
 	return kind >= SS_HOOK_MMAP && kind <= SS_HOOK_SHMDT;
 }
 
-/* Names that only an allocator has; malloc, free and the operators can be anybody's. */
+/* Names that only an allocator has; any library can define malloc, free and the operators. */
 static bool is_prefixed(const struct wanted *w)
 {
 	static const char *const prefix[] = {"je_", "_rjem_", "tc_", "mi_"};
@@ -55,7 +55,7 @@ static bool is_prefixed(const struct wanted *w)
 
 static int find_wanted(const char *name)
 {
-	if (strnlen(name, 4) < 4) /* none is shorter; the first bytes tell nearly all apart */
+	if (strnlen(name, 4) < 4) /* no name is shorter; the first 4 bytes distinguish most names */
 		return -1;
 	for (size_t i = 0; i < NWANTED; i++) {
 		if (!memcmp(name, wanted[i].name, 4) && !strcmp(name, wanted[i].name))
@@ -67,9 +67,9 @@ static int find_wanted(const char *name)
 /* A definition found in one module. */
 struct found {
 	uint64_t value, size; /* ELF address */
-	uint8_t code_bits;    /* which the symbol has in addition */
+	uint8_t code_bits;    /* code bits of the symbol's value */
 	bool indirect;	      /* IFUNC */
-	bool local;	      /* visible in the module only */
+	bool local;	      /* visible only in the module */
 };
 
 struct module {
@@ -78,18 +78,18 @@ struct module {
 	uint64_t bias;
 	uint64_t rseq_list, rseq_length; /* ELF address */
 	struct found found[NWANTED];
-	uint64_t libc_malloc; /* __libc_malloc: what malloc is when it is libc's own */
+	uint64_t libc_malloc; /* __libc_malloc: equals malloc if that is libc's own */
 	uint64_t thread_end, thread_end_size; /* glibc's __malloc_arena_thread_freeres() */
 	bool glibc, musl, jemalloc, tcmalloc, mimalloc, loader;
-	const char *sanitizer; /* whose runtime it is; NULL: none's */
-	VEC(uint64_t) starts;  /* all function symbols, for missing sizes */
+	const char *sanitizer; /* the sanitizer that it is the runtime of, or NULL */
+	VEC(uint64_t) starts;  /* all function symbols, for symbols without size */
 };
 
 static void note_allocator(struct module *m, const char *name)
 {
 	const char *sanitizer = m->sanitizer ? NULL : stranger_sanitizer(name);
 
-	/* Static programs have the second and third; stripped shared ones only the first. */
+	/* Static programs have the second and third; stripped shared libraries only the first. */
 	if (!strcmp(name, "gnu_get_libc_version") || !strcmp(name, "__libc_early_init") ||
 	    !strcmp(name, "_int_malloc"))
 		m->glibc = true;
@@ -117,12 +117,12 @@ static void take_symbol(struct module *m, const char *name, const GElf_Sym *sym)
 	int type = GELF_ST_TYPE(sym->st_info), i;
 	bool local;
 
-	/* Of C++'s names only operator new and delete matter, and there are hundreds of thousands.
-	 */
+	/* Among the many C++ names only operator new and delete matter; skips all others early. */
 	if (sym->st_shndx == SHN_UNDEF || !sym->st_value ||
 	    (name[0] == '_' && name[1] == 'Z' && name[2] != 'n' && name[2] != 'd'))
 		return;
-	/* Only the dynamic linker has it; its malloc (glibc before 2.31) is for itself. */
+	/* Only the dynamic linker has it; its malloc (glibc before 2.31) is only for its own
+	 * use. */
 	if (!strcmp(name, "_rtld_global"))
 		m->loader = true;
 	if (type != STT_FUNC && type != STT_GNU_IFUNC)
@@ -137,7 +137,8 @@ static void take_symbol(struct module *m, const char *name, const GElf_Sym *sym)
 	i = find_wanted(name);
 	if (i < 0)
 		return;
-	/* .dynsym and .symtab both list it; versions of a symbol may differ: first wins. */
+	/* A function can be in both .dynsym and .symtab, and versions of a symbol can differ: the
+	 * first definition wins, but a global one replaces a local one. */
 	local = GELF_ST_BIND(sym->st_info) == STB_LOCAL;
 	if (!m->found[i].value || (m->found[i].local && !local))
 		m->found[i] = (struct found){clean(m, sym->st_value), sym->st_size,
@@ -175,7 +176,7 @@ static int scan_symbols(struct module *m, Elf *elf)
 	return 0;
 }
 
-/* A stripped static program has no symbol of a function left; its debug file may be there. */
+/* A stripped static program has no function symbols, but there can be a debug file. */
 static int scan_debug_file(struct module *m, Elf *elf, struct hook_plan *plan)
 {
 	int fd, ret = 0;
@@ -195,8 +196,8 @@ static int scan_debug_file(struct module *m, Elf *elf, struct hook_plan *plan)
 	return ret;
 }
 
-/* Words of the module's GOT that get the address of some free: found by name, so that it does not
- * matter whether the call was bound yet. */
+/* Finds the module's GOT words for the address of some free().  Found by name, so that it does not
+ * matter whether the call has been bound yet. */
 static int scan_imports(const struct module *m, Elf *elf, struct hook_plan *plan)
 {
 	Elf_Scn *scn = NULL;
@@ -236,7 +237,7 @@ static int scan_imports(const struct module *m, Elf *elf, struct hook_plan *plan
 	return 0;
 }
 
-/* Address minus ELF address, from the mapping of the first loaded byte. */
+/* Sets the bias (address minus ELF address), computed from the mapping of the first loaded byte. */
 static int find_bias(struct module *m, Elf *elf)
 {
 	size_t n;
@@ -274,7 +275,7 @@ static uint64_t end_of(const struct module *m, const struct found *f)
 	return end;
 }
 
-/* The GOT word a PLT entry jumps through; 0: @addr is not one. */
+/* Return: the GOT word that a PLT entry jumps through; 0 if @addr is not a PLT entry. */
 static uint64_t plt_slot(struct target *t, uint64_t addr)
 {
 	struct arch_insn i;
@@ -292,7 +293,8 @@ static uint64_t plt_slot(struct target *t, uint64_t addr)
 	return i.kind == ARCH_INSN_INDIRECT && i.has_target ? i.target : 0;
 }
 
-/* A PLT entry's target: the address in its GOT word, once it is bound; else @addr itself. */
+/* Return: a PLT entry's target, the address in its GOT word after binding; otherwise @addr itself.
+ */
 static uint64_t through_plt(struct target *t, uint64_t addr)
 {
 	uint64_t slot = plt_slot(t, addr);
@@ -303,7 +305,8 @@ static uint64_t through_plt(struct target *t, uint64_t addr)
 		   : addr;
 }
 
-/* Where a function that is one direct jump goes (a thunk), 0: it is not.  @addr with code_bits. */
+/* Return: the target of a function that is a single direct jump (a thunk), or 0.  @addr with
+ * code_bits. */
 static uint64_t thunk_target(struct target *t, uint64_t addr, uint64_t end)
 {
 	uint64_t at_addr = addr & ~(uint64_t)t->arch->code_bits;
@@ -319,16 +322,16 @@ static uint64_t thunk_target(struct target *t, uint64_t addr, uint64_t end)
 		if (!t->arch->decode(code + at, sizeof(code) - at, addr + at, &i))
 			return 0;
 	}
-	/* More code behind it would make it somebody's hook. */
+	/* If code follows, the jump is another tool's hook. */
 	return i.kind == ARCH_INSN_JUMP && at_addr + at + i.length >= end ? through_plt(t, i.target)
 									  : 0;
 }
 
 /*
- * Does the function only return, perhaps a constant?  In so few bytes without an address in them no
- * allocator does anything.  A linker that folds identical code (--icf) gives one copy of such code
- * to all functions that do nothing, so that their calls are no calls of this one.  Other code that
- * was folded does the same work under each of its names.
+ * Does the function only return, perhaps with a constant?  Such a short function that contains no
+ * address cannot do an allocator's work.  A linker that folds identical code (--icf) shares one
+ * copy of it among all functions that do nothing, so calls of the copy are not necessarily calls of
+ * this function.  Other folded code does the same work under each of its names.
  */
 static bool only_returns(struct target *t, const struct planned_hook *h)
 {
@@ -372,9 +375,9 @@ static bool has_own_allocator(const struct module *m)
 }
 
 /*
- * The aligned operator new of the C++ library asks aligned_alloc for a multiple of the alignment:
- * what was requested is known here only.  operator new[] and the nothrow ones call it.  A program's
- * own one may get its memory from anywhere.
+ * Is it the aligned operator new of the C++ library?  That one requests a multiple of the alignment
+ * from aligned_alloc, so the requested size is known only here.  operator new[] and the nothrow
+ * variants call it.  A program's own operator can get its memory from anywhere.
  */
 static bool rounds_size(const struct module *m, const struct wanted *w)
 {
@@ -385,7 +388,7 @@ static bool rounds_size(const struct module *m, const struct wanted *w)
 		!strncmp(name, "libc++abi.so", 12));
 }
 
-/* Is this definition an allocator's, and not a function that happens to have the name? */
+/* Is this definition an allocator's, and not a function that has the same name by chance? */
 static bool is_allocators(const struct module *m, const struct wanted *w)
 {
 	const struct found *f = m->found;
@@ -393,24 +396,24 @@ static bool is_allocators(const struct module *m, const struct wanted *w)
 
 	if (is_prefixed(w) || rounds_size(m, w))
 		return true;
-	/* In a static-pie all names are local; elsewhere a local mmap is something else. */
+	/* In a static-pie all names are local; elsewhere a local mmap is a different function. */
 	if (is_map_function(w->kind))
 		return !local || m->glibc || m->musl;
 	if (!f[find_wanted("malloc")].value || !f[find_wanted("free")].value ||
 	    (local && !f[find_wanted("realloc")].value))
 		return false;
 	/* libstdc++'s operators call malloc and free, which are hooked themselves; in a static
-	 * program all are in one module. */
+	 * program all of them are in one module. */
 	return !is_cxx(w) || has_own_allocator(m) || !(m->glibc || m->musl);
 }
 
-/* One that frees by itself, and does not hand the block on to another one's free. */
+/* Does this allocator free blocks itself, instead of passing them to the free of another one? */
 static bool is_known_allocator(const struct module *m, const struct wanted *w)
 {
 	return has_own_allocator(m) || m->glibc || m->musl || is_prefixed(w);
 }
 
-/* glibc's malloc and nobody else's: the words before its blocks may be read. */
+/* Is malloc glibc's own?  Then the words before its blocks can be read. */
 static bool has_glibc_chunks(const struct module *m)
 {
 	return m->glibc && !m->musl && !has_own_allocator(m) && m->libc_malloc &&
@@ -418,9 +421,10 @@ static bool has_glibc_chunks(const struct module *m)
 }
 
 /*
- * When a thread ends, glibc frees what lies in the thread's cache once more: these frees are told
- * by their caller.  Where the symbol of that function is not known all of libc's code is taken.  It
- * is known in programs that have glibc inside, most of whose frees are the program's.
+ * When a thread ends, glibc frees the blocks in the thread's cache a second time.  These frees are
+ * recognized by their caller.  If the symbol of that function is unknown, all of libc's code is
+ * used.  The symbol is known in programs that contain glibc statically, where most frees are the
+ * program's own.
  */
 static void note_own_code(const struct module *m, const struct maps *maps, struct planned_hook *h)
 {
@@ -432,7 +436,8 @@ static void note_own_code(const struct module *m, const struct maps *maps, struc
 	h->own_end = m->thread_end ? h->own_start + m->thread_end_size : map->end;
 }
 
-/* A symbol may say anything; text it has to be.  Cuts the function off at the end of the text. */
+/* A symbol's value can be wrong: accepts only text of the module's file.  Truncates the function at
+ * the end of the mapping. */
 static bool in_text(const struct maps *maps, const struct module *m, struct planned_hook *h)
 {
 	const struct map *map = maps_find(maps, h->addr);
@@ -444,8 +449,8 @@ static bool in_text(const struct maps *maps, const struct module *m, struct plan
 	return true;
 }
 
-/* As programs do that put their text on huge pages.  A file's own symbols do not lie in such
- * memory. */
+/* Was the text moved to anonymous memory, as programs do that put their text on huge pages?  A
+ * file's own symbols are never in such memory otherwise. */
 static bool is_remapped(const struct maps *maps, const struct planned_hook *h)
 {
 	const struct map *map = maps_find(maps, h->addr);
@@ -453,7 +458,8 @@ static bool is_remapped(const struct maps *maps, const struct planned_hook *h)
 	return map && map->exec && !map->ino;
 }
 
-/* By address: it may be planned under another of its names, or be a jump to what is planned. */
+/* Searches by address, because the sibling can be planned under another name, or be a jump to a
+ * planned function. */
 static int sibling_of(struct target *t, const struct module *m, const struct wanted *w,
 		      const struct hook_plan *plan)
 {
@@ -469,7 +475,7 @@ static int sibling_of(struct target *t, const struct module *m, const struct wan
 	return jump ? by_addr(plan, jump) : k;
 }
 
-/* As found, for one that is not hooked; 0: there is none. */
+/* Address of a sibling that is not hooked; 0 if there is none. */
 static uint64_t sibling_addr(const struct module *m, const struct wanted *w)
 {
 	const struct found *f = &m->found[find_wanted(w->sibling)];
@@ -514,7 +520,7 @@ static int add_module(struct target *t, const struct maps *maps, const struct mo
 			continue;
 		}
 		if (jump && by_addr(plan, jump) >= 0)
-			continue; /* another name of what is hooked */
+			continue; /* another name of a hooked function */
 		if (by_addr(plan, h.addr) >= 0 || (known && by_addr(known, h.addr) >= 0))
 			continue;
 		h.bias = m->bias;
@@ -541,7 +547,7 @@ static int add_module(struct target *t, const struct maps *maps, const struct mo
 	return 0;
 }
 
-/* Does a branch go to a free of whatever module, by the PLT or the word itself? */
+/* Does a branch lead to the free of any module, through the PLT or the GOT word itself? */
 static bool calls_free_slot(struct target *t, const struct hook_plan *plan,
 			    const struct arch_insn *i)
 {
@@ -599,7 +605,7 @@ static void drop_doubles(struct target *t, struct hook_plan *plan)
 {
 	VEC(size_t) gone = {0};
 
-	/* free leaves no frame that could tell that the next one is nested. */
+	/* The hook of free leaves no frame by which a nested free could be recognized. */
 	for (size_t i = 0; i < plan->hooks.n; i++) {
 		if (plan->hooks.at[i].kind == SS_HOOK_FREE &&
 		    hook_goes_on(t, plan, &plan->hooks.at[i]) && vec_push(&gone, i))
@@ -628,7 +634,7 @@ static bool all_glibc_chunks(const struct hook_plan *plan)
 	return true;
 }
 
-/* Whose aligned_alloc the C++ library calls is certain where there is only one allocator. */
+/* Only if there is a single allocator is it certain which aligned_alloc the C++ library calls. */
 static void find_chunks(const struct hook_plan *known, struct hook_plan *plan)
 {
 	bool glibc = all_glibc_chunks(plan) && (!known || all_glibc_chunks(known));
@@ -648,7 +654,7 @@ static void name_allocators(struct hook_plan *plan, const struct module *m)
 					 : path_base(m->map->path);
 	size_t n = strlen(plan->allocators);
 
-	/* An allocator is what defines malloc or a prefixed sibling. */
+	/* A module has an allocator if it defines malloc or a prefixed variant. */
 	for (size_t i = 0; i < NWANTED; i++) {
 		if (m->found[i].value && wanted[i].kind == SS_HOOK_ALLOC && !is_cxx(&wanted[i]) &&
 		    is_allocators(m, &wanted[i])) {
@@ -665,7 +671,7 @@ static bool same_file(const struct map *a, const struct map *b)
 	return a->ino == b->ino && a->dev_major == b->dev_major && a->dev_minor == b->dev_minor;
 }
 
-/* Opening a device or a fifo may do something: only files that code is mapped from. */
+/* Opening a device or a fifo can have side effects: opens only files that code is mapped from. */
 static bool has_code(const struct maps *maps, const struct map *first)
 {
 	const struct map *end = maps->list.at + maps->list.n;
@@ -673,7 +679,7 @@ static bool has_code(const struct maps *maps, const struct map *first)
 	for (const struct map *map = first; map < end && map < first + 16; map++) {
 		if (map->exec && same_file(map, first))
 			return true;
-		/* Its text was copied to other memory. */
+		/* Its text was moved to anonymous memory. */
 		if (map->exec && !map->ino && map > first && same_file(map - 1, first) &&
 		    map + 1 < end && same_file(map + 1, first) && map[-1].end == map->start &&
 		    map->end == map[1].start)
@@ -694,7 +700,7 @@ int hook_plan_make(struct target *t, const struct maps *maps, const struct hook_
 		int fd, ret;
 		Elf *elf;
 
-		/* The first mapping of each file that is mapped as a module. */
+		/* Only the first mapping of each file that is mapped as a module. */
 		if (!map->ino || map->path[0] != '/' ||
 		    (last && last->ino == map->ino && last->dev_major == map->dev_major &&
 		     last->dev_minor == map->dev_minor && map->offset > last->offset) ||
@@ -734,7 +740,8 @@ int hook_plan_make(struct target *t, const struct maps *maps, const struct hook_
 	}
 	drop_doubles(t, plan);
 	find_chunks(known, plan);
-	/* The executable mapping each function lies in: its identity when it is restored. */
+	/* Sets the executable mapping that contains each function: it identifies the function when
+	 * its text is restored. */
 	vec_for_each (&plan->hooks, h) {
 		const struct map *map = maps_find(maps, h->addr);
 

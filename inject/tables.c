@@ -47,7 +47,7 @@ static bool rows_inside(const struct tables *tb, const struct ss_module *m)
 	       m->n <= (tb->rows_at - m->pcs) / 4 && m->n <= (tb->rows_at - m->rules) / 2;
 }
 
-/* The agent's own code in the list that is in use. */
+/* Takes over the entries of the agent's own code from the list that is in use. */
 static int resume_own(struct tables *tb)
 {
 	uint64_t current = tb->block->module_list,
@@ -110,8 +110,7 @@ void tables_free(struct tables *tb)
 	tb->rules = NULL;
 }
 
-/* Copies the rows of [@start, @end) into the block; @bias turns table addresses into the target's.
- */
+/* Copies the rows of [@start, @end) into the block; @bias is added to the table's addresses. */
 static int put_rows(struct tables *tb, const struct unwind_table *t, uint64_t bias, uint64_t start,
 		    uint64_t end, struct ss_module *s)
 {
@@ -120,14 +119,14 @@ static int put_rows(struct tables *tb, const struct unwind_table *t, uint64_t bi
 	uint32_t *pcs;
 
 	*s = (struct ss_module){.start = start, .end = end};
-	/* The row before the range may reach into it. */
+	/* The row before the range can extend into it. */
 	while (first + 1 < t->n && t->pc[first + 1] + bias <= start)
 		first++;
 	for (last = first; last < t->n && t->pc[last] + bias < end; last++)
 		;
 	bytes = ((uint64_t)(last - first) * 6 + 32) & ~7ull;
 	if (end - start > UINT32_MAX || tb->rows_at + bytes > tb->rows_end)
-		return 0; /* as if it had no information: its frames are marked */
+		return 0; /* as if it had no unwind information: the agent marks such frames */
 	s->n = last - first;
 	s->pcs = tb->rows_at;
 	s->rules = (s->pcs + 4ull * s->n + 7) & ~7ull;
@@ -170,7 +169,8 @@ static bool same_code(const struct code *a, const struct code *b)
 	       a->m.end - a->m.start == b->m.end - b->m.start;
 }
 
-/* Rows are relative to their mapping's start.  Return: whether there are some. */
+/* Reuses rows of an unloaded module; rows are relative to the start of their mapping.  Return:
+ * whether there were any. */
 static bool rows_of_before(const struct tables *tb, struct code *c)
 {
 	vec_for_each (&tb->past, p) {
@@ -184,7 +184,7 @@ static bool rows_of_before(const struct tables *tb, struct code *c)
 	return false;
 }
 
-/* Without memory for that they are made once more. */
+/* If there is no memory to keep them, the rows are built again later. */
 static void keep_rows(struct tables *tb, const struct code *c)
 {
 	struct code known = {.m = c->m};
@@ -210,7 +210,7 @@ static int add_elf(struct tables *tb, Elf *elf, const struct map *map, struct co
 	return err;
 }
 
-/* ARM's page of code that signal handlers return to; no ELF image. */
+/* ARM's page of code that signal handlers return to; it is not an ELF image. */
 static int add_sigpage(struct tables *tb, struct target *t, const struct map *map, struct code *c)
 {
 	struct unwind_table table = {0};
@@ -227,7 +227,7 @@ static int add_sigpage(struct tables *tb, struct target *t, const struct map *ma
 	return err;
 }
 
-/* Code in no file: what it was registered with, or one rule for all of it. */
+/* Adds code without a file: the rows that it was registered with, or one rule for all of it. */
 static int add_jit(struct tables *tb, struct target *t, const struct map *map, struct code *c)
 {
 	struct unwind_table table = {0};
@@ -248,7 +248,7 @@ static int add_jit(struct tables *tb, struct target *t, const struct map *map, s
 	return err;
 }
 
-/* What the file tells of code in no file. */
+/* Notes what the file shows about code that the program generates. */
 static int note_jit(struct tables *tb, Elf *elf, const struct map *map)
 {
 	uint64_t bias, descriptor = elf ? gdb_jit_descriptor(elf) : 0;
@@ -262,7 +262,7 @@ static int note_jit(struct tables *tb, Elf *elf, const struct map *map)
 	return vec_push(&tb->gdb_jits, descriptor);
 }
 
-/* Return: NULL when out of memory. */
+/* Return: NULL if out of memory. */
 static const char *keep_path(struct tables *tb, const char *path)
 {
 	char *copy;
@@ -307,7 +307,7 @@ static int add_map(struct tables *tb, struct target *t, const struct map *map)
 	} else if (!map->ino) {
 		err = add_jit(tb, t, map, &c);
 	} else if ((fd = proc_open_map(t->pid, map)) == -EAGAIN) {
-		return 0; /* the next update finds what is there now */
+		return 0; /* the next update finds what is mapped there then */
 	} else if (fd >= 0) {
 		elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 		err = note_jit(tb, elf, map);
@@ -340,7 +340,7 @@ static bool is_own(const struct tables *tb, const struct map *map)
 	return false;
 }
 
-/* Return: number of mappings that are new, of files or of none, or a negative errno. */
+/* Adds new mappings with (@files) or without a file.  Return: how many, or a negative errno. */
 static int add_new(struct tables *tb, struct target *t, const struct maps *maps, bool files)
 {
 	int fresh = 0, err;
@@ -374,7 +374,7 @@ int tables_update(struct tables *tb, struct target *t, const struct maps *maps)
 		jit_note_process(&tb->jit, t->pid);
 	vec_for_each (&tb->code, c)
 		c->seen = false;
-	/* Files first: they tell what code a program makes. */
+	/* Files first: they show how a program generates code. */
 	fresh = add_new(tb, t, maps, true);
 	err = fresh < 0 ? fresh : add_new(tb, t, maps, false);
 	if (err < 0)
@@ -470,7 +470,7 @@ int tables_publish(struct tables *tb, bool changed)
 	VEC(struct ss_module) sorted = {0};
 	struct ss_module_list *list;
 
-	/* In memory of ours: the target could change a list while it is sorted. */
+	/* Sorted in private memory, because the target could change the list during the sort. */
 	vec_for_each (&tb->code, m) {
 		if (sorted.n < SS_MAX_MODULES && vec_push(&sorted, m->s))
 			break;
@@ -488,7 +488,8 @@ int tables_publish(struct tables *tb, bool changed)
 	tb->rules_published = n;
 	tb->block->rules_used = n;
 	tb->block->rows_used = tb->rows_at;
-	/* A list is only written again after three others: whoever still searches it is done. */
+	/* A list is overwritten only after three others were published: searches of it have ended
+	 * by then. */
 	list = at(tb, SS_LISTS_OFFSET + tb->next_list++ % SS_MODULE_LISTS * list_size());
 	list->n = (uint32_t)sorted.n;
 	if (sorted.n)

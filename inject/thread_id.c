@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "inject/thread_id.h"
 
-#define BELOW 4096 /* bytes below the thread pointer in which struct pthread is looked for */
+#define BELOW 4096 /* bytes below the thread pointer that are searched for struct pthread */
 
-/* x86-64: glibc (nptl/descr.h), musl (pthread_impl.h) of two ages. */
+/* x86-64: glibc (nptl/descr.h), musl (pthread_impl.h), older and newer. */
 static const int32_t known[] = {0x2d0, 0x30, 0x38};
 
 static bool right_for_all(struct target *t, int32_t offset)
@@ -35,8 +35,8 @@ static uint64_t word_at(struct target *t, uint64_t at)
 	return mem_read(&t->mem, at, word, t->arch->word_size) ? 0 : arch_word(t->arch, word);
 }
 
-/* Is the word at @at the id in a struct pthread?  In glibc the links of the list of all threads
- * come before it, in musl the structure begins, four words before it, with its own address. */
+/* Is the word at @at the thread id in a struct pthread?  In glibc it follows the links of the list
+ * of all threads; in musl the structure begins four words before it with its own address. */
 static bool is_thread_id(struct target *t, uint64_t at)
 {
 	uint64_t word = t->arch->word_size, links = at - 2 * word, next = word_at(t, links);
@@ -45,8 +45,8 @@ static bool is_thread_id(struct target *t, uint64_t at)
 	       word_at(t, at - 4 * word) == at - 4 * word;
 }
 
-/* Where the thread pointer is the end of struct pthread, whose size is different in each release.
- */
+/* For architectures where the thread pointer is at the end of struct pthread, whose size differs
+ * between releases. */
 static int32_t search(struct target *t, struct thread *th)
 {
 	uint64_t tp = thread_get_tp(t, th), end = tp - t->arch->tls.bias;

@@ -5,9 +5,8 @@
 #include "attach/target.h"
 #include "formats/session.h"
 
-/* Where glibc or musl keeps the id of each thread of the stopped @t, relative to the thread
- * pointer:
- * @c->tid_offset, believed (@c->tid_known) only when it is right for every thread. */
+/* Finds where glibc or musl keeps the id of each thread of the stopped @t, relative to the thread
+ * pointer.  @c->tid_offset is trusted (@c->tid_known) only if it is right for every thread. */
 void thread_id_find(struct target *t, struct ss_control *c);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Takes memprof's memory out of a target, whatever part of it is there: a recorder may have been
- * killed between any two steps of opening or closing.
+ * Removes whatever part of memprof's memory exists in a target: a recorder can have been killed
+ * between any two steps of opening or closing.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -21,8 +21,8 @@ static int unmap(struct remote *r, uint64_t addr, uint64_t length)
 	return err ? err : (int)ret;
 }
 
-/* The journal tells where memory was going to be mapped; the program may have mapped something
- * there after a recorder died before it could. */
+/* Is it memprof's mapping?  The journal has the address where memory was going to be mapped.  If
+ * the recorder died before that, the program can have mapped something else there. */
 static bool is_ours(const struct maps *maps, uint64_t addr, uint64_t length, bool exec)
 {
 	const struct map *m = maps_find(maps, addr);
@@ -31,7 +31,7 @@ static bool is_ours(const struct maps *maps, uint64_t addr, uint64_t length, boo
 	       m->exec == exec && m->write != exec;
 }
 
-/* An island begins with a descriptor, or is still empty; the code may be Thumb (bit 0). */
+/* An island begins with a descriptor or is still empty; its code can be Thumb (bit 0). */
 static bool is_island(struct target *t, const struct maps *maps, uint64_t addr, uint64_t length)
 {
 	uint64_t first;
@@ -96,7 +96,7 @@ int session_unmap(struct remote *r, const struct ss_journal *j)
 	for (uint32_t i = 0; i < j->nislands; i++)
 		island[i] = is_island(r->t, maps, j->island[i].addr, j->island[i].length);
 	agent = is_ours(maps, j->agent_addr, text, true);
-	/* One mapping, or two since a part of it is wiped on fork. */
+	/* One mapping, or two after a part of it was marked to be wiped on fork. */
 	gate = j->agent_length - text > SS_GATE_BYTES &&
 	       is_ours(maps, j->gate_addr, SS_GATE_BYTES, false) &&
 	       is_ours(maps, j->gate_addr + SS_GATE_BYTES, j->agent_length - text - SS_GATE_BYTES,
@@ -112,7 +112,7 @@ int session_unmap(struct remote *r, const struct ss_journal *j)
 	if (!ret && gate)
 		ret = unmap(r, j->gate_addr, j->agent_length - text);
 	fault_point("close-gate");
-	/* Last: until then a detach that follows us finds the journal. */
+	/* Last, so that a later detach finds the journal if this one is interrupted. */
 	if (!ret && j->session_addr)
 		ret = unmap(r, j->session_addr, j->session_length);
 	fault_point("close-block");

@@ -7,7 +7,7 @@
 
 #define MAX_VDSO (256u << 10)
 
-/* Its value, which is relative to the image's start. */
+/* Value of a symbol, relative to the start of the image. */
 static uint64_t symbol_value(Elf *elf, const char *name)
 {
 	Elf_Scn *scn = NULL;

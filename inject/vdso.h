@@ -7,9 +7,9 @@
 #include "attach/target.h"
 
 /**
- * vdso_function() - where a function of the target's vdso is
- * @name: as in its dynamic symbols, __vdso_clock_gettime
- * Return: its address in the target, 0: there is no such function, or no vdso.
+ * vdso_function() - address of a function of the target's vDSO
+ * @name: as in its dynamic symbols, for example __vdso_clock_gettime
+ * Return: its address in the target; 0 if there is no such function, or no vDSO.
  */
 uint64_t vdso_function(struct target *t, const struct maps *maps, const char *name);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Between the files of this folder; the contract is arch/arch.h.  Section numbers: Arm Architecture
- * Reference Manual for A-profile, DDI 0487. */
+/* Shared by the files of this folder; the contract is arch/arch.h.  Section numbers: Arm
+ * Architecture Reference Manual for A-profile, DDI 0487. */
 #ifndef ARCH_AARCH64_AARCH64_H
 #define ARCH_AARCH64_AARCH64_H
 
@@ -19,7 +19,7 @@ enum {
 };
 
 /* insn.c */
-/* Forms that relocation has to tell apart (C4.1). */
+/* Forms that relocation must distinguish (C4.1). */
 enum a64_form {
 	A64_PLAIN,
 	A64_ADR,
@@ -29,7 +29,7 @@ enum a64_form {
 	A64_TEST,    /* tbz, tbnz: 14 */
 	A64_B,
 	A64_BL,
-	A64_OTHER_CALL, /* blr and the like */
+	A64_OTHER_CALL, /* blr and its variants */
 	A64_BR,
 	A64_RET,
 	A64_SVC,
@@ -38,7 +38,7 @@ enum a64_form {
 	A64_SIGN, /* paciasp, pacibsp: landing pads that change the link register */
 };
 enum a64_form a64_form(uint32_t insn);
-/* The address that a form with one means, of the instruction at @at. */
+/* The address that the instruction @insn at @at refers to. */
 uint64_t a64_target(uint32_t insn, uint64_t at);
 bool a64_decode(const uint8_t *code, size_t size, uint64_t addr, struct arch_insn *insn);
 
@@ -52,10 +52,10 @@ enum arch_refusal a64_plan_patch(const uint8_t *code, size_t size, uint64_t addr
 /* Does a `b` at @at reach @target? */
 bool a64_reaches(uint64_t at, uint64_t target);
 size_t a64_put(uint8_t *out, uint32_t insn);
-/* A jump from @at to @target: `b` when it reaches, else by x17.  Return: bytes written to @out
+/* A jump from @at to @target: `b` if it reaches, else through x17.  Return: bytes written to @out
  * (room for A64_FAR_JUMP). */
 size_t a64_encode_jump(uint8_t *out, uint64_t at, uint64_t target);
-/* The constant @value to x0 .. x30 @reg.  Return: bytes written (16). */
+/* Loads the constant @value into x0 .. x30 @reg.  Return: bytes written (16). */
 size_t a64_encode_constant(uint8_t *out, unsigned int reg, uint64_t value);
 size_t a64_encode_slot(uint8_t *out, uint64_t at, uint64_t desc, uint64_t agent_entry);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the agent needs of this architecture.  Freestanding. */
+/* The architecture's part of the agent.  Freestanding. */
 #ifndef ARCH_AARCH64_AGENT_ARCH_H
 #define ARCH_AARCH64_AGENT_ARCH_H
 
@@ -15,7 +15,7 @@
 #define AG_NR_MUNMAP	       215
 #define AG_NR_PROCESS_VM_READV 270
 #define AG_SIGSET_BYTES	       8 /* the kernel's sigset_t */
-#define AG_IPC_64	       0 /* what shmctl's command has for the structure of today */
+#define AG_IPC_64	       0 /* flag of shmctl's command for the current structure */
 
 /* Registers at the entry of a hooked function; built by agent-entry.S. */
 struct ag_frame {
@@ -32,13 +32,13 @@ static inline uint64_t frame_sp(const struct ag_frame *f)
 	return (uint64_t)(f + 1);
 }
 
-/* Where the return address of the frame that is being entered lies: agent-entry.S put it there. */
+/* Address of the return address of the function that was entered; agent-entry.S stored it there. */
 static inline uint64_t frame_ra_at(const struct ag_frame *f)
 {
 	return (uint64_t)&f->return_address;
 }
 
-/* Registers of the frame that is being entered, by column. */
+/* Registers at the entry of the function, by column. */
 static inline void frame_state(const struct ag_frame *f, uint64_t pc, struct uw_state *s)
 {
 	for (int i = 0; i < 6; i++)
@@ -59,7 +59,7 @@ static inline uint64_t frame_fp(const struct ag_frame *f)
 	return f->x29;
 }
 
-/* The original mmap; its sixth argument is in the word below the frame. */
+/* Calls the original mmap; its sixth argument is in the word below the frame. */
 static inline uintptr_t frame_mmap(const struct ag_frame *f, uintptr_t a0, uintptr_t a1,
 				   uintptr_t a2, uintptr_t a3, uintptr_t a4)
 {
@@ -69,7 +69,7 @@ static inline uintptr_t frame_mmap(const struct ag_frame *f, uintptr_t a0, uintp
 	return original(a0, a1, a2, a3, a4, ((const uintptr_t *)f)[-1]);
 }
 
-/* What a call pushes. */
+/* Bytes that a call pushes. */
 #define AG_RA_SIZE 0
 
 static inline uint64_t thread_pointer(void)
@@ -80,8 +80,9 @@ static inline uint64_t thread_pointer(void)
 	return tp;
 }
 
-/* The counter that the kernel lets programs read (CNTKCTL_EL1.EL0VCTEN, as its vdso needs it).  Not
- * before what was loaded earlier: another thread's free of this block has an earlier time. */
+/* The counter that the kernel lets programs read (CNTKCTL_EL1.EL0VCTEN, needed by its vDSO).  The
+ * isb orders it after earlier loads: if another thread freed this block, that free has an earlier
+ * time. */
 static inline uint64_t ticks(void)
 {
 	uint64_t now;
@@ -90,7 +91,7 @@ static inline uint64_t ticks(void)
 	return now;
 }
 
-/* No vector registers, and no branch on what was there. */
+/* Uses no vector registers, and no branch that depends on the old content. */
 static inline void zero_bytes(uint64_t at, uint64_t n)
 {
 	for (; n && at & 7; n--)
@@ -107,8 +108,8 @@ static inline void cpu_pause(void)
 }
 
 /*
- * Compare and swap that is atomic against signals of this thread: an exception takes the exclusive
- * monitor away.  What was written before it is seen by whoever sees the new value.
+ * Compare and swap that is atomic against signals of this thread: an exception clears the exclusive
+ * monitor.  Release: a reader that sees the new value also sees what was written before.
  */
 static inline bool cas_local(uint64_t *p, uint64_t old, uint64_t new)
 {
@@ -127,7 +128,7 @@ static inline bool cas_local(uint64_t *p, uint64_t old, uint64_t new)
 	return now == old;
 }
 
-/* A system call of ours.  The kernel keeps every register but x0. */
+/* Makes a system call for the agent.  The kernel preserves every register but x0. */
 static inline long raw_syscall(long nr, long a, long b, long c, long d, long e, long f)
 {
 	register long x8 __asm__("x8") = nr;

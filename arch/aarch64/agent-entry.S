@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Where hooked functions arrive: a slot loads the address of its struct ss_desc into x17 and jumps
- * here.  x16 and x17 are free at a function's entry (AAPCS64 6.1.1), all else is the caller's.
+ * Entry code of the hooks: a slot loads the address of its struct ss_desc into x17 and jumps here.
+ * x16 and x17 are free at a function's entry (AAPCS64 6.1.1); all other registers belong to the
+ * caller.
  *
- * Every entry first looks at the gate: zero (off, or a forked child, whose gate page is wiped)
- * means the relocated function goes on at once, with no frame of ours.  In sampling mode only the
- * slow paths look.
+ * Every entry first checks the gate.  If it is zero (off, or a forked child, whose gate page is
+ * wiped), the relocated function is entered at once, without a frame of the agent.  In sampling
+ * mode only the slow paths check.
  *
- *	call-through (alloc, realloc, maps)	 tail (free): nothing of ours stays on the stack
+ *	call-through (alloc, realloc, maps)	 tail (free): no frame of the agent remains
  *	+112 stack pointer at entry		 +160 stack pointer at entry
  *	+104 x30, the return address		 +152 x30
  *	 +88 x29   +8 ... +80 x19 to x28	 +144 x17 = desc
  *	  +0 x17 = desc				  +0 the caller-saved registers
- *	and below it the caller-saved registers
+ *	below the frame: the caller-saved registers
  */
 	.section .note.GNU-stack, "", @progbits
 	.text
@@ -40,7 +41,7 @@
 	.cfi_offset x30, -8
 	.endm
 
-	/* The callee-saved registers come back unchanged from C. */
+	/* C code has preserved the callee-saved registers. */
 	.macro drop_frame
 	ldr	x30, [sp, #FRAME_RA]
 	.cfi_restore x30
@@ -49,9 +50,9 @@
 	.endm
 
 	/*
-	 * Caller-saved registers stay as well: gcc knows of a function of the same file which of them
-	 * it leaves alone, and its callers rely on that (-fipa-ra, part of -O2).  Below a frame x5, the
-	 * sixth argument, comes first: mmap reads it there.
+	 * Caller-saved registers are preserved, too: gcc determines which of them a function of the
+	 * same file leaves unchanged, and its callers rely on that (-fipa-ra, part of -O2).  x5,
+	 * the sixth argument, is stored directly below the frame, where frame_mmap() reads it.
 	 */
 	.macro store_callers
 	stp	x0, x1, [sp]
@@ -88,7 +89,7 @@
 	pop_callers_keep_result
 	.endm
 
-	/* All but x0, which has the result. */
+	/* All except x0, which has the result. */
 	.macro pop_callers_keep_result
 	load_callers_but_x0
 	add	sp, sp, #CALLERS
@@ -161,8 +162,8 @@ ag_original:
 	call_through ag_entry_mmap, ag_mmap
 
 	/*
-	 * operator new that throws: C asks the nothrow sibling; 0 means it failed, and the original
-	 * is entered with no frame of ours, so that it can throw.
+	 * Throwing operator new: C calls the nothrow sibling.  If that returns 0, the original is
+	 * entered without a frame of the agent, so that it can throw.
 	 */
 	.macro call_through_throw name, fn
 	function \name
@@ -205,8 +206,9 @@ ag_original:
 	.endm
 
 	/*
-	 * C: bool ag_free(void *block, const struct ss_desc *, return address).  True: the thread is in a hook
-	 * already, and who calls has to be found out: once more with a frame to unwind from.
+	 * C: bool ag_free(void *block, const struct ss_desc *, return address).  True: the thread
+	 * is in a hook already, so ag_free_nested() must classify the call, with a frame to unwind
+	 * from.
 	 */
 	function ag_entry_free
 	gate_or_original
@@ -229,10 +231,10 @@ ag_original:
 	end_function ag_entry_free
 
 	/*
-	 * Sampling.  The thread's countdown is found by a hash of its thread pointer (formats/session.h);
-	 * a request that does not go over the next point takes its bytes off it and enters the
-	 * original.  \product: the size is x0 * x1.  A fork's child has no countdown: the wiped gate
-	 * sends it to the slow path, and that to the original.
+	 * Sampling.  The thread's countdown is found by a hash of its thread pointer
+	 * (formats/session.h).  A request that does not reach the next point only subtracts its
+	 * bytes and enters the original.  \product: the size is x0 * x1.  A forked child has no
+	 * countdown: the wiped gate sends it to the slow path, which enters the original.
 	 */
 	.macro counted name, product
 	function \name
@@ -280,7 +282,7 @@ ag_original:
 	counted ag_entry_sample_malloc, 0
 	counted ag_entry_sample_calloc, 1
 
-	/* A block whose hash no sampled one has is not sampled. */
+	/* A block is not sampled if no sampled block has its hash. */
 	function ag_entry_sample_free
 	str	x15, [sp, #-16]!
 	.cfi_adjust_cfa_offset 16

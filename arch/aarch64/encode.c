@@ -57,7 +57,7 @@ size_t a64_encode_constant(uint8_t *out, unsigned int reg, uint64_t value)
 	return n + put64(out + n, value);
 }
 
-/* x16 and x17 are free at a function's entry: veneers of the linker use them (AAPCS64 6.1.1). */
+/* x16 and x17 are free at a function's entry: the linker's veneers use them (AAPCS64 6.1.1). */
 size_t a64_encode_slot(uint8_t *out, uint64_t at, uint64_t desc, uint64_t agent_entry)
 {
 	uint64_t distance = desc - at;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* One instruction, as far as patching cares: the encodings of C4.1 by mask and value. */
+/* Decodes one instruction, as far as it matters for patching: the encodings of C4.1 by mask and
+ * value. */
 #include <string.h>
 #include "arch/aarch64/aarch64.h"
 
-/* First match counts. */
+/* The first match is used. */
 static const struct {
 	uint32_t mask, value;
 	enum a64_form form;
@@ -35,7 +36,7 @@ enum a64_form a64_form(uint32_t insn)
 	return A64_PLAIN;
 }
 
-/* Bits @low .. @low + @bits of @insn as a signed number. */
+/* Bits @low to @low + @bits - 1 of @insn as a signed number. */
 static int64_t field(uint32_t insn, unsigned int low, unsigned int bits)
 {
 	return (int64_t)((uint64_t)insn << (64 - low - bits)) >> (64 - bits);

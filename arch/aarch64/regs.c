@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* General registers as NT_PRSTATUS has them: struct user_pt_regs, uapi asm/ptrace.h. */
+/* General registers as in NT_PRSTATUS: struct user_pt_regs, uapi asm/ptrace.h. */
 #include <errno.h>
 #include <string.h>
 #include "arch/aarch64/aarch64.h"
@@ -63,7 +63,7 @@ static bool get_column(const struct arch_regs *regs, int n, uint64_t *value)
 	return true;
 }
 
-/* do_signal() has prepared the restart, and forgotten about the call, before a tracer is told. */
+/* Before a tracer is notified, do_signal() has prepared the restart and discarded the call. */
 static enum arch_syscall_state syscall_state(const struct arch_regs *regs)
 {
 	(void)regs;
@@ -100,9 +100,9 @@ static void set_number(struct arch_regs *regs, long nr)
 	set(regs, A64_X8, (uint64_t)nr);
 }
 
-/* Those that have done nothing when they fail by EINTR: with a timeout on the socket read, readv,
+/* Calls that have done nothing if they fail with EINTR.  With a timeout on the socket: read, readv,
  * accept, recvfrom, recvmsg, recvmmsg, accept4, write, writev, sendfile, connect, sendto, sendmsg,
- * sendmmsg; semop, semtimedop, rt_sigtimedwait, io_getevents, epoll_pwait, epoll_pwait2,
+ * sendmmsg.  Others: semop, semtimedop, rt_sigtimedwait, io_getevents, epoll_pwait, epoll_pwait2,
  * io_uring_enter. */
 static bool did_nothing(uint64_t nr)
 {
@@ -116,7 +116,7 @@ static bool did_nothing(uint64_t nr)
 	return false;
 }
 
-/* x0 is the caller's to fill in (struct arch, call_regset). */
+/* The caller sets x0 (struct arch, call_regset). */
 static bool restart_interrupted(struct arch_regs *regs)
 {
 	if ((int64_t)get(regs, X(0)) != -EINTR || !did_nothing(get(regs, A64_X8)))
@@ -125,8 +125,8 @@ static bool restart_interrupted(struct arch_regs *regs)
 	return true;
 }
 
-/* nanosleep, clock_nanosleep, futex, futex_waitv: what the kernel ends by -ERESTART_RESTARTBLOCK.
- */
+/* nanosleep, clock_nanosleep, futex, futex_waitv: calls that the kernel ends with
+ * -ERESTART_RESTARTBLOCK. */
 static bool restartable(uint32_t number)
 {
 	return number == 101 || number == 115 || number == 98 || number == 449;
@@ -163,7 +163,7 @@ const struct arch arch_aarch64 = {
     .regset_size = A64_PRSTATUS,
     .fp_regset = 2, /* NT_PRFPREG */
     .frame_bytes = 4096 + 1024,
-    .reach = 0x7ff0000, /* b, less some slack */
+    .reach = 0x7ff0000, /* b, less a margin */
     .red_zone = 0,	/* AAPCS64 6.4.5 */
     /* the first record: FPSIMD_MAGIC and its size */
     .signal_frame = {24, -8, -424, -408, UINT64_MAX, 0x21046508001},

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Relocation of a function's first instruction, so that a `b` can take its place:
+ * Relocation of a function's first instruction, so that a `b` can replace it:
  *
  *	function:  [bti c]			relocated copy:  first instruction, adjusted
  *		   b slot
  *		   rest of the function  <-----------------  b back
  *
- * A function that signs its return address begins with paciasp, which is its landing pad as well
- * and has to stay.  There the hook would meet a signed link register, and the copy, called by the
- * agent, needs its own signed: so the signature is taken off on the way to the slot.
+ * A function that signs its return address begins with paciasp, which is also its landing pad and
+ * must stay.  The hook would get a signed link register there, and the copy, which the agent calls,
+ * must sign its own.  So the signature is removed on the way to the slot.
  *
  *	function:  paciasp			relocated copy:  paciasp
  *		   b undo				         second instruction, adjusted
@@ -37,7 +37,7 @@ struct out {
 	struct arch_patch *patch;
 	size_t n;    /* bytes of patch->relocated */
 	uint64_t at; /* their address */
-	uint8_t old; /* offset of the instruction that is being relocated */
+	uint8_t old; /* address of relocated[0] */
 };
 
 static uint32_t insn_at(const struct body *b, size_t at)
@@ -47,8 +47,8 @@ static uint32_t insn_at(const struct body *b, size_t at)
 	return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-/* Where an instruction became several, whoever stands at one of them may begin with the first
- * again: they change nothing but the scratch register, or set a register to a constant. */
+/* Records a position.  If an instruction became several, a thread at any of them can be moved back
+ * to the original one: they change only the scratch register, or set a register to a constant. */
 static void map(struct out *o)
 {
 	o->patch->old_off[o->patch->insns] = o->old;
@@ -66,7 +66,7 @@ static void put(struct out *o, uint32_t insn)
 	o->n += a64_put(next(o), insn);
 }
 
-/* Two instructions with what they load behind them. */
+/* Two instructions, followed by the constant that they load. */
 static void put_constant(struct out *o, unsigned int reg, uint64_t value)
 {
 	size_t n = a64_encode_constant(next(o), reg, value);
@@ -89,9 +89,10 @@ static void put_jump(struct out *o, uint64_t target)
 }
 
 /*
- * No direct branch of the function, and no address it takes, may be strictly inside the window.
- * Jumps to its start are refused too: a loop over the entry would go through the hook each time
- * round and pile up frames of the agent.  Calls to the start are recursion, and welcome.
+ * Refuses a direct branch of the function, or an address it takes, that is strictly inside the
+ * window.  Jumps to its start are refused too: a loop over the entry would go through the hook in
+ * each iteration and accumulate frames of the agent.  Calls to the start are recursion and
+ * permitted.
  */
 static enum arch_refusal scan(const struct body *b, uint64_t window, uint64_t end)
 {
@@ -109,7 +110,7 @@ static enum arch_refusal scan(const struct body *b, uint64_t window, uint64_t en
 	return ARCH_OK;
 }
 
-/* Only what fills the space up to the next function follows. */
+/* Does only padding up to the next function follow? */
 static bool padding_from(const struct body *b, size_t at)
 {
 	for (; at + A64_INSN <= b->size; at += A64_INSN) {
@@ -121,8 +122,8 @@ static bool padding_from(const struct body *b, size_t at)
 	return true;
 }
 
-/* A jump away from the function with more code behind it is somebody's patch, near or far (ldr
- * xN, literal; br xN); with nothing behind it the function is a thunk. */
+/* A jump away from the function that is followed by code is another tool's patch, near or far (ldr
+ * xN, literal; br xN); if no code follows, the function is a thunk. */
 static bool foreign(const struct body *b, size_t at)
 {
 	uint32_t insn = insn_at(b, at), then;
@@ -138,7 +139,8 @@ static bool foreign(const struct body *b, size_t at)
 	       target == b->addr + at + 2 * A64_INSN;
 }
 
-/* The load from the address in the scratch register that does what the literal load does. */
+/* Sets @load to the load from the address in the scratch register that is equivalent to the literal
+ * load. */
 static bool literal_load(uint32_t insn, uint32_t *load)
 {
 	/* By opc and V: ldr w, x, ldrsw, prfm; ldr s, d, q (C4.1.88, unsigned immediate). */
@@ -194,13 +196,13 @@ static enum arch_refusal relocate(struct out *o, uint32_t insn, uint64_t at)
 	case A64_TRAP:
 		return ARCH_REFUSE_FOREIGN;
 	default:
-		/* A system call too: an interrupted one is restarted from its own address. */
+		/* Also a system call: an interrupted one is restarted from its own address. */
 		return ARCH_REFUSE_INSN;
 	}
 }
 
-/* The patched instruction is the one at @window, or with @sign, an instruction there that stays,
- * the next. */
+/* Patches the instruction at @window or, if there is an instruction @sign there that must stay, the
+ * next one. */
 static enum arch_refusal plan(const struct body *b, size_t window, uint32_t sign,
 			      uint64_t slot_entry, struct out *o)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The emergency frame of a thread whose registers are borrowed: what the kernel's rt_sigreturn
- * reads at the stack pointer (arch/arm64/kernel/signal.c, struct rt_sigframe).
+ * The emergency frame of a thread whose registers are changed: what the kernel's rt_sigreturn reads
+ * at the stack pointer (arch/arm64/kernel/signal.c, struct rt_sigframe).
  *
- *	at	128 bytes of siginfo that nobody reads
+ *	at	128 bytes of siginfo that the kernel does not read
  *	+128	struct ucontext: flags, link, stack, signal mask, registers
  *	+592	4096 bytes of records: vector registers, an empty one
  */
@@ -11,9 +11,9 @@
 #include "arch/aarch64/aarch64.h"
 
 #define FPSIMD_MAGIC   0x46508001u /* uapi asm/sigcontext.h */
-#define FPSIMD_VECTORS 512	   /* in the register set (struct user_fpsimd_state): before ... */
+#define FPSIMD_VECTORS 512	   /* in the register set (struct user_fpsimd_state) before ... */
 #define FPSIMD_STATUS  8	   /* ... fpsr and fpcr, which are first in the record */
-/* sigaltstack(2) refuses it, and sigreturn then leaves the alternate stack as it is. */
+/* Invalid for sigaltstack(2), so sigreturn leaves the alternate stack unchanged. */
 #define NO_SUCH_SS_FLAG 0x7
 
 /* uapi asm/ucontext.h and asm/sigcontext.h. */
@@ -29,7 +29,7 @@ struct kernel_frame {
 		uint32_t magic, size;
 		uint8_t status[FPSIMD_STATUS], vectors[FPSIMD_VECTORS];
 	} fpsimd;
-	uint8_t reserved[4096 - 528]; /* begins with an empty record: the end */
+	uint8_t reserved[4096 - 528]; /* begins with an empty record, which ends the list */
 };
 
 _Static_assert(offsetof(struct kernel_frame, fpsimd) == 592, "struct rt_sigframe");
@@ -45,7 +45,7 @@ size_t a64_emergency_frame(uint8_t *out, size_t size, uint64_t at, const struct 
 	if (size < sizeof(f) || e->xstate_size < FPSIMD_VECTORS + FPSIMD_STATUS)
 		return 0;
 	memcpy(f.regs, e->regs->raw, sizeof(f.regs));
-	/* The program counter is at the system call already: do_signal() put it there. */
+	/* do_signal() has set the program counter to the system call already. */
 	if (e->again >= 0)
 		memcpy(f.regs + A64_X8, &again, sizeof(again));
 	f.fpsimd.magic = FPSIMD_MAGIC;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the agent needs of this architecture.  Freestanding; A32. */
+/* The architecture's part of the agent.  Freestanding; A32. */
 #ifndef ARCH_ARM_AGENT_ARCH_H
 #define ARCH_ARM_AGENT_ARCH_H
 
@@ -16,7 +16,7 @@
 #define AG_NR_SHMCTL	       308
 #define AG_NR_PROCESS_VM_READV 376
 #define AG_SIGSET_BYTES	       8     /* the kernel's sigset_t */
-#define AG_IPC_64	       0x100 /* what shmctl's command has for the structure of today */
+#define AG_IPC_64	       0x100 /* flag of shmctl's command for the current structure */
 
 /* Registers at the entry of a hooked function; built by agent-entry.S. */
 struct ag_frame {
@@ -31,13 +31,13 @@ static inline uint64_t frame_sp(const struct ag_frame *f)
 	return (uintptr_t)(f + 1);
 }
 
-/* Where the return address of the frame that is being entered lies: agent-entry.S put it there. */
+/* Address of the return address of the function that was entered; agent-entry.S stored it there. */
 static inline uint64_t frame_ra_at(const struct ag_frame *f)
 {
 	return (uintptr_t)&f->return_address;
 }
 
-/* Registers of the frame that is being entered, by column (arch/arm/regs.c). */
+/* Registers at the entry of the function, by column (arch/arm/regs.c). */
 static inline void frame_state(const struct ag_frame *f, uint64_t pc, struct uw_state *s)
 {
 	static const uint8_t column[8] = {1, 2, 3, 0, 4, 5, 8, UW_REG_FP};
@@ -58,7 +58,7 @@ static inline uint64_t frame_fp(const struct ag_frame *f)
 }
 
 /*
- * Calls the original mmap or mmap64.  Beyond four words the arguments are on the stack: the
+ * Calls the original mmap or mmap64.  Arguments beyond the fourth word are on the stack: the
  * descriptor and an offset of one word, or of two, aligned (AAPCS 6.4).
  */
 static inline uintptr_t frame_mmap(const struct ag_frame *f, uintptr_t a0, uintptr_t a1,
@@ -72,7 +72,7 @@ static inline uintptr_t frame_mmap(const struct ag_frame *f, uintptr_t a0, uintp
 								    stack[2], stack[3]);
 }
 
-/* What a call pushes. */
+/* Bytes that a call pushes. */
 #define AG_RA_SIZE 0
 
 static inline uint64_t thread_pointer(void)
@@ -83,8 +83,8 @@ static inline uint64_t thread_pointer(void)
 	return tp;
 }
 
-/* The virtual counter, which the kernel lets programs read as its vdso needs it
- * (CNTKCTL.PL0VCTEN); record/clock.c has looked whether it does.  Not before earlier loads. */
+/* The virtual counter, which the kernel lets programs read because its vDSO needs it
+ * (CNTKCTL.PL0VCTEN); record/clock.c has checked that.  The isb orders it after earlier loads. */
 static inline uint64_t ticks(void)
 {
 	uint64_t now;
@@ -93,7 +93,7 @@ static inline uint64_t ticks(void)
 	return now;
 }
 
-/* No vector registers, and no branch on what was there. */
+/* Uses no vector registers, and no branch that depends on the old content. */
 static inline void zero_bytes(uint64_t at, uint64_t n)
 {
 	uintptr_t p = (uintptr_t)at, end = p + (uintptr_t)n;
@@ -112,15 +112,15 @@ static inline void cpu_pause(void)
 }
 
 /*
- * Compare and swap that is atomic against signals of this thread: an exception takes the exclusive
- * monitor away.  What was written before it is seen by whoever sees the new value.
+ * Compare and swap that is atomic against signals of this thread: an exception clears the exclusive
+ * monitor.  Release: a reader that sees the new value also sees what was written before.
  */
 static inline bool cas_local(uint64_t *p, uint64_t old, uint64_t new)
 {
 	return __atomic_compare_exchange_n(p, &old, new, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
-/* A system call of ours.  The kernel keeps every register but r0. */
+/* Makes a system call for the agent.  The kernel preserves every register but r0. */
 static inline long raw_syscall(long nr, long a, long b, long c, long d, long e, long f)
 {
 	register long r7 __asm__("r7") = nr;

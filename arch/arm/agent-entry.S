@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Where hooked functions arrive: a slot loads the address of its struct ss_desc into ip and jumps
- * here, from A32 and from Thumb.  ip is free at a function's entry (AAPCS 6.1.1); all else is the
- * caller's.
+ * Entry code of the hooks: a slot loads the address of its struct ss_desc into ip and jumps here,
+ * from A32 and from Thumb.  ip is free at a function's entry (AAPCS 6.1.1); all other registers
+ * belong to the caller.
  *
- * Every entry first looks at the gate: zero (off, or a forked child, whose gate page is wiped)
- * means the relocated function goes on, with no frame of ours.  In sampling mode only the slow
- * paths look.
+ * Every entry first checks the gate.  If it is zero (off, or a forked child, whose gate page is
+ * wiped), the relocated function is entered without a frame of the agent.  In sampling mode only
+ * the slow paths check.
  *
  *	+52 return address (lr)		struct ag_frame from +16
  *	+48 ip = desc
  *	+16 r4 to r11
- *	 +0 r0 to r3: they stay as well: gcc knows of a function of the same file which of the
- *	    caller-saved registers it leaves alone (-fipa-ra, part of -O2)
+ *	 +0 r0 to r3: preserved, too, because gcc determines which caller-saved registers a
+ *	    function of the same file leaves unchanged, and its callers rely on that
+ *	    (-fipa-ra, part of -O2)
  */
 	.syntax unified
 	.arm
@@ -36,7 +37,7 @@
 	.cfi_def_cfa_offset 56
 	.endm
 
-	/* The callee-saved registers come back unchanged from C: only the stack pointer moves. */
+	/* C code has preserved the callee-saved registers: only the stack pointer is moved. */
 	.macro drop_frame
 	pop	{r0-r3}
 	.cfi_def_cfa_offset 40
@@ -46,7 +47,7 @@
 	.cfi_def_cfa_offset 0
 	.endm
 
-	/* All but r0, which has the result. */
+	/* All except r0, which has the result. */
 	.macro return_result
 	add	sp, sp, #4
 	.cfi_def_cfa_offset 52
@@ -63,7 +64,7 @@
 8000:	add	\reg, pc, \reg
 	.endm
 
-	/* lr is saved. */
+	/* lr must be saved already. */
 	.macro gate_or label
 	address lr, ag_gate
 	ldr	lr, [lr]
@@ -143,8 +144,8 @@ ag_original:
 	call_through ag_entry_sample_xallocx, ag_sample_xallocx
 
 	/*
-	 * operator new that throws: C asks the nothrow sibling; 0 means it failed, and the original
-	 * is entered with no frame of ours, so that it can throw.
+	 * Throwing operator new: C calls the nothrow sibling.  If that returns 0, the original is
+	 * entered without a frame of the agent, so that it can throw.
 	 */
 	.macro call_through_throw name, fn
 	begin	\name
@@ -164,7 +165,7 @@ ag_original:
 	call_through_throw ag_entry_alloc_throw, ag_alloc_throw
 	call_through_throw ag_entry_sample_alloc_throw, ag_sample_alloc_throw
 
-	/* Tail (free): nothing of ours stays on the stack while the original runs. */
+	/* Tail (free): no frame of the agent is on the stack while the original runs. */
 	.macro push_callers
 	push	{r0-r3, ip, lr}
 	.cfi_def_cfa_offset 24
@@ -179,7 +180,7 @@ ag_original:
 
 	/*
 	 * C: bool ag_free(block, const struct ss_desc *, return address).  True: the thread is in a
-	 * hook already, and who calls has to be found out: once more with a frame to unwind from.
+	 * hook already, so ag_free_nested() must classify the call, with a frame to unwind from.
 	 */
 	begin	ag_entry_free
 	push_callers
@@ -204,9 +205,9 @@ ag_original:
 
 	/*
 	 * Sampling.  The thread's countdown is found by a hash of its thread pointer
-	 * (formats/session.h); a request that does not go over the next point takes its bytes off it
-	 * and enters the original.  \product: the size is r0 * r1.  A fork's child has no countdown:
-	 * the wiped gate sends it to the slow path, and that to the original.
+	 * (formats/session.h).  A request that does not reach the next point only subtracts its
+	 * bytes and enters the original.  \product: the size is r0 * r1.  A forked child has no
+	 * countdown: the wiped gate sends it to the slow path, which enters the original.
 	 */
 	.macro counted name, product
 	begin	\name
@@ -266,7 +267,7 @@ ag_original:
 	counted ag_entry_sample_malloc, 0
 	counted ag_entry_sample_calloc, 1
 
-	/* A block whose hash no sampled one has is not sampled. */
+	/* A block is not sampled if no sampled block has its hash. */
 	begin	ag_entry_sample_free
 	push	{r1, r2}
 	.cfi_def_cfa_offset 8

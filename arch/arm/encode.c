@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Instructions that memprof writes: A32 and Thumb-2 of ARMv7 (ARM ARM DDI 0406, A8). */
+/* Encodes instructions: A32 and Thumb-2 of ARMv7 (ARM ARM DDI 0406, A8). */
 #include "arch/arm/arm.h"
 
-/* Less some slack: an island of a page is within reach when its start is. */
+/* Less a margin: an island of a page is within reach if its start is. */
 #define B_REACH	      0x1ff0000 /* b: 24 bits of words */
 #define THUMB_B_REACH 0xff0000	/* b.w: 24 bits of halfwords */
 
@@ -62,7 +62,7 @@ void arm_put_jump(struct arm_out *o, uint64_t target)
 		arm_put32(o, 0xe51ff004); /* ldr pc, [pc, #-4] */
 		put_word(o, (uint32_t)target);
 	} else {
-		/* ldr.w pc, [pc, #0 or #2]: from the next multiple of 4 that is behind it */
+		/* ldr.w pc, [pc, #0 or #2]: from the next multiple of 4 after it */
 		bool odd = (o->at + o->n) & 2;
 
 		arm_put32(o, 0xf8dff000 | (odd ? 4 : 0));
@@ -126,7 +126,7 @@ void arm_put_add(struct arm_out *o, uint8_t reg, uint32_t value, uint8_t cond)
 	}
 }
 
-/* ip is free at a function's entry (AAPCS 6.1.1): linkers' veneers use it as well. */
+/* ip is free at a function's entry (AAPCS 6.1.1): the linker's veneers use it, too. */
 size_t arm_encode_slot(uint8_t *out, uint64_t at, uint64_t desc, uint64_t agent_entry)
 {
 	struct arm_out o = {out, 0, 32, at & ~(uint64_t)ARM_THUMB, at & ARM_THUMB};

@@ -125,7 +125,7 @@ static void a32(uint32_t op, uint64_t addr, struct arch_frame_insn *i)
 bool arm_frame_insn(const struct arch *arch, const uint8_t *code, size_t size, uint64_t addr,
 		    uint8_t mode, struct arch_frame_insn *i)
 {
-	/* Instructions are little endian also where data is not (BE8). */
+	/* Instructions are little endian even if data is not (BE8). */
 	uint32_t high, low, op;
 
 	(void)arch;

@@ -7,11 +7,12 @@
 /* struct arch, frame_insn; @mode 1: Thumb. */
 bool arm_frame_insn(const struct arch *arch, const uint8_t *code, size_t size, uint64_t addr,
 		    uint8_t mode, struct arch_frame_insn *insn);
-/* frame_t32.c: the same for the two lengths of Thumb instructions; the second halfword is @low. */
+/* frame_t32.c: arm_frame_insn() for Thumb instructions of 16 and 32 bits; @low is the second
+ * halfword. */
 void arm_frame_t16(uint32_t op, uint64_t addr, struct arch_frame_insn *insn);
 void arm_frame_t32(uint32_t high, uint32_t low, uint64_t addr, struct arch_frame_insn *insn);
 
-/* Push and pop of a register list, as loads of the program counter leave the function. */
+/* Push and pop of a register list; a load of the program counter leaves the function. */
 static inline void arm_frame_push(struct arch_frame_insn *i, uint32_t mask)
 {
 	i->saves = mask;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Frames in Thumb code (Arm Architecture Reference Manual ARMv7-A, DDI0406C, A6).  An instruction
- * in an IT block does not change the frame but for leaving the function. */
+ * in an IT block does not change the frame except by leaving the function. */
 #include "arch/arm/frame.h"
 
 /* ---------------------------------------------------------------- 16 bits -- */
@@ -297,7 +297,7 @@ void arm_frame_t32(uint32_t high, uint32_t low, uint64_t addr, struct arch_frame
 		if ((high & 0xf) == ARM_PC)
 			i->table_entry = low & 0x10 ? 2 : 1;
 	} else if ((high & 0xfe40) == 0xe840) {
-		/* Exclusive accesses are of the same space but neither before nor back. */
+		/* Exclusive accesses have the same encoding space, but neither bit is set. */
 		if (high & 0x120)
 			dual(high, low, addr, i);
 	} else if ((high & 0xfe40) == 0xe800) {

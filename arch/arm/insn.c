@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A32 instructions (ARM ARM DDI 0406, A5), as far as they depend on their place. */
+/* Decodes A32 instructions (ARM ARM DDI 0406, A5), as far as they depend on their address. */
 #include "arch/arm/arm.h"
 
 #define ALWAYS 14
@@ -35,7 +35,7 @@ static uint32_t rm(uint32_t w)
 	return w & 15;
 }
 
-/* Data processing: which source is the pc? (A5.2.1 to A5.2.3) */
+/* Data processing: which source operand is the pc? (A5.2.1 to A5.2.3) */
 static void processing(struct arm_insn *o, uint32_t w, uint64_t pc)
 {
 	uint32_t op = w >> 21 & 15, rotation = w >> 7 & 30, value = w & 255;
@@ -66,13 +66,13 @@ static void processing(struct arm_insn *o, uint32_t w, uint64_t pc)
 	} else if (op == 4 && !immediate && !(w >> 4 & 0xff)) {
 		o->index = (uint8_t)(rn_pc ? rm(w) : rn(w));
 		to(o, ARCH_INSN_PC_RELATIVE, o->index == o->reg ? ARM_ADD : ARM_ADD_INDEX, pc);
-		o->i.has_target = false; /* what is added is no address yet */
+		o->i.has_target = false; /* the sum is not an address yet */
 	} else {
 		other(o, ARCH_INSN_INVALID);
 	}
 }
 
-/* Halfwords, signed bytes, doublewords (A5.2.8); swp, ldrex and multiplications beside them. */
+/* Halfwords, signed bytes, doublewords (A5.2.8), with swp, ldrex and multiplications. */
 static void extra(struct arm_insn *o, uint32_t w, uint64_t pc)
 {
 	uint32_t offset = (w >> 4 & 0xf0) | (w & 15);
@@ -156,7 +156,7 @@ static void multiple(struct arm_insn *o, uint32_t w)
 		other(o, rn(w) == 13 ? ARCH_INSN_RETURN : ARCH_INSN_INDIRECT);
 }
 
-/* cond 1111 (A5.7) */
+/* condition 1111 (A5.7) */
 static void unconditional(struct arm_insn *o, uint32_t w, uint64_t pc)
 {
 	uint64_t distance = (uint64_t)((int64_t)(int32_t)(w << 8) >> 6);
@@ -184,7 +184,7 @@ static void decode(struct arm_insn *o, uint32_t w, uint64_t pc)
 		else
 			processing(o, w, pc);
 		return;
-	case 1: /* movw, movt, msr and hints beside it */
+	case 1: /* movw, movt, msr and hints are in the same space */
 		if ((w & 0x01900000) != 0x01000000)
 			processing(o, w, pc);
 		return;
@@ -210,7 +210,7 @@ static void decode(struct arm_insn *o, uint32_t w, uint64_t pc)
 		else
 			to(o, ARCH_INSN_COND_JUMP, ARM_BRANCH_IF, pc + distance);
 		return;
-	case 6: /* Coprocessors: loads and stores with the pc as base would need a register. */
+	case 6: /* Coprocessors: a load or store with the pc as base would need another register. */
 		if (rn(w) == PC)
 			other(o, ARCH_INSN_INVALID);
 		return;

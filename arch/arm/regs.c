@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* General registers as NT_PRSTATUS has them: r0 to r15, cpsr, ORIG_r0 (asm/ptrace.h). */
+/* General registers as in NT_PRSTATUS: r0 to r15, cpsr, ORIG_r0 (asm/ptrace.h). */
 #include <errno.h>
 #include "arch/arm/arm.h"
 #include "arch/arm/frame.h"
 #include "arch/arm/trampoline.h"
 
-#define NR 7 /* the register that has a system call's number */
+#define NR 7 /* register of a system call's number */
 
-/* Of each column; -1: there is none. */
+/* Register of each column; -1: none. */
 static const int8_t register_of[UW_MAX_REGS] = {7,  4,	5,  6,	8,  9,	11,	ARM_SP, 10,
 						12, -1, -1, -1, -1, -1, ARM_LR, ARM_PC};
 
@@ -16,7 +16,7 @@ static uint64_t get_pc(const struct arch_regs *regs)
 	return arm_reg(regs, ARM_PC);
 }
 
-/* The instruction set stays. */
+/* Keeps the instruction set. */
 static void set_pc(struct arch_regs *regs, uint64_t pc)
 {
 	arm_set_reg(regs, ARM_PC, pc);
@@ -41,9 +41,9 @@ static bool get_column(const struct arch_regs *regs, int n, uint64_t *value)
 }
 
 /*
- * The kernel has put pc and r0 back before a tracer sees them (arch/arm/kernel/signal.c,
- * do_signal()), so a call that is going to be restarted looks like one that is about to be made.
- * One that has ended with its first argument as the result looks the same and does no harm here.
+ * The kernel restores pc and r0 before a tracer sees them (arch/arm/kernel/signal.c, do_signal()),
+ * so a call that is going to be restarted looks like one that is about to be made.  A finished call
+ * whose result equals its first argument looks the same, which does no harm here.
  */
 static enum arch_syscall_state syscall_state(const struct arch_regs *regs)
 {
@@ -71,10 +71,10 @@ static void set_number(struct arch_regs *regs, long nr)
 	arm_set_reg(regs, NR, (uint64_t)nr);
 }
 
-/* Those that have done nothing when they fail by EINTR: with a timeout on the socket read, readv,
+/* Calls that have done nothing if they fail with EINTR.  With a timeout on the socket: read, readv,
  * recv, recvfrom, recvmsg, recvmmsg (both forms), accept, accept4, write, writev, sendfile (both),
- * connect, send, sendto, sendmsg, sendmmsg; semop, semtimedop (both), rt_sigtimedwait (both),
- * io_getevents, epoll_wait, epoll_pwait, epoll_pwait2, io_uring_enter. */
+ * connect, send, sendto, sendmsg, sendmmsg.  Others: semop, semtimedop (both), rt_sigtimedwait
+ * (both), io_getevents, epoll_wait, epoll_pwait, epoll_pwait2, io_uring_enter. */
 static bool did_nothing(uint32_t nr)
 {
 	static const uint16_t call[] = {3,   145, 291, 292, 297, 365, 417, 285, 366, 4,
@@ -101,7 +101,7 @@ static bool restart_interrupted(struct arch_regs *regs)
 	return true;
 }
 
-/* At Thumb code, with no IT block going on and nothing to restart. */
+/* Continues at Thumb code, outside any IT block and with nothing to restart. */
 static void go_to(struct arch_regs *regs, uint64_t pc)
 {
 	uint32_t cpsr = arm_reg(regs, ARM_CPSR) & ~(CPSR_IT | CPSR_J);
@@ -136,7 +136,7 @@ static long restarted_number(const uint8_t *code, size_t n)
 {
 	(void)code;
 	(void)n;
-	return -1; /* r7 has the number of the call itself, also when the kernel restarts it */
+	return -1; /* r7 has the number of the call itself, even if the kernel restarts it */
 }
 
 const struct arch arch_arm = {
@@ -149,7 +149,7 @@ const struct arch arch_arm = {
     .frame_bytes = 1024,
     .sigset_size = 8,
     .fp_regset = 0x400,	   /* NT_ARM_VFP */
-    .reach = 0xf00000,	   /* b.w, less some slack */
+    .reach = 0xf00000,	   /* b.w, less a margin */
     .far_reach = 1u << 31, /* ldr.w pc, [pc] */
     .entry_length = 4,
     .syscall_insn_length = 2,

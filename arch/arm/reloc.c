@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Relocation of a function's first instructions, so that a jump can take their place: b (4 bytes)
- * where the slot is in reach, else a load of pc with the address behind it (8 or 10 bytes).
+ * Relocation of a function's first instructions, so that a jump can replace them: b (4 bytes) if
+ * the slot is within reach, else a load of pc followed by the address (8 or 10 bytes).
  *
- * What depends on the pc becomes movw, movt and the operation on the result; no register is needed
- * but the one that is written.  An IT block is taken as a whole, each of its instructions in a
- * block of its own: a thread in the middle of one cannot be moved, at its start it can.
+ * An instruction that depends on the pc becomes movw, movt and the operation on the result; no
+ * register is needed except the one that is written.  An IT block is relocated as a whole, each of
+ * its instructions in its own block: a thread in the middle of one cannot be moved, a thread at its
+ * start can.
  */
 #include <stdlib.h>
 #include "arch/arm/arm.h"
@@ -17,9 +18,9 @@
 struct body {
 	const uint8_t *code;
 	size_t size;
-	uint64_t addr; /* of its first byte */
+	uint64_t addr; /* address of the first byte */
 	bool thumb;
-	uint8_t *literal; /* a bit for each word that is loaded from: data */
+	uint8_t *literal; /* a bit for each word that is a constant to be loaded, not code */
 };
 
 static bool decode(const struct body *b, size_t at, struct arm_insn *a)
@@ -34,7 +35,7 @@ static bool is_literal(const struct body *b, size_t at)
 	return b->literal[word / 8] >> word % 8 & 1;
 }
 
-/* Pools of constants lie between the code. */
+/* Pools of constants are between the code. */
 static bool find_literals(struct body *b)
 {
 	struct arm_insn a;
@@ -54,8 +55,8 @@ static bool find_literals(struct body *b)
 	return true;
 }
 
-/* As on the other architectures: no branch of the function, and no address that it takes, may be
- * inside the window; jumps to its start would go through the hook each time round. */
+/* As on the other architectures: refuses a branch of the function, or an address it takes, that is
+ * inside the window, and jumps to its start, which would go through the hook in each iteration. */
 static enum arch_refusal scan(const struct body *b, uint8_t length)
 {
 	struct arm_insn a;
@@ -87,7 +88,7 @@ static void put_it(struct arm_out *o, uint8_t cond, unsigned int n)
 		arm_put16(o, 0xbf00 | (uint32_t)cond << 4 | (same << (5 - n) & 15) | 8u >> (n - 1));
 }
 
-/* The load of @a from the register that it loads, which has the address. */
+/* The load of @a, with the address in the register that it loads. */
 static void put_load(struct arm_out *o, const struct arm_insn *a)
 {
 	uint32_t base = (uint32_t)a->reg << 16, up = 1u << 23, w = a->bits;
@@ -112,7 +113,7 @@ static void put_copy(struct arm_out *o, const struct arm_insn *a)
 		arm_put32(o, a->bits);
 }
 
-/* Under @cond; in_it: in a block of its own. */
+/* Writes @a under @cond; @in_it: in an IT block of its own. */
 static enum arch_refusal put_form(struct arm_out *o, const struct arm_insn *a, bool in_it)
 {
 	uint32_t target = (uint32_t)a->i.target;
@@ -155,7 +156,7 @@ static enum arch_refusal put_form(struct arm_out *o, const struct arm_insn *a, b
 	}
 }
 
-/* The opposite condition leads over a jump to where @a goes. */
+/* Writes a branch under the opposite condition over a jump to the target of @a. */
 static void put_branch_if(struct arm_out *o, const struct arm_insn *a)
 {
 	struct arm_out over = *o;
@@ -181,14 +182,14 @@ static enum arch_refusal refusal_of(const struct arm_insn *a)
 	case ARCH_INSN_TRAP:
 		return ARCH_REFUSE_FOREIGN;
 	default:
-		/* A system call too: an interrupted one is restarted from its own address. */
+		/* Also a system call: an interrupted one is restarted from its own address. */
 		return ARCH_REFUSE_INSN;
 	}
 }
 
 static enum arch_refusal relocate(struct arm_out *o, const struct arm_insn *a, bool in_it)
 {
-	/* The stack pointer is no place for an address on the way. */
+	/* The stack pointer must not hold an intermediate address. */
 	if (a->i.kind == ARCH_INSN_PC_RELATIVE && a->reg >= ARM_SP && a->reg != ARM_LR)
 		return ARCH_REFUSE_INSN;
 	switch (a->form) {
@@ -215,7 +216,7 @@ static enum arch_refusal relocate(struct arm_out *o, const struct arm_insn *a, b
 	}
 }
 
-/* The instructions of the block that @it begins. */
+/* Relocates the instructions of the block that @it begins. */
 static enum arch_refusal relocate_block(const struct body *b, size_t *at, const struct arm_insn *it,
 					struct arm_out *o)
 {
@@ -235,7 +236,7 @@ static enum arch_refusal relocate_block(const struct body *b, size_t *at, const 
 	return ARCH_OK;
 }
 
-/* Only what fills the space up to the next function follows. */
+/* Does only padding up to the next function follow? */
 static bool padding_from(const struct body *b, size_t at)
 {
 	static const uint8_t nop16[] = {0x00, 0xbf}, nop32[] = {0x00, 0xf0, 0x20, 0xe3};
@@ -253,8 +254,8 @@ static bool padding_from(const struct body *b, size_t at)
 	return true;
 }
 
-/* A jump away from the function with more code behind it is somebody's patch; with nothing behind
- * it the function is a thunk. */
+/* A jump away from the function that is followed by code is another tool's patch; if no code
+ * follows, the function is a thunk. */
 static bool foreign(const struct body *b, const struct arm_insn *a)
 {
 	bool out =
@@ -274,7 +275,7 @@ static enum arch_refusal take_window(const struct body *b, size_t least, struct 
 	while (at < least && refusal == ARCH_OK) {
 		struct arm_insn a;
 
-		/* What follows an unconditional end may be anything. */
+		/* After an unconditional end there can be anything. */
 		if (ended || at >= b->size || !decode(b, at, &a))
 			return ARCH_REFUSE_SHORT;
 		if (at == 0 && foreign(b, &a))
@@ -298,7 +299,8 @@ static enum arch_refusal take_window(const struct body *b, size_t least, struct 
 	return refusal;
 }
 
-/* Behind the jump come nops: no instruction of the window starts there, so nobody comes by. */
+/* Fills the window with nops after the jump: no instruction of the window starts there, so they are
+ * not executed. */
 static void put_entry(const struct body *b, uint64_t slot_entry, struct arch_patch *patch)
 {
 	struct arm_out o = {patch->new_bytes, 0, sizeof(patch->new_bytes), b->addr, b->thumb};

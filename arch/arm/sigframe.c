@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The emergency frame of a thread whose registers are borrowed: what the kernel's rt_sigreturn
- * reads (arch/arm/kernel/signal.c, struct rt_sigframe).  The link register leads there.
+ * The emergency frame of a thread whose registers are changed: what the kernel's rt_sigreturn reads
+ * (arch/arm/kernel/signal.c, struct rt_sigframe).  The link register points to the rt_sigreturn
+ * code.
  */
 #include "arch/arm/arm.h"
 
@@ -9,7 +10,7 @@
 #define VFP_MAGIC     0x56465001u /* asm/ucontext.h */
 #define VFP_REGSET    260	  /* NT_ARM_VFP: 32 registers and fpscr */
 #define FPEXC_EN      0x40000000u
-/* sigaltstack(2) refuses it, and sigreturn then leaves the alternate stack as it is. */
+/* Invalid for sigaltstack(2), so sigreturn leaves the alternate stack unchanged. */
 #define NO_SUCH_SS_FLAG 0x7
 
 /* asm/ucontext.h, struct vfp_sigframe */

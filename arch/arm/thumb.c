@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Thumb-2 instructions (ARM ARM DDI 0406, A6), as far as they depend on their place. */
+/* Decodes Thumb-2 instructions (ARM ARM DDI 0406, A6), as far as they depend on their address. */
 #include "arch/arm/arm.h"
 
 #define ALWAYS 14
@@ -47,7 +47,7 @@ static void special(struct arm_insn *o, uint32_t w, uint64_t pc)
 	} else if (rm == PC) {
 		o->reg = rd;
 		to(o, ARCH_INSN_PC_RELATIVE, (w >> 8 & 3) == 0 ? ARM_ADD : ARM_ADDRESS, pc);
-		/* What is added is no address yet. */
+		/* The sum is not an address yet. */
 		o->i.has_target = o->form == ARM_ADDRESS;
 	}
 }
@@ -218,7 +218,7 @@ static void decode32(struct arm_insn *o, uint32_t w, uint64_t pc)
 		else
 			immediate(o, w, pc);
 	} else if ((w & 0xec000000) == 0xec000000) {
-		/* Coprocessors: loads and stores with the pc as base would need a register. */
+		/* Coprocessors: a load or store with the pc as base would need another register. */
 		if ((w & 0xee000000) == 0xec000000 && (w >> 16 & 15) == PC)
 			other(o, ARCH_INSN_INVALID);
 	} else if ((w & 0xfe000000) == 0xf8000000) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the agent needs of this architecture.  Freestanding. */
+/* The architecture's part of the agent.  Freestanding. */
 #ifndef ARCH_MIPS64_AGENT_ARCH_H
 #define ARCH_MIPS64_AGENT_ARCH_H
 
@@ -18,9 +18,9 @@
 #define AG_NR_PROCESS_VM_READV 5304
 
 #define AG_SIGSET_BYTES 16    /* the kernel's sigset_t */
-#define AG_IPC_64	0x100 /* what shmctl's command has for the structure of today */
+#define AG_IPC_64	0x100 /* flag of shmctl's command for the current structure */
 
-/* The thread pointer points by this far behind the thread control block. */
+/* Distance of the thread pointer from the end of the thread control block. */
 #define AG_TP_BIAS 0x7000
 
 /* Registers at the entry of a hooked function; built by agent-entry.S. */
@@ -37,13 +37,13 @@ static inline uint64_t frame_sp(const struct ag_frame *f)
 	return (uint64_t)(f + 1);
 }
 
-/* Where the return address of the frame that is being entered lies: agent-entry.S put it there. */
+/* Address of the return address of the function that was entered; agent-entry.S stored it there. */
 static inline uint64_t frame_ra_at(const struct ag_frame *f)
 {
 	return (uint64_t)&f->return_address;
 }
 
-/* Registers of the frame that is being entered, by column. */
+/* Registers at the entry of the function, by column. */
 static inline void frame_state(const struct ag_frame *f, uint64_t pc, struct uw_state *s)
 {
 	for (int i = 0; i < 6; i++)
@@ -65,7 +65,7 @@ static inline uint64_t frame_fp(const struct ag_frame *f)
 	return f->fp;
 }
 
-/* Calls the original mmap; the sixth argument lies below the frame (agent-entry.S). */
+/* Calls the original mmap; the sixth argument is below the frame (agent-entry.S). */
 static inline uintptr_t frame_mmap(const struct ag_frame *f, uintptr_t a0, uintptr_t a1,
 				   uintptr_t a2, uintptr_t a3, uintptr_t a4)
 {
@@ -76,12 +76,13 @@ static inline uintptr_t frame_mmap(const struct ag_frame *f, uintptr_t a0, uintp
 	return original(a0, a1, a2, a3, a4, ((const uintptr_t *)f)[-1]);
 }
 
-/* What a call pushes. */
+/* Bytes that a call pushes. */
 #define AG_RA_SIZE 0
 
 /*
- * The address of one of our pages.  There is no load relative to the program counter, and no table
- * of addresses in an image that nobody relocates: the distance lies behind a call.
+ * The address of one of the agent's private pages.  There is no load relative to the program
+ * counter, and the image is not relocated, so it can have no table of addresses: the distance is
+ * stored after a call instruction.
  */
 #define AG_OWN(symbol)                                                                             \
 	({                                                                                         \
@@ -100,7 +101,7 @@ static inline uintptr_t frame_mmap(const struct ag_frame *f, uintptr_t a0, uintp
 		own_;                                                                              \
 	})
 
-/* Where the kernel has to emulate rdhwr it knows this register best. */
+/* $3, because the kernel's emulation of rdhwr is fastest for this register. */
 static inline uint64_t thread_pointer(void)
 {
 	register uint64_t tp __asm__("$3");
@@ -109,10 +110,11 @@ static inline uint64_t thread_pointer(void)
 	return tp;
 }
 
-/* Nanoseconds of CLOCK_MONOTONIC: the counter that rdhwr reads has 32 bits.  agent-clock.c */
+/* Nanoseconds of CLOCK_MONOTONIC, because the counter that rdhwr reads has only 32 bits.
+ * agent-clock.c */
 uint64_t ticks(void);
 
-/* No vector registers, and no branch on what was there. */
+/* Uses no vector registers, and no branch that depends on the old content. */
 static inline void zero_bytes(uint64_t at, uint64_t n)
 {
 	for (; n && at & 7; n--)
@@ -129,8 +131,8 @@ static inline void cpu_pause(void)
 }
 
 /*
- * Compare and swap that is atomic against signals of this thread: an exception ends the link.
- * What was written before it is seen by whoever sees the new value.
+ * Compare and swap that is atomic against signals of this thread: an exception clears the link bit.
+ * A reader that sees the new value also sees what was written before.
  */
 static inline bool cas_local(uint64_t *p, uint64_t old, uint64_t new)
 {
@@ -153,7 +155,8 @@ static inline bool cas_local(uint64_t *p, uint64_t old, uint64_t new)
 	return now == old;
 }
 
-/* A system call of ours.  The kernel keeps the arguments' registers but $7, and the saved ones. */
+/* Makes a system call for the agent.  The kernel preserves the argument registers but $7, and the
+ * callee-saved ones. */
 static inline long raw_syscall(long nr, long a, long b, long c, long d, long e, long f)
 {
 	register long v0 __asm__("$2") = nr;

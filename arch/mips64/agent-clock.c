@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The agent's clock, where no counter serves. */
+/* The agent's clock on architectures without a suitable counter. */
 #include "agent/clock.h"
 
 uint64_t ticks(void)

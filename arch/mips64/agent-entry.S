@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Where hooked functions arrive: a slot loads the address of its struct ss_desc into $1 and jumps
- * here by $25.  Those two are free at a function's entry ($1 is the assembler's, $25 the function's
- * own address, which the relocated copy loads again); all else is the caller's.
+ * Entry code of the hooks: a slot loads the address of its struct ss_desc into $1 and jumps here
+ * through $25.  Those two are free at a function's entry ($1 is the assembler's, $25 the function's
+ * own address, which the relocated copy loads again); all other registers belong to the caller.
  *
- * Every entry first looks at the gate: zero (off, or a forked child, whose gate page is wiped)
- * means the relocated function goes on at once, with no frame of ours.
+ * Every entry first checks the gate.  If it is zero (off, or a forked child, whose gate page is
+ * wiped), the relocated function is entered at once, without a frame of the agent.
  *
- *	call-through (alloc, realloc, maps)	 tail (free): nothing of ours stays on the stack
+ *	call-through (alloc, realloc, maps)	 tail (free): no frame of the agent remains
  *	+96 stack pointer at entry		 +160 stack pointer at entry
  *	+88 $31, the return address		 +136 $31
  *	+72 $28   +80 $30			 +128 $1 = desc
  *	 +8 ... +64 $16 to $23			  +0 the caller-saved registers
  *	 +0 $1 = desc
- *	and below it the caller-saved registers
+ *	below the frame: the caller-saved registers
  *
- * The agent's C is not position independent in the ABI's way (there is no $28 of ours): calls are
- * made relative to the program counter (agent-relative.h).
+ * The agent's C code is not position independent by the ABI's method, which would need $28: calls
+ * are made relative to the program counter (agent-relative.h).
  */
 	.section .note.GNU-stack, "", @progbits
 	.text
@@ -57,7 +57,7 @@
 	.cfi_offset 31, FRAME_RA - FRAME
 	.endm
 
-	/* The callee-saved registers come back unchanged from C. */
+	/* C code has preserved the callee-saved registers. */
 	.macro drop_frame
 	ld	$31, FRAME_RA($29)
 	daddiu	$29, $29, FRAME
@@ -66,9 +66,10 @@
 	.endm
 
 	/*
-	 * Caller-saved registers stay as well, hi and lo too: gcc knows of a function of the same file
-	 * which of them it leaves alone, and its callers rely on that (-fipa-ra, part of -O2).  Below a
-	 * frame $9, the sixth argument, comes first: mmap reads it there.
+	 * Caller-saved registers are preserved, too, hi and lo included: gcc determines which of
+	 * them a function of the same file leaves unchanged, and its callers rely on that
+	 * (-fipa-ra, part of -O2).  $9, the sixth argument, is stored directly below the frame,
+	 * where frame_mmap() reads it.
 	 */
 	.macro push_callers
 	daddiu	$29, $29, -CALLERS
@@ -96,7 +97,7 @@
 	sd	$9, 152($29)
 	.endm
 
-	/* All but $2, which has the result. */
+	/* All except $2, which has the result. */
 	.macro pop_callers_keep_result
 	ld	$25, 112($29)
 	mthi	$25
@@ -144,7 +145,7 @@
 	.size	\name, . - \name
 	.endm
 
-	/* Offset 0 of the image is nobody's entry. */
+	/* Must be first: no hook's entry may be at offset 0 of the image (inject/blob.c). */
 	.hidden	ag_original
 	function ag_original
 	jump_to_original
@@ -193,8 +194,8 @@
 	call_through ag_entry_mallopt, ag_mallopt
 	call_through ag_entry_prctl, ag_prctl
 	call_through ag_entry_sample_alloc, ag_sample_alloc
-	/* The countdown is C's here: to know the thread may take an exception (rdhwr), so there is
-	 * little that a shorter way could spare. */
+	/*
+	 */
 	call_through ag_entry_sample_malloc, ag_sample_alloc
 	call_through ag_entry_sample_calloc, ag_sample_alloc
 	call_through ag_entry_sample_posix_memalign, ag_sample_posix_memalign
@@ -202,8 +203,8 @@
 	call_through ag_entry_sample_xallocx, ag_sample_xallocx
 
 	/*
-	 * operator new that throws: C asks the nothrow sibling; 0 means it failed, and the original
-	 * is entered with no frame of ours, so that it can throw.
+	 * Throwing operator new: C calls the nothrow sibling.  If that returns 0, the original is
+	 * entered without a frame of the agent, so that it can throw.
 	 */
 	.macro call_through_throw name, fn
 	function \name
@@ -240,8 +241,9 @@
 	.endm
 
 	/*
-	 * C: bool ag_free(void *block, const struct ss_desc *, return address).  True: the thread is in
-	 * a hook already, and who calls has to be found out: once more with a frame to unwind from.
+	 * C: bool ag_free(void *block, const struct ss_desc *, return address).  True: the thread
+	 * is in a hook already, so ag_free_nested() must classify the call, with a frame to unwind
+	 * from.
 	 */
 	function ag_entry_free
 	gate_or_original

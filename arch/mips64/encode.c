@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Encodings: MIPS64 Architecture for Programmers, Volume II-A. */
+/* Encodes instructions: MIPS64 Architecture for Programmers, Volume II-A. */
 #include "arch/mips64/mips64.h"
 
 #define T9 25u
@@ -16,7 +16,7 @@ static uint32_t ori(uint32_t reg, uint64_t immediate)
 
 void mips_load_address(uint8_t *out, uint32_t reg, uint64_t value, bool big)
 {
-	/* User addresses have less than 48 bits, so lui's sign does not show. */
+	/* User addresses have less than 48 bits, so lui's sign extension has no effect. */
 	mips_put_word(out, 0x3c000000u | reg << 16 | (uint32_t)(value >> 32 & 0xffff), big);
 	mips_put_word(out + 4, ori(reg, value >> 16), big);
 	mips_put_word(out + 8, 0x00000438u | reg << 16 | reg << 11, big); /* dsll reg, 16 */
@@ -41,8 +41,8 @@ size_t mips_encode_jump(uint8_t *out, uint64_t at, uint64_t target, bool big)
 	return MIPS_FAR_LENGTH;
 }
 
-/* $at is free at a function's entry; $t9, the function's own address, comes again with the
- * relocated copy, and tells the agent where it is. */
+/* $at is free at a function's entry.  $t9, the function's own address, is loaded again by the
+ * relocated copy; here it is the address of the agent's entry. */
 size_t mips_encode_slot(uint8_t *out, uint64_t desc, uint64_t agent_entry, bool big)
 {
 	uint8_t address[16];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Frames in code of MIPS64 (MIPS64 Architecture For Programmers, volume II-A, release 2). */
+/* Frames in MIPS64 code (MIPS64 Architecture For Programmers, volume II-A, release 2). */
 #include "arch/mips64/frame.h"
 
 #include <elf.h>
@@ -36,7 +36,7 @@ static void special(struct arch_frame_insn *i, const struct fields *f)
 	unsigned from = f->rt == ZERO ? f->rs : f->rt;
 
 	switch (f->funct) {
-	case 0x08: /* jr; of tail calls in position independent code by t9 */
+	case 0x08: /* jr; tail calls in position independent code use t9 */
 		i->flow = f->rs == RA || f->rs == T9 ? ARCH_FLOW_EXIT : ARCH_FLOW_SWITCH;
 		i->delay = true;
 		return;

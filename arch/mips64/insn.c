@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * One instruction, as far as patching cares: MIPS64 Architecture for Programmers, Volume II-A,
- * tables of opcodes; releases 2 to 6.  Where a release gave an opcode another meaning and one of
- * the two is a branch, it counts as that branch.
+ * Decodes one instruction, as far as it matters for patching: MIPS64 Architecture for Programmers,
+ * Volume II-A, tables of opcodes; releases 2 to 6.  If a release gave an opcode another meaning and
+ * one of the two is a branch, it is treated as that branch.
  */
 #include "arch/mips64/mips64.h"
 
@@ -11,7 +11,7 @@ enum form { NO_TARGET, REL16, REL21, REL26, REGION26 };
 struct shape {
 	enum arch_insn_kind kind;
 	enum form form;
-	bool slot; /* the next instruction is executed with it */
+	bool slot; /* has a delay slot: the next instruction is executed with it */
 };
 
 static const struct shape plain = {ARCH_INSN_PLAIN, NO_TARGET, false};
@@ -90,8 +90,8 @@ static struct shape coprocessor(uint32_t w)
 	return plain;
 }
 
-/* blez, bgtz and their relatives; of release 6 with a second register, no delay slot and some with
- * a link. */
+/* blez, bgtz and their variants; in release 6 with a second register, without delay slot, and some
+ * with a link. */
 static struct shape compare(uint32_t w, bool links)
 {
 	bool link = links && rt(w) && (!rs(w) || rs(w) == rt(w));
@@ -130,7 +130,7 @@ static struct shape shape_of(uint32_t w)
 	case 0x11:
 	case 0x12:
 		return coprocessor(w);
-	case 0x10: /* eret, deret and what else is not for programs is nobody's prologue */
+	case 0x10: /* eret, deret and other privileged instructions are not part of a prologue */
 		return w >> 25 & 1 ? (struct shape){ARCH_INSN_TRAP, NO_TARGET, false} : plain;
 	case 0x1c: /* sdbbp */
 		return (w & 63) == 63 ? (struct shape){ARCH_INSN_TRAP, NO_TARGET, false} : plain;
@@ -149,7 +149,7 @@ static struct shape shape_of(uint32_t w)
 	return plain;
 }
 
-/* @bits: of the offset, counted in instructions from the next one. */
+/* @bits: width of the offset, counted in instructions from the next one. */
 static uint64_t relative(uint32_t w, uint64_t addr, int bits)
 {
 	int64_t offset = (int64_t)((uint64_t)w << (64 - bits)) >> (64 - bits);
@@ -183,7 +183,7 @@ int mips_targets(uint32_t word, uint64_t addr, uint64_t target[2])
 
 	if (s.form != NO_TARGET)
 		target[n++] = target_of(word, addr, s.form);
-	/* Octeon's bbit*. */
+	/* Octeon's bbit* instructions. */
 	if ((word >> 26 & 0x33) == 0x32)
 		target[n++] = target_of(word, addr, REL16);
 	return n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Between the files of this folder; the contract is arch/arch.h.  MIPS64, n64, both byte orders:
- * @big says which one code is in; registers and frames are always in this machine's.
+ * Shared by the files of this folder; the contract is arch/arch.h.  MIPS64, n64, both byte orders:
+ * @big is the byte order of code; registers and frames are always in that of this machine.
  */
 #ifndef ARCH_MIPS64_MIPS64_H
 #define ARCH_MIPS64_MIPS64_H
@@ -10,13 +10,13 @@
 
 #define MIPS_INSN	  4
 #define MIPS_JUMP_LENGTH  8		 /* j and its delay slot */
-#define MIPS_FAR_LENGTH	  24		 /* four to load an address, jr and its delay slot */
-#define MIPS_REGION	  (256ull << 20) /* j stays in the one of its delay slot */
+#define MIPS_FAR_LENGTH	  24		 /* four to load an address, jr, delay slot */
+#define MIPS_REGION	  (256ull << 20) /* j stays in the region of its delay slot */
 #define MIPS_NOP	  0u
 #define MIPS_SYSCALL	  0x0000000cu
 #define MIPS_NR_SIGRETURN 5211
 
-/* Offsets of NT_PRSTATUS in words (asm/reg.h, MIPS64_EF_*); a register's is its number. */
+/* Offsets in NT_PRSTATUS in words (asm/reg.h, MIPS64_EF_*); a register's offset is its number. */
 enum mips_regset {
 	MIPS_R_RESTART = 0, /* $0 in the kernel's pt_regs: the number of a call to restart */
 	MIPS_R_AT = 1,
@@ -39,18 +39,18 @@ enum mips_regset {
 uint32_t mips_word(const uint8_t *code, bool big);
 void mips_put_word(uint8_t *out, uint32_t word, bool big);
 bool mips_decode(const uint8_t *code, size_t size, uint64_t addr, struct arch_insn *insn, bool big);
-/* Is @word a branch whose delay slot belongs to it? */
+/* Is @word a branch with a delay slot? */
 bool mips_has_slot(uint32_t word);
-/* Where @word at @addr may branch to: more than one where processors read it differently.
- * Return: how many. */
+/* Finds the possible targets of the branch @word at @addr: more than one if processors interpret it
+ * differently.  Return: how many. */
 int mips_targets(uint32_t word, uint64_t addr, uint64_t target[2]);
 
 /* encode.c */
 bool mips_same_region(uint64_t delay_slot, uint64_t target);
-/* Words that load @value (48 bits) into register @reg; four. */
+/* Writes four instructions that load @value (48 bits) into register @reg. */
 void mips_load_address(uint8_t *out, uint32_t reg, uint64_t value, bool big);
-/* A jump from @at to @target, its delay slot included; leaves all registers but $at alone.
- * Return: bytes written to @out (room for MIPS_FAR_LENGTH). */
+/* A jump from @at to @target, including its delay slot; changes no register but $at.  Return: bytes
+ * written to @out (room for MIPS_FAR_LENGTH). */
 size_t mips_encode_jump(uint8_t *out, uint64_t at, uint64_t target, bool big);
 size_t mips_encode_slot(uint8_t *out, uint64_t desc, uint64_t agent_entry, bool big);
 

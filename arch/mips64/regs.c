@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * General registers as NT_PRSTATUS has them (arch/mips/kernel/ptrace.c, mips_dump_regs64), and two
- * words of the kernel's behind its back: which call a stopped thread is to make again is in the
- * slot of $0, its $a3 in that of $k0 (arch/mips/kernel/signal.c, do_signal).  A call that is to be
- * restarted has its error number, positive, in $v0; the kernel looks at that when the thread goes
- * on.
+ * General registers as in NT_PRSTATUS (arch/mips/kernel/ptrace.c, mips_dump_regs64), and two words
+ * of the kernel's register state that are not in it: the number of the call that a stopped thread
+ * must restart is in the place of $0, its $a3 in that of $k0 (arch/mips/kernel/signal.c,
+ * do_signal).  A call that is to be restarted has its error number, positive, in $v0; the kernel
+ * examines it when the thread resumes.
  */
 #include <string.h>
 #include "arch/mips64/frame.h"
@@ -80,9 +80,9 @@ static bool restart_whole(struct arch_regs *regs)
 	return true;
 }
 
-/* Those that have done nothing when they fail by EINTR: with a timeout on the socket read, readv,
+/* Calls that have done nothing if they fail with EINTR.  With a timeout on the socket: read, readv,
  * accept, recvfrom, recvmsg, recvmmsg, accept4, write, writev, sendfile, connect, sendto, sendmsg,
- * sendmmsg; semop, semtimedop, rt_sigtimedwait, io_getevents, epoll_wait, epoll_pwait,
+ * sendmmsg.  Others: semop, semtimedop, rt_sigtimedwait, io_getevents, epoll_wait, epoll_pwait,
  * epoll_pwait2, io_uring_enter. */
 static bool did_nothing(uint64_t nr)
 {
@@ -131,7 +131,7 @@ static void set_return(struct arch_regs *regs, uint64_t code, uint64_t frame, ui
 {
 	set_pc(regs, code + MIPS_INSN);
 	mips_set_reg(regs, MIPS_R_RESTART, 0);
-	/* No error that would have something restarted. */
+	/* Not an error that would make the kernel restart a call. */
 	mips_set_reg(regs, MIPS_R_V0, 0);
 	mips_set_reg(regs, MIPS_R_SP, frame);
 	mips_set_reg(regs, MIPS_R_RA, sigreturn);
@@ -173,7 +173,7 @@ static size_t slot_big(uint8_t *out, uint64_t at, uint64_t desc, uint64_t agent_
 	return mips_encode_slot(out, desc, agent_entry, true);
 }
 
-/* What both byte orders have. */
+/* Common to both byte orders. */
 #define MIPS64                                                                                     \
 	.elf_machine = 8, /* EM_MIPS */ .elf_class = 2, .huge_write_crashes = true,                \
 	.regset_size = 8 * MIPS_REGSET_WORDS, .fp_regset = 2, /* NT_PRFPREG */                     \

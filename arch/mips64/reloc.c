@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Relocation of a function's first instructions, so that a jump can take their place:
+ * Relocation of a function's first instructions, so that a jump can replace them:
  *
- *	function:  j slot; nop			relocated copy:  $t9 = the function's address
+ *	function:  j slot; nop			relocated copy:  $t9 = function address
  *		   rest of the function  <-------------  \	 first instructions
  *		   a branch's target     <------------	  \----	 jump back
- *							 \------ jump on, of a branch that is taken
+ *							 \------ jump for a taken branch
  *
- * A branch comes with its delay slot and ends the window; the branch of the copy goes to a jump
- * behind the copy.  Where no island is in the function's region of 256 MiB all jumps are long ones
- * by way of $at, which nothing in the window may use then.
+ * A branch is relocated with its delay slot and ends the window; the branch in the copy leads to a
+ * jump after the copy.  If no island is in the function's region of 256 MiB, all jumps are long
+ * ones through $at, which no instruction in the window may use in that case.
  */
 #include <string.h>
 #include "arch/mips64/mips64.h"
@@ -31,12 +31,12 @@ struct out {
 	uint64_t at; /* address of bytes[0] */
 	bool big;
 	struct {
-		size_t branch; /* offset of the branch that goes to it */
+		size_t branch; /* offset of the branch to this jump */
 		uint64_t target;
 	} stub[STUBS];
 	size_t nstubs;
-	bool far;     /* a jump took $at ... */
-	bool uses_at; /* ... which the window has, or may have, in use */
+	bool far;     /* a jump uses $at ... */
+	bool uses_at; /* ... and an instruction of the window uses it, or can */
 };
 
 static uint32_t word_at(const struct body *b, size_t at)
@@ -45,8 +45,8 @@ static uint32_t word_at(const struct body *b, size_t at)
 }
 
 /*
- * No direct branch of the function may go into the window, nor to its start, which would go
- * through the hook each time round.  Calls to the start are recursion, and welcome.
+ * Refuses a direct branch of the function into the window, or to its start, which would go through
+ * the hook in each iteration.  Calls to the start are recursion and permitted.
  */
 static enum arch_refusal scan(const struct body *b, size_t length)
 {
@@ -80,7 +80,7 @@ static bool room(const struct out *o, size_t n)
 	return o->n + n <= o->size;
 }
 
-/* May @word read or write $at? */
+/* Can @word read or write $at? */
 static bool uses_at(uint32_t word)
 {
 	uint32_t opcode = word >> 26;
@@ -116,7 +116,7 @@ static enum arch_refusal relocate_branch(struct out *o, uint32_t word, const str
 		return ARCH_REFUSE_INSN;
 	o->stub[o->nstubs].branch = o->n;
 	o->stub[o->nstubs++].target = i->target;
-	/* b instead of j: a branch either way. */
+	/* b instead of j: a relative branch in either case. */
 	put(o, word >> 26 == 2 ? 0x10000000u : word & 0xffff0000u);
 	return ARCH_OK;
 }
@@ -130,7 +130,7 @@ static enum arch_refusal relocate(struct out *o, uint32_t word, const struct arc
 		return ARCH_OK;
 	case ARCH_INSN_JUMP:
 	case ARCH_INSN_COND_JUMP:
-		/* Without a delay slot: release 6, another processor's. */
+		/* A branch without a delay slot: release 6, or another processor's. */
 		return mips_has_slot(word) ? relocate_branch(o, word, i) : ARCH_REFUSE_INSN;
 	case ARCH_INSN_INDIRECT:
 		if (!mips_has_slot(word))
@@ -146,8 +146,8 @@ static enum arch_refusal relocate(struct out *o, uint32_t word, const struct arc
 	}
 }
 
-/* munmap never fails by a restart, so its call may be one of the copy: of glibc's the number and
- * the call are the first two instructions. */
+/* munmap is never restarted, so its system call can be in the copy: in glibc the number and the
+ * call are the first two instructions. */
 static bool never_restarted(const struct body *b, size_t at)
 {
 	return at == MIPS_INSN && word_at(b, at) == MIPS_SYSCALL &&
@@ -181,7 +181,7 @@ static bool ends(enum arch_insn_kind kind)
 	return kind == ARCH_INSN_RETURN || kind == ARCH_INSN_JUMP || kind == ARCH_INSN_INDIRECT;
 }
 
-/* A jump away with more code behind it is somebody's patch; with nothing behind it the function is
+/* A jump away that is followed by code is another tool's patch; if no code follows, the function is
  * a thunk. */
 static bool foreign(const struct body *b, const struct arch_insn *i)
 {
@@ -219,7 +219,7 @@ static enum arch_refusal take_window(const struct body *b, size_t least, struct 
 	return at <= sizeof(patch->new_bytes) ? ARCH_OK : ARCH_REFUSE_INSN;
 }
 
-/* The jump back, and those of the branches. */
+/* Writes the jump back, and those of the branches. */
 static enum arch_refusal put_jumps(struct out *o, uint64_t back)
 {
 	enum arch_refusal refusal = put_jump(o, back);

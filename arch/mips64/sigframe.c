@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The emergency frame of a thread whose registers are borrowed: what the kernel's rt_sigreturn
- * reads at the stack pointer (arch/mips/kernel/signal.c, struct rt_sigframe); the link register
- * leads there.  In the byte order of this machine.
+ * The emergency frame of a thread whose registers are changed: what the kernel's rt_sigreturn reads
+ * at the stack pointer (arch/mips/kernel/signal.c, struct rt_sigframe).  The link register points
+ * to the rt_sigreturn code.  In the byte order of this machine.
  */
 #include <string.h>
 #include "arch/mips64/mips64.h"
 
 #define SIGINFO_BYTES 128
 #define FPREGS	      32
-#define USED_FP	      1 /* asm/sigcontext.h: sc_fpregs is to be restored */
+#define USED_FP	      1 /* asm/sigcontext.h: sc_fpregs must be restored */
 #define USED_FR1      2 /* 32 registers of 64 bits */
-/* sigaltstack(2) refuses it, and sigreturn then leaves the alternate stack as it is. */
+/* Invalid for sigaltstack(2), so sigreturn leaves the alternate stack unchanged. */
 #define NO_SUCH_SS_FLAG 0x7
 
 /* NT_PRFPREG */
@@ -77,7 +77,7 @@ size_t mips_emergency_frame(uint8_t *out, size_t size, uint64_t at, const struct
 
 static long number_in(uint32_t word)
 {
-	/* poll, nanosleep, futex, clock_nanosleep, futex_waitv: what the kernel ends by
+	/* poll, nanosleep, futex, clock_nanosleep, futex_waitv: calls that the kernel ends with
 	 * -ERESTART_RESTARTBLOCK. */
 	static const uint16_t restartable[] = {5007, 5034, 5194, 5224, 5449};
 

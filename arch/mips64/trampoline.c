@@ -2,7 +2,7 @@
 #include "arch/mips64/trampoline.h"
 
 /* struct rt_sigframe (arch/mips/kernel/signal.c): 24 bytes for the ABI, siginfo, ucontext with a
- * sigcontext of 64-bit registers at 40; its pc is behind 32 more for floating point and 8 for
+ * sigcontext of 64-bit registers at 40; its pc follows 32 floating point registers and 8 words for
  * multiplication. */
 #define R(n) (24 + 128 + 40 + 8 * (n))
 

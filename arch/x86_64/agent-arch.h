@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the agent needs of this architecture.  Freestanding. */
+/* The architecture's part of the agent.  Freestanding. */
 #ifndef ARCH_X86_64_AGENT_ARCH_H
 #define ARCH_X86_64_AGENT_ARCH_H
 
@@ -16,7 +16,7 @@
 #define AG_NR_FUTEX	       202
 #define AG_NR_PROCESS_VM_READV 310
 #define AG_SIGSET_BYTES	       8 /* the kernel's sigset_t */
-#define AG_IPC_64	       0 /* what shmctl's command has for the structure of today */
+#define AG_IPC_64	       0 /* flag of shmctl's command for the current structure */
 
 /* Registers at the entry of a hooked function; built by agent-entry.S. */
 struct ag_frame {
@@ -25,19 +25,19 @@ struct ag_frame {
 	uint64_t return_address;
 };
 
-/* The stack pointer at entry: where the return address lies. */
+/* The stack pointer at entry: the address of the return address. */
 static inline uint64_t frame_sp(const struct ag_frame *f)
 {
 	return (uint64_t)&f->return_address;
 }
 
-/* Where the return address of the frame that is being entered lies. */
+/* Address of the return address of the function that was entered. */
 static inline uint64_t frame_ra_at(const struct ag_frame *f)
 {
 	return frame_sp(f);
 }
 
-/* Registers of the frame that is being entered, by column. */
+/* Registers at the entry of the function, by column. */
 static inline void frame_state(const struct ag_frame *f, uint64_t pc, struct uw_state *s)
 {
 	s->reg[3] = f->rbx;
@@ -58,10 +58,10 @@ static inline uint64_t frame_fp(const struct ag_frame *f)
 	return f->rbp;
 }
 
-/* What a call pushes: distance from the stack pointer at entry to the CFA. */
+/* Bytes that a call pushes: distance from the stack pointer at entry to the CFA. */
 #define AG_RA_SIZE 8
 
-/* Calls the original mmap; the sixth argument lies below the frame (agent-entry.S). */
+/* Calls the original mmap; the sixth argument is below the frame (agent-entry.S). */
 static inline uintptr_t frame_mmap(const struct ag_frame *f, uintptr_t a0, uintptr_t a1,
 				   uintptr_t a2, uintptr_t a3, uintptr_t a4)
 {
@@ -73,8 +73,8 @@ static inline uintptr_t frame_mmap(const struct ag_frame *f, uintptr_t a0, uintp
 }
 
 /*
- * The thread control block's own address, which glibc and musl keep at its start.  A thread that
- * allocates has one: their allocators use it themselves.
+ * The address of the thread control block, which glibc and musl keep at its start.  A thread that
+ * allocates has one: the allocators of these libraries use it themselves.
  */
 static inline uint64_t thread_pointer(void)
 {
@@ -84,7 +84,7 @@ static inline uint64_t thread_pointer(void)
 	return tp;
 }
 
-/* Volatile and ordered among memory accesses by the compiler, not by the processor. */
+/* The compiler keeps its order among memory accesses; the processor can reorder it. */
 static inline uint64_t ticks(void)
 {
 	uint32_t lo, hi;
@@ -93,7 +93,7 @@ static inline uint64_t ticks(void)
 	return (uint64_t)hi << 32 | lo;
 }
 
-/* No vector registers, and no branch on what was there. */
+/* Uses no vector registers, and no branch that depends on the old content. */
 static inline void zero_bytes(uint64_t at, uint64_t n)
 {
 	__asm__ volatile("rep stosb" : "+D"(at), "+c"(n) : "a"(0) : "memory");
@@ -105,8 +105,8 @@ static inline void cpu_pause(void)
 }
 
 /*
- * Compare and swap that is atomic against signals of this thread only: one instruction without
- * the lock prefix.
+ * Compare and swap that is atomic only against signals of this thread: one instruction without the
+ * lock prefix.
  */
 static inline bool cas_local(uint64_t *p, uint64_t old, uint64_t new)
 {
@@ -119,7 +119,7 @@ static inline bool cas_local(uint64_t *p, uint64_t old, uint64_t new)
 	return done;
 }
 
-/* A system call of ours.  The kernel keeps every register but rax, rcx and r11. */
+/* Makes a system call for the agent.  The kernel preserves every register but rax, rcx and r11. */
 static inline long raw_syscall(long nr, long a, long b, long c, long d, long e, long f)
 {
 	register long r10 __asm__("r10") = d;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Where hooked functions arrive: a slot loads the address of its struct ss_desc into r11 and jumps
- * here.  r10, r11 and rax are free at a function's entry (System V psABI 3.2.1; the hooked
- * functions are not variadic in what they read), all else is the caller's.
+ * Entry code of the hooks: a slot loads the address of its struct ss_desc into r11 and jumps here.
+ * r10, r11 and rax are free at a function's entry (System V psABI 3.2.1; the hooked functions use
+ * no variadic arguments in vector registers); all other registers belong to the caller.
  *
- * Every entry first looks at the gate: zero (off, or a forked child, whose gate page is wiped)
- * means the relocated function goes on at once, with no frame of ours.  In sampling mode only the
- * slow paths look.
+ * Every entry first checks the gate.  If it is zero (off, or a forked child, whose gate page is
+ * wiped), the relocated function is entered at once, without a frame of the agent.  In sampling
+ * mode only the slow paths check.
  *
- *	call-through (alloc, realloc, maps)	 tail (free): nothing of ours stays on the stack
+ *	call-through (alloc, realloc, maps)	 tail (free): no frame of the agent remains
  *	+56 return address of the caller	 +72 return address
  *	+48 r15  +40 r14  +32 r13  +24 r12	 +8 the caller-saved registers
  *	+16 rbp   +8 rbx   +0 r11 = desc	  +0 r11 = desc
- *	and below it the caller-saved registers
+ *	below the frame: the caller-saved registers
  */
 	.section .note.GNU-stack, "", @progbits
 	.text
@@ -41,9 +41,9 @@
 	.endm
 
 	/*
-	 * Caller-saved registers stay as well: gcc knows of a function of the same file which of them
-	 * it leaves alone, and its callers rely on that (-fipa-ra, part of -O2).  Below a frame r9, the
-	 * sixth argument, comes first: mmap reads it there.
+	 * Caller-saved registers are preserved, too: gcc determines which of them a function of the
+	 * same file leaves unchanged, and its callers rely on that (-fipa-ra, part of -O2).  r9,
+	 * the sixth argument, is stored directly below the frame, where frame_mmap() reads it.
 	 */
 	.macro push_callers
 	push	%r9
@@ -83,7 +83,7 @@
 	.cfi_adjust_cfa_offset -8
 	.endm
 
-	/* All but rax, which has the result. */
+	/* All except rax, which has the result. */
 	.macro pop_callers_keep_result
 	add	$8, %rsp
 	.cfi_adjust_cfa_offset -8
@@ -103,7 +103,7 @@
 	.cfi_adjust_cfa_offset -8
 	.endm
 
-	/* The callee-saved registers come back unchanged from C: only the stack pointer moves. */
+	/* C code has preserved the callee-saved registers: only the stack pointer is moved. */
 	.macro drop_frame_and_return
 	add	$56, %rsp
 	.cfi_adjust_cfa_offset -56
@@ -163,8 +163,8 @@ ag_original:
 	call_through ag_entry_mmap, ag_mmap
 
 	/*
-	 * operator new that throws: C asks the nothrow sibling; 0 means it failed, and the original
-	 * is entered with no frame of ours, so that it can throw.
+	 * Throwing operator new: C calls the nothrow sibling.  If that returns 0, the original is
+	 * entered without a frame of the agent, so that it can throw.
 	 */
 	.macro call_through_throw name, fn
 	.globl	\name
@@ -192,8 +192,9 @@ ag_original:
 	call_through_throw ag_entry_sample_alloc_throw, ag_sample_alloc_throw
 
 	/*
-	 * C: bool ag_free(void *block, const struct ss_desc *, return address).  True: the thread is in a hook
-	 * already, and who calls has to be found out: once more with a frame to unwind from.
+	 * C: bool ag_free(void *block, const struct ss_desc *, return address).  True: the thread
+	 * is in a hook already, so ag_free_nested() must classify the call, with a frame to unwind
+	 * from.
 	 */
 	.globl	ag_entry_free
 	.type	ag_entry_free, @function
@@ -226,10 +227,10 @@ ag_entry_free:
 	.size	ag_entry_free, . - ag_entry_free
 
 	/*
-	 * Sampling.  The thread's countdown is found by a hash of its thread pointer (formats/session.h);
-	 * a request that does not go over the next point takes its bytes off it and enters the
-	 * original.  \product: the size is rdi * rsi.  A fork's child has no countdown: the wiped gate
-	 * sends it to the slow path, and that to the original.
+	 * Sampling.  The thread's countdown is found by a hash of its thread pointer
+	 * (formats/session.h).  A request that does not reach the next point only subtracts its
+	 * bytes and enters the original.  \product: the size is rdi * rsi.  A forked child has no
+	 * countdown: the wiped gate sends it to the slow path, which enters the original.
 	 */
 	.macro counted name, product
 	.globl	\name
@@ -278,7 +279,7 @@ ag_entry_free:
 	counted ag_entry_sample_malloc, 0
 	counted ag_entry_sample_calloc, 1
 
-	/* A block whose hash no sampled one has is not sampled. */
+	/* A block is not sampled if no sampled block has its hash. */
 	.globl	ag_entry_sample_free
 	.type	ag_entry_sample_free, @function
 	.balign	16

@@ -2,7 +2,6 @@
 #include <string.h>
 #include "arch/x86_64/x86_64.h"
 
-/* Does a rel32 counted from @next reach @target? */
 bool x86_reaches(uint64_t next, uint64_t target)
 {
 	int64_t distance = (int64_t)(target - next);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* One instruction, as far as patching cares; decoded by capstone. */
+/* Decodes one instruction with capstone, as far as it matters for patching. */
 #include <capstone/capstone.h>
 #include <string.h>
 #include "arch/x86_64/x86_64.h"
 
 _Static_assert(sizeof(csh) == sizeof(size_t), "struct x86_decoder hides capstone's handle");
 
-/* The operand relative to the address of the next instruction; NULL: none. */
+/* Return: the operand that is relative to the address of the next instruction, or NULL. */
 static const cs_x86_op *pc_relative_operand(const cs_x86 *x)
 {
 	for (uint8_t k = 0; k < x->op_count; k++) {
@@ -110,7 +110,7 @@ bool x86_decode_with(const struct x86_decoder *d, const uint8_t *code, size_t si
 
 	disp_at = disp_at ? disp_at : &ignored;
 	*disp_at = 0;
-	/* Some versions of capstone 4 do not know it. */
+	/* Some versions of capstone 4 cannot decode endbr64. */
 	if (size >= sizeof(endbr64) && !memcmp(code, endbr64, sizeof(endbr64))) {
 		*insn = (struct arch_insn){.kind = ARCH_INSN_LANDING_PAD, .length = 4};
 		return true;

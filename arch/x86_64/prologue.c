@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Where functions begin and make a frame for the frame pointer, by their bytes: decoding all of a
+/* Finds where functions begin and set up a frame pointer by their bytes, because decoding all of a
  * program of hundreds of megabytes would take a minute. */
 #include <string.h>
 #include "arch/x86_64/x86_64.h"
 
-#define ALIGNMENT   16u /* of functions, by all compilers but for small code */
+#define ALIGNMENT   16u /* of functions, by all compilers except for small code */
 #define INT3	    0xcc
 #define RET	    0xc3
 #define CALL	    0xe8
@@ -24,7 +24,7 @@ static bool begins(const struct text *t, size_t i, const void *bytes, size_t n)
 	return i <= t->size && t->size - i >= n && !memcmp(t->at + i, bytes, n);
 }
 
-/* Length of push %rbp; mov %rsp,%rbp at @i, 0: something else. */
+/* Length of push %rbp; mov %rsp,%rbp at @i, or 0. */
 static size_t setup_length(const struct text *t, size_t i)
 {
 	return begins(t, i, "\x55\x48\x89\xe5", 4) || begins(t, i, "\x55\x48\x8b\xec", 4) ? 4 : 0;
@@ -35,7 +35,7 @@ static bool is_aligned(const struct text *t, size_t i)
 	return (t->addr + i) % ALIGNMENT == 0;
 }
 
-/* Length of a no-operation that compilers pad with (the processor manuals' list), 0: none. */
+/* Length of a no-operation that compilers use as padding (the processor manuals' list), or 0. */
 static size_t nop_length(const struct text *t, size_t i)
 {
 	static const struct {
@@ -57,7 +57,7 @@ static size_t nop_length(const struct text *t, size_t i)
 	return 0;
 }
 
-/* The end of the padding at @i when a function may begin behind it, else 0. */
+/* The end of the padding at @i if a function can begin there, else 0. */
 static size_t padding_end(const struct text *t, size_t i)
 {
 	size_t length;
@@ -70,7 +70,7 @@ static size_t padding_end(const struct text *t, size_t i)
 	return 0;
 }
 
-/* Is the byte at @i, which would be a return, the operands of the instruction before? */
+/* Is the byte at @i, which looks like a return, an operand of the instruction before? */
 static bool is_operand(const struct text *t, size_t i)
 {
 	static const uint8_t two_operands[] = "\x63\x84\x85\x87\x88\x89\x8a\x8b\xaf\xb6\xb7\xbe"
@@ -83,7 +83,7 @@ static bool is_operand(const struct text *t, size_t i)
 	       memchr(two_operands, t->at[i - 1], sizeof(two_operands) - 1);
 }
 
-/* Where the call or jump at @i goes, as an index; SIZE_MAX: out of the text. */
+/* Target of the call or jump at @i, as an index; SIZE_MAX: outside the text. */
 static size_t target_of(const struct text *t, size_t i)
 {
 	int32_t distance;
@@ -101,7 +101,7 @@ static bool follows_return(const struct text *t, size_t i)
 	return i && (t->at[i - 1] == INT3 || (t->at[i - 1] == RET && !is_operand(t, i - 1)));
 }
 
-/* Does an instruction that does not come back end at @i? */
+/* Does an instruction that does not return end at @i? */
 static bool ends_at(const struct text *t, size_t i)
 {
 	return follows_return(t, i) ||
@@ -109,7 +109,7 @@ static bool ends_at(const struct text *t, size_t i)
 	       (i >= 2 && begins(t, i - 2, "\x0f\x0b", 2));
 }
 
-/* The same, or a call that does not, when an int3 is what follows. */
+/* The same, or a call that does not return; used if an int3 follows. */
 static bool ends_before_int3(const struct text *t, size_t i)
 {
 	return ends_at(t, i) || (i >= 2 && t->at[i - 2] == JMP_SHORT) ||
@@ -125,8 +125,8 @@ static bool padded_to(const struct text *t, size_t i)
 	return false;
 }
 
-/* The function that the bytes at @i call; SIZE_MAX: they are no call.  Most such bytes are part of
- * something else. */
+/* The function that the bytes at @i call; SIZE_MAX: they are not a call.  Most such bytes are part
+ * of other instructions. */
 static size_t callee(const struct text *t, size_t i)
 {
 	size_t to = target_of(t, i);
@@ -138,7 +138,7 @@ static size_t callee(const struct text *t, size_t i)
 	return is_aligned(t, to) && (ends_at(t, to) || padded_to(t, to)) ? to : SIZE_MAX;
 }
 
-/* What is marked because of the byte at @i: a start, and the condition for it. */
+/* What is marked because of the byte at @i: a start, and the jump that is its condition. */
 struct found {
 	size_t start, jump; /* indices; SIZE_MAX: none */
 };
@@ -150,7 +150,7 @@ static struct found look_at(const struct text *t, size_t i)
 
 	switch (t->at[i]) {
 	case INT3:
-		/* Constants have runs of such bytes, too. */
+		/* Constants can have runs of such bytes, too. */
 		if (is_aligned(t, i + 1) && !begins(t, i + 1, "\xcc", 1) && ends_before_int3(t, i))
 			f.start = i + 1;
 		break;
@@ -191,7 +191,7 @@ void x86_find_frames(const uint8_t *code, size_t size, uint64_t addr, arch_mark_
 	}
 }
 
-/* Bytes of an instruction whose opcode is one byte and is followed by @modrm and @sib (Intel SDM,
+/* Bytes of an instruction with a one-byte opcode that is followed by @modrm and @sib (Intel SDM,
  * 2.1). */
 static size_t length_by_modrm(uint8_t modrm, uint8_t sib)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* General registers as NT_PRSTATUS has them. */
+/* General registers as in NT_PRSTATUS. */
 #include <errno.h>
 #include <string.h>
 #include "arch/x86_64/x86_64.h"
@@ -70,7 +70,7 @@ static bool restarts(int64_t result)
 	       result == -514 /* ERESTARTNOHAND */ || result == -516 /* ERESTART_RESTARTBLOCK */;
 }
 
-/* A call that is over leaves its number behind too: only the result tells. */
+/* A finished call leaves its number, too, so only the result distinguishes them. */
 static enum arch_syscall_state syscall_state(const struct arch_regs *regs)
 {
 	return (int64_t)cuser(regs)->orig_rax >= 0 && restarts((int64_t)cuser(regs)->rax)
@@ -88,9 +88,9 @@ static bool restart_whole(struct arch_regs *regs)
 	return true;
 }
 
-/* Those that have done nothing when they fail by EINTR: with a timeout on the socket read, readv,
+/* Calls that have done nothing if they fail with EINTR.  With a timeout on the socket: read, readv,
  * accept, recvfrom, recvmsg, recvmmsg, accept4, write, writev, sendfile, connect, sendto, sendmsg,
- * sendmmsg; semop, semtimedop, rt_sigtimedwait, io_getevents, epoll_wait, epoll_pwait,
+ * sendmmsg.  Others: semop, semtimedop, rt_sigtimedwait, io_getevents, epoll_wait, epoll_pwait,
  * epoll_pwait2, io_uring_enter. */
 static bool did_nothing(uint64_t nr)
 {
@@ -133,7 +133,7 @@ static void set_syscall(struct arch_regs *regs, uint64_t pc, long nr, const uint
 
 	u->rip = pc;
 	u->rax = (uint64_t)nr;
-	/* -1: nothing to restart for the kernel on the way out. */
+	/* -1: the kernel restarts nothing when it returns to the thread. */
 	u->orig_rax = UINT64_MAX;
 	u->rdi = args[0];
 	u->rsi = args[1];
@@ -153,7 +153,7 @@ static void set_return(struct arch_regs *regs, uint64_t code, uint64_t frame, ui
 {
 	struct x86_user_regs *u = user(regs);
 
-	(void)sigreturn; /* lies in the frame */
+	(void)sigreturn; /* is in the frame */
 	u->rip = code + X86_SYSCALL_LENGTH;
 	u->rsp = frame;
 	u->orig_rax = UINT64_MAX;
@@ -169,9 +169,9 @@ const struct arch arch_x86_64 = {
     .regset_size = sizeof(struct x86_user_regs),
     .fp_regset = 0x202, /* NT_X86_XSTATE */
     .frame_bytes = 1024,
-    .reach = 0x7fff0000, /* jmp rel32, less some slack */
+    .reach = 0x7fff0000, /* jmp rel32, less a margin */
     .red_zone = 128,	 /* psABI 3.2.2 */
-    /* cs of 64-bit user code, behind it zeros where gs and fs once were */
+    /* cs of 64-bit user code, followed by zeros where gs and fs once were */
     .signal_frame = {16, -8, -152, -136, 0x0000ffffffffffff, 0x33},
     .entry_length = X86_JUMP_LENGTH,
     .syscall_insn_length = X86_SYSCALL_LENGTH,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Relocation of a function's first instructions, so that a jump can take their place:
+ * Relocation of a function's first instructions, so that a jump can replace them:
  *
  *	function:  jmp slot (5 bytes) + nops	relocated copy:  first instructions, adjusted
  *		   rest of the function  <----------------------  jmp back
@@ -26,9 +26,10 @@ struct out {
 };
 
 /*
- * No direct branch of the function, and no address it takes, may be strictly inside the window.
- * Jumps to its start are refused too: a loop over the entry would go through the hook each time
- * round and pile up frames of the agent.  Calls to the start are recursion, and welcome.
+ * Refuses a direct branch of the function, or an address it takes, that is strictly inside the
+ * window.  Jumps to its start are refused too: a loop over the entry would go through the hook in
+ * each iteration and accumulate frames of the agent.  Calls to the start are recursion and
+ * permitted.
  */
 static enum arch_refusal scan(const struct body *b, uint64_t window, uint8_t length)
 {
@@ -39,8 +40,8 @@ static enum arch_refusal scan(const struct body *b, uint64_t window, uint8_t len
 
 		if (!x86_decode_with(b->decoder, b->code + at, b->size - at, b->addr + at, &i,
 				     NULL)) {
-			/* Data between code, or an instruction capstone does not know: skip a
-			 * byte; decoding falls into step again after a few. */
+			/* Data between code, or an instruction that capstone cannot decode: skip a
+			 * byte; decoding is synchronized again after a few. */
 			i.length = 1;
 			continue;
 		}
@@ -53,7 +54,7 @@ static enum arch_refusal scan(const struct body *b, uint64_t window, uint8_t len
 	return ARCH_OK;
 }
 
-/* Only what fills the space up to the next function follows. */
+/* Does only padding up to the next function follow? */
 static bool padding_from(const struct body *b, size_t at)
 {
 	for (; at < b->size; at++) {
@@ -140,19 +141,19 @@ static enum arch_refusal relocate(struct out *o, const uint8_t *code, const stru
 		return ARCH_REFUSE_CALL;
 	case ARCH_INSN_INDIRECT:
 		/* A thunk made by -fno-plt.  A call would leave the copy's address on the stack,
-		 * and a register may hold any. */
+		 * and a register can hold any address. */
 		return is_slot_jump(code, i, disp_at) ? emit_pc_relative(o, code, i, disp_at)
 						      : ARCH_REFUSE_INSN;
 	case ARCH_INSN_TRAP:
 		return ARCH_REFUSE_FOREIGN;
 	default:
-		/* A system call too: an interrupted one is restarted from its own address. */
+		/* Also a system call: an interrupted one is restarted from its own address. */
 		return ARCH_REFUSE_INSN;
 	}
 }
 
-/* A jump away from the function with more code behind it is somebody's patch; with nothing behind
- * it the function is a thunk. */
+/* A jump away from the function that is followed by code is another tool's patch; if no code
+ * follows, the function is a thunk. */
 static bool foreign(const struct body *b, size_t at, const struct arch_insn *i, uint8_t disp_at)
 {
 	bool away =
@@ -173,7 +174,7 @@ static enum arch_refusal take_window(const struct body *b, size_t skip, struct o
 		enum arch_refusal refusal;
 		uint8_t disp_at;
 
-		/* What follows an unconditional end may be anything. */
+		/* After an unconditional end there can be anything. */
 		if (ended || at >= b->size)
 			return ARCH_REFUSE_SHORT;
 		if (!x86_decode_with(b->decoder, b->code + at, b->size - at, b->addr + at, &i,
@@ -217,8 +218,8 @@ static enum arch_refusal plan(const struct body *b, uint64_t slot_entry, struct 
 	patch->relocated_length = (uint8_t)o->n;
 	if (!x86_reaches(patch->addr + X86_JUMP_LENGTH, slot_entry))
 		return ARCH_REFUSE_REACH;
-	/* No instruction of the window starts behind the jump, so nobody comes by; nops are what a
-	 * disassembler or a return address nobody foresaw gets on with best. */
+	/* No instruction of the window starts after the jump, so these bytes are not executed.
+	 * Nops are the safest content for a disassembler or an unforeseen return address. */
 	memset(patch->new_bytes, NOP, sizeof(patch->new_bytes));
 	x86_encode_jump(patch->new_bytes, patch->addr, slot_entry);
 	return ARCH_OK;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The emergency frame of a thread whose registers are borrowed: what the kernel's rt_sigreturn
- * reads (arch/x86/kernel/signal_64.c, struct rt_sigframe), below addresses that lead there.
+ * The emergency frame of a thread whose registers are changed: what the kernel's rt_sigreturn reads
+ * (arch/x86/kernel/signal_64.c, struct rt_sigframe), below it the addresses that lead there.
  *
  *	at	  return address: the rt_sigreturn code
- *	(+8, +16  number and a system call, where that code only pops the number)
- *	struct ucontext, 128 bytes of siginfo that nobody reads, the xsave area
+ *	(+8, +16  number and a system call, if that code only pops the number)
+ *	struct ucontext, 128 bytes of siginfo that the kernel does not read, the xsave area
  */
 #include <string.h>
 #include "arch/x86_64/x86_64.h"
@@ -13,18 +13,18 @@
 #define NR_RT_SIGRETURN	     15
 #define SIGINFO_BYTES	     128
 #define XSAVE_ALIGN	     64
-#define FX_SW_OFFSET	     464 /* struct _fpstate, sw_reserved; here the regset has its features */
+#define FX_SW_OFFSET	     464 /* sw_reserved of struct _fpstate; in the regset: features */
 #define UC_FP_XSTATE	     1	 /* asm/ucontext.h */
 #define UC_SIGCONTEXT_SS     2
 #define UC_STRICT_RESTORE_SS 4
-/* sigaltstack(2) refuses it, and sigreturn then leaves the alternate stack as it is. */
+/* Invalid for sigaltstack(2), so sigreturn leaves the alternate stack unchanged. */
 #define NO_SUCH_SS_FLAG	 0x7
 #define FORM_POPS_NUMBER 2
 
 #define FP_XSTATE_MAGIC1 0x46505853u /* asm/sigcontext.h, from here on */
 #define FP_XSTATE_MAGIC2 0x46505845u
 
-/* In the bytes of the fxsave area that the processor leaves to software. */
+/* Stored in the bytes of the fxsave area that the processor leaves to software. */
 struct fpx_sw_bytes {
 	uint32_t magic1, extended_size;
 	uint64_t xfeatures;
@@ -37,7 +37,7 @@ struct context {
 	uint64_t err, trapno, oldmask, cr2, fpstate, reserved[8];
 };
 
-/* asm-generic/ucontext.h, which cannot be included beside the C library's. */
+/* asm-generic/ucontext.h, which cannot be included together with the C library's. */
 struct kernel_ucontext {
 	uint64_t flags, link, stack_sp;
 	int32_t stack_flags, pad;
@@ -70,7 +70,8 @@ static void fill_context(struct context *c, const struct x86_user_regs *u, long 
 			      .ss = (uint16_t)u->ss};
 }
 
-/* The regset's xsave area with the marks by which sigreturn knows it (uapi asm/sigcontext.h). */
+/* The regset's xsave area with the marks by which sigreturn recognizes it (uapi
+ * asm/sigcontext.h). */
 static void fill_xstate(uint8_t *out, const struct arch_emergency *e)
 {
 	static const uint32_t magic2 = FP_XSTATE_MAGIC2;
@@ -86,7 +87,7 @@ static void fill_xstate(uint8_t *out, const struct arch_emergency *e)
 
 long x86_restarted_number(const uint8_t *code, size_t n)
 {
-	/* poll, nanosleep, futex, clock_nanosleep, futex_waitv: what the kernel ends by
+	/* poll, nanosleep, futex, clock_nanosleep, futex_waitv: calls that the kernel ends with
 	 * -ERESTART_RESTARTBLOCK. */
 	static const uint32_t restartable[] = {7, 35, 202, 230, 449};
 	uint32_t number;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Between the files of this folder; the contract is arch/arch.h. */
+/* Shared by the files of this folder; the contract is arch/arch.h. */
 #ifndef ARCH_X86_64_X86_64_H
 #define ARCH_X86_64_X86_64_H
 
@@ -9,23 +9,24 @@
 #define X86_FAR_JUMP_LENGTH 14 /* ff 25 00000000, then the address */
 #define X86_SYSCALL_LENGTH  2  /* 0f 05 */
 
-/* NT_PRSTATUS: struct user_regs_struct of asm/user_64.h, which other hosts do not have. */
+/* NT_PRSTATUS: struct user_regs_struct of asm/user_64.h, which other hosts lack. */
 struct x86_user_regs {
 	uint64_t r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi, orig_rax,
 	    rip, cs, eflags, rsp, ss, fs_base, gs_base, ds, es, fs, gs;
 };
 
-/* insn.c: a decoder for many instructions; opening one takes longer than decoding with it. */
+/* insn.c: a decoder for many instructions; opening it takes longer than decoding one
+ * instruction. */
 struct x86_decoder {
 	size_t handle;
 	void *insn;
 };
 
-/* Return: false when there is no memory. */
+/* Return: false if out of memory. */
 bool x86_decoder_open(struct x86_decoder *d);
 void x86_decoder_close(struct x86_decoder *d);
-/* Like arch.decode.  @disp_at (may be NULL): offset in the instruction of the disp32 of a
- * rip-relative operand, 0: there is none. */
+/* Like arch.decode().  @disp_at (can be NULL): set to the offset in the instruction of the disp32
+ * of a rip-relative operand, 0 if there is none. */
 bool x86_decode_with(const struct x86_decoder *d, const uint8_t *code, size_t size, uint64_t addr,
 		     struct arch_insn *insn, uint8_t *disp_at);
 bool x86_decode(const uint8_t *code, size_t size, uint64_t addr, struct arch_insn *insn);
@@ -37,10 +38,10 @@ enum arch_refusal x86_plan_patch(const uint8_t *code, size_t size, uint64_t addr
 
 /* encode.c */
 size_t x86_encode_slot(uint8_t *out, uint64_t at, uint64_t desc, uint64_t agent_entry);
-/* A jump from @at to @target: rel32 when it reaches, else through an address behind it.
+/* A jump from @at to @target: rel32 if it reaches, else through an address that follows it.
  * Return: bytes written to @out (room for X86_FAR_JUMP_LENGTH). */
 size_t x86_encode_jump(uint8_t *out, uint64_t at, uint64_t target);
-/* Does a rel32 counted from @next reach @target? */
+/* Does a rel32 relative to @next reach @target? */
 bool x86_reaches(uint64_t next, uint64_t target);
 
 /* prologue.c: arch.find_frames, arch.ends_in_call */
