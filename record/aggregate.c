@@ -567,8 +567,7 @@ void *aggregator_run(void *arg)
 	put_hooks_and_modules(r);
 	if (r->config.carry)
 		carry_in(r, r->config.carry);
-	if (r->config.info.what ==
-	    MP_PAGE_FAULTS) /* memory use before the first fault, as a base line */
+	if (r->config.info.what == MP_PAGE_FAULTS) /* initial memory use */
 		look_at_target(r, clock_ns(&r->clock, clock_ticks()));
 	while ((b = queue_get(r->queue))) {
 		uint64_t now;

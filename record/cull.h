@@ -17,7 +17,7 @@ struct cull;
  * Return: NULL when out of memory. */
 struct cull *cull_new(uint64_t age_ns, struct mpf_writer *file);
 void cull_free(struct cull *c);
-/* Makes @file the output.  No event may be held back at this time. */
+/* Makes @file the output.  No event must be held back at this time. */
 void cull_set_file(struct cull *c, struct mpf_writer *file);
 /* Adds the next event; events must be in order of time.  @keep: never cull this allocation (its
  * address was live already, so the next free of the address could be of either block).  Return: 0

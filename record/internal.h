@@ -15,7 +15,8 @@
 #include "record/ring.h"
 #include "record/stacks.h"
 
-#define READER_REORDER_TICKS 10000 /* rdtsc may run ahead of earlier instructions: microseconds */
+/* Rdtsc can run ahead of earlier instructions by microseconds */
+#define READER_REORDER_TICKS 10000
 
 /* The aggregator's state of the thread that owns a ring. */
 struct slot_state {

@@ -96,7 +96,8 @@ int merge_output_open(struct merge_output *o, const char *path, const struct mer
 	return ret ? ret : merge_output_processes(o, err);
 }
 
-/* ------------------------------------------------------------------ what is there once -- */
+/* ------------------------------------------------------------------ hooks, stacks, modules,
+ * symbols -- */
 
 static bool same_text(const char *a, const char *b)
 {

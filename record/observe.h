@@ -21,8 +21,8 @@ struct observer;
 struct observer_config {
 	struct session *session;
 	bool faults;		  /* page faults instead of the session's hooks */
-	bool user_only;		  /* page faults of user space only, not of system calls */
-	uint32_t stack_bytes;	  /* stack bytes copied at each allocation or fault; 0: 16 KiB */
+	bool user_only;		  /* no page faults inside system calls */
+	uint32_t stack_bytes;	  /* stack bytes copied per allocation or fault; 0: 16 KiB */
 	uint64_t ring_bytes;	  /* of each processor's ring; 0: default */
 	uint64_t *complete_until; /* output: ticks up to which all records are in the rings */
 	/* As in struct recorder_config. */

@@ -7,7 +7,7 @@
 #include "lib/privileges.h"
 #include "record/internal.h"
 
-/* ------------------------------------------------------------------ its end -- */
+/* ------------------------------------------------------------------ the end of a piece -- */
 
 void piece_put_index(struct recorder *r, const struct recorder_ending *ending)
 {
@@ -197,7 +197,7 @@ int piece_stop(struct recorder *r)
 	return p->error;
 }
 
-/* ------------------------------------------------------------------ its beginning -- */
+/* ------------------------------------------------------------------ the beginning of a piece -- */
 
 static void put_carried(struct recorder *r, const struct live_block *b, const struct origin *from)
 {
