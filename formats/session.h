@@ -335,7 +335,7 @@ struct ss_control {
 	uint64_t lost_no_slot_free; /* ... and the frees and reallocs among them */
 	uint64_t stacks_checked;    /* checking build: walks compared with a complete one ... */
 	uint64_t stacks_differ;	    /* ... and found different */
-	/* Calls of operator new that succeeded after its new_handler */
+	/* Calls of operator new whose first attempt failed: these are not recorded */
 	uint64_t missed_new;
 	/* Unmappings seen: a change makes the agent check cached stack bounds again */
 	uint64_t unmaps;

@@ -12,7 +12,7 @@
 
 enum kind {
 	BEGINS,	  /* the outermost function of a stack */
-	SWITCHES, /* switches stacks; the caller's stack is not known */
+	SWITCHES, /* switches stacks; the caller's is not known */
 	CALLS_C,  /* from a goroutine's stack to the thread's */
 };
 
