@@ -337,6 +337,7 @@ uint64_t mpf_peak_blocks(struct mpf_reader *r);
 uint32_t mpf_processes(const struct mpf_reader *r);
 /* Return: the fraction of the file that has been read, from 0 to 1. */
 double mpf_read_share(const struct mpf_reader *r);
+/* Closes the file and frees @r, which can be NULL. */
 void mpf_reader_free(struct mpf_reader *r);
 
 /* ------------------------------------------------------------------------------- copying -- */

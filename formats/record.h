@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Wire records, which the agent writes into its rings and the recorder reads.  The framing is the
- * kernel's (struct perf_event_header: u32 type, u16 misc, u16 size, linux/perf_event.h). memprof's
- * types start far above the kernel's so that one reader can handle both.  Sizes are multiples of 8.
- * Freestanding: included by agent/.
+ * kernel's (struct perf_event_header: u32 type, u16 misc, u16 size, linux/perf_event.h).  The types
+ * of memprof start far above the kernel's so that one reader can handle both.  Sizes are multiples
+ * of 8.  Freestanding: included by agent/.
  *
  * The producer is the target, which is not trusted: a reader checks every size and index.
  */
@@ -15,8 +15,9 @@
 #include "formats/pair.h"
 
 enum mpr_type {
-	MPR_ALLOC = 0x4d01,	    /* struct mpr_alloc */
-	MPR_ALLOC_BIG = 0x4d02,	    /* struct mpr_alloc_big: size >= 4 GiB */
+	MPR_ALLOC = 0x4d01, /* struct mpr_alloc */
+	/* struct mpr_alloc_big: size >= 4 GiB, or from the observer */
+	MPR_ALLOC_BIG = 0x4d02,
 	MPR_FREE = 0x4d03,	    /* struct mpr_free, written before the block is freed */
 	MPR_REALLOC_BEGIN = 0x4d04, /* struct mpr_free: the old block leaves the live set */
 	MPR_REALLOC_END = 0x4d05,   /* struct mpr_realloc: new block, or 0: failed or freed */
@@ -26,7 +27,7 @@ enum mpr_type {
 	MPR_REMAP_BEGIN = 0x4d09,   /* struct mpr_map: mremap's old range leaves the live set */
 	MPR_REMAP_END = 0x4d0a,	    /* struct mpr_map: mremap's result; addr 0: it failed */
 	MPR_MALLOPT = 0x4d0b,	    /* struct mpr_mallopt */
-	/* Struct mpr_raw_stack: for the event that refers to its sequence number */
+	/* struct mpr_raw_stack: for the event that refers to its sequence number */
 	MPR_RAW_STACK = 0x4d0c,
 	MPR_THREAD = 0x4d0d, /* struct mpr_thread: the ring belongs to this thread from now on */
 	MPR_FREE_STACK = 0x4d0e, /* struct mpr_free_stack: MPR_FREE with the caller's stack */

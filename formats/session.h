@@ -27,9 +27,9 @@
 
 /* State of a session, journal.state.  Only the recorder (or a later detach) changes it. */
 enum ss_state {
-	SS_OPENING = 0,	 /* being mapped: any part of it may be missing */
+	SS_OPENING = 0,	 /* being mapped: any part of it can be missing */
 	SS_PREPARED = 1, /* mapped, nothing patched */
-	SS_PATCHING = 2, /* some windows may be patched */
+	SS_PATCHING = 2, /* some windows can be patched */
 	SS_LIVE = 3,
 	SS_RESTORING = 4,
 	/* Text restored; pages stay because a thread can still be executing in them */

@@ -38,6 +38,7 @@ void live_prefetch(const struct live *l, uint64_t addr);
 /* Iterates over the table, in no particular order. *@at must be 0 at first.  Return: false if there
  * are no more blocks. */
 bool live_next(const struct live *l, uint64_t *at, struct live_block *b);
+/* Return: the number of blocks. */
 size_t live_count(const struct live *l);
 /* Return: the bytes of memory that the table occupies. */
 size_t live_memory(const struct live *l);

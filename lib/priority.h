@@ -20,6 +20,7 @@ struct priority {
  * @old: set to the previous values, for priority_restore()
  */
 void priority_raise(struct priority *old);
+/* Restores the scheduling that priority_raise() stored in @old. */
 void priority_restore(const struct priority *old);
 
 #endif

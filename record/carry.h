@@ -49,6 +49,7 @@ struct carry {
 	uint64_t cleared_stacks, cleared_bytes;
 };
 
+/* Frees the members of @c. */
 void carry_free(struct carry *c);
 
 /* Return: the bytes that a stack of @n frames uses of the budget. */

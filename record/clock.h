@@ -13,6 +13,7 @@ struct clock {
 	double rate_guess; /* ticks per second */
 };
 
+/* Return: the processor's tick count now (on MIPS64: CLOCK_MONOTONIC in ns). */
 uint64_t clock_ticks(void);
 /* Return: false if user space cannot read the counter (ARM processors without the generic timer
  * raise SIGILL). */

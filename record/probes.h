@@ -73,6 +73,7 @@ uint64_t probes_drain(struct probes *p, void (*take)(void *ctx, const struct pro
 		      void *ctx, bool last);
 /* Waits until samples are available, at most @timeout_ms. */
 void probes_wait(struct probes *p, int timeout_ms);
+/* Removes all probes and frees @p, which can be NULL. */
 void probes_close(struct probes *p);
 
 #endif

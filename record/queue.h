@@ -18,7 +18,7 @@
 
 /* The records that one round of the reader removed from one ring. */
 struct segment {
-	/* Tid: from the slot, for a ring whose MPR_THREAD record was not seen */
+	/* @tid: from the slot, for a ring whose MPR_THREAD record was not seen. */
 	uint32_t slot, tid;
 	uint64_t bytes;
 };
@@ -47,7 +47,7 @@ struct queue_stats {
 	uint64_t bytes, peak_bytes, ceiling;
 };
 
-/* How much of the ceiling a batch may use. */
+/* How much of the ceiling a batch can use. */
 enum queue_admit {
 	QUEUE_ALL,     /* seven eighths of the queue's part: a complete batch */
 	QUEUE_FREES,   /* the whole part: a batch without its allocations */
@@ -55,11 +55,13 @@ enum queue_admit {
 };
 
 struct queue;
+/* @ceiling: bytes.  Return: an empty queue, or NULL when out of memory. */
 struct queue *queue_new(uint64_t ceiling);
 void queue_free(struct queue *q);
 /* Appends @b and takes ownership of it.  Return: false if there is no room; then @b stays the
  * caller's. */
 bool queue_put(struct queue *q, struct batch *b, enum queue_admit admit);
+/* Adds @d to the counts of dropped records. */
 void queue_count_drop(struct queue *q, const struct queue_drop *d);
 /* Return: true if more than half of the ceiling is in use.  A reader that must not lose anything
  * then waits. */
@@ -70,6 +72,7 @@ struct batch *queue_get(struct queue *q);
 /* Releases the room of a batch that has been processed.  The caller then frees it with
  * batch_free(). */
 void queue_done(struct queue *q, const struct batch *b);
+/* No batch is accepted from now on, and queue_get() does not wait any more. */
 void queue_end(struct queue *q);
 struct queue_stats queue_stats(struct queue *q);
 void batch_free(struct batch *b);

@@ -390,8 +390,7 @@ void *reader_run(void *arg)
 		if (n < r->ring_size / 8)
 			wait_for_agent(r, n);
 	}
-	/* Makes the last round's end later than the times of all records that earlier rounds
-	 * left */
+	/* So that the last round includes all records that earlier rounds left as too late. */
 	if (r->keep)
 		usleep(1000);
 	wait_for_room(r, r->keep ? ROUND_KEEP : ROUND_LAST);

@@ -39,8 +39,8 @@ struct recorder_rotation {
 	void (*name)(void *ctx, uint32_t number, char *path, size_t size);
 	/* The piece at @path has begun and contains all live blocks.  Called by the aggregator. */
 	void (*begun)(void *ctx, const char *path);
-	/* For all pieces but the last. modules is called by the aggregator, symbolize by another
-	 * thread. */
+	/* For all pieces but the last.  The aggregator calls modules(), another thread
+	 * symbolize(). */
 	struct recorder_ending ending;
 };
 
@@ -98,6 +98,7 @@ struct recorder;
 
 /* Return: 0 with @r running, or a negative errno with @err filled. */
 int recorder_start(const struct recorder_config *config, struct recorder **r, struct mp_err *err);
+/* Return: the latest published counters.  Can be called by any thread. */
 struct recorder_progress recorder_progress(struct recorder *r);
 /* While paused, new blocks are left out; those recorded before are still followed. */
 void recorder_pause(struct recorder *r, bool paused);
@@ -150,6 +151,7 @@ uint32_t recorder_top(struct recorder *r, enum recorder_top_by by, struct record
 		      uint32_t max);
 /* Copies the addresses of @top's stack to @pc, which has room for SS_MAX_FRAMES. */
 void recorder_pcs(const struct recorder *r, const struct recorder_top *top, uint64_t *pc);
+/* Frees a recorder after recorder_stop().  @r can be NULL. */
 void recorder_free(struct recorder *r);
 
 #endif

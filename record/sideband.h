@@ -23,6 +23,7 @@ struct sideband_news {
 int sideband_open(pid_t pid, struct sideband **out);
 /* Return: what happened since the last call. */
 struct sideband_news sideband_poll(struct sideband *s);
+/* @s can be NULL. */
 void sideband_close(struct sideband *s);
 
 #endif

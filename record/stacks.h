@@ -29,6 +29,7 @@ struct stacks {
 	uint32_t table_size;
 };
 
+/* Return: 0 or -ENOMEM. */
 int stacks_init(struct stacks *s);
 void stacks_free(struct stacks *s);
 /* Copies the addresses of stack @id to @pc, which has room for SS_MAX_FRAMES. */

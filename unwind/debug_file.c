@@ -37,7 +37,7 @@ static bool link_is_sane(const char *file, const char *link)
 
 	if (link && link[0] == '/')
 		return !would_block(link);
-	/* Libdwfl follows symbolic links, such as those of map_files, to the file's own
+	/* libdwfl follows symbolic links, such as those of map_files, to the file's own
 	 * directory. */
 	if (!file || !realpath(file, canonical))
 		return true;
@@ -75,7 +75,7 @@ static bool path_is_sane(const char *path)
 	if (would_block(path))
 		return false;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	/* Libdw cannot open it either */
+	/* libdw cannot open it either */
 	if (fd < 0)
 		return true;
 	sane = debug_file_is_sane(fd);

@@ -20,7 +20,7 @@ int debug_file_find(Dwfl_Module *mod, void **data, const char *name, Dwarf_Addr 
 		    const char *file, const char *link, GElf_Word crc, char **path);
 
 /**
- * debug_file_may_split() - check whether the .dwo file of @unit can be opened safely
+ * debug_file_may_split() - check whether libdw can safely open the .dwo file of @unit
  * @unit: a skeleton unit of @mod (DWARF 5, section 3.1.2)
  */
 bool debug_file_may_split(Dwfl_Module *mod, Dwarf_Die *unit);

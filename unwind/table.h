@@ -17,6 +17,7 @@
  * outermost. */
 #define UW_RULE_OUTERMOST 1u
 struct rule_set;
+/* Return: a set with the two fixed rules, or NULL when out of memory. */
 struct rule_set *rule_set_new(void);
 void rule_set_free(struct rule_set *set);
 /* Return: id (stable, < 65535), or 0 when the set is full. */
@@ -40,7 +41,7 @@ struct unwind_table {
  * @elf: file or memory image (elf_memory() of the vDSO); stays the caller's
  * @debug: separate debug file with .debug_frame, or NULL
  * Start code of a program or thread without CFI (musl) counts as outermost.
- * Return: 0 (n may be 0: no information), or -ENOMEM/-EINVAL.
+ * Return: 0 (n can be 0: no information), or -ENOMEM/-EINVAL.
  */
 int unwind_table_build(Elf *elf, Elf *debug, struct rule_set *set, struct unwind_table *table);
 void unwind_table_free(struct unwind_table *table);
