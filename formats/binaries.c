@@ -10,12 +10,12 @@
 
 #define MAX_BINARIES 10000
 
-/* ------------------------------------------------------------------ their chunks -- */
+/* ------------------------------------------------------------------ chunks -- */
 
-/* A chunk of a file. */
+/* A decoded chunk of a binary. */
 struct piece {
 	char path[PATH_MAX];
-	struct mp_binary of; /* path is the one above, data the chunk's */
+	struct mp_binary of; /* path points to the one above, data into the chunk */
 };
 
 static bool decode(struct chunk_file *f, struct piece *p)
@@ -40,7 +40,8 @@ static bool decode(struct chunk_file *f, struct piece *p)
 	       !memchr(p->path, 0, length - 1);
 }
 
-/* Return: 1 with @p, 0 for a chunk that is damaged, or -1 at the end. */
+/* Reads the next chunk of a binary.  Return: 1 with @p filled, 0 if it is damaged, or -1 at the
+ * end. */
 static int next_piece(struct chunk_file *f, uint64_t *at, struct piece *p)
 {
 	struct chunk_header h;
@@ -60,7 +61,7 @@ static int next_piece(struct chunk_file *f, uint64_t *at, struct piece *p)
 	return decode(f, p);
 }
 
-/* ------------------------------------------------------------------ which there are -- */
+/* ------------------------------------------------------------------ listing -- */
 
 static bool same_file(const struct binary *a, const uint8_t *build_id, uint8_t length,
 		      const char *path)
@@ -156,7 +157,7 @@ void binaries_close(struct binaries *b)
 	vec_free(&b->list);
 }
 
-/* ------------------------------------------------------------------ one of them -- */
+/* ------------------------------------------------------------------ reading one binary -- */
 
 int binaries_read(struct binaries *b, const struct binary *which, binary_taker take, void *ctx)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/*
- * Framing of the recording file, formats/FORMAT.md.  Shared by what writes and reads it.
- */
+/* Framing of the recording file (formats/FORMAT.md), used by its writer and readers. */
 #ifndef FORMATS_CHUNK_H
 #define FORMATS_CHUNK_H
 
@@ -11,9 +9,10 @@
 #define CHUNK_FILE_MAGIC   "memprof\n"
 #define CHUNK_FILE_VERSION 1u
 #define CHUNK_MAGIC	   0x4b43504du /* "MPCK" */
-#define CHUNK_HEADER	   24u /* magic, type, raw bytes, stored bytes, crc of payload, crc of header */
-#define CHUNK_MAX	   (16u << 20)
-#define CHUNK_TARGET	   (256u << 10) /* raw bytes at which a chunk is written */
+/* Magic, type, raw bytes, stored bytes, crcs of payload and header */
+#define CHUNK_HEADER 24u
+#define CHUNK_MAX    (16u << 20)
+#define CHUNK_TARGET (256u << 10) /* raw bytes at which a chunk is written */
 
 enum chunk_type {
 	CHUNK_INFO = 1,
@@ -23,9 +22,10 @@ enum chunk_type {
 	CHUNK_BINARY = 5,
 };
 
-/* First byte of an item: event kind in the low four bits, or 0 and an item kind above. */
-#define ITEM_TID    0x10 /* thread follows: another one than the last event's */
-#define ITEM_HOOK   0x20 /* hook follows: another one than the last of this kind */
+/* First byte of an item: event kind in the low four bits and ITEM_* flags above, or 0 and an item
+ * kind above. */
+#define ITEM_TID    0x10 /* thread follows: it differs from the last event's */
+#define ITEM_HOOK   0x20 /* hook follows: it differs from the last one of this event kind */
 #define ITEM_FLAGS  0x40 /* enum ev_flags follow */
 #define ITEM_USABLE 0x80 /* usable - size follows */
 
@@ -49,7 +49,7 @@ enum item {
 
 #define EVENT_KINDS 16
 
-/* What differences are counted from; starts at zero in every chunk. */
+/* Base values of the differences; zero at the start of every chunk. */
 struct chunk_state {
 	uint64_t time, addr, symbol_pc, module;
 	uint32_t tid, stack_id;

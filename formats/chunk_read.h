@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The chunks of a recording file as they are read, and the numbers in them; formats/FORMAT.md.  The
- * file may be cut, damaged or made by an enemy: every length is checked before it is used. */
+/* Reads the chunks of a recording file and the values in them (formats/FORMAT.md).  The file can be
+ * truncated, damaged or malicious: every length is checked before it is used. */
 #ifndef FORMATS_CHUNK_READ_H
 #define FORMATS_CHUNK_READ_H
 
@@ -14,29 +14,29 @@
 struct chunk_file {
 	int fd;
 	uint64_t offset, size; /* of the next chunk; of the file when it was opened */
-	uint8_t *raw;	       /* payload of the last one, n bytes, read up to at */
+	uint8_t *raw;	       /* payload of the last chunk: n bytes, read up to at */
 	size_t n, at, cap;
-	bool bad; /* it does not decode */
+	bool bad; /* the payload does not decode */
 };
 
 struct chunk_header {
 	uint32_t type, raw, stored, crc;
 };
 
-/* Return: 0 with the first chunk next, or a negative errno with @err filled (MP_EXIT_RECORDING);
- * chunk_file_close() in both cases. */
+/* Opens a recording and checks its file header.  Return: 0 with f->offset at the first chunk, or a
+ * negative errno with @err filled (MP_EXIT_RECORDING); chunk_file_close() in both cases. */
 int chunk_file_open(struct chunk_file *f, const char *path, struct mp_err *err);
 void chunk_file_close(struct chunk_file *f);
 
-/* Each returns NULL, or why the file is not read any further. */
-/* The header of the chunk at @offset. */
+/* The following return NULL, or a message why the file cannot be read further. */
+/* Reads the header of the chunk at @offset. */
 const char *chunk_header(const struct chunk_file *f, uint64_t offset, struct chunk_header *h);
-/* Unpacks the chunk at f->offset and passes it. */
+/* Decompresses the chunk at f->offset and advances past it. */
 const char *chunk_payload(struct chunk_file *f, const struct chunk_header *h);
-/* Passes the chunk at f->offset without a look at its payload. */
+/* Advances past the chunk at f->offset without reading its payload. */
 const char *chunk_pass(struct chunk_file *f, const struct chunk_header *h);
 
-/* What follows in the payload; 0 and f->bad where it ends. */
+/* The following read the next value of the payload.  At its end they return 0 and set f->bad. */
 static inline uint8_t chunk_u8(struct chunk_file *f)
 {
 	if (f->at >= f->n) {

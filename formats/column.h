@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The registers an unwinder keeps, as columns: the same few numbers on every architecture, so that
- * rules, raw stacks and walks need not know which it is.  struct arch, column[], gives the column
- * of a DWARF register; on x86-64 they are the same numbers (psABI 3.6.2).  Freestanding.
+ * Numbers (columns) of the registers that an unwinder tracks.  They are the same on every
+ * architecture, so that rules, raw stacks and walks do not depend on it. struct arch, column[],
+ * maps DWARF registers to columns; on x86-64 the numbers are equal (psABI 3.6.2).  Freestanding.
  */
 #ifndef FORMATS_COLUMN_H
 #define FORMATS_COLUMN_H
@@ -10,9 +10,10 @@
 #define UW_MAX_REGS 17
 
 enum uw_column {
-	UW_REG_FP = 6,	/* the frame pointer, where code keeps one */
-	UW_REG_SP = 7,	/* the stack pointer */
-	UW_REG_LR = 15, /* the link register, where a call leaves the return address in one */
+	UW_REG_FP = 6, /* the frame pointer, in code that has one */
+	UW_REG_SP = 7, /* the stack pointer */
+	/* The link register, on architectures whose calls store the return address in one */
+	UW_REG_LR = 15,
 	UW_REG_PC = UW_MAX_REGS - 1,
 };
 

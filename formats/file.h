@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * The recording file: append-only chunks, each with header, length, checksum and a zstd payload
- * (formats/FORMAT.md is normative).  Byte order independent.  A file cut off anywhere loads up to
- * its last whole chunk.
+ * (formats/FORMAT.md is normative).  Byte order independent.  A file that was cut off anywhere can
+ * be read up to its last complete chunk.
  */
 #ifndef FORMATS_FILE_H
 #define FORMATS_FILE_H
@@ -13,10 +13,11 @@
 #include "formats/event.h"
 #include "lib/err.h"
 
-/* Which events a recording is about. */
+/* The kind of events in a recording. */
 enum mp_what { MP_ALLOCATIONS, MP_PAGE_FAULTS };
 
-/* What the recording is of.  Strings are owned by whoever filled the struct. */
+/* General information about a recording.  The strings are owned by the code that filled the
+ * struct. */
 struct mp_info {
 	uint8_t id[16]; /* random; shown as 32 hex digits */
 	uint32_t pid;
@@ -26,11 +27,11 @@ struct mp_info {
 	uint64_t process_start_unix_ns;
 	uint64_t sample_interval; /* bytes; 0: every allocation is recorded */
 	uint8_t what;		  /* enum mp_what */
-	uint8_t user_only;	  /* page faults: not those that system calls made */
-	uint32_t page_size;	  /* page faults: of the smallest pages, bytes */
-	uint32_t piece;		  /* of a recording in pieces (--rotate), which have one id */
-	uint64_t piece_ns;	  /* when it begins, after the start of the first one */
-	uint32_t processes;	  /* of a merged recording of several; else 0 */
+	uint8_t user_only;	  /* page faults: those inside system calls are not included */
+	uint32_t page_size;	  /* page faults: size of the smallest pages, bytes */
+	uint32_t piece;		  /* number of this piece (--rotate); all have the same id */
+	uint64_t piece_ns;	  /* start of this piece, relative to that of the first */
+	uint32_t processes;	  /* number of processes if several were merged; else 0 */
 	const char *executable;	  /* path */
 	const char *cmdline;	  /* arguments joined by blanks, quoted where needed */
 	const char *memprof_version;
@@ -51,118 +52,123 @@ struct mp_module {
 	uint8_t build_id_len;
 };
 
-/* A piece of a file that the recording carries; see formats/binaries.h. */
+/* A part of a file that the recording contains; see formats/binaries.h. */
 struct mp_binary {
 	const char *path; /* as the module's */
 	uint8_t build_id[32];
 	uint8_t build_id_len;
-	uint64_t size, offset; /* bytes of the file; where in it the piece begins */
+	uint64_t size, offset; /* bytes of the file; offset of this part in it */
 	const void *data;
 	size_t n; /* at most MPF_BINARY_PIECE */
 };
 #define MPF_BINARY_PIECE (256u << 10)
 
-/* One of several processes in a merged recording.  Addresses of its events have its number in the
+/* One of several processes in a merged recording.  Addresses in its events have its number in the
  * bits from MP_PROCESS_SHIFT on. */
 struct mp_process {
 	uint32_t number, pid;
-	uint64_t start_ns, end_ns; /* when it was recorded, as event times */
+	uint64_t start_ns, end_ns; /* start and end of its recording, as event times */
 	const char *executable, *cmdline;
 };
 #define MP_PROCESS_SHIFT 48
 #define MP_MAX_PROCESSES 1024u
 
-/* Memory of the target from outside, about once a second, in bytes. */
+/* Memory use of the target as read from /proc about once a second, in bytes. */
 struct mp_sample {
 	uint64_t time_ns;
-	/* The program's own; older recordings have the session's in it. */
+	/* Of the program alone; in older recordings it includes the session's. */
 	uint64_t rss, anonymous, file, swap, address_space;
-	/* Beside it what memprof mapped into the process. */
+	/* Of what memprof mapped into the process. */
 	uint64_t session_rss, session_anonymous, session_address_space;
 };
 
-/* What one mapping of the target holds, from /proc/PID/smaps, about every ten seconds; mappings
- * that hold nothing are left out.  Bytes. */
+/* Memory use of one mapping of the target, from /proc/PID/smaps, about every ten seconds, in
+ * bytes.  Mappings without memory are left out. */
 struct mp_map_usage {
-	uint64_t time_ns; /* of the look: the same for all mappings of it */
+	uint64_t time_ns; /* of the reading; the same for all its mappings */
 	uint64_t start, end, rss, anonymous, swap;
 	uint32_t prot; /* PROT_* */
 	const char *path;
 };
 
-/* Losses and marks; cumulative, the last one in the file counts. */
+/* Counters of losses.  They are cumulative; the last item in the file is valid. */
 struct mp_losses {
 	uint64_t lost_alloc, lost_free, lost_realloc, lost_map, lost_other; /* events */
 	uint64_t lost_bytes;   /* requested bytes of lost allocations */
 	uint64_t lost_no_slot; /* events of threads without a slot */
-	uint64_t stale;	       /* calls while the recorder did not answer */
+	uint64_t stale;	       /* calls after the recorder's deadline */
 	uint64_t queue_batches, queue_events, queue_bytes,
 	    queue_peak_bytes; /* dropped by the queue */
-	uint64_t stacks_full; /* events whose stack found no room */
+	uint64_t stacks_full; /* stacks that did not fit in the agent's tables */
 	uint64_t missed_new;
 	uint64_t foreign_frees; /* frees of blocks older than the recording */
 	uint64_t foreign_reallocs;
-	uint64_t housekeeping_frees; /* the allocator's module freed what it had been given back
-					already (glibc at a thread's end): not a program's free */
-	uint64_t mismatches;	     /* allocation of an address that was live */
-	uint64_t sideband_lost;	     /* PERF_RECORD_LOST of the kernel's rings */
-	uint64_t stacks_total, stacks_complete; /* events with a stack; of them complete */
+	/* Frees by the allocator's own module of blocks that were already freed (glibc when a
+	 * thread ends).  They are not frees by the program. */
+	uint64_t housekeeping_frees;
+	uint64_t mismatches;	/* allocation of an address that was live */
+	uint64_t sideband_lost; /* PERF_RECORD_LOST of the kernel's rings */
+	/* Events that should have a stack; those with a complete one */
+	uint64_t stacks_total, stacks_complete;
 	uint64_t stacks_cached;
-	uint64_t left_out_allocs, left_out_frees; /* not selected, or while paused; not a loss */
-	/* Of the sums above, what may have ended blocks: frees and reallocs. */
+	uint64_t left_out_allocs, left_out_frees; /* not selected or while paused; not lost */
+	/* The part of the sums above that can have ended blocks: frees and reallocs. */
 	uint64_t stale_frees, no_slot_frees;
-	/* queue_events by kind; queue_bytes are bytes of records, these were asked for: */
+	/* queue_events by kind; queue_requested: bytes that the dropped allocations requested
+	 * (queue_bytes are bytes of records). */
 	uint64_t queue_alloc, queue_free, queue_realloc, queue_map, queue_other;
 	uint64_t queue_requested;
 	uint64_t queue_ceiling;
-	uint64_t first_loss_ns, last_loss_ns;	/* all losses lie between; 0, 0: none */
-	uint64_t stacks_checked, stacks_differ; /* checking build: compared with complete walks */
-	/* Records of the agent that recorders of this session have seen, and that were lost when
-	 * one took over from another. */
+	uint64_t first_loss_ns, last_loss_ns; /* all losses are between these; 0, 0: none */
+	/* Checking build: walks compared with complete ones, and found different */
+	uint64_t stacks_checked, stacks_differ;
+	/* Records of the agent that the recorders of this session have seen, and records that were
+	 * lost when a recorder took over from another. */
 	uint64_t seen_alloc, seen_free, seen_realloc, seen_map;
 	uint64_t restart_alloc, restart_free, restart_realloc, restart_map;
 };
 
 /*
- * Blocks that are not in the file as events because they lived for a short time only: sums of
- * blocks that were allocated and freed alike.
+ * Sums of culled blocks, which have no events in the file because they lived only for a short
+ * time.  One sum covers blocks with the same stack, threads and functions.
  */
 struct mp_culled {
-	uint64_t time_ns; /* of the newest free in it */
+	uint64_t time_ns; /* time of the newest free in the sum */
 	uint32_t stack, tid, free_tid;
 	uint16_t hook, free_hook; /* the functions called */
-	uint16_t process;	  /* its number, of a recording of several */
+	uint16_t process;	  /* number of the process, in a merged recording of several */
 	uint64_t blocks, bytes, usable;
-	uint64_t temporary, temporary_bytes; /* of them, as in report/model.h */
+	uint64_t temporary, temporary_bytes; /* those that were temporary (report/model.h) */
 };
 
-/* Sums of all events, as the recorder had them at the end. */
+/* Sums of all events, as counted by the recorder. */
 struct mp_totals {
 	uint64_t events, allocations, allocated_bytes, frees;
-	uint64_t live_bytes, live_blocks; /* of a sample: estimates */
+	uint64_t live_bytes, live_blocks; /* estimates in a sampled recording */
 };
 
-/* All lost events, of every kind and place. */
+/* Return: the number of all lost events. */
 uint64_t mp_losses_events(const struct mp_losses *l);
-/* Of them those that may have ended a live block: so many live blocks may in truth be free. */
+/* Return: the lost events that can have ended a block, so the number of live blocks that can be
+ * free in fact. */
 uint64_t mp_losses_frees(const struct mp_losses *l);
 
-/* What belongs to a recording, not to its session: begins anew with each piece. */
+/* Resets the counters that belong to a piece, not to the session. */
 void mp_losses_begin_piece(struct mp_losses *l);
-/* Makes @sum, the losses up to a piece, those up to the @next one of the same recording, whose
- * times are @next_ns later. */
+/* Extends @sum, the losses up to one piece, by those of the @next piece of the same recording,
+ * whose time 0 is @next_ns later. */
 void mp_losses_continue(struct mp_losses *sum, const struct mp_losses *next, uint64_t next_ns);
-/* Adds those of another process, whose times are @next_ns later. */
+/* Adds the losses of another process, whose time 0 is @next_ns later. */
 void mp_losses_add(struct mp_losses *sum, const struct mp_losses *next, uint64_t next_ns);
 
-/* How the recording went; written at the end (absent if the recorder was killed). */
+/* Result of the recording, written at the end (missing if the recorder was killed). */
 struct mp_finish {
 	uint64_t end_ns;
 	uint64_t peak_live_bytes, peak_live_blocks, peak_time_ns;
-	uint64_t attach_stop_ns, detach_stop_ns; /* how long all threads were stopped */
+	uint64_t attach_stop_ns, detach_stop_ns; /* time for which all threads were stopped */
 	uint8_t reason;				 /* enum mp_end_reason */
-	uint8_t restored;			 /* 1: the target is as before */
-	uint8_t sideband; /* 1: module changes came from perf side-band; 0: from reading maps */
+	uint8_t restored;			 /* 1: the target was restored */
+	uint8_t sideband; /* 1: module changes came from the side band; 0: from /proc/PID/maps */
 };
 
 enum mp_end_reason {
@@ -171,8 +177,8 @@ enum mp_end_reason {
 	MP_END_EXECED,
 	MP_END_TIME,
 	MP_END_ERROR,
-	MP_END_KEPT,   /* the session goes on, with another recorder */
-	MP_END_PIECED, /* the recording goes on in its next piece */
+	MP_END_KEPT,   /* the session continues, with another recorder */
+	MP_END_PIECED, /* the recording continues in its next piece */
 };
 
 /* One frame of a symbolized address; inlined frames come first (innermost first). */
@@ -191,8 +197,7 @@ struct mpf_writer;
 /**
  * mpf_create() - start a recording file, mode 0600
  * @path: must not be a directory; an existing regular file is replaced
- * @info: copied into the header chunk
- * @hooks: @nhooks entries, index = mp_event.hook
+ * @info: copied into the first chunk
  *
  * Return: 0, or a negative errno with @err filled (MP_EXIT_OUTPUT).
  */
@@ -212,30 +217,30 @@ int mpf_put_losses(struct mpf_writer *w, const struct mp_losses *l);
 int mpf_put_symbols(struct mpf_writer *w, uint64_t pc, const struct mp_symbol *sym, uint32_t n);
 int mpf_put_finish(struct mpf_writer *w, const struct mp_finish *f);
 int mpf_put_culled(struct mpf_writer *w, const struct mp_culled *c);
-/* A moment with a name, given by a person (memprof mark). */
+/* A named moment (memprof mark). */
 int mpf_put_mark(struct mpf_writer *w, uint64_t time_ns, const char *name);
 int mpf_put_process(struct mpf_writer *w, const struct mp_process *p);
-/* Pieces of a file in order; files come behind all items. */
+/* Parts of a file in order; to be called after all items. */
 int mpf_put_binary(struct mpf_writer *w, const struct mp_binary *b);
-/* From now on times are given as of @base_ns before the file's own zero (of a piece). */
+/* Sets the base of a piece: from now on @base_ns is subtracted from all times that are put. */
 void mpf_set_base(struct mpf_writer *w, uint64_t base_ns);
 /*
- * The index, for whoever wants an answer before all events are read: what is put between these two
- * (modules, stacks, totals, live) is passed over by mpf_next() unless mpf_seek_index() was called.
- * Symbols, losses and finish come behind it.
+ * The index answers queries without reading all events.  Items put between mpf_begin_index() and
+ * mpf_end_index() (modules, stacks, totals, live) are skipped by mpf_next() unless
+ * mpf_seek_index() was called.  Symbols, losses and finish must follow the index.
  */
 int mpf_begin_index(struct mpf_writer *w);
 int mpf_put_totals(struct mpf_writer *w, const struct mp_totals *t);
-/* What was allocated with stack @id (0: none) and is live. */
+/* The live memory that was allocated with stack @id (0: none). */
 int mpf_put_live(struct mpf_writer *w, uint32_t id, uint64_t bytes, uint64_t blocks);
 int mpf_end_index(struct mpf_writer *w);
-/* Ends the current chunk and hands it to the kernel, so that a later cut cannot lose it. */
+/* Ends the current chunk and writes it, so that it is kept if the recorder dies. */
 int mpf_flush(struct mpf_writer *w);
 /* Bytes written so far. */
 uint64_t mpf_bytes(const struct mpf_writer *w);
 /* Flushes, closes and frees @w.  Return: 0 or the first error of the file's life. */
 int mpf_close(struct mpf_writer *w);
-/* The same for what is known to be incomplete: readers will say that it was cut off. */
+/* As mpf_close(), for a recording that is incomplete: readers will report that it was cut off. */
 int mpf_close_open_ended(struct mpf_writer *w);
 
 /* ------------------------------------------------------------------------------- reading -- */
@@ -309,52 +314,55 @@ struct mpf_reader;
 int mpf_open(const char *path, struct mpf_reader **r, struct mp_info *info, struct mp_err *err);
 
 /**
- * mpf_next() - the next item
+ * mpf_next() - read the next item
  *
  * Return: 1 with @item filled, 0 at the end, or a negative errno with @err filled when a chunk
- * with a valid checksum does not decode (corrupt).  A cut or damaged chunk is not an error: it is
- * the end, and mpf_truncated() says so.
+ * with a valid checksum does not decode (corrupt).  A truncated or damaged chunk is not an error:
+ * it is the end, and mpf_truncated() reports it.
  */
 int mpf_next(struct mpf_reader *r, struct mpf_item *item, struct mp_err *err);
-/* Return: NULL, or one line that says where and why reading ended before the file's own end. */
+/* Return: NULL, or one line that describes where and why reading ended before the end of the
+ * recording. */
 const char *mpf_truncated(const struct mpf_reader *r);
-/* Passes over all chunks but the last @chunks whole ones: what mpf_next() then gives begins in the
- * middle of the recording. */
+/* Skips all chunks of items but the last @chunks (at most 16), so that mpf_next() continues near
+ * the end of the recording. */
 void mpf_skip_to_tail(struct mpf_reader *r, uint32_t chunks);
-/* Return: true if the file has an index: mpf_next() then gives what is in it, and what follows. */
+/* Continues at the index.  Return: true if the file has one: mpf_next() then returns its items and
+ * those after it. */
 bool mpf_seek_index(struct mpf_reader *r);
-/* Return: how many blocks were alive at most, as the file's end says; 0: it does not.  Before the
- * first mpf_next(). */
+/* Return: the maximum number of live blocks according to the finish item; 0: not known.  To be
+ * called before the first mpf_next(). */
 uint64_t mpf_peak_blocks(struct mpf_reader *r);
-/* Return: of how many processes the recording is: 1 if it was not merged. */
+/* Return: the number of processes in the recording: 1 if it was not merged from several. */
 uint32_t mpf_processes(const struct mpf_reader *r);
-/* Return: how much of the file is read, from 0 to 1. */
+/* Return: the fraction of the file that has been read, from 0 to 1. */
 double mpf_read_share(const struct mpf_reader *r);
+/* Closes the file and frees @r, which can be NULL. */
 void mpf_reader_free(struct mpf_reader *r);
 
 /* ------------------------------------------------------------------------------- copying -- */
 
-/* Appends what was read.  Return: 0 or a negative errno. */
+/* Appends an item that was read from another file.  Return: 0 or a negative errno. */
 int mpf_put_item(struct mpf_writer *w, const struct mpf_item *item);
 
-/* Are both there, and one file? */
+/* Return: whether both paths exist and are the same file. */
 bool mpf_same_file(const char *a, const char *b);
 
-/* What a copy changes. */
+/* Changes to make while copying. */
 struct mpf_change {
-	void (*info)(void *ctx, struct mp_info *info); /* may replace members; NULL: as it is */
-	/* Writes @item, something else, or nothing.  Return: 0 or a negative errno. */
+	void (*info)(void *ctx, struct mp_info *info); /* can replace members; NULL: no changes */
+	/* Writes @item, other items, or nothing.  Return: 0 or a negative errno. */
 	int (*item)(void *ctx, struct mpf_writer *w, const struct mpf_item *item);
-	int (*end)(void *ctx, struct mpf_writer *w); /* what comes last; NULL: nothing */
-	bool binaries;				     /* are copied, too; else left out */
+	int (*end)(void *ctx, struct mpf_writer *w); /* writes more items at the end; NULL: none */
+	bool binaries;				     /* copy the binaries, too */
 	void *ctx;
 };
 
 /**
- * mpf_copy() - write a recording again, item by item
- * @to: another file than @from; removed again when something fails
- * @truncated: set to whether @from was cut off, or has binaries that are not whole and were left
- *	       out; then @to says of itself that it was cut off
+ * mpf_copy() - copy a recording item by item
+ * @to: must not be the same file as @from; removed if the copy fails
+ * @truncated: set to whether @from was cut off or had incomplete binaries, which were left out;
+ * then @to is marked as cut off, too
  *
  * Return: 0, or a negative errno with @err filled.
  */

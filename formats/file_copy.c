@@ -35,7 +35,7 @@ int mpf_put_item(struct mpf_writer *w, const struct mpf_item *it)
 		return mpf_put_map_usage(w, &it->map_usage);
 	case MPF_PROCESS:
 		return mpf_put_process(w, &it->process);
-	case MPF_TOTALS: /* of an index: what is copied has none */
+	case MPF_TOTALS: /* only in an index, which a copy does not have */
 	case MPF_LIVE:
 	case MPF_END:
 		break;

@@ -37,7 +37,7 @@ static uint64_t get_delta(struct mpf_reader *r, uint64_t *last)
 	return *last += (uint64_t)unzigzag(get(r));
 }
 
-/* Strings of an item are never longer than the chunk they came from. */
+/* The strings of an item are never longer than its chunk. */
 static const char *get_string(struct mpf_reader *r)
 {
 	uint64_t n = get(r);
@@ -66,7 +66,7 @@ static void cut(struct mpf_reader *r, const char *why)
 		 (unsigned long long)r->file.offset, why);
 }
 
-/* Strings of an item fit in what its chunk has, twice. */
+/* Makes room for the strings of an item: twice the chunk's capacity, which always suffices. */
 static bool room_for_strings(struct mpf_reader *r)
 {
 	size_t want = 2 * r->file.cap + 4096;
@@ -79,7 +79,8 @@ static bool room_for_strings(struct mpf_reader *r)
 	return true;
 }
 
-/* Return: chunk type with the payload in r->file, or 0 at the end (truncated or not). */
+/* Reads the next chunk that is not of a binary.  Return: its type, with the payload in r->file, or
+ * 0 if there is none or it is truncated or damaged. */
 static int next_chunk(struct mpf_reader *r)
 {
 	struct chunk_file *f = &r->file;
@@ -280,7 +281,7 @@ static void get_process(struct mpf_reader *r, struct mp_process *p)
 	p->cmdline = get_string(r);
 }
 
-/* @apart: memprof's session is not in the process's numbers. */
+/* @apart: the item has the numbers of memprof's session apart from the process's. */
 static void get_sample(struct mpf_reader *r, bool apart, struct mp_sample *s)
 {
 	*s = (struct mp_sample){.time_ns = get(r)};
@@ -417,7 +418,7 @@ int mpf_next(struct mpf_reader *r, struct mpf_item *item, struct mp_err *err)
 			r->ended = true;
 		if (type == CHUNK_END || !type)
 			return 0;
-		/* Chunks of later versions are passed over. */
+		/* Skip the index, and chunks of later versions. */
 		if (type != CHUNK_ITEMS && !(type == CHUNK_INDEX && r->indexed))
 			r->file.n = 0;
 	}
@@ -469,7 +470,7 @@ uint64_t mpf_peak_blocks(struct mpf_reader *r)
 	uint64_t begin = r->file.offset, blocks = 0;
 	struct mpf_item it;
 
-	if (r->sampled) /* what its end says is an estimate */
+	if (r->sampled) /* the number in its finish item is an estimate */
 		return 0;
 	mpf_skip_to_tail(r, 1);
 	while (mpf_next(r, &it, NULL) > 0) {
@@ -480,8 +481,8 @@ uint64_t mpf_peak_blocks(struct mpf_reader *r)
 	r->file.n = r->file.at = 0;
 	r->file.bad = r->ended = false;
 	r->truncated[0] = 0;
-	/* A block takes some bytes of it, and those that were only counted are none of the file's.
-	 */
+	/* Limit the number by the file's size, since each block with events uses some bytes.
+	 * Culled blocks have no events. */
 	return blocks < r->file.size / 4 ? blocks : r->file.size / 4;
 }
 

@@ -11,7 +11,7 @@
 #include "lib/create.h"
 
 #define ZSTD_LEVEL 1
-#define ITEM_ROOM  (64u << 10) /* an item is smaller, strings are cut to fit */
+#define ITEM_ROOM  (64u << 10) /* maximum bytes of an item; strings are cut to fit */
 #define STRING_MAX 8192u
 
 struct mpf_writer {
@@ -35,7 +35,7 @@ static void put_u8(struct mpf_writer *w, uint8_t v)
 	w->raw[w->n++] = v;
 }
 
-/* Return: behind it. */
+/* Return: the address after it. */
 static inline uint8_t *varint(uint8_t *p, uint64_t v)
 {
 	while (v >= 0x80) {
@@ -64,7 +64,7 @@ static void put_delta(struct mpf_writer *w, uint64_t v, uint64_t *last)
 	w->n = (size_t)(delta(w->raw + w->n, v, last) - w->raw);
 }
 
-/* NULL and "" differ: length + 1. */
+/* The length is stored + 1, so that NULL and "" differ. */
 static void put_string(struct mpf_writer *w, const char *s)
 {
 	size_t n = s ? strlen(s) : 0;
@@ -76,7 +76,7 @@ static void put_string(struct mpf_writer *w, const char *s)
 		put_bytes(w, s, n);
 }
 
-/* What is late is of the beginning. */
+/* Return: @time_ns relative to the file's base; earlier times become 0. */
 static uint64_t in_file(const struct mpf_writer *w, uint64_t time_ns)
 {
 	return time_ns > w->base ? time_ns - w->base : 0;
@@ -117,13 +117,13 @@ static void write_chunk(struct mpf_writer *w, enum chunk_type type)
 	put_le32(h + 12, (uint32_t)stored);
 	put_le32(h + 16, (uint32_t)crc32(0, h + CHUNK_HEADER, (uInt)stored));
 	put_le32(h + 20, (uint32_t)crc32(0, h, 20));
-	/* One write: a cut leaves at most one partial chunk. */
+	/* One write, so that a file that is cut off has at most one partial chunk. */
 	write_all(w, h, CHUNK_HEADER + stored);
 	w->n = 0;
 	memset(&w->st, 0, sizeof(w->st));
 }
 
-/* Every item begins here: room for it in the chunk. */
+/* Makes room for an item in the chunk.  To be called before every item. */
 static void begin(struct mpf_writer *w)
 {
 	if (w->n >= CHUNK_TARGET)
@@ -248,18 +248,20 @@ int mpf_put_stack(struct mpf_writer *w, uint32_t id, uint32_t flags, const uint6
 	put(w, id);
 	put(w, flags);
 	put(w, n);
-	/* Frames from the outermost inward are often the last stack's. */
+	/* The outermost frames are often the same as in the previous stack. */
 	while (shared < n && shared < st->npc && pc[n - 1 - shared] == st->pc[st->npc - 1 - shared])
 		shared++;
 	put(w, shared);
+	/* Rotate SS_PC_EXACT from bit 63 to bit 0 */
 	for (uint32_t i = 0; i < n - shared; i++)
-		put_delta(w, pc[i] << 1 | pc[i] >> 63, &last); /* the mark in bit 63 to bit 0 */
+		put_delta(w, pc[i] << 1 | pc[i] >> 63, &last);
 	memcpy(st->pc, pc, n * sizeof(*pc));
 	st->npc = n;
 	return w->error;
 }
 
-/* What an event that makes a block or a range says of it.  Return: behind it. */
+/* Writes the fields of an event that creates a block or a range.  Return: the address after them.
+ */
 static uint8_t *put_block(uint8_t *p, uint8_t *tag, const struct mp_event *ev,
 			  struct chunk_state *st)
 {
@@ -278,7 +280,8 @@ static uint8_t *put_block(uint8_t *p, uint8_t *tag, const struct mp_event *ev,
 	return varint(p, ev->stack);
 }
 
-/* The place in the chunk stays in a register: every store of a byte could change the writer. */
+/* Uses a local pointer into the chunk, which the compiler can keep in a register: byte stores
+ * could alias the writer's members. */
 int mpf_put_event(struct mpf_writer *w, const struct mp_event *ev)
 {
 	struct chunk_state *st = &w->st;
@@ -347,8 +350,8 @@ int mpf_put_map_usage(struct mpf_writer *w, const struct mp_map_usage *u)
 int mpf_put_losses(struct mpf_writer *w, const struct mp_losses *l)
 {
 	if (!item(w, ITEM_OF_LOSSES)) {
-		/* All members are counters: in order, preceded by their number, so that later
-		 * versions can append. */
+		/* All members are counters.  They are written in order, after their number, so that
+		 * later versions can append members. */
 		struct mp_losses in = *l;
 		const uint64_t *v = (const uint64_t *)&in;
 		size_t n = sizeof(in) / sizeof(*v);
@@ -368,8 +371,8 @@ int mpf_put_symbols(struct mpf_writer *w, uint64_t pc, const struct mp_symbol *s
 		put(w, pc << 1 | pc >> 63);
 		put(w, n);
 		for (uint32_t i = 0; i < n; i++) {
-			/* Several long inlined names do not fit in the room: what is cut is the
-			 * outermost's, never the file. */
+			/* If several long names of inlined functions do not fit, those of the
+			 * outermost frames are left out. */
 			bool room = w->n + 4 * STRING_MAX < CHUNK_TARGET + ITEM_ROOM;
 
 			put_string(w, room ? sym[i].function : NULL);

@@ -21,7 +21,7 @@ void mp_losses_begin_piece(struct mp_losses *l)
 	l->left_out_allocs = l->left_out_frees = 0;
 }
 
-/* The span of losses that covers both. */
+/* Extends the time span of losses in @sum to cover that of @next. */
 static void span(struct mp_losses *sum, const struct mp_losses *next, uint64_t next_ns)
 {
 	uint64_t first = next->first_loss_ns + next_ns, last = next->last_loss_ns + next_ns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Two 32-bit values beside each other in memory, and the 64-bit word that they are there.
+/* Convert between two adjacent 32-bit values in memory and the 64-bit word that they form.
  * Freestanding. */
 #ifndef FORMATS_PAIR_H
 #define FORMATS_PAIR_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Wire records: what the agent writes into its rings and the recorder reads.  The framing is the
- * kernel's (struct perf_event_header: u32 type, u16 misc, u16 size, linux/perf_event.h); our types
- * start far above the kernel's so that one reader serves both.  Sizes are multiples of 8.
- * Freestanding: included by agent/.
+ * Wire records, which the agent writes into its rings and the recorder reads.  The framing is the
+ * kernel's (struct perf_event_header: u32 type, u16 misc, u16 size, linux/perf_event.h).  The types
+ * of memprof start far above the kernel's so that one reader can handle both.  Sizes are multiples
+ * of 8.  Freestanding: included by agent/.
  *
- * The producer is somebody else's process: a reader checks every size and index.
+ * The producer is the target, which is not trusted: a reader checks every size and index.
  */
 #ifndef FORMATS_RECORD_H
 #define FORMATS_RECORD_H
@@ -15,30 +15,32 @@
 #include "formats/pair.h"
 
 enum mpr_type {
-	MPR_ALLOC = 0x4d01,	/* struct mpr_alloc */
-	MPR_ALLOC_BIG = 0x4d02, /* struct mpr_alloc_big: size >= 4 GiB or slack unknown to fit */
-	MPR_FREE = 0x4d03,	/* struct mpr_free, written before the block is freed */
+	MPR_ALLOC = 0x4d01, /* struct mpr_alloc */
+	/* struct mpr_alloc_big: size >= 4 GiB, or from the observer */
+	MPR_ALLOC_BIG = 0x4d02,
+	MPR_FREE = 0x4d03,	    /* struct mpr_free, written before the block is freed */
 	MPR_REALLOC_BEGIN = 0x4d04, /* struct mpr_free: the old block leaves the live set */
-	MPR_REALLOC_END = 0x4d05,   /* struct mpr_realloc: new block, or 0: the old one came back */
+	MPR_REALLOC_END = 0x4d05,   /* struct mpr_realloc: new block, or 0: failed or freed */
 	MPR_MAP = 0x4d06,	    /* struct mpr_map: mmap, shmat */
 	MPR_UNMAP = 0x4d07,	    /* struct mpr_map: munmap, shmdt, written before the call */
-	MPR_UNMAP_FAILED = 0x4d08,  /* struct mpr_map: the unmap just written did not happen */
-	MPR_REMAP_BEGIN = 0x4d09,   /* struct mpr_map: mremap's old range leaves */
+	MPR_UNMAP_FAILED = 0x4d08,  /* struct mpr_map: the unmap just recorded failed */
+	MPR_REMAP_BEGIN = 0x4d09,   /* struct mpr_map: mremap's old range leaves the live set */
 	MPR_REMAP_END = 0x4d0a,	    /* struct mpr_map: mremap's result; addr 0: it failed */
 	MPR_MALLOPT = 0x4d0b,	    /* struct mpr_mallopt */
-	MPR_RAW_STACK = 0x4d0c,	 /* struct mpr_raw_stack: for the event that names its sequence */
-	MPR_THREAD = 0x4d0d,	 /* struct mpr_thread: this ring now belongs to that thread */
-	MPR_FREE_STACK = 0x4d0e, /* struct mpr_free_stack: MPR_FREE and where it was called from */
-	MPR_FAULT = 0x4d0f,	 /* struct mpr_fault: told by the kernel, never by the agent */
+	/* struct mpr_raw_stack: for the event that refers to its sequence number */
+	MPR_RAW_STACK = 0x4d0c,
+	MPR_THREAD = 0x4d0d, /* struct mpr_thread: the ring belongs to this thread from now on */
+	MPR_FREE_STACK = 0x4d0e, /* struct mpr_free_stack: MPR_FREE with the caller's stack */
+	MPR_FAULT = 0x4d0f,	 /* struct mpr_fault: from the kernel, never from the agent */
 };
 
 struct mpr_header { /* layout of struct perf_event_header */
 	uint32_t type;
 	uint16_t misc;
-	uint16_t size; /* whole record, bytes, multiple of 8 */
+	uint16_t size; /* bytes of the whole record, multiple of 8 */
 };
 
-/* The header as the word that it is in memory, and back. */
+/* Convert between the header and the 64-bit word that it is in memory. */
 static inline uint64_t mpr_head(uint32_t type, uint16_t misc, uint16_t size)
 {
 	return pair_word(type,
@@ -56,8 +58,8 @@ static inline uint32_t mpr_head_type(uint64_t head)
 }
 
 /*
- * An address and the hook that saw it in one word: user addresses have 47 bits here, the upper
- * 16 carry the index of the journal's hook.
+ * An address and its hook in one word: user addresses fit in the lower 48 bits, the upper 16 bits
+ * are the index of the hook's name in the journal.
  */
 #define MPR_ADDR_BITS 48
 #define MPR_ADDR_MASK ((1ull << MPR_ADDR_BITS) - 1)
@@ -65,17 +67,17 @@ static inline uint32_t mpr_head_type(uint64_t head)
 /* mpr_header.misc of allocation records: usable size minus requested size, and flags. */
 #define MPR_SLACK_SHIFT	  4
 #define MPR_SLACK_UNKNOWN 0xfffu
-#define MPR_F_NON_MAIN	  1u /* glibc: the chunk is of another arena than the main one */
+#define MPR_F_NON_MAIN	  1u /* glibc: the chunk is not in the main arena */
 #define MPR_F_MMAPPED	  2u /* glibc: the chunk is a mapping of its own */
 #define MPR_F_OWN_FREE	  8u /* frees: called by the allocator itself */
 #define MPR_F_INNER	  4u /* maps: made by the allocator while it served a hooked call */
-#define MPR_F_MAJOR	  1u /* faults: it waited for a file or for swap */
-#define MPR_F_NO_SIZE	  2u /* faults: the kernel did not tell the page's size */
+#define MPR_F_MAJOR	  1u /* faults: it had to wait for a file or for swap */
+#define MPR_F_NO_SIZE	  2u /* faults: the kernel did not report the page size */
 
 /*
- * Stack ids.  0: no stack could be taken.  Below MPR_STACK_RAW: index of 8-byte words in the
- * session's stack arena (struct ss_stack).  With MPR_STACK_RAW: sequence of an mpr_raw_stack
- * that precedes the event in the same ring.
+ * Stack ids. 0: no stack.  Below MPR_STACK_RAW: index of 8-byte words in the session's stack arena
+ * (struct ss_stack).  With MPR_STACK_RAW: sequence number of an mpr_raw_stack that precedes the
+ * event in the same ring.
  */
 #define MPR_STACK_NONE 0u
 #define MPR_STACK_RAW  0x80000000u
@@ -143,7 +145,7 @@ struct mpr_mallopt {
 struct mpr_fault { /* 32 bytes */
 	struct mpr_header h;
 	uint64_t time;
-	uint64_t addr; /* that was touched */
+	uint64_t addr; /* accessed address */
 	uint32_t page; /* bytes */
 	uint32_t stack;
 };
@@ -158,14 +160,14 @@ struct mpr_thread {
 struct mpr_raw_stack {
 	struct mpr_header h;
 	uint64_t time;
-	uint32_t sequence;  /* of this ring; events name it as MPR_STACK_RAW | sequence */
-	uint32_t bytes;	    /* of stack that follow the registers, from the stack pointer up */
-	uint64_t reg_valid; /* bit i: regs[i] holds the value */
-	/* By column; unsigned char stack[bytes] follows, padded to 8. */
+	uint32_t sequence;  /* unique in the ring; events refer to it as MPR_STACK_RAW | sequence */
+	uint32_t bytes;	    /* bytes of stack after the registers, from the sp up */
+	uint64_t reg_valid; /* bit i: regs[i] is valid */
+	/* Indexed by column; unsigned char stack[bytes] follows, padded to a multiple of 8. */
 	uint64_t regs[UW_MAX_REGS];
 };
 
-/* Kinds that records are counted by, index of ss_thread.written[], lost[] and stale[]. */
+/* Kinds of records for counting; indices of ss_thread.written[], lost[] and stale[]. */
 enum mpr_lost {
 	MPR_LOST_ALLOC,
 	MPR_LOST_FREE,

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The session block: one memfd, mapped shared in the target and in the recorder.  Everything the
- * agent knows comes from here; everything needed to undo the session is in its journal from
- * before the first byte of text is patched.  Freestanding: included by agent/.
+ * The session block: one memfd, mapped shared in the target and in the recorder.  All of the
+ * agent's configuration is in it.  Everything needed to undo the session is in its journal before
+ * the first byte of text is patched.  Freestanding: included by agent/.
  *
  * Offsets are bytes from the start of the block unless a name ends in _addr (address in the
- * target).  The target may write anything here: the recorder copies a value once and checks it.
+ * target).  The target can write anything here: the recorder copies a value once and checks the
+ * copy.
  */
 #ifndef FORMATS_SESSION_H
 #define FORMATS_SESSION_H
@@ -15,33 +16,35 @@
 
 #define SS_MAGIC   0x31636f7270656d6full /* "omperoc1" */
 #define SS_VERSION 6u
-#define SS_NAME	   "memprof-session" /* memfd name: how status and detach find a session */
+/* Name of the memfd, by which status and detach find a session */
+#define SS_NAME "memprof-session"
 
-#define SS_MAX_HOOKS   192  /* in at the same time */
+#define SS_MAX_HOOKS   192  /* hooks that are inserted at the same time */
 #define SS_MAX_NAMES   1024 /* functions that were ever hooked */
 #define SS_MAX_ISLANDS 16
 #define SS_MAX_INSNS   8  /* relocated instructions of one prologue */
-#define SS_WINDOW      24 /* most bytes a patch may replace */
+#define SS_WINDOW      24 /* maximum bytes that a patch replaces */
 
-/* Life of a session, journal.state.  Only the recorder (or a later detach) moves it. */
+/* State of a session, journal.state.  Only the recorder (or a later detach) changes it. */
 enum ss_state {
-	SS_OPENING = 0,	 /* being mapped: any part of it may be missing */
+	SS_OPENING = 0,	 /* being mapped: any part of it can be missing */
 	SS_PREPARED = 1, /* mapped, nothing patched */
-	SS_PATCHING = 2, /* some windows may be patched */
+	SS_PATCHING = 2, /* some windows can be patched */
 	SS_LIVE = 3,
 	SS_RESTORING = 4,
-	SS_DORMANT = 5, /* text restored; pages stay because a thread may still be in them */
+	/* Text restored; pages stay because a thread can still be executing in them */
+	SS_DORMANT = 5,
 };
 
-/* What a hook does; chooses the agent's entry point. */
+/* Kind of a hook; selects the agent's entry point. */
 enum ss_hook_kind {
 	SS_HOOK_ALLOC = 1,	/* returns the block */
 	SS_HOOK_POSIX_MEMALIGN, /* stores the block through its first argument, returns 0 */
-	SS_HOOK_ALLOC_THROW,	/* operator new that throws: asks its nothrow sibling */
+	SS_HOOK_ALLOC_THROW,	/* operator new that throws: calls its nothrow sibling */
 	SS_HOOK_FREE,		/* block is argument 0; tail jump */
 	SS_HOOK_REALLOC,	/* old block argument 0 */
 	SS_HOOK_XALLOCX,	/* jemalloc: resize in place, returns the real size */
-	SS_HOOK_FREE_THROUGH,	/* a free that may call another one: called, not jumped to */
+	SS_HOOK_FREE_THROUGH,	/* a free that can call another one: called, not jumped to */
 	SS_HOOK_MMAP,
 	SS_HOOK_MUNMAP,
 	SS_HOOK_MREMAP,
@@ -51,7 +54,7 @@ enum ss_hook_kind {
 	SS_HOOK_PRCTL,
 };
 
-/* How the requested size follows from the arguments. */
+/* How the requested size is computed from the arguments. */
 enum ss_size_kind {
 	SS_SIZE_ARG0 = 0,
 	SS_SIZE_ARG1,
@@ -61,8 +64,8 @@ enum ss_size_kind {
 };
 
 /*
- * Hook descriptor: lives read-only in an island, its address is in a register when the agent is
- * entered.  agent-entry.S knows these offsets.
+ * Hook descriptor.  It is read-only in an island; its address is in a register when the agent is
+ * entered. agent-entry.S uses these offsets.
  */
 struct ss_desc {
 	uint64_t original_addr; /* 0: relocated prologue: call it to run the real function */
@@ -73,27 +76,30 @@ struct ss_desc {
 	uint8_t size_kind;	/* 27: enum ss_size_kind */
 	uint8_t glibc_chunks; /* 28: blocks carry glibc chunk headers (slack and arena are read) */
 	uint8_t reserved[3];
-	uint64_t own_code, own_code_length; /* 32, 40: frees from there are the allocator's own */
-	uint64_t gate_addr;		    /* 48: struct ss_gate */
+	/* 32, 40: frees called from this code are the allocator's own */
+	uint64_t own_code, own_code_length;
+	uint64_t gate_addr; /* 48: struct ss_gate */
 };
 
-/* What records mean by the number of a hook.  A function that is hooked again after its library was
- * unloaded and loaded has the same one. */
+/* Name of a hook; records contain its index.  A function that is hooked again after its library was
+ * unloaded and loaded keeps the index. */
 struct ss_hook_name {
 	char name[40];	 /* symbol, e.g. malloc */
 	char module[64]; /* basename of its file */
 	uint32_t kind;	 /* enum ss_hook_kind */
 };
 
-/* A patched function.  When its module was unloaded its entry may serve another one. */
+/* A patched function.  After its module is unloaded, the entry can be reused for another
+ * function. */
 struct ss_journal_hook {
-	uint64_t addr;			     /* first patched byte */
-	uint64_t function_end;		     /* end of the symbol */
-	uint32_t kind;			     /* enum ss_hook_kind */
-	uint32_t name;			     /* index of its struct ss_hook_name */
-	uint64_t slot_addr;		     /* island slot: entry, descriptor, relocated code */
-	uint64_t relocated_addr;	     /* first relocated instruction */
-	uint64_t map_start, map_offset, ino; /* the file mapping it is in: identity at detach */
+	uint64_t addr;		 /* first patched byte */
+	uint64_t function_end;	 /* end of the symbol */
+	uint32_t kind;		 /* enum ss_hook_kind */
+	uint32_t name;		 /* index of its struct ss_hook_name */
+	uint64_t slot_addr;	 /* island slot: entry, descriptor, relocated code */
+	uint64_t relocated_addr; /* first relocated instruction */
+	/* The file mapping that contains it, to identify it at detach */
+	uint64_t map_start, map_offset, ino;
 	uint32_t dev_major, dev_minor;
 	uint8_t length; /* patched bytes */
 	uint8_t insns;
@@ -102,8 +108,8 @@ struct ss_journal_hook {
 	uint8_t old_bytes[SS_WINDOW];
 	uint8_t new_bytes[SS_WINDOW];
 	uint8_t page_was_clean;	  /* page was file-backed and unmodified before */
-	uint8_t relocated_length; /* bytes of the relocated copy, its jump back included */
-	uint8_t patched;	  /* 1: new_bytes may be in the text */
+	uint8_t relocated_length; /* bytes of the relocated copy, including its jump back */
+	uint8_t patched;	  /* 1: new_bytes can be in the text */
 };
 
 struct ss_journal {
@@ -111,9 +117,9 @@ struct ss_journal {
 	uint32_t nhooks;
 	int32_t recorder_pid; /* in the recorder's pid namespace */
 	uint32_t nislands;
-	uint64_t recorder_start;	   /* its starttime, /proc/PID/stat field 22: pid reuse */
-	uint64_t started_at;		   /* Unix seconds */
-	uint64_t agent_addr, agent_length; /* text, then the gate page */
+	uint64_t recorder_start; /* its start time, /proc/PID/stat field 22, to detect pid reuse */
+	uint64_t started_at;	 /* Unix seconds */
+	uint64_t agent_addr, agent_length; /* text, followed by the gate */
 	uint64_t gate_addr;
 	uint64_t session_addr, session_length;
 	struct {
@@ -127,15 +133,15 @@ struct ss_journal {
 };
 
 /*
- * The gate: private anonymous pages behind the agent's text, MADV_WIPEONFORK.  A forked child sees
- * zeros and every hook passes through.  Its first page is struct ss_gate; the others are laid out
- *as agent-entry.S knows them:
+ * The gate: private anonymous pages after the agent's text, MADV_WIPEONFORK.  A forked child sees
+ * zeros, so every hook passes through.  The first page is struct ss_gate; agent-entry.S depends on
+ * the layout of the others:
  *
  *	filter	u8[SS_FILTER], how many sampled live blocks have this hash of their address
  *		(255: that or more, for ever); zero: the block is not a sampled one
  *	locals	struct ss_local[SS_LOCALS], by a hash of the thread pointer
  *
- * Behind them, in the same private mapping but not wiped on fork, are the accounts:
+ * After these, in the same private mapping but not wiped on fork, are the accounts:
  *
  *	accounts struct ss_account[ss_control.nslots], one for each thread's slot
  */
@@ -152,13 +158,14 @@ struct ss_gate {
 #define SS_GATE_PAGE  4096
 #define SS_GATE_BYTES (SS_GATE_PAGE + SS_FILTER + SS_LOCALS * 64)
 
-/* What is kept of a thread near the agent's text. */
+/* State of a thread that is stored near the agent's text. */
 struct ss_local {
-	/* Sampling: the countdown of one thread. */
+	/* Sampling: the countdown of the thread. */
 	uint64_t tp;	 /* thread pointer; with SS_LOCAL_BUSY while the thread is in a hook */
-	int64_t left;	 /* bytes to its next sample; negative: a request went over the point */
-	uint64_t random; /* state of the generator; 0: not begun */
-	/* The slot of the thread that was here last; its own thread pointer tells whose it is. */
+	int64_t left;	 /* bytes until its next sample; negative: past that point */
+	uint64_t random; /* state of the random generator; 0: not started */
+	/* Thread slot of the last thread that used this entry.  The slot's own thread pointer
+	 * identifies the thread. */
 	uint64_t slot_addr;
 	uint64_t reserved[4];
 };
@@ -168,77 +175,79 @@ struct ss_local {
 #define SS_LEFT_FRAMES 4
 
 /*
- * Whether a thread is inside the agent.  The agent has a frame on a thread's stack only while
- * depth is not zero, but for the first and last instructions of an entry: a thread in those has
- * its pc, or the pc that a signal frame saved, in the agent's text.  This memory is private, so
- * a forked child has a copy of the same moment as its copy of the stack.
+ * Whether a thread is inside the agent.  The agent has a frame on a thread's stack only while depth
+ * is not zero, except during the first and last instructions of an entry.  A thread that executes
+ * those has its pc, or the pc saved in a signal frame, in the agent's text.  This memory is
+ * private, so a forked child has a copy that is consistent with its copy of the stack.
  */
 struct ss_account {
-	uint64_t tp;	   /* the slot's thread; 0: not used yet */
+	uint64_t tp;	   /* thread pointer of the slot's thread; 0: not used yet */
 	uint32_t tid;	   /* its thread id, 0: not known */
-	uint32_t depth;	   /* hooks this thread is in, 0: none */
-	uint64_t outer_sp; /* stack pointer at the entry of the outermost one */
-	/* outer_sp of hooks that were left without returning, and whose frames may be in use again:
-	 * a coroutine that was switched away.  0: none. */
+	uint32_t depth;	   /* number of hooks that this thread is inside */
+	uint64_t outer_sp; /* stack pointer at the entry of the outermost hook */
+	/* outer_sp of hooks that were left without returning and whose frames can be in use again,
+	 * such as those of a suspended coroutine. 0: none. */
 	uint64_t left[SS_LEFT_FRAMES];
-	uint32_t nleft; /* all that ever were; more than SS_LEFT_FRAMES: some are not listed */
+	/* Number of such hooks so far; if more than SS_LEFT_FRAMES, some are not listed */
+	uint32_t nleft;
 	uint32_t reserved;
 };
 
-/* Where the accounts are in the target. */
+/* Return: address of the accounts in the target. */
 static inline uint64_t ss_accounts_addr(const struct ss_journal *j)
 {
 	return j->gate_addr + SS_GATE_BYTES;
 }
 
-/* A thread's slot, and account, is the first free one from here on, of SS_PROBES.  @mask: number of
- * slots - 1. */
+/* A thread claims the first free slot (and account) of SS_PROBES slots from this index on.  @tp:
+ * thread pointer; @mask: number of slots - 1. */
 static inline uint32_t ss_first_slot(uint64_t tp, uint32_t mask)
 {
 	return (uint32_t)((tp >> 6) * 0x9e3779b97f4a7c15ull >> 40) & mask;
 }
 #define SS_PROBES 64
 
-/* A stack in the arena: header word, then n addresses, innermost first. */
+/* A stack in the arena: header word, followed by n addresses, innermost first. */
 struct ss_stack {
 	uint32_t n;
 	uint32_t flags; /* enum ss_stack_flags */
-	uint64_t pc[];	/* return addresses; with SS_PC_EXACT the interrupted instruction itself */
+	/* Return addresses; with SS_PC_EXACT: address of the interrupted instruction */
+	uint64_t pc[];
 };
 #define SS_PC_EXACT (1ull << 63)
 
 enum ss_stack_flags {
 	SS_STACK_COMPLETE = 1,	 /* reached the outermost frame */
 	SS_STACK_NO_TABLE = 2,	 /* ended at code that has no unwind information */
-	SS_STACK_BAD_FRAME = 4,	 /* ended at memory that does not make sense */
+	SS_STACK_BAD_FRAME = 4,	 /* ended at a frame that is not valid */
 	SS_STACK_TOO_DEEP = 8,	 /* more than SS_MAX_FRAMES */
-	SS_STACK_TRUNCATED = 16, /* recorder: the copied stack bytes did not suffice */
-	SS_STACK_CUT = 32,	 /* recorder: outer frames are left out, as was asked for */
+	SS_STACK_TRUNCATED = 16, /* recorder: not enough stack bytes were copied */
+	SS_STACK_CUT = 32,	 /* recorder: outer frames were left out as requested */
 	SS_STACK_BY_FP = 64,	 /* some callers were found by frame pointers, not by tables */
 };
 
 #define SS_MAX_FRAMES 1024
 
-/* One row set: a mapped text range with its table. */
+/* A mapped text range with its unwind table. */
 struct ss_module {
 	uint64_t start, end; /* addresses in the target */
 	uint64_t pcs;	     /* offset of u32 pc[n], ascending, relative to start */
 	uint64_t rules;	     /* offset of u16 rule[n]; rule ids of unwind/rule.h */
-	uint32_t n;	     /* 0: it is known that there is no unwind information */
+	uint32_t n;	     /* 0: known to have no unwind information */
 	uint32_t flags;	     /* SS_MODULE_* */
 };
-#define SS_MODULE_AGENT 1u /* agent text or island: its frames are left out of stacks */
+#define SS_MODULE_AGENT 1u /* agent text or island: left out of stacks */
 
 struct ss_module_list {
 	uint32_t generation;
 	uint32_t n;
 	struct ss_module at[]; /* ascending by start, disjoint */
 };
-#define SS_LISTS_OFFSET (256u << 10) /* of the module lists in the block */
+#define SS_LISTS_OFFSET (256u << 10) /* of the module lists, in the block */
 #define SS_MAX_MODULES	4096
 #define SS_MODULE_LISTS 4 /* rotating buffers */
 
-/* Interned stacks: hash of all addresses -> id.  key 0 = free. */
+/* Hash table of interned stacks: hash of all addresses -> id. key 0: free. */
 struct ss_intern {
 	uint64_t key;
 	uint32_t stack; /* 0: being written */
@@ -246,25 +255,27 @@ struct ss_intern {
 };
 
 /*
- * Per-thread state.  tp..ring are shared with the recorder; what follows in the slot (walk cache,
- * scratch) is the agent's own.  The ring is a struct perf_event_mmap_page and 2^n data pages.
+ * Thread slot.  This struct and the ring are shared with the recorder; the rest of the slot (walk
+ * cache, scratch) is used by the agent only.  The ring is a struct perf_event_mmap_page and 2^n
+ * data pages.
  */
 struct ss_thread {
 	uint64_t tp; /* thread pointer; 0: free slot, claimed by compare-and-swap */
 	uint32_t tid;
-	uint32_t account;		  /* index of its struct ss_account */
-	uint64_t tail_seen;		  /* of the ring, when it was looked at last */
-	uint64_t written[MPR_LOST_KINDS]; /* records; realloc counts begin and end */
+	uint32_t account;   /* index of its struct ss_account */
+	uint64_t tail_seen; /* tail of the ring when it was last read */
+	/* Records written; a realloc counts twice (begin and end) */
+	uint64_t written[MPR_LOST_KINDS];
 	uint64_t lost[MPR_LOST_KINDS];
 	uint64_t lost_bytes;	/* requested bytes of lost allocations */
-	uint64_t stacks_cached; /* walks answered by the verified cache */
+	uint64_t stacks_cached; /* walks that used the verified cache */
 	uint32_t raw_sequence;
 	uint32_t reserved2;
-	uint64_t stale[MPR_LOST_KINDS]; /* calls not recorded because the deadline was past */
+	uint64_t stale[MPR_LOST_KINDS]; /* calls not recorded because the deadline had passed */
 	uint64_t resets;		/* hooks left by longjmp or cancellation */
 };
 
-/* ss_control.detach_requested: the recorder ends, the session stays for the next one. */
+/* ss_control.detach_requested: the recorder ends, the session stays for the next recorder. */
 #define SS_DETACH_KEEP 2u
 
 #define SS_MAY_CALL 1u /* all but process_vm_readv */
@@ -277,56 +288,64 @@ struct ss_control {
 	uint32_t arch; /* ELF e_machine */
 
 	/* Read on every event. */
-	uint64_t deadline;   /* ticks: past it the recorder is gone and hooks pass through */
-	uint32_t generation; /* of code: a changed value empties the walk caches */
+	uint64_t deadline; /* ticks: after it the recorder counts as dead and hooks pass through */
+	uint32_t generation; /* of the unwind tables: a change invalidates the walk caches */
 	uint32_t lossless;   /* 1: wait for room (until the deadline) instead of dropping */
-	/* Of the tid in the thread's control block, or, if it is not known, of that block, from the
-	 * thread pointer. */
+	/* Offset from the thread pointer to the tid in the thread control block, or, if
+	 * !tid_known, to that block. */
 	int32_t tid_offset;
 	uint32_t tid_known; /* 1: tid_offset was verified */
-	/* SS_MAY_*: the agent's own system calls that are permitted (no seccomp refuses).  Agent
-	 * and recorder clear it, for good, when the program is about to get a filter. */
+	/* SS_MAY_*: system calls that the agent is permitted to make (no seccomp filter refuses
+	 * them).  Agent and recorder clear it for good when the program is about to install a
+	 * filter. */
 	uint32_t may_syscall;
 	uint32_t nslots;			/* power of two */
 	uint64_t slots, slot_stride, slot_ring; /* ring: offset inside a slot */
 	uint64_t ring_size;			/* data bytes, power of two */
-	uint64_t
-	    ring_wake; /* a position that changes one of these bits wakes a reader that sleeps */
-	uint64_t ring_alloc;  /* of them for allocations; the rest is kept for frees: a lost one
-				 would be a false leak */
-	uint64_t module_list; /* offset of the current ss_module_list */
+	/* Mask: when the ring's head changes in one of these bits, the agent wakes a sleeping
+	 * reader */
+	uint64_t ring_wake;
+	/* Part of ring_size that allocations can use.  The rest is reserved for frees, since a lost
+	 * free would be a false leak. */
+	uint64_t ring_alloc;
+	uint64_t module_list;		    /* offset of the current ss_module_list */
 	uint64_t rules, full_rules;	    /* struct uw_rule[], struct uw_full[] */
 	uint64_t rule_cache;		    /* u64[rule_cache_size] */
 	uint64_t interns, arena;	    /* struct ss_intern[], u64[] */
 	uint32_t rule_cache_size, ninterns; /* powers of two */
 	uint64_t arena_words;
-	uint64_t rows, rows_end; /* area of the modules' rows */
-	uint64_t rows_used;	 /* end of what is filled, for the next recorder */
+	uint64_t rows, rows_end; /* area for the modules' unwind tables */
+	uint64_t rows_used;	 /* end of the used part, for the next recorder */
 	uint32_t rules_used, reserved_rules;
 	uint64_t sample_interval; /* bytes; 0: every allocation is recorded */
-	uint64_t sampled;	  /* u64[nsampled]: addresses of the sampled live blocks; 0: free */
+	uint64_t sampled;	  /* u64[nsampled]: addresses of sampled live blocks; 0: free */
 	uint64_t nsampled;	  /* power of two */
 	uint64_t main_stack_low, main_stack_high; /* the [stack] mapping at attach */
-	/* The vdso's clock_gettime(), for architectures whose agent needs it; 0: there is none. */
+	/* Address of the vDSO's clock_gettime(), for architectures whose agent needs it; 0:
+	 * none. */
 	uint64_t clock_addr;
 
 	/* Written by the agent, rarely. */
-	uint64_t arena_used __attribute__((aligned(64))); /* words handed out; word 0 is unused */
-	uint64_t slots_claimed;	    /* so that nobody has to look through all slots */
-	uint64_t stacks_full;	    /* stacks that found no room in interns or arena */
-	uint64_t lost_no_slot;	    /* events of threads for which there was no slot ... */
-	uint64_t lost_no_slot_free; /* ... of them frees and reallocs */
+	/* Words allocated; word 0 is never used */
+	uint64_t arena_used __attribute__((aligned(64)));
+	/* Number of claims: the recorder searches the slots only when it changes */
+	uint64_t slots_claimed;
+	uint64_t stacks_full;	    /* stacks that did not fit in interns or arena */
+	uint64_t lost_no_slot;	    /* events of threads that got no slot ... */
+	uint64_t lost_no_slot_free; /* ... and the frees and reallocs among them */
 	uint64_t stacks_checked;    /* checking build: walks compared with a complete one ... */
 	uint64_t stacks_differ;	    /* ... and found different */
-	uint64_t missed_new;	    /* operator new that succeeded only after its new_handler ran */
-	uint64_t unmaps;	    /* unmappings seen: cached stack bounds are checked again */
+	/* Calls of operator new whose first attempt failed: these are not recorded */
+	uint64_t missed_new;
+	/* Unmappings seen: a change makes the agent check cached stack bounds again */
+	uint64_t unmaps;
 
-	/* Waking the reader: futex word; 1 while it sleeps. */
+	/* Futex word to wake the reader; 1 while it sleeps. */
 	uint32_t reader_sleeps __attribute__((aligned(64)));
 
 	/* Requests from other memprof processes to the recorder. */
 	uint32_t detach_requested __attribute__((aligned(64))); /* 1, or SS_DETACH_KEEP */
-	/* What the recorder tells memprof status. */
+	/* Counters that the recorder publishes for memprof status. */
 	uint64_t seen_events, seen_live_blocks, seen_live_bytes, seen_lost;
 	struct {
 		uint64_t ceiling, bytes, peak_bytes;
@@ -334,7 +353,7 @@ struct ss_control {
 	} queue;
 
 	uint64_t journal;	   /* offset of struct ss_journal */
-	uint32_t recorder_stalled; /* 1: the recording's disk takes no data; for memprof detach */
+	uint32_t recorder_stalled; /* 1: the recording's disk is stalled; for memprof detach */
 };
 
 #endif

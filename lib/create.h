@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Files that memprof writes hold what was in the memory of a process: for their owner only. */
+/* Creates output files.  They contain data from the memory of a process, so only their owner can
+ * read them. */
 #ifndef LIB_CREATE_H
 #define LIB_CREATE_H
 
 #include <stdio.h>
 
 /**
- * create_file() - open @path to be written from its start
+ * create_file() - create @path for writing
  *
- * Creates it with mode 0600, whatever the umask.  A regular file that is there is replaced; a link
- * is not followed, and a fifo, device or folder not opened, so that nobody else who may write to
- * the folder (/tmp) gets the data, or has another file overwritten.
- * Return: a descriptor with O_CLOEXEC, or a negative errno: -EEXIST where something else than a
- * regular file has the name, -EISDIR.
+ * The mode is 0600.  An existing regular file is replaced.  A symbolic link is not followed, and a
+ * fifo, device or directory is not opened, so that another user with write access to the directory
+ * (/tmp) cannot get the data or make memprof overwrite another file.
+ * Return: a descriptor with O_CLOEXEC, or a negative errno: -EEXIST: @path exists and is not a
+ * regular file; -EISDIR: it is a directory.
  */
 int create_file(const char *path);
 
-/* As a stream.  Allowed are also /dev/null and the process's own descriptors (/dev/stdout,
- * /dev/stderr, /dev/fd/N).  Return: 0, or a negative errno as create_file(). */
+/* As create_file(), but opens a stream.  Also permitted are /dev/null and the process's own
+ * descriptors (/dev/stdout, /dev/stderr, /dev/fd/N).  Return: 0, or a negative errno as
+ * create_file(). */
 int create_stream(const char *path, FILE **out);
 
-/* The text of such an errno. */
+/* Return: the message for an errno of these functions. */
 const char *create_error(int error);
 
 #endif

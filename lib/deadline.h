@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Monotonic deadlines, handed to every function that waits. */
+/* Monotonic deadlines, which every function that waits takes as a parameter. */
 #ifndef LIB_DEADLINE_H
 #define LIB_DEADLINE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Errors: every function that can fail returns 0 (or a count) or a negative errno, and, where a
- * user deserves the reason, fills a struct mp_err.  Only cmd/ prints it and turns it into an exit
+ * Errors: every function that can fail returns 0 (or a count) or a negative errno, and, if the
+ * reason is useful to a user, fills a struct mp_err.  Only cmd/ prints it and turns it into an exit
  * status; nothing below cmd/ prints, exits or aborts.
  */
 #ifndef LIB_ERR_H
@@ -15,22 +15,22 @@ enum mp_exit {
 	MP_EXIT_OK = 0,
 	MP_EXIT_FAILURE = 1,	   /* anything without a status of its own */
 	MP_EXIT_USAGE = 2,	   /* unknown option, bad value, missing argument */
-	MP_EXIT_NO_PROCESS = 3,	   /* no such process, or it is gone */
+	MP_EXIT_NO_PROCESS = 3,	   /* no such process, or it has ended */
 	MP_EXIT_PERMISSION = 4,	   /* ptrace is not permitted */
 	MP_EXIT_NOT_USER = 5,	   /* kernel thread or zombie */
-	MP_EXIT_TRACED = 6,	   /* another tracer holds the process */
-	MP_EXIT_ATTACHED = 7,	   /* a memprof session is already there */
-	MP_EXIT_ARCH = 8,	   /* the target is of another architecture */
+	MP_EXIT_TRACED = 6,	   /* another tracer is attached to the process */
+	MP_EXIT_ATTACHED = 7,	   /* the process already has a memprof session */
+	MP_EXIT_ARCH = 8,	   /* the target has another architecture */
 	MP_EXIT_NO_ALLOCATOR = 9,  /* none of the known allocators was found */
 	MP_EXIT_NO_ROOM = 10,	   /* no free address space near the text */
-	MP_EXIT_SECCOMP = 11,	   /* a seccomp filter forbids what is needed */
+	MP_EXIT_SECCOMP = 11,	   /* a seccomp filter forbids a system call that is needed */
 	MP_EXIT_UNPATCHABLE = 12,  /* a prologue cannot be relocated safely */
 	MP_EXIT_RECORDING = 13,	   /* the recording is not readable */
 	MP_EXIT_OUTPUT = 14,	   /* the output cannot be written */
 	MP_EXIT_NOT_RESTORED = 15, /* detached, but pages had to stay; detach again */
-	MP_EXIT_NO_SESSION = 16,   /* detach, status -p: it carries no session */
+	MP_EXIT_NO_SESSION = 16,   /* detach, status -p: the process has no session */
 	MP_EXIT_KERNEL = 18,	   /* the kernel lacks what --via=kernel needs */
-	MP_EXIT_TIMEOUT = 17,	   /* the target did not stop in time; it was left alone */
+	MP_EXIT_TIMEOUT = 17,	   /* the target did not stop in time and was not changed */
 };
 
 struct mp_err {
@@ -39,10 +39,10 @@ struct mp_err {
 };
 
 /**
- * mp_fail() - record why an operation failed
+ * mp_fail() - describe why an operation failed
  * @err: filled unless NULL
- * @exit: the exit status cmd/ would use
- * @code: a negative errno, returned as it is
+ * @exit: the exit status for cmd/
+ * @code: a negative errno, returned unchanged
  * @fmt: printf format of one clear line, without a newline or a "memprof:" prefix
  *
  * Return: @code, so that a caller can write `return mp_fail(...)`.

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Is this the passing of @name that @wanted, NAME or NAME:N, means? */
+/* Return: whether this is the pass of @name that @wanted (NAME or NAME:N) selects. */
 static bool is_wanted(const char *wanted, const char *name, atomic_long *passed)
 {
 	size_t length = strlen(name);

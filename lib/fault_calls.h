@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * In the build with fault points this is included before every file of attach/, inject/, leaks/,
- * record/, formats/ and cmd/ and some of lib/ (see the Makefile): each of their system calls and
- * allocations is a place named FILE:LINE that MEMPROF_FAIL can make fail once, with an errno that
- * the kernel has for it.
+ * In a build with fault points this is included before every file of attach/, inject/, leaks/,
+ * record/, formats/ and cmd/ and some of lib/ (see the Makefile).  It makes each of their system
+ * calls and allocations a place named FILE:LINE, which MEMPROF_FAIL can make fail once, with a
+ * typical errno of that call.
  */
 #ifndef LIB_FAULT_CALLS_H
 #define LIB_FAULT_CALLS_H
@@ -63,7 +63,7 @@
 #define send(...)	  FAULT_CALL(-1, EPIPE, send(__VA_ARGS__))
 #define signalfd(...)	  FAULT_CALL(-1, EMFILE, signalfd(__VA_ARGS__))
 #define getrandom(...)	  FAULT_CALL(-1, ENOSYS, getrandom(__VA_ARGS__))
-/* Their results are the errno. */
+/* pthread_create() returns the errno. */
 #define pthread_create(...)    FAULT_CALL(EAGAIN, EAGAIN, pthread_create(__VA_ARGS__))
 #define write(...)	       FAULT_CALL(-1, ENOSPC, write(__VA_ARGS__))
 #define fstat(...)	       FAULT_CALL(-1, ENOMEM, fstat(__VA_ARGS__))
@@ -80,7 +80,7 @@
 #define ioctl(...)	       FAULT_CALL(-1, EINVAL, ioctl(__VA_ARGS__))
 #define readlink(...)	       FAULT_CALL(-1, EACCES, readlink(__VA_ARGS__))
 #define syscall(...)	       FAULT_CALL(-1, EPERM, syscall(__VA_ARGS__))
-/* A thread that stands can always be let go. */
+/* PTRACE_DETACH is never made to fail: detaching a stopped thread always succeeds. */
 #define ptrace(request, ...)                                                                       \
 	((request) == PTRACE_DETACH ? ptrace(request, __VA_ARGS__)                                 \
 				    : FAULT_CALL(-1, ESRCH, ptrace(request, __VA_ARGS__)))

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Identifiers of recordings and builds as people write them. */
+/* Recording ids and build ids as hexadecimal text. */
 #ifndef LIB_HEX_H
 #define LIB_HEX_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* @n bytes as 2 * @n lower-case digits and a 0 in @text.  Return: @text. */
+/* Writes @n bytes as 2 * @n lower-case digits and a NUL to @text.  Return: @text. */
 static inline char *hex_text(const uint8_t *bytes, size_t n, char *text)
 {
 	static const char digit[] = "0123456789abcdef";

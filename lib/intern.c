@@ -6,7 +6,7 @@
 #include "lib/vec.h"
 
 struct entry {
-	uint64_t a, b; /* a pair; or the hash and the address of a text */
+	uint64_t a, b; /* a pair, or the hash and the address of a text */
 };
 
 struct intern {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Interning: equal things get equal small ids, counted from 1 in the order of their first coming.
- * What exporters number their strings, addresses and stacks with.
+ * Interning: gives equal values equal small ids, counted from 1 in order of first appearance.
+ * Exporters use it to number strings, addresses and stacks.
  */
 #ifndef LIB_INTERN_H
 #define LIB_INTERN_H
@@ -16,13 +16,13 @@ struct intern *intern_new(void);
 void intern_free(struct intern *t);
 
 /**
- * intern_pair() - id of a pair of numbers
- * @fresh: set to whether it came for the first time; may be NULL
+ * intern_pair() - get the id of a pair of numbers
+ * @fresh: set to whether the pair is new; can be NULL
  *
- * Return: its id, or 0 when out of memory.  A table holds pairs or texts, never both.
+ * Return: its id, or 0 when out of memory.  A table has pairs or texts, never both.
  */
 uint32_t intern_pair(struct intern *t, uint64_t a, uint64_t b, bool *fresh);
-/* The same for texts, which are copied. */
+/* As intern_pair(), for texts, which are copied. */
 uint32_t intern_text(struct intern *t, const char *text, bool *fresh);
 
 #endif

@@ -17,8 +17,8 @@ struct slot {
 };
 
 /*
- * A cache line.  Its blocks come first, the free slots behind them.  A block is in the first bucket
- * from its home on that had room: the buckets between are full.
+ * A cache line.  Blocks are before free slots.  A block is in the first bucket, from its home
+ * bucket on, that had room, so all buckets in between are full.
  */
 struct bucket {
 	struct slot slot[WAYS];
@@ -61,7 +61,8 @@ static inline unsigned int is_at(const struct slot *s, uint64_t addr)
 	return (s->addr_size & ADDR_MASK) == addr;
 }
 
-/* Where @addr is in @b, WAYS if it is not.  Which slot it is nobody can predict: no branches. */
+/* Return: the slot of @addr in @b, WAYS if there is none; for @addr 0, the first free slot.  Has no
+ * branches, since the processor could not predict them. */
 static inline unsigned int way_of(const struct bucket *b, uint64_t addr)
 {
 	const struct slot *s = b->slot;
@@ -71,7 +72,7 @@ static inline unsigned int way_of(const struct bucket *b, uint64_t addr)
 					   1u << WAYS);
 }
 
-/* A table is looked up at random: large pages spare it most of its address translations. */
+/* Accesses to the table are random: huge pages avoid most TLB misses. */
 static struct bucket *buckets_new(uint64_t cap)
 {
 	size_t size = cap * sizeof(struct bucket);
@@ -154,7 +155,8 @@ static int grow(struct live *l)
 	return 0;
 }
 
-/* The slot of @addr, or NULL; @at: its bucket, or the first from its home on with room. */
+/* Return: the slot of @addr, or NULL.  @at: set to its bucket, or else to the first bucket with
+ * room from its home on. */
 static inline struct slot *find(const struct live *l, uint64_t addr, uint64_t *at)
 {
 	for (uint64_t i = home(l, addr);; i = next(l, i)) {
@@ -198,7 +200,8 @@ bool live_find(const struct live *l, uint64_t addr, struct live_block *b)
 	return s;
 }
 
-/* A block of a bucket behind @hole, up to @at, that went past @hole because it was full. */
+/* Return: a block in bucket @at whose home is at or before bucket @hole, so that it went past
+ * @hole when that was full, or NULL. */
 static struct slot *strayed(const struct live *l, uint64_t hole, uint64_t at)
 {
 	for (unsigned int way = used(&l->bucket[at]); way--;) {
@@ -211,7 +214,7 @@ static struct slot *strayed(const struct live *l, uint64_t hole, uint64_t at)
 	return NULL;
 }
 
-/* Empties @s of bucket @i; its last block moves up. */
+/* Removes @s from bucket @i; the last block of the bucket moves to its place. */
 static void vacate(const struct live *l, uint64_t i, struct slot *s)
 {
 	struct slot *last = &l->bucket[i].slot[used(&l->bucket[i]) - 1];
@@ -232,7 +235,7 @@ bool live_take(struct live *l, uint64_t addr, struct live_block *b)
 	l->n--;
 	was_full = full(&l->bucket[hole]);
 	vacate(l, hole, s);
-	/* Blocks that found it full come back, so that no search ends too early. */
+	/* Move blocks that went past the full bucket back, so that no search ends too early. */
 	for (at = hole; was_full;) {
 		at = next(l, at);
 		was_full = full(&l->bucket[at]);

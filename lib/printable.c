@@ -18,7 +18,7 @@ static bool is_printable(uint32_t c)
 	return c != UTF8_INVALID && !control && !separator && !direction;
 }
 
-/* Where the first character that has to be escaped begins: the end of @s if there is none. */
+/* Return: the first character that must be escaped, or the end of @s. */
 static const char *first_unprintable(const char *s)
 {
 	for (const char *next = s; *s; s = next) {
@@ -28,7 +28,7 @@ static const char *first_unprintable(const char *s)
 	return s;
 }
 
-/* Appends the bytes from @s to @end, as they are or escaped.  Returns false when @buf is full. */
+/* Appends the bytes from @s to @end, unchanged or escaped.  Return: false if @buf is full. */
 static bool append(char *buf, size_t size, size_t *used, const char *s, const char *end,
 		   bool escape)
 {

@@ -11,15 +11,16 @@ struct priority {
 };
 
 /**
- * priority_raise() - run before all threads of normal policies
+ * priority_raise() - schedule the calling thread before all threads of normal policies
  *
- * Threads of the target compete for the processors that memprof needs to stop and to release them:
- * on a busy machine a stop would last as long as memprof waits to be scheduled.  SCHED_FIFO with
- * the lowest priority, which children do not inherit.  Needs CAP_SYS_NICE; without it nothing
- * changes.
- * @old: set to what the thread has now, for priority_restore()
+ * memprof competes with the target's threads for the processors that it needs to stop and release
+ * them.  On a busy machine a stop would also last as long as memprof waits to be scheduled.  Uses
+ * SCHED_FIFO with the lowest priority, which children do not inherit.  Needs CAP_SYS_NICE; without
+ * it nothing changes.
+ * @old: set to the previous values, for priority_restore()
  */
 void priority_raise(struct priority *old);
+/* Restores the scheduling that priority_raise() stored in @old. */
 void priority_restore(const struct priority *old);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-/* Length of the sequence that byte @first begins, 0 if it begins none. */
+/* Return: the length of the sequence that starts with byte @first, 0 if none does. */
 static size_t sequence_length(unsigned char first)
 {
 	return first < 0x80		       ? 1
@@ -13,7 +13,8 @@ static size_t sequence_length(unsigned char first)
 					       : 0;
 }
 
-/* Overlong forms, surrogates and what lies above U+10FFFF, by the second byte. */
+/* Return: whether the second byte makes an overlong form, a surrogate or a code point above
+ * U+10FFFF. */
 static bool second_is_forbidden(const unsigned char *s)
 {
 	return (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* UTF-8 (RFC 3629) in text of other programs, which need not be UTF-8. */
+/* Decodes text from other programs, which is not necessarily valid UTF-8 (RFC 3629). */
 #ifndef LIB_UTF8_H
 #define LIB_UTF8_H
 
@@ -10,14 +10,14 @@
 
 /**
  * utf8_next() - decode one character of a string
- * @text: not at the end of its string; is moved behind the character, or behind one byte if that
- *	begins no valid sequence
+ * @text: must not be at the end of its string; is advanced past the character, or past one byte if
+ * no valid sequence begins there
  *
  * Return: the code point, or UTF8_INVALID.
  */
 uint32_t utf8_next(const char **text);
 
-/* Each byte of @s that is not part of a valid sequence becomes '?'. */
+/* Replaces each byte of @s that is not part of a valid sequence by '?'. */
 void utf8_clean(char *s);
 
 #endif

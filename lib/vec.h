@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A growing array of any element type:
+ * A growing array of any element type, to be used like this:
  *
  *	VEC(struct map) maps = {0};
  *	if (vec_push(&maps, m)) return -ENOMEM;
@@ -20,7 +20,7 @@
 		size_t n, cap;                                                                     \
 	}
 
-/* Makes room for one element more; used through vec_push(). */
+/* Makes room for one more element; used by vec_push(). */
 static inline int vec_room(void **at, size_t n, size_t *cap, size_t size)
 {
 	size_t want;
@@ -43,7 +43,7 @@ static inline int vec_room(void **at, size_t n, size_t *cap, size_t size)
 	     ? -ENOMEM                                                                             \
 	     : ((v)->at[(v)->n++] = (elem), 0))
 
-/* An empty vector has no memory to count from. */
+/* NULL for an empty vector, which has no memory. */
 #define vec_end(v)	    ((v)->n ? (v)->at + (v)->n : NULL)
 #define vec_for_each(v, it) for (__auto_type it = (v)->n ? (v)->at : NULL; it < vec_end(v); it++)
 

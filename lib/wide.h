@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Products of two 64-bit numbers, also where the compiler has no 128-bit type. */
+/* Products of two 64-bit numbers, for compilers without a 128-bit type, too. */
 #ifndef LIB_WIDE_H
 #define LIB_WIDE_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The aggregator thread: sorts, decodes, keeps the live table, writes the recording. */
+/* The aggregator thread: sorts and decodes the records, maintains the live table, writes the
+ * recording. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,14 +14,16 @@
 
 #define FLUSH_NS 1000000000ull
 #define USAGE_NS 10000000000ull
-/* A handful of misses at a time are waited for together; more of them wait for each other. */
+/* Live table entries are prefetched in bursts: this many cache misses proceed in parallel, more
+ * would wait for each other. */
 #define BURST 4u
-#define MOVES 1024u /* events until it says that it moves */
-#define AHEAD 8u    /* events until the first of a burst is needed */
+#define MOVES 1024u /* events between two calls of aggregator_moves() */
+#define AHEAD 8u    /* distance from the current event to the first of a burst */
 
 /* ---------------------------------------------------------------- stacks -- */
 
-/* Was the mapping made by an allocator for itself?  Then one of its functions is on the stack. */
+/* Return: whether a caller in the stack is a hooked allocator function: then the allocator made
+ * the mapping for itself. */
 static bool inside_allocator(const struct recorder *r, const uint64_t *pc, uint32_t n)
 {
 	const struct ss_journal *j = r->config.journal;
@@ -94,7 +97,7 @@ static uint32_t stack_id(struct recorder *r, uint32_t slot, uint32_t agent_id)
 	flags = s->flags;
 	if (n > SS_MAX_FRAMES || agent_id + 1ull + n > r->arena_words)
 		return 0;
-	memcpy(pc, s->pc, n * sizeof(*pc)); /* once: it could change under us */
+	memcpy(pc, s->pc, n * sizeof(*pc)); /* copied once: the target could change it */
 	n = stack_by_fp(r, pc, n, &flags);
 	known.stack = stack_add(r, pc, n, flags);
 	if (known.stack && live_put(r->stack_of_word, &known, &old))
@@ -102,8 +105,8 @@ static uint32_t stack_id(struct recorder *r, uint32_t slot, uint32_t agent_id)
 	return known.stack;
 }
 
-/* Code without a table was met: is there any now?  Looking takes a while, and where nothing is to
- * be found it is met again and again: at most a tenth of the time is spent on that. */
+/* Looks for new unwind tables after meeting code without one.  This is slow, and code that never
+ * gets a table is met again and again, so at most a tenth of the time is spent on it. */
 static bool code_changed(struct recorder *r)
 {
 	uint64_t start = mono_ns(), end;
@@ -164,8 +167,8 @@ static void count_stack(struct recorder *r, uint32_t id)
 	r->losses.stacks_complete += id && r->stacks.at[id].flags & SS_STACK_COMPLETE;
 }
 
-/* An allocation that is not taken.  Was its address live, then the block there is gone: that is
- * written, by no function in particular. */
+/* Counts an allocation that is left out.  If its address was live, that block must have been freed:
+ * the event becomes a free without a hook.  Return: whether there is such an event to write. */
 static bool leave_out(struct recorder *r, struct mp_event *ev)
 {
 	struct live_block old;
@@ -180,7 +183,7 @@ static bool leave_out(struct recorder *r, struct mp_event *ev)
 	return true;
 }
 
-/* No allocator hands these out: the producer lies. */
+/* Return: whether no allocator can have returned this block, so that the record is false. */
 static bool impossible(struct recorder *r, const struct mp_event *ev)
 {
 	if (ev->addr && ev->size <= LIVE_MAX_SIZE)
@@ -224,8 +227,9 @@ static bool decode_free(struct recorder *r, uint32_t slot, const struct mpr_free
 		ev->stack = stack_id(r, slot, ((const struct mpr_free_stack *)f)->stack);
 	if (ev->stack)
 		ev->flags |= EV_F_STACK;
+	/* Written now, it would be the free of the new block */
 	if (own_free && overtaken_by_alloc(r, ev->addr))
-		return false; /* written here, it would be the free of that block */
+		return false;
 	if (block_gone(r, ev->addr, own_free, &b)) {
 		block_account(r, &b, -1);
 		r->now.frees++;
@@ -289,7 +293,8 @@ static bool decode_realloc_end(struct recorder *r, uint32_t slot, const struct m
 	return true;
 }
 
-/* Memory that the program maps for itself: no file, no address space that is only reserved. */
+/* Counts memory that the program maps for itself: anonymous and writable, so not address space
+ * that is only reserved. */
 static void count_map(struct recorder *r, const struct mp_event *ev)
 {
 	struct stack *s = &r->stacks.at[ev->stack];
@@ -330,7 +335,7 @@ static bool decode_map(struct recorder *r, uint32_t slot, const struct mpr_map *
 	return true;
 }
 
-/* Pages stay: what takes them away is not seen. */
+/* Pages count as live for ever, since their removal is not observed. */
 static bool decode_fault(struct recorder *r, uint32_t slot, const struct mpr_fault *f,
 			 struct mp_event *ev)
 {
@@ -360,7 +365,7 @@ static void put_marks(struct recorder *r, uint64_t now)
 {
 	VEC(char *) marks;
 
-	/* Written without the lock: a disk may take its time. */
+	/* The marks are written without the lock, since the disk can be slow. */
 	pthread_mutex_lock(&r->lock);
 	memcpy(&marks, &r->marks, sizeof(marks));
 	memset(&r->marks, 0, sizeof(r->marks));
@@ -440,7 +445,7 @@ void event_process(struct recorder *r, const struct pending *p, uint64_t ns)
 		put = decode_map(r, p->slot, (const void *)h, &ev);
 	}
 	if (put) {
-		/* A hook is named before its first event. */
+		/* The name of a hook must be in the file before its first event. */
 		if (ev.hook >= r->hooks_written && ev.hook != UINT16_MAX)
 			put_hooks_and_modules(r);
 		r->now.events++;
@@ -451,7 +456,7 @@ void event_process(struct recorder *r, const struct pending *p, uint64_t ns)
 
 /* ---------------------------------------------------------------- a batch -- */
 
-/* The table's slots of some events behind @i. */
+/* Prefetches the live table entries of some events after @i. */
 static void prefetch(const struct recorder *r, size_t i)
 {
 	const struct pending *e = r->order.events;
@@ -519,7 +524,7 @@ void each_second(struct recorder *r, uint64_t now)
 	r->now.error = mpf_flush(r->file);
 }
 
-/* A barrier came through: the file is written up to it, whoever waits is told. */
+/* Completes a flush: writes the file up to the barrier and wakes the waiting threads. */
 static void reach(struct recorder *r, const struct batch *b, uint64_t now)
 {
 	struct mp_losses l;
@@ -530,7 +535,7 @@ static void reach(struct recorder *r, const struct batch *b, uint64_t now)
 	put_marks(r, at.time_ns);
 	at.time_ns -= at.time_ns < r->piece.base_ns ? at.time_ns : r->piece.base_ns;
 	release_culled(r, UINT64_MAX);
-	l = recorder_losses(r); /* with what was just released */
+	l = recorder_losses(r); /* includes the events just released */
 	mpf_put_losses(r->file, &l);
 	r->now.error = mpf_flush(r->file);
 	at.file_bytes = mpf_bytes(r->file);
@@ -540,7 +545,7 @@ static void reach(struct recorder *r, const struct batch *b, uint64_t now)
 	pthread_mutex_unlock(&r->lock);
 }
 
-/* What is seen of the target later is not of the recording any more. */
+/* Reads the target's state for the last time: later changes are not part of the recording. */
 static void last_look(struct recorder *r)
 {
 	uint64_t now;
@@ -562,7 +567,7 @@ void *aggregator_run(void *arg)
 	put_hooks_and_modules(r);
 	if (r->config.carry)
 		carry_in(r, r->config.carry);
-	if (r->config.info.what == MP_PAGE_FAULTS) /* what they make grow is compared with this */
+	if (r->config.info.what == MP_PAGE_FAULTS) /* initial memory use */
 		look_at_target(r, clock_ns(&r->clock, clock_ticks()));
 	while ((b = queue_get(r->queue))) {
 		uint64_t now;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The live table: which blocks there are, and what they add to the sums. */
+/* Maintains the live table and the sums of live memory. */
 #include "lib/estimate.h"
 #include "record/internal.h"
 
@@ -11,7 +11,7 @@ void block_account(struct recorder *r, const struct live_block *b, int sign)
 
 	r->now.live_bytes += (uint64_t)sign * e.bytes;
 	r->now.live_blocks += (uint64_t)sign * e.blocks;
-	/* Unsigned, as a liar's blocks may add up to more than there is. */
+	/* Unsigned, because a malicious target's sizes can overflow the sum. */
 	s->live_bytes = (int64_t)((uint64_t)s->live_bytes + (uint64_t)sign * e.bytes);
 	s->live_blocks = (int64_t)((uint64_t)s->live_blocks + (uint64_t)sign * e.blocks);
 	if (sign > 0 && r->now.live_bytes > r->peak_bytes) {

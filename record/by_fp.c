@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Frames that were found by frame pointers: what the agent could not look at while it walked. */
+/* Checks frames that were found by frame pointers, which the agent cannot do during its walk. */
 #include "inject/lookup.h"
 #include "record/internal.h"
 
-/* Is there a call in front of return address @pc? */
+/* Return: whether a call instruction precedes the return address @pc. */
 static bool follows_call(const struct recorder *r, uint64_t pc)
 {
 	return !r->config.follows_call || r->config.follows_call(r->config.ctx, pc);
@@ -11,7 +11,7 @@ static bool follows_call(const struct recorder *r, uint64_t pc)
 
 uint32_t stack_by_fp(const struct recorder *r, const uint64_t *pc, uint32_t n, uint32_t *flags)
 {
-	/* The first one is the hooked function: the way to its caller needs no rule. */
+	/* The first frame is the hooked function, whose caller is found without a rule. */
 	for (uint32_t i = 1; i + 1 < n; i++) {
 		bool exact = pc[i] & SS_PC_EXACT;
 		struct uw_full rule;

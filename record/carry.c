@@ -9,7 +9,7 @@
 #include "record/ring.h"
 #include "record/wire.h"
 
-#define TRIES 1000 /* to see a ring and its counters at one moment */
+#define TRIES 1000 /* attempts to read a ring and its counters consistently */
 
 void carry_free(struct carry *c)
 {
@@ -86,7 +86,7 @@ static bool quiet(const struct ss_thread *t, const struct perf_event_mmap_page *
 
 	memcpy(written, t->written, sizeof(again));
 	*head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
-	/* A record is handed over and counted inside a hook. */
+	/* The agent publishes and counts a record inside a hook. */
 	if (in_hook(mem, account))
 		return false;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);

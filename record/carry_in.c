@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The aggregator takes over: what is carried stands at the head of the new recording. */
+/* Writes the state taken over from the previous recorder at the head of the new recording. */
 #include <errno.h>
 #include <stdlib.h>
 #include "record/internal.h"

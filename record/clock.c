@@ -49,8 +49,8 @@ bool clock_readable(void)
 #endif
 }
 
-/* Both clocks at one moment: the closest of some readings; between two a thread loses its
- * processor. */
+/* Reads both clocks at about one moment.  The closest of several readings is used, since the thread
+ * can be preempted between the two clocks. */
 static void read_both(uint64_t *ticks, uint64_t *ns)
 {
 	uint64_t closest = UINT64_MAX;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The target's ticks (TSC on x86-64) as nanoseconds since the start of the recording. */
+/* Converts the target's ticks (TSC on x86-64) to nanoseconds since the start of the recording. */
 #ifndef RECORD_CLOCK_H
 #define RECORD_CLOCK_H
 
@@ -13,15 +13,16 @@ struct clock {
 	double rate_guess; /* ticks per second */
 };
 
+/* Return: the processor's tick count now (on MIPS64: CLOCK_MONOTONIC in ns). */
 uint64_t clock_ticks(void);
-/* Return: false where programs may not read the counter (ARM processors without the generic timer):
- * whoever does gets SIGILL. */
+/* Return: false if user space cannot read the counter (ARM processors without the generic timer
+ * raise SIGILL). */
 bool clock_readable(void);
 /* Calibrates over 20 ms. */
 void clock_start(struct clock *c);
-/* A newer calibration point; call about once a second. */
+/* Takes a new calibration point.  To be called about once a second. */
 void clock_adjust(struct clock *c);
-/* Times before the start count as 0. */
+/* Return: nanoseconds since the start; 0 for times before it. */
 uint64_t clock_ns(const struct clock *c, uint64_t ticks);
 
 #endif

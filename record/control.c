@@ -16,8 +16,8 @@
 #include <unistd.h>
 #include "lib/privileges.h"
 
-#define REQUEST	  1024 /* most bytes of a request */
-#define PATIENCE  2    /* seconds for a caller to say what it wants */
+#define REQUEST	  1024 /* maximum bytes of a request */
+#define PATIENCE  2    /* timeout in seconds for the caller to send or receive a line */
 #define BACKLOG	  64
 #define FORBIDDEN "!forbidden"
 
@@ -35,7 +35,7 @@ static socklen_t address(struct sockaddr_un *a, const char *name)
 
 	memset(a, 0, sizeof(*a));
 	a->sun_family = AF_UNIX;
-	memcpy(a->sun_path + 1, name, n); /* the NUL before it: abstract */
+	memcpy(a->sun_path + 1, name, n); /* the leading NUL makes the name abstract */
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
 }
 
@@ -46,7 +46,7 @@ static bool peer(int fd, struct ucred *who)
 	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, who, &n) && n == sizeof(*who);
 }
 
-/* Up to the end of the line or of the connection.  Return: length, -errno. */
+/* Reads up to the end of the line or of the connection.  Return: the length, or -errno. */
 static int read_line(int fd, char *line, size_t size)
 {
 	size_t n = 0;
@@ -120,7 +120,7 @@ static void *run(void *arg)
 			serve_one(c, fd);
 			close(fd);
 		} else if (errno != EINTR && errno != ECONNABORTED && errno != EINVAL) {
-			usleep(100000); /* out of descriptors: for a while */
+			usleep(100000); /* out of descriptors: try again later */
 		}
 	}
 	return NULL;
@@ -183,12 +183,12 @@ int control_ask(const char *name, pid_t pid, const char *line, char answer[CONTR
 		ret = -EPERM;
 	if (!ret)
 		ret = write_line(fd, line);
-	if (!ret || ret == -EPIPE) /* it may have said no before it heard */
+	if (!ret || ret == -EPIPE) /* the recorder can refuse before it reads the request */
 		ret = read_line(fd, answer, CONTROL_ANSWER);
 	close(fd);
 	if (ret < 0)
 		return ret;
 	if (!strcmp(answer, FORBIDDEN))
 		return -EACCES;
-	return ret ? 0 : -ECONNRESET; /* it ended first */
+	return ret ? 0 : -ECONNRESET; /* the recorder ended before it answered */
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * How other memprof processes talk to a recorder: a socket in the abstract namespace (nothing is
- * left on any file system) with a random name that stands in the session's journal.  Both sides
- * check by SO_PEERCRED: the recorder serves its own user and root only, the caller speaks only to
- * the process that the journal names.  One request, one answer, both a line of text.
+ * Requests from other memprof processes to a recorder: a socket in the abstract namespace (no file
+ * remains) whose random name is in the session's journal.  Both sides check SO_PEERCRED: the
+ * recorder serves only its own user and root, the caller talks only to the process that the
+ * journal names.  A connection carries one request and one answer, each a line of text.
  */
 #ifndef RECORD_CONTROL_H
 #define RECORD_CONTROL_H
@@ -12,27 +12,28 @@
 #include <sys/types.h>
 
 #define CONTROL_NAME   40   /* bytes of a name, NUL included */
-#define CONTROL_ANSWER 4096 /* most bytes of an answer, NUL included */
+#define CONTROL_ANSWER 4096 /* maximum bytes of an answer, NUL included */
 
 struct control;
 
 /**
- * control_open() - listen, and serve on a thread of its own
+ * control_open() - listen, and serve requests in a new thread
  * @name: filled
- * @serve: called for each request with the line, without its end; fills @answer, one line without
- * its end.  May take its time: others wait.
+ * @serve: called for each request with the line, without its newline; fills @answer, one line
+ * without a newline.  It can be slow: requests are served one after another.
  * Return: 0 or a negative errno.
  */
 int control_open(char name[CONTROL_NAME],
 		 void (*serve)(void *ctx, const char *line, char answer[CONTROL_ANSWER]), void *ctx,
 		 struct control **c);
-/* No new request is taken; waits for the one that is being served.  NULL is fine. */
+/* Accepts no more requests and waits for the one that is being served.  @c can be NULL. */
 void control_close(struct control *c);
 
 /**
- * control_ask() - one request to the recorder @pid that listens at @name
- * Return: 0 with @answer filled; -ECONNREFUSED: nobody listens there (in this network namespace);
- * -EPERM: somebody else does; -EACCES: it does not serve this user; another negative errno.
+ * control_ask() - send one request to the recorder @pid that listens at @name
+ * Return: 0 with @answer filled; -ECONNREFUSED: no process listens at @name (in this network
+ * namespace); -EPERM: another process does; -EACCES: it does not serve this user; another negative
+ * errno.
  */
 int control_ask(const char *name, pid_t pid, const char *line, char answer[CONTROL_ANSWER]);
 

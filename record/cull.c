@@ -12,13 +12,15 @@
 
 struct node {
 	struct mp_event ev;
-	uint32_t prev, next; /* in order of arrival; next of an unused one: the next unused */
-	bool indexed;	     /* an allocation that its free will find */
+	uint32_t prev, next; /* in order of arrival; next of an unused node: the next unused one */
+	bool indexed;	     /* an allocation that is in cull.index */
 };
 
 struct last_alloc {
 	uint32_t tid;
-	uint64_t addr; /* the thread's latest block, while it may be temporary */
+	/* The thread's latest block, while it can still be temporary (freed before the next
+	 * allocation) */
+	uint64_t addr;
 };
 
 struct cull {
@@ -111,7 +113,7 @@ static void take_out(struct cull *c, uint32_t i)
 	c->unused = i;
 }
 
-/* The waiting allocation at @addr, which is then not found again.  Return: NONE: there is none. */
+/* Removes the waiting allocation at @addr from the index.  Return: its node, or NONE. */
 static uint32_t take_index(struct cull *c, uint64_t addr)
 {
 	struct live_block b;
@@ -257,8 +259,8 @@ static int put_alloc(struct cull *c, const struct mp_event *ev, bool keep, struc
 	return ret || keep ? ret : put_index(c, ev->addr, node);
 }
 
-/* What comes between an allocation and its free may be culled: that it was not temporary has to
- * be said then. */
+/* Appends an event that ends the block @ended.  Events between its allocation and this one can be
+ * culled, so a reader could take the block for temporary: if it was not, the event is flagged. */
 static int put_ending(struct cull *c, const struct mp_event *ev, uint64_t ended, bool temporary)
 {
 	struct mp_event said = *ev;

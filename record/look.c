@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What is seen of the target from outside, about once a second: names, memory, mappings. */
+/* Reads the target's state from /proc about once a second: thread names, memory use, mappings. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +39,8 @@ static void add_span(struct recorder *r, int fd, uint64_t addr, uint64_t length,
 	r->session.session_address_space += length;
 }
 
-/* Not before the session is open, nor when it was taken out. */
+/* Return: whether the session block is mapped in the target: not before the session is open nor
+ * after it is closed. */
 static bool is_block_mapped(const struct recorder *r)
 {
 	const struct ss_journal *j = r->config.journal;
@@ -52,7 +53,7 @@ static bool is_block_mapped(const struct recorder *r)
 	return j->session_addr && (!lstat(path, &st) || errno != ENOENT);
 }
 
-/* What of the target's memory is memprof's: the block, the agent and the islands.  Not more than a
+/* Measures memprof's share of the target's memory: the block, the agent and the islands.  At most a
  * hundredth of the time is spent on it. */
 static void look_at_session(struct recorder *r, uint64_t now)
 {
@@ -105,7 +106,8 @@ static void put_memory(struct recorder *r, uint64_t now)
 	mpf_put_sample(r->file, &s);
 }
 
-/* Now and then, and not more than a hundredth of the time is spent on it: see map_usages_read(). */
+/* At most every ten seconds, and at most a hundredth of the time is spent on it (see
+ * map_usages_read()). */
 static void put_map_usage(struct recorder *r, uint64_t now)
 {
 	uint64_t before = mono_ns(), took, anonymous = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What was lost, where, and when. */
+/* Counts what was lost, where and when. */
 #include "record/internal.h"
 
 static void add_queue(struct mp_losses *l, const struct queue_stats *q)
@@ -20,7 +20,8 @@ static void add_queue(struct mp_losses *l, const struct queue_stats *q)
 	l->queue_ceiling = q->ceiling;
 }
 
-/* What culling still holds back would be lost with the recorder: it does not count as seen. */
+/* Events that culling holds back would be lost if the recorder died, so they do not count as
+ * seen. */
 static void leave_waiting(struct mp_losses *l, const struct cull *c)
 {
 	l->seen_alloc -= cull_waiting(c, EV_ALLOC);

@@ -8,18 +8,18 @@
 #include "record/merge_index.h"
 #include "record/merge_output.h"
 
-/* The pieces of one process, one behind the other. */
+/* The pieces of one process, read one after the other. */
 struct stream {
-	uint32_t number; /* of the process */
+	uint32_t number; /* number of the process */
 	const struct merge_process *process;
 	struct mpf_reader *reader; /* of piece @piece; NULL: at the end */
 	uint32_t piece;
-	struct mpf_item item; /* the next one, in the file's own ids and times */
-	uint64_t at_ns;	      /* when it is due, in the new file */
-	uint64_t shift_ns;    /* of the piece's zero */
-	VEC(uint32_t) stack;  /* [id in the piece]: in the new file */
+	struct mpf_item item; /* the next item, with the input file's ids and times */
+	uint64_t at_ns;	      /* its time in the new file; never decreases */
+	uint64_t shift_ns;    /* time 0 of the piece, in the new file */
+	VEC(uint32_t) stack;  /* [id in the piece]: id in the new file */
 	VEC(uint16_t) hook;
-	uint32_t tid; /* last one seen */
+	uint32_t tid; /* thread of the last event */
 	struct mp_losses losses, piece_losses;
 };
 
@@ -27,9 +27,9 @@ struct merge {
 	const struct merge_parts *parts;
 	struct merge_output out;
 	struct stream *stream;
-	struct stream **heap; /* those with an item, the next one on top */
-	bool indexed;	      /* it gets an index, and symbols behind that */
-	uint64_t carried;     /* events that are left out, as what they say is there already */
+	struct stream **heap; /* streams that have an item, the earliest on top */
+	bool indexed;	      /* the new file gets an index, with the symbols after it */
+	uint64_t carried; /* events left out, since the previous piece already has these blocks */
 	uint32_t n;
 	struct mp_err *err;
 };
@@ -87,7 +87,8 @@ static uint64_t due(const struct stream *s)
 	return at + s->shift_ns > s->at_ns ? at + s->shift_ns : s->at_ns;
 }
 
-/* Return: 1 with s->item, 0 at the end of all pieces, or a negative errno. */
+/* Reads the next item.  Return: 1 with s->item filled, 0 at the end of the last piece, or a
+ * negative errno. */
 static int next(struct merge *m, struct stream *s)
 {
 	while (s->reader) {
@@ -156,7 +157,7 @@ static int put_event(struct merge *m, struct stream *s)
 {
 	struct mp_event ev = s->item.event;
 
-	/* What was live where the piece before ended is there already. */
+	/* Blocks that were live at the end of the previous piece are already in the file. */
 	if (s->piece && ev.flags & EV_F_CARRIED &&
 	    (ev.kind == EV_ALLOC || ev.kind == EV_REALLOC_BEGIN)) {
 		m->carried++;
@@ -168,7 +169,7 @@ static int put_event(struct merge *m, struct stream *s)
 	ev.time_ns += s->shift_ns;
 	ev.stack = stack_in_file(s, ev.stack);
 	ev.hook = hook_in_file(s, ev.hook);
-	if (ev.addr) /* else a realloc that failed or freed */
+	if (ev.addr) /* 0: a realloc that failed or freed */
 		ev.addr = address_in_file(s, ev.addr);
 	if (has_old_address(&ev))
 		ev.old_addr = address_in_file(s, ev.old_addr);
@@ -244,7 +245,7 @@ static int put(struct merge *m, struct stream *s)
 		return merge_output_wrote(
 		    mpf_put_mark(m->out.w, it->mark.time_ns + s->shift_ns, it->mark.name), m->err);
 	default:
-		return 0; /* how it ended is known from the look before */
+		return 0; /* merge_parts_look() has read the finish item */
 	}
 }
 
@@ -283,7 +284,7 @@ static int start(struct merge *m)
 		s->number = i;
 		s->process = &m->parts->process.at[i];
 		ret = open_piece(m, s);
-		/* Its items before the first event are due when it begins. */
+		/* Items before its first event get the time of its start. */
 		s->at_ns = s->shift_ns;
 		if (!ret)
 			ret = next(m, s);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Several recordings as one.  The pieces of one recording (--rotate; they have one id) become what
- * they would have been in one file.  Recordings of several processes stand beside each other by the
- * clock, each block in its process; stacks that are equal to the address count together, as those
- * of a server's children are.
+ * Merges several recordings into one.  The pieces of one recording (--rotate; they have the same
+ * id) become what one file would have been.  Recordings of several processes are put on a common
+ * clock, each block belonging to its process.  Stacks with equal addresses count together, as those
+ * of a server's child processes do.
  */
 #ifndef RECORD_MERGE_H
 #define RECORD_MERGE_H
@@ -13,17 +13,16 @@
 #include "lib/err.h"
 
 struct merge_result {
-	uint32_t processes, pieces; /* pieces: files in all */
-	bool truncated;		    /* one of them was cut off; so is the new one */
+	uint32_t processes, pieces; /* pieces: number of input files */
+	bool truncated;		    /* an input was cut off; the output is marked so, too */
 };
 
 /**
- * recording_merge() - write @n recordings to the new file @to, in any order
- *
- * Refused is what is not true in one file: pieces with one missing between them, recordings that
- * sample differently or are of other things, of one process at different times, or of processes
- * with different code at the same addresses.
- * Return: 0, or a negative errno with @err filled; then there is no new file.
+ * recording_merge() - merge @n recordings, given in any order, into the new file @to
+ * Refuses what one file cannot represent: pieces with a missing one between them, recordings with
+ * different sampling or of different kinds, recordings of one process at different times, and
+ * processes with different code at the same addresses.
+ * Return: 0, or a negative errno with @err filled; then @to does not exist.
  */
 int recording_merge(char *const *paths, uint32_t n, const char *to, struct merge_result *result,
 		    struct mp_err *err);

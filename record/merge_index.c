@@ -11,9 +11,9 @@ struct live_sum {
 struct merge_index {
 	struct merge_output *o;
 	struct mp_totals totals;
-	VEC(struct live_sum) live; /* [stack of the new file] */
-	VEC(uint32_t) stack;	   /* [id in the part that is read]: in the new file */
-	bool last;		   /* that part is its process's last */
+	VEC(struct live_sum) live; /* [stack id in the new file] */
+	VEC(uint32_t) stack;	   /* [id in the current part]: id in the new file */
+	bool last;		   /* the current part is the last of its process */
 	struct mp_err *err;
 };
 
@@ -55,7 +55,7 @@ static int take_stack(struct merge_index *x, const struct mpf_item *it)
 
 	if (!id)
 		return out_of_memory(x);
-	if (fresh) /* the part's events have it, too */
+	if (fresh) /* the part's events must have it, too */
 		return corrupt(x);
 	while (x->stack.n <= it->stack.id) {
 		if (it->stack.id > 1u << 28 || vec_push(&x->stack, 0))
@@ -111,7 +111,7 @@ static int take_symbols(struct merge_index *x, const struct mpf_item *it)
 	return it->kind == MPF_SYMBOLS ? merge_output_symbols(x->o, it, x->err) : 0;
 }
 
-/* The index of a part, and what follows it. */
+/* Reads the index of a part and the items after it. */
 static int read_part(struct merge_index *x, const char *path,
 		     int (*item)(struct merge_index *x, const struct mpf_item *it))
 {

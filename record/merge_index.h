@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The index of a merged recording: what is live in it at the end is known from the indexes of its
- * parts. */
+/* Writes the index of a merged recording from the indexes of its parts. */
 #ifndef RECORD_MERGE_INDEX_H
 #define RECORD_MERGE_INDEX_H
 
 #include "record/merge_output.h"
 
-/* Has every part an index?  Not those that were cut off, nor those of page faults. */
+/* Return: whether every part has an index.  Recordings that were cut off and those of page faults
+ * have none. */
 bool merge_index_possible(const struct merge_parts *parts);
 
 /**
- * merge_index_put() - write the index, and behind it the symbols of all parts
- * @o: all events of the parts are in it
- * @carried: events of the parts that are not in it, as they repeat what was live before
+ * merge_index_put() - write the index, followed by the symbols of all parts
+ * @o: must contain all events of the parts
+ * @carried: number of events of the parts that were left out because they repeat what was live in
+ * the previous piece
  * Return: 0, or a negative errno with @err filled.
  */
 int merge_index_put(struct merge_output *o, uint64_t carried, struct mp_err *err);

@@ -34,7 +34,7 @@ static const struct merge_part *part_of(const struct merge_output *o, uint32_t p
 	return &o->parts->part.at[o->parts->process.at[process].first];
 }
 
-/* When the last piece of @process ends, in the new file. */
+/* Return: the end of the last piece of @process, in the time of the new file. */
 static uint64_t end_of(const struct merge_output *o, uint32_t process)
 {
 	const struct merge_process *p = &o->parts->process.at[process];
@@ -96,7 +96,8 @@ int merge_output_open(struct merge_output *o, const char *path, const struct mer
 	return ret ? ret : merge_output_processes(o, err);
 }
 
-/* ------------------------------------------------------------------ what is there once -- */
+/* ------------------------------------------------------------------ hooks, stacks, modules,
+ * symbols -- */
 
 static bool same_text(const char *a, const char *b)
 {
@@ -150,7 +151,7 @@ static bool same_code(const struct mp_module *a, const struct mp_module *b)
 	return !memcmp(a->build_id, b->build_id, a->build_id_len);
 }
 
-/* Return: 1 when @m is there already, 0, or a negative errno with @err filled. */
+/* Return: 1 if the file already has @m, 0 if not, or a negative errno with @err filled. */
 static int compare(const struct merge_output *o, const struct mp_module *m, uint32_t process,
 		   struct mp_err *err)
 {
@@ -197,7 +198,8 @@ int merge_output_symbols(struct merge_output *o, const struct mpf_item *it, stru
 	struct live *seen = o->symbols[it->symbols.pc != pc];
 	struct live_block b = {.addr = pc, .size = 1}, old;
 
-	/* What no table of 48 bits holds is not worth one: it is rare. */
+	/* The live table holds only addresses of 48 bits.  Others are rare and can be written
+	 * twice. */
 	if (pc && !(pc >> 48)) {
 		if (live_find(seen, pc, &old))
 			return 0;
@@ -251,7 +253,8 @@ int merge_output_memory(struct merge_output *o, const struct mp_sample *s, uint3
 
 /* ------------------------------------------------------------------ end -- */
 
-/* What the highest moment of several was is known only when their blocks are followed: 0. */
+/* Adds the finish item of a part.  @peaks: include the peak.  The peak of several processes would
+ * require following their blocks, so it stays 0 for them. */
 static void add_finish(struct mp_finish *sum, const struct merge_part *part, uint64_t shift_ns,
 		       bool peaks)
 {

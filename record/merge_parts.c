@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TAIL_CHUNKS   2u
-#define SAME_START_NS 1000000000u /* start times of processes are known to a clock tick */
+#define TAIL_CHUNKS 2u
+/* Start times of processes have the resolution of a clock tick */
+#define SAME_START_NS 1000000000u
 
 static int out_of_memory(struct mp_err *err)
 {
@@ -124,8 +125,8 @@ static const struct merge_part *last_of(const struct merge_parts *p,
 	return &p->part.at[process->first + process->n - 1];
 }
 
-/* A second recording of a process does not know the blocks of the first, unless there are none
- * left: exec took them away. */
+/* Refuses two recordings of the same process: the second has no record of what became of the
+ * first's blocks.  They are accepted if the first ended by exec, which removes all blocks. */
 static int check_process(const struct merge_parts *p, const struct merge_process *x,
 			 const struct merge_process *y, struct mp_err *err)
 {

@@ -21,12 +21,13 @@
 #define WAIT_MS	    10
 #define NICE	    -10
 
-/* A hooked call that has not returned.  Calls inside it are the allocator's own. */
+/* A hooked call that has not returned.  Calls inside it are made by the allocator itself and
+ * ignored. */
 struct call {
 	bool open;
 	uint16_t hook;
 	uint64_t sp, time, arg[ARCH_ARGS];
-	uint32_t stack; /* the session's id */
+	uint32_t stack; /* id in the session's arena */
 };
 
 struct watched {
@@ -40,12 +41,12 @@ struct observer {
 	const struct arch *arch;
 	struct probes *probes;
 	pthread_t thread;
-	pthread_mutex_t lock; /* probes: the thread and observer_add() */
+	pthread_mutex_t lock; /* protects probes, used by the thread and observer_add() */
 	bool stop;
 	uint32_t stack_bytes;
-	uint32_t hooks; /* of the session's journal that were looked at */
+	uint32_t hooks; /* number of hooks in the session's journal that were processed */
 	char left_out[256];
-	uint32_t page_bytes; /* of the smallest */
+	uint32_t page_bytes; /* size of the smallest page */
 	struct clock clock;
 	uint64_t anchor_ns, anchor_ticks, last_ticks;
 	VEC(struct watched) threads; /* [slot] */
@@ -63,7 +64,7 @@ static void set_anchor(struct observer *o)
 	o->anchor_ticks = clock_ticks();
 }
 
-/* Never backwards: the anchor moves between rounds. */
+/* The result never decreases, although the anchor changes between rounds. */
 static uint64_t ticks_at(struct observer *o, uint64_t ns)
 {
 	double ago = (double)(int64_t)(o->anchor_ns - ns) / o->clock.ns_per_tick;
@@ -168,9 +169,9 @@ static uint64_t requested(const struct planned_hook *h, const uint64_t *arg)
 }
 
 /*
- * Is the sample inside the call that is open?  Its frame lies below.  At the same place another
- * function is one that the first jumped to; the same function again means that the return was
- * lost, or never came (longjmp).
+ * Return: whether the sample is inside the open call, that is, its stack pointer is lower.  At the
+ * same stack pointer, a different function was reached by a jump from the first one.  The same
+ * function means that the return was lost or skipped by longjmp.
  */
 static bool is_nested(struct watched *w, const struct probe_sample *s, uint64_t sp)
 {
@@ -205,7 +206,7 @@ static void begin_call(struct watched *w, const struct planned_hook *h, uint64_t
 	}
 }
 
-/* Who frees? */
+/* Return: MPR_F_OWN_FREE if the caller is inside the allocator. */
 static uint16_t free_misc(const struct observer *o, const struct planned_hook *h,
 			  const struct probe_sample *s)
 {
@@ -218,7 +219,7 @@ static uint16_t free_misc(const struct observer *o, const struct planned_hook *h
 	return from >= h->own_start && from < h->own_end ? MPR_F_OWN_FREE : 0;
 }
 
-/* Arguments behind those in registers lie on the stack, the first one lowest. */
+/* Arguments after those in registers are on the stack, the first one at the lowest address. */
 static void take_args(const struct observer *o, uint64_t arg[ARCH_ARGS],
 		      const struct probe_sample *s)
 {
@@ -254,8 +255,8 @@ static void on_entry(struct observer *o, struct watched *w, const struct probe_s
 	begin_call(w, h, hook);
 }
 
-/* What posix_memalign stored: it points into the caller's frame as a rule, which came with the
- * sample; else it is read now, a moment late. */
+/* Return: the pointer that posix_memalign stored at @at.  Usually @at is in the caller's frame,
+ * which the sample contains; otherwise it is read from the target's memory now, slightly late. */
 static uint64_t stored(struct observer *o, const struct probe_sample *s, uint64_t at)
 {
 	uint64_t sp = s->regs[UW_REG_SP], value = 0;
@@ -312,7 +313,7 @@ static void end_call(struct observer *o, struct watched *w, const struct probe_s
 	switch (h->kind) {
 	case SS_HOOK_POSIX_MEMALIGN:
 		result = (int32_t)result ? 0 : stored(o, s, c->arg[0]);
-		/* fallthrough */
+		/* Fallthrough */
 	case SS_HOOK_ALLOC:
 		if (result)
 			wire_alloc(&w->wire, time, named(result, hook), size, c->stack);
@@ -342,7 +343,8 @@ static void on_return(struct observer *o, struct watched *w, const struct probe_
 	w->call.open = false;
 }
 
-/* What is smaller than a page was not told: some architectures' kernels cannot. */
+/* A page size below the smallest page means unknown: kernels of some architectures do not report
+ * it. */
 static void on_fault(struct observer *o, struct watched *w, const struct probe_sample *s)
 {
 	bool told = s->page_bytes >= o->page_bytes && s->page_bytes <= UINT32_MAX;
@@ -359,7 +361,7 @@ static void take(void *ctx, const struct probe_sample *s)
 	struct watched *w;
 
 	if (s->kind == PROBE_LOST) {
-		/* The kernel does not say whose, nor what they were. */
+		/* The kernel does not report the thread or the kind. */
 		if (o->threads.n)
 			wire_lost(&o->threads.at[0].wire, MPR_LOST_OTHER, s->lost);
 		return;
@@ -400,7 +402,7 @@ static void *observer_run(void *arg)
 {
 	struct observer *o = arg;
 
-	/* Best effort: what is not drained in time the kernel drops. */
+	/* Best effort: the kernel drops samples if the rings are not drained in time. */
 	setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
 	while (!__atomic_load_n(&o->stop, __ATOMIC_ACQUIRE)) {
 		round_of(o, false);
@@ -425,7 +427,8 @@ static void leave_out(struct observer *o, const struct planned_hook *h)
 		 h->module);
 }
 
-/* The file a hook lies in, as the kernel can open it on our behalf. */
+/* Opens the file that contains a hook.  @path: set to a name by which the kernel can open it for
+ * memprof.  Return: a descriptor or a negative errno. */
 static int open_file(const struct observer *o, const struct maps *maps,
 		     const struct planned_hook *h, char path[64])
 {
@@ -436,9 +439,8 @@ static int open_file(const struct observer *o, const struct maps *maps,
 	return fd;
 }
 
-/* The kernel puts the breakpoint of the processor's usual instruction set into the text, whatever
- * the text is (arch/arm/probes/uprobes/core.c: "Thumb not yet support"): the process would crash.
- */
+/* The kernel always inserts the ARM breakpoint instruction, even into Thumb code
+ * (arch/arm/probes/uprobes/core.c: "Thumb not yet support"), which would crash the process. */
 static int refuse_code(const struct planned_hook *h, struct mp_err *err)
 {
 	return mp_fail(err, MP_EXIT_KERNEL, -EOPNOTSUPP,
@@ -483,8 +485,8 @@ int observer_add(struct observer *o, struct mp_err *err)
 		return target_refused(s->t, ret, err);
 	pthread_mutex_lock(&o->lock);
 	for (; o->hooks < s->journal->nhooks && !ret; o->hooks++) {
-		/* A hook for the agent only, or a function that calls aligned_alloc, which is
-		 * probed. */
+		/* Skipped: a hook that only the agent needs, and a function that calls
+		 * aligned_alloc, which has a probe. */
 		if (s->plan.hooks.at[o->hooks].kind == SS_HOOK_PRCTL ||
 		    s->plan.hooks.at[o->hooks].sibling_addr)
 			continue;

@@ -8,14 +8,14 @@
 #include "record/wire.h"
 
 #define FIRST_EVENTS 65536u
-#define RUN	     64u /* sorted by insertion; longer ones by merging these */
+#define RUN	     64u /* runs up to this length are sorted by insertion, then merged */
 
 static const struct mpr_free *record(const uint8_t *p)
 {
-	return (const void *)p; /* every record begins like this one */
+	return (const void *)p; /* every record begins with the header and time of this one */
 }
 
-/* Is a whole, known record at @p? */
+/* Return: whether a complete record of a known type, not later than @now, is at @p. */
 static bool valid(const uint8_t *p, uint64_t left, uint64_t now)
 {
 	return wire_valid(p, left) && record(p)->time <= now;
@@ -75,8 +75,9 @@ static void insert(struct pending *p, size_t n)
 	}
 }
 
-/* A ring's records are in order but for what signal handlers did in between: short runs sorted by
- * insertion join without a merge.  Only a liar's records need one. */
+/* Sorts the records of one ring.  They are in order except where signal handlers wrote records in
+ * between, so runs sorted by insertion usually join without a merge.  Only records of a malicious
+ * target need one. */
 static void settle(struct order *o, size_t first)
 {
 	struct pending *p = o->events + first;
@@ -96,8 +97,8 @@ static void settle(struct order *o, size_t first)
 	}
 }
 
-/* Runs that follow each other also in time are one: a ring's records follow those of it that were
- * kept.  Return: how many there are now. */
+/* Joins neighbouring runs that are also in order of time, such as the kept records of a ring and
+ * its new ones.  Return: the number of runs. */
 static size_t join_runs(const struct order *o, size_t *ends, size_t n)
 {
 	size_t out = 0;
@@ -112,7 +113,7 @@ static size_t join_runs(const struct order *o, size_t *ends, size_t n)
 	return out;
 }
 
-/* Merges sorted runs that end at @ends (the last one at o->n). */
+/* Merges the sorted runs that end at the indices @ends (the last one at o->n). */
 static void merge_runs(struct order *o, size_t *ends, size_t n)
 {
 	n = join_runs(o, ends, n);

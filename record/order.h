@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The records of one batch in order of time.  Their producer is somebody else's process: a record
- * that is not whole or not of a known type, or that claims to be of the future, ends what is
- * believed of its ring in this batch.  Work is at most n log n whatever the times say.
+ * Sorts the records of a batch by time.  The target is not trusted: after a record that is
+ * incomplete, of an unknown type or later than now, the rest of its ring's segment is discarded.
+ * The work is O(n log n) for any times.
  */
 #ifndef RECORD_ORDER_H
 #define RECORD_ORDER_H
@@ -17,7 +17,7 @@
 struct pending {
 	uint64_t time;
 	const uint8_t *rec; /* struct mpr_header and what follows */
-	uint32_t slot;	    /* or ORDER_TAKEN: taken up before its turn */
+	uint32_t slot;	    /* or ORDER_TAKEN: already processed, before its turn */
 };
 
 struct order {
@@ -29,13 +29,14 @@ struct order {
 };
 
 /**
- * order_take() - records of @b and those kept from earlier ones, sorted, in o->events[0 .. o->n)
- * @now: ticks; no record can be later
+ * order_take() - sort the records of @b and those kept from earlier batches into o->events[0 ..
+ * o->n)
+ * @now: current ticks; no record can be later
  * They point into @b and @o until order_keep().
- * Return: how many times a ring was given up.
+ * Return: the number of segments whose rest was discarded.
  */
 uint64_t order_take(struct order *o, const struct batch *b, uint64_t now);
-/* Keeps what is left of o->events[@from .. o->n) for the next order_take(). */
+/* Keeps the unprocessed records of o->events[@from .. o->n) for the next order_take(). */
 void order_keep(struct order *o, size_t from);
 void order_free(struct order *o);
 

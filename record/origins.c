@@ -5,12 +5,13 @@
 #include <stdlib.h>
 #include "lib/vec.h"
 
-#define PART (1u << 16) /* entries that are allocated together: none is ever moved */
+#define PART (1u << 16) /* entries per allocation; entries are never moved */
 
 struct origins {
 	VEC(struct origin *) part;
-	uint32_t used;	 /* indices below were given out */
-	uint32_t unused; /* of them, one that was given back, + 1; its stack is the next one */
+	uint32_t used; /* indices below this have been used */
+	/* Head of the list of free indices, + 1; linked by origin.stack; 0: empty */
+	uint32_t unused;
 };
 
 struct origins *origins_new(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Where live blocks come from, beside the stack: what a next piece has to say of them again.  16
- * bytes a block, by an index which the live table has in place of the stack. */
+/* The origin of live blocks, which the next piece of a rotated recording must repeat. 16 bytes per
+ * block, addressed by an index that the live table stores in place of the stack id. */
 #ifndef RECORD_ORIGINS_H
 #define RECORD_ORIGINS_H
 
@@ -14,13 +14,13 @@ struct origin {
 
 struct origins;
 
-/* Return: an empty one, or NULL when out of memory. */
+/* Return: an empty table, or NULL when out of memory. */
 struct origins *origins_new(void);
 void origins_free(struct origins *o);
 /* Return: 0 with @index set, or -ENOMEM. */
 int origins_add(struct origins *o, const struct origin *origin, uint32_t *index);
 const struct origin *origins_at(const struct origins *o, uint32_t index);
-/* The same; the index is given back. */
+/* Return: the entry, which is removed; its index can be reused. */
 struct origin origins_take(struct origins *o, uint32_t index);
 
 #endif

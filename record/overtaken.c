@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Time says in which order threads did things, but for moments: a processor reads its counter
- * before earlier instructions are done, and the counters of two processors differ by what their
- * owners could not measure.  So an allocation can carry an earlier time than the free that made
- * room for it, and a free an earlier one than the allocation of its block by another thread.  What
- * an address went through before tells: whoever finds it in a state that cannot be looks a moment
- * ahead, and what it overtook is taken up first.
+ * Corrects the order of records whose times are wrong by a moment.  A processor can read its
+ * counter before earlier instructions are finished, and the counters of two processors differ
+ * slightly.  So an allocation can have an earlier time than the free that made room for it, and a
+ * free an earlier time than the allocation of its block by another thread.  The state of the
+ * address shows this: if a record does not fit the state, the aggregator searches the next few
+ * microseconds for the record that does and processes it first.
  */
 #include "record/internal.h"
 
-#define OVERTAKEN_US 10u /* an allocation of a live block: no other explanation but a loss */
-/* A free of an unknown block: it may be older than the recording, and soon be given to another
- * thread.  Within this time hardly. */
+/* For an allocation of a live address: the only other cause is a lost free */
+#define OVERTAKEN_US 10u
+/* For a free of an unknown block.  Shorter, because it can be an older block that is soon allocated
+ * again by another thread; within this time that is unlikely. */
 #define UNKNOWN_US  1u
-#define LOOK_MAX    256u /* events: their times are a target's claim */
+#define LOOK_MAX    256u /* events to search at most, since the target can write any times */
 #define WAITING_MAX 16u
 
 static const struct mpr_free *record(const struct pending *e)
@@ -26,7 +27,7 @@ static uint64_t address(uint64_t addr_hook)
 	return addr_hook & MPR_ADDR_MASK;
 }
 
-/* The block that exists from the record on, 0 if none. */
+/* Return: the address of the block that the record creates, 0 if none. */
 static uint64_t given(const struct pending *e)
 {
 	const struct mpr_realloc *end = (const void *)e->rec;
@@ -43,7 +44,7 @@ static uint64_t given(const struct pending *e)
 	return 0;
 }
 
-/* The block that ends with the record, 0 if none. */
+/* Return: the address of the block that the record ends, 0 if none. */
 static uint64_t ended(const struct pending *e)
 {
 	switch (record(e)->h.type) {
@@ -55,8 +56,8 @@ static uint64_t ended(const struct pending *e)
 	return 0;
 }
 
-/* Takes up what the thread of the event at @last did until then and what is not taken up yet: in a
- * ring's own order nothing is ever wrong. */
+/* Processes the pending records, up to and including @last, of the ring that contains @last.
+ * Records of one ring are always in the right order. */
 static void take_up(struct recorder *r, size_t last)
 {
 	uint32_t slot = r->order.events[last].slot, at_slot = r->at_slot;

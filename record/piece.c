@@ -7,7 +7,7 @@
 #include "lib/privileges.h"
 #include "record/internal.h"
 
-/* ------------------------------------------------------------------ its end -- */
+/* ------------------------------------------------------------------ the end of a piece -- */
 
 void piece_put_index(struct recorder *r, const struct recorder_ending *ending)
 {
@@ -197,7 +197,7 @@ int piece_stop(struct recorder *r)
 	return p->error;
 }
 
-/* ------------------------------------------------------------------ its beginning -- */
+/* ------------------------------------------------------------------ the beginning of a piece -- */
 
 static void put_carried(struct recorder *r, const struct live_block *b, const struct origin *from)
 {
@@ -217,7 +217,8 @@ static void put_carried(struct recorder *r, const struct live_block *b, const st
 	aggregator_moves(r);
 }
 
-/* By address: small differences, and no order that a table's reader would fill its own in badly. */
+/* Writes the live blocks in order of address.  The differences are small, and the order of this
+ * hash table would make a reader's table cluster. */
 static int put_live(struct recorder *r)
 {
 	uint64_t *addr = malloc((live_count(r->live) + 1) * sizeof(*addr)), at = 0, n = 0;
@@ -236,7 +237,7 @@ static int put_live(struct recorder *r)
 	return 0;
 }
 
-/* Blocks in the middle of a realloc, which are in no table. */
+/* Writes the blocks that are inside a realloc, which are not in the live table. */
 static void put_reallocs(struct recorder *r)
 {
 	for (uint32_t i = 0; i < r->nslots; i++) {
@@ -321,8 +322,8 @@ void piece_next(struct recorder *r, uint64_t now_ns)
 	struct piece *p = &r->piece;
 	uint64_t bytes = mpf_bytes(r->file), base_ns = r->last_ns;
 
-	/* A head is never the larger part: what is live may be more than the size that is wanted.
-	 */
+	/* A piece is at least twice the size of its head, since the head can be larger than the
+	 * wanted size. */
 	if (!p->next_bytes || bytes < p->next_bytes || bytes < 2 * p->head_bytes || is_busy(p) ||
 	    r->now.error || !create(r, base_ns))
 		return;
@@ -330,7 +331,7 @@ void piece_next(struct recorder *r, uint64_t now_ns)
 	turn_page(r, base_ns, now_ns);
 	p->next_bytes = r->config.rotation.bytes;
 	put_head(r);
-	/* From here on whoever goes on with the session finds everything in this one. */
+	/* From now on a recorder that takes over the session finds all it needs in this piece. */
 	r->config.rotation.begun(r->config.ctx, p->path);
 	give(p, PIECE_CLOSE);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* perf_event_open(2) and linux/perf_event.h are the specification of what is done here. */
+/* Opens perf events for probes; see perf_event_open(2) and linux/perf_event.h. */
 #include "record/probes_internal.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@
 #define ALL_RINGS	  (512ull << 20)
 #define MAX_RING	  (64ull << 20)
 #define MIN_RING	  (1ull << 20)
-#define UNPRIVILEGED_RING (512ull << 10) /* kernel.perf_event_mlock_kb, as it is by default */
+#define UNPRIVILEGED_RING (512ull << 10) /* default of kernel.perf_event_mlock_kb */
 #define MAX_EVENTS	  200000u	 /* descriptors: threads x processors x probes */
 
 /* -------------------------------------------------------------------------------- opening -- */
@@ -46,7 +46,8 @@ static void common_attr(const struct probes *p, struct perf_event_attr *attr)
 	attr->wakeup_watermark = (uint32_t)(p->ring_bytes / 8);
 }
 
-/* The ring of one processor, owned by an event that only tells of threads that end. */
+/* Creates the ring of one processor.  It is owned by an event that only reports threads that
+ * exit. */
 static int open_cpu(struct probes *p, int cpu)
 {
 	struct perf_event_attr attr;
@@ -64,8 +65,9 @@ static int open_cpu(struct probes *p, int cpu)
 		p->counts_lost = false;
 		return open_cpu(p, cpu);
 	}
+	/* Processor is off line */
 	if (c.fd < 0)
-		return c.fd == -ENODEV ? 0 : c.fd; /* off line */
+		return c.fd == -ENODEV ? 0 : c.fd;
 	c.buf = malloc(2 * p->ring_bytes);
 	if (c.buf)
 		map = mmap(NULL, p->ring_length, PROT_READ | PROT_WRITE, MAP_SHARED, c.fd, 0);
@@ -104,7 +106,7 @@ static int explain(int error, struct mp_err *err)
 		       strerror(-error));
 }
 
-/* Why there are no perf events at all. */
+/* Explains why no perf event can be opened at all. */
 static int explain_open(int error, struct mp_err *err)
 {
 	if (error == -ENOSYS)
@@ -201,7 +203,7 @@ static void point_attr(const struct probes *p, const struct point *pt, struct pe
 	attr->type = pt->type;
 	attr->config = pt->config;
 	attr->sample_period = 1;
-	/* Of every thread once: when it ends, and when it runs another program. */
+	/* Only the first point reports exit and exec, so that they are reported once per thread. */
 	attr->task = attr->comm = attr->comm_exec = pt == p->points.at;
 	attr->disabled = 1;
 	attr->sample_type |= PERF_SAMPLE_REGS_USER;
@@ -302,7 +304,7 @@ const struct event *probes_event(const struct probes *p, uint64_t id)
 	return bsearch(&key, p->events.at, p->events.n, sizeof(key), by_id);
 }
 
-/* Opens the points from @first on for all threads and lets them fire. */
+/* Opens and enables the points from @first on for all threads. */
 static int start_points(struct probes *p, uint32_t first)
 {
 	size_t events = p->events.n;
@@ -310,7 +312,7 @@ static int start_points(struct probes *p, uint32_t first)
 
 	if (ret)
 		return ret;
-	/* The children that were inherited meanwhile are enabled with their parents. */
+	/* Events that new threads inherited in the meantime are enabled with their parents. */
 	for (size_t i = events; i < p->events.n; i++)
 		ioctl(p->events.at[i].fd, PERF_EVENT_IOC_ENABLE, 0);
 	qsort(p->events.at, p->events.n, sizeof(p->events.at[0]), by_id);
@@ -367,7 +369,7 @@ bool probes_user_only(pid_t pid)
 	return fd == -EACCES || fd == -EPERM;
 }
 
-/* Since Linux 5.11 a sample can say how large the page is. */
+/* Return: whether samples can include the page size (since Linux 5.11). */
 static bool tells_page_sizes(struct probes *p, const struct point *pt)
 {
 	struct perf_event_attr attr;
@@ -388,8 +390,8 @@ int probes_add_faults(struct probes *p, uint32_t stack_bytes, bool user_only, st
 	uint32_t first = (uint32_t)p->points.n;
 	int ret;
 
-	/* Told once the page is there, unlike PERF_COUNT_SW_PAGE_FAULTS: only then has it a size.
-	 */
+	/* Minor and major faults are reported after the page is mapped, when its size is known,
+	 * unlike PERF_COUNT_SW_PAGE_FAULTS. */
 	pt.config = PERF_COUNT_SW_PAGE_FAULTS_MIN;
 	p->user_only = user_only;
 	p->page_sizes = tells_page_sizes(p, &pt);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The kernel's own way in: uprobes on the entries and returns of allocator functions of one
- * process, by tracefs and perf_event_open, or its page faults; one ring for each processor.
- * Nothing is written into the process by us; the kernel puts its breakpoints where uprobes are.
+ * Kernel probes of one process by tracefs and perf_event_open: uprobes on entries and returns of
+ * allocator functions, or page faults; one ring per processor. memprof writes nothing into the
+ * process; the kernel inserts the breakpoints of the uprobes.
  *
- * All threads that exist are covered, and later ones by inheritance.  While the events are being
- * opened a thread may be covered twice: one sample of each pair is dropped.
+ * Events are opened for all existing threads and inherited by new ones.  A thread that starts while
+ * they are being opened can be covered twice: one sample of each pair is dropped.
  */
 #ifndef RECORD_PROBES_H
 #define RECORD_PROBES_H
@@ -17,11 +17,11 @@
 #include "lib/err.h"
 
 struct probe_point {
-	const char *path; /* the file that is mapped, as we can open it */
+	const char *path; /* path of the mapped file, as memprof can open it */
 	uint64_t offset;  /* of the function's first byte in the file */
 	uint16_t hook;
 	bool at_return;
-	uint32_t stack_bytes; /* of the user stack that come with a sample; multiple of 8 */
+	uint32_t stack_bytes; /* bytes of the user stack in each sample; multiple of 8 */
 };
 
 enum probe_kind { PROBE_ENTRY, PROBE_RETURN, PROBE_FAULT, PROBE_THREAD_EXIT, PROBE_LOST };
@@ -30,45 +30,50 @@ struct probe_sample {
 	enum probe_kind kind;
 	uint16_t hook;
 	uint32_t tid;
-	uint64_t time_ns;		 /* CLOCK_MONOTONIC */
-	uint64_t regs[UW_MAX_REGS];	 /* by column */
-	uint32_t valid;			 /* bit i: regs[i] is known */
-	uint64_t arg[ARCH_ARGS], result; /* of the function at its entry, at its return */
-	const uint8_t *stack;		 /* from the stack pointer up */
+	uint64_t time_ns;	    /* CLOCK_MONOTONIC */
+	uint64_t regs[UW_MAX_REGS]; /* by column */
+	uint32_t valid;		    /* bit i: regs[i] is known */
+	/* Arguments at the function's entry, result at its return */
+	uint64_t arg[ARCH_ARGS], result;
+	const uint8_t *stack; /* from the stack pointer up */
 	uint32_t stack_bytes;
-	uint64_t lost;	     /* PROBE_LOST: samples the kernel had no room for */
-	uint64_t addr;	     /* PROBE_FAULT: what was touched */
-	uint64_t page_bytes; /* of the page that is there now; 0: not told */
+	uint64_t lost;	     /* PROBE_LOST: number of samples that the kernel dropped */
+	uint64_t addr;	     /* PROBE_FAULT: the accessed address */
+	uint64_t page_bytes; /* size of the page that is now mapped; 0: not known */
 	bool is_major;
 };
 
 struct probes;
 
 /**
- * probes_open() - rings for the samples of process @pid
- * @ring_bytes: of each processor, a power of two; 0: 64 MiB, less on many processors
- * Return: 0; or a negative errno with @err (MP_EXIT_PERMISSION: and what would help;
- * MP_EXIT_KERNEL: what this kernel lacks).
+ * probes_open() - create the rings for samples of process @pid
+ * @ring_bytes: size of the ring of each processor, a power of two; 0: 64 MiB, less on many
+ * processors
+ * Return: 0; or a negative errno with @err (MP_EXIT_PERMISSION: it names the permission needed;
+ * MP_EXIT_KERNEL: it names what this kernel lacks).
  */
 int probes_open(pid_t pid, const struct arch *arch, uint64_t ring_bytes, struct probes **p,
 		struct mp_err *err);
-/* Puts probes in; they fire from then on.  Return: 0 or a negative errno with @err. */
+/* Opens and enables probes.  Return: 0 or a negative errno with @err. */
 int probes_add(struct probes *p, const struct probe_point *point, uint32_t n, struct mp_err *err);
-/* Are faults that system calls make out of our sight?  The kernel tells of those to CAP_PERFMON, or
- * when kernel.perf_event_paranoid is below 2. */
+/* Return: true if memprof is not permitted to see page faults inside system calls.  That takes
+ * CAP_PERFMON, or kernel.perf_event_paranoid below 2. */
 bool probes_user_only(pid_t pid);
-/* All page faults of the process from now on.  @user_only: but those that system calls make.
+/* Opens and enables events for all page faults of the process.  @user_only: except those inside
+ * system calls.
  * Return: 0 or a negative errno with @err. */
 int probes_add_faults(struct probes *p, uint32_t stack_bytes, bool user_only, struct mp_err *err);
 /**
- * probes_drain() - all samples up to about now, in order of time
- * @take: called for each; the sample's stack is valid during the call
+ * probes_drain() - deliver all samples up to about now, in order of time
+ * @take: called for each sample, whose stack is valid during the call
+ * @last: deliver everything, including samples from the last few milliseconds
  * Return: CLOCK_MONOTONIC ns up to which no sample is missing.
  */
 uint64_t probes_drain(struct probes *p, void (*take)(void *ctx, const struct probe_sample *s),
 		      void *ctx, bool last);
-/* Waits until samples are there, at most @timeout_ms. */
+/* Waits until samples are available, at most @timeout_ms. */
 void probes_wait(struct probes *p, int timeout_ms);
+/* Removes all probes and frees @p, which can be NULL. */
 void probes_close(struct probes *p);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Between probes.c, which opens events, and samples.c, which reads what they tell. */
+/* Interface between probes.c, which opens events, and samples.c, which reads their samples. */
 #ifndef RECORD_PROBES_INTERNAL_H
 #define RECORD_PROBES_INTERNAL_H
 
@@ -8,7 +8,7 @@
 #include "record/ring.h"
 
 struct event {
-	uint64_t id; /* the kernel's */
+	uint64_t id; /* the kernel's event id */
 	int fd;
 	uint32_t point;
 };
@@ -25,11 +25,11 @@ struct point {
 struct cpu {
 	int cpu, fd; /* fd: the event that owns the ring */
 	struct ring ring;
-	uint8_t *buf; /* what was drained, its first left bytes still to be told */
+	uint8_t *buf; /* drained records; the first @left bytes are not delivered yet */
 	uint64_t left;
 };
 
-/* Which event tells of a thread and a point: the first one that did. */
+/* The event whose samples of a thread and point are used: the first one that delivered any. */
 struct teller {
 	uint64_t key, id;
 };
@@ -38,23 +38,23 @@ struct probes {
 	pid_t pid;
 	const struct arch *arch;
 	int tracefs;	     /* -1: not open */
-	uint64_t ring_bytes; /* of each processor */
+	uint64_t ring_bytes; /* size of each processor's ring */
 	size_t ring_length;
-	bool counts_lost; /* each event counts what its ring had no room for */
+	bool counts_lost; /* each event counts the samples that did not fit in its ring */
 	uint64_t lost_told;
-	bool page_sizes; /* faults come with the size of their page */
-	bool user_only;	 /* faults of system calls may not be seen */
-	bool execed;	 /* what comes now is another program's */
+	bool page_sizes; /* fault samples include the page size */
+	bool user_only;	 /* page faults inside system calls cannot be seen */
+	bool execed;	 /* exec seen: later samples are of another program */
 	VEC(struct cpu) cpus;
 	VEC(struct event) events; /* ascending by id */
 	VEC(struct point) points;
-	VEC(pid_t) tids; /* that have events of their own */
+	VEC(pid_t) tids; /* threads that have events of their own */
 	struct teller *teller;
 	uint64_t tellers, told;
 };
 
-/* Samples that were lost up to now, told by a record of the kernel's or not; 0: it does not count.
- */
+/* Return: the samples lost so far, whether the kernel has written a record about them or not; 0:
+ * this kernel does not count them. */
 uint64_t probes_lost(const struct probes *p);
 /* Return: the event that the kernel calls @id, or NULL. */
 const struct event *probes_event(const struct probes *p, uint64_t id);

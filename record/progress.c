@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What a recording has come to, for its progress line and for memprof status. */
+/* Publishes the recorder's counters for its progress line and for memprof status. */
 #include "record/internal.h"
 
 void progress_show(struct recorder *r, uint64_t now)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Between the reader, which must never wait, and the aggregator: batches in order, with a hard
- * ceiling in bytes, which is that of both threads: three sixteenths are for the batch that the
- * reader fills and the arrays in which the aggregator sorts one (twice its size).  The last eighth
- * of the rest is kept for what ends blocks; over it whole batches are dropped.  What was dropped is
- * counted by kind.
+ * The queue of batches from the reader, which must never wait, to the aggregator.  Its hard ceiling
+ * in bytes covers both threads: three sixteenths are reserved for the batch that the reader fills
+ * and the arrays in which the aggregator sorts a batch (twice its size).  The last eighth of the
+ * rest is reserved for records that end blocks.  When that is full, whole batches are dropped.
+ * Dropped records are counted by kind.
  */
 #ifndef RECORD_QUEUE_H
 #define RECORD_QUEUE_H
@@ -14,31 +14,32 @@
 #include <stdint.h>
 #include "formats/record.h"
 
-#define QUEUE_BATCH 16 /* the ceiling is so many times the most bytes of records in a batch */
+#define QUEUE_BATCH 16 /* ceiling / QUEUE_BATCH: maximum bytes of records in a batch */
 
-/* What one round of the reader took from one ring. */
+/* The records that one round of the reader removed from one ring. */
 struct segment {
-	uint32_t slot, tid; /* tid: at the segment's start or later, for rings that never said */
+	/* @tid: from the slot, for a ring whose MPR_THREAD record was not seen. */
+	uint32_t slot, tid;
 	uint64_t bytes;
 };
 
 struct batch {
 	struct batch *next;
 	uint64_t until;	  /* ticks: events up to here are complete */
-	uint64_t barrier; /* 0, or whoever waits for this number gets an answer after this batch */
+	uint64_t barrier; /* flushes up to this number are complete after this batch */
 	uint32_t nsegments;
-	bool after_loss; /* a batch before it was dropped: the threads' names may be missing */
+	bool after_loss; /* an earlier batch was dropped: MPR_THREAD records can be missing */
 	uint64_t bytes, size;
 	struct segment *segment;
-	uint8_t *data; /* the segments' bytes, one behind the other */
+	uint8_t *data; /* the segments' bytes, one after the other */
 };
 
-/* What did not get in. */
+/* What was dropped. */
 struct queue_drop {
-	uint64_t batches; /* whole ones */
+	uint64_t batches; /* whole batches */
 	uint64_t events[MPR_LOST_KINDS];
-	uint64_t bytes;	    /* of records */
-	uint64_t requested; /* bytes that the dropped allocations asked for */
+	uint64_t bytes;	    /* bytes of records */
+	uint64_t requested; /* bytes requested by the dropped allocations */
 };
 
 struct queue_stats {
@@ -46,25 +47,32 @@ struct queue_stats {
 	uint64_t bytes, peak_bytes, ceiling;
 };
 
-/* What a batch may use of the ceiling. */
+/* How much of the ceiling a batch can use. */
 enum queue_admit {
-	QUEUE_ALL,     /* seven eighths of the queue's part: everything there was */
-	QUEUE_FREES,   /* all of it: allocations were taken out */
-	QUEUE_BARRIER, /* more: it holds no record */
+	QUEUE_ALL,     /* seven eighths of the queue's part: a complete batch */
+	QUEUE_FREES,   /* the whole part: a batch without its allocations */
+	QUEUE_BARRIER, /* no limit: a batch without records, or one that must not be dropped */
 };
 
 struct queue;
+/* @ceiling: bytes.  Return: an empty queue, or NULL when out of memory. */
 struct queue *queue_new(uint64_t ceiling);
 void queue_free(struct queue *q);
-/* Takes ownership.  Return: false when there is no room: @b is still the caller's. */
+/* Appends @b and takes ownership of it.  Return: false if there is no room; then @b stays the
+ * caller's. */
 bool queue_put(struct queue *q, struct batch *b, enum queue_admit admit);
+/* Adds @d to the counts of dropped records. */
 void queue_count_drop(struct queue *q, const struct queue_drop *d);
-/* Is less than half of the ceiling free?  A reader that may not lose anything waits then. */
+/* Return: true if more than half of the ceiling is in use.  A reader that must not lose anything
+ * then waits. */
 bool queue_is_full(struct queue *q);
-/* Waits for a batch.  Return: NULL once queue_end() was called and all are taken. */
+/* Waits for a batch.  Return: the batch; NULL once queue_end() was called and the queue is empty.
+ */
 struct batch *queue_get(struct queue *q);
-/* The batch has been processed (then the caller frees it by batch_free()). */
+/* Releases the room of a batch that has been processed.  The caller then frees it with
+ * batch_free(). */
 void queue_done(struct queue *q, const struct batch *b);
+/* No batch is accepted from now on, and queue_get() does not wait any more. */
 void queue_end(struct queue *q);
 struct queue_stats queue_stats(struct queue *q);
 void batch_free(struct batch *b);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The reader thread: drains all rings into batches, keeps the heartbeat, never waits for anybody.
+ * The reader thread: drains all rings into batches and extends the agent's deadline.  It never
+ * waits for the aggregator, except in lossless mode and at the end.
  *
- * Why one bound in time keeps every address's history right: what causally precedes a record was
- * committed before it (a block is recorded as freed before it is free, as allocated before it is
- * handed out).  All records up to the time taken before the heads are read are in this round, so
- * the aggregator can sort by time and stop there; later ones wait for the next round.
+ * One bound in time is enough to keep the history of every address in order.  A record is committed
+ * before anything that depends on it can happen: the record of a free before the block is freed,
+ * the record of an allocation before the block is returned.  So all records up to the time that was
+ * read before the ring heads are in this round.  The aggregator sorts them and stops at this time;
+ * later records wait for the next round.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -25,10 +27,10 @@
 #define HEARTBEAT_S   3
 #define SLEEP_MS      20
 #define MOST_SLEEP_MS 160
-#define QUIET_SHARE   64 /* of a ring: a round with less is a quiet one */
+#define QUIET_SHARE   64 /* a round with less than ring size / QUIET_SHARE counts as quiet */
 #define IDLE_NEWS_NS  500000000ull
 #define NICE	      -10
-#define KEEP_S	      30 /* for the next recorder to come */
+#define KEEP_S	      30 /* time for the next recorder to take over */
 
 struct ss_thread *slot_at(const struct recorder *r, uint32_t i)
 {
@@ -73,7 +75,7 @@ static struct batch *batch_new(uint32_t max_segments)
 	return b;
 }
 
-/* Nothing of it could be kept: it goes on as an empty one, if somebody waits for it. */
+/* Drops all records of a batch.  If a flush waits for the batch, it is passed on empty. */
 static void drop(struct recorder *r, struct batch *b)
 {
 	struct queue_drop dropped = {0};
@@ -95,7 +97,7 @@ static bool must_not_lose(const struct recorder *r)
 	return r->lossless && !r->gave_up;
 }
 
-/* To the aggregator; what does not get in is counted. */
+/* Passes a batch to the aggregator and counts what the queue does not accept. */
 static void hand_over(struct recorder *r, struct batch *b, bool last)
 {
 	bool flushes = !b->bytes && b->barrier != r->barrier_sent;
@@ -103,10 +105,10 @@ static void hand_over(struct recorder *r, struct batch *b, bool last)
 
 	b->after_loss = r->after_loss;
 	r->after_loss = false;
-	/* Lossless: what is in the queue never exceeds half of the ceiling and one round. */
+	/* Lossless: the queue never holds more than half of the ceiling and one round. */
 	if (queue_put(r->queue, b, must_not_lose(r) || last || flushes ? QUEUE_BARRIER : QUEUE_ALL))
 		return;
-	if (!b->bytes) { /* a later one tells the same */
+	if (!b->bytes) { /* an empty batch: a later one has the same effect */
 		r->after_loss = b->after_loss;
 		batch_free(b);
 		return;
@@ -117,7 +119,7 @@ static void hand_over(struct recorder *r, struct batch *b, bool last)
 		drop(r, b);
 }
 
-/* More than the queue may ever hold: what it was. */
+/* Counts the records of a round that exceeds the queue limit. */
 static void count_dropped(struct recorder *r, const struct ring *ring, uint64_t bytes)
 {
 	struct segment s = {.bytes = bytes};
@@ -127,7 +129,7 @@ static void count_dropped(struct recorder *r, const struct ring *ring, uint64_t 
 	if (b.data) {
 		ring_copy(ring, b.data, bytes);
 		wire_census(&b, &dropped);
-	} else { /* no memory to look: at most so many */
+	} else { /* no memory to inspect them: assume the smallest records */
 		dropped.events[MPR_LOST_OTHER] = bytes / sizeof(struct mpr_free);
 	}
 	free(b.data);
@@ -136,11 +138,11 @@ static void count_dropped(struct recorder *r, const struct ring *ring, uint64_t 
 
 enum round {
 	ROUND,
-	ROUND_LAST, /* nobody writes any more */
-	ROUND_KEEP, /* others will read on: what is later than this round stays in the rings */
+	ROUND_LAST, /* the rings have no writer any more */
+	ROUND_KEEP, /* the next recorder continues: later records stay in the rings */
 };
 
-/* Up to when are all records in the rings? */
+/* Return: ticks up to which all records are in the rings. */
 static uint64_t complete_until(const struct recorder *r)
 {
 	uint64_t now = clock_ticks() - READER_REORDER_TICKS, produced;
@@ -151,8 +153,8 @@ static uint64_t complete_until(const struct recorder *r)
 	return produced < now ? produced : now;
 }
 
-/* Also an empty batch moves time on: what waited for a later round comes out, and once in a while
- * everything is brought up to date. */
+/* Return: whether to pass on an empty batch.  It advances the time, so that records which waited
+ * for a later round are processed, and periodic work is done. */
 static bool wants_news(struct recorder *r)
 {
 	uint64_t now = mono_ns();
@@ -180,11 +182,11 @@ void reader_find_active(struct recorder *r, bool all)
 	}
 }
 
-/* What is ready in the rings at one moment. */
+/* What is ready in the rings at the start of a round. */
 struct ready {
 	struct segment *segment;
 	struct ring *ring;
-	uint64_t *bytes; /* that are left */
+	uint64_t *bytes; /* bytes not yet removed */
 	uint32_t n;
 	uint64_t total;
 };
@@ -205,10 +207,11 @@ static int ready_find(struct recorder *r, struct ready *a)
 			    .bytes = calloc(n, sizeof(*a->bytes))};
 	if (!a->segment || !a->ring || !a->bytes)
 		return -ENOMEM;
-	/* All heads before any data: a round is one moment of all rings. */
+	/* All heads are read before any data, so that a round is a snapshot of all rings. */
 	for (uint32_t k = 0; k < r->nactive; k++) {
 		uint32_t i = r->active[k];
-		/* The name first: a later one is in the ring. */
+		/* Read the thread id before the head: if it changes later, the ring has an
+		 * MPR_THREAD record. */
 		uint32_t tid = __atomic_load_n(&slot_at(r, i)->tid, __ATOMIC_ACQUIRE);
 
 		a->ring[a->n] = ring_at(r, i);
@@ -220,7 +223,7 @@ static int ready_find(struct recorder *r, struct ready *a)
 	return 0;
 }
 
-/* Takes what is ready up to @end out of the rings. */
+/* Moves the ready records up to time @end from the rings to a new batch. */
 static struct batch *take(struct recorder *r, struct ready *a, uint64_t end)
 {
 	struct batch *b = batch_new(a->n);
@@ -239,7 +242,8 @@ static struct batch *take(struct recorder *r, struct ready *a, uint64_t end)
 		b->segment[b->nsegments++].bytes = n;
 		sum += n;
 	}
-	/* No memory for what a target claims: all at the same time. */
+	/* A malicious target can give all records the same time: do not allocate memory for more
+	 * than @room bytes. */
 	copy = must_not_lose(r) || sum <= room;
 	b->data = sum && copy ? malloc(sum) : NULL;
 	if (sum && copy && !b->data) {
@@ -272,8 +276,8 @@ static struct batch *take(struct recorder *r, struct ready *a, uint64_t end)
 
 static bool target_waits(struct recorder *r);
 
-/* Between two slices of a round, and in the last one: nothing is dropped that can wait in the
- * rings. */
+/* Waits between two slices of a round, and in the last round, so that records which can wait in
+ * the rings are not dropped. */
 static void wait_for_room(struct recorder *r, enum round how)
 {
 	while (how == ROUND ? target_waits(r) : queue_is_full(r->queue)) {
@@ -285,13 +289,13 @@ static void wait_for_room(struct recorder *r, enum round how)
 	}
 }
 
-/* One round.  Return: bytes drained. */
+/* Runs one round.  Return: the bytes drained. */
 static uint64_t drain(struct recorder *r, enum round how)
 {
 	uint64_t until = how == ROUND_LAST ? UINT64_MAX : complete_until(r), end;
 	uint64_t barrier = __atomic_load_n(&r->barrier_wanted, __ATOMIC_ACQUIRE), most;
 	uint64_t taken = 0;
-	struct slicer s = {.next = SLICE_BINS}; /* one slice */
+	struct slicer s = {.next = SLICE_BINS}; /* all in one slice */
 	struct ready a;
 	struct batch *b;
 	int ret;
@@ -303,14 +307,16 @@ static uint64_t drain(struct recorder *r, enum round how)
 		slice_begin(&s, a.ring, a.bytes, a.n, most);
 	do {
 		end = slice_next(&s);
-		/* What is later than the round's end waits with the aggregator, or for others. */
+		/* Records later than the round's end wait in the aggregator, or in the rings for
+		 * the next recorder. */
 		if (how == ROUND_KEEP && end > until)
 			end = until;
 		b = ret ? NULL : take(r, &a, end);
 		if (!b)
 			break;
 		taken += b->bytes;
-		/* What has to be kept goes in without a limit: not before there is room. */
+		/* These batches are put into the queue without a limit, so wait until there is
+		 * room. */
 		if (how != ROUND && b->bytes)
 			wait_for_room(r, how);
 		b->until = end < until ? end : until;
@@ -330,8 +336,8 @@ static uint64_t drain(struct recorder *r, enum round how)
 	return taken;
 }
 
-/* Sleeps until the agent says that a quarter of a ring is new, or a while; the longer, the less
- * came in the last rounds.  An agent that may not make system calls cannot say it. */
+/* Sleeps until the agent reports that a quarter of a ring is new, or for a time that grows while
+ * rounds are quiet.  An agent that is not permitted system calls cannot wake the reader. */
 static void wait_for_agent(struct recorder *r, uint64_t came)
 {
 	struct timespec timeout = {0};
@@ -353,8 +359,9 @@ void reader_wake(struct recorder *r)
 	syscall(SYS_futex, &r->config.block->reader_sleeps, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-/* Lossless: while the queue is full the rings fill up and the agent waits, as long as we are alive.
- * A disk that takes nothing for two seconds ends that until the queue has room again. */
+/* Return: whether the target must wait (lossless mode): while the queue is full the rings fill up
+ * and the agent waits, as long as the recorder extends the deadline.  If the disk stalls for two
+ * seconds, the target no longer waits until the queue has room again. */
 static bool target_waits(struct recorder *r)
 {
 	bool full = queue_is_full(r->queue), stalled = stall_look(r);
@@ -367,7 +374,7 @@ void *reader_run(void *arg)
 {
 	struct recorder *r = arg;
 
-	/* Best effort: a reader that runs in time is what keeps rings small and nothing lost. */
+	/* Best effort: records are lost if the reader does not run in time. */
 	r->sleep_ms = SLEEP_MS;
 	setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
 	privileges_keep(PRIVILEGES_NONE);
@@ -383,8 +390,9 @@ void *reader_run(void *arg)
 		if (n < r->ring_size / 8)
 			wait_for_agent(r, n);
 	}
+	/* So that the last round includes all records that earlier rounds left as too late. */
 	if (r->keep)
-		usleep(1000); /* so that nothing is left that an earlier round put off */
+		usleep(1000);
 	wait_for_room(r, r->keep ? ROUND_KEEP : ROUND_LAST);
 	drain(r, r->keep ? ROUND_KEEP : ROUND_LAST);
 	if (r->keep && !r->lossless)

@@ -12,11 +12,12 @@
 #include "record/internal.h"
 
 #define DEFAULT_CEILING (256ull << 20)
-#define LIVE_LOAD	65 /* percent: 24 to 31 bytes a live block; 80 costs a third of the speed */
-#define STACKS_LOAD	60
-#define MAX_MARKS	1000
-#define LARGE		(128 << 10)
-#define LOOK_NS		100000000
+/* Percent: 24 to 31 bytes per live block; 80 percent would cost a third of the speed */
+#define LIVE_LOAD   65
+#define STACKS_LOAD 60
+#define MAX_MARKS   1000
+#define LARGE	    (128 << 10)
+#define LOOK_NS	    100000000
 
 static int copy_layout(struct recorder *r)
 {
@@ -64,8 +65,8 @@ int recorder_start(const struct recorder_config *config, struct recorder **out, 
 		return mp_fail(err, MP_EXIT_FAILURE, ret, "the session block is damaged");
 	}
 	r->queue_ceiling = config->queue_ceiling ? config->queue_ceiling : DEFAULT_CEILING;
-	/* Large batches go back to the kernel when they are freed, by another thread than took
-	 * them. */
+	/* Makes glibc return large batches to the kernel when they are freed, which another thread
+	 * does. */
 	mallopt(M_MMAP_THRESHOLD, LARGE);
 	r->queue = queue_new(r->queue_ceiling);
 	r->live = live_new(LIVE_LOAD);
@@ -104,9 +105,9 @@ int recorder_start(const struct recorder_config *config, struct recorder **out, 
 		reader_find_active(r, true);
 		r->losses_seen = all_lost(r);
 	}
-	/* The threads may get their turn only after the target got its own. */
+	/* The target can run before the recorder's threads do. */
 	reader_heartbeat(r);
-	/* Signals are the main thread's. */
+	/* Only the main thread handles signals. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	ret = pthread_create(&r->aggregator, NULL, aggregator_run, r);
@@ -121,7 +122,7 @@ int recorder_start(const struct recorder_config *config, struct recorder **out, 
 		return mp_fail(err, MP_EXIT_FAILURE, -ret, "cannot start a thread: %s",
 			       strerror(ret));
 	}
-	/* Whoever serves requests may look for it already. */
+	/* A thread that serves requests can be polling this pointer. */
 	__atomic_store_n(out, r, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -173,7 +174,7 @@ int recorder_flush(struct recorder *r, struct recorder_boundary *b)
 	uint64_t asked = clock_ticks(), mine;
 	int ret;
 
-	/* The reader's round ends so much before it looks. */
+	/* The reader's round ends this long before the current time. */
 	while (clock_ticks() <= asked + READER_REORDER_TICKS)
 		sched_yield();
 	mine = __atomic_add_fetch(&r->barrier_wanted, 1, __ATOMIC_ACQ_REL);
@@ -197,7 +198,8 @@ void recorder_keep(struct recorder *r)
 	r->keep = true;
 }
 
-/* A process that waits for this recorder to end is told when the disk is the cause. */
+/* Waits for the aggregator and updates the stall state, so that a process which waits for this
+ * recorder can report that the disk is the cause. */
 static void join_aggregator(struct recorder *r)
 {
 	struct timespec until;
@@ -212,7 +214,7 @@ static void join_aggregator(struct recorder *r)
 	r->config.block->recorder_stalled = 0;
 }
 
-/* Of all pieces: only the last one has them. */
+/* Writes the binaries of all pieces, which only the last piece contains. */
 static void embed(struct recorder *r, const struct recorder_ending *ending)
 {
 	uint64_t n, *pc = piece_addresses(r, true, &n);
@@ -245,7 +247,7 @@ int recorder_stop(struct recorder *r, struct mp_finish *finish, struct mp_losses
 	free(pc);
 	mpf_put_losses(r->file, losses);
 	mpf_put_finish(r->file, finish);
-	if (ending && ending->embed) /* behind all else: a full disk takes nothing but them */
+	if (ending && ending->embed) /* last, so that a full disk affects only these */
 		embed(r, ending);
 	mpf_flush(r->file);
 	r->shown.file_bytes = r->piece.bytes_before + mpf_bytes(r->file);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Consumer's side of perf-format rings: the agent's and the kernel's. */
+/* Consumer side of perf-format rings: those of the agent and of the kernel. */
 #ifndef RECORD_RING_H
 #define RECORD_RING_H
 
@@ -13,11 +13,12 @@ struct ring {
 	uint64_t size; /* data bytes, power of two */
 };
 
-/* Bytes that are ready; at most the ring's size, whatever the producer says. */
+/* Return: the bytes that are ready, a multiple of 8.  At most the ring's size, even if the
+ * producer's head is wrong. */
 uint64_t ring_ready(const struct ring *r);
-/* Copies @n ready bytes from the tail to @out; the ring still holds them. */
+/* Copies @n ready bytes from the tail to @out without removing them. */
 void ring_copy(const struct ring *r, uint8_t *out, uint64_t n);
-/* Gives @n bytes back to the producer. */
+/* Releases @n bytes to the producer. */
 void ring_advance(struct ring *r, uint64_t n);
 
 #endif

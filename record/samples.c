@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What perf events tell, out of their rings; formats in linux/perf_event.h. */
+/* Reads the samples of perf events from their rings; formats in linux/perf_event.h. */
 #include <linux/perf_event.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "lib/deadline.h"
 #include "record/probes_internal.h"
 
-#define SETTLED_NS 5000000u /* a sample is in its ring that long after its time */
+#define SETTLED_NS 5000000u /* time after which a sample is certainly in its ring */
 
 /* -------------------------------------------------------------------------------- decoding -- */
 
@@ -53,7 +53,7 @@ static int grow_tellers(struct probes *p)
 	return 0;
 }
 
-/* Its number may be another thread's next. */
+/* Forgets the events of a thread that ended, since its id can be reused. */
 static void forget_thread(struct probes *p, uint32_t tid)
 {
 	for (uint64_t i = 0; i < p->tellers; i++) {
@@ -62,8 +62,9 @@ static void forget_thread(struct probes *p, uint32_t tid)
 	}
 }
 
-/* Is the thread's sample of this point told by another event already?  Events of one point differ
- * by processor; what tells is the thread that they were opened for, so ids of one processor. */
+/* Return: whether another event already delivers the thread's samples of this point.  A point has
+ * an event per processor and per thread that it was opened for, so only ids of the same processor
+ * are compared. */
 static bool is_double(struct probes *p, uint32_t tid, uint32_t point, uint32_t cpu, uint64_t id)
 {
 	uint64_t key = ((uint64_t)tid << 32 | (uint64_t)cpu << 20 | point) + 1, at;
@@ -117,13 +118,13 @@ static bool get_stack(struct cursor *c, struct probe_sample *s)
 		return false;
 	s->stack = c->at;
 	c->at += size;
-	s->stack_bytes = size ? (uint32_t)get(c) : 0; /* what was really copied */
+	s->stack_bytes = size ? (uint32_t)get(c) : 0; /* bytes that were copied */
 	if (s->stack_bytes > size)
 		s->stack_bytes = (uint32_t)size;
 	return true;
 }
 
-/* Return: false if the record is not a sample of ours. */
+/* Return: false if the record is not a sample of the target's, or a duplicate. */
 static bool decode_sample(struct probes *p, uint32_t cpu, struct cursor *c, struct probe_sample *s)
 {
 	const struct event *e;
@@ -152,7 +153,8 @@ static bool decode_sample(struct probes *p, uint32_t cpu, struct cursor *c, stru
 	return true;
 }
 
-/* The time of any record: its sample_id ends with it (identifier last), samples have it third. */
+/* Return: the time of any record.  It is the last but one word of a sample_id (before the
+ * identifier) and the third of a sample. */
 static uint64_t time_of(const struct perf_event_header *h)
 {
 	const uint8_t *end = (const uint8_t *)h + h->size;
@@ -199,7 +201,7 @@ static bool decode(struct probes *p, const struct cpu *cpu, const struct perf_ev
 
 /* -------------------------------------------------------------------------------- draining -- */
 
-/* Brings what is new behind what was left. */
+/* Appends new records from the ring to those left over. */
 static void fill(struct cpu *c)
 {
 	uint64_t n = ring_ready(&c->ring), room = 2 * c->ring.size - c->left;
@@ -211,7 +213,7 @@ static void fill(struct cpu *c)
 	c->left += n;
 }
 
-/* The next record at @at, or NULL: none, or one that makes no sense. */
+/* Return: the record at @at, or NULL if there is none or it is damaged. */
 static const struct perf_event_header *record_at(const struct cpu *c, uint64_t at)
 {
 	const struct perf_event_header *h = (const void *)(c->buf + at);
@@ -227,7 +229,8 @@ static void keep_rest(struct cpu *c, uint64_t from)
 	c->left -= from;
 }
 
-/* The kernel tells of what it lost when there is room again, which may be never. */
+/* Reports samples whose loss the kernel has not reported: it does that only when the ring has room
+ * again, which can be never. */
 static void tell_lost(struct probes *p, void (*take)(void *ctx, const struct probe_sample *s),
 		      void *ctx)
 {

@@ -5,7 +5,8 @@
 #include "attach/procfs.h"
 #include "record/internal.h"
 
-#define NAME_NS 1000000000u /* threads get their names after their start: looked at again */
+/* Names are read again after this, since threads set them after their start */
+#define NAME_NS 1000000000u
 
 static bool name_matches(const struct selection *s, const char *name)
 {
@@ -16,7 +17,8 @@ static bool name_matches(const struct selection *s, const char *name)
 	return false;
 }
 
-/* At the time of the event at hand: it may have waited in its ring since before the last change. */
+/* Return: whether recording was paused at the time of the current event, which can be earlier than
+ * the last change. */
 static bool was_paused(const struct recorder *r)
 {
 	uint64_t paused = __atomic_load_n(&r->paused, __ATOMIC_RELAXED);
@@ -34,7 +36,7 @@ bool select_leaves_out(struct recorder *r, struct slot_state *st)
 		return false;
 	if (st->named_tid == st->tid && r->last_ns < st->named_ns + NAME_NS)
 		return st->left_out;
-	/* A thread that ended keeps what it was judged as; one that was never seen is left out. */
+	/* A thread that has ended keeps its state; one whose name was never read is left out. */
 	if (!proc_status_read(r->config.pid, (pid_t)st->tid, &status))
 		st->left_out = !name_matches(&r->config.select, status.name);
 	else if (st->named_tid != st->tid)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Which allocations a recording takes: all, or those of some threads, and none while it is paused.
- * A block that was left out stays left out: its free is not written either.  A block that was
- * taken is followed to its end, whoever frees it and whenever.
+ * Selects the allocations that are recorded: all or those of some threads, and none while paused.
+ * The free of a block that was left out is not written either.  A recorded block is followed until
+ * it is freed, by any thread, paused or not.
  */
 #ifndef RECORD_SELECT_H
 #define RECORD_SELECT_H
@@ -13,14 +13,16 @@
 #define SELECT_THREADS 16
 
 struct selection {
-	const char *thread[SELECT_THREADS]; /* patterns of thread names, fnmatch(3); none: all */
+	/* fnmatch(3) patterns of thread names; none: all threads */
+	const char *thread[SELECT_THREADS];
 	uint32_t nthreads;
-	bool paused; /* at the start */
+	bool paused; /* start paused */
 };
 
 struct recorder;
 struct slot_state;
-/* Is what this ring's thread allocates now left out?  The aggregator's. */
+/* Return: whether the current event's allocation by the thread of @st is left out.  Called by the
+ * aggregator. */
 bool select_leaves_out(struct recorder *r, struct slot_state *st);
 
 #endif

@@ -15,7 +15,7 @@
 struct sideband {
 	pid_t pid;
 	uint32_t n;
-	size_t length; /* of one mapping */
+	size_t length; /* bytes of one mapping */
 	uint8_t *buf;
 	struct {
 		int fd;
@@ -54,7 +54,7 @@ int sideband_open(pid_t pid, struct sideband **out)
 		void *p;
 
 		if (fd < 0) {
-			/* A processor that is off line. */
+			/* ENODEV: the processor is off line. */
 			err = errno == ENODEV ? 0 : -errno;
 			continue;
 		}
@@ -87,7 +87,7 @@ static void look(struct sideband *s, const struct perf_event_header *h, struct s
 
 	if (h->type == PERF_RECORD_LOST && h->size >= sizeof(*h) + 16) {
 		news->lost += ((const uint64_t *)(h + 1))[1];
-		news->mapped = true; /* it may have been that */
+		news->mapped = true; /* the lost record can have been a mapping */
 		return;
 	}
 	if (h->size < sizeof(*m) || m->pid != (uint32_t)s->pid)

@@ -5,7 +5,8 @@
 #include "formats/record.h"
 #include "record/wire.h"
 
-/* The beginning of a record, copied once: the target may write there.  A header does not wrap. */
+/* Copies the header and time of the record at @at once, since the target can write there.  A header
+ * does not wrap.  Return: whether the record is valid. */
 static bool peek(const struct ring *r, uint64_t at, uint64_t ready, struct mpr_free *out)
 {
 	uint64_t tail = r->page->data_tail;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A round of the reader in slices of time.  What is ready in all rings at one moment may be far
- * more than the aggregator is to sort at once: slices end at times that leave about so many bytes
- * in each.
+ * Splits a round of the reader into slices of time, because the ready records of all rings can be
+ * far more than the aggregator should sort at once.  Slices have about equal numbers of bytes.
  */
 #ifndef RECORD_SLICE_H
 #define RECORD_SLICE_H
@@ -14,19 +13,20 @@
 #define SLICE_BINS 1024
 
 struct slicer {
-	uint64_t most;	     /* bytes wanted in a slice */
-	uint64_t low, width; /* of the bins, in ticks */
+	uint64_t most;	     /* wanted bytes per slice */
+	uint64_t low, width; /* start and width of the bins, in ticks */
 	uint64_t bytes[SLICE_BINS];
-	uint32_t next; /* bin: the slices so far end before it */
+	uint32_t next; /* first bin after the slices so far */
 };
 
-/* The bytes of all rings by time, in @s.  @ready[k]: bytes of ring k that count. */
+/* Fills @s with a histogram over time of the bytes in all rings.  @ready[k]: ready bytes of ring
+ * k. */
 void slice_begin(struct slicer *s, const struct ring *ring, const uint64_t *ready, uint32_t n,
 		 uint64_t most);
-/* Return: the time up to which records are in the next slice; UINT64_MAX: all that are left. */
+/* Return: the end time of the next slice; UINT64_MAX: it contains all remaining records. */
 uint64_t slice_next(struct slicer *s);
-/* Bytes of the ring's records up to the first that is later than @until.  What is no record is for
- * the aggregator to count: then all of @ready. */
+/* Return: the bytes of the ring's records before the first one later than @until; all of @ready if
+ * there is an invalid record, which the aggregator then counts. */
 uint64_t slice_up_to(const struct ring *r, uint64_t ready, uint64_t until);
 
 #endif

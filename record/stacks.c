@@ -89,7 +89,7 @@ static int room(struct stacks *s, uint32_t n)
 	return s->n * 2 > s->table_size ? grow_table(s) : 0;
 }
 
-/* Return: its id, or 0 when out of memory. */
+/* Return: the id of address @pc, or 0 when out of memory. */
 static uint32_t address_id(struct stacks *s, uint64_t pc)
 {
 	bool fresh;

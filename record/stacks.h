@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The recording's stacks: each once, by content, with its live bytes and blocks.  A frame takes 4
- * bytes, each address it may have 30 more. */
+/* Interned stacks of the recording, with their live bytes and blocks.  A frame uses 4 bytes, each
+ * distinct address about 30 more. */
 #ifndef RECORD_STACKS_H
 #define RECORD_STACKS_H
 
@@ -11,8 +11,8 @@
 struct stack {
 	uint64_t first; /* index of its frames in stacks.frame */
 	uint32_t n, flags;
-	bool inner;	/* made inside an allocator function */
-	uint32_t piece; /* the last one that it is in, + 1 */
+	bool inner;	/* one of its callers is an allocator function */
+	uint32_t piece; /* number of the last piece that contains it, + 1 */
 	int64_t live_bytes, live_blocks;
 	uint64_t mapped_bytes, mappings; /* as in struct recorder_progress */
 };
@@ -23,17 +23,19 @@ struct stacks {
 	uint32_t *frame; /* ids of addresses, innermost first */
 	uint64_t nframes, cap_frames;
 	struct intern *addresses;
-	uint64_t *address; /* [id]; [0] is none's */
+	uint64_t *address; /* [id]; [0] is unused */
 	uint32_t naddresses, cap_addresses;
-	uint32_t *table; /* open addressing: ids */
+	uint32_t *table; /* hash table of ids, open addressing */
 	uint32_t table_size;
 };
 
+/* Return: 0 or -ENOMEM. */
 int stacks_init(struct stacks *s);
 void stacks_free(struct stacks *s);
-/* The addresses of stack @id into @pc, which has room for SS_MAX_FRAMES. */
+/* Copies the addresses of stack @id to @pc, which has room for SS_MAX_FRAMES. */
 void stacks_pcs(const struct stacks *s, uint32_t id, uint64_t *pc);
-/* @n: at most SS_MAX_FRAMES.  Return: id; *@fresh tells whether it is new; 0 when out of memory. */
+/* Interns a stack of @n frames, at most SS_MAX_FRAMES.  Return: its id, with *@fresh set to whether
+ * it is new; 0 when out of memory. */
 uint32_t stacks_intern(struct stacks *s, const uint64_t *pc, uint32_t n, uint32_t flags,
 		       bool *fresh);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Is the recording written, or does its disk (or what else the aggregator waits for) stand still?
- */
+/* Detects that the aggregator is blocked, usually by the recording's disk. */
 #include <time.h>
 #include "lib/deadline.h"
 #include "record/internal.h"
 
 #define STALL_NS 2000000000ull
-#define MOST_NS	 200000000ull /* between two looks: in more than that we did not run ourselves */
+/* Maximum time counted between two calls: in a longer one the caller itself did not run */
+#define MOST_NS 200000000ull
 
-/* A thread that waits for a disk uses no processor; one that moves tens of millions of blocks to a
- * larger table does for seconds. */
+/* A thread that waits for a disk uses no CPU time.  One that moves tens of millions of blocks to a
+ * larger table does, for seconds without other progress. */
 static uint64_t aggregator_cpu_ns(const struct recorder *r)
 {
 	struct timespec ts;

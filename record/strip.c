@@ -9,12 +9,13 @@
 
 struct strip {
 	uint64_t age_ns;
-	struct cull *cull; /* made with the first item: it writes to the new file */
-	struct live *live; /* addresses */
-	bool ended;	   /* no event is waiting */
+	struct cull *cull; /* created with the first item, since it writes to the new file */
+	struct live *live; /* addresses of the live blocks */
+	bool ended;	   /* the culling has been flushed and no event was added since */
 };
 
-/* Return: 1 when @ev allocates an address that is live, 0, or -ENOMEM. */
+/* Tracks the live addresses.  Return: 1 if @ev allocates an address that is live, else 0, or
+ * -ENOMEM. */
 static int follow(struct strip *s, const struct mp_event *ev)
 {
 	struct live_block b = {.addr = ev->addr}, old = {0};
@@ -35,15 +36,15 @@ static int put_event(struct strip *s, const struct mp_event *ev)
 	if (replaced < 0)
 		return replaced;
 	s->ended = false;
-	/* What is old enough by now is written before it can be culled. */
+	/* Write the events that are old enough by now, before they can be culled. */
 	ret = s->age_ns == UINT64_MAX ? 0 : cull_advance(s->cull, ev->time_ns);
-	/* A carried block is no call: it must not become part of a sum of calls. */
+	/* A carried block is not a call, so it must not be added to sums of calls. */
 	return ret ? ret
 		   : cull_put(s->cull, ev,
 			      replaced || (ev->kind == EV_ALLOC && ev->flags & EV_F_CARRIED));
 }
 
-/* What waits comes before what ends the file. */
+/* Writes the events held back, before the items that end the file. */
 static int end(struct strip *s)
 {
 	int ret = s->ended ? 0 : cull_advance(s->cull, UINT64_MAX);

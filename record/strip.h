@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Culling afterwards: a recording without the blocks that lived for a short time only. */
+/* Culls an existing recording: removes the blocks that lived only for a short time. */
 #ifndef RECORD_STRIP_H
 #define RECORD_STRIP_H
 
@@ -8,9 +8,9 @@
 #include "lib/err.h"
 
 /**
- * recording_strip() - copy a recording; of freed blocks that lived shorter than @age_ns only the
- * sums are kept, as record/cull.h does it
- * @age_ns: UINT64_MAX: of all freed blocks
+ * recording_strip() - copy a recording and cull freed blocks that lived shorter than @age_ns,
+ * keeping only their sums (record/cull.h)
+ * @age_ns: UINT64_MAX: cull all freed blocks
  * @truncated: set to whether @from was cut off
  *
  * Return: 0, or a negative errno with @err filled (a sample cannot be stripped).

@@ -53,7 +53,7 @@ static int command(int fs, const char *line)
 	return ret;
 }
 
-/* Points are named by their recorder's process id. */
+/* Removes the points of dead recorders.  A point's name contains its recorder's process id. */
 static void remove_stale(int fs)
 {
 	int fd = openat(fs, "uprobe_events", O_RDONLY | O_CLOEXEC);

@@ -31,7 +31,7 @@ bool wire_valid(const uint8_t *p, uint64_t left)
 	       h->size >= least_size[h->type - MPR_ALLOC];
 }
 
-/* Raw stacks and thread names belong to events; they are none themselves. */
+/* Raw stacks and MPR_THREAD records belong to events and do not count as events. */
 static void count(struct queue_drop *d, const uint8_t *p)
 {
 	const struct mpr_header *h = (const void *)p;
@@ -59,7 +59,7 @@ void wire_census(const struct batch *b, struct queue_drop *out)
 			count(out, p);
 			p += ((const struct mpr_header *)p)->size;
 		}
-		if (p < end) { /* not to be trusted from here on */
+		if (p < end) { /* an invalid record: the rest is not decoded */
 			out->events[MPR_LOST_OTHER]++;
 			out->bytes += (uint64_t)(end - p);
 		}
@@ -114,6 +114,6 @@ uint64_t wire_up_to(const uint8_t *p, uint64_t bytes, uint64_t until)
 	while (at < bytes && wire_valid(p + at, bytes - at) &&
 	       ((const struct mpr_free *)(p + at))->time <= until)
 		at += ((const struct mpr_header *)(p + at))->size;
-	/* What is no record is for the aggregator to count, not to be kept for ever. */
+	/* Bytes that are not a record are passed on, so that the aggregator counts them. */
 	return at < bytes && !wire_valid(p + at, bytes - at) ? bytes : at;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What the reader took from the rings, looked at without decoding it: are the records whole, what
- * kinds are they, and, under overload, which of them to keep.
+ * Operations on undecoded records from the rings: validate them, count them by kind, and under
+ * overload remove the less important ones.
  */
 #ifndef RECORD_WIRE_H
 #define RECORD_WIRE_H
@@ -11,22 +11,24 @@
 #include "formats/record.h"
 #include "record/queue.h"
 
-/* Is a whole, known record at @p?  @left: bytes from there to the segment's end. */
+/* Return: whether a complete record of a known type is at @p.  @left: bytes from @p to the
+ * segment's end. */
 bool wire_valid(const uint8_t *p, uint64_t left);
 
-/* Counts the records of @b into @out. */
+/* Adds the records of @b to the counts in @out, and one batch. */
 void wire_census(const struct batch *b, struct queue_drop *out);
 
 /**
- * wire_thin() - take out of @b what brings blocks, keep what ends them
+ * wire_thin() - remove the records that add blocks from @b, keep those that end blocks
  *
- * A lost free is a block that seems to leak for ever; a lost allocation is only missing.  Kept
- * are frees, reallocs, unmappings and the threads' names.  What was taken out is counted into
- * @out; its batches is 0.
+ * A lost free makes a block appear leaked for ever; a lost allocation is only missing.  Frees,
+ * reallocs, unmappings and MPR_THREAD records are kept.  The removed records are added to the
+ * counts in @out, whose batches is not changed.
  */
 void wire_thin(struct batch *b, struct queue_drop *out);
 
-/* Bytes of @p[0, @bytes) whose records are not later than @until, up to the first that is. */
+/* Return: the bytes of the records in @p[0, @bytes) before the first one later than @until; @bytes
+ * if there is an invalid record before it. */
 uint64_t wire_up_to(const uint8_t *p, uint64_t bytes, uint64_t until);
 
 #endif

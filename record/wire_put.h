@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The agent's side of a slot, for an observer: writes wire records (formats/record.h) into its
- * ring, and waits for room, which the reader makes. */
+/* The producer side of a thread slot, for the observer: writes wire records (formats/record.h)
+ * into the slot's ring.  Waits for the reader if the ring is full. */
 #ifndef RECORD_WIRE_PUT_H
 #define RECORD_WIRE_PUT_H
 
@@ -25,7 +25,8 @@ struct wire_range {
 
 /* Claims slot @index. */
 struct wire wire_open(struct ss_control *block, const struct ss_control *layout, uint32_t index);
-/* Addresses carry their hook, times are ticks, stacks ids of the session's arena. */
+/* The functions below write one record each.  @time: ticks; @addr_hook: address and hook in one
+ * word (formats/record.h); @stack: id in the session's arena. */
 void wire_thread(struct wire *w, uint64_t time, uint32_t tid);
 void wire_alloc(struct wire *w, uint64_t time, uint64_t addr_hook, uint64_t size, uint32_t stack);
 /* @type: MPR_FREE or MPR_REALLOC_BEGIN; @misc: MPR_F_OWN_FREE or 0. */
@@ -36,7 +37,7 @@ void wire_map(struct wire *w, uint32_t type, uint64_t time, uint64_t addr_hook,
 	      const struct wire_range *r);
 void wire_mallopt(struct wire *w, uint64_t time, int32_t param, int32_t value, int32_t result,
 		  uint32_t stack);
-/* @misc: MPR_F_MAJOR, MPR_F_NO_SIZE; @page: its bytes. */
+/* @misc: MPR_F_MAJOR, MPR_F_NO_SIZE; @page: page size in bytes. */
 void wire_fault(struct wire *w, uint16_t misc, uint64_t time, uint64_t addr, uint32_t page,
 		uint32_t stack);
 void wire_lost(struct wire *w, enum mpr_lost kind, uint64_t n);

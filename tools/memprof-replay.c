@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * memprof-replay: does the allocations of a recording again, as fast as it can, with the threads of
- * the recording, under whatever allocator it is started with:
+ * memprof-replay: repeats the allocations of a recording as fast as possible, with as many
+ * threads, under the allocator it is started with:
  *
  *	memprof report rec.memprof --replay -o rec.replay
  *	LD_PRELOAD=libjemalloc.so.2 memprof-replay rec.replay
  *
- * Between start and end it asks the allocator for nothing else; its own tables are mappings.
+ * Between start and end it makes no other calls to the allocator; its own tables are mappings.
  */
 #include <endian.h>
 #include <errno.h>
@@ -122,7 +122,7 @@ static void load(const char *path)
 	replay.ops = (const struct replay_op *)(p + sizeof(*head));
 }
 
-/* Each worker's operations behind each other, in their order. */
+/* Copies the operations of each worker to an array of its own, in order. */
 static void divide(void)
 {
 	for (uint64_t i = 0; i < replay.tail.ops; i++) {
@@ -153,7 +153,7 @@ static uint64_t tag_of(const struct replay_op *op)
 	return (uint64_t)op->slot * 0x9e3779b97f4a7c15ull + 1;
 }
 
-/* What is in a block must stay there as long as it lives. */
+/* Return: whether the block still has its tag.  Its contents must not change while it is live. */
 static bool has_tag(const struct slot *s, uint64_t size, uint64_t tag)
 {
 	return !s->block || !memcmp(s->block, &tag, size < 8 ? size : 8);
@@ -198,7 +198,7 @@ __attribute__((noinline)) static void replay_op(struct worker *w, const struct r
 		break;
 	case REPLAY_REALLOC:
 		w->wrong += !has_tag(s, old, tag);
-		/* realloc(p, 0) may free. */
+		/* realloc(p, 0) can free the block. */
 		p = realloc(s->block, op->size ? op->size : 1);
 		break;
 	default:
@@ -256,7 +256,7 @@ static uint64_t status_bytes(const char *key)
 	return at ? strtoull(at + strlen(key), NULL, 10) * 1024 : 0;
 }
 
-/* The kernel's highest resident size begins anew. */
+/* Resets the kernel's peak resident size. */
 static void reset_peak(void)
 {
 	int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Reading bytes of either byte order, never past the end: what is missing reads as 0 and is
- * remembered. */
+/* Reads numbers of either byte order, never past the end: missing bytes read as 0 and set a
+ * flag. */
 #ifndef UNWIND_BYTES_H
 #define UNWIND_BYTES_H
 
@@ -11,10 +11,10 @@
 struct bytes {
 	const uint8_t *p, *end;
 	bool big;     /* byte order */
-	bool lacking; /* something was missing */
+	bool lacking; /* a read went past the end */
 };
 
-/* The next @n bytes, at most 8, as a number. */
+/* Return: the next @n bytes (at most 8) as an unsigned number. */
 static inline uint64_t bytes_take(struct bytes *b, unsigned n)
 {
 	uint64_t value = 0;
@@ -68,7 +68,7 @@ static inline int64_t bytes_sleb(struct bytes *b)
 	return (int64_t)value;
 }
 
-/* The next @n bytes, taken as bytes of their own. */
+/* Return: the next @n bytes as a separate struct bytes; @b advances past them. */
 static inline struct bytes bytes_part(struct bytes *b, uint64_t n)
 {
 	struct bytes part = *b;

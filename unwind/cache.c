@@ -13,11 +13,12 @@
 #include <zlib.h>
 #include "lib/hex.h"
 
-#define LEAST_ROWS 50000u /* smaller ones are built as fast as they are read */
-#define VERSION	   3u	  /* of struct uw_full and of what translate.c makes of a row */
-#define MAGIC	   "mpunwind"
+#define LEAST_ROWS 50000u /* smaller tables are built as fast as they are read */
+/* To be changed with struct uw_full and the results of translate.c */
+#define VERSION 3u
+#define MAGIC	"mpunwind"
 
-/* What a file begins with; behind it rules, addresses of rows, rule indices of rows. */
+/* Header of a cache file.  Rules, addresses of rows, and rule indices of rows follow. */
 struct header {
 	char magic[8];
 	uint32_t version, rule_size, rules, rows, crc, reserved;
@@ -58,7 +59,7 @@ static bool is_whole(const struct header *h, size_t size)
 	       h->crc == crc32(0, (const Bytef *)(h + 1), (uInt)payload(h));
 }
 
-/* The rows of the mapped file @h, with their rules in @set. */
+/* Copies the rows of the mapped cache file @h to @t and adds their rules to @set. */
 static int take(const struct header *h, struct rule_set *set, struct unwind_table *t)
 {
 	const struct uw_full *full = (const void *)(h + 1);
@@ -119,7 +120,7 @@ static bool write_all(int fd, const void *buf, size_t n)
 	return true;
 }
 
-/* Written aside and renamed: whoever reads sees a whole file or none. */
+/* Writes a temporary file and renames it, so that readers see a complete file or none. */
 static void store(int dir, const char *name, const struct rule_set *set,
 		  const struct unwind_table *t)
 {
@@ -146,7 +147,7 @@ static void store(int dir, const char *name, const struct rule_set *set,
 		unlinkat(dir, aside, 0);
 }
 
-/* Rows as @t has them, with only the rules they use. */
+/* Stores the rows of @t with only the rules that they use. */
 static int keep(int dir, const char *name, const struct rule_set *set, const struct unwind_table *t)
 {
 	struct unwind_table own = {.pc = t->pc, .n = t->n};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Sections, CIEs and FDEs; what their instructions mean is interpret.c's. */
+/* Parses sections, CIEs and FDEs. interpret.c executes their instructions. */
 #include "unwind/cfi.h"
 
 #include <dwarf.h>
@@ -10,7 +10,7 @@
 #include "unwind/image.h"
 #include "unwind/section.h"
 
-#define MAX_UNPACKED (256ull << 20) /* of a section that is packed */
+#define MAX_UNPACKED (256ull << 20) /* maximum decompressed size of a section */
 
 enum { APPLICATION = 0x70, FORMAT = 0x0f, EXTENDED = 0xffffffff };
 
@@ -31,7 +31,7 @@ static uint64_t address_of(const struct cfi *cfi, uint64_t value)
 	return word_of(cfi) == 4 ? (uint32_t)value : value;
 }
 
-/* A number in one of the formats of DW_EH_PE_*, before what it is relative to is added. */
+/* Reads a number in one of the formats of DW_EH_PE_*, without adding its base. */
 static int64_t take_encoded(const struct cfi *cfi, struct bytes *b, uint8_t encoding)
 {
 	switch (encoding & FORMAT) {
@@ -70,8 +70,8 @@ static uint64_t take_address(const struct cfi *cfi, struct bytes *b, uint8_t enc
 }
 
 struct entry {
-	struct bytes body; /* behind the id */
-	size_t next;	   /* offset of the next one; 0: the last */
+	struct bytes body; /* bytes after the id */
+	size_t next;	   /* offset of the next entry */
 	uint64_t cie;	   /* offset of an FDE's CIE */
 	bool is_cie;
 };
@@ -103,7 +103,7 @@ static bool read_entry(const struct cfi *cfi, size_t offset, struct entry *e)
 	return !e->body.lacking && (e->is_cie || e->cie < cfi->size);
 }
 
-/* The augmentation's data, one item for each of its letters. */
+/* Reads the augmentation data, one item for each letter. */
 static bool read_augmentation(const struct cfi *cfi, const char *letters, struct bytes data,
 			      struct cfi_cie *cie)
 {
@@ -182,7 +182,7 @@ static bool read_fde(const struct cfi *cfi, const struct entry *e, const struct 
 		bytes_part(&b, bytes_uleb(&b));
 	fde->insns = (size_t)(b.p - cfi->data);
 	fde->insns_end = (size_t)(b.end - cfi->data);
-	/* The linker leaves entries of what it dropped, at 0. */
+	/* The linker leaves entries at address 0 for code that it dropped. */
 	return !b.lacking && fde->start && fde->end > fde->start;
 }
 
@@ -236,7 +236,7 @@ static bool open_at(Elf *elf, uint64_t addr, struct cfi *cfi)
 	return cfi->size > 0;
 }
 
-/* By .eh_frame_hdr (LSB 5.0, 10.6.2), which is there also without section headers. */
+/* Finds .eh_frame by .eh_frame_hdr (LSB 5.0, 10.6.2), which works without section headers, too. */
 static bool open_header(Elf *elf, struct cfi *cfi)
 {
 	size_t n;

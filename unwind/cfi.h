@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Call frame information of any architecture, byte order and word size: .eh_frame (LSB 5.0, 10.6)
- * and .debug_frame (DWARF 5, 6.4).  Pure functions over an ELF image; table.c's own.
+ * and .debug_frame (DWARF 5, 6.4).  Pure functions over an ELF image, used by table.c only.
  */
 #ifndef UNWIND_CFI_H
 #define UNWIND_CFI_H
@@ -14,7 +14,7 @@
 #include "unwind/bytes.h"
 #include "unwind/rule.h"
 
-/* A section of it; the bytes belong to the Elf. */
+/* A section with call frame information.  The bytes belong to the Elf. */
 struct cfi {
 	const uint8_t *data;
 	size_t size;
@@ -35,8 +35,8 @@ struct cfi_fdes {
 struct cfi_cie {
 	uint64_t code_factor;
 	int64_t data_factor;
-	uint32_t ra_register; /* DWARF's number */
-	uint8_t encoding;     /* of addresses: DW_EH_PE_* */
+	uint32_t ra_register; /* DWARF register number */
+	uint8_t encoding;     /* encoding of addresses, DW_EH_PE_* */
 	bool sized;	      /* augmentation 'z' */
 	bool signal;	      /* augmentation 'S' */
 	struct bytes insns;
@@ -44,23 +44,23 @@ struct cfi_cie {
 
 /**
  * cfi_open() - find the call frame information of @elf
- * @debug: .debug_frame (decompressed if need be) instead of .eh_frame
+ * @debug: .debug_frame (decompressed if necessary) instead of .eh_frame
  * Return: false if there is none.
  */
 bool cfi_open(Elf *elf, const struct arch *arch, bool debug, struct cfi *cfi);
-/* All functions, by address, each start once; vec_free(&fdes->list) when done.
- * Return: 0 or -ENOMEM. */
+/* Fills @fdes with all functions, sorted by address, each start once.  The caller frees it by
+ * vec_free(&fdes->list).  Return: 0 or -ENOMEM. */
 int cfi_fdes(const struct cfi *cfi, struct cfi_fdes *fdes);
-/* Return: false if the entry at @offset is no CIE that can be understood. */
+/* Return: false if the entry at @offset is not a CIE or is not supported. */
 bool cfi_read_cie(const struct cfi *cfi, size_t offset, struct cfi_cie *cie);
 
-/* Return: the column of DWARF register @reg, -1 if it is not kept. */
+/* Return: the column of DWARF register @reg, -1 if it is not tracked. */
 int cfi_column(const struct arch *arch, uint64_t reg);
 
-/* A row: @rule holds from @pc on; NULL: what holds there cannot be said. */
+/* Receives a row: @rule is valid from @pc on; NULL: no rule. */
 typedef int cfi_row_fn(void *ctx, uint64_t pc, const struct uw_full *rule);
-/* Calls @row for each row of @fde in order of addresses, until it returns other than 0, and
- * returns that. */
+/* Calls @row for each row of @fde in order of addresses.  Return: 0, or the first value other than
+ * 0 that @row returned, which ends the calls. */
 int cfi_rows(const struct cfi *cfi, const struct cfi_fde *fde, cfi_row_fn *row, void *ctx);
 
 #endif

@@ -28,8 +28,8 @@ static bool would_block(const char *path)
 	return !stat(path, &st) && !S_ISREG(st.st_mode);
 }
 
-/* libdwfl opens what a link names beside the file, or the file's name with .debug, whatever it is:
- * opening a fifo would wait. */
+/* Checks the paths that libdwfl would open: the name in the debug link, or the file's name with
+ * .debug, in the file's directory. libdwfl opens any type of file, and would wait on a fifo. */
 static bool link_is_sane(const char *file, const char *link)
 {
 	char canonical[PATH_MAX], path[2 * PATH_MAX];
@@ -37,7 +37,8 @@ static bool link_is_sane(const char *file, const char *link)
 
 	if (link && link[0] == '/')
 		return !would_block(link);
-	/* It follows symbolic links, such as those of map_files, to the file's own folder. */
+	/* libdwfl follows symbolic links, such as those of map_files, to the file's own
+	 * directory. */
 	if (!file || !realpath(file, canonical))
 		return true;
 	name = strrchr(canonical, '/') + 1;
@@ -74,15 +75,16 @@ static bool path_is_sane(const char *path)
 	if (would_block(path))
 		return false;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	/* libdw cannot open it either */
 	if (fd < 0)
-		return true; /* there is nothing to open */
+		return true;
 	sane = debug_file_is_sane(fd);
 	close(fd);
 	return sane;
 }
 
-/* libdw looks for @name in the folder of @file, and in @more (the unit's, which may be relative to
- * that folder, or NULL). */
+/* Checks the path at which libdw searches for @name: the directory of @file, with the unit's
+ * directory @more (relative or absolute; NULL: none). */
 static bool split_is_sane(const char *file, const char *more, const char *name)
 {
 	char canonical[PATH_MAX] = "", path[3 * PATH_MAX];

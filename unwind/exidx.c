@@ -12,7 +12,8 @@ enum { ENTRY = 8, CANTUNWIND = 1, SP = 13, LR = 14, PC = 15, MAX_WORDS = 256 };
 
 /* ---------------------------------------------------------------- opcodes -- */
 
-/* The virtual stack pointer is @base + @at; registers are popped from there. */
+/* State of the unwinding machine.  The virtual stack pointer, from which registers are popped, is
+ * @base + @at. */
 struct machine {
 	int base;
 	int64_t at;
@@ -39,7 +40,8 @@ static void pop_range(struct machine *m, unsigned op)
 		pop(m, LR, 1);
 }
 
-/* 1001nnnn; what was popped before would be found from another register. */
+/* 1001nnnn: a new base register.  Refused if registers were popped before, since their places are
+ * relative to the old one. */
 static void take_base(struct machine *m, unsigned reg)
 {
 	if (reg == SP || reg == PC || m->popped)
@@ -65,7 +67,7 @@ static void special(struct machine *m, unsigned op, struct bytes *b)
 	case 0xb2:
 		m->at += 0x204 + (int64_t)((bytes_uleb(b) & 0xffffff) << 2);
 		return;
-	case 0xb3: /* VFP registers as by FSTMFDX */
+	case 0xb3: /* VFP registers saved by FSTMFDX */
 		m->at += (int64_t)((bytes_take(b, 1) & 0xf) + 1) * 8 + 4;
 		return;
 	case 0xb4: /* the return address's authentication code */
@@ -77,7 +79,7 @@ static void special(struct machine *m, unsigned op, struct bytes *b)
 	m->at += (op & 7) * 8 + 12;
 }
 
-/* 11xxxxxx: registers that no rule keeps */
+/* 11xxxxxx: registers that rules do not track */
 static void coprocessor(struct machine *m, unsigned op, struct bytes *b)
 {
 	if (op < 0xc6 || (op >= 0xd0 && op < 0xd8))
@@ -100,7 +102,7 @@ static void step(struct machine *m, struct bytes *b)
 		m->at -= (op & 0x3f) * 4 + 4;
 	} else if (op < 0x90) {
 		mask = (op & 0xf) << 8 | (unsigned)bytes_take(b, 1);
-		/* 0: refuse to unwind.  A popped stack pointer is no use to a rule. */
+		/* 0: refuse to unwind.  A rule cannot express a popped stack pointer. */
 		m->refused |= !mask || mask >> (SP - 4) & 1;
 		pop(m, 4, mask);
 	} else if (op < 0xa0) {
@@ -155,13 +157,14 @@ struct image {
 	const struct arch *arch;
 };
 
-/* Offsets of 31 bits, from where they lie. */
+/* Return: the address that the 31-bit offset @word, stored at @at, refers to. */
 static uint64_t prel31(uint64_t word, uint64_t at)
 {
 	return (uint32_t)((int64_t)at + ((int32_t)((uint32_t)word << 1) >> 1));
 }
 
-/* The @first low bytes of @word, then @more words of opcodes, most significant bytes first. */
+/* Translates the @first low bytes of @word and @more further words of opcodes, most significant
+ * bytes first. */
 static bool rule_of_words(const struct image *in, uint32_t word, unsigned first, struct bytes *b,
 			  unsigned more, struct uw_full *rule)
 {
@@ -178,8 +181,9 @@ static bool rule_of_words(const struct image *in, uint32_t word, unsigned first,
 	return !b->lacking && exidx_rule(code, n, in->arch, rule);
 }
 
-/* The three compact models (personality routines 0 to 2), and the generic one as GNU's personality
- * routines of all languages have it: a number of words and three opcodes first. */
+/* Translates a table entry: the three compact models (personality routines 0 to 2), or the generic
+ * model in the form of all GNU personality routines, which begins with a number of words and three
+ * opcodes. */
 static bool rule_of_table(const struct image *in, uint64_t at, struct uw_full *rule)
 {
 	struct bytes b = image_bytes(in->elf, in->arch, at, 8 + 4 * MAX_WORDS);

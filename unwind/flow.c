@@ -12,14 +12,15 @@
 #define LOOK_AHEAD	    64 /* instructions */
 #define FRAME_POINTER_AHEAD 2000
 
-/* What is known at an instruction.  Offsets of saved registers and of the base are from the CFA. */
+/* Known state before an instruction.  Offsets of saved registers and of the base are relative to
+ * the CFA. */
 struct state {
 	bool valid, sp_known, fp_known;
-	bool fp_holds;	      /* the code relies on it: the stack pointer may be anywhere */
+	bool fp_holds;	      /* the code restores sp from it, so sp can be anything */
 	uint8_t fp;	      /* register that is the CFA + fp_at, if fp_known */
 	int32_t sp_at, fp_at; /* the stack pointer is the CFA + sp_at */
 	uint32_t saved;	      /* bit r: register r is at the CFA + at[r] */
-	uint32_t changed;     /* no longer the caller's */
+	uint32_t changed;     /* bit r: register r no longer has the caller's value */
 	int32_t at[32];
 };
 
@@ -30,14 +31,14 @@ struct flow {
 	uint8_t mode;
 	int8_t link; /* the link register's number */
 	struct state now, entry, body;
-	uint8_t conditional; /* so many instructions from here on are */
-	bool may_switch;     /* there is a computed jump in this function */
-	bool after_call;     /* which may be the last instruction that is executed */
-	uint64_t farthest;   /* target of a branch in this function */
-	uint64_t constant;   /* of register constant_of */
+	uint8_t conditional; /* number of following instructions that are conditional */
+	bool may_switch;     /* this function has a computed jump */
+	bool after_call;   /* the previous instruction is a call, which possibly does not return */
+	uint64_t farthest; /* farthest branch target in this function */
+	uint64_t constant; /* value of register constant_of */
 	uint8_t constant_of;
-	uint32_t *pending; /* by unit: index + 1 in states, of code that is jumped to */
-	uint8_t *data;	   /* by unit: no instruction */
+	uint32_t *pending; /* by unit: index + 1 in states, for branch targets */
+	uint8_t *data;	   /* by unit: 1 if it is data */
 	VEC(struct state) states;
 	struct flow_starts *calls;
 	flow_row_fn *row;
@@ -115,7 +116,7 @@ static void sp_set(struct state *s, int64_t at)
 	}
 	s->sp_known = true;
 	s->sp_at = (int32_t)at;
-	/* What is below it may be overwritten. */
+	/* Memory below the stack pointer can be overwritten. */
 	for (int r = 0; r < 32; r++) {
 		if (s->saved >> r & 1 && s->at[r] < s->sp_at)
 			s->saved &= ~(1u << r);
@@ -150,7 +151,8 @@ static void change_sp(struct flow *f, const struct arch_frame_insn *i)
 	}
 }
 
-/* Is the stack pointer set back by register @reg, before another function begins? */
+/* Return: whether the stack pointer is restored from register @reg before the next function
+ * begins. */
 static bool is_frame_pointer(const struct flow *f, unsigned reg)
 {
 	uint64_t pc = f->pc;
@@ -165,7 +167,8 @@ static bool is_frame_pointer(const struct flow *f, unsigned reg)
 	return false;
 }
 
-/* From the lowest address up: each register of @mask once. */
+/* Removes the lowest register from @mask.  Registers are stored from the lowest address up. Return:
+ * the address after it. */
 static int32_t next_word(const struct flow *f, uint32_t *mask, int *reg, int32_t at)
 {
 	*reg = __builtin_ctz(*mask);
@@ -200,7 +203,7 @@ static void note_saves(struct flow *f, const struct arch_frame_insn *i)
 		int reg;
 
 		at = next_word(f, &mask, &reg, at);
-		/* Again, or when it is another value: not the caller's. */
+		/* Not the caller's value if the register was saved or changed before. */
 		if ((s->saved | s->changed) >> reg & 1 || here >= 0)
 			continue;
 		s->saved |= 1u << reg;
@@ -265,7 +268,8 @@ static int add_pending(struct flow *f, uint64_t target)
 	return 0;
 }
 
-/* Offsets in halfwords behind the instruction at @base; it ends where the nearest target is. */
+/* Reads a branch table of offsets in halfwords at @base, after the branch instruction.  It ends at
+ * the nearest target. */
 static int read_table(struct flow *f, const struct arch_frame_insn *i, uint64_t base)
 {
 	uint64_t nearest = f->end, at = base;
@@ -329,9 +333,9 @@ static int follow(struct flow *f, const struct arch_frame_insn *i)
 	return err;
 }
 
-/* Does a function begin here, behind one that ended?  Or is it code of that one which nothing is
- * seen to jump to: exception handlers, loops?  That calls, or takes the frame down, without having
- * built one. */
+/* Return: whether a new function begins here, after the end of another.  Otherwise it is code of
+ * the same function without a visible jump to it (exception handlers, loops): such code calls, or
+ * removes the frame, without having built one. */
 static bool looks_like_function(const struct flow *f)
 {
 	uint64_t pc = f->pc;
@@ -362,7 +366,7 @@ static void enter(struct flow *f)
 	f->farthest = 0;
 }
 
-/* Which state an instruction has that is not, or not only, reached from the one before. */
+/* Sets the state at an instruction that is not, or not only, reached from the previous one. */
 static void arrive(struct flow *f, const struct arch_frame_insn *i)
 {
 	uint32_t pending = f->pending[unit_of(f, f->pc)];
@@ -374,9 +378,10 @@ static void arrive(struct flow *f, const struct arch_frame_insn *i)
 		enter(f);
 	else if (!f->now.valid)
 		f->now = f->body;
+	/* That call does not return */
 	else if (f->after_call && i->prologue && f->now.sp_known && f->now.sp_at < 0 &&
 		 f->now.saved >> f->link & 1)
-		enter(f); /* that call does not come back */
+		enter(f);
 	f->after_call = false;
 	if (f->now.valid && (!f->now.sp_known || f->now.sp_at <= f->body.sp_at))
 		f->body = f->now;
@@ -410,7 +415,7 @@ static int one(struct flow *f)
 	f->pc += i.length;
 	apply(f, &i);
 	if (!err && i.delay && decode(f, f->pc, &slot) && !slot.delay) {
-		/* Nothing is interrupted in a delay slot, and a call comes back behind it. */
+		/* No interrupt is seen in a delay slot, and a call returns after it. */
 		apply(f, &slot);
 		err = put_row(f, f->pc, &f->now);
 		f->pc += slot.length;

@@ -12,7 +12,7 @@
 
 enum kind {
 	BEGINS,	  /* the outermost function of a stack */
-	SWITCHES, /* from stack to stack; whose is the caller's cannot be told */
+	SWITCHES, /* switches stacks; the caller's is not known */
 	CALLS_C,  /* from a goroutine's stack to the thread's */
 };
 
@@ -67,7 +67,7 @@ static struct uw_full caller_rule(enum uw_cfa kind, uint8_t offset)
 
 	for (int i = 0; i < UW_MAX_REGS; i++)
 		f.where[i] = UW_UNDEFINED;
-	/* What is kept is the stack pointer at the entry: the return address is there. */
+	/* The saved value is the stack pointer at entry, where the return address is. */
 	f.where[UW_REG_PC] = UW_AT_CFA;
 	f.where[UW_REG_SP] = UW_CFA_PLUS;
 	f.off[UW_REG_SP] = 8;
@@ -76,7 +76,8 @@ static struct uw_full caller_rule(enum uw_cfa kind, uint8_t offset)
 }
 
 /*
- * The rule behind a call of C, which tells by what follows how the stack pointer comes back:
+ * Finds the rule at the return address of a call of C, from the instructions that restore the
+ * stack pointer:
  *
  *	mov 0x30(%rsp),%rdi; mov 0x8(%rdi),%rsi; sub 0x28(%rsp),%rsi	a goroutine's stack
  *	mov 0x28(%rsp),%rsi; mov %rsi,%rsp				the same stack
@@ -99,7 +100,7 @@ static bool rule_behind(struct bytes b, struct uw_full *rule)
 	return false;
 }
 
-/* asmcgocall: behind each call *%rax. */
+/* Adds rows for asmcgocall: one rule at the return address of each call *%rax. */
 static int put_calls(Elf *elf, const struct arch *arch, const struct function *f,
 		     struct rule_set *set, struct unwind_table *t)
 {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What Go's call frame information leaves out: where its runtime changes stacks; table.c's own. */
+/* Rows for functions of Go's runtime that switch stacks, for which Go's call frame information is
+ * wrong.  Used by table.c only. */
 #ifndef UNWIND_GOLANG_H
 #define UNWIND_GOLANG_H
 
 #include "unwind/table.h"
 
 /**
- * golang_rows() - rows of the functions of Go's runtime that begin stacks or change them
- * @t: empty; gets the rows, which are right where .debug_frame is not: it says of these functions
- *	that their caller's frame is behind theirs
- * Return: 0 (also where there is no Go) or -ENOMEM.
+ * golang_rows() - compute the rows of functions of Go's runtime that begin or switch stacks
+ * @t: empty; receives the rows.  They replace those of .debug_frame, which assume that the caller's
+ * frame is next to the function's own
+ * Return: 0 (also if the file has no Go code) or -ENOMEM.
  */
 int golang_rows(Elf *elf, const struct arch *arch, struct rule_set *set, struct unwind_table *t);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Call frame instructions (DWARF 5, 6.4.2) to rows. */
+/* Executes call frame instructions (DWARF 5, 6.4.2) and emits rows. */
 #include <dwarf.h>
 #include <elf.h>
 #include <errno.h>
@@ -18,7 +18,7 @@ struct run {
 	void *ctx;
 };
 
-/* The row that ends at @to. */
+/* Emits the row that ends at @to. */
 static int advance(struct run *r, uint64_t to)
 {
 	struct uw_full f;
@@ -97,12 +97,12 @@ static int set_location(struct run *r, struct bytes *b)
 {
 	uint64_t to = bytes_take(b, r->cfi->arch->word_size);
 
-	/* Relative ones are not written by anybody. */
+	/* Compilers do not write relative addresses here. */
 	return r->cie->encoding != DW_EH_PE_absptr ? -EINVAL
 						   : advance(r, to < r->end ? to : r->end);
 }
 
-/* Wraps around, as hostile factors may. */
+/* Unsigned, since malicious factors can overflow. */
 static int64_t scaled(const struct run *r, uint64_t value)
 {
 	return (int64_t)(value * (uint64_t)r->cie->data_factor);
@@ -179,7 +179,7 @@ static int do_register(struct run *r, uint8_t op, struct bytes *b)
 	}
 }
 
-/* An instruction whose operands are not in its first byte. */
+/* Executes an instruction whose operands are not in its first byte. */
 static int do_extended(struct run *r, uint8_t op, struct bytes *b)
 {
 	switch (op) {
@@ -203,7 +203,7 @@ static int do_extended(struct run *r, uint8_t op, struct bytes *b)
 		bytes_uleb(b);
 		return 0;
 	case DW_CFA_AARCH64_negate_ra_state:
-		/* UW_PC_TAGGED says it of all return addresses. */
+		/* UW_PC_TAGGED is set for all return addresses. */
 		return r->cfi->arch->elf_machine == EM_AARCH64 ? 0 : -EINVAL;
 	case DW_CFA_def_cfa:
 	case DW_CFA_def_cfa_sf:
@@ -254,7 +254,7 @@ static int run_insns(struct run *r, struct bytes b)
 	return ret;
 }
 
-/* The return address is where this architecture has it. */
+/* Return: whether the CIE's return address register is the usual one of the architecture. */
 static bool link_known(const struct arch *arch, const struct cfi_cie *cie)
 {
 	return cfi_column(arch, cie->ra_register) == (arch->call_push ? UW_REG_PC : UW_REG_LR);
@@ -267,7 +267,7 @@ int cfi_rows(const struct cfi *cfi, const struct cfi_fde *fde, cfi_row_fn *row, 
 	struct run r;
 	int ret;
 
-	/* Not all of it: what is remembered is written before it is read. */
+	/* Not zeroed as a whole, since r.remembered is large and written before it is read. */
 	r.cfi = cfi;
 	r.cie = &cie;
 	r.pc = fde->start;
@@ -285,7 +285,7 @@ int cfi_rows(const struct cfi *cfi, const struct cfi_fde *fde, cfi_row_fn *row, 
 	insns.end = cfi->data + fde->insns_end;
 	if (!ret)
 		ret = run_insns(&r, insns);
-	/* What cannot be understood ends where it begins. */
+	/* From an unsupported instruction on there is no rule. */
 	if (ret == -EINVAL)
 		return row(ctx, r.pc, NULL);
 	return ret ? ret : advance(&r, fde->end);

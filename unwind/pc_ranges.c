@@ -14,7 +14,7 @@ static int by_start(const void *a, const void *b)
 
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
-	/* Of two that start together the shorter one is met first by a search. */
+	/* Of two ranges with the same start, a search must find the shorter one first. */
 	return x->end > y->end ? -1 : x->end < y->end;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A table from ranges of addresses, which may overlap, to numbers. */
+/* A table that maps ranges of addresses, which can overlap, to numbers. */
 #ifndef UNWIND_PC_RANGES_H
 #define UNWIND_PC_RANGES_H
 
@@ -8,7 +8,7 @@
 
 struct pc_range {
 	uint64_t start, end;
-	uint64_t reach; /* the largest end of this and all before it */
+	uint64_t reach; /* the largest end of this range and all before it */
 	uint32_t value;
 };
 
@@ -16,10 +16,10 @@ struct pc_ranges {
 	VEC(struct pc_range) list;
 };
 
-/* Return: 0 or -ENOMEM.  Sort before the next search. */
+/* Adds a range; pc_ranges_sort() must follow before the next search.  Return: 0 or -ENOMEM. */
 int pc_ranges_add(struct pc_ranges *r, uint64_t start, uint64_t end, uint32_t value);
 void pc_ranges_sort(struct pc_ranges *r);
-/* Return: of the ranges that contain @pc the one that starts last, or NULL. */
+/* Return: the range with the highest start that contains @pc, or NULL. */
 const struct pc_range *pc_ranges_find(const struct pc_ranges *r, uint64_t pc);
 void pc_ranges_free(struct pc_ranges *r);
 

@@ -9,9 +9,9 @@
 #include "unwind/starts.h"
 #include "unwind/untabled.h"
 
-#define LEAST_GAP 16u /* bytes; less is padding */
+#define LEAST_GAP 16u /* bytes; smaller gaps are padding */
 
-/* What lies behind the padding that follows a jump: the same function, or the next one. */
+/* Code after the padding that follows a jump: the same function or the next one. */
 struct behind {
 	uint64_t addr, target;
 };
@@ -21,7 +21,7 @@ struct section {
 	const struct unwind_table *known;
 	const uint8_t *code;
 	uint64_t addr, end;
-	uint8_t *starts; /* a bit for each address */
+	uint8_t *starts; /* bit map: one bit per address */
 	VEC(uint64_t) frames;
 	VEC(struct behind) behind;
 	int err;
@@ -76,7 +76,7 @@ static bool makes_frames(const struct section *s, uint64_t from, uint64_t to)
 	return found;
 }
 
-/* Is there something to find where no rule is known? */
+/* Return: whether code without rules has any function prologues. */
 static bool has_frames(const struct section *s)
 {
 	const struct unwind_table *t = s->known;
@@ -121,8 +121,9 @@ static int put_rows(const struct section *s, struct rule_set *set, struct unwind
 	int err = 0;
 
 	vec_for_each (&s->frames, frame) {
+		/* It is in the same function */
 		if (*frame < end || err)
-			continue; /* in the same function */
+			continue;
 		for (end = *frame; end < s->end && !is_start(s, end); end++)
 			;
 		err = table_add_row(t, *frame, rule);

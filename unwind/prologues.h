@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Rows of code without call frame information whose functions keep a frame pointer; table.c's own.
- */
+/* Rows for functions that have a frame pointer but no call frame information.  Used by table.c
+ * only. */
 #ifndef UNWIND_PROLOGUES_H
 #define UNWIND_PROLOGUES_H
 
 #include "unwind/table.h"
 
 /**
- * prologue_rows() - by the instructions that functions begin with
- * @known: rows there are; where they say something nothing is looked for
- * @t: empty; gets the rows, which hold at return addresses only (UW_AT_CALLS): from where a
- *	function has made its frame up to where the next one begins
- * Return: 0 (also where the architecture's instructions are followed instead) or -ENOMEM.
+ * prologue_rows() - derive rows from the first instructions of functions
+ * @known: existing rows; code that has rules there is left out
+ * @t: empty; receives the rows, each from the end of a function's prologue up to the next
+ * function; they are valid at return addresses only (UW_AT_CALLS)
+ * Return: 0 (also on architectures that use flow.h instead) or -ENOMEM.
  */
 int prologue_rows(Elf *elf, const struct arch *arch, const struct unwind_table *known,
 		  struct rule_set *set, struct unwind_table *t);
 
-/* The rule of those rows: where a function that keeps a frame pointer has made its frame. */
+/* Return: the rule of these rows: a function with a frame pointer, after its prologue. */
 struct uw_full prologue_rule(const struct arch *arch);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Compact unwind rules: how to get from one frame to its caller at a given instruction.  Built by
- * the recorder from call frame information (unwind/table.h), read by the agent in the target and
- * by the recorder on copied stacks (unwind/walk.h).  Freestanding.
- * Registers are columns (formats/column.h).
+ * Compact unwind rules: how to find the caller of a frame at a given instruction.  The recorder
+ * builds them (unwind/table.h).  The agent uses them in the target, the recorder on copied stacks
+ * (unwind/step.h).  Freestanding.  Registers are columns (formats/column.h).
  */
 #ifndef UNWIND_RULE_H
 #define UNWIND_RULE_H
@@ -14,23 +13,23 @@
 enum uw_rule_flags {
 	UW_OUTERMOST = 1,  /* the return address is undefined: no caller */
 	UW_SIGNAL = 2,	   /* signal frame: the caller's pc is exact, not a return address */
-	UW_FULL = 4,	   /* take uw_full[full]: the simple fields do not describe this row */
-	UW_INVALID = 8,	   /* no rule here, or one we do not understand */
-	UW_PC_TAGGED = 16, /* the return address has other bits than UW_PC_BITS: see there */
-	UW_AT_CALLS = 32,  /* by a function's prologue: holds at return addresses only */
+	UW_FULL = 4,	   /* use uw_full[full]: the simple fields do not describe this row */
+	UW_INVALID = 8,	   /* no rule, or one that is not supported */
+	UW_PC_TAGGED = 16, /* the return address can have other bits than UW_PC_BITS */
+	UW_AT_CALLS = 32,  /* derived from a prologue: valid at return addresses only */
 	UW_SWITCH = 64,	   /* the caller's frame is on another stack */
 };
 
-/* Of a return address, where processors keep more in it: the Thumb or MIPS16 mode in bit 0,
- * AArch64's signature (PAC) above the address. */
+/* The bits of a return address that are the address.  Others are the Thumb or MIPS16 mode in bit 0
+ * and AArch64's signature (PAC) in the upper bits. */
 #define UW_PC_BITS 0x0000fffffffffffeull
 
-#define UW_FP_SAME INT16_MIN /* the frame pointer register keeps its value */
+#define UW_FP_SAME INT16_MIN /* the frame pointer register is unchanged */
 
 /*
- * The simple form, 16 bytes: CFA = reg + cfa_off with reg the stack or frame pointer, return
- * address at CFA + ra_off, frame pointer unchanged or at CFA + fp_off.  Other callee-saved
- * registers may be saved too: only a walk that needs one looks at uw_full[full].
+ * The simple form, 16 bytes: CFA = reg + cfa_off where reg is the stack or frame pointer; return
+ * address at CFA + ra_off; frame pointer unchanged or at CFA + fp_off.  Other callee-saved
+ * registers can be saved, too: a walk that needs one uses uw_full[full].
  */
 struct uw_rule {
 	uint8_t flags;
@@ -54,10 +53,11 @@ enum uw_cfa {
 	UW_CFA_REG = 0, /* CFA = cfa_reg + cfa_off */
 	UW_CFA_DEREF,	/* CFA = *(cfa_reg + cfa_off): realigned stacks, signal frames */
 	UW_CFA_PLT,	/* x86-64 PLT entry: rsp + 8 + ((rip & 15) >= cfa_off ? 8 : 0) */
-	/* Go's asmcgocall: so far below the top of a goroutine's stack as the word at cfa_reg +
-	 * cfa_off says; the word behind it points to the goroutine, whose second word is the top */
+	/* Go's asmcgocall: the word at cfa_reg + cfa_off is the distance of the CFA from the top
+	 * of a goroutine's stack.  The next word points to the goroutine, whose second word is that
+	 * top. */
 	UW_CFA_GOROUTINE,
-	UW_CFA_LOST, /* cannot be told */
+	UW_CFA_LOST, /* not known */
 };
 
 /* The complete form. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The set of distinct rules: programs have tens of thousands of rows and a few hundred rules. */
+/* The set of distinct rules.  Programs have tens of thousands of rows but only a few hundred
+ * rules. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>

@@ -6,12 +6,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The first section of that name that has bytes in the file.  Return: NULL: none; else with its
- * header in *@sh. */
+/* Return: the first section called @name that has bytes in the file, with its header in *@sh;
+ * NULL: none. */
 Elf_Scn *elf_section(Elf *elf, const char *name, GElf_Shdr *sh);
 
-/* Does the section hold instructions?  Then *@sh is its header and *@code its bytes, which belong
- * to the Elf. */
+/* Return: whether the section contains instructions.  If so, *@sh is its header and *@code its
+ * bytes, which belong to the Elf. */
 bool section_is_code(Elf_Scn *scn, GElf_Shdr *sh, const uint8_t **code);
 
 #endif

@@ -43,7 +43,8 @@ int sigtramp_rows(const struct arch *arch, const uint8_t *code, size_t n, uint64
 
 		if (!tr || !(addr + at))
 			continue;
-		/* Behind another one: its last byte is no instruction's first. */
+		/* Directly after another trampoline: the row at its last byte replaces the row
+		 * that would end it. */
 		if (t->n && t->pc[t->n - 1] == addr + at)
 			t->n--;
 		f = rule_of(tr);

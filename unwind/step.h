@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include "unwind/rule.h"
 
-/* Registers of one frame, by column. */
+/* The registers of one frame, by column. */
 struct uw_state {
 	uint64_t reg[UW_MAX_REGS];
 	uint32_t valid; /* bit i: reg[i] is known */
@@ -20,12 +20,12 @@ struct uw_state {
 enum uw_result {
 	UW_STEP_OK,
 	UW_STEP_OUTERMOST, /* no caller */
-	UW_STEP_LOST,	   /* a register the rule needs is not known */
-	UW_STEP_MEMORY,	   /* memory the rule names cannot be read */
+	UW_STEP_LOST,	   /* a register that the rule needs is not known */
+	UW_STEP_MEMORY,	   /* memory that the rule needs cannot be read */
 	UW_STEP_STUCK,	   /* the caller's frame is not above this one: damaged stack */
 };
 
-/* Reads one word of the architecture from the stack's memory.  Return: false when it is not
+/* Reads one word of the architecture's size from stack memory.  Return: false if it is not
  * readable. */
 typedef bool uw_read_fn(void *ctx, uint64_t addr, uint64_t *value);
 
@@ -34,7 +34,8 @@ static inline bool uw_known(const struct uw_state *s, uint32_t reg)
 	return reg < UW_MAX_REGS && (s->valid >> reg & 1);
 }
 
-/* The CFA of frame @s.  Return: UW_STEP_OK with *@cfa, or why not. */
+/* Computes the CFA of frame @s.  Return: UW_STEP_OK with *@cfa set, or the reason of the failure.
+ */
 static inline enum uw_result uw_cfa(const struct uw_full *f, const struct uw_state *s,
 				    uw_read_fn *read, void *ctx, uint64_t *cfa)
 {
@@ -63,7 +64,7 @@ static inline enum uw_result uw_cfa(const struct uw_full *f, const struct uw_sta
 }
 
 /**
- * uw_step_full() - registers of the caller
+ * uw_step_full() - compute the registers of the caller
  * @f: the rule at @s's pc
  * @s: the frame
  * @next: filled with the caller's registers; must not be @s
@@ -82,8 +83,8 @@ static inline enum uw_result uw_step_full(const struct uw_full *f, const struct 
 	result = uw_cfa(f, s, read, ctx, &cfa);
 	if (result != UW_STEP_OK)
 		return result;
-	/* A signal frame may lie on another stack than what it interrupted, and a function that was
-	 * interrupted need not have a frame. */
+	/* A signal frame can be on another stack than the interrupted code, and an interrupted
+	 * function need not have a frame. */
 	if (!(f->flags & (UW_SIGNAL | UW_SWITCH)) &&
 	    (!uw_known(s, UW_REG_SP) || cfa < s->reg[UW_REG_SP] ||
 	     (cfa == s->reg[UW_REG_SP] && (f->where[UW_REG_PC] != UW_REG || !s->exact_pc))))
@@ -135,30 +136,31 @@ static inline enum uw_result uw_step_full(const struct uw_full *f, const struct 
 	return UW_STEP_OK;
 }
 
-/* Does a rule with these flags hold at frame @s? */
+/* Return: whether a rule with @flags is valid at frame @s. */
 static inline bool uw_rule_holds(uint8_t flags, const struct uw_state *s)
 {
 	return !(flags & UW_INVALID) && !(flags & UW_AT_CALLS && s->exact_pc);
 }
 
-/* Larger frames are not searched. */
+/* Maximum frame size that uw_step_fp() searches. */
 #define UW_FP_FRAME_MAX (16u << 10)
 
-/* Is @addr in memory that is mapped as executable? */
+/* Return: whether @addr is in memory that is mapped executable. */
 typedef bool uw_is_code_fn(void *ctx, uint64_t addr);
 
 /**
- * uw_step_fp() - registers of the caller by the frame pointer, where no rule is known (x86-64)
+ * uw_step_fp() - compute the registers of the caller by the frame pointer, where no rule is known
+ * (x86-64)
  * @s: the frame
  * @next: filled with the stack pointer, frame pointer and pc of the caller; must not be @s
  * @read, @is_code: called with @ctx
  *
- * The code may use the frame pointer register for something else, or may not have set it up.  Then
- * the return address of this frame lies between the stack pointer and wherever the register points,
- * or the register points to no return address.  Any word there that could be a return address
- * refuses the step, also one that an earlier call left behind.
+ * The code can use the frame pointer register for something else, or not have set it up yet.  Then
+ * the return address of this frame is between the stack pointer and the register's value, or the
+ * register does not point to a frame with a return address.  So the step is refused if any word in
+ * between could be a return address, even one that an earlier call left there.
  *
- * Return: whether the register was found to be this frame's.
+ * Return: whether the register is this frame's frame pointer.
  */
 static inline bool uw_step_fp(const struct uw_state *s, struct uw_state *next, uw_read_fn *read,
 			      uw_is_code_fn *is_code, void *ctx)

@@ -17,21 +17,21 @@
 
 #define MAX_FRAMES 64
 
-/* libiberty's demangle.h lies outside the include path on Debian and clashes with others. */
+/* Libiberty's demangle.h is outside the include path on Debian and conflicts with other headers. */
 extern char *cplus_demangle(const char *mangled, int options);
 #define DMGL_PARAMS (1 << 0)
 #define DMGL_ANSI   (1 << 1)
 #define DMGL_AUTO   (1 << 8)
 
 struct file {
-	struct mp_module m; /* one that it was opened for */
+	struct mp_module m; /* the module for which it was opened */
 	dev_t dev;
 	ino_t ino;
 	struct symfile *symbols;
 };
 
 struct module {
-	struct mp_module m; /* path: in strings */
+	struct mp_module m; /* m.path is in symbols.strings */
 	struct file *file;  /* or NULL */
 };
 
@@ -129,7 +129,8 @@ static bool same_build_id(const struct mp_module *a, const struct mp_module *b)
 	       !memcmp(a->build_id, b->build_id, a->build_id_len);
 }
 
-/* A file that is open already: mapped in several pieces, several times or by several processes. */
+/* Return: the file if it is open already, because it is mapped in parts, several times or by
+ * several processes. */
 static struct file *find_file(const struct symbols *s, const struct mp_module *m,
 			      const struct stat *st)
 {
@@ -143,7 +144,7 @@ static struct file *find_file(const struct symbols *s, const struct mp_module *m
 	return NULL;
 }
 
-/* Takes @fd over. */
+/* Takes ownership of @fd. */
 static struct file *open_file(struct symbols *s, const struct mp_module *m, const char *path,
 			      int fd, const struct stat *st)
 {
@@ -204,7 +205,7 @@ int symbols_add_module(struct symbols *s, const struct mp_module *m, const char 
 
 static const struct module *find_module(const struct symbols *s, uint64_t addr)
 {
-	/* The newest mapping counts. */
+	/* Newer mappings come first. */
 	for (size_t i = s->modules.n; i-- > 0;) {
 		const struct module *m = &s->modules.at[i];
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Addresses to functions, inlined frames, files and lines; C++, Rust and D demangled (libiberty).
- */
+/* Maps addresses to functions, inlined frames, files and lines.  C++, Rust and D names are
+ * demangled (libiberty). */
 #ifndef UNWIND_SYMBOLS_H
 #define UNWIND_SYMBOLS_H
 
@@ -10,30 +10,31 @@
 
 struct symbols;
 
-/* @debug_dirs: NULL-terminated extra directories with debug files or binaries; may be NULL. */
+/* @debug_dirs: NULL-terminated extra directories with debug files or binaries; can be NULL. */
 struct symbols *symbols_new(const char *const *debug_dirs);
 void symbols_free(struct symbols *s);
 
 /**
- * symbols_add_module() - tell where a module is mapped
- * @m: as recorded
+ * symbols_add_module() - add a mapped module
+ * @m: the module as recorded
  * @open_path: file to read instead of @m->path (e.g. /proc/PID/root/...), or NULL
  * A file whose build-id differs from @m->build_id is not used.  Separate debug files are found by
  * build-id and debuglink below /usr/lib/debug and @debug_dirs, also .gnu_debugdata.
- * Return: 0, or -errno when there is nothing to read symbols from (addresses in it still get the
- * module's name).
+ * Return: 0, or -errno if there is no file to read symbols from (symbols_module() still finds the
+ * module).
  */
 int symbols_add_module(struct symbols *s, const struct mp_module *m, const char *open_path);
 
-/* Is what @fd reads an ELF file, and with @m's build id if that has one? */
+/* Return: whether @fd is an ELF file and has the build id of @m, if @m has one. */
 bool symbols_right_file(int fd, const struct mp_module *m);
 
 /**
- * symbols_find() - frames of one address, innermost inlined first, the real function last
- * @pc: as in recordings: SS_PC_EXACT set: the instruction itself, else a return address (looked up
- *	one byte before)
+ * symbols_find() - find the frames of an address: inlined ones first, innermost first; the
+ * function itself last
+ * @pc: as in recordings: with SS_PC_EXACT the address of an instruction, else a return address
+ * (looked up one byte before)
  * @out, @max: filled; strings live as long as @s
- * Return: number of frames (0: nothing is known).
+ * Return: number of frames (0: no symbol is known).
  */
 uint32_t symbols_find(struct symbols *s, uint64_t pc, struct mp_symbol *out, uint32_t max);
 /* Return: the module that contains @pc at the end of the recording, or NULL. */

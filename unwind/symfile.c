@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Symbol tables through libdwfl, which finds separate debug files by build-id and debuglink and
- * reads .gnu_debugdata; DWARF through libdw (DWARF 5, sections 3.1, 3.3 and 3.5).
+ * Reads symbol tables through libdwfl, which finds separate debug files by build id and debug link
+ * and reads .gnu_debugdata, and DWARF through libdw (DWARF 5, sections 3.1, 3.3 and 3.5).
  *
- * Units and functions are found by tables of their address ranges, made when first needed, instead
- * of dwfl_module_addrdie() and dwarf_getscopes(): the former needs .debug_aranges, which clang and
- * rustc do not write; the latter passes over functions inside of namespaces, and follows an
- * inlined function into the scopes of its definition instead of its caller's.
+ * Units and functions are found by tables of their address ranges, which are built on first use,
+ * instead of dwfl_module_addrdie() and dwarf_getscopes().  The former needs .debug_aranges, which
+ * clang and rustc do not write.  The latter skips functions inside namespaces, and continues from
+ * an inlined function to the scopes of its definition instead of its caller's.
  */
 #include "unwind/symfile.h"
 
@@ -17,14 +17,14 @@
 #include "unwind/debug_file.h"
 #include "unwind/pc_ranges.h"
 
-#define MAX_DEPTH 200 /* of scopes; a file may claim anything */
+#define MAX_DEPTH 200 /* of scopes; limits recursion in malicious files */
 
-/* A unit with code: @die is where its functions are, @skeleton where its lines are; they differ
- * when the functions are in a file of their own (-gsplit-dwarf). */
+/* A unit with code: @die has its functions, @skeleton its lines.  They differ if the functions are
+ * in a separate file (-gsplit-dwarf). */
 struct unit {
 	Dwarf_Die skeleton, die;
 	bool opened;
-	struct pc_ranges functions; /* values: index of functions */
+	struct pc_ranges functions; /* values: indices of function[] */
 	VEC(Dwarf_Die) function;
 };
 
@@ -71,8 +71,8 @@ void symfile_free(struct symfile *f)
 	free(f);
 }
 
-/* Ranges of @die for @value.  What the linker has dropped is said to be at address 0 or behind all
- * others. */
+/* Adds the ranges of @die with @value.  Code that the linker dropped has ranges that are empty or
+ * start at address 0. */
 static int add_ranges(struct pc_ranges *r, Dwarf_Die *die, uint32_t value)
 {
 	Dwarf_Addr base, start, end;
@@ -123,7 +123,7 @@ static bool holds_functions(int tag)
 	       tag == DW_TAG_lexical_block;
 }
 
-/* Return: false at the last one, and when a damaged file would lead back. */
+/* Return: false at the last sibling, or if a damaged file would lead back. */
 static bool next_sibling(Dwarf_Die *die)
 {
 	Dwarf_Off before = dwarf_dieoffset(die);
@@ -193,8 +193,8 @@ static bool has_ranges(Dwarf_Die *die)
 	return dwarf_hasattr(die, DW_AT_low_pc) || dwarf_hasattr(die, DW_AT_ranges);
 }
 
-/* Inlined calls at @addr below @parent, outermost first.  Return: their number; with what was
- * there before at most @max. */
+/* Appends the inlined calls at @addr below @parent to @chain, outermost first.  Return: the new
+ * number of entries, at most @max. */
 static uint32_t add_inlined(Dwarf_Die *parent, Dwarf_Addr addr, Dwarf_Die *chain, uint32_t n,
 			    uint32_t max, int depth)
 {
@@ -248,7 +248,7 @@ static bool number(Dwarf_Die *die, unsigned int at, uint32_t *value)
 	return true;
 }
 
-/* Where the inlined @die was called. */
+/* Sets the source position of @caller to the call site of the inlined @die. */
 static void call_site(const struct unit *u, Dwarf_Die *die, struct symfile_frame *caller)
 {
 	Dwarf_Die cu = u->die;
@@ -279,7 +279,7 @@ static void line_of(const struct unit *u, Dwarf_Addr addr, struct symfile_frame 
 		out->column = (uint32_t)column;
 }
 
-/* The symbol of a Thumb function is one byte behind its start. */
+/* Return: @addr with the mode bit.  The symbol of a Thumb function is one byte after its start. */
 static Dwarf_Addr behind_start(Dwfl_Module *mod, Dwarf_Addr addr)
 {
 	const struct arch *arch = NULL;
@@ -297,7 +297,7 @@ static const char *symbol_at(const struct symfile *f, Dwarf_Addr addr)
 	return dwfl_module_addrname(f->module, behind_start(f->module, addr));
 }
 
-/* Compilers leave the linkage name of a local function out; that of a C function is its name. */
+/* Compilers omit the linkage name of local functions; that of a C function is its plain name. */
 static const char *function_name(const struct symfile *f, Dwarf_Die *function, Dwarf_Addr addr)
 {
 	const char *name = function ? linkage_name(function) : NULL,

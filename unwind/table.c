@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Call frame information to compact rows. */
+/* Builds an unwind table from call frame information and the other sources. */
 #include "unwind/table.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ int table_add_row(struct unwind_table *t, uint64_t pc, uint32_t rule)
 			t->n--;
 		return 0;
 	}
-	/* Addresses of a broken file wrap around, or go back. */
+	/* Addresses in a broken file can wrap around or decrease. */
 	if (t->n && (t->rule[t->n - 1] == rule || pc < t->pc[t->n - 1]))
 		return 0;
 	if (t->n == t->cap) {
@@ -48,7 +48,7 @@ int table_add_row(struct unwind_table *t, uint64_t pc, uint32_t rule)
 struct building {
 	struct unwind_table *table;
 	struct rule_set *set;
-	uint64_t limit; /* where the next function begins: broken CFI may overlap */
+	uint64_t limit; /* start of the next function: broken CFI can overlap */
 };
 
 static int push_row(void *ctx, uint64_t pc, const struct uw_full *rule)
@@ -77,8 +77,8 @@ static int rows_of_cfi(const struct cfi *cfi, struct rule_set *set, struct unwin
 	return err;
 }
 
-/* Where programs and threads begin and libcs have no CFI; the last ones are musl's C start code, of
- * which code that is followed tells. */
+/* Functions where programs and threads begin, for which libcs have no CFI.  Those after
+ * OUTERMOST_ASM are musl's C start code, which flow.c can analyze. */
 static const char *const outermost[] = {"_start",
 					"__start",
 					"__clone",
@@ -97,7 +97,7 @@ struct gaps {
 	Elf *elf;
 	const struct arch *arch;
 	struct unwind_table *table;
-	uint64_t mask;	  /* of a function's address: without what is its instruction set */
+	uint64_t mask;	  /* removes the mode bit from a function's address */
 	VEC(uint64_t) at; /* pairs: start, end */
 };
 
@@ -108,13 +108,13 @@ static int push_gap(struct gaps *gaps, uint64_t start, uint64_t size)
 	return vec_push(&gaps->at, start) || vec_push(&gaps->at, start + size) ? -ENOMEM : 0;
 }
 
-/* Of start code whose size is not known: glibc's __start of MIPS has none and is the longest. */
+/* Return: the size of start code whose symbol has none.  The longest is glibc's __start on MIPS. */
 static uint64_t start_size(const struct arch *arch)
 {
 	return arch->elf_machine == EM_MIPS ? 80 : START_SIZE;
 }
 
-/* ARM's and MIPS' clone is followed by where threads begin, which ends in the system call exit. */
+/* On ARM and MIPS the code where threads begin follows clone and ends with the exit system call. */
 static int push_thread_start(struct gaps *gaps, uint64_t start)
 {
 	const struct arch *arch = gaps->arch;
@@ -204,7 +204,7 @@ static int fill_gaps(Elf *elf, const struct arch *arch, struct unwind_table *t)
 	return err;
 }
 
-/* Rows from .debug_frame, for code that .eh_frame does not cover. */
+/* Adds rows from .debug_frame for code that .eh_frame does not cover. */
 static int add_debug_frame(Elf *elf, const struct arch *arch, struct rule_set *set,
 			   struct unwind_table *t)
 {
@@ -224,7 +224,7 @@ static int add_debug_frame(Elf *elf, const struct arch *arch, struct rule_set *s
 typedef int missing_rows_fn(Elf *elf, const struct arch *arch, const struct unwind_table *known,
 			    struct rule_set *set, struct unwind_table *t);
 
-/* Rows of code that has none so far. */
+/* Adds the rows that @rows finds for code that has none so far. */
 static int add_missing(Elf *elf, const struct arch *arch, struct rule_set *set,
 		       struct unwind_table *t, missing_rows_fn *rows)
 {
@@ -237,8 +237,9 @@ static int add_missing(Elf *elf, const struct arch *arch, struct rule_set *set,
 	return err;
 }
 
-/* Over whatever else there is: call frame information of the vdso is for debuggers' views, that of
- * Go does not know its stacks. */
+/* Adds rows that replace existing ones: for signal trampolines, since the vDSO's call frame
+ * information serves debuggers' views, and for Go's runtime, whose information ignores stack
+ * switches. */
 static int put_over(Elf *elf, const struct arch *arch, struct rule_set *set, struct unwind_table *t)
 {
 	struct unwind_table first = {0}, go = {0}, rest = *t;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Compact unwind tables of one ELF file of any architecture, from .eh_frame and .debug_frame.
- * Pure: works on a file or a memory image, knows no process.
+ * Builds the compact unwind table of an ELF file of any architecture from .eh_frame, .debug_frame
+ * and, for code without these, other sources.  Works on a file or a memory image, independent of
+ * any process.
  */
 #ifndef UNWIND_TABLE_H
 #define UNWIND_TABLE_H
@@ -12,9 +13,11 @@
 #include "lib/err.h"
 #include "unwind/rule.h"
 
-/* Distinct rules, shared by all tables of a recording.  Rule 0 is invalid, rule 1 outermost. */
+/* The set of distinct rules, shared by all tables of a recording.  Rule 0 is invalid, rule 1
+ * outermost. */
 #define UW_RULE_OUTERMOST 1u
 struct rule_set;
+/* Return: a set with the two fixed rules, or NULL when out of memory. */
 struct rule_set *rule_set_new(void);
 void rule_set_free(struct rule_set *set);
 /* Return: id (stable, < 65535), or 0 when the set is full. */
@@ -26,19 +29,19 @@ struct uw_full uw_entry_rule(const struct arch *arch);
 const struct uw_rule *rule_set_rules(const struct rule_set *set);
 const struct uw_full *rule_set_full(const struct rule_set *set);
 
-/* Rows sorted by pc; a row holds up to the next one's pc.  pc: ELF virtual address. */
+/* Rows sorted by pc (ELF virtual address).  A row is valid up to the pc of the next one. */
 struct unwind_table {
 	uint64_t *pc;
-	uint16_t *rule; /* 0: nothing known from here on */
+	uint16_t *rule; /* 0: no rule from here on */
 	uint32_t n, cap;
 };
 
 /**
- * unwind_table_build() - table of all code of one ELF image
- * @elf: file or memory image (elf_memory() of the vdso); the caller keeps it
+ * unwind_table_build() - build the table of all code of an ELF image
+ * @elf: file or memory image (elf_memory() of the vDSO); stays the caller's
  * @debug: separate debug file with .debug_frame, or NULL
  * Start code of a program or thread without CFI (musl) counts as outermost.
- * Return: 0 (n may be 0: no information), or -ENOMEM/-EINVAL.
+ * Return: 0 (n can be 0: no information), or -ENOMEM/-EINVAL.
  */
 int unwind_table_build(Elf *elf, Elf *debug, struct rule_set *set, struct unwind_table *table);
 void unwind_table_free(struct unwind_table *table);

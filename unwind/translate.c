@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What struct uw_full cannot say becomes "no rule", never a guess. */
+/* Translates rows to rules.  A row that struct uw_full cannot express gets no rule; nothing is
+ * guessed. */
 #include "unwind/translate.h"
 
 #include <dwarf.h>
@@ -15,8 +16,8 @@ static bool fits(int64_t value)
 	return value == (int32_t)value;
 }
 
-/* The code of a PLT entry as binutils describe it: breg7 8; breg16 0; lit15; and; lit11; ge; lit3;
- * shl; plus, with rsp and rip and any threshold for 11. */
+/* Return: whether the expression is that of binutils for a PLT entry: breg7 8; breg16 0; lit15;
+ * and; lit11; ge; lit3; shl; plus (7 is rsp, 16 is rip), with any threshold in place of 11. */
 static bool is_plt(struct bytes b, int32_t *threshold)
 {
 	static const uint8_t code[] = {DW_OP_breg7, 8, DW_OP_breg16, 0,		 DW_OP_lit15,
@@ -33,7 +34,7 @@ static bool is_plt(struct bytes b, int32_t *threshold)
 	return true;
 }
 
-/* register + offset at the start of @b. */
+/* Reads "register + offset" at the start of @b. */
 static bool take_breg(const struct arch *arch, struct bytes *b, int *column, int64_t *off)
 {
 	uint64_t op = bytes_take(b, 1), reg;
@@ -79,8 +80,8 @@ static bool translate_cfa(const struct arch *arch, const struct cfi_value *v, st
 	return true;
 }
 
-/* An expression that adds to the CFA, which it finds on its stack, or that does not use it:
- * signal frames, realigned stacks. */
+/* Translates an expression that adds a constant to the CFA, which is initially on its stack, or
+ * that is a register + offset (signal frames, realigned stacks). */
 static bool translate_expression(const struct arch *arch, struct bytes b, int i, bool value,
 				 struct uw_full *f)
 {
@@ -139,7 +140,8 @@ static bool translate_column(const struct arch *arch, const struct cfi_value *v,
 	}
 }
 
-/* Where a call leaves the return address in the link register, CFI tells of that register. */
+/* On architectures with a link register, CFI describes that register, so the rule for the pc is
+ * derived from it. */
 static void pc_of_link(const struct cfi_value *lr, struct uw_full *f)
 {
 	f->flags |= UW_PC_TAGGED;
@@ -152,7 +154,7 @@ static void pc_of_link(const struct cfi_value *lr, struct uw_full *f)
 		f->where[UW_REG_PC] = f->where[UW_REG_LR];
 		f->off[UW_REG_PC] = f->off[UW_REG_LR];
 	}
-	/* The caller's own was overwritten by the call. */
+	/* The call overwrote the caller's value. */
 	f->where[UW_REG_LR] = UW_UNDEFINED;
 	f->off[UW_REG_LR] = 0;
 }

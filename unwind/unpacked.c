@@ -25,9 +25,9 @@ static bool skip(struct cursor *c, uint64_t n)
 }
 
 /*
- * The LZMA2 chunks of one block.  Control byte: 0 the end; 1 and 2 plain bytes; with the highest
- * bit set packed ones, whose size has five of its bits here, and with 0xc0 a byte of properties.
- * Return: whether the end was there.
+ * Adds the sizes of the LZMA2 chunks of one block.  Control byte: 0: end; 1 and 2: uncompressed;
+ * highest bit set: compressed, and the low five bits are part of the size; from 0xc0 on: a byte of
+ * properties follows.  Return: whether the end was found.
  */
 static bool add_chunks(struct cursor *c, uint64_t *sum)
 {
@@ -54,8 +54,8 @@ static bool add_chunks(struct cursor *c, uint64_t *sum)
 	return false;
 }
 
-/* The .xz file format, 1.0.4: 12 bytes of header, whose eighth tells the size of checks; blocks,
- * whose header begins with its size in words less one; an index, which begins with 0. */
+/* The .xz file format, 1.0.4: a header of 12 bytes, the eighth of which gives the size of checks;
+ * blocks, whose header begins with its size in words minus one; an index, which begins with 0. */
 uint64_t unpacked_xz(const uint8_t *xz, uint64_t n)
 {
 	struct cursor c = {xz, xz + n};
@@ -105,8 +105,9 @@ bool unpacked_is_sane(Elf *elf, uint64_t size)
 	Elf_Scn *scn = NULL;
 	size_t names;
 
+	/* No sections */
 	if (elf_getshdrstrndx(elf, &names))
-		return true; /* it has no sections */
+		return true;
 	while ((scn = elf_nextscn(elf, scn))) {
 		const char *name;
 		GElf_Shdr sh;

@@ -12,7 +12,8 @@
 #include "unwind/starts.h"
 
 #define MODE_UNKNOWN 0xff
-#define PDR_ENTRY    32 /* of struct pdr (MIPS' procedure descriptors), the address first */
+/* Bytes of struct pdr (MIPS procedure descriptor), which begins with the address */
+#define PDR_ENTRY 32
 
 struct building {
 	Elf *elf;
@@ -31,7 +32,7 @@ static int add_start(struct building *b, uint64_t addr, uint8_t mode)
 	return vec_push(&b->starts.list, s);
 }
 
-/* A symbol's or an entry point's address, with the mode in it. */
+/* Adds the address of a symbol or entry point, which includes the mode bit. */
 static int add_moded(struct building *b, uint64_t addr)
 {
 	bool moded = b->arch->elf_machine == EM_ARM;
@@ -54,7 +55,7 @@ static int add_entry(void *ctx, uint64_t start, const struct uw_full *rule)
 	return add_start(ctx, start, MODE_UNKNOWN);
 }
 
-/* The low 32 bits of addresses. */
+/* Adds the functions of MIPS procedure descriptors, which have the low 32 bits of addresses. */
 static int add_descriptors(struct building *b, Elf_Data *d, uint64_t high)
 {
 	struct bytes in = {.p = d->d_buf,
@@ -80,7 +81,8 @@ static int by_addr(const void *x, const void *y)
 	return a->mode - b->mode;
 }
 
-/* Each address once; an unknown mode is the one of the function before. */
+/* Sorts the starts and removes duplicates.  An unknown mode becomes that of the previous
+ * function. */
 static void settle_starts(struct building *b)
 {
 	struct flow_start *s = b->starts.list.at;
@@ -135,7 +137,8 @@ static size_t first_start(const struct building *b, uint64_t addr)
 	return lo;
 }
 
-/* The functions of a section: with @calls only what they call, else their rows. */
+/* Follows the functions of a section.  @calls: only collect the functions they call; NULL: compute
+ * their rows. */
 static int follow_section(struct building *b, const GElf_Shdr *sh, const uint8_t *code,
 			  struct flow_starts *calls)
 {
@@ -158,7 +161,7 @@ static int follow_section(struct building *b, const GElf_Shdr *sh, const uint8_t
 	return err;
 }
 
-/* Sections come in order of addresses; one that does not is left out. */
+/* Sections must be in order of addresses; others are left out. */
 static int each_section(struct building *b, struct flow_starts *calls)
 {
 	Elf_Scn *scn = NULL;
@@ -216,7 +219,7 @@ static int find_starts(struct building *b, const struct unwind_table *known)
 	if (!err)
 		err = starts_of_sections(b);
 	for (uint32_t i = 0; i < known->n && !err; i++) {
-		/* Between functions there is no rule. */
+		/* There is no rule between functions. */
 		if (!known->rule[i] || !i || !known->rule[i - 1])
 			err = add_start(b, known->pc[i], MODE_UNKNOWN);
 	}
@@ -232,9 +235,9 @@ static int find_starts(struct building *b, const struct unwind_table *known)
 	return err;
 }
 
-/* ---------------------------------------------------------------- both -- */
+/* ---------------------------------------------------------------- combining both -- */
 
-/* Does @rule hold anywhere between two addresses? */
+/* Return: whether a row between two addresses has @rule. */
 static bool holds(const struct unwind_table *t, uint64_t from, uint64_t to, uint16_t rule)
 {
 	uint32_t lo = 0, hi = t->n;
@@ -254,7 +257,7 @@ static bool holds(const struct unwind_table *t, uint64_t from, uint64_t to, uint
 	return false;
 }
 
-/* @tabled without what the code says better. */
+/* Copies @tabled to @out without the rules that @code refines. */
 static int drop_refined(const struct unwind_table *tabled, const struct unwind_table *code,
 			struct unwind_table *out)
 {

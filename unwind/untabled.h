@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Rows of code that call frame information does not cover; table.c's own. */
+/* Rows for code that call frame information does not cover.  Used by table.c only. */
 #ifndef UNWIND_UNTABLED_H
 #define UNWIND_UNTABLED_H
 
 #include "unwind/table.h"
 
-/* The next row; one at the last row's address replaces it, one before that is left out.
- * Return: 0 or -ENOMEM. */
+/* Appends a row.  A row at the last row's address replaces that one; a row at a lower address is
+ * ignored.  Return: 0 or -ENOMEM. */
 int table_add_row(struct unwind_table *t, uint64_t pc, uint32_t rule);
-/* Merges the rows of @b into @a where that has none.  Return: 0 or -ENOMEM, @a then unchanged. */
+/* Merges the rows of @b into @a where @a has none.  Return: 0, or -ENOMEM with @a unchanged. */
 int table_merge(struct unwind_table *a, const struct unwind_table *b);
 
 /**
- * untabled_rows() - by .ARM.exidx and by the code itself
- * @known: rows there are; their functions' starts are used
- * @t: empty; gets rows of all code, also of what @known has
- * Where both have something to say, .ARM.exidx decides what holds at calls, and the code, if it
- * comes to the same, where in the function that begins and ends to hold.
- * Return: 0 (also where the architecture needs none of it) or -ENOMEM.
+ * untabled_rows() - derive rows from .ARM.exidx and from the code itself
+ * @known: existing rows, which tell where functions start
+ * @t: empty; receives rows of all code, including code that @known covers If both have a rule,
+ * .ARM.exidx decides which rule is valid at calls.  If the code analysis finds the same rule, it
+ * decides where in the function the rule begins and ends.
+ * Return: 0 (also on architectures that do not need this) or -ENOMEM.
  */
 int untabled_rows(Elf *elf, const struct arch *arch, const struct unwind_table *known,
 		  struct rule_set *set, struct unwind_table *t);
