@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Commands that ask a recorder that is at work: flush, mark, pause, resume. */
+/* Commands that send a request to a running recorder: flush, mark, pause, resume. */
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -45,12 +45,12 @@ bool recorder_is_ready(const struct ss_journal *j)
 {
 	char answer[CONTROL_ANSWER];
 
-	/* Without a socket nobody can be asked. */
+	/* Without a socket the recorder cannot be asked. */
 	return !j->control[0] || (!control_ask(j->control, j->recorder_pid, "ready", answer) &&
 				  !strcmp(answer, "ok"));
 }
 
-/* The recorder's answer to @line.  Return: 0, or a negative errno with @err. */
+/* Sends @line to the recorder of @pid.  Return: 0 with @answer, or a negative errno with @err. */
 static int ask(pid_t pid, const char *line, struct ss_journal *j, char answer[CONTROL_ANSWER],
 	       struct mp_err *err)
 {
@@ -69,7 +69,7 @@ static int ask(pid_t pid, const char *line, struct ss_journal *j, char answer[CO
 			       "the recorder of process %d is gone; run: memprof attach -p %d, or "
 			       "memprof detach -p %d",
 			       pid, pid, pid);
-	/* Its hooks may just be going in. */
+	/* The recorder might still be installing its hooks. */
 	for (int i = 0; i < READY_TRIES && !recorder_is_ready(j); i++)
 		usleep(READY_TRY_US);
 	ret = control_ask(j->control, j->recorder_pid, line, answer);
@@ -114,7 +114,7 @@ static int print_json(const struct recorder_boundary *b, const char *recording, 
 	return 0;
 }
 
-/* Return: 0 with @b, or a negative errno with @err. */
+/* Parses the answer.  Return: 0 with @b, or a negative errno with @err. */
 static int understand(const char *answer, const struct ss_journal *j, struct recorder_boundary *b,
 		      struct mp_err *err)
 {

@@ -58,7 +58,7 @@ static int record(struct target *t, const struct recording_options *o)
 	return follows(o) ? follow_run(t->pid, NULL, o) : recording_run(t, o, false);
 }
 
-/* The recorder goes on in a session of its own; the shell comes back when it is recording. */
+/* Runs the recorder in a terminal session of its own.  Returns when it is recording. */
 static int to_background(struct target *t, const struct recording_options *o)
 {
 	pid_t child;

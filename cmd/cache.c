@@ -15,7 +15,7 @@ const char *cache_path(char *buf, size_t size)
 		snprintf(buf, size, "%s/memprof", xdg);
 	} else if (home && *home == '/') {
 		snprintf(buf, size, "%s/.cache", home);
-		mkdir(buf, 0700); /* as the XDG base directory specification has it */
+		mkdir(buf, 0700); /* the mode that the XDG base directory specification requires */
 		snprintf(buf, size, "%s/.cache/memprof", home);
 	} else {
 		return NULL;

@@ -17,10 +17,10 @@ struct in_realloc {
 
 struct reading {
 	struct carry *c;
-	VEC(struct in_realloc) reallocs; /* begun, not ended */
+	VEC(struct in_realloc) reallocs; /* begun and not ended */
 };
 
-/* How many events there are up to the last losses: those are what the counters there speak of. */
+/* Counts the events before the last losses record: those are the events that its counters cover. */
 static int counted_events(const char *path, pid_t pid, uint64_t *events, struct mp_losses *losses,
 			  struct mp_err *err)
 {
@@ -136,7 +136,8 @@ static int on_live(void *ctx, const struct model_block *b)
 	return vec_push(&c->blocks, cb);
 }
 
-/* What counts on: the agent's own counters it still has, the recording's begin anew. */
+/* Keeps the counters that are cumulative for the session.  The agent still has its own counters,
+ * and those of a recording start at zero. */
 static void keep_losses(struct mp_losses *l)
 {
 	*l = (struct mp_losses){.queue_batches = l->queue_batches,
@@ -165,8 +166,9 @@ static int by_addr(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-/* The order they come in is that of a table's slots: in it they would all want the same part of
- * the next table, which would take quadratic time to fill. */
+/* history_live() returns the blocks in the order of its hash table's slots.  Inserted into the next
+ * table in this order, they would all probe the same part of it, and filling it would take
+ * quadratic time. */
 static void sort_blocks(struct carry *c)
 {
 	if (c->blocks.n)
@@ -196,9 +198,9 @@ static int replay(struct reading *r, const char *path, uint64_t events, struct m
 	return ret;
 }
 
-/* Replays the recording at @path, which must be of @pid, up to what its recorder surely had
- * written.
- * @budget: carry_fit().  Return: 0 or a negative errno with @err; @c is to be freed either way. */
+/* Replays the recording at @path, which must be of @pid, up to the last events that its recorder is
+ * certain to have written.  @budget: of carry_fit().  Return: 0 or a negative errno with @err; @c
+ * must be freed in both cases. */
 static int read_carry(const char *path, pid_t pid, uint64_t budget, struct carry *c,
 		      struct mp_err *err)
 {
@@ -209,7 +211,7 @@ static int read_carry(const char *path, pid_t pid, uint64_t budget, struct carry
 	int ret;
 
 	memset(c, 0, sizeof(*c));
-	/* The path comes from the target's memory. */
+	/* The path comes from the target's memory, so it is not trusted. */
 	if (lstat(path, &st) || !S_ISREG(st.st_mode) || (st.st_uid != geteuid() && geteuid()))
 		return mp_fail(err, MP_EXIT_RECORDING, -ENOENT,
 			       "the recording %s of the recorder before is not there", path);
@@ -228,7 +230,7 @@ static int read_carry(const char *path, pid_t pid, uint64_t budget, struct carry
 	return ret;
 }
 
-/* ------------------------------------------------------------------ going on -- */
+/* ---------------------------------------------------------------- carrying on -- */
 
 bool session_is_orphan(pid_t pid)
 {

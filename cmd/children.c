@@ -13,7 +13,7 @@ void children_recorded(struct children *c, const struct child_recording *r)
 	c->recorded++;
 	c->allocations += r->allocations;
 	c->mapped_bytes += r->mapped_bytes;
-	/* Without memory the list is shorter, the numbers are right. */
+	/* Without memory for it the list is shorter; the sums are still right. */
 	if (c->shown.n <= SHOWN && vec_push(&c->shown, *r))
 		return;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What became of the processes that were followed, and the summary of that. */
+/* Counts what became of the followed processes, and prints the summary. */
 #ifndef CMD_CHILDREN_H
 #define CMD_CHILDREN_H
 
@@ -8,35 +8,36 @@
 #include "lib/err.h"
 #include "lib/vec.h"
 
-#define CHILD_PATH 1024 /* of a recording's path that is kept to be shown */
+#define CHILD_PATH 1024 /* bytes kept of a recording's path, for the summary */
 
 struct child_recording {
 	pid_t pid;
-	uint64_t allocations;  /* or page faults, if those are recorded */
-	uint64_t mapped_bytes; /* where it has a heap of its own: summary_own_heap() */
+	uint64_t allocations;  /* or page faults, if the recording is of page faults */
+	uint64_t mapped_bytes; /* 0 unless it has its own heap: summary_own_heap() */
 	char path[CHILD_PATH];
 };
 
-/* All that were refused with one exit status. */
+/* The children that were refused with the same exit status. */
 struct child_refusal {
 	uint64_t count;
-	struct mp_err first; /* what the first of them was told */
+	struct mp_err first; /* the error of the first one */
 };
 
 struct children {
 	uint64_t recorded, allocations, mapped_bytes;
-	uint64_t ended;	  /* gone before the recorder was attached */
-	uint64_t unasked; /* alive, but the recording ended before it was their turn */
-	VEC(struct child_recording) shown; /* the first few */
+	uint64_t ended;	  /* ended before the recorder attached */
+	uint64_t unasked; /* alive, but the recording ended before memprof attached to them */
+	VEC(struct child_recording) shown; /* the first recordings, to be listed */
 	VEC(struct child_refusal) refused;
 };
 
-/* A recording is complete; @r is copied. */
+/* Adds the complete recording of a child; @r is copied. */
 void children_recorded(struct children *c, const struct child_recording *r);
-/* One could not be recorded, for the reason @why (copied). */
+/* Adds a child that could not be recorded because of @why, which is copied. */
 void children_refused(struct children *c, const struct mp_err *why);
-/* One line with the numbers, one for each reason, and the recordings if they are few.  Nothing when
- * there was no child.  @event: what was recorded, "allocation" or "page fault". */
+/* Prints a line with the numbers, a line for each reason of refusal, and the recordings if they are
+ * few.  Prints nothing if there was no child.  @event: what was recorded, "allocation" or "page
+ * fault". */
 void children_print(const struct children *c, const char *event);
 void children_free(struct children *c);
 

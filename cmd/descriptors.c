@@ -6,9 +6,9 @@
 #include <unistd.h>
 #include "cmd/cmd.h"
 
-#define MOST 4096u /* no more than anybody could need: modules' files while symbols are read */
+#define MOST 4096u /* more than any run needs; reading symbols opens the files of all modules */
 
-/* Can @n more be opened? */
+/* Can @n more files be opened? */
 static bool are_left(uint32_t n)
 {
 	uint32_t got = 0;

@@ -13,7 +13,7 @@
 #include "lib/printable.h"
 
 #define OPENING_TRIES 25
-#define RECORDER_MS   30000 /* for the recorder to write its file to the end */
+#define RECORDER_MS   30000 /* time for the recorder to complete its file */
 
 static const char help[] =
     "usage: memprof detach -p PID [--keep]\n"
@@ -34,14 +34,15 @@ static bool session_there(pid_t pid)
 	return there;
 }
 
-/* Is the process restored, and its recorder waits for a disk that takes no data? */
+/* Is the process restored while its recorder waits for a disk that accepts no data? */
 static bool waits_for_disk(const struct session *s)
 {
 	return __atomic_load_n(&s->block->recorder_stalled, __ATOMIC_RELAXED) &&
 	       !session_there(s->t->pid);
 }
 
-/* Asks a living recorder to end.  Return: whether the process is clean. */
+/* Asks a living recorder to end.  Return: with @keep whether the recorder ended, else whether the
+ * process has no session any more. */
 static bool ask_recorder(struct session *s, bool keep)
 {
 	struct deadline deadline = deadline_in_ms(RECORDER_MS);
@@ -57,7 +58,8 @@ static bool ask_recorder(struct session *s, bool keep)
 	return keep ? !recorder_lives(s->journal) : !session_there(s->t->pid);
 }
 
-/* What memprof leaks or heap left when it was killed.  Return: how many. */
+/* Removes what a killed memprof leaks or heap left in the process.  Return: the number of copies.
+ */
 static uint32_t clear_copies(struct target *t)
 {
 	struct mp_err err = {0};
@@ -97,8 +99,8 @@ static bool no_other_tracer(pid_t pid)
 		!strcmp(tracer.name, "memprof") || !strcmp(tracer.name, GUARDIAN_NAME));
 }
 
-/* Its recorder may just be putting hooks in or taking them out, or the guardian of a memprof that
- * was killed be at work. */
+/* target_look(), with retries while another memprof traces the process: its recorder installing or
+ * removing hooks, or the guardian of a killed memprof. */
 static int look(struct target *t, pid_t pid, struct mp_err *err)
 {
 	struct deadline deadline = deadline_in_ms(RECORDER_MS);
@@ -112,7 +114,8 @@ static int look(struct target *t, pid_t pid, struct mp_err *err)
 	return ret;
 }
 
-/* A session without a block is one that is being opened just now, or was when its recorder died. */
+/* Adopts the session.  A session without a block is being opened just now, or its recorder died
+ * while opening it: so it retries for a while. */
 static int adopt(struct session *s, struct target *t, struct mp_err *err)
 {
 	int ret = session_adopt(s, t, err);
@@ -125,15 +128,16 @@ static int adopt(struct session *s, struct target *t, struct mp_err *err)
 	return ret;
 }
 
-/* A recorder that has not put its name into the session yet may have traced the process while the
- * session was to be closed. */
+/* Did the attempt to close the session fail because a recorder traced the process, one that is not
+ * yet named in the session? */
 static bool recorder_came_between(pid_t pid, const struct mp_err *err)
 {
 	return (err->exit == MP_EXIT_TRACED || err->exit == MP_EXIT_PERMISSION) &&
 	       no_other_tracer(pid);
 }
 
-/* Why there was something to restore without a recorder.  @ended: it has just been asked to end. */
+/* Explains why there was something to restore without a recorder.  @ended: the recorder has just
+ * been asked to end. */
 static const char *about_session(const struct session *s, bool child, bool ended)
 {
 	if (child)
@@ -145,7 +149,8 @@ static const char *about_session(const struct session *s, bool child, bool ended
 	return "; its recorder was gone, what it wrote until then can be read";
 }
 
-/* @t: after look(); closed.  Return: 0, or a negative errno with @err. */
+/* Ends the recording and restores the process.  @t: after look(); is closed here.  Return: 0, or a
+ * negative errno with @err. */
 static int detach(struct target *t, bool keep, struct mp_err *err)
 {
 	pid_t pid = t->pid;

@@ -169,7 +169,7 @@ static int parse_option(int c, struct request *r, int *formats)
 	}
 }
 
-/* Return: 0, the exit status when something is wrong, or -1 when all was said. */
+/* Return: 0; the exit status after an error; or -1 if the help was printed. */
 static int parse(struct request *r, int argc, const struct filter_options *o)
 {
 	int c, formats = 0, status;

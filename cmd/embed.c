@@ -46,7 +46,7 @@ static bool any_within(const uint64_t *pc, uint64_t n, uint64_t low, uint64_t hi
 
 static bool was_executed(const struct mp_module *m, const uint64_t *pc, uint64_t n)
 {
-	/* Return addresses are behind the call. */
+	/* Return addresses point behind the call. */
 	return any_within(pc, n, m->start + 1, m->end + 1) ||
 	       any_within(pc, n, m->start | SS_PC_EXACT, m->end | SS_PC_EXACT);
 }
@@ -67,7 +67,7 @@ static bool is_done(const struct embedding *e, size_t module)
 	return false;
 }
 
-/* Return: NULL with *@fd and *@st of the file, or why it cannot be had. */
+/* Opens the binary of the module.  Return: NULL with *@fd and *@st, or why it is not available. */
 static const char *open_file(const struct embeddable *b, pid_t pid, int *fd, struct stat *st)
 {
 	const struct map map = {
@@ -99,7 +99,8 @@ static bool has_changed(int fd, const struct stat *before)
 	       now.st_mtim.tv_nsec != before->st_mtim.tv_nsec;
 }
 
-/* Return: NULL, also when the recording cannot be written; or why the file is not whole in it. */
+/* Copies the file into the recording.  Return: why the copy is not complete; NULL if it is, or if
+ * the recording cannot be written. */
 static const char *copy(int fd, const struct stat *st, const struct mp_module *m,
 			struct mpf_writer *w)
 {

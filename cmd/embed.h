@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* --embed: the binaries of what ran, in the recording. */
+/* --embed: puts the binaries of the executed code into the recording. */
 #ifndef CMD_EMBED_H
 #define CMD_EMBED_H
 
@@ -12,28 +12,28 @@ struct embeddable {
 	uint64_t ino;
 };
 
-/* Zeros: nothing is embedded. */
+/* If zeroed: nothing is embedded. */
 struct embedding {
-	VEC(struct embeddable) modules; /* all that ever were */
+	VEC(struct embeddable) modules; /* all that were ever mapped */
 	uint64_t files, bytes;
-	char left_out[2000]; /* which, and why */
+	char left_out[2000]; /* which files were left out, and why */
 };
 
-/* A module has appeared, mapped from inode @ino. */
+/* Notes a module that was mapped from inode @ino. */
 void embedding_add(struct embedding *e, const struct mp_module *m, uint64_t ino);
 
 /**
- * embedding_put() - write the files of the modules that any of the addresses is in
- * @pid: whose modules they are; 0: it has ended
- * @pc, @n: as of struct recorder_ending
+ * embedding_put() - write the files of the modules that contain any of the addresses
+ * @pid: the process that has the modules mapped; 0: it has ended
+ * @pc, @n: the addresses, as passed to recorder_ending.embed
  *
- * Only regular files, and only the one that is mapped or has its build id; what else there is is
- * noted as left out.  That writing failed is the writer's to tell.
+ * Writes only regular files, and only if the file is the mapped one or has its build id; the others
+ * are noted as left out.  Write errors are reported by the writer.
  */
 void embedding_put(struct embedding *e, pid_t pid, struct mpf_writer *w, const uint64_t *pc,
 		   uint64_t n);
 
-/* Says what there is and what was left out. */
+/* Prints how much was embedded and what was left out. */
 void embedding_tell(const struct embedding *e);
 void embedding_free(struct embedding *e);
 

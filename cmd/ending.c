@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The end of a recording: hooks out, symbols in, what it was. */
+/* Ends a recording: removes the hooks, writes the symbols, prints the summary. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,8 @@
 #include "cmd/recording.h"
 #include "cmd/summary.h"
 
-/* All modules as they are now: they change while the recording runs.  Their paths stay. */
+/* Copies the list of modules, which changes while the recording runs.  The paths are not copied:
+ * they stay valid. */
 static struct mp_module *copy_modules(struct recording *rec, size_t *n)
 {
 	struct mp_module *copy;
@@ -36,8 +37,8 @@ struct symbols *recording_symbols(struct recording *rec)
 	for (size_t i = 0; i < n; i++) {
 		const struct mp_module *m = &module[i];
 
-		/* The very file that is mapped, also when it was deleted or replaced; where that
-		 * may not be opened, what the target sees under its name. */
+		/* Prefers the mapped file itself, even if it was deleted or replaced.  If that
+		 * cannot be opened, uses the file that has its name in the target's root. */
 		snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", proc_of(rec->t->pid),
 			 (unsigned long long)m->start, (unsigned long long)m->end);
 		if (access(path, R_OK))
@@ -128,7 +129,7 @@ int recording_failed(const struct recording_options *o, const struct mp_err *err
 	return err->exit ? (int)err->exit : MP_EXIT_FAILURE;
 }
 
-/* Forked children are restored too, unless somebody follows them. */
+/* Restores forked children too, unless a follower does that. */
 static void leave_family(const struct recording *rec, const struct recording_options *o,
 			 uint8_t reason)
 {
@@ -145,14 +146,14 @@ static void leave_family(const struct recording *rec, const struct recording_opt
 	recording_tell(rec, o, reason);
 }
 
-/* Return: 0, or what session_close() says in @err. */
+/* Return: 0, or the error of session_close() with @err. */
 static int take_out(struct recording *rec, struct mp_finish *finish, struct mp_err *err)
 {
 	int ret;
 
 	if (!rec->s.block || finish->reason == MP_END_EXITED || finish->reason == MP_END_EXECED)
 		return 0;
-	/* Threads may take their time to leave the agent: without the lock. */
+	/* session_close() runs without the lock: threads can take long to leave the agent. */
 	pthread_mutex_lock(&rec->lock);
 	rec->closed = !rec->s.observes;
 	pthread_mutex_unlock(&rec->lock);
@@ -182,7 +183,7 @@ static int complete(struct recording *rec, const struct recording_options *o,
 		    "data again\n",
 		    rec->t->pid);
 	ret = recorder_stop(rec->r, finish, &losses, &ending);
-	recording_tell_piece_error(rec); /* of the last moment */
+	recording_tell_piece_error(rec); /* an error of the last moment */
 	if (!failed)
 		summary_print(&(struct summary){&rec->s, rec->r, rec->symbols, &losses, finish,
 						path, o->page_faults});
@@ -214,7 +215,7 @@ int recording_end(struct recording *rec, const struct recording_options *o,
 	observer_stop(rec->observer);
 	if (rec->r && reason != MP_END_KEPT)
 		recorder_let_go(rec->r);
-	/* Not before: with many modules they take all the descriptors there are. */
+	/* Not earlier: with many modules, reading symbols uses up all descriptors. */
 	if (rec->s.block && !rec->symbols)
 		rec->symbols = recording_symbols(rec);
 	if (rec->r)

@@ -17,39 +17,39 @@
 #include "record/clock.h"
 
 #define TICK_MS	 10
-#define AGAIN_NS 50000000ull   /* until a process that could not be judged is looked at again */
-#define LOOK_NS	 1000000000ull /* between two looks at all processes, at most */
-#define REST	 1	       /* times as long as an attempt that came too late */
+#define AGAIN_NS 50000000ull   /* until a process that could not be judged is examined again */
+#define LOOK_NS	 1000000000ull /* between two scans of all processes, at most */
+#define REST	 1 /* rest after an attempt that was too late, in multiples of its duration */
 #define MAX_REST 1000000000ull
-#define TRIES	 3 /* to attach to a process that changes meanwhile */
+#define TRIES	 3 /* to attach to a process that keeps changing */
 #define RETRY_US 20000
 
 struct member {
-	pid_t pid, recorder; /* recorder 0: it is over */
+	pid_t pid, recorder; /* recorder 0: it has ended */
 	int news;	     /* pipe from the recorder; -1: closed */
 	bool root, has_id, over;
 	uint32_t failures;
 	uint64_t started_ns;
 	struct session_id id;
-	struct mp_err why; /* it failed */
+	struct mp_err why; /* set if it failed */
 };
 
 struct follow {
 	const struct recording_options *o;
 	VEC(struct member) members;
-	VEC(pid_t) waiting;	     /* children that are to be recorded, oldest first */
-	VEC(struct session_id) left; /* sessions of members that are gone: others may carry them */
-	VEC(pid_t) seen;	     /* looked at, and nothing to us */
+	VEC(pid_t) waiting;	     /* children to be recorded, oldest first */
+	VEC(struct session_id) left; /* of members that are gone; others can still carry them */
+	VEC(pid_t) seen;	     /* examined, and not to be followed */
 	struct children children;
-	sigset_t mask;	/* before ours */
+	sigset_t mask;	/* before follow_run() changed it */
 	uint32_t count; /* recordings so far */
 	int signals, status;
 	bool ending, again; /* again: a process could not be judged */
 	uint64_t looked_ns;
-	pid_t newest; /* the latest process or thread that there was then */
+	pid_t newest; /* the newest process or thread at the last scan */
 	/*
-	 * No attempt to attach before this time.  Where children live shorter than it takes to
-	 * attach, one attempt after the other would only slow the machine down.
+	 * No attempt to attach before this time.  If children live shorter than attaching takes,
+	 * constant attempts would only slow the machine down.
 	 */
 	uint64_t rest_until_ns;
 	bool youngest; /* attach to the youngest waiting child next; else to the oldest */
@@ -63,7 +63,7 @@ static int record_process(pid_t pid, const struct recording_options *o)
 	struct target t;
 	int status, ret = target_look(&t, pid, &err);
 
-	/* Somebody else may be restoring it at this moment. */
+	/* Another memprof might be restoring it at this moment. */
 	for (int i = 0; ret && err.exit == MP_EXIT_TRACED && i < TRIES; i++) {
 		usleep(RETRY_US);
 		ret = target_look(&t, pid, &err);
@@ -107,13 +107,14 @@ static int start(struct follow *f, struct member *m, char *const argv[], bool ag
 	if (m->recorder == 0) {
 		int null = m->root && !again ? -1 : open("/dev/null", O_RDWR | O_CLOEXEC);
 
-		/* Nothing ends a recorder while it takes the parent's session out of a child: what
-		 * recording_run() blocks stays blocked until then. */
+		/* A child's recorder unblocks SIGCHLD only: the ending signals stay blocked while
+		 * it takes the parent's session out of the child, until recording_run() handles
+		 * them. */
 		sigprocmask(argv ? SIG_SETMASK : SIG_UNBLOCK, argv ? &f->mask : &child_signal,
 			    NULL);
 		close(f->signals);
-		/* Only this process holds the readers' ends: a writer sees by that when it has
-		 * ended. */
+		/* Only the follower keeps the read ends of the pipes: their writers notice by this
+		 * that the follower has ended. */
 		close(m->news);
 		vec_for_each (&f->members, other) {
 			if (other->news >= 0)
@@ -159,7 +160,7 @@ static bool is_member(const struct follow *f, pid_t pid)
 	return false;
 }
 
-/* Return: 1 to be followed, 0 nothing to us, -1 to be looked at again. */
+/* Return: 1: to be followed; 0: not related; -1: to be examined again. */
 static int judge(const struct follow *f, pid_t pid)
 {
 	struct proc_status st;
@@ -172,10 +173,10 @@ static int judge(const struct follow *f, pid_t pid)
 	vec_for_each (&f->members, m) {
 		if (!m->has_id || !session_id_equal(&m->id, &id))
 			continue;
-		/* A vfork child is its parent until it execs. */
+		/* A vfork child shares its parent's memory until it execs. */
 		return family_is_child(pid) ? 1 : -1;
 	}
-	return -1; /* its parent may not have told yet */
+	return -1; /* its parent's recorder might not have reported yet */
 }
 
 static bool is_alive(pid_t pid)
@@ -185,7 +186,7 @@ static bool is_alive(pid_t pid)
 	return !proc_status_read(pid, 0, &st) && st.state != 'Z';
 }
 
-/* The process or thread that was created last; 0 when the kernel does not say. */
+/* The process or thread that was created last; 0 if the kernel does not report it. */
 static pid_t newest_process(void)
 {
 	char text[128], *last;
@@ -210,7 +211,7 @@ static bool look_is_due(struct follow *f, uint64_t now)
 	return changed || now - f->looked_ns >= (f->again ? AGAIN_NS : LOOK_NS);
 }
 
-/* Members that are over and whose process is gone: its number may come again. */
+/* Forgets members that are over and whose process is gone: the pid can be reused. */
 static void forget_the_gone(struct follow *f)
 {
 	size_t kept = 0;
@@ -248,7 +249,7 @@ static void look(struct follow *f)
 	}
 	if (d)
 		closedir(d);
-	/* Of those that are gone a number may come again. */
+	/* Drops the pids of processes that are gone: they can be reused. */
 	vec_free(&f->seen);
 	memcpy(&f->seen, &seen, sizeof(seen));
 	forget_the_gone(f);
@@ -256,7 +257,7 @@ static void look(struct follow *f)
 
 /* ---------------------------------------------------------------- queue of children -- */
 
-/* Recorders that are about to attach. */
+/* The number of recorders that have not yet attached. */
 static long beginning(const struct follow *f)
 {
 	long n = 0;
@@ -266,7 +267,7 @@ static long beginning(const struct follow *f)
 	return n;
 }
 
-/* Of member @m: its process ended before it was attached to. */
+/* Sets the rest after member @m, whose process ended before memprof attached to it. */
 static void too_late(struct follow *f, const struct member *m)
 {
 	uint64_t now = mono_ns(), rest = REST * (now - m->started_ns);
@@ -286,8 +287,9 @@ static void follow_child(struct follow *f, pid_t pid)
 }
 
 /*
- * Starts recorders for waiting children, no more at a time than there are processors.  The oldest
- * one is likely to live on, the youngest one is likely to be reached: they take turns.
+ * Starts recorders for waiting children, at most one per processor at a time.  The oldest child is
+ * the most likely to live on, the youngest the most likely to be still alive when memprof attaches:
+ * alternates between them.
  */
 static void serve_the_waiting(struct follow *f)
 {
@@ -311,7 +313,7 @@ static void serve_the_waiting(struct follow *f)
 		f->waiting.n--;
 		memmove(&f->waiting.at[at], &f->waiting.at[at + 1],
 			(f->waiting.n - at) * sizeof(pid));
-		if (judge(f, pid) > 0) /* the number is still that child's */
+		if (judge(f, pid) > 0) /* the pid is still that child's */
 			follow_child(f, pid);
 	}
 }
@@ -339,7 +341,7 @@ static bool runs_something_else(const struct member *m)
 	return is_alive(m->pid) && !session_id_of(m->pid, &id);
 }
 
-/* The program that replaced the recorded one in the same process. */
+/* Follows the program that replaced the recorded one in the same process. */
 static void follow_exec(struct follow *f, pid_t pid, uint32_t failures)
 {
 	struct member m = {.pid = pid, .news = -1, .failures = failures};
@@ -350,7 +352,7 @@ static void follow_exec(struct follow *f, pid_t pid, uint32_t failures)
 		fprintf(stderr, "memprof: process %d runs another program: following\n", pid);
 }
 
-/* What the recorder of member @i tells; members may move. */
+/* Reads the reports of member @i's recorder.  The members array can be reallocated. */
 static void hear(struct follow *f, size_t i)
 {
 	struct member *m = &f->members.at[i];
@@ -365,7 +367,7 @@ static void hear(struct follow *f, size_t i)
 		m->has_id = true;
 		m->pid = news.recording.pid;
 		if (news.kind == NEWS_BEGUN) {
-			if (f->o->background) /* whoever started us may wait for our output's end */
+			if (f->o->background) /* the caller might wait for end of file */
 				dup2(STDOUT_FILENO, STDERR_FILENO);
 			continue;
 		}
@@ -383,7 +385,7 @@ static void hear(struct follow *f, size_t i)
 	}
 }
 
-/* A child's recorder ended without a recording. */
+/* Handles a child's recorder that ended without a recording. */
 static void note_failure(struct follow *f, const struct member *m, int status)
 {
 	struct mp_err why = m->why;
@@ -479,7 +481,7 @@ static void wait_for_all(struct follow *f)
 	f->children.ended += f->waiting.n - f->children.unasked;
 }
 
-/* Children that nobody followed in time, or that were not to be followed. */
+/* Restores children that were not followed in time, or were not to be followed. */
 static void restore_rest(struct follow *f)
 {
 	uint32_t restored, left;

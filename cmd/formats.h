@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The formats of `memprof report`: their options, and which writer each has. */
+/* The output formats of `memprof report`: their options, and the writer of each. */
 #ifndef CMD_FORMATS_H
 #define CMD_FORMATS_H
 
@@ -27,12 +27,12 @@ enum format {
 struct format_request {
 	enum format format;
 	bool leaks, bottom_up;
-	int cost; /* enum cost; -1: not said */
+	int cost; /* enum cost; -1: not given */
 	uint32_t top;
 	double least; /* percent */
 };
 
-/* getopt_long()'s value of the option that asks for format 0. */
+/* The value that getopt_long() returns for the option of format 0. */
 #define FORMAT_OPTION 0x1000
 /* clang-format off */
 #define FORMAT_OPTIONS \
@@ -50,20 +50,20 @@ struct format_request {
 	{"replay", no_argument, NULL, FORMAT_OPTION + FORMAT_REPLAY}
 /* clang-format on */
 
-/* Whether the format is gzip whatever the file is called. */
+/* Is the format always compressed by gzip, whatever the file name? */
 bool format_is_gzip(enum format f);
 
-/* Whether the live blocks are needed, not only their sums. */
+/* Does the format need the live blocks, not only their sums? */
 bool format_wants_blocks(const struct format_request *r);
 
-/* Does the recording @info tell have what is asked for?  Return: 0, or -EINVAL with @err
+/* Does a recording with @info contain the requested data?  Return: 0, or -EINVAL with @err
  * (MP_EXIT_USAGE). */
 int format_suits(const struct format_request *r, const struct mp_info *info, struct mp_err *err);
 
-/* Whether it says itself that numbers are estimates when the recording is a sample. */
+/* Does the output itself say that numbers are estimates if the recording is a sample? */
 bool format_says_estimated(const struct format_request *r);
 
-/* Return: 0, or a negative errno with @err filled. */
+/* Writes the report.  Return: 0, or a negative errno with @err filled. */
 int format_write(struct model *m, const struct format_request *r, FILE *out, struct mp_err *err);
 
 #endif

@@ -106,7 +106,7 @@ static void print_types(const struct heap_types *h)
 		       thousands(left));
 }
 
-/* What is asked of the image while it is there. */
+/* Reads all that is needed from the image while it exists. */
 static int look(struct moment *m, struct heap_types *types, struct account_stacks *stacks,
 		struct mp_err *err)
 {

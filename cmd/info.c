@@ -154,7 +154,8 @@ static void write_text(const struct contents *c)
 		printf("only counted     %16s\n", thousands(c->culled_blocks));
 }
 
-/* Return: the recording's path in *@path and 0, or the exit status, or -1 when all was said. */
+/* Return: 0 with the recording's path in *@path; the exit status after an error; or -1 if the help
+ * was printed. */
 static int parse(int argc, char **argv, const char *help, bool *json, const char **path)
 {
 	static const struct option options[] = {

@@ -34,7 +34,8 @@ static void *wait_for_signal(void *unused)
 
 	while (sigwait(&set, &sig))
 		;
-	/* From here on this thread ends memprof; interrupt_end() waits for ever. */
+	/* From here on this thread ends memprof.  A concurrent interrupt_end() waits in
+	 * pthread_join(). */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	hand_end();
 	if (sig == SIGALRM)
@@ -55,7 +56,7 @@ void interrupt_begin(int status, int overdue)
 	own.status = status;
 	own.overdue = overdue;
 	pthread_sigmask(SIG_BLOCK, &set, &own.before);
-	/* A reader of our output that goes away must not end us either. */
+	/* memprof must not be killed either when the reader of its output goes away. */
 	signal(SIGPIPE, SIG_IGN);
 	own.waits = !pthread_create(&own.thread, NULL, wait_for_signal, NULL);
 }
@@ -70,7 +71,8 @@ void interrupt_end(void)
 	pthread_cancel(own.thread);
 	pthread_join(own.thread, NULL);
 	own.waits = false;
-	/* A pause that was over when its time was: the report says so, if it was too long. */
+	/* Drops a SIGALRM that arrived as the pause ended.  If the pause was too long, the report
+	 * says so. */
 	sigemptyset(&alarm);
 	sigaddset(&alarm, SIGALRM);
 	sigtimedwait(&alarm, NULL, &at_once);

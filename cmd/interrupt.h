@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Signals that end memprof while it looks at a process (memprof leaks, heap): at once, with the
- * process as it was (leaks/hand.h), whatever memprof is in the middle of.
+ * Signals that end memprof leaks and memprof heap.  They end memprof at once, whatever it is doing,
+ * and leave the process as it was (leaks/hand.h).
  */
 #ifndef CMD_INTERRUPT_H
 #define CMD_INTERRUPT_H
 
 /**
- * interrupt_begin() - from here on a second thread waits for SIGINT, SIGTERM and their like
- * @status: what memprof then exits with, after one line on stderr
- * @overdue: the same for SIGALRM, the end of the longest pause (leaks/snapshot.h)
+ * interrupt_begin() - start a thread that waits for SIGINT, SIGTERM and the like
+ * @status: exit status of memprof after such a signal, with one line on stderr
+ * @overdue: exit status after SIGALRM, the end of the longest pause (leaks/snapshot.h)
  */
 void interrupt_begin(int status, int overdue);
-/* Signals do again what they did before.  May be called without interrupt_begin(). */
+/* Restores the signals' former actions.  May be called without interrupt_begin(). */
 void interrupt_end(void);
 
 #endif

@@ -66,7 +66,7 @@ enum {
 	OPT_COLLAPSED,
 };
 
-/* What is written of a recording's stacks. */
+/* The outputs that are made from the stacks of a recording. */
 static const struct {
 	int opt;
 	const char *name;
@@ -82,11 +82,11 @@ struct command {
 	enum snapshot_mode mode;
 	uint64_t budget;
 	const char *suppress, *baseline, *json, *core, *exe, *recording;
-	const char *graph[GRAPHS]; /* files */
+	const char *graph[GRAPHS]; /* output files */
 	struct analysis_options o;
 };
 
-/* "10MB", "64k": bytes; "100blocks": blocks. */
+/* Parses "10MB", "64k" as bytes, "100blocks" as blocks. */
 static bool parse_budget(const char *text, struct command *c)
 {
 	char copy[32];
@@ -114,7 +114,7 @@ static bool parse_address(const char *text, uint64_t *addr)
 	return !errno && end != text && !*end && *addr;
 }
 
-/* One way to look at the process. */
+/* Sets the snapshot mode.  Return: false if another mode was set before. */
 static bool set_mode(struct command *c, enum snapshot_mode mode)
 {
 	bool first = c->mode == SNAPSHOT_ANY || c->mode == mode;
@@ -123,7 +123,7 @@ static bool set_mode(struct command *c, enum snapshot_mode mode)
 	return first;
 }
 
-/* Return: 0, or an exit status (already told). */
+/* Return: 0, or the exit status after it printed an error. */
 static int take_option(int opt, char *const *argv, struct command *c)
 {
 	bool ok = true;
@@ -194,7 +194,7 @@ static int take_option(int opt, char *const *argv, struct command *c)
 	return ok ? 0 : usage_error("leaks: '%s' is not a value for this option", optarg);
 }
 
-/* Return: the option of a graph that is asked for, or NULL. */
+/* Return: the name of a requested graph option, or NULL. */
 static const char *wanted_graph(const struct command *c)
 {
 	for (size_t i = 0; i < GRAPHS; i++) {
@@ -204,7 +204,7 @@ static const char *wanted_graph(const struct command *c)
 	return NULL;
 }
 
-/* A core file is not going to change, nor to wait. */
+/* Rejects options that make no sense for a core file: it neither changes nor can be stopped. */
 static int settle_core(const struct command *c)
 {
 	if (!c->exe)
@@ -217,7 +217,7 @@ static int settle_core(const struct command *c)
 	return 0;
 }
 
-/* One look at memory that changes meanwhile proves nothing. */
+/* A single look at changing memory proves nothing: looks at least twice. */
 static int settle_gentle(struct command *c)
 {
 	if (c->o.max_pause_ms)
@@ -276,7 +276,7 @@ static int parse(int argc, char **argv, struct command *c, bool *done)
 	return c->mode == SNAPSHOT_GENTLE ? settle_gentle(c) : 0;
 }
 
-/* The statuses of doc/exit-status.md for an error. */
+/* Prints the error.  Return: the exit status for it, see doc/exit-status.md. */
 static int status_of(int error, const struct mp_err *err)
 {
 	complain(err);
@@ -347,7 +347,7 @@ static int write_graph(struct leak_join *j, enum format format, const char *path
 	return closed ? cannot_write(path, closed) : 0;
 }
 
-/* Prints and judges what was found. */
+/* Prints the result.  Return: the exit status. */
 static int tell(struct analysis *a, struct leak_join *j, const struct command *c, const char *mode)
 {
 	const struct stack_names names = {join_any_name, j};
@@ -376,7 +376,8 @@ static int tell(struct analysis *a, struct leak_join *j, const struct command *c
 	return (c->budget_is_count ? sum.count : sum.bytes) > c->budget ? LEAKS_FOUND : LEAKS_NONE;
 }
 
-/* The report goes on without stacks, unless it was asked for them. */
+/* Joins the recording.  If that fails, the report is printed without stacks, unless they were
+ * requested. */
 static int join(struct leak_join *j, struct analysis *a, const struct command *c)
 {
 	struct mp_err err = {0};

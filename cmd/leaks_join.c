@@ -11,7 +11,7 @@
 #include "cmd/serve.h"
 #include "report/json_stack.h"
 
-#define START_SLACK_NS 500000000u /* wall clocks are set now and then */
+#define START_SLACK_NS 500000000u /* tolerates adjustments of the wall clock */
 #define MAX_INLINED    64
 
 static uint64_t clock_now(clockid_t clock)
@@ -30,7 +30,7 @@ static uint64_t started_unix_ns(pid_t pid)
 	       proc_start_time(pid) * tick_ns;
 }
 
-/* ------------------------------------------------------------ which one -- */
+/* ------------------------------------------------- finding the recording -- */
 
 static int refused(const char *path, pid_t pid, const char *why, struct mp_err *err)
 {
@@ -38,7 +38,8 @@ static int refused(const char *path, pid_t pid, const char *why, struct mp_err *
 		       pid, why);
 }
 
-/* Whoever had this process id when the recording began had it ever since, if it is older. */
+/* Checks that @path is a recording of this process: it has the same pid, and the process started
+ * before the recording did, so the pid was not reused. */
 static int check_info(const char *path, const struct target *t, struct mp_err *err)
 {
 	struct mpf_reader *r = NULL;
@@ -59,7 +60,7 @@ static int check_info(const char *path, const struct target *t, struct mp_err *e
 	return ret;
 }
 
-/* The session's recorder, if one is at work.  Return: false with @j->why_not. */
+/* Finds the session's recorder, if one is at work.  Return: false with @j->why_not. */
 static bool find_session(struct leak_join *j, pid_t pid, struct ss_journal *journal)
 {
 	struct ss_gate gate = {0};
@@ -118,7 +119,8 @@ int join_find(struct leak_join *j, const struct target *t, const char *file, str
 
 /* ------------------------------------------------------------- reading -- */
 
-/* What was mapped when the recording began may be gone, but is nowhere else in this program. */
+/* Has the process not executed another program since?  A module that was mapped when the recording
+ * began can be gone; but the same path at another address means another program. */
 static bool same_program(const struct model *m, pid_t pid)
 {
 	struct maps maps;
@@ -140,7 +142,7 @@ static bool same_program(const struct model *m, pid_t pid)
 	return there || !elsewhere;
 }
 
-/* *@at_ns: when the snapshot was, in the recording's time. */
+/* Reads the recording.  *@at_ns: when the snapshot was taken, in the recording's time. */
 static int read_recording(struct leak_join *j, const struct analysis *a, uint64_t *at_ns,
 			  struct mp_err *err)
 {
@@ -148,8 +150,8 @@ static int read_recording(struct leak_join *j, const struct analysis *a, uint64_
 	struct recorder_boundary b = {0};
 	int ret;
 
-	/* All before the question is in the file then, and @b's time is not before it.  A recorder
-	 * that cannot be asked leaves the file as it is. */
+	/* After the flush the file has everything up to the request, and @b's time is not before
+	 * it.  If the recorder cannot be asked, the file is used as it is. */
 	j->live = j->live && !ask_flush(j->pid, &b, NULL);
 	ret = model_load(j->path, NULL, &j->m, err);
 	if (ret)
@@ -203,7 +205,8 @@ static const struct origin *origin_of(const struct origin *list, size_t n, uint6
 	return &list[low];
 }
 
-/* Something led to what could be freed, and so to all that only it held. */
+/* Removes leaks that were freed after the snapshot: they were still referenced, and so was all that
+ * only they held. */
 static int drop_freed(struct leak_join *j, struct analysis *a, const struct origin *list, size_t n)
 {
 	uint32_t *keep = calloc(a->leaks.direct.n + 1, sizeof(*keep));
@@ -222,7 +225,7 @@ static int drop_freed(struct leak_join *j, struct analysis *a, const struct orig
 	return 0;
 }
 
-/* Those that are leaks still; @list becomes shorter. */
+/* Sums up the blocks that are still leaks, and removes the others from @list. */
 static size_t sum_up(struct leak_join *j, const struct analysis *a, struct origin *list)
 {
 	uint64_t lost = mp_losses_frees(&j->m.losses), old = 0;
@@ -271,7 +274,8 @@ static int split(struct analysis *a, const struct origin *list, size_t n, uint64
 	return ret;
 }
 
-/* The block that is asked for need not be leaked, nor live when the recording is read. */
+/* Finds the allocation of --why's block, which can be live at the snapshot without being leaked,
+ * and freed since. */
 static int explain(const struct leak_join *j, struct why *w, uint64_t at_ns, struct mp_err *err)
 {
 	struct origin o = {.addr = w->block.addr, .usable = w->block.size};

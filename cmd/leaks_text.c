@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What memprof leaks says to a person. */
+/* Prints the report of memprof leaks as text. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -97,7 +97,7 @@ static void print_thread(const struct leak_join *j, uint32_t tid)
 	printf(name ? "thread %u (%s)" : "thread %u", tid, name ? printable(name) : "");
 }
 
-/* @youngest_ns, @several: of a cluster. */
+/* @youngest_ns, @several: of the cluster. */
 static void print_source(const struct leak_source *s, uint64_t youngest_ns, bool several,
 			 struct leak_join *j, const char *indent)
 {
@@ -158,7 +158,7 @@ static void print_hints(const struct analysis *a, const struct leak_join *j)
 		       a->pid, j->why_not);
 }
 
-/* Why a block may be unknown to the recording. */
+/* Prints why blocks can be unknown to the recording. */
 static void print_unknown(const struct leak_join *j)
 {
 	const struct mp_losses *l = &j->m.losses;

@@ -46,8 +46,9 @@ static void print_help(FILE *out)
 	      out);
 }
 
-/* Where one of them is closed the next file to be opened, the recording, would take its place.
- * Reading and writing fail as they did, and a program that is started finds it closed. */
+/* If a standard descriptor is closed, the next file opened would get its number, and that is the
+ * recording.  Opens /dev/null in the wrong mode instead: reads and writes still fail, and a program
+ * that memprof starts finds the descriptor closed. */
 static void hold_standard_files(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
@@ -59,7 +60,7 @@ static void hold_standard_files(void)
 int main(int argc, char **argv)
 {
 	hold_standard_files();
-	/* Debug files are looked for on this machine only. */
+	/* Debug files are searched for on this machine only. */
 	unsetenv("DEBUGINFOD_URLS");
 	survive_shrunk_files();
 	opterr = 0;

@@ -150,7 +150,7 @@ int recording_environment(struct recording_options *o)
 	return 0;
 }
 
-/* What asks for an allocator. */
+/* Rejects options that concern an allocator. */
 static int page_faults_agree(const struct recording_options *o)
 {
 	const char *bad = o->via_agent	       ? "--via=agent"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The name of a recording from --output's pattern. */
+/* Makes the file name of a recording from the pattern of --output. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -14,7 +14,7 @@ bool output_pattern_ok(const char *pattern)
 	return true;
 }
 
-/* A name of @pid that is one component of a path. */
+/* The command name of @pid, changed so that it is one path component. */
 static void command_name(pid_t pid, char name[17])
 {
 	struct proc_status st;
@@ -54,7 +54,7 @@ static size_t expand(char what, pid_t pid, uint32_t count, char *out, size_t siz
 	return (size_t)n < size ? (size_t)n : size - 1;
 }
 
-/* Where the suffix of the last component begins. */
+/* The start of the last component's suffix. */
 static const char *suffix(const char *pattern)
 {
 	const char *slash = strrchr(pattern, '/'), *dot = strrchr(pattern, '.');

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A recording in pieces: their names, and their symbols while the program runs on. */
+/* A recording in pieces: their names, and their symbols, which are written while the program runs.
+ */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,7 +12,7 @@ static void symbolize_piece(void *ctx, struct mpf_writer *w, const uint64_t *pc,
 	struct symbols *symbols = recording_symbols(rec);
 
 	recording_put_symbols(rec, symbols, w, pc, n);
-	/* The program runs on: descriptors are not kept. */
+	/* The program is still running, so do not hold its files open. */
 	symbols_free(symbols);
 }
 
@@ -19,7 +20,7 @@ static void name_piece(void *ctx, uint32_t number, char *path, size_t size)
 {
 	const struct recording *rec = ctx;
 	const struct recording_options *o = rec->o;
-	/* Who follows counts processes by %n. */
+	/* With a follower, %n counts processes. */
 	bool counts = !o->news_fd && strstr(rec->pattern, "%n");
 	char name[4096];
 

@@ -57,7 +57,7 @@ int unexpected_argument(const char *command, const char *arg)
 			   parse_pid(arg, &pid) ? arg : "");
 }
 
-/* A number without sign and what follows it. */
+/* Parses an unsigned number; *@rest is what follows it. */
 static bool parse_number(const char *text, double *n, const char **rest)
 {
 	char *end;

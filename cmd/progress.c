@@ -25,7 +25,7 @@ void progress_tell(void *ctx, double done)
 		return;
 	now = mono_ns();
 	if (done < p->done)
-		p->start_ns = now; /* the next reading */
+		p->start_ns = now; /* the next pass over the file */
 	p->done = done;
 	if (now - p->start_ns < SILENT_NS || now - p->last_ns < EVERY_NS)
 		return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* One recording, from the hooks' going in to the closing summary; attach and run share it. */
+/* One recording, from installing the hooks to the closing summary; attach and run share it. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "record/clock.h"
 #include "record/probes.h"
 
-#define FILES 24 /* that are open at once, generously */
+#define FILES 24 /* open at once, a generous estimate */
 
 static bool code_changed(void *ctx)
 {
@@ -63,7 +63,7 @@ static int block_signals(void)
 	sigaddset(&set, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* RLIMIT_FSIZE is an error like a full disk */
+	signal(SIGXFSZ, SIG_IGN); /* then RLIMIT_FSIZE is an error like a full disk */
 	return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
@@ -132,7 +132,7 @@ static int open_the_session(struct recording *rec, const struct recording_option
 					   .no_hooks = o->page_faults};
 
 	recording_absolute(path, full, sizeof(full));
-	/* Without it only what asks a recorder at work is missing. */
+	/* Without the socket only requests to the recorder do not work. */
 	if (control_open(control, serve_request, &rec->r, &rec->control))
 		control[0] = 0;
 	if (o->via_kernel)
@@ -231,7 +231,7 @@ static void say_how_it_begins(struct recording *rec, const struct recording_opti
 			"memprof: recording process %d (%s; %zu functions hooked) to %s; "
 			"Ctrl-C ends it\n",
 			rec->t->pid, allocators, hooks, printable(path));
-	if (o->background) /* whoever started it may wait for the end of its output */
+	if (o->background) /* the process that started it might wait for the end of its output */
 		dup2(STDOUT_FILENO, STDERR_FILENO);
 	if (!o->quiet && refused[0])
 		fprintf(stderr, "memprof: not hooked: %s\n", printable(refused));

@@ -61,13 +61,13 @@ static bool parse_number(const char *text, double most, double *v)
 	return !*end && *v <= most;
 }
 
-/* Everything that the command line says. */
+/* The parsed command line. */
 struct arguments {
 	struct format_request request;
 	struct view_request view;
 	struct filter filter;
 	bool quick;
-	const char *output, *file; /* file: a format's own name for its output */
+	const char *output, *file; /* file: the argument of a format's own option */
 	int formats;
 };
 
@@ -127,7 +127,7 @@ static int write_report(const char *path, const struct arguments *a)
 	return MP_EXIT_OK;
 }
 
-/* Return: 0, or the exit status when the value is wrong. */
+/* Return: 0, or the exit status if the value is wrong. */
 static int take_option(struct arguments *a, int c, const char *command)
 {
 	enum cost cost;

@@ -22,7 +22,7 @@ int launch_and_record(char *const argv[], const struct recording_options *o)
 		return complain(&err);
 	status = recording_run(&t, o, true);
 	target_close(&t);
-	/* Ended by Ctrl-C or --for, the program goes on; it is ours to wait for. */
+	/* After Ctrl-C or --for the program continues, and as its parent memprof waits for it. */
 	if (waitpid(t.pid, &child, __WALL) == t.pid && !status) {
 		if (WIFEXITED(child))
 			return WEXITSTATUS(child);

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Requests to a recorder, in one place for both sides.  A line each way:
+ * The protocol for requests to a recorder, for both sides.  A request is one line, and so is the
+ * answer.
  *
- *	flush | mark NAME | pause | resume
- *	ready	(does it record already?)
- *	ok TIME-NS EVENTS FILE-BYTES	everything before the request is in so many bytes of the
- *file ended				the recording ended first; the file is whole error TEXT
+ * - flush, mark NAME, pause, resume: the requests that are answered with a position
+ *
+ * - ready: is the recorder recording yet?  Answered with "ok" alone, or with an error.
+ *
+ * - ok TIME-NS EVENTS FILE-BYTES: answer; everything before the request is within the first
+ *   FILE-BYTES bytes of the file
+ *
+ * - ended: answer; the recording ended before the request, and the file is complete
+ *
+ * - error TEXT: answer
  */
 #ifndef CMD_SERVE_H
 #define CMD_SERVE_H
@@ -13,10 +20,12 @@
 #include "record/control.h"
 #include "record/recorder.h"
 
-/* The recorder's side, for control_open(); @recorder: struct recorder *, NULL before it works. */
+/* Serves a request, as the callback for control_open().  @recorder: struct recorder **, which is
+ * NULL before the recorder works. */
 void serve_request(void *recorder, const char *line, char answer[CONTROL_ANSWER]);
 
-/* cmd/ask.c: "flush" to the recorder of @pid.  Return: 0, or a negative errno with @err. */
+/* cmd/ask.c: sends "flush" to the recorder of @pid.  Return: 0 with @b, or a negative errno with
+ * @err. */
 int ask_flush(pid_t pid, struct recorder_boundary *b, struct mp_err *err);
 
 #endif

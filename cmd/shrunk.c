@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Files of a target are read through mappings by libelf, and their owner may cut them off at any
- * moment: a page that is gone then reads as zeros, which the ELF readers refuse, instead of
- * ending memprof by SIGBUS with the target still patched.
+ * libelf reads the target's files through mappings, and their owner can truncate them at any
+ * moment.  The SIGBUS handler maps zeros in place of a missing page, which the ELF readers reject.
+ * Otherwise memprof would be killed with the target still patched.
  */
 #include <signal.h>
 #include <stdint.h>

@@ -10,7 +10,8 @@
 
 #define TOP_SITES  5
 #define TOP_FRAMES 6
-/* A program with a heap of its own: what it maps, or has, beside what malloc() gave. */
+/* A program has a heap of its own if the memory that it maps (OWN), or has from before (OLD),
+ * exceeds these bytes and this multiple of what malloc() returned. */
 #define OWN_HEAP  (1 << 20)
 #define OWN_TIMES 4
 #define OLD_HEAP  (16 << 20)
@@ -27,7 +28,7 @@ const char *summary_hooked_as(const struct session *s, uint64_t pc)
 	return NULL;
 }
 
-/* Of the call, as reports have it, not of what comes after it. */
+/* The address of the call instruction, as in reports, not of the one after it. */
 static uint64_t call_address(uint64_t pc)
 {
 	return pc & SS_PC_EXACT ? pc & ~SS_PC_EXACT : pc - 1;
@@ -165,7 +166,7 @@ static void print_own_heap(const struct summary *s, const struct recorder_progre
 	}
 }
 
-/* What was done to the process. */
+/* Prints how long the process was stopped, and that it is restored. */
 static void print_traces(const struct summary *s, pid_t pid)
 {
 	if (!s->session->observes)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What memprof attach and run print when a recording is over. */
+/* The summary that memprof attach and run print at the end of a recording. */
 #ifndef CMD_SUMMARY_H
 #define CMD_SUMMARY_H
 
@@ -9,7 +9,7 @@
 
 struct summary {
 	const struct session *session;
-	struct recorder *recorder; /* stopped */
+	struct recorder *recorder; /* after recorder_stop() */
 	struct symbols *symbols;   /* NULL: none */
 	const struct mp_losses *losses;
 	const struct mp_finish *finish;
@@ -17,13 +17,14 @@ struct summary {
 	bool page_faults;
 };
 
-/* Does the program map its memory itself, with a heap of its own, and hardly call malloc()?  False
- * for a sample, whose numbers are too small to tell. */
+/* Does the program have a heap of its own: does it map memory itself and hardly call malloc()?
+ * False for a sample, whose numbers are too small to tell. */
 bool summary_own_heap(const struct session *s, const struct recorder_progress *p);
-/* On standard output. */
+/* Prints the summary on stdout. */
 void summary_print(const struct summary *s);
-/* A hooked function goes by the name it was hooked as, not by one of its aliases; one of C++ by its
- * symbol, which is demangled.  Return: that name, or NULL. */
+/* The name under which the function at @pc was hooked, rather than one of its aliases.  Return: the
+ * name; NULL if @pc is not a hooked function, or is a C++ function, whose symbol is to be
+ * demangled. */
 const char *summary_hooked_as(const struct session *s, uint64_t pc);
 
 #endif

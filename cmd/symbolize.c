@@ -41,7 +41,7 @@ static bool parse_anonymize(const char *text, enum anonymize *how)
 	return false;
 }
 
-/* Return: 0, the exit status when something is wrong, or -1 when all was said. */
+/* Return: 0; the exit status after an error; or -1 if the help was printed. */
 static int parse(struct request *r, int argc, char **argv)
 {
 	static const struct option options[] = {{"debug-dir", required_argument, NULL, 'd'},

@@ -12,7 +12,7 @@
 #include "report/sums.h"
 #include "report/timeline.h"
 
-#define TEXT_COUNT 100 /* entries of a list for people */
+#define TEXT_COUNT 100 /* default number of entries in a text list */
 
 static const char *const names[] = {
     [VIEW_ALLOCATIONS] = "allocations",

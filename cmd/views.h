@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The lists of `memprof report --view`: their options, and which writer each has. */
+/* The lists of `memprof report --view`: their options, and the writer of each. */
 #ifndef CMD_VIEWS_H
 #define CMD_VIEWS_H
 
@@ -23,11 +23,11 @@ enum view_name {
 struct view_request {
 	enum view_name name;
 	struct view view;
-	const char *sort_by; /* NULL: the list's own */
+	const char *sort_by; /* NULL: the list's default */
 	bool ordered, counted, skipped;
 };
 
-/* getopt_long()'s value of the first option. */
+/* The value that getopt_long() returns for the first option. */
 #define VIEW_OPTION 0x3000
 /* clang-format off */
 #define VIEW_OPTIONS \
@@ -38,15 +38,15 @@ struct view_request {
 	{"count", required_argument, NULL, VIEW_OPTION + 4}
 /* clang-format on */
 
-/* Each returns 0, or the exit status after it printed what is wrong. */
+/* Handles an option of VIEW_OPTIONS.  Return: 0, or the exit status after it printed an error. */
 int view_option(struct view_request *v, int opt, const char *value);
-/* When all options are known; @json: in JSON. */
+/* Checks the options when all are known; @json: the output is JSON.  Return: as view_option(). */
 int view_settle(struct view_request *v, bool json);
 
-/* Does the recording @info tell have what is asked for?  Return: 0, or -EINVAL with @err
+/* Does a recording with @info contain the requested data?  Return: 0, or -EINVAL with @err
  * (MP_EXIT_USAGE). */
 int view_suits(const struct view_request *v, const struct mp_info *info, struct mp_err *err);
-/* Return: 0, or a negative errno with @err filled. */
+/* Writes the list.  Return: 0, or a negative errno with @err filled. */
 int view_write(struct model *m, const struct view_request *v, FILE *out, struct mp_err *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* While a recording runs. */
+/* The main loop of a recording. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -27,8 +27,8 @@ bool recording_refresh(struct recording *rec)
 	return ret >= 0;
 }
 
-/* On a terminal one line that is written again and again: what does not fit would be left behind.
- */
+/* On a terminal, overwrites one line, cut to the width: the part of a wrapped line would not be
+ * overwritten. */
 static void put_line(const char *line)
 {
 	struct winsize w = {0};
@@ -78,7 +78,7 @@ bool recording_target_alive(const struct recording *rec)
 	return poll(&p, 1, 0) == 0;
 }
 
-/* Its address space is another one when the session is not mapped any more. */
+/* Does the process still have the address space with the session?  After an exec it does not. */
 static bool still_ours(const struct recording *rec)
 {
 	uint64_t length;
@@ -86,7 +86,7 @@ static bool still_ours(const struct recording *rec)
 	bool ours;
 
 	if (rec->s.observes)
-		return true; /* an exec is in the side-band, and among the samples */
+		return true; /* an exec is in the side band and among the samples */
 	if (maps_read(rec->t->pid, &maps))
 		return false;
 	ours = session_find(&maps, &length) == rec->s.journal->session_addr;
@@ -94,7 +94,8 @@ static bool still_ours(const struct recording *rec)
 	return ours;
 }
 
-/* One that ends loses its address space before it is gone; after an exec it has another. */
+/* Does the process have an address space, one without the session?  A process that exits loses its
+ * address space before it is gone; after an exec it has a new one. */
 static bool has_other_space(const struct recording *rec)
 {
 	struct maps maps;
@@ -107,7 +108,7 @@ static bool has_other_space(const struct recording *rec)
 	return any && recording_target_alive(rec);
 }
 
-/* What recording_refresh() has found. */
+/* Hooks what recording_refresh() has found. */
 static void install(struct recording *rec)
 {
 	struct mp_err err = {0};
@@ -135,7 +136,7 @@ static void install(struct recording *rec)
 			printable(err.what));
 }
 
-/* SIGUSR1 pauses the recording and lets it go on.  Return: true for a signal that ends it. */
+/* SIGUSR1 pauses and resumes the recording.  Return: true for a signal that ends it. */
 static bool ended_by_signal(struct recording *rec, int signals)
 {
 	struct signalfd_siginfo si;

@@ -11,7 +11,7 @@ struct taker {
 	struct account *a;
 	const struct account_stacks *stacks;
 	const struct census *c;
-	size_t block, range; /* the first that may reach the page; pages come in order */
+	size_t block, range; /* the first that can overlap the page; pages ascend */
 	uint32_t page_size;
 	struct pagemap pages;
 };
@@ -24,7 +24,7 @@ static uint64_t overlap(const struct taker *t, uint64_t start, uint64_t end, uin
 	return to > from ? to - from : 0;
 }
 
-/* Bytes of @page that live blocks take. */
+/* Bytes of @page that live blocks occupy. */
 static uint64_t live_in(struct taker *t, uint64_t page)
 {
 	uint64_t sum = 0;
@@ -71,7 +71,7 @@ static bool is_module(const struct maps *maps, const struct map *m)
 	return false;
 }
 
-/* Where pages of @m count that no heap owns. */
+/* Return: the counter for pages of @m that no heap owns. */
 static uint64_t *part_of(struct taker *t, const struct maps *maps, const struct map *m)
 {
 	if (m->path[0] == '/' && !strncmp(m->path, "/dev/", 5))
@@ -86,7 +86,7 @@ static uint64_t *part_of(struct taker *t, const struct maps *maps, const struct 
 		return &t->a->shared;
 	if (is_stack(t, m))
 		return &t->a->stacks;
-	/* .bss lies behind the data of its module. */
+	/* .bss follows the data of its module. */
 	if (!m->path[0] && m > maps->list.at && m[-1].end == m->start && m[-1].path[0] == '/' &&
 	    m[-1].write)
 		return &t->a->modules_data;
@@ -116,7 +116,7 @@ static void take_map(struct taker *t, const struct maps *maps, const struct map 
 	}
 }
 
-/* What the free part of heaps is made of, as far as allocators tell. */
+/* Splits the free part of heaps, as far as allocators report it. */
 static void split_free(struct account *a, const struct census *c)
 {
 	uint64_t live = 0;

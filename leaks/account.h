@@ -1,40 +1,42 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Where the resident memory of a process is: page by page, so that the parts make up the whole. */
+/* Accounts for the resident memory of a process page by page, so that the parts add up to the
+ * total. */
 #ifndef LEAKS_ACCOUNT_H
 #define LEAKS_ACCOUNT_H
 
 #include "leaks/census.h"
 
-/* Resident bytes.  The first five are what heaps own. */
+/* Resident bytes.  The first four are within heaps. */
 struct account {
 	uint64_t live;	   /* in live blocks */
-	uint64_t cached;   /* free blocks in the caches of threads */
+	uint64_t cached;   /* free blocks in the threads' caches */
 	uint64_t metadata; /* headers and tables of allocators */
-	uint64_t free;	   /* free, and kept by allocators: fragmentation included */
+	uint64_t free;	   /* free memory that allocators keep, including fragmentation */
 	uint64_t stacks;
-	uint64_t modules_data; /* of programs and libraries, written to or not */
+	uint64_t modules_data; /* data of programs and libraries, whether written to or not */
 	uint64_t modules_text;
 	uint64_t files;	    /* other mapped files */
-	uint64_t shared;    /* shared memory without a file's name, and devices */
-	uint64_t anonymous; /* the rest: mappings of the program itself */
-	uint64_t total;	    /* of all these */
-	uint64_t rss;	    /* what the kernel reports */
+	uint64_t shared;    /* shared memory without a file name, and devices */
+	uint64_t anonymous; /* the rest: mappings that the program made itself */
+	uint64_t total;	    /* sum of all parts */
+	uint64_t rss;	    /* as the kernel reports it */
 	uint64_t swap;
-	/* Live blocks that no page has been touched of count here only. */
+	/* Live bytes in pages that were never touched; they are counted nowhere else. */
 	uint64_t live_untouched;
 };
 
-/* Where the stack pointers of threads were; zero-initialize, vec_free(). */
+/* The stack pointers of the threads.  Zero-initialize; freed by vec_free(). */
 struct account_stacks {
 	VEC(uint64_t) sp;
 };
-/* Of the threads of @img, which may then be closed.  Return: 0 or -ENOMEM. */
+/* Takes the stack pointers from the threads of @img, which may be closed afterwards.  Return: 0 or
+ * -ENOMEM. */
 int account_stacks(struct account_stacks *s, const struct image *img);
 
 /**
- * account_take() - look at the pages of the running process @pid
- * @c, @stacks: of an image taken a moment ago
- * Reads /proc/PID/pagemap; the process runs on, so the sum is that of a few moments.
+ * account_take() - account for the pages of the running process @pid
+ * @c, @stacks: from an image taken a moment ago
+ * Reads /proc/PID/pagemap.  The process keeps running, so the sum is not of a single moment.
  * Return: 0 or -errno with @err.
  */
 int account_take(struct account *a, pid_t pid, const struct account_stacks *stacks,

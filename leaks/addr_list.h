@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Addresses that a walk has to recognize, such as the blocks in threads' caches: first all are
- * pushed, then they are sorted, then asked for in ascending order. */
+/* Addresses that a walk must recognize, such as the blocks in threads' caches.  First all are
+ * pushed, then they are sorted, then looked up in ascending order. */
 #ifndef LEAKS_ADDR_LIST_H
 #define LEAKS_ADDR_LIST_H
 
@@ -11,8 +11,8 @@
 
 struct addr_list {
 	VEC(uint64_t) list;
-	size_t next;	/* first that was not passed yet */
-	size_t matched; /* how many were asked for */
+	size_t next;	/* first one that was not passed yet */
+	size_t matched; /* how many lookups succeeded */
 };
 
 static inline int addr_list_compare(const void *a, const void *b)
@@ -34,7 +34,8 @@ static inline void addr_list_sort(struct addr_list *l)
 		qsort(l->list.at, l->list.n, sizeof(l->list.at[0]), addr_list_compare);
 }
 
-/* Is @addr, not lower than the one asked for before, in the list?  Duplicates match one by one. */
+/* Is @addr in the list?  It must not be lower than in the call before.  Duplicates match one by
+ * one. */
 static inline bool addr_list_take(struct addr_list *l, uint64_t addr)
 {
 	while (l->next < l->list.n && l->list.at[l->next] < addr)

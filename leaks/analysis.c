@@ -8,9 +8,9 @@
 #include <unistd.h>
 #include "leaks/moment.h"
 
-#define STOP_MS 5000 /* for all threads to stand, when no limit is given */
+#define STOP_MS 5000 /* for all threads to stop, if no limit is given */
 
-/* Roots, edges: all that needs the whole memory. */
+/* Finds roots and edges: everything that needs the whole memory. */
 static int build(struct analysis *a, struct image *img, struct mp_err *err)
 {
 	uint64_t start = mono_ns();
@@ -69,7 +69,7 @@ int analysis_of_image(struct analysis *a, struct image *img, const struct analys
 	return ret;
 }
 
-/* What one snapshot found goes, its clusters and counters stay. */
+/* Frees the results of one snapshot, except for clusters and counters. */
 static void forget(struct analysis *a)
 {
 	graph_free(&a->graph);
@@ -77,7 +77,7 @@ static void forget(struct analysis *a)
 	census_free(&a->census);
 }
 
-/* Looks at one snapshot.  @seen: leaks of the snapshots before, replaced by those of all. */
+/* Examines one snapshot.  @seen: leaks of the snapshots before, replaced by those that all have. */
 static int look(struct analysis *a, struct image *img, const struct analysis_options *o,
 		uint32_t round, struct sightings *seen, struct mp_err *err)
 {
@@ -153,7 +153,7 @@ static void wait_for(uint64_t ms)
 		;
 }
 
-/* It takes longer than was predicted; it would again. */
+/* The pause was longer than predicted, and would be again. */
 static int stop_no_more(const struct analysis *a, const struct target *t, struct mp_err *err)
 {
 	char advice[160];

@@ -33,7 +33,7 @@ static int run(struct census *c, struct image *img, const struct walker *w, stru
 	return 0;
 }
 
-/* Takes over the list of the only heap; else joins them. */
+/* Moves the list of blocks if there is only one heap; else joins the lists. */
 static int join(struct census *c)
 {
 	vec_for_each (&c->heaps, h) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Following a linked list that may be damaged (Brent's way to find a cycle, in constant memory):
+ * Detects a cycle while following a linked list that might be damaged (Brent's algorithm, in
+ * constant memory):
  *
  *	struct chain c = {0};
  *	for (at = first; at && !chain_cycles(&c, at); at = next(at))
@@ -15,7 +16,8 @@ struct chain {
 	uint64_t mark, steps, limit;
 };
 
-/* Return: true if the list was here before; at most about three times its length is walked. */
+/* Return: true if the list was at @at before.  Walks at most about three times the list's length.
+ */
 static inline bool chain_cycles(struct chain *c, uint64_t at)
 {
 	if (at == c->mark)

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONTENT_TYPED  256u	  /* bytes that tell a type */
-#define CONTENT_HASHED (1u << 16) /* bytes that tell whether it is still the same block */
+#define CONTENT_TYPED  256u	  /* bytes examined to find the type */
+#define CONTENT_HASHED (1u << 16) /* bytes compared to see whether it is the same block */
 #define MAX_PREVIEWS   (1u << 16)
 
 static size_t content(const struct graph *g, uint32_t block, struct image *img, void *to,
@@ -107,7 +107,7 @@ static bool same(const struct cluster *c, const char *type, const char *owner, u
 	       (!owner || !strcmp(c->owner, owner));
 }
 
-/* Clusters under construction: hash to 1 + place in the list. */
+/* Clusters under construction: hash table with 1 + index in the list. */
 struct builder {
 	struct clusters *c;
 	uint32_t *slot;
@@ -143,7 +143,7 @@ static struct cluster *cluster_of(struct builder *b, const char *type, const cha
 	return NULL;
 }
 
-/* Only text is kept: clusters can be made anew without the image. */
+/* Keeps the text only: then clusters can be made again without the image. */
 static int keep_preview(struct clusters *c, uint32_t block, const char *text, size_t n)
 {
 	struct preview p = {.block = block};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Leaks of the same type and size, and from the same place where that is known, together: what a
- * report shows as one line. */
+/* Groups leaks of the same type and size, and of the same allocation stack if that is known.  A
+ * report shows each cluster as one line. */
 #ifndef LEAKS_CLUSTERS_H
 #define LEAKS_CLUSTERS_H
 
@@ -11,33 +11,33 @@
 #define PREVIEW_BYTES	32
 
 struct cluster {
-	uint32_t number; /* as in struct leak, whatever the order */
+	uint32_t number; /* as in struct leak; independent of the list's order */
 	char *type;	 /* "app::Node", or the shape: "text", "pointers", ... */
-	char *owner;	 /* file that the block has to do with, or NULL */
+	char *owner;	 /* file related to the block (struct type), or NULL */
 	uint64_t size;	 /* usable bytes of each block */
 	uint64_t count, bytes;
-	uint64_t indirect_count, indirect_bytes; /* what only these blocks keep */
-	uint64_t cycles;			 /* how many of them keep themselves */
-	uint64_t known_count; /* of the baseline; the report is about the others */
+	uint64_t indirect_count, indirect_bytes; /* blocks that only these blocks keep reachable */
+	uint64_t cycles;			 /* how many of them are on cycles */
+	uint64_t known_count; /* how many the baseline has; the report is about the others */
 	uint64_t sample[CLUSTER_SAMPLES];
 	uint32_t samples;
-	char preview[PREVIEW_BYTES + 1]; /* of text, unless told not to */
+	char preview[PREVIEW_BYTES + 1]; /* of a text, if content may be shown */
 	bool suppressed;
-	struct leak_source source; /* of the oldest block; .stack of all */
+	struct leak_source source; /* of the oldest block; .stack is that of all */
 	uint64_t youngest_ns;	   /* age of the youngest */
 	bool several_threads;
 };
-/* What a leaked text says. */
+/* The beginning of a leaked text. */
 struct preview {
 	uint32_t block;
 	char text[PREVIEW_BYTES + 1];
 };
 struct clusters {
 	VEC(struct cluster) list;     /* largest first */
-	VEC(struct preview) previews; /* by block; of the first some thousand texts */
+	VEC(struct preview) previews; /* by block; only of the first MAX_PREVIEWS texts */
 };
 
-/* One leak as it is compared between two snapshots. */
+/* A leak in the form in which two snapshots are compared. */
 struct sighting {
 	uint64_t addr, size, hash;
 };
@@ -45,24 +45,27 @@ struct sightings {
 	VEC(struct sighting) list; /* by address */
 };
 
-/* Looks at the direct leaks of @l, with what they hold.  @seen: filled, for clusters_confirm().
- * Return: 0 or -ENOMEM. */
+/* Lists the direct leaks of @l, with a hash of their contents.  @seen: filled, for
+ * sightings_confirm().  Return: 0 or -ENOMEM. */
 int sightings_take(struct sightings *seen, const struct graph *g, const struct leaks *l,
 		   struct image *img);
-/* Drops from @l what was not there before, or was another then.  Return: 0 or -ENOMEM. */
+/* Drops from @l the leaks that the earlier snapshot did not have, or that were other blocks then.
+ * Return: 0 or -ENOMEM. */
 int sightings_confirm(struct leaks *l, const struct graph *g, const struct sightings *before,
 		      const struct sightings *now);
 void sightings_free(struct sightings *s);
 
-/* @content: may bytes of the program be shown?  Return: 0 or -ENOMEM. */
+/* Groups the leaks of @l.  @content: bytes of the program's memory may be shown.  Return: 0 or
+ * -ENOMEM. */
 int clusters_make(struct clusters *c, const struct graph *g, struct leaks *l, struct image *img,
 		  bool content);
-/* Makes them anew, split by @source, which has one for each direct leak.  Return: 0 or -ENOMEM. */
+/* Makes the clusters again, split by @source, an array with an entry for each direct leak.  Return:
+ * 0 or -ENOMEM. */
 int clusters_split(struct clusters *c, const struct graph *g, struct leaks *l,
 		   const struct leak_source *source);
 void clusters_free(struct clusters *c);
 
-/* Names of the frames of a stack. */
+/* Access to the names of a stack's frames. */
 struct stack_names {
 	/* Return: does @matches(@pattern, NAME) hold for a function or file of @stack? */
 	bool (*any)(void *ctx, uint32_t stack, bool (*matches)(const char *, const char *),
@@ -70,12 +73,12 @@ struct stack_names {
 	void *ctx;
 };
 /* Marks clusters whose type, owner or stack (@names; NULL: not known) matches a line of a
- * suppression file (LeakSanitizer's: "leak:pattern", '*' for anything, '^' and '$' anchor, '#'
- * comments).  Return: 0 or -errno with @err. */
+ * suppression file.  Its format is LeakSanitizer's: "leak:pattern"; '*' matches anything, '^' and
+ * '$' anchor, '#' starts a comment.  Return: 0 or -errno with @err. */
 int clusters_suppress(struct clusters *c, const char *file, const struct stack_names *names,
 		      struct mp_err *err);
-/* Takes off what a former report (its JSON) knew, first from those without a stack: what a
- * recording has is younger.  Return: 0 or -errno with @err. */
+/* Subtracts the leaks of a former report (its JSON), first from clusters without a stack: blocks
+ * that are in a recording are younger.  Return: 0 or -errno with @err. */
 int clusters_baseline(struct clusters *c, const char *file, struct mp_err *err);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The one pass over all blocks, in order of address. */
+/* Finds the edges, in one pass over all blocks in order of address. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "leaks/graph.h"
 
 #define BUFFER	   (1u << 20)
-#define MAX_GAP	   (64u << 10) /* between blocks that are read together */
-#define SPARSE_MIN (1u << 20)  /* of larger blocks only touched pages are read */
+#define MAX_GAP	   (64u << 10) /* most bytes between blocks that are read together */
+#define SPARSE_MIN (1u << 20)  /* of larger blocks, only touched pages are read */
 #define PAGE	   4096u
 
 int graph_init(struct graph *g, const struct arch *arch, const struct heap_block *blocks, size_t n)
@@ -61,7 +61,8 @@ static void settle(struct scan *s, const struct scan_pending *p)
 	struct graph *g = s->graph;
 	uint32_t to = index_in(&g->index, p->record, p->value);
 
-	/* With tag bits only the very start of a block counts: a number is not that by chance. */
+	/* With tag bits, accepts only addresses of a block's very start: a number is not that by
+	 * chance. */
 	if (p->tagged && to != INDEX_NONE) {
 		if (g->block[to].addr != (p->value & ~7ull))
 			return;
@@ -75,7 +76,7 @@ static void settle(struct scan *s, const struct scan_pending *p)
 	set_first(s, p->from);
 	if (to == INDEX_NONE || to == p->from)
 		return;
-	/* The same target again right behind: one edge will do. */
+	/* A repeated edge to the same block is left out. */
 	if (g->to.n > g->first[p->from] && g->to.at[g->to.n - 1] == to)
 		return;
 	if (g->to.n == UINT32_MAX || vec_push(&g->to, to))
@@ -114,7 +115,7 @@ static void scan_wide(struct scan *s, const uint64_t *word, size_t n, uint64_t a
 	}
 }
 
-/* Of 32 bits all belong to the address. */
+/* 32-bit addresses have no room for tags. */
 static void scan_narrow(struct scan *s, const uint32_t *word, size_t n, uint64_t addr,
 			uint32_t from)
 {
@@ -165,7 +166,7 @@ int scan_flush(struct scan *s)
 	return s->failed ? -ENOMEM : 0;
 }
 
-/* Words of block @i that lie between @start and @end, of which @buf holds what is at @base. */
+/* Scans the words of block @i between @start and @end.  @buf has the bytes from @base on. */
 static void scan_part(struct scan *s, uint32_t i, const uint8_t *buf, uint64_t base, uint64_t start,
 		      uint64_t end)
 {
@@ -180,7 +181,7 @@ static void scan_part(struct scan *s, uint32_t i, const uint8_t *buf, uint64_t b
 		scan_words(s, buf + (from - base), (size_t)((to - from) / word), from, i);
 }
 
-/* A large block, touched pages only. */
+/* Scans a large block, touched pages only. */
 static void scan_large(struct scan *s, struct image *img, uint8_t *buf, uint32_t i)
 {
 	const struct heap_block *b = &s->graph->block[i];
@@ -191,7 +192,7 @@ static void scan_large(struct scan *s, struct image *img, uint8_t *buf, uint32_t
 		uint64_t run = m ? image_present(img, m, &at) : end;
 
 		if (!run) {
-			at = m->end; /* a block may go on in the next map */
+			at = m->end; /* a block can extend into the next map */
 			m = at < end ? image_map_at(img, at) : NULL;
 			if (!m)
 				return;
@@ -213,7 +214,7 @@ static void scan_large(struct scan *s, struct image *img, uint8_t *buf, uint32_t
 	}
 }
 
-/* Small blocks from @i on that lie near one another.  Return: the first one behind them. */
+/* Scans small blocks near each other from @i on.  Return: the first block that was not scanned. */
 static uint32_t scan_small(struct scan *s, struct image *img, uint8_t *buf, uint32_t i)
 {
 	const struct heap_block *b = s->graph->block;
@@ -230,7 +231,8 @@ static uint32_t scan_small(struct scan *s, struct image *img, uint8_t *buf, uint
 	s->graph->block_bytes += got;
 	for (uint32_t k = i; k < j; k++) {
 		if (b[k].addr >= base + got) {
-			/* A hole in the middle: what lies behind it is a read of its own. */
+			/* The bytes end before this block: the blocks behind the hole need another
+			 * read. */
 			if (k == i) {
 				s->graph->unreadable_bytes += b[k].size;
 				return k + 1;
@@ -245,7 +247,7 @@ static uint32_t scan_small(struct scan *s, struct image *img, uint8_t *buf, uint
 int graph_edges(struct graph *g, struct image *img, struct mp_err *err)
 {
 	struct scan *s = calloc(1, sizeof(*s));
-	/* A block of just less than SPARSE_MIN may start 7 bytes behind. */
+	/* A block of just less than SPARSE_MIN can start up to 7 bytes after the base. */
 	uint8_t *buf = malloc(BUFFER + 64);
 	uint32_t i = 0;
 	int ret = -ENOMEM;

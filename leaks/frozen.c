@@ -6,7 +6,7 @@
 
 #define CHUNK (64ull << 20)
 
-/* The first chunk that does not end before @addr. */
+/* Return: the first chunk that ends after @addr. */
 static size_t find_chunk(const struct frozen *f, uint64_t addr)
 {
 	size_t lo = 0, hi = f->chunks.n;
@@ -80,7 +80,7 @@ void frozen_free(struct frozen *f)
 	vec_free(&f->runs);
 }
 
-/* The first run that ends behind @addr, or NULL. */
+/* Return: the first run that ends after @addr, or NULL. */
 static const struct frozen_run *run_after(const struct frozen *f, uint64_t addr)
 {
 	size_t lo = 0, hi = f->runs.n;
@@ -110,7 +110,8 @@ static void copy_out(const struct frozen *f, uint64_t addr, uint8_t *to, size_t 
 	}
 }
 
-/* From one map.  What was not there in an anonymous one is zero, in a file's what the file has. */
+/* Reads from one map.  Bytes that were not present read as zeros in anonymous memory, else as in
+ * the file. */
 static size_t read_map(struct image *img, const struct image_map *m, uint64_t addr, uint8_t *to,
 		       size_t len)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Memory of a process that lies in memprof, and an image that takes it from there: what a running
- * process shows instead of a copy.
+ * A store, in memprof, for the memory of a process at one moment, and an image that reads from it.
+ * For a running process it replaces a copy.
  */
 #ifndef LEAKS_FROZEN_H
 #define LEAKS_FROZEN_H
@@ -18,26 +18,26 @@ struct frozen_chunk {
 
 /* Zero-initialize; frozen_free() at the end. */
 struct frozen {
-	VEC(struct frozen_chunk) chunks; /* by address; never touched parts take no memory */
-	VEC(struct frozen_run) runs;	 /* by address: what was there at the moment it shows */
-	const struct image_ops *below;	 /* for all that is not frozen */
+	VEC(struct frozen_chunk) chunks; /* by address; untouched parts use no memory */
+	VEC(struct frozen_run) runs;	 /* by address: what was present at the moment shown */
+	const struct image_ops *below;	 /* reads what is not frozen */
 	struct image_ops ops;
 };
 
 /**
- * frozen_room() - where the bytes from @addr on belong
- * @len: how many are wanted; on return how many of them have room there
- * What was there before stays.  Return: NULL if there is no memory.
+ * frozen_room() - where to store the bytes from @addr on
+ * @len: how many are wanted; on return, how many of them fit there
+ * Earlier contents are kept.  Return: NULL if there is no memory.
  */
 uint8_t *frozen_room(struct frozen *f, uint64_t addr, size_t *len);
-/* These bytes were there at the moment that it shows; in order of address.  Return: 0 or -ENOMEM.
- */
+/* Notes that these bytes were present at the moment shown; called in order of address.  Return: 0
+ * or -ENOMEM. */
 int frozen_show(struct frozen *f, uint64_t start, uint64_t end);
-/* Another moment is to be shown; the bytes stay. */
+/* Prepares for another moment: forgets which bytes were present.  The stored bytes stay. */
 void frozen_hide(struct frozen *f);
 void frozen_free(struct frozen *f);
 
-/* From now on @img, which is open, has the maps that are marked as frozen from @f, which must stay.
+/* From now on @img, which is open, reads its maps marked as frozen from @f.  @f must outlive @img.
  */
 void image_freeze(struct image *img, struct frozen *f);
 

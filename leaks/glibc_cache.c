@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Blocks that are free though their headers say in use: in the tcaches of threads and in the
- * fastbins of arenas.  Since 2.32 their links are mangled with the address they are stored at
- * (safe-linking); which it is, the chains themselves tell.
+ * Finds blocks that are free although their headers say in use: in the tcaches of threads and in
+ * the fastbins of arenas.  Since 2.32 their links are mangled with the address at which they are
+ * stored (safe-linking).  Whether they are is found out by following the chains both ways.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "leaks/glibc.h"
 
-#define TLS_SEARCH   (64u << 10) /* bytes of static TLS beside the thread pointer */
-#define MAX_ODD_BINS 2		 /* a thread may stand in the middle of malloc() */
+#define TLS_SEARCH   (64u << 10) /* bytes of static TLS next to the thread pointer */
+#define MAX_ODD_BINS 2		 /* a thread can be in the middle of malloc() */
 #define MAX_CHAIN    (1u << 24)
 #define MAX_LOOSE    (1u << 22)
 
@@ -23,8 +23,7 @@ struct tcache {
 struct cache {
 	struct glibc *g;
 	VEC(struct tcache) tcaches;
-	uint32_t
-	    links; /* of loose chains that may still be followed: a program may have made rings */
+	uint32_t links; /* of loose chains, left to follow: a program can have built rings */
 	bool mangled;
 };
 
@@ -45,7 +44,7 @@ static const struct heap_block *find_block(const struct glibc *g, uint64_t addr)
 		   : NULL;
 }
 
-/* Usable bytes of the blocks in a bin: chunks of 32, 48, ... bytes, less a word. */
+/* Does the usable size match the bin?  Bins are for chunks of 32, 48, ... bytes, minus a word. */
 static bool in_bin(const struct glibc *g, uint64_t addr, unsigned int bin)
 {
 	const struct heap_block *b = find_block(g, addr);
@@ -53,8 +52,8 @@ static bool in_bin(const struct glibc *g, uint64_t addr, unsigned int bin)
 	return b && b->size == g->l->chunk_min + (uint64_t)g->l->align * bin - g->l->word;
 }
 
-/* Has @b room for a tcache with its entries at @entries?  A remainder too small to split off stays
- * with it. */
+/* Does the size of @b match a tcache with its entries at @entries?  A remainder too small to be
+ * split off stays part of the block. */
 static bool is_size(const struct glibc *g, const struct heap_block *b, uint32_t entries)
 {
 	uint64_t need = entries + (uint64_t)g->l->word * TCACHE_BINS + g->l->word;
@@ -63,8 +62,8 @@ static bool is_size(const struct glibc *g, const struct heap_block *b, uint32_t 
 	return b->size == chunk - g->l->word || b->size == chunk + g->l->align - g->l->word;
 }
 
-/* One struct tcache_perthread_struct, if the block at @addr is one; at most @max_odd of its bins
- * contradict themselves. */
+/* Reads a struct tcache_perthread_struct, if the block at @addr can be one: at most @max_odd of its
+ * bins are inconsistent. */
 static bool read_tcache(struct glibc *g, uint64_t addr, int max_odd, struct tcache *t)
 {
 	const struct heap_block *b = find_block(g, addr);
@@ -94,8 +93,8 @@ static uint64_t follow(uint64_t at, uint64_t stored, bool mangled)
 }
 
 /*
- * Walks one chain of user addresses of @bin, adding them to the cached ones if @record.
- * @max: no longer than this.  Return: true if it ends as a chain must.
+ * Walks a chain of user addresses of @bin, and adds them to the cached ones if @record.
+ * @max: the longest chain accepted.  Return: true if it ends properly.
  */
 static bool chain(struct glibc *g, uint64_t at, unsigned int bin, uint32_t max, uint32_t link,
 		  bool mangled, bool record)
@@ -114,7 +113,7 @@ static bool chain(struct glibc *g, uint64_t at, unsigned int bin, uint32_t max, 
 	return true;
 }
 
-/* A chain that was to be recorded does not end well: what is left of it counts as live. */
+/* Notes a recorded chain that does not end properly: the blocks behind the fault count as live. */
 static bool settled(struct glibc *g, bool good, bool record)
 {
 	if (record && !good)
@@ -123,8 +122,8 @@ static bool settled(struct glibc *g, bool good, bool record)
 	return good;
 }
 
-/* Bins whose chains end well, with links read plainly or mangled.  Fastbins link chunks, tcaches
- * user addresses. */
+/* Return: the number of bins whose chains end properly, with the links read plain or mangled.
+ * Fastbins link chunks, tcaches user addresses. */
 static size_t try_chains(struct cache *c, bool mangled, bool record)
 {
 	size_t good = 0;
@@ -151,7 +150,7 @@ static size_t try_chains(struct cache *c, bool mangled, bool record)
 	return good;
 }
 
-/* Where the thread-local variables of a thread are, whose thread pointer is @tp. */
+/* The range of the thread-local variables of a thread with thread pointer @tp. */
 static bool tls_range(const struct image *img, uint64_t tp, uint64_t *start, uint64_t *end)
 {
 	const uint64_t mask = img->arch->word_size - 1u;
@@ -172,7 +171,7 @@ static bool tls_range(const struct image *img, uint64_t tp, uint64_t *start, uin
 	return true;
 }
 
-/* The pointer to the tcache among the thread-local variables of one thread. */
+/* Searches the thread-local variables of one thread for the pointer to its tcache. */
 static int search_tls(struct cache *c, uint64_t tp)
 {
 	const struct image *img = c->g->img;
@@ -188,7 +187,7 @@ static int search_tls(struct cache *c, uint64_t tp)
 	if (!buf)
 		return -ENOMEM;
 	n = image_read(c->g->img, start, buf, (size_t)(end - start)) / word;
-	/* Below the thread pointer libc's variables are nearest to it, or behind the program's. */
+	/* Below the thread pointer, libc's variables are nearest to it, or after the program's. */
 	for (size_t i = 0; i < n && !ret; i++) {
 		size_t at = img->arch->tls.above ? i : n - 1 - i;
 		struct tcache t;
@@ -203,7 +202,7 @@ static int search_tls(struct cache *c, uint64_t tp)
 	return ret;
 }
 
-/* A thread whose registers are not known: its tcache is a block that can be nothing else. */
+/* Finds the tcaches of threads without known registers: blocks that can be nothing else. */
 static int search_blocks(struct cache *c)
 {
 	for (size_t i = 0; i < c->g->heap->blocks.n; i++) {
@@ -228,9 +227,9 @@ static int ascending(const void *a, const void *b)
 }
 
 /*
- * Takes a chain of chunks as malloc_consolidate() has it when it has taken the whole of a fastbin:
- * told by headers, for what lies beside them may be half joined.  Return: chunks of the size of the
- * first one, up to an end as a chain must have; 0: it is none, though some may have been taken.
+ * Follows a chain of chunks that malloc_consolidate() has detached from a fastbin.  Trusts only the
+ * chunks' headers, since their neighbours might be half merged.  Return: number of chunks of the
+ * same size, if the chain ends properly; else 0, though some may have been recorded.
  */
 static uint32_t loose_chain(struct cache *cache, uint64_t at)
 {
@@ -255,8 +254,8 @@ static uint32_t loose_chain(struct cache *cache, uint64_t at)
 	return 0;
 }
 
-/* The tcache of a thread that ends hangs on nothing else while its blocks are freed, and its counts
- * stay. */
+/* Finds the tcache of an exiting thread.  While glibc frees its blocks nothing else points to it,
+ * and its counts are not updated. */
 static int take_ending_tcache(void *ctx, uint64_t addr)
 {
 	struct cache *c = ctx;
@@ -277,7 +276,7 @@ static int take_ending_tcache(void *ctx, uint64_t addr)
 	return used ? vec_push(&c->tcaches, t) : 0;
 }
 
-/* A single chunk is the one that the thread works on: it may become a block as well. */
+/* A single chunk is the one that the thread is working on, which can also become a block. */
 static int take_loose(void *ctx, uint64_t word)
 {
 	struct cache *c = ctx;
@@ -299,7 +298,7 @@ static int for_each_inside(struct cache *c, int (*take)(void *ctx, uint64_t word
 	return 0;
 }
 
-/* Both lists are sorted by address. */
+/* Removes the cached blocks from the list.  Both are sorted by address. */
 static void subtract(struct glibc *g)
 {
 	size_t keep = 0, k = 0;

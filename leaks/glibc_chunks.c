@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Chunks of glibc's arenas: from header to header, to the top chunk or a fencepost. */
+/* Walks the chunks of glibc's arenas from header to header, up to the top chunk or a fencepost. */
 #include <errno.h>
 #include <string.h>
 #include "leaks/glibc.h"
 
-#define PROBE_CHUNKS 32 /* this many plausible chunks in a row are a chain */
+#define PROBE_CHUNKS 32 /* number of consecutive plausible chunks that make a chain */
 
 enum stop {
 	STOP_TOP,
 	STOP_FENCE,  /* @at is the fencepost */
-	STOP_END,    /* the region is over */
-	STOP_BROKEN, /* the header at @at cannot be one */
+	STOP_END,    /* the end of the region */
+	STOP_BROKEN, /* the header at @at is not valid */
 	STOP_MEMORY,
 };
 
@@ -60,8 +60,8 @@ static bool plausible(const struct glibc *g, const struct region *r, uint64_t at
 	       size <= r->end - at && !(r->arena->main && c->size & NON_MAIN_ARENA);
 }
 
-/* Walks from @r->at.  @record: adds what it meets to the heap.  @max: chunks at most.
- * On return @r->at is where it stopped. */
+/* Walks from @r->at.  @record: add the chunks to the heap.  @max: most chunks to walk.  On return
+ * @r->at is where it stopped. */
 static enum stop walk(struct glibc *g, struct region *r, bool record, size_t max)
 {
 	struct image_view *v = record ? &g->view : &g->probe;
@@ -90,7 +90,8 @@ static enum stop walk(struct glibc *g, struct region *r, bool record, size_t max
 		}
 		if (!glibc_chunk_at(g, v, r->at + size, &next))
 			return STOP_BROKEN;
-		/* Old top chunks of heaps that were too small to free end in a header of 0. */
+		/* A former top chunk of a heap that was too small to be freed ends in a header of
+		 * 0. */
 		if (!size_of(&next))
 			return STOP_FENCE;
 		if (!(next.size & PREV_INUSE)) {
@@ -109,7 +110,7 @@ static enum stop walk(struct glibc *g, struct region *r, bool record, size_t max
 	return STOP_END;
 }
 
-/* The next place at or behind @from where a chain of chunks begins; 0: there is none. */
+/* Return: the next address from @from on where a chain of chunks begins; 0: there is none. */
 static uint64_t find_chain(struct glibc *g, const struct region *r, uint64_t from)
 {
 	for (uint64_t at = align_up(g, from); at + g->l->header <= r->end; at += g->l->align) {
@@ -118,7 +119,7 @@ static uint64_t find_chain(struct glibc *g, const struct region *r, uint64_t fro
 		enum stop why;
 
 		if (!glibc_chunk_at(g, &g->probe, at, &c)) {
-			/* A hole: go on at the next map. */
+			/* A hole: continue at the next map. */
 			const struct image_map *m = image_map_at(g->img, at);
 
 			if (m)
@@ -149,9 +150,9 @@ static void report_broken(struct glibc *g, const struct region *r, uint64_t next
 }
 
 /*
- * All chains between @r->at and @r->end.  Behind a fencepost there is memory of others (a foreign
- * sbrk()), behind a broken header memory that nobody can tell; both end where a chain begins again.
- * Return: 0 or -ENOMEM; *@own: bytes that belong to the arena.
+ * Walks all chains between @r->at and @r->end.  After a fencepost, memory can belong to other code
+ * (a foreign sbrk()); after a broken header, the contents are unknown.  Both end where another
+ * chain begins.  Return: 0 or -ENOMEM; *@own: bytes that belong to the arena.
  */
 static int walk_region(struct glibc *g, struct region r, uint64_t *own)
 {
@@ -166,7 +167,8 @@ static int walk_region(struct glibc *g, struct region r, uint64_t *own)
 		next = why == STOP_TOP || why == STOP_END ? 0 : find_chain(g, &r, r.at);
 		if (why == STOP_BROKEN) {
 			report_broken(g, &r, next);
-			/* Nobody knows what lies in between: the allocator's all the same. */
+			/* The memory in between is the allocator's, but its contents are unknown.
+			 */
 			if (heap_skip(g->heap, r.at, next ? next : r.end))
 				return -ENOMEM;
 			r.at = next ? next : r.end;
@@ -183,7 +185,7 @@ static int walk_region(struct glibc *g, struct region r, uint64_t *own)
 	return 0;
 }
 
-/* Where [heap], or what @addr lies in, ends: adjoining maps count as one. */
+/* The end of [heap], or of the maps from @addr on; adjacent maps count as one. */
 static uint64_t end_of_maps(const struct image *img, uint64_t addr)
 {
 	const struct image_map *m = image_map_at(img, addr), *last = img->maps.at + img->maps.n;
@@ -195,7 +197,8 @@ static uint64_t end_of_maps(const struct image *img, uint64_t addr)
 	return m->end;
 }
 
-/* Regions that mmap() gave because brk() could not: each ends in fenceposts, or in the top. */
+/* Walks regions that came from mmap() because brk() failed: each ends in fenceposts, or in the top.
+ */
 static int walk_scattered(struct glibc *g, const struct glibc_arena *a, uint64_t *own)
 {
 	size_t nknown;
@@ -203,7 +206,7 @@ static int walk_scattered(struct glibc *g, const struct glibc_arena *a, uint64_t
 	heap_sort_owned(g->heap);
 	nknown = g->heap->owned.n;
 	vec_for_each (&g->img->maps, m) {
-		uint64_t at = m->start, run = at; /* touched up to here */
+		uint64_t at = m->start, run = at; /* pages are touched up to here */
 
 		while (glibc_anonymous(m) && at + PAGE <= m->end) {
 			const struct heap_range *known = heap_owner(g->heap, nknown, at);
@@ -262,7 +265,7 @@ static int walk_main(struct glibc *g, const struct glibc_arena *a)
 	}
 	if (!ret && (a->flags & NONCONTIGUOUS))
 		ret = walk_scattered(g, a, &own);
-	/* Foreign sbrk() counts in system_mem too, when it lies between. */
+	/* A foreign sbrk() in between also counts in system_mem. */
 	if (!ret && !(a->flags & NONCONTIGUOUS) && start && a->top > start) {
 		struct chunk top;
 
@@ -299,7 +302,7 @@ static bool heap_info(struct glibc *g, const struct glibc_arena *a, uint64_t ins
 static int walk_other(struct glibc *g, const struct glibc_arena *a)
 {
 	uint64_t inside = a->top, heap, info[3], sum = 0;
-	uint64_t header = a->addr & 0xff; /* of a heap; the arena follows the first one's */
+	uint64_t header = a->addr & 0xff; /* of a heap; in the first heap, the arena follows it */
 
 	for (int i = 0; inside; i++) {
 		struct region r = {.arena = a};

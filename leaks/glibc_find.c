@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* main_arena, mp_ and the other arenas, by their shape: none of them has a symbol. */
+/* Finds main_arena, mp_ and the other arenas by their contents: none of them has a symbol. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "leaks/glibc.h"
 
-#define MAX_DATA   (16ull << 20) /* of one module: beyond it is no libc */
+#define MAX_DATA   (16ull << 20) /* of one module; libc has less */
 #define MAX_TEXT   (4ull << 20)
 #define MAX_ARENAS 65536
 
-/* Writable data of a module and the .bss behind it. */
+/* Writable data of a module with its .bss. */
 struct area {
 	uint64_t start, end;
 	const struct image_map *map;
@@ -29,7 +29,7 @@ static bool chunk_like(const struct glibc *g, uint64_t v)
 	return v >= PAGE && v < 1ull << 56 && !(v & (g->l->align - 1));
 }
 
-/* Arenas other than the main one follow their heap's header. */
+/* Arenas other than the main one follow the header of their heap. */
 static bool arena_like(const struct glibc *g, uint64_t v)
 {
 	uint64_t offset = v & 0xfffff;
@@ -50,7 +50,7 @@ static bool bins_consistent(const struct glibc *g, const uint8_t *state, uint64_
 		good += (fd == empty && bk == empty) ||
 			(fd != empty && bk != empty && chunk_like(g, fd) && chunk_like(g, bk));
 	}
-	/* One or two may be on the way when a thread was stopped. */
+	/* A bin or two can be in the middle of a change by a stopped thread. */
 	return good >= NUM_BINS - 2 && (top == addr + g->l->top || chunk_like(g, top));
 }
 
@@ -67,8 +67,8 @@ static uint64_t find_state(const struct glibc *g, const uint8_t *buf, size_t n, 
 }
 
 /*
- * mp_ by its fields around sbrk_base: two layouts, 2.26 to 2.34 and since 2.35.  What tunables and
- * mallopt() may change only adds to the score.
+ * Scores a candidate for mp_ by its fields around sbrk_base.  There are two layouts, 2.26 to 2.34
+ * and since 2.35.  Fields that tunables and mallopt() can change only add to the score.
  */
 static int score_par(struct glibc *g, const uint8_t *s, bool since_35, struct glibc_par *par)
 {
@@ -109,7 +109,7 @@ static void find_par(struct glibc *g, const uint8_t *buf, size_t n)
 	}
 }
 
-/* "2.36" behind @mark in the read-only memory of the module of @map. */
+/* Finds the minor version, as in "2.36", after @mark in the read-only memory of @map's module. */
 static int banner(struct glibc *g, const struct image_map *map)
 {
 	static const char mark[] = "stable release version 2.";
@@ -161,7 +161,7 @@ static bool look_in(struct glibc *g, const struct area *a)
 	return found;
 }
 
-/* Libraries named libc first, then everything that has data: a static program. */
+/* Searches libraries named libc first, then all modules with data, for static programs. */
 static bool find_main(struct glibc *g)
 {
 	for (int pass = 0; pass < 2; pass++) {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Threads that were stopped inside of the allocator: what they hold in registers and in the frames
- * of its functions.  A program of one thread takes no lock, so that it is told by where it stands.
+ * Finds threads that were stopped inside the allocator: blocks can be in their registers and in the
+ * frames of its functions.  A single-threaded program takes no lock, so the program counter is
+ * used.
  */
 #include <errno.h>
 #include <string.h>
 #include "leaks/glibc.h"
 
-#define INSN 4 /* bytes of code that before_syscall() looks at */
+#define INSN 4 /* bytes of code that before_syscall() examines */
 
 static bool in_module(const struct glibc *g, uint64_t pc)
 {
@@ -16,7 +17,7 @@ static bool in_module(const struct glibc *g, uint64_t pc)
 	return m && m->exec && g->module && !strcmp(m->path, g->module);
 }
 
-/* In a system call that takes its time: the allocator's own are never interrupted. */
+/* Is the thread in a blocking system call?  Those of the allocator are never interrupted. */
 static bool waits(struct image *img, const struct arch_regs *regs)
 {
 	const struct arch *a = img->arch;

@@ -24,7 +24,8 @@ static const struct glibc_layout layouts[] = {
 	.tcache_entries = {64, 128},
     },
     {
-	/* Where long double needs no more than 8 bytes: ARM, and not i386. */
+	/* For 32-bit architectures where long double has an alignment of at most 8: ARM, but not
+	   i386. */
 	.word = 4,
 	.header = 8,
 	.chunk_min = 16,

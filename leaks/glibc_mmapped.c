@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * glibc's mmapped chunks: at a page's start, prev_size 0 and a size of whole pages with the flag
- * IS_MMAPPED.  memalign() leaves that header stale and writes another one further up, whose
- * prev_size is its distance from the mapping's start.  mp_ counts them.
+ * Finds glibc's mmapped chunks.  They begin at the start of a page, with prev_size 0, the flag
+ * IS_MMAPPED and a size of whole pages.  memalign() leaves this header stale and writes another one
+ * further up, whose prev_size is its distance from the mapping's start.  mp_ counts these chunks.
  */
 #include <errno.h>
 #include "leaks/glibc.h"
@@ -22,8 +22,8 @@ static bool mmapped(const struct glibc *g, const struct chunk *c, uint64_t offse
 	       size >= g->l->chunk_min && *total % PAGE == 0;
 }
 
-/* The chunk that memalign() made of the mapping at @map, if it did: its distance from the start,
- * else 0.  *@total: bytes of the mapping, which realloc() may have changed since. */
+/* Finds the chunk that memalign() made in the mapping at @map.  Return: its distance from the
+ * start; 0: none.  *@total: bytes of the mapping, which realloc() can have changed since. */
 static uint64_t aligned_chunk(struct glibc *g, uint64_t map, uint64_t left, uint64_t *total)
 {
 	for (unsigned int k = 5; k <= MAX_ALIGN_BITS; k++) {
@@ -46,7 +46,7 @@ static uint64_t aligned_chunk(struct glibc *g, uint64_t map, uint64_t left, uint
 	return 0;
 }
 
-/* Return: bytes of the mapping that begins with chunk @c at @at, 0: there is none; or -ENOMEM. */
+/* Return: bytes of the mapping that begins with chunk @c at @at; 0: there is none; or -ENOMEM. */
 static int64_t take(struct glibc *g, const struct chunk *c, uint64_t at, uint64_t end,
 		    struct found *f)
 {
@@ -76,7 +76,7 @@ static bool complete(const struct glibc *g, const struct found *f)
 	return g->par.known && f->count == g->par.n_mmaps && f->bytes == g->par.mmapped_mem;
 }
 
-/* At the start of @m, and behind one another.  Return: 0 or -ENOMEM. */
+/* Finds mapped chunks at the start of @m, and directly behind each other.  Return: 0 or -ENOMEM. */
 static int walk_start(struct glibc *g, const struct image_map *m, size_t nknown, struct found *f)
 {
 	uint64_t at = m->start;
@@ -98,7 +98,7 @@ static int walk_start(struct glibc *g, const struct image_map *m, size_t nknown,
 	return 0;
 }
 
-/* At every page of @m that was ever touched. */
+/* Finds mapped chunks at every page of @m that was ever touched. */
 static int walk_pages(struct glibc *g, const struct image_map *m, size_t nknown, struct found *f)
 {
 	uint64_t at = m->start, run = at;
@@ -132,7 +132,8 @@ int glibc_walk_mmapped(struct glibc *g)
 	struct found f = {0};
 	int ret = 0;
 
-	/* At the starts of maps; then at every page, for maps that merged with a neighbour's. */
+	/* First at the starts of maps, then at every page, since mappings can have merged with a
+	 * neighbour. */
 	for (int every_page = 0; every_page < 2 && !complete(g, &f); every_page++) {
 		size_t nknown;
 

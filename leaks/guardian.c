@@ -10,7 +10,7 @@
 #include "attach/remains.h"
 #include "leaks/snapshot.h"
 
-#define WATCH_MS 60000 /* a large copy takes its time to end */
+#define WATCH_MS 60000 /* a large copy takes long to exit */
 #define LOOK_US	 5000
 
 static bool is_clear(pid_t pid)
@@ -25,7 +25,8 @@ static bool is_clear(pid_t pid)
 	return clear;
 }
 
-/* A copy may be in the making still: the thread that makes it stands when it is done. */
+/* Reaps the copies.  The kernel might still be making one: the thread that makes it stops after
+ * that, so the target is stopped at least once. */
 static void clear(pid_t pid, const struct deadline *deadline)
 {
 	bool stopped = false;
@@ -50,7 +51,7 @@ static void guard(int fd, pid_t memprof, pid_t target)
 	ssize_t n;
 	char byte;
 
-	/* What ends memprof's group or terminal is not meant for this, and nobody waits for it. */
+	/* Signals to memprof's process group or terminal are not meant for the guardian. */
 	setsid();
 	prctl(PR_SET_NAME, GUARDIAN_NAME);
 	close_range(0, (unsigned int)fd - 1, 0);
@@ -61,7 +62,7 @@ static void guard(int fd, pid_t memprof, pid_t target)
 	if (n)
 		_exit(0);
 	deadline = deadline_in_ms(WATCH_MS);
-	/* Its files are closed before its hold on the copy ends. */
+	/* The kernel closes memprof's files before it ends memprof's hold on the copy. */
 	while (getppid() == memprof && !deadline_passed(&deadline))
 		usleep(LOOK_US);
 	clear(target, &deadline);
@@ -92,7 +93,7 @@ void guardian_end(struct guardian *g)
 {
 	if (!g->pid)
 		return;
-	/* It would take the end of the pipe for ours, and wait for that. */
+	/* Without this byte, the guardian would take the end of the pipe for memprof's death. */
 	if (write(g->fd, "", 1) != 1)
 		kill(g->pid, SIGKILL);
 	close(g->fd);

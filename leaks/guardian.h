@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A process beside memprof that outlives a SIGKILL of it: then the kernel kills the copy that was
- * being made or read, and the guardian has the target reap it, if it is the target's child
- * (attach/copy.h).  Should both be killed, the next memprof does that (snapshot_clear()).
+ * A helper process that survives a SIGKILL of memprof.  In that case the kernel kills the copy that
+ * was being made or read, and the guardian makes the target reap it, if it is the target's child
+ * (attach/copy.h).  If both are killed, the next memprof does that (snapshot_clear()).
  */
 #ifndef LEAKS_GUARDIAN_H
 #define LEAKS_GUARDIAN_H
 
 #include <sys/types.h>
 
-#define GUARDIAN_NAME "memprof-guard" /* of the process, proc_pid_comm(5) */
+#define GUARDIAN_NAME "memprof-guard" /* name of the process, proc_pid_comm(5) */
 
 struct guardian {
-	pid_t pid; /* 0: there is none */
-	int fd;	   /* it sees that memprof is gone by the end of this pipe */
+	pid_t pid; /* 0: there is no guardian */
+	int fd;	   /* pipe whose end shows the guardian that memprof is gone */
 };
 
-/* Before a copy is made, in a program of one thread.  Without a guardian all goes on as well. */
+/* Starts the guardian by fork(), before a copy is made.  If it fails, everything works, but without
+ * a guardian. */
 void guardian_start(struct guardian *g, pid_t target);
-/* All is in order: it ends, and was waited for on return. */
+/* Ends the guardian and waits for it. */
 void guardian_end(struct guardian *g);
 
 #endif

@@ -6,11 +6,11 @@
 #include <string.h>
 #include "leaks/types.h"
 
-/* Groups by class, else by size. */
+/* Groups blocks by class, the others by size. */
 struct grouper {
 	struct heap_types *h;
-	VEC(uint32_t) of_class; /* class number to 1 + place in the list */
-	uint64_t *size;		/* open addressing: size + 1 to place */
+	VEC(uint32_t) of_class; /* class id to 1 + index in the list */
+	uint64_t *size;		/* open addressing: size + 1 to index */
 	uint32_t *place;
 	size_t slots, used;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* All live blocks by type and size. */
+/* Sums of all live blocks by type and size. */
 #ifndef LEAKS_HEAP_TYPES_H
 #define LEAKS_HEAP_TYPES_H
 
@@ -8,7 +8,7 @@
 struct heap_type {
 	char *type;    /* "app::Node", or "" for blocks without a class */
 	char *owner;   /* file of the class, or NULL */
-	uint64_t size; /* usable bytes of each; of classes: 0, for their objects differ */
+	uint64_t size; /* usable bytes of each block; 0 for classes, whose objects differ in size */
 	uint64_t count, bytes;
 };
 struct heap_types {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * An image from a core file: segments and notes as the kernel and gcore write them (System V gABI,
- * core files; linux/elfcore.h).  What is not in the core because it is in a mapped file is read
- * from that file.
+ * An image from a core file: segments and notes as written by the kernel and gcore (System V gABI,
+ * core files; linux/elfcore.h).  Memory of mapped files that is not in the core is read from the
+ * files.
  */
 #include <elf.h>
 #include <errno.h>
@@ -18,15 +18,15 @@
 
 /* Where the bytes of a map are. */
 struct segment {
-	uint64_t start, in_core, offset; /* the first in_core bytes are at offset of the core */
+	uint64_t start, in_core, offset; /* of the first in_core bytes, in the core */
 };
 
 struct core {
 	Elf *elf;
 	const char *exe;
 	uint64_t file_size;
-	VEC(struct segment) segments; /* as the image's maps */
-	int file;		      /* of the map read last: text outside of the core */
+	VEC(struct segment) segments; /* in the order of the image's maps */
+	int file;		      /* of the last map read whose bytes are not in the core */
 	uint64_t file_start;
 };
 
@@ -48,7 +48,7 @@ static size_t pread_all(int fd, void *to, size_t len, uint64_t offset)
 	return n;
 }
 
-/* What is outside of the core: the mapped file's own bytes, as long as nobody could write there. */
+/* Reads memory outside the core from the mapped file, if the mapping was not writable. */
 static size_t read_file(struct image *img, const struct image_map *m, uint64_t addr, void *to,
 			size_t len)
 {
@@ -109,13 +109,14 @@ static int core_open_file(struct image *img, const struct image_map *map)
 	struct stat st;
 	int fd;
 
-	/* The executable may have moved since: the one that was named is taken.  Libraries of
+	/* The executable can have moved since, so the one named by the user is used.  Libraries of
 	 * another architecture are not on this machine. */
 	if (!strcmp(image_map_name(map), name ? name + 1 : c->exe))
 		path = c->exe;
 	else if (img->arch != arch_native())
 		return -ENOENT;
-	/* The core says which: it may name a fifo, or a device that opening does something to. */
+	/* The path comes from the core, and could name a fifo, or a device that reacts to being
+	 * opened. */
 	if (path[0] == '[' || stat(path, &st) || !S_ISREG(st.st_mode))
 		return -ENOENT;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -141,7 +142,7 @@ static const struct image_ops core_ops = {
 
 /* -------------------------------------------------------------------------------- opening -- */
 
-/* Both lists stay in order of address. */
+/* Inserts a map and its segment, keeping both lists sorted by address. */
 static int insert(struct image *img, struct core *c, struct image_map *m, const struct segment *s)
 {
 	size_t at = img->maps.n;
@@ -170,12 +171,12 @@ static int add_segment(struct image *img, struct core *c, const GElf_Phdr *ph)
 			      .exec = ph->p_flags & PF_X};
 	struct segment s = {ph->p_vaddr, ph->p_filesz, ph->p_offset};
 
-	/* Above user memory there may be the vsyscall page. */
+	/* The vsyscall page can be above user memory. */
 	if (!ph->p_memsz || m.end < m.start || ph->p_filesz > ph->p_memsz ||
 	    m.end > 1ull << img->arch->address_bits)
 		return 0;
 	if (img->maps.n && m.start < img->maps.at[img->maps.n - 1].end)
-		return -EINVAL; /* ascending and apart, says the gABI */
+		return -EINVAL; /* the gABI requires ascending order without overlaps */
 	m.path = strdup("");
 	if (m.path && !insert(img, c, &m, &s))
 		return 0;
@@ -193,8 +194,8 @@ static int name_map(struct image_map *m, const char *name, size_t length, uint64
 	return m->path ? 0 : -ENOMEM;
 }
 
-/* A file that was mapped from @start to @end: the segments of it get its name; what is not in the
- * core at all was only read, and is in the file. */
+/* Handles a file that was mapped from @start to @end.  Segments within it get its name.  If the
+ * core has no segment for it, the mapping was read-only, and its bytes are in the file. */
 static int take_file(struct image *img, struct core *c, uint64_t start, uint64_t end,
 		     uint64_t offset, const char *name, size_t length, uint64_t ino)
 {
@@ -240,7 +241,7 @@ static int take_files(struct image *img, struct core *c, const char *desc, size_
 	for (uint64_t i = 0; i < count && name < end && !ret; i++, range += 3ul * word) {
 		size_t length = strnlen(name, (size_t)(end - name));
 
-		/* The core does not say more of an inode than that there is one. */
+		/* The core has no inode numbers: uses any nonzero ones. */
 		ret = take_file(
 		    img, c, arch_word(img->arch, range), arch_word(img->arch, range + word),
 		    arch_word(img->arch, range + 2ul * word) * page, name, length, i + 1);
@@ -249,8 +250,8 @@ static int take_files(struct image *img, struct core *c, const char *desc, size_
 	return ret;
 }
 
-/* NT_PRSTATUS: signals, two sets of them, four process ids, four pairs of words of time, and the
- * general registers. */
+/* NT_PRSTATUS: signal information, two signal sets, four process ids, four pairs of time words,
+ * then the general registers. */
 static int add_thread(struct image *img, const char *desc, size_t size)
 {
 	const size_t ids = 16 + 2ul * img->arch->word_size;
@@ -300,8 +301,8 @@ static void set_path(struct image_map *m, const char *path)
 	}
 }
 
-/* The kernel does not name them: the main thread's stack, and the first memory without a file
- * behind the executable. */
+/* Names areas as /proc/PID/maps would: the main thread's stack, and as heap the first memory
+ * without a file after the executable. */
 static void name_areas(struct image *img)
 {
 	const struct image_map *last = NULL;
@@ -327,7 +328,7 @@ static void name_areas(struct image *img)
 	}
 }
 
-/* The size the file must have; the kernel writes segments in order. */
+/* Return: the size that the file must have. */
 static uint64_t size_needed(Elf *elf, size_t n)
 {
 	uint64_t need = 0;
@@ -341,7 +342,8 @@ static uint64_t size_needed(Elf *elf, size_t n)
 	return need;
 }
 
-/* Is the file the program of this core?  The core has the first page of what was mapped. */
+/* Is the file the program of this core?  Compares build ids; the core has the first page of each
+ * mapped file. */
 static int check_exe(struct image *img, const char *path, struct mp_err *err)
 {
 	uint8_t ours[32], its[32];
@@ -397,7 +399,7 @@ static int take_all(struct image *img, struct core *c, const char *path, struct 
 		    "%s is cut off: %llu of %llu bytes (ulimit -c, a full disk); what is "
 		    "missing could be what points to a block",
 		    path, (unsigned long long)c->file_size, (unsigned long long)need);
-	/* Segments before notes: NT_FILE names them. */
+	/* Segments first: NT_FILE then gives them names. */
 	for (int notes = 0; notes < 2; notes++) {
 		for (size_t i = 0; i < n; i++) {
 			GElf_Phdr ph;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* An image of a process that does not run: stopped by us, or the copy of one. */
+/* An image of a process that does not run: stopped by memprof, or a copy. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -62,7 +62,7 @@ static uint64_t process_present(struct image *img, const struct image_map *map, 
 	struct pagemaps *p = img->backend;
 	struct page_run run;
 
-	/* A copy has no table for shared pages until it touches them. */
+	/* The page tables of a copy have no shared pages until it touches them. */
 	if (!pagemap_next(map->shared || map->live ? &p->process : &p->copy, *addr, map->end, &run))
 		return 0;
 	if (run.start > *addr)
@@ -153,7 +153,7 @@ int image_open_process(struct image *img, pid_t memory, struct mp_err *err)
 			       "cannot read the memory of process %d: %s", img->pid,
 			       strerror(-ret));
 	}
-	/* Of what cannot be asked all counts as touched. */
+	/* Without a pagemap, all pages count as touched. */
 	ignore_result(pagemap_open(&p->copy, memory));
 	ignore_result(pagemap_open(&p->process, img->pid));
 	img->backend = p;
@@ -177,7 +177,8 @@ static bool overlaps(const struct image *img, uint64_t start, uint64_t end)
 	return false;
 }
 
-/* Does the process still have memory that its copy has not?  It may have mapped it anew. */
+/* Does the process still have memory that its copy lacks?  It can also have mapped it again since.
+ */
 static int lacks_some(const struct image *img, const struct maps *before, bool *some)
 {
 	struct maps now;
@@ -224,7 +225,7 @@ int image_add_live(struct image *img, const struct maps *before)
 	if (ret || !some)
 		return ret == -ESRCH || ret == -ENOENT ? 0 : ret;
 	vec_for_each (&now.list, u) {
-		/* What overlaps with memory of the copy was mapped after it. */
+		/* Memory that overlaps the copy's was mapped after the copy was made. */
 		if (!ret && u->dontfork && u->prot & PROT_WRITE && !overlaps(img, u->start, u->end))
 			ret = add_live(img, u);
 	}

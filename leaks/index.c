@@ -29,8 +29,8 @@ static struct index_record *record_for(struct index *x, uint64_t addr)
 	return &x->slab[*slot][(addr & ((1u << INDEX_SLAB_BITS) - 1)) >> 10];
 }
 
-/* Covers granules from @addr to @end; the first record of a KiB that a block reaches from below
- * gets the rank of what started before. */
+/* Marks the granules from @addr to @end as covered.  A record first reached from below gets the
+ * number of blocks that started before it. */
 static bool cover(struct index *x, uint64_t addr, uint64_t end, uint32_t next)
 {
 	while (addr < end) {
@@ -67,7 +67,7 @@ int index_build(struct index *x, const struct heap_block *blocks, size_t n, uint
 	x->slab = calloc(1, sizeof(*x->slab));
 	if (!x->directory || !x->slab)
 		return -ENOMEM;
-	x->nslabs = 1; /* slab 0 is none */
+	x->nslabs = 1; /* slab 0 means none */
 	if ((x->low + x->span) >> address_bits)
 		return -E2BIG;
 	for (uint32_t i = 0; i < n; i++) {

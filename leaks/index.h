@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Which block does an address belong to?  One record for each KiB of heap: in which of its 16-byte
- * granules a block starts, which are covered by a block at all, and how many blocks start before
- * it.  An answer costs one cache miss; the list of blocks is not looked at.
+ * Finds the block that contains an address.  There is a record for each KiB of heap: in which of
+ * its 16-byte granules a block starts, which granules are covered by a block, and how many blocks
+ * start before it.  A lookup costs one cache miss and does not read the list of blocks.
  */
 #ifndef LEAKS_INDEX_H
 #define LEAKS_INDEX_H
@@ -15,10 +15,10 @@
 #define INDEX_SLAB_BITS 26 /* 64 MiB of addresses */
 
 struct index_record {
-	_Alignas(32) uint64_t starts; /* never across two cache lines */
+	_Alignas(32) uint64_t starts; /* aligned so that it never crosses a cache line */
 	uint64_t covered;
 	uint32_t rank;	/* blocks that start below this KiB */
-	uint32_t dense; /* two blocks start in one granule: only the list can tell */
+	uint32_t dense; /* two blocks are in one granule: search the list instead */
 };
 
 struct index {
@@ -27,21 +27,21 @@ struct index {
 	uint32_t *directory; /* slab of each 64 MiB, from 1; 0: none */
 	struct index_record **slab;
 	uint32_t nslabs;
-	uint64_t low, span;   /* of all blocks */
+	uint64_t low, span;   /* range of all blocks */
 	uint8_t address_bits; /* of the architecture */
 };
 
-/* @blocks: sorted by address, not overlapping; stay where they are while the index is used.
- * @address_bits: no address has more.
- * Return: 0, -ENOMEM, or -E2BIG (more than 4 G blocks, or one above all addresses). */
+/* Builds the index.  @blocks: sorted by address, not overlapping; must stay in place while the
+ * index is used.  @address_bits: no address has more bits.  Return: 0, -ENOMEM, or -E2BIG (more
+ * than 4 G blocks, or one above all addresses). */
 int index_build(struct index *x, const struct heap_block *blocks, size_t n, uint8_t address_bits);
 void index_free(struct index *x);
-/* Return: number of the first block that starts above @addr; @x->n: none does. */
+/* Return: number of the first block that starts above @addr; @x->n if none does. */
 uint32_t index_above(const struct index *x, uint64_t addr);
-/* The slow way for dense records. */
+/* Searches the list, for dense records. */
 uint32_t index_search(const struct index *x, uint64_t addr);
 
-/* Return: the record of @addr, or NULL when no block is near it. */
+/* Return: the record of @addr, or NULL if no block is near it. */
 static inline const struct index_record *index_record(const struct index *x, uint64_t addr)
 {
 	uint32_t slab;

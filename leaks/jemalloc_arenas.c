@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* jemalloc's arenas: their counters, what jemalloc maps for itself, and threads' caches. */
+/* Reads jemalloc's arenas: their counters, jemalloc's own mappings, and the threads' caches. */
 #include <errno.h>
 #include "leaks/chain.h"
 #include "leaks/jemalloc.h"
@@ -24,9 +24,9 @@ struct cache_5_3 {
 };
 _Static_assert(sizeof(struct cache_5_3) == 1760, "as in jemalloc 5.3");
 
-#define TSD_TICKERS 48 /* tsd_t.arenas_tdata stands so much before tcache in 5.2 */
+#define TSD_TICKERS 48 /* in 5.2, offset of tsd_t.arenas_tdata below tcache */
 
-/* The regions lie below .avail. */
+/* The cached regions are stored below .avail. */
 struct cache_bin_5_2 {
 	uint32_t low_water, cached;
 	uint64_t requests, avail;
@@ -65,7 +65,7 @@ static void take_counters(struct je *je, struct je_arena *a)
 	a->internal = (int64_t)je_word(je, a->addr + l->arena_internal);
 }
 
-/* Blocks that jemalloc maps for its own structures. */
+/* Marks the memory that jemalloc maps for its own structures. */
 static int own_base(struct je *je, const struct je_arena *a)
 {
 	uint64_t base = je_word(je, a->addr + je->layout->arena_base),
@@ -126,8 +126,8 @@ static int take_cache_5_3(struct je *je, uint64_t slow)
 }
 
 /*
- * The stacks of all bins lie in one block, that of the smallest first.  An explicit cache is in
- * that block, too; a thread's own is in its tsd_t, as are its tickers.
+ * The stacks of all bins are in one block, that of the smallest bin first.  An explicit tcache is
+ * also in that block; a thread's automatic tcache is in its tsd_t, as are its tickers.
  */
 static int take_internal_5_2(struct je *je, uint64_t at, const struct cache_5_2 *cache)
 {
@@ -170,7 +170,7 @@ static int take_cache(struct je *je, const struct je_arena *a, uint64_t at)
 	return je->layout->cache_next ? take_cache_5_2(je, at) : take_cache_5_3(je, at);
 }
 
-/* The ring of an arena's caches, each of which points back. */
+/* Follows the ring of an arena's caches, checking the links back. */
 static int take_caches(struct je *je, const struct je_arena *a)
 {
 	const uint64_t link = je->layout->cache_next;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Where jemalloc keeps its things, without symbols: in a module that has its messages.  The radix
- * tree's root is 2 MiB or 256 KiB of .bss; an entry that leads to a leaf that leads to an extent
- * that says its own address gives the root away.  Arenas follow each other in a table, and their
- * bases know their index: by this the version is found out.  The tables of size classes must agree
- * with each other.
- * Offsets: struct arena_s, tcache_slow_s, tcache_s, base_s of 5.3.0 and 5.2.1.
+ * Finds jemalloc's data without symbols, in a module that has its messages.  The radix tree's root
+ * is 2 MiB or 256 KiB of .bss.  It is recognized by an entry that leads to a leaf, which leads to
+ * an extent that has the matching address.  The arenas are in a table, and their bases have their
+ * index; this shows the version.  The tables of size classes must agree with each other.  Offsets:
+ * struct arena_s, tcache_slow_s, tcache_s, base_s of 5.3.0 and 5.2.1.
  */
 #include <errno.h>
 #include <string.h>
@@ -59,14 +58,14 @@ static const struct je_tree trees[] = {
 };
 #define MIN_ROOT_BYTES (8ul << 15)
 
-/* Bytes of a node or a leaf right below the root. */
+/* Bytes of a node or leaf directly below the root. */
 static uint64_t child_bytes(const struct je_tree *t)
 {
 	return 8 * (t->node_shift ? t->node_words : t->leaf_elements * t->leaf_words);
 }
 
-/* By the extents that lead back to a leaf: the address from which on it describes pages.  Return:
- * false if it is no leaf. */
+/* Finds the first address that the leaf describes, from extents that match their position in it.
+ * Return: false if it is not a leaf. */
 static bool leaf_base(struct je *je, struct image_view *v, uint64_t leaf, uint64_t *base)
 {
 	const struct je_tree *t = je->tree;
@@ -84,14 +83,15 @@ static bool leaf_base(struct je *je, struct image_view *v, uint64_t leaf, uint64
 		    !image_read_all(je->img, edata, &e, sizeof(e)))
 			return false;
 		*base = (e.addr & ~(JE_PAGE - 1)) - i / t->leaf_words * JE_PAGE;
-		/* A leaf also has the last pages of extents, and those within slabs. */
+		/* A leaf also has entries for the last page of an extent, and for the inner pages
+		 * of a slab. */
 		if (e.size_esn >= JE_PAGE && *base % span == 0)
 			return true;
 	}
 	return false;
 }
 
-/* The same for a node or leaf right below the root. */
+/* As leaf_base(), for a node or leaf directly below the root. */
 static bool child_base(struct je *je, struct image_view *v, uint64_t child, uint64_t *base)
 {
 	const struct je_tree *t = je->tree;
@@ -111,7 +111,7 @@ static bool may_be_child(const struct image *img, uint64_t at, const struct je_t
 	return at % 64 == 0 && scan_all_writable(img, at, at + child_bytes(t));
 }
 
-/* A pointer to a leaf may also be elsewhere: the root has nothing but children. */
+/* A pointer to a leaf can also be elsewhere, but the root contains nothing but children. */
 static bool only_children(const struct scan_data *data, uint64_t root, const struct je_tree *t)
 {
 	const uint64_t *words = data->words + (root - data->start) / 8;
@@ -164,14 +164,14 @@ static bool valid_arena(struct je *je, uint64_t addr, unsigned index)
 	uint32_t ind;
 	uint64_t base;
 
-	/* The base, too, begins with the index. */
+	/* The base, too, begins with the arena's index. */
 	return addr % 64 == 0 && scan_writable(je->img, addr) &&
 	       image_word(je->img, addr + je->layout->arena_base, &base) &&
 	       scan_writable(je->img, base) && image_read_all(je->img, base, &ind, sizeof(ind)) &&
 	       ind == index && scan_writable(je->img, je_word(je, base + je->layout->base_blocks));
 }
 
-/* The table begins with arena 0, and every entry of it is empty or an arena of that index. */
+/* The table begins with arena 0, and each entry is empty or an arena with the matching index. */
 static bool valid_arenas(struct je *je, const uint64_t *words)
 {
 	if (!words[0])
@@ -197,7 +197,7 @@ static bool valid_bins(const struct je_bin *bin)
 	return true;
 }
 
-/* Sizes of all classes: the small ones are the bins', and each is larger than the one before. */
+/* The sizes of all classes: small ones are as in the bins, and the sizes ascend. */
 static bool valid_sizes(const struct je_bin *bin, const uint64_t *words)
 {
 	for (int i = 0; i < JE_BINS; i++) {

@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include "attach/procfs.h"
 
-/* The hexadecimal words behind @mark, and then @before, in the lines of a file of /proc. */
+/* Reads the hexadecimal number that follows @before after @mark, in each line of a /proc file. */
 static int read_words(struct kernel_roots *k, const char *path, const char *mark,
 		      const char *before)
 {
@@ -61,7 +61,7 @@ int kernel_roots_read(struct kernel_roots *k, pid_t pid)
 	char path[64];
 	int ret;
 
-	/* fs/eventpoll.c and fs/proc/base.c write these lines. */
+	/* The format of these lines is in fs/eventpoll.c and fs/proc/base.c. */
 	memset(k, 0, sizeof(*k));
 	ret = read_epolls(k, pid);
 	snprintf(path, sizeof(path), "/proc/%d/timers", proc_of(pid));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Pointers of a process that only the kernel holds: epoll's user data, sigev_value of timers. */
+/* Pointers of a process that only the kernel holds: epoll's user data, and sigev_value of timers.
+ */
 #ifndef LEAKS_KERNEL_ROOTS_H
 #define LEAKS_KERNEL_ROOTS_H
 
@@ -11,7 +12,7 @@ struct kernel_roots {
 	VEC(uint64_t) words;
 };
 
-/* Reads /proc/@pid/fdinfo and timers; a process that is gone has none.  Return: 0 or -ENOMEM. */
+/* Reads /proc/@pid/fdinfo and timers; finds none if the process is gone.  Return: 0 or -ENOMEM. */
 int kernel_roots_read(struct kernel_roots *k, pid_t pid);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Leaks that somebody knows already: suppression files and former reports. */
+/* Excludes known leaks: suppression files and former reports. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,8 @@
 
 #define MAX_BASELINE (1ull << 30)
 
-/* LeakSanitizer's TemplateMatch: '*' matches anything; without '^' and '$' anywhere. */
+/* As LeakSanitizer's TemplateMatch: '*' matches anything; without '^' and '$' the pattern can match
+ * anywhere. */
 static bool matches(const char *pattern, const char *text)
 {
 	bool anchored = *pattern == '^';

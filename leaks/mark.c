@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What roots reach, what they do not, and who keeps whom. */
+/* Marks the blocks that roots reach, and assigns the leaked ones to the blocks that keep them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static void set(uint64_t *bits, uint32_t i)
 	bits[i / 64] |= 1ull << i % 64;
 }
 
-/* Follows edges from what is queued to blocks that are not in @seen yet.  @parent may be NULL. */
+/* Follows edges from the queued blocks to blocks not yet in @seen.  @parent can be NULL. */
 static int spread(const struct graph *g, struct queue *q, uint64_t *seen, uint32_t *parent)
 {
 	while (q->next < q->list.n) {
@@ -53,7 +53,8 @@ static bool passing(enum root_kind kind)
 	return kind == ROOT_REGISTER || kind == ROOT_STACK;
 }
 
-/* @lasting: leave out registers and stacks. */
+/* Marks what is reachable from roots.  @without: a block to be ignored as a root's target.
+ * @lasting: ignore registers and stacks. */
 static int from_roots(const struct graph *g, uint64_t *seen, uint32_t *parent, uint32_t without,
 		      bool lasting)
 {
@@ -77,7 +78,8 @@ static int from_roots(const struct graph *g, uint64_t *seen, uint32_t *parent, u
 	return ret;
 }
 
-/* Everything that @head reaches and nobody had becomes its own. */
+/* Makes @head a direct leak, and the owner of all blocks that it reaches and that are not yet in
+ * @seen. */
 static int claim(const struct graph *g, struct leaks *l, uint64_t *seen, uint32_t head, bool cycle)
 {
 	struct leak leak = {.block = head, .cycle = cycle};
@@ -102,7 +104,8 @@ struct frame {
 	uint32_t block, edge;
 };
 
-/* Depth first from @start over what is not in @seen; appends to @finished in order of finishing. */
+/* Depth-first search from @start over blocks not in @seen; appends them to @finished in order of
+ * finishing. */
 static int finish(const struct graph *g, uint64_t *seen, uint32_t start, struct queue *finished)
 {
 	VEC(struct frame) stack = {0};
@@ -130,9 +133,9 @@ static int finish(const struct graph *g, uint64_t *seen, uint32_t start, struct 
 }
 
 /*
- * What is left has only cycles at its heads.  The block that a depth first search finishes last
- * lies in a cycle that nothing else points into; so, going backwards, does every one not yet
- * claimed.
+ * Claims the remaining leaks, all reached from cycles.  The block that a depth-first search
+ * finishes last is on a cycle into which nothing else points.  Going backwards, so is each block
+ * that is not claimed yet.
  */
 static int claim_cycles(const struct graph *g, struct leaks *l, uint64_t *seen)
 {
@@ -223,7 +226,8 @@ int mark_path(const struct graph *g, uint32_t block, struct path *path)
 	int ret = parent && seen ? 0 : -ENOMEM;
 
 	memset(path, 0, sizeof(*path));
-	/* What a stack or register holds passes; what a global holds explains. */
+	/* Prefers globals, which explain more: references from stacks and registers are temporary.
+	 */
 	if (!ret)
 		ret = from_roots(g, seen, parent, INDEX_NONE, true);
 	if (!ret && !has(seen, block))
@@ -261,7 +265,7 @@ int mark_retained(const struct graph *g, uint32_t block, uint32_t *count, uint64
 	if (!ret)
 		ret = from_roots(g, all, NULL, INDEX_NONE, false);
 	if (!ret) {
-		set(without, block); /* as if seen: nothing goes through it */
+		set(without, block); /* marked as seen, so that no path goes through it */
 		ret = from_roots(g, without, NULL, block, false);
 	}
 	for (uint32_t b = 0; b < g->n && !ret; b++) {

@@ -37,7 +37,7 @@ int moment_take(struct moment *m, struct target *t, const struct snapshot_plan *
 		ret = try(m, t, plan, max_ms, walked, err);
 		if (ret)
 			return ret;
-		/* A stopped process, or one that is gone, will not move on. */
+		/* A stopped process, or one that is gone, would not change. */
 		if (*walked || !m->census.passing || m->snapshots == TRIES ||
 		    m->snapshot.image.torn ||
 		    (plan->max_pause_ns && m->snapshot.pause_ns > plan->max_pause_ns))

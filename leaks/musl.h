@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* musl's two allocators: which one is there, and the old one as it lies in memory. */
+/* musl's two allocators: detects which one is present; data structures of the old one. */
 #ifndef LEAKS_MUSL_H
 #define LEAKS_MUSL_H
 
@@ -9,11 +9,11 @@
 #include "leaks/image.h"
 
 #define MUSL_OLD_BINS	  64
-#define MUSL_OLD_ALIGN	  32 /* SIZE_ALIGN: of blocks and sizes, bytes */
+#define MUSL_OLD_ALIGN	  32 /* SIZE_ALIGN: alignment of blocks and sizes, bytes */
 #define MUSL_OLD_OVERHEAD 16 /* of a chunk's header */
 #define MUSL_OLD_IN_USE	  1ull
 
-/* The last two words are those of a free chunk only. */
+/* Only free chunks have the last two words. */
 struct musl_old_chunk {
 	uint64_t psize, csize, next, prev;
 };
@@ -41,8 +41,8 @@ static inline bool musl_old_plausible(uint64_t field)
 	return musl_old_size(field) >= MUSL_OLD_ALIGN && musl_old_size(field) % MUSL_OLD_ALIGN == 0;
 }
 
-/* BIN_TO_CHUNK() of bin @i of the mal at @mal: the bin's head and tail stand where a chunk's next
- * and prev would. */
+/* BIN_TO_CHUNK() for bin @i of the mal at @mal: the bin's head and tail are at the offsets of a
+ * chunk's next and prev. */
 static inline uint64_t musl_old_bin_chunk(uint64_t mal, int i)
 {
 	uint64_t bin =
@@ -51,12 +51,12 @@ static inline uint64_t musl_old_bin_chunk(uint64_t mal, int i)
 	return bin + offsetof(struct musl_old_bin, head) - offsetof(struct musl_old_chunk, next);
 }
 
-/* Is musl's dynamic linker mapped, which is its C library? */
+/* Is musl's dynamic linker, which is also its C library, mapped? */
 bool musl_is_there(const struct image *img);
-/* Finds mallocng's context in static data.  Return: 1: it is there, 0: it is not; or -ENOMEM. */
+/* Finds mallocng's context in static data.  Return: 1: found; 0: not found; or -ENOMEM. */
 int musl_ng_is_there(struct image *img);
-/* Finds the old malloc's bins.  Return: 1: *@at is their address, *@mal what is there; 0: there are
- * none, or no chunk was ever free; or -ENOMEM. */
+/* Finds the old malloc's bins.  Return: 1 with their address in *@at and their contents in *@mal;
+ * 0: not found, or no chunk was ever freed; or -ENOMEM. */
 int musl_old_find(struct image *img, uint64_t *at, struct musl_old_mal *mal);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Where musl's old malloc keeps its bins, without symbols: 64 of them follow a bit map of those
- * that have chunks, and the first chunk of each points back.
+ * Finds the bins of musl's old malloc without symbols.  A bit map of the nonempty bins is followed
+ * by 64 bins, and the first chunk of each bin points back to it.
  */
 #include <string.h>
 #include "leaks/musl.h"
 #include "leaks/scan.h"
 
-#define MAX_ODD_BINS 2 /* that threads are just changing */
+#define MAX_ODD_BINS 2 /* that threads can be changing */
 
 struct search {
 	uint64_t at;
@@ -35,7 +35,7 @@ static bool valid_head(struct image *img, const struct musl_old_bin *b, uint64_t
 	       image_word(img, b->head + c.csize, &behind) && behind == c.csize;
 }
 
-/* Without any read: most words fail here. */
+/* A test that needs no reads, since most words fail it. */
 static bool maybe_mal(const uint64_t *words)
 {
 	for (int i = 0; words[0] && i < MUSL_OLD_BINS; i++) {

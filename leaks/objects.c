@@ -9,7 +9,8 @@
 #include <unistd.h>
 #include "unwind/symbols.h"
 
-/* What has to be added to addresses of the file: from the first map of it and the first segment. */
+/* The difference between addresses in memory and in the file, from the first map of the file and
+ * its first segment. */
 static bool load_bias(struct image *img, Elf *elf, const struct image_map *map, uint64_t *bias)
 {
 	const uint64_t page = ~(uint64_t)(img->page_size - 1);
@@ -34,7 +35,7 @@ static bool load_bias(struct image *img, Elf *elf, const struct image_map *map, 
 	return false;
 }
 
-/* What @visit returns for the first data symbol that it likes, else false. */
+/* Calls @visit for the data symbols until it returns true.  Return: whether it did. */
 static bool each_object(Elf *elf, bool (*visit)(const GElf_Sym *sym, const char *name, void *arg),
 			void *arg)
 {
@@ -96,7 +97,7 @@ static bool is_called(const GElf_Sym *sym, const char *name, void *arg)
 	return !strcmp(name, n->name);
 }
 
-/* The file of @m with what has to be added to its addresses.  Return: NULL if it has none. */
+/* Opens the file of @m and finds its load bias.  Return: NULL if it has none. */
 static Elf *open_module(struct image *img, const struct image_map *m, int *fd, uint64_t *bias)
 {
 	Elf *elf;
@@ -122,7 +123,7 @@ bool object_at(struct image *img, uint64_t addr, char *name, size_t size)
 	Elf *elf;
 	int fd;
 
-	/* .bss is mapped behind the file's data. */
+	/* .bss is mapped after the file's data. */
 	while (m && !m->path[0] && m > img->maps.at && m[-1].end == m->start)
 		m--;
 	elf = m ? open_module(img, m, &fd, &bias) : NULL;
@@ -145,7 +146,7 @@ bool object_find(struct image *img, const char *name, uint64_t *addr)
 		Elf *elf;
 		int fd;
 
-		/* Once for each module. */
+		/* Only executable maps: about one for each module. */
 		elf = m->exec && !found ? open_module(img, m, &fd, &bias) : NULL;
 		if (!elf)
 			continue;

@@ -4,11 +4,11 @@
 
 #include "leaks/image.h"
 
-/* The variable that contains @addr, by the symbol table of its module: "cache+16".
- * Return: false if the module has no symbol there. */
+/* Names the variable that contains @addr, from the symbol table of its module: "cache+16".  Return:
+ * false if the module has no symbol there. */
 bool object_at(struct image *img, uint64_t addr, char *name, size_t size);
 
-/* The data object called @name of any module.  Return: whether there is one, with its address. */
+/* Finds the data object called @name in any module.  Return: true with its address in *@addr. */
 bool object_find(struct image *img, const char *name, uint64_t *addr);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What a snapshot is going to cost, before anything is touched, and which kind it will be. */
+/* Predicts the costs of a snapshot before the process is touched, and chooses its mode. */
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -15,35 +15,36 @@
 #define GIB ((double)(1ull << 30))
 
 /*
- * The pause in milliseconds, per GiB of anonymous memory.  Small pages take 25 when they are in
- * physical order and 100 when they are scattered; nobody can tell which, so the geometric middle.
+ * The pause in milliseconds per GiB of anonymous memory.  Small pages take 25 if they are in
+ * physical order and 100 if they are scattered.  Which one is the case is not known, so this is the
+ * geometric mean.
  */
 #define MS_FIXED     1.0
 #define MS_HUGE_GIB  1.0
 #define MS_SMALL_GIB 50.0
-#define MS_MAPPING   0.004 /* the copy's own, and a line of maps */
+#define MS_MAPPING   0.004 /* to copy it, and to read its line of maps */
 
-/* Page tables are read in the stop, and what was written since, which is little by then. */
+/* The stop reads the page tables, and the few pages that were written since. */
 #define MS_PRE_FIXED   4.0
 #define MS_PRE_GIB     3.0
 #define MS_PRE_MAPPING 0.0015
-#define LONG_NS	       100000000u /* a copy's pause, from where on another way is looked for */
+#define LONG_NS	       100000000u /* for a longer pause, another way than a copy is tried */
 
-/* Reading and following pointers, about 2 s a GiB. */
+/* Reads memory and follows pointers, at about 2 s per GiB. */
 #define MS_PLACE_FIXED	 20.0
 #define MS_PLACE_GIB	 2000.0
 #define MS_PLACE_MAPPING 0.0025
 
 /*
- * On a busy machine: how often threads of the target have to be scheduled one after the other until
- * there is a copy (strace -f -e trace=ptrace memprof leaks -p PID), and how long a turn of another
- * thread is.
+ * For a busy machine: how often threads of the target must be scheduled one after the other to make
+ * a copy (strace -f -e trace=ptrace memprof leaks -p PID), and the length of another thread's time
+ * slice.
  */
 #define TURNS	 11
 #define SLICE_NS 4000000u
 
-#define SLACK	  (16ull << 20) /* of a memory cgroup: what the target itself may want */
-#define COW_SHARE 64		/* 1/64 of the anonymous memory is written while a copy lives */
+#define SLACK	  (16ull << 20) /* of a memory cgroup, left for the target */
+#define COW_SHARE 64		/* 1/64 of anonymous memory is written while a copy exists */
 
 static int read_sizes(pid_t pid, struct snapshot_plan *plan)
 {
@@ -60,7 +61,7 @@ static int read_sizes(pid_t pid, struct snapshot_plan *plan)
 	plan->rss = r.rss;
 	plan->huge = r.huge;
 	plan->small = (r.anonymous > r.huge ? r.anonymous - r.huge : 0) + r.swap;
-	/* A page of table for each 2 MiB, and for huge pages kept in reserve. */
+	/* One page table for each 2 MiB; huge pages have one in reserve. */
 	plan->tables = (plan->small + plan->huge) / 512;
 	plan->copy_pause_ns = (uint64_t)(1e6 * (MS_FIXED + MS_HUGE_GIB * (double)plan->huge / GIB +
 						MS_SMALL_GIB * (double)plan->small / GIB +
@@ -90,7 +91,7 @@ static bool uses_userfaultfd(pid_t pid)
 	return found;
 }
 
-/* fork() would wait for the handler of one of its own. */
+/* Refuses a copy if the process uses userfaultfd: fork() would wait for its own handler. */
 static int check_userfaultfd(const struct target *t, struct mp_err *err)
 {
 	if (!uses_userfaultfd(t->pid))
@@ -147,7 +148,7 @@ static uint64_t pause_of(const struct snapshot_plan *plan)
 	}
 }
 
-/* The time on an idle machine is right within a factor of two. */
+/* The upper estimate: the prediction for an idle machine is right within a factor of two. */
 static uint64_t most_of(const struct snapshot_plan *plan)
 {
 	const struct runqueue_load *load = &plan->load;
@@ -159,7 +160,7 @@ static uint64_t most_of(const struct snapshot_plan *plan)
 	return 2 * plan->pause_ns + TURNS * wait;
 }
 
-/* Where nothing was asked for: a copy, unless it would take long, or may not be made. */
+/* Chooses if no mode was requested: a copy, unless it would take long or must not be made. */
 static int choose(struct snapshot_plan *plan, const struct target *t, struct mp_err *err)
 {
 	struct snapshot_plan other = *plan;

@@ -13,9 +13,9 @@
 
 #define RUNS	   8192
 #define TRACKED	   (1ull << 20) /* smaller mappings are read in the stop */
-#define ENOUGH	   (8ull << 20) /* what is left then is read in some milliseconds */
+#define ENOUGH	   (8ull << 20) /* the stop reads this much in a few milliseconds */
 #define MAX_ROUNDS 12
-#define RESERVE	   (256ull << 20) /* of the machine's memory, for everybody else */
+#define RESERVE	   (256ull << 20) /* of the machine's memory, left for other processes */
 
 uint64_t precopy_room(void)
 {
@@ -32,7 +32,7 @@ static bool is_anonymous(const char *path)
 	return path[0] != '/' && strncmp(path, "[v", 2) != 0 && strcmp(path, "[stack]") != 0;
 }
 
-/* What a copy would have frozen, as far as roots and heaps may lie there. */
+/* The maps that a copy would have frozen, as far as they can contain roots or heaps. */
 static bool is_frozen(const struct image_map *m)
 {
 	return !m->shared && (m->write || !m->exec) && strncmp(m->path, "[v", 2) != 0;
@@ -62,7 +62,8 @@ int precopy_begin(struct precopy *p, struct target *t, struct mp_err *err)
 	return ret;
 }
 
-/* What memprof itself worked: in the stop, with its priority, nobody takes the processor away. */
+/* Processor time of memprof: in the stop its raised priority keeps other threads from preempting
+ * it. */
 static uint64_t work_ns(void)
 {
 	struct timespec ts;
@@ -71,7 +72,7 @@ static uint64_t work_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* Return: whether all of it was read; -ENOMEM. */
+/* Return: 1 if all of it was read, 0 if not; or -ENOMEM. */
 static int read_run(struct precopy *p, uint64_t at, uint64_t end)
 {
 	uint64_t start = work_ns();
@@ -95,7 +96,7 @@ static int read_run(struct precopy *p, uint64_t at, uint64_t end)
 	return at == end;
 }
 
-/* What was written in one tracked range, and may be written again. */
+/* Reads what was written in one tracked range, and tracks further writes to it. */
 static int gather_range(struct precopy *p, const struct track_range *range)
 {
 	uint64_t at = range->start;
@@ -126,8 +127,8 @@ static int gather_range(struct precopy *p, const struct track_range *range)
 	return 0;
 }
 
-/* Neighbours are tracked together: what moves the border between them then finds them alike, and
- * the kernel can join them as ever. */
+/* Tracks adjacent mappings as one range, so that the kernel can still merge them if the border
+ * between them moves. */
 static void track_maps(struct precopy *p, const struct maps *maps)
 {
 	uint64_t start = 0, end = 0;
@@ -139,7 +140,7 @@ static void track_maps(struct precopy *p, const struct maps *maps)
 			end = m->end;
 			continue;
 		}
-		/* What cannot be tracked is read in the stop. */
+		/* A range that cannot be tracked is read in the stop. */
 		if (end - start >= TRACKED && !track_has(&p->track, start, end))
 			ignore_result(track_add(&p->track, start, end));
 		start = ours ? m->start : 0;
@@ -149,7 +150,7 @@ static void track_maps(struct precopy *p, const struct maps *maps)
 		ignore_result(track_add(&p->track, start, end));
 }
 
-/* Bytes of other mappings: the stop has to read them whole. */
+/* Bytes in other mappings, which the stop must read completely. */
 static uint64_t untracked(struct precopy *p, const struct maps *maps)
 {
 	uint64_t sum = 0;
@@ -171,7 +172,7 @@ static uint64_t untracked(struct precopy *p, const struct maps *maps)
 	return sum;
 }
 
-/* One round.  Return: 0 with *@rest what is not tracked, or -errno. */
+/* Runs one round.  Return: 0 with the untracked bytes in *@rest, or -errno. */
 static int gather(struct precopy *p, uint64_t *rest)
 {
 	struct maps maps;
@@ -218,7 +219,8 @@ int precopy_gather(struct precopy *p, struct mp_err *err)
 		if (ret)
 			return failed(p, ret, err);
 		ns = mono_ns() - start;
-		/* Written at the rate of the round before for as long as this one took. */
+		/* Assumes that memory is written at the rate of the round before, for as long as
+		 * this one took. */
 		next = before_ns
 			   ? (uint64_t)((double)p->read_bytes * (double)ns / (double)before_ns)
 			   : p->read_bytes;
@@ -240,7 +242,7 @@ uint64_t precopy_expect(const struct precopy *p)
 	return p->scan_ns + (uint64_t)(per_byte * (double)p->left);
 }
 
-/* One map at the moment of the stop. */
+/* Reads the rest of one map in the stop. */
 static int take_map(struct precopy *p, const struct image_map *m, const struct deadline *deadline)
 {
 	bool tracked = track_has(&p->track, m->start, m->end);
@@ -300,7 +302,8 @@ bool precopy_holds(const struct precopy *p)
 {
 	char byte;
 
-	/* There is nothing at address 0; of a process without memory it is the end of the file. */
+	/* A read at address 0 fails, but if the process has no memory any more it returns end of
+	 * file. */
 	return pread(p->mem, &byte, 1, 0) != 0;
 }
 

@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Reading the memory of a process while it runs, and in a short stop only what was written since.
+ * Reads the memory of a process while it runs, so that a short stop needs to read only what was
+ * written since.
  *
- *	precopy_begin()		target stopped; a moment only
- *	precopy_gather()	target running: reads everything, then in rounds what was written
- *	precopy_take()		target stopped: reads the rest, and the image is of this moment
- *	(both again for another moment)
- *	precopy_settle()	target running: nothing of it is left in the target
- *	precopy_free()
+ * - precopy_begin(): target stopped, for a moment only
  *
- * Whatever the process does with its mappings in between is told by the kernel's categories in the
- * last stop: only a page that is tracked and was not written since it was read is taken as read.
+ * - precopy_gather(): target running; reads everything, then in rounds what was written
+ *
+ * - precopy_take(): target stopped; reads the rest, and the image is of this moment
+ *
+ * - both again for another moment
+ *
+ * - precopy_settle(): target running; removes everything from the target
+ *
+ * - precopy_free()
+ *
+ * The process may change its mappings in between.  The kernel's page categories in the last stop
+ * account for that: only a page that is tracked and was not written since it was read is not read
+ * again.
  */
 #ifndef LEAKS_PRECOPY_H
 #define LEAKS_PRECOPY_H
@@ -21,35 +28,36 @@
 struct precopy {
 	struct track track;
 	struct frozen frozen;
-	int mem; /* /proc/PID/mem, -1: none */
+	int mem; /* /proc/PID/mem; -1: not open */
 	pid_t pid;
 	struct track_run *runs;
 	uint32_t rounds;		       /* so far */
-	uint64_t scan_ns, read_ns, read_bytes; /* of the last round; processor time */
-	uint64_t rate_bytes, rate_ns;	       /* so much was read so fast, whenever it was most */
-	uint64_t left; /* bytes that the stop is going to read, as far as known */
+	uint64_t scan_ns, read_ns, read_bytes; /* of the last round; times of the processor */
+	uint64_t rate_bytes, rate_ns;	       /* of the round that read the most */
+	uint64_t left; /* bytes that the stop must still read, as far as known */
 };
 
-/* Return: 0, or a negative errno with @err and nothing to be ended. */
+/* Starts tracking.  Return: 0, or a negative errno with @err and nothing to end. */
 int precopy_begin(struct precopy *p, struct target *t, struct mp_err *err);
 /**
- * precopy_gather() - read, until little is left or no less gets left
- * Return: 0, or a negative errno with @err: -ENOMEM: memprof has no room for it; -EINTR:
+ * precopy_gather() - read until little is left, or what is left does not shrink
+ * Return: 0, or a negative errno with @err: -ENOMEM: not enough memory for memprof; -EINTR:
  * hand_wanted().
  */
 int precopy_gather(struct precopy *p, struct mp_err *err);
-/* Return: nanoseconds that precopy_take() is going to need, by what was measured. */
+/* Return: nanoseconds that precopy_take() is expected to need, according to the measured rounds. */
 uint64_t precopy_expect(const struct precopy *p);
-/* @img: open, of the stopped target; frozen on return without error.  Return: 0, -ETIME at the
- * @deadline, or another negative errno; with @err. */
+/* Reads the rest.  @img: open, of the stopped target; frozen after success.  Return: 0, -ETIME at
+ * the @deadline, or another negative errno; with @err. */
 int precopy_take(struct precopy *p, struct image *img, const struct deadline *deadline,
 		 struct mp_err *err);
-/* Are its last bytes still to be had: does the process exist, with the same memory? */
+/* Can the remaining bytes still be read: does the process exist, with the same memory? */
 bool precopy_holds(const struct precopy *p);
 void precopy_settle(struct precopy *p);
 void precopy_free(struct precopy *p);
 
-/* Bytes that memprof may take without pressing anybody: of the machine, and of its own cgroup. */
+/* Bytes that memprof can use without pressure on other processes: of the machine, and of memprof's
+ * cgroup. */
 uint64_t precopy_room(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Where a program keeps its first pointers: registers, live stack frames, data of modules, memory
- * of no known allocator, and what only the kernel holds for it.  Not roots: dead frames below a
- * stack pointer, stacks of exited threads that glibc keeps for the next one, free memory of heaps.
+ * Scans the roots of a program: registers, live stack frames, data of modules, memory of no known
+ * allocator, and pointers that only the kernel holds.  Not roots: dead frames below a stack
+ * pointer, stacks of exited threads that glibc keeps for new ones, and free memory of heaps.
  */
 #include <elf.h>
 #include <errno.h>
@@ -20,7 +20,7 @@ struct scanner {
 	struct graph *g;
 	struct image *img;
 	const struct heap_range *owned;
-	size_t nowned, next; /* maps come in order of address, and so do ranges */
+	size_t nowned, next; /* the first that can overlap: maps and ranges ascend */
 	struct coverage *cover;
 	uint64_t guard;
 	uint8_t *buf;
@@ -38,7 +38,7 @@ static bool is_code(const struct image *img, uint64_t addr)
 	return m && m->exec;
 }
 
-/* jmp_buf and atexit() hold mangled pointers. */
+/* Scans for mangled pointers: jmp_buf and atexit() contain them. */
 static void scan_demangled(struct scanner *s, size_t n, uint64_t addr)
 {
 	const struct arch *arch = s->img->arch;
@@ -47,14 +47,14 @@ static void scan_demangled(struct scanner *s, size_t n, uint64_t addr)
 	for (size_t i = 0; i < n; i++) {
 		uint64_t word = arch_word(arch, s->buf + i * arch->word_size), v, next;
 
-		/* A plain address or a small number. */
+		/* a plain address or a small number */
 		if (arch->word_size == 8 && !(word >> arch->address_bits))
 			continue;
 		v = tcb_demangle(arch, word, s->guard);
 		if (v - x->low >= x->span)
 			continue;
-		/* Of 32 bits many turn out so by chance; but setjmp() saves the stack pointer right
-		 * before the return address (sysdeps/arm/setjmp.S). */
+		/* Many 32-bit values look like an address after demangling; but setjmp() saves the
+		 * stack pointer just before the return address (sysdeps/arm/setjmp.S). */
 		if (arch->word_size == 4) {
 			if (i + 1 == n)
 				continue;
@@ -88,8 +88,8 @@ static void scan_bytes(struct scanner *s, uint64_t at, uint64_t end, bool mangle
 	}
 }
 
-/* x86-64 has whole addresses as operands of instructions, which are not aligned.  A read overlaps
- * the one before, so that it has those at the border. */
+/* On x86-64, instructions have whole addresses as operands, which are not aligned.  Each read
+ * overlaps the one before, so that operands at the border are found. */
 static void scan_code(struct scanner *s, uint64_t at, uint64_t end)
 {
 	const size_t size = sizeof(uint64_t);
@@ -146,14 +146,14 @@ static bool guarded_below(const struct scanner *s, const struct interval *iv)
 	return m > s->img->maps.at && m[-1].end == iv->start && !m[-1].read && !m[-1].write;
 }
 
-/* What is queued belongs to the root before. */
+/* Flushes first: queued words belong to the root before. */
 static void begin_root(struct scanner *s, struct root root)
 {
 	scan_flush(&s->scan);
 	s->scan.root = root;
 }
 
-/* A stretch of memory that no heap owns. */
+/* Scans a memory range that no heap owns. */
 static void scan_stretch(struct scanner *s, struct interval iv, enum root_kind kind)
 {
 	struct root root = {.kind = kind};
@@ -167,7 +167,8 @@ static void scan_stretch(struct scanner *s, struct interval iv, enum root_kind k
 
 		root.kind = ROOT_STACK;
 		root.tid = threads == 1 ? th->tid : 0;
-		/* Below may be somebody else's memory, unless a guard page says where it ends. */
+		/* Memory below the stack pointer might not belong to the stack, unless a guard page
+		 * shows where it ends. */
 		if (threads == 1 && guarded_below(s, &iv) && low > iv.start)
 			iv.start = low;
 	} else if (!iv.map->path[0] && (tcb = tcb_dead(s->img, iv.start, iv.end, &until))) {
@@ -180,7 +181,7 @@ static void scan_stretch(struct scanner *s, struct interval iv, enum root_kind k
 	scan_interval(s, &iv);
 }
 
-/* RELRO: what the dynamic linker protected after relocating lies right before the data. */
+/* RELRO: memory that the dynamic linker protected after relocation, directly before the data. */
 static bool is_relro(const struct image *img, const struct image_map *m)
 {
 	const struct image_map *last = img->maps.at + img->maps.n;
@@ -195,7 +196,7 @@ static bool is_bss(const struct image *img, const struct image_map *m)
 	       m[-1].write && !m[-1].shared;
 }
 
-/* Code of a just-in-time compiler, writable or not by now. */
+/* Code of a just-in-time compiler, which need not be writable any more. */
 static bool is_made_code(const struct image_map *m)
 {
 	return m->exec && (m->path[0] != '/' || !strncmp(m->path, "/memfd:", 7));
@@ -218,7 +219,7 @@ static void scan_map(struct scanner *s, const struct image_map *m)
 	enum root_kind kind = kind_of(s->img, m);
 	struct interval iv = {.start = m->start, .map = m};
 
-	/* The recorder's rings hold addresses of blocks that are none of the program's pointers. */
+	/* The recorder's rings contain addresses of blocks, but not as pointers of the program. */
 	if (strstr(m->path, "memprof-")) {
 		s->cover->skipped_bytes += m->end - m->start;
 		return;
@@ -241,9 +242,9 @@ static void scan_map(struct scanner *s, const struct image_map *m)
 }
 
 /*
- * munmap() and mremap() are given the mapping of a block, which a block of memalign() does not
- * begin with: glibc's prev_size says how far behind its start the chunk is.  Return: the block, or
- * 0.
+ * munmap() and mremap() are called with the start of a mapping, which is not the start of the block
+ * if memalign() made it.  glibc's prev_size has the chunk's distance from the mapping's start.
+ * Return: the block, or 0.
  */
 static uint64_t aligned_block(const struct scanner *s, uint64_t mapping)
 {
@@ -277,16 +278,16 @@ static void scan_registers(struct scanner *s)
 			uint64_t word = arch_word(s->img->arch, th->regs.raw + i * size);
 
 			scan_value(&s->scan, word, 0);
-			/* Inside of malloc() a register may hold the chunk, not yet the block.  A
-			 * chunk's address belongs to the block before it. */
+			/* Inside malloc() a register can have the address of the chunk instead of
+			 * the block.  That address belongs to the block before it. */
 			scan_value(&s->scan, word + 2 * size, 0);
 			scan_value(&s->scan, aligned_block(s, word), 0);
 		}
 	}
 }
 
-/* Nobody but a thread that holds an arena's lock has what it is about to return: calls deeper in
- * malloc() keep the chunk on the stack. */
+/* The innermost frames of a thread that holds an arena's lock can have the only reference to the
+ * chunk that malloc() is about to return. */
 static void scan_busy_stacks(struct scanner *s)
 {
 	const unsigned int size = s->img->arch->word_size;
@@ -315,7 +316,7 @@ static int scan_kernel(struct scanner *s)
 	return ret;
 }
 
-/* Heap memory that its walker could not make sense of. */
+/* Scans heap memory that its walker did not understand. */
 static int scan_skipped(struct scanner *s, const struct heap_ranges *heaps)
 {
 	int ret = 0;
@@ -361,7 +362,7 @@ int roots_scan(struct graph *g, struct image *img, const struct heap_ranges *hea
 		}
 		if (!ret)
 			ret = scan_skipped(s, heaps);
-		/* After the globals: of two ways to a block theirs says more. */
+		/* After the globals: if both point to a block, the global says more. */
 		scan_registers(s);
 		if (heaps->busy)
 			scan_busy_stacks(s);

@@ -17,8 +17,8 @@ static bool is_file(const struct image_map *m)
 	return m->path[0] == '/';
 }
 
-/* .bss goes on behind the last file-backed page of .data, without a name of its own; a break that
- * begins right there has one. */
+/* .bss continues after the last file-backed page of .data, and its map has no name; a heap that
+ * begins there has one. */
 static bool continues(const struct image_map *m, const struct image_map *next)
 {
 	return is_data(next) && next->start == m->end && (!is_file(next) || is_file(m));
@@ -40,7 +40,7 @@ static int visit_range(struct image *img, uint64_t start, uint64_t end,
 	return ret;
 }
 
-/* Return: whether @m contains @text, or cannot be read and may contain it. */
+/* Return: whether @m contains @text, or cannot be read and so might contain it. */
 static bool has_text(struct image *img, const struct image_map *m, const char *text, uint8_t *buf)
 {
 	const size_t length = strlen(text);
@@ -57,7 +57,7 @@ static bool has_text(struct image *img, const struct image_map *m, const char *t
 	return false;
 }
 
-/* Constants are in mappings without code, but for old programs' whose first one has both. */
+/* Constants are in mappings without code, except in old programs, whose first mapping has both. */
 static bool has_constants(const struct image_map *m)
 {
 	return m->read && !m->write && !m->shared && (!m->exec || !m->offset);
@@ -143,7 +143,8 @@ bool scan_all_writable(const struct image *img, uint64_t start, uint64_t end)
 	while (start < end) {
 		const struct image_map *m = image_map_at(img, start);
 
-		/* Allocators take access away from parts that they do not use. */
+		/* Allocators can revoke access to parts that they do not use, so access is not
+		 * required. */
 		if (!m || m->shared || is_file(m))
 			return false;
 		start = m->end;
@@ -177,8 +178,8 @@ void scan_doubt_threads(struct image *img, const char *library, struct heap *hea
 
 		if (!th->has_regs)
 			continue;
-		/* In a leaf function that the allocator calls (a system call's wrapper, memset)
-		 * the return address is on top of the stack. */
+		/* In a leaf function called by the allocator (a system call wrapper, memset) the
+		 * return address is on top of the stack. */
 		image_word(img, img->arch->get_sp(&th->regs), &back);
 		inside += in_library(img, img->arch->get_pc(&th->regs), library) ||
 			  in_library(img, back, library);

@@ -26,7 +26,7 @@ static int stop(struct target *t, bool gentle, const struct deadline *deadline, 
 	return ret ? ret : target_stop(t, deadline, err);
 }
 
-/* Stopped alone, for as long as it takes to read its registers. */
+/* Stops the thread alone, for as long as it takes to read its registers. */
 static void take_registers(struct target *t, struct image_thread *th,
 			   const struct deadline *deadline)
 {
@@ -40,8 +40,9 @@ static void take_registers(struct target *t, struct image_thread *th,
 }
 
 /*
- * All threads, with what each has in its registers: a waiting thread may have the address of a
- * block nowhere else.  They run on until the copy is made, so where their stacks end is not known.
+ * Adds all threads with their registers: a waiting thread can have the only reference to a block
+ * there.  They continue to run until the copy is made, so the extents of their stacks are not
+ * known.
  */
 static int take_each(struct snapshot *s)
 {
@@ -65,7 +66,7 @@ static int take_each(struct snapshot *s)
 	return ret;
 }
 
-/* Threads that were born since: that they live is what matters. */
+/* Adds threads created since, so that they are known to be alive. */
 static int add_newborn(struct image *img, pid_t pid)
 {
 	size_t known = img->threads.n, at = 0;
@@ -78,7 +79,7 @@ static int add_newborn(struct image *img, pid_t pid)
 		struct image_thread th = {.tid = *tid};
 		size_t n = 0;
 
-		/* Both lists are in the order the threads were made. */
+		/* Both lists are in order of creation. */
 		while (n < known && img->threads.at[(at + n) % known].tid != *tid)
 			n++;
 		if (n < known)
@@ -115,7 +116,7 @@ static uint64_t stopped_ns(const struct snapshot *s)
 	return mono_ns() - s->t->stopped_at_ns;
 }
 
-/* @ns: how long it is going to be stopped in all. */
+/* @ns: the total time that it would be stopped. */
 static int too_long(const struct snapshot *s, uint64_t ns, const char *why, struct mp_err *err)
 {
 	char advice[160];
@@ -127,7 +128,7 @@ static int too_long(const struct snapshot *s, uint64_t ns, const char *why, stru
 	    s->t->pid, (double)stopped_ns(s) / 1e6, why, s->plan.max_pause_ns / 1000000, advice);
 }
 
-/* Once it is begun, the kernel does not break off the making of a copy. */
+/* Checks before the copy is begun: the kernel cannot be interrupted while it makes one. */
 static int check_pause(const struct snapshot *s, struct mp_err *err)
 {
 	uint64_t all = stopped_ns(s) + s->plan.copy_pause_ns;
@@ -140,7 +141,7 @@ static int check_pause(const struct snapshot *s, struct mp_err *err)
 	return too_long(s, all, why, err);
 }
 
-/* SIGALRM at the end of what is allowed; 0 @ns: no more. */
+/* Requests SIGALRM in @ns, the end of the allowed pause; 0: cancels it. */
 static void alarm_in(uint64_t ns)
 {
 	struct itimerval in = {.it_value = {.tv_sec = (time_t)(ns / 1000000000),
@@ -191,7 +192,7 @@ static int take_copy(struct snapshot *s, uint64_t max_ms, struct mp_err *err)
 
 	if (maps_read(s->t->pid, &s->before))
 		return target_refused(s->t, -ESRCH, err);
-	ignore_result(emergency_find(s->t)); /* what it finds is kept, and makes the stop shorter */
+	ignore_result(emergency_find(s->t)); /* its result is cached, which shortens the stop */
 	if (!in_place)
 		guardian_start(&s->guardian, s->t->pid);
 	priority_raise(&old);
@@ -249,7 +250,7 @@ static int stop_and_take(struct snapshot *s, uint64_t max_ms, struct mp_err *err
 	return ret;
 }
 
-/* It writes so much that the stop would be longer than a copy's, or than is wanted. */
+/* Does the process write so much that the stop would be longer than a copy's, or than allowed? */
 static bool too_much(const struct snapshot *s, uint64_t max_ms)
 {
 	uint64_t ns = s->other_pause_ns + precopy_expect(&s->pre);
@@ -270,7 +271,7 @@ static int read_pre_copy(struct snapshot *s, uint64_t max_ms, struct mp_err *err
 	return ret ? ret : stop_and_take(s, max_ms, err);
 }
 
-/* What a copy can do better. */
+/* Might a copy succeed where the pre-copy failed? */
 static bool rather_copy(const struct snapshot *s, int ret, uint64_t max_ms)
 {
 	return s->plan.automatic && (ret == -ETIME || ret == -ENOMEM || ret == -EPERM) &&
@@ -289,7 +290,7 @@ static int take_pre_copy(struct snapshot *s, uint64_t max_ms, struct mp_err *err
 	return ret;
 }
 
-/* @c: dead; or none, and only what others left is reaped. */
+/* Makes the target reap.  @c: a dead copy; or none, to reap only what others have left. */
 static int reap(struct target *t, struct copy *c, bool gentle, struct mp_err *err)
 {
 	struct deadline deadline = deadline_in_ms(REAP_MS);
@@ -322,8 +323,7 @@ int snapshot_clear(struct target *t, bool anyway, uint32_t *n, struct mp_err *er
 	return ret;
 }
 
-/* Where making a copy or its end has failed, what is left of it is reaped now.  Return: whether
- * nothing is. */
+/* Reaps the remains after a copy could not be made or ended.  Return: true if nothing is left. */
 static bool clear_up(struct target *t)
 {
 	struct deadline deadline = deadline_in_ms(REAP_MS);
@@ -404,7 +404,7 @@ static int end(struct snapshot *s, struct mp_err *err)
 	return ret;
 }
 
-/* Should memprof end now: a stopped target is let go by that alone. */
+/* Undoes the snapshot if memprof ends now.  A stopped target is let go by memprof's end alone. */
 static void give_up(void *arg)
 {
 	struct snapshot *s = arg;

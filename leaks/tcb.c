@@ -5,22 +5,23 @@
 #include <string.h>
 #include "leaks/objects.h"
 
-/* Where struct pthread ends, and above it what there is of thread-local variables. */
+/* Range around the thread pointer: where struct pthread ends, and thread-local variables above it.
+ */
 #define NEAR_BELOW 8192u
 #define NEAR_ABOVE 65536u
 
-/* tcbhead_t where variables lie below the thread pointer: tcb, dtv, self (x86_64/nptl/tls.h). */
+/* tcbhead_t if variables are below the thread pointer: tcb, dtv, self (x86_64/nptl/tls.h). */
 #define SELF 16
 
-/* struct pthread where they lie above it (nptl/descr.h), in words: links to the next and the
- * previous one of its kind, the number of the thread, which the kernel clears when it ends (and
- * pthread_join() makes -1), and up to PTHREAD_MAX start and length of its stack. */
+/* struct pthread if variables are above it (nptl/descr.h), offsets in words: links to the next and
+ * previous one in its list; the thread id, which the kernel clears when the thread ends (and
+ * pthread_join() sets to -1); up to PTHREAD_MAX, start and length of its stack. */
 #define LINKS	    24
 #define TID	    26
 #define PTHREAD_MAX 512
 
 struct window {
-	uint64_t low, start, end; /* the memory begins at low */
+	uint64_t low, start, end; /* the memory range begins at low */
 	size_t n;
 	uint8_t bytes[NEAR_ABOVE];
 };
@@ -50,7 +51,7 @@ static uint64_t find_below(const struct image *img, const struct window *w)
 	return 0;
 }
 
-/* Is @node linked to what is linked to it? */
+/* Do the neighbours in the list point back to @node? */
 static bool in_list(struct image *img, uint64_t node, uint64_t next, uint64_t prev)
 {
 	uint64_t back, forth;
@@ -60,8 +61,8 @@ static bool in_list(struct image *img, uint64_t node, uint64_t next, uint64_t pr
 	       image_word(img, prev, &forth) && forth == node;
 }
 
-/* The end of the stack that the control block at @at, word @i, names, if that has all that lies
- * below; else 0. */
+/* The end of the stack described by the control block at @at, word @i, if that stack contains all
+ * memory below it; else 0. */
 static uint64_t end_of_stack(const struct image *img, const struct window *w, uint64_t at, size_t i)
 {
 	for (size_t k = i + TID; k < i + PTHREAD_MAX && (k + 2) * img->arch->word_size <= w->n;
@@ -75,7 +76,7 @@ static uint64_t end_of_stack(const struct image *img, const struct window *w, ui
 	return 0;
 }
 
-/* Bytes from a control block to the thread pointer, by any living thread's; 0: not known. */
+/* Bytes from a control block to the thread pointer, measured on a living thread; 0: not known. */
 static uint64_t distance_of_tp(struct image *img)
 {
 	const size_t word = img->arch->word_size;
@@ -114,8 +115,8 @@ static uint64_t find_above(struct image *img, const struct window *w, uint64_t *
 		stack = end_of_stack(img, w, at, i);
 		if (!stack)
 			continue;
-		/* The thread's variables follow tcbhead_t, of two words, which lies below the
-		 * thread pointer where that points far into them (MIPS). */
+		/* The thread's variables follow tcbhead_t, which has two words.  It is below the
+		 * thread pointer if that points far into the variables (MIPS). */
 		distance = stack == w->end ? distance_of_tp(img) : 0;
 		head = img->arch->tls.bias ? 0 : 2 * word;
 		if (distance && at + distance + head < *until)
@@ -131,7 +132,8 @@ uint64_t tcb_dead(struct image *img, uint64_t start, uint64_t end, uint64_t *unt
 	struct window *w;
 	uint64_t found;
 
-	/* Without the thread pointers of all threads the living cannot be told from the dead. */
+	/* Without the thread pointers of all threads, living and dead control blocks look the same.
+	 */
 	vec_for_each (&img->threads, th) {
 		if (!img->arch->tls.above && !th->tls)
 			return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* gperftools' tcmalloc as it lies in memory: shared by what finds it and what walks it. */
+/* The data structures of gperftools' tcmalloc, for the code that finds and walks them. */
 #ifndef LEAKS_TCMALLOC_H
 #define LEAKS_TCMALLOC_H
 
@@ -15,10 +15,10 @@
 #define TC_ROOT_WORDS (1ull << 17)
 #define TC_CLASSES    128 /* kClassSizesMax; class 0: large */
 
-/* struct Span: a run of pages, one large block or equal small ones. */
+/* struct Span: a run of pages, for one large block or for small ones of equal size. */
 struct tc_span {
 	uint64_t start, pages, next, prev;
-	uint64_t objects;  /* free ones, linked by their first words */
+	uint64_t objects;  /* list of free objects, linked by their first words */
 	uint16_t refcount; /* objects not in that list */
 	uint8_t class;
 	uint8_t flags; /* location 2 bits, sampled, has_span_iter */
@@ -33,9 +33,9 @@ static inline enum tc_location tc_location(const struct tc_span *s)
 	return (enum tc_location)(s->flags & 3);
 }
 
-/* What a class's central list says of itself. */
+/* The counters of a class's central list. */
 struct tc_central {
-	uint64_t spans, free_objects; /* less what the walk found */
+	uint64_t spans, free_objects; /* minus what the walk found */
 };
 
 /* What differs between versions. */
@@ -49,24 +49,24 @@ struct tc {
 	struct image *img;
 	struct heap *heap;
 	const struct tc_layout *layout;
-	uint64_t root;	  /* page map */
+	uint64_t root;	  /* of the page map */
 	uint64_t central; /* CentralFreeListPadded[TC_CLASSES] */
 	uint64_t caches;  /* first ThreadCache */
-	unsigned classes; /* in use, class 0 included */
+	unsigned classes; /* including class 0 */
 	int32_t size[TC_CLASSES];
 	uint64_t pages[TC_CLASSES]; /* of a span */
 	struct tc_central counted[TC_CLASSES];
-	struct addr_list cached; /* objects in threads' caches and in transfer between them */
+	struct addr_list cached; /* objects in threads' caches, and in batches between them */
 	uint64_t end;		 /* of the last span */
 	uint64_t *leaf;		 /* buffer */
 	struct image_view view;
 };
 
-/* Finds page map, classes, central lists and caches.  Return: 0, -ENOENT: no tcmalloc; -ENOTSUP:
- * one whose layout is not known; -ENOMEM. */
+/* Finds page map, classes, central lists and caches.  Return: 0; -ENOENT: no tcmalloc; -ENOTSUP: an
+ * unknown layout; -ENOMEM. */
 int tc_find(struct tc *tc);
-/* Lists the objects that threads' caches and transfer caches hold, and takes the central lists'
- * counters.  Return: 0 or -ENOMEM. */
+/* Lists the objects in threads' caches and transfer caches, and copies the central lists' counters.
+ * Return: 0 or -ENOMEM. */
 int tc_take_caches(struct tc *tc);
 
 #endif

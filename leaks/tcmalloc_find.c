@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Where gperftools' tcmalloc keeps its things, without symbols: in a module that has the names of
- * its settings.  The page map's root is 1 MiB of .bss; an entry that leads to a leaf that leads to
- * a span that says which page it describes gives the root away.  The table of classes must be
- * ordered, the central lists number themselves, and a thread's cache repeats the sizes of the
- * classes.
- * Offsets: class SizeMap, CentralFreeList, ThreadCache of gperftools with 8 KiB pages; what differs
- * between versions is in a table, and found out by trying.
+ * Finds the data of gperftools' tcmalloc without symbols, in a module that has the names of its
+ * settings.  The page map's root is 1 MiB of .bss.  It is recognized by an entry that leads to a
+ * leaf, which leads to a span that has the matching page number.  The table of classes must be
+ * ordered, the central lists have their own numbers, and a thread's cache repeats the sizes of the
+ * classes.  Offsets: class SizeMap, CentralFreeList, ThreadCache of gperftools with 8 KiB pages.
+ * What differs between versions is in a table, and is found out by trying.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,14 +16,14 @@
 /* class CentralFreeList, padded */
 #define CENTRAL_SIZE	1216
 #define CENTRAL_CLASS	8
-#define CENTRAL_EMPTY	16 /* two spans that are list heads follow each other */
+#define CENTRAL_EMPTY	16 /* two consecutive spans that are list heads */
 #define CENTRAL_SPANS	112
 #define CENTRAL_COUNTER 120
 #define CENTRAL_SLOTS	128
 #define CENTRAL_USED	1152
 #define MAX_SLOTS	64
 
-/* class SizeMap up to class_to_pages_; num_size_classes follows, at once or later. */
+/* class SizeMap up to class_to_pages_; num_size_classes follows directly or later. */
 struct size_map {
 	uint8_t class_of[2172];
 	int32_t batch[TC_CLASSES];
@@ -34,7 +33,8 @@ struct size_map {
 };
 _Static_assert(sizeof(struct size_map) == 4224, "as in gperftools");
 
-/* SizeMap has min_span_size_in_pages_ before its number of classes, ThreadCache no thread. */
+/* In 2.16, SizeMap has min_span_size_in_pages_ before the number of classes, and ThreadCache has no
+ * thread id. */
 static const struct tc_layout layouts[] = {
     {"gperftools 2.8 to 2.10", .classes = 4224, .cache_next = 4144},
     {"gperftools 2.16", .classes = 4232, .cache_next = 4128},
@@ -53,8 +53,8 @@ static uint64_t word_at(struct tc *tc, uint64_t addr)
 	return image_word(tc->img, addr, &word) ? word : 0;
 }
 
-/* By the spans that lead back to @leaf: which 2 GiB of address space it describes.  Return: false
- * if it is no leaf. */
+/* Finds which 2 GiB of address space @leaf describes, from spans that match their position in it.
+ * Return: false if it is not a leaf. */
 static bool leaf_block(struct tc *tc, struct image_view *v, uint64_t leaf, uint64_t *block)
 {
 	uint64_t word;
@@ -68,7 +68,7 @@ static bool leaf_block(struct tc *tc, struct image_view *v, uint64_t leaf, uint6
 		    !image_read_all(tc->img, word, &s, sizeof(s)))
 			return false;
 		*block = (s.start - i) >> TC_LEAF_SHIFT;
-		/* A leaf also has the last pages of spans, and those within. */
+		/* A leaf also has entries for the last and inner pages of spans. */
 		if ((s.start - i) % (1ull << TC_LEAF_SHIFT) == 0 && *block < TC_ROOT_WORDS &&
 		    s.pages && s.pages < 1ull << 35 && tc_location(&s) <= TC_RETURNED &&
 		    s.class < TC_CLASSES)
@@ -82,7 +82,7 @@ static bool may_be_leaf(const struct image *img, uint64_t at)
 	return at % 8 == 0 && scan_all_writable(img, at, at + TC_LEAF_BYTES);
 }
 
-/* A pointer to a leaf may also be elsewhere: the root has nothing but leaves. */
+/* A pointer to a leaf can also be elsewhere, but the root contains nothing but leaves. */
 static bool only_leaves(const struct scan_data *data, uint64_t root)
 {
 	const uint64_t *words = data->words + (root - data->start) / 8;
@@ -287,7 +287,7 @@ static int take_caches(struct tc *tc)
 	return ret;
 }
 
-/* Batches on the way from one thread's cache to another's. */
+/* Adds the batches in transfer from one thread's cache to another. */
 static int take_transfer(struct tc *tc, uint64_t central)
 {
 	uint64_t slots[MAX_SLOTS][2];

@@ -9,14 +9,14 @@
 #include "unwind/symbols.h"
 
 #define MAX_NAME   512
-#define TEXT_MIN   4	      /* shorter may be numbers */
-#define TEXT_MAX   256	      /* bytes that are looked at */
+#define TEXT_MIN   4	      /* shorter ones might be numbers */
+#define TEXT_MAX   256	      /* bytes that are examined */
 #define OFFSET_MAX (1u << 20) /* offset-to-top of a vtable */
 
 struct class
 {
 	uint64_t vtable; /* 0: the slot is empty */
-	char *name;	 /* NULL: it is no vtable */
+	char *name;	 /* NULL: not a vtable */
 	const char *owner;
 	uint32_t id;
 };
@@ -76,7 +76,7 @@ static bool grow(struct types *t)
 	return true;
 }
 
-/* Constants of a module: vtables, type information, names. */
+/* The map with @addr if it can have constants of a module: vtables, type information, names. */
 static const struct image_map *constant(struct types *t, uint64_t addr)
 {
 	const struct image_map *m = image_map_at(t->img, addr);
@@ -92,7 +92,7 @@ static bool mangled_name(const char *s)
 		if (!isalnum((unsigned char)s[i]) && s[i] != '_' && s[i] != '.' && s[i] != '$')
 			return false;
 	}
-	/* A name with its length before it, a nested one, or a template's. */
+	/* A name preceded by its length, a nested name, or a template's. */
 	return n > 1 && (isdigit((unsigned char)s[0]) || s[0] == 'N' || s[0] == 'S' || s[0] == 'I');
 }
 
@@ -102,7 +102,7 @@ static bool two_words(struct types *t, uint64_t at, uint64_t word[2])
 	       image_word(t->img, at + t->img->arch->word_size, &word[1]);
 }
 
-/* An offset to the top of an object: negative or none; of the word's size. */
+/* Is it a plausible offset to the top of an object?  It has the size of a word. */
 static bool near_top(const struct types *t, uint64_t offset)
 {
 	int64_t n = t->img->arch->word_size == 4 ? (int32_t)offset : (int64_t)offset;
@@ -110,8 +110,8 @@ static bool near_top(const struct types *t, uint64_t offset)
 	return n >= -(int64_t)OFFSET_MAX && n <= (int64_t)OFFSET_MAX;
 }
 
-/* Itanium C++ ABI 2.5.2 and 2.9.5: before the vtable's address lie offset-to-top and the type
- * information, which holds a vtable of its own and the mangled name. */
+/* Itanium C++ ABI 2.5.2 and 2.9.5: the two words before the vtable's address are offset-to-top and
+ * the address of the type information, which has its own vtable pointer and the mangled name. */
 static char *class_name(struct types *t, uint64_t vtable)
 {
 	static const char prefix[] = "typeinfo name for ";
@@ -149,7 +149,7 @@ bool types_class(struct types *t, uint64_t word, struct type *out)
 		return false;
 	c = slot_of(t->slot, t->size, word);
 	if (!c->vtable) {
-		/* Words that are no address at all are not worth a slot. */
+		/* Words that are not addresses of constants get no slot. */
 		m = constant(t, word);
 		if (!m)
 			return false;
@@ -170,8 +170,7 @@ static bool is_text_character(uint32_t c)
 	return c < 0x80 ? isprint((int)c) || isspace((int)c) : c != UTF8_INVALID && c >= 0xa0;
 }
 
-/* Length of the UTF-8 text that begins at @s and fills it, up to a NUL or the end; 0 if it is none.
- */
+/* Length of the UTF-8 text that fills @s up to a NUL or the end; 0 if it is not text. */
 static size_t text_length(const char *s, size_t n)
 {
 	char text[TEXT_MAX + 1];
@@ -183,7 +182,7 @@ static size_t text_length(const char *s, size_t n)
 	while (*next) {
 		const char *at = next;
 
-		/* The end may cut a character. */
+		/* The last character can be truncated. */
 		if (!is_text_character(utf8_next(&next)) && (size_t)(at - text) + 3 < n)
 			return 0;
 	}
@@ -191,7 +190,7 @@ static size_t text_length(const char *s, size_t n)
 	return n >= TEXT_MIN ? n : 0;
 }
 
-/* Printable bytes can be addresses, too: then each word of them is one. */
+/* Printable bytes can also be addresses: then every word is one. */
 static bool are_addresses(const struct types *t, const char *content, size_t n)
 {
 	const unsigned int size = t->img->arch->word_size;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What is in a block, told from its bytes: the class of a C++ object by its vtable (the name of the
- * class lies in the memory of stripped programs, too), text, pointers, numbers.
+ * Guesses the type of a block from its bytes: the class of a C++ object by its vtable (stripped
+ * programs have class names, too), text, pointers, or numbers.
  */
 #ifndef LEAKS_TYPES_H
 #define LEAKS_TYPES_H
@@ -18,9 +18,9 @@ enum shape {
 
 struct type {
 	enum shape shape;
-	const char *name;  /* SHAPE_CLASS: "app::Node"; else NULL.  Lives as long as struct types */
-	const char *owner; /* file of the vtable, or of what an address in the block points into;
-			    * NULL: none.  Lives as long as the image */
+	const char *name;  /* SHAPE_CLASS: "app::Node"; else NULL.  Valid as long as struct types */
+	const char *owner; /* file of the vtable, or of the memory that an address in the block
+			      points to; NULL: none.  Valid as long as the image */
 	uint32_t id;	   /* of the class, from 1; 0: no class */
 };
 

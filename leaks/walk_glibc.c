@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* glibc malloc, 2.28 to 2.41, without symbols, dynamic or static. */
+/* Heap walker for glibc malloc, 2.28 to 2.41, without symbols, dynamic or static. */
 #include <errno.h>
 #include <stdio.h>
 #include "leaks/glibc.h"

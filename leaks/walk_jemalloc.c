@@ -3,12 +3,12 @@
  * Heap walker for jemalloc 5.2 and 5.3 (x86-64 layout: 48 or 57-bit addresses, 4 KiB pages, 2 MiB
  * huge pages).
  *
- * Layout: edata.h, rtree.h, arena.h, cache_bin.h, tcache_structs.h of 5.3.0, extent_structs.h
- * of 5.2.1.  A radix tree in .bss maps each page to its extent (edata_t): one large block, or a
- * slab of equal regions with a bitmap of the free ones.  Regions that a thread's cache holds count
- * as allocated there; all caches of an arena are in a ring that begins in it.  The arenas count
- * regions and large blocks: "exact" is said only if every one of these counters agrees, and all
- * caches hold live regions only.
+ * Layout: edata.h, rtree.h, arena.h, cache_bin.h, tcache_structs.h of 5.3.0, extent_structs.h of
+ * 5.2.1.  A radix tree in .bss maps each page to its extent (edata_t): one large block, or a slab
+ * of equal regions with a bitmap of the free ones.  Regions in a thread's cache count as allocated
+ * there; all caches of an arena are in a ring that begins in the arena.  The arenas count regions
+ * and large blocks.  The heap is exact only if every one of these counters agrees, and all caches
+ * hold live regions only.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -100,7 +100,8 @@ static int take_active(struct je *je, const struct je_edata *e)
 	return take_block(je, arena, e->addr, je->class_size[class]);
 }
 
-/* The last page of an extent leads to it as well, its pages are mapped, and none is another's. */
+/* Does the extent's last page lead to it as well, are its pages mapped, and do they not overlap the
+ * extent before? */
 static bool plausible(struct je *je, size_t index, uint64_t page, uint64_t size)
 {
 	const struct je_tree *t = je->tree;
@@ -126,7 +127,8 @@ static int take_extent(struct je *je, size_t index, uint64_t page)
 		return 0;
 	}
 	size = e.size_esn & ~(JE_PAGE - 1);
-	/* A slab is in the tree with every page, others with the first and the last one. */
+	/* A slab is in the tree with all its pages, other extents with the first and the last one.
+	 */
 	if ((e.addr & ~(JE_PAGE - 1)) != page || !size)
 		return 0;
 	if (!plausible(je, index, page, size)) {
@@ -167,7 +169,7 @@ static int take_leaf(struct je *je, uint64_t leaf, uint64_t base)
 	return ret;
 }
 
-/* @words pointers at @node, each for 2^@shift bytes from @base on. */
+/* @node: @words pointers, each for 2^@shift bytes, beginning at @base. */
 static int take_node(struct je *je, uint64_t node, uint64_t words, unsigned shift, uint64_t base)
 {
 	uint64_t part[512];
@@ -193,7 +195,7 @@ static int take_node(struct je *je, uint64_t node, uint64_t words, unsigned shif
 	return 0;
 }
 
-/* What is left of the arenas' counters after the walk. */
+/* Reports what is left of the arena's counters after the walk. */
 static void check_arena(struct je *je, const struct je_arena *a)
 {
 	for (int i = 0; i < JE_BINS; i++) {
@@ -255,7 +257,7 @@ static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 	je_free(&je);
 	if (ret)
 		heap_free(heap);
-	/* Data of another program may look like a tree's root by chance. */
+	/* Data of another program can look like a tree's root by chance. */
 	if (ret == -ENOTSUP && !scan_has_library(img, "jemalloc"))
 		return -ENOENT;
 	if (ret == -ENOTSUP)

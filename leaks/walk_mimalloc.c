@@ -2,15 +2,15 @@
 /*
  * Heap walker for mimalloc 2.0 (release builds, whose free lists are not encoded).
  *
- * Layout: mimalloc-types.h, segment.c of 2.0.9.  Memory comes in segments of 32 MiB (or larger ones
- * for one huge block), which begin at multiples of that and carry the main heap's cookie xor their
- * address.  A segment is cut into pages of equal blocks.  A block is free when it is in one of its
- * page's three lists, or, freed by another thread, in the list of delayed frees of the page's heap.
- * "exact" is said only if every page's count of blocks in use, every heap's count of pages and
- * every thread's count of segments agree with what is there.
+ * Layout: mimalloc-types.h, segment.c of 2.0.9.  Memory is in segments of 32 MiB (or larger ones
+ * for one huge block), aligned to their size, which contain the main heap's cookie xor their
+ * address.  A segment is divided into pages of equal blocks.  A block is free if it is in one of
+ * its page's three lists, or, freed by another thread, in the delayed frees of the page's heap.
+ * The heap is exact only if every page's count of blocks in use, every heap's count of pages and
+ * every thread's count of segments agree with what was found.
  *
- * In a page that has over-aligned blocks the address that the program got may lie inside of the
- * block; nothing says where, so the whole block is listed.
+ * In a page with over-aligned blocks, the address that the program got can be inside the block.  It
+ * is not recorded anywhere, so the whole block is listed.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -27,7 +27,7 @@
 #define SEGMENT_SIZE (32ull << 20)
 #define SLICE_SIZE   (64ull << 10)
 #define MAX_SLICES   513
-#define HUGE_BLOCK   (2ull << 30) /* sizes from here on are the page's */
+#define HUGE_BLOCK   (2ull << 30) /* from this size on, the size of the page is used */
 #define SMALL_SHIFT  384	  /* pages of blocks up to 1 KiB begin this much later */
 #define SMALL_MAX    1024
 #define SEGMENT_HUGE 1
@@ -60,7 +60,7 @@ struct segment {
 };
 _Static_assert(sizeof(struct segment) == 41304, "as in mimalloc 2.0");
 
-/* A heap and its counters; the walk takes off what it finds. */
+/* A heap and its counters; the walk subtracts what it finds. */
 struct mi_heap {
 	uint64_t addr, thread;
 	int64_t pages, segments;
@@ -74,10 +74,10 @@ struct walk {
 	VEC(struct mi_heap) heaps;
 	struct addr_list delayed;
 	struct image_view view;
-	struct segment seg; /* the one at hand */
+	struct segment seg; /* the current one */
 };
 
-/* The main heap's thread data are static, too, and point back. */
+/* The main heap's thread data are static, too, and point back to it. */
 static int find_main_heap(const struct scan_data *d, void *arg)
 {
 	struct walk *w = arg;
@@ -140,7 +140,7 @@ static uint64_t word_at(struct walk *w, uint64_t addr)
 	return image_word(w->img, addr, &word) ? word : 0;
 }
 
-/* Blocks that other threads gave back to @heap, and that it has not yet looked at. */
+/* Adds blocks that other threads freed to @heap, and that it has not collected yet. */
 static int take_delayed(struct walk *w, uint64_t heap)
 {
 	uint64_t at = word_at(w, heap + HEAP_DELAYED);
@@ -164,7 +164,7 @@ static int take_heap(struct walk *w, uint64_t addr)
 	uint64_t tld = word_at(w, addr);
 
 	h.pages = (int64_t)word_at(w, addr + HEAP_PAGES);
-	/* A thread may have several heaps; the first one that is met answers for its segments. */
+	/* A thread can have several heaps; the first one found accounts for its segments. */
 	h.segments = (int64_t)word_at(w, tld + TLD_SEGMENTS);
 	vec_for_each (&w->heaps, it) {
 		if (it->thread == h.thread)
@@ -173,7 +173,7 @@ static int take_heap(struct walk *w, uint64_t addr)
 	return vec_push(&w->heaps, h) ? -ENOMEM : take_delayed(w, addr);
 }
 
-/* The next page in use of the segment at hand, from *@slice on, or NULL. */
+/* The next page in use of the current segment, from *@slice on, or NULL. */
 static const struct page *next_page(struct walk *w, uint64_t addr, uint64_t *slice)
 {
 	while (*slice < w->seg.entries) {
@@ -198,7 +198,7 @@ static bool read_segment(struct walk *w, uint64_t addr)
 	return image_read_all(w->img, addr, &w->seg, sizeof(w->seg));
 }
 
-/* All heaps that own pages, before blocks are judged. */
+/* Lists all heaps that own pages.  This must be done before blocks are judged. */
 static int take_heaps(struct walk *w)
 {
 	int ret = 0;

@@ -4,9 +4,9 @@
  *
  * Layout: include/mimalloc/types.h and internal.h of 3.0, checked with Debian's 3.0.1.  A map of
  * two levels, to which a static variable points, leads from each slice of 64 KiB to its page:
- * blocks of one size behind a header.  A block is free when it is in one of its page's three lists.
- * "exact" is said only if every page's count of blocks in use and every heap's count of pages agree
- * with what is there.  Pages of exited threads have no heap.
+ * blocks of one size after a header.  A block is free if it is in one of its page's three lists.
+ * The heap is exact only if every page's count of blocks in use and every heap's count of pages
+ * agree with what was found.  Pages of exited threads have no heap.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,13 +18,13 @@
 #include "leaks/scan.h"
 
 #define SLICE_SHIFT 16
-#define SUB_SHIFT   29		  /* a part of the map is for so many bytes */
-#define SUB_WORDS   8192	  /* slices in it */
-#define MAP_WORDS   (1u << 18)	  /* parts, of 47-bit addresses */
-#define MAX_KEYS    256		  /* parts that are tried to find the map */
+#define SUB_SHIFT   29		  /* log2 of the bytes covered by a part of the map */
+#define SUB_WORDS   8192	  /* slices in a part */
+#define MAP_WORDS   (1u << 18)	  /* parts, for 47-bit addresses */
+#define MAX_KEYS    256		  /* parts that are tried, to find the map */
 #define OWNED	    1ull	  /* low bit of thread_free */
 #define HEAP_PAGES  160		  /* mi_heap_t.page_count */
-#define HIGH_HEADER (16ull << 20) /* a page's blocks begin at most so far behind it */
+#define HIGH_HEADER (16ull << 20) /* most bytes from a page's header to its blocks */
 
 enum { MEM_NONE, MEM_ARENA = 7, MEM_LAST = 8 };
 
@@ -49,7 +49,7 @@ struct arena {
 
 struct mi_heap {
 	uint64_t addr;
-	int64_t pages; /* its counter; the walk takes off what it finds */
+	int64_t pages; /* its counter; the walk subtracts what it finds */
 };
 
 struct walk {
@@ -99,8 +99,8 @@ static bool read_sub(struct walk *w, uint64_t map, uint64_t key)
 	       image_read_all(w->img, sub, w->sub, sizeof(w->sub));
 }
 
-/* The part of @map for @key leads to pages that are where they say.  Some may have been freed, and
- * be something else by now. */
+/* Does the part of @map for @key lead to pages at the matching addresses?  Some can have been
+ * freed, and their memory reused. */
 static bool valid_part(struct walk *w, uint64_t map, uint64_t key)
 {
 	size_t valid = 0, odd = 0;
@@ -166,7 +166,8 @@ static int count_page(struct walk *w, uint64_t heap)
 	return heap ? vec_push(&w->heaps, h) : 0;
 }
 
-/* The whole arena is mimalloc's: also its own tables, threads' heaps, and free slices. */
+/* Marks the whole arena as mimalloc's, including its tables, the threads' heaps, and free slices.
+ */
 static int own_arena(struct walk *w, uint64_t at)
 {
 	struct arena a;
@@ -217,8 +218,8 @@ static void mark_lists(struct walk *w, const struct page *p, const struct free_l
 	}
 }
 
-/* The map keeps pages that were freed as a whole: all of their blocks are free, or the memory was
- * given back. */
+/* The map still has pages that were freed as a whole: all their blocks are free, or the memory was
+ * unmapped. */
 static bool is_gone(const struct page *p)
 {
 	return !p->heap && !p->used && (p->block_size || !p->start);
@@ -239,7 +240,7 @@ static int take_page(struct walk *w, uint64_t at)
 	struct page p = {0};
 	int ret = 0;
 
-	/* In a longer page: the entry is an old one. */
+	/* An outdated entry inside a longer page. */
 	if (at < w->end)
 		return 0;
 	if (!image_read_all(w->img, at, &p, sizeof(p)) ||
@@ -287,7 +288,7 @@ static int take_pages(struct walk *w)
 	for (uint64_t key = 0; key < MAP_WORDS; key += 512) {
 		if (!image_read_all(w->img, w->map + key * 8, part, sizeof(part)))
 			continue;
-		/* The first part is for the page that a null pointer is in. */
+		/* The first part is for the page that contains the null pointer. */
 		for (int i = !key; !ret && i < 512; i++) {
 			if (part[i])
 				ret = take_part(w, key + i);

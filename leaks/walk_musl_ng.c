@@ -2,12 +2,12 @@
 /*
  * Heap walker for musl's mallocng (musl 1.2.1 and newer).
  *
- * Layout: src/malloc/mallocng/meta.h of musl 1.2.3, the same since 1.2.1.  A context in libc's .bss
- * begins with a secret; pages of 4 KiB that repeat it ("meta areas") hold the descriptors ("meta")
- * of all groups of slots.  A slot is live when its bit is neither in avail_mask nor in freed_mask.
- * A group may itself live in a slot of a larger class: that slot is the allocator's own.
- * The context counts the slots of every class, and descriptors are either free, not yet used, or
- * point to a group that points back: all of it must add up.
+ * Layout: src/malloc/mallocng/meta.h of musl 1.2.3, unchanged since 1.2.1.  A context in libc's
+ * .bss begins with a secret; pages of 4 KiB that repeat it ("meta areas") have the descriptors
+ * ("meta") of all groups of slots.  A slot is live if its bit is neither in avail_mask nor in
+ * freed_mask.  A group can be in a slot of a larger class: that slot is the allocator's own.  The
+ * context counts the slots of every class.  Descriptors are free, not yet used, or point to a group
+ * that points back.  All of these must add up.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,11 +18,11 @@
 #include "leaks/scan.h"
 #include "leaks/walker.h"
 
-#define UNIT	   16 /* bytes: alignment, and what size classes count in */
-#define IN_BAND	   4  /* bytes of the next slot's header that a slot may not use */
+#define UNIT	   16 /* bytes: alignment, and the unit of size classes */
+#define IN_BAND	   4  /* last bytes of a slot that are not usable: the next slot's header */
 #define AREA_SIZE  4096
 #define CLASSES	   48
-#define CLASS_MMAP 63 /* one block in a mapping of its own */
+#define CLASS_MMAP 63 /* one block in its own mapping */
 
 static const uint16_t class_units[CLASSES] = {
     1,	 2,   3,   4,	 5,    6,    7,	   8,	 9,    10,   12,   15,	 18,   20,   25,   31,
@@ -43,7 +43,7 @@ struct area {
 	struct meta meta[(AREA_SIZE - 24) / sizeof(struct meta)];
 };
 
-/* struct malloc_context; where the page size is not a constant it stands after the secret. */
+/* struct malloc_context; a page size, if it is not a constant, follows the secret. */
 struct context {
 	uint64_t secret;
 	int32_t init_done;
@@ -54,7 +54,7 @@ struct context {
 };
 
 struct group {
-	uint64_t meta; /* address */
+	uint64_t meta; /* address of the descriptor */
 	struct meta m;
 };
 
@@ -66,7 +66,7 @@ struct walk {
 	VEC(struct group) groups;
 	uint64_t slots[CLASSES];
 	uint64_t metas, idle_metas;
-	uint32_t unsettled; /* slots that a thread is just taking or giving back */
+	uint32_t unsettled; /* slots that a thread is just allocating or freeing */
 };
 
 static unsigned last_index(const struct meta *m)
@@ -103,7 +103,7 @@ static bool valid_area(struct image *img, uint64_t addr, uint64_t secret)
 	return addr && addr % AREA_SIZE == 0 && image_word(img, addr, &word) && word == secret;
 }
 
-/* Context at @w, with a page size after the secret or not. */
+/* Is there a context at @w, with or without a page size after the secret? */
 static bool valid_context(struct image *img, const uint64_t *w, bool has_page_size,
 			  struct context *ctx)
 {
@@ -128,7 +128,7 @@ static int find_context(const struct scan_data *data, void *arg)
 	return 0;
 }
 
-/* Size class, number of slots and length of the mapping fit each other and the maps. */
+/* Do size class, number of slots and length of the mapping fit each other and the maps? */
 static bool plausible(struct walk *w, const struct meta *m)
 {
 	uint64_t bytes = mapped_bytes(m);
@@ -144,8 +144,8 @@ static bool plausible(struct walk *w, const struct meta *m)
 
 enum group_state { GROUP_VALID, GROUP_IN_TRANSIT, GROUP_DAMAGED };
 
-/* The group's link back is set after the descriptor's and cleared before it; realloc() moves the
- * mapping of a block of its own before the descriptor follows. */
+/* The group's link back is set after the descriptor and cleared before it.  realloc() moves a
+ * block's mapping before it updates the descriptor. */
 static enum group_state group_state(struct walk *w, uint64_t meta, const struct meta *m)
 {
 	uint64_t back;
@@ -228,7 +228,7 @@ static int by_mem(const void *a, const void *b)
 	return x->m.mem < y->m.mem ? -1 : x->m.mem > y->m.mem;
 }
 
-/* Small slots are read in passing; of large ones only what is needed. */
+/* Reads small slots through a window; of large ones only the bytes needed. */
 static bool read_near(struct walk *w, uint64_t stride_bytes, uint64_t addr, void *to, size_t len)
 {
 	const void *p;
@@ -242,9 +242,9 @@ static bool read_near(struct walk *w, uint64_t stride_bytes, uint64_t addr, void
 }
 
 /*
- * The user's address in a slot that begins at @start: at the start, or shifted by what the header
- * there says (to cycle through a slot, or to align).  A shift of more than 16 bits is cut off
- * there, but repeated in the block's own header. Return: 0 if the slot is in transit: no block was
+ * The user's address in a slot that begins at @start: the start, or shifted by an offset in the
+ * header there (to cycle through a slot, or to align).  An offset of more than 16 bits is truncated
+ * there, but complete in the block's own header.  Return: 0 if the slot is in transit: no block was
  * laid out in it yet.
  */
 static uint64_t user_address(struct walk *w, uint64_t stride_bytes, uint64_t start, uint8_t head[4])
@@ -269,8 +269,8 @@ static uint64_t user_address(struct walk *w, uint64_t stride_bytes, uint64_t sta
 	return 0;
 }
 
-/* Usable bytes: the slot's less what was reserved behind the request, of which small counts are in
- * the header and others in the last word. */
+/* Usable bytes: those of the slot minus the reserve after the request.  Small reserves are in the
+ * header, others in the last word. */
 static uint64_t nominal_size(struct walk *w, uint64_t stride_bytes, uint64_t user, uint64_t end,
 			     const uint8_t head[4])
 {
@@ -327,7 +327,8 @@ static int own_group(struct walk *w, const struct meta *m)
 	w->slots[size_class(m)] += freeable(m) ? slots : 0;
 	if (mapped_bytes(m))
 		return heap_own(w->heap, m->mem, m->mem + mapped_bytes(m), HEAP_ARENA);
-	/* In a slot of another group, or in what libc donated of the ends of modules' pages. */
+	/* The group is in a slot of another group, or in the ends of modules' pages that libc
+	 * donated. */
 	return freeable(m) ? 0 : heap_own(w->heap, m->mem, end, HEAP_ARENA);
 }
 

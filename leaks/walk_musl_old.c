@@ -2,12 +2,12 @@
 /*
  * Heap walker for musl's old malloc (musl before 1.2.1, and later --with-malloc=oldmalloc; 64 bit).
  *
- * Layout: src/malloc/oldmalloc/malloc.c and malloc_impl.h of musl 1.2.3.  A chunk has its size in
- * its header and again where the next one begins; bit 0 says in use.  Regions begin and end with
- * headers of size 0 in use: the break, mappings if it cannot grow, and what the dynamic linker
- * donates of the ends of modules' pages.  Large blocks have mappings of their own, which nothing
- * counts.  64 bins hold the free chunks: "exact" is said only if they hold as many, and as many
- * bytes, as the regions have, and the two sizes of every chunk agree.
+ * Layout: src/malloc/oldmalloc/malloc.c and malloc_impl.h of musl 1.2.3.  The size of a chunk is in
+ * its header, and again where the next one begins; bit 0 means in use.  Regions begin and end with
+ * headers of size 0, in use.  They are the break, mappings if it cannot grow, and the ends of
+ * modules' pages that the dynamic linker donated.  Large blocks have their own mappings, which are
+ * not counted anywhere.  64 bins have the free chunks.  The heap is exact only if the number and
+ * the bytes of free chunks agree with those in the bins, and the two sizes of every chunk agree.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,9 +19,9 @@
 
 #define PAGE	      4096ull
 #define FENCE	      MUSL_OLD_IN_USE /* size 0, in use */
-#define PROBE_CHUNKS  16	      /* this many that follow each other are a chain */
-#define NEAR_PAGES    512	      /* an aligned block is looked for this far into a mapping, */
-#define MAX_ALIGN_LOG 34	      /* and at multiples of larger powers of 2 */
+#define PROBE_CHUNKS  16	      /* number of consecutive chunks that make a chain */
+#define NEAR_PAGES    512 /* an aligned block is searched for this far into a mapping, and ... */
+#define MAX_ALIGN_LOG 34  /* ... at multiples of larger powers of 2 */
 
 struct sum {
 	uint64_t chunks, bytes;
@@ -31,7 +31,7 @@ struct walk {
 	struct image *img;
 	struct heap *heap;
 	struct image_view view, probe;
-	uint64_t at; /* of mal */
+	uint64_t at; /* address of mal */
 	struct musl_old_mal mal;
 	struct sum free, binned;
 	bool locked;
@@ -46,14 +46,14 @@ static bool read_header(struct walk *w, struct image_view *v, uint64_t at, struc
 	return p;
 }
 
-/* The header at @at; behind it there is room for its bytes and one more header. */
+/* Is there room after the header at @at for its bytes and one more header? */
 static bool fits(const struct musl_old_chunk *c, uint64_t at, uint64_t end)
 {
 	return musl_old_plausible(c->csize) && end - at > MUSL_OLD_OVERHEAD &&
 	       musl_old_size(c->csize) <= end - at - MUSL_OLD_OVERHEAD;
 }
 
-/* Do chunks follow each other from @at on, to the region's end or far enough? */
+/* Are there consecutive chunks from @at on, to the region's end or PROBE_CHUNKS of them? */
 static bool is_chain(struct walk *w, uint64_t at, uint64_t end)
 {
 	struct musl_old_chunk c, next;
@@ -83,7 +83,7 @@ static void damaged(struct walk *w, uint64_t at, const char *what)
 	heap_doubt(w->heap, "0x%" PRIx64 ": %s", at, what);
 }
 
-/* The header at @at cannot be one.  Return: where chunks follow each other again, or @end. */
+/* Handles an invalid header at @at.  Return: where a chain begins again, or @end. */
 static uint64_t skip_damage(struct walk *w, uint64_t at, uint64_t end)
 {
 	uint64_t next = at + MUSL_OLD_ALIGN;
@@ -106,7 +106,7 @@ static int take_chunk(struct walk *w, uint64_t at, const struct musl_old_chunk *
 	return 0;
 }
 
-/* The region whose first header is at @at.  Return: its end, or -ENOMEM. */
+/* Walks the region whose first header is at @at.  Return: its end, or -ENOMEM. */
 static int64_t take_region(struct walk *w, uint64_t at, uint64_t end)
 {
 	uint64_t start = at;
@@ -135,7 +135,7 @@ static int64_t take_region(struct walk *w, uint64_t at, uint64_t end)
 	return heap_own(w->heap, start, at, HEAP_ARENA) ? -ENOMEM : (int64_t)at;
 }
 
-/* The end of the maps that follow each other from the one with @addr on. */
+/* The end of the adjacent maps from the one that contains @addr on. */
 static uint64_t end_of_maps(const struct image *img, uint64_t addr)
 {
 	const struct image_map *m = image_map_at(img, addr), *last = img->maps.at + img->maps.n;
@@ -145,7 +145,8 @@ static uint64_t end_of_maps(const struct image *img, uint64_t addr)
 	return m->end;
 }
 
-/* A region ends at the end of its page: back to its first header.  0: there is none. */
+/* Walks back from the end of a region, which is at the end of a page, to its first header.  Return:
+ * its address; 0: there is no region. */
 static uint64_t start_of_region(struct walk *w, uint64_t end, uint64_t limit)
 {
 	uint64_t at = end - MUSL_OLD_OVERHEAD, size;
@@ -165,7 +166,7 @@ static uint64_t start_of_region(struct walk *w, uint64_t end, uint64_t limit)
 	return at == end - MUSL_OLD_OVERHEAD ? 0 : at;
 }
 
-/* What the dynamic linker donated of a module's pages: up to the end of one. */
+/* Walks the regions that the dynamic linker donated from a module's data; each ends with a page. */
 static int take_donated(const struct scan_data *d, void *arg)
 {
 	struct walk *w = arg;
@@ -182,7 +183,8 @@ static int take_donated(const struct scan_data *d, void *arg)
 	return 0;
 }
 
-/* A block in a mapping of its own: size and distance from the mapping's start make whole pages. */
+/* Is it a block with its own mapping?  Its size plus its distance from the mapping's start is a
+ * multiple of the page size. */
 static bool is_mapped(const struct musl_old_chunk *c, uint64_t offset, uint64_t left)
 {
 	return c->psize == offset && musl_old_plausible(c->csize + offset) &&
@@ -198,8 +200,9 @@ static bool mapped_at(struct walk *w, uint64_t map, uint64_t offset, uint64_t le
 	       is_mapped(c, offset, left);
 }
 
-/* aligned_alloc() leaves the first header stale and writes another one further up; realloc() may
- * have moved the mapping since.  Return: the header's distance from the mapping's start. */
+/* aligned_alloc() leaves the first header stale and writes another one further up; realloc() can
+ * have moved the mapping since.  Return: the second header's distance from the mapping's start, or
+ * 0. */
 static uint64_t aligned_offset(struct walk *w, uint64_t map, uint64_t left,
 			       struct musl_old_chunk *c)
 {
@@ -220,7 +223,7 @@ static uint64_t aligned_offset(struct walk *w, uint64_t map, uint64_t left,
 	return 0;
 }
 
-/* Return: bytes of the mapping at @map; 0: it holds no block; or -ENOMEM. */
+/* Return: bytes of the mapping at @map; 0: it has no block; or -ENOMEM. */
 static int64_t take_mapped(struct walk *w, uint64_t map, uint64_t left)
 {
 	struct musl_old_chunk first, c;
@@ -244,7 +247,7 @@ static int64_t take_mapped(struct walk *w, uint64_t map, uint64_t left)
 	return (int64_t)bytes;
 }
 
-/* What begins at the page @at.  Return: where to look next, or -ENOMEM. */
+/* Handles what begins at the page @at.  Return: where to continue, or -ENOMEM. */
 static int64_t take_page(struct walk *w, uint64_t at, uint64_t end)
 {
 	uint64_t first = at + MUSL_OLD_OVERHEAD, psize;
@@ -353,7 +356,8 @@ static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 
 	heap->allocator = "musl oldmalloc";
 	if (!ret) {
-		/* A dynamic musl has one of the two, since the linker donates memory at start. */
+		/* A dynamic musl always has one of the two, since the linker donates memory at the
+		 * start. */
 		ng = musl_is_there(img) ? musl_ng_is_there(img) : 1;
 		if (ng > 0)
 			return -ENOENT;

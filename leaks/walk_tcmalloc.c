@@ -3,11 +3,11 @@
  * Heap walker for gperftools' tcmalloc (2.10 and 2.16; x86-64 layout: 48-bit addresses, 8 KiB
  * pages).
  *
- * Layout: span.h, pagemap.h, page_heap.h, central_freelist.h, thread_cache.h.  A two-level
- * page map leads to spans.  Objects of a small class are free when they are in their span's list,
- * in a batch in transfer, or in a thread's cache.  "exact" is said only if every span's count of
- * objects outside its list, the central lists' counts of spans and free objects and the lengths of
- * all caches' lists agree with what is there, and all cached objects are in spans.
+ * Layout: span.h, pagemap.h, page_heap.h, central_freelist.h, thread_cache.h.  A two-level page map
+ * leads to spans.  Objects of a small class are free if they are in their span's list, in a batch
+ * in transfer, or in a thread's cache.  The heap is exact only if every span's count of objects
+ * outside its list, the central lists' counts of spans and free objects and the lengths of all
+ * caches' lists agree with what was found, and all cached objects are in spans.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -72,7 +72,8 @@ static int take_small(struct tc *tc, const struct tc_span *s)
 	return ret;
 }
 
-/* A span's first and last page lead to it, its pages are mapped, and none is another's. */
+/* Do the span's first and last page lead to it, are its pages mapped, and do they not overlap the
+ * span before? */
 static bool plausible(struct tc *tc, const struct tc_span *s, size_t index)
 {
 	uint64_t base = s->start << TC_PAGE_SHIFT, last = index + s->pages - 1;
@@ -93,7 +94,7 @@ static int take_span(struct tc *tc, size_t index, uint64_t page)
 	uint64_t at = tc->leaf[index], base = page << TC_PAGE_SHIFT, bytes;
 	int ret;
 
-	/* Pages inside a large or free span keep what they led to before. */
+	/* Inner pages of a large or free span keep outdated entries. */
 	if (!image_read_all(tc->img, at, &s, sizeof(s)) || s.start != page || !s.pages)
 		return 0;
 	bytes = s.pages << TC_PAGE_SHIFT;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Heap walkers: one allocator each.  A walker lists every live block of its allocator in an image,
- * and says whether the list agrees with the allocator's own counters.
+ * Heap walkers, one for each allocator.  A walker lists every live block of its allocator in an
+ * image, and reports whether the list agrees with the allocator's own counters.
  */
 #ifndef LEAKS_WALKER_H
 #define LEAKS_WALKER_H
@@ -12,20 +12,20 @@
 #include "lib/err.h"
 #include "lib/vec.h"
 
-/* A block that the program holds: allocated and not freed.  16 bytes, for there are millions. */
+/* A block that is allocated and not freed.  Only 16 bytes, since there are millions of them. */
 struct heap_block {
 	uint64_t addr; /* as malloc returned it */
 	uint64_t size; /* usable bytes */
 };
 
 enum heap_kind {
-	HEAP_ARENA,    /* live blocks, free blocks, headers */
-	HEAP_MMAPPED,  /* a mapping of its own for one block */
-	HEAP_METADATA, /* the allocator's own data outside of its arenas */
+	HEAP_ARENA,    /* contains live blocks, free blocks and headers */
+	HEAP_MMAPPED,  /* a mapping for a single block */
+	HEAP_METADATA, /* the allocator's data outside its arenas */
 };
 
-/* Memory the allocator owns.  Only live blocks in it are looked at for pointers, so free blocks,
- * caches and headers keep nothing alive. */
+/* Memory that the allocator owns.  Only its live blocks are scanned for pointers, so free blocks,
+ * caches and headers keep nothing reachable. */
 struct heap_range {
 	uint64_t start, end;
 	enum heap_kind kind;
@@ -39,32 +39,32 @@ struct heap_damage {
 
 struct heap {
 	const char *allocator;		/* "glibc malloc" */
-	char version[32];		/* "" if it cannot be told */
-	VEC(struct heap_block) blocks;	/* by address; heap_finish() sorts */
-	VEC(struct heap_range) owned;	/* by address; heap_finish() sorts */
-	VEC(struct heap_range) skipped; /* in owned ones, and not understood: looked at as roots */
+	char version[32];		/* "" if not known */
+	VEC(struct heap_block) blocks;	/* sorted by address by heap_finish() */
+	VEC(struct heap_range) owned;	/* sorted by address by heap_finish() */
+	VEC(struct heap_range) skipped; /* parts of owned, not understood: scanned as roots */
 	VEC(struct heap_damage) damaged;
 	uint64_t live_bytes;	 /* sum over blocks; heap_finish() */
 	uint64_t free_bytes;	 /* in free lists and at the tops of arenas */
-	uint64_t cached_bytes;	 /* in the caches of threads (free, too) */
+	uint64_t cached_bytes;	 /* in the threads' caches (also free) */
 	uint64_t metadata_bytes; /* headers, bitmaps, tables */
 	uint32_t arenas;
-	bool checksum_known; /* the allocator has counters to compare with */
-	bool exact;	     /* they agree */
-	bool busy;	     /* a thread was in it, with a lock */
-	bool passing;	 /* not exact since threads were in the allocator: in a moment it may be */
-	char doubt[160]; /* why not exact: one line */
+	bool checksum_known; /* the allocator has counters to compare the list with */
+	bool exact;	     /* the list agrees with them */
+	bool busy;	     /* a thread holds a lock of the allocator */
+	bool passing;	     /* not exact because threads were in it: might be exact later */
+	char doubt[160];     /* why it is not exact, in one line */
 };
 
 struct walker {
 	const char *name;
-	/* Names of the architectures that it was tried on, with blanks between them; NULL: any.  On
-	 * others it is not asked; there code mapped from a path with @library in it tells that the
-	 * allocator is there. */
+	/* machines: names of the architectures on which the walker was tested, separated by blanks;
+	 * NULL: any.  On others it is not called, and executable maps of a path that contains
+	 * @library show that the allocator is present. */
 	const char *machines, *library;
 	/* Fills @heap (zeroed).  Return: 0; -ENOENT: the allocator is not in this process, or was
-	 * never used; -ENOTSUP: it is there (heap.allocator names it), but its layout is not known,
-	 * so that its memory is to be treated as roots; else -errno.  @err is filled but for
+	 * never used; -ENOTSUP: it is present (heap.allocator has its name), but its layout is not
+	 * known, so its memory must be treated as roots; else -errno.  @err is filled except for
 	 * -ENOENT. */
 	int (*walk)(struct image *img, struct heap *heap, struct mp_err *err);
 };
@@ -79,28 +79,30 @@ extern const struct walker walker_glibc;
 /* All walkers, NULL-terminated. */
 extern const struct walker *const walkers[];
 
-/* walker_run() - @w->walk(), or -ENOENT or -ENOTSUP where it was not tried; as it returns. */
+/* walker_run() - call @w->walk() if it was tested on the architecture, else return -ENOENT or
+ * -ENOTSUP. */
 int walker_run(const struct walker *w, struct image *img, struct heap *heap, struct mp_err *err);
 
-/* For walkers.  Return: 0 or -ENOMEM. */
+/* For walkers: add a live block, or an owned range.  Return: 0 or -ENOMEM. */
 int heap_add(struct heap *h, uint64_t addr, uint64_t size);
 int heap_own(struct heap *h, uint64_t start, uint64_t end, enum heap_kind kind);
-/* @fmt: what is wrong at @addr; at most 100 are kept. */
+/* Notes damage at @addr, described by @fmt; at most 100 are kept. */
 void heap_damage(struct heap *h, uint64_t addr, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* Clears .exact and says why; the first reason stays. */
+/* Clears .exact and notes why; the first reason is kept. */
 void heap_doubt(struct heap *h, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* The same, and sets .passing: at another moment there may be no doubt. */
+/* As heap_doubt(), and sets .passing: at another moment there might be no doubt. */
 void heap_doubt_now(struct heap *h, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* What lies between @start and @end is the allocator's, but which blocks it holds is not known: a
- * pointer in there may be what keeps a block.  Return: 0 or -ENOMEM. */
+/* Marks [@start, @end) as the allocator's memory whose blocks are not known.  Pointers in it count
+ * as roots, since they might be the ones that keep a block.  Return: 0 or -ENOMEM. */
 int heap_skip(struct heap *h, uint64_t start, uint64_t end);
-/* Sorts the owned ranges, and merges those of a kind that touch. */
+/* Sorts the owned ranges, and merges adjacent ones of the same kind. */
 void heap_sort_owned(struct heap *h);
-/* Sorts, merges touching ranges of a kind, sums up. */
+/* Sorts blocks and ranges, merges adjacent ranges of the same kind, and sums up. */
 void heap_finish(struct heap *h);
 void heap_free(struct heap *h);
-/* Return: which of the first @n owned ranges contains @addr, or NULL; these must be sorted. */
+/* Return: the one of the first @n owned ranges that contains @addr, or NULL.  These must be sorted.
+ */
 const struct heap_range *heap_owner(const struct heap *h, size_t n, uint64_t addr);
 
 #endif

@@ -69,7 +69,7 @@ static void name_root(struct why *w, struct image *img)
 	}
 }
 
-/* Edges have no way back: every block is asked. */
+/* Edges cannot be followed backwards, so all blocks are searched. */
 static void find_pointers(struct why *w, const struct graph *g, struct image *img,
 			  struct types *types, uint32_t block)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Why is a block there?  The way from a root, who points to it, and what it keeps. */
+/* Explains why a block is alive: a path from a root, the blocks that point to it, and what it
+ * keeps. */
 #ifndef LEAKS_WHY_H
 #define LEAKS_WHY_H
 
@@ -13,20 +14,20 @@ struct why_block {
 	char type[96];
 };
 struct why {
-	uint64_t asked;		/* the address asked for */
-	struct why_block block; /* the block that it lies in; size 0: in none */
+	uint64_t asked;		/* the address in question */
+	struct why_block block; /* the block that contains it; size 0: none */
 	bool reached;		/* false: it is leaked */
 	struct root root;
 	char root_name[256]; /* "global `cache` in /usr/bin/app", "stack of thread 12", ... */
-	VEC(struct why_block) path;		/* from the root's block to the block itself */
-	struct why_block pointer[WHY_POINTERS]; /* blocks that point to it */
-	uint64_t pointers;			/* how many there are */
-	uint32_t retained_count;		/* would be unreachable without it, it included */
+	VEC(struct why_block) path;		/* from the root's block to the block */
+	struct why_block pointer[WHY_POINTERS]; /* blocks that point to the block */
+	uint64_t pointers;			/* number of all blocks that do */
+	uint32_t retained_count; /* would be unreachable without the block, itself included */
 	uint64_t retained_bytes;
-	struct leak_source source; /* filled by who has a recording */
+	struct leak_source source; /* filled by the caller that has a recording */
 };
 
-/* Return: 0 or -ENOMEM. */
+/* Fills @w for the block that contains @addr.  Return: 0 or -ENOMEM. */
 int why_explain(struct why *w, const struct graph *g, struct image *img, uint64_t addr);
 void why_free(struct why *w);
 

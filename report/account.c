@@ -21,7 +21,7 @@ static struct size_class *class_of(const struct account *a, uint64_t size)
 	return &a->m->size_class[size_class_of(size)];
 }
 
-/* Return: NULL: there is one process only. */
+/* Return: NULL if there is only one process. */
 static struct model_process *process_of(const struct account *a, uint16_t number)
 {
 	return number < a->m->processes.n ? &a->m->processes.at[number] : NULL;
@@ -29,7 +29,7 @@ static struct model_process *process_of(const struct account *a, uint16_t number
 
 /* ------------------------------------------------------------------ timeline -- */
 
-/* Twice as long points, half as many. */
+/* Doubles the length of the points, which halves their number. */
 static void halve(struct account *a)
 {
 	size_t n = a->m->timeline.n;
@@ -74,7 +74,7 @@ int account_time(struct account *a, uint64_t now_ns)
 	return 0;
 }
 
-/* The newest: what comes a little late is not moved back. */
+/* The newest point.  Events that come slightly late are counted in it, too. */
 static struct point *point_now(const struct account *a)
 {
 	return &a->m->timeline.at[a->m->timeline.n - 1];
@@ -95,8 +95,8 @@ static void point_level(const struct account *a)
 /* ------------------------------------------------------------------ blocks -- */
 
 /*
- * What every group held at the highest moment, without stopping there: a group notes what it held
- * at the last peak when it changes for the first time after it.
+ * Computes what every group held at the highest peak, without visiting all groups at each peak.  A
+ * group stores what it held at the last peak when it changes for the first time after it.
  */
 static void note_peak(struct account *a, struct group *g)
 {
@@ -156,7 +156,7 @@ int account_allocated(struct account *a, const struct model_block *b)
 
 	if (enter(a, b, &e, 1))
 		return -ENOMEM;
-	if (b->flags & EV_F_CARRIED) { /* it was called before */
+	if (b->flags & EV_F_CARRIED) { /* it was counted before, by another recorder */
 		a->m->carried_blocks += e.blocks;
 		a->m->carried_bytes += e.bytes;
 		return 0;
@@ -242,12 +242,12 @@ int account_ended(struct account *a, const struct model_block *b, const struct m
 	point_now(a)->frees += e.blocks;
 	point_now(a)->freed_bytes += e.bytes;
 	if (how == BLOCK_LOST)
-		return 0; /* nobody knows by which thread */
+		return 0; /* the thread is not known */
 	t = model_thread(a->m, by->tid);
 	if (!t)
 		return -ENOMEM;
 	t->frees += e.blocks;
-	/* Of a sample it is not known what the thread allocated in between. */
+	/* In a sample it is not known whether the thread allocated in between. */
 	if (how != BLOCK_TEMPORARY || a->m->info.sample_interval)
 		return 0;
 	g->temporary++;

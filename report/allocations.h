@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The single allocations that the filter let through. */
+/* Lists the single allocations that pass the filter. */
 #ifndef REPORT_ALLOCATIONS_H
 #define REPORT_ALLOCATIONS_H
 
@@ -8,13 +8,13 @@
 #include "report/model.h"
 #include "report/view.h"
 
-/* Return: true with @sort set, for timestamp, address, size, lifetime. */
+/* Parses timestamp, address, size or lifetime.  Return: true with @sort set. */
 bool allocations_sort_key(const char *text, uint32_t *sort);
-/* Return: the key's name, or NULL behind the last one. */
+/* Return: the key's name, or NULL after the last one. */
 const char *allocations_sort_name(uint32_t sort);
 
 /**
- * allocations_write() - reads the recording once more
+ * allocations_write() - write the list; reads the recording again
  * Needs memory for about twice @v->skip + @v->count entries, and for each chain of reallocs.
  *
  * Return: 0, or a negative errno with @err filled.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Which allocator a block came from, told by the functions that its module has. */
+/* Finds out which allocator a block came from, by the functions in its module. */
 #include <string.h>
 #include "lib/path.h"
 #include "report/model.h"
@@ -43,7 +43,8 @@ static enum family family_by_module(const char *module)
 	return FAMILY_UNKNOWN;
 }
 
-/* Its own evidence: only glibc's chunk headers say arena and usable size. */
+/* The allocator according to the hook alone: name, module, and whether its blocks have glibc's
+ * chunk headers, which only glibc's blocks have. */
 static enum family own_family(const struct model_hook *h)
 {
 	enum family f = family_by_name(h->name);
@@ -57,7 +58,8 @@ void model_find_allocators(struct model *m)
 {
 	vec_for_each (&m->hooks, h)
 		h->family = own_family(h);
-	/* A program that has an allocator linked in: its malloc is that one's, too. */
+	/* If one function of a module belongs to an allocator, for instance one linked into the
+	 * program, so do the others. */
 	vec_for_each (&m->hooks, h) {
 		vec_for_each (&m->hooks, other) {
 			enum family f = own_family(other);

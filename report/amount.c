@@ -5,14 +5,14 @@
 #include <string.h>
 #include "lib/wide.h"
 
-#define UNIX_MS_LEAST 100000000000ull /* 1973 in ms; as seconds of a recording, 3170 years */
+#define UNIX_MS_LEAST 100000000000ull /* 1973 in ms; in seconds it would be 3170 years */
 
 static bool is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
 
-/* Digits at *@at, which moves behind them. */
+/* Parses digits at *@at, which is advanced. */
 static bool digits(const char **at, uint64_t *n)
 {
 	const char *p = *at;
@@ -30,9 +30,9 @@ static bool digits(const char **at, uint64_t *n)
 	return true;
 }
 
-/* "12" or "12.5" at *@at. */
+/* A number such as "12" or "12.5". */
 struct decimal {
-	uint64_t whole, fraction; /* fraction: billionths */
+	uint64_t whole, fraction; /* fraction: in billionths */
 };
 
 static bool decimal(const char **at, struct decimal *d)

@@ -14,8 +14,8 @@ struct anonymous {
 	enum anonymize how;
 	struct intern *names[SORTS];
 	VEC(char *) text[SORTS]; /* [id - 1] */
-	char *executable;	 /* as recorded */
-	char *hidden;		 /* what the program is called now */
+	char *executable;	 /* path in the recording */
+	char *hidden;		 /* the program's replacement name */
 };
 
 struct anonymous *anonymous_new(enum anonymize how)
@@ -57,7 +57,7 @@ static const char *base(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* "fn_7" for the seventh function.  Return: NULL for NULL, and when out of memory. */
+/* Return: "fn_7" for the seventh function; NULL for NULL, and when out of memory. */
 static const char *number(struct anonymous *a, enum sort sort, const char *name)
 {
 	static const char *const prefix[] = {"fn", "src", "lib", "thread", "mark"};
@@ -140,14 +140,14 @@ int anonymous_item(struct anonymous *a, struct mpf_item *it, struct mp_symbol *o
 			it->process.pid = 0;
 		return it->process.executable ? 0 : -ENOMEM;
 	case MPF_MAP_USAGE:
-		/* "[heap]" and its like name no file. */
+		/* "[heap]" and the like are not file names. */
 		if (it->map_usage.path && it->map_usage.path[0] == '/')
 			it->map_usage.path = file(a, it->map_usage.path);
 		return 0;
 	case MPF_SYMBOLS:
 		return symbols(a, it, out);
 	case MPF_HOOK:
-		/* The allocator's functions are everybody's. */
+		/* The names of the allocator's functions are public. */
 		if (a->how == ANONYMIZE_FULL)
 			it->hook.module = number(a, LIBRARY, it->hook.module);
 		return 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Names that say nothing: "fn_1", "src_1", "lib_1"; the same name is always replaced alike. */
+/* Replaces names by meaningless ones: "fn_1", "src_1", "lib_1".  Equal names get equal
+ * replacements. */
 #ifndef REPORT_ANONYMOUS_H
 #define REPORT_ANONYMOUS_H
 
@@ -12,10 +13,10 @@ struct anonymous;
 struct anonymous *anonymous_new(enum anonymize how);
 void anonymous_free(struct anonymous *a);
 
-/* Replaces what names something in @info. */
+/* Replaces the names in @info. */
 void anonymous_info(struct anonymous *a, struct mp_info *info);
-/* The same for an item; texts are valid until the next call.  Symbols are changed in @symbols,
- * which has room for them.  Return: 0 or -ENOMEM. */
+/* Replaces the names in an item.  Texts are valid until the next call.  @symbols: receives the
+ * changed symbols, must have room for those of the item.  Return: 0 or -ENOMEM. */
 int anonymous_item(struct anonymous *a, struct mpf_item *it, struct mp_symbol *symbols);
 
 #endif

@@ -9,13 +9,13 @@
 #define MAX_INLINED 64
 
 struct entry {
-	const char *function, *source; /* the model's */
+	const char *function, *source; /* owned by the model */
 	uint32_t line;
 	uint64_t size, count, first_ns, last_ns;
 	struct entry *child, *last_child, *next;
 };
 
-/* First and last time of what counts, for each stack. */
+/* First and last time of the allocations that count, for each stack. */
 struct span {
 	uint64_t first_ns, last_ns;
 };
@@ -123,7 +123,7 @@ static void free_entry(struct entry *e)
 	free(e);
 }
 
-/* "09s", "01m05s", "02h00m01s", "1 days 02h00m01s" */
+/* Formats "09s", "01m05s", "02h00m01s", "1 days 02h00m01s". */
 static const char *time_text(uint64_t ns, char *buf, size_t size)
 {
 	uint64_t s = ns / 1000000000u, d = s / 86400;
@@ -141,7 +141,7 @@ static const char *time_text(uint64_t ns, char *buf, size_t size)
 	return buf;
 }
 
-/* Decimal units, ten columns. */
+/* Formats a size in decimal units, ten columns wide. */
 static const char *size_text(uint64_t size, char *buf, size_t room)
 {
 	static const char *const unit[] = {"", "KB", "MB", "GB", "TB", "PB", "EB"};
@@ -187,7 +187,7 @@ static void write_label(const struct entry *e, FILE *out)
 		fprintf(out, " [%s:%u]", printable(file ? file + 1 : e->source), e->line);
 }
 
-/* @indent: one column for each ancestor that is not the root, "|" where it has more children. */
+/* @indent: one column for each ancestor except the root, "|" if that has more children. */
 static void write_entry(const struct entry *e, const struct columns *c, char *indent, size_t depth,
 			FILE *out)
 {

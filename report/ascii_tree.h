@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The call tree as text in the layout that users of bytehound know: size, count, time of the first
- * and the last allocation, and the frame.  Frames are one node when their source line is the same,
- * or their name where there is no line; children stand in the order of their first stack.
+ * The call tree as text in bytehound's layout: size, count, time of the first and the last
+ * allocation, and the frame.  Frames with the same source line, or without one the same name, are
+ * one node.  Children are in the order of their first stack.
  */
 #ifndef REPORT_ASCII_TREE_H
 #define REPORT_ASCII_TREE_H
@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include "report/model.h"
 
-/* @cost: in bytes.  Of COST_LEAKED the times are those of the live blocks.  Return: 0 or a negative
- * errno. */
+/* @cost: one in bytes.  For COST_LEAKED the times are those of the live blocks.  Return: 0 or a
+ * negative errno. */
 int ascii_tree_write(struct model *m, enum cost cost, FILE *out);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include "report/selection.h"
 
-#define SLACK 4096u /* entries beyond twice the wanted ones before the rest is dropped */
+#define SLACK 4096u /* entries beyond twice the wanted ones, before the surplus is dropped */
 
 struct collector {
 	const struct model *m;
@@ -27,7 +27,7 @@ static int by_ordinal(const struct allocation *x, const struct allocation *y)
 	return x->block.ordinal < y->block.ordinal ? -1 : x->block.ordinal > y->block.ordinal;
 }
 
-/* Equal keys keep the order of the recording. */
+/* Equal keys stay in the order of the recording. */
 static int ascending(const void *a, const void *b)
 {
 	int order = compare(a, b);

@@ -9,7 +9,7 @@
 
 struct reading {
 	struct contents *c;
-	VEC(bool) stacks; /* [id]: was there */
+	VEC(bool) stacks; /* [id]: it was seen */
 };
 
 static int see_stack(struct reading *r, uint32_t id)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What a recording file consists of, and whether it is sound: read once, item by item. */
+/* Reads a recording file once, to count its items and to check that it is consistent. */
 #ifndef REPORT_CONTENTS_H
 #define REPORT_CONTENTS_H
 
@@ -11,11 +11,11 @@
 
 #define CONTENTS_KINDS 16
 
-/* Freed blocks by how long they lived: below 1 us, 10 us ... 10,000 s, and longer. */
+/* Freed blocks by lifetime: below 1 us, 10 us ... 10,000 s, and longer. */
 #define LIFETIMES 12
 
 struct contents {
-	struct mp_info info; /* its texts are the reader's */
+	struct mp_info info; /* its strings are owned by the reader */
 	struct mpf_reader *reader;
 	struct binaries binaries;
 	uint64_t file_bytes;
@@ -25,11 +25,12 @@ struct contents {
 	uint64_t culled_blocks;
 	uint64_t end_ns;
 	bool has_finish;
-	const char *truncated;			/* NULL: whole */
-	uint64_t unknown_stacks, unknown_hooks; /* events that refer to nothing */
+	const char *truncated; /* why the file is truncated; NULL: it is complete */
+	uint64_t unknown_stacks, unknown_hooks; /* ids without a definition */
 };
 
-/* Return: 0 with @c filled (freed by contents_free()), or a negative errno with @err filled. */
+/* Return: 0 with @c filled (to be freed by contents_free()), or a negative errno with @err filled.
+ */
 int contents_read(const char *path, struct contents *c, struct mp_err *err);
 void contents_free(struct contents *c);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What blocks and groups of blocks weigh. */
+/* Costs of blocks and groups. */
 #include <math.h>
 #include "report/model.h"
 
@@ -15,7 +15,7 @@ struct estimate model_weigh(uint64_t sample_interval, const struct model_block *
 
 double group_error(double variance)
 {
-	/* Blocks that came and went leave a rounding error. */
+	/* Blocks that were added and removed leave a rounding error. */
 	return variance > 0 ? sqrt(variance) : 0;
 }
 

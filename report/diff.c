@@ -22,7 +22,7 @@ static bool same_build(const struct model *other, const struct mp_module *mod)
 	return false;
 }
 
-/* "libz.so.1.2.13" is "libz.so"; the program is "" whatever it is called. */
+/* Maps "libz.so.1.2.13" to "libz.so", and the program to "", whatever its name. */
 static int library_length(const struct model *m, const struct mp_module *mod, const char *library)
 {
 	const char *so;
@@ -53,7 +53,7 @@ static uint32_t frame_key(struct diff *d, const struct model *m, const struct mo
 	return id;
 }
 
-/* Return: id of the chain @parent, @f; 0 when out of memory. */
+/* Return: id of chain @parent extended by @f; 0 when out of memory. */
 static uint32_t extend(struct diff *d, uint32_t parent, const struct model *m,
 		       const struct model *other, struct frame *f)
 {

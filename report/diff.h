@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What grew between two recordings, or two moments of one, by stack.  Stacks are the same when
- * their frames are: function and library, whatever the addresses; the line too where both sides
- * have the same build (build id).  A frame without a symbol is its offset in the library, or only
- * the library where the builds differ.  Versions at the end of a library's name do not count, nor
- * does the name of the program itself.
+ * Compares two recordings, or two moments of one, by stack.  Stacks are equal if their frames are:
+ * function and library, regardless of addresses; also the line, if both sides have the same build
+ * (build id).  A frame without a symbol is identified by its offset in the library, or only by the
+ * library if the builds differ.  Versions at the end of a library's name are ignored, and so is the
+ * name of the program itself.
  */
 #ifndef REPORT_DIFF_H
 #define REPORT_DIFF_H
@@ -15,22 +15,22 @@
 #include "report/tree.h"
 
 struct diff_side {
-	struct model *m; /* outlives the diff; both sides may have the same one */
+	struct model *m; /* must outlive the diff; both sides can have the same one */
 	bool has_moment;
-	uint64_t at_ns;	      /* the moment; without one: the end */
-	uint64_t cost, count; /* sums, filled in */
-	double variance;      /* of cost, when the recording is a sample */
+	uint64_t at_ns;	      /* the moment; if !has_moment: the end */
+	uint64_t cost, count; /* sums, filled in by diff_make() */
+	double variance;      /* of cost, if the recording is a sample */
 };
 
 struct diff_node {
-	uint32_t parent; /* index + 1; 0: outermost */
+	uint32_t parent; /* index + 1; 0: this is the outermost frame */
 	uint32_t depth;
-	struct frame frame; /* of the side that had it first; line 0 where lines do not count */
+	struct frame frame; /* from the side that had it first; line 0 if lines are ignored */
 };
 
-/* One stack. */
+/* A stack and its sums on both sides. */
 struct diff_row {
-	uint32_t node; /* innermost frame: index in nodes */
+	uint32_t node; /* of the innermost frame: index in nodes */
 	uint64_t before, after, before_count, after_count;
 };
 
@@ -43,22 +43,24 @@ struct diff {
 };
 
 /**
- * diff_make() - compare
+ * diff_make() - compare two sides
  * @before, @after: copied
  *
- * Return: 0 with @d filled (freed by diff_free()), or a negative errno with @err.
+ * Return: 0 with @d filled (to be freed by diff_free()), or a negative errno with @err.
  */
 int diff_make(const struct diff_side *before, const struct diff_side *after, enum cost cost,
 	      struct diff *d, struct mp_err *err);
 void diff_free(struct diff *d);
 
-/* The @top stacks that grew most and shrank most, to read. */
+/* Writes the @top stacks that grew and shrank most as text. */
 void diff_text(const struct diff *d, uint32_t top, FILE *out);
-/* doc/diff.schema.json.  Return: 0 or a negative errno. */
+/* Writes JSON as in doc/diff.schema.json.  Return: 0 or a negative errno. */
 int diff_json(const struct diff *d, FILE *out);
-/* "outer;inner before after" a line, as difffolded.pl writes them. */
+/* Writes lines of "outer;inner before after", as difffolded.pl does.  Return: 0 or a negative
+ * errno. */
 int diff_folded(const struct diff *d, FILE *out);
-/* Differential flame graph: as wide as the larger of the two sides. */
+/* Writes a differential flame graph.  Frames are as wide as the larger side.  Return: 0 or a
+ * negative errno. */
 int diff_flame(const struct diff *d, FILE *out);
 
 #endif

@@ -9,7 +9,7 @@
 #include "report/json_gen.h"
 #include "report/text.h"
 
-#define MAX_FRAMES 12 /* of one stack in the text */
+#define MAX_FRAMES 12 /* of a stack in the text */
 
 /* ------------------------------------------------------------------ text -- */
 
@@ -118,7 +118,8 @@ void diff_text(const struct diff *d, uint32_t top, FILE *out)
 
 /* ------------------------------------------------------------------ JSON -- */
 
-/* Return: frames of the stack of @r, outermost first, ended by NULL; or NULL when out of memory. */
+/* Return: frames of the stack of @r, outermost first, NULL-terminated; or NULL when out of memory.
+ */
 static const struct frame **frames_of(const struct diff *d, const struct diff_row *r)
 {
 	uint32_t n = d->nodes.at[r->node].depth + 1;

@@ -32,11 +32,11 @@ struct extraction {
 	FILE *out[EXTRACT_KINDS];
 	struct extract_result *result;
 	uint32_t pid;
-	VEC(uint32_t) process; /* [number]: pid; of a merged recording of several */
+	VEC(uint32_t) process; /* [process number]: pid; for a merged recording */
 	struct mp_err *err;
 };
 
-/* The file of @kind, for one line more.  Return: NULL with x->err filled. */
+/* Counts a line of @kind.  Return: its file, opened if necessary; NULL with x->err filled. */
 static FILE *line(struct extraction *x, enum kind kind)
 {
 	char path[4096];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What a recording holds beside events, as CSV files: one for each kind; and its binaries. */
+/* Extracts what a recording has besides events: a CSV file for each kind of item, and the binaries.
+ */
 #ifndef REPORT_EXTRACT_H
 #define REPORT_EXTRACT_H
 
@@ -11,14 +12,14 @@
 #define EXTRACT_KINDS 7
 
 struct extract_result {
-	const char *file[EXTRACT_KINDS]; /* names in the folder; NULL: nothing of that kind */
+	const char *file[EXTRACT_KINDS]; /* file names in the folder; NULL: no items of that kind */
 	uint64_t lines[EXTRACT_KINDS];
 	struct unpack_result binaries;
-	bool truncated; /* the recording was cut off */
+	bool truncated; /* the recording is truncated */
 };
 
 /**
- * recording_extract() - write them into the folder @dir, which is made if it is not there
+ * recording_extract() - write the files into the folder @dir, which is created if missing
  * Return: 0 with @result filled, or a negative errno with @err.
  */
 int recording_extract(const char *path, const char *dir, struct extract_result *result,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What a recording says beside the histories of blocks: stacks, names, mappings, samples, losses.
- */
+/* Takes from a recording what is not the history of blocks: stacks, names, mappings, samples,
+ * losses. */
 #ifndef REPORT_FACTS_H
 #define REPORT_FACTS_H
 
 #include "report/model.h"
 
-/* Both take what they know into @m.  Return: 0 or a negative errno. */
+/* Both add the facts to @m.  Return: 0 or a negative errno. */
 int facts_event(struct model *m, const struct mp_event *ev);
 int facts_item(struct model *m, const struct mpf_item *it);
 

@@ -7,8 +7,6 @@
 
 #define SITE_FRAMES 6
 
-/* First, last and highest look at the process from outside; false: fewer than two. */
-
 static void totals(const struct model *m, FILE *out)
 {
 	const struct group *t = &m->total, *all = &m->all_total;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Reports of a recording of page faults: which stacks touched memory that then became resident.
- * Counted are the faults that the kernel finished, each with the page it left behind;
- * doc/page-faults.md says how that differs from the growth of the resident set.
+ * Counts the faults that the kernel completed, each with the page that became resident.
+ * doc/page-faults.md explains how that differs from the growth of the resident set.
  */
 #ifndef REPORT_FAULTS_H
 #define REPORT_FAULTS_H
@@ -12,12 +12,12 @@
 #include "report/text.h"
 #include "report/view.h"
 
-/* A summary for people. */
+/* Writes a summary as text. */
 void faults_text(struct model *m, const struct text_options *o, FILE *out);
-/* Everything, by doc/page-faults.schema.json.  Return: 0 or a negative errno. */
+/* Writes everything, as in doc/page-faults.schema.json.  Return: 0 or a negative errno. */
 int faults_json(struct model *m, FILE *out);
-/* Every fault, sorted and cut by @v (report/allocations.h has the keys).  Return: 0, or a negative
- * errno with @err. */
+/* Lists all faults, sorted and cut by @v (its keys are in report/allocations.h).  Return: 0, or a
+ * negative errno with @err. */
 int faults_list(struct model *m, const struct view *v, FILE *out, struct mp_err *err);
 
 #endif

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How a value is read, and what its place in struct filter is. */
+/* How a value is parsed, and the type of its member in struct filter. */
 enum kind {
 	TIME,		  /* struct amount */
-	TIMES,		  /* alive_at: may be given again */
+	TIMES,		  /* alive_at: can be given several times */
 	DURATION_PERCENT, /* struct amount */
 	COUNT_PERCENT,	  /* struct amount */
 	INTEGER,	  /* uint64_t, a side of a struct range */
@@ -17,12 +17,12 @@ enum kind {
 	DURATION,
 	LIFETIME,
 	REGEX,	   /* struct pattern * */
-	BACKTRACE, /* a list: may be given again */
-	THREAD,	   /* struct texts: may be given again */
+	BACKTRACE, /* a list: can be given several times */
+	THREAD,	   /* struct texts: can be given several times */
 	MARKER,
 	MAP,
 	ALLOCATOR,
-	CHOICE, /* bits taken from filter.allocator_choice */
+	CHOICE, /* clears bits in filter.allocator_choice */
 };
 
 struct row {
@@ -110,8 +110,8 @@ static const char *const allocators[] = {
     [ALLOCATOR_OTHER] = "other",
 };
 
-/* How the names of those conditions begin that page faults cannot meet: a page is not freed, not
- * reallocated and not of an allocator. */
+/* Prefixes of the conditions that page faults cannot meet: a page is not freed, not reallocated and
+ * not from an allocator. */
 static const char *const of_blocks[] = {
     "alive_at",		 "lifetime",  "first_size", "last_size", "chain",
     "position_in_chain", "allocator", "mmaped",	    "arena",	 "jemalloc",
@@ -121,7 +121,8 @@ static const char *const of_blocks[] = {
 #define GLIBC_BITS (BIT(MAIN_ARENA) | BIT(OTHER_ARENA) | BIT(MMAPPED))
 #define ALL_BITS   ((1u << ALLOCATORS) - 1)
 
-/* bytehound's names for some of the allocators; its arena is a flag that mappings lack. */
+/* bytehound's names for some of the allocators.  Its arena is a flag of blocks, not set for mmapped
+ * ones. */
 static const struct {
 	const char *name, *value;
 	uint32_t keep;
@@ -171,7 +172,7 @@ void filter_free(struct filter *f)
 	filter_init(f);
 }
 
-/* Words are joined by '_' here; '-' is the same. */
+/* Are the names equal?  '_' in @a also matches '-'. */
 static bool same_words(const char *a, const char *b)
 {
 	for (; *a && (*a == *b || (*a == '_' && *b == '-')); a++, b++)
@@ -237,7 +238,7 @@ static int set_choice(struct filter *f, const struct row *row, const char *value
 		       value, a, b);
 }
 
-/* The first one given takes all the others away, the next ones come back. */
+/* The first value replaces the default, all allocators; further values add to it. */
 static bool set_allocator(struct filter *f, bool again, const char *value)
 {
 	uint32_t i;
@@ -259,7 +260,7 @@ static int add_text(struct texts *t, const char *value)
 	return -ENOMEM;
 }
 
-/* Return: 1 set, 0 not such a value, or a negative errno. */
+/* Return: 1 set; 0 not a valid value; or a negative errno. */
 static int set_list(struct filter *f, const struct row *row, bool again, const char *value)
 {
 	struct amount time;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Filters: which allocations a report is about.  One table of names serves the command line and
- * every other way to ask; doc/filters.md says exactly what each means.  All given ones must hold.
+ * Filters: which allocations a report includes.  The command line and all other interfaces use the
+ * same table of names; doc/filters.md defines each.  All given conditions must hold.
  */
 #ifndef REPORT_FILTER_H
 #define REPORT_FILTER_H
@@ -25,11 +25,11 @@ enum lifetime {
 	LIFETIME_BYTEHOUND_ONLY_WHOLE_GROUP_LEAKED,
 };
 
-/* Which allocator a block came from; numbers of bits in filter.allocator. */
+/* The allocator that a block came from.  The values are bit numbers in filter.allocator. */
 enum allocator {
-	ALLOCATOR_MAIN_ARENA, /* glibc's */
+	ALLOCATOR_MAIN_ARENA, /* of glibc */
 	ALLOCATOR_OTHER_ARENA,
-	ALLOCATOR_MMAPPED, /* glibc: a mapping of its own */
+	ALLOCATOR_MMAPPED, /* of glibc: a block with its own mapping */
 	ALLOCATOR_JEMALLOC,
 	ALLOCATOR_TCMALLOC,
 	ALLOCATOR_MIMALLOC,
@@ -37,23 +37,23 @@ enum allocator {
 	ALLOCATORS,
 };
 
-/* Inclusive. */
+/* Bounds are inclusive. */
 struct range {
 	uint64_t min, max;
 };
 
-/* Positive and negative search of one text of a frame; NULL: not given. */
+/* Patterns that must, and must not, match a text of a frame; NULL: not given. */
 struct search {
 	struct pattern *want, *reject;
 };
 
-/* Any of them. */
+/* At least one of the texts must match. */
 struct texts {
 	VEC(char *) list;
 };
 
 struct filter {
-	uint64_t given; /* bit: index in the table of names */
+	uint64_t given; /* bit i: entry i of the table of names was given */
 	struct amount from, to;
 	VEC(struct amount) alive_at;
 	enum lifetime lifetime;
@@ -63,40 +63,40 @@ struct filter {
 	struct search function, source, library;
 	VEC(uint32_t) backtraces;
 	struct texts threads, markers, maps;
-	uint32_t allocator, allocator_choice; /* bits; a kind must be in both */
+	uint32_t allocator, allocator_choice; /* bits; an allocator must be in both */
 	struct range group_allocations;
 	struct amount group_interval_min, group_interval_max;
 	struct amount group_leaked_min, group_leaked_max;
-	struct amount group_unfreed_min, group_unfreed_max; /* as bytehound counts */
+	struct amount group_unfreed_min, group_unfreed_max; /* as bytehound counts it */
 	struct amount group_time_min, group_time_max;
 };
 
-/* Matches everything; freed by filter_free(). */
+/* Initializes a filter that matches everything; to be freed by filter_free(). */
 void filter_init(struct filter *f);
 void filter_free(struct filter *f);
 
 /**
- * filter_set() - add one condition
- * @name: with '_' or '-' between its words
- * @value: as a person wrote it
+ * filter_set() - add a condition
+ * @name: its words are joined by '_' or '-'
+ * @value: as the user wrote it
  *
- * Return: 0, or -EINVAL, -ENOMEM with @err (MP_EXIT_USAGE) filled: unknown name, bad value, given
- * twice.  The message names the field.
+ * Return: 0; or -EINVAL or -ENOMEM with @err (MP_EXIT_USAGE) filled: unknown name, bad value, or
+ * given twice.  The message has the name.
  */
 int filter_set(struct filter *f, const char *name, const char *value, struct mp_err *err);
 
-/* Return: true if nothing was set. */
+/* Return: true if no condition was set. */
 static inline bool filter_is_empty(const struct filter *f)
 {
 	return !f->given;
 }
 
-/* Does the filter ask page faults for what only allocations have?  Return: 0, or -EINVAL with @err
- * (MP_EXIT_USAGE), which names the condition. */
+/* Checks that the filter can be applied to page faults, which lack some properties of allocations.
+ * Return: 0, or -EINVAL with @err (MP_EXIT_USAGE), which names the condition. */
 int filter_of_faults(const struct filter *f, struct mp_err *err);
 
-/* The table: name (words joined by '_'), what a value looks like, and one line of help.
- * Return: false behind the last one. */
+/* Entry @i of the table: name (words joined by '_'), a description of its value, and a line of
+ * help.  Return: false after the last one. */
 struct filter_name {
 	const char *name, *value, *help;
 };

@@ -11,7 +11,7 @@
 #define WIDTH	    1200.0
 #define ROW	    18
 #define HEAD	    74
-#define LEAST	    5000.0 /* a frame narrower than 1/LEAST is not drawn */
+#define LEAST	    5000.0 /* frames narrower than 1/LEAST are not drawn */
 #define CHAR_WIDTH  6.7
 #define MAX_COMMAND 140 /* characters of the command line that fit */
 
@@ -20,14 +20,15 @@ struct graph {
 	const struct node *root;
 	FILE *out;
 	uint32_t deepest;
-	uint64_t largest; /* change */
+	uint64_t largest; /* largest change of a node */
 };
 
 static const char script[] =
 #include "report/flame_script.inc"
     ;
 
-/* Warm for the program, green for the allocator's and system's libraries; a hue per name. */
+/* Warm colours for the program, green for the allocator's and system's libraries; the hue depends
+ * on the name. */
 static void colour(const struct node *n, char *buf, size_t size)
 {
 	uint32_t h = 2166136261u;
@@ -44,12 +45,13 @@ static void colour(const struct node *n, char *buf, size_t size)
 		snprintf(buf, size, "hsl(%u,78%%,%u%%)", 8 + h % 40, 58 + h / 64 % 12);
 }
 
-/* White where nothing changed; the larger the change beside the largest, the fuller the colour. */
+/* White if nothing changed; the larger the change relative to the largest, the stronger the colour.
+ */
 static void colour_of_change(const struct node *n, uint64_t largest, char *buf, size_t size)
 {
 	uint64_t change = n->after > n->before ? n->after - n->before : n->before - n->after;
 	double part = largest ? (double)change / (double)largest : 0;
-	/* Black text is read on the fullest of both. */
+	/* Black text must be readable on the strongest colours. */
 	int pale = 235 - (int)(125 * sqrt(part));
 
 	if (!change)

@@ -13,7 +13,7 @@ const struct mp_module *model_module(const struct model *m, uint64_t address)
 	return NULL;
 }
 
-/* A recording whose recorder was killed has no symbols: the files on this machine may. */
+/* If the recorder was killed, the recording has no symbols: tries the files of this machine. */
 static struct symbols *late_symbols(struct model *m)
 {
 	if (!m->symbols) {
@@ -57,7 +57,7 @@ uint32_t model_frames(struct model *m, uint64_t pc, struct frame *out, uint32_t 
 			sym = names_find(m->names, pc, &n);
 	}
 	if (!sym) {
-		/* Unknown: the module and the offset in it, kept like a symbol. */
+		/* Unknown: uses the module and the offset in it, stored like a symbol. */
 		if (library)
 			snprintf(text, sizeof(text), "%.120s+0x%llx", library,
 				 (unsigned long long)(address - mod->bias));

@@ -24,7 +24,7 @@ enum key {
 	KEYS,
 };
 
-/* The second half is of all of the stack's allocations. */
+/* The second half is for all allocations of the stack. */
 static const char *const names[2 * KEYS] = {
     "only_matched.min_timestamp",
     "only_matched.max_timestamp",
@@ -111,7 +111,7 @@ static int ascending(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* Equal keys keep the order of ids. */
+/* Equal keys stay in the order of ids. */
 static int descending(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;

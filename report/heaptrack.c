@@ -11,19 +11,19 @@
 
 #define PAGE	    4096u
 #define MAX_INLINED 64
-#define MAX_LINES   UINT32_MAX /* for one block or sum: more is no real recording's */
+#define MAX_LINES   UINT32_MAX /* for one block or sum; real recordings need fewer */
 
 struct heaptrack {
 	struct model *m;
 	FILE *out;
 	struct intern *strings, *ips, *traces, *infos;
-	uint32_t *trace; /* [stack id], 0: not written yet */
+	uint32_t *trace; /* [stack id]; 0: not written yet */
 	uint64_t ms, live;
 	VEC(struct mp_culled) sums;
-	size_t written; /* of them */
+	size_t written; /* number of sums written */
 };
 
-/* Heaptrack's numbers: hexadecimal without a prefix. */
+/* Writes a number as heaptrack does: hexadecimal without a prefix. */
 static void hex(FILE *out, uint64_t v)
 {
 	char buf[17], *p = buf + sizeof(buf);
@@ -43,7 +43,7 @@ static void line1(FILE *out, char mode, uint64_t v)
 	putc_unlocked('\n', out);
 }
 
-/* Return: id of @s, written before if it is new; 0 for none. */
+/* Return: id of @s, which is written first if it is new; 0 for no string. */
 static uint32_t string(struct heaptrack *h, const char *s)
 {
 	bool fresh;
@@ -123,7 +123,7 @@ static uint32_t trace_of(struct heaptrack *h, uint32_t stack)
 	return at;
 }
 
-/* Return: 0, -ENOMEM, or -EIO when nothing can be written any more. */
+/* Return: 0, -ENOMEM, or -EIO after a write error. */
 static int line(struct heaptrack *h, char mode, uint32_t stack, uint64_t size)
 {
 	uint32_t t = trace_of(h, stack), id;
@@ -139,7 +139,7 @@ static int line(struct heaptrack *h, char mode, uint32_t stack, uint64_t size)
 	return ferror_unlocked(h->out) ? -EIO : 0;
 }
 
-/* A block of a sample stands for several, which share its bytes. */
+/* A block in a sample represents several, which share its bytes. */
 static int block(struct heaptrack *h, char mode, const struct model_block *b)
 {
 	struct estimate e = model_estimate(h->m, b);
@@ -168,9 +168,10 @@ static int lines(struct heaptrack *h, char mode, uint32_t stack, uint64_t size, 
 }
 
 /*
- * Blocks of which only sums are known come and go with their mean size.  They are part of no peak,
- * so they must neither make one nor come up to it before it is there.  One that goes right after it
- * came is temporary to heaptrack: those that were not come and go many at a time.
+ * Writes culled blocks, of which only sums are known, with their mean size.  They must not change
+ * the peak, so the live bytes with them must stay below it.  To heaptrack, a block is temporary if
+ * it is freed directly after its allocation: the temporary ones are written one by one, the others
+ * as many at a time as fit.
  */
 static int culled(struct heaptrack *h, const struct mp_culled *c)
 {
@@ -189,7 +190,7 @@ static int culled(struct heaptrack *h, const struct mp_culled *c)
 	return ret;
 }
 
-/* Sums stand in a recording before events that are older than they. */
+/* Writes the sums up to @ns: in a recording they can precede events older than they are. */
 static int sums_until(struct heaptrack *h, uint64_t ns)
 {
 	int ret = 0;
@@ -228,7 +229,7 @@ static int on_item(void *ctx, const struct mpf_item *item)
 		advance(h, item->event.time_ns);
 		break;
 	case MPF_SAMPLE:
-		/* Before events that are older, too; heaptrack keeps the highest, whenever. */
+		/* A sample can also precede older events; heaptrack uses only the highest one. */
 		line1(h->out, 'R', item->sample.rss / PAGE);
 		break;
 	case MPF_CULLED:
@@ -255,7 +256,7 @@ static int on_ended(void *ctx, const struct model_block *b, const struct mp_even
 
 static void write_head(const struct model *m, FILE *out)
 {
-	/* The machine's whole memory is not in a recording: 0 pages. */
+	/* The machine's total memory is not in a recording: 0 pages. */
 	fprintf(out, "v 10400 3\nX %s\nI %x 0\n", printable(m->info.cmdline), PAGE);
 	if (!m->info.mode)
 		fputs("A\n", out);

@@ -13,20 +13,20 @@
 #define AHEAD	   64u
 #define AHEAD_POOL 12u
 #define AHEAD_SINK 6u
-#define TABLE_LOAD 74	 /* percent: more takes less memory, and soon much more time */
-#define TELL_EVERY 4096u /* batches between two words about progress */
+#define TABLE_LOAD 74	 /* percent; more would need less memory, but soon much more time */
+#define TELL_EVERY 4096u /* batches between two progress reports */
 #define NONE	   UINT32_MAX
 #define ADDR_MASK  ((1ull << 48) - 1)
 
-/* What a thread has begun. */
+/* The state of a thread. */
 struct per_thread {
 	uint32_t tid;
-	uint64_t last_alloc; /* its latest block's ordinal + 1, while it may be temporary */
+	uint64_t last_alloc; /* ordinal + 1 of its latest block, as long as that can be temporary */
 	bool in_realloc, known;
 	struct model_block block;
 };
 
-/* What each process has for itself. */
+/* The state of a process. */
 struct space {
 	struct live *live; /* address -> index in the pool, in live_block.stack */
 	VEC(struct per_thread) threads;
@@ -43,7 +43,7 @@ struct history {
 	uint32_t nspaces;
 	struct pool pool;
 	uint64_t allocations;
-	VEC(struct history_chain) chains; /* [0] is nobody's */
+	VEC(struct history_chain) chains; /* [0] is not used */
 	VEC(uint32_t) unused_chains;
 };
 
@@ -118,7 +118,7 @@ struct history_chain history_chain(const struct history *h, const struct model_b
 
 static uint16_t process_of(const struct history *h, const struct mp_event *ev)
 {
-	/* A realloc that ends without a block has the old address only. */
+	/* A realloc that ends without a block has only the old address. */
 	uint64_t number = (ev->addr ? ev->addr : ev->old_addr) >> MP_PROCESS_SHIFT;
 
 	return number < h->nspaces ? (uint16_t)number : 0;
@@ -136,7 +136,7 @@ static struct per_thread *thread_state(struct space *s, uint32_t tid)
 
 /* ------------------------------------------------------------------ chains -- */
 
-/* Links the block that @old becomes. */
+/* Makes @old part of a chain, which the new block continues. */
 static int chain_extend(struct history *h, struct model_block *old)
 {
 	struct history_chain first = {old->ordinal, old->time_ns, old->size, 1};
@@ -195,7 +195,8 @@ static bool take(struct history *h, const struct mp_event *ev, struct model_bloc
 	return true;
 }
 
-/* What the live table cannot hold is cut: no allocator gives that much. */
+/* Sizes above the limits of the live table are reduced to them; no allocator returns such blocks.
+ */
 static struct model_block block_of(const struct history *h, const struct mp_event *ev)
 {
 	uint64_t size = ev->size > LIVE_MAX_SIZE ? LIVE_MAX_SIZE : ev->size;
@@ -229,7 +230,7 @@ static int allocated(struct history *h, const struct mp_event *ev, struct per_th
 	return h->sink.allocated(h->sink.ctx, &b);
 }
 
-/* Nobody says when the page goes: it is never live. */
+/* When the page is released is not recorded, so it is never live. */
 static int faulted(struct history *h, const struct mp_event *ev)
 {
 	struct model_block page = block_of(h, ev);
@@ -268,7 +269,7 @@ static int on_realloc_begin(struct history *h, const struct mp_event *ev, struct
 	int ret = 0;
 
 	if (t->in_realloc && t->known)
-		ret = freed(h, ev, t, &t->block); /* its end was lost */
+		ret = freed(h, ev, t, &t->block); /* the event of its end was lost */
 	t->in_realloc = true;
 	t->known = take(h, ev, &t->block);
 	h->counts.foreign_reallocs += !t->known;
@@ -320,10 +321,10 @@ static int apply(struct history *h, const struct mp_event *ev)
 	}
 }
 
-/* Events read ahead, so that the live table's slots are near when they are needed. */
+/* A batch of events, read ahead so that entries can be prefetched. */
 struct batch {
 	struct mpf_item item[AHEAD];
-	uint32_t index[AHEAD]; /* in the pool, of blocks that end; NONE */
+	uint32_t index[AHEAD]; /* index in the pool for events that end a block; or NONE */
 	uint32_t n;
 };
 
@@ -334,7 +335,8 @@ static int one(struct history *h, const struct mpf_item *it)
 	return ret || it->kind != MPF_EVENT ? ret : apply(h, &it->event);
 }
 
-/* What an event will want: its slot is there by now and tells which entry of the pool. */
+/* Looks up the block that an event will end.  Its slot in the live table is prefetched by now, and
+ * has the index in the pool. */
 static void look_ahead(const struct history *h, struct batch *b, uint32_t i)
 {
 	const struct mp_event *ev = &b->item[i].event;
@@ -348,7 +350,8 @@ static void look_ahead(const struct history *h, struct batch *b, uint32_t i)
 	}
 }
 
-/* And then the entry tells which stack. */
+/* Passes the stack that an event will need to the sink.  The entry in the pool is prefetched by
+ * now. */
 static void look_nearer(const struct history *h, const struct batch *b, uint32_t i)
 {
 	const struct mp_event *ev = &b->item[i].event;
@@ -359,7 +362,7 @@ static void look_nearer(const struct history *h, const struct batch *b, uint32_t
 		h->sink.ahead(h->sink.ctx, pool_stack(&h->pool, b->index[i]));
 }
 
-/* Return: 0, 1 when @until is reached, or a negative errno. */
+/* Return: 0; 1 if @until is reached; or a negative errno. */
 static int run(struct history *h, struct batch *b, const struct history_until *until)
 {
 	for (uint32_t i = 0; i < AHEAD_POOL && i < b->n; i++)

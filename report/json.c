@@ -62,7 +62,7 @@ void json_info(yajl_gen g, const struct model *m)
 		write_processes(g, m);
 }
 
-/* Of a sampled recording: standard errors of the estimates. */
+/* For a sampled recording: writes standard errors of the estimates. */
 static void write_errors(yajl_gen g, const struct model *m, const struct group *gr)
 {
 	if (!m->info.sample_interval)
@@ -77,7 +77,7 @@ static void write_errors(yajl_gen g, const struct model *m, const struct group *
 		    (uint64_t)llround(group_error(gr->variance_live)));
 }
 
-/* What the filter left out is in here; null when there is none. */
+/* Writes the sums without the filter; null if there is no filter. */
 static void write_all(yajl_gen g, const struct model *m)
 {
 	json_name(g, "all");
@@ -180,7 +180,7 @@ static void write_losses(yajl_gen g, const struct model *m)
 	yajl_gen_map_close(g);
 }
 
-/* glibc's malloc.h; NULL: another one. */
+/* Names from glibc's malloc.h; NULL: another parameter. */
 static const char *mallopt_name(int32_t param)
 {
 	static const char *const names[] = {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The whole model as JSON; schema and names in doc/json.md.  Streams: never the text in memory. */
+/* Writes the whole model as JSON; doc/json.md has the schema and the names.  The text is streamed,
+ * not built in memory. */
 #ifndef REPORT_JSON_H
 #define REPORT_JSON_H
 
@@ -8,10 +9,10 @@
 #include "report/json_gen.h"
 #include "report/model.h"
 
-/* Members that every report has: what the recording is of. */
+/* Writes the members that every report has, about the recording. */
 void json_info(yajl_gen g, const struct model *m);
 
-/* @with_blocks: also every block that was live at the end.  Return: 0 or a negative errno. */
+/* @with_blocks: include every block that was live at the end.  Return: 0 or a negative errno. */
 int json_write(struct model *m, bool with_blocks, FILE *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What all writers of JSON share: yajl into a stream, and values as doc/json.md has them. */
+/* Shared by all writers of JSON: yajl output to a stream, and values as defined in doc/json.md. */
 #ifndef REPORT_JSON_GEN_H
 #define REPORT_JSON_GEN_H
 
@@ -8,20 +8,22 @@
 #include <stdio.h>
 #include <yajl/yajl_gen.h>
 
-/* Return: a generator into @out, freed by yajl_gen_free(); NULL when out of memory. */
+/* Return: a generator that writes to @out, to be freed by yajl_gen_free(); NULL when out of memory.
+ */
 yajl_gen json_begin(FILE *out, bool beautify);
 
-/* A key.  @s: ASCII. */
+/* Writes a key.  @s: ASCII. */
 void json_name(yajl_gen g, const char *s);
 
-/* Each a key and its value; a text of NULL is null, and what is not UTF-8 in it becomes '?'. */
+/* Each writes a key and its value.  A NULL text becomes null; invalid UTF-8 becomes '?'. */
 void json_number(yajl_gen g, const char *key, uint64_t v);
 void json_integer(yajl_gen g, const char *key, int64_t v);
 void json_text(yajl_gen g, const char *key, const char *v);
 void json_boolean(yajl_gen g, const char *key, bool v);
 /* {"secs", "fract_nsecs"} */
 void json_timeval(yajl_gen g, const char *key, uint64_t ns);
-/* "address", and "address_s": 16 hexadecimal digits, since addresses do not fit in a double. */
+/* Writes "address", and "address_s": 16 hexadecimal digits, since addresses do not fit in a double.
+ */
 void json_address(yajl_gen g, uint64_t v);
 
 #endif

@@ -7,11 +7,13 @@
 #include "report/json_gen.h"
 #include "report/model.h"
 
-/* @id: of the stack; one that the recording does not have is empty.  A value: the list only. */
+/* Writes the list as a value.  @id: of the stack; an empty list if the recording does not have it.
+ */
 void json_frames(yajl_gen g, struct model *m, uint32_t id);
-/* The list, whether it is complete and whether it relies on frame pointers, with their keys. */
+/* Writes keys and values: the list, whether it is complete, and whether it relies on frame
+ * pointers. */
 void json_backtrace(yajl_gen g, struct model *m, uint32_t id);
-/* KEY_relative, its share of the runtime (KEY_relative_p), and KEY: Unix time. */
+/* Writes KEY_relative, its share of the runtime (KEY_relative_p), and KEY: Unix time. */
 void json_moment(yajl_gen g, const struct model *m, const char *key, uint64_t ns);
 
 #endif

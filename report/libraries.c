@@ -27,7 +27,7 @@ static uint32_t add(struct libraries *l, const char *name)
 	return vec_push(&l->at, fresh) ? NONE : (uint32_t)l->at.n - 1;
 }
 
-/* Several mappings of one file are one library. */
+/* Several mappings of a file are one library. */
 static int add_modules(struct finder *f)
 {
 	f->of_module = calloc(f->m->modules.n + 1, sizeof(*f->of_module));

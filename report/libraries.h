@@ -6,8 +6,8 @@
 
 struct library {
 	const char *name;      /* NULL: unknown, or no stack */
-	struct group direct;   /* its own calls of the allocator: sums only */
-	struct group anywhere; /* with it on the stack, each allocation once */
+	struct group direct;   /* allocations by its own calls of the allocator: sums only */
+	struct group anywhere; /* allocations with it on the stack, each counted once */
 	uint32_t seen;
 };
 
@@ -15,8 +15,8 @@ struct libraries {
 	VEC(struct library) at;
 };
 
-/* Libraries of all stacks that something was allocated with, most allocated bytes first.
- * Return: 0 or -ENOMEM; freed by vec_free(&l->at). */
+/* Sums up the libraries of all stacks with allocations, sorted by allocated bytes, most first.
+ * Return: 0 or -ENOMEM; to be freed by vec_free(&l->at). */
 int libraries_sum(const struct model *m, struct libraries *l);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* One list of numbers for each chain of reallocs that is still going on. */
+/* A list of numbers for each chain of reallocs that has not ended. */
 #ifndef REPORT_LINKS_H
 #define REPORT_LINKS_H
 
@@ -12,15 +12,16 @@ struct link {
 };
 
 struct links {
-	VEC(struct link) pool; /* [0] is nobody's */
+	VEC(struct link) pool; /* [0] is not used */
 	uint32_t unused;
 	VEC(uint32_t) head; /* [chain] */
 };
 
-/* Adds @value @n times, as one link with the one before if that has the same.  Return: 0 or
+/* Adds @value @n times; combined with the link before if that has the same value.  Return: 0 or
  * -ENOMEM. */
 int links_add(struct links *l, uint32_t chain, uint64_t value, uint64_t n);
-/* The list of @chain, last added first: its first link or NULL, then links_next(). */
+/* Iterate over the list of @chain, last added first.  Return: the first link, or the one after @at;
+ * NULL at the end. */
 const struct link *links_of(const struct links *l, uint32_t chain);
 const struct link *links_next(const struct links *l, const struct link *at);
 void links_clear(struct links *l, uint32_t chain);

@@ -9,12 +9,12 @@
 #include "report/json_gen.h"
 #include "report/text.h"
 
-/* All of a process that have one name: a file's path, "[heap]", "[anonymous]" ... */
+/* The mappings of a process with the same name: a file's path, "[heap]", "[anonymous]" ... */
 struct named_maps {
 	const char *name;
-	uint32_t process;		     /* its number */
-	uint32_t mappings;		     /* at the last look */
-	uint64_t size, rss, anonymous, swap; /* bytes, at the last look */
+	uint32_t process;		     /* process number */
+	uint32_t mappings;		     /* at the last snapshot of the mappings */
+	uint64_t size, rss, anonymous, swap; /* bytes, at the last snapshot */
 	uint64_t first_rss, most_rss, most_ns;
 };
 
@@ -23,7 +23,7 @@ const char *map_name(const struct mp_map_usage *u)
 	return u->path && *u->path ? u->path : "[anonymous]";
 }
 
-/* Of a merged recording of several processes addresses have the number of the process in them. */
+/* In a merged recording of several processes, addresses include the process number. */
 static uint32_t process_of(const struct model *m, const struct mp_map_usage *u)
 {
 	uint64_t number = m->processes.n ? u->start >> MP_PROCESS_SHIFT : 0;
@@ -47,7 +47,7 @@ static struct named_maps *entry_of(struct named_maps *list, uint32_t *n, uint32_
 	return &list[(*n)++];
 }
 
-/* One look: entries @from to @to of the model's list. */
+/* Handles one snapshot of the mappings: entries @from to @to of the model's list. */
 static void take_look(const struct model *m, size_t from, size_t to, struct named_maps *list,
 		      uint32_t *n)
 {
@@ -108,8 +108,8 @@ static int most_resident(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* Return: entries in *@out (the caller frees it), most resident first; 0 with *@out NULL if the
- * recording has no looks at the mappings, or when out of memory. */
+/* Return: number of entries in *@out (to be freed by the caller), most resident first; 0 with *@out
+ * NULL if the recording has no snapshots of the mappings, or when out of memory. */
 static uint32_t by_name(const struct model *m, struct named_maps **out)
 {
 	uint32_t n = 0;

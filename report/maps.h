@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the target's mappings held over time, by name. */
+/* Reports the target's mappings over time, by name. */
 #ifndef REPORT_MAPS_H
 #define REPORT_MAPS_H
 
@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include "report/model.h"
 
-/* The name of its mappings; never NULL. */
+/* The name of a mapping; never NULL. */
 const char *map_name(const struct mp_map_usage *u);
 
-/* Return: 0 or a negative errno. */
+/* Writes the report.  Return: 0 or a negative errno. */
 int maps_write(const struct model *m, bool json, FILE *out);
 
 #endif

@@ -17,9 +17,9 @@ struct pass {
 	struct history *history;
 	struct mpf_reader *reader;
 	struct account account;
-	struct selection *judge; /* first of two passes */
-	bool facts;		 /* take what the recording says beside blocks */
-	double done, share;	 /* progress before this pass, and its part of the whole */
+	struct selection *judge; /* set in the first of two passes */
+	bool facts;		 /* also process what is not about blocks */
+	double done, share;	 /* progress before this pass; its part of the whole */
 };
 
 /* ------------------------------------------------------------------ events -- */
@@ -36,7 +36,7 @@ static int on_allocated(void *ctx, const struct model_block *b)
 	return account_allocated(&((struct pass *)ctx)->account, b);
 }
 
-/* A stack that the file does not have is none. */
+/* A stack that the file does not have counts as none. */
 static struct model_block known_stack(const struct model *m, const struct model_block *b)
 {
 	struct model_block known = *b;
@@ -66,7 +66,7 @@ static void on_ahead(void *ctx, uint32_t stack)
 	__builtin_prefetch(group + 128, 1);
 }
 
-/* A page has no end to wait for. */
+/* The end of a page is not recorded, so it is judged at once. */
 static int on_faulted(void *ctx, const struct model_block *page)
 {
 	struct pass *p = ctx;
@@ -127,7 +127,8 @@ static int keep_blocks(struct pass *p)
 	return ret;
 }
 
-/* A lost free may have been that of any block which was live then; one loss, one block. */
+/* Each lost free could have been that of any block that was live then; one loss affects one block.
+ */
 static int mark_uncertain(void *ctx, const struct model_block *b)
 {
 	struct model *m = ctx;
@@ -166,7 +167,7 @@ static int out_of_memory(struct mp_err *err)
 	return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
 }
 
-/* After the last item. */
+/* Completes the pass after the last item. */
 static int pass_close(struct pass *p, bool blocks)
 {
 	struct model *m = p->m;
@@ -219,7 +220,7 @@ static int pass_run(struct pass *p, bool blocks, struct mp_err *err)
 	return ret;
 }
 
-/* The sums so far become those of the whole; the filter's begin at zero. */
+/* Moves the sums so far to those of all allocations; the filtered sums start at zero. */
 static int set_aside(struct model *m)
 {
 	struct group *fresh = calloc(m->nstacks, sizeof(*fresh));
@@ -288,8 +289,9 @@ int model_begin(struct model *m, const char *path, const struct history_progress
 }
 
 /*
- * Times in percent need the recording's end before its first event is judged.  It is guessed from
- * the last chunks; should the guess be wrong, all is done again with what the pass found.
+ * Times in percent need the recording's end before its first event is evaluated.  It is estimated
+ * from the last chunks.  If the estimate was wrong, everything is repeated with the end that the
+ * pass found.
  */
 static int load_filtered(const char *path, const struct model_options *o, uint64_t end_ns,
 			 struct model *m, struct mp_err *err)

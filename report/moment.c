@@ -7,7 +7,7 @@
 
 struct moment {
 	struct account account;
-	struct model sums; /* only what accounts fill */
+	struct model sums; /* only what report/account.c fills */
 	uint64_t at_ns;
 };
 
@@ -53,7 +53,7 @@ int moment_groups(const struct model *m, uint64_t at_ns, struct group **groups, 
 	account_init(&s.account, &s.sums);
 	if (!s.sums.group)
 		ret = -ENOMEM;
-	/* At 0 nothing was allocated yet. */
+	/* At time 0 nothing was allocated yet. */
 	if (!ret && at_ns)
 		ret = model_replay(m, &sink, &until, err);
 	if (!ret)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Address -> frames, from the recording's symbols. */
+/* Maps addresses to frames, from the recording's symbols. */
 #ifndef REPORT_NAMES_H
 #define REPORT_NAMES_H
 
@@ -8,9 +8,9 @@
 struct names;
 struct names *names_new(void);
 void names_free(struct names *n);
-/* Copies.  Return: 0 or -ENOMEM. */
+/* Adds copies of the symbols of @pc.  Return: 0 or -ENOMEM. */
 int names_add(struct names *n, uint64_t pc, const struct mp_symbol *sym, uint32_t count);
-/* Return: the symbols of @pc and their number in *@count, or NULL. */
+/* Return: the symbols of @pc with their number in *@count, or NULL. */
 const struct mp_symbol *names_find(const struct names *n, uint64_t pc, uint32_t *count);
 
 #endif

@@ -4,10 +4,10 @@
 
 #include "report/model.h"
 
-/* Ids of the stacks whose cost is not 0, dearest first, ties by id; the caller frees them.
- * Return: NULL when out of memory. */
+/* Return: ids of the stacks whose cost is not 0, highest first, ties by id, to be freed by the
+ * caller; NULL when out of memory. */
 uint32_t *order_by(const struct model *m, enum cost cost, uint32_t *n);
-/* Number of stacks that something was allocated or mapped with. */
+/* Number of stacks with allocations or mappings. */
 uint32_t order_used(const struct model *m);
 
 #endif

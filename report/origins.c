@@ -25,7 +25,7 @@ static struct origin *find(const struct lookup *s, uint64_t addr)
 	return low < s->n && s->list[low].addr == addr ? &s->list[low] : NULL;
 }
 
-/* glibc's blocks say exactly what they hold; of others only what was asked for is known. */
+/* For glibc's blocks the recording has the usable size; for others only the requested one. */
 static bool fits(const struct model *m, const struct model_block *b, const struct origin *o)
 {
 	bool exact = b->hook < m->hooks.n && m->hooks.at[b->hook].has_chunks;
@@ -79,7 +79,7 @@ void origins_weigh(struct model *m, const struct origin *list, size_t n)
 {
 	memset(m->group, 0, m->nstacks * sizeof(*m->group));
 	memset(&m->total, 0, sizeof(m->total));
-	/* These are blocks that were counted, whatever the recording is a sample of. */
+	/* These blocks were counted one by one, even if the recording is a sample. */
 	m->info.sample_interval = 0;
 	for (size_t i = 0; i < n; i++) {
 		bool known = list[i].state == ORIGIN_KNOWN;

@@ -15,7 +15,7 @@
 struct packer {
 	FILE *file;
 	z_stream gz;
-	ZSTD_CCtx *zstd; /* NULL: gzip */
+	ZSTD_CCtx *zstd; /* NULL: use gzip */
 	int error;
 	unsigned char buf[BUFFER];
 };

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Milliseconds for the worst pattern; a name that needs a thousandth of it is unheard of. */
+/* Takes milliseconds for the worst pattern; real names need less than a thousandth of it. */
 #define MATCH_LIMIT	1000000u
 #define HEAP_LIMIT_KIB	4096u
 #define PATTERN_MAX	4096u
@@ -32,7 +32,7 @@ void pattern_free(struct pattern *p)
 
 static pcre2_code *compile(const char *text, int *error, size_t *at)
 {
-	/* Names come from other people's programs: what is not UTF-8 just does not match. */
+	/* Names come from foreign programs: invalid UTF-8 does not match, but is no error. */
 	uint32_t options = PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_NEVER_BACKSLASH_C;
 	pcre2_compile_context *c = pcre2_compile_context_create(NULL);
 	pcre2_code *code;
@@ -70,7 +70,7 @@ int pattern_new(const char *name, const char *text, struct pattern **out, struct
 		pattern_free(p);
 		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
 	}
-	/* Compiled when it can be: the limits hold then too. */
+	/* Compiled to machine code if possible: the limits hold then, too. */
 	(void)pcre2_jit_compile(p->code, PCRE2_JIT_COMPLETE);
 	pcre2_set_match_limit(p->limits, MATCH_LIMIT);
 	pcre2_set_heap_limit(p->limits, HEAP_LIMIT_KIB);

@@ -21,12 +21,12 @@ struct plot {
 	double seconds; /* the runtime, never 0 */
 };
 
-/* A frame with an axis of values. */
+/* A part of the plot with its own vertical axis. */
 struct panel {
 	int top, height;
-	double most; /* value at the top */
+	double most; /* value at the top of the axis */
 	bool bytes;
-	const char *unit; /* behind the numbers of the axis */
+	const char *unit; /* written after the numbers of the axis */
 };
 
 static double x_of(const struct plot *p, uint64_t ns)
@@ -39,7 +39,7 @@ static double y_of(const struct panel *a, double v)
 	return a->top + a->height - v / a->most * a->height;
 }
 
-/* 1, 2 or 5 times a power of ten, so that about TICKS of them reach @most. */
+/* Return: 1, 2 or 5 times a power of ten, so that about TICKS steps reach @most. */
 static double step_for(double most)
 {
 	double raw = most / TICKS, unit = pow(10, floor(log10(raw)));
@@ -50,7 +50,7 @@ static double step_for(double most)
 				: unit;
 }
 
-/* Steps of bytes are round in their unit. */
+/* Steps of bytes are round numbers in their unit. */
 static double byte_step(double most)
 {
 	double unit = 1;
@@ -151,7 +151,7 @@ static void fit(const struct model *m, struct panel *a, value_fn value)
 		a->most = fmax(a->most, value(p, length_of(m, p)));
 }
 
-/* A value that holds for the whole length of a point: an area of steps. */
+/* Draws values that hold for the whole length of a point, as an area with steps. */
 static void area(const struct plot *p, const struct panel *a, value_fn value, const char *class)
 {
 	uint64_t before = 0;
@@ -165,7 +165,7 @@ static void area(const struct plot *p, const struct panel *a, value_fn value, co
 	fprintf(p->out, "V%dZ\"/>\n", a->top + a->height);
 }
 
-/* A value at the end of each point. */
+/* Draws a line through the values at the end of each point. */
 static void line(const struct plot *p, const struct panel *a, value_fn value, const char *class)
 {
 	fprintf(p->out, "<path class=\"%s\" d=\"M%d %d", class, LEFT, a->top + a->height);
@@ -184,14 +184,14 @@ static void resident(const struct plot *p, const struct panel *a)
 	fputs("<path class=\"rss\" d=\"", p->out);
 	vec_for_each (&p->m->samples, s) {
 		if (!s->rss)
-			continue; /* it had ended already */
+			continue; /* the process had ended */
 		fprintf(p->out, "%c%.1f %.1f", op, x_of(p, s->time_ns), y_of(a, (double)s->rss));
 		op = 'L';
 	}
 	fputs("\"/>\n", p->out);
 }
 
-/* @place: from the right. */
+/* @place: counted from the right. */
 static void legend(const struct plot *p, const struct panel *a, int place, const char *class,
 		   const char *text)
 {

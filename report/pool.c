@@ -3,18 +3,18 @@
 
 #include <sys/mman.h>
 
-#define PART	  (1u << 20) /* entries that are allocated together */
+#define PART	  (1u << 20) /* entries allocated at a time */
 #define PART_SIZE (PART * sizeof(struct pooled))
 
 #define BITS_40 ((1ull << 40) - 1)
-#define BITS_56 ((1ull << 56) - 1) /* ns: two years */
+#define BITS_56 ((1ull << 56) - 1) /* ns; two years */
 #define ASIDE	UINT8_MAX
 
 struct __attribute__((packed)) pooled {
 	uint32_t time_low, ordinal_low;
 	uint32_t time_high : 24, ordinal_high : 8;
-	uint32_t site; /* of an unused one: the next unused, + 1 */
-	uint8_t slack; /* ASIDE: it and the chain are in pool.aside */
+	uint32_t site; /* for an unused entry: the next unused one, + 1 */
+	uint8_t slack; /* ASIDE: slack and chain are in pool.aside */
 };
 
 static struct pooled *entry(const struct pool *p, uint32_t index)
@@ -22,7 +22,7 @@ static struct pooled *entry(const struct pool *p, uint32_t index)
 	return &p->part.at[index / PART][index % PART];
 }
 
-/* Looked up at random: large pages spare most of the address translations. */
+/* Accesses are random: huge pages avoid most TLB misses. */
 static int add_part(struct pool *p)
 {
 	void *part =
@@ -47,7 +47,7 @@ void pool_free(struct pool *p)
 	*p = (struct pool){0};
 }
 
-/* The table of live blocks serves here, too: index -> slack and chain. */
+/* A live table is used to map an index to slack and chain. */
 static uint64_t aside_key(uint32_t index)
 {
 	return ((uint64_t)index + 1) << 4;
@@ -135,7 +135,7 @@ uint32_t pool_stack(const struct pool *p, uint32_t index)
 {
 	uint32_t id = entry(p, index)->site;
 
-	/* Given back meanwhile: it is no site. */
+	/* If the entry was returned since, this is not a site id. */
 	return id < p->sites.at.n ? sites_at(&p->sites, id)->stack : 0;
 }
 

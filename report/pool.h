@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What is known of live blocks beside their address and size, which the live table has: 17 bytes
- * each, by index, and 20 to 25 more of those that went through a realloc or are far larger than was
- * asked for. */
+/* Data about live blocks besides address and size, which are in the live table: 17 bytes per block,
+ * addressed by index, and 20 to 25 more for blocks that were reallocated or are far larger than
+ * requested. */
 #ifndef REPORT_POOL_H
 #define REPORT_POOL_H
 
@@ -14,21 +14,22 @@ struct pooled;
 
 struct pool {
 	VEC(struct pooled *) part;
-	uint32_t used;	 /* indices below were given out */
-	uint32_t unused; /* of them, one that was given back, + 1 */
+	uint32_t used;	 /* indices below this were allocated */
+	uint32_t unused; /* an index below used that was returned, + 1; 0: none */
 	struct sites sites;
-	struct live *aside; /* of few blocks: chain, and slack that is large; NULL: of none */
+	struct live *aside; /* for few blocks: chain, and large slack; NULL: for none */
 };
 
-/* Return: 0 with @index set, or -ENOMEM. */
+/* Adds a block.  Return: 0 with @index set, or -ENOMEM. */
 int pool_add(struct pool *p, const struct model_block *b, uint32_t *index);
-/* The block of @lb, whose member stack is the index, in process number @process. */
+/* The block of @lb, whose member stack has the index, in process number @process. */
 struct model_block pool_block(const struct pool *p, const struct live_block *lb, uint16_t process);
-/* The same; the index is given back. */
+/* As pool_block(), and returns the index to the pool. */
 struct model_block pool_take(struct pool *p, const struct live_block *lb, uint16_t process);
-/* Also of an index that was given back; then of any stack. */
+/* The stack id of an entry.  The index may have been returned to the pool; then it is any stack id.
+ */
 uint32_t pool_stack(const struct pool *p, uint32_t index);
-/* Brings it near the processor. */
+/* Prefetches the entry into the processor's cache. */
 void pool_prefetch(const struct pool *p, uint32_t index);
 void pool_free(struct pool *p);
 

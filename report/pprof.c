@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Messages that follow each other are merged by readers of protobuf: one small message for each
- * thing instead of the whole profile in memory. */
+/* Readers of protobuf merge consecutive messages, so a small message is written for each item,
+ * instead of building the whole profile in memory. */
 #include "report/pprof.h"
 
 #include <ctype.h>
@@ -17,7 +17,7 @@
 #define MAX_DEPTH   (SS_MAX_FRAMES + 1)
 
 struct sink {
-	ProtobufCBuffer base; /* first: protobuf-c calls back with it */
+	ProtobufCBuffer base; /* must be first: protobuf-c passes it to the callback */
 	FILE *out;
 };
 
@@ -185,7 +185,7 @@ static void put_mapping(struct pprof *p, size_t index, uint32_t id)
 	put(p, &part);
 }
 
-/* Readers take the first mapping for the program's own. */
+/* Readers treat the first mapping as the program's. */
 static void put_mappings(struct pprof *p)
 {
 	const char *exe = p->m->info.executable;
@@ -205,7 +205,8 @@ static void put_pattern(FILE *f, const char *name, size_t n)
 		fprintf(f, isalnum((unsigned char)*s) || *s == '_' ? "%c" : "\\%c", *s);
 }
 
-/* Readers hide the allocator's own frames: a site is where it was called. */
+/* A pattern by which readers hide the allocator's own frames, so that a site is where it was
+ * called. */
 static int64_t drop_frames(struct pprof *p)
 {
 	int64_t id = 0;
@@ -223,7 +224,7 @@ static int64_t drop_frames(struct pprof *p)
 		if (h != p->m->hooks.at)
 			putc('|', f);
 		put_pattern(f, h->name, strlen(h->name));
-		if (nice) { /* pprof takes the arguments off names before it compares */
+		if (nice) { /* pprof removes the arguments from names before it compares them */
 			putc('|', f);
 			put_pattern(f, nice, strcspn(nice, "("));
 		}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * pprof's profile.proto (report/profile.proto): alloc_objects, alloc_space, inuse_objects and
- * inuse_space of each stack, with mappings, build ids, functions, lines and inlined frames.  The
- * stream is not compressed here; readers expect it gzip'd.
+ * Writes pprof's profile.proto (report/profile.proto): alloc_objects, alloc_space, inuse_objects
+ * and inuse_space of each stack, with mappings, build ids, functions, lines and inlined frames.
+ * The stream is not compressed here; readers expect gzip.
  */
 #ifndef REPORT_PPROF_H
 #define REPORT_PPROF_H
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include "report/model.h"
 
-/* Return: 0 or a negative errno. */
+/* Writes the profile.  Return: 0 or a negative errno. */
 int pprof_write(struct model *m, FILE *out);
 
 #endif

@@ -9,11 +9,11 @@
 #include "report/tids.h"
 
 struct slot {
-	uint64_t time_ns; /* of its block's allocation: with the address, its identity */
+	uint64_t time_ns; /* of the allocation; with the address, it identifies the block */
 	uint32_t turns;
 };
 
-/* A block whose realloc is under way: its address may be given out again before that ends. */
+/* A block in the middle of a realloc: its address can be allocated again before that ends. */
 struct moving {
 	uint64_t addr;
 	uint32_t slot;
@@ -25,11 +25,11 @@ struct replay {
 	struct live *live; /* address -> slot, in live_block.stack */
 	VEC(struct slot) slots;
 	VEC(struct moving) moving;
-	VEC(uint32_t) unused; /* a ring: the longest unused slot is taken first */
+	VEC(uint32_t) unused; /* a ring: the slot that was unused longest is reused first */
 	size_t first_unused;
 	struct tid_table tids;
 	struct replay_tail tail;
-	/* A block whose realloc began, until the new one is told of. */
+	/* A block whose realloc began, until the new block is reported. */
 	bool pending;
 	uint32_t pending_slot, pending_tid;
 };
@@ -62,12 +62,12 @@ static int put(struct replay *r, enum replay_kind kind, uint32_t tid, uint32_t s
 	return 0;
 }
 
-/* Return: a slot in *@slot and 0, or -ENOMEM. */
+/* Return: 0 with a slot in *@slot, or -ENOMEM. */
 static int take_slot(struct replay *r, uint32_t *slot)
 {
 	if (r->first_unused < r->unused.n) {
 		*slot = r->unused.at[r->first_unused++];
-		/* The used half of the ring goes when it is the larger one. */
+		/* Removes the used half of the ring when it is the larger one. */
 		if (r->first_unused > 4096 && r->first_unused * 2 > r->unused.n) {
 			r->unused.n -= r->first_unused;
 			memmove(r->unused.at, r->unused.at + r->first_unused,
@@ -88,7 +88,7 @@ static int put_free(struct replay *r, uint32_t tid, uint32_t slot)
 	return ret || vec_push(&r->unused, slot) ? -ENOMEM : 0;
 }
 
-/* A realloc whose new block the filter left out is a free. */
+/* If the filter excludes the new block of a realloc, the realloc becomes a free. */
 static int settle(struct replay *r)
 {
 	if (!r->pending)
@@ -148,7 +148,7 @@ static bool is_in(const struct replay *r, const struct model_block *b, uint32_t 
 	return r->slots.at[slot].time_ns == b->time_ns;
 }
 
-/* Return: whether @b was there; then *@slot was its. */
+/* Removes @b.  Return: whether it was present; then *@slot was its slot. */
 static bool leave(struct replay *r, const struct model_block *b, uint32_t *slot)
 {
 	struct live_block lb, none;
@@ -165,7 +165,7 @@ static bool leave(struct replay *r, const struct model_block *b, uint32_t *slot)
 	*slot = lb.stack;
 	if (is_in(r, b, lb.stack))
 		return true;
-	(void)live_put(r->live, &lb, &none); /* there was room for it */
+	(void)live_put(r->live, &lb, &none); /* cannot fail: there was room for it before */
 	return false;
 }
 
@@ -189,7 +189,7 @@ static int on_ended(void *ctx, const struct model_block *b, const struct mp_even
 
 static int culled(struct replay *r, const struct mp_culled *c)
 {
-	int ret = c->blocks > UINT32_MAX ? -EFBIG : 0; /* no real recording's */
+	int ret = c->blocks > UINT32_MAX ? -EFBIG : 0; /* does not happen in real recordings */
 
 	if (r->m->selection && !selection_has_culled(r->m->selection, c))
 		return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The recording's allocations as a replay file (formats/replay.h).  Blocks that were only counted
- * come and go with their mean size.  Alignments are not recorded: an aligned block gets what its
- * address had, 64 bytes at most, or a page for valloc.
+ * Writes the recording's allocations as a replay file (formats/replay.h).  Culled blocks are
+ * allocated and freed with their mean size.  Alignments are not recorded: an aligned block gets the
+ * alignment of its address, 64 bytes at most, or a page for valloc.
  */
 #ifndef REPORT_REPLAY_H
 #define REPORT_REPLAY_H
@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include "report/model.h"
 
-/* Reads the recording once more.  Return: 0, or a negative errno with @err filled (a sample cannot
- * be replayed). */
+/* Reads the recording again.  Return: 0, or a negative errno with @err filled (a sample cannot be
+ * replayed). */
 int replay_write(struct model *m, FILE *out, struct mp_err *err);
 
 #endif

@@ -10,15 +10,15 @@
 #include "report/stacks.h"
 
 #define KIND_FLAGS ((unsigned int)EV_F_NON_MAIN | EV_F_MMAPPED)
-#define ALL_FLAGS  0xfu /* a bit for each of their values */
+#define ALL_FLAGS  0xfu /* a bit for each combination of KIND_FLAGS */
 
-/* A block's end, or the recording's when it has none. */
+/* The end of a block, or that of the recording if the block has none. */
 struct fate {
 	bool ended, temporary;
 	uint64_t time_ns;
 };
 
-/* From a mark to the next, from a mapping's first address to behind its last. */
+/* From a mark to the next; or from a mapping's first address to the one after its last. */
 struct span {
 	uint64_t from, until;
 };
@@ -28,16 +28,16 @@ struct selection {
 	uint64_t start_unix_ns, runtime_ns, sample_interval, from, to;
 	VEC(uint64_t) alive_at;
 	VEC(uint64_t) bits;   /* [ordinal / 64] */
-	bool of_chains;	      /* the filter asks for what is known at a chain's end only */
-	bool of_groups;	      /* it asks how many of a group were never freed */
+	bool of_chains;	      /* with conditions known only at a chain's end */
+	bool of_groups;	      /* with conditions on how many of a group leaked */
 	struct links pending; /* chain -> members that wait for its end */
 	struct links members; /* chain -> stacks of its members */
 	VEC(uint64_t) leaked; /* [stack]: blocks whose chain was never freed */
-	uint8_t *stack;	      /* [stack id]: let through */
+	uint8_t *stack;	      /* [stack id]: passes */
 	uint32_t nstacks;
-	VEC(uint32_t) tids; /* let through, in order; unless all are */
+	VEC(uint32_t) tids; /* that pass, sorted; not used if all_threads */
 	bool all_threads;
-	VEC(uint32_t) hooks; /* [hook]: bit of a block's flags: let through */
+	VEC(uint32_t) hooks; /* [hook]: bit i: blocks with flags i pass */
 	VEC(struct span) marked;
 	VEC(struct span) mapped; /* addresses */
 };
@@ -128,7 +128,7 @@ static bool lifetime_fits(const struct selection *s, const struct fate *fate)
 	case LIFETIME_ONLY_DEALLOCATED_IN_CURRENT_RANGE:
 		return fate->ended && fate->time_ns <= s->to;
 	default:
-		return true; /* the chain's and the group's are judged there */
+		return true; /* conditions on chains and groups are evaluated elsewhere */
 	}
 }
 
@@ -173,7 +173,7 @@ static int count_leaked(struct selection *s, uint64_t stack, uint64_t n)
 	return 0;
 }
 
-/* How many the block counts for in its group. */
+/* The number of blocks that @b represents in its group. */
 static uint64_t weight(const struct selection *s, const struct model_block *b)
 {
 	return model_weigh(s->sample_interval, b).blocks;
@@ -331,7 +331,7 @@ static int close_threads(struct selection *s, const struct model *m)
 	return 0;
 }
 
-/* Per function, bit: a block of these flags is let through. */
+/* Computes, for each function, a bit mask: bit i is set if blocks with flags i pass. */
 static int close_allocators(struct selection *s, const struct model *m)
 {
 	uint32_t wanted = s->f->allocator & s->f->allocator_choice;
@@ -394,7 +394,7 @@ static bool map_is(const struct mp_map_usage *u, const char *wanted)
 	return !strcmp(map_name(u), wanted);
 }
 
-/* Every look at the mappings counts; what overlaps becomes one. */
+/* Collects the matching mappings of all snapshots; overlapping ranges are merged. */
 static int close_maps(struct selection *s, const struct model *m)
 {
 	size_t n = 0;
@@ -480,7 +480,7 @@ bool selection_has(const struct selection *s, const struct model_block *b)
 
 enum answer { NO, YES, UNKNOWN };
 
-/* Of culled blocks it is known that they were freed, by what stack and threads, and little else. */
+/* For culled blocks only stack and threads are known, and that they were freed. */
 static enum answer culled_lifetime(const struct selection *s, const struct mp_culled *c)
 {
 	switch (s->f->lifetime) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Sites that have no block any more stay in the table until it is full: most come back. */
+/* Sites without blocks stay in the table until it is full, since most get blocks again. */
 #include "report/sites.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static bool same(const struct site *a, const struct site *b)
 	       a->flags == b->flags;
 }
 
-/* The table's place of @k, or the free one where it belongs. */
+/* Return: the table entry of @k, or the free entry where it belongs. */
 static uint32_t *find(const struct sites *s, const struct site *k)
 {
 	uint32_t i = home(s, k);
@@ -32,7 +32,7 @@ static uint32_t *find(const struct sites *s, const struct site *k)
 	return &s->table[i];
 }
 
-/* A table of @size with the sites that have blocks. */
+/* Makes a table of @size with only the sites that have blocks. */
 static int rebuild(struct sites *s, uint32_t size)
 {
 	uint32_t *table = calloc(size, sizeof(*table));

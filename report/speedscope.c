@@ -15,7 +15,7 @@ struct speedscope {
 	struct model *m;
 	yajl_gen g;
 	struct intern *texts, *frames, *known; /* known: address -> its first frame */
-	VEC(uint32_t) of_pc; /* [id in known - 1]: where its frames begin in chain */
+	VEC(uint32_t) of_pc;		       /* [id in known - 1]: its frames in chain */
 	VEC(uint32_t) chain; /* number of frames, then their ids, outermost first */
 	bool failed;
 };
@@ -25,7 +25,7 @@ static uint32_t text_id(struct speedscope *s, const char *text)
 	return text ? intern_text(s->texts, text, NULL) : 0;
 }
 
-/* Frames are written when they are first met: their list comes before the profiles. */
+/* Frames are written when they are first found: their list precedes the profiles. */
 static uint32_t frame_id(struct speedscope *s, const struct frame *f)
 {
 	bool fresh;

@@ -8,7 +8,7 @@
 #define MAX_INLINED 64
 #define FIRST	    1024u
 
-/* What is known of one address: the same few thousand come again in all stacks. */
+/* The result for one address: the same few thousand addresses recur in all stacks. */
 struct verdict {
 	uint64_t pc;
 	uint32_t frames; /* 0: empty slot */
@@ -33,7 +33,7 @@ static int find(const struct pattern *p, const char *text, struct mp_err *err)
 	return text ? pattern_find(p, text, err) : 0;
 }
 
-/* One frame has to match all the positive ones; no frame may match a negative one. */
+/* One frame must match all positive patterns; no frame may match a negative one. */
 static int judge_frame(const struct filter *f, const struct frame *fr, struct verdict *v,
 		       struct mp_err *err)
 {
@@ -122,7 +122,7 @@ static const struct verdict *verdict(struct verdicts *t, uint64_t pc, int *ret, 
 	return v;
 }
 
-/* Return: 1 it fits, 0 not, or a negative errno. */
+/* Return: 1 matches; 0 does not; or a negative errno. */
 static int stack_fits(struct verdicts *t, const struct model_stack *s, struct mp_err *err)
 {
 	const struct filter *f = t->f;

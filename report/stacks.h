@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Conditions on stacks: their depth, and what their frames are called. */
+/* Evaluates conditions on stacks: their depth, and the names of their frames. */
 #ifndef REPORT_STACKS_H
 #define REPORT_STACKS_H
 
@@ -9,8 +9,8 @@
 #include "report/model.h"
 
 /**
- * stacks_match() - clear @keep[id] of every stack that does not fit
- * @keep: m->nstacks entries; those that are 0 are not looked at
+ * stacks_match() - clear @keep[id] of every stack that does not match
+ * @keep: m->nstacks entries; those that are 0 are skipped
  *
  * Return: 0, or a negative errno with @err filled.
  */

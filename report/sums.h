@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Sums by library, by thread and by size. */
+/* Lists sums by library, by thread and by size. */
 #ifndef REPORT_SUMS_H
 #define REPORT_SUMS_H
 
@@ -9,9 +9,10 @@
 enum sums_by { SUMS_LIBRARY, SUMS_THREAD, SUMS_SIZE };
 
 /**
- * sums_write() - one line (or object) for each library, thread or class of sizes
- * A library has what was allocated by calls from it (the first frame outside the allocator's own
- * library; these add up to the totals) and what was allocated with it anywhere on the stack.
+ * sums_write() - write a line (or object) for each library, thread or size class
+ * For a library there are two sums: allocations by calls from it (the first frame outside the
+ * allocator's own library; these add up to the totals), and allocations with it anywhere on the
+ * stack.
  *
  * Return: 0 or a negative errno.
  */

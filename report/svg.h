@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* Text in XML 1.0: markup is escaped, what is no XML character becomes '?'. */
+/* Writes text in XML 1.0: markup is escaped, invalid characters become '?'. */
 void svg_text(const char *s, FILE *out);
 
 #endif

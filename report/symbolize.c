@@ -16,12 +16,12 @@
 #define MAX_FRAMES 64
 
 struct work {
-	struct symbols *symbols; /* this machine's */
-	struct names *names;	 /* the recording's */
-	struct intern *seen;	 /* addresses */
+	struct symbols *symbols; /* from this machine */
+	struct names *names;	 /* from the recording */
+	struct intern *seen;	 /* addresses seen */
 	VEC(uint64_t) pcs;
-	VEC(struct mp_module) missing; /* here; path owned */
-	VEC(struct mpf_item) last;     /* what follows the symbols */
+	VEC(struct mp_module) missing; /* on this machine; path owned */
+	VEC(struct mpf_item) last;     /* items that must follow the symbols */
 	struct anonymous *anonymous;
 	struct symbolize_result *result;
 };
@@ -40,7 +40,8 @@ static int see_stack(struct work *k, const struct mpf_item *it)
 	return 0;
 }
 
-/* A file that is not there, or another one, leaves what the recording says, or carries. */
+/* Adds the module's file.  If this machine has none, or another build, the symbols or the binary in
+ * the recording are used. */
 static int see_module(struct work *k, const struct mp_module *m)
 {
 	int ret = symbols_add_module(k->symbols, m, NULL);
@@ -98,7 +99,7 @@ static int write_piece(void *ctx, const void *data, size_t n)
 	return fwrite(data, 1, n, ctx) == n ? 0 : -EIO;
 }
 
-/* libdw reads files: it gets one without a name. */
+/* libdw reads files, so the binary is written to an unnamed temporary file. */
 static int unpack(struct work *k, struct binaries *b, const struct binary *which)
 {
 	FILE *file = tmpfile();
@@ -160,7 +161,7 @@ static bool has_line(const struct mp_symbol *s, uint32_t n)
 	return n && s[0].source && s[0].line;
 }
 
-/* Return: number of frames of @pc, those of @known or better ones, in @out. */
+/* Return: number of frames of @pc in @out: those of @known, or better ones. */
 static uint32_t resolve(struct work *k, uint64_t pc, const struct mp_symbol *known, uint32_t n,
 			struct mp_symbol *out)
 {
@@ -171,7 +172,7 @@ static uint32_t resolve(struct work *k, uint64_t pc, const struct mp_symbol *kno
 		for (uint32_t i = 0; i < found; i++)
 			out[i] = known[i];
 	} else if (pc & SS_PC_EXACT && has_function(known, n)) {
-		/* A hooked function goes by the name it was hooked as. */
+		/* A hooked function keeps the name under which it was hooked. */
 		out[found - 1].function = known[n - 1].function;
 		out[found - 1].raw_function = known[n - 1].raw_function;
 	}

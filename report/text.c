@@ -97,7 +97,7 @@ void text_bold(const struct text_options *o, FILE *out, const char *text)
 	fprintf(out, o->colour ? "\033[1m%s\033[0m\n" : "%s\n", text);
 }
 
-/* @when: of the first one's beginning. */
+/* @when: when the first one began. */
 static void text_processes(const struct model *m, const char *when, FILE *out)
 {
 	char size[24], live[24], blocks[32];
@@ -157,7 +157,7 @@ void text_head(struct model *m, const struct text_options *o, FILE *out)
 			printable(mark->name));
 }
 
-/* " +- 1.2 MiB" in @buf (ERROR_TEXT bytes), or "" when nothing is estimated. */
+/* Formats " +- 1.2 MiB" into @buf (ERROR_TEXT bytes), or "" if nothing is estimated. */
 static const char *bytes_error(const struct model *m, double variance, char *buf)
 {
 	char a[24];
@@ -220,7 +220,7 @@ static void quick_totals(const struct model *m, FILE *out)
 	if (mp_losses_frees(&m->losses))
 		fprintf(out, "            up to %s of these may have been freed: frees were lost\n",
 			text_number(mp_losses_frees(&m->losses), a));
-	if (!m->processes.n) /* of several together it is not in an index */
+	if (!m->processes.n) /* the index of a merged recording does not have it */
 		fprintf(out, "peak        %s in %s blocks, %.1f s after the start\n",
 			text_bytes(m->peak_bytes, c), text_number(m->peak_blocks, a),
 			(double)m->peak_time_ns / 1e9);
@@ -313,7 +313,8 @@ static void totals(struct model *m, FILE *out)
 	print_losses(&m->losses, out);
 }
 
-/* Where no function is known, the library and an offset stand for it. */
+/* Does the frame's name already contain the library?  Without a known function, it is the library
+ * and an offset. */
 static bool names_library(const struct frame *f)
 {
 	size_t n = strlen(f->library);
@@ -423,7 +424,7 @@ void text_write(struct model *m, const struct text_options *o, FILE *out)
 	list(m, o, COST_COUNT, "Allocated, by number", out);
 	if (!m->info.sample_interval)
 		list(m, o, COST_TEMPORARY, "Temporary", out);
-	/* Beside a busy malloc() these are what any program has. */
+	/* Shown only if they exceed malloc(): every program has some. */
 	if (m->mapped_bytes > m->total.allocated_bytes)
 		list(m, o, COST_MAPPED, "Mapped by the program itself, by bytes", out);
 }

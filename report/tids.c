@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "report/tids.h"
 
-#define DIRECT_MAX (1u << 22) /* Linux's PID_MAX_LIMIT; others are searched for */
+#define DIRECT_MAX (1u << 22) /* Linux's PID_MAX_LIMIT; larger ids are searched linearly */
 
 static uint32_t add(struct tid_table *t, uint32_t tid)
 {

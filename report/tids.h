@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Thread ids to indices, in the order they are first seen. */
+/* Maps thread ids to indices, in the order in which they are first seen. */
 #ifndef REPORT_TIDS_H
 #define REPORT_TIDS_H
 
@@ -13,8 +13,8 @@ struct tid_table {
 	VEC(uint32_t) tid;    /* [index] */
 };
 
-/* Return: the index of @tid, which is the number of those seen before if it is new; TIDS_NONE when
- * out of memory. */
+/* Return: the index of @tid; if it is new, the number of ids seen before; TIDS_NONE when out of
+ * memory. */
 uint32_t tids_index(struct tid_table *t, uint32_t tid);
 void tids_free(struct tid_table *t);
 

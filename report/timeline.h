@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* How the heap went over time. */
+/* Reports the heap over time. */
 #ifndef REPORT_TIMELINE_H
 #define REPORT_TIMELINE_H
 
@@ -7,16 +7,16 @@
 #include "report/json_gen.h"
 #include "report/model.h"
 
-/* As an object of its own: "timeline", "samples", "markers".  Return: 0 or a negative errno. */
+/* Writes an object with "timeline", "samples" and "markers".  Return: 0 or a negative errno. */
 int timeline_write(const struct model *m, FILE *out);
-/* The same keys and their arrays, into an object that is open. */
+/* Writes the same keys with their arrays, into an open object. */
 void timeline_members(yajl_gen g, const struct model *m);
 
-/* Of these only what was seen from outside: "samples" and "markers". */
+/* Writes only "samples" and "markers", which were observed from outside the process. */
 void timeline_looks(yajl_gen g, const struct model *m);
 
-/* A plot as SVG: live bytes and resident memory, live blocks, rates.  Return: 0 or a negative
- * errno. */
+/* Writes a plot as SVG: live bytes and resident memory, live blocks, rates.  Return: 0 or a
+ * negative errno. */
 int plot_write(const struct model *m, FILE *out);
 
 #endif

@@ -35,7 +35,7 @@ struct node *tree_child(struct node *parent, const struct frame *f)
 static const struct frame no_stack = {.function = "(no stack)"},
 			  incomplete = {.function = "(incomplete)"};
 
-/* The node of @f below *@at, which it becomes. */
+/* Moves *@at to its child for @f, and adds @weight to it. */
 static int enter(struct node **at, const struct frame *f, const struct node *weight)
 {
 	*at = tree_child(*at, f);
@@ -46,7 +46,7 @@ static int enter(struct node **at, const struct frame *f, const struct node *wei
 	return 0;
 }
 
-/* All frames of one address. */
+/* Enters all frames of one address. */
 static int enter_pc(struct node **at, struct model *m, uint64_t pc, bool bottom_up,
 		    const struct node *weight)
 {
@@ -161,7 +161,7 @@ static void write_node(const struct node *n, const struct node *root, enum cost 
 	char a[TEXT_COST];
 
 	for (const struct node *c = n->child; c; c = c->next) {
-		bool last = !c->next; /* smaller branches come behind it */
+		bool last = !c->next; /* smaller branches follow it */
 
 		if (c->cost < least) {
 			folded += c->cost;
@@ -175,7 +175,7 @@ static void write_node(const struct node *n, const struct node *root, enum cost 
 			printable(c->function), c->library ? " [" : "",
 			c->library ? printable(c->library) : "", c->library ? "]" : "");
 		if (depth + 3 < MAX_INDENT) {
-			/* A chain without branches does not move to the right. */
+			/* A chain without branches is not indented further. */
 			bool chain = c->child && !c->child->next && !n->child->next;
 
 			if (!chain)

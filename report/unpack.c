@@ -17,7 +17,7 @@
 struct unpacking {
 	int folder;
 	struct binaries binaries;
-	struct intern *used; /* paths in the folder */
+	struct intern *used; /* paths used in the folder */
 	struct unpack_result *result;
 };
 
@@ -43,7 +43,8 @@ bool unpack_path(const char *path, char *out, size_t size)
 	return n != 0;
 }
 
-/* Return: the folder @name in @at, or a negative errno; never one that a link leads to. */
+/* Creates and opens the folder @name in @at; does not follow links.  Return: its descriptor, or a
+ * negative errno. */
 static int enter(int at, const char *name)
 {
 	int fd;
@@ -66,7 +67,8 @@ static int create(int at, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Folders of @path are made.  @path is changed.  Return: a descriptor, or a negative errno. */
+/* Creates the file @path and its folders.  @path is changed.  Return: a descriptor, or a negative
+ * errno. */
 static int create_below(int folder, char *path)
 {
 	char *name = path, *slash;
@@ -115,7 +117,7 @@ static bool is_free(struct unpacking *u, const char *path)
 	return intern_text(u->used, path, &fresh) && fresh;
 }
 
-/* Return: false: it cannot have one. */
+/* Return: false if no path is available. */
 static bool choose_path(struct unpacking *u, const struct binary *b, char *path, size_t size)
 {
 	size_t n;
@@ -132,7 +134,7 @@ static bool choose_path(struct unpacking *u, const struct binary *b, char *path,
 	return is_free(u, path);
 }
 
-/* Return: 0, also when it was left out, or a negative errno: no more can be written. */
+/* Return: 0, also if it was left out; or a negative errno: nothing more can be written. */
 static int unpack(struct unpacking *u, const struct binary *b)
 {
 	char path[PATH_MAX];

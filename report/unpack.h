@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The binaries that a recording carries, as files. */
+/* Writes the binaries that a recording carries to files. */
 #ifndef REPORT_UNPACK_H
 #define REPORT_UNPACK_H
 
@@ -10,23 +10,23 @@
 
 struct unpack_result {
 	uint64_t files, bytes;
-	uint64_t damaged;    /* chunks that no file could be made of */
-	char left_out[1000]; /* which, and why; "" */
+	uint64_t damaged;    /* chunks from which no file could be made */
+	char left_out[1000]; /* which files were left out, and why; or "" */
 };
 
 /**
- * unpack_binaries() - write them into the folder binaries of @dir, each where it was from
+ * unpack_binaries() - write the binaries into the folder "binaries" of @dir, under their paths
  *
- * Nothing is written outside of that folder or through a link, whatever the recording says, and
- * only files that are whole.  A file of the same name is replaced; where two have one path the
- * later one also gets its build id as a suffix. Return: 0 with @result filled, or a negative errno
- * with @err.
+ * Whatever the recording contains, nothing is written outside this folder or through a link, and
+ * only complete files are written.  An existing file is replaced.  If two binaries have the same
+ * path, the later one gets its build id as a suffix.
+ * Return: 0 with @result filled, or a negative errno with @err.
  */
 int unpack_binaries(const char *recording, const char *dir, struct unpack_result *result,
 		    struct mp_err *err);
 
-/* Where a binary of @path goes: its names without those that stand for nothing.  Return: false: it
- * would leave the folder, has no name, or is longer than @size. */
+/* The path in the folder for a binary of @path: without empty components and ".".  Return: false if
+ * it would leave the folder, has no name, or is longer than @size. */
 bool unpack_path(const char *path, char *out, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the lists of a report share: which part of a list, in which order. */
+/* Shared by the lists of a report: the part of a list, and its order. */
 #ifndef REPORT_VIEW_H
 #define REPORT_VIEW_H
 
@@ -9,13 +9,14 @@
 #define VIEW_ALL UINT64_MAX
 
 struct view {
-	uint32_t sort; /* of the list's own keys */
+	uint32_t sort; /* one of the list's own keys */
 	bool descending;
-	uint64_t skip, count; /* count VIEW_ALL: to the end */
-	bool json;	      /* else text */
+	uint64_t skip, count; /* count: VIEW_ALL: to the end */
+	bool json;	      /* false: text */
 };
 
-/* Return: where the part of a list of @n entries ends; it begins at @v->skip, if that is less. */
+/* Return: the end of the part of a list of @n entries.  The part begins at @v->skip, if that is
+ * less. */
 static inline uint64_t view_end(const struct view *v, uint64_t n)
 {
 	if (v->skip >= n || v->count > n - v->skip)
