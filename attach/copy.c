@@ -104,7 +104,7 @@ static int wait_stop(pid_t pid)
 }
 
 /* The target stays stopped until the copy stops: on a busy machine this avoids a long wait. */
-static void hurry(pid_t pid)
+static void raise_priority(pid_t pid)
 {
 	struct sched_param first = {.sched_priority = 1};
 
@@ -113,7 +113,7 @@ static void hurry(pid_t pid)
 
 /* Back to normal priority, because the exit of a large process would keep a processor from all
  * others. */
-static void take_time(pid_t pid)
+static void lower_priority(pid_t pid)
 {
 	struct sched_param none = {0};
 
@@ -124,7 +124,7 @@ static void take_time(pid_t pid)
  * kill it if memprof dies. */
 static bool hold(pid_t pid)
 {
-	hurry(pid);
+	raise_priority(pid);
 	return wait_stop(pid) >= 0 &&
 	       !ptrace(PTRACE_SETOPTIONS, pid, 0,
 		       PTRACE_O_EXITKILL | PTRACE_O_TRACECLONE | PTRACE_O_TRACESYSGOOD);
@@ -295,7 +295,7 @@ int copy_make(struct copy *c, struct target *t, bool orphan, struct mp_err *err)
 	if (!ret && orphan)
 		ret = hand_over(c, &r, err);
 	if (c->pid)
-		take_time(c->pid);
+		lower_priority(c->pid);
 	fault_point("copy-made");
 	if (ret && c->pid) {
 		copy_kill(c);

@@ -42,7 +42,7 @@ static ssize_t put_vm(const struct mem *mem, uint64_t addr, const void *buf, siz
 	return process_vm_writev(mem->pid, &here, 1, &there, 1, 0);
 }
 
-static ssize_t put(const struct mem *mem, uint64_t addr, const void *buf, size_t len)
+static ssize_t write_at(const struct mem *mem, uint64_t addr, const void *buf, size_t len)
 {
 	return mem->fd >= 0 ? pwrite(mem->fd, buf, len, (off_t)addr) : put_vm(mem, addr, buf, len);
 }
@@ -172,7 +172,7 @@ int mem_write_text(const struct mem *mem, uint64_t addr, const void *buf, size_t
 
 	if (arch_native()->huge_write_crashes && !is_small(mem, addr, len))
 		return -ENOTSUP;
-	n = put(mem, addr, buf, len);
+	n = write_at(mem, addr, buf, len);
 	if (n < 0 || (size_t)n != len) {
 		int err = n < 0 ? -errno : -EIO;
 

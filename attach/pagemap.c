@@ -99,7 +99,7 @@ void pagemap_close(struct pagemap *p)
 	map_usages_free(&p->held);
 }
 
-static void put(struct pagemap *p, uint64_t start, uint64_t end, bool swapped)
+static void add_run(struct pagemap *p, uint64_t start, uint64_t end, bool swapped)
 {
 	struct page_run *last = p->n ? &p->run[p->n - 1] : NULL;
 
@@ -125,7 +125,7 @@ static bool ask_scan(struct pagemap *p, uint64_t at, uint64_t end)
 	if (n < 0 || arg.walk_end <= at)
 		return false;
 	for (long i = 0; i < n; i++)
-		put(p, region[i].start, region[i].end, !(region[i].categories & TRACK_PRESENT));
+		add_run(p, region[i].start, region[i].end, !(region[i].categories & TRACK_PRESENT));
 	p->to = arg.walk_end < end ? arg.walk_end : end;
 	return true;
 }
@@ -167,7 +167,7 @@ static bool ask_entries(struct pagemap *p, uint64_t at, uint64_t end)
 		n = (size_t)got / sizeof(entry[0]);
 		for (size_t i = 0; i < n && p->n + 1 < PAGEMAP_RUNS; i++, at += p->page_size) {
 			if (entry[i] & (HERE | SWAPPED))
-				put(p, at, at + p->page_size, !(entry[i] & HERE));
+				add_run(p, at, at + p->page_size, !(entry[i] & HERE));
 		}
 	}
 	p->to = at;
@@ -181,7 +181,7 @@ static void ask(struct pagemap *p, uint64_t at, uint64_t end)
 	if (p->fd < 0 || !(p->scans ? ask_scan(p, at, end) : ask_entries(p, at, end))) {
 		p->n = 0;
 		p->to = end;
-		put(p, at, end, false);
+		add_run(p, at, end, false);
 	}
 }
 

@@ -12,7 +12,7 @@
 #define BIT(signal) (1ull << ((signal)-1))
 
 /* Return: 0 not a copy, 1 a copy that is not dead yet, 2 a copy's zombie. */
-static int judge(pid_t pid, struct proc_status *st)
+static int copy_state(pid_t pid, struct proc_status *st)
 {
 	const uint64_t never = BIT(SIGKILL) | BIT(SIGSTOP); /* cannot be blocked */
 	struct proc_stat stat;
@@ -42,7 +42,7 @@ int remains_find(pid_t pid, struct remains *r)
 		return ret;
 	vec_for_each (&children.list, child) {
 		struct proc_status st;
-		int what = judge(*child, &st);
+		int what = copy_state(*child, &st);
 
 		r->dying |= what == 1;
 		if (what == 2 && !ret)

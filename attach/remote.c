@@ -160,7 +160,7 @@ static int enter_call(struct remote *r, enum entry entry)
  * restarted: once for a thread that has not executed it yet, and once more so that the number shows
  * whether the kernel continues it by restart_syscall, with the time that is left.
  */
-static int settle(struct remote *r)
+static int settle_restart(struct remote *r)
 {
 	const struct arch *arch = r->t->arch;
 	long before;
@@ -194,7 +194,7 @@ static int set_mask(struct remote *r, const uint64_t mask[2])
  * mask is therefore blocked after that change and unblocked before the registers are restored. */
 static int borrow(struct remote *r)
 {
-	int err = settle(r);
+	int err = settle_restart(r);
 
 	if (err)
 		return err;

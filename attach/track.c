@@ -76,7 +76,7 @@ struct taking {
 
 /* The target's thread is at the entry of close(): if memprof ends now, the kernel executes the
  * call. */
-static void take(void *ctx)
+static void take_uffd(void *ctx)
 {
 	struct taking *taking = ctx;
 
@@ -101,8 +101,8 @@ static int get_descriptor(struct track *k, struct remote *r, struct mp_err *err)
 		const uint64_t close_args[6] = {(uint64_t)fd};
 
 		taking.fd = (int)fd;
-		ret =
-		    remote_syscall_at_entry(r, arch->nr.close, close_args, &result, take, &taking);
+		ret = remote_syscall_at_entry(r, arch->nr.close, close_args, &result, take_uffd,
+					      &taking);
 		fault_point("track-closed");
 	}
 	if (!ret)

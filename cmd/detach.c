@@ -101,7 +101,7 @@ static bool no_other_tracer(pid_t pid)
 
 /* target_look(), with retries while another memprof traces the process: its recorder installing or
  * removing hooks, or the guardian of a killed memprof. */
-static int look(struct target *t, pid_t pid, struct mp_err *err)
+static int look_with_retries(struct target *t, pid_t pid, struct mp_err *err)
 {
 	struct deadline deadline = deadline_in_ms(RECORDER_MS);
 	int ret = target_look(t, pid, err);
@@ -149,8 +149,8 @@ static const char *about_session(const struct session *s, bool child, bool ended
 	return "; its recorder was gone, what it wrote until then can be read";
 }
 
-/* Ends the recording and restores the process.  @t: after look(); is closed here.  Return: 0, or a
- * negative errno with @err. */
+/* Ends the recording and restores the process.  @t: after look_with_retries(); is closed here.
+ * Return: 0, or a negative errno with @err. */
 static int detach(struct target *t, bool keep, struct mp_err *err)
 {
 	pid_t pid = t->pid;
@@ -222,7 +222,7 @@ int cmd_detach(int argc, char **argv)
 	deadline = deadline_in_ms(RECORDER_MS);
 	for (;;) {
 		err = (struct mp_err){0};
-		if (look(&t, pid, &err))
+		if (look_with_retries(&t, pid, &err))
 			return complain(&err);
 		ret = detach(&t, keep, &err);
 		if (!ret || !recorder_came_between(pid, &err) || deadline_passed(&deadline))

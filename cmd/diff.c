@@ -104,7 +104,7 @@ static int suits(const struct request *r, const struct model *m, struct mp_err *
 	return 0;
 }
 
-static int run(const struct request *r)
+static int run_diff(const struct request *r)
 {
 	struct progress bar;
 	struct model_options o = {.filter = &r->filter, .progress = {progress_tell, &bar}};
@@ -222,7 +222,7 @@ int cmd_diff(int argc, char **argv)
 		status = parse(&r, argc, &o);
 	}
 	if (!status)
-		status = run(&r);
+		status = run_diff(&r);
 	filter_options_free(&o);
 	filter_free(&r.filter);
 	return status < 0 ? MP_EXIT_OK : status;

@@ -95,7 +95,7 @@ void recording_put_modules(void *ctx, struct mpf_writer *w)
 	free(module);
 }
 
-static void tell(const struct recording_options *o, const struct recording_news *news)
+static void send_news(const struct recording_options *o, const struct recording_news *news)
 {
 	if (o->news_fd && write(o->news_fd, news, sizeof(*news)) != (ssize_t)sizeof(*news))
 		return; /* the follower is gone */
@@ -116,7 +116,7 @@ void recording_tell(const struct recording *rec, const struct recording_options 
 	}
 	snprintf(news.recording.path, sizeof(news.recording.path), "%.*s", CHILD_PATH - 1,
 		 rec->path);
-	tell(o, &news);
+	send_news(o, &news);
 }
 
 int recording_failed(const struct recording_options *o, const struct mp_err *err)
@@ -125,7 +125,7 @@ int recording_failed(const struct recording_options *o, const struct mp_err *err
 
 	if (!o->child)
 		return complain(err);
-	tell(o, &news);
+	send_news(o, &news);
 	return err->exit ? (int)err->exit : MP_EXIT_FAILURE;
 }
 

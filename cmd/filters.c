@@ -40,7 +40,7 @@ static char *respelled(char *const *names, const char *arg)
 	return as_is;
 }
 
-static int fill(struct filter_options *o, const struct option *own, size_t nown, uint32_t n)
+static int fill_options(struct filter_options *o, const struct option *own, size_t nown, uint32_t n)
 {
 	struct filter_name f;
 
@@ -70,7 +70,7 @@ int filter_options_new(struct filter_options *o, const struct option *own, int a
 	o->all = calloc(nown + n + 1, sizeof(*o->all));
 	o->names = calloc(n + 1, sizeof(*o->names));
 	o->argv = calloc((size_t)argc + 1, sizeof(*o->argv));
-	if (!o->all || !o->names || !o->argv || fill(o, own, nown, n))
+	if (!o->all || !o->names || !o->argv || fill_options(o, own, nown, n))
 		return -ENOMEM;
 	for (int i = 0; i < argc; i++) {
 		o->argv[i] = respelled(o->names, argv[i]);

@@ -161,7 +161,7 @@ static bool is_member(const struct follow *f, pid_t pid)
 }
 
 /* Return: 1: to be followed; 0: not related; -1: to be examined again. */
-static int judge(const struct follow *f, pid_t pid)
+static int is_followed(const struct follow *f, pid_t pid)
 {
 	struct proc_status st;
 	struct session_id id;
@@ -226,7 +226,7 @@ static void forget_the_gone(struct follow *f)
 	f->members.n = kept;
 }
 
-static void look(struct follow *f)
+static void find_descendants(struct follow *f)
 {
 	DIR *d = opendir("/proc");
 	VEC(pid_t) seen = {0};
@@ -240,7 +240,7 @@ static void look(struct follow *f)
 
 		if (!parse_pid(e->d_name, &pid) || pid == getpid())
 			continue;
-		what = listed(f, pid) ? 0 : judge(f, pid);
+		what = listed(f, pid) ? 0 : is_followed(f, pid);
 		f->again |= what < 0;
 		if (what > 0 && vec_push(&f->waiting, pid))
 			break;
@@ -313,7 +313,7 @@ static void serve_the_waiting(struct follow *f)
 		f->waiting.n--;
 		memmove(&f->waiting.at[at], &f->waiting.at[at + 1],
 			(f->waiting.n - at) * sizeof(pid));
-		if (judge(f, pid) > 0) /* the pid is still that child's */
+		if (is_followed(f, pid) > 0) /* the pid is still that child's */
 			follow_child(f, pid);
 	}
 }
@@ -353,7 +353,7 @@ static void follow_exec(struct follow *f, pid_t pid, uint32_t failures)
 }
 
 /* Reads the reports of member @i's recorder.  The members array can be reallocated. */
-static void hear(struct follow *f, size_t i)
+static void read_news(struct follow *f, size_t i)
 {
 	struct member *m = &f->members.at[i];
 	struct recording_news news;
@@ -405,7 +405,7 @@ static void reap_one(struct follow *f, size_t i, int status)
 {
 	struct member *m;
 
-	hear(f, i);
+	read_news(f, i);
 	m = &f->members.at[i];
 	m->recorder = 0;
 	if (m->root)
@@ -469,11 +469,11 @@ static void wait_for_all(struct follow *f)
 		take_signals(f);
 		reap(f);
 		for (size_t i = 0; i < f->members.n; i++)
-			hear(f, i);
+			read_news(f, i);
 		if (f->ending || !f->o->follow_fork)
 			continue;
 		if (look_is_due(f, mono_ns()))
-			look(f);
+			find_descendants(f);
 		serve_the_waiting(f);
 	}
 	vec_for_each (&f->waiting, p)

@@ -107,8 +107,8 @@ static void print_types(const struct heap_types *h)
 }
 
 /* Reads all that is needed from the image while it exists. */
-static int look(struct moment *m, struct heap_types *types, struct account_stacks *stacks,
-		struct mp_err *err)
+static int examine_image(struct moment *m, struct heap_types *types, struct account_stacks *stacks,
+			 struct mp_err *err)
 {
 	if (heap_types_take(types, &m->snapshot.image, &m->census) ||
 	    account_stacks(stacks, &m->snapshot.image))
@@ -116,7 +116,7 @@ static int look(struct moment *m, struct heap_types *types, struct account_stack
 	return 0;
 }
 
-static int run(struct target *t, const struct heap_command *c)
+static int run_heap(struct target *t, const struct heap_command *c)
 {
 	struct mp_err err = {0}, end_err = {0};
 	struct account_stacks stacks = {0};
@@ -136,7 +136,7 @@ static int run(struct target *t, const struct heap_command *c)
 	}
 	ret = walked;
 	if (!ret)
-		ret = look(&m, &types, &stacks, &err);
+		ret = examine_image(&m, &types, &stacks, &err);
 	end = snapshot_end(&m.snapshot, &end_err);
 	if (!ret)
 		ret = account_take(&account, t->pid, &stacks, &m.census, &err);
@@ -195,7 +195,7 @@ int cmd_heap(int argc, char **argv)
 		return usage_error("heap: which process? give -p PID");
 	if (target_look(&t, c.pid, &err))
 		return complain(&err);
-	status = run(&t, &c);
+	status = run_heap(&t, &c);
 	target_close(&t);
 	return status;
 }

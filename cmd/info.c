@@ -215,7 +215,7 @@ static int judge_binaries(const struct contents *c, const char *path, struct mp_
 				   : 0;
 }
 
-static int judge(const struct contents *c, const char *path, struct mp_err *err)
+static int check_contents(const struct contents *c, const char *path, struct mp_err *err)
 {
 	if (c->truncated)
 		return mp_fail(err, MP_EXIT_RECORDING, -EINVAL, "%s: %s", path, c->truncated);
@@ -241,7 +241,7 @@ int cmd_verify(int argc, char **argv)
 		return ret < 0 ? MP_EXIT_OK : ret;
 	if (contents_read(path, &c, &err))
 		return complain(&err);
-	ret = judge(&c, path, &err);
+	ret = check_contents(&c, path, &err);
 	if (!ret)
 		printf("%s: whole and sound: %s events, %s stacks, %s\n", printable(path),
 		       thousands(c.items[MPF_EVENT]), thousands(c.items[MPF_STACK]),

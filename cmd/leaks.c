@@ -348,7 +348,8 @@ static int write_graph(struct leak_join *j, enum format format, const char *path
 }
 
 /* Prints the result.  Return: the exit status. */
-static int tell(struct analysis *a, struct leak_join *j, const struct command *c, const char *mode)
+static int print_leaks(struct analysis *a, struct leak_join *j, const struct command *c,
+		       const char *mode)
 {
 	const struct stack_names names = {join_any_name, j};
 	struct mp_err err = {0};
@@ -409,14 +410,14 @@ static int analyse(struct target *t, const struct snapshot_plan *plan, const str
 	if (!status && a.overrun)
 		leaks_print_overrun(&a, t);
 	if (!status)
-		status = tell(&a, j, c, snapshot_mode_name(a.plan.mode));
+		status = print_leaks(&a, j, c, snapshot_mode_name(a.plan.mode));
 	if (a.overrun && status != LEAKS_NOT_INSPECTABLE && status != LEAKS_GONE)
 		status = LEAKS_OVERRUN;
 	analysis_free(&a);
 	return status;
 }
 
-static int run(struct target *t, const struct command *c)
+static int run_leaks(struct target *t, const struct command *c)
 {
 	const char *graph = wanted_graph(c);
 	struct mp_err err = {0};
@@ -459,7 +460,7 @@ static int run_core(const struct command *c)
 		       printable(a.name), a.threads);
 		ret = analysis_of_image(&a, &img, &c->o, &err);
 	}
-	status = ret ? status_of(ret, &err) : tell(&a, &none, c, "core");
+	status = ret ? status_of(ret, &err) : print_leaks(&a, &none, c, "core");
 	analysis_free(&a);
 	image_close(&img);
 	return status;
@@ -480,7 +481,7 @@ int cmd_leaks(int argc, char **argv)
 	ret = target_look(&t, c.pid, &err);
 	if (ret)
 		return status_of(ret, &err);
-	status = run(&t, &c);
+	status = run_leaks(&t, &c);
 	target_close(&t);
 	return status;
 }

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void tell(char answer[CONTROL_ANSWER], int ret, const struct recorder_boundary *b)
+static void write_answer(char answer[CONTROL_ANSWER], int ret, const struct recorder_boundary *b)
 {
 	if (ret == -ESHUTDOWN)
 		snprintf(answer, CONTROL_ANSWER, "ended");
@@ -24,15 +24,15 @@ void serve_request(void *recorder, const char *line, char answer[CONTROL_ANSWER]
 	int ret;
 
 	if (!r)
-		tell(answer, -EAGAIN, NULL);
+		write_answer(answer, -EAGAIN, NULL);
 	else if (!strcmp(line, "flush")) {
-		tell(answer, recorder_flush(r, &b), &b);
+		write_answer(answer, recorder_flush(r, &b), &b);
 	} else if (!strncmp(line, "mark ", 5)) {
 		ret = recorder_mark(r, line + 5);
-		tell(answer, ret ? ret : recorder_flush(r, &b), &b);
+		write_answer(answer, ret ? ret : recorder_flush(r, &b), &b);
 	} else if (!strcmp(line, "pause") || !strcmp(line, "resume")) {
 		recorder_pause(r, *line == 'p');
-		tell(answer, recorder_flush(r, &b), &b);
+		write_answer(answer, recorder_flush(r, &b), &b);
 	} else if (!strcmp(line, "ready")) {
 		snprintf(answer, CONTROL_ANSWER, "ok");
 	} else {

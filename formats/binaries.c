@@ -113,7 +113,7 @@ static int see(struct binaries *b, const struct piece *p, uint64_t at)
 	return 0;
 }
 
-static int look(struct binaries *b)
+static int read_pieces(struct binaries *b)
 {
 	struct piece p;
 	uint64_t at;
@@ -141,7 +141,7 @@ int binaries_open(struct binaries *b, const char *recording, struct mp_err *err)
 	ret = chunk_file_open(&b->file, recording, err);
 	if (ret)
 		return ret;
-	ret = look(b);
+	ret = read_pieces(b);
 	if (ret == -E2BIG)
 		return mp_fail(err, MP_EXIT_RECORDING, ret,
 			       "the recording is corrupt: it has more than %d binaries",
@@ -180,7 +180,7 @@ struct copying {
 	struct mp_binary of;
 };
 
-static int put(void *ctx, const void *data, size_t n)
+static int put_data(void *ctx, const void *data, size_t n)
 {
 	struct copying *c = ctx;
 	int ret;
@@ -197,7 +197,7 @@ static int copy(struct binaries *b, const struct binary *which, struct mpf_write
 	struct copying c = {w, {which->path, {0}, which->build_id_len, which->size, 0, NULL, 0}};
 
 	memcpy(c.of.build_id, which->build_id, which->build_id_len);
-	return binaries_read(b, which, put, &c);
+	return binaries_read(b, which, put_data, &c);
 }
 
 static bool is_new(struct intern *have, const struct binary *b)

@@ -100,7 +100,7 @@ static int next_chunk(struct mpf_reader *r)
 	return (int)h.type;
 }
 
-static char *keep(const char *s)
+static char *copy_string(const char *s)
 {
 	return strdup(s ? s : "");
 }
@@ -115,7 +115,7 @@ static void get_info(struct mpf_reader *r, struct mp_info *info)
 	info->start_unix_ns = get(r);
 	info->process_start_unix_ns = get(r);
 	for (int i = 0; i < 3; i++)
-		r->info_strings[i] = keep(get_string(r));
+		r->info_strings[i] = copy_string(get_string(r));
 	info->executable = r->info_strings[0];
 	info->cmdline = r->info_strings[1];
 	info->memprof_version = r->info_strings[2];

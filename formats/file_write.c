@@ -54,7 +54,7 @@ static inline uint8_t *delta(uint8_t *p, uint64_t v, uint64_t *last)
 	return varint(p, d);
 }
 
-static void put(struct mpf_writer *w, uint64_t v)
+static void put_varint(struct mpf_writer *w, uint64_t v)
 {
 	w->n = (size_t)(varint(w->raw + w->n, v) - w->raw);
 }
@@ -71,7 +71,7 @@ static void put_string(struct mpf_writer *w, const char *s)
 
 	if (n > STRING_MAX)
 		n = STRING_MAX;
-	put(w, s ? n + 1 : 0);
+	put_varint(w, s ? n + 1 : 0);
 	if (s)
 		put_bytes(w, s, n);
 }
@@ -142,21 +142,21 @@ static int item(struct mpf_writer *w, enum item kind)
 static void put_info(struct mpf_writer *w, const struct mp_info *info)
 {
 	put_bytes(w, info->id, sizeof(info->id));
-	put(w, info->pid);
-	put(w, info->machine);
-	put(w, info->mode);
-	put(w, info->start_unix_ns);
-	put(w, info->process_start_unix_ns);
+	put_varint(w, info->pid);
+	put_varint(w, info->machine);
+	put_varint(w, info->mode);
+	put_varint(w, info->start_unix_ns);
+	put_varint(w, info->process_start_unix_ns);
 	put_string(w, info->executable);
 	put_string(w, info->cmdline);
 	put_string(w, info->memprof_version);
-	put(w, info->sample_interval);
-	put(w, info->what);
-	put(w, info->user_only);
-	put(w, info->page_size);
-	put(w, info->piece);
-	put(w, info->piece_ns);
-	put(w, info->processes);
+	put_varint(w, info->sample_interval);
+	put_varint(w, info->what);
+	put_varint(w, info->user_only);
+	put_varint(w, info->page_size);
+	put_varint(w, info->piece);
+	put_varint(w, info->piece_ns);
+	put_varint(w, info->processes);
 }
 
 int mpf_create(const char *path, const struct mp_info *info, struct mpf_writer **out,
@@ -214,11 +214,11 @@ int mpf_put_hook(struct mpf_writer *w, const struct mp_hook_info *hook)
 int mpf_put_module(struct mpf_writer *w, const struct mp_module *m)
 {
 	if (!item(w, ITEM_OF_MODULE)) {
-		put(w, m->start);
-		put(w, m->end - m->start);
-		put(w, m->file_offset);
-		put(w, m->bias);
-		put(w, in_file(w, m->time_ns));
+		put_varint(w, m->start);
+		put_varint(w, m->end - m->start);
+		put_varint(w, m->file_offset);
+		put_varint(w, m->bias);
+		put_varint(w, in_file(w, m->time_ns));
 		put_string(w, m->path);
 		put_u8(w, m->build_id_len);
 		put_bytes(w, m->build_id, m->build_id_len);
@@ -229,7 +229,7 @@ int mpf_put_module(struct mpf_writer *w, const struct mp_module *m)
 int mpf_put_thread(struct mpf_writer *w, uint32_t tid, const char *name)
 {
 	if (!item(w, ITEM_OF_THREAD)) {
-		put(w, tid);
+		put_varint(w, tid);
 		put_string(w, name);
 	}
 	return w->error;
@@ -245,13 +245,13 @@ int mpf_put_stack(struct mpf_writer *w, uint32_t id, uint32_t flags, const uint6
 		return -E2BIG;
 	if (item(w, ITEM_OF_STACK))
 		return w->error;
-	put(w, id);
-	put(w, flags);
-	put(w, n);
+	put_varint(w, id);
+	put_varint(w, flags);
+	put_varint(w, n);
 	/* The outermost frames are often the same as in the previous stack. */
 	while (shared < n && shared < st->npc && pc[n - 1 - shared] == st->pc[st->npc - 1 - shared])
 		shared++;
-	put(w, shared);
+	put_varint(w, shared);
 	/* Rotate SS_PC_EXACT from bit 63 to bit 0 */
 	for (uint32_t i = 0; i < n - shared; i++)
 		put_delta(w, pc[i] << 1 | pc[i] >> 63, &last);
@@ -319,15 +319,15 @@ int mpf_put_event(struct mpf_writer *w, const struct mp_event *ev)
 int mpf_put_sample(struct mpf_writer *w, const struct mp_sample *s)
 {
 	if (!item(w, ITEM_OF_MEMORY)) {
-		put(w, in_file(w, s->time_ns));
-		put(w, s->rss);
-		put(w, s->anonymous);
-		put(w, s->file);
-		put(w, s->swap);
-		put(w, s->address_space);
-		put(w, s->session_rss);
-		put(w, s->session_anonymous);
-		put(w, s->session_address_space);
+		put_varint(w, in_file(w, s->time_ns));
+		put_varint(w, s->rss);
+		put_varint(w, s->anonymous);
+		put_varint(w, s->file);
+		put_varint(w, s->swap);
+		put_varint(w, s->address_space);
+		put_varint(w, s->session_rss);
+		put_varint(w, s->session_anonymous);
+		put_varint(w, s->session_address_space);
 	}
 	return w->error;
 }
@@ -335,13 +335,13 @@ int mpf_put_sample(struct mpf_writer *w, const struct mp_sample *s)
 int mpf_put_map_usage(struct mpf_writer *w, const struct mp_map_usage *u)
 {
 	if (!item(w, ITEM_OF_MAP_USAGE)) {
-		put(w, in_file(w, u->time_ns));
+		put_varint(w, in_file(w, u->time_ns));
 		put_delta(w, u->start, &w->st.module);
-		put(w, u->end - u->start);
-		put(w, u->rss);
-		put(w, u->anonymous);
-		put(w, u->swap);
-		put(w, u->prot);
+		put_varint(w, u->end - u->start);
+		put_varint(w, u->rss);
+		put_varint(w, u->anonymous);
+		put_varint(w, u->swap);
+		put_varint(w, u->prot);
 		put_string(w, u->path);
 	}
 	return w->error;
@@ -358,9 +358,9 @@ int mpf_put_losses(struct mpf_writer *w, const struct mp_losses *l)
 
 		in.first_loss_ns = in_file(w, l->first_loss_ns);
 		in.last_loss_ns = in_file(w, l->last_loss_ns);
-		put(w, n);
+		put_varint(w, n);
 		for (size_t i = 0; i < n; i++)
-			put(w, v[i]);
+			put_varint(w, v[i]);
 	}
 	return w->error;
 }
@@ -368,8 +368,8 @@ int mpf_put_losses(struct mpf_writer *w, const struct mp_losses *l)
 int mpf_put_symbols(struct mpf_writer *w, uint64_t pc, const struct mp_symbol *sym, uint32_t n)
 {
 	if (!item(w, ITEM_OF_SYMBOLS)) {
-		put(w, pc << 1 | pc >> 63);
-		put(w, n);
+		put_varint(w, pc << 1 | pc >> 63);
+		put_varint(w, n);
 		for (uint32_t i = 0; i < n; i++) {
 			/* If several long names of inlined functions do not fit, those of the
 			 * outermost frames are left out. */
@@ -378,8 +378,8 @@ int mpf_put_symbols(struct mpf_writer *w, uint64_t pc, const struct mp_symbol *s
 			put_string(w, room ? sym[i].function : NULL);
 			put_string(w, room ? sym[i].raw_function : NULL);
 			put_string(w, room ? sym[i].source : NULL);
-			put(w, sym[i].line);
-			put(w, sym[i].column);
+			put_varint(w, sym[i].line);
+			put_varint(w, sym[i].column);
 			put_u8(w, sym[i].is_inline);
 		}
 	}
@@ -389,12 +389,12 @@ int mpf_put_symbols(struct mpf_writer *w, uint64_t pc, const struct mp_symbol *s
 int mpf_put_finish(struct mpf_writer *w, const struct mp_finish *f)
 {
 	if (!item(w, ITEM_OF_FINISH)) {
-		put(w, in_file(w, f->end_ns));
-		put(w, f->peak_live_bytes);
-		put(w, f->peak_live_blocks);
-		put(w, in_file(w, f->peak_time_ns));
-		put(w, f->attach_stop_ns);
-		put(w, f->detach_stop_ns);
+		put_varint(w, in_file(w, f->end_ns));
+		put_varint(w, f->peak_live_bytes);
+		put_varint(w, f->peak_live_blocks);
+		put_varint(w, in_file(w, f->peak_time_ns));
+		put_varint(w, f->attach_stop_ns);
+		put_varint(w, f->detach_stop_ns);
 		put_u8(w, f->reason);
 		put_u8(w, f->restored);
 		put_u8(w, f->sideband);
@@ -406,16 +406,16 @@ int mpf_put_culled(struct mpf_writer *w, const struct mp_culled *c)
 {
 	if (!item(w, ITEM_OF_CULLED)) {
 		put_delta(w, in_file(w, c->time_ns), &w->st.time);
-		put(w, c->stack);
-		put(w, c->tid);
-		put(w, c->free_tid);
-		put(w, c->hook);
-		put(w, c->free_hook | (uint64_t)c->process << 16);
-		put(w, c->blocks);
-		put(w, c->bytes);
-		put(w, zigzag((int64_t)(c->usable - c->bytes)));
-		put(w, c->temporary);
-		put(w, c->temporary_bytes);
+		put_varint(w, c->stack);
+		put_varint(w, c->tid);
+		put_varint(w, c->free_tid);
+		put_varint(w, c->hook);
+		put_varint(w, c->free_hook | (uint64_t)c->process << 16);
+		put_varint(w, c->blocks);
+		put_varint(w, c->bytes);
+		put_varint(w, zigzag((int64_t)(c->usable - c->bytes)));
+		put_varint(w, c->temporary);
+		put_varint(w, c->temporary_bytes);
 	}
 	return w->error;
 }
@@ -423,7 +423,7 @@ int mpf_put_culled(struct mpf_writer *w, const struct mp_culled *c)
 int mpf_put_mark(struct mpf_writer *w, uint64_t time_ns, const char *name)
 {
 	if (!item(w, ITEM_OF_MARK)) {
-		put(w, in_file(w, time_ns));
+		put_varint(w, in_file(w, time_ns));
 		put_string(w, name);
 	}
 	return w->error;
@@ -432,10 +432,10 @@ int mpf_put_mark(struct mpf_writer *w, uint64_t time_ns, const char *name)
 int mpf_put_process(struct mpf_writer *w, const struct mp_process *p)
 {
 	if (!item(w, ITEM_OF_PROCESS)) {
-		put(w, p->number);
-		put(w, p->pid);
-		put(w, p->start_ns);
-		put(w, p->end_ns - p->start_ns);
+		put_varint(w, p->number);
+		put_varint(w, p->pid);
+		put_varint(w, p->start_ns);
+		put_varint(w, p->end_ns - p->start_ns);
 		put_string(w, p->executable);
 		put_string(w, p->cmdline);
 	}
@@ -451,8 +451,8 @@ int mpf_put_binary(struct mpf_writer *w, const struct mp_binary *b)
 	put_string(w, b->path);
 	put_u8(w, b->build_id_len);
 	put_bytes(w, b->build_id, b->build_id_len);
-	put(w, b->size);
-	put(w, b->offset);
+	put_varint(w, b->size);
+	put_varint(w, b->offset);
 	put_bytes(w, b->data, b->n);
 	write_chunk(w, CHUNK_BINARY);
 	return w->error;
@@ -473,12 +473,12 @@ int mpf_begin_index(struct mpf_writer *w)
 int mpf_put_totals(struct mpf_writer *w, const struct mp_totals *t)
 {
 	if (!item(w, ITEM_OF_TOTALS)) {
-		put(w, t->events);
-		put(w, t->allocations);
-		put(w, t->allocated_bytes);
-		put(w, t->frees);
-		put(w, t->live_bytes);
-		put(w, t->live_blocks);
+		put_varint(w, t->events);
+		put_varint(w, t->allocations);
+		put_varint(w, t->allocated_bytes);
+		put_varint(w, t->frees);
+		put_varint(w, t->live_bytes);
+		put_varint(w, t->live_blocks);
 	}
 	return w->error;
 }
@@ -486,9 +486,9 @@ int mpf_put_totals(struct mpf_writer *w, const struct mp_totals *t)
 int mpf_put_live(struct mpf_writer *w, uint32_t id, uint64_t bytes, uint64_t blocks)
 {
 	if (!item(w, ITEM_OF_LIVE)) {
-		put(w, id);
-		put(w, bytes);
-		put(w, blocks);
+		put_varint(w, id);
+		put_varint(w, bytes);
+		put_varint(w, blocks);
 	}
 	return w->error;
 }

@@ -84,7 +84,7 @@ int family_refuse_recorder(pid_t pid, enum mp_exit exit, struct mp_err *err)
 }
 
 /* Adopts the session of @pid.  Return: 0, to be followed by let_go(), or a negative errno. */
-static int take(pid_t pid, struct target *t, struct session *s)
+static int adopt_session(pid_t pid, struct target *t, struct session *s)
 {
 	int ret = target_look(t, pid, NULL);
 
@@ -108,7 +108,7 @@ bool family_is_child(pid_t pid)
 	struct target t;
 	bool child;
 
-	if (take(pid, &t, &s))
+	if (adopt_session(pid, &t, &s))
 		return false;
 	child = session_is_child(&s);
 	let_go(&t, &s);
@@ -135,7 +135,7 @@ static int restore(pid_t pid)
 	struct target t;
 	int ret;
 
-	if (take(pid, &t, &s))
+	if (adopt_session(pid, &t, &s))
 		return kill(pid, 0) || is_recorder(pid) ? 0 : -1;
 	ret = !session_is_child(&s) ? 0 : session_close(&s, NULL) ? -1 : 1;
 	let_go(&t, &s);

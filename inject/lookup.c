@@ -13,7 +13,7 @@ struct view {
 };
 
 /* Copies @n bytes at @offset.  Return: false if they are outside the block. */
-static bool take(const struct view *v, uint64_t offset, void *out, uint64_t n)
+static bool copy_checked(const struct view *v, uint64_t offset, void *out, uint64_t n)
 {
 	if (offset > v->length || n > v->length - offset)
 		return false;
@@ -37,13 +37,13 @@ static bool find_module(const struct view *v, uint64_t list, uint64_t pc, struct
 	struct ss_module_list head;
 	uint32_t lo = 0, hi;
 
-	if (!take(v, list, &head, sizeof(head)))
+	if (!copy_checked(v, list, &head, sizeof(head)))
 		return false;
 	hi = head.n < SS_MAX_MODULES ? head.n : SS_MAX_MODULES;
 	while (lo < hi) {
 		uint32_t mid = (lo + hi) / 2;
 
-		if (!take(v, list + sizeof(head) + mid * sizeof(*m), m, sizeof(*m)))
+		if (!copy_checked(v, list + sizeof(head) + mid * sizeof(*m), m, sizeof(*m)))
 			return false;
 		if (pc < m->start)
 			hi = mid;
@@ -64,14 +64,14 @@ static uint16_t find_row(const struct view *v, const struct ss_module *m, uint64
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2, pc;
 
-		if (!take(v, m->pcs + 4ull * mid, &pc, sizeof(pc)))
+		if (!copy_checked(v, m->pcs + 4ull * mid, &pc, sizeof(pc)))
 			return 0;
 		if (pc <= at)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	return lo && take(v, m->rules + 2ull * (lo - 1), &id, sizeof(id)) ? id : 0;
+	return lo && copy_checked(v, m->rules + 2ull * (lo - 1), &id, sizeof(id)) ? id : 0;
 }
 
 enum lookup block_rule(const struct ss_control *block, uint64_t length, uint64_t pc,
@@ -83,11 +83,12 @@ enum lookup block_rule(const struct ss_control *block, uint64_t length, uint64_t
 	uint16_t id;
 
 	if (!take_list(&v, &list) ||
-	    !take(&v, offsetof(struct ss_control, full_rules), &full, sizeof(full)) ||
+	    !copy_checked(&v, offsetof(struct ss_control, full_rules), &full, sizeof(full)) ||
 	    !find_module(&v, list, pc, &m))
 		return LOOKUP_NO_MODULE;
 	id = find_row(&v, &m, pc - m.start);
-	if (!id || full > length || !take(&v, full + id * sizeof(*rule), rule, sizeof(*rule)))
+	if (!id || full > length ||
+	    !copy_checked(&v, full + id * sizeof(*rule), rule, sizeof(*rule)))
 		return LOOKUP_NO_RULE;
 	return LOOKUP_RULE;
 }

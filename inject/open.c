@@ -75,8 +75,8 @@ static int map_here(struct session *s, long fd, uint64_t length)
 
 /* Fills in the block before it is mapped in the target, so that another memprof always finds it
  * complete. */
-static int fill(struct session *s, const struct ss_control *layout, const struct session_options *o,
-		uint64_t agent)
+static int fill_block(struct session *s, const struct ss_control *layout,
+		      const struct session_options *o, uint64_t agent)
 {
 	struct ss_control *c = s->block;
 	struct ss_journal *j;
@@ -171,7 +171,7 @@ static uint64_t agent_place(const struct session *s, const struct maps *maps, ui
 
 /* The kernel has chosen the address of the block; if that overlaps the place for the agent, chooses
  * another one. */
-static int make_way(struct session *s)
+static int move_agent(struct session *s)
 {
 	struct ss_journal *j = s->journal;
 	const struct maps *maps;
@@ -205,7 +205,7 @@ static int open_block(struct session *s, struct remote *r, const struct layout *
 	fault_point("open-memfd");
 	err = map_here(s, fd, layout->length);
 	if (!err)
-		err = fill(s, &layout->control, o, agent);
+		err = fill_block(s, &layout->control, o, agent);
 	if (!err && layout->prefault)
 		err = madvise(s->block, layout->length, MADV_POPULATE_WRITE) ? -errno : 0;
 	if (!err)
@@ -213,7 +213,7 @@ static int open_block(struct session *s, struct remote *r, const struct layout *
 	fault_point("open-mapped");
 	if (!err) {
 		s->journal->session_addr = addr;
-		err = make_way(s);
+		err = move_agent(s);
 		journal_publish(s);
 	}
 	fault_point("open-block");

@@ -412,7 +412,7 @@ static int plan_all(struct batch *b, const struct maps *maps, struct mp_err *err
 		}
 		/* A wrapper is not needed if it calls another hooked function, which sees the
 		 * call. */
-		if (ret == -ENOENT || (ret == -ENOTSUP && hook_goes_on(b->s->t, plan, &h))) {
+		if (ret == -ENOENT || (ret == -ENOTSUP && hook_calls_hooked(b->s->t, plan, &h))) {
 			drop_planned(plan, i);
 			continue;
 		}
@@ -464,7 +464,7 @@ static bool cannot_move(const struct arch *arch, const struct ss_journal_hook *h
 	return arch->groups;
 }
 
-static bool stands_badly(const struct batch *b, struct thread *th)
+static bool pc_in_group(const struct batch *b, struct thread *th)
 {
 	const struct arch *arch = b->s->t->arch;
 	bool badly = false;
@@ -489,7 +489,7 @@ static bool windows_busy(const struct batch *b, const struct maps *maps)
 		spans[i] = (struct span){b->work[i].hook.addr + 1,
 					 b->work[i].hook.addr + b->work[i].hook.length};
 	vec_for_each (&b->s->t->threads, th) {
-		busy = stack_interrupted(b->s->t, *th, maps, spans, b->n) || stands_badly(b, *th);
+		busy = stack_interrupted(b->s->t, *th, maps, spans, b->n) || pc_in_group(b, *th);
 		if (busy)
 			break;
 	}

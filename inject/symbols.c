@@ -567,7 +567,7 @@ static bool same_kind(uint8_t a, uint8_t b)
 	return a == b;
 }
 
-bool hook_goes_on(struct target *t, const struct hook_plan *plan, const struct planned_hook *h)
+bool hook_calls_hooked(struct target *t, const struct hook_plan *plan, const struct planned_hook *h)
 {
 	uint64_t length = h->end - h->addr;
 	struct arch_insn i;
@@ -608,7 +608,7 @@ static void drop_doubles(struct target *t, struct hook_plan *plan)
 	/* The hook of free leaves no frame by which a nested free could be recognized. */
 	for (size_t i = 0; i < plan->hooks.n; i++) {
 		if (plan->hooks.at[i].kind == SS_HOOK_FREE &&
-		    hook_goes_on(t, plan, &plan->hooks.at[i]) && vec_push(&gone, i))
+		    hook_calls_hooked(t, plan, &plan->hooks.at[i]) && vec_push(&gone, i))
 			break;
 	}
 	for (size_t k = gone.n; k-- > 0;) {

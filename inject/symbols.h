@@ -50,7 +50,8 @@ __must_check int hook_plan_make(struct target *t, const struct maps *maps,
 				struct mp_err *err);
 /* Does the function only forward to another planned one of the same kind (by a direct call or jump,
  * also through the PLT)?  Then the other one's hook sees the call. */
-bool hook_goes_on(struct target *t, const struct hook_plan *plan, const struct planned_hook *h);
+bool hook_calls_hooked(struct target *t, const struct hook_plan *plan,
+		       const struct planned_hook *h);
 void hook_plan_free(struct hook_plan *plan);
 
 #endif

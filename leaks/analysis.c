@@ -78,8 +78,8 @@ static void forget(struct analysis *a)
 }
 
 /* Examines one snapshot.  @seen: leaks of the snapshots before, replaced by those that all have. */
-static int look(struct analysis *a, struct image *img, const struct analysis_options *o,
-		uint32_t round, struct sightings *seen, struct mp_err *err)
+static int examine_snapshot(struct analysis *a, struct image *img, const struct analysis_options *o,
+			    uint32_t round, struct sightings *seen, struct mp_err *err)
 {
 	struct sightings now = {0};
 	int ret = build(a, img, err);
@@ -126,7 +126,7 @@ static int one_round(struct analysis *a, struct target *t, const struct snapshot
 	a->walk_ns = m.walk_ns;
 	a->threads = (uint32_t)m.snapshot.image.threads.n;
 	a->census = m.census;
-	ret = walked ? walked : look(a, &m.snapshot.image, o, round, seen, err);
+	ret = walked ? walked : examine_snapshot(a, &m.snapshot.image, o, round, seen, err);
 	a->taken_ns = m.snapshot.taken_ns;
 	a->copy_ns = mono_ns() - a->taken_ns;
 	end = snapshot_end(&m.snapshot, &end_err);

@@ -13,7 +13,8 @@ static int by_address(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static int run(struct census *c, struct image *img, const struct walker *w, struct mp_err *err)
+static int run_walker(struct census *c, struct image *img, const struct walker *w,
+		      struct mp_err *err)
 {
 	struct heap h = {0};
 	struct mp_err why = {0};
@@ -79,7 +80,7 @@ int census_take(struct census *c, struct image *img, struct mp_err *err)
 
 	memset(c, 0, sizeof(*c));
 	for (size_t i = 0; walkers[i] && !ret; i++)
-		ret = run(c, img, walkers[i], err);
+		ret = run_walker(c, img, walkers[i], err);
 	if (ret)
 		return ret;
 	if (!c->heaps.n && c->unknown[0])

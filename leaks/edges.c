@@ -56,7 +56,7 @@ static void set_first(struct scan *s, uint32_t from)
 		s->graph->first[s->done++] = (uint32_t)s->graph->to.n;
 }
 
-static void settle(struct scan *s, const struct scan_pending *p)
+static void add_edge(struct scan *s, const struct scan_pending *p)
 {
 	struct graph *g = s->graph;
 	uint32_t to = index_in(&g->index, p->record, p->value);
@@ -95,7 +95,7 @@ static inline void enqueue(struct scan *s, uint64_t value, bool tagged, uint64_t
 	__builtin_prefetch(r);
 	p = &s->queue[s->head % SCAN_QUEUE];
 	if (s->count == SCAN_QUEUE)
-		settle(s, p);
+		add_edge(s, p);
 	else
 		s->count++;
 	*p = (struct scan_pending){value, addr, r, from, tagged};
@@ -160,7 +160,7 @@ void scan_unaligned(struct scan *s, const uint8_t *bytes, size_t n, uint64_t add
 int scan_flush(struct scan *s)
 {
 	while (s->count) {
-		settle(s, &s->queue[(s->head - s->count) % SCAN_QUEUE]);
+		add_edge(s, &s->queue[(s->head - s->count) % SCAN_QUEUE]);
 		s->count--;
 	}
 	return s->failed ? -ENOMEM : 0;

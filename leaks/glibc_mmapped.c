@@ -47,8 +47,8 @@ static uint64_t aligned_chunk(struct glibc *g, uint64_t map, uint64_t left, uint
 }
 
 /* Return: bytes of the mapping that begins with chunk @c at @at; 0: there is none; or -ENOMEM. */
-static int64_t take(struct glibc *g, const struct chunk *c, uint64_t at, uint64_t end,
-		    struct found *f)
+static int64_t check_mapping(struct glibc *g, const struct chunk *c, uint64_t at, uint64_t end,
+			     struct found *f)
 {
 	uint64_t total, offset;
 
@@ -90,7 +90,7 @@ static int walk_start(struct glibc *g, const struct image_map *m, size_t nknown,
 			at = page_up(r->end);
 			continue;
 		}
-		n = glibc_chunk_alone(g, at, &c) ? take(g, &c, at, m->end, f) : 0;
+		n = glibc_chunk_alone(g, at, &c) ? check_mapping(g, &c, at, m->end, f) : 0;
 		if (n <= 0)
 			return (int)n;
 		at += (uint64_t)n;
@@ -119,7 +119,7 @@ static int walk_pages(struct glibc *g, const struct image_map *m, size_t nknown,
 			continue;
 		}
 		if (glibc_chunk_at(g, &g->probe, at, &c))
-			n = take(g, &c, at, m->end, f);
+			n = check_mapping(g, &c, at, m->end, f);
 		if (n < 0)
 			return (int)n;
 		at += n ? (uint64_t)n : PAGE;

@@ -91,7 +91,7 @@ static int add_newborn(struct image *img, pid_t pid)
 	return ret;
 }
 
-static int stop_well(struct snapshot *s, const struct deadline *deadline, struct mp_err *err)
+static int stop_in_time(struct snapshot *s, const struct deadline *deadline, struct mp_err *err)
 {
 	int ret;
 
@@ -165,7 +165,7 @@ static int stop_and_copy(struct snapshot *s, bool orphan, const struct deadline 
 			 struct mp_err *err)
 {
 	bool in_place = s->plan.mode == SNAPSHOT_IN_PLACE;
-	int ret = stop_well(s, deadline, err);
+	int ret = stop_in_time(s, deadline, err);
 
 	if (!ret)
 		ret = image_take_threads(&s->image, s->t);
@@ -223,7 +223,7 @@ static int begin_pre_copy(struct snapshot *s, uint64_t max_ms, struct mp_err *er
 	ignore_result(emergency_find(s->t)); /* as in take_copy() */
 	deadline = deadline_in_ms(max_ms);
 	priority_raise(&old);
-	ret = stop_well(s, &deadline, err);
+	ret = stop_in_time(s, &deadline, err);
 	if (!ret)
 		ret = precopy_begin(&s->pre, s->t, err);
 	s->other_pause_ns = let_go(s);
@@ -238,7 +238,7 @@ static int stop_and_take(struct snapshot *s, uint64_t max_ms, struct mp_err *err
 	int ret;
 
 	priority_raise(&old);
-	ret = stop_well(s, &deadline, err);
+	ret = stop_in_time(s, &deadline, err);
 	if (!ret)
 		ret = image_take_threads(&s->image, s->t);
 	if (!ret)
@@ -272,7 +272,7 @@ static int read_pre_copy(struct snapshot *s, uint64_t max_ms, struct mp_err *err
 }
 
 /* Might a copy succeed where the pre-copy failed? */
-static bool rather_copy(const struct snapshot *s, int ret, uint64_t max_ms)
+static bool should_copy(const struct snapshot *s, int ret, uint64_t max_ms)
 {
 	return s->plan.automatic && (ret == -ETIME || ret == -ENOMEM || ret == -EPERM) &&
 	       s->plan.copy_pause_ns <= max_ms * 1000000;
@@ -343,17 +343,17 @@ static bool clear_up(struct target *t)
 	return !left;
 }
 
-static int take(struct snapshot *s, uint64_t max_ms, struct mp_err *err)
+static int take_snapshot(struct snapshot *s, uint64_t max_ms, struct mp_err *err)
 {
 	int ret;
 
 	image_init(&s->image, s->t->arch, s->t->pid);
 	ret = s->plan.mode == SNAPSHOT_PRE_COPY ? take_pre_copy(s, max_ms, err)
 						: take_copy(s, max_ms, err);
-	if (ret && s->plan.mode == SNAPSHOT_PRE_COPY && rather_copy(s, ret, max_ms)) {
+	if (ret && s->plan.mode == SNAPSHOT_PRE_COPY && should_copy(s, ret, max_ms)) {
 		s->plan.mode = SNAPSHOT_COPY;
 		image_close(&s->image);
-		return take(s, max_ms, err);
+		return take_snapshot(s, max_ms, err);
 	}
 	if (ret) {
 		if (s->plan.mode == SNAPSHOT_COPY || s->plan.mode == SNAPSHOT_GENTLE)
@@ -422,7 +422,7 @@ static int take_again(struct snapshot *s, uint64_t max_ms, struct mp_err *err)
 
 	if (s->plan.mode != SNAPSHOT_PRE_COPY) {
 		ret = end(s, err);
-		return ret ? ret : take(s, max_ms, err);
+		return ret ? ret : take_snapshot(s, max_ms, err);
 	}
 	image_close(&s->image);
 	image_init(&s->image, s->t->arch, s->t->pid);
@@ -443,7 +443,7 @@ int snapshot_take(struct snapshot *s, struct target *t, const struct snapshot_pl
 	s->t = t;
 	s->plan = *plan;
 	hand_take();
-	ret = take(s, max_ms, err);
+	ret = take_snapshot(s, max_ms, err);
 	hand_leave(ret ? NULL : give_up, s);
 	fault_point("snapshot-taken");
 	return ret;

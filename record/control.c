@@ -108,7 +108,7 @@ static void serve_one(struct control *c, int fd)
 	write_line(fd, answer);
 }
 
-static void *run(void *arg)
+static void *serve_requests(void *arg)
 {
 	struct control *c = arg;
 
@@ -148,7 +148,7 @@ int control_open(char name[CONTROL_NAME],
 		     listen(c->fd, BACKLOG)))
 		ret = -errno;
 	if (!ret)
-		ret = -pthread_create(&c->thread, NULL, run, c);
+		ret = -pthread_create(&c->thread, NULL, serve_requests, c);
 	if (ret) {
 		if (c->fd >= 0)
 			close(c->fd);

@@ -214,7 +214,7 @@ static int put_module(struct merge *m, struct stream *s)
 	return merge_output_module(&m->out, &module, s->number, m->err);
 }
 
-static int put(struct merge *m, struct stream *s)
+static int put_item(struct merge *m, struct stream *s)
 {
 	const struct mpf_item *it = &s->item;
 
@@ -298,12 +298,12 @@ static int start(struct merge *m)
 	return 0;
 }
 
-static int run(struct merge *m)
+static int merge_streams(struct merge *m)
 {
 	int ret = start(m);
 
 	while (!ret && m->n) {
-		ret = put(m, m->heap[0]);
+		ret = put_item(m, m->heap[0]);
 		if (!ret)
 			ret = next(m, m->heap[0]);
 		if (ret < 0)
@@ -323,7 +323,7 @@ static int merge_into(struct merge *m, const char *to, bool *truncated)
 
 	m->indexed = merge_index_possible(m->parts);
 	if (!ret)
-		ret = run(m);
+		ret = merge_streams(m);
 	if (!ret && m->indexed)
 		ret = merge_index_put(&m->out, m->carried, m->err);
 	if (!ret)

@@ -91,7 +91,7 @@ static void take_totals(struct merge_index *x, const struct mp_totals *t)
 	x->totals.live_blocks += x->last ? t->live_blocks : 0;
 }
 
-static int take(struct merge_index *x, const struct mpf_item *it)
+static int note_item(struct merge_index *x, const struct mpf_item *it)
 {
 	switch (it->kind) {
 	case MPF_TOTALS:
@@ -177,7 +177,7 @@ static int write_index(struct merge_index *x)
 int merge_index_put(struct merge_output *o, uint64_t carried, struct mp_err *err)
 {
 	struct merge_index x = {.o = o, .err = err};
-	int ret = read_parts(&x, take);
+	int ret = read_parts(&x, note_item);
 
 	if (x.totals.events >= carried)
 		x.totals.events -= carried;

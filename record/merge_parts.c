@@ -43,7 +43,7 @@ static int look_at_end(struct merge_part *p, struct mpf_reader *r, struct mp_err
 	return ret;
 }
 
-static int look(struct merge_part *p, const char *path, struct mp_err *err)
+static int read_part(struct merge_part *p, const char *path, struct mp_err *err)
 {
 	struct mpf_reader *r;
 	struct mp_info info;
@@ -199,7 +199,7 @@ int merge_parts_look(char *const *paths, uint32_t n, struct merge_parts *p, stru
 	for (uint32_t i = 0; !ret && i < n; i++) {
 		if (vec_push(&p->part, (struct merge_part){0}))
 			return out_of_memory(err);
-		ret = look(&p->part.at[i], paths[i], err);
+		ret = read_part(&p->part.at[i], paths[i], err);
 	}
 	if (ret)
 		return ret;

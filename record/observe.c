@@ -355,7 +355,7 @@ static void on_fault(struct observer *o, struct watched *w, const struct probe_s
 		   stack_of(o, s));
 }
 
-static void take(void *ctx, const struct probe_sample *s)
+static void take_sample(void *ctx, const struct probe_sample *s)
 {
 	struct observer *o = ctx;
 	struct watched *w;
@@ -392,7 +392,7 @@ static void round_of(struct observer *o, bool last)
 
 	set_anchor(o);
 	pthread_mutex_lock(&o->lock);
-	until = probes_drain(o->probes, take, o, last);
+	until = probes_drain(o->probes, take_sample, o, last);
 	pthread_mutex_unlock(&o->lock);
 	if (!last)
 		__atomic_store_n(o->config.complete_until, ticks_at(o, until), __ATOMIC_RELEASE);

@@ -78,7 +78,7 @@ static void insert(struct pending *p, size_t n)
 /* Sorts the records of one ring.  They are in order except where signal handlers wrote records in
  * between, so runs sorted by insertion usually join without a merge.  Only records of a malicious
  * target need one. */
-static void settle(struct order *o, size_t first)
+static void sort_ring(struct order *o, size_t first)
 {
 	struct pending *p = o->events + first;
 	size_t n = o->n - first;
@@ -162,7 +162,7 @@ uint64_t order_take(struct order *o, const struct batch *b, uint64_t now)
 		}
 		p = end;
 		if (o->n > first) {
-			settle(o, first);
+			sort_ring(o, first);
 			ends[n++] = o->n;
 		}
 	}

@@ -114,7 +114,7 @@ static void work(struct recorder *r, enum piece_job job)
 		p->error = ret;
 }
 
-static void *run(void *arg)
+static void *close_pieces(void *arg)
 {
 	struct recorder *r = arg;
 	struct piece *p = &r->piece;
@@ -178,7 +178,7 @@ int piece_start(struct recorder *r)
 		return -ENOMEM;
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->changed, NULL);
-	p->has_thread = !pthread_create(&p->thread, NULL, run, r);
+	p->has_thread = !pthread_create(&p->thread, NULL, close_pieces, r);
 	return p->has_thread ? 0 : -EAGAIN;
 }
 
@@ -297,7 +297,7 @@ static bool create(struct recorder *r, uint64_t base_ns)
 	return false;
 }
 
-static void turn_page(struct recorder *r, uint64_t base_ns, uint64_t now_ns)
+static void begin_piece(struct recorder *r, uint64_t base_ns, uint64_t now_ns)
 {
 	struct piece *p = &r->piece;
 
@@ -328,7 +328,7 @@ void piece_next(struct recorder *r, uint64_t now_ns)
 	    r->now.error || !create(r, base_ns))
 		return;
 	p->end = end_of_piece(r, now_ns);
-	turn_page(r, base_ns, now_ns);
+	begin_piece(r, base_ns, now_ns);
 	p->next_bytes = r->config.rotation.bytes;
 	put_head(r);
 	/* From now on a recorder that takes over the session finds all it needs in this piece. */

@@ -224,7 +224,7 @@ static int ready_find(struct recorder *r, struct ready *a)
 }
 
 /* Moves the ready records up to time @end from the rings to a new batch. */
-static struct batch *take(struct recorder *r, struct ready *a, uint64_t end)
+static struct batch *take_batch(struct recorder *r, struct ready *a, uint64_t end)
 {
 	struct batch *b = batch_new(a->n);
 	uint64_t sum = 0, used = 0, room = r->queue_ceiling / QUEUE_BATCH * 2;
@@ -311,7 +311,7 @@ static uint64_t drain(struct recorder *r, enum round how)
 		 * the next recorder. */
 		if (how == ROUND_KEEP && end > until)
 			end = until;
-		b = ret ? NULL : take(r, &a, end);
+		b = ret ? NULL : take_batch(r, &a, end);
 		if (!b)
 			break;
 		taken += b->bytes;

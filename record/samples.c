@@ -202,7 +202,7 @@ static bool decode(struct probes *p, const struct cpu *cpu, const struct perf_ev
 /* -------------------------------------------------------------------------------- draining -- */
 
 /* Appends new records from the ring to those left over. */
-static void fill(struct cpu *c)
+static void fill_batch(struct cpu *c)
 {
 	uint64_t n = ring_ready(&c->ring), room = 2 * c->ring.size - c->left;
 
@@ -252,7 +252,7 @@ uint64_t probes_drain(struct probes *p, void (*take)(void *ctx, const struct pro
 	if (!at)
 		return 0;
 	vec_for_each (&p->cpus, c)
-		fill(c);
+		fill_batch(c);
 	for (;;) {
 		const struct perf_event_header *first = NULL;
 		uint64_t earliest = UINT64_MAX;

@@ -81,7 +81,8 @@ struct map_record { /* PERF_RECORD_MMAP and MMAP2 begin like this (linux/perf_ev
 	uint32_t pid, tid;
 };
 
-static void look(struct sideband *s, const struct perf_event_header *h, struct sideband_news *news)
+static void note_record(struct sideband *s, const struct perf_event_header *h,
+			struct sideband_news *news)
 {
 	const struct map_record *m = (const void *)h;
 
@@ -114,7 +115,7 @@ struct sideband_news sideband_poll(struct sideband *s)
 
 			if (h->size < sizeof(*h) || h->size > n - at)
 				break;
-			look(s, h, &news);
+			note_record(s, h, &news);
 			at += h->size;
 		}
 		ring_advance(&s->cpu[i].ring, n);

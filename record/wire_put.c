@@ -20,8 +20,8 @@ struct wire wire_open(struct ss_control *block, const struct ss_control *layout,
 	return w;
 }
 
-static void put(struct wire *w, enum mpr_lost kind, void *record, uint32_t type, uint16_t misc,
-		uint16_t size)
+static void put_record(struct wire *w, enum mpr_lost kind, void *record, uint32_t type,
+		       uint16_t misc, uint16_t size)
 {
 	struct mpr_header h = {type, misc, size};
 	uint64_t head = w->page->data_head, at = head & (w->size - 1), first = w->size - at;
@@ -42,7 +42,7 @@ void wire_thread(struct wire *w, uint64_t time, uint32_t tid)
 	struct mpr_thread r = {.time = time, .tid = tid};
 
 	w->slot->tid = tid;
-	put(w, MPR_LOST_OTHER, &r, MPR_THREAD, 0, sizeof(r));
+	put_record(w, MPR_LOST_OTHER, &r, MPR_THREAD, 0, sizeof(r));
 }
 
 void wire_alloc(struct wire *w, uint64_t time, uint64_t addr_hook, uint64_t size, uint32_t stack)
@@ -50,14 +50,16 @@ void wire_alloc(struct wire *w, uint64_t time, uint64_t addr_hook, uint64_t size
 	struct mpr_alloc_big r = {
 	    .time = time, .addr_hook = addr_hook, .size = size, .stack = stack};
 
-	put(w, MPR_LOST_ALLOC, &r, MPR_ALLOC_BIG, MPR_SLACK_UNKNOWN << MPR_SLACK_SHIFT, sizeof(r));
+	put_record(w, MPR_LOST_ALLOC, &r, MPR_ALLOC_BIG, MPR_SLACK_UNKNOWN << MPR_SLACK_SHIFT,
+		   sizeof(r));
 }
 
 void wire_free(struct wire *w, uint32_t type, uint16_t misc, uint64_t time, uint64_t addr_hook)
 {
 	struct mpr_free r = {.time = time, .addr_hook = addr_hook};
 
-	put(w, type == MPR_FREE ? MPR_LOST_FREE : MPR_LOST_REALLOC, &r, type, misc, sizeof(r));
+	put_record(w, type == MPR_FREE ? MPR_LOST_FREE : MPR_LOST_REALLOC, &r, type, misc,
+		   sizeof(r));
 }
 
 void wire_realloc_end(struct wire *w, uint64_t time, uint64_t old_addr, uint64_t addr_hook,
@@ -70,8 +72,8 @@ void wire_realloc_end(struct wire *w, uint64_t time, uint64_t old_addr, uint64_t
 				.stack = stack,
 				.freed = freed};
 
-	put(w, MPR_LOST_REALLOC, &r, MPR_REALLOC_END,
-	    (uint16_t)(MPR_SLACK_UNKNOWN << MPR_SLACK_SHIFT), sizeof(r));
+	put_record(w, MPR_LOST_REALLOC, &r, MPR_REALLOC_END,
+		   (uint16_t)(MPR_SLACK_UNKNOWN << MPR_SLACK_SHIFT), sizeof(r));
 }
 
 void wire_map(struct wire *w, uint32_t type, uint64_t time, uint64_t addr_hook,
@@ -86,7 +88,7 @@ void wire_map(struct wire *w, uint32_t type, uint64_t time, uint64_t addr_hook,
 			    .fd = range->fd,
 			    .stack = range->stack};
 
-	put(w, MPR_LOST_MAP, &r, type, 0, sizeof(r));
+	put_record(w, MPR_LOST_MAP, &r, type, 0, sizeof(r));
 }
 
 void wire_mallopt(struct wire *w, uint64_t time, int32_t param, int32_t value, int32_t result,
@@ -95,7 +97,7 @@ void wire_mallopt(struct wire *w, uint64_t time, int32_t param, int32_t value, i
 	struct mpr_mallopt r = {
 	    .time = time, .param = param, .value = value, .result = result, .stack = stack};
 
-	put(w, MPR_LOST_OTHER, &r, MPR_MALLOPT, 0, sizeof(r));
+	put_record(w, MPR_LOST_OTHER, &r, MPR_MALLOPT, 0, sizeof(r));
 }
 
 void wire_fault(struct wire *w, uint16_t misc, uint64_t time, uint64_t addr, uint32_t page,
@@ -103,7 +105,7 @@ void wire_fault(struct wire *w, uint16_t misc, uint64_t time, uint64_t addr, uin
 {
 	struct mpr_fault r = {.time = time, .addr = addr, .page = page, .stack = stack};
 
-	put(w, MPR_LOST_OTHER, &r, MPR_FAULT, misc, sizeof(r));
+	put_record(w, MPR_LOST_OTHER, &r, MPR_FAULT, misc, sizeof(r));
 }
 
 void wire_lost(struct wire *w, enum mpr_lost kind, uint64_t n)

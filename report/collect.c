@@ -42,7 +42,7 @@ static int descending(const void *a, const void *b)
 	return order ? order : by_ordinal(a, b);
 }
 
-static void settle(struct collector *c)
+static void cut_to_wanted(struct collector *c)
 {
 	if (c->a->at.n)
 		qsort(c->a->at.at, c->a->at.n, sizeof(c->a->at.at[0]),
@@ -92,7 +92,7 @@ static int add(struct collector *c, const struct model_block *b, const struct mp
 	if (vec_push(&c->a->at, a))
 		return -ENOMEM;
 	if (c->wanted < UINT64_MAX / 4 && c->a->at.n >= 2 * c->wanted + SLACK)
-		settle(c);
+		cut_to_wanted(c);
 	return 0;
 }
 
@@ -155,7 +155,7 @@ int allocations_collect(const struct model *m, const struct view *v, struct allo
 		ret = mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
 	mpf_reader_free(r);
 	history_free(c.h);
-	settle(&c);
+	cut_to_wanted(&c);
 	if (a->chains.n)
 		qsort(a->chains.at, a->chains.n, sizeof(a->chains.at[0]), by_chain);
 	if (ret)

@@ -146,7 +146,7 @@ static int put_memory(FILE *out, const struct mp_sample *s)
 }
 
 /* Return: 0, or a negative errno with x->err filled. */
-static int put(struct extraction *x, const struct mpf_item *it)
+static int extract_item(struct extraction *x, const struct mpf_item *it)
 {
 	FILE *out;
 
@@ -210,7 +210,7 @@ int recording_extract(const char *path, const char *dir, struct extract_result *
 		ret = mp_fail(err, MP_EXIT_OUTPUT, -errno, "cannot make the folder %s: %s", dir,
 			      strerror(errno));
 	while (!ret && (ret = mpf_next(r, &it, err)) > 0)
-		ret = put(&x, &it);
+		ret = extract_item(&x, &it);
 	ret = close_all(&x, ret);
 	result->truncated = r && mpf_truncated(r);
 	mpf_reader_free(r);

@@ -123,14 +123,14 @@ static int add_stack(struct model *m, const struct mpf_item *it)
 	return 0;
 }
 
-static char *keep(const char *s)
+static char *copy_string(const char *s)
 {
 	return strdup(s ? s : "?");
 }
 
 static int add_mark(struct model *m, uint64_t time_ns, const char *name)
 {
-	struct mark mark = {time_ns, keep(name)};
+	struct mark mark = {time_ns, copy_string(name)};
 
 	if (mark.name && !vec_push(&m->marks, mark))
 		return 0;
@@ -140,8 +140,9 @@ static int add_mark(struct model *m, uint64_t time_ns, const char *name)
 
 static int add_hook(struct model *m, const struct mp_hook_info *info)
 {
-	struct model_hook h = {
-	    .name = keep(info->name), .module = keep(info->module), .kind = info->kind};
+	struct model_hook h = {.name = copy_string(info->name),
+			       .module = copy_string(info->module),
+			       .kind = info->kind};
 
 	if (h.name && h.module && !vec_push(&m->hooks, h))
 		return 0;
@@ -153,7 +154,7 @@ static int add_hook(struct model *m, const struct mp_hook_info *info)
 static int add_module(struct model *m, const struct mp_module *module)
 {
 	struct mp_module mod = *module;
-	char *path = keep(module->path);
+	char *path = copy_string(module->path);
 
 	mod.path = path;
 	if (path && !vec_push(&m->modules, mod))
@@ -167,7 +168,7 @@ static int name_thread(struct model *m, uint32_t tid, const char *name)
 	struct model_thread *t = model_thread(m, tid);
 
 	if (t && !t->name)
-		t->name = keep(name);
+		t->name = copy_string(name);
 	return t && t->name ? 0 : -ENOMEM;
 }
 
@@ -178,8 +179,8 @@ static int add_process(struct model *m, const struct mp_process *process)
 
 	if (process->number != m->processes.n)
 		return -EINVAL;
-	executable = keep(process->executable);
-	cmdline = keep(process->cmdline);
+	executable = copy_string(process->executable);
+	cmdline = copy_string(process->cmdline);
 	p.of.executable = executable;
 	p.of.cmdline = cmdline;
 	if (executable && cmdline && !vec_push(&m->processes, p))

@@ -26,7 +26,8 @@ static struct symbols *late_symbols(struct model *m)
 	return m->symbols;
 }
 
-static void fill(struct frame *f, const struct mp_symbol *s, const char *library, uint64_t address)
+static void fill_frame(struct frame *f, const struct mp_symbol *s, const char *library,
+		       uint64_t address)
 {
 	*f = (struct frame){.function = s->function ? s->function : "?",
 			    .raw_function = s->raw_function,
@@ -72,6 +73,6 @@ uint32_t model_frames(struct model *m, uint64_t pc, struct frame *out, uint32_t 
 		return 1;
 	}
 	for (uint32_t i = 0; i < n && i < max; i++)
-		fill(&out[i], &sym[i], library, address);
+		fill_frame(&out[i], &sym[i], library, address);
 	return n < max ? n : max;
 }

@@ -169,7 +169,7 @@ static int tell_end(struct history *h, const struct model_block *b, const struct
 	return ret;
 }
 
-static int put(struct history *h, const struct model_block *b, const struct mp_event *ev)
+static int add_live(struct history *h, const struct model_block *b, const struct mp_event *ev)
 {
 	struct live_block lb = {.addr = b->addr, .size = b->size}, old;
 	struct space *s = &h->space[b->process];
@@ -184,7 +184,7 @@ static int put(struct history *h, const struct model_block *b, const struct mp_e
 	return tell_end(h, &lost, ev, BLOCK_LOST);
 }
 
-static bool take(struct history *h, const struct mp_event *ev, struct model_block *b)
+static bool remove_live(struct history *h, const struct mp_event *ev, struct model_block *b)
 {
 	uint16_t process = process_of(h, ev);
 	struct live_block lb;
@@ -223,7 +223,7 @@ static int allocated(struct history *h, const struct mp_event *ev, struct per_th
 	b.chain = chain;
 	h->chains.at[chain].length++;
 	h->allocations++;
-	ret = put(h, &b, ev);
+	ret = add_live(h, &b, ev);
 	t->last_alloc = ev->flags & EV_F_CARRIED ? 0 : b.ordinal + 1;
 	if (ret || !h->sink.allocated || !is_told(h, &b))
 		return ret;
@@ -255,7 +255,7 @@ static int on_free(struct history *h, const struct mp_event *ev, struct per_thre
 {
 	struct model_block b;
 
-	if (take(h, ev, &b))
+	if (remove_live(h, ev, &b))
 		return freed(h, ev, t, &b);
 	if (ev->flags & EV_F_OWN_FREE)
 		h->counts.housekeeping_frees++;
@@ -271,7 +271,7 @@ static int on_realloc_begin(struct history *h, const struct mp_event *ev, struct
 	if (t->in_realloc && t->known)
 		ret = freed(h, ev, t, &t->block); /* the event of its end was lost */
 	t->in_realloc = true;
-	t->known = take(h, ev, &t->block);
+	t->known = remove_live(h, ev, &t->block);
 	h->counts.foreign_reallocs += !t->known;
 	return ret;
 }
@@ -286,7 +286,7 @@ static int on_realloc_end(struct history *h, const struct mp_event *ev, struct p
 	t->in_realloc = false;
 	if (!ev->addr && !(ev->flags & EV_F_FREED)) {
 		h->counts.failed_reallocs++;
-		return t->known ? put(h, &t->block, ev) : 0;
+		return t->known ? add_live(h, &t->block, ev) : 0;
 	}
 	if (t->known && ev->addr) {
 		ret = chain_extend(h, &t->block);
@@ -363,7 +363,7 @@ static void look_nearer(const struct history *h, const struct batch *b, uint32_t
 }
 
 /* Return: 0; 1 if @until is reached; or a negative errno. */
-static int run(struct history *h, struct batch *b, const struct history_until *until)
+static int apply_batch(struct history *h, struct batch *b, const struct history_until *until)
 {
 	for (uint32_t i = 0; i < AHEAD_POOL && i < b->n; i++)
 		look_ahead(h, b, i);
@@ -421,11 +421,11 @@ int history_read(struct history *h, struct mpf_reader *r, const struct history_u
 		if (got && it->kind != MPF_EVENT) {
 			struct mpf_item other = *it;
 
-			ret = run(h, &b, &stop);
+			ret = apply_batch(h, &b, &stop);
 			if (!ret)
 				ret = one(h, &other);
 		} else {
-			ret = run(h, &b, &stop);
+			ret = apply_batch(h, &b, &stop);
 			if (h->progress.tell && ++h->batches % TELL_EVERY == 0)
 				h->progress.tell(h->progress.ctx, mpf_read_share(r));
 		}

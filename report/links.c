@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "report/links.h"
 
-static uint32_t take(struct links *l)
+static uint32_t take_link(struct links *l)
 {
 	uint32_t i = l->unused;
 
@@ -27,7 +27,7 @@ int links_add(struct links *l, uint32_t chain, uint64_t value, uint64_t n)
 		l->pool.at[i].count += n;
 		return 0;
 	}
-	i = take(l);
+	i = take_link(l);
 	if (!i)
 		return -ENOMEM;
 	l->pool.at[i] = (struct link){value, n, l->head.at[chain]};

@@ -189,7 +189,7 @@ static int pass_close(struct pass *p, bool blocks)
 	return ret;
 }
 
-static void tell(void *ctx, double done)
+static void report_progress(void *ctx, double done)
 {
 	const struct pass *p = ctx;
 
@@ -212,7 +212,7 @@ static int pass_run(struct pass *p, bool blocks, struct mp_err *err)
 		return out_of_memory(err);
 	history_select(p->history, p->m->selection);
 	if (p->m->progress.tell)
-		history_tell(p->history, &(struct history_progress){tell, p});
+		history_tell(p->history, &(struct history_progress){report_progress, p});
 	ret = history_read(p->history, p->reader, NULL, err);
 	if (!ret && pass_close(p, blocks))
 		ret = out_of_memory(err);

@@ -34,7 +34,7 @@ static void append(ProtobufCBuffer *base, size_t n, const uint8_t *data)
 	fwrite(data, 1, n, ((struct sink *)base)->out);
 }
 
-static void put(struct pprof *p, const Pprof__Profile *part)
+static void put_part(struct pprof *p, const Pprof__Profile *part)
 {
 	pprof__profile__pack_to_buffer(part, &p->sink.base);
 }
@@ -61,7 +61,7 @@ static int64_t string(struct pprof *p, const char *s)
 		utf8_clean(copy);
 		part.n_string_table = 1;
 		part.string_table = &copy;
-		put(p, &part);
+		put_part(p, &part);
 		free(copy);
 	}
 	return id - 1;
@@ -83,7 +83,7 @@ static uint64_t function(struct pprof *p, const struct frame *f)
 	if (fresh) {
 		part.n_function = 1;
 		part.function = &list;
-		put(p, &part);
+		put_part(p, &part);
 	}
 	return fn.id;
 }
@@ -108,7 +108,7 @@ static void put_location(struct pprof *p, uint64_t id, const struct frame *f, ui
 	loc.line = lines;
 	part.n_location = 1;
 	part.location = &list;
-	put(p, &part);
+	put_part(p, &part);
 }
 
 static uint64_t location(struct pprof *p, uint64_t pc)
@@ -163,7 +163,7 @@ static void put_sample(struct pprof *p, uint32_t id)
 	sample.value = value;
 	part.n_sample = 1;
 	part.sample = &list;
-	put(p, &part);
+	put_part(p, &part);
 }
 
 static void put_mapping(struct pprof *p, size_t index, uint32_t id)
@@ -182,7 +182,7 @@ static void put_mapping(struct pprof *p, size_t index, uint32_t id)
 	map.has_functions = map.has_filenames = map.has_line_numbers = map.has_inline_frames = true;
 	part.n_mapping = 1;
 	part.mapping = &list;
-	put(p, &part);
+	put_part(p, &part);
 }
 
 /* Readers treat the first mapping as the program's. */
@@ -269,7 +269,7 @@ static void put_head(struct pprof *p)
 	part.n_comment = 2;
 	part.comment = comment;
 	part.default_sample_type = value[3].type;
-	put(p, &part);
+	put_part(p, &part);
 }
 
 int pprof_write(struct model *m, FILE *out)

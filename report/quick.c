@@ -35,7 +35,7 @@ static int take_finish(struct model *m)
 	return 0;
 }
 
-static int take(struct model *m, const struct mpf_item *it)
+static int take_item(struct model *m, const struct mpf_item *it)
 {
 	int ret;
 
@@ -60,7 +60,7 @@ static int read_index(struct model *m, const char *path, struct mp_err *err)
 	if (!mpf_seek_index(m->reader))
 		return -ENOENT;
 	while ((ret = mpf_next(m->reader, &it, err)) > 0) {
-		ret = take(m, &it);
+		ret = take_item(m, &it);
 		if (ret)
 			return mp_fail(
 			    err, MP_EXIT_RECORDING, ret,

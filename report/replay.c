@@ -40,8 +40,8 @@ static void le(uint8_t *p, uint64_t v, int n)
 		p[i] = (uint8_t)(v >> 8 * i);
 }
 
-static int put(struct replay *r, enum replay_kind kind, uint32_t tid, uint32_t slot, uint64_t size,
-	       uint8_t align)
+static int put_record(struct replay *r, enum replay_kind kind, uint32_t tid, uint32_t slot,
+		      uint64_t size, uint8_t align)
 {
 	uint32_t worker = tids_index(&r->tids, tid);
 	uint8_t op[sizeof(struct replay_op)] = {0};
@@ -83,13 +83,13 @@ static int take_slot(struct replay *r, uint32_t *slot)
 
 static int put_free(struct replay *r, uint32_t tid, uint32_t slot)
 {
-	int ret = put(r, REPLAY_FREE, tid, slot, 0, 0);
+	int ret = put_record(r, REPLAY_FREE, tid, slot, 0, 0);
 
 	return ret || vec_push(&r->unused, slot) ? -ENOMEM : 0;
 }
 
 /* If the filter excludes the new block of a realloc, the realloc becomes a free. */
-static int settle(struct replay *r)
+static int end_pending(struct replay *r)
 {
 	if (!r->pending)
 		return 0;
@@ -140,7 +140,7 @@ static int on_allocated(void *ctx, const struct model_block *b)
 	r->slots.at[lb.stack].time_ns = b->time_ns;
 	r->tail.live_bytes += b->size;
 	r->tail.live_blocks++;
-	return put(r, kind, b->tid, lb.stack, b->size, align);
+	return put_record(r, kind, b->tid, lb.stack, b->size, align);
 }
 
 static bool is_in(const struct replay *r, const struct model_block *b, uint32_t slot)
@@ -199,7 +199,7 @@ static int culled(struct replay *r, const struct mp_culled *c)
 
 		ret = take_slot(r, &slot);
 		if (!ret)
-			ret = put(r, REPLAY_MALLOC, c->tid, slot, size, 0);
+			ret = put_record(r, REPLAY_MALLOC, c->tid, slot, size, 0);
 		if (!ret)
 			ret = put_free(r, c->free_tid, slot);
 		if (ferror_unlocked(r->out))
@@ -211,7 +211,7 @@ static int culled(struct replay *r, const struct mp_culled *c)
 static int on_item(void *ctx, const struct mpf_item *it)
 {
 	struct replay *r = ctx;
-	int ret = settle(r);
+	int ret = end_pending(r);
 
 	if (!ret && it->kind == MPF_CULLED)
 		ret = culled(r, &it->culled);
@@ -257,7 +257,7 @@ int replay_write(struct model *m, FILE *out, struct mp_err *err)
 	fwrite(head, sizeof(head), 1, out);
 	ret = r.live ? model_replay(m, &sink, NULL, err)
 		     : mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
-	if (!ret && settle(&r))
+	if (!ret && end_pending(&r))
 		ret = mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
 	if (!ret)
 		put_tail(&r);

@@ -207,8 +207,8 @@ static int chain_over(struct selection *s, const struct model_block *last,
 	return ret;
 }
 
-static int judge(struct selection *s, const struct history *h, const struct model_block *b,
-		 const struct fate *fate, bool continues)
+static int select_block(struct selection *s, const struct history *h, const struct model_block *b,
+			const struct fate *fate, bool continues)
 {
 	struct history_chain c = history_chain(h, b);
 	bool fits = block_fits(s, b, &c, fate);
@@ -230,14 +230,14 @@ int selection_ended(struct selection *s, const struct history *h, const struct m
 	struct fate fate = {true, how == BLOCK_TEMPORARY,
 			    by->time_ns > b->time_ns ? by->time_ns : b->time_ns};
 
-	return judge(s, h, b, &fate, history_continues(by, how));
+	return select_block(s, h, b, &fate, history_continues(by, how));
 }
 
 int selection_live(struct selection *s, const struct history *h, const struct model_block *b)
 {
 	struct fate fate = {false, false, s->runtime_ns > b->time_ns ? s->runtime_ns : b->time_ns};
 
-	return judge(s, h, b, &fate, false);
+	return select_block(s, h, b, &fate, false);
 }
 
 /* ------------------------------------------------------------------ the whole recording -- */

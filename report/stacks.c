@@ -63,7 +63,7 @@ static int judge_frame(const struct filter *f, const struct frame *fr, struct ve
 	return 0;
 }
 
-static int judge(struct verdicts *t, uint64_t pc, struct verdict *v, struct mp_err *err)
+static int filter_frames(struct verdicts *t, uint64_t pc, struct verdict *v, struct mp_err *err)
 {
 	struct frame f[MAX_INLINED];
 	int ret = 0;
@@ -114,7 +114,7 @@ static const struct verdict *verdict(struct verdicts *t, uint64_t pc, int *ret, 
 	}
 	v = slot_of(t, pc);
 	if (!v->frames) {
-		*ret = judge(t, pc, v, err);
+		*ret = filter_frames(t, pc, v, err);
 		if (*ret)
 			return NULL;
 		t->n++;

@@ -179,7 +179,7 @@ static uint32_t resolve(struct work *k, uint64_t pc, const struct mp_symbol *kno
 	return found;
 }
 
-static int put(struct work *k, struct mpf_writer *w, struct mpf_item it)
+static int put_item(struct work *k, struct mpf_writer *w, struct mpf_item it)
 {
 	struct mp_symbol hidden[256];
 	int ret = anonymous_item(k->anonymous, &it, hidden);
@@ -204,7 +204,7 @@ static int put_symbols(struct work *k, struct mpf_writer *w, uint64_t pc)
 	k->result->lines_before += has_line(known, n);
 	k->result->after += has_function(sym, it.symbols.n);
 	k->result->lines_after += has_line(sym, it.symbols.n);
-	return it.symbols.n ? put(k, w, it) : 0;
+	return it.symbols.n ? put_item(k, w, it) : 0;
 }
 
 /* ------------------------------------------------------------------ second pass -- */
@@ -224,7 +224,7 @@ static int on_item(void *ctx, struct mpf_writer *w, const struct mpf_item *it)
 		return 0;
 	if (it->kind == MPF_FINISH)
 		return vec_push(&k->last, *it);
-	return put(k, w, *it);
+	return put_item(k, w, *it);
 }
 
 static int on_end(void *ctx, struct mpf_writer *w)

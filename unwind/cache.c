@@ -60,7 +60,7 @@ static bool is_whole(const struct header *h, size_t size)
 }
 
 /* Copies the rows of the mapped cache file @h to @t and adds their rules to @set. */
-static int take(const struct header *h, struct rule_set *set, struct unwind_table *t)
+static int load_rows(const struct header *h, struct rule_set *set, struct unwind_table *t)
 {
 	const struct uw_full *full = (const void *)(h + 1);
 	const uint64_t *pc = (const void *)(full + h->rules);
@@ -100,7 +100,7 @@ static int load(int dir, const char *name, struct rule_set *set, struct unwind_t
 	if (p == MAP_FAILED)
 		return ret;
 	if (is_whole(p, (size_t)st.st_size))
-		ret = take(p, set, t);
+		ret = load_rows(p, set, t);
 	munmap(p, (size_t)st.st_size);
 	return ret;
 }
@@ -148,7 +148,8 @@ static void store(int dir, const char *name, const struct rule_set *set,
 }
 
 /* Stores the rows of @t with only the rules that they use. */
-static int keep(int dir, const char *name, const struct rule_set *set, const struct unwind_table *t)
+static int store_table(int dir, const char *name, const struct rule_set *set,
+		       const struct unwind_table *t)
 {
 	struct unwind_table own = {.pc = t->pc, .n = t->n};
 	struct rule_set *used = rule_set_new();
@@ -185,6 +186,6 @@ int unwind_cache_table(int dir, const uint8_t *id, uint32_t id_length, Elf *elf,
 		return 0;
 	ret = unwind_table_build(elf, NULL, set, table);
 	if (!ret && table->n >= LEAST_ROWS)
-		ret = keep(dir, name, set, table);
+		ret = store_table(dir, name, set, table);
 	return ret;
 }

@@ -133,7 +133,7 @@ static int put_rows(const struct section *s, struct rule_set *set, struct unwind
 	return err;
 }
 
-static int look(struct section *s, Elf *elf, struct rule_set *set, struct unwind_table *t)
+static int scan_section(struct section *s, Elf *elf, struct rule_set *set, struct unwind_table *t)
 {
 	size_t size = s->end - s->addr;
 
@@ -173,7 +173,7 @@ int prologue_rows(Elf *elf, const struct arch *arch, const struct unwind_table *
 			continue;
 		s.addr = sh.sh_addr;
 		s.end = last = sh.sh_addr + sh.sh_size;
-		err = look(&s, elf, set, t);
+		err = scan_section(&s, elf, set, t);
 	}
 	return err;
 }

@@ -50,7 +50,7 @@ char *symbol_demangle(const char *raw)
 	return cplus_demangle(raw, DMGL_PARAMS | DMGL_ANSI | DMGL_AUTO);
 }
 
-static const char *keep(struct symbols *s, char *text)
+static const char *keep_name(struct symbols *s, char *text)
 {
 	if (text && vec_push(&s->strings, text)) {
 		free(text);
@@ -195,7 +195,7 @@ int symbols_add_module(struct symbols *s, const struct mp_module *m, const char 
 	struct module copy = {.m = *m};
 	int ret = path && path[0] == '/' ? 0 : -ENOENT;
 
-	copy.m.path = keep(s, strdup(m->path ? m->path : ""));
+	copy.m.path = keep_name(s, strdup(m->path ? m->path : ""));
 	if (!copy.m.path)
 		return -ENOMEM;
 	if (!ret)
@@ -220,7 +220,7 @@ static void name(struct symbols *s, struct mp_symbol *out, const char *raw)
 	char *nice = symbol_demangle(raw);
 
 	out->raw_function = raw;
-	out->function = nice ? keep(s, nice) : raw;
+	out->function = nice ? keep_name(s, nice) : raw;
 }
 
 static uint64_t instruction(uint64_t pc)

@@ -60,7 +60,7 @@ static uint8_t *next(struct out *o)
 	return o->patch->relocated + o->n;
 }
 
-static void put(struct out *o, uint32_t insn)
+static void emit(struct out *o, uint32_t insn)
 {
 	map(o);
 	o->n += a64_put(next(o), insn);
@@ -162,7 +162,7 @@ static enum arch_refusal relocate(struct out *o, uint32_t insn, uint64_t at)
 	case A64_PLAIN:
 	case A64_RET:
 	case A64_BTI:
-		put(o, insn);
+		emit(o, insn);
 		return ARCH_OK;
 	case A64_ADR:
 	case A64_ADRP:
@@ -172,7 +172,7 @@ static enum arch_refusal relocate(struct out *o, uint32_t insn, uint64_t at)
 		if (!literal_load(insn, &load))
 			return ARCH_REFUSE_INSN;
 		put_constant(o, SCRATCH, target);
-		put(o, load);
+		emit(o, load);
 		return ARCH_OK;
 	case A64_B:
 		put_jump(o, target);
@@ -183,9 +183,9 @@ static enum arch_refusal relocate(struct out *o, uint32_t insn, uint64_t at)
 		uint32_t field = form == A64_COND ? COND_DISTANCE : TEST_DISTANCE;
 		size_t skip;
 
-		put(o, (insn & ~field) | COND_OVER_NEXT);
+		emit(o, (insn & ~field) | COND_OVER_NEXT);
 		skip = o->n;
-		put(o, SKIP_2);
+		emit(o, SKIP_2);
 		put_jump(o, target);
 		a64_encode_jump(o->patch->relocated + skip, o->at + skip, o->at + o->n);
 		return ARCH_OK;
@@ -216,7 +216,7 @@ static enum arch_refusal plan(const struct body *b, size_t window, uint32_t sign
 	if (foreign(b, at))
 		return ARCH_REFUSE_FOREIGN;
 	if (sign)
-		put(o, sign);
+		emit(o, sign);
 	o->old = (uint8_t)(at - window);
 	refusal = relocate(o, insn_at(b, at), patched);
 	if (refusal == ARCH_OK)
@@ -226,7 +226,7 @@ static enum arch_refusal plan(const struct body *b, size_t window, uint32_t sign
 	o->n += a64_encode_jump(next(o), o->at + o->n, back);
 	if (sign) {
 		to = o->at + o->n;
-		put(o, sign + SIGN_TO_CHECK);
+		emit(o, sign + SIGN_TO_CHECK);
 		o->old = 0;
 		put_jump(o, slot_entry);
 		a64_put(patch->new_bytes, sign);

@@ -13,7 +13,7 @@ bool arm_reaches(bool thumb, uint64_t at, uint64_t target)
 	return distance > -reach && distance < reach;
 }
 
-static void put(struct arm_out *o, const void *bytes, size_t n)
+static void emit(struct arm_out *o, const void *bytes, size_t n)
 {
 	if (o->n + n <= o->size)
 		memcpy(o->bytes + o->n, bytes, n);
@@ -24,12 +24,12 @@ void arm_put16(struct arm_out *o, uint32_t insn)
 {
 	uint16_t half = (uint16_t)insn;
 
-	put(o, &half, sizeof(half));
+	emit(o, &half, sizeof(half));
 }
 
 static void put_word(struct arm_out *o, uint32_t word)
 {
-	put(o, &word, sizeof(word));
+	emit(o, &word, sizeof(word));
 }
 
 void arm_put32(struct arm_out *o, uint32_t insn)

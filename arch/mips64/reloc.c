@@ -91,7 +91,7 @@ static bool uses_at(uint32_t word)
 	       (third && (word >> 11 & 31) == MIPS_R_AT);
 }
 
-static void put(struct out *o, uint32_t word)
+static void emit(struct out *o, uint32_t word)
 {
 	mips_put_word(o->bytes + o->n, word, o->big);
 	o->n += MIPS_INSN;
@@ -117,7 +117,7 @@ static enum arch_refusal relocate_branch(struct out *o, uint32_t word, const str
 	o->stub[o->nstubs].branch = o->n;
 	o->stub[o->nstubs++].target = i->target;
 	/* b instead of j: a relative branch in either case. */
-	put(o, word >> 26 == 2 ? 0x10000000u : word & 0xffff0000u);
+	emit(o, word >> 26 == 2 ? 0x10000000u : word & 0xffff0000u);
 	return ARCH_OK;
 }
 
@@ -126,7 +126,7 @@ static enum arch_refusal relocate(struct out *o, uint32_t word, const struct arc
 	switch (i->kind) {
 	case ARCH_INSN_PLAIN:
 	case ARCH_INSN_RETURN:
-		put(o, word);
+		emit(o, word);
 		return ARCH_OK;
 	case ARCH_INSN_JUMP:
 	case ARCH_INSN_COND_JUMP:
@@ -135,7 +135,7 @@ static enum arch_refusal relocate(struct out *o, uint32_t word, const struct arc
 	case ARCH_INSN_INDIRECT:
 		if (!mips_has_slot(word))
 			return ARCH_REFUSE_INSN;
-		put(o, word);
+		emit(o, word);
 		return ARCH_OK;
 	case ARCH_INSN_CALL:
 		return ARCH_REFUSE_CALL;
@@ -170,7 +170,7 @@ static enum arch_refusal take_one(const struct body *b, size_t at, struct out *o
 	patch->old_off[patch->insns] = (uint8_t)at;
 	patch->new_off[patch->insns++] = (uint8_t)o->n;
 	if (never_restarted(b, at)) {
-		put(o, word);
+		emit(o, word);
 		return ARCH_OK;
 	}
 	return relocate(o, word, i);

@@ -120,7 +120,8 @@ static int check(const struct victim *v)
 				      (unsigned long)(h->end - h->addr),
 				      arch_refusal_text(refusal));
 		/* What only wraps another hooked function is seen there. */
-		refused += refusal != ARCH_OK && !hook_goes_on((struct target *)&v->t, &v->plan, h);
+		refused +=
+		    refusal != ARCH_OK && !hook_calls_hooked((struct target *)&v->t, &v->plan, h);
 		assert_non_null(map);
 		assert_true(map->exec);
 		assert_true(h->end > h->addr && h->end <= map->end);
