@@ -38,6 +38,7 @@ static inline ag_word_t word_at(uint64_t addr)
 	return *(const ag_word_t *)(uintptr_t)addr;
 }
 
+#define PAGE	    4096ull
 #define AG_LEVELS   3	     /* hooks in one thread at once: a signal handler inside a hook, ... */
 #define AG_WALKS    64	     /* cached walks per thread ... */
 #define AG_WAYS	    4	     /* ... that one index may have */
@@ -186,6 +187,12 @@ enum ag_nesting stack_nesting(const struct ag_call *call);
 
 /* stack.c: a hook whose frame may be listed as left (struct ss_account) returns after all. */
 void stack_frame_returned(const struct ag_call *call);
+
+/* Of the main thread's stack every page from @sp to its end is mapped. */
+static inline bool on_main_stack(const struct ss_control *c, uint64_t sp)
+{
+	return sp >= c->main_stack_low && sp < c->main_stack_high;
+}
 
 /* readable.c: the memory of the stack that @sp is in ends at this address, or before it. */
 uint64_t stack_limit(const struct ss_control *c, const struct ag_thread *t, uint64_t sp);
