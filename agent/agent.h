@@ -44,6 +44,7 @@ static inline ag_word_t word_at(uint64_t addr)
 	return *(const ag_word_t *)(uintptr_t)addr;
 }
 
+#define PAGE	    4096ull
 #define AG_LEVELS   3	     /* hooks active at once in one thread, in signal handlers */
 #define AG_WALKS    64	     /* cached walks per thread ... */
 #define AG_WAYS	    4	     /* ... and per set of the cache */
@@ -193,6 +194,12 @@ enum ag_nesting stack_nesting(const struct ag_call *call);
 
 /* stack.c: a hook returns; removes its frame if it is listed as left (struct ss_account). */
 void stack_frame_returned(const struct ag_call *call);
+
+/* Every page of the main thread's stack from @sp to its end is mapped. */
+static inline bool on_main_stack(const struct ss_control *c, uint64_t sp)
+{
+	return sp >= c->main_stack_low && sp < c->main_stack_high;
+}
 
 /* readable.c: Return: an address at or above the end of the memory of the stack that contains
  * @sp. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "agent/call.h"
 
-#define RAW_STACK_MAX RING_COPY_MAX
-
 bool begin_nested(struct ag_call *call, bool inner_too)
 {
 	struct ag_thread *t = call->t;
@@ -22,19 +20,17 @@ bool begin_nested(struct ag_call *call, bool inner_too)
 }
 
 /*
- * Copies up to @max bytes of the stack from @sp upwards to the ring's position @at.  If the end of
- * the mapping is unknown the kernel copies, because another thread can unmap the memory after the
- * stack at any moment.  If system calls are not permitted, only the page of @sp is certain to be
- * readable.
- * Return: bytes, a multiple of 8.
+ * Copies @bytes of the stack from @sp upwards to the ring's position @at, or as many as are mapped.
+ * Only the main thread's stack is known to be mapped.  The kernel copies other stacks, because
+ * another thread can unmap the memory after the stack at any moment.  If system calls are not
+ * permitted, only the page of @sp is certain to be readable.
+ * Return: bytes copied, a multiple of 8.
  */
-static uint32_t copy_stack(const struct ag_call *call, uint64_t at, uint64_t sp, uint32_t max)
+static uint32_t copy_stack(const struct ag_call *call, uint64_t at, uint64_t sp, uint32_t bytes)
 {
-	uint64_t limit = stack_limit(call->c, call->t, sp);
-	uint32_t bytes = limit - sp < max ? (uint32_t)(limit - sp) : max;
 	long copied = -1;
 
-	if (limit != call->c->main_stack_high) {
+	if (!on_main_stack(call->c, sp)) {
 		if (call->c->may_syscall & SS_MAY_COPY)
 			copied = ring_copy(call->c, call->t, at, sp, bytes);
 		if (copied > 0)
@@ -52,7 +48,8 @@ uint32_t put_raw_stack(const struct ag_call *call, uint64_t now)
 	struct ag_thread *t = call->t;
 	struct mpr_raw_stack rec;
 	struct uw_state *s = &t->state[call->level][0];
-	uint64_t position, sp = frame_sp(call->f);
+	uint64_t position, sp = frame_sp(call->f), room = stack_limit(call->c, t, sp) - sp;
+	uint32_t most = room < RING_COPY_MAX ? (uint32_t)room : RING_COPY_MAX;
 
 	frame_state(call->f, call->f->desc->function_addr, s);
 	rec.time = now;
@@ -62,10 +59,9 @@ uint32_t put_raw_stack(const struct ag_call *call, uint64_t now)
 		rec.regs[i] = s->valid >> i & 1 ? s->reg[i] : 0;
 	/* Repeated if a signal handler has written its own records in the meantime. */
 	for (int i = 0; i < RING_TRIES; i++) {
-		if (!ring_at(call->c, t, sizeof(rec) + RAW_STACK_MAX, ring_limit(call->c, false),
-			     &position))
+		if (!ring_at(call->c, t, sizeof(rec) + most, ring_limit(call->c, false), &position))
 			break;
-		rec.bytes = copy_stack(call, position + sizeof(rec), sp, RAW_STACK_MAX);
+		rec.bytes = copy_stack(call, position + sizeof(rec), sp, most);
 		rec.h = (struct mpr_header){MPR_RAW_STACK, 0, (uint16_t)(sizeof(rec) + rec.bytes)};
 		ring_write(call->c, t, position, (uint64_t *)&rec, sizeof(rec) / 8);
 		if (ring_publish(call->c, t, position, rec.h.size)) {

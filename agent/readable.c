@@ -33,7 +33,7 @@ uint64_t stack_limit(const struct ss_control *c, const struct ag_thread *t, uint
 {
 	uint64_t own = t->s.tp + (uint64_t)(int64_t)c->tid_offset;
 
-	if (sp >= c->main_stack_low && sp < c->main_stack_high)
+	if (on_main_stack(c, sp))
 		return c->main_stack_high;
 	return sp < own ? (own | (PAGE - 1)) + 1 : UINT64_MAX;
 }
@@ -42,9 +42,8 @@ struct ag_range range_new(const struct ss_control *c, const struct ag_thread *t,
 {
 	uint64_t page = sp & ~(PAGE - 1), limit = stack_limit(c, t, sp);
 
-	/* The page of the stack pointer is mapped; so is all of the main thread's stack above
-	 * it. */
-	return (struct ag_range){page, limit == c->main_stack_high ? limit : page + PAGE, limit};
+	/* The caller knows that the page of @sp is mapped, or checks it. */
+	return (struct ag_range){page, on_main_stack(c, sp) ? limit : page + PAGE, limit};
 }
 
 /* A running thread's own stack remains mapped: the main thread's, and the one below the thread

@@ -2,8 +2,7 @@
 /* The slow paths of the ring: it is full, it wraps, or its reader sleeps. */
 #include "agent/ring.h"
 
-#define SPINS	  64
-#define COPY_PAGE 4096u
+#define SPINS 64
 
 /* struct iovec */
 struct ag_iovec {
@@ -41,7 +40,7 @@ bool ring_room(struct ss_control *c, struct ag_thread *t, uint64_t end, uint64_t
 long ring_copy(struct ss_control *c, struct ag_thread *t, uint64_t at, uint64_t addr, uint32_t n)
 {
 	/* One for each page, because the kernel can stop a copy only at the end of an element. */
-	struct ag_iovec from[RING_COPY_MAX / COPY_PAGE + 1], to[2];
+	struct ag_iovec from[RING_COPY_MAX / PAGE + 1], to[2];
 	uint64_t in = at & (c->ring_size - 1);
 	uint32_t pages = 0, first = n;
 
@@ -53,7 +52,7 @@ long ring_copy(struct ss_control *c, struct ag_thread *t, uint64_t at, uint64_t 
 	to[1].length = n - first;
 	for (uint32_t done = 0; done < n; done += (uint32_t)from[pages++].length) {
 		from[pages].base = (uintptr_t)(addr + done);
-		from[pages].length = COPY_PAGE - from[pages].base % COPY_PAGE;
+		from[pages].length = (ag_word_t)(PAGE - from[pages].base % PAGE);
 		if (from[pages].length > n - done)
 			from[pages].length = n - done;
 	}

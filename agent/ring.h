@@ -15,7 +15,7 @@
 #define RING_PAGE  4096 /* struct perf_event_mmap_page */
 #define RING_TRIES 64
 
-#define RING_COPY_MAX (32u << 10)
+#define RING_COPY_MAX (32u << 10) /* of a stack that is sent to the recorder */
 
 /*
  * ring.c: is there room up to @end?  Reads the reader's position again.  In lossless mode waits for

@@ -11,7 +11,6 @@
 
 #include "agent/agent.h"
 
-#define PAGE	     4096ull
 #define RULE_NONE    0u		 /* it is known that there is no unwind information */
 #define RULE_UNKNOWN 0xffffffffu /* no table for this address yet */
 #define RULE_OURS    0x10000u	 /* flag: code of the agent or an island */

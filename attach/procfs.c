@@ -333,9 +333,9 @@ int proc_open_map(pid_t pid, const struct map *map)
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, proc_of(pid),
 		 map->start, map->end);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0 && !is_replaced(pid, map, fd))
-		return fd;
 	if (fd >= 0) {
+		if (!is_replaced(pid, map, fd))
+			return fd;
 		close(fd);
 		return -EAGAIN;
 	}
@@ -352,6 +352,20 @@ int proc_open_map(pid_t pid, const struct map *map)
 		return -ESTALE;
 	}
 	return fd;
+}
+
+bool proc_map_has(pid_t pid, const struct map *map, uint64_t addr, const void *bytes, size_t n)
+{
+	void *text = malloc(n);
+	int fd = text ? proc_open_map(pid, map) : -1;
+	bool has = fd >= 0 &&
+		   pread(fd, text, n, (off_t)(addr - map->start + map->offset)) == (ssize_t)n &&
+		   !memcmp(text, bytes, n);
+
+	if (fd >= 0)
+		close(fd);
+	free(text);
+	return has;
 }
 
 int proc_open_block(pid_t pid, const struct map *map)

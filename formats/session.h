@@ -280,6 +280,7 @@ struct ss_thread {
 
 #define SS_MAY_CALL 1u /* all but process_vm_readv */
 #define SS_MAY_COPY 2u /* process_vm_readv too; only with SS_MAY_CALL */
+#define SS_MAY_ALL  (SS_MAY_CALL | SS_MAY_COPY)
 
 /* First page of the block. */
 struct ss_control {

@@ -100,22 +100,16 @@ static void clean_page(struct session *s, struct remote *r, const struct maps *m
 		       const struct ss_journal_hook *h, uint64_t page)
 {
 	const struct map *m = maps_find(maps, page);
-	uint8_t mem[PAGE], file[PAGE];
+	uint8_t mem[PAGE];
 	uint64_t args[6] = {page, PAGE, MADV_DONTNEED};
 	long ignored;
-	int fd;
 
 	if (!h->page_was_clean || !m || m->write || !journal_hook_mapped(maps, h))
 		return;
-	fd = proc_open_map(s->t->pid, m);
-	if (fd < 0)
-		return;
-	if (pread(fd, file, PAGE, (off_t)(page - m->start + m->offset)) == (ssize_t)PAGE &&
-	    !mem_read(&s->t->mem, page, mem, PAGE) && !memcmp(mem, file, PAGE))
+	if (!mem_read(&s->t->mem, page, mem, PAGE) && proc_map_has(s->t->pid, m, page, mem, PAGE))
 		/* If this fails, the page remains a private copy that equals the file. */
 		ignore_result(remote_syscall(r, s->t->arch->nr.madvise, args, &ignored));
 	fault_point("close-cleaned");
-	close(fd);
 }
 
 /* The filter was installed after the session had begun. */

@@ -298,7 +298,7 @@ static int map_all(struct session *s, const struct session_options *o, struct la
 	struct target *t = s->t;
 	uint64_t private = session_private_bytes(&layout->control),
 		 agent = agent_place(s, maps, s->blob.mapped_length + private);
-	uint32_t agent_may = SS_MAY_CALL | SS_MAY_COPY;
+	uint32_t agent_may = SS_MAY_ALL;
 	struct remote r;
 	int ret = 0, back = 0, ended;
 

@@ -34,8 +34,7 @@ struct work {
 	uint32_t index;		     /* ... and the number of that entry */
 	struct arch_patch patch;
 	uint8_t slot[SLOT_BYTES];
-	uint8_t text[SS_WINDOW]; /* the text when it was planned */
-	bool own_text;		 /* if refused: the text that was read is that of the file */
+	bool own_text; /* if refused: the text that was read is that of the file */
 };
 
 struct batch {
@@ -240,23 +239,6 @@ static int in_sequence(struct target *t, const struct planned_hook *h,
 			      : 0;
 }
 
-/* Does the file contain @code at @addr? */
-static bool is_file_text(pid_t pid, const struct map *map, uint64_t addr, const uint8_t *code,
-			 size_t size)
-{
-	uint8_t *text = malloc(size);
-	int fd = text ? proc_open_map(pid, map) : -1;
-	bool is =
-	    fd >= 0 &&
-	    pread(fd, text, size, (off_t)(addr - map->start + map->offset)) == (ssize_t)size &&
-	    !memcmp(text, code, size);
-
-	if (fd >= 0)
-		close(fd);
-	free(text);
-	return is;
-}
-
 /* Plans the hook after those that are planned; does not increment @b->planned. */
 static int plan_one(struct batch *b, const struct maps *maps, struct mp_err *err)
 {
@@ -301,10 +283,10 @@ static int plan_one(struct batch *b, const struct maps *maps, struct mp_err *err
 		refusal = ARCH_REFUSE_RSEQ;
 	/* The text is not read again, because another library could be mapped there by now. */
 	if (refusal == ARCH_OK)
-		memcpy(w->text, code + (w->patch.addr - h->addr), w->patch.length);
+		memcpy(jh->old_bytes, code + (w->patch.addr - h->addr), w->patch.length);
 	else
 		w->own_text =
-		    is_file_text(s->t->pid, maps_find(maps, h->addr), h->addr, code, size);
+		    proc_map_has(s->t->pid, maps_find(maps, h->addr), h->addr, code, size);
 	free(code);
 	if (refusal != ARCH_OK)
 		return mp_fail(
@@ -323,7 +305,6 @@ static int plan_one(struct batch *b, const struct maps *maps, struct mp_err *err
 	jh->insns = w->patch.insns;
 	memcpy(jh->old_off, w->patch.old_off, sizeof(jh->old_off));
 	memcpy(jh->new_off, w->patch.new_off, sizeof(jh->new_off));
-	memcpy(jh->old_bytes, w->text, w->patch.length);
 	memcpy(jh->new_bytes, w->patch.new_bytes, w->patch.length);
 	jh->page_was_clean =
 	    page_is_file(s->t->pid, jh->addr) && page_is_file(s->t->pid, jh->addr + jh->length - 1);

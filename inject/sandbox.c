@@ -93,7 +93,6 @@ int sandbox_ask(struct target *t, uint64_t length, uint64_t agent, uint64_t agen
 		uint64_t private_length, uint32_t *agent_may, struct mp_err *err)
 {
 	const uint64_t ours = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, none = UINT64_MAX;
-	const uint32_t agent_calls = SS_MAY_CALL | SS_MAY_COPY;
 	const struct call call[] = {
 	    {"mmap", t->arch->nr.mmap, 0, {0, length, PROT_NONE, MAP_SHARED | MAP_NORESERVE, FD}},
 	    {"mprotect", t->arch->nr.mprotect, 0, {agent, length, PROT_READ | PROT_WRITE}},
@@ -114,16 +113,16 @@ int sandbox_ask(struct target *t, uint64_t length, uint64_t agent, uint64_t agen
 	    {"rt_sigreturn", t->arch->nr.rt_sigreturn, 0, {0}},
 	    {"restart_syscall", t->arch->nr.restart_syscall, 0, {0}},
 	    {"munlock", t->status.vm_locked_kb ? t->arch->nr.munlock : -1, 0, {agent, length}},
-	    {"rt_sigprocmask", t->arch->nr.rt_sigprocmask, agent_calls, {0}},
-	    {"sched_yield", t->arch->nr.sched_yield, agent_calls, {0}},
-	    {"shmctl", t->arch->nr.shmctl, agent_calls, {0}},
-	    {"gettid", t->arch->nr.gettid, agent_calls, {0}},
-	    {"futex", t->arch->nr.futex, agent_calls, {0}},
+	    {"rt_sigprocmask", t->arch->nr.rt_sigprocmask, SS_MAY_ALL, {0}},
+	    {"sched_yield", t->arch->nr.sched_yield, SS_MAY_ALL, {0}},
+	    {"shmctl", t->arch->nr.shmctl, SS_MAY_ALL, {0}},
+	    {"gettid", t->arch->nr.gettid, SS_MAY_ALL, {0}},
+	    {"futex", t->arch->nr.futex, SS_MAY_ALL, {0}},
 	    {"process_vm_readv", t->arch->nr.process_vm_readv, SS_MAY_COPY, {0}},
 	};
 	int ret = 0;
 
-	*agent_may = SS_MAY_CALL | SS_MAY_COPY;
+	*agent_may = SS_MAY_ALL;
 	for (size_t k = 0; k < t->threads.n; k++) {
 		for (size_t i = 0; i < sizeof(call) / sizeof(call[0]) && !ret; i++)
 			ret = ask(t, t->threads.at[k], &call[i], agent_may, err);

@@ -2,13 +2,20 @@
 /*
  * Puts itself into a sandbox, then works: one thread allocates and checks, one sleeps a little all
  * the time.  Ends with "ok" by SIGTERM (in strict mode: by the end of its standard input).
+ *
  *	sandbox strict | allow | without NAME [PROGRAM ARG...] | later NAME | later-raw NAME |
  *		nnp | nodump | mdwe | as MIB | lock |
  *		dispatch | none
- * allow: a filter that kills on whatever this program does not need; without: one that kills on
- * one system call, in the program if one is named; later: the same, at SIGUSR1 ("filtered"), and at
- *SIGUSR2 in a child that goes on with the work ("child PID"); dispatch: the thread that allocates
- *is handed every system call it makes (PR_SET_SYSCALL_USER_DISPATCH), and makes none.
+ *
+ * allow: a filter that kills on whatever this program does not need.
+ *
+ * without: one that kills on one system call.  With PROGRAM it executes that program.
+ *
+ * later: at SIGUSR1 installs the filter of "without" and prints "filtered".  At SIGUSR2 it forks a
+ * child that does so, prints "child PID" and then works like its parent.
+ *
+ * dispatch: every system call of the thread that allocates is dispatched to it as SIGSYS
+ * (PR_SET_SYSCALL_USER_DISPATCH).  It makes none.
  */
 #include <errno.h>
 #include <linux/audit.h>
