@@ -11,11 +11,11 @@ O ?= build
 CC ?= gcc
 OPT ?= -O2 -g
 WARN = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror
-CFLAGS += -std=gnu11 $(OPT) $(WARN) -I. -I$(O) -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64 -fno-omit-frame-pointer $(SAN)
+CFLAGS += -std=gnu11 $(OPT) $(WARN) -Isrc -I$(O) -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64 -fno-omit-frame-pointer $(SAN)
 LDLIBS = -ldw -lelf -lcapstone -lzstd -lz -lyajl -lpcre2-8 -lprotobuf-c -lcap-ng -liberty -lm -lpthread
 VERSION := 0.1
 
-FOLDERS = lib formats arch attach unwind inject record report leaks cmd
+FOLDERS = lib formats arch attach unwind inject record snapshot heaps leaks model export control cmd
 DEPS_lib =
 DEPS_formats = lib
 DEPS_arch = formats lib
@@ -23,9 +23,13 @@ DEPS_attach = arch formats lib
 DEPS_unwind = arch formats lib
 DEPS_inject = unwind attach arch formats lib
 DEPS_record = inject unwind attach arch formats lib
-DEPS_report = unwind arch formats lib
-DEPS_leaks = inject unwind attach arch formats lib
-DEPS_cmd = leaks report record inject unwind attach arch formats lib
+DEPS_snapshot = unwind attach arch formats lib
+DEPS_heaps = snapshot inject unwind attach arch formats lib
+DEPS_leaks = heaps snapshot inject unwind attach arch formats lib
+DEPS_model = unwind arch formats lib
+DEPS_export = model unwind arch formats lib
+DEPS_control = model record inject unwind attach arch formats lib
+DEPS_cmd = control export model leaks heaps snapshot record inject unwind attach arch formats lib
 
 .PHONY: all help agent unit victims demo check check-fast check-flaky check-all check-stacks tsan bench \
 	lint format install clean
@@ -36,9 +40,9 @@ help: ## this list
 		expand -t 24
 
 define folder
-SRC_$(1) := $$(wildcard $(1)/*.c $(1)/*/*.c)
+SRC_$(1) := $$(wildcard src/$(1)/*.c src/$(1)/*/*.c)
 SRC_$(1) := $$(foreach f,$$(SRC_$(1)),$$(if $$(filter agent-%,$$(notdir $$f)),,$$f))
-OBJ_$(1) := $$(SRC_$(1):%.c=$(O)/%.o)
+OBJ_$(1) := $$(SRC_$(1):src/%.c=$(O)/%.o)
 $(O)/$(1).a: $$(OBJ_$(1))
 	@rm -f $$@
 	@$(AR) rcs $$@ $$^
@@ -51,24 +55,24 @@ unit-$(1): $$(UNIT_$(1))
 endef
 $(foreach f,$(FOLDERS),$(eval $(call folder,$(f))))
 
-$(O)/%.o: %.c
+$(O)/%.o: src/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -DMEMPROF_VERSION='"$(VERSION)"' -MMD -MP -c -o $@ $<
 
-# protobuf-c's code for pprof's messages: generated, part of report/, not linted.
-$(O)/report/profile.pb-c.c $(O)/report/profile.pb-c.h &: report/profile.proto
+# protobuf-c's code for pprof's messages: generated, part of export/, not linted.
+$(O)/export/profile.pb-c.c $(O)/export/profile.pb-c.h &: src/export/profile.proto
 	@mkdir -p $(@D)
-	protoc-c --c_out=$(O) $<
-$(O)/report/profile.pb-c.o: $(O)/report/profile.pb-c.c
+	protoc-c --proto_path=src --c_out=$(O) $<
+$(O)/export/profile.pb-c.o: $(O)/export/profile.pb-c.c
 	$(CC) $(CFLAGS) -c -o $@ $<
-$(O)/report/pprof.o: $(O)/report/profile.pb-c.h
-$(O)/report.a: $(O)/report/profile.pb-c.o
+$(O)/export/pprof.o: $(O)/export/profile.pb-c.h
+$(O)/export.a: $(O)/export/profile.pb-c.o
 
 -include $(wildcard $(O)/*/*.d $(O)/*/*/*.d $(O)/*/*/*/*.d)
 
 unit: $(UNIT)
 
-include agent/rules.mk
+include src/agent/rules.mk
 include tests/fuzz/rules.mk
 include tests/guest/rules.mk
 
@@ -76,7 +80,7 @@ $(O)/memprof: $(O)/cmd.a $(DEPS_cmd:%=$(O)/%.a) $(O)/agent_blob.o
 	$(CC) $(CFLAGS) -o $@ -Wl,--start-group $^ -Wl,--end-group $(LDLIBS)
 
 # Links nothing but libc: it runs under the allocators that it compares.
-$(O)/memprof-replay: tools/memprof-replay.c formats/replay.h
+$(O)/memprof-replay: src/tools/memprof-replay.c src/formats/replay.h
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -o $@ $< -lpthread
 
@@ -90,7 +94,7 @@ VICTIMS = $(patsubst tests/victims/%.c,$(O)/victims/%,$(filter-out %/late.c %/wr
 	$(O)/victims/truth-musl $(O)/victims/truth-musl-static $(UNKNOWN) \
 	$(O)/victims/churn-musl-static $(HOST_VICTIMS) $(O)/victims/chaos \
 	$(O)/victims/rseq-elsewhere $(O)/victims/blocks-static $(O)/victims/blocks-musl-static $(O)/victims/cases-lsan $(O)/victims/objects-stripped $(O)/victims/sandbox-static
-VICTIM_FLAGS = -O2 -g -I. -fomit-frame-pointer -Wall -Wextra -Werror -D_GNU_SOURCE
+VICTIM_FLAGS = -O2 -g -Isrc -fomit-frame-pointer -Wall -Wextra -Werror -D_GNU_SOURCE
 # Return addresses are signed and indirect jumps need landing pads where the processor has that.
 ifeq ($(ARCH),aarch64)
 VICTIM_FLAGS += -mbranch-protection=standard
@@ -110,7 +114,7 @@ $(O)/victims/liblate.so: tests/victims/late.c
 $(O)/victims/rseq-elsewhere: tests/victims/rseq.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) -DELSEWHERE -o $@ $<
-$(O)/victims/block: formats/session.h formats/record.h
+$(O)/victims/block: src/formats/session.h src/formats/record.h
 $(O)/victims/libwrapper.so: tests/victims/wrapper.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) $(FORCE_PADS) -fno-builtin -fPIC -shared -o $@ $<
@@ -204,7 +208,7 @@ victims: $(VICTIMS)
 
 # The same program with fault points (lib/fault.h), for tests that kill it at every step.
 ifneq (,$(findstring MEMPROF_FAULTS,$(OPT)))
-$(foreach f,attach inject leaks record formats cmd,$(O)/$(f)/%.o) $(O)/lib/intern.o $(O)/lib/live.o: private CFLAGS += -include lib/fault_calls.h -Wno-maybe-uninitialized
+$(foreach f,attach inject snapshot heaps leaks record formats control cmd,$(O)/$(f)/%.o) $(O)/lib/intern.o $(O)/lib/live.o: private CFLAGS += -include src/lib/fault_calls.h -Wno-maybe-uninitialized
 endif
 .PHONY: faults
 faults:
@@ -245,7 +249,8 @@ endif
 WITH_PACKAGES = %_packages %/arm_reloc %/leaks/walkers
 check-fast: ## what needs no process and no package: layers, format, unit tests
 	@scripts/setup build check
-	scripts/check-layers
+	$(MAKE) all
+	$(LAYERS)
 	clang-format --dry-run -Werror $(SOURCES)
 	$(MAKE) unit
 	CMOCKA_MESSAGE_OUTPUT=TAP prove --exec scripts/run-test $(filter-out $(WITH_PACKAGES),$(UNIT))
@@ -295,14 +300,15 @@ bench: ## the measurements of doc/overhead.md
 	$(MAKE) $(BENCHED:%=$(O)/bench/%) $(O)/bench/recorder
 	bench/run $(O)
 
-SOURCES = $(foreach f,$(FOLDERS) agent tools tests/unit tests/victims tests/fuzz,$(wildcard $(f)/*.[ch] $(f)/*/*.[ch]))
-LINTED = $(foreach f,$(FOLDERS),$(SRC_$(f))) $(wildcard tools/*.c)
-lint: ## layers, format, cppcheck, clang-tidy
-	scripts/check-layers
+SOURCES = $(foreach f,src tests/unit tests/victims tests/fuzz,$(wildcard $(f)/*.[ch] $(f)/*/*.[ch] $(f)/*/*/*.[ch]))
+LINTED = $(foreach f,$(FOLDERS),$(SRC_$(f))) $(wildcard src/tools/*.c)
+LAYERS = scripts/check-layers $(O) $(foreach f,$(FOLDERS),'$(f): $(DEPS_$(f))') 'tools: formats'
+lint: all ## layers, format, cppcheck, clang-tidy
+	$(LAYERS)
 	clang-format --dry-run -Werror $(SOURCES)
-	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr -I. -D_GNU_SOURCE -D__x86_64__ \
+	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr -Isrc -D_GNU_SOURCE -D__x86_64__ \
 		--suppress=missingIncludeSystem --enable=warning,portability $(LINTED)
-	printf '%s\n' $(LINTED) | xargs -P 2 -n 8 sh -c 'clang-tidy --quiet "$$@" -- -std=gnu11 -I. -I$(O) -D_GNU_SOURCE \
+	printf '%s\n' $(LINTED) | xargs -P 2 -n 8 sh -c 'clang-tidy --quiet "$$@" -- -std=gnu11 -Isrc -I$(O) -D_GNU_SOURCE \
 		-DMEMPROF_VERSION=\"$(VERSION)\" 2>/dev/null' tidy
 
 format: ## clang-format on all sources

@@ -11,11 +11,11 @@
 #include "formats/chunk.h"
 #include "fuzz.h"
 #include "record/strip.h"
-#include "report/contents.h"
-#include "report/diff.h"
-#include "report/filter.h"
-#include "report/quick.h"
-#include "report/symbolize.h"
+#include "model/contents.h"
+#include "export/diff.h"
+#include "model/filter.h"
+#include "model/quick.h"
+#include "export/symbolize.h"
 
 enum { INDEX_BIT = 0x8000, BINARY_BIT = 0x4000 };
 

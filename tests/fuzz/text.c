@@ -2,7 +2,7 @@
 /* Texts that people and programs give: values of options, mangled names. */
 #include "cmd/cmd.h"
 #include "fuzz.h"
-#include "report/filter.h"
+#include "model/filter.h"
 #include "unwind/symbols.h"
 
 /* One condition: by its number, with any value. */

@@ -12,7 +12,7 @@ import zlib
 
 import memprof_test as t
 
-BINARY = 5  # type of chunk, formats/FORMAT.md
+BINARY = 5  # type of chunk, src/formats/FORMAT.md
 SOURCE = """#include <stdlib.h>
 #include <unistd.h>
 void *volatile k;

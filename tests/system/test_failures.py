@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Every system call and allocation of memprof fails once: a clear message or a right result, and the target as it was.
 
-lib/fault_calls.h makes them fail.  MEMPROF_FULL=1: each at its first passings; else a sample of them, at its first."""
+src/lib/fault_calls.h makes them fail.  MEMPROF_FULL=1: each at its first passings; else a sample of them, at its first."""
 import glob
 import os
 import re
@@ -114,7 +114,7 @@ class Failures(t.Case):
 
     def test_attach_calls(self):
         """each system call that a thread of the target is to make for attach fails to be made"""
-        with open(f"{t.ROOT}/attach/remote.c") as f:
+        with open(f"{t.ROOT}/src/attach/remote.c") as f:
             line = 1 + next(i for i, text in enumerate(f) if "if (ptrace(PTRACE_SYSCALL, r->carrier->tid" in text)
         p = self.victim("verify", 2)
         before = t.identity(p.pid)
@@ -122,7 +122,7 @@ class Failures(t.Case):
         # Short: about where the islands are mapped.
         for passing in range(1, 100) if t.FULL else range(15, 26):
             with self.subTest(passing=passing):
-                r = self.fail_one(p, ("attach",), f"attach/remote.c:{line}:{passing}", before)
+                r = self.fail_one(p, ("attach",), f"src/attach/remote.c:{line}:{passing}", before)
             if not r.returncode:
                 break
             failed += 1
@@ -159,9 +159,9 @@ class Failures(t.Case):
         """leaks, where its copy is made and ended"""
         p = self.victim("verify", 2)
         before = t.identity(p.pid)
-        with open(f"{t.ROOT}/attach/remote.c") as f:
+        with open(f"{t.ROOT}/src/attach/remote.c") as f:
             line = 1 + next(i for i, text in enumerate(f) if "ptrace(PTRACE_GETEVENTMSG, r->carrier->tid" in text)
-        self.fail_one(p, ("leaks",), f"attach/remote.c:{line}", before)
+        self.fail_one(p, ("leaks",), f"src/attach/remote.c:{line}", before)
         self.assertIn("ok", self.finish(p))
 
     def test_leaks_gentle(self):

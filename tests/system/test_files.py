@@ -201,7 +201,7 @@ class Files(t.Case):
         self.assertEqual({x["function"] for x in r["functions"]}, {x["function"] for x in whole["functions"]})
 
     def payloads(self, f):
-        """Every chunk of the file, unpacked: formats/FORMAT.md."""
+        """Every chunk of the file, unpacked: src/formats/FORMAT.md."""
         data, at = t.read(f), 12
         while at < len(data):
             stored = int.from_bytes(data[at + 12:at + 16], "little")

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Putting hooks in fails at each of its steps: all of a batch is in or nothing, and no thread stays stopped.
-Made to fail by a build with fault points (lib/fault.h)."""
+Made to fail by a build with fault points (src/lib/fault.h)."""
 import os
 import re
 import shutil

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The recorder is killed at every step: the target runs on, and detach puts it back byte for byte.
 
-The fault points are those in the sources (lib/fault.h); MEMPROF_FULL=1 kills at every passing of
+The fault points are those in the sources (src/lib/fault.h); MEMPROF_FULL=1 kills at every passing of
 each, else at the first few."""
 import json
 import os

@@ -15,11 +15,11 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "arch/arch.h"
-#include "tests/unit/arch/aarch64_evaluate.h"
+#include "aarch64_evaluate.h"
 
 static const char *const hooked[] = {
 #define X(symbol, kind, size, sibling) symbol,
-#include "inject/hooks.def"
+#include "inject/hooks/hooks.def"
 #undef X
 };
 

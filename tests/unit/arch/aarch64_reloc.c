@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "arch/arch.h"
-#include "tests/unit/arch/aarch64_evaluate.h"
+#include "aarch64_evaluate.h"
 
 #define AT    0xaaaa00001000ull
 #define SLOT  0xaaaa00002040ull

@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "arch/arch.h"
-#include "tests/unit/arch/mips64_evaluate.h"
+#include "mips64_evaluate.h"
 
 #define BASE  0xfff1000000ull
 #define NEAR  0xfff8000040ull
@@ -27,7 +27,7 @@
 
 static const char *const hooked[] = {
 #define X(symbol, kind, size, sibling) symbol,
-#include "inject/hooks.def"
+#include "inject/hooks/hooks.def"
 #undef X
 };
 

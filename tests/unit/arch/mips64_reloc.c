@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "arch/arch.h"
-#include "tests/unit/arch/mips64_evaluate.h"
+#include "mips64_evaluate.h"
 
 #define AT    0xfff3200000ull
 #define SLOT  0xfff3a00040ull /* in AT's region of 256 MiB */

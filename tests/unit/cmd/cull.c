@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include "formats/file.h"
 #include "record/cull.h"
-#include "report/model.h"
+#include "model/model.h"
 
 #define ADDRS	200
 #define STACKS	5

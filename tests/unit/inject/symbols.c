@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "inject/place.h"
-#include "inject/symbols.h"
+#include "inject/hooks/symbols.h"
 
 #define LIB "/usr/lib/x86_64-linux-gnu/"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "formats/record.h"
-#include "record/slice.h"
+#include "record/kernel/slice.h"
 
 #define SIZE  65536ull
 #define RINGS 3

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Prints the report of memprof leaks as text. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include "cmd/leaks_cmd.h"
+#include "lib/printable.h"
+#include "export/text.h"
+
+#define MAX_LINES     30
+#define MAX_FRAMES    8 /* of a stack */
+#define WAIT_SHOWN_NS 100000
+
+static const char *base(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash ? slash + 1 : path ? path : "";
+}
+
+static const char *how(enum snapshot_mode mode)
+{
+	switch (mode) {
+	case SNAPSHOT_IN_PLACE:
+		return "it stays stopped until its memory has been read";
+	case SNAPSHOT_GENTLE:
+		return "of one thread at a time; the others run on, though a page fault may wait";
+	case SNAPSHOT_PRE_COPY:
+		return "it is read while it runs, and stopped for what it wrote meanwhile";
+	default:
+		return "it runs on while the copy is read";
+	}
+}
+
+void leaks_print_plan(const struct target *t, const struct snapshot_plan *plan)
+{
+	printf(
+	    "process %d (%s), %u thread%s, %s mappings: %s anonymous memory in small pages, %s in "
+	    "huge ones\n",
+	    t->pid, printable(t->status.name), t->status.threads, text_plural(t->status.threads),
+	    thousands(plan->mappings), human(plan->small), human(plan->huge));
+	printf("pause: about %.1f ms predicted (%s: %s)\n", (double)plan->pause_ns / 1e6,
+	       snapshot_mode_name(plan->mode), how(plan->mode));
+	printf("       at most %.1f ms as busy as the machine is: %s thread%s for %u processor%s\n",
+	       (double)plan->pause_most_ns / 1e6, thousands(plan->load.running),
+	       text_plural(plan->load.running), plan->load.processors,
+	       text_plural(plan->load.processors));
+	if (plan->memory)
+		printf("memory: memprof takes about %s more to read it into\n",
+		       human(plan->memory));
+}
+
+void leaks_print_overrun(const struct analysis *a, const struct target *t)
+{
+	char advice[160];
+
+	snapshot_advice(&a->plan, t, a->longest_pause_ns, advice, sizeof(advice));
+	printf("pause: %.1f ms, longer than the %" PRIu64 " ms of --max-pause; %s\n",
+	       (double)a->longest_pause_ns / 1e6, a->plan.max_pause_ns / 1000000, advice);
+}
+
+void leaks_print_heaps(const struct census *c)
+{
+	vec_for_each (&c->heaps, h) {
+		printf("heap: %s%s%s, %s: %s live, %s free, %s in the caches of threads\n",
+		       h->allocator, h->version[0] ? " " : "", printable(h->version),
+		       h->exact ? "exact" : "approximate", human(h->live_bytes),
+		       human(h->free_bytes), human(h->cached_bytes));
+		if (!h->exact)
+			printf("      approximate because %s\n", printable(h->doubt));
+		vec_for_each (&h->damaged, d)
+			printf("      DAMAGED at %#" PRIx64 ": %s\n", d->addr, printable(d->what));
+	}
+	if (c->unknown[0])
+		printf("      %s: what it holds is taken for reachable\n", printable(c->unknown));
+}
+
+static const char *ago(uint64_t ns, char buf[24])
+{
+	double s = (double)ns / 1e9;
+
+	if (s < 120)
+		snprintf(buf, 24, "%.1f s", s);
+	else if (s < 2 * 3600)
+		snprintf(buf, 24, "%.0f min", s / 60);
+	else
+		snprintf(buf, 24, "%.1f h", s / 3600);
+	return buf;
+}
+
+static void print_thread(const struct leak_join *j, uint32_t tid)
+{
+	const char *name = NULL;
+
+	vec_for_each (&j->m.threads, t)
+		name = t->tid == tid ? t->name : name;
+	printf(name ? "thread %u (%s)" : "thread %u", tid, name ? printable(name) : "");
+}
+
+/* @youngest_ns, @several: of the cluster. */
+static void print_source(const struct leak_source *s, uint64_t youngest_ns, bool several,
+			 struct leak_join *j, const char *indent)
+{
+	char oldest[24], youngest[24], deeper[64];
+
+	if (!s->known) {
+		printf("%snot in the recording\n", indent);
+		return;
+	}
+	ago(s->age_ns, oldest);
+	ago(youngest_ns, youngest);
+	printf("%sallocated %s%s", indent, s->older ? "more than " : "", oldest);
+	if (strcmp(oldest, youngest) != 0)
+		printf(" to %s", youngest);
+	printf(" before this report, by ");
+	if (several)
+		printf("several threads");
+	else
+		print_thread(j, s->tid);
+	printf(", at\n");
+	snprintf(deeper, sizeof(deeper), "%s  ", indent);
+	text_stack(&j->m, s->stack, MAX_FRAMES, deeper, stdout);
+}
+
+static void print_cluster(const struct cluster *c, struct leak_join *j)
+{
+	uint64_t fresh = c->count - c->known_count;
+
+	printf("%11s %9s %10s  %s", human(c->bytes + c->indirect_bytes), thousands(c->count),
+	       human(c->size), printable(c->type));
+	if (c->owner)
+		printf("  [%s]", printable(base(c->owner)));
+	if (c->preview[0])
+		printf("  \"%s\"", c->preview);
+	printf("\n%33s", "");
+	if (c->indirect_count)
+		printf("holds %s more blocks; ", thousands(c->indirect_count));
+	if (c->cycles)
+		printf("%s point to themselves in a ring; ", thousands(c->cycles));
+	if (c->known_count)
+		printf("%s of them since the baseline; ", thousands(fresh));
+	printf("%s%#" PRIx64 "\n", c->count > 1 ? "such as " : "at ", c->sample[0]);
+	if (j->read)
+		print_source(&c->source, c->youngest_ns, c->several_threads, j,
+			     "                                 ");
+}
+
+static void print_hints(const struct analysis *a, const struct leak_join *j)
+{
+	const struct cluster *c = a->clusters.list.at;
+
+	printf("\nwho points to a block:    memprof leaks -p %d --why %#" PRIx64 "\n", a->pid,
+	       c->sample[0]);
+	if (!j->read)
+		printf("where they are allocated: memprof attach -p %d --background; of what leaks "
+		       "from then on,\n"
+		       "                          memprof leaks says it (now: %s)\n",
+		       a->pid, j->why_not);
+}
+
+/* Prints why blocks can be unknown to the recording. */
+static void print_unknown(const struct leak_join *j)
+{
+	const struct mp_losses *l = &j->m.losses;
+	char text[24];
+
+	printf("        %s leaked blocks (%s) are not in it: allocated before it began, %s before "
+	       "this report",
+	       thousands(j->unknown.count), human(j->unknown.bytes), ago(j->began_ns, text));
+	if (j->ended_ns)
+		printf(", or after it ended");
+	if (j->sampled)
+		printf(", or not sampled");
+	if (l->left_out_allocs)
+		printf(", or left out as was asked for");
+	if (l->lost_alloc)
+		printf(", or lost (%s allocations were)", thousands(l->lost_alloc));
+	printf("\n");
+}
+
+static void print_join(const struct leak_join *j)
+{
+	char text[24];
+
+	printf("stacks: of %s%s", printable(j->path), j->live ? ", which goes on" : "");
+	if (j->known.count || j->unknown.count)
+		printf("; it knows %s leaked blocks (%s)", thousands(j->known.count),
+		       human(j->known.bytes));
+	printf("\n");
+	if (j->unknown.count)
+		print_unknown(j);
+	if (j->ended_ns && j->known.count)
+		printf("        it ended %s before this report: a block that was freed and "
+		       "allocated again since\n"
+		       "        with the same size would be taken for the one before\n",
+		       ago(j->ended_ns, text));
+	if (j->uncertain)
+		printf("        events were lost: the stacks of %s blocks at most may be those of "
+		       "earlier ones at the same address\n",
+		       thousands(j->uncertain));
+	if (j->freed.count)
+		printf("        %s blocks (%s) were freed while the copy was looked at: no leaks, "
+		       "something hidden led to them\n",
+		       thousands(j->freed.count), human(j->freed.bytes));
+}
+
+void leaks_print_pause(uint64_t ns, uint64_t wait_ns)
+{
+	printf("pause: %.1f ms measured", (double)ns / 1e6);
+	if (wait_ns > WAIT_SHOWN_NS)
+		printf(", up to %.1f ms of it waiting for a processor", (double)wait_ns / 1e6);
+}
+
+void leaks_print_report(const struct analysis *a, const struct leaks_sum *sum, struct leak_join *j)
+{
+	uint64_t shown = 0, left = 0, left_bytes = 0;
+
+	if (a->plan.automatic && a->plan.mode == SNAPSHOT_COPY)
+		printf("pre-copy was given up: it could not be short enough; a copy was made\n");
+	if (a->pause_ns) {
+		leaks_print_pause(a->longest_pause_ns, a->longest_wait_ns);
+		if (a->plan.mode != SNAPSHOT_IN_PLACE && a->plan.mode != SNAPSHOT_PRE_COPY)
+			printf("; the copy was gone after %.2f s", (double)a->copy_ns / 1e9);
+		putchar('\n');
+	}
+	if (a->target_gone)
+		printf("the process ended meanwhile; this is what its copy held\n");
+	leaks_print_heaps(&a->census);
+	if (a->graph.unreadable_bytes)
+		printf("%s could not be read: pointers in there are not seen\n",
+		       human(a->graph.unreadable_bytes));
+	if (a->cover.unfrozen_bytes)
+		printf("%s are not part of a copy (MADV_DONTFORK) and were read while the process "
+		       "ran\n",
+		       human(a->cover.unfrozen_bytes));
+	if (j->read)
+		print_join(j);
+	if (sum->suppressed)
+		printf("%s leaked blocks are suppressed\n", thousands(sum->suppressed));
+	if (!sum->count && !sum->known) {
+		printf("\nno leaks: all of the %s live blocks (%s) can be reached\n",
+		       thousands(a->live_count), human(a->live_bytes));
+		return;
+	}
+	if (!sum->count)
+		printf("\nno new leaks: %s blocks were in the baseline\n", thousands(sum->known));
+	else
+		printf("\nLEAKED: %s block%s, %s: nothing in the process points to %s any more\n",
+		       thousands(sum->count), text_plural(sum->count), human(sum->bytes),
+		       sum->count == 1 ? "it" : "them");
+	printf("\n%11s %9s %10s  %s\n", "bytes held", "blocks", "size", "what");
+	vec_for_each (&a->clusters.list, c) {
+		if (c->suppressed)
+			continue;
+		if (shown++ < MAX_LINES) {
+			print_cluster(c, j);
+			continue;
+		}
+		left += c->count;
+		left_bytes += c->bytes + c->indirect_bytes;
+	}
+	if (left)
+		printf("%11s %9s             in smaller groups (--json has all)\n",
+		       human(left_bytes), thousands(left));
+	if (sum->count && a->pid)
+		print_hints(a, j);
+}
+
+static void print_block(const char *lead, const struct why_block *b)
+{
+	printf("%s%#" PRIx64 "  %s  %s\n", lead, b->addr, human(b->size), printable(b->type));
+}
+
+void leaks_print_why(const struct why *w, struct leak_join *j)
+{
+	if (!w->block.size) {
+		printf("%#" PRIx64 " is in no live block\n", w->asked);
+		return;
+	}
+	print_block("block ", &w->block);
+	if (j->read)
+		print_source(&w->source, w->source.age_ns, false, j, "  ");
+	if (w->reached) {
+		printf("is kept by: %s\n", printable(w->root_name));
+		vec_for_each (&w->path, b)
+			print_block("  -> ", b);
+	} else {
+		printf("is leaked: no register, stack, global or reachable block leads to it\n");
+	}
+	printf("without it %s block%s (%s) would be unreachable, itself included\n",
+	       thousands(w->retained_count), text_plural(w->retained_count),
+	       human(w->retained_bytes));
+	printf("%s block%s to it%s\n", thousands(w->pointers),
+	       w->pointers == 1 ? " points" : "s point", w->pointers ? ":" : "");
+	for (uint64_t i = 0; i < w->pointers && i < WHY_POINTERS; i++)
+		print_block("  ", &w->pointer[i]);
+	if (w->pointers > WHY_POINTERS)
+		printf("  and %s more\n", thousands(w->pointers - WHY_POINTERS));
+}

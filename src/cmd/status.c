@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <dirent.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "cmd/cmd.h"
+#include "inject/family.h"
+#include "lib/printable.h"
+#include "export/json_gen.h"
+
+static const char help[] = "usage: memprof status [-p PID] [--json]\n"
+			   "Lists the processes that carry a memprof session, or shows one.\n";
+
+struct line {
+	pid_t pid;
+	struct proc_status st;
+	struct ss_control c;
+	struct ss_journal j;
+	bool recorder_lives, child;
+};
+
+static bool read_line(pid_t pid, struct line *l)
+{
+	struct ss_gate gate;
+	struct mem mem;
+	bool ok;
+
+	if (!session_peek(pid, &l->c, &l->j) || mem_open(&mem, pid))
+		return false;
+	ok = !mem_read(&mem, l->j.gate_addr, &gate, sizeof(gate)) &&
+	     !proc_status_read(pid, 0, &l->st);
+	mem_close(&mem);
+	if (!ok)
+		return false;
+	l->pid = pid;
+	l->child = !gate.session_addr;
+	l->recorder_lives = recorder_lives(&l->j);
+	return true;
+}
+
+static const char *state(const struct line *l)
+{
+	if (l->child)
+		return "forked from a recorded process, not recorded";
+	if (!l->recorder_lives && l->j.state != SS_DORMANT)
+		return "no recorder is at work; run: memprof attach (goes on) or memprof detach";
+	return session_state_text(l->j.state);
+}
+
+static void print_text(const struct line *l)
+{
+	time_t at = (time_t)l->j.started_at;
+	char since[32] = "?";
+	struct tm tm;
+
+	if (localtime_r(&at, &tm))
+		strftime(since, sizeof(since), "%Y-%m-%d %H:%M:%S", &tm);
+	printf("%7d  %-15s  since %s  %s\n", l->pid, printable(l->st.name), since, state(l));
+	if (!l->child)
+		printf("         %s events, %s live in %s blocks, lost %s; recorder %d, file %s\n",
+		       thousands(l->c.seen_events), human(l->c.seen_live_bytes),
+		       thousands(l->c.seen_live_blocks),
+		       l->c.seen_lost ? thousands(l->c.seen_lost) : "nothing", l->j.recorder_pid,
+		       printable(l->j.recording));
+	if (!l->child && l->c.queue.dropped_events)
+		printf(
+		    "         queue: %s of %s, peak %s; dropped %s batches whole, %s events, %s of "
+		    "records\n",
+		    human(l->c.queue.bytes), human(l->c.queue.ceiling),
+		    human(l->c.queue.peak_bytes), thousands(l->c.queue.dropped_batches),
+		    thousands(l->c.queue.dropped_events), human(l->c.queue.dropped_bytes));
+}
+
+static void print_json(yajl_gen g, const struct line *l)
+{
+	yajl_gen_map_open(g);
+	json_number(g, "pid", (uint64_t)l->pid);
+	json_text(g, "name", l->st.name);
+	json_number(g, "since", l->j.started_at);
+	json_text(g, "state", state(l));
+	json_number(g, "recorder", (uint64_t)l->j.recorder_pid);
+	json_boolean(g, "recorder_alive", l->recorder_lives);
+	json_text(g, "recording", l->j.recording);
+	json_number(g, "events", l->c.seen_events);
+	json_number(g, "live_bytes", l->c.seen_live_bytes);
+	json_number(g, "live_blocks", l->c.seen_live_blocks);
+	json_number(g, "lost", l->c.seen_lost);
+	json_number(g, "queue_bytes", l->c.queue.bytes);
+	json_number(g, "queue_ceiling_bytes", l->c.queue.ceiling);
+	json_number(g, "queue_peak_bytes", l->c.queue.peak_bytes);
+	json_number(g, "queue_dropped_batches", l->c.queue.dropped_batches);
+	json_number(g, "queue_dropped_events", l->c.queue.dropped_events);
+	json_number(g, "queue_dropped_bytes", l->c.queue.dropped_bytes);
+	yajl_gen_map_close(g);
+}
+
+int cmd_status(int argc, char **argv)
+{
+	static const struct option options[] = {{"pid", required_argument, NULL, 'p'},
+						{"json", no_argument, NULL, 'j'},
+						{"help", no_argument, NULL, 'h'},
+						{0}};
+	struct dirent *e;
+	struct line *l;
+	bool json = false;
+	pid_t only = 0;
+	int c, found = 0;
+	yajl_gen g;
+	DIR *d;
+
+	while ((c = getopt_long(argc, argv, ":hp:", options, NULL)) != -1) {
+		if (c == 'h') {
+			fputs(help, stdout);
+			return MP_EXIT_OK;
+		}
+		if (c == 'p' && !parse_pid(optarg, &only))
+			return usage_error("status: '%s' is not a process id", optarg);
+		if (c != 'j' && c != 'p')
+			return option_error("status", c, argv);
+		json |= c == 'j';
+	}
+	if (optind < argc)
+		return unexpected_argument("status", argv[optind]);
+	d = opendir("/proc");
+	l = calloc(1, sizeof(*l));
+	g = json ? json_begin(stdout, true) : NULL;
+	if (!d || !l || (json && !g)) {
+		struct mp_err err = {MP_EXIT_FAILURE, "cannot list /proc"};
+
+		free(l);
+		return complain(&err);
+	}
+	if (json)
+		yajl_gen_array_open(g);
+	while ((e = readdir(d))) {
+		pid_t pid;
+
+		if (!parse_pid(e->d_name, &pid) || (only && pid != only) || !read_line(pid, l))
+			continue;
+		found++;
+		if (json)
+			print_json(g, l);
+		else
+			print_text(l);
+	}
+	closedir(d);
+	if (json)
+		yajl_gen_array_close(g);
+	else if (!found && !only)
+		printf("no process carries a memprof session (of those you may look at)\n");
+	if (json)
+		yajl_gen_free(g);
+	free(l);
+	if (only && !found) {
+		struct mp_err err = {.exit = MP_EXIT_NO_SESSION};
+
+		if (!family_refuse_recorder(only, MP_EXIT_NO_SESSION, &err))
+			snprintf(err.what, sizeof(err.what),
+				 "process %d carries no memprof session", only);
+		return complain(&err);
+	}
+	return MP_EXIT_OK;
+}

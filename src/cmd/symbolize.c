@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include "cmd/cmd.h"
+#include "lib/printable.h"
+#include "lib/vec.h"
+#include "export/symbolize.h"
+
+static const char help[] =
+    "usage: memprof symbolize RECORDING -o OUT [options]\n"
+    "A copy with the functions and lines that files and debug files of this machine know (by "
+    "build\n"
+    "id), or else the binaries that the recording carries (--embed), so that it can be read\n"
+    "anywhere, and with names taken out when asked. The copy carries no binaries.\n"
+    "  -d, --debug-dir DIR  more debug files or binaries; may be repeated\n"
+    "  --anonymize HOW      none (default); partial: paths lose their folders, the command line "
+    "its\n"
+    "                       arguments; full: no names of functions, files, libraries, threads, "
+    "and\n"
+    "                       no build ids\n"
+    "  -o, --output FILE    the new recording\n";
+
+struct request {
+	VEC(const char *) dirs; /* ended by NULL */
+	const char *output;
+	enum anonymize anonymize;
+};
+
+static bool parse_anonymize(const char *text, enum anonymize *how)
+{
+	static const char *const name[] = {"none", "partial", "full"};
+
+	for (int i = 0; i < 3; i++) {
+		if (!strcmp(text, name[i])) {
+			*how = (enum anonymize)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Return: 0; the exit status after an error; or -1 if the help was printed. */
+static int parse(struct request *r, int argc, char **argv)
+{
+	static const struct option options[] = {{"debug-dir", required_argument, NULL, 'd'},
+						{"anonymize", required_argument, NULL, 'a'},
+						{"output", required_argument, NULL, 'o'},
+						{"help", no_argument, NULL, 'h'},
+						{0}};
+	int c;
+
+	while ((c = getopt_long(argc, argv, ":o:d:h", options, NULL)) != -1) {
+		switch (c) {
+		case 'd':
+			if (vec_push(&r->dirs, optarg))
+				return usage_error("symbolize: out of memory");
+			break;
+		case 'a':
+			if (!parse_anonymize(optarg, &r->anonymize))
+				return usage_error("symbolize: --anonymize: '%s' is none of none, "
+						   "partial, full",
+						   optarg);
+			break;
+		case 'o':
+			r->output = optarg;
+			break;
+		case 'h':
+			fputs(help, stdout);
+			return -1;
+		default:
+			return option_error("symbolize", c, argv);
+		}
+	}
+	if (optind == argc)
+		return usage_error("symbolize: which recording?");
+	if (optind + 1 < argc)
+		return usage_error("symbolize: unexpected argument '%s'", argv[optind + 1]);
+	if (!r->output)
+		return usage_error("symbolize: -o says where the new recording goes");
+	return vec_push(&r->dirs, NULL) ? usage_error("symbolize: out of memory") : 0;
+}
+
+static int symbolize(const struct request *r, const char *path)
+{
+	struct symbolize_result result;
+	struct mp_err err = {0};
+
+	if (recording_symbolize(path, r->output, r->dirs.at, r->anonymize, &result, &err))
+		return complain(&err);
+	printf("%s addresses: %s with a function (%s before), %s with a line (%s before)\n",
+	       thousands(result.addresses), thousands(result.after), thousands(result.before),
+	       thousands(result.lines_after), thousands(result.lines_before));
+	if (result.binaries)
+		printf("binaries that only the recording had: %s; the new one has none\n",
+		       thousands(result.binaries));
+	if (result.truncated)
+		fprintf(stderr, "memprof: %s was cut off; so is %s\n", printable(path),
+			printable(r->output));
+	return MP_EXIT_OK;
+}
+
+int cmd_symbolize(int argc, char **argv)
+{
+	struct request r = {0};
+	int status = parse(&r, argc, argv);
+
+	if (!status)
+		status = symbolize(&r, argv[optind]);
+	vec_free(&r.dirs);
+	return status < 0 ? MP_EXIT_OK : status;
+}

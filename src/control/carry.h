@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Takes over an orphan session: reads the live heap from the recording of the recorder before. */
+#ifndef CONTROL_CARRY_H
+#define CONTROL_CARRY_H
+
+#include "inject/session.h"
+#include "lib/err.h"
+#include "record/carry.h"
+
+/* Does the process carry a session at work whose recorder is gone?  False for a forked child. */
+bool session_is_orphan(pid_t pid);
+
+/**
+ * carry_on() - continue an orphan session, and report on stderr what was carried over
+ * @so: only recording, control and lossless are used; the session keeps its other options
+ * @budget: bytes, see carry_fit()
+ * Return: 0 with @s and @c filled; a negative errno with @err, then hooks and agent are unchanged.
+ */
+int carry_on(struct session *s, struct target *t, const struct session_options *so, uint64_t budget,
+	     struct carry *c, struct mp_err *err);
+
+#endif

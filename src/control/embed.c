@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "control/embed.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "attach/procfs.h"
+#include "cmd/cmd.h"
+#include "formats/binaries.h"
+#include "formats/session.h"
+#include "lib/printable.h"
+#include "unwind/symbols.h"
+
+void embedding_add(struct embedding *e, const struct mp_module *m, uint64_t ino)
+{
+	struct embeddable own = {*m, ino};
+	char *path = strdup(m->path ? m->path : "");
+
+	own.m.path = path;
+	if (path && !vec_push(&e->modules, own))
+		return;
+	free(path);
+	binaries_left_out(e->left_out, sizeof(e->left_out), m->path ? m->path : "?",
+			  "out of memory");
+}
+
+static bool any_within(const uint64_t *pc, uint64_t n, uint64_t low, uint64_t high)
+{
+	uint64_t first = 0, end = n;
+
+	while (first < end) {
+		uint64_t middle = first + (end - first) / 2;
+
+		if (pc[middle] < low)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	return first < n && pc[first] < high;
+}
+
+static bool was_executed(const struct mp_module *m, const uint64_t *pc, uint64_t n)
+{
+	/* Return addresses point behind the call. */
+	return any_within(pc, n, m->start + 1, m->end + 1) ||
+	       any_within(pc, n, m->start | SS_PC_EXACT, m->end | SS_PC_EXACT);
+}
+
+static bool is_done(const struct embedding *e, size_t module)
+{
+	const struct mp_module *m = &e->modules.at[module].m;
+
+	for (size_t i = 0; i < module; i++) {
+		const struct mp_module *k = &e->modules.at[i].m;
+
+		if (k->build_id_len != m->build_id_len ||
+		    memcmp(k->build_id, m->build_id, m->build_id_len))
+			continue;
+		if (m->build_id_len || !strcmp(k->path, m->path))
+			return true;
+	}
+	return false;
+}
+
+/* Opens the binary of the module.  Return: NULL with *@fd and *@st, or why it is not available. */
+static const char *open_file(const struct embeddable *b, pid_t pid, int *fd, struct stat *st)
+{
+	const struct map map = {
+	    .start = b->m.start, .end = b->m.end, .ino = b->ino, .path = (char *)b->m.path};
+	if (b->m.path[0] != '/')
+		return "no file";
+	if (strlen(b->m.path) >= PATH_MAX)
+		return "its name is too long";
+	*fd = pid ? proc_open_map(pid, &map) : -ESRCH;
+	if (*fd < 0)
+		*fd = open(b->m.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+	if (*fd < 0)
+		return strerror(errno);
+	if (fstat(*fd, st) || !S_ISREG(st->st_mode) || !st->st_size)
+		return "not a regular file";
+	if (!b->m.build_id_len && st->st_ino != b->ino)
+		return "another file by now";
+	if (!symbols_right_file(*fd, &b->m))
+		return b->m.build_id_len ? "another file by now" : "not an ELF file";
+	return NULL;
+}
+
+static bool has_changed(int fd, const struct stat *before)
+{
+	struct stat now;
+
+	return fstat(fd, &now) || now.st_size != before->st_size ||
+	       now.st_mtim.tv_sec != before->st_mtim.tv_sec ||
+	       now.st_mtim.tv_nsec != before->st_mtim.tv_nsec;
+}
+
+/* Copies the file into the recording.  Return: why the copy is not complete; NULL if it is, or if
+ * the recording cannot be written. */
+static const char *copy(int fd, const struct stat *st, const struct mp_module *m,
+			struct mpf_writer *w)
+{
+	struct mp_binary of = {
+	    .path = m->path, .build_id_len = m->build_id_len, .size = (uint64_t)st->st_size};
+	char *piece = malloc(MPF_BINARY_PIECE);
+	const char *why = piece ? NULL : "out of memory";
+
+	memcpy(of.build_id, m->build_id, m->build_id_len);
+	of.data = piece;
+	while (!why && of.offset < of.size) {
+		uint64_t left = of.size - of.offset;
+		size_t want = left < MPF_BINARY_PIECE ? (size_t)left : MPF_BINARY_PIECE;
+		ssize_t got = pread(fd, piece, want, (off_t)of.offset);
+
+		if (got <= 0 || (want == left && has_changed(fd, st))) {
+			why = got < 0 ? strerror(errno) : "changed while it was read";
+			break;
+		}
+		of.n = (size_t)got;
+		if (mpf_put_binary(w, &of))
+			break;
+		of.offset += of.n;
+	}
+	free(piece);
+	return why;
+}
+
+static void embed(struct embedding *e, const struct embeddable *b, pid_t pid, struct mpf_writer *w)
+{
+	struct stat st = {0};
+	int fd = -1;
+	const char *why = open_file(b, pid, &fd, &st);
+
+	if (!why)
+		why = copy(fd, &st, &b->m, w);
+	if (fd >= 0)
+		close(fd);
+	if (why) {
+		binaries_left_out(e->left_out, sizeof(e->left_out), b->m.path, why);
+		return;
+	}
+	e->files++;
+	e->bytes += (uint64_t)st.st_size;
+}
+
+void embedding_put(struct embedding *e, pid_t pid, struct mpf_writer *w, const uint64_t *pc,
+		   uint64_t n)
+{
+	for (size_t i = 0; i < e->modules.n; i++) {
+		const struct embeddable *b = &e->modules.at[i];
+
+		if (was_executed(&b->m, pc, n) && !is_done(e, i))
+			embed(e, b, pid, w);
+	}
+}
+
+void embedding_tell(const struct embedding *e)
+{
+	printf("binaries embedded: %s (%s)\n", thousands(e->files), human(e->bytes));
+	if (e->left_out[0])
+		fprintf(stderr, "memprof: not embedded: %s\n", printable(e->left_out));
+}
+
+void embedding_free(struct embedding *e)
+{
+	vec_for_each (&e->modules, b)
+		free((char *)b->m.path);
+	vec_free(&e->modules);
+}

@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "control/follow.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "control/recording.h"
+#include "lib/vec.h"
+#include "record/clock.h"
+
+#define TICK_MS	 10
+#define AGAIN_NS 50000000ull   /* until a process that could not be judged is examined again */
+#define LOOK_NS	 1000000000ull /* between two scans of all processes, at most */
+#define REST	 1 /* rest after an attempt that was too late, in multiples of its duration */
+#define MAX_REST 1000000000ull
+#define TRIES	 3 /* to attach to a process that keeps changing */
+#define RETRY_US 20000
+
+struct member {
+	pid_t pid, recorder; /* recorder 0: it has ended */
+	int news;	     /* pipe from the recorder; -1: closed */
+	bool root, has_id, over;
+	uint32_t failures;
+	uint64_t started_ns;
+	struct session_id id;
+	struct mp_err why; /* set if it failed */
+};
+
+struct follow {
+	const struct recording_options *o;
+	VEC(struct member) members;
+	VEC(pid_t) waiting;	     /* children to be recorded, oldest first */
+	VEC(struct session_id) left; /* of members that are gone; others can still carry them */
+	VEC(pid_t) seen;	     /* examined, and not to be followed */
+	struct children children;
+	sigset_t mask;	/* before follow_run() changed it */
+	uint32_t count; /* recordings so far */
+	int signals, status;
+	bool ending, again; /* again: a process could not be judged */
+	uint64_t looked_ns;
+	pid_t newest; /* the newest process or thread at the last scan */
+	/*
+	 * No attempt to attach before this time.  If children live shorter than attaching takes,
+	 * constant attempts would only slow the machine down.
+	 */
+	uint64_t rest_until_ns;
+	bool youngest; /* attach to the youngest waiting child next; else to the oldest */
+};
+
+/* ---------------------------------------------------------------- a recorder's process -- */
+
+static int record_process(pid_t pid, const struct recording_options *o)
+{
+	struct mp_err err = {0};
+	struct target t;
+	int status, ret = target_look(&t, pid, &err);
+
+	/* Another memprof might be restoring it at this moment. */
+	for (int i = 0; ret && err.exit == MP_EXIT_TRACED && i < TRIES; i++) {
+		usleep(RETRY_US);
+		ret = target_look(&t, pid, &err);
+	}
+	if (ret)
+		return recording_failed(o, &err);
+	status = family_leave(&t, &err) ? recording_failed(o, &err) : recording_run(&t, o, false);
+	target_close(&t);
+	return status;
+}
+
+static int open_news(struct member *m)
+{
+	int p[2];
+
+	if (pipe2(p, O_CLOEXEC))
+		return -errno;
+	fcntl(p[0], F_SETFL, O_NONBLOCK);
+	m->news = p[0];
+	return p[1];
+}
+
+static int start(struct follow *f, struct member *m, char *const argv[], bool again)
+{
+	struct recording_options o = *f->o;
+	int news = open_news(m);
+	sigset_t child_signal;
+
+	if (news < 0)
+		return news;
+	sigemptyset(&child_signal);
+	sigaddset(&child_signal, SIGCHLD);
+	o.news_fd = news;
+	o.count = f->count++;
+	o.again = again;
+	o.child = !m->root;
+	o.quiet |= o.child;
+	m->started_ns = mono_ns();
+	fflush(NULL);
+	m->recorder = fork();
+	if (m->recorder == 0) {
+		int null = m->root && !again ? -1 : open("/dev/null", O_RDWR | O_CLOEXEC);
+
+		/* A child's recorder unblocks SIGCHLD only: the ending signals stay blocked while
+		 * it takes the parent's session out of the child, until recording_run() handles
+		 * them. */
+		sigprocmask(argv ? SIG_SETMASK : SIG_UNBLOCK, argv ? &f->mask : &child_signal,
+			    NULL);
+		close(f->signals);
+		/* Only the follower keeps the read ends of the pipes: their writers notice by this
+		 * that the follower has ended. */
+		close(m->news);
+		vec_for_each (&f->members, other) {
+			if (other->news >= 0)
+				close(other->news);
+		}
+		if (null >= 0)
+			dup2(null, STDOUT_FILENO);
+		exit(argv ? launch_and_record(argv, &o) : record_process(m->pid, &o));
+	}
+	close(news);
+	if (m->recorder < 0) {
+		close(m->news);
+		return -errno;
+	}
+	return 0;
+}
+
+/* ---------------------------------------------------------------- finding -- */
+
+static bool listed(const struct follow *f, pid_t pid)
+{
+	vec_for_each (&f->seen, p) {
+		if (*p == pid)
+			return true;
+	}
+	vec_for_each (&f->members, m) {
+		if (m->pid == pid || m->recorder == pid)
+			return true;
+	}
+	vec_for_each (&f->waiting, p) {
+		if (*p == pid)
+			return true;
+	}
+	return false;
+}
+
+static bool is_member(const struct follow *f, pid_t pid)
+{
+	vec_for_each (&f->members, m) {
+		if (m->pid == pid)
+			return true;
+	}
+	return false;
+}
+
+/* Return: 1: to be followed; 0: not related; -1: to be examined again. */
+static int is_followed(const struct follow *f, pid_t pid)
+{
+	struct proc_status st;
+	struct session_id id;
+
+	if (proc_status_read(pid, 0, &st) || st.no_memory || st.state == 'Z')
+		return 0;
+	if (!session_id_of(pid, &id))
+		return f->o->follow_exec && is_member(f, st.ppid);
+	vec_for_each (&f->members, m) {
+		if (!m->has_id || !session_id_equal(&m->id, &id))
+			continue;
+		/* A vfork child shares its parent's memory until it execs. */
+		return family_is_child(pid) ? 1 : -1;
+	}
+	return -1; /* its parent's recorder might not have reported yet */
+}
+
+static bool is_alive(pid_t pid)
+{
+	struct proc_status st;
+
+	return !proc_status_read(pid, 0, &st) && st.state != 'Z';
+}
+
+/* The process or thread that was created last; 0 if the kernel does not report it. */
+static pid_t newest_process(void)
+{
+	char text[128], *last;
+	int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	if (n <= 0)
+		return 0;
+	text[n] = 0;
+	last = strrchr(text, ' ');
+	return last ? (pid_t)strtol(last, NULL, 10) : 0;
+}
+
+static bool look_is_due(struct follow *f, uint64_t now)
+{
+	pid_t newest = newest_process();
+	bool changed = !newest || newest != f->newest;
+
+	f->newest = newest;
+	return changed || now - f->looked_ns >= (f->again ? AGAIN_NS : LOOK_NS);
+}
+
+/* Forgets members that are over and whose process is gone: the pid can be reused. */
+static void forget_the_gone(struct follow *f)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < f->members.n; i++) {
+		struct member *m = &f->members.at[i];
+		bool gone = !m->root && m->over && !m->recorder && !is_alive(m->pid);
+
+		if (!gone || (m->has_id && vec_push(&f->left, m->id)))
+			f->members.at[kept++] = *m;
+	}
+	f->members.n = kept;
+}
+
+static void find_descendants(struct follow *f)
+{
+	DIR *d = opendir("/proc");
+	VEC(pid_t) seen = {0};
+	struct dirent *e;
+
+	f->looked_ns = mono_ns();
+	f->again = false;
+	while (d && (e = readdir(d))) {
+		pid_t pid;
+		int what;
+
+		if (!parse_pid(e->d_name, &pid) || pid == getpid())
+			continue;
+		what = listed(f, pid) ? 0 : is_followed(f, pid);
+		f->again |= what < 0;
+		if (what > 0 && vec_push(&f->waiting, pid))
+			break;
+		if (!what && vec_push(&seen, pid))
+			break;
+	}
+	if (d)
+		closedir(d);
+	/* Drops the pids of processes that are gone: they can be reused. */
+	vec_free(&f->seen);
+	memcpy(&f->seen, &seen, sizeof(seen));
+	forget_the_gone(f);
+}
+
+/* ---------------------------------------------------------------- queue of children -- */
+
+/* The number of recorders that have not yet attached. */
+static long beginning(const struct follow *f)
+{
+	long n = 0;
+
+	vec_for_each (&f->members, m)
+		n += m->recorder > 0 && !m->has_id && !m->over;
+	return n;
+}
+
+/* Sets the rest after member @m, whose process ended before memprof attached to it. */
+static void too_late(struct follow *f, const struct member *m)
+{
+	uint64_t now = mono_ns(), rest = REST * (now - m->started_ns);
+
+	f->rest_until_ns = now + (rest < MAX_REST ? rest : MAX_REST);
+}
+
+static void follow_child(struct follow *f, pid_t pid)
+{
+	struct member m = {.pid = pid, .news = -1};
+	int ret = start(f, &m, NULL, false);
+
+	if (!ret && !vec_push(&f->members, m))
+		return;
+	children_refused(&f->children,
+			 &(struct mp_err){MP_EXIT_FAILURE, "a recorder could not be started"});
+}
+
+/*
+ * Starts recorders for waiting children, at most one per processor at a time.  The oldest child is
+ * the most likely to live on, the youngest the most likely to be still alive when memprof attaches:
+ * alternates between them.
+ */
+static void serve_the_waiting(struct follow *f)
+{
+	long room = sysconf(_SC_NPROCESSORS_ONLN) - beginning(f);
+	size_t kept = 0;
+
+	vec_for_each (&f->waiting, pid) {
+		if (is_alive(*pid))
+			f->waiting.at[kept++] = *pid;
+		else
+			f->children.ended++;
+	}
+	f->waiting.n = kept;
+	if (mono_ns() < f->rest_until_ns)
+		return;
+	for (; room > 0 && f->waiting.n; room--) {
+		size_t at = f->youngest ? f->waiting.n - 1 : 0;
+		pid_t pid = f->waiting.at[at];
+
+		f->youngest = !f->youngest;
+		f->waiting.n--;
+		memmove(&f->waiting.at[at], &f->waiting.at[at + 1],
+			(f->waiting.n - at) * sizeof(pid));
+		if (is_followed(f, pid) > 0) /* the pid is still that child's */
+			follow_child(f, pid);
+	}
+}
+
+/* ---------------------------------------------------------------- waiting -- */
+
+static void signal_all(const struct follow *f, int sig)
+{
+	vec_for_each (&f->members, m) {
+		if (m->recorder > 0)
+			kill(m->recorder, sig);
+	}
+}
+
+static void end_all(struct follow *f)
+{
+	f->ending = true;
+	signal_all(f, SIGTERM);
+}
+
+static bool runs_something_else(const struct member *m)
+{
+	struct session_id id;
+
+	return is_alive(m->pid) && !session_id_of(m->pid, &id);
+}
+
+/* Follows the program that replaced the recorded one in the same process. */
+static void follow_exec(struct follow *f, pid_t pid, uint32_t failures)
+{
+	struct member m = {.pid = pid, .news = -1, .failures = failures};
+
+	if (!f->o->follow_exec || start(f, &m, NULL, true) || vec_push(&f->members, m))
+		return;
+	if (!f->o->quiet)
+		fprintf(stderr, "memprof: process %d runs another program: following\n", pid);
+}
+
+/* Reads the reports of member @i's recorder.  The members array can be reallocated. */
+static void read_news(struct follow *f, size_t i)
+{
+	struct member *m = &f->members.at[i];
+	struct recording_news news;
+
+	while (m->news >= 0 && read(m->news, &news, sizeof(news)) == (ssize_t)sizeof(news)) {
+		if (news.kind == NEWS_FAILED) {
+			m->why = news.why;
+			continue;
+		}
+		m->id = news.id;
+		m->has_id = true;
+		m->pid = news.recording.pid;
+		if (news.kind == NEWS_BEGUN) {
+			if (f->o->background) /* the caller might wait for end of file */
+				dup2(STDOUT_FILENO, STDERR_FILENO);
+			continue;
+		}
+		m->over = true;
+		close(m->news);
+		m->news = -1;
+		if (!m->root)
+			children_recorded(&f->children, &news.recording);
+		if (!f->ending && news.reason == MP_END_EXECED)
+			follow_exec(f, news.recording.pid, 0);
+		else if (!f->ending && m->root &&
+			 (news.reason == MP_END_DETACHED || news.reason == MP_END_TIME))
+			end_all(f);
+		return;
+	}
+}
+
+/* Handles a child's recorder that ended without a recording. */
+static void note_failure(struct follow *f, const struct member *m, int status)
+{
+	struct mp_err why = m->why;
+
+	if (!is_alive(m->pid))
+		why.exit = MP_EXIT_NO_PROCESS;
+	else if (!why.what[0])
+		mp_fail(&why, MP_EXIT_FAILURE, 0, "the recorder of process %d ended by %s %d",
+			m->pid, WIFSIGNALED(status) ? "signal" : "itself, with status",
+			WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+	if (why.exit == MP_EXIT_NO_PROCESS)
+		too_late(f, m);
+	children_refused(&f->children, &why);
+}
+
+static void reap_one(struct follow *f, size_t i, int status)
+{
+	struct member *m;
+
+	read_news(f, i);
+	m = &f->members.at[i];
+	m->recorder = 0;
+	if (m->root)
+		f->status = WIFEXITED(status) ? WEXITSTATUS(status) : MP_EXIT_FAILURE;
+	if (m->over)
+		return;
+	m->over = true; /* it failed */
+	if (m->news >= 0)
+		close(m->news);
+	m->news = -1;
+	if (m->root)
+		return;
+	if (!f->ending && m->failures + 1 < TRIES && runs_something_else(m))
+		follow_exec(f, m->pid, m->failures + 1);
+	else
+		note_failure(f, m, status);
+}
+
+static void reap(struct follow *f)
+{
+	pid_t pid;
+	int status;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		for (size_t i = 0; i < f->members.n; i++) {
+			if (f->members.at[i].recorder == pid) {
+				reap_one(f, i, status);
+				break;
+			}
+		}
+	}
+}
+
+static void take_signals(struct follow *f)
+{
+	struct signalfd_siginfo si;
+
+	while (read(f->signals, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
+		if (si.ssi_signo == SIGUSR1)
+			signal_all(f, SIGUSR1);
+		else if (si.ssi_signo != SIGCHLD)
+			end_all(f);
+	}
+}
+
+static bool any_recorder(const struct follow *f)
+{
+	vec_for_each (&f->members, m) {
+		if (m->recorder > 0)
+			return true;
+	}
+	return false;
+}
+
+static void wait_for_all(struct follow *f)
+{
+	while (any_recorder(f) || (!f->ending && f->waiting.n)) {
+		struct pollfd p = {.fd = f->signals, .events = POLLIN};
+
+		poll(&p, 1, TICK_MS);
+		take_signals(f);
+		reap(f);
+		for (size_t i = 0; i < f->members.n; i++)
+			read_news(f, i);
+		if (f->ending || !f->o->follow_fork)
+			continue;
+		if (look_is_due(f, mono_ns()))
+			find_descendants(f);
+		serve_the_waiting(f);
+	}
+	vec_for_each (&f->waiting, p)
+		f->children.unasked += is_alive(*p);
+	f->children.ended += f->waiting.n - f->children.unasked;
+}
+
+/* Restores children that were not followed in time, or were not to be followed. */
+static void restore_rest(struct follow *f)
+{
+	uint32_t restored, left;
+
+	vec_for_each (&f->members, m) {
+		if (m->has_id && vec_push(&f->left, m->id))
+			break;
+	}
+	restored = family_restore(f->left.at, f->left.n, 0, &left);
+	if (restored && !f->o->quiet)
+		printf("restored %u forked processes that were not followed\n", restored);
+	if (left)
+		fprintf(stderr,
+			"memprof: %u forked processes still carry memprof's pages; see: memprof "
+			"status\n",
+			left);
+}
+
+int follow_run(pid_t pid, char *const argv[], const struct recording_options *o)
+{
+	struct follow f = {.o = o};
+	struct member root = {.pid = pid, .root = true, .news = -1};
+	sigset_t set;
+	int ret;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, &f.mask);
+	f.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	ret = f.signals < 0 ? -errno : start(&f, &root, pid ? NULL : argv, false);
+	if (!ret)
+		ret = vec_push(&f.members, root);
+	if (ret) {
+		fprintf(stderr, "memprof: cannot start a recorder: %s\n", strerror(-ret));
+		return MP_EXIT_FAILURE;
+	}
+	wait_for_all(&f);
+	restore_rest(&f);
+	if (!o->quiet)
+		children_print(&f.children, o->page_faults ? "page fault" : "allocation");
+	close(f.signals);
+	children_free(&f.children);
+	vec_free(&f.members);
+	vec_free(&f.waiting);
+	vec_free(&f.left);
+	vec_free(&f.seen);
+	return f.status;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* A recording in pieces: their names, and their symbols, which are written while the program runs.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "control/recording.h"
+
+static void symbolize_piece(void *ctx, struct mpf_writer *w, const uint64_t *pc, uint64_t n)
+{
+	struct recording *rec = ctx;
+	struct symbols *symbols = recording_symbols(rec);
+
+	recording_put_symbols(rec, symbols, w, pc, n);
+	/* The program is still running, so do not hold its files open. */
+	symbols_free(symbols);
+}
+
+static void name_piece(void *ctx, uint32_t number, char *path, size_t size)
+{
+	const struct recording *rec = ctx;
+	const struct recording_options *o = rec->o;
+	/* With a follower, %n counts processes. */
+	bool counts = !o->news_fd && strstr(rec->pattern, "%n");
+	char name[4096];
+
+	output_name(rec->pattern, rec->t->pid, counts ? number : o->count, o->again, name,
+		    sizeof(name));
+	if (counts)
+		snprintf(path, size, "%s", name);
+	else
+		output_piece_name(name, number, path, size);
+}
+
+void recording_absolute(const char *path, char *out, size_t size)
+{
+	char here[4096];
+
+	if (*path == '/' || !getcwd(here, sizeof(here)))
+		snprintf(out, size, "%s", path);
+	else
+		snprintf(out, size, "%s/%s", here, path);
+}
+
+static void piece_begun(void *ctx, const char *path)
+{
+	struct recording *rec = ctx;
+	char full[8192];
+
+	recording_absolute(path, full, sizeof(full));
+	pthread_mutex_lock(&rec->lock);
+	session_set_recording(&rec->s, full);
+	pthread_mutex_unlock(&rec->lock);
+	snprintf(rec->path, sizeof(rec->path), "%s", path);
+}
+
+struct recorder_rotation recording_rotation(uint64_t bytes)
+{
+	return (struct recorder_rotation){
+	    .bytes = bytes,
+	    .name = name_piece,
+	    .begun = piece_begun,
+	    .ending = {.modules = recording_put_modules, .symbolize = symbolize_piece}};
+}
+
+void recording_tell_piece_error(struct recording *rec)
+{
+	int error = recorder_progress(rec->r).piece_error;
+
+	if (error && error != rec->piece_error)
+		fprintf(stderr,
+			"memprof: no other piece could be begun (%s): the recording goes on in the "
+			"same file\n",
+			strerror(-error));
+	rec->piece_error = error;
+}

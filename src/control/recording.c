@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* One recording, from installing the hooks to the closing summary; attach and run share it. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+#include "control/recording.h"
+#include "control/serve.h"
+#include "lib/printable.h"
+#include "lib/privileges.h"
+#include "record/clock.h"
+#include "record/kernel/probes.h"
+
+#define FILES 24 /* open at once, a generous estimate */
+
+static bool code_changed(void *ctx)
+{
+	return recording_refresh(ctx);
+}
+
+static bool follows_call(void *ctx, uint64_t pc)
+{
+	const struct recording *rec = ctx;
+	const struct arch *arch = rec->t->arch;
+	uint8_t code[ARCH_MAX_CALL];
+
+	return arch->ends_in_call &&
+	       !mem_read(&rec->t->mem, pc - sizeof(code), code, sizeof(code)) &&
+	       arch->ends_in_call(code, sizeof(code));
+}
+
+static bool next_module(void *ctx, struct mp_module *m)
+{
+	struct recording *rec = ctx;
+	bool found = false;
+
+	pthread_mutex_lock(&rec->lock);
+	vec_for_each (&rec->s.tables.code, c) {
+		if (c->recorded)
+			continue;
+		c->recorded = true;
+		*m = c->m;
+		found = true;
+		if (rec->o->embed)
+			embedding_add(&rec->embedding, m, c->ino);
+		break;
+	}
+	pthread_mutex_unlock(&rec->lock);
+	return found;
+}
+
+static int block_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* then RLIMIT_FSIZE is an error like a full disk */
+	return signalfd(-1, &set, SFD_CLOEXEC);
+}
+
+static void fill_info(struct target *t, struct mp_info *info, char *exe, size_t exe_size,
+		      char *cmdline, size_t cmdline_size)
+{
+	memset(info, 0, sizeof(*info));
+	if (getrandom(info->id, sizeof(info->id), 0) != (ssize_t)sizeof(info->id))
+		memset(info->id, 0, sizeof(info->id));
+	if (proc_exe(t->pid, exe, exe_size))
+		snprintf(exe, exe_size, "?");
+	if (proc_cmdline(t->pid, cmdline, cmdline_size))
+		snprintf(cmdline, cmdline_size, "?");
+	info->pid = (uint32_t)t->pid;
+	info->machine = t->arch->elf_machine;
+	info->executable = exe;
+	info->cmdline = cmdline;
+	info->memprof_version = MEMPROF_VERSION;
+}
+
+static int start_observer(struct recording *rec, const struct recording_options *o, bool launched,
+			  bool user_only, struct mp_err *err)
+{
+	struct observer_config config = {.session = &rec->s,
+					 .faults = o->page_faults,
+					 .user_only = user_only,
+					 .stack_bytes = (uint32_t)o->stack_size,
+					 .ring_bytes = o->ring_size,
+					 .complete_until = &rec->observed_until,
+					 .code_changed = code_changed,
+					 .ctx = rec};
+	int ret = observer_start(&config, &rec->observer, err);
+
+	if (!ret && !o->quiet && observer_left_out(rec->observer)[0])
+		fprintf(stderr, "memprof: not seen this way: %s\n",
+			printable(observer_left_out(rec->observer)));
+	if (launched)
+		target_release(rec->t);
+	return ret;
+}
+
+static void about_faults(const struct recording *rec, struct mp_info *info)
+{
+	info->what = MP_PAGE_FAULTS;
+	info->page_size = (uint32_t)sysconf(_SC_PAGESIZE);
+	info->user_only = probes_user_only(rec->t->pid);
+	if (info->user_only)
+		fprintf(stderr,
+			"memprof: without CAP_PERFMON the kernel does not tell of page faults "
+			"that system calls make (kernel.perf_event_paranoid)\n");
+}
+
+static int open_the_session(struct recording *rec, const struct recording_options *o,
+			    const char *path, struct mp_err *err)
+{
+	char control[CONTROL_NAME] = "", full[8192];
+	char cache[4096];
+	const struct session_options so = {.recording = full,
+					   .cache = cache_path(cache, sizeof(cache)),
+					   .control = control,
+					   .ring_size = o->ring_size,
+					   .lossless = o->lossless,
+					   .zero = o->zero,
+					   .free_stacks = o->free_stacks,
+					   .sample_interval = o->sample_interval,
+					   .no_hooks = o->page_faults};
+
+	recording_absolute(path, full, sizeof(full));
+	/* Without the socket only requests to the recorder do not work. */
+	if (control_open(control, serve_request, &rec->r, &rec->control))
+		control[0] = 0;
+	if (o->via_kernel)
+		return session_observe(&rec->s, rec->t, &so, err);
+	if (rec->resumed)
+		return carry_on(&rec->s, rec->t, &so, o->carry_budget, &rec->carry, err);
+	return session_open(&rec->s, rec->t, &so, err);
+}
+
+static int start_recorder(struct recording *rec, const struct recording_options *o,
+			  const char *path, struct mp_info *info, struct mp_err *err)
+{
+	const struct recorder_config config = {
+	    .pid = rec->t->pid,
+	    .path = path,
+	    .queue_ceiling = o->queue_size,
+	    .cull_ns = o->cull_ms * 1000000,
+	    .max_depth = o->depth,
+	    .select = o->select,
+	    .code_changed = code_changed,
+	    .follows_call = follows_call,
+	    .next_module = next_module,
+	    .ctx = rec,
+	    .rotation = recording_rotation(o->rotate),
+	    .info = *info,
+	    .carry = rec->resumed ? &rec->carry : NULL,
+	    .complete_until = o->via_kernel ? &rec->observed_until : NULL,
+	    .block = rec->s.block,
+	    .layout = &rec->s.layout,
+	    .journal = rec->s.journal,
+	    .block_length = rec->s.length,
+	};
+
+	session_id_of(rec->t->pid, &rec->id);
+	return recorder_start(&config, &rec->r, err);
+}
+
+static int start(struct recording *rec, const struct recording_options *o, const char *path,
+		 bool launched, struct mp_err *err)
+{
+	char exe[4096], cmdline[8192];
+	struct mp_info info;
+	int ret = want_descriptors(FILES, err);
+
+	if (ret)
+		return ret;
+	if (!clock_readable())
+		return mp_fail(err, MP_EXIT_ARCH, -ENOSYS,
+			       "programs may not read this processor's counter; memprof records "
+			       "with the time that it gives");
+	ret = open_the_session(rec, o, path, err);
+	if (ret)
+		return ret;
+	fill_info(rec->t, &info, exe, sizeof(exe), cmdline, sizeof(cmdline));
+	info.mode = launched;
+	info.sample_interval = rec->resumed ? rec->s.layout.sample_interval : o->sample_interval;
+	if (o->page_faults)
+		about_faults(rec, &info);
+	ret = start_recorder(rec, o, path, &info, err);
+	if (ret)
+		return ret;
+	if (sideband_open(rec->t->pid, &rec->sideband) && !o->quiet)
+		fprintf(stderr,
+			"memprof: the kernel does not allow perf events; new libraries are "
+			"found by reading /proc/%d/maps\n",
+			rec->t->pid);
+	if (o->via_kernel)
+		return start_observer(rec, o, launched, info.user_only, err);
+	if (!rec->resumed) {
+		pthread_mutex_lock(&rec->lock);
+		ret = session_install(&rec->s, err);
+		pthread_mutex_unlock(&rec->lock);
+	}
+	if (!ret)
+		privileges_keep(PRIVILEGES_TARGET);
+	return ret;
+}
+
+static void say_how_it_begins(struct recording *rec, const struct recording_options *o,
+			      const char *path)
+{
+	char allocators[sizeof(rec->s.plan.allocators)], refused[sizeof(rec->s.plan.refused)];
+	size_t hooks;
+
+	pthread_mutex_lock(&rec->lock);
+	memcpy(allocators, rec->s.plan.allocators, sizeof(allocators));
+	memcpy(refused, rec->s.plan.refused, sizeof(refused));
+	hooks = rec->s.plan.hooks.n;
+	pthread_mutex_unlock(&rec->lock);
+	if (!o->quiet && rec->s.no_hooks)
+		fprintf(stderr,
+			"memprof: recording page faults of process %d to %s; Ctrl-C ends it\n",
+			rec->t->pid, printable(path));
+	else if (!o->quiet)
+		fprintf(stderr,
+			"memprof: recording process %d (%s; %zu functions hooked) to %s; "
+			"Ctrl-C ends it\n",
+			rec->t->pid, allocators, hooks, printable(path));
+	if (o->background) /* the process that started it might wait for the end of its output */
+		dup2(STDOUT_FILENO, STDERR_FILENO);
+	if (!o->quiet && refused[0])
+		fprintf(stderr, "memprof: not hooked: %s\n", printable(refused));
+}
+
+static int record(struct recording *rec, const struct recording_options *o, const char *path,
+		  bool launched)
+{
+	enum mp_end_reason reason = MP_END_ERROR;
+	int status, failed, signals = block_signals();
+	struct mp_err err = {0};
+
+	failed = start(rec, o, path, launched, &err);
+	if (!failed) {
+		say_how_it_begins(rec, o, path);
+		recording_tell(rec, o, 0);
+		reason = recording_watch(rec, o, signals);
+	}
+	status = recording_end(rec, o, reason, path, failed != 0);
+	close(signals);
+	if (failed)
+		target_ask_again(rec->t, failed, &err);
+	return failed ? recording_failed(o, &err) : status;
+}
+
+int recording_run(struct target *t, const struct recording_options *o, bool launched)
+{
+	struct recording rec = {.t = t, .o = o, .pattern = o->path};
+	int status;
+
+	rec.resumed = !launched && !o->via_kernel && session_is_orphan(t->pid);
+	if (!rec.pattern)
+		rec.pattern = rec.resumed ? "memprof-%p-%t.memprof" : "memprof-%p.memprof";
+	output_name(rec.pattern, t->pid, o->count, o->again, rec.path, sizeof(rec.path));
+	pthread_mutex_init(&rec.lock, NULL);
+	status = record(&rec, o, rec.path, launched);
+	control_close(rec.control);
+	recorder_free(rec.r);
+	symbols_free(rec.symbols);
+	sideband_close(rec.sideband);
+	session_free(&rec.s);
+	carry_free(&rec.carry);
+	embedding_free(&rec.embedding);
+	pthread_mutex_destroy(&rec.lock);
+	return status;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The protocol for requests to a recorder, for both sides.  A request is one line, and so is the
+ * answer.
+ *
+ * - flush, mark NAME, pause, resume: the requests that are answered with a position
+ *
+ * - ready: is the recorder recording yet?  Answered with "ok" alone, or with an error.
+ *
+ * - ok TIME-NS EVENTS FILE-BYTES: answer; everything before the request is within the first
+ *   FILE-BYTES bytes of the file
+ *
+ * - ended: answer; the recording ended before the request, and the file is complete
+ *
+ * - error TEXT: answer
+ */
+#ifndef CONTROL_SERVE_H
+#define CONTROL_SERVE_H
+
+#include "record/control.h"
+#include "record/recorder.h"
+
+/* Serves a request, as the callback for control_open().  @recorder: struct recorder **, which is
+ * NULL before the recorder works. */
+void serve_request(void *recorder, const char *line, char answer[CONTROL_ANSWER]);
+
+/* cmd/ask.c: sends "flush" to the recorder of @pid.  Return: 0 with @b, or a negative errno with
+ * @err. */
+int ask_flush(pid_t pid, struct recorder_boundary *b, struct mp_err *err);
+
+#endif

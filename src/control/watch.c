@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The main loop of a recording. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+#include "control/recording.h"
+#include "attach/sandbox.h"
+#include "lib/printable.h"
+#include "record/clock.h"
+#include "export/text.h"
+
+#define TICK_MS 100
+
+bool recording_refresh(struct recording *rec)
+{
+	int ret;
+
+	pthread_mutex_lock(&rec->lock);
+	ret = rec->closed ? -ESRCH : session_refresh(&rec->s);
+	if (ret > 0)
+		rec->install_wanted = true;
+	pthread_mutex_unlock(&rec->lock);
+	return ret >= 0;
+}
+
+/* On a terminal, overwrites one line, cut to the width: the part of a wrapped line would not be
+ * overwritten. */
+static void put_line(const char *line)
+{
+	struct winsize w = {0};
+
+	if (!isatty(STDERR_FILENO))
+		fprintf(stderr, "%s\n", line);
+	else if (ioctl(STDERR_FILENO, TIOCGWINSZ, &w) || !w.ws_col)
+		fprintf(stderr, "\r\033[K%s", line);
+	else
+		fprintf(stderr, "\r\033[K%.*s", w.ws_col - 1, line);
+	fflush(stderr);
+}
+
+static void progress_line(const struct recording *rec)
+{
+	struct recorder_progress p = recorder_progress(rec->r);
+	const char *lost = p.lost ? thousands(p.lost) : "nothing";
+	double seconds = (double)p.duration_ns / 1e9;
+	char line[256];
+
+	if (rec->s.no_hooks)
+		snprintf(line, sizeof(line), "%5.1fs  %s page faults of %s, lost %s, file %s",
+			 seconds, thousands(p.allocs), human(p.allocated_bytes), lost,
+			 human(p.file_bytes));
+	else
+		snprintf(line, sizeof(line),
+			 "%5.1fs  %s events, lost %s, %s live in %s block%s, peak %s, file %s",
+			 seconds, thousands(p.events), lost, human(p.live_bytes),
+			 thousands(p.live_blocks), text_plural(p.live_blocks),
+			 human(p.peak_live_bytes), human(p.file_bytes));
+	put_line(line);
+}
+
+bool recording_is_deserted(const struct recording *rec)
+{
+	struct pollfd p = {.fd = rec->o->news_fd};
+
+	return p.fd && poll(&p, 1, 0) > 0 && p.revents & POLLERR;
+}
+
+bool recording_target_alive(const struct recording *rec)
+{
+	struct pollfd p = {.fd = rec->t->pidfd, .events = POLLIN};
+
+	if (rec->t->pidfd < 0)
+		return !kill(rec->t->pid, 0) || errno != ESRCH;
+	return poll(&p, 1, 0) == 0;
+}
+
+/* Does the process still have the address space with the session?  After an exec it does not. */
+static bool still_ours(const struct recording *rec)
+{
+	uint64_t length;
+	struct maps maps;
+	bool ours;
+
+	if (rec->s.observes)
+		return true; /* an exec is in the side band and among the samples */
+	if (maps_read(rec->t->pid, &maps))
+		return false;
+	ours = session_find(&maps, &length) == rec->s.journal->session_addr;
+	maps_free(&maps);
+	return ours;
+}
+
+/* Does the process have an address space, one without the session?  A process that exits loses its
+ * address space before it is gone; after an exec it has a new one. */
+static bool has_other_space(const struct recording *rec)
+{
+	struct maps maps;
+	bool any;
+
+	if (!recording_target_alive(rec) || maps_read(rec->t->pid, &maps))
+		return false;
+	any = maps.list.n > 0;
+	maps_free(&maps);
+	return any && recording_target_alive(rec);
+}
+
+/* Hooks what recording_refresh() has found. */
+static void install(struct recording *rec)
+{
+	struct mp_err err = {0};
+	bool wanted;
+	int ret = 0;
+
+	pthread_mutex_lock(&rec->lock);
+	wanted = rec->install_wanted;
+	rec->install_wanted = false;
+	if (!wanted) {
+		pthread_mutex_unlock(&rec->lock);
+		return;
+	}
+	rec->s.plan.refused[0] = 0;
+	if (rec->s.observes)
+		ret = session_observe_hooks(&rec->s) ? -ENOSPC : observer_add(rec->observer, &err);
+	else
+		ret = session_install(&rec->s, &err);
+	if (!ret && rec->s.plan.refused[0])
+		fprintf(stderr, "memprof: not hooked: %s\n", printable(rec->s.plan.refused));
+	pthread_mutex_unlock(&rec->lock);
+	if (ret && err.exit != MP_EXIT_NO_PROCESS && recording_target_alive(rec))
+		fprintf(stderr,
+			"memprof: a library that was loaded meanwhile is not recorded: %s\n",
+			printable(err.what));
+}
+
+/* SIGUSR1 pauses and resumes the recording.  Return: true for a signal that ends it. */
+static bool ended_by_signal(struct recording *rec, int signals)
+{
+	struct signalfd_siginfo si;
+
+	if (read(signals, &si, sizeof(si)) != (ssize_t)sizeof(si) || si.ssi_signo != SIGUSR1)
+		return true;
+	recorder_pause(rec->r, !recorder_is_paused(rec->r));
+	fprintf(stderr, "memprof: recording %s\n",
+		recorder_is_paused(rec->r) ? "paused" : "goes on");
+	return false;
+}
+
+static void tell_stall(const struct recording *rec, bool *told)
+{
+	bool stalled = recorder_progress(rec->r).stalled;
+
+	if (stalled && !*told)
+		fprintf(stderr,
+			"memprof: the recording has made no progress for 2 s (does its disk take "
+			"data?); the process does not wait for it, what is lost meanwhile is "
+			"counted\n");
+	else if (!stalled && *told)
+		fprintf(stderr, "memprof: the recording makes progress again\n");
+	*told = stalled;
+}
+
+static enum mp_end_reason watch(struct recording *rec, const struct recording_options *o,
+				int signals)
+{
+	uint64_t start = mono_ns(), last_line = start, last_maps = start;
+	bool stall_told = false;
+
+	for (;;) {
+		struct pollfd p[2] = {{.fd = signals, .events = POLLIN},
+				      {.fd = rec->t->pidfd, .events = POLLIN}};
+		struct sideband_news news = {0};
+		uint32_t wanted;
+		uint64_t now;
+
+		poll(p, rec->t->pidfd >= 0 ? 2 : 1, TICK_MS);
+		target_release_late(rec->t);
+		now = mono_ns();
+		wanted = __atomic_load_n(&rec->s.block->detach_requested, __ATOMIC_ACQUIRE);
+		if ((p[0].revents && ended_by_signal(rec, signals)) || wanted)
+			return wanted == SS_DETACH_KEEP && !rec->s.observes ? MP_END_KEPT
+									    : MP_END_DETACHED;
+		if (!recording_target_alive(rec))
+			return MP_END_EXITED;
+		if (recording_is_deserted(rec)) {
+			if (!o->quiet)
+				fprintf(stderr,
+					"memprof: the process that followed is gone: the recording "
+					"ends\n");
+			return MP_END_DETACHED;
+		}
+		if (rec->sideband)
+			news = sideband_poll(rec->sideband);
+		if (news.execed && rec->s.observes)
+			return has_other_space(rec) ? MP_END_EXECED : MP_END_EXITED;
+		if (news.execed || (now - last_maps >= 1000000000 && !still_ours(rec)))
+			return still_ours(rec)	      ? MP_END_ERROR
+			       : has_other_space(rec) ? MP_END_EXECED
+						      : MP_END_EXITED;
+		if (news.mapped || now - last_maps >= 1000000000) {
+			last_maps = now;
+			recording_refresh(rec);
+		}
+		install(rec);
+		sandbox_watch(&rec->s);
+		if (o->for_ms && now - start >= o->for_ms * 1000000)
+			return MP_END_TIME;
+		if (recorder_progress(rec->r).error)
+			return MP_END_ERROR;
+		recording_tell_piece_error(rec);
+		tell_stall(rec, &stall_told);
+		if (!o->quiet && now - last_line >= 1000000000) {
+			last_line = now;
+			progress_line(rec);
+		}
+	}
+}
+
+enum mp_end_reason recording_watch(struct recording *rec, const struct recording_options *o,
+				   int signals)
+{
+	enum mp_end_reason reason = watch(rec, o, signals);
+
+	if (!o->quiet && isatty(STDERR_FILENO))
+		fprintf(stderr, "\r\033[K");
+	return reason;
+}

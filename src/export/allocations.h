@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Lists the single allocations that pass the filter. */
+#ifndef EXPORT_ALLOCATIONS_H
+#define EXPORT_ALLOCATIONS_H
+
+#include <stdio.h>
+#include "lib/err.h"
+#include "model/model.h"
+#include "export/view.h"
+
+/* Parses timestamp, address, size or lifetime.  Return: true with @sort set. */
+bool allocations_sort_key(const char *text, uint32_t *sort);
+/* Return: the key's name, or NULL after the last one. */
+const char *allocations_sort_name(uint32_t sort);
+
+/**
+ * allocations_write() - write the list; reads the recording again
+ * Needs memory for about twice @v->skip + @v->count entries, and for each chain of reallocs.
+ *
+ * Return: 0, or a negative errno with @err filled.
+ */
+int allocations_write(struct model *m, const struct view *v, FILE *out, struct mp_err *err);
+
+#endif

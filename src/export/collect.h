@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Collects the first entries of a sorted list of allocations, without keeping all of them. */
+#ifndef EXPORT_COLLECT_H
+#define EXPORT_COLLECT_H
+
+#include "lib/err.h"
+#include "model/model.h"
+#include "export/view.h"
+
+enum allocation_key { BY_TIMESTAMP, BY_ADDRESS, BY_SIZE, BY_LIFETIME, ALLOCATION_KEYS };
+
+struct allocation {
+	struct model_block block;
+	uint64_t key;
+	uint64_t end_ns, end_tid;
+	uint32_t end_stack; /* 0: not recorded */
+	bool ended;
+	uint64_t chain; /* ordinal of the chain's first member */
+	uint64_t position;
+};
+
+/* The end of a chain with more than one member. */
+struct chain_end {
+	uint64_t chain, length, first_ns, end_ns;
+	uint32_t end_tid;
+	bool ended;
+};
+
+struct allocations {
+	VEC(struct allocation) at; /* sorted; the first view.skip + view.count ones */
+	VEC(struct chain_end) chains;
+	uint64_t total;
+};
+
+/* Return: 0 with @a filled, to be freed by allocations_free(), or a negative errno with @err. */
+int allocations_collect(const struct model *m, const struct view *v, struct allocations *a,
+			struct mp_err *err);
+void allocations_free(struct allocations *a);
+/* Return: the end of @at's chain, or NULL if it is the only member. */
+const struct chain_end *allocations_chain(const struct allocations *a, const struct allocation *at);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "export/csv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include "lib/printable.h"
+#include "model/order.h"
+#include "export/tree.h"
+
+void csv_text(const char *s, FILE *out)
+{
+	putc('"', out);
+	for (s = printable(s); *s; s++) {
+		if (*s == '"')
+			putc('"', out);
+		putc(*s, out);
+	}
+	putc('"', out);
+}
+
+static int write_stack(struct model *m, uint32_t id, FILE *out)
+{
+	char *folded = NULL;
+	size_t size;
+	FILE *f = open_memstream(&folded, &size);
+
+	if (!f)
+		return -ENOMEM;
+	folded_stack(m, id, f);
+	if (fclose(f)) {
+		free(folded);
+		return -ENOMEM;
+	}
+	csv_text(folded, out);
+	free(folded);
+	return 0;
+}
+
+static int write_group(struct model *m, uint32_t id, FILE *out)
+{
+	const struct group *g = &m->group[id];
+	const uint64_t v[] = {
+	    g->allocations, g->allocated_bytes, g->usable_bytes, g->frees,
+	    g->live_blocks, g->live_bytes,	g->temporary,	 g->temporary_bytes,
+	    g->peak_blocks, g->peak_bytes,	g->maps,	 g->map_bytes};
+	int ret;
+
+	fprintf(out, "%u", id);
+	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++)
+		fprintf(out, ",%llu", (unsigned long long)v[i]);
+	fprintf(out, ",%.9f,%.9f,%s,%s,", (double)g->first_ns / 1e9, (double)g->last_ns / 1e9,
+		m->stack[id].flags & SS_STACK_COMPLETE ? "true" : "false",
+		m->stack[id].flags & SS_STACK_BY_FP ? "true" : "false");
+	ret = write_stack(m, id, out);
+	fputs("\r\n", out);
+	return ret;
+}
+
+int csv_write(struct model *m, enum cost cost, FILE *out)
+{
+	uint32_t n, *ids = order_by(m, cost, &n);
+	int ret = ids ? 0 : -ENOMEM;
+
+	fputs("backtrace_id,allocated_count,size,usable_size,freed_count,leaked_count,"
+	      "leaked_bytes,temporary_count,temporary_bytes,peak_count,peak_bytes,maps,map_bytes,"
+	      "min_timestamp_relative,max_timestamp_relative,complete,by_frame_pointers,"
+	      "backtrace\r\n",
+	      out);
+	for (uint32_t i = 0; !ret && i < n; i++)
+		ret = write_group(m, ids[i], out);
+	free(ids);
+	for (uint32_t id = 0; !ret && id < m->nstacks; id++) {
+		const struct group *g = &m->group[id];
+
+		if ((g->allocations || g->maps) && !group_cost(g, cost))
+			ret = write_group(m, id, out);
+	}
+	return ret ? ret : ferror(out) ? -EIO : 0;
+}

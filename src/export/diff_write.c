@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/hex.h"
+#include "lib/printable.h"
+#include "export/diff.h"
+#include "export/flame.h"
+#include "export/json_gen.h"
+#include "export/text.h"
+
+#define MAX_FRAMES 12 /* of a stack in the text */
+
+/* ------------------------------------------------------------------ text -- */
+
+static void amount(const struct diff *d, uint64_t v, FILE *out)
+{
+	char buf[32];
+
+	fputs(cost_is_bytes(d->cost) ? text_bytes(v, buf) : text_number(v, buf), out);
+}
+
+static void signed_amount(const struct diff *d, uint64_t before, uint64_t after, FILE *out)
+{
+	putc(after < before ? '-' : '+', out);
+	amount(d, after < before ? before - after : after - before, out);
+}
+
+static void signed_number(uint64_t before, uint64_t after, FILE *out)
+{
+	char buf[32];
+
+	fprintf(out, "%c%s", after < before ? '-' : '+',
+		text_number(after < before ? before - after : after - before, buf));
+}
+
+static void write_row(const struct diff *d, const struct diff_row *r, FILE *out)
+{
+	uint32_t left = MAX_FRAMES;
+
+	fputs("  ", out);
+	signed_amount(d, r->before, r->after, out);
+	if (cost_is_bytes(d->cost)) {
+		fputs(" in ", out);
+		signed_number(r->before_count, r->after_count, out);
+		fputs(" blocks", out);
+	}
+	fputs(" (", out);
+	amount(d, r->before, out);
+	fputs(" -> ", out);
+	amount(d, r->after, out);
+	fputs(")\n", out);
+	for (uint32_t at = r->node + 1; at && left; at = d->nodes.at[at - 1].parent, left--) {
+		const struct frame *f = &d->nodes.at[at - 1].frame;
+
+		fprintf(out, "      %s", printable(f->function));
+		if (f->source && f->line)
+			fprintf(out, "  %s:%u", printable(f->source), f->line);
+		else if (f->library)
+			fprintf(out, "  [%s]", printable(f->library));
+		putc('\n', out);
+		if (left == 1 && d->nodes.at[at - 1].parent)
+			fputs("      ...\n", out);
+	}
+}
+
+static void write_list(const struct diff *d, bool grown, uint32_t top, FILE *out)
+{
+	uint32_t n = 0;
+
+	vec_for_each (&d->rows, r) {
+		if (r->after == r->before || (r->after > r->before) != grown)
+			continue;
+		if (n == top)
+			break;
+		if (!n++)
+			fputs(grown ? "grown most:\n" : "shrunk most:\n", out);
+		write_row(d, r, out);
+	}
+	if (!n)
+		fputs(grown ? "nothing grew\n" : "nothing shrank\n", out);
+}
+
+static void write_moment(const struct diff *d, const struct diff_side *s, FILE *out)
+{
+	fputs(printable(s->m->path), out);
+	if (s->has_moment)
+		fprintf(out, " at %.3f s", (double)s->at_ns / 1e9);
+	if (!s->m->info.sample_interval)
+		return;
+	fputs(" (a sample: estimates, standard error ", out);
+	if (s->variance > 0)
+		amount(d, (uint64_t)group_error(s->variance), out);
+	else
+		fputs("not known", out);
+	putc(')', out);
+}
+
+void diff_text(const struct diff *d, uint32_t top, FILE *out)
+{
+	char a[32], b[32];
+
+	fputs("before: ", out);
+	write_moment(d, &d->side[0], out);
+	fputs("\nafter:  ", out);
+	write_moment(d, &d->side[1], out);
+	fprintf(out, "\n%s: ", cost_text(d->cost));
+	amount(d, d->side[0].cost, out);
+	fputs(" -> ", out);
+	amount(d, d->side[1].cost, out);
+	fputs(" (", out);
+	signed_amount(d, d->side[0].cost, d->side[1].cost, out);
+	fprintf(out, "), %s -> %s %s\n", text_number(d->side[0].count, a),
+		text_number(d->side[1].count, b), cost_is_bytes(d->cost) ? "blocks" : "calls");
+	write_list(d, true, top, out);
+	write_list(d, false, top, out);
+}
+
+/* ------------------------------------------------------------------ JSON -- */
+
+/* Return: frames of the stack of @r, outermost first, NULL-terminated; or NULL when out of memory.
+ */
+static const struct frame **frames_of(const struct diff *d, const struct diff_row *r)
+{
+	uint32_t n = d->nodes.at[r->node].depth + 1;
+	const struct frame **f = calloc(n + 1, sizeof(struct frame *));
+
+	for (uint32_t at = r->node + 1; f && at; at = d->nodes.at[at - 1].parent)
+		f[--n] = &d->nodes.at[at - 1].frame;
+	return f;
+}
+
+static void json_change(yajl_gen g, const char *key, uint64_t before, uint64_t after)
+{
+	json_name(g, key);
+	yajl_gen_integer(g, (long long)(after - before));
+}
+
+static int json_row(yajl_gen g, const struct diff *d, const struct diff_row *r)
+{
+	const struct frame **f = frames_of(d, r);
+
+	if (!f)
+		return -ENOMEM;
+	yajl_gen_map_open(g);
+	json_number(g, "before", r->before);
+	json_number(g, "after", r->after);
+	json_change(g, "change", r->before, r->after);
+	json_number(g, "before_count", r->before_count);
+	json_number(g, "after_count", r->after_count);
+	json_change(g, "change_count", r->before_count, r->after_count);
+	json_name(g, "backtrace");
+	yajl_gen_array_open(g);
+	for (uint32_t i = 0; f[i]; i++) {
+		yajl_gen_map_open(g);
+		json_text(g, "function", f[i]->function);
+		if (f[i]->library)
+			json_text(g, "library", f[i]->library);
+		if (f[i]->source)
+			json_text(g, "source", f[i]->source);
+		if (f[i]->source && f[i]->line)
+			json_number(g, "line", f[i]->line);
+		yajl_gen_map_close(g);
+	}
+	yajl_gen_array_close(g);
+	yajl_gen_map_close(g);
+	free(f);
+	return 0;
+}
+
+static void json_side(yajl_gen g, const char *key, const struct diff_side *s)
+{
+	char id[33];
+
+	json_name(g, key);
+	yajl_gen_map_open(g);
+	json_text(g, "id", hex_text(s->m->info.id, sizeof(s->m->info.id), id));
+	json_text(g, "cmdline", s->m->info.cmdline);
+	json_number(g, "pid", s->m->info.pid);
+	json_timeval(g, "timestamp_relative", s->has_moment ? s->at_ns : s->m->end_ns);
+	json_number(g, "cost", s->cost);
+	json_number(g, "count", s->count);
+	json_number(g, "sample_interval", s->m->info.sample_interval);
+	if (s->variance > 0)
+		json_number(g, "standard_error", (uint64_t)group_error(s->variance));
+	yajl_gen_map_close(g);
+}
+
+int diff_json(const struct diff *d, FILE *out)
+{
+	static const char *const name[] = {"live", "allocated", "count", "peak", "temporary"};
+	yajl_gen g = json_begin(out, true);
+	int ret = 0;
+
+	if (!g)
+		return -ENOMEM;
+	yajl_gen_map_open(g);
+	json_text(g, "cost", name[d->cost]);
+	json_side(g, "before", &d->side[0]);
+	json_side(g, "after", &d->side[1]);
+	json_name(g, "groups");
+	yajl_gen_array_open(g);
+	for (size_t i = 0; i < d->rows.n && !ret; i++)
+		ret = json_row(g, d, &d->rows.at[i]);
+	yajl_gen_array_close(g);
+	yajl_gen_map_close(g);
+	yajl_gen_free(g);
+	return ret ? ret : ferror(out) ? -EIO : 0;
+}
+
+/* ------------------------------------------------------------------ folded -- */
+
+int diff_folded(const struct diff *d, FILE *out)
+{
+	vec_for_each (&d->rows, r) {
+		const struct frame **f = frames_of(d, r);
+
+		if (!f)
+			return -ENOMEM;
+		for (uint32_t i = 0; f[i]; i++) {
+			if (i)
+				putc(';', out);
+			folded_name(f[i]->function, out);
+		}
+		fprintf(out, " %llu %llu\n", (unsigned long long)r->before,
+			(unsigned long long)r->after);
+		free(f);
+	}
+	return ferror(out) ? -EIO : 0;
+}
+
+/* ------------------------------------------------------------------ graph -- */
+
+static struct node *tree_of(const struct diff *d)
+{
+	struct node *root = tree_new();
+
+	vec_for_each (&d->rows, r) {
+		const struct frame **f = root ? frames_of(d, r) : NULL;
+		uint64_t cost = r->before > r->after ? r->before : r->after;
+		uint64_t count =
+		    r->before_count > r->after_count ? r->before_count : r->after_count;
+		struct node *at = root;
+
+		for (uint32_t i = 0; f && at; i++) {
+			at->cost += cost;
+			at->count += count;
+			at->before += r->before;
+			at->after += r->after;
+			if (!f[i])
+				break;
+			at = tree_child(at, f[i]);
+		}
+		free(f);
+		if (!f || !at) {
+			tree_free(root);
+			return NULL;
+		}
+	}
+	if (root)
+		tree_sort(root);
+	return root;
+}
+
+int diff_flame(const struct diff *d, FILE *out)
+{
+	struct node *root = tree_of(d);
+	char title[160], a[32], b[32], *subtitle = NULL;
+	struct flame f = {.title = title, .cost = d->cost, .differential = true};
+	const struct diff_side *s = d->side;
+	bool bytes = cost_is_bytes(d->cost);
+	int ret = -ENOMEM;
+
+	if (!root)
+		return ret;
+	snprintf(title, sizeof(title), "memprof: %s, %s before, %s after%s", cost_text(d->cost),
+		 bytes ? text_bytes(s[0].cost, a) : text_number(s[0].cost, a),
+		 bytes ? text_bytes(s[1].cost, b) : text_number(s[1].cost, b),
+		 s[0].m->info.sample_interval || s[1].m->info.sample_interval ? " (estimated)"
+									      : "");
+	if (asprintf(&subtitle, "%.100s: red grew, blue shrank, as wide as the larger side",
+		     s[1].m->info.cmdline) >= 0) {
+		f.subtitle = subtitle;
+		ret = flame_write(&f, root, out);
+		free(subtitle);
+	}
+	tree_free(root);
+	return ret;
+}

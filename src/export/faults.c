@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "export/faults.h"
+
+#include <stdlib.h>
+#include "model/order.h"
+#include "export/stack_ends.h"
+
+#define SITE_FRAMES 6
+
+static void totals(const struct model *m, FILE *out)
+{
+	const struct group *t = &m->total, *all = &m->all_total;
+	char a[32], b[32], c[24], d[24];
+
+	if (m->all)
+		fprintf(out, "filtered    %s of %s page faults, %s of %s\n",
+			text_number(t->allocations, a), text_number(all->allocations, b),
+			text_bytes(t->allocated_bytes, c), text_bytes(all->allocated_bytes, d));
+	fprintf(out, "faults      %s, pages of %s; %s of them major (waited for a file or swap)\n",
+		text_number(t->allocations, a), text_bytes(t->allocated_bytes, c),
+		text_number(t->major, b));
+	if (t->huge)
+		fprintf(out, "huge pages  %s of the faults, %s\n", text_number(t->huge, a),
+			text_bytes(t->huge_bytes, c));
+	if (m->unsized)
+		fprintf(out,
+			"            the kernel did not tell the size of %s pages: taken as %s\n",
+			text_number(m->unsized, a), text_bytes(m->info.page_size, c));
+	if (m->info.user_only)
+		fputs("            without those that system calls made: no CAP_PERFMON\n", out);
+	text_resident(m, out);
+	if (m->losses.stacks_total)
+		fprintf(out, "stacks      %s different; %s of %s faults have an incomplete one\n",
+			text_number(order_used(m), a),
+			text_number(m->losses.stacks_total - m->losses.stacks_complete, b),
+			text_number(m->losses.stacks_total, c));
+	stack_ends_text(m, "faults", out);
+	if (m->losses.left_out_allocs)
+		fprintf(out, "left out    %s faults (other threads, or paused)\n",
+			text_number(m->losses.left_out_allocs, a));
+	if (mp_losses_events(&m->losses))
+		fprintf(out, "lost        %s faults\n",
+			text_number(mp_losses_events(&m->losses), a));
+	else
+		fputs("lost        nothing\n", out);
+}
+
+static void site(struct model *m, uint32_t id, enum cost cost, FILE *out)
+{
+	const struct group *g = &m->group[id];
+	char a[32], b[32];
+
+	if (cost_is_bytes(cost))
+		fprintf(out, "%12s in %s faults\n", text_bytes(group_cost(g, cost), a),
+			text_number(g->allocations, b));
+	else
+		fprintf(out, "%12s of %s\n", text_number(group_cost(g, cost), a),
+			text_number(g->allocations, b));
+	text_stack(m, id, SITE_FRAMES, "              ", out);
+}
+
+static void list(struct model *m, const struct text_options *o, enum cost cost, const char *title,
+		 FILE *out)
+{
+	uint32_t n, *ids = order_by(m, cost, &n);
+
+	if (ids && n) {
+		fputc('\n', out);
+		text_bold(o, out, title);
+		for (uint32_t i = 0; i < n && i < o->top; i++)
+			site(m, ids[i], cost, out);
+		if (n > o->top)
+			fprintf(out, "%12s %u more sites; --top %u shows them\n", "...", n - o->top,
+				n);
+	}
+	free(ids);
+}
+
+void faults_text(struct model *m, const struct text_options *o, FILE *out)
+{
+	text_head(m, o, out);
+	totals(m, out);
+	list(m, o, COST_FAULTED, "Faulted in, by bytes", out);
+	if (m->total.huge)
+		list(m, o, COST_FAULTS, "Faulted in, by number", out);
+	list(m, o, COST_MAJOR, "Major faults", out);
+}

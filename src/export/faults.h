@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Reports of a recording of page faults: which stacks touched memory that then became resident.
+ * Counts the faults that the kernel completed, each with the page that became resident.
+ * doc/page-faults.md explains how that differs from the growth of the resident set.
+ */
+#ifndef EXPORT_FAULTS_H
+#define EXPORT_FAULTS_H
+
+#include <stdio.h>
+#include "model/model.h"
+#include "export/text.h"
+#include "export/view.h"
+
+/* Writes a summary as text. */
+void faults_text(struct model *m, const struct text_options *o, FILE *out);
+/* Writes everything, as in doc/page-faults.schema.json.  Return: 0 or a negative errno. */
+int faults_json(struct model *m, FILE *out);
+/* Lists all faults, sorted and cut by @v (its keys are in export/allocations.h).  Return: 0, or a
+ * negative errno with @err. */
+int faults_list(struct model *m, const struct view *v, FILE *out, struct mp_err *err);
+
+#endif

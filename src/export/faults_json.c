@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <errno.h>
+#include <string.h>
+#include "export/collect.h"
+#include "export/faults.h"
+#include "export/json.h"
+#include "export/json_stack.h"
+#include "export/stack_ends.h"
+#include "export/timeline.h"
+
+#define FRAMES 3
+
+static void write_sums(yajl_gen g, const struct group *gr)
+{
+	json_number(g, "faults", gr->allocations);
+	json_number(g, "bytes", gr->allocated_bytes);
+	json_number(g, "major_faults", gr->major);
+	json_number(g, "huge_faults", gr->huge);
+	json_number(g, "huge_bytes", gr->huge_bytes);
+}
+
+static void write_totals(yajl_gen g, const struct model *m)
+{
+	json_name(g, "totals");
+	yajl_gen_map_open(g);
+	write_sums(g, &m->total);
+	json_number(g, "unsized_faults", m->unsized);
+	yajl_gen_map_close(g);
+	json_name(g, "all");
+	if (m->all) {
+		yajl_gen_map_open(g);
+		write_sums(g, &m->all_total);
+		yajl_gen_map_close(g);
+	} else {
+		yajl_gen_null(g);
+	}
+}
+
+static void write_losses(yajl_gen g, const struct model *m)
+{
+	json_name(g, "losses");
+	yajl_gen_map_open(g);
+	json_number(g, "lost_faults", mp_losses_events(&m->losses));
+	json_number(g, "left_out_faults", m->losses.left_out_allocs);
+	json_number(g, "stacks_total", m->losses.stacks_total);
+	json_number(g, "stacks_complete", m->losses.stacks_complete);
+	yajl_gen_map_close(g);
+}
+
+static void write_threads(yajl_gen g, const struct model *m)
+{
+	json_name(g, "threads");
+	yajl_gen_array_open(g);
+	vec_for_each (&m->threads, t) {
+		yajl_gen_map_open(g);
+		json_number(g, "thread", t->tid);
+		json_text(g, "name", t->name);
+		json_number(g, "faults", t->allocations);
+		json_number(g, "bytes", t->allocated_bytes);
+		yajl_gen_map_close(g);
+	}
+	yajl_gen_array_close(g);
+}
+
+static void write_timeline(yajl_gen g, const struct model *m)
+{
+	json_name(g, "timeline");
+	yajl_gen_array_open(g);
+	vec_for_each (&m->timeline, p) {
+		yajl_gen_map_open(g);
+		json_timeval(g, "timestamp_relative", p->time_ns);
+		json_number(g, "faults", p->allocations);
+		json_number(g, "bytes", p->allocated_bytes);
+		yajl_gen_map_close(g);
+	}
+	yajl_gen_array_close(g);
+	timeline_looks(g, m);
+}
+
+static void write_groups(yajl_gen g, struct model *m)
+{
+	json_name(g, "fault_groups");
+	yajl_gen_array_open(g);
+	for (uint32_t id = 0; id < m->nstacks; id++) {
+		const struct group *gr = &m->group[id];
+
+		if (!gr->allocations)
+			continue;
+		yajl_gen_map_open(g);
+		json_number(g, "backtrace_id", id);
+		write_sums(g, gr);
+		json_timeval(g, "min_timestamp_relative", gr->first_ns);
+		json_timeval(g, "max_timestamp_relative", gr->last_ns);
+		json_backtrace(g, m, id);
+		yajl_gen_map_close(g);
+	}
+	yajl_gen_array_close(g);
+}
+
+int faults_json(struct model *m, FILE *out)
+{
+	yajl_gen g = json_begin(out, true);
+
+	if (!g)
+		return -ENOMEM;
+	yajl_gen_map_open(g);
+	json_info(g, m);
+	json_number(g, "page_size", m->info.page_size);
+	json_boolean(g, "user_only", m->info.user_only);
+	write_totals(g, m);
+	write_losses(g, m);
+	stack_ends_json(g, m);
+	write_threads(g, m);
+	write_timeline(g, m);
+	write_groups(g, m);
+	yajl_gen_map_close(g);
+	yajl_gen_free(g);
+	return ferror(out) ? -EIO : 0;
+}
+
+/* ------------------------------------------------------------------ the list of all -- */
+
+static int list_json(struct model *m, const struct view *v, const struct allocations *a, FILE *out)
+{
+	yajl_gen g = json_begin(out, true);
+
+	if (!g)
+		return -ENOMEM;
+	yajl_gen_map_open(g);
+	json_name(g, "faults");
+	yajl_gen_array_open(g);
+	for (uint64_t i = v->skip; i < a->at.n; i++) {
+		const struct model_block *b = &a->at.at[i].block;
+
+		yajl_gen_map_open(g);
+		json_number(g, "id", b->ordinal);
+		json_address(g, b->addr);
+		json_moment(g, m, "timestamp", b->time_ns);
+		json_number(g, "thread", b->tid);
+		json_number(g, "page_size", b->size);
+		json_boolean(g, "is_major", b->flags & EV_F_MAJOR);
+		json_number(g, "backtrace_id", b->stack);
+		json_backtrace(g, m, b->stack);
+		yajl_gen_map_close(g);
+	}
+	yajl_gen_array_close(g);
+	json_number(g, "total_count", a->total);
+	yajl_gen_map_close(g);
+	yajl_gen_free(g);
+	return ferror(out) ? -EIO : 0;
+}
+
+static void list_text(struct model *m, const struct view *v, const struct allocations *a, FILE *out)
+{
+	char size[24];
+
+	fprintf(out, "%11s  %-14s %8s %10s\n", "seconds", "address", "thread", "page");
+	for (uint64_t i = v->skip; i < a->at.n; i++) {
+		const struct model_block *b = &a->at.at[i].block;
+
+		fprintf(out, "%11.6f  %-14llx %8u %10s%s\n", (double)b->time_ns / 1e9,
+			(unsigned long long)b->addr, b->tid, text_bytes(b->size, size),
+			b->flags & EV_F_MAJOR ? "  major" : "");
+		text_stack(m, b->stack, FRAMES, "                  ", out);
+	}
+	text_rest(v, a->total, "page faults", out);
+}
+
+int faults_list(struct model *m, const struct view *v, FILE *out, struct mp_err *err)
+{
+	struct allocations a;
+	int ret = allocations_collect(m, v, &a, err);
+
+	if (ret)
+		return ret;
+	if (v->json)
+		ret = list_json(m, v, &a, out);
+	else
+		list_text(m, v, &a, out);
+	allocations_free(&a);
+	if (ret)
+		mp_fail(err, MP_EXIT_OUTPUT, ret, "cannot write the report: %s", strerror(-ret));
+	return ret;
+}

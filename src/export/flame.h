@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Flame graph: a single SVG file with its script, which needs no other fonts or files. */
+#ifndef EXPORT_FLAME_H
+#define EXPORT_FLAME_H
+
+#include <stdio.h>
+#include "export/tree.h"
+
+struct flame {
+	const char *title, *subtitle;
+	enum cost cost;
+	bool icicle;	   /* the root is at the top */
+	bool differential; /* red: more after than before; blue: less; titles show both */
+};
+
+/**
+ * flame_write() - write the tree as SVG
+ * A click zooms, Ctrl-F or the button searches, a switch changes widths between bytes and counts.
+ * Frames narrower than 1/5000 of the whole are left out.
+ *
+ * Return: 0 or a negative errno.
+ */
+int flame_write(const struct flame *f, const struct node *root, FILE *out);
+
+/* Writes the graph of one recording.  @root: a tree by @cost.  Return: 0 or a negative errno. */
+int flame_of_model(const struct model *m, const struct node *root, enum cost cost, bool icicle,
+		   FILE *out);
+
+#endif

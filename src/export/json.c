@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "export/json.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "arch/arch.h"
+#include "lib/hex.h"
+#include "export/json_stack.h"
+#include "model/order.h"
+#include "export/stack_ends.h"
+#include "export/timeline.h"
+
+static void write_processes(yajl_gen g, const struct model *m)
+{
+	json_name(g, "processes");
+	yajl_gen_array_open(g);
+	vec_for_each (&m->processes, p) {
+		yajl_gen_map_open(g);
+		json_number(g, "pid", p->of.pid);
+		json_text(g, "executable", p->of.executable);
+		json_text(g, "cmdline", p->of.cmdline);
+		json_timeval(g, "start", p->of.start_ns);
+		json_timeval(g, "end", p->of.end_ns);
+		json_number(g, "allocations", p->allocations);
+		json_number(g, "allocated_bytes", p->allocated_bytes);
+		json_number(g, "frees", p->frees);
+		json_number(g, "leaked_count", p->live_blocks);
+		json_number(g, "leaked_bytes", p->live_bytes);
+		yajl_gen_map_close(g);
+	}
+	yajl_gen_array_close(g);
+}
+
+void json_info(yajl_gen g, const struct model *m)
+{
+	static const char *const reason[] = {"unknown", "detached", "exited", "execed",
+					     "time",	"error",    "kept",   "pieced"};
+	char id[33];
+
+	json_text(g, "id", hex_text(m->info.id, sizeof(m->info.id), id));
+	json_text(g, "memprof_version", m->info.memprof_version);
+	json_text(g, "executable", m->info.executable);
+	json_text(g, "cmdline", m->info.cmdline);
+	json_text(g, "architecture", arch_machine_name(m->info.machine));
+	json_number(g, "pid", m->info.pid);
+	json_text(g, "event", m->info.what == MP_PAGE_FAULTS ? "page-faults" : "allocations");
+	json_text(g, "mode", m->info.mode ? "run" : "attach");
+	json_number(g, "sample_interval", m->info.sample_interval);
+	json_boolean(g, "estimated", m->info.sample_interval != 0);
+	json_timeval(g, "timestamp", m->info.start_unix_ns);
+	json_timeval(g, "runtime", m->end_ns);
+	json_text(g, "end_reason",
+		  m->has_finish && m->finish.reason <= MP_END_PIECED ? reason[m->finish.reason]
+								     : "unknown");
+	json_boolean(g, "restored", m->has_finish && m->finish.restored);
+	json_number(g, "attach_stop_ns", m->finish.attach_stop_ns);
+	json_number(g, "detach_stop_ns", m->finish.detach_stop_ns);
+	json_text(g, "truncated", m->truncated);
+	if (m->processes.n)
+		write_processes(g, m);
+}
+
+/* For a sampled recording: writes standard errors of the estimates. */
+static void write_errors(yajl_gen g, const struct model *m, const struct group *gr)
+{
+	if (!m->info.sample_interval)
+		return;
+	json_number(g, "standard_error_allocations",
+		    (uint64_t)llround(group_error(gr->variance_allocations)));
+	json_number(g, "standard_error_allocated_bytes",
+		    (uint64_t)llround(group_error(gr->variance_allocated)));
+	json_number(g, "standard_error_leaked_count",
+		    (uint64_t)llround(group_error(gr->variance_blocks)));
+	json_number(g, "standard_error_leaked_bytes",
+		    (uint64_t)llround(group_error(gr->variance_live)));
+}
+
+/* Writes the sums without the filter; null if there is no filter. */
+static void write_all(yajl_gen g, const struct model *m)
+{
+	json_name(g, "all");
+	if (!m->all) {
+		yajl_gen_null(g);
+		return;
+	}
+	yajl_gen_map_open(g);
+	json_number(g, "allocations", m->all_total.allocations);
+	json_number(g, "allocated_bytes", m->all_total.allocated_bytes);
+	json_number(g, "leaked_count", m->all_total.live_blocks);
+	json_number(g, "leaked_bytes", m->all_total.live_bytes);
+	json_number(g, "not_judged_count", m->unjudged_blocks);
+	json_number(g, "not_judged_bytes", m->unjudged_bytes);
+	yajl_gen_map_close(g);
+}
+
+static void write_totals(yajl_gen g, const struct model *m)
+{
+	json_name(g, "totals");
+	yajl_gen_map_open(g);
+	write_errors(g, m, &m->total);
+	json_number(g, "events", m->events);
+	json_number(g, "allocations", m->total.allocations);
+	json_number(g, "allocated_bytes", m->total.allocated_bytes);
+	json_number(g, "allocated_usable_bytes", m->total.usable_bytes);
+	json_number(g, "frees", m->total.frees);
+	json_number(g, "leaked_count", m->total.live_blocks);
+	json_number(g, "leaked_bytes", m->total.live_bytes);
+	json_number(g, "leaked_usable_bytes", m->total.live_usable);
+	json_number(g, "uncertain_count", m->uncertain_blocks);
+	json_number(g, "temporary", m->total.temporary);
+	json_number(g, "temporary_bytes", m->total.temporary_bytes);
+	json_number(g, "peak_bytes", m->peak_bytes);
+	json_number(g, "peak_count", m->peak_blocks);
+	json_timeval(g, "peak_at", m->peak_time_ns);
+	json_number(g, "foreign_frees", m->foreign_frees);
+	json_number(g, "foreign_reallocs", m->foreign_reallocs);
+	json_number(g, "housekeeping_frees", m->housekeeping_frees);
+	json_number(g, "failed_reallocs", m->failed_reallocs);
+	json_number(g, "carried_count", m->carried_blocks);
+	json_number(g, "carried_bytes", m->carried_bytes);
+	json_number(g, "culled_count", m->culled_blocks);
+	json_number(g, "culled_bytes", m->culled_bytes);
+	json_number(g, "mapped_bytes", m->mapped_bytes);
+	json_number(g, "maps", (m->all ? &m->all_total : &m->total)->maps);
+	json_number(g, "inner_maps", m->inner_maps);
+	json_number(g, "unmaps", m->unmaps);
+	json_number(g, "unique_backtrace_count", order_used(m));
+	yajl_gen_map_close(g);
+}
+
+static void write_losses(yajl_gen g, const struct model *m)
+{
+	const struct mp_losses *l = &m->losses;
+
+	json_name(g, "losses");
+	yajl_gen_map_open(g);
+	json_number(g, "lost_allocations", l->lost_alloc);
+	json_number(g, "lost_bytes", l->lost_bytes);
+	json_number(g, "lost_frees", l->lost_free);
+	json_number(g, "lost_reallocs", l->lost_realloc);
+	json_number(g, "lost_maps", l->lost_map);
+	json_number(g, "lost_other", l->lost_other);
+	json_number(g, "lost_no_slot", l->lost_no_slot);
+	json_number(g, "stale", l->stale);
+	json_number(g, "queue_dropped_batches", l->queue_batches);
+	json_number(g, "queue_dropped_events", l->queue_events);
+	json_number(g, "queue_dropped_bytes", l->queue_bytes);
+	json_number(g, "queue_peak_bytes", l->queue_peak_bytes);
+	json_number(g, "queue_ceiling_bytes", l->queue_ceiling);
+	json_number(g, "queue_dropped_allocations", l->queue_alloc);
+	json_number(g, "queue_dropped_requested_bytes", l->queue_requested);
+	json_number(g, "queue_dropped_frees", l->queue_free);
+	json_number(g, "queue_dropped_reallocs", l->queue_realloc);
+	json_number(g, "queue_dropped_maps", l->queue_map);
+	json_number(g, "queue_dropped_other", l->queue_other);
+	json_number(g, "stale_frees", l->stale_frees);
+	json_number(g, "lost_no_slot_frees", l->no_slot_frees);
+	json_number(g, "seen_allocations", l->seen_alloc);
+	json_number(g, "seen_frees", l->seen_free);
+	json_number(g, "restart_allocations", l->restart_alloc);
+	json_number(g, "restart_frees", l->restart_free);
+	json_number(g, "restart_reallocs", l->restart_realloc);
+	json_number(g, "restart_maps", l->restart_map);
+	json_number(g, "first_loss_ns", l->first_loss_ns);
+	json_number(g, "last_loss_ns", l->last_loss_ns);
+	json_number(g, "stacks_full", l->stacks_full);
+	json_number(g, "missed_new", l->missed_new);
+	json_number(g, "mismatches", m->mismatches);
+	json_number(g, "left_out_allocations", l->left_out_allocs);
+	json_number(g, "left_out_frees", l->left_out_frees);
+	json_number(g, "stacks_total", l->stacks_total);
+	json_number(g, "stacks_complete", l->stacks_complete);
+	json_number(g, "stacks_cached", l->stacks_cached);
+	if (l->stacks_checked) {
+		json_number(g, "stacks_checked", l->stacks_checked);
+		json_number(g, "stacks_differ", l->stacks_differ);
+	}
+	yajl_gen_map_close(g);
+}
+
+/* Names from glibc's malloc.h; NULL: another parameter. */
+static const char *mallopt_name(int32_t param)
+{
+	static const char *const names[] = {
+	    "M_TRIM_THRESHOLD", "M_TOP_PAD", "M_MMAP_THRESHOLD", "M_MMAP_MAX",
+	    "M_CHECK_ACTION",	"M_PERTURB", "M_ARENA_TEST",	 "M_ARENA_MAX"};
+
+	if (param == 1)
+		return "M_MXFAST";
+	return param <= -1 && param >= -8 ? names[-1 - param] : NULL;
+}
+
+static void write_lists(yajl_gen g, const struct model *m)
+{
+	json_name(g, "functions");
+	yajl_gen_array_open(g);
+	for (size_t i = 0; i < m->hooks.n; i++) {
+		yajl_gen_map_open(g);
+		json_text(g, "function", m->hooks.at[i].name);
+		json_text(g, "library", m->hooks.at[i].module);
+		json_number(g, "calls", m->hooks.at[i].calls);
+		yajl_gen_map_close(g);
+	}
+	yajl_gen_array_close(g);
+	json_name(g, "threads");
+	yajl_gen_array_open(g);
+	for (size_t i = 0; i < m->threads.n; i++) {
+		const struct model_thread *t = &m->threads.at[i];
+
+		yajl_gen_map_open(g);
+		json_number(g, "thread", t->tid);
+		json_text(g, "name", t->name);
+		json_number(g, "allocations", t->allocations);
+		json_number(g, "allocated_bytes", t->allocated_bytes);
+		json_number(g, "frees", t->frees);
+		yajl_gen_map_close(g);
+	}
+	yajl_gen_array_close(g);
+	json_name(g, "mallopts");
+	yajl_gen_array_open(g);
+	vec_for_each (&m->mallopts, o) {
+		yajl_gen_map_open(g);
+		json_timeval(g, "timestamp_relative", o->time_ns);
+		json_number(g, "thread", o->tid);
+		json_number(g, "backtrace_id", o->stack);
+		json_text(g, "param", mallopt_name(o->param));
+		json_integer(g, "raw_param", o->param);
+		json_integer(g, "value", o->value);
+		json_integer(g, "result", o->result);
+		yajl_gen_map_close(g);
+	}
+	yajl_gen_array_close(g);
+	timeline_members(g, m);
+}
+
+static void write_groups(yajl_gen g, struct model *m)
+{
+	json_name(g, "allocation_groups");
+	yajl_gen_array_open(g);
+	for (uint32_t id = 0; id < m->nstacks; id++) {
+		const struct group *gr = &m->group[id];
+
+		if (!gr->allocations && !gr->maps && !gr->live_blocks && !gr->frees)
+			continue;
+		yajl_gen_map_open(g);
+		json_number(g, "backtrace_id", id);
+		json_number(g, "allocated_count", gr->allocations);
+		json_number(g, "size", gr->allocated_bytes);
+		json_number(g, "usable_size", gr->usable_bytes);
+		json_number(g, "freed_count", gr->frees);
+		json_number(g, "leaked_count", gr->live_blocks);
+		json_number(g, "leaked_bytes", gr->live_bytes);
+		write_errors(g, m, gr);
+		json_number(g, "uncertain_count", gr->uncertain_blocks);
+		json_number(g, "temporary_count", gr->temporary);
+		json_number(g, "peak_bytes", gr->peak_bytes);
+		json_number(g, "peak_count", gr->peak_blocks);
+		json_number(g, "maps", gr->maps);
+		json_number(g, "map_bytes", gr->map_bytes);
+		json_timeval(g, "min_timestamp_relative", gr->first_ns);
+		json_timeval(g, "max_timestamp_relative", gr->last_ns);
+		json_backtrace(g, m, id);
+		yajl_gen_map_close(g);
+	}
+	yajl_gen_array_close(g);
+}
+
+static void write_blocks(yajl_gen g, const struct model *m)
+{
+	json_name(g, "leaks");
+	yajl_gen_array_open(g);
+	for (size_t i = 0; i < m->blocks.n; i++) {
+		const struct model_block *b = &m->blocks.at[i];
+
+		yajl_gen_map_open(g);
+		json_address(g, b->addr);
+		json_number(g, "size", b->size);
+		json_number(g, "extra_space", b->usable - b->size);
+		json_timeval(g, "timestamp_relative", b->time_ns);
+		json_number(g, "thread", b->tid);
+		json_number(g, "backtrace_id", b->stack);
+		json_boolean(g, "is_mmaped", b->flags & EV_F_MMAPPED);
+		json_boolean(g, "in_main_arena", model_allocator(m, b) == ALLOCATOR_MAIN_ARENA);
+		yajl_gen_map_close(g);
+	}
+	yajl_gen_array_close(g);
+}
+
+int json_write(struct model *m, bool with_blocks, FILE *out)
+{
+	yajl_gen g = json_begin(out, true);
+
+	if (!g)
+		return -ENOMEM;
+	yajl_gen_map_open(g);
+	json_info(g, m);
+	write_totals(g, m);
+	write_all(g, m);
+	write_losses(g, m);
+	stack_ends_json(g, m);
+	write_lists(g, m);
+	write_groups(g, m);
+	if (with_blocks)
+		write_blocks(g, m);
+	yajl_gen_map_close(g);
+	yajl_gen_free(g);
+	return ferror(out) ? -EIO : 0;
+}

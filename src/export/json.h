@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Writes the whole model as JSON; doc/json.md has the schema and the names.  The text is streamed,
+ * not built in memory. */
+#ifndef EXPORT_JSON_H
+#define EXPORT_JSON_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include "export/json_gen.h"
+#include "model/model.h"
+
+/* Writes the members that every report has, about the recording. */
+void json_info(yajl_gen g, const struct model *m);
+
+/* @with_blocks: include every block that was live at the end.  Return: 0 or a negative errno. */
+int json_write(struct model *m, bool with_blocks, FILE *out);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Shared by all writers of JSON: yajl output to a stream, and values as defined in doc/json.md. */
+#ifndef EXPORT_JSON_GEN_H
+#define EXPORT_JSON_GEN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <yajl/yajl_gen.h>
+
+/* Return: a generator that writes to @out, to be freed by yajl_gen_free(); NULL when out of memory.
+ */
+yajl_gen json_begin(FILE *out, bool beautify);
+
+/* Writes a key.  @s: ASCII. */
+void json_name(yajl_gen g, const char *s);
+
+/* Each writes a key and its value.  A NULL text becomes null; invalid UTF-8 becomes '?'. */
+void json_number(yajl_gen g, const char *key, uint64_t v);
+void json_integer(yajl_gen g, const char *key, int64_t v);
+void json_text(yajl_gen g, const char *key, const char *v);
+void json_boolean(yajl_gen g, const char *key, bool v);
+/* {"secs", "fract_nsecs"} */
+void json_timeval(yajl_gen g, const char *key, uint64_t ns);
+/* Writes "address", and "address_s": 16 hexadecimal digits, since addresses do not fit in a double.
+ */
+void json_address(yajl_gen g, uint64_t v);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "export/json_stack.h"
+
+#include <stdio.h>
+
+#define MAX_INLINED 64
+
+static void write_frame(yajl_gen g, const struct frame *f)
+{
+	yajl_gen_map_open(g);
+	json_address(g, f->address);
+	json_text(g, "function", f->function);
+	if (f->raw_function)
+		json_text(g, "raw_function", f->raw_function);
+	if (f->library)
+		json_text(g, "library", f->library);
+	if (f->source) {
+		json_text(g, "source", f->source);
+		json_number(g, "line", f->line);
+		json_number(g, "column", f->column);
+	}
+	json_boolean(g, "is_inline", f->is_inline);
+	yajl_gen_map_close(g);
+}
+
+void json_frames(yajl_gen g, struct model *m, uint32_t id)
+{
+	const struct model_stack *s = &m->stack[id < m->nstacks ? id : 0];
+
+	yajl_gen_array_open(g);
+	for (uint32_t i = s->n; i-- > 0;) {
+		struct frame f[MAX_INLINED];
+		uint32_t n = model_frames(m, m->pc.at[s->first + i], f, MAX_INLINED);
+
+		while (n-- > 0)
+			write_frame(g, &f[n]);
+	}
+	yajl_gen_array_close(g);
+}
+
+void json_backtrace(yajl_gen g, struct model *m, uint32_t id)
+{
+	const struct model_stack *s = &m->stack[id < m->nstacks ? id : 0];
+
+	json_name(g, "backtrace");
+	json_frames(g, m, id);
+	json_boolean(g, "complete", s->flags & SS_STACK_COMPLETE);
+	json_boolean(g, "by_frame_pointers", s->flags & SS_STACK_BY_FP);
+}
+
+void json_moment(yajl_gen g, const struct model *m, const char *key, uint64_t ns)
+{
+	char name[64];
+
+	json_timeval(g, key, m->info.start_unix_ns + ns);
+	snprintf(name, sizeof(name), "%s_relative", key);
+	json_timeval(g, name, ns);
+	snprintf(name, sizeof(name), "%s_relative_p", key);
+	json_name(g, name);
+	if (m->end_ns)
+		yajl_gen_double(g, (double)ns / (double)m->end_ns);
+	else
+		yajl_gen_null(g);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Reports the target's mappings over time, by name. */
+#ifndef EXPORT_MAPS_H
+#define EXPORT_MAPS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include "model/model.h"
+
+/* The name of a mapping; never NULL. */
+const char *map_name(const struct mp_map_usage *u);
+
+/* Writes the report.  Return: 0 or a negative errno. */
+int maps_write(const struct model *m, bool json, FILE *out);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The output of a report: a file, compressed according to its name, or standard output. */
+#ifndef EXPORT_OUTPUT_H
+#define EXPORT_OUTPUT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include "lib/err.h"
+
+/**
+ * output_open() - open a stream for a report
+ * @path: NULL or "-": standard output; names that end in .gz and .zst are compressed
+ * @gzip: compress with gzip, whatever the name
+ *
+ * Return: the stream, to be closed by output_close(), or NULL with @err filled.
+ */
+FILE *output_open(const char *path, bool gzip, struct mp_err *err);
+
+/* Flushes and closes the stream.  Return: 0, or the first write error as a negative errno. */
+int output_close(FILE *out);
+
+#endif

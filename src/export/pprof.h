@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Writes pprof's profile.proto (export/profile.proto): alloc_objects, alloc_space, inuse_objects
+ * and inuse_space of each stack, with mappings, build ids, functions, lines and inlined frames.
+ * The stream is not compressed here; readers expect gzip.
+ */
+#ifndef EXPORT_PPROF_H
+#define EXPORT_PPROF_H
+
+#include <stdio.h>
+#include "model/model.h"
+
+/* Writes the profile.  Return: 0 or a negative errno. */
+int pprof_write(struct model *m, FILE *out);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The summary as text. */
+#ifndef EXPORT_TEXT_H
+#define EXPORT_TEXT_H
+
+#include <stdio.h>
+#include "model/model.h"
+#include "export/view.h"
+
+struct text_options {
+	uint32_t top;	 /* number of sites in each list */
+	bool leaks_only; /* print only what was not freed */
+	bool colour;
+};
+
+void text_write(struct model *m, const struct text_options *o, FILE *out);
+
+/* Formats bytes as "1.5 MiB" into @buf of at least 24 bytes.  Return: @buf. */
+const char *text_bytes(uint64_t bytes, char *buf);
+/* Formats 1234567 as "1,234,567" into @buf of at least 32 bytes.  Return: @buf. */
+const char *text_number(uint64_t n, char *buf);
+/* The plural ending of a noun after the number @n. */
+static inline const char *text_plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+/* Formats "1.5 MiB in 3 blocks", or "3 allocations" if the cost is a number, into @buf of at least
+ * TEXT_COST bytes.  Return: @buf. */
+#define TEXT_COST 96
+const char *text_cost(enum cost cost, uint64_t value, uint64_t count, char *buf);
+
+/* Writes the head of a summary: which program, when, how it ended. */
+void text_head(struct model *m, const struct text_options *o, FILE *out);
+/* Writes the process's resident memory, and that of memprof's session in it.  Writes nothing with
+ * fewer than two samples. */
+void text_resident(const struct model *m, FILE *out);
+/* Writes a line, in bold type if colours are on. */
+void text_bold(const struct text_options *o, FILE *out, const char *text);
+/* Writes the innermost @frames frames of a stack, each on a line that begins with @indent. */
+void text_stack(struct model *m, uint32_t id, uint32_t frames, const char *indent, FILE *out);
+/* Writes how many of a list's @n entries are not shown. */
+void text_rest(const struct view *v, uint64_t n, const char *what, FILE *out);
+
+#endif

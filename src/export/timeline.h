@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Reports the heap over time. */
+#ifndef EXPORT_TIMELINE_H
+#define EXPORT_TIMELINE_H
+
+#include <stdio.h>
+#include "export/json_gen.h"
+#include "model/model.h"
+
+/* Writes an object with "timeline", "samples" and "markers".  Return: 0 or a negative errno. */
+int timeline_write(const struct model *m, FILE *out);
+/* Writes the same keys with their arrays, into an open object. */
+void timeline_members(yajl_gen g, const struct model *m);
+
+/* Writes only "samples" and "markers", which were observed from outside the process. */
+void timeline_looks(yajl_gen g, const struct model *m);
+
+/* Writes a plot as SVG: live bytes and resident memory, live blocks, rates.  Return: 0 or a
+ * negative errno. */
+int plot_write(const struct model *m, FILE *out);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The call tree: the outermost frame is at the root, inlined frames are separate nodes. */
+#ifndef EXPORT_TREE_H
+#define EXPORT_TREE_H
+
+#include <stdio.h>
+#include "model/model.h"
+
+struct node {
+	const char *function, *library; /* owned by the model */
+	uint64_t cost, count;
+	uint64_t before, after;	   /* costs of the two sides, in a differential tree */
+	struct node *child, *next; /* children: once built, sorted by cost, highest first */
+	uint32_t depth;
+};
+
+/**
+ * tree_build() - build a tree of all stacks by one cost
+ * Return: the root (its cost is the total), or NULL when out of memory; to be freed by tree_free().
+ */
+struct node *tree_build(struct model *m, enum cost cost);
+/* As tree_build(), with the allocator's functions below the root and callers below callees. */
+struct node *tree_build_bottom_up(struct model *m, enum cost cost);
+void tree_free(struct node *root);
+
+/* Writes an ASCII tree; branches below @least of the total are combined into one line. */
+void tree_write(const struct node *root, enum cost cost, double least, FILE *out);
+/* Return: a root without children, NULL when out of memory. */
+struct node *tree_new(void);
+/* Return: the child of @parent for @f, created if it is missing; NULL when out of memory. */
+struct node *tree_child(struct node *parent, const struct frame *f);
+/* Sorts children by cost, highest first, then by name: the same recording gives the same tree. */
+void tree_sort(struct node *n);
+
+/* Writes a name for folded stacks, in which a semicolon separates frames and a newline lines. */
+void folded_name(const char *s, FILE *out);
+/* Writes one stack as "outer;inner". */
+void folded_stack(struct model *m, uint32_t id, FILE *out);
+/* Writes folded stacks, lines of "outer;inner cost", as flamegraph.pl reads them.  Return: 0 or a
+ * negative errno. */
+int folded_write(struct model *m, enum cost cost, FILE *out);
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "heaps/census.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static int by_address(const void *a, const void *b)
+{
+	/* Blocks and ranges both begin with their address. */
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static int run_walker(struct census *c, struct image *img, const struct walker *w,
+		      struct mp_err *err)
+{
+	struct heap h = {0};
+	struct mp_err why = {0};
+	int ret = walker_run(w, img, &h, &why);
+
+	if (!ret)
+		ret = vec_push(&c->heaps, h);
+	if (!ret)
+		return 0;
+	heap_free(&h);
+	if (ret == -ENOENT)
+		return 0;
+	if (ret == -ENOMEM)
+		return mp_fail(err, MP_EXIT_FAILURE, ret, "no memory for the list of blocks");
+	snprintf(c->unknown, sizeof(c->unknown), "%.399s",
+		 why.what[0] ? why.what : "an allocator could not be read");
+	return 0;
+}
+
+/* Moves the list of blocks if there is only one heap; else joins the lists. */
+static int join(struct census *c)
+{
+	vec_for_each (&c->heaps, h) {
+		vec_for_each (&h->skipped, r) {
+			if (vec_push(&c->skipped, *r))
+				return -ENOMEM;
+		}
+		vec_for_each (&h->owned, r) {
+			if (vec_push(&c->owned, *r))
+				return -ENOMEM;
+		}
+		if (!c->blocks.n) {
+			memcpy(&c->blocks, &h->blocks, sizeof(c->blocks));
+			memset(&h->blocks, 0, sizeof(h->blocks));
+			continue;
+		}
+		vec_for_each (&h->blocks, b) {
+			if (vec_push(&c->blocks, *b))
+				return -ENOMEM;
+		}
+		vec_free(&h->blocks);
+	}
+	if (c->heaps.n > 1) {
+		qsort(c->blocks.at, c->blocks.n, sizeof(c->blocks.at[0]), by_address);
+		qsort(c->owned.at, c->owned.n, sizeof(c->owned.at[0]), by_address);
+	}
+	return 0;
+}
+
+/* Are the registers of all threads known? */
+static bool all_seen(const struct image *img)
+{
+	vec_for_each (&img->threads, th) {
+		if (!th->has_regs && !th->had_regs)
+			return false;
+	}
+	return true;
+}
+
+int census_take(struct census *c, struct image *img, struct mp_err *err)
+{
+	int ret = 0;
+
+	memset(c, 0, sizeof(*c));
+	for (size_t i = 0; walkers[i] && !ret; i++)
+		ret = run_walker(c, img, walkers[i], err);
+	if (ret)
+		return ret;
+	if (!c->heaps.n && c->unknown[0])
+		return mp_fail(err, MP_EXIT_NO_ALLOCATOR, -ENOENT, "%s", c->unknown);
+	if (!c->heaps.n)
+		return mp_fail(err, MP_EXIT_NO_ALLOCATOR, -ENOENT,
+			       "no allocator that memprof knows has a block in process %d",
+			       img->pid);
+	vec_for_each (&c->heaps, h) {
+		if (!img->torn || !h->exact)
+			continue;
+		h->exact = false;
+		snprintf(h->doubt, sizeof(h->doubt), "threads ran while it was copied (--gentle)%s",
+			 all_seen(img) ? "" : ", some were not seen");
+	}
+	c->exact = !c->unknown[0];
+	vec_for_each (&c->heaps, h) {
+		c->exact &= h->exact;
+		c->busy |= h->busy;
+		c->passing |= h->passing;
+	}
+	ret = join(c);
+	return ret ? mp_fail(err, MP_EXIT_FAILURE, ret, "no memory for the list of blocks") : 0;
+}
+
+void census_free(struct census *c)
+{
+	vec_for_each (&c->heaps, h)
+		heap_free(h);
+	vec_free(&c->heaps);
+	vec_free(&c->blocks);
+	vec_free(&c->owned);
+	vec_free(&c->skipped);
+}
+
+uint64_t census_live_bytes(const struct census *c)
+{
+	uint64_t sum = 0;
+
+	vec_for_each (&c->heaps, h)
+		sum += h->live_bytes;
+	return sum;
+}

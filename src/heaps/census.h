@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* All heaps of an image: every live block of every allocator, sorted by address. */
+#ifndef HEAPS_CENSUS_H
+#define HEAPS_CENSUS_H
+
+#include "snapshot/image.h"
+#include "heaps/walker.h"
+
+struct census {
+	VEC(struct heap) heaps;
+	VEC(struct heap_block) blocks; /* moved here from the heaps */
+	VEC(struct heap_range) owned;  /* sorted */
+	VEC(struct heap_range) skipped;
+	bool busy;	   /* a thread holds a lock of one of the heaps */
+	bool passing;	   /* a heap is not exact now, but might be in a moment */
+	bool exact;	   /* all heaps are exact, and .unknown is empty */
+	char unknown[400]; /* names an allocator that is present but cannot be walked: its memory is
+			      treated as roots */
+};
+
+/**
+ * census_take() - run every walker on @img
+ * Return: 0; -ENOENT with @err: no known allocator has a block in it; or another -errno with @err.
+ */
+int census_take(struct census *c, struct image *img, struct mp_err *err);
+void census_free(struct census *c);
+/* Sum of the live bytes of all heaps. */
+uint64_t census_live_bytes(const struct census *c);
+
+#endif

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Finds jemalloc's data without symbols, in a module that has its messages.  The radix tree's root
+ * is 2 MiB or 256 KiB of .bss.  It is recognized by an entry that leads to a leaf, which leads to
+ * an extent that has the matching address.  The arenas are in a table, and their bases have their
+ * index; this shows the version.  The tables of size classes must agree with each other.  Offsets:
+ * struct arena_s, tcache_slow_s, tcache_s, base_s of 5.3.0 and 5.2.1.
+ */
+#include <errno.h>
+#include <string.h>
+#include "heaps/jemalloc/jemalloc.h"
+#include "heaps/scan.h"
+
+static const struct je_layout layouts[] = {
+    {
+	.version = "5.3",
+	.state_shift = 17,
+	.state_bits = 3,
+	.class_shift = 20,
+	.nfree_shift = 28,
+	.arena_internal = 56,
+	.arena_large = 976,
+	.arena_caches = 10392,
+	.arena_base = 78936,
+	.arena_bins = 78952,
+	.bin_size = 224,
+	.bin_curregs = 136,
+	.base_blocks = 160,
+	.base_allocated = 3880,
+	.cache_next = 0,
+	.cache_arena = 40,
+    },
+    {
+	.version = "5.2",
+	.state_shift = 16,
+	.state_bits = 2,
+	.class_shift = 18,
+	.nfree_shift = 26,
+	.arena_internal = 104,
+	.arena_large = 768,
+	.arena_caches = 10184,
+	.arena_base = 29480,
+	.arena_bins = 29192,
+	.bins_apart = true,
+	.bin_size = 280,
+	.bin_curregs = 160,
+	.base_blocks = 144,
+	.base_allocated = 2008,
+	.cache_next = 880,
+	.cache_arena = 952,
+    },
+};
+
+/* rtree_levels of rtree.h for LG_VADDR 48 and 57. */
+static const struct je_tree trees[] = {
+    {30, 0, 1ul << 18, 0, 1ul << 18, 1},
+    {42, 27, 1ul << 15, 1ul << 15, 1ul << 15, 2},
+};
+#define MIN_ROOT_BYTES (8ul << 15)
+
+/* Bytes of a node or leaf directly below the root. */
+static uint64_t child_bytes(const struct je_tree *t)
+{
+	return 8 * (t->node_shift ? t->node_words : t->leaf_elements * t->leaf_words);
+}
+
+/* Finds the first address that the leaf describes, from extents that match their position in it.
+ * Return: false if it is not a leaf. */
+static bool leaf_base(struct je *je, struct image_view *v, uint64_t leaf, uint64_t *base)
+{
+	const struct je_tree *t = je->tree;
+	const uint64_t span = t->leaf_elements * JE_PAGE,
+		       end = leaf + t->leaf_elements * t->leaf_words * 8;
+	uint64_t word;
+
+	for (uint64_t at = leaf; (word = scan_nonzero(je->img, v, &at, end)); at += 8) {
+		uint64_t i = (at - leaf) / 8, edata = je_leaf_edata(word, t);
+		struct je_edata e;
+
+		if (i % t->leaf_words || !edata)
+			continue;
+		if (!scan_writable(je->img, edata) ||
+		    !image_read_all(je->img, edata, &e, sizeof(e)))
+			return false;
+		*base = (e.addr & ~(JE_PAGE - 1)) - i / t->leaf_words * JE_PAGE;
+		/* A leaf also has entries for the last page of an extent, and for the inner pages
+		 * of a slab. */
+		if (e.size_esn >= JE_PAGE && *base % span == 0)
+			return true;
+	}
+	return false;
+}
+
+/* As leaf_base(), for a node or leaf directly below the root. */
+static bool child_base(struct je *je, struct image_view *v, uint64_t child, uint64_t *base)
+{
+	const struct je_tree *t = je->tree;
+	uint64_t at = child, leaf;
+
+	if (!t->node_shift)
+		return leaf_base(je, v, child, base);
+	leaf = scan_nonzero(je->img, v, &at, child + t->node_words * 8);
+	if (!leaf || leaf % 64 || !scan_writable(je->img, leaf) || !leaf_base(je, v, leaf, base))
+		return false;
+	*base -= (at - child) / 8 << t->node_shift;
+	return *base % (1ull << t->root_shift) == 0;
+}
+
+static bool may_be_child(const struct image *img, uint64_t at, const struct je_tree *t)
+{
+	return at % 64 == 0 && scan_all_writable(img, at, at + child_bytes(t));
+}
+
+/* A pointer to a leaf can also be elsewhere, but the root contains nothing but children. */
+static bool only_children(const struct scan_data *data, uint64_t root, const struct je_tree *t)
+{
+	const uint64_t *words = data->words + (root - data->start) / 8;
+
+	for (uint64_t i = 0; i < t->root_words; i++) {
+		if (words[i] && !may_be_child(data->img, words[i], t))
+			return false;
+	}
+	return true;
+}
+
+static bool find_root(struct je *je, struct image_view *v, const struct scan_data *data)
+{
+	const struct je_tree *t = je->tree;
+	uint64_t base = 0;
+
+	for (size_t i = 0; data->n >= t->root_words && i < data->n; i++) {
+		uint64_t child = data->words[i], key;
+
+		if (!child || !may_be_child(data->img, child, t) ||
+		    !child_base(je, v, child, &base))
+			continue;
+		key = base >> t->root_shift;
+		if (key > i || i - key + t->root_words > data->n)
+			continue;
+		je->root = data->start + (i - key) * 8;
+		if (only_children(data, je->root, t))
+			return true;
+	}
+	je->root = 0;
+	return false;
+}
+
+static int find_tree(const struct scan_data *data, void *arg)
+{
+	struct image_view view = {0};
+	struct je *je = arg;
+	bool found = false;
+
+	for (size_t k = 0; k < sizeof(trees) / sizeof(trees[0]) && !found; k++) {
+		je->tree = &trees[k];
+		found = find_root(je, &view, data);
+	}
+	image_view_free(&view);
+	return found;
+}
+
+static bool valid_arena(struct je *je, uint64_t addr, unsigned index)
+{
+	uint32_t ind;
+	uint64_t base;
+
+	/* The base, too, begins with the arena's index. */
+	return addr % 64 == 0 && scan_writable(je->img, addr) &&
+	       image_word(je->img, addr + je->layout->arena_base, &base) &&
+	       scan_writable(je->img, base) && image_read_all(je->img, base, &ind, sizeof(ind)) &&
+	       ind == index && scan_writable(je->img, je_word(je, base + je->layout->base_blocks));
+}
+
+/* The table begins with arena 0, and each entry is empty or an arena with the matching index. */
+static bool valid_arenas(struct je *je, const uint64_t *words)
+{
+	if (!words[0])
+		return false;
+	for (unsigned i = 0; i < JE_ARENAS; i++) {
+		if (words[i] && !valid_arena(je, words[i], i))
+			return false;
+	}
+	return true;
+}
+
+static bool valid_bins(const struct je_bin *bin)
+{
+	for (int i = 0; i < JE_BINS; i++) {
+		const struct je_bin *b = &bin[i];
+
+		if (!b->reg_size || !b->slab_size || b->slab_size % JE_PAGE || b->nregs > 512 ||
+		    b->nregs != b->slab_size / b->reg_size || !b->n_shards || b->n_shards > 64 ||
+		    b->bits != b->nregs || b->groups != (b->nregs + 63) / 64 ||
+		    (i && b->reg_size <= bin[i - 1].reg_size))
+			return false;
+	}
+	return true;
+}
+
+/* The sizes of all classes: small ones are as in the bins, and the sizes ascend. */
+static bool valid_sizes(const struct je_bin *bin, const uint64_t *words)
+{
+	for (int i = 0; i < JE_BINS; i++) {
+		if (words[i] != bin[i].reg_size)
+			return false;
+	}
+	for (int i = JE_BINS; i < JE_CLASSES; i++) {
+		if (words[i] <= words[i - 1] || words[i] % JE_PAGE)
+			return false;
+	}
+	return true;
+}
+
+static bool in_data(const struct scan_data *d, size_t i, size_t bytes)
+{
+	return i + bytes / 8 <= d->n;
+}
+
+static bool find_arenas(struct je *je, const struct scan_data *d)
+{
+	for (size_t k = 0; k < sizeof(layouts) / sizeof(layouts[0]); k++) {
+		je->layout = &layouts[k];
+		for (size_t i = 0; in_data(d, i, JE_ARENAS * 8ul); i++) {
+			je->arenas_at = d->start + i * 8;
+			if (valid_arenas(je, d->words + i))
+				return true;
+		}
+	}
+	return false;
+}
+
+static int find_tables(const struct scan_data *d, void *arg)
+{
+	struct je *je = arg;
+	bool bins = false, sizes = false;
+
+	if (je->root < d->start || je->root >= d->start + d->n * 8)
+		return 0;
+	for (size_t i = 0; !bins && in_data(d, i, sizeof(je->bin)); i++) {
+		memcpy(je->bin, d->words + i, sizeof(je->bin));
+		bins = valid_bins(je->bin);
+	}
+	for (size_t i = 0; bins && !sizes && in_data(d, i, sizeof(je->class_size)); i++) {
+		memcpy(je->class_size, d->words + i, sizeof(je->class_size));
+		sizes = valid_sizes(je->bin, je->class_size);
+	}
+	return sizes && find_arenas(je, d) ? 1 : -ENOTSUP;
+}
+
+int je_find(struct je *je)
+{
+	int ret;
+
+	if (strcmp(je->img->arch->name, "x86_64") != 0)
+		return -ENOENT;
+	ret = scan_modules_with(je->img, "<jemalloc>", MIN_ROOT_BYTES, find_tree, je);
+	if (ret == 1)
+		ret = scan_modules(je->img, find_tables, je);
+	else if (!ret)
+		ret = scan_has_library(je->img, "jemalloc") ? -ENOTSUP : -ENOENT;
+	return ret > 0 ? 0 : ret;
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Opens, refreshes and adopts sessions.  Memory in the target is made in open.c, patching is in
+ * patch.c, the end in close.c. */
+#include "inject/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "inject/family.h"
+#include "inject/internal.h"
+#include "attach/sandbox.h"
+#include "inject/stranger.h"
+#include "inject/vdso.h"
+#include "lib/fault.h"
+#include "lib/priority.h"
+#include "unwind/cache.h"
+
+uint64_t session_find(const struct maps *maps, uint64_t *length)
+{
+	vec_for_each (&maps->list, m) {
+		if (strstr(m->path, "/memfd:" SS_NAME) && !m->offset) {
+			*length = m->end - m->start;
+			return m->start;
+		}
+	}
+	return 0;
+}
+
+bool session_read(pid_t pid, uint64_t *addr, struct ss_control *c, struct ss_journal *j)
+{
+	uint64_t length;
+	struct maps maps;
+	struct mem mem;
+	bool ok;
+
+	if (maps_read(pid, &maps))
+		return false;
+	*addr = session_find(&maps, &length);
+	maps_free(&maps);
+	if (!*addr || mem_open(&mem, pid))
+		return false;
+	ok = !mem_read(&mem, *addr, c, sizeof(*c)) && c->magic == SS_MAGIC &&
+	     c->version == SS_VERSION && !mem_read(&mem, *addr + c->journal, j, sizeof(*j));
+	mem_close(&mem);
+	if (ok) {
+		j->recording[sizeof(j->recording) - 1] = 0;
+		j->control[sizeof(j->control) - 1] = 0;
+	}
+	return ok;
+}
+
+bool session_is_of(const struct ss_journal *j, pid_t pid, uint64_t addr)
+{
+	/* 0: its recorder died before it had entered the address. */
+	return pid != j->recorder_pid && (!j->session_addr || j->session_addr == addr);
+}
+
+static bool has_allocator(const struct hook_plan *plan)
+{
+	vec_for_each (&plan->hooks, h) {
+		if (h->kind == SS_HOOK_ALLOC)
+			return true;
+	}
+	return false;
+}
+
+static int refuse_unknown(const struct session *s, struct mp_err *err)
+{
+	const struct hook_plan *plan = &s->plan;
+	int ret = mp_fail(err, MP_EXIT_NO_ALLOCATOR, -ENOENT,
+			  "process %d (%s) has no allocator that memprof knows (looked for malloc "
+			  "of glibc and musl, jemalloc, tcmalloc, mimalloc in every module's "
+			  "symbols)%s%s",
+			  s->t->pid, s->t->status.name, plan->refused[0] ? "; refused: " : "",
+			  plan->refused);
+
+	if (stranger_append(s->t->pid, err) || !plan->nameless[0] || plan->refused[0])
+		return ret;
+	return mp_fail(err, MP_EXIT_NO_ALLOCATOR, ret,
+		       "process %d (%s): %s is static and has no symbols: whether and where it has "
+		       "a malloc() cannot be told for certain, for --via=kernel neither; attach "
+		       "needs its symbols or its debug file (by build-id); memprof leaks and heap "
+		       "need none",
+		       s->t->pid, s->t->status.name, plan->nameless);
+}
+
+int session_plan(struct session *s, const struct maps *maps, struct mp_err *err)
+{
+	int ret;
+
+	if (stranger_is_valgrind(s->t->pid, maps))
+		return mp_fail(err, MP_EXIT_NO_ALLOCATOR, -ENOTSUP,
+			       "process %d (%s) is valgrind, which translates its program: no "
+			       "function of the program is ever executed, so nothing would be "
+			       "recorded; run the program without valgrind",
+			       s->t->pid, s->t->status.name);
+	ret = hook_plan_make(s->t, maps, NULL, &s->plan, err);
+	return ret || has_allocator(&s->plan) ? ret : refuse_unknown(s, err);
+}
+
+static int refuse_shared(const struct target *t, struct mp_err *err)
+{
+	pid_t sharer = target_sharer(t);
+
+	if (!sharer)
+		return 0;
+	return mp_fail(err, MP_EXIT_UNPATCHABLE, -ENOTSUP,
+		       "process %d (%s) shares its memory with process %d, which would not stop "
+		       "with it, so its allocator cannot be hooked safely; nothing was touched",
+		       t->pid, t->status.name, sharer);
+}
+
+int session_stop(struct target *t, struct mp_err *err)
+{
+	struct deadline deadline = session_stop_deadline(t);
+	int ret = t->threads.n ? 0 : target_seize(t, &deadline, err);
+
+	deadline = session_stop_deadline(t);
+	return ret ? ret : target_stop(t, &deadline, err);
+}
+
+bool session_is_mapped(const struct session *s, const struct maps *maps)
+{
+	uint64_t length = 0;
+
+	return session_find(maps, &length) == s->journal->session_addr &&
+	       length == s->journal->session_length;
+}
+
+int session_open(struct session *s, struct target *t, const struct session_options *options,
+		 struct mp_err *err)
+{
+	struct priority priority;
+	struct layout layout;
+	uint64_t length;
+	struct maps maps;
+	int ret;
+
+	memset(s, 0, sizeof(*s));
+	s->t = t;
+	s->zero = options->zero;
+	s->free_stacks = options->free_stacks;
+	s->stopped = t->threads.n != 0;
+	ret = blob_open(&s->blob);
+	if (ret)
+		return mp_fail(err, MP_EXIT_FAILURE, ret, "the embedded agent is damaged");
+	ret = maps_read(t->pid, &maps);
+	if (ret)
+		return target_refused(t, ret, err);
+	if (session_find(&maps, &length)) {
+		maps_free(&maps);
+		ret = family_refuse_recorder(t->pid, MP_EXIT_ATTACHED, err);
+		if (ret)
+			return ret;
+		return mp_fail(err, MP_EXIT_ATTACHED, -EBUSY,
+			       "process %d already carries a memprof session; see: memprof status; "
+			       "end it by: memprof detach -p %d",
+			       t->pid, t->pid);
+	}
+	ret = session_plan(s, &maps, err);
+	if (!ret)
+		ret = sandbox_look(t, err);
+	if (!ret)
+		ret = refuse_shared(t, err);
+	if (!ret)
+		ret = layout_choose(t, options->ring_size, &layout, err);
+	if (!ret && t->arch->vdso_clock)
+		layout.control.clock_addr = vdso_function(t, &maps, t->arch->vdso_clock);
+	priority_raise(&priority);
+	if (!ret && !s->stopped)
+		ret = session_stop(t, err);
+	if (!ret) {
+		ret = session_map(s, options, &layout, err);
+		/* Building tables takes time, and seized threads would stop at each signal.  If
+		 * mapping failed, the target is released below, without a second stop. */
+		if (!s->stopped && !ret)
+			target_release(t);
+		s->open_stop_ns = t->last_stop_ns;
+	}
+	priority_restore(&priority);
+	if (!ret && s->block) {
+		fault_point("tables");
+		ret = tables_init(&s->tables, s->block, &s->layout);
+		if (!ret && options->cache)
+			s->tables.cache = unwind_cache_dir(options->cache);
+		if (!ret)
+			ret = tables_add_agent(&s->tables, s->blob.elf, s->journal->agent_addr,
+					       s->blob.mapped_length);
+		if (!ret && tables_update(&s->tables, t, &maps) < 0)
+			ret = -ENOMEM;
+		if (ret)
+			mp_fail(err, MP_EXIT_FAILURE, ret, "cannot build unwind tables: %s",
+				strerror(-ret));
+	}
+	maps_free(&maps);
+	if (ret && !s->block)
+		target_release(t);
+	return ret;
+}
+
+/* Marks the hooks of unloaded modules; a module that was loaded again has none.  Return: whether
+ * there was such a hook. */
+static bool forget_unloaded(struct session *s, const struct maps *maps)
+{
+	uint8_t now[SS_WINDOW];
+	bool any = false;
+
+	for (uint32_t i = 0; i < s->journal->nhooks && i < s->plan.hooks.n; i++) {
+		const struct ss_journal_hook *h = &s->journal->hook[i];
+
+		if (!h->patched || (journal_hook_mapped(maps, h) &&
+				    (mem_read(&s->t->mem, h->addr, now, h->length) ||
+				     memcmp(now, h->old_bytes, h->length))))
+			continue;
+		journal_forget_hook(s, i);
+		s->plan.hooks.at[i].gone = any = true;
+	}
+	return any;
+}
+
+int session_refresh(struct session *s)
+{
+	struct hook_plan plan;
+	struct maps maps;
+	int ret = maps_read(s->t->pid, &maps), fresh;
+	bool unloaded;
+
+	if (ret)
+		return ret;
+	unloaded = forget_unloaded(s, &maps);
+	fresh = tables_update(&s->tables, s->t, &maps);
+	ret = fresh < 0 ? fresh : 0;
+	if (!s->other_agent && !s->no_hooks &&
+	    (fresh > 0 || ((unloaded || s->look_again) && !ret))) {
+		s->look_again = false;
+		ret = hook_plan_make(s->t, &maps, &s->plan, &plan, NULL);
+		if (!ret) {
+			ret = plan.hooks.n > 0;
+			for (size_t i = 0, base = s->plan.hooks.n; i < plan.hooks.n; i++) {
+				if (plan.hooks.at[i].sibling >= 0)
+					plan.hooks.at[i].sibling += (int)base;
+				if (vec_push(&s->plan.hooks, plan.hooks.at[i]))
+					ret = -ENOMEM;
+			}
+			hook_plan_free(&plan);
+		}
+	}
+	maps_free(&maps);
+	return ret;
+}
+
+int session_mute(struct session *s)
+{
+	uint32_t off = 0;
+
+	return mem_write(&s->t->mem, s->journal->gate_addr + offsetof(struct ss_gate, on), &off,
+			 sizeof(off));
+}
+
+/* Is it a block as open_block() makes it, complete and sealed against shrinking? */
+static bool is_block(int fd, uint64_t length)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat st;
+
+	return seals >= 0 && seals & F_SEAL_SHRINK && !fstat(fd, &st) &&
+	       (uint64_t)st.st_size >= length &&
+	       length >= JOURNAL_OFFSET + sizeof(struct ss_journal);
+}
+
+int session_adopt(struct session *s, struct target *t, struct mp_err *err)
+{
+	struct ss_control head;
+	uint64_t addr, length;
+	const struct map *m;
+	struct maps maps;
+	int fd, ret;
+	void *p;
+
+	memset(s, 0, sizeof(*s));
+	s->t = t;
+	s->adopted = true;
+	ret = maps_read(t->pid, &maps);
+	if (ret)
+		return target_refused(t, ret, err);
+	addr = session_find(&maps, &length);
+	if (!addr && session_leaked_fd(t->pid) >= 0) {
+		maps_free(&maps);
+		return 0;
+	}
+	if (!addr || mem_read(&t->mem, addr, &head, sizeof(head)) || head.magic != SS_MAGIC) {
+		maps_free(&maps);
+		return mp_fail(err, MP_EXIT_NO_SESSION, -ENOENT,
+			       "process %d carries no memprof session", t->pid);
+	}
+	if (head.version != SS_VERSION) {
+		maps_free(&maps);
+		return mp_fail(err, MP_EXIT_FAILURE, -EPROTO,
+			       "the session in process %d is of another memprof version (%u, this "
+			       "one is %u); use that one to detach",
+			       t->pid, head.version, SS_VERSION);
+	}
+	ret = family_refuse_recorder(t->pid, MP_EXIT_NO_SESSION, err);
+	if (ret) {
+		maps_free(&maps);
+		return ret;
+	}
+	m = maps_find(&maps, addr);
+	fd = proc_open_block(t->pid, m);
+	if (fd >= 0 && !is_block(fd, length)) {
+		close(fd);
+		maps_free(&maps);
+		return mp_fail(err, MP_EXIT_FAILURE, -EPROTO,
+			       "the session in process %d is damaged", t->pid);
+	}
+	p = fd < 0 ? MAP_FAILED
+		   : mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	if (fd >= 0)
+		close(fd);
+	maps_free(&maps);
+	if (p == MAP_FAILED)
+		return mp_fail(err, MP_EXIT_PERMISSION, -EPERM,
+			       "cannot open the session in process %d (/proc/%d/map_files needs "
+			       "CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE); try sudo",
+			       t->pid, t->pid);
+	s->block = p;
+	s->length = length;
+	s->layout = head;
+	s->shared = (struct ss_journal *)((char *)p + JOURNAL_OFFSET);
+	if (!s->shared->session_addr) /* its recorder died before it had entered it */
+		s->shared->session_addr = addr;
+	s->journal = calloc(1, sizeof(*s->journal));
+	if (!s->journal || journal_load(s)) {
+		session_free(s);
+		return mp_fail(err, MP_EXIT_FAILURE, -EPROTO,
+			       "the session in process %d is damaged", t->pid);
+	}
+	return 0;
+}
+
+void session_free(struct session *s)
+{
+	if (s->block)
+		munmap(s->block, s->length);
+	s->block = NULL;
+	s->shared = NULL;
+	free(s->journal);
+	s->journal = NULL;
+	if (!s->adopted)
+		tables_free(&s->tables);
+	hook_plan_free(&s->plan);
+	blob_close(&s->blob);
+}
+
+const char *session_state_text(uint32_t state)
+{
+	static const char *const text[] = {"being opened", "prepared",	     "being patched",
+					   "recording",	   "being restored", "dormant"};
+
+	return state < sizeof(text) / sizeof(text[0]) ? text[state] : "damaged";
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Costs of blocks and groups. */
+#include <math.h>
+#include "model/model.h"
+
+struct estimate model_estimate(const struct model *m, const struct model_block *b)
+{
+	return model_weigh(m->info.sample_interval, b);
+}
+
+struct estimate model_weigh(uint64_t sample_interval, const struct model_block *b)
+{
+	return estimate_block(sample_interval, b->size, b->addr ^ b->time_ns << 32);
+}
+
+double group_error(double variance)
+{
+	/* Blocks that were added and removed leave a rounding error. */
+	return variance > 0 ? sqrt(variance) : 0;
+}
+
+uint64_t group_cost(const struct group *g, enum cost cost)
+{
+	switch (cost) {
+	case COST_LEAKED:
+		return g->live_bytes;
+	case COST_ALLOCATED:
+		return g->allocated_bytes;
+	case COST_COUNT:
+		return g->allocations;
+	case COST_PEAK:
+		return g->peak_bytes;
+	case COST_TEMPORARY:
+		return g->temporary;
+	case COST_MAPPED:
+		return g->map_bytes;
+	case COST_FAULTED:
+		return g->allocated_bytes;
+	case COST_FAULTS:
+		return g->allocations;
+	case COST_MAJOR:
+		return g->major;
+	}
+	return 0;
+}
+
+uint64_t group_count(const struct group *g, enum cost cost)
+{
+	switch (cost) {
+	case COST_LEAKED:
+		return g->live_blocks;
+	case COST_PEAK:
+		return g->peak_blocks;
+	case COST_TEMPORARY:
+		return g->temporary;
+	case COST_MAPPED:
+		return g->maps;
+	case COST_MAJOR:
+		return g->major;
+	default:
+		return g->allocations;
+	}
+}
+
+const char *cost_text(enum cost cost)
+{
+	static const char *const text[] = {
+	    "live bytes",	 "allocated bytes",	  "allocations",
+	    "bytes at the peak", "temporary allocations", "bytes mapped",
+	    "bytes faulted in",	 "page faults",		  "major page faults"};
+
+	return text[cost];
+}
+
+bool cost_is_bytes(enum cost cost)
+{
+	return cost == COST_LEAKED || cost == COST_ALLOCATED || cost == COST_PEAK ||
+	       cost == COST_MAPPED || cost == COST_FAULTED;
+}
+
+bool cost_is_of_faults(enum cost cost)
+{
+	return cost >= COST_FAULTED;
+}
+
+const char *cost_unit(enum cost cost)
+{
+	if (cost_is_of_faults(cost))
+		return "fault";
+	if (cost == COST_MAPPED)
+		return "mapping";
+	return cost == COST_LEAKED || cost == COST_PEAK ? "block" : "allocation";
+}
+
+void group_add(struct group *sum, const struct group *g)
+{
+	sum->allocations += g->allocations;
+	sum->major += g->major;
+	sum->huge += g->huge;
+	sum->huge_bytes += g->huge_bytes;
+	sum->frees += g->frees;
+	sum->allocated_bytes += g->allocated_bytes;
+	sum->usable_bytes += g->usable_bytes;
+	sum->temporary += g->temporary;
+	sum->temporary_bytes += g->temporary_bytes;
+	sum->live_blocks += g->live_blocks;
+	sum->live_bytes += g->live_bytes;
+	sum->live_usable += g->live_usable;
+	sum->peak_bytes += g->peak_bytes;
+	sum->peak_blocks += g->peak_blocks;
+	sum->maps += g->maps;
+	sum->map_bytes += g->map_bytes;
+	sum->variance_allocations += g->variance_allocations;
+	sum->variance_allocated += g->variance_allocated;
+	sum->variance_blocks += g->variance_blocks;
+	sum->variance_live += g->variance_live;
+}

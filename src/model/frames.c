@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+#include "model/model.h"
+#include "model/names.h"
+
+const struct mp_module *model_module(const struct model *m, uint64_t address)
+{
+	for (size_t i = m->modules.n; i-- > 0;) {
+		if (address >= m->modules.at[i].start && address < m->modules.at[i].end)
+			return &m->modules.at[i];
+	}
+	return NULL;
+}
+
+/* If the recorder was killed, the recording has no symbols: tries the files of this machine. */
+static struct symbols *late_symbols(struct model *m)
+{
+	if (!m->symbols) {
+		m->symbols = symbols_new(NULL);
+		vec_for_each (&m->modules, mod) {
+			if (m->symbols)
+				(void)symbols_add_module(m->symbols, mod, NULL);
+		}
+	}
+	return m->symbols;
+}
+
+static void fill_frame(struct frame *f, const struct mp_symbol *s, const char *library,
+		       uint64_t address)
+{
+	*f = (struct frame){.function = s->function ? s->function : "?",
+			    .raw_function = s->raw_function,
+			    .source = s->source,
+			    .line = s->line,
+			    .column = s->column,
+			    .library = library,
+			    .address = address,
+			    .is_inline = s->is_inline};
+}
+
+uint32_t model_frames(struct model *m, uint64_t pc, struct frame *out, uint32_t max)
+{
+	uint64_t address = pc & SS_PC_EXACT ? pc & ~SS_PC_EXACT : pc - 1;
+	const struct mp_module *mod = model_module(m, address);
+	const char *library = mod && mod->path && *mod->path ? mod->path : NULL, *slash;
+	const struct mp_symbol *sym;
+	struct mp_symbol found[64];
+	uint32_t n = 0;
+	char text[160];
+
+	if (library && (slash = strrchr(library, '/')))
+		library = slash + 1;
+	sym = names_find(m->names, pc, &n);
+	if (!sym && !m->has_finish && late_symbols(m)) {
+		n = symbols_find(m->symbols, pc, found, 64);
+		if (n && !names_add(m->names, pc, found, n))
+			sym = names_find(m->names, pc, &n);
+	}
+	if (!sym) {
+		/* Unknown: uses the module and the offset in it, stored like a symbol. */
+		if (library)
+			snprintf(text, sizeof(text), "%.120s+0x%llx", library,
+				 (unsigned long long)(address - mod->bias));
+		else
+			snprintf(text, sizeof(text), "0x%llx", (unsigned long long)address);
+		found[0] = (struct mp_symbol){.function = text};
+		if (!names_add(m->names, pc, found, 1))
+			sym = names_find(m->names, pc, &n);
+	}
+	if (!sym || !max) {
+		*out = (struct frame){.function = "?", .address = address};
+		return 1;
+	}
+	for (uint32_t i = 0; i < n && i < max; i++)
+		fill_frame(&out[i], &sym[i], library, address);
+	return n < max ? n : max;
+}

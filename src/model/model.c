@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "model/model.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "model/totals.h"
+#include "model/facts.h"
+#include "model/names.h"
+#include "model/selection.h"
+
+#define TAIL_CHUNKS 2u
+
+/* State of a pass. */
+struct pass {
+	struct model *m;
+	struct history *history;
+	struct mpf_reader *reader;
+	struct account account;
+	struct selection *judge; /* set in the first of two passes */
+	bool facts;		 /* also process what is not about blocks */
+	double done, share;	 /* progress before this pass; its part of the whole */
+};
+
+/* ------------------------------------------------------------------ events -- */
+
+static int on_event(struct pass *p, const struct mp_event *ev)
+{
+	int ret = p->facts ? facts_event(p->m, ev) : 0;
+
+	return ret ? ret : account_time(&p->account, ev->time_ns);
+}
+
+static int on_allocated(void *ctx, const struct model_block *b)
+{
+	return account_allocated(&((struct pass *)ctx)->account, b);
+}
+
+/* A stack that the file does not have counts as none. */
+static struct model_block known_stack(const struct model *m, const struct model_block *b)
+{
+	struct model_block known = *b;
+
+	if (known.stack >= m->nstacks)
+		known.stack = 0;
+	return known;
+}
+
+static int on_ended(void *ctx, const struct model_block *b, const struct mp_event *by,
+		    enum block_end how)
+{
+	struct pass *p = ctx;
+	struct model_block known = known_stack(p->m, b);
+	int ret = p->judge ? selection_ended(p->judge, p->history, &known, by, how) : 0;
+
+	return ret ? ret : account_ended(&p->account, b, by, how);
+}
+
+static void on_ahead(void *ctx, uint32_t stack)
+{
+	const struct model *m = ((struct pass *)ctx)->m;
+	const char *group = (const char *)&m->group[stack < m->nstacks ? stack : 0];
+
+	__builtin_prefetch(group, 1);
+	__builtin_prefetch(group + 64, 1);
+	__builtin_prefetch(group + 128, 1);
+}
+
+/* The end of a page is not recorded, so it is judged at once. */
+static int on_faulted(void *ctx, const struct model_block *page)
+{
+	struct pass *p = ctx;
+	struct model_block known = known_stack(p->m, page);
+	int ret = p->judge ? selection_live(p->judge, p->history, &known) : 0;
+
+	return ret ? ret : account_faulted(&p->account, page);
+}
+
+/* Blocks that were allocated and freed, and only counted. */
+static int on_culled(struct pass *p, const struct mp_culled *c)
+{
+	if (p->m->selection && !selection_has_culled(p->m->selection, c)) {
+		if (selection_is_blind(p->m->selection, c)) {
+			p->m->unjudged_blocks += c->blocks;
+			p->m->unjudged_bytes += c->bytes;
+		}
+		return 0;
+	}
+	return account_culled(&p->account, c);
+}
+
+static int on_item(void *ctx, const struct mpf_item *it)
+{
+	struct pass *p = ctx;
+	int ret = p->facts && it->kind != MPF_EVENT ? facts_item(p->m, it) : 0;
+
+	if (ret)
+		return ret;
+	if (it->kind == MPF_EVENT)
+		return on_event(p, &it->event);
+	return it->kind == MPF_CULLED ? on_culled(p, &it->culled) : 0;
+}
+
+/* ------------------------------------------------------------------ passes -- */
+
+static int keep_block(void *ctx, const struct model_block *b)
+{
+	struct model *m = ctx;
+
+	return vec_push(&m->blocks, *b);
+}
+
+static int by_addr(const void *a, const void *b)
+{
+	const struct model_block *x = a, *y = b;
+
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+static int keep_blocks(struct pass *p)
+{
+	struct model *m = p->m;
+	int ret = history_live(p->history, keep_block, m);
+
+	if (!ret && m->blocks.n)
+		qsort(m->blocks.at, m->blocks.n, sizeof(m->blocks.at[0]), by_addr);
+	return ret;
+}
+
+/* Each lost free could have been that of any block that was live then; one loss affects one block.
+ */
+static int mark_uncertain(void *ctx, const struct model_block *b)
+{
+	struct model *m = ctx;
+	struct group *g = &m->group[b->stack < m->nstacks ? b->stack : 0];
+	uint64_t frees = mp_losses_frees(&m->losses);
+
+	if (b->time_ns > m->losses.last_loss_ns)
+		return 0;
+	if (g->uncertain_blocks < frees)
+		g->uncertain_blocks++;
+	if (m->uncertain_blocks < frees)
+		m->uncertain_blocks++;
+	return 0;
+}
+
+static int judge_live(void *ctx, const struct model_block *b)
+{
+	struct pass *p = ctx;
+	struct model_block known = known_stack(p->m, b);
+
+	return selection_live(p->judge, p->history, &known);
+}
+
+static void take_counts(struct model *m, const struct history_counts *c)
+{
+	m->events = c->events;
+	m->foreign_frees = c->foreign_frees;
+	m->housekeeping_frees = c->housekeeping_frees;
+	m->foreign_reallocs = c->foreign_reallocs;
+	m->mismatches = c->mismatches;
+	m->failed_reallocs = c->failed_reallocs;
+}
+
+static int out_of_memory(struct mp_err *err)
+{
+	return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
+}
+
+/* Completes the pass after the last item. */
+static int pass_close(struct pass *p, bool blocks)
+{
+	struct model *m = p->m;
+	int ret;
+
+	if (p->facts) {
+		take_counts(m, history_counts(p->history));
+		if (m->has_finish && m->finish.end_ns > m->end_ns)
+			m->end_ns = m->finish.end_ns;
+		model_find_allocators(m);
+	}
+	ret = account_close(&p->account);
+	if (!ret && p->judge)
+		ret = history_live(p->history, judge_live, p);
+	if (!ret && blocks)
+		ret = keep_blocks(p);
+	if (!ret && mp_losses_frees(&m->losses))
+		ret = history_live(p->history, mark_uncertain, m);
+	return ret;
+}
+
+static void report_progress(void *ctx, double done)
+{
+	const struct pass *p = ctx;
+
+	p->m->progress.tell(p->m->progress.ctx, p->done + p->share * done);
+}
+
+static int pass_run(struct pass *p, bool blocks, struct mp_err *err)
+{
+	struct history_sink sink = {.item = on_item,
+				    .allocated = on_allocated,
+				    .ahead = on_ahead,
+				    .faulted = on_faulted,
+				    .ended = on_ended,
+				    .ctx = p};
+	int ret;
+
+	account_init(&p->account, p->m);
+	p->history = history_new(&sink);
+	if (!p->history)
+		return out_of_memory(err);
+	history_select(p->history, p->m->selection);
+	if (p->m->progress.tell)
+		history_tell(p->history, &(struct history_progress){report_progress, p});
+	ret = history_read(p->history, p->reader, NULL, err);
+	if (!ret && pass_close(p, blocks))
+		ret = out_of_memory(err);
+	history_free(p->history);
+	return ret;
+}
+
+/* Moves the sums so far to those of all allocations; the filtered sums start at zero. */
+static int set_aside(struct model *m)
+{
+	struct group *fresh = calloc(m->nstacks, sizeof(*fresh));
+
+	if (!fresh)
+		return -ENOMEM;
+	m->all = m->group;
+	m->all_total = m->total;
+	m->group = fresh;
+	memset(m->size_class, 0, sizeof(m->size_class));
+	vec_for_each (&m->threads, t)
+		*t = (struct model_thread){.tid = t->tid, .name = t->name};
+	vec_for_each (&m->processes, process)
+		*process = (struct model_process){.of = process->of};
+	m->timeline.n = 0;
+	m->peak_bytes = m->peak_blocks = m->peak_time_ns = 0;
+	m->culled_blocks = m->culled_bytes = m->uncertain_blocks = 0;
+	m->carried_blocks = m->carried_bytes = m->unsized = 0;
+	return 0;
+}
+
+static int second_pass(struct model *m, struct selection *s, bool blocks, struct mp_err *err)
+{
+	struct pass p = {.m = m, .done = 0.5, .share = 0.5};
+	struct mp_info info;
+	int ret = selection_close(s, m, err);
+
+	if (ret)
+		return ret;
+	if (set_aside(m))
+		return out_of_memory(err);
+	m->selection = s;
+	ret = mpf_open(m->path, &p.reader, &info, err);
+	if (!ret)
+		ret = pass_run(&p, blocks, err);
+	mpf_reader_free(p.reader);
+	return ret;
+}
+
+static int first_pass(struct model *m, struct selection *judge, bool blocks, struct mp_err *err)
+{
+	struct pass p = {.m = m, .judge = judge, .facts = true, .share = judge ? 0.5 : 1.0};
+	int ret = mpf_open(m->path, &m->reader, &m->info, err);
+
+	p.reader = m->reader;
+	if (!ret)
+		ret = pass_run(&p, blocks && !judge, err);
+	if (!ret && mpf_truncated(m->reader)) {
+		m->truncated = strdup(mpf_truncated(m->reader));
+		ret = m->truncated ? 0 : out_of_memory(err);
+	}
+	return ret;
+}
+
+int model_begin(struct model *m, const char *path, const struct history_progress *progress,
+		struct mp_err *err)
+{
+	memset(m, 0, sizeof(*m));
+	m->progress = *progress;
+	m->path = strdup(path);
+	m->names = names_new();
+	m->group = calloc(1, sizeof(*m->group));
+	m->stack = calloc(1, sizeof(*m->stack));
+	m->nstacks = 1;
+	return m->path && m->names && m->group && m->stack ? 0 : out_of_memory(err);
+}
+
+/*
+ * Times in percent need the recording's end before its first event is evaluated.  It is estimated
+ * from the last chunks.  If the estimate was wrong, everything is repeated with the end that the
+ * pass found.
+ */
+static int load_filtered(const char *path, const struct model_options *o, uint64_t end_ns,
+			 struct model *m, struct mp_err *err)
+{
+	struct selection *s;
+	int ret = model_begin(m, path, &o->progress, err);
+
+	if (ret)
+		return ret;
+	ret = mpf_open(path, &m->reader, &m->info, err);
+	if (ret)
+		return ret;
+	if (m->info.what == MP_PAGE_FAULTS) {
+		ret = filter_of_faults(o->filter, err);
+		if (ret)
+			return ret;
+	}
+	if (m->info.processes && o->filter->maps.list.n)
+		return mp_fail(
+		    err, MP_EXIT_USAGE, -EINVAL,
+		    "from_map: %s is of several processes, whose mappings it does not have", path);
+	s = selection_new(o->filter, &m->info, end_ns);
+	mpf_reader_free(m->reader);
+	m->reader = NULL;
+	if (!s)
+		return out_of_memory(err);
+	ret = first_pass(m, s, o->blocks, err);
+	if (!ret && m->end_ns == end_ns)
+		ret = second_pass(m, s, o->blocks, err);
+	if (m->selection != s)
+		selection_free(s);
+	return ret;
+}
+
+static int guess_end(const char *path, uint64_t *end_ns, struct mp_err *err)
+{
+	struct mpf_reader *r;
+	struct mp_info info;
+	struct mpf_item it;
+	int ret = mpf_open(path, &r, &info, err);
+
+	*end_ns = 0;
+	if (ret)
+		return ret;
+	mpf_skip_to_tail(r, TAIL_CHUNKS);
+	while ((ret = mpf_next(r, &it, err)) > 0) {
+		uint64_t ns = it.kind == MPF_EVENT    ? it.event.time_ns
+			      : it.kind == MPF_FINISH ? it.finish.end_ns
+						      : 0;
+
+		if (ns > *end_ns)
+			*end_ns = ns;
+	}
+	mpf_reader_free(r);
+	return ret;
+}
+
+int model_load(const char *path, const struct model_options *o, struct model *m, struct mp_err *err)
+{
+	static const struct model_options none;
+	uint64_t end_ns;
+	int ret;
+
+	o = o ? o : &none;
+	if (!o->filter || filter_is_empty(o->filter)) {
+		ret = model_begin(m, path, &o->progress, err);
+		if (!ret)
+			ret = first_pass(m, NULL, o->blocks, err);
+		if (ret)
+			model_free(m);
+		return ret;
+	}
+	ret = guess_end(path, &end_ns, err);
+	if (ret)
+		return ret;
+	ret = load_filtered(path, o, end_ns, m, err);
+	if (!ret && !m->selection) {
+		end_ns = m->end_ns;
+		model_free(m);
+		ret = load_filtered(path, o, end_ns, m, err);
+	}
+	if (ret)
+		model_free(m);
+	return ret;
+}
+
+int model_replay(const struct model *m, const struct history_sink *sink,
+		 const struct history_until *until, struct mp_err *err)
+{
+	struct history *h = history_new(sink);
+	struct mpf_reader *r = NULL;
+	struct mp_info info;
+	int ret = h ? mpf_open(m->path, &r, &info, err) : out_of_memory(err);
+
+	if (!ret) {
+		history_select(h, m->selection);
+		history_tell(h, &m->progress);
+		ret = history_read(h, r, until, err);
+	}
+	mpf_reader_free(r);
+	history_free(h);
+	return ret;
+}
+
+void model_free(struct model *m)
+{
+	vec_for_each (&m->hooks, h) {
+		free(h->name);
+		free(h->module);
+	}
+	vec_for_each (&m->threads, t)
+		free(t->name);
+	vec_for_each (&m->modules, mod)
+		free((char *)mod->path);
+	vec_for_each (&m->marks, mark)
+		free(mark->name);
+	vec_for_each (&m->processes, p) {
+		free((char *)p->of.executable);
+		free((char *)p->of.cmdline);
+	}
+	vec_free(&m->processes);
+	vec_free(&m->marks);
+	vec_free(&m->hooks);
+	vec_free(&m->threads);
+	vec_free(&m->modules);
+	vec_free(&m->samples);
+	vec_free(&m->timeline);
+	vec_free(&m->blocks);
+	vec_free(&m->pc);
+	vec_for_each (&m->map_usage, u)
+		free((char *)u->path);
+	vec_free(&m->map_usage);
+	vec_free(&m->mallopts);
+	tids_free(&m->tids);
+	selection_free(m->selection);
+	free(m->group);
+	free(m->all);
+	free(m->stack);
+	free(m->truncated);
+	free(m->path);
+	names_free(m->names);
+	symbols_free(m->symbols);
+	mpf_reader_free(m->reader);
+	memset(m, 0, sizeof(*m));
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The allocations that pass a filter.  Conditions on a block's own history (its times, size, chain)
+ * are evaluated in a first pass and stored as one bit per allocation.  Conditions on the whole
+ * recording (its stack's symbols and group, its thread's name, its allocator) are evaluated after
+ * the pass.  After that, selection_has() can be called for every block.
+ */
+#ifndef MODEL_SELECTION_H
+#define MODEL_SELECTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "lib/err.h"
+#include "model/filter.h"
+#include "model/history.h"
+
+struct model;
+struct selection;
+
+/**
+ * selection_new() - create a selection, before the first pass
+ * @f: must outlive the selection
+ * @info: of the recording
+ * @runtime_ns: length of the recording
+ *
+ * Return: the selection, to be freed by selection_free(), or NULL when out of memory.
+ */
+struct selection *selection_new(const struct filter *f, const struct mp_info *info,
+				uint64_t runtime_ns);
+void selection_free(struct selection *s);
+
+/* In the first pass, for every block that ends, with the arguments of @h's sink; its stack must be
+ * one that the model has.  Return: 0 or -ENOMEM. */
+int selection_ended(struct selection *s, const struct history *h, const struct model_block *b,
+		    const struct mp_event *by, enum block_end how);
+/* After the last event, for every live block.  Return: 0 or -ENOMEM. */
+int selection_live(struct selection *s, const struct history *h, const struct model_block *b);
+
+/**
+ * selection_close() - evaluate the conditions on the whole recording
+ * @m: with groups, threads, functions and symbols of all allocations
+ *
+ * Return: 0, or a negative errno with @err filled (a search exceeded its limit, out of memory).
+ */
+int selection_close(struct selection *s, struct model *m, struct mp_err *err);
+
+/* Does the block pass the filter?  Only after selection_close(). */
+bool selection_has(const struct selection *s, const struct model_block *b);
+/* As selection_has(), for culled blocks, of which only stack and threads are known.  They pass if
+ * that is enough to decide so.  selection_is_blind(): they do not pass only because it is not
+ * enough. */
+bool selection_has_culled(const struct selection *s, const struct mp_culled *c);
+bool selection_is_blind(const struct selection *s, const struct mp_culled *c);
+
+#endif

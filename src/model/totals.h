@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Computes the sums of a model: by stack, by thread, by size, over time, and the live bytes of each
+ * stack at the peak. */
+#ifndef MODEL_TOTALS_H
+#define MODEL_TOTALS_H
+
+#include "model/model.h"
+
+struct account {
+	struct model *m;
+	uint64_t live_bytes, live_blocks;
+	uint64_t epoch;	   /* number of peaks so far, see group.peak_epoch */
+	uint64_t point_ns; /* length of one point of the timeline */
+	uint64_t now_ns;
+};
+
+/* Starts with all sums of @m at zero. */
+void account_init(struct account *a, struct model *m);
+/* Account for an event.  Each returns 0 or -ENOMEM. */
+int account_allocated(struct account *a, const struct model_block *b);
+int account_faulted(struct account *a, const struct model_block *page);
+int account_ended(struct account *a, const struct model_block *b, const struct mp_event *by,
+		  enum block_end how);
+int account_culled(struct account *a, const struct mp_culled *c);
+/* Advances the time.  Call it before the event that happened at @now_ns.  Return: 0 or -ENOMEM. */
+int account_time(struct account *a, uint64_t now_ns);
+/* Extends the timeline to model.end_ns and adds up the totals.  Return: 0 or -ENOMEM. */
+int account_close(struct account *a);
+
+#endif

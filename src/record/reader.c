@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The reader thread: drains all rings into batches and extends the agent's deadline.  It never
+ * waits for the aggregator, except in lossless mode and at the end.
+ *
+ * One bound in time is enough to keep the history of every address in order.  A record is committed
+ * before anything that depends on it can happen: the record of a free before the block is freed,
+ * the record of an allocation before the block is returned.  So all records up to the time that was
+ * read before the ring heads are in this round.  The aggregator sorts them and stops at this time;
+ * later records wait for the next round.
+ */
+#include <errno.h>
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include "lib/fault.h"
+#include "lib/deadline.h"
+#include "lib/privileges.h"
+#include "record/internal.h"
+#include "record/kernel/slice.h"
+#include "record/wire.h"
+
+#define HEARTBEAT_S   3
+#define SLEEP_MS      20
+#define MOST_SLEEP_MS 160
+#define QUIET_SHARE   64 /* a round with less than ring size / QUIET_SHARE counts as quiet */
+#define IDLE_NEWS_NS  500000000ull
+#define NICE	      -10
+#define KEEP_S	      30 /* time for the next recorder to take over */
+
+struct ss_thread *slot_at(const struct recorder *r, uint32_t i)
+{
+	return (struct ss_thread *)((char *)r->config.block + r->slots + i * r->slot_stride);
+}
+
+static void heartbeat(struct recorder *r, uint64_t seconds)
+{
+	uint64_t rate;
+
+	fault_point("record");
+	pthread_mutex_lock(&r->clock_lock);
+	rate = (uint64_t)r->clock.rate_guess;
+	pthread_mutex_unlock(&r->clock_lock);
+	__atomic_store_n(&r->config.block->deadline, clock_ticks() + seconds * rate,
+			 __ATOMIC_RELAXED);
+}
+
+void reader_heartbeat(struct recorder *r)
+{
+	heartbeat(r, HEARTBEAT_S);
+}
+
+static struct ring ring_at(const struct recorder *r, uint32_t i)
+{
+	char *page = (char *)slot_at(r, i) + r->slot_ring;
+
+	return (struct ring){(struct perf_event_mmap_page *)page, (const uint8_t *)page + 4096,
+			     r->ring_size};
+}
+
+static struct batch *batch_new(uint32_t max_segments)
+{
+	struct batch *b = calloc(1, sizeof(*b));
+
+	if (b)
+		b->segment = calloc(max_segments ? max_segments : 1, sizeof(*b->segment));
+	if (!b || !b->segment) {
+		batch_free(b);
+		return NULL;
+	}
+	return b;
+}
+
+/* Drops all records of a batch.  If a flush waits for the batch, it is passed on empty. */
+static void drop(struct recorder *r, struct batch *b)
+{
+	struct queue_drop dropped = {0};
+
+	wire_census(b, &dropped);
+	queue_count_drop(r->queue, &dropped);
+	r->after_loss = true;
+	b->size -= b->bytes;
+	b->nsegments = 0;
+	b->bytes = 0;
+	free(b->data);
+	b->data = NULL;
+	if (b->barrier == r->barrier_sent || !queue_put(r->queue, b, QUEUE_BARRIER))
+		batch_free(b);
+}
+
+static bool must_not_lose(const struct recorder *r)
+{
+	return r->lossless && !r->gave_up;
+}
+
+/* Passes a batch to the aggregator and counts what the queue does not accept. */
+static void hand_over(struct recorder *r, struct batch *b, bool last)
+{
+	bool flushes = !b->bytes && b->barrier != r->barrier_sent;
+	struct queue_drop dropped = {0};
+
+	b->after_loss = r->after_loss;
+	r->after_loss = false;
+	/* Lossless: the queue never holds more than half of the ceiling and one round. */
+	if (queue_put(r->queue, b, must_not_lose(r) || last || flushes ? QUEUE_BARRIER : QUEUE_ALL))
+		return;
+	if (!b->bytes) { /* an empty batch: a later one has the same effect */
+		r->after_loss = b->after_loss;
+		batch_free(b);
+		return;
+	}
+	wire_thin(b, &dropped);
+	queue_count_drop(r->queue, &dropped);
+	if (!queue_put(r->queue, b, QUEUE_FREES))
+		drop(r, b);
+}
+
+/* Counts the records of a round that exceeds the queue limit. */
+static void count_dropped(struct recorder *r, const struct ring *ring, uint64_t bytes)
+{
+	struct segment s = {.bytes = bytes};
+	struct batch b = {.nsegments = 1, .segment = &s, .data = malloc(bytes)};
+	struct queue_drop dropped = {0};
+
+	if (b.data) {
+		ring_copy(ring, b.data, bytes);
+		wire_census(&b, &dropped);
+	} else { /* no memory to inspect them: assume the smallest records */
+		dropped.events[MPR_LOST_OTHER] = bytes / sizeof(struct mpr_free);
+	}
+	free(b.data);
+	queue_count_drop(r->queue, &dropped);
+}
+
+enum round {
+	ROUND,
+	ROUND_LAST, /* the rings have no writer any more */
+	ROUND_KEEP, /* the next recorder continues: later records stay in the rings */
+};
+
+/* Return: ticks up to which all records are in the rings. */
+static uint64_t complete_until(const struct recorder *r)
+{
+	uint64_t now = clock_ticks() - READER_REORDER_TICKS, produced;
+
+	if (!r->config.complete_until)
+		return now;
+	produced = __atomic_load_n(r->config.complete_until, __ATOMIC_ACQUIRE);
+	return produced < now ? produced : now;
+}
+
+/* Return: whether to pass on an empty batch.  It advances the time, so that records which waited
+ * for a later round are processed, and periodic work is done. */
+static bool wants_news(struct recorder *r)
+{
+	uint64_t now = mono_ns();
+
+	if (!r->config.complete_until && !r->settling && now - r->handed_over_ns < IDLE_NEWS_NS)
+		return false;
+	r->handed_over_ns = now;
+	r->settling = false;
+	return true;
+}
+
+void reader_find_active(struct recorder *r, bool all)
+{
+	uint64_t claimed = __atomic_load_n(&r->config.block->slots_claimed, __ATOMIC_ACQUIRE);
+
+	if (claimed == r->claimed_seen && !all)
+		return;
+	r->claimed_seen = claimed;
+	for (uint32_t i = 0; i < r->nslots; i++) {
+		if (r->is_active[i] || !__atomic_load_n(&slot_at(r, i)->tp, __ATOMIC_ACQUIRE))
+			continue;
+		r->is_active[i] = true;
+		r->active[r->nactive] = i;
+		__atomic_store_n(&r->nactive, r->nactive + 1, __ATOMIC_RELEASE);
+	}
+}
+
+/* What is ready in the rings at the start of a round. */
+struct ready {
+	struct segment *segment;
+	struct ring *ring;
+	uint64_t *bytes; /* bytes not yet removed */
+	uint32_t n;
+	uint64_t total;
+};
+
+static void ready_free(struct ready *a)
+{
+	free(a->segment);
+	free(a->ring);
+	free(a->bytes);
+}
+
+static int ready_find(struct recorder *r, struct ready *a)
+{
+	uint32_t n = r->nactive + 1;
+
+	*a = (struct ready){.segment = calloc(n, sizeof(*a->segment)),
+			    .ring = calloc(n, sizeof(*a->ring)),
+			    .bytes = calloc(n, sizeof(*a->bytes))};
+	if (!a->segment || !a->ring || !a->bytes)
+		return -ENOMEM;
+	/* All heads are read before any data, so that a round is a snapshot of all rings. */
+	for (uint32_t k = 0; k < r->nactive; k++) {
+		uint32_t i = r->active[k];
+		/* Read the thread id before the head: if it changes later, the ring has an
+		 * MPR_THREAD record. */
+		uint32_t tid = __atomic_load_n(&slot_at(r, i)->tid, __ATOMIC_ACQUIRE);
+
+		a->ring[a->n] = ring_at(r, i);
+		a->bytes[a->n] = ring_ready(&a->ring[a->n]);
+		a->segment[a->n] = (struct segment){.slot = i, .tid = tid};
+		a->total += a->bytes[a->n];
+		a->n += a->bytes[a->n] != 0;
+	}
+	return 0;
+}
+
+/* Moves the ready records up to time @end from the rings to a new batch. */
+static struct batch *take_batch(struct recorder *r, struct ready *a, uint64_t end)
+{
+	struct batch *b = batch_new(a->n);
+	uint64_t sum = 0, used = 0, room = r->queue_ceiling / QUEUE_BATCH * 2;
+	bool copy;
+
+	if (!b)
+		return NULL;
+	for (uint32_t k = 0; k < a->n; k++) {
+		uint64_t n =
+		    end == UINT64_MAX ? a->bytes[k] : slice_up_to(&a->ring[k], a->bytes[k], end);
+
+		if (!n)
+			continue;
+		b->segment[b->nsegments] = a->segment[k];
+		b->segment[b->nsegments++].bytes = n;
+		sum += n;
+	}
+	/* A malicious target can give all records the same time: do not allocate memory for more
+	 * than @room bytes. */
+	copy = must_not_lose(r) || sum <= room;
+	b->data = sum && copy ? malloc(sum) : NULL;
+	if (sum && copy && !b->data) {
+		batch_free(b);
+		return NULL;
+	}
+	for (uint32_t k = 0, i = 0; k < a->n && i < b->nsegments; k++) {
+		uint64_t n = b->segment[i].bytes;
+
+		if (a->segment[k].slot != b->segment[i].slot)
+			continue;
+		if (copy)
+			ring_copy(&a->ring[k], b->data + used, n);
+		else
+			count_dropped(r, &a->ring[k], n);
+		ring_advance(&a->ring[k], n);
+		a->bytes[k] -= n;
+		used += n;
+		i++;
+	}
+	if (!copy) {
+		r->after_loss = true;
+		b->nsegments = 0;
+		used = 0;
+	}
+	b->bytes = used;
+	b->size = used + sizeof(*b) + b->nsegments * sizeof(*b->segment);
+	return b;
+}
+
+static bool target_waits(struct recorder *r);
+
+/* Waits between two slices of a round, and in the last round, so that records which can wait in
+ * the rings are not dropped. */
+static void wait_for_room(struct recorder *r, enum round how)
+{
+	while (how == ROUND ? target_waits(r) : queue_is_full(r->queue)) {
+		if (how != ROUND)
+			stall_look(r);
+		if (how != ROUND_LAST)
+			reader_heartbeat(r);
+		usleep(1000);
+	}
+}
+
+/* Runs one round.  Return: the bytes drained. */
+static uint64_t drain(struct recorder *r, enum round how)
+{
+	uint64_t until = how == ROUND_LAST ? UINT64_MAX : complete_until(r), end;
+	uint64_t barrier = __atomic_load_n(&r->barrier_wanted, __ATOMIC_ACQUIRE), most;
+	uint64_t taken = 0;
+	struct slicer s = {.next = SLICE_BINS}; /* all in one slice */
+	struct ready a;
+	struct batch *b;
+	int ret;
+
+	reader_find_active(r, how != ROUND);
+	ret = ready_find(r, &a);
+	most = r->queue_ceiling / QUEUE_BATCH;
+	if (!ret && a.total > most)
+		slice_begin(&s, a.ring, a.bytes, a.n, most);
+	do {
+		end = slice_next(&s);
+		/* Records later than the round's end wait in the aggregator, or in the rings for
+		 * the next recorder. */
+		if (how == ROUND_KEEP && end > until)
+			end = until;
+		b = ret ? NULL : take_batch(r, &a, end);
+		if (!b)
+			break;
+		taken += b->bytes;
+		/* These batches are put into the queue without a limit, so wait until there is
+		 * room. */
+		if (how != ROUND && b->bytes)
+			wait_for_room(r, how);
+		b->until = end < until ? end : until;
+		b->barrier = end < until ? r->barrier_sent : barrier;
+		if (b->bytes || b->barrier != r->barrier_sent || how != ROUND || r->after_loss ||
+		    wants_news(r))
+			hand_over(r, b, how != ROUND);
+		else
+			batch_free(b);
+		if (how == ROUND && end < until)
+			wait_for_room(r, how);
+	} while (end < until);
+	if (b)
+		r->barrier_sent = barrier;
+	r->settling |= taken != 0;
+	ready_free(&a);
+	return taken;
+}
+
+/* Sleeps until the agent reports that a quarter of a ring is new, or for a time that grows while
+ * rounds are quiet.  An agent that is not permitted system calls cannot wake the reader. */
+static void wait_for_agent(struct recorder *r, uint64_t came)
+{
+	struct timespec timeout = {0};
+
+	if (came >= r->ring_size / QUIET_SHARE || !r->config.block->may_syscall)
+		r->sleep_ms = SLEEP_MS;
+	else if (r->sleep_ms < MOST_SLEEP_MS)
+		r->sleep_ms *= 2;
+	timeout.tv_nsec = r->sleep_ms * 1000000;
+
+	__atomic_store_n(&r->config.block->reader_sleeps, 1, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, &r->config.block->reader_sleeps, FUTEX_WAIT, 1, &timeout, NULL, 0);
+	__atomic_store_n(&r->config.block->reader_sleeps, 0, __ATOMIC_RELAXED);
+}
+
+void reader_wake(struct recorder *r)
+{
+	__atomic_store_n(&r->config.block->reader_sleeps, 0, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, &r->config.block->reader_sleeps, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+/* Return: whether the target must wait (lossless mode): while the queue is full the rings fill up
+ * and the agent waits, as long as the recorder extends the deadline.  If the disk stalls for two
+ * seconds, the target no longer waits until the queue has room again. */
+static bool target_waits(struct recorder *r)
+{
+	bool full = queue_is_full(r->queue), stalled = stall_look(r);
+
+	r->gave_up = full && (r->gave_up || stalled);
+	return full && must_not_lose(r);
+}
+
+void *reader_run(void *arg)
+{
+	struct recorder *r = arg;
+
+	/* Best effort: records are lost if the reader does not run in time. */
+	r->sleep_ms = SLEEP_MS;
+	setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
+	privileges_keep(PRIVILEGES_NONE);
+	while (!__atomic_load_n(&r->stop, __ATOMIC_ACQUIRE)) {
+		uint64_t n;
+
+		reader_heartbeat(r);
+		if (target_waits(r)) {
+			usleep(1000);
+			continue;
+		}
+		n = drain(r, ROUND);
+		if (n < r->ring_size / 8)
+			wait_for_agent(r, n);
+	}
+	/* So that the last round includes all records that earlier rounds left as too late. */
+	if (r->keep)
+		usleep(1000);
+	wait_for_room(r, r->keep ? ROUND_KEEP : ROUND_LAST);
+	drain(r, r->keep ? ROUND_KEEP : ROUND_LAST);
+	if (r->keep && !r->lossless)
+		heartbeat(r, KEEP_S);
+	queue_end(r->queue);
+	return NULL;
+}
