@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "heaps/census.h"
+#include "heaps/walker.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #define HEAPS_CENSUS_H
 
 #include "snapshot/image.h"
-#include "heaps/walker.h"
+#include "heaps/heap.h"
 
 struct census {
 	VEC(struct heap) heaps;

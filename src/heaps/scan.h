@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "snapshot/image.h"
-#include "heaps/walker.h"
+#include "heaps/heap.h"
 
 /*
  * A range of a module's writable data, .data and .bss as mapped; at most SCAN_MAX_BYTES.

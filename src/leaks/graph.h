@@ -19,7 +19,7 @@
 #include <stdint.h>
 #include "snapshot/image.h"
 #include "leaks/index.h"
-#include "heaps/walker.h"
+#include "heaps/heap.h"
 #include "lib/err.h"
 #include "lib/vec.h"
 

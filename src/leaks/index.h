@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "heaps/walker.h"
+#include "heaps/heap.h"
 
 #define INDEX_NONE	UINT32_MAX
 #define INDEX_SLAB_BITS 26 /* 64 MiB of addresses */

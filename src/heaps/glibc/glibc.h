@@ -6,7 +6,8 @@
 #ifndef HEAPS_GLIBC_GLIBC_H
 #define HEAPS_GLIBC_GLIBC_H
 
-#include "heaps/walker.h"
+#include "heaps/heap.h"
+#include "snapshot/image.h"
 
 #define PREV_INUSE     1u
 #define IS_MMAPPED     2u

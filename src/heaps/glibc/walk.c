@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include "heaps/glibc/glibc.h"
+#include "heaps/walker.h"
 
 #define FIRST_MINOR 28
 #define LAST_MINOR  41

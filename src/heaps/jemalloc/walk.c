@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include "heaps/jemalloc/jemalloc.h"
 #include "heaps/scan.h"
+#include "heaps/walker.h"
 
 static void je_free(struct je *je)
 {

@@ -3,7 +3,8 @@
 #ifndef HEAPS_MIMALLOC_MIMALLOC_H
 #define HEAPS_MIMALLOC_MIMALLOC_H
 
-#include "heaps/walker.h"
+#include "heaps/heap.h"
+#include "snapshot/image.h"
 
 /* Fills @heap.  Return: 0; -ENOENT: no mimalloc 3 here; or -ENOMEM. */
 int mimalloc_3_walk(struct image *img, struct heap *heap);

@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "heaps/addr_list.h"
-#include "heaps/walker.h"
+#include "heaps/heap.h"
+#include "snapshot/image.h"
 #include "lib/vec.h"
 
 #define TC_PAGE_SHIFT 13

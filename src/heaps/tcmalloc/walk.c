@@ -17,6 +17,7 @@
 #include "heaps/free_list.h"
 #include "heaps/scan.h"
 #include "heaps/tcmalloc/tcmalloc.h"
+#include "heaps/walker.h"
 
 static void tc_free(struct tc *tc)
 {

@@ -1,53 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "heaps/walker.h"
+#include "heaps/heap.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #define MAX_DAMAGED 100
-
-const struct walker *const walkers[] = {
-    &walker_glibc,
-    &walker_jemalloc,
-    &walker_mimalloc,
-    &walker_musl_ng,
-    &walker_musl_old,
-    &walker_tcmalloc,
-    NULL,
-};
-
-static bool tried(const struct walker *w, const struct arch *arch)
-{
-	size_t n = strlen(arch->name);
-
-	for (const char *p = w->machines; p && (p = strstr(p, arch->name)); p += n) {
-		if ((p == w->machines || p[-1] == ' ') && (!p[n] || p[n] == ' '))
-			return true;
-	}
-	return !w->machines;
-}
-
-static bool is_there(const struct walker *w, const struct image *img)
-{
-	vec_for_each (&img->maps, m) {
-		if (m->exec && m->path[0] == '/' && strstr(m->path, w->library))
-			return true;
-	}
-	return false;
-}
-
-int walker_run(const struct walker *w, struct image *img, struct heap *heap, struct mp_err *err)
-{
-	if (tried(w, img->arch))
-		return w->walk(img, heap, err);
-	if (!is_there(w, img))
-		return -ENOENT;
-	heap->allocator = w->name;
-	return mp_fail(err, MP_EXIT_FAILURE, -ENOTSUP,
-		       "%s is there, whose layout on %s is not known", w->name, img->arch->name);
-}
 
 int heap_add(struct heap *h, uint64_t addr, uint64_t size)
 {
