@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "heaps/census.h"
-#include "heaps/walker.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include "heaps/walker.h"
 
 static int by_address(const void *a, const void *b)
 {

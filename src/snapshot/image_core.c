@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "snapshot/image.h"
-#include "unwind/table.h"
+#include "unwind/build_id.h"
 
 /* Where the bytes of a map are. */
 struct segment {

@@ -6,7 +6,7 @@
 #include "unwind/bytes.h"
 #include "unwind/cfi.h"
 #include "unwind/image.h"
-#include "unwind/table.h"
+#include "unwind/rule_set.h"
 
 enum { ENTRY = 8, CANTUNWIND = 1, SP = 13, LR = 14, PC = 15, MAX_WORDS = 256 };
 

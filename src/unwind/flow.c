@@ -4,7 +4,7 @@
 #include <string.h>
 #include "unwind/bytes.h"
 #include "unwind/cfi.h"
-#include "unwind/table.h"
+#include "unwind/rule_set.h"
 
 #define UNIT		    2u /* the shortest instruction */
 #define MAX_FRAME	    (64 << 20)

@@ -2,7 +2,7 @@
 /*
  * Derives rules for code without unwind tables from the code itself: follows the instructions of a
  * function forward and tracks their effect on its frame.  Code whose effect is not known gets no
- * rule.  Pure: bytes in, rows out.  Used by table.c only.
+ * rule.  Pure: bytes in, rows out.  Used by build.c only.
  */
 #ifndef UNWIND_FLOW_H
 #define UNWIND_FLOW_H

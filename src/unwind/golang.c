@@ -9,6 +9,8 @@
 #include "unwind/image.h"
 #include "unwind/starts.h"
 #include "unwind/untabled.h"
+#include "unwind/table.h"
+#include "unwind/rule_set.h"
 
 enum kind {
 	BEGINS,	  /* the outermost function of a stack */
@@ -121,14 +123,14 @@ static int put_calls(Elf *elf, const struct arch *arch, const struct function *f
 		next.p += 2;
 		if (rule_behind(next, &rule))
 			id = rule_set_add(set, &rule);
-		err = calls ? 0 : table_add_row(t, f->addr, lost);
+		err = calls ? 0 : unwind_table_add(t, f->addr, lost);
 		if (!err)
-			err = table_add_row(t, behind - 1, id);
+			err = unwind_table_add(t, behind - 1, id);
 		if (!err)
-			err = table_add_row(t, behind, lost);
+			err = unwind_table_add(t, behind, lost);
 		calls = true;
 	}
-	return err || !calls ? err : table_add_row(t, f->addr + f->size, 0);
+	return err || !calls ? err : unwind_table_add(t, f->addr + f->size, 0);
 }
 
 static int put_function(Elf *elf, const struct arch *arch, const struct function *f,
@@ -138,8 +140,8 @@ static int put_function(Elf *elf, const struct arch *arch, const struct function
 
 	if (f->kind == CALLS_C && arch->elf_machine == EM_X86_64)
 		return put_calls(elf, arch, f, set, t);
-	err = table_add_row(t, f->addr, f->kind == BEGINS ? UW_RULE_OUTERMOST : lost_rule(set));
-	return err ? err : table_add_row(t, f->addr + f->size, 0);
+	err = unwind_table_add(t, f->addr, f->kind == BEGINS ? UW_RULE_OUTERMOST : lost_rule(set));
+	return err ? err : unwind_table_add(t, f->addr + f->size, 0);
 }
 
 int golang_rows(Elf *elf, const struct arch *arch, struct rule_set *set, struct unwind_table *t)

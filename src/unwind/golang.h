@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Rows for functions of Go's runtime that switch stacks, for which Go's call frame information is
- * wrong.  Used by table.c only. */
+ * wrong.  Used by build.c only. */
 #ifndef UNWIND_GOLANG_H
 #define UNWIND_GOLANG_H
 
+#include <libelf.h>
 #include "unwind/table.h"
+#include "unwind/rule_set.h"
 
 /**
  * golang_rows() - compute the rows of functions of Go's runtime that begin or switch stacks

@@ -8,6 +8,8 @@
 #include "unwind/section.h"
 #include "unwind/starts.h"
 #include "unwind/untabled.h"
+#include "unwind/table.h"
+#include "unwind/rule_set.h"
 
 #define LEAST_GAP 16u /* bytes; smaller gaps are padding */
 
@@ -126,9 +128,9 @@ static int put_rows(const struct section *s, struct rule_set *set, struct unwind
 			continue;
 		for (end = *frame; end < s->end && !is_start(s, end); end++)
 			;
-		err = table_add_row(t, *frame, rule);
+		err = unwind_table_add(t, *frame, rule);
 		if (!err)
-			err = table_add_row(t, end, 0);
+			err = unwind_table_add(t, end, 0);
 	}
 	return err;
 }

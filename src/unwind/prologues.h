@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Rows for functions that have a frame pointer but no call frame information.  Used by table.c
+/* Rows for functions that have a frame pointer but no call frame information.  Used by build.c
  * only. */
 #ifndef UNWIND_PROLOGUES_H
 #define UNWIND_PROLOGUES_H
 
+#include <libelf.h>
 #include "unwind/table.h"
+#include "unwind/rule_set.h"
 
 /**
  * prologue_rows() - derive rows from the first instructions of functions

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Compact unwind rules: how to find the caller of a frame at a given instruction.  The recorder
- * builds them (unwind/table.h).  The agent uses them in the target, the recorder on copied stacks
+ * builds them (unwind/build.h).  The agent uses them in the target, the recorder on copied stacks
  * (unwind/step.h).  Freestanding.  Registers are columns (formats/column.h).
  */
 #ifndef UNWIND_RULE_H

@@ -4,6 +4,8 @@
 #include <gelf.h>
 #include <string.h>
 #include "unwind/untabled.h"
+#include "unwind/table.h"
+#include "unwind/rule_set.h"
 
 static struct uw_full rule_of(const struct arch_trampoline *tr)
 {
@@ -48,9 +50,9 @@ int sigtramp_rows(const struct arch *arch, const uint8_t *code, size_t n, uint64
 		if (t->n && t->pc[t->n - 1] == addr + at)
 			t->n--;
 		f = rule_of(tr);
-		err = table_add_row(t, addr + at - 1, rule_set_add(set, &f));
+		err = unwind_table_add(t, addr + at - 1, rule_set_add(set, &f));
 		if (!err)
-			err = table_add_row(t, addr + at + tr->code.length, 0);
+			err = unwind_table_add(t, addr + at + tr->code.length, 0);
 	}
 	return err;
 }

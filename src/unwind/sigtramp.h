@@ -3,7 +3,9 @@
 #ifndef UNWIND_SIGTRAMP_H
 #define UNWIND_SIGTRAMP_H
 
+#include <libelf.h>
 #include "unwind/table.h"
+#include "unwind/rule_set.h"
 
 /**
  * sigtramp_rows() - add rows for all trampolines in some code

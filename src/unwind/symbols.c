@@ -13,7 +13,7 @@
 #include "lib/vec.h"
 #include "unwind/debug_file.h"
 #include "unwind/symfile.h"
-#include "unwind/table.h"
+#include "unwind/build_id.h"
 
 #define MAX_FRAMES 64
 

@@ -10,6 +10,8 @@
 #include "unwind/flow.h"
 #include "unwind/section.h"
 #include "unwind/starts.h"
+#include "unwind/table.h"
+#include "unwind/rule_set.h"
 
 #define MODE_UNKNOWN 0xff
 /* Bytes of struct pdr (MIPS procedure descriptor), which begins with the address */
@@ -111,7 +113,7 @@ static int push_row(void *ctx, uint64_t pc, const struct uw_full *rule)
 {
 	struct building *b = ctx;
 
-	return table_add_row(b->rows, pc, rule ? rule_set_add(b->set, rule) : 0);
+	return unwind_table_add(b->rows, pc, rule ? rule_set_add(b->set, rule) : 0);
 }
 
 static int no_row(void *ctx, uint64_t pc, const struct uw_full *rule)
@@ -269,7 +271,7 @@ static int drop_refined(const struct unwind_table *tabled, const struct unwind_t
 
 		if (holds(code, tabled->pc[i], end, rule))
 			rule = 0;
-		err = table_add_row(out, tabled->pc[i], rule);
+		err = unwind_table_add(out, tabled->pc[i], rule);
 	}
 	return err;
 }
@@ -280,8 +282,8 @@ static int combine(struct building *b, const struct unwind_table *tabled,
 	int err = drop_refined(tabled, code, b->rows);
 
 	if (!err)
-		err = table_merge(b->rows, code);
-	return err ? err : table_merge(b->rows, tabled);
+		err = unwind_table_merge(b->rows, code);
+	return err ? err : unwind_table_merge(b->rows, tabled);
 }
 
 int untabled_rows(Elf *elf, const struct arch *arch, const struct unwind_table *known,

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Rows for code that call frame information does not cover.  Used by table.c only. */
+/* Rows for code that call frame information does not cover.  Used by build.c only. */
 #ifndef UNWIND_UNTABLED_H
 #define UNWIND_UNTABLED_H
 
+#include <libelf.h>
 #include "unwind/table.h"
-
-/* Appends a row.  A row at the last row's address replaces that one; a row at a lower address is
- * ignored.  Return: 0 or -ENOMEM. */
-int table_add_row(struct unwind_table *t, uint64_t pc, uint32_t rule);
-/* Merges the rows of @b into @a where @a has none.  Return: 0, or -ENOMEM with @a unchanged. */
-int table_merge(struct unwind_table *a, const struct unwind_table *b);
+#include "unwind/rule_set.h"
 
 /**
  * untabled_rows() - derive rows from .ARM.exidx and from the code itself

@@ -5,6 +5,9 @@
 #include "fuzz.h"
 #include "unwind/symbols.h"
 #include "unwind/table.h"
+#include "unwind/rule_set.h"
+#include "unwind/build.h"
+#include "unwind/build_id.h"
 
 /* elfutils 0.188 leaks in dwarf_getscopes() when the DWARF is broken. */
 const char *__lsan_default_suppressions(void);

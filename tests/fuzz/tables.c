@@ -12,6 +12,8 @@
 #include "unwind/flow.h"
 #include "unwind/sigtramp.h"
 #include "unwind/table.h"
+#include "unwind/rule_set.h"
+#include "unwind/build.h"
 
 enum { BASE = 0x400000, HEADERS = 0x400 };
 

@@ -7,6 +7,9 @@
 #include <string.h>
 #include "unwind/section.h"
 #include "unwind/untabled.h"
+#include "unwind/table.h"
+#include "unwind/rule_set.h"
+#include "unwind/build.h"
 
 #define NAME	    "__jit_debug_descriptor"
 #define VERSION	    1
@@ -65,7 +68,7 @@ static int add_image(struct target *target, const struct entry *e, uint64_t star
 	/* A damaged image has no rows. */
 	if (elf && !unwind_table_build(elf, NULL, set, &rows)) {
 		if (has_rows_in(&rows, start, end))
-			err = table_merge(t, &rows);
+			err = unwind_table_merge(t, &rows);
 		unwind_table_free(&rows);
 	}
 	elf_end(elf);

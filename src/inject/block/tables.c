@@ -13,6 +13,10 @@
 #include "unwind/sigtramp.h"
 #include "unwind/step.h"
 #include "unwind/untabled.h"
+#include "unwind/table.h"
+#include "unwind/rule_set.h"
+#include "unwind/build.h"
+#include "unwind/build_id.h"
 
 #define MAX_VDSO (64u << 10)
 
@@ -240,7 +244,7 @@ static int add_jit(struct tables *tb, struct target *t, const struct map *map, s
 	if (!err && !table.n && jit_keeps_fp(&tb->jit) && t->arch->find_frames) {
 		struct uw_full rule = prologue_rule(t->arch);
 
-		err = table_add_row(&table, map->start, rule_set_add(tb->rules, &rule));
+		err = unwind_table_add(&table, map->start, rule_set_add(tb->rules, &rule));
 	}
 	if (!err && table.n)
 		err = put_rows(tb, &table, 0, map->start, map->end, &c->s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * The target's code as the agent sees it: one unwind table per executable mapping, built by
- * unwind/table.h and published in the session block.  Also the module entries of the recording.
+ * unwind/build.h and published in the session block.  Also the module entries of the recording.
  */
 #ifndef INJECT_BLOCK_TABLES_H
 #define INJECT_BLOCK_TABLES_H
@@ -14,7 +14,7 @@
 #include "inject/block/jit.h"
 #include "lib/check.h"
 #include "lib/vec.h"
-#include "unwind/table.h"
+#include "unwind/rule_set.h"
 
 struct code {
 	struct mp_module m; /* its path is owned by struct tables */

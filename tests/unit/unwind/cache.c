@@ -16,6 +16,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "unwind/cache.h"
+#include "unwind/table.h"
+#include "unwind/rule_set.h"
+#include "unwind/build_id.h"
 
 #define LIBRARY "/usr/lib/x86_64-linux-gnu/libLLVM-14.so.1"
 #define SAMPLES 3000

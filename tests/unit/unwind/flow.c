@@ -13,6 +13,8 @@
 #include "unwind/exidx.h"
 #include "unwind/flow.h"
 #include "unwind/untabled.h"
+#include "unwind/table.h"
+#include "unwind/rule_set.h"
 
 struct library {
 	int fd;
@@ -26,7 +28,7 @@ static int push(void *ctx, uint64_t pc, const struct uw_full *rule)
 {
 	struct library *l = ctx;
 
-	return table_add_row(&l->tabled, pc, rule ? rule_set_add(l->set, rule) : 0);
+	return unwind_table_add(&l->tabled, pc, rule ? rule_set_add(l->set, rule) : 0);
 }
 
 static void read_cfi(struct library *l)

@@ -15,6 +15,8 @@
 #include <unistd.h>
 #include "unwind/rule.h"
 #include "unwind/table.h"
+#include "unwind/rule_set.h"
+#include "unwind/build.h"
 
 #define COLUMNS 24
 

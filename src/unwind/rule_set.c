@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "unwind/step.h"
-#include "unwind/table.h"
+#include "unwind/rule_set.h"
 
 #define MAX_RULES 65535u
 #define BUCKETS	  131072u
