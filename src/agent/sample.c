@@ -5,8 +5,8 @@
  * is one compare-and-swap, every search is limited to one bucket, and an address is only added or
  * removed by the thread that owns the block.
  */
-#include "agent/sample.h"
 #include "agent/countdown.h"
+#include "agent/sample.h"
 
 #define WAYS  16 /* per bucket: two cache lines */
 #define TRIES 64

@@ -279,6 +279,13 @@ static int make_child(struct copy *c, struct remote *r, struct mp_err *err)
 	return ret;
 }
 
+int copy_stop(struct target *t, bool gentle, const struct deadline *deadline, struct mp_err *err)
+{
+	int ret = gentle ? target_seize_one(t, err) : target_seize(t, deadline, err);
+
+	return ret ? ret : target_stop(t, deadline, err);
+}
+
 int copy_make(struct copy *c, struct target *t, bool orphan, struct mp_err *err)
 {
 	struct remote r;

@@ -37,6 +37,11 @@ struct copy {
 	bool dead;    /* killed, but not reaped yet */
 };
 
+/* Seizes and stops @t so that a copy of it can be made or reaped.  @gentle: only one thread.
+ * Return: 0 or a negative errno with @err. */
+__must_check int copy_stop(struct target *t, bool gentle, const struct deadline *deadline,
+			   struct mp_err *err);
+
 /**
  * copy_make() - copy the stopped target @t
  * @orphan: another process reaps the orphans of @t (reaper_waits()); on return @c->orphan reports

@@ -18,8 +18,8 @@
 #include "attach/emergency.h"
 #include "attach/restart.h"
 #include "attach/seize.h"
-#include "attach/threads.h"
 #include "attach/target.h"
+#include "attach/threads.h"
 #include "lib/fault.h"
 
 #define OPTIONS                                                                                    \

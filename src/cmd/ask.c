@@ -8,9 +8,9 @@
 #include <unistd.h>
 #include "cmd/cmd.h"
 #include "control/serve.h"
+#include "export/json_gen.h"
 #include "inject/family.h"
 #include "lib/printable.h"
-#include "export/json_gen.h"
 
 #define READY_TRIES  100 /* five seconds */
 #define READY_TRY_US 50000

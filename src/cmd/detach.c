@@ -8,9 +8,9 @@
 #include <unistd.h>
 #include "cmd/cmd.h"
 #include "inject/family.h"
-#include "snapshot/guardian.h"
-#include "snapshot/snapshot.h"
 #include "lib/printable.h"
+#include "snapshot/guardian.h"
+#include "snapshot/reap.h"
 
 #define OPENING_TRIES 25
 #define RECORDER_MS   30000 /* time for the recorder to complete its file */
@@ -65,7 +65,7 @@ static uint32_t clear_copies(struct target *t)
 	struct mp_err err = {0};
 	uint32_t n;
 
-	if (snapshot_clear(t, false, &n, &err))
+	if (reap_killed(t, false, &n, &err))
 		complain(&err);
 	if (n)
 		printf("process %d: what a killed memprof had left of %u copies is gone\n", t->pid,

@@ -6,10 +6,10 @@
 #include "cmd/cmd.h"
 #include "cmd/filters.h"
 #include "cmd/progress.h"
-#include "lib/printable.h"
-#include "model/amount.h"
 #include "export/diff.h"
 #include "export/output.h"
+#include "lib/printable.h"
+#include "model/amount.h"
 
 static const char help[] =
     "usage: memprof diff BEFORE AFTER [options]\n"

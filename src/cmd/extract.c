@@ -2,8 +2,8 @@
 #include <getopt.h>
 #include <stdio.h>
 #include "cmd/cmd.h"
-#include "lib/printable.h"
 #include "export/extract.h"
+#include "lib/printable.h"
 
 static const char help[] =
     "usage: memprof extract RECORDING [-o DIR]\n"

@@ -6,9 +6,9 @@
 #include <string.h>
 #include "cmd/interrupt.h"
 #include "cmd/leaks_cmd.h"
+#include "heaps/consistent.h"
 #include "heaps/resident.h"
 #include "leaks/heap_types.h"
-#include "heaps/consistent.h"
 #include "lib/create.h"
 #include "lib/printable.h"
 

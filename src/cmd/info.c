@@ -6,10 +6,10 @@
 #include <time.h>
 #include "arch/arch.h"
 #include "cmd/cmd.h"
+#include "export/json_gen.h"
 #include "lib/hex.h"
 #include "lib/printable.h"
 #include "model/contents.h"
-#include "export/json_gen.h"
 
 static const char info_help[] =
     "usage: memprof info RECORDING [--json]\n"

@@ -7,10 +7,10 @@
 #include "cmd/formats.h"
 #include "cmd/interrupt.h"
 #include "cmd/leaks_cmd.h"
+#include "export/output.h"
 #include "leaks/json.h"
 #include "lib/create.h"
 #include "lib/printable.h"
-#include "export/output.h"
 
 static const char help[] =
     "usage: memprof leaks -p PID [options]\n"

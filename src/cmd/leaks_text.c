@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 #include "cmd/leaks_cmd.h"
-#include "lib/printable.h"
 #include "export/text.h"
+#include "lib/printable.h"
 
 #define MAX_LINES     30
 #define MAX_FRAMES    8 /* of a stack */

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cmd/cmd.h"
-#include "lib/printable.h"
 #include "export/text.h"
+#include "lib/printable.h"
 
 #define PLACES 8
 

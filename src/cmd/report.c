@@ -9,8 +9,8 @@
 #include "cmd/formats.h"
 #include "cmd/progress.h"
 #include "cmd/views.h"
-#include "lib/printable.h"
 #include "export/output.h"
+#include "lib/printable.h"
 #include "model/quick.h"
 
 static const char help[] =

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <time.h>
 #include "cmd/cmd.h"
+#include "export/json_gen.h"
 #include "inject/family.h"
 #include "lib/printable.h"
-#include "export/json_gen.h"
 
 static const char help[] = "usage: memprof status [-p PID] [--json]\n"
 			   "Lists the processes that carry a memprof session, or shows one.\n";

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include "cmd/cmd.h"
 #include "lib/printable.h"
-#include "record/strip.h"
 #include "model/amount.h"
+#include "record/strip.h"
 
 static const char help[] =
     "usage: memprof strip RECORDING -o OUT [--threshold TIME]\n"

@@ -3,10 +3,10 @@
 
 #include <stdio.h>
 #include <string.h>
-#include "control/carry.h"
 #include "cmd/cmd.h"
-#include "lib/printable.h"
+#include "control/carry.h"
 #include "export/text.h"
+#include "lib/printable.h"
 
 #define TOP_SITES  5
 #define TOP_FRAMES 6

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 #include "cmd/cmd.h"
+#include "export/symbolize.h"
 #include "lib/printable.h"
 #include "lib/vec.h"
-#include "export/symbolize.h"
 
 static const char help[] =
     "usage: memprof symbolize RECORDING -o OUT [options]\n"

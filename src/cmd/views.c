@@ -5,12 +5,12 @@
 #include <string.h>
 #include "cmd/cmd.h"
 #include "export/allocations.h"
-#include "model/amount.h"
 #include "export/faults.h"
 #include "export/groups.h"
 #include "export/maps.h"
 #include "export/sums.h"
 #include "export/timeline.h"
+#include "model/amount.h"
 
 #define TEXT_COUNT 100 /* default number of entries in a text list */
 

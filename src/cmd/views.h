@@ -5,8 +5,8 @@
 
 #include <getopt.h>
 #include <stdio.h>
-#include "model/model.h"
 #include "export/view.h"
+#include "model/model.h"
 
 enum view_name {
 	VIEW_NONE,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "control/carry.h"
 #include "cmd/cmd.h"
+#include "control/carry.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 #include "cmd/cmd.h"
-#include "lib/printable.h"
 #include "export/text.h"
+#include "lib/printable.h"
 
 #define SHOWN 8 /* recordings that are listed one by one */
 

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "cmd/summary.h"
 #include "control/follow.h"
 #include "control/recording.h"
-#include "cmd/summary.h"
 
 /* Copies the list of modules, which changes while the recording runs.  The paths are not copied:
  * they stay valid. */

@@ -7,8 +7,8 @@
 #ifndef CONTROL_FOLLOW_H
 #define CONTROL_FOLLOW_H
 
-#include "control/children.h"
 #include "cmd/cmd.h"
+#include "control/children.h"
 #include "inject/family.h"
 
 enum news_kind { NEWS_BEGUN, NEWS_ENDED, NEWS_FAILED };

@@ -5,8 +5,8 @@
 #define CONTROL_RECORDING_H
 
 #include <pthread.h>
-#include "control/carry.h"
 #include "cmd/cmd.h"
+#include "control/carry.h"
 #include "control/embed.h"
 #include "inject/family.h"
 #include "record/control.h"

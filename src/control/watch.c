@@ -7,11 +7,11 @@
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
-#include "control/recording.h"
 #include "attach/sandbox.h"
+#include "control/recording.h"
+#include "export/text.h"
 #include "lib/printable.h"
 #include "record/clock.h"
-#include "export/text.h"
 
 #define TICK_MS 100
 

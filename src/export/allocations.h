@@ -4,9 +4,9 @@
 #define EXPORT_ALLOCATIONS_H
 
 #include <stdio.h>
+#include "export/view.h"
 #include "lib/err.h"
 #include "model/model.h"
-#include "export/view.h"
 
 /* Parses timestamp, address, size or lifetime.  Return: true with @sort set. */
 bool allocations_sort_key(const char *text, uint32_t *sort);

@@ -4,8 +4,8 @@
 #ifndef EXPORT_ANONYMOUS_H
 #define EXPORT_ANONYMOUS_H
 
-#include "formats/file.h"
 #include "export/symbolize.h"
+#include "formats/file.h"
 
 struct anonymous;
 

@@ -3,9 +3,9 @@
 #ifndef EXPORT_COLLECT_H
 #define EXPORT_COLLECT_H
 
+#include "export/view.h"
 #include "lib/err.h"
 #include "model/model.h"
-#include "export/view.h"
 
 enum allocation_key { BY_TIMESTAMP, BY_ADDRESS, BY_SIZE, BY_LIFETIME, ALLOCATION_KEYS };
 

@@ -3,9 +3,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include "export/tree.h"
 #include "lib/printable.h"
 #include "model/order.h"
-#include "export/tree.h"
 
 void csv_text(const char *s, FILE *out)
 {

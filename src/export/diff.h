@@ -10,9 +10,9 @@
 #define EXPORT_DIFF_H
 
 #include <stdio.h>
+#include "export/tree.h"
 #include "lib/intern.h"
 #include "model/model.h"
-#include "export/tree.h"
 
 struct diff_side {
 	struct model *m; /* must outlive the diff; both sides can have the same one */

@@ -2,12 +2,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "lib/hex.h"
-#include "lib/printable.h"
 #include "export/diff.h"
 #include "export/flame.h"
 #include "export/json_gen.h"
 #include "export/text.h"
+#include "lib/hex.h"
+#include "lib/printable.h"
 
 #define MAX_FRAMES 12 /* of a stack in the text */
 

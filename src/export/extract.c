@@ -6,11 +6,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include "export/csv.h"
+#include "export/output.h"
 #include "formats/file.h"
 #include "formats/session.h"
 #include "lib/hex.h"
-#include "export/csv.h"
-#include "export/output.h"
 
 enum kind { MODULES, MAPS, SYMBOLS, MALLOPTS, THREADS, MARKS, MEMORY };
 

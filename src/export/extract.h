@@ -6,8 +6,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "lib/err.h"
 #include "export/unpack.h"
+#include "lib/err.h"
 
 #define EXTRACT_KINDS 7
 

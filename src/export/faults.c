@@ -2,8 +2,8 @@
 #include "export/faults.h"
 
 #include <stdlib.h>
-#include "model/order.h"
 #include "export/stack_ends.h"
+#include "model/order.h"
 
 #define SITE_FRAMES 6
 

@@ -8,9 +8,9 @@
 #define EXPORT_FAULTS_H
 
 #include <stdio.h>
-#include "model/model.h"
 #include "export/text.h"
 #include "export/view.h"
+#include "model/model.h"
 
 /* Writes a summary as text. */
 void faults_text(struct model *m, const struct text_options *o, FILE *out);

@@ -4,8 +4,8 @@
 #define EXPORT_GROUPS_H
 
 #include <stdio.h>
-#include "model/model.h"
 #include "export/view.h"
+#include "model/model.h"
 
 /* Parses "only_matched.size", "all.leaked_count" and so on.  Return: true with @sort set. */
 bool groups_sort_key(const char *text, uint32_t *sort);

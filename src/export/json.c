@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include "arch/arch.h"
-#include "lib/hex.h"
 #include "export/json_stack.h"
-#include "model/order.h"
 #include "export/stack_ends.h"
 #include "export/timeline.h"
+#include "lib/hex.h"
+#include "model/order.h"
 
 static void write_processes(yajl_gen g, const struct model *m)
 {

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "lib/printable.h"
 #include "export/json_gen.h"
 #include "export/text.h"
+#include "lib/printable.h"
 
 /* The mappings of a process with the same name: a file's path, "[heap]", "[anonymous]" ... */
 struct named_maps {
@@ -17,11 +17,6 @@ struct named_maps {
 	uint64_t size, rss, anonymous, swap; /* bytes, at the last snapshot */
 	uint64_t first_rss, most_rss, most_ns;
 };
-
-const char *map_name(const struct mp_map_usage *u)
-{
-	return u->path && *u->path ? u->path : "[anonymous]";
-}
 
 /* In a merged recording of several processes, addresses include the process number. */
 static uint32_t process_of(const struct model *m, const struct mp_map_usage *u)
@@ -66,7 +61,7 @@ static void take_look(const struct model *m, size_t from, size_t to, struct name
 	}
 	for (size_t i = from; i < to; i++) {
 		const struct mp_map_usage *u = &m->map_usage.at[i];
-		struct named_maps *e = entry_of(list, n, process, map_name(u));
+		struct named_maps *e = entry_of(list, n, process, map_usage_name(u));
 
 		e->mappings++;
 		e->size += u->end - u->start;
@@ -143,7 +138,7 @@ static void put_looks(const struct model *m, yajl_gen g)
 			json_address(g,
 				     u->start - ((uint64_t)process_of(m, u) << MP_PROCESS_SHIFT));
 			json_number(g, "size", u->end - u->start);
-			json_text(g, "name", map_name(u));
+			json_text(g, "name", map_usage_name(u));
 			json_boolean(g, "is_readable", u->prot & PROT_READ);
 			json_boolean(g, "is_writable", u->prot & PROT_WRITE);
 			json_boolean(g, "is_executable", u->prot & PROT_EXEC);

@@ -7,9 +7,6 @@
 #include <stdio.h>
 #include "model/model.h"
 
-/* The name of a mapping; never NULL. */
-const char *map_name(const struct mp_map_usage *u);
-
 /* Writes the report.  Return: 0 or a negative errno. */
 int maps_write(const struct model *m, bool json, FILE *out);
 

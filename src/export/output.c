@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "lib/create.h"
 #include "export/output.h"
+#include "lib/create.h"
 
 #include <errno.h>
 #include <stdint.h>

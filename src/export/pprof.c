@@ -7,10 +7,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "export/profile.pb-c.h"
 #include "lib/hex.h"
 #include "lib/intern.h"
 #include "lib/utf8.h"
-#include "export/profile.pb-c.h"
 #include "unwind/symbols.h"
 
 #define MAX_INLINED 64

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "lib/intern.h"
 #include "export/json_gen.h"
+#include "lib/intern.h"
 #include "model/order.h"
 
 #define MAX_INLINED 64

@@ -3,10 +3,10 @@
 
 #include <stdio.h>
 #include <string.h>
-#include "lib/path.h"
-#include "lib/printable.h"
 #include "export/json_gen.h"
 #include "export/text.h"
+#include "lib/path.h"
+#include "lib/printable.h"
 
 #define SHOWN 8u
 

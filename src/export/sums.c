@@ -2,10 +2,10 @@
 #include "export/sums.h"
 
 #include <errno.h>
-#include "lib/printable.h"
 #include "export/json_gen.h"
 #include "export/libraries.h"
 #include "export/text.h"
+#include "lib/printable.h"
 
 /* ------------------------------------------------------------------ libraries -- */
 

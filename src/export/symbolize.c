@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "export/anonymous.h"
 #include "formats/binaries.h"
 #include "formats/session.h"
 #include "lib/intern.h"
 #include "lib/vec.h"
-#include "export/anonymous.h"
 #include "model/names.h"
 #include "unwind/symbols.h"
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "export/stack_ends.h"
 #include "lib/printable.h"
 #include "model/order.h"
-#include "export/stack_ends.h"
 
 #define SITE_FRAMES 6
 #define ERROR_TEXT  40

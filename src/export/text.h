@@ -4,8 +4,8 @@
 #define EXPORT_TEXT_H
 
 #include <stdio.h>
-#include "model/model.h"
 #include "export/view.h"
+#include "model/model.h"
 
 struct text_options {
 	uint32_t top;	 /* number of sites in each list */

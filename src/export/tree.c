@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "export/text.h"
 #include "lib/printable.h"
 #include "model/order.h"
-#include "export/text.h"
 
 #define MAX_INLINED 64
 #define MAX_INDENT  400

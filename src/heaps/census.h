@@ -3,8 +3,8 @@
 #ifndef HEAPS_CENSUS_H
 #define HEAPS_CENSUS_H
 
-#include "snapshot/image.h"
 #include "heaps/heap.h"
+#include "snapshot/image.h"
 
 struct census {
 	VEC(struct heap) heaps;

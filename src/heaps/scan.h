@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "snapshot/image.h"
 #include "heaps/heap.h"
+#include "snapshot/image.h"
 
 /*
  * A range of a module's writable data, .data and .bss as mapped; at most SCAN_MAX_BYTES.

@@ -10,9 +10,9 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include "attach/sandbox.h"
 #include "inject/internal.h"
 #include "inject/place.h"
-#include "attach/sandbox.h"
 #include "inject/thread_id.h"
 #include "lib/fault.h"
 

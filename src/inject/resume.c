@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "inject/internal.h"
 #include "inject/block/layout.h"
+#include "inject/internal.h"
 
 /* Makes a plan of the functions that are hooked already. */
 static int plan_from_journal(struct session *s)

@@ -11,9 +11,9 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "attach/sandbox.h"
 #include "inject/family.h"
 #include "inject/internal.h"
-#include "attach/sandbox.h"
 #include "inject/stranger.h"
 #include "inject/vdso.h"
 #include "lib/fault.h"

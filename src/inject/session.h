@@ -19,8 +19,8 @@
 #include "attach/target.h"
 #include "formats/session.h"
 #include "inject/blob.h"
-#include "inject/hooks/symbols.h"
 #include "inject/block/tables.h"
+#include "inject/hooks/symbols.h"
 #include "lib/check.h"
 
 struct session_options {

@@ -6,8 +6,8 @@
 #include "heaps/census.h"
 #include "leaks/clusters.h"
 #include "leaks/graph.h"
-#include "snapshot/snapshot.h"
 #include "leaks/why.h"
+#include "snapshot/snapshot.h"
 
 struct analysis_options {
 	uint64_t max_pause_ms; /* 0: no limit */

@@ -17,11 +17,11 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "snapshot/image.h"
-#include "leaks/index.h"
 #include "heaps/heap.h"
+#include "leaks/index.h"
 #include "lib/err.h"
 #include "lib/vec.h"
+#include "snapshot/image.h"
 
 enum root_kind {
 	ROOT_REGISTER,

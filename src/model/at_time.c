@@ -2,8 +2,8 @@
 #include "model/at_time.h"
 
 #include <errno.h>
-#include "model/totals.h"
 #include "model/selection.h"
+#include "model/totals.h"
 
 struct moment {
 	struct account account;

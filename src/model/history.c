@@ -7,7 +7,6 @@
 #include "lib/live.h"
 #include "lib/vec.h"
 #include "model/pool.h"
-#include "model/selection.h"
 #include "model/tids.h"
 
 #define AHEAD	   64u
@@ -36,7 +35,7 @@ struct space {
 struct history {
 	struct history_sink sink;
 	struct history_counts counts;
-	const struct selection *only;
+	struct history_filter only;
 	struct history_progress progress;
 	uint32_t batches;
 	struct space *space;
@@ -99,9 +98,9 @@ const struct history_counts *history_counts(const struct history *h)
 	return &h->counts;
 }
 
-void history_select(struct history *h, const struct selection *sel)
+void history_select(struct history *h, const struct history_filter *f)
 {
-	h->only = sel;
+	h->only = *f;
 }
 
 void history_tell(struct history *h, const struct history_progress *p)
@@ -156,7 +155,7 @@ static int chain_extend(struct history *h, struct model_block *old)
 
 static bool is_told(const struct history *h, const struct model_block *b)
 {
-	return !h->only || selection_has(h->only, b);
+	return !h->only.has || h->only.has(h->only.ctx, b);
 }
 
 static int tell_end(struct history *h, const struct model_block *b, const struct mp_event *ev,

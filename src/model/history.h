@@ -63,14 +63,18 @@ struct history_counts {
 };
 
 struct history;
-struct selection; /* model/selection.h */
 
 /* Return: a history without events that calls @sink (copied), or NULL when out of memory. */
 struct history *history_new(const struct history_sink *sink);
 void history_free(struct history *h);
 const struct history_counts *history_counts(const struct history *h);
-/* From now on only blocks in @sel (NULL: all) are reported to the sink; @sel must outlive @h. */
-void history_select(struct history *h, const struct selection *sel);
+/* Which blocks are reported to the sink; @has NULL: all. */
+struct history_filter {
+	bool (*has)(const void *ctx, const struct model_block *b);
+	const void *ctx;
+};
+/* Sets the filter; @f is copied, its ctx must outlive @h. */
+void history_select(struct history *h, const struct history_filter *f);
 /* The chain before @b, a block that was just reported or is live. */
 struct history_chain history_chain(const struct history *h, const struct model_block *b);
 

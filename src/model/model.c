@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "model/totals.h"
 #include "model/facts.h"
 #include "model/names.h"
 #include "model/selection.h"
+#include "model/totals.h"
 
 #define TAIL_CHUNKS 2u
 
@@ -210,7 +210,8 @@ static int pass_run(struct pass *p, bool blocks, struct mp_err *err)
 	p->history = history_new(&sink);
 	if (!p->history)
 		return out_of_memory(err);
-	history_select(p->history, p->m->selection);
+	if (p->m->selection)
+		selection_apply(p->m->selection, p->history);
 	if (p->m->progress.tell)
 		history_tell(p->history, &(struct history_progress){report_progress, p});
 	ret = history_read(p->history, p->reader, NULL, err);
@@ -387,7 +388,8 @@ int model_replay(const struct model *m, const struct history_sink *sink,
 	int ret = h ? mpf_open(m->path, &r, &info, err) : out_of_memory(err);
 
 	if (!ret) {
-		history_select(h, m->selection);
+		if (m->selection)
+			selection_apply(m->selection, h);
 		history_tell(h, &m->progress);
 		ret = history_read(h, r, until, err);
 	}
@@ -436,4 +438,9 @@ void model_free(struct model *m)
 	symbols_free(m->symbols);
 	mpf_reader_free(m->reader);
 	memset(m, 0, sizeof(*m));
+}
+
+const char *map_usage_name(const struct mp_map_usage *u)
+{
+	return u->path && *u->path ? u->path : "[anonymous]";
 }

@@ -210,6 +210,9 @@ struct estimate model_weigh(uint64_t sample_interval, const struct model_block *
 /* Standard error of a sum with this estimated variance. */
 double group_error(double variance);
 
+/* The name of a mapping; never NULL. */
+const char *map_usage_name(const struct mp_map_usage *u);
+
 /* Adds the sums of @g to @sum; times and the like are not changed. */
 void group_add(struct group *sum, const struct group *g);
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "model/links.h"
-#include "export/maps.h"
 #include "model/model.h"
 #include "model/stack_conditions.h"
 
@@ -391,7 +390,7 @@ static bool map_is(const struct mp_map_usage *u, const char *wanted)
 
 	if (amount_integer(wanted, &address))
 		return address >= u->start && address < u->end;
-	return !strcmp(map_name(u), wanted);
+	return !strcmp(map_usage_name(u), wanted);
 }
 
 /* Collects the matching mappings of all snapshots; overlapping ranges are merged. */
@@ -529,4 +528,14 @@ bool selection_has_culled(const struct selection *s, const struct mp_culled *c)
 bool selection_is_blind(const struct selection *s, const struct mp_culled *c)
 {
 	return judge_culled(s, c) == UNKNOWN;
+}
+
+static bool has(const void *ctx, const struct model_block *b)
+{
+	return selection_has(ctx, b);
+}
+
+void selection_apply(const struct selection *s, struct history *h)
+{
+	history_select(h, &(struct history_filter){has, s});
 }

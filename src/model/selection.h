@@ -44,6 +44,8 @@ int selection_live(struct selection *s, const struct history *h, const struct mo
  */
 int selection_close(struct selection *s, struct model *m, struct mp_err *err);
 
+/* From now on @h reports only blocks that pass; after selection_close(). */
+void selection_apply(const struct selection *s, struct history *h);
 /* Does the block pass the filter?  Only after selection_close(). */
 bool selection_has(const struct selection *s, const struct model_block *b);
 /* As selection_has(), for culled blocks, of which only stack and threads are known.  They pass if

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "inject/block/dumped.h"
+#include "inject/session.h"
 #include "lib/deadline.h"
 #include "lib/privileges.h"
 #include "record/internal.h"
-#include "inject/block/dumped.h"
-#include "inject/session.h"
 
 #define FLUSH_NS 1000000000ull
 #define USAGE_NS 10000000000ull

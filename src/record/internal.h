@@ -4,10 +4,10 @@
 #define RECORD_INTERNAL_H
 
 #include <pthread.h>
-#include "record/clock.h"
-#include "record/cull.h"
 #include "lib/live.h"
 #include "lib/vec.h"
+#include "record/clock.h"
+#include "record/cull.h"
 #include "record/order.h"
 #include "record/origins.h"
 #include "record/piece.h"

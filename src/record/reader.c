@@ -17,8 +17,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include "lib/fault.h"
 #include "lib/deadline.h"
+#include "lib/fault.h"
 #include "lib/privileges.h"
 #include "record/internal.h"
 #include "record/kernel/slice.h"

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "attach/remains.h"
-#include "snapshot/snapshot.h"
+#include "snapshot/reap.h"
 
 #define WATCH_MS 60000 /* a large copy takes long to exit */
 #define LOOK_US	 5000
@@ -36,7 +36,7 @@ static void clear(pid_t pid, const struct deadline *deadline)
 		uint32_t n;
 
 		if (!target_look(&t, pid, NULL)) {
-			stopped |= !snapshot_clear(&t, !stopped, &n, NULL);
+			stopped |= !reap_killed(&t, !stopped, &n, NULL);
 			target_close(&t);
 		} else if (is_clear(pid)) {
 			return;

@@ -2,7 +2,7 @@
 /*
  * A helper process that survives a SIGKILL of memprof.  In that case the kernel kills the copy that
  * was being made or read, and the guardian makes the target reap it, if it is the target's child
- * (attach/copy.h).  If both are killed, the next memprof does that (snapshot_clear()).
+ * (attach/copy.h).  If both are killed, the next memprof does that (reap_killed()).
  */
 #ifndef SNAPSHOT_GUARDIAN_H
 #define SNAPSHOT_GUARDIAN_H

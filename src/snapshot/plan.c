@@ -8,8 +8,8 @@
 #include <unistd.h>
 #include "attach/limits.h"
 #include "attach/procfs.h"
-#include "attach/track.h"
 #include "attach/sandbox.h"
+#include "attach/track.h"
 #include "snapshot/snapshot.h"
 
 #define GIB ((double)(1ull << 30))

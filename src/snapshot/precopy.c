@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 #include "attach/limits.h"
-#include "snapshot/deadline.h"
 #include "lib/fault.h"
+#include "snapshot/deadline.h"
 
 #define RUNS	   8192
 #define TRACKED	   (1ull << 20) /* smaller mappings are read in the stop */

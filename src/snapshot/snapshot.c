@@ -11,20 +11,12 @@
 #include "attach/emergency.h"
 #include "attach/procfs.h"
 #include "attach/reaper.h"
-#include "attach/remains.h"
-#include "snapshot/deadline.h"
 #include "lib/fault.h"
 #include "lib/priority.h"
+#include "snapshot/deadline.h"
+#include "snapshot/reap.h"
 
-#define REAP_MS 5000
 #define EACH_MS 5000 /* for all threads, one after the other */
-
-static int stop(struct target *t, bool gentle, const struct deadline *deadline, struct mp_err *err)
-{
-	int ret = gentle ? target_seize_one(t, err) : target_seize(t, deadline, err);
-
-	return ret ? ret : target_stop(t, deadline, err);
-}
 
 /* Stops the thread alone, for as long as it takes to read its registers. */
 static void take_registers(struct target *t, struct image_thread *th,
@@ -96,7 +88,7 @@ static int stop_in_time(struct snapshot *s, const struct deadline *deadline, str
 	int ret;
 
 	runqueue_begin(&s->delays, s->t->pid);
-	ret = stop(s->t, s->plan.mode == SNAPSHOT_GENTLE, deadline, err);
+	ret = copy_stop(s->t, s->plan.mode == SNAPSHOT_GENTLE, deadline, err);
 
 	s->taken_ns = mono_ns();
 	return ret;
@@ -290,59 +282,6 @@ static int take_pre_copy(struct snapshot *s, uint64_t max_ms, struct mp_err *err
 	return ret;
 }
 
-/* Makes the target reap.  @c: a dead copy; or none, to reap only what others have left. */
-static int reap(struct target *t, struct copy *c, bool gentle, struct mp_err *err)
-{
-	struct deadline deadline = deadline_in_ms(REAP_MS);
-	struct priority old;
-	int ret;
-
-	priority_raise(&old);
-	ret = stop(t, gentle, &deadline, err);
-	if (!ret) {
-		ret = copy_reap(c, t, err);
-		target_release(t);
-	}
-	priority_restore(&old);
-	return ret;
-}
-
-int snapshot_clear(struct target *t, bool anyway, uint32_t *n, struct mp_err *err)
-{
-	struct copy none = {0};
-	struct remains r;
-	int ret;
-
-	*n = 0;
-	if (remains_find(t->pid, &r) || !(anyway || r.dead.list.n))
-		return 0;
-	ret = reap(t, &none, false, err);
-	if (!ret)
-		*n = (uint32_t)r.dead.list.n;
-	remains_free(&r);
-	return ret;
-}
-
-/* Reaps the remains after a copy could not be made or ended.  Return: true if nothing is left. */
-static bool clear_up(struct target *t)
-{
-	struct deadline deadline = deadline_in_ms(REAP_MS);
-	struct remains r;
-	uint32_t n;
-	bool left;
-
-	do {
-		snapshot_clear(t, false, &n, NULL);
-		if (remains_find(t->pid, &r))
-			return true; /* it has ended */
-		left = r.dead.list.n || r.dying;
-		remains_free(&r);
-		if (left)
-			usleep(1000);
-	} while (left && !deadline_passed(&deadline));
-	return !left;
-}
-
 static int take_snapshot(struct snapshot *s, uint64_t max_ms, struct mp_err *err)
 {
 	int ret;
@@ -357,7 +296,7 @@ static int take_snapshot(struct snapshot *s, uint64_t max_ms, struct mp_err *err
 	}
 	if (ret) {
 		if (s->plan.mode == SNAPSHOT_COPY || s->plan.mode == SNAPSHOT_GENTLE)
-			clear_up(s->t);
+			reap_remains(s->t);
 		guardian_end(&s->guardian);
 		image_close(&s->image);
 		maps_free(&s->before);
@@ -374,11 +313,11 @@ static int end_copy(struct snapshot *s, struct mp_err *err)
 	copy_kill(&s->copy);
 	if (s->copy.orphan) {
 		memset(&s->copy, 0, sizeof(s->copy));
-		return poll(&gone, 1, 0) ? -ESRCH : snapshot_clear(s->t, false, &others, err);
+		return poll(&gone, 1, 0) ? -ESRCH : reap_killed(s->t, false, &others, err);
 	}
-	ret = reap(s->t, &s->copy, s->plan.mode == SNAPSHOT_GENTLE, err);
+	ret = reap_copy(s->t, &s->copy, s->plan.mode == SNAPSHOT_GENTLE, err);
 	s->other_pause_ns = s->t->last_stop_ns;
-	return ret && ret != -ESRCH && clear_up(s->t) ? 0 : ret;
+	return ret && ret != -ESRCH && reap_remains(s->t) ? 0 : ret;
 }
 
 static int end(struct snapshot *s, struct mp_err *err)

@@ -96,12 +96,4 @@ void snapshot_settle(struct snapshot *s);
  * -errno with @err (MP_EXIT_NO_PROCESS: it ended before all memory that has no copy was read). */
 int snapshot_end(struct snapshot *s, struct mp_err *err);
 
-/**
- * snapshot_clear() - make the target reap what a killed memprof has left of its copies
- * @anyway: stop the target even if there are none, so that a copy being made is complete
- * @n: set to the number of copies
- * Return: 0 or a negative errno with @err; @t is released.
- */
-int snapshot_clear(struct target *t, bool anyway, uint32_t *n, struct mp_err *err);
-
 #endif

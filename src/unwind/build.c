@@ -9,11 +9,11 @@
 #include "unwind/golang.h"
 #include "unwind/image.h"
 #include "unwind/prologues.h"
+#include "unwind/rule_set.h"
 #include "unwind/sigtramp.h"
 #include "unwind/starts.h"
-#include "unwind/untabled.h"
 #include "unwind/table.h"
-#include "unwind/rule_set.h"
+#include "unwind/untabled.h"
 
 struct building {
 	struct unwind_table *table;

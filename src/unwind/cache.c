@@ -12,9 +12,9 @@
 #include <unistd.h>
 #include <zlib.h>
 #include "lib/hex.h"
-#include "unwind/table.h"
-#include "unwind/rule_set.h"
 #include "unwind/build.h"
+#include "unwind/rule_set.h"
+#include "unwind/table.h"
 
 #define LEAST_ROWS 50000u /* smaller tables are built as fast as they are read */
 /* To be changed with struct uw_full and the results of translate.c */

@@ -7,8 +7,8 @@
 #define UNWIND_CACHE_H
 
 #include <libelf.h>
-#include "unwind/table.h"
 #include "unwind/rule_set.h"
+#include "unwind/table.h"
 
 /**
  * unwind_cache_dir() - open the cache directory, creating it with mode 0700 if it does not exist

@@ -7,10 +7,10 @@
 #include <string.h>
 #include "lib/vec.h"
 #include "unwind/image.h"
-#include "unwind/starts.h"
-#include "unwind/untabled.h"
-#include "unwind/table.h"
 #include "unwind/rule_set.h"
+#include "unwind/starts.h"
+#include "unwind/table.h"
+#include "unwind/untabled.h"
 
 enum kind {
 	BEGINS,	  /* the outermost function of a stack */

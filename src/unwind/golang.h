@@ -5,8 +5,8 @@
 #define UNWIND_GOLANG_H
 
 #include <libelf.h>
-#include "unwind/table.h"
 #include "unwind/rule_set.h"
+#include "unwind/table.h"
 
 /**
  * golang_rows() - compute the rows of functions of Go's runtime that begin or switch stacks

@@ -5,11 +5,11 @@
 #include <gelf.h>
 #include <stdlib.h>
 #include "lib/vec.h"
+#include "unwind/rule_set.h"
 #include "unwind/section.h"
 #include "unwind/starts.h"
-#include "unwind/untabled.h"
 #include "unwind/table.h"
-#include "unwind/rule_set.h"
+#include "unwind/untabled.h"
 
 #define LEAST_GAP 16u /* bytes; smaller gaps are padding */
 

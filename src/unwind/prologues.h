@@ -5,8 +5,8 @@
 #define UNWIND_PROLOGUES_H
 
 #include <libelf.h>
-#include "unwind/table.h"
 #include "unwind/rule_set.h"
+#include "unwind/table.h"
 
 /**
  * prologue_rows() - derive rows from the first instructions of functions

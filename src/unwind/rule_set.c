@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include "unwind/step.h"
 #include "unwind/rule_set.h"
+#include "unwind/step.h"
 
 #define MAX_RULES 65535u
 #define BUCKETS	  131072u

@@ -3,9 +3,9 @@
 
 #include <gelf.h>
 #include <string.h>
-#include "unwind/untabled.h"
-#include "unwind/table.h"
 #include "unwind/rule_set.h"
+#include "unwind/table.h"
+#include "unwind/untabled.h"
 
 static struct uw_full rule_of(const struct arch_trampoline *tr)
 {

@@ -4,8 +4,8 @@
 #define UNWIND_SIGTRAMP_H
 
 #include <libelf.h>
-#include "unwind/table.h"
 #include "unwind/rule_set.h"
+#include "unwind/table.h"
 
 /**
  * sigtramp_rows() - add rows for all trampolines in some code

@@ -11,9 +11,9 @@
 #include <unistd.h>
 #include "formats/session.h"
 #include "lib/vec.h"
+#include "unwind/build_id.h"
 #include "unwind/debug_file.h"
 #include "unwind/symfile.h"
-#include "unwind/build_id.h"
 
 #define MAX_FRAMES 64
 

@@ -8,10 +8,10 @@
 #include "unwind/bytes.h"
 #include "unwind/exidx.h"
 #include "unwind/flow.h"
+#include "unwind/rule_set.h"
 #include "unwind/section.h"
 #include "unwind/starts.h"
 #include "unwind/table.h"
-#include "unwind/rule_set.h"
 
 #define MODE_UNKNOWN 0xff
 /* Bytes of struct pdr (MIPS procedure descriptor), which begins with the address */

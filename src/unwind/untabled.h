@@ -4,8 +4,8 @@
 #define UNWIND_UNTABLED_H
 
 #include <libelf.h>
-#include "unwind/table.h"
 #include "unwind/rule_set.h"
+#include "unwind/table.h"
 
 /**
  * untabled_rows() - derive rows from .ARM.exidx and from the code itself

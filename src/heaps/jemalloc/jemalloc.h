@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include "heaps/addr_list.h"
 #include "heaps/heap.h"
-#include "snapshot/image.h"
 #include "lib/vec.h"
+#include "snapshot/image.h"
 
 #define JE_PAGE	   4096ull
 #define JE_BINS	   36	/* size classes in slabs */

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include "heaps/addr_list.h"
 #include "heaps/heap.h"
-#include "snapshot/image.h"
 #include "lib/vec.h"
+#include "snapshot/image.h"
 
 #define TC_PAGE_SHIFT 13
 #define TC_LEAF_SHIFT 18 /* page number bits within a leaf */

@@ -5,11 +5,11 @@
 #include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
-#include "unwind/section.h"
-#include "unwind/untabled.h"
-#include "unwind/table.h"
-#include "unwind/rule_set.h"
 #include "unwind/build.h"
+#include "unwind/rule_set.h"
+#include "unwind/section.h"
+#include "unwind/table.h"
+#include "unwind/untabled.h"
 
 #define NAME	    "__jit_debug_descriptor"
 #define VERSION	    1

@@ -9,8 +9,8 @@
 
 #include <libelf.h>
 #include "attach/target.h"
-#include "unwind/table.h"
 #include "unwind/rule_set.h"
+#include "unwind/table.h"
 
 /* Return: the ELF address of the list's head in this file, 0 if it has none. */
 uint64_t gdb_jit_descriptor(Elf *elf);

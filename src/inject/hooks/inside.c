@@ -3,8 +3,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include "inject/internal.h"
 #include "inject/hooks/stackwalk.h"
+#include "inject/internal.h"
 
 #define MAX_ACCOUNTS 16384u
 

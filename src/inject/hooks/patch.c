@@ -17,10 +17,10 @@
 #include <unistd.h>
 #include "inject/family.h"
 #include "inject/hooks/inside.h"
-#include "inject/internal.h"
-#include "inject/place.h"
 #include "inject/hooks/rseq.h"
 #include "inject/hooks/stackwalk.h"
+#include "inject/internal.h"
+#include "inject/place.h"
 #include "lib/fault.h"
 #include "lib/priority.h"
 
