@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "attach/breakpoint.h"
+#include "attach/map_file.h"
 #include "attach/target.h"
 #include "formats/column.h"
 
@@ -75,7 +76,7 @@ static uint64_t symbol(pid_t pid, const struct map *map, const char *name)
 	uint64_t value = 0;
 	Elf_Scn *scn = NULL;
 	GElf_Shdr sh;
-	int fd = proc_open_map(pid, map);
+	int fd = map_open(pid, map);
 	Elf *elf;
 
 	if (fd < 0)

@@ -11,6 +11,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 #include "arch/arch.h"
+#include "attach/map_file.h"
 #include "attach/procfs.h"
 
 int mem_open(struct mem *mem, pid_t pid)
@@ -133,7 +134,7 @@ static bool huge_fits(const struct map *m, uint64_t addr)
  * in hugetlbfs. */
 static bool is_small_file(pid_t pid, const struct map *m)
 {
-	int fd = m->ino && !m->shared ? proc_open_map(pid, m) : -1;
+	int fd = m->ino && !m->shared ? map_open(pid, m) : -1;
 	struct statfs fs;
 	bool small;
 

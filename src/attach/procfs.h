@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include "attach/maps.h"
 #include "lib/check.h"
 #include "lib/vec.h"
 
@@ -74,16 +73,5 @@ __must_check int proc_rollup_read(pid_t pid, struct proc_rollup *r);
 __must_check int proc_cmdline(pid_t pid, char *buf, size_t size);
 /* Target of the link /proc/PID/exe. */
 __must_check int proc_exe(pid_t pid, char *buf, size_t size);
-/* Opens the file of a map as the target sees it: through map_files, else by /proc/PID/root + path;
- * checks the inode.  Return: descriptor or -errno; -EAGAIN: another file is mapped there now. */
-__must_check int proc_open_map(pid_t pid, const struct map *map);
-
-/* Does the file of @map hold these @n bytes where it is mapped to @addr?  false also if it cannot
- * be read. */
-bool proc_map_has(pid_t pid, const struct map *map, uint64_t addr, const void *bytes, size_t n);
-
-/* Opens the file of a shared mapping read-write through map_files.  Return: descriptor or -errno.
- */
-__must_check int proc_open_block(pid_t pid, const struct map *map);
 
 #endif

@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "arch/arch.h"
+#include "attach/maps.h"
 #include "attach/mem.h"
 #include "attach/procfs.h"
 #include "lib/check.h"

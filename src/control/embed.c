@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "attach/map_file.h"
 #include "attach/procfs.h"
 #include "cmd/cmd.h"
 #include "formats/binaries.h"
@@ -76,7 +77,7 @@ static const char *open_file(const struct embeddable *b, pid_t pid, int *fd, str
 		return "no file";
 	if (strlen(b->m.path) >= PATH_MAX)
 		return "its name is too long";
-	*fd = pid ? proc_open_map(pid, &map) : -ESRCH;
+	*fd = pid ? map_open(pid, &map) : -ESRCH;
 	if (*fd < 0)
 		*fd = open(b->m.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
 	if (*fd < 0)

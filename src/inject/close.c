@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "attach/map_file.h"
 #include "inject/hooks/inside.h"
 #include "inject/internal.h"
 #include "lib/fault.h"
@@ -106,7 +107,7 @@ static void clean_page(struct session *s, struct remote *r, const struct maps *m
 
 	if (!h->page_was_clean || !m || m->write || !journal_hook_mapped(maps, h))
 		return;
-	if (!mem_read(&s->t->mem, page, mem, PAGE) && proc_map_has(s->t->pid, m, page, mem, PAGE))
+	if (!mem_read(&s->t->mem, page, mem, PAGE) && map_has(s->t->pid, m, page, mem, PAGE))
 		/* If this fails, the page remains a private copy that equals the file. */
 		ignore_result(remote_syscall(r, s->t->arch->nr.madvise, args, &ignored));
 	fault_point("close-cleaned");

@@ -4,7 +4,7 @@
 #define INJECT_PLACE_H
 
 #include <stdint.h>
-#include "attach/procfs.h"
+#include "attach/maps.h"
 
 /**
  * place_near() - a free range near code

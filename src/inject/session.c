@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "attach/map_file.h"
 #include "attach/sandbox.h"
 #include "inject/family.h"
 #include "inject/internal.h"
@@ -311,7 +312,7 @@ int session_adopt(struct session *s, struct target *t, struct mp_err *err)
 		return ret;
 	}
 	m = maps_find(&maps, addr);
-	fd = proc_open_block(t->pid, m);
+	fd = map_open_block(t->pid, m);
 	if (fd >= 0 && !is_block(fd, length)) {
 		close(fd);
 		maps_free(&maps);

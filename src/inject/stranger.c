@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "attach/map_file.h"
 #include "attach/procfs.h"
 #include "lib/path.h"
 #include "unwind/section.h"
@@ -141,7 +142,7 @@ bool stranger_append(pid_t pid, struct mp_err *err)
 	if (!err || maps_read(pid, &maps))
 		return false;
 	vec_for_each (&maps.list, m) {
-		int fd = m->exec && m->path[0] == '/' ? proc_open_map(pid, m) : -1;
+		int fd = m->exec && m->path[0] == '/' ? map_open(pid, m) : -1;
 		Elf *elf = open_elf(fd);
 		const char *name = elf ? what_is(elf) : NULL;
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "attach/map_file.h"
 #include "attach/pagemap.h"
 #include "attach/procfs.h"
 #include "attach/smaps.h"
@@ -54,7 +55,7 @@ static int process_open_file(struct image *img, const struct image_map *map)
 			.dev_minor = map->dev_minor,
 			.path = map->path};
 
-	return proc_open_map(img->pid, &m);
+	return map_open(img->pid, &m);
 }
 
 static uint64_t process_present(struct image *img, const struct image_map *map, uint64_t *addr)

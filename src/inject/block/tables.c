@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "attach/map_file.h"
 #include "inject/block/gdb_jit.h"
 #include "unwind/build.h"
 #include "unwind/build_id.h"
@@ -310,7 +311,7 @@ static int add_map(struct tables *tb, struct target *t, const struct map *map)
 		err = add_sigpage(tb, t, map, &c);
 	} else if (!map->ino) {
 		err = add_jit(tb, t, map, &c);
-	} else if ((fd = proc_open_map(t->pid, map)) == -EAGAIN) {
+	} else if ((fd = map_open(t->pid, map)) == -EAGAIN) {
 		return 0; /* the next update finds what is mapped there then */
 	} else if (fd >= 0) {
 		elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "attach/map_file.h"
 #include "inject/family.h"
 #include "inject/hooks/inside.h"
 #include "inject/hooks/rseq.h"
@@ -285,8 +286,7 @@ static int plan_one(struct batch *b, const struct maps *maps, struct mp_err *err
 	if (refusal == ARCH_OK)
 		memcpy(jh->old_bytes, code + (w->patch.addr - h->addr), w->patch.length);
 	else
-		w->own_text =
-		    proc_map_has(s->t->pid, maps_find(maps, h->addr), h->addr, code, size);
+		w->own_text = map_has(s->t->pid, maps_find(maps, h->addr), h->addr, code, size);
 	free(code);
 	if (refusal != ARCH_OK)
 		return mp_fail(

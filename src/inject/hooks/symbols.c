@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "attach/map_file.h"
 #include "inject/hooks/debug_file.h"
 #include "inject/hooks/rseq.h"
 #include "inject/stranger.h"
@@ -706,7 +707,7 @@ int hook_plan_make(struct target *t, const struct maps *maps, const struct hook_
 		     last->dev_minor == map->dev_minor && map->offset > last->offset) ||
 		    !has_code(maps, map))
 			continue;
-		fd = proc_open_map(t->pid, map);
+		fd = map_open(t->pid, map);
 		if (fd == -ESTALE || (fd == -ENOENT && strstr(map->path, " (deleted)")))
 			refuse(plan, "anything", path_base(map->path),
 			       "its file was deleted or replaced, and memprof may not open the one "

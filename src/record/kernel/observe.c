@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#include "attach/map_file.h"
 #include "attach/procfs.h"
 #include "inject/block/dumped.h"
 #include "lib/deadline.h"
@@ -433,7 +434,7 @@ static int open_file(const struct observer *o, const struct maps *maps,
 		     const struct planned_hook *h, char path[64])
 {
 	const struct map *m = maps_find(maps, h->addr);
-	int fd = m ? proc_open_map(o->config.session->t->pid, m) : -ENOENT;
+	int fd = m ? map_open(o->config.session->t->pid, m) : -ENOENT;
 
 	snprintf(path, 64, "/proc/self/fd/%d", fd);
 	return fd;
