@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "attach/map_file.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "attach/maps.h"
 #include "attach/procfs.h"
 
 /* Since the map was read, its library can have been unloaded and another one loaded at exactly the

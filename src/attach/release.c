@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Releases threads from ptrace, including those that do not stop for it. */
-#include <errno.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ptrace.h>
-#include <sys/wait.h>
 #include <unistd.h>
-#include "attach/mem.h"
 #include "attach/restart.h"
 #include "attach/threads.h"
 #include "lib/fault.h"
@@ -41,13 +35,6 @@ static bool let_go(struct target *t, struct thread *th)
 	return !ptrace(PTRACE_DETACH, th->tid, 0, 0);
 }
 
-static void forget_threads(struct target *t)
-{
-	vec_for_each (&t->threads, it)
-		free(*it);
-	vec_free(&t->threads);
-}
-
 /* Return: whether @t->late.at[i] must still be waited for. */
 static bool is_late(struct target *t, size_t i)
 {
@@ -59,7 +46,7 @@ static bool is_late(struct target *t, size_t i)
 	/* Threads that it has made in the meantime stop at their first instruction. */
 	vec_for_each (&t->threads, it)
 		thread_late(t, *it);
-	forget_threads(t);
+	threads_forget(t);
 	return th.state == THREAD_RUNNING || (th.state != THREAD_GONE && !let_go(t, &th));
 }
 
@@ -115,7 +102,7 @@ void target_release(struct target *t)
 	}
 	if (were_stopped)
 		t->last_stop_ns = mono_ns() - t->stopped_at_ns;
-	forget_threads(t);
+	threads_forget(t);
 	t->mem.tid = 0;
 	t->some_only = false;
 	deadline = deadline_in_ms(LATE_MS);

@@ -1,9 +1,23 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Shared by the code that stops threads (threads.c) and the code that releases them (release.c). */
+/* The threads of a target, shared by the code that seizes them, stops them, handles their wait
+ * statuses and releases them. */
 #ifndef ATTACH_THREADS_H
 #define ATTACH_THREADS_H
 
 #include "attach/target.h"
+
+/* thread_list.c.  Return: the thread @tid of @t that has not ended, or NULL. */
+struct thread *thread_find(struct target *t, pid_t tid);
+/* Return: a new entry, which @t owns, or NULL when out of memory. */
+struct thread *thread_add(struct target *t, pid_t tid);
+void threads_drop_gone(struct target *t);
+void threads_forget(struct target *t);
+
+/* seize_threads.c: seizes the threads in /proc/PID/task that are not seized yet.  Return: 0 if
+ * there was nothing new, 1 if there was, or -errno with @err. */
+int threads_seize_new(struct target *t, const struct deadline *deadline, struct mp_err *err);
+/* @fresh: result of threads_seize_new().  Return: whether there can be more to seize. */
+bool threads_seize_more(const struct target *t, int fresh, const struct deadline *deadline);
 
 /*
  * Handles one wait status of a thread.  Only a stop by PTRACE_INTERRUPT counts as stopped: it
@@ -24,6 +38,12 @@ bool thread_collect(struct target *t, struct thread *th);
  * Return: whether any was pending.
  */
 bool threads_catch_up(struct target *t);
+
+/* Handles the wait statuses of running threads.  Return: whether there were any. */
+bool threads_collect(struct target *t);
+/* Moves a late thread back to @t->threads when it has a wait status to handle.  Return: whether any
+ * had one. */
+bool threads_collect_late(struct target *t);
 
 /* Marks a thread that does not stop, or is being killed: it is only released as soon as possible
  * (target_release_late()). */

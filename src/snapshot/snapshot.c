@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "snapshot/snapshot.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/time.h>
-#include <unistd.h>
 #include "attach/emergency.h"
-#include "attach/procfs.h"
 #include "attach/reaper.h"
 #include "lib/fault.h"
 #include "lib/priority.h"

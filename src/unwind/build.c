@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "unwind/build.h"
 
-#include <errno.h>
-#include <gelf.h>
-#include <string.h>
-#include "lib/vec.h"
 #include "unwind/cfi.h"
 #include "unwind/golang.h"
 #include "unwind/image.h"
 #include "unwind/prologues.h"
-#include "unwind/rule_set.h"
 #include "unwind/sigtramp.h"
 #include "unwind/starts.h"
-#include "unwind/table.h"
 #include "unwind/untabled.h"
 
 struct building {
