@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Registers of stopped threads. */
 #include <elf.h>
+#include <errno.h>
+#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include "attach/target.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Releases threads from ptrace, including those that do not stop for it. */
+#include <stdlib.h>
 #include <sys/ptrace.h>
 #include <unistd.h>
 #include "attach/restart.h"

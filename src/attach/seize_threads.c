@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Seizes threads of a process: all of them, or one. */
+#include <errno.h>
 #include <sys/ptrace.h>
 #include <unistd.h>
 #include "attach/check.h"

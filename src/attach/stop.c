@@ -3,8 +3,10 @@
  * Stops and resumes all seized threads of a process.  A thread that is only stopped has its
  * registers left alone, unless its system call must be restarted (attach/restart.h).
  */
+#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/ptrace.h>
 #include <unistd.h>
 #include "attach/check.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "heaps/walker.h"
 
+#include <errno.h>
+#include <string.h>
 
 const struct walker *const walkers[] = {
     &walker_glibc,

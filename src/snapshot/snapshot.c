@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "snapshot/snapshot.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/time.h>
 #include "attach/emergency.h"
 #include "attach/reaper.h"

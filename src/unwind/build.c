@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "unwind/build.h"
 
+#include <errno.h>
+#include <gelf.h>
+#include <stdlib.h>
+#include <string.h>
 #include "unwind/cfi.h"
 #include "unwind/golang.h"
 #include "unwind/image.h"
