@@ -103,7 +103,7 @@ class BadInput(t.Case):
         """detach and status -p without a session"""
         p = self.victim("verify", 1)
         self.refused(16, "carries no memprof session", "detach", "-p", p.pid)
-        self.refused(16, "carries no memprof session", "status", "-p", p.pid)
+        self.refused(16, "has no memprof session", "status", "-p", p.pid)
         self.finish(p)
 
     def test_permission(self):

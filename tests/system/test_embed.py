@@ -88,7 +88,7 @@ class Embed(t.Case):
         self.memprof("symbolize", without, "-o", out, "-d", debug)
         self.assertFalse([x for x in self.frames(out) if x[0] == "secret_site"])
         r = self.memprof("symbolize", f, "-o", out, "-d", debug)
-        self.assertIn("binaries that only the recording had: 1;", r.stdout)
+        self.assertIn("binaries found only in the recording: 1;", r.stdout)
         self.assertIn(("secret_site", 4), self.frames(out))
         for how in ("none", "partial", "full"):
             self.memprof("symbolize", f, "-o", out, "--anonymize", how)
@@ -135,7 +135,7 @@ class Embed(t.Case):
         p.wait()
         _, said = rec.communicate(timeout=60)
         self.assertEqual(rec.returncode, 0, said)
-        self.assertRegex(said, rf"memprof: not embedded: .*{program} \(another file by now\)")
+        self.assertRegex(said, rf"memprof: not embedded: .*{program} \(replaced by another file\)")
         files, _ = self.extracted(self.path("rec"))
         self.assertTrue(files)
         self.assertNotIn(program, files)
@@ -199,7 +199,7 @@ class Embed(t.Case):
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", self.path("small")], check=True)
         try:
             f, r = self.run_program(program, "--embed", output="small/rec", status=14)
-            self.assertIn("could not be written to its end: No space left", r.stderr)
+            self.assertIn("could not be written completely: No space left", r.stderr)
             report = self.report(f)
             self.assertIn("malloc", t.calls(report))
             self.assertEqual(report["end_reason"], "exited")

@@ -43,7 +43,7 @@ class Files(t.Case):
     def test_verify(self):
         """verify: whole files pass; cut and damaged ones are told, with a status"""
         f, bad = self.recording(), self.path("bad")
-        self.assertIn("whole and sound", self.memprof("verify", f).stdout)
+        self.assertIn("complete and undamaged", self.memprof("verify", f).stdout)
         data = t.read(f)
         middle = len(data) // 2
         for broken in (data[:-1], data[:len(data) // 2], data[:-200] + b"\0" * 100 + data[-100:],
@@ -215,7 +215,8 @@ class Files(t.Case):
         sample = self.path("sample")
         self.memprof("run", "-q", "--sample", "1k", "-o", sample, "--", "/bin/true")
         before = t.read(f)
-        for status, argv, what in ((2, ("strip", f), "-o says"), (2, ("strip", f, "-o", "x", "--threshold", "y"), "'y'"),
+        for status, argv, what in ((2, ("strip", f), "new recording with -o"),
+                                   (2, ("strip", f, "-o", "x", "--threshold", "y"), "'y'"),
                                    (14, ("strip", f, "-o", f), "over itself"),
                                    (14, ("symbolize", f, "-o", f), "over itself"),
                                    (14, ("symbolize", f, "-o", "/nowhere/x"), "/nowhere/x"),

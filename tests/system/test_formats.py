@@ -72,7 +72,7 @@ class Formats(t.Case):
         with open(f, "r+b") as cut:
             cut.truncate(os.stat(f).st_size // 2)
         r = self.memprof("report", f, "--quick")
-        self.assertIn("no index: all of it is read", r.stderr)
+        self.assertIn("no index, so the whole file is read", r.stderr)
         self.assertIn("Allocated, by bytes", r.stdout)
 
     def test_flame_graph(self):

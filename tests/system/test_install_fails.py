@@ -36,7 +36,7 @@ class InstallFails(t.Case):
         with open(armed, "w"):
             pass
         self.say(p, f"open {WRAPPER}")
-        t.wait_for(lambda: b"a library that was loaded meanwhile is not recorded: " in t.read(log), 30)
+        t.wait_for(lambda: b"a newly loaded library cannot be recorded: " in t.read(log), 30)
         self.assertEqual(traced(p.pid), [], point)
         after = t.identity(p.pid)["text"]
         self.assertEqual({m: after[m] for m in before}, before, "the hooks that were in before stay")

@@ -87,8 +87,8 @@ class Join(t.Case):
                 self.assertLessEqual(c["youngest_age_ns"], c["age_ns"])
                 self.assertGreaterEqual(c["youngest_age_ns"], 300e6)
                 self.assertLessEqual(c["age_ns"], took)
-        self.assertIn("it knows 56 leaked blocks", r.stdout)
-        self.assertRegex(r.stdout, r"50 leaked blocks \(.*\) are not in it: allocated before it began")
+        self.assertIn("it has 56 leaked blocks", r.stdout)
+        self.assertRegex(r.stdout, r"50 leaked blocks \(.*\) are not in the recording: allocated before it began")
         self.assertRegex(r.stdout, rf"by thread {p.pid}( \(plant\))?, at\n.*malloc.*\n +plant_left ")
         self.assertNotIn("memprof attach", r.stdout)
         # One block, and one that is older than the recording.
@@ -114,7 +114,7 @@ class Join(t.Case):
         f = self.record_on(p)
         r, report = self.leaks(p, status=0)
         self.assertEqual(report["leaked"]["count"], 0)
-        self.assertIn(f"stacks: of {f}, which goes on\n", r.stdout)
+        self.assertIn(f"stacks: from {f}, still recording\n", r.stdout)
         self.assertIn("no leaks", r.stdout)
 
     def test_graphs(self):

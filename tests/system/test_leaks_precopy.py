@@ -114,7 +114,7 @@ class Leaks(test_leaks.HeapCase):
         before = t.maps(p.pid)
         out = self.memprof("leaks", "-p", p.pid, "--dry-run", "--pre-copy").stdout
         self.assertRegex(out, r"pause: about [0-9.]+ ms predicted \(pre-copy: ")
-        self.assertRegex(out, r"memprof takes about [0-9.]+ MiB more")
+        self.assertRegex(out, r"memprof needs about [0-9.]+ MiB more")
         out = self.memprof("leaks", "-p", p.pid, "--dry-run").stdout
         copy = float(re.search(r"about ([0-9.]+) ms predicted \(copy: ", out).group(1))
         shorter = f"{int(copy)}ms"

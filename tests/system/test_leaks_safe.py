@@ -208,7 +208,7 @@ class Safe(t.Case):
             self.kill_both(p)
             out = self.memprof(way, "-p", p.pid).stdout
             if way == "detach":
-                self.assertIn("what a killed memprof had left of 1 copies is gone", out)
+                self.assertIn("removed the remains of 1 copies that a killed memprof had left", out)
             self.assertEqual(children(p.pid), {}, way)
         self.memprof("detach", "-p", p.pid, status=16)
         self.assertEqual(t.identity(p.pid), before)
@@ -291,7 +291,7 @@ class Safe(t.Case):
             m.send_signal(signal.SIGCONT)
             out, _ = m.communicate(timeout=120)
             self.assertEqual(m.returncode, status, f"{command} {more}: {out}")
-            self.assertIn("interrupted; the process is as it was", out)
+            self.assertIn("interrupted; the process is unchanged", out)
             t.wait_for(lambda: of_session(p.pid) == [p.pid])  # init reaps in its own time
             self.assertEqual(t.identity(p.pid), before)
 

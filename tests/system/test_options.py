@@ -101,7 +101,7 @@ class Options(t.Case):
         time.sleep(1)
         on = time.monotonic()
         rec.send_signal(signal.SIGUSR1)
-        until("recording goes on")
+        until("recording resumed")
         time.sleep(1)
         rec.send_signal(signal.SIGUSR1)
         off = until("recording paused")

@@ -213,7 +213,7 @@ class Flush(Overload):
         """no session: one clear line"""
         p = self.victim("flood", 1, 10, stdin=subprocess.PIPE)
         r = self.memprof("flush", "-p", p.pid, status=16)
-        self.assertIn("carries no memprof session", r.stderr)
+        self.assertIn("has no memprof session", r.stderr)
 
 
 if __name__ == "__main__":

@@ -124,8 +124,8 @@ class Pieces(t.Case):
         os.mkdir(self.path("r-1.memprof"))
         out = self.memprof("run", "-q", "--lossless", "--rotate", "64k", "-o", self.path("r.memprof"), "--",
                            f"{t.VICTIMS}/exact", 3, 150000)
-        self.assertRegex(out.stderr, r"memprof: no other piece could be begun \(.*\): .* same file\n")
-        self.assertEqual(len(re.findall("no other piece", out.stderr)), 1)
+        self.assertRegex(out.stderr, r"memprof: the next piece could not be created \(.*\): .* same file\n")
+        self.assertEqual(len(re.findall("the next piece", out.stderr)), 1)
         truth = json.loads(out.stdout[out.stdout.index("{"):].split("\n")[0])
         self.assertEqual(t.calls(self.report(self.path("r.memprof")))["malloc"], truth["malloc"] + 1)
 

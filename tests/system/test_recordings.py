@@ -16,7 +16,7 @@ FOLDER = t.ROOT + "/tests/recordings"
 class Recordings(t.Case):
     def reads(self, arch):
         f = f"{FOLDER}/{arch}.memprof"
-        self.assertIn("whole and sound", self.memprof("verify", f).stdout)
+        self.assertIn("complete and undamaged", self.memprof("verify", f).stdout)
         info = json.loads(self.memprof("info", f, "--json").stdout)
         self.assertEqual(info["architecture"], arch)
         self.assertIn(f"run, {arch})", self.memprof("info", f).stdout)

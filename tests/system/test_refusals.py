@@ -169,7 +169,7 @@ class Refusals(t.Case):
         p.stdin.write("x")
         p.stdin.flush()
         self.assertEqual(self.memprof("detach", "-p", p.pid).stdout,
-                         f"process {p.pid} is restored: pages that an earlier detach had to leave are gone\n")
+                         f"process {p.pid} is restored: the pages that an earlier detach had to leave are removed\n")
         self.assertNotIn("memprof-session", t.maps(p.pid))
         p.terminate()
         p.stdin.close()

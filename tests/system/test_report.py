@@ -145,7 +145,7 @@ class Report(t.Case):
                 (["--view", "groups", "--sort-by", "beauty"], "sort_by: 'beauty' is none of only_matched."),
                 (["--view", "all"], "view: 'all'"), (["--view", "sizes", "--order", "asc"], "--order"),
                 (["--view", "groups", "--count", "-1"], "count: '-1'"), (["--chain-length-min"], "needs a value"),
-                (["--view", "sizes", "--tree"], "--view is text, or JSON")):
+                (["--view", "sizes", "--tree"], "--view can be combined with no other format than --json")):
             r = subprocess.run([t.MEMPROF, "report", self.recording, *args], text=True, capture_output=True,
                                timeout=60)
             self.assertEqual(r.returncode, 2, args)

@@ -174,7 +174,7 @@ class Restart(Case):
         t.start()
         for n in range(3):
             r = self.memprof("detach", "--keep", "-p", p.pid)
-            self.assertIn("go on by: memprof attach", r.stdout)
+            self.assertIn("continue with: memprof attach", r.stdout)
             self.assertEqual(self.mismatch(self.attach(p, f"next{n}")), 0)
         t.join()
         self.memprof("detach", "-p", p.pid)
@@ -288,7 +288,7 @@ class Restart(Case):
         self.memprof("flush", "-p", p.pid)
         self.kill_recorder(p)
         r = self.memprof("attach", "-p", p.pid, "-o", self.path("one"), status=14)
-        self.assertIn("give another -o", r.stderr)
+        self.assertIn("choose another file with -o", r.stderr)
         os.rename(self.path("one"), self.path("elsewhere"))
         r = self.memprof("attach", "-p", p.pid, "-o", self.path("two"), status=13)
         self.assertIn("memprof detach", r.stderr)

@@ -176,7 +176,7 @@ class Sandbox(t.Case):
         child = int(said.split()[1])
         try:
             self.assertEqual(status, 0, err)
-            self.assertIn("1 process that was forked from it still carries memprof's pages", err)
+            self.assertIn("1 process forked from it still has memprof's pages", err)
             self.text_as_before(child, before)
             self.assertEqual(t.identity(pid)["text"], before["text"])
             self.assertNotIn("memprof", t.maps(pid))

@@ -84,7 +84,7 @@ class StalledDisk(t.Case):
         for _ in range(5):
             after = self.round(p)
         print(f"# 5 rounds on a frozen disk: {time.monotonic() - start:.1f} s")
-        t.wait_for(lambda: b"has made no progress for 2 s" in t.read(self.log))
+        t.wait_for(lambda: b"no data could be written to the recording for 2 s" in t.read(self.log))
         start = time.monotonic()
         r = self.memprof("detach", "-p", p.pid)
         print(f"# detach: {time.monotonic() - start:.1f} s: {r.stdout.strip()}")
@@ -106,7 +106,7 @@ class StalledDisk(t.Case):
         for _ in range(3):
             self.round(p)
         self.thaw()
-        t.wait_for(lambda: b"makes progress again" in t.read(self.log))
+        t.wait_for(lambda: b"the recording can be written again" in t.read(self.log))
         self.memprof("flush", "-p", p.pid)
         lost = self.status(p)["lost"]
         self.assertGreater(lost, 0)
@@ -127,9 +127,9 @@ class StalledDisk(t.Case):
         self.freeze()
         for _ in range(3):
             self.round(p)
-        t.wait_for(lambda: b"has made no progress for 2 s" in t.read(self.log))
+        t.wait_for(lambda: b"no data could be written to the recording for 2 s" in t.read(self.log))
         rec.send_signal(signal.SIGINT)
-        t.wait_for(lambda: b"is let go; the recording is completed when" in t.read(self.log))
+        t.wait_for(lambda: b"is released; the recording is completed when" in t.read(self.log))
         self.assertNotIn("memprof", t.maps(p.pid))
         self.thaw()
         self.assertEqual(rec.wait(120), 0, t.read(self.log))
@@ -160,7 +160,7 @@ class StalledDisk(t.Case):
         for name in names:
             shutil.copy(LIBRARY, name)
             say(f"open {name}")
-        t.wait_for(lambda: b"has made no progress for 2 s" in t.read(said))
+        t.wait_for(lambda: b"no data could be written to the recording for 2 s" in t.read(said))
         say("close-all")
         time.sleep(2.5)  # the recorder looks at the mappings each second
         self.thaw()
