@@ -117,8 +117,8 @@ static int filter_forbids(const struct target *t, struct mp_err *err)
 {
 	return mp_fail(err, MP_EXIT_NOT_RESTORED, -EACCES,
 		       "the text of process %d is restored, but its seccomp filter does not allow "
-		       "munmap, or cannot be read; memprof's pages stay; remove them with "
-		       "CAP_SYS_ADMIN and: memprof detach -p %d",
+		       "munmap, or cannot be read; memprof's pages stay; if it cannot be read, "
+		       "remove them with CAP_SYS_ADMIN and: memprof detach -p %d",
 		       t->pid, t->pid);
 }
 
