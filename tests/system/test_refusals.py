@@ -160,7 +160,7 @@ class Refusals(t.Case):
         # It waits in malloc: read(0).
         t.wait_for(lambda: t.read(f"/proc/{p.pid}/syscall").startswith(b"0 0x0 "))
         r = self.memprof("detach", "-p", p.pid, status=15, timeout=60)
-        self.assertRegex(r.stderr, f"is restored, but .* until: memprof detach -p {p.pid}")
+        self.assertRegex(r.stderr, f"is restored, but .* remove them later with: memprof detach -p {p.pid}")
         _, err = rec.communicate(timeout=60)
         self.assertEqual(rec.returncode, 15)
         # And nothing of processes that were forked: there are none.
