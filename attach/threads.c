@@ -200,7 +200,7 @@ int target_seize(struct target *t, const struct deadline *deadline, struct mp_er
 		if (fresh > 0 && again && deadline_passed(deadline))
 			fresh = mp_fail(err, MP_EXIT_TIMEOUT, -ETIMEDOUT,
 					"the threads of process %d could not be seized in time "
-					"(it makes them too fast?); it was left alone",
+					"(does it create threads very fast?); it was left alone",
 					t->pid);
 		again = true;
 	} while (seize_more(t, fresh, deadline));
@@ -237,7 +237,7 @@ static int seized_one(struct target *t, int seized, struct mp_err *err)
 	t->some_only = !seized;
 	if (seized == -ESRCH)
 		return mp_fail(err, MP_EXIT_TIMEOUT, -EAGAIN,
-			       "no thread of process %d can be asked now; it was left alone",
+			       "no thread of process %d can be stopped now; it was left alone",
 			       t->pid);
 	return seized ? seize_refused(t, seized, err) : 0;
 }
@@ -567,9 +567,10 @@ static int still_itself(const struct target *t, struct mp_err *err)
 	if (target_check_program(t, err))
 		return -ESRCH;
 	if (!t->threads.n)
-		return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH,
-			       "the thread of process %d that was to be asked has ended; try again",
-			       t->pid);
+		return mp_fail(
+		    err, MP_EXIT_NO_PROCESS, -ESRCH,
+		    "the thread of process %d that memprof had chosen has ended; try again",
+		    t->pid);
 	return 0;
 }
 

@@ -46,7 +46,8 @@ int walker_run(const struct walker *w, struct image *img, struct heap *heap, str
 		return -ENOENT;
 	heap->allocator = w->name;
 	return mp_fail(err, MP_EXIT_FAILURE, -ENOTSUP,
-		       "%s is there, whose layout on %s is not known", w->name, img->arch->name);
+		       "the process has %s, whose layout on %s memprof does not know", w->name,
+		       img->arch->name);
 }
 
 int heap_add(struct heap *h, uint64_t addr, uint64_t size)

@@ -76,7 +76,7 @@ class BadInput(t.Case):
         """a session is there already"""
         p = self.victim("verify", 1)
         self.memprof("attach", "--background", "-p", p.pid, "-o", self.path("r"))
-        self.refused(7, "already carries", "attach", "-p", p.pid, "-o", self.path("r2"))
+        self.refused(7, "already has a memprof session", "attach", "-p", p.pid, "-o", self.path("r2"))
         out = self.memprof("status", "-p", p.pid).stdout + self.memprof("status").stdout
         self.assertIn(str(p.pid), out)
         self.memprof("detach", "-p", p.pid)
@@ -89,7 +89,7 @@ class BadInput(t.Case):
         p = self.victim("verify", 1)
         rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"))
         self.wait_recorded(p.pid)
-        said = f"process {rec.pid} is the recorder of process {p.pid} and carries no session itself; .* -p {p.pid}\n"
+        said = f"process {rec.pid} is the recorder of process {p.pid} and is not recorded itself; .* -p {p.pid}\n"
         self.refused(7, said, "attach", "-p", rec.pid, "-o", self.path("r2"))
         self.refused(7, said, "attach", "-p", rec.pid, "-o", self.path("r2"), "--via=kernel")
         for command in ("status", "detach", "flush"):
@@ -102,7 +102,7 @@ class BadInput(t.Case):
     def test_no_session(self):
         """detach and status -p without a session"""
         p = self.victim("verify", 1)
-        self.refused(16, "carries no memprof session", "detach", "-p", p.pid)
+        self.refused(16, "has no memprof session", "detach", "-p", p.pid)
         self.refused(16, "has no memprof session", "status", "-p", p.pid)
         self.finish(p)
 

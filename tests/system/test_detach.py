@@ -81,7 +81,7 @@ class Detach(Case):
         self.assertEqual(p.stdout.readline(), "parked\n")
         self.wait_allocations(p)
         r = self.memprof("detach", "-p", p.pid, status=15)
-        self.assertIn("a coroutine was switched away inside an allocator", r.stderr)
+        self.assertIn("a coroutine was suspended inside an allocator function", r.stderr)
         p.send_signal(signal.SIGUSR2)
         self.assertEqual(p.stdout.readline(), "returned\n")
         # What a killed or hindered detach left is taken out by the next attach, too.

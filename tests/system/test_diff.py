@@ -83,7 +83,7 @@ class Diff(t.Case):
         self.assertIn("main;grow;malloc 640 1600", [re.sub(r"^.*main;", "main;", x) for x in folded])
 
     def test_graph(self):
-        """differential flame graph: red grew, blue shrank, as wide as the larger side"""
+        """differential flame graph: red grew, blue shrank; the width is that of the larger side"""
         a = self.run_recorded("a", self.build("old", 10, ""))
         b = self.run_recorded("b", self.build("new", 25, ""))
         svg = self.path("d.svg")

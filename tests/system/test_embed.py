@@ -152,10 +152,10 @@ class Embed(t.Case):
         with open(bad, "wb") as out:
             out.write(data)
         r = self.memprof("verify", bad, status=13)
-        self.assertRegex(r.stderr, r"^memprof: .*: the embedded binary /\S+ is damaged or not whole\n$")
+        self.assertRegex(r.stderr, r"^memprof: .*: the embedded binary /\S+ is damaged or incomplete\n$")
         broken = re.search(r"binary (\S+) is", r.stderr)[1]
         files, r = self.extracted(bad, status=13)
-        self.assertIn(f"not extracted: {broken} (is damaged or not whole)", r.stderr)
+        self.assertIn(f"not extracted: {broken} (is damaged or incomplete)", r.stderr)
         del whole[broken]
         self.assertEqual(files, whole)
         self.assertEqual(self.report(bad), report)

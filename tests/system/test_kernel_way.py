@@ -151,7 +151,7 @@ class KernelWay(t.Case):
         p = self.victim("verify")
         self.memprof("attach", "--background", "-p", p.pid, "-o", self.path("a"))
         r = self.memprof("attach", "--via=kernel", "-p", p.pid, "-o", self.path("b"), status=7)
-        self.assertIn("carries a memprof session", r.stderr)
+        self.assertIn("has a memprof session", r.stderr)
         self.memprof("detach", "-p", p.pid)
         self.memprof("attach", "--via=kernel", "--background", "-p", p.pid, status=2)
         self.memprof("attach", "--via=magic", "-p", p.pid, status=2)

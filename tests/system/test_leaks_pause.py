@@ -35,7 +35,7 @@ class Pause(t.Case):
         for few, many in zip(predicted, predicted[len(predicted) // 2:]):
             self.assertGreater(many, few + 1e-3 * MANY)
         out = self.memprof("leaks", "-p", p.pid, "--max-pause", "1ms", status=4).stderr
-        self.assertRegex(out, r"left alone; --max-pause \d+ms would do")
+        self.assertRegex(out, r"left alone; --max-pause \d+ms would be enough")
 
     def test_busy(self):
         """on a busy machine the prediction has more room, and what was measured says how much was waiting"""
@@ -80,18 +80,19 @@ class Pause(t.Case):
     def test_late(self):
         """stopping alone took as long as is allowed: it is let go, and not copied"""
         _, out = self.held_up("snapshot-stopped", [4])
-        self.assertRegex(out, r"was let go after \d+\.\d ms: to copy it would take [0-9.]+ ms more, and --max-pause is "
-                              r"1000 ms; --max-pause \d+ms would do")
+        self.assertRegex(out, r"was released after \d+\.\d ms: copying it would take [0-9.]+ ms more, and --max-pause is "
+                              r"1000 ms; --max-pause \d+ms would be enough")
 
     def test_late_in_place(self):
         """the same without a copy"""
         _, out = self.held_up("snapshot-stopped", [4], "--in-place")
-        self.assertRegex(out, "was let go after .* nothing was read yet")
+        self.assertRegex(out, "was released after .* nothing was read yet")
 
     def test_overrun(self):
         """a copy that took longer: said, with the report and a status of its own; it is not stopped again"""
         _, out = self.held_up("copy-born", [7])
-        self.assertRegex(out, r"pause: \d+\.\d ms, longer than the 1000 ms of --max-pause; --max-pause \d+ms would do")
+        self.assertRegex(out, r"pause: \d+\.\d ms, longer than the 1000 ms of --max-pause; "
+                              r"--max-pause \d+ms would be enough")
         self.assertIn("exact", out)
         _, out = self.held_up("copy-born", [7], "--confirm", "2", "--interval", "1ms")
         self.assertRegex(out, "is not stopped again; ")

@@ -231,7 +231,7 @@ class Loaders(t.Case):
             mem.seek(at)
             mem.write(b"\xcc")
             r = self.memprof("detach", "-p", p.pid, status=15)
-            self.assertIn("changed by somebody else", r.stderr)
+            self.assertIn("changed by another tool", r.stderr)
             mem.seek(at)
             self.assertEqual(mem.read(5), b"\xcc" + ours[1:])
             mem.seek(at)

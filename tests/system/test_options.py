@@ -214,7 +214,8 @@ class Options(t.Case):
         # The one after the end has no session.
         self.assertEqual(gone["session_rss"] + gone["session_address_space"], 0)
         self.assertLess(abs(gone["address_space"] - own[2]), slack)
-        self.assertRegex(self.memprof("report", f).stdout, r"resident .*; memprof's session beside it at most [\d.]+ MiB\n")
+        self.assertRegex(self.memprof("report", f).stdout,
+                         r"resident .*; memprof's session in addition at most [\d.]+ MiB\n")
 
     def test_terminal(self):
         """on a terminal the line that tells how far it is stays one line"""

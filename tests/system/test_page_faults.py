@@ -188,7 +188,7 @@ class PageFaults(t.Case):
             if not report["losses"]["lost_faults"]:
                 self.assertEqual(part["totals"]["faults"],
                                  0 if region["function"] == "touch_by_read" else region["faults"])
-        self.assertIn("without those that system calls made", self.memprof("report", f).stdout)
+        self.assertIn("without page faults inside system calls", self.memprof("report", f).stdout)
 
     def test_refusals(self):
         """options, filters, costs, formats and views of allocations are refused by name, and the other way round"""

@@ -99,7 +99,7 @@ class Refusals(t.Case):
     def test_unpatchable(self):
         """a malloc that branches into its own first bytes"""
         p = self.odd("TWISTED")
-        self.refused(p, 12, "malloc in odd cannot be hooked safely: a branch of the function goes into its first bytes")
+        self.refused(p, 12, "malloc in odd cannot be hooked safely: a branch of the function leads into its first bytes")
         self.end(p)
 
     def compiled(self, name, source, *command):
@@ -145,7 +145,8 @@ class Refusals(t.Case):
             for way in ("agent", "kernel"):
                 r = self.memprof("attach", "-p", p.pid, "-o", self.path("never"), "--for", "100ms", "--via", way,
                                  status=9)
-                self.assertRegex(r.stderr, r"^memprof: process \d+ \(\S+\) is valgrind, which translates its program: .*\n$")
+                self.assertRegex(r.stderr, r"^memprof: process \d+ \(\S+\) is valgrind, which executes a translation "
+                                           r"of the program's functions, .*\n$")
             self.assertFalse(os.path.exists(self.path("never")))
 
     def inside(self, define, above=()):
@@ -159,7 +160,7 @@ class Refusals(t.Case):
         # It waits in malloc: read(0).
         t.wait_for(lambda: t.read(f"/proc/{p.pid}/syscall").startswith(b"0 0x0 "))
         r = self.memprof("detach", "-p", p.pid, status=15, timeout=60)
-        self.assertRegex(r.stderr, f"is restored, but .* until: memprof detach -p {p.pid}")
+        self.assertRegex(r.stderr, f"is restored, but .* remove them later with: memprof detach -p {p.pid}")
         _, err = rec.communicate(timeout=60)
         self.assertEqual(rec.returncode, 15)
         # And nothing of processes that were forked: there are none.
@@ -227,7 +228,7 @@ class Refusals(t.Case):
             mem.seek(base + at)
             mem.write(b"\xcc" + hooked[1:])
             r = self.memprof("detach", "-p", p.pid, status=15)
-            self.assertRegex(r.stderr, "1 functions of process .* changed by somebody else and left alone")
+            self.assertRegex(r.stderr, "1 functions of process .* changed by another tool and not restored")
             mem.seek(base + at)
             mem.write(hooked)
         self.memprof("detach", "-p", p.pid)

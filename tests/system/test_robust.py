@@ -70,7 +70,7 @@ class Robust(t.Case):
         rec.send_signal(signal.SIGCONT)
         _, err = rec.communicate(timeout=120)
         self.assertEqual(rec.returncode, 10, err)
-        self.assertRegex(err, r"^memprof: cannot look at process .*: memprof may not open more files \(RLIMIT_NOFILE\)\n$")
+        self.assertRegex(err, r"^memprof: cannot inspect process .*: memprof cannot open more files \(RLIMIT_NOFILE\)\n$")
         self.as_before("no descriptors")
 
     def test_standard_files(self):

@@ -120,7 +120,7 @@ class Sampling(t.Case):
         f = self.path("r")
         self.memprof("run", "-q", "--sample", "16k", "-o", f, "--", f"{t.VICTIMS}/exact", 1, 100000)
         text = self.memprof("report", f).stdout
-        self.assertRegex(text, r"sampled +one point per 16\.0 KiB of requests; .* estimates")
+        self.assertRegex(text, r"sampled +on average one point per 16\.0 KiB requested; .* estimates")
         self.assertRegex(text, r"allocated +[\d.]+ MiB \+- [\d.]+ .iB in [\d,]+ allocations \+- ")
 
     def test_bad_interval(self):

@@ -338,7 +338,7 @@ class Sandbox(t.Case):
         before = t.identity(pid)
         for calls in (0, 2, 5):
             said = self.freeze_in_the_middle(path, pid, calls)
-            self.assertRegex(said, rf"did not get to run .* taken out by: memprof detach -p {pid}\n")
+            self.assertRegex(said, rf"did not run in time .* remove what is left with: memprof detach -p {pid}\n")
             t.settle(pid)
             if t.identity(pid) != before:
                 self.memprof("detach", "-p", pid)

@@ -108,7 +108,7 @@ class Targets(t.Case):
         for way in ("agent", "kernel"):
             r = self.memprof("attach", "-p", p.pid, "-o", self.path("never"), "--for", "100ms", "--via", way, status=9)
             self.assertRegex(r.stderr, r"^memprof: process \d+ \(bare\): bare is static and has no "
-                             "symbols: .* attach needs its symbols or its debug file [^\n]*; memprof leaks and heap need none\n$")
+                             "symbols, .* attach needs symbols or the debug file [^\n]*; memprof leaks and heap need neither\n$")
         self.assertFalse(os.path.exists(self.path("never")))
         self.assertIn("glibc malloc", self.memprof("heap", "-p", p.pid).stdout)
         self.assertIn("ok", self.finish(p))

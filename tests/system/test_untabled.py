@@ -71,7 +71,7 @@ class Untabled(t.Case):
         out = self.memprof("report", f).stdout
         self.assertRegex(out, r"[1-9]\d* stacks of [0-9,]+ allocations: callers found by frame pointers")
         self.assertRegex(out, r"\d stacks of [0-9,]+ allocations: ends in untabled, code without unwind information")
-        self.assertRegex(out, r"\d stacks of [0-9,]+ allocations: ends in no file, code that the program made")
+        self.assertRegex(out, r"\d stacks of [0-9,]+ allocations: ends in no file, code that the program generated")
 
     def test_kept_by_copies(self):
         """what a stack relies on is in the recording: merged and stripped ones say the same"""

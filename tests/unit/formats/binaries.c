@@ -119,7 +119,7 @@ static void what_is_not_whole_is_not_used(void **state)
 	assert_int_equal(b.list.n, 7);
 	for (size_t i = 0; i < b.list.n; i++)
 		assert_int_equal(b.list.at[i].wrong == NULL, i == 4);
-	assert_string_equal(b.list.at[5].wrong, "is there twice");
+	assert_string_equal(b.list.at[5].wrong, "is in the recording twice");
 	check_whole(&b, 4, "/good", 500);
 	binaries_close(&b);
 }
