@@ -90,8 +90,8 @@ class Detach(Case):
         self.finish(p)
 
     def wait_allocations(self, p):
-        """Waits until the process has allocated again, so that the agent has seen that the coroutine's hook was
-        left without returning."""
+        """Waits until the process has allocated again, so that the agent has seen that the coroutine's hook
+        was left without returning."""
         def events():
             return json.loads(self.memprof("status", "-p", p.pid, "--json").stdout)[0]["events"]
         self.memprof("flush", "-p", p.pid)
