@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Many leak reports in a row on servers under load are exact and leave nothing behind.  There are 3 rounds, 500
-with make check-all or ROUNDS=500.  test_leaks_safe.py does the same with python and redis."""
+"""Many leak reports in a row on servers under load are exact and leave nothing behind: 3 rounds, or 500 with
+make check-all or ROUNDS=500.  test_leaks_safe.py does the same with python and redis."""
 import http.client
 import json
 import os

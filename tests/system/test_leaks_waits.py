@@ -12,8 +12,8 @@ SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 # A chain of processes in a pid namespace of its own.  Its arguments are the roles of the processes from the
 # first one down, then the program that the last one executes.  A role says how a process treats its children:
 # "reaps" waits for all of them and prints their pid and status; "keeps" waits for none and has no handler of
-# SIGCHLD; "once" waits for none but handles SIGCHLD; "subreaper" receives orphans (PR_SET_CHILD_SUBREAPER) and
-# reaps them.
+# SIGCHLD; "once" waits for none but handles SIGCHLD; "subreaper" receives orphans (PR_SET_CHILD_SUBREAPER)
+# and reaps them.
 FAMILY = """
 import ctypes, os, signal, sys, time
 libc = ctypes.CDLL(None)
