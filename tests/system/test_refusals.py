@@ -182,7 +182,7 @@ class Refusals(t.Case):
         self.inside("SLOW")
 
     def test_thread_inside_on_another_stack(self):
-        """detach as an ordinary user with a signal handler on an alternate stack that returns into the agent"""
+        """detach as an ordinary user with a handler on an alternate stack that will return into the agent"""
         self.inside("AWAY", ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"))
 
     def test_shared_memory(self):

@@ -57,7 +57,7 @@ class Replay(t.Case):
         self.assertEqual(self.again(self.export(f)), self.expected(f))
 
     def test_allocators(self):
-        """replays under glibc, jemalloc, tcmalloc and mimalloc have the live bytes of the recording"""
+        """replays under glibc, jemalloc, tcmalloc, mimalloc keep block contents and leave the same bytes"""
         f = self.recording(argv=("/usr/bin/python3", "-c", "import json; json.dumps(list(range(99999)))"))
         totals = self.report(f)["totals"]
         out = self.export(f)
