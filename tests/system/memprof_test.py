@@ -41,7 +41,7 @@ def at_work(pid):
         with open(f"/proc/{pid}/task/{pid}/stat", "rb") as f:
             fields = f.read().rsplit(b")", 1)[1].split()
     except (FileNotFoundError, ProcessLookupError):
-        return True  # it has ended
+        return True  # the program has ended
     return fields[0] not in b"RD" or int(fields[11]) + int(fields[12]) >= 20
 
 

@@ -160,7 +160,7 @@ class Chaos(t.Case):
         time.sleep(0.5)
         before = lasting(pid)
         end, n = time.monotonic() + seconds, 0
-        while time.monotonic() < end or not n:  # act() returns False when nothing came of it
+        while time.monotonic() < end or not n:  # act() returns False if it could not act
             n += act(pid) is not False
             self.assertIsNone(p.poll())
         print(f"# {n} times")

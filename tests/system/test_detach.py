@@ -39,7 +39,7 @@ class Detach(Case):
             self.assertIsNone(p.poll())
         after = identity(p.pid)
         if len(before["tasks"]) > 1:
-            after["tasks"] = before["tasks"]  # runtimes start and end threads as they like
+            after["tasks"] = before["tasks"]  # runtimes start and end threads at any time
         self.assertEqual(after, before)
         self.finish(p)
 

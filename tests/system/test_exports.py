@@ -189,7 +189,7 @@ class Heaptrack(Exports):
         return text, t.read(stacks).decode()
 
     def test_totals(self):
-        """heaptrack_print: allocations, leaked and peak bytes, to the byte"""
+        """heaptrack_print shows the report's allocations, leaked and peak bytes, to the byte"""
         for f, r in self.each():
             out = self.export(f, "--heaptrack", name="x.zst")
             for cost, key in (("allocations", "allocations"), ("leaked", "leaked_bytes"), ("peak", "peak_bytes")):
@@ -286,7 +286,7 @@ class Pprof(Exports):
         return r.stdout
 
     def test_totals(self):
-        """go tool pprof -raw: the four values of all samples, to the byte"""
+        """go tool pprof -raw shows the report's totals of the four sample values, to the byte"""
         for f, r in self.each():
             raw = self.pprof("-raw", self.export(f, "--pprof", name="x.pb.gz"))
             head = re.search(r"^Samples:\n(.*)$", raw, re.M)[1]
@@ -300,7 +300,7 @@ class Pprof(Exports):
             self.assertEqual(first.groups(), (os.path.realpath(r["executable"]), build_id))
 
     def test_top(self):
-        """go tool pprof -top: the sites, without the allocator's own frames"""
+        """go tool pprof -top shows the allocation sites, without the allocator's own frames"""
         f = self.recordings["cpp"]
         r = self.report(f)
         top = self.pprof("-top", "-nodecount=1000", "-nodefraction=0", "-unit=B", "-sample_index=alloc_space",

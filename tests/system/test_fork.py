@@ -338,7 +338,7 @@ http {{ access_log off; gzip on; gzip_types text/html;
         for f in files:
             wait_for(lambda f=f: self.report(f)["end_reason"] == "detached")
         reports = [self.report(f) for f in files]
-        # Each request takes pools from the worker's heap and gives them back.
+        # Each request allocates pools on the worker's heap, and frees them.
         self.assertGreater(sum(r["totals"]["allocations"] for r in reports), 200)
         self.assertTrue(all(r["restored"] for r in reports))
         parts, one = self.check_merged([self.path(f"nginx-{self.nginx.pid}"), *files])

@@ -16,7 +16,7 @@ MANY = 2000 if t.GUEST else 20000
 
 class Pause(t.Case):
     def many(self, n):
-        """A program with n mappings."""
+        """Starts a program with n mappings."""
         p = self.start(f"{t.VICTIMS}/mappings", str(n), stdin=subprocess.PIPE)
         self.assertEqual(p.stdout.readline(), "ready\n")
         return p

@@ -350,7 +350,7 @@ php_admin_value[memory_limit] = 1G
         self.listening(connect)
         worker = t.wait_for(lambda: children(p.pid))[0]
         self.check(worker, connect, r"(?s)MiB.*zend_.*mmap", own_heap=True)
-        self.assertEqual(children(p.pid), [worker])  # it was not replaced
+        self.assertEqual(children(p.pid), [worker])  # the worker was not replaced
         # --follow-fork reports the same of a worker.
         rec = self.start(t.MEMPROF, "attach", "-p", str(p.pid), "-o", self.path("w-%p"), "--follow-fork",
                          stderr=subprocess.DEVNULL)
@@ -622,7 +622,7 @@ php_admin_value[memory_limit] = 1G
 
     @unittest.skipUnless(t.FULL, "in make check-all")
     def test_musl(self):
-        """a program with musl, which has no unwind tables"""
+        """a program with musl (no unwind tables): recorded, searched for leaks, and as before afterwards"""
         p = self.victim("churn-musl", 4)
 
         @contextlib.contextmanager

@@ -157,7 +157,7 @@ class Refusals(t.Case):
         rec = self.start(*above, memprof, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"), stderr=subprocess.PIPE)
         self.wait_recorded(p.pid)
         p.send_signal(signal.SIGUSR1)
-        # It waits in malloc: read(0).
+        # The thread waits in malloc, which calls read(0).
         t.wait_for(lambda: t.read(f"/proc/{p.pid}/syscall").startswith(b"0 0x0 "))
         r = self.memprof("detach", "-p", p.pid, status=15, timeout=60)
         self.assertRegex(r.stderr, f"is restored, but .* until: memprof detach -p {p.pid}")

@@ -53,7 +53,7 @@ class Robust(t.Case):
             r = self.attach("--for", "100ms", above=["prlimit", f"--nofile={n}"])
             self.assertGreaterEqual(r.returncode, 0, f"{n}: {r.stderr}")
             if r.returncode:
-                self.assertIn(r.returncode, (10, 127), r.stderr)  # 127: of the dynamic linker
+                self.assertIn(r.returncode, (10, 127), r.stderr)  # 127: from the dynamic linker
                 self.assertRegex(r.stderr, "RLIMIT_NOFILE|may not open|Too many open files|error while loading", f"{n}")
             else:
                 good += 1

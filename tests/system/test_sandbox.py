@@ -91,8 +91,8 @@ class Sandbox(t.Case):
             self.good_end(p, pid)
 
     def filtered_later(self, call, sig=signal.SIGUSR1):
-        """Records a process that installs a seccomp filter for all its threads, or forks a child that does so,
-        then ends the recorder."""
+        """Records a process that installs a seccomp filter for all its threads, or forks a child that does
+        so, then ends the recorder."""
         p, pid = self.sandbox("later", call)
         before = t.identity(pid)
         rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(pid), "-o", self.path("r"), stderr=subprocess.PIPE)
