@@ -63,7 +63,7 @@ def lasting(pid):
 
 
 def overwrite(pid):
-    """Changes one byte in each of the program's mappings, within a block that is filled with one value."""
+    """Changes one byte in each anonymous mapping that has a block filled with one value."""
     os.kill(pid, signal.SIGSTOP)
     t.wait_for(lambda: t.stopped(pid))
     with open(f"/proc/{pid}/mem", "r+b", 0) as mem:

@@ -142,7 +142,7 @@ class Targets(t.Case):
 
     def test_mimalloc(self):
         """a program with mimalloc preloaded: recorded, nothing counts twice, and unharmed"""
-        # Its operator new aborts instead of throwing: only the C program.
+        # mimalloc's operator new aborts instead of throwing, so only the C program is tested.
         self.preload("libmimalloc.so.2*", "mimalloc", ("verify",))
 
     def test_python(self):
