@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Every fuzz target for a short time, from its corpus (`make fuzz` runs them for longer)."""
+"""Runs every fuzz target for a short time, from its corpus (`make fuzz` runs them for longer)."""
 import os
 import subprocess
 
 import memprof_test as t
 
 SECONDS = 120 if t.FULL else 4
-# Finding something new is for make fuzz; what is known must pass each time.
+# The short run has a fixed seed and must pass each time.  Seed 0 means a random one, which finds new inputs.
 SEED = "0" if t.FULL else "1"
 PROGRAMS = os.environ.get("FUZZERS", t.ROOT + "/build/fuzz")
 
@@ -21,35 +21,35 @@ class Fuzz(t.Case):
         self.assertRegex(r.stdout, r"Done [1-9][0-9]* runs")
 
     def test_recording(self):
-        """the recording reader, its index, the model and every report format"""
+        """fuzz: the recording reader, its index, the model and every report format"""
         self.fuzzed("recording")
 
     def test_elf(self):
-        """unwind tables, build-ids and symbols of crafted modules"""
+        """fuzz: unwind tables, build-ids and symbols of crafted modules"""
         self.fuzzed("elf")
 
     def test_tables(self):
-        """call frame information, .ARM.exidx and code without tables, of every architecture"""
+        """fuzz: call frame information, .ARM.exidx and code without tables, of every architecture"""
         self.fuzzed("tables")
 
     def test_heap(self):
-        """heaps, roots and core files"""
+        """fuzz: heaps, roots and core files"""
         self.fuzzed("heap")
 
     def test_ring(self):
-        """the aggregator, fed by an untrusted producer"""
+        """fuzz: the aggregator, fed by an untrusted producer"""
         self.fuzzed("ring")
 
     def test_seccomp(self):
-        """the evaluator of seccomp filters"""
+        """fuzz: the evaluator of seccomp filters"""
         self.fuzzed("seccomp")
 
     def test_procfs(self):
-        """texts of /proc"""
+        """fuzz: the parsers of /proc files"""
         self.fuzzed("procfs")
 
     def test_text(self):
-        """values of options, mangled names"""
+        """fuzz: option values and mangled names"""
         self.fuzzed("text")
 
 
