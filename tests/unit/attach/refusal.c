@@ -19,7 +19,7 @@ static void expect(const struct refusal *r, enum mp_exit status, const char *tex
 		fail_msg("'%s' does not say '%s'", said.what, text);
 }
 
-/* Every setting of kernel.yama.ptrace_scope is named, with what helps. */
+/* The message names every setting of kernel.yama.ptrace_scope, and what helps. */
 static void yama(void **state)
 {
 	struct proc_status st = {.name = "x", .uid = 1000};
