@@ -1,9 +1,10 @@
 # memprof.  `make demo` and `make check` are all a newcomer needs; `make help` lists the others.
 #
-# One static library per folder; a program or test of a folder links that folder and the ones to
-# its right (the arrows of doc/tour.md).  New .c files are picked up by themselves.
+# Each folder is built as one static library.  A program or test of a folder links the folder's
+# library and those in DEPS_folder (the arrows of doc/tour.md).  New .c files are found by wildcards.
 
-# make ARCH=aarch64|arm|mips64|mips64be builds for that one with a cross compiler, into build/ARCH.
+# make ARCH=aarch64|arm|mips64|mips64be builds for that architecture with a cross compiler, into
+# build/ARCH.
 HOST_ARCH := $(patsubst armv%,arm,$(shell uname -m))
 ARCH ?= $(HOST_ARCH)
 include scripts/cross.mk
@@ -59,7 +60,7 @@ $(O)/%.o: src/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -DMEMPROF_VERSION='"$(VERSION)"' -MMD -MP -c -o $@ $<
 
-# protobuf-c's code for pprof's messages: generated, part of export/, not linted.
+# protobuf-c generates the code for pprof's messages.  It becomes part of export.a and is not linted.
 $(O)/export/profile.pb-c.c $(O)/export/profile.pb-c.h &: src/export/profile.proto
 	@mkdir -p $(@D)
 	protoc-c --proto_path=src --c_out=$(O) $<
@@ -79,7 +80,7 @@ include tests/guest/rules.mk
 $(O)/memprof: $(O)/cmd.a $(DEPS_cmd:%=$(O)/%.a) $(O)/agent_blob.o
 	$(CC) $(CFLAGS) -o $@ -Wl,--start-group $^ -Wl,--end-group $(LDLIBS)
 
-# Links nothing but libc: it runs under the allocators that it compares.
+# Links only libc, because it runs with each of the allocators that it compares.
 $(O)/memprof-replay: src/tools/memprof-replay.c src/formats/replay.h
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -o $@ $< -lpthread
@@ -95,10 +96,10 @@ VICTIMS = $(patsubst tests/victims/%.c,$(O)/victims/%,$(filter-out %/late.c %/wr
 	$(O)/victims/churn-musl-static $(HOST_VICTIMS) $(O)/victims/chaos \
 	$(O)/victims/rseq-elsewhere $(O)/victims/blocks-static $(O)/victims/blocks-musl-static $(O)/victims/cases-lsan $(O)/victims/objects-stripped $(O)/victims/sandbox-static
 VICTIM_FLAGS = -O2 -g -Isrc -fomit-frame-pointer -Wall -Wextra -Werror -D_GNU_SOURCE
-# Return addresses are signed and indirect jumps need landing pads where the processor has that.
+# Signed return addresses, and landing pads for indirect jumps, on processors that support them.
 ifeq ($(ARCH),aarch64)
 VICTIM_FLAGS += -mbranch-protection=standard
-# Without the C library's start files, which have none.
+# Without the C library's start files, which have no landing pads.
 FORCE_PADS = -nostartfiles -Wl,-z,force-bti
 endif
 
@@ -118,7 +119,7 @@ $(O)/victims/block: src/formats/session.h src/formats/record.h
 $(O)/victims/libwrapper.so: tests/victims/wrapper.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) $(FORCE_PADS) -fno-builtin -fPIC -shared -o $@ $<
-# What a version of theirs looks like whose layout is not known.
+# Libraries with the names of these allocators, but with a data layout that memprof does not know.
 UNKNOWN = $(patsubst %,$(O)/victims/lib%-unknown.so,jemalloc tcmalloc mimalloc)
 $(UNKNOWN): $(O)/victims/libwrapper.so
 	cp $< $@
@@ -140,11 +141,11 @@ $(O)/victims/churn-musl-static: tests/victims/churn.c
 $(O)/victims/chaos: $(wildcard tests/victims/chaos/*.[ch])
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) -o $@ $(filter %.c,$^) -lpthread -lm
-# Its definitions have to be found by name, as those of any allocator.
+# -rdynamic: its definitions must be found by name, as those of any allocator.
 $(O)/victims/coroutine: tests/victims/coroutine.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) -rdynamic -o $@ $<
-# Of other languages: on the machine itself only.
+# Victims that other compilers build: only for the host architecture.
 ifeq ($(ARCH),$(HOST_ARCH))
 HOST_VICTIMS = $(O)/victims/cgo $(O)/victims/churn-musl
 endif
@@ -181,12 +182,14 @@ BLOCKS_WRAPPED = malloc calloc realloc free memalign posix_memalign aligned_allo
 $(O)/victims/blocks-static: tests/victims/blocks.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) -DWRAP $(BLOCKS_WRAPPED:%=-Wl,--wrap=%) -static -s -o $@ $< -lpthread
-# musl's memalign() calls aligned_alloc(), and its calloc() malloc(): only one of each is counted.
+# In musl memalign() calls aligned_alloc(), and calloc() calls malloc().  Only one function of each
+# pair is wrapped, so that a call is counted once.
 MUSL_WRAPPED = $(patsubst %,-Wl$(comma)--wrap=%,malloc realloc free memalign) -Wl,--defsym=__real_calloc=calloc
 $(O)/victims/blocks-musl-static: tests/victims/blocks.c
 	@mkdir -p $(@D)
 	$(MUSL_CC) -std=gnu11 $(VICTIM_FLAGS) -DWRAP $(MUSL_WRAPPED) -static -s -o $@ $< $(MUSL_LIBS)
-# Of other releases: truth-2.31 runs with every glibc from that of bullseye on.
+# Victims built with libraries of other releases.  truth-2.31 runs with glibc 2.31 (Debian bullseye)
+# and later.
 OTHERS = $(addprefix $(O)/victims/truth-,2.31 jemalloc-5.2-static musl-old-static)
 RELEASES = $(abspath $(O)/releases)
 $(O)/victims/truth-2.31: tests/victims/truth.c tests/victims/truth.h $(O)/releases/bullseye/.complete
@@ -197,7 +200,7 @@ $(O)/victims/truth-jemalloc-5.2-static: tests/victims/truth.c tests/victims/trut
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) -static -s -o $@ $< \
 		$(RELEASES)/bullseye/usr/lib/x86_64-linux-gnu/libjemalloc.a -lstdc++ -lm -lpthread 2>/dev/null
-# musl's malloc of before 1.2.1 in place of its own.
+# The malloc that musl had before 1.2.1 replaces the one in libc.a.
 OLD_MALLOC = $(addprefix $(RELEASES)/musl-old/lib/x86_64-linux-musl/,malloc.lo aligned_alloc.lo malloc_usable_size.lo)
 $(O)/victims/truth-musl-old-static: tests/victims/truth.c tests/victims/truth.h $(O)/releases/bullseye/.complete
 	@mkdir -p $(@D)
@@ -206,7 +209,7 @@ $(O)/releases/bullseye/.complete: scripts/releases
 	scripts/releases $(O)/releases
 victims: $(VICTIMS)
 
-# The same program with fault points (lib/fault.h), for tests that kill it at every step.
+# memprof with fault points (lib/fault.h), for tests that kill it, or let calls fail, at each step.
 ifneq (,$(findstring MEMPROF_FAULTS,$(OPT)))
 $(foreach f,attach inject snapshot heaps leaks record formats control cmd,$(O)/$(f)/%.o) $(O)/lib/intern.o $(O)/lib/live.o: private CFLAGS += -include src/lib/fault_calls.h -Wno-maybe-uninitialized
 endif
@@ -222,11 +225,11 @@ demo: ## install what is missing, build, profile two live programs
 	@$(MAKE) --no-print-directory all $(O)/victims/leaky >/dev/null
 	@scripts/demo $(O)
 
-# WITH_GUESTS=1, as CI: also the cross builds and the quick part of the guests' tests (make
-# check-guests: all of them).
+# WITH_GUESTS=1 (set by CI): make check also makes the cross builds and runs the quick part of the
+# guests' tests.  make check-guests runs all of them.
 PROVE = MEMPROF=$(abspath $(O)/memprof) VICTIMS=$(abspath $(O)/victims) RELEASES=$(RELEASES) \
 	FUZZERS=$(abspath $(O)/fuzz) CMOCKA_MESSAGE_OUTPUT=TAP prove --failures --comments --exec scripts/run-test
-# The tests that T names: test_NAME of tests/system, FOLDER/NAME of tests/unit.
+# The test that an element of T names: test_NAME in tests/system, FOLDER/NAME in tests/unit.
 named = $(or $(wildcard tests/system/$(1).py),$(filter $(O)/tests/unit/$(1),$(UNIT)),$(error no test has the name $(1)))
 
 check: ## all tests, on real programs; T="test_exact unwind/table": only these
@@ -245,8 +248,8 @@ else
 	$(PROVE) $(UNIT) $(SYSTEM_TESTS) $(if $(WITH_GUESTS),$(GUEST_FOLDERS:%=%/guest.cpio))
 endif
 
-# Those read packages of other releases and architectures, which make check fetches.
-WITH_PACKAGES = %_packages %/arm_reloc %/leaks/walkers
+# Unit tests that read packages of other releases and architectures, which make check fetches.
+WITH_PACKAGES = %_packages %/arm_reloc %/heaps/walkers
 check-fast: ## what needs no process and no package: layers, format, unit tests
 	@scripts/setup build check
 	$(MAKE) all
@@ -259,13 +262,13 @@ N ?= 20
 check-flaky: all unit victims faults ## N=20 runs of the tests (or of T) beside busy processes; lists what failed
 	scripts/check-flaky $(N) '$(PROVE)' $(if $(T),$(foreach t,$(T),$(call named,$(t))),$(UNIT) $(SYSTEM_TESTS))
 
-# The recorder under ThreadSanitizer (which knows no fences: its warning about them is not ours).
+# WARN has no -Werror here: gcc warns that ThreadSanitizer does not support fences.
 tsan: victims ## the recorder under ThreadSanitizer
 	$(MAKE) O=$(O)/tsan WARN=-Wall SAN=-fsanitize=thread all
 	MEMPROF=$(abspath $(O)/tsan/memprof) VICTIMS=$(abspath $(O)/victims) \
 		prove --failures --comments --exec scripts/run-test $(TSAN_TESTS)
 
-# The same with the long loops at full length; the patches for MIPS kernels (doc/mips64.md).
+# Also checks the patches for MIPS kernels (doc/mips64.md).
 check-all: ## make check with the long loops at full length
 	@scripts/setup others
 	! command -v javac >/dev/null || $(MAKE) $(O)/victims/Churn.class
@@ -273,13 +276,13 @@ check-all: ## make check with the long loops at full length
 	MEMPROF_FULL=1 $(MAKE) check-stacks
 	$(MAKE) -C kernel-patches check FORCE=1
 
-# make demo and make check on a Debian that has nothing yet: before a release, and when scripts/setup
-# changed.  CHECK="SYSTEM_TESTS=": without the tests on real programs.
+# To be run before a release, and when scripts/setup has changed.  CHECK="SYSTEM_TESTS=" leaves out
+# the tests on real programs.
 .PHONY: check-fresh
 check-fresh: ## make demo and make check on an empty Debian 12
 	scripts/check-fresh $(CHECK)
 
-# Every walk of the agent against a complete one, on many kinds of stacks.
+# Compares every walk of the agent with a complete one, on many kinds of stacks.
 check-stacks: ## every walk of the agent against a complete one
 	@scripts/setup build bench
 	$(MAKE) O=$(O)/checking AGENT_CHECK=1 all $(O)/checking/victims/walks \
@@ -314,7 +317,7 @@ lint: all ## layers, format, cppcheck, clang-tidy
 format: ## clang-format on all sources
 	clang-format -i $(SOURCES)
 
-# For clangd and other tools that want to know how each file is compiled.
+# For clangd and other tools that must know how each file is compiled.
 compile_commands.json: Makefile
 	@{ sep='['; for f in $(LINTED); do printf '%s\n{"directory": "%s", "file": "%s", "command": "%s"}' "$$sep" \
 		'$(CURDIR)' "$$f" '$(CC) $(CFLAGS) -DMEMPROF_VERSION=\\\"$(VERSION)\\\" -c '"$$f"; sep=,; done; echo ']'; } > $@

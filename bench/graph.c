@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A heap of N blocks with two pointers each, of which LEAKS are lost: graph N LEAKS */
+/* Makes a heap of N reachable blocks with two pointers each, and LEAKS blocks to which nothing
+ * points: graph N LEAKS */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Real programs; their unit is seconds of the whole command, and of processors, for the same work."""
+"""Benchmarks on real programs: wall time and CPU time, in seconds, of a command that does fixed work."""
 import json
 import os
 import re
@@ -60,7 +60,7 @@ def program(name, tool, build, quick):
 
 
 def server_cpu(sock):
-    """Seconds of processor that the server itself has used."""
+    """CPU seconds that the server process has used."""
     info = subprocess.run(["redis-cli", "-s", sock, "info", "server"], text=True,
                           capture_output=True, check=True).stdout
     with open(f"/proc/{re.search(r'process_id:([0-9]+)', info).group(1)}/stat") as f:
@@ -69,7 +69,7 @@ def server_cpu(sock):
 
 
 def redis(tool, build, quick):
-    """Requests a second with the server under the tool; memprof attaches to the running one."""
+    """Requests per second of a server that runs under the tool; memprof attaches to a running server."""
     t = tools.TOOLS[tool]
     with tempfile.TemporaryDirectory(prefix="memprof-bench-") as folder:
         sock = folder + "/socket"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Workloads that count their own pairs of malloc and free, or pages; their unit is nanoseconds each."""
+"""Benchmarks on workloads that count their pairs of malloc and free, or their pages; the results are
+nanoseconds per pair or page."""
 import json
 import os
 import re
@@ -12,7 +13,7 @@ import tools
 MAIN = ["none", "memprof", "memprof --lossless", "memprof --sample", "heaptrack"]
 OTHERS = ["jemalloc", "jemalloc's profiler", "tcmalloc", "tcmalloc's profiler"]
 
-UNITS = {"page-faults": ("page", 1)}  # what a workload counts, and events in each; else:
+UNITS = {"page-faults": ("page", 1)}  # what a workload counts, and events per unit; others count PAIR
 PAIR = ("pair", 2)
 
 # name: (program and arguments, tools)
@@ -45,7 +46,7 @@ def once(name, tool, build, seconds):
 
 
 def instructions(tool, build, depth=10, pairs=300):
-    """Instructions a pair, by single-stepping pairs of the running program."""
+    """Returns instructions per pair, by single-stepping some pairs of the running program."""
     t = tools.TOOLS[tool]
     with tempfile.TemporaryDirectory(prefix="memprof-bench-") as folder:
         argv = t.command([build + "/bench/pairs", str(depth), "0"], folder, build)
@@ -72,7 +73,7 @@ def instructions(tool, build, depth=10, pairs=300):
 
 
 def recorder(live, build, million):
-    """What the recorder makes of synthetic rings with so many live blocks."""
+    """Runs bench/programs/recorder, which feeds the recorder with @live blocks and @million events."""
     with tempfile.TemporaryDirectory(prefix="memprof-bench-") as folder:
         r = subprocess.run([build + "/bench/recorder", str(live), str(million), folder + "/out"],
                            text=True, capture_output=True, check=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""How a program is run under each profiler, and what can be read off afterwards."""
+"""Runs a program under each profiler and reads the results."""
 import functools
 import glob
 import json
@@ -18,14 +18,15 @@ TIMEOUT_S = 300
 
 
 class Tool:
-    """@command: makes the command line; @env: what it needs in the environment."""
+    """@command: makes the command line; @env: variables for the environment; @base: name of the tool with
+    which this one is compared, or None."""
 
     def __init__(self, name, command=None, env=None, base="none"):
         self.name, self.env, self.base = name, env or {}, base
         self.command = command or (lambda argv, folder, build: argv)
 
     def bytes_and_losses(self, folder, build):
-        """Bytes written, and for memprof events, losses and how the walks went."""
+        """Returns bytes written; for memprof also the numbers of events and of lost events."""
         if not self.name.startswith("memprof"):
             files = [f for f in glob.glob(folder + "/out*") if os.path.isfile(f)]
             return {"bytes": sum(os.stat(f).st_size for f in files)} if files else {}
@@ -82,7 +83,7 @@ TOOLS = {t.name: t for t in (
 
 @functools.lru_cache(None)
 def refusal(name, build):
-    """Why a tool cannot run here, or None."""
+    """Returns why a tool cannot run here, or None."""
     tool = TOOLS[name]
     folder = "/tmp"
     argv = tool.command([build + "/bench/pairs", "10", "0.01"], folder, build)
@@ -94,7 +95,8 @@ def refusal(name, build):
 
 
 def run(tool, argv, folder, build):
-    """Runs to the end.  Its output, and times and memory of everything that took part."""
+    """Runs @argv under @tool until it ends.  Returns its output, its wall time, and the CPU time of all
+    its processes."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.monotonic()
     with subprocess.Popen(tool.command(argv, folder, build), env=dict(os.environ, **tool.env),

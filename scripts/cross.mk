@@ -1,4 +1,4 @@
-# Cross builds: the compiler, and a sysroot that is made on first use.
+# Cross builds: sets the compiler, and makes the sysroot on first use.
 CROSS_x86_64 = x86_64-linux-gnu-
 CROSS_aarch64 = aarch64-linux-gnu-
 CROSS_arm = arm-linux-gnueabihf-
@@ -24,7 +24,7 @@ CC = $(CROSS)gcc --sysroot=$(SYSROOT)/$(ARCH)
 CXX = $(CROSS)g++ --sysroot=$(SYSROOT)/$(ARCH)
 AR = $(CROSS)ar
 STRIP = $(CROSS)strip
-# Debian has no musl-gcc that compiles for others.
+# Debian has no musl-gcc that compiles for other architectures.
 MUSL = $(firstword $(wildcard $(SYSROOT)/$(ARCH)/usr/lib/*-linux-musl*))
 MUSL_CC = $(CROSS)gcc -nostdinc -isystem $(SYSROOT)/$(ARCH)/usr/include/$(notdir $(MUSL)) \
 	-isystem $(shell $(CROSS)gcc -print-file-name=include) -nostdlib

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Writes a recording of made-up events: events FILE MILLIONS LIVE.  Like a server: stacks of 8 to
- * 30 frames that share their outer parts, sizes mostly small, 8 threads, one realloc in 20 calls,
- * about LIVE blocks alive at any time, some of them for good.
+ * Writes a recording of synthetic events like those of a server: events FILE MILLIONS LIVE.  Stacks
+ * of 8 to 30 frames share their outer parts.  Most blocks are small.  There are 8 threads.  One of
+ * 20 operations on a live block is a realloc, the others free it.  About LIVE blocks are live at
+ * any time.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ static void put_stacks(struct mpf_writer *w)
 		uint64_t pc[32];
 		uint32_t n = 8 + (uint32_t)rnd(23);
 
-		/* The outer the frame, the fewer there are. */
+		/* The further out a frame is, the fewer different addresses it has. */
 		for (uint32_t i = 0; i < n; i++)
 			pc[n - 1 - i] = 0x401000 + 0x1000 * i + 16 * (id % (1 + i * i * 4));
 		pc[0] = 0x7f0000001000 | SS_PC_EXACT;
@@ -70,11 +71,11 @@ static void fill(struct mp_event *ev)
 {
 	ev->size = some_size();
 	ev->usable = (ev->size + 23) / 16 * 16 - 8;
-	/* Few stacks do most of the work. */
+	/* Few stacks make most of the allocations. */
 	ev->stack = 1 + (uint32_t)(rnd(STACKS) * rnd(STACKS) / STACKS);
 }
 
-/* Return: how many blocks were alive at most. */
+/* Return: the maximum number of live blocks. */
 static uint64_t put_events(struct mpf_writer *w, uint64_t events, uint64_t blocks)
 {
 	uint8_t *live = calloc(blocks, 1);
@@ -128,7 +129,7 @@ int main(int argc, char **argv)
 	mpf_put_module(w, &m);
 	mpf_put_module(w, &libc);
 	put_stacks(w);
-	/* Half of the places are taken at any time. */
+	/* About half of the addresses have a live block at any time. */
 	finish.peak_live_blocks =
 	    put_events(w, strtoull(argv[2], NULL, 10) * 1000000, strtoull(argv[3], NULL, 10) * 2);
 	put_symbols(w);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What the workloads share: a function is called again and again, first to warm up (profilers have
- * things to do at a program's first events), then against the clock; at the end one line of JSON.
+ * Shared by the workloads: calls a function repeatedly, first to warm up (profilers do extra work
+ * at a program's first events), then with the time measured.  Prints the results as one line of
+ * JSON.
  */
 #ifndef BENCH_MEASURE_H
 #define BENCH_MEASURE_H
@@ -26,7 +27,7 @@ static double clock_s(clockid_t id)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* @work makes some pairs and returns how many. */
+/* Calls @work for @seconds.  @work makes some pairs of malloc and free and returns their number. */
 static inline struct measure measure(long (*work)(void *ctx), void *ctx, double seconds)
 {
 	struct measure m = {0};
@@ -46,7 +47,7 @@ static inline struct measure measure(long (*work)(void *ctx), void *ctx, double 
 	return m;
 }
 
-/* Not getrusage()'s: that is handed down through fork and exec. */
+/* Return: the peak RSS of this program.  That of getrusage() includes the process before exec. */
 static inline long peak_kib(void)
 {
 	FILE *f = fopen("/proc/self/status", "r");
@@ -62,7 +63,7 @@ static inline long peak_kib(void)
 	return kib;
 }
 
-/* Times a pair and thread, over @n threads. */
+/* Prints the mean of the @n threads' times per pair, and numbers of the whole process. */
 static inline void print_measures(const struct measure *m, int n)
 {
 	double wall = 0, cpu = 0;

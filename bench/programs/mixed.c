@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* 16 call chains of 20 to 50 frames that part near main, one after the other at random, so many
- * pairs of malloc and free in each: mixed PAIRS SECONDS. */
+/* Calls random ones of 16 call chains of 20 to 50 frames, which differ from near main on, and makes
+ * PAIRS pairs of malloc and free in each: mixed PAIRS SECONDS. */
 #include "measure.h"
 
 #define CHAINS 16
@@ -17,7 +17,8 @@ static long leaf(void)
 	return in_a_row;
 }
 
-/* Not the same frames at the same place: chain and depth decide which of the two it is. */
+/* wide() and narrow() have frames of different size.  The chain and the depth decide which one is
+ * called, so that each chain has its frames at other stack addresses. */
 static long narrow(unsigned int chain, int depth);
 
 __attribute__((noinline)) static long wide(unsigned int chain, int depth)

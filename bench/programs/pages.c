@@ -15,7 +15,7 @@ static long some_pages(void *ctx)
 
 	if (!p)
 		exit(1);
-	/* From its second page on: the header lies in the first. */
+	/* From the second page on: malloc() has touched the first, which has the header. */
 	madvise(p - (size_t)p % (size_t)page, BLOCK, MADV_NOHUGEPAGE);
 	for (long at = page; at < (long)BLOCK; at += page)
 		p[at] = 1;
@@ -37,7 +37,7 @@ int main(int argc, char **argv)
 {
 	struct measure m;
 
-	mallopt(M_MMAP_THRESHOLD, BLOCK / 4); /* and it stays there */
+	mallopt(M_MMAP_THRESHOLD, BLOCK / 4); /* also keeps free() from raising it */
 	m = descend(8, argc > 1 ? atof(argv[1]) : 1);
 	print_measures(&m, 1);
 	return 0;

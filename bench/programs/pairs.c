@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Pairs of malloc and free, 16 to 512 bytes, at a given stack depth: pairs DEPTH SECONDS.
- * SECONDS 0: says where free is and goes on until it is killed, for steps. */
+ * SECONDS 0: prints the address of free and continues until it is killed (for steps.c). */
 #include "measure.h"
 
 static unsigned int x = 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* A recursive-descent parser that builds trees and frees them: parser DEPTH SECONDS.  The stack
- * goes up and down by a few frames over DEPTH that stay. */
+ * grows and shrinks by a few frames above DEPTH frames that stay. */
 #include <string.h>
 #include "measure.h"
 
@@ -80,7 +80,7 @@ static void tree_free(struct node *n)
 	free(n);
 }
 
-/* Random text of the grammar, at most 12 parentheses deep. */
+/* Makes a random text of the grammar, at most 12 parentheses deep. */
 static void make_text(void)
 {
 	unsigned int x = 7, open = 0, i = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What the recorder sustains: recorder LIVE MILLION-EVENTS FILE.  A thread fills a ring with
- * records as the agent writes them: LIVE blocks, then frees and allocations of random ones; the
- * recorder reads, keeps the live table and writes its file.  Prints events a second of the
- * recorder's processor time (reader and aggregator together, and the aggregator alone), and bytes
- * of live table a block.
+ * Measures the recorder's throughput: recorder LIVE MILLION-EVENTS FILE.  The main thread fills a
+ * ring with records as the agent writes them: it allocates LIVE blocks, then frees random ones and
+ * allocates others.  The recorder reads the ring, keeps the live table and writes FILE.  Prints
+ * events per second of the recorder's CPU time (of reader and aggregator together, and of the
+ * aggregator alone), bytes of the live table per block, and bytes of the file per event.
  */
 #include <dirent.h>
 #include <linux/perf_event.h>
@@ -86,7 +86,7 @@ static void gone(struct feeder *f, uint64_t i, unsigned int turn)
 	put(f, MPR_FREE | 24ull << 48, 0x550000000000 + i * 256 + turn * 16, 0);
 }
 
-/* Nanoseconds that threads other than this one have run: of the busiest, and of all. */
+/* Sums the ns that all threads but the main one have run: @all; @most: those of the busiest. */
 static void cpu_of_others(uint64_t *most, uint64_t *all)
 {
 	DIR *d = opendir("/proc/self/task");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Threads over one live set of 100,000 blocks: a new block takes a random place, and the one that
- * was there, mostly another thread's, is freed: shared THREADS SECONDS. */
+/* Threads share a table of 100,000 live blocks: shared THREADS SECONDS.  Each puts new blocks into
+ * random entries and frees the blocks that were in them, most of which other threads allocated. */
 #include <pthread.h>
 #include "measure.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Counts instructions where the machine has no counters: steps PID ADDRESS N single-steps a process
- * from one arrival at ADDRESS to the Nth after it and prints instructions per arrival.  With a
- * fourth argument also how often each address was met, per arrival. */
+/* Counts instructions on machines without performance counters: steps PID ADDRESS N.  Single-steps
+ * a process from one arrival at ADDRESS to the Nth after it and prints instructions per arrival.
+ * With a fourth argument also prints how often each address was executed, per arrival. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The floor of every profiler that uses uprobes: two of them, on malloc and free, that only count.
+/* Shows the least that a profiler with uprobes costs: probes on malloc and free that only count.
  * uprobe MALLOC-OFFSET FREE-OFFSET LIBRARY PROGRAM ARGUMENTS...  (perf_event_open(2), uprobe PMU)
  */
 #include <linux/perf_event.h>

@@ -1,6 +1,6 @@
-# The agent: freestanding, position independent, embedded in the program as a file.
-# What the architecture needs: AGENT_ARCH_CFLAGS, AGENT_FORBIDDEN (see agent/check.sh), and
-# AGENT_LDS and AGENT_LINK when it needs another image.
+# The agent: freestanding, position independent, embedded in memprof as an ELF file.
+# The architecture's agent.mk sets AGENT_ARCH_CFLAGS and AGENT_FORBIDDEN (see agent/check.sh).  It can
+# also set AGENT_C_CFLAGS, and replace AGENT_LDS, AGENT_UNWIND and AGENT_LINK.
 AGENT_LDS = src/agent/agent.lds
 AGENT_UNWIND = -fasynchronous-unwind-tables
 AGENT_LINK = -static-pie

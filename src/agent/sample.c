@@ -14,11 +14,11 @@
 
 struct ss_local *sampler_enter(struct ss_control *c, struct ag_thread *t)
 {
-	uint64_t busy = t->s.tp | SS_LOCAL_BUSY, nobody = 0;
+	uint64_t busy = t->s.tp | SS_LOCAL_BUSY, unowned = 0;
 	struct ss_local *s = local_of(t->s.tp);
 
 	if (unlikely(s->tp != t->s.tp && s->tp != busy) &&
-	    !__atomic_compare_exchange_n(&s->tp, &nobody, busy, false, __ATOMIC_RELAXED,
+	    !__atomic_compare_exchange_n(&s->tp, &unowned, busy, false, __ATOMIC_RELAXED,
 					 __ATOMIC_RELAXED))
 		s = &t->sampler;
 	s->tp = busy;
@@ -78,9 +78,9 @@ bool sampled_add(struct ss_control *c, uint64_t block)
 	if (!filter_add(block, 1))
 		return false;
 	for (int i = 0; i < WAYS; i++) {
-		uint64_t nobody = 0;
+		uint64_t empty = 0;
 
-		if (!way[i] && __atomic_compare_exchange_n(&way[i], &nobody, block, false,
+		if (!way[i] && __atomic_compare_exchange_n(&way[i], &empty, block, false,
 							   __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 			return true;
 	}

@@ -91,9 +91,10 @@ int target_check_program(const struct target *t, struct mp_err *err)
 		return 0;
 	if (is_over(t))
 		return refuse_ended(t, err);
-	return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH,
-		       "process %d executed another program meanwhile; that one was left alone",
-		       t->pid);
+	return mp_fail(
+	    err, MP_EXIT_NO_PROCESS, -ESRCH,
+	    "process %d executed another program meanwhile; the new program was not touched",
+	    t->pid);
 }
 
 int target_ask_again(const struct target *t, int error, struct mp_err *err)

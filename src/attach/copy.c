@@ -42,13 +42,14 @@ static int check_seccomp(struct remote *r, struct mp_err *err)
 	if (clone == 1 && wait == 1)
 		return 0;
 	if (clone < 0 || wait < 0)
-		return mp_fail(err, MP_EXIT_SECCOMP, -EPERM,
-			       "the seccomp filters of process %d cannot be read (CAP_SYS_ADMIN is "
-			       "needed), so it cannot be asked to copy itself; --in-place works "
-			       "without",
-			       t->pid);
+		return mp_fail(
+		    err, MP_EXIT_SECCOMP, -EPERM,
+		    "the seccomp filters of process %d cannot be read (needs CAP_SYS_ADMIN), so "
+		    "memprof does not copy it; --in-place needs no copy",
+		    t->pid);
 	return mp_fail(err, MP_EXIT_SECCOMP, -EPERM,
-		       "a seccomp filter of process %d forbids it %s(); --in-place works without",
+		       "a seccomp filter of process %d forbids %s(), which a copy needs; "
+		       "--in-place needs no copy",
 		       t->pid, clone ? "wait4" : "clone");
 }
 
@@ -139,8 +140,8 @@ static int refused(const struct target *t, int error, struct mp_err *err)
 			       t->pid);
 	if (error == -EAGAIN)
 		return mp_fail(err, MP_EXIT_FAILURE, error,
-			       "process %d may not have another child (pids.max or RLIMIT_NPROC); "
-			       "it was left alone",
+			       "process %d cannot create another process (pids.max or "
+			       "RLIMIT_NPROC); it was left alone",
 			       t->pid);
 	if (error == -ESRCH)
 		return mp_fail(err, MP_EXIT_NO_PROCESS, error, "process %d has ended", t->pid);
@@ -158,12 +159,13 @@ static int reap_one(struct remote *r, pid_t ns_pid, struct mp_err *err)
 
 	if (ret)
 		return mp_fail(err, MP_EXIT_FAILURE, ret,
-			       "process %d could not be asked to wait for its copy", pid);
+			       "process %d could not be made to reap its copy", pid);
 	/* A wait() of the target with __WALL can have reaped the copy already. */
 	if (result == ns_pid || result == -ECHILD)
 		return 0;
 	return mp_fail(err, MP_EXIT_FAILURE, -EIO,
-		       "the copy of process %d is still there as zombie %d (in its own numbers)",
+		       "the copy of process %d remains as a zombie, pid %d in the pid namespace of "
+		       "that process",
 		       pid, ns_pid);
 }
 
@@ -311,7 +313,8 @@ int copy_make(struct copy *c, struct target *t, bool orphan, struct mp_err *err)
 	}
 	if (remote_end(&r) && !ret)
 		ret = mp_fail(err, MP_EXIT_FAILURE, -EIO,
-			      "a thread of process %d could not be put back", t->pid);
+			      "the registers of a thread of process %d could not be restored",
+			      t->pid);
 	if (ret && c->pid)
 		copy_kill(c);
 	return ret;
@@ -344,7 +347,8 @@ int copy_reap(struct copy *c, struct target *t, struct mp_err *err)
 	back = remote_end(&r);
 	if (!ret && back)
 		ret = mp_fail(err, MP_EXIT_FAILURE, back,
-			      "a thread of process %d could not be put back", t->pid);
+			      "the registers of a thread of process %d could not be restored",
+			      t->pid);
 	if (!ret)
 		memset(c, 0, sizeof(*c));
 	return ret;

@@ -199,8 +199,8 @@ static int run_until(struct target *t, struct thread *th, const struct stop_at *
 		status = next_stop(t->pid);
 		if (status < 0)
 			return mp_fail(err, MP_EXIT_NO_PROCESS, status,
-				       "the program ended before it began (its libraries could not "
-				       "be loaded?)");
+				       "the program ended before its entry point was reached "
+				       "(could its libraries not be loaded?)");
 		signal = 0;
 		if (WSTOPSIG(status) != SIGTRAP || status >> 16) {
 			signal = status >> 16 ? 0 : WSTOPSIG(status);

@@ -7,9 +7,9 @@
 static const char *const scope_text[] = {
     [1] = "kernel.yama.ptrace_scope is 1: without CAP_SYS_PTRACE only parents may attach; try "
 	  "sudo, or: sysctl kernel.yama.ptrace_scope=0",
-    [2] = "kernel.yama.ptrace_scope is 2: nobody may attach without CAP_SYS_PTRACE; try sudo, or: "
-	  "sysctl kernel.yama.ptrace_scope=0",
-    [3] = "kernel.yama.ptrace_scope is 3: nobody may attach to processes until the next boot",
+    [2] = "kernel.yama.ptrace_scope is 2: no process may attach without CAP_SYS_PTRACE; try sudo, "
+	  "or: sysctl kernel.yama.ptrace_scope=0",
+    [3] = "kernel.yama.ptrace_scope is 3: no process may attach to another until the next boot",
 };
 
 int refusal_explain(const struct refusal *r, struct mp_err *err)
@@ -20,11 +20,11 @@ int refusal_explain(const struct refusal *r, struct mp_err *err)
 		return mp_fail(err, MP_EXIT_NO_PROCESS, r->error, "process %d is gone", r->pid);
 	if (r->error == -EMFILE)
 		return mp_fail(err, MP_EXIT_NO_ROOM, r->error,
-			       "cannot look at process %d (%s): memprof may not open more files "
+			       "cannot inspect process %d (%s): memprof cannot open more files "
 			       "(RLIMIT_NOFILE)",
 			       r->pid, st->name);
 	if (r->error != -EPERM && r->error != -EACCES)
-		return mp_fail(err, MP_EXIT_FAILURE, r->error, "cannot look at process %d (%s): %s",
+		return mp_fail(err, MP_EXIT_FAILURE, r->error, "cannot inspect process %d (%s): %s",
 			       r->pid, st->name, strerror(-r->error));
 	if (r->scope == 3)
 		return mp_fail(err, MP_EXIT_PERMISSION, r->error, "%s", scope_text[3]);
@@ -37,8 +37,8 @@ int refusal_explain(const struct refusal *r, struct mp_err *err)
 		return mp_fail(err, MP_EXIT_PERMISSION, r->error, "%s", scope_text[r->scope]);
 	if (!r->may_ptrace)
 		return mp_fail(err, MP_EXIT_PERMISSION, r->error,
-			       "process %d (%s) may not be attached to (it is not dumpable, or a "
-			       "security module forbids it); try: sudo memprof ...",
+			       "attaching to process %d (%s) is not permitted (it is not dumpable, "
+			       "or a security module forbids it); try: sudo memprof ...",
 			       r->pid, st->name);
 	if (r->other_userns)
 		return mp_fail(err, MP_EXIT_PERMISSION, r->error,
@@ -46,6 +46,6 @@ int refusal_explain(const struct refusal *r, struct mp_err *err)
 			       "CAP_SYS_PTRACE; run memprof as root of the host",
 			       r->pid, st->name);
 	return mp_fail(err, MP_EXIT_PERMISSION, r->error,
-		       "process %d (%s) may not be attached to: %s", r->pid, st->name,
+		       "attaching to process %d (%s) is not permitted: %s", r->pid, st->name,
 		       strerror(-r->error));
 }

@@ -246,18 +246,18 @@ int remote_begin(struct remote *r, struct target *t, struct mp_err *err)
 	choose_carrier(r);
 	if (!r->carrier)
 		return mp_fail(err, MP_EXIT_FAILURE, -EBUSY,
-			       "no thread of process %d can be asked to make a system call",
-			       t->pid);
+			       "no thread of process %d can make system calls for memprof", t->pid);
 	if (emergency_find(t))
-		return mp_fail(err, MP_EXIT_FAILURE, -ENOENT,
-			       "process %d has no code for a system call, or none by which a "
-			       "thread could put itself back if memprof were killed",
-			       t->pid);
+		return mp_fail(
+		    err, MP_EXIT_FAILURE, -ENOENT,
+		    "process %d has no system call instruction that memprof can use, or none with "
+		    "which a thread could restore itself if memprof were killed",
+		    t->pid);
 	r->filtered = is_filtered(r);
 	if (!allows(r, t->arch->nr.rt_sigreturn, NULL))
 		return mp_fail(err, MP_EXIT_SECCOMP, -EACCES,
-			       "the seccomp filter of process %d does not allow rt_sigreturn, by "
-			       "which its thread would put itself back if memprof were killed",
+			       "the seccomp filter of process %d does not allow rt_sigreturn, "
+			       "which its thread needs to restore itself if memprof is killed",
 			       t->pid);
 	/* Before injected calls replace the interrupted one. */
 	thread_spare_wait(t, r->carrier);

@@ -41,14 +41,16 @@ int sandbox_look(const struct target *t, struct mp_err *err)
 			       "not allow mmap; nothing was touched",
 			       strict, t->pid, t->status.name);
 	if (filters && !(self.cap_effective >> CAP_SYS_ADMIN & 1))
-		return mp_fail(err, MP_EXIT_SECCOMP, -EPERM,
-			       "process %d (%s) has a seccomp filter, which memprof may read only "
-			       "with CAP_SYS_ADMIN: mmap could kill it; nothing was touched",
-			       t->pid, t->status.name);
+		return mp_fail(
+		    err, MP_EXIT_SECCOMP, -EPERM,
+		    "process %d (%s) has a seccomp filter, which memprof may read only with "
+		    "CAP_SYS_ADMIN: mmap could kill the process; nothing was touched",
+		    t->pid, t->status.name);
 	if (filters && self.seccomp)
 		return mp_fail(err, MP_EXIT_SECCOMP, -EPERM,
 			       "process %d (%s) has a seccomp filter, which memprof may not read "
-			       "because it has one itself: mmap could kill it; nothing was touched",
+			       "because memprof runs under a filter itself: mmap could kill the "
+			       "process; nothing was touched",
 			       t->pid, t->status.name);
 	return 0;
 }

@@ -138,7 +138,7 @@ int target_seize(struct target *t, const struct deadline *deadline, struct mp_er
 		if (fresh > 0 && again && deadline_passed(deadline))
 			fresh = mp_fail(err, MP_EXIT_TIMEOUT, -ETIMEDOUT,
 					"the threads of process %d could not be seized in time "
-					"(it makes them too fast?); it was left alone",
+					"(does it create threads very fast?); it was left alone",
 					t->pid);
 		again = true;
 	} while (threads_seize_more(t, fresh, deadline));
@@ -175,7 +175,7 @@ static int seized_one(struct target *t, int seized, struct mp_err *err)
 	t->some_only = !seized;
 	if (seized == -ESRCH)
 		return mp_fail(err, MP_EXIT_TIMEOUT, -EAGAIN,
-			       "no thread of process %d can be asked now; it was left alone",
+			       "no thread of process %d can be stopped now; it was left alone",
 			       t->pid);
 	return seized ? seize_refused(t, seized, err) : 0;
 }

@@ -117,9 +117,10 @@ static int still_itself(const struct target *t, struct mp_err *err)
 	if (target_check_program(t, err))
 		return -ESRCH;
 	if (!t->threads.n)
-		return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH,
-			       "the thread of process %d that was to be asked has ended; try again",
-			       t->pid);
+		return mp_fail(
+		    err, MP_EXIT_NO_PROCESS, -ESRCH,
+		    "the thread of process %d that memprof had chosen has ended; try again",
+		    t->pid);
 	return 0;
 }
 

@@ -63,9 +63,9 @@ static int check_seccomp(struct remote *r, const uint64_t args[6], struct mp_err
 		return 0;
 	return mp_fail(err, MP_EXIT_SECCOMP, -EPERM,
 		       make < 0 || drop < 0
-			   ? "the seccomp filters of process %d cannot be read (CAP_SYS_ADMIN is "
-			     "needed), so it cannot be asked for userfaultfd()"
-			   : "a seccomp filter of process %d forbids it userfaultfd()",
+			   ? "the seccomp filters of process %d cannot be read (needs "
+			     "CAP_SYS_ADMIN), so memprof does not call userfaultfd() in it"
+			   : "a seccomp filter of process %d forbids userfaultfd() or close()",
 		       t->pid);
 }
 
@@ -167,13 +167,13 @@ int track_begin(struct track *k, struct target *t, struct mp_err *err)
 		ret = get_descriptor(k, &r, err);
 	if (remote_end(&r) && !ret)
 		ret = mp_fail(err, MP_EXIT_FAILURE, -EIO,
-			      "a thread of process %d could not be put back", t->pid);
+			      "the registers of a thread of process %d could not be restored",
+			      t->pid);
 	if (ret && close_left(t, next))
-		ret =
-		    mp_fail(err, MP_EXIT_NOT_RESTORED, ret,
-			    "process %d keeps descriptor %d, an unused userfaultfd() that memprof "
-			    "asked it for",
-			    t->pid, next);
+		ret = mp_fail(err, MP_EXIT_NOT_RESTORED, ret,
+			      "process %d keeps descriptor %d, an unused userfaultfd() that "
+			      "memprof made in it and could not close",
+			      t->pid, next);
 	if (ret)
 		track_end(k);
 	return ret;

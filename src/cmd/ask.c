@@ -17,16 +17,15 @@
 
 static const char flush_help[] =
     "usage: memprof flush -p PID [--json]\n"
-    "Everything the process did before is in the recording when it returns; recording goes on.\n"
-    "Says up to where: time, events, bytes of the file.\n";
+    "Writes everything that the process did until now to the recording; the recording continues.\n"
+    "Prints the position reached: time, events, bytes of the file.\n";
 static const char mark_help[] = "usage: memprof mark -p PID [--json] NAME\n"
 				"Puts a mark with a name into the recording, at this moment.\n";
 static const char pause_help[] =
     "usage: memprof pause -p PID [--json]\n"
-    "New blocks are left out until memprof resume; blocks that were taken before are still\n"
-    "followed.\n";
+    "New blocks are not recorded until memprof resume; the frees of earlier blocks still are.\n";
 static const char resume_help[] = "usage: memprof resume -p PID [--json]\n"
-				  "Records on after memprof pause.\n";
+				  "Continues the recording after memprof pause.\n";
 
 bool session_peek(pid_t pid, struct ss_control *c, struct ss_journal *j)
 {
@@ -61,7 +60,8 @@ static int ask(pid_t pid, const char *line, struct ss_journal *j, char answer[CO
 		ret = family_refuse_recorder(pid, MP_EXIT_NO_SESSION, err);
 		return ret ? ret
 			   : mp_fail(err, MP_EXIT_NO_SESSION, -ENOENT,
-				     "process %d carries no memprof session (that you may look at)",
+				     "process %d has no memprof session, or none that you are "
+				     "allowed to see",
 				     pid);
 	}
 	if (!recorder_lives(j))
@@ -78,17 +78,19 @@ static int ask(pid_t pid, const char *line, struct ss_journal *j, char answer[CO
 		return 0;
 	case -ECONNREFUSED:
 		return mp_fail(err, MP_EXIT_FAILURE, ret,
-			       "the recorder (pid %d) does not listen here: it is ending, or in "
+			       "cannot connect to the recorder (pid %d): it is ending, or runs in "
 			       "another network namespace",
 			       j->recorder_pid);
 	case -EPERM:
-		return mp_fail(err, MP_EXIT_PERMISSION, ret,
-			       "somebody else listens in the place of the recorder (pid %d)",
-			       j->recorder_pid);
+		return mp_fail(
+		    err, MP_EXIT_PERMISSION, ret,
+		    "the control socket belongs to another process, not to the recorder (pid %d)",
+		    j->recorder_pid);
 	case -EACCES:
-		return mp_fail(err, MP_EXIT_PERMISSION, ret,
-			       "the recorder (pid %d) serves its own user and root only",
-			       j->recorder_pid);
+		return mp_fail(
+		    err, MP_EXIT_PERMISSION, ret,
+		    "the recorder (pid %d) accepts requests only from its own user and root",
+		    j->recorder_pid);
 	case -ECONNRESET:
 		strcpy(answer, "ended");
 		return 0;
@@ -122,9 +124,11 @@ static int understand(const char *answer, const struct ss_journal *j, struct rec
 		   &b->file_bytes) == 3)
 		return 0;
 	if (!strcmp(answer, "ended"))
-		return mp_fail(err, MP_EXIT_NO_SESSION, -ESHUTDOWN,
-			       "the recording ended first; it is whole: %s", j->recording);
-	return mp_fail(err, MP_EXIT_FAILURE, -EPROTO, "the recorder says: %s", answer);
+		return mp_fail(
+		    err, MP_EXIT_NO_SESSION, -ESHUTDOWN,
+		    "the recording ended before the request was carried out; it is complete: %s",
+		    j->recording);
+	return mp_fail(err, MP_EXIT_FAILURE, -EPROTO, "the recorder reports: %s", answer);
 }
 
 int ask_flush(pid_t pid, struct recorder_boundary *b, struct mp_err *err)

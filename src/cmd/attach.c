@@ -19,30 +19,32 @@ static const char help[] =
     "                       %t time, %n count)\n"
     "      --for TIME       end after 30s, 500ms, 5m ...\n"
     "      --background     return to the shell once it is recording\n"
-    "      --sample BYTES   sample one point per BYTES of requests (512k for always-on use)\n"
+    "      --sample BYTES   record samples: on average one per BYTES requested (512k for\n"
+    "                       always-on use)\n"
     "      --follow-fork    record forked children too, each into a file of its own\n"
-    "      --follow-exec    record on when a process runs another program\n"
-    "      --lossless       make the process wait when the recorder is late, instead of losing\n"
-    "      --ring-size N    bytes a thread, 64k to 64M (default 2M)\n"
-    "      --queue-size N   ceiling of the recorder's queue (default 256M)\n"
+    "      --follow-exec    also record a program that the process executes (exec)\n"
+    "      --lossless       make the process wait when the recorder is behind, instead of losing\n"
+    "                       events\n"
+    "      --ring-size N    size of each thread's ring, 64k to 64M (default 2M)\n"
+    "      --queue-size N   memory limit of the recorder's queue (default 256M)\n"
     "      --via WAY        agent (default), or kernel: uprobes, nothing is put into the process\n"
     "      --event WHAT     allocations (default), or page-faults: which stacks make memory\n"
-    "                       resident; by the kernel, nothing is put into the process\n"
-    "      --stack-size N   via the kernel: bytes of stack copied at each allocation or fault "
-    "(16k)\n"
+    "                       resident; recorded by the kernel, nothing is put into the process\n"
+    "      --stack-size N   with --via=kernel or page-faults: bytes of stack copied at each\n"
+    "                       event (16k)\n"
     "      --free-stacks    record where each block is freed, too\n"
     "      --zero           fill blocks with zeros, as calloc does\n"
-    "      --carry-budget N bytes of stacks taken over from a recorder before (default 4M)\n"
-    "      --cull TIME      only count blocks that live shorter than this\n"
-    "      --rotate SIZE    a file of this size is followed by another (FILE-1, FILE-2 ...), each\n"
-    "                       whole by itself; memprof merge puts them together\n"
-    "      --embed          put the binaries of what ran into the recording, to symbolize it "
-    "elsewhere\n"
-    "      --depth N        keep the N innermost frames of each stack\n"
+    "      --carry-budget N bytes of stacks taken over from an earlier recorder (default 4M)\n"
+    "      --cull TIME      keep only sums of blocks that lived shorter than this\n"
+    "      --rotate SIZE    begin a new file at this size (FILE-1, FILE-2 ...), each complete by\n"
+    "                       itself; memprof merge joins them\n"
+    "      --embed          put program and libraries into the recording, to symbolize it\n"
+    "                       elsewhere\n"
+    "      --depth N        keep only the N innermost frames of each stack\n"
     "      --thread NAME    only threads of this name (fnmatch pattern; up to 16 times)\n"
-    "      --paused         start paused; SIGUSR1 to memprof pauses and lets go on\n"
+    "      --paused         start paused; SIGUSR1 to memprof pauses and resumes\n"
     "  -q, --quiet          no progress\n"
-    "Each option can be given by the environment: MEMPROF_RING_SIZE=4M, MEMPROF_LOSSLESS=1.\n";
+    "Each option can also be set in the environment: MEMPROF_RING_SIZE=4M, MEMPROF_LOSSLESS=1.\n";
 
 static bool follows(const struct recording_options *o)
 {
@@ -90,8 +92,8 @@ static int to_background(struct target *t, const struct recording_options *o)
 			break;
 		usleep(10000);
 	}
-	printf("recording process %d in the background (recorder %d); end it by: memprof detach -p "
-	       "%d\n",
+	printf("recording process %d in the background (recorder %d); end it with: memprof detach "
+	       "-p %d\n",
 	       t->pid, child, t->pid);
 	return MP_EXIT_OK;
 }
@@ -137,8 +139,8 @@ int cmd_attach(int argc, char **argv)
 	if (status)
 		return status;
 	if (o.background && o.via_kernel)
-		return usage_error(
-		    "attach: --via=kernel has no --background: its probes end with it");
+		return usage_error("attach: --background cannot be used with --via=kernel: the "
+				   "probes exist only while the command runs");
 	if (target_look(&t, pid, &err))
 		return complain(&err);
 	status = o.background ? to_background(&t, &o) : record(&t, &o);

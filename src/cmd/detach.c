@@ -17,9 +17,9 @@
 
 static const char help[] =
     "usage: memprof detach -p PID [--keep]\n"
-    "Ends a recording and restores the process; also when its recorder died.\n"
-    "      --keep   ends the recorder only: memprof attach goes on with the session and its live\n"
-    "               heap (within 30 seconds, or calls are only counted)\n";
+    "Ends a recording and restores the process, also if its recorder has died.\n"
+    "      --keep   end only the recorder: the next memprof attach continues the session with its\n"
+    "               live heap (within 30 seconds; after that, calls are only counted)\n";
 
 static bool session_there(pid_t pid)
 {
@@ -68,8 +68,9 @@ static uint32_t clear_copies(struct target *t)
 	if (reap_killed(t, false, &n, &err))
 		complain(&err);
 	if (n)
-		printf("process %d: what a killed memprof had left of %u copies is gone\n", t->pid,
-		       n);
+		printf(
+		    "process %d: removed the remains of %u copies that a killed memprof had left\n",
+		    t->pid, n);
 	return n;
 }
 
@@ -77,15 +78,14 @@ static int hand_over(struct session *s, bool child, struct mp_err *err)
 {
 	if (child || !s->block || !recorder_lives(s->journal))
 		return mp_fail(err, MP_EXIT_NO_SESSION, -ESRCH,
-			       "no recorder is at work on process %d", s->t->pid);
+			       "process %d has no running recorder", s->t->pid);
 	if (!ask_recorder(s, true))
 		return mp_fail(err, MP_EXIT_FAILURE, -ETIMEDOUT,
-			       "the recorder of process %d (pid %d) does not end", s->t->pid,
+			       "the recorder of process %d (pid %d) did not end in time", s->t->pid,
 			       s->journal->recorder_pid);
-	printf(
-	    "process %d: the recorder (pid %d) ended, the session stays; go on by: memprof attach "
-	    "-p %d\n",
-	    s->t->pid, s->journal->recorder_pid, s->t->pid);
+	printf("process %d: the recorder (pid %d) ended, the session stays; continue with: memprof "
+	       "attach -p %d\n",
+	       s->t->pid, s->journal->recorder_pid, s->t->pid);
 	return 0;
 }
 
@@ -145,8 +145,8 @@ static const char *about_session(const struct session *s, bool child, bool ended
 	if (ended)
 		return "";
 	if (s->journal && s->journal->state == SS_DORMANT)
-		return ": pages that an earlier detach had to leave are gone";
-	return "; its recorder was gone, what it wrote until then can be read";
+		return ": the pages that an earlier detach had to leave are removed";
+	return "; its recorder was gone, and the recording can be read up to that time";
 }
 
 /* Ends the recording and restores the process.  @t: after look_with_retries(); is closed here.

@@ -14,16 +14,16 @@
 static const char help[] =
     "usage: memprof diff BEFORE AFTER [options]\n"
     "       memprof diff RECORDING --at 10s --at 60s [options]\n"
-    "What grew and shrank, by stack; also between runs and builds with other addresses.\n"
+    "Prints what grew and shrank, by stack; also between runs and builds with other addresses.\n"
     "  --at TIME            the moment: 10s after the start, 50% of the runtime, or Unix\n"
-    "                       milliseconds; the first one is the first side's; default: the end\n"
+    "                       milliseconds; given twice: before, then after; default: the end\n"
     "  --cost WHAT          live (default), allocated, count, temporary, peak\n"
     "  --json               all stacks, as doc/diff.schema.json describes it\n"
     "  --collapsed          folded stacks with two numbers, as difffolded.pl writes them\n"
     "  --flamegraph SVG     differential flame graph: red grew, blue shrank\n"
     "  --top N              stacks in each list of the table (default 5)\n"
     "  -o, --output FILE    write there instead of standard output\n"
-    "Filters: only allocations that all of them let through; doc/filters.md says exactly which.\n";
+    "Filters: only allocations that meet all of them are counted; see doc/filters.md.\n";
 
 enum { DIFF_TEXT, DIFF_JSON, DIFF_COLLAPSED, DIFF_FLAMEGRAPH };
 
@@ -96,11 +96,11 @@ static int suits(const struct request *r, const struct model *m, struct mp_err *
 {
 	if (m->info.what == MP_PAGE_FAULTS)
 		return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
-			       "%s is of page faults; diff compares allocations", m->path);
+			       "%s is a recording of page faults; diff compares allocations",
+			       m->path);
 	if (cost_is_of_faults(r->cost))
 		return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
-			       "--cost: faulted, faults and major are of recordings of page "
-			       "faults");
+			       "--cost: faulted, faults and major need a recording of page faults");
 	return 0;
 }
 
@@ -195,7 +195,7 @@ static int parse(struct request *r, int argc, const struct filter_options *o)
 	if (!r->npaths)
 		return usage_error("diff: which recordings?");
 	if (r->npaths == 1 && !r->nmoments)
-		return usage_error("diff: a second recording, or --at TIME, is needed");
+		return usage_error("diff: give a second recording, or --at TIME");
 	return 0;
 }
 

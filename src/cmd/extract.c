@@ -7,11 +7,10 @@
 
 static const char help[] =
     "usage: memprof extract RECORDING [-o DIR]\n"
-    "What a recording holds beside events, as CSV files: modules (with build ids), maps, symbols,\n"
-    "mallopts, threads, marks, memory; and the binaries that it carries (--embed), in "
-    "DIR/binaries.\n"
-    "A recording holds no environment.\n"
-    "  -o, --output DIR  the folder they go to, default RECORDING.extracted\n";
+    "Writes what a recording contains besides events as CSV files: modules (with build ids),\n"
+    "maps, symbols, mallopts, threads, marks, memory; and the embedded binaries (--embed)\n"
+    "to DIR/binaries.  A recording does not contain the environment.\n"
+    "  -o, --output DIR  folder for the files (default RECORDING.extracted)\n";
 
 /* Return: exit status. */
 static int say(const struct extract_result *r, const char *recording, const char *dir)
@@ -27,12 +26,13 @@ static int say(const struct extract_result *r, const char *recording, const char
 		printf("%s/binaries: %s files, %s\n", printable(dir), thousands(b->files),
 		       human(b->bytes));
 	if (r->truncated)
-		fprintf(stderr, "memprof: %s was cut off: this is what it has up to there\n",
+		fprintf(stderr,
+			"memprof: %s was cut off: only the part before that was extracted\n",
 			printable(recording));
 	if (b->left_out[0])
 		fprintf(stderr, "memprof: not extracted: %s\n", printable(b->left_out));
 	else if (b->damaged)
-		fprintf(stderr, "memprof: a binary is damaged, and not even its name is known\n");
+		fprintf(stderr, "memprof: a binary is damaged, and so is its name\n");
 	return b->left_out[0] || b->damaged ? MP_EXIT_RECORDING : MP_EXIT_OK;
 }
 

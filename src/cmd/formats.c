@@ -43,19 +43,18 @@ int format_suits(const struct format_request *r, const struct mp_info *info, str
 	bool faults = info->what == MP_PAGE_FAULTS;
 
 	if (r->cost >= 0 && cost_is_of_faults((enum cost)r->cost) != faults)
-		return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
-			       faults ? "--cost: a recording of page faults has faulted, faults "
-					"and major"
-				      : "--cost: faulted, faults and major are of recordings of "
-					"page faults");
+		return mp_fail(
+		    err, MP_EXIT_USAGE, -EINVAL,
+		    faults ? "--cost: for a recording of page faults use faulted, faults or major"
+			   : "--cost: faulted, faults and major need a recording of page faults");
 	if (faults && r->leaks)
 		return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
-			       "--leaks: a recording of page faults knows of no blocks");
+			       "--leaks: a recording of page faults contains no blocks");
 	if (faults && !shows_faults(r->format))
 		return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
-			       "this format is for allocations; a recording of page faults has the "
-			       "summary, --json, --tree, --collapsed, --flamegraph, --icicle and "
-			       "--view faults");
+			       "this format is for allocations; for a recording of page faults use "
+			       "the summary, --json, --tree, --collapsed, --flamegraph, --icicle "
+			       "or --view faults");
 	return 0;
 }
 

@@ -17,11 +17,11 @@
 
 static const char help[] =
     "usage: memprof heap -p PID [options]\n"
-    "Everything live in the heap of a running process by type and size, and where its resident\n"
-    "memory is.  The process is stopped for some milliseconds while it is copied.\n"
+    "Lists what is live in the heap of a running process, by type and size, and what its resident\n"
+    "memory consists of.  The process is stopped for some milliseconds while it is copied.\n"
     "  -p, --pid PID        the process\n"
     "      --list FILE      write every live block: address, usable size\n"
-    "      --pre-copy       read it while it runs, and stop it for what was written meanwhile\n"
+    "      --pre-copy       read it while it runs, stop it only to read what it wrote meanwhile\n"
     "      --in-place       keep the process stopped instead of copying it\n";
 
 struct heap_command {
@@ -75,10 +75,10 @@ static void print_account(const struct account *a)
 		printf("; %s of live blocks were never touched", human(a->live_untouched));
 	printf("\n");
 	if (a->anonymous > a->total / 2)
-		printf("most of it is in mappings that the program made itself, past malloc(): "
-		       "buffers, "
-		       "or a heap\nof its own as PHP, Java, Go and node have, whose blocks are not "
-		       "known here\n");
+		printf("most of it is in mappings that the program made itself, without malloc(): "
+		       "buffers, or a heap\n"
+		       "of its own (as in PHP, Java, Go and node), whose blocks memprof cannot "
+		       "list\n");
 }
 
 static void print_types(const struct heap_types *h)

@@ -13,12 +13,12 @@
 
 static const char info_help[] =
     "usage: memprof info RECORDING [--json]\n"
-    "What a recording is of, what it holds, and how long its freed blocks lived.\n";
+    "Prints what was recorded, what the recording contains, and how long freed blocks lived.\n";
 static const char verify_help[] =
     "usage: memprof verify RECORDING\n"
     "Reads all of a recording and checks it: checksums, decoding, references, binaries,\n"
     "its end.\n"
-    "Exit status 0: whole and sound; 13: damaged or cut off (the message says where).\n";
+    "Exit status 0: complete and undamaged; 13: damaged or cut off (the message says where).\n";
 
 static const char *const item_name[] = {
     "",	       "hooks",	 "modules", "threads", "stacks",    "events", "samples", "losses",
@@ -133,9 +133,10 @@ static void write_text(const struct contents *c)
 		       (double)c->info.piece_ns / 1e9);
 	printf("time       %s, %.3f s\n", when, (double)c->end_ns / 1e9);
 	if (c->info.what == MP_PAGE_FAULTS)
-		printf("of         page faults\n");
+		printf("event      page faults\n");
 	if (c->info.sample_interval)
-		printf("sampled    one point per %s of requests\n", human(c->info.sample_interval));
+		printf("sampled    on average one per %s requested\n",
+		       human(c->info.sample_interval));
 	printf("file       %s, %.1f bytes an event\n", human(c->file_bytes),
 	       events ? (double)(c->file_bytes - c->binaries.stored) / (double)events : 0.0);
 	if (c->binaries.list.n || c->binaries.damaged)
@@ -226,7 +227,7 @@ static int check_contents(const struct contents *c, const char *path, struct mp_
 			       path, thousands(c->unknown_stacks), thousands(c->unknown_hooks));
 	if (!c->has_finish)
 		return mp_fail(err, MP_EXIT_RECORDING, -EINVAL,
-			       "%s: how the recording ended is missing", path);
+			       "%s: the record of how the recording ended is missing", path);
 	return judge_binaries(c, path, err);
 }
 
@@ -243,7 +244,7 @@ int cmd_verify(int argc, char **argv)
 		return complain(&err);
 	ret = check_contents(&c, path, &err);
 	if (!ret)
-		printf("%s: whole and sound: %s events, %s stacks, %s\n", printable(path),
+		printf("%s: complete and undamaged: %s events, %s stacks, %s\n", printable(path),
 		       thousands(c.items[MPF_EVENT]), thousands(c.items[MPF_STACK]),
 		       human(c.file_bytes));
 	contents_free(&c);

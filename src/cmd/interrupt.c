@@ -39,12 +39,11 @@ static void *wait_for_signal(void *unused)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	hand_end();
 	if (sig == SIGALRM)
-		fputs("memprof: the process was stopped for as long as --max-pause allows, and is "
-		      "let "
-		      "go; a longer one would do, or another way than --in-place\n",
+		fputs("memprof: --max-pause has passed, so the process was released; use a longer "
+		      "--max-pause, or another mode than --in-place\n",
 		      stderr);
 	else
-		fputs("memprof: interrupted; the process is as it was\n", stderr);
+		fputs("memprof: interrupted; the process is unchanged\n", stderr);
 	_exit(sig == SIGALRM ? own.overdue : own.status);
 	return unused;
 }

@@ -16,33 +16,33 @@ static const char help[] =
     "usage: memprof leaks -p PID [options]\n"
     "       memprof leaks --core CORE [options] EXECUTABLE\n"
     "Finds blocks that nothing in a running process points to any more.  The process needs no\n"
-    "preparation: it is stopped for some milliseconds while it is copied, and the copy is looked "
-    "at.\n"
+    "preparation: it is stopped for some milliseconds while it is copied, and the copy is "
+    "analysed.\n"
     "  -p, --pid PID         the process\n"
-    "      --core FILE       look at a core file instead of a process\n"
-    "      --dry-run         say the mode and the predicted pause; touch nothing\n"
+    "      --core FILE       analyse a core file instead of a process\n"
+    "      --dry-run         print the mode and the predicted pause; touch nothing\n"
     "      --max-pause TIME  do nothing if the pause would be longer: 50ms, 1s\n"
-    "      --confirm N       report what N snapshots show (default 1)\n"
-    "      --interval TIME   between them (default 10s)\n"
-    "      --why ADDR        who keeps this block, and what it keeps\n"
-    "      --budget N        exit with 1 only above so much: 10MB, or 100blocks (default 0)\n"
-    "      --suppress FILE   leaks to leave out: lines of leak:PATTERN, as LeakSanitizer's\n"
-    "      --baseline FILE   leave out what a former --json report had\n"
+    "      --confirm N       report only leaks that are in all of N snapshots (default 1)\n"
+    "      --interval TIME   time between the snapshots (default 10s)\n"
+    "      --why ADDR        show what keeps this block, and what it keeps\n"
+    "      --budget N        exit with 1 only if more is leaked: 10MB, or 100blocks (default 0)\n"
+    "      --suppress FILE   leave out leaks by lines of leak:PATTERN, as for LeakSanitizer\n"
+    "      --baseline FILE   leave out leaks that an earlier --json report had\n"
     "      --json FILE       write the report as JSON\n"
-    "      --recording FILE  a recording of this process tells where leaks were allocated; "
-    "default:\n"
-    "                        the one that is going on (memprof attach)\n"
+    "      --recording FILE  find in this recording of the process where leaks were allocated;\n"
+    "                        default: the current one (memprof attach)\n"
     "      --flamegraph SVG  where the leaked blocks were allocated, as a flame graph\n"
     "      --pprof FILE      the same for pprof\n"
     "      --collapsed FILE  the same as folded stacks\n"
     "      --no-content      show no bytes of the program\n"
-    "      --require-exact   exit with 5 if the list of blocks cannot be proven exact\n"
-    "      --gentle          stop one thread at a time, and report what two snapshots show "
-    "(--confirm 2)\n"
-    "      --pre-copy        read it while it runs, and stop it for what was written meanwhile\n"
+    "      --require-exact   exit with 5 if the list of blocks is not exact\n"
+    "      --gentle          stop one thread at a time; report only leaks that are in two "
+    "snapshots\n"
+    "                        (--confirm 2)\n"
+    "      --pre-copy        read it while it runs, stop it only to read what it wrote meanwhile\n"
     "      --in-place        keep the process stopped instead of copying it (seconds)\n"
-    "exit status: 0 none, 1 leaks, 2 usage, 3 not inspectable, 4 pause, 5 not exact, 6 gone,\n"
-    "             7 longer pause\n";
+    "exit status: 0 no leaks, 1 leaks, 2 usage, 3 cannot be inspected, 4 pause would be too long,\n"
+    "             5 not exact, 6 process ended, 7 pause was too long\n";
 
 enum {
 	OPT_DRY_RUN = 256,
@@ -208,12 +208,12 @@ static const char *wanted_graph(const struct command *c)
 static int settle_core(const struct command *c)
 {
 	if (!c->exe)
-		return usage_error("leaks: --core wants the program that dumped it as well");
+		return usage_error("leaks: --core also needs the program that dumped the core");
 	if (c->pid || c->dry_run || c->mode != SNAPSHOT_ANY || c->o.max_pause_ms ||
 	    c->o.confirm > 1 || c->recording || wanted_graph(c))
 		return usage_error(
-		    "leaks: --core goes without -p, --dry-run, --pre-copy, --gentle, --in-place, "
-		    "--max-pause, --confirm and stacks");
+		    "leaks: --core cannot be combined with -p, --dry-run, --pre-copy, --gentle, "
+		    "--in-place, --max-pause, --confirm or stacks");
 	return 0;
 }
 
@@ -221,8 +221,8 @@ static int settle_core(const struct command *c)
 static int settle_gentle(struct command *c)
 {
 	if (c->o.max_pause_ms)
-		return usage_error("leaks: --gentle goes without --max-pause: it does not stop "
-				   "the process");
+		return usage_error("leaks: --gentle cannot be combined with --max-pause: it does "
+				   "not stop the whole process");
 	if (c->o.confirm < 2)
 		c->o.confirm = 2;
 	return 0;

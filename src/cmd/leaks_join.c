@@ -53,9 +53,9 @@ static int check_info(const char *path, const struct target *t, struct mp_err *e
 			      "%s is a recording of process %u, not of %d", path, info.pid, t->pid);
 	else if (info.what == MP_PAGE_FAULTS)
 		ret = mp_fail(err, MP_EXIT_USAGE, -EINVAL,
-			      "%s is a recording of page faults: it knows of no blocks", path);
+			      "%s is a recording of page faults, which has no blocks", path);
 	else if (started_unix_ns(t->pid) > info.start_unix_ns + START_SLACK_NS)
-		ret = refused(path, t->pid, "that process started after it", err);
+		ret = refused(path, t->pid, "the process started after the recording", err);
 	mpf_reader_free(r);
 	return ret;
 }
@@ -76,8 +76,10 @@ static bool find_session(struct leak_join *j, pid_t pid, struct ss_journal *jour
 	mem_close(&mem);
 	if (gate.session_addr && recorder_lives(journal))
 		return true;
-	snprintf(j->why_not, sizeof(j->why_not),
-		 "no recorder is at work on this process (memprof attach -p %d goes on)", pid);
+	snprintf(
+	    j->why_not, sizeof(j->why_not),
+	    "this process has no running recorder (memprof attach -p %d continues the recording)",
+	    pid);
 	return false;
 }
 
@@ -168,9 +170,10 @@ static int read_recording(struct leak_join *j, const struct analysis *a, uint64_
 	j->sampled = j->m.info.sample_interval != 0;
 	if (j->m.has_finish &&
 	    (j->m.finish.reason == MP_END_EXECED || j->m.finish.reason == MP_END_EXITED))
-		return refused(j->path, j->pid, "what it recorded has ended", err);
+		return refused(j->path, j->pid, "the recorded process has ended", err);
 	if (!same_program(&j->m, j->pid))
-		return refused(j->path, j->pid, "it has started another program since", err);
+		return refused(j->path, j->pid, "the process has executed another program since",
+			       err);
 	return 0;
 }
 

@@ -24,11 +24,12 @@ static const char *how(enum snapshot_mode mode)
 	case SNAPSHOT_IN_PLACE:
 		return "it stays stopped until its memory has been read";
 	case SNAPSHOT_GENTLE:
-		return "of one thread at a time; the others run on, though a page fault may wait";
+		return "one thread at a time; the others keep running, though their page faults "
+		       "can wait";
 	case SNAPSHOT_PRE_COPY:
-		return "it is read while it runs, and stopped for what it wrote meanwhile";
+		return "it is read while it runs, and stopped only to read what it wrote meanwhile";
 	default:
-		return "it runs on while the copy is read";
+		return "it keeps running while the copy is read";
 	}
 }
 
@@ -41,12 +42,12 @@ void leaks_print_plan(const struct target *t, const struct snapshot_plan *plan)
 	    thousands(plan->mappings), human(plan->small), human(plan->huge));
 	printf("pause: about %.1f ms predicted (%s: %s)\n", (double)plan->pause_ns / 1e6,
 	       snapshot_mode_name(plan->mode), how(plan->mode));
-	printf("       at most %.1f ms as busy as the machine is: %s thread%s for %u processor%s\n",
+	printf("       at most %.1f ms with the present load: %s thread%s for %u processor%s\n",
 	       (double)plan->pause_most_ns / 1e6, thousands(plan->load.running),
 	       text_plural(plan->load.running), plan->load.processors,
 	       text_plural(plan->load.processors));
 	if (plan->memory)
-		printf("memory: memprof takes about %s more to read it into\n",
+		printf("memory: memprof needs about %s more to hold what it reads\n",
 		       human(plan->memory));
 }
 
@@ -72,7 +73,7 @@ void leaks_print_heaps(const struct census *c)
 			printf("      DAMAGED at %#" PRIx64 ": %s\n", d->addr, printable(d->what));
 	}
 	if (c->unknown[0])
-		printf("      %s: what it holds is taken for reachable\n", printable(c->unknown));
+		printf("      %s: its memory counts as reachable\n", printable(c->unknown));
 }
 
 static const char *ago(uint64_t ns, char buf[24])
@@ -149,12 +150,12 @@ static void print_hints(const struct analysis *a, const struct leak_join *j)
 {
 	const struct cluster *c = a->clusters.list.at;
 
-	printf("\nwho points to a block:    memprof leaks -p %d --why %#" PRIx64 "\n", a->pid,
+	printf("\nwhat points to a block:   memprof leaks -p %d --why %#" PRIx64 "\n", a->pid,
 	       c->sample[0]);
 	if (!j->read)
-		printf("where they are allocated: memprof attach -p %d --background; of what leaks "
-		       "from then on,\n"
-		       "                          memprof leaks says it (now: %s)\n",
+		printf("where they are allocated: memprof attach -p %d --background; memprof leaks "
+		       "then shows it\n"
+		       "                          for later leaks (now: %s)\n",
 		       a->pid, j->why_not);
 }
 
@@ -164,15 +165,15 @@ static void print_unknown(const struct leak_join *j)
 	const struct mp_losses *l = &j->m.losses;
 	char text[24];
 
-	printf("        %s leaked blocks (%s) are not in it: allocated before it began, %s before "
-	       "this report",
+	printf("        %s leaked blocks (%s) are not in the recording: allocated before it began "
+	       "(%s before this report)",
 	       thousands(j->unknown.count), human(j->unknown.bytes), ago(j->began_ns, text));
 	if (j->ended_ns)
 		printf(", or after it ended");
 	if (j->sampled)
 		printf(", or not sampled");
 	if (l->left_out_allocs)
-		printf(", or left out as was asked for");
+		printf(", or left out (other threads, or paused)");
 	if (l->lost_alloc)
 		printf(", or lost (%s allocations were)", thousands(l->lost_alloc));
 	printf("\n");
@@ -182,25 +183,25 @@ static void print_join(const struct leak_join *j)
 {
 	char text[24];
 
-	printf("stacks: of %s%s", printable(j->path), j->live ? ", which goes on" : "");
+	printf("stacks: from %s%s", printable(j->path), j->live ? ", still recording" : "");
 	if (j->known.count || j->unknown.count)
-		printf("; it knows %s leaked blocks (%s)", thousands(j->known.count),
+		printf("; it has %s leaked blocks (%s)", thousands(j->known.count),
 		       human(j->known.bytes));
 	printf("\n");
 	if (j->unknown.count)
 		print_unknown(j);
 	if (j->ended_ns && j->known.count)
 		printf("        it ended %s before this report: a block that was freed and "
-		       "allocated again since\n"
-		       "        with the same size would be taken for the one before\n",
+		       "allocated again since then\n"
+		       "        with the same size would be taken for the earlier block\n",
 		       ago(j->ended_ns, text));
 	if (j->uncertain)
-		printf("        events were lost: the stacks of %s blocks at most may be those of "
-		       "earlier ones at the same address\n",
+		printf("        events were lost: at most %s blocks can have the stack of an "
+		       "earlier block at the same address\n",
 		       thousands(j->uncertain));
 	if (j->freed.count)
-		printf("        %s blocks (%s) were freed while the copy was looked at: no leaks, "
-		       "something hidden led to them\n",
+		printf("        %s blocks (%s) were freed while the copy was analysed: no leaks, "
+		       "the program still had their addresses\n",
 		       thousands(j->freed.count), human(j->freed.bytes));
 }
 
@@ -216,18 +217,18 @@ void leaks_print_report(const struct analysis *a, const struct leaks_sum *sum, s
 	uint64_t shown = 0, left = 0, left_bytes = 0;
 
 	if (a->plan.automatic && a->plan.mode == SNAPSHOT_COPY)
-		printf("pre-copy was given up: it could not be short enough; a copy was made\n");
+		printf("pre-copy would have needed too long a pause, so a copy was made\n");
 	if (a->pause_ns) {
 		leaks_print_pause(a->longest_pause_ns, a->longest_wait_ns);
 		if (a->plan.mode != SNAPSHOT_IN_PLACE && a->plan.mode != SNAPSHOT_PRE_COPY)
-			printf("; the copy was gone after %.2f s", (double)a->copy_ns / 1e9);
+			printf("; the copy existed for %.2f s", (double)a->copy_ns / 1e9);
 		putchar('\n');
 	}
 	if (a->target_gone)
-		printf("the process ended meanwhile; this is what its copy held\n");
+		printf("the process ended meanwhile; this is the report of its copy\n");
 	leaks_print_heaps(&a->census);
 	if (a->graph.unreadable_bytes)
-		printf("%s could not be read: pointers in there are not seen\n",
+		printf("%s could not be read: pointers in it are unknown\n",
 		       human(a->graph.unreadable_bytes));
 	if (a->cover.unfrozen_bytes)
 		printf("%s are not part of a copy (MADV_DONTFORK) and were read while the process "

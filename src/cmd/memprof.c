@@ -15,29 +15,30 @@ static const struct {
 } command[] = {
     {"attach", cmd_attach, "record a running process; leave it as it was"},
     {"detach", cmd_detach, "end a recording; repair a process whose recorder died"},
-    {"flush", cmd_flush, "everything so far is in the file when it returns"},
+    {"flush", cmd_flush, "write everything recorded so far to the file"},
     {"mark", cmd_mark, "put a named mark into a recording"},
-    {"pause", cmd_pause, "record nothing for a while"},
-    {"resume", cmd_resume, "record on"},
-    {"status", cmd_status, "which processes carry a session"},
+    {"pause", cmd_pause, "stop recording new allocations"},
+    {"resume", cmd_resume, "continue recording after a pause"},
+    {"status", cmd_status, "list the processes that have a session"},
     {"run", cmd_run, "start a program and record it from its first instruction"},
-    {"leaks", cmd_leaks, "blocks of a running process that nothing points to any more"},
-    {"heap", cmd_heap, "everything live in a running process, and where its memory is"},
-    {"report", cmd_report, "what a recording says: text, JSON, flame graph, tree, folded stacks"},
-    {"diff", cmd_diff, "what grew between two recordings, or two moments of one"},
-    {"info", cmd_info, "what a recording is of and what it holds"},
-    {"verify", cmd_verify, "whether a recording is whole and sound"},
-    {"strip", cmd_strip, "a smaller recording: short-lived blocks become sums"},
-    {"merge", cmd_merge, "pieces of a recording, or recordings of several processes, as one"},
-    {"extract", cmd_extract, "modules, maps, symbols and the like of a recording, as CSV files"},
-    {"symbolize", cmd_symbolize, "a copy with symbols resolved, or names taken out"},
+    {"leaks", cmd_leaks, "find blocks of a running process that nothing points to any more"},
+    {"heap", cmd_heap, "list what is live in a running process, and what its memory consists of"},
+    {"report", cmd_report, "print a recording: text, JSON, flame graph, tree, folded stacks"},
+    {"diff", cmd_diff, "print what grew between two recordings, or two moments of one"},
+    {"info", cmd_info, "print what was recorded and what the recording contains"},
+    {"verify", cmd_verify, "check that a recording is complete and undamaged"},
+    {"strip", cmd_strip, "make a smaller recording: short-lived blocks become sums"},
+    {"merge", cmd_merge, "join the pieces of a recording, or the recordings of several processes"},
+    {"extract", cmd_extract,
+     "write modules, maps, symbols and the like of a recording as CSV files"},
+    {"symbolize", cmd_symbolize, "make a copy with symbols, or with names removed"},
 };
 #define NCOMMANDS (sizeof(command) / sizeof(command[0]))
 
 static void print_help(FILE *out)
 {
 	fputs("memprof: where the memory of a running process goes, and what it leaks\n"
-	      "usage: memprof COMMAND [options]; memprof COMMAND --help says more\n\n",
+	      "usage: memprof COMMAND [options]; memprof COMMAND --help lists them\n\n",
 	      out);
 	for (size_t i = 0; i < NCOMMANDS; i++)
 		fprintf(out, "  %-9s %s\n", command[i].name, command[i].help);

@@ -7,10 +7,9 @@
 
 static const char help[] =
     "usage: memprof merge RECORDING... -o OUT\n"
-    "One recording of several: the pieces of one (--rotate) become what one file would have been;\n"
-    "those of several processes (--follow-fork) stand beside each other by the clock, each block "
-    "in\n"
-    "its process, equal stacks counted together.\n"
+    "Makes one recording of several.  The pieces of a recording (--rotate) become what one\n"
+    "file would have been.  Recordings of several processes (--follow-fork) are aligned by\n"
+    "the clock; each block stays in its process, equal stacks are counted together.\n"
     "  -o, --output FILE  the new recording\n";
 
 static void say(const struct merge_result *r, const char *output)
@@ -46,7 +45,7 @@ int cmd_merge(int argc, char **argv)
 	if (optind == argc)
 		return usage_error("merge: which recordings?");
 	if (!output)
-		return usage_error("merge: -o says where the new recording goes");
+		return usage_error("merge: give the file of the new recording with -o");
 	if (want_descriptors(argc - optind < 50 ? (uint32_t)(argc - optind) + 8 : 58, &err) ||
 	    recording_merge(argv + optind, (uint32_t)(argc - optind), output, &result, &err))
 		return complain(&err);

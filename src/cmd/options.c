@@ -160,7 +160,9 @@ static int page_faults_agree(const struct recording_options *o)
 			  : o->free_stacks     ? "--free-stacks"
 					       : NULL;
 
-	return bad ? usage_error("%s is about allocations: not with --event=page-faults", bad) : 0;
+	return bad ? usage_error(
+			 "%s cannot be used with --event=page-faults: it is about allocations", bad)
+		   : 0;
 }
 
 int recording_options_settle(struct recording_options *o)
@@ -169,19 +171,19 @@ int recording_options_settle(struct recording_options *o)
 		return MP_EXIT_USAGE;
 	o->via_kernel |= o->page_faults;
 	if (o->via_kernel && o->lossless)
-		return usage_error("--lossless makes the process wait, which the kernel does not: "
-				   "not with --via=kernel or --event=page-faults");
-	if (o->via_kernel && o->sample_interval)
-		return usage_error("--sample needs the agent's counting: not with --via=kernel");
-	if (o->via_kernel && (o->follow_fork || o->follow_exec))
 		return usage_error(
-		    "--follow-fork and --follow-exec go by what hooks leave in a child: "
-		    "not with --via=kernel");
+		    "--lossless cannot be used with --via=kernel or --event=page-faults: the "
+		    "kernel does not make the process wait");
+	if (o->via_kernel && o->sample_interval)
+		return usage_error("--sample cannot be used with --via=kernel: it needs the agent");
+	if (o->via_kernel && (o->follow_fork || o->follow_exec))
+		return usage_error("--follow-fork and --follow-exec cannot be used with "
+				   "--via=kernel: they need the agent's hooks");
 	if ((o->zero || o->free_stacks) && (o->sample_interval || o->via_kernel))
-		return usage_error("--zero and --free-stacks need every call to go through the "
-				   "agent: not with --sample or --via=kernel");
+		return usage_error("--zero and --free-stacks cannot be used with --sample or "
+				   "--via=kernel: they need every call to run through the agent");
 	if (o->cull_ms && o->sample_interval)
-		return usage_error("--cull counts blocks one by one, --sample sees few of them: "
-				   "only one of the two");
+		return usage_error("--cull and --sample cannot be combined: --cull needs every "
+				   "block, --sample records few of them");
 	return 0;
 }

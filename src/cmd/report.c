@@ -16,10 +16,9 @@
 static const char help[] =
     "usage: memprof report FILE [options]\n"
     "Without a format: a summary to read.\n"
-    "  --quick              at once, whatever the size: what is live at the end, by the index of "
-    "the\n"
-    "                       file; the summary, --tree, --collapsed, --flamegraph or --icicle\n"
-    "  --leaks              only what was not freed during the recording\n"
+    "  --quick              what is live at the end, quickly, from the file's index: the summary,\n"
+    "                       --tree, --collapsed, --flamegraph or --icicle\n"
+    "  --leaks              only blocks that were not freed during the recording\n"
     "  --json               everything, as doc/json.md describes it (--leaks: each live block "
     "too)\n"
     "  --tree               call tree as text\n"
@@ -32,24 +31,22 @@ static const char help[] =
     "  --csv                one line for each stack, for spreadsheets\n"
     "  --ascii-tree         call tree with sizes, counts and times, every frame\n"
     "  --plot SVG           live bytes, resident memory, blocks and rates over time\n"
-    "  --view LIST          allocations, groups (by stack), libraries, threads, sizes, timeline or "
-    "maps, "
-    "as "
-    "text\n"
-    "                       or with --json; of page faults: faults or maps\n"
+    "  --view LIST          allocations, groups (by stack), libraries, threads, sizes, timeline "
+    "or\n"
+    "                       maps, as text or with --json; for page faults: faults or maps\n"
     "  --sort-by KEY, --order asc|dsc, --skip N, --count N\n"
-    "                       of --view allocations and --view groups (doc/views.md)\n"
+    "                       for --view allocations, groups and faults (doc/views.md)\n"
     "  --replay             for memprof-replay: the same allocations under any allocator\n"
     "  --cost WHAT          live (default for --leaks), allocated (default), count, peak, "
     "temporary,\n"
-    "                       mapped (the program's own mappings); of page faults: faulted (bytes, "
-    "default), faults, major\n"
+    "                       mapped (the program's own mappings); for page faults: faulted\n"
+    "                       (bytes, default), faults, major\n"
     "  --top N              sites in each list of the summary (default 5)\n"
-    "  --bottom-up          --tree from the allocator outwards: who called it\n"
+    "  --bottom-up          --tree from the allocator outwards: its callers\n"
     "  --least PERCENT      smallest branch of --tree (default 1)\n"
     "  -o, --output FILE    write there instead of standard output; names in .gz and .zst are "
     "compressed\n"
-    "Filters: only allocations that all of them let through; doc/filters.md says exactly which.\n";
+    "Filters: only allocations that meet all of them are in the report; see doc/filters.md.\n";
 
 static bool parse_number(const char *text, double most, double *v)
 {
@@ -88,7 +85,7 @@ static int write_report(const char *path, const struct arguments *a)
 	ret = a->quick ? quick_load(path, &m, &err) : -ENOENT;
 	if (ret == -ENOENT) {
 		if (a->quick)
-			fprintf(stderr, "memprof: %s has no index: all of it is read\n",
+			fprintf(stderr, "memprof: %s has no index, so the whole file is read\n",
 				printable(path));
 		ret = model_load(path, &o, &m, &err);
 	}
@@ -208,17 +205,17 @@ static int take_options(struct arguments *a, int argc, const struct filter_optio
 	if (a->formats > 1)
 		return usage_error("report: one format at a time");
 	if (a->request.bottom_up && a->request.format != FORMAT_TREE)
-		return usage_error("report: --bottom-up goes with --tree");
+		return usage_error("report: --bottom-up needs --tree");
 	if (a->quick && !settle_quick(a))
-		return usage_error(
-		    "report: --quick knows what is live by stack, no more: the summary, "
-		    "--tree, --collapsed, --flamegraph, --icicle; --cost live; no "
-		    "filters");
+		return usage_error("report: --quick reports only live blocks by stack: use it for "
+				   "the summary, --tree, --collapsed, --flamegraph or --icicle, "
+				   "with --cost live and without filters");
 	if (a->view.name && a->formats && a->request.format != FORMAT_JSON)
-		return usage_error("report: --view is text, or JSON with --json");
+		return usage_error(
+		    "report: --view can be combined with no other format than --json");
 	if (a->file && a->output)
-		return usage_error("report: this format names its file itself; -o does not go "
-				   "with it");
+		return usage_error(
+		    "report: -o cannot be used with this format, whose option names the file");
 	if (optind == argc)
 		return usage_error("report: which recording?");
 	if (optind + 1 < argc)

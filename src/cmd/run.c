@@ -9,7 +9,7 @@
 static const char help[] =
     "usage: memprof run [-o FILE] [options] -- PROGRAM [ARGUMENT...]\n"
     "Starts a program and records it from its first instruction, constructors included.\n"
-    "Options as for memprof attach, but -p and --background.\n"
+    "The options are those of memprof attach, except -p and --background.\n"
     "Exit status: memprof's own if something failed, else the program's (128 + signal).\n";
 
 int launch_and_record(char *const argv[], const struct recording_options *o)

@@ -11,7 +11,7 @@
 #include "lib/printable.h"
 
 static const char help[] = "usage: memprof status [-p PID] [--json]\n"
-			   "Lists the processes that carry a memprof session, or shows one.\n";
+			   "Lists the processes that have a memprof session, or shows one.\n";
 
 struct line {
 	pid_t pid;
@@ -45,7 +45,8 @@ static const char *state(const struct line *l)
 	if (l->child)
 		return "forked from a recorded process, not recorded";
 	if (!l->recorder_lives && l->j.state != SS_DORMANT)
-		return "no recorder is at work; run: memprof attach (goes on) or memprof detach";
+		return "no running recorder; run: memprof attach (continues) or memprof detach "
+		       "(restores)";
 	return session_state_text(l->j.state);
 }
 
@@ -65,12 +66,11 @@ static void print_text(const struct line *l)
 		       l->c.seen_lost ? thousands(l->c.seen_lost) : "nothing", l->j.recorder_pid,
 		       printable(l->j.recording));
 	if (!l->child && l->c.queue.dropped_events)
-		printf(
-		    "         queue: %s of %s, peak %s; dropped %s batches whole, %s events, %s of "
-		    "records\n",
-		    human(l->c.queue.bytes), human(l->c.queue.ceiling),
-		    human(l->c.queue.peak_bytes), thousands(l->c.queue.dropped_batches),
-		    thousands(l->c.queue.dropped_events), human(l->c.queue.dropped_bytes));
+		printf("         queue: %s of %s, peak %s; dropped %s batches, with %s events, %s "
+		       "of records\n",
+		       human(l->c.queue.bytes), human(l->c.queue.ceiling),
+		       human(l->c.queue.peak_bytes), thousands(l->c.queue.dropped_batches),
+		       thousands(l->c.queue.dropped_events), human(l->c.queue.dropped_bytes));
 }
 
 static void print_json(yajl_gen g, const struct line *l)
@@ -149,7 +149,7 @@ int cmd_status(int argc, char **argv)
 	if (json)
 		yajl_gen_array_close(g);
 	else if (!found && !only)
-		printf("no process carries a memprof session (of those you may look at)\n");
+		printf("no process has a memprof session (among those you are allowed to see)\n");
 	if (json)
 		yajl_gen_free(g);
 	free(l);
@@ -157,8 +157,8 @@ int cmd_status(int argc, char **argv)
 		struct mp_err err = {.exit = MP_EXIT_NO_SESSION};
 
 		if (!family_refuse_recorder(only, MP_EXIT_NO_SESSION, &err))
-			snprintf(err.what, sizeof(err.what),
-				 "process %d carries no memprof session", only);
+			snprintf(err.what, sizeof(err.what), "process %d has no memprof session",
+				 only);
 		return complain(&err);
 	}
 	return MP_EXIT_OK;

@@ -8,10 +8,9 @@
 
 static const char help[] =
     "usage: memprof strip RECORDING -o OUT [--threshold TIME]\n"
-    "A smaller recording without the blocks that were freed soon: their numbers and bytes are "
-    "kept\n"
-    "by stack, thread and function, so that all totals stay.\n"
-    "  --threshold TIME   only blocks that lived shorter than this; default: all freed ones\n"
+    "Writes a smaller recording without the events of freed blocks.  Their numbers and bytes\n"
+    "are kept by stack, thread and function, so that all totals stay the same.\n"
+    "  --threshold TIME   leave out only blocks that lived shorter than this (default: all)\n"
     "  -o, --output FILE  the new recording\n";
 
 int cmd_strip(int argc, char **argv)
@@ -49,7 +48,7 @@ int cmd_strip(int argc, char **argv)
 	if (optind + 1 < argc)
 		return usage_error("strip: unexpected argument '%s'", argv[optind + 1]);
 	if (!output)
-		return usage_error("strip: -o says where the new recording goes");
+		return usage_error("strip: give the file of the new recording with -o");
 	if (recording_strip(argv[optind], output, age_ns, &truncated, &err))
 		return complain(&err);
 	if (truncated)

@@ -81,14 +81,14 @@ static void print_losses(const struct mp_losses *l, bool page_faults)
 	else if (!events && !l->lost_no_slot && !l->queue_events && !l->stale && !l->mismatches) {
 		printf("lost: nothing\n");
 	} else {
-		printf("lost: %s allocations (%s), %s frees, %s reallocs, %s maps, %s other; "
-		       "%s of threads without a slot, %s by the queue, %s while the recorder was "
-		       "late\n",
+		printf("lost: %s allocations (%s), %s frees, %s reallocs, %s maps, %s other; %s of "
+		       "threads without a slot, %s by the queue, %s after the recorder missed its "
+		       "deadline\n",
 		       thousands(l->lost_alloc), human(l->lost_bytes), thousands(l->lost_free),
 		       thousands(l->lost_realloc), thousands(l->lost_map), thousands(l->lost_other),
 		       thousands(l->lost_no_slot), thousands(l->queue_events), thousands(l->stale));
-		printf("      live blocks are uncertain from the first loss on; --lossless waits "
-		       "instead\n");
+		printf("      live blocks are uncertain from the first loss on; with --lossless "
+		       "the process waits instead\n");
 	}
 	if (l->stacks_total && l->stacks_complete < l->stacks_total)
 		printf("stacks: %s of %s incomplete (marked)\n",
@@ -100,7 +100,7 @@ static void print_allocations(const struct summary *s, const struct recorder_pro
 	uint64_t interval = s->session->layout.sample_interval;
 
 	if (interval)
-		printf("sampled: %s allocations, one point per %s of requests; bytes and blocks "
+		printf("sampled: %s allocations, on average one per %s requested; bytes and blocks "
 		       "are estimates\n",
 		       thousands(p->allocs), human(interval));
 	else
@@ -118,13 +118,12 @@ static void print_left_out(const struct summary *s)
 	const struct mp_losses *l = s->losses;
 
 	if (s->page_faults && l->left_out_allocs)
-		printf("left out: %s page faults (other threads, or paused)\n",
+		printf("left out: %s page faults (of other threads, or while paused)\n",
 		       thousands(l->left_out_allocs));
 	else if (l->left_out_allocs || l->left_out_frees)
-		printf(
-		    "left out: %s allocations (other threads, or paused); %s frees of blocks that "
-		    "are not in the recording\n",
-		    thousands(l->left_out_allocs), thousands(l->left_out_frees));
+		printf("left out: %s allocations (of other threads, or while paused); %s frees of "
+		       "blocks that are not in the recording\n",
+		       thousands(l->left_out_allocs), thousands(l->left_out_frees));
 }
 
 static void print_sites(const struct summary *s, enum recorder_top_by by, const char *title,
@@ -159,9 +158,9 @@ static void print_own_heap(const struct summary *s, const struct recorder_progre
 		       printable(s->path));
 	} else if (!s->session->layout.sample_interval && p->anonymous >= OLD_HEAP &&
 		   p->anonymous > OLD_TIMES * (p->allocated_bytes + p->mapped_bytes)) {
-		printf("%s is resident in mappings without a file, nearly all of it from before "
-		       "the recording: of malloc, static data, or a heap of the program's own; "
-		       "memprof heap -p %d tells which\n",
+		printf("%s is resident in mappings without a file, nearly all from before the "
+		       "recording: malloc, static data, or a heap of the program's own; memprof "
+		       "heap -p %d shows which\n",
 		       human(p->anonymous), s->session->t->pid);
 	}
 }
@@ -187,10 +186,10 @@ void summary_print(const struct summary *s)
 	    "",
 	    "detached",
 	    "the program ended",
-	    "the program ran another one (exec); see --follow-exec",
+	    "the process executed another program; see --follow-exec",
 	    "time is up",
 	    "an error",
-	    "the session waits for another recorder",
+	    "the recorder ended, the session waits for the next one",
 	    ""};
 	struct recorder_progress p = recorder_progress(s->recorder);
 	pid_t pid = s->session->t->pid;
@@ -212,8 +211,7 @@ void summary_print(const struct summary *s)
 		print_traces(s, pid);
 	}
 	if (p.pieces)
-		printf("recording: %u pieces, the last one is %s (%s in all); memprof merge makes "
-		       "one of "
+		printf("recording: %u pieces, the last one is %s (%s in all); memprof merge joins "
 		       "them\n",
 		       p.pieces + 1, printable(s->path), human(p.file_bytes));
 	else

@@ -10,13 +10,11 @@
 
 static const char help[] =
     "usage: memprof symbolize RECORDING -o OUT [options]\n"
-    "A copy with the functions and lines that files and debug files of this machine know (by "
-    "build\n"
-    "id), or else the binaries that the recording carries (--embed), so that it can be read\n"
-    "anywhere, and with names taken out when asked. The copy carries no binaries.\n"
+    "Writes a copy with functions and lines, from the files and debug files of this machine\n"
+    "(by build id) or else from the embedded binaries (--embed), so that it can be read anywhere.\n"
+    "--anonymize removes names.  The copy has no embedded binaries.\n"
     "  -d, --debug-dir DIR  more debug files or binaries; may be repeated\n"
-    "  --anonymize HOW      none (default); partial: paths lose their folders, the command line "
-    "its\n"
+    "  --anonymize HOW      none (default); partial: paths without folders, command line without\n"
     "                       arguments; full: no names of functions, files, libraries, threads, "
     "and\n"
     "                       no build ids\n"
@@ -59,8 +57,8 @@ static int parse(struct request *r, int argc, char **argv)
 			break;
 		case 'a':
 			if (!parse_anonymize(optarg, &r->anonymize))
-				return usage_error("symbolize: --anonymize: '%s' is none of none, "
-						   "partial, full",
+				return usage_error("symbolize: --anonymize: '%s' is neither none, "
+						   "partial nor full",
 						   optarg);
 			break;
 		case 'o':
@@ -78,7 +76,7 @@ static int parse(struct request *r, int argc, char **argv)
 	if (optind + 1 < argc)
 		return usage_error("symbolize: unexpected argument '%s'", argv[optind + 1]);
 	if (!r->output)
-		return usage_error("symbolize: -o says where the new recording goes");
+		return usage_error("symbolize: give the file of the new recording with -o");
 	return vec_push(&r->dirs, NULL) ? usage_error("symbolize: out of memory") : 0;
 }
 
@@ -93,7 +91,7 @@ static int symbolize(const struct request *r, const char *path)
 	       thousands(result.addresses), thousands(result.after), thousands(result.before),
 	       thousands(result.lines_after), thousands(result.lines_before));
 	if (result.binaries)
-		printf("binaries that only the recording had: %s; the new one has none\n",
+		printf("binaries found only in the recording: %s; the copy has none\n",
 		       thousands(result.binaries));
 	if (result.truncated)
 		fprintf(stderr, "memprof: %s was cut off; so is %s\n", printable(path),

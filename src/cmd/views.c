@@ -98,8 +98,8 @@ int view_settle(struct view_request *v, bool json)
 		return settle_list(v, groups_sort_key, groups_sort_name, "only_matched.size");
 	}
 	if (v->sort_by || v->ordered || v->counted || v->skipped)
-		return usage_error("report: --sort-by, --order, --skip and --count go with --view "
-				   "allocations, groups and faults");
+		return usage_error("report: --sort-by, --order, --skip and --count need --view "
+				   "allocations, groups or faults");
 	return 0;
 }
 
@@ -109,11 +109,11 @@ int view_suits(const struct view_request *v, const struct mp_info *info, struct 
 
 	if (v->name == VIEW_MAPS || faults == (v->name == VIEW_FAULTS))
 		return 0;
-	return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
-		       faults
-			   ? "--view %s: a recording of page faults has the views faults and maps"
-			   : "--view %s: this is a recording of allocations",
-		       names[v->name]);
+	return mp_fail(
+	    err, MP_EXIT_USAGE, -EINVAL,
+	    faults ? "--view %s: a recording of page faults has only the views faults and maps"
+		   : "--view %s: this is a recording of allocations",
+	    names[v->name]);
 }
 
 static void timeline_text(const struct model *m, FILE *out)

@@ -214,7 +214,9 @@ static int read_carry(const char *path, pid_t pid, uint64_t budget, struct carry
 	/* The path comes from the target's memory, so it is not trusted. */
 	if (lstat(path, &st) || !S_ISREG(st.st_mode) || (st.st_uid != geteuid() && geteuid()))
 		return mp_fail(err, MP_EXIT_RECORDING, -ENOENT,
-			       "the recording %s of the recorder before is not there", path);
+			       "the previous recording %s does not exist, or is not a regular file "
+			       "of this user",
+			       path);
 	ret = counted_events(path, pid, &events, &c->losses, err);
 	if (!ret)
 		ret = vec_push(&c->stacks, none);
@@ -225,8 +227,7 @@ static int read_carry(const char *path, pid_t pid, uint64_t budget, struct carry
 	vec_free(&r.reallocs);
 	keep_losses(&c->losses);
 	if (ret && err && !err->what[0])
-		mp_fail(err, MP_EXIT_FAILURE, ret, "cannot carry %s over: %s", path,
-			strerror(-ret));
+		mp_fail(err, MP_EXIT_FAILURE, ret, "cannot read %s: %s", path, strerror(-ret));
 	return ret;
 }
 
@@ -243,18 +244,16 @@ bool session_is_orphan(pid_t pid)
 
 static void say(const char *before, const struct carry *c, const struct ledger *l, uint64_t missing)
 {
-	fprintf(stderr,
-		"memprof: goes on where %s ends: %s live blocks (%s) carried over; mismatch %s%s\n",
+	fprintf(stderr, "memprof: continues %s: %s live blocks (%s) carried over; mismatch %s%s\n",
 		before, thousands(c->blocks.n), human(c->bytes), thousands(missing),
 		missing ? " events, lost with the recorder" : "");
 	if (c->cleared_stacks)
 		fprintf(stderr,
-			"memprof: %s of %s stacks are over --carry-budget: folded into %s\n",
+			"memprof: %s of %s stacks exceed --carry-budget and are folded into %s\n",
 			human(c->cleared_bytes), thousands(c->cleared_stacks), CARRY_CLEARED);
 	if (!l->exact)
-		fprintf(stderr,
-			"memprof: a thread wrote all the time: the mismatch may be off by some "
-			"events\n");
+		fprintf(stderr, "memprof: a thread kept writing, so the mismatch can be wrong by "
+				"some events\n");
 }
 
 int carry_on(struct session *s, struct target *t, const struct session_options *so, uint64_t budget,
@@ -270,7 +269,8 @@ int carry_on(struct session *s, struct target *t, const struct session_options *
 	snprintf(before, sizeof(before), "%s", s->journal->recording);
 	if (!strcmp(before, so->recording))
 		return mp_fail(err, MP_EXIT_OUTPUT, -EEXIST,
-			       "%s is the recording to go on with: give another -o", before);
+			       "%s is the recording that is continued: choose another file with -o",
+			       before);
 	ret = read_carry(before, t->pid, budget, c, &why);
 	if (!ret && session_take_over(s, so))
 		return mp_fail(err, MP_EXIT_ATTACHED, -EBUSY,
@@ -279,11 +279,10 @@ int carry_on(struct session *s, struct target *t, const struct session_options *
 		ret = ledger_take(s->block, &s->layout, &t->mem, ss_accounts_addr(s->journal),
 				  &ledger);
 	if (ret)
-		return mp_fail(
-		    err, MP_EXIT_RECORDING, ret,
-		    "the heap so far cannot be taken over: %s; begin anew after: memprof "
-		    "detach -p %d",
-		    why.what[0] ? why.what : strerror(-ret), t->pid);
+		return mp_fail(err, MP_EXIT_RECORDING, ret,
+			       "the live heap cannot be taken over: %s; to start a new recording, "
+			       "first: memprof detach -p %d",
+			       why.what[0] ? why.what : strerror(-ret), t->pid);
 	say(before, c, &ledger, ledger_settle(&ledger, &c->losses));
 	return 0;
 }

@@ -52,8 +52,7 @@ void children_print(const struct children *c, const char *event)
 	if (c->ended)
 		printf(", %s ended before memprof was attached", thousands(c->ended));
 	if (c->unasked)
-		printf(", %s had not been attached to when the recording ended",
-		       thousands(c->unasked));
+		printf(", %s not yet attached to when the recording ended", thousands(c->unasked));
 	if (refused)
 		printf(", %s refused", thousands(refused));
 	putchar('\n');

@@ -32,7 +32,7 @@ int want_descriptors(uint32_t n, struct mp_err *err)
 	if (are_left(n))
 		return 0;
 	return mp_fail(err, MP_EXIT_NO_ROOM, -EMFILE,
-		       "memprof may not open %u more files (RLIMIT_NOFILE), which it needs to "
-		       "attach and to leave again; nothing was touched",
+		       "memprof cannot open %u more files (RLIMIT_NOFILE), which it needs to "
+		       "attach and detach; nothing was touched",
 		       n);
 }

@@ -85,9 +85,9 @@ static const char *open_file(const struct embeddable *b, pid_t pid, int *fd, str
 	if (fstat(*fd, st) || !S_ISREG(st->st_mode) || !st->st_size)
 		return "not a regular file";
 	if (!b->m.build_id_len && st->st_ino != b->ino)
-		return "another file by now";
+		return "replaced by another file";
 	if (!symbols_right_file(*fd, &b->m))
-		return b->m.build_id_len ? "another file by now" : "not an ELF file";
+		return b->m.build_id_len ? "replaced by another file" : "not an ELF file";
 	return NULL;
 }
 

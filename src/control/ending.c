@@ -140,9 +140,9 @@ static void leave_family(const struct recording *rec, const struct recording_opt
 	tell_restored(restored);
 	if (left)
 		fprintf(stderr,
-			"memprof: %u process%s forked from it still carr%s memprof's pages; see: "
+			"memprof: %u process%s forked from it still ha%s memprof's pages; see: "
 			"memprof status\n",
-			left, left == 1 ? " that was" : "es that were", left == 1 ? "ies" : "y");
+			left, left == 1 ? "" : "es", left == 1 ? "s" : "ve");
 	recording_tell(rec, o, reason);
 }
 
@@ -177,11 +177,10 @@ static int complete(struct recording *rec, const struct recording_options *o,
 	finish->detach_stop_ns = rec->s.close_stop_ns;
 	finish->sideband = rec->sideband != NULL;
 	if (recorder_progress(rec->r).stalled)
-		fprintf(
-		    stderr,
-		    "memprof: process %d is let go; the recording is completed when its disk takes "
-		    "data again\n",
-		    rec->t->pid);
+		fprintf(stderr,
+			"memprof: process %d is released; the recording is completed when its disk "
+			"accepts data again\n",
+			rec->t->pid);
 	ret = recorder_stop(rec->r, finish, &losses, &ending);
 	recording_tell_piece_error(rec); /* an error of the last moment */
 	if (!failed)
@@ -190,9 +189,10 @@ static int complete(struct recording *rec, const struct recording_options *o,
 	if (embeds && !ret)
 		embedding_tell(&rec->embedding);
 	if (o->embed && finish->reason == MP_END_KEPT)
-		fprintf(stderr, "memprof: nothing is embedded: the session goes on\n");
+		fprintf(stderr,
+			"memprof: no binaries are embedded, because the session continues\n");
 	if (ret)
-		fprintf(stderr, "memprof: the recording could not be written to its end: %s\n",
+		fprintf(stderr, "memprof: the recording could not be written completely: %s\n",
 			strerror(-ret));
 	if (failed)
 		unlink(path);

@@ -349,7 +349,9 @@ static void follow_exec(struct follow *f, pid_t pid, uint32_t failures)
 	if (!f->o->follow_exec || start(f, &m, NULL, true) || vec_push(&f->members, m))
 		return;
 	if (!f->o->quiet)
-		fprintf(stderr, "memprof: process %d runs another program: following\n", pid);
+		fprintf(stderr,
+			"memprof: process %d executed another program, which is recorded now\n",
+			pid);
 }
 
 /* Reads the reports of member @i's recorder.  The members array can be reallocated. */
@@ -393,8 +395,8 @@ static void note_failure(struct follow *f, const struct member *m, int status)
 	if (!is_alive(m->pid))
 		why.exit = MP_EXIT_NO_PROCESS;
 	else if (!why.what[0])
-		mp_fail(&why, MP_EXIT_FAILURE, 0, "the recorder of process %d ended by %s %d",
-			m->pid, WIFSIGNALED(status) ? "signal" : "itself, with status",
+		mp_fail(&why, MP_EXIT_FAILURE, 0, "the recorder of process %d %s %d", m->pid,
+			WIFSIGNALED(status) ? "was killed by signal" : "exited with status",
 			WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 	if (why.exit == MP_EXIT_NO_PROCESS)
 		too_late(f, m);
@@ -495,7 +497,7 @@ static void restore_rest(struct follow *f)
 		printf("restored %u forked processes that were not followed\n", restored);
 	if (left)
 		fprintf(stderr,
-			"memprof: %u forked processes still carry memprof's pages; see: memprof "
+			"memprof: %u forked processes still have memprof's pages; see: memprof "
 			"status\n",
 			left);
 }

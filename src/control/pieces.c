@@ -69,8 +69,8 @@ void recording_tell_piece_error(struct recording *rec)
 
 	if (error && error != rec->piece_error)
 		fprintf(stderr,
-			"memprof: no other piece could be begun (%s): the recording goes on in the "
-			"same file\n",
+			"memprof: the next piece could not be created (%s): the recording "
+			"continues in the same file\n",
 			strerror(-error));
 	rec->piece_error = error;
 }

@@ -98,7 +98,7 @@ static int start_observer(struct recording *rec, const struct recording_options 
 	int ret = observer_start(&config, &rec->observer, err);
 
 	if (!ret && !o->quiet && observer_left_out(rec->observer)[0])
-		fprintf(stderr, "memprof: not seen this way: %s\n",
+		fprintf(stderr, "memprof: not recorded with --via=kernel: %s\n",
 			printable(observer_left_out(rec->observer)));
 	if (launched)
 		target_release(rec->t);
@@ -111,9 +111,8 @@ static void about_faults(const struct recording *rec, struct mp_info *info)
 	info->page_size = (uint32_t)sysconf(_SC_PAGESIZE);
 	info->user_only = probes_user_only(rec->t->pid);
 	if (info->user_only)
-		fprintf(stderr,
-			"memprof: without CAP_PERFMON the kernel does not tell of page faults "
-			"that system calls make (kernel.perf_event_paranoid)\n");
+		fprintf(stderr, "memprof: without CAP_PERFMON the kernel does not report page "
+				"faults inside system calls (kernel.perf_event_paranoid)\n");
 }
 
 static int open_the_session(struct recording *rec, const struct recording_options *o,
@@ -181,8 +180,8 @@ static int start(struct recording *rec, const struct recording_options *o, const
 		return ret;
 	if (!clock_readable())
 		return mp_fail(err, MP_EXIT_ARCH, -ENOSYS,
-			       "programs may not read this processor's counter; memprof records "
-			       "with the time that it gives");
+			       "programs cannot read this processor's time counter, which memprof "
+			       "needs for its time stamps");
 	ret = open_the_session(rec, o, path, err);
 	if (ret)
 		return ret;

@@ -131,8 +131,7 @@ static void install(struct recording *rec)
 		fprintf(stderr, "memprof: not hooked: %s\n", printable(rec->s.plan.refused));
 	pthread_mutex_unlock(&rec->lock);
 	if (ret && err.exit != MP_EXIT_NO_PROCESS && recording_target_alive(rec))
-		fprintf(stderr,
-			"memprof: a library that was loaded meanwhile is not recorded: %s\n",
+		fprintf(stderr, "memprof: a newly loaded library cannot be recorded: %s\n",
 			printable(err.what));
 }
 
@@ -145,7 +144,7 @@ static bool ended_by_signal(struct recording *rec, int signals)
 		return true;
 	recorder_pause(rec->r, !recorder_is_paused(rec->r));
 	fprintf(stderr, "memprof: recording %s\n",
-		recorder_is_paused(rec->r) ? "paused" : "goes on");
+		recorder_is_paused(rec->r) ? "paused" : "resumed");
 	return false;
 }
 
@@ -155,11 +154,10 @@ static void tell_stall(const struct recording *rec, bool *told)
 
 	if (stalled && !*told)
 		fprintf(stderr,
-			"memprof: the recording has made no progress for 2 s (does its disk take "
-			"data?); the process does not wait for it, what is lost meanwhile is "
-			"counted\n");
+			"memprof: no data could be written to the recording for 2 s (is the disk "
+			"stalled?); the process does not wait, events that are lost are counted\n");
 	else if (!stalled && *told)
-		fprintf(stderr, "memprof: the recording makes progress again\n");
+		fprintf(stderr, "memprof: the recording can be written again\n");
 	*told = stalled;
 }
 
@@ -187,9 +185,8 @@ static enum mp_end_reason watch(struct recording *rec, const struct recording_op
 			return MP_END_EXITED;
 		if (recording_is_deserted(rec)) {
 			if (!o->quiet)
-				fprintf(stderr,
-					"memprof: the process that followed is gone: the recording "
-					"ends\n");
+				fprintf(stderr, "memprof: the memprof process that follows forks "
+						"and execs is gone: the recording ends\n");
 			return MP_END_DETACHED;
 		}
 		if (rec->sideband)

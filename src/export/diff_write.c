@@ -278,7 +278,8 @@ int diff_flame(const struct diff *d, FILE *out)
 		 bytes ? text_bytes(s[1].cost, b) : text_number(s[1].cost, b),
 		 s[0].m->info.sample_interval || s[1].m->info.sample_interval ? " (estimated)"
 									      : "");
-	if (asprintf(&subtitle, "%.100s: red grew, blue shrank, as wide as the larger side",
+	if (asprintf(&subtitle,
+		     "%.100s: red grew, blue shrank; the width is that of the larger side",
 		     s[1].m->info.cmdline) >= 0) {
 		f.subtitle = subtitle;
 		ret = flame_write(&f, root, out);

@@ -23,11 +23,14 @@ static void totals(const struct model *m, FILE *out)
 		fprintf(out, "huge pages  %s of the faults, %s\n", text_number(t->huge, a),
 			text_bytes(t->huge_bytes, c));
 	if (m->unsized)
-		fprintf(out,
-			"            the kernel did not tell the size of %s pages: taken as %s\n",
-			text_number(m->unsized, a), text_bytes(m->info.page_size, c));
+		fprintf(
+		    out,
+		    "            the kernel did not report the size of %s pages: %s is assumed\n",
+		    text_number(m->unsized, a), text_bytes(m->info.page_size, c));
 	if (m->info.user_only)
-		fputs("            without those that system calls made: no CAP_PERFMON\n", out);
+		fputs("            without page faults inside system calls (memprof had no "
+		      "CAP_PERFMON)\n",
+		      out);
 	text_resident(m, out);
 	if (m->losses.stacks_total)
 		fprintf(out, "stacks      %s different; %s of %s faults have an incomplete one\n",
@@ -36,7 +39,7 @@ static void totals(const struct model *m, FILE *out)
 			text_number(m->losses.stacks_total, c));
 	stack_ends_text(m, "faults", out);
 	if (m->losses.left_out_allocs)
-		fprintf(out, "left out    %s faults (other threads, or paused)\n",
+		fprintf(out, "left out    %s faults (of other threads, or while paused)\n",
 			text_number(m->losses.left_out_allocs, a));
 	if (mp_losses_events(&m->losses))
 		fprintf(out, "lost        %s faults\n",

@@ -176,7 +176,7 @@ int maps_write(const struct model *m, bool json, FILE *out)
 	if (json)
 		return write_json(m, out);
 	if (!m->map_usage.n) {
-		fputs("the recording has no look at the mappings (its process was gone)\n", out);
+		fputs("the recording has no list of the mappings (its process had ended)\n", out);
 		return 0;
 	}
 	n = by_name(m, &list);

@@ -242,16 +242,16 @@ int replay_write(struct model *m, FILE *out, struct mp_err *err)
 	if (m->info.sample_interval) {
 		live_free(r.live);
 		return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
-			       "report: --replay: %s is a sample; only a whole recording can be "
-			       "replayed",
+			       "report: --replay: %s is sampled; only a recording of all "
+			       "allocations can be replayed",
 			       m->path);
 	}
 	if (m->processes.n) {
 		live_free(r.live);
-		return mp_fail(
-		    err, MP_EXIT_USAGE, -EINVAL,
-		    "report: --replay: %s is of %zu processes; one process can replay one", m->path,
-		    m->processes.n);
+		return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
+			       "report: --replay: %s is of %zu processes; only a recording of one "
+			       "process can be replayed",
+			       m->path, m->processes.n);
 	}
 	le(head + 8, REPLAY_VERSION, 4);
 	fwrite(head, sizeof(head), 1, out);

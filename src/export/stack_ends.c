@@ -13,12 +13,12 @@
 static const struct {
 	const char *key, *text;
 } reason[] = {
-    [STACK_END_NO_STACK] = {"no_stack", "no stack could be taken"},
+    [STACK_END_NO_STACK] = {"no_stack", "no stack could be recorded"},
     [STACK_END_NO_TABLE] = {"no_unwind_information", "code without unwind information"},
-    [STACK_END_MADE_CODE] = {"generated_code", "code that the program made"},
+    [STACK_END_MADE_CODE] = {"generated_code", "code that the program generated"},
     [STACK_END_NO_MODULE] = {"no_module", "no code is known at its address"},
     [STACK_END_BAD_FRAME] = {"bad_frame", "a frame that does not make sense"},
-    [STACK_END_TOO_DEEP] = {"too_deep", "more frames than are taken"},
+    [STACK_END_TOO_DEEP] = {"too_deep", "more frames than are recorded"},
     [STACK_END_NOT_COPIED] = {"not_copied", "more stack than was copied (--stack-size)"},
 };
 

@@ -158,8 +158,8 @@ static void sizes_text(const struct model *m, FILE *out)
 			(unsigned long long)s->live_blocks,
 			text_bytes(s->live_usable - s->live_bytes, c));
 	}
-	fputs("unused: what the allocator gave to live blocks beyond what was asked for.  Free\n"
-	      "memory between blocks is not in a recording.\n",
+	fputs("unused: bytes of live blocks beyond the requested size.  Free\nmemory between "
+	      "blocks is not in a recording.\n",
 	      out);
 }
 

@@ -66,13 +66,13 @@ static void print_losses(const struct mp_losses *l, FILE *out)
 		text_number(l->lost_free, b), text_number(l->lost_realloc, c),
 		text_number(l->lost_map, d), text_number(l->lost_other, e));
 	fprintf(out,
-		" by the rings; %s of threads without a slot, %s while the recorder was late or "
-		"paused\n",
+		" by the rings; %s of threads without a slot, %s after the recorder missed its "
+		"deadline\n",
 		text_number(l->lost_no_slot, b), text_number(l->stale, c));
 	if (l->queue_events)
 		fprintf(out,
 			"            by the queue: %s allocations (%s), %s frees, %s reallocs, %s "
-			"maps, %s other; %s batches dropped whole, %s of records; peak %s",
+			"maps, %s other; %s whole batches dropped, %s of records; peak %s",
 			text_number(l->queue_alloc, a), text_bytes(l->queue_requested, f),
 			text_number(l->queue_free, b), text_number(l->queue_realloc, c),
 			text_number(l->queue_map, d), text_number(l->queue_other, e),
@@ -87,9 +87,10 @@ static void print_losses(const struct mp_losses *l, FILE *out)
 			text_number(l->restart_alloc, a), text_number(l->restart_free, b),
 			text_number(l->restart_realloc, c), text_number(l->restart_map, d));
 	if (l->mismatches)
-		fprintf(out,
-			"            %s addresses were allocated again before a free was seen\n",
-			text_number(l->mismatches, a));
+		fprintf(
+		    out,
+		    "            %s addresses were allocated again although no free was recorded\n",
+		    text_number(l->mismatches, a));
 }
 
 void text_bold(const struct text_options *o, FILE *out, const char *text)
@@ -120,14 +121,15 @@ static void text_processes(const struct model *m, const char *when, FILE *out)
 
 void text_head(struct model *m, const struct text_options *o, FILE *out)
 {
-	static const char *const reason[] = {"?",
-					     "detached",
-					     "the program ended",
-					     "the program ran another one (exec)",
-					     "time was up",
-					     "an error",
-					     "the session went on with another recorder",
-					     "the recording goes on in another file"};
+	static const char *const reason[] = {
+	    "?",
+	    "detached",
+	    "the program ended",
+	    "the process executed another program (exec)",
+	    "time was up",
+	    "an error",
+	    "the recorder ended, the session stayed for the next one",
+	    "the recording continues in another file"};
 	time_t at = (time_t)(m->info.start_unix_ns / 1000000000u);
 	char when[32] = "?";
 	struct tm tm;
@@ -143,8 +145,8 @@ void text_head(struct model *m, const struct text_options *o, FILE *out)
 			(double)m->end_ns / 1e9);
 	if (m->info.piece)
 		fprintf(out,
-			"piece       %u of a recording, from %.1f s on; what was live then is "
-			"carried\n",
+			"piece       %u of a recording, from %.1f s on; blocks that were live then "
+			"are included\n",
 			m->info.piece, (double)m->info.piece_ns / 1e9);
 	if (m->has_finish)
 		fprintf(out, "ended       %s%s\n",
@@ -195,11 +197,11 @@ void text_resident(const struct model *m, FILE *out)
 	}
 	if (first == last)
 		return;
-	fprintf(out, "resident    %s at %.1f s, %s at %.1f s, at most %s as seen once a second",
+	fprintf(out, "resident    %s at %.1f s, %s at %.1f s, at most %s (sampled once a second)",
 		text_bytes(first->rss, a), (double)first->time_ns / 1e9, text_bytes(last->rss, b),
 		(double)last->time_ns / 1e9, text_bytes(most, c));
 	if (session)
-		fprintf(out, "; memprof's session beside it at most %s", text_bytes(session, a));
+		fprintf(out, "; memprof's session in addition at most %s", text_bytes(session, a));
 	fputc('\n', out);
 }
 
@@ -207,10 +209,12 @@ static void quick_totals(const struct model *m, FILE *out)
 {
 	char a[32], c[24], d[32];
 
-	fputs("quick       by the index: only what is live is known by stack\n", out);
+	fputs("quick       from the index: only live blocks are listed by stack\n", out);
 	if (m->info.sample_interval)
-		fprintf(out, "sampled     one point per %s of requests; live bytes are estimates\n",
-			text_bytes(m->info.sample_interval, c));
+		fprintf(
+		    out,
+		    "sampled     on average one point per %s requested; live bytes are estimates\n",
+		    text_bytes(m->info.sample_interval, c));
 	else
 		fprintf(out, "allocated   %s in %s allocations; %s blocks freed\n",
 			text_bytes(m->total.allocated_bytes, c),
@@ -236,18 +240,18 @@ static void totals(struct model *m, FILE *out)
 
 	if (m->info.sample_interval)
 		fprintf(out,
-			"sampled     one point per %s of requests; bytes and blocks are estimates, "
-			"+- their standard error\n",
+			"sampled     on average one point per %s requested; bytes and blocks are "
+			"estimates, +- their standard error\n",
 			text_bytes(m->info.sample_interval, c));
 	if (m->all)
 		fprintf(out, "filtered    %s of %s allocations, %s of %s\n",
 			text_number(t->allocations, a), text_number(all->allocations, b),
 			text_bytes(t->allocated_bytes, c), text_bytes(all->allocated_bytes, d));
 	if (m->unjudged_blocks)
-		fprintf(
-		    out,
-		    "not judged  %s culled blocks of %s: the filter asks for what was not kept\n",
-		    text_number(m->unjudged_blocks, a), text_bytes(m->unjudged_bytes, c));
+		fprintf(out,
+			"not judged  %s culled blocks of %s: the filter needs data that culling "
+			"did not keep\n",
+			text_number(m->unjudged_blocks, a), text_bytes(m->unjudged_bytes, c));
 	fprintf(out, "allocated   %s%s in %s allocations%s (%s a second)\n",
 		text_bytes(t->allocated_bytes, c), bytes_error(m, t->variance_allocated, d),
 		text_number(t->allocations, a), number_error(m, t->variance_allocations, e),
@@ -274,7 +278,8 @@ static void totals(struct model *m, FILE *out)
 		(double)m->peak_time_ns / 1e9);
 	if (m->carried_blocks)
 		fprintf(out,
-			"carried     %s in %s blocks of the recorder before, in what is live\n",
+			"carried     %s in %s blocks from the previous recorder, included in what "
+			"is live\n",
 			text_bytes(m->carried_bytes, c), text_number(m->carried_blocks, a));
 	if (m->culled_blocks) {
 		fprintf(out,
@@ -305,8 +310,8 @@ static void totals(struct model *m, FILE *out)
 	stack_ends_text(m, "allocations", out);
 	if (m->losses.left_out_allocs || m->losses.left_out_frees)
 		fprintf(out,
-			"left out    %s allocations (other threads, or paused), %s frees of blocks "
-			"that are not in the recording\n",
+			"left out    %s allocations (of other threads, or while paused), %s frees "
+			"of blocks that are not in the recording\n",
 			text_number(m->losses.left_out_allocs, a),
 			text_number(m->losses.left_out_frees, b));
 	fputs("lost        ", out);

@@ -86,7 +86,7 @@ static int begin(struct binaries *b, const struct piece *p, uint64_t at)
 	memcpy(fresh.build_id, p->of.build_id, p->of.build_id_len);
 	vec_for_each (&b->list, known) {
 		if (same_file(known, fresh.build_id, fresh.build_id_len, p->path))
-			fresh.wrong = "is there twice";
+			fresh.wrong = "is in the recording twice";
 	}
 	path = strdup(p->path);
 	fresh.path = path;
@@ -128,7 +128,7 @@ static int read_pieces(struct binaries *b)
 	}
 	vec_for_each (&b->list, binary) {
 		if (binary->have != binary->size && !binary->wrong)
-			binary->wrong = "is damaged or not whole";
+			binary->wrong = "is damaged or incomplete";
 	}
 	return ret;
 }

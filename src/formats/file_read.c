@@ -431,9 +431,10 @@ int mpf_next(struct mpf_reader *r, struct mpf_item *item, struct mp_err *err)
 		get_item(r, tag, item);
 	}
 	if (r->file.bad)
-		return mp_fail(err, MP_EXIT_RECORDING, -EINVAL,
-			       "the recording is corrupt before byte %llu: an item does not decode",
-			       (unsigned long long)r->file.offset);
+		return mp_fail(
+		    err, MP_EXIT_RECORDING, -EINVAL,
+		    "the recording is corrupt before byte %llu: an item cannot be decoded",
+		    (unsigned long long)r->file.offset);
 	return 1;
 }
 

@@ -185,5 +185,5 @@ void scan_doubt_threads(struct image *img, const char *library, struct heap *hea
 			  in_library(img, back, library);
 	}
 	if (inside)
-		heap_doubt_now(heap, "threads that are just in the allocator: %u", inside);
+		heap_doubt_now(heap, "threads inside the allocator: %u", inside);
 }

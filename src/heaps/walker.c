@@ -42,5 +42,6 @@ int walker_run(const struct walker *w, struct image *img, struct heap *heap, str
 		return -ENOENT;
 	heap->allocator = w->name;
 	return mp_fail(err, MP_EXIT_FAILURE, -ENOTSUP,
-		       "%s is there, whose layout on %s is not known", w->name, img->arch->name);
+		       "the process has %s, whose layout on %s memprof does not know", w->name,
+		       img->arch->name);
 }

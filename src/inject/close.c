@@ -118,8 +118,8 @@ static int filter_forbids(const struct target *t, struct mp_err *err)
 {
 	return mp_fail(err, MP_EXIT_NOT_RESTORED, -EACCES,
 		       "the text of process %d is restored, but its seccomp filter does not allow "
-		       "munmap, or cannot be read; memprof's pages stay until, with CAP_SYS_ADMIN: "
-		       "memprof detach -p %d",
+		       "munmap, or cannot be read; memprof's pages stay; if it cannot be read, "
+		       "remove them with CAP_SYS_ADMIN and: memprof detach -p %d",
 		       t->pid, t->pid);
 }
 
@@ -154,8 +154,8 @@ static int take_out(struct session *s, const struct maps *maps, struct mp_err *e
 			       "cannot unmap the agent of process %d: %s", s->t->pid,
 			       strerror(-ret));
 	return ended ? mp_fail(err, MP_EXIT_NOT_RESTORED, ended,
-			       "the agent of process %d is out, but its thread %d could not be "
-			       "put back: %s",
+			       "the agent was removed from process %d, but the registers of thread "
+			       "%d could not be restored: %s",
 			       s->t->pid, r.carrier->tid, strerror(-ended))
 		     : 0;
 }
@@ -190,8 +190,8 @@ static int check_session(const struct session *s, int ret, const struct maps *ma
 		return 0;
 	if (ret && ret != -ESRCH)
 		return mp_fail(err, MP_EXIT_NOT_RESTORED, ret,
-			       "cannot look at process %d: %s; what memprof put into it stays "
-			       "until: memprof detach -p %d",
+			       "cannot inspect process %d: %s; the session stays in it, remove it "
+			       "with: memprof detach -p %d",
 			       s->t->pid, strerror(-ret), s->t->pid);
 	return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH,
 		       "process %d has ended or runs another program: there is nothing to restore",
@@ -241,24 +241,24 @@ static int pages_stay(const struct target *t, const struct obstacle *why, struct
 {
 	if (why->foreign)
 		return mp_fail(err, MP_EXIT_NOT_RESTORED, -EAGAIN,
-			       "%u functions of process %d were changed by somebody else and left "
-			       "alone; memprof's pages stay",
+			       "%u functions of process %d were changed by another tool and not "
+			       "restored; memprof's pages stay",
 			       why->foreign, t->pid);
 	if (why->sharer)
 		return mp_fail(err, MP_EXIT_NOT_RESTORED, -EAGAIN,
 			       "the text of process %d is restored, but process %d, which shares "
-			       "its memory, may be inside the agent; its pages stay until that "
-			       "one has ended, and: memprof detach -p %d",
+			       "its memory, may be inside the agent; its pages stay, remove them "
+			       "after that process has ended with: memprof detach -p %d",
 			       t->pid, why->sharer, t->pid);
 	if (why->coroutine)
 		return mp_fail(err, MP_EXIT_NOT_RESTORED, -EAGAIN,
-			       "the text of process %d is restored, but a coroutine was switched "
-			       "away inside an allocator and will return through the agent; its "
-			       "pages stay until: memprof detach -p %d",
+			       "the text of process %d is restored, but a coroutine was suspended "
+			       "inside an allocator function and will return through the agent; "
+			       "its pages stay, remove them later with: memprof detach -p %d",
 			       t->pid, t->pid);
 	return mp_fail(err, MP_EXIT_NOT_RESTORED, -EAGAIN,
 		       "the text of process %d is restored, but a thread is still inside the "
-		       "agent; its pages stay until: memprof detach -p %d",
+		       "agent; its pages stay, remove them later with: memprof detach -p %d",
 		       t->pid, t->pid);
 }
 
@@ -438,7 +438,8 @@ int session_close(struct session *s, struct mp_err *err)
 	ret = inside_open(&in, s, child);
 	if (ret)
 		mp_fail(err, MP_EXIT_NOT_RESTORED, ret,
-			"out of memory; the agent stays in process %d until: memprof detach -p %d",
+			"out of memory; the agent stays in process %d, remove it with: memprof "
+			"detach -p %d",
 			s->t->pid, s->t->pid);
 	else
 		ret = restore(s, child, &in, &why, err);

@@ -74,13 +74,13 @@ int family_refuse_recorder(pid_t pid, enum mp_exit exit, struct mp_err *err)
 	recorded = recorded_by(pid);
 	if (recorded)
 		return mp_fail(err, exit, -EINVAL,
-			       "process %d is the recorder of process %d and carries no session "
+			       "process %d is the recorder of process %d and is not recorded "
 			       "itself; see: memprof status -p %d",
 			       pid, recorded, recorded);
-	return mp_fail(err, exit, -EINVAL,
-		       "process %d is a memprof recorder and carries no session itself; see: "
-		       "memprof status",
-		       pid);
+	return mp_fail(
+	    err, exit, -EINVAL,
+	    "process %d is a memprof recorder and is not recorded itself; see: memprof status",
+	    pid);
 }
 
 /* Adopts the session of @pid.  Return: 0, to be followed by let_go(), or a negative errno. */

@@ -60,8 +60,8 @@ static int refuse_session(pid_t pid, struct mp_err *err)
 
 	return ret ? ret
 		   : mp_fail(err, MP_EXIT_ATTACHED, -EBUSY,
-			     "process %d carries a memprof session; probes on patched functions "
-			     "would not see what they do; first: memprof detach -p %d",
+			     "process %d has a memprof session, and probes do not work on patched "
+			     "functions; first: memprof detach -p %d",
 			     pid, pid);
 }
 

@@ -282,7 +282,7 @@ static const char *why_not(int error)
 {
 	switch (error) {
 	case -EAGAIN:
-		return "RLIMIT_MEMLOCK (it has locked its memory by mlockall)";
+		return "RLIMIT_MEMLOCK (it has locked its memory with mlockall)";
 	case -EMFILE:
 		return "RLIMIT_NOFILE (it has no descriptor left)";
 	case -EFBIG:
@@ -319,23 +319,21 @@ static int map_all(struct session *s, const struct session_options *o, struct la
 	/* A thread that missed the deadline runs now, so the calls to clean up found no stopped
 	 * thread. */
 	if (ret == -ETIMEDOUT || (ret == -ESRCH && r.carrier->state != THREAD_GONE))
-		return mp_fail(
-		    err, MP_EXIT_NOT_RESTORED, -ETIMEDOUT,
-		    "thread %d of process %d did not get to run (it is frozen, or the "
-		    "machine is overloaded); no function was hooked, and what is left is "
-		    "taken out by: memprof detach -p %d",
-		    r.carrier->tid, t->pid, t->pid);
+		return mp_fail(err, MP_EXIT_NOT_RESTORED, -ETIMEDOUT,
+			       "thread %d of process %d did not run in time (it is frozen, or the "
+			       "machine is overloaded); no function was hooked; remove what is "
+			       "left with: memprof detach -p %d",
+			       r.carrier->tid, t->pid, t->pid);
 	if (ret && back)
-		return mp_fail(
-		    err, MP_EXIT_NOT_RESTORED, ret,
-		    "cannot map the agent into process %d: %s; what is left of it is taken "
-		    "out by: memprof detach -p %d",
-		    t->pid, why_not(ret), t->pid);
+		return mp_fail(err, MP_EXIT_NOT_RESTORED, ret,
+			       "cannot map the agent into process %d: %s; remove what is left "
+			       "with: memprof detach -p %d",
+			       t->pid, why_not(ret), t->pid);
 	if (ret)
 		return mp_fail(err, is_room(ret) ? MP_EXIT_NO_ROOM : MP_EXIT_FAILURE, ret,
 			       "cannot map the agent into process %d: %s", t->pid, why_not(ret));
-	return ended ? mp_fail(err, MP_EXIT_FAILURE, ended, "cannot put thread %d back",
-			       r.carrier->tid)
+	return ended ? mp_fail(err, MP_EXIT_FAILURE, ended,
+			       "cannot restore the registers of thread %d", r.carrier->tid)
 		     : 0;
 }
 

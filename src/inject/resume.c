@@ -75,8 +75,8 @@ int session_resume(struct session *s, struct target *t, struct mp_err *err)
 	if (!s->block || s->journal->state != SS_LIVE || session_is_child(s)) {
 		session_free(s);
 		return mp_fail(err, MP_EXIT_ATTACHED, -EBUSY,
-			       "the session in process %d was not at work when its recorder died; "
-			       "end it first: memprof detach -p %d",
+			       "the session in process %d was not recording when its recorder "
+			       "died; remove it first: memprof detach -p %d",
 			       t->pid, t->pid);
 	}
 	s->adopted = false; /* this recorder owns it now */
@@ -87,8 +87,8 @@ int session_resume(struct session *s, struct target *t, struct mp_err *err)
 	if (ret) {
 		session_free(s);
 		return mp_fail(err, MP_EXIT_FAILURE, ret,
-			       "the session in process %d cannot go on: %s; end it: memprof detach "
-			       "-p %d",
+			       "the session in process %d cannot be continued: %s; remove it with: "
+			       "memprof detach -p %d",
 			       t->pid, strerror(-ret), t->pid);
 	}
 	return 0;

@@ -82,12 +82,12 @@ static int refuse_unknown(const struct session *s, struct mp_err *err)
 
 	if (stranger_append(s->t->pid, err) || !plan->nameless[0] || plan->refused[0])
 		return ret;
-	return mp_fail(err, MP_EXIT_NO_ALLOCATOR, ret,
-		       "process %d (%s): %s is static and has no symbols: whether and where it has "
-		       "a malloc() cannot be told for certain, for --via=kernel neither; attach "
-		       "needs its symbols or its debug file (by build-id); memprof leaks and heap "
-		       "need none",
-		       s->t->pid, s->t->status.name, plan->nameless);
+	return mp_fail(
+	    err, MP_EXIT_NO_ALLOCATOR, ret,
+	    "process %d (%s): %s is static and has no symbols, so memprof cannot be certain where "
+	    "its malloc() is, if it has one (--via=kernel has the same problem); attach needs "
+	    "symbols or the debug file (by build-id); memprof leaks and heap need neither",
+	    s->t->pid, s->t->status.name, plan->nameless);
 }
 
 int session_plan(struct session *s, const struct maps *maps, struct mp_err *err)
@@ -96,9 +96,9 @@ int session_plan(struct session *s, const struct maps *maps, struct mp_err *err)
 
 	if (stranger_is_valgrind(s->t->pid, maps))
 		return mp_fail(err, MP_EXIT_NO_ALLOCATOR, -ENOTSUP,
-			       "process %d (%s) is valgrind, which translates its program: no "
-			       "function of the program is ever executed, so nothing would be "
-			       "recorded; run the program without valgrind",
+			       "process %d (%s) is valgrind, which executes a translation of the "
+			       "program's functions, never the functions themselves, so nothing "
+			       "would be recorded; run the program without valgrind",
 			       s->t->pid, s->t->status.name);
 	ret = hook_plan_make(s->t, maps, NULL, &s->plan, err);
 	return ret || has_allocator(&s->plan) ? ret : refuse_unknown(s, err);
@@ -159,8 +159,8 @@ int session_open(struct session *s, struct target *t, const struct session_optio
 		if (ret)
 			return ret;
 		return mp_fail(err, MP_EXIT_ATTACHED, -EBUSY,
-			       "process %d already carries a memprof session; see: memprof status; "
-			       "end it by: memprof detach -p %d",
+			       "process %d already has a memprof session; see: memprof status; end "
+			       "it with: memprof detach -p %d",
 			       t->pid, t->pid);
 	}
 	ret = session_plan(s, &maps, err);
@@ -297,13 +297,13 @@ int session_adopt(struct session *s, struct target *t, struct mp_err *err)
 	if (!addr || mem_read(&t->mem, addr, &head, sizeof(head)) || head.magic != SS_MAGIC) {
 		maps_free(&maps);
 		return mp_fail(err, MP_EXIT_NO_SESSION, -ENOENT,
-			       "process %d carries no memprof session", t->pid);
+			       "process %d has no memprof session", t->pid);
 	}
 	if (head.version != SS_VERSION) {
 		maps_free(&maps);
 		return mp_fail(err, MP_EXIT_FAILURE, -EPROTO,
-			       "the session in process %d is of another memprof version (%u, this "
-			       "one is %u); use that one to detach",
+			       "the session in process %d belongs to another memprof version (%u, "
+			       "this is %u); detach with that version",
 			       t->pid, head.version, SS_VERSION);
 	}
 	ret = family_refuse_recorder(t->pid, MP_EXIT_NO_SESSION, err);

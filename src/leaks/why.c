@@ -59,8 +59,8 @@ static void name_root(struct why *w, struct image *img)
 			 m ? m->path : "?", r->addr);
 		return;
 	case ROOT_CODE:
-		snprintf(w->root_name, sizeof(w->root_name), "code made at run time, at %#" PRIx64,
-			 r->addr);
+		snprintf(w->root_name, sizeof(w->root_name),
+			 "code generated at run time, at %#" PRIx64, r->addr);
 		return;
 	case ROOT_MEMORY:
 		snprintf(w->root_name, sizeof(w->root_name), "mapped memory %.150s at %#" PRIx64,

@@ -71,8 +71,8 @@ static int read_index(struct model *m, const char *path, struct mp_err *err)
 
 int quick_load(const char *path, struct model *m, struct mp_err *err)
 {
-	static const struct history_progress nobody;
-	int ret = model_begin(m, path, &nobody, err);
+	static const struct history_progress no_progress;
+	int ret = model_begin(m, path, &no_progress, err);
 
 	if (!ret)
 		ret = mpf_open(path, &m->reader, &m->info, err);

@@ -62,8 +62,8 @@ static int read_part(struct merge_part *p, const char *path, struct mp_err *err)
 		ret = out_of_memory(err);
 	if (!ret && p->info.processes)
 		ret = mp_fail(err, MP_EXIT_RECORDING, -EINVAL,
-			      "%s is merged already, of several processes: merge all recordings at "
-			      "once",
+			      "%s is a merged recording of several processes: merge all the "
+			      "original recordings in one command",
 			      path);
 	return ret;
 }
@@ -93,8 +93,7 @@ static int check_pieces(const struct merge_part *a, const struct merge_part *b, 
 			       a->path, b->path, a->info.piece + 1);
 	if (a->truncated)
 		return mp_fail(err, MP_EXIT_RECORDING, -EINVAL,
-			       "%s was cut off: what comes after it cannot be merged with it",
-			       a->path);
+			       "%s was cut off: later pieces cannot be merged with it", a->path);
 	return 0;
 }
 
@@ -138,8 +137,7 @@ static int check_process(const struct merge_parts *p, const struct merge_process
 		return 0;
 	return refuse(
 	    err, a, b,
-	    "they are of one process at different times, and what became of its blocks in "
-	    "between is not known");
+	    "both are of one process at different times, and the events between them are missing");
 }
 
 static int by_start(const void *a, const void *b)

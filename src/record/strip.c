@@ -90,8 +90,8 @@ int recording_strip(const char *from, const char *to, uint64_t age_ns, bool *tru
 	if (!ret) {
 		if (info.sample_interval)
 			ret = mp_fail(err, MP_EXIT_USAGE, -EINVAL,
-				      "%s is a sample: its blocks stand for others and cannot "
-				      "become sums",
+				      "%s is a sampled recording, whose blocks represent others "
+				      "and cannot be replaced by sums",
 				      from);
 		if (info.processes)
 			ret = mp_fail(err, MP_EXIT_USAGE, -EINVAL,

@@ -394,11 +394,10 @@ static int take_all(struct image *img, struct core *c, const char *path, struct 
 		return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "%s has no segments", path);
 	need = size_needed(c->elf, n);
 	if (need > c->file_size)
-		return mp_fail(
-		    err, MP_EXIT_USAGE, -EINVAL,
-		    "%s is cut off: %llu of %llu bytes (ulimit -c, a full disk); what is "
-		    "missing could be what points to a block",
-		    path, (unsigned long long)c->file_size, (unsigned long long)need);
+		return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
+			       "%s is cut off: %llu of %llu bytes (ulimit -c, a full disk); the "
+			       "missing part may have the only pointer to a block",
+			       path, (unsigned long long)c->file_size, (unsigned long long)need);
 	/* Segments first: NT_FILE then gives them names. */
 	for (int notes = 0; notes < 2; notes++) {
 		for (size_t i = 0; i < n; i++) {
@@ -433,9 +432,10 @@ static int check_header(struct image *img, Elf *elf, const char *path, struct mp
 	if (img->arch && img->arch->elf_data == arch_native()->elf_data)
 		return 0;
 	if (img->arch)
-		return mp_fail(err, MP_EXIT_ARCH, -ENOEXEC,
-			       "%s is of a machine (%s) whose byte order is not this one's", path,
-			       img->arch->name);
+		return mp_fail(
+		    err, MP_EXIT_ARCH, -ENOEXEC,
+		    "%s is of a machine (%s) whose byte order differs from this machine's", path,
+		    img->arch->name);
 	return mp_fail(err, MP_EXIT_ARCH, -ENOEXEC,
 		       "%s is of an architecture that this memprof does not know (ELF machine %u, "
 		       "%d bits)",

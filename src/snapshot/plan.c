@@ -97,8 +97,8 @@ static int check_userfaultfd(const struct target *t, struct mp_err *err)
 	if (!uses_userfaultfd(t->pid))
 		return 0;
 	return mp_fail(err, MP_EXIT_FAILURE, -EBUSY,
-		       "process %d (%s) uses userfaultfd, so a copy could wait for its own "
-		       "handler for ever; --pre-copy and --in-place work without a copy",
+		       "process %d (%s) uses userfaultfd, so fork() could wait forever for the "
+		       "process's own handler; --pre-copy and --in-place work without a copy",
 		       t->pid, t->status.name);
 }
 
@@ -120,14 +120,14 @@ static int check_pre_copy(const struct snapshot_plan *plan, const struct target 
 	uint64_t room = precopy_room();
 
 	if (t->arch->nr.userfaultfd < 0 || !track_supported())
-		return mp_fail(
-		    err, MP_EXIT_FAILURE, -ENOSYS,
-		    "this kernel cannot tell which pages are written (userfaultfd with "
-		    "WP_ASYNC and PAGEMAP_SCAN, Linux 6.7), so --pre-copy does not work");
+		return mp_fail(err, MP_EXIT_FAILURE, -ENOSYS,
+			       "--pre-copy needs a kernel that reports written pages (userfaultfd "
+			       "with WP_ASYNC and PAGEMAP_SCAN, Linux 6.7)");
 	if (room < plan->memory)
 		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM,
-			       "--pre-copy reads %" PRIu64 " MiB of process %d into memprof, and "
-			       "only %" PRIu64 " MiB can be had; --in-place works without",
+			       "--pre-copy needs %" PRIu64
+			       " MiB of memory to read process %d, and only %" PRIu64
+			       " MiB are available; --in-place does not need it",
 			       plan->memory >> 20, t->pid, room >> 20);
 	return 0;
 }
@@ -224,10 +224,10 @@ void snapshot_advice(const struct snapshot_plan *plan, const struct target *t, u
 	if (plan->mode != SNAPSHOT_PRE_COPY && other.pause_ns < plan->max_pause_ns &&
 	    !check_pre_copy(&other, t, NULL))
 		snprintf(text + strlen(text), size - strlen(text),
-			 " would do, or --pre-copy, of which %.1f ms are predicted",
+			 " would be enough; or use --pre-copy, predicted to pause for %.1f ms",
 			 (double)other.pause_ns / 1e6);
 	else
-		snprintf(text + strlen(text), size - strlen(text), " would do");
+		snprintf(text + strlen(text), size - strlen(text), " would be enough");
 }
 
 const char *snapshot_mode_name(enum snapshot_mode mode)

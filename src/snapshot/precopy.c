@@ -198,8 +198,8 @@ static int failed(const struct precopy *p, int ret, struct mp_err *err)
 {
 	if (ret == -ETIME)
 		return mp_fail(err, MP_EXIT_FAILURE, ret,
-			       "process %d was let go before all that it had written was read: the "
-			       "pause was going to be longer than is allowed",
+			       "process %d was released before everything it had written was read: "
+			       "the pause would have been longer than allowed",
 			       p->pid);
 	if (ret == -ENOMEM)
 		return mp_fail(err, MP_EXIT_FAILURE, ret,
@@ -290,7 +290,7 @@ int precopy_take(struct precopy *p, struct image *img, const struct deadline *de
 		ret = -ESRCH;
 	if (ret == -ESRCH)
 		return mp_fail(err, MP_EXIT_NO_PROCESS, ret,
-			       "process %d ended, or started another program", p->pid);
+			       "process %d ended, or executed another program", p->pid);
 	if (ret)
 		return failed(p, ret, err);
 	image_freeze(img, &p->frozen);

@@ -114,7 +114,7 @@ static int too_long(const struct snapshot *s, uint64_t ns, const char *why, stru
 	snapshot_advice(&s->plan, s->t, ns, advice, sizeof(advice));
 	return mp_fail(
 	    err, MP_EXIT_FAILURE, -ETIME,
-	    "process %d was let go after %.1f ms: %s, and --max-pause is %" PRIu64 " ms; %s",
+	    "process %d was released after %.1f ms: %s, and --max-pause is %" PRIu64 " ms; %s",
 	    s->t->pid, (double)stopped_ns(s) / 1e6, why, s->plan.max_pause_ns / 1000000, advice);
 }
 
@@ -126,7 +126,7 @@ static int check_pause(const struct snapshot *s, struct mp_err *err)
 
 	if (!s->plan.max_pause_ns || all <= s->plan.max_pause_ns)
 		return 0;
-	snprintf(why, sizeof(why), "to copy it would take %.1f ms more",
+	snprintf(why, sizeof(why), "copying it would take %.1f ms more",
 		 (double)s->plan.copy_pause_ns / 1e6);
 	return too_long(s, all, why, err);
 }
@@ -254,9 +254,9 @@ static int read_pre_copy(struct snapshot *s, uint64_t max_ms, struct mp_err *err
 
 	if (!ret && too_much(s, max_ms))
 		ret = mp_fail(err, MP_EXIT_FAILURE, -ETIME,
-			      "process %d writes so much that %" PRIu64
-			      " MiB would be left to be read in the stop, about %.1f ms; it was "
-			      "left alone",
+			      "process %d writes memory so fast that %" PRIu64
+			      " MiB would have to be read while it is stopped, about %.1f ms; it "
+			      "was left alone",
 			      s->t->pid, s->pre.left >> 20, (double)precopy_expect(&s->pre) / 1e6);
 	return ret ? ret : stop_and_take(s, max_ms, err);
 }
@@ -325,8 +325,8 @@ static int end(struct snapshot *s, struct mp_err *err)
 	if (s->plan.mode == SNAPSHOT_PRE_COPY) {
 		if (!precopy_holds(&s->pre))
 			ret = mp_fail(err, MP_EXIT_NO_PROCESS, -ENODATA,
-				      "process %d ended, or started another program, before all of "
-				      "it was looked at",
+				      "process %d ended, or executed another program, before all "
+				      "its memory was read",
 				      s->t->pid);
 		precopy_free(&s->pre);
 	} else if (s->copy.pid) {

@@ -62,7 +62,7 @@ static void *map(uint64_t bytes)
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 
 	if (p == MAP_FAILED)
-		die("no memory for its tables", strerror(errno));
+		die("no memory for the tables", strerror(errno));
 	return p;
 }
 
@@ -343,7 +343,7 @@ static void usage(int status)
 {
 	fputs(
 	    "usage: memprof-replay [--json] [--touch BYTES] FILE\n"
-	    "Does the allocations of a recording again and says how long it took and how much\n"
+	    "Repeats the allocations of a recording and prints how long they took and how much\n"
 	    "memory was resident.  FILE is from memprof report RECORDING --replay -o FILE.\n"
 	    "  --touch BYTES   write to each page of the first BYTES of a block (default 1048576)\n"
 	    "Another allocator: LD_PRELOAD=libjemalloc.so.2 memprof-replay FILE\n",
@@ -382,7 +382,7 @@ int main(int argc, char **argv)
 	if (r.failed)
 		die("the allocator", "returned NULL");
 	if (r.wrong)
-		die("the allocator", "changed the contents of a block, or gave a wrong one");
+		die("the allocator", "changed the contents of a block, or returned a wrong one");
 	print(&r, json);
 	return 0;
 }

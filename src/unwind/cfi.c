@@ -32,26 +32,26 @@ static uint64_t address_of(const struct cfi *cfi, uint64_t value)
 }
 
 /* Reads a number in one of the formats of DW_EH_PE_*, without adding its base. */
-static int64_t take_encoded(const struct cfi *cfi, struct bytes *b, uint8_t encoding)
+static uint64_t take_encoded(const struct cfi *cfi, struct bytes *b, uint8_t encoding)
 {
 	switch (encoding & FORMAT) {
 	case DW_EH_PE_absptr:
-		return (int64_t)bytes_take(b, word_of(cfi));
+		return bytes_take(b, word_of(cfi));
 	case DW_EH_PE_uleb128:
-		return (int64_t)bytes_uleb(b);
+		return bytes_uleb(b);
 	case DW_EH_PE_sleb128:
-		return bytes_sleb(b);
+		return (uint64_t)bytes_sleb(b);
 	case DW_EH_PE_udata2:
-		return (int64_t)bytes_take(b, 2);
+		return bytes_take(b, 2);
 	case DW_EH_PE_sdata2:
-		return bytes_take_signed(b, 2);
+		return (uint64_t)bytes_take_signed(b, 2);
 	case DW_EH_PE_udata4:
-		return (int64_t)bytes_take(b, 4);
+		return bytes_take(b, 4);
 	case DW_EH_PE_sdata4:
-		return bytes_take_signed(b, 4);
+		return (uint64_t)bytes_take_signed(b, 4);
 	case DW_EH_PE_udata8:
 	case DW_EH_PE_sdata8:
-		return (int64_t)bytes_take(b, 8);
+		return bytes_take(b, 8);
 	}
 	b->lacking = true;
 	return 0;
@@ -60,13 +60,13 @@ static int64_t take_encoded(const struct cfi *cfi, struct bytes *b, uint8_t enco
 static uint64_t take_address(const struct cfi *cfi, struct bytes *b, uint8_t encoding)
 {
 	uint64_t at = cfi->addr + (uint64_t)(b->p - cfi->data);
-	int64_t value = take_encoded(cfi, b, encoding);
+	uint64_t value = take_encoded(cfi, b, encoding);
 
 	if ((encoding & APPLICATION) == DW_EH_PE_pcrel)
-		value += (int64_t)at;
+		value += at;
 	else if (encoding & APPLICATION)
 		b->lacking = true;
-	return address_of(cfi, (uint64_t)value);
+	return address_of(cfi, value);
 }
 
 struct entry {
@@ -175,7 +175,7 @@ static bool read_fde(const struct cfi *cfi, const struct entry *e, const struct 
 	uint64_t length;
 
 	fde->start = take_address(cfi, &b, cie->encoding);
-	length = (uint64_t)take_encoded(cfi, &b, cie->encoding & FORMAT);
+	length = take_encoded(cfi, &b, cie->encoding & FORMAT);
 	fde->end = fde->start + address_of(cfi, length);
 	fde->cie = e->cie;
 	if (cie->sized)

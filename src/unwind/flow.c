@@ -123,6 +123,14 @@ static void sp_set(struct state *s, int64_t at)
 	}
 }
 
+/* A register farther from the CFA than the largest frame is not a frame pointer. */
+static void fp_set(struct state *s, int64_t at)
+{
+	s->fp_known = at >= -MAX_FRAME && at <= MAX_FRAME;
+	if (s->fp_known)
+		s->fp_at = (int32_t)at;
+}
+
 static void change_sp(struct flow *f, const struct arch_frame_insn *i)
 {
 	struct state *s = &f->now;
@@ -217,14 +225,14 @@ static void note_copy(struct flow *f, const struct arch_frame_insn *i)
 	bool columned = i->copy != ARCH_NO_REG && f->arch->column[i->copy] >= 0;
 
 	if (s->fp_known && i->add == s->fp)
-		s->fp_at += i->add_n;
+		fp_set(s, (int64_t)s->fp_at + i->add_n);
 	else if (s->fp_known && (i->writes | i->loads) >> s->fp & 1)
 		s->fp_known = false;
 	if (columned && s->sp_known && !(s->fp_known && s->fp_holds)) {
 		s->fp = i->copy;
-		s->fp_at = s->sp_at + i->copy_n;
-		s->fp_known = true;
-		s->fp_holds = !(s->changed >> f->link & 1) && is_frame_pointer(f, s->fp);
+		fp_set(s, (int64_t)s->sp_at + i->copy_n);
+		s->fp_holds =
+		    s->fp_known && !(s->changed >> f->link & 1) && is_frame_pointer(f, s->fp);
 	}
 	if (i->constant != ARCH_NO_REG) {
 		if (!i->more)

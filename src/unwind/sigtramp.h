@@ -9,8 +9,10 @@
 
 /**
  * sigtramp_rows() - add rows for all trampolines in some code
- * @code, @n: executable bytes at @addr, above the rows of @t A handler's return address is the
- * first byte of a trampoline and is searched for one byte before, so rows begin there.
+ * @code, @n: executable bytes at @addr, above the rows of @t
+ *
+ * A handler's return address is the first byte of a trampoline and is searched for one byte before, so
+ * rows begin there.
  * Return: 0 or -ENOMEM.
  */
 int sigtramp_rows(const struct arch *arch, const uint8_t *code, size_t n, uint64_t addr,

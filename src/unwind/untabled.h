@@ -10,9 +10,11 @@
 /**
  * untabled_rows() - derive rows from .ARM.exidx and from the code itself
  * @known: existing rows, which tell where functions start
- * @t: empty; receives rows of all code, including code that @known covers If both have a rule,
- * .ARM.exidx decides which rule is valid at calls.  If the code analysis finds the same rule, it
- * decides where in the function the rule begins and ends.
+ * @t: empty; receives rows of all code, including code that @known covers
+ *
+ * If both have a rule, .ARM.exidx decides which rule is valid at calls.  If the code analysis finds
+ * the same rule, it decides where in the function the rule begins and ends.
+ *
  * Return: 0 (also on architectures that do not need this) or -ENOMEM.
  */
 int untabled_rows(Elf *elf, const struct arch *arch, const struct unwind_table *known,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Modules: unwind tables, build-id, symbols of a file that an enemy made. */
+/* Reads unwind tables, build-id and symbols from a malicious ELF file. */
 #include <gelf.h>
 #include "formats/file.h"
 #include "fuzz.h"

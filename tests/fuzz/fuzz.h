@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the fuzz targets share: an input taken apart piece by piece, and as a file. */
+/* Shared by the fuzz targets: takes values from the input, and makes files of it. */
 #ifndef TESTS_FUZZ_FUZZ_H
 #define TESTS_FUZZ_FUZZ_H
 
@@ -18,7 +18,7 @@ struct input {
 	size_t left;
 };
 
-/* The next @n bytes into @out; zeros behind the end. */
+/* Copies the next @n bytes of the input to @out; zeros after its end. */
 static inline void input_take(struct input *in, void *out, size_t n)
 {
 	size_t got = n < in->left ? n : in->left;
@@ -37,7 +37,7 @@ static inline uint64_t input_number(struct input *in, size_t bytes)
 	return v;
 }
 
-/* A file of its own with these bytes; @path gets its name.  Return: descriptor. */
+/* Makes a file in memory with these bytes.  Return: its descriptor; @path gets its path. */
 static inline int input_file(const void *data, size_t size, char path[64])
 {
 	int fd = memfd_create("fuzz", MFD_CLOEXEC);
@@ -48,7 +48,7 @@ static inline int input_file(const void *data, size_t size, char path[64])
 	return fd;
 }
 
-/* A NUL-terminated copy on the heap, so that a read behind its end is seen. */
+/* Return: a NUL-terminated copy on the heap, so that ASan detects a read after its end. */
 static inline char *input_text(const uint8_t *data, size_t size)
 {
 	char *s = malloc(size + 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Everything that leaks/ does with the memory of a process.  First byte 0: the rest is a core file
- * as it is.  Else a second byte says of which architecture, and the rest is a thread's registers
- * and mappings: see take_map().
+ * Everything that leaks/ does with the memory of a process.  First byte 0: the rest is a core file.
+ * Else the second byte selects the architecture, and the rest is a thread's registers and mappings,
+ * see take_map().
  */
 #include <errno.h>
 #include <gelf.h>
@@ -21,13 +21,13 @@ static const char *const paths[] = {"",
 				    "/lib/libtcmalloc.so.4",
 				    "/lib/libmimalloc.so.2"};
 
-/* What the input has of each mapping; behind it there are zeros. */
+/* The input's bytes for each mapping; the rest of the mapping is zeros. */
 struct content {
 	const uint8_t *at;
 	size_t size;
 };
 struct world {
-	VEC(struct content) contents; /* as the image's maps */
+	VEC(struct content) contents; /* same indexes as the image's maps */
 };
 
 static size_t read_bytes(struct image *img, uint64_t addr, void *to, size_t len)
@@ -71,8 +71,8 @@ static int no_file(struct image *img, const struct image_map *map)
 
 static const struct image_ops ops = {.fetch = read_bytes, .present = present, .open_file = no_file};
 
-/* 8 bytes of address, which are rounded down; 1 of permissions and name; 2 of pages; 2 of how many
- * bytes of content follow. */
+/* Takes a mapping from the input: address (8 bytes, rounded down to a page), permissions and name
+ * (1), number of pages (2), number of bytes of content that follow (2). */
 static void take_map(struct image *img, struct world *w, struct input *in)
 {
 	uint64_t start = input_number(in, 8) & ~0xfffull, what = input_number(in, 1);
@@ -96,7 +96,7 @@ static void take_map(struct image *img, struct world *w, struct input *in)
 		abort();
 }
 
-/* Below all others: constants by which allocators are found. */
+/* Adds mappings below all others, with the constants by which allocators are found. */
 static void take_constants(struct image *img, struct world *w)
 {
 	static const char *const text[] = {"<jemalloc>", "TCMALLOC_", "mimalloc: "};
@@ -149,7 +149,7 @@ static void memory(struct input *in)
 	vec_free(&w.contents);
 }
 
-/* An executable without a build-id goes with every core. */
+/* Makes an executable without a build-id, which matches every core. */
 static int any_program(char path[64])
 {
 	GElf_Ehdr eh;

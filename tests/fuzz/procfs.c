@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Texts of /proc. */
+/* Parsers of the text files of /proc. */
 #include "attach/procfs.h"
 #include "fuzz.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Recordings, in every report format, by their index, compared, stripped and symbolized.  First
- * byte 0: the rest is the file as it is.  Else the rest is chunks, each a 2-byte length and its
- * items, framed here so that checksums are right; the length's highest bit makes it the index, the
- * next one a piece of a binary.
+ * Recordings, in every report format, by their index, compared, stripped and symbolized.  The
+ * second byte selects options.  If the first byte is 0, the rest is a file.  Else the rest is
+ * chunks, each a 2-byte length and its payload; this program adds headers with valid checksums. The
+ * highest bit of the length makes the chunk an index, the next bit a part of a binary.
  */
 #include <zlib.h>
 #include <zstd.h>
@@ -39,7 +39,7 @@ static size_t put_chunk(uint8_t *file, size_t at, size_t room, enum chunk_type t
 
 static size_t frame(struct input *in, uint8_t *file, size_t room)
 {
-	static const uint8_t info[24] = {1}; /* id, numbers, no strings */
+	static const uint8_t info[24] = {1}; /* id, numbers, no texts */
 	size_t at = 12;
 
 	memcpy(file, CHUNK_FILE_MAGIC, 8);

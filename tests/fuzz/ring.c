@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Rings of an untrusted producer: batches as the reader takes them, through the aggregator, with
- * a session block that holds what the input says.
+ * Rings of an untrusted target: passes batches, as the reader makes them of the rings, to the
+ * aggregator, with a session block whose contents are taken from the input.
  */
 #include "fuzz.h"
 #include "record/internal.h"
@@ -23,7 +23,7 @@ static bool next_module(void *ctx, struct mp_module *m)
 	return false;
 }
 
-/* Batches: number of segments, then for each slot, length, records. */
+/* Takes a batch from the input: number of segments, then for each slot, tid, length, records. */
 static struct batch *take_batch(struct input *in, uint64_t now)
 {
 	struct batch *b = calloc(1, sizeof(*b));
@@ -53,7 +53,7 @@ static struct batch *take_batch(struct input *in, uint64_t now)
 
 static void records_in_time(struct batch *b, uint64_t now)
 {
-	/* A fixed time would be of the past or the future for good: small numbers count back. */
+	/* Small times are relative to now: an input with absolute times would be out of date. */
 	for (size_t at = 0; at + 16 <= b->bytes; at += 8) {
 		struct mpr_free *f = (void *)(b->data + at);
 

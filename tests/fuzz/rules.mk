@@ -1,4 +1,4 @@
-# Fuzz targets: tests/fuzz/*.c with libFuzzer, AddressSanitizer and UBSan, in a build of their own.
+# Fuzz targets: tests/fuzz/*.c with libFuzzer, AddressSanitizer and UBSan, in a separate build.
 # `make fuzz` runs each for FUZZ_SECONDS from the corpus in tests/fuzz/corpus.
 
 FUZZ_SECONDS ?= 60

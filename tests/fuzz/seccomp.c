@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Filters: whatever the program, it ends, and nothing outside its data is touched. */
+/* Seccomp filters: the interpreter must end for every program and access only its own data. */
 #include "attach/seccomp.h"
 #include "fuzz.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What tables are made of, for every architecture: call frame information, .ARM.exidx, code without
- * tables, signal handlers' way back.  First byte: the architecture, second: which reader; the rest
- * is what it reads, or the only segment of a module that is whole otherwise, which fuzzing of whole
- * files (elf.c) would not come upon.
+ * The sources of unwind tables, for every architecture: call frame information, .ARM.exidx, code
+ * without tables, signal trampolines.  The first byte selects the architecture, the second the
+ * reader.  The rest is what the reader reads, or the sections of a module that is otherwise valid,
+ * which fuzzing whole files (elf.c) would hardly find.
  */
 #include <gelf.h>
 #include "fuzz.h"
@@ -17,14 +17,14 @@
 
 enum { BASE = 0x400000, HEADERS = 0x400 };
 
-/* Where a module says it lies: the last one's end wraps around. */
+/* Addresses of a module; at the last one its end wraps around. */
 static const uint64_t bases[] = {BASE, 0, 0xfffff000, 0xfffffffffffff000};
 
 static const struct arch *const archs[] = {&arch_x86_64, &arch_aarch64, &arch_arm, &arch_mips64,
 					   &arch_mips64be};
 #define NARCHS (sizeof(archs) / sizeof(archs[0]))
 
-/* A rule names columns that there are. */
+/* Checks that all columns in a rule exist. */
 static void check_rule(const struct uw_full *f)
 {
 	if (!f)
@@ -42,7 +42,7 @@ struct rows {
 	bool any;
 };
 
-/* Rows come in order and inside of their function. */
+/* Checks that rows are in order and inside their function. */
 static int check_row(void *ctx, uint64_t pc, const struct uw_full *rule)
 {
 	struct rows *r = ctx;
@@ -236,7 +236,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 8)
 		return 0;
 	elf_version(EV_CURRENT);
-	/* On the heap, so that reads behind the end are seen. */
+	/* Copy it to the heap, so that ASan detects reads after the end. */
 	own = malloc(in.left);
 	if (!own)
 		return 0;

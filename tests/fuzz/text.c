@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Texts that people and programs give: values of options, mangled names. */
+/* Parsers of texts: values of options, mangled names. */
 #include "cmd/cmd.h"
 #include "fuzz.h"
 #include "model/filter.h"
 #include "unwind/symbols.h"
 
-/* One condition: by its number, with any value. */
+/* Sets the filter condition with this number to any value. */
 static void filter(uint32_t number, const char *value)
 {
 	struct filter_name name;

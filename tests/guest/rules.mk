@@ -1,10 +1,10 @@
-# Guests: memprof in a real kernel of its architecture under qemu-system.  The file beside the
-# image says of which, and where Debian's kernel is.
+# Guests: tests of memprof on a real kernel of each architecture, in qemu-system.  The image is
+# guest.cpio; the file guest.cpio.arch has the architecture and the path of Debian's kernel.
 GUEST_SYSROOT = $(or $(SYSROOT),$(CURDIR)/build/sysroot)
 GUEST_VICTIMS = $(addprefix $(O)/victims/,verify verify-static exact faults stacks throws restart signals family flood \
 	leaky blocks blocks-static cases loaders libwrapper.so block objects objects-stripped sandbox \
 	$(if $(filter x86_64 aarch64,$(ARCH)),blocks-musl-static))
-# A32 code; what the compiler makes otherwise, and Debian's libraries are, is Thumb code.
+# A32 code.  By default the compiler makes Thumb code, and Debian's libraries are Thumb code.
 ifeq ($(ARCH),arm)
 GUEST_VICTIMS += $(addprefix $(O)/victims/,stacks-a32 exact-a32 libwrapper-a32.so)
 endif
@@ -23,7 +23,7 @@ GUESTS = x86_64 aarch64 arm mips64
 GUEST_FOLDERS = $(foreach a,$(GUESTS),$(if $(filter $(a),$(HOST_ARCH)),build,build/$(a)))
 
 .PHONY: guest check-guest check-guests guest-recordings guest-table sysroots
-# What guests run on, and the packages whose functions the unit tests relocate.
+# Fetches the sysroots: the systems of the guests, and packages whose functions the unit tests relocate.
 sysroots:
 	@for a in $(GUESTS); do scripts/sysroot $$a build/sysroot || exit 1; done
 guest: $(O)/guest.cpio
@@ -33,17 +33,18 @@ $(O)/guest.cpio: $(O)/memprof $(GUEST_VICTIMS) tests/guest/image.py
 	@echo $(ARCH) $(GUEST_SYSROOT)/$(ARCH)/boot/vmlinuz >$@.arch
 	tests/guest/build-image $(GUEST_SYSROOT)/$(ARCH) $(O) $@ $(STRIP) $(GUEST_VICTIMS)
 
-# Of one architecture (make ARCH=arm check-guest), and of all.
+# The tests in the guest of one architecture (make ARCH=arm check-guest).
 check-guest: $(O)/guest.cpio
 	prove --failures --comments --exec tests/guest/run $<
 check-guests: ## all tests in the guests, as a table
 	for a in $(GUESTS); do $(MAKE) ARCH=$$a guest || exit 1; done
 	prove --failures --comments --exec tests/guest/run $(GUEST_FOLDERS:%=%/guest.cpio)
 	tests/guest/table --check $(GUEST_FOLDERS)
-# The table in doc/architectures.md, of what ran last.
+# Prints the table of doc/architectures.md from the results of the last runs.
 guest-table:
 	tests/guest/table $(GUEST_FOLDERS)
-# tests/recordings, which memprof of every architecture has to read: made again when the format changes.
+# Makes tests/recordings, which memprof must read on every architecture.  To be run when the format
+# changes.
 guest-recordings:
 	for a in $(GUESTS); do $(MAKE) ARCH=$$a guest || exit 1; done
 	tests/guest/recordings $(GUEST_FOLDERS:%=%/guest.cpio)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What the tests on real programs share: starting programs, memprof's commands, identity."""
+"""Helpers shared by the tests on real programs: they start programs, run memprof's commands and compare a
+process before and after."""
 import hashlib
 import json
 import os
@@ -19,11 +20,11 @@ MEMPROF = os.environ.get("MEMPROF", ROOT + "/build/memprof")
 FAULTY = os.environ.get("MEMPROF_FAULTY", os.path.dirname(MEMPROF) + "/faults/memprof")
 VICTIMS = os.environ.get("VICTIMS", ROOT + "/build/victims")
 FULL = bool(os.environ.get("MEMPROF_FULL"))
-GUEST = bool(os.environ.get("MEMPROF_GUEST"))  # an emulated machine: everything takes ten times as long
+GUEST = bool(os.environ.get("MEMPROF_GUEST"))  # an emulated machine, about ten times slower
 
 
 def wait_for(what, seconds=600 if GUEST else 120):
-    """Polls until what() is true; what it was."""
+    """Polls until what() returns something true, and returns that."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         r = what()
@@ -34,18 +35,19 @@ def wait_for(what, seconds=600 if GUEST else 120):
 
 
 def at_work(pid):
-    """Whether a program that was just started is: its first thread waits, or has computed for a while."""
+    """Whether a program that was just started is past its startup: its first thread waits for something, or
+    has used some CPU time."""
     try:
         with open(f"/proc/{pid}/task/{pid}/stat", "rb") as f:
             fields = f.read().rsplit(b")", 1)[1].split()
     except (FileNotFoundError, ProcessLookupError):
-        return True  # it has ended
+        return True  # the program has ended
     return fields[0] not in b"RD" or int(fields[11]) + int(fields[12]) >= 20
 
 
 def settle(pid):
-    """Waits for a program that says nothing when it is ready.  One that is always in calls which cannot be
-    interrupted is not waited for."""
+    """Waits until a program that prints nothing when it is ready is at work.  Gives up after ten seconds: a
+    program that is always in uninterruptible system calls never looks ready."""
     time.sleep(2 if GUEST else 0.2)
     end = time.monotonic() + 10
     while not (at_work(pid) and (time.sleep(0.02) or at_work(pid))) and time.monotonic() < end:
@@ -83,7 +85,7 @@ class Case(unittest.TestCase):
         return p
 
     def needs_a32(self):
-        """For tests of victims that the guest of ARM has only."""
+        """Skips a test whose victim exists only on the ARM guest."""
         if os.uname().machine != "armv7l":
             self.skipTest("not a processor with A32 code")
 
@@ -97,18 +99,18 @@ class Case(unittest.TestCase):
         self.memprof("detach", "-p", pid)
 
     def recorder(self, pid):
-        """The recorder that is at work on the process, 0 if none."""
+        """Returns the pid of the recorder that records the process, 0 if there is none."""
         for s in json.loads(self.memprof("status", "--json").stdout):
             if s["pid"] == pid and s["state"] == "recording" and s["recorder_alive"]:
                 return s["recorder"]
         return 0
 
     def wait_recorded(self, pid):
-        """Until a recorder is at work on the process, which it returns."""
+        """Waits until a recorder records the process; returns the recorder's pid."""
         return wait_for(lambda: self.recorder(pid))
 
     def record(self, pid, seconds=0.3, *more):
-        """Attaches for a while; the recording's path."""
+        """Attaches for some seconds; returns the recording's path."""
         f = self.path("rec.memprof")
         self.memprof("attach", "-q", "-p", pid, "-o", f, "--for", f"{int(seconds * 1000)}ms", *more)
         return f
@@ -117,7 +119,7 @@ class Case(unittest.TestCase):
         return json.loads(self.memprof("report", recording, "--json", *more).stdout)
 
     def finish(self, p, timeout=120):
-        """SIGTERM; what it said at its end, which must be a good one."""
+        """Sends SIGTERM and returns the program's output.  Its exit status must be 0."""
         p.terminate()
         out, _ = p.communicate(timeout=timeout)
         self.assertEqual(p.returncode, 0, out)
@@ -125,7 +127,7 @@ class Case(unittest.TestCase):
 
 
 def calls(report):
-    """Calls by function, over all modules."""
+    """The number of calls of each function, summed over all modules."""
     sums = {}
     for f in report["functions"]:
         sums[f["function"]] = sums.get(f["function"], 0) + f["calls"]
@@ -142,13 +144,14 @@ def maps(pid):
 
 
 def stopped(pid):
-    """Whether all threads of it stand in a job-control stop."""
+    """Whether all threads of the process are in a job-control stop."""
     return all(re.search(r"^State:\tT", read(f"/proc/{pid}/task/{tid}/status").decode(), re.M)
                for tid in os.listdir(f"/proc/{pid}/task"))
 
 
 def wait_hooked(pid, path):
-    """Until some text of the file is changed, of each copy of it: its pages have copies."""
+    """Waits until memprof has patched the text of the file, in each of its mappings: a written page becomes
+    an anonymous copy."""
     def hooked():
         current, copied = None, []
         for line in read(f"/proc/{pid}/smaps").decode().split("\n"):
@@ -162,7 +165,7 @@ def wait_hooked(pid, path):
 
 
 def identity(pid):
-    """What has to be the same before and after: all but what the program itself changes."""
+    """The state that memprof must leave as it was: everything that the program itself does not change."""
     stable = [line for line in maps(pid).split("\n")
               if re.search(r"r-xp|\.so|memfd|memprof", line)]
     text = {}
@@ -174,7 +177,7 @@ def identity(pid):
                 mem.seek(low)
                 text[line] = hashlib.sha256(mem.read(high - low)).hexdigest()
     status = read(f"/proc/{pid}/status").decode()
-    # Copies of the file's pages (proc(5), smaps): what was written to, whoever else maps the file.
+    # Anonymous copies of the file's pages (proc(5), smaps) show which pages of the text were written to.
     copied, current = {}, None
     for line in read(f"/proc/{pid}/smaps").decode().split("\n"):
         if re.match(r"[0-9a-f]+-[0-9a-f]+ r-xp", line):
@@ -197,7 +200,7 @@ def main():
     if os.geteuid():
         print("1..0 # SKIP needs root (or CAP_SYS_PTRACE)")
         sys.exit(0 if not os.environ.get("CI") else 1)
-    # A test that is timed out ends what it started.
+    # The runner ends a test that takes too long with SIGTERM: tearDown() must still run.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     runner = TAPTestRunner()
     runner.set_stream(True)

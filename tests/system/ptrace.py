@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""ptrace for tests: single steps of one thread, and letting go of it without it running on."""
+"""ptrace for tests: single-steps one thread, and detaches from it without letting it run on."""
 import ctypes
 import os
 import signal
@@ -26,7 +26,7 @@ def ptrace(request, tid, addr=0, data=0):
 
 
 class Stepper:
-    """One thread in our hands; seized and stopped."""
+    """One thread, seized and stopped by the test."""
 
     def __init__(self, pid, tid):
         self.pid, self.tid = pid, tid
@@ -48,7 +48,7 @@ class Stepper:
             ptrace(CONT, self.tid, 0, 0)
             status = self.wait()
         if os.WSTOPSIG(status) == signal.SIGSTOP:
-            os.kill(self.pid, signal.SIGCONT)  # it stays with us
+            os.kill(self.pid, signal.SIGCONT)  # ends the job-control stop; the ptrace stop remains
 
     def registers(self):
         buf = ctypes.create_string_buffer(27 * 8)
@@ -58,7 +58,7 @@ class Stepper:
         return dict(zip(NAMES, struct.unpack("27Q", buf.raw)))
 
     def step(self):
-        """One instruction; the new pc.  A signal that comes in between is left out."""
+        """Executes one instruction and returns the new pc.  A signal that arrives meanwhile is dropped."""
         while True:
             ptrace(SINGLESTEP, self.tid, 0, 0)
             status = self.wait()
@@ -66,7 +66,7 @@ class Stepper:
                 return self.registers()["rip"]
 
     def leave_stopped(self):
-        """Lets go; the process is in a job-control stop at the very same instruction."""
+        """Detaches and leaves the process in a job-control stop at the same instruction."""
         ptrace(DETACH, self.tid, 0, signal.SIGSTOP)
         while state(self.pid, self.tid) != "T":
             time.sleep(0.001)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Bad input gets one clear line and its own exit status; the target stays as it was."""
+"""Bad input ends in one clear error line with its own exit status, and leaves the target unchanged."""
 import os
 import subprocess
 
@@ -14,7 +14,7 @@ class BadInput(t.Case):
         self.assertRegex(r.stderr, "^memprof: .*" + text)
 
     def test_usage(self):
-        """unknown commands, options and values are named"""
+        """the error line names an unknown command, option or value"""
         self.refused(2, "unknown command 'frob'; memprof --help", "frob")
         self.refused(2, "'4711'; a process is named by -p 4711", "attach", "4711")
         self.refused(2, "-p: 'abc'", "attach", "-p", "abc")
@@ -29,12 +29,12 @@ class BadInput(t.Case):
         self.refused(2, "which program", "run")
 
     def test_no_process(self):
-        """a process that is not there"""
+        """attach and detach refuse a pid that does not exist"""
         self.refused(3, "there is no process", "attach", "-p", 4194000)
         self.refused(3, "there is no process", "detach", "-p", 4194000)
 
     def test_not_user(self):
-        """kernel threads and zombies"""
+        """attach refuses kernel threads and zombies"""
         self.refused(5, "kernel thread", "attach", "-p", 2)
         pid = os.fork()
         if not pid:
@@ -44,7 +44,7 @@ class BadInput(t.Case):
         os.waitpid(pid, 0)
 
     def test_exiting(self):
-        """a process that has given up its memory and is no zombie yet: no kernel thread"""
+        """an exiting process that has released its memory is not taken for a kernel thread"""
         code = ("import mmap, time\nm = mmap.mmap(-1, 300 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)\n"
                 "m.madvise(mmap.MADV_NOHUGEPAGE)\nfor i in range(0, len(m), 4096): m[i] = 1\n"
                 "print('ready', flush=True)\ntime.sleep(600)\n")
@@ -63,7 +63,7 @@ class BadInput(t.Case):
             p.wait()
 
     def test_traced(self):
-        """somebody else traces it: who"""
+        """attach to a process under strace names the tracer"""
         p = self.victim("verify", 1)
         strace = self.start("strace", "-o", self.path("log"), "-p", str(p.pid), stderr=subprocess.DEVNULL)
         t.wait_for(lambda: f"TracerPid:\t{strace.pid}\n" in t.read(f"/proc/{p.pid}/status").decode())
@@ -73,10 +73,10 @@ class BadInput(t.Case):
         self.finish(p)
 
     def test_attached_twice(self):
-        """a session is there already"""
+        """attach refuses a process that already has a session"""
         p = self.victim("verify", 1)
         self.memprof("attach", "--background", "-p", p.pid, "-o", self.path("r"))
-        self.refused(7, "already carries", "attach", "-p", p.pid, "-o", self.path("r2"))
+        self.refused(7, "already has a memprof session", "attach", "-p", p.pid, "-o", self.path("r2"))
         out = self.memprof("status", "-p", p.pid).stdout + self.memprof("status").stdout
         self.assertIn(str(p.pid), out)
         self.memprof("detach", "-p", p.pid)
@@ -85,11 +85,11 @@ class BadInput(t.Case):
         self.report(self.path("r"))
 
     def test_recorder(self):
-        """a recorder, which has its session in memory, too: it carries none, and records on"""
+        """a recorder, which maps its target's session, is not taken for a target, and continues to record"""
         p = self.victim("verify", 1)
         rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"))
         self.wait_recorded(p.pid)
-        said = f"process {rec.pid} is the recorder of process {p.pid} and carries no session itself; .* -p {p.pid}\n"
+        said = f"process {rec.pid} is the recorder of process {p.pid} and is not recorded itself; .* -p {p.pid}\n"
         self.refused(7, said, "attach", "-p", rec.pid, "-o", self.path("r2"))
         self.refused(7, said, "attach", "-p", rec.pid, "-o", self.path("r2"), "--via=kernel")
         for command in ("status", "detach", "flush"):
@@ -100,14 +100,14 @@ class BadInput(t.Case):
         self.finish(p)
 
     def test_no_session(self):
-        """detach and status -p without a session"""
+        """detach and status -p refuse a process without a session"""
         p = self.victim("verify", 1)
-        self.refused(16, "carries no memprof session", "detach", "-p", p.pid)
-        self.refused(16, "carries no memprof session", "status", "-p", p.pid)
+        self.refused(16, "has no memprof session", "detach", "-p", p.pid)
+        self.refused(16, "has no memprof session", "status", "-p", p.pid)
         self.finish(p)
 
     def test_permission(self):
-        """somebody else's process, without capabilities"""
+        """attach to another user's process without capabilities names the capability that is missing"""
         p = self.victim("verify", 1)
         r = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all",
                             t.MEMPROF, "attach", "-p", str(p.pid), "-o", "/tmp/never.memprof"],
@@ -117,7 +117,7 @@ class BadInput(t.Case):
         self.finish(p)
 
     def test_no_allocator(self):
-        """a program without an allocator"""
+        """attach refuses a program without an allocator"""
         source, exe = self.path("tiny.S"), self.path("tiny")
         with open(source, "w") as f:
             f.write(".globl _start\n_start:\n mov $34,%eax\n syscall\n jmp _start\n"
@@ -128,7 +128,7 @@ class BadInput(t.Case):
         self.refused(9, "no allocator that memprof knows", "attach", "-p", p.pid, "-o", self.path("r"))
 
     def test_recordings(self):
-        """files that are no recordings, and outputs that cannot be written"""
+        """report refuses files that are no recordings; attach refuses outputs that it cannot write"""
         junk = self.path("junk")
         with open(junk, "w") as f:
             f.write("x" * 1000)
@@ -141,7 +141,7 @@ class BadInput(t.Case):
         self.finish(p)
 
     def test_full_disk(self):
-        """a full disk ends the recording with a message; the process is restored"""
+        """a full disk ends the recording with a message, and the process is restored"""
         p = self.victim("verify", 4)
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", self.dir], check=True)
         try:
@@ -155,7 +155,7 @@ class BadInput(t.Case):
         self.finish(p)
 
     def test_launch(self):
-        """run: a program that is not there, its status otherwise"""
+        """run refuses a program that does not exist, and otherwise exits with the program's status"""
         self.refused(2, "cannot run /no/such", "run", "-o", self.path("r"), "--", "/no/such")
         self.memprof("run", "-q", "-o", self.path("r"), "--", "sh", "-c", "exit 7", status=7)
 

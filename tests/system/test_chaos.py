@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A program that does everything at once, and checks each result, sees nothing of memprof.
+"""A program that uses many kernel interfaces at once and checks each result notices nothing of memprof.
 
-MEMPROF_FULL=1 does all of it at random for minutes; CHAOS_SEED=N repeats what a run did."""
+With MEMPROF_FULL=1, one test runs memprof's commands in random order for minutes; CHAOS_SEED=N repeats the
+choices of an earlier run."""
 import ctypes
 import os
 import random
@@ -17,7 +18,7 @@ import ptrace
 SECONDS = 3
 MINUTES = float(os.environ.get("CHAOS_MINUTES", 5 if t.FULL else 0))
 SEED = int(os.environ.get("CHAOS_SEED", 0)) or int(time.time())
-# The first process of a pid namespace, which reaps what it is given (doc/safety.md, "The copy's parent").
+# The first process of a pid namespace, which reaps orphaned processes (doc/safety.md, "The copy's parent").
 INIT = """
 import os, signal, sys
 signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -30,7 +31,8 @@ while True:
     if got == pid: os._exit(os.waitstatus_to_exitcode(status) & 255)
 """
 
-# What lies to the program, and who has to notice.  strace puts the results of calls in place of the kernel's.
+# Wrong results of system calls, which strace returns in place of the kernel's, and the actors (the program's
+# threads, one per interface) that must notice them.
 EINTR = ("poll ppoll select pselect6 epoll_wait epoll_pwait epoll_pwait2 rt_sigtimedwait semop semtimedop "
          "mq_timedreceive mq_timedsend io_getevents io_uring_enter recvmsg recvmmsg recvfrom accept accept4 msgrcv "
          "sendto writev futex")
@@ -54,14 +56,14 @@ def child(pid):
 
 
 def lasting(pid):
-    """What of its identity the program itself does not change."""
+    """The part of identity() that the chaos program itself does not change."""
     all_of_it = t.identity(pid)
     signals = [line for line in all_of_it["signals"] if not line.startswith("SigBlk")]
     return {**{what: all_of_it[what] for what in ("maps", "text", "copied text")}, "signals": signals}
 
 
 def overwrite(pid):
-    """Changes a byte of a block that is filled with one."""
+    """Changes one byte in each anonymous mapping that has a block filled with one value."""
     os.kill(pid, signal.SIGSTOP)
     t.wait_for(lambda: t.stopped(pid))
     with open(f"/proc/{pid}/mem", "r+b", 0) as mem:
@@ -75,7 +77,7 @@ def overwrite(pid):
 
 
 def change_registers(pid):
-    """Another rounding mode (mxcsr) and another xmm7, in all threads."""
+    """Changes the rounding mode (mxcsr) and xmm7 in all threads."""
     for tid in map(int, os.listdir(f"/proc/{pid}/task")):
         try:
             stepper = ptrace.Stepper(pid, tid)
@@ -86,19 +88,20 @@ def change_registers(pid):
             ptrace.ptrace(ptrace.SETFPREGS, tid, 0, ctypes.addressof(room))
             ptrace.ptrace(ptrace.DETACH, tid)
         except (ChildProcessError, OSError):
-            pass  # it has ended
+            pass  # the thread has ended
 
 
 class Chaos(t.Case):
     def begin(self, *args):
-        """Starts it below an init of its own.  Return: the process to be waited for, the program's pid."""
+        """Starts the program in a pid namespace with an init.  Return: the process to wait for, the program's
+        pid."""
         p = self.start("unshare", "--pid", "--fork", "--kill-child", "/usr/bin/python3", "-c", INIT,
                        f"{t.VICTIMS}/chaos", *args, stderr=subprocess.STDOUT, cwd=self.dir)
         self.assertEqual(p.stdout.readline(), "ready\n")
         return p, child(child(p.pid))
 
     def end(self, p, pid):
-        """Ends it.  Return: its lines."""
+        """Ends the program.  Return: its exit status and output."""
         os.kill(pid, signal.SIGTERM)
         out, _ = p.communicate(timeout=200)
         return p.returncode, out
@@ -120,20 +123,22 @@ class Chaos(t.Case):
         return r.stdout.splitlines()
 
     def look(self, pid, *how):
-        """A report on it: its blocks change all the time, so that no one result is right."""
+        """Runs a command that reports the program's blocks.  These change all the time, so that no particular
+        result is right."""
         r = subprocess.run([t.MEMPROF, *how[:1], "-p", str(pid), *how[1:]], text=True, capture_output=True, timeout=120,
                            stdin=subprocess.DEVNULL)
         self.assertIn(r.returncode, (0, 1), f"{how}: {r.stdout}{r.stderr}")
 
     def attach(self, pid):
-        """Return: whether it could be stopped in time; else it was left alone (17)."""
+        """Attaches, records, detaches.  Return: false if memprof could not stop the program in time, and left
+        it alone (status 17)."""
         r = subprocess.run([t.MEMPROF, "attach", "-q", "-p", str(pid), "-o", self.path("r"), "--for", "200ms"], text=True,
                            capture_output=True, timeout=300, stdin=subprocess.DEVNULL)
         self.assertIn(r.returncode, (0, 17), r.stdout + r.stderr)
         return r.returncode == 0
 
     def kill(self, pid, delay, *command):
-        """kill -9 of memprof at work on it, then what is to be done then."""
+        """Kills memprof (SIGKILL) in the middle of a command, then repairs the program."""
         m = self.start(t.MEMPROF, *command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             m.wait(timeout=delay)
@@ -143,46 +148,46 @@ class Chaos(t.Case):
         self.repair(pid)
 
     def repair(self, pid):
-        """As a person would; status 16: there is nothing to repair."""
+        """Runs detach, as a user would.  Status 16: there is nothing to repair."""
         r = subprocess.run([t.MEMPROF, "detach", "-p", str(pid)], text=True, capture_output=True, timeout=120,
                            stdin=subprocess.DEVNULL)
         self.assertIn(r.returncode, (0, 16), r.stdout + r.stderr)
         self.assertNotIn("memprof", t.maps(pid))
 
     def over_and_over(self, act, *args, seconds=SECONDS):
-        """The program, while act(pid) is done to it for so long."""
+        """Runs the program and calls act(pid) repeatedly for that many seconds."""
         p, pid = self.begin(*args)
         time.sleep(0.5)
         before = lasting(pid)
         end, n = time.monotonic() + seconds, 0
-        while time.monotonic() < end or not n:  # act() returns False when nothing came of it
+        while time.monotonic() < end or not n:  # act() returns False if it could not act
             n += act(pid) is not False
             self.assertIsNone(p.poll())
         print(f"# {n} times")
         self.unharmed(p, pid, before)
 
     def test_attach(self):
-        """attach, record, detach"""
+        """the chaos program notices nothing of attach, record and detach"""
         self.over_and_over(self.attach)
 
     def test_leaks(self):
-        """memprof leaks"""
+        """the chaos program notices nothing of memprof leaks"""
         self.over_and_over(lambda pid: self.look(pid, "leaks"))
 
     def test_heap(self):
-        """memprof heap"""
+        """the chaos program notices nothing of memprof heap"""
         self.over_and_over(lambda pid: self.look(pid, "heap"))
 
     def test_precopy(self):
-        """memprof leaks --pre-copy"""
+        """the chaos program notices nothing of memprof leaks --pre-copy"""
         self.over_and_over(lambda pid: self.look(pid, "leaks", "--pre-copy"))
 
     def test_gentle(self):
-        """memprof leaks --gentle"""
+        """the chaos program notices nothing of memprof leaks --gentle"""
         self.over_and_over(lambda pid: self.look(pid, "leaks", "--gentle", "--interval", "100ms"), "--gentle")
 
     def test_in_place(self):
-        """memprof leaks --in-place"""
+        """the chaos program notices nothing of memprof leaks --in-place"""
         self.over_and_over(lambda pid: self.look(pid, "leaks", "--in-place"))
 
     def killed(self, pid, rng):
@@ -198,17 +203,17 @@ class Chaos(t.Case):
         self.repair(pid)
 
     def test_killed_recorder(self):
-        """kill -9 of a recorder, detach"""
+        """the chaos program notices nothing of kill -9 of the recorder, followed by detach"""
         self.over_and_over(self.recorder_killed)
 
     def test_killed(self):
-        """kill -9 of memprof at any moment, detach"""
+        """the chaos program survives kill -9 of memprof at any moment, followed by detach"""
         rng = random.Random(SEED)
         print(f"# seed {SEED}")
         self.over_and_over(lambda pid: self.killed(pid, rng), "--killed")
 
     def test_random(self):
-        """all of it at random"""
+        """the chaos program survives all memprof commands and kills in random order"""
         if not MINUTES:
             self.skipTest("only with MEMPROF_FULL=1")
         rng = random.Random(SEED)
@@ -220,14 +225,15 @@ class Chaos(t.Case):
         self.over_and_over(lambda pid: rng.choice(ways)(pid), "--killed", seconds=60 * MINUTES)
 
     def notices(self, actors, lie, *command):
-        """Runs these actors, and does lie(pid) over and over, until each has said that something is wrong."""
+        """Runs these actors and calls lie(pid) repeatedly until each actor has reported that something is
+        wrong."""
         p = self.start(*command, f"{t.VICTIMS}/chaos", *actors, cwd=self.dir)
         os.set_blocking(p.stdout.fileno(), False)
         out = ""
 
         def all_said():
             nonlocal out
-            ended = p.poll() is not None  # some lies end it, once it has said so
+            ended = p.poll() is not None  # some faults end the program, after it has reported them
             try:
                 out += os.read(p.stdout.fileno(), 65536).decode()
             except BlockingIOError:
@@ -242,9 +248,10 @@ class Chaos(t.Case):
         p.wait()
 
     def test_notices(self):
-        """actors that are lied to say so"""
+        """each actor of the chaos program notices wrong results, foreign signals or changed registers"""
         told = {"faults", "itimers", "cpu-timer", "heap", "registers", "floats"}.union(*(actors.split() for _, actors in LIES))
-        # An end of a thread that is lost makes "threads" stand, which is told after a minute; for rseq: test_signals.py.
+        # Not tested here: "threads" hangs if the end of a thread is lost, and reports that after a minute.
+        # test_signals.py tests rseq.
         self.assertEqual({row.split(" | ")[0][2:] for row in self.rows()} - told, {"threads", "rseq"})
         for lies, actors in LIES:
             calls = ",".join(lie.split(":")[0] for lie in lies)
@@ -260,7 +267,7 @@ class Chaos(t.Case):
             self.notices(["registers", "floats"], change_registers)
 
     def test_table(self):
-        """doc/safety.md shows what each actor checks"""
+        """doc/safety.md has the table of what each actor of the chaos program checks"""
         text = t.read(f"{t.ROOT}/doc/safety.md").decode().splitlines()
         at = text.index("| actor | what is guaranteed | except |") + 2
         self.assertEqual(text[at:text.index("", at)], self.rows())

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A core dump of a recorded process is what it is without memprof."""
+"""A core dump of a recorded process is nearly the same as one without memprof."""
 import glob
 import os
 import re
@@ -12,7 +12,7 @@ import unittest
 import memprof_test as t
 
 PATTERN = t.read("/proc/sys/kernel/core_pattern").decode().strip()
-MORE = 4 << 20  # bytes of a core that may be memprof's: agent, copied text, what threads happen to map
+MORE = 4 << 20  # bytes by which a core may grow: the agent, copied text, what threads happen to map
 
 
 def cores_allowed():
@@ -33,14 +33,14 @@ def not_in_cores(pid):
 
 class Cores(t.Case):
     def crash(self, how, recorded):
-        """Signal, size of its core and the functions of the crashed thread's stack."""
+        """Crashes the program.  Return: signal, size of its core, size on disk, functions of the stack."""
         d = self.path(f"{how}-{recorded}")
         os.mkdir(d)
         p = self.start(f"{t.VICTIMS}/crash", how, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL,
                        cwd=d, preexec_fn=cores_allowed)
         self.assertEqual(p.stdout.readline(), "ready\n")
         with open(f"/proc/{p.pid}/coredump_filter", "w") as f:
-            f.write("0x7f")  # as much as there can be: shared mappings, too
+            f.write("0x7f")  # everything, also shared mappings
         if recorded:
             rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"),
                              stderr=subprocess.PIPE)
@@ -59,7 +59,7 @@ class Cores(t.Case):
 
     @unittest.skipIf(PATTERN[:1] in ("|", "/", ""), "cores go elsewhere on this machine")
     def test_size_and_backtrace(self):
-        """the core of a crash has the same size and backtrace; inside of malloc() the backtrace ends there"""
+        """recording adds less than 4 MiB to the core of a crash and keeps its backtrace up to the agent"""
         for how in ("segv", "free", "malloc"):
             sig, size, blocks, frames = self.crash(how, False)
             self.assertEqual(sig, signal.SIGSEGV if how == "segv" else signal.SIGABRT)
@@ -71,7 +71,7 @@ class Cores(t.Case):
             self.assertEqual(with_sig, sig)
             self.assertLess(with_size, size + MORE)
             self.assertLess(with_blocks, blocks + MORE)
-            if how == "malloc":  # the agent called it, and gdb has no unwind information of the agent
+            if how == "malloc":  # the agent called malloc(), and gdb has no unwind tables of the agent
                 own = with_frames[:with_frames.index("??")]
                 self.assertIn("__GI___libc_malloc", own)
                 self.assertEqual(own, frames[:len(own)])
@@ -79,7 +79,7 @@ class Cores(t.Case):
                 self.assertEqual(with_frames, frames)
 
     def test_left_out(self):
-        """the session block and the agent's data are left out of cores, whatever writes them"""
+        """the session block and the agent's data are excluded from cores, in the target and the recorder"""
         p = self.victim("idle", 2, stdin=subprocess.PIPE)
         rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"),
                          stderr=subprocess.PIPE)

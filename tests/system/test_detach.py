@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Detach on programs whose stacks memprof cannot unwind, under load: the first one restores the process."""
+"""Detach from busy programs, also with stacks that memprof cannot unwind: the first try restores them."""
 import json
 import os
 import shutil
@@ -11,7 +11,7 @@ from memprof_test import FULL, VICTIMS, Case, identity, main, settle, wait_for
 CHURN = f"{VICTIMS}/Churn.class"
 CYCLES = 30 if FULL else 3
 
-# Strings and buffers: V8's heap has its own memory, buffers and the runtime use malloc.
+# Buffers and the runtime use malloc; V8 maps the memory of its own heap itself.
 NODE = """
 process.on('SIGTERM', () => { console.log('ok'); process.exit(0) });
 let kept = [];
@@ -31,7 +31,7 @@ work();
 
 class Detach(Case):
     def cycles(self, p, n=CYCLES):
-        """Attach and detach without a second try; the process must be the same after each."""
+        """Attaches and detaches n times, each detach without a second try; the process must be unchanged."""
         before = identity(p.pid)
         for i in range(n):
             r = self.memprof("attach", "-q", "-p", p.pid, "-o", self.path(f"r{i}"), "--for", "200ms")
@@ -39,41 +39,41 @@ class Detach(Case):
             self.assertIsNone(p.poll())
         after = identity(p.pid)
         if len(before["tasks"]) > 1:
-            after["tasks"] = before["tasks"]  # runtimes start and end threads as they like
+            after["tasks"] = before["tasks"]  # runtimes start and end threads at any time
         self.assertEqual(after, before)
         self.finish(p)
 
     def test_musl(self):
-        """musl: a thread that sleeps after each pair of calls; its libc has no unwind tables"""
+        """detach from a musl program (no unwind tables) whose thread sleeps after each pair of calls"""
         self.cycles(self.victim("churn-musl", 1, 200))
 
     def test_musl_static(self):
-        """the same, linked statically"""
+        """detach from a statically linked musl program"""
         self.cycles(self.victim("churn-musl-static", 1, 200))
 
     def test_cgo(self):
-        """Go and C: stacks that end in Go's, signals that preempt goroutines"""
+        """detach from a cgo program: stacks that end in Go code, signals that preempt goroutines"""
         self.cycles(self.victim("cgo", 8))
 
     def test_node(self):
-        """node: JIT code below malloc"""
+        """detach from node, whose JIT code calls malloc"""
         p = self.start(shutil.which("node"), "-e", NODE)
         settle(p.pid)
         self.cycles(p)
 
     @unittest.skipUnless(FULL and os.path.exists(CHURN), "Java: in make check-all, where there is a JDK")
     def test_java(self):
-        """Java under load: JIT code, its own signals"""
+        """detach from Java under load, with JIT code and signals of its own"""
         p = self.start("java", "-cp", VICTIMS, "Churn")
         settle(p.pid)
         self.cycles(p, 10)
 
     def test_busy(self):
-        """64 threads that do nothing but allocate and free"""
+        """detach from 64 threads that do nothing but allocate and free"""
         self.cycles(self.victim("churn", 64))
 
     def test_coroutine(self):
-        """a coroutine that was switched away inside an allocator: the pages stay for it"""
+        """detach keeps the agent for a coroutine parked inside malloc(); the next attach removes it"""
         p = self.victim("coroutine")
         before = identity(p.pid)
         self.memprof("attach", "-q", "-p", p.pid, "-o", self.path("r"), "--background")
@@ -81,16 +81,17 @@ class Detach(Case):
         self.assertEqual(p.stdout.readline(), "parked\n")
         self.wait_allocations(p)
         r = self.memprof("detach", "-p", p.pid, status=15)
-        self.assertIn("a coroutine was switched away inside an allocator", r.stderr)
+        self.assertIn("a coroutine was suspended inside an allocator function", r.stderr)
         p.send_signal(signal.SIGUSR2)
         self.assertEqual(p.stdout.readline(), "returned\n")
-        # What a killed or hindered detach left is taken out by the next attach, too.
+        # The next attach removes what an incomplete detach has left.
         self.memprof("attach", "-q", "-p", p.pid, "-o", self.path("again"), "--for", "100ms")
         self.assertEqual(identity(p.pid), before)
         self.finish(p)
 
     def wait_allocations(self, p):
-        """Until the process has allocated since now: so the agent has seen that a hook was left."""
+        """Waits until the process has allocated again, so that the agent has seen that the coroutine's hook
+        was left without returning."""
         def events():
             return json.loads(self.memprof("status", "-p", p.pid, "--json").stdout)[0]["events"]
         self.memprof("flush", "-p", p.pid)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""memprof diff: runs with other addresses, other builds, two moments; table, JSON, graph."""
+"""memprof diff: two runs, two builds and two moments of one recording; as table, JSON and flame graph."""
 import json
 import re
 import subprocess
@@ -60,7 +60,7 @@ class Diff(t.Case):
                 for g in data["groups"] if g["change"] or g["change_count"]}
 
     def test_addresses(self):
-        """two runs of one program at other addresses: nothing changed"""
+        """diff of two runs of one program at different addresses shows no change"""
         program = self.build("one", 10, "")
         a, b = (self.run_recorded(x, program) for x in ("a", "b"))
         base = [g["backtrace"][0]["address"] for g in (self.report(x)["allocation_groups"][0] for x in (a, b))]
@@ -71,7 +71,7 @@ class Diff(t.Case):
         self.assertIn("nothing grew", self.memprof("diff", a, b).stdout)
 
     def test_builds(self):
-        """two builds with other lines, names and addresses: the functions that changed, to the byte"""
+        """diff of two builds with different lines, file names and addresses is exact for each function"""
         a = self.run_recorded("a", self.build("old", 10, ""))
         b = self.run_recorded("b", self.build("new", 25, "int unused[99];" + "\n" * 40))
         data = self.diff(a, b)
@@ -83,7 +83,7 @@ class Diff(t.Case):
         self.assertIn("main;grow;malloc 640 1600", [re.sub(r"^.*main;", "main;", x) for x in folded])
 
     def test_graph(self):
-        """differential flame graph: red grew, blue shrank, as wide as the larger side"""
+        """differential flame graph: growth is red, shrinkage blue, frames are as wide as their larger side"""
         a = self.run_recorded("a", self.build("old", 10, ""))
         b = self.run_recorded("b", self.build("new", 25, ""))
         svg = self.path("d.svg")
@@ -97,7 +97,7 @@ class Diff(t.Case):
         self.assertGreater(red[0], red[2])
         self.assertGreater(blue[2], blue[0])
         self.assertEqual(frames["stay"][1], "#f0f0f0")
-        # Black text on it (WCAG 2.1, 1.4.3: contrast of 4.5).
+        # Black text on the colour has enough contrast (WCAG 2.1, 1.4.3: 4.5).
         for colour in (red, blue):
             parts = [((c / 255 + 0.055) / 1.055) ** 2.4 for c in colour]
             light = 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
@@ -108,7 +108,7 @@ class Diff(t.Case):
         self.assertAlmostEqual(frames["all"][2], 1200, 1)
 
     def test_moments(self):
-        """two moments of one recording: what heaptrack's format says was live then"""
+        """diff --at: the live bytes at two moments of one recording agree with the heaptrack export"""
         p = self.victim("leaky")
         f = self.record(p.pid, 1.5)
         self.finish(p)
@@ -134,7 +134,7 @@ class Diff(t.Case):
         self.assertEqual(self.diff(f, "--at", "300ms")["after"]["cost"], self.report(f)["totals"]["leaked_bytes"])
 
     def test_bad_input(self):
-        """bad values are named"""
+        """diff names bad arguments in one line"""
         f = self.run_recorded("a", "/bin/true")
         for status, options, what in ((2, (f,), "a second recording, or --at TIME"),
                                       (2, (f, "--at", "soon"), "--at: 'soon'"),

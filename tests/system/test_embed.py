@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""--embed: recordings that carry the binaries they need, and what every file tool makes of them."""
+"""--embed: recordings that contain the binaries they need, and how each file tool treats these."""
 import glob
 import hashlib
 import json
@@ -31,7 +31,8 @@ def varint(n):
 
 class Embed(t.Case):
     def program(self):
-        """A stripped program in a folder of its own, a copy of it elsewhere, and its debug files."""
+        """Builds a stripped program in a folder of its own, a copy of it elsewhere, and its debug file.
+        Return: the program's path, the folder of debug files."""
         source, debug = self.path("p.c"), self.path("debug")
         os.mkdir(self.path("private"))
         program = self.path("private/program")
@@ -69,7 +70,7 @@ class Embed(t.Case):
             at += 24 + stored
 
     def extracted(self, f, status=0):
-        """Path in the folder to sha256, and what was said."""
+        """Extracts the binaries.  Return: map from path in the folder to sha256, memprof's result."""
         out = self.path("extracted")
         shutil.rmtree(out, ignore_errors=True)
         r = self.memprof("extract", f, "-o", out, status=status)
@@ -78,7 +79,7 @@ class Embed(t.Case):
         return {"/" + name: sha256(f"{out}/binaries/{name}") for name in files}, r
 
     def test_elsewhere(self):
-        """recorded, the program deleted, symbolized by what the recording carries; byte for byte"""
+        """symbolize uses the embedded binaries of a deleted program; extract returns them byte for byte"""
         program, debug = self.program()
         without, _ = self.run_program(program, output="without")
         f, r = self.run_program(program, "--embed")
@@ -88,7 +89,7 @@ class Embed(t.Case):
         self.memprof("symbolize", without, "-o", out, "-d", debug)
         self.assertFalse([x for x in self.frames(out) if x[0] == "secret_site"])
         r = self.memprof("symbolize", f, "-o", out, "-d", debug)
-        self.assertIn("binaries that only the recording had: 1;", r.stdout)
+        self.assertIn("binaries found only in the recording: 1;", r.stdout)
         self.assertIn(("secret_site", 4), self.frames(out))
         for how in ("none", "partial", "full"):
             self.memprof("symbolize", f, "-o", out, "--anonymize", how)
@@ -109,7 +110,7 @@ class Embed(t.Case):
         self.memprof("verify", f)
 
     def test_mapped_file(self):
-        """attach: the file that is mapped, also when another one has its name by now"""
+        """attach --embed embeds the file that is mapped, not another file that now has its name"""
         program, _ = self.program()
         p = self.start(program, "on")
         t.settle(p.pid)
@@ -121,27 +122,27 @@ class Embed(t.Case):
         self.assertEqual([files[name] for name in mine], [sha256(self.path("kept"))])
 
     def test_left_out(self):
-        """a program that has ended and whose file is another one: named, and not in the recording"""
+        """--embed names and leaves out the file of an ended program if it was replaced by another file"""
         program, _ = self.program()
         p = self.start(program, "on")
         rec = self.start(t.MEMPROF, "attach", "--embed", "-p", str(p.pid), "-o", self.path("rec"),
                          stderr=subprocess.PIPE)
         while "recording process" not in rec.stderr.readline():
             self.assertIsNone(rec.poll())
-        rec.stderr.readline()  # a second of it
+        rec.stderr.readline()  # a progress line: it has recorded for a second
         os.unlink(program)
         shutil.copy("/bin/true", program)
         p.kill()
         p.wait()
         _, said = rec.communicate(timeout=60)
         self.assertEqual(rec.returncode, 0, said)
-        self.assertRegex(said, rf"memprof: not embedded: .*{program} \(another file by now\)")
+        self.assertRegex(said, rf"memprof: not embedded: .*{program} \(replaced by another file\)")
         files, _ = self.extracted(self.path("rec"))
         self.assertTrue(files)
         self.assertNotIn(program, files)
 
     def test_damaged(self):
-        """a damaged piece: verify names the file, extract refuses it, all else is as it was"""
+        """a damaged embedded binary: verify names it, extract leaves it out, the rest can still be read"""
         program, _ = self.program()
         f, _ = self.run_program(program, "--embed")
         whole, report = self.extracted(f)[0], self.report(f)
@@ -152,10 +153,10 @@ class Embed(t.Case):
         with open(bad, "wb") as out:
             out.write(data)
         r = self.memprof("verify", bad, status=13)
-        self.assertRegex(r.stderr, r"^memprof: .*: the embedded binary /\S+ is damaged or not whole\n$")
+        self.assertRegex(r.stderr, r"^memprof: .*: the embedded binary /\S+ is damaged or incomplete\n$")
         broken = re.search(r"binary (\S+) is", r.stderr)[1]
         files, r = self.extracted(bad, status=13)
-        self.assertIn(f"not extracted: {broken} (is damaged or not whole)", r.stderr)
+        self.assertIn(f"not extracted: {broken} (is damaged or incomplete)", r.stderr)
         del whole[broken]
         self.assertEqual(files, whole)
         self.assertEqual(self.report(bad), report)
@@ -171,7 +172,7 @@ class Embed(t.Case):
         self.assertIn("cut off in a chunk", self.memprof("verify", cut, status=13).stderr)
 
     def test_file_tools(self):
-        """strip and merge keep them, each once; with --rotate the last piece has them"""
+        """strip and merge keep each embedded binary once; with --rotate the last piece has them all"""
         program, _ = self.program()
         f, _ = self.run_program(program, env=dict(os.environ, MEMPROF_EMBED="1"))
         other, _ = self.run_program(program, "--embed", output="other")
@@ -193,13 +194,13 @@ class Embed(t.Case):
         self.assertEqual(self.extracted(self.path("merged"))[0], self.extracted(pieces[-1])[0])
 
     def test_full_disk(self):
-        """no room for the binaries: an error, and everything else can be read"""
+        """no disk space for the embedded binaries is an error, and the rest of the recording can be read"""
         program, _ = self.program()
         os.mkdir(self.path("small"))
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", self.path("small")], check=True)
         try:
             f, r = self.run_program(program, "--embed", output="small/rec", status=14)
-            self.assertIn("could not be written to its end: No space left", r.stderr)
+            self.assertIn("could not be written completely: No space left", r.stderr)
             report = self.report(f)
             self.assertIn("malloc", t.calls(report))
             self.assertEqual(report["end_reason"], "exited")
@@ -208,7 +209,7 @@ class Embed(t.Case):
             subprocess.run(["umount", self.path("small")], check=True)
 
     def forge(self, *paths):
-        """A recording whose binaries say that they are from there."""
+        """Return: a recording with embedded binaries that claim to come from these paths."""
         f, _ = self.run_program("/bin/true")
         data = t.read(f)
         end = [at for kind, at, _ in self.chunks(f) if kind == 3][0] - 24
@@ -224,7 +225,7 @@ class Embed(t.Case):
         return self.path("forged")
 
     def test_hostile(self):
-        """extract never leaves its folder, whatever paths a recording has and whatever links are there"""
+        """extract writes only inside its folder, whatever paths a recording has and symbolic links exist"""
         outside, out = self.path("outside"), self.path("out")
         os.mkdir(outside)
         os.makedirs(out + "/binaries/dir")
@@ -242,7 +243,7 @@ class Embed(t.Case):
         self.assertEqual(sorted(os.listdir(out + "/binaries")), ["dir", "file", "fine", "link", "same"])
         self.assertEqual(sorted(os.listdir(out + "/binaries/same")), ["x", "x.02"])
         self.assertEqual(t.read(out + "/binaries/fine"), b"evil")
-        self.memprof("extract", self.forge("/fine"), "-o", out)  # once more: a file of its own is replaced
+        self.memprof("extract", self.forge("/fine"), "-o", out)  # replaces the file of the first extract
         shutil.rmtree(out)
         os.mkdir(out)
         os.symlink(outside, out + "/binaries")

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Counts are exact: a program that counts its own calls and memprof agree."""
+"""Counts are exact: memprof agrees with a program that counts its own calls."""
 import json
 import os
 import re
@@ -23,17 +23,17 @@ class Exact(t.Case):
         self.assertEqual(report["losses"]["mismatches"], 0)
 
     def own(self, report):
-        """The groups that the program's own functions made, not libc for threads."""
+        """The allocation groups of the program's own functions, without what libc allocates for threads."""
         return [g for g in report["allocation_groups"]
                 if not any(f["function"].startswith(("pthread_create", "_dl_", "allocate_"))
                            for f in g["backtrace"])]
 
     def test_run_from_the_start(self):
-        """4 threads, run from the start: every count and live byte agrees"""
+        """run with 4 threads: every count and the live bytes agree with the program's own"""
         self.run_from_the_start("exact")
 
     def test_a32(self):
-        """the same of A32 code"""
+        """run with 4 threads of A32 code: every count and the live bytes agree with the program's own"""
         self.needs_a32()
         self.run_from_the_start("exact-a32")
 
@@ -62,7 +62,7 @@ class Exact(t.Case):
                          truth["live_bytes"] + sum(g["leaked_bytes"] for g in dtv) + buffer)
 
     def test_aligned_new(self):
-        """aligned operator new: what the program asked for, not what aligned_alloc was given"""
+        """aligned operator new is recorded with the requested size, not the one passed to aligned_alloc"""
         f = self.path("r")
         out = self.memprof("run", "-q", "-o", f, "--", f"{t.VICTIMS}/aligned").stdout
         self.assertIn("20 failed\n", out)
@@ -82,12 +82,12 @@ class Exact(t.Case):
             self.assertEqual(g["backtrace"][-1]["function"],
                              "operator new(unsigned long, std::align_val_t)")
         self.assertEqual(report["totals"]["foreign_frees"], 0)
-        # What fills blocks with zeros has to be where they come from.
+        # --zero must fill the block in the function that it comes from, so operator new is not hooked.
         self.memprof("run", "-q", "--zero", "-o", f, "--", f"{t.VICTIMS}/aligned")
         self.assertFalse([x for x in t.calls(self.report(f)) if x.startswith("_Zn")])
 
     def test_attached_in_the_middle(self):
-        """attached in the middle: everything between two markers is there"""
+        """attach to a running program records every call between two marker blocks"""
         p = self.victim("exact", 4, OPS // 5, "wait", stdin=subprocess.PIPE)
         f = self.path("r")
         rec = self.start(t.MEMPROF, "attach", "--lossless", "-p", str(p.pid), "-o", f,
@@ -115,7 +115,7 @@ class Exact(t.Case):
 
 class Idle(t.Case):
     def wakings(self, pid):
-        """How often the recorder's threads have gone to sleep."""
+        """How often the threads of a process have gone to sleep."""
         n = 0
         for task in os.listdir(f"/proc/{pid}/task"):
             status = t.read(f"/proc/{pid}/task/{task}/status").decode()
@@ -123,7 +123,7 @@ class Idle(t.Case):
         return n
 
     def test_idle(self):
-        """an idle target: the recorder sleeps too, and a burst after it is recorded"""
+        """the recorder of an idle target sleeps, and records a later burst completely"""
         p = self.victim("exact", 1, 200000, "wait", stdin=subprocess.PIPE)
         f = self.path("r")
         rec = self.start(t.MEMPROF, "attach", "-q", "--lossless", "-p", str(p.pid), "-o", f)
@@ -131,7 +131,7 @@ class Idle(t.Case):
         time.sleep(1)
         before, start = self.wakings(rec.pid), time.monotonic()
         time.sleep(3)
-        # Three threads that wake 10, 7 and 2 times a second; an upper bound, whatever the load.
+        # Three threads wake 10, 7 and 2 times a second.  The bound leaves room for a loaded machine.
         woken = self.wakings(rec.pid) - before
         self.assertLess(woken, 40 * (time.monotonic() - start))
         p.stdin.write("go\n")

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""execve() of a program with threads, while memprof seizes, stops or lets go of them.
+"""execve() of a program with threads, while memprof seizes, stops or releases them.
 
-While a process is in execve(), PTRACE_SEIZE of its threads blocks, and execve() waits until all
-other threads have ended, which those that are traced do only when their tracer lets them: two that
-wait for each other.  MEMPROF_FULL=1 makes 10,000 races of each kind."""
+While a process is in execve(), PTRACE_SEIZE of its threads blocks.  execve() waits until all other threads
+have ended, and a traced thread ends only when its tracer lets it: a deadlock that memprof must avoid.
+MEMPROF_FULL=1 runs 10,000 races of each kind."""
 import os
 import re
 import signal
@@ -15,12 +15,13 @@ import memprof_test as t
 
 RACES = 10000 if t.FULL else 40
 THREADS = 4
-# Where memprof stands while the program calls execve(); seized: some of its threads are, others not.
+# The fault points at which memprof is stopped while the program calls execve().  At "seized:N" it has seized
+# only some of the threads.
 POINTS = ("seized:1", "seized:2", "seized:4", "all-seized:1", "stopped:1", "let-go:2", "all-seized:2")
 
 
 def tasks(pid):
-    """State and tracer of each thread."""
+    """State and tracer's pid of each thread."""
     found = {}
     for tid in os.listdir(f"/proc/{pid}/task"):
         try:
@@ -43,7 +44,7 @@ class Exec(t.Case):
         self.assertNotIn("memprof", t.maps(p.pid))
 
     def meet(self, who, what, point):
-        """memprof stands at a point, the program calls execve(), both go on."""
+        """Stops memprof at a fault point, has the program call execve(), then continues memprof."""
         p = self.start(f"{t.VICTIMS}/execs", str(THREADS), who, "asked", stdin=subprocess.PIPE)
         self.assertEqual(p.stdout.readline(), f"image 0 {p.pid}\n")
         if who == "dead":
@@ -60,7 +61,7 @@ class Exec(t.Case):
         m.send_signal(signal.SIGCONT)
         self.assertEqual(p.stdout.readline(), f"image 1 {p.pid}\n")
         _, said = m.communicate(timeout=60)
-        # Ended well (it came too late), the program is another one, or the machine is slow.
+        # memprof was done before execve(), or reports that the program is another one, or missed a deadline.
         self.assertIn(m.returncode, (0, 3, 6, 17), said)
         if m.returncode:
             self.assertRegex(said, "^memprof: .+\n$")
@@ -73,7 +74,7 @@ class Exec(t.Case):
         self.assertEqual(p.wait(timeout=60), 0)
 
     def test_between_stops(self):
-        """execve() between the two stops of attach, when nobody holds the process: said, and status 3"""
+        """execve() between the two stops of attach ends attach with a message and status 3"""
         for who in ("live", "dead", "main"):
             with self.subTest(who):
                 p = self.start(f"{t.VICTIMS}/execs", str(THREADS), who, "asked", stdin=subprocess.PIPE)
@@ -88,12 +89,12 @@ class Exec(t.Case):
                 m.send_signal(signal.SIGCONT)
                 _, said = m.communicate(timeout=60)
                 self.assertEqual((m.returncode, said), (3, f"memprof: process {p.pid} executed another program "
-                                                           "meanwhile; that one was left alone\n"))
+                                                           "meanwhile; the new program was not touched\n"))
                 self.assertFalse(os.path.exists(self.path("r")))
                 self.ends_well(p)
 
     def test_end(self):
-        """the process is killed while memprof stands anywhere: that is said, and nothing else is blamed"""
+        """if the process is killed while memprof is at any point, memprof reports that it has ended"""
         for command, points in (("attach", ("seized:1", "all-seized:1", "stopped:1", "tables", "stopped:2", "patch-slots",
                                             "patch-written:5")),
                                 ("leaks", ("seized:1", "all-seized:1", "stopped:1", "snapshot-stopped", "copy-made",
@@ -111,21 +112,21 @@ class Exec(t.Case):
                     p.kill()
                     m.send_signal(signal.SIGCONT)
                     _, said = m.communicate(timeout=60)
-                    # What was copied before is reported, what was hooked before is recorded all the same.
+                    # Status 0 or 1: the memory was copied, or the hooks were in, before the process ended.
                     if m.returncode:
                         self.assertIn(m.returncode, (6,) if command == "leaks" else (3,), said)
                         self.assertRegex(said, rf"(?m)^memprof: process {p.pid} (has ended|is gone)")
                     p.wait()
 
     def test_meet_attach(self):
-        """memprof attach stands anywhere while another thread, or the first one, calls execve()"""
+        """execve() by the first or another thread while memprof attach is at any point harms nothing"""
         for who in ("live", "dead", "main"):
             for point in POINTS:
                 with self.subTest(who, point=point):
                     self.meet(who, "attach", point)
 
     def test_meet_leaks(self):
-        """the same of memprof leaks"""
+        """execve() by the first or another thread while memprof leaks is at any point harms nothing"""
         for who in ("live", "dead", "main"):
             for point in POINTS[:6]:
                 with self.subTest(who, point=point):
@@ -140,7 +141,7 @@ class Exec(t.Case):
             self.assertIn(r.returncode, range(18), r.stderr)
             if r.returncode:
                 self.assertIn("memprof: ", r.stderr)
-            self.assertNotRegex(r.stderr, "may not be attached to|cannot look at|kernel thread|somebody else")
+            self.assertNotRegex(r.stderr, "attaching to process|cannot inspect|kernel thread|another tool")
             self.assertIsNone(p.poll(), f"died in race {i}")
         p.stdin.close()
         out = p.stdout.read()
@@ -149,15 +150,15 @@ class Exec(t.Case):
         self.assertGreater(images, RACES // 4)
 
     def test_race_live(self):
-        """attached and looked through all the time while threads call execve() all the time"""
+        """attach and leaks in a loop on a program whose second thread calls execve() in a loop"""
         self.race("live")
 
     def test_race_dead(self):
-        """the same, with the first thread gone before"""
+        """attach and leaks in a loop on a program that calls execve() in a loop, its first thread ended"""
         self.race("dead")
 
     def test_race_main(self):
-        """the same by the first thread"""
+        """attach and leaks in a loop on a program whose first thread calls execve() in a loop"""
         self.race("main")
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What other tools read: each format is opened by its real consumer, and all agree to the byte."""
+"""Exports: each format is opened by the tool that it is made for, and all agree to the byte."""
 import base64
 import collections
 import csv
@@ -32,9 +32,9 @@ for x in threads: x.join()
 time.sleep(1.3)
 """
 
-# One thread: 300 blocks that are freed at once, 200 that make room for the one before, 400 that are
-# freed after another one, 50 that are resized and freed at once; a large one is made small at once
-# and stays; no other allocation.
+# One thread.  300 blocks are freed at once.  Each of 200 blocks is freed right after the next one is
+# allocated.  400 blocks are freed right after another, older block.  50 blocks are resized and freed at once.
+# One large block is resized to a small one at once and stays.  Nothing else is allocated.
 TEMPORARY = r"""
 #include <stdlib.h>
 static void *volatile last;
@@ -51,7 +51,7 @@ int main(void) {
 }
 """
 
-# Longer than a second: what is seen of the process once a second lies between its allocations.
+# Runs longer than a second, so that a sample of the process, taken once a second, falls between allocations.
 STEADY = """
 #include <stdlib.h>
 #include <unistd.h>
@@ -74,7 +74,7 @@ def ms(at):
 class Exports(t.Case):
     @classmethod
     def setUpClass(cls):
-        """A C++ program with threads and exceptions, python3; sums instead of blocks, a sample."""
+        """Records a C++ program with threads and exceptions, python3, and one program culled and sampled."""
         cls.shared = tempfile.mkdtemp(prefix="memprof-test-")
         cls.recordings = {}
         try:
@@ -98,7 +98,7 @@ class Exports(t.Case):
     FILTERS = ((), ("--size-min", "100", "--lifetime-min", "1ms"))
 
     def each(self):
-        """Recordings, filters, and what JSON says about them."""
+        """Yields each recording with each filter, and its JSON report."""
         for name, f in self.recordings.items():
             for filters in self.FILTERS:
                 with self.subTest(recording=name, filters=filters):
@@ -130,13 +130,13 @@ class Json(Exports):
             r = self.report(*f, "--leaks")
             jsonschema.validate(r, schema)
             self.assertEqual(len(r["leaks"]) == r["totals"]["leaked_count"], not r["estimated"])
-        # A schema that lets anything through proves nothing.
+        # The schema must also refuse an invalid report.
         del r["totals"]["frees"]
         with self.assertRaises(jsonschema.ValidationError):
             jsonschema.validate(r, schema)
 
     def test_mallopt_and_marks(self):
-        """also with mallopt calls and marks"""
+        """report --json with mallopt calls and marks is valid by doc/report.schema.json"""
         with open(t.ROOT + "/doc/report.schema.json") as f:
             schema = json.load(f)
         source, program, f = self.path("m.c"), self.path("m"), self.path("r")
@@ -146,7 +146,7 @@ class Json(Exports):
         subprocess.run(["gcc", "-o", program, source], check=True)
         p = self.start(program)
         rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", f, "--for", "100s")
-        # Until the recorder has begun there is nobody to ask.
+        # memprof mark fails until the recorder has begun.
         t.wait_for(lambda: not subprocess.run([t.MEMPROF, "mark", "-p", str(p.pid), "here"],
                                               capture_output=True).returncode)
         time.sleep(0.2)
@@ -160,7 +160,7 @@ class Json(Exports):
 
 class Sampled(Exports):
     def test_said(self):
-        """what comes from a sample says so, whatever the format"""
+        """reports and exports of a sampled recording say that their numbers are estimates"""
         f = self.recordings["sampled"]
         for option in ("--collapsed", "--csv", "--heaptrack", "--ascii-tree", "--pprof", "--speedscope"):
             r = self.memprof("report", f, option, "-o", self.path("x"))
@@ -177,7 +177,7 @@ class Sampled(Exports):
         totals = self.report(f)["totals"]
         for side in ("before", "after"):
             self.assertEqual(data[side]["sample_interval"], 1024)
-            # Sums of the same squares in another order: the last digit may round differently.
+            # Both sum the same squares in a different order, so the last digit can differ.
             self.assertAlmostEqual(data[side]["standard_error"], totals["standard_error_leaked_bytes"], delta=1)
 
 
@@ -189,7 +189,7 @@ class Heaptrack(Exports):
         return text, t.read(stacks).decode()
 
     def test_totals(self):
-        """heaptrack_print: allocations, leaked and peak bytes, to the byte"""
+        """heaptrack_print shows the report's allocations, leaked and peak bytes, to the byte"""
         for f, r in self.each():
             out = self.export(f, "--heaptrack", name="x.zst")
             for cost, key in (("allocations", "allocations"), ("leaked", "leaked_bytes"), ("peak", "peak_bytes")):
@@ -200,7 +200,7 @@ class Heaptrack(Exports):
                 self.assertNotIn("failed to parse", text)
 
     def test_time(self):
-        """heaptrack_print: runtime in ms, peak RSS from the samples"""
+        """heaptrack_print shows the recording's runtime in ms and the peak RSS of its samples"""
         f = self.recordings["python"]
         r = self.report(f)
         text, _ = self.heaptrack_print(self.export(f, "--heaptrack", name="x.gz"), "leaked")
@@ -213,7 +213,7 @@ class Heaptrack(Exports):
         self.assertAlmostEqual(float(shown[1]), rss / unit, delta=0.011)
 
     def test_times(self):
-        """every allocation and the peak at their millisecond, beside samples and sums too"""
+        """--heaptrack has each allocation and the peak in the right millisecond, also when culled"""
         program = self.path("steady")
         subprocess.run(["gcc", "-x", "c", "-o", program, "-"], input=STEADY, text=True, check=True)
         for f, how in ((self.path("all"), ()), (self.path("culled"), ("--cull", "20ms"))):
@@ -234,14 +234,14 @@ class Heaptrack(Exports):
                         shown[now, infos[value]] += mode == "+"
                     if live > peak:
                         peak, peak_at = live, now
-            # Culled blocks come beside those that the view lists.
+            # The export also has the culled blocks, which the view does not list.
             self.assertEqual(len(want - shown), 0)
             self.assertGreater(max(at for at, _ in want), 1000)
             totals = self.report(f)["totals"]
             self.assertEqual((peak, peak_at), (totals["peak_bytes"], ms(totals["peak_at"])))
 
     def test_temporary(self):
-        """heaptrack_print counts the same in our export and in heaptrack's own file; memprof counts otherwise"""
+        """heaptrack_print counts as many temporary allocations in memprof's export as in heaptrack's file"""
         program, own, f = self.path("temporary"), self.path("own"), self.path("r")
         subprocess.run(["gcc", "-g", "-x", "c", "-o", program, "-"], input=TEMPORARY, text=True, check=True)
         said = subprocess.run(["heaptrack", "-o", own, program], text=True, capture_output=True, timeout=120).stderr
@@ -252,12 +252,12 @@ class Heaptrack(Exports):
             text, _ = self.heaptrack_print(export, "temporary")
             shown.append(int(re.search(r"temporary memory allocations: (\d+)", text)[1]))
         self.assertEqual(shown[1], 301 + 100 + 199)
-        # heaptrack's library brings a block of libstdc++'s along, the first of all: its number is 0,
-        # and so "no allocation before this" means that one to heaptrack_print.
+        # heaptrack's library loads libstdc++, which allocates the very first block, number 0.  To
+        # heaptrack_print, 0 also means "no previous allocation", so its count can be one too high.
         self.assertIn(shown[0] - shown[1], (0, 1))
         totals = self.report(f)["totals"]
         self.assertEqual((totals["allocations"], totals["temporary"]), (1402, 301 + 100 + 400))
-        # Blocks that were only counted do not all become temporary ones.
+        # The stripped recording has only counts of short-lived blocks, not all of which were temporary.
         self.memprof("strip", f, "-o", self.path("stripped"))
         text, _ = self.heaptrack_print(self.export(self.path("stripped"), "--heaptrack", name="y.zst"), "temporary")
         self.assertIn("calls to allocation functions: 1402 ", text)
@@ -279,14 +279,14 @@ class Pprof(Exports):
              ("inuse_objects", "leaked_count"), ("inuse_space", "leaked_bytes"))
 
     def pprof(self, *options):
-        # No configuration of the user's, nothing written to their home.
+        # pprof reads no configuration of the user and writes nothing to the home directory.
         env = {**os.environ, "HOME": self.dir, "PPROF_TMPDIR": self.dir, "GOCACHE": self.dir}
         r = subprocess.run(["go", "tool", "pprof", *options], text=True, capture_output=True, env=env, timeout=120)
         self.assertEqual(r.returncode, 0, r.stderr)
         return r.stdout
 
     def test_totals(self):
-        """go tool pprof -raw: the four values of all samples, to the byte"""
+        """go tool pprof -raw shows the report's totals of the four sample values, to the byte"""
         for f, r in self.each():
             raw = self.pprof("-raw", self.export(f, "--pprof", name="x.pb.gz"))
             head = re.search(r"^Samples:\n(.*)$", raw, re.M)[1]
@@ -300,7 +300,7 @@ class Pprof(Exports):
             self.assertEqual(first.groups(), (os.path.realpath(r["executable"]), build_id))
 
     def test_top(self):
-        """go tool pprof -top: the sites, without the allocator's own frames"""
+        """go tool pprof -top shows the allocation sites, without the allocator's own frames"""
         f = self.recordings["cpp"]
         r = self.report(f)
         top = self.pprof("-top", "-nodecount=1000", "-nodefraction=0", "-unit=B", "-sample_index=alloc_space",
@@ -330,7 +330,7 @@ class Speedscope(Exports):
             self.skipTest("speedscope is not there: scripts/setup check installs it with npm")
 
     def test_schema(self):
-        """valid by speedscope's own schema; every profile's weights add up"""
+        """--speedscope is valid by speedscope's own schema, and each profile's weights add up"""
         with open(f"{self.RELEASE}/file-format-schema.json") as f:
             schema = json.load(f)
         for f, r in self.each():
@@ -348,7 +348,7 @@ class Speedscope(Exports):
             self.assertLess(max(used), len(data["shared"]["frames"]))
 
     def test_opens(self):
-        """speedscope opens it and shows the totals"""
+        """speedscope opens the export and shows the totals"""
         f = self.recordings["python"]
         totals = self.report(f)["totals"]
         name = self.path("load.js")
@@ -368,7 +368,7 @@ class Speedscope(Exports):
 
 class Tables(Exports):
     def test_text(self):
-        """the summary: one block is no blocks, no library is named twice in a line"""
+        """the text report writes "1 block", not "1 blocks", and no library twice in a line"""
         text = self.memprof("report", self.recordings["python"], "--top", 100000).stdout
         self.assertRegex(text, r" in 1 block\n")
         self.assertNotRegex(text, r" in 1 \w+s\n")
@@ -376,7 +376,7 @@ class Tables(Exports):
         self.assertNotRegex(text, r"\n +(\S+)\+0x[0-9a-f]+  \[\1\]\n")
 
     def test_csv(self):
-        """CSV: python reads it; columns add up, backtraces are the folded ones"""
+        """--csv: python's csv module reads it, columns add up, backtraces are those of --collapsed"""
         for f, r in self.each():
             with open(self.export(f, "--csv"), newline="") as out:
                 rows = list(csv.DictReader(out, strict=True))
@@ -395,7 +395,7 @@ class Tables(Exports):
             self.assertEqual(sizes, sorted(sizes, reverse=True))
 
     def test_ascii_tree(self):
-        """ASCII tree: bytehound's columns; the root holds all, children their parent's"""
+        """--ascii-tree has bytehound's columns; the root has the total, its children add up to it"""
         units = {"": 1, "KB": 10 ** 3, "MB": 10 ** 6, "GB": 10 ** 9}
         for f, r in self.each():
             for options, size, count in (((), "allocated_bytes", "allocations"),
@@ -419,7 +419,7 @@ class Tables(Exports):
                 self.assertEqual(sum(children.values()), r["totals"][count])
 
     def test_icicle(self):
-        """the icicle is the flame graph upside down"""
+        """--icicle is the flame graph upside down"""
         f = self.recordings["cpp"]
         rows = {}
         for option in ("--icicle", "--flamegraph"):

@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Every system call and allocation of memprof fails once: a clear message or a right result, and the target as it was.
+"""Each system call and allocation of memprof fails once: memprof prints a clear message or a right result,
+and leaves the target as it was.
 
-src/lib/fault_calls.h makes them fail.  MEMPROF_FULL=1: each at its first passings; else a sample of them, at its first."""
+src/lib/fault_calls.h makes the calls fail.  With MEMPROF_FULL=1, each place in the source fails at its first,
+second and fourth passing, otherwise a sample of the places at the first."""
 import glob
 import os
 import re
@@ -14,20 +16,20 @@ import zlib
 import memprof_test as t
 
 PASSINGS = (1, 2, 4) if t.FULL else (1,)
-SAMPLE = 8  # places for each command, of some hundred
-LIMIT = 120  # seconds; what hangs is told by that
+SAMPLE = 8  # places tested for each command, of some hundred
+LIMIT = 120  # seconds after which memprof is considered to hang
 
 
 class Failures(t.Case):
     def tearDown(self):
-        # What the kernel could not do is not to keep it from ending.
+        # A failed call can have left a process stopped: let it run, so that it can end.
         for p in self.started:
             if p.poll() is None:
                 p.send_signal(signal.SIGCONT)
         super().tearDown()
 
     def command(self, p, name, *more):
-        """Its command line; what it writes goes below the directory that clean() empties."""
+        """The command line.  memprof writes below out/, which run_command() empties."""
         to = ["-q", "-o", self.path("out/r"), "--for", "1ms"] if name == "attach" else []
         who = [] if "--core" in more else ["-p", str(p.pid)]
         return [t.FAULTY, name, *who, *to, *more]
@@ -35,7 +37,7 @@ class Failures(t.Case):
     def run_command(self, p, command, **fail):
         shutil.rmtree(self.path("out"), ignore_errors=True)
         os.mkdir(self.path("out"))
-        # Its own session: what it leaves behind is found by that.
+        # In a session (setsid) of its own, by which processes that it leaves behind are found.
         m = subprocess.Popen(self.command(p, *command), env=dict(os.environ, **fail), text=True, stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, start_new_session=True)
         try:
@@ -47,7 +49,7 @@ class Failures(t.Case):
         return subprocess.CompletedProcess(m.args, m.returncode, out, err), m.pid
 
     def places(self, p, *command):
-        """Calls that the command makes if none fails."""
+        """The places of the calls that the command makes when none fails."""
         listed = self.path("places")
         r, _ = self.run_command(p, command, MEMPROF_FAIL_LIST=listed)
         self.assertIn(r.returncode, (0, 15), r.stderr)
@@ -65,7 +67,7 @@ class Failures(t.Case):
         return b"".join(t.read(f"/proc/{pid}/task/{tid}/children") for tid in os.listdir(f"/proc/{pid}/task"))
 
     def in_session(self, session):
-        """Processes of a session that are there, and no zombies."""
+        """The processes of a session (setsid), without zombies."""
         found = []
         for path in glob.glob("/proc/[0-9]*/stat"):
             try:
@@ -77,7 +79,8 @@ class Failures(t.Case):
         return found
 
     def fail_one(self, p, command, where, before, stays=False):
-        """stays: a session that was there before need not be taken out."""
+        """Runs the command with one failing call.  @stays: the target had a memprof session before, which
+        need not be removed."""
         r, session = self.run_command(p, command, MEMPROF_FAIL=where)
         self.assertIsNone(p.poll(), f"died: {r.stderr}")
         self.assertGreaterEqual(r.returncode, 0, f"memprof crashed: {r.stderr}")
@@ -109,17 +112,17 @@ class Failures(t.Case):
         self.assertIn("ok", self.finish(p))
 
     def test_attach(self):
-        """attach, and detach at its end"""
+        """attach, and detach at its end, with one failing call of memprof at a time"""
         self.fail_each("attach")
 
     def test_attach_calls(self):
-        """each system call that a thread of the target is to make for attach fails to be made"""
+        """attach with one failing injected system call at a time"""
         with open(f"{t.ROOT}/src/attach/remote.c") as f:
             line = 1 + next(i for i, text in enumerate(f) if "if (ptrace(PTRACE_SYSCALL, r->carrier->tid" in text)
         p = self.victim("verify", 2)
         before = t.identity(p.pid)
         failed = 0
-        # Short: about where the islands are mapped.
+        # The short run covers the injected system calls around the mapping of the islands.
         for passing in range(1, 100) if t.FULL else range(15, 26):
             with self.subTest(passing=passing):
                 r = self.fail_one(p, ("attach",), f"src/attach/remote.c:{line}:{passing}", before)
@@ -130,15 +133,15 @@ class Failures(t.Case):
         self.assertIn("ok", self.finish(p))
 
     def test_rotate(self):
-        """attach --rotate"""
+        """attach --rotate with one failing call at a time"""
         self.fail_each("attach", "--rotate", "1M")
 
     def test_follow_fork(self):
-        """attach --follow-fork"""
+        """attach --follow-fork with one failing call at a time"""
         self.fail_each("attach", "--follow-fork")
 
     def test_restart(self):
-        """attach where a session has no recorder"""
+        """attach to a session that has no recorder, with one failing call at a time"""
         def prepare(p):
             if "memprof" in t.maps(p.pid):
                 return
@@ -148,15 +151,15 @@ class Failures(t.Case):
             self.memprof("detach", "--keep", "-p", p.pid)
             self.assertEqual(rec.wait(timeout=60), 0)
             self.started.remove(rec)
-        # One that allocates little: its recorder ends soon on a busy machine.
+        # This victim allocates little, so its recorder ends soon even on a busy machine.
         self.fail_each("attach", prepare=prepare, victim=("registers", "sleep"))
 
     def test_leaks(self):
-        """leaks, by a copy"""
+        """leaks by a forked copy with one failing call at a time"""
         self.fail_each("leaks")
 
     def test_leaks_calls(self):
-        """leaks, where its copy is made and ended"""
+        """leaks with a failing ptrace(PTRACE_GETEVENTMSG), so that the forked copy's pid is unknown"""
         p = self.victim("verify", 2)
         before = t.identity(p.pid)
         with open(f"{t.ROOT}/src/attach/remote.c") as f:
@@ -165,26 +168,26 @@ class Failures(t.Case):
         self.assertIn("ok", self.finish(p))
 
     def test_leaks_gentle(self):
-        """leaks --gentle"""
+        """leaks --gentle with one failing call at a time"""
         self.fail_each("leaks", "--gentle", "--interval", "1ms")
 
     def test_leaks_pre_copy(self):
-        """leaks --pre-copy"""
+        """leaks --pre-copy with one failing call at a time"""
         self.fail_each("leaks", "--pre-copy")
 
     def test_leaks_in_place(self):
-        """leaks --in-place"""
+        """leaks --in-place with one failing call at a time"""
         self.fail_each("leaks", "--in-place")
 
     def test_leaks_core(self):
-        """leaks --core: the process is not concerned"""
+        """leaks --core, which needs no process, with one failing call at a time"""
         p = self.victim("verify", 2)
         subprocess.run(["gcore", "-o", self.path("core"), str(p.pid)], check=True, capture_output=True)
         self.assertIn("ok", self.finish(p))
         self.fail_each("leaks", "--core", self.path(f"core.{p.pid}"), f"{t.VICTIMS}/verify")
 
     def test_heap(self):
-        """heap"""
+        """heap with one failing call at a time"""
         self.fail_each("heap")
 
 

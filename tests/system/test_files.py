@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""File tools: info, verify, strip, symbolize; what they write is read by all the others."""
+"""File tools: info, verify, strip, extract, symbolize; each reads what the others write."""
 import csv
 import json
 import os
@@ -11,7 +11,7 @@ import time
 
 import memprof_test as t
 
-# What a culled recording cannot say alike; doc/formats.md.
+# Totals that culling changes; doc/formats.md.
 APART = {"events", "culled_count", "culled_bytes"}
 
 
@@ -23,7 +23,7 @@ class Files(t.Case):
         return f
 
     def test_info(self):
-        """info: counts of everything, and lifetimes that add up"""
+        """info shows the counts of the report, and lifetimes that add up"""
         f = self.recording()
         r = self.report(f)
         info = json.loads(self.memprof("info", f, "--json").stdout)
@@ -41,9 +41,9 @@ class Files(t.Case):
         self.assertRegex(text, rf"events +{r['totals']['events']:,}\n")
 
     def test_verify(self):
-        """verify: whole files pass; cut and damaged ones are told, with a status"""
+        """verify passes whole recordings, and reports cut and damaged ones with status 13"""
         f, bad = self.recording(), self.path("bad")
-        self.assertIn("whole and sound", self.memprof("verify", f).stdout)
+        self.assertIn("complete and undamaged", self.memprof("verify", f).stdout)
         data = t.read(f)
         middle = len(data) // 2
         for broken in (data[:-1], data[:len(data) // 2], data[:-200] + b"\0" * 100 + data[-100:],
@@ -61,7 +61,7 @@ class Files(t.Case):
         return out
 
     def same(self, a, b):
-        """All sums of two recordings, by stack, thread and function."""
+        """Checks that two recordings have the same sums, by stack, thread and function.  Return: reports."""
         a, b = (self.report(x) for x in (a, b))
         self.assertEqual({k: v for k, v in a["totals"].items() if k not in APART and not k.startswith("peak")},
                          {k: v for k, v in b["totals"].items() if k not in APART and not k.startswith("peak")})
@@ -76,7 +76,7 @@ class Files(t.Case):
         return a, b
 
     def test_strip(self):
-        """strip: smaller, and every sum stays; also twice, also of a culled recording"""
+        """strip makes a recording smaller and keeps every sum, also of a stripped or culled recording"""
         f = self.recording()
         for options in ((), ("--threshold", "1ms"), ("--threshold", "0s")):
             out = self.strip(f, *options)
@@ -92,7 +92,7 @@ class Files(t.Case):
         self.same(culled, self.strip(culled))
 
     def test_strip_threshold(self):
-        """strip: what is left is what lived at least so long; all allocations that live are there"""
+        """strip --threshold keeps all blocks that lived at least so long, and all that are live"""
         f = self.recording()
         out = self.strip(f, "--threshold", "2ms")
         self.assertEqual(self.report(f, "--leaks")["leaks"], self.report(out, "--leaks")["leaks"])
@@ -101,7 +101,7 @@ class Files(t.Case):
             self.assertEqual(whole[key], left[key])
 
     def test_extract(self):
-        """extract: modules, maps, symbols ... as CSV, the same as reports say"""
+        """extract writes modules, maps, threads and symbols as CSV, which agree with the report"""
         f = self.recording()
         r = self.report(f)
         self.memprof("extract", f)
@@ -116,7 +116,7 @@ class Files(t.Case):
         libc = next(m for m in rows["modules.csv"] if "/libc.so" in m["path"])
         notes = subprocess.run(["readelf", "-n", libc["path"]], capture_output=True, text=True).stdout
         self.assertIn(f"Build ID: {libc['build_id']}\n", notes)
-        # Reports show the call, the recording has the return address.
+        # The report shows the address of the call, the recording has the return address.
         known = {(int(s["address"], 16) - (s["exact"] == "false"), s["function"]) for s in rows["symbols.csv"]}
         for g in r["allocation_groups"]:
             for frame in g["backtrace"]:
@@ -128,7 +128,7 @@ class Files(t.Case):
         self.memprof("extract", "/etc/passwd", status=13)
 
     def test_symbolize(self):
-        """symbolize: names from this machine's files for a recording that has none"""
+        """symbolize adds names from this machine's files to a recording that has none"""
         f, out = self.recording(f"{t.VICTIMS}/stacks", "/dev/null"), self.path("out")
         self.memprof("symbolize", f, "-o", out)
         self.assertEqual(self.report(f), self.report(out))
@@ -155,7 +155,7 @@ class Files(t.Case):
         return {x["function"] for g in self.report(f)["allocation_groups"] for x in g["backtrace"]}
 
     def test_debug_dir(self):
-        """symbolize: separate debug files are found by build id; another build's are not used"""
+        """symbolize -d finds separate debug files by build id"""
         program, debug = self.path("program"), self.path("debug")
         source = self.path("p.c")
         with open(source, "w") as f:
@@ -180,7 +180,7 @@ class Files(t.Case):
         self.assertEqual(*totals)
 
     def test_anonymize(self):
-        """anonymize: no name, path or argument is left, in any byte; sums and shapes stay"""
+        """symbolize --anonymize removes paths, or all names, from every byte; sums and stack depths stay"""
         f, out = self.recording(f"{t.VICTIMS}/stacks", "/dev/null"), self.path("out")
         whole = self.report(f)
         for how, hidden, kept in (("partial", (b"/victims", b"tests/", b"/dev/null", b"/lib/", b"/usr/"),
@@ -201,7 +201,7 @@ class Files(t.Case):
         self.assertEqual({x["function"] for x in r["functions"]}, {x["function"] for x in whole["functions"]})
 
     def payloads(self, f):
-        """Every chunk of the file, unpacked: src/formats/FORMAT.md."""
+        """Yields every chunk of the file, uncompressed (src/formats/FORMAT.md)."""
         data, at = t.read(f), 12
         while at < len(data):
             stored = int.from_bytes(data[at + 12:at + 16], "little")
@@ -210,12 +210,13 @@ class Files(t.Case):
             at += 24 + stored
 
     def test_bad_input(self):
-        """bad values, the file itself as output, samples"""
+        """file tools refuse bad arguments and their input as output; strip refuses a sampled recording"""
         f = self.recording("/bin/true")
         sample = self.path("sample")
         self.memprof("run", "-q", "--sample", "1k", "-o", sample, "--", "/bin/true")
         before = t.read(f)
-        for status, argv, what in ((2, ("strip", f), "-o says"), (2, ("strip", f, "-o", "x", "--threshold", "y"), "'y'"),
+        for status, argv, what in ((2, ("strip", f), "new recording with -o"),
+                                   (2, ("strip", f, "-o", "x", "--threshold", "y"), "'y'"),
                                    (14, ("strip", f, "-o", f), "over itself"),
                                    (14, ("symbolize", f, "-o", f), "over itself"),
                                    (14, ("symbolize", f, "-o", "/nowhere/x"), "/nowhere/x"),

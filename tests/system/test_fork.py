@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Forked children: unharmed, followed into recordings of their own, restored with their parent."""
+"""Forked children stay unharmed, have recordings of their own if followed, and are restored by detach."""
 import glob
 import json
 import os
@@ -26,7 +26,7 @@ class Fork(Case):
         super().tearDown()
 
     def family(self):
-        # An emulated processor has enough to do with a little.
+        # On an emulated processor, the victim's threads pause now and then.
         return self.victim("family", 200000 if GUEST else 0, stdin=subprocess.PIPE)
 
     def tell(self, p, line):
@@ -40,7 +40,7 @@ class Fork(Case):
         return pid
 
     def leak(self, p, pid):
-        """The child leaks 10 blocks of 5000 bytes."""
+        """Makes the child leak 10 blocks of 5000 bytes."""
         os.kill(pid, signal.SIGUSR1)
         self.assertEqual(p.stdout.readline().strip(), "done")
 
@@ -52,7 +52,7 @@ class Fork(Case):
         return "memprof" in maps(pid)
 
     def test_unharmed(self):
-        """fork, vfork and spawn under load while recorded and while hooks go in and out"""
+        """children of fork and posix_spawn stay unharmed while memprof attaches, records and detaches"""
         p = self.family()
         for _ in range(200 if FULL else 5):
             p.stdin.write("storm 20\n")
@@ -61,7 +61,7 @@ class Fork(Case):
             self.assertEqual(p.stdout.readline().strip(), "bad 0")
 
     def test_slow_child(self):
-        """a child that was born in a stop and takes its time to come to its own is let go while memprof records"""
+        """a child forked while attach seizes its parent, and slow to reach its own stop, is released"""
         p = self.family()
         env = dict(os.environ, MEMPROF_FAULT="all-seized", MEMPROF_FAULT_SIGNAL=str(int(signal.SIGSTOP)),
                    MEMPROF_FAIL="child-born")
@@ -82,7 +82,7 @@ class Fork(Case):
         self.assertFalse(self.session_in(child))
 
     def test_detach_restores_children(self):
-        """the end of a recording restores who was forked meanwhile, and their children"""
+        """detach restores the children that were forked during the recording, and their children"""
         p = self.family()
         before = self.fork(p)
         clean = identity(before)["text"]
@@ -101,7 +101,7 @@ class Fork(Case):
             self.leak(p, pid)
 
     def test_detach_child(self):
-        """one child is restored by itself; also when recorder and parent are gone"""
+        """detach restores a single child, also when its recorder and its parent are dead"""
         p = self.family()
         self.memprof("attach", "-p", p.pid, "-o", self.path("r"), "--background")
         one, two = self.fork(p), self.fork(p)
@@ -144,7 +144,7 @@ class Fork(Case):
         for pid in pids:
             self.leak(p, pid)
         recorders = [self.recorder(pid) for pid in pids + [p.pid]]
-        for r in recorders:  # they have the sessions in their memory, too
+        for r in recorders:  # a recorder maps the session of its target, but has none itself
             self.memprof("status", "-p", r, status=16)
         self.memprof("detach", "-p", p.pid)
         for pid in pids:
@@ -159,7 +159,7 @@ class Fork(Case):
         self.assertEqual(self.leaked_5000(self.path(f"family-{p.pid}.memprof")), 0)
 
     def recorders(self, pid):
-        """All processes of memprof attach -p PID."""
+        """The pids of all processes of memprof attach -p PID."""
         found = []
         for d in os.listdir("/proc"):
             try:
@@ -171,7 +171,7 @@ class Fork(Case):
         return found
 
     def test_follower_killed(self):
-        """kill -9 of the process that follows: the recordings end, everything is restored"""
+        """kill -9 of memprof attach --follow-fork ends all recordings and restores all processes"""
         p = self.family()
         rec = self.start(MEMPROF, "attach", "-p", str(p.pid), "-o", self.path("r-%p"), "--follow-fork",
                          stderr=subprocess.DEVNULL)
@@ -191,7 +191,7 @@ class Fork(Case):
         self.memprof("report", self.path(f"r-{p.pid}"))
 
     def test_follower_killed_and_detached(self):
-        """the same at any moment; a detach that comes then waits for the recorder, whatever that is doing"""
+        """detach right after kill -9 of memprof attach --follow-fork waits for the recorder and restores"""
         p = self.family()
         clean = identity(p.pid)
         for i in range(40 if FULL else 8):
@@ -204,12 +204,12 @@ class Fork(Case):
             rec.wait()
             r = subprocess.run([MEMPROF, "detach", "-p", str(p.pid)], text=True, capture_output=True, timeout=120)
             self.assertNotIn("already traced", r.stderr)
-            self.assertTrue(r.returncode == 0 or "carries no memprof session" in r.stderr, r.stderr)
+            self.assertTrue(r.returncode == 0 or "has no memprof session" in r.stderr, r.stderr)
             wait_for(lambda: not self.recorders(p.pid), 30)
             self.assertEqual(identity(p.pid), clean)
 
     def test_parent_ends_first(self):
-        """the parent ends: its children are recorded on until they end"""
+        """--follow-fork: when the parent ends, its children are recorded until they end"""
         p = self.family()
         rec = self.start(MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r.memprof"),
                          "--follow-fork")
@@ -223,7 +223,7 @@ class Fork(Case):
         self.assertIsNone(rec.poll())
         os.kill(pid, signal.SIGTERM)
         self.assertEqual(rec.wait(timeout=120), 0)
-        # No placeholder: pid and count stand before the suffix.
+        # Without placeholders in the name, memprof inserts pid and count before the suffix.
         f = self.path(f"r-{pid}-1.memprof")
         self.assertEqual(self.leaked_5000(f), 10)
         self.assertEqual(self.report(f)["end_reason"], "exited")
@@ -246,7 +246,7 @@ class Fork(Case):
         self.assertEqual({f["function"]: f["calls"] for f in r["functions"]}["malloc"], 1000)
 
     def test_follow_fork_and_exec(self):
-        """both: a program that a child runs"""
+        """--follow-fork --follow-exec: a program that a child executes has a recording of its own"""
         p = self.family()
         self.memprof("attach", "-p", p.pid, "-o", self.path("%e-%p-%n"), "--follow-fork",
                      "--follow-exec", "--background")
@@ -257,7 +257,7 @@ class Fork(Case):
         self.assertTrue(self.report(glob.glob(self.path(f"leaky-{pid}-*"))[0])["pid"] == pid)
 
     def test_bad_placeholder(self):
-        """an unknown placeholder is named"""
+        """attach names an unknown placeholder of -o"""
         r = self.memprof("attach", "-p", os.getpid(), "-o", "x-%q", status=2)
         self.assertIn("%q", r.stderr)
 
@@ -317,7 +317,7 @@ http {{ access_log off; gzip on; gzip_types text/html;
         return [int(x) for x in out.stdout.split()]
 
     def test_prefork_server(self):
-        """nginx: new workers after a reload are followed; requests are served all the time"""
+        """nginx: --follow-fork records the new workers after a reload, while requests are served"""
         old = self.workers()
         clean = identity(self.nginx.pid)["text"]
         self.memprof("attach", "-p", self.nginx.pid, "-o", self.path("%e-%p"), "--follow-fork",
@@ -338,11 +338,11 @@ http {{ access_log off; gzip on; gzip_types text/html;
         for f in files:
             wait_for(lambda f=f: self.report(f)["end_reason"] == "detached")
         reports = [self.report(f) for f in files]
-        # Each request takes pools from the worker's heap and gives them back.
+        # Each request allocates pools on the worker's heap, and frees them.
         self.assertGreater(sum(r["totals"]["allocations"] for r in reports), 200)
         self.assertTrue(all(r["restored"] for r in reports))
         parts, one = self.check_merged([self.path(f"nginx-{self.nginx.pid}"), *files])
-        # The workers have one program at one address: what they do alike is there once.
+        # The workers run one program at one address: the merged file has each common stack once.
         sites = lambda r: {tuple(f["address"] for f in g["backtrace"]) for g in r["allocation_groups"]}
         self.assertTrue(sites(parts[1]) & sites(parts[2]))
         self.assertEqual(sites(one), set.union(*map(sites, parts)))
@@ -355,7 +355,8 @@ http {{ access_log off; gzip on; gzip_types text/html;
             self.assertIn("processes", self.memprof(*argv, self.path("merged"), *out, status=2).stderr)
 
     def check_merged(self, files):
-        """One file of several processes: every sum is that of the parts, each block in its process."""
+        """Merges recordings of several processes: each sum is that of the parts, each block is counted in its
+        process.  Return: the reports of the parts, the report of the merged file."""
         out = self.path("merged")
         self.memprof("merge", *files, "-o", out)
         self.memprof("verify", out)
@@ -369,12 +370,12 @@ http {{ access_log off; gzip on; gzip_types text/html;
         for r in parts:
             for key in ("allocations", "allocated_bytes", "frees", "leaked_count", "leaked_bytes"):
                 self.assertEqual(by_pid[r["pid"]][key], r["totals"][key], (r["pid"], key))
-        # Its index says the same.
+        # The index of the merged file has the same sums.
         text = self.memprof("report", out, "--quick").stdout.replace(",", "")
         self.assertRegex(text, rf" in {one['totals']['allocations']} allocations; {one['totals']['frees']} blocks")
         self.assertRegex(text, rf"live .* in {one['totals']['leaked_count']} blocks at the end")
         self.assertNotRegex(text, "(?m)^peak")
-        # Each process's mappings, at its looks.
+        # The merged file has the mappings of each process at the times when its recorder read them.
         looks = lambda f: json.loads(self.memprof("report", f, "--view", "maps", "--json").stdout)["map_usage"]
         merged = looks(out)
         for f, r in zip(files, parts):

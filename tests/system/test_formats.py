@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Every format says the same, parses, and a cut recording loads to its last whole chunk."""
+"""Report formats parse and agree with each other; a cut recording loads up to its last whole chunk."""
 import json
 import os
 import random
@@ -28,7 +28,7 @@ class Formats(t.Case):
         self.assertEqual(len(r["leaks"]), totals["leaked_count"])
         self.assertEqual(totals["allocations"] - totals["frees"], totals["leaked_count"])
         self.assertEqual(sum(x["allocations"] for x in r["threads"]), totals["allocations"])
-        # main() and four threads, each named once, not at every look.
+        # The main thread and four more, each recorded once and not each time that the recorder looks at them.
         self.assertLessEqual(json.loads(self.memprof("info", f, "--json").stdout)["items"]["threads"], 5)
         self.assertEqual(sum(g["peak_bytes"] for g in r["allocation_groups"]), totals["peak_bytes"])
         for cost, key in (("live", "leaked_bytes"), ("allocated", "allocated_bytes"),
@@ -48,8 +48,8 @@ class Formats(t.Case):
         self.assertRegex(text, r"lost +nothing")
 
     def quick_is_right(self, f, sampled=False):
-        """The index says what all events say; of a sample, whose numbers of blocks are estimates
-        that were rounded twice, the bytes."""
+        """Checks that the index has the sums of all events.  Of a sample, only the bytes are compared: the
+        numbers of blocks are estimates, which the index rounds a second time."""
         for form in ("--collapsed", "--tree")[:1 if sampled else 2]:
             self.assertEqual(self.memprof("report", f, "--quick", form).stdout,
                              self.memprof("report", f, form, "--cost", "live").stdout)
@@ -61,7 +61,7 @@ class Formats(t.Case):
         self.assertTrue(said.findall(full))
 
     def test_quick(self):
-        """--quick: the same by the index, also of a sample; without one all is read"""
+        """report --quick shows the same from the index, also of a sample; without an index it reads all"""
         self.quick_is_right(self.leaky())
         for more in (["--sample", "4k"], ["--depth", "2"]):
             f = self.path("run.memprof")
@@ -72,11 +72,11 @@ class Formats(t.Case):
         with open(f, "r+b") as cut:
             cut.truncate(os.stat(f).st_size // 2)
         r = self.memprof("report", f, "--quick")
-        self.assertIn("no index: all of it is read", r.stderr)
+        self.assertIn("no index, so the whole file is read", r.stderr)
         self.assertIn("Allocated, by bytes", r.stdout)
 
     def test_flame_graph(self):
-        """the SVG is well-formed and as wide as its parts"""
+        """the flame graph is well-formed SVG of the right width, self-contained, and has the totals"""
         f, svg = self.leaky(), self.path("f.svg")
         self.memprof("report", f, "--leaks", "--flamegraph", svg)
         root = xml.parse(svg).getroot()
@@ -86,7 +86,7 @@ class Formats(t.Case):
         self.assertAlmostEqual(float(frames[0].get("data-w")), 1200, 1)
         names = " ".join(g.find(ns + "title").text for g in frames)
         self.assertIn("open_session", names)
-        # A browser that fits a deep graph into its window makes it unreadable.
+        # Fixed height: a browser that fits a deep graph into its window makes it unreadable.
         self.assertEqual(root.get("viewBox").split()[3], root.get("height"))
         n = self.report(f)["totals"]["allocations"]
         self.memprof("report", f, "--cost", "count", "--flamegraph", svg)
@@ -97,7 +97,7 @@ class Formats(t.Case):
             self.assertNotRegex(s.read(), r'(?:href|src)="http')
 
     def test_cut(self):
-        """cut at 200 random offsets it loads, or says in one line why not"""
+        """a recording cut at any of 200 random offsets loads, or report says in one line why not"""
         f, cut = self.leaky(), self.path("cut")
         data, whole = t.read(f), self.report(f)["totals"]["events"]
         rng = random.Random(7)
@@ -117,7 +117,7 @@ class Formats(t.Case):
         self.assertGreater(loaded, 50)
 
     def test_mode(self):
-        """a recording is for its owner only"""
+        """a recording can be read and written by its owner only (mode 600)"""
         self.assertEqual(os.stat(self.leaky()).st_mode & 0o777, 0o600)
 
 

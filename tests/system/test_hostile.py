@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A target that is an enemy: memprof ends in time, with a status, and writes only its file."""
+"""A hostile target: memprof ends in time with a status of its own, and writes only its recording."""
 import os
 import subprocess
 
 import memprof_test as t
 
 SEEDS = 40 if t.FULL else 3
-STATUSES = (0, 1, 3, 14, 15)  # any of its own; a signal would be negative
+STATUSES = (0, 1, 3, 14, 15)  # exit statuses that are allowed; death by a signal would be negative
 
 
 class Hostile(t.Case):
@@ -27,7 +27,7 @@ class Hostile(t.Case):
     def scribbled(self, mode, statuses=(0,)):
         for seed in range(1, SEEDS + 1):
             p, r = self.recorded(mode, seed)
-            # Our own journal is what the process is restored by.
+            # The recorder restores the process by its own copy of the journal.
             self.assertIn(r.returncode, statuses, f"{mode} {seed}: {r.stdout}{r.stderr}")
             if r.returncode == 0:
                 self.assertNotIn("memprof", t.maps(p.pid))
@@ -38,24 +38,25 @@ class Hostile(t.Case):
             os.rmdir(self.path("out"))
 
     def test_control(self):
-        """random bytes over the control page and the journal"""
+        """a target that overwrites its control page and journal with random bytes"""
         self.scribbled("control")
 
     def test_tables(self):
-        """random bytes over module lists and unwind rules"""
-        # Nobody can tell any more whether a handler's stack leads into the agent: then its pages stay.
+        """a target that overwrites module lists and unwind rules with random bytes"""
+        # memprof can then fail to tell whether a signal handler's stack leads into the agent, and leaves the
+        # agent's pages mapped (status 15).
         self.scribbled("tables", (0, 15))
 
     def test_rings(self):
-        """forged rings: right in form, wrong in everything else"""
+        """a target that forges rings: well-formed records with wrong content"""
         self.scribbled("rings")
 
     def test_all(self):
-        """all of it at once"""
+        """a target that overwrites its control page, journal, tables and rings at once"""
         self.scribbled("all", (0, 15))
 
     def test_terminal(self):
-        """what a target writes into its session's texts does not reach a terminal as it is"""
+        """status escapes control characters that a target has written into its session's strings"""
         p = self.victim("verify", 1)
         self.memprof("attach", "--background", "-p", p.pid, "-o", self.path("r"))
         low = next(int(line.split("-")[0], 16) for line in t.maps(p.pid).split("\n") if "memprof-session" in line)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Programs whose debug information is made to harm who reads it: memprof's memory stays bounded, and the
-recording goes on, at worst without names."""
+"""Programs with debug information made to harm its reader: memprof's memory stays bounded, and it records and
+reports them, at worst without names."""
 import lzma
 import os
 import re
@@ -25,7 +25,7 @@ int main(void) { kept = allocates(100); alarm(600); for (;;) { free(allocates(43
 
 
 def bomb_xz(size):
-    """An xz file of zeros: one block many times, and an index of them."""
+    """An xz file of zeros: one compressed block many times, and the index."""
     one = lzma.compress(bytes(64 * MIB), check=lzma.CHECK_CRC32, preset=0)
     head, backward = one[:12], struct.unpack("<I", one[-8:-4])[0]
     index_size = (backward + 1) * 4
@@ -56,7 +56,7 @@ def bomb_zlib(size):
 
 
 def nested(tag, depth, attributes):
-    """Debug information with one DIE in the other, all of them covering the whole program."""
+    """Debug information of nested DIEs, each of which covers the whole program."""
     return f"""
         .section .debug_abbrev,"",@progbits
         .uleb128 1; .uleb128 0x11; .byte 1
@@ -111,7 +111,7 @@ class HostileFiles(t.Case):
         return exe
 
     def mark_compressed(self, exe, name):
-        """SHF_COMPRESSED, which objcopy does not set."""
+        """Sets SHF_COMPRESSED in the section header, which objcopy does not do."""
         out = subprocess.check_output(["readelf", "-SW", exe], text=True)
         index = int(re.search(rf"\[\s*(\d+)\] {re.escape(name)} ", out).group(1))
         with open(exe, "r+b") as f:
@@ -123,7 +123,7 @@ class HostileFiles(t.Case):
             f.write(struct.pack("<Q", flags))
 
     def measured(self, *argv):
-        """Runs memprof; its largest resident set in bytes."""
+        """Runs memprof; returns its largest resident set in bytes."""
         p = self.start(t.MEMPROF, *map(str, argv), stderr=subprocess.STDOUT)
         limit = threading.Timer(60, p.kill)
         limit.start()
@@ -135,7 +135,7 @@ class HostileFiles(t.Case):
         return usage.ru_maxrss * 1024
 
     def tried(self, exe, names=True):
-        """Recorded and reported with little memory; the allocations are there."""
+        """Checks that memprof records and reports the program, and finds its leaks, with less than 1 GiB."""
         p = self.start(exe)
         t.settle(p.pid)
         f = self.path("r")
@@ -151,27 +151,27 @@ class HostileFiles(t.Case):
         p.kill()
 
     def test_claims_terabytes(self):
-        """compressed debug sections that claim terabytes"""
+        """compressed debug sections that claim terabytes do not exhaust memory"""
         for name in (".debug_info", ".debug_str", ".debug_frame", ".debug_line"):
             exe = self.with_section(name, struct.pack("<IIQQ", 1, 0, 1 << 42, 1) + zlib.compress(b"x" * 100))
             self.mark_compressed(exe, name)
             self.tried(exe)
 
     def test_zlib_bomb(self):
-        """a compressed debug section of 8 GiB in 8 MiB"""
+        """a compressed debug section that expands from 8 MiB to 8 GiB does not exhaust memory"""
         for name in (".debug_info", ".debug_frame"):
             exe = self.with_section(name, bomb_zlib(8 * GIB))
             self.mark_compressed(exe, name)
             self.tried(exe)
 
     def test_xz_bomb(self):
-        """a .gnu_debugdata of 8 GiB"""
+        """a .gnu_debugdata section that expands to 8 GiB does not exhaust memory"""
         exe = self.with_section(".gnu_debugdata", bomb_xz(8 * GIB))
         subprocess.run(["strip", exe], check=True)
         self.tried(exe, names=False)
 
     def test_fifo_for_a_debug_file(self):
-        """a fifo where the debug file should be, by a link or the program's name: it is not waited for"""
+        """a fifo in place of the debug file, found by link or by name, does not block memprof"""
         for link, where in ((True, ""), (True, ".debug/"), (False, "")):
             exe = self.compile()
             debug = self.path("hostile.debug")
@@ -186,11 +186,11 @@ class HostileFiles(t.Case):
             os.unlink(self.path(where + "hostile.debug"))
 
     def test_zstd_bomb(self):
-        """a recording whose chunk unpacks to a gigabyte, and says 16 MiB or 4 GiB: damaged, in little memory"""
+        """report refuses a chunk that expands to 1 GiB but claims 16 MiB or 4 GiB, with less than 200 MiB"""
         p = self.start(self.compile())
         t.settle(p.pid)
         recording = t.read(self.record(p.pid))
-        at = recording.index(b"MPCK", recording.index(b"MPCK") + 4)  # the first one with events
+        at = recording.index(b"MPCK", recording.index(b"MPCK") + 4)  # the first chunk with events
         bomb = subprocess.run(["zstd", "-q", "-c"], input=bytes(GIB), capture_output=True, check=True).stdout
         for raw in (16 * MIB, 0xffffffff):
             head = recording[at:at + 8] + struct.pack("<III", raw, len(bomb), zlib.crc32(bomb))
@@ -204,7 +204,7 @@ class HostileFiles(t.Case):
             self.assertLess(usage.ru_maxrss, 200 << 10)
 
     def test_inlined(self):
-        """honest debug information: the whole chain of inlined functions, and who has them"""
+        """valid debug information: a backtrace has the chain of inlined functions and their outer function"""
         exe, source = self.path("inlined"), self.path("inlined.c")
         with open(source, "w") as f:
             f.write("""
@@ -230,11 +230,11 @@ class HostileFiles(t.Case):
         return self.compile(asm)
 
     def test_deep_dwarf(self):
-        """scopes inside scopes, a million deep"""
+        """debug information with scopes nested up to a million deep does not exhaust memory or stack"""
         self.tried(self.dwarf(nested(0x0b, 1000000 if t.FULL else 200000, "")))
 
     def test_endless_origin(self):
-        """an inlined function that is its own abstract origin"""
+        """an inlined function that is its own abstract origin does not cause an endless loop"""
         self.tried(self.dwarf(nested(0x1d, 3, ".long 3b - begin").replace(".uleb128 3\n", "3: .uleb128 3\n")))
 
 

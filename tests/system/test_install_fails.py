@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Putting hooks in fails at each of its steps: all of a batch is in or nothing, and no thread stays stopped.
-Made to fail by a build with fault points (src/lib/fault.h)."""
+"""The installation of hooks fails at each of its steps: either all hooks of a batch are in or none, and no
+thread stays stopped.  A build with fault points (src/lib/fault.h) makes it fail."""
 import os
 import re
 import shutil
@@ -36,7 +36,7 @@ class InstallFails(t.Case):
         with open(armed, "w"):
             pass
         self.say(p, f"open {WRAPPER}")
-        t.wait_for(lambda: b"a library that was loaded meanwhile is not recorded: " in t.read(log), 30)
+        t.wait_for(lambda: b"a newly loaded library cannot be recorded: " in t.read(log), 30)
         self.assertEqual(traced(p.pid), [], point)
         after = t.identity(p.pid)["text"]
         self.assertEqual({m: after[m] for m in before}, before, "the hooks that were in before stay")
@@ -49,7 +49,7 @@ class InstallFails(t.Case):
             text = mem.read(high - low)
         self.assertTrue(text.startswith(image[offset:offset + high - low]), f"{point}: its text is the file's")
         self.say(p, "own 200")
-        # The next library brings both.
+        # The next library that is loaded makes memprof try both.
         second = self.path("libsecond.so")
         shutil.copy(WRAPPER, second)
         self.say(p, f"open {second}")
@@ -67,12 +67,12 @@ class InstallFails(t.Case):
         self.assertEqual((p.returncode, out), (0, "ok\n"))
 
     def test_late(self):
-        """a library that is loaded while recording: nothing of it is in, the rest works on, the next one is hooked"""
+        """if hooking a library loaded later fails, other hooks still work, and the next load tries again"""
         for point in LATE:
             self.late_library(point)
 
     def test_first(self):
-        """at the beginning: refused in one line, and the process is as it was"""
+        """failing to install the first hooks ends attach in one line, with the process unchanged"""
         p = self.victim("verify", 4)
         before = t.identity(p.pid)
         for point in FIRST:

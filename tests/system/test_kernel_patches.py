@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""kernel-patches/verified was written by a complete check of the very patches that are there."""
+"""kernel-patches/verified was written by a complete check of the patches that are in the folder now."""
 import subprocess
 import unittest
 
@@ -11,7 +11,7 @@ FOLDER = t.ROOT + "/kernel-patches"
 
 class KernelPatches(unittest.TestCase):
     def test_verified(self):
-        """patches, configuration and tests are those that were proven last, by all of the check"""
+        """kernel patches, configuration and tests are unchanged since the last complete check"""
         stamp = t.read(FOLDER + "/verified").decode()
         said = dict(line.split(" ", 1) for line in stamp.splitlines()[:3])
         now = subprocess.run([FOLDER + "/hash"], text=True, capture_output=True, check=True).stdout.strip()

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""--via=kernel: the same recording by uprobes, with nothing put into the target."""
+"""--via=kernel: recording by uprobes, with nothing injected into the target."""
 import json
 import os
 import re
@@ -11,7 +11,7 @@ import memprof_test as t
 
 
 def probes_left():
-    """Probe points of memprofs that are gone; others may be at work on this machine."""
+    """Probe points of memprof processes that have ended; others can be recording on this machine."""
     with open("/sys/kernel/tracing/uprobe_events") as f:
         found = [(re.match(r"[pr]:memprof/p(\d+)_", line), line) for line in f]
     return [line for owner, line in found if owner and not os.path.exists(f"/proc/{owner[1]}")]
@@ -23,7 +23,7 @@ THUMB = os.uname().machine.startswith("arm")
 @t.unittest.skipUnless(THUMB, "not a processor with Thumb code")
 class Thumb(t.Case):
     def test_refused(self):
-        """uprobes know no Thumb code: refused in one line, before anything is probed"""
+        """--via=kernel refuses Thumb code, which uprobes do not support, in one line and probes nothing"""
         p = self.victim("verify")
         before = t.identity(p.pid)
         r = self.memprof("attach", "--via=kernel", "-p", p.pid, "-o", self.path("r"), status=18)
@@ -41,7 +41,7 @@ OLD_MIPS = MACHINE.machine.startswith("mips") and tuple(map(int, MACHINE.release
 @t.unittest.skipUnless(OLD_MIPS, "not a MIPS kernel before 5.12")
 class OldMips(t.Case):
     def test_refused(self):
-        """without our patches: one line says what is missing and where it is, nothing was changed"""
+        """without kernel-patches/, --via=kernel and page faults are refused in one line that names them"""
         p = self.victim("verify")
         before = t.identity(p.pid)
         for way in ("--via=kernel", "--event=page-faults"):
@@ -69,11 +69,11 @@ class KernelWay(t.Case):
         return json.loads(out[out.index("{"):out.index("}") + 1]), self.report(f)
 
     def test_exact(self):
-        """2 threads, 4000 operations each, run: every count agrees"""
+        """run --via=kernel with 2 threads: every count agrees with the program's own"""
         truth, report = self.run_exact(2, "--via=kernel", "--stack-size", "4k")
         c, totals = t.calls(report), report["totals"]
         self.assertEqual(c["malloc"], truth["malloc"] + 1)  # stdout's buffer
-        self.assertEqual(c["calloc"], truth["calloc"] + 2)  # a dtv a thread
+        self.assertEqual(c["calloc"], truth["calloc"] + 2)  # one dtv for each thread
         self.assertEqual(c["posix_memalign"], truth["posix_memalign"])
         self.assertEqual(c["realloc"], truth["realloc"] + truth["realloc_failed"])
         self.assertEqual(totals["failed_reallocs"], truth["realloc_failed"])
@@ -86,7 +86,7 @@ class KernelWay(t.Case):
         self.assertEqual(report["losses"]["stacks_complete"], report["losses"]["stacks_total"])
 
     def test_agrees_with_the_agent(self):
-        """both ways on the same program: the same calls, and as many from each stack"""
+        """--via=kernel and the agent record the same calls, and as many from each stack"""
         def of(report):
             stacks = {}
             for g in report["allocation_groups"]:
@@ -102,7 +102,7 @@ class KernelWay(t.Case):
         self.assertEqual(of(kernel), of(agent))
 
     def test_attach(self):
-        """attached to threads that come and go: their program never notices, text is as before"""
+        """attach --via=kernel leaves the program's results, text and mappings unchanged"""
         for name in ("verify", "throws"):
             p = self.victim(name)
             before = t.identity(p.pid)
@@ -114,7 +114,7 @@ class KernelWay(t.Case):
             self.assertIn("ok", self.finish(p))
 
     def test_threads_are_born(self):
-        """threads that are born while it records are recorded too"""
+        """--via=kernel records threads that are created after attach"""
         p = self.start("/usr/bin/python3", "-c", SPAWN, env=dict(os.environ, PYTHONMALLOC="malloc"))
         self.assertEqual(p.stdout.readline(), "ready\n")
         rec = self.start(t.MEMPROF, "attach", "--via=kernel", "--stack-size", "2k", "-p", str(p.pid),
@@ -133,7 +133,7 @@ class KernelWay(t.Case):
 
     @t.unittest.skipUnless(os.path.exists("/sys/kernel/tracing/uprobe_events"), "tracefs is not mounted")
     def test_killed(self):
-        """a recorder that is killed leaves the program running; the next one removes its probe points"""
+        """--via=kernel: a killed recorder leaves the program running; the next removes its probe points"""
         p = self.victim("verify")
         rec = self.start(t.MEMPROF, "attach", "--via=kernel", "-p", str(p.pid), "-o", self.path("r"),
                          stderr=subprocess.PIPE)
@@ -147,11 +147,11 @@ class KernelWay(t.Case):
         self.assertIn("ok", self.finish(p))
 
     def test_refusals(self):
-        """not beside an agent, not in the background"""
+        """--via=kernel refuses a process with a session, --background and unknown values"""
         p = self.victim("verify")
         self.memprof("attach", "--background", "-p", p.pid, "-o", self.path("a"))
         r = self.memprof("attach", "--via=kernel", "-p", p.pid, "-o", self.path("b"), status=7)
-        self.assertIn("carries a memprof session", r.stderr)
+        self.assertIn("has a memprof session", r.stderr)
         self.memprof("detach", "-p", p.pid)
         self.memprof("attach", "--via=kernel", "--background", "-p", p.pid, status=2)
         self.memprof("attach", "--via=magic", "-p", p.pid, status=2)

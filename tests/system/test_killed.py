@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The recorder is killed at every step: the target runs on, and detach puts it back byte for byte.
+"""The recorder is killed at every step: the target runs on, and detach restores it byte for byte.
 
-The fault points are those in the sources (src/lib/fault.h); MEMPROF_FULL=1 kills at every passing of
-each, else at the first few."""
+The steps are the fault points in the sources (src/lib/fault.h).  MEMPROF_FULL=1 kills at every passing of each,
+otherwise the tests kill at the first two."""
 import json
 import os
 import re
@@ -14,31 +14,31 @@ import time
 import memprof_test as t
 
 PASSINGS = 1000 if t.FULL else 2
-# Where one step follows the other at once, those of open and close stand for all.
+# Fault points that are passed many times in a row: testing every third passing is enough.
 MANY = {"remote-set", "remote-runs", "remote-entry", "remote-exit"}
 
 
 def points():
-    """Names of all fault points, as they stand in the sources."""
+    """Names of all fault points in the sources."""
     names = set()
     for folder in ("attach", "inject", "record", "cmd"):
         for f in os.listdir(f"{t.ROOT}/{folder}"):
             if f.endswith(".c"):
                 text = t.read(f"{t.ROOT}/{folder}/{f}").decode()
                 names.update(re.findall(r'fault_point\("([a-z-]+)"\)', text))
-    # memprof leaks copies and tracks: test_leaks_safe.py, test_leaks_precopy.py.
+    # Those of memprof leaks are tested by test_leaks_safe.py (copy) and test_leaks_precopy.py (track).
     return sorted(n for n in names if not n.startswith(("copy-", "track-")))
 
 
 def masks(pid):
-    """Signal masks of all threads; the borrowed one has another until it has put itself back."""
+    """Signal masks of all threads.  The carrier has a different mask until it has restored itself."""
     return [re.search(rb"^SigBlk:.*$", t.read(f"/proc/{pid}/task/{tid}/status"), re.M)[0]
             for tid in sorted(os.listdir(f"/proc/{pid}/task"))]
 
 
 class Killed(t.Case):
     def kill_at(self, p, point, passing, command):
-        """Whether the recorder came that far."""
+        """Runs memprof, which is killed at a passing of a fault point.  Return: whether it came that far."""
         env = dict(os.environ, MEMPROF_FAULT=f"{point}:{passing}")
         r = subprocess.run([t.FAULTY, *command], env=env, stdin=subprocess.DEVNULL,
                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=120)
@@ -48,8 +48,8 @@ class Killed(t.Case):
         return r.returncode != 0
 
     def repair(self, p, where, before, blocked):
-        """Detaches if there is anything left, and compares."""
-        # Until the borrowed thread is back it may make the call.
+        """Detaches if memprof has left anything, and checks that the process is as before."""
+        # Until the carrier has restored itself, it can still execute the injected system call.
         t.wait_for(lambda: masks(p.pid) == blocked)
         left = "memprof" in t.maps(p.pid) or t.identity(p.pid)["fds"] != before["fds"]
         if left:
@@ -76,20 +76,20 @@ class Killed(t.Case):
         return never
 
     def test_allocating(self):
-        """a program that allocates all the time"""
-        # A thread stands in the agent's code or a window only now and then.
+        """memprof attach is killed at each fault point on threads that allocate all the time"""
+        # Some points are passed only if a thread is in the agent's code or in a window, which is rare.
         self.assertLessEqual(set(self.every_point("verify", 2)), {"close-moved", "resume", "seized"})
 
     def test_running(self):
-        """a thread in user code: its registers, flags, mask and alternate stack stay"""
+        """memprof attach is killed at each fault point: a thread in user code keeps its registers and mask"""
         self.every_point("registers", "spin")
 
     def test_sleeping(self):
-        """a thread in a system call: the call neither fails nor ends early"""
+        """memprof attach is killed at each fault point: a system call neither fails nor ends early"""
         self.every_point("registers", "sleep")
 
     def test_killed_detach(self):
-        """the detach that repairs is killed as well"""
+        """the detach that repairs after a killed attach is killed as well: the next detach restores"""
         p = self.victim("registers", "spin")
         before, blocked = t.identity(p.pid), masks(p.pid)
         attach = ["attach", "-q", "-p", str(p.pid), "-o", self.path("r"), "--for", "1ms"]
@@ -103,7 +103,8 @@ class Killed(t.Case):
         self.assertIn("ok", self.finish(p))
 
     def target_killed_at(self, victim, point, passing, *command, status):
-        """Whether it came that far: the target is gone at once, and so is memprof."""
+        """Kills the target at a passing of a fault point of memprof.  Both must end.  Return: whether memprof
+        came that far."""
         p = self.victim(victim, 8)
         env = dict(os.environ, MEMPROF_FAULT=f"{point}:{passing}", MEMPROF_FAULT_OF=str(p.pid))
         rec = self.start(t.FAULTY, *command, "-p", str(p.pid), env=env, stderr=subprocess.DEVNULL,
@@ -111,14 +112,14 @@ class Killed(t.Case):
         try:
             self.assertEqual(p.wait(timeout=20), -signal.SIGKILL)
         except subprocess.TimeoutExpired:
-            # Was it killed, and cannot end, for it is held?
+            # The target must not be a zombie that cannot end because memprof still traces a thread of it.
             self.assertNotIn("Z (zombie)", t.read(f"/proc/{p.pid}/status").decode(), point)
             return False
         self.assertIn(rec.wait(timeout=60), status, f"{point}:{passing}")
         return True
 
     def test_target_killed(self):
-        """the target is killed at any step: it is gone at once, no thread of it is held back"""
+        """if the target is killed at any step of attach, it ends at once, and memprof ends"""
         for point, passing in (("seized", 4), ("stopped", 1), ("remote-runs", 2), ("stopped", 2),
                                ("patch-written", 3), ("let-go", 4)):
             with self.subTest(point, passing=passing):
@@ -126,7 +127,7 @@ class Killed(t.Case):
                                                       self.path("r"), status=(0, 3)))
 
     def test_target_killed_while_copied(self):
-        """the same of memprof leaks, with the main thread borrowed: its end is told last"""
+        """if the target is killed at any step of leaks, with the main thread as carrier, both end at once"""
         for point, passing in (("seized", 4), ("remote-runs", 1), ("remote-runs", 2), ("copy-born", 1),
                                ("copy-heir", 1), ("copy-orphaned", 1),
                                ("copy-made", 1), ("remote-runs", 3)):
@@ -134,7 +135,7 @@ class Killed(t.Case):
                 self.assertTrue(self.target_killed_at("held", point, passing, "leaks", status=(3, 6)))
 
     def test_heartbeat(self):
-        """without a recorder the hooks pass through after some seconds"""
+        """some seconds after the recorder was killed, the hooks record no more events"""
         p = self.victim("verify", 2)
         rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"),
                          stderr=subprocess.DEVNULL)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""memprof leaks and memprof heap: exact against what programs know themselves."""
+"""memprof leaks and memprof heap agree exactly with programs that keep their own list of blocks."""
 import json
 import os
 import re
@@ -15,10 +15,11 @@ MASK = (1 << 64) - 1
 
 
 class HeapCase(t.Case):
-    mode = ()  # options for how the process is looked at
+    mode = ()  # options that choose how the process's memory is read
 
     def ready(self, name, *args, **kw):
-        """Starts a victim and waits for its "ready"; the process and its words by first one."""
+        """Starts a victim and waits for its "ready".  Return: the process, and the lines before that by their
+        first word."""
         p = self.start(f"{t.VICTIMS}/{name}", *map(str, args), **kw)
         said = {}
         for line in p.stdout:
@@ -29,7 +30,7 @@ class HeapCase(t.Case):
         self.fail(f"{name} did not get ready")
 
     def unchanged(self, p, before):
-        """Nothing of a copy is left."""
+        """Checks that the process runs unchanged, with no forked copy left."""
         self.assertIsNone(p.poll())
         self.assertEqual(t.read(f"/proc/{p.pid}/task/{p.pid}/children"), b"")
         self.assertEqual(t.identity(p.pid), before)
@@ -48,7 +49,7 @@ class HeapCase(t.Case):
             return {int(a, 16): int(s) for a, s in (line.split()[:2] for line in lines)}, out
 
     def leaks(self, p, *more, status=None):
-        """Its text and its JSON."""
+        """Runs memprof leaks.  Return: its result, its JSON report."""
         f = self.path("leaks.json")
         r = self.memprof("leaks", "-p", p.pid, "--json", f, *(more or self.mode), status=status)
         with open(f) as report:
@@ -67,39 +68,38 @@ class Walk(HeapCase):
         self.unchanged(p, before)
 
     def test_one(self):
-        """one thread: every block and size"""
+        """heap --list of a program with one thread has every block and size"""
         self.exact("blocks", "park", 1)
 
     def test_threads(self):
-        """parked threads: arenas, tcaches, mmapped and aligned blocks"""
+        """heap --list of waiting threads is exact: arenas, tcaches, mmapped and aligned blocks"""
         self.exact("blocks", "park", 2 if t.GUEST else 16)
 
     def test_foreign_sbrk(self):
-        """somebody else moves the program break between"""
+        """heap --list is exact if the program itself moves the program break between allocations"""
         self.exact("blocks", "park", 1, "foreign")
 
     def test_noncontiguous(self):
-        """brk() is blocked: the main arena is scattered"""
+        """heap --list is exact if brk() fails and the main arena is scattered"""
         self.exact("blocks", "park", 1, "noncontig")
 
     def test_all(self):
-        """both, and threads"""
+        """heap --list is exact with foreign sbrk(), failing brk() and threads together"""
         self.exact("blocks", "park", 4, "foreign", "noncontig")
 
     def test_static(self):
-        """static and stripped"""
+        """heap --list of a static, stripped program is exact"""
         self.exact("blocks-static", "park", 8)
         self.exact("blocks-static", "park", 1, "foreign", "noncontig")
 
     @t.unittest.skipUnless(os.path.exists(f"{t.VICTIMS}/blocks-musl-static"),
                            "musl's heaps are walked on x86_64 and aarch64 only")
     def test_musl(self):
-        """musl's mallocng, static and stripped"""
+        """heap --list of a static, stripped musl program (mallocng) is exact"""
         self.exact("blocks-musl-static", "park", 2 if t.GUEST else 8)
 
     def test_running(self):
-        """threads stopped at a random instant: wrong by at most one block each, or an arena is said to be
-        in the middle of a change"""
+        """heap --list of busy threads is wrong by at most a block each, or says that an arena is changing"""
         for name in ("blocks", "blocks-static"):
             p, said = self.ready(name, "run", 16)
             looks = right = 0
@@ -122,7 +122,7 @@ class Walk(HeapCase):
 
 class Leaks(HeapCase):
     def test_cases(self):
-        """39 places for a pointer; LeakSanitizer judges the same programs beside"""
+        """leaks is right on 39 programs that hide pointers in different places, at least as LeakSanitizer"""
         listed = subprocess.run([f"{t.VICTIMS}/cases", "list"], capture_output=True, text=True)
         right = lsan_right = 0
         wrong = {}
@@ -142,12 +142,12 @@ class Leaks(HeapCase):
             lsan_right += (int(m.group(1)) if m else 0) == int(leaks)
         print(f"# memprof {right}, LeakSanitizer {lsan_right} of {len(names)}; wrong: {wrong}")
         self.assertEqual(len(names), 39)
-        # Nobody can follow links that are stored as the difference of two addresses.
+        # Links that are stored as the difference of two addresses cannot be followed.
         self.assertLessEqual(set(wrong), {"xor_list"})
         self.assertGreaterEqual(right, lsan_right)
 
     def test_hot(self):
-        """threads allocating flat out: every planted leak, and no other"""
+        """leaks on busy threads finds every planted leak, and no other"""
         p, said = self.ready("blocks", "run", 16 if t.FULL else 2 if t.GUEST else 4, "leaks", 500)
         planted = {~int(a, 16) & MASK: int(s) for a, s in said["leak"]}
         before = t.identity(p.pid)["fds"]
@@ -161,7 +161,7 @@ class Leaks(HeapCase):
         self.assertEqual(t.identity(p.pid)["fds"], before)
 
     def test_threads_and_static(self):
-        """parked threads, and a static program"""
+        """leaks finds the planted leaks of waiting threads and of a static program, also --in-place"""
         for name in ("blocks", "blocks-static"):
             p, _ = self.ready(name, "park", 6, "leaks", 300)
             _, report = self.leaks(p, status=1)
@@ -171,7 +171,7 @@ class Leaks(HeapCase):
             self.assertEqual(in_place["mode"], "in-place")
 
     def test_types(self):
-        """class names, also stripped; what leaked objects hold; content only if wanted"""
+        """leaks shows class names, also if stripped, what leaked objects hold, and no content if unwanted"""
         for name in ("objects", "objects-stripped"):
             p, said = self.ready(name)
             r, report = self.leaks(p, status=1)
@@ -187,7 +187,7 @@ class Leaks(HeapCase):
             self.assertNotIn("secret", r.stdout + json.dumps(report))
 
     def test_why(self):
-        """the way from a global to a block, and what it keeps"""
+        """leaks --why shows the path from a global to a block, and what the block keeps reachable"""
         p, said = self.ready("objects")
         node = said["chain"][0][0]
         r, report = self.leaks(p, "--why", node, status=0)
@@ -206,7 +206,7 @@ class Leaks(HeapCase):
         self.memprof("leaks", "-p", p.pid, "--why", "10", status=0)
 
     def test_options(self):
-        """budget, suppressions, baseline, confirmation, exactness, dry run"""
+        """leaks: --budget, --suppress, --baseline, --confirm, --require-exact, --dry-run, --max-pause"""
         p, _ = self.ready("objects")
         self.memprof("leaks", "-p", p.pid, "--budget", "1MB", status=0)
         self.memprof("leaks", "-p", p.pid, "--budget", "49blocks", status=0)
@@ -245,7 +245,7 @@ class Heap(HeapCase):
         return out, part, rss
 
     def test_types(self):
-        """objects by class, in a stripped program"""
+        """heap counts the objects of each class, in a stripped program"""
         p, _ = self.ready("objects-stripped")
         out, _, _ = self.account(p)
         self.assertRegex(out, r" 7 +app::Holder<long \[30\]>")
@@ -253,7 +253,7 @@ class Heap(HeapCase):
         self.assertRegex(out, r" 100 +std::_Sp_counted_ptr_inplace<app::Node")
 
     def test_sum(self):
-        """the parts make up the whole, and that is what the kernel reports"""
+        """heap: the parts add up to the total, which is what the kernel reports"""
         for victim in (("objects",), ("blocks", "park", 8), ("blocks-static", "park", 2)):
             p, _ = self.ready(*victim)
             out, part, rss = self.account(p)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""memprof leaks --core: the same answer from a core file as from the process."""
+"""memprof leaks --core: the same report from a core file as from the process."""
 import json
 import os
 import random
@@ -48,7 +48,7 @@ class Core(t.Case):
         self.assertLessEqual(samples, set(leaks))
 
     def test_gcore(self):
-        """gcore's: exact, every planted leak, none else, as of the process itself"""
+        """leaks --core of gcore's file is exact: the planted leaks only, as of the process itself"""
         p, leaks = self.start_blocks("park", 4, "leaks", 7)
         core = self.gcore(p)
         of_core, out = self.leaks("--core", core, BLOCKS)
@@ -65,7 +65,7 @@ class Core(t.Case):
     @t.unittest.skipUnless(t.read("/proc/sys/kernel/core_pattern").strip() in (b"core", b"core.%p"),
                            "the kernel hands core files to a program here")
     def test_kernel(self):
-        """the kernel's, of a program that aborted"""
+        """leaks --core of the kernel's core file of an aborted program finds the planted leaks only"""
         def unlimited():
             resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 
@@ -82,7 +82,7 @@ class Core(t.Case):
         return r.stderr
 
     def test_bad_input(self):
-        """cut off, of another architecture, not a core, another program's: refused in one line"""
+        """leaks --core refuses cores cut off or of other programs or architectures, and other files"""
         p, _ = self.start_blocks("park", 1)
         core = self.gcore(p)
         p.kill()
@@ -104,13 +104,13 @@ class Core(t.Case):
         self.refused(2, "--core", core, "-p", "1", BLOCKS)
 
     def test_fifo(self):
-        """a core that names a fifo as one of its files: nobody waits for a writer"""
+        """leaks --core does not block on a fifo that the core names as one of its files"""
         p, _ = self.start_blocks("park", 1)
         core = self.gcore(p)
         p.kill()
         image = t.read(core)
         libc = max(re.findall(rb"/[^\0]{1,80}/libc\.so\.6(?=\0)", image), key=len)
-        folder = tempfile.mkdtemp(prefix="m-")  # of a name that is short enough
+        folder = tempfile.mkdtemp(prefix="m-")  # short: the fifo's path must fit in place of libc's
         self.addCleanup(shutil.rmtree, folder)
         fifo = folder.encode() + b"/libc.so.6"
         os.mkfifo(fifo)
@@ -122,7 +122,7 @@ class Core(t.Case):
         self.assertIn(r.returncode, (0, 1, 2), r.stderr)
 
     def damaged(self, preload):
-        """A core with some words changed for others of it: an answer or a refusal, and an end."""
+        """Replaces words of a core by other words of it.  memprof leaks must report or refuse it, in time."""
         rnd = random.Random(preload)
         p = self.victim("verify", 4, env=dict(os.environ, LD_PRELOAD=preload))
         core = self.gcore(p)
@@ -153,7 +153,7 @@ class Core(t.Case):
                     f.write(word)
 
     def test_damaged(self):
-        """damaged heaps (MEMPROF_FULL: of every allocator): memprof ends, with a status of its own"""
+        """leaks --core of damaged heaps (MEMPROF_FULL: of every allocator) ends with a status of its own"""
         for preload in ALLOCATORS:
             with self.subTest(preload):
                 self.damaged(preload)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""memprof leaks --gentle: one thread at a time stands; still no leak is invented."""
+"""memprof leaks --gentle stops one thread at a time, and still reports no false leak."""
 import memprof_test as t
 import test_leaks
 
@@ -19,19 +19,19 @@ class Gentle(test_leaks.HeapCase):
         p.kill()
 
     def test_running(self):
-        """threads that allocate all the time: the planted leaks, none else"""
+        """leaks --gentle on threads that allocate all the time finds the planted leaks, and no other"""
         self.check("run", 5)
 
     def test_running_without_leaks(self):
-        """threads that allocate all the time and leak nothing: none"""
+        """leaks --gentle on threads that allocate all the time and leak nothing finds none"""
         self.check("run", 0)
 
     def test_parked(self):
-        """waiting threads"""
+        """leaks --gentle on waiting threads finds the planted leaks, and no other"""
         self.check("park", 9)
 
     def test_held(self):
-        """waiting threads with blocks of which only a register has the address: none"""
+        """leaks --gentle does not report blocks whose address only a register of a waiting thread has"""
         p, _ = self.ready("held", 6)
         before = t.identity(p.pid)
         self.leaks(p, "--gentle", "--interval", "100ms", status=0)
@@ -45,20 +45,20 @@ class Gentle(test_leaks.HeapCase):
             return False
 
     def test_others_run_on(self):
-        """at no time are two threads traced"""
+        """leaks --gentle never traces two threads at a time"""
         p, _ = self.ready("blocks", "run", 4)
         rec = self.start(t.MEMPROF, "leaks", "-p", str(p.pid), "--gentle", "--interval", "100ms")
         seen = set()
         while rec.poll() is None:
             one = {tid for tid in t.os.listdir(f"/proc/{p.pid}/task") if self.traced(p.pid, tid)}
             seen |= one
-            if len(one) > 1:  # one after the other, while we looked
+            if len(one) > 1:  # memprof went from one thread to the next while the list was read
                 self.assertFalse(all(self.traced(p.pid, tid) for tid in one))
         self.assertGreater(len(seen), 0)
         p.kill()
 
     def test_usage(self):
-        """not with what it contradicts"""
+        """leaks --gentle refuses --in-place and --max-pause"""
         self.memprof("leaks", "-p", 1, "--gentle", "--in-place", status=2)
         self.memprof("leaks", "-p", 1, "--gentle", "--max-pause", "1ms", status=2)
 

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""memprof leaks on a thread that stands anywhere inside of the allocator: no leak is invented, no
-damage seen, and "exact" is said only of what is.
+"""memprof leaks on a thread that is stopped anywhere inside the allocator: it reports no false leak and no
+damage, and gives a reason if the result is not exact.
 
-A victim without leaks is single-stepped through what takes lists of free blocks into registers:
-malloc_consolidate(), with and without the allocator's locks, and the end of a thread with its
-tcache.  MEMPROF_FULL=1 looks at every second instruction."""
+A victim without leaks is single-stepped through code that holds lists of free blocks in registers:
+malloc_consolidate(), with and without the allocator's locks, and the end of a thread with its tcache.
+MEMPROF_FULL=1 runs memprof leaks at every second instruction."""
 import json
 import os
 import platform
@@ -21,7 +21,7 @@ EVERY = 2 if t.FULL else 61
 @unittest.skipUnless(platform.machine() == "x86_64", "single steps are written for x86-64")
 class Inside(t.Case):
     def standing(self, which, **env):
-        """Victim and stepper of its thread, which waits in read()."""
+        """Starts the victim, whose thread waits in read().  Return: the victim, a stepper of its thread."""
         p = self.start(f"{t.VICTIMS}/bursts", which, stdin=subprocess.PIPE, env=dict(os.environ, **env))
         self.assertEqual(p.stdout.readline(), "ready\n")
         tids = sorted(int(x) for x in os.listdir(f"/proc/{p.pid}/task"))
@@ -33,7 +33,7 @@ class Inside(t.Case):
         return p, s
 
     def look(self, p, where):
-        """One report on the process as it stands."""
+        """Runs memprof leaks on the process in its present state, and checks the report."""
         f = self.path("leaks.json")
         self.memprof("leaks", "-p", p.pid, "--json", f, status=0)
         with open(f) as report:
@@ -42,11 +42,11 @@ class Inside(t.Case):
         self.assertEqual(r["leaked"]["count"], 0, where)
         self.assertEqual(heap["damaged"], [], where)
         if not r["exact"]:
-            self.assertRegex(heap["doubt"], "a thread was|a thread is|differs from its counter", where)
+            self.assertRegex(heap["doubt"], "a thread was|differs from its counter", where)
         return r
 
     def step_through(self, p, s, steps):
-        """Looks again and again; how many reports were exact, and how many were not."""
+        """Single-steps and looks repeatedly.  Return: how many reports were exact, and how many not."""
         looks = {True: 0, False: 0}
         for i in range(steps):
             s.step()
@@ -64,18 +64,18 @@ class Inside(t.Case):
         p, s = self.standing(which, GLIBC_TUNABLES="glibc.malloc.tcache_count=0")
         looks = self.step_through(p, s, 1100)
         self.assertGreater(looks[True], looks[False])
-        self.assertGreater(looks[False], 0)  # it was in the middle of joining chunks
+        self.assertGreater(looks[False], 0)  # stopped while it merges chunks
 
     def test_consolidate(self):
-        """a fastbin's chain hangs on a register; the arena is locked"""
+        """no false leak while only a register has a fastbin's chain, with the arena locked"""
         self.consolidated("two")
 
     def test_consolidate_without_lock(self):
-        """the same in a program of one thread, which takes no lock"""
+        """no false leak while only a register has a fastbin's chain, in a one-threaded program, unlocked"""
         self.consolidated("one")
 
     def test_ending_thread(self):
-        """a thread ends: its tcache hangs on a register while the blocks in it are freed"""
+        """no false leak while a thread ends and only a register has its tcache"""
         p, s = self.standing("ending")
         self.step_through(p, s, 3600)
 

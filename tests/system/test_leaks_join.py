@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""memprof leaks on a process that is being recorded: where, when and by whom leaks were allocated."""
+"""memprof leaks on a process that is being recorded: where, when and by which thread leaks were allocated."""
 import gzip
 import os
 import subprocess
@@ -13,7 +13,7 @@ LEAKED = {"plant_left": (30, 88), "plant_right": (20, 88), "plant_grown": (1, 50
 
 class Join(t.Case):
     def planted(self):
-        """The program, with early leaks."""
+        """Starts the program, which makes 50 early leaks at once."""
         p = self.start(f"{t.VICTIMS}/plant", stdin=subprocess.PIPE)
         self.assertEqual(p.stdout.readline(), "ready\n")
         return p
@@ -24,14 +24,14 @@ class Join(t.Case):
         self.assertEqual(p.stdout.readline(), "planted\n")
 
     def record_on(self, p, *more):
-        """A recorder that goes on; its recording."""
+        """Starts a recorder in the background.  Return: the path of its recording."""
         f = self.path("live.memprof")
         self.memprof("attach", "-q", "-p", p.pid, "-o", f, "--background", *more)
         self.addCleanup(subprocess.run, [t.MEMPROF, "detach", "-p", str(p.pid)], capture_output=True)
         return f
 
     def leaks(self, p, *more, status=1):
-        """Its text and its JSON."""
+        """Runs memprof leaks.  Return: its result, its JSON report."""
         f = self.path("leaks.json")
         r = self.memprof("leaks", "-p", p.pid, "--json", f, *more, status=status)
         return r, t.json.loads(t.read(f))
@@ -40,7 +40,7 @@ class Join(t.Case):
         return [f["function"] for f in cluster["stack"] or []]
 
     def of(self, report, function):
-        """The one cluster that was allocated there."""
+        """The one cluster that was allocated in this function."""
         found = [c for c in report["clusters"] if function in self.functions(c)]
         self.assertEqual(len(found), 1, report["clusters"])
         return found[0]
@@ -50,7 +50,7 @@ class Join(t.Case):
             c = self.of(report, function)
             self.assertEqual(c["count"], rounds * count, function)
             self.assertGreaterEqual(c["size"], size)
-            # Below the function only the allocator, above it the way from the thread's start.
+            # The stack is: the functions from the thread's start, this function, the allocator.
             self.assertRegex(self.functions(c)[-1], "malloc|calloc|realloc")
             self.assertEqual(self.functions(c)[-2], function)
             if function != "plant_right":
@@ -70,7 +70,7 @@ class Join(t.Case):
         self.assertEqual((said["freed_count"], said["uncertain_count"]), (0, 0))
 
     def test_live(self):
-        """a recorder is at work: every leak since then with its stack, age and thread"""
+        """leaks beside a recorder shows stack, age and thread of every leak since the recording began"""
         p = self.planted()
         before = t.identity(p.pid)
         f = self.record_on(p)
@@ -87,17 +87,17 @@ class Join(t.Case):
                 self.assertLessEqual(c["youngest_age_ns"], c["age_ns"])
                 self.assertGreaterEqual(c["youngest_age_ns"], 300e6)
                 self.assertLessEqual(c["age_ns"], took)
-        self.assertIn("it knows 56 leaked blocks", r.stdout)
-        self.assertRegex(r.stdout, r"50 leaked blocks \(.*\) are not in it: allocated before it began")
+        self.assertIn("it has 56 leaked blocks", r.stdout)
+        self.assertRegex(r.stdout, r"50 leaked blocks \(.*\) are not in the recording: allocated before it began")
         self.assertRegex(r.stdout, rf"by thread {p.pid}( \(plant\))?, at\n.*malloc.*\n +plant_left ")
         self.assertNotIn("memprof attach", r.stdout)
-        # One block, and one that is older than the recording.
+        # --why for a block in the recording, and for one that is older.
         for function, stack in (("plant_left", True), (None, False)):
             c = self.of(report, function) if function else next(c for c in report["clusters"] if not c["stack"])
             r, why = self.leaks(p, "--why", c["samples"][0], status=0)
             self.assertEqual(function in self.functions(why["why"]), stack)
             self.assertIn("plant_left" if stack else "not in the recording", r.stdout)
-        # Again, while it goes on: the oldest age is that of the first round.
+        # A second round, while the recording continues: the oldest age is that of the first round.
         self.plant(p)
         _, again = self.leaks(p)
         self.check_clusters(p, again, rounds=2)
@@ -108,17 +108,17 @@ class Join(t.Case):
         self.assertEqual(t.identity(p.pid), before)
 
     def test_none(self):
-        """beside a recording, of a program that leaks nothing: so it is said, and nothing of what a recording knows"""
+        """leaks beside a recorder reports no leaks of a program that has none, and names the recording"""
         p = self.start("/bin/sh", "-c", "echo ready; read line", stdin=subprocess.PIPE)
         self.assertEqual(p.stdout.readline(), "ready\n")
         f = self.record_on(p)
         r, report = self.leaks(p, status=0)
         self.assertEqual(report["leaked"]["count"], 0)
-        self.assertIn(f"stacks: of {f}, which goes on\n", r.stdout)
+        self.assertIn(f"stacks: from {f}, still recording\n", r.stdout)
         self.assertIn("no leaks", r.stdout)
 
     def test_graphs(self):
-        """flame graph, folded stacks and pprof of the leaked blocks, what only they hold included"""
+        """leaks --flamegraph, --collapsed, --pprof contain the leaks, with the blocks that only these hold"""
         p = self.planted()
         self.record_on(p)
         self.plant(p)
@@ -136,7 +136,7 @@ class Join(t.Case):
             self.assertIn(function.encode(), gzip.decompress(t.read(pprof)))
 
     def test_file(self):
-        """a recording that has ended; ones of other processes are refused"""
+        """leaks --recording uses a recording that has ended, and refuses those of other processes"""
         p = self.planted()
         other = self.planted()
         f = self.record_on(p)
@@ -144,14 +144,14 @@ class Join(t.Case):
         self.memprof("detach", "-p", p.pid)
         self.plant(p)
         r, report = self.leaks(p, "--recording", f)
-        # The second round is in no recording.
+        # The second round was made after the recording ended.
         self.assertEqual(report["recording"]["known_count"], 56)
         self.assertEqual(report["recording"]["unknown_count"], 106)
         self.assertFalse(report["recording"]["live"])
         self.assertGreater(report["recording"]["ended_before_ns"], 0)
         self.assertIn("or after it ended", r.stdout)
         self.assertEqual(self.of(report, "plant_left")["count"], 30)
-        # Without it, the report says what would help.
+        # Without --recording, the report suggests memprof attach.
         r, report = self.leaks(p)
         self.assertIsNone(report["recording"])
         self.assertIn(f"memprof attach -p {p.pid}", r.stdout)
@@ -163,7 +163,7 @@ class Join(t.Case):
         self.memprof("leaks", "-p", p.pid, "--recording", "/dev/null", status=3)
 
     def test_exec(self):
-        """a recording of the program that the process was before is refused"""
+        """leaks --recording refuses a recording of the program that the process ran before execve()"""
         p = self.start("/usr/bin/python3", "-c",
                        "import os\nprint('ready', flush=True)\ninput()\n"
                        f"os.execv('{t.VICTIMS}/plant', ['plant'])", stdin=subprocess.PIPE)
@@ -176,7 +176,7 @@ class Join(t.Case):
         self.assertIn("another program", r.stderr)
 
     def test_suppress_and_baseline(self):
-        """suppressions see functions; what a former report had is taken off first from what is older"""
+        """leaks beside a recorder: --suppress matches functions; --baseline covers the oldest leaks first"""
         p = self.planted()
         self.leaks(p)
         os.rename(self.path("leaks.json"), self.path("old.json"))
@@ -193,7 +193,7 @@ class Join(t.Case):
         self.assertRegex(r.stdout, "LEAKED: 56 blocks")
 
     def test_sampled(self):
-        """of a sample, some stacks are known, all of them right"""
+        """leaks beside a sampling recorder shows some stacks, all of them right"""
         p = self.planted()
         self.record_on(p, "--sample", "512")
         for _ in range(20):

@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""memprof leaks and heap on processes with much more address space than memory: what they read is
-bounded by what was touched, and nothing is missed."""
+"""memprof leaks and heap on processes with much more address space than memory: they read only the pages that
+were touched, and miss nothing."""
 import re
 import subprocess
 
 import memprof_test as t
 
 GIB = 1 if t.GUEST else 8192
-# Of everything, the stops included; it was 10 calls for each MiB of address space, and more.
+# System calls that a whole command can make.  Reading untouched pages too took over 10 for each MiB.
 CALLS = 20000
 
 
@@ -19,7 +19,7 @@ class Large(t.Case):
         return p
 
     def counted(self, *argv):
-        """memprof under strace: its status, output, and how many system calls it made."""
+        """Runs memprof under strace.  Return: its status, its output, how many system calls it made."""
         log = self.path("log")
         r = subprocess.run(["strace", "-f", "-c", "-o", log, t.MEMPROF, *map(str, argv)], text=True,
                            capture_output=True, timeout=600, stdin=subprocess.DEVNULL)
@@ -29,7 +29,7 @@ class Large(t.Case):
         return r.returncode, r.stdout + r.stderr, total
 
     def test_leaks(self):
-        """the block whose address is in the last touched page is no leak, the other one is"""
+        """leaks on huge sparse mappings finds the pointer in the last touched page, and the one leak"""
         p = self.reserved()
         for mode in [(), ("--in-place",)] + ([] if t.GUEST else [("--pre-copy",)]):
             out = self.memprof("leaks", "-p", p.pid, *mode, status=1).stdout
@@ -37,7 +37,7 @@ class Large(t.Case):
             self.assertIn("43.4 KiB", out)
 
     def test_calls(self):
-        """neither reads hundreds of thousands of times"""
+        """heap and leaks on huge sparse mappings make less than 20000 system calls"""
         if t.GUEST:
             self.skipTest("no strace there")
         p = self.reserved()
@@ -50,7 +50,7 @@ class Large(t.Case):
             self.assertLess(calls, CALLS, mode)
 
     def test_account(self):
-        """the parts of resident memory make up what the kernel reports"""
+        """heap on huge sparse mappings: the parts of resident memory add up to what the kernel reports"""
         p = self.reserved()
         out = self.memprof("heap", "-p", p.pid).stdout
         total, rss = (float(re.search(rf"^ *([0-9.]+) MiB .*{what}", out, re.M)[1])
@@ -60,7 +60,7 @@ class Large(t.Case):
 
 class OwnHeap(t.Case):
     def test_said(self):
-        """memory that a program maps itself is said to be that, where it is most of it, and only there"""
+        """heap says that most memory is in mappings that the program made itself, only if it is"""
         said = "most of it is in mappings that the program made itself"
         p = self.start(f"{t.VICTIMS}/mappings", "2000" if t.GUEST else "20000", stdin=subprocess.PIPE)
         self.assertEqual(p.stdout.readline(), "ready\n")

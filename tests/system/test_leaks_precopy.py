@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""memprof leaks --pre-copy: as exact as a copy, and nothing of it is left in the process."""
+"""memprof leaks --pre-copy is as exact as leaks by a forked copy, and leaves nothing in the process."""
 import os
 import re
 import signal
@@ -13,8 +13,8 @@ import test_leaks
 
 
 
-# Writes into memory of its own by every way there is, changes its mappings and forks, and says
-# whatever does not go as it should.
+# Has its memory written by the kernel and by itself, changes its mappings and forks, all the time, and prints
+# a line if a result is wrong.
 BUSY = """
 import ctypes, mmap, os, threading
 libc = ctypes.PyDLL(None)  # keeps the interpreter's lock: nobody maps anything in between
@@ -65,7 +65,7 @@ for f in reads, maps, forks: threading.Thread(target=f, daemon=True).start()
 print("ready", flush=True)
 threading.Event().wait()
 """
-# Writes all of its 192 MiB again and again.
+# Writes all of its 192 MiB repeatedly.
 WRITER = """
 import mmap
 m = mmap.mmap(-1, 192 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -84,13 +84,13 @@ time.sleep(1000)
 
 
 def tracked(pid):
-    """Mappings in which writes are noticed (proc_pid_smaps(5): "uw")."""
+    """The number of mappings in which writes are tracked (proc_pid_smaps(5): "uw")."""
     return len(re.findall(r"^VmFlags:.* uw\b", t.read(f"/proc/{pid}/smaps").decode(), re.M))
 
 
 class Walk(test_leaks.Walk):
     mode = ("--pre-copy",)
-    if not t.FULL:  # test_all is all of these
+    if not t.FULL:  # test_all covers these
         test_one = test_foreign_sbrk = test_noncontiguous = None
 
 
@@ -100,7 +100,7 @@ class Leaks(test_leaks.HeapCase):
     test_hot = test_leaks.Leaks.test_hot
 
     def test_mappings(self):
-        """blocks that are mappings, mapped and moved all the time: the planted leaks, no other"""
+        """leaks --pre-copy finds only the planted leaks while blocks are mapped and unmapped all the time"""
         p, _ = self.ready("blocks", "run", 4, "leaks", 300,
                           env=dict(os.environ, MALLOC_MMAP_THRESHOLD_="16384"))
         for _ in range(20 if t.FULL else 2):
@@ -109,12 +109,12 @@ class Leaks(test_leaks.HeapCase):
             self.assertEqual(report["leaked"]["count"], 300)
 
     def test_dry_run(self):
-        """says the mode, the pause and the memory; chosen when a copy would stop it too long"""
+        """leaks --dry-run predicts pre-copy's pause and memory; --max-pause selects it over a longer copy"""
         p, _ = self.ready("blocks", "park", 8)
         before = t.maps(p.pid)
         out = self.memprof("leaks", "-p", p.pid, "--dry-run", "--pre-copy").stdout
         self.assertRegex(out, r"pause: about [0-9.]+ ms predicted \(pre-copy: ")
-        self.assertRegex(out, r"memprof takes about [0-9.]+ MiB more")
+        self.assertRegex(out, r"memprof needs about [0-9.]+ MiB more")
         out = self.memprof("leaks", "-p", p.pid, "--dry-run").stdout
         copy = float(re.search(r"about ([0-9.]+) ms predicted \(copy: ", out).group(1))
         shorter = f"{int(copy)}ms"
@@ -134,7 +134,7 @@ class Safe(test_leaks.HeapCase):
         return p
 
     def test_as_found(self):
-        """a process that waits has the same mappings, descriptors and signals afterwards"""
+        """leaks --pre-copy leaves a waiting process with the same mappings, descriptors and signals"""
         p, _ = self.ready("blocks", "park", 6)
         before, maps = t.identity(p.pid), t.maps(p.pid)
         for _ in range(3):
@@ -144,9 +144,9 @@ class Safe(test_leaks.HeapCase):
         self.unchanged(p, before)
 
     def test_busy(self):
-        """reads into it, mappings that come, go and move, forks: nothing fails"""
+        """leaks --pre-copy breaks no read(), no change of mappings and no fork of a busy program"""
         p = self.python(BUSY)
-        # Its two devices and its pipe are open.
+        # Wait until the program has opened its two devices and its pipe.
         fds = t.wait_for(lambda: len(l := sorted(os.listdir(f"/proc/{p.pid}/fd"))) == 7 and l)
         for _ in range(100 if t.FULL else 5):
             out = self.memprof("leaks", "-p", p.pid, "--pre-copy").stdout
@@ -162,7 +162,7 @@ class Safe(test_leaks.HeapCase):
         self.unchanged(p, before)
 
     def test_killed(self):
-        """memprof is killed at each step: nothing is left, and the next report is right"""
+        """memprof leaks --pre-copy killed at each step leaves nothing behind, and the next report is exact"""
         p, _ = self.ready("blocks", "park", 4)
         before, maps = t.identity(p.pid), t.maps(p.pid)
         for point in ("track-taken", "track-closed", "track-added", "precopy-read",
@@ -176,7 +176,7 @@ class Safe(test_leaks.HeapCase):
         self.assertTrue(report["exact"])
 
     def test_killed_while_tracking(self):
-        """so it is while writes are really being noticed"""
+        """memprof leaks --pre-copy killed while it tracks writes leaves nothing behind"""
         p, _ = self.ready("blocks", "park", 16)
         before, seen = t.identity(p.pid), 0
         for _ in range(20):
@@ -191,16 +191,16 @@ class Safe(test_leaks.HeapCase):
         self.assertGreater(seen, 0)
 
     def test_writes_too_much(self):
-        """a process that writes all of its memory all the time is left alone"""
+        """leaks --pre-copy --max-pause gives up on a process that writes all of its memory all the time"""
         p = self.python(WRITER)
         time.sleep(1)
         r = self.memprof("leaks", "-p", p.pid, "--pre-copy", "--max-pause", "9ms", status=4)
-        self.assertRegex(r.stderr, "writes so much|did not stop in time")
+        self.assertRegex(r.stderr, "writes memory so fast|did not stop in time")
         self.assertEqual(tracked(p.pid), 0)
         self.assertIsNone(p.poll())
 
     def test_memory(self):
-        """where memprof would have no room for all of it: refused, nothing touched"""
+        """leaks --pre-copy refuses a process whose memory exceeds memprof's cgroup limit"""
         root = "/sys/fs/cgroup/memory"
         if not os.path.exists(f"{root}/tasks"):
             self.skipTest("no memory cgroup of version 1 is mounted")
@@ -217,10 +217,10 @@ class Safe(test_leaks.HeapCase):
         r = subprocess.run([t.MEMPROF, "leaks", "-p", str(p.pid), "--pre-copy"], text=True,
                            capture_output=True, preexec_fn=limited)
         self.assertEqual(r.returncode, 3, r.stdout + r.stderr)
-        self.assertRegex(r.stderr, r"reads \d+ MiB of process \d+ into memprof, and only \d+ MiB")
+        self.assertRegex(r.stderr, r"needs \d+ MiB of memory to read process \d+, and only \d+ MiB are available")
 
     def test_ends(self):
-        """the process ends while it is read: status 6, no report"""
+        """leaks --pre-copy ends with status 6 and no report if the process ends while it is read"""
         for _ in range(20):
             p, _ = self.ready("blocks", "park", 16)
             m = self.start(t.MEMPROF, "leaks", "-p", str(p.pid), "--pre-copy", stderr=subprocess.STDOUT)
@@ -228,27 +228,27 @@ class Safe(test_leaks.HeapCase):
                 pass
             p.kill()
             out, _ = m.communicate(timeout=120)
-            if m.returncode:  # else it had read all of it by then
+            if m.returncode:  # otherwise memprof had already read everything
                 break
         self.assertEqual(m.returncode, 6, out)
         self.assertNotIn("leaks:", out)
 
     def test_own_userfaultfd(self):
-        """a process with userfaultfd of its own: not copied, but read"""
+        """leaks refuses to fork a process that uses userfaultfd itself; leaks --pre-copy reads it"""
         p = self.python(OWN)
         r = self.memprof("leaks", "-p", p.pid, status=3)
         self.assertIn("userfaultfd", r.stderr)
         self.memprof("leaks", "-p", p.pid, "--pre-copy", status=0)
 
     def test_sandboxed(self):
-        """a filter without userfaultfd: refused before it is asked for, and the program lives on"""
+        """leaks --pre-copy is refused if a seccomp filter forbids userfaultfd(), and the program lives on"""
         for how, status in ((["without", "restart_syscall"], 0), (["without", "userfaultfd"], 3)):
             p = self.start(f"{t.VICTIMS}/sandbox", *how, stdin=subprocess.PIPE)
             self.assertEqual(p.stdout.readline(), "ready\n")
             time.sleep(0.2)
             r = self.memprof("leaks", "-p", p.pid, "--pre-copy", status=status)
             if status:
-                self.assertIn("forbids it userfaultfd()", r.stderr)
+                self.assertIn("forbids userfaultfd()", r.stderr)
             self.assertIsNone(p.poll(), how)
             p.terminate()
             self.assertEqual(p.stdout.read(), "ok\n")

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""memprof leaks leaves nothing behind: no running copy, no zombie, no signal, no descriptor."""
+"""memprof leaks leaves nothing behind: no running forked copy, no zombie, no signal, no descriptor."""
 import ctypes
 import os
 import re
@@ -46,7 +46,7 @@ print([os.waitpid(p, 0x40000000)[1] for p in pids], flush=True)
 
 
 def children(pid):
-    """State of each child of any thread, by its number."""
+    """The children of all threads: a map from pid to state."""
     found = {}
     for tid in os.listdir(f"/proc/{pid}/task"):
         for child in t.read(f"/proc/{pid}/task/{tid}/children").split():
@@ -58,7 +58,7 @@ def children(pid):
 
 
 def copies(pid):
-    """Living processes of the same command line as @pid."""
+    """Other living processes with the same command line as @pid."""
     argv, found = t.read(f"/proc/{pid}/cmdline"), []
     for other in os.listdir("/proc"):
         try:
@@ -70,7 +70,7 @@ def copies(pid):
 
 
 def of_session(leader):
-    """Processes of its session, zombies included: a copy is in the session of what it is a copy of."""
+    """Processes of a session (setsid), with zombies.  A forked copy is in the session of its original."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -96,7 +96,7 @@ class Safe(t.Case):
         self.assertEqual(after["maps"], before["maps"])
 
     def test_python(self):
-        """python under load: 20 reports, and its SIGCHLD handler is never called"""
+        """20 leak reports on python under load: exact, and its SIGCHLD handler is never called"""
         p = self.start("/usr/bin/python3", "-c", SERVER)
         self.assertEqual(p.stdout.readline(), "ready\n")
         self.rounds(p.pid, ROUNDS)
@@ -104,7 +104,7 @@ class Safe(t.Case):
         self.assertEqual(p.stdout.read(), "")
 
     def test_redis(self):
-        """redis under load: 20 reports, and not one failed request"""
+        """20 leak reports on redis under load: no request fails"""
         sock = self.path("redis.sock")
         p = self.start("redis-server", "--port", "0", "--unixsocket", sock, "--save", "", cwd=self.dir,
                        env=dict(os.environ, LD_PRELOAD=""))
@@ -128,7 +128,7 @@ class Safe(t.Case):
             self.assertEqual(find.findall(before), find.findall(t.read(f"/proc/{p.pid}/status").decode()))
 
     def large(self, subreaper=False):
-        """A program whose copy takes a while to read.  That of a subreaper is its child."""
+        """Starts a program whose copy takes a while to read.  The copy of a subreaper is its child."""
         p = self.start(f"{t.VICTIMS}/blocks", "park", "3" if t.GUEST else "16",
                        preexec_fn=(lambda: ctypes.CDLL(None).prctl(36, 1)) if subreaper else None)
         while not p.stdout.readline().startswith("ready"):
@@ -136,12 +136,13 @@ class Safe(t.Case):
         return p
 
     def nothing_stays(self, p):
-        """Copies die with memprof, and its guardian has them reaped; it ends, too."""
+        """Waits until no copy is left: copies die with memprof, and the guardian has them reaped."""
         t.wait_for(lambda: not children(p.pid) and not copies(p.pid))
         self.assertIsNone(p.poll())
 
     def kill_both(self, p):
-        """memprof while it reads, and its guardian before; a zombie stays.  Again if it was done by then."""
+        """Kills the guardian and then memprof while it reads, so that a zombie stays.  Tries again if memprof
+        was faster."""
         for _ in range(50):
             m = self.start(t.MEMPROF, "leaks", "-p", str(p.pid), stderr=subprocess.DEVNULL)
             of_m = []
@@ -160,7 +161,7 @@ class Safe(t.Case):
         self.fail("memprof was always done before")
 
     def test_killed_at_birth(self):
-        """memprof is killed before it has taken hold of the copy, and while that becomes an orphan: it must not run"""
+        """memprof leaks killed while it makes the copy leaves no copy that runs"""
         for subreaper, points in ((True, ("copy-born", "copy-held", "copy-made")),
                                   (False, ("copy-born", "copy-held", "copy-heir", "copy-orphaned", "copy-made"))):
             p = self.large(subreaper)
@@ -170,7 +171,7 @@ class Safe(t.Case):
                                    env=dict(os.environ, MEMPROF_FAULT=f"{point}:1"))
                 self.assertEqual(r.returncode, -signal.SIGKILL, f"{point}: {r.stdout}{r.stderr}")
                 self.nothing_stays(p)
-            # The borrowed thread puts itself back.
+            # The carrier restores itself.
             t.wait_for(lambda: t.identity(p.pid)["signals"] == before)
             p.kill()
             p.wait()
@@ -180,7 +181,7 @@ class Safe(t.Case):
         seen = 0
         for i in range(30 if t.FULL else 8):
             m = self.start(t.MEMPROF, "leaks", "-p", str(p.pid), stderr=subprocess.DEVNULL)
-            # Every other one where there is something to clear away, however slow the machine is.
+            # Every second kill waits for the copy, so that also a slow machine has something to clear away.
             while i % 2 and m.poll() is None and not there(p.pid):
                 pass
             time.sleep(0.01 * i if i % 2 else 0.02 + 0.03 * i)
@@ -193,28 +194,29 @@ class Safe(t.Case):
         self.assertEqual(t.identity(p.pid), before)
 
     def test_killed_while_reading(self):
-        """memprof is killed at random moments: no copy, no zombie, and the next report is right"""
+        """memprof leaks killed at random moments leaves no copy and no zombie, and the next report works"""
         self.killed_while_reading(self.large(), copies)
 
     def test_killed_while_reading_child(self):
-        """the same where the copy is the program's child"""
+        """memprof leaks killed at random moments, with the copy a child of the program, leaves no zombie"""
         self.killed_while_reading(self.large(subreaper=True), children)
 
     def test_guardian_killed(self):
-        """memprof and its guardian are killed: the next memprof command clears away what is left"""
+        """if memprof leaks and its guardian are killed, the next memprof command removes what is left"""
         p = self.large(subreaper=True)
         before = t.identity(p.pid)
         for way in ("leaks", "heap", "detach"):
             self.kill_both(p)
             out = self.memprof(way, "-p", p.pid).stdout
             if way == "detach":
-                self.assertIn("what a killed memprof had left of 1 copies is gone", out)
+                self.assertIn("removed the remains of 1 copies that a killed memprof had left", out)
             self.assertEqual(children(p.pid), {}, way)
         self.memprof("detach", "-p", p.pid, status=16)
         self.assertEqual(t.identity(p.pid), before)
 
     def guardian_stopped(self, p):
-        """Kills memprof while it reads, and stops its guardian while that traces the process.  Return: the guardian."""
+        """Kills memprof while it reads, and stops its guardian while that traces the process.  Return: the
+        guardian's pid."""
         def tracer():
             return int(re.search(rb"^TracerPid:\t(.*)$", t.read(f"/proc/{p.pid}/status"), re.M)[1])
         for _ in range(200):
@@ -233,7 +235,7 @@ class Safe(t.Case):
         self.fail("the guardian was always done before")
 
     def test_guardian_at_work(self):
-        """memprof detach waits for the guardian of a memprof that was killed"""
+        """memprof detach waits for the guardian of a killed memprof leaks"""
         p = self.large(subreaper=True)
         before = t.identity(p.pid)
         guardian = self.guardian_stopped(p)
@@ -249,7 +251,7 @@ class Safe(t.Case):
         self.assertEqual(t.identity(p.pid), before)
 
     def test_own_children(self):
-        """children of the program's own that look a little like copies stay its own"""
+        """leaks and detach do not touch the program's own children that resemble copies"""
         p = self.start("/usr/bin/python3", "-c", OWN_CHILDREN, stdin=subprocess.PIPE)
         self.assertEqual(p.stdout.readline(), "ready\n")
         before = children(p.pid)
@@ -262,7 +264,7 @@ class Safe(t.Case):
         self.assertEqual(p.stdout.readline(), "[9, 9, 0]\n")
 
     def test_interrupted(self):
-        """Ctrl-C in the middle: copy and zombie are gone when memprof ends"""
+        """Ctrl-C ends memprof leaks, and no copy and no zombie stays"""
         p = self.large()
         m = self.start(t.MEMPROF, "leaks", "-p", str(p.pid), "--confirm", "3", "--interval", "30s",
                        stderr=subprocess.STDOUT)
@@ -274,7 +276,7 @@ class Safe(t.Case):
         self.nothing_stays(p)
 
     def test_interrupted_anywhere(self):
-        """a signal while the memory is read: memprof ends at once, and the process is as it was, with no copy"""
+        """SIGINT, SIGTERM or SIGHUP while leaks or heap reads: it ends, and the process is as before"""
         p = self.start(f"{t.VICTIMS}/blocks", "park", "3" if t.GUEST else "16", start_new_session=True)
         while not p.stdout.readline().startswith("ready"):
             pass
@@ -291,12 +293,12 @@ class Safe(t.Case):
             m.send_signal(signal.SIGCONT)
             out, _ = m.communicate(timeout=120)
             self.assertEqual(m.returncode, status, f"{command} {more}: {out}")
-            self.assertIn("interrupted; the process is as it was", out)
-            t.wait_for(lambda: of_session(p.pid) == [p.pid])  # init reaps in its own time
+            self.assertIn("interrupted; the process is unchanged", out)
+            t.wait_for(lambda: of_session(p.pid) == [p.pid])  # init reaps the copy some time later
             self.assertEqual(t.identity(p.pid), before)
 
     def test_target_ends(self):
-        """the process ends between two snapshots, or was never there"""
+        """leaks ends with status 6 if the process ends between two copies, 3 if it does not exist"""
         p = self.large()
         m = self.start(t.MEMPROF, "leaks", "-p", str(p.pid), "--confirm", "2", "--interval", "10s",
                        stderr=subprocess.STDOUT)
@@ -317,15 +319,15 @@ class Safe(t.Case):
             return [int(line.split()[0], 16) for line in lines]
 
     def smash(self, p, mmapped):
-        """Overwrites the header of a block, of an arena or with a mapping of its own.
-        Return: its address and the list of blocks before."""
+        """Overwrites the header of a block, either in an arena or in a mapping of its own.
+        Return: the block's address, the list of blocks before."""
         blocks = self.listed(p)
         with open(f"/proc/{p.pid}/mem", "r+b", buffering=0) as mem:
             for victim in blocks[len(blocks) // 2:] + blocks:
                 mem.seek(victim - 16)
                 header = mem.read(16)
-                # glibc's IS_MMAPPED, the second bit of the size.  A block of memalign() has another
-                # header, stale and sound, at its mapping's start.
+                # glibc's IS_MMAPPED is the second bit of the size.  An mmapped block of memalign() is left
+                # out: its mapping still begins with another, valid header.
                 if bool(header[8] & 2) == mmapped and not (mmapped and any(header[:8])):
                     mem.seek(victim - 8)
                     mem.write(b"AAAAAAAA")
@@ -333,7 +335,7 @@ class Safe(t.Case):
         self.fail("no such block")
 
     def test_smashed(self):
-        """an overwritten chunk header is named; the walk goes on behind it"""
+        """leaks reports an overwritten chunk header, and finds 99 % of the other blocks"""
         p = self.large()
         victim, blocks = self.smash(p, mmapped=False)
         r = self.memprof("leaks", "-p", p.pid, "--require-exact", status=5)
@@ -342,7 +344,7 @@ class Safe(t.Case):
         self.assertGreater(len(left & set(blocks)), len(blocks) * 0.99)
 
     def test_smashed_mmapped(self):
-        """so is a missing mapping: the allocator counts one more; all others are found"""
+        """leaks reports an overwritten header of an mmapped block as missing, and finds all other blocks"""
         p = self.large()
         victim, blocks = self.smash(p, mmapped=True)
         r = self.memprof("leaks", "-p", p.pid, "--require-exact", status=5)
@@ -355,7 +357,7 @@ class Safe(t.Case):
         self.assertEqual(set(self.listed(p)), set(blocks) - {victim})
 
     def test_smashed_link(self):
-        """a block whose header is overwritten still keeps what it points to"""
+        """leaks follows the pointers of a block whose header is overwritten"""
         p = self.start(f"{t.VICTIMS}/chain", stdin=subprocess.PIPE)
         middle = int(p.stdout.readline(), 16)
         self.assertIn("no leaks", self.memprof("leaks", "-p", p.pid).stdout)
@@ -368,7 +370,7 @@ class Safe(t.Case):
         p.kill()
 
     def test_sandboxed(self):
-        """seccomp: asked before; a filter without clone refuses and the program lives on"""
+        """leaks refuses a program whose seccomp filter forbids clone(), and the program lives on"""
         for how, status in ((["none"], 0), (["without", "restart_syscall"], 0), (["allow"], 3),
                             (["strict"], 3)):
             p = self.start(f"{t.VICTIMS}/sandbox", *how, stdin=subprocess.PIPE)
@@ -385,7 +387,7 @@ class Safe(t.Case):
             p.stdin = None
 
     def test_stopped(self):
-        """a process in a job-control stop stays stopped"""
+        """leaks on a process in a job-control stop leaves it stopped, with no copy"""
         p = self.large()
         p.send_signal(signal.SIGSTOP)
         t.wait_for(lambda: t.stopped(p.pid))

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Many leak reports in a row on servers under load: right, and nothing of them stays.  A few rounds
-here, 500 with make check-all or ROUNDS=500; python and redis are in test_leaks_safe.py."""
+"""Many leak reports in a row on servers under load are exact and leave nothing behind: 3 rounds, or 500 with
+make check-all or ROUNDS=500.  test_leaks_safe.py does the same with python and redis."""
 import http.client
 import json
 import os
@@ -25,7 +25,7 @@ def children(pid):
 
 
 def left(pid):
-    """What must be the same afterwards; a server opens and maps what it likes meanwhile."""
+    """What must be the same afterwards.  Descriptors and other mappings are the server's own business."""
     status = t.read(f"/proc/{pid}/status").decode()
     return (re.findall(r"^(?:SigBlk|SigIgn|SigCgt|TracerPid|Threads):.*$", status, re.M),
             [m for m in t.maps(pid).split("\n") if "memprof" in m or "memfd" in m], children(pid),
@@ -34,7 +34,7 @@ def left(pid):
 
 class Servers(t.Case):
     def rounds(self, pid, calm=True):
-        """Reports; @calm: it has no leaks that come and go."""
+        """Runs memprof leaks repeatedly.  @calm: all reports must have the same leaks."""
         before = left(pid)
         fds = len(os.listdir(f"/proc/{pid}/fd"))
         found = set()
@@ -55,7 +55,7 @@ class Servers(t.Case):
             self.assertEqual(len(found), 1)
 
     def test_nginx(self):
-        """nginx: each answer to its clients is whole, nothing in its log"""
+        """leaks on nginx under load: each answer to a client is whole, and the error log is empty"""
         conf = self.path("nginx.conf")
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
@@ -100,7 +100,7 @@ class Servers(t.Case):
         self.assertEqual(t.read(self.path("error")), b"")
 
     def postgres(self):
-        """A server of its own; its process, and how to run its programs."""
+        """Starts a PostgreSQL server.  Return: its process, the command line of pgbench."""
         bin_dir = subprocess.run(["sh", "-c", "echo /usr/lib/postgresql/*/bin"], text=True,
                                  capture_output=True).stdout.split()[-1]
         as_nobody = ["setpriv", f"--reuid={NOBODY.pw_uid}", f"--regid={NOBODY.pw_gid}", "--clear-groups"]
@@ -121,7 +121,7 @@ class Servers(t.Case):
         return p, pgbench
 
     def test_postgresql(self):
-        """postgresql: a backend and the postmaster, while clients have not one failed transaction"""
+        """leaks on a PostgreSQL backend and the postmaster under load: no transaction fails"""
         p, pgbench = self.postgres()
         load = self.start(*pgbench, "-c", "2", "-T", "100000", stderr=subprocess.STDOUT)
         backends = []

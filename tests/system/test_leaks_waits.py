@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The copy that memprof leaks reads is not a child that the program could wait for."""
+"""The forked copy that memprof leaks reads is not a child that the program could wait for."""
 import os
 import subprocess
 import time
@@ -9,9 +9,11 @@ import memprof_test as t
 
 ROUNDS = 100 if t.FULL else 4
 SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
-# A family in a pid namespace of its own: how the first process and those below it treat children, then the program.
-# "reaps" waits for all of them and says whom it saw, "keeps" and "once" for none
-# (but "once" handles SIGCHLD), "subreaper" is given orphans and reaps.
+# A chain of processes in a pid namespace of its own.  Its arguments are the roles of the processes from the
+# first one down, then the program that the last one executes.  A role says how a process treats its children:
+# "reaps" waits for all of them and prints their pid and status; "keeps" waits for none and has no handler of
+# SIGCHLD; "once" waits for none but handles SIGCHLD; "subreaper" receives orphans (PR_SET_CHILD_SUBREAPER)
+# and reaps them.
 FAMILY = """
 import ctypes, os, signal, sys, time
 libc = ctypes.CDLL(None)
@@ -54,8 +56,8 @@ def look(program, pid, *options):
 
 class Waits(t.Case):
     def family(self, roles, *argv):
-        """Starts a program below processes of the given roles.  Return: the first of them, and the pids of all and of
-        the program, as this process sees them."""
+        """Starts a program below processes with the given roles.  Return: unshare's process, the pids of the
+        processes with roles, the pid of the program, all as seen in this pid namespace."""
         p = self.start("unshare", "--pid", "--fork", "--kill-child", "/usr/bin/python3", "-c", FAMILY, roles, *argv,
                        stdin=subprocess.PIPE, stderr=subprocess.PIPE)
         self.assertEqual(p.stdout.readline(), "ready\n")
@@ -65,7 +67,8 @@ class Waits(t.Case):
         return p, pids[1:-1], pids[-1]
 
     def ended(self, p):
-        """Ends the program that says that all was well.  Return: whom the others waited for."""
+        """Ends the program, which must print "ok".  Return: the lines of the other processes, one for each
+        child that they reaped."""
         out, err = p.communicate("\n", timeout=120)
         self.assertEqual(out, "ok\n")
         return err.splitlines()
@@ -77,7 +80,7 @@ class Waits(t.Case):
         return 2 * ROUNDS
 
     def test_no_children(self):
-        """a program without children: every form of wait() fails by ECHILD, no SIGCHLD; init reaps"""
+        """leaks on a program without children: every form of wait() fails with ECHILD; init reaps the copy"""
         p, _, pid = self.family("reaps", f"{t.VICTIMS}/waits", "none")
         n = self.rounds(pid)
         self.assertEqual(children(pid), [])
@@ -86,13 +89,13 @@ class Waits(t.Case):
         self.assertEqual(sorted(line.split()[2] for line in reaped), ["0", *n * ["9"]])
 
     def test_children(self):
-        """a program with children: every form of wait() gives its own, SIGCHLD comes from its own"""
+        """leaks on a program with children: wait() and SIGCHLD report its own children only"""
         p, _, pid = self.family("reaps", f"{t.VICTIMS}/waits", "some")
         self.rounds(pid)
         self.ended(p)
 
     def test_subreaper_above(self):
-        """an ancestor that asked for orphans gets them, not init"""
+        """leaks below a subreaper: the subreaper, not init, reaps the copies"""
         p, _, pid = self.family("reaps,subreaper", f"{t.VICTIMS}/waits", "none")
         n = self.rounds(pid)
         reaped = self.ended(p)
@@ -100,7 +103,7 @@ class Waits(t.Case):
         self.assertEqual(sum(line.startswith("reaps") for line in reaped), 1, reaped)
 
     def test_subreaper_itself(self):
-        """a program that gets orphans itself: nothing is seen without __WALL, nothing stays"""
+        """leaks on a subreaper: wait() without __WALL does not see the copies, and none stays"""
         p, _, pid = self.family("reaps", "/usr/bin/python3", "-c",
                                 f"import ctypes, os; ctypes.CDLL(None).prctl({SUBREAPER}, 1); "
                                 f"os.execv('{t.VICTIMS}/waits', ['waits', 'plain'])")
@@ -109,7 +112,7 @@ class Waits(t.Case):
         self.assertEqual(len(self.ended(p)), 1)
 
     def test_init_itself(self):
-        """so is the first process of a pid namespace"""
+        """leaks on the init of a pid namespace: wait() without __WALL sees no copy, and none stays"""
         p = self.start("unshare", "--pid", "--fork", "--kill-child", f"{t.VICTIMS}/waits", "plain",
                        stdin=subprocess.PIPE)
         self.assertEqual(p.stdout.readline(), "ready\n")
@@ -119,7 +122,7 @@ class Waits(t.Case):
         self.assertEqual(p.communicate("\n", timeout=120)[0], "ok\n")
 
     def test_init_that_keeps(self):
-        """an init that waits for nobody is given nothing"""
+        """leaks below an init that never waits for children gives that init no zombie"""
         p, (init,), pid = self.family("keeps", f"{t.VICTIMS}/waits", "plain")
         self.rounds(pid)
         self.assertEqual(children(init), [pid])
@@ -129,7 +132,7 @@ class Waits(t.Case):
         p.stdin = None
 
     def test_init_that_kept(self):
-        """one that looks as if it waited, and does not: what it has once kept is the last of it"""
+        """leaks below an init that handles SIGCHLD but never waits leaves it only one report's zombies"""
         p, (init,), pid = self.family("once", f"{t.VICTIMS}/waits", "plain")
         look("leaks", pid)
         kept = children(init)
@@ -143,7 +146,7 @@ class Waits(t.Case):
         p.stdin = None
 
     def test_gentle(self):
-        """with one thread stopped only"""
+        """leaks --gentle leaves the program no child; init reaps the copies"""
         p, _, pid = self.family("reaps", f"{t.VICTIMS}/waits", "plain")
         look("leaks", pid, "--gentle")
         self.assertEqual(children(pid), [])
@@ -152,7 +155,7 @@ class Waits(t.Case):
         self.assertEqual(set(reaped[:-1]), {"9"})
 
     def test_ended(self):
-        """the program ends while memprof is at it: nothing of the copy stays"""
+        """if the program ends while leaks waits between two copies, no copy stays, and leaks says so"""
         p, (init,), pid = self.family("reaps", f"{t.VICTIMS}/waits", "none")
         m = self.start(t.MEMPROF, "leaks", "-p", str(pid), "--confirm", "2", "--interval", "10s",
                        stderr=subprocess.PIPE)
@@ -162,7 +165,7 @@ class Waits(t.Case):
         self.assertFalse(os.path.exists(f"/proc/{init}"))
 
     def test_limit(self):
-        """RLIMIT_NPROC admits one process more, not two: the copy is the program's child then"""
+        """if RLIMIT_NPROC admits only one more process, leaks makes the copy a child of the program"""
         p, _, pid = self.family("reaps", "/usr/bin/python3", "-c",
                                 "import os, resource; os.setresuid(47110, 47110, 47110); "
                                 "resource.setrlimit(resource.RLIMIT_NPROC, (2, 2)); "
@@ -172,7 +175,7 @@ class Waits(t.Case):
         self.assertEqual(len(self.ended(p)), 1)
 
     def test_strace(self):
-        """a program that waits with __WALL for whatever comes: strace at work"""
+        """leaks on strace, which waits with __WALL for any child, does not disturb it"""
         out = self.path("trace")
         p, _, pid = self.family("reaps", "/usr/bin/strace", "-f", "-o", out, "/bin/sh", "-c",
                                 "echo ready; while read x; do /bin/true; done; echo ok")

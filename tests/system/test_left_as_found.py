@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""After detach the process is what it was; also when the recorder was killed."""
+"""After detach the process is as it was before attach, also when the recorder was killed."""
 import random
 import signal
 import subprocess
@@ -15,7 +15,7 @@ THREADS = 2 if t.GUEST else 8
 
 class LeftAsFound(t.Case):
     def test_identity(self):
-        """maps, text, descriptors, threads, signals and copied pages are the same"""
+        """after detach, mappings, text, descriptors, threads, signals and copied pages are as before"""
         p = self.victim("verify", THREADS)
         before = t.identity(p.pid)
         self.record(p.pid, 0.5)
@@ -23,20 +23,20 @@ class LeftAsFound(t.Case):
         self.assertIn("ok", self.finish(p))
 
     def test_cycles(self):
-        """hundreds of attach, record, detach cycles on threads under full load"""
+        """hundreds of attach and detach cycles on busy threads leave the process as before"""
         p = self.victim("verify", THREADS, 3600)
         before, n = t.identity(p.pid), len(t.maps(p.pid).split("\n"))
         for i in range(CYCLES):
             self.memprof("attach", "-q", "-p", p.pid, "-o", self.path("r"), "--for", "10ms")
             self.assertIsNone(p.poll(), f"died in cycle {i}")
             if t.GUEST and i % 10 == 9:
-                print(f"# {i + 1} cycles", flush=True)  # a guest that says nothing is ended
+                print(f"# {i + 1} cycles", flush=True)  # a guest without output is ended
         self.assertEqual(t.identity(p.pid), before)
         self.assertLessEqual(len(t.maps(p.pid).split("\n")), n + 2)
         self.assertIn("ok", self.finish(p))
 
     def test_killed_recorder(self):
-        """the recorder is killed at random moments; detach repairs"""
+        """detach restores the process after its recorder was killed at a random moment"""
         p = self.victim("verify", THREADS)
         before = t.identity(p.pid)
         rng = random.Random(1)
@@ -44,7 +44,7 @@ class LeftAsFound(t.Case):
         for i in range(KILLS):
             rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"),
                              stderr=subprocess.DEVNULL)
-            # Every other one where there is something to repair, however slow the machine is.
+            # Every second kill waits for the session, so that there is something to repair on a slow machine.
             while i % 2 and rec.poll() is None and "memprof-session" not in t.maps(p.pid):
                 time.sleep(0.01)
             time.sleep(rng.uniform(0.0, 0.35))
@@ -60,7 +60,7 @@ class LeftAsFound(t.Case):
         self.assertIn("ok", self.finish(p))
 
     def test_stopped_stays_stopped(self):
-        """a process in a job-control stop stays stopped"""
+        """a process in a job-control stop stays stopped through attach and detach"""
         p = self.victim("verify", 2)
         p.send_signal(signal.SIGSTOP)
         t.wait_for(lambda: t.stopped(p.pid))
@@ -71,7 +71,7 @@ class LeftAsFound(t.Case):
         self.assertIn("ok", self.finish(p))
 
     def test_let_go(self):
-        """while recording nobody traces the process"""
+        """memprof does not trace the process while it records"""
         p = self.victim("verify", 2)
         rec = self.start(t.MEMPROF, "attach", "-p", str(p.pid), "-o", self.path("r"),
                          stderr=subprocess.PIPE)

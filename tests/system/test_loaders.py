@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Other allocators and loaders: late libraries, namespaces, interposers, somebody else's hooks."""
+"""Other allocators and loaders: late libraries, namespaces, interposers, hooks of other tools."""
 import glob
 import os
 import re
@@ -21,7 +21,7 @@ MIMALLOC = library("libmimalloc.so.2")
 
 
 def by_module(report):
-    """Calls by (module without version, function)."""
+    """The number of calls of each (module without version, function)."""
     sums = {}
     for f in report["functions"]:
         key = (f["library"].split(".")[0], f["function"])
@@ -39,14 +39,14 @@ class Loaders(t.Case):
         self.assertEqual(p.stdout.readline(), "done\n", command)
 
     def begin(self, p):
-        """Starts to record; returns when the hooks are in."""
+        """Starts to record; returns when the hooks are installed."""
         rec = self.start(t.MEMPROF, "attach", "-q", "--lossless", "-p", str(p.pid), "-o",
                          self.path("r"), stderr=subprocess.DEVNULL)
         self.wait_for(p, lambda state: state == 3)
         return rec
 
     def wait_for(self, p, ready):
-        """Polls the session's state as the block has it."""
+        """Waits until ready() accepts the state of the session, which is read from its block."""
         def is_ready():
             r = subprocess.run([f"{t.VICTIMS}/block", str(p.pid)], text=True, capture_output=True)
             found = re.search(r'"state": (\d)', r.stdout)
@@ -64,7 +64,7 @@ class Loaders(t.Case):
         self.assertEqual((p.returncode, out), (0, "ok\n"))
 
     def test_late_operator_new(self):
-        """operator new of an allocator that is loaded while recording, one that throws"""
+        """operator new and malloc of an allocator that is loaded while recording: each call is counted"""
         p = self.loader()
         rec = self.begin(p)
         self.say(p, f"open {TCMALLOC}")
@@ -94,7 +94,7 @@ class Loaders(t.Case):
             self.say(p, "blocks 100")
             self.say(p, "close")
             self.assertNotIn(module, t.maps(p.pid))
-            time.sleep(pause)  # the recorder sees that it is gone
+            time.sleep(pause)  # the recorder notices that the library is gone
         self.say(p, f"open {lib}")
         t.wait_hooked(p.pid, lib)
         r = self.end(p, rec)
@@ -104,21 +104,21 @@ class Loaders(t.Case):
         self.quit(p)
 
     def test_reloaded(self):
-        """a library is unloaded and loaded again: hooked anew, and restored"""
+        """a library that is unloaded and loaded again is hooked again, and restored at the end"""
         self.reloaded(f"{t.VICTIMS}/libwrapper.so", 3)
 
     def test_reloaded_allocator(self):
-        """the same of another allocator (those of jemalloc and tcmalloc stay when they are closed)"""
+        """mimalloc (jemalloc and tcmalloc cannot be unloaded), loaded again, is hooked again, and restored"""
         self.reloaded(MIMALLOC, 2)
 
     def test_reloaded_often(self):
-        """more functions in all than a session has hooks at a time: hooked each time, each call counted"""
+        """reloads that need more hooks in all than a session has at a time: each call is counted"""
         self.reloaded(MIMALLOC, 8, 0)
         if t.FULL:
             self.reloaded(f"{t.VICTIMS}/libwrapper.so", 200, 0)
 
     def test_unloaded_by_the_parent(self):
-        """a child forked before its parent unloaded a library has it restored by the end of the recording"""
+        """detach restores a library in a forked child, although the parent has unloaded it since"""
         p = self.loader()
         wrapper = f"{t.VICTIMS}/libwrapper.so"
         rec = self.begin(p)
@@ -129,18 +129,18 @@ class Loaders(t.Case):
         child = int(p.stdout.readline())
         self.assertEqual(p.stdout.readline(), "done\n")
         self.say(p, "close")
-        time.sleep(1.5)  # the recorder sees that it is gone
+        time.sleep(1.5)  # the recorder notices that the library is gone
         self.say(p, f"open {wrapper}")
         t.wait_hooked(p.pid, wrapper)
         self.say(p, "close")
         self.end(p, rec)
         self.assertNotIn("memprof", t.maps(child))
-        os.kill(child, signal.SIGUSR1)  # it calls the library's allocator, and ends
+        os.kill(child, signal.SIGUSR1)  # the child calls the library's allocator, and ends
         self.assertEqual(p.stdout.readline(), "child ok\n")
         self.quit(p)
 
     def clean_text(self, p, path):
-        """The text of a module is the file's."""
+        """Checks that the text of a module is that of its file."""
         with open(path, "rb") as f, open(f"/proc/{p.pid}/mem", "rb") as mem:
             for line in t.maps(p.pid).split("\n"):
                 m = re.match(r"(\w+)-(\w+) r-xp (\w+) .*" + os.path.basename(path), line)
@@ -154,7 +154,7 @@ class Loaders(t.Case):
         self.fail(f"{path} is not mapped")
 
     def test_namespace(self):
-        """dlmopen: a second libc with its own malloc, next to the first"""
+        """dlmopen(): the calls of a second libc's malloc are counted besides those of the first"""
         p = self.loader()
         rec = self.begin(p)
         self.say(p, "space /lib/x86_64-linux-gnu/libc.so.6")
@@ -192,16 +192,16 @@ class Loaders(t.Case):
         self.interposed("libwrapper.so")
 
     def test_interposer_a32(self):
-        """the same, its functions A32 code"""
+        """a preloaded interposer with functions of A32 code: each call counts once"""
         self.needs_a32()
         self.interposed("libwrapper-a32.so")
 
     def test_interposer_with_header(self):
-        """one that gives out other addresses than it gets"""
+        """a preloaded interposer that returns other addresses than the next malloc: each call counts once"""
         self.interposed("libwrapper-header.so")
 
     def test_foreign_breakpoint(self):
-        """a debugger's breakpoint at malloc: refused by name, nothing is touched"""
+        """attach refuses a process with a debugger's breakpoint at malloc by name, and changes nothing"""
         p = self.loader()
         self.say(p, "own 10")
         at = self.symbol(p, "malloc")
@@ -220,7 +220,7 @@ class Loaders(t.Case):
         self.quit(p)
 
     def test_foreign_hook_in_between(self):
-        """somebody changes the hooked text while we record: it is left alone, and said"""
+        """detach does not touch hooked text that another tool has changed, and reports it"""
         p = self.loader()
         rec = self.begin(p)
         at = self.symbol(p, "valloc")
@@ -231,7 +231,7 @@ class Loaders(t.Case):
             mem.seek(at)
             mem.write(b"\xcc")
             r = self.memprof("detach", "-p", p.pid, status=15)
-            self.assertIn("changed by somebody else", r.stderr)
+            self.assertIn("changed by another tool", r.stderr)
             mem.seek(at)
             self.assertEqual(mem.read(5), b"\xcc" + ours[1:])
             mem.seek(at)
@@ -243,7 +243,7 @@ class Loaders(t.Case):
         self.quit(p)
 
     def symbol(self, p, name):
-        """Address of libc's function, after its landing pad."""
+        """Address of a function of libc, after its endbr64 instruction."""
         libc = "/lib/x86_64-linux-gnu/libc.so.6"
         line = next(x for x in t.maps(p.pid).split("\n") if "libc.so.6" in x)
         syms = subprocess.check_output(["nm", "-D", "--defined-only", libc], text=True)

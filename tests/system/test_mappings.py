@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A process with very many mappings: what its stops have to read, and what is said about pauses."""
+"""A process with very many mappings: how much of them memprof reads while the process is stopped."""
 import re
 import subprocess
 
@@ -11,13 +11,13 @@ MANY = 2000 if t.GUEST else 20000
 
 class Mappings(t.Case):
     def many(self, n=MANY):
-        """A program with n mappings."""
+        """Starts a program with n mappings."""
         p = self.start(f"{t.VICTIMS}/mappings", str(n), stdin=subprocess.PIPE)
         self.assertEqual(p.stdout.readline(), "ready\n")
         return p
 
     def test_read_once(self):
-        """its mappings are read once in a stop, and the process is as before"""
+        """attach reads the mappings of a process once in each stop, and the process is as before"""
         p = self.many()
         before = t.identity(p.pid)
         log = self.path("log")
@@ -35,7 +35,7 @@ class Mappings(t.Case):
                     stopped = False
                 elif stopped and f'"/proc/{p.pid}/maps"' in line:
                     reads[-1] += 1
-        # For the agent, for the hooks, for detaching.
+        # The three stops: to inject the agent, to install the hooks, to detach.
         self.assertEqual(reads, [1, 1, 1])
         self.assertEqual(t.identity(p.pid), before)
 

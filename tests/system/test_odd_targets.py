@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Programs that load and unload without pause, make thousands of threads, replace their allocator or their
-own text; doc/safety.md ("Tried") says what came of each."""
+"""Programs that load and unload libraries without pause, create thousands of threads, replace their allocator
+or their own text.  doc/safety.md ("Tried") has the results."""
 import glob
 import json
 import os
@@ -19,7 +19,7 @@ AUDIT = r"""
 unsigned int la_version(unsigned int v) { return v; }
 unsigned int la_objopen(struct link_map *m, Lmid_t n, uintptr_t *c) { (void)m; (void)n; (void)c; return 3; }
 """
-# Its own text, a file's before, becomes anonymous memory at the same addresses.
+# A program that replaces its own text by a copy in anonymous memory at the same addresses.
 REMAPPED = r"""
 #define _GNU_SOURCE
 #include <stdint.h>
@@ -67,11 +67,11 @@ class OddTargets(t.Case):
         self.assertEqual(self.finish(p), "ok\n")
 
     def rss(self, pid):
-        """The largest resident set so far, MiB."""
+        """The largest resident set so far, in MiB."""
         return int(re.search(r"VmHWM:\s+(\d+) kB", t.read(f"/proc/{pid}/status").decode()).group(1)) >> 10
 
     def test_storm(self):
-        """libraries come and go in six threads, interposers among them, while hooks go in and out"""
+        """attach and detach while six threads load and unload libraries, interposers among them"""
         # Not mimalloc, which uses up the loader's room for thread-local variables.
         p = self.crowd("storm", f"{t.VICTIMS}/libwrapper.so", f"{t.VICTIMS}/libwrapper-header.so",
                        f"{LIBRARIES}/libc_malloc_debug.so.0")
@@ -84,8 +84,8 @@ class OddTargets(t.Case):
         self.end(p)
 
     def test_edge(self):
-        """the page behind a thread's stack comes and goes while its stack is recorded"""
-        # The second one must not make the call that copies a stack.
+        """recording survives that the page behind each thread's stack is mapped and unmapped all the time"""
+        # In the second round a seccomp filter forbids the system call that copies a stack.
         for above in [], [f"{t.VICTIMS}/sandbox", "without", "process_vm_readv"]:
             p = self.start(*above, f"{t.VICTIMS}/crowd", "edge", f"{t.VICTIMS}/libwrapper.so",
                            f"{t.VICTIMS}/libwrapper-header.so")
@@ -98,7 +98,7 @@ class OddTargets(t.Case):
             self.end(p)
 
     def test_short_threads(self):
-        """threads that live for ten allocations: slots are used again, counts exact, the recorder's memory bounded"""
+        """thousands of short-lived threads: counts are exact, and the recorder's memory is bounded"""
         n = 100000 if t.FULL else 4000
         p = self.crowd("short", n)
         f = self.path("r")
@@ -120,7 +120,7 @@ class OddTargets(t.Case):
         self.end(p)
 
     def test_many_threads(self):
-        """a thousand threads: attach, leaks, detach"""
+        """attach, leaks and detach of a process with a thousand threads leave it as before"""
         n = 10000 if t.FULL else 1000
         p = self.crowd("many", n)
         before = t.identity(p.pid)
@@ -136,7 +136,7 @@ class OddTargets(t.Case):
         self.end(p)
 
     def loaders(self, **env):
-        """A program that allocates by command, with other surroundings."""
+        """Starts a program that allocates by command, with additional environment variables."""
         p = self.start(f"{t.VICTIMS}/loaders", stdin=subprocess.PIPE, env=dict(os.environ, **env))
         self.tell(p, "own 10")
         return p
@@ -147,7 +147,7 @@ class OddTargets(t.Case):
         self.assertEqual(p.stdout.readline(), "done\n")
 
     def exact(self, p):
-        """1000 allocations and frees are recorded as that, once each; then the process is as before."""
+        """Checks that 1000 allocations and frees are recorded once each, and that detach restores text."""
         before = t.identity(p.pid)
         f = self.path("r")
         rec = self.start(t.MEMPROF, "attach", "-q", "--lossless", "-p", str(p.pid), "-o", f, stderr=subprocess.DEVNULL)
@@ -167,7 +167,7 @@ class OddTargets(t.Case):
         self.assertEqual((p.returncode, out), (0, "ok\n"))
 
     def test_preloaded(self):
-        """preloaded allocators and checkers: each call counts once, the text is restored"""
+        """preloaded allocators and malloc checkers: each call counts once, the text is restored"""
         for name in ("libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libtcmalloc_minimal_debug.so.4",
                      "libmimalloc.so.2", "libc_malloc_debug.so.0"):
             with self.subTest(name):
@@ -176,11 +176,11 @@ class OddTargets(t.Case):
                 self.exact(self.loaders(LD_PRELOAD=f"{LIBRARIES}/{name}", MALLOC_CHECK_="3"))
 
     def test_audited(self):
-        """LD_AUDIT: the auditor has a libc, and a malloc, of its own"""
+        """LD_AUDIT, which loads a second libc for the auditor: each call of the program counts once"""
         self.exact(self.loaders(LD_AUDIT=self.compile("audit.so", AUDIT, "-shared", "-fPIC")))
 
     def test_static_pie(self):
-        """a static position-independent program"""
+        """a static position-independent program: each call counts once, the text is restored"""
         exe = self.path("loaders")
         subprocess.run(["gcc", "-O2", "-g", "-w", "-static-pie", "-D_GNU_SOURCE", "-o", exe,
                         f"{t.ROOT}/tests/victims/loaders.c"], check=True, stderr=subprocess.DEVNULL)
@@ -190,7 +190,7 @@ class OddTargets(t.Case):
 
     @unittest.skipUnless(t.FULL, "50 million live blocks: in make check-all")
     def test_live_blocks(self):
-        """50 million blocks that live: none is lost while the recorder's table grows, heap sees all"""
+        """50 million live blocks: the recorder loses none while its live table grows, and heap finds all"""
         n = 50_000_000
         p = self.start(f"{t.VICTIMS}/many", str(n), stdin=subprocess.PIPE)
         self.assertEqual(p.stdout.readline(), "ready\n")
@@ -212,7 +212,7 @@ class OddTargets(t.Case):
         self.assertEqual((totals["allocations"], totals["leaked_count"]), (n, n))
 
     def test_remapped_text(self):
-        """an allocator whose text was copied to anonymous (huge) memory: said, and left as it is"""
+        """attach reports an allocator whose text is a copy in anonymous memory, and does not hook it"""
         p = self.start(self.compile("remapped", REMAPPED))
         self.assertEqual(p.stdout.readline(), "ready\n")
         where = re.search(r"^(\w+)-(\w+) r-xp \w+ 00:00 0 *$", t.maps(p.pid), re.M)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What a recording can be told to keep, and to leave out; totals stay true."""
+"""Options that select what a recording keeps and leaves out; the totals stay right."""
 import json
 import os
 import pty
@@ -28,14 +28,14 @@ class Options(t.Case):
 
     def assert_truth(self, truth, report):
         calls = t.calls(report)
-        self.assertEqual(calls["malloc"], truth["malloc"] + 1)  # and stdout's buffer
-        self.assertEqual(calls["calloc"], truth["calloc"] + 2)  # and a dtv a thread
+        self.assertEqual(calls["malloc"], truth["malloc"] + 1)  # plus stdout's buffer
+        self.assertEqual(calls["calloc"], truth["calloc"] + 2)  # plus one dtv for each thread
         self.assertEqual(report["totals"]["frees"], truth["free"] + truth["realloc"])
         self.assertEqual(report["totals"]["leaked_count"], truth["live_blocks"] + 3)
         self.assertEqual(report["losses"]["mismatches"], 0)
 
     def test_cull(self):
-        """--cull: short-lived blocks have no events, and every sum is right"""
+        """--cull leaves out the events of short-lived blocks, and every sum is right"""
         truth, report, size = self.run_exact("--cull", "10s")
         self.assert_truth(truth, report)
         totals = report["totals"]
@@ -50,7 +50,7 @@ class Options(t.Case):
         self.assertLess(size, whole_size / 2)
 
     def test_depth(self):
-        """--depth: at most so many frames, from the allocator outwards"""
+        """--depth limits the number of frames, counted from the allocator outwards"""
         truth, report, _ = self.run_exact("--depth", "2")
         self.assert_truth(truth, report)
         depths = {len([f for f in g["backtrace"] if not f["is_inline"]]) for g in report["allocation_groups"]}
@@ -59,7 +59,7 @@ class Options(t.Case):
                             for g in report["allocation_groups"] if g["backtrace"]))
 
     def test_environment(self):
-        """every option can come from the environment; a bad value is refused"""
+        """MEMPROF_DEPTH and MEMPROF_CULL set options; a bad value in the environment is refused"""
         truth, report, _ = self.run_exact(env={"MEMPROF_DEPTH": "2", "MEMPROF_CULL": "10s"})
         self.assert_truth(truth, report)
         self.assertGreater(report["totals"]["culled_count"], 0)
@@ -72,7 +72,7 @@ class Options(t.Case):
             self.assertIn(value, r.stderr)
 
     def test_thread(self):
-        """--thread: allocations of threads of that name, freed by whomever"""
+        """--thread records the allocations of threads of that name, and their frees by any thread"""
         p = self.victim("named")
         r = self.report(self.record(p.pid, 1.2, "--thread", "keep*"), "--leaks")
         totals = r["totals"]
@@ -80,7 +80,7 @@ class Options(t.Case):
         self.assertEqual(totals["allocated_bytes"], 100 * totals["allocations"])
         self.assertGreater(r["losses"]["left_out_allocations"], 100)
         self.assertEqual(totals["allocations"] - totals["frees"], totals["leaked_count"])
-        # Some were freed by the other thread; none of those is taken for a leak.
+        # Some blocks were freed by the other thread; they are not reported as leaks.
         self.assertLessEqual(totals["leaked_count"], 4)
         others = [th for th in r["threads"] if th["name"] == "other"]
         self.assertEqual(sum(th["allocations"] for th in others), 0)
@@ -88,7 +88,7 @@ class Options(t.Case):
         self.finish(p)
 
     def test_paused(self):
-        """--paused and SIGUSR1: what is allocated meanwhile is left out"""
+        """--paused and SIGUSR1: what is allocated while the recording is paused is left out"""
         p = self.victim("named")
         f = self.path("r")
         rec = self.start(t.MEMPROF, "attach", "--paused", "-p", str(p.pid), "-o", f, stderr=subprocess.PIPE)
@@ -101,7 +101,7 @@ class Options(t.Case):
         time.sleep(1)
         on = time.monotonic()
         rec.send_signal(signal.SIGUSR1)
-        until("recording goes on")
+        until("recording resumed")
         time.sleep(1)
         rec.send_signal(signal.SIGUSR1)
         off = until("recording paused")
@@ -118,13 +118,13 @@ class Options(t.Case):
                        for x in (busy[0], busy[-1]))
         began = ended - r["runtime"]["secs"] - r["runtime"]["fract_nsecs"] / 1e9  # or earlier
         self.assertGreaterEqual(first, on - began - 0.01)
-        # What is in the rings when it pauses is taken.
+        # Events that are in the rings when the recording pauses are still recorded.
         self.assertLess(last - first, off - on + 0.5)
         self.assertLessEqual(r["totals"]["leaked_count"], 4)
         self.finish(p)
 
     def test_zero(self):
-        """--zero: no block comes with old bytes while it records; afterwards as before"""
+        """--zero fills every block with zeros while it records, but not after detach"""
         p = self.victim("dirty")
 
         def dirty():
@@ -148,7 +148,7 @@ class Options(t.Case):
         p.wait()
 
     def test_free_stacks(self):
-        """--free-stacks: counts as without, and every free has the stack it was called from"""
+        """--free-stacks records the stack of every free, and the counts stay right"""
         truth, report, _ = self.run_exact("--free-stacks")
         self.assert_truth(truth, report)
         f = self.path("r")
@@ -167,7 +167,7 @@ class Options(t.Case):
         self.memprof("run", "--free-stacks", "--sample", "1k", "--", "/bin/true", status=2)
 
     def test_maps(self):
-        """what the mappings held, looked at in the beginning and at the end"""
+        """report --view maps shows the resident memory of each mapping at the start and the end"""
         p = self.victim("exact", 1, 1000, "wait", stdin=subprocess.PIPE)
         f = self.record(p.pid, 2.5)
         r = json.loads(self.memprof("report", f, "--view", "maps", "--json").stdout)
@@ -188,7 +188,7 @@ class Options(t.Case):
         self.assertEqual(text.split()[0], "resident")
 
     def test_resident(self):
-        """what the program has in memory and address space, and memprof's session in it apart"""
+        """samples show the program's resident memory and address space apart from memprof's session"""
         def kernels():
             text = t.read(f"/proc/{p.pid}/status").decode()
             return [int(re.search(rf"^{k}:\s*(\d+)", text, re.M)[1]) << 10 for k in ("VmRSS", "RssAnon", "VmSize")]
@@ -205,19 +205,21 @@ class Options(t.Case):
         rec.communicate(timeout=120)
         own = kernels()
         last, gone = self.report(f)["samples"][-2:]
-        # The kernel counts by batches of pages: 64 a thread before Linux 6.2, 32 a processor since.
+        # The kernel's counters lag behind: by 64 pages for each thread before Linux 6.2, by 32 for each
+        # processor since.
         slack = 2 << 20
         for key, alone, both in zip(("rss", "anonymous", "address_space"), own, with_session):
             self.assertLess(abs(last[key] - alone), slack, key)
             self.assertLess(abs(last[key] + last["session_" + key] - both), slack, key)
         self.assertGreater(last["session_rss"], slack)
-        # The one after the end has no session.
+        # The last sample is taken after detach, without a session.
         self.assertEqual(gone["session_rss"] + gone["session_address_space"], 0)
         self.assertLess(abs(gone["address_space"] - own[2]), slack)
-        self.assertRegex(self.memprof("report", f).stdout, r"resident .*; memprof's session beside it at most [\d.]+ MiB\n")
+        self.assertRegex(self.memprof("report", f).stdout,
+                         r"resident .*; memprof's session in addition at most [\d.]+ MiB\n")
 
     def test_terminal(self):
-        """on a terminal the line that tells how far it is stays one line"""
+        """the progress line on a terminal is cut to the terminal's width"""
         master, slave = pty.openpty()
         termios.tcsetwinsize(slave, (24, 60))
         p = self.start(t.MEMPROF, "run", "-o", self.path("r"), "--", "/bin/sleep", "3", stderr=slave)

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Programs of others, from Debian's packages, under load: recorded, searched for leaks, attached to again
-and again; their answers are right all the time and they are afterwards what they were.  doc/programs.md
-has the table.  Node, Go with C and Java are in test_detach.py, redis in test_targets.py."""
+"""Real programs from Debian's packages under load: recorded, searched for leaks and attached to repeatedly.
+Their answers stay right all the time, and afterwards they are as before.  doc/programs.md has the table.
+test_detach.py tests Node, Go with C and Java; test_targets.py tests redis."""
 import contextlib
 import glob
 import http.client
@@ -23,7 +23,7 @@ import memprof_test as t
 
 CYCLES = 10 if t.FULL else 2
 CLIENTS = 2
-ANSWERS = 20  # in a recording that is looked at
+ANSWERS = 20  # answers of the program during the recording that is checked
 NOBODY = pwd.getpwnam("nobody")
 
 
@@ -43,8 +43,8 @@ def free_port():
 
 
 class Load:
-    """Clients that ask all the time.  @connect: a context manager that gives a function, which asks once
-    and raises when the answer is wrong."""
+    """Clients that send requests all the time.  @connect: a context manager that yields a function, which
+    sends one request and raises an exception if the answer is wrong."""
 
     def __init__(self, connect, clients=CLIENTS):
         self.stop, self.wrong, self.answers = threading.Event(), [], [0] * clients
@@ -81,7 +81,7 @@ def must(condition, what):
 
 
 def left(pid, jit=False):
-    """What must be the same afterwards; a server opens and maps what it likes meanwhile.  @jit: code, too."""
+    """What must be the same afterwards.  A server can map other things meanwhile, also code (@jit)."""
     same = t.identity(pid)
     mine = r"memfd:memprof" if jit else r"memfd:memprof|r-xp 00000000 00:00 0 $"
     return {"text": same["text"], "signals": [s for s in same["signals"] if not s.startswith("SigBlk")],
@@ -95,10 +95,10 @@ def named_text(pid):
 
 
 class Others(t.Case):
-    """Each test starts a program and says what is expected of its recordings."""
+    """Each test starts a program and says what its recordings must contain."""
 
     def needs(self, package, *patterns):
-        """The program, newest version; skips where its package is not installed."""
+        """Return: the program, its newest version.  Skips the test if its package is not installed."""
         for pattern in patterns:
             found = sorted(glob.glob(pattern))
             if found:
@@ -114,7 +114,7 @@ class Others(t.Case):
         return self.memprof("attach", "-p", pid, "-o", self.path("rec.memprof"), "--for", f"{ms}ms").stdout
 
     def looked_at(self, pid, load, function, own_heap, complete):
-        """A recording of some answers: what is expected to be in it."""
+        """Records the program while it gives some answers, and checks the recording."""
         f = self.path("answers.memprof")
         rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(pid), "-o", f)
         self.wait_recorded(pid)
@@ -139,7 +139,7 @@ class Others(t.Case):
             self.assertRegex(out, function)
 
     def searched(self, pid, known):
-        """leaks and heap: nothing of them stays, and no child of theirs is seen."""
+        """Runs leaks and heap on the program, which must have the same children afterwards."""
         before = children(pid)
         for argv in (("leaks", "--json", self.path("leaks.json")), ("heap",)):
             r = subprocess.run([t.MEMPROF, argv[0], "-p", str(pid), *argv[1:]], text=True,
@@ -153,12 +153,13 @@ class Others(t.Case):
         self.assertEqual(children(pid), before)
 
     def check(self, pid, connect, function=None, own_heap=False, complete=0.99, known=True, jit=False):
-        """@connect: as for Load.  @function: a pattern that the stacks of the recording have.  @own_heap:
-        the program maps its memory itself, and that is to be said.  @complete: the part of the stacks that
-        are, at least.  @known: its allocator is; else leaks and heap are to say that it is PartitionAlloc.
-        @jit: it makes code while it runs."""
+        """Records, searches and attaches to the program repeatedly under load; it must be as before then.
+        @connect: as for Load.  @function: a pattern that the stacks of the recording must match.  @own_heap:
+        the program maps its memory itself, which memprof must report.  @complete: the least part of the
+        stacks that must be complete.  @known: memprof supports its allocator; if not, leaks and heap must
+        report PartitionAlloc.  @jit: the program generates code while it runs."""
         with Load(connect):
-            pass  # what it loads and maps with its first requests
+            pass  # the program loads and maps some things at its first requests
         before = left(pid, jit)
         with Load(connect) as load:
             self.looked_at(pid, load, function, own_heap, complete)
@@ -201,7 +202,8 @@ class Others(t.Case):
         t.wait_for(ready)
 
     def pipe(self, *argv, expected):
-        """A program that answers each line on its standard input with one.  @expected: of the line N."""
+        """Starts a program that answers each line on its standard input with a line.  @expected: a function
+        that returns the right answer to the line N.  Return: the process, connect as for Load."""
         p = self.start(*argv, stdin=subprocess.PIPE, bufsize=1)
         lock = threading.Lock()
 
@@ -232,7 +234,7 @@ http {{ access_log off; gzip on; gzip_types *; client_body_temp_path {self.dir}/
         once = self.http(port, "/", b"hello to everybody\n")
 
         @contextlib.contextmanager
-        def connect():  # a connection for each request: no client holds an old worker
+        def connect():  # one connection for each request, so that no client keeps an old worker alive
             def ask():
                 with once() as one:
                     one()
@@ -242,17 +244,17 @@ http {{ access_log off; gzip on; gzip_types *; client_body_temp_path {self.dir}/
         return p, [program, "-c", conf, "-e", self.path("error"), "-s", "reload"], connect
 
     def test_nginx(self):
-        """nginx: a worker"""
+        """an nginx worker under load: recorded, searched for leaks, and as before afterwards"""
         p, _, connect = self.nginx(1)
         self.check(children(p.pid)[0], connect, "ngx_http_")
         self.ends(p)
         self.assertNotRegex(t.read(self.path("error")), rb"\[(warn|error|crit|alert|emerg)\]")
 
     def test_nginx_reload(self):
-        """nginx -s reload under recordings, with --follow-fork and without: old workers end, new ones come"""
+        """nginx -s reload while recorded, with or without --follow-fork: no request fails, all is restored"""
         p, reload, connect = self.nginx(2)
         first = children(p.pid)
-        subprocess.run(reload, check=True, capture_output=True)  # what it loads with the first one
+        subprocess.run(reload, check=True, capture_output=True)  # nginx loads some things at its first reload
         t.wait_for(lambda: len(children(p.pid)) == 2 and not set(children(p.pid)) & set(first))
         clean = left(p.pid)
         with Load(connect) as load:
@@ -289,7 +291,7 @@ http {{ access_log off; gzip on; gzip_types *; client_body_temp_path {self.dir}/
         self.assertNotRegex(t.read(self.path("error")), rb"\[(warn|error|crit|alert|emerg)\]")
 
     def test_haproxy(self):
-        """haproxy: pools of its own, which call malloc() when many clients come at once, and keep little"""
+        """haproxy, whose memory pools call malloc() when many clients connect at once"""
         program = self.needs("haproxy", "/usr/sbin/haproxy")
         port = free_port()
         conf = self.write("haproxy.cfg", f"""global
@@ -324,7 +326,7 @@ frontend f
         self.ends(p, -signal.SIGTERM)
 
     def test_php(self):
-        """php-fpm: nearly nothing by malloc(), a heap of its own, which is said"""
+        """php-fpm, which maps its own heap and hardly uses malloc(): memprof reports that"""
         program = self.needs("php-fpm", "/usr/sbin/php-fpm*")
         os.chmod(self.dir, 0o755)
         sock = self.path("sock")
@@ -348,8 +350,8 @@ php_admin_value[memory_limit] = 1G
         self.listening(connect)
         worker = t.wait_for(lambda: children(p.pid))[0]
         self.check(worker, connect, r"(?s)MiB.*zend_.*mmap", own_heap=True)
-        self.assertEqual(children(p.pid), [worker])  # it was not replaced
-        # The same of a worker that was followed.
+        self.assertEqual(children(p.pid), [worker])  # the worker was not replaced
+        # --follow-fork reports the same of a worker.
         rec = self.start(t.MEMPROF, "attach", "-p", str(p.pid), "-o", self.path("w-%p"), "--follow-fork",
                          stderr=subprocess.DEVNULL)
         self.wait_recorded(p.pid)
@@ -367,7 +369,7 @@ php_admin_value[memory_limit] = 1G
     # ------------------------------------------------------------- databases and caches
 
     def test_mariadb(self):
-        """mariadbd: threads, C++, a large address space"""
+        """mariadbd: C++ with many threads and a large address space"""
         program = self.needs("mariadb-server-core", "/usr/sbin/mariadbd")
         client = self.needs("mariadb-client-core", "/usr/bin/mariadb")
         sock = self.path("sock")
@@ -397,14 +399,14 @@ php_admin_value[memory_limit] = 1G
         self.ends(p)
 
     def test_memcached(self):
-        """memcached: values in slabs that it has from its start, statistics by malloc()"""
+        """memcached, which keeps values in slabs allocated at its start, and uses malloc() for the rest"""
         program = self.needs("memcached", "/usr/bin/memcached")
         sock = self.path("sock")
         p = self.start(program, "-u", "root", "-s", sock, "-U", "0", "-m", "64")
 
         @contextlib.contextmanager
         def connect():
-            def ask():  # a connection each: its buffers are what malloc() is asked for
+            def ask():  # one connection for each request: memcached allocates its buffers by malloc()
                 ask.n += 1
                 key, value = b"%d" % threading.get_ident(), b"v" * (ask.n * 37 % 5000)
                 with socket.socket(socket.AF_UNIX) as s:
@@ -425,7 +427,7 @@ php_admin_value[memory_limit] = 1G
         self.ends(p)
 
     def postgres(self):
-        """A server of its own, that nobody runs; it and where its programs are."""
+        """Starts a server as user nobody.  Return: the process, the folder of PostgreSQL's programs."""
         self.needs("postgresql-15", "/usr/lib/postgresql/*/bin/postgres")
         programs = os.path.dirname(sorted(glob.glob("/usr/lib/postgresql/*/bin/postgres"))[-1])
         data = self.path("data")
@@ -442,7 +444,7 @@ php_admin_value[memory_limit] = 1G
 
     @contextlib.contextmanager
     def session(self, programs):
-        """A connection, and a backend: asks it, with the number of its process in ask.pid."""
+        """Opens a connection.  Yields a function that queries its backend; ask.pid is the backend's pid."""
         with subprocess.Popen([f"{programs}/psql", "-qAtX", "-h", self.path("data"), "-U", "test", "postgres"],
                               text=True, bufsize=1, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL) as c:
@@ -461,12 +463,12 @@ php_admin_value[memory_limit] = 1G
                     c.stdin.close()
 
     def right(self, p):
-        """The server ends, and has had no error."""
+        """Ends the server, and checks that it has logged no error."""
         self.ends(p, sig=signal.SIGINT)
         self.assertNotRegex(t.read(self.path("log")).decode(), r"ERROR|PANIC|WARNING|crash|signal \d")
 
     def test_postgresql_connections(self):
-        """postgresql --follow-fork under short connections: one line for all; a session that lasts is recorded"""
+        """postgresql --follow-fork: short connections are one line of output, a long one is recorded"""
         p, programs = self.postgres()
         with Load(lambda: short(lambda: self.session(programs)), 2) as load:
             rec = self.start(t.MEMPROF, "attach", "-p", str(p.pid), "-o", self.path("r-%p"), "--follow-fork",
@@ -496,7 +498,7 @@ php_admin_value[memory_limit] = 1G
 
     @unittest.skipUnless(t.FULL, "in make check-all")
     def test_postgresql(self):
-        """postgresql: a backend"""
+        """a PostgreSQL backend under load: recorded, searched for leaks, and as before afterwards"""
         p, programs = self.postgres()
         with self.session(programs) as one:
             lock = threading.Lock()
@@ -513,7 +515,7 @@ php_admin_value[memory_limit] = 1G
     # ------------------------------------------------------------- interpreters
 
     def test_perl(self):
-        """perl: every value by malloc()"""
+        """perl, which allocates every value by malloc()"""
         program = self.needs("perl", "/usr/bin/perl")
         p, connect = self.pipe(program, "-e", """$| = 1; while (my $n = <STDIN>) { my %h; my $sum = 0;
             $h{"k$_"} = "v" x ($_ % 50 + $n) for 1 .. 2000; $sum += length for values %h; print "$sum\n" }""",
@@ -523,7 +525,7 @@ php_admin_value[memory_limit] = 1G
         self.assertEqual((p.returncode, out), (0, ""))
 
     def test_ruby(self):
-        """ruby: objects in pages of its own, long strings by malloc(); a collector that walks the stacks"""
+        """ruby, with objects in pages of its own, long strings by malloc(), and a stack-scanning collector"""
         program = self.needs("ruby", "/usr/bin/ruby")
         p, connect = self.pipe(program, "-e", """$stdout.sync = true
             while l = gets
@@ -539,7 +541,7 @@ php_admin_value[memory_limit] = 1G
 
     @unittest.skipUnless(t.FULL, "in make check-all")
     def test_chromium(self):
-        """chromium, headless: the browser process; an allocator of its own in place of malloc()"""
+        """chromium's browser process, which replaces malloc() by PartitionAlloc"""
         program = self.needs("chromium", "/usr/bin/chromium")
         p = self.start(program, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
                        "--remote-debugging-port=0", f"--user-data-dir={self.dir}/profile", "about:blank",
@@ -558,14 +560,14 @@ php_admin_value[memory_limit] = 1G
         self.listening(connect)
         # Debian builds it without call frame information: its functions keep frame pointers.
         self.check(p.pid, connect, "malloc|_Znwm", complete=0.9, known=False, jit=True)
-        # Its mallopt() shares its code with hundreds of functions that return 0.
+        # chromium's mallopt() shares its code with hundreds of functions that return 0, so it is not hooked.
         self.assertEqual(self.report(self.path("answers.memprof"))["mallopts"], [])
         p.terminate()
         p.wait(timeout=120)
 
     @unittest.skipUnless(t.FULL, "in make check-all")
     def test_qemu(self):
-        """qemu-system-x86_64: a machine without disks, its own JIT, asked by QMP"""
+        """qemu-system-x86_64: a machine without disks, emulated by a JIT, queried by QMP"""
         program = self.needs("qemu-system-x86", "/usr/bin/qemu-system-x86_64")
         sock = self.path("qmp")
         p = self.start(program, "-nodefaults", "-display", "none", "-accel", "tcg", "-m", "64",
@@ -594,7 +596,7 @@ php_admin_value[memory_limit] = 1G
 
     @unittest.skipUnless(t.FULL, "in make check-all")
     def test_ffmpeg(self):
-        """ffmpeg, encoding: every frame is what it is without memprof"""
+        """ffmpeg while it encodes: every frame is the same as without memprof"""
         program = self.needs("ffmpeg", "/usr/bin/ffmpeg")
         frames = self.path("frames")
         convert = lambda out, *more: [program, "-nostdin", "-loglevel", "error", *more, "-f", "lavfi", "-i",
@@ -620,7 +622,7 @@ php_admin_value[memory_limit] = 1G
 
     @unittest.skipUnless(t.FULL, "in make check-all")
     def test_musl(self):
-        """a program with musl, which has no unwind tables"""
+        """a program with musl (no unwind tables): recorded, searched for leaks, and as before afterwards"""
         p = self.victim("churn-musl", 4)
 
         @contextlib.contextmanager
@@ -635,7 +637,7 @@ php_admin_value[memory_limit] = 1G
 
 @contextlib.contextmanager
 def short(session):
-    """A connection for each question."""
+    """Yields a function that opens a connection for each request."""
     def ask():
         with session() as once:
             once()
@@ -643,7 +645,8 @@ def short(session):
 
 
 def fastcgi(sock, script, expected):
-    """Asks php-fpm for @script: one request on each connection.  @expected: of each n in turn."""
+    """Requests @script from php-fpm, one request on each connection.  @expected: the answers by n; the values
+    of n are requested in turn.  Return: connect as for Load."""
     def record(kind, body):
         return struct.pack(">BBHHBB", 1, kind, 1, len(body), 0, 0) + body
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""More events than the recorder takes: nothing blocks, losses are exact by kind, frees come first,
-what is uncertain says so; and the barrier that a flush is."""
+"""More events than the recorder can read: the program does not block, losses are counted exactly by kind,
+frees are lost last, and uncertain blocks are reported as such.  Also tests memprof flush."""
 import json
 import os
 import signal
@@ -13,7 +13,7 @@ SITE = "flood"
 
 
 def numbers(report):
-    """What the program's own mallocs and frees in flood() came to: recorded and lost."""
+    """The numbers of mallocs and frees of the program, recorded and lost ones together."""
     l = report["losses"]
     calls = {f["function"]: f["calls"] for f in report["functions"] if "libc" in f["library"]}
     return {
@@ -26,9 +26,10 @@ def numbers(report):
 
 class Overload(Case):
     def flood(self, threads, ops, *options):
-        """A flood that waits for its first line, and its recorder in the background."""
+        """Starts the victim and a recorder in the background.  Return: the victim, the path of the recording,
+        the recorder's pid."""
         p = self.victim("flood", threads, ops, stdin=subprocess.PIPE)
-        self.round(p)  # its threads' arenas and stacks are there
+        self.round(p)  # creates the threads' arenas and stacks
         f = self.path("rec.memprof")
         self.memprof("attach", "-p", p.pid, "-o", f, "--background", *options)
         return p, f, self.status(p)["recorder"]
@@ -48,7 +49,8 @@ class Overload(Case):
             time.sleep(0.001)
 
     def agrees(self, before, after, report):
-        """Not one event is unaccounted for.  A thread's birth and death may add some of glibc's."""
+        """Checks that every event is either recorded or counted as lost.  glibc adds some when threads begin
+        and end."""
         got = numbers(report)
         for kind in ("mallocs", "frees"):
             want = after[kind] - before[kind]
@@ -56,13 +58,13 @@ class Overload(Case):
             self.assertLessEqual(got[kind], want + 16, kind)
 
     def test_stopped_reader(self):
-        """the reader is stopped: the program goes on, losses are exact, frees come first"""
+        """if the recorder is stopped, the program runs on, losses are exact, and fewer frees are lost"""
         p, f, recorder = self.flood(1, 2000, "--ring-size", "256k")
         before = self.round(p)
         self.memprof("flush", "-p", p.pid)
         self.stopped(recorder)
         for _ in range(100):
-            after = self.round(p)  # ends although nobody reads
+            after = self.round(p)  # the round must end although the rings are not read
         self.assertIn(b"State:\tT", read(f"/proc/{recorder}/status"))
         os.kill(recorder, signal.SIGCONT)
         self.memprof("detach", "-p", p.pid)
@@ -71,9 +73,9 @@ class Overload(Case):
         self.assertEqual(got["mallocs"], after["mallocs"] - before["mallocs"] + 2000)
         self.assertEqual(got["frees"], after["frees"] - before["frees"] + 2000 - 16)
         self.assertGreater(l["lost_frees"], 0)
-        # An eighth of the ring more for frees, which are shorter too.
+        # Frees can use an eighth of the ring more than allocations, and their records are shorter.
         self.assertGreater(l["lost_allocations"], l["lost_frees"])
-        # Nothing seems to leak that does not, and what lived when frees were lost is uncertain.
+        # No freed block is reported as leaked, and blocks that were live when frees were lost are uncertain.
         self.assertGreaterEqual(r["totals"]["leaked_count"], 16)
         self.assertEqual(r["totals"]["leaked_count"] % 16, 0)
         self.assertEqual(r["totals"]["uncertain_count"], r["totals"]["leaked_count"])
@@ -81,7 +83,7 @@ class Overload(Case):
         self.assertGreaterEqual(l["last_loss_ns"], l["first_loss_ns"])
 
     def test_exact_without_loss(self):
-        """no loss: nothing is uncertain"""
+        """a recording without losses reports no uncertain blocks"""
         p, f, _ = self.flood(2, 20000, "--ring-size", "16M")
         self.round(p)
         self.memprof("detach", "-p", p.pid)
@@ -92,12 +94,12 @@ class Overload(Case):
         self.assertNotIn("may have been freed", self.memprof("report", f).stdout)
 
     def test_queue_ceiling(self):
-        """a small queue drops and counts by kind; status, report and JSON say so"""
+        """a small queue drops events, which status, report and JSON count by kind"""
         p, f, _ = self.flood(3, 100000, "--queue-size", "64k", "--ring-size", "4M")
         rounds = [self.round(p), self.round(p)]
         self.memprof("flush", "-p", p.pid)
         s = self.status(p)
-        while not s["queue_dropped_events"] and len(rounds) < 20:  # it may have been fast enough
+        while not s["queue_dropped_events"] and len(rounds) < 20:  # the recorder can be fast enough
             rounds.append(self.round(p))
             self.memprof("flush", "-p", p.pid)
             s = self.status(p)
@@ -108,7 +110,7 @@ class Overload(Case):
         self.memprof("detach", "-p", p.pid)
         r = self.report(f)
         l = r["losses"]
-        # The round before the attach is not in it.
+        # The round before the attach is not in the recording.
         first = {k: 2 * rounds[0][k] - rounds[1][k] for k in rounds[0]}
         self.agrees(first, rounds[-1], r)
         self.assertGreater(l["queue_dropped_batches"], 0)
@@ -118,7 +120,7 @@ class Overload(Case):
         self.assertIn("by the queue: ", self.memprof("report", f).stdout)
 
     def test_lossless(self):
-        """--lossless with a small ring and queue: throttled, and every event is there"""
+        """--lossless with a small ring and queue slows the program down, and records every event"""
         p, f, _ = self.flood(3, 100000, "--lossless", "--queue-size", "256k", "--ring-size", "64k")
         one = self.round(p)
         two = self.round(p)
@@ -129,7 +131,7 @@ class Overload(Case):
                          + r["losses"]["stale"] + r["losses"]["queue_dropped_events"], 0)
 
     def test_lossless_stopped(self):
-        """--lossless and the reader is stopped: the heartbeat ends the wait"""
+        """--lossless: the program stops waiting for a stopped recorder, and stale events are counted"""
         p, f, recorder = self.flood(2, 100000, "--lossless", "--ring-size", "64k")
         before = self.round(p)
         self.memprof("flush", "-p", p.pid)
@@ -147,7 +149,7 @@ class Flush(Overload):
     test_lossless = test_lossless_stopped = None
 
     def test_boundary(self):
-        """all that was before the flush, and no more, is in so many bytes of the file"""
+        """flush returns a file size that holds exactly the events from before the flush"""
         p, f, _ = self.flood(1, 5000)
         for n in (1, 2):
             self.round(p)
@@ -162,7 +164,7 @@ class Flush(Overload):
             self.assertEqual(r["totals"]["leaked_count"], n * 16)
 
     def test_while_running(self):
-        """under load each boundary holds as many events as it says, and they grow"""
+        """flush under load: each returned file size holds the reported number of events"""
         p, f, _ = self.flood(2, 400000)
         p.stdin.write("go\n")
         p.stdin.flush()
@@ -178,7 +180,7 @@ class Flush(Overload):
         self.memprof("detach", "-p", p.pid)
 
     def test_stop_releases(self):
-        """a flush that waits when the recording ends, and one that comes then: neither hangs"""
+        """flush does not hang if the recording ends before or while it waits"""
         for first, second in (("flush", "detach"), ("detach", "flush")):
             p, _, recorder = self.flood(1, 1000)
             self.stopped(recorder)
@@ -193,7 +195,7 @@ class Flush(Overload):
             self.memprof("flush", "-p", p.pid, status=16)
 
     def test_only_its_own_user(self):
-        """another user is not served"""
+        """the recorder refuses requests of other users"""
         p, _, recorder = self.flood(1, 1000)
         fds = f"/proc/{recorder}/fd"
         mine = {os.readlink(f"{fds}/{fd}") for fd in os.listdir(fds)}
@@ -210,10 +212,10 @@ class Flush(Overload):
         self.memprof("detach", "-p", p.pid)
 
     def test_refused(self):
-        """no session: one clear line"""
+        """flush refuses a process without a session"""
         p = self.victim("flood", 1, 10, stdin=subprocess.PIPE)
         r = self.memprof("flush", "-p", p.pid, status=16)
-        self.assertIn("carries no memprof session", r.stderr)
+        self.assertIn("has no memprof session", r.stderr)
 
 
 if __name__ == "__main__":

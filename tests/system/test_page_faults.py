@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""--event=page-faults: every fault once, with the page it brought and the stack that touched it."""
+"""--event=page-faults records every page fault once, with its page and the stack that touched it."""
 import json
 import os
 import resource
@@ -11,18 +11,18 @@ import sys
 import memprof_test as t
 
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
-SIZED = tuple(map(int, os.uname().release.split(".")[:2])) >= (5, 11)  # samples tell the size of their page
-ROOMY = ("--ring-size", "64M")  # where each fault is asked for, on a machine that has other things to do
+SIZED = tuple(map(int, os.uname().release.split(".")[:2])) >= (5, 11)  # samples contain the page size
+ROOMY = ("--ring-size", "64M")  # for tests that need every fault, on a busy machine
 
 
 def frames(g):
-    """Innermost first; every return address has one frame that is not inlined."""
+    """The frames of a group that are not inlined, one for each return address, innermost first."""
     return [x for x in reversed(g["backtrace"]) if not x["is_inline"]]
 
 
 class PageFaults(t.Case):
     def faults(self, *options, stdin=subprocess.DEVNULL, status=0):
-        """The victim's own account, and a recording of it."""
+        """Records the victim.  Return: the regions that it touched, the recording, memprof's result."""
         f, truth = self.path("r"), self.path("truth")
         r = subprocess.run([t.MEMPROF, "run", "-q", "--event=page-faults", *options, "-o", f, "--",
                             f"{t.VICTIMS}/faults", truth], text=True, capture_output=True, stdin=stdin, timeout=120)
@@ -30,7 +30,7 @@ class PageFaults(t.Case):
         return [json.loads(line) for line in r.stdout.split("\n") if line.startswith("{")], f, r
 
     def test_exact(self):
-        """each page is there once, from its function: by the program, by memset, by system calls, given back, huge"""
+        """each page is recorded once, with the function that touched it: memset, system calls, huge pages"""
         truth, f, _ = self.faults(*ROOMY)
         report = self.report(f)
         self.assertEqual(report["event"], "page-faults")
@@ -52,7 +52,7 @@ class PageFaults(t.Case):
             self.assertEqual(len(truth), 10)  # with the huge page
 
     def test_stacks(self):
-        """frame by frame as libgcc's unwinder: recursion, through qsort"""
+        """stacks of page faults agree with libgcc's unwinder in each frame: recursion, calls through qsort"""
         _, f, _ = self.faults(*ROOMY)
         faults = json.loads(self.memprof("report", f, "--view", "faults", "--json").stdout)["faults"]
         at = {x["address"]: x for x in faults}
@@ -61,9 +61,9 @@ class PageFaults(t.Case):
             for line in lines:
                 address, *want = (int(x, 16) for x in line.split())
                 if want[-1] == 0:
-                    want.pop()  # libgcc's word for "no caller"
+                    want.pop()  # libgcc marks "no caller" with 0
                 have = [x["address"] for x in frames(at[address])][1:]
-                # A return address is looked up one byte before.
+                # memprof subtracts 1 from a return address to look it up.
                 self.assertEqual(have[:len(want)], [w - 1 for w in want], line)
                 # ARM's tables end at main's caller, so libgcc does not see _start.
                 self.assertLessEqual(len(have) - len(want), os.uname().machine.startswith("arm"), line)
@@ -72,7 +72,7 @@ class PageFaults(t.Case):
         self.assertEqual(compared, 120)
 
     def test_sums_agree(self):
-        """summary, JSON, tree, folded stacks and the list of faults count the same; the schema holds"""
+        """page faults: text, JSON, tree, folded stacks and list have the same counts; the schema is valid"""
         import jsonschema  # which the guests' python does not have
 
         _, f, run = self.faults("--stack-size", "4k")
@@ -100,7 +100,7 @@ class PageFaults(t.Case):
         self.memprof("verify", f)
 
     def test_attach(self):
-        """attached to a running program: nothing of it changes, threads that are born are seen"""
+        """attach --event=page-faults changes nothing in a running program, and records new threads"""
         p = self.start(f"{t.VICTIMS}/faults", stdin=subprocess.PIPE)
         self.assertEqual(p.stdout.readline(), "ready\n")
         before = t.identity(p.pid)
@@ -124,7 +124,7 @@ class PageFaults(t.Case):
         self.assertEqual(len(born), 3)
 
     def test_resident_set(self):
-        """the timeline of the resident set beside it: what was touched and kept has become resident"""
+        """page faults: the resident set grows by what was touched and kept"""
         f = self.path("r")
         p = self.start(sys.executable, "-c", GROW, stdin=subprocess.PIPE)
         self.assertEqual(p.stdout.readline(), "ready\n")
@@ -140,7 +140,7 @@ class PageFaults(t.Case):
         report = self.report(f)
         rss = [s["rss"] for s in report["samples"]]
         touched = sum(g["bytes"] for g in report["fault_groups"])
-        # A recorder that gets no CPU loses faults, and says how many.
+        # A recorder that gets no processor time loses faults, and reports how many.
         lost = report["losses"]["lost_faults"] * resource.getpagesize()
         self.assertGreater(touched, 0)
         self.assertGreaterEqual(touched + lost, 32 << 20)
@@ -149,17 +149,17 @@ class PageFaults(t.Case):
         p.kill()
 
     def test_exec(self):
-        """what the program that took the process over does is not recorded"""
+        """page faults: recording ends at execve(), before the faults of the new program"""
         f = self.path("r")
         self.memprof("run", "-q", "--event=page-faults", "-o", f, "--", "/bin/sh", "-c",
                      f"exec {t.VICTIMS}/faults /dev/null < /dev/null")
         report = self.report(f)
         self.assertIn(report["end_reason"], ("execed", "exited"))
         self.assertGreater(report["totals"]["faults"], 0)
-        self.assertLess(report["totals"]["faults"], 1500)  # the victim's alone are more
+        self.assertLess(report["totals"]["faults"], 1500)  # the victim makes more than that
 
     def test_losses_are_counted(self):
-        """a ring that is too small: what was lost is said, and with it the sum is right"""
+        """page faults lost because of a small ring are counted and reported"""
         truth, f, r = self.faults("--stack-size", "32k", "--ring-size", "64k")
         report = self.report(f)
         lost = report["losses"]["lost_faults"]
@@ -169,7 +169,7 @@ class PageFaults(t.Case):
         self.assertIn(f"lost        {lost:,} faults", self.memprof("report", f).stdout)
 
     def test_unprivileged(self):
-        """without privileges: the same faults but those of system calls, and the recording says so"""
+        """page faults without privileges: only those of system calls are missing, and reports say so"""
         os.chmod(self.dir, 0o777)
         f = self.path("r")
         drop = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all", "--inh-caps=-all"]
@@ -188,10 +188,10 @@ class PageFaults(t.Case):
             if not report["losses"]["lost_faults"]:
                 self.assertEqual(part["totals"]["faults"],
                                  0 if region["function"] == "touch_by_read" else region["faults"])
-        self.assertIn("without those that system calls made", self.memprof("report", f).stdout)
+        self.assertIn("without page faults inside system calls", self.memprof("report", f).stdout)
 
     def test_refusals(self):
-        """options, filters, costs, formats and views of allocations are refused by name, and the other way round"""
+        """page faults: options, filters and formats for allocations are refused by name, and vice versa"""
         for option in ("--via=agent", "--sample=4k", "--cull=1s", "--zero", "--free-stacks", "--lossless",
                        "--follow-fork"):
             r = self.memprof("run", "--event=page-faults", option, "--", "true", status=2)

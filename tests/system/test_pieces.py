@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""--rotate: pieces that are recordings by themselves, and memprof merge, which makes one of them."""
+"""--rotate: each piece is a recording by itself, and memprof merge joins them to one."""
 import glob
 import json
 import os
@@ -13,7 +13,7 @@ SUMS = ("foreign_frees", "allocations", "allocated_bytes", "frees", "failed_real
 
 class Pieces(t.Case):
     def record(self, *how, output="r.memprof", argv=None, **env):
-        """A program recorded in pieces: what it counted itself, and the pieces."""
+        """Records a program in pieces.  Return: the counts of the program itself, the pieces."""
         argv = argv or (f"{t.VICTIMS}/exact", 3, 300000)
         os.environ.update(env)
         try:
@@ -37,7 +37,7 @@ class Pieces(t.Case):
         return out
 
     def check_quick(self, full, f):
-        """What the index of @f says is what its events say, stacks and all."""
+        """Checks that the index of @f has the sums and stacks of its events."""
         quick = self.memprof("report", f, "--quick").stdout
         text = quick.replace(",", "")
         totals = full["totals"]
@@ -50,7 +50,8 @@ class Pieces(t.Case):
         self.assertEqual(totals["events"], events)
 
     def check(self, files):
-        """Each piece is whole and goes on where the one before ended; together they are the merged one."""
+        """Checks that each piece is whole and continues where the previous one ended, and that the merged
+        recording is their sum.  Return: the merged recording's report, the reports of the pieces."""
         reports = [self.report(f, "--leaks") for f in files]
         for f, r in zip(files, reports):
             self.memprof("verify", f)
@@ -78,7 +79,7 @@ class Pieces(t.Case):
         return one, reports
 
     def test_pieces(self):
-        """a program that counts its calls: pieces and what they make together agree with it to the byte"""
+        """--rotate: the merged pieces agree with a program that counts its own calls"""
         os.chown(self.dir, 65534, 65534)  # another user's folder, as under sudo
         os.chmod(self.dir, 0o700)
         truth, files = self.record("--rotate", "200k")
@@ -93,12 +94,12 @@ class Pieces(t.Case):
         live = {(int(b["address"]), b["size"]) for b in one["leaks"]}
         self.assertEqual(len([b for b in truth["live"] if b[0] and tuple(b) not in live]), 0)
         self.assertEqual(self.report(files[0])["id"], one["id"])
-        # Every format reads it; the totals are the same.
+        # Folded stacks of the merged recording have the same total.
         text = self.memprof("report", self.path("merged"), "--collapsed", "--cost", "allocated").stdout
         self.assertEqual(sum(int(x.rsplit(" ", 1)[1]) for x in text.splitlines()), totals["allocated_bytes"])
 
     def test_options(self):
-        """with culling, from the environment, named by %n; a piece that is cut off is told"""
+        """--rotate with --cull, MEMPROF_ROTATE and %n; merge refuses or reports a cut piece"""
         _, files = self.record("--cull", "1ms", output="r-%n.memprof", MEMPROF_ROTATE="64k",
                                argv=(f"{t.VICTIMS}/exact", 2, 3000000))
         self.assertEqual([os.path.basename(f) for f in files], [f"r-{i}.memprof" for i in range(len(files))])
@@ -113,19 +114,19 @@ class Pieces(t.Case):
         self.memprof("run", "--rotate", "1k", "--", "/bin/true", status=2)
 
     def test_sampled(self):
-        """a sample in pieces is one sample"""
+        """--rotate with --sample: merge makes one sample, without the blocks carried between pieces"""
         _, files = self.record("--sample", "100", "--rotate", "64k")
         parts, one = [self.info(f)["events"] for f in files], self.info(self.merged(files))["events"]
         self.assertEqual(one["free"], sum(p["free"] for p in parts))
         self.assertLess(one["alloc"], sum(p["alloc"] for p in parts))
 
     def test_no_room(self):
-        """where no other piece can begin the recording goes on in the one it has, and says so"""
+        """if the next piece cannot be created, the recording continues in the present file, and says so"""
         os.mkdir(self.path("r-1.memprof"))
         out = self.memprof("run", "-q", "--lossless", "--rotate", "64k", "-o", self.path("r.memprof"), "--",
                            f"{t.VICTIMS}/exact", 3, 150000)
-        self.assertRegex(out.stderr, r"memprof: no other piece could be begun \(.*\): .* same file\n")
-        self.assertEqual(len(re.findall("no other piece", out.stderr)), 1)
+        self.assertRegex(out.stderr, r"memprof: the next piece could not be created \(.*\): .* same file\n")
+        self.assertEqual(len(re.findall("the next piece", out.stderr)), 1)
         truth = json.loads(out.stdout[out.stdout.index("{"):].split("\n")[0])
         self.assertEqual(t.calls(self.report(self.path("r.memprof")))["malloc"], truth["malloc"] + 1)
 

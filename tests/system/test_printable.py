@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Names that a program chose do not reach the terminal as control characters, by no command."""
+"""No command prints control characters that are in names chosen by a program."""
 import json
 import os
 import re
@@ -9,13 +9,13 @@ import unicodedata
 
 import memprof_test as t
 
-# An escape sequence, a new line, C1 as UTF-8 and as a byte, a right-to-left override.
+# An escape sequence, a new line, a C1 control as UTF-8 and as a byte, a right-to-left override.
 EVIL = b"e\x1b[31mvil\nname\xc2\x9b\x9b\xe2\x80\xae"
 SHOWN = rb"e\x1b[31mvil\x0aname\xc2\x9b\x9b\xe2\x80\xae"
 
 
 def unprintable(text):
-    """What in it a terminal would act on, each with some text before it."""
+    """The characters of a text that control a terminal, each with some text before it."""
     s = text.decode("utf-8", "backslashreplace" if b"\\x" in text else "surrogateescape")
     bad = [m for m in re.finditer(r"[^\n]", s.replace("\r\n", "\n")) if unicodedata.category(m.group()) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
     return [s[max(m.start() - 30, 0):m.end()] for m in bad]
@@ -23,7 +23,7 @@ def unprintable(text):
 
 class Printable(t.Case):
     def evil(self):
-        """A program with such names; its path is kept in self.exe."""
+        """Starts a program with control characters in its names; its path is self.exe."""
         self.exe = os.path.join(os.fsencode(self.dir), EVIL)
         shutil.copy(f"{t.VICTIMS}/names", self.exe)
         mapped = self.exe + b".map"
@@ -34,7 +34,8 @@ class Printable(t.Case):
         return p
 
     def run_command(self, *argv, status=0):
-        """Both outputs of a command, which ends with the status, and whose text a terminal shows as it is."""
+        """Runs a command, and checks its status and that its output has no control characters.
+        Return: the output."""
         r = subprocess.run([t.MEMPROF, *(a if isinstance(a, bytes) else str(a) for a in argv)], capture_output=True, timeout=300,
                            stdin=subprocess.DEVNULL)
         self.assertEqual(r.returncode, status, f"{argv}: {r.stdout}{r.stderr}")
@@ -42,7 +43,7 @@ class Printable(t.Case):
         return r.stdout + r.stderr
 
     def test_attached(self):
-        """attach, status, leaks, heap, flush, mark, detach of a program with such names"""
+        """attach, status, leaks, heap, flush, mark, detach escape control characters in names"""
         p, rec = self.evil(), os.path.join(os.fsencode(self.dir), EVIL + b".memprof")
         pid = p.pid
         attach = subprocess.Popen([t.MEMPROF, "attach", "-p", str(pid), "-o", rec], stdin=subprocess.DEVNULL,
@@ -51,7 +52,7 @@ class Printable(t.Case):
         self.wait_recorded(pid)
         self.assertIn(SHOWN + b".memprof", self.run_command("status", "-p", pid))
         self.assertEqual(json.loads(self.memprof("status", "--json", "-p", pid).stdout)[0]["name"],
-                         "e\033[31mvil\\nname?")  # the kernel tells a new line so
+                         "e\033[31mvil\\nname?")  # the kernel escapes a new line like this
         self.run_command("mark", "-p", pid, "a\033[31mmark")
         self.assertIn(SHOWN + b".memprof", self.run_command("flush", "-p", pid))
         t.wait_for(lambda: json.loads(self.memprof("status", "--json", "-p", pid).stdout)[0]["live_blocks"] > 5)
@@ -66,7 +67,7 @@ class Printable(t.Case):
         self.finish(p)
 
     def test_reports(self):
-        """every format of report, and extract, of a program with such names"""
+        """report in every format, diff and extract escape control characters in names"""
         p = self.evil()
         rec = self.record(p.pid, 0.3)
         out = self.path("extracted")
@@ -91,7 +92,7 @@ class Printable(t.Case):
         self.finish(p)
 
     def test_messages(self):
-        """messages with such names in them"""
+        """error messages escape control characters in names"""
         p = self.evil()
         self.assertIn(rb"\x1b[31m", self.run_command("report", self.exe, status=13))
         self.assertIn(rb"\x1b[31m", self.run_command("report", self.exe + b"none", status=13))

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Least privilege, and what others may see of a recording."""
+"""memprof drops privileges, and other users can see nothing of a recording."""
 import os
 import re
 import stat
@@ -13,14 +13,14 @@ SECRET = "s3cret-9f31c7d2"
 
 
 def thread_fields(pid, name):
-    """A field of every thread's status."""
+    """The values of a field in the status of every thread."""
     return [re.search(rf"^{name}:\s*(\S+)", t.read(f"/proc/{pid}/task/{tid}/status").decode(), re.M).group(1)
             for tid in os.listdir(f"/proc/{pid}/task")]
 
 
 class Privileges(t.Case):
     def test_drops(self):
-        """once it records, no thread of memprof has a capability it does not need"""
+        """the threads of a recorder keep only the capabilities that it needs"""
         p = self.victim("verify", 2)
         rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"))
         recorder = self.wait_recorded(p.pid)
@@ -38,7 +38,7 @@ class Privileges(t.Case):
         self.assertIn("ok", self.finish(p))
 
     def test_only_ptrace(self):
-        """CAP_SYS_PTRACE is enough, without perf events, for a process of another user"""
+        """CAP_SYS_PTRACE is enough to record a process of another user, without perf events"""
         p = self.victim("verify", 2)
         before = t.identity(p.pid)
         os.chmod(self.dir, 0o777)
@@ -50,7 +50,7 @@ class Privileges(t.Case):
         self.assertEqual(r.returncode, 0, r.stdout + r.stderr)
         self.assertIn("does not allow perf events", r.stderr)
         after = t.identity(p.pid)
-        # Which pages were clean before only root may see: they stay copies, equal to the file's.
+        # Only root may see which pages were clean before.  Here they stay anonymous copies of the file's.
         del before["copied text"], after["copied text"]
         self.assertEqual(after, before)
         report = self.report(self.path("r"))
@@ -60,7 +60,7 @@ class Privileges(t.Case):
         self.assertIn("ok", self.finish(p))
 
     def test_file_mode(self):
-        """recordings are for their owner only, whatever the umask"""
+        """a recording has mode 600, whatever the umask"""
         p = self.victim("verify", 1)
         self.addCleanup(os.umask, os.umask(0))
         r = self.record(p.pid, 0.2)
@@ -68,7 +68,7 @@ class Privileges(t.Case):
         self.finish(p)
 
     def test_links(self):
-        """a link where the recording would go is not followed, nor a fifo opened"""
+        """attach -o refuses a symbolic link and a fifo"""
         p = self.victim("verify", 1)
         other, link, fifo = self.path("other"), self.path("link"), self.path("fifo")
         with open(other, "w") as f:
@@ -84,7 +84,7 @@ class Privileges(t.Case):
         self.finish(p)
 
     def test_outputs(self):
-        """nor is anything else that is written: reports, lists, leaks, graphs"""
+        """every other output file also has mode 600, and a symbolic link or fifo is refused"""
         p = self.victim("verify", 3)
         self.addCleanup(os.umask, os.umask(0))
         r, other = self.record(p.pid, 0.2), self.path("other")
@@ -124,7 +124,7 @@ class Privileges(t.Case):
         self.finish(p)
 
     def test_nothing_left_open(self):
-        """no file in /tmp, /run or /dev/shm, and none that others can read"""
+        """a recorder makes no file named after its target in /tmp, /run, /dev/shm or /var/tmp"""
         def seen():
             return {os.path.join(d, n) for d in ("/tmp", "/run", "/dev/shm", "/var/tmp")
                     for n in os.listdir(d) if "memprof" in n and not n.startswith("memprof-test-")}
@@ -137,7 +137,7 @@ class Privileges(t.Case):
         self.finish(p)
 
     def test_no_secrets(self):
-        """neither the environment nor what is in memory gets into a recording"""
+        """a recording contains neither environment variables nor contents of memory"""
         p = self.start("/usr/bin/python3", "-c",
                        "import os, time\nend = time.time() + 60\nprint(flush=True)\n"
                        "while time.time() < end:\n x = [os.environ['PASSWORD'] + str(i) for i in range(1000)]\n",
@@ -145,7 +145,7 @@ class Privileges(t.Case):
         p.stdout.readline()
         r = self.record(p.pid, 0.5)
         self.assertGreater(self.report(r)["totals"]["allocations"], 100)
-        # Chunks are compressed: what the reports say is all that is in them.
+        # Chunks are compressed, so the reports are searched, which show everything that is in them.
         for form in ("--json", "--heaptrack", "--collapsed"):
             self.assertNotIn(SECRET, self.memprof("report", r, form).stdout)
         data = t.read(r)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What memprof itself takes: --queue-size is the ceiling of all that waits and is sorted in a recorder;
-a report takes 40 bytes a live block."""
+"""The memory that memprof uses: --queue-size limits the events that a recorder holds to sort and write them;
+a report uses 40 bytes for each live block."""
 import json
 import os
 import re
@@ -14,7 +14,7 @@ THREADS = 24
 MIB = 1 << 20
 RING = 4 * MIB
 QUEUE = 48 * MIB
-REST = 24 * MIB  # the program itself, tables of what is live, stacks, the session's tables
+REST = 24 * MIB  # memprof itself, the live table, stacks, the session's tables
 
 
 def memory(pid, what):
@@ -23,7 +23,8 @@ def memory(pid, what):
 
 class RecorderMemory(t.Case):
     def peak(self, *options):
-        """Peak of a recorder that stood still until the rings were full, without the rings; its losses."""
+        """Stops the recorder until the rings are full.
+        Return: its peak memory without the rings, the report."""
         p = self.victim("flood", THREADS, 150000, stdin=subprocess.PIPE)
 
         def round():
@@ -50,13 +51,13 @@ class RecorderMemory(t.Case):
         return high - shared, self.report(f)
 
     def test_ceiling(self):
-        """all rings full at once: no more than --queue-size and what the program itself has"""
+        """a recorder that finds all rings full uses no more than --queue-size and a fixed amount"""
         used, r = self.peak()
         self.assertGreater(r["totals"]["allocations"], 0)
         self.assertLess(used, QUEUE + REST)
 
     def test_lossless(self):
-        """the same with --lossless"""
+        """a recorder with --lossless that finds all rings full stays in the limit, and drops nothing"""
         used, r = self.peak("--lossless")
         self.assertLess(used, QUEUE + REST)
         self.assertEqual(r["losses"]["queue_dropped_events"], 0)
@@ -64,7 +65,7 @@ class RecorderMemory(t.Case):
 
 class StacksMemory(t.Case):
     def test_many_stacks(self):
-        """a million stacks of 47 frames are all kept, each in 8 bytes a frame of the rings and tables, and 4 of our own"""
+        """a million stacks of 47 frames cost a recorder less than 820 bytes each, 400 of private memory"""
         p = self.victim("bushy", 20, 1, 22, stdin=subprocess.PIPE)
         self.assertEqual(p.stdout.readline(), "ready\n")
         f = self.path("r")
@@ -88,7 +89,8 @@ class StacksMemory(t.Case):
 
 class ReportMemory(t.Case):
     def peak(self, millions, blocks):
-        """Peak of a report of so many made-up events, and how many blocks lived at once."""
+        """Reports a generated recording of so many events.  Return: memprof's peak memory in bytes, the
+        largest number of live blocks."""
         f, out = self.path("r"), self.path("json")
         subprocess.run([self.path("events"), f, str(millions), str(blocks)], check=True, capture_output=True)
         p = subprocess.Popen([t.MEMPROF, "report", f, "--json", "-o", out])
@@ -99,7 +101,7 @@ class ReportMemory(t.Case):
             return usage.ru_maxrss << 10, json.load(data)["totals"]["peak_count"]
 
     def test_live_blocks(self):
-        """a live block takes 40 bytes (and what the last part of the list of blocks has in reserve)"""
+        """a report uses less than 45 bytes of memory for each live block"""
         build = os.path.dirname(t.VICTIMS)
         subprocess.run(["gcc", "-std=gnu11", "-O2", "-D_GNU_SOURCE", "-I" + t.ROOT, "-o", self.path("events"),
                         t.ROOT + "/bench/programs/events.c", build + "/formats.a", build + "/lib.a", "-lzstd", "-lz"],

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Recordings of every architecture are read here, whichever this is.
+"""Recordings of every architecture can be read on this one.
 
-They are in tests/recordings, made in guests by make guest-recordings.
+They are in tests/recordings; make guest-recordings makes them in emulated guests.
 """
 import json
 import lzma
@@ -16,7 +16,7 @@ FOLDER = t.ROOT + "/tests/recordings"
 class Recordings(t.Case):
     def reads(self, arch):
         f = f"{FOLDER}/{arch}.memprof"
-        self.assertIn("whole and sound", self.memprof("verify", f).stdout)
+        self.assertIn("complete and undamaged", self.memprof("verify", f).stdout)
         info = json.loads(self.memprof("info", f, "--json").stdout)
         self.assertEqual(info["architecture"], arch)
         self.assertIn(f"run, {arch})", self.memprof("info", f).stdout)
@@ -29,7 +29,7 @@ class Recordings(t.Case):
         self.text_agrees(f, report)
 
     def text_agrees(self, f, report):
-        """Other forms of the report: the index at the file's end, sums over stacks."""
+        """Checks other forms of the report: the index at the file's end, folded stacks, text."""
         folded = self.memprof("report", f, "--collapsed", "--cost", "live").stdout
         self.assertEqual(sum(int(line.rsplit(" ", 1)[1]) for line in folded.splitlines()),
                          report["totals"]["leaked_bytes"])
@@ -37,19 +37,19 @@ class Recordings(t.Case):
         self.assertRegex(self.memprof("report", f).stdout, r"malloc.*\n +record\(|malloc.*\n.*record")
 
     def test_x86_64(self):
-        """x86_64: verify, info, JSON, text; stacks as the program knew them"""
+        """an x86_64 recording: verify, info, JSON and text; the stacks are those that the program wrote"""
         self.reads("x86_64")
 
     def test_aarch64(self):
-        """aarch64: the same"""
+        """an aarch64 recording: verify, info, JSON and text; the stacks are those that the program wrote"""
         self.reads("aarch64")
 
     def test_arm(self):
-        """arm: the same"""
+        """an arm recording: verify, info, JSON and text; the stacks are those that the program wrote"""
         self.reads("arm")
 
     def test_mips64(self):
-        """mips64: the same"""
+        """a mips64 recording: verify, info, JSON and text; the stacks are those that the program wrote"""
         self.reads("mips64")
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Programs that cannot be hooked, or not left at once: each has its exit status."""
+"""Programs that memprof cannot hook, or cannot leave at once: each case has its exit status."""
 import os
 import re
 import shutil
@@ -57,7 +57,7 @@ class Refusals(t.Case):
         self.assertFalse(os.path.exists(self.path("never")))
 
     def test_other_machine(self):
-        """a 32-bit program"""
+        """attach refuses a 32-bit program"""
         source, exe = self.path("tiny.S"), self.path("tiny")
         with open(source, "w") as f:
             f.write(".globl _start\n_start:\n mov $29,%eax\n int $0x80\n jmp _start\n")
@@ -73,20 +73,20 @@ class Refusals(t.Case):
         self.assertIsNone(p.poll())
 
     def test_no_room(self):
-        """no address space within reach of malloc"""
+        """attach refuses a program without free address space in reach of malloc"""
         p = self.odd("CROWDED")
         self.refused(p, 10, "malloc in libc.so.6 cannot be hooked safely: no memory within reach .* nothing was changed")
         self.end(p)
 
     def test_no_descriptor(self):
-        """it may not open another file"""
+        """attach refuses a program that has no file descriptor left (RLIMIT_NOFILE)"""
         p = self.victim("verify", 1)
         subprocess.run(["prlimit", "--nofile=3", "--pid", str(p.pid)], check=True)
         self.refused(p, 10, r"cannot map the agent into process \d+: RLIMIT_NOFILE \(it has no descriptor left\)")
         self.finish(p)
 
     def test_restartable(self):
-        """a malloc whose first bytes are a restartable sequence; one elsewhere in the module does not matter"""
+        """attach refuses a malloc that begins with a restartable sequence, not one elsewhere in the module"""
         if os.uname().machine != "x86_64":
             self.skipTest("the sequence is x86-64 code")
         p = self.victim("rseq")
@@ -97,13 +97,13 @@ class Refusals(t.Case):
         self.end(p)
 
     def test_unpatchable(self):
-        """a malloc that branches into its own first bytes"""
+        """attach refuses a malloc that branches into its own first bytes"""
         p = self.odd("TWISTED")
-        self.refused(p, 12, "malloc in odd cannot be hooked safely: a branch of the function goes into its first bytes")
+        self.refused(p, 12, "malloc in odd cannot be hooked safely: a branch of the function leads into its first bytes")
         self.end(p)
 
     def compiled(self, name, source, *command):
-        """A program, started, that says "ready" once it is."""
+        """Compiles a program that prints "ready" when it is.  Return: its path."""
         with open(self.path(source[0]), "w") as f:
             f.write(source[1])
         subprocess.run([*command, "-o", self.path(name), self.path(source[0])], check=True, cwd=self.dir,
@@ -116,13 +116,13 @@ class Refusals(t.Case):
         return p
 
     def named(self, p, who):
-        """leaks and heap, which do not know its allocator, name it."""
+        """Checks that leaks and heap name the allocator that they do not support."""
         for command, status in (("leaks", 3), ("heap", 9)):
             r = self.memprof(command, "-p", p.pid, status=status)
             self.assertRegex(r.stderr, rf"^memprof: no allocator that memprof knows has a block in process \d+; it has {who}\n$")
 
     def test_sanitizers(self):
-        """gcc's AddressSanitizer and LeakSanitizer, whose free() begins with a call: named"""
+        """attach refuses AddressSanitizer and LeakSanitizer, whose free() begins with a call, by name"""
         for flag, name, library in (("address", "AddressSanitizer", "libasan"), ("leak", "LeakSanitizer", "liblsan")):
             exe = self.compiled(flag, WAITS, "gcc", f"-fsanitize={flag}")
             p = self.ready(exe)
@@ -130,14 +130,14 @@ class Refusals(t.Case):
             self.named(p, rf"{name} \({library}\S+\)")
 
     def test_go(self):
-        """a Go program without C: its heap is the runtime's own"""
+        """attach, leaks and heap refuse a Go program without C, and name the Go runtime"""
         p = self.ready(self.compiled("gopher", GO, "go", "build", "-ldflags=-s -w"))
         r = self.memprof("attach", "-p", p.pid, "-o", self.path("never"), "--for", "100ms", status=9)
         self.assertRegex(r.stderr, r"has no allocator that memprof knows .*; it has the Go runtime \(gopher\)\n$")
         self.named(p, r"the Go runtime \(gopher\)")
 
     def test_valgrind(self):
-        """a program that valgrind translates: nothing of it is ever executed, so nothing could be recorded"""
+        """attach refuses a program under valgrind, which executes a translation of its code"""
         if not shutil.which("valgrind"):
             self.skipTest("valgrind is not installed")
         for how in ("-O1", "-static"):
@@ -145,31 +145,33 @@ class Refusals(t.Case):
             for way in ("agent", "kernel"):
                 r = self.memprof("attach", "-p", p.pid, "-o", self.path("never"), "--for", "100ms", "--via", way,
                                  status=9)
-                self.assertRegex(r.stderr, r"^memprof: process \d+ \(\S+\) is valgrind, which translates its program: .*\n$")
+                self.assertRegex(r.stderr, r"^memprof: process \d+ \(\S+\) is valgrind, which executes a translation "
+                                           r"of the program's functions, .*\n$")
             self.assertFalse(os.path.exists(self.path("never")))
 
     def inside(self, define, above=()):
-        """A thread waits in malloc at detach.  @above: runs the program and its recorder as another user."""
+        """Detaches while a thread waits in malloc.  @above: a command that runs the program and the recorder
+        as another user."""
         os.chmod(self.dir, 0o777)
-        memprof = shutil.copy(t.MEMPROF, self.path("memprof"))  # who may not look where it was built
+        memprof = shutil.copy(t.MEMPROF, self.path("memprof"))  # another user may not read the build folder
         p = self.odd(define, above)
         rec = self.start(*above, memprof, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"), stderr=subprocess.PIPE)
         self.wait_recorded(p.pid)
         p.send_signal(signal.SIGUSR1)
-        # It waits in malloc: read(0).
+        # The thread waits in malloc, which calls read(0).
         t.wait_for(lambda: t.read(f"/proc/{p.pid}/syscall").startswith(b"0 0x0 "))
         r = self.memprof("detach", "-p", p.pid, status=15, timeout=60)
-        self.assertRegex(r.stderr, f"is restored, but .* until: memprof detach -p {p.pid}")
+        self.assertRegex(r.stderr, f"is restored, but .* remove them later with: memprof detach -p {p.pid}")
         _, err = rec.communicate(timeout=60)
         self.assertEqual(rec.returncode, 15)
-        # And nothing of processes that were forked: there are none.
+        # The message does not mention forked processes: there are none.
         self.assertRegex(err, f"^memprof: the text of process {p.pid} is restored, but a thread is still inside [^\n]*\n$")
         self.assertIn("memprof-session", t.maps(p.pid))
         self.assertRegex(self.memprof("status").stdout, rf"(?m)^ *{p.pid} .*dormant")
         p.stdin.write("x")
         p.stdin.flush()
         self.assertEqual(self.memprof("detach", "-p", p.pid).stdout,
-                         f"process {p.pid} is restored: pages that an earlier detach had to leave are gone\n")
+                         f"process {p.pid} is restored: the pages that an earlier detach had to leave are removed\n")
         self.assertNotIn("memprof-session", t.maps(p.pid))
         p.terminate()
         p.stdin.close()
@@ -177,16 +179,15 @@ class Refusals(t.Case):
         self.assertEqual(p.wait(120), 0)
 
     def test_thread_inside(self):
-        """a thread that does not leave the agent: status 15, and a later detach takes its pages"""
+        """detach with a thread inside the agent ends with status 15, and a later detach removes the pages"""
         self.inside("SLOW")
 
     def test_thread_inside_on_another_stack(self):
-        """the same below a signal handler on an alternate stack, which returns into the agent last; of an ordinary
-        user, who may not open a session that is there"""
+        """detach as an ordinary user with a handler on an alternate stack that will return into the agent"""
         self.inside("AWAY", ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"))
 
     def test_shared_memory(self):
-        """a process that is no thread shares the memory: refused; one that came later keeps our pages there"""
+        """attach refuses a process that shares its memory; detach keeps the agent for one made later"""
         p = self.start(f"{t.VICTIMS}/shared")
         self.assertEqual(p.stdout.readline(), "ready\n")
         before = t.identity(p.pid)
@@ -209,7 +210,7 @@ class Refusals(t.Case):
         self.end(p)
 
     def test_text_changed(self):
-        """somebody else changes a hooked function meanwhile: it is left alone, with status 15"""
+        """detach does not touch a hooked function that another tool has changed, and ends with status 15"""
         p = self.victim("verify", 1)
         before = t.identity(p.pid)
         self.memprof("attach", "--background", "-p", p.pid, "-o", self.path("r"))
@@ -227,7 +228,7 @@ class Refusals(t.Case):
             mem.seek(base + at)
             mem.write(b"\xcc" + hooked[1:])
             r = self.memprof("detach", "-p", p.pid, status=15)
-            self.assertRegex(r.stderr, "1 functions of process .* changed by somebody else and left alone")
+            self.assertRegex(r.stderr, "1 functions of process .* changed by another tool and not restored")
             mem.seek(base + at)
             mem.write(hooked)
         self.memprof("detach", "-p", p.pid)

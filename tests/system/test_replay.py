@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""memprof-replay does what was recorded, under several allocators; memprof itself counts it."""
+"""memprof-replay repeats the recorded operations under several allocators; memprof itself counts them."""
 import json
 import os
 import subprocess
@@ -29,7 +29,7 @@ class Replay(t.Case):
         return json.loads(r.stdout) if not status else r.stderr
 
     def again(self, f):
-        """Records the replay: the sums of what the replayed operations did."""
+        """Records the replay.  Return: the sums of the replayed operations."""
         out = self.path("again")
         self.memprof("run", "-q", "--lossless", "-o", out, "--", REPLAY, f)
         groups = [g for g in self.report(out)["allocation_groups"]
@@ -44,12 +44,12 @@ class Replay(t.Case):
                 "leaked_bytes": totals["leaked_bytes"]}
 
     def test_same(self):
-        """recorded again, the replay of four threads is the recording: every count and byte"""
+        """the replay of a recording of four threads, recorded again, has the same counts and bytes"""
         f = self.recording()
         self.assertEqual(self.again(self.export(f)), self.expected(f))
 
     def test_filter_and_culled(self):
-        """also with a filter, and with blocks that were only counted"""
+        """the replay of a filtered or a culled recording, recorded again, has the same counts and bytes"""
         f = self.recording()
         options = ("--size-min", "200")
         self.assertEqual(self.again(self.export(f, *options)), self.expected(f, *options))
@@ -57,7 +57,7 @@ class Replay(t.Case):
         self.assertEqual(self.again(self.export(f)), self.expected(f))
 
     def test_allocators(self):
-        """under glibc, jemalloc, tcmalloc, mimalloc: no block loses its contents"""
+        """replays under glibc, jemalloc, tcmalloc, mimalloc keep block contents and leave the same bytes"""
         f = self.recording(argv=("/usr/bin/python3", "-c", "import json; json.dumps(list(range(99999)))"))
         totals = self.report(f)["totals"]
         out = self.export(f)
@@ -69,7 +69,7 @@ class Replay(t.Case):
             self.assertGreaterEqual(r["peak_rss"], r["end_rss"] // 2)
 
     def test_bad_input(self):
-        """cut, compressed and foreign files, and samples, are refused"""
+        """memprof-replay refuses cut, compressed and foreign files; report --replay refuses a sample"""
         f = self.recording(argv=(f"{t.VICTIMS}/exact", 1, 500))
         out = self.export(f)
         data = t.read(out)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Filters and views of memprof report: their sums agree, what the documents show works."""
+"""Filters and views of memprof report: their sums agree, and the examples in the documents work."""
 import json
 import re
 import shlex
@@ -95,7 +95,7 @@ class Report(t.Case):
                 self.assertEqual((whole["all"] or totals)["allocations"], everything["allocations"])
 
     def heaptrack(self, f):
-        """Allocations that heaptrack_print finds in our file for it."""
+        """The number of allocations that heaptrack_print finds in the heaptrack export."""
         out = self.path("heaptrack")
         self.memprof("report", self.recording, "--heaptrack", "-o", out, *f)
         text = subprocess.run(["heaptrack_print", "-f", out, "-p", "0", "-a", "0", "-T", "0"], text=True,
@@ -103,7 +103,7 @@ class Report(t.Case):
         return int(re.search(r"calls to allocation functions: (\d+)", text).group(1))
 
     def test_filters_mean(self):
-        """what was let through fits, and chains of reallocs hang together"""
+        """filters select the right allocations, also by the chains of their reallocs"""
         for a in self.view("--view", "allocations", "--size-min", "1500", "--size-max", "40000",
                            "--thread", "worker")["allocations"]:
             self.assertTrue(1500 <= a["size"] <= 40000)
@@ -121,7 +121,7 @@ class Report(t.Case):
         self.assertIn(("M_MMAP_THRESHOLD", 1 << 17), [(o["param"], o["value"]) for o in self.view()["mallopts"]])
 
     def test_order(self):
-        """sort keys, order, skip and count"""
+        """report --view: --sort-by, --order, --skip and --count"""
         def sizes(*more):
             return [a["size"] for a in self.view("--view", "allocations", "--sort-by", "size", *more)["allocations"]]
         everything = sizes("--order", "dsc")
@@ -134,7 +134,7 @@ class Report(t.Case):
         self.assertEqual(leaked, sorted(leaked, reverse=True))
 
     def test_errors(self):
-        """a bad value or an unknown name is an error that names the field"""
+        """report: a bad value or an unknown option is an error that names the field"""
         for args, words in (
                 (["--size-min", "10q"], "size_min: '10q' is not a size"),
                 (["--siez-min", "10"], "--siez-min"), (["--from", "yesterday"], "from: 'yesterday' is not a time"),
@@ -145,21 +145,21 @@ class Report(t.Case):
                 (["--view", "groups", "--sort-by", "beauty"], "sort_by: 'beauty' is none of only_matched."),
                 (["--view", "all"], "view: 'all'"), (["--view", "sizes", "--order", "asc"], "--order"),
                 (["--view", "groups", "--count", "-1"], "count: '-1'"), (["--chain-length-min"], "needs a value"),
-                (["--view", "sizes", "--tree"], "--view is text, or JSON")):
+                (["--view", "sizes", "--tree"], "--view can be combined with no other format than --json")):
             r = subprocess.run([t.MEMPROF, "report", self.recording, *args], text=True, capture_output=True,
                                timeout=60)
             self.assertEqual(r.returncode, 2, args)
             self.assertIn(words, r.stderr)
 
     def test_search_limit(self):
-        """a search that would take for ever is an error that names the field"""
+        """report: a regular expression that would search for ever is an error that names the field"""
         r = subprocess.run([t.MEMPROF, "report", self.recording, "--source-regex", r"^(([^b]+)*)*$b"], text=True,
                            capture_output=True, timeout=60)
         self.assertEqual(r.returncode, 2)
         self.assertRegex(r.stderr, "source_regex: the search costs too much")
 
     def test_plot(self):
-        """the plot is well-formed, with its peak and every panel"""
+        """report --plot is well-formed, with the peak and every panel"""
         svg = self.path("p.svg")
         self.memprof("report", self.recording, "--plot", svg)
         text = " ".join(x.text or "" for x in xml.parse(svg).getroot().iter("{http://www.w3.org/2000/svg}text"))
@@ -167,7 +167,7 @@ class Report(t.Case):
             self.assertIn(words, text)
 
     def test_bottom_up(self):
-        """bottom-up: the allocator's functions below the root, the same total"""
+        """report --tree --bottom-up has the allocator's functions below the root, and the same total"""
         down = self.memprof("report", self.recording, "--tree").stdout.splitlines()
         up = self.memprof("report", self.recording, "--tree", "--bottom-up").stdout.splitlines()
         self.assertEqual(down[0], up[0])

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""System calls that threads wait in come out right, and in time, across attach and detach."""
+"""Blocking system calls end with the right result, and in time, across attach and detach."""
 import errno
 import os
 import signal
@@ -23,7 +23,7 @@ RIGHT = {
     "connect_timed": (-1, errno.EAGAIN), "uring_timed": (-1, errno.ETIME)}
 TIMED = {"nanosleep", "clock_relative", "clock_absolute", "poll", "ppoll", "select", "futex",
          "futex_absolute"}
-# The kernel forgets how long these have waited: they are made again, and last longer.
+# The kernel does not keep how long these have waited.  It restarts them from the beginning: they last longer.
 ANEW = {name for name in RIGHT if name.endswith("_timed")} | {"sigtimedwait", "semtimedop"}
 ALONE = ["nanosleep", "clock_relative", "poll", "futex", "read", "epoll", "accept", "wait4", "pause",
          "sigwaitinfo", "semop", "epoll_timed", "futex_untimed", "msgrcv", "send_timed", "recvmmsg_timed",
@@ -38,17 +38,17 @@ class Restart(t.Case):
     def check(self, line):
         name, result, error, ms = line.split()
         if (name, result) == ("uring_timed", "-3"):
-            return name  # a kernel without, or where it is not permitted
+            return name  # the kernel has no io_uring, or does not permit it
         self.assertEqual((int(result), int(error)), RIGHT[name], line)
-        # A sleep that began anew would last half as long again; the others are woken by a thread
-        # that began to count a little before.
+        # A sleep that was restarted from the beginning would last half as long again.  The calls without a
+        # timeout are woken by a thread that began to count a little earlier.
         self.assertGreaterEqual(int(ms), SECONDS * 1000 - (0 if name in TIMED | ANEW else 200), line)
         if name not in ANEW:
             self.assertLess(int(ms), SECONDS * 1500 - 500, line)
         return name
 
     def test_other_threads(self):
-        """threads that are only stopped: 33 calls, with and without timeouts"""
+        """33 system calls, with and without timeouts, of threads that attach only stops end as usual"""
         p = self.victim("restart", SECONDS)
         time.sleep(SECONDS / 2)
         self.record(p.pid, 0.05)
@@ -58,7 +58,7 @@ class Restart(t.Case):
         self.assertEqual({self.check(line) for line in lines[:-2]}, set(RIGHT))
 
     def test_killed(self):
-        """memprof is killed while all threads are stopped: the same calls come out as right"""
+        """33 system calls end as usual if memprof is killed while all threads are stopped"""
         if os.uname().machine not in ("x86_64", "mips64"):
             self.skipTest("interrupted calls are put right when threads are let go")
         p = self.victim("restart", SECONDS)
@@ -70,7 +70,7 @@ class Restart(t.Case):
         self.assertEqual({self.check(line) for line in out.split("\n")[:-2]}, set(RIGHT))
 
     def test_carrier(self):
-        """the thread that makes memprof's system calls was in one"""
+        """a system call of the thread that executes the injected system calls ends as usual"""
         for batch in batches(ALONE, 2 if t.GUEST else 7):
             started = [self.start(f"{t.VICTIMS}/restart", str(SECONDS), name) for name in batch]
             time.sleep(SECONDS / 2)
@@ -80,14 +80,14 @@ class Restart(t.Case):
                 except AssertionError:
                     if not i or p.poll() is None:
                         raise
-                    break  # the machine is so busy that its call is over, as its output has to show
+                    break  # on a busy machine the call is over before; the output below must show that
             for name, p in zip(batch, started):
                 out, _ = p.communicate(timeout=120)
                 self.assertEqual(out.split("\n")[1], "ok", name)
                 self.assertEqual(self.check(out.split("\n")[0]), name)
 
     def test_streams(self):
-        """calls that do a part are not made again, those that did nothing are: no byte is lost or comes twice"""
+        """reads and writes interrupted by leaks and attach lose no byte of a stream and repeat none"""
         p = self.start(f"{t.VICTIMS}/streams", stdin=subprocess.PIPE)
         self.assertEqual(p.stdout.readline(), "ready\n")
         for _ in range(50 if t.FULL else 5):

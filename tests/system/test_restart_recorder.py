@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A recorder takes over the session of another one: the live heap goes on, and the ledger of what
-the agent wrote and recorders saw says whether anything was lost."""
+"""A recorder takes over the session of an earlier one with its live blocks, and the counts of what the agent
+wrote and the recorders read show whether anything was lost."""
 import json
 import os
 import re
@@ -20,7 +20,7 @@ class Restart(Case):
         return p
 
     def attach(self, p, name, *options):
-        """What it says of the session it goes on with, and its recorder."""
+        """Attaches a recorder in the background.  Return: its messages on the session that it takes over."""
         r = self.memprof("attach", "-p", p.pid, "-o", self.path(name), "--background", *options)
         return r.stderr
 
@@ -43,7 +43,7 @@ class Restart(Case):
         return int(re.search(r"mismatch ([\d,]+)", said).group(1).replace(",", ""))
 
     def whole(self, p, truth, report):
-        """The ledger: not one malloc and free is unaccounted for."""
+        """Checks that each malloc and free is recorded or counted as lost, and that detach restored all."""
         l = report["losses"]
         self.assertEqual(l["seen_allocations"] + l["restart_allocations"] + l["lost_allocations"]
                          + l["queue_dropped_allocations"] + l["stale"] - l["stale_frees"],
@@ -54,7 +54,7 @@ class Restart(Case):
         self.assertNotIn("memprof", maps(p.pid))
 
     def test_crash(self):
-        """the recorder is killed when all was written: nothing is missing afterwards"""
+        """the next recorder misses nothing if the recorder is killed after everything was written"""
         p = self.flood(2, 3000)
         self.line(p)
         before = self.line(p)
@@ -63,7 +63,7 @@ class Restart(Case):
         said = self.attach(p, "two")
         self.assertEqual(self.mismatch(said), 0)
         self.assertIn("32 live blocks", said)
-        self.memprof("flush", "-p", p.pid)  # it is at work when attach returns
+        self.memprof("flush", "-p", p.pid)  # the recorder must answer when attach returns
         after = self.line(p)
         self.memprof("detach", "-p", p.pid)
         r = self.report(self.path("two"), "--leaks")
@@ -79,7 +79,7 @@ class Restart(Case):
         self.whole(p, after, r)
 
     def test_crash_in_pieces(self):
-        """--rotate: killed in some later piece; whoever goes on takes the heap from that one"""
+        """--rotate: after a kill, the next recorder takes the live blocks from the last piece"""
         p = self.flood(2, 50000, "--rotate", "64k", "--lossless")
         before = self.line(p)
         self.memprof("flush", "-p", p.pid)
@@ -97,7 +97,7 @@ class Restart(Case):
         self.whole(p, after, r)
 
     def test_both_in_pieces(self):
-        """--rotate before and after a restart: all pieces together are what the program counted"""
+        """--rotate before and after a kill: all pieces together agree with the program's own counts"""
         p = self.flood(2, 50000, "--rotate", "64k", "--lossless")
         start = self.line(p)
         self.memprof("flush", "-p", p.pid)
@@ -116,7 +116,7 @@ class Restart(Case):
             self.assertEqual(sum(r["totals"]["foreign_frees"] for r in reports), 0)
 
     def test_crash_under_load(self):
-        """killed at work: what went with it is stated to the event"""
+        """if the recorder is killed under load, the next one states exactly how many events are lost"""
         p = self.flood(2, 200000)
         threading.Timer(0.15, self.kill_recorder, [p]).start()
         self.line(p)
@@ -135,12 +135,12 @@ class Restart(Case):
                 l["restart_frees"], r["totals"]["carried_count"]))
 
     def test_crash_while_culling(self):
-        """what --cull still held back is stated as lost with the recorder"""
+        """if the recorder is killed, the next one states the blocks that --cull held back as lost"""
         p = self.flood(1, 3000, "--cull", "1h")
         truth = self.line(p)
-        self.memprof("mark", "-p", p.pid, "all of it")  # a flush too: it is written, old or not
+        self.memprof("mark", "-p", p.pid, "all of it")  # writes out what is held back, like a flush
         truth = self.line(p)
-        end = time.monotonic() + 30  # until the recorder has seen it: sums are there, blocks not
+        end = time.monotonic() + 30  # wait until the recorder has written the sums of the culled blocks
         while self.report(self.path("one"))["totals"]["culled_count"] < 2 * (3000 - 16) \
                 and time.monotonic() < end:
             time.sleep(0.1)
@@ -150,12 +150,12 @@ class Restart(Case):
         r = self.report(self.path("two"))
         self.assertEqual(self.mismatch(said), r["losses"]["restart_allocations"]
                          + r["losses"]["restart_frees"])
-        self.assertEqual(r["losses"]["restart_allocations"], 16)  # the rest was culled
+        self.assertEqual(r["losses"]["restart_allocations"], 16)  # the other blocks were culled
         self.assertEqual(r["totals"]["carried_count"], 16)
         self.whole(p, truth, r)
 
     def test_crash_after_culled_flush(self):
-        """a flush writes what --cull held back: nothing of it is lost then"""
+        """flush writes the blocks that --cull holds back, so that a kill of the recorder loses none"""
         p = self.flood(1, 3000, "--cull", "1h")
         truth = self.line(p)
         self.memprof("flush", "-p", p.pid)
@@ -167,14 +167,14 @@ class Restart(Case):
         self.whole(p, truth, r)
 
     def test_planned(self):
-        """detach --keep under load, three times: mismatch 0, nothing lost, nothing stopped"""
+        """three hand-overs by detach --keep under load lose nothing"""
         p = self.flood(2, 150000, "--ring-size", "64M")
         done = []
         t = threading.Thread(target=lambda: done.extend(self.line(p) for _ in range(3)))
         t.start()
         for n in range(3):
             r = self.memprof("detach", "--keep", "-p", p.pid)
-            self.assertIn("go on by: memprof attach", r.stdout)
+            self.assertIn("continue with: memprof attach", r.stdout)
             self.assertEqual(self.mismatch(self.attach(p, f"next{n}")), 0)
         t.join()
         self.memprof("detach", "-p", p.pid)
@@ -188,8 +188,7 @@ class Restart(Case):
         self.assertEqual(r["totals"]["uncertain_count"], 0)
 
     def test_all_kinds(self):
-        """handed over in the middle of every kind of call, on three threads: each live block at the
-        end is the program's own account, address by address"""
+        """after hand-overs under all kinds of calls, the live blocks are the program's own, by address"""
         for _ in range(10):
             if sum(n > 2 for n in self.all_kinds()) > 1:
                 return
@@ -198,7 +197,7 @@ class Restart(Case):
         self.fail("it was always done before the first handover")
 
     def all_kinds(self):
-        """Mallocs in each of the recordings."""
+        """Records the program with four hand-overs.  Return: the mallocs in each of the recordings."""
         p = self.victim("exact", 3, 400000, "wait", stdin=subprocess.PIPE)
         self.attach(p, "one", "--ring-size", "64M")
         p.stdin.write("go\n")
@@ -215,7 +214,7 @@ class Restart(Case):
         live = {int(b["address"]): b["size"] for b in r["leaks"]}
         for addr, size in truth["live"][:-1]:
             self.assertEqual(live.pop(addr, None), size, hex(addr))
-        # The two markers, and glibc's for three threads.
+        # What remains: the two marker blocks, and glibc's blocks for three threads.
         self.assertLessEqual(len(live), 2 + 3, live)
         parts = [calls(self.report(self.path(f))).get("malloc", 0)
                  for f in ("one", "next0", "next1", "next2", "next3")]
@@ -227,7 +226,7 @@ class Restart(Case):
         return parts
 
     def test_large_heap(self):
-        """half a million blocks are taken over, and more come: in time that grows with them only"""
+        """a hand-over of half a million live blocks loses none"""
         p = self.flood(1, 1000, "--ring-size", "64M")
         self.line(p, "many")
         self.memprof("detach", "--keep", "-p", p.pid)
@@ -239,7 +238,8 @@ class Restart(Case):
         self.assertEqual(r["totals"]["leaked_bytes"], truth["live_bytes"])
 
     def budget(self, *options):
-        """200 stacks and those of flood(), carried over by a budget."""
+        """Carries 200 stacks and those of flood() over to another recorder.  Return: its report, what attach
+        printed, the groups of stacks that were folded."""
         p = self.flood(1, 1000)
         self.line(p)
         truth = self.line(p, "deep")
@@ -256,39 +256,39 @@ class Restart(Case):
         return r, said, cleared
 
     def test_budget_keeps_all(self):
-        """--carry-budget, first level: all stacks"""
+        """the default --carry-budget carries all 200 stacks over"""
         r, said, cleared = self.budget()
         self.assertEqual(cleared, [])
         self.assertNotIn("folded", said)
         self.assertGreaterEqual(len(r["allocation_groups"]), 201)
 
     def test_budget_folds_the_smallest(self):
-        """second level: the smallest stacks are one, the sums equal to the byte"""
+        """a small --carry-budget folds the smallest stacks into one, and keeps all sums to the byte"""
         r, said, cleared = self.budget("--carry-budget", "60k")
         self.assertEqual(len(cleared), 1)
         self.assertIn("folded into [live-alloc cleared]", said)
         kept = [g["leaked_bytes"] for g in r["allocation_groups"] if g not in cleared]
         self.assertGreater(len(kept), 10)
         self.assertGreater(cleared[0]["leaked_count"], 10)
-        # What was folded is not larger than what was kept: 101 bytes and more at each depth.
+        # The folded stacks are no larger than those that were kept.
         self.assertLess(cleared[0]["leaked_bytes"] / cleared[0]["leaked_count"],
                         min(kept) + 1)
 
     def test_budget_of_nothing(self):
-        """a budget of 0: every stack is folded, no block is forgotten"""
+        """--carry-budget 0 folds every stack, and forgets no block"""
         r, _, cleared = self.budget("--carry-budget", "0")
         self.assertEqual(cleared[0]["leaked_count"], 216)
         self.assertEqual(len([g for g in r["allocation_groups"] if g["leaked_count"]]), 1)
 
     def test_refused(self):
-        """what cannot go on is refused with one line, and left as it was"""
+        """attach and detach --keep refuse a session that they cannot take over, and leave it as it was"""
         p = self.flood(1, 1000)
         self.memprof("attach", "-p", p.pid, "-o", self.path("two"), status=7)
         self.memprof("attach", "-p", p.pid, "-o", "x", "--carry-budget", "21M", status=2)
         self.memprof("flush", "-p", p.pid)
         self.kill_recorder(p)
         r = self.memprof("attach", "-p", p.pid, "-o", self.path("one"), status=14)
-        self.assertIn("give another -o", r.stderr)
+        self.assertIn("choose another file with -o", r.stderr)
         os.rename(self.path("one"), self.path("elsewhere"))
         r = self.memprof("attach", "-p", p.pid, "-o", self.path("two"), status=13)
         self.assertIn("memprof detach", r.stderr)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The recorder in trouble: whatever happens to it, it says so and the process is restored."""
+"""Whatever goes wrong in the recorder, it prints a message, and the process is restored."""
 import os
 import random
 import shutil
@@ -28,7 +28,7 @@ class Robust(t.Case):
                                "-o", path or self.path("r"), *more], text=True, capture_output=True, timeout=120)
 
     def test_signals(self):
-        """SIGINT, SIGTERM and SIGHUP at any moment end it well, or come before it began"""
+        """SIGINT, SIGTERM and SIGHUP at any moment end attach, and the process is restored"""
         rng = random.Random(7)
         for i in range(90 if t.FULL else 12):
             sig = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)[i % 3]
@@ -47,13 +47,13 @@ class Robust(t.Case):
                 self.report(self.path("r"))
 
     def test_descriptors(self):
-        """out of file descriptors: a message or a recording, nothing in between"""
+        """attach with few file descriptors either records or ends with a message"""
         good = 0
         for n in [*range(3, 30, 3 if not t.FULL else 1), 64]:
             r = self.attach("--for", "100ms", above=["prlimit", f"--nofile={n}"])
             self.assertGreaterEqual(r.returncode, 0, f"{n}: {r.stderr}")
             if r.returncode:
-                self.assertIn(r.returncode, (10, 127), r.stderr)  # 127: of the dynamic linker
+                self.assertIn(r.returncode, (10, 127), r.stderr)  # 127: from the dynamic linker
                 self.assertRegex(r.stderr, "RLIMIT_NOFILE|may not open|Too many open files|error while loading", f"{n}")
             else:
                 good += 1
@@ -61,7 +61,7 @@ class Robust(t.Case):
         self.assertGreater(good, 0)
 
     def test_descriptors_gone(self):
-        """out of file descriptors while threads are stopped: they are let go at once, with a message"""
+        """attach that runs out of file descriptors while threads are stopped releases them at once"""
         env = dict(os.environ, MEMPROF_FAULT="all-seized", MEMPROF_FAULT_SIGNAL=str(int(signal.SIGSTOP)))
         rec = self.start(t.FAULTY, "attach", "-q", "-p", str(self.p.pid), "-o", self.path("r"), env=env,
                          stderr=subprocess.PIPE)
@@ -70,11 +70,11 @@ class Robust(t.Case):
         rec.send_signal(signal.SIGCONT)
         _, err = rec.communicate(timeout=120)
         self.assertEqual(rec.returncode, 10, err)
-        self.assertRegex(err, r"^memprof: cannot look at process .*: memprof may not open more files \(RLIMIT_NOFILE\)\n$")
+        self.assertRegex(err, r"^memprof: cannot inspect process .*: memprof cannot open more files \(RLIMIT_NOFILE\)\n$")
         self.as_before("no descriptors")
 
     def test_standard_files(self):
-        """standard input, output or error are closed: no other file takes their place"""
+        """if standard input, output or error is closed, no other file takes its descriptor"""
         for closed, numbers in (("<&-", "0"), ("2>&-", "2"), ("<&- >&- 2>&-", "012")):
             shell = ["sh", "-c", f'exec "$@" {closed}', "sh"]
             rec = self.start(*shell, t.MEMPROF, "attach", "-p", str(self.p.pid), "-o", self.path("r"),
@@ -92,7 +92,7 @@ class Robust(t.Case):
             self.as_before(closed)
 
     def test_disk(self):
-        """a disk that is full at any moment of the recording"""
+        """a disk that becomes full at any moment ends the recording with a message"""
         for size in ("4k", "8k", "20k", "100k", "1m"):
             mount = self.path("disk")
             os.mkdir(mount)
@@ -107,14 +107,14 @@ class Robust(t.Case):
             self.as_before(f"a disk of {size}")
 
     def test_file_size_limit(self):
-        """RLIMIT_FSIZE: refused when it is less than a session"""
+        """attach is refused if its RLIMIT_FSIZE is less than the size of a session"""
         r = self.attach("--for", "10s", above=["prlimit", "--fsize=300000"])
         self.assertEqual(r.returncode, 1, r.stdout + r.stderr)
         self.assertIn("memprof's own RLIMIT_FSIZE is less than a session", r.stderr)
         self.as_before("file size")
 
     def test_unwritable(self):
-        """a directory where nothing may be written"""
+        """attach -o in a directory without write permission ends with a message"""
         os.mkdir(self.path("no"), 0o555)
         os.chmod(self.dir, 0o755)
         r = self.attach("--for", "1s", path=self.path("no/r"), above=[
@@ -127,7 +127,7 @@ class Robust(t.Case):
         self.assertEqual(after, self.before)
 
     def replaced(self, how):
-        """A program and its libc whose files are no longer what is mapped."""
+        """Records a program whose file and libc were deleted or replaced by how() after its start."""
         exe, libc = self.path("program"), self.path("libc.so.6")
         shutil.copy(f"{t.VICTIMS}/verify", exe)
         shutil.copy(LIBC, libc)
@@ -147,11 +147,11 @@ class Robust(t.Case):
         self.assertIn("ok", self.finish(p))
 
     def test_deleted(self):
-        """files that were deleted since the start: code and symbols come from what is mapped"""
+        """a program whose files were deleted since its start: hooks and symbols come from the mapped files"""
         self.replaced(os.unlink)
 
     def test_upgraded(self):
-        """files that were replaced by others, as a package's upgrade does"""
+        """a program whose files an upgrade has replaced: hooks and symbols come from the mapped files"""
         def upgrade(f):
             shutil.copy("/bin/true", f + ".new")
             os.rename(f + ".new", f)

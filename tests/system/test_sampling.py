@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""--sample: estimates near the truth, frees of sampled blocks exact."""
+"""--sample: estimates are near the truth, and frees of sampled blocks are exact."""
 import json
 import os
 import subprocess
@@ -16,7 +16,7 @@ class Sampling(t.Case):
         self.assertLess(abs(estimate - truth), 5 * error, f"{estimate} for {truth} +- {error}")
 
     def compare(self, truth, report, others=0):
-        """@others: bytes that the program's libraries have allocated at the most"""
+        """@others: the most bytes that the program's libraries can have allocated."""
         totals = report["totals"]
         self.assertEqual(report["sample_interval"], INTERVAL)
         self.assertIs(report["estimated"], True)
@@ -30,7 +30,7 @@ class Sampling(t.Case):
         self.near(totals["allocations"], calls, totals["standard_error_allocations"])
         self.near(totals["leaked_bytes"], truth["live_bytes"],
                   totals["standard_error_leaked_bytes"])
-        # No sampled block whose free was missed, none that was freed by mistake and came back.
+        # No free of a sampled block was missed, and no sampled block was wrongly taken for freed.
         live = {address: size for address, size in truth["live"]}
         ours = [b for b in report["leaks"] if b["address"] in live]
         self.assertGreater(len(ours), 20)
@@ -40,7 +40,7 @@ class Sampling(t.Case):
                              others)
 
     def test_four_threads(self):
-        """4 threads: malloc, calloc, realloc, memalign and cross-thread frees against the truth"""
+        """--sample with 4 threads: the estimates agree with the program's own counts"""
         f = self.path("r")
         out = self.memprof("run", "-q", "--sample", "16k", "-o", f, "--", f"{t.VICTIMS}/exact", 4,
                            1000000).stdout
@@ -48,7 +48,7 @@ class Sampling(t.Case):
         self.compare(truth, self.report(f, "--leaks"), others=20000)
 
     def test_many_threads(self):
-        """40 threads, some without a countdown of their own in the gate"""
+        """--sample with 40 threads, not all of which have a countdown of their own in the gate"""
         f = self.path("r")
         out = self.memprof("run", "-q", "--sample", "16k", "-o", f, "--", f"{t.VICTIMS}/exact", 40,
                            50000).stdout
@@ -56,7 +56,7 @@ class Sampling(t.Case):
         self.compare(truth, self.report(f, "--leaks"), others=60000)
 
     def test_attached(self):
-        """attached in the middle, and left as found"""
+        """attach --sample to a running program estimates right, and leaves it as before"""
         p = self.victim("exact", 4, 300000, "wait", stdin=subprocess.PIPE)
         before = t.identity(p.pid)
         f = self.path("r")
@@ -81,7 +81,7 @@ class Sampling(t.Case):
             self.assertEqual(before[k], after[k], k)
 
     def test_live_counts(self):
-        """100 times 1,000 blocks that stay, four ways: numbers without bias, errors as stated"""
+        """--sample: numbers of live blocks have no bias, and their stated errors are right"""
         f = self.path("r")
         phases = 20 if t.GUEST else 100
         self.memprof("run", "-q", "--sample", "1k", "-o", f, "--", f"{t.VICTIMS}/kept", phases)
@@ -95,7 +95,7 @@ class Sampling(t.Case):
         for name in ("keep_in_one_thread", "keep_in_many_threads", "keep_grown", "keep_of_many"):
             error = variance[name] ** 0.5
             self.near(live[name], 1000 * phases, error)
-            # of Poisson samples of blocks of 100 bytes: sqrt(N (1 - p) / p), p = 0.093
+            # The error of Poisson samples of blocks of 100 bytes: sqrt(N (1 - p) / p), p = 0.093.
             self.assertLess(abs(error / (1000 * phases * 9.75) ** 0.5 - 1), 0.1, name)
         totals = report["totals"]
         self.near(totals["leaked_count"], 4000 * phases, totals["standard_error_leaked_count"])
@@ -104,7 +104,7 @@ class Sampling(t.Case):
         self.assertRegex(text, r"\d MiB \+- [\d.]+ KiB in [\d,]+ \+- [\d,]+ blocks\n")
 
     def test_preloaded_allocators(self):
-        """jemalloc and tcmalloc, whose operators and calloc call malloc: nothing counts twice"""
+        """--sample with jemalloc and tcmalloc, whose new and calloc call malloc, counts no call twice"""
         for library in ("libjemalloc.so.2", "libtcmalloc_minimal.so.4"):
             f = self.path(library)
             env = dict(os.environ, LD_PRELOAD="/usr/lib/x86_64-linux-gnu/" + library)
@@ -116,15 +116,15 @@ class Sampling(t.Case):
             self.compare(truth, self.report(f, "--leaks"), others=1 << 20)
 
     def test_text(self):
-        """the summary says that it is a sample, and how sure it is"""
+        """the text report of a sample says so, and shows its standard errors"""
         f = self.path("r")
         self.memprof("run", "-q", "--sample", "16k", "-o", f, "--", f"{t.VICTIMS}/exact", 1, 100000)
         text = self.memprof("report", f).stdout
-        self.assertRegex(text, r"sampled +one point per 16\.0 KiB of requests; .* estimates")
+        self.assertRegex(text, r"sampled +on average one point per 16\.0 KiB requested; .* estimates")
         self.assertRegex(text, r"allocated +[\d.]+ MiB \+- [\d.]+ .iB in [\d,]+ allocations \+- ")
 
     def test_bad_interval(self):
-        """an interval that is none is refused, and --cull beside it"""
+        """--sample refuses bad intervals, and --cull"""
         r = self.memprof("run", "--sample", "64k", "--cull", "1s", "--", "true", status=2)
         self.assertIn("--cull", r.stderr)
         for bad in ("0", "-1", "x", "2000G"):

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Sandboxed and limited targets: recorded, or refused by name before anything is touched."""
+"""Sandboxed and limited targets: memprof records them, or refuses them by name before it changes anything."""
 import json
 import os
 import re
@@ -20,7 +20,7 @@ def field(pid, name):
 
 
 def descendant(pid):
-    """The innermost child: unshare and the like stand above it."""
+    """The innermost child; unshare and similar programs are above it."""
     while True:
         children = t.read(f"/proc/{pid}/task/{pid}/children").split()
         if not children:
@@ -41,7 +41,7 @@ class Sandbox(t.Case):
         return p, pid
 
     def recorded(self, pid):
-        """A recorder at work."""
+        """Starts a recorder, and waits until it records."""
         rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(pid), "-o", self.path("r"))
         t.wait_for(lambda: "memprof-session" in t.maps(pid))
         self.wait_recorded(pid)
@@ -74,14 +74,14 @@ class Sandbox(t.Case):
         self.assertFalse(os.path.exists(self.path("never")))
 
     def test_strict(self):
-        """seccomp strict mode: refused"""
+        """attach refuses a process in seccomp strict mode"""
         p, pid = self.sandbox("strict")
         self.refused(pid, 11, "strict seccomp mode, which does not allow mmap; nothing was touched")
         p.stdin.close()
         self.assertEqual(p.stdout.read(), "ok\n")
 
     def test_filters(self):
-        """filters that kill on one call: refused with its name, and its sleeper lives on"""
+        """attach refuses a seccomp filter against a needed system call by name; the program lives on"""
         for call, name in (("mmap", "mmap"), ("memfd_create", "memfd_create"), ("munmap", "munmap"),
                            ("mprotect", "mprotect"), ("madvise", "madvise"), ("dont-dump", "madvise"),
                            ("exec-mmap", "mmap of executable memory"), ("restart_syscall", "restart_syscall")):
@@ -91,7 +91,8 @@ class Sandbox(t.Case):
             self.good_end(p, pid)
 
     def filtered_later(self, call, sig=signal.SIGUSR1):
-        """A recorded process whose main thread has installed a filter for all, or that has forked such a child."""
+        """Records a process that installs a seccomp filter for all its threads, or forks a child that does
+        so, then ends the recorder."""
         p, pid = self.sandbox("later", call)
         before = t.identity(pid)
         rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(pid), "-o", self.path("r"), stderr=subprocess.PIPE)
@@ -109,7 +110,7 @@ class Sandbox(t.Case):
             self.assertEqual(text[where.split()[0]], was, where)
 
     def test_filter_later(self):
-        """a filter that was installed meanwhile and kills on munmap: the text is restored, the pages stay, it lives"""
+        """detach after the program installed a filter against munmap restores the text, keeps the pages"""
         for call in "munmap", "rt_sigreturn":
             p, pid, before, status, said, err = self.filtered_later(call)
             self.assertEqual(said, "filtered\n")
@@ -121,14 +122,14 @@ class Sandbox(t.Case):
             self.assertIn("seccomp filter", r.stderr)
             self.text_as_before(pid, before)
             if call == "munmap":
-                self.good_end(p, pid)  # its handler comes back
+                self.good_end(p, pid)  # with the other filter, the handler of SIGTERM could not return
             self.assertIsNone(p.poll() or None)
 
     def test_harmless_filter_later(self):
-        """one that kills on restart_syscall or madvise: its sleeper lives on, and detach takes all out"""
+        """detach after the program installed a filter against restart_syscall or madvise removes all"""
         for call in "restart_syscall", "madvise":
             p, pid, before, status, said, err = self.filtered_later(call)
-            # A recorder has given up the privilege to read it.
+            # The recorder has dropped the privilege to read the filter; memprof detach has it.
             self.assertEqual((said, status), ("filtered\n", 15), err)
             self.text_as_before(pid, before)
             self.memprof("detach", "-p", pid)
@@ -137,8 +138,8 @@ class Sandbox(t.Case):
             self.good_end(p, pid)
 
     def after_a_filter(self, call, how, *more):
-        """A filter that kills on a call of the agent's is installed while it records.  Then a thread allocates at
-        depths of its stack of which the agent does not know that they can be read."""
+        """Records a program that installs a filter which kills on a system call of the agent.  Then a thread
+        allocates at stack depths that the agent has not read before."""
         p, pid = self.sandbox(how, call)
         rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(pid), "-o", self.path("r"), *more, stderr=subprocess.PIPE)
         self.wait_recorded(pid)
@@ -151,7 +152,7 @@ class Sandbox(t.Case):
         self.assertFalse(self.agent_calls(pid))
         rec.terminate()
         rec.communicate(timeout=120)
-        self.assertEqual(rec.returncode, 15)  # it may not read the filter
+        self.assertEqual(rec.returncode, 15)  # the recorder may not read the filter
         self.memprof("detach", "-p", pid)
         self.assertNotIn("memprof", t.maps(pid))
         self.good_end(p, pid)
@@ -160,23 +161,22 @@ class Sandbox(t.Case):
         return json.loads(subprocess.check_output([f"{t.VICTIMS}/block", str(pid)]))["may_syscall"]
 
     def test_filter_of_the_agents_calls(self):
-        """one that kills on what the agent calls, by prctl() and seccomp(): it makes no call any more, the process
-        lives"""
+        """the agent makes no more system calls once the program has called prctl() and installed a filter"""
         self.after_a_filter("rt_sigprocmask", "later")
         self.after_a_filter("futex", "later")
         self.after_a_filter("sched_yield", "later", "--lossless")
 
     def test_raw_filter_of_the_agents_calls(self):
-        """the same by seccomp(2) only: the recorder finds it"""
+        """the recorder notices a filter installed by seccomp(2) without prctl(), and the agent's calls end"""
         self.after_a_filter("rt_sigprocmask", "later-raw")
 
     def test_filtered_child(self):
-        """a child that installed such a filter: its text is restored with its parent's, and it lives on"""
+        """detach restores the text of a forked child with a filter against munmap, and the child lives on"""
         p, pid, before, status, said, err = self.filtered_later("munmap", signal.SIGUSR2)
         child = int(said.split()[1])
         try:
             self.assertEqual(status, 0, err)
-            self.assertIn("1 process that was forked from it still carries memprof's pages", err)
+            self.assertIn("1 process forked from it still has memprof's pages", err)
             self.text_as_before(child, before)
             self.assertEqual(t.identity(pid)["text"], before["text"])
             self.assertNotIn("memprof", t.maps(pid))
@@ -187,44 +187,44 @@ class Sandbox(t.Case):
         self.good_end(p, pid)
 
     def test_allow_list(self):
-        """a filter that kills on whatever is unknown: refused with the name of the call"""
+        """attach refuses a seccomp filter that kills on all unlisted system calls, and names the call"""
         p, pid = self.sandbox("allow")
         self.refused(pid, 11, "does not allow memfd_create")
         self.good_end(p, pid)
 
     def test_harmless_filter(self):
-        """a filter that forbids nothing memprof needs: recorded"""
+        """attach records a program whose seccomp filter forbids nothing that memprof needs"""
         p, pid = self.sandbox("without", "ptrace")
         self.works(p, pid)
         self.good_end(p, pid)
 
     def test_unreadable_filter(self):
-        """a filter that memprof may not read: refused before anything is stopped"""
+        """attach refuses a process with a seccomp filter that memprof may not read"""
         p, pid = self.sandbox("without", "ptrace")
         self.refused(pid, 11, "may read only with CAP_SYS_ADMIN",
                      ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-all"])
         self.good_end(p, pid)
 
     def test_dispatch(self):
-        """a thread that is handed its own system calls (as Wine does): another one makes ours"""
+        """attach does not inject system calls into a thread with syscall user dispatch (as Wine has)"""
         p, pid = self.sandbox("dispatch")
         self.works(p, pid)
         self.good_end(p, pid)
 
     def test_no_new_privs(self):
-        """no_new_privs"""
+        """attach records a process with no_new_privs"""
         p, pid = self.sandbox("nnp")
         self.works(p, pid)
         self.good_end(p, pid)
 
     def test_mdwe(self):
-        """memory-deny-write-execute"""
+        """attach records a process with memory-deny-write-execute"""
         p, pid = self.sandbox("mdwe")
         self.works(p, pid)
         self.good_end(p, pid)
 
     def test_not_dumpable(self):
-        """not dumpable: recorded by root, refused to its own user"""
+        """a process that is not dumpable is recorded by root, refused to its own user"""
         p, pid = self.sandbox("nodump", above=NOBODY)
         self.works(p, pid)
         os.chmod(self.dir, 0o777)
@@ -232,7 +232,7 @@ class Sandbox(t.Case):
         self.good_end(p, pid)
 
     def test_setuid(self):
-        """a setuid program: recorded by root, refused to who it runs as"""
+        """a setuid program is recorded by root, refused to the user that it runs as"""
         exe = self.path("setuid")
         shutil.copy(f"{t.VICTIMS}/sandbox", exe)
         os.chmod(self.dir, 0o777)
@@ -245,14 +245,14 @@ class Sandbox(t.Case):
         self.good_end(p, p.pid)
 
     def test_namespaces(self):
-        """user, pid, mount and network namespaces of its own"""
+        """attach records a process with user, pid, mount and network namespaces of its own"""
         p, pid = self.sandbox("none", above=["unshare", "-U", "-r", "-p", "-m", "-n", "-f", "--mount-proc"])
         self.assertNotEqual(os.readlink(f"/proc/{pid}/ns/user"), os.readlink("/proc/self/ns/user"))
         self.works(p, pid)
         self.good_end(p, pid)
 
     def test_address_space(self):
-        """RLIMIT_AS: a smaller session where that fits, else refused with the limit's name"""
+        """attach makes a smaller session if RLIMIT_AS is low, and is refused by name if that does not fit"""
         p, pid = self.sandbox("as", 600)
         size = field(pid, "VmSize")
         rec = self.recorded(pid)
@@ -264,7 +264,7 @@ class Sandbox(t.Case):
         self.good_end(p, pid)
 
     def test_locked(self):
-        """mlockall(MCL_FUTURE): the session is not locked into memory"""
+        """the session of a process with mlockall(MCL_FUTURE) is not locked into memory"""
         p, pid = self.sandbox("lock")
         locked, rss = field(pid, "VmLck"), field(pid, "VmRSS")
         rec = self.recorded(pid)
@@ -274,25 +274,25 @@ class Sandbox(t.Case):
         self.good_end(p, pid)
 
     def test_lock_limit(self):
-        """mlockall(MCL_FUTURE) and RLIMIT_MEMLOCK: refused with the limit's name"""
+        """attach refuses a process with mlockall(MCL_FUTURE) and a low RLIMIT_MEMLOCK by name"""
         p, pid = self.sandbox("lock", program="sandbox-static",
                               above=["prlimit", "--memlock=8388608:8388608", "--stack=262144", *NOBODY])
         self.refused(pid, 10, "RLIMIT_MEMLOCK")
         self.good_end(p, pid)
 
     def cgroup(self, controller):
-        """A new cgroup of version 1, removed after the test; skips where there is none."""
+        """Creates a cgroup of version 1, removed after the test.  Skips the test if the machine has none."""
         root = f"{CGROUPS}/{controller}"
         if not os.path.exists(f"{root}/tasks"):
             self.skipTest(f"no {controller} cgroup of version 1 is mounted")
         path = f"{root}/memprof-test-{os.getpid()}"
         os.mkdir(path)
-        # After tearDown() has ended what is in it.
+        # Cleanups run after tearDown(), which ends the processes in the cgroup.
         self.addCleanup(os.rmdir, path)
         return path
 
     def test_memory_cgroup(self):
-        """a memory cgroup with little room: not charged; at its limit: refused with its name"""
+        """a session is not charged to a small memory cgroup; attach refuses one at its limit by name"""
         path = self.cgroup("memory")
 
         def put(name, value):
@@ -313,7 +313,7 @@ class Sandbox(t.Case):
         self.good_end(p, pid)
 
     def freeze_in_the_middle(self, path, pid, calls):
-        """Attaches; the process is frozen before the system call after so many.  What memprof says."""
+        """Attaches, and freezes the process after so many injected system calls.  Return: error output."""
         script = self.path("gdb")
         with open(script, "w") as f:
             f.write(f"set pagination off\nset confirm off\nbreak remote_syscall_at_entry\nignore 1 {calls}\n"
@@ -329,7 +329,7 @@ class Sandbox(t.Case):
                 f.write("THAWED")
 
     def test_frozen_while_attached(self):
-        """frozen in the middle of it: said, the program lives on, and detach leaves nothing"""
+        """attach to a process that is frozen meanwhile ends with a message, and detach restores it"""
         path = self.cgroup("freezer")
         p, pid = self.sandbox("none")
         for task in os.listdir(f"/proc/{pid}/task"):
@@ -338,7 +338,7 @@ class Sandbox(t.Case):
         before = t.identity(pid)
         for calls in (0, 2, 5):
             said = self.freeze_in_the_middle(path, pid, calls)
-            self.assertRegex(said, rf"did not get to run .* taken out by: memprof detach -p {pid}\n")
+            self.assertRegex(said, rf"did not run in time .* remove what is left with: memprof detach -p {pid}\n")
             t.settle(pid)
             if t.identity(pid) != before:
                 self.memprof("detach", "-p", pid)
@@ -347,7 +347,7 @@ class Sandbox(t.Case):
         self.good_end(p, pid)
 
     def test_frozen(self):
-        """a frozen process does not stop in time: it is left alone, and goes on when it is thawed"""
+        """attach leaves a frozen process alone, and the process runs on when it is thawed"""
         path = self.cgroup("freezer")
         p, pid = self.sandbox("none")
         before = t.identity(pid)

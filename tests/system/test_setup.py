@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""scripts/setup is the one with which everything was built and tested on an empty Debian."""
+"""scripts/setup is the version with which everything was built and tested on an empty Debian."""
 import hashlib
 import os
 import unittest
@@ -13,7 +13,7 @@ SCRIPTS = t.ROOT + "/scripts"
 class Setup(unittest.TestCase):
     @unittest.skipIf("MEMPROF_CHECK_FRESH" in os.environ, "this is the check that it asks for")
     def test_verified(self):
-        """scripts/setup did not change since it was tried on a Debian that had nothing installed"""
+        """scripts/setup is unchanged since it was tried on a Debian that had nothing installed"""
         stamp = t.read(SCRIPTS + "/setup.verified").decode()
         said = dict(line.split(" ", 1) for line in stamp.splitlines()[:3])
         now = hashlib.sha256(t.read(SCRIPTS + "/setup")).hexdigest()

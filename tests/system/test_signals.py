@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Job control, queued signals and restartable sequences go on as if nobody had come."""
+"""memprof does not disturb job control, queued signals and restartable sequences."""
 import os
 import re
 import signal
@@ -12,7 +12,8 @@ import memprof_test as t
 
 CYCLES = 100 if t.FULL else 5 if t.GUEST else 12
 
-# A shell with one job: says what waitpid() and SIGCHLD told it when it is asked.
+# A shell with one job.  For each line on its standard input it prints how many SIGCHLD it received, and what
+# waitpid() returned.
 SHELL = """
 import os, signal, subprocess, sys
 chld = []
@@ -39,7 +40,8 @@ for line in sys.stdin:
 
 class Signals(t.Case):
     def ask(self, shell, *expected):
-        """What it was told, as soon as that is as much as expected; where that is nothing, after a while."""
+        """Return: the number of SIGCHLD, and the events, that the shell saw.  Waits until these are as
+        expected; if nothing is expected, for a while."""
         end = time.monotonic() + 60
         told = [0]
         while True:
@@ -72,7 +74,7 @@ class Signals(t.Case):
         self.assertEqual(t.identity(pid), before)
         os.kill(pid, signal.SIGCONT)
         self.heard(shell, "continued")
-        # It runs: attached and let go, the parent hears nothing.
+        # The job runs: the parent receives nothing from attach and detach.
         self.record(pid, 0.05)
         self.heard(shell)
         os.kill(pid, signal.SIGTERM)
@@ -81,15 +83,15 @@ class Signals(t.Case):
         shell.wait(timeout=120)
 
     def test_stopped_job(self):
-        """a job stopped by ^Z stays stopped, goes on by fg, its shell hears of nothing else"""
+        """a job stopped by ^Z stays stopped through attach, continues by fg; its shell sees only that"""
         self.job(signal.SIGTSTP)
 
     def test_stopped_by_sigstop(self):
-        """the same with SIGSTOP"""
+        """a job stopped by SIGSTOP stays stopped through attach, continues by fg; its shell sees only that"""
         self.job(signal.SIGSTOP)
 
     def test_stop_and_continue_while_recording(self):
-        """stopped and continued in the middle of a recording, and detached while stopped"""
+        """a process that is stopped while it is recorded stays stopped through detach"""
         p = self.victim("verify", 3)
         before = t.identity(p.pid)
         for _ in range(3):
@@ -100,7 +102,7 @@ class Signals(t.Case):
             p.send_signal(signal.SIGSTOP)
             t.wait_for(lambda: t.stopped(p.pid))
             rec.send_signal(signal.SIGTERM)
-            # A thread may have stopped inside a hook: then its pages stay until it goes on.
+            # If a thread stopped inside a hook, the agent's pages stay until it continues (status 15).
             status = rec.wait(timeout=120)
             self.assertIn(status, (0, 15))
             with open(f"/proc/{p.pid}/stat") as f:
@@ -119,11 +121,11 @@ class Signals(t.Case):
         self.assertGreater(int(self.finish(p).split()[1]), 100)
 
     def test_queued(self):
-        """queued real-time signals come once, in order, with their siginfo"""
+        """queued real-time signals are delivered once, in order, with their siginfo, across attach"""
         self.cycles("queue")
 
     def test_not_held(self):
-        """while tables are built for it nobody traces the program: it would stand at the first signal"""
+        """attach does not trace the program while it builds unwind tables, so signals do not stop it"""
         p = self.victim("signals", "queue")
         env = dict(os.environ, MEMPROF_FAULT="tables", MEMPROF_FAULT_SIGNAL=str(int(signal.SIGSTOP)))
         rec = self.start(t.FAULTY, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"), "--for", "10ms",
@@ -155,18 +157,18 @@ class Signals(t.Case):
         self.assertIsNone(p.poll())
 
     def test_stopped_meanwhile(self):
-        """SIGSTOP that comes while a thread makes injected calls: the process stops, and its parent is told"""
+        """SIGSTOP during injected system calls stops the process afterwards, and its parent is notified"""
         for point in ("remote-parked:1", "remote-runs:1", "remote-entry:1", "remote-exit:1", "remote-runs:4",
                       "remote-done:1"):
             with self.subTest(point):
                 self.stopped_meanwhile(point, (0, 15), "attach", "-q", "-o", self.path("r"), "--for", "1ms")
         for point in ("remote-runs:1", "remote-entry:1"):
             with self.subTest(point, command="leaks"):
-                # 3: a busy machine did not let the copy come to its stop.
+                # 3: on a busy machine the copy did not stop in time.
                 self.stopped_meanwhile(point, (0, 3), "leaks")
 
     def test_rseq(self):
-        """restartable sequences are restarted where they were interrupted"""
+        """restartable sequences that attach interrupts are restarted"""
         self.cycles("rseq")
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Stacks are right, frame by frame, against an unwinder that reads the full DWARF information."""
+"""Stacks agree frame by frame with an unwinder that reads the full DWARF information."""
 import re
 import shutil
 
@@ -10,20 +10,20 @@ import true_stacks
 
 class Stacks(t.Case):
     def test_frames(self):
-        """C++ without frame pointers: recursion, virtual calls, alloca, qsort, exceptions, signals, threads"""
+        """stacks of C++ without frame pointers: recursion, alloca, qsort, exceptions, signals, threads"""
         self.compare("stacks", "--lossless")
 
     def test_a32(self):
-        """the same of A32 code"""
+        """stacks of C++ in A32 code: recursion, alloca, qsort, exceptions, signals, threads"""
         self.needs_a32()
         self.compare("stacks-a32", "--lossless")
 
     def test_frames_by_kernel(self):
-        """the same by the kernel's probes, from copies of the stacks"""
+        """--via=kernel: stacks of C++, unwound from copies: recursion, alloca, qsort, exceptions, signals"""
         self.compare("stacks", "--via=kernel")
 
     def test_names_of_many_segments(self):
-        """node's code is in several executable segments: its functions have names nevertheless"""
+        """functions of node, whose code is in several executable segments, have names"""
         p = self.start(shutil.which("node"), "-e", "require('zlib'); setInterval(() => { for (let i = 0; i < 50; i++) "
                        "require('zlib').deflate('x'.repeat(10000), () => {}); }, 1);")
         t.settle(p.pid)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The file system that the recording is on takes no data (fsfreeze): the process neither waits for it nor stays
-attached, and every event is recorded or counted as lost."""
+"""The recording's file system is frozen (fsfreeze): the process does not wait for it and can be detached, and
+every event is recorded or counted as lost."""
 import csv
 import json
 import os
@@ -56,7 +56,7 @@ class StalledDisk(t.Case):
 
     def flood(self, *options):
         p = self.victim("flood", 2, 100000, stdin=subprocess.PIPE)
-        self.round(p)  # its threads' arenas and stacks are there
+        self.round(p)  # creates the threads' arenas and stacks
         self.log = self.path("log")
         with open(self.log, "w") as out:
             rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", f"{self.disk}/r", *options,
@@ -71,20 +71,20 @@ class StalledDisk(t.Case):
             got += l["stale_frees"] if kind == "frees" else l["stale"] - l["stale_frees"]
             want = after[kind] - before[kind]
             self.assertGreaterEqual(got, want, kind)
-            self.assertLessEqual(got, want + 64, kind)  # a thread's birth and death may add some of glibc's
+            self.assertLessEqual(got, want + 64, kind)  # glibc adds some when threads begin and end
 
     def test_lossless(self):
-        """--lossless: the process waits for two seconds, then what is lost is counted; detach returns"""
+        """--lossless on a frozen disk: the program waits for two seconds, losses are counted, detach works"""
         p, rec = self.flood("--lossless", "--queue-size", "1M", "--ring-size", "64k")
         one = self.round(p)
         before = self.round(p)
-        first = {k: 2 * one[k] - before[k] for k in one}  # the round before the attach is not in it
+        first = {k: 2 * one[k] - before[k] for k in one}  # the round before the attach is not recorded
         self.freeze()
         start = time.monotonic()
         for _ in range(5):
             after = self.round(p)
         print(f"# 5 rounds on a frozen disk: {time.monotonic() - start:.1f} s")
-        t.wait_for(lambda: b"has made no progress for 2 s" in t.read(self.log))
+        t.wait_for(lambda: b"no data could be written to the recording for 2 s" in t.read(self.log))
         start = time.monotonic()
         r = self.memprof("detach", "-p", p.pid)
         print(f"# detach: {time.monotonic() - start:.1f} s: {r.stdout.strip()}")
@@ -99,14 +99,14 @@ class StalledDisk(t.Case):
         self.all_accounted(first, after, report)
 
     def test_resumes(self):
-        """the disk takes data again: the process waits again, nothing more is lost"""
+        """--lossless loses nothing more once the disk is thawed"""
         p, rec = self.flood("--lossless", "--queue-size", "1M", "--ring-size", "64k")
         self.round(p)
         self.freeze()
         for _ in range(3):
             self.round(p)
         self.thaw()
-        t.wait_for(lambda: b"makes progress again" in t.read(self.log))
+        t.wait_for(lambda: b"the recording can be written again" in t.read(self.log))
         self.memprof("flush", "-p", p.pid)
         lost = self.status(p)["lost"]
         self.assertGreater(lost, 0)
@@ -121,25 +121,25 @@ class StalledDisk(t.Case):
         return next(s for s in json.loads(self.memprof("status", "--json").stdout) if s["pid"] == p.pid)
 
     def test_ctrl_c(self):
-        """without --lossless: Ctrl-C restores the process at once, the recording is completed later"""
+        """Ctrl-C with a frozen disk restores the process at once, and the recording is completed later"""
         p, rec = self.flood("--queue-size", "1M")
         self.round(p)
         self.freeze()
         for _ in range(3):
             self.round(p)
-        t.wait_for(lambda: b"has made no progress for 2 s" in t.read(self.log))
+        t.wait_for(lambda: b"no data could be written to the recording for 2 s" in t.read(self.log))
         rec.send_signal(signal.SIGINT)
-        t.wait_for(lambda: b"is let go; the recording is completed when" in t.read(self.log))
+        t.wait_for(lambda: b"is released; the recording is completed when" in t.read(self.log))
         self.assertNotIn("memprof", t.maps(p.pid))
         self.thaw()
         self.assertEqual(rec.wait(120), 0, t.read(self.log))
         self.assertGreater(self.report(f"{self.disk}/r")["losses"]["queue_dropped_events"], 0)
 
     def test_unloaded_meanwhile(self):
-        """libraries are unloaded while the disk keeps their names from being written: they are the right ones"""
+        """libraries that are unloaded before the recorder can write their names have the right names"""
         if not os.path.exists(LIBRARY):
             self.skipTest(f"{LIBRARY} is not installed")
-        # Longer than one chunk of the recording, so that the recorder stands in the middle of them.
+        # The names are longer than a chunk of the recording, so that the recorder is blocked among them.
         folder = "/".join([self.path("libraries")] + ["d" * 200] * 12)
         os.makedirs(folder)
         names = [f"{folder}/libutil{i}.so" for i in range(150)]
@@ -160,9 +160,9 @@ class StalledDisk(t.Case):
         for name in names:
             shutil.copy(LIBRARY, name)
             say(f"open {name}")
-        t.wait_for(lambda: b"has made no progress for 2 s" in t.read(said))
+        t.wait_for(lambda: b"no data could be written to the recording for 2 s" in t.read(said))
         say("close-all")
-        time.sleep(2.5)  # the recorder looks at the mappings each second
+        time.sleep(2.5)  # the recorder reads the mappings each second
         self.thaw()
         self.memprof("detach", "-p", p.pid)
         self.assertEqual(rec.wait(120), 0, t.read(said))
@@ -170,7 +170,7 @@ class StalledDisk(t.Case):
         self.memprof("extract", f"{self.disk}/r", "-o", self.path("out"))
         with open(self.path("out/modules.csv"), newline="") as f:
             paths = [row["path"] for row in csv.DictReader(f)]
-        # Those that were met while it stood are there, and no other names.
+        # The recording has the libraries that were loaded while the recorder was blocked, and no wrong names.
         self.assertGreater(len(set(paths) & set(names)), 90)
         for path in paths:
             self.assertTrue(path in names or path[0] == "[" or os.path.exists(path), path)

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A thread may stand at any instruction of the allocator or of the hooks when we come and go.
+"""A thread can be at any instruction of the allocator or of the hooks when memprof attaches and detaches.
 
-A victim is single-stepped through malloc, calloc, realloc, posix_memalign and free, in the main and
-in another arena, with its locks, tcache and mmapped chunks.  MEMPROF_FULL=1 takes every distinct
-pc, else a sample that has all of the patched bytes."""
+A victim is single-stepped through malloc, calloc, realloc, posix_memalign and free, in the main and in
+another arena, with its locks, tcache and mmapped chunks.  MEMPROF_FULL=1 tests every distinct pc, otherwise
+the tests take a sample, which has all pcs in patched bytes."""
 import os
 import re
 import signal
@@ -35,7 +35,8 @@ class StopAnywhere(t.Case):
         return p, ptrace.Stepper(p.pid, tids[0] if which == "main" else tids[1])
 
     def distinct(self, s, wanted):
-        """Offsets of the pcs of one time round for which @wanted gives one, in the order they came."""
+        """Single-steps until no new pcs appear.  Return: the keys that wanted(pc) returned, in the order in
+        which they appeared."""
         seen = {}
         quiet = 0
         for _ in range(STEPS):
@@ -49,7 +50,7 @@ class StopAnywhere(t.Case):
         return list(seen)
 
     def sample(self, keys, first=()):
-        """All of @first, and evenly some of the others."""
+        """All keys that are in @first, and an even sample of the others."""
         if len(keys) <= SAMPLE:
             return set(keys)
         stride = len(keys) // SAMPLE + 1
@@ -64,13 +65,13 @@ class StopAnywhere(t.Case):
         return None
 
     def same(self, pid, before, where):
-        """Text, mappings and descriptors; the heap may have grown."""
+        """Checks text, mappings of code, descriptors and threads; the heap can have grown."""
         now = t.identity(pid)
         for what in ("text", "maps", "fds", "tasks", "copied text"):
             self.assertEqual(now[what], before[what], f"{what} at {where}")
 
     def windows(self):
-        """Offsets of the bytes that are patched, in libc."""
+        """The offsets in libc of the bytes that can be patched."""
         libc = "/lib/x86_64-linux-gnu/libc.so.6"
         names = "malloc|calloc|realloc|free|posix_memalign" if t.FULL else "malloc|free"
         syms = subprocess.check_output(["nm", "-D", "--defined-only", libc], text=True)
@@ -110,7 +111,7 @@ class StopAnywhere(t.Case):
         self.assertIn("ok", self.finish(p))
 
     def run_on(self, p):
-        """Hooks go in at this pc, the program runs on through them, and they come out."""
+        """Installs the hooks with the thread at its pc, lets the program run through them, removes them."""
         rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"),
                          stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         while self.session_state(p) != 3:
@@ -121,7 +122,7 @@ class StopAnywhere(t.Case):
         rec.send_signal(signal.SIGTERM)
         status = rec.wait(timeout=120)
         self.assertIn(status, (0, 15))
-        if status:  # on a busy machine it may have waited too short; its pages stayed
+        if status:  # on a busy machine, memprof can miss its deadline, and leave the agent's pages
             self.detach(p.pid)
         self.assertIsNone(p.poll())
 
@@ -141,7 +142,7 @@ class StopAnywhere(t.Case):
             while self.session_state(p) != 3:
                 self.assertIsNone(rec.poll())
                 time.sleep(0.005)
-            # It is at work some moments before it has let all threads go.
+            # The session is active some moments before memprof has released all threads.
             t.wait_for(lambda: b"\nTracerPid:\t0\n" in t.read(f"/proc/{p.pid}/task/{s.tid}/status"))
             s.grab()
             ours = [r for r in text_ranges(p.pid) if not r[2]]
@@ -165,13 +166,13 @@ class StopAnywhere(t.Case):
                 break
             s.leave_stopped()
             rec.send_signal(signal.SIGTERM)
-            # It is restored, and waits for the thread to come out of our code.
+            # memprof restores the text, then waits until the thread has left the agent's code.
             while self.session_state(p) == 3:
                 time.sleep(0.002)
             p.send_signal(signal.SIGCONT)
             status = rec.wait(timeout=120)
             self.assertIn(status, (0, 15), key)
-            if status:  # on a busy machine it may have waited too short; its pages stayed
+            if status:  # on a busy machine, memprof can miss its deadline, and leave the agent's pages
                 self.detach(p.pid)
             self.assertIsNone(p.poll(), f"died at {key}")
             s.grab()
@@ -189,19 +190,19 @@ class StopAnywhere(t.Case):
         self.assertIn("ok", self.finish(p))
 
     def test_allocator_main_arena(self):
-        """attach, record, detach at the allocator's instructions, main arena"""
+        """attach and detach with a thread at each instruction of the allocator, in the main arena"""
         self.in_allocator("main")
 
     def test_allocator_other_arena(self):
-        """the same in a thread's arena"""
+        """attach and detach with a thread at each instruction of the allocator, in a thread's arena"""
         self.in_allocator("other")
 
     def test_hooks_main_arena(self):
-        """detach at the instructions of hooks and trampolines"""
+        """detach with a thread at each instruction of the agent and the islands, in the main arena"""
         self.in_hooks("main")
 
     def test_hooks_other_arena(self):
-        """the same in a thread that has its own arena"""
+        """detach with a thread at each instruction of the agent and the islands, in a thread's arena"""
         self.in_hooks("other")
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Real programs give right answers while they are attached, recorded and detached."""
+"""Programs of many kinds work correctly while memprof attaches, records and detaches."""
 import glob
 import json
 import os
@@ -33,7 +33,7 @@ def library(pattern):
 
 class Targets(t.Case):
     def cycle(self, p, **kw):
-        """Attaches to @p and looks at the recording."""
+        """Attaches to @p, checks the recording and that the text is restored.  Return: the report."""
         before = t.identity(p.pid)
         r = self.report(self.record(p.pid, 0.6))
         self.assertGreater(r["totals"]["allocations"], 0)
@@ -46,26 +46,25 @@ class Targets(t.Case):
         self.assertGreaterEqual(r["losses"]["stacks_complete"] / total, least)
 
     def test_glibc(self):
-        """a threaded C program"""
+        """a C program with threads: recorded with complete stacks, and unharmed"""
         p = self.victim("verify")
         self.complete(self.cycle(p))
         self.assertIn("ok", self.finish(p))
 
     def test_static_glibc(self):
-        """a static glibc program"""
+        """a static glibc program: recorded with complete stacks, and unharmed"""
         p = self.victim("verify-static")
         self.complete(self.cycle(p))
         self.assertIn("ok", self.finish(p))
 
     def test_static_musl(self):
-        """a static musl program"""
+        """a static musl program: recorded, and unharmed"""
         p = self.victim("verify-musl-static")
         self.cycle(p)
         self.assertIn("ok", self.finish(p))
 
     def test_older_blocks(self):
-        """programs with the allocator inside: frees of blocks that are older than the recording are told
-        from those that glibc makes for itself when a thread ends"""
+        """frees of blocks older than the recording are counted apart from those that glibc makes itself"""
         for name in ("verify-static", "verify-musl-static", "verify"):
             with self.subTest(name):
                 p, f = self.victim(name, 2), self.path(name)
@@ -75,7 +74,7 @@ class Targets(t.Case):
                 self.assertIn("ok", self.finish(p))
                 recorder.communicate(timeout=120)
                 totals = self.report(f)["totals"]
-                # Each thread holds up to 200 blocks in 200 places, which it fills anew all the time.
+                # Each thread holds up to 200 blocks, which it replaces all the time.
                 self.assertGreater(totals["foreign_frees"], 100)
                 self.assertLessEqual(totals["foreign_frees"], 2 * 200 + 20)
                 self.assertEqual(totals["housekeeping_frees"] > 0, "musl" not in name)
@@ -84,7 +83,8 @@ class Targets(t.Case):
         return next(s for s in json.loads(self.memprof("status", "--json").stdout) if s["pid"] == pid)
 
     def stripped(self, compiler, *link):
-        """A static program without symbols, and its debug file where @link says."""
+        """Starts a static program without symbols, with its debug file at @link.
+        Return: the process, the debug file."""
         full, exe, debug = self.path("full"), self.path("bare"), self.path(os.path.join(*link))
         os.makedirs(os.path.dirname(debug), exist_ok=True)
         subprocess.run([compiler, "-O2", "-g", "-static", "-Wl,--build-id", "-D_GNU_SOURCE", f"-I{t.ROOT}", "-o", full,
@@ -97,7 +97,7 @@ class Targets(t.Case):
         return p, debug
 
     def test_static_stripped(self):
-        """static programs without symbols: hooked by those of their debug file, if that has their build-id"""
+        """static programs without symbols are hooked by a debug file with their build-id, else refused"""
         for compiler, link in (("gcc", ("bare.debug",)), ("musl-gcc", (".debug", "bare.debug"))):
             p, debug = self.stripped(compiler, *link)
             self.cycle(p)
@@ -108,13 +108,13 @@ class Targets(t.Case):
         for way in ("agent", "kernel"):
             r = self.memprof("attach", "-p", p.pid, "-o", self.path("never"), "--for", "100ms", "--via", way, status=9)
             self.assertRegex(r.stderr, r"^memprof: process \d+ \(bare\): bare is static and has no "
-                             "symbols: .* attach needs its symbols or its debug file [^\n]*; memprof leaks and heap need none\n$")
+                             "symbols, .* attach needs symbols or the debug file [^\n]*; memprof leaks and heap need neither\n$")
         self.assertFalse(os.path.exists(self.path("never")))
         self.assertIn("glibc malloc", self.memprof("heap", "-p", p.pid).stdout)
         self.assertIn("ok", self.finish(p))
 
     def test_exceptions(self):
-        """a C++ program that throws all the time"""
+        """a C++ program that throws exceptions all the time: recorded with complete stacks, and unharmed"""
         p = self.victim("throws")
         self.complete(self.cycle(p))
         self.assertIn("ok", self.finish(p))
@@ -133,27 +133,27 @@ class Targets(t.Case):
             self.assertIn("ok", self.finish(p))
 
     def test_jemalloc(self):
-        """jemalloc preloaded"""
+        """programs with jemalloc preloaded: recorded, nothing counts twice, and unharmed"""
         self.preload("libjemalloc.so.2", "jemalloc")
 
     def test_tcmalloc(self):
-        """tcmalloc preloaded"""
+        """programs with tcmalloc preloaded: recorded, nothing counts twice, and unharmed"""
         self.preload("libtcmalloc_minimal.so.4", "tcmalloc")
 
     def test_mimalloc(self):
-        """mimalloc preloaded"""
-        # Its operator new aborts instead of throwing: only the C program.
+        """a program with mimalloc preloaded: recorded, nothing counts twice, and unharmed"""
+        # mimalloc's operator new aborts instead of throwing, so only the C program is tested.
         self.preload("libmimalloc.so.2*", "mimalloc", ("verify",))
 
     def test_python(self):
-        """python3 with PYTHONMALLOC=malloc"""
+        """python3 with PYTHONMALLOC=malloc: recorded with complete stacks, and unharmed"""
         p = self.start("/usr/bin/python3", "-c", PYTHON, env=dict(os.environ, PYTHONMALLOC="malloc"))
         t.settle(p.pid)
         self.complete(self.cycle(p))
         self.assertIn("ok", self.finish(p))
 
     def test_redis(self):
-        """redis-server under redis-benchmark"""
+        """redis-server under redis-benchmark: recorded with complete stacks, and unharmed"""
         sock = self.path("redis.sock")
         p = self.start("redis-server", "--port", "0", "--unixsocket", sock, "--save", "", "--dir", self.dir)
         ping = lambda: subprocess.run(["redis-cli", "-s", sock, "ping"], text=True, capture_output=True).stdout
@@ -170,7 +170,7 @@ class Targets(t.Case):
         self.assertEqual(p.returncode, 0)
 
     def test_namespaces(self):
-        """a program in another mount and pid namespace, which has no file of memprof's"""
+        """a program in other mount and pid namespaces: recorded with its own thread ids, and unharmed"""
         p = self.start("unshare", "-m", "-p", "-f", "--mount-proc", f"{t.VICTIMS}/verify", "4")
         child = int(t.wait_for(lambda: t.read(f"/proc/{p.pid}/task/{p.pid}/children").split())[0])
         t.wait_for(lambda: t.read(f"/proc/{child}/comm") == b"verify\n")
@@ -178,7 +178,7 @@ class Targets(t.Case):
         before = t.identity(child)
         r = self.report(self.record(child, 0.6))
         self.complete(r)
-        # Threads have the numbers that they know themselves.
+        # The recording has the thread ids of the program's own pid namespace.
         own = {int(re.search(r"^NSpid:.*\s(\d+)$", t.read(f"/proc/{child}/task/{tid}/status").decode(), re.M)[1])
                for tid in os.listdir(f"/proc/{child}/task")}
         self.assertTrue(r["threads"])
@@ -189,7 +189,7 @@ class Targets(t.Case):
         self.assertIn("ok", out)
 
     def test_rust(self):
-        """a threaded Rust program, where rustc is at hand"""
+        """a Rust program with threads: recorded with complete stacks and names, and unharmed"""
         if not shutil.which("rustc"):
             self.skipTest("rustc is not installed")
         exe = self.path("rusty")
@@ -204,7 +204,7 @@ class Targets(t.Case):
         self.assertEqual((p.returncode, out), (0, "ok\n"))
 
     def test_late_library(self):
-        """a library that is loaded while recording gets its hooks"""
+        """a library that is loaded while memprof records is hooked, and each call counted"""
         lib = f"{t.VICTIMS}/liblate.so"
         code = ("import ctypes\nprint('ready', flush=True)\ninput()\nj=ctypes.CDLL(%r)\n"
                 "j.je_mallocx.restype=ctypes.c_void_p\nprint('loaded', flush=True)\ninput()\n"
@@ -225,7 +225,7 @@ class Targets(t.Case):
         self.assertEqual(c.get("je_dallocx"), 500)
 
     def test_fork(self):
-        """children of a recorded process run unharmed"""
+        """forked children of a recorded process run unharmed"""
         code = ("import os,select,sys\n"
                 "while not select.select([sys.stdin], [], [], 0.03)[0]:\n"
                 "    pid = os.fork()\n"

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Programs with a hard life are attached and let go again and again, and live on.
+"""Programs that stress threads, signals and stacks survive attaching and detaching many times.
 
 MEMPROF_FULL=1 makes 10,000 cycles on 64 threads, and 200 of each other kind."""
 import os
@@ -17,8 +17,8 @@ ENDINGS = 100 if t.FULL else 2
 
 class Torture(t.Case):
     def cycle(self, p, *more, status=(0,)):
-        """One attach, record, detach.  A process that made threads faster than they could be
-        stopped was left alone (17)."""
+        """Attaches, records, detaches once.  Return: memprof's status; 17 means that the process created
+        threads faster than memprof could stop them, and was left alone."""
         r = subprocess.run([t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"),
                             "--for", "20ms", *more], text=True, capture_output=True, timeout=120,
                            stdin=subprocess.DEVNULL)
@@ -29,7 +29,7 @@ class Torture(t.Case):
         return r.returncode
 
     def storm(self, *victim, status=(0,), cycles=STORM):
-        """Cycle after cycle; what each ended with."""
+        """Runs many cycles.  Return: the status of each."""
         p = self.victim(*victim)
         before = t.identity(p.pid)["text"]
         ends = []
@@ -43,7 +43,7 @@ class Torture(t.Case):
         return ends
 
     def test_64_threads(self):
-        """64 threads that allocate without pause; attached and let go without pause"""
+        """64 threads that allocate without pause survive attach and detach without pause"""
         p = self.victim("verify", 64, 100000 if t.FULL else 600)
         before = t.identity(p.pid)
         for i in range(CYCLES):
@@ -57,47 +57,47 @@ class Torture(t.Case):
         self.assertIn("ok", self.finish(p, timeout=120))
 
     def test_clone(self):
-        """threads are born and die all the time"""
+        """a program that creates and ends threads all the time survives attach and detach"""
         self.storm("torture", "clone", status=(0, 17))
 
     def test_fork(self):
-        """children are forked all the time, and allocate"""
+        """a program that forks children, which allocate, all the time survives attach and detach"""
         self.storm("torture", "fork")
 
     def test_spawn(self):
-        """posix_spawn and vfork all the time"""
+        """a program that calls posix_spawn and vfork all the time survives attach and detach"""
         self.storm("torture", "spawn")
 
     def test_long_vfork(self):
-        """a vfork() that lasts: its parent cannot stop, and is not waited for"""
+        """attach does not wait for a thread in a long vfork(), which cannot stop"""
         p = self.victim("torture", "vfork")
         r = self.report(self.record(p.pid, 0.3))
         self.assertGreater(r["totals"]["allocations"], 100)
         self.assertIn("ok", self.finish(p, timeout=30))
 
     def test_handlers(self):
-        """handlers on smallest alternate stacks, all the time, in malloc and hooks: they are left at once"""
+        """signal handlers on minimal alternate stacks, in malloc and hooks, do not keep detach waiting"""
         ends = self.storm("torture", "handlers", cycles=max(STORM, 8))
         self.assertGreaterEqual(ends.count(0), len(ends) * 7 // 8)
 
     def test_jumps(self):
-        """handlers leave malloc and hooks by siglongjmp"""
+        """signal handlers that leave malloc and hooks by siglongjmp survive attach and detach"""
         self.storm("torture", "jumps")
 
     def test_cancel(self):
-        """threads are cancelled anywhere"""
+        """a program that cancels threads anywhere survives attach and detach"""
         self.storm("torture", "cancel", status=(0, 17))
 
     def test_exceptions(self):
-        """exceptions all the time"""
+        """a program that throws exceptions all the time survives attach and detach"""
         self.storm("throws")
 
     def test_fibers(self):
-        """fibers whose stacks come and go"""
+        """a program with fibers, whose stacks it maps and unmaps, survives attach and detach"""
         self.storm("torture", "fibers")
 
     def test_leader_gone(self):
-        """the first thread has ended, the others live on: /proc/PID is empty"""
+        """attach records a process whose first thread has ended, so that /proc/PID/maps is empty"""
         p = self.victim("torture", "leaderless")
         with open(f"/proc/{p.pid}/maps") as maps:
             self.assertEqual(maps.read(), "")
@@ -113,7 +113,7 @@ class Torture(t.Case):
         self.assertIn("ok", self.finish(p, timeout=120))
 
     def ending(self, mode):
-        """It ends by itself while it is being attached or recorded."""
+        """Attaches to a program that ends by itself meanwhile, or while it is recorded or detached."""
         for i in range(ENDINGS):
             p = self.start(f"{t.VICTIMS}/torture", mode)
             time.sleep(0.3)
@@ -121,21 +121,21 @@ class Torture(t.Case):
                              stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
             if i % 2:
                 time.sleep(1.1)
-                rec.send_signal(signal.SIGTERM)  # it ends in the middle of detaching, or not
+                rec.send_signal(signal.SIGTERM)  # the program can end in the middle of detaching
             out, _ = p.communicate(timeout=60)
             self.assertEqual((p.returncode, out), (0, "ok\n"))
             self.assertIn(rec.wait(timeout=120), (0, 3, 15, 17))
             if rec.returncode == 0:
                 r = self.report(self.path("r"))
-                if r["runtime"]["secs"] or r["runtime"]["fract_nsecs"] > 200e6:  # else it came too late
+                if r["runtime"]["secs"] or r["runtime"]["fract_nsecs"] > 200e6:  # else attach came too late
                     self.assertGreater(r["totals"]["allocations"], 0)
 
     def test_exec(self):
-        """another thread calls exec while attached: the new program is not touched"""
+        """a thread calls exec while memprof attaches, records or detaches: the new program is unharmed"""
         self.ending("exec")
 
     def test_exit(self):
-        """another thread calls exit while attached: what was recorded is there"""
+        """a thread calls exit while memprof attaches, records or detaches: the recording can be read"""
         self.ending("exit")
 
 

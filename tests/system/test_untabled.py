@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Stacks through code without unwind tables: frames are found where functions keep frame pointers, and
-none is made up where they do not.  Real programs: JIT code, C called by Go, a browser."""
+"""Stacks through code without unwind tables: memprof finds the callers of functions that keep frame pointers,
+and invents none for functions that do not.  Also tests real programs: JIT code, C called by Go, a browser."""
 import http.client
 import json
 import os
@@ -16,7 +16,7 @@ import memprof_test as t
 
 
 def names(group):
-    """Functions, outermost first; "-" for code that is in no file."""
+    """Names of the functions, outermost first; "-" for code that is in no file."""
     return ["-" if re.fullmatch("0x[0-9a-f]+", f["function"]) else f["function"].split("(")[0]
             for f in group["backtrace"]]
 
@@ -27,10 +27,10 @@ def complete(report):
 
 @unittest.skipUnless(os.uname().machine == "x86_64", "only there callers are found by frame pointers")
 class Untabled(t.Case):
-    leader = None  # of a process group whose members write to the test's folder
+    leader = None  # pid of the leader of a process group whose members write to the test's folder
 
     def tearDown(self):
-        """Removes the folder once no process of the group writes to it: cleanups would run too late."""
+        """Ends the process group before the folder is removed; cleanups would run too late for that."""
         if self.leader:
             t.wait_for(self.group_is_gone)
         super().tearDown()
@@ -41,11 +41,11 @@ class Untabled(t.Case):
         except ProcessLookupError:
             return True
         for p in self.started:
-            p.poll()  # a zombie belongs to its group, too
+            p.poll()  # reaps zombies, which also belong to the group
         return False
 
     def test_frame_pointers(self):
-        """C++ to C++ through functions without tables: with frame pointers complete, else cut off there"""
+        """stacks through functions without tables are complete with frame pointers, else cut off there"""
         p = self.start(f"{t.VICTIMS}/untabled")
         lines = [p.stdout.readline().split() for _ in range(12)]
         f = self.record(p.pid, 1)
@@ -71,10 +71,10 @@ class Untabled(t.Case):
         out = self.memprof("report", f).stdout
         self.assertRegex(out, r"[1-9]\d* stacks of [0-9,]+ allocations: callers found by frame pointers")
         self.assertRegex(out, r"\d stacks of [0-9,]+ allocations: ends in untabled, code without unwind information")
-        self.assertRegex(out, r"\d stacks of [0-9,]+ allocations: ends in no file, code that the program made")
+        self.assertRegex(out, r"\d stacks of [0-9,]+ allocations: ends in no file, code that the program generated")
 
     def test_kept_by_copies(self):
-        """what a stack relies on is in the recording: merged and stripped ones say the same"""
+        """merged recordings keep which stacks rely on frame pointers, and where stacks are incomplete"""
         p = self.start(f"{t.VICTIMS}/untabled")
         p.stdout.readline()
         f = self.record(p.pid)
@@ -87,7 +87,7 @@ class Untabled(t.Case):
         self.assertEqual(got["incomplete_stacks"], wanted["incomplete_stacks"])
 
     def test_node(self):
-        """node: from C++ through V8's built-in functions and compiled code to C++ and main"""
+        """stacks of node lead from C++ through V8's built-in functions and compiled code to _start"""
         program = shutil.which("node") or self.skipTest("no node")
         p = self.start(program, "-e", "require('zlib'); setInterval(() => { for (let i = 0; i < 50; i++) "
                        "require('zlib').deflate('x'.repeat(10000), () => {}); }, 1);")
@@ -102,7 +102,7 @@ class Untabled(t.Case):
             self.assertLess(stack.index("uv_run"), stack.index("Builtins_JSEntry"))
 
     def test_go(self):
-        """Go: stacks of C are unwound into the goroutine that called it"""
+        """stacks of C code called by Go lead into the goroutine that called it"""
         p = self.victim("cgo", 2)
         report = self.report(self.record(p.pid))
         self.finish(p)
@@ -116,7 +116,7 @@ class Untabled(t.Case):
         self.assertLessEqual(tops, {"runtime.goexit", "runtime.mstart", "runtime.rt0_go", "_start", "clone3", "__clone3"})
 
     def test_java(self):
-        """Java that was told to keep frame pointers: complete; else it is said where stacks end"""
+        """stacks of Java are complete if it keeps frame pointers; else reports say where they end"""
         if not shutil.which("java") or not os.path.exists(f"{t.VICTIMS}/Churn.class"):
             self.skipTest("no JDK")
         for option, least in (("-XX:+PreserveFramePointer", 0.9), ("-XX:-PreserveFramePointer", 0)):
@@ -130,7 +130,7 @@ class Untabled(t.Case):
             self.assertGreaterEqual(reasons.get("generated_code", 0), left / 2)
 
     def test_chromium(self):
-        """chromium: nearly no call frame information; stacks are complete up to the start of the thread"""
+        """stacks of chromium, which has nearly no call frame information, are complete by frame pointers"""
         program = "/usr/bin/chromium"
         if not os.path.exists(program):
             self.skipTest("package chromium is not installed (scripts/setup check others)")
@@ -159,7 +159,7 @@ class Untabled(t.Case):
         self.assertGreater(report["frame_pointer_stacks"]["count"], 0.8 * report["losses"]["stacks_total"])
 
     def test_qemu(self):
-        """qemu: through translated code, for which it tells debuggers the rules, to where the thread begins"""
+        """stacks of qemu lead through translated code, by rules that qemu registers for debuggers"""
         program = "/usr/bin/qemu-system-x86_64"
         if not os.path.exists(program):
             self.skipTest("package qemu-system-x86 is not installed (scripts/setup check others)")
@@ -180,7 +180,7 @@ class Untabled(t.Case):
                 say("qmp_capabilities")
                 attached = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", rec)
                 self.wait_recorded(p.pid)
-                say("system_reset")  # its firmware sets up the devices once more
+                say("system_reset")  # the firmware sets up the devices again
                 t.wait_for(lambda: next(r["events"] for r in json.loads(self.memprof("status", "--json").stdout)
                                         if r["pid"] == p.pid) > 10000)
                 self.detach(p.pid)

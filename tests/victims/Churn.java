@@ -2,7 +2,7 @@
 
 import java.util.zip.Deflater;
 
-/** Threads that allocate on Java's heap and, by zlib, with malloc; ends by SIGTERM with "ok". */
+/** Threads allocate on Java's heap and, through zlib, by malloc.  Prints "ok" and ends at SIGTERM. */
 public class Churn {
     static volatile boolean stop;
 

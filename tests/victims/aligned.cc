@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Aligned operator new of sizes that are no multiple of the alignment, also where it fails.
+// Calls aligned operator new with sizes that are not multiples of the alignment, also with sizes so
+// large that it fails.
 #include <cstdio>
 #include <cstdlib>
 #include <new>
@@ -36,7 +37,7 @@ static __attribute__((noinline)) void free_all()
 				std::align_val_t(128));
 }
 
-// The second call fails too, in a handler that gives up by an exception of its own.
+// Both calls fail: the new handler throws std::bad_alloc.
 static int fail()
 {
 	volatile size_t huge = 1ul << 62;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* No victim: prints what the agent in process PID has counted, from its session block. */
+/* Not a victim, but a tool for the tests: reads the session block of process PID and prints what
+ * the agent has counted. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

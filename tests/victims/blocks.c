@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Knows all of its blocks: every allocation of the process, libraries included, goes through
- * wrappers that keep a table (addresses complemented, so that the table is no root).
+ * Records all of its blocks in a table: every allocation of the process, including those of
+ * libraries, goes through wrappers.  The table has the complements of the addresses, so that it is
+ * not a root.
  *
  *	blocks park|run THREADS [noncontig] [foreign] [leaks N]
  *
- * park: threads work for a while, then wait; run: they go on.  Then writes "table ADDR SLOTS" and,
- * for planted leaks, "leak ADDR SIZE" lines (addresses complemented there too), and "ready".
+ * The threads work for a while.  Then they wait (park) or continue to work (run).  Prints a line
+ * "leak ADDR SIZE" for each of N planted leaks (ADDR is the complement of the address), then "table
+ * ADDR SLOTS" and "ready".  noncontig: brk() fails, so the heap is not contiguous.  foreign: the
+ * program calls sbrk() itself.
  */
 #include <fcntl.h>
 #include <malloc.h>
@@ -20,11 +23,11 @@
 #include <unistd.h>
 
 #define SLOTS (1u << 21)
-#define HELD  10000 /* blocks a thread holds at most */
+#define HELD  10000 /* maximum number of blocks of a thread */
 #define LOOPS 60000
 
 struct slot {
-	_Atomic uint64_t addr; /* complemented; 0 free, 1 was used */
+	_Atomic uint64_t addr; /* complement of the address; 0: free; 1: was used */
 	_Atomic uint64_t size;
 };
 static struct slot *table;
@@ -195,7 +198,7 @@ static void *work(void *arg)
 		} else if (!*p) {
 			*p = r % 8 == 3 ? calloc(1, some_size(r >> 3)) : malloc(some_size(r >> 3));
 		}
-		/* What the allocator left in it may be pointers. */
+		/* Overwrite what the allocator left in it, which can be pointers. */
 		if (*p)
 			memset(*p, 0x22, malloc_usable_size(*p));
 		if (i == LOOPS)
@@ -220,7 +223,7 @@ static __attribute__((noinline)) void plant(size_t count)
 	}
 }
 
-/* What plant() left in registers and below the stack pointer is no reason to keep a block. */
+/* Clears registers and the stack below the stack pointer, where plant() left addresses. */
 static __attribute__((noinline)) void clear_stack(void)
 {
 	volatile char room[16384];
@@ -244,7 +247,7 @@ int main(int argc, char **argv)
 					note(REAL(malloc)(1000));
 			}
 		} else if (!strcmp(argv[i], "noncontig")) {
-			/* Somebody maps a page right behind the heap: brk() fails from now on. */
+			/* Map a page right after the heap: brk() fails from now on. */
 			mmap(sbrk(0), 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
 			     0);
 		} else if (!strcmp(argv[i], "leaks")) {

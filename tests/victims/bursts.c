@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Blocks of the sizes of fastbins are made and freed in bursts, and each burst, for each byte that
- * is read, ends in a block so large that the allocator joins the free ones (malloc_consolidate()).
- * Each block has a pointer to it until it is free, and none afterwards.
+ * Allocates and frees blocks of fastbin sizes in bursts.  Each burst ends when a byte is read: then
+ * it allocates a block so large that the allocator joins the free ones (malloc_consolidate()). Each
+ * block has a pointer to it until it is freed, and none afterwards.
  *
- *	bursts one|two	threads; the second one waits, so that the allocator takes its locks
- *	bursts ending	a thread that fills its tcache and ends, after a byte was read
+ *	bursts one|two	threads; the second one waits, so that the allocator uses locks
+ *	bursts ending	a thread fills its tcache and ends after a byte was read
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ static __attribute__((noinline)) void join(void)
 	}
 }
 
-/* Every second block stays, so that not all are joined with one another. */
+/* Frees every second block, so that the free ones cannot all be joined. */
 static void burst(size_t size)
 {
 	for (int i = 0; i < 2 * BURST; i++) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* At a line on stdin allocates BLOCKS blocks from each of 2^LEVELS stacks, LEVELS + DEEPER frames
- * deep and some, says "done" and keeps them until another line.  Usage: bushy LEVELS BLOCKS
- * [DEEPER] */
+/* Usage: bushy LEVELS BLOCKS [DEEPER].  After a character on stdin, allocates BLOCKS blocks from
+ * each of 2^LEVELS stacks, which have LEVELS + DEEPER frames and some more.  Prints "done" and
+ * keeps the blocks until the next character. */
 #include <stdio.h>
 #include <stdlib.h>
 
 static int blocks;
 static void *volatile last;
 
-/* Nobody makes jumps of these calls, nor of the two one. */
+/* The barriers keep the compiler from making tail calls and from merging the two calls. */
 static __attribute__((noinline)) void grow(int level)
 {
 	if (!level) {

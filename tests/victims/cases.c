@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Places where a pointer can be, and ways to lose one.
+ * Cases of leak detection: places where a pointer can be, and ways to lose one.
  *
- *	cases list		names and how many blocks each leaks
- *	cases NAME		sets it up, says "expect N" and "ready", and waits
+ *	cases list		prints the names, and how many blocks each case leaks
+ *	cases NAME		sets up the case, prints "expect N" and "ready", and waits
  *
- * Built with -fsanitize=leak and -DWITH_LSAN it has LeakSanitizer judge instead of waiting.
+ * Built with -fsanitize=leak and -DWITH_LSAN, it runs LeakSanitizer's check instead of waiting.
  */
 #include <linux/futex.h>
 #include <pthread.h>
@@ -23,7 +23,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#define N 10 /* blocks a case makes */
+#define N 10 /* blocks of a case */
 
 #if defined(__x86_64__)
 #define SAVED_REGISTER "rbx"
@@ -271,7 +271,7 @@ static void large_holder_freed(void)
 {
 	void **p = block(5000);
 
-	global[0] = block(100); /* keeps it from the top */
+	global[0] = block(100); /* keeps p from bordering on the top chunk */
 	p[200] = block(100);
 	free(p);
 }
@@ -414,8 +414,8 @@ static void *wait_with_mapping(void *arg)
 	return arg;
 }
 
-/* As free() of an aligned block in a mapping of its own has it: only the mapping is in a register,
- * and glibc's prev_size says how far inside the block is. */
+/* The state inside free() of an aligned block that is a mapping of its own: only the mapping's
+ * address is in a register; glibc's prev_size has the offset of the block in it. */
 static void in_munmap(void)
 {
 	uintptr_t *p;
@@ -437,8 +437,8 @@ static void of_libraries(void)
 	tzset();
 }
 
-/* As a just-in-time compiler has it: addresses are operands of instructions, at odd places; the
- * code is not writable any more. */
+/* Addresses as a just-in-time compiler stores them: as operands of instructions, not aligned, in
+ * code that is no longer writable. */
 static void in_made_code(void)
 {
 #ifdef __x86_64__
@@ -523,7 +523,7 @@ static const struct {
 };
 #define NCASES (sizeof(cases) / sizeof(cases[0]))
 
-/* Values of finished calls are in no live frame. */
+/* Clears the stack below the stack pointer, where finished calls left addresses. */
 static __attribute__((noinline)) void clear_stack(void)
 {
 	volatile char room[4096];

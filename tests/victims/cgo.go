@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-// Goroutines that allocate by C's malloc and free all the time; ends by SIGTERM with "ok".
+// Goroutines call C's malloc and free in a loop.  Prints "ok" and ends at SIGTERM.
 // usage: cgo GOROUTINES
 package main
 

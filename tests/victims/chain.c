@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A list of 10,000 blocks, each known only to the one before; says where the middle one is, and
- * waits for the end of its input. */
+/* Makes a list of 10,000 blocks, each referenced only by the block before.  Prints the address of
+ * the middle block and waits for the end of stdin. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * churn THREADS [PAUSE_US]: each thread replaces its blocks all the time, with a sleep of PAUSE_US
- * after each if it is not 0.  Ends by SIGTERM with "ok".
+ * churn THREADS [PAUSE_US]: each thread replaces its blocks in a loop and sleeps PAUSE_US after
+ * each, unless it is 0.  Prints "ok" and ends at SIGTERM.
  */
 #include <pthread.h>
 #include <signal.h>

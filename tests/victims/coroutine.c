@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * An allocator that switches coroutines: SIGUSR1 makes a coroutine call malloc(), which switches
- * back to the main stack before it returns; SIGUSR2 lets it return.  The main stack allocates all
- * the time.  Prints "parked" and "returned"; ends by SIGTERM with "ok".
+ * An allocator that switches coroutines: at SIGUSR1 a coroutine calls malloc(), which switches back
+ * to the main stack before it returns.  At SIGUSR2 this malloc() returns.  The main stack allocates
+ * in a loop.  Prints "parked" and "returned", and "ok" when SIGTERM ends it.
  */
 #include <signal.h>
 #include <stdbool.h>
@@ -31,7 +31,7 @@ __attribute__((noinline)) void *malloc(size_t size)
 {
 	void *block;
 
-	calls++; /* before the first call there is room for a hook */
+	calls++; /* makes room for a hook before the first call */
 	block = __libc_malloc(size);
 	if (switches) {
 		switches = false;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A restartable sequence (x86-64), with the area that the C library has registered. */
+/* A restartable sequence (x86-64); uses the rseq area that the C library has registered. */
 #ifndef VICTIMS_COUNT_ONCE_H
 #define VICTIMS_COUNT_ONCE_H
 
 #if defined(__x86_64__)
 #include <sys/rseq.h>
 
-/* One more on this CPU's counter: read, a while, written back.  Return: whether it was done. */
+/* Increments this CPU's counter: reads it, computes for a while, writes it.  Return: 1, or 0 if the
+ * sequence was aborted. */
 static int count_once(struct rseq *rs, long (*counter)[8])
 {
 	__asm__ goto(".pushsection __rseq_cs, \"aw\"\n.balign 32\n"

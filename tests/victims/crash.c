@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Says "ready" and crashes when its stdin ends, in a function with a known stack, while other
- * threads allocate: "segv" writes to address 0, "free" frees a block twice, so that the C library
- * aborts inside of free().
+ * Prints "ready" and crashes when its stdin ends, in a function with a known stack, while other
+ * threads allocate.  "segv": writes to address 0.  "free": frees a block twice, so that the C
+ * library aborts inside free().
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * crowd storm LIBRARY...: threads load and unload the libraries and call their malloc and free.
- * crowd edge LIBRARY...: the same, and the page behind each thread's stack comes and goes.
- * crowd short N: at a line on stdin N threads, some at a time, allocate ten blocks of 777 bytes
- * each and free nine of them; then "done".
+ *
+ * crowd edge LIBRARY...: as storm; other threads map and unmap the page after each thread's stack.
+ *
+ * crowd short N: at each line on stdin, N threads, a few at a time, allocate ten blocks of 777
+ * bytes each and free nine of them; then prints "done".
+ *
  * crowd many N: N threads wait; each has a block of 777 bytes.
  *
- * Says "ready"; at SIGTERM it says "ok" when all it saw was right.
+ * Prints "ready", and at SIGTERM "ok" if all contents of blocks were right.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -116,7 +119,7 @@ static void make(pthread_t *thread, void *(*fn)(void *), size_t arg, void *stack
 	pthread_attr_destroy(&attr);
 }
 
-/* By system calls of its own, as the dynamic linker unmaps libraries: no hook sees them. */
+/* Unmaps by a direct system call, as the dynamic linker does, which no hook sees. */
 static void *come_and_go(void *page)
 {
 	while (!ended) {
@@ -129,7 +132,7 @@ static void *come_and_go(void *page)
 	return NULL;
 }
 
-/* A stack behind which a page comes and goes. */
+/* Return: a stack followed by one more page. */
 static void *stack_with_edge(void)
 {
 	char *stack =
@@ -213,7 +216,7 @@ int main(int argc, char **argv)
 
 	if (argc < 3)
 		return 2;
-	alarm(600); /* a test that dies leaves nothing behind */
+	alarm(600); /* end even if the test has died */
 	libraries = argv + 2;
 	nlibraries = argc - 2;
 	if (!strcmp(argv[1], "short")) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Counts blocks that come with other bytes than zeros, until SIGTERM: before and after every byte
- * of a block is overwritten and given back. */
+/* Counts new blocks that contain bytes other than zero.  Overwrites all bytes of each block before
+ * it frees it.  Prints the counts at SIGTERM, and at SIGUSR1, when it also resets them. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Counts its own calls: THREADS threads make OPS operations each on a shared table of blocks
- * (blocks are freed by whoever comes by), then the truth is printed as JSON.
- * With a third argument it waits for a line on stdin before it starts and repeats rounds between
- * markers (a malloc of 7000001 and one of 7000002 bytes) until a line comes again.
+ * Counts its own calls: THREADS threads make OPS operations each on a shared table of blocks, so
+ * that any thread can free a block.  Then prints the counts and the live blocks as JSON.
+ * With a third argument it waits for a line on stdin before it starts, allocates markers before and
+ * after the operations (7000001 and 7000002 bytes), and waits for another line before it ends.
  */
 #include <pthread.h>
 #include <malloc.h>
@@ -46,7 +46,7 @@ static struct slot take(unsigned int i)
 	return s;
 }
 
-/* Puts a block back; if another one came meanwhile, it is handed back to be freed. */
+/* Puts a block into a slot.  Return: the block that another thread has put there, to be freed. */
 static struct slot put(unsigned int i, struct slot s)
 {
 	struct slot old;

@@ -3,11 +3,11 @@
  * A program with threads that executes itself again:
  *
  *	execs THREADS live|dead|main asked	at each line that it reads
- *	execs THREADS live|dead|main MICROS	all the time, each image after at most MICROS
+ *	execs THREADS live|dead|main MICROS	in a loop, each image after less than MICROS us
  *
- * live: the main thread waits, another thread calls execv(); dead: the main thread has ended
- *before; main: the main thread calls it.  Each image says "image N PID" once its threads are there,
- *in the second form every hundredth.  When its standard input is closed: "ok N".
+ * live: the main thread waits and another thread calls execv().  dead: the same, but the main
+ * thread has ended before.  main: the main thread calls execv().  Each image (in the second form
+ * each hundredth) prints "image N PID" when its threads run.  At the end of stdin prints "ok N".
  */
 #include <pthread.h>
 #include <poll.h>
@@ -24,7 +24,7 @@ static pthread_t main_thread;
 static char **args;
 static long image;
 
-/* Half of them compute, half of them wait in the kernel. */
+/* Half of these threads compute, the other half wait in the kernel. */
 static void *other(void *arg)
 {
 	there++;

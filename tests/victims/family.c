@@ -2,11 +2,12 @@
 /*
  *	family [PAUSE]
  *
- * A server that forks while its threads allocate without pause, or with PAUSE microseconds after
- * every 10000 blocks.  Lines on stdin: "fork" (a child; its pid is printed), "storm N" (N children
- * that allocate, check and end, and N that are spawned), "exec PROGRAM" (in a child that has
- * allocated before; its pid is printed), "quit".  A child leaks ten blocks of 5000 bytes on SIGUSR1
- * and says "done"; it forks another one on SIGUSR2 and says its pid.
+ * A server that forks while its threads allocate without pause, or with a pause of PAUSE
+ * microseconds after every 10000 blocks.  Commands on stdin: "fork" (makes a child, prints its
+ * pid), "storm N" (forks N children that allocate, check and end, and spawns N others), "exec
+ * PROGRAM" (executes it in a child that has allocated, prints its pid), "quit".  At SIGUSR1 a child
+ * leaks ten blocks of 5000 bytes and prints "done".  At SIGUSR2 it forks a child and prints its
+ * pid.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -86,7 +87,7 @@ static _Noreturn void child(void)
 			pid_t pid = fork();
 
 			if (!pid)
-				continue; /* it lives as its parent does */
+				continue; /* the new child does what its parent does */
 			snprintf(line, sizeof(line), "%d\n", pid);
 			say(line);
 			continue;

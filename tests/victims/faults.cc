@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Touches pages, so many by each of its functions, after a line on stdin (at once, when that is
-// closed), then writes what it touched on stdout: lines of JSON with function, address and bytes of
-// the pages and how many faults that takes.  Into the file of its argument go lines "ADDRESS PC PC
-// PC ...": a page that one function touched and the return addresses that libgcc's unwinder found
-// there, innermost first, from the caller of that function on.
+// Waits for a character or the end of stdin.  Then each of its functions touches a known number of
+// pages.  Prints lines of JSON: the function, address and bytes of its pages, and the number of
+// faults that they take.  Writes lines "ADDRESS PC PC PC ..." to the file FILE (the argument): a
+// page that touch_and_tell() touched, and the return addresses that libgcc's unwinder found there,
+// innermost first, beginning with the one in that function's caller.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -41,7 +41,7 @@ void tell(const char *function, const void *p, size_t bytes, size_t faults)
 	       function, reinterpret_cast<unsigned long>(p), bytes, faults);
 }
 
-// Pages nobody has touched, none of them huge, for @function.
+// Maps untouched pages for @function, none of them huge.
 char *fresh(const char *function, size_t pages, size_t faults)
 {
 	void *p =
@@ -49,7 +49,7 @@ char *fresh(const char *function, size_t pages, size_t faults)
 
 	if (p == MAP_FAILED)
 		_exit(3);
-	(void)madvise(p, pages * page, MADV_NOHUGEPAGE); // refused where there are none
+	(void)madvise(p, pages * page, MADV_NOHUGEPAGE); // fails on kernels without huge pages
 	tell(function, p, pages * page, faults);
 	return static_cast<char *>(p);
 }
@@ -81,7 +81,7 @@ __attribute__((noinline)) void touch_by_read(char *p, size_t n)
 	close(fd);
 }
 
-// Each page twice: it is given back in between.
+// Touches each page twice, and gives it back to the kernel in between.
 __attribute__((noinline)) void touch_again(volatile char *p, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -127,7 +127,7 @@ __attribute__((noinline)) int touch_deep(volatile char *p, int depth)
 namespace
 {
 
-// A leaf that never returns to a place after its call: the comparison function of qsort.
+// A page touched in a callback: the comparison function of qsort.
 char *sorted;
 int compare(const void *a, const void *b)
 {

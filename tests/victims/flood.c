@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Allocates faster than anybody can write down: for every line on stdin THREADS threads make OPS
- * operations each, malloc and free of a block that is 64 operations old, then the truth so far is
- * printed as JSON.  At the end of stdin it ends; 16 blocks a round stay.  "deep" leaks 200 blocks
- * with as many different stacks instead, "many" half a million.
+ * Allocates faster than a recorder can write: at each line on stdin, THREADS threads make OPS
+ * operations each.  An operation is a malloc, and a free of the block that is 64 operations old. 16
+ * blocks of each round stay.  The line "deep" leaks 200 blocks with 200 different stacks instead,
+ * the line "many" half a million blocks.  After each line prints the sums so far as JSON.  Ends at
+ * the end of stdin.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -59,7 +60,7 @@ static void flood(long thread)
 
 void *kept[256];
 
-/* One block stays at each depth: as many different stacks. */
+/* Leaks one block at each depth, each from another stack. */
 static __attribute__((noinline)) void deep(int depth)
 {
 	kept[depth] = malloc(100 + (size_t)depth);
@@ -71,7 +72,7 @@ static __attribute__((noinline)) void deep(int depth)
 	__asm__ volatile("" ::: "memory"); /* no tail call */
 }
 
-/* Blocks that stay. */
+/* Leaks @n blocks. */
 static void many(int n)
 {
 	for (int i = 0; i < n; i++) {
@@ -103,7 +104,7 @@ int main(int argc, char **argv)
 	static char out[4096];
 
 	ops = argc > 2 ? atol(argv[2]) : 100000;
-	setvbuf(stdout, out, _IOLBF, sizeof(out)); /* its own buffer is no event of ours */
+	setvbuf(stdout, out, _IOLBF, sizeof(out)); /* so that stdio does not allocate a buffer */
 	pthread_barrier_init(&begin, NULL, (unsigned int)threads);
 	pthread_barrier_init(&end, NULL, (unsigned int)threads);
 	for (long i = 1; i < threads; i++) {

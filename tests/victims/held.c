@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Threads that wait in the kernel, each with a block of which only a register has the address.
+ * Threads wait in the kernel.  Each has a block whose address is only in a register.
  *
  *	held THREADS
  */
@@ -26,7 +26,7 @@
 
 static pthread_barrier_t all;
 
-/* What malloc() left of the address below the stack pointer. */
+/* Overwrites copies of the address that malloc() left below the stack pointer. */
 static void __attribute__((noinline)) scrub(void)
 {
 	char below[16384];

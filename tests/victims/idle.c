@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* As many idle threads as wanted; prints "ready" when they are there, ends with its stdin. */
+/* Makes a given number of idle threads, prints "ready", and ends at the end of stdin. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Keeps 1000 blocks of 100 bytes in each of PHASES phases, by each of the functions below.
- * Usage: kept PHASES */
+/* Usage: kept PHASES.  In each of PHASES phases, each of the functions keep_* below allocates 1000
+ * blocks of 100 bytes that are never freed. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #define BLOCKS	1000
 #define THREADS 100
 
-/* Read by nobody: a compiler has to make each block. */
+/* Volatile, so that the compiler cannot remove an allocation. */
 static void *volatile last;
 
 static __attribute__((noinline)) void keep(int n)
@@ -24,7 +24,7 @@ static __attribute__((noinline)) void *keep_in_one_thread(void *arg)
 	return arg;
 }
 
-/* So few that nearly all threads end before their first sample. */
+/* Each thread allocates so little that it most likely ends without a sample. */
 static __attribute__((noinline)) void *keep_in_many_threads(void *arg)
 {
 	keep(BLOCKS / THREADS);

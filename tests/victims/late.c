@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* An allocator of its own, to be loaded while a recording runs: jemalloc's entry points, blocks
- * from one array. */
+/* A library to be loaded while memprof records: an allocator with jemalloc's entry points that
+ * takes blocks from an array. */
 #include <stddef.h>
 
 void *je_mallocx(size_t size, int flags);

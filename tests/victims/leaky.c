@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A small service with two leaks: sessions that are never closed (184 bytes each) and a cache
- * that only grows (1000 bytes each).  All else is freed.  Prints its truth at SIGTERM.
+ * A small service with two leaks: sessions that are never closed (184 bytes each) and a cache that
+ * only grows (1000 bytes each).  It frees all other blocks.  At SIGTERM prints what it leaked.
  */
 #include <pthread.h>
 #include <signal.h>

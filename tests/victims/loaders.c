@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Loads libraries and calls their allocators by command, one a line on stdin, answered by "done":
+ * Loads libraries and calls their allocators.  Reads one command per line and answers "done":
  *
  *	open FILE	dlopen
- *	space FILE	dlmopen in a namespace of its own
- *	new N		N times the library's operator new (100 bytes) and delete
+ *	space FILE	dlmopen in a new namespace
+ *	new N		N times the last library's operator new (100 bytes) and delete
  *	blocks N	N times its malloc (200 bytes) and free
  *	keep N		N times its malloc (300 bytes)
  *	own N		N times this program's malloc (400 bytes) and free
- *	close		dlclose of the last one
- *	close-all	dlclose of all, the last one first
- *	fork		a child, whose pid is printed: at SIGUSR1 it does "blocks 100", says "child
- *ok" and ends
+ *	close		dlclose of the last library
+ *	close-all	dlclose of all libraries, the last one first
+ *	fork		makes a child and prints its pid
+ *
+ * At SIGUSR1 such a child does "blocks 100", prints "child ok" and ends.
  */
 #include <dlfcn.h>
 #include <signal.h>
@@ -127,7 +128,7 @@ int main(void)
 {
 	char line[4200];
 
-	alarm(600); /* a test that dies leaves nothing behind */
+	alarm(600); /* end even if the test has died */
 	while (fgets(line, sizeof(line), stdin)) {
 		obey(line);
 		puts("done");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Allocates BLOCKS blocks of 16 bytes once a line has come on stdin, says so, and keeps them until
- * another line.  Usage: many BLOCKS */
+/* Usage: many BLOCKS.  At a line on stdin allocates BLOCKS blocks of 16 bytes, prints that it has,
+ * and keeps them until the next line. */
 #include <stdio.h>
 #include <stdlib.h>
 

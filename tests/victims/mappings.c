@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A process with very many mappings, as allocators with guard pages and runtimes with a heap of
- * their own have.
+ * A process with very many mappings, like those with allocators that use guard pages.
  *
- *	mappings N	N mappings of one page, of which every second one can be written and was
+ *	mappings N	N mappings of one page; every second one is writable and was written
  *
- * Prints "ready" and ends with its stdin; then it prints the longest time for which one of its
- * threads did not come to run, and the sum of all that were longer than 2 ms, in microseconds.
+ * Prints "ready".  At the end of stdin prints, in microseconds, the longest time for which one of
+ * its threads did not run, and the sum of such times longer than 2 ms.
  */
 #include <pthread.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Two threads, "keeper" and "other", until SIGTERM.  Each allocates three blocks of its own size
- * (100 and 200 bytes) and frees two of them; every tenth round the third one is left for the
- * other thread to free.
+ * Two threads, "keeper" and "other", run until SIGTERM.  In each round a thread allocates three
+ * blocks (of 100 bytes in "keeper", 200 in "other") and frees them.  In every tenth round it leaves
+ * the third one in a shared variable, from which either thread frees it.
  */
 #include <pthread.h>
 #include <signal.h>

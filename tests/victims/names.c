@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * names FILE: a program with control characters in the names of its function, its source file and
- * its thread.  Allocates, maps FILE, and leaks, until SIGTERM.
+ * names FILE: the names of its function, its source file and its thread have control characters.
+ * Allocates, maps FILE, and leaks, until SIGTERM.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -16,7 +16,7 @@ static volatile sig_atomic_t running = 1;
 static void *kept;
 
 #line 1 "so\033[31murce\n.c"
-/* A colour, a right-to-left override, and the byte that begins CSI. */
+/* The name has a colour sequence, a right-to-left override, and the 8-bit code of CSI. */
 void *allocate(size_t n) __asm__("\"allo\033[31mcate\xe2\x80\xae\x9b\"");
 
 __attribute__((noinline, noipa)) void *allocate(size_t n)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Leaks and keeps objects of classes: their names have to be told, also in a stripped program.
+// Leaks and keeps objects of classes.  memprof must report the classes' names, also if the program
+// is stripped.
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -43,13 +44,13 @@ static std::map<int, std::string> kept;
 static std::vector<std::shared_ptr<Widget>> shared;
 static std::unique_ptr<app::Node> chain;
 
-/* A compiler may leave out an allocation that nobody uses. */
+/* Keeps the compiler from removing an allocation. */
 static void use(void *p)
 {
 	__asm__ volatile("" : : "r"(p) : "memory");
 }
 
-/* An address in a mapping whose bytes are letters, too. */
+/* Return: an address in a mapping; its bytes are letters. */
 static void *letters()
 {
 	uintptr_t at = sizeof(void *) == 4 ? 0x61626364 : (uintptr_t)0x6162636465;

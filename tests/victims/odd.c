@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Programs that cannot be hooked, or not left at once, as they are built:
- *	-DCROWDED	all address space around libc is taken
+ * Programs that memprof cannot hook, or cannot detach from at once.  Compile-time options:
+ *
+ *	-DCROWDED	all address space around libc is in use
  *	-DTWISTED	its own malloc branches into its first bytes
- *	-DSLOW		its own malloc waits for a byte on file descriptor 0, once after SIGUSR1
- *	-DAWAY		the same, in a signal handler on an alternate stack
- * Ends by SIGTERM with "ok".
+ *	-DSLOW		its own malloc waits for a byte on stdin, once after SIGUSR1
+ *	-DAWAY		the same, but it waits in a signal handler on an alternate stack
+ *
+ * Prints "ok" and ends at SIGTERM.
  */
 #include <signal.h>
 #include <stdint.h>
@@ -65,7 +67,7 @@ void *take_it(size_t n)
 {
 	return take(n);
 }
-/* A loop back to its third byte. */
+/* Its loop jumps back to its third byte. */
 __asm__(".globl malloc\n.type malloc,@function\nmalloc:\n"
 	"	xor %eax,%eax\n"
 	"1:	inc %eax\n"
@@ -127,7 +129,7 @@ __attribute__((noinline)) void *malloc(size_t n)
 #endif
 
 #ifdef CROWDED
-/* Every hole within 3 GiB of libc, also the small ones between mappings. */
+/* Fills every hole within 3 GiB of libc; within 64 MiB also the small ones between mappings. */
 static void crowd(void)
 {
 	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Leaks from known functions, some at the start and some each time a line is read. */
+/* Leaks blocks from known functions, some at the start and some at each line on stdin. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #define SIZE 88
 
-/* A compiler may leave out an allocation that nobody uses. */
+/* Keeps the compiler from removing an allocation. */
 static void *use(void *p)
 {
 	__asm__ volatile("" : : "r"(p) : "memory");
@@ -36,7 +36,7 @@ static __attribute__((noinline)) void *plant_right(void *unused)
 	return unused;
 }
 
-/* The first block of a list keeps the others. */
+/* Leaks a list: only its first block is a direct leak. */
 static __attribute__((noinline)) void plant_list(void)
 {
 	void **head = NULL;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * One thread that keeps an eye on what only a debugger could change: every register, the flags,
- * the red zone, the signal mask and the alternate stack.
+ * One thread checks what only a debugger can change: every register, the flags, the red zone, the
+ * signal mask and the alternate stack.
  *
  *	registers spin		runs with a pattern in all registers
- *	registers sleep		sleeps 20 ms at a time: no call may fail or end early
+ *	registers sleep		sleeps 20 ms at a time; no call may fail or end early
  *
- * Until SIGTERM, then "ok ROUNDS" and 0; what is wrong is said and exits 1.
+ * At SIGTERM prints "ok ROUNDS" and exits 0.  If something changed, prints it and exits 1.
  */
 #include <immintrin.h>
 #include <signal.h>
@@ -45,7 +45,7 @@ __asm__(".text\n.type spin, @function\nspin:\n"
 	"mov %rax, %\\r\n.endr\n"
 	"xor %eax, %eax\nstc\nstd\n"
 	"3: jrcxz 4f\nlea -1(%rcx), %rcx\njmp 3b\n4:\n"
-	/* The red zone is looked at before anything is pushed over it. */
+	/* The red zone is checked before a push overwrites it. */
 	"mov 8(%rsp), %rcx\nmov %rax, 0(%rcx)\n"
 	".irp n, 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16\nmov -8*\\n(%rsp), %rax\n"
 	"mov %rax, 120+8*\\n-8(%rcx)\n.endr\n"
@@ -141,7 +141,7 @@ int main(int argc, char **argv)
 	sigaddset(&mask, SIGUSR2);
 	sigprocmask(SIG_SETMASK, &mask, NULL);
 	signal(SIGTERM, on_term);
-	alarm(600); /* a test that dies leaves nothing behind */
+	alarm(600); /* end even if the test has died */
 	for (; !stop; rounds++) {
 		if (argc > 1 && !strcmp(argv[1], "sleep"))
 			sleep_once();

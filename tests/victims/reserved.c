@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A process that has much more address space than memory, as databases, Go, Java and programs with
- * AddressSanitizer have:
+ * A process that has much more address space than memory, like databases, Go, Java and programs
+ * with AddressSanitizer:
  *
  *	reserved GIB
  *
- * GIB of writable memory of which a page was touched here and there, as much that cannot be
- * accessed, and a table of 4 MiB with addresses in large mappings.  Of two blocks only the last
- * page of all that has the address of one, and nothing that of the other.
+ * It has GIB GiB of writable memory of which few pages were touched, as much memory that cannot be
+ * accessed, and a table of 4 MiB with addresses in large mappings.  It has two blocks: only the
+ * last page of the writable memory has an address in one of them, and nothing has that of the
+ * other.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -37,7 +38,7 @@ static char *reserve(size_t size, int prot)
 static void __attribute__((noinline)) blocks(char *last)
 {
 	*(void *volatile *)last = malloc(KEPT);
-	*(void *volatile *)last = (char *)*(void *volatile *)last + 1; /* inside of it */
+	*(void *volatile *)last = (char *)*(void *volatile *)last + 1; /* points into the block */
 	*(void *volatile *)(last + sizeof(void *)) = malloc(LEAKED);
 	*(void *volatile *)(last + sizeof(void *)) = NULL;
 }

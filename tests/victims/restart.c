@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Threads that wait in system calls of all kinds, SECONDS each, and print how every call came out:
- * "name result errno milliseconds", then "ok".  Calls without a timeout are woken by the main
- * thread.  With a name as second argument the main thread itself makes that one call, alone: it is
- * the one that a debugger's system calls would be made by.
+ * Threads wait in system calls of all kinds, SECONDS each, and print the result of each call: "name
+ * result errno milliseconds".  Then prints "ok".  The main thread ends the calls that have no
+ * timeout.  With the name of a call as second argument, the main thread makes only that call:
+ * memprof uses this thread as carrier.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -109,7 +109,7 @@ static long do_futex_absolute(void)
 		       FUTEX_BITSET_MATCH_ANY);
 }
 
-/* Until here: the kernel goes on with the time that was left. */
+/* After an interruption, the calls above continue with the time that was left. */
 
 static long do_futex_untimed(void)
 {
@@ -197,7 +197,8 @@ static long do_sigsuspend(void)
 	return sigsuspend(&set);
 }
 
-/* From here on: made again from the start, as there is no telling how long they waited. */
+/* After an interruption, the calls below begin anew with the whole time: it is not known how long
+ * they have waited. */
 
 static long do_epoll_timed(void)
 {
@@ -236,7 +237,7 @@ static long do_recv_timed(void)
 	return recv(fd[0], &c, 1, 0);
 }
 
-/* Return: a socket that takes nothing more, and lets nobody wait longer than that. */
+/* Return: a socket whose buffer is full and whose sends time out after SECONDS. */
 static int full_socket(void)
 {
 	struct timeval t = {seconds, 0};
@@ -309,7 +310,7 @@ static long do_recvmmsg_timed(void)
 	return recvmmsg(fd[0], m, 2, 0, NULL);
 }
 
-/* One connection more than the listener lets wait. */
+/* Makes one more connection than fit in the listener's backlog. */
 static long do_connect_timed(void)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
@@ -327,7 +328,7 @@ static long do_connect_timed(void)
 	return connect(fd[2], (struct sockaddr *)&addr, n);
 }
 
-/* -3: there is no io_uring here. */
+/* Return: -3 if the kernel has no io_uring. */
 static long do_uring_timed(void)
 {
 	struct io_uring_params params = {0};
@@ -462,7 +463,7 @@ static struct call *find(const char *name)
 	exit(2);
 }
 
-/* Those that only a signal ends. */
+/* Ends the calls that only a signal can end. */
 static void send_signals(void)
 {
 	static const struct {

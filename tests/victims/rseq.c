@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * A program whose malloc is a restartable sequence from its first instruction on: it takes the next
- * bytes of a pool that belongs to the processor it runs on.  With -DELSEWHERE the sequence lies in
- * another function, which malloc jumps to.  At SIGTERM it prints "ok" if no two
- * blocks overlapped.
+ * bytes of a pool.  With -DELSEWHERE the sequence is in another function, to which malloc jumps.
+ * Prints "ok" at SIGTERM if no two blocks overlapped.
  */
 #include <signal.h>
 #include <stddef.h>
@@ -20,7 +19,7 @@
 char pool[1 << 24] __attribute__((aligned(64)));
 uint64_t pool_used = sizeof(uint64_t);
 
-/* glibc has registered the thread. */
+/* glibc has registered the thread's rseq area. */
 __asm__(".pushsection __rseq_cs, \"aw\"\n"
 	".balign 32\n"
 	"sequence:\n"
@@ -107,7 +106,7 @@ int main(void)
 	uint64_t start = pool_used;
 
 	signal(SIGTERM, end);
-	alarm(600); /* a test that dies leaves nothing behind */
+	alarm(600); /* end even if the test has died */
 	while (!ended) {
 		char *p = allocate(100), *q = allocate(200);
 
@@ -127,7 +126,7 @@ int main(void)
 
 int main(void)
 {
-	return 1; /* of x86-64 only */
+	return 1; /* the sequence exists for x86-64 only */
 }
 
 #endif

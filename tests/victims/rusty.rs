@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Threads with vectors, strings and maps, until stdin ends; checks its own sums and prints "ok".
+// Threads use vectors, strings and maps until stdin ends.  Checks its sums and prints "ok".
 use std::collections::HashMap;
 use std::io::Read;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Puts itself into a sandbox, then works: one thread allocates and checks, one sleeps a little all
- * the time.  Ends with "ok" by SIGTERM (in strict mode: by the end of its standard input).
+ * Enters a sandbox, then works: one thread allocates and checks its blocks, the other one sleeps in
+ * a loop.  Prints "ok" and ends at SIGTERM (in strict mode: at the end of stdin).
  *
  *	sandbox strict | allow | without NAME [PROGRAM ARG...] | later NAME | later-raw NAME |
  *		nnp | nodump | mdwe | as MIB | lock |
  *		dispatch | none
  *
- * allow: a filter that kills on whatever this program does not need.
+ * allow: a filter that kills the process at any system call that this program does not need.
  *
- * without: one that kills on one system call.  With PROGRAM it executes that program.
+ * without: a filter that kills the process at one system call.  With PROGRAM, executes it.
  *
- * later: at SIGUSR1 installs the filter of "without" and prints "filtered".  At SIGUSR2 it forks a
- * child that does so, prints "child PID" and then works like its parent.
+ * later: at SIGUSR1 installs the filter of "without" and prints "filtered".  At SIGUSR2 forks a
+ * child that does the same, prints "child PID" and then works like its parent.  later-raw does not
+ * set no_new_privs.
  *
  * dispatch: every system call of the thread that allocates is dispatched to it as SIGSYS
  * (PR_SET_SYSCALL_USER_DISPATCH).  It makes none.
@@ -40,7 +41,7 @@
 #ifndef PR_SET_MDWE
 #define PR_SET_MDWE 65
 #endif
-/* What 32-bit Linux has instead. */
+/* 32-bit Linux has these system calls instead. */
 #ifndef SYS_mmap
 #define SYS_mmap SYS_mmap2
 #endif
@@ -51,19 +52,19 @@
 #define PR_SET_SYSCALL_USER_DISPATCH 59
 #define PR_SYS_DISPATCH_ON	     1
 #endif
-/* No numbers: mmap with PROT_EXEC, madvise with MADV_DONTDUMP. */
+/* Not system call numbers: mmap with PROT_EXEC, madvise with MADV_DONTDUMP. */
 #define EXEC_MMAP 1000
 #define DONT_DUMP 1001
-/* Where a filter finds the low half of an argument. */
+/* Offset of the low half of an argument in a filter's data. */
 #define ARGUMENT(n)                                                                                \
 	(offsetof(struct seccomp_data, args[n]) + 4 * (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__))
 
 static volatile sig_atomic_t stop;
-static volatile sig_atomic_t later;	 /* the signal that has come */
-static const char *without;		 /* the call that is to be forbidden then */
+static volatile sig_atomic_t later;	 /* the signal that was received */
+static const char *without;		 /* the system call to be forbidden then */
 static bool raw;			 /* without prctl() */
-static volatile sig_atomic_t warm, deep; /* the thread that sleeps allocates */
-static volatile char diverted;		 /* read by the kernel at each system call; 0: it is made */
+static volatile sig_atomic_t warm, deep; /* the sleeping thread: has allocated; must allocate */
+static volatile char diverted; /* the kernel reads it at each system call; 0: not dispatched */
 
 static const struct {
 	const char *name;
@@ -146,7 +147,7 @@ static int divert(void)
 	void *p[2];
 
 	signal(SIGSYS, on_sys);
-	/* Room for all of work(). */
+	/* Let the heap have room for all blocks of work(). */
 	mallopt(M_TRIM_THRESHOLD, 1 << 30);
 	mallopt(M_TOP_PAD, 16 << 20);
 	for (int i = 0; i < 2; i++)
@@ -231,7 +232,7 @@ static void filter_allow(void)
 	install(code, k);
 }
 
-/* read, write, exit and sigreturn are all there is. */
+/* Only read, write, exit and sigreturn are allowed. */
 static void strict(void)
 {
 	char c;
@@ -291,7 +292,7 @@ static void enter(int argc, char **argv)
 	}
 }
 
-/* Allocates on @pages pages of the stack. */
+/* Allocates while it uses @pages pages of the stack. */
 static void allocate(int pages)
 {
 	volatile char page[4096];
@@ -309,7 +310,7 @@ static void *sleeper(void *arg)
 	struct timespec pause = {0, 20000000};
 	int pages = 0;
 
-	/* What its heap needs of the kernel, before a filter is there. */
+	/* Let the thread's heap make its system calls before the filter forbids them. */
 	if (arg)
 		free(malloc(16));
 	warm = 1;

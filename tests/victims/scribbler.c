@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * An enemy: scribbles over the session block while it is recorded.  A child does it, which shares
- * the block but runs no hooks, so that the recorded process itself lives on.
+ * A hostile target: overwrites the session block while it is recorded.  A forked child does that.
+ * It shares the block but runs no hooks, so the recorded process itself survives.
+ *
  *	scribbler MODE SEED	MODE: control, tables, rings, all
- * Prints "scribbling" once it does; ends by SIGTERM with "ok N", N rounds of scribbling.
+ *
+ * Prints "scribbling" when the child begins.  At SIGTERM prints "ok N", the number of its rounds.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -44,7 +46,8 @@ static uint64_t next(void)
 	return rng;
 }
 
-/* Without malloc: address and length of the block, once it is there. */
+/* Finds the session block without calling malloc.  Return: its address, or NULL if there is none;
+ * @length gets its length. */
 static char *find_block(uint64_t *length)
 {
 	static char text[1 << 20];
@@ -66,7 +69,7 @@ static char *find_block(uint64_t *length)
 	return (char *)strtoull(line, NULL, 16);
 }
 
-/* What makes checks fail: extremes, near misses, pointers, noise. */
+/* Return: a value that is likely to break checks: an extreme, a near miss, a pointer, noise. */
 static uint64_t value(char *block, uint64_t length)
 {
 	switch (next() % 8) {
@@ -98,7 +101,7 @@ static void words(char *block, uint64_t length, uint64_t from, uint64_t to, int 
 	}
 }
 
-/* A ring full of records that are right in form, and some that are not. */
+/* Fills a ring with records, most of which have a valid form. */
 static void ring(char *block, uint64_t length)
 {
 	char *slot = block + length - SLOTS * SLOT_STRIDE + next() % SLOTS * SLOT_STRIDE;
@@ -170,7 +173,7 @@ int main(int argc, char **argv)
 		pthread_create(&th[i], NULL, idle, NULL);
 	while (!stop && !(block = find_block(&length)))
 		usleep(2000);
-	usleep(200000); /* hooks and all */
+	usleep(200000); /* until the hooks are installed, too */
 	child = block && !stop ? fork() : 0;
 	if (block && !stop && !child)
 		scribble(argv[1], block, length);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Allocates, and from SIGUSR1 on has a child process that shares its memory and is no thread of it
- * (clone() with CLONE_VM alone), whose pid it says.  SIGUSR2 ends that one, SIGTERM all, with "ok".
+ * Allocates in a loop.  At SIGUSR1 makes a child process that shares its memory but is not a thread
+ * (clone() with CLONE_VM only), and prints its pid.  SIGUSR2 ends the child, SIGTERM both
+ * processes; then prints "ok".
  */
 #include <sched.h>
 #include <signal.h>

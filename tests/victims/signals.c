@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What debuggers do to signals, and to restartable sequences, would show here:
+ * Detects what a debugger changes about signals and restartable sequences:
  *
- *	signals queue	a thread queues real-time signals with the numbers 1, 2, 3, ...; each has to
- *			come once, in order, with its siginfo
- *	signals rseq	threads count on their CPU in restartable sequences; the sum has to be right
+ *	signals queue	a thread queues real-time signals with the values 1, 2, 3, ...; each
+ *			must be received once, in order, with its siginfo
+ *	signals rseq	threads increment counters of their CPU in restartable sequences; the
+ *			sum must be right
  *
- * SIGTRAP is blocked and must not become pending.  Until SIGTERM, then "ok N".
+ * SIGTRAP is blocked and must not become pending.  Prints "ok N" at SIGTERM.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -47,7 +48,7 @@ static void on_queued(int sig, siginfo_t *info, void *context)
 	    info->si_value.sival_int != (int)(seen + 1))
 		wrong("a signal is lost, doubled or out of order\n");
 	seen++;
-	p = malloc(100); /* nobody else allocates: it does not interrupt malloc */
+	p = malloc(100); /* no other code allocates, so this never interrupts malloc */
 	p[99] = 1;
 	free(p);
 }
@@ -74,7 +75,7 @@ static long queue(void)
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	while (!stop) {
 		value.sival_int++;
-		/* Not too many at once, so that none is refused. */
+		/* Wait if too many are pending, so that none is refused. */
 		while (sigqueue(getpid(), SIGRTMIN + 3, value) && errno == EAGAIN)
 			usleep(100);
 		while (value.sival_int - seen > 100)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Allocates from awkward places and writes down the true stack beside each allocation: the return
-// addresses of _Unwind_Backtrace, which reads the full DWARF information, keyed by block address.
-// Output: lines "ADDRESS PC PC PC ...", innermost first, from the allocating function on.
+// Allocates at places that are hard to unwind from, and writes the true stack of each allocation:
+// the return addresses that _Unwind_Backtrace finds by the full DWARF information.  Output: lines
+// "ADDRESS PC PC PC ..." (address of the block; innermost first, from the allocating function on).
 #include <alloca.h>
 #include <csignal>
 #include <cstdint>
@@ -35,8 +35,8 @@ _Unwind_Reason_Code step(_Unwind_Context *c, void *arg)
 	return _URC_NO_REASON;
 }
 
-// The block is made and the stack is taken in one function that is not inlined: frames above it
-// are the same for both.  Never freed, so that the report has it.
+// Allocates the block and unwinds in one function that is not inlined, so that its callers' frames
+// are the same for both.  The block is never freed, so that the report has it.
 __attribute__((noinline)) void record(size_t size)
 {
 	char line[256 * 20];

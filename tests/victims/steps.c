@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Few allocations of every kind, again and again, by the main thread (steps main) or by another
- * one, which has an arena of its own (steps other); slow enough to be single-stepped, and sure of
- * its memory.  Another thread exists in both cases, so that the arenas' locks are taken.
+ * Makes a few allocations of every kind in a loop, and checks the blocks' contents: in the main
+ * thread (steps main), or in another thread, which has its own arena (steps other).  A round is
+ * short enough to be single-stepped.  There are two threads in both cases, so that malloc uses
+ * locks.
  */
 #include <malloc.h>
 #include <pthread.h>

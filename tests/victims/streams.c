@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Streams through pipes and sockets whose writers always wait for their readers, until standard
- * input ends.  A call may do less than it was asked for, as the streams' manual pages have it; none
- * may fail, and no byte may be lost, come twice or be another one.  Says "ok" and how often a call
- * did less, or what went wrong.
+ * Sends streams through pipes and sockets until the end of stdin.  The writers always wait for
+ * their readers.  A call may transfer less than requested, as its manual page permits.  No call may
+ * fail, and no byte may be lost, duplicated or changed.  Prints "ok" and how many calls transferred
+ * less, or what was wrong.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -74,11 +74,11 @@ static ssize_t by_recv_all(int fd, uint8_t *to, size_t n)
 	return recv(fd, to, n, MSG_WAITALL);
 }
 
-#if defined(__x86_64__) /* elsewhere memprof does not see that a call did less (doc/safety.md) */
+#if defined(__x86_64__) /* doc/safety.md: elsewhere memprof does not see a partial transfer */
 #define PACKET	1000
 #define PACKETS 16
 
-/* Slower than its reader, which stands in the middle of its packets. */
+/* Slower than its reader, which therefore waits in the middle of a recvmmsg(). */
 static ssize_t by_packet(int fd, uint64_t at, size_t n)
 {
 	usleep(3000);
@@ -165,7 +165,7 @@ static void *reader(void *arg)
 	uint64_t at = 0;
 	ssize_t n;
 
-	/* Always slower than the writer, so that this waits. */
+	/* Always slower than the writer, so that the writer waits. */
 	while ((n = s->get(s->fd[0], got, sizeof(got))) > 0) {
 		if (memcmp(got, pattern + at % PERIOD, (size_t)n))
 			fail(s, "other bytes");

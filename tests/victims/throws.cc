@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Throws and catches all the time, through frames that allocate; checks what it gets.
+// Throws and catches exceptions in a loop, through frames that allocate; checks what it catches.
 #include <csignal>
 #include <cstdio>
 #include <new>

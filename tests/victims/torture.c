@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A hard life, by mode: clone, fork, spawn, vfork, handlers, jumps, cancel, fibers, leaderless,
- * exec, exit. Runs until SIGTERM (exec and exit: end by themselves), then "ok"; a wrong byte or
- * status exits 1.
+ * Does what is hard to profile, by mode: clone, fork, spawn, vfork, handlers, jumps, cancel,
+ * fibers, leaderless, exec, exit.  Runs until SIGTERM (exec and exit end by themselves), then
+ * prints "ok".  Exits 1 if a byte or a status is wrong.
  *
- * Its malloc is its own and may be interrupted, re-entered and left anywhere, so that handlers may
- * allocate and jump.  Blocks of once() come from the thread's part of a pool, round and round;
- * those of the C library are never used again.
+ * It has its own malloc, which can be interrupted, re-entered and left at any instruction, so that
+ * handlers can allocate and jump.  Blocks of once() come from the thread's part of a pool, which is
+ * reused in a circle; those of the C library are never reused.
  */
 #include <errno.h>
 #include <poll.h>
@@ -64,7 +64,7 @@ void *malloc(size_t size)
 	return p + 16;
 }
 
-/* The compiler knows what malloc returns, and that nothing is before it. */
+/* The asm hides from the compiler that @p is a block, before which it assumes nothing to be. */
 static size_t *header(void *p)
 {
 	__asm__("" : "+r"(p));
@@ -81,7 +81,7 @@ void *calloc(size_t n, size_t size)
 {
 	void *p = malloc(n * size);
 
-	__asm__("" : "+r"(p)); /* or it is turned into a call of itself */
+	__asm__("" : "+r"(p)); /* else the compiler turns this into a call of calloc */
 	return p ? memset(p, 0, n * size) : NULL;
 }
 
@@ -208,7 +208,7 @@ static void spawn_storm(void)
 	pthread_join(th, NULL);
 }
 
-/* Children that take longer than anybody waits for a thread to stop. */
+/* Makes vfork() children that live longer than memprof waits for a thread to stop. */
 static void long_vforks(void)
 {
 	pthread_t th;
@@ -234,7 +234,7 @@ static void handler(int sig)
 		siglongjmp(back, 1);
 }
 
-/* An alternate stack as small as can be, with nothing below it. */
+/* Sets an alternate stack that is as small as possible, with a guard page below it. */
 static void small_stack(void)
 {
 	size_t size = getauxval(AT_MINSIGSTKSZ) + AGENT_ROOM;
@@ -314,7 +314,7 @@ static void fiber(unsigned low, unsigned high)
 	}
 }
 
-/* Their stacks come and go, and are found again at the same addresses. */
+/* Maps and unmaps the fibers' stacks, so that new ones get the addresses of old ones. */
 static void *switch_fibers(void *arg)
 {
 	(void)arg;

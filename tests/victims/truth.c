@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Keeps the truth about its own heap: the list of the blocks it holds, in a shared file.
+ * Keeps a list of all its blocks in a shared file.
  *
  *	truth FILE park|run|idle THREADS
  *
- * Two waves of THREADS threads allocate, resize and free, also each other's blocks.  The first wave
- * then exits and leaves its blocks.  The second one parks, or goes on for ever (run).  idle does
- * the same without a single block, so that what is found is libc's own.  With NO_BREAK in the
- * environment the break cannot grow, with PLAIN there is nothing but malloc, realloc and free.
+ * Two waves of THREADS threads allocate, resize and free blocks, also each other's.  The threads of
+ * the first wave then end and leave their blocks.  Those of the second wave wait (park) or continue
+ * (run).  With idle the threads allocate nothing, so that all live blocks are libc's own.  With
+ * NO_BREAK in the environment the break cannot grow.  With PLAIN the program calls only malloc,
+ * realloc and free.
  */
 #include <fcntl.h>
 #include <malloc.h>
@@ -85,7 +86,7 @@ static void keep(struct truth_block *b, void *p)
 	atomic_store(&b->addr, (uintptr_t)p);
 }
 
-/* A slot is filled and resized by its owner only, and emptied by anybody. */
+/* Only its owner fills and resizes a slot; any thread can empty it. */
 static void step(struct worker *w)
 {
 	uint32_t slot = (uint32_t)(rnd(w) % TRUTH_SLOTS), other;
@@ -139,7 +140,7 @@ static void wave(struct worker *workers, uint32_t n, bool last)
 		pthread_join(id[i], NULL);
 }
 
-/* Something else lies where the break would grow. */
+/* Maps a page where the break would grow. */
 static void block_break(void)
 {
 	uintptr_t page = ((uintptr_t)sbrk(0) + 4095) & ~(uintptr_t)4095;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What truth.c holds, in a file that it maps shared: the tests compare a heap walk with it. */
+/* The list of blocks that truth.c keeps in a shared file.  The tests compare a heap walk with it.
+ */
 #ifndef VICTIMS_TRUTH_H
 #define VICTIMS_TRUTH_H
 
@@ -10,13 +11,13 @@
 
 struct truth_block {
 	_Atomic uint64_t addr; /* 0: the slot is empty; set after usable, cleared before free() */
-	uint64_t usable;       /* as malloc_usable_size() says */
+	uint64_t usable;       /* result of malloc_usable_size() */
 };
 
 struct truth {
-	_Atomic uint32_t ready;	   /* threads that have done their share */
-	_Atomic uint32_t resizing; /* threads in realloc(): each may hold two blocks */
-	uint32_t owners;	   /* threads that own slots, dead ones included */
+	_Atomic uint32_t ready;	   /* threads that have done all their steps */
+	_Atomic uint32_t resizing; /* threads in realloc(): each can have two blocks */
+	uint32_t owners;	   /* threads that own slots, including those that have ended */
 	struct truth_block block[];
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * C++ that calls C++ through functions without unwind tables: some keep a frame pointer, others use
- * the register for something else.  The same functions lie in the program's text and, copied, in
- * memory that it made executable.  Every path allocates blocks of its own size, again and again;
- * ends by SIGTERM.  Prints a line for each path: its size and what it leads through, from outside.
+ * C++ code calls C++ code through functions (links) without unwind tables.  Some keep a frame
+ * pointer, others use its register for something else.  Copies of the same functions are in memory
+ * that the program made executable.  Each path allocates blocks of another size, in a loop until
+ * SIGTERM. Prints a line for each path: the size and the functions of the path, outermost first.
  */
 #include <csignal>
 #include <cstdio>
@@ -17,7 +17,7 @@
 typedef void next_fn(void *);
 typedef void link_fn(next_fn *next, void *arg);
 
-/* No call frame information: none is asked for. */
+/* A function without call frame information, since it has no .cfi directives. */
 #define LINK(name, before, after)                                                                  \
 	asm(".text\n.p2align 4\n.type " #name ", @function\n.globl " #name "\n" #name ":\n" before \
 	    "mov %rdi, %rax\nmov %rsi, %rdi\ncall *%rax\n" after "ret\n" #name                     \
@@ -29,17 +29,18 @@ LINK(framed,
      "push %rbp\nmov %rsp, %rbp\npush %rbx\nsub $24, %rsp\nmovq $1, (%rsp)\n"
      "movq $2, 8(%rsp)\nmovq $3, 16(%rsp)\n",
      "add $24, %rsp\npop %rbx\npop %rbp\n")
-/* The register has the caller's frame pointer. */
+/* Leaves the caller's frame pointer in the register. */
 LINK(kept, "sub $8, %rsp\n", "add $8, %rsp\n")
-/* The caller's is saved where a frame pointer's function would, but not replaced. */
+/* Saves the caller's frame pointer where a function with a frame pointer does, but keeps it. */
 LINK(saved, "push %rbp\n", "pop %rbp\n")
 LINK(garbage, "push %rbp\nmovabs $0x123456789abc, %rbp\n", "pop %rbp\n")
-/* It points to what looks like a frame, but for the return address ... */
+/* The register points to what looks like a frame, except that its return address is not code. */
 LINK(onstack,
      "push %rbp\nsub $48, %rsp\nlea 16(%rsp), %rbp\nmovq $7, (%rsp)\nmovq $7, 8(%rsp)\n"
      "lea 256(%rsp), %rdx\nmov %rdx, (%rbp)\nmovq $0x1234, 8(%rbp)\n",
      "add $48, %rsp\npop %rbp\n")
-/* ... and where that is an address of code, but not behind a call. */
+/* As onstack, but the return address is one of code.  It is not that of an instruction after a
+ * call. */
 LINK(decoy,
      "push %rbp\nsub $48, %rsp\nlea 16(%rsp), %rbp\nmovq $7, (%rsp)\nmovq $7, 8(%rsp)\n"
      "lea 256(%rsp), %rdx\nmov %rdx, (%rbp)\nlea 9f(%rip), %rdx\nmov %rdx, 8(%rbp)\n9:\n",
@@ -85,7 +86,7 @@ __attribute__((noipa)) static void begin(path *p)
 	asm volatile("");
 }
 
-/* A copy of the link in executable memory at @to. */
+/* Copies the link to executable memory at @to. */
 static link_fn *copy(int i, char *to)
 {
 	memcpy(to, reinterpret_cast<const void *>(links[i].text),

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Checks its own memory: threads fill blocks with patterns and look whether they are still right.
- * verify [THREADS [SECONDS [huge]]] runs until SIGTERM, at most so long, then prints "ok ROUNDS"
- * and exits 0; a wrong byte exits 1 at once.  None begins before all are there: once the first one
- * waits, the list of threads stays as it is.  With "huge" the threads' stacks are executable and in
- * huge pages, as far as the kernel has them.
+ * Checks its own memory: threads fill blocks with patterns and check them later.  verify [THREADS
+ * [SECONDS [huge]]] runs until SIGTERM, then prints "ok ROUNDS" and exits 0; after SECONDS seconds
+ * SIGALRM kills it.  At a wrong byte it exits 1.  The threads begin when all of them exist, so the
+ * list of threads does not change afterwards.  With "huge" the threads' stacks are executable and
+ * in huge pages, if the kernel has them.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -81,7 +81,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* As large as two of the entries of a table of page tables, and aligned to one. */
+/* Sets a stack of two huge pages, aligned to one. */
 static void huge_stack(pthread_attr_t *attr)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), huge = page * (page / 8);
@@ -105,8 +105,7 @@ int main(int argc, char **argv)
 
 	pthread_attr_init(&attr);
 	signal(SIGTERM, on_term);
-	alarm(argc > 2 ? (unsigned)atol(argv[2])
-		       : 600); /* a test that dies leaves nothing behind */
+	alarm(argc > 2 ? (unsigned)atol(argv[2]) : 600); /* end even if the test has died */
 	pthread_barrier_init(&all, NULL, (unsigned int)threads + 1);
 	for (long t = 0; t < threads; t++) {
 		if (argc > 3)

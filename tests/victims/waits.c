@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A program that waits for its children in every form there is, over and over until its standard
- * input ends, and says what it saw that is none of its own doing: "saw FORM RESULT" at once, "ok"
- *at the end.
+ * Waits for its children in every form that exists, in a loop until the end of stdin.  If a wait
+ * shows a process that is not its child, prints "saw FORM RESULT".  Prints "ok" at the end.
  *
- *	none	it has no children: every form has to fail by ECHILD
- *	plain	the same, of the forms without __WALL and __WCLONE
- *	some	it has one that lives on, and makes others, one at a time, that it waits for
+ *	none	it has no children: every form must fail with ECHILD
+ *	plain	the same, with only the forms without __WALL and __WCLONE
+ *	some	one child lives until the end; it makes others, one by one, and waits for each
  */
 #include <errno.h>
 #include <poll.h>
@@ -20,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define BLOCKS 200000 /* it takes a while to read them */
+#define BLOCKS 200000 /* so many that reading them takes memprof a while */
 
 static volatile sig_atomic_t stranger;
 static volatile pid_t own;
@@ -85,13 +84,13 @@ static void wait_for_some(const struct form *f, int code)
 	struct rusage usage = {0};
 	int status = 0, ret;
 
-	/* The handler may ask only when it is known who is meant. */
+	/* Block SIGCHLD until @own is set, which the handler reads. */
 	sigprocmask(SIG_BLOCK, &sigchld, NULL);
 	own = fork();
 	if (!own)
 		_exit(code);
 	sigprocmask(SIG_UNBLOCK, &sigchld, NULL);
-	/* The one that lives on is there: no form may fail, and none see another one. */
+	/* Since one child lives on, no form may fail; none may see a process other than @own. */
 	do {
 		ret = f->id ? waitid(f->type, (id_t)getpgrp(), &info, f->options & ~WNOWAIT)
 			    : wait4(f->pid, &status, f->options & ~__WCLONE, &usage);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Stacks that look alike and are not: walks SECONDS.  Everything that makes a remembered walk wrong
-// if it is believed too easily, many times over.
+// Makes stacks that look alike but differ: walks SECONDS.  Repeats all patterns that make a cached
+// walk wrong if the agent does not compare enough of it.
 #include <alloca.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -31,8 +31,8 @@ __attribute__((noinline)) static void pair()
 	pairs = pairs + 1;
 }
 
-// Frames with alloca keep their CFA in rbp.  Two sizes, chosen so that the return addresses of one
-// walk lie where those of another lay, with other frames between.
+// Frames with alloca have their CFA in rbp.  The sizes are chosen so that the return addresses of
+// one walk are where those of another one were, with other frames between them.
 __attribute__((noinline)) static void flexible(unsigned int size, int depth)
 {
 	volatile char *p = (volatile char *)alloca(size);
@@ -57,8 +57,8 @@ __attribute__((noinline)) static void fixed(int depth)
 	sink = sink + (unsigned char)room[0];
 }
 
-// The counterexample: every return address of the remembered walk is where it was, yet the caller's
-// frame lies elsewhere, because only rbp says how far.
+// All return addresses of the cached walk are where they were, but the caller's frame is at another
+// address, which only rbp shows.
 __attribute__((noinline)) static void leaf_of_alloca(unsigned int size)
 {
 	volatile char *p = (volatile char *)alloca(size);
@@ -72,7 +72,7 @@ __attribute__((noinline)) static void stale(int which)
 {
 	volatile uintptr_t room[64];
 
-	// Leaves copies of its own frame's words behind in the dead part of the stack.
+	// Leave copies of this frame's words in the unused part of the stack.
 	for (int i = 0; i < 64; i++)
 		room[i] = ((uintptr_t *)__builtin_frame_address(0))[i % 8];
 	leaf_of_alloca(which & 1 ? 64 : 256 + 16 * (unsigned int)(which % 7));
@@ -117,7 +117,7 @@ __attribute__((noinline)) static void lands()
 	pair();
 }
 
-// Fibers: one function at one depth on many stacks, each stack used anew by another one.
+// Fibers: one function at one depth on several stacks; a stack is reused by other fibers.
 static __thread ucontext_t home, fiber[4];
 static __thread char *stack[4];
 
@@ -149,7 +149,7 @@ static volatile int in_malloc_user;
 
 static void on_signal(int)
 {
-	// malloc is not for handlers; the signal is only let in where no malloc is interrupted.
+	// malloc is not async-signal-safe: only allocate if the signal did not interrupt malloc.
 	if (in_malloc_user)
 		return;
 	fixed((int)(rnd() % 4));

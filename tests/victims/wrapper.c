@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * To be preloaded: an interposer as debugging tools have them.  It finds the next allocator by
- * dlsym(RTLD_NEXT) and hands every call on; with HEADER it puts 16 bytes of its own before each
- * block.
+ * A library to be preloaded: an interposer like those of debugging tools.  It finds the next
+ * allocator by dlsym(RTLD_NEXT) and passes every call to it.  With HEADER=16 it puts a header of 16
+ * bytes before each block.
  */
 #include <dlfcn.h>
 #include <stddef.h>

@@ -118,7 +118,7 @@ static bool settled(struct glibc *g, bool good, bool record)
 {
 	if (record && !good)
 		heap_doubt_now(g->heap,
-			       "a tcache or fastbin is damaged, or a thread is just in it");
+			       "a tcache or fastbin is damaged, or a thread was changing it");
 	return good;
 }
 

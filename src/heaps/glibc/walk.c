@@ -8,7 +8,7 @@
 #define FIRST_MINOR 28
 #define LAST_MINOR  41
 
-static bool somebody_inside(struct glibc *g)
+static bool thread_is_inside(struct glibc *g)
 {
 	vec_for_each (&g->arenas, a) {
 		if (a->mutex)
@@ -42,7 +42,7 @@ static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 	if (!ret && !g.par.known)
 		heap_doubt(heap, "the allocator's counters were not found");
 	heap->checksum_known = g.par.known;
-	heap->busy = g.inside = somebody_inside(&g);
+	heap->busy = g.inside = thread_is_inside(&g);
 	if (!ret)
 		ret = glibc_walk_arenas(&g);
 	if (!ret)

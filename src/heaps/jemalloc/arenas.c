@@ -79,8 +79,8 @@ static int own_base(struct je *je, const struct je_arena *a)
 
 		if (!size || size % JE_PAGE || !scan_all_writable(je->img, at, at + size) ||
 		    chain_cycles(&c, at)) {
-			heap_damage(je->heap, at, "list of jemalloc's own blocks leads astray");
-			heap_doubt(je->heap, "a list of jemalloc's own blocks leads astray");
+			heap_damage(je->heap, at, "list of jemalloc's own blocks is broken");
+			heap_doubt(je->heap, "a list of jemalloc's own blocks is broken");
 			break;
 		}
 		ret = heap_own(je->heap, at, at + size, HEAP_METADATA);

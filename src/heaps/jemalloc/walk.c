@@ -57,8 +57,8 @@ static int take_slab(struct je *je, struct je_arena *arena, const struct je_edat
 	int ret = 0;
 
 	if (e->size_esn / JE_PAGE != bin->slab_size / JE_PAGE) {
-		heap_damage(je->heap, e->addr, "slab has another size than its class");
-		heap_doubt(je->heap, "a slab has another size than its class");
+		heap_damage(je->heap, e->addr, "slab does not have the size of its class");
+		heap_doubt(je->heap, "a slab does not have the size of its class");
 		return 0;
 	}
 	for (uint32_t i = 0; !ret && i < bin->nregs; i++, addr += bin->reg_size) {
@@ -263,7 +263,8 @@ static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 		return -ENOENT;
 	if (ret == -ENOTSUP)
 		return mp_fail(err, MP_EXIT_FAILURE, ret,
-			       "jemalloc is there, but not of a version whose layout is known");
+			       "the process has jemalloc, but of a version whose layout memprof "
+			       "does not know");
 	if (ret)
 		return mp_fail(err, MP_EXIT_FAILURE, ret, "no memory to list the blocks");
 	snprintf(heap->version, sizeof(heap->version), "%s", je.layout->version);

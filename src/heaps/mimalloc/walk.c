@@ -150,8 +150,8 @@ static int take_delayed(struct walk *w, uint64_t heap)
 		if (addr_list_push(&w->delayed, at))
 			return -ENOMEM;
 		if (!image_word(w->img, at, &at) || chain_cycles(&c, at)) {
-			heap_damage(w->heap, heap, "list of delayed frees leads astray");
-			heap_doubt(w->heap, "a list of delayed frees leads astray");
+			heap_damage(w->heap, heap, "list of delayed frees is broken");
+			heap_doubt(w->heap, "a list of delayed frees is broken");
 			break;
 		}
 	}
@@ -245,8 +245,8 @@ static void mark_lists(struct walk *w, const struct page *p, const struct free_l
 
 	if (mine == FREE_LIST_BROKEN || local == FREE_LIST_BROKEN || others == FREE_LIST_BROKEN) {
 		heap_damage(w->heap, a->base,
-			    "page of blocks of %" PRIu64 ": a free list leads astray", a->size);
-		heap_doubt(w->heap, "a page's free list leads astray");
+			    "page of blocks of %" PRIu64 ": a free list is broken", a->size);
+		heap_doubt(w->heap, "a page's free list is broken");
 	} else if (p->used + mine + local != p->capacity) {
 		heap_doubt(w->heap, "page 0x%" PRIx64 ": %u blocks in use, its counter says %u",
 			   a->base, p->capacity - mine - local, p->used);
@@ -385,7 +385,8 @@ static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 	heap->allocator = "mimalloc";
 	if (ret == -ENOENT)
 		return mp_fail(err, MP_EXIT_FAILURE, -ENOTSUP,
-			       "mimalloc is there, but not of a version whose layout is known");
+			       "the process has mimalloc, but of a version whose layout memprof "
+			       "does not know");
 	if (ret)
 		return mp_fail(err, MP_EXIT_FAILURE, ret, "no memory to list the blocks");
 	heap_finish(heap);

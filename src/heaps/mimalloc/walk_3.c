@@ -210,8 +210,8 @@ static void mark_lists(struct walk *w, const struct page *p, const struct free_l
 
 	if (mine == FREE_LIST_BROKEN || local == FREE_LIST_BROKEN || others == FREE_LIST_BROKEN) {
 		heap_damage(w->heap, a->base,
-			    "page of blocks of %" PRIu64 ": a free list leads astray", a->size);
-		heap_doubt(w->heap, "a page's free list leads astray");
+			    "page of blocks of %" PRIu64 ": a free list is broken", a->size);
+		heap_doubt(w->heap, "a page's free list is broken");
 	} else if (p->used + mine + local != p->capacity) {
 		heap_doubt(w->heap, "page 0x%" PRIx64 ": %u blocks in use, its counter says %u",
 			   a->base, p->capacity - mine - local, p->used);

@@ -311,7 +311,8 @@ static int take_live_slot(struct walk *w, const struct group *g, unsigned i)
 		return heap_add(w->heap, start, step - IN_BAND);
 	}
 	if ((head[1] & 31) != i) {
-		heap_damage(w->heap, user, "header names slot %u, is slot %u", head[1] & 31, i);
+		heap_damage(w->heap, user, "header names slot %u, but this is slot %u",
+			    head[1] & 31, i);
 		heap_doubt(w->heap, "a block's header names another slot");
 	}
 	return heap_add(w->heap, user, size);
@@ -375,7 +376,7 @@ static void check_sums(struct walk *w)
 		    h, "%" PRIu64 " unused group descriptors, the lists of free ones say %" PRIu64,
 		    w->idle_metas, free_metas(w) + w->ctx.avail_meta_count);
 	if (w->unsettled)
-		heap_doubt_now(h, "%u blocks were just being taken or given back", w->unsettled);
+		heap_doubt_now(h, "%u blocks were being allocated or freed", w->unsettled);
 }
 
 static int walk_groups(struct walk *w)

@@ -122,7 +122,9 @@ static int64_t take_region(struct walk *w, uint64_t at, uint64_t end)
 				return -ENOMEM;
 			at += size;
 			if (next.psize != c.csize)
-				damaged(w, from, "the chunk's size and the one behind it differ");
+				damaged(
+				    w, from,
+				    "the chunk's size and the copy of it in the next chunk differ");
 			c = next;
 			continue;
 		}
@@ -301,7 +303,7 @@ static void count_bin(struct walk *w, int i)
 	for (; at && at != end; at = c.next) {
 		if (chain_cycles(&chain, at) || !image_read_all(w->img, at, &c, sizeof(c)) ||
 		    c.prev != before || c.csize & MUSL_OLD_IN_USE) {
-			damaged(w, at, "a bin's list leads astray");
+			damaged(w, at, "a bin's list is broken");
 			return;
 		}
 		w->binned.chunks++;
@@ -368,8 +370,9 @@ static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 	image_view_free(&w.view);
 	image_view_free(&w.probe);
 	if (ret == -ENOTSUP)
-		return mp_fail(err, MP_EXIT_FAILURE, ret,
-			       "musl is there, but no malloc of it whose layout is known");
+		return mp_fail(
+		    err, MP_EXIT_FAILURE, ret,
+		    "the process has musl, but a malloc whose layout memprof does not know");
 	if (ret)
 		return mp_fail(err, MP_EXIT_FAILURE, ret, "no memory to list the blocks");
 	heap_finish(heap);

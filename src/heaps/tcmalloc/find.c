@@ -263,7 +263,9 @@ static int take_cache(struct tc *tc, uint64_t cache)
 				return -ENOMEM;
 		}
 		if (n != lists[c].length)
-			heap_doubt(tc->heap, "a thread's cache has other than its %u blocks of %d",
+			heap_doubt(tc->heap,
+				   "a thread's cache does not have the %u blocks of %d bytes that "
+				   "it counts",
 				   lists[c].length, tc->size[c]);
 	}
 	return 0;

@@ -57,8 +57,8 @@ static int take_small(struct tc *tc, const struct tc_span *s)
 	    &(struct free_list_area){base, (uint64_t)tc->size[s->class], capacity, is_free},
 	    s->objects);
 	if (n == FREE_LIST_BROKEN) {
-		heap_damage(tc->heap, base, "span: its free list leads astray");
-		heap_doubt(tc->heap, "a span's free list leads astray");
+		heap_damage(tc->heap, base, "span: its free list is broken");
+		heap_doubt(tc->heap, "a span's free list is broken");
 	} else {
 		if (s->refcount != capacity - n)
 			heap_doubt(tc->heap,
@@ -199,7 +199,8 @@ static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 		heap_free(heap);
 	if (ret == -ENOTSUP)
 		return mp_fail(err, MP_EXIT_FAILURE, ret,
-			       "tcmalloc is there, but not of a version whose layout is known");
+			       "the process has tcmalloc, but of a version whose layout memprof "
+			       "does not know");
 	if (ret)
 		return mp_fail(err, MP_EXIT_FAILURE, ret, "no memory to list the blocks");
 	snprintf(heap->version, sizeof(heap->version), "%s", tc.layout->version);

@@ -86,7 +86,7 @@ static int no_address_space(const struct target *t, uint64_t left, uint64_t need
 {
 	return mp_fail(err, MP_EXIT_NO_ROOM, -ENOMEM,
 		       "RLIMIT_AS leaves process %d (%s) %llu MiB of address space; memprof needs "
-		       "%llu MiB and takes at most a quarter of what is left; nothing was touched",
+		       "%llu MiB, but uses at most a quarter of what is left; nothing was touched",
 		       t->pid, t->status.name, (unsigned long long)(left >> 20),
 		       (unsigned long long)(need >> 20));
 }

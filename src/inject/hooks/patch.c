@@ -383,7 +383,8 @@ static int plan_all(struct batch *b, const struct maps *maps, struct mp_err *err
 		}
 		if (h.kind == SS_HOOK_ALLOC_THROW && h.sibling < 0 && !h.sibling_addr)
 			ret = mp_fail(&why, MP_EXIT_UNPATCHABLE, -ENOTSUP,
-				      "%s in %s: its variant that does not throw cannot be hooked",
+				      "%s in %s: the nothrow variant, which this hook calls, "
+				      "cannot be hooked",
 				      h.name, h.module);
 		else
 			ret = plan_running(b, maps, &why);
@@ -520,8 +521,9 @@ static int map_islands(struct batch *b, struct mp_err *err)
 	}
 	if (ret || !ended)
 		return ret;
-	return mp_fail(err, MP_EXIT_FAILURE, ended, "cannot put thread %d of process %d back",
-		       r.carrier->tid, s->t->pid);
+	return mp_fail(err, MP_EXIT_FAILURE, ended,
+		       "cannot restore the registers of thread %d of process %d", r.carrier->tid,
+		       s->t->pid);
 }
 
 static int write_slots(struct batch *b, struct mp_err *err)
@@ -718,11 +720,12 @@ static int same_program(const struct session *s, const struct maps *maps, struct
 {
 	if (session_is_mapped(s, maps))
 		return 0;
-	return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH,
-		       maps->list.n ? "process %d executed another program meanwhile; that one was "
-				      "left alone"
-				    : "process %d has ended",
-		       s->t->pid);
+	return mp_fail(
+	    err, MP_EXIT_NO_PROCESS, -ESRCH,
+	    maps->list.n
+		? "process %d executed another program meanwhile; the new program was not touched"
+		: "process %d has ended",
+	    s->t->pid);
 }
 
 /*
@@ -775,8 +778,8 @@ static int put_in(struct batch *b, bool may_wait, enum outcome *outcome, struct 
 		*outcome = AGAIN_WITH_A_NEW_PLAN;
 		return may_wait ? 0
 				: mp_fail(err, MP_EXIT_UNPATCHABLE, -EAGAIN,
-					  "process %d changes the allocator's text, or unloads and "
-					  "loads it, all the time; try again",
+					  "process %d keeps changing the allocator's text, or "
+					  "keeps unloading and loading the allocator; try again",
 					  b->s->t->pid);
 	}
 	ret = entries_busy(b, maps);

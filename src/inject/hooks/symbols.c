@@ -516,8 +516,8 @@ static int add_module(struct target *t, const struct maps *maps, const struct mo
 		if (only_returns(t, &h)) {
 			if (w->kind == SS_HOOK_FREE)
 				refuse(plan, w->name, module,
-				       "it only returns: it frees nothing, and other functions may "
-				       "have the same code");
+				       "its code only returns, so it frees nothing, and other "
+				       "functions may share the code");
 			continue;
 		}
 		if (jump && by_addr(plan, jump) >= 0)
@@ -539,7 +539,7 @@ static int add_module(struct target *t, const struct maps *maps, const struct mo
 		if (rounds_size(m, w))
 			h.sibling_addr = sibling_addr(m, w);
 		if (w->kind == SS_HOOK_ALLOC_THROW && h.sibling < 0 && !h.sibling_addr) {
-			refuse(plan, w->name, module, "has no variant that does not throw");
+			refuse(plan, w->name, module, "has no nothrow variant");
 			continue;
 		}
 		if (vec_push(&plan->hooks, h))
@@ -710,8 +710,8 @@ int hook_plan_make(struct target *t, const struct maps *maps, const struct hook_
 		fd = map_open(t->pid, map);
 		if (fd == -ESTALE || (fd == -ENOENT && strstr(map->path, " (deleted)")))
 			refuse(plan, "anything", path_base(map->path),
-			       "its file was deleted or replaced, and memprof may not open the one "
-			       "that is mapped: that needs CAP_CHECKPOINT_RESTORE");
+			       "its file was deleted or replaced, and opening the mapped file "
+			       "needs CAP_CHECKPOINT_RESTORE");
 		if (fd < 0)
 			continue;
 		elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);

@@ -445,8 +445,8 @@ static int open_file(const struct observer *o, const struct maps *maps,
 static int refuse_code(const struct planned_hook *h, struct mp_err *err)
 {
 	return mp_fail(err, MP_EXIT_KERNEL, -EOPNOTSUPP,
-		       "%s of %s is Thumb code, which the kernel's uprobes do not know: "
-		       "--via=kernel is not possible here (--event=page-faults is)",
+		       "%s of %s is Thumb code, which the kernel's uprobes do not support: "
+		       "--via=kernel cannot be used here (--event=page-faults can)",
 		       h->name, h->module);
 }
 

@@ -90,18 +90,18 @@ static int explain(int error, struct mp_err *err)
 {
 	if (error == -EACCES || error == -EPERM)
 		return mp_fail(err, MP_EXIT_PERMISSION, error,
-			       "the kernel does not permit probes: that takes CAP_PERFMON or root "
-			       "(kernel.perf_event_paranoid is not enough)");
+			       "the kernel does not permit probes: CAP_PERFMON or root is needed "
+			       "(a lower kernel.perf_event_paranoid is not enough)");
 	if (error == -EOPNOTSUPP || error == -ENOSYS || error == -EINVAL)
 		return mp_fail(err, MP_EXIT_KERNEL, error,
-			       "this kernel cannot give user registers and stack with a sample "
-			       "(perf_event_open: %s); on MIPS before Linux 5.12 that takes the "
+			       "this kernel does not support user registers and stacks in samples "
+			       "(perf_event_open: %s); on MIPS before Linux 5.12 it needs the "
 			       "patches in kernel-patches/",
 			       strerror(-error));
 	if (error == -EMFILE || error == -ENFILE)
 		return mp_fail(err, MP_EXIT_FAILURE, error,
-			       "out of file descriptors: the kernel way needs one for each thread, "
-			       "processor and probe; raise ulimit -n");
+			       "out of file descriptors: recording by the kernel needs one for "
+			       "each thread, processor and probe; raise ulimit -n");
 	return mp_fail(err, MP_EXIT_FAILURE, error, "cannot open kernel probes: %s",
 		       strerror(-error));
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What a few AArch64 instructions do, by capstone's reading of them: an independent check of
- * arch/aarch64.  A program of one or two instructions and its relocated copy have to give the same
- * trace and to end at the same address.
+ * Evaluates some AArch64 instructions as capstone decodes them: an independent check of
+ * arch/aarch64.  Code of one or two instructions and its relocated copy must have the same trace
+ * and end at the same address.
  */
 #ifndef TESTS_UNIT_ARCH_AARCH64_EVALUATE_H
 #define TESTS_UNIT_ARCH_AARCH64_EVALUATE_H
@@ -19,7 +19,7 @@ struct eval {
 	size_t size;
 	uint64_t at; /* of code[0] */
 	uint64_t pc;
-	bool taken;	/* what conditions give */
+	bool taken;	/* result of all conditions */
 	uint64_t x[31]; /* constants that were loaded */
 	char trace[400];
 };
@@ -52,7 +52,7 @@ static void eval_note(struct eval *e, const char *what, const char *operand, uin
 		 (unsigned long long)value);
 }
 
-/* A load of @i's first operand from @addr: a constant of the copy, or memory that stays. */
+/* Evaluates a load of @i's first operand from @addr: a constant of the copy, or other memory. */
 static void eval_load(struct eval *e, const cs_insn *i, uint64_t addr)
 {
 	int reg = eval_reg(i, 0);
@@ -108,7 +108,7 @@ static void eval_step(struct eval *e)
 	e->pc = next;
 }
 
-/* Runs from @from until the code is left. */
+/* Evaluates from @from until the address is outside the code. */
 static void eval_run(struct eval *e, uint64_t from)
 {
 	e->pc = from;
@@ -125,7 +125,9 @@ static void eval_open(struct eval *e)
 	cs_option(e->handle, CS_OPT_DETAIL, CS_OPT_ON);
 }
 
-/* Does the window of @p, in the function @code at @addr, do what its copy at @copy does? */
+/* Return: whether the window of @p, in the function @code at @addr, does what its copy at @copy
+ * does.
+ */
 static bool eval_same(const uint8_t *code, uint64_t addr, const struct arch_patch *p, uint64_t copy)
 {
 	struct eval e, c;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Debian's arm64 packages, from the sysroot of the cross build (scripts/sysroot): the start of
- * every function that is hooked is relocated and evaluated, every instruction decoded as capstone
- * does. SYSROOT: the folder of sysroots, build/sysroot as a rule.
+ * Tests on Debian's arm64 packages, from the sysroot of the cross build (scripts/sysroot):
+ * relocates and evaluates the start of every function that is hooked, and compares the decoder with
+ * capstone for every instruction.  SYSROOT: the folder of sysroots, by default build/sysroot.
  */
 #include <fcntl.h>
 #include <gelf.h>
@@ -28,7 +28,7 @@ struct library {
 	Elf *elf;
 };
 
-/* Return: false: the test is skipped. */
+/* Return: whether the library exists; if not, the test is to be skipped. */
 static bool library_open(struct library *l, const char *path)
 {
 	const char *root = getenv("SYSROOT");
@@ -53,7 +53,7 @@ static void library_close(struct library *l)
 	close(l->fd);
 }
 
-/* The section of an address, and its bytes. */
+/* Return: the bytes at an address of an executable section; @left gets the number up to its end. */
 static const uint8_t *section_of(struct library *l, uint64_t addr, size_t *left)
 {
 	Elf_Scn *scn = NULL;
@@ -96,7 +96,7 @@ static void check_function(struct library *l, const char *name, const GElf_Sym *
 	assert_true(eval_same(code, addr, &p, copy));
 }
 
-/* Return: how many functions it defines that are hooked. */
+/* Return: the number of functions in the library that are hooked. */
 static int check_functions(struct library *l)
 {
 	Elf_Scn *scn = NULL;
@@ -198,7 +198,7 @@ static void check_insn(csh handle, const cs_insn *i)
 		assert_int_equal(insn.target, a->operands[a->op_count - 1].imm);
 }
 
-/* All of glibc's text: what it says of kind and target. */
+/* Compares kind and target of all instructions of glibc. */
 static void test_decoder(void **state)
 {
 	Elf_Scn *scn = NULL;

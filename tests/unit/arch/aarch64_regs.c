@@ -10,7 +10,7 @@
 
 static const struct arch *const a64 = &arch_aarch64;
 
-/* x0 .. x30, sp, pc, pstate: each is its index and 1000. */
+/* x0 to x30, sp, pc, pstate: the value of each is its index + 1000. */
 static struct arch_regs example(void)
 {
 	struct arch_regs r = {.size = 272};
@@ -47,7 +47,7 @@ static void test_registers(void **state)
 	(void)state;
 	assert_int_equal(a64->get_sp(&r), 1031);
 	assert_int_equal(a64->get_pc(&r), 1032);
-	/* DWARF's x19 to x30 and sp by their columns. */
+	/* DWARF registers x19 to x30 and sp have columns. */
 	for (int dwarf = 0; dwarf < ARCH_DWARF_REGS; dwarf++) {
 		bool kept = dwarf >= 19 && dwarf <= 31;
 
@@ -57,7 +57,7 @@ static void test_registers(void **state)
 			assert_int_equal(value, 1000 + dwarf);
 	}
 	assert_true(a64->get_column(&r, UW_REG_PC, &value) && value == 1032);
-	/* perf has the same in bits of its own. */
+	/* perf has the same registers under other numbers. */
 	for (int bit = 0; bit < 33; bit++) {
 		assert_true(a64->perf_regs_mask >> bit & 1);
 		if (a64->perf_column[bit] >= 0) {
@@ -106,7 +106,7 @@ static void test_restarted_number(void **state)
 	assert_int_equal(a64->restarted_number(other, sizeof(other)), -1);
 }
 
-/* As arch/arm64/kernel/signal.c reads it. */
+/* Offsets as in arch/arm64/kernel/signal.c. */
 static void test_emergency_frame(void **state)
 {
 	struct arch_regs r = example();
@@ -133,7 +133,7 @@ static void test_emergency_frame(void **state)
 	assert_memory_equal(out + 608, fp, 512);
 	memcpy(head, out + 592 + 528, sizeof(head));
 	assert_int_equal(head[0] | head[1], 0);
-	/* The call is made again under its own number. */
+	/* The interrupted call is made again, with its number. */
 	e.again = 101;
 	assert_int_equal(a64->emergency_frame(out, sizeof(out), 0x7000, &e), 4688);
 	memcpy(r.raw + 64, &e.again, 8);

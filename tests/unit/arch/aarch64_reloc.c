@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* plan_patch() and encode_slot(): golden words, and each form against an evaluation. */
+/* Compares the results of plan_patch() and encode_slot() with expected words, and evaluates the
+ * copy of each form of instruction. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -75,7 +76,7 @@ static void test_landing_pads(void **state)
 	assert_int_equal(p.addr, AT + 4);
 	assert_int_equal(p.length, 4);
 	assert_int_equal(word(p.relocated), STP);
-	/* The signature is taken off before the slot and made again in the copy. */
+	/* The signature is removed before the slot and made again in the copy. */
 	assert_int_equal(PLAN(&p, PACIASP, STP), ARCH_OK);
 	assert_int_equal(p.addr, AT);
 	assert_int_equal(p.length, 8);
@@ -87,20 +88,20 @@ static void test_landing_pads(void **state)
 	assert_int_equal(word(p.relocated + 12), AUTIASP);
 	assert_int_equal(word(p.relocated + 16), b(COPY + 16, SLOT));
 	assert_int_equal(p.relocated_length, 20);
-	/* Whoever stands before autiasp has a signed register, behind it not. */
+	/* The register is signed before autiasp, and not signed after it. */
 	assert_int_equal(p.insns, 4);
 	assert_memory_equal(p.old_off, "\0\4\4\0", 4);
 	assert_memory_equal(p.new_off, "\0\4\14\20", 4);
 	assert_int_equal(PLAN(&p, 0xd503237f, STP), ARCH_OK); /* pacibsp */
 	assert_int_equal(word(p.relocated + 12), 0xd50323ff);
-	/* Nothing behind a landing pad. */
+	/* Nothing follows a landing pad. */
 	assert_int_equal(plan_words((const uint32_t[]){BTI_C}, 1, 1, SLOT, COPY, &p, code),
 			 ARCH_REFUSE_SHORT);
 	assert_int_equal(plan_words((const uint32_t[]){PACIASP}, 1, 1, SLOT, COPY, &p, code),
 			 ARCH_REFUSE_SHORT);
 }
 
-/* Each form whose meaning depends on where it stands, near and far from its copy. */
+/* All forms of instructions that depend on their address, near and far from their copy. */
 static void test_evaluated(void **state)
 {
 	static const uint32_t form[] = {
@@ -148,7 +149,7 @@ static void test_evaluated(void **state)
 			assert_int_equal(got, ARCH_OK);
 			assert_true(p.insns <= sizeof(p.old_off));
 			assert_true(eval_same((const uint8_t *)code, AT, &p, copy));
-			/* From each instruction it became: the same again from the start of it. */
+			/* All instructions of the copy belong to the first of the window. */
 			for (uint32_t m = 0; m < p.insns; m++)
 				assert_int_equal(p.old_off[m], 0);
 		}
@@ -169,10 +170,10 @@ static void test_refused(void **state)
 	assert_int_equal(PLAN(&p, 0xd4200000), ARCH_REFUSE_FOREIGN); /* brk */
 	assert_int_equal(PLAN(&p, 0), ARCH_REFUSE_FOREIGN);	     /* udf */
 	assert_int_equal(PLAN(&p, BTI_C, 0xd4200000), ARCH_REFUSE_FOREIGN);
-	/* A branch away with more code behind it, near and far. */
+	/* A branch out of the function, followed by more code, near and far. */
 	assert_int_equal(PLAN(&p, 0x14001000, STP), ARCH_REFUSE_FOREIGN);
 	assert_int_equal(PLAN(&p, 0x58000051, 0xd61f0220, 1, 2, STP), ARCH_REFUSE_FOREIGN);
-	/* A system call behind the window is none of its business. */
+	/* A system call after the window does not matter. */
 	assert_int_equal(PLAN(&p, 0xd28018a8, 0xd4000001), ARCH_OK);
 	assert_int_equal(arch_aarch64.plan_patch((const uint8_t *)code, 2, AT, SLOT, COPY, &p),
 			 ARCH_REFUSE_SHORT);
@@ -190,10 +191,10 @@ static void test_branch_into(void **state)
 	assert_int_equal(PLAN(&p, STP, NOP, 0x54ffffa1), ARCH_OK);
 	assert_int_equal(PLAN(&p, STP, NOP, 0x54ffffc1), ARCH_REFUSE_BRANCH_INTO);
 	assert_int_equal(PLAN(&p, STP, NOP, 0x54ffffe1), ARCH_OK);
-	/* With a signature the window has two. */
+	/* With a signature the window has two words. */
 	assert_int_equal(PLAN(&p, PACIASP, STP, 0x54ffffe1), ARCH_REFUSE_BRANCH_INTO);
 	assert_int_equal(PLAN(&p, BTI_C, STP, 0x54ffffc1), ARCH_REFUSE_BRANCH_INTO);
-	/* A call to the start is recursion; an address inside of the window is taken. */
+	/* A call of the start is recursion; adr computes an address inside the window. */
 	assert_int_equal(PLAN(&p, STP, NOP, 0x97fffffe), ARCH_OK);
 	assert_int_equal(PLAN(&p, STP, 0x30ffffe0), ARCH_REFUSE_BRANCH_INTO); /* adr x0, AT + 1 */
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Relocation of A32 and Thumb-2 entries: what the copy computes is worked out from capstone's view
- * of it, and has to be what the original means.  Then the allocators of Debian's armhf libraries.
+ * Relocation of A32 and Thumb-2 code: evaluates the copy as capstone decodes it and compares the
+ * result with the original's.  Then relocates the allocators of Debian's armhf libraries.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,7 +44,7 @@ static int number(unsigned int reg)
 	return reg >= ARM_REG_R0 && reg <= ARM_REG_R12 ? (int)(reg - ARM_REG_R0) : 14;
 }
 
-/* One instruction of a copy; those that are not written by the relocator do nothing here. */
+/* Executes one instruction of a copy, if it is of a kind that the relocator writes. */
 static void execute(struct machine *m, const cs_insn *i, const uint8_t *copy, uint32_t base,
 		    bool thumb)
 {
@@ -59,8 +59,8 @@ static void execute(struct machine *m, const cs_insn *i, const uint8_t *copy, ui
 		m->reg[number(op[0].reg)] =
 		    (m->reg[number(op[0].reg)] & 0xffff) | (uint32_t)op[1].imm << 16;
 	} else if (i->id == ARM_INS_ADD) {
-		/* Destination first, or not at all; an immediate that could be written otherwise is
-		 * shown with its rotation. */
+		/* The destination is the first operand, or is omitted.  If an immediate has several
+		 * encodings, its rotation is an operand, too. */
 		bool rotated = a->op_count == 4;
 		int last = a->op_count - 1 - rotated;
 		uint32_t right = value_of(m, &op[last]), by = rotated ? (uint32_t)op[3].imm : 0;
@@ -73,7 +73,7 @@ static void execute(struct machine *m, const cs_insn *i, const uint8_t *copy, ui
 	} else if (op[a->op_count - 1].type == ARM_OP_MEM) {
 		const arm_op_mem *mem = &op[a->op_count - 1].mem;
 
-		if (mem->base == ARM_REG_PC) { /* ldr pc, of an address behind it */
+		if (mem->base == ARM_REG_PC) { /* ldr pc from a word after the code */
 			uint32_t from = (pc & ~3u) + (uint32_t)mem->disp - base;
 
 			assert_int_equal(op[0].reg, ARM_REG_PC);
@@ -123,7 +123,8 @@ static enum arch_refusal plan_at(const void *head, size_t n, uint32_t at, uint32
 	return arch_arm.plan_patch(code, BODY, at, slot, slot + 48, p);
 }
 
-/* One instruction each, on both reaches and alignments: what it means for AT. */
+/* Single instructions, with islands near and far and both alignments: the copy must have the same
+ * result as the instruction has at AT. */
 static void test_forms(void **state)
 {
 	static const struct {
@@ -186,7 +187,8 @@ static void test_forms(void **state)
 	}
 }
 
-/* ldr r3, [pc, #x]; add r3, pc, as position independent Thumb begins: the sum is of the old pc. */
+/* ldr r3, [pc, #x]; add r3, pc, which position independent Thumb code begins with: the copy must
+ * add the old pc. */
 static void test_thumb_pair(void **state)
 {
 	struct machine m = {.reg = {[3] = 0x89abcdef}, .known = {[3] = true}};
@@ -200,7 +202,7 @@ static void test_thumb_pair(void **state)
 	assert_int_equal(m.jumped_to, AT + 4);
 }
 
-/* Where a branch of the copy goes when it is taken: its opposite leads over a jump. */
+/* Targets of taken branches: in the copy the inverse branch skips a jump to the target. */
 static void test_branches(void **state)
 {
 	struct arch_patch p;
@@ -237,7 +239,7 @@ static void test_it_blocks(void **state)
 	struct arch_patch p;
 
 	(void)state;
-	/* cmp r0, #0; ite ne; movne r1, r0; moveq r1, #1: each in a block of its own */
+	/* cmp r0, #0; ite ne; movne r1, r0; moveq r1, #1: in the copy each has its own IT block */
 	assert_int_equal(plan_at("\x00\x28\x14\xbf\x01\x46\x01\x21", 8, AT | 1, NEAR, &p), ARCH_OK);
 	assert_int_equal(p.length, 8);
 	assert_int_equal(p.insns, 3); /* cmp, the block, the jump back */
@@ -268,7 +270,7 @@ static void test_refusals(void **state)
 			 ARCH_REFUSE_BRANCH_INTO);
 }
 
-/* The slot: ip has the descriptor, pc the agent, through words behind the code. */
+/* The slot loads ip (descriptor) and pc (the agent's address) from words after its code. */
 static void test_slot(void **state)
 {
 	uint8_t out[48];

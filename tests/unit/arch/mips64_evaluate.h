@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What MIPS64 code does, apart from what each instruction computes: those that load addresses and
- * those that branch are executed, all others are a function of their word and of all registers,
- * which they change and which goes into a trace.  Two runs with the same trace and the same
- * registers at the end have executed the same instructions on the same values.
+ * Executes MIPS64 code approximately.  Instructions that load addresses and branches are executed.
+ * Any other instruction is replaced by a hash of its word and of all registers, which changes a
+ * register and the trace.  Two runs with the same trace and the same registers at the end have
+ * executed the same instructions on the same values.
  */
 #ifndef TESTS_MIPS64_EVALUATE_H
 #define TESTS_MIPS64_EVALUATE_H
@@ -25,7 +25,7 @@ struct ev_piece {
 
 struct ev {
 	uint64_t reg[32], pc, trace;
-	bool big, lost; /* a step too many, or a branch in a delay slot */
+	bool big, lost; /* lost: too many steps, or a branch in a delay slot */
 	struct ev_piece piece[4];
 };
 
@@ -52,7 +52,7 @@ static inline bool ev_fetch(const struct ev *e, uint64_t pc, uint32_t *word)
 	return false;
 }
 
-/* All registers but $at, which nobody may rely on. */
+/* Return: a hash of all registers except $at, on which code must not rely. */
 static inline uint64_t ev_state(const struct ev *e)
 {
 	uint64_t h = 0;
@@ -88,7 +88,7 @@ static inline void ev_plain(struct ev *e, uint32_t w)
 }
 
 struct ev_branch {
-	bool is, taken, nullifies; /* the delay slot, when it is not taken */
+	bool is, taken, nullifies; /* nullifies the delay slot when it is not taken */
 	uint64_t to;
 };
 
@@ -108,7 +108,7 @@ static inline struct ev_branch ev_branch(const struct ev *e, uint32_t w)
 		   (op == 0x11 && rs == 8)) {
 		b.is = true;
 		b.to = e->pc + 4 + (uint64_t)((int64_t)(int16_t)w * 4);
-		/* The condition, whatever it is, depends on these. */
+		/* Any function of the values on which the condition depends. */
 		b.taken = always || (ev_mix(ev_mix(w >> 16, e->reg[rs]),
 					    op == 1 || op == 0x11 ? 0 : e->reg[rt]) &
 				     1);
@@ -116,7 +116,7 @@ static inline struct ev_branch ev_branch(const struct ev *e, uint32_t w)
 	return b;
 }
 
-/* From e->pc until there is no code of the pieces, or @stop. */
+/* Executes from e->pc until @stop or an address in none of the pieces of code. */
 static inline void ev_run(struct ev *e, uint64_t stop)
 {
 	uint32_t w, slot;
@@ -152,8 +152,9 @@ static inline void ev_start(struct ev *e, uint64_t pc, uint64_t seed, bool big)
 }
 
 /*
- * Does the patched function at @addr, entered by its slot at @slot (its descriptor at @desc) and
- * the agent at @agent, which goes on in the copy, do what the original's first @p->length bytes do?
+ * Return: whether the patched function at @addr does what the first @p->length bytes of the
+ * original do.  It jumps to its slot at @slot (descriptor at @desc) and to the agent at @agent,
+ * which jumps to the copy.
  */
 static inline bool ev_same(const struct arch *arch, const uint8_t *code, uint64_t addr,
 			   const struct arch_patch *p, uint64_t slot, uint64_t copy, uint64_t desc,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Debian's mips64el packages, from the sysroot of the cross build (scripts/sysroot): the start of
- * every function that is hooked is relocated and evaluated, in both byte orders (big endian: the
- * same words the other way round) and with an island in reach of a short jump and of a long one
- * only.  SYSROOT: the folder of sysroots, build/sysroot as a rule.
+ * Tests on Debian's mips64el packages, from the sysroot of the cross build (scripts/sysroot):
+ * relocates and evaluates the start of every function that is hooked, in both byte orders (big
+ * endian: the same words with swapped bytes), and with an island in reach of a short jump or of a
+ * long jump only.  SYSROOT: the folder of sysroots, by default build/sysroot.
  */
 #include <fcntl.h>
 #include <gelf.h>
@@ -84,7 +84,7 @@ static void check_function(const char *name, const uint8_t *code, const GElf_Sym
 	free(swapped);
 }
 
-/* Bytes of the executable section that has @sym. */
+/* Return: the bytes of @sym in its executable section. */
 static const uint8_t *bytes_of(Elf *elf, const GElf_Sym *sym)
 {
 	Elf_Scn *scn = NULL;

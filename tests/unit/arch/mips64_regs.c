@@ -69,7 +69,7 @@ static void test_columns(void **state)
 	assert_false(little->get_column(&regs, 11, &value));
 	assert_false(little->get_column(&regs, -1, &value));
 	assert_false(little->get_column(&regs, UW_MAX_REGS, &value));
-	/* k0 and k1 are the kernel's. */
+	/* k0 and k1 are reserved for the kernel. */
 	assert_int_equal(little->perf_regs_mask & 3u << 26, 0);
 }
 
@@ -98,7 +98,7 @@ static void test_system_calls(void **state)
 	assert_int_equal(little->syscall_state(&regs), ARCH_NOT_IN_SYSCALL);
 }
 
-/* The kernel's condition in do_signal(): an error to restart, and the number in the slot of $0. */
+/* The condition in the kernel's do_signal(): an error to restart, and the number in $0's slot. */
 static void test_restart(void **state)
 {
 	static const uint16_t error[] = {512, 513, 514, 516};
@@ -116,7 +116,7 @@ static void test_restart(void **state)
 	assert_true(little->restart_whole(&regs));
 	assert_int_equal(mips_reg(&regs, MIPS_R_V0), 513);
 	assert_false(little->restart_whole(&regs));
-	/* epoll_wait that ended by EINTR; and close, which has closed. */
+	/* epoll_wait that has failed with EINTR; and close, which has closed the file. */
 	mips_set_reg(&regs, MIPS_R_V0, 4);
 	mips_set_reg(&regs, MIPS_R_A3, 1);
 	mips_set_reg(&regs, MIPS_R_RESTART, 5003);
@@ -142,7 +142,7 @@ static void test_restarted_number(void **state)
 	assert_int_equal(little->restarted_number((const uint8_t *)futex, 0), -1);
 }
 
-/* The numbers that the compiler's headers of the architecture have (asm/unistd.h). */
+/* Numbers of system calls as in the architecture's asm/unistd.h. */
 static void test_waiting_calls(void **state)
 {
 	static const uint16_t restartable[] = {5007, 5034, 5194, 5224};
@@ -164,7 +164,7 @@ static uint64_t word_of(const uint8_t *frame, size_t at)
 	return value;
 }
 
-/* Offsets by asm/sigcontext.h and arch/mips/kernel/signal.c, n64. */
+/* Offsets as in asm/sigcontext.h and arch/mips/kernel/signal.c, n64. */
 static void test_emergency_frame(void **state)
 {
 	enum { CONTEXT = 24 + 128 + 40, PC = CONTEXT + 576, MASK = CONTEXT + 600 };
@@ -194,7 +194,7 @@ static void test_emergency_frame(void **state)
 	assert_int_equal(word_of(frame, MASK + 8), 0x5678);
 	memcpy(&used_math, frame + PC + 12, sizeof(used_math));
 	assert_int_equal(used_math & 1, 1);
-	/* The interrupted call is made again: its number, its $a3, its own address. */
+	/* The interrupted call is made again: its number, its $a3, its address. */
 	e.again = 5007;
 	little->emergency_frame(frame, sizeof(frame), 0, &e);
 	assert_int_equal(word_of(frame, CONTEXT + 8 * MIPS_R_V0), 5007);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* plan_patch() and encode_slot() of both byte orders: golden words, and an evaluation. */
+/* plan_patch(), encode_slot() in both byte orders: compares with expected words, and evaluates. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 #define AGENT 0xffd1234560ull
 #define WORDS 16
 
-#define ENDS 8 /* heads from this one on end before six instructions */
+#define ENDS 8 /* heads from this one on have fewer than six instructions */
 
 #define NOP	    0u
 #define RETURN	    0x03e00008u /* jr $ra */
@@ -48,7 +48,7 @@ static uint32_t get(const struct arch *arch, const uint8_t *at)
 		   : (uint32_t)at[3] << 24 | (uint32_t)at[2] << 16 | (uint32_t)at[1] << 8 | at[0];
 }
 
-/* @n words, then nops and a return: WORDS in all. */
+/* Plans for a function of WORDS words: @n given words, then nops and a return. */
 static enum arch_refusal plan(const struct arch *arch, const uint32_t *words, size_t n,
 			      uint64_t slot, uint8_t *code, struct arch_patch *p)
 {
@@ -69,7 +69,7 @@ static void test_golden(void **state)
 	(void)state;
 	for (int k = 0; k < 2; k++) {
 		const struct arch *a = both[k];
-		/* $t9 is the function's address again, then its own words, then the way back. */
+		/* $t9 becomes the function's address, then its own words, then the jump back. */
 		const uint32_t want[] = {0x3c1900ff, 0x3739f320, 0x0019cc38, 0x37390000,
 					 ENTER,	     SAVE_GP,	 J(AT + 8),  NOP};
 
@@ -116,7 +116,7 @@ static void test_same(void **state)
 			uint64_t slot = k % 2 ? FAR : SLOT;
 			enum arch_refusal r = plan(a, heads[i], 8, slot, code, &p);
 
-			/* What follows the end of a function is not its own. */
+			/* Code after the end of a function does not belong to it. */
 			if (k % 2 && i >= ENDS) {
 				assert_int_equal(r, ARCH_REFUSE_SHORT);
 				continue;
@@ -147,7 +147,7 @@ static void test_refused(void **state)
 	    {ARCH_REFUSE_INSN, {ENTER, BEQZ_A0(4), BEQZ_A0(4)}},   /* a branch in a slot */
 	    {ARCH_REFUSE_FOREIGN, {0x0000000d}},		   /* break */
 	    {ARCH_REFUSE_FOREIGN, {0x7000003f}},		   /* sdbbp */
-	    {ARCH_REFUSE_FOREIGN, {J(AT + 0x100000), NOP, ENTER}}, /* somebody's hook */
+	    {ARCH_REFUSE_FOREIGN, {J(AT + 0x100000), NOP, ENTER}}, /* another tool's hook */
 	    {ARCH_REFUSE_BRANCH_INTO, {ENTER, SAVE_GP, BEQZ_A0(-2)}},
 	    {ARCH_REFUSE_BRANCH_INTO, {ENTER, SAVE_GP, BEQZ_A0(-3)}}, /* a loop over all of it */
 	    {ARCH_REFUSE_BRANCH_INTO, {ENTER, SAVE_GP, J(AT + 4)}},
@@ -182,7 +182,7 @@ static void test_edges(void **state)
 		assert_int_equal(PLAN(a, SLOT, 0x24021393, 0x0000000c, NOP), ARCH_OK);
 		/* Recursion. */
 		assert_int_equal(PLAN(a, SLOT, ENTER, SAVE_GP, JAL(AT)), ARCH_OK);
-		/* A thunk: a jump away with nothing behind it. */
+		/* A thunk: a jump out of the function at its end. */
 		put(a, code, J(AT + 0x100000));
 		put(a, code + 4, ENTER);
 		assert_int_equal(a->plan_patch(code, 8, AT, SLOT, SLOT + 48, &p), ARCH_OK);
@@ -191,7 +191,7 @@ static void test_edges(void **state)
 				 ARCH_REFUSE_SHORT);
 		assert_int_equal(a->plan_patch(code, 8, AT + 1, SLOT, SLOT + 48, &p),
 				 ARCH_REFUSE_INSN); /* MIPS16, microMIPS */
-		/* $at is in use where a long way back would take it. */
+		/* $at is in use where a long jump back would need it. */
 		assert_int_equal(PLAN(a, FAR, ENTER, 0x3c010001, NOP, NOP, NOP, NOP),
 				 ARCH_REFUSE_REACH);
 		assert_int_equal(PLAN(a, SLOT, ENTER, 0x3c010001, NOP), ARCH_OK);

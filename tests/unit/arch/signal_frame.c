@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* struct arch, signal_frame: against the frames that memprof builds itself, and a real one. */
+/* struct arch, signal_frame: on frames that memprof builds, and on one that the kernel built. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@ static uint64_t word_at(const struct arch *a, const uint8_t *frame, size_t pc_at
 	return arch_word(a, frame + pc_at + offset);
 }
 
-/* Where in @frame is the word @value?  It is there once. */
+/* Return: the offset of the word @value, which @frame contains once. */
 static size_t find_word(const struct arch *a, const uint8_t *frame, size_t n, uint64_t value)
 {
 	size_t found = n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Relocated code is run: of real functions, and of our own malloc while it is patched. */
+/* Runs relocated code: of real functions, and of this program's malloc while it is patched. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@
 
 #define PAGE 4096ull
 
-/* A writable and executable page within reach of @near. */
+/* Return: a writable and executable page within reach of @near. */
 static uint8_t *page_near(uint64_t near)
 {
 	for (uint64_t away = 1ull << 20; away < 1ull << 30; away += 1ull << 20) {
@@ -51,7 +51,7 @@ static size_t function_size(void *function)
 	return sym->st_size;
 }
 
-/* A copy of the entry of @function that goes on in it; NULL: refused. */
+/* Return: a relocated copy of @function's window, which continues in @function; NULL: refused. */
 static void *relocated(void *function, uint8_t *page, struct arch_patch *p)
 {
 	if (arch_x86_64.plan_patch(function, function_size(function), (uint64_t)function,
@@ -96,8 +96,8 @@ static void test_real_functions(void **state)
 	munmap(page, PAGE);
 }
 
-/* Entries of one instruction each that pc-relative relocation has to get right; what they read is
- * at a distance, so a wrong displacement reads something else. */
+/* Functions that begin with one pc-relative instruction.  A wrong displacement in the copy would
+ * read another value. */
 static void test_pc_relative_forms(void **state)
 {
 	static const struct {
@@ -137,7 +137,7 @@ static void test_pc_relative_forms(void **state)
 				 ARCH_OK);
 		memcpy(island + 64, p.relocated, p.relocated_length);
 		assert_int_equal(((uint64_t(*)(void))(island + 64))(), forms[i].want);
-		/* And through the patched entry. */
+		/* Also by calling the patched function. */
 		arch_x86_64.encode_slot(island, (uint64_t)island, 0, (uint64_t)island + 64);
 		assert_true(p.addr == (uint64_t)page);
 		memcpy(page, p.new_bytes, p.length);
@@ -147,8 +147,8 @@ static void test_pc_relative_forms(void **state)
 	munmap(island, PAGE);
 }
 
-/* As many functions of libc as there are, only planned: what is planned must decode to the same
- * kinds of instructions, with the same targets. */
+/* Plans all functions of libc without patching them: the copy must decode to the same kinds of
+ * instructions with the same targets. */
 static void check_equivalent(const uint8_t *code, uint64_t addr, const struct arch_patch *p,
 			     uint64_t copy)
 {
@@ -221,7 +221,7 @@ static void test_all_of_libc(void **state)
 	assert_true(counts[1] < counts[0] / 2);
 }
 
-/* Counts and goes on: lock incq counter(%rip); jmp copy. */
+/* Writes code that counts and continues: lock incq counter(%rip); jmp copy. */
 static void put_agent(uint8_t *page, uint64_t *counter, uint64_t copy)
 {
 	int32_t disp = (int32_t)((uint64_t)counter - ((uint64_t)page + 8));

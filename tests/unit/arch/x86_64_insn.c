@@ -71,7 +71,7 @@ static void test_rows(void **state)
 		if (i.has_target != (want->target != NO) ||
 		    (i.has_target && i.target != want->target))
 			fail_msg("%s: target %#lx", want->text, (unsigned long)i.target);
-		/* A byte less is not an instruction, or another one. */
+		/* With a byte less it must not decode, or decode to a shorter instruction. */
 		if (arch_x86_64.decode(code, want->length - 1u, AT, &i) &&
 		    i.length > want->length - 1)
 			fail_msg("%s: read past its end", want->text);
@@ -85,7 +85,7 @@ static void test_invalid(void **state)
 	(void)state;
 	assert_false(arch_x86_64.decode((const uint8_t *)"", 0, AT, &i));
 	assert_false(
-	    arch_x86_64.decode((const uint8_t *)"\x06", 1, AT, &i)); /* push es: not here */
+	    arch_x86_64.decode((const uint8_t *)"\x06", 1, AT, &i)); /* push es: only 32-bit */
 	assert_false(arch_x86_64.decode((const uint8_t *)"\x48\x8b\x05\1", 4, AT, &i));
 }
 

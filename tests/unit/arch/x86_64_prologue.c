@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What bytes tell without decoding: calls in front of an address, functions, frames. */
+/* Recognition without decoding: calls before an address, starts of functions, frames. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,8 +42,8 @@ static void calls(void **state)
 	OTHER("\x48\x89\xe5");		       /* mov %rsp,%rbp */
 }
 
-/* Three functions: one whose frame is made late, one without padding in front, one without a frame,
- * which begins behind a return and a no-operation. */
+/* Three functions: one sets up its frame late, one has no padding before it, one has no frame and
+ * follows a return and a nop. */
 static const uint8_t text[] = {
     0x48, 0x85, 0xff,					  /* 00: test %rdi,%rdi */
     0x74, 0x0a,						  /* 03: je */
@@ -90,7 +90,7 @@ static void frames(void **state)
 	}
 }
 
-/* Bytes of operands look like calls and padding. */
+/* Operands contain bytes that look like calls and padding. */
 static void operands(void **state)
 {
 	static const uint8_t code[] = {

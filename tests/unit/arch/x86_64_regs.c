@@ -40,7 +40,7 @@ static void test_found_by_elf_header(void **state)
 		assert_true(strlen(arch_refusal_text((enum arch_refusal)r)) > 5);
 }
 
-/* Our spelling of the registers is the kernel's. */
+/* memprof's layout of the registers is the kernel's. */
 static void test_fields(void **state)
 {
 	struct user_regs_struct u = {.rip = 1,
@@ -153,7 +153,7 @@ static void wait_for_pause(pid_t pid)
 	}
 }
 
-/* What the kernel really shows of a thread that sleeps in a system call. */
+/* Registers that the kernel shows of a thread that sleeps in a system call. */
 static void test_of_a_sleeping_child(void **state)
 {
 	struct arch_regs regs = {0};
@@ -223,7 +223,7 @@ static void test_made_again(void **state)
 		u->orig_rax = (uint64_t)again[i];
 		u->rax = (uint64_t)-EINTR;
 		assert_true(x86->restart_interrupted(&regs));
-		u->rax = 0; /* it did something */
+		u->rax = 0; /* the call has succeeded */
 		assert_false(x86->restart_interrupted(&regs));
 	}
 	for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++) {
@@ -266,7 +266,7 @@ static void test_restarted_number(void **state)
 	assert_int_equal(x86->restarted_number(nanosleep + 5, 2), -1);
 }
 
-/* A child is made to return into each form of the frame: it goes on where it was. */
+/* Makes a child execute rt_sigreturn on the emergency frame: it must continue where it was. */
 static void goes_back(uint8_t form)
 {
 	static const char *const code = "\x0f\x05\xc3";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Golden bytes of plan_patch() and encode_slot(). */
+/* Compares the results of plan_patch() and encode_slot() with expected bytes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -106,7 +106,7 @@ static void test_branches(void **state)
 	assert_int_equal(PLAN("\xff\xd0\x48\x89\xe5", &p), ARCH_REFUSE_INSN); /* call rax */
 	assert_int_equal(PLAN("\x55\xe8\0\1\0\0", &p), ARCH_REFUSE_CALL);
 	assert_int_equal(PLAN("\x90\x90\x90\x0f\x05", &p), ARCH_REFUSE_INSN); /* syscall */
-	/* A system call right behind the window is none of its business. */
+	/* A system call right after the window does not matter. */
 	assert_int_equal(PLAN("\xb8\x09\0\0\0\x0f\x05", &p), ARCH_OK);
 	assert_int_equal(p.length, 5);
 }
@@ -154,7 +154,7 @@ static void test_short(void **state)
 	assert_int_equal(plan_at("\x31\xc0\xc3", 3, 16, AT, SLOT, COPY, &p), ARCH_REFUSE_SHORT);
 	assert_int_equal(arch_x86_64.plan_patch((const uint8_t *)"", 0, AT, SLOT, COPY, &p),
 			 ARCH_REFUSE_SHORT);
-	/* mov eax, 1; ret: just enough, and may end with its ret. */
+	/* mov eax, 1; ret: just long enough; the window can end with the function's ret. */
 	assert_int_equal(plan_at("\xb8\1\0\0\0", 5, 6, AT, SLOT, COPY, &p), ARCH_OK);
 	assert_int_equal(plan_at("\x48\x89\xf8\x90\xc3", 5, 5, AT, SLOT, COPY, &p), ARCH_OK);
 	/* The symbol ends in the middle of an instruction. */
@@ -176,19 +176,19 @@ static void test_branch_into(void **state)
 		code[16] = 0x75;
 		code[17] = (uint8_t)(to - 18);
 		assert_int_equal(arch_x86_64.plan_patch(code, BODY, AT, SLOT, COPY, &p), want);
-		/* Behind a byte that is no instruction it is found as well. */
+		/* It is also found after a byte that is no instruction. */
 		code[15] = 0x06;
 		assert_int_equal(arch_x86_64.plan_patch(code, BODY, AT, SLOT, COPY, &p), want);
 	}
-	/* A call to the own start is recursion. */
+	/* A call of the function's own start is recursion. */
 	memset(code, 0x90, sizeof(code));
 	memcpy(code + 16, "\xe8\xeb\xff\xff\xff", 5);
 	assert_int_equal(arch_x86_64.plan_patch(code, BODY, AT, SLOT, COPY, &p), ARCH_OK);
-	/* An address inside it that is taken: lea rax, [rip-20] */
+	/* Code computes an address inside the window: lea rax, [rip-20] */
 	memcpy(code + 16, "\x48\x8d\x05\xec\xff\xff\xff", 7);
 	assert_int_equal(arch_x86_64.plan_patch(code, BODY, AT, SLOT, COPY, &p),
 			 ARCH_REFUSE_BRANCH_INTO);
-	/* A branch of the window into the window. */
+	/* A branch in the window to another instruction of the window. */
 	assert_int_equal(PLAN("\x74\x01\x90\x90\x90", &p), ARCH_REFUSE_BRANCH_INTO);
 }
 
@@ -201,7 +201,7 @@ static void test_reach(void **state)
 
 	(void)state;
 	assert_int_equal(plan_at(push, 8, BODY, AT, far, far + 64, &p), ARCH_REFUSE_REACH);
-	/* The entry reaches, the operand does not from there. */
+	/* The slot is in reach of the jump, but the copy is not in reach of its operand. */
 	assert_int_equal(plan_at(load, 7, BODY, AT, AT - 0x70000000, AT - 0x70000000 + 64, &p),
 			 ARCH_REFUSE_REACH);
 	assert_int_equal(plan_at("\x55\x0f\x84\0\0\0\x40", 7, BODY, AT, AT - 0x70000000,
@@ -224,7 +224,7 @@ static void test_slot(void **state)
 			    24);
 }
 
-/* Whatever the bytes are: no crash, and what is planned keeps its own bounds. */
+/* Random bytes must not crash plan_patch(), and its results must be within their limits. */
 static void test_random_bytes(void **state)
 {
 	struct arch_patch p;
@@ -234,7 +234,7 @@ static void test_random_bytes(void **state)
 	srand(1);
 	for (int round = 0; round < 100000; round++) {
 		size_t size = (size_t)(rand() % 40);
-		/* Of exactly that size, so that a sanitizer sees a read past it. */
+		/* Of exactly this size, so that a sanitizer detects a read after its end. */
 		uint8_t *code = malloc(size + 1);
 
 		for (size_t i = 0; i < size; i++)

@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include "attach/maps.h"
 
-/* Of each kind that a kernel writes. */
+/* Lines of each kind that kernels write. */
 static const char text[] =
     "00010000-00011000 r-xp 00000000 00:00 0 \n"
     "55d0c8a00000-55d0c8a21000 rw-p 00000000 00:00 0                          [heap]\n"
@@ -76,7 +76,7 @@ static void not_maps(void **state)
 	assert_int_equal(maps.list.n, 0);
 }
 
-/* Processor time in which @n mappings are parsed, the least of several tries. */
+/* Return: the CPU time for parsing @n mappings, the minimum of several tries. */
 static uint64_t parse_ns(size_t n)
 {
 	const size_t size = 80;
@@ -104,7 +104,7 @@ static uint64_t parse_ns(size_t n)
 	return least;
 }
 
-/* 16 times as many mappings take 16 times as long, and not 256 times. */
+/* The time must be linear: 16 times as many mappings take 16 times as long, not 256 times. */
 static void linear(void **state)
 {
 	(void)state;
@@ -121,7 +121,7 @@ static void maps_of_a_living_one(void **state)
 	maps_free(&maps);
 }
 
-/* It is still there for its parent, but its maps are an empty file. */
+/* The process is a zombie: its maps file is empty. */
 static void maps_of_an_ended_one(void **state)
 {
 	struct maps maps;

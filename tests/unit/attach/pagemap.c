@@ -10,7 +10,7 @@
 
 #define SIZE (1ul << 30)
 
-/* Every second one of the first is touched, so that there are more runs than one question gets. */
+/* Every second one of this many pages is touched, so that one query cannot return all runs. */
 #define MANY (4ul * PAGEMAP_RUNS)
 
 struct world {
@@ -36,7 +36,7 @@ static void make(struct world *w, bool scans)
 	if (scans && !w->p.scans) {
 		pagemap_close(&w->p);
 		munmap(m, SIZE);
-		skip(); /* before Linux 6.7 */
+		skip(); /* the kernel is older than Linux 6.7 */
 	}
 	if (!scans && w->p.scans) {
 		w->p.scans = false;
@@ -71,7 +71,7 @@ static void all_runs(struct world *w)
 	expect(w, &at, middle, middle + 2 * w->page);
 	expect(w, &at, w->end - w->page, w->end);
 	assert_false(pagemap_next(&w->p, at, w->end, &run));
-	/* Back again, from the middle of a run, and no farther than asked. */
+	/* Again from the middle of a run, and not beyond the end of the query. */
 	at = middle + w->page + 7;
 	expect(w, &at, middle + w->page, middle + 2 * w->page);
 	assert_false(pagemap_next(&w->p, middle + 2 * w->page, w->end - w->page, &run));
@@ -99,7 +99,7 @@ static void by_entries(void **state)
 	finish(&w);
 }
 
-/* Nobody may take it for empty. */
+/* Without access to the pagemap, the whole range must be reported as present. */
 static void not_to_be_had(void **state)
 {
 	struct pagemap p = {.fd = -1, .page_size = 4096};

@@ -19,7 +19,7 @@ static void expect(const struct refusal *r, enum mp_exit status, const char *tex
 		fail_msg("'%s' does not say '%s'", said.what, text);
 }
 
-/* Every setting of kernel.yama.ptrace_scope is named, with what helps. */
+/* The message names every setting of kernel.yama.ptrace_scope, and what helps. */
 static void yama(void **state)
 {
 	struct proc_status st = {.name = "x", .uid = 1000};
@@ -31,13 +31,14 @@ static void yama(void **state)
 	expect(&r, MP_EXIT_PERMISSION, "ptrace_scope is 1: without CAP_SYS_PTRACE only parents");
 	assert_non_null(strstr(said.what, "sysctl kernel.yama.ptrace_scope=0"));
 	r.scope = 2;
-	expect(&r, MP_EXIT_PERMISSION, "ptrace_scope is 2: nobody may attach without CAP");
+	expect(&r, MP_EXIT_PERMISSION, "ptrace_scope is 2: no process may attach without CAP");
 	r.scope = 3;
 	expect(&r, MP_EXIT_PERMISSION, "until the next boot");
 	r.may_ptrace = true;
 	expect(&r, MP_EXIT_PERMISSION, "until the next boot");
 	r.scope = 2;
-	expect(&r, MP_EXIT_PERMISSION, "may not be attached to: Operation not permitted");
+	expect(&r, MP_EXIT_PERMISSION,
+	       "attaching to process 7 (x) is not permitted: Operation not permitted");
 }
 
 static void others(void **state)

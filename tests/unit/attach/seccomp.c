@@ -9,10 +9,10 @@
 #include "arch/arch.h"
 #include "attach/seccomp.h"
 
-/* An mmap() of no file, as memprof asks about it. */
+/* Arguments of an anonymous mmap(), as in memprof's query. */
 static const uint64_t args[6] = {0x10000, 4096, PROT_READ, MAP_PRIVATE, UINT64_MAX, 0};
 
-/* Allows what has no upper half in its fifth argument. */
+/* Return: the verdict of a filter that allows calls whose fifth argument has only 32 bits. */
 static uint32_t verdict(const struct seccomp_data *data)
 {
 	const unsigned int upper = 4 * (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);

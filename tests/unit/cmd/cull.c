@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A culled recording and a whole one of the same random events have the same sums. */
+/* Of the same random events, a culled recording and a complete one must have the same sums. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@
 #define EVENTS	20000
 #define AGE_NS	1000000u
 #define STEP_NS 5000u
-#define LOST_NS 20000u /* a free that did not come by then was lost, not overtaken */
+#define LOST_NS 20000u /* a free that is missing for so long was lost, not overtaken */
 
 static char whole_path[] = "/tmp/memprof-unit-XXXXXX", culled_path[] = "/tmp/memprof-unit-XXXXXX";
 static uint64_t seed = 1;
@@ -87,7 +87,7 @@ static void put_realloc(struct twin *t, struct mp_event ev, uint32_t from)
 
 static void put_random(struct twin *t)
 {
-	/* Some addresses live long, most do not; now and then a free is missing. */
+	/* Some addresses have long-lived blocks, most do not.  Some frees are lost. */
 	uint32_t i = (uint32_t)(rnd(20) ? rnd(20) : rnd(ADDRS));
 	struct mp_event ev = {.time_ns = t->now += rnd(STEP_NS),
 			      .addr = 0x10000 + i * 64,

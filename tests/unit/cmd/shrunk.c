@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include "cmd/cmd.h"
 
-/* A mapped file that is cut off reads as zeros from there on. */
+/* Reads of a mapped file after the place where it was truncated return zeros. */
 static void reads_as_zeros(void **state)
 {
 	int fd = memfd_create("shrunk", MFD_CLOEXEC);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Where a binary goes never leaves the folder. */
+/* The path to which a binary is written never leaves the folder. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

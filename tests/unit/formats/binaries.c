@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Binaries in a recording: what is whole is read again to the byte, what is not is never used, and
- * items are read as if there were none. */
+/* Binaries in a recording: complete ones are read back byte by byte, others are never used, and
+ * they do not affect the reading of items. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@ static struct mpf_writer *create(const char *to)
 	return w;
 }
 
-/* @id 0: no build id. */
+/* @id 0: the binary has no build id. */
 static struct mp_binary binary(const char *name, uint8_t id, uint64_t size)
 {
 	return (struct mp_binary){
@@ -84,7 +84,7 @@ static void whole_ones_are_read(void **state)
 	open_them(&b, path);
 	assert_int_equal(b.list.n, 3);
 	assert_int_equal(b.damaged, 0);
-	/* In any order. */
+	/* They can be read in any order. */
 	check_whole(&b, 1, "/small", 1);
 	check_whole(&b, 0, "/large", LARGE);
 	check_whole(&b, 2, "/none", 100);
@@ -119,12 +119,12 @@ static void what_is_not_whole_is_not_used(void **state)
 	assert_int_equal(b.list.n, 7);
 	for (size_t i = 0; i < b.list.n; i++)
 		assert_int_equal(b.list.at[i].wrong == NULL, i == 4);
-	assert_string_equal(b.list.at[5].wrong, "is there twice");
+	assert_string_equal(b.list.at[5].wrong, "is in the recording twice");
 	check_whole(&b, 4, "/good", 500);
 	binaries_close(&b);
 }
 
-/* A chunk whose bytes are beyond what it says, of no bytes, of a name with a zero in it. */
+/* Chunks whose bytes are beyond the end of the file, that have no bytes, or no path. */
 static void odd_pieces(void **state)
 {
 	static const struct mp_binary odd[] = {
@@ -175,7 +175,7 @@ static uint32_t marks(const char *of, bool *truncated)
 	return n;
 }
 
-/* Each of three chunks in turn: items are read, the others are whole, no byte comes of it. */
+/* Damages one of three chunks: items and the other binaries can be read, this binary cannot. */
 static void a_damaged_chunk_takes_only_its_own(void **state)
 {
 	(void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What is written is read again; a file cut anywhere, or with a flipped bit, never misleads. */
+/* Events are read as they were written.  A file that is cut off anywhere, or has a flipped bit,
+ * never yields a wrong event. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -89,7 +90,7 @@ static void write_file(int flush_every)
 	assert_int_equal(mpf_close(w), 0);
 }
 
-/* Return: events read; checks that each is the one that was written. */
+/* Checks that each event is the one that was written.  Return: the number of events read. */
 static int read_file(const char *from, bool *truncated, bool *corrupt)
 {
 	struct mpf_reader *r;
@@ -194,7 +195,7 @@ static void cut_everywhere(void **state)
 	free(p);
 }
 
-/* Every event that is still read is right: read_file() compares. */
+/* read_file() checks that every event that can still be read is right. */
 static void flipped_bits(void **state)
 {
 	size_t n;

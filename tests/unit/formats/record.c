@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Words that are written and structures that are read there, whatever the byte order. */
+/* Functions that make words of structures, and the reverse, are right in any byte order. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Memory that a copy does not get is read from the process that runs; what it maps anew is not. */
+/* Memory that the forked copy does not get is read from the running process; mappings that the
+ * process makes afterwards are not read. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +26,7 @@ static void *map_at(void *addr, size_t size, int content)
 	return p;
 }
 
-/* A child that stands still: the copy of this process. */
+/* Makes the copy: a child of this process that only waits. */
 static pid_t copy(void)
 {
 	pid_t pid = fork();
@@ -54,7 +55,8 @@ static void test_live(void **state)
 	map_at(passing, SIZE, 2);
 	map_at(grown, 2 * SIZE, 3);
 	assert_int_equal(maps_read(getpid(), &before), 0);
-	/* When the copy is made these are not there, or their second half alone. */
+	/* When the copy is made, the first mapping is gone, and only the other's second half
+	 * exists. */
 	munmap(passing, SIZE);
 	munmap(grown, SIZE);
 	pid = copy();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Heap walkers against programs that keep a list of their own blocks (tests/victims/truth.c), one
- * row per allocator: what a walker lists must be that list, and what the C library itself holds.
+ * Compares heap walkers with programs that keep a list of their blocks (tests/victims/truth.c), one
+ * row per allocator.  A walker must list exactly these blocks and those of the C library.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,11 +25,11 @@ enum { THREADS = 8, LOOKS = 3, DAMAGES = 6 };
 
 struct row {
 	const char *name, *program, *preload, *walker;
-	const char *release; /* of Debian, whose dynamic linker and libraries are used */
-	unsigned batch;	     /* freed blocks that a thread has on the way between lists at most */
+	const char *release; /* Debian release whose dynamic linker and libraries are used */
+	unsigned batch;	     /* maximum of freed blocks that a thread moves between lists */
 	bool no_break;	     /* the program's break cannot grow */
-	bool plain;	     /* the allocator crashes, or fails, when blocks are to be aligned */
-	bool slow;	     /* to be built: only with MEMPROF_FULL=1 (make check-all) */
+	bool plain;	     /* the allocator crashes or fails at aligned allocations */
+	bool slow;	     /* takes long to build: only with MEMPROF_FULL=1 (make check-all) */
 };
 
 static const struct row rows[] = {
@@ -41,7 +41,7 @@ static const struct row rows[] = {
     {"musl static", "truth-musl-static", .walker = "musl mallocng"},
     {"musl 1.2.2", "truth-musl", .walker = "musl mallocng", .release = "bullseye"},
     {"musl 1.2.5", "truth-musl", .walker = "musl mallocng", .release = "trixie"},
-    /* free() takes both neighbours out of their lists to join them. */
+    /* free() removes both neighbours from their lists to join them. */
     {"musl old", "truth-musl", .walker = "musl oldmalloc", .release = "musl-old", .batch = 2,
      .slow = true},
     {"musl old static", "truth-musl-old-static", .walker = "musl oldmalloc", .release = "musl-old",
@@ -67,7 +67,7 @@ static const struct row rows[] = {
      .batch = 512, .plain = true},
 };
 
-/* Libraries of these names whose layout is not known: named, and not guessed at. */
+/* Libraries with these names but an unknown layout: the walker must name and refuse them. */
 static const struct row refused_rows[] = {
     {"jemalloc, refused", "truth", "libjemalloc-unknown.so", .walker = "jemalloc"},
     {"tcmalloc, refused", "truth", "libtcmalloc-unknown.so", .walker = "tcmalloc"},
@@ -82,7 +82,7 @@ struct victim {
 	const char *mode;
 };
 
-/* What a walk found beside what the program says. */
+/* Result of comparing a walk with the program's list. */
 struct outcome {
 	int ret; /* of the walk */
 	size_t truth, missing, extra, other_size, resizing;
@@ -108,7 +108,7 @@ static const char *libc_of(const struct row *row)
 	return strstr(row->program, "musl") ? "musl" : "gnu";
 }
 
-/* The release's dynamic linker for the row's program, or NULL. */
+/* Return: the release's dynamic linker for the row's program, or NULL. */
 static const char *linker(const struct row *row)
 {
 	const char *name = strcmp(libc_of(row), "gnu") ? "libc.so" : "ld-linux-x86-64.so.2";
@@ -130,7 +130,7 @@ static void victim_path(const char *name, char path[512])
 	snprintf(path, 512, "%s/%s", dir ? dir : "build/victims", name);
 }
 
-/* The program, by the dynamic linker of another release if the row says so. */
+/* Executes the program, with the dynamic linker of the row's release if it has one. */
 static void execute(const struct row *row, char *const argv[])
 {
 	const char *root, *libc = libc_of(row);
@@ -256,8 +256,8 @@ static const struct walker *walker_named(const char *name)
 }
 
 /*
- * Memory in which one word of 4,096 or 65,536 is something else, always the same for one seed: a
- * walk must end, whatever it reads.
+ * Reads memory in which one of 4,096 or 65,536 words is replaced, depending on the seed only.  A
+ * walk must end whatever it reads.
  */
 static const struct image_ops *sound_ops;
 static uint64_t damage_seed;
@@ -331,7 +331,7 @@ static void walk_damaged(struct image *img, const struct walker *walker, size_t 
 		img->ops = sound_ops;
 		if (heap.exact && heap.blocks.n != sound_blocks)
 			wrong++;
-		/* A damaged header of a page may claim as many blocks as it can count. */
+		/* The count in a damaged page header can be as high as its type permits. */
 		assert_true(heap.blocks.n <= 2 * sound_blocks + 8 * UINT16_MAX);
 		heap_free(&heap);
 	}
@@ -339,7 +339,7 @@ static void walk_damaged(struct image *img, const struct walker *walker, size_t 
 		      walker->name, DAMAGES, refused, doubted, wrong);
 }
 
-/* Stops the victim, walks its heap, compares, lets it go on. */
+/* Stops the victim, walks its heap, compares, and lets it continue. */
 static void look(struct victim *v, const struct row *row, struct outcome *o)
 {
 	struct deadline patience = deadline_in_ms(20000);
@@ -356,7 +356,7 @@ static void look(struct victim *v, const struct row *row, struct outcome *o)
 	assert_int_equal(image_take_threads(&img, &t), 0);
 	assert_int_equal(image_open_process(&img, v->pid, &err), 0);
 	o->ret = ret = walker_named(row->walker)->walk(&img, &o->heap, &err);
-	if (ret == -ENOENT) /* never used: right if the program has no block */
+	if (ret == -ENOENT) /* heap never used: right if the program has no block */
 		o->heap.allocator = "none";
 	else if (ret && ret != -ENOTSUP)
 		fail_msg("%s: %s", row->name, err.what);
@@ -374,7 +374,7 @@ static void look(struct victim *v, const struct row *row, struct outcome *o)
 		      o->heap.exact ? "exact" : "not exact: ", o->heap.doubt);
 }
 
-/* What the C library and the allocator hold themselves beside THREADS threads. */
+/* Return: the number of blocks of the C library and the allocator, with THREADS threads. */
 static size_t own_blocks(const struct row *row)
 {
 	struct victim v = {0};
@@ -464,7 +464,7 @@ static void test_row(void **state)
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-/* With an argument: only the rows whose names match it, as in cmocka_set_test_filter(). */
+/* An argument is a pattern for cmocka_set_test_filter(), which selects rows by name. */
 int main(int argc, char **argv)
 {
 	struct CMUnitTest tests[COUNT(rows) + COUNT(refused_rows)] = {{0}};

@@ -37,7 +37,7 @@ static void check(const struct maps *maps, uint64_t at, uint64_t low, uint64_t h
 	assert_true(distance(at, low) <= REACH && distance(at + length, low) <= REACH);
 	assert_true(distance(at, high) <= REACH && distance(at + length, high) <= REACH);
 	vec_for_each (&maps->list, m) {
-		/* Free, and no guard gap or merge with a neighbour. */
+		/* The place is free, and at least a page away from its neighbours. */
 		assert_true(at >= m->end + PAGE || at + length + PAGE <= m->start);
 		if (!strcmp(m->path, "[stack]"))
 			assert_true(at > m->end || m->start - at > (1 << 20));
@@ -61,12 +61,12 @@ static void test_usual(void **state)
 	}
 	check(&maps, place_near(&maps, 0x7ffff7d00000, 0x7ffff7e70000, REACH, 4 * PAGE),
 	      0x7ffff7d00000, 0x7ffff7e70000, 4 * PAGE);
-	/* The program's text and the library's have no place in common. */
+	/* No place is in reach of both the program's text and the library's. */
 	assert_int_equal(place_near(&maps, 0x555555554000, 0x7ffff7d00000, REACH, PAGE), 0);
 	maps_free(&maps);
 }
 
-/* A static program at 4 MiB: below it there is little, above it the heap. */
+/* A static program at 4 MiB: there is little room below it, and the heap is above it. */
 static void test_low_program(void **state)
 {
 	static const char text[] = "400000-401000 r--p 00000000 08:01 11 /bin/static\n"
@@ -94,14 +94,14 @@ static void test_no_room(void **state)
 	assert_int_equal(maps_parse(text, &maps), 0);
 	assert_int_equal(place_near(&maps, 0x400000, 0x400000, REACH, PAGE), 0);
 	maps_free(&maps);
-	/* Room there is, but more is wanted, or it is out of reach. */
+	/* There is room, but not enough, or out of reach. */
 	assert_int_equal(maps_parse(usual, &maps), 0);
 	assert_int_equal(place_near(&maps, 0x7ffff7d00000, 0x7ffff7d00000, REACH, 1ull << 46), 0);
 	assert_int_equal(place_near(&maps, 0x7ffff7d00000, 0x7ffff7d00000, PAGE, PAGE), 0);
 	maps_free(&maps);
 }
 
-/* The kernel agrees: what is chosen for ourselves can be mapped. */
+/* A place chosen in this process can be mapped. */
 static void test_own_process(void **state)
 {
 	uint64_t near[] = {(uint64_t)test_own_process, (uint64_t)mmap};
@@ -123,7 +123,7 @@ static void test_own_process(void **state)
 	}
 }
 
-/* Gaps of all sizes: nothing that overlaps, nothing out of reach. */
+/* Gaps of all sizes: the place never overlaps a mapping and is never out of reach. */
 static void test_random(void **state)
 {
 	int found = 0;

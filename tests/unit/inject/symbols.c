@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What is hooked in real processes with each allocator; MEMPROF_TABLE=1 prints all of it. */
+/* Checks which functions are hooked in real processes with each allocator.  MEMPROF_TABLE=1 prints
+ * all of them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -58,7 +59,7 @@ static void start(struct victim *v, const char *program, const char *preload)
 	}
 	close(in[0]);
 	close(out[1]);
-	assert_int_equal(read(out[0], &byte, 1), 1); /* it has started */
+	assert_int_equal(read(out[0], &byte, 1), 1); /* the program has started */
 	close(out[0]);
 	v->t.pid = v->pid;
 	v->t.arch = &arch_x86_64;
@@ -103,7 +104,7 @@ static enum arch_refusal try_patch(const struct victim *v, const struct planned_
 	return refusal;
 }
 
-/* What must hold of any plan.  Return: functions that would be missed. */
+/* Checks what must be true of any plan.  Return: the number of functions that would be missed. */
 static int check(const struct victim *v)
 {
 	bool print = getenv("MEMPROF_TABLE");
@@ -119,7 +120,7 @@ static int check(const struct victim *v)
 			print_message("# %-24s %-36s %4lu bytes %s\n", h->module, h->name,
 				      (unsigned long)(h->end - h->addr),
 				      arch_refusal_text(refusal));
-		/* What only wraps another hooked function is seen there. */
+		/* Calls of a function that only calls another hooked one are recorded there. */
 		refused +=
 		    refusal != ARCH_OK && !hook_calls_hooked((struct target *)&v->t, &v->plan, h);
 		assert_non_null(map);
@@ -213,7 +214,7 @@ static void test_glibc(void **state)
 	assert_true(find(&v, "libc.so.6", "posix_memalign")->glibc_chunks);
 	assert_false(find(&v, "libc.so.6", "mmap")->glibc_chunks);
 	none_planned(&v, "ld-linux", NAMES("malloc", "free", "mmap", "munmap"));
-	/* Nothing is new the second time. */
+	/* A second run finds nothing new. */
 	{
 		struct hook_plan again;
 
@@ -234,7 +235,7 @@ static void preloaded(struct victim *v, const char *library)
 		skip();
 	}
 	start(v, program, library);
-	/* The C library's own is there too, and must not be taken for this one's. */
+	/* The C library's malloc is hooked, too, and must not be taken for the library's. */
 	all_plannable(v, "libc.so.6", NAMES("malloc", "free"));
 	assert_true(find(v, "libc.so.6", "malloc")->glibc_chunks);
 }
@@ -251,7 +252,7 @@ static void test_jemalloc(void **state)
 		      NAMES("malloc", "calloc", "realloc", "free", "memalign", "posix_memalign",
 			    "aligned_alloc", "valloc", "mallocx", "rallocx", "xallocx", "dallocx",
 			    "sdallocx", "_Znwm", "_ZnwmRKSt9nothrow_t", "_ZdlPvm"));
-	/* jmp free@plt, jmp sdallocx@plt: these would count twice. */
+	/* jmp free@plt, jmp sdallocx@plt: calls of these would be counted twice. */
 	none_planned(&v, "libjemalloc",
 		     NAMES("_ZdlPv", "_ZdaPv", "_ZdlPvRKSt9nothrow_t", "_ZdlPvSt11align_val_t",
 			   "_ZdlPvmSt11align_val_t", "_ZdaPvmSt11align_val_t"));
@@ -318,7 +319,7 @@ static const char with_new[] =
     "	free(malloc(3)); write(1, \"x\", 1); char c; return read(0, &c, 1);\n"
     "}\n";
 
-/* libstdc++'s operators are in the same module as malloc, and go through it all the same. */
+/* libstdc++'s operators are in the same module as malloc, and call it. */
 static void test_static_cxx(void **state)
 {
 	const char *program = compile("static-cxx", "g++", "-static", with_new);
@@ -341,7 +342,8 @@ static void test_static_cxx(void **state)
 	"	return read(0, &c, 1);\n"                                                                \
 	"}\n"
 
-/* aligned_alloc gets a rounded size: the C++ library's operator is hooked, no other of its. */
+/* aligned_alloc gets a rounded size, so the C++ library's aligned operator new is hooked; its other
+ * operators are not. */
 static void test_aligned_new(void **state)
 {
 	const char *program = compile("aligned-new", "g++", "", WITH_ALIGNED_NEW(""));
@@ -359,7 +361,7 @@ static void test_aligned_new(void **state)
 	stop(&v);
 }
 
-/* A program's own one may have its memory from anywhere. */
+/* The aligned operator new of a program can take its memory from anywhere. */
 static void test_own_aligned_new(void **state)
 {
 	const char *program = compile(
@@ -409,8 +411,8 @@ static void test_static_musl(void **state)
 	musl("static-musl", "-static");
 }
 
-/* An allocator of the program's own: its blocks have no chunk headers in front, and its delete is
- * a call of its free, bound or not. */
+/* A program with its own allocator: its blocks have no chunk headers, and its operator delete calls
+ * its free, directly or through the PLT. */
 static const char own[] =
     "#include <stddef.h>\n"
     "#include <string.h>\n"
@@ -427,8 +429,8 @@ static const char own[] =
     "void operator delete(void *p, size_t) noexcept { if (p) { used++; free(p); } }\n"
     "int main() { write(1, \"x\", 1); char c; return read(0, &c, 1); }\n";
 
-/* A free that calls another one is called through, so that the inner one is known as such; or it
- * is left out. */
+/* A free function that calls another one has a hook of the kind "through", so that the agent
+ * recognizes the inner call, or no hook. */
 static void through_or_not(struct victim *v, const char *module, const char *const *name)
 {
 	for (; *name; name++) {
@@ -459,7 +461,7 @@ static void test_own_allocator(void **state)
 	}
 }
 
-/* The linker gives nobodys() and mallopt(), and nothing() and free(), one copy of their code. */
+/* The linker merges the code of nobodys() and mallopt(), and that of nothing() and free(). */
 static const char folded[] =
     "#include <stddef.h>\n"
     "#include <string.h>\n"
@@ -497,13 +499,13 @@ static void test_folded(void **state)
 		check(&v);
 		all_plannable(&v, "folded", NAMES("malloc", "calloc", "realloc", "cfree"));
 		none_planned(&v, "folded", NAMES("mallopt", "free"));
-		assert_non_null(strstr(v.plan.refused, "free in folded (it only returns"));
+		assert_non_null(strstr(v.plan.refused, "free in folded (its code only returns"));
 		assert_null(strstr(v.plan.refused, "mallopt"));
 		stop(&v);
 	}
 }
 
-/* Functions that only have the names. */
+/* Functions that have only the names of allocator functions. */
 static const char namesakes[] =
     "#include <unistd.h>\n"
     "static __attribute__((noinline)) int cfree(int n)\n"

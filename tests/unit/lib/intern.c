@@ -11,7 +11,7 @@
 
 #define MANY 20000u
 
-/* Equal things get the id of their first coming, whatever came between; nothing else does. */
+/* Equal pairs get the same id, whatever was interned between them; different pairs never do. */
 static void pairs(void **state)
 {
 	struct intern *t = intern_new();
@@ -46,7 +46,7 @@ static void texts(void **state)
 		assert_int_equal(intern_text(t, text, &fresh), i + 1);
 		assert_true(fresh);
 	}
-	/* They were copied. */
+	/* The table has copies of the texts. */
 	strcpy(text, "overwritten");
 	assert_int_equal(intern_text(t, "name 7", &fresh), 8);
 	assert_false(fresh);
@@ -55,7 +55,7 @@ static void texts(void **state)
 	intern_free(t);
 }
 
-/* RFC 3629: what is no sequence, too long for its value, a surrogate, or above U+10FFFF. */
+/* Invalid by RFC 3629: no sequence, too long for its value, a surrogate, or above U+10FFFF. */
 static void utf8(void **state)
 {
 	static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The live table against a slow and obvious one. */
+/* Compares the live table with a simple array. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ static uint64_t address(uint32_t i)
 	return 0x550000000000 + (uint64_t)i * 16 + (i % 3 ? 0 : 0x2a0000000000);
 }
 
-/* What the table holds, block by block, is what it should. */
+/* Checks that the table has the same blocks as the reference. */
 static void same_blocks(const struct live *l, const struct live_block *reference)
 {
 	struct live_block b;
@@ -45,7 +45,7 @@ static void same_blocks(const struct live *l, const struct live_block *reference
 	}
 }
 
-/* @puts of 8 steps put a block, the others take one. */
+/* @puts of 8 steps insert a block, the others remove one. */
 static void against_reference(unsigned int percent, unsigned int puts)
 {
 	struct live_block *reference = calloc(ADDRESSES, sizeof(*reference));
@@ -89,14 +89,14 @@ static void half_empty(void **state)
 	against_reference(80, 4);
 }
 
-/* Many searches go on from one bucket to the next, and from the last to the first. */
+/* Many searches must continue in the next bucket, and after the last one in the first. */
 static void nearly_full(void **state)
 {
 	(void)state;
 	against_reference(97, 6);
 }
 
-/* The bar: at most 32 bytes a live block at any size, growth aside. */
+/* Limit: 32 bytes per live block at any size, except while the table grows. */
 static void memory(void **state)
 {
 	struct live *l = live_new(80);

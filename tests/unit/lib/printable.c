@@ -9,7 +9,7 @@
 
 #include "lib/printable.h"
 
-/* Text stays where it is, whatever its length. */
+/* Printable text of any length is returned as it is, not copied. */
 static void text(void **state)
 {
 	static const char *const c[] = {"",
@@ -52,7 +52,8 @@ static void escaped(void **state)
 		assert_string_equal(printable(c[i].text), c[i].shown);
 }
 
-/* No half of an escape or of a character is left, and nothing is written behind the buffer. */
+/* Truncated text never ends in part of an escape or of a character, and nothing is written after
+ * the buffer. */
 static void cut(void **state)
 {
 	char buf[16];

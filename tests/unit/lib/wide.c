@@ -14,7 +14,7 @@ static uint64_t random64(void)
 	return n >> rand() % 64;
 }
 
-/* The product of @a and @b, from digits of 16 bits, as they are multiplied on paper. */
+/* Computes the product of @a and @b by long multiplication with 16-bit digits. */
 static void on_paper(uint64_t a, uint64_t b, uint16_t digit[8])
 {
 	for (int i = 0; i < 8; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* How numbers are written, and how not. */
+/* Which texts are accepted as numbers, and which are not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 struct example {
 	const char *text;
-	uint64_t want; /* NO: is none */
+	uint64_t want; /* NO: must be refused */
 };
 
 static void check(bool (*read)(const char *, uint64_t *), const struct example *e, size_t n)
@@ -102,8 +102,7 @@ static void test_time(void **state)
 	assert_int_equal(amount_ns(&a, 7, 2 * S, false, 0), 5 * S);
 	assert_true(amount_time("90", &a));
 	assert_int_equal(amount_ns(&a, 7, S, false, 0), 90 * S);
-	/* Unix time: 2 s and a bit after the start; an upper bound lasts until the millisecond's
-	 * end. */
+	/* Unix time 2 s after the start; as an upper bound it means the end of the millisecond. */
 	assert_true(amount_time("1700000002000", &a));
 	assert_int_equal(amount_ns(&a, 1700000000 * S, S, false, 0), 2 * S);
 	assert_int_equal(amount_ns(&a, 1700000000 * S, S, true, 0), 2 * S + 999999);

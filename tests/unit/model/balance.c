@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The report's sums when records are missing: what was allocated is freed or live. */
+/* The report's sums when records are missing: each allocated block is freed or live. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

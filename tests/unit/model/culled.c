@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Filters and blocks of which only sums are in the recording. */
+/* Filters applied to culled blocks, of which the recording has only sums. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A random recording, and all that happens to each of its allocations. */
+/* Makes a random recording, and a list of its allocations with everything that happens to them. */
 #ifndef TESTS_FAKE_H
 #define TESTS_FAKE_H
 
@@ -38,7 +38,7 @@ static uint64_t rnd(uint64_t n)
 
 /* ------------------------------------------------------------ a random recording -- */
 
-/* One allocation with everything that ever happens to it. */
+/* An allocation and what happens to it. */
 struct alloc {
 	uint64_t t, end, size, usable, addr; /* end NEVER: live at the end */
 	uint32_t stack, tid;
@@ -46,7 +46,7 @@ struct alloc {
 	uint8_t flags;
 	bool temporary, moved, lost; /* lost: its free */
 	int prev, next;		     /* in the chain; -1: none */
-	uint64_t born, died;	     /* steps: one more for every birth and death */
+	uint64_t born, died;	     /* steps, which count allocations and frees */
 };
 
 struct fake {
@@ -59,7 +59,7 @@ struct fake {
 	uint64_t map[MAPS][2]; /* from, until; of name i % 2 */
 };
 
-/* Address 3 has an inlined frame, which is f9 of 9.c. */
+/* Address 3 has an inlined frame: f9 in 9.c. */
 static uint32_t frames_of(uint32_t pc, uint32_t digits[2])
 {
 	digits[0] = pc;
@@ -181,7 +181,7 @@ static void fill(struct mp_event *ev)
 	}
 }
 
-/* Allocates where a block is live: its free was lost. */
+/* Allocates at the address of a live block, whose free was lost. */
 static void lose_free(struct fake *f, uint32_t i, uint32_t tid)
 {
 	struct mp_event ev = event(f, EV_ALLOC, 0, i, tid);
@@ -192,10 +192,10 @@ static void lose_free(struct fake *f, uint32_t i, uint32_t tid)
 	f->a[f->at[i]].temporary = false;
 	f->a[f->at[i]].lost = true;
 	born(f, &ev, i, -1);
-	f->now += 20000; /* a free that came now would be the one that was overtaken */
+	f->now += 20000; /* so that no later free is taken for the lost one */
 }
 
-/* The block of a realloc whose end was lost is gone when its thread begins the next one. */
+/* If a realloc's end was lost, its block ends when the thread begins its next realloc. */
 static void begin_realloc(struct fake *f, uint32_t i, uint32_t tid)
 {
 	struct mp_event ev = event(f, EV_REALLOC_BEGIN, 2, i, tid);
@@ -206,7 +206,7 @@ static void begin_realloc(struct fake *f, uint32_t i, uint32_t tid)
 	f->hanging[tid] = -1;
 }
 
-/* Moves, shrinks to nothing or fails; @i is live. */
+/* Reallocs the live block @i: moves it, frees it, or fails. */
 static void realloc_one(struct fake *f, uint32_t i, uint32_t tid)
 {
 	uint32_t to = rnd(2) ? i : (uint32_t)rnd(ADDRS), way = (uint32_t)rnd(20);
@@ -241,7 +241,7 @@ static void realloc_one(struct fake *f, uint32_t i, uint32_t tid)
 	put(f, &ev);
 }
 
-/* Three of them at one look, the others at a later one. */
+/* Writes three mappings at the start, and the others at a later time. */
 static void put_maps(struct fake *f)
 {
 	for (uint32_t i = 0; i < MAPS; i++) {
@@ -301,7 +301,7 @@ static void random_recording(struct fake *f)
 	}
 	put_symbols(f->w);
 	put_maps(f);
-	/* One whose recorder was killed ends with its last event. */
+	/* If its recorder was killed, a recording ends with its last event. */
 	f->end = f->latest;
 	if (rnd(4)) {
 		f->end = finish.end_ns = f->now + rnd(MS);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The sums of filtered models of random recordings against a slow and obvious filter. */
+/* Compares the sums of filtered models of random recordings with those of a simple filter. */
 #include "obvious.h"
 
 #define ROUNDS	25
@@ -23,7 +23,7 @@ static void set_digits(struct condition *c, const char *format)
 	snprintf(c->text, sizeof(c->text), format, digits);
 }
 
-/* A moment in one of the ways to write it. */
+/* Sets a random time, written in one of the possible ways. */
 static void set_time(struct condition *c, uint64_t end, bool upper)
 {
 	uint64_t way = rnd(4), ns = rnd(end + end / 10);
@@ -177,7 +177,7 @@ static void random_condition(const struct fake *f, struct condition *c)
 	}
 }
 
-/* Return: the number of conditions, set in @filter too. */
+/* Makes random conditions and sets them in @filter.  Return: their number. */
 static int random_filter(const struct fake *f, struct condition *c, struct filter *filter)
 {
 	int n = 0, wanted = 1 + (int)rnd(3);
@@ -266,7 +266,7 @@ static void expect_peak(const struct fake *f, const bool *through, const struct 
 		assert_int_equal(m->group[s].peak_bytes, live_at(f, through, at, s));
 }
 
-/* The other sums are of the same blocks. */
+/* Checks that the sums by size, thread and time agree with the total. */
 static void expect_agreement(const struct model *m, uint64_t lost)
 {
 	struct size_class c = {0};
@@ -313,7 +313,7 @@ static void expect_agreement(const struct model *m, uint64_t lost)
 	assert_int_equal(c.live_usable, m->total.live_usable);
 	assert_int_equal(t.allocations, m->total.allocations);
 	assert_int_equal(t.allocated_bytes, m->total.allocated_bytes);
-	assert_int_equal(t.frees + lost, m->total.frees); /* nobody's */
+	assert_int_equal(t.frees + lost, m->total.frees); /* lost frees have no thread */
 	assert_int_equal(t.temporary, m->total.temporary);
 	assert_int_equal(t.live_blocks, m->total.live_blocks);
 	assert_int_equal(t.live_bytes, m->total.live_bytes);
@@ -333,7 +333,7 @@ static void expect_blocks(const struct fake *f, const bool *through, const struc
 	assert_int_equal(m->blocks.n, m->total.live_blocks);
 }
 
-/* Return: how many of the allocations it let through. */
+/* Return: the number of allocations that passed the filter. */
 static int compare(const struct fake *f, const struct condition *c, int n,
 		   const struct filter *filter)
 {
@@ -390,7 +390,7 @@ static void test_same_as_obvious(void **state)
 		}
 	}
 	free(f);
-	/* A test that only ever lets nothing or everything through would be none. */
+	/* Filters that pass nothing or everything test little. */
 	assert_true(some > filters / 2);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Blocks of a process joined with random recordings of it, against the obvious way. */
+/* Joins a process's blocks with random recordings; compares with a simple implementation. */
 #include "model/match.h"
 #include "fake.h"
 
@@ -17,7 +17,7 @@ static int teardown(void **state)
 	return unlink(path);
 }
 
-/* The allocation that is live there then. */
+/* Return: the allocation that is live at @addr at the time @at_ns, or NULL. */
 static const struct alloc *live_at(const struct fake *f, uint64_t addr, uint64_t at_ns)
 {
 	const struct alloc *found = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The filter once more, slow and obvious: every question is answered from scratch. */
+/* A simple implementation of the filter, which computes every condition from the allocations. */
 #ifndef TESTS_OBVIOUS_H
 #define TESTS_OBVIOUS_H
 
@@ -25,7 +25,7 @@ enum what {
 enum text_of { FUNCTION, SOURCE, LIBRARY };
 enum written { PLAIN, HEX, DURATION, TIME, SHARE }; /* SHARE: a number or a percentage */
 
-/* A number that NAME_min and NAME_max are about. */
+/* A number that NAME_min and NAME_max compare. */
 struct number {
 	const char *name;
 	uint64_t (*value)(const struct fake *f, int i);
@@ -280,7 +280,7 @@ static bool marked(const struct fake *f, uint64_t t, uint64_t name)
 		if (f->mark[i] <= t && (latest < 0 || f->mark[i] >= f->mark[latest]))
 			latest = i;
 	}
-	/* Of marks at one moment any counts. */
+	/* If there are several marks at one time, any of them counts. */
 	for (int i = 0; latest >= 0 && i < (int)MARKS; i++) {
 		if (f->mark[i] == f->mark[latest] && (uint64_t)i % 2 == name)
 			return true;
@@ -346,11 +346,12 @@ static bool matches(const struct fake *f, int i, const struct condition *c, uint
 	case JEMALLOC:
 		return (kind == 3) == c->v;
 	default:
-		return true; /* names: all at once */
+		return true; /* names_match() checks all conditions on names together */
 	}
 }
 
-/* Of one that may be given again, any of them is enough; but alive_at holds for all. */
+/* Return: whether one match is enough if the condition is given several times.  For alive_at all
+ * must match. */
 static bool is_any(const struct condition *c)
 {
 	return c->what == BACKTRACE || c->what == THREAD || c->what == MARKER || c->what == MAP ||

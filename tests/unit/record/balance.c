@@ -19,7 +19,7 @@
 #define SLOTS  2u
 #define LENGTH (65536u + SLOTS * STRIDE + 65536u)
 #define LAG_US 2000000
-#define PAUSE  (1ull << 20) /* ticks: no doubt about what comes first */
+#define PAUSE  (1ull << 20) /* ticks: so many that the order of events is certain */
 
 struct fixture {
 	struct ss_control *block;
@@ -106,7 +106,8 @@ static void put_free(struct fixture *f, uint32_t ring, uint64_t addr)
 	write_record(f, ring, &r, MPR_FREE, sizeof(r));
 }
 
-/* As the allocator itself does when a thread ends: of what the program freed before. */
+/* Frees of an ending thread's cached blocks, which the allocator makes; the program freed them
+ * before. */
 static void put_own_free(struct fixture *f, uint32_t ring, uint64_t addr)
 {
 	struct mpr_free r = {.h.misc = MPR_F_OWN_FREE, .addr_hook = addr};
@@ -186,7 +187,7 @@ static void follow(struct told *t, const struct mp_event *ev)
 	}
 }
 
-/* Whoever reads the recording in its order finds what the recorder did. */
+/* A reader of the recording must get the same sums as the recorder. */
 static void assert_told(const struct fixture *f, const struct recorder_progress *p,
 			const struct mp_losses *losses)
 {
@@ -213,8 +214,8 @@ static void assert_told(const struct fixture *f, const struct recorder_progress 
 
 struct how {
 	bool paused;
-	bool toggle; /* it is paused, or goes on, as soon as it was started */
-	bool lags;   /* it ends a while after the target was let go */
+	bool toggle; /* it is paused, or continued, right after its start */
+	bool lags;   /* it stops some time after the target was released */
 };
 
 static struct recorder_progress record_as(struct fixture *f, struct mp_losses *losses,
@@ -263,7 +264,7 @@ static void assert_sums(const struct recorder_progress *p, uint64_t allocs, uint
 	assert_int_equal(p->live_bytes, live_bytes);
 }
 
-/* Every event found its block in the state that it must be in. */
+/* No event found its block in a wrong state. */
 static void assert_in_order(const struct mp_losses *losses)
 {
 	assert_int_equal(losses->mismatches, 0);
@@ -296,7 +297,7 @@ static void test_overtaken_free(void **state)
 	assert_in_order(&losses);
 }
 
-/* A free that carries an earlier time than the allocation of its block by another thread. */
+/* A free has an earlier time than the allocation of its block by another thread. */
 static void test_overtaken_alloc(void **state)
 {
 	struct mp_losses losses;
@@ -312,7 +313,7 @@ static void test_overtaken_alloc(void **state)
 	assert_in_order(&losses);
 }
 
-/* The same of blocks that a realloc gives, and of one that a realloc gives back. */
+/* The same for blocks that a realloc returns, and for one that a failed realloc leaves. */
 static void test_overtaken_realloc(void **state)
 {
 	struct mp_losses losses;
@@ -326,7 +327,7 @@ static void test_overtaken_realloc(void **state)
 	put_realloc_begin(*state, 0, 0x3000);
 	put_free(*state, 1, 0x3000);
 	put_realloc_end(*state, 0, 0x3000, 0, 1u << 30);
-	/* Its begin too was overtaken. */
+	/* The free is also earlier than the realloc's begin. */
 	put_alloc(*state, 0x4000, 10);
 	put_free(*state, 1, 0x5000);
 	put_realloc(*state, 0x4000, 0x5000, 20, true);
@@ -335,7 +336,7 @@ static void test_overtaken_realloc(void **state)
 	assert_in_order(&losses);
 }
 
-/* Blocks older than the recording, which another thread or the same one is given at last. */
+/* Frees of older blocks; then another thread, or the same one, allocates at their addresses. */
 static void test_older_blocks(void **state)
 {
 	struct fixture *f = *state;
@@ -353,7 +354,7 @@ static void test_older_blocks(void **state)
 	assert_int_equal(losses.foreign_frees, 2);
 }
 
-/* What a thread had cached goes back when it ends, and is another one's at once. */
+/* An ending thread frees its cached blocks, which another thread allocates at once. */
 static void test_overtaken_own_free(void **state)
 {
 	struct fixture *f = *state;
@@ -366,7 +367,7 @@ static void test_overtaken_own_free(void **state)
 	put_own_free(f, 1, 0x2000);
 	p = record(f, &losses);
 	assert_sums(&p, 2, 2, 20);
-	assert_int_equal(losses.housekeeping_frees, 1); /* when the other was, nobody knows */
+	assert_int_equal(losses.housekeeping_frees, 1); /* the time of the other is not known */
 	assert_in_order(&losses);
 }
 
@@ -405,7 +406,7 @@ static void test_failed_realloc(void **state)
 	assert_sums(&p, 1, 1, 10);
 }
 
-/* What waits in the rings is of the time before. */
+/* Records that are in the rings when recording is paused were made before. */
 static void test_paused_late(void **state)
 {
 	struct mp_losses losses;
@@ -427,7 +428,7 @@ static void test_goes_on_late(void **state)
 	assert_int_equal(losses.left_out_allocs, 1);
 }
 
-/* A recording is as long as its target was recorded. */
+/* The duration of a recording ends when its target is released. */
 static void test_let_go(void **state)
 {
 	struct mp_losses losses;

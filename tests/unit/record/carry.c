@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What a recorder takes over fits its budget with equal sums, and the ledger finds what is lost. */
+/* The state that a recorder takes over fits its budget without changing the sums, and the ledger
+ * counts what was lost. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +12,7 @@
 #include "record/carry.h"
 #include "record/ring.h"
 
-/* Stacks of 10 frames, stack i holds i * 1000 bytes in one block. */
+/* Stacks of 10 frames; stack i has one live block of i * 1000 bytes. */
 static void fill(struct carry *c, uint32_t n)
 {
 	memset(c, 0, sizeof(*c));
@@ -66,11 +67,11 @@ static void nothing_fits(void **state)
 	assert_int_equal(carry_fit(&c, 0), 0);
 	assert_int_equal(c.cleared_stacks, 3);
 	assert_int_equal(c.cleared_bytes, 6000);
-	assert_false(c.stacks.at[0].cleared); /* no stack at all costs nothing */
+	assert_false(c.stacks.at[0].cleared); /* the empty stack 0 takes no room */
 	carry_free(&c);
 }
 
-/* A block of one slot with a ring of 4096 bytes. */
+/* Return: a session block with one thread slot and a ring of 4096 bytes. */
 static struct ss_control *block(void)
 {
 	struct ss_control *c = aligned_alloc(4096, 8 * 4096);
@@ -115,11 +116,11 @@ static void ledger_balances(void **state)
 	assert_int_equal(take(c, &account, &ledger), 0);
 	assert_true(ledger.exact);
 	assert_int_equal(ledger.waiting[MPR_LOST_FREE], 2);
-	/* 48 written, 40 seen, 5 dropped, 2 wait: one is gone. */
+	/* 48 written, 40 seen, 5 dropped, 2 in the ring: one was lost. */
 	assert_int_equal(ledger_settle(&ledger, &l), 1);
 	assert_int_equal(l.restart_free, 1);
 	assert_int_equal(l.restart_alloc, 0);
-	/* What is known to be lost is not lost once more. */
+	/* A record that was counted as lost is not counted again. */
 	assert_int_equal(ledger_settle(&ledger, &l), 0);
 	free(c);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A random recording cut into pieces at random moments becomes the same recording again, event by
- * event; recordings of several processes stand in one by the clock, each with its own blocks; and
- * what cannot be merged truly is refused.
+ * Merging the pieces of a random recording, cut at random times, gives the same events as the whole
+ * recording.  Merging recordings of several processes aligns them by the clock, and each process
+ * keeps its blocks.  Recordings that cannot be merged correctly are refused.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@
 #define EVENTS	2000u
 
 static char dir[] = "/tmp/memprof-unit-XXXXXX";
-static char path[PIECES + 2][64]; /* pieces, then the whole and what was merged */
+static char path[PIECES + 2][64]; /* pieces, then the whole recording and the merged one */
 #define WHOLE  path[PIECES]
 #define MERGED path[PIECES + 1]
 static uint64_t seed = 1;
@@ -49,7 +49,7 @@ struct made {
 	bool has_stack[STACKS], has_hook[2]; /* in the piece; in the whole */
 	bool whole_stack[STACKS];
 	struct mp_event live[ADDRS];	 /* kind 0: not live */
-	struct mp_event moving[THREADS]; /* begun reallocs' blocks */
+	struct mp_event moving[THREADS]; /* blocks of reallocs that have begun */
 	bool in_realloc[THREADS];
 	uint64_t now, base, alloc_count;
 	uint32_t pieces;
@@ -223,7 +223,7 @@ static void make(uint64_t with_seed)
 		begin_piece(&m);
 	}
 	put_end(m.piece, &m, MP_END_EXITED);
-	while (++m.pieces < PIECES) { /* the dice gave fewer */
+	while (++m.pieces < PIECES) { /* chance made fewer pieces */
 		path[m.pieces][0] = 0;
 	}
 	put_end(m.whole, &m, MP_END_EXITED);
@@ -235,7 +235,7 @@ static void name_files(void)
 		snprintf(path[i], sizeof(path[i]), "%s/%u", dir, i);
 }
 
-/* In a wrong order, too. */
+/* Lists the pieces in reverse order, which merging must accept. */
 static uint32_t pieces(char *list[PIECES])
 {
 	uint32_t n = 0;
@@ -301,7 +301,7 @@ static void assert_same_recording(const char *a, const char *b)
 	assert_false(next_event(s, &y, &o, &g, &k));
 	assert_int_equal(n, EVENTS);
 	assert_memory_equal(&f, &g, sizeof(f));
-	assert_int_equal(k.lost_alloc, l.lost_alloc); /* of the session: the last ones count */
+	assert_int_equal(k.lost_alloc, l.lost_alloc); /* of the session, so the last value counts */
 	assert_null(mpf_truncated(r));
 	assert_null(mpf_truncated(s));
 	mpf_reader_free(r);
@@ -335,7 +335,7 @@ struct process {
 	bool cut;
 };
 
-/* Ten blocks of 100 bytes at the same addresses in each, of which nine are freed. */
+/* Each process has ten blocks of 100 bytes at the same addresses and frees nine of them. */
 static void make_process(const char *to, const struct process *p)
 {
 	struct mp_info info = {.id = {p->id},
@@ -429,7 +429,7 @@ static void processes_by_the_clock(void **state)
 	assert_int_equal(events, 38);
 	assert_int_equal(of[0], 19);
 	assert_int_equal(of[1], 19);
-	assert_int_equal(stacks, 1); /* equal ones count together */
+	assert_int_equal(stacks, 1); /* equal stacks are counted together */
 	assert_int_equal(samples, 2);
 	assert_int_equal(losses.foreign_frees, 2);
 	assert_int_equal(losses.lost_free, 4);
@@ -484,7 +484,7 @@ static void untrue_is_refused(void **state)
 	assert_non_null(strstr(err.what, "written over itself"));
 }
 
-/* A process that ran another program: two recordings, and none of the first's blocks is left. */
+/* A process that executed another program has two recordings; the first one's blocks are gone. */
 static void exec_is_another_life(void **state)
 {
 	struct process first = one, second = one;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Over the ceiling frees are kept longest, and what is dropped is counted by kind. */
+/* Above the memory ceiling frees are dropped last, and dropped events are counted by kind. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include "record/queue.h"
 #include "record/wire.h"
 
-/* A batch of @pairs allocations and frees of one ring. */
+/* Return: a batch of @pairs allocations and frees from one ring. */
 static struct batch *batch(uint32_t pairs)
 {
 	struct batch *b = calloc(1, sizeof(*b));
@@ -82,13 +82,13 @@ static void damaged_records_are_counted(void **state)
 static void ceiling_leaves_room_for_frees(void **state)
 {
 	struct batch *a = batch(8), *b = batch(8), *c;
-	/* Thirteen sixteenths are the queue's. */
+	/* The queue can use 13/16 of the ceiling. */
 	struct queue *q = queue_new((2 * a->size * 16 + 12) / 13);
 	struct queue_drop d = {0};
 
 	(void)state;
 	assert_true(queue_put(q, a, QUEUE_ALL));
-	assert_false(queue_put(q, b, QUEUE_ALL)); /* seven eighths */
+	assert_false(queue_put(q, b, QUEUE_ALL)); /* allocations can fill 7/8 of it */
 	assert_true(queue_put(q, b, QUEUE_FREES));
 	c = batch(1);
 	assert_false(queue_put(q, c, QUEUE_FREES));
@@ -109,7 +109,7 @@ static void ended_queue_takes_nothing(void **state)
 	assert_true(queue_put(q, a, QUEUE_ALL));
 	queue_end(q);
 	assert_false(queue_put(q, b, QUEUE_BARRIER));
-	assert_ptr_equal(queue_get(q), a); /* what was in comes out */
+	assert_ptr_equal(queue_get(q), a); /* batches already in the queue are returned */
 	queue_done(q, a);
 	assert_null(queue_get(q));
 	assert_int_equal(queue_stats(q).bytes, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The agent's countdown and the recorder's estimates: together without bias. */
+/* The agent's countdown and the recorder's estimates are together without bias. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #define RUNS	 400
 #define BLOCKS	 20000
 
-/* Fixed seeds: these tests have one outcome. */
+/* Fixed seeds make these tests deterministic. */
 static struct ss_local begun(uint64_t seed)
 {
 	struct ss_local s = {.random = seed * 0x9e3779b97f4a7c15ull + 1};
@@ -83,8 +83,8 @@ static void a_block_is_sampled_by_its_size(void **state)
 	assert_false(countdown_passes(&s, 0, INTERVAL));
 }
 
-/* Mixed sizes, part of the blocks freed: sums of weights against the truth, and the stated standard
- * errors against how far they are off. */
+/* Blocks of mixed sizes, some of which are freed: compares sums of weights with the true sums, and
+ * the reported standard errors with the actual errors. */
 static void estimates_are_unbiased(void **state)
 {
 	double off_bytes = 0, off_blocks = 0, off_live = 0, off2_bytes = 0, off2_blocks = 0;
@@ -130,7 +130,7 @@ static void estimates_are_unbiased(void **state)
 	assert_true(fabs(off_bytes) < 4 * sqrt(sum_var_bytes));
 	assert_true(fabs(off_blocks) < 4 * sqrt(sum_var_blocks));
 	assert_true(fabs(off_live) < 4 * sqrt(sum_var_live));
-	/* Squares of RUNS standard normal numbers, nearly. */
+	/* These are approximately sums of squares of RUNS standard normal numbers. */
 	assert_true(fabs(off2_bytes / sum_var_bytes - 1) < 5 * sqrt(2.0 / RUNS));
 	assert_true(fabs(off2_blocks / sum_var_blocks - 1) < 5 * sqrt(2.0 / RUNS));
 }

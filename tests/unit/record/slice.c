@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A round in slices: nothing is left out or taken twice, each ends at a time, none is large. */
+/* A round is read in slices: no record is left out or read twice, each slice ends at a certain
+ * time, and none is too large. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +22,8 @@ static struct ring ring_of(int k)
 	return (struct ring){&page[k], data[k], SIZE};
 }
 
-/* Records of 24 bytes from time @first on, @step apart; the ring's end is in the middle of them. */
+/* Writes records of 24 bytes with times from @first on, @step apart.  The first one wraps around
+ * the ring's end. */
 static void fill(int k, uint64_t n, uint64_t first, uint64_t step)
 {
 	page[k].data_tail = page[k].data_head = SIZE - 16;
@@ -34,7 +36,7 @@ static void fill(int k, uint64_t n, uint64_t first, uint64_t step)
 	}
 }
 
-/* The time of the ring's first record that is left. */
+/* Return: the time of the ring's first unread record. */
 static uint64_t next_time(int k)
 {
 	uint64_t time;
@@ -51,9 +53,9 @@ static void slices_are_bounded_and_whole(void **state)
 	struct slicer s;
 
 	(void)state;
-	fill(0, 2000, 1000, 10); /* all the time */
+	fill(0, 2000, 1000, 10); /* records all the time */
 	fill(1, 1000, 20000, 1); /* a burst */
-	fill(2, 1, 5, 1);	 /* once, long ago */
+	fill(2, 1, 5, 1);	 /* one early record */
 	for (int k = 0; k < RINGS; k++) {
 		ring[k] = ring_of(k);
 		total += ready[k] = ring_ready(&ring[k]);
@@ -89,7 +91,7 @@ static void damaged_ring_is_given_up(void **state)
 
 	(void)state;
 	fill(0, 100, 1, 1);
-	/* Its eleventh record has no size. */
+	/* The ring's eleventh record has size 0. */
 	memset(data[0] + (page[0].data_tail + 240) % SIZE, 0, 8);
 	ready = ring_ready(&ring);
 	slice_begin(&s, &ring, &ready, 1, 120);

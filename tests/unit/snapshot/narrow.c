@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Heaps and roots of a process with words of 32 bits, made by hand after malloc/malloc.c and
- * nptl/descr.h of glibc 2.36: what is an address, a chunk, a cache, a control block there.
+ * Heaps and roots of a process with words of 32 bits.  The test builds the chunks, caches and
+ * thread control blocks as in malloc/malloc.c and nptl/descr.h of glibc 2.36.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -25,7 +25,7 @@ enum {
 	MAPPED = 0x40300000,
 	STACK = 0x40400000,
 	TCB = STACK + 0x3000,
-	SIZE = 0x4000, /* of each of these */
+	SIZE = 0x4000, /* of each of these mappings */
 	THREAD = 0x40500000,
 };
 
@@ -35,7 +35,7 @@ static uint64_t get_sp(const struct arch_regs *regs)
 	return STACK + 0x1000;
 }
 
-/* In no module: what a thread stands in is told by the arena's lock alone. */
+/* In no module, so only the arena's lock shows that a thread is inside malloc. */
 static uint64_t get_pc(const struct arch_regs *regs)
 {
 	(void)regs;
@@ -99,7 +99,7 @@ static int no_file(struct image *img, const struct image_map *map)
 static const struct image_ops ops = {
     .fetch = read_bytes, .present = all_present, .open_file = no_file};
 
-/* mp_ of 2.35 and newer, and an empty main arena. */
+/* Makes mp_ as in glibc 2.35 and newer, and an empty main arena. */
 static void make_libc(struct world *w)
 {
 	uint32_t base = PAR + 56;
@@ -117,7 +117,7 @@ static void make_libc(struct world *w)
 	}
 }
 
-/* One chunk behind the others.  Return: its user's address. */
+/* Appends a chunk.  Return: the address of its block. */
 static uint32_t chunk(struct world *w, uint32_t *end, uint32_t size)
 {
 	uint32_t user = *end + 8;
@@ -187,7 +187,7 @@ static void assert_blocks(const struct heap *h, const uint32_t (*want)[2], size_
 	}
 }
 
-/* Live, free, in a fastbin, in a tcache, with a mapping of its own. */
+/* Blocks that are live, free, in a fastbin, in a tcache, or mappings of their own. */
 static void test_glibc(void **state)
 {
 	struct world *w = *state;
@@ -198,7 +198,7 @@ static void test_glibc(void **state)
 		 first = chunk(w, &end, 32), second = chunk(w, &end, 32), c = chunk(w, &end, 24);
 
 	end_heap(w, end);
-	put(w, freed + 60 - 8 + 4, 64); /* prev_size of what follows, which says free */
+	put(w, freed + 60 - 8 + 4, 64); /* size of the next chunk, without PREV_INUSE */
 	put(w, b - 4, 40);
 	put(w, ARENA + 12 + 4, fast - 8); /* fastbin of 24 bytes */
 	put(w, fast, mangled(fast, 0));
@@ -209,7 +209,7 @@ static void test_glibc(void **state)
 	put(w, THREAD + 0x20, tcache); /* a thread-local variable */
 	add_thread(w, THREAD + 8);
 	put(w, MAPPED + 4, 0x2000 | 2); /* IS_MMAPPED */
-	put(w, PAR + 32, 1);		/* n_mmaps, the most there were */
+	put(w, PAR + 32, 1);		/* n_mmaps, and its maximum */
 	put(w, PAR + 40, 1);
 	put(w, PAR + 48, 0x2000);
 	put(w, PAR + 52, 0x2000);
@@ -219,7 +219,7 @@ static void test_glibc(void **state)
 	assert_true(heap.exact && heap.checksum_known);
 	assert_blocks(
 	    &heap, (const uint32_t[][2]){{a, 12}, {b, 36}, {c, 20}, {MAPPED + 8, 0x2000 - 8}}, 4);
-	assert_int_equal(heap.cached_bytes, 0x184 + 20 + 28 + 28); /* and the tcache itself */
+	assert_int_equal(heap.cached_bytes, 0x184 + 20 + 28 + 28); /* with the tcache itself */
 	heap_free(&heap);
 }
 
@@ -241,7 +241,7 @@ static void test_overwritten(void **state)
 	heap_free(&heap);
 }
 
-/* A word of 4 bytes is an address; half of what 8 bytes hold is one, too. */
+/* Each word of 4 bytes can be an address, also either half of 8 bytes. */
 static void test_reachable(void **state)
 {
 	struct world *w = *state;
@@ -299,8 +299,9 @@ static uint32_t leaked(struct world *w)
 	return n;
 }
 
-/* What malloc() is about to return is the address of a chunk in a register, or on the stack of who
- * holds the arena's lock.  That is the last word of the block before it. */
+/* A block that malloc() is about to return is referenced by the address of its chunk, in a register
+ * or on the stack of the thread that holds the arena's lock.  That is also the address of the last
+ * word of the block before it. */
 static void test_about_to_return(void **state)
 {
 	struct world *w = *state;
@@ -317,12 +318,12 @@ static void test_about_to_return(void **state)
 	assert_int_equal(leaked(w), 0);
 	memset(w->img.threads.at[0].regs.raw, 0, 4);
 	put(w, STACK + 0x1010, its_chunk);
-	assert_int_equal(leaked(w), 1); /* of a thread that holds nothing it is old */
+	assert_int_equal(leaked(w), 1); /* the thread has no lock, so the word is outdated */
 	put(w, ARENA, 1);
 	assert_int_equal(leaked(w), 0);
 }
 
-/* struct pthread of an exited thread at the top of a stack that is kept for the next one. */
+/* struct pthread of an ended thread at the top of a stack that is kept for another thread. */
 static void test_dead_thread(void **state)
 {
 	struct world *w = *state;
@@ -337,11 +338,11 @@ static void test_dead_thread(void **state)
 	put(w, other, links);
 	put(w, other + 4, links);
 	assert_int_equal(tcb_dead(&w->img, STACK, STACK + SIZE, &until), 0); /* no stack */
-	put(w, TCB + 0x300, STACK - 0x1000); /* with its guard page */
+	put(w, TCB + 0x300, STACK - 0x1000); /* begins with its guard page */
 	put(w, TCB + 0x304, SIZE + 0x1000);
 	assert_int_equal(tcb_dead(&w->img, STACK, STACK + SIZE, &until), TCB);
 	assert_int_equal(until, STACK + SIZE);
-	/* How large a control block is, a living thread's tells: variables above are dead. */
+	/* A living thread shows the size of a control block: variables above it are dead. */
 	put(w, living + 24 * 4, other + 0x10);
 	put(w, living + 25 * 4, other + 0x10);
 	put(w, living + 26 * 4, 7);
@@ -350,7 +351,7 @@ static void test_dead_thread(void **state)
 	assert_int_equal(tcb_dead(&w->img, STACK, STACK + SIZE, &until), TCB);
 	assert_int_equal(until, TCB + 0x5c0 + 8);
 	assert_int_equal(tcb_dead(&w->img, STACK - 0x2000, STACK + SIZE, &until),
-			 0);		  /* more below it */
+			 0);		  /* the mapping has more below the stack */
 	put(w, TCB + 26 * 4, UINT32_MAX); /* joined */
 	assert_int_equal(tcb_dead(&w->img, STACK, STACK + SIZE, &until), TCB);
 	put(w, TCB + 26 * 4, 1234);

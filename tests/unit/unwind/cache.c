@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Tables of a large library: what libdw says, and kept they are the same. */
+/* Unwind tables of a large library agree with libdw, and are the same from the cache. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -82,7 +82,7 @@ static void assert_same_rows(const struct fixture *a, const struct fixture *b)
 	}
 }
 
-/* The only file in the directory. */
+/* Return: the path of the only file in the cache directory. */
 static char *kept_file(void)
 {
 	struct dirent *e;
@@ -100,7 +100,7 @@ static char *kept_file(void)
 	return name;
 }
 
-/* The CFA of a row as libdw has it; rows of expressions do not count. */
+/* Checks that the CFA of a row is that of libdw.  Return: false for rows with expressions. */
 static bool assert_cfa(struct fixture *f, Dwarf_CFI *cfi, uint32_t row)
 {
 	const struct uw_full *full = &rule_set_full(f->set)[f->table.rule[row]];
@@ -155,7 +155,7 @@ static void test_kept(void **state)
 	assert_int_equal(st.st_mode & 0777, 0600);
 	load(&kept);
 	assert_same_rows(&built, &kept);
-	/* A flipped bit, and a file that ends early: built anew. */
+	/* If the file is damaged or truncated, the table is built again. */
 	fd = open(name, O_RDWR);
 	assert_int_equal(pwrite(fd, "x", 1, st.st_size / 2), 1);
 	load(&again);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* ARM's exception handling tables: all of two libraries against binutils' reading, and what other
- * compilers write, by hand. */
+/* ARM's exception handling tables: compares all entries of two libraries with readelf's output, and
+ * tests hand-made entries like those of other compilers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,10 +35,10 @@ static int push(void *ctx, uint64_t start, const struct uw_full *rule)
 	return vec_push(&e->list, entry);
 }
 
-/* What readelf's lines of one function come to. */
+/* The rule that readelf's lines describe for one function. */
 struct reading {
 	uint64_t start;
-	bool cannot, unread; /* readelf leaves out what other languages' personalities have */
+	bool cannot, unread; /* unread: readelf does not print entries with a personality */
 	int base, at, from[16];
 	uint32_t popped;
 };
@@ -81,7 +81,7 @@ static void assert_reading(const struct reading *r, const struct entry *e)
 	int ra = r->popped >> 15 & 1 ? 15 : 14;
 
 	assert_int_equal(e->start, r->start);
-	/* No rule restores the stack pointer from the stack. */
+	/* memprof has no rule that restores the stack pointer from the stack. */
 	if (r->popped >> 13 & 1)
 		assert_false(e->known);
 	else if (e->known == r->cannot)

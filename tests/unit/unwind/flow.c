@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the code itself says of frames, against the tables where there are any: at every call. */
+/* Compares the rules found by analysing code with those of unwind tables, at every call. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -65,7 +65,7 @@ static struct library open_library(const char *path)
 		assert_int_equal(exidx_each(l.elf, l.arch, push, &l), 0);
 	else
 		read_cfi(&l);
-	/* Of tables only where functions begin. */
+	/* Uses only the starts of functions from the tables. */
 	assert_int_equal(untabled_rows(l.elf, l.arch,
 				       eh.e_machine == EM_ARM ? &functions : &l.tabled, l.set,
 				       &l.code),
@@ -82,7 +82,8 @@ static void close_library(struct library *l)
 	close(l->fd);
 }
 
-/* The same caller: where its registers are, by whichever register the CFA is found. */
+/* Return: whether the rules find the caller's registers in the same places; the CFA can be relative
+ * to different registers. */
 static bool same_caller(const struct uw_full *a, const struct uw_full *b)
 {
 	for (int i = 0; i < UW_MAX_REGS; i++) {
@@ -102,7 +103,7 @@ static void compare_call(const struct library *l, uint64_t pc, struct tally *t)
 	uint16_t code = unwind_table_find(&l->code, pc);
 	const struct uw_full *full = rule_set_full(l->set);
 
-	/* Code that has entries of tables without their contents: hand-written, a frame built. */
+	/* Ignore hand-written code whose table entries do not describe its frame. */
 	if (!tabled || tabled == UW_RULE_OUTERMOST || full[tabled].where[UW_REG_PC] != UW_AT_CFA)
 		return;
 	if (!code)
@@ -113,7 +114,7 @@ static void compare_call(const struct library *l, uint64_t pc, struct tally *t)
 		t->differ++;
 }
 
-/* Where a call comes back to is looked up one byte before: in a delay slot where there is one. */
+/* A return address is looked up one byte before it, which can be in a delay slot. */
 static void compare_section(const struct library *l, const uint8_t *code, const GElf_Shdr *sh,
 			    uint8_t mode, struct tally *t)
 {
@@ -164,7 +165,7 @@ static void test_mips64(void **state)
 	}
 }
 
-/* Also of functions that .ARM.exidx describes the code says where they begin and end. */
+/* The starts and ends of functions are found in the code, also if .ARM.exidx describes them. */
 static void test_arm(void **state)
 {
 	static const char *const paths[] = {"/usr/arm-linux-gnueabihf/lib/libc.so.6",
@@ -180,7 +181,7 @@ static void test_arm(void **state)
 	}
 }
 
-/* A call and a return with something to do in their delay slots. */
+/* A call and a return that have instructions in their delay slots. */
 static void test_rows(void **state)
 {
 	static const uint8_t code[] = {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Functions, inlined calls and lines of the bytes of C++ and Rust programs against addr2line's.
+ * Compares functions, inlined calls and lines of C++ and Rust programs with those of addr2line.
  *
- * addr2line of binutils 2.40 is right about DWARF 4 only: in DWARF 5 it takes the wrong file for
+ * addr2line of binutils 2.40 is right for DWARF 4 only: with DWARF 5 it prints the wrong file for
  * some lines, or does not find the inlined calls of clang, and it finds none with -gsplit-dwarf.
- * The format of debug information does not change the code, so what is found in other formats is
- * compared with what is found in DWARF 4.
+ * The format of debug information does not change the code, so the results for other formats are
+ * compared with those for DWARF 4.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,8 +51,8 @@ static const char *base(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Constructors and destructors of one class have several symbols for one address, and parts of a
- * function symbols with a suffix; both are in the demangled name or not at all. */
+/* Stores the demangled name without suffix: constructors and destructors of a class can have
+ * several symbols for one address, and parts of a function have symbols with a suffix. */
 static void set_name(char *to, size_t size, const char *raw)
 {
 	char *nice = symbol_demangle(raw), *clone;
@@ -91,7 +91,7 @@ static struct symbols *open_program(const char *path)
 	return s;
 }
 
-/* @sources: names of files beside this one. */
+/* @sources: names of files in the folder of this one. */
 static void build(char *path, size_t size, const char *name, const char *command,
 		  const char *sources)
 {
@@ -99,7 +99,7 @@ static void build(char *path, size_t size, const char *name, const char *command
 
 	assert_non_null(here);
 	snprintf(path, size, "%s/%s", directory, name);
-	/* clang writes .dwo files where it is called. */
+	/* clang writes .dwo files to the current folder. */
 	snprintf(line, sizeof(line), "cp %s/tests/unit/unwind/inlined* %s && cd %s && %s %s -o %s",
 		 here, directory, directory, command, sources, path);
 	free(here);
@@ -108,7 +108,7 @@ static void build(char *path, size_t size, const char *name, const char *command
 
 struct text {
 	uint64_t start, end;
-	uint8_t *covered; /* byte by byte: is it part of a function, or between two? */
+	uint8_t *covered; /* for each byte: whether it is part of a function */
 };
 
 static void cover(struct text *t, Elf_Scn *symbols, const GElf_Shdr *header)
@@ -166,7 +166,7 @@ static bool next_line(FILE *f, char *line, int size)
 	return true;
 }
 
-/* One address of addr2line -afi; @line: its first line, then that of the next. */
+/* Reads addr2line -afi's lines for one address.  @line: its first line; gets that of the next. */
 static bool read_chain(FILE *f, char *line, int size, uint64_t *addr, struct chain *c)
 {
 	char *colon;
@@ -210,8 +210,8 @@ static void show(const char *who, const struct chain *c)
 			    c->frame[i].line);
 }
 
-/* addr2line names the innermost call after the ELF symbol where that has a suffix or a local
- * function, and padding between functions after the one before. */
+/* addr2line uses the name of the ELF symbol for the innermost call if it has a suffix or is local.
+ * For padding between functions it prints the function before. */
 static void against_addr2line(const char *path, unsigned int step)
 {
 	struct symbols *s = open_program(path);
@@ -275,7 +275,7 @@ static void against_each_other(const char *path, const char *other)
 	symbols_free(b);
 }
 
-/* DWARF 4 against addr2line, DWARF 5 against DWARF 4. */
+/* Compares DWARF 4 with addr2line, and DWARF 5 with DWARF 4. */
 static void both_versions(const char *name, const char *compiler)
 {
 	char four[256], five[256], file[64], command[128];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Compact tables of this machine's libraries and of cross compilers' against binutils' reading of
- * the same CFI. */
+/* Compares compact tables of libraries of this machine and of cross compilers with readelf's output
+ * for the same CFI. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@
 
 static const struct arch *arch;
 
-/* A register as readelf names it: its column, -1 for those that rules do not keep. */
+/* Return: the column of a register with readelf's name; -1: rules do not have it. */
 static int column_of(const char *name)
 {
 	static const char *const x86[] = {[3] = "rbx",	[6] = "rbp",  [7] = "rsp",  [12] = "r12",
@@ -51,7 +51,7 @@ static int split(char *line, char **word)
 	return n;
 }
 
-/* "rsp+16" as a register's number and an offset. */
+/* Parses "rsp+16" as a register's number and an offset. */
 static bool parse_cfa(const char *text, int *reg, int *off)
 {
 	char name[8];
@@ -77,7 +77,7 @@ static void assert_register(const struct uw_full *f, int reg, const char *rule)
 	}
 }
 
-/* One row: address, CFA, a rule for each named register; those without a rule keep their value. */
+/* Checks a row: address, CFA, a rule for each named register; other registers keep their value. */
 static bool check_row(const struct unwind_table *t, struct rule_set *set, char **head, int nhead,
 		      char **word)
 {
@@ -93,7 +93,8 @@ static bool check_row(const struct unwind_table *t, struct rule_set *set, char *
 		return false;
 	id = unwind_table_find(t, pc);
 	if (!id)
-		return false; /* expressions that are not understood: counted by the caller */
+		return false; /* an expression that memprof does not support; the caller counts it
+			       */
 	if (id == UW_RULE_OUTERMOST && !arch->call_push)
 		return false;
 	assert_int_not_equal(id, UW_RULE_OUTERMOST);

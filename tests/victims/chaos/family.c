@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Children, made and waited for in every way.  One thread does it all: no child but its own is
- * seen. */
+/* Makes children and waits for them in every way.  One thread does all of this, so that it sees
+ * only its own children. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #include "chaos.h"
 
 #define KEPT   64
-#define CORE_S 1 /* between two */
+#define CORE_S 1 /* minimum time between two crashes */
 
 bool plain_waits_only;
 static char program[512];
@@ -36,7 +36,7 @@ static void on_child(int sig, siginfo_t *info, void *context)
 	last_died = info->si_pid;
 }
 
-/* Its memory is the parent's, and it can allocate. */
+/* Checks in a child that its memory is a copy of the parent's, and that it can allocate. */
 static int check_child(int code)
 {
 	for (int i = 0; i < KEPT; i++) {
@@ -125,7 +125,7 @@ static void *execute(void *arg)
 	return arg;
 }
 
-/* A child of several threads, of which one that is not the first executes another program. */
+/* Makes a child with several threads; one that is not its main thread executes another program. */
 static void exec_round(struct actor *a)
 {
 	pid_t pid = fork(), got;
@@ -160,9 +160,9 @@ static const struct form {
 	     {"wait4(0, __WALL|WUNTRACED)", __WALL | WUNTRACED, 0, 0, false},
 	     {"waitid(P_ALL, __WALL)", WEXITED | __WALL, P_ALL, 0, true}};
 #define FORMS (sizeof(forms) / sizeof(forms[0]))
-#define PLAIN 7 /* the first of them, without __WALL */
+#define PLAIN 7 /* number of the first forms, which have no __WALL */
 
-/* Each form waits for the one child there is, is told of it, and there is no other after it. */
+/* Each form must return the only child, and after it there must be no other. */
 static void waits_round(struct actor *a)
 {
 	static unsigned next;
@@ -171,7 +171,7 @@ static void waits_round(struct actor *a)
 	siginfo_t info = {0};
 	pid_t pid, got;
 
-	unblock(SIGCHLD); /* one that waited is handled here */
+	unblock(SIGCHLD); /* the handler takes a pending one now */
 	children_died = 0;
 	pid = fork();
 	if (!pid) {
@@ -207,7 +207,7 @@ static void waits_round(struct actor *a)
 	}
 }
 
-/* Stopped, continued, killed: each is told once. */
+/* wait() must report once each that a child was stopped, continued and killed. */
 static void job_round(struct actor *a)
 {
 	int status = 0, fd;
@@ -273,13 +273,13 @@ static void remove_cores(const char *dir)
 {
 	char path[300];
 
-	/* kernel.core_uses_pid is honoured by the name that the caller knows */
+	/* The caller has removed a core whose name has the pid (kernel.core_uses_pid). */
 	snprintf(path, sizeof(path), "%s/core", dir);
 	unlink(path);
 	rmdir(dir);
 }
 
-/* A child that crashes says so, and leaves a core where there may be one. */
+/* Makes a child that crashes: wait() must report it, and there must be a core if permitted. */
 static void cores_round(struct actor *a)
 {
 	static int64_t last;

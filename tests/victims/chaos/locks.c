@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Locks keep others out, and threads come and go with what they should. */
+/* Checks that locks exclude other threads, and that threads have what they must at start and end.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,11 +20,11 @@ struct shared {
 	pthread_mutex_t mutex;
 	pthread_rwlock_t rwlock;
 	char path[64];
-	volatile long count; /* written with the lock only */
+	volatile long count; /* protected by the lock */
 	atomic_int holders, ready;
 };
 
-/* Return: an error number, 0 if it has or has not the lock any more. */
+/* take(), give(): acquire and release the lock.  Return: 0 or an error number. */
 struct lock {
 	const char *name;
 	int times, protocol, robust;
@@ -137,7 +138,8 @@ static void contend(struct actor *a, const struct lock *lock)
 		pthread_mutexattr_setrobust(&attr, lock->robust);
 		pthread_mutex_init(&s.mutex, &attr);
 		pthread_rwlock_init(&s.rwlock, NULL);
-		/* Each opens it anew: locks of one open file do not keep each other out. */
+		/* Each thread opens the file by this path: file locks do not exclude threads that
+		 * share an open file. */
 		snprintf(s.path, sizeof(s.path), "/proc/self/fd/%d", fd);
 		for (int i = 0; i < THREADS; i++)
 			th[i] = begin(count_up, &s);
@@ -173,7 +175,7 @@ static void *die_with_it(void *arg)
 	return NULL;
 }
 
-/* Who waits for a lock whose owner ends is told, at once. */
+/* A thread that waits for a lock must get EOWNERDEAD when the lock's owner ends. */
 static void robust_round(struct actor *a)
 {
 	for (int inherit = 0; inherit < 2; inherit++) {
@@ -268,7 +270,7 @@ static void threads_round(struct actor *a)
 	pthread_join(cancelled, &result);
 	must(a, result == PTHREAD_CANCELED, "pthread_cancel: expected PTHREAD_CANCELED, got %p",
 	     result);
-	/* It may be cancelled before it had come so far. */
+	/* The thread can be cancelled before it has pushed the cleanup handler. */
 	must(a, cleaned <= 1 && destroyed == 4 + cleaned,
 	     "threads: expected %ld values destroyed, got %ld", 4 + cleaned, destroyed);
 	pthread_key_delete(key);

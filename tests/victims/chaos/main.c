@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  *	chaos [--killed] [--gentle] [ACTOR...]	runs all actors, or these, until SIGTERM
- *	chaos --list				says what each guarantees
+ *	chaos --list				prints what each guarantees
  *
- * Says "ready" when all are at work, and each violation when it happens.  At the end: a line for
- * each actor, and "violations N"; the exit status is 0 if there was none, else 1.  --killed: a
- * debugger may be killed while it holds the threads; what that may do is not a violation. --gentle:
- * no wait() with __WALL or __WCLONE.
+ * Prints "ready" when all actors run, and each violation when it happens.  At the end prints a line
+ * for each actor, and "violations N".  The exit status is 0 if there was no violation, else 1.
+ * --killed: memprof can be killed while it holds the threads; permitted effects of this are not
+ * violations.  --gentle: no wait() with __WALL or __WCLONE.
  *
- * All threads block all signals but those they wait for, so that no handler ends a call of another
- * actor.
+ * All threads block all signals except those they wait for, so that no handler interrupts a call of
+ * another actor.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -20,10 +20,11 @@
 #include <unistd.h>
 #include "chaos.h"
 
-/* What a recvmmsg() that a signal ends leaves for the next call (do_recvmmsg() in the kernel). */
+/* Error that a recvmmsg() ended by a signal leaves for the next call (the kernel's do_recvmmsg()).
+ */
 #define ERESTARTSYS 512
-#define STANDS_NS   (60 * 1000000000ll) /* an actor that takes so long for a round does not live */
-#define SAID	    20			/* violations of each actor that are printed */
+#define STANDS_NS   (60 * 1000000000ll) /* an actor without a round for so long hangs */
+#define SAID	    20			/* violations printed for each actor, at most */
 
 static struct actor *const casts[] = {sleeps, wakeups, streams, signals,   timers,
 				      family, memory,  locks,	processor, state};
@@ -177,7 +178,7 @@ static void play(struct actor *a)
 	a->last_ns = now;
 }
 
-/* Whether the thread of this row has something to do. */
+/* Return: whether this row has its own thread, and an actor of the thread can run. */
 static bool has_work(const struct actor *first)
 {
 	bool works = false;
@@ -187,7 +188,7 @@ static bool has_work(const struct actor *first)
 	return works && !first->same_thread;
 }
 
-/* The last rounds begin when the end is known: each actor lives then. */
+/* Makes a last round of each actor after @over is set, which shows that the actor still works. */
 static void *one_actor(void *arg)
 {
 	struct actor *first = arg;
@@ -201,7 +202,7 @@ static void *one_actor(void *arg)
 	return NULL;
 }
 
-/* Its turn at everything: a debugger takes this thread for its own calls. */
+/* Makes rounds of all actors in the main thread, which memprof uses as carrier. */
 static void main_thread(void)
 {
 	while (!over) {
@@ -231,7 +232,7 @@ static bool is_chosen(const struct actor *a)
 	return !some;
 }
 
-/* Ends the program when asked to, and when an actor does not get on. */
+/* Sets @over at SIGTERM.  Reports actors that hang, and ends the program if one does not return. */
 static void *watch(void *arg)
 {
 	struct timespec second = of_ms(500);
@@ -289,7 +290,7 @@ int main(int argc, char **argv)
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (argc == 3 && !strcmp(argv[1], "--exit"))
-		return atoi(argv[2]); /* another program, for those who execute one */
+		return atoi(argv[2]); /* the program that the exec actor executes */
 	if (argc == 2 && !strcmp(argv[1], "--list")) {
 		for_each_actor(a)
 		    printf("| %s | %s | %s |\n", a->name, a->guaranteed, a->but ? a->but : "");
@@ -325,7 +326,7 @@ int main(int argc, char **argv)
 		a->begun = has_work(a);
 		if (a->begun)
 			a->thread = begin(one_actor, a);
-		at_end = a; /* the state's */
+		at_end = a; /* the last actor, of state.c */
 	}
 	puts("ready");
 	main_thread();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Memory holds what was written to it. */
+/* Checks that memory has the contents that were written to it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +9,10 @@
 #include "chaos.h"
 
 #define SLOTS 256
-#define PAGE  65536 /* the largest of the kernels */
+#define PAGE  65536 /* the largest page size of all kernels */
 #define PAGES 16
 
-/* A block says its size and number at its start, and is filled by that. */
+/* A block begins with its number and size; the number determines the byte that fills the rest. */
 static unsigned char fill_of(uint32_t number)
 {
 	return (unsigned char)(number * 37 + 11);
@@ -49,7 +49,7 @@ struct slots {
 	atomic_uint number;
 };
 
-/* Two threads take blocks out of the slots, check them and put others there. */
+/* Takes blocks out of the slots, checks them and puts others there; runs in two threads. */
 static void *churn(void *arg)
 {
 	struct slots *s = arg;
@@ -140,7 +140,7 @@ static void mappings_round(struct actor *a)
 	munmap(m + 8 * PAGE, 8 * PAGE);
 }
 
-/* A child sees the memory of the moment of fork(), whatever the parent writes then. */
+/* A child must see the memory as it was at fork(), whatever the parent writes afterwards. */
 void snapshot_round(struct actor *a)
 {
 	unsigned char *m =

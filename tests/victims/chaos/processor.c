@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What a thread has in its processor, and learns from it. */
+/* Checks the state of the processor: registers, floating point, restartable sequences and clocks.
+ */
 #include <fenv.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -14,7 +15,7 @@
 
 #if defined(__x86_64__)
 
-/* Some milliseconds between a load and the store of all of them, in memory order. */
+/* Contents of all vector registers, which are loaded, kept for some milliseconds, and stored. */
 struct vectors {
 	uint64_t v[16][4];
 };
@@ -54,8 +55,9 @@ static void hold_xmm(const struct vectors *in, struct vectors *out, uint64_t tur
 }
 
 /*
- * Known numbers in all general registers but rsp, rax and rcx, the carry and direction flags set,
- * and words at both ends of the red zone, for so many turns of a loop that changes no flag.
+ * Keeps known numbers in all general registers except rsp, rax and rcx, the carry and direction
+ * flags set, and words at both ends of the red zone, for @turns turns of a loop that changes no
+ * flag.
  */
 void chaos_hold(const struct numbers *in, struct numbers *out, uint64_t turns);
 __asm__(".pushsection .text\n"
@@ -141,7 +143,7 @@ __asm__(".pushsection .text\n"
 	".popsection\n");
 
 #define FLAGS 0x401 /* carry, direction */
-#define TURNS 20000 /* a millisecond or so */
+#define TURNS 20000 /* about a millisecond */
 
 static void registers_round(struct actor *a)
 {
@@ -181,7 +183,7 @@ static void registers_round(struct actor *a)
 }
 #endif
 
-/* The rounding mode, and a sum whose every step is exact. */
+/* Checks the rounding mode, and a sum in which each step is exact. */
 static void floats_round(struct actor *a)
 {
 	static const int modes[] = {FE_TONEAREST,
@@ -206,7 +208,7 @@ static void floats_round(struct actor *a)
 	fesetround(FE_TONEAREST);
 }
 
-/* By the vDSO and by system calls: time does not go back. */
+/* Checks that time does not go back, by the vDSO and by system calls. */
 static void clocks_round(struct actor *a)
 {
 	struct timespec before, t;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Signals that are handled: each once, in order, with what was sent; and the calls that they end.
+/* Checks that each signal is handled once, in order, with its value, and the calls that signals
+ * end.
  */
 #include <errno.h>
 #include <poll.h>
@@ -13,8 +14,8 @@
 #include "chaos.h"
 
 #define QUEUED (SIGRTMIN + 2) /* SA_RESTART */
-#define ENDS   (SIGRTMIN + 3) /* a call */
-#define JUMPS  (SIGRTMIN + 4) /* out of the handler, from an alternate stack */
+#define ENDS   (SIGRTMIN + 3) /* ends a system call */
+#define JUMPS  (SIGRTMIN + 4) /* its handler, on an alternate stack, ends by siglongjmp() */
 #define EACH   100
 
 static _Thread_local struct actor *volatile who;
@@ -31,7 +32,7 @@ static void on_queued(int sig, siginfo_t *info, void *context)
 	     "sigqueue: expected %d, got %d (code %d)", expected, info->si_value.sival_int,
 	     info->si_code);
 	expected++;
-	errno = ENOTTY; /* which must not be seen by whom it interrupts, as that saves it */
+	errno = ENOTTY; /* not visible to the interrupted code */
 }
 
 struct sender {
@@ -59,7 +60,7 @@ static void *send_values(void *arg)
 	return NULL;
 }
 
-/* All of them come while it reads, which goes on. */
+/* All signals arrive during a read(), which must continue. */
 static void sigqueue_round(struct actor *a)
 {
 	struct sender s = {.a = a, .to = pthread_self(), .signal = QUEUED};
@@ -132,13 +133,14 @@ static long in_sigsuspend(const sigset_t *mask)
 static const struct {
 	const char *name;
 	long (*call)(const sigset_t *mask);
-	bool kernel; /* may be cut off */
+	bool kernel; /* can end by EINTR when memprof is killed */
 } ended[] = {{"ppoll", in_ppoll, false},
 	     {"pselect", in_pselect, false},
 	     {"epoll_pwait", in_epoll_pwait, true},
 	     {"sigsuspend", in_sigsuspend, false}};
 
-/* The signal is blocked but in the call: EINTR and one handler, neither without the other. */
+/* The signal is unblocked only during the call: it must return EINTR after one run of the handler.
+ */
 static void eintr_round(struct actor *a)
 {
 	sigset_t mask, now;
@@ -166,7 +168,7 @@ static void eintr_round(struct actor *a)
 
 static void on_jump(int sig, siginfo_t *info, void *context)
 {
-	volatile char room[2000]; /* it is on the alternate stack */
+	volatile char room[2000]; /* on the alternate stack */
 	stack_t st;
 
 	(void)sig;
@@ -188,7 +190,7 @@ static void *send_jumps(void *arg)
 	return NULL;
 }
 
-/* A handler leaves a wait by siglongjmp(); the mask and errno of before are there. */
+/* A handler leaves a wait by siglongjmp(), which must restore the signal mask. */
 static void jumps_round(struct actor *a)
 {
 	struct sender s = {.a = a, .to = pthread_self()};
@@ -240,7 +242,7 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 	mprotect((void *)((uintptr_t)fault_at & ~4095ul), 4096, PROT_READ | PROT_WRITE);
 }
 
-/* errno is the thread's own, handled or not. */
+/* Changes errno and restores it: the interrupted code must find its own value. */
 static void on_errno(int sig, siginfo_t *info, void *context)
 {
 	int saved = errno;
@@ -255,7 +257,7 @@ static void on_errno(int sig, siginfo_t *info, void *context)
 
 #define NOTES (SIGRTMIN + 5)
 
-/* Signals of its own doing: breakpoints, faults, and handlers in the middle of computing. */
+/* Signals that the thread causes itself: breakpoints, faults, and pthread_kill(). */
 static void faults_round(struct actor *a)
 {
 	char *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

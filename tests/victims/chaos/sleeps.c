@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Waits that nothing ends but their time. */
+/* Waits that only their timeout ends. */
 #include <errno.h>
 #include <linux/aio_abi.h>
 #include <linux/futex.h>
@@ -23,7 +23,7 @@
 #include "chaos.h"
 
 #define MS    30
-#define TICKS 10 /* milliseconds that a kernel's coarse clock may be off */
+#define TICKS 10 /* maximum error of the kernel's coarse clocks, ms */
 
 static void sleeps_round(struct actor *a)
 {
@@ -46,7 +46,7 @@ static void sleeps_round(struct actor *a)
 	     "clock_nanosleep(TIMER_ABSTIME): expected to be woken at its time, was earlier");
 }
 
-/* Calls with a mask of their own: the thread's comes back. */
+/* After a call with a signal mask as argument, the thread must have its own mask again. */
 static void mask_is_back(struct actor *a, const char *call, const sigset_t *before)
 {
 	sigset_t now;
@@ -116,7 +116,7 @@ static void epolls_round(struct actor *a)
 	close(fd);
 }
 
-/* The functions of the C library return the error; its calls -1. */
+/* Checks a function of the C library that returns the error number instead of setting errno. */
 static void timed_out(struct actor *a, const char *call, int error, int64_t since)
 {
 	errno = error;
@@ -165,7 +165,7 @@ static void futexes_round(struct actor *a)
 	pthread_mutex_lock(&mutex);
 	since = now_ns();
 	end = in_ms(CLOCK_MONOTONIC, MS);
-	/* It may be woken for nothing by POSIX; glibc on Linux does not. */
+	/* POSIX permits spurious wakeups; glibc on Linux has none. */
 	timed_out(a, "pthread_cond_timedwait", pthread_cond_timedwait(&cond, &mutex, &end), since);
 	since = now_ns();
 	end = in_ms(CLOCK_REALTIME, MS + 1);
@@ -187,7 +187,7 @@ static void sigtimedwait_round(struct actor *a)
 	sigset_t set;
 
 	sigemptyset(&set);
-	sigaddset(&set, SIGRTMIN + 15); /* nobody sends it */
+	sigaddset(&set, SIGRTMIN + 15); /* never sent */
 	came_out(a, "sigtimedwait", sigtimedwait(&set, NULL, &t), -1, EAGAIN, since, MS);
 }
 
@@ -286,8 +286,8 @@ static bool uring_open(struct uring *u)
 	return true;
 }
 
-/* One ring for all rounds: the kernel takes a ring apart by interrupting the calls that its user
- * makes next. */
+/* One ring for all rounds: to free a ring, the kernel interrupts the next system calls of the
+ * thread that used it. */
 static struct uring ring;
 
 void sleeps_prepare(void)
@@ -312,7 +312,7 @@ static void uring_put(struct uring *u, uint8_t opcode, uint64_t addr, uint64_t d
 	__atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
 }
 
-/* The next completion has to be this one. */
+/* Checks that the next completion is this one. */
 static void uring_get(struct actor *a, struct uring *u, uint64_t data, int res)
 {
 	uint32_t *head = ring_word(u, u->p.cq_off.head);
@@ -328,7 +328,7 @@ static void uring_get(struct actor *a, struct uring *u, uint64_t data, int res)
 	__atomic_store_n(head, *head + 1, __ATOMIC_RELEASE);
 }
 
-/* Return: of a wait for one completion, after a kill of memprof made again. */
+/* Waits for one completion, again if a kill of memprof has ended the wait.  Return: as the call. */
 static long uring_wait(struct actor *a, struct uring *u)
 {
 	long ret;
@@ -389,7 +389,7 @@ static void timerfd_round(struct actor *a)
 	close(fd);
 }
 
-/* A pair of which the first waits for so long in every call. */
+/* Makes a socket pair; @option sets the timeout of calls on the first socket. */
 static void timed_pair(int type, int option, int fd[2])
 {
 	struct timeval t = {0, (MS + TICKS) * 1000};
@@ -448,7 +448,7 @@ static void send_waits_round(struct actor *a)
 	close_pair(fd);
 }
 
-/* A listener that admits one connection, which is there. */
+/* accept() before there is a connection, and connect() when the listener's backlog is full. */
 static void connect_waits_round(struct actor *a)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the process and its threads have been given stays as it is. */
+/* Checks that the attributes of the process and its threads do not change. */
 #include <dirent.h>
 #include <errno.h>
 #include <sched.h>
@@ -18,7 +18,8 @@
 #define SIGNALS 64
 #define UMASK	0127
 
-/* Of the process; and of each thread that asks, which began with the same. */
+/* Attributes of the process, and of the calling thread, which began with those of the main thread.
+ */
 struct kept {
 	struct rlimit limits[LIMITS];
 	void *handlers[SIGNALS];
@@ -70,7 +71,7 @@ static void look(struct kept *k)
 	sigaltstack(NULL, &k->stack);
 }
 
-/* Text of the line of /proc/self/status that begins with @name. */
+/* Copies the line of /proc/self/status that begins with @name to @text. */
 static void status_line(const char *name, char *text, size_t n)
 {
 	FILE *f = fopen("/proc/self/status", "re");
@@ -93,7 +94,7 @@ static void state_round(struct actor *a)
 
 	pause_us(10000);
 	look(&k);
-	/* Of a thread: each of ours has the same, but for the signal of its parent's death. */
+	/* All threads have the same attributes, except the parent death signal. */
 	k.death_signal = first.death_signal;
 	must(a, !memcmp(k.limits, first.limits, sizeof(k.limits)),
 	     "limits: expected those of the beginning");
@@ -135,7 +136,8 @@ static long count_threads(void)
 	return n;
 }
 
-/* Descriptors that are open, as bits; says those that are not in @known. */
+/* Return: the open descriptors, as bits.  Reports those that are not in @known if @a is not NULL.
+ */
 static uint64_t open_descriptors(struct actor *a, uint64_t known)
 {
 	DIR *d = opendir("/proc/self/fd");
@@ -180,7 +182,7 @@ void state_at_end(struct actor *a)
 
 	must(a, !(descriptors & ~open_descriptors(a, descriptors)),
 	     "descriptors: expected none to be closed");
-	/* A thread that was joined may be seen for a moment. */
+	/* A thread that was joined can be visible for a moment. */
 	for (int i = 0; i < 1000 && count_threads() > 1; i++)
 		usleep(1000);
 	must(a, count_threads() == 1, "threads: expected one, got %ld", count_threads());

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Streams whose writer waits for its reader, and the other way round: no byte is lost, none comes
- * twice. */
+/* Streams in which the writer waits for the reader, and the reader for the writer: no byte may be
+ * lost or duplicated. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -60,7 +60,7 @@ static ssize_t by_sendfile(struct stream *s, size_t at, size_t n)
 	return ret;
 }
 
-/* Through a pipe between: what has gone into it must come out of it. */
+/* Uses a pipe in between.  All bytes that were put into the pipe must come out of it. */
 static ssize_t by_splice(struct stream *s, size_t at, size_t n)
 {
 	loff_t from = (loff_t)(at % PERIOD);
@@ -143,8 +143,8 @@ static void get_stream(struct stream *s)
 	}
 }
 
-/* @timed: of a socket with a timeout, which is not reached, the kernel ends interrupted calls by
- * EINTR. */
+/* @timed: give a socket a timeout, which is not reached: then the kernel ends interrupted calls
+ * with EINTR. */
 static void one_stream(struct actor *a, const struct kind *kind, bool timed)
 {
 	struct stream s = {.a = a, .kind = kind, .file = memfd_create("chaos", MFD_CLOEXEC)};
@@ -201,7 +201,8 @@ static void *put_packets(void *arg)
 	return NULL;
 }
 
-/* recvmmsg(): elsewhere a kernel may keep an interruption as the socket's error (doc/safety.md). */
+/* Only x86-64 uses recvmmsg(): elsewhere an interruption can stay as the socket's error
+ * (doc/safety.md). */
 static void packets_round(struct actor *a)
 {
 	struct stream s = {.a = a};

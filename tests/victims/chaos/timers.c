@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Timers that send signals: how many expirations there were is known from the time that has passed.
- */
+/* Timers that send signals: the number of expirations follows from the time that has passed. */
 #include <errno.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -22,15 +21,15 @@
 
 struct ticks {
 	struct actor *a;
-	int64_t before, after; /* it was set; after: 0 until that is known */
-	int64_t idle;	       /* a time at which no handler was at work */
+	int64_t before, after; /* times before and after the timer was set; after: 0 until then */
+	int64_t idle;	       /* a time at which no handler was running */
 	long sum;
 };
 
 static _Thread_local struct ticks *volatile ticking;
 static volatile long alarms, of_process;
 
-/* What has expired by now, and not before: each expiration is counted once. */
+/* Checks that each expiration so far is counted once. */
 static void on_timer(int sig, siginfo_t *info, void *context)
 {
 	struct ticks *t = ticking;
@@ -69,7 +68,7 @@ static void posix_timers_round(struct actor *a)
 	if (timer_settime(timer, 0, &it, NULL))
 		give_up("timer_settime");
 	t.after = now_ns();
-	/* A sleep that handlers end again and again goes on with what was left. */
+	/* Handlers end the sleep repeatedly; it continues with the time that was left. */
 	do {
 		sum = t.sum;
 		error = clock_nanosleep(CLOCK_MONOTONIC, 0, &rest, &rest);
@@ -104,7 +103,7 @@ static void real_itimer_round(struct actor *a)
 	setitimer(ITIMER_REAL, &it, NULL);
 	while (alarms < 10 && now_ns() - since < LONG_NS) {
 		pause_us(4000);
-		/* The handler may run after this was read. */
+		/* The handler can run again after this. */
 		long seen = alarms;
 
 		most = (long)((now_ns() - since) / 5000000);
@@ -129,7 +128,7 @@ static void alarm_round(struct actor *a)
 	alarms = 0;
 	alarm(100);
 	left = alarm(1);
-	/* Rounded by the kernel. */
+	/* The kernel rounds the value. */
 	must(a, left >= 98 - (now_ns() - since) / 1000000000 && left <= 100,
 	     "alarm: expected 100 s to be left, got %u", left);
 	since = now_ns();
@@ -154,7 +153,7 @@ static int64_t used_ns(void)
 	return t.tv_sec * 1000000000ll + t.tv_nsec;
 }
 
-/* By the processor time of all threads: signals come, and not too many. */
+/* A timer of the process's CPU time must send signals, but not too many. */
 static void cpu_timer_round(struct actor *a)
 {
 	struct itimerspec it = {.it_value = of_ms(USED_MS), .it_interval = of_ms(USED_MS)};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Waits without a timeout that another thread ends.  It puts 1, 2, 3 ... when the one before was
- * taken; what is taken has to be that.
+ * Waits without a timeout that another thread ends.  That thread puts the values 1, 2, 3 ..., each
+ * after the one before was taken.  The waiting thread must get the same values.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -41,7 +41,7 @@ struct place {
 	long value;
 };
 
-/* Return of get: what was put; -1 with errno if the call failed. */
+/* get() returns the value that was put, or -1 with errno if the call failed. */
 struct way {
 	const char *name;
 	bool (*open)(struct place *p);
@@ -141,7 +141,7 @@ static void inotify_put(struct place *p, long value)
 	(void)p;
 }
 
-/* Others may open it as well. */
+/* Other programs can open the file as well, so there can be more than one event. */
 static long inotify_get(struct place *p)
 {
 	union {
@@ -264,7 +264,7 @@ static void futex_put(struct place *p, long value)
 	syscall(SYS_futex, &p->word, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-/* EAGAIN: it was put before. */
+/* EAGAIN: the value was put before the call. */
 static long futex_get(struct place *p)
 {
 	long ret = syscall(SYS_futex, &p->word, FUTEX_WAIT, p->taken, NULL, NULL, 0);
@@ -423,7 +423,7 @@ static bool listener_open(struct place *p)
 	       !listen(p->fd[0], 4) && !getsockname(p->fd[0], (struct sockaddr *)&p->addr, &n);
 }
 
-/* Says a number, hears it back. */
+/* Sends a number and receives its echo. */
 static void connection_put(struct place *p, long value)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
