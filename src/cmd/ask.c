@@ -9,7 +9,7 @@
 #include "cmd/cmd.h"
 #include "control/serve.h"
 #include "export/json_gen.h"
-#include "inject/family.h"
+#include "inject/find.h"
 #include "lib/printable.h"
 
 #define READY_TRIES  100 /* five seconds */
@@ -57,7 +57,7 @@ static int ask(pid_t pid, const char *line, struct ss_journal *j, char answer[CO
 	int ret;
 
 	if (!session_peek(pid, &c, j)) {
-		ret = family_refuse_recorder(pid, MP_EXIT_NO_SESSION, err);
+		ret = session_refuse_recorder(pid, MP_EXIT_NO_SESSION, err);
 		return ret ? ret
 			   : mp_fail(err, MP_EXIT_NO_SESSION, -ENOENT,
 				     "process %d has no memprof session, or none that you are "

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "control/follow.h"
+#include "inject/family.h"
 #include "record/carry.h"
 
 static const char help[] =

@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "cmd/cmd.h"
 #include "inject/family.h"
+#include "inject/find.h"
 #include "lib/printable.h"
 #include "snapshot/guardian.h"
 #include "snapshot/reap.h"

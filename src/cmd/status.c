@@ -7,7 +7,7 @@
 #include <time.h>
 #include "cmd/cmd.h"
 #include "export/json_gen.h"
-#include "inject/family.h"
+#include "inject/find.h"
 #include "lib/printable.h"
 
 static const char help[] = "usage: memprof status [-p PID] [--json]\n"
@@ -156,7 +156,7 @@ int cmd_status(int argc, char **argv)
 	if (only && !found) {
 		struct mp_err err = {.exit = MP_EXIT_NO_SESSION};
 
-		if (!family_refuse_recorder(only, MP_EXIT_NO_SESSION, &err))
+		if (!session_refuse_recorder(only, MP_EXIT_NO_SESSION, &err))
 			snprintf(err.what, sizeof(err.what), "process %d has no memprof session",
 				 only);
 		return complain(&err);

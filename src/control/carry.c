@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "inject/family.h"
+#include "inject/find.h"
 #include "model/history.h"
 
 struct in_realloc {
@@ -239,7 +239,7 @@ bool session_is_orphan(pid_t pid)
 	struct ss_journal j;
 
 	return session_peek(pid, &c, &j) && j.state == SS_LIVE && !recorder_lives(&j) &&
-	       !family_is_child(pid);
+	       !session_is_forked(pid);
 }
 
 static void say(const char *before, const struct carry *c, const struct ledger *l, uint64_t missing)

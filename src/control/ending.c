@@ -8,6 +8,7 @@
 #include "cmd/summary.h"
 #include "control/follow.h"
 #include "control/recording.h"
+#include "inject/family.h"
 
 /* Copies the list of modules, which changes while the recording runs.  The paths are not copied:
  * they stay valid. */

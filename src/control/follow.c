@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "control/recording.h"
+#include "inject/family.h"
+#include "inject/find.h"
 #include "lib/vec.h"
 #include "record/clock.h"
 
@@ -174,7 +176,7 @@ static int is_followed(const struct follow *f, pid_t pid)
 		if (!m->has_id || !session_id_equal(&m->id, &id))
 			continue;
 		/* A vfork child shares its parent's memory until it execs. */
-		return family_is_child(pid) ? 1 : -1;
+		return session_is_forked(pid) ? 1 : -1;
 	}
 	return -1; /* its parent's recorder might not have reported yet */
 }

@@ -9,7 +9,7 @@
 
 #include "cmd/cmd.h"
 #include "control/children.h"
-#include "inject/family.h"
+#include "inject/find.h"
 
 enum news_kind { NEWS_BEGUN, NEWS_ENDED, NEWS_FAILED };
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "control/recording.h"
 #include "control/serve.h"
+#include "inject/find.h"
 #include "lib/printable.h"
 #include "lib/privileges.h"
 #include "record/clock.h"

@@ -8,7 +8,7 @@
 #include "cmd/cmd.h"
 #include "control/carry.h"
 #include "control/embed.h"
-#include "inject/family.h"
+#include "inject/find.h"
 #include "record/control.h"
 #include "record/kernel/observe.h"
 #include "record/recorder.h"

@@ -10,6 +10,7 @@
 #include "attach/sandbox.h"
 #include "control/recording.h"
 #include "export/text.h"
+#include "inject/find.h"
 #include "lib/printable.h"
 #include "record/clock.h"
 

@@ -160,21 +160,6 @@ static int take_out(struct session *s, const struct maps *maps, struct mp_err *e
 		     : 0;
 }
 
-bool session_is_child(struct session *s)
-{
-	uint64_t addr, length;
-	struct ss_gate gate;
-	struct maps maps;
-
-	if (!s->journal || maps_read(s->t->pid, &maps))
-		return false;
-	addr = session_find(&maps, &length);
-	maps_free(&maps);
-	return session_is_of(s->journal, s->t->pid, addr) && s->journal->state != SS_OPENING &&
-	       !mem_read(&s->t->mem, s->journal->gate_addr, &gate, sizeof(gate)) &&
-	       !gate.session_addr;
-}
-
 static void set_state(struct session *s, bool child, enum ss_state state)
 {
 	if (!child)

@@ -7,81 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "inject/find.h"
 #include "inject/session.h"
 
 #define PASSES	 20
 #define PAUSE_US 2000
-
-bool session_id_of(pid_t pid, struct session_id *id)
-{
-	const struct map *m;
-	uint64_t addr, length;
-	struct maps maps;
-
-	if (maps_read(pid, &maps))
-		return false;
-	addr = session_find(&maps, &length);
-	m = addr ? maps_find(&maps, addr) : NULL;
-	if (m)
-		*id = (struct session_id){m->ino, m->dev_major, m->dev_minor};
-	maps_free(&maps);
-	return m != NULL;
-}
-
-bool session_id_equal(const struct session_id *a, const struct session_id *b)
-{
-	return a->ino == b->ino && a->dev_major == b->dev_major && a->dev_minor == b->dev_minor;
-}
-
-/* Decided by the address of the block if that is known, because the journal's pid is of the
- * recorder's pid namespace. */
-static bool is_recorder(pid_t pid)
-{
-	struct ss_control head;
-	struct ss_journal j;
-	uint64_t addr;
-
-	return session_read(pid, &addr, &head, &j) &&
-	       (j.session_addr ? j.session_addr != addr : j.recorder_pid == pid);
-}
-
-/* Return: the recorded process; 0 if none is visible. */
-static pid_t recorded_by(pid_t recorder)
-{
-	struct session_id id, its;
-	pid_t recorded = 0;
-	struct dirent *e;
-	DIR *d = session_id_of(recorder, &id) ? opendir("/proc") : NULL;
-
-	while (!recorded && d && (e = readdir(d))) {
-		pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
-
-		if (pid > 0 && pid != recorder && session_id_of(pid, &its) &&
-		    session_id_equal(&its, &id) && !is_recorder(pid) && !family_is_child(pid))
-			recorded = pid;
-	}
-	if (d)
-		closedir(d);
-	return recorded;
-}
-
-int family_refuse_recorder(pid_t pid, enum mp_exit exit, struct mp_err *err)
-{
-	pid_t recorded;
-
-	if (!is_recorder(pid))
-		return 0;
-	recorded = recorded_by(pid);
-	if (recorded)
-		return mp_fail(err, exit, -EINVAL,
-			       "process %d is the recorder of process %d and is not recorded "
-			       "itself; see: memprof status -p %d",
-			       pid, recorded, recorded);
-	return mp_fail(
-	    err, exit, -EINVAL,
-	    "process %d is a memprof recorder and is not recorded itself; see: memprof status",
-	    pid);
-}
 
 /* Adopts the session of @pid.  Return: 0, to be followed by let_go(), or a negative errno. */
 static int adopt_session(pid_t pid, struct target *t, struct session *s)
@@ -100,19 +30,6 @@ static void let_go(struct target *t, struct session *s)
 {
 	session_free(s);
 	target_close(t);
-}
-
-bool family_is_child(pid_t pid)
-{
-	struct session s;
-	struct target t;
-	bool child;
-
-	if (adopt_session(pid, &t, &s))
-		return false;
-	child = session_is_child(&s);
-	let_go(&t, &s);
-	return child;
 }
 
 int family_leave(struct target *t, struct mp_err *err)
@@ -136,7 +53,7 @@ static int restore(pid_t pid)
 	int ret;
 
 	if (adopt_session(pid, &t, &s))
-		return kill(pid, 0) || is_recorder(pid) ? 0 : -1;
+		return kill(pid, 0) || session_is_recorder(pid) ? 0 : -1;
 	ret = !session_is_child(&s) ? 0 : session_close(&s, NULL) ? -1 : 1;
 	let_go(&t, &s);
 	return ret;

@@ -11,30 +11,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "attach/target.h"
+#include "inject/find.h"
 #include "lib/check.h"
 #include "lib/err.h"
-
-/* Identity of a session block: forked children map the same file. */
-struct session_id {
-	uint64_t ino;
-	uint32_t dev_major, dev_minor;
-};
-
-/* Return: whether @pid maps a session block (that memprof is permitted to see), with @id filled. */
-bool session_id_of(pid_t pid, struct session_id *id);
-bool session_id_equal(const struct session_id *a, const struct session_id *b);
-
-/**
- * family_refuse_recorder() - refuse @pid if it is the recorder of a session, which maps the block
- * too
- * @exit: exit status for @err
- * Return: -EINVAL with @err, which has the recorded process if that is visible; 0: not a recorder.
- */
-__must_check int family_refuse_recorder(pid_t pid, enum mp_exit exit, struct mp_err *err);
-
-/* Was the process forked while it was recorded?  False also for a vfork child, which shares its
- * parent's memory until it calls exec. */
-bool family_is_child(pid_t pid);
 
 /**
  * family_leave() - remove what is left of a session without a recorder

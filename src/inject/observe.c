@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "inject/family.h"
+#include "inject/find.h"
 #include "inject/internal.h"
 #include "unwind/cache.h"
 
@@ -56,7 +56,7 @@ int session_observe_hooks(struct session *s)
 
 static int refuse_session(pid_t pid, struct mp_err *err)
 {
-	int ret = family_refuse_recorder(pid, MP_EXIT_ATTACHED, err);
+	int ret = session_refuse_recorder(pid, MP_EXIT_ATTACHED, err);
 
 	return ret ? ret
 		   : mp_fail(err, MP_EXIT_ATTACHED, -EBUSY,

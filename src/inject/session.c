@@ -13,53 +13,13 @@
 #include <unistd.h>
 #include "attach/map_file.h"
 #include "attach/sandbox.h"
-#include "inject/family.h"
+#include "inject/find.h"
 #include "inject/internal.h"
 #include "inject/stranger.h"
 #include "inject/vdso.h"
 #include "lib/fault.h"
 #include "lib/priority.h"
 #include "unwind/cache.h"
-
-uint64_t session_find(const struct maps *maps, uint64_t *length)
-{
-	vec_for_each (&maps->list, m) {
-		if (strstr(m->path, "/memfd:" SS_NAME) && !m->offset) {
-			*length = m->end - m->start;
-			return m->start;
-		}
-	}
-	return 0;
-}
-
-bool session_read(pid_t pid, uint64_t *addr, struct ss_control *c, struct ss_journal *j)
-{
-	uint64_t length;
-	struct maps maps;
-	struct mem mem;
-	bool ok;
-
-	if (maps_read(pid, &maps))
-		return false;
-	*addr = session_find(&maps, &length);
-	maps_free(&maps);
-	if (!*addr || mem_open(&mem, pid))
-		return false;
-	ok = !mem_read(&mem, *addr, c, sizeof(*c)) && c->magic == SS_MAGIC &&
-	     c->version == SS_VERSION && !mem_read(&mem, *addr + c->journal, j, sizeof(*j));
-	mem_close(&mem);
-	if (ok) {
-		j->recording[sizeof(j->recording) - 1] = 0;
-		j->control[sizeof(j->control) - 1] = 0;
-	}
-	return ok;
-}
-
-bool session_is_of(const struct ss_journal *j, pid_t pid, uint64_t addr)
-{
-	/* 0: its recorder died before it had entered the address. */
-	return pid != j->recorder_pid && (!j->session_addr || j->session_addr == addr);
-}
 
 static bool has_allocator(const struct hook_plan *plan)
 {
@@ -133,6 +93,18 @@ bool session_is_mapped(const struct session *s, const struct maps *maps)
 	       length == s->journal->session_length;
 }
 
+bool session_is_child(struct session *s)
+{
+	uint64_t addr, length;
+	struct maps maps;
+
+	if (!s->journal || maps_read(s->t->pid, &maps))
+		return false;
+	addr = session_find(&maps, &length);
+	maps_free(&maps);
+	return session_forked(&s->t->mem, s->t->pid, addr, s->journal);
+}
+
 int session_open(struct session *s, struct target *t, const struct session_options *options,
 		 struct mp_err *err)
 {
@@ -155,7 +127,7 @@ int session_open(struct session *s, struct target *t, const struct session_optio
 		return target_refused(t, ret, err);
 	if (session_find(&maps, &length)) {
 		maps_free(&maps);
-		ret = family_refuse_recorder(t->pid, MP_EXIT_ATTACHED, err);
+		ret = session_refuse_recorder(t->pid, MP_EXIT_ATTACHED, err);
 		if (ret)
 			return ret;
 		return mp_fail(err, MP_EXIT_ATTACHED, -EBUSY,
@@ -306,7 +278,7 @@ int session_adopt(struct session *s, struct target *t, struct mp_err *err)
 			       "this is %u); detach with that version",
 			       t->pid, head.version, SS_VERSION);
 	}
-	ret = family_refuse_recorder(t->pid, MP_EXIT_NO_SESSION, err);
+	ret = session_refuse_recorder(t->pid, MP_EXIT_NO_SESSION, err);
 	if (ret) {
 		maps_free(&maps);
 		return ret;

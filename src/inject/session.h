@@ -59,22 +59,6 @@ struct session {
 	bool stopped; /* the target was stopped before session_open() (run) and stays stopped */
 };
 
-/* Return: address of the session block in the process; 0: none. */
-uint64_t session_find(const struct maps *maps, uint64_t *length);
-
-/**
- * session_read() - read the session block in @pid's memory
- * @addr: set to the address of the block
- * @c, @j: set to its head and journal; texts are terminated, other content is not trusted
- *
- * Return: true; false if there is no block, reading is not permitted, or it is of another version.
- */
-bool session_read(pid_t pid, uint64_t *addr, struct ss_control *c, struct ss_journal *j);
-
-/* Is the session with this journal, found at @addr in @pid, that of @pid or of its parent by fork?
- * A recorder has the block in its own memory, too. */
-bool session_is_of(const struct ss_journal *j, pid_t pid, uint64_t addr);
-
 /**
  * session_open() - map the agent and the session block into the target
  * @t: after target_look(), or stopped (target_launch(): stays stopped)

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
+#include "inject/family.h"
 
 struct actor {
 	const char *name;

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "chaos.h"
+#include "inject/family.h"
 
 #define KEPT   64
 #define CORE_S 1 /* minimum time between two crashes */

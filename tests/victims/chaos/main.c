@@ -19,6 +19,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 #include "chaos.h"
+#include "inject/family.h"
 
 /* Error that a recvmmsg() ended by a signal leaves for the next call (the kernel's do_recvmmsg()).
  */
