@@ -10,6 +10,7 @@
 #include "control/serve.h"
 #include "export/json_gen.h"
 #include "inject/find.h"
+#include "lib/human.h"
 #include "lib/printable.h"
 
 #define READY_TRIES  100 /* five seconds */

@@ -69,11 +69,6 @@ bool parse_pid(const char *text, pid_t *pid);
  * in the user's cache directory.  Return: @buf, or NULL if there is none. */
 const char *cache_path(char *buf, size_t size);
 
-/* Formats bytes as "1.5 MiB", in one of a few static buffers: use at most 8 in one printf. */
-const char *human(uint64_t bytes);
-/* Formats 1234567 as "1,234,567", with the same limit as human(). */
-const char *thousands(uint64_t n);
-
 /* cmd/ask.c: reads control page and journal of the session in @pid from outside.  Return: false if
  * there is none that may be read. */
 bool session_peek(pid_t pid, struct ss_control *c, struct ss_journal *j);

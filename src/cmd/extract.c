@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include "cmd/cmd.h"
 #include "export/extract.h"
+#include "lib/human.h"
 #include "lib/printable.h"
 
 static const char help[] =

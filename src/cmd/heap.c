@@ -10,6 +10,7 @@
 #include "heaps/resident.h"
 #include "leaks/heap_types.h"
 #include "lib/create.h"
+#include "lib/human.h"
 #include "lib/printable.h"
 
 #define STOP_MS	  5000

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "cmd/leaks_cmd.h"
 #include "export/text.h"
+#include "lib/human.h"
 #include "lib/printable.h"
 
 #define MAX_LINES     30
@@ -38,14 +39,13 @@ void leaks_print_plan(const struct target *t, const struct snapshot_plan *plan)
 	printf(
 	    "process %d (%s), %u thread%s, %s mappings: %s anonymous memory in small pages, %s in "
 	    "huge ones\n",
-	    t->pid, printable(t->status.name), t->status.threads, text_plural(t->status.threads),
+	    t->pid, printable(t->status.name), t->status.threads, plural(t->status.threads),
 	    thousands(plan->mappings), human(plan->small), human(plan->huge));
 	printf("pause: about %.1f ms predicted (%s: %s)\n", (double)plan->pause_ns / 1e6,
 	       snapshot_mode_name(plan->mode), how(plan->mode));
 	printf("       at most %.1f ms with the present load: %s thread%s for %u processor%s\n",
 	       (double)plan->pause_most_ns / 1e6, thousands(plan->load.running),
-	       text_plural(plan->load.running), plan->load.processors,
-	       text_plural(plan->load.processors));
+	       plural(plan->load.running), plan->load.processors, plural(plan->load.processors));
 	if (plan->memory)
 		printf("memory: memprof needs about %s more to hold what it reads\n",
 		       human(plan->memory));
@@ -247,7 +247,7 @@ void leaks_print_report(const struct analysis *a, const struct leaks_sum *sum, s
 		printf("\nno new leaks: %s blocks were in the baseline\n", thousands(sum->known));
 	else
 		printf("\nLEAKED: %s block%s, %s: nothing in the process points to %s any more\n",
-		       thousands(sum->count), text_plural(sum->count), human(sum->bytes),
+		       thousands(sum->count), plural(sum->count), human(sum->bytes),
 		       sum->count == 1 ? "it" : "them");
 	printf("\n%11s %9s %10s  %s\n", "bytes held", "blocks", "size", "what");
 	vec_for_each (&a->clusters.list, c) {
@@ -289,8 +289,7 @@ void leaks_print_why(const struct why *w, struct leak_join *j)
 		printf("is leaked: no register, stack, global or reachable block leads to it\n");
 	}
 	printf("without it %s block%s (%s) would be unreachable, itself included\n",
-	       thousands(w->retained_count), text_plural(w->retained_count),
-	       human(w->retained_bytes));
+	       thousands(w->retained_count), plural(w->retained_count), human(w->retained_bytes));
 	printf("%s block%s to it%s\n", thousands(w->pointers),
 	       w->pointers == 1 ? " points" : "s point", w->pointers ? ":" : "");
 	for (uint64_t i = 0; i < w->pointers && i < WHY_POINTERS; i++)

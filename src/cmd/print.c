@@ -7,10 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cmd/cmd.h"
-#include "export/text.h"
 #include "lib/printable.h"
-
-#define PLACES 8
 
 int complain(const struct mp_err *err)
 {
@@ -134,22 +131,6 @@ bool parse_pid(const char *text, pid_t *pid)
 		return false;
 	*pid = (pid_t)n;
 	return true;
-}
-
-const char *human(uint64_t bytes)
-{
-	static char place[PLACES][32];
-	static unsigned int next;
-
-	return text_bytes(bytes, place[next++ % PLACES]);
-}
-
-const char *thousands(uint64_t n)
-{
-	static char place[PLACES][32];
-	static unsigned int next;
-
-	return text_number(n, place[next++ % PLACES]);
 }
 
 bool parse_cost(const char *text, enum cost *cost)

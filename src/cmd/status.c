@@ -8,6 +8,7 @@
 #include "cmd/cmd.h"
 #include "export/json_gen.h"
 #include "inject/find.h"
+#include "lib/human.h"
 #include "lib/printable.h"
 
 static const char help[] = "usage: memprof status [-p PID] [--json]\n"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include "cmd/cmd.h"
 #include "control/carry.h"
-#include "export/text.h"
+#include "lib/human.h"
 #include "lib/printable.h"
 
 #define TOP_SITES  5
@@ -41,7 +41,7 @@ static void print_site(const struct summary *s, const struct recorder_top *top, 
 
 	recorder_pcs(s->recorder, top, pc);
 	printf("  %10s in %s %s%s\n", human((uint64_t)top->bytes), thousands((uint64_t)top->count),
-	       unit, text_plural((uint64_t)top->count));
+	       unit, plural((uint64_t)top->count));
 	for (uint32_t i = 0; i < top->n && shown < TOP_FRAMES; i++) {
 		struct mp_symbol sym[64];
 		uint32_t n = s->symbols ? symbols_find(s->symbols, pc[i], sym, 64) : 0;
@@ -151,7 +151,7 @@ static void print_own_heap(const struct summary *s, const struct recorder_progre
 	if (summary_own_heap(s->session, p)) {
 		printf("mapped by the program itself, not by malloc: %s in %s mapping%s (%s by "
 		       "malloc): it has a heap or buffers of its own\n",
-		       human(p->mapped_bytes), thousands(p->mappings), text_plural(p->mappings),
+		       human(p->mapped_bytes), thousands(p->mappings), plural(p->mappings),
 		       human(p->allocated_bytes));
 		print_sites(s, RECORDER_MAPPED, "mapping most:", "mapping");
 		printf("  all of them: memprof report %s --tree --cost mapped\n",

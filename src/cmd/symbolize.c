@@ -5,6 +5,7 @@
 #include <string.h>
 #include "cmd/cmd.h"
 #include "export/symbolize.h"
+#include "lib/human.h"
 #include "lib/printable.h"
 #include "lib/vec.h"
 

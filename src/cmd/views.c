@@ -10,6 +10,7 @@
 #include "export/maps.h"
 #include "export/sums.h"
 #include "export/timeline.h"
+#include "lib/human.h"
 #include "model/amount.h"
 
 #define TEXT_COUNT 100 /* default number of entries in a text list */

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "inject/find.h"
+#include "lib/human.h"
 #include "model/history.h"
 
 struct in_realloc {

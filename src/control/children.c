@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 #include "cmd/cmd.h"
-#include "export/text.h"
+#include "lib/human.h"
 #include "lib/printable.h"
 
 #define SHOWN 8 /* recordings that are listed one by one */
@@ -44,7 +44,7 @@ void children_print(const struct children *c, const char *event)
 		return;
 	printf("followed: %s process%s recorded (%s %s%s", thousands(c->recorded),
 	       c->recorded == 1 ? "" : "es", thousands(c->allocations), event,
-	       text_plural(c->allocations));
+	       plural(c->allocations));
 	if (c->mapped_bytes)
 		printf("; %s mapped by the programs themselves, not by malloc",
 		       human(c->mapped_bytes));
@@ -65,7 +65,7 @@ void children_print(const struct children *c, const char *event)
 	for (size_t i = 0; c->recorded <= SHOWN && i < c->shown.n; i++)
 		printf("  process %d: %s %s%s in %s\n", c->shown.at[i].pid,
 		       thousands(c->shown.at[i].allocations), event,
-		       text_plural(c->shown.at[i].allocations), printable(c->shown.at[i].path));
+		       plural(c->shown.at[i].allocations), printable(c->shown.at[i].path));
 }
 
 void children_free(struct children *c)

@@ -14,6 +14,7 @@
 #include "cmd/cmd.h"
 #include "formats/binaries.h"
 #include "formats/session.h"
+#include "lib/human.h"
 #include "lib/printable.h"
 #include "unwind/symbols.h"
 

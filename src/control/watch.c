@@ -9,8 +9,8 @@
 #include <unistd.h>
 #include "attach/sandbox.h"
 #include "control/recording.h"
-#include "export/text.h"
 #include "inject/find.h"
+#include "lib/human.h"
 #include "lib/printable.h"
 #include "record/clock.h"
 
@@ -58,8 +58,8 @@ static void progress_line(const struct recording *rec)
 		snprintf(line, sizeof(line),
 			 "%5.1fs  %s events, lost %s, %s live in %s block%s, peak %s, file %s",
 			 seconds, thousands(p.events), lost, human(p.live_bytes),
-			 thousands(p.live_blocks), text_plural(p.live_blocks),
-			 human(p.peak_live_bytes), human(p.file_bytes));
+			 thousands(p.live_blocks), plural(p.live_blocks), human(p.peak_live_bytes),
+			 human(p.file_bytes));
 	put_line(line);
 }
 

@@ -6,6 +6,7 @@
 #include "export/collect.h"
 #include "export/json_stack.h"
 #include "export/text.h"
+#include "lib/human.h"
 
 #define FRAMES 3
 
@@ -118,7 +119,7 @@ static void write_text(struct model *m, const struct view *v, const struct alloc
 			 c ? (unsigned long long)c->length : 1);
 		fprintf(out, "%11.6f %11s  %-14llx %8u %10s %7s  %s\n",
 			(double)at->block.time_ns / 1e9, life, (unsigned long long)at->block.addr,
-			at->block.tid, text_bytes(at->block.size, size), chain,
+			at->block.tid, human_bytes(at->block.size, size), chain,
 			allocator_text(model_allocator(m, &at->block)));
 		text_stack(m, at->block.stack, FRAMES, "                  ", out);
 	}

@@ -5,8 +5,8 @@
 #include "export/diff.h"
 #include "export/flame.h"
 #include "export/json_gen.h"
-#include "export/text.h"
 #include "lib/hex.h"
+#include "lib/human.h"
 #include "lib/printable.h"
 
 #define MAX_FRAMES 12 /* of a stack in the text */
@@ -17,7 +17,7 @@ static void amount(const struct diff *d, uint64_t v, FILE *out)
 {
 	char buf[32];
 
-	fputs(cost_is_bytes(d->cost) ? text_bytes(v, buf) : text_number(v, buf), out);
+	fputs(cost_is_bytes(d->cost) ? human_bytes(v, buf) : human_number(v, buf), out);
 }
 
 static void signed_amount(const struct diff *d, uint64_t before, uint64_t after, FILE *out)
@@ -31,7 +31,7 @@ static void signed_number(uint64_t before, uint64_t after, FILE *out)
 	char buf[32];
 
 	fprintf(out, "%c%s", after < before ? '-' : '+',
-		text_number(after < before ? before - after : after - before, buf));
+		human_number(after < before ? before - after : after - before, buf));
 }
 
 static void write_row(const struct diff *d, const struct diff_row *r, FILE *out)
@@ -110,8 +110,8 @@ void diff_text(const struct diff *d, uint32_t top, FILE *out)
 	amount(d, d->side[1].cost, out);
 	fputs(" (", out);
 	signed_amount(d, d->side[0].cost, d->side[1].cost, out);
-	fprintf(out, "), %s -> %s %s\n", text_number(d->side[0].count, a),
-		text_number(d->side[1].count, b), cost_is_bytes(d->cost) ? "blocks" : "calls");
+	fprintf(out, "), %s -> %s %s\n", human_number(d->side[0].count, a),
+		human_number(d->side[1].count, b), cost_is_bytes(d->cost) ? "blocks" : "calls");
 	write_list(d, true, top, out);
 	write_list(d, false, top, out);
 }
@@ -274,8 +274,8 @@ int diff_flame(const struct diff *d, FILE *out)
 	if (!root)
 		return ret;
 	snprintf(title, sizeof(title), "memprof: %s, %s before, %s after%s", cost_text(d->cost),
-		 bytes ? text_bytes(s[0].cost, a) : text_number(s[0].cost, a),
-		 bytes ? text_bytes(s[1].cost, b) : text_number(s[1].cost, b),
+		 bytes ? human_bytes(s[0].cost, a) : human_number(s[0].cost, a),
+		 bytes ? human_bytes(s[1].cost, b) : human_number(s[1].cost, b),
 		 s[0].m->info.sample_interval || s[1].m->info.sample_interval ? " (estimated)"
 									      : "");
 	if (asprintf(&subtitle,

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 #include "export/stack_ends.h"
+#include "export/text.h"
+#include "lib/human.h"
 #include "model/order.h"
 
 #define SITE_FRAMES 6
@@ -14,19 +16,19 @@ static void totals(const struct model *m, FILE *out)
 
 	if (m->all)
 		fprintf(out, "filtered    %s of %s page faults, %s of %s\n",
-			text_number(t->allocations, a), text_number(all->allocations, b),
-			text_bytes(t->allocated_bytes, c), text_bytes(all->allocated_bytes, d));
+			human_number(t->allocations, a), human_number(all->allocations, b),
+			human_bytes(t->allocated_bytes, c), human_bytes(all->allocated_bytes, d));
 	fprintf(out, "faults      %s, pages of %s; %s of them major (waited for a file or swap)\n",
-		text_number(t->allocations, a), text_bytes(t->allocated_bytes, c),
-		text_number(t->major, b));
+		human_number(t->allocations, a), human_bytes(t->allocated_bytes, c),
+		human_number(t->major, b));
 	if (t->huge)
-		fprintf(out, "huge pages  %s of the faults, %s\n", text_number(t->huge, a),
-			text_bytes(t->huge_bytes, c));
+		fprintf(out, "huge pages  %s of the faults, %s\n", human_number(t->huge, a),
+			human_bytes(t->huge_bytes, c));
 	if (m->unsized)
 		fprintf(
 		    out,
 		    "            the kernel did not report the size of %s pages: %s is assumed\n",
-		    text_number(m->unsized, a), text_bytes(m->info.page_size, c));
+		    human_number(m->unsized, a), human_bytes(m->info.page_size, c));
 	if (m->info.user_only)
 		fputs("            without page faults inside system calls (memprof had no "
 		      "CAP_PERFMON)\n",
@@ -34,16 +36,16 @@ static void totals(const struct model *m, FILE *out)
 	text_resident(m, out);
 	if (m->losses.stacks_total)
 		fprintf(out, "stacks      %s different; %s of %s faults have an incomplete one\n",
-			text_number(order_used(m), a),
-			text_number(m->losses.stacks_total - m->losses.stacks_complete, b),
-			text_number(m->losses.stacks_total, c));
+			human_number(order_used(m), a),
+			human_number(m->losses.stacks_total - m->losses.stacks_complete, b),
+			human_number(m->losses.stacks_total, c));
 	stack_ends_text(m, "faults", out);
 	if (m->losses.left_out_allocs)
 		fprintf(out, "left out    %s faults (of other threads, or while paused)\n",
-			text_number(m->losses.left_out_allocs, a));
+			human_number(m->losses.left_out_allocs, a));
 	if (mp_losses_events(&m->losses))
 		fprintf(out, "lost        %s faults\n",
-			text_number(mp_losses_events(&m->losses), a));
+			human_number(mp_losses_events(&m->losses), a));
 	else
 		fputs("lost        nothing\n", out);
 }
@@ -54,11 +56,11 @@ static void site(struct model *m, uint32_t id, enum cost cost, FILE *out)
 	char a[32], b[32];
 
 	if (cost_is_bytes(cost))
-		fprintf(out, "%12s in %s faults\n", text_bytes(group_cost(g, cost), a),
-			text_number(g->allocations, b));
+		fprintf(out, "%12s in %s faults\n", human_bytes(group_cost(g, cost), a),
+			human_number(g->allocations, b));
 	else
-		fprintf(out, "%12s of %s\n", text_number(group_cost(g, cost), a),
-			text_number(g->allocations, b));
+		fprintf(out, "%12s of %s\n", human_number(group_cost(g, cost), a),
+			human_number(g->allocations, b));
 	text_stack(m, id, SITE_FRAMES, "              ", out);
 }
 

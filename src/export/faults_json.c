@@ -6,7 +6,9 @@
 #include "export/json.h"
 #include "export/json_stack.h"
 #include "export/stack_ends.h"
+#include "export/text.h"
 #include "export/timeline.h"
+#include "lib/human.h"
 
 #define FRAMES 3
 
@@ -159,7 +161,7 @@ static void list_text(struct model *m, const struct view *v, const struct alloca
 		const struct model_block *b = &a->at.at[i].block;
 
 		fprintf(out, "%11.6f  %-14llx %8u %10s%s\n", (double)b->time_ns / 1e9,
-			(unsigned long long)b->addr, b->tid, text_bytes(b->size, size),
+			(unsigned long long)b->addr, b->tid, human_bytes(b->size, size),
 			b->flags & EV_F_MAJOR ? "  major" : "");
 		text_stack(m, b->stack, FRAMES, "                  ", out);
 	}

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "export/svg.h"
 #include "export/text.h"
+#include "lib/human.h"
 
 #define WIDTH	    1200.0
 #define ROW	    18
@@ -64,7 +65,7 @@ static void colour_of_change(const struct node *n, uint64_t largest, char *buf, 
 
 static const char *amount(const struct graph *g, uint64_t v, char *buf)
 {
-	return cost_is_bytes(g->f->cost) ? text_bytes(v, buf) : text_number(v, buf);
+	return cost_is_bytes(g->f->cost) ? human_bytes(v, buf) : human_number(v, buf);
 }
 
 static void write_title(const struct graph *g, const struct node *n)

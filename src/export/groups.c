@@ -7,6 +7,7 @@
 #include <string.h>
 #include "export/json_stack.h"
 #include "export/text.h"
+#include "lib/human.h"
 
 #define FRAMES 6
 
@@ -188,9 +189,9 @@ static void write_row(struct model *m, uint32_t id, FILE *out)
 	char a[24], b[24], c[24];
 
 	fprintf(out, "%7u  %10s %9llu  %10s %9llu  %10s  %9.3f  %9.3f\n", id,
-		text_bytes(g->allocated_bytes, a), (unsigned long long)g->allocations,
-		text_bytes(g->live_bytes, b), (unsigned long long)g->live_blocks,
-		text_bytes(all_of(m, id)->allocated_bytes, c), (double)g->first_ns / 1e9,
+		human_bytes(g->allocated_bytes, a), (unsigned long long)g->allocations,
+		human_bytes(g->live_bytes, b), (unsigned long long)g->live_blocks,
+		human_bytes(all_of(m, id)->allocated_bytes, c), (double)g->first_ns / 1e9,
 		(double)g->last_ns / 1e9);
 	text_stack(m, id, FRAMES, "                  ", out);
 }

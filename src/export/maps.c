@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "export/json_gen.h"
-#include "export/text.h"
+#include "lib/human.h"
 #include "lib/printable.h"
 
 /* The mappings of a process with the same name: a file's path, "[heap]", "[anonymous]" ... */
@@ -185,10 +185,10 @@ int maps_write(const struct model *m, bool json, FILE *out)
 	fprintf(out, "%10s %10s %10s %10s %10s %10s %5s  %s%s\n", "resident", "at first", "highest",
 		"anonymous", "swap", "size", "maps", m->processes.n ? "process  " : "", "name");
 	for (uint32_t i = 0; i < n; i++) {
-		fprintf(out, "%10s %10s %10s %10s %10s %10s %5u  ", text_bytes(list[i].rss, a),
-			text_bytes(list[i].first_rss, b), text_bytes(list[i].most_rss, c),
-			text_bytes(list[i].anonymous, d), text_bytes(list[i].swap, e),
-			text_bytes(list[i].size, f), list[i].mappings);
+		fprintf(out, "%10s %10s %10s %10s %10s %10s %5u  ", human_bytes(list[i].rss, a),
+			human_bytes(list[i].first_rss, b), human_bytes(list[i].most_rss, c),
+			human_bytes(list[i].anonymous, d), human_bytes(list[i].swap, e),
+			human_bytes(list[i].size, f), list[i].mappings);
 		if (m->processes.n)
 			fprintf(out, "%7u  ", pid_of(m, list[i].process));
 		fprintf(out, "%s\n", printable(list[i].name));

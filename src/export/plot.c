@@ -5,6 +5,7 @@
 #include "export/svg.h"
 #include "export/text.h"
 #include "export/timeline.h"
+#include "lib/human.h"
 
 #define WIDTH	    1100
 #define LEFT	    90
@@ -67,7 +68,7 @@ static void value_text(const struct panel *a, double v, char *buf, size_t size)
 	int u = 0;
 
 	if (a->bytes) {
-		snprintf(buf, size, "%s", text_bytes((uint64_t)v, bytes));
+		snprintf(buf, size, "%s", human_bytes((uint64_t)v, bytes));
 		return;
 	}
 	while (v >= 1000 && u < 4) {

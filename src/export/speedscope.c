@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "export/json_gen.h"
+#include "export/text.h"
 #include "lib/intern.h"
 #include "model/order.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "export/json_gen.h"
-#include "export/text.h"
+#include "lib/human.h"
 #include "lib/path.h"
 #include "lib/printable.h"
 
@@ -112,13 +112,13 @@ void stack_ends_text(const struct model *m, const char *what, FILE *out)
 		return;
 	if (e.fp_stacks)
 		fprintf(out, "            %s stack%s of %s %s: callers found by frame pointers\n",
-			text_number(e.fp_stacks, a), text_plural(e.fp_stacks),
-			text_number(e.fp_count, b), what);
+			human_number(e.fp_stacks, a), plural(e.fp_stacks),
+			human_number(e.fp_count, b), what);
 	for (size_t i = 0; i < e.list.n && i < SHOWN; i++) {
 		const struct stack_end *k = &e.list.at[i];
 
 		fprintf(out, "            %s stack%s of %s %s: ends in %s, %s\n",
-			text_number(k->stacks, a), text_plural(k->stacks), text_number(k->count, b),
+			human_number(k->stacks, a), plural(k->stacks), human_number(k->count, b),
 			what, k->library ? printable(k->library) : "no file",
 			reason[k->reason].text);
 	}

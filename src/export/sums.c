@@ -4,7 +4,7 @@
 #include <errno.h>
 #include "export/json_gen.h"
 #include "export/libraries.h"
-#include "export/text.h"
+#include "lib/human.h"
 #include "lib/printable.h"
 
 /* ------------------------------------------------------------------ libraries -- */
@@ -50,11 +50,11 @@ static void libraries_text(const struct libraries *l, FILE *out)
 			continue;
 		fprintf(out, "%-32s %10s %10s %10s %4s   %10s %10s\n",
 			lib->name ? printable(lib->name) : "(unknown)",
-			text_bytes(lib->direct.allocated_bytes, a),
-			text_bytes(lib->direct.live_bytes, b),
-			text_bytes(lib->direct.peak_bytes, c), "",
-			text_bytes(lib->anywhere.allocated_bytes, d),
-			text_bytes(lib->anywhere.live_bytes, (char[24]){0}));
+			human_bytes(lib->direct.allocated_bytes, a),
+			human_bytes(lib->direct.live_bytes, b),
+			human_bytes(lib->direct.peak_bytes, c), "",
+			human_bytes(lib->anywhere.allocated_bytes, d),
+			human_bytes(lib->anywhere.live_bytes, (char[24]){0}));
 	}
 }
 
@@ -87,8 +87,8 @@ static void threads_text(const struct model *m, FILE *out)
 		"blocks", "live", "blocks", "temporary", "frees");
 	vec_for_each (&m->threads, t) {
 		fprintf(out, "%8u  %-16s %10s %10llu %10s %10llu %10llu %10llu\n", t->tid,
-			t->name ? printable(t->name) : "?", text_bytes(t->allocated_bytes, a),
-			(unsigned long long)t->allocations, text_bytes(t->live_bytes, b),
+			t->name ? printable(t->name) : "?", human_bytes(t->allocated_bytes, a),
+			(unsigned long long)t->allocations, human_bytes(t->live_bytes, b),
 			(unsigned long long)t->live_blocks, (unsigned long long)t->temporary,
 			(unsigned long long)t->frees);
 	}
@@ -153,10 +153,10 @@ static void sizes_text(const struct model *m, FILE *out)
 				 (unsigned long long)class_min(i),
 				 (unsigned long long)class_max(i));
 		fprintf(out, "%-24s %10s %10llu %10llu %10s %10llu %10s\n", range,
-			text_bytes(s->allocated_bytes, a), (unsigned long long)s->allocations,
-			(unsigned long long)s->temporary, text_bytes(s->live_bytes, b),
+			human_bytes(s->allocated_bytes, a), (unsigned long long)s->allocations,
+			(unsigned long long)s->temporary, human_bytes(s->live_bytes, b),
 			(unsigned long long)s->live_blocks,
-			text_bytes(s->live_usable - s->live_bytes, c));
+			human_bytes(s->live_usable - s->live_bytes, c));
 	}
 	fputs("unused: bytes of live blocks beyond the requested size.  Free\nmemory between "
 	      "blocks is not in a recording.\n",

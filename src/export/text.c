@@ -5,39 +5,12 @@
 #include <string.h>
 #include <time.h>
 #include "export/stack_ends.h"
+#include "lib/human.h"
 #include "lib/printable.h"
 #include "model/order.h"
 
 #define SITE_FRAMES 6
 #define ERROR_TEXT  40
-
-const char *text_bytes(uint64_t bytes, char *buf)
-{
-	static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-	double v = (double)bytes;
-	int u = 0;
-
-	while (v >= 1024 && u < 6) {
-		v /= 1024;
-		u++;
-	}
-	snprintf(buf, 24, u ? "%.1f %s" : "%.0f %s", v, unit[u]);
-	return buf;
-}
-
-const char *text_number(uint64_t n, char *buf)
-{
-	char digits[24], *out = buf;
-	int len = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)n);
-
-	for (int i = 0; i < len; i++) {
-		if (i && (len - i) % 3 == 0)
-			*out++ = ',';
-		*out++ = digits[i];
-	}
-	*out = 0;
-	return buf;
-}
 
 const char *text_cost(enum cost cost, uint64_t value, uint64_t count, char *buf)
 {
@@ -45,10 +18,10 @@ const char *text_cost(enum cost cost, uint64_t value, uint64_t count, char *buf)
 	char a[32], b[32];
 
 	if (cost_is_bytes(cost))
-		snprintf(buf, TEXT_COST, "%s in %s %s%s", text_bytes(value, a),
-			 text_number(count, b), cost_unit(cost), text_plural(count));
+		snprintf(buf, TEXT_COST, "%s in %s %s%s", human_bytes(value, a),
+			 human_number(count, b), cost_unit(cost), plural(count));
 	else
-		snprintf(buf, TEXT_COST, "%s %.*s", text_number(value, a),
+		snprintf(buf, TEXT_COST, "%s %.*s", human_number(value, a),
 			 (int)strlen(noun) - (value == 1), noun);
 	return buf;
 }
@@ -62,35 +35,35 @@ static void print_losses(const struct mp_losses *l, FILE *out)
 		return;
 	}
 	fprintf(out, "%s allocations (%s), %s frees, %s reallocs, %s maps, %s other",
-		text_number(l->lost_alloc, a), text_bytes(l->lost_bytes, f),
-		text_number(l->lost_free, b), text_number(l->lost_realloc, c),
-		text_number(l->lost_map, d), text_number(l->lost_other, e));
+		human_number(l->lost_alloc, a), human_bytes(l->lost_bytes, f),
+		human_number(l->lost_free, b), human_number(l->lost_realloc, c),
+		human_number(l->lost_map, d), human_number(l->lost_other, e));
 	fprintf(out,
 		" by the rings; %s of threads without a slot, %s after the recorder missed its "
 		"deadline\n",
-		text_number(l->lost_no_slot, b), text_number(l->stale, c));
+		human_number(l->lost_no_slot, b), human_number(l->stale, c));
 	if (l->queue_events)
 		fprintf(out,
 			"            by the queue: %s allocations (%s), %s frees, %s reallocs, %s "
 			"maps, %s other; %s whole batches dropped, %s of records; peak %s",
-			text_number(l->queue_alloc, a), text_bytes(l->queue_requested, f),
-			text_number(l->queue_free, b), text_number(l->queue_realloc, c),
-			text_number(l->queue_map, d), text_number(l->queue_other, e),
-			text_number(l->queue_batches, g), text_bytes(l->queue_bytes, h),
-			text_bytes(l->queue_peak_bytes, i));
+			human_number(l->queue_alloc, a), human_bytes(l->queue_requested, f),
+			human_number(l->queue_free, b), human_number(l->queue_realloc, c),
+			human_number(l->queue_map, d), human_number(l->queue_other, e),
+			human_number(l->queue_batches, g), human_bytes(l->queue_bytes, h),
+			human_bytes(l->queue_peak_bytes, i));
 	if (l->queue_events)
-		fprintf(out, " of %s\n", text_bytes(l->queue_ceiling, f));
+		fprintf(out, " of %s\n", human_bytes(l->queue_ceiling, f));
 	if (l->restart_alloc + l->restart_free + l->restart_realloc + l->restart_map)
 		fprintf(out,
 			"            when one recorder took over from another: %s allocations, %s "
 			"frees, %s realloc events, %s maps\n",
-			text_number(l->restart_alloc, a), text_number(l->restart_free, b),
-			text_number(l->restart_realloc, c), text_number(l->restart_map, d));
+			human_number(l->restart_alloc, a), human_number(l->restart_free, b),
+			human_number(l->restart_realloc, c), human_number(l->restart_map, d));
 	if (l->mismatches)
 		fprintf(
 		    out,
 		    "            %s addresses were allocated again although no free was recorded\n",
-		    text_number(l->mismatches, a));
+		    human_number(l->mismatches, a));
 }
 
 void text_bold(const struct text_options *o, FILE *out, const char *text)
@@ -109,12 +82,12 @@ static void text_processes(const struct model *m, const char *when, FILE *out)
 		fprintf(out, "  %8u  %s", p->of.pid,
 			printable(p->of.cmdline[0] ? p->of.cmdline : p->of.executable));
 		if (!m->quick && m->info.what == MP_PAGE_FAULTS)
-			fprintf(out, ": %s faulted in", text_bytes(p->allocated_bytes, size));
+			fprintf(out, ": %s faulted in", human_bytes(p->allocated_bytes, size));
 		else if (!m->quick)
 			fprintf(out, ": %s allocated, %s live in %s blocks",
-				text_bytes(p->allocated_bytes, size),
-				text_bytes(p->live_bytes, live),
-				text_number(p->live_blocks, blocks));
+				human_bytes(p->allocated_bytes, size),
+				human_bytes(p->live_bytes, live),
+				human_number(p->live_blocks, blocks));
 		fputc('\n', out);
 	}
 }
@@ -166,7 +139,8 @@ static const char *bytes_error(const struct model *m, double variance, char *buf
 
 	*buf = 0;
 	if (m->info.sample_interval && variance > 0)
-		snprintf(buf, ERROR_TEXT, " +- %s", text_bytes((uint64_t)group_error(variance), a));
+		snprintf(buf, ERROR_TEXT, " +- %s",
+			 human_bytes((uint64_t)group_error(variance), a));
 	return buf;
 }
 
@@ -177,7 +151,7 @@ static const char *number_error(const struct model *m, double variance, char *bu
 	*buf = 0;
 	if (m->info.sample_interval && variance > 0)
 		snprintf(buf, ERROR_TEXT, " +- %s",
-			 text_number((uint64_t)group_error(variance), a));
+			 human_number((uint64_t)group_error(variance), a));
 	return buf;
 }
 
@@ -198,10 +172,10 @@ void text_resident(const struct model *m, FILE *out)
 	if (first == last)
 		return;
 	fprintf(out, "resident    %s at %.1f s, %s at %.1f s, at most %s (sampled once a second)",
-		text_bytes(first->rss, a), (double)first->time_ns / 1e9, text_bytes(last->rss, b),
-		(double)last->time_ns / 1e9, text_bytes(most, c));
+		human_bytes(first->rss, a), (double)first->time_ns / 1e9, human_bytes(last->rss, b),
+		(double)last->time_ns / 1e9, human_bytes(most, c));
 	if (session)
-		fprintf(out, "; memprof's session in addition at most %s", text_bytes(session, a));
+		fprintf(out, "; memprof's session in addition at most %s", human_bytes(session, a));
 	fputc('\n', out);
 }
 
@@ -214,19 +188,19 @@ static void quick_totals(const struct model *m, FILE *out)
 		fprintf(
 		    out,
 		    "sampled     on average one point per %s requested; live bytes are estimates\n",
-		    text_bytes(m->info.sample_interval, c));
+		    human_bytes(m->info.sample_interval, c));
 	else
 		fprintf(out, "allocated   %s in %s allocations; %s blocks freed\n",
-			text_bytes(m->total.allocated_bytes, c),
-			text_number(m->total.allocations, a), text_number(m->total.frees, d));
+			human_bytes(m->total.allocated_bytes, c),
+			human_number(m->total.allocations, a), human_number(m->total.frees, d));
 	fprintf(out, "live        %s in %s blocks at the end (allocated during the recording)\n",
-		text_bytes(m->total.live_bytes, c), text_number(m->total.live_blocks, a));
+		human_bytes(m->total.live_bytes, c), human_number(m->total.live_blocks, a));
 	if (mp_losses_frees(&m->losses))
 		fprintf(out, "            up to %s of these may have been freed: frees were lost\n",
-			text_number(mp_losses_frees(&m->losses), a));
+			human_number(mp_losses_frees(&m->losses), a));
 	if (!m->processes.n) /* the index of a merged recording does not have it */
 		fprintf(out, "peak        %s in %s blocks, %.1f s after the start\n",
-			text_bytes(m->peak_bytes, c), text_number(m->peak_blocks, a),
+			human_bytes(m->peak_bytes, c), human_number(m->peak_blocks, a),
 			(double)m->peak_time_ns / 1e9);
 	fputs("lost        ", out);
 	print_losses(&m->losses, out);
@@ -242,78 +216,78 @@ static void totals(struct model *m, FILE *out)
 		fprintf(out,
 			"sampled     on average one point per %s requested; bytes and blocks are "
 			"estimates, +- their standard error\n",
-			text_bytes(m->info.sample_interval, c));
+			human_bytes(m->info.sample_interval, c));
 	if (m->all)
 		fprintf(out, "filtered    %s of %s allocations, %s of %s\n",
-			text_number(t->allocations, a), text_number(all->allocations, b),
-			text_bytes(t->allocated_bytes, c), text_bytes(all->allocated_bytes, d));
+			human_number(t->allocations, a), human_number(all->allocations, b),
+			human_bytes(t->allocated_bytes, c), human_bytes(all->allocated_bytes, d));
 	if (m->unjudged_blocks)
 		fprintf(out,
 			"not judged  %s culled blocks of %s: the filter needs data that culling "
 			"did not keep\n",
-			text_number(m->unjudged_blocks, a), text_bytes(m->unjudged_bytes, c));
+			human_number(m->unjudged_blocks, a), human_bytes(m->unjudged_bytes, c));
 	fprintf(out, "allocated   %s%s in %s allocations%s (%s a second)\n",
-		text_bytes(t->allocated_bytes, c), bytes_error(m, t->variance_allocated, d),
-		text_number(t->allocations, a), number_error(m, t->variance_allocations, e),
-		text_number((uint64_t)((double)t->allocations / s + 0.5), b));
-	fprintf(out, "freed       %s blocks", text_number(t->frees, a));
+		human_bytes(t->allocated_bytes, c), bytes_error(m, t->variance_allocated, d),
+		human_number(t->allocations, a), number_error(m, t->variance_allocations, e),
+		human_number((uint64_t)((double)t->allocations / s + 0.5), b));
+	fprintf(out, "freed       %s blocks", human_number(t->frees, a));
 	if (m->foreign_frees || m->foreign_reallocs)
 		fprintf(out, ", and %s that are older than the recording%s",
-			text_number(m->foreign_frees + m->foreign_reallocs, b),
+			human_number(m->foreign_frees + m->foreign_reallocs, b),
 			mp_losses_events(&m->losses) ? " or whose allocation was lost" : "");
 	fputc('\n', out);
 	fprintf(out,
 		"live        %s%s in %s blocks%s at the end (allocated during the recording)\n",
-		text_bytes(t->live_bytes, c), bytes_error(m, t->variance_live, d),
-		text_number(t->live_blocks, a), number_error(m, t->variance_blocks, e));
+		human_bytes(t->live_bytes, c), bytes_error(m, t->variance_live, d),
+		human_number(t->live_blocks, a), number_error(m, t->variance_blocks, e));
 	if (m->uncertain_blocks)
 		fprintf(
 		    out,
 		    "            %s of these may have been freed: frees were lost %.1f to %.1f s "
 		    "after the start\n",
-		    text_number(m->uncertain_blocks, a), (double)m->losses.first_loss_ns / 1e9,
+		    human_number(m->uncertain_blocks, a), (double)m->losses.first_loss_ns / 1e9,
 		    (double)m->losses.last_loss_ns / 1e9);
 	fprintf(out, "peak        %s in %s blocks, %.1f s after the start\n",
-		text_bytes(m->peak_bytes, c), text_number(m->peak_blocks, a),
+		human_bytes(m->peak_bytes, c), human_number(m->peak_blocks, a),
 		(double)m->peak_time_ns / 1e9);
 	if (m->carried_blocks)
 		fprintf(out,
 			"carried     %s in %s blocks from the previous recorder, included in what "
 			"is live\n",
-			text_bytes(m->carried_bytes, c), text_number(m->carried_blocks, a));
+			human_bytes(m->carried_bytes, c), human_number(m->carried_blocks, a));
 	if (m->culled_blocks) {
 		fprintf(out,
 			"culled      %s blocks of %s, short-lived: in the sums, not in the peak",
-			text_number(m->culled_blocks, a), text_bytes(m->culled_bytes, c));
+			human_number(m->culled_blocks, a), human_bytes(m->culled_bytes, c));
 		if (m->finish.peak_live_bytes)
-			fprintf(out, " (%s with them)", text_bytes(m->finish.peak_live_bytes, d));
+			fprintf(out, " (%s with them)", human_bytes(m->finish.peak_live_bytes, d));
 		fputc('\n', out);
 	}
 	if (!m->info.sample_interval)
 		fprintf(
 		    out,
 		    "temporary   %s allocations (%.1f %%), freed before their thread's next one\n",
-		    text_number(t->temporary, a),
+		    human_number(t->temporary, a),
 		    t->allocations ? 100.0 * (double)t->temporary / (double)t->allocations : 0.0);
 	if (m->mapped_bytes || m->inner_maps)
 		fprintf(out,
 			"mapped      %s by the program's own calls (--tree --cost mapped); %s "
 			"mappings by allocators for themselves\n",
-			text_bytes(m->mapped_bytes, d), text_number(m->inner_maps, a));
+			human_bytes(m->mapped_bytes, d), human_number(m->inner_maps, a));
 	text_resident(m, out);
 	if (m->losses.stacks_total)
 		fprintf(out,
 			"stacks      %s different; %s of %s allocations have an incomplete one\n",
-			text_number(order_used(m), a),
-			text_number(m->losses.stacks_total - m->losses.stacks_complete, b),
-			text_number(m->losses.stacks_total, c));
+			human_number(order_used(m), a),
+			human_number(m->losses.stacks_total - m->losses.stacks_complete, b),
+			human_number(m->losses.stacks_total, c));
 	stack_ends_text(m, "allocations", out);
 	if (m->losses.left_out_allocs || m->losses.left_out_frees)
 		fprintf(out,
 			"left out    %s allocations (of other threads, or while paused), %s frees "
 			"of blocks that are not in the recording\n",
-			text_number(m->losses.left_out_allocs, a),
-			text_number(m->losses.left_out_frees, b));
+			human_number(m->losses.left_out_allocs, a),
+			human_number(m->losses.left_out_frees, b));
 	fputs("lost        ", out);
 	print_losses(&m->losses, out);
 }
@@ -358,10 +332,10 @@ void text_rest(const struct view *v, uint64_t n, const char *what, FILE *out)
 	char a[32];
 
 	if (v->skip >= n && n)
-		fprintf(out, "there are only %s %s\n", text_number(n, a), what);
+		fprintf(out, "there are only %s %s\n", human_number(n, a), what);
 	else if (view_end(v, n) < n)
 		fprintf(out, "... %s %s more: --count, --skip\n",
-			text_number(n - view_end(v, n), a), what);
+			human_number(n - view_end(v, n), a), what);
 }
 
 static void site(struct model *m, uint32_t id, enum cost cost, FILE *out)
@@ -370,26 +344,26 @@ static void site(struct model *m, uint32_t id, enum cost cost, FILE *out)
 	char a[32], b[32], e[ERROR_TEXT], n[ERROR_TEXT];
 
 	if (cost_is_bytes(cost))
-		fprintf(out, "%12s%s in %s%s %s%s", text_bytes(group_cost(g, cost), a),
+		fprintf(out, "%12s%s in %s%s %s%s", human_bytes(group_cost(g, cost), a),
 			bytes_error(m,
 				    cost == COST_LEAKED	     ? g->variance_live
 				    : cost == COST_ALLOCATED ? g->variance_allocated
 							     : 0,
 				    e),
-			text_number(group_count(g, cost), b),
+			human_number(group_count(g, cost), b),
 			number_error(m,
 				     cost == COST_LEAKED      ? g->variance_blocks
 				     : cost == COST_ALLOCATED ? g->variance_allocations
 							      : 0,
 				     n),
-			cost_unit(cost), text_plural(group_count(g, cost)));
+			cost_unit(cost), plural(group_count(g, cost)));
 	else
-		fprintf(out, "%12s of %s\n", text_number(group_cost(g, cost), a),
-			text_bytes(cost == COST_TEMPORARY ? g->temporary_bytes : g->allocated_bytes,
-				   b));
+		fprintf(out, "%12s of %s\n", human_number(group_cost(g, cost), a),
+			human_bytes(
+			    cost == COST_TEMPORARY ? g->temporary_bytes : g->allocated_bytes, b));
 	if (cost == COST_LEAKED && g->uncertain_blocks)
 		fprintf(out, " (%s of these may have been freed)",
-			text_number(g->uncertain_blocks, b));
+			human_number(g->uncertain_blocks, b));
 	if (cost_is_bytes(cost))
 		fputc('\n', out);
 	text_stack(m, id, SITE_FRAMES, "              ", out);
@@ -411,7 +385,7 @@ static void list(struct model *m, const struct text_options *o, enum cost cost, 
 		site(m, ids[i], cost, out);
 	if (n > o->top)
 		fprintf(out, "%12s %s more site%s; --top %u shows them\n", "...",
-			text_number(n - o->top, more), text_plural(n - o->top), n);
+			human_number(n - o->top, more), plural(n - o->top), n);
 	free(ids);
 }
 

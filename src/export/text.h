@@ -15,16 +15,6 @@ struct text_options {
 
 void text_write(struct model *m, const struct text_options *o, FILE *out);
 
-/* Formats bytes as "1.5 MiB" into @buf of at least 24 bytes.  Return: @buf. */
-const char *text_bytes(uint64_t bytes, char *buf);
-/* Formats 1234567 as "1,234,567" into @buf of at least 32 bytes.  Return: @buf. */
-const char *text_number(uint64_t n, char *buf);
-/* The plural ending of a noun after the number @n. */
-static inline const char *text_plural(uint64_t n)
-{
-	return n == 1 ? "" : "s";
-}
-
 /* Formats "1.5 MiB in 3 blocks", or "3 allocations" if the cost is a number, into @buf of at least
  * TEXT_COST bytes.  Return: @buf. */
 #define TEXT_COST 96

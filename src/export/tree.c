@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "export/text.h"
+#include "lib/human.h"
 #include "lib/printable.h"
 #include "model/order.h"
 
@@ -170,7 +171,7 @@ static void write_node(const struct node *n, const struct node *root, enum cost 
 			continue;
 		}
 		fprintf(out, "%s%s %s %4.1f%% %s%s%s%s\n", indent, last ? "`-" : "|-",
-			cost_is_bytes(cost) ? text_bytes(c->cost, a) : text_number(c->cost, a),
+			cost_is_bytes(cost) ? human_bytes(c->cost, a) : human_number(c->cost, a),
 			root->cost ? 100.0 * (double)c->cost / (double)root->cost : 0.0,
 			printable(c->function), c->library ? " [" : "",
 			c->library ? printable(c->library) : "", c->library ? "]" : "");

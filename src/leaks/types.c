@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "export/text.h"
 #include "lib/utf8.h"
 #include "unwind/symbols.h"
 

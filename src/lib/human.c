@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "lib/human.h"
+
+#include <stdio.h>
+
+#define PLACES 8
+
+const char *human_bytes(uint64_t bytes, char *buf)
+{
+	static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+	double v = (double)bytes;
+	int u = 0;
+
+	while (v >= 1024 && u < 6) {
+		v /= 1024;
+		u++;
+	}
+	snprintf(buf, 24, u ? "%.1f %s" : "%.0f %s", v, unit[u]);
+	return buf;
+}
+
+const char *human_number(uint64_t n, char *buf)
+{
+	char digits[24], *out = buf;
+	int len = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)n);
+
+	for (int i = 0; i < len; i++) {
+		if (i && (len - i) % 3 == 0)
+			*out++ = ',';
+		*out++ = digits[i];
+	}
+	*out = 0;
+	return buf;
+}
+
+const char *human(uint64_t bytes)
+{
+	static char place[PLACES][32];
+	static unsigned int next;
+
+	return human_bytes(bytes, place[next++ % PLACES]);
+}
+
+const char *thousands(uint64_t n)
+{
+	static char place[PLACES][32];
+	static unsigned int next;
+
+	return human_number(n, place[next++ % PLACES]);
+}
