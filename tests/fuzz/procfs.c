@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Parsers of the text files of /proc. */
+#include "attach/maps.h"
 #include "attach/procfs.h"
 #include "fuzz.h"
 
