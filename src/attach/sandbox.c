@@ -6,9 +6,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "attach/seccomp.h"
+#include "formats/session.h"
 
 #define CAP_SYS_ADMIN 21
-#define LOOKS	      16 /* threads that one sandbox_watch() checks */
+#define LOOKS	      16 /* threads that one sandbox_has_grown() checks */
 #define FD	      3	 /* an arbitrary number: filters hardly ever check it */
 
 struct call {
@@ -133,18 +134,16 @@ int sandbox_ask(struct target *t, uint64_t length, uint64_t agent, uint64_t agen
 	return ret;
 }
 
-void sandbox_watch(struct session *s)
+bool sandbox_has_grown(const struct target *t, uint32_t *looked_at)
 {
-	const struct target *t = s->t;
 	struct proc_status st;
 	struct tids tids;
 	bool newer = false;
 
-	if (s->observes || !__atomic_load_n(&s->block->may_syscall, __ATOMIC_RELAXED) ||
-	    proc_tasks(t->pid, &tids))
-		return;
+	if (proc_tasks(t->pid, &tids))
+		return false;
 	for (size_t i = 0; i < LOOKS && i < tids.list.n && !newer; i++) {
-		pid_t tid = tids.list.at[s->looked_at++ % tids.list.n];
+		pid_t tid = tids.list.at[(*looked_at)++ % tids.list.n];
 
 		/* Kernels before 5.9 do not report the number of filters. */
 		newer = !proc_status_read(t->pid, tid, &st) && st.seccomp &&
@@ -152,6 +151,5 @@ void sandbox_watch(struct session *s)
 			 st.filters > t->filters_asked);
 	}
 	vec_free(&tids.list);
-	if (newer)
-		__atomic_store_n(&s->block->may_syscall, 0, __ATOMIC_RELAXED);
+	return newer;
 }

@@ -4,7 +4,6 @@
 #define ATTACH_SANDBOX_H
 
 #include "attach/target.h"
-#include "inject/session.h"
 #include "lib/check.h"
 
 /* Checks /proc before any thread is stopped: strict mode, and filters that memprof is not permitted
@@ -28,13 +27,8 @@ __must_check int sandbox_ask(struct target *t, uint64_t length, uint64_t agent,
  * (PR_SET_SYSCALL_USER_DISPATCH).  All threads must be stopped. */
 bool sandbox_agent_calls(const struct target *t);
 
-/**
- * sandbox_watch() - stop the agent from making system calls if a thread has a seccomp filter that
- * is newer than the session
- *
- * Most filters are noticed before they are installed (agent/prctl_hook.c).  To find those installed
- * without prctl(), each call checks some threads of the running target, the next call others.
- */
-void sandbox_watch(struct session *s);
+/* Does a thread have a seccomp filter that is newer than sandbox_ask()?  Each call checks some threads
+ * of the running target, the next call others.  @looked_at: number of threads checked so far. */
+bool sandbox_has_grown(const struct target *t, uint32_t *looked_at);
 
 #endif

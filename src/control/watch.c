@@ -7,7 +7,6 @@
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
-#include "attach/sandbox.h"
 #include "control/recording.h"
 #include "inject/find.h"
 #include "lib/human.h"
@@ -203,7 +202,7 @@ static enum mp_end_reason watch(struct recording *rec, const struct recording_op
 			recording_refresh(rec);
 		}
 		install(rec);
-		sandbox_watch(&rec->s);
+		session_watch_filters(&rec->s);
 		if (o->for_ms && now - start >= o->for_ms * 1000000)
 			return MP_END_TIME;
 		if (recorder_progress(rec->r).error)

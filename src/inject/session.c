@@ -227,6 +227,13 @@ int session_refresh(struct session *s)
 	return ret;
 }
 
+void session_watch_filters(struct session *s)
+{
+	if (!s->observes && __atomic_load_n(&s->block->may_syscall, __ATOMIC_RELAXED) &&
+	    sandbox_has_grown(s->t, &s->looked_at))
+		__atomic_store_n(&s->block->may_syscall, 0, __ATOMIC_RELAXED);
+}
+
 int session_mute(struct session *s)
 {
 	uint32_t off = 0;

@@ -55,7 +55,7 @@ struct session {
 	bool observes;		/* by session_observe(): nothing is in the target */
 	bool no_hooks;		/* as in session_options */
 	bool other_agent;	/* of another build of memprof: it gets no new hooks */
-	uint32_t looked_at;	/* number of threads that sandbox_watch() has checked */
+	uint32_t looked_at;	/* number of threads that session_watch_filters() has checked */
 	bool stopped; /* the target was stopped before session_open() (run) and stays stopped */
 };
 
@@ -119,6 +119,15 @@ bool session_is_child(struct session *s);
 
 /* Makes hooks pass calls through from now on (no stop). */
 __must_check int session_mute(struct session *s);
+
+/**
+ * session_watch_filters() - stop the agent from making system calls if a thread has a seccomp filter
+ * that is newer than the session
+ *
+ * Most filters are noticed before they are installed (agent/prctl_hook.c).  Those installed without
+ * prctl() are found by calling this function several times a second.
+ */
+void session_watch_filters(struct session *s);
 
 /**
  * session_close() - restore the target and remove everything

@@ -16,7 +16,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "attach/map_file.h"
-#include "export/text.h"
 #include "inject/family.h"
 #include "inject/hooks/inside.h"
 #include "inject/hooks/rseq.h"
