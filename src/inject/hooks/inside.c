@@ -8,27 +8,34 @@
 
 #define MAX_ACCOUNTS 16384u
 
+static int add_own_spans(struct inside *in, const struct ss_journal *j)
+{
+	struct span span = {j->agent_addr, j->gate_addr};
+	int ret = vec_push(&in->own, span);
+
+	for (uint32_t i = 0; i < j->nislands && !ret; i++) {
+		span = (struct span){j->island[i].addr, j->island[i].addr + j->island[i].length};
+		ret = vec_push(&in->own, span);
+	}
+	return ret;
+}
+
 int inside_open(struct inside *in, struct session *s, bool child)
 {
 	const struct ss_journal *j = s->journal;
 	uint64_t text = j->gate_addr - j->agent_addr, rest = j->agent_length - text;
-	struct span span = {j->agent_addr, j->gate_addr};
 
 	*in = (struct inside){.s = s, .child = child};
-	if (vec_push(&in->own, span))
-		return -ENOMEM;
-	for (uint32_t i = 0; i < j->nislands; i++) {
-		span = (struct span){j->island[i].addr, j->island[i].addr + j->island[i].length};
-		if (vec_push(&in->own, span))
-			return -ENOMEM;
-	}
 	/* In a session that was never complete no thread has entered the agent. */
 	if (text < j->agent_length && rest > SS_GATE_BYTES)
 		in->n = (uint32_t)((rest - SS_GATE_BYTES) / sizeof(struct ss_account));
 	if (in->n > MAX_ACCOUNTS || in->n & (in->n - 1))
 		in->n = 0;
 	in->accounts = calloc(in->n + 1, sizeof(*in->accounts));
-	return in->accounts ? 0 : -ENOMEM;
+	if (in->accounts && !add_own_spans(in, j))
+		return 0;
+	inside_free(in);
+	return -ENOMEM;
 }
 
 void inside_read(struct inside *in)
@@ -49,6 +56,7 @@ void inside_free(struct inside *in)
 {
 	vec_free(&in->own);
 	free(in->accounts);
+	in->accounts = NULL;
 }
 
 static const struct ss_account *account_of(const struct inside *in, uint64_t tp)

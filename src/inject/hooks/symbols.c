@@ -602,6 +602,19 @@ bool hook_calls_hooked(struct target *t, const struct hook_plan *plan, const str
 	return hit;
 }
 
+void hook_plan_drop(struct hook_plan *plan, size_t i)
+{
+	memmove(&plan->hooks.at[i], &plan->hooks.at[i + 1],
+		(plan->hooks.n - i - 1) * sizeof(plan->hooks.at[0]));
+	plan->hooks.n--;
+	vec_for_each (&plan->hooks, h) {
+		if (h->sibling == (int)i)
+			h->sibling = -1;
+		else if (h->sibling > (int)i)
+			h->sibling--;
+	}
+}
+
 static void drop_doubles(struct target *t, struct hook_plan *plan)
 {
 	VEC(size_t) gone = {0};
@@ -612,17 +625,8 @@ static void drop_doubles(struct target *t, struct hook_plan *plan)
 		    hook_calls_hooked(t, plan, &plan->hooks.at[i]) && vec_push(&gone, i))
 			break;
 	}
-	for (size_t k = gone.n; k-- > 0;) {
-		size_t i = gone.at[k];
-
-		memmove(&plan->hooks.at[i], &plan->hooks.at[i + 1],
-			(plan->hooks.n - i - 1) * sizeof(plan->hooks.at[0]));
-		plan->hooks.n--;
-		vec_for_each (&plan->hooks, h) {
-			if (h->sibling > (int)i)
-				h->sibling--;
-		}
-	}
+	for (size_t k = gone.n; k-- > 0;)
+		hook_plan_drop(plan, gone.at[k]);
 	vec_free(&gone);
 }
 

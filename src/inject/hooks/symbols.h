@@ -53,6 +53,8 @@ __must_check int hook_plan_make(struct target *t, const struct maps *maps,
  * also through the PLT)?  Then the other one's hook sees the call. */
 bool hook_calls_hooked(struct target *t, const struct hook_plan *plan,
 		       const struct planned_hook *h);
+/* Removes hook number @i from the plan. */
+void hook_plan_drop(struct hook_plan *plan, size_t i);
 void hook_plan_free(struct hook_plan *plan);
 
 #endif
