@@ -103,12 +103,16 @@ void target_release(struct target *t)
 	}
 	if (were_stopped)
 		t->last_stop_ns = mono_ns() - t->stopped_at_ns;
+	if (t->threads.n)
+		steps_add(t->steps, "released %zu threads%s", t->threads.n,
+			  t->late.n ? "; some are still traced until they stop" : "");
 	threads_forget(t);
 	t->mem.tid = 0;
 	t->some_only = false;
 	deadline = deadline_in_ms(LATE_MS);
 	while (target_release_late(t) && !deadline_passed(&deadline))
 		usleep(100);
+	steps_flush(t->steps);
 }
 
 void target_close(struct target *t)
@@ -117,6 +121,8 @@ void target_close(struct target *t)
 	target_maps_changed(t);
 	vec_free(&t->late);
 	mem_close(&t->mem);
+	steps_free(t->steps);
+	t->steps = NULL;
 	if (t->pidfd >= 0)
 		close(t->pidfd);
 	t->pidfd = -1;

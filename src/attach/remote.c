@@ -269,6 +269,8 @@ int remote_begin(struct remote *r, struct target *t, struct mp_err *err)
 			       "cannot borrow thread %d for a system call: %s", r->carrier->tid,
 			       strerror(-ret));
 	r->active = true;
+	steps_add(t->steps, "thread %d executes injected system calls%s", r->carrier->tid,
+		  r->filtered ? "; its seccomp filters are evaluated for each" : "");
 	return 0;
 }
 
@@ -406,6 +408,9 @@ int remote_syscall(struct remote *r, long nr, const uint64_t args[6], long *resu
 		if (!is_interrupted(*result))
 			break;
 	}
+	steps_add(r->t->steps, "injected system call %ld(%#llx, %#llx, %#llx, ...) = %#lx%s", nr,
+		  (unsigned long long)args[0], (unsigned long long)args[1],
+		  (unsigned long long)args[2], *result, ret ? " (failed)" : "");
 	return ret;
 }
 

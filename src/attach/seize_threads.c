@@ -149,6 +149,7 @@ int target_seize(struct target *t, const struct deadline *deadline, struct mp_er
 	if (!t->threads.n)
 		return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH, "process %d is gone", t->pid);
 	fault_point("all-seized");
+	steps_add(t->steps, "seized %zu threads", t->threads.n);
 	return 0;
 }
 

@@ -162,6 +162,9 @@ int target_stop(struct target *t, const struct deadline *deadline, struct mp_err
 	ret = bring_to_stop(t, deadline, err);
 	if (!ret)
 		fault_point("stopped");
+	steps_add(t->steps,
+		  ret ? "the threads could not be stopped (%zu are left)" : "stopped %zu threads",
+		  t->threads.n);
 	return ret;
 }
 

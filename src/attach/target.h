@@ -20,6 +20,7 @@
 #include "attach/maps.h"
 #include "attach/mem.h"
 #include "attach/procfs.h"
+#include "attach/steps.h"
 #include "lib/check.h"
 #include "lib/deadline.h"
 #include "lib/err.h"
@@ -66,7 +67,8 @@ struct target {
 	bool some_only;		/* set by target_seize_one(), target_release_others() */
 	uint32_t filters_asked; /* see seccomp_forbids() */
 	struct target_code code;
-	struct maps maps; /* cache of target_maps() */
+	struct steps *steps; /* for --debug; NULL: none.  target_close() frees it. */
+	struct maps maps;    /* cache of target_maps() */
 	bool maps_known;
 };
 

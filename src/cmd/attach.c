@@ -144,6 +144,7 @@ int cmd_attach(int argc, char **argv)
 				   "probes exist only while the command runs");
 	if (target_look(&t, pid, &err))
 		return complain(&err);
+	t.steps = debug_steps();
 	status = o.background ? to_background(&t, &o) : record(&t, &o);
 	target_close(&t);
 	return status;

@@ -49,6 +49,9 @@ int option_error(const char *command, int opt, char *const *argv);
 /* As usage_error(), for a surplus argument of a command that has -p. */
 int unexpected_argument(const char *command, const char *arg);
 
+/* Return: for struct target: with --debug, prints each step on stderr; else NULL. */
+struct steps *debug_steps(void);
+
 /* Prints how many processes forked from a recorded one were restored.  Prints nothing for 0. */
 void tell_restored(uint32_t n);
 

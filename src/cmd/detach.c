@@ -112,6 +112,8 @@ static int look_with_retries(struct target *t, pid_t pid, struct mp_err *err)
 		usleep(20000);
 		ret = target_look(t, pid, err);
 	}
+	if (!ret)
+		t->steps = debug_steps();
 	return ret;
 }
 

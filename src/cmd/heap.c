@@ -196,6 +196,7 @@ int cmd_heap(int argc, char **argv)
 		return usage_error("heap: which process? give -p PID");
 	if (target_look(&t, c.pid, &err))
 		return complain(&err);
+	t.steps = debug_steps();
 	status = run_heap(&t, &c);
 	target_close(&t);
 	return status;

@@ -481,6 +481,7 @@ int cmd_leaks(int argc, char **argv)
 	ret = target_look(&t, c.pid, &err);
 	if (ret)
 		return status_of(ret, &err);
+	t.steps = debug_steps();
 	status = run_leaks(&t, &c);
 	target_close(&t);
 	return status;

@@ -42,7 +42,8 @@ static void print_help(FILE *out)
 	      out);
 	for (size_t i = 0; i < NCOMMANDS; i++)
 		fprintf(out, "  %-9s %s\n", command[i].name, command[i].help);
-	fputs("\n  memprof attach -p PID -o rec.memprof --for 30s\n"
+	fputs("\n  memprof --debug COMMAND: what each step does to the process, on stderr\n"
+	      "\n  memprof attach -p PID -o rec.memprof --for 30s\n"
 	      "  memprof report rec.memprof --leaks --flamegraph leaks.svg\n",
 	      out);
 }
@@ -76,6 +77,12 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "--version")) {
 		printf("memprof %s\n", MEMPROF_VERSION);
 		return MP_EXIT_OK;
+	}
+	if (!strcmp(argv[1], "--debug") && argc > 2) {
+		setenv("MEMPROF_DEBUG", "1", 1);
+		argv[1] = argv[0];
+		argc--;
+		argv++;
 	}
 	for (size_t i = 0; i < NCOMMANDS; i++) {
 		if (!strcmp(argv[1], command[i].name))

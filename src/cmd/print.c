@@ -146,3 +146,16 @@ bool parse_cost(const char *text, enum cost *cost)
 	}
 	return false;
 }
+
+static void write_steps(const char *text, size_t n)
+{
+	fwrite(text, 1, n, stderr);
+	fflush(stderr);
+}
+
+struct steps *debug_steps(void)
+{
+	const char *on = getenv("MEMPROF_DEBUG");
+
+	return on && *on ? steps_new(write_steps) : NULL;
+}

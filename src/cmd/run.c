@@ -20,6 +20,7 @@ int launch_and_record(char *const argv[], const struct recording_options *o)
 
 	if (target_launch(&t, argv, &err))
 		return complain(&err);
+	t.steps = debug_steps();
 	status = recording_run(&t, o, true);
 	target_close(&t);
 	/* After Ctrl-C or --for the program continues, and as its parent memprof waits for it. */

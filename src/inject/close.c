@@ -368,6 +368,8 @@ static int restore(struct session *s, bool child, struct inside *in, struct obst
 			set_state(s, child, SS_RESTORING);
 			why->foreign = restore_text(s, maps);
 			restored = true;
+			steps_add(s->t->steps, "restored the text of %u hooks, left %u alone",
+				  s->journal->nhooks - why->foreign, why->foreign);
 		}
 		if (why->foreign || why->sharer)
 			break;
@@ -376,6 +378,7 @@ static int restore(struct session *s, bool child, struct inside *in, struct obst
 		ret = let_leave(s, in, &inside, &maps, err);
 		if (ret)
 			break;
+		steps_add(s->t->steps, "%u threads are inside the agent", inside);
 		why->coroutine = !inside && inside_coroutine(in, maps);
 		if (!inside && !why->coroutine) {
 			ret = take_out(s, maps, err);

@@ -115,7 +115,8 @@ static pid_t recorded_by(pid_t recorder)
 		pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
 
 		if (pid > 0 && pid != recorder && session_id_of(pid, &its) &&
-		    session_id_equal(&its, &id) && !session_is_recorder(pid) && !session_is_forked(pid))
+		    session_id_equal(&its, &id) && !session_is_recorder(pid) &&
+		    !session_is_forked(pid))
 			recorded = pid;
 	}
 	if (d)

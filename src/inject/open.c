@@ -313,6 +313,11 @@ static int map_all(struct session *s, const struct session_options *o, struct la
 	ret = agent ? open_block(s, &r, layout, o, agent) : -ENOMEM;
 	if (!ret)
 		ret = open_agent(s, &r);
+	if (!ret)
+		steps_add(t->steps, "session block of %llu KiB at %#llx, agent at %#llx",
+			  (unsigned long long)layout->length / 1024,
+			  (unsigned long long)s->journal->session_addr,
+			  (unsigned long long)s->journal->agent_addr);
 	if (ret)
 		back = take_back(s, &r);
 	ended = remote_end(&r);

@@ -210,6 +210,9 @@ int snapshot_plan(struct snapshot_plan *plan, struct target *t, enum snapshot_mo
 	plan->pause_ns = pause_of(plan);
 	plan->load = runqueue_look();
 	plan->pause_most_ns = most_of(plan);
+	steps_add(t->steps, "%s: %llu MiB in %u mappings, predicted pause %.1f ms, at most %.1f ms",
+		  snapshot_mode_name(plan->mode), (unsigned long long)plan->rss >> 20,
+		  plan->mappings, (double)plan->pause_ns / 1e6, (double)plan->pause_most_ns / 1e6);
 	return ret;
 }
 

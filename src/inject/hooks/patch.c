@@ -323,6 +323,9 @@ int session_install(struct session *s, struct mp_err *err)
 			ret = put_in(&b, tries < TRIES && !s->stopped, &outcome, err);
 		if (ret || outcome == DONE)
 			break;
+		steps_add(s->t->steps, outcome == AGAIN_AFTER_A_MOMENT
+					   ? "a thread is at the start of a function: waits"
+					   : "the target has changed since the plan: plans again");
 		if (outcome == AGAIN_AFTER_A_MOMENT) {
 			target_run(s->t, 1000);
 			continue;
@@ -331,6 +334,8 @@ int session_install(struct session *s, struct mp_err *err)
 		ret = replan(&b, &maps, err);
 	}
 	settle_plan(&b);
+	steps_add(s->t->steps, "installed %u hooks%s", b.put,
+		  ret ? ", which are removed again" : "");
 	if (ret)
 		undo(&b, before);
 	/* A program that was stopped before is restored by session_close() before it has run. */

@@ -184,9 +184,14 @@ int batch_plan(struct batch *b, const struct maps *maps, struct mp_err *err)
 		else
 			ret = plan_running(b, maps, &why);
 		if (!ret) {
+			steps_add(b->s->t->steps, "hook: %s in %s at %#llx, %u bytes, slot %#llx",
+				  h.name, h.module, (unsigned long long)h.addr,
+				  b->work[b->planned].hook.length,
+				  (unsigned long long)b->work[b->planned].hook.slot_addr);
 			b->planned++;
 			continue;
 		}
+		steps_add(b->s->t->steps, "no hook: %s in %s: %s", h.name, h.module, why.what);
 		/* A wrapper is not needed if it calls another hooked function, which sees the
 		 * call. */
 		if (ret == -ENOENT || (ret == -ENOTSUP && hook_calls_hooked(b->s->t, plan, &h))) {
