@@ -20,7 +20,7 @@
 #include "formats/session.h"
 #include "inject/blob.h"
 #include "inject/block/tables.h"
-#include "inject/hooks/symbols.h"
+#include "inject/hooks/find.h"
 #include "lib/check.h"
 
 struct session_options {

@@ -1,60 +1,63 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Finds the functions of a target to hook: every definition in every mapped module. */
+/* The symbols of a mapped file: which functions it defines that memprof hooks, and what it says of its
+ * allocator. */
 #ifndef INJECT_HOOKS_SYMBOLS_H
 #define INJECT_HOOKS_SYMBOLS_H
 
+#include <gelf.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include "attach/procfs.h"
-#include "attach/target.h"
+#include "arch/arch.h"
+#include "attach/maps.h"
 #include "formats/session.h"
-#include "lib/check.h"
-#include "lib/err.h"
 #include "lib/vec.h"
 
-struct planned_hook {
-	char name[40];	    /* symbol */
-	char module[64];    /* basename of its file */
-	const char *owner;  /* name of the sanitizer that the allocator belongs to; NULL: none */
-	uint64_t addr, end; /* of the function, in the target */
-	uint64_t bias;
-	uint8_t kind, size_kind; /* enum ss_hook_kind, enum ss_size_kind */
-	uint8_t code_bits;	 /* code bits of its symbol (struct arch) */
-	bool glibc_chunks;
-	bool gone;	       /* its module was unloaded */
-	int sibling;	       /* index of the nothrow variant; -1: none */
-	uint64_t sibling_addr; /* address of the nothrow variant if that is not hooked, else 0 */
-	uint64_t rseq_list,
-	    rseq_length; /* the module's restartable sequences, inject/hooks/rseq.h */
-	uint64_t map_start, map_end, map_offset, ino;
-	uint64_t own_start, own_end; /* code whose frees can be of blocks that were freed before */
-	uint32_t dev_major, dev_minor;
+/* A function to hook, by name: hooks.def. */
+struct wanted {
+	const char *name;
+	uint8_t kind, size_kind;
+	const char *sibling;
+};
+enum {
+	NWANTED = 0
+#define X(name, kind, size_kind, sibling) +1
+#include "inject/hooks/hooks.def"
+#undef X
+};
+extern const struct wanted wanted_function[NWANTED];
+/* Return: index in wanted_function[], or -1. */
+int wanted_find(const char *name);
+
+/* A definition found in one module. */
+struct found {
+	uint64_t value, size; /* ELF address */
+	uint8_t code_bits;    /* code bits of the symbol's value */
+	bool indirect;	      /* IFUNC */
+	bool local;	      /* visible only in the module */
 };
 
-struct hook_plan {
-	VEC(struct planned_hook) hooks;
-	VEC(uint64_t) free_slots; /* GOT words through which modules call some free() */
-	char allocators[200];	  /* e.g. "glibc, jemalloc" */
-	char refused[400];	  /* what could not be hooked and why; "" if nothing */
-	char nameless[64];	  /* a file with code but no function symbols; "": none */
+struct module {
+	const struct arch *arch;
+	const struct map *map; /* first mapping of the file */
+	uint64_t bias;
+	uint64_t rseq_list, rseq_length; /* ELF address */
+	struct found found[NWANTED];
+	uint64_t libc_malloc; /* __libc_malloc: equals malloc if that is libc's own */
+	uint64_t thread_end, thread_end_size; /* glibc's __malloc_arena_thread_freeres() */
+	bool glibc, musl, jemalloc, tcmalloc, mimalloc, loader;
+	const char *sanitizer;	  /* the sanitizer that it is the runtime of, or NULL */
+	VEC(uint64_t) starts;	  /* all function symbols, for symbols without size */
+	VEC(uint64_t) free_slots; /* GOT words through which it calls some free() */
+	bool nameless; /* a static program without function symbols, also in its debug file */
 };
 
 /**
- * hook_plan_make() - search all modules of @t that are mapped according to @maps
- * @known: earlier plan; functions it has are left out (NULL: none)
- *
- * Changes nothing; reads the modules' files and their text in the target's memory.
- * Return: 0 with @plan filled (the caller frees it by hook_plan_free()), or a negative errno.
+ * module_scan() - read the symbols of a file
+ * @m: .arch and .map set, else zero; to be freed by module_free()
+ * @elf: of the file; NULL: none
+ * Return: 0; -ENOENT if it is not a mapped ELF file; or -ENOMEM.
  */
-__must_check int hook_plan_make(struct target *t, const struct maps *maps,
-				const struct hook_plan *known, struct hook_plan *plan,
-				struct mp_err *err);
-/* Does the function only forward to another planned one of the same kind (by a direct call or jump,
- * also through the PLT)?  Then the other one's hook sees the call. */
-bool hook_calls_hooked(struct target *t, const struct hook_plan *plan,
-		       const struct planned_hook *h);
-/* Removes hook number @i from the plan. */
-void hook_plan_drop(struct hook_plan *plan, size_t i);
-void hook_plan_free(struct hook_plan *plan);
+int module_scan(struct module *m, Elf *elf);
+void module_free(struct module *m);
 
 #endif

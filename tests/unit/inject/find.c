@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "inject/place.h"
-#include "inject/hooks/symbols.h"
+#include "inject/hooks/find.h"
 
 #define LIB "/usr/lib/x86_64-linux-gnu/"
 
