@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Interface between the parts of the recorder: reader.c, aggregate.c, recorder.c and others. */
+/* Interface between the parts of the recorder: reader.c, aggregator.c, recorder.c and others. */
 #ifndef RECORD_INTERNAL_H
 #define RECORD_INTERNAL_H
 
@@ -87,6 +87,8 @@ struct recorder {
 	/* End of the recording, 0: not known yet; processing can continue after it */
 	uint64_t end_ns;
 	struct order order;
+	/* event_process(), for overtaken.c, which it uses itself */
+	void (*process)(struct recorder *r, const struct pending *p, uint64_t ns);
 	/* The current event: its index in order.events, its slot; waiting: the depth of events
 	 * that are suspended while later records are processed first (overtaken.c). */
 	size_t at;
@@ -128,6 +130,11 @@ void look_at_target(struct recorder *r, uint64_t now); /* thread names only afte
 uint32_t stack_by_fp(const struct recorder *r, const uint64_t *pc, uint32_t n, uint32_t *flags);
 /* Return: the recording's id of a stack, which is then in the current piece. */
 uint32_t stack_add(struct recorder *r, const uint64_t *pc, uint32_t n, uint32_t flags);
+/* Return: the recording's id of the stack that a record of @slot names @agent_id; 0: none, or it is
+ * unknown. */
+uint32_t stack_id(struct recorder *r, uint32_t slot, uint32_t agent_id);
+/* Unwinds the stack that the agent copied, for the next record of @slot. */
+void stack_take_raw(struct recorder *r, uint32_t slot, const struct mpr_raw_stack *raw);
 /* Makes sure that stack @id is in the current piece.  Return: @id. */
 uint32_t stack_use(struct recorder *r, uint32_t id);
 /* Adds (@sign 1) or subtracts (-1) a block from the sums of live memory. */
@@ -168,6 +175,9 @@ void release_culled(struct recorder *r, uint64_t upto);
 /* Periodic work: calibrates the clock, writes hooks, modules, the target's state and the losses,
  * and flushes the file. */
 void each_second(struct recorder *r, uint64_t now);
+/* Writes the marks that were set since the last call, with the time @now. */
+void put_marks(struct recorder *r, uint64_t now);
+/* Writes the hooks and modules that are not in the file yet. */
 void put_hooks_and_modules(struct recorder *r);
 /* carry_in.c: adds the heap of the previous recorder to live table, sums and file. */
 void carry_in(struct recorder *r, const struct carry *c);

@@ -70,7 +70,7 @@ static void take_up(struct recorder *r, size_t last)
 		if (e.slot != slot)
 			continue;
 		r->order.events[i].slot = ORDER_TAKEN;
-		event_process(r, &e, r->last_ns);
+		r->process(r, &e, r->last_ns);
 	}
 	r->waiting--;
 	r->at_slot = at_slot;
