@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Decodes records into events: follows blocks in the live table and writes the events. */
+#include "record/events.h"
+
 #include <sys/mman.h>
-#include "record/internal.h"
+#include "record/aggregator.h"
+#include "record/blocks.h"
+#include "record/losses.h"
+#include "record/overtaken.h"
+#include "record/periodic.h"
+#include "record/stack_ids.h"
 
 static void fill_misc(struct mp_event *ev, uint16_t misc)
 {
@@ -18,60 +24,60 @@ static void split(struct mp_event *ev, uint64_t addr_hook)
 	ev->hook = (uint16_t)(addr_hook >> MPR_ADDR_BITS);
 }
 
-static void count_stack(struct recorder *r, uint32_t id)
+static void count_stack(struct aggregator *a, uint32_t id)
 {
-	r->losses.stacks_total++;
-	r->losses.stacks_complete += id && r->stacks.at[id].flags & SS_STACK_COMPLETE;
+	a->losses.stacks_total++;
+	a->losses.stacks_complete += id && a->stacks.at[id].flags & SS_STACK_COMPLETE;
 }
 
 /* Counts an allocation that is left out.  If its address was live, that block must have been freed:
  * the event becomes a free without a hook.  Return: whether there is such an event to write. */
-static bool leave_out(struct recorder *r, struct mp_event *ev)
+static bool leave_out(struct aggregator *a, struct mp_event *ev)
 {
 	struct live_block old;
 
-	r->losses.left_out_allocs++;
-	overtaken_free(r, ev->addr);
-	if (!block_take(r, ev->addr, &old, NULL))
+	a->losses.left_out_allocs++;
+	overtaken_free(a, ev->addr);
+	if (!block_take(a, ev->addr, &old, NULL))
 		return false;
-	block_replaced(r, &old);
+	block_replaced(a, &old);
 	ev->kind = EV_FREE;
 	ev->hook = UINT16_MAX;
 	return true;
 }
 
 /* Return: whether no allocator can have returned this block, so that the record is false. */
-static bool impossible(struct recorder *r, const struct mp_event *ev)
+static bool impossible(struct aggregator *a, const struct mp_event *ev)
 {
 	if (ev->addr && ev->size <= LIVE_MAX_SIZE)
 		return false;
-	r->losses.lost_other++;
+	a->losses.lost_other++;
 	return true;
 }
 
-static bool decode_alloc(struct recorder *r, uint32_t slot, const struct mpr_header *h,
+static bool decode_alloc(struct aggregator *a, uint32_t slot, const struct mpr_header *h,
 			 struct mp_event *ev)
 {
-	const struct mpr_alloc *a = (const void *)h;
+	const struct mpr_alloc *small = (const void *)h;
 	const struct mpr_alloc_big *big = (const void *)h;
 
 	ev->kind = EV_ALLOC;
-	split(ev, a->addr_hook);
-	if (r->selects && select_leaves_out(r, &r->slot[slot]))
-		return leave_out(r, ev);
-	ev->size = h->type == MPR_ALLOC ? a->size : big->size;
-	if (impossible(r, ev))
+	split(ev, small->addr_hook);
+	if (a->shared->selects && select_leaves_out(a, &a->slot[slot]))
+		return leave_out(a, ev);
+	ev->size = h->type == MPR_ALLOC ? small->size : big->size;
+	if (impossible(a, ev))
 		return false;
-	ev->stack = stack_id(r, slot, h->type == MPR_ALLOC ? a->stack : big->stack);
+	ev->stack = stack_id(a, slot, h->type == MPR_ALLOC ? small->stack : big->stack);
 	fill_misc(ev, h->misc);
-	count_stack(r, ev->stack);
-	r->now.allocs++;
-	r->now.allocated_bytes += ev->size;
-	block_born(r, ev);
+	count_stack(a, ev->stack);
+	a->now.allocs++;
+	a->now.allocated_bytes += ev->size;
+	block_born(a, ev);
 	return true;
 }
 
-static bool decode_free(struct recorder *r, uint32_t slot, const struct mpr_free *f,
+static bool decode_free(struct aggregator *a, uint32_t slot, const struct mpr_free *f,
 			struct mp_event *ev)
 {
 	bool own_free = f->h.misc & MPR_F_OWN_FREE;
@@ -81,45 +87,45 @@ static bool decode_free(struct recorder *r, uint32_t slot, const struct mpr_free
 	split(ev, f->addr_hook);
 	ev->flags = own_free ? EV_F_OWN_FREE : 0;
 	if (f->h.type == MPR_FREE_STACK)
-		ev->stack = stack_id(r, slot, ((const struct mpr_free_stack *)f)->stack);
+		ev->stack = stack_id(a, slot, ((const struct mpr_free_stack *)f)->stack);
 	if (ev->stack)
 		ev->flags |= EV_F_STACK;
 	/* Written now, it would be the free of the new block */
-	if (own_free && overtaken_by_alloc(r, ev->addr))
+	if (own_free && overtaken_by_alloc(a, ev->addr))
 		return false;
-	if (block_gone(r, ev->addr, own_free, &b)) {
-		block_account(r, &b, -1);
-		r->now.frees++;
+	if (block_gone(a, ev->addr, own_free, &b)) {
+		block_account(a, &b, -1);
+		a->now.frees++;
 		return true;
 	}
-	return !r->selects;
+	return !a->shared->selects;
 }
 
-static bool decode_realloc_begin(struct recorder *r, uint32_t slot, const struct mpr_free *f,
+static bool decode_realloc_begin(struct aggregator *a, uint32_t slot, const struct mpr_free *f,
 				 struct mp_event *ev)
 {
-	struct slot_state *st = &r->slot[slot];
+	struct slot_state *st = &a->slot[slot];
 
 	ev->kind = EV_REALLOC_BEGIN;
 	split(ev, f->addr_hook);
-	drop_realloc(r, st);
+	drop_realloc(a, st);
 	st->in_realloc = true;
-	st->realloc_known = block_end(r, ev->addr, &st->realloc_block, &st->realloc_origin);
+	st->realloc_known = block_end(a, ev->addr, &st->realloc_block, &st->realloc_origin);
 	if (st->realloc_known)
 		return true;
-	if (r->selects && select_leaves_out(r, st)) {
-		r->losses.left_out_allocs++;
+	if (a->shared->selects && select_leaves_out(a, st)) {
+		a->losses.left_out_allocs++;
 		st->in_realloc = false;
 		return false;
 	}
-	r->losses.foreign_reallocs++;
+	a->losses.foreign_reallocs++;
 	return true;
 }
 
-static bool decode_realloc_end(struct recorder *r, uint32_t slot, const struct mpr_realloc *e,
+static bool decode_realloc_end(struct aggregator *a, uint32_t slot, const struct mpr_realloc *e,
 			       struct mp_event *ev)
 {
-	struct slot_state *st = &r->slot[slot];
+	struct slot_state *st = &a->slot[slot];
 	struct live_block old;
 
 	ev->kind = EV_REALLOC_END;
@@ -131,41 +137,41 @@ static bool decode_realloc_end(struct recorder *r, uint32_t slot, const struct m
 	if (!ev->addr && !e->freed) {
 		st->in_realloc = false;
 		if (st->realloc_known)
-			block_put(r, &st->realloc_block, &st->realloc_origin, &old);
+			block_put(a, &st->realloc_block, &st->realloc_origin, &old);
 		return true;
 	}
-	drop_realloc(r, st);
+	drop_realloc(a, st);
 	if (e->freed)
 		ev->flags = EV_F_FREED;
-	if (ev->addr && impossible(r, ev))
+	if (ev->addr && impossible(a, ev))
 		return false;
 	if (ev->addr) {
-		ev->stack = stack_id(r, slot, e->stack);
+		ev->stack = stack_id(a, slot, e->stack);
 		fill_misc(ev, e->h.misc);
-		count_stack(r, ev->stack);
-		r->now.allocs++;
-		r->now.allocated_bytes += ev->size;
-		block_born(r, ev);
+		count_stack(a, ev->stack);
+		a->now.allocs++;
+		a->now.allocated_bytes += ev->size;
+		block_born(a, ev);
 	}
 	return true;
 }
 
 /* Counts memory that the program maps for itself: anonymous and writable, so not address space
  * that is only reserved. */
-static void count_map(struct recorder *r, const struct mp_event *ev)
+static void count_map(struct aggregator *a, const struct mp_event *ev)
 {
-	struct stack *s = &r->stacks.at[ev->stack];
+	struct stack *s = &a->stacks.at[ev->stack];
 
 	if (ev->kind != EV_MAP || ev->flags & EV_F_INNER || !(ev->mapflags & MAP_ANONYMOUS) ||
 	    !(ev->prot & PROT_WRITE))
 		return;
 	s->mapped_bytes += ev->size;
 	s->mappings++;
-	r->now.mapped_bytes += ev->size;
-	r->now.mappings++;
+	a->now.mapped_bytes += ev->size;
+	a->now.mappings++;
 }
 
-static bool decode_map(struct recorder *r, uint32_t slot, const struct mpr_map *m,
+static bool decode_map(struct aggregator *a, uint32_t slot, const struct mpr_map *m,
 		       struct mp_event *ev)
 {
 	static const uint8_t kind[] = {
@@ -176,7 +182,7 @@ static bool decode_map(struct recorder *r, uint32_t slot, const struct mpr_map *
 	    [MPR_REMAP_END - MPR_MAP] = EV_REMAP_END,
 	};
 
-	if (r->selects && select_leaves_out(r, &r->slot[slot]))
+	if (a->shared->selects && select_leaves_out(a, &a->slot[slot]))
 		return false;
 	ev->kind = kind[m->h.type - MPR_MAP];
 	split(ev, m->addr_hook);
@@ -185,21 +191,21 @@ static bool decode_map(struct recorder *r, uint32_t slot, const struct mpr_map *
 	ev->prot = m->prot;
 	ev->mapflags = m->flags;
 	ev->fd = m->fd;
-	ev->stack = stack_id(r, slot, m->stack);
-	if (m->h.misc & MPR_F_INNER || (ev->stack && r->stacks.at[ev->stack].inner))
+	ev->stack = stack_id(a, slot, m->stack);
+	if (m->h.misc & MPR_F_INNER || (ev->stack && a->stacks.at[ev->stack].inner))
 		ev->flags |= EV_F_INNER;
-	count_map(r, ev);
+	count_map(a, ev);
 	return true;
 }
 
 /* Pages count as live for ever, since their removal is not observed. */
-static bool decode_fault(struct recorder *r, uint32_t slot, const struct mpr_fault *f,
+static bool decode_fault(struct aggregator *a, uint32_t slot, const struct mpr_fault *f,
 			 struct mp_event *ev)
 {
 	struct stack *s;
 
-	if (r->selects && select_leaves_out(r, &r->slot[slot])) {
-		r->losses.left_out_allocs++;
+	if (a->shared->selects && select_leaves_out(a, &a->slot[slot])) {
+		a->losses.left_out_allocs++;
 		return false;
 	}
 	ev->kind = EV_FAULT;
@@ -208,41 +214,41 @@ static bool decode_fault(struct recorder *r, uint32_t slot, const struct mpr_fau
 	ev->size = ev->usable = f->page;
 	ev->flags = (f->h.misc & MPR_F_MAJOR ? EV_F_MAJOR : 0) |
 		    (f->h.misc & MPR_F_NO_SIZE ? EV_F_NO_SIZE : 0);
-	ev->stack = stack_id(r, slot, f->stack);
-	count_stack(r, ev->stack);
-	s = &r->stacks.at[ev->stack];
+	ev->stack = stack_id(a, slot, f->stack);
+	count_stack(a, ev->stack);
+	s = &a->stacks.at[ev->stack];
 	s->live_bytes += f->page;
 	s->live_blocks++;
-	r->now.allocs++;
-	r->now.allocated_bytes += f->page;
+	a->now.allocs++;
+	a->now.allocated_bytes += f->page;
 	return true;
 }
 
-void event_process(struct recorder *r, const struct pending *p, uint64_t ns)
+void event_process(struct aggregator *a, const struct pending *p, uint64_t ns)
 {
 	const struct mpr_header *h = (const void *)p->rec;
-	struct mp_event ev = {.time_ns = ns, .tid = r->slot[p->slot].tid, .fd = -1};
+	struct mp_event ev = {.time_ns = ns, .tid = a->slot[p->slot].tid, .fd = -1};
 	const struct mpr_mallopt *opt;
 	bool put = false;
 
-	r->last_ns = ns;
-	r->replaced = false;
-	r->at_slot = p->slot;
-	losses_see(r, h->type);
+	a->last_ns = ns;
+	a->replaced = false;
+	a->at_slot = p->slot;
+	losses_see(&a->losses, h->type);
 	switch (h->type) {
 	case MPR_ALLOC:
 	case MPR_ALLOC_BIG:
-		put = decode_alloc(r, p->slot, h, &ev);
+		put = decode_alloc(a, p->slot, h, &ev);
 		break;
 	case MPR_FREE:
 	case MPR_FREE_STACK:
-		put = decode_free(r, p->slot, (const void *)h, &ev);
+		put = decode_free(a, p->slot, (const void *)h, &ev);
 		break;
 	case MPR_REALLOC_BEGIN:
-		put = decode_realloc_begin(r, p->slot, (const void *)h, &ev);
+		put = decode_realloc_begin(a, p->slot, (const void *)h, &ev);
 		break;
 	case MPR_REALLOC_END:
-		put = decode_realloc_end(r, p->slot, (const void *)h, &ev);
+		put = decode_realloc_end(a, p->slot, (const void *)h, &ev);
 		break;
 	case MPR_MALLOPT:
 		opt = (const void *)h;
@@ -250,28 +256,28 @@ void event_process(struct recorder *r, const struct pending *p, uint64_t ns)
 		ev.size = (uint64_t)(int64_t)opt->param;
 		ev.usable = (uint64_t)(int64_t)opt->value;
 		ev.fd = opt->result;
-		ev.stack = stack_id(r, p->slot, opt->stack);
+		ev.stack = stack_id(a, p->slot, opt->stack);
 		put = true;
 		break;
 	case MPR_FAULT:
-		put = decode_fault(r, p->slot, (const void *)h, &ev);
+		put = decode_fault(a, p->slot, (const void *)h, &ev);
 		break;
 	case MPR_RAW_STACK:
-		stack_take_raw(r, p->slot, (const void *)h);
+		stack_take_raw(a, p->slot, (const void *)h);
 		return;
 	case MPR_THREAD:
-		drop_realloc(r, &r->slot[p->slot]);
-		r->slot[p->slot].tid = ((const struct mpr_thread *)h)->tid;
+		drop_realloc(a, &a->slot[p->slot]);
+		a->slot[p->slot].tid = ((const struct mpr_thread *)h)->tid;
 		return;
 	default:
-		put = decode_map(r, p->slot, (const void *)h, &ev);
+		put = decode_map(a, p->slot, (const void *)h, &ev);
 	}
 	if (put) {
 		/* The name of a hook must be in the file before its first event. */
-		if (ev.hook >= r->hooks_written && ev.hook != UINT16_MAX)
-			put_hooks_and_modules(r);
-		r->now.events++;
-		r->now.error =
-		    r->cull ? cull_put(r->cull, &ev, r->replaced) : mpf_put_event(r->file, &ev);
+		if (ev.hook >= a->hooks_written && ev.hook != UINT16_MAX)
+			put_hooks_and_modules(a);
+		a->now.events++;
+		a->now.error =
+		    a->cull ? cull_put(a->cull, &ev, a->replaced) : mpf_put_event(a->file, &ev);
 	}
 }
