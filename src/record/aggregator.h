@@ -86,6 +86,12 @@ void aggregator_free(struct aggregator *a);
 /* The thread: runs until the queue has ended and is empty.  @aggregator: struct aggregator */
 void *aggregator_run(void *aggregator);
 
+/* Return: whether some allocations are or were left out. */
+static inline bool aggregator_selects(const struct aggregator *a)
+{
+	return __atomic_load_n(&a->shared->selects, __ATOMIC_RELAXED);
+}
+
 /* Notes for stall_look() that the aggregator makes progress. */
 static inline void aggregator_moves(struct aggregator *a)
 {

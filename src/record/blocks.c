@@ -90,7 +90,7 @@ bool block_gone(struct aggregator *a, uint64_t addr, bool own_free, struct live_
 {
 	if (own_free ? block_take(a, addr, b, NULL) : block_end(a, addr, b, NULL))
 		return true;
-	if (a->shared->selects)
+	if (aggregator_selects(a))
 		a->losses.left_out_frees++;
 	else if (own_free)
 		a->losses.housekeeping_frees++;

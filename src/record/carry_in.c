@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "record/carry_in.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include "record/aggregator.h"
 #include "record/blocks.h"

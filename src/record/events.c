@@ -63,7 +63,7 @@ static bool decode_alloc(struct aggregator *a, uint32_t slot, const struct mpr_h
 
 	ev->kind = EV_ALLOC;
 	split(ev, small->addr_hook);
-	if (a->shared->selects && select_leaves_out(a, &a->slot[slot]))
+	if (aggregator_selects(a) && select_leaves_out(a, &a->slot[slot]))
 		return leave_out(a, ev);
 	ev->size = h->type == MPR_ALLOC ? small->size : big->size;
 	if (impossible(a, ev))
@@ -98,7 +98,7 @@ static bool decode_free(struct aggregator *a, uint32_t slot, const struct mpr_fr
 		a->now.frees++;
 		return true;
 	}
-	return !a->shared->selects;
+	return !aggregator_selects(a);
 }
 
 static bool decode_realloc_begin(struct aggregator *a, uint32_t slot, const struct mpr_free *f,
@@ -113,7 +113,7 @@ static bool decode_realloc_begin(struct aggregator *a, uint32_t slot, const stru
 	st->realloc_known = block_end(a, ev->addr, &st->realloc_block, &st->realloc_origin);
 	if (st->realloc_known)
 		return true;
-	if (a->shared->selects && select_leaves_out(a, st)) {
+	if (aggregator_selects(a) && select_leaves_out(a, st)) {
 		a->losses.left_out_allocs++;
 		st->in_realloc = false;
 		return false;
@@ -182,7 +182,7 @@ static bool decode_map(struct aggregator *a, uint32_t slot, const struct mpr_map
 	    [MPR_REMAP_END - MPR_MAP] = EV_REMAP_END,
 	};
 
-	if (a->shared->selects && select_leaves_out(a, &a->slot[slot]))
+	if (aggregator_selects(a) && select_leaves_out(a, &a->slot[slot]))
 		return false;
 	ev->kind = kind[m->h.type - MPR_MAP];
 	split(ev, m->addr_hook);
@@ -204,7 +204,7 @@ static bool decode_fault(struct aggregator *a, uint32_t slot, const struct mpr_f
 {
 	struct stack *s;
 
-	if (a->shared->selects && select_leaves_out(a, &a->slot[slot])) {
+	if (aggregator_selects(a) && select_leaves_out(a, &a->slot[slot])) {
 		a->losses.left_out_allocs++;
 		return false;
 	}
