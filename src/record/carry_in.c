@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Writes the state taken over from the previous recorder at the head of the new recording. */
-#include <errno.h>
-#include <stdlib.h>
-#include "record/internal.h"
+#include "record/carry_in.h"
 
-static uint32_t *put_stacks(struct recorder *r, const struct carry *c)
+#include <stdlib.h>
+#include "record/aggregator.h"
+#include "record/blocks.h"
+#include "record/stack_ids.h"
+
+static uint32_t *put_stacks(struct aggregator *a, const struct carry *c)
 {
 	uint32_t *id = calloc(c->stacks.n + 1, sizeof(*id)), cleared = 0;
 	const uint64_t pc = CARRY_CLEARED_PC;
@@ -16,31 +18,31 @@ static uint32_t *put_stacks(struct recorder *r, const struct carry *c)
 		if (!s->blocks)
 			continue;
 		if (!s->cleared) {
-			id[i] = stack_add(r, c->pc.at + s->first, s->n, s->flags);
+			id[i] = stack_add(a, c->pc.at + s->first, s->n, s->flags);
 			continue;
 		}
 		if (!cleared) {
-			cleared = stack_add(r, &pc, 1, 0);
-			mpf_put_symbols(r->file, pc, &name, 1);
+			cleared = stack_add(a, &pc, 1, 0);
+			mpf_put_symbols(a->file, pc, &name, 1);
 		}
 		id[i] = cleared;
 	}
 	return id;
 }
 
-static struct slot_state *slot_of(struct recorder *r, uint32_t tid)
+static struct slot_state *slot_of(struct aggregator *a, uint32_t tid)
 {
-	for (uint32_t i = 0; i < r->nslots; i++) {
-		if (slot_at(r, i)->tp && slot_at(r, i)->tid == tid)
-			return &r->slot[i];
+	for (uint32_t i = 0; i < a->layout->nslots; i++) {
+		if (slot_at(a->layout, i)->tp && slot_at(a->layout, i)->tid == tid)
+			return &a->slot[i];
 	}
 	return NULL;
 }
 
-static void put_realloc_begin(struct recorder *r, uint32_t tid, const struct carried_block *b,
+static void put_realloc_begin(struct aggregator *a, uint32_t tid, const struct carried_block *b,
 			      const struct live_block *live, const struct origin *origin)
 {
-	struct slot_state *st = slot_of(r, tid);
+	struct slot_state *st = slot_of(a, tid);
 	struct mp_event ev = {
 	    .kind = EV_REALLOC_BEGIN, .flags = EV_F_CARRIED, .tid = tid, .fd = -1};
 
@@ -57,11 +59,11 @@ static void put_realloc_begin(struct recorder *r, uint32_t tid, const struct car
 		ev.addr = b->addr;
 		ev.hook = b->hook;
 	}
-	r->piece.head_events++;
-	r->now.error = mpf_put_event(r->file, &ev);
+	a->piece.head_events++;
+	a->now.error = mpf_put_event(a->file, &ev);
 }
 
-static void put_block(struct recorder *r, const struct carried_block *b, uint32_t stack)
+static void put_block(struct aggregator *a, const struct carried_block *b, uint32_t stack)
 {
 	struct live_block live = {b->addr, b->size, stack}, old;
 	struct origin origin = {stack, b->tid, (uint32_t)(b->usable - b->size), b->hook, b->flags};
@@ -75,26 +77,26 @@ static void put_block(struct recorder *r, const struct carried_block *b, uint32_
 			      .hook = b->hook,
 			      .fd = -1};
 
-	r->piece.head_events++;
-	r->now.error = mpf_put_event(r->file, &ev);
-	aggregator_moves(r);
-	block_account(r, &live, 1);
+	a->piece.head_events++;
+	a->now.error = mpf_put_event(a->file, &ev);
+	aggregator_moves(a);
+	block_account(a, &live, 1);
 	if (b->in_realloc)
-		put_realloc_begin(r, b->realloc_tid, b, &live, &origin);
+		put_realloc_begin(a, b->realloc_tid, b, &live, &origin);
 	else
-		block_put(r, &live, &origin, &old);
+		block_put(a, &live, &origin, &old);
 }
 
-void carry_in(struct recorder *r, const struct carry *c)
+void carry_in(struct aggregator *a, const struct carry *c)
 {
-	uint32_t *id = put_stacks(r, c);
+	uint32_t *id = put_stacks(a, c);
 
 	vec_for_each (&c->modules, m)
-		mpf_put_module(r->file, m);
+		mpf_put_module(a->file, m);
 	vec_for_each (&c->blocks, b)
-		put_block(r, b, id ? id[b->stack] : 0);
+		put_block(a, b, id ? id[b->stack] : 0);
 	vec_for_each (&c->foreign_reallocs, tid)
-		put_realloc_begin(r, *tid, NULL, NULL, NULL);
+		put_realloc_begin(a, *tid, NULL, NULL, NULL);
 	free(id);
-	mpf_flush(r->file);
+	mpf_flush(a->file);
 }

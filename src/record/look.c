@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Reads the target's state from /proc about once a second: thread names, memory use, mappings. */
+#include "record/look.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,45 +10,45 @@
 #include "attach/procfs.h"
 #include "attach/smaps.h"
 #include "lib/deadline.h"
-#include "record/internal.h"
+#include "record/aggregator.h"
 
 #define USAGE_NS 10000000000ull
 
-static void put_thread_names(struct recorder *r)
+static void put_thread_names(struct aggregator *a)
 {
-	for (uint32_t i = 0; i < r->nslots; i++) {
-		struct slot_state *slot = &r->slot[i];
+	for (uint32_t i = 0; i < a->layout->nslots; i++) {
+		struct slot_state *slot = &a->slot[i];
 		struct proc_status st;
 
-		if (!slot->tid || proc_status_read(r->config.pid, (pid_t)slot->tid, &st) ||
-		    (slot->written_tid == slot->tid && slot->written_piece == r->piece.number &&
+		if (!slot->tid || proc_status_read(a->config->pid, (pid_t)slot->tid, &st) ||
+		    (slot->written_tid == slot->tid && slot->written_piece == a->piece.number &&
 		     !strcmp(slot->written_name, st.name)))
 			continue;
-		mpf_put_thread(r->file, slot->tid, st.name);
+		mpf_put_thread(a->file, slot->tid, st.name);
 		slot->written_tid = slot->tid;
-		slot->written_piece = r->piece.number;
+		slot->written_piece = a->piece.number;
 		snprintf(slot->written_name, sizeof(slot->written_name), "%s", st.name);
 	}
 }
 
-static void add_span(struct recorder *r, int fd, uint64_t addr, uint64_t length, bool private)
+static void add_span(struct aggregator *a, int fd, uint64_t addr, uint64_t length, bool private)
 {
 	uint64_t present = pagemap_present(fd, addr, addr + length);
 
-	r->session.session_rss += present;
-	r->session.session_anonymous += private ? present : 0;
-	r->session.session_address_space += length;
+	a->session.session_rss += present;
+	a->session.session_anonymous += private ? present : 0;
+	a->session.session_address_space += length;
 }
 
 /* Return: whether the session block is mapped in the target: not before the session is open nor
  * after it is closed. */
-static bool is_block_mapped(const struct recorder *r)
+static bool is_block_mapped(const struct recorder_config *c)
 {
-	const struct ss_journal *j = r->config.journal;
+	const struct ss_journal *j = c->journal;
 	char path[80];
 	struct stat st;
 
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", proc_of(r->config.pid),
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", proc_of(c->pid),
 		 (unsigned long long)j->session_addr,
 		 (unsigned long long)j->session_addr + j->session_length);
 	return j->session_addr && (!lstat(path, &st) || errno != ENOENT);
@@ -55,31 +56,31 @@ static bool is_block_mapped(const struct recorder *r)
 
 /* Measures memprof's share of the target's memory: the block, the agent and the islands.  At most a
  * hundredth of the time is spent on it. */
-static void look_at_session(struct recorder *r, uint64_t now)
+static void look_at_session(struct aggregator *a, uint64_t now)
 {
-	const struct ss_journal *j = r->config.journal;
+	const struct ss_journal *j = a->config->journal;
 	uint32_t islands = __atomic_load_n(&j->nislands, __ATOMIC_ACQUIRE);
 	uint64_t before = mono_ns();
 	char path[64];
 	int fd;
 
-	if (!is_block_mapped(r)) {
-		r->session = (struct mp_sample){0};
+	if (!is_block_mapped(a->config)) {
+		a->session = (struct mp_sample){0};
 		return;
 	}
-	if (now < r->next_session_ns)
+	if (now < a->next_session_ns)
 		return;
-	snprintf(path, sizeof(path), "/proc/%d/pagemap", proc_of(r->config.pid));
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", proc_of(a->config->pid));
 	fd = proc_open(path);
 	if (fd < 0)
 		return;
-	r->session = (struct mp_sample){0};
-	add_span(r, fd, j->session_addr, j->session_length, false);
-	add_span(r, fd, j->agent_addr, j->agent_length, true);
+	a->session = (struct mp_sample){0};
+	add_span(a, fd, j->session_addr, j->session_length, false);
+	add_span(a, fd, j->agent_addr, j->agent_length, true);
 	for (uint32_t i = 0; i < islands && i < SS_MAX_ISLANDS; i++)
-		add_span(r, fd, j->island[i].addr, j->island[i].length, true);
+		add_span(a, fd, j->island[i].addr, j->island[i].length, true);
 	close(fd);
-	r->next_session_ns = now + (mono_ns() - before) * 100;
+	a->next_session_ns = now + (mono_ns() - before) * 100;
 }
 
 static uint64_t without(uint64_t all, uint64_t part)
@@ -87,14 +88,14 @@ static uint64_t without(uint64_t all, uint64_t part)
 	return all > part ? all - part : 0;
 }
 
-static void put_memory(struct recorder *r, uint64_t now)
+static void put_memory(struct aggregator *a, uint64_t now)
 {
-	const struct mp_sample *own = &r->session;
+	const struct mp_sample *own = &a->session;
 	struct mp_sample s;
 	struct proc_memory m;
 
-	look_at_session(r, now);
-	if (proc_memory_read(r->config.pid, &m))
+	look_at_session(a, now);
+	if (proc_memory_read(a->config->pid, &m))
 		return;
 	s = *own;
 	s.time_ns = now;
@@ -103,37 +104,37 @@ static void put_memory(struct recorder *r, uint64_t now)
 	s.file = without(m.file, own->session_rss - own->session_anonymous);
 	s.swap = m.swap;
 	s.address_space = without(m.address_space, own->session_address_space);
-	mpf_put_sample(r->file, &s);
+	mpf_put_sample(a->file, &s);
 }
 
 /* At most every ten seconds, and at most a hundredth of the time is spent on it (see
  * map_usages_read()). */
-static void put_map_usage(struct recorder *r, uint64_t now)
+static void put_map_usage(struct aggregator *a, uint64_t now)
 {
 	uint64_t before = mono_ns(), took, anonymous = 0;
 	struct map_usages list;
 
-	if (now < r->next_usage_ns || map_usages_read(r->config.pid, &list))
+	if (now < a->next_usage_ns || map_usages_read(a->config->pid, &list))
 		return;
 	took = mono_ns() - before;
-	r->next_usage_ns = now + (took * 100 > USAGE_NS ? took * 100 : USAGE_NS);
+	a->next_usage_ns = now + (took * 100 > USAGE_NS ? took * 100 : USAGE_NS);
 	vec_for_each (&list.list, u) {
 		struct mp_map_usage usage = {now,	   u->start, u->end,  u->rss,
 					     u->anonymous, u->swap,  u->prot, u->path};
 
-		mpf_put_map_usage(r->file, &usage);
+		mpf_put_map_usage(a->file, &usage);
 		if (!u->path || !*u->path || !strncmp(u->path, "[anon", 5))
 			anonymous += u->anonymous;
 	}
-	r->now.anonymous = anonymous;
+	a->now.anonymous = anonymous;
 	map_usages_free(&list);
 }
 
-void look_at_target(struct recorder *r, uint64_t now)
+void look_at_target(struct aggregator *a, uint64_t now)
 {
-	put_thread_names(r);
-	if (r->end_ns)
+	put_thread_names(a);
+	if (a->end_ns)
 		return;
-	put_memory(r, now);
-	put_map_usage(r, now);
+	put_memory(a, now);
+	put_map_usage(a, now);
 }

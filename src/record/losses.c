@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Counts what was lost, where and when. */
-#include "record/internal.h"
+#include "record/losses.h"
+
+#include "record/aggregator.h"
 
 static void add_queue(struct mp_losses *l, const struct queue_stats *q)
 {
@@ -31,13 +32,14 @@ static void leave_waiting(struct mp_losses *l, const struct cull *c)
 		l->seen_map -= cull_waiting(c, (uint8_t)kind);
 }
 
-struct mp_losses recorder_losses(struct recorder *r)
+struct mp_losses losses_now(const struct aggregator *a)
 {
-	struct mp_losses l = r->losses;
-	struct queue_stats q = queue_stats(r->queue);
+	struct mp_losses l = a->losses;
+	struct queue_stats q = queue_stats(a->shared->queue);
 
-	for (uint32_t i = 0, n = __atomic_load_n(&r->nactive, __ATOMIC_ACQUIRE); i < n; i++) {
-		const struct ss_thread *t = slot_at(r, r->active[i]);
+	for (uint32_t i = 0, n = __atomic_load_n(&a->shared->nactive, __ATOMIC_ACQUIRE); i < n;
+	     i++) {
+		const struct ss_thread *t = slot_at(a->layout, a->shared->active[i]);
 
 		l.lost_alloc += t->lost[MPR_LOST_ALLOC];
 		l.lost_free += t->lost[MPR_LOST_FREE];
@@ -50,61 +52,61 @@ struct mp_losses recorder_losses(struct recorder *r)
 		l.stale_frees += t->stale[MPR_LOST_FREE] + t->stale[MPR_LOST_REALLOC];
 		l.stacks_cached += t->stacks_cached;
 	}
-	l.lost_no_slot = r->config.block->lost_no_slot;
-	l.no_slot_frees = r->config.block->lost_no_slot_free;
-	l.stacks_full = r->config.block->stacks_full;
-	l.missed_new = r->config.block->missed_new;
-	l.stacks_checked = r->config.block->stacks_checked;
-	l.stacks_differ = r->config.block->stacks_differ;
+	l.lost_no_slot = a->config->block->lost_no_slot;
+	l.no_slot_frees = a->config->block->lost_no_slot_free;
+	l.stacks_full = a->config->block->stacks_full;
+	l.missed_new = a->config->block->missed_new;
+	l.stacks_checked = a->config->block->stacks_checked;
+	l.stacks_differ = a->config->block->stacks_differ;
 	add_queue(&l, &q);
-	if (r->cull)
-		leave_waiting(&l, r->cull);
+	if (a->cull)
+		leave_waiting(&l, a->cull);
 	return l;
 }
 
-void losses_note(struct recorder *r, uint64_t now)
+void losses_note(struct aggregator *a, uint64_t now)
 {
-	struct mp_losses l = recorder_losses(r);
+	struct mp_losses l = losses_now(a);
 	uint64_t lost = mp_losses_events(&l);
 
-	if (lost > r->losses_seen) {
-		if (!r->losses_seen)
-			r->losses.first_loss_ns = r->losses_looked_ns;
-		r->losses.last_loss_ns = now;
-		r->losses_seen = lost;
+	if (lost > a->losses_seen) {
+		if (!a->losses_seen)
+			a->losses.first_loss_ns = a->losses_looked_ns;
+		a->losses.last_loss_ns = now;
+		a->losses_seen = lost;
 	}
-	r->losses_looked_ns = now;
+	a->losses_looked_ns = now;
 }
 
-void losses_show(struct recorder *r)
+void losses_show(const struct aggregator *a)
 {
-	struct ss_control *c = r->config.block;
-	struct queue_stats q = queue_stats(r->queue);
+	struct ss_control *c = a->config->block;
+	struct queue_stats q = queue_stats(a->shared->queue);
 
 	c->queue.ceiling = q.ceiling;
 	c->queue.bytes = q.bytes;
 	c->queue.peak_bytes = q.peak_bytes;
 	c->queue.dropped_batches = q.dropped.batches;
 	c->queue.dropped_bytes = q.dropped.bytes;
-	c->queue.dropped_events = r->losses.queue_events;
+	c->queue.dropped_events = a->losses.queue_events;
 	for (int i = 0; i < MPR_LOST_KINDS; i++)
 		c->queue.dropped_events += q.dropped.events[i];
 }
 
-void losses_see(struct recorder *r, uint32_t type)
+void losses_see(struct mp_losses *l, uint32_t type)
 {
 	switch (mpr_kind(type)) {
 	case MPR_LOST_ALLOC:
-		r->losses.seen_alloc++;
+		l->seen_alloc++;
 		break;
 	case MPR_LOST_FREE:
-		r->losses.seen_free++;
+		l->seen_free++;
 		break;
 	case MPR_LOST_REALLOC:
-		r->losses.seen_realloc++;
+		l->seen_realloc++;
 		break;
 	case MPR_LOST_MAP:
-		r->losses.seen_map++;
+		l->seen_map++;
 		break;
 	default:
 		break;

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/*
- * Corrects the order of records whose times are wrong by a moment.  A processor can read its
- * counter before earlier instructions are finished, and the counters of two processors differ
- * slightly.  So an allocation can have an earlier time than the free that made room for it, and a
- * free an earlier time than the allocation of its block by another thread.  The state of the
- * address shows this: if a record does not fit the state, the aggregator searches the next few
- * microseconds for the record that does and processes it first.
- */
-#include "record/internal.h"
+#include "record/overtaken.h"
+
+#include "record/aggregator.h"
 
 /* For an allocation of a live address: the only other cause is a lost free */
 #define OVERTAKEN_US 10u
@@ -58,64 +52,64 @@ static uint64_t ended(const struct pending *e)
 
 /* Processes the pending records, up to and including @last, of the ring that contains @last.
  * Records of one ring are always in the right order. */
-static void take_up(struct recorder *r, size_t last)
+static void take_up(struct aggregator *a, size_t last)
 {
-	uint32_t slot = r->order.events[last].slot, at_slot = r->at_slot;
-	bool replaced = r->replaced;
+	uint32_t slot = a->order.events[last].slot, at_slot = a->at_slot;
+	bool replaced = a->replaced;
 
-	r->waiting++;
-	for (size_t i = r->at + 1; i <= last; i++) {
-		struct pending e = r->order.events[i];
+	a->waiting++;
+	for (size_t i = a->at + 1; i <= last; i++) {
+		struct pending e = a->order.events[i];
 
 		if (e.slot != slot)
 			continue;
-		r->order.events[i].slot = ORDER_TAKEN;
-		event_process(r, &e, r->last_ns);
+		a->order.events[i].slot = ORDER_TAKEN;
+		a->process(a, &e, a->last_ns);
 	}
-	r->waiting--;
-	r->at_slot = at_slot;
-	r->replaced = replaced;
+	a->waiting--;
+	a->at_slot = at_slot;
+	a->replaced = replaced;
 }
 
-static bool look_ahead(struct recorder *r, uint64_t addr, uint64_t us,
+static bool look_ahead(struct aggregator *a, uint64_t addr, uint64_t us,
 		       uint64_t (*what)(const struct pending *))
 {
-	const struct pending *e = r->order.events;
-	uint64_t until = e[r->at].time + us * r->tick_rate;
-	size_t end = r->at + LOOK_MAX < r->order.n ? r->at + LOOK_MAX : r->order.n;
+	const struct pending *e = a->order.events;
+	uint64_t until = e[a->at].time + us * a->tick_rate;
+	size_t end = a->at + LOOK_MAX < a->order.n ? a->at + LOOK_MAX : a->order.n;
 
-	if (r->waiting == WAITING_MAX)
+	if (a->waiting == WAITING_MAX)
 		return false;
-	for (size_t i = r->at + 1; i < end && e[i].time <= until; i++) {
-		if (e[i].slot != ORDER_TAKEN && e[i].slot != r->at_slot && what(&e[i]) == addr) {
-			take_up(r, i);
+	for (size_t i = a->at + 1; i < end && e[i].time <= until; i++) {
+		if (e[i].slot != ORDER_TAKEN && e[i].slot != a->at_slot && what(&e[i]) == addr) {
+			take_up(a, i);
 			return true;
 		}
 	}
 	return false;
 }
 
-void overtaken_free(struct recorder *r, uint64_t addr)
+void overtaken_free(struct aggregator *a, uint64_t addr)
 {
 	struct live_block b;
 
-	if (live_find(r->live, addr, &b))
-		look_ahead(r, addr, OVERTAKEN_US, ended);
+	if (live_find(a->live, addr, &b))
+		look_ahead(a, addr, OVERTAKEN_US, ended);
 }
 
-bool overtaken_alloc(struct recorder *r, uint64_t addr)
+bool overtaken_alloc(struct aggregator *a, uint64_t addr)
 {
-	return look_ahead(r, addr, UNKNOWN_US, given);
+	return look_ahead(a, addr, UNKNOWN_US, given);
 }
 
-bool overtaken_by_alloc(const struct recorder *r, uint64_t addr)
+bool overtaken_by_alloc(const struct aggregator *a, uint64_t addr)
 {
-	const struct pending *e = r->order.events;
-	uint64_t time = e[r->at].time, since = r->tick_rate * UNKNOWN_US;
-	size_t begin = r->at > LOOK_MAX ? r->at - LOOK_MAX : 0;
+	const struct pending *e = a->order.events;
+	uint64_t time = e[a->at].time, since = a->tick_rate * UNKNOWN_US;
+	size_t begin = a->at > LOOK_MAX ? a->at - LOOK_MAX : 0;
 
-	for (size_t i = r->at; i-- > begin && time - e[i].time <= since;) {
-		if (e[i].slot != r->at_slot && given(&e[i]) == addr)
+	for (size_t i = a->at; i-- > begin && time - e[i].time <= since;) {
+		if (e[i].slot != a->at_slot && given(&e[i]) == addr)
 			return true;
 	}
 	return false;

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/*
- * The reader thread: drains all rings into batches and extends the agent's deadline.  It never
- * waits for the aggregator, except in lossless mode and at the end.
- *
- * One bound in time is enough to keep the history of every address in order.  A record is committed
- * before anything that depends on it can happen: the record of a free before the block is freed,
- * the record of an allocation before the block is returned.  So all records up to the time that was
- * read before the ring heads are in this round.  The aggregator sorts them and stops at this time;
- * later records wait for the next round.
- */
+#include "record/reader.h"
+
 #include <errno.h>
 #include <linux/futex.h>
 #include <stdlib.h>
@@ -20,8 +12,8 @@
 #include "lib/deadline.h"
 #include "lib/fault.h"
 #include "lib/privileges.h"
-#include "record/internal.h"
 #include "record/kernel/slice.h"
+#include "record/ring.h"
 #include "record/wire.h"
 
 #define HEARTBEAT_S   3
@@ -32,34 +24,45 @@
 #define NICE	      -10
 #define KEEP_S	      30 /* time for the next recorder to take over */
 
-struct ss_thread *slot_at(const struct recorder *r, uint32_t i)
+int reader_init(struct reader *r, const struct recorder_config *config,
+		const struct block_layout *layout, struct recorder_shared *shared)
 {
-	return (struct ss_thread *)((char *)r->config.block + r->slots + i * r->slot_stride);
+	r->config = config;
+	r->layout = layout;
+	r->shared = shared;
+	r->queue_ceiling = queue_stats(shared->queue).ceiling;
+	r->is_active = calloc(layout->nslots, sizeof(*r->is_active));
+	return r->is_active ? 0 : -ENOMEM;
 }
 
-static void heartbeat(struct recorder *r, uint64_t seconds)
+void reader_free(struct reader *r)
+{
+	free(r->is_active);
+}
+
+static void heartbeat(struct reader *r, uint64_t seconds)
 {
 	uint64_t rate;
 
 	fault_point("record");
-	pthread_mutex_lock(&r->clock_lock);
-	rate = (uint64_t)r->clock.rate_guess;
-	pthread_mutex_unlock(&r->clock_lock);
-	__atomic_store_n(&r->config.block->deadline, clock_ticks() + seconds * rate,
+	pthread_mutex_lock(&r->shared->clock_lock);
+	rate = (uint64_t)r->shared->clock.rate_guess;
+	pthread_mutex_unlock(&r->shared->clock_lock);
+	__atomic_store_n(&r->config->block->deadline, clock_ticks() + seconds * rate,
 			 __ATOMIC_RELAXED);
 }
 
-void reader_heartbeat(struct recorder *r)
+void reader_heartbeat(struct reader *r)
 {
 	heartbeat(r, HEARTBEAT_S);
 }
 
-static struct ring ring_at(const struct recorder *r, uint32_t i)
+static struct ring ring_at(const struct reader *r, uint32_t i)
 {
-	char *page = (char *)slot_at(r, i) + r->slot_ring;
+	char *page = (char *)slot_at(r->layout, i) + r->layout->slot_ring;
 
 	return (struct ring){(struct perf_event_mmap_page *)page, (const uint8_t *)page + 4096,
-			     r->ring_size};
+			     r->layout->ring_size};
 }
 
 static struct batch *batch_new(uint32_t max_segments)
@@ -76,29 +79,29 @@ static struct batch *batch_new(uint32_t max_segments)
 }
 
 /* Drops all records of a batch.  If a flush waits for the batch, it is passed on empty. */
-static void drop(struct recorder *r, struct batch *b)
+static void drop(struct reader *r, struct batch *b)
 {
 	struct queue_drop dropped = {0};
 
 	wire_census(b, &dropped);
-	queue_count_drop(r->queue, &dropped);
+	queue_count_drop(r->shared->queue, &dropped);
 	r->after_loss = true;
 	b->size -= b->bytes;
 	b->nsegments = 0;
 	b->bytes = 0;
 	free(b->data);
 	b->data = NULL;
-	if (b->barrier == r->barrier_sent || !queue_put(r->queue, b, QUEUE_BARRIER))
+	if (b->barrier == r->barrier_sent || !queue_put(r->shared->queue, b, QUEUE_BARRIER))
 		batch_free(b);
 }
 
-static bool must_not_lose(const struct recorder *r)
+static bool must_not_lose(const struct reader *r)
 {
-	return r->lossless && !r->gave_up;
+	return r->layout->lossless && !r->gave_up;
 }
 
 /* Passes a batch to the aggregator and counts what the queue does not accept. */
-static void hand_over(struct recorder *r, struct batch *b, bool last)
+static void hand_over(struct reader *r, struct batch *b, bool last)
 {
 	bool flushes = !b->bytes && b->barrier != r->barrier_sent;
 	struct queue_drop dropped = {0};
@@ -106,7 +109,8 @@ static void hand_over(struct recorder *r, struct batch *b, bool last)
 	b->after_loss = r->after_loss;
 	r->after_loss = false;
 	/* Lossless: the queue never holds more than half of the ceiling and one round. */
-	if (queue_put(r->queue, b, must_not_lose(r) || last || flushes ? QUEUE_BARRIER : QUEUE_ALL))
+	if (queue_put(r->shared->queue, b,
+		      must_not_lose(r) || last || flushes ? QUEUE_BARRIER : QUEUE_ALL))
 		return;
 	if (!b->bytes) { /* an empty batch: a later one has the same effect */
 		r->after_loss = b->after_loss;
@@ -114,13 +118,13 @@ static void hand_over(struct recorder *r, struct batch *b, bool last)
 		return;
 	}
 	wire_thin(b, &dropped);
-	queue_count_drop(r->queue, &dropped);
-	if (!queue_put(r->queue, b, QUEUE_FREES))
+	queue_count_drop(r->shared->queue, &dropped);
+	if (!queue_put(r->shared->queue, b, QUEUE_FREES))
 		drop(r, b);
 }
 
 /* Counts the records of a round that exceeds the queue limit. */
-static void count_dropped(struct recorder *r, const struct ring *ring, uint64_t bytes)
+static void count_dropped(struct reader *r, const struct ring *ring, uint64_t bytes)
 {
 	struct segment s = {.bytes = bytes};
 	struct batch b = {.nsegments = 1, .segment = &s, .data = malloc(bytes)};
@@ -133,7 +137,7 @@ static void count_dropped(struct recorder *r, const struct ring *ring, uint64_t 
 		dropped.events[MPR_LOST_OTHER] = bytes / sizeof(struct mpr_free);
 	}
 	free(b.data);
-	queue_count_drop(r->queue, &dropped);
+	queue_count_drop(r->shared->queue, &dropped);
 }
 
 enum round {
@@ -143,42 +147,44 @@ enum round {
 };
 
 /* Return: ticks up to which all records are in the rings. */
-static uint64_t complete_until(const struct recorder *r)
+static uint64_t complete_until(const struct reader *r)
 {
 	uint64_t now = clock_ticks() - READER_REORDER_TICKS, produced;
 
-	if (!r->config.complete_until)
+	if (!r->config->complete_until)
 		return now;
-	produced = __atomic_load_n(r->config.complete_until, __ATOMIC_ACQUIRE);
+	produced = __atomic_load_n(r->config->complete_until, __ATOMIC_ACQUIRE);
 	return produced < now ? produced : now;
 }
 
 /* Return: whether to pass on an empty batch.  It advances the time, so that records which waited
  * for a later round are processed, and periodic work is done. */
-static bool wants_news(struct recorder *r)
+static bool wants_news(struct reader *r)
 {
 	uint64_t now = mono_ns();
 
-	if (!r->config.complete_until && !r->settling && now - r->handed_over_ns < IDLE_NEWS_NS)
+	if (!r->config->complete_until && !r->settling && now - r->handed_over_ns < IDLE_NEWS_NS)
 		return false;
 	r->handed_over_ns = now;
 	r->settling = false;
 	return true;
 }
 
-void reader_find_active(struct recorder *r, bool all)
+void reader_find_active(struct reader *r, bool all)
 {
-	uint64_t claimed = __atomic_load_n(&r->config.block->slots_claimed, __ATOMIC_ACQUIRE);
+	struct recorder_shared *s = r->shared;
+	uint64_t claimed = __atomic_load_n(&r->config->block->slots_claimed, __ATOMIC_ACQUIRE);
 
 	if (claimed == r->claimed_seen && !all)
 		return;
 	r->claimed_seen = claimed;
-	for (uint32_t i = 0; i < r->nslots; i++) {
-		if (r->is_active[i] || !__atomic_load_n(&slot_at(r, i)->tp, __ATOMIC_ACQUIRE))
+	for (uint32_t i = 0; i < r->layout->nslots; i++) {
+		if (r->is_active[i] ||
+		    !__atomic_load_n(&slot_at(r->layout, i)->tp, __ATOMIC_ACQUIRE))
 			continue;
 		r->is_active[i] = true;
-		r->active[r->nactive] = i;
-		__atomic_store_n(&r->nactive, r->nactive + 1, __ATOMIC_RELEASE);
+		s->active[s->nactive] = i;
+		__atomic_store_n(&s->nactive, s->nactive + 1, __ATOMIC_RELEASE);
 	}
 }
 
@@ -198,9 +204,9 @@ static void ready_free(struct ready *a)
 	free(a->bytes);
 }
 
-static int ready_find(struct recorder *r, struct ready *a)
+static int ready_find(struct reader *r, struct ready *a)
 {
-	uint32_t n = r->nactive + 1;
+	uint32_t n = r->shared->nactive + 1;
 
 	*a = (struct ready){.segment = calloc(n, sizeof(*a->segment)),
 			    .ring = calloc(n, sizeof(*a->ring)),
@@ -208,11 +214,11 @@ static int ready_find(struct recorder *r, struct ready *a)
 	if (!a->segment || !a->ring || !a->bytes)
 		return -ENOMEM;
 	/* All heads are read before any data, so that a round is a snapshot of all rings. */
-	for (uint32_t k = 0; k < r->nactive; k++) {
-		uint32_t i = r->active[k];
+	for (uint32_t k = 0; k < r->shared->nactive; k++) {
+		uint32_t i = r->shared->active[k];
 		/* Read the thread id before the head: if it changes later, the ring has an
 		 * MPR_THREAD record. */
-		uint32_t tid = __atomic_load_n(&slot_at(r, i)->tid, __ATOMIC_ACQUIRE);
+		uint32_t tid = __atomic_load_n(&slot_at(r->layout, i)->tid, __ATOMIC_ACQUIRE);
 
 		a->ring[a->n] = ring_at(r, i);
 		a->bytes[a->n] = ring_ready(&a->ring[a->n]);
@@ -224,7 +230,7 @@ static int ready_find(struct recorder *r, struct ready *a)
 }
 
 /* Moves the ready records up to time @end from the rings to a new batch. */
-static struct batch *take_batch(struct recorder *r, struct ready *a, uint64_t end)
+static struct batch *take_batch(struct reader *r, struct ready *a, uint64_t end)
 {
 	struct batch *b = batch_new(a->n);
 	uint64_t sum = 0, used = 0, room = r->queue_ceiling / QUEUE_BATCH * 2;
@@ -274,13 +280,13 @@ static struct batch *take_batch(struct recorder *r, struct ready *a, uint64_t en
 	return b;
 }
 
-static bool target_waits(struct recorder *r);
+static bool target_waits(struct reader *r);
 
 /* Waits between two slices of a round, and in the last round, so that records which can wait in
  * the rings are not dropped. */
-static void wait_for_room(struct recorder *r, enum round how)
+static void wait_for_room(struct reader *r, enum round how)
 {
-	while (how == ROUND ? target_waits(r) : queue_is_full(r->queue)) {
+	while (how == ROUND ? target_waits(r) : queue_is_full(r->shared->queue)) {
 		if (how != ROUND)
 			stall_look(r);
 		if (how != ROUND_LAST)
@@ -290,10 +296,10 @@ static void wait_for_room(struct recorder *r, enum round how)
 }
 
 /* Runs one round.  Return: the bytes drained. */
-static uint64_t drain(struct recorder *r, enum round how)
+static uint64_t drain(struct reader *r, enum round how)
 {
 	uint64_t until = how == ROUND_LAST ? UINT64_MAX : complete_until(r), end;
-	uint64_t barrier = __atomic_load_n(&r->barrier_wanted, __ATOMIC_ACQUIRE), most;
+	uint64_t barrier = __atomic_load_n(&r->shared->barrier_wanted, __ATOMIC_ACQUIRE), most;
 	uint64_t taken = 0;
 	struct slicer s = {.next = SLICE_BINS}; /* all in one slice */
 	struct ready a;
@@ -338,33 +344,33 @@ static uint64_t drain(struct recorder *r, enum round how)
 
 /* Sleeps until the agent reports that a quarter of a ring is new, or for a time that grows while
  * rounds are quiet.  An agent that is not permitted system calls cannot wake the reader. */
-static void wait_for_agent(struct recorder *r, uint64_t came)
+static void wait_for_agent(struct reader *r, uint64_t came)
 {
 	struct timespec timeout = {0};
 
-	if (came >= r->ring_size / QUIET_SHARE || !r->config.block->may_syscall)
+	if (came >= r->layout->ring_size / QUIET_SHARE || !r->config->block->may_syscall)
 		r->sleep_ms = SLEEP_MS;
 	else if (r->sleep_ms < MOST_SLEEP_MS)
 		r->sleep_ms *= 2;
 	timeout.tv_nsec = r->sleep_ms * 1000000;
 
-	__atomic_store_n(&r->config.block->reader_sleeps, 1, __ATOMIC_SEQ_CST);
-	syscall(SYS_futex, &r->config.block->reader_sleeps, FUTEX_WAIT, 1, &timeout, NULL, 0);
-	__atomic_store_n(&r->config.block->reader_sleeps, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&r->config->block->reader_sleeps, 1, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, &r->config->block->reader_sleeps, FUTEX_WAIT, 1, &timeout, NULL, 0);
+	__atomic_store_n(&r->config->block->reader_sleeps, 0, __ATOMIC_RELAXED);
 }
 
-void reader_wake(struct recorder *r)
+void reader_wake(struct ss_control *block)
 {
-	__atomic_store_n(&r->config.block->reader_sleeps, 0, __ATOMIC_SEQ_CST);
-	syscall(SYS_futex, &r->config.block->reader_sleeps, FUTEX_WAKE, 1, NULL, NULL, 0);
+	__atomic_store_n(&block->reader_sleeps, 0, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, &block->reader_sleeps, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
 /* Return: whether the target must wait (lossless mode): while the queue is full the rings fill up
  * and the agent waits, as long as the recorder extends the deadline.  If the disk stalls for two
  * seconds, the target no longer waits until the queue has room again. */
-static bool target_waits(struct recorder *r)
+static bool target_waits(struct reader *r)
 {
-	bool full = queue_is_full(r->queue), stalled = stall_look(r);
+	bool full = queue_is_full(r->shared->queue), stalled = stall_look(r);
 
 	r->gave_up = full && (r->gave_up || stalled);
 	return full && must_not_lose(r);
@@ -372,13 +378,13 @@ static bool target_waits(struct recorder *r)
 
 void *reader_run(void *arg)
 {
-	struct recorder *r = arg;
+	struct reader *r = arg;
 
 	/* Best effort: records are lost if the reader does not run in time. */
 	r->sleep_ms = SLEEP_MS;
 	setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
 	privileges_keep(PRIVILEGES_NONE);
-	while (!__atomic_load_n(&r->stop, __ATOMIC_ACQUIRE)) {
+	while (!__atomic_load_n(&r->shared->stop, __ATOMIC_ACQUIRE)) {
 		uint64_t n;
 
 		reader_heartbeat(r);
@@ -387,16 +393,16 @@ void *reader_run(void *arg)
 			continue;
 		}
 		n = drain(r, ROUND);
-		if (n < r->ring_size / 8)
+		if (n < r->layout->ring_size / 8)
 			wait_for_agent(r, n);
 	}
 	/* So that the last round includes all records that earlier rounds left as too late. */
-	if (r->keep)
+	if (r->shared->keep)
 		usleep(1000);
-	wait_for_room(r, r->keep ? ROUND_KEEP : ROUND_LAST);
-	drain(r, r->keep ? ROUND_KEEP : ROUND_LAST);
-	if (r->keep && !r->lossless)
+	wait_for_room(r, r->shared->keep ? ROUND_KEEP : ROUND_LAST);
+	drain(r, r->shared->keep ? ROUND_KEEP : ROUND_LAST);
+	if (r->shared->keep && !r->layout->lossless)
 		heartbeat(r, KEEP_S);
-	queue_end(r->queue);
+	queue_end(r->shared->queue);
 	return NULL;
 }

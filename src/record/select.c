@@ -3,7 +3,7 @@
 
 #include <fnmatch.h>
 #include "attach/procfs.h"
-#include "record/internal.h"
+#include "record/aggregator.h"
 
 /* Names are read again after this, since threads set them after their start */
 #define NAME_NS 1000000000u
@@ -19,29 +19,29 @@ static bool name_matches(const struct selection *s, const char *name)
 
 /* Return: whether recording was paused at the time of the current event, which can be earlier than
  * the last change. */
-static bool was_paused(const struct recorder *r)
+static bool was_paused(const struct aggregator *a)
 {
-	uint64_t paused = __atomic_load_n(&r->paused, __ATOMIC_RELAXED);
+	uint64_t paused = __atomic_load_n(&a->shared->paused, __ATOMIC_RELAXED);
 
-	return (paused & 1) == (r->order.events[r->at].time >= paused >> 1);
+	return (paused & 1) == (a->order.events[a->at].time >= paused >> 1);
 }
 
-bool select_leaves_out(struct recorder *r, struct slot_state *st)
+bool select_leaves_out(struct aggregator *a, struct slot_state *st)
 {
 	struct proc_status status;
 
-	if (was_paused(r))
+	if (was_paused(a))
 		return true;
-	if (!r->config.select.nthreads)
+	if (!a->config->select.nthreads)
 		return false;
-	if (st->named_tid == st->tid && r->last_ns < st->named_ns + NAME_NS)
+	if (st->named_tid == st->tid && a->last_ns < st->named_ns + NAME_NS)
 		return st->left_out;
 	/* A thread that has ended keeps its state; one whose name was never read is left out. */
-	if (!proc_status_read(r->config.pid, (pid_t)st->tid, &status))
-		st->left_out = !name_matches(&r->config.select, status.name);
+	if (!proc_status_read(a->config->pid, (pid_t)st->tid, &status))
+		st->left_out = !name_matches(&a->config->select, status.name);
 	else if (st->named_tid != st->tid)
 		st->left_out = true;
 	st->named_tid = st->tid;
-	st->named_ns = r->last_ns;
+	st->named_ns = a->last_ns;
 	return st->left_out;
 }

@@ -19,10 +19,10 @@ struct selection {
 	bool paused; /* start paused */
 };
 
-struct recorder;
+struct aggregator;
 struct slot_state;
 /* Return: whether the current event's allocation by the thread of @st is left out.  Called by the
  * aggregator. */
-bool select_leaves_out(struct recorder *r, struct slot_state *st);
+bool select_leaves_out(struct aggregator *a, struct slot_state *st);
 
 #endif

@@ -4,7 +4,8 @@
  * aggregator, with a session block whose contents are taken from the input.
  */
 #include "fuzz.h"
-#include "record/internal.h"
+#include <pthread.h>
+#include "record/aggregator.h"
 
 #define SLOTS	    4u
 #define BLOCK_BYTES (64u << 10)
@@ -62,17 +63,13 @@ static void records_in_time(struct batch *b, uint64_t now)
 	}
 }
 
-static void release(struct recorder *r)
+static void release(struct aggregator *a, struct recorder_shared *shared)
 {
-	mpf_close(r->file);
-	queue_free(r->queue);
-	live_free(r->live);
-	stacks_free(&r->stacks);
-	order_free(&r->order);
-	free(r->slot);
-	live_free(r->stack_of_word);
-	pthread_mutex_destroy(&r->lock);
-	pthread_mutex_destroy(&r->clock_lock);
+	mpf_close(a->file);
+	aggregator_free(a);
+	queue_free(shared->queue);
+	pthread_mutex_destroy(&shared->lock);
+	pthread_mutex_destroy(&shared->clock_lock);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -80,25 +77,25 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct input in = {data, size};
 	struct ss_journal *journal = calloc(1, sizeof(*journal));
 	struct ss_control *block = calloc(1, BLOCK_BYTES);
-	struct ss_control layout = {.nslots = SLOTS, .arena = ARENA, .arena_words = ARENA_WORDS};
 	uint64_t now = clock_ticks(), answer = input_number(&in, 1);
-	struct recorder r = {
-	    .config = {.block = block,
-		       .block_length = BLOCK_BYTES,
-		       .layout = &layout,
-		       .journal = journal,
-		       .pid = getpid(),
-		       .code_changed = code_changed,
-		       .next_module = next_module,
-		       .ctx = &answer},
-	    .nslots = SLOTS,
-	    .slots = 4096,
-	    .slot_stride = 1024,
-	    .slot_ring = 512,
-	    .ring_size = 512,
-	    .arena = ARENA,
-	    .arena_words = ARENA_WORDS,
+	struct recorder_config config = {.block = block,
+					 .block_length = BLOCK_BYTES,
+					 .journal = journal,
+					 .pid = getpid(),
+					 .code_changed = code_changed,
+					 .next_module = next_module,
+					 .ctx = &answer};
+	struct block_layout layout = {.slots = (char *)block + 4096,
+				      .nslots = SLOTS,
+				      .slot_stride = 1024,
+				      .slot_ring = 512,
+				      .ring_size = 512,
+				      .arena = (uint64_t *)((char *)block + ARENA),
+				      .arena_words = ARENA_WORDS};
+	struct recorder_shared shared = {
+	    .queue = queue_new(1u << 30),
 	    .clock = {.ticks0 = now - (1u << 24), .ns_per_tick = 0.5, .rate_guess = 2e9}};
+	struct aggregator a = {0};
 	struct mp_info info = {.pid = 1, .machine = 62};
 	struct mp_err err;
 	char path[64];
@@ -108,26 +105,24 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	journal->hook[0].kind = journal->name[0].kind = SS_HOOK_ALLOC;
 	journal->hook[1].kind = journal->name[1].kind = SS_HOOK_FREE;
 	snprintf(path, sizeof(path), "/dev/shm/memprof-fuzz-%d", getpid());
-	pthread_mutex_init(&r.lock, NULL);
-	pthread_mutex_init(&r.clock_lock, NULL);
-	r.queue = queue_new(1u << 30);
-	r.live = live_new(80);
-	r.slot = calloc(SLOTS, sizeof(*r.slot));
-	r.stack_of_word = live_new(60);
-	if (mpf_create(path, &info, &r.file, &err) || stacks_init(&r.stacks))
+	pthread_mutex_init(&shared.lock, NULL);
+	pthread_mutex_init(&shared.clock_lock, NULL);
+	if (aggregator_init(&a, &config, &layout, &shared) ||
+	    mpf_create(path, &info, &a.file, &err))
 		abort();
 	unlink(path);
 	while (in.left) {
 		struct batch *b = take_batch(&in, now);
 
 		records_in_time(b, now);
-		queue_put(r.queue, b, 0);
+		queue_put(shared.queue, b, 0);
 	}
-	queue_end(r.queue);
-	aggregator_run(&r);
-	if (r.shown.live_blocks != live_count(r.live) + 0 && r.shown.live_blocks > (1ull << 60))
+	queue_end(shared.queue);
+	aggregator_run(&a);
+	if (shared.shown.live_blocks != live_count(a.live) + 0 &&
+	    shared.shown.live_blocks > (1ull << 60))
 		abort();
-	release(&r);
+	release(&a, &shared);
 	free(journal);
 	free(block);
 	return 0;

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "record/aggregator.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include "lib/privileges.h"
+#include "record/carry_in.h"
+#include "record/events.h"
+#include "record/losses.h"
+#include "record/look.h"
+#include "record/periodic.h"
+#include "record/progress.h"
+
+/* Percent: 24 to 31 bytes per live block; 80 percent would cost a third of the speed */
+#define LIVE_LOAD   65
+#define STACKS_LOAD 60
+#define FLUSH_NS    1000000000ull
+/* Live table entries are prefetched in bursts: this many cache misses proceed in parallel, more
+ * would wait for each other. */
+#define BURST 4u
+#define MOVES 1024u /* events between two calls of aggregator_moves() */
+#define AHEAD 8u    /* distance from the current event to the first of a burst */
+
+int aggregator_init(struct aggregator *a, const struct recorder_config *config,
+		    const struct block_layout *layout, struct recorder_shared *shared)
+{
+	a->config = config;
+	a->layout = layout;
+	a->shared = shared;
+	a->process = event_process;
+	a->live = live_new(LIVE_LOAD);
+	a->stack_of_word = live_new(STACKS_LOAD);
+	a->slot = calloc(layout->nslots, sizeof(*a->slot));
+	if (!a->live || !a->stack_of_word || !a->slot)
+		return -ENOMEM;
+	return stacks_init(&a->stacks);
+}
+
+void aggregator_free(struct aggregator *a)
+{
+	piece_thread_free(&a->piece.closer);
+	live_free(a->live);
+	live_free(a->stack_of_word);
+	free(a->slot);
+	cull_free(a->cull);
+	origins_free(a->origins);
+	stacks_free(&a->stacks);
+	order_free(&a->order);
+}
+
+/* ---------------------------------------------------------------- a batch -- */
+
+/* Prefetches the live table entries of some events after @i. */
+static void prefetch(const struct aggregator *a, size_t i)
+{
+	const struct pending *e = a->order.events;
+	size_t end = i + AHEAD + BURST < a->order.n ? i + AHEAD + BURST : a->order.n;
+
+	for (i += AHEAD; i < end; i++)
+		live_prefetch(a->live,
+			      ((const struct mpr_free *)e[i].rec)->addr_hook & MPR_ADDR_MASK);
+}
+
+static void run_batch(struct aggregator *a, struct batch *b)
+{
+	struct clock clock;
+	size_t i;
+
+	for (uint32_t k = 0; k < b->nsegments; k++) {
+		struct slot_state *st = &a->slot[b->segment[k].slot];
+
+		if (!st->tid || b->after_loss)
+			st->tid = b->segment[k].tid;
+	}
+	a->losses.lost_other += order_take(&a->order, b, clock_ticks());
+	pthread_mutex_lock(&a->shared->clock_lock);
+	clock = a->shared->clock;
+	pthread_mutex_unlock(&a->shared->clock_lock);
+	a->tick_rate = (uint64_t)(1000 / clock.ns_per_tick) + 1;
+	for (i = 0; i < a->order.n && a->order.events[i].time <= b->until; i++) {
+		const struct pending *e = &a->order.events[i];
+
+		if (!(i % BURST))
+			prefetch(a, i);
+		if (!(i % MOVES))
+			aggregator_moves(a);
+		a->at = i;
+		if (e->slot != ORDER_TAKEN)
+			event_process(a, e, clock_ns(&clock, e->time));
+	}
+	order_keep(&a->order, i);
+}
+
+/* ---------------------------------------------------------------- the thread -- */
+
+/* Completes a flush: writes the file up to the barrier and wakes the waiting threads. */
+static void reach(struct aggregator *a, const struct batch *b, uint64_t now)
+{
+	struct mp_losses l;
+	struct recorder_boundary at = {.barrier = b->barrier,
+				       .events = a->now.events - a->piece.before.events};
+
+	at.time_ns = b->until == UINT64_MAX ? now : clock_ns(&a->shared->clock, b->until);
+	put_marks(a, at.time_ns);
+	at.time_ns -= at.time_ns < a->piece.base_ns ? at.time_ns : a->piece.base_ns;
+	release_culled(a, UINT64_MAX);
+	l = losses_now(a); /* includes the events just released */
+	mpf_put_losses(a->file, &l);
+	a->now.error = mpf_flush(a->file);
+	at.file_bytes = mpf_bytes(a->file);
+	pthread_mutex_lock(&a->shared->lock);
+	a->shared->boundary = at;
+	pthread_cond_broadcast(&a->shared->flushed);
+	pthread_mutex_unlock(&a->shared->lock);
+}
+
+/* Reads the target's state for the last time: later changes are not part of the recording. */
+static void last_look(struct aggregator *a)
+{
+	uint64_t now;
+
+	if (a->end_ns)
+		return;
+	now = clock_ns(&a->shared->clock, clock_ticks());
+	a->next_usage_ns = 0;
+	look_at_target(a, now);
+	a->end_ns = now;
+}
+
+void *aggregator_run(void *arg)
+{
+	struct aggregator *a = arg;
+	struct batch *b;
+
+	privileges_keep(PRIVILEGES_TARGET);
+	put_hooks_and_modules(a);
+	if (a->config->carry)
+		carry_in(a, a->config->carry);
+	if (a->config->info.what == MP_PAGE_FAULTS) /* initial memory use */
+		look_at_target(a, clock_ns(&a->shared->clock, clock_ticks()));
+	while ((b = queue_get(a->shared->queue))) {
+		uint64_t now;
+
+		run_batch(a, b);
+		if (__atomic_load_n(&a->shared->let_go, __ATOMIC_ACQUIRE))
+			last_look(a);
+		now = clock_ns(&a->shared->clock, clock_ticks());
+		if (now - a->last_flush_ns >= FLUSH_NS) {
+			a->last_flush_ns = now;
+			each_second(a, now);
+		}
+		now = a->end_ns ? a->end_ns : now;
+		put_marks(a, now);
+		progress_show(a, now);
+		if (b->barrier > a->shared->boundary.barrier)
+			reach(a, b, now);
+		piece_next(a, now);
+		aggregator_moves(a);
+		queue_done(a->shared->queue, b);
+		batch_free(b);
+	}
+	last_look(a);
+	put_marks(a, a->end_ns);
+	release_culled(a, UINT64_MAX);
+	each_second(a, a->end_ns);
+	progress_show(a, a->end_ns);
+	pthread_mutex_lock(&a->shared->lock);
+	a->shared->ended = true;
+	pthread_cond_broadcast(&a->shared->flushed);
+	pthread_mutex_unlock(&a->shared->lock);
+	return NULL;
+}

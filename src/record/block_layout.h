@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Where the rings and the stacks are in memprof's mapping of the session block.  Copied once from a
+ * trusted copy of the block's header, because the target can write to the block.  Constant while
+ * the recorder's threads run.
+ */
+#ifndef RECORD_BLOCK_LAYOUT_H
+#define RECORD_BLOCK_LAYOUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "formats/session.h"
+
+struct block_layout {
+	char *slots; /* the first slot */
+	uint32_t nslots;
+	uint64_t slot_stride, slot_ring, ring_size; /* bytes; slot_ring: offset in a slot */
+	const uint64_t *arena;			    /* the stacks that the agent interned */
+	uint64_t arena_words;
+	bool lossless;
+};
+
+/* Return: the shared part of slot @i.  The target can change its fields at any time. */
+static inline struct ss_thread *slot_at(const struct block_layout *l, uint32_t i)
+{
+	return (struct ss_thread *)(l->slots + i * l->slot_stride);
+}
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Maintains the live table and the sums of live memory. */
+#ifndef RECORD_BLOCKS_H
+#define RECORD_BLOCKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "formats/file.h"
+#include "lib/live.h"
+#include "record/origins.h"
+
+struct aggregator;
+struct slot_state;
+/* Adds (@sign 1) or subtracts (-1) a block from the sums of live memory. */
+void block_account(struct aggregator *a, const struct live_block *b, int sign);
+/* Adds a block to the live table; @old: as in live_put().  Return: 0 or -ENOMEM. */
+int block_put(struct aggregator *a, const struct live_block *b, const struct origin *origin,
+	      struct live_block *old);
+/* Removes a block from the live table.  @origin can be NULL; it is filled only if the recording is
+ * rotated.  Return: false if the block is not known. */
+bool block_take(struct aggregator *a, uint64_t addr, struct live_block *b, struct origin *origin);
+/* block_take() for a free or realloc by the program: an unknown block's allocation is searched for
+ * among slightly later records (overtaken.c). */
+bool block_end(struct aggregator *a, uint64_t addr, struct live_block *b, struct origin *origin);
+/* Adds the block of an allocation event to the live table. */
+void block_born(struct aggregator *a, const struct mp_event *ev);
+/* Accounts for a block whose address was allocated again: its free was lost. */
+void block_replaced(struct aggregator *a, const struct live_block *old);
+/* Processes the free of a block: removes it from the live table, or counts the free by why the
+ * block is not known.  Return: whether it was known. */
+bool block_gone(struct aggregator *a, uint64_t addr, bool own_free, struct live_block *b);
+/* Ends the thread's open realloc and removes its old block from the sums: the realloc finished, or
+ * its end will never be seen (lost, or the thread was killed inside). */
+void drop_realloc(struct aggregator *a, struct slot_state *st);
+
+#endif

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "record/events.h"
+
+#include <sys/mman.h>
+#include "record/aggregator.h"
+#include "record/blocks.h"
+#include "record/losses.h"
+#include "record/overtaken.h"
+#include "record/periodic.h"
+#include "record/stack_ids.h"
+
+static void fill_misc(struct mp_event *ev, uint16_t misc)
+{
+	uint32_t slack = misc >> MPR_SLACK_SHIFT;
+
+	ev->usable = slack == MPR_SLACK_UNKNOWN ? ev->size : ev->size + slack;
+	ev->flags =
+	    (misc & MPR_F_NON_MAIN ? EV_F_NON_MAIN : 0) | (misc & MPR_F_MMAPPED ? EV_F_MMAPPED : 0);
+}
+
+static void split(struct mp_event *ev, uint64_t addr_hook)
+{
+	ev->addr = addr_hook & MPR_ADDR_MASK;
+	ev->hook = (uint16_t)(addr_hook >> MPR_ADDR_BITS);
+}
+
+static void count_stack(struct aggregator *a, uint32_t id)
+{
+	a->losses.stacks_total++;
+	a->losses.stacks_complete += id && a->stacks.at[id].flags & SS_STACK_COMPLETE;
+}
+
+/* Counts an allocation that is left out.  If its address was live, that block must have been freed:
+ * the event becomes a free without a hook.  Return: whether there is such an event to write. */
+static bool leave_out(struct aggregator *a, struct mp_event *ev)
+{
+	struct live_block old;
+
+	a->losses.left_out_allocs++;
+	overtaken_free(a, ev->addr);
+	if (!block_take(a, ev->addr, &old, NULL))
+		return false;
+	block_replaced(a, &old);
+	ev->kind = EV_FREE;
+	ev->hook = UINT16_MAX;
+	return true;
+}
+
+/* Return: whether no allocator can have returned this block, so that the record is false. */
+static bool impossible(struct aggregator *a, const struct mp_event *ev)
+{
+	if (ev->addr && ev->size <= LIVE_MAX_SIZE)
+		return false;
+	a->losses.lost_other++;
+	return true;
+}
+
+static bool decode_alloc(struct aggregator *a, uint32_t slot, const struct mpr_header *h,
+			 struct mp_event *ev)
+{
+	const struct mpr_alloc *small = (const void *)h;
+	const struct mpr_alloc_big *big = (const void *)h;
+
+	ev->kind = EV_ALLOC;
+	split(ev, small->addr_hook);
+	if (aggregator_selects(a) && select_leaves_out(a, &a->slot[slot]))
+		return leave_out(a, ev);
+	ev->size = h->type == MPR_ALLOC ? small->size : big->size;
+	if (impossible(a, ev))
+		return false;
+	ev->stack = stack_id(a, slot, h->type == MPR_ALLOC ? small->stack : big->stack);
+	fill_misc(ev, h->misc);
+	count_stack(a, ev->stack);
+	a->now.allocs++;
+	a->now.allocated_bytes += ev->size;
+	block_born(a, ev);
+	return true;
+}
+
+static bool decode_free(struct aggregator *a, uint32_t slot, const struct mpr_free *f,
+			struct mp_event *ev)
+{
+	bool own_free = f->h.misc & MPR_F_OWN_FREE;
+	struct live_block b;
+
+	ev->kind = EV_FREE;
+	split(ev, f->addr_hook);
+	ev->flags = own_free ? EV_F_OWN_FREE : 0;
+	if (f->h.type == MPR_FREE_STACK)
+		ev->stack = stack_id(a, slot, ((const struct mpr_free_stack *)f)->stack);
+	if (ev->stack)
+		ev->flags |= EV_F_STACK;
+	/* Written now, it would be the free of the new block */
+	if (own_free && overtaken_by_alloc(a, ev->addr))
+		return false;
+	if (block_gone(a, ev->addr, own_free, &b)) {
+		block_account(a, &b, -1);
+		a->now.frees++;
+		return true;
+	}
+	return !aggregator_selects(a);
+}
+
+static bool decode_realloc_begin(struct aggregator *a, uint32_t slot, const struct mpr_free *f,
+				 struct mp_event *ev)
+{
+	struct slot_state *st = &a->slot[slot];
+
+	ev->kind = EV_REALLOC_BEGIN;
+	split(ev, f->addr_hook);
+	drop_realloc(a, st);
+	st->in_realloc = true;
+	st->realloc_known = block_end(a, ev->addr, &st->realloc_block, &st->realloc_origin);
+	if (st->realloc_known)
+		return true;
+	if (aggregator_selects(a) && select_leaves_out(a, st)) {
+		a->losses.left_out_allocs++;
+		st->in_realloc = false;
+		return false;
+	}
+	a->losses.foreign_reallocs++;
+	return true;
+}
+
+static bool decode_realloc_end(struct aggregator *a, uint32_t slot, const struct mpr_realloc *e,
+			       struct mp_event *ev)
+{
+	struct slot_state *st = &a->slot[slot];
+	struct live_block old;
+
+	ev->kind = EV_REALLOC_END;
+	split(ev, e->addr_hook);
+	ev->old_addr = e->old_addr & MPR_ADDR_MASK;
+	ev->size = ev->usable = e->size;
+	if (!st->in_realloc)
+		return false; /* its beginning was lost and counted, or left out */
+	if (!ev->addr && !e->freed) {
+		st->in_realloc = false;
+		if (st->realloc_known)
+			block_put(a, &st->realloc_block, &st->realloc_origin, &old);
+		return true;
+	}
+	drop_realloc(a, st);
+	if (e->freed)
+		ev->flags = EV_F_FREED;
+	if (ev->addr && impossible(a, ev))
+		return false;
+	if (ev->addr) {
+		ev->stack = stack_id(a, slot, e->stack);
+		fill_misc(ev, e->h.misc);
+		count_stack(a, ev->stack);
+		a->now.allocs++;
+		a->now.allocated_bytes += ev->size;
+		block_born(a, ev);
+	}
+	return true;
+}
+
+/* Counts memory that the program maps for itself: anonymous and writable, so not address space
+ * that is only reserved. */
+static void count_map(struct aggregator *a, const struct mp_event *ev)
+{
+	struct stack *s = &a->stacks.at[ev->stack];
+
+	if (ev->kind != EV_MAP || ev->flags & EV_F_INNER || !(ev->mapflags & MAP_ANONYMOUS) ||
+	    !(ev->prot & PROT_WRITE))
+		return;
+	s->mapped_bytes += ev->size;
+	s->mappings++;
+	a->now.mapped_bytes += ev->size;
+	a->now.mappings++;
+}
+
+static bool decode_map(struct aggregator *a, uint32_t slot, const struct mpr_map *m,
+		       struct mp_event *ev)
+{
+	static const uint8_t kind[] = {
+	    [MPR_MAP - MPR_MAP] = EV_MAP,
+	    [MPR_UNMAP - MPR_MAP] = EV_UNMAP,
+	    [MPR_UNMAP_FAILED - MPR_MAP] = EV_UNMAP_FAILED,
+	    [MPR_REMAP_BEGIN - MPR_MAP] = EV_REMAP_BEGIN,
+	    [MPR_REMAP_END - MPR_MAP] = EV_REMAP_END,
+	};
+
+	if (aggregator_selects(a) && select_leaves_out(a, &a->slot[slot]))
+		return false;
+	ev->kind = kind[m->h.type - MPR_MAP];
+	split(ev, m->addr_hook);
+	ev->size = ev->usable = m->length;
+	ev->old_addr = m->old_addr & MPR_ADDR_MASK;
+	ev->prot = m->prot;
+	ev->mapflags = m->flags;
+	ev->fd = m->fd;
+	ev->stack = stack_id(a, slot, m->stack);
+	if (m->h.misc & MPR_F_INNER || (ev->stack && a->stacks.at[ev->stack].inner))
+		ev->flags |= EV_F_INNER;
+	count_map(a, ev);
+	return true;
+}
+
+/* Pages count as live for ever, since their removal is not observed. */
+static bool decode_fault(struct aggregator *a, uint32_t slot, const struct mpr_fault *f,
+			 struct mp_event *ev)
+{
+	struct stack *s;
+
+	if (aggregator_selects(a) && select_leaves_out(a, &a->slot[slot])) {
+		a->losses.left_out_allocs++;
+		return false;
+	}
+	ev->kind = EV_FAULT;
+	ev->hook = UINT16_MAX;
+	ev->addr = f->addr;
+	ev->size = ev->usable = f->page;
+	ev->flags = (f->h.misc & MPR_F_MAJOR ? EV_F_MAJOR : 0) |
+		    (f->h.misc & MPR_F_NO_SIZE ? EV_F_NO_SIZE : 0);
+	ev->stack = stack_id(a, slot, f->stack);
+	count_stack(a, ev->stack);
+	s = &a->stacks.at[ev->stack];
+	s->live_bytes += f->page;
+	s->live_blocks++;
+	a->now.allocs++;
+	a->now.allocated_bytes += f->page;
+	return true;
+}
+
+void event_process(struct aggregator *a, const struct pending *p, uint64_t ns)
+{
+	const struct mpr_header *h = (const void *)p->rec;
+	struct mp_event ev = {.time_ns = ns, .tid = a->slot[p->slot].tid, .fd = -1};
+	const struct mpr_mallopt *opt;
+	bool put = false;
+
+	a->last_ns = ns;
+	a->replaced = false;
+	a->at_slot = p->slot;
+	losses_see(&a->losses, h->type);
+	switch (h->type) {
+	case MPR_ALLOC:
+	case MPR_ALLOC_BIG:
+		put = decode_alloc(a, p->slot, h, &ev);
+		break;
+	case MPR_FREE:
+	case MPR_FREE_STACK:
+		put = decode_free(a, p->slot, (const void *)h, &ev);
+		break;
+	case MPR_REALLOC_BEGIN:
+		put = decode_realloc_begin(a, p->slot, (const void *)h, &ev);
+		break;
+	case MPR_REALLOC_END:
+		put = decode_realloc_end(a, p->slot, (const void *)h, &ev);
+		break;
+	case MPR_MALLOPT:
+		opt = (const void *)h;
+		ev.kind = EV_MALLOPT;
+		ev.size = (uint64_t)(int64_t)opt->param;
+		ev.usable = (uint64_t)(int64_t)opt->value;
+		ev.fd = opt->result;
+		ev.stack = stack_id(a, p->slot, opt->stack);
+		put = true;
+		break;
+	case MPR_FAULT:
+		put = decode_fault(a, p->slot, (const void *)h, &ev);
+		break;
+	case MPR_RAW_STACK:
+		stack_take_raw(a, p->slot, (const void *)h);
+		return;
+	case MPR_THREAD:
+		drop_realloc(a, &a->slot[p->slot]);
+		a->slot[p->slot].tid = ((const struct mpr_thread *)h)->tid;
+		return;
+	default:
+		put = decode_map(a, p->slot, (const void *)h, &ev);
+	}
+	if (put) {
+		/* The name of a hook must be in the file before its first event. */
+		if (ev.hook >= a->hooks_written && ev.hook != UINT16_MAX)
+			put_hooks_and_modules(a);
+		a->now.events++;
+		a->now.error =
+		    a->cull ? cull_put(a->cull, &ev, a->replaced) : mpf_put_event(a->file, &ev);
+	}
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What the aggregator writes beside events: hooks, modules, marks, what culling held back, and once
+ * a second the target's state and the losses. */
+#ifndef RECORD_PERIODIC_H
+#define RECORD_PERIODIC_H
+
+#include <stdint.h>
+
+struct aggregator;
+/* Writes the hooks and modules that are not in the file yet. */
+void put_hooks_and_modules(struct aggregator *a);
+/* Writes the marks that were set since the last call, with the time @now (ns since the start). */
+void put_marks(struct aggregator *a, uint64_t now);
+/* Writes the events that culling holds back and that are old enough at @upto (UINT64_MAX: all),
+ * and the sums of the culled blocks. */
+void release_culled(struct aggregator *a, uint64_t upto);
+/* Calibrates the clock, writes hooks, modules, the target's state and the losses, and flushes the
+ * file. */
+void each_second(struct aggregator *a, uint64_t now);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "record/piece_thread.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/err.h"
+#include "lib/privileges.h"
+
+static int finish(const struct recorder_config *c, struct piece_end *e)
+{
+	if (e->pc)
+		c->rotation.ending.symbolize(c->ctx, e->file, e->pc, e->n);
+	free(e->pc);
+	mpf_put_losses(e->file, &e->losses);
+	mpf_put_finish(e->file, &e->finish);
+	return mpf_close(e->file);
+}
+
+static void work(struct piece_thread *t, enum piece_job job)
+{
+	struct mp_err err = {0};
+	int ret;
+
+	if (job == PIECE_CREATE) {
+		t->created = NULL;
+		t->create_error = mpf_create(t->path, &t->info, &t->created, &err);
+		return;
+	}
+	ret = finish(t->config, &t->end);
+	if (ret && !t->error)
+		t->error = ret;
+}
+
+static void *close_pieces(void *arg)
+{
+	struct piece_thread *t = arg;
+	enum piece_job job;
+
+	privileges_keep(PRIVILEGES_FILES);
+	do {
+		pthread_mutex_lock(&t->lock);
+		while (t->job == PIECE_NOTHING)
+			pthread_cond_wait(&t->changed, &t->lock);
+		job = t->job;
+		pthread_mutex_unlock(&t->lock);
+		if (job != PIECE_QUIT)
+			work(t, job);
+		pthread_mutex_lock(&t->lock);
+		t->job = PIECE_NOTHING;
+		pthread_cond_broadcast(&t->changed);
+		pthread_mutex_unlock(&t->lock);
+	} while (job != PIECE_QUIT);
+	return NULL;
+}
+
+void piece_thread_give(struct piece_thread *t, enum piece_job job)
+{
+	pthread_mutex_lock(&t->lock);
+	t->job = job;
+	pthread_cond_broadcast(&t->changed);
+	pthread_mutex_unlock(&t->lock);
+}
+
+void piece_thread_wait(struct piece_thread *t)
+{
+	pthread_mutex_lock(&t->lock);
+	while (t->job != PIECE_NOTHING)
+		pthread_cond_wait(&t->changed, &t->lock);
+	pthread_mutex_unlock(&t->lock);
+}
+
+bool piece_thread_is_busy(struct piece_thread *t)
+{
+	bool busy;
+
+	pthread_mutex_lock(&t->lock);
+	busy = t->job != PIECE_NOTHING;
+	pthread_mutex_unlock(&t->lock);
+	return busy;
+}
+
+int piece_thread_start(struct piece_thread *t, const struct recorder_config *config)
+{
+	t->config = config;
+	t->text[0] = strdup(config->info.executable);
+	t->text[1] = strdup(config->info.cmdline);
+	t->text[2] = strdup(config->info.memprof_version);
+	if (!t->text[0] || !t->text[1] || !t->text[2])
+		return -ENOMEM;
+	pthread_mutex_init(&t->lock, NULL);
+	pthread_cond_init(&t->changed, NULL);
+	t->runs = !pthread_create(&t->thread, NULL, close_pieces, t);
+	return t->runs ? 0 : -EAGAIN;
+}
+
+int piece_thread_stop(struct piece_thread *t)
+{
+	if (!t->runs)
+		return 0;
+	piece_thread_wait(t);
+	piece_thread_give(t, PIECE_QUIT);
+	pthread_join(t->thread, NULL);
+	pthread_mutex_destroy(&t->lock);
+	pthread_cond_destroy(&t->changed);
+	t->runs = false;
+	return t->error;
+}
+
+void piece_thread_free(struct piece_thread *t)
+{
+	piece_thread_stop(t);
+	for (int i = 0; i < 3; i++)
+		free(t->text[i]);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "record/stack_ids.h"
+
+#include <string.h>
+#include "inject/block/dumped.h"
+#include "inject/session.h"
+#include "lib/deadline.h"
+#include "record/aggregator.h"
+#include "record/by_fp.h"
+
+/* Return: whether a caller in the stack is a hooked allocator function: then the allocator made
+ * the mapping for itself. */
+static bool inside_allocator(const struct ss_journal *j, const uint64_t *pc, uint32_t n)
+{
+	uint32_t hooks = __atomic_load_n(&j->nhooks, __ATOMIC_ACQUIRE);
+
+	for (uint32_t i = 1; i < n; i++) {
+		uint64_t at = pc[i] & ~SS_PC_EXACT;
+
+		for (uint32_t k = 0; k < hooks; k++) {
+			uint32_t kind;
+
+			if (session_hook_spans(&j->hook[k], at, &kind) && kind < SS_HOOK_MMAP)
+				return true;
+		}
+	}
+	return false;
+}
+
+uint32_t stack_add(struct aggregator *a, const uint64_t *pc, uint32_t n, uint32_t flags)
+{
+	uint32_t id, all = n;
+	bool fresh;
+
+	if (a->config->max_depth && n > a->config->max_depth) {
+		n = a->config->max_depth;
+		flags |= SS_STACK_CUT;
+	}
+	id = stacks_intern(&a->stacks, pc, n, flags, &fresh);
+	if (fresh) {
+		a->stacks.at[id].inner = inside_allocator(a->config->journal, pc, all);
+		a->now.stacks++;
+	}
+	return stack_use(a, id);
+}
+
+uint32_t stack_use(struct aggregator *a, uint32_t id)
+{
+	struct stack *s = &a->stacks.at[id];
+	uint64_t pc[SS_MAX_FRAMES];
+
+	if (id && s->piece != a->piece.number + 1) {
+		s->piece = a->piece.number + 1;
+		stacks_pcs(&a->stacks, id, pc);
+		a->now.error = mpf_put_stack(a->file, id, s->flags, pc, s->n);
+	}
+	return id;
+}
+
+uint32_t stack_id(struct aggregator *a, uint32_t slot, uint32_t agent_id)
+{
+	struct live_block known = {.addr = (uint64_t)agent_id << 4, .size = 1}, old;
+	uint64_t pc[SS_MAX_FRAMES];
+	const struct ss_stack *s;
+	uint32_t n, flags;
+
+	if (agent_id == MPR_STACK_NONE)
+		return 0;
+	if (agent_id & MPR_STACK_RAW) {
+		struct slot_state *st = &a->slot[slot];
+
+		return st->raw_sequence == (agent_id & ~MPR_STACK_RAW) ? stack_use(a, st->raw_stack)
+								       : 0;
+	}
+	if (agent_id >= a->layout->arena_words)
+		return 0;
+	if (live_find(a->stack_of_word, known.addr, &known))
+		return stack_use(a, known.stack);
+	s = (const struct ss_stack *)(a->layout->arena + agent_id);
+	n = s->n;
+	flags = s->flags;
+	if (n > SS_MAX_FRAMES || agent_id + 1ull + n > a->layout->arena_words)
+		return 0;
+	memcpy(pc, s->pc, n * sizeof(*pc)); /* copied once: the target could change it */
+	n = stack_by_fp(a->config, pc, n, &flags);
+	known.stack = stack_add(a, pc, n, flags);
+	if (known.stack && live_put(a->stack_of_word, &known, &old))
+		a->losses.stacks_full++;
+	return known.stack;
+}
+
+/* Looks for new unwind tables after meeting code without one.  This is slow, and code that never
+ * gets a table is met again and again, so at most a tenth of the time is spent on it. */
+static bool code_changed(struct aggregator *a)
+{
+	uint64_t start = mono_ns(), end;
+	bool changed;
+
+	if (start < a->next_code_ns)
+		return false;
+	changed = a->config->code_changed(a->config->ctx);
+	end = mono_ns();
+	a->next_code_ns = end + 9 * (end - start);
+	return changed;
+}
+
+void stack_take_raw(struct aggregator *a, uint32_t slot, const struct mpr_raw_stack *raw)
+{
+	struct dumped d = {.arch = arch_native(),
+			   .valid = (uint32_t)raw->reg_valid,
+			   .stack = (const uint8_t *)(raw + 1),
+			   .stack_bytes = raw->bytes};
+	uint64_t pc[SS_MAX_FRAMES];
+	uint32_t n, flags;
+	bool unknown;
+
+	if (raw->bytes > raw->h.size - sizeof(*raw))
+		return;
+	memcpy(d.regs, raw->regs, sizeof(d.regs));
+	n = dumped_unwind(a->config->block, a->config->block_length, &d, pc, SS_MAX_FRAMES, &flags,
+			  &unknown);
+	if (unknown && code_changed(a))
+		n = dumped_unwind(a->config->block, a->config->block_length, &d, pc, SS_MAX_FRAMES,
+				  &flags, &unknown);
+	n = stack_by_fp(a->config, pc, n, &flags);
+	a->slot[slot].raw_sequence = raw->sequence;
+	a->slot[slot].raw_stack = stack_add(a, pc, n, flags);
+	aggregator_moves(a);
+}
