@@ -4,7 +4,7 @@
 
 #include "arch/arm/arm.h"
 
-/* struct arch, frame_insn; @mode 1: Thumb. */
+/* arch.unwind.frame_insn; @mode 1: Thumb. */
 bool arm_frame_insn(const struct arch *arch, const uint8_t *code, size_t size, uint64_t addr,
 		    uint8_t mode, struct arch_frame_insn *insn);
 /* frame_t32.c: arm_frame_insn() for Thumb instructions of 16 and 32 bits; @low is the second

@@ -4,7 +4,7 @@
 
 #include "arch/arch.h"
 
-/* struct arch, frame_insn, for both byte orders. */
+/* arch.unwind.frame_insn, for both byte orders. */
 bool mips_frame_insn(const struct arch *arch, const uint8_t *code, size_t size, uint64_t addr,
 		     uint8_t mode, struct arch_frame_insn *insn);
 

@@ -143,13 +143,15 @@ static uint64_t slot_between(struct batch *b, const struct maps *maps, uint64_t 
 static uint64_t find_slot(struct batch *b, const struct maps *maps, uint64_t addr)
 {
 	const struct arch *arch = b->s->t->arch;
-	uint64_t region = addr & ~(arch->region - 1), at = 0;
+	uint64_t region = addr & ~(arch->patch.region - 1), at = 0;
 
-	if (arch->region)
-		at = slot_between(b, maps, region, region + arch->region, arch->region);
+	if (arch->patch.region)
+		at = slot_between(b, maps, region, region + arch->patch.region, arch->patch.region);
 	if (!at)
-		at = slot_between(b, maps, addr, addr, arch->reach);
-	return at || !arch->far_reach ? at : slot_between(b, maps, addr, addr, arch->far_reach);
+		at = slot_between(b, maps, addr, addr, arch->patch.reach);
+	return at || !arch->patch.far_reach
+		   ? at
+		   : slot_between(b, maps, addr, addr, arch->patch.far_reach);
 }
 
 static bool page_is_file(pid_t pid, uint64_t addr)
@@ -206,8 +208,9 @@ static void build_slot(const struct batch *b, const struct planned_hook *h, stru
 				 s->plan.hooks.at[h->sibling].code_bits;
 	memset(w->slot, 0xcc, sizeof(w->slot));
 	memcpy(w->slot, &d, sizeof(d));
-	s->t->arch->encode_slot(w->slot + SLOT_ENTRY, (jh->slot_addr + SLOT_ENTRY) | h->code_bits,
-				jh->slot_addr, entry);
+	s->t->arch->patch.encode_slot(w->slot + SLOT_ENTRY,
+				      (jh->slot_addr + SLOT_ENTRY) | h->code_bits, jh->slot_addr,
+				      entry);
 	memcpy(w->slot + SLOT_RELOCATED, w->patch.relocated, w->patch.relocated_length);
 }
 
@@ -277,7 +280,7 @@ static int plan_one(struct batch *b, const struct maps *maps, struct mp_err *err
 	jh->slot_addr = find_slot(b, maps, h->addr);
 	refusal = ARCH_REFUSE_REACH;
 	if (jh->slot_addr)
-		refusal = s->t->arch->plan_patch(code, size, h->addr | h->code_bits,
+		refusal = s->t->arch->patch.plan(code, size, h->addr | h->code_bits,
 						 jh->slot_addr + SLOT_ENTRY,
 						 jh->slot_addr + SLOT_RELOCATED, &w->patch);
 	sequence = refusal == ARCH_OK ? in_sequence(s->t, h, &w->patch) : 0;
@@ -422,14 +425,14 @@ static int move_pc(struct target *t, struct thread *th, const struct ss_journal_
 
 	if (thread_get_regs(t, th))
 		return 0; /* waits in vfork, which is not an allocator function */
-	pc = t->arch->get_pc(&th->regs);
+	pc = t->arch->regs.get_pc(&th->regs);
 	if (pc <= h->addr || pc >= h->addr + h->length)
 		return 0;
 	for (uint32_t i = 0; i < h->insns; i++) {
 		if (pc != h->addr + h->old_off[i])
 			continue;
 		regs = th->regs;
-		t->arch->set_pc(&regs, h->relocated_addr + h->new_off[i]);
+		t->arch->regs.set_pc(&regs, h->relocated_addr + h->new_off[i]);
 		return thread_put_regs(t, th, &regs);
 	}
 	return 0;
@@ -444,7 +447,7 @@ static bool cannot_move(const struct arch *arch, const struct ss_journal_hook *h
 		if (pc == h->addr + h->old_off[i])
 			return false;
 	}
-	return arch->groups;
+	return arch->patch.groups;
 }
 
 static bool pc_in_group(const struct batch *b, struct thread *th)
@@ -455,7 +458,7 @@ static bool pc_in_group(const struct batch *b, struct thread *th)
 	if (thread_get_regs(b->s->t, th))
 		return false;
 	for (uint32_t i = 0; i < b->n && !badly; i++)
-		badly = cannot_move(arch, &b->work[i].hook, arch->get_pc(&th->regs));
+		badly = cannot_move(arch, &b->work[i].hook, arch->regs.get_pc(&th->regs));
 	return badly;
 }
 
