@@ -17,8 +17,8 @@
  *
  * A forked child never gets here: its gate page is zero (MADV_WIPEONFORK).
  *
- * Names that more than one file of the agent uses begin with ag_ or AG_, so that a reader sees which
- * code runs in the target.
+ * Names that more than one file of the agent uses begin with ag_ or AG_, so that a reader sees
+ * which code runs in the target.
  */
 #ifndef AGENT_AGENT_H
 #define AGENT_AGENT_H
@@ -29,6 +29,7 @@
 #include "formats/session.h"
 #include "unwind/rule.h"
 #include "unwind/step.h"
+/* What each of these defines: doc/recipes/architecture.md. */
 #if defined(__x86_64__)
 #include "arch/x86_64/agent-arch.h"
 #elif defined(__aarch64__)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The list of architectures. */
 #include "arch/arch.h"
 
 static const struct arch *const all[] = {&arch_x86_64, &arch_aarch64, &arch_arm, &arch_mips64,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* General registers as in NT_PRSTATUS: struct user_pt_regs, uapi asm/ptrace.h. */
+/* struct arch of AArch64, and its functions on general registers as in NT_PRSTATUS: struct
+ * user_pt_regs, uapi asm/ptrace.h. */
 #include <errno.h>
 #include <string.h>
 #include "arch/aarch64/aarch64.h"

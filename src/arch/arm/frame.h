@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What A32 and Thumb instructions do to the frame of their function. */
 #ifndef ARCH_ARM_FRAME_H
 #define ARCH_ARM_FRAME_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* General registers as in NT_PRSTATUS: r0 to r15, cpsr, ORIG_r0 (asm/ptrace.h). */
+/* struct arch of ARM, and its functions on general registers as in NT_PRSTATUS: r0 to r15, cpsr,
+ * ORIG_r0 (asm/ptrace.h). */
 #include <errno.h>
 #include "arch/arm/arm.h"
 #include "arch/arm/frame.h"

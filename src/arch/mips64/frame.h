@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What MIPS64 instructions do to the frame of their function. */
 #ifndef ARCH_MIPS64_FRAME_H
 #define ARCH_MIPS64_FRAME_H
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * General registers as in NT_PRSTATUS (arch/mips/kernel/ptrace.c, mips_dump_regs64), and two words
- * of the kernel's register state that are not in it: the number of the call that a stopped thread
- * must restart is in the place of $0, its $a3 in that of $k0 (arch/mips/kernel/signal.c,
- * do_signal).  A call that is to be restarted has its error number, positive, in $v0; the kernel
- * examines it when the thread resumes.
+ * struct arch of MIPS64 in both byte orders, and its functions on registers.  These are the general
+ * registers as in NT_PRSTATUS (arch/mips/kernel/ptrace.c, mips_dump_regs64), and two words of the
+ * kernel's register state that are not in it: the number of the call that a stopped thread must
+ * restart is in the place of $0, its $a3 in that of $k0 (arch/mips/kernel/signal.c, do_signal).  A
+ * call that is to be restarted has its error number, positive, in $v0; the kernel examines it when
+ * the thread resumes.
  */
 #include <string.h>
 #include "arch/mips64/frame.h"

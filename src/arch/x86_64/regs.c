@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* General registers as in NT_PRSTATUS. */
+/* struct arch of x86-64, and its functions on general registers as in NT_PRSTATUS. */
 #include <errno.h>
 #include <string.h>
 #include "arch/x86_64/x86_64.h"
