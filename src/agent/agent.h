@@ -16,6 +16,9 @@
  * - everything is re-entrant: a signal can come between any two instructions and call a hook.
  *
  * A forked child never gets here: its gate page is zero (MADV_WIPEONFORK).
+ *
+ * Names that more than one file of the agent uses begin with ag_ or AG_, so that a reader sees
+ * which code runs in the target.
  */
 #ifndef AGENT_AGENT_H
 #define AGENT_AGENT_H
@@ -26,6 +29,7 @@
 #include "formats/session.h"
 #include "unwind/rule.h"
 #include "unwind/step.h"
+/* What each of these defines: doc/recipes/architecture.md. */
 #if defined(__x86_64__)
 #include "arch/x86_64/agent-arch.h"
 #elif defined(__aarch64__)
@@ -39,12 +43,12 @@
 /* A word of the stack. */
 typedef uintptr_t ag_word_t;
 
-static inline ag_word_t word_at(uint64_t addr)
+static inline ag_word_t ag_word_at(uint64_t addr)
 {
 	return *(const ag_word_t *)(uintptr_t)addr;
 }
 
-#define PAGE	    4096ull
+#define AG_PAGE	    4096ull
 #define AG_LEVELS   3	     /* hooks active at once in one thread, in signal handlers */
 #define AG_WALKS    64	     /* cached walks per thread ... */
 #define AG_WAYS	    4	     /* ... and per set of the cache */
@@ -134,43 +138,43 @@ extern struct ss_account ag_accounts[] __attribute__((visibility("hidden")));
 #define AG_OWN(symbol) (&(symbol))
 #endif
 
-static inline struct ss_control *control(void)
+static inline struct ss_control *ag_control(void)
 {
 	return (struct ss_control *)(uintptr_t)AG_OWN(ag_gate)->session_addr;
 }
 
-static inline void *at_offset(struct ss_control *c, uint64_t offset)
+static inline void *ag_at_offset(struct ss_control *c, uint64_t offset)
 {
 	return (char *)c + offset;
 }
 
-static inline struct ss_local *local_of(uint64_t tp)
+static inline struct ss_local *ag_local_of(uint64_t tp)
 {
 	return *AG_OWN(ag_locals) + (uint32_t)(tp * SS_LOCAL_HASH >> 30) % SS_LOCALS;
 }
 
 /* The index is in shared memory, which can be corrupt: the mask keeps the account inside the
  * private mapping. */
-static inline struct ss_account *account_of(const struct ag_thread *t)
+static inline struct ss_account *ag_account_of(const struct ag_thread *t)
 {
 	return (struct ss_account *)AG_OWN(ag_accounts) +
 	       (t->s.account & AG_OWN(ag_gate)->account_mask);
 }
 
 /* slot.c: finds or claims the thread's slot, and initializes it for a new thread. */
-struct ag_thread *thread_slot_find(struct ss_control *c, uint64_t tp);
+struct ag_thread *ag_thread_slot_find(struct ss_control *c, uint64_t tp);
 
 /* Return: the calling thread's slot, or NULL if there is none left; the event is counted as lost.
  * A new thread can have the control block of a dead one, so the thread id is compared. */
-static inline struct ag_thread *thread_slot(struct ss_control *c)
+static inline struct ag_thread *ag_thread_slot(struct ss_control *c)
 {
-	uint64_t tp = thread_pointer();
-	struct ag_thread *t = (struct ag_thread *)(uintptr_t)local_of(tp)->slot_addr;
+	uint64_t tp = ag_thread_pointer();
+	struct ag_thread *t = (struct ag_thread *)(uintptr_t)ag_local_of(tp)->slot_addr;
 
 	if (likely(t && t->s.tp == tp && c->tid_known &&
 		   *(const uint32_t *)(uintptr_t)(tp + c->tid_offset) == t->s.tid))
 		return t;
-	return thread_slot_find(c, tp);
+	return ag_thread_slot_find(c, tp);
 }
 
 /* A hooked call that is being handled. */
@@ -190,19 +194,19 @@ enum ag_nesting {
 	AG_FROM_SIGNAL, /* made by a signal handler that interrupted the hook: a separate event */
 	AG_FRESH,	/* the earlier hook was left by longjmp: not nested */
 };
-enum ag_nesting stack_nesting(const struct ag_call *call);
+enum ag_nesting ag_stack_nesting(const struct ag_call *call);
 
 /* stack.c: a hook returns; removes its frame if it is listed as left (struct ss_account). */
-void stack_frame_returned(const struct ag_call *call);
+void ag_stack_frame_returned(const struct ag_call *call);
 
 /* Every page of the main thread's stack from @sp to its end is mapped. */
-static inline bool on_main_stack(const struct ss_control *c, uint64_t sp)
+static inline bool ag_on_main_stack(const struct ss_control *c, uint64_t sp)
 {
 	return sp >= c->main_stack_low && sp < c->main_stack_high;
 }
 
 /* readable.c: Return: an address at or above the end of the memory of the stack that contains
  * @sp. */
-uint64_t stack_limit(const struct ss_control *c, const struct ag_thread *t, uint64_t sp);
+uint64_t ag_stack_limit(const struct ss_control *c, const struct ag_thread *t, uint64_t sp);
 
 #endif

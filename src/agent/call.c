@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "agent/call.h"
 
-bool begin_nested(struct ag_call *call, bool inner_too)
+bool ag_begin_nested(struct ag_call *call, bool inner_too)
 {
 	struct ag_thread *t = call->t;
 	enum ag_nesting nesting;
 
 	if (call->level >= AG_LEVELS)
 		return false;
-	nesting = stack_nesting(call);
+	nesting = ag_stack_nesting(call);
 	if (nesting == AG_INNER && !inner_too)
 		return false;
 	call->inner = nesting == AG_INNER;
@@ -30,41 +30,42 @@ static uint32_t copy_stack(const struct ag_call *call, uint64_t at, uint64_t sp,
 {
 	long copied = -1;
 
-	if (!on_main_stack(call->c, sp)) {
+	if (!ag_on_main_stack(call->c, sp)) {
 		if (call->c->may_syscall & SS_MAY_COPY)
-			copied = ring_copy(call->c, call->t, at, sp, bytes);
+			copied = ag_ring_copy(call->c, call->t, at, sp, bytes);
 		if (copied > 0)
 			return (uint32_t)copied & ~7u;
-		if (bytes > PAGE - sp % PAGE)
-			bytes = (uint32_t)(PAGE - sp % PAGE);
+		if (bytes > AG_PAGE - sp % AG_PAGE)
+			bytes = (uint32_t)(AG_PAGE - sp % AG_PAGE);
 	}
 	bytes &= ~7u;
-	ring_write(call->c, call->t, at, (const uint64_t *)(uintptr_t)sp, bytes / 8);
+	ag_ring_write(call->c, call->t, at, (const uint64_t *)(uintptr_t)sp, bytes / 8);
 	return bytes;
 }
 
-uint32_t put_raw_stack(const struct ag_call *call, uint64_t now)
+uint32_t ag_put_raw_stack(const struct ag_call *call, uint64_t now)
 {
 	struct ag_thread *t = call->t;
 	struct mpr_raw_stack rec;
 	struct uw_state *s = &t->state[call->level][0];
-	uint64_t position, sp = frame_sp(call->f), room = stack_limit(call->c, t, sp) - sp;
-	uint32_t most = room < RING_COPY_MAX ? (uint32_t)room : RING_COPY_MAX;
+	uint64_t position, sp = ag_frame_sp(call->f), room = ag_stack_limit(call->c, t, sp) - sp;
+	uint32_t most = room < AG_RING_COPY_MAX ? (uint32_t)room : AG_RING_COPY_MAX;
 
-	frame_state(call->f, call->f->desc->function_addr, s);
+	ag_frame_state(call->f, call->f->desc->function_addr, s);
 	rec.time = now;
 	rec.sequence = ++t->s.raw_sequence & ~MPR_STACK_RAW;
 	rec.reg_valid = s->valid;
 	for (uint32_t i = 0; i < UW_MAX_REGS; i++)
 		rec.regs[i] = s->valid >> i & 1 ? s->reg[i] : 0;
 	/* Repeated if a signal handler has written its own records in the meantime. */
-	for (int i = 0; i < RING_TRIES; i++) {
-		if (!ring_at(call->c, t, sizeof(rec) + most, ring_limit(call->c, false), &position))
+	for (int i = 0; i < AG_RING_TRIES; i++) {
+		if (!ag_ring_at(call->c, t, sizeof(rec) + most, ag_ring_limit(call->c, false),
+				&position))
 			break;
 		rec.bytes = copy_stack(call, position + sizeof(rec), sp, most);
 		rec.h = (struct mpr_header){MPR_RAW_STACK, 0, (uint16_t)(sizeof(rec) + rec.bytes)};
-		ring_write(call->c, t, position, (uint64_t *)&rec, sizeof(rec) / 8);
-		if (ring_publish(call->c, t, position, rec.h.size)) {
+		ag_ring_write(call->c, t, position, (uint64_t *)&rec, sizeof(rec) / 8);
+		if (ag_ring_publish(call->c, t, position, rec.h.size)) {
 			t->s.written[MPR_LOST_OTHER]++;
 			return rec.sequence | MPR_STACK_RAW;
 		}
@@ -72,51 +73,51 @@ uint32_t put_raw_stack(const struct ag_call *call, uint64_t now)
 	return MPR_STACK_NONE;
 }
 
-bool put_alloc_big(const struct ag_call *call, uint64_t now, uint64_t block, uint64_t size,
-		   uint32_t stack, uint16_t misc)
+bool ag_put_alloc_big(const struct ag_call *call, uint64_t now, uint64_t block, uint64_t size,
+		      uint32_t stack, uint16_t misc)
 {
 	struct mpr_alloc_big rec = {{MPR_ALLOC_BIG, misc, sizeof(rec)},
 				    now,
-				    addr_hook(call->f->desc, block),
+				    ag_addr_hook(call->f->desc, block),
 				    size,
 				    stack,
 				    0};
 
-	if (ring_put(call->c, call->t, &rec, ring_limit(call->c, false)))
+	if (ag_ring_put(call->c, call->t, &rec, ag_ring_limit(call->c, false)))
 		return true;
-	lost(call, MPR_LOST_ALLOC, size);
+	ag_lost(call, MPR_LOST_ALLOC, size);
 	return false;
 }
 
-void put_realloc_end(const struct ag_call *call, uint64_t old, uint64_t block, uint64_t size,
-		     bool released)
+void ag_put_realloc_end(const struct ag_call *call, uint64_t old, uint64_t block, uint64_t size,
+			bool released)
 {
 	const struct ss_desc *d = call->f->desc;
-	uint64_t now = ticks();
+	uint64_t now = ag_ticks();
 	struct mpr_realloc rec = {{MPR_REALLOC_END, 0, sizeof(rec)},
 				  now,
 				  old & MPR_ADDR_MASK,
-				  addr_hook(d, block),
+				  ag_addr_hook(d, block),
 				  size,
 				  MPR_STACK_NONE,
 				  released};
 
 	if (block) {
-		rec.stack = take_stack(call, now);
-		rec.h.misc = block_misc(d, block, size);
+		rec.stack = ag_take_stack(call, now);
+		rec.h.misc = ag_block_misc(d, block, size);
 	}
-	if (!ring_put(call->c, call->t, &rec, ring_limit(call->c, true)))
-		lost(call, MPR_LOST_REALLOC, size);
+	if (!ag_ring_put(call->c, call->t, &rec, ag_ring_limit(call->c, true)))
+		ag_lost(call, MPR_LOST_REALLOC, size);
 }
 
-bool put_realloc_begin(const struct ag_call *call, uint64_t old)
+bool ag_put_realloc_begin(const struct ag_call *call, uint64_t old)
 {
-	uint64_t now = ticks();
+	uint64_t now = ag_ticks();
 
-	if (!fresh(call, now, MPR_LOST_REALLOC))
+	if (!ag_recorder_alive(call, now, MPR_LOST_REALLOC))
 		return false;
-	if (put_free(call->c, call->t, MPR_REALLOC_BEGIN, now, call->f->desc, old, 0))
+	if (ag_put_free(call->c, call->t, MPR_REALLOC_BEGIN, now, call->f->desc, old, 0))
 		return true;
-	lost(call, MPR_LOST_REALLOC, 0);
+	ag_lost(call, MPR_LOST_REALLOC, 0);
 	return false;
 }

@@ -8,7 +8,7 @@
 
 #define barrier() __asm__ volatile("" ::: "memory")
 
-typedef ag_word_t original_fn(ag_word_t, ag_word_t, ag_word_t, ag_word_t, ag_word_t);
+typedef ag_word_t ag_original_fn(ag_word_t, ag_word_t, ag_word_t, ag_word_t, ag_word_t);
 
 /* The body of a hook, entered from agent-entry.S with the hooked function's arguments (as many as
  * it has; the other registers are undefined) and the state that the entry code saved.  It returns
@@ -19,10 +19,10 @@ typedef ag_word_t original_fn(ag_word_t, ag_word_t, ag_word_t, ag_word_t, ag_wor
 	ag_word_t name(ag_word_t a0, ag_word_t a1, ag_word_t a2, ag_word_t a3, ag_word_t a4,       \
 		       const struct ag_frame *f)
 
-#define ORIGINAL(f) ((original_fn *)(uintptr_t)(f)->desc->original_addr)
-#define SIBLING(f)  ((original_fn *)(uintptr_t)(f)->desc->sibling_addr)
+#define AG_ORIGINAL(f) ((ag_original_fn *)(uintptr_t)(f)->desc->original_addr)
+#define AG_SIBLING(f)  ((ag_original_fn *)(uintptr_t)(f)->desc->sibling_addr)
 
-static inline uint64_t requested(const struct ss_desc *d, uint64_t a0, uint64_t a1, uint64_t a2)
+static inline uint64_t ag_requested(const struct ss_desc *d, uint64_t a0, uint64_t a1, uint64_t a2)
 {
 	if (likely(d->size_kind == SS_SIZE_ARG0))
 		return a0;
@@ -37,48 +37,48 @@ static inline uint64_t requested(const struct ss_desc *d, uint64_t a0, uint64_t 
 	return a1 * a2;
 }
 
-/* call.c: begin() of a call that arrives while the thread is in a hook. */
-bool begin_nested(struct ag_call *call, bool inner_too);
+/* call.c: ag_begin() of a call that arrives while the thread is in a hook. */
+bool ag_begin_nested(struct ag_call *call, bool inner_too);
 
 /* call.c: writes the call's registers and stack for the recorder to unwind.  Return: the record's
  * stack id, or MPR_STACK_NONE. */
-uint32_t put_raw_stack(const struct ag_call *call, uint64_t now);
+uint32_t ag_put_raw_stack(const struct ag_call *call, uint64_t now);
 
 /*
  * Begins the handling of a call.  Return: false if there is nothing to record (no thread slot, or
  * an inner call and @inner_too is not set).
  */
-static inline bool begin(struct ag_call *call, const struct ag_frame *f, bool inner_too)
+static inline bool ag_begin(struct ag_call *call, const struct ag_frame *f, bool inner_too)
 {
 	struct ag_thread *t;
 
-	call->c = control();
+	call->c = ag_control();
 	call->f = f;
 	call->inner = false;
-	call->t = t = thread_slot(call->c);
+	call->t = t = ag_thread_slot(call->c);
 	if (unlikely(!t))
 		return false;
-	call->account = account_of(t);
+	call->account = ag_account_of(t);
 	call->level = call->account->depth;
-	if (unlikely(call->level) && !begin_nested(call, inner_too))
+	if (unlikely(call->level) && !ag_begin_nested(call, inner_too))
 		return false;
 	if (!call->level)
-		call->account->outer_sp = frame_sp(f);
+		call->account->outer_sp = ag_frame_sp(f);
 	call->account->depth = call->level + 1;
 	barrier();
 	return true;
 }
 
-static inline void end(const struct ag_call *call)
+static inline void ag_end(const struct ag_call *call)
 {
 	barrier();
 	if (unlikely(call->account->nleft))
-		stack_frame_returned(call);
+		ag_stack_frame_returned(call);
 	call->account->depth = call->level;
 }
 
 /* Is the recorder alive?  If its deadline has passed the call is only counted as stale. */
-static inline bool fresh(const struct ag_call *call, uint64_t now, enum mpr_lost kind)
+static inline bool ag_recorder_alive(const struct ag_call *call, uint64_t now, enum mpr_lost kind)
 {
 	if (likely(now <= call->c->deadline))
 		return true;
@@ -87,31 +87,31 @@ static inline bool fresh(const struct ag_call *call, uint64_t now, enum mpr_lost
 }
 
 /* Counts a call that ends a block, in a thread that has no slot. */
-static inline void count_no_slot_free(struct ss_control *c)
+static inline void ag_count_no_slot_free(struct ss_control *c)
 {
 	__atomic_fetch_add(&c->lost_no_slot_free, 1, __ATOMIC_RELAXED);
 }
 
-static inline void lost(const struct ag_call *call, enum mpr_lost kind, uint64_t bytes)
+static inline void ag_lost(const struct ag_call *call, enum mpr_lost kind, uint64_t bytes)
 {
 	call->t->s.lost[kind]++;
 	call->t->s.lost_bytes += bytes;
 }
 
-/* call.c: put_alloc() for sizes of 4 GiB and more. */
-bool put_alloc_big(const struct ag_call *call, uint64_t now, uint64_t block, uint64_t size,
-		   uint32_t stack, uint16_t misc);
+/* call.c: ag_put_alloc() for sizes of 4 GiB and more. */
+bool ag_put_alloc_big(const struct ag_call *call, uint64_t now, uint64_t block, uint64_t size,
+		      uint32_t stack, uint16_t misc);
 
-static inline __attribute__((always_inline)) uint32_t take_stack(const struct ag_call *call,
-								 uint64_t now)
+static inline __attribute__((always_inline)) uint32_t ag_take_stack(const struct ag_call *call,
+								    uint64_t now)
 {
-	uint32_t id = stack_take(call);
+	uint32_t id = ag_stack_take(call);
 
-	return likely(id != STACK_RAW_WANTED) ? id : put_raw_stack(call, now);
+	return likely(id != AG_STACK_RAW_WANTED) ? id : ag_put_raw_stack(call, now);
 }
 
 /* Usable size and arena of a block that was just returned, from glibc's chunk header. */
-static inline uint16_t block_misc(const struct ss_desc *d, uint64_t block, uint64_t size)
+static inline uint16_t ag_block_misc(const struct ss_desc *d, uint64_t block, uint64_t size)
 {
 	const uint64_t word = sizeof(ag_word_t);
 	uint64_t head, slack;
@@ -130,19 +130,19 @@ static inline uint16_t block_misc(const struct ss_desc *d, uint64_t block, uint6
 	return (uint16_t)(misc | slack << MPR_SLACK_SHIFT);
 }
 
-static inline uint64_t addr_hook(const struct ss_desc *d, uint64_t addr)
+static inline uint64_t ag_addr_hook(const struct ss_desc *d, uint64_t addr)
 {
 	return (addr & MPR_ADDR_MASK) | (uint64_t)d->hook << MPR_ADDR_BITS;
 }
 
 /* Return: whether the event was recorded; a loss is counted. */
-static inline __attribute__((always_inline)) bool put_alloc(const struct ag_call *call,
-							    uint64_t block, uint64_t size)
+static inline __attribute__((always_inline)) bool ag_put_alloc(const struct ag_call *call,
+							       uint64_t block, uint64_t size)
 {
 	const struct ss_desc *d = call->f->desc;
 	struct ss_control *c = call->c;
 	struct ag_thread *t = call->t;
-	uint64_t now = ticks();
+	uint64_t now = ag_ticks();
 	uint16_t misc;
 	uint32_t stack;
 
@@ -150,42 +150,41 @@ static inline __attribute__((always_inline)) bool put_alloc(const struct ag_call
 		t->s.stale[MPR_LOST_ALLOC]++;
 		return false;
 	}
-	stack = take_stack(call, now);
-	misc = block_misc(d, block, size);
+	stack = ag_take_stack(call, now);
+	misc = ag_block_misc(d, block, size);
 	if (unlikely(size >> 32))
-		return put_alloc_big(call, now, block, size, stack, misc);
-	if (likely(ring_put_words(c, t, ring_limit(c, false),
-				  mpr_head(MPR_ALLOC, misc, sizeof(struct mpr_alloc)), now,
-				  addr_hook(d, block), pair_word((uint32_t)size, stack))))
+		return ag_put_alloc_big(call, now, block, size, stack, misc);
+	if (likely(ag_ring_put_words(c, t, ag_ring_limit(c, false),
+				     mpr_head(MPR_ALLOC, misc, sizeof(struct mpr_alloc)), now,
+				     ag_addr_hook(d, block), pair_word((uint32_t)size, stack))))
 		return true;
-	lost(call, MPR_LOST_ALLOC, size);
+	ag_lost(call, MPR_LOST_ALLOC, size);
 	return false;
 }
 
-static inline __attribute__((always_inline)) bool put_free(struct ss_control *c,
-							   struct ag_thread *t, enum mpr_type type,
-							   uint64_t now, const struct ss_desc *d,
-							   uint64_t block, uint16_t misc)
+static inline __attribute__((always_inline)) bool
+ag_put_free(struct ss_control *c, struct ag_thread *t, enum mpr_type type, uint64_t now,
+	    const struct ss_desc *d, uint64_t block, uint16_t misc)
 {
-	return ring_put_words(c, t, ring_limit(c, true),
-			      mpr_head(type, misc, sizeof(struct mpr_free)), now,
-			      addr_hook(d, block), 0);
+	return ag_ring_put_words(c, t, ag_ring_limit(c, true),
+				 mpr_head(type, misc, sizeof(struct mpr_free)), now,
+				 ag_addr_hook(d, block), 0);
 }
 
 /* When a thread ends, glibc frees the blocks in the thread's cache a second time; recognized by the
  * caller. */
-static inline uint16_t free_misc(const struct ss_desc *d, uint64_t return_address)
+static inline uint16_t ag_free_misc(const struct ss_desc *d, uint64_t return_address)
 {
 	return return_address - d->own_code < d->own_code_length ? MPR_F_OWN_FREE : 0;
 }
 
 /* call.c: records that the old block is no longer live.  Return: false if that is not recorded:
  * lost (counted) or stale. */
-bool put_realloc_begin(const struct ag_call *call, uint64_t old);
+bool ag_put_realloc_begin(const struct ag_call *call, uint64_t old);
 
 /* call.c: records the new block.  @block 0: the old one was freed (@released) or is live again.
  * Must follow every recorded REALLOC_BEGIN. */
-void put_realloc_end(const struct ag_call *call, uint64_t old, uint64_t block, uint64_t size,
-		     bool released);
+void ag_put_realloc_end(const struct ag_call *call, uint64_t old, uint64_t block, uint64_t size,
+			bool released);
 
 #endif

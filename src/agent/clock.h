@@ -18,12 +18,12 @@ struct ag_timespec {
 long ag_call_clock(uint64_t function, long clock, struct ag_timespec *now);
 
 /* Return: nanoseconds; 0 if the clock cannot be read. */
-static inline uint64_t clock_read(const struct ss_control *c)
+static inline uint64_t ag_clock_read(const struct ss_control *c)
 {
 	struct ag_timespec now = {0, 0};
 
 	if (!c->clock_addr || ag_call_clock(c->clock_addr, CLOCK_MONOTONIC, &now))
-		raw_syscall(AG_NR_CLOCK_GETTIME, CLOCK_MONOTONIC, (long)&now, 0, 0, 0, 0);
+		ag_raw_syscall(AG_NR_CLOCK_GETTIME, CLOCK_MONOTONIC, (long)&now, 0, 0, 0, 0);
 	return (uint64_t)now.seconds * 1000000000u + (uint64_t)now.nanoseconds;
 }
 

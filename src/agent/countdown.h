@@ -14,11 +14,11 @@
 #include "formats/session.h"
 #include "lib/wide.h"
 
-#define CD_LN2	     2977044472u /* ln 2, 32 fraction bits */
-#define CD_LOG2_BITS 28
+#define AG_LN2	     2977044472u /* ln 2, 32 fraction bits */
+#define AG_LOG2_BITS 28
 
 /* xorshift64* (Marsaglia 2003; multiplier by Vigna 2016). */
-static inline uint64_t countdown_random(struct ss_local *s)
+static inline uint64_t ag_countdown_random(struct ss_local *s)
 {
 	s->random ^= s->random >> 12;
 	s->random ^= s->random << 25;
@@ -31,22 +31,22 @@ static inline uint64_t countdown_random(struct ss_local *s)
  * The bits of the logarithm are computed one by one: m in [1, 2) is squared; if the square is at
  * least 2, the bit is 1 and the square is halved.
  */
-static inline int64_t countdown_draw(struct ss_local *s, uint64_t interval)
+static inline int64_t ag_countdown_draw(struct ss_local *s, uint64_t interval)
 {
-	uint64_t r = countdown_random(s) | 1, m, minus_log2, minus_ln, fraction = 0;
+	uint64_t r = ag_countdown_random(s) | 1, m, minus_log2, minus_ln, fraction = 0;
 	uint32_t zeros = (uint32_t)__builtin_clzll(r);
 
 	m = r << zeros;
-	for (int i = 0; i < CD_LOG2_BITS; i++) {
+	for (int i = 0; i < AG_LOG2_BITS; i++) {
 		uint64_t square = wide_high(m, m);
 		uint64_t bit = square >> 63;
 
 		fraction = fraction << 1 | bit;
 		m = bit ? square : square << 1;
 	}
-	minus_log2 = ((uint64_t)(zeros + 1) << 32) - (fraction << (32 - CD_LOG2_BITS));
+	minus_log2 = ((uint64_t)(zeros + 1) << 32) - (fraction << (32 - AG_LOG2_BITS));
 	/* The products fit: 2^39 * 2^32 and 2^38 * SS_MAX_INTERVAL. */
-	minus_ln = wide_high(minus_log2, CD_LN2) << 32 | minus_log2 * CD_LN2 >> 32;
+	minus_ln = wide_high(minus_log2, AG_LN2) << 32 | minus_log2 * AG_LN2 >> 32;
 	return (int64_t)(wide_high(minus_ln, interval) << 32 | minus_ln * interval >> 32);
 }
 
@@ -54,13 +54,13 @@ static inline int64_t countdown_draw(struct ss_local *s, uint64_t interval)
  * Counts a request of @size bytes, unless the entry code has done so (the counter is negative
  * then).  Return: whether the request is sampled.
  */
-static inline bool countdown_passes(struct ss_local *s, uint64_t size, uint64_t interval)
+static inline bool ag_countdown_passes(struct ss_local *s, uint64_t size, uint64_t interval)
 {
 	if (s->left >= 0)
 		s->left = (int64_t)((uint64_t)s->left - size);
 	if (s->left >= 0)
 		return false;
-	s->left = countdown_draw(s, interval);
+	s->left = ag_countdown_draw(s, interval);
 	return true;
 }
 

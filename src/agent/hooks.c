@@ -5,7 +5,7 @@
  * The order of records and real calls keeps the history of every address right: the end of a block
  * is recorded before the real call, its beginning after it.  No exception is thrown through these
  * frames.  A call that a signal handler leaves by longjmp does no damage: the depth and the ring's
- * writers are repaired at the thread's next call (begin()).
+ * writers are repaired at the thread's next call (ag_begin()).
  */
 #include "agent/call.h"
 
@@ -17,12 +17,12 @@ AG_HOOK(ag_alloc)
 	struct ag_call call;
 	ag_word_t block;
 
-	if (unlikely(!begin(&call, f, false)))
-		return ORIGINAL(f)(a0, a1, a2, a3, a4);
-	block = ORIGINAL(f)(a0, a1, a2, a3, a4);
+	if (unlikely(!ag_begin(&call, f, false)))
+		return AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
+	block = AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
 	if (likely(block))
-		put_alloc(&call, block, requested(f->desc, a0, a1, a2));
-	end(&call);
+		ag_put_alloc(&call, block, ag_requested(f->desc, a0, a1, a2));
+	ag_end(&call);
 	return block;
 }
 
@@ -32,15 +32,15 @@ AG_HOOK(ag_alloc_throw)
 	struct ag_call call;
 	ag_word_t block;
 
-	if (unlikely(!begin(&call, f, false)))
+	if (unlikely(!ag_begin(&call, f, false)))
 		return 0;
 	/* The sibling never reads its nothrow_t reference. */
-	block = SIBLING(f)(a0, a1, a2, a3, a4);
+	block = AG_SIBLING(f)(a0, a1, a2, a3, a4);
 	if (likely(block))
-		put_alloc(&call, block, requested(f->desc, a0, a1, a2));
+		ag_put_alloc(&call, block, ag_requested(f->desc, a0, a1, a2));
 	else
 		__atomic_fetch_add(&call.c->missed_new, 1, __ATOMIC_RELAXED);
-	end(&call);
+	ag_end(&call);
 	return block;
 }
 
@@ -49,39 +49,40 @@ AG_HOOK(ag_posix_memalign)
 	struct ag_call call;
 	ag_word_t ret;
 
-	if (unlikely(!begin(&call, f, false)))
-		return ORIGINAL(f)(a0, a1, a2, a3, a4);
-	ret = ORIGINAL(f)(a0, a1, a2, a3, a4);
+	if (unlikely(!ag_begin(&call, f, false)))
+		return AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
+	ret = AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
 	if ((int)ret == 0 && *(const ag_word_t *)a0)
-		put_alloc(&call, *(const ag_word_t *)a0, a2);
-	end(&call);
+		ag_put_alloc(&call, *(const ag_word_t *)a0, a2);
+	ag_end(&call);
 	return ret;
 }
 
 bool ag_free(ag_word_t block, const struct ss_desc *d, ag_word_t return_address)
 {
-	struct ss_control *c = control();
+	struct ss_control *c = ag_control();
 	struct ss_account *account;
 	struct ag_thread *t;
 	uint64_t now;
 
 	if (!block)
 		return false;
-	t = thread_slot(c);
+	t = ag_thread_slot(c);
 	if (unlikely(!t)) {
-		count_no_slot_free(c);
+		ag_count_no_slot_free(c);
 		return false;
 	}
-	account = account_of(t);
+	account = ag_account_of(t);
 	if (unlikely(account->depth))
 		return true;
 	account->outer_sp = (uintptr_t)__builtin_frame_address(0);
 	account->depth = 1;
 	barrier();
-	now = ticks();
+	now = ag_ticks();
 	if (unlikely(now > c->deadline))
 		t->s.stale[MPR_LOST_FREE]++;
-	else if (unlikely(!put_free(c, t, MPR_FREE, now, d, block, free_misc(d, return_address))))
+	else if (unlikely(
+		     !ag_put_free(c, t, MPR_FREE, now, d, block, ag_free_misc(d, return_address))))
 		t->s.lost[MPR_LOST_FREE]++;
 	barrier();
 	account->depth = 0;
@@ -93,14 +94,14 @@ void ag_free_nested(ag_word_t block, const struct ag_frame *f)
 	struct ag_call call;
 	uint64_t now;
 
-	if (!begin(&call, f, false))
+	if (!ag_begin(&call, f, false))
 		return;
-	now = ticks();
-	if (fresh(&call, now, MPR_LOST_FREE) &&
-	    !put_free(call.c, call.t, MPR_FREE, now, f->desc, block,
-		      free_misc(f->desc, f->return_address)))
-		lost(&call, MPR_LOST_FREE, 0);
-	end(&call);
+	now = ag_ticks();
+	if (ag_recorder_alive(&call, now, MPR_LOST_FREE) &&
+	    !ag_put_free(call.c, call.t, MPR_FREE, now, f->desc, block,
+			 ag_free_misc(f->desc, f->return_address)))
+		ag_lost(&call, MPR_LOST_FREE, 0);
+	ag_end(&call);
 }
 
 /* free of a wrapper or an unknown allocator: frees that it makes while it runs are inner calls,
@@ -113,44 +114,44 @@ AG_HOOK(ag_free_through)
 
 	/* Also if there is no block: the original is called with a frame of the agent on the
 	 * stack. */
-	if (unlikely(!begin(&call, f, false))) {
+	if (unlikely(!ag_begin(&call, f, false))) {
 		if (!call.t && a0)
-			count_no_slot_free(call.c);
-		return ORIGINAL(f)(a0, a1, a2, a3, a4);
+			ag_count_no_slot_free(call.c);
+		return AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
 	}
-	now = ticks();
-	if (a0 && fresh(&call, now, MPR_LOST_FREE) &&
-	    !put_free(call.c, call.t, MPR_FREE, now, f->desc, a0,
-		      free_misc(f->desc, f->return_address)))
-		lost(&call, MPR_LOST_FREE, 0);
-	ret = ORIGINAL(f)(a0, a1, a2, a3, a4);
-	end(&call);
+	now = ag_ticks();
+	if (a0 && ag_recorder_alive(&call, now, MPR_LOST_FREE) &&
+	    !ag_put_free(call.c, call.t, MPR_FREE, now, f->desc, a0,
+			 ag_free_misc(f->desc, f->return_address)))
+		ag_lost(&call, MPR_LOST_FREE, 0);
+	ret = AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
+	ag_end(&call);
 	return ret;
 }
 
 AG_HOOK(ag_realloc)
 {
-	uint64_t size = requested(f->desc, a0, a1, a2);
+	uint64_t size = ag_requested(f->desc, a0, a1, a2);
 	ag_word_t block;
 	struct ag_call call;
 	bool begun;
 
-	if (unlikely(!begin(&call, f, false))) {
+	if (unlikely(!ag_begin(&call, f, false))) {
 		if (!call.t && a0)
-			count_no_slot_free(call.c);
-		return ORIGINAL(f)(a0, a1, a2, a3, a4);
+			ag_count_no_slot_free(call.c);
+		return AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
 	}
 	if (!a0) {
-		block = ORIGINAL(f)(a0, a1, a2, a3, a4);
+		block = AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
 		if (block)
-			put_alloc(&call, block, size);
+			ag_put_alloc(&call, block, size);
 	} else {
-		begun = put_realloc_begin(&call, a0);
-		block = ORIGINAL(f)(a0, a1, a2, a3, a4);
+		begun = ag_put_realloc_begin(&call, a0);
+		block = AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
 		if (begun)
-			put_realloc_end(&call, a0, block, size, !block && !size);
+			ag_put_realloc_end(&call, a0, block, size, !block && !size);
 	}
-	end(&call);
+	ag_end(&call);
 	return block;
 }
 
@@ -160,12 +161,12 @@ AG_HOOK(ag_xallocx)
 	struct ag_call call;
 	uint64_t size;
 
-	if (unlikely(!begin(&call, f, false)))
-		return ORIGINAL(f)(a0, a1, a2, a3, a4);
-	size = ORIGINAL(f)(a0, a1, a2, a3, a4);
+	if (unlikely(!ag_begin(&call, f, false)))
+		return AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
+	size = AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
 	/* Only a size that was granted is a change; the block stays live all the time. */
-	if (size >= a1 && put_realloc_begin(&call, a0))
-		put_realloc_end(&call, a0, a0, a1, false);
-	end(&call);
+	if (size >= a1 && ag_put_realloc_begin(&call, a0))
+		ag_put_realloc_end(&call, a0, a0, a1, false);
+	ag_end(&call);
 	return size;
 }

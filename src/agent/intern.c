@@ -20,24 +20,24 @@ static uint32_t arena_put(struct ss_control *c, const uint64_t *pc, int32_t stri
 		__atomic_fetch_add(&c->stacks_full, 1, __ATOMIC_RELAXED);
 		return MPR_STACK_NONE;
 	}
-	s = (struct ss_stack *)((uint64_t *)at_offset(c, c->arena) + at);
+	s = (struct ss_stack *)((uint64_t *)ag_at_offset(c, c->arena) + at);
 	s->n = n;
 	s->flags = flags;
 	for (uint32_t i = 0; i < n; i++, pc += stride)
-		s->pc[i] = stride == 1 || !i ? *pc : pc_of(*pc);
+		s->pc[i] = stride == 1 || !i ? *pc : ag_pc_of(*pc);
 	return (uint32_t)at;
 }
 
 /* Two threads, or a signal handler, can intern the same stack twice: the recorder compares
  * contents. */
-uint32_t intern(struct ss_control *c, uint64_t hash, const uint64_t *pc, int32_t stride, uint32_t n,
-		uint32_t flags)
+uint32_t ag_intern(struct ss_control *c, uint64_t hash, const uint64_t *pc, int32_t stride,
+		   uint32_t n, uint32_t flags)
 {
-	struct ss_intern *table = at_offset(c, c->interns), *e = NULL;
+	struct ss_intern *table = ag_at_offset(c, c->interns), *e = NULL;
 	uint32_t mask = c->ninterns - 1, i, id;
 	uint64_t key;
 
-	hash = mix(hash, flags);
+	hash = ag_mix(hash, flags);
 	hash += !hash;
 	i = (uint32_t)(hash >> 32) & mask & (NEAR - 1);
 	for (uint32_t probe = 0; probe < PROBES; probe++, i = (i + 1) & mask) {
@@ -57,7 +57,7 @@ uint32_t intern(struct ss_control *c, uint64_t hash, const uint64_t *pc, int32_t
 			id = __atomic_load_n(&e->stack, __ATOMIC_ACQUIRE);
 			if (id)
 				return id;
-			cpu_pause();
+			ag_cpu_pause();
 		}
 		break;
 	}

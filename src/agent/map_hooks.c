@@ -5,7 +5,7 @@
 #define IPC_STAT 2
 
 /* asm-generic/shmbuf.h; with room for the fields after the size */
-struct shmid64_ds {
+struct ag_shmid64_ds {
 	uint32_t perm[6];
 	uint16_t seq, pad;
 	unsigned long unused[2];
@@ -13,13 +13,14 @@ struct shmid64_ds {
 	unsigned long rest[12];
 };
 
-static bool put_map(const struct ag_call *call, enum mpr_type type, uint64_t addr, uint64_t length,
-		    uint64_t old_addr, uint32_t prot, uint32_t flags, int32_t fd, bool with_stack)
+static bool ag_put_map(const struct ag_call *call, enum mpr_type type, uint64_t addr,
+		       uint64_t length, uint64_t old_addr, uint32_t prot, uint32_t flags,
+		       int32_t fd, bool with_stack)
 {
-	uint64_t now = ticks();
+	uint64_t now = ag_ticks();
 	struct mpr_map rec = {{type, call->inner ? MPR_F_INNER : 0, sizeof(rec)},
 			      now,
-			      addr_hook(call->f->desc, addr),
+			      ag_addr_hook(call->f->desc, addr),
 			      length,
 			      old_addr,
 			      prot,
@@ -27,17 +28,17 @@ static bool put_map(const struct ag_call *call, enum mpr_type type, uint64_t add
 			      fd,
 			      MPR_STACK_NONE};
 
-	if (!fresh(call, now, MPR_LOST_MAP))
+	if (!ag_recorder_alive(call, now, MPR_LOST_MAP))
 		return false;
 	if (with_stack)
-		rec.stack = take_stack(call, now);
-	if (ring_put(call->c, call->t, &rec, ring_limit(call->c, true)))
+		rec.stack = ag_take_stack(call, now);
+	if (ag_ring_put(call->c, call->t, &rec, ag_ring_limit(call->c, true)))
 		return true;
-	lost(call, MPR_LOST_MAP, 0);
+	ag_lost(call, MPR_LOST_MAP, 0);
 	return false;
 }
 
-static inline bool failed(ag_word_t ret)
+static inline bool ag_failed(ag_word_t ret)
 {
 	return ret == UINTPTR_MAX;
 }
@@ -52,13 +53,13 @@ AG_HOOK(ag_mmap)
 	struct ag_call call;
 	ag_word_t addr;
 
-	if (unlikely(!begin(&call, f, true)))
-		return frame_mmap(f, a0, a1, a2, a3, a4);
-	addr = frame_mmap(f, a0, a1, a2, a3, a4);
-	if (!failed(addr))
-		put_map(&call, MPR_MAP, addr, a1, a0, (uint32_t)a2, (uint32_t)a3, (int32_t)a4,
-			true);
-	end(&call);
+	if (unlikely(!ag_begin(&call, f, true)))
+		return ag_frame_mmap(f, a0, a1, a2, a3, a4);
+	addr = ag_frame_mmap(f, a0, a1, a2, a3, a4);
+	if (!ag_failed(addr))
+		ag_put_map(&call, MPR_MAP, addr, a1, a0, (uint32_t)a2, (uint32_t)a3, (int32_t)a4,
+			   true);
+	ag_end(&call);
 	return addr;
 }
 
@@ -68,14 +69,14 @@ AG_HOOK(ag_munmap)
 	ag_word_t ret;
 	bool put;
 
-	if (unlikely(!begin(&call, f, true)))
-		return ORIGINAL(f)(a0, a1, a2, a3, a4);
-	put = put_map(&call, MPR_UNMAP, a0, a1, 0, 0, 0, -1, true);
+	if (unlikely(!ag_begin(&call, f, true)))
+		return AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
+	put = ag_put_map(&call, MPR_UNMAP, a0, a1, 0, 0, 0, -1, true);
 	count_unmap(&call);
-	ret = ORIGINAL(f)(a0, a1, a2, a3, a4);
+	ret = AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
 	if (put && (int)ret != 0)
-		put_map(&call, MPR_UNMAP_FAILED, a0, a1, 0, 0, 0, -1, false);
-	end(&call);
+		ag_put_map(&call, MPR_UNMAP_FAILED, a0, a1, 0, 0, 0, -1, false);
+	ag_end(&call);
 	return ret;
 }
 
@@ -85,24 +86,24 @@ AG_HOOK(ag_mremap)
 	ag_word_t addr;
 	bool put;
 
-	if (unlikely(!begin(&call, f, true)))
-		return ORIGINAL(f)(a0, a1, a2, a3, a4);
-	put = put_map(&call, MPR_REMAP_BEGIN, a0, a1, 0, 0, 0, -1, false);
+	if (unlikely(!ag_begin(&call, f, true)))
+		return AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
+	put = ag_put_map(&call, MPR_REMAP_BEGIN, a0, a1, 0, 0, 0, -1, false);
 	count_unmap(&call);
-	addr = ORIGINAL(f)(a0, a1, a2, a3, a4);
+	addr = AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
 	if (put)
-		put_map(&call, MPR_REMAP_END, failed(addr) ? 0 : addr, a2, a0, 0, (uint32_t)a3, -1,
-			true);
-	end(&call);
+		ag_put_map(&call, MPR_REMAP_END, ag_failed(addr) ? 0 : addr, a2, a0, 0,
+			   (uint32_t)a3, -1, true);
+	ag_end(&call);
 	return addr;
 }
 
 static uint64_t shm_size(const struct ag_call *call, int32_t id)
 {
-	struct shmid64_ds ds;
+	struct ag_shmid64_ds ds;
 
 	if (!call->c->may_syscall ||
-	    raw_syscall(AG_NR_SHMCTL, id, IPC_STAT | AG_IPC_64, (long)&ds, 0, 0, 0) < 0)
+	    ag_raw_syscall(AG_NR_SHMCTL, id, IPC_STAT | AG_IPC_64, (long)&ds, 0, 0, 0) < 0)
 		return 0;
 	return ds.segment_size;
 }
@@ -112,13 +113,13 @@ AG_HOOK(ag_shmat)
 	struct ag_call call;
 	ag_word_t addr;
 
-	if (unlikely(!begin(&call, f, true)))
-		return ORIGINAL(f)(a0, a1, a2, a3, a4);
-	addr = ORIGINAL(f)(a0, a1, a2, a3, a4);
-	if (!failed(addr))
-		put_map(&call, MPR_MAP, addr, shm_size(&call, (int32_t)a0), a1, 0, (uint32_t)a2,
-			(int32_t)a0, true);
-	end(&call);
+	if (unlikely(!ag_begin(&call, f, true)))
+		return AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
+	addr = AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
+	if (!ag_failed(addr))
+		ag_put_map(&call, MPR_MAP, addr, shm_size(&call, (int32_t)a0), a1, 0, (uint32_t)a2,
+			   (int32_t)a0, true);
+	ag_end(&call);
 	return addr;
 }
 
@@ -128,15 +129,15 @@ AG_HOOK(ag_shmdt)
 	ag_word_t ret;
 	bool put;
 
-	if (unlikely(!begin(&call, f, true)))
-		return ORIGINAL(f)(a0, a1, a2, a3, a4);
+	if (unlikely(!ag_begin(&call, f, true)))
+		return AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
 	/* Length 0: the whole segment that was attached there. */
-	put = put_map(&call, MPR_UNMAP, a0, 0, 0, 0, 0, -1, true);
+	put = ag_put_map(&call, MPR_UNMAP, a0, 0, 0, 0, 0, -1, true);
 	count_unmap(&call);
-	ret = ORIGINAL(f)(a0, a1, a2, a3, a4);
+	ret = AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
 	if (put && (int)ret != 0)
-		put_map(&call, MPR_UNMAP_FAILED, a0, 0, 0, 0, 0, -1, false);
-	end(&call);
+		ag_put_map(&call, MPR_UNMAP_FAILED, a0, 0, 0, 0, 0, -1, false);
+	ag_end(&call);
 	return ret;
 }
 
@@ -145,23 +146,23 @@ AG_HOOK(ag_mallopt)
 	struct ag_call call;
 	ag_word_t ret;
 
-	if (unlikely(!begin(&call, f, false)))
-		return ORIGINAL(f)(a0, a1, a2, a3, a4);
-	ret = ORIGINAL(f)(a0, a1, a2, a3, a4);
+	if (unlikely(!ag_begin(&call, f, false)))
+		return AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
+	ret = AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
 	{
 		struct mpr_mallopt rec = {{MPR_MALLOPT, 0, sizeof(rec)},
-					  ticks(),
+					  ag_ticks(),
 					  (int32_t)a0,
 					  (int32_t)a1,
 					  (int32_t)ret,
 					  MPR_STACK_NONE};
 
-		if (fresh(&call, rec.time, MPR_LOST_OTHER)) {
-			rec.stack = take_stack(&call, rec.time);
-			if (!ring_put(call.c, call.t, &rec, ring_limit(call.c, true)))
-				lost(&call, MPR_LOST_OTHER, 0);
+		if (ag_recorder_alive(&call, rec.time, MPR_LOST_OTHER)) {
+			rec.stack = ag_take_stack(&call, rec.time);
+			if (!ag_ring_put(call.c, call.t, &rec, ag_ring_limit(call.c, true)))
+				ag_lost(&call, MPR_LOST_OTHER, 0);
 		}
 	}
-	end(&call);
+	ag_end(&call);
 	return ret;
 }

@@ -18,13 +18,13 @@ AG_HOOK(ag_prctl)
 	struct ag_call call;
 	ag_word_t ret;
 
-	/* First, because begin() can make a system call. */
+	/* First, because ag_begin() can make a system call. */
 	if ((uint32_t)a0 == PR_SET_NO_NEW_PRIVS || (uint32_t)a0 == PR_SET_SECCOMP ||
 	    (uint32_t)a0 == PR_SET_SYSCALL_USER_DISPATCH)
-		__atomic_store_n(&control()->may_syscall, 0, __ATOMIC_SEQ_CST);
-	if (unlikely(!begin(&call, f, false)))
-		return ORIGINAL(f)(a0, a1, a2, a3, a4);
-	ret = ORIGINAL(f)(a0, a1, a2, a3, a4);
-	end(&call);
+		__atomic_store_n(&ag_control()->may_syscall, 0, __ATOMIC_SEQ_CST);
+	if (unlikely(!ag_begin(&call, f, false)))
+		return AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
+	ret = AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
+	ag_end(&call);
 	return ret;
 }

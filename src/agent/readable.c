@@ -6,21 +6,21 @@
 #define EXTEND_MAX (64ull << 20) /* a frame farther away than this is not valid */
 #define EFAULT	   14
 
-bool page_readable(const struct ss_control *c, uint64_t page)
+bool ag_page_readable(const struct ss_control *c, uint64_t page)
 {
 	/* With an invalid "how" the kernel copies the set, then refuses: nothing changes. */
-	return c->may_syscall && raw_syscall(AG_NR_RT_SIGPROCMASK, -1, (long)page, 0,
-					     AG_SIGSET_BYTES, 0, 0) != -EFAULT;
+	return c->may_syscall && ag_raw_syscall(AG_NR_RT_SIGPROCMASK, -1, (long)page, 0,
+						AG_SIGSET_BYTES, 0, 0) != -EFAULT;
 }
 
-bool extend_up(const struct ss_control *c, struct ag_range *r, uint64_t end)
+bool ag_extend_up(const struct ss_control *c, struct ag_range *r, uint64_t end)
 {
 	if (end > r->limit || end - r->high > EXTEND_MAX)
 		return false;
 	while (r->high < end) {
-		if (!page_readable(c, r->high))
+		if (!ag_page_readable(c, r->high))
 			return false;
-		r->high += PAGE;
+		r->high += AG_PAGE;
 	}
 	return true;
 }
@@ -29,21 +29,21 @@ bool extend_up(const struct ss_control *c, struct ag_range *r, uint64_t end)
  * The C libraries put a thread's control block above its stack, into the same mapping.  Memory
  * mapped after it belongs to other code, which can unmap it while it is read.
  */
-uint64_t stack_limit(const struct ss_control *c, const struct ag_thread *t, uint64_t sp)
+uint64_t ag_stack_limit(const struct ss_control *c, const struct ag_thread *t, uint64_t sp)
 {
 	uint64_t own = t->s.tp + (uint64_t)(int64_t)c->tid_offset;
 
-	if (on_main_stack(c, sp))
+	if (ag_on_main_stack(c, sp))
 		return c->main_stack_high;
-	return sp < own ? (own | (PAGE - 1)) + 1 : UINT64_MAX;
+	return sp < own ? (own | (AG_PAGE - 1)) + 1 : UINT64_MAX;
 }
 
-struct ag_range range_new(const struct ss_control *c, const struct ag_thread *t, uint64_t sp)
+struct ag_range ag_range_new(const struct ss_control *c, const struct ag_thread *t, uint64_t sp)
 {
-	uint64_t page = sp & ~(PAGE - 1), limit = stack_limit(c, t, sp);
+	uint64_t page = sp & ~(AG_PAGE - 1), limit = ag_stack_limit(c, t, sp);
 
 	/* The caller knows that the page of @sp is mapped, or checks it. */
-	return (struct ag_range){page, on_main_stack(c, sp) ? limit : page + PAGE, limit};
+	return (struct ag_range){page, ag_on_main_stack(c, sp) ? limit : page + AG_PAGE, limit};
 }
 
 /* A running thread's own stack remains mapped: the main thread's, and the one below the thread
@@ -59,7 +59,7 @@ static void forget_ranges(const struct ss_control *c, struct ag_thread *t)
 	}
 }
 
-struct ag_range *range_find(struct ss_control *c, struct ag_thread *t, uint64_t sp)
+struct ag_range *ag_range_find(struct ss_control *c, struct ag_thread *t, uint64_t sp)
 {
 	struct ag_range *r;
 
@@ -80,21 +80,21 @@ struct ag_range *range_find(struct ss_control *c, struct ag_thread *t, uint64_t 
 		 * stack is a single mapping. */
 		while (r->low > sp &&
 		       ((r->high == c->main_stack_high && r->low > c->main_stack_low) ||
-			page_readable(c, r->low - PAGE)))
-			r->low -= PAGE;
+			ag_page_readable(c, r->low - AG_PAGE)))
+			r->low -= AG_PAGE;
 		if (r->low <= sp)
 			return r;
 	}
 	r = &t->range[t->next_range++ % AG_RANGES];
-	*r = range_new(c, t, sp);
+	*r = ag_range_new(c, t, sp);
 	return r;
 }
 
-struct ag_range *range_other(struct ss_control *c, struct ag_thread *t, uint64_t addr)
+struct ag_range *ag_range_other(struct ss_control *c, struct ag_thread *t, uint64_t addr)
 {
 	for (uint32_t i = 0; i < AG_RANGES && c->unmaps == t->unmaps_seen; i++) {
 		if (addr >= t->range[i].low && addr < t->range[i].high)
 			return &t->range[i];
 	}
-	return page_readable(c, addr & ~(PAGE - 1)) ? range_find(c, t, addr) : NULL;
+	return ag_page_readable(c, addr & ~(AG_PAGE - 1)) ? ag_range_find(c, t, addr) : NULL;
 }

@@ -12,100 +12,103 @@
 #include <linux/perf_event.h>
 #include "agent/agent.h"
 
-#define RING_PAGE  4096 /* struct perf_event_mmap_page */
-#define RING_TRIES 64
+#define AG_RING_PAGE  4096 /* struct perf_event_mmap_page */
+#define AG_RING_TRIES 64
 
-#define RING_COPY_MAX (32u << 10) /* of a stack that is sent to the recorder */
+#define AG_RING_COPY_MAX (32u << 10) /* of a stack that is sent to the recorder */
 
 /*
  * ring.c: is there room up to @end?  Reads the reader's position again.  In lossless mode waits for
  * room until the recorder's deadline passes.
  */
-bool ring_room(struct ss_control *c, struct ag_thread *t, uint64_t end, uint64_t limit);
-void ring_wake_reader(struct ss_control *c);
+bool ag_ring_room(struct ss_control *c, struct ag_thread *t, uint64_t end, uint64_t limit);
+void ag_ring_wake_reader(struct ss_control *c);
 
-static inline struct perf_event_mmap_page *ring_page(struct ss_control *c, struct ag_thread *t)
+static inline struct perf_event_mmap_page *ag_ring_page(struct ss_control *c, struct ag_thread *t)
 {
 	return (void *)((char *)t + c->slot_ring);
 }
 
-static inline uint64_t *ring_data(struct perf_event_mmap_page *page)
+static inline uint64_t *ag_ring_data(struct perf_event_mmap_page *page)
 {
-	return (uint64_t *)((char *)page + RING_PAGE);
+	return (uint64_t *)((char *)page + AG_RING_PAGE);
 }
 
 /* Allocations leave a part of the ring to frees. */
-static inline uint64_t ring_limit(const struct ss_control *c, bool is_free)
+static inline uint64_t ag_ring_limit(const struct ss_control *c, bool is_free)
 {
 	return is_free ? c->ring_size : c->ring_alloc;
 }
 
 /* Reserves nothing; sets @at to where @size bytes can be written.  Return: false if there is no
  * room. */
-static inline bool ring_at(struct ss_control *c, struct ag_thread *t, uint32_t size, uint64_t limit,
-			   uint64_t *at)
+static inline bool ag_ring_at(struct ss_control *c, struct ag_thread *t, uint32_t size,
+			      uint64_t limit, uint64_t *at)
 {
-	*at = *(volatile uint64_t *)&ring_page(c, t)->data_head;
-	return likely(*at + size - t->s.tail_seen <= limit) || ring_room(c, t, *at + size, limit);
+	*at = *(volatile uint64_t *)&ag_ring_page(c, t)->data_head;
+	return likely(*at + size - t->s.tail_seen <= limit) ||
+	       ag_ring_room(c, t, *at + size, limit);
 }
 
 /* Publishes the record that was written at @at.  Return: false if a signal handler has written
  * there. */
-static inline bool ring_publish(struct ss_control *c, struct ag_thread *t, uint64_t at,
-				uint32_t size)
+static inline bool ag_ring_publish(struct ss_control *c, struct ag_thread *t, uint64_t at,
+				   uint32_t size)
 {
-	if (unlikely(!cas_local((uint64_t *)&ring_page(c, t)->data_head, at, at + size)))
+	if (unlikely(!ag_cas_local((uint64_t *)&ag_ring_page(c, t)->data_head, at, at + size)))
 		return false;
 	if (unlikely((at ^ (at + size)) & c->ring_wake))
-		ring_wake_reader(c);
+		ag_ring_wake_reader(c);
 	return true;
 }
 
 /* Copies @n words; the ring can wrap at any word. */
-static inline void ring_write(struct ss_control *c, struct ag_thread *t, uint64_t at,
-			      const uint64_t *words, uint32_t n)
+static inline void ag_ring_write(struct ss_control *c, struct ag_thread *t, uint64_t at,
+				 const uint64_t *words, uint32_t n)
 {
-	uint64_t *data = ring_data(ring_page(c, t)), mask = c->ring_size / 8 - 1;
+	uint64_t *data = ag_ring_data(ag_ring_page(c, t)), mask = c->ring_size / 8 - 1;
 
 	for (uint32_t k = 0; k < n; k++)
 		data[(at / 8 + k) & mask] = words[k];
 }
 
 /*
- * ring.c: copies @n bytes at @addr of this process, at most RING_COPY_MAX, without faulting on
+ * ring.c: copies @n bytes at @addr of this process, at most AG_RING_COPY_MAX, without faulting on
  * unmapped memory.  Return: number of leading bytes that were readable, or a negative errno.
  */
-long ring_copy(struct ss_control *c, struct ag_thread *t, uint64_t at, uint64_t addr, uint32_t n);
+long ag_ring_copy(struct ss_control *c, struct ag_thread *t, uint64_t at, uint64_t addr,
+		  uint32_t n);
 
 /* ring.c: writes one record, which begins with struct mpr_header.  Return: false if there was no
  * room. */
-bool ring_put(struct ss_control *c, struct ag_thread *t, const void *record, uint64_t limit);
+bool ag_ring_put(struct ss_control *c, struct ag_thread *t, const void *record, uint64_t limit);
 
-/* ring.c: ring_put_words() if there is no room, the ring wraps, or a signal handler interrupted. */
-bool ring_put_slowly(struct ss_control *c, struct ag_thread *t, uint64_t limit, uint64_t w0,
-		     uint64_t w1, uint64_t w2, uint64_t w3);
+/* ring.c: ag_ring_put_words() if there is no room, the ring wraps, or a signal handler
+ * interrupted. */
+bool ag_ring_put_slowly(struct ss_control *c, struct ag_thread *t, uint64_t limit, uint64_t w0,
+			uint64_t w1, uint64_t w2, uint64_t w3);
 
-/* ring_put() for the two most frequent records, from registers.  The size is in @w0. */
+/* ag_ring_put() for the two most frequent records, from registers.  The size is in @w0. */
 static inline __attribute__((always_inline)) bool
-ring_put_words(struct ss_control *c, struct ag_thread *t, uint64_t limit, uint64_t w0, uint64_t w1,
-	       uint64_t w2, uint64_t w3)
+ag_ring_put_words(struct ss_control *c, struct ag_thread *t, uint64_t limit, uint64_t w0,
+		  uint64_t w1, uint64_t w2, uint64_t w3)
 {
-	struct perf_event_mmap_page *page = ring_page(c, t);
+	struct perf_event_mmap_page *page = ag_ring_page(c, t);
 	uint64_t at = *(volatile uint64_t *)&page->data_head, size = mpr_head_size(w0);
-	uint64_t in = at & (c->ring_size - 1), *to = (uint64_t *)((char *)ring_data(page) + in);
+	uint64_t in = at & (c->ring_size - 1), *to = (uint64_t *)((char *)ag_ring_data(page) + in);
 
 	if (unlikely(at + size - t->s.tail_seen > limit || in + size > c->ring_size))
-		return ring_put_slowly(c, t, limit, w0, w1, w2, w3);
+		return ag_ring_put_slowly(c, t, limit, w0, w1, w2, w3);
 	to[0] = w0;
 	to[1] = w1;
 	to[2] = w2;
 	if (size > 24)
 		to[3] = w3;
-	if (unlikely(!cas_local((uint64_t *)&page->data_head, at, at + size)))
-		return ring_put_slowly(c, t, limit, w0, w1, w2, w3);
+	if (unlikely(!ag_cas_local((uint64_t *)&page->data_head, at, at + size)))
+		return ag_ring_put_slowly(c, t, limit, w0, w1, w2, w3);
 	t->s.written[mpr_kind(mpr_head_type(w0))]++;
 	if (unlikely((at ^ (at + size)) & c->ring_wake))
-		ring_wake_reader(c);
+		ag_ring_wake_reader(c);
 	return true;
 }
 

@@ -12,10 +12,10 @@
 #define TRIES 64
 #define STUCK 255
 
-struct ss_local *sampler_enter(struct ss_control *c, struct ag_thread *t)
+struct ss_local *ag_sampler_enter(struct ss_control *c, struct ag_thread *t)
 {
 	uint64_t busy = t->s.tp | SS_LOCAL_BUSY, unowned = 0;
-	struct ss_local *s = local_of(t->s.tp);
+	struct ss_local *s = ag_local_of(t->s.tp);
 
 	if (unlikely(s->tp != t->s.tp && s->tp != busy) &&
 	    !__atomic_compare_exchange_n(&s->tp, &unowned, busy, false, __ATOMIC_RELAXED,
@@ -23,16 +23,16 @@ struct ss_local *sampler_enter(struct ss_control *c, struct ag_thread *t)
 		s = &t->sampler;
 	s->tp = busy;
 	if (unlikely(!s->random)) {
-		s->random = ticks() * 0x9e3779b97f4a7c15ull ^ t->s.tp;
+		s->random = ag_ticks() * 0x9e3779b97f4a7c15ull ^ t->s.tp;
 		s->random += !s->random;
 		for (int i = 0; i < 8; i++)
-			countdown_random(s);
-		s->left = countdown_draw(s, c->sample_interval);
+			ag_countdown_random(s);
+		s->left = ag_countdown_draw(s, c->sample_interval);
 	}
 	return s;
 }
 
-void sampler_leave(const struct ag_thread *t, struct ss_local *s)
+void ag_sampler_leave(const struct ag_thread *t, struct ss_local *s)
 {
 	s->tp = t->s.tp;
 }
@@ -45,11 +45,11 @@ static uint8_t *filter_of(uint64_t block)
 	return *AG_OWN(ag_filter) + (h ^ h >> 16) % SS_FILTER;
 }
 
-static uint64_t *bucket_of(struct ss_control *c, uint64_t block)
+static uint64_t *ag_bucket_of(struct ss_control *c, uint64_t block)
 {
 	uint64_t h = (block >> 4) * 0x9e3779b97f4a7c15ull;
 
-	return (uint64_t *)at_offset(c, c->sampled) +
+	return (uint64_t *)ag_at_offset(c, c->sampled) +
 	       (h >> 32 & (c->nsampled - 1) & ~(WAYS - 1ull));
 }
 
@@ -66,9 +66,9 @@ static bool filter_add(uint64_t block, int by)
 	return false;
 }
 
-bool sampled_add(struct ss_control *c, uint64_t block)
+bool ag_sampled_add(struct ss_control *c, uint64_t block)
 {
-	uint64_t *way = bucket_of(c, block);
+	uint64_t *way = ag_bucket_of(c, block);
 
 	/* Still in the set: its free was not seen (stale, or its hook was left). */
 	for (int i = 0; i < WAYS; i++) {
@@ -88,9 +88,9 @@ bool sampled_add(struct ss_control *c, uint64_t block)
 	return false;
 }
 
-bool sampled_take(struct ss_control *c, uint64_t block)
+bool ag_sampled_take(struct ss_control *c, uint64_t block)
 {
-	uint64_t *way = bucket_of(c, block);
+	uint64_t *way = ag_bucket_of(c, block);
 
 	for (int i = 0; i < WAYS; i++) {
 		uint64_t it = block;

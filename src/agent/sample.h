@@ -6,13 +6,13 @@
 #include "agent/agent.h"
 
 /* Return: the calling thread's countdown, initialized if needed.  It is marked busy: until
- * sampler_leave() the entry code counts nothing, so that inner calls are not counted twice. */
-struct ss_local *sampler_enter(struct ss_control *c, struct ag_thread *t);
-void sampler_leave(const struct ag_thread *t, struct ss_local *s);
+ * ag_sampler_leave() the entry code counts nothing, so that inner calls are not counted twice. */
+struct ss_local *ag_sampler_enter(struct ss_control *c, struct ag_thread *t);
+void ag_sampler_leave(const struct ag_thread *t, struct ss_local *s);
 
 /* Adds a block to the set of sampled ones.  Return: false if there is no room. */
-bool sampled_add(struct ss_control *c, uint64_t block);
+bool ag_sampled_add(struct ss_control *c, uint64_t block);
 /* Removes a block from the set.  Return: whether it was in it. */
-bool sampled_take(struct ss_control *c, uint64_t block);
+bool ag_sampled_take(struct ss_control *c, uint64_t block);
 
 #endif

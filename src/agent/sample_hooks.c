@@ -12,42 +12,42 @@
 
 void ag_sample_free(ag_word_t block, const struct ss_desc *desc, ag_word_t return_address);
 
-/* As begin().  @chosen: set to whether this request of @size bytes is sampled. */
+/* As ag_begin().  @chosen: set to whether this request of @size bytes is sampled. */
 static bool begin_counted(struct ag_call *call, const struct ag_frame *f, uint64_t size,
 			  bool *chosen)
 {
-	if (unlikely(!begin(call, f, false)))
+	if (unlikely(!ag_begin(call, f, false)))
 		return false;
-	call->sampler = sampler_enter(call->c, call->t);
-	*chosen = countdown_passes(call->sampler, size, call->c->sample_interval);
+	call->sampler = ag_sampler_enter(call->c, call->t);
+	*chosen = ag_countdown_passes(call->sampler, size, call->c->sample_interval);
 	return true;
 }
 
 static void end_counted(const struct ag_call *call)
 {
 	if (!call->level)
-		sampler_leave(call->t, call->sampler);
-	end(call);
+		ag_sampler_leave(call->t, call->sampler);
+	ag_end(call);
 }
 
 static void put_sampled(const struct ag_call *call, uint64_t block, uint64_t size)
 {
-	if (!sampled_add(call->c, block))
-		lost(call, MPR_LOST_ALLOC, size);
-	else if (!put_alloc(call, block, size))
-		sampled_take(call->c, block);
+	if (!ag_sampled_add(call->c, block))
+		ag_lost(call, MPR_LOST_ALLOC, size);
+	else if (!ag_put_alloc(call, block, size))
+		ag_sampled_take(call->c, block);
 }
 
 AG_HOOK(ag_sample_alloc)
 {
-	uint64_t size = requested(f->desc, a0, a1, a2);
+	uint64_t size = ag_requested(f->desc, a0, a1, a2);
 	ag_word_t block;
 	struct ag_call call;
 	bool chosen;
 
 	if (unlikely(!begin_counted(&call, f, size, &chosen)))
-		return ORIGINAL(f)(a0, a1, a2, a3, a4);
-	block = ORIGINAL(f)(a0, a1, a2, a3, a4);
+		return AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
+	block = AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
 	if (chosen && block)
 		put_sampled(&call, block, size);
 	end_counted(&call);
@@ -57,14 +57,14 @@ AG_HOOK(ag_sample_alloc)
 /* As ag_alloc_throw(). */
 AG_HOOK(ag_sample_alloc_throw)
 {
-	uint64_t size = requested(f->desc, a0, a1, a2);
+	uint64_t size = ag_requested(f->desc, a0, a1, a2);
 	ag_word_t block;
 	struct ag_call call;
 	bool chosen;
 
 	if (unlikely(!begin_counted(&call, f, size, &chosen)))
 		return 0;
-	block = SIBLING(f)(a0, a1, a2, a3, a4);
+	block = AG_SIBLING(f)(a0, a1, a2, a3, a4);
 	if (chosen && block)
 		put_sampled(&call, block, size);
 	else if (chosen)
@@ -80,8 +80,8 @@ AG_HOOK(ag_sample_posix_memalign)
 	bool chosen;
 
 	if (unlikely(!begin_counted(&call, f, a2, &chosen)))
-		return ORIGINAL(f)(a0, a1, a2, a3, a4);
-	ret = ORIGINAL(f)(a0, a1, a2, a3, a4);
+		return AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
+	ret = AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
 	if (chosen && (int)ret == 0 && *(const ag_word_t *)a0)
 		put_sampled(&call, *(const ag_word_t *)a0, a2);
 	end_counted(&call);
@@ -93,27 +93,27 @@ AG_HOOK(ag_sample_posix_memalign)
 static void put_resized(const struct ag_call *call, uint64_t old, uint64_t block, uint64_t size,
 			bool chosen, bool gone)
 {
-	bool kept = block && chosen && sampled_add(call->c, block);
+	bool kept = block && chosen && ag_sampled_add(call->c, block);
 
 	if (!block && !gone)
-		sampled_add(call->c, old);
+		ag_sampled_add(call->c, old);
 	/* A new block that is not sampled ends the old block's history like a free. */
-	put_realloc_end(call, old, kept ? block : 0, size, !kept && (block || gone));
+	ag_put_realloc_end(call, old, kept ? block : 0, size, !kept && (block || gone));
 }
 
 AG_HOOK(ag_sample_realloc)
 {
-	uint64_t size = requested(f->desc, a0, a1, a2);
+	uint64_t size = ag_requested(f->desc, a0, a1, a2);
 	ag_word_t block;
 	bool chosen, known, begun;
 	struct ag_call call;
 
 	if (unlikely(!begin_counted(&call, f, size, &chosen)))
-		return ORIGINAL(f)(a0, a1, a2, a3, a4);
+		return AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
 	/* Before another thread can get the old address. */
-	known = a0 && sampled_take(call.c, a0);
-	begun = known && put_realloc_begin(&call, a0);
-	block = ORIGINAL(f)(a0, a1, a2, a3, a4);
+	known = a0 && ag_sampled_take(call.c, a0);
+	begun = known && ag_put_realloc_begin(&call, a0);
+	block = AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
 	if (begun)
 		put_resized(&call, a0, block, size, chosen, !size);
 	else if (chosen && block)
@@ -129,11 +129,11 @@ AG_HOOK(ag_sample_xallocx)
 	bool chosen;
 
 	if (unlikely(!begin_counted(&call, f, a1, &chosen)))
-		return ORIGINAL(f)(a0, a1, a2, a3, a4);
-	size = ORIGINAL(f)(a0, a1, a2, a3, a4);
+		return AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
+	size = AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
 	if (size < a1) /* not granted: nothing changed */
 		;
-	else if (sampled_take(call.c, a0) && put_realloc_begin(&call, a0))
+	else if (ag_sampled_take(call.c, a0) && ag_put_realloc_begin(&call, a0))
 		put_resized(&call, a0, a0, a1, chosen, false);
 	else if (chosen)
 		put_sampled(&call, a0, a1);
@@ -144,20 +144,21 @@ AG_HOOK(ag_sample_xallocx)
 /* Walks no stack and does not use the cached walks, so it is safe in any state of the thread. */
 void ag_sample_free(ag_word_t block, const struct ss_desc *d, ag_word_t return_address)
 {
-	struct ss_control *c = control();
+	struct ss_control *c = ag_control();
 	struct ag_thread *t;
 	uint64_t now;
 
-	if (!block || !sampled_take(c, block))
+	if (!block || !ag_sampled_take(c, block))
 		return;
-	t = thread_slot(c);
+	t = ag_thread_slot(c);
 	if (unlikely(!t)) {
-		count_no_slot_free(c);
+		ag_count_no_slot_free(c);
 		return;
 	}
-	now = ticks();
+	now = ag_ticks();
 	if (unlikely(now > c->deadline))
 		t->s.stale[MPR_LOST_FREE]++;
-	else if (unlikely(!put_free(c, t, MPR_FREE, now, d, block, free_misc(d, return_address))))
+	else if (unlikely(
+		     !ag_put_free(c, t, MPR_FREE, now, d, block, ag_free_misc(d, return_address))))
 		t->s.lost[MPR_LOST_FREE]++;
 }

@@ -14,15 +14,15 @@ static uint32_t thread_id(struct ss_control *c, uint64_t tp)
 
 static void announce(struct ss_control *c, struct ag_thread *t, uint32_t tid)
 {
-	struct mpr_thread rec = {{MPR_THREAD, 0, sizeof(rec)}, ticks(), tid, 0};
+	struct mpr_thread rec = {{MPR_THREAD, 0, sizeof(rec)}, ag_ticks(), tid, 0};
 
-	if (ring_put(c, t, &rec, ring_limit(c, true)))
+	if (ag_ring_put(c, t, &rec, ag_ring_limit(c, true)))
 		t->s.tid = tid;
 	else
 		t->s.lost[MPR_LOST_OTHER]++;
 }
 
-struct ag_thread *thread_slot_find(struct ss_control *c, uint64_t tp)
+struct ag_thread *ag_thread_slot_find(struct ss_control *c, uint64_t tp)
 {
 	uint32_t mask = c->nslots - 1, i = ss_first_slot(tp, mask), tid;
 	struct ss_account *account;
@@ -35,7 +35,7 @@ struct ag_thread *thread_slot_find(struct ss_control *c, uint64_t tp)
 	for (uint32_t n = 0; n < SS_PROBES; n++, i = (i + 1) & mask) {
 		uint64_t free_slot = 0;
 
-		t = at_offset(c, c->slots + (uint64_t)i * c->slot_stride);
+		t = ag_at_offset(c, c->slots + (uint64_t)i * c->slot_stride);
 		if (t->s.tp == 0 && __atomic_compare_exchange_n(&t->s.tp, &free_slot, tp, false,
 								__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 			__atomic_fetch_add(&c->slots_claimed, 1, __ATOMIC_RELEASE);
@@ -46,14 +46,14 @@ struct ag_thread *thread_slot_find(struct ss_control *c, uint64_t tp)
 	AG_OWN(ag_gate)->unaccounted = 1;
 	return NULL;
 found:
-	local_of(tp)->slot_addr = (uintptr_t)t;
+	ag_local_of(tp)->slot_addr = (uintptr_t)t;
 	t->s.account = i;
-	account = account_of(t);
+	account = ag_account_of(t);
 	account->tp = tp;
 	tid = thread_id(c, tp);
 	if (unlikely(tid != t->s.tid || !tid)) {
 		if (!tid && !t->s.tid && c->may_syscall)
-			tid = (uint32_t)raw_syscall(AG_NR_GETTID, 0, 0, 0, 0, 0, 0);
+			tid = (uint32_t)ag_raw_syscall(AG_NR_GETTID, 0, 0, 0, 0, 0, 0);
 		if (tid && tid != t->s.tid) {
 			/* An earlier thread can have died in a hook. */
 			if (account->tid != tid)

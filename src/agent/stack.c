@@ -24,17 +24,17 @@ static const struct ss_module_list *module_list(const struct ss_control *c)
 	return (const void *)((const char *)c + __atomic_load_n(&c->module_list, __ATOMIC_ACQUIRE));
 }
 
-uint32_t rule_search(struct ss_control *c, uint64_t pc)
+uint32_t ag_rule_search(struct ss_control *c, uint64_t pc)
 {
 	const struct ss_module *m = module_find(module_list(c), pc);
 	const uint32_t *pcs;
 	uint32_t lo = 0, hi, want;
 
 	if (!m)
-		return RULE_UNKNOWN;
+		return AG_RULE_UNKNOWN;
 	hi = m->n;
 	want = (uint32_t)(pc - m->start);
-	pcs = at_offset(c, m->pcs);
+	pcs = ag_at_offset(c, m->pcs);
 	while (lo < hi) {
 		uint32_t mid = (lo + hi) / 2;
 
@@ -43,11 +43,11 @@ uint32_t rule_search(struct ss_control *c, uint64_t pc)
 		else
 			hi = mid;
 	}
-	want = lo ? ((const uint16_t *)at_offset(c, m->rules))[lo - 1] : RULE_NONE;
-	return want | (m->flags & SS_MODULE_AGENT ? RULE_OURS : 0);
+	want = lo ? ((const uint16_t *)ag_at_offset(c, m->rules))[lo - 1] : AG_RULE_NONE;
+	return want | (m->flags & SS_MODULE_AGENT ? AG_RULE_OURS : 0);
 }
 
-struct reader {
+struct ag_reader {
 	const struct ag_call *call;
 	struct ag_range *range, own;
 	bool crossed; /* frames from here on can be on another stack */
@@ -55,59 +55,59 @@ struct reader {
 
 /* The thread's ranges are only for its outermost hook, because an interrupted hook can be changing
  * them. */
-static void reader_begin(struct reader *r, const struct ag_call *call)
+static void reader_begin(struct ag_reader *r, const struct ag_call *call)
 {
-	uint64_t sp = frame_sp(call->f);
+	uint64_t sp = ag_frame_sp(call->f);
 
 	r->call = call;
 	r->crossed = false;
 	if (call->level) {
-		r->own = range_new(call->c, call->t, sp);
+		r->own = ag_range_new(call->c, call->t, sp);
 		r->range = &r->own;
 	} else {
-		r->range = range_of(call->c, call->t, sp);
+		r->range = ag_range_of(call->c, call->t, sp);
 	}
 }
 
 /* Switches to the memory at @addr, which can be unmapped.  Return: whether it is readable. */
-static bool reader_moves(struct reader *r, uint64_t addr)
+static bool reader_moves(struct ag_reader *r, uint64_t addr)
 {
 	const struct ag_call *call = r->call;
 
 	if (!call->level) {
-		r->range = range_other(call->c, call->t, addr);
+		r->range = ag_range_other(call->c, call->t, addr);
 		return r->range;
 	}
-	r->own = range_new(call->c, call->t, addr);
-	return page_readable(call->c, r->own.low);
+	r->own = ag_range_new(call->c, call->t, addr);
+	return ag_page_readable(call->c, r->own.low);
 }
 
 static bool read_stack(void *ctx, uint64_t addr, uint64_t *value)
 {
-	struct reader *r = ctx;
+	struct ag_reader *r = ctx;
 
-	if (unlikely(!readable(r->call->c, r->range, addr)) &&
-	    !(r->crossed && reader_moves(r, addr) && readable(r->call->c, r->range, addr)))
+	if (unlikely(!ag_readable(r->call->c, r->range, addr)) &&
+	    !(r->crossed && reader_moves(r, addr) && ag_readable(r->call->c, r->range, addr)))
 		return false;
-	*value = word_at(addr);
+	*value = ag_word_at(addr);
 	return true;
 }
 
-static bool is_code(void *ctx, uint64_t addr)
+static bool ag_is_code(void *ctx, uint64_t addr)
 {
-	const struct reader *r = ctx;
+	const struct ag_reader *r = ctx;
 
 	return module_find(module_list(r->call->c), addr);
 }
 
 /* Only where a call pushes the return address: elsewhere a frame pointer does not give the caller's
  * stack pointer. */
-static bool step_by_fp(const struct uw_state *s, struct uw_state *next, struct reader *r)
+static bool step_by_fp(const struct uw_state *s, struct uw_state *next, struct ag_reader *r)
 {
-	return AG_RA_SIZE && uw_step_fp(s, next, read_stack, is_code, r);
+	return AG_RA_SIZE && uw_step_fp(s, next, read_stack, ag_is_code, r);
 }
 
-struct walk_result {
+struct ag_walk_result {
 	uint32_t n, flags;
 	uint64_t top; /* stack pointer of the last frame that was reached */
 	bool raw_wanted, signal_seen, ours_seen, ours_after_signal;
@@ -115,31 +115,31 @@ struct walk_result {
 
 /* Walks with all registers and every kind of rule; writes addresses to @pc.  @by_fp: use frame
  * pointers too, and rules that rely on them. */
-static struct walk_result walk_full(const struct ag_call *call, uint64_t *pc, uint32_t max,
-				    bool by_fp)
+static struct ag_walk_result walk_full(const struct ag_call *call, uint64_t *pc, uint32_t max,
+				       bool by_fp)
 {
 	struct ss_control *c = call->c;
-	const struct uw_full *full = at_offset(c, c->full_rules), *f;
-	const struct uw_rule *rules = at_offset(c, c->rules);
+	const struct uw_full *full = ag_at_offset(c, c->full_rules), *f;
+	const struct uw_rule *rules = ag_at_offset(c, c->rules);
 	struct uw_state *s = &call->t->state[call->level][0], *next = s + 1, *swap;
-	struct reader reader;
-	struct walk_result r = {0};
+	struct ag_reader reader;
+	struct ag_walk_result r = {0};
 	enum uw_result step;
 	uint32_t rule;
 
 	reader_begin(&reader, call);
-	frame_state(call->f, call->f->desc->function_addr, s);
+	ag_frame_state(call->f, call->f->desc->function_addr, s);
 	pc[r.n++] = s->reg[UW_REG_PC] | SS_PC_EXACT;
 	/* At a function's entry nothing but the call has been executed. */
-	s->reg[UW_REG_PC] = pc_of(call->f->return_address);
+	s->reg[UW_REG_PC] = ag_pc_of(call->f->return_address);
 	s->reg[UW_REG_SP] += AG_RA_SIZE;
 	s->exact_pc = false;
 	if (!AG_RA_SIZE)
 		s->valid &= ~(1u << UW_REG_LR);
 	for (uint32_t steps = 0;; steps++) {
-		rule = s->exact_pc ? rule_search(c, s->reg[UW_REG_PC])
-				   : rule_search(c, s->reg[UW_REG_PC] - 1);
-		if (rule != RULE_UNKNOWN && rule & RULE_OURS) {
+		rule = s->exact_pc ? ag_rule_search(c, s->reg[UW_REG_PC])
+				   : ag_rule_search(c, s->reg[UW_REG_PC] - 1);
+		if (rule != AG_RULE_UNKNOWN && rule & AG_RULE_OURS) {
 			r.ours_seen = true;
 			r.ours_after_signal |= r.signal_seen;
 		} else if (r.n < max) {
@@ -149,7 +149,7 @@ static struct walk_result walk_full(const struct ag_call *call, uint64_t *pc, ui
 			r.flags |= SS_STACK_TOO_DEEP;
 			return r;
 		}
-		if (rule == RULE_UNKNOWN) {
+		if (rule == AG_RULE_UNKNOWN) {
 			r.raw_wanted = true;
 			r.flags |= SS_STACK_NO_TABLE;
 			return r;
@@ -178,16 +178,16 @@ static struct walk_result walk_full(const struct ag_call *call, uint64_t *pc, ui
 	}
 }
 
-uint32_t take_full(const struct ag_call *call)
+uint32_t ag_take_full(const struct ag_call *call)
 {
 	uint64_t *pc = call->t->scratch[call->level], hash = 0;
-	struct walk_result r = walk_full(call, pc, SS_MAX_FRAMES, true);
+	struct ag_walk_result r = walk_full(call, pc, SS_MAX_FRAMES, true);
 
 	if (r.raw_wanted)
-		return STACK_RAW_WANTED;
+		return AG_STACK_RAW_WANTED;
 	for (uint32_t i = r.n; i-- > 0;)
-		hash = mix(hash, pc[i]);
-	return intern(call->c, hash, pc, 1, r.n, r.flags);
+		hash = ag_mix(hash, pc[i]);
+	return ag_intern(call->c, hash, pc, 1, r.n, r.flags);
 }
 
 /*
@@ -195,21 +195,21 @@ uint32_t take_full(const struct ag_call *call)
  * belongs to frames of the present walk, or is below the stack pointer on the thread's own stack,
  * which ends at the thread control block.  A coroutine's stack can be used again.
  */
-static bool frame_is_dead(const struct ag_call *call, const struct walk_result *r, uint64_t left)
+static bool frame_is_dead(const struct ag_call *call, const struct ag_walk_result *r, uint64_t left)
 {
 	const struct ss_control *c = call->c;
-	uint64_t sp = frame_sp(call->f);
-	struct ag_range range = range_new(c, call->t, left);
+	uint64_t sp = ag_frame_sp(call->f);
+	struct ag_range range = ag_range_new(c, call->t, left);
 
 	if (left >= sp)
 		return r->flags & SS_STACK_COMPLETE && !r->signal_seen && left < r->top;
 	if (left >= c->main_stack_low && sp < c->main_stack_high)
 		return true;
-	return sp < range.limit && extend_up(c, &range, range.limit);
+	return sp < range.limit && ag_extend_up(c, &range, range.limit);
 }
 
 /* Removes the hook from the thread's account: lists its frame as left unless that is dead. */
-static void note_left(const struct ag_call *call, const struct walk_result *r)
+static void note_left(const struct ag_call *call, const struct ag_walk_result *r)
 {
 	struct ss_account *a = call->account;
 
@@ -225,20 +225,21 @@ static void note_left(const struct ag_call *call, const struct walk_result *r)
 	a->nleft = SS_LEFT_FRAMES + 1;
 }
 
-void stack_frame_returned(const struct ag_call *call)
+void ag_stack_frame_returned(const struct ag_call *call)
 {
 	struct ss_account *a = call->account;
 
 	for (uint32_t i = 0; i < SS_LEFT_FRAMES; i++) {
-		if (a->left[i] == frame_sp(call->f))
+		if (a->left[i] == ag_frame_sp(call->f))
 			a->left[i] = 0;
 	}
 }
 
-enum ag_nesting stack_nesting(const struct ag_call *call)
+enum ag_nesting ag_stack_nesting(const struct ag_call *call)
 {
 	/* Uncertain frames must not decide that a hook was left. */
-	struct walk_result r = walk_full(call, call->t->scratch[call->level], SS_MAX_FRAMES, false);
+	struct ag_walk_result r =
+	    walk_full(call, call->t->scratch[call->level], SS_MAX_FRAMES, false);
 
 	if (r.ours_after_signal)
 		return AG_FROM_SIGNAL;
@@ -246,7 +247,7 @@ enum ag_nesting stack_nesting(const struct ag_call *call)
 		return AG_INNER;
 	/* There is no frame of the agent below: the hook was left.  If the walk is incomplete, a
 	 * stack pointer above the hook's own proves the same. */
-	if (!(r.flags & SS_STACK_COMPLETE) && frame_sp(call->f) <= call->account->outer_sp)
+	if (!(r.flags & SS_STACK_COMPLETE) && ag_frame_sp(call->f) <= call->account->outer_sp)
 		return AG_INNER;
 	note_left(call, &r);
 	return AG_FRESH;
@@ -255,8 +256,8 @@ enum ag_nesting stack_nesting(const struct ag_call *call)
 #ifdef AGENT_CHECK_STACKS
 static bool stacks_equal(struct ss_control *c, uint32_t a, uint32_t b)
 {
-	const struct ss_stack *x = at_offset(c, c->arena + 8ull * a);
-	const struct ss_stack *y = at_offset(c, c->arena + 8ull * b);
+	const struct ss_stack *x = ag_at_offset(c, c->arena + 8ull * a);
+	const struct ss_stack *y = ag_at_offset(c, c->arena + 8ull * b);
 
 	if (x->n != y->n || x->flags != y->flags)
 		return false;
@@ -267,15 +268,15 @@ static bool stacks_equal(struct ss_control *c, uint32_t a, uint32_t b)
 	return true;
 }
 
-void stack_check(const struct ag_call *call, uint32_t id)
+void ag_stack_check(const struct ag_call *call, uint32_t id)
 {
 	uint32_t full;
 
 	if (id == MPR_STACK_NONE)
 		return;
-	full = take_full(call);
+	full = ag_take_full(call);
 	/* No room for it, or a table was added or removed in between. */
-	if (full == MPR_STACK_NONE || full == STACK_RAW_WANTED)
+	if (full == MPR_STACK_NONE || full == AG_STACK_RAW_WANTED)
 		return;
 	__atomic_fetch_add(&call->c->stacks_checked, 1, __ATOMIC_RELAXED);
 	if (full != id && !stacks_equal(call->c, full, id))

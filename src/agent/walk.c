@@ -11,14 +11,14 @@
  * address and rule. */
 static inline uint32_t rule_of_return(struct ss_control *c, uint64_t pc)
 {
-	uint64_t *slot = (uint64_t *)at_offset(c, c->rule_cache) +
+	uint64_t *slot = (uint64_t *)ag_at_offset(c, c->rule_cache) +
 			 ((pc * 0x9e3779b97f4a7c15ull) >> 40 & (c->rule_cache_size - 1));
 	uint64_t word = __atomic_load_n(slot, __ATOMIC_RELAXED);
 	uint32_t rule;
 
 	if (likely(word >> 16 == (pc & MPR_ADDR_MASK)))
 		return word & 0xffff;
-	rule = rule_search(c, pc - 1);
+	rule = ag_rule_search(c, pc - 1);
 	if (rule - 1 < 0xffff)
 		__atomic_store_n(slot, pc << 16 | rule, __ATOMIC_RELAXED);
 	return rule;
@@ -26,7 +26,7 @@ static inline uint32_t rule_of_return(struct ss_control *c, uint64_t pc)
 
 /* The result of a fresh walk: @nfresh new inner frames, and @keep outer frames that are taken from
  * the latest walk, its frames 0 to @keep - 1 (0: none). */
-struct way {
+struct ag_way {
 	uint32_t nfresh, keep;
 };
 
@@ -35,12 +35,12 @@ static uint32_t frames_held(const struct ag_thread *t, const struct ag_walk *w, 
 {
 	uint32_t i = 0, k = 0, n;
 
-	while (i + 4 <= upto && words_hold(w->ra + i, w->ra + i + 4))
+	while (i + 4 <= upto && ag_words_hold(w->ra + i, w->ra + i + 4))
 		i += 4;
-	while (i < upto && word_at(w->ra[i].at) == w->ra[i].is)
+	while (i < upto && ag_word_at(w->ra[i].at) == w->ra[i].is)
 		i++;
 	n = i ? t->step[i - 1].nchecks : 0;
-	while (k < n && word_at(w->check[k].at) == w->check[k].is)
+	while (k < n && ag_word_at(w->check[k].at) == w->check[k].is)
 		k++;
 	/* If a frame pointer changed, the frame that depends on it must be walked again. */
 	if (k < n)
@@ -76,12 +76,13 @@ static inline uint64_t same_but_known(uint64_t value)
  * possible.
  */
 static bool walk_fresh(const struct ag_call *call, struct ag_range *r, const struct ag_walk *last,
-		       struct way *way)
+		       struct ag_way *way)
 {
 	struct ss_control *c = call->c;
 	struct ag_thread *t = call->t;
-	const struct uw_rule *rules = at_offset(c, c->rules), *rule;
-	uint64_t slot = frame_ra_at(call->f), sp = frame_sp(call->f), fp = frame_fp(call->f);
+	const struct uw_rule *rules = ag_at_offset(c, c->rules), *rule;
+	uint64_t slot = ag_frame_ra_at(call->f), sp = ag_frame_sp(call->f),
+		 fp = ag_frame_fp(call->f);
 	uint64_t fp_slot = 0, cfa;
 	uint32_t j = last ? last->n : 0, held = UINT32_MAX, id;
 	struct ag_fresh *f = t->fresh;
@@ -90,7 +91,7 @@ static bool walk_fresh(const struct ag_call *call, struct ag_range *r, const str
 	for (;; f++) {
 		/* If the call pushed no return address, the first one is in the agent's frame. */
 		if (f == t->fresh + AG_WALK_MAX ||
-		    ((AG_RA_SIZE || f > t->fresh) && !readable(c, r, slot)))
+		    ((AG_RA_SIZE || f > t->fresh) && !ag_readable(c, r, slot)))
 			return false;
 		while (j && last->ra[j - 1].at < slot)
 			j--;
@@ -99,13 +100,13 @@ static bool walk_fresh(const struct ag_call *call, struct ag_range *r, const str
 			slot = same_but_known(last->ra[j - 1].at);
 		if (AG_RA_SIZE)
 			sp = slot + AG_RA_SIZE;
-		*f = (struct ag_fresh){{slot, word_at(slot)}, sp, fp, fp_slot, false};
+		*f = (struct ag_fresh){{slot, ag_word_at(slot)}, sp, fp, fp_slot, false};
 		if (met && j - 1 <= held && goes_on_at(t, last, j - 1, f, &held)) {
 			f->needs_fp = t->step[j - 1].needs_fp;
 			way->keep = j - 1;
 			break;
 		}
-		id = rule_of_return(c, pc_of(f->ra.is));
+		id = rule_of_return(c, ag_pc_of(f->ra.is));
 		if (id - 1 >= 0xffff)
 			return false; /* no rule, no table, or the agent's code */
 		rule = &rules[id];
@@ -120,9 +121,9 @@ static bool walk_fresh(const struct ag_call *call, struct ag_range *r, const str
 		fp_slot = 0;
 		if (rule->fp_off != UW_FP_SAME) {
 			fp_slot = cfa + (int64_t)rule->fp_off;
-			if (fp_slot < sp || fp_slot >= cfa || !readable(c, r, fp_slot))
+			if (fp_slot < sp || fp_slot >= cfa || !ag_readable(c, r, fp_slot))
 				return false;
-			fp = word_at(fp_slot);
+			fp = ag_word_at(fp_slot);
 		}
 		slot = cfa + (int64_t)rule->ra_off;
 		if (slot < sp || (!AG_RA_SIZE && slot >= cfa) || slot & (sizeof(ag_word_t) - 1))
@@ -134,7 +135,7 @@ static bool walk_fresh(const struct ag_call *call, struct ag_range *r, const str
 }
 
 /* Updates the latest walk with the fresh frames.  Return: the hash of its frames. */
-static uint64_t walk_go_on(struct ag_thread *t, struct ag_walk *w, const struct way *way)
+static uint64_t walk_go_on(struct ag_thread *t, struct ag_walk *w, const struct ag_way *way)
 {
 	struct ag_step s = {0};
 	uint32_t i = way->keep;
@@ -143,7 +144,7 @@ static uint64_t walk_go_on(struct ag_thread *t, struct ag_walk *w, const struct 
 		s = t->step[i - 1];
 	for (const struct ag_fresh *f = t->fresh + way->nfresh; f-- > t->fresh; i++) {
 		w->ra[i] = f->ra;
-		s.hash = mix(s.hash, pc_of(f->ra.is));
+		s.hash = ag_mix(s.hash, ag_pc_of(f->ra.is));
 		s.fp = f->fp;
 		s.needs_fp = s.passes_fp = f->needs_fp || s.passes_fp;
 		if (s.needs_fp && f->fp_slot) {
@@ -159,12 +160,12 @@ static uint64_t walk_go_on(struct ag_thread *t, struct ag_walk *w, const struct 
 	w->fp0_mask = s.passes_fp ? UINT64_MAX : 0;
 	w->end = w->ra[0].at + sizeof(ag_word_t);
 	w->ra[i].is = w->leaf | SS_PC_EXACT;
-	return mix(s.hash, w->ra[i].is);
+	return ag_mix(s.hash, w->ra[i].is);
 }
 
 static uint64_t walk_tag(const struct ag_frame *f)
 {
-	uint64_t where = frame_sp(f) ^ f->return_address * 31;
+	uint64_t where = ag_frame_sp(f) ^ f->return_address * 31;
 
 	return (where + f->desc->function_addr) * 0x9e3779b97f4a7c15ull | 1;
 }
@@ -204,33 +205,33 @@ static void walk_keep(struct ag_thread *t, const struct ag_walk *w, uint64_t tag
 	*(volatile uint64_t *)&to->sp = w->sp;
 }
 
-static uint32_t stack_walk(const struct ag_call *call, struct ag_range *r, uint64_t tag)
+static uint32_t ag_stack_walk(const struct ag_call *call, struct ag_range *r, uint64_t tag)
 {
 	struct ag_thread *t = call->t;
 	struct ag_walk *w = &t->walk[AG_LATEST];
 	uint32_t generation = __atomic_load_n(&call->c->generation, __ATOMIC_ACQUIRE);
 	bool goes_on = w->sp && w->generation == generation && w->end <= r->high;
-	struct way way;
+	struct ag_way way;
 	uint64_t hash;
 
 	if (!walk_fresh(call, r, goes_on ? w : NULL, &way))
-		return take_full(call);
+		return ag_take_full(call);
 	/* Invalid while it changes, in case the hook is left in between. */
 	*(volatile uint64_t *)&w->sp = 0;
-	w->fp0 = frame_fp(call->f);
+	w->fp0 = ag_frame_fp(call->f);
 	w->leaf = call->f->desc->function_addr;
 	w->generation = generation;
 	hash = walk_go_on(t, w, &way);
-	w->stack = intern(call->c, hash, &w->ra[w->n].is, -2, w->n + 1, SS_STACK_COMPLETE);
+	w->stack = ag_intern(call->c, hash, &w->ra[w->n].is, -2, w->n + 1, SS_STACK_COMPLETE);
 	if (w->stack != MPR_STACK_NONE) {
-		*(volatile uint64_t *)&w->sp = frame_sp(call->f);
+		*(volatile uint64_t *)&w->sp = ag_frame_sp(call->f);
 		walk_keep(t, w, tag);
-		stack_check(call, w->stack);
+		ag_stack_check(call, w->stack);
 	}
 	return w->stack;
 }
 
-uint32_t stack_other(const struct ag_call *call, struct ag_range *r)
+uint32_t ag_stack_other(const struct ag_call *call, struct ag_range *r)
 {
 	uint64_t tag = walk_tag(call->f);
 	uint32_t way = first_way(tag), last = way + AG_WAYS - 1;
@@ -238,7 +239,7 @@ uint32_t stack_other(const struct ag_call *call, struct ag_range *r)
 
 	while (t->tag[way] != tag && way < last)
 		way++;
-	if (walk_holds(call, r, &t->walk[way]))
-		return stack_hit(call, &t->walk[way]);
-	return stack_walk(call, r, tag);
+	if (ag_walk_holds(call, r, &t->walk[way]))
+		return ag_stack_hit(call, &t->walk[way]);
+	return ag_stack_walk(call, r, tag);
 }

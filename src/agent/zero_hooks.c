@@ -7,17 +7,17 @@
 
 AG_HOOK(ag_zero_alloc)
 {
-	uint64_t size = requested(f->desc, a0, a1, a2);
+	uint64_t size = ag_requested(f->desc, a0, a1, a2);
 	ag_word_t block;
 	struct ag_call call;
 
-	if (unlikely(!begin(&call, f, false)))
-		return ORIGINAL(f)(a0, a1, a2, a3, a4);
-	block = ORIGINAL(f)(a0, a1, a2, a3, a4);
+	if (unlikely(!ag_begin(&call, f, false)))
+		return AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
+	block = AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
 	if (likely(block)) {
-		zero_bytes(block, size);
-		put_alloc(&call, block, size);
+		ag_zero_bytes(block, size);
+		ag_put_alloc(&call, block, size);
 	}
-	end(&call);
+	ag_end(&call);
 	return block;
 }

@@ -10,14 +10,14 @@
 
 static int poke(struct target *t, unsigned int n, unsigned long value)
 {
-	unsigned long at = t->arch->debug_registers + n * sizeof(long);
+	unsigned long at = t->arch->breakpoint.debug_registers + n * sizeof(long);
 
 	return ptrace(PTRACE_POKEUSER, t->pid, (void *)at, (void *)value) ? -errno : 0;
 }
 
 static int enable(struct target *t, const struct breakpoint *b, bool on)
 {
-	unsigned long at = t->arch->debug_registers + CONTROL * sizeof(long);
+	unsigned long at = t->arch->breakpoint.debug_registers + CONTROL * sizeof(long);
 	unsigned long bit = 1ul << (2 * b->index), control;
 
 	errno = 0;
@@ -29,15 +29,15 @@ static int enable(struct target *t, const struct breakpoint *b, bool on)
 
 bool breakpoint_blocks(const struct target *t)
 {
-	return !t->arch->debug_registers;
+	return !t->arch->breakpoint.debug_registers;
 }
 
 int breakpoint_set(struct target *t, struct breakpoint *b, uint64_t addr)
 {
-	const struct arch_code *code = &t->arch->breakpoint;
+	const struct arch_code *code = &t->arch->breakpoint.wide;
 	int ret;
 
-	if (t->arch->debug_registers) {
+	if (t->arch->breakpoint.debug_registers) {
 		ret = poke(t, b->index, (unsigned long)addr);
 		if (!ret)
 			ret = enable(t, b, true);
@@ -45,8 +45,8 @@ int breakpoint_set(struct target *t, struct breakpoint *b, uint64_t addr)
 			b->addr = addr;
 		return ret;
 	}
-	if (addr & 1 && t->arch->breakpoint_narrow.length) {
-		code = &t->arch->breakpoint_narrow;
+	if (addr & 1 && t->arch->breakpoint.narrow.length) {
+		code = &t->arch->breakpoint.narrow;
 		addr &= ~1ull;
 	}
 	b->length = code->length;
@@ -65,7 +65,7 @@ int breakpoint_clear(struct target *t, struct breakpoint *b)
 	b->addr = 0;
 	if (!addr)
 		return 0;
-	if (t->arch->debug_registers) {
+	if (t->arch->breakpoint.debug_registers) {
 		int ret = enable(t, b, false);
 
 		return ret ? ret : poke(t, b->index, 0);

@@ -204,7 +204,7 @@ static pid_t make_heir(struct target *t, pid_t pid)
 	if (thread_get_regs(t, &th))
 		return 0;
 	regs = th.regs;
-	t->arch->set_syscall(&regs, t->code.syscall_return, t->arch->nr.clone, heir_args);
+	t->arch->syscall.set(&regs, t->code.syscall_return, t->arch->nr.clone, heir_args);
 	if (thread_put_regs(t, &th, &regs))
 		return 0;
 	/* First stop: the entry of the call.  Second: the birth or, if there is none, the exit. */

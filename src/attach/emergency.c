@@ -14,7 +14,7 @@
 #define STRING_BYTES 256
 #define ALIGN	     64
 #define LOOK_BACK    24 /* bytes of code before a system call that can load its number */
-#define NFORMS	     (sizeof(((struct arch *)0)->sigreturn) / sizeof(struct arch_code))
+#define NFORMS	     (sizeof(((struct arch *)0)->emergency.sigreturn) / sizeof(struct arch_code))
 
 static bool is_there(struct target *t, uint64_t addr, const struct arch_code *code)
 {
@@ -59,15 +59,15 @@ static void search_map(struct target *t, const struct map *m, uint8_t *buf, stru
 		if (got <= 0)
 			return;
 		if (!s->syscall_return)
-			s->syscall_return =
-			    find_code(s->arch, buf, (size_t)got, at, &s->arch->syscall_return);
+			s->syscall_return = find_code(s->arch, buf, (size_t)got, at,
+						      &s->arch->emergency.syscall_return);
 		if (!s->other_return)
-			s->other_return =
-			    find_code(s->arch, buf, (size_t)got, at, &s->arch->other_return);
+			s->other_return = find_code(s->arch, buf, (size_t)got, at,
+						    &s->arch->emergency.other_return);
 		for (size_t k = 0; k < NFORMS; k++) {
 			if (!s->sigreturn[k])
 				s->sigreturn[k] = find_code(s->arch, buf, (size_t)got, at,
-							    &s->arch->sigreturn[k]);
+							    &s->arch->emergency.sigreturn[k]);
 		}
 	}
 }
@@ -81,8 +81,9 @@ int emergency_find(struct target *t)
 	int err;
 
 	if (is_there(t, c->syscall_return,
-		     c->other_form ? &t->arch->other_return : &t->arch->syscall_return) &&
-	    is_there(t, c->sigreturn, &t->arch->sigreturn[c->sigreturn_form]))
+		     c->other_form ? &t->arch->emergency.other_return
+				   : &t->arch->emergency.syscall_return) &&
+	    is_there(t, c->sigreturn, &t->arch->emergency.sigreturn[c->sigreturn_form]))
 		return 0;
 	memset(c, 0, sizeof(*c));
 	err = maps_read(t->pid, &maps);
@@ -103,7 +104,8 @@ int emergency_find(struct target *t)
 	maps_free(&maps);
 	c->other_form = !s.syscall_return;
 	c->syscall_return = c->other_form ? s.other_return : s.syscall_return;
-	c->return_pops = c->other_form ? t->arch->other_return.pops : t->arch->syscall_return.pops;
+	c->return_pops = c->other_form ? t->arch->emergency.other_return.pops
+				       : t->arch->emergency.syscall_return.pops;
 	for (size_t k = NFORMS; k-- > 0;) {
 		if (s.sigreturn[k]) {
 			c->sigreturn = s.sigreturn[k];
@@ -120,17 +122,18 @@ bool emergency_room(struct target *t, const struct maps *maps, struct thread *th
 
 	if (thread_get_regs(t, th))
 		return false;
-	sp = t->arch->get_sp(&th->regs);
+	sp = t->arch->regs.get_sp(&th->regs);
 	m = maps_find(maps, sp);
 	return m && m->write &&
-	       sp - m->start > t->arch->red_zone + MAX_XSTATE + t->arch->frame_bytes + STRING_BYTES;
+	       sp - m->start > t->arch->unwind.red_zone + MAX_XSTATE +
+				   t->arch->emergency.frame_bytes + STRING_BYTES;
 }
 
 static int get_xstate(const struct arch *arch, struct thread *th, uint8_t *buf, size_t *size)
 {
 	struct iovec iov = {buf, MAX_XSTATE};
 
-	if (ptrace(PTRACE_GETREGSET, th->tid, arch->fp_regset, &iov))
+	if (ptrace(PTRACE_GETREGSET, th->tid, arch->regs.fp_regset, &iov))
 		return -errno;
 	*size = iov.iov_len;
 	return 0;
@@ -139,12 +142,12 @@ static int get_xstate(const struct arch *arch, struct thread *th, uint8_t *buf, 
 static int write_frame(struct remote *r, uint8_t *out, const struct arch_emergency *e)
 {
 	const struct arch *arch = r->t->arch;
-	size_t used, room = e->xstate_size + arch->frame_bytes;
-	uint64_t sp = arch->get_sp(&r->saved) - arch->red_zone;
+	size_t used, room = e->xstate_size + arch->emergency.frame_bytes;
+	uint64_t sp = arch->regs.get_sp(&r->saved) - arch->unwind.red_zone;
 	int err;
 
 	r->frame = (sp - room) & ~(uint64_t)(ALIGN - 1);
-	used = arch->emergency_frame(out, room, r->frame, e);
+	used = arch->emergency.build_frame(out, room, r->frame, e);
 	if (!used)
 		return -E2BIG;
 	r->scratch_addr = r->frame - STRING_BYTES;
@@ -161,17 +164,17 @@ static int write_frame(struct remote *r, uint8_t *out, const struct arch_emergen
 static long interrupted_call(const struct remote *r)
 {
 	const struct arch *arch = r->t->arch;
-	uint64_t end = arch->get_pc(&r->saved);
+	uint64_t end = arch->regs.get_pc(&r->saved);
 	uint8_t code[LOOK_BACK];
 	long nr = r->before;
 
-	if (arch->before_syscall)
-		end += arch->syscall_insn_length;
-	else if (arch->syscall_state(&r->saved) == ARCH_IN_SYSCALL)
-		nr = arch->syscall_number(&r->saved);
+	if (arch->syscall.before)
+		end += arch->syscall.insn_length;
+	else if (arch->syscall.state(&r->saved) == ARCH_IN_SYSCALL)
+		nr = arch->syscall.number(&r->saved);
 	if (nr == arch->nr.restart_syscall &&
 	    !mem_read(&r->t->mem, end - sizeof(code), code, sizeof(code))) {
-		long which = arch->restarted_number(code, sizeof(code));
+		long which = arch->restart.restarted_number(code, sizeof(code));
 
 		nr = which >= 0 ? which : nr;
 	}
@@ -187,7 +190,8 @@ int emergency_build(struct remote *r)
 				   .syscall_return = c->syscall_return,
 				   .sigreturn = c->sigreturn,
 				   .sigreturn_form = c->sigreturn_form};
-	uint8_t *xstate = malloc(MAX_XSTATE), *out = malloc(MAX_XSTATE + r->t->arch->frame_bytes);
+	uint8_t *xstate = malloc(MAX_XSTATE),
+		*out = malloc(MAX_XSTATE + r->t->arch->emergency.frame_bytes);
 	int err =
 	    xstate && out ? get_xstate(r->t->arch, r->carrier, xstate, &e.xstate_size) : -ENOMEM;
 

@@ -107,7 +107,7 @@ void thread_digest(struct target *t, struct thread *th, int status)
 		th->state = is_stop_signal(sig) ? THREAD_GROUP_STOPPED : THREAD_STOPPED;
 		/* At once, so that the thread is in a correct state if memprof is killed now.
 		 * Where an early restart could deprive a signal of its EINTR, it is done later. */
-		if (!t->arch->before_syscall && !th->lent)
+		if (!t->arch->syscall.before && !th->lent)
 			thread_restart(t, th);
 		return;
 	}

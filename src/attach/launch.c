@@ -164,7 +164,7 @@ static int no_breakpoint(int ret, struct mp_err *err)
  * can continue. */
 static int pass(struct target *t, struct thread *th, const struct stop_at *at, struct stops *s)
 {
-	uint64_t pc = t->arch->get_pc(&th->regs), back;
+	uint64_t pc = t->arch->regs.get_pc(&th->regs), back;
 	int ret;
 
 	if (!breakpoint_blocks(t))
@@ -175,7 +175,7 @@ static int pass(struct target *t, struct thread *th, const struct stop_at *at, s
 	}
 	if (pc != s->debug_state.addr)
 		return 0;
-	if (!t->arch->get_column(&th->regs, UW_REG_LR, &back))
+	if (!t->arch->regs.get_column(&th->regs, UW_REG_LR, &back))
 		return -ENOSYS;
 	ret = breakpoint_clear(t, &s->debug_state);
 	return ret ? ret : breakpoint_set(t, &s->back, back);
@@ -210,8 +210,8 @@ static int run_until(struct target *t, struct thread *th, const struct stop_at *
 		th->state = THREAD_STOPPED;
 		if (thread_get_regs(t, th))
 			return -ESRCH;
-		if (t->arch->get_pc(&th->regs) == s->entry.addr ||
-		    (t->arch->get_pc(&th->regs) == s->debug_state.addr &&
+		if (t->arch->regs.get_pc(&th->regs) == s->entry.addr ||
+		    (t->arch->regs.get_pc(&th->regs) == s->debug_state.addr &&
 		     consistent(t, at->r_debug)))
 			return 0;
 		ret = pass(t, th, at, s);

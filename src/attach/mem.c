@@ -171,7 +171,7 @@ int mem_write_text(const struct mem *mem, uint64_t addr, const void *buf, size_t
 {
 	ssize_t n;
 
-	if (arch_native()->huge_write_crashes && !is_small(mem, addr, len))
+	if (arch_native()->patch.huge_write_crashes && !is_small(mem, addr, len))
 		return -ENOTSUP;
 	n = write_at(mem, addr, buf, len);
 	if (n < 0 || (size_t)n != len) {
@@ -190,7 +190,7 @@ int mem_write(const struct mem *mem, uint64_t addr, const void *buf, size_t len)
 {
 	ssize_t n;
 
-	if (!arch_native()->huge_write_crashes)
+	if (!arch_native()->patch.huge_write_crashes)
 		return mem_write_text(mem, addr, buf, len);
 	/* process_vm_writev() does not make the kernel flush caches, which is where it would crash.
 	 * For data, the read-back is sufficient: get_user_pages() writes the kernel's view of a

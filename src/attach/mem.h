@@ -31,7 +31,7 @@ __must_check ssize_t mem_read_some(const struct mem *mem, uint64_t addr, void *b
 __must_check int mem_write(const struct mem *mem, uint64_t addr, const void *buf, size_t len);
 /* Like mem_write() for code, also where the target has no write permission (FOLL_FORCE); the
  * instruction cache is flushed.  The target must be stopped.  Return: 0 or -errno; -ENOTSUP if the
- * write could crash the kernel (struct arch, huge_write_crashes). */
+ * write could crash the kernel (arch.patch.huge_write_crashes). */
 __must_check int mem_write_text(const struct mem *mem, uint64_t addr, const void *buf, size_t len);
 
 #endif

@@ -9,14 +9,14 @@
 
 static int get_hidden(const struct arch *a, struct thread *th)
 {
-	for (uint8_t i = 0; i < a->nhidden; i++) {
+	for (uint8_t i = 0; i < a->regs.nhidden; i++) {
 		long word;
 
 		errno = 0;
-		word = ptrace(PTRACE_PEEKUSER, th->tid, a->hidden[i].user, 0);
+		word = ptrace(PTRACE_PEEKUSER, th->tid, a->regs.hidden[i].user, 0);
 		if (errno)
 			return -errno;
-		memcpy(th->regs.raw + a->hidden[i].at, &word, sizeof(word));
+		memcpy(th->regs.raw + a->regs.hidden[i].at, &word, sizeof(word));
 	}
 	return 0;
 }
@@ -25,11 +25,11 @@ static int get_hidden(const struct arch *a, struct thread *th)
 static int put_hidden(const struct arch *a, const struct thread *th, const struct arch_regs *regs,
 		      bool zero)
 {
-	for (uint8_t i = 0; i < a->nhidden; i++) {
+	for (uint8_t i = 0; i < a->regs.nhidden; i++) {
 		long word;
 
-		memcpy(&word, regs->raw + a->hidden[i].at, sizeof(word));
-		if (!word == zero && ptrace(PTRACE_POKEUSER, th->tid, a->hidden[i].user, word))
+		memcpy(&word, regs->raw + a->regs.hidden[i].at, sizeof(word));
+		if (!word == zero && ptrace(PTRACE_POKEUSER, th->tid, a->regs.hidden[i].user, word))
 			return -errno;
 	}
 	return 0;
@@ -45,7 +45,7 @@ int thread_get_regs(struct target *t, struct thread *th)
 		return -EBUSY;
 	if (ptrace(PTRACE_GETREGSET, th->tid, NT_PRSTATUS, &iov))
 		return -errno;
-	if (iov.iov_len != t->arch->regset_size)
+	if (iov.iov_len != t->arch->regs.regset_size)
 		return -ENOEXEC;
 	th->regs.size = iov.iov_len;
 	if (get_hidden(t->arch, th))
@@ -60,8 +60,8 @@ uint64_t thread_get_tp(const struct target *t, const struct thread *th)
 	uint8_t word[sizeof(uint64_t)] = {0};
 	struct iovec iov = {word, sizeof(word)};
 
-	if (a->get_tp)
-		return a->get_tp(&th->regs);
+	if (a->regs.get_tp)
+		return a->regs.get_tp(&th->regs);
 	if (a->tls.regset &&
 	    !ptrace(PTRACE_GETREGSET, th->tid, (void *)(uintptr_t)a->tls.regset, &iov))
 		return arch_word(a, word);

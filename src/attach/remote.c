@@ -47,7 +47,7 @@ struct rseq_section {
 static void abort_rseq(struct remote *r)
 {
 	struct __ptrace_rseq_configuration conf;
-	uint64_t at = 0, pc = r->t->arch->get_pc(&r->saved);
+	uint64_t at = 0, pc = r->t->arch->regs.get_pc(&r->saved);
 	struct rseq_section cs;
 
 	if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, r->carrier->tid, sizeof(conf), &conf) <= 0 ||
@@ -56,7 +56,7 @@ static void abort_rseq(struct remote *r)
 	    mem_read(&r->t->mem, at, &cs, sizeof(cs)))
 		return;
 	if (pc - cs.start < cs.length)
-		r->t->arch->set_pc(&r->saved, cs.abort_addr);
+		r->t->arch->regs.set_pc(&r->saved, cs.abort_addr);
 }
 
 static int rank(struct target *t, struct thread *th)
@@ -66,9 +66,9 @@ static int rank(struct target *t, struct thread *th)
 	if (thread_stands_before(t, th) >= 0) {
 		/* The kernel can restart the call at this instruction: unsuitable for injected
 		 * calls. */
-		return t->arch->get_pc(&th->regs) == t->code.syscall_return ? -1 : IN_SYSCALL;
+		return t->arch->regs.get_pc(&th->regs) == t->code.syscall_return ? -1 : IN_SYSCALL;
 	}
-	return t->arch->syscall_state(&th->regs) == ARCH_IN_SYSCALL ? IN_SYSCALL : USER_MODE;
+	return t->arch->syscall.state(&th->regs) == ARCH_IN_SYSCALL ? IN_SYSCALL : USER_MODE;
 }
 
 static void choose_carrier(struct remote *r)
@@ -97,8 +97,8 @@ static int park(struct remote *r)
 {
 	struct arch_regs regs = r->saved;
 
-	r->t->arch->set_return(&regs, r->t->code.syscall_return, r->frame - r->t->code.return_pops,
-			       r->t->code.sigreturn);
+	r->t->arch->emergency.set_return(&regs, r->t->code.syscall_return,
+					 r->frame - r->t->code.return_pops, r->t->code.sigreturn);
 	return thread_put_regs(r->t, r->carrier, &regs);
 }
 
@@ -115,7 +115,7 @@ static int look_at_entry(struct remote *r, enum entry entry)
 	struct __ptrace_syscall_info info;
 
 	if (entry == ENTRY_GO_ON)
-		return ptrace((enum __ptrace_request)arch->change_number, tid, NULL,
+		return ptrace((enum __ptrace_request)arch->restart.change_number, tid, NULL,
 			      arch->nr.restart_syscall)
 			   ? -1
 			   : 0;
@@ -145,8 +145,8 @@ static int enter_call(struct remote *r, enum entry entry)
 			return status;
 		if (entered && status >> 16 == PTRACE_EVENT_STOP)
 			return 0;
-		if (!entered && WSTOPSIG(status) == (SIGTRAP | 0x80) && r->t->arch->change_number &&
-		    look_at_entry(r, entry))
+		if (!entered && WSTOPSIG(status) == (SIGTRAP | 0x80) &&
+		    r->t->arch->restart.change_number && look_at_entry(r, entry))
 			return -errno;
 		signal =
 		    status >> 16 || WSTOPSIG(status) == (SIGTRAP | 0x80) ? 0 : WSTOPSIG(status);
@@ -185,7 +185,7 @@ static int settle_restart(struct remote *r)
 
 static int set_mask(struct remote *r, const uint64_t mask[2])
 {
-	size_t size = r->t->arch->sigset_size;
+	size_t size = r->t->arch->syscall.sigset_size;
 
 	return ptrace(PTRACE_SETSIGMASK, r->carrier->tid, size, mask) ? -errno : 0;
 }
@@ -199,7 +199,7 @@ static int borrow(struct remote *r)
 	if (err)
 		return err;
 	r->carrier->lent = true;
-	if (ptrace(PTRACE_GETSIGMASK, r->carrier->tid, r->t->arch->sigset_size, r->sigmask))
+	if (ptrace(PTRACE_GETSIGMASK, r->carrier->tid, r->t->arch->syscall.sigset_size, r->sigmask))
 		return -errno;
 	r->saved = r->carrier->regs;
 	abort_rseq(r);
@@ -365,9 +365,9 @@ int remote_syscall_at_entry(struct remote *r, long nr, const uint64_t args[6], l
 		return -EACCES;
 	if (changes_maps(r->t->arch, nr))
 		target_maps_changed(r->t);
-	r->t->arch->set_return(&regs, r->t->code.syscall_return, r->frame - r->t->code.return_pops,
-			       r->t->code.sigreturn);
-	r->t->arch->set_syscall(&regs, r->t->code.syscall_return, nr, args);
+	r->t->arch->emergency.set_return(&regs, r->t->code.syscall_return,
+					 r->frame - r->t->code.return_pops, r->t->code.sigreturn);
+	r->t->arch->syscall.set(&regs, r->t->code.syscall_return, nr, args);
 	ret = thread_put_regs(r->t, r->carrier, &regs);
 	fault_point("remote-set");
 	if (!ret)
@@ -387,7 +387,7 @@ int remote_syscall_at_entry(struct remote *r, long nr, const uint64_t args[6], l
 	r->carrier->regs_valid = false;
 	if (ret)
 		return ret;
-	*result = r->t->arch->get_syscall_result(&r->carrier->regs);
+	*result = r->t->arch->syscall.result(&r->carrier->regs);
 	return 0;
 }
 

@@ -16,20 +16,20 @@
 #include <unistd.h>
 #include "attach/seccomp.h"
 
-#define INSN 4 /* bytes of code that before_syscall() examines */
+#define INSN 4 /* bytes of code that syscall.before() examines */
 
 static bool code_is_call(struct target *t, const struct arch_regs *regs)
 {
 	uint8_t code[INSN];
 
-	return t->arch->before_syscall &&
-	       !mem_read(&t->mem, t->arch->get_pc(regs), code, sizeof(code)) &&
-	       t->arch->before_syscall(regs, code, sizeof(code));
+	return t->arch->syscall.before &&
+	       !mem_read(&t->mem, t->arch->regs.get_pc(regs), code, sizeof(code)) &&
+	       t->arch->syscall.before(regs, code, sizeof(code));
 }
 
 long thread_stands_before(struct target *t, struct thread *th)
 {
-	return code_is_call(t, &th->regs) ? t->arch->syscall_number(&th->regs) : -1;
+	return code_is_call(t, &th->regs) ? t->arch->syscall.number(&th->regs) : -1;
 }
 
 /* Is a signal pending whose handler will run, or that will end the process? */
@@ -45,12 +45,12 @@ static int set_number(const struct target *t, const struct thread *th, int32_t n
 {
 	struct iovec iov = {&number, sizeof(number)};
 
-	if (!t->arch->call_regset)
-		return ptrace((enum __ptrace_request)t->arch->change_number, th->tid, NULL,
+	if (!t->arch->restart.call_regset)
+		return ptrace((enum __ptrace_request)t->arch->restart.change_number, th->tid, NULL,
 			      (void *)(intptr_t)number)
 			   ? -errno
 			   : 0;
-	return ptrace(PTRACE_SETREGSET, th->tid, t->arch->call_regset, &iov) ? -errno : 0;
+	return ptrace(PTRACE_SETREGSET, th->tid, t->arch->restart.call_regset, &iov) ? -errno : 0;
 }
 
 /* Reads field 2 of /proc/PID/task/TID/syscall (proc(5)): the first argument that the call was made
@@ -83,7 +83,7 @@ static int read_argument(const struct target *t, const struct thread *th, long n
  * shows it only while it considers the thread to be in a call. */
 static int first_argument(const struct target *t, const struct thread *th, uint64_t *value)
 {
-	long number = t->arch->syscall_number(&th->regs);
+	long number = t->arch->syscall.number(&th->regs);
 	int ret = set_number(t, th, (int32_t)number), back;
 
 	if (!ret)
@@ -132,13 +132,13 @@ void thread_restart(struct target *t, struct thread *th)
 	if (th->state != THREAD_STOPPED || thread_get_regs(t, th))
 		return;
 	regs = th->regs;
-	fd = arch->received_less ? arch->received_less(&regs) : -1;
+	fd = arch->restart.received_less ? arch->restart.received_less(&regs) : -1;
 	if (fd >= 0)
 		forget_error(t, th, fd);
-	if (!arch->restart_interrupted(&regs) ||
-	    (arch->before_syscall && (!code_is_call(t, &regs) || signal_waits(t, th))))
+	if (!arch->restart.interrupted(&regs) ||
+	    (arch->syscall.before && (!code_is_call(t, &regs) || signal_waits(t, th))))
 		return;
-	if (arch->call_regset) {
+	if (arch->restart.call_regset) {
 		if (th->lent || first_argument(t, th, &argument))
 			return;
 		memcpy(regs.raw, &argument, sizeof(argument));
@@ -176,13 +176,13 @@ static void restart_whole(struct target *t, struct thread *th)
 
 	if (th->state != THREAD_STOPPED || thread_get_regs(t, th))
 		return;
-	if (!arch->before_syscall) {
-		if (arch->restart_whole(&th->regs))
+	if (!arch->syscall.before) {
+		if (arch->restart.whole(&th->regs))
 			put_regs(t, th, &th->regs);
 		return;
 	}
 	number = thread_stands_before(t, th);
-	pc = arch->get_pc(&th->regs);
+	pc = arch->regs.get_pc(&th->regs);
 	/* The kernel reports the call to the tracer before it runs the filter. */
 	if (number < 0 || number == arch->nr.restart_syscall || !to_entry(t, th))
 		return;
@@ -190,8 +190,8 @@ static void restart_whole(struct target *t, struct thread *th)
 	 * again.  Not from here: a thread that is released at the entry of a call has that call
 	 * interrupted once more. */
 	regs = th->regs;
-	arch->set_number(&regs, number);
-	arch->set_pc(&regs, pc);
+	arch->restart.set_number(&regs, number);
+	arch->regs.set_pc(&regs, pc);
 	if (!set_number(t, th, -1))
 		put_regs(t, th, &regs);
 	th->regs_valid = false;

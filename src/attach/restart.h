@@ -8,8 +8,8 @@
 
 /* If a system call of the stopped @th returned EINTR only because of the ptrace stop, makes the
  * thread execute it again, and clears the error that the call left in a socket.  Where the kernel
- * decides about the restart later (no before_syscall in struct arch), call this as soon as the
- * thread has stopped; elsewhere before it executes injected calls, and before it is resumed. */
+ * decides about the restart later (arch.syscall.before is NULL), call this as soon as the thread
+ * has stopped; elsewhere before it executes injected calls, and before it is resumed. */
 void thread_restart(struct target *t, struct thread *th);
 
 /*
@@ -20,9 +20,9 @@ void thread_restart(struct target *t, struct thread *th);
  */
 void thread_spare_wait(struct target *t, struct thread *th);
 
-/* For architectures where the kernel prepares restarts before a tracer can see it (struct arch,
- * before_syscall).  The registers of @th must have been read.  Return: the number of the system
- * call that the stopped @th is about to execute, or -1. */
+/* For architectures where the kernel prepares restarts before a tracer can see it
+ * (arch.syscall.before).  The registers of @th must have been read.  Return: the number of the
+ * system call that the stopped @th is about to execute, or -1. */
 long thread_stands_before(struct target *t, struct thread *th);
 
 #endif

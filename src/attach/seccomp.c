@@ -143,8 +143,8 @@ struct seccomp_data seccomp_call(const struct arch *arch, long nr, const uint64_
 				 uint64_t insn_addr)
 {
 	struct seccomp_data data = {.nr = (int)nr,
-				    .arch = arch->audit_arch,
-				    .instruction_pointer = insn_addr + arch->syscall_insn_length};
+				    .arch = arch->syscall.audit_arch,
+				    .instruction_pointer = insn_addr + arch->syscall.insn_length};
 
 	for (int i = 0; args && i < 6; i++)
 		data.args[i] = arch->word_size == 4 ? (uint32_t)args[i] : args[i];

@@ -48,7 +48,7 @@ struct thread {
 struct target_code {
 	uint64_t syscall_return, sigreturn;
 	uint8_t sigreturn_form;
-	bool other_form;     /* syscall_return is arch.other_return */
+	bool other_form;     /* syscall_return is arch.emergency.other_return */
 	uint8_t return_pops; /* bytes that the code at syscall_return pops before it returns */
 };
 
@@ -189,8 +189,8 @@ struct remote {
 	struct target *t;
 	struct thread *carrier;
 	struct arch_regs saved;
-	uint64_t sigmask[2]; /* only struct arch, sigset_size bytes are used */
-	long before;  /* number of the call it was about to execute, or -1 (before_syscall) */
+	uint64_t sigmask[2]; /* only arch.syscall.sigset_size bytes are used */
+	long before;  /* number of the call it was about to execute, or -1 (syscall.before) */
 	bool goes_on; /* the kernel continues that call by restart_syscall (change_number) */
 	/* private to attach/remote.c and emergency.c */
 	uint8_t *scratch; /* original bytes below the carrier's stack */

@@ -28,9 +28,9 @@ static bool follows_call(void *ctx, uint64_t pc)
 	const struct arch *arch = rec->t->arch;
 	uint8_t code[ARCH_MAX_CALL];
 
-	return arch->ends_in_call &&
+	return arch->unwind.ends_in_call &&
 	       !mem_read(&rec->t->mem, pc - sizeof(code), code, sizeof(code)) &&
-	       arch->ends_in_call(code, sizeof(code));
+	       arch->unwind.ends_in_call(code, sizeof(code));
 }
 
 static bool next_module(void *ctx, struct mp_module *m)

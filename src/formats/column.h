@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Numbers (columns) of the registers that an unwinder tracks.  They are the same on every
- * architecture, so that rules, raw stacks and walks do not depend on it. struct arch, column[],
- * maps DWARF registers to columns; on x86-64 the numbers are equal (psABI 3.6.2).  Freestanding.
+ * architecture, so that rules, raw stacks and walks do not depend on it.  arch.unwind.column[] maps
+ * DWARF registers to columns; on x86-64 the numbers are equal (psABI 3.6.2).  Freestanding.
  */
 #ifndef FORMATS_COLUMN_H
 #define FORMATS_COLUMN_H

@@ -138,7 +138,7 @@ static void split_free(struct account *a, const struct census *c)
 int account_stacks(struct account_stacks *s, const struct image *img)
 {
 	vec_for_each (&img->threads, th) {
-		if (th->has_regs && vec_push(&s->sp, img->arch->get_sp(&th->regs)))
+		if (th->has_regs && vec_push(&s->sp, img->arch->regs.get_sp(&th->regs)))
 			return -ENOMEM;
 	}
 	return 0;

@@ -180,8 +180,8 @@ void scan_doubt_threads(struct image *img, const char *library, struct heap *hea
 			continue;
 		/* In a leaf function called by the allocator (a system call wrapper, memset) the
 		 * return address is on top of the stack. */
-		image_word(img, img->arch->get_sp(&th->regs), &back);
-		inside += in_library(img, img->arch->get_pc(&th->regs), library) ||
+		image_word(img, img->arch->regs.get_sp(&th->regs), &back);
+		inside += in_library(img, img->arch->regs.get_pc(&th->regs), library) ||
 			  in_library(img, back, library);
 	}
 	if (inside)

@@ -71,7 +71,7 @@ static bool move_back(struct session *s, struct thread *th)
 
 	if (thread_get_regs(t, th))
 		return true;
-	pc = t->arch->get_pc(&th->regs);
+	pc = t->arch->regs.get_pc(&th->regs);
 	for (uint32_t i = 0; i < j->nhooks && !to; i++) {
 		const struct ss_journal_hook *h = &j->hook[i];
 		uint64_t end = h->relocated_addr + h->relocated_length;
@@ -79,7 +79,7 @@ static bool move_back(struct session *s, struct thread *th)
 		if (pc >= h->slot_addr + SLOT_ENTRY && pc < h->relocated_addr)
 			to = h->addr; /* the entry code has only changed a scratch register */
 		else if (pc >= h->relocated_addr && pc < end)
-			to = t->arch->groups ? 0 : h->addr + h->length; /* the jump back */
+			to = t->arch->patch.groups ? 0 : h->addr + h->length; /* the jump back */
 		inside |= pc >= h->relocated_addr && pc < end;
 		for (uint32_t k = 0; k < h->insns; k++) {
 			if (pc == h->relocated_addr + h->new_off[k])
@@ -89,7 +89,7 @@ static bool move_back(struct session *s, struct thread *th)
 	if (!to)
 		return !inside;
 	regs = th->regs;
-	t->arch->set_pc(&regs, to);
+	t->arch->regs.set_pc(&regs, to);
 	if (thread_put_regs(t, th, &regs))
 		return false;
 	fault_point("close-moved");

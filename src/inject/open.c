@@ -155,7 +155,7 @@ static void code_range(const struct session *s, uint64_t *low, uint64_t *high)
 		*low = h->addr < *low ? h->addr : *low;
 		*high = h->addr > *high ? h->addr : *high;
 	}
-	if (*high - *low > s->t->arch->reach)
+	if (*high - *low > s->t->arch->patch.reach)
 		*low = *high;
 }
 
@@ -165,7 +165,7 @@ static uint64_t agent_place(const struct session *s, const struct maps *maps, ui
 	uint64_t low, high, at;
 
 	code_range(s, &low, &high);
-	at = place_near(maps, low, high, s->t->arch->reach, length);
+	at = place_near(maps, low, high, s->t->arch->patch.reach, length);
 	return at ? at : place_near(maps, low, low, UINT64_MAX, length);
 }
 

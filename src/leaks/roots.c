@@ -127,7 +127,7 @@ static const struct image_thread *thread_on(const struct scanner *s, const struc
 
 	*count = 0;
 	vec_for_each (&s->img->threads, th) {
-		uint64_t sp = th->has_regs ? s->img->arch->get_sp(&th->regs) : 0;
+		uint64_t sp = th->has_regs ? s->img->arch->regs.get_sp(&th->regs) : 0;
 
 		if (sp >= iv->start && sp < iv->end) {
 			found = th;
@@ -163,7 +163,7 @@ static void scan_stretch(struct scanner *s, struct interval iv, enum root_kind k
 
 	th = thread_on(s, &iv, &threads);
 	if (th) {
-		uint64_t low = s->img->arch->get_sp(&th->regs) - s->img->arch->red_zone;
+		uint64_t low = s->img->arch->regs.get_sp(&th->regs) - s->img->arch->unwind.red_zone;
 
 		root.kind = ROOT_STACK;
 		root.tid = threads == 1 ? th->tid : 0;
@@ -293,7 +293,7 @@ static void scan_busy_stacks(struct scanner *s)
 	const unsigned int size = s->img->arch->word_size;
 
 	vec_for_each (&s->img->threads, th) {
-		uint64_t sp = th->has_regs ? s->img->arch->get_sp(&th->regs) : 0;
+		uint64_t sp = th->has_regs ? s->img->arch->regs.get_sp(&th->regs) : 0;
 		size_t got = sp ? image_read(s->img, sp, s->buf, IMAGE_ALLOCATOR_FRAMES) : 0;
 
 		begin_root(s, (struct root){.kind = ROOT_STACK, .tid = th->tid});

@@ -87,20 +87,20 @@ static bool is_double(struct probes *p, uint32_t tid, uint32_t point, uint32_t c
 
 static void get_regs(const struct probes *p, struct cursor *c, struct probe_sample *s)
 {
-	uint64_t abi = get(c), mask = p->arch->perf_regs_mask;
+	uint64_t abi = get(c), mask = p->arch->perf.regs_mask;
 
 	for (uint32_t bit = 0; abi && bit < 64; bit++) {
-		int8_t column = p->arch->perf_column[bit];
+		int8_t column = p->arch->perf.column[bit];
 		uint64_t value;
 
 		if (!(mask >> bit & 1))
 			continue;
 		value = get(c);
 		for (int i = 0; i < ARCH_ARGS; i++) {
-			if (p->arch->perf_arg[i] == bit)
+			if (p->arch->perf.arg[i] == bit)
 				s->arg[i] = value;
 		}
-		if (p->arch->perf_result == bit)
+		if (p->arch->perf.result == bit)
 			s->result = value;
 		if (column < 0)
 			continue;

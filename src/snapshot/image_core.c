@@ -259,13 +259,13 @@ static int add_thread(struct image *img, const char *desc, size_t size)
 	struct image_thread th = {.has_regs = true};
 	int32_t tid;
 
-	if (size < at + img->arch->regset_size)
+	if (size < at + img->arch->regs.regset_size)
 		return 0;
 	memcpy(&tid, desc + ids, sizeof(tid));
-	memcpy(th.regs.raw, desc + at, img->arch->regset_size);
-	th.regs.size = img->arch->regset_size;
+	memcpy(th.regs.raw, desc + at, img->arch->regs.regset_size);
+	th.regs.size = img->arch->regs.regset_size;
 	th.tid = tid;
-	th.tls = img->arch->get_tp ? img->arch->get_tp(&th.regs) : 0;
+	th.tls = img->arch->regs.get_tp ? img->arch->regs.get_tp(&th.regs) : 0;
 	return vec_push(&img->threads, th);
 }
 
@@ -312,8 +312,8 @@ static void name_areas(struct image *img)
 		if (m->path[0] && (!last || !strcmp(m->path, img->maps.at[0].path)))
 			last = m;
 		if (img->threads.n && !m->path[0] &&
-		    m->start <= img->arch->get_sp(&img->threads.at[0].regs) &&
-		    img->arch->get_sp(&img->threads.at[0].regs) < m->end)
+		    m->start <= img->arch->regs.get_sp(&img->threads.at[0].regs) &&
+		    img->arch->regs.get_sp(&img->threads.at[0].regs) < m->end)
 			stack = m;
 	}
 	if (stack)

@@ -86,11 +86,11 @@ static uint64_t start_size(const struct arch *arch)
 static int push_thread_start(struct gaps *gaps, uint64_t start)
 {
 	const struct arch *arch = gaps->arch;
-	unsigned length = arch->syscall_insn_length;
+	unsigned length = arch->syscall.insn_length;
 	struct bytes b = image_bytes(gaps->elf, arch, start, START_SIZE);
 
 	for (uint64_t at = 0; (size_t)(b.end - b.p) >= length; at += length, b.p += length) {
-		if (!memcmp(b.p, arch->syscall_return.bytes, length))
+		if (!memcmp(b.p, arch->emergency.syscall_return.bytes, length))
 			return push_gap(gaps, start, at + length);
 	}
 	return 0;
@@ -102,7 +102,7 @@ static int push_named(void *ctx, const char *name, const GElf_Sym *sym)
 
 	size_t n = sizeof(outermost) / sizeof(outermost[0]);
 
-	if (gaps->arch->frame_insn)
+	if (gaps->arch->unwind.frame_insn)
 		n = OUTERMOST_ASM;
 	for (size_t i = 0; i < n; i++) {
 		if (!strcmp(name, outermost[i]) &&

@@ -57,15 +57,15 @@ static bool inside(const struct flow *f, uint64_t addr)
 
 static bool decode(const struct flow *f, uint64_t pc, struct arch_frame_insn *i)
 {
-	return pc < f->end && f->arch->frame_insn(f->arch, f->code + (pc - f->start),
-						  (size_t)(f->end - pc), pc, f->mode, i);
+	return pc < f->end && f->arch->unwind.frame_insn(f->arch, f->code + (pc - f->start),
+							 (size_t)(f->end - pc), pc, f->mode, i);
 }
 
 /* ---------------------------------------------------------------- rules -- */
 
 static bool rule_of(const struct flow *f, const struct state *s, struct uw_full *rule)
 {
-	uint32_t preserved = f->arch->preserved;
+	uint32_t preserved = f->arch->unwind.preserved;
 	bool by_fp = s->fp_known && (s->fp_holds || !s->sp_known);
 
 	if (!s->valid || (!s->sp_known && !s->fp_known) ||
@@ -73,9 +73,9 @@ static bool rule_of(const struct flow *f, const struct state *s, struct uw_full 
 		return false;
 	*rule = uw_entry_rule(f->arch);
 	if (by_fp) {
-		if (f->arch->column[s->fp] < 0)
+		if (f->arch->unwind.column[s->fp] < 0)
 			return false;
-		rule->cfa_reg = (uint8_t)f->arch->column[s->fp];
+		rule->cfa_reg = (uint8_t)f->arch->unwind.column[s->fp];
 	}
 	rule->cfa_off = -(by_fp ? s->fp_at : s->sp_at);
 	for (int r = 0; r < 32; r++) {
@@ -222,7 +222,7 @@ static void note_saves(struct flow *f, const struct arch_frame_insn *i)
 static void note_copy(struct flow *f, const struct arch_frame_insn *i)
 {
 	struct state *s = &f->now;
-	bool columned = i->copy != ARCH_NO_REG && f->arch->column[i->copy] >= 0;
+	bool columned = i->copy != ARCH_NO_REG && f->arch->unwind.column[i->copy] >= 0;
 
 	if (s->fp_known && i->add == s->fp)
 		fp_set(s, (int64_t)s->fp_at + i->add_n);
@@ -434,7 +434,7 @@ static int one(struct flow *f)
 static int link_of(const struct arch *arch)
 {
 	for (int r = 0; r < 32; r++) {
-		if (arch->column[r] == UW_REG_LR)
+		if (arch->unwind.column[r] == UW_REG_LR)
 			return r;
 	}
 	return -1;
@@ -457,7 +457,7 @@ int flow_rows(const struct arch *arch, const uint8_t *code, uint64_t start, uint
 	size_t units = (size_t)(end - start) / UNIT + 1;
 	int err = 0;
 
-	if (!arch->frame_insn || arch->call_push || f.link < 0 || end <= start)
+	if (!arch->unwind.frame_insn || arch->unwind.call_push || f.link < 0 || end <= start)
 		return 0;
 	f.entry.valid = f.entry.sp_known = true;
 	f.pending = calloc(units, sizeof(*f.pending));

@@ -13,7 +13,7 @@
 
 struct flow_start {
 	uint64_t addr;
-	uint8_t mode; /* instruction set, see struct arch, frame_insn */
+	uint8_t mode; /* instruction set, see arch.unwind.frame_insn */
 };
 struct flow_starts {
 	VEC(struct flow_start) list; /* by address, without duplicates */

@@ -257,7 +257,8 @@ static int run_insns(struct run *r, struct bytes b)
 /* Return: whether the CIE's return address register is the usual one of the architecture. */
 static bool link_known(const struct arch *arch, const struct cfi_cie *cie)
 {
-	return cfi_column(arch, cie->ra_register) == (arch->call_push ? UW_REG_PC : UW_REG_LR);
+	return cfi_column(arch, cie->ra_register) ==
+	       (arch->unwind.call_push ? UW_REG_PC : UW_REG_LR);
 }
 
 int cfi_rows(const struct cfi *cfi, const struct cfi_fde *fde, cfi_row_fn *row, void *ctx)

@@ -74,7 +74,8 @@ static bool makes_frames(const struct section *s, uint64_t from, uint64_t to)
 	from = from < s->addr ? s->addr : from;
 	to = to > s->end ? s->end : to;
 	if (to > from && to - from >= LEAST_GAP)
-		s->arch->find_frames(s->code + (from - s->addr), to - from, from, note_any, &found);
+		s->arch->unwind.find_frames(s->code + (from - s->addr), to - from, from, note_any,
+					    &found);
 	return found;
 }
 
@@ -103,7 +104,7 @@ static int note_symbol(void *ctx, const char *name, const GElf_Sym *sym)
 struct uw_full prologue_rule(const struct arch *arch)
 {
 	struct uw_full f = {.cfa_kind = UW_CFA_REG, .cfa_reg = UW_REG_FP, .flags = UW_AT_CALLS};
-	int32_t word = arch->call_push;
+	int32_t word = arch->unwind.call_push;
 
 	for (int i = 0; i < UW_MAX_REGS; i++)
 		f.where[i] = UW_UNDEFINED;
@@ -145,7 +146,7 @@ static int scan_section(struct section *s, Elf *elf, struct rule_set *set, struc
 	if (!s->starts)
 		return -ENOMEM;
 	starts_each_function(elf, note_symbol, s);
-	s->arch->find_frames(s->code, size, s->addr, note, s);
+	s->arch->unwind.find_frames(s->code, size, s->addr, note, s);
 	vec_for_each (&s->behind, b) {
 		if (is_start(s, b->target))
 			set_start(s, b->addr);
@@ -165,7 +166,7 @@ int prologue_rows(Elf *elf, const struct arch *arch, const struct unwind_table *
 	uint64_t last = 0;
 	int err = 0;
 
-	if (!arch->find_frames)
+	if (!arch->unwind.find_frames)
 		return 0;
 	while ((scn = elf_nextscn(elf, scn)) && !err) {
 		struct section s = {.arch = arch, .known = known};

@@ -81,13 +81,13 @@ struct uw_full uw_entry_rule(const struct arch *arch)
 {
 	struct uw_full f = {.cfa_kind = UW_CFA_REG, .cfa_reg = UW_REG_SP};
 
-	f.cfa_off = arch->call_push;
+	f.cfa_off = arch->unwind.call_push;
 	for (int i = 0; i < UW_MAX_REGS; i++)
-		f.where[i] = arch->preserved >> i & 1 ? UW_SAME : UW_UNDEFINED;
+		f.where[i] = arch->unwind.preserved >> i & 1 ? UW_SAME : UW_UNDEFINED;
 	f.where[UW_REG_SP] = UW_SAME;
-	if (arch->call_push) {
+	if (arch->unwind.call_push) {
 		f.where[UW_REG_PC] = UW_AT_CFA;
-		f.off[UW_REG_PC] = -arch->call_push;
+		f.off[UW_REG_PC] = -arch->unwind.call_push;
 	} else {
 		f.flags = UW_PC_TAGGED;
 		f.where[UW_REG_LR] = UW_UNDEFINED;

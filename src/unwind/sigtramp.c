@@ -27,7 +27,7 @@ static struct uw_full rule_of(const struct arch_trampoline *tr)
 static const struct arch_trampoline *trampoline_at(const struct arch *arch, const uint8_t *code,
 						   size_t n)
 {
-	for (const struct arch_trampoline *t = arch->trampolines; t->code.length; t++) {
+	for (const struct arch_trampoline *t = arch->unwind.trampolines; t->code.length; t++) {
 		if (n >= t->code.length && !memcmp(code, t->code.bytes, t->code.length))
 			return t;
 	}
@@ -39,7 +39,7 @@ int sigtramp_rows(const struct arch *arch, const uint8_t *code, size_t n, uint64
 {
 	int err = 0;
 
-	for (size_t at = 0; arch->trampolines && at < n && !err; at += arch->insn_align) {
+	for (size_t at = 0; arch->unwind.trampolines && at < n && !err; at += arch->insn_align) {
 		const struct arch_trampoline *tr = trampoline_at(arch, code + at, n - at);
 		struct uw_full f;
 
@@ -64,7 +64,7 @@ int sigtramp_rows_of_elf(Elf *elf, const struct arch *arch, struct rule_set *set
 	size_t n;
 	int err = 0;
 
-	if (!arch->trampolines || elf_getphdrnum(elf, &n))
+	if (!arch->unwind.trampolines || elf_getphdrnum(elf, &n))
 		return 0;
 	for (size_t i = 0; i < n && !err; i++) {
 		Elf_Data *d;

@@ -8,7 +8,7 @@
 
 int cfi_column(const struct arch *arch, uint64_t reg)
 {
-	return reg < ARCH_DWARF_REGS ? arch->column[reg] : -1;
+	return reg < ARCH_DWARF_REGS ? arch->unwind.column[reg] : -1;
 }
 
 static bool fits(int64_t value)
@@ -62,7 +62,7 @@ static bool translate_cfa(const struct arch *arch, const struct cfi_value *v, st
 		f->cfa_kind = UW_CFA_REG;
 	} else if (v->kind != CFI_EXPRESSION) {
 		return false;
-	} else if (arch->call_push && is_plt(b, &f->cfa_off)) {
+	} else if (arch->unwind.call_push && is_plt(b, &f->cfa_off)) {
 		f->cfa_kind = UW_CFA_PLT;
 		f->cfa_reg = UW_REG_SP;
 		return true;
@@ -114,7 +114,7 @@ static bool translate_column(const struct arch *arch, const struct cfi_value *v,
 	f->off[i] = (int32_t)v->number;
 	switch (v->kind) {
 	case CFI_UNSPECIFIED:
-		f->where[i] = arch->preserved >> i & 1 ? UW_SAME : UW_UNDEFINED;
+		f->where[i] = arch->unwind.preserved >> i & 1 ? UW_SAME : UW_UNDEFINED;
 		return true;
 	case CFI_UNDEFINED:
 		return true;
@@ -132,7 +132,7 @@ static bool translate_column(const struct arch *arch, const struct cfi_value *v,
 		if (column >= 0)
 			f->where[i] = UW_REG;
 		f->off[i] = column;
-		return column >= 0 || i != (arch->call_push ? UW_REG_PC : UW_REG_LR);
+		return column >= 0 || i != (arch->unwind.call_push ? UW_REG_PC : UW_REG_LR);
 	default:
 		f->off[i] = 0;
 		return translate_expression(arch, v->expression, i, v->kind == CFI_VAL_EXPRESSION,
@@ -162,8 +162,8 @@ static void pc_of_link(const struct cfi_value *lr, struct uw_full *f)
 bool cfi_translate(const struct arch *arch, const struct cfi_cie *cie, const struct cfi_state *s,
 		   struct uw_full *f)
 {
-	uint32_t link = arch->call_push ? 0 : 1u << UW_REG_LR;
-	uint32_t wanted = cie->signal ? (1u << UW_MAX_REGS) - 1 : arch->preserved | link;
+	uint32_t link = arch->unwind.call_push ? 0 : 1u << UW_REG_LR;
+	uint32_t wanted = cie->signal ? (1u << UW_MAX_REGS) - 1 : arch->unwind.preserved | link;
 
 	memset(f, 0, sizeof(*f));
 	memset(f->where, UW_UNDEFINED, sizeof(f->where));

@@ -293,7 +293,7 @@ int untabled_rows(Elf *elf, const struct arch *arch, const struct unwind_table *
 	struct building b = {.elf = elf, .arch = arch, .set = set, .rows = &code};
 	int err;
 
-	if (!arch->frame_insn)
+	if (!arch->unwind.frame_insn)
 		return 0;
 	err = find_starts(&b, known);
 	if (!err)

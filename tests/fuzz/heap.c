@@ -136,8 +136,8 @@ static void memory(struct input *in)
 	img.page_size = 4096;
 	img.ops = &ops;
 	img.backend = &w;
-	th.regs.size = arch->regset_size;
-	input_take(in, th.regs.raw, arch->regset_size);
+	th.regs.size = arch->regs.regset_size;
+	input_take(in, th.regs.raw, arch->regs.regset_size);
 	th.tls = input_number(in, 8);
 	if (vec_push(&img.threads, th))
 		abort();

@@ -86,7 +86,7 @@ static void fuzz_flow(const struct arch *arch, const uint8_t *data, size_t size)
 	struct flow_starts calls = {0};
 	uint8_t mode = size ? data[0] & 1 : 0;
 
-	if (!arch->frame_insn || size < 2)
+	if (!arch->unwind.frame_insn || size < 2)
 		return;
 	r.end = BASE + size - 1;
 	flow_rows(arch, data + 1, r.start, r.end, mode, &calls, check_row, &r);

@@ -59,7 +59,7 @@ size_t a64_encode_jump(uint8_t *out, uint64_t at, uint64_t target);
 size_t a64_encode_constant(uint8_t *out, unsigned int reg, uint64_t value);
 size_t a64_encode_slot(uint8_t *out, uint64_t at, uint64_t desc, uint64_t agent_entry);
 
-/* sigframe.c: arch.emergency_frame */
+/* sigframe.c: arch.emergency.build_frame */
 size_t a64_emergency_frame(uint8_t *out, size_t size, uint64_t at, const struct arch_emergency *e);
 
 #endif

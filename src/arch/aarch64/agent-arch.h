@@ -27,24 +27,24 @@ struct ag_frame {
 };
 
 /* The stack pointer at entry. */
-static inline uint64_t frame_sp(const struct ag_frame *f)
+static inline uint64_t ag_frame_sp(const struct ag_frame *f)
 {
 	return (uint64_t)(f + 1);
 }
 
 /* Address of the return address of the function that was entered; agent-entry.S stored it there. */
-static inline uint64_t frame_ra_at(const struct ag_frame *f)
+static inline uint64_t ag_frame_ra_at(const struct ag_frame *f)
 {
 	return (uint64_t)&f->return_address;
 }
 
 /* Registers at the entry of the function, by column. */
-static inline void frame_state(const struct ag_frame *f, uint64_t pc, struct uw_state *s)
+static inline void ag_frame_state(const struct ag_frame *f, uint64_t pc, struct uw_state *s)
 {
 	for (int i = 0; i < 6; i++)
 		s->reg[i] = f->x19_x28[i];
 	s->reg[UW_REG_FP] = f->x29;
-	s->reg[UW_REG_SP] = frame_sp(f);
+	s->reg[UW_REG_SP] = ag_frame_sp(f);
 	for (int i = 6; i < 10; i++)
 		s->reg[2 + i] = f->x19_x28[i];
 	s->reg[UW_REG_LR] = f->return_address;
@@ -54,14 +54,14 @@ static inline void frame_state(const struct ag_frame *f, uint64_t pc, struct uw_
 }
 
 /* The frame pointer register at entry. */
-static inline uint64_t frame_fp(const struct ag_frame *f)
+static inline uint64_t ag_frame_fp(const struct ag_frame *f)
 {
 	return f->x29;
 }
 
 /* Calls the original mmap; its sixth argument is in the word below the frame. */
-static inline uintptr_t frame_mmap(const struct ag_frame *f, uintptr_t a0, uintptr_t a1,
-				   uintptr_t a2, uintptr_t a3, uintptr_t a4)
+static inline uintptr_t ag_frame_mmap(const struct ag_frame *f, uintptr_t a0, uintptr_t a1,
+				      uintptr_t a2, uintptr_t a3, uintptr_t a4)
 {
 	uintptr_t (*original)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t) =
 	    (void *)f->desc->original_addr;
@@ -72,7 +72,7 @@ static inline uintptr_t frame_mmap(const struct ag_frame *f, uintptr_t a0, uintp
 /* Bytes that a call pushes. */
 #define AG_RA_SIZE 0
 
-static inline uint64_t thread_pointer(void)
+static inline uint64_t ag_thread_pointer(void)
 {
 	uint64_t tp;
 
@@ -83,7 +83,7 @@ static inline uint64_t thread_pointer(void)
 /* The counter that the kernel lets programs read (CNTKCTL_EL1.EL0VCTEN, needed by its vDSO).  The
  * isb orders it after earlier loads: if another thread freed this block, that free has an earlier
  * time. */
-static inline uint64_t ticks(void)
+static inline uint64_t ag_ticks(void)
 {
 	uint64_t now;
 
@@ -92,7 +92,7 @@ static inline uint64_t ticks(void)
 }
 
 /* Uses no vector registers, and no branch that depends on the old content. */
-static inline void zero_bytes(uint64_t at, uint64_t n)
+static inline void ag_zero_bytes(uint64_t at, uint64_t n)
 {
 	for (; n && at & 7; n--)
 		*(volatile uint8_t *)at++ = 0;
@@ -102,7 +102,7 @@ static inline void zero_bytes(uint64_t at, uint64_t n)
 		*(volatile uint8_t *)at++ = 0;
 }
 
-static inline void cpu_pause(void)
+static inline void ag_cpu_pause(void)
 {
 	__asm__ volatile("yield");
 }
@@ -111,7 +111,7 @@ static inline void cpu_pause(void)
  * Compare and swap that is atomic against signals of this thread: an exception clears the exclusive
  * monitor.  Release: a reader that sees the new value also sees what was written before.
  */
-static inline bool cas_local(uint64_t *p, uint64_t old, uint64_t new)
+static inline bool ag_cas_local(uint64_t *p, uint64_t old, uint64_t new)
 {
 	uint64_t now;
 	uint32_t failed;
@@ -129,7 +129,7 @@ static inline bool cas_local(uint64_t *p, uint64_t old, uint64_t new)
 }
 
 /* Makes a system call for the agent.  The kernel preserves every register but x0. */
-static inline long raw_syscall(long nr, long a, long b, long c, long d, long e, long f)
+static inline long ag_raw_syscall(long nr, long a, long b, long c, long d, long e, long f)
 {
 	register long x8 __asm__("x8") = nr;
 	register long x0 __asm__("x0") = a;

@@ -52,7 +52,7 @@
 	/*
 	 * Caller-saved registers are preserved, too: gcc determines which of them a function of the
 	 * same file leaves unchanged, and its callers rely on that (-fipa-ra, part of -O2).  x5,
-	 * the sixth argument, is stored directly below the frame, where frame_mmap() reads it.
+	 * the sixth argument, is stored directly below the frame, where ag_frame_mmap() reads it.
 	 */
 	.macro store_callers
 	stp	x0, x1, [sp]

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Encodes jumps, loads of constants, and the code at a slot's entry. */
 #include "arch/aarch64/aarch64.h"
 
 #define B	0x14000000u /* C6.2: b, 26 bits of distance in instructions */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* General registers as in NT_PRSTATUS: struct user_pt_regs, uapi asm/ptrace.h. */
+/* struct arch of AArch64, and its functions on general registers as in NT_PRSTATUS: struct
+ * user_pt_regs, uapi asm/ptrace.h. */
 #include <errno.h>
 #include <string.h>
 #include "arch/aarch64/aarch64.h"
@@ -116,7 +117,7 @@ static bool did_nothing(uint64_t nr)
 	return false;
 }
 
-/* The caller sets x0 (struct arch, call_regset). */
+/* The caller sets x0 (restart.call_regset). */
 static bool restart_interrupted(struct arch_regs *regs)
 {
 	if ((int64_t)get(regs, X(0)) != -EINTR || !did_nothing(get(regs, A64_X8)))
@@ -155,45 +156,12 @@ static void set_return(struct arch_regs *regs, uint64_t code, uint64_t frame, ui
 
 const struct arch arch_aarch64 = {
     .name = "aarch64",
-    .trampolines = aarch64_trampolines,
-    .elf_machine = 183,	      /* EM_AARCH64 */
-    .elf_class = 2,	      /* ELFCLASS64 */
-    .elf_data = 1,	      /* ELFDATA2LSB */
-    .audit_arch = 0xc00000b7, /* AUDIT_ARCH_AARCH64 */
-    .regset_size = A64_PRSTATUS,
-    .fp_regset = 2, /* NT_PRFPREG */
-    .frame_bytes = 4096 + 1024,
-    .reach = 0x7ff0000, /* b, less a margin */
-    .red_zone = 0,	/* AAPCS64 6.4.5 */
-    /* the first record: FPSIMD_MAGIC and its size */
-    .signal_frame = {24, -8, -424, -408, UINT64_MAX, 0x21046508001},
-    .entry_length = A64_INSN,
-    .syscall_insn_length = A64_INSN,
-    .insn_align = A64_INSN,
-    .breakpoint = {.bytes = {0, 0, 0x20, 0xd4}, .length = 4}, /* brk #0 */
-    .syscall_return = {.bytes = {0x01, 0, 0, 0xd4, 0xc0, 0x03, 0x5f, 0xd6},
-		       .length = 8}, /* svc #0; ret */
-    .sigreturn = {{.bytes = {0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4},
-		   .length = 8}, /* mov x8, #139; svc #0 */
-		  {.bytes = {0x68, 0x11, 0x80, 0x52, 0x01, 0, 0, 0xd4},
-		   .length = 8}}, /* mov w8, #139; svc #0 */
-    .sigset_size = 8,
+    .elf_machine = 183, /* EM_AARCH64 */
+    .elf_class = 2,	/* ELFCLASS64 */
+    .elf_data = 1,	/* ELFDATA2LSB */
     .word_size = 8,
     .address_bits = 48,
-    .tls = {.regset = 0x401 /* NT_ARM_TLS */, .above = true},
-    .guard = {.kind = ARCH_GUARD_LD},
-    .call_push = 0,
-    /* x19 to x24, x25 to x28, x29, x30, sp (aadwarf64 4.1) */
-    .column = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
-	       -1, -1, 0,  1,  2,  3,  4,  5,  8,  9,  10, 11, 6,  15, 7,  -1, -1},
-    .preserved = 0xfff,
-    /* asm/perf_regs.h: x0 to x29, lr, sp, pc */
-    .perf_regs_mask = 0x1ffffffff,
-    .perf_column = {-1, -1, -1, -1, -1, -1, -1, -1, -1,	       -1,	  -1,
-		    -1, -1, -1, -1, -1, -1, -1, -1, 0,	       1,	  2,
-		    3,	4,  5,	8,  9,	10, 11, 6,  UW_REG_LR, UW_REG_SP, UW_REG_PC},
-    .perf_arg = {0, 1, 2, 3, 4},
-    .perf_result = 0,
+    .insn_align = A64_INSN,
     /* uapi asm-generic/unistd.h */
     .nr = {.mmap = 222,
 	   .munmap = 215,
@@ -217,23 +185,55 @@ const struct arch arch_aarch64 = {
 	   .shmctl = 195,
 	   .restart_syscall = 128,
 	   .process_vm_readv = 270},
-    .get_pc = get_pc,
-    .set_pc = set_pc,
-    .get_sp = get_sp,
-    .set_sp = set_sp,
-    .get_column = get_column,
-    .syscall_state = syscall_state,
-    .before_syscall = before_syscall,
-    .syscall_number = syscall_number,
-    .set_syscall = set_syscall,
-    .get_syscall_result = get_syscall_result,
-    .set_number = set_number,
-    .restart_interrupted = restart_interrupted,
-    .call_regset = 0x404, /* NT_ARM_SYSTEM_CALL */
-    .restarted_number = restarted_number,
-    .emergency_frame = a64_emergency_frame,
-    .set_return = set_return,
-    .decode = a64_decode,
-    .plan_patch = a64_plan_patch,
-    .encode_slot = a64_encode_slot,
+    .regs = {.regset_size = A64_PRSTATUS,
+	     .fp_regset = 2, /* NT_PRFPREG */
+	     .get_pc = get_pc,
+	     .set_pc = set_pc,
+	     .get_sp = get_sp,
+	     .set_sp = set_sp,
+	     .get_column = get_column},
+    .syscall = {.audit_arch = 0xc00000b7, /* AUDIT_ARCH_AARCH64 */
+		.insn_length = A64_INSN,
+		.sigset_size = 8,
+		.state = syscall_state,
+		.before = before_syscall,
+		.number = syscall_number,
+		.set = set_syscall,
+		.result = get_syscall_result},
+    .restart = {.call_regset = 0x404, /* NT_ARM_SYSTEM_CALL */
+		.set_number = set_number,
+		.interrupted = restart_interrupted,
+		.restarted_number = restarted_number},
+    .emergency = {.syscall_return = {.bytes = {0x01, 0, 0, 0xd4, 0xc0, 0x03, 0x5f, 0xd6},
+				     .length = 8}, /* svc #0; ret */
+		  .sigreturn = {{.bytes = {0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4},
+				 .length = 8}, /* mov x8, #139; svc #0 */
+				{.bytes = {0x68, 0x11, 0x80, 0x52, 0x01, 0, 0, 0xd4},
+				 .length = 8}}, /* mov w8, #139; svc #0 */
+		  .frame_bytes = 4096 + 1024,
+		  .build_frame = a64_emergency_frame,
+		  .set_return = set_return},
+    .breakpoint = {.wide = {.bytes = {0, 0, 0x20, 0xd4}, .length = 4}}, /* brk #0 */
+    .patch = {.reach = 0x7ff0000,					/* b, less a margin */
+	      .decode = a64_decode,
+	      .plan = a64_plan_patch,
+	      .encode_slot = a64_encode_slot},
+    /* columns: x19 to x24, x25 to x28, x29, x30, sp (aadwarf64 4.1) */
+    .unwind = {.column = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+			  -1, -1, 0,  1,  2,  3,  4,  5,  8,  9,  10, 11, 6,  15, 7,  -1, -1},
+	       .preserved = 0xfff,
+	       .call_push = 0,
+	       .red_zone = 0, /* AAPCS64 6.4.5 */
+	       /* the first record: FPSIMD_MAGIC and its size */
+	       .signal_frame = {24, -8, -424, -408, UINT64_MAX, 0x21046508001},
+	       .trampolines = aarch64_trampolines},
+    /* asm/perf_regs.h: x0 to x29, lr, sp, pc */
+    .perf = {.regs_mask = 0x1ffffffff,
+	     .column = {-1, -1, -1, -1, -1, -1, -1, -1, -1,	   -1,	      -1,
+			-1, -1, -1, -1, -1, -1, -1, -1, 0,	   1,	      2,
+			3,  4,	5,  8,	9,  10, 11, 6,	UW_REG_LR, UW_REG_SP, UW_REG_PC},
+	     .arg = {0, 1, 2, 3, 4},
+	     .result = 0},
+    .tls = {.regset = 0x401 /* NT_ARM_TLS */, .above = true},
+    .guard = {.kind = ARCH_GUARD_LD},
 };

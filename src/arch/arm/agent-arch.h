@@ -26,25 +26,25 @@ struct ag_frame {
 };
 
 /* The stack pointer at entry. */
-static inline uint64_t frame_sp(const struct ag_frame *f)
+static inline uint64_t ag_frame_sp(const struct ag_frame *f)
 {
 	return (uintptr_t)(f + 1);
 }
 
 /* Address of the return address of the function that was entered; agent-entry.S stored it there. */
-static inline uint64_t frame_ra_at(const struct ag_frame *f)
+static inline uint64_t ag_frame_ra_at(const struct ag_frame *f)
 {
 	return (uintptr_t)&f->return_address;
 }
 
 /* Registers at the entry of the function, by column (arch/arm/regs.c). */
-static inline void frame_state(const struct ag_frame *f, uint64_t pc, struct uw_state *s)
+static inline void ag_frame_state(const struct ag_frame *f, uint64_t pc, struct uw_state *s)
 {
 	static const uint8_t column[8] = {1, 2, 3, 0, 4, 5, 8, UW_REG_FP};
 
 	for (int i = 0; i < 8; i++)
 		s->reg[column[i]] = f->r4_r11[i];
-	s->reg[UW_REG_SP] = frame_sp(f);
+	s->reg[UW_REG_SP] = ag_frame_sp(f);
 	s->reg[UW_REG_LR] = f->return_address;
 	s->reg[UW_REG_PC] = pc;
 	s->valid = 0x1ffu | 1u << UW_REG_LR | 1u << UW_REG_PC;
@@ -52,7 +52,7 @@ static inline void frame_state(const struct ag_frame *f, uint64_t pc, struct uw_
 }
 
 /* The frame pointer register at entry. */
-static inline uint64_t frame_fp(const struct ag_frame *f)
+static inline uint64_t ag_frame_fp(const struct ag_frame *f)
 {
 	return f->r4_r11[7];
 }
@@ -61,8 +61,8 @@ static inline uint64_t frame_fp(const struct ag_frame *f)
  * Calls the original mmap or mmap64.  Arguments beyond the fourth word are on the stack: the
  * descriptor and an offset of one word, or of two, aligned (AAPCS 6.4).
  */
-static inline uintptr_t frame_mmap(const struct ag_frame *f, uintptr_t a0, uintptr_t a1,
-				   uintptr_t a2, uintptr_t a3, uintptr_t a4)
+static inline uintptr_t ag_frame_mmap(const struct ag_frame *f, uintptr_t a0, uintptr_t a1,
+				      uintptr_t a2, uintptr_t a3, uintptr_t a4)
 {
 	typedef uintptr_t original_mmap(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t,
 					uintptr_t, uintptr_t, uintptr_t);
@@ -75,7 +75,7 @@ static inline uintptr_t frame_mmap(const struct ag_frame *f, uintptr_t a0, uintp
 /* Bytes that a call pushes. */
 #define AG_RA_SIZE 0
 
-static inline uint64_t thread_pointer(void)
+static inline uint64_t ag_thread_pointer(void)
 {
 	uint32_t tp;
 
@@ -85,7 +85,7 @@ static inline uint64_t thread_pointer(void)
 
 /* The virtual counter, which the kernel lets programs read because its vDSO needs it
  * (CNTKCTL.PL0VCTEN); record/clock.c has checked that.  The isb orders it after earlier loads. */
-static inline uint64_t ticks(void)
+static inline uint64_t ag_ticks(void)
 {
 	uint64_t now;
 
@@ -94,7 +94,7 @@ static inline uint64_t ticks(void)
 }
 
 /* Uses no vector registers, and no branch that depends on the old content. */
-static inline void zero_bytes(uint64_t at, uint64_t n)
+static inline void ag_zero_bytes(uint64_t at, uint64_t n)
 {
 	uintptr_t p = (uintptr_t)at, end = p + (uintptr_t)n;
 
@@ -106,7 +106,7 @@ static inline void zero_bytes(uint64_t at, uint64_t n)
 		*(volatile uint8_t *)p = 0;
 }
 
-static inline void cpu_pause(void)
+static inline void ag_cpu_pause(void)
 {
 	__asm__ volatile("yield");
 }
@@ -115,13 +115,13 @@ static inline void cpu_pause(void)
  * Compare and swap that is atomic against signals of this thread: an exception clears the exclusive
  * monitor.  Release: a reader that sees the new value also sees what was written before.
  */
-static inline bool cas_local(uint64_t *p, uint64_t old, uint64_t new)
+static inline bool ag_cas_local(uint64_t *p, uint64_t old, uint64_t new)
 {
 	return __atomic_compare_exchange_n(p, &old, new, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
 /* Makes a system call for the agent.  The kernel preserves every register but r0. */
-static inline long raw_syscall(long nr, long a, long b, long c, long d, long e, long f)
+static inline long ag_raw_syscall(long nr, long a, long b, long c, long d, long e, long f)
 {
 	register long r7 __asm__("r7") = nr;
 	register long r0 __asm__("r0") = a;

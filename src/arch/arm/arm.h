@@ -60,7 +60,7 @@ struct arm_insn {
 	uint8_t block;
 };
 
-/* insn.c, thumb.c: @addr has bit 0 set for Thumb.  As arch.decode. */
+/* insn.c, thumb.c: @addr has bit 0 set for Thumb.  As arch.patch.decode. */
 bool arm_decode_form(const uint8_t *code, size_t size, uint64_t addr, struct arm_insn *out);
 bool thumb_decode_form(const uint8_t *code, size_t size, uint64_t addr, struct arm_insn *out);
 bool arm_decode(const uint8_t *code, size_t size, uint64_t addr, struct arch_insn *insn);

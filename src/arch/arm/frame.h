@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What A32 and Thumb instructions do to the frame of their function. */
 #ifndef ARCH_ARM_FRAME_H
 #define ARCH_ARM_FRAME_H
 
 #include "arch/arm/arm.h"
 
-/* struct arch, frame_insn; @mode 1: Thumb. */
+/* arch.unwind.frame_insn; @mode 1: Thumb. */
 bool arm_frame_insn(const struct arch *arch, const uint8_t *code, size_t size, uint64_t addr,
 		    uint8_t mode, struct arch_frame_insn *insn);
 /* frame_t32.c: arm_frame_insn() for Thumb instructions of 16 and 32 bits; @low is the second

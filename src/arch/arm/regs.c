@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* General registers as in NT_PRSTATUS: r0 to r15, cpsr, ORIG_r0 (asm/ptrace.h). */
+/* struct arch of ARM, and its functions on general registers as in NT_PRSTATUS: r0 to r15, cpsr,
+ * ORIG_r0 (asm/ptrace.h). */
 #include <errno.h>
 #include "arch/arm/arm.h"
 #include "arch/arm/frame.h"
@@ -141,45 +142,13 @@ static long restarted_number(const uint8_t *code, size_t n)
 
 const struct arch arch_arm = {
     .name = "arm",
-    .elf_machine = 40,	      /* EM_ARM */
-    .elf_class = 1,	      /* ELFCLASS32 */
-    .elf_data = 1,	      /* ELFDATA2LSB */
-    .audit_arch = 0x40000028, /* AUDIT_ARCH_ARM */
-    .regset_size = 4ul * ARM_REGS,
-    .frame_bytes = 1024,
-    .sigset_size = 8,
-    .fp_regset = 0x400,	   /* NT_ARM_VFP */
-    .reach = 0xf00000,	   /* b.w, less a margin */
-    .far_reach = 1u << 31, /* ldr.w pc, [pc] */
-    .entry_length = 4,
-    .syscall_insn_length = 2,
-    .insn_align = 2,
-    .groups = true,
-    .code_bits = ARM_THUMB,
-    /* svc 0; then pop {r7}; bx lr (glibc) or mov r7, r3; bx lr (musl) */
-    .syscall_return = {{0x00, 0xdf, 0x80, 0xbc, 0x70, 0x47}, 6, 4},
-    .other_return = {{0x00, 0xdf, 0x1f, 0x46, 0x70, 0x47}, 6, 0},
-    .sigreturn = {{{0x4f, 0xf0, 0xad, 0x07, 0x00, 0xdf}, 6, 0}}, /* mov.w r7, #173; svc 0 */
-    .breakpoint = {{0xf0, 0x01, 0xf0, 0xe7}, 4, 0},
-    .breakpoint_narrow = {{0x01, 0xde}, 2, 0},
+    .elf_machine = 40, /* EM_ARM */
+    .elf_class = 1,    /* ELFCLASS32 */
+    .elf_data = 1,     /* ELFDATA2LSB */
     .word_size = 4,
-    .trampolines = arm_trampolines,
-    .frame_insn = arm_frame_insn,
     .address_bits = 32,
-    .tls = {.request = 22 /* PTRACE_GET_THREAD_AREA */, .above = true},
-    .guard = {ARCH_GUARD_LD, 0, 0},
-    .column = {-1, -1,	      -1,	 -1,	    1,	2,  3,	0,  4,	5,  8,	UW_REG_FP,
-	       9,  UW_REG_SP, UW_REG_LR, UW_REG_PC, -1, -1, -1, -1, -1, -1, -1, -1,
-	       -1, -1,	      -1,	 -1,	    -1, -1, -1, -1, -1, -1},
-    /* cpsr: user mode, interrupts on, no Jazelle */
-    .signal_frame = {4, -8, -84, -76, 0x010000df, 0x10},
-    .preserved = 0x3fu | 1u << UW_REG_FP | 1u << UW_REG_SP | 1u << 8 | 1u << UW_REG_LR,
-    /* asm/perf_regs.h: r0 to r15 */
-    .perf_regs_mask = 0xffff,
-    .perf_column = {-1, -1, -1, -1, 1, 2, 3, 0, 4, 5, 8, UW_REG_FP, 9, UW_REG_SP, UW_REG_LR,
-		    UW_REG_PC},
-    .perf_arg = {0, 1, 2, 3, ARCH_ARG_ON_STACK},
-    .perf_result = 0,
+    .insn_align = 2,
+    .code_bits = ARM_THUMB,
     .nr = {.mmap = 192, /* mmap2: the offset, which is 0, counts pages */
 	   .munmap = 91,
 	   .memfd_create = 385,
@@ -202,23 +171,55 @@ const struct arch arch_arm = {
 	   .shmctl = 308,
 	   .restart_syscall = 0,
 	   .process_vm_readv = 376},
-    .get_pc = get_pc,
-    .set_pc = set_pc,
-    .get_sp = get_sp,
-    .set_sp = set_sp,
-    .get_column = get_column,
-    .syscall_state = syscall_state,
-    .before_syscall = before_syscall,
-    .change_number = 23, /* PTRACE_SET_SYSCALL */
-    .syscall_number = syscall_number,
-    .set_syscall = set_syscall,
-    .get_syscall_result = get_syscall_result,
-    .set_number = set_number,
-    .restart_interrupted = restart_interrupted,
-    .restarted_number = restarted_number,
-    .emergency_frame = arm_emergency_frame,
-    .set_return = set_return,
-    .decode = arm_decode,
-    .plan_patch = arm_plan_patch,
-    .encode_slot = arm_encode_slot,
+    .regs = {.regset_size = 4ul * ARM_REGS,
+	     .fp_regset = 0x400, /* NT_ARM_VFP */
+	     .get_pc = get_pc,
+	     .set_pc = set_pc,
+	     .get_sp = get_sp,
+	     .set_sp = set_sp,
+	     .get_column = get_column},
+    .syscall = {.audit_arch = 0x40000028, /* AUDIT_ARCH_ARM */
+		.insn_length = 2,
+		.sigset_size = 8,
+		.state = syscall_state,
+		.before = before_syscall,
+		.number = syscall_number,
+		.set = set_syscall,
+		.result = get_syscall_result},
+    .restart = {.change_number = 23, /* PTRACE_SET_SYSCALL */
+		.set_number = set_number,
+		.interrupted = restart_interrupted,
+		.restarted_number = restarted_number},
+    /* svc 0; then pop {r7}; bx lr (glibc) or mov r7, r3; bx lr (musl) */
+    .emergency =
+	{.syscall_return = {{0x00, 0xdf, 0x80, 0xbc, 0x70, 0x47}, 6, 4},
+	 .other_return = {{0x00, 0xdf, 0x1f, 0x46, 0x70, 0x47}, 6, 0},
+	 .sigreturn = {{{0x4f, 0xf0, 0xad, 0x07, 0x00, 0xdf}, 6, 0}}, /* mov.w r7, #173; svc 0 */
+	 .frame_bytes = 1024,
+	 .build_frame = arm_emergency_frame,
+	 .set_return = set_return},
+    .breakpoint = {.wide = {{0xf0, 0x01, 0xf0, 0xe7}, 4, 0}, .narrow = {{0x01, 0xde}, 2, 0}},
+    .patch = {.reach = 0xf00000,     /* b.w, less a margin */
+	      .far_reach = 1u << 31, /* ldr.w pc, [pc] */
+	      .groups = true,
+	      .decode = arm_decode,
+	      .plan = arm_plan_patch,
+	      .encode_slot = arm_encode_slot},
+    .unwind = {.column = {-1, -1, -1,	     -1, 1,	    2,	       3,	  0,  4,
+			  5,  8,  UW_REG_FP, 9,	 UW_REG_SP, UW_REG_LR, UW_REG_PC, -1, -1,
+			  -1, -1, -1,	     -1, -1,	    -1,	       -1,	  -1, -1,
+			  -1, -1, -1,	     -1, -1,	    -1,	       -1},
+	       .preserved = 0x3fu | 1u << UW_REG_FP | 1u << UW_REG_SP | 1u << 8 | 1u << UW_REG_LR,
+	       /* cpsr: user mode, interrupts on, no Jazelle */
+	       .signal_frame = {4, -8, -84, -76, 0x010000df, 0x10},
+	       .trampolines = arm_trampolines,
+	       .frame_insn = arm_frame_insn},
+    /* asm/perf_regs.h: r0 to r15 */
+    .perf = {.regs_mask = 0xffff,
+	     .column = {-1, -1, -1, -1, 1, 2, 3, 0, 4, 5, 8, UW_REG_FP, 9, UW_REG_SP, UW_REG_LR,
+			UW_REG_PC},
+	     .arg = {0, 1, 2, 3, ARCH_ARG_ON_STACK},
+	     .result = 0},
+    .tls = {.request = 22 /* PTRACE_GET_THREAD_AREA */, .above = true},
+    .guard = {ARCH_GUARD_LD, 0, 0},
 };

@@ -32,24 +32,24 @@ struct ag_frame {
 };
 
 /* The stack pointer at entry. */
-static inline uint64_t frame_sp(const struct ag_frame *f)
+static inline uint64_t ag_frame_sp(const struct ag_frame *f)
 {
 	return (uint64_t)(f + 1);
 }
 
 /* Address of the return address of the function that was entered; agent-entry.S stored it there. */
-static inline uint64_t frame_ra_at(const struct ag_frame *f)
+static inline uint64_t ag_frame_ra_at(const struct ag_frame *f)
 {
 	return (uint64_t)&f->return_address;
 }
 
 /* Registers at the entry of the function, by column. */
-static inline void frame_state(const struct ag_frame *f, uint64_t pc, struct uw_state *s)
+static inline void ag_frame_state(const struct ag_frame *f, uint64_t pc, struct uw_state *s)
 {
 	for (int i = 0; i < 6; i++)
 		s->reg[i] = f->s0_s7[i];
 	s->reg[UW_REG_FP] = f->fp;
-	s->reg[UW_REG_SP] = frame_sp(f);
+	s->reg[UW_REG_SP] = ag_frame_sp(f);
 	s->reg[8] = f->s0_s7[6];
 	s->reg[9] = f->s0_s7[7];
 	s->reg[10] = f->gp;
@@ -60,14 +60,14 @@ static inline void frame_state(const struct ag_frame *f, uint64_t pc, struct uw_
 }
 
 /* The frame pointer register at entry. */
-static inline uint64_t frame_fp(const struct ag_frame *f)
+static inline uint64_t ag_frame_fp(const struct ag_frame *f)
 {
 	return f->fp;
 }
 
 /* Calls the original mmap; the sixth argument is below the frame (agent-entry.S). */
-static inline uintptr_t frame_mmap(const struct ag_frame *f, uintptr_t a0, uintptr_t a1,
-				   uintptr_t a2, uintptr_t a3, uintptr_t a4)
+static inline uintptr_t ag_frame_mmap(const struct ag_frame *f, uintptr_t a0, uintptr_t a1,
+				      uintptr_t a2, uintptr_t a3, uintptr_t a4)
 {
 	uintptr_t (*original)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t) =
 	    (uintptr_t(*)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t,
@@ -102,7 +102,7 @@ static inline uintptr_t frame_mmap(const struct ag_frame *f, uintptr_t a0, uintp
 	})
 
 /* $3, because the kernel's emulation of rdhwr is fastest for this register. */
-static inline uint64_t thread_pointer(void)
+static inline uint64_t ag_thread_pointer(void)
 {
 	register uint64_t tp __asm__("$3");
 
@@ -112,10 +112,10 @@ static inline uint64_t thread_pointer(void)
 
 /* Nanoseconds of CLOCK_MONOTONIC, because the counter that rdhwr reads has only 32 bits.
  * agent-clock.c */
-uint64_t ticks(void);
+uint64_t ag_ticks(void);
 
 /* Uses no vector registers, and no branch that depends on the old content. */
-static inline void zero_bytes(uint64_t at, uint64_t n)
+static inline void ag_zero_bytes(uint64_t at, uint64_t n)
 {
 	for (; n && at & 7; n--)
 		*(volatile uint8_t *)at++ = 0;
@@ -125,7 +125,7 @@ static inline void zero_bytes(uint64_t at, uint64_t n)
 		*(volatile uint8_t *)at++ = 0;
 }
 
-static inline void cpu_pause(void)
+static inline void ag_cpu_pause(void)
 {
 	__asm__ volatile("pause");
 }
@@ -134,7 +134,7 @@ static inline void cpu_pause(void)
  * Compare and swap that is atomic against signals of this thread: an exception clears the link bit.
  * A reader that sees the new value also sees what was written before.
  */
-static inline bool cas_local(uint64_t *p, uint64_t old, uint64_t new)
+static inline bool ag_cas_local(uint64_t *p, uint64_t old, uint64_t new)
 {
 	uint64_t now, to;
 
@@ -157,7 +157,7 @@ static inline bool cas_local(uint64_t *p, uint64_t old, uint64_t new)
 
 /* Makes a system call for the agent.  The kernel preserves the argument registers but $7, and the
  * callee-saved ones. */
-static inline long raw_syscall(long nr, long a, long b, long c, long d, long e, long f)
+static inline long ag_raw_syscall(long nr, long a, long b, long c, long d, long e, long f)
 {
 	register long v0 __asm__("$2") = nr;
 	register long a0 __asm__("$4") = a;

@@ -2,7 +2,7 @@
 /* The agent's clock on architectures without a suitable counter. */
 #include "agent/clock.h"
 
-uint64_t ticks(void)
+uint64_t ag_ticks(void)
 {
-	return clock_read(control());
+	return ag_clock_read(ag_control());
 }

@@ -69,7 +69,7 @@
 	 * Caller-saved registers are preserved, too, hi and lo included: gcc determines which of
 	 * them a function of the same file leaves unchanged, and its callers rely on that
 	 * (-fipa-ra, part of -O2).  $9, the sixth argument, is stored directly below the frame,
-	 * where frame_mmap() reads it.
+	 * where ag_frame_mmap() reads it.
 	 */
 	.macro push_callers
 	daddiu	$29, $29, -CALLERS

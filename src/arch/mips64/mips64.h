@@ -59,7 +59,7 @@ enum arch_refusal mips_plan_patch(const uint8_t *code, size_t size, uint64_t add
 				  uint64_t slot_entry, uint64_t relocated_at,
 				  struct arch_patch *patch, bool big);
 
-/* sigframe.c: arch.emergency_frame, arch.restarted_number */
+/* sigframe.c: arch.emergency.build_frame, arch.restart.restarted_number */
 size_t mips_emergency_frame(uint8_t *out, size_t size, uint64_t at, const struct arch_emergency *e);
 long mips_restarted_number(const uint8_t *code, size_t n);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * General registers as in NT_PRSTATUS (arch/mips/kernel/ptrace.c, mips_dump_regs64), and two words
- * of the kernel's register state that are not in it: the number of the call that a stopped thread
- * must restart is in the place of $0, its $a3 in that of $k0 (arch/mips/kernel/signal.c,
- * do_signal).  A call that is to be restarted has its error number, positive, in $v0; the kernel
- * examines it when the thread resumes.
+ * struct arch of MIPS64 in both byte orders, and its functions on registers.  These are the general
+ * registers as in NT_PRSTATUS (arch/mips/kernel/ptrace.c, mips_dump_regs64), and two words of the
+ * kernel's register state that are not in it: the number of the call that a stopped thread must
+ * restart is in the place of $0, its $a3 in that of $k0 (arch/mips/kernel/signal.c, do_signal).  A
+ * call that is to be restarted has its error number, positive, in $v0; the kernel examines it when
+ * the thread resumes.
  */
 #include <string.h>
 #include "arch/mips64/frame.h"
@@ -174,94 +175,102 @@ static size_t slot_big(uint8_t *out, uint64_t at, uint64_t desc, uint64_t agent_
 }
 
 /* Common to both byte orders. */
-#define MIPS64                                                                                                \
-	.elf_machine = 8, /* EM_MIPS */ .elf_class = 2, .huge_write_crashes = true,                           \
-	.regset_size = 8 * MIPS_REGSET_WORDS, .fp_regset = 2, /* NT_PRFPREG */                                \
-	    .hidden = {{0, 8 * MIPS_R_RESTART}, {MIPS_R_K0, 8 * MIPS_R_K0}}, .nhidden = 2,                    \
-	.reach = 1ull << 40, .region = MIPS_REGION, .entry_length = MIPS_JUMP_LENGTH,                         \
-	.syscall_insn_length = MIPS_INSN, .insn_align = MIPS_INSN, .sigset_size = 16,                         \
-	.frame_bytes = 1024, .vdso_clock = "__vdso_clock_gettime", .word_size = 8,                            \
-	.address_bits = 48,                                                                                   \
-	.tls = {.request = 25 /* PTRACE_GET_THREAD_AREA */, .bias = 0x7000, .above = true},                   \
-	.column = {[0 ... 15] = -1,  [16] = 0,	1,	   2,	      3,	 4,  5, 8, 9,                 \
-		   [24 ... 27] = -1, [28] = 10, UW_REG_SP, UW_REG_FP, UW_REG_LR, -1, -1},                     \
-	.signal_frame = {-576, -344, -600, -592, UINT64_MAX, 0}, /* sc_regs[0] */                             \
-	    .preserved =                                                                                      \
-		0x73f | 1u << UW_REG_FP |                                                                     \
-		1u << UW_REG_SP, /* asm/perf_regs.h: pc, then the registers by number, without $k0 and $k1 */ \
-	    .perf_regs_mask = 0xf0ff01f5,                                                                     \
-	.perf_column = {[0] = UW_REG_PC,                                                                      \
-			[1 ... 15] = -1,                                                                      \
-			[16] = 0,                                                                             \
-			1,                                                                                    \
-			2,                                                                                    \
-			3,                                                                                    \
-			4,                                                                                    \
-			5,                                                                                    \
-			8,                                                                                    \
-			9,                                                                                    \
-			[24 ... 27] = -1,                                                                     \
-			[28] = 10,                                                                            \
-			UW_REG_SP,                                                                            \
-			UW_REG_FP,                                                                            \
-			UW_REG_LR,                                                                            \
-			[32 ... 63] = -1},                                                                    \
-	.perf_arg = {4, 5, 6, 7, 8}, .perf_result = 2,                                                        \
-	.nr = {.mmap = 5009,                                                                                  \
-	       .munmap = 5011,                                                                                \
-	       .memfd_create = 5314,                                                                          \
-	       .close = 5003,                                                                                 \
-	       .userfaultfd = 5317,                                                                           \
-	       .madvise = 5027,                                                                               \
-	       .ftruncate = 5075,                                                                             \
-	       .gettid = 5178,                                                                                \
-	       .getpid = 5038,                                                                                \
-	       .clone = 5055,                                                                                 \
-	       .wait4 = 5059,                                                                                 \
-	       .prctl = 5153,                                                                                 \
-	       .exit = 5058,                                                                                  \
-	       .rt_sigprocmask = 5014,                                                                        \
-	       .rt_sigreturn = MIPS_NR_SIGRETURN,                                                             \
-	       .mprotect = 5010,                                                                              \
-	       .munlock = 5147,                                                                               \
-	       .sched_yield = 5023,                                                                           \
-	       .futex = 5194,                                                                                 \
-	       .shmctl = 5030,                                                                                \
-	       .restart_syscall = 5213,                                                                       \
-	       .process_vm_readv = 5304},                                                                     \
-	.get_pc = get_pc, .set_pc = set_pc, .get_sp = get_sp, .set_sp = set_sp,                               \
-	.frame_insn = mips_frame_insn, .get_column = get_column, .syscall_state = syscall_state,              \
-	.syscall_number = syscall_number, .set_syscall = set_syscall,                                         \
-	.get_syscall_result = get_syscall_result, .restart_whole = restart_whole,                             \
-	.restart_interrupted = restart_interrupted, .restarted_number = mips_restarted_number,                \
-	.emergency_frame = mips_emergency_frame, .set_return = set_return
+/* clang-format off */
+#define MIPS64											\
+    .elf_machine = 8, /* EM_MIPS */								\
+    .elf_class = 2, /* ELFCLASS64 */								\
+    .word_size = 8,										\
+    .address_bits = 48,										\
+    .insn_align = MIPS_INSN,									\
+    .vdso_clock = "__vdso_clock_gettime",							\
+    .nr = {.mmap = 5009,									\
+	   .munmap = 5011,									\
+	   .memfd_create = 5314,								\
+	   .close = 5003,									\
+	   .userfaultfd = 5317,									\
+	   .madvise = 5027,									\
+	   .ftruncate = 5075,									\
+	   .gettid = 5178,									\
+	   .getpid = 5038,									\
+	   .clone = 5055,									\
+	   .wait4 = 5059,									\
+	   .prctl = 5153,									\
+	   .exit = 5058,									\
+	   .rt_sigprocmask = 5014,								\
+	   .rt_sigreturn = MIPS_NR_SIGRETURN,							\
+	   .mprotect = 5010,									\
+	   .munlock = 5147,									\
+	   .sched_yield = 5023,									\
+	   .futex = 5194,									\
+	   .shmctl = 5030,									\
+	   .restart_syscall = 5213,								\
+	   .process_vm_readv = 5304},								\
+    .regs = {.regset_size = 8 * MIPS_REGSET_WORDS,						\
+	     .fp_regset = 2, /* NT_PRFPREG */							\
+	     .hidden = {{0, 8 * MIPS_R_RESTART}, {MIPS_R_K0, 8 * MIPS_R_K0}},			\
+	     .nhidden = 2,									\
+	     .get_pc = get_pc,									\
+	     .set_pc = set_pc,									\
+	     .get_sp = get_sp,									\
+	     .set_sp = set_sp,									\
+	     .get_column = get_column},								\
+    .syscall.insn_length = MIPS_INSN,								\
+    .syscall.sigset_size = 16,									\
+    .syscall.state = syscall_state,								\
+    .syscall.number = syscall_number,								\
+    .syscall.set = set_syscall,									\
+    .syscall.result = get_syscall_result,							\
+    .restart = {.whole = restart_whole,								\
+		.interrupted = restart_interrupted,						\
+		.restarted_number = mips_restarted_number},					\
+    .emergency.frame_bytes = 1024,								\
+    .emergency.build_frame = mips_emergency_frame,						\
+    .emergency.set_return = set_return,								\
+    .patch.reach = 1ull << 40,									\
+    .patch.region = MIPS_REGION,								\
+    .patch.huge_write_crashes = true,								\
+    .unwind.column = {[0 ... 15] = -1, [16] = 0, 1, 2, 3, 4, 5, 8, 9,				\
+		      [24 ... 27] = -1, [28] = 10, UW_REG_SP, UW_REG_FP, UW_REG_LR, -1, -1},	\
+    .unwind.preserved = 0x73f | 1u << UW_REG_FP | 1u << UW_REG_SP,				\
+    .unwind.signal_frame = {-576, -344, -600, -592, UINT64_MAX, 0}, /* sc_regs[0] */		\
+    .unwind.frame_insn = mips_frame_insn,							\
+    /* asm/perf_regs.h: pc, then the registers by number; the kernel has no $k0 and $k1 */	\
+    .perf = {.regs_mask = 0xf0ff01f5,								\
+	     .column = {[0] = UW_REG_PC, [1 ... 15] = -1, [16] = 0, 1, 2, 3, 4, 5, 8, 9,	\
+			[24 ... 27] = -1, [28] = 10, UW_REG_SP, UW_REG_FP, UW_REG_LR,		\
+			[32 ... 63] = -1},							\
+	     .arg = {4, 5, 6, 7, 8},								\
+	     .result = 2},									\
+    .tls = {.request = 25 /* PTRACE_GET_THREAD_AREA */, .bias = 0x7000, .above = true}
+/* clang-format on */
 
 const struct arch arch_mips64 = {
     MIPS64,
     .name = "mips64",
-    .elf_data = 1,	      /* ELFDATA2LSB */
-    .audit_arch = 0xc0000008, /* AUDIT_ARCH_MIPSEL64 */
-    .trampolines = mips64_trampolines,
-    .breakpoint = {.bytes = {0x0d, 0, 0, 0}, .length = 4},
-    .syscall_return = {.bytes = {0x0c, 0, 0, 0, 0x08, 0, 0xe0, 0x03, 0, 0, 0, 0},
-		       .length = 12}, /* jr $ra; nop */
-    .sigreturn = {{.bytes = {0x5b, 0x14, 0x02, 0x24, 0x0c, 0, 0, 0},
-		   .length = 8}}, /* li $v0, 5211; syscall */
-    .decode = decode_little,
-    .plan_patch = plan_little,
-    .encode_slot = slot_little,
+    .elf_data = 1,		      /* ELFDATA2LSB */
+    .syscall.audit_arch = 0xc0000008, /* AUDIT_ARCH_MIPSEL64 */
+    .emergency.syscall_return = {.bytes = {0x0c, 0, 0, 0, 0x08, 0, 0xe0, 0x03, 0, 0, 0, 0},
+				 .length = 12}, /* jr $ra; nop */
+    .emergency.sigreturn = {{.bytes = {0x5b, 0x14, 0x02, 0x24, 0x0c, 0, 0, 0},
+			     .length = 8}}, /* li $v0, 5211; syscall */
+    .breakpoint.wide = {.bytes = {0x0d, 0, 0, 0}, .length = 4},
+    .patch.decode = decode_little,
+    .patch.plan = plan_little,
+    .patch.encode_slot = slot_little,
+    .unwind.trampolines = mips64_trampolines,
 };
 
 const struct arch arch_mips64be = {
     MIPS64,
     .name = "mips64be",
-    .elf_data = 2,	      /* ELFDATA2MSB */
-    .audit_arch = 0x80000008, /* AUDIT_ARCH_MIPS64 */
-    .trampolines = mips64be_trampolines,
-    .breakpoint = {.bytes = {0, 0, 0, 0x0d}, .length = 4},
-    .syscall_return = {.bytes = {0, 0, 0, 0x0c, 0x03, 0xe0, 0, 0x08, 0, 0, 0, 0}, .length = 12},
-    .sigreturn = {{.bytes = {0x24, 0x02, 0x14, 0x5b, 0, 0, 0, 0x0c}, .length = 8}},
-    .decode = decode_big,
-    .plan_patch = plan_big,
-    .encode_slot = slot_big,
+    .elf_data = 2,		      /* ELFDATA2MSB */
+    .syscall.audit_arch = 0x80000008, /* AUDIT_ARCH_MIPS64 */
+    .emergency.syscall_return = {.bytes = {0, 0, 0, 0x0c, 0x03, 0xe0, 0, 0x08, 0, 0, 0, 0},
+				 .length = 12},
+    .emergency.sigreturn = {{.bytes = {0x24, 0x02, 0x14, 0x5b, 0, 0, 0, 0x0c}, .length = 8}},
+    .breakpoint.wide = {.bytes = {0, 0, 0, 0x0d}, .length = 4},
+    .patch.decode = decode_big,
+    .patch.plan = plan_big,
+    .patch.encode_slot = slot_big,
+    .unwind.trampolines = mips64be_trampolines,
 };

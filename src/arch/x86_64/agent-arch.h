@@ -26,23 +26,23 @@ struct ag_frame {
 };
 
 /* The stack pointer at entry: the address of the return address. */
-static inline uint64_t frame_sp(const struct ag_frame *f)
+static inline uint64_t ag_frame_sp(const struct ag_frame *f)
 {
 	return (uint64_t)&f->return_address;
 }
 
 /* Address of the return address of the function that was entered. */
-static inline uint64_t frame_ra_at(const struct ag_frame *f)
+static inline uint64_t ag_frame_ra_at(const struct ag_frame *f)
 {
-	return frame_sp(f);
+	return ag_frame_sp(f);
 }
 
 /* Registers at the entry of the function, by column. */
-static inline void frame_state(const struct ag_frame *f, uint64_t pc, struct uw_state *s)
+static inline void ag_frame_state(const struct ag_frame *f, uint64_t pc, struct uw_state *s)
 {
 	s->reg[3] = f->rbx;
 	s->reg[6] = f->rbp;
-	s->reg[7] = frame_sp(f);
+	s->reg[7] = ag_frame_sp(f);
 	s->reg[12] = f->r12;
 	s->reg[13] = f->r13;
 	s->reg[14] = f->r14;
@@ -53,7 +53,7 @@ static inline void frame_state(const struct ag_frame *f, uint64_t pc, struct uw_
 }
 
 /* The frame pointer register at entry. */
-static inline uint64_t frame_fp(const struct ag_frame *f)
+static inline uint64_t ag_frame_fp(const struct ag_frame *f)
 {
 	return f->rbp;
 }
@@ -62,8 +62,8 @@ static inline uint64_t frame_fp(const struct ag_frame *f)
 #define AG_RA_SIZE 8
 
 /* Calls the original mmap; the sixth argument is below the frame (agent-entry.S). */
-static inline uintptr_t frame_mmap(const struct ag_frame *f, uintptr_t a0, uintptr_t a1,
-				   uintptr_t a2, uintptr_t a3, uintptr_t a4)
+static inline uintptr_t ag_frame_mmap(const struct ag_frame *f, uintptr_t a0, uintptr_t a1,
+				      uintptr_t a2, uintptr_t a3, uintptr_t a4)
 {
 	uintptr_t (*original)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t) =
 	    (uintptr_t(*)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t,
@@ -76,7 +76,7 @@ static inline uintptr_t frame_mmap(const struct ag_frame *f, uintptr_t a0, uintp
  * The address of the thread control block, which glibc and musl keep at its start.  A thread that
  * allocates has one: the allocators of these libraries use it themselves.
  */
-static inline uint64_t thread_pointer(void)
+static inline uint64_t ag_thread_pointer(void)
 {
 	uint64_t tp;
 
@@ -85,7 +85,7 @@ static inline uint64_t thread_pointer(void)
 }
 
 /* The compiler keeps its order among memory accesses; the processor can reorder it. */
-static inline uint64_t ticks(void)
+static inline uint64_t ag_ticks(void)
 {
 	uint32_t lo, hi;
 
@@ -94,12 +94,12 @@ static inline uint64_t ticks(void)
 }
 
 /* Uses no vector registers, and no branch that depends on the old content. */
-static inline void zero_bytes(uint64_t at, uint64_t n)
+static inline void ag_zero_bytes(uint64_t at, uint64_t n)
 {
 	__asm__ volatile("rep stosb" : "+D"(at), "+c"(n) : "a"(0) : "memory");
 }
 
-static inline void cpu_pause(void)
+static inline void ag_cpu_pause(void)
 {
 	__asm__ volatile("pause");
 }
@@ -108,7 +108,7 @@ static inline void cpu_pause(void)
  * Compare and swap that is atomic only against signals of this thread: one instruction without the
  * lock prefix.
  */
-static inline bool cas_local(uint64_t *p, uint64_t old, uint64_t new)
+static inline bool ag_cas_local(uint64_t *p, uint64_t old, uint64_t new)
 {
 	bool done;
 
@@ -120,7 +120,7 @@ static inline bool cas_local(uint64_t *p, uint64_t old, uint64_t new)
 }
 
 /* Makes a system call for the agent.  The kernel preserves every register but rax, rcx and r11. */
-static inline long raw_syscall(long nr, long a, long b, long c, long d, long e, long f)
+static inline long ag_raw_syscall(long nr, long a, long b, long c, long d, long e, long f)
 {
 	register long r10 __asm__("r10") = d;
 	register long r8 __asm__("r8") = e;

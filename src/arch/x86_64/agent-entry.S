@@ -43,7 +43,7 @@
 	/*
 	 * Caller-saved registers are preserved, too: gcc determines which of them a function of the
 	 * same file leaves unchanged, and its callers rely on that (-fipa-ra, part of -O2).  r9,
-	 * the sixth argument, is stored directly below the frame, where frame_mmap() reads it.
+	 * the sixth argument, is stored directly below the frame, where ag_frame_mmap() reads it.
 	 */
 	.macro push_callers
 	push	%r9

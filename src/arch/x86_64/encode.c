@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Encodes jumps and the code at a slot's entry. */
 #include <string.h>
 #include "arch/x86_64/x86_64.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* General registers as in NT_PRSTATUS. */
+/* struct arch of x86-64, and its functions on general registers as in NT_PRSTATUS. */
 #include <errno.h>
 #include <string.h>
 #include "arch/x86_64/x86_64.h"
@@ -162,40 +162,12 @@ static void set_return(struct arch_regs *regs, uint64_t code, uint64_t frame, ui
 
 const struct arch arch_x86_64 = {
     .name = "x86_64",
-    .elf_machine = 62,	      /* EM_X86_64 */
-    .elf_class = 2,	      /* ELFCLASS64 */
-    .elf_data = 1,	      /* ELFDATA2LSB */
-    .audit_arch = 0xc000003e, /* AUDIT_ARCH_X86_64 */
-    .regset_size = sizeof(struct x86_user_regs),
-    .fp_regset = 0x202, /* NT_X86_XSTATE */
-    .frame_bytes = 1024,
-    .reach = 0x7fff0000, /* jmp rel32, less a margin */
-    .red_zone = 128,	 /* psABI 3.2.2 */
-    /* cs of 64-bit user code, followed by zeros where gs and fs once were */
-    .signal_frame = {16, -8, -152, -136, 0x0000ffffffffffff, 0x33},
-    .entry_length = X86_JUMP_LENGTH,
-    .syscall_insn_length = X86_SYSCALL_LENGTH,
-    .insn_align = 1,
-    .debug_registers = 848, /* offsetof(struct user, u_debugreg), sys/user.h */
-    .syscall_return = {.bytes = {0x0f, 0x05, 0xc3}, .length = 3},
-    .sigreturn = {{.bytes = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05},
-		   .length = 9}, /* mov $15,%rax; syscall */
-		  {.bytes = {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05},
-		   .length = 7},			 /* mov $15,%eax; syscall */
-		  {.bytes = {0x58, 0xc3}, .length = 2}}, /* pop %rax; ret */
-    .sigset_size = 8,
+    .elf_machine = 62, /* EM_X86_64 */
+    .elf_class = 2,    /* ELFCLASS64 */
+    .elf_data = 1,     /* ELFDATA2LSB */
     .word_size = 8,
     .address_bits = 47,
-    .guard = {ARCH_GUARD_TCB, 0x30, 17},
-    .call_push = 8,
-    .column = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16,
-	       -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1},
-    .preserved = 1u << 3 | 1u << UW_REG_FP | 1u << UW_REG_SP | 0xfu << 12 | 1u << UW_REG_PC,
-    /* asm/perf_regs.h: ax bx cx dx si di bp sp ip, r8 to r15 from bit 16 */
-    .perf_regs_mask = 0xff01ff,
-    .perf_column = {0, 3, 2, 1, 4, 5, 6, 7, 16, [16] = 8, 9, 10, 11, 12, 13, 14, 15},
-    .perf_arg = {5, 4, 3, 2, 16}, /* rdi rsi rdx rcx r8 (psABI 3.2.3) */
-    .perf_result = 0,
+    .insn_align = 1,
     .nr = {.mmap = 9,
 	   .munmap = 11,
 	   .memfd_create = 319,
@@ -218,25 +190,53 @@ const struct arch arch_x86_64 = {
 	   .shmctl = 31,
 	   .restart_syscall = 219,
 	   .process_vm_readv = 310},
-    .get_pc = get_pc,
-    .set_pc = set_pc,
-    .get_sp = get_sp,
-    .set_sp = set_sp,
-    .get_tp = get_tp,
-    .get_column = get_column,
-    .syscall_state = syscall_state,
-    .syscall_number = syscall_number,
-    .set_syscall = set_syscall,
-    .get_syscall_result = get_syscall_result,
-    .restart_whole = restart_whole,
-    .restart_interrupted = restart_interrupted,
-    .received_less = received_less,
-    .restarted_number = x86_restarted_number,
-    .emergency_frame = x86_emergency_frame,
-    .set_return = set_return,
-    .decode = x86_decode,
-    .find_frames = x86_find_frames,
-    .ends_in_call = x86_ends_in_call,
-    .plan_patch = x86_plan_patch,
-    .encode_slot = x86_encode_slot,
+    .regs = {.regset_size = sizeof(struct x86_user_regs),
+	     .fp_regset = 0x202, /* NT_X86_XSTATE */
+	     .get_pc = get_pc,
+	     .set_pc = set_pc,
+	     .get_sp = get_sp,
+	     .set_sp = set_sp,
+	     .get_tp = get_tp,
+	     .get_column = get_column},
+    .syscall = {.audit_arch = 0xc000003e, /* AUDIT_ARCH_X86_64 */
+		.insn_length = X86_SYSCALL_LENGTH,
+		.sigset_size = 8,
+		.state = syscall_state,
+		.number = syscall_number,
+		.set = set_syscall,
+		.result = get_syscall_result},
+    .restart = {.whole = restart_whole,
+		.interrupted = restart_interrupted,
+		.received_less = received_less,
+		.restarted_number = x86_restarted_number},
+    .emergency = {.syscall_return = {.bytes = {0x0f, 0x05, 0xc3}, .length = 3},
+		  .sigreturn = {{.bytes = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05},
+				 .length = 9}, /* mov $15,%rax; syscall */
+				{.bytes = {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05},
+				 .length = 7},			       /* mov $15,%eax; syscall */
+				{.bytes = {0x58, 0xc3}, .length = 2}}, /* pop %rax; ret */
+		  .frame_bytes = 1024,
+		  .build_frame = x86_emergency_frame,
+		  .set_return = set_return},
+    .breakpoint = {.debug_registers = 848}, /* offsetof(struct user, u_debugreg), sys/user.h */
+    .patch = {.reach = 0x7fff0000,	    /* jmp rel32, less a margin */
+	      .decode = x86_decode,
+	      .plan = x86_plan_patch,
+	      .encode_slot = x86_encode_slot},
+    .unwind = {.column = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16,
+			  -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1},
+	       .preserved =
+		   1u << 3 | 1u << UW_REG_FP | 1u << UW_REG_SP | 0xfu << 12 | 1u << UW_REG_PC,
+	       .call_push = 8,
+	       .red_zone = 128, /* psABI 3.2.2 */
+	       /* cs of 64-bit user code, followed by zeros where gs and fs once were */
+	       .signal_frame = {16, -8, -152, -136, 0x0000ffffffffffff, 0x33},
+	       .find_frames = x86_find_frames,
+	       .ends_in_call = x86_ends_in_call},
+    /* asm/perf_regs.h: ax bx cx dx si di bp sp ip, r8 to r15 from bit 16 */
+    .perf = {.regs_mask = 0xff01ff,
+	     .column = {0, 3, 2, 1, 4, 5, 6, 7, 16, [16] = 8, 9, 10, 11, 12, 13, 14, 15},
+	     .arg = {5, 4, 3, 2, 16}, /* rdi rsi rdx rcx r8 (psABI 3.2.3) */
+	     .result = 0},
+    .guard = {ARCH_GUARD_TCB, 0x30, 17},
 };

@@ -25,8 +25,8 @@ struct x86_decoder {
 /* Return: false if out of memory. */
 bool x86_decoder_open(struct x86_decoder *d);
 void x86_decoder_close(struct x86_decoder *d);
-/* Like arch.decode().  @disp_at (can be NULL): set to the offset in the instruction of the disp32
- * of a rip-relative operand, 0 if there is none. */
+/* Like arch.patch.decode().  @disp_at (can be NULL): set to the offset in the instruction of the
+ * disp32 of a rip-relative operand, 0 if there is none. */
 bool x86_decode_with(const struct x86_decoder *d, const uint8_t *code, size_t size, uint64_t addr,
 		     struct arch_insn *insn, uint8_t *disp_at);
 bool x86_decode(const uint8_t *code, size_t size, uint64_t addr, struct arch_insn *insn);
@@ -44,12 +44,12 @@ size_t x86_encode_jump(uint8_t *out, uint64_t at, uint64_t target);
 /* Does a rel32 relative to @next reach @target? */
 bool x86_reaches(uint64_t next, uint64_t target);
 
-/* prologue.c: arch.find_frames, arch.ends_in_call */
+/* prologue.c: arch.unwind.find_frames, arch.unwind.ends_in_call */
 bool x86_ends_in_call(const uint8_t *code, size_t size);
 void x86_find_frames(const uint8_t *code, size_t size, uint64_t addr, arch_mark_fn *mark,
 		     void *ctx);
 
-/* sigframe.c: arch.emergency_frame, arch.restarted_number */
+/* sigframe.c: arch.emergency.build_frame, arch.restart.restarted_number */
 size_t x86_emergency_frame(uint8_t *out, size_t size, uint64_t at, const struct arch_emergency *e);
 long x86_restarted_number(const uint8_t *code, size_t n);
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include "heaps/glibc/glibc.h"
 
-#define INSN 4 /* bytes of code that before_syscall() examines */
+#define INSN 4 /* bytes of code that syscall.before() examines */
 
 static bool in_module(const struct glibc *g, uint64_t pc)
 {
@@ -23,14 +23,15 @@ static bool waits(struct image *img, const struct arch_regs *regs)
 	const struct arch *a = img->arch;
 	uint8_t code[INSN];
 
-	return a->syscall_state(regs) == ARCH_IN_SYSCALL || a->get_syscall_result(regs) == -EINTR ||
-	       (a->before_syscall && image_read_all(img, a->get_pc(regs), code, sizeof(code)) &&
-		a->before_syscall(regs, code, sizeof(code)));
+	return a->syscall.state(regs) == ARCH_IN_SYSCALL || a->syscall.result(regs) == -EINTR ||
+	       (a->syscall.before &&
+		image_read_all(img, a->regs.get_pc(regs), code, sizeof(code)) &&
+		a->syscall.before(regs, code, sizeof(code)));
 }
 
 bool glibc_thread_inside(struct glibc *g, const struct image_thread *th)
 {
-	return th->has_regs && in_module(g, g->img->arch->get_pc(&th->regs)) &&
+	return th->has_regs && in_module(g, g->img->arch->regs.get_pc(&th->regs)) &&
 	       !waits(g->img, &th->regs);
 }
 
@@ -39,7 +40,7 @@ int glibc_inside_words(struct glibc *g, const struct image_thread *th,
 {
 	const uint32_t size = g->l->word;
 	uint8_t frames[IMAGE_ALLOCATOR_FRAMES];
-	size_t n = image_read(g->img, g->img->arch->get_sp(&th->regs), frames, sizeof(frames));
+	size_t n = image_read(g->img, g->img->arch->regs.get_sp(&th->regs), frames, sizeof(frames));
 	int ret = 0;
 
 	for (size_t i = 0; i < th->regs.size / size && !ret; i++)

@@ -24,13 +24,13 @@ static bool read_dumped(const struct dumped *d, uint64_t addr, uint64_t *value)
 static bool return_from(const struct dumped *d, struct uw_state *s)
 {
 	s->exact_pc = false;
-	if (!d->arch->call_push) {
+	if (!d->arch->unwind.call_push) {
 		s->reg[UW_REG_PC] = s->reg[UW_REG_LR] & UW_PC_BITS;
 		s->valid &= ~(1u << UW_REG_LR);
 	} else if (!read_dumped(d, s->reg[UW_REG_SP], &s->reg[UW_REG_PC])) {
 		return false;
 	}
-	s->reg[UW_REG_SP] += d->arch->call_push;
+	s->reg[UW_REG_SP] += d->arch->unwind.call_push;
 	return true;
 }
 
@@ -60,7 +60,7 @@ static enum uw_result one(struct walk *w, const struct uw_state *s, struct uw_st
 			*flags |= SS_STACK_BY_FP;
 		return uw_step_full(&rule, s, next, read_word, w);
 	}
-	if (*found == LOOKUP_NO_MODULE || w->d->arch->call_push != 8 ||
+	if (*found == LOOKUP_NO_MODULE || w->d->arch->unwind.call_push != 8 ||
 	    !uw_step_fp(s, next, read_word, is_code, w))
 		return UW_STEP_LOST;
 	*flags |= SS_STACK_BY_FP;

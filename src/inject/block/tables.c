@@ -242,7 +242,7 @@ static int add_jit(struct tables *tb, struct target *t, const struct map *map, s
 		if (!err)
 			err = gdb_jit_rows(t, *descriptor, map->start, map->end, tb->rules, &table);
 	}
-	if (!err && !table.n && jit_keeps_fp(&tb->jit) && t->arch->find_frames) {
+	if (!err && !table.n && jit_keeps_fp(&tb->jit) && t->arch->unwind.find_frames) {
 		struct uw_full rule = prologue_rule(t->arch);
 
 		err = unwind_table_add(&table, map->start, rule_set_add(tb->rules, &rule));

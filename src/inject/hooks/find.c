@@ -61,11 +61,11 @@ static uint64_t plt_slot(struct target *t, uint64_t addr)
 	size_t at = 0;
 
 	if (mem_read(&t->mem, addr, code, sizeof(code)) ||
-	    !t->arch->decode(code, sizeof(code), addr, &i))
+	    !t->arch->patch.decode(code, sizeof(code), addr, &i))
 		return 0;
 	if (i.kind == ARCH_INSN_LANDING_PAD) {
 		at = i.length;
-		if (!t->arch->decode(code + at, sizeof(code) - at, addr + at, &i))
+		if (!t->arch->patch.decode(code + at, sizeof(code) - at, addr + at, &i))
 			return 0;
 	}
 	return i.kind == ARCH_INSN_INDIRECT && i.has_target ? i.target : 0;
@@ -93,11 +93,11 @@ static uint64_t thunk_target(struct target *t, uint64_t addr, uint64_t end)
 	size_t at = 0;
 
 	if (mem_read(&t->mem, at_addr, code, sizeof(code)) ||
-	    !t->arch->decode(code, sizeof(code), addr, &i))
+	    !t->arch->patch.decode(code, sizeof(code), addr, &i))
 		return 0;
 	if (i.kind == ARCH_INSN_LANDING_PAD) {
 		at = i.length;
-		if (!t->arch->decode(code + at, sizeof(code) - at, addr + at, &i))
+		if (!t->arch->patch.decode(code + at, sizeof(code) - at, addr + at, &i))
 			return 0;
 	}
 	/* If code follows, the jump is another tool's hook. */
@@ -120,7 +120,8 @@ static bool only_returns(struct target *t, const struct planned_hook *h)
 	if (length > sizeof(code) || mem_read(&t->mem, h->addr, code, length))
 		return false;
 	for (size_t at = 0; at < length; at += i.length) {
-		if (!t->arch->decode(code + at, length - at, (h->addr + at) | h->code_bits, &i))
+		if (!t->arch->patch.decode(code + at, length - at, (h->addr + at) | h->code_bits,
+					   &i))
 			return false;
 		if (i.kind == ARCH_INSN_LANDING_PAD)
 			pad += i.length;
@@ -359,8 +360,8 @@ bool hook_calls_hooked(struct target *t, const struct hook_plan *plan, const str
 		for (uint64_t at = 0; at < length && !hit; at += i.length) {
 			int k;
 
-			if (!t->arch->decode(code + at, length - at, (h->addr + at) | h->code_bits,
-					     &i)) {
+			if (!t->arch->patch.decode(code + at, length - at,
+						   (h->addr + at) | h->code_bits, &i)) {
 				i.length = t->arch->insn_align;
 				continue;
 			}

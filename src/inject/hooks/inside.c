@@ -85,7 +85,7 @@ static bool frame_in_use(const struct inside *in, struct thread *th, const struc
 			 uint64_t frame)
 {
 	struct target *t = in->s->t;
-	uint64_t sp = t->arch->get_sp(&th->regs);
+	uint64_t sp = t->arch->regs.get_sp(&th->regs);
 	bool covered;
 
 	if (!stack_frame_is_intact(t, frame, in->own.at, (uint32_t)in->own.n))
@@ -113,7 +113,7 @@ bool inside_thread(const struct inside *in, struct thread *th, const struct maps
 		return true; /* its registers cannot be read: wait for its child */
 	if (thread_get_regs(t, th))
 		return false; /* it is being killed */
-	if (in_own(in, t->arch->get_pc(&th->regs)))
+	if (in_own(in, t->arch->regs.get_pc(&th->regs)))
 		return true;
 	tp = thread_get_tp(t, th);
 	a = in->child && th->tid != t->pid ? NULL : account_of(in, tp);
@@ -157,7 +157,7 @@ static bool frame_is_parked(const struct inside *in, const struct maps *maps, ui
 
 		if (thread_get_regs(t, th))
 			continue;
-		sp = t->arch->get_sp(&th->regs);
+		sp = t->arch->regs.get_sp(&th->regs);
 		if (frame < sp && stack_is_own(t, th, maps, sp) && stack_is_own(t, th, maps, frame))
 			return false;
 		if (stack_walk(t, th, in->s->block, in->s->length, in->own.at, (uint32_t)in->own.n,

@@ -29,14 +29,14 @@ static int move_pc(struct target *t, struct thread *th, const struct ss_journal_
 
 	if (thread_get_regs(t, th))
 		return 0; /* waits in vfork, which is not an allocator function */
-	pc = t->arch->get_pc(&th->regs);
+	pc = t->arch->regs.get_pc(&th->regs);
 	if (pc <= h->addr || pc >= h->addr + h->length)
 		return 0;
 	for (uint32_t i = 0; i < h->insns; i++) {
 		if (pc != h->addr + h->old_off[i])
 			continue;
 		regs = th->regs;
-		t->arch->set_pc(&regs, h->relocated_addr + h->new_off[i]);
+		t->arch->regs.set_pc(&regs, h->relocated_addr + h->new_off[i]);
 		return thread_put_regs(t, th, &regs);
 	}
 	return 0;
@@ -51,7 +51,7 @@ static bool cannot_move(const struct arch *arch, const struct ss_journal_hook *h
 		if (pc == h->addr + h->old_off[i])
 			return false;
 	}
-	return arch->groups;
+	return arch->patch.groups;
 }
 
 static bool pc_in_group(const struct batch *b, struct thread *th)
@@ -62,7 +62,7 @@ static bool pc_in_group(const struct batch *b, struct thread *th)
 	if (thread_get_regs(b->s->t, th))
 		return false;
 	for (uint32_t i = 0; i < b->n && !badly; i++)
-		badly = cannot_move(arch, &b->work[i].hook, arch->get_pc(&th->regs));
+		badly = cannot_move(arch, &b->work[i].hook, arch->regs.get_pc(&th->regs));
 	return badly;
 }
 

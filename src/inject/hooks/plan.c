@@ -84,7 +84,7 @@ static int plan_one(struct batch *b, const struct maps *maps, struct mp_err *err
 	jh->slot_addr = batch_find_slot(b, maps, h->addr);
 	refusal = ARCH_REFUSE_REACH;
 	if (jh->slot_addr)
-		refusal = s->t->arch->plan_patch(code, size, h->addr | h->code_bits,
+		refusal = s->t->arch->patch.plan(code, size, h->addr | h->code_bits,
 						 jh->slot_addr + SLOT_ENTRY,
 						 jh->slot_addr + SLOT_RELOCATED, &w->patch);
 	sequence = refusal == ARCH_OK ? in_sequence(s->t, h, &w->patch) : 0;

@@ -96,13 +96,15 @@ static uint64_t slot_between(struct batch *b, const struct maps *maps, uint64_t 
 uint64_t batch_find_slot(struct batch *b, const struct maps *maps, uint64_t addr)
 {
 	const struct arch *arch = b->s->t->arch;
-	uint64_t region = addr & ~(arch->region - 1), at = 0;
+	uint64_t region = addr & ~(arch->patch.region - 1), at = 0;
 
-	if (arch->region)
-		at = slot_between(b, maps, region, region + arch->region, arch->region);
+	if (arch->patch.region)
+		at = slot_between(b, maps, region, region + arch->patch.region, arch->patch.region);
 	if (!at)
-		at = slot_between(b, maps, addr, addr, arch->reach);
-	return at || !arch->far_reach ? at : slot_between(b, maps, addr, addr, arch->far_reach);
+		at = slot_between(b, maps, addr, addr, arch->patch.reach);
+	return at || !arch->patch.far_reach
+		   ? at
+		   : slot_between(b, maps, addr, addr, arch->patch.far_reach);
 }
 
 /* glibc's own malloc and calloc call no hooked function, so they get the leaf entries. */
@@ -142,8 +144,9 @@ void batch_build_slot(const struct batch *b, const struct planned_hook *h, struc
 				 s->plan.hooks.at[h->sibling].code_bits;
 	memset(w->slot, 0xcc, sizeof(w->slot));
 	memcpy(w->slot, &d, sizeof(d));
-	s->t->arch->encode_slot(w->slot + SLOT_ENTRY, (jh->slot_addr + SLOT_ENTRY) | h->code_bits,
-				jh->slot_addr, entry);
+	s->t->arch->patch.encode_slot(w->slot + SLOT_ENTRY,
+				      (jh->slot_addr + SLOT_ENTRY) | h->code_bits, jh->slot_addr,
+				      entry);
 	memcpy(w->slot + SLOT_RELOCATED, w->patch.relocated, w->patch.relocated_length);
 }
 

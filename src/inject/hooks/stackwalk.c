@@ -60,11 +60,11 @@ static bool is_signal_frame(struct target *t, uint64_t at, uint64_t sp)
 	const struct arch *a = t->arch;
 	uint64_t flags, interrupted, start, size;
 
-	if (!word_near(t, at, a->signal_frame.flags, &flags) ||
-	    (flags & a->signal_frame.mask) != a->signal_frame.value ||
-	    !word_near(t, at, a->signal_frame.sp, &interrupted) ||
-	    !word_near(t, at, a->signal_frame.alt_start, &start) ||
-	    !word_near(t, at, a->signal_frame.alt_size, &size))
+	if (!word_near(t, at, a->unwind.signal_frame.flags, &flags) ||
+	    (flags & a->unwind.signal_frame.mask) != a->unwind.signal_frame.value ||
+	    !word_near(t, at, a->unwind.signal_frame.sp, &interrupted) ||
+	    !word_near(t, at, a->unwind.signal_frame.alt_start, &start) ||
+	    !word_near(t, at, a->unwind.signal_frame.alt_size, &size))
 		return false;
 	return at - start < size ? sp - start < size
 				 : interrupted > at && interrupted - at < MAX_SIGNAL_FRAME;
@@ -105,12 +105,12 @@ static bool scan(const struct search *q, uint64_t sp, uint64_t end)
 static bool stack_of(struct target *t, struct thread *th, const struct maps *maps, uint64_t limit,
 		     uint64_t *low, uint64_t *high)
 {
-	uint64_t sp = t->arch->get_sp(&th->regs);
+	uint64_t sp = t->arch->regs.get_sp(&th->regs);
 	const struct map *m = maps_find(maps, sp);
 
 	if (!m)
 		return false;
-	*low = (sp - t->arch->red_zone) & ~(uint64_t)(t->arch->word_size - 1);
+	*low = (sp - t->arch->unwind.red_zone) & ~(uint64_t)(t->arch->word_size - 1);
 	if (*low < m->start)
 		*low = m->start;
 	*high = m->end - *low > limit ? *low + limit : m->end;
@@ -139,7 +139,7 @@ bool stack_interrupted(struct target *t, struct thread *th, const struct maps *m
 
 	if (thread_get_regs(t, th))
 		return false;
-	q.sp = t->arch->get_sp(&th->regs);
+	q.sp = t->arch->regs.get_sp(&th->regs);
 	if (!stack_is_own(t, th, maps, q.sp))
 		limit = MAX_HANDLER_STACK;
 	return stack_of(t, th, maps, limit, &low, &high) && scan(&q, low, high);
@@ -181,7 +181,7 @@ enum stack_walk stack_walk(struct target *t, struct thread *th, const struct ss_
 	if (thread_get_regs(t, th))
 		return WALK_LOST;
 	for (int i = 0; i < UW_MAX_REGS; i++) {
-		if (t->arch->get_column(&th->regs, i, &s.reg[i]))
+		if (t->arch->regs.get_column(&th->regs, i, &s.reg[i]))
 			s.valid |= 1u << i;
 	}
 	for (int steps = 0; steps < MAX_STEPS; steps++) {

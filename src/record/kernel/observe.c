@@ -213,9 +213,9 @@ static uint16_t free_misc(const struct observer *o, const struct planned_hook *h
 {
 	uint64_t from = s->regs[UW_REG_LR];
 
-	if (o->arch->call_push && s->stack_bytes < o->arch->word_size)
+	if (o->arch->unwind.call_push && s->stack_bytes < o->arch->word_size)
 		return 0;
-	if (o->arch->call_push)
+	if (o->arch->unwind.call_push)
 		from = arch_word(o->arch, s->stack);
 	return from >= h->own_start && from < h->own_end ? MPR_F_OWN_FREE : 0;
 }
@@ -224,11 +224,11 @@ static uint16_t free_misc(const struct observer *o, const struct planned_hook *h
 static void take_args(const struct observer *o, uint64_t arg[ARCH_ARGS],
 		      const struct probe_sample *s)
 {
-	uint32_t at = o->arch->call_push;
+	uint32_t at = o->arch->unwind.call_push;
 
 	for (int i = 0; i < ARCH_ARGS; i++) {
 		arg[i] = s->arg[i];
-		if (o->arch->perf_arg[i] != ARCH_ARG_ON_STACK)
+		if (o->arch->perf.arg[i] != ARCH_ARG_ON_STACK)
 			continue;
 		if (at + o->arch->word_size <= s->stack_bytes)
 			arg[i] = arch_word(o->arch, s->stack + at);
@@ -338,7 +338,7 @@ static void end_call(struct observer *o, struct watched *w, const struct probe_s
 static void on_return(struct observer *o, struct watched *w, const struct probe_sample *s)
 {
 	if (!w->call.open || w->call.hook != s->hook ||
-	    s->regs[UW_REG_SP] < w->call.sp + o->arch->call_push)
+	    s->regs[UW_REG_SP] < w->call.sp + o->arch->unwind.call_push)
 		return;
 	end_call(o, w, s);
 	w->call.open = false;

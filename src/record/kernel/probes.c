@@ -207,7 +207,7 @@ static void point_attr(const struct probes *p, const struct point *pt, struct pe
 	attr->task = attr->comm = attr->comm_exec = pt == p->points.at;
 	attr->disabled = 1;
 	attr->sample_type |= PERF_SAMPLE_REGS_USER;
-	attr->sample_regs_user = p->arch->perf_regs_mask;
+	attr->sample_regs_user = p->arch->perf.regs_mask;
 	if (pt->stack_bytes) {
 		attr->sample_type |= PERF_SAMPLE_STACK_USER;
 		attr->sample_stack_user = pt->stack_bytes;

@@ -89,7 +89,7 @@ static void check_function(struct library *l, const char *name, const GElf_Sym *
 
 	assert_non_null(code);
 	assert_true(sym->st_size && sym->st_size <= left);
-	refusal = arch_aarch64.plan_patch(code, sym->st_size, addr, base + far + 64, copy, &p);
+	refusal = arch_aarch64.patch.plan(code, sym->st_size, addr, base + far + 64, copy, &p);
 	if (refusal != ARCH_OK)
 		print_message("# %s: %s\n", name, arch_refusal_text(refusal));
 	assert_int_equal(refusal, ARCH_OK);
@@ -189,7 +189,7 @@ static void check_insn(csh handle, const cs_insn *i)
 	const cs_arm64 *a = &i->detail->arm64;
 	struct arch_insn insn;
 
-	assert_true(arch_aarch64.decode(i->bytes, 4, i->address, &insn));
+	assert_true(arch_aarch64.patch.decode(i->bytes, 4, i->address, &insn));
 	if (insn.kind != kind_of(handle, i))
 		print_message("# %s %s: kind %d\n", i->mnemonic, i->op_str, insn.kind);
 	assert_int_equal(insn.kind, kind_of(handle, i));

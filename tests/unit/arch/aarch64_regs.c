@@ -45,27 +45,27 @@ static void test_registers(void **state)
 	uint64_t value;
 
 	(void)state;
-	assert_int_equal(a64->get_sp(&r), 1031);
-	assert_int_equal(a64->get_pc(&r), 1032);
+	assert_int_equal(a64->regs.get_sp(&r), 1031);
+	assert_int_equal(a64->regs.get_pc(&r), 1032);
 	/* DWARF registers x19 to x30 and sp have columns. */
 	for (int dwarf = 0; dwarf < ARCH_DWARF_REGS; dwarf++) {
 		bool kept = dwarf >= 19 && dwarf <= 31;
 
-		assert_int_equal(a64->column[dwarf] >= 0, kept);
-		assert_int_equal(a64->get_column(&r, a64->column[dwarf], &value), kept);
+		assert_int_equal(a64->unwind.column[dwarf] >= 0, kept);
+		assert_int_equal(a64->regs.get_column(&r, a64->unwind.column[dwarf], &value), kept);
 		if (kept)
 			assert_int_equal(value, 1000 + dwarf);
 	}
-	assert_true(a64->get_column(&r, UW_REG_PC, &value) && value == 1032);
+	assert_true(a64->regs.get_column(&r, UW_REG_PC, &value) && value == 1032);
 	/* perf has the same registers under other numbers. */
 	for (int bit = 0; bit < 33; bit++) {
-		assert_true(a64->perf_regs_mask >> bit & 1);
-		if (a64->perf_column[bit] >= 0) {
-			assert_true(a64->get_column(&r, a64->perf_column[bit], &value));
+		assert_true(a64->perf.regs_mask >> bit & 1);
+		if (a64->perf.column[bit] >= 0) {
+			assert_true(a64->regs.get_column(&r, a64->perf.column[bit], &value));
 			assert_int_equal(value, 1000 + bit);
 		}
 	}
-	assert_int_equal(a64->perf_regs_mask >> 33, 0);
+	assert_int_equal(a64->perf.regs_mask >> 33, 0);
 }
 
 static void test_calls(void **state)
@@ -75,19 +75,19 @@ static void test_calls(void **state)
 	const uint8_t svc[] = {0x01, 0, 0, 0xd4}, nop[] = {0x1f, 0x20, 0x03, 0xd5};
 
 	(void)state;
-	assert_true(a64->before_syscall(&r, svc, sizeof(svc)));
-	assert_false(a64->before_syscall(&r, nop, sizeof(nop)));
-	assert_false(a64->before_syscall(&r, svc, 3));
-	assert_int_equal(a64->syscall_number(&r), 1008);
-	a64->set_syscall(&r, 0x4000, a64->nr.mmap, args);
-	assert_int_equal(a64->get_pc(&r), 0x4000);
+	assert_true(a64->syscall.before(&r, svc, sizeof(svc)));
+	assert_false(a64->syscall.before(&r, nop, sizeof(nop)));
+	assert_false(a64->syscall.before(&r, svc, 3));
+	assert_int_equal(a64->syscall.number(&r), 1008);
+	a64->syscall.set(&r, 0x4000, a64->nr.mmap, args);
+	assert_int_equal(a64->regs.get_pc(&r), 0x4000);
 	assert_int_equal(x(&r, 8), 222);
 	assert_memory_equal(r.raw, args, sizeof(args));
 	assert_memory_equal(r.raw + 72, before.raw + 72, 272 - 72 - 16);
 	r = before;
-	a64->set_return(&r, 0x4000, 0x7000, 0x5000);
-	assert_int_equal(a64->get_pc(&r), 0x4004);
-	assert_int_equal(a64->get_sp(&r), 0x7000);
+	a64->emergency.set_return(&r, 0x4000, 0x7000, 0x5000);
+	assert_int_equal(a64->regs.get_pc(&r), 0x4004);
+	assert_int_equal(a64->regs.get_sp(&r), 0x7000);
 	assert_int_equal(x(&r, 30), 0x5000);
 	assert_int_equal(x(&r, 0), 1000);
 }
@@ -101,9 +101,9 @@ static void test_restarted_number(void **state)
 	static const uint8_t other[] = {0x08, 0x08, 0x80, 0xd2, 0x01, 0, 0, 0xd4};
 
 	(void)state;
-	assert_int_equal(a64->restarted_number(code, sizeof(code)), 115);
-	assert_int_equal(a64->restarted_number(code + 4, sizeof(code) - 4), -1);
-	assert_int_equal(a64->restarted_number(other, sizeof(other)), -1);
+	assert_int_equal(a64->restart.restarted_number(code, sizeof(code)), 115);
+	assert_int_equal(a64->restart.restarted_number(code + 4, sizeof(code) - 4), -1);
+	assert_int_equal(a64->restart.restarted_number(other, sizeof(other)), -1);
 }
 
 /* Offsets as in arch/arm64/kernel/signal.c. */
@@ -121,8 +121,8 @@ static void test_emergency_frame(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(fp); i++)
 		fp[i] = (uint8_t)(i * 7);
-	assert_int_equal(a64->emergency_frame(out, 4687, 0x7000, &e), 0);
-	assert_int_equal(a64->emergency_frame(out, sizeof(out), 0x7000, &e),
+	assert_int_equal(a64->emergency.build_frame(out, 4687, 0x7000, &e), 0);
+	assert_int_equal(a64->emergency.build_frame(out, sizeof(out), 0x7000, &e),
 			 128 + 176 + 288 + 4096);
 	assert_memory_equal(out + 128 + 40, &e.sigmask, 8);
 	assert_memory_equal(out + 128 + 176 + 8, r.raw, 272);
@@ -135,7 +135,7 @@ static void test_emergency_frame(void **state)
 	assert_int_equal(head[0] | head[1], 0);
 	/* The interrupted call is made again, with its number. */
 	e.again = 101;
-	assert_int_equal(a64->emergency_frame(out, sizeof(out), 0x7000, &e), 4688);
+	assert_int_equal(a64->emergency.build_frame(out, sizeof(out), 0x7000, &e), 4688);
 	memcpy(r.raw + 64, &e.again, 8);
 	assert_memory_equal(out + 128 + 176 + 8, r.raw, 272);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Compares the results of plan_patch() and encode_slot() with expected words, and evaluates the
- * copy of each form of instruction. */
+/* Compares the results of patch.plan() and patch.encode_slot() with expected words, and evaluates
+ * the copy of each form of instruction. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ static enum arch_refusal plan_words(const uint32_t *head, size_t n, size_t words
 		code[i] = NOP;
 	code[words - 1] = RET;
 	memcpy(code, head, n * 4);
-	return arch_aarch64.plan_patch((const uint8_t *)code, words * 4, AT, slot, copy, p);
+	return arch_aarch64.patch.plan((const uint8_t *)code, words * 4, AT, slot, copy, p);
 }
 
 #define PLAN(p, ...)                                                                               \
@@ -140,7 +140,7 @@ static void test_evaluated(void **state)
 			got = plan_words(&form[k], 1, words, slot, copy, &p, code);
 			code[0] = form[k];
 			if (words == 1)
-				got = arch_aarch64.plan_patch((const uint8_t *)code, 4, AT, slot,
+				got = arch_aarch64.patch.plan((const uint8_t *)code, 4, AT, slot,
 							      copy, &p);
 			if (away[i] == 0x10000000) {
 				assert_int_equal(got, ARCH_REFUSE_REACH);
@@ -175,9 +175,9 @@ static void test_refused(void **state)
 	assert_int_equal(PLAN(&p, 0x58000051, 0xd61f0220, 1, 2, STP), ARCH_REFUSE_FOREIGN);
 	/* A system call after the window does not matter. */
 	assert_int_equal(PLAN(&p, 0xd28018a8, 0xd4000001), ARCH_OK);
-	assert_int_equal(arch_aarch64.plan_patch((const uint8_t *)code, 2, AT, SLOT, COPY, &p),
+	assert_int_equal(arch_aarch64.patch.plan((const uint8_t *)code, 2, AT, SLOT, COPY, &p),
 			 ARCH_REFUSE_SHORT);
-	assert_int_equal(arch_aarch64.plan_patch((const uint8_t *)code, 8, AT + 2, SLOT, COPY, &p),
+	assert_int_equal(arch_aarch64.patch.plan((const uint8_t *)code, 8, AT + 2, SLOT, COPY, &p),
 			 ARCH_REFUSE_INSN);
 }
 
@@ -205,11 +205,12 @@ static void test_slot(void **state)
 
 	(void)state;
 	/* adr x17, -64; b */
-	assert_int_equal(arch_aarch64.encode_slot(out, SLOT, SLOT - 64, SLOT + 0x10000), 8);
+	assert_int_equal(arch_aarch64.patch.encode_slot(out, SLOT, SLOT - 64, SLOT + 0x10000), 8);
 	assert_int_equal(word(out), 0x10fffe11);
 	assert_int_equal(word(out + 4), b(SLOT + 4, SLOT + 0x10000));
 	/* ldr x17, +12; ldr x16, +16; br x16 */
-	assert_int_equal(arch_aarch64.encode_slot(out, SLOT, SLOT - 64, SLOT + (1ull << 40)), 28);
+	assert_int_equal(arch_aarch64.patch.encode_slot(out, SLOT, SLOT - 64, SLOT + (1ull << 40)),
+			 28);
 	assert_int_equal(word(out), 0x58000071);
 	assert_int_equal(word(out + 4), 0x58000090);
 	assert_int_equal(word(out + 8), 0xd61f0200);

@@ -120,7 +120,7 @@ static enum arch_refusal plan_at(const void *head, size_t n, uint32_t at, uint32
 		memcpy(code + i + 2, at & 1 ? fill16 : fill32 + 2, 2);
 	}
 	memcpy(code, head, n);
-	return arch_arm.plan_patch(code, BODY, at, slot, slot + 48, p);
+	return arch_arm.patch.plan(code, BODY, at, slot, slot + 48, p);
 }
 
 /* Single instructions, with islands near and far and both alignments: the copy must have the same
@@ -276,10 +276,10 @@ static void test_slot(void **state)
 	uint8_t out[48];
 
 	(void)state;
-	assert_int_equal(arch_arm.encode_slot(out, NEAR, 0x11223344, 0x55667788), 16);
+	assert_int_equal(arch_arm.patch.encode_slot(out, NEAR, 0x11223344, 0x55667788), 16);
 	assert_memory_equal(out, "\x00\xc0\x9f\xe5\x00\xf0\x9f\xe5\x44\x33\x22\x11\x88\x77\x66\x55",
 			    16);
-	assert_int_equal(arch_arm.encode_slot(out, NEAR | 1, 0x11223344, 0x55667788), 16);
+	assert_int_equal(arch_arm.patch.encode_slot(out, NEAR | 1, 0x11223344, 0x55667788), 16);
 	assert_memory_equal(out, "\xdf\xf8\x04\xc0\xdf\xf8\x04\xf0\x44\x33\x22\x11\x88\x77\x66\x55",
 			    16);
 }
@@ -297,7 +297,7 @@ static void test_random_bytes(void **state)
 
 		for (size_t i = 0; i < size; i++)
 			code[i] = (uint8_t)rand();
-		if (arch_arm.plan_patch(code, size, AT | (round & 1), round & 2 ? NEAR : FAR, NEAR,
+		if (arch_arm.patch.plan(code, size, AT | (round & 1), round & 2 ? NEAR : FAR, NEAR,
 					&p) == ARCH_OK) {
 			planned++;
 			assert_in_range(p.length, 4, sizeof(p.new_bytes));
@@ -324,7 +324,7 @@ static int plan_symbol(const uint8_t *file, size_t length, Elf *elf, const GElf_
 		    value + sym->st_size > ph.p_vaddr + ph.p_filesz)
 			continue;
 		assert_true(ph.p_offset + value - ph.p_vaddr + sym->st_size <= length);
-		return arch_arm.plan_patch(file + ph.p_offset + (value - ph.p_vaddr), sym->st_size,
+		return arch_arm.patch.plan(file + ph.p_offset + (value - ph.p_vaddr), sym->st_size,
 					   0x40000000 + sym->st_value, 0x40500000, 0x40500100, &p);
 	}
 	return -1;

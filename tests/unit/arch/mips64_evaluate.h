@@ -162,7 +162,7 @@ static inline bool ev_same(const struct arch *arch, const uint8_t *code, uint64_
 {
 	bool big = arch->elf_data == 2;
 	uint8_t entry[48];
-	size_t length = arch->encode_slot(entry, slot, desc, agent);
+	size_t length = arch->patch.encode_slot(entry, slot, desc, agent);
 
 	for (uint64_t seed = 1; seed <= 16; seed++) {
 		struct ev was, is;

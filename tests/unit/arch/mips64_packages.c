@@ -48,7 +48,7 @@ static enum arch_refusal check(const struct arch *a, const uint8_t *code, size_t
 			       uint64_t addr, uint64_t slot, const char *name)
 {
 	struct arch_patch p;
-	enum arch_refusal r = a->plan_patch(code, size, addr, slot, slot + 48, &p);
+	enum arch_refusal r = a->patch.plan(code, size, addr, slot, slot + 48, &p);
 
 	if (r == ARCH_OK && !ev_same(a, code, addr, &p, slot, slot + 48, DESC, AGENT))
 		fail_msg("%s: the copy does something else", name);

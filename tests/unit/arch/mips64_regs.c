@@ -39,7 +39,7 @@ static void test_names(void **state)
 	assert_ptr_equal(arch_for_elf(2, 1, 8), &arch_mips64);
 	assert_ptr_equal(arch_for_elf(2, 2, 8), &arch_mips64be);
 	assert_null(arch_for_elf(1, 1, 8)); /* o32 and n32 */
-	assert_int_equal(little->regset_size, 360);
+	assert_int_equal(little->regs.regset_size, 360);
 	assert_int_equal(arch_mips64.nr.mmap, arch_mips64be.nr.mmap);
 }
 
@@ -53,24 +53,24 @@ static void test_columns(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(number); i++) {
-		int column = little->column[number[i]];
+		int column = little->unwind.column[number[i]];
 
 		assert_true(column >= 0 && column < UW_REG_PC);
 		assert_false(seen >> column & 1);
 		seen |= 1u << column;
-		assert_true(little->get_column(&regs, column, &value));
+		assert_true(little->regs.get_column(&regs, column, &value));
 		assert_int_equal(value, 1000 + number[i]);
-		assert_int_equal(little->perf_column[number[i]], column);
-		assert_true(little->perf_regs_mask >> number[i] & 1);
+		assert_int_equal(little->perf.column[number[i]], column);
+		assert_true(little->perf.regs_mask >> number[i] & 1);
 	}
-	assert_int_equal(little->preserved | 1u << UW_REG_LR, seen);
-	assert_true(little->get_column(&regs, UW_REG_PC, &value));
+	assert_int_equal(little->unwind.preserved | 1u << UW_REG_LR, seen);
+	assert_true(little->regs.get_column(&regs, UW_REG_PC, &value));
 	assert_int_equal(value, 1000 + MIPS_R_EPC);
-	assert_false(little->get_column(&regs, 11, &value));
-	assert_false(little->get_column(&regs, -1, &value));
-	assert_false(little->get_column(&regs, UW_MAX_REGS, &value));
+	assert_false(little->regs.get_column(&regs, 11, &value));
+	assert_false(little->regs.get_column(&regs, -1, &value));
+	assert_false(little->regs.get_column(&regs, UW_MAX_REGS, &value));
 	/* k0 and k1 are reserved for the kernel. */
-	assert_int_equal(little->perf_regs_mask & 3u << 26, 0);
+	assert_int_equal(little->perf.regs_mask & 3u << 26, 0);
 }
 
 static void test_system_calls(void **state)
@@ -80,22 +80,22 @@ static void test_system_calls(void **state)
 
 	(void)state;
 	mips_set_reg(&regs, MIPS_R_RESTART, 5007);
-	little->set_syscall(&regs, 0x1000, 5009, args);
-	assert_int_equal(little->get_pc(&regs), 0x1000);
+	little->syscall.set(&regs, 0x1000, 5009, args);
+	assert_int_equal(little->regs.get_pc(&regs), 0x1000);
 	assert_int_equal(mips_reg(&regs, MIPS_R_V0), 5009);
 	assert_int_equal(mips_reg(&regs, MIPS_R_RESTART), 0);
 	for (int i = 0; i < 6; i++)
 		assert_int_equal(mips_reg(&regs, MIPS_R_A0 + i), args[i]);
 	mips_set_reg(&regs, MIPS_R_V0, 22);
 	mips_set_reg(&regs, MIPS_R_A3, 1);
-	assert_int_equal(little->get_syscall_result(&regs), -22);
+	assert_int_equal(little->syscall.result(&regs), -22);
 	mips_set_reg(&regs, MIPS_R_A3, 0);
-	assert_int_equal(little->get_syscall_result(&regs), 22);
-	little->set_return(&regs, 0x2000, 0x3000, 0x4000);
-	assert_int_equal(little->get_pc(&regs), 0x2004);
-	assert_int_equal(little->get_sp(&regs), 0x3000);
+	assert_int_equal(little->syscall.result(&regs), 22);
+	little->emergency.set_return(&regs, 0x2000, 0x3000, 0x4000);
+	assert_int_equal(little->regs.get_pc(&regs), 0x2004);
+	assert_int_equal(little->regs.get_sp(&regs), 0x3000);
 	assert_int_equal(mips_reg(&regs, MIPS_R_RA), 0x4000);
-	assert_int_equal(little->syscall_state(&regs), ARCH_NOT_IN_SYSCALL);
+	assert_int_equal(little->syscall.state(&regs), ARCH_NOT_IN_SYSCALL);
 }
 
 /* The condition in the kernel's do_signal(): an error to restart, and the number in $0's slot. */
@@ -108,26 +108,26 @@ static void test_restart(void **state)
 	for (size_t i = 0; i < sizeof(error) / sizeof(error[0]); i++) {
 		mips_set_reg(&regs, MIPS_R_V0, error[i]);
 		mips_set_reg(&regs, MIPS_R_RESTART, 0);
-		assert_int_equal(little->syscall_state(&regs), ARCH_NOT_IN_SYSCALL);
+		assert_int_equal(little->syscall.state(&regs), ARCH_NOT_IN_SYSCALL);
 		mips_set_reg(&regs, MIPS_R_RESTART, 5194);
-		assert_int_equal(little->syscall_state(&regs), ARCH_IN_SYSCALL);
-		assert_int_equal(little->syscall_number(&regs), 5194);
+		assert_int_equal(little->syscall.state(&regs), ARCH_IN_SYSCALL);
+		assert_int_equal(little->syscall.number(&regs), 5194);
 	}
-	assert_true(little->restart_whole(&regs));
+	assert_true(little->restart.whole(&regs));
 	assert_int_equal(mips_reg(&regs, MIPS_R_V0), 513);
-	assert_false(little->restart_whole(&regs));
+	assert_false(little->restart.whole(&regs));
 	/* epoll_wait that has failed with EINTR; and close, which has closed the file. */
 	mips_set_reg(&regs, MIPS_R_V0, 4);
 	mips_set_reg(&regs, MIPS_R_A3, 1);
 	mips_set_reg(&regs, MIPS_R_RESTART, 5003);
-	assert_false(little->restart_interrupted(&regs));
+	assert_false(little->restart.interrupted(&regs));
 	mips_set_reg(&regs, MIPS_R_RESTART, 5209);
-	assert_true(little->restart_interrupted(&regs));
+	assert_true(little->restart.interrupted(&regs));
 	assert_int_equal(mips_reg(&regs, MIPS_R_V0), 514);
 	mips_set_reg(&regs, MIPS_R_V0, 4); /* four bytes were read */
 	mips_set_reg(&regs, MIPS_R_A3, 0);
 	mips_set_reg(&regs, MIPS_R_RESTART, 5000);
-	assert_false(little->restart_interrupted(&regs));
+	assert_false(little->restart.interrupted(&regs));
 }
 
 static void test_restarted_number(void **state)
@@ -137,9 +137,11 @@ static void test_restarted_number(void **state)
 	const uint32_t other[] = {0x24021388, 0x00003825, MIPS_SYSCALL};
 
 	(void)state;
-	assert_int_equal(little->restarted_number((const uint8_t *)futex, sizeof(futex)), 5194);
-	assert_int_equal(little->restarted_number((const uint8_t *)other, sizeof(other)), -1);
-	assert_int_equal(little->restarted_number((const uint8_t *)futex, 0), -1);
+	assert_int_equal(little->restart.restarted_number((const uint8_t *)futex, sizeof(futex)),
+			 5194);
+	assert_int_equal(little->restart.restarted_number((const uint8_t *)other, sizeof(other)),
+			 -1);
+	assert_int_equal(little->restart.restarted_number((const uint8_t *)futex, 0), -1);
 }
 
 /* Numbers of system calls as in the architecture's asm/unistd.h. */
@@ -151,8 +153,9 @@ static void test_waiting_calls(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(restartable) / sizeof(restartable[0]); i++) {
 		code[0] = 0x24020000u | restartable[i];
-		assert_int_equal(little->restarted_number((const uint8_t *)code, sizeof(code)),
-				 restartable[i]);
+		assert_int_equal(
+		    little->restart.restarted_number((const uint8_t *)code, sizeof(code)),
+		    restartable[i]);
 	}
 }
 
@@ -181,8 +184,8 @@ static void test_emergency_frame(void **state)
 	(void)state;
 	for (int i = 0; i < 33; i++)
 		fp[i] = 2000 + (uint64_t)i;
-	assert_int_equal(little->emergency_frame(frame, 100, 0, &e), 0);
-	assert_int_equal(little->emergency_frame(frame, sizeof(frame), 0, &e), MASK + 16);
+	assert_int_equal(little->emergency.build_frame(frame, 100, 0, &e), 0);
+	assert_int_equal(little->emergency.build_frame(frame, sizeof(frame), 0, &e), MASK + 16);
 	for (size_t i = 1; i < 32; i++)
 		assert_int_equal(word_of(frame, CONTEXT + 8 * i), 1000 + i);
 	for (size_t i = 0; i < 32; i++)
@@ -196,7 +199,7 @@ static void test_emergency_frame(void **state)
 	assert_int_equal(used_math & 1, 1);
 	/* The interrupted call is made again: its number, its $a3, its address. */
 	e.again = 5007;
-	little->emergency_frame(frame, sizeof(frame), 0, &e);
+	little->emergency.build_frame(frame, sizeof(frame), 0, &e);
 	assert_int_equal(word_of(frame, CONTEXT + 8 * MIPS_R_V0), 5007);
 	assert_int_equal(word_of(frame, CONTEXT + 8 * MIPS_R_A3), 1000 + MIPS_R_K0);
 	assert_int_equal(word_of(frame, PC), 1000 + MIPS_R_EPC - 4);

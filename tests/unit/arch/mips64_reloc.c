@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* plan_patch(), encode_slot() in both byte orders: compares with expected words, and evaluates. */
+/* patch.plan(), patch.encode_slot() in both byte orders: compares with expected words, and
+ * evaluates. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,7 +55,7 @@ static enum arch_refusal plan(const struct arch *arch, const uint32_t *words, si
 {
 	for (size_t i = 0; i < WORDS; i++)
 		put(arch, code + 4 * i, i < n ? words[i] : i == WORDS - 2 ? RETURN : NOP);
-	return arch->plan_patch(code, 4 * WORDS, AT, slot, slot + 48, p);
+	return arch->patch.plan(code, 4 * WORDS, AT, slot, slot + 48, p);
 }
 
 #define PLAN(arch, slot, ...)                                                                      \
@@ -84,7 +85,7 @@ static void test_golden(void **state)
 			assert_int_equal(get(a, p.relocated + 4 * i), want[i]);
 		assert_int_equal(p.new_off[1], 20);
 		assert_int_equal(p.old_off[1], 4);
-		assert_int_equal(a->encode_slot(slot, SLOT, DESC, AGENT), 36);
+		assert_int_equal(a->patch.encode_slot(slot, SLOT, DESC, AGENT), 36);
 		assert_int_equal(get(a, slot + 28), 0x03200008); /* jr $t9 */
 		assert_int_equal(get(a, slot + 32), 0x34210000 | (DESC & 0xffff));
 	}
@@ -185,11 +186,11 @@ static void test_edges(void **state)
 		/* A thunk: a jump out of the function at its end. */
 		put(a, code, J(AT + 0x100000));
 		put(a, code + 4, ENTER);
-		assert_int_equal(a->plan_patch(code, 8, AT, SLOT, SLOT + 48, &p), ARCH_OK);
+		assert_int_equal(a->patch.plan(code, 8, AT, SLOT, SLOT + 48, &p), ARCH_OK);
 		assert_true(ev_same(a, code, AT, &p, SLOT, SLOT + 48, DESC, AGENT));
-		assert_int_equal(a->plan_patch(code, 4, AT, SLOT, SLOT + 48, &p),
+		assert_int_equal(a->patch.plan(code, 4, AT, SLOT, SLOT + 48, &p),
 				 ARCH_REFUSE_SHORT);
-		assert_int_equal(a->plan_patch(code, 8, AT + 1, SLOT, SLOT + 48, &p),
+		assert_int_equal(a->patch.plan(code, 8, AT + 1, SLOT, SLOT + 48, &p),
 				 ARCH_REFUSE_INSN); /* MIPS16, microMIPS */
 		/* $at is in use where a long jump back would need it. */
 		assert_int_equal(PLAN(a, FAR, ENTER, 0x3c010001, NOP, NOP, NOP, NOP),
@@ -199,7 +200,7 @@ static void test_edges(void **state)
 		put(a, code, ENTER);
 		put(a, code + 4, SAVE_GP);
 		assert_int_equal(
-		    a->plan_patch(code, 8, 0xffeffffffcull, 0xffeffff040ull, 0xffeffff070ull, &p),
+		    a->patch.plan(code, 8, 0xffeffffffcull, 0xffeffff040ull, 0xffeffff070ull, &p),
 		    ARCH_REFUSE_SHORT);
 	}
 }

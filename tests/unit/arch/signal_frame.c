@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* struct arch, signal_frame: on frames that memprof builds, and on one that the kernel built. */
+/* arch.unwind.signal_frame, on frames that memprof builds, and on one that the kernel built. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -40,20 +40,21 @@ static void check_built(const struct arch *a, uint64_t user_flags_at, uint64_t u
 {
 	static uint8_t frame[8192] __attribute__((aligned(64))), fp[2048];
 	uint64_t pc = a->word_size == 4 ? PC4 : PC, sp = a->word_size == 4 ? SP4 : SP;
-	struct arch_regs regs = {.size = a->regset_size};
+	struct arch_regs regs = {.size = a->regs.regset_size};
 	struct arch_emergency e = {.regs = &regs, .again = -1, .xstate = fp, .xstate_size = 576};
 	size_t n, at;
 
 	if (user_flags_at)
 		memcpy(regs.raw + user_flags_at, &user_flags, a->word_size);
-	a->set_pc(&regs, pc);
-	a->set_sp(&regs, sp);
-	n = a->emergency_frame(frame, sizeof(frame), 0x10000, &e);
+	a->regs.set_pc(&regs, pc);
+	a->regs.set_sp(&regs, sp);
+	n = a->emergency.build_frame(frame, sizeof(frame), 0x10000, &e);
 	assert_true(n > 0);
 	at = find_word(a, frame, n, pc);
-	assert_int_equal(word_at(a, frame, at, a->signal_frame.flags) & a->signal_frame.mask,
-			 a->signal_frame.value);
-	assert_int_equal(word_at(a, frame, at, a->signal_frame.sp), sp);
+	assert_int_equal(word_at(a, frame, at, a->unwind.signal_frame.flags) &
+			     a->unwind.signal_frame.mask,
+			 a->unwind.signal_frame.value);
+	assert_int_equal(word_at(a, frame, at, a->unwind.signal_frame.sp), sp);
 }
 
 static void test_built(void **state)
@@ -89,11 +90,11 @@ static void handler(int sig, siginfo_t *info, void *context)
 	size_t at = (size_t)((const uint8_t *)pc - frame);
 
 	(void)sig, (void)info;
-	right = (word_at(a, frame, at, a->signal_frame.flags) & a->signal_frame.mask) ==
-		    a->signal_frame.value &&
-		word_at(a, frame, at, a->signal_frame.sp) == sp &&
-		word_at(a, frame, at, a->signal_frame.alt_start) == (uintptr_t)alternate &&
-		word_at(a, frame, at, a->signal_frame.alt_size) == (uint64_t)SIGSTKSZ;
+	right = (word_at(a, frame, at, a->unwind.signal_frame.flags) &
+		 a->unwind.signal_frame.mask) == a->unwind.signal_frame.value &&
+		word_at(a, frame, at, a->unwind.signal_frame.sp) == sp &&
+		word_at(a, frame, at, a->unwind.signal_frame.alt_start) == (uintptr_t)alternate &&
+		word_at(a, frame, at, a->unwind.signal_frame.alt_size) == (uint64_t)SIGSTKSZ;
 }
 
 static void test_real(void **state)

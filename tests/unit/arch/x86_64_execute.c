@@ -54,7 +54,7 @@ static size_t function_size(void *function)
 /* Return: a relocated copy of @function's window, which continues in @function; NULL: refused. */
 static void *relocated(void *function, uint8_t *page, struct arch_patch *p)
 {
-	if (arch_x86_64.plan_patch(function, function_size(function), (uint64_t)function,
+	if (arch_x86_64.patch.plan(function, function_size(function), (uint64_t)function,
 				   (uint64_t)page, (uint64_t)page + 64, p) != ARCH_OK)
 		return NULL;
 	memcpy(page + 64, p->relocated, p->relocated_length);
@@ -131,14 +131,14 @@ static void test_pc_relative_forms(void **state)
 			continue;
 		memcpy(page, forms[i].code, forms[i].length);
 		memcpy(page + forms[i].disp_at, &disp, sizeof(disp));
-		assert_int_equal(arch_x86_64.plan_patch(page, forms[i].length, (uint64_t)page,
+		assert_int_equal(arch_x86_64.patch.plan(page, forms[i].length, (uint64_t)page,
 							(uint64_t)island, (uint64_t)island + 64,
 							&p),
 				 ARCH_OK);
 		memcpy(island + 64, p.relocated, p.relocated_length);
 		assert_int_equal(((uint64_t(*)(void))(island + 64))(), forms[i].want);
 		/* Also by calling the patched function. */
-		arch_x86_64.encode_slot(island, (uint64_t)island, 0, (uint64_t)island + 64);
+		arch_x86_64.patch.encode_slot(island, (uint64_t)island, 0, (uint64_t)island + 64);
 		assert_true(p.addr == (uint64_t)page);
 		memcpy(page, p.new_bytes, p.length);
 		assert_int_equal(((uint64_t(*)(void))page)(), forms[i].want);
@@ -157,10 +157,10 @@ static void check_equivalent(const uint8_t *code, uint64_t addr, const struct ar
 	for (int k = 0; k < p->insns; k++) {
 		struct arch_insn was, is;
 
-		assert_true(arch_x86_64.decode(code + skip + p->old_off[k], 16,
-					       p->addr + p->old_off[k], &was));
-		assert_true(arch_x86_64.decode(p->relocated + p->new_off[k], 16,
-					       copy + p->new_off[k], &is));
+		assert_true(arch_x86_64.patch.decode(code + skip + p->old_off[k], 16,
+						     p->addr + p->old_off[k], &was));
+		assert_true(arch_x86_64.patch.decode(p->relocated + p->new_off[k], 16,
+						     copy + p->new_off[k], &is));
 		assert_int_equal(was.kind, is.kind);
 		assert_int_equal(was.has_target, is.has_target);
 		assert_true(was.target == is.target);
@@ -197,7 +197,7 @@ static int plan_library(struct dl_phdr_info *info, size_t size, void *counts)
 		if (ELF64_ST_TYPE(sym[i].st_info) != STT_FUNC || !sym[i].st_shndx ||
 		    !sym[i].st_size)
 			continue;
-		if (arch_x86_64.plan_patch((const uint8_t *)addr, sym[i].st_size, addr,
+		if (arch_x86_64.patch.plan((const uint8_t *)addr, sym[i].st_size, addr,
 					   addr - (16 << 20), addr - (16 << 20) + 64,
 					   &p) != ARCH_OK) {
 			++*refused;
@@ -247,7 +247,8 @@ static int patched_malloc(void)
 	memcpy(before, target, sizeof(before));
 	*counter = 0;
 	put_agent(page + 256, counter, (uint64_t)page + 64);
-	arch_x86_64.encode_slot(page, (uint64_t)page, (uint64_t)counter, (uint64_t)page + 256);
+	arch_x86_64.patch.encode_slot(page, (uint64_t)page, (uint64_t)counter,
+				      (uint64_t)page + 256);
 	if (mprotect(text, 2 * PAGE, PROT_READ | PROT_WRITE | PROT_EXEC))
 		return 2;
 	window = (uint8_t *)p.addr;

@@ -64,7 +64,7 @@ static void test_rows(void **state)
 		const uint8_t *code = (const uint8_t *)want->code;
 		struct arch_insn i;
 
-		if (!arch_x86_64.decode(code, want->length, AT, &i))
+		if (!arch_x86_64.patch.decode(code, want->length, AT, &i))
 			fail_msg("%s is not decoded", want->text);
 		if (i.kind != want->kind || i.length != want->length)
 			fail_msg("%s: kind %d length %d", want->text, i.kind, i.length);
@@ -72,7 +72,7 @@ static void test_rows(void **state)
 		    (i.has_target && i.target != want->target))
 			fail_msg("%s: target %#lx", want->text, (unsigned long)i.target);
 		/* With a byte less it must not decode, or decode to a shorter instruction. */
-		if (arch_x86_64.decode(code, want->length - 1u, AT, &i) &&
+		if (arch_x86_64.patch.decode(code, want->length - 1u, AT, &i) &&
 		    i.length > want->length - 1)
 			fail_msg("%s: read past its end", want->text);
 	}
@@ -83,10 +83,10 @@ static void test_invalid(void **state)
 	struct arch_insn i;
 
 	(void)state;
-	assert_false(arch_x86_64.decode((const uint8_t *)"", 0, AT, &i));
-	assert_false(
-	    arch_x86_64.decode((const uint8_t *)"\x06", 1, AT, &i)); /* push es: only 32-bit */
-	assert_false(arch_x86_64.decode((const uint8_t *)"\x48\x8b\x05\1", 4, AT, &i));
+	assert_false(arch_x86_64.patch.decode((const uint8_t *)"", 0, AT, &i));
+	/* push es: only 32-bit */
+	assert_false(arch_x86_64.patch.decode((const uint8_t *)"\x06", 1, AT, &i));
+	assert_false(arch_x86_64.patch.decode((const uint8_t *)"\x48\x8b\x05\1", 4, AT, &i));
 }
 
 int main(void)

@@ -15,7 +15,7 @@ static bool is_call(const char *bytes, size_t n)
 	uint8_t code[ARCH_MAX_CALL] = {0};
 
 	memcpy(code + sizeof(code) - n, bytes, n);
-	return arch_x86_64.ends_in_call(code, sizeof(code));
+	return arch_x86_64.unwind.ends_in_call(code, sizeof(code));
 }
 
 #define CALLS(bytes) assert_true(is_call(bytes, sizeof(bytes) - 1))
@@ -83,7 +83,7 @@ static void frames(void **state)
 	struct marks m = {{false}, {false}};
 
 	(void)state;
-	arch_x86_64.find_frames(text, sizeof(text), ADDR, mark, &m);
+	arch_x86_64.unwind.find_frames(text, sizeof(text), ADDR, mark, &m);
 	for (size_t i = 0; i < sizeof(text); i++) {
 		assert_int_equal(m.start[i], i == 0x10 || i == 0x30 || i == 0x40);
 		assert_int_equal(m.frame[i], i == 0x09 || i == 0x14);
@@ -102,7 +102,7 @@ static void operands(void **state)
 	struct marks m = {{false}, {false}};
 
 	(void)state;
-	arch_x86_64.find_frames(code, sizeof(code), ADDR, mark, &m);
+	arch_x86_64.unwind.find_frames(code, sizeof(code), ADDR, mark, &m);
 	for (size_t i = 0; i < sizeof(code); i++)
 		assert_int_equal(m.start[i], i == 0);
 }

@@ -68,18 +68,18 @@ static void test_fields(void **state)
 
 	(void)state;
 	put(&regs, &u);
-	assert_int_equal(x86->regset_size, sizeof(u));
-	assert_int_equal(x86->get_pc(&regs), 1);
-	assert_int_equal(x86->get_sp(&regs), 2);
-	assert_int_equal(x86->get_tp(&regs), 3);
+	assert_int_equal(x86->regs.regset_size, sizeof(u));
+	assert_int_equal(x86->regs.get_pc(&regs), 1);
+	assert_int_equal(x86->regs.get_sp(&regs), 2);
+	assert_int_equal(x86->regs.get_tp(&regs), 3);
 	for (int i = 0; i < 17; i++) {
-		assert_true(x86->get_column(&regs, i, &value));
+		assert_true(x86->regs.get_column(&regs, i, &value));
 		assert_int_equal(value, want[i]);
 	}
-	assert_false(x86->get_column(&regs, -1, &value));
-	assert_false(x86->get_column(&regs, 17, &value));
-	x86->set_pc(&regs, 100);
-	x86->set_sp(&regs, 200);
+	assert_false(x86->regs.get_column(&regs, -1, &value));
+	assert_false(x86->regs.get_column(&regs, 17, &value));
+	x86->regs.set_pc(&regs, 100);
+	x86->regs.set_sp(&regs, 200);
 	memcpy(&u, regs.raw, sizeof(u));
 	assert_int_equal(u.rip, 100);
 	assert_int_equal(u.rsp, 200);
@@ -96,16 +96,16 @@ static void test_syscall_state(void **state)
 	for (size_t i = 0; i < sizeof(restarting) / sizeof(restarting[0]); i++) {
 		u.rax = (unsigned long long)-restarting[i];
 		put(&regs, &u);
-		assert_int_equal(x86->syscall_state(&regs), ARCH_IN_SYSCALL);
-		assert_int_equal(x86->syscall_number(&regs), 35);
+		assert_int_equal(x86->syscall.state(&regs), ARCH_IN_SYSCALL);
+		assert_int_equal(x86->syscall.number(&regs), 35);
 	}
 	u.rax = (unsigned long long)-EINTR;
 	put(&regs, &u);
-	assert_int_equal(x86->syscall_state(&regs), ARCH_NOT_IN_SYSCALL);
+	assert_int_equal(x86->syscall.state(&regs), ARCH_NOT_IN_SYSCALL);
 	u.orig_rax = UINT64_MAX;
 	u.rax = (unsigned long long)-512;
 	put(&regs, &u);
-	assert_int_equal(x86->syscall_state(&regs), ARCH_NOT_IN_SYSCALL);
+	assert_int_equal(x86->syscall.state(&regs), ARCH_NOT_IN_SYSCALL);
 }
 
 static void test_set_syscall(void **state)
@@ -117,7 +117,7 @@ static void test_set_syscall(void **state)
 
 	(void)state;
 	put(&regs, &u);
-	x86->set_syscall(&regs, 0x1234, 9, args);
+	x86->syscall.set(&regs, 0x1234, 9, args);
 	memcpy(&u, regs.raw, sizeof(u));
 	assert_int_equal(u.rip, 0x1234);
 	assert_int_equal(u.rax, 9);
@@ -133,7 +133,7 @@ static void test_set_syscall(void **state)
 	assert_int_equal(u.rsp, 88);
 	u.rax = (unsigned long long)-ENOMEM;
 	put(&regs, &u);
-	assert_int_equal(x86->get_syscall_result(&regs), -ENOMEM);
+	assert_int_equal(x86->syscall.result(&regs), -ENOMEM);
 }
 
 #if defined(__x86_64__)
@@ -172,10 +172,10 @@ static void test_of_a_sleeping_child(void **state)
 	assert_int_equal(ptrace(PTRACE_INTERRUPT, child, 0, 0), 0);
 	assert_int_equal(waitpid(child, &status, __WALL), child);
 	assert_int_equal(ptrace(PTRACE_GETREGSET, child, NT_PRSTATUS, &io), 0);
-	assert_int_equal(io.iov_len, x86->regset_size);
-	assert_int_equal(x86->syscall_state(&regs), ARCH_IN_SYSCALL);
-	assert_int_equal(x86->syscall_number(&regs), SYS_pause);
-	assert_int_not_equal(x86->get_tp(&regs), 0);
+	assert_int_equal(io.iov_len, x86->regs.regset_size);
+	assert_int_equal(x86->syscall.state(&regs), ARCH_IN_SYSCALL);
+	assert_int_equal(x86->syscall.number(&regs), SYS_pause);
+	assert_int_not_equal(x86->regs.get_tp(&regs), 0);
 	kill(child, SIGKILL);
 	while (waitpid(child, &status, __WALL) == child && !WIFSIGNALED(status))
 		;
@@ -215,27 +215,27 @@ static void test_made_again(void **state)
 				    SYS_io_uring_enter};
 	static const int never[] = {SYS_close, SYS_pause, SYS_rt_sigsuspend, SYS_nanosleep,
 				    SYS_fsync};
-	struct arch_regs regs = {.size = x86->regset_size};
+	struct arch_regs regs = {.size = x86->regs.regset_size};
 	struct user_regs_struct *u = (struct user_regs_struct *)regs.raw;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(again) / sizeof(again[0]); i++) {
 		u->orig_rax = (uint64_t)again[i];
 		u->rax = (uint64_t)-EINTR;
-		assert_true(x86->restart_interrupted(&regs));
+		assert_true(x86->restart.interrupted(&regs));
 		u->rax = 0; /* the call has succeeded */
-		assert_false(x86->restart_interrupted(&regs));
+		assert_false(x86->restart.interrupted(&regs));
 	}
 	for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++) {
 		u->orig_rax = (uint64_t)never[i];
 		u->rax = (uint64_t)-EINTR;
-		assert_false(x86->restart_interrupted(&regs));
+		assert_false(x86->restart.interrupted(&regs));
 	}
 }
 
 static void test_received_less(void **state)
 {
-	struct arch_regs regs = {.size = x86->regset_size};
+	struct arch_regs regs = {.size = x86->regs.regset_size};
 	struct user_regs_struct *u = (struct user_regs_struct *)regs.raw;
 
 	(void)state;
@@ -243,14 +243,14 @@ static void test_received_less(void **state)
 	u->rdi = 7;
 	u->rdx = 3;
 	u->rax = 2;
-	assert_int_equal(x86->received_less(&regs), 7);
+	assert_int_equal(x86->restart.received_less(&regs), 7);
 	u->rax = 3;
-	assert_int_equal(x86->received_less(&regs), -1);
+	assert_int_equal(x86->restart.received_less(&regs), -1);
 	u->rax = (uint64_t)-EINTR;
-	assert_int_equal(x86->received_less(&regs), -1);
+	assert_int_equal(x86->restart.received_less(&regs), -1);
 	u->rax = 2;
 	u->orig_rax = UINT64_MAX;
-	assert_int_equal(x86->received_less(&regs), -1);
+	assert_int_equal(x86->restart.received_less(&regs), -1);
 }
 
 static void test_restarted_number(void **state)
@@ -260,10 +260,11 @@ static void test_restarted_number(void **state)
 	static const uint8_t other[] = {0xb8, 0x01, 0, 0, 0, 0x0f, 0x05};
 
 	(void)state;
-	assert_int_equal(x86->restarted_number(nanosleep, sizeof(nanosleep)), SYS_clock_nanosleep);
-	assert_int_equal(x86->restarted_number(futex, sizeof(futex)), SYS_futex);
-	assert_int_equal(x86->restarted_number(other, sizeof(other)), -1);
-	assert_int_equal(x86->restarted_number(nanosleep + 5, 2), -1);
+	assert_int_equal(x86->restart.restarted_number(nanosleep, sizeof(nanosleep)),
+			 SYS_clock_nanosleep);
+	assert_int_equal(x86->restart.restarted_number(futex, sizeof(futex)), SYS_futex);
+	assert_int_equal(x86->restart.restarted_number(other, sizeof(other)), -1);
+	assert_int_equal(x86->restart.restarted_number(nanosleep + 5, 2), -1);
 }
 
 /* Makes a child execute rt_sigreturn on the emergency frame: it must continue where it was. */
@@ -283,7 +284,8 @@ static void goes_back(uint8_t form)
 
 	if (!child) {
 		memcpy(text, code, 3);
-		memcpy(text + 16, x86->sigreturn[form].bytes, x86->sigreturn[form].length);
+		memcpy(text + 16, x86->emergency.sigreturn[form].bytes,
+		       x86->emergency.sigreturn[form].length);
 		if (mprotect((void *)((uintptr_t)text & ~4095ul), 8192,
 			     PROT_READ | PROT_WRITE | PROT_EXEC))
 			_exit(2);
@@ -310,14 +312,14 @@ static void goes_back(uint8_t form)
 	e.xstate_size = xiov.iov_len;
 	e.syscall_return = (uint64_t)(uintptr_t)text;
 	e.sigreturn = (uint64_t)(uintptr_t)text + 16;
-	assert_true(x86->emergency_frame(stack, sizeof(stack), frame, &e) > 576);
-	assert_int_equal(x86->emergency_frame(stack, 512, frame, &e), 0);
-	x86->emergency_frame(stack, sizeof(stack), frame, &e);
+	assert_true(x86->emergency.build_frame(stack, sizeof(stack), frame, &e) > 576);
+	assert_int_equal(x86->emergency.build_frame(stack, 512, frame, &e), 0);
+	x86->emergency.build_frame(stack, sizeof(stack), frame, &e);
 	for (size_t i = 0; i < 20480; i += 8)
 		ptrace(PTRACE_POKEDATA, child, (void *)(frame + i),
 		       (void *)*(unsigned long *)(stack + i));
 	regs = saved;
-	x86->set_return(&regs, e.syscall_return, frame, e.sigreturn);
+	x86->emergency.set_return(&regs, e.syscall_return, frame, e.sigreturn);
 	iov.iov_base = regs.raw;
 	assert_int_equal(ptrace(PTRACE_SETREGSET, child, NT_PRSTATUS, &iov), 0);
 	*let_go = 1;

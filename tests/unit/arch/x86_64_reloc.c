@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Compares the results of plan_patch() and encode_slot() with expected bytes. */
+/* Compares the results of patch.plan() and patch.encode_slot() with expected bytes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ static enum arch_refusal plan_at(const char *head, size_t n, size_t size, uint64
 	memset(code, 0x90, sizeof(code));
 	code[size - 1] = 0xc3;
 	memcpy(code, head, n);
-	return arch_x86_64.plan_patch(code, size, at, slot, copy, p);
+	return arch_x86_64.patch.plan(code, size, at, slot, copy, p);
 }
 
 #define PLAN(head, p) plan_at(head, sizeof(head) - 1, BODY, AT, SLOT, COPY, p)
@@ -152,7 +152,7 @@ static void test_short(void **state)
 	assert_int_equal(plan_at("", 0, 1, AT, SLOT, COPY, &p), ARCH_REFUSE_SHORT); /* ret */
 	assert_int_equal(plan_at("\x31\xc0", 2, 3, AT, SLOT, COPY, &p), ARCH_REFUSE_SHORT);
 	assert_int_equal(plan_at("\x31\xc0\xc3", 3, 16, AT, SLOT, COPY, &p), ARCH_REFUSE_SHORT);
-	assert_int_equal(arch_x86_64.plan_patch((const uint8_t *)"", 0, AT, SLOT, COPY, &p),
+	assert_int_equal(arch_x86_64.patch.plan((const uint8_t *)"", 0, AT, SLOT, COPY, &p),
 			 ARCH_REFUSE_SHORT);
 	/* mov eax, 1; ret: just long enough; the window can end with the function's ret. */
 	assert_int_equal(plan_at("\xb8\1\0\0\0", 5, 6, AT, SLOT, COPY, &p), ARCH_OK);
@@ -175,18 +175,18 @@ static void test_branch_into(void **state)
 		memcpy(code, "\x55\x48\x89\xe5\x48\x83\xec\x10", 8);
 		code[16] = 0x75;
 		code[17] = (uint8_t)(to - 18);
-		assert_int_equal(arch_x86_64.plan_patch(code, BODY, AT, SLOT, COPY, &p), want);
+		assert_int_equal(arch_x86_64.patch.plan(code, BODY, AT, SLOT, COPY, &p), want);
 		/* It is also found after a byte that is no instruction. */
 		code[15] = 0x06;
-		assert_int_equal(arch_x86_64.plan_patch(code, BODY, AT, SLOT, COPY, &p), want);
+		assert_int_equal(arch_x86_64.patch.plan(code, BODY, AT, SLOT, COPY, &p), want);
 	}
 	/* A call of the function's own start is recursion. */
 	memset(code, 0x90, sizeof(code));
 	memcpy(code + 16, "\xe8\xeb\xff\xff\xff", 5);
-	assert_int_equal(arch_x86_64.plan_patch(code, BODY, AT, SLOT, COPY, &p), ARCH_OK);
+	assert_int_equal(arch_x86_64.patch.plan(code, BODY, AT, SLOT, COPY, &p), ARCH_OK);
 	/* Code computes an address inside the window: lea rax, [rip-20] */
 	memcpy(code + 16, "\x48\x8d\x05\xec\xff\xff\xff", 7);
-	assert_int_equal(arch_x86_64.plan_patch(code, BODY, AT, SLOT, COPY, &p),
+	assert_int_equal(arch_x86_64.patch.plan(code, BODY, AT, SLOT, COPY, &p),
 			 ARCH_REFUSE_BRANCH_INTO);
 	/* A branch in the window to another instruction of the window. */
 	assert_int_equal(PLAN("\x74\x01\x90\x90\x90", &p), ARCH_REFUSE_BRANCH_INTO);
@@ -217,14 +217,15 @@ static void test_slot(void **state)
 	uint8_t out[32];
 
 	(void)state;
-	assert_int_equal(arch_x86_64.encode_slot(out, SLOT, 0x1122334455667788, SLOT + 0x1000), 15);
+	assert_int_equal(
+	    arch_x86_64.patch.encode_slot(out, SLOT, 0x1122334455667788, SLOT + 0x1000), 15);
 	assert_memory_equal(out, "\x49\xbb\x88\x77\x66\x55\x44\x33\x22\x11\xe9\xf1\x0f\0\0", 15);
-	assert_int_equal(arch_x86_64.encode_slot(out, SLOT, 1, SLOT + (1ull << 40)), 24);
+	assert_int_equal(arch_x86_64.patch.encode_slot(out, SLOT, 1, SLOT + (1ull << 40)), 24);
 	assert_memory_equal(out, "\x49\xbb\1\0\0\0\0\0\0\0\xff\x25\0\0\0\0\0\x20\0\x10\0\1\0\0",
 			    24);
 }
 
-/* Random bytes must not crash plan_patch(), and its results must be within their limits. */
+/* Random bytes must not crash patch.plan(), and its results must be within their limits. */
 static void test_random_bytes(void **state)
 {
 	struct arch_patch p;
@@ -239,7 +240,7 @@ static void test_random_bytes(void **state)
 
 		for (size_t i = 0; i < size; i++)
 			code[i] = (uint8_t)rand();
-		if (arch_x86_64.plan_patch(code, size, AT, SLOT, COPY, &p) == ARCH_OK) {
+		if (arch_x86_64.patch.plan(code, size, AT, SLOT, COPY, &p) == ARCH_OK) {
 			planned++;
 			assert_in_range(p.length, 5, 19);
 			assert_true(p.addr + p.length <= AT + size);

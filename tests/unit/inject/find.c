@@ -90,7 +90,7 @@ static const struct planned_hook *find(const struct victim *v, const char *modul
 
 static enum arch_refusal try_patch(const struct victim *v, const struct planned_hook *h)
 {
-	uint64_t slot = place_near(&v->maps, h->addr, h->addr, arch_x86_64.reach, 16384);
+	uint64_t slot = place_near(&v->maps, h->addr, h->addr, arch_x86_64.patch.reach, 16384);
 	size_t size = h->end - h->addr;
 	uint8_t *code = malloc(size);
 	enum arch_refusal refusal;
@@ -99,7 +99,7 @@ static enum arch_refusal try_patch(const struct victim *v, const struct planned_
 	assert_non_null(code);
 	assert_int_not_equal(slot, 0);
 	assert_int_equal(mem_read(&v->t.mem, h->addr, code, size), 0);
-	refusal = arch_x86_64.plan_patch(code, size, h->addr, slot + 64, slot + 96, &p);
+	refusal = arch_x86_64.patch.plan(code, size, h->addr, slot + 64, slot + 96, &p);
 	free(code);
 	return refusal;
 }

@@ -46,8 +46,8 @@ static const struct arch narrow = {.name = "narrow",
 				   .word_size = 4,
 				   .address_bits = 32,
 				   .tls = {.above = true},
-				   .get_sp = get_sp,
-				   .get_pc = get_pc};
+				   .regs.get_sp = get_sp,
+				   .regs.get_pc = get_pc};
 
 static const uint32_t places[] = {HEAP, DATA, MAPPED, STACK, THREAD};
 static const char *const paths[] = {"[heap]", "/lib/libc.so.6", "", "", ""};

@@ -21,8 +21,8 @@ static struct ss_local begun(uint64_t seed)
 	struct ss_local s = {.random = seed * 0x9e3779b97f4a7c15ull + 1};
 
 	for (int i = 0; i < 8; i++)
-		countdown_random(&s);
-	s.left = countdown_draw(&s, INTERVAL);
+		ag_countdown_random(&s);
+	s.left = ag_countdown_draw(&s, INTERVAL);
 	return s;
 }
 
@@ -34,7 +34,7 @@ static void draws_are_exponential(void **state)
 
 	(void)state;
 	for (int i = 0; i < DRAWS; i++) {
-		double x = (double)countdown_draw(&s, 1 << 30) / (1 << 30);
+		double x = (double)ag_countdown_draw(&s, 1 << 30) / (1 << 30);
 
 		sum += x;
 		for (int q = 0; q < 8; q++)
@@ -57,7 +57,7 @@ static void whole_range_of_intervals(void **state)
 		double sum = 0;
 
 		for (int i = 0; i < 10000; i++) {
-			int64_t x = countdown_draw(&s, interval);
+			int64_t x = ag_countdown_draw(&s, interval);
 
 			assert_true(x >= 0 && x <= (int64_t)(interval * 45));
 			sum += (double)x;
@@ -77,10 +77,10 @@ static void a_block_is_sampled_by_its_size(void **state)
 		double p = -expm1(-(double)size[k] / INTERVAL), n = 1000000, hit = 0;
 
 		for (int i = 0; i < (int)n; i++)
-			hit += countdown_passes(&s, size[k], INTERVAL);
+			hit += ag_countdown_passes(&s, size[k], INTERVAL);
 		assert_true(fabs(hit / n - p) < 5 * sqrt(p * (1 - p) / n));
 	}
-	assert_false(countdown_passes(&s, 0, INTERVAL));
+	assert_false(ag_countdown_passes(&s, 0, INTERVAL));
 }
 
 /* Blocks of mixed sizes, some of which are freed: compares sums of weights with the true sums, and
@@ -106,7 +106,7 @@ static void estimates_are_unbiased(void **state)
 			true_bytes += (double)size;
 			if (i % 3 == 0)
 				true_live += (double)size;
-			if (!countdown_passes(&s, size, INTERVAL))
+			if (!ag_countdown_passes(&s, size, INTERVAL))
 				continue;
 			e = estimate_block(INTERVAL, size, x);
 			bytes += (double)e.bytes;

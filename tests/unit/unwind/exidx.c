@@ -88,10 +88,10 @@ static void assert_reading(const struct reading *r, const struct entry *e)
 		fail_msg("%lx: known %d", (unsigned long)r->start, e->known);
 	if (!e->known || r->unread)
 		return;
-	if (e->rule.cfa_reg != (uint8_t)arch->column[r->base] || e->rule.cfa_off != r->at)
+	if (e->rule.cfa_reg != (uint8_t)arch->unwind.column[r->base] || e->rule.cfa_off != r->at)
 		fail_msg("%lx: CFA", (unsigned long)r->start);
 	for (int i = 4; i < 12; i++) {
-		int column = arch->column[i];
+		int column = arch->unwind.column[i];
 
 		assert_int_equal(e->rule.where[column], r->popped >> i & 1 ? UW_AT_CFA : UW_SAME);
 		if (r->popped >> i & 1)
@@ -164,9 +164,9 @@ static void test_opcodes(void **state)
 
 	(void)state;
 	assert_true(exidx_rule(frame, sizeof(frame), &arch_arm, &f));
-	assert_int_equal(f.cfa_reg, arch_arm.column[11]);
+	assert_int_equal(f.cfa_reg, arch_arm.unwind.column[11]);
 	assert_int_equal(f.cfa_off, 4);
-	assert_int_equal(f.off[arch_arm.column[11]], -8);
+	assert_int_equal(f.off[arch_arm.unwind.column[11]], -8);
 	assert_int_equal(f.off[UW_REG_PC], -4);
 	assert_true(exidx_rule(large, sizeof(large), &arch_arm, &f));
 	assert_int_equal(f.cfa_reg, UW_REG_SP);

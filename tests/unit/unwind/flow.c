@@ -121,8 +121,8 @@ static void compare_section(const struct library *l, const uint8_t *code, const 
 	struct arch_frame_insn insn;
 
 	for (uint64_t at = 0; at < sh->sh_size; at += insn.length) {
-		if (!l->arch->frame_insn(l->arch, code + at, sh->sh_size - at, sh->sh_addr + at,
-					 mode, &insn))
+		if (!l->arch->unwind.frame_insn(l->arch, code + at, sh->sh_size - at,
+						sh->sh_addr + at, mode, &insn))
 			return;
 		if (insn.flow == ARCH_FLOW_CALL)
 			compare_call(l, sh->sh_addr + at + (insn.delay ? insn.length : 0), t);

@@ -31,15 +31,16 @@ static int column_of(const char *name)
 
 	if (!strcmp(name, "ra"))
 		return UW_REG_PC;
-	for (size_t i = 0; arch->call_push && i < sizeof(x86) / sizeof(x86[0]); i++) {
+	for (size_t i = 0; arch->unwind.call_push && i < sizeof(x86) / sizeof(x86[0]); i++) {
 		if (x86[i] && !strcmp(name, x86[i]))
 			return (int)i;
 	}
-	if (arch->call_push)
+	if (arch->unwind.call_push)
 		return -1;
 	if (!strcmp(name, "sp"))
 		return UW_REG_SP;
-	return sscanf(name, "%*[xr]%d", &n) == 1 && n < ARCH_DWARF_REGS ? arch->column[n] : -1;
+	return sscanf(name, "%*[xr]%d", &n) == 1 && n < ARCH_DWARF_REGS ? arch->unwind.column[n]
+									: -1;
 }
 
 static int split(char *line, char **word)
@@ -87,7 +88,7 @@ static bool check_row(const struct unwind_table *t, struct rule_set *set, char *
 	int reg, off;
 	uint16_t id;
 
-	if (arch->call_push && !strcmp(word[nhead - 1], "u")) /* the outermost frame */
+	if (arch->unwind.call_push && !strcmp(word[nhead - 1], "u")) /* the outermost frame */
 		return false;
 	if (!parse_cfa(word[1], &reg, &off))
 		return false;
@@ -95,7 +96,7 @@ static bool check_row(const struct unwind_table *t, struct rule_set *set, char *
 	if (!id)
 		return false; /* an expression that memprof does not support; the caller counts it
 			       */
-	if (id == UW_RULE_OUTERMOST && !arch->call_push)
+	if (id == UW_RULE_OUTERMOST && !arch->unwind.call_push)
 		return false;
 	assert_int_not_equal(id, UW_RULE_OUTERMOST);
 	f = &rule_set_full(set)[rule_set_rules(set)[id].full];
@@ -113,7 +114,7 @@ static bool check_row(const struct unwind_table *t, struct rule_set *set, char *
 		seen |= 1u << named;
 	}
 	for (int i = 0; i < UW_MAX_REGS; i++) {
-		if ((arch->preserved & ~seen) >> i & 1 && f->where[i] == UW_UNDEFINED)
+		if ((arch->unwind.preserved & ~seen) >> i & 1 && f->where[i] == UW_UNDEFINED)
 			fail_msg("%s %s: column %d reads as undefined", word[0], word[1], i);
 	}
 	return true;
