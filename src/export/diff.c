@@ -187,7 +187,7 @@ int diff_make(const struct diff_side *before, const struct diff_side *after, enu
 		struct group *groups = NULL;
 
 		if (d->side[i].has_moment)
-			ret = moment_groups(d->side[i].m, d->side[i].at_ns, &groups, err);
+			ret = at_time_groups(d->side[i].m, d->side[i].at_ns, &groups, err);
 		if (!ret && add_side(d, i, &index, groups ? groups : d->side[i].m->group))
 			ret = mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
 		free(groups);

@@ -16,7 +16,7 @@
 #define CHAR_WIDTH  6.7
 #define MAX_COMMAND 140 /* characters of the command line that fit */
 
-struct graph {
+struct drawing {
 	const struct flame *f;
 	const struct node *root;
 	FILE *out;
@@ -63,12 +63,12 @@ static void colour_of_change(const struct node *n, uint64_t largest, char *buf, 
 		snprintf(buf, size, "rgb(%d,%d,250)", pale, pale + 15);
 }
 
-static const char *amount(const struct graph *g, uint64_t v, char *buf)
+static const char *amount(const struct drawing *g, uint64_t v, char *buf)
 {
 	return cost_is_bytes(g->f->cost) ? human_bytes(v, buf) : human_number(v, buf);
 }
 
-static void write_title(const struct graph *g, const struct node *n)
+static void write_title(const struct drawing *g, const struct node *n)
 {
 	const struct node *root = g->root;
 	char a[TEXT_COST], b[32], c[32];
@@ -92,7 +92,7 @@ static void write_title(const struct graph *g, const struct node *n)
 			root->cost ? 100.0 * (double)n->cost / (double)root->cost : 0.0);
 }
 
-static void write_label(const struct graph *g, const struct node *n, double width)
+static void write_label(const struct drawing *g, const struct node *n, double width)
 {
 	int room = (int)(width / CHAR_WIDTH);
 	char label[512];
@@ -105,7 +105,7 @@ static void write_label(const struct graph *g, const struct node *n, double widt
 	svg_text(label, g->out);
 }
 
-static void write_node(const struct graph *g, const struct node *n, double x, double x_count)
+static void write_node(const struct drawing *g, const struct node *n, double x, double x_count)
 {
 	const struct node *root = g->root;
 	double width = root->cost ? (double)n->cost / (double)root->cost * WIDTH : 0;
@@ -161,7 +161,7 @@ static uint64_t largest_change(const struct node *n)
 	return most;
 }
 
-static void write_head(const struct graph *g, int height)
+static void write_head(const struct drawing *g, int height)
 {
 	bool bytes = cost_is_bytes(g->f->cost);
 
@@ -197,7 +197,7 @@ static void write_head(const struct graph *g, int height)
 
 int flame_write(const struct flame *f, const struct node *root, FILE *out)
 {
-	struct graph g = {.f = f, .root = root, .out = out, .deepest = depth_of(root)};
+	struct drawing g = {.f = f, .root = root, .out = out, .deepest = depth_of(root)};
 
 	if (f->differential)
 		g.largest = largest_change(root);

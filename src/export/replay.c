@@ -8,7 +8,7 @@
 #include "model/selection.h"
 #include "model/tids.h"
 
-struct slot {
+struct replay_slot {
 	uint64_t time_ns; /* of the allocation; with the address, it identifies the block */
 	uint32_t turns;
 };
@@ -23,7 +23,7 @@ struct replay {
 	struct model *m;
 	FILE *out;
 	struct live *live; /* address -> slot, in live_block.stack */
-	VEC(struct slot) slots;
+	VEC(struct replay_slot) slots;
 	VEC(struct moving) moving;
 	VEC(uint32_t) unused; /* a ring: the slot that was unused longest is reused first */
 	size_t first_unused;
@@ -78,7 +78,7 @@ static int take_slot(struct replay *r, uint32_t *slot)
 	}
 	*slot = (uint32_t)r->slots.n;
 	r->tail.slots = r->slots.n + 1;
-	return vec_push(&r->slots, (struct slot){0}) ? -ENOMEM : 0;
+	return vec_push(&r->slots, (struct replay_slot){0}) ? -ENOMEM : 0;
 }
 
 static int put_free(struct replay *r, uint32_t tid, uint32_t slot)

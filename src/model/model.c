@@ -16,7 +16,7 @@ struct pass {
 	struct model *m;
 	struct history *history;
 	struct mpf_reader *reader;
-	struct account account;
+	struct totals totals;
 	struct selection *judge; /* set in the first of two passes */
 	bool facts;		 /* also process what is not about blocks */
 	double done, share;	 /* progress before this pass; its part of the whole */
@@ -28,12 +28,12 @@ static int on_event(struct pass *p, const struct mp_event *ev)
 {
 	int ret = p->facts ? facts_event(p->m, ev) : 0;
 
-	return ret ? ret : account_time(&p->account, ev->time_ns);
+	return ret ? ret : totals_time(&p->totals, ev->time_ns);
 }
 
 static int on_allocated(void *ctx, const struct model_block *b)
 {
-	return account_allocated(&((struct pass *)ctx)->account, b);
+	return totals_allocated(&((struct pass *)ctx)->totals, b);
 }
 
 /* A stack that the file does not have counts as none. */
@@ -53,7 +53,7 @@ static int on_ended(void *ctx, const struct model_block *b, const struct mp_even
 	struct model_block known = known_stack(p->m, b);
 	int ret = p->judge ? selection_ended(p->judge, p->history, &known, by, how) : 0;
 
-	return ret ? ret : account_ended(&p->account, b, by, how);
+	return ret ? ret : totals_ended(&p->totals, b, by, how);
 }
 
 static void on_ahead(void *ctx, uint32_t stack)
@@ -73,7 +73,7 @@ static int on_faulted(void *ctx, const struct model_block *page)
 	struct model_block known = known_stack(p->m, page);
 	int ret = p->judge ? selection_live(p->judge, p->history, &known) : 0;
 
-	return ret ? ret : account_faulted(&p->account, page);
+	return ret ? ret : totals_faulted(&p->totals, page);
 }
 
 /* Blocks that were allocated and freed, and only counted. */
@@ -86,7 +86,7 @@ static int on_culled(struct pass *p, const struct mp_culled *c)
 		}
 		return 0;
 	}
-	return account_culled(&p->account, c);
+	return totals_culled(&p->totals, c);
 }
 
 static int on_item(void *ctx, const struct mpf_item *it)
@@ -179,7 +179,7 @@ static int pass_close(struct pass *p, bool blocks)
 			m->end_ns = m->finish.end_ns;
 		model_find_allocators(m);
 	}
-	ret = account_close(&p->account);
+	ret = totals_close(&p->totals);
 	if (!ret && p->judge)
 		ret = history_live(p->history, judge_live, p);
 	if (!ret && blocks)
@@ -206,7 +206,7 @@ static int pass_run(struct pass *p, bool blocks, struct mp_err *err)
 				    .ctx = p};
 	int ret;
 
-	account_init(&p->account, p->m);
+	totals_init(&p->totals, p->m);
 	p->history = history_new(&sink);
 	if (!p->history)
 		return out_of_memory(err);

@@ -18,7 +18,7 @@ struct fate {
 };
 
 /* From a mark to the next; or from a mapping's first address to the one after its last. */
-struct span {
+struct bounds {
 	uint64_t from, until;
 };
 
@@ -37,8 +37,8 @@ struct selection {
 	VEC(uint32_t) tids; /* that pass, sorted; not used if all_threads */
 	bool all_threads;
 	VEC(uint32_t) hooks; /* [hook]: bit i: blocks with flags i pass */
-	VEC(struct span) marked;
-	VEC(struct span) mapped; /* addresses */
+	VEC(struct bounds) marked;
+	VEC(struct bounds) mapped; /* addresses */
 };
 
 static uint64_t resolve(const struct selection *s, const struct amount *a, bool upper,
@@ -351,7 +351,7 @@ static int close_allocators(struct selection *s, const struct model *m)
 
 static int by_start(const void *a, const void *b)
 {
-	const struct span *x = a, *y = b;
+	const struct bounds *x = a, *y = b;
 
 	return x->from < y->from ? -1 : x->from > y->from;
 }
@@ -368,7 +368,7 @@ static bool is_marker(const struct filter *f, const char *name)
 static int close_marks(struct selection *s, const struct model *m)
 {
 	vec_for_each (&m->marks, mark) {
-		struct span span = {mark->time_ns, UINT64_MAX};
+		struct bounds span = {mark->time_ns, UINT64_MAX};
 
 		if (!is_marker(s->f, mark->name))
 			continue;
@@ -402,7 +402,7 @@ static int close_maps(struct selection *s, const struct model *m)
 		for (size_t i = 0; i < s->f->maps.list.n; i++) {
 			if (!map_is(u, s->f->maps.list.at[i]))
 				continue;
-			if (vec_push(&s->mapped, ((struct span){u->start, u->end})))
+			if (vec_push(&s->mapped, ((struct bounds){u->start, u->end})))
 				return -ENOMEM;
 			break;
 		}
@@ -411,7 +411,7 @@ static int close_maps(struct selection *s, const struct model *m)
 		return 0;
 	qsort(s->mapped.at, s->mapped.n, sizeof(s->mapped.at[0]), by_start);
 	for (size_t i = 1; i < s->mapped.n; i++) {
-		struct span *last = &s->mapped.at[n], *next = &s->mapped.at[i];
+		struct bounds *last = &s->mapped.at[n], *next = &s->mapped.at[i];
 
 		if (next->from > last->until)
 			s->mapped.at[++n] = *next;

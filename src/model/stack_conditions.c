@@ -38,7 +38,7 @@ static int judge_frame(const struct filter *f, const struct frame *fr, struct ve
 		       struct mp_err *err)
 {
 	const struct {
-		const struct search *s;
+		const struct search_pair *s;
 		const char *text;
 	} part[] = {
 	    {&f->function, fr->function}, {&f->source, fr->source}, {&f->library, fr->library}};
