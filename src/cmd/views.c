@@ -7,7 +7,7 @@
 #include "export/allocations.h"
 #include "export/faults.h"
 #include "export/groups.h"
-#include "export/maps.h"
+#include "export/map_usage.h"
 #include "export/sums.h"
 #include "export/timeline.h"
 #include "lib/human.h"
@@ -156,7 +156,7 @@ int view_write(struct model *m, const struct view_request *v, FILE *out, struct 
 		ret = sums_write(m, SUMS_SIZE, v->view.json, out);
 		break;
 	case VIEW_MAPS:
-		ret = maps_write(m, v->view.json, out);
+		ret = map_usage_write(m, v->view.json, out);
 		break;
 	default:
 		if (v->view.json)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include "export/tree.h"
 #include "lib/printable.h"
-#include "model/order.h"
+#include "model/stack_order.h"
 
 void csv_text(const char *s, FILE *out)
 {
@@ -58,7 +58,7 @@ static int write_group(struct model *m, uint32_t id, FILE *out)
 
 int csv_write(struct model *m, enum cost cost, FILE *out)
 {
-	uint32_t n, *ids = order_by(m, cost, &n);
+	uint32_t n, *ids = stack_order(m, cost, &n);
 	int ret = ids ? 0 : -ENOMEM;
 
 	fputs("backtrace_id,allocated_count,size,usable_size,freed_count,leaked_count,"

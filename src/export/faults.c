@@ -5,7 +5,7 @@
 #include "export/stack_ends.h"
 #include "export/text.h"
 #include "lib/human.h"
-#include "model/order.h"
+#include "model/stack_order.h"
 
 #define SITE_FRAMES 6
 
@@ -36,7 +36,7 @@ static void totals(const struct model *m, FILE *out)
 	text_resident(m, out);
 	if (m->losses.stacks_total)
 		fprintf(out, "stacks      %s different; %s of %s faults have an incomplete one\n",
-			human_number(order_used(m), a),
+			human_number(stacks_used(m), a),
 			human_number(m->losses.stacks_total - m->losses.stacks_complete, b),
 			human_number(m->losses.stacks_total, c));
 	stack_ends_text(m, "faults", out);
@@ -67,7 +67,7 @@ static void site(struct model *m, uint32_t id, enum cost cost, FILE *out)
 static void list(struct model *m, const struct text_options *o, enum cost cost, const char *title,
 		 FILE *out)
 {
-	uint32_t n, *ids = order_by(m, cost, &n);
+	uint32_t n, *ids = stack_order(m, cost, &n);
 
 	if (ids && n) {
 		fputc('\n', out);

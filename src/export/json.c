@@ -10,7 +10,7 @@
 #include "export/stack_ends.h"
 #include "export/timeline.h"
 #include "lib/hex.h"
-#include "model/order.h"
+#include "model/stack_order.h"
 
 static void write_processes(yajl_gen g, const struct model *m)
 {
@@ -126,7 +126,7 @@ static void write_totals(yajl_gen g, const struct model *m)
 	json_number(g, "maps", (m->all ? &m->all_total : &m->total)->maps);
 	json_number(g, "inner_maps", m->inner_maps);
 	json_number(g, "unmaps", m->unmaps);
-	json_number(g, "unique_backtrace_count", order_used(m));
+	json_number(g, "unique_backtrace_count", stacks_used(m));
 	yajl_gen_map_close(g);
 }
 

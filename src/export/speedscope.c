@@ -7,7 +7,7 @@
 #include "export/json_gen.h"
 #include "export/text.h"
 #include "lib/intern.h"
-#include "model/order.h"
+#include "model/stack_order.h"
 
 #define MAX_INLINED 64
 #define NCOSTS	    5
@@ -127,7 +127,7 @@ static void write_sample(struct speedscope *s, const struct model_stack *st, uin
 static int write_profile(struct speedscope *s, enum cost cost, uint32_t no_stack,
 			 uint32_t incomplete)
 {
-	uint32_t n, *ids = order_by(s->m, cost, &n);
+	uint32_t n, *ids = stack_order(s->m, cost, &n);
 	uint64_t sum = 0;
 	char name[64];
 

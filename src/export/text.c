@@ -7,7 +7,7 @@
 #include "export/stack_ends.h"
 #include "lib/human.h"
 #include "lib/printable.h"
-#include "model/order.h"
+#include "model/stack_order.h"
 
 #define SITE_FRAMES 6
 #define ERROR_TEXT  40
@@ -278,7 +278,7 @@ static void totals(struct model *m, FILE *out)
 	if (m->losses.stacks_total)
 		fprintf(out,
 			"stacks      %s different; %s of %s allocations have an incomplete one\n",
-			human_number(order_used(m), a),
+			human_number(stacks_used(m), a),
 			human_number(m->losses.stacks_total - m->losses.stacks_complete, b),
 			human_number(m->losses.stacks_total, c));
 	stack_ends_text(m, "allocations", out);
@@ -372,7 +372,7 @@ static void site(struct model *m, uint32_t id, enum cost cost, FILE *out)
 static void list(struct model *m, const struct text_options *o, enum cost cost, const char *title,
 		 FILE *out)
 {
-	uint32_t n, *ids = order_by(m, cost, &n);
+	uint32_t n, *ids = stack_order(m, cost, &n);
 	char more[32];
 
 	if (!ids || !n) {

@@ -7,7 +7,7 @@
 #include "export/text.h"
 #include "lib/human.h"
 #include "lib/printable.h"
-#include "model/order.h"
+#include "model/stack_order.h"
 
 #define MAX_INLINED 64
 #define MAX_INDENT  400
@@ -113,7 +113,7 @@ struct node *tree_new(void)
 static struct node *build(struct model *m, enum cost cost, bool bottom_up)
 {
 	struct node *root = tree_new();
-	uint32_t n, *ids = order_by(m, cost, &n);
+	uint32_t n, *ids = stack_order(m, cost, &n);
 	int err = root && ids ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; !err && i < n; i++) {
@@ -233,7 +233,7 @@ void folded_stack(struct model *m, uint32_t id, FILE *out)
 
 int folded_write(struct model *m, enum cost cost, FILE *out)
 {
-	uint32_t n, *ids = order_by(m, cost, &n);
+	uint32_t n, *ids = stack_order(m, cost, &n);
 
 	if (!ids)
 		return -ENOMEM;

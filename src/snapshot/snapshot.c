@@ -11,7 +11,7 @@
 #include "attach/reaper.h"
 #include "lib/fault.h"
 #include "lib/priority.h"
-#include "snapshot/deadline.h"
+#include "snapshot/hand.h"
 #include "snapshot/reap.h"
 
 #define EACH_MS 5000 /* for all threads, one after the other */

@@ -78,7 +78,7 @@ void snapshot_advice(const struct snapshot_plan *plan, const struct target *t, u
  * If a pause is going to be longer than @plan->max_pause_ns, the target is let go at once, with two
  * exceptions.  The kernel does not interrupt the making of a copy, so check @s->pause_ns.  In
  * place, SIGALRM is sent when the time is over; another thread should wait for it
- * (snapshot/deadline.h). Return: 0; -ETIME: the pause would exceed the limit (for a pre-copy:
+ * (snapshot/hand.h). Return: 0; -ETIME: the pause would exceed the limit (for a pre-copy:
  * @max_ms); or another -errno; with @err.
  */
 int snapshot_take(struct snapshot *s, struct target *t, const struct snapshot_plan *plan,

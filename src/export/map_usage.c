@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "export/maps.h"
+#include "export/map_usage.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -167,7 +167,7 @@ static int write_json(const struct model *m, FILE *out)
 	return 0;
 }
 
-int maps_write(const struct model *m, bool json, FILE *out)
+int map_usage_write(const struct model *m, bool json, FILE *out)
 {
 	char a[24], b[24], c[24], d[24], e[24], f[24];
 	struct named_maps *list;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "model/order.h"
+#include "model/stack_order.h"
 
 #include <stdlib.h>
 
@@ -17,7 +17,7 @@ static int dearest(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-uint32_t *order_by(const struct model *m, enum cost cost, uint32_t *n)
+uint32_t *stack_order(const struct model *m, enum cost cost, uint32_t *n)
 {
 	struct key *k = malloc(m->nstacks * sizeof(*k));
 	uint32_t *ids = malloc(m->nstacks * sizeof(*ids));
@@ -41,7 +41,7 @@ uint32_t *order_by(const struct model *m, enum cost cost, uint32_t *n)
 	return ids;
 }
 
-uint32_t order_used(const struct model *m)
+uint32_t stacks_used(const struct model *m)
 {
 	uint32_t n = 0;
 
