@@ -71,7 +71,7 @@ bool format_says_estimated(const struct format_request *r)
 
 static int write_tree(struct model *m, const struct format_request *r, enum cost cost, FILE *out)
 {
-	struct node *tree = r->bottom_up ? tree_build_bottom_up(m, cost) : tree_build(m, cost);
+	struct tree_node *tree = r->bottom_up ? tree_build_bottom_up(m, cost) : tree_build(m, cost);
 	int ret = 0;
 
 	if (!tree)

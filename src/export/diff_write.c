@@ -231,16 +231,16 @@ int diff_folded(const struct diff *d, FILE *out)
 
 /* ------------------------------------------------------------------ graph -- */
 
-static struct node *tree_of(const struct diff *d)
+static struct tree_node *tree_of(const struct diff *d)
 {
-	struct node *root = tree_new();
+	struct tree_node *root = tree_new();
 
 	vec_for_each (&d->rows, r) {
 		const struct frame **f = root ? frames_of(d, r) : NULL;
 		uint64_t cost = r->before > r->after ? r->before : r->after;
 		uint64_t count =
 		    r->before_count > r->after_count ? r->before_count : r->after_count;
-		struct node *at = root;
+		struct tree_node *at = root;
 
 		for (uint32_t i = 0; f && at; i++) {
 			at->cost += cost;
@@ -264,7 +264,7 @@ static struct node *tree_of(const struct diff *d)
 
 int diff_flame(const struct diff *d, FILE *out)
 {
-	struct node *root = tree_of(d);
+	struct tree_node *root = tree_of(d);
 	char title[160], a[32], b[32], *subtitle = NULL;
 	struct flame f = {.title = title, .cost = d->cost, .differential = true};
 	const struct diff_side *s = d->side;

@@ -18,7 +18,7 @@
 
 struct drawing {
 	const struct flame *f;
-	const struct node *root;
+	const struct tree_node *root;
 	FILE *out;
 	uint32_t deepest;
 	uint64_t largest; /* largest change of a node */
@@ -30,7 +30,7 @@ static const char script[] =
 
 /* Warm colours for the program, green for the allocator's and system's libraries; the hue depends
  * on the name. */
-static void colour(const struct node *n, char *buf, size_t size)
+static void colour(const struct tree_node *n, char *buf, size_t size)
 {
 	uint32_t h = 2166136261u;
 	bool system =
@@ -48,7 +48,7 @@ static void colour(const struct node *n, char *buf, size_t size)
 
 /* White if nothing changed; the larger the change relative to the largest, the stronger the colour.
  */
-static void colour_of_change(const struct node *n, uint64_t largest, char *buf, size_t size)
+static void colour_of_change(const struct tree_node *n, uint64_t largest, char *buf, size_t size)
 {
 	uint64_t change = n->after > n->before ? n->after - n->before : n->before - n->after;
 	double part = largest ? (double)change / (double)largest : 0;
@@ -68,9 +68,9 @@ static const char *amount(const struct drawing *g, uint64_t v, char *buf)
 	return cost_is_bytes(g->f->cost) ? human_bytes(v, buf) : human_number(v, buf);
 }
 
-static void write_title(const struct drawing *g, const struct node *n)
+static void write_title(const struct drawing *g, const struct tree_node *n)
 {
-	const struct node *root = g->root;
+	const struct tree_node *root = g->root;
 	char a[TEXT_COST], b[32], c[32];
 
 	fputs("<title>", g->out);
@@ -92,7 +92,7 @@ static void write_title(const struct drawing *g, const struct node *n)
 			root->cost ? 100.0 * (double)n->cost / (double)root->cost : 0.0);
 }
 
-static void write_label(const struct drawing *g, const struct node *n, double width)
+static void write_label(const struct drawing *g, const struct tree_node *n, double width)
 {
 	int room = (int)(width / CHAR_WIDTH);
 	char label[512];
@@ -105,9 +105,9 @@ static void write_label(const struct drawing *g, const struct node *n, double wi
 	svg_text(label, g->out);
 }
 
-static void write_node(const struct drawing *g, const struct node *n, double x, double x_count)
+static void write_node(const struct drawing *g, const struct tree_node *n, double x, double x_count)
 {
-	const struct node *root = g->root;
+	const struct tree_node *root = g->root;
 	double width = root->cost ? (double)n->cost / (double)root->cost * WIDTH : 0;
 	double count = root->count ? (double)n->count / (double)root->count * WIDTH : 0;
 	int y = HEAD + (int)(g->f->icicle ? n->depth : g->deepest - n->depth) * ROW;
@@ -130,18 +130,18 @@ static void write_node(const struct drawing *g, const struct node *n, double x, 
 		x, y, width, ROW - 1, fill, x + 3, y + 13);
 	write_label(g, n, width);
 	fputs("</text></g>\n", g->out);
-	for (const struct node *c = n->child; c; c = c->next) {
+	for (const struct tree_node *c = n->child; c; c = c->next) {
 		write_node(g, c, x, x_count);
 		x += root->cost ? (double)c->cost / (double)root->cost * WIDTH : 0;
 		x_count += root->count ? (double)c->count / (double)root->count * WIDTH : 0;
 	}
 }
 
-static uint32_t depth_of(const struct node *n)
+static uint32_t depth_of(const struct tree_node *n)
 {
 	uint32_t deepest = n->depth;
 
-	for (const struct node *c = n->child; c; c = c->next) {
+	for (const struct tree_node *c = n->child; c; c = c->next) {
 		uint32_t d = depth_of(c);
 
 		deepest = d > deepest ? d : deepest;
@@ -149,11 +149,11 @@ static uint32_t depth_of(const struct node *n)
 	return deepest;
 }
 
-static uint64_t largest_change(const struct node *n)
+static uint64_t largest_change(const struct tree_node *n)
 {
 	uint64_t most = n->after > n->before ? n->after - n->before : n->before - n->after;
 
-	for (const struct node *c = n->child; c; c = c->next) {
+	for (const struct tree_node *c = n->child; c; c = c->next) {
 		uint64_t v = largest_change(c);
 
 		most = v > most ? v : most;
@@ -195,7 +195,7 @@ static void write_head(const struct drawing *g, int height)
 		WIDTH - 10, WIDTH - 95, height - 8);
 }
 
-int flame_write(const struct flame *f, const struct node *root, FILE *out)
+int flame_write(const struct flame *f, const struct tree_node *root, FILE *out)
 {
 	struct drawing g = {.f = f, .root = root, .out = out, .deepest = depth_of(root)};
 
@@ -207,7 +207,7 @@ int flame_write(const struct flame *f, const struct node *root, FILE *out)
 	return ferror(out) ? -EIO : 0;
 }
 
-int flame_of_model(const struct model *m, const struct node *root, enum cost cost, bool icicle,
+int flame_of_model(const struct model *m, const struct tree_node *root, enum cost cost, bool icicle,
 		   FILE *out)
 {
 	struct flame f = {.cost = cost, .icicle = icicle};

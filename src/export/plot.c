@@ -103,43 +103,43 @@ static void axes(const struct plot *p, struct panel *a, const char *title)
 			x_of(p, (uint64_t)(i * t_step * 1e9)), a->top + a->height + 15, i * t_step);
 }
 
-typedef double (*value_fn)(const struct point *p, double seconds);
+typedef double (*value_fn)(const struct timeline_point *p, double seconds);
 
-static double live_bytes(const struct point *p, double seconds)
+static double live_bytes(const struct timeline_point *p, double seconds)
 {
 	(void)seconds;
 	return (double)p->live_bytes;
 }
 
-static double peak_bytes(const struct point *p, double seconds)
+static double peak_bytes(const struct timeline_point *p, double seconds)
 {
 	(void)seconds;
 	return (double)p->peak_bytes;
 }
 
-static double live_blocks(const struct point *p, double seconds)
+static double live_blocks(const struct timeline_point *p, double seconds)
 {
 	(void)seconds;
 	return (double)p->live_blocks;
 }
 
-static double peak_blocks(const struct point *p, double seconds)
+static double peak_blocks(const struct timeline_point *p, double seconds)
 {
 	(void)seconds;
 	return (double)p->peak_blocks;
 }
 
-static double allocation_rate(const struct point *p, double seconds)
+static double allocation_rate(const struct timeline_point *p, double seconds)
 {
 	return seconds > 0 ? (double)p->allocations / seconds : 0;
 }
 
-static double free_rate(const struct point *p, double seconds)
+static double free_rate(const struct timeline_point *p, double seconds)
 {
 	return seconds > 0 ? (double)p->frees / seconds : 0;
 }
 
-static double length_of(const struct model *m, const struct point *p)
+static double length_of(const struct model *m, const struct timeline_point *p)
 {
 	uint64_t before = p > m->timeline.at ? p[-1].time_ns : 0;
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Finds out which allocator a block came from, by the functions in its module. */
 #include <string.h>
-#include "inject/family.h"
 #include "lib/path.h"
 #include "model/model.h"
 

@@ -98,7 +98,7 @@ struct mark {
 };
 
 /* A section of the timeline. */
-struct point {
+struct timeline_point {
 	uint64_t time_ns;		  /* its end; it begins at the end of the one before */
 	uint64_t live_bytes, live_blocks; /* at its end */
 	uint64_t peak_bytes, peak_blocks; /* highest value in it */
@@ -138,7 +138,7 @@ struct model {
 	VEC(struct mp_map_usage) map_usage; /* by time, then address; paths owned */
 	VEC(struct mp_module) modules;
 	VEC(struct mp_sample) samples;
-	VEC(struct point) timeline;
+	VEC(struct timeline_point) timeline;
 	VEC(struct mark) marks;
 	VEC(struct model_block) blocks; /* live at the end, sorted by address; if requested */
 	struct group total, all_total;

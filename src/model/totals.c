@@ -35,10 +35,10 @@ static void halve(struct totals *tot)
 	size_t n = tot->m->timeline.n;
 
 	for (size_t i = 0; i < n; i += 2) {
-		struct point p = tot->m->timeline.at[i];
+		struct timeline_point p = tot->m->timeline.at[i];
 
 		if (i + 1 < n) {
-			struct point q = tot->m->timeline.at[i + 1];
+			struct timeline_point q = tot->m->timeline.at[i + 1];
 
 			q.peak_bytes = p.peak_bytes > q.peak_bytes ? p.peak_bytes : q.peak_bytes;
 			q.peak_blocks =
@@ -62,11 +62,11 @@ int totals_time(struct totals *tot, uint64_t now_ns)
 	while (now_ns / tot->point_ns >= MAX_POINTS)
 		halve(tot);
 	while (tot->m->timeline.n <= now_ns / tot->point_ns) {
-		struct point p = {.time_ns = (tot->m->timeline.n + 1) * tot->point_ns,
-				  .live_bytes = tot->live_bytes,
-				  .live_blocks = tot->live_blocks,
-				  .peak_bytes = tot->live_bytes,
-				  .peak_blocks = tot->live_blocks};
+		struct timeline_point p = {.time_ns = (tot->m->timeline.n + 1) * tot->point_ns,
+					   .live_bytes = tot->live_bytes,
+					   .live_blocks = tot->live_blocks,
+					   .peak_bytes = tot->live_bytes,
+					   .peak_blocks = tot->live_blocks};
 
 		if (vec_push(&tot->m->timeline, p))
 			return -ENOMEM;
@@ -75,14 +75,14 @@ int totals_time(struct totals *tot, uint64_t now_ns)
 }
 
 /* The newest point.  Events that come slightly late are counted in it, too. */
-static struct point *point_now(const struct totals *tot)
+static struct timeline_point *point_now(const struct totals *tot)
 {
 	return &tot->m->timeline.at[tot->m->timeline.n - 1];
 }
 
 static void point_level(const struct totals *tot)
 {
-	struct point *p = point_now(tot);
+	struct timeline_point *p = point_now(tot);
 
 	p->live_bytes = tot->live_bytes;
 	p->live_blocks = tot->live_blocks;

@@ -271,7 +271,7 @@ static void expect_agreement(const struct model *m, uint64_t lost)
 {
 	struct size_class c = {0};
 	struct model_thread t = {0};
-	struct point p = {0};
+	struct timeline_point p = {0};
 	uint64_t highest = 0, before = 0;
 
 	for (uint32_t i = 0; i < SIZE_CLASSES; i++) {
