@@ -9,7 +9,7 @@
 #include "attach/target.h"
 #include "inject/session.h"
 #include "lib/err.h"
-#include "model/model.h"
+#include "model/group.h"
 #include "record/select.h"
 
 int cmd_attach(int argc, char **argv);

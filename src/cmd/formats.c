@@ -17,6 +17,7 @@
 #include "export/text.h"
 #include "export/timeline.h"
 #include "export/tree.h"
+#include "model/model.h"
 
 bool format_is_gzip(enum format f)
 {

@@ -10,6 +10,7 @@
 #include "cmd/cmd.h"
 #include "control/serve.h"
 #include "export/json_stack.h"
+#include "model/model.h"
 
 #define START_SLACK_NS 500000000u /* tolerates adjustments of the wall clock */
 #define MAX_INLINED    64
@@ -130,7 +131,7 @@ static bool same_program(const struct model *m, pid_t pid)
 
 	if (maps_read(pid, &maps))
 		return true;
-	vec_for_each (&m->modules, mod) {
+	vec_for_each (&m->facts.modules, mod) {
 		if (mod->time_ns || !*mod->path)
 			continue;
 		vec_for_each (&maps.list, map) {
@@ -164,12 +165,12 @@ static int read_recording(struct leak_join *j, const struct analysis *a, uint64_
 	} else {
 		unix_ns = clock_now(CLOCK_REALTIME) - (mono_ns() - a->taken_ns);
 		*at_ns = unix_ns > j->m.info.start_unix_ns ? unix_ns - j->m.info.start_unix_ns : 0;
-		j->ended_ns = *at_ns > j->m.end_ns ? *at_ns - j->m.end_ns : 0;
+		j->ended_ns = *at_ns > j->m.facts.end_ns ? *at_ns - j->m.facts.end_ns : 0;
 	}
 	j->began_ns = *at_ns;
 	j->sampled = j->m.info.sample_interval != 0;
-	if (j->m.has_finish &&
-	    (j->m.finish.reason == MP_END_EXECED || j->m.finish.reason == MP_END_EXITED))
+	if (j->m.facts.has_finish && (j->m.facts.finish.reason == MP_END_EXECED ||
+				      j->m.facts.finish.reason == MP_END_EXITED))
 		return refused(j->path, j->pid, "the recorded process has ended", err);
 	if (!same_program(&j->m, j->pid))
 		return refused(j->path, j->pid, "the process has executed another program since",
@@ -231,7 +232,7 @@ static int drop_freed(struct leak_join *j, struct analysis *a, const struct matc
 /* Sums up the blocks that are still leaks, and removes the others from @list. */
 static size_t sum_up(struct leak_join *j, const struct analysis *a, struct match *list)
 {
-	uint64_t lost = mp_losses_frees(&j->m.losses), old = 0;
+	uint64_t lost = mp_losses_frees(&j->m.facts.losses), old = 0;
 	size_t n = 0, i = 0;
 
 	for (uint32_t b = 0; b < a->graph.n; b++) {
@@ -245,7 +246,8 @@ static size_t sum_up(struct leak_join *j, const struct analysis *a, struct match
 		sum = list[n].state == MATCH_KNOWN ? &j->known : &j->unknown;
 		sum->count++;
 		sum->bytes += list[n].usable;
-		old += list[n].state == MATCH_KNOWN && list[n].time_ns <= j->m.losses.last_loss_ns;
+		old += list[n].state == MATCH_KNOWN &&
+		       list[n].time_ns <= j->m.facts.losses.last_loss_ns;
 		n++;
 	}
 	j->uncertain = old < lost ? old : lost;
@@ -328,11 +330,11 @@ bool join_any_name(void *join, uint32_t stack, bool (*matches)(const char *, con
 		   const char *pattern)
 {
 	struct leak_join *j = join;
-	const struct model_stack *s = &j->m.stack[stack < j->m.nstacks ? stack : 0];
+	const struct model_stack *s = &j->m.stacks.at[stack < j->m.stacks.n ? stack : 0];
 
 	for (uint32_t i = 0; i < s->n; i++) {
 		struct frame f[MAX_INLINED];
-		uint32_t n = model_frames(&j->m, j->m.pc.at[s->first + i], f, MAX_INLINED);
+		uint32_t n = model_frames(&j->m, j->m.stacks.pc.at[s->first + i], f, MAX_INLINED);
 
 		while (n-- > 0) {
 			if (matches(pattern, f[n].function) ||

@@ -12,6 +12,7 @@
 #include "export/timeline.h"
 #include "lib/human.h"
 #include "model/amount.h"
+#include "model/model.h"
 
 #define TEXT_COUNT 100 /* default number of entries in a text list */
 
@@ -123,7 +124,7 @@ static void timeline_text(const struct model *m, FILE *out)
 
 	fprintf(out, "%11s %10s %10s %10s %12s %12s\n", "until s", "live", "highest", "blocks",
 		"allocs/s", "frees/s");
-	vec_for_each (&m->timeline, p) {
+	vec_for_each (&m->sums.timeline, p) {
 		double seconds = (double)(p->time_ns - before) / 1e9;
 
 		before = p->time_ns;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "export/ascii_tree.h"
+#include "formats/session.h"
 #include "lib/printable.h"
+#include "lib/vec.h"
+#include "model/model.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -69,8 +72,8 @@ static int add_stack(struct model *m, struct ascii_node *root, uint32_t id, enum
 {
 	static const struct frame no_stack = {.function = "(no stack)"},
 				  incomplete = {.function = "(incomplete)"};
-	const struct model_stack *s = &m->stack[id];
-	const struct group *g = &m->group[id];
+	const struct model_stack *s = &m->stacks.at[id];
+	const struct group *g = &m->sums.group[id];
 	struct ascii_node *at = root;
 
 	count(root, g, cost, span);
@@ -82,7 +85,7 @@ static int add_stack(struct model *m, struct ascii_node *root, uint32_t id, enum
 	}
 	for (uint32_t i = s->n; i-- > 0;) {
 		struct frame f[MAX_INLINED];
-		uint32_t n = model_frames(m, m->pc.at[s->first + i], f, MAX_INLINED);
+		uint32_t n = model_frames(m, m->stacks.pc.at[s->first + i], f, MAX_INLINED);
 
 		while (n-- > 0) {
 			at = child_of(at, &f[n]);
@@ -96,14 +99,14 @@ static int add_stack(struct model *m, struct ascii_node *root, uint32_t id, enum
 
 static struct times *spans(const struct model *m, enum cost cost)
 {
-	struct times *s = calloc(m->nstacks, sizeof(*s));
+	struct times *s = calloc(m->stacks.n, sizeof(*s));
 
-	for (uint32_t i = 0; s && cost != COST_LEAKED && i < m->nstacks; i++)
-		s[i] = (struct times){m->group[i].first_ns, m->group[i].last_ns};
+	for (uint32_t i = 0; s && cost != COST_LEAKED && i < m->stacks.n; i++)
+		s[i] = (struct times){m->sums.group[i].first_ns, m->sums.group[i].last_ns};
 	if (!s || cost != COST_LEAKED)
 		return s;
 	vec_for_each (&m->blocks, b) {
-		struct times *at = &s[b->stack < m->nstacks ? b->stack : 0];
+		struct times *at = &s[b->stack < m->stacks.n ? b->stack : 0];
 
 		if (!at->last_ns || b->time_ns < at->first_ns)
 			at->first_ns = b->time_ns;
@@ -230,10 +233,10 @@ int ascii_tree_write(struct model *m, enum cost cost, FILE *out)
 	char *indent = NULL;
 	int ret = root && span ? 0 : -ENOMEM;
 
-	for (uint32_t id = 0; !ret && id < m->nstacks; id++) {
-		if (m->stack[id].n > deepest)
-			deepest = m->stack[id].n;
-		if (group_count(&m->group[id], cost))
+	for (uint32_t id = 0; !ret && id < m->stacks.n; id++) {
+		if (m->stacks.at[id].n > deepest)
+			deepest = m->stacks.at[id].n;
+		if (group_count(&m->sums.group[id], cost))
 			ret = add_stack(m, root, id, cost, &span[id]);
 	}
 	if (!ret) {

@@ -11,6 +11,7 @@
 #include "formats/file.h"
 #include "formats/session.h"
 #include "lib/hex.h"
+#include "lib/vec.h"
 
 enum extract_file { MODULES, MAPS, SYMBOLS, MALLOPTS, THREADS, MARKS, MEMORY };
 

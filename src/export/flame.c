@@ -8,6 +8,7 @@
 #include "export/svg.h"
 #include "export/text.h"
 #include "lib/human.h"
+#include "model/model.h"
 
 #define WIDTH	    1200.0
 #define ROW	    18
@@ -220,7 +221,7 @@ int flame_of_model(const struct model *m, const struct tree_node *root, enum cos
 		 m->info.sample_interval ? " (estimated)" : "");
 	if (asprintf(&subtitle, "%.*s%s (pid %u, %.1f s)", MAX_COMMAND, m->info.cmdline,
 		     strlen(m->info.cmdline) > MAX_COMMAND ? ".." : "", m->info.pid,
-		     (double)m->end_ns / 1e9) < 0)
+		     (double)m->facts.end_ns / 1e9) < 0)
 		return -ENOMEM;
 	f.title = title;
 	f.subtitle = subtitle;

@@ -2,7 +2,10 @@
 #ifndef EXPORT_LIBRARIES_H
 #define EXPORT_LIBRARIES_H
 
-#include "model/model.h"
+#include "lib/vec.h"
+#include "model/group.h"
+
+struct model;
 
 struct library {
 	const char *name;      /* NULL: unknown, or no stack */

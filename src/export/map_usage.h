@@ -5,7 +5,8 @@
 
 #include <stdbool.h>
 #include <stdio.h>
-#include "model/model.h"
+
+struct model;
 
 /* Writes the report.  Return: 0 or a negative errno. */
 int map_usage_write(const struct model *m, bool json, FILE *out);

@@ -3,8 +3,10 @@
 #ifndef EXPORT_SUMS_H
 #define EXPORT_SUMS_H
 
+#include <stdbool.h>
 #include <stdio.h>
-#include "model/model.h"
+
+struct model;
 
 enum sums_by { SUMS_LIBRARY, SUMS_THREAD, SUMS_SIZE };
 

@@ -5,8 +5,11 @@
 #include <string.h>
 #include <time.h>
 #include "export/stack_ends.h"
+#include "formats/file.h"
+#include "formats/session.h"
 #include "lib/human.h"
 #include "lib/printable.h"
+#include "model/model.h"
 #include "model/stack_order.h"
 
 #define SITE_FRAMES 6
@@ -76,14 +79,14 @@ static void text_processes(const struct model *m, const char *when, FILE *out)
 {
 	char size[24], live[24], blocks[32];
 
-	fprintf(out, "processes   %zu, recorded from %s on, for %.1f s\n", m->processes.n, when,
-		(double)m->end_ns / 1e9);
-	vec_for_each (&m->processes, p) {
+	fprintf(out, "processes   %zu, recorded from %s on, for %.1f s\n", m->tasks.processes.n,
+		when, (double)m->facts.end_ns / 1e9);
+	vec_for_each (&m->tasks.processes, p) {
 		fprintf(out, "  %8u  %s", p->of.pid,
 			printable(p->of.cmdline[0] ? p->of.cmdline : p->of.executable));
-		if (!m->quick && m->info.what == MP_PAGE_FAULTS)
+		if (!m->source.quick && m->info.what == MP_PAGE_FAULTS)
 			fprintf(out, ": %s faulted in", human_bytes(p->allocated_bytes, size));
-		else if (!m->quick)
+		else if (!m->source.quick)
 			fprintf(out, ": %s allocated, %s live in %s blocks",
 				human_bytes(p->allocated_bytes, size),
 				human_bytes(p->live_bytes, live),
@@ -110,24 +113,25 @@ void text_head(struct model *m, const struct text_options *o, FILE *out)
 	if (localtime_r(&at, &tm))
 		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
 	text_bold(o, out, printable(m->info.cmdline[0] ? m->info.cmdline : m->info.executable));
-	if (m->processes.n)
+	if (m->tasks.processes.n)
 		text_processes(m, when, out);
 	else
 		fprintf(out, "process     %u, %s %s, for %.1f s\n", m->info.pid,
 			m->info.mode ? "run from its start at" : "attached at", when,
-			(double)m->end_ns / 1e9);
+			(double)m->facts.end_ns / 1e9);
 	if (m->info.piece)
 		fprintf(out,
 			"piece       %u of a recording, from %.1f s on; blocks that were live then "
 			"are included\n",
 			m->info.piece, (double)m->info.piece_ns / 1e9);
-	if (m->has_finish)
-		fprintf(out, "ended       %s%s\n",
-			reason[m->finish.reason <= MP_END_PIECED ? m->finish.reason : 0],
-			m->finish.restored ? "; the process was restored" : "");
-	if (m->truncated)
-		fprintf(out, "note        %s\n", m->truncated);
-	vec_for_each (&m->marks, mark)
+	if (m->facts.has_finish)
+		fprintf(
+		    out, "ended       %s%s\n",
+		    reason[m->facts.finish.reason <= MP_END_PIECED ? m->facts.finish.reason : 0],
+		    m->facts.finish.restored ? "; the process was restored" : "");
+	if (m->source.truncated)
+		fprintf(out, "note        %s\n", m->source.truncated);
+	vec_for_each (&m->facts.marks, mark)
 		fprintf(out, "mark        %.1f s  %s\n", (double)mark->time_ns / 1e9,
 			printable(mark->name));
 }
@@ -161,7 +165,7 @@ void text_resident(const struct model *m, FILE *out)
 	uint64_t most = 0, session = 0;
 	char a[24], b[24], c[24];
 
-	vec_for_each (&m->samples, s) {
+	vec_for_each (&m->facts.samples, s) {
 		if (!s->rss)
 			continue;
 		first = first ? first : s;
@@ -191,76 +195,82 @@ static void quick_totals(const struct model *m, FILE *out)
 		    human_bytes(m->info.sample_interval, c));
 	else
 		fprintf(out, "allocated   %s in %s allocations; %s blocks freed\n",
-			human_bytes(m->total.allocated_bytes, c),
-			human_number(m->total.allocations, a), human_number(m->total.frees, d));
+			human_bytes(m->sums.total.allocated_bytes, c),
+			human_number(m->sums.total.allocations, a),
+			human_number(m->sums.total.frees, d));
 	fprintf(out, "live        %s in %s blocks at the end (allocated during the recording)\n",
-		human_bytes(m->total.live_bytes, c), human_number(m->total.live_blocks, a));
-	if (mp_losses_frees(&m->losses))
+		human_bytes(m->sums.total.live_bytes, c),
+		human_number(m->sums.total.live_blocks, a));
+	if (mp_losses_frees(&m->facts.losses))
 		fprintf(out, "            up to %s of these may have been freed: frees were lost\n",
-			human_number(mp_losses_frees(&m->losses), a));
-	if (!m->processes.n) /* the index of a merged recording does not have it */
+			human_number(mp_losses_frees(&m->facts.losses), a));
+	if (!m->tasks.processes.n) /* the index of a merged recording does not have it */
 		fprintf(out, "peak        %s in %s blocks, %.1f s after the start\n",
-			human_bytes(m->peak_bytes, c), human_number(m->peak_blocks, a),
-			(double)m->peak_time_ns / 1e9);
+			human_bytes(m->sums.peak_bytes, c), human_number(m->sums.peak_blocks, a),
+			(double)m->sums.peak_time_ns / 1e9);
 	fputs("lost        ", out);
-	print_losses(&m->losses, out);
+	print_losses(&m->facts.losses, out);
 }
 
 static void totals(struct model *m, FILE *out)
 {
 	char a[32], b[32], c[24], d[ERROR_TEXT], e[ERROR_TEXT];
-	const struct group *t = &m->total, *all = &m->all_total;
-	double s = m->end_ns ? (double)m->end_ns / 1e9 : 1;
+	const struct group *t = &m->sums.total, *all = &m->unfiltered.total;
+	double s = m->facts.end_ns ? (double)m->facts.end_ns / 1e9 : 1;
 
 	if (m->info.sample_interval)
 		fprintf(out,
 			"sampled     on average one point per %s requested; bytes and blocks are "
 			"estimates, +- their standard error\n",
 			human_bytes(m->info.sample_interval, c));
-	if (m->all)
+	if (m->unfiltered.group)
 		fprintf(out, "filtered    %s of %s allocations, %s of %s\n",
 			human_number(t->allocations, a), human_number(all->allocations, b),
 			human_bytes(t->allocated_bytes, c), human_bytes(all->allocated_bytes, d));
-	if (m->unjudged_blocks)
+	if (m->doubts.unjudged_blocks)
 		fprintf(out,
 			"not judged  %s culled blocks of %s: the filter needs data that culling "
 			"did not keep\n",
-			human_number(m->unjudged_blocks, a), human_bytes(m->unjudged_bytes, c));
+			human_number(m->doubts.unjudged_blocks, a),
+			human_bytes(m->doubts.unjudged_bytes, c));
 	fprintf(out, "allocated   %s%s in %s allocations%s (%s a second)\n",
 		human_bytes(t->allocated_bytes, c), bytes_error(m, t->variance_allocated, d),
 		human_number(t->allocations, a), number_error(m, t->variance_allocations, e),
 		human_number((uint64_t)((double)t->allocations / s + 0.5), b));
 	fprintf(out, "freed       %s blocks", human_number(t->frees, a));
-	if (m->foreign_frees || m->foreign_reallocs)
+	if (m->counts.foreign_frees || m->counts.foreign_reallocs)
 		fprintf(out, ", and %s that are older than the recording%s",
-			human_number(m->foreign_frees + m->foreign_reallocs, b),
-			mp_losses_events(&m->losses) ? " or whose allocation was lost" : "");
+			human_number(m->counts.foreign_frees + m->counts.foreign_reallocs, b),
+			mp_losses_events(&m->facts.losses) ? " or whose allocation was lost" : "");
 	fputc('\n', out);
 	fprintf(out,
 		"live        %s%s in %s blocks%s at the end (allocated during the recording)\n",
 		human_bytes(t->live_bytes, c), bytes_error(m, t->variance_live, d),
 		human_number(t->live_blocks, a), number_error(m, t->variance_blocks, e));
-	if (m->uncertain_blocks)
+	if (m->doubts.uncertain_blocks)
 		fprintf(
 		    out,
 		    "            %s of these may have been freed: frees were lost %.1f to %.1f s "
 		    "after the start\n",
-		    human_number(m->uncertain_blocks, a), (double)m->losses.first_loss_ns / 1e9,
-		    (double)m->losses.last_loss_ns / 1e9);
+		    human_number(m->doubts.uncertain_blocks, a),
+		    (double)m->facts.losses.first_loss_ns / 1e9,
+		    (double)m->facts.losses.last_loss_ns / 1e9);
 	fprintf(out, "peak        %s in %s blocks, %.1f s after the start\n",
-		human_bytes(m->peak_bytes, c), human_number(m->peak_blocks, a),
-		(double)m->peak_time_ns / 1e9);
-	if (m->carried_blocks)
+		human_bytes(m->sums.peak_bytes, c), human_number(m->sums.peak_blocks, a),
+		(double)m->sums.peak_time_ns / 1e9);
+	if (m->sums.carried_blocks)
 		fprintf(out,
 			"carried     %s in %s blocks from the previous recorder, included in what "
 			"is live\n",
-			human_bytes(m->carried_bytes, c), human_number(m->carried_blocks, a));
-	if (m->culled_blocks) {
-		fprintf(out,
-			"culled      %s blocks of %s, short-lived: in the sums, not in the peak",
-			human_number(m->culled_blocks, a), human_bytes(m->culled_bytes, c));
-		if (m->finish.peak_live_bytes)
-			fprintf(out, " (%s with them)", human_bytes(m->finish.peak_live_bytes, d));
+			human_bytes(m->sums.carried_bytes, c),
+			human_number(m->sums.carried_blocks, a));
+	if (m->sums.culled_blocks) {
+		fprintf(
+		    out, "culled      %s blocks of %s, short-lived: in the sums, not in the peak",
+		    human_number(m->sums.culled_blocks, a), human_bytes(m->sums.culled_bytes, c));
+		if (m->facts.finish.peak_live_bytes)
+			fprintf(out, " (%s with them)",
+				human_bytes(m->facts.finish.peak_live_bytes, d));
 		fputc('\n', out);
 	}
 	if (!m->info.sample_interval)
@@ -269,27 +279,28 @@ static void totals(struct model *m, FILE *out)
 		    "temporary   %s allocations (%.1f %%), freed before their thread's next one\n",
 		    human_number(t->temporary, a),
 		    t->allocations ? 100.0 * (double)t->temporary / (double)t->allocations : 0.0);
-	if (m->mapped_bytes || m->inner_maps)
+	if (m->facts.mapped_bytes || m->facts.inner_maps)
 		fprintf(out,
 			"mapped      %s by the program's own calls (--tree --cost mapped); %s "
 			"mappings by allocators for themselves\n",
-			human_bytes(m->mapped_bytes, d), human_number(m->inner_maps, a));
+			human_bytes(m->facts.mapped_bytes, d),
+			human_number(m->facts.inner_maps, a));
 	text_resident(m, out);
-	if (m->losses.stacks_total)
-		fprintf(out,
-			"stacks      %s different; %s of %s allocations have an incomplete one\n",
-			human_number(stacks_used(m), a),
-			human_number(m->losses.stacks_total - m->losses.stacks_complete, b),
-			human_number(m->losses.stacks_total, c));
+	if (m->facts.losses.stacks_total)
+		fprintf(
+		    out, "stacks      %s different; %s of %s allocations have an incomplete one\n",
+		    human_number(stacks_used(m), a),
+		    human_number(m->facts.losses.stacks_total - m->facts.losses.stacks_complete, b),
+		    human_number(m->facts.losses.stacks_total, c));
 	stack_ends_text(m, "allocations", out);
-	if (m->losses.left_out_allocs || m->losses.left_out_frees)
+	if (m->facts.losses.left_out_allocs || m->facts.losses.left_out_frees)
 		fprintf(out,
 			"left out    %s allocations (of other threads, or while paused), %s frees "
 			"of blocks that are not in the recording\n",
-			human_number(m->losses.left_out_allocs, a),
-			human_number(m->losses.left_out_frees, b));
+			human_number(m->facts.losses.left_out_allocs, a),
+			human_number(m->facts.losses.left_out_frees, b));
 	fputs("lost        ", out);
-	print_losses(&m->losses, out);
+	print_losses(&m->facts.losses, out);
 }
 
 /* Does the frame's name already contain the library?  Without a known function, it is the library
@@ -303,12 +314,12 @@ static bool names_library(const struct frame *f)
 
 void text_stack(struct model *m, uint32_t id, uint32_t frames, const char *indent, FILE *out)
 {
-	const struct model_stack *s = &m->stack[id < m->nstacks ? id : 0];
+	const struct model_stack *s = &m->stacks.at[id < m->stacks.n ? id : 0];
 	uint32_t shown = 0;
 
 	for (uint32_t i = 0; i < s->n && shown < frames; i++) {
 		struct frame f[64];
-		uint32_t n = model_frames(m, m->pc.at[s->first + i], f, 64);
+		uint32_t n = model_frames(m, m->stacks.pc.at[s->first + i], f, 64);
 
 		for (uint32_t k = 0; k < n && shown < frames; k++, shown++) {
 			fprintf(out, "%s%s", indent, printable(f[k].function));
@@ -340,7 +351,7 @@ void text_rest(const struct view *v, uint64_t n, const char *what, FILE *out)
 
 static void site(struct model *m, uint32_t id, enum cost cost, FILE *out)
 {
-	const struct group *g = &m->group[id];
+	const struct group *g = &m->sums.group[id];
 	char a[32], b[32], e[ERROR_TEXT], n[ERROR_TEXT];
 
 	if (cost_is_bytes(cost))
@@ -392,18 +403,18 @@ static void list(struct model *m, const struct text_options *o, enum cost cost, 
 void text_write(struct model *m, const struct text_options *o, FILE *out)
 {
 	text_head(m, o, out);
-	if (m->quick)
+	if (m->source.quick)
 		quick_totals(m, out);
 	else
 		totals(m, out);
 	list(m, o, COST_LEAKED, "Not freed, by bytes", out);
-	if (o->leaks_only || m->quick)
+	if (o->leaks_only || m->source.quick)
 		return;
 	list(m, o, COST_ALLOCATED, "Allocated, by bytes", out);
 	list(m, o, COST_COUNT, "Allocated, by number", out);
 	if (!m->info.sample_interval)
 		list(m, o, COST_TEMPORARY, "Temporary", out);
 	/* Shown only if they exceed malloc(): every program has some. */
-	if (m->mapped_bytes > m->total.allocated_bytes)
+	if (m->facts.mapped_bytes > m->sums.total.allocated_bytes)
 		list(m, o, COST_MAPPED, "Mapped by the program itself, by bytes", out);
 }

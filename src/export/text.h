@@ -5,7 +5,9 @@
 
 #include <stdio.h>
 #include "export/view.h"
-#include "model/model.h"
+#include "model/group.h"
+
+struct model;
 
 struct text_options {
 	uint32_t top;	 /* number of sites in each list */

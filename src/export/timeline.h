@@ -5,7 +5,8 @@
 
 #include <stdio.h>
 #include "export/json_gen.h"
-#include "model/model.h"
+
+struct model;
 
 /* Writes an object with "timeline", "samples" and "markers".  Return: 0 or a negative errno. */
 int timeline_write(const struct model *m, FILE *out);

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "export/text.h"
+#include "formats/session.h"
 #include "lib/human.h"
 #include "lib/printable.h"
+#include "model/model.h"
 #include "model/stack_order.h"
 
 #define MAX_INLINED 64
@@ -63,7 +65,7 @@ static int enter_pc(struct tree_node **at, struct model *m, uint64_t pc, bool bo
 static int add_stack(struct model *m, struct tree_node *root, uint32_t id, bool bottom_up,
 		     const struct tree_node *weight)
 {
-	const struct model_stack *s = &m->stack[id];
+	const struct model_stack *s = &m->stacks.at[id];
 	const struct frame *mark = !s->n			  ? &no_stack
 				   : s->flags & SS_STACK_COMPLETE ? NULL
 								  : &incomplete;
@@ -75,7 +77,7 @@ static int add_stack(struct model *m, struct tree_node *root, uint32_t id, bool 
 	if (mark && !bottom_up)
 		ret = enter(&at, mark, weight);
 	for (uint32_t i = 0; i < s->n && !ret; i++)
-		ret = enter_pc(&at, m, m->pc.at[s->first + (bottom_up ? i : s->n - 1 - i)],
+		ret = enter_pc(&at, m, m->stacks.pc.at[s->first + (bottom_up ? i : s->n - 1 - i)],
 			       bottom_up, weight);
 	if (mark && bottom_up && !ret)
 		ret = enter(&at, mark, weight);
@@ -117,7 +119,7 @@ static struct tree_node *build(struct model *m, enum cost cost, bool bottom_up)
 	int err = root && ids ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; !err && i < n; i++) {
-		const struct group *g = &m->group[ids[i]];
+		const struct group *g = &m->sums.group[ids[i]];
 		struct tree_node weight = {.cost = group_cost(g, cost),
 					   .count = group_count(g, cost)};
 
@@ -210,7 +212,7 @@ void folded_name(const char *s, FILE *out)
 
 void folded_stack(struct model *m, uint32_t id, FILE *out)
 {
-	const struct model_stack *s = &m->stack[id];
+	const struct model_stack *s = &m->stacks.at[id];
 	bool first = true;
 
 	if (!s->n)
@@ -221,7 +223,7 @@ void folded_stack(struct model *m, uint32_t id, FILE *out)
 	}
 	for (uint32_t k = s->n; k-- > 0;) {
 		struct frame f[MAX_INLINED];
-		uint32_t nf = model_frames(m, m->pc.at[s->first + k], f, MAX_INLINED);
+		uint32_t nf = model_frames(m, m->stacks.pc.at[s->first + k], f, MAX_INLINED);
 
 		while (nf-- > 0) {
 			if (!first)
@@ -240,7 +242,8 @@ int folded_write(struct model *m, enum cost cost, FILE *out)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
 		folded_stack(m, ids[i], out);
-		fprintf(out, " %llu\n", (unsigned long long)group_cost(&m->group[ids[i]], cost));
+		fprintf(out, " %llu\n",
+			(unsigned long long)group_cost(&m->sums.group[ids[i]], cost));
 	}
 	free(ids);
 	return 0;

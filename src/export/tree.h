@@ -4,7 +4,10 @@
 #define EXPORT_TREE_H
 
 #include <stdio.h>
-#include "model/model.h"
+#include "model/frames.h"
+#include "model/group.h"
+
+struct model;
 
 struct tree_node {
 	const char *function, *library; /* owned by the model */

@@ -2,19 +2,20 @@
 #include "model/at_time.h"
 
 #include <errno.h>
+#include "model/model.h"
 #include "model/selection.h"
 #include "model/totals.h"
 
 struct sums_at {
 	struct totals totals;
-	struct model sums; /* only what model/totals.c fills */
+	struct model m; /* only what model/totals.c fills */
 	uint64_t at_ns;
 };
 
 static int on_item(void *ctx, const struct mpf_item *it)
 {
 	struct sums_at *s = ctx;
-	const struct selection *sel = s->sums.selection;
+	const struct selection *sel = s->m.source.selection;
 
 	if (it->kind == MPF_EVENT)
 		return totals_time(&s->totals, it->event.time_ns > s->totals.now_ns
@@ -45,13 +46,13 @@ int at_time_groups(const struct model *m, uint64_t at_ns, struct group **groups,
 	struct history_until until = {.time_ns = at_ns};
 	int ret = 0;
 
-	s.sums.info = m->info;
-	s.sums.selection = m->selection;
-	s.sums.nstacks = m->nstacks;
-	s.sums.end_ns = at_ns;
-	s.sums.group = calloc(m->nstacks, sizeof(*s.sums.group));
-	totals_init(&s.totals, &s.sums);
-	if (!s.sums.group)
+	s.m.info = m->info;
+	s.m.source.selection = m->source.selection;
+	s.m.stacks.n = m->stacks.n;
+	s.m.facts.end_ns = at_ns;
+	s.m.sums.group = calloc(m->stacks.n, sizeof(*s.m.sums.group));
+	totals_init(&s.totals, &s.m);
+	if (!s.m.sums.group)
 		ret = -ENOMEM;
 	/* At time 0 nothing was allocated yet. */
 	if (!ret && at_ns)
@@ -60,12 +61,12 @@ int at_time_groups(const struct model *m, uint64_t at_ns, struct group **groups,
 		ret = totals_close(&s.totals);
 	if (ret == -ENOMEM)
 		mp_fail(err, MP_EXIT_FAILURE, ret, "out of memory");
-	vec_free(&s.sums.threads);
-	vec_free(&s.sums.timeline);
-	tids_free(&s.sums.tids);
+	vec_free(&s.m.tasks.threads);
+	vec_free(&s.m.sums.timeline);
+	tids_free(&s.m.tasks.tids);
 	if (ret)
-		free(s.sums.group);
+		free(s.m.sums.group);
 	else
-		*groups = s.sums.group;
+		*groups = s.m.sums.group;
 	return ret;
 }

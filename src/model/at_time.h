@@ -3,11 +3,14 @@
 #ifndef MODEL_AT_TIME_H
 #define MODEL_AT_TIME_H
 
-#include "model/model.h"
+#include "lib/err.h"
+#include "model/group.h"
+
+struct model;
 
 /**
  * at_time_groups() - sum up every stack from the start to @at_ns
- * @groups: set to m->nstacks entries, to be freed by the caller; live is what was live at @at_ns
+ * @groups: set to m->stacks.n entries, to be freed by the caller; live is what was live at @at_ns
  *
  * Reads the recording up to there again, with the filter of @m.  Return: 0, or a negative errno
  * with @err filled.

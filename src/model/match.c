@@ -2,6 +2,8 @@
 #include "model/match.h"
 
 #include <string.h>
+#include "formats/event.h"
+#include "model/model.h"
 
 struct lookup {
 	const struct model *m;
@@ -28,7 +30,7 @@ static struct match *find(const struct lookup *s, uint64_t addr)
 /* For glibc's blocks the recording has the usable size; for others only the requested one. */
 static bool fits(const struct model *m, const struct model_block *b, const struct match *o)
 {
-	bool exact = b->hook < m->hooks.n && m->hooks.at[b->hook].has_chunks;
+	bool exact = b->hook < m->facts.hooks.n && m->facts.hooks.at[b->hook].has_chunks;
 
 	return exact ? b->usable == o->usable : b->size <= o->usable;
 }
@@ -43,7 +45,7 @@ static int on_allocated(void *ctx, const struct model_block *b)
 	o->state = fits(s->m, b, o) ? MATCH_KNOWN : MATCH_UNKNOWN;
 	o->size = b->size;
 	o->time_ns = b->time_ns;
-	o->stack = b->stack < s->m->nstacks ? b->stack : 0;
+	o->stack = b->stack < s->m->stacks.n ? b->stack : 0;
 	o->tid = b->tid;
 	o->older = b->flags & EV_F_CARRIED;
 	return 0;
@@ -77,18 +79,18 @@ int match_find(const struct model *m, struct match *list, size_t n, uint64_t at_
 
 void match_weigh(struct model *m, const struct match *list, size_t n)
 {
-	memset(m->group, 0, m->nstacks * sizeof(*m->group));
-	memset(&m->total, 0, sizeof(m->total));
+	memset(m->sums.group, 0, m->stacks.n * sizeof(*m->sums.group));
+	memset(&m->sums.total, 0, sizeof(m->sums.total));
 	/* These blocks were counted one by one, even if the recording is a sample. */
 	m->info.sample_interval = 0;
 	for (size_t i = 0; i < n; i++) {
 		bool known = list[i].state == MATCH_KNOWN;
-		struct group *g = &m->group[known ? list[i].stack : 0];
+		struct group *g = &m->sums.group[known ? list[i].stack : 0];
 
 		g->live_blocks++;
 		g->live_bytes += known ? list[i].size : list[i].usable;
 		g->live_usable += list[i].usable;
 	}
-	for (uint32_t i = 0; i < m->nstacks; i++)
-		group_add(&m->total, &m->group[i]);
+	for (uint32_t i = 0; i < m->stacks.n; i++)
+		group_add(&m->sums.total, &m->sums.group[i]);
 }

@@ -3,7 +3,12 @@
 #ifndef MODEL_MATCH_H
 #define MODEL_MATCH_H
 
-#include "model/model.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "lib/err.h"
+
+struct model;
 
 enum match_state {
 	MATCH_UNKNOWN, /* not live in the recording at that moment, or of another size */

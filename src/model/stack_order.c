@@ -2,6 +2,7 @@
 #include "model/stack_order.h"
 
 #include <stdlib.h>
+#include "model/model.h"
 
 struct key {
 	uint64_t cost;
@@ -19,8 +20,8 @@ static int dearest(const void *a, const void *b)
 
 uint32_t *stack_order(const struct model *m, enum cost cost, uint32_t *n)
 {
-	struct key *k = malloc(m->nstacks * sizeof(*k));
-	uint32_t *ids = malloc(m->nstacks * sizeof(*ids));
+	struct key *k = malloc(m->stacks.n * sizeof(*k));
+	uint32_t *ids = malloc(m->stacks.n * sizeof(*ids));
 
 	*n = 0;
 	if (!k || !ids) {
@@ -28,8 +29,8 @@ uint32_t *stack_order(const struct model *m, enum cost cost, uint32_t *n)
 		free(ids);
 		return NULL;
 	}
-	for (uint32_t id = 0; id < m->nstacks; id++) {
-		uint64_t c = group_cost(&m->group[id], cost);
+	for (uint32_t id = 0; id < m->stacks.n; id++) {
+		uint64_t c = group_cost(&m->sums.group[id], cost);
 
 		if (c)
 			k[(*n)++] = (struct key){c, id};
@@ -45,7 +46,7 @@ uint32_t stacks_used(const struct model *m)
 {
 	uint32_t n = 0;
 
-	for (uint32_t id = 1; id < m->nstacks; id++)
-		n += m->group[id].allocations || m->group[id].maps;
+	for (uint32_t id = 1; id < m->stacks.n; id++)
+		n += m->sums.group[id].allocations || m->sums.group[id].maps;
 	return n;
 }

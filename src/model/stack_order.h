@@ -3,7 +3,9 @@
 #ifndef MODEL_STACK_ORDER_H
 #define MODEL_STACK_ORDER_H
 
-#include "model/model.h"
+#include "model/group.h"
+
+struct model;
 
 /* Return: ids of the stacks whose cost is not 0, highest first, ties by id, to be freed by the
  * caller; NULL when out of memory. */

@@ -2,6 +2,10 @@
 #include "model/totals.h"
 
 #include <errno.h>
+#include "lib/estimate.h"
+#include "lib/vec.h"
+#include "model/model.h"
+#include "model/weight.h"
 
 #define FIRST_POINT_NS 1000000u
 #define MAX_POINTS     2048u
@@ -13,18 +17,18 @@ void totals_init(struct totals *tot, struct model *m)
 
 static struct group *group_of(const struct totals *tot, uint32_t stack)
 {
-	return &tot->m->group[stack < tot->m->nstacks ? stack : 0];
+	return &tot->m->sums.group[stack < tot->m->stacks.n ? stack : 0];
 }
 
 static struct size_class *class_of(const struct totals *tot, uint64_t size)
 {
-	return &tot->m->size_class[size_class_of(size)];
+	return &tot->m->sums.size_class[size_class_of(size)];
 }
 
 /* Return: NULL if there is only one process. */
 static struct model_process *process_of(const struct totals *tot, uint16_t number)
 {
-	return number < tot->m->processes.n ? &tot->m->processes.at[number] : NULL;
+	return number < tot->m->tasks.processes.n ? &tot->m->tasks.processes.at[number] : NULL;
 }
 
 /* ------------------------------------------------------------------ timeline -- */
@@ -32,13 +36,13 @@ static struct model_process *process_of(const struct totals *tot, uint16_t numbe
 /* Doubles the length of the points, which halves their number. */
 static void halve(struct totals *tot)
 {
-	size_t n = tot->m->timeline.n;
+	size_t n = tot->m->sums.timeline.n;
 
 	for (size_t i = 0; i < n; i += 2) {
-		struct timeline_point p = tot->m->timeline.at[i];
+		struct timeline_point p = tot->m->sums.timeline.at[i];
 
 		if (i + 1 < n) {
-			struct timeline_point q = tot->m->timeline.at[i + 1];
+			struct timeline_point q = tot->m->sums.timeline.at[i + 1];
 
 			q.peak_bytes = p.peak_bytes > q.peak_bytes ? p.peak_bytes : q.peak_bytes;
 			q.peak_blocks =
@@ -50,9 +54,9 @@ static void halve(struct totals *tot)
 			p = q;
 		}
 		p.time_ns = (i / 2 + 1) * 2 * tot->point_ns;
-		tot->m->timeline.at[i / 2] = p;
+		tot->m->sums.timeline.at[i / 2] = p;
 	}
-	tot->m->timeline.n = (n + 1) / 2;
+	tot->m->sums.timeline.n = (n + 1) / 2;
 	tot->point_ns *= 2;
 }
 
@@ -61,14 +65,14 @@ int totals_time(struct totals *tot, uint64_t now_ns)
 	tot->now_ns = now_ns;
 	while (now_ns / tot->point_ns >= MAX_POINTS)
 		halve(tot);
-	while (tot->m->timeline.n <= now_ns / tot->point_ns) {
-		struct timeline_point p = {.time_ns = (tot->m->timeline.n + 1) * tot->point_ns,
+	while (tot->m->sums.timeline.n <= now_ns / tot->point_ns) {
+		struct timeline_point p = {.time_ns = (tot->m->sums.timeline.n + 1) * tot->point_ns,
 					   .live_bytes = tot->live_bytes,
 					   .live_blocks = tot->live_blocks,
 					   .peak_bytes = tot->live_bytes,
 					   .peak_blocks = tot->live_blocks};
 
-		if (vec_push(&tot->m->timeline, p))
+		if (vec_push(&tot->m->sums.timeline, p))
 			return -ENOMEM;
 	}
 	return 0;
@@ -77,7 +81,7 @@ int totals_time(struct totals *tot, uint64_t now_ns)
 /* The newest point.  Events that come slightly late are counted in it, too. */
 static struct timeline_point *point_now(const struct totals *tot)
 {
-	return &tot->m->timeline.at[tot->m->timeline.n - 1];
+	return &tot->m->sums.timeline.at[tot->m->sums.timeline.n - 1];
 }
 
 static void point_level(const struct totals *tot)
@@ -117,7 +121,7 @@ static int enter(struct totals *tot, const struct model_block *b, const struct e
 {
 	struct group *g = group_of(tot, b->stack);
 	struct size_class *c = class_of(tot, b->size);
-	struct model_thread *t = model_thread(tot->m, b->tid);
+	struct model_thread *t = tasks_thread(&tot->m->tasks, b->tid);
 	struct model_process *p = process_of(tot, b->process);
 	uint64_t direction = (uint64_t)(int64_t)sign, bytes = direction * e->bytes,
 		 blocks = direction * e->blocks, usable = direction * usable_of(b, e);
@@ -158,11 +162,11 @@ int totals_allocated(struct totals *tot, const struct model_block *b)
 	if (enter(tot, b, &e, 1))
 		return -ENOMEM;
 	if (b->flags & EV_F_CARRIED) { /* it was counted before, by another recorder */
-		tot->m->carried_blocks += e.blocks;
-		tot->m->carried_bytes += e.bytes;
+		tot->m->sums.carried_blocks += e.blocks;
+		tot->m->sums.carried_bytes += e.bytes;
 		return 0;
 	}
-	t = model_thread(tot->m, b->tid);
+	t = tasks_thread(&tot->m->tasks, b->tid);
 	t->allocations += e.blocks;
 	t->allocated_bytes += e.bytes;
 	if (p) {
@@ -188,10 +192,10 @@ int totals_allocated(struct totals *tot, const struct model_block *b)
 	c->usable_bytes += usable_of(b, &e);
 	point_now(tot)->allocations += e.blocks;
 	point_now(tot)->allocated_bytes += e.bytes;
-	if (tot->live_bytes > tot->m->peak_bytes) {
-		tot->m->peak_bytes = tot->live_bytes;
-		tot->m->peak_blocks = tot->live_blocks;
-		tot->m->peak_time_ns = tot->now_ns;
+	if (tot->live_bytes > tot->m->sums.peak_bytes) {
+		tot->m->sums.peak_bytes = tot->live_bytes;
+		tot->m->sums.peak_blocks = tot->live_blocks;
+		tot->m->sums.peak_time_ns = tot->now_ns;
 		tot->epoch++;
 	}
 	return 0;
@@ -201,7 +205,7 @@ int totals_faulted(struct totals *tot, const struct model_block *page)
 {
 	bool is_huge = page->size > tot->m->info.page_size;
 	struct group *g = group_of(tot, page->stack);
-	struct model_thread *t = model_thread(tot->m, page->tid);
+	struct model_thread *t = tasks_thread(&tot->m->tasks, page->tid);
 	struct model_process *p = process_of(tot, page->process);
 
 	if (!t)
@@ -220,7 +224,7 @@ int totals_faulted(struct totals *tot, const struct model_block *page)
 	g->major += (page->flags & EV_F_MAJOR) != 0;
 	g->huge += is_huge;
 	g->huge_bytes += is_huge ? page->size : 0;
-	tot->m->unsized += (page->flags & EV_F_NO_SIZE) != 0;
+	tot->m->sums.unsized += (page->flags & EV_F_NO_SIZE) != 0;
 	point_now(tot)->allocations++;
 	point_now(tot)->allocated_bytes += page->size;
 	return 0;
@@ -244,7 +248,7 @@ int totals_ended(struct totals *tot, const struct model_block *b, const struct m
 	point_now(tot)->freed_bytes += e.bytes;
 	if (how == BLOCK_LOST)
 		return 0; /* the thread is not known */
-	t = model_thread(tot->m, by->tid);
+	t = tasks_thread(&tot->m->tasks, by->tid);
 	if (!t)
 		return -ENOMEM;
 	t->frees += e.blocks;
@@ -261,8 +265,8 @@ int totals_ended(struct totals *tot, const struct model_block *b, const struct m
 int totals_culled(struct totals *tot, const struct mp_culled *c)
 {
 	struct group *g = group_of(tot, c->stack);
-	struct size_class *s = &tot->m->size_class[SIZE_CLASS_CULLED];
-	struct model_thread *t = model_thread(tot->m, c->tid);
+	struct size_class *s = &tot->m->sums.size_class[SIZE_CLASS_CULLED];
+	struct model_thread *t = tasks_thread(&tot->m->tasks, c->tid);
 	struct model_process *p = process_of(tot, c->process);
 
 	if (!t || totals_time(tot, c->time_ns > tot->now_ns ? c->time_ns : tot->now_ns))
@@ -275,7 +279,7 @@ int totals_culled(struct totals *tot, const struct mp_culled *c)
 		p->allocated_bytes += c->bytes;
 		p->frees += c->blocks;
 	}
-	t = model_thread(tot->m, c->free_tid);
+	t = tasks_thread(&tot->m->tasks, c->free_tid);
 	if (!t)
 		return -ENOMEM;
 	t->frees += c->blocks;
@@ -292,8 +296,8 @@ int totals_culled(struct totals *tot, const struct mp_culled *c)
 	s->allocated_bytes += c->bytes;
 	s->usable_bytes += c->usable;
 	s->temporary += c->temporary;
-	tot->m->culled_blocks += c->blocks;
-	tot->m->culled_bytes += c->bytes;
+	tot->m->sums.culled_blocks += c->blocks;
+	tot->m->sums.culled_bytes += c->bytes;
 	point_now(tot)->allocations += c->blocks;
 	point_now(tot)->frees += c->blocks;
 	point_now(tot)->allocated_bytes += c->bytes;
@@ -305,14 +309,14 @@ int totals_close(struct totals *tot)
 {
 	struct model *m = tot->m;
 
-	if (totals_time(tot, m->end_ns))
+	if (totals_time(tot, m->facts.end_ns))
 		return -ENOMEM;
-	if (point_now(tot)->time_ns > m->end_ns)
-		point_now(tot)->time_ns = m->end_ns;
-	m->total = (struct group){0};
-	for (uint32_t i = 0; i < m->nstacks; i++) {
-		note_peak(tot, &m->group[i]);
-		group_add(&m->total, &m->group[i]);
+	if (point_now(tot)->time_ns > m->facts.end_ns)
+		point_now(tot)->time_ns = m->facts.end_ns;
+	m->sums.total = (struct group){0};
+	for (uint32_t i = 0; i < m->stacks.n; i++) {
+		note_peak(tot, &m->sums.group[i]);
+		group_add(&m->sums.total, &m->sums.group[i]);
 	}
 	return 0;
 }

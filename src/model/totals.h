@@ -4,7 +4,9 @@
 #ifndef MODEL_TOTALS_H
 #define MODEL_TOTALS_H
 
-#include "model/model.h"
+#include "model/history.h"
+
+struct model;
 
 struct totals {
 	struct model *m;
@@ -24,7 +26,7 @@ int totals_ended(struct totals *tot, const struct model_block *b, const struct m
 int totals_culled(struct totals *tot, const struct mp_culled *c);
 /* Advances the time.  Call it before the event that happened at @now_ns.  Return: 0 or -ENOMEM. */
 int totals_time(struct totals *tot, uint64_t now_ns);
-/* Extends the timeline to model.end_ns and adds up the totals.  Return: 0 or -ENOMEM. */
+/* Extends the timeline to facts.end_ns and adds up the totals.  Return: 0 or -ENOMEM. */
 int totals_close(struct totals *tot);
 
 #endif

@@ -35,8 +35,8 @@ static void check(const struct fake *f, const struct model *m, const struct matc
 		  uint64_t at_ns)
 {
 	const struct alloc *a = live_at(f, o->addr, at_ns);
-	bool fits =
-	    a && (m->hooks.at[a->hook].has_chunks ? a->usable == o->usable : a->size <= o->usable);
+	bool fits = a && (m->facts.hooks.at[a->hook].has_chunks ? a->usable == o->usable
+								: a->size <= o->usable);
 
 	if (!fits) {
 		assert_int_equal(o->state, MATCH_UNKNOWN);
@@ -78,9 +78,9 @@ static void test_random(void **state)
 			bytes += list[i].state == MATCH_KNOWN ? list[i].size : list[i].usable;
 		}
 		match_weigh(&m, list, ADDRS);
-		assert_int_equal(m.total.live_blocks, ADDRS);
-		assert_int_equal(m.total.live_bytes, bytes);
-		assert_int_equal(m.group[0].live_blocks, ADDRS - known);
+		assert_int_equal(m.sums.total.live_blocks, ADDRS);
+		assert_int_equal(m.sums.total.live_bytes, bytes);
+		assert_int_equal(m.sums.group[0].live_blocks, ADDRS - known);
 		model_free(&m);
 	}
 	for (int i = 0; i < 3; i++)
