@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "export/json_gen.h"
-#include "export/text.h"
 #include "formats/session.h"
 #include "lib/intern.h"
 #include "lib/vec.h"

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "export/text.h"
 #include "lib/utf8.h"
 #include "unwind/symbols.h"
 

@@ -2,7 +2,6 @@
 #include "model/quick.h"
 
 #include <errno.h>
-#include "lib/vec.h"
 #include "model/model.h"
 
 static int take_totals(struct model *m, const struct mp_totals *t)
