@@ -8,7 +8,7 @@
 #include "export/faults.h"
 #include "export/groups.h"
 #include "export/map_usage.h"
-#include "export/sums.h"
+#include "export/sum_lists.h"
 #include "export/timeline.h"
 #include "lib/human.h"
 #include "model/amount.h"
@@ -148,13 +148,13 @@ int view_write(struct model *m, const struct view_request *v, FILE *out, struct 
 		ret = groups_write(m, &v->view, out);
 		break;
 	case VIEW_LIBRARIES:
-		ret = sums_write(m, SUMS_LIBRARY, v->view.json, out);
+		ret = sum_lists_write(m, SUMS_LIBRARY, v->view.json, out);
 		break;
 	case VIEW_THREADS:
-		ret = sums_write(m, SUMS_THREAD, v->view.json, out);
+		ret = sum_lists_write(m, SUMS_THREAD, v->view.json, out);
 		break;
 	case VIEW_SIZES:
-		ret = sums_write(m, SUMS_SIZE, v->view.json, out);
+		ret = sum_lists_write(m, SUMS_SIZE, v->view.json, out);
 		break;
 	case VIEW_MAPS:
 		ret = map_usage_write(m, v->view.json, out);

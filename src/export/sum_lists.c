@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "export/sums.h"
+#include "export/sum_lists.h"
 
 #include <errno.h>
 #include "export/json_gen.h"
@@ -166,7 +166,7 @@ static void sizes_text(const struct model *m, FILE *out)
 
 /* ------------------------------------------------------------------ all -- */
 
-int sums_write(struct model *m, enum sums_by by, bool json, FILE *out)
+int sum_lists_write(struct model *m, enum sums_by by, bool json, FILE *out)
 {
 	struct libraries l = {0};
 	yajl_gen g = NULL;
