@@ -14,7 +14,7 @@
 #include "export/pprof.h"
 #include "export/replay.h"
 #include "export/speedscope.h"
-#include "export/text.h"
+#include "export/text_summary.h"
 #include "export/timeline.h"
 #include "export/tree.h"
 #include "model/model.h"
@@ -128,7 +128,7 @@ int format_write(struct model *m, const struct format_request *r, FILE *out, str
 		if (faults)
 			faults_text(m, &text, out);
 		else
-			text_write(m, &text, out);
+			text_summary(m, &text, out);
 	}
 	if (ret)
 		mp_fail(err, MP_EXIT_OUTPUT, ret, "cannot write the report: %s", strerror(-ret));

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include "export/stack_ends.h"
 #include "export/text.h"
+#include "export/text_head.h"
 #include "lib/human.h"
 #include "model/model.h"
 #include "model/stack_order.h"
