@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Sums of allocations by library. */
 #ifndef EXPORT_LIBRARIES_H
 #define EXPORT_LIBRARIES_H
 

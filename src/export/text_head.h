@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the summaries of allocations and of page faults have in common: which program it was, when, and
- * its resident memory. */
+/* What the summaries of allocations and of page faults have in common: which program it was, when,
+ * and its resident memory. */
 #ifndef EXPORT_TEXT_HEAD_H
 #define EXPORT_TEXT_HEAD_H
 

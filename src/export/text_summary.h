@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The summary of a recording of allocations as text: its sums, and the stacks with the highest costs.
- */
+/* The summary of a recording of allocations as text: its sums, and the stacks with the highest
+ * costs. */
 #ifndef EXPORT_TEXT_SUMMARY_H
 #define EXPORT_TEXT_SUMMARY_H
 

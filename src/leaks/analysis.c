@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 #include "heaps/consistent.h"
+#include "leaks/edges.h"
+#include "leaks/sightings.h"
 
 #define STOP_MS 5000 /* for all threads to stop, if no limit is given */
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Marks the blocks that roots reach, and assigns the leaked ones to the blocks that keep them. */
+#include "leaks/mark.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "leaks/graph.h"
 
 struct mark_queue {
 	VEC(uint32_t) list;

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A recording as seen by reports, read in one streaming pass that replays the live table.
+ * A recording as seen by reports, read in one streaming pass that replays the live table:
+ * history.h makes blocks of the events, totals.h their sums, facts.h takes the rest.  With a filter
+ * (filter.h) there are two passes; selection.h has the allocations that pass it.
+ *
+ * Other ways to read a recording: quick.h (its own sums only), at_time.h (up to a moment), match.h
+ * (which blocks were live), contents.h (a check).
  *
  * Definitions:
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The sums of the blocks of a recording: by stack, by size, over time.  Filled by model/totals.c, or
- * from the recording's own sums by model/quick.c. */
+/* The sums of the blocks of a recording: by stack, by size, over time.  Filled by model/totals.c,
+ * or from the recording's own sums by model/quick.c. */
 #ifndef MODEL_SUMS_H
 #define MODEL_SUMS_H
 

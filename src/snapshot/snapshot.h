@@ -2,6 +2,10 @@
 /*
  * Makes an image of a running process: predicts the pause, takes the image, and afterwards leaves
  * the process as it was.
+ *
+ * plan.c chooses how: from a copy of the process (attach/copy.h), by reading it while it runs
+ * (precopy.h, frozen.h), or while it is stopped.  What is read is an image (image.h), which can
+ * also be a core file.  hand.h, guardian.h and reap.h: if memprof is interrupted or killed.
  */
 #ifndef SNAPSHOT_SNAPSHOT_H
 #define SNAPSHOT_SNAPSHOT_H
