@@ -14,8 +14,8 @@ enum family { FAMILY_UNKNOWN, FAMILY_GLIBC, FAMILY_JEMALLOC, FAMILY_TCMALLOC, FA
 struct model_hook {
 	char *name, *module;
 	uint8_t kind;
-	enum family family;
-	bool has_chunks; /* one of its blocks had properties that only glibc's have */
+	enum family family; /* model/allocator.c */
+	bool has_chunks;    /* one of its blocks had properties that only glibc's have */
 	uint64_t calls;
 };
 

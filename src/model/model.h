@@ -63,9 +63,13 @@ struct doubts {
 	uint64_t unjudged_blocks, unjudged_bytes; /* culled; the filter cannot decide */
 };
 
-struct model {			      /* filled by: */
+/*
+ * Each part is filled by the file named.  Except: model/quick.c, which reads the index instead of
+ * the events, fills counts and sums itself, and match_weigh() (model/match.h) replaces the sums.
+ */
+struct model {
 	struct mp_info info;	      /* formats/file_read.c */
-	struct source source;	      /* model/model.c, model/quick.c */
+	struct source source;	      /* model/model.c */
 	struct model_stacks stacks;   /* model/facts.c */
 	struct tasks tasks;	      /* model/facts.c, the sums in it by model/totals.c */
 	struct facts facts;	      /* model/facts.c */
