@@ -11,11 +11,11 @@
 #include "export/flame.h"
 #include "export/heaptrack.h"
 #include "export/json.h"
+#include "export/plot.h"
 #include "export/pprof.h"
 #include "export/replay.h"
 #include "export/speedscope.h"
 #include "export/text_summary.h"
-#include "export/timeline.h"
 #include "export/tree.h"
 #include "model/model.h"
 

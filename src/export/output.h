@@ -5,7 +5,7 @@
  * What is written into it is in the other files of this room, each with one format or list:
  *
  * - a whole recording: text_summary.h, faults.h, json.h, csv.h, tree.h, ascii_tree.h, flame.h,
- *   plot.c, pprof.h, heaptrack.h, speedscope.h, replay.h
+ *   plot.h, pprof.h, heaptrack.h, speedscope.h, replay.h
  *
  * - a list of its parts: allocations.h, groups.h, libraries.h, sum_lists.h, map_usage.h,
  *   timeline.h, stack_ends.h; view.h says which part of the list

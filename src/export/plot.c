@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "export/plot.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "export/svg.h"
 #include "export/text.h"
-#include "export/timeline.h"
 #include "lib/human.h"
 #include "lib/vec.h"
 #include "model/model.h"

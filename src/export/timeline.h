@@ -16,8 +16,4 @@ void timeline_members(yajl_gen g, const struct model *m);
 /* Writes only "samples" and "markers", which were observed from outside the process. */
 void timeline_looks(yajl_gen g, const struct model *m);
 
-/* Writes a plot as SVG: live bytes and resident memory, live blocks, rates.  Return: 0 or a
- * negative errno. */
-int plot_write(const struct model *m, FILE *out);
-
 #endif
