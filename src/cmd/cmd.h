@@ -9,7 +9,7 @@
 #include "attach/target.h"
 #include "inject/session.h"
 #include "lib/err.h"
-#include "model/model.h"
+#include "model/group.h"
 #include "record/select.h"
 
 int cmd_attach(int argc, char **argv);
@@ -101,7 +101,7 @@ struct recording_options {
 	uint64_t rotate;	  /* bytes of a piece, after which the next begins; 0: one file */
 	uint64_t carry_budget; /* bytes of stacks that are carried over from the recorder before */
 	uint32_t depth;	       /* innermost frames that are kept; 0: all */
-	struct selection select;
+	struct select_config select;
 	bool free_stacks;    /* record the stacks of frees, too */
 	bool zero;	     /* fill new blocks with zeros */
 	bool via_kernel;     /* use kernel probes instead of an agent in the target */

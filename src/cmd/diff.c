@@ -10,6 +10,7 @@
 #include "export/output.h"
 #include "lib/printable.h"
 #include "model/amount.h"
+#include "model/model.h"
 
 static const char help[] =
     "usage: memprof diff BEFORE AFTER [options]\n"
@@ -57,11 +58,13 @@ static int set_moments(struct diff_side side[2], const struct request *r, struct
 		const struct model *m = side[i].m;
 
 		side[i].has_moment = true;
-		side[i].at_ns = amount_ns(&r->at[i], m->info.start_unix_ns, m->end_ns, false, 0);
-		if (side[i].at_ns > m->end_ns)
-			return mp_fail(
-			    err, MP_EXIT_USAGE, -ERANGE, "diff: --at %.3f s: %s ends at %.3f s",
-			    (double)side[i].at_ns / 1e9, m->path, (double)m->end_ns / 1e9);
+		side[i].at_ns =
+		    amount_ns(&r->at[i], m->info.start_unix_ns, m->facts.end_ns, false, 0);
+		if (side[i].at_ns > m->facts.end_ns)
+			return mp_fail(err, MP_EXIT_USAGE, -ERANGE,
+				       "diff: --at %.3f s: %s ends at %.3f s",
+				       (double)side[i].at_ns / 1e9, m->source.path,
+				       (double)m->facts.end_ns / 1e9);
 	}
 	return 0;
 }
@@ -97,7 +100,7 @@ static int suits(const struct request *r, const struct model *m, struct mp_err *
 	if (m->info.what == MP_PAGE_FAULTS)
 		return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
 			       "%s is a recording of page faults; diff compares allocations",
-			       m->path);
+			       m->source.path);
 	if (cost_is_of_faults(r->cost))
 		return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
 			       "--cost: faulted, faults and major need a recording of page faults");
@@ -116,12 +119,12 @@ static int run_diff(const struct request *r)
 		progress_begin(&bar, "reading");
 		ret = model_load(r->path[loaded], &o, &m[loaded], &err);
 		progress_end(&bar);
-		if (!ret && m[loaded].truncated)
+		if (!ret && m[loaded].source.truncated)
 			fprintf(stderr, "memprof: %s: %s\n", printable(r->path[loaded]),
-				m[loaded].truncated);
+				m[loaded].source.truncated);
 		if (!ret)
 			ret = suits(r, &m[loaded], &err);
-		loaded += m[loaded].path != NULL;
+		loaded += m[loaded].source.path != NULL;
 	}
 	if (!ret)
 		ret = compare(r, m, &err);

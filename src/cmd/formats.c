@@ -11,12 +11,13 @@
 #include "export/flame.h"
 #include "export/heaptrack.h"
 #include "export/json.h"
+#include "export/plot.h"
 #include "export/pprof.h"
 #include "export/replay.h"
 #include "export/speedscope.h"
-#include "export/text.h"
-#include "export/timeline.h"
+#include "export/text_summary.h"
 #include "export/tree.h"
+#include "model/model.h"
 
 bool format_is_gzip(enum format f)
 {
@@ -71,7 +72,7 @@ bool format_says_estimated(const struct format_request *r)
 
 static int write_tree(struct model *m, const struct format_request *r, enum cost cost, FILE *out)
 {
-	struct node *tree = r->bottom_up ? tree_build_bottom_up(m, cost) : tree_build(m, cost);
+	struct tree_node *tree = r->bottom_up ? tree_build_bottom_up(m, cost) : tree_build(m, cost);
 	int ret = 0;
 
 	if (!tree)
@@ -127,7 +128,7 @@ int format_write(struct model *m, const struct format_request *r, FILE *out, str
 		if (faults)
 			faults_text(m, &text, out);
 		else
-			text_write(m, &text, out);
+			text_summary(m, &text, out);
 	}
 	if (ret)
 		mp_fail(err, MP_EXIT_OUTPUT, ret, "cannot write the report: %s", strerror(-ret));

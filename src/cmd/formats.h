@@ -4,8 +4,13 @@
 #define CMD_FORMATS_H
 
 #include <getopt.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
-#include "model/model.h"
+#include "formats/file.h"
+#include "lib/err.h"
+
+struct model;
 
 enum format {
 	FORMAT_TEXT,

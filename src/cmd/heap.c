@@ -49,13 +49,13 @@ static int write_list(const struct census *c, const char *path)
 	return MP_EXIT_OK;
 }
 
-static void line(uint64_t bytes, const struct account *a, const char *what)
+static void line(uint64_t bytes, const struct resident *a, const char *what)
 {
 	printf("%11s  %5.1f %%  %s\n", human(bytes),
 	       a->total ? 100.0 * (double)bytes / (double)a->total : 0, what);
 }
 
-static void print_account(const struct account *a)
+static void print_resident(const struct resident *a)
 {
 	printf("\nresident memory, page by page:\n");
 	line(a->live, a, "live blocks");
@@ -108,11 +108,11 @@ static void print_types(const struct heap_types *h)
 }
 
 /* Reads all that is needed from the image while it exists. */
-static int examine_image(struct moment *m, struct heap_types *types, struct account_stacks *stacks,
-			 struct mp_err *err)
+static int examine_image(struct consistent_census *m, struct heap_types *types,
+			 struct resident_stacks *stacks, struct mp_err *err)
 {
 	if (heap_types_take(types, &m->snapshot.image, &m->census) ||
-	    account_stacks(stacks, &m->snapshot.image))
+	    resident_stacks(stacks, &m->snapshot.image))
 		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "no memory for the list of types");
 	return 0;
 }
@@ -120,17 +120,17 @@ static int examine_image(struct moment *m, struct heap_types *types, struct acco
 static int run_heap(struct target *t, const struct heap_command *c)
 {
 	struct mp_err err = {0}, end_err = {0};
-	struct account_stacks stacks = {0};
+	struct resident_stacks stacks = {0};
 	struct heap_types types = {0};
 	struct snapshot_plan plan;
-	struct account account;
-	struct moment m;
+	struct resident resident;
+	struct consistent_census m;
 	int ret, walked, end, status = MP_EXIT_OK;
 
 	interrupt_begin(MP_EXIT_FAILURE, MP_EXIT_FAILURE);
 	ret = snapshot_plan(&plan, t, c->mode, 0, &err);
 	if (!ret)
-		ret = moment_take(&m, t, &plan, STOP_MS, &walked, &err);
+		ret = consistent_take(&m, t, &plan, STOP_MS, &walked, &err);
 	if (ret) {
 		target_ask_again(t, ret, &err);
 		return complain(&err);
@@ -140,7 +140,7 @@ static int run_heap(struct target *t, const struct heap_command *c)
 		ret = examine_image(&m, &types, &stacks, &err);
 	end = snapshot_end(&m.snapshot, &end_err);
 	if (!ret)
-		ret = account_take(&account, t->pid, &stacks, &m.census, &err);
+		ret = resident_take(&resident, t->pid, &stacks, &m.census, &err);
 	interrupt_end();
 	if (ret) {
 		target_ask_again(t, ret, &err);
@@ -151,7 +151,7 @@ static int run_heap(struct target *t, const struct heap_command *c)
 		putchar('\n');
 		leaks_print_heaps(&m.census);
 		print_types(&types);
-		print_account(&account);
+		print_resident(&resident);
 		if (c->list)
 			status = write_list(&m.census, c->list);
 	}

@@ -7,7 +7,6 @@
 #include "arch/arch.h"
 #include "cmd/cmd.h"
 #include "export/json_gen.h"
-#include "export/text.h"
 #include "lib/hex.h"
 #include "lib/human.h"
 #include "lib/printable.h"

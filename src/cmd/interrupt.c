@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
-#include "snapshot/deadline.h"
+#include "snapshot/hand.h"
 
 static struct {
 	pthread_t thread;

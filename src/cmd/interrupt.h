@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Signals that end memprof leaks and memprof heap.  They end memprof at once, whatever it is doing,
- * and leave the process as it was (snapshot/deadline.h).
+ * and leave the process as it was (snapshot/hand.h).
  */
 #ifndef CMD_INTERRUPT_H
 #define CMD_INTERRUPT_H

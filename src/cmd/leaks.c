@@ -9,6 +9,7 @@
 #include "cmd/leaks_cmd.h"
 #include "export/output.h"
 #include "leaks/json.h"
+#include "leaks/known.h"
 #include "lib/create.h"
 #include "lib/printable.h"
 

@@ -10,6 +10,7 @@
 #include "cmd/cmd.h"
 #include "control/serve.h"
 #include "export/json_stack.h"
+#include "model/model.h"
 
 #define START_SLACK_NS 500000000u /* tolerates adjustments of the wall clock */
 #define MAX_INLINED    64
@@ -130,7 +131,7 @@ static bool same_program(const struct model *m, pid_t pid)
 
 	if (maps_read(pid, &maps))
 		return true;
-	vec_for_each (&m->modules, mod) {
+	vec_for_each (&m->facts.modules, mod) {
 		if (mod->time_ns || !*mod->path)
 			continue;
 		vec_for_each (&maps.list, map) {
@@ -164,12 +165,12 @@ static int read_recording(struct leak_join *j, const struct analysis *a, uint64_
 	} else {
 		unix_ns = clock_now(CLOCK_REALTIME) - (mono_ns() - a->taken_ns);
 		*at_ns = unix_ns > j->m.info.start_unix_ns ? unix_ns - j->m.info.start_unix_ns : 0;
-		j->ended_ns = *at_ns > j->m.end_ns ? *at_ns - j->m.end_ns : 0;
+		j->ended_ns = *at_ns > j->m.facts.end_ns ? *at_ns - j->m.facts.end_ns : 0;
 	}
 	j->began_ns = *at_ns;
 	j->sampled = j->m.info.sample_interval != 0;
-	if (j->m.has_finish &&
-	    (j->m.finish.reason == MP_END_EXECED || j->m.finish.reason == MP_END_EXITED))
+	if (j->m.facts.has_finish && (j->m.facts.finish.reason == MP_END_EXECED ||
+				      j->m.facts.finish.reason == MP_END_EXITED))
 		return refused(j->path, j->pid, "the recorded process has ended", err);
 	if (!same_program(&j->m, j->pid))
 		return refused(j->path, j->pid, "the process has executed another program since",
@@ -179,9 +180,9 @@ static int read_recording(struct leak_join *j, const struct analysis *a, uint64_
 
 /* -------------------------------------------------------------- joining -- */
 
-static struct origin *leaked_blocks(const struct analysis *a, size_t *n)
+static struct match *leaked_blocks(const struct analysis *a, size_t *n)
 {
-	struct origin *list = calloc(a->leaks.total_count + 1ull, sizeof(*list));
+	struct match *list = calloc(a->leaks.total_count + 1ull, sizeof(*list));
 
 	*n = 0;
 	for (uint32_t b = 0; list && b < a->graph.n; b++) {
@@ -193,7 +194,7 @@ static struct origin *leaked_blocks(const struct analysis *a, size_t *n)
 	return list;
 }
 
-static const struct origin *origin_of(const struct origin *list, size_t n, uint64_t addr)
+static const struct match *origin_of(const struct match *list, size_t n, uint64_t addr)
 {
 	size_t low = 0, high = n;
 
@@ -210,7 +211,7 @@ static const struct origin *origin_of(const struct origin *list, size_t n, uint6
 
 /* Removes leaks that were freed after the snapshot: they were still referenced, and so was all that
  * only they held. */
-static int drop_freed(struct leak_join *j, struct analysis *a, const struct origin *list, size_t n)
+static int drop_freed(struct leak_join *j, struct analysis *a, const struct match *list, size_t n)
 {
 	uint32_t *keep = calloc(a->leaks.direct.n + 1, sizeof(*keep));
 
@@ -220,7 +221,7 @@ static int drop_freed(struct leak_join *j, struct analysis *a, const struct orig
 	for (size_t i = 0; i < a->leaks.direct.n; i++)
 		keep[i] =
 		    origin_of(list, n, a->graph.block[a->leaks.direct.at[i].block].addr)->state !=
-		    ORIGIN_FREED;
+		    MATCH_FREED;
 	leaks_keep(&a->leaks, &a->graph, keep);
 	j->freed.count -= a->leaks.total_count;
 	j->freed.bytes -= a->leaks.total_bytes;
@@ -229,9 +230,9 @@ static int drop_freed(struct leak_join *j, struct analysis *a, const struct orig
 }
 
 /* Sums up the blocks that are still leaks, and removes the others from @list. */
-static size_t sum_up(struct leak_join *j, const struct analysis *a, struct origin *list)
+static size_t sum_up(struct leak_join *j, const struct analysis *a, struct match *list)
 {
-	uint64_t lost = mp_losses_frees(&j->m.losses), old = 0;
+	uint64_t lost = mp_losses_frees(&j->m.facts.losses), old = 0;
 	size_t n = 0, i = 0;
 
 	for (uint32_t b = 0; b < a->graph.n; b++) {
@@ -242,19 +243,20 @@ static size_t sum_up(struct leak_join *j, const struct analysis *a, struct origi
 		while (list[i].addr != a->graph.block[b].addr)
 			i++;
 		list[n] = list[i++];
-		sum = list[n].state == ORIGIN_KNOWN ? &j->known : &j->unknown;
+		sum = list[n].state == MATCH_KNOWN ? &j->known : &j->unknown;
 		sum->count++;
 		sum->bytes += list[n].usable;
-		old += list[n].state == ORIGIN_KNOWN && list[n].time_ns <= j->m.losses.last_loss_ns;
+		old += list[n].state == MATCH_KNOWN &&
+		       list[n].time_ns <= j->m.facts.losses.last_loss_ns;
 		n++;
 	}
 	j->uncertain = old < lost ? old : lost;
 	return n;
 }
 
-static struct leak_source source_of(const struct origin *o, uint64_t at_ns)
+static struct leak_source source_of(const struct match *o, uint64_t at_ns)
 {
-	if (o->state != ORIGIN_KNOWN)
+	if (o->state != MATCH_KNOWN)
 		return (struct leak_source){0};
 	return (struct leak_source){.known = true,
 				    .older = o->older,
@@ -263,7 +265,7 @@ static struct leak_source source_of(const struct origin *o, uint64_t at_ns)
 				    .age_ns = at_ns - o->time_ns};
 }
 
-static int split(struct analysis *a, const struct origin *list, size_t n, uint64_t at_ns)
+static int split(struct analysis *a, const struct match *list, size_t n, uint64_t at_ns)
 {
 	struct leak_source *source = calloc(a->leaks.direct.n + 1, sizeof(*source));
 	int ret = source ? 0 : -ENOMEM;
@@ -281,11 +283,11 @@ static int split(struct analysis *a, const struct origin *list, size_t n, uint64
  * and freed since. */
 static int explain(const struct leak_join *j, struct why *w, uint64_t at_ns, struct mp_err *err)
 {
-	struct origin o = {.addr = w->block.addr, .usable = w->block.size};
-	int ret = origins_find(&j->m, &o, 1, at_ns, err);
+	struct match o = {.addr = w->block.addr, .usable = w->block.size};
+	int ret = match_find(&j->m, &o, 1, at_ns, err);
 
-	if (o.state == ORIGIN_FREED)
-		o.state = ORIGIN_KNOWN;
+	if (o.state == MATCH_FREED)
+		o.state = MATCH_KNOWN;
 	if (!ret)
 		w->source = source_of(&o, at_ns);
 	return ret;
@@ -294,7 +296,7 @@ static int explain(const struct leak_join *j, struct why *w, uint64_t at_ns, str
 int join_make(struct leak_join *j, struct analysis *a, struct mp_err *err)
 {
 	uint64_t at_ns = 0;
-	struct origin *list;
+	struct match *list;
 	size_t n;
 	int ret;
 
@@ -306,7 +308,7 @@ int join_make(struct leak_join *j, struct analysis *a, struct mp_err *err)
 	list = leaked_blocks(a, &n);
 	if (!list)
 		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
-	ret = origins_find(&j->m, list, n, at_ns, err);
+	ret = match_find(&j->m, list, n, at_ns, err);
 	if (!ret && n) {
 		ret = drop_freed(j, a, list, n);
 		if (!ret) {
@@ -319,7 +321,7 @@ int join_make(struct leak_join *j, struct analysis *a, struct mp_err *err)
 	if (!ret && a->why.block.size)
 		ret = explain(j, &a->why, at_ns, err);
 	if (!ret)
-		origins_weigh(&j->m, list, n);
+		match_weigh(&j->m, list, n);
 	free(list);
 	return ret;
 }
@@ -328,11 +330,11 @@ bool join_any_name(void *join, uint32_t stack, bool (*matches)(const char *, con
 		   const char *pattern)
 {
 	struct leak_join *j = join;
-	const struct model_stack *s = &j->m.stack[stack < j->m.nstacks ? stack : 0];
+	const struct model_stack *s = &j->m.stacks.at[stack < j->m.stacks.n ? stack : 0];
 
 	for (uint32_t i = 0; i < s->n; i++) {
 		struct frame f[MAX_INLINED];
-		uint32_t n = model_frames(&j->m, j->m.pc.at[s->first + i], f, MAX_INLINED);
+		uint32_t n = model_frames(&j->m, j->m.stacks.pc.at[s->first + i], f, MAX_INLINED);
 
 		while (n-- > 0) {
 			if (matches(pattern, f[n].function) ||

@@ -10,6 +10,7 @@
 #include <yajl/yajl_gen.h>
 #include "leaks/analysis.h"
 #include "model/match.h"
+#include "model/model.h"
 
 /* Leaked blocks, including those held by other leaked blocks. */
 struct join_sum {

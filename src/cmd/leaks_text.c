@@ -93,7 +93,7 @@ static void print_thread(const struct leak_join *j, uint32_t tid)
 {
 	const char *name = NULL;
 
-	vec_for_each (&j->m.threads, t)
+	vec_for_each (&j->m.tasks.threads, t)
 		name = t->tid == tid ? t->name : name;
 	printf(name ? "thread %u (%s)" : "thread %u", tid, name ? printable(name) : "");
 }
@@ -162,7 +162,7 @@ static void print_hints(const struct analysis *a, const struct leak_join *j)
 /* Prints why blocks can be unknown to the recording. */
 static void print_unknown(const struct leak_join *j)
 {
-	const struct mp_losses *l = &j->m.losses;
+	const struct mp_losses *l = &j->m.facts.losses;
 	char text[24];
 
 	printf("        %s leaked blocks (%s) are not in the recording: allocated before it began "

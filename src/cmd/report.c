@@ -11,6 +11,7 @@
 #include "cmd/views.h"
 #include "export/output.h"
 #include "lib/printable.h"
+#include "model/model.h"
 #include "model/quick.h"
 
 static const char help[] =
@@ -97,8 +98,8 @@ static int write_report(const char *path, const struct arguments *a)
 		model_free(&m);
 		return complain(&err);
 	}
-	if (m.truncated)
-		fprintf(stderr, "memprof: %s: %s\n", printable(path), m.truncated);
+	if (m.source.truncated)
+		fprintf(stderr, "memprof: %s: %s\n", printable(path), m.source.truncated);
 	if (m.info.sample_interval && !format_says_estimated(r))
 		fprintf(stderr,
 			"memprof: %s is a sample: bytes and blocks are estimates (--json has their "

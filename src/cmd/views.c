@@ -7,11 +7,12 @@
 #include "export/allocations.h"
 #include "export/faults.h"
 #include "export/groups.h"
-#include "export/maps.h"
-#include "export/sums.h"
+#include "export/map_usage.h"
+#include "export/sum_lists.h"
 #include "export/timeline.h"
 #include "lib/human.h"
 #include "model/amount.h"
+#include "model/model.h"
 
 #define TEXT_COUNT 100 /* default number of entries in a text list */
 
@@ -123,7 +124,7 @@ static void timeline_text(const struct model *m, FILE *out)
 
 	fprintf(out, "%11s %10s %10s %10s %12s %12s\n", "until s", "live", "highest", "blocks",
 		"allocs/s", "frees/s");
-	vec_for_each (&m->timeline, p) {
+	vec_for_each (&m->sums.timeline, p) {
 		double seconds = (double)(p->time_ns - before) / 1e9;
 
 		before = p->time_ns;
@@ -147,16 +148,16 @@ int view_write(struct model *m, const struct view_request *v, FILE *out, struct 
 		ret = groups_write(m, &v->view, out);
 		break;
 	case VIEW_LIBRARIES:
-		ret = sums_write(m, SUMS_LIBRARY, v->view.json, out);
+		ret = sum_lists_write(m, SUMS_LIBRARY, v->view.json, out);
 		break;
 	case VIEW_THREADS:
-		ret = sums_write(m, SUMS_THREAD, v->view.json, out);
+		ret = sum_lists_write(m, SUMS_THREAD, v->view.json, out);
 		break;
 	case VIEW_SIZES:
-		ret = sums_write(m, SUMS_SIZE, v->view.json, out);
+		ret = sum_lists_write(m, SUMS_SIZE, v->view.json, out);
 		break;
 	case VIEW_MAPS:
-		ret = maps_write(m, v->view.json, out);
+		ret = map_usage_write(m, v->view.json, out);
 		break;
 	default:
 		if (v->view.json)

@@ -6,7 +6,10 @@
 #include <getopt.h>
 #include <stdio.h>
 #include "export/view.h"
-#include "model/model.h"
+#include "formats/file.h"
+#include "lib/err.h"
+
+struct model;
 
 enum view_name {
 	VIEW_NONE,

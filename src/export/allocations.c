@@ -7,6 +7,8 @@
 #include "export/json_stack.h"
 #include "export/text.h"
 #include "lib/human.h"
+#include "model/allocator.h"
+#include "model/filter.h"
 
 #define FRAMES 3
 

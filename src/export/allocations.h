@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include "export/view.h"
 #include "lib/err.h"
-#include "model/model.h"
+
+struct model;
 
 /* Parses timestamp, address, size or lifetime.  Return: true with @sort set. */
 bool allocations_sort_key(const char *text, uint32_t *sort);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "export/ascii_tree.h"
+#include "formats/session.h"
 #include "lib/printable.h"
+#include "lib/vec.h"
+#include "model/model.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,15 +11,15 @@
 
 #define MAX_INLINED 64
 
-struct entry {
+struct ascii_node {
 	const char *function, *source; /* owned by the model */
 	uint32_t line;
 	uint64_t size, count, first_ns, last_ns;
-	struct entry *child, *last_child, *next;
+	struct ascii_node *child, *last_child, *next;
 };
 
 /* First and last time of the allocations that count, for each stack. */
-struct span {
+struct times {
 	uint64_t first_ns, last_ns;
 };
 
@@ -24,16 +27,16 @@ struct columns {
 	int count, first, last; /* widths */
 };
 
-static bool is_frame(const struct entry *e, const struct frame *f)
+static bool is_frame(const struct ascii_node *e, const struct frame *f)
 {
 	if (e->source && f->source)
 		return e->line == f->line && !strcmp(e->source, f->source);
 	return !e->source && !f->source && !strcmp(e->function, f->function);
 }
 
-static struct entry *child_of(struct entry *parent, const struct frame *f)
+static struct ascii_node *child_of(struct ascii_node *parent, const struct frame *f)
 {
-	struct entry *e;
+	struct ascii_node *e;
 
 	for (e = parent->child; e; e = e->next) {
 		if (is_frame(e, f))
@@ -53,7 +56,8 @@ static struct entry *child_of(struct entry *parent, const struct frame *f)
 	return e;
 }
 
-static void count(struct entry *e, const struct group *g, enum cost cost, const struct span *s)
+static void count(struct ascii_node *e, const struct group *g, enum cost cost,
+		  const struct times *s)
 {
 	if (!e->count || s->first_ns < e->first_ns)
 		e->first_ns = s->first_ns;
@@ -63,14 +67,14 @@ static void count(struct entry *e, const struct group *g, enum cost cost, const 
 	e->count += group_count(g, cost);
 }
 
-static int add_stack(struct model *m, struct entry *root, uint32_t id, enum cost cost,
-		     const struct span *span)
+static int add_stack(struct model *m, struct ascii_node *root, uint32_t id, enum cost cost,
+		     const struct times *span)
 {
 	static const struct frame no_stack = {.function = "(no stack)"},
 				  incomplete = {.function = "(incomplete)"};
-	const struct model_stack *s = &m->stack[id];
-	const struct group *g = &m->group[id];
-	struct entry *at = root;
+	const struct model_stack *s = &m->stacks.at[id];
+	const struct group *g = &m->sums.group[id];
+	struct ascii_node *at = root;
 
 	count(root, g, cost, span);
 	if (!s->n || !(s->flags & SS_STACK_COMPLETE)) {
@@ -81,7 +85,7 @@ static int add_stack(struct model *m, struct entry *root, uint32_t id, enum cost
 	}
 	for (uint32_t i = s->n; i-- > 0;) {
 		struct frame f[MAX_INLINED];
-		uint32_t n = model_frames(m, m->pc.at[s->first + i], f, MAX_INLINED);
+		uint32_t n = model_frames(m, m->stacks.pc.at[s->first + i], f, MAX_INLINED);
 
 		while (n-- > 0) {
 			at = child_of(at, &f[n]);
@@ -93,16 +97,16 @@ static int add_stack(struct model *m, struct entry *root, uint32_t id, enum cost
 	return 0;
 }
 
-static struct span *spans(const struct model *m, enum cost cost)
+static struct times *spans(const struct model *m, enum cost cost)
 {
-	struct span *s = calloc(m->nstacks, sizeof(*s));
+	struct times *s = calloc(m->stacks.n, sizeof(*s));
 
-	for (uint32_t i = 0; s && cost != COST_LEAKED && i < m->nstacks; i++)
-		s[i] = (struct span){m->group[i].first_ns, m->group[i].last_ns};
+	for (uint32_t i = 0; s && cost != COST_LEAKED && i < m->stacks.n; i++)
+		s[i] = (struct times){m->sums.group[i].first_ns, m->sums.group[i].last_ns};
 	if (!s || cost != COST_LEAKED)
 		return s;
 	vec_for_each (&m->blocks, b) {
-		struct span *at = &s[b->stack < m->nstacks ? b->stack : 0];
+		struct times *at = &s[b->stack < m->stacks.n ? b->stack : 0];
 
 		if (!at->last_ns || b->time_ns < at->first_ns)
 			at->first_ns = b->time_ns;
@@ -112,11 +116,11 @@ static struct span *spans(const struct model *m, enum cost cost)
 	return s;
 }
 
-static void free_entry(struct entry *e)
+static void free_entry(struct ascii_node *e)
 {
-	struct entry *next;
+	struct ascii_node *next;
 
-	for (struct entry *c = e->child; c; c = next) {
+	for (struct ascii_node *c = e->child; c; c = next) {
 		next = c->next;
 		free_entry(c);
 	}
@@ -159,7 +163,7 @@ static const char *size_text(uint64_t size, char *buf, size_t room)
 	return buf;
 }
 
-static void widen(const struct entry *e, struct columns *c)
+static void widen(const struct ascii_node *e, struct columns *c)
 {
 	char buf[40];
 	int n;
@@ -170,11 +174,11 @@ static void widen(const struct entry *e, struct columns *c)
 	c->first = n > c->first ? n : c->first;
 	n = (int)strlen(time_text(e->last_ns, buf, sizeof(buf)));
 	c->last = n > c->last ? n : c->last;
-	for (const struct entry *k = e->child; k; k = k->next)
+	for (const struct ascii_node *k = e->child; k; k = k->next)
 		widen(k, c);
 }
 
-static void write_label(const struct entry *e, FILE *out)
+static void write_label(const struct ascii_node *e, FILE *out)
 {
 	const char *file = e->source ? strrchr(e->source, '/') : NULL;
 
@@ -188,8 +192,8 @@ static void write_label(const struct entry *e, FILE *out)
 }
 
 /* @indent: one column for each ancestor except the root, "|" if that has more children. */
-static void write_entry(const struct entry *e, const struct columns *c, char *indent, size_t depth,
-			FILE *out)
+static void write_entry(const struct ascii_node *e, const struct columns *c, char *indent,
+			size_t depth, FILE *out)
 {
 	char size[40], first[40], last[40];
 
@@ -204,13 +208,13 @@ static void write_entry(const struct entry *e, const struct columns *c, char *in
 	if (e->function)
 		indent[depth++] = e->next ? '|' : ' ';
 	indent[depth] = 0;
-	for (const struct entry *k = e->child; k; k = k->next)
+	for (const struct ascii_node *k = e->child; k; k = k->next)
 		write_entry(k, c, indent, depth, out);
 	if (depth)
 		indent[depth - 1] = 0;
 }
 
-static void write_all(const struct entry *root, char *indent, FILE *out)
+static void write_all(const struct ascii_node *root, char *indent, FILE *out)
 {
 	struct columns c = {5, 5, 4};
 
@@ -223,16 +227,16 @@ static void write_all(const struct entry *root, char *indent, FILE *out)
 
 int ascii_tree_write(struct model *m, enum cost cost, FILE *out)
 {
-	struct entry *root = calloc(1, sizeof(*root));
-	struct span *span = spans(m, cost);
+	struct ascii_node *root = calloc(1, sizeof(*root));
+	struct times *span = spans(m, cost);
 	size_t deepest = 0;
 	char *indent = NULL;
 	int ret = root && span ? 0 : -ENOMEM;
 
-	for (uint32_t id = 0; !ret && id < m->nstacks; id++) {
-		if (m->stack[id].n > deepest)
-			deepest = m->stack[id].n;
-		if (group_count(&m->group[id], cost))
+	for (uint32_t id = 0; !ret && id < m->stacks.n; id++) {
+		if (m->stacks.at[id].n > deepest)
+			deepest = m->stacks.at[id].n;
+		if (group_count(&m->sums.group[id], cost))
 			ret = add_stack(m, root, id, cost, &span[id]);
 	}
 	if (!ret) {

@@ -8,7 +8,9 @@
 #define EXPORT_ASCII_TREE_H
 
 #include <stdio.h>
-#include "model/model.h"
+#include "model/group.h"
+
+struct model;
 
 /* @cost: one in bytes.  For COST_LEAKED the times are those of the live blocks.  Return: 0 or a
  * negative errno. */

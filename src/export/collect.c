@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include "model/model.h"
 #include "model/selection.h"
 
 #define SLACK 4096u /* entries beyond twice the wanted ones, before the surplus is dropped */
@@ -77,13 +78,13 @@ static int add(struct collector *c, const struct model_block *b, const struct mp
 	struct history_chain chain = history_chain(c->h, b);
 	struct allocation a = {.block = *b,
 			       .ended = by,
-			       .end_ns = by ? by->time_ns : c->m->end_ns,
+			       .end_ns = by ? by->time_ns : c->m->facts.end_ns,
 			       .end_tid = by ? by->tid : 0,
 			       .end_stack = by ? stack_of_end(by) : 0,
 			       .chain = chain.ordinal,
 			       .position = chain.length - 1};
 
-	if (c->m->selection && !selection_has(c->m->selection, b))
+	if (c->m->source.selection && !selection_has(c->m->source.selection, b))
 		return 0;
 	c->a->total++;
 	if (a.end_ns < b->time_ns)
@@ -103,7 +104,7 @@ static int end_chain(struct collector *c, const struct model_block *last, const 
 				.length = chain.length,
 				.first_ns = chain.time_ns,
 				.ended = by,
-				.end_ns = by ? by->time_ns : c->m->end_ns,
+				.end_ns = by ? by->time_ns : c->m->facts.end_ns,
 				.end_tid = by ? by->tid : 0};
 
 	return chain.length > 1 ? vec_push(&c->a->chains, end) : 0;
@@ -145,10 +146,10 @@ int allocations_collect(const struct model *m, const struct view *v, struct allo
 	if (v->count > UINT64_MAX - v->skip)
 		c.wanted = UINT64_MAX;
 	c.h = history_new(&sink);
-	ret = c.h ? mpf_open(m->path, &r, &info, err)
+	ret = c.h ? mpf_open(m->source.path, &r, &info, err)
 		  : mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
 	if (!ret) {
-		history_tell(c.h, &m->progress);
+		history_tell(c.h, &m->source.progress);
 		ret = history_read(c.h, r, NULL, err);
 	}
 	if (!ret && history_live(c.h, on_live, &c))

@@ -5,7 +5,10 @@
 
 #include "export/view.h"
 #include "lib/err.h"
-#include "model/model.h"
+#include "lib/vec.h"
+#include "model/history.h"
+
+struct model;
 
 enum allocation_key { BY_TIMESTAMP, BY_ADDRESS, BY_SIZE, BY_LIFETIME, ALLOCATION_KEYS };
 

@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "export/tree.h"
+#include "formats/session.h"
 #include "lib/printable.h"
-#include "model/order.h"
+#include "model/model.h"
+#include "model/stack_order.h"
 
 void csv_text(const char *s, FILE *out)
 {
@@ -38,7 +40,7 @@ static int write_stack(struct model *m, uint32_t id, FILE *out)
 
 static int write_group(struct model *m, uint32_t id, FILE *out)
 {
-	const struct group *g = &m->group[id];
+	const struct group *g = &m->sums.group[id];
 	const uint64_t v[] = {
 	    g->allocations, g->allocated_bytes, g->usable_bytes, g->frees,
 	    g->live_blocks, g->live_bytes,	g->temporary,	 g->temporary_bytes,
@@ -49,8 +51,8 @@ static int write_group(struct model *m, uint32_t id, FILE *out)
 	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++)
 		fprintf(out, ",%llu", (unsigned long long)v[i]);
 	fprintf(out, ",%.9f,%.9f,%s,%s,", (double)g->first_ns / 1e9, (double)g->last_ns / 1e9,
-		m->stack[id].flags & SS_STACK_COMPLETE ? "true" : "false",
-		m->stack[id].flags & SS_STACK_BY_FP ? "true" : "false");
+		m->stacks.at[id].flags & SS_STACK_COMPLETE ? "true" : "false",
+		m->stacks.at[id].flags & SS_STACK_BY_FP ? "true" : "false");
 	ret = write_stack(m, id, out);
 	fputs("\r\n", out);
 	return ret;
@@ -58,7 +60,7 @@ static int write_group(struct model *m, uint32_t id, FILE *out)
 
 int csv_write(struct model *m, enum cost cost, FILE *out)
 {
-	uint32_t n, *ids = order_by(m, cost, &n);
+	uint32_t n, *ids = stack_order(m, cost, &n);
 	int ret = ids ? 0 : -ENOMEM;
 
 	fputs("backtrace_id,allocated_count,size,usable_size,freed_count,leaked_count,"
@@ -69,8 +71,8 @@ int csv_write(struct model *m, enum cost cost, FILE *out)
 	for (uint32_t i = 0; !ret && i < n; i++)
 		ret = write_group(m, ids[i], out);
 	free(ids);
-	for (uint32_t id = 0; !ret && id < m->nstacks; id++) {
-		const struct group *g = &m->group[id];
+	for (uint32_t id = 0; !ret && id < m->stacks.n; id++) {
+		const struct group *g = &m->sums.group[id];
 
 		if ((g->allocations || g->maps) && !group_cost(g, cost))
 			ret = write_group(m, id, out);

@@ -5,7 +5,9 @@
 #define EXPORT_CSV_H
 
 #include <stdio.h>
-#include "model/model.h"
+#include "model/group.h"
+
+struct model;
 
 /* Writes all stacks that allocated or mapped something, sorted by @cost, highest first.  Return: 0
  * or a negative errno. */

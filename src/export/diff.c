@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "formats/session.h"
 #include "model/at_time.h"
+#include "model/model.h"
 
 #define MAX_INLINED 64
 
@@ -14,7 +16,7 @@ static bool same_build(const struct model *other, const struct mp_module *mod)
 {
 	if (!mod || !mod->build_id_len)
 		return false;
-	vec_for_each (&other->modules, o) {
+	vec_for_each (&other->facts.modules, o) {
 		if (o->build_id_len == mod->build_id_len &&
 		    !memcmp(o->build_id, mod->build_id, mod->build_id_len))
 			return true;
@@ -71,7 +73,7 @@ static uint32_t extend(struct diff *d, uint32_t parent, const struct model *m,
 
 static uint32_t chain_of(struct diff *d, struct model *m, const struct model *other, uint32_t stack)
 {
-	const struct model_stack *s = &m->stack[stack];
+	const struct model_stack *s = &m->stacks.at[stack];
 	struct frame mark = {.function = s->n ? "(incomplete)" : "(no stack)"};
 	uint32_t at = 0;
 
@@ -82,7 +84,7 @@ static uint32_t chain_of(struct diff *d, struct model *m, const struct model *ot
 	}
 	for (uint32_t i = s->n; i-- > 0;) {
 		struct frame f[MAX_INLINED];
-		uint32_t n = model_frames(m, m->pc.at[s->first + i], f, MAX_INLINED);
+		uint32_t n = model_frames(m, m->stacks.pc.at[s->first + i], f, MAX_INLINED);
 
 		while (n-- > 0) {
 			at = extend(d, at, m, other, &f[n]);
@@ -134,7 +136,7 @@ static int add_side(struct diff *d, int which, struct row_index *index, const st
 	struct diff_side *side = &d->side[which];
 	const struct model *other = d->side[!which].m;
 
-	for (uint32_t id = 0; id < side->m->nstacks; id++) {
+	for (uint32_t id = 0; id < side->m->stacks.n; id++) {
 		uint64_t cost = group_cost(&group[id], d->cost);
 		uint64_t count = group_count(&group[id], d->cost);
 		struct diff_row *row;
@@ -187,8 +189,8 @@ int diff_make(const struct diff_side *before, const struct diff_side *after, enu
 		struct group *groups = NULL;
 
 		if (d->side[i].has_moment)
-			ret = moment_groups(d->side[i].m, d->side[i].at_ns, &groups, err);
-		if (!ret && add_side(d, i, &index, groups ? groups : d->side[i].m->group))
+			ret = at_time_groups(d->side[i].m, d->side[i].at_ns, &groups, err);
+		if (!ret && add_side(d, i, &index, groups ? groups : d->side[i].m->sums.group))
 			ret = mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
 		free(groups);
 	}

@@ -12,7 +12,11 @@
 #include <stdio.h>
 #include "export/tree.h"
 #include "lib/intern.h"
-#include "model/model.h"
+#include "lib/vec.h"
+#include "model/frames.h"
+#include "model/group.h"
+
+struct model;
 
 struct diff_side {
 	struct model *m; /* must outlive the diff; both sides can have the same one */

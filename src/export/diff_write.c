@@ -8,6 +8,7 @@
 #include "lib/hex.h"
 #include "lib/human.h"
 #include "lib/printable.h"
+#include "model/model.h"
 
 #define MAX_FRAMES 12 /* of a stack in the text */
 
@@ -83,7 +84,7 @@ static void write_list(const struct diff *d, bool grown, uint32_t top, FILE *out
 
 static void write_moment(const struct diff *d, const struct diff_side *s, FILE *out)
 {
-	fputs(printable(s->m->path), out);
+	fputs(printable(s->m->source.path), out);
 	if (s->has_moment)
 		fprintf(out, " at %.3f s", (double)s->at_ns / 1e9);
 	if (!s->m->info.sample_interval)
@@ -177,7 +178,7 @@ static void json_side(yajl_gen g, const char *key, const struct diff_side *s)
 	json_text(g, "id", hex_text(s->m->info.id, sizeof(s->m->info.id), id));
 	json_text(g, "cmdline", s->m->info.cmdline);
 	json_number(g, "pid", s->m->info.pid);
-	json_timeval(g, "timestamp_relative", s->has_moment ? s->at_ns : s->m->end_ns);
+	json_timeval(g, "timestamp_relative", s->has_moment ? s->at_ns : s->m->facts.end_ns);
 	json_number(g, "cost", s->cost);
 	json_number(g, "count", s->count);
 	json_number(g, "sample_interval", s->m->info.sample_interval);
@@ -231,16 +232,16 @@ int diff_folded(const struct diff *d, FILE *out)
 
 /* ------------------------------------------------------------------ graph -- */
 
-static struct node *tree_of(const struct diff *d)
+static struct tree_node *tree_of(const struct diff *d)
 {
-	struct node *root = tree_new();
+	struct tree_node *root = tree_new();
 
 	vec_for_each (&d->rows, r) {
 		const struct frame **f = root ? frames_of(d, r) : NULL;
 		uint64_t cost = r->before > r->after ? r->before : r->after;
 		uint64_t count =
 		    r->before_count > r->after_count ? r->before_count : r->after_count;
-		struct node *at = root;
+		struct tree_node *at = root;
 
 		for (uint32_t i = 0; f && at; i++) {
 			at->cost += cost;
@@ -264,7 +265,7 @@ static struct node *tree_of(const struct diff *d)
 
 int diff_flame(const struct diff *d, FILE *out)
 {
-	struct node *root = tree_of(d);
+	struct tree_node *root = tree_of(d);
 	char title[160], a[32], b[32], *subtitle = NULL;
 	struct flame f = {.title = title, .cost = d->cost, .differential = true};
 	const struct diff_side *s = d->side;

@@ -11,8 +11,9 @@
 #include "formats/file.h"
 #include "formats/session.h"
 #include "lib/hex.h"
+#include "lib/vec.h"
 
-enum kind { MODULES, MAPS, SYMBOLS, MALLOPTS, THREADS, MARKS, MEMORY };
+enum extract_file { MODULES, MAPS, SYMBOLS, MALLOPTS, THREADS, MARKS, MEMORY };
 
 static const struct {
 	const char *file, *columns;
@@ -37,7 +38,7 @@ struct extraction {
 };
 
 /* Counts a line of @kind.  Return: its file, opened if necessary; NULL with x->err filled. */
-static FILE *line(struct extraction *x, enum kind kind)
+static FILE *line(struct extraction *x, enum extract_file kind)
 {
 	char path[4096];
 

@@ -10,7 +10,9 @@
 #include <stdio.h>
 #include "export/text.h"
 #include "export/view.h"
-#include "model/model.h"
+#include "lib/err.h"
+
+struct model;
 
 /* Writes a summary as text. */
 void faults_text(struct model *m, const struct text_options *o, FILE *out);

@@ -9,6 +9,7 @@
 #include "export/text.h"
 #include "export/timeline.h"
 #include "lib/human.h"
+#include "model/model.h"
 
 #define FRAMES 3
 
@@ -25,13 +26,13 @@ static void write_totals(yajl_gen g, const struct model *m)
 {
 	json_name(g, "totals");
 	yajl_gen_map_open(g);
-	write_sums(g, &m->total);
-	json_number(g, "unsized_faults", m->unsized);
+	write_sums(g, &m->sums.total);
+	json_number(g, "unsized_faults", m->sums.unsized);
 	yajl_gen_map_close(g);
 	json_name(g, "all");
-	if (m->all) {
+	if (m->unfiltered.group) {
 		yajl_gen_map_open(g);
-		write_sums(g, &m->all_total);
+		write_sums(g, &m->unfiltered.total);
 		yajl_gen_map_close(g);
 	} else {
 		yajl_gen_null(g);
@@ -42,10 +43,10 @@ static void write_losses(yajl_gen g, const struct model *m)
 {
 	json_name(g, "losses");
 	yajl_gen_map_open(g);
-	json_number(g, "lost_faults", mp_losses_events(&m->losses));
-	json_number(g, "left_out_faults", m->losses.left_out_allocs);
-	json_number(g, "stacks_total", m->losses.stacks_total);
-	json_number(g, "stacks_complete", m->losses.stacks_complete);
+	json_number(g, "lost_faults", mp_losses_events(&m->facts.losses));
+	json_number(g, "left_out_faults", m->facts.losses.left_out_allocs);
+	json_number(g, "stacks_total", m->facts.losses.stacks_total);
+	json_number(g, "stacks_complete", m->facts.losses.stacks_complete);
 	yajl_gen_map_close(g);
 }
 
@@ -53,7 +54,7 @@ static void write_threads(yajl_gen g, const struct model *m)
 {
 	json_name(g, "threads");
 	yajl_gen_array_open(g);
-	vec_for_each (&m->threads, t) {
+	vec_for_each (&m->tasks.threads, t) {
 		yajl_gen_map_open(g);
 		json_number(g, "thread", t->tid);
 		json_text(g, "name", t->name);
@@ -68,7 +69,7 @@ static void write_timeline(yajl_gen g, const struct model *m)
 {
 	json_name(g, "timeline");
 	yajl_gen_array_open(g);
-	vec_for_each (&m->timeline, p) {
+	vec_for_each (&m->sums.timeline, p) {
 		yajl_gen_map_open(g);
 		json_timeval(g, "timestamp_relative", p->time_ns);
 		json_number(g, "faults", p->allocations);
@@ -83,8 +84,8 @@ static void write_groups(yajl_gen g, struct model *m)
 {
 	json_name(g, "fault_groups");
 	yajl_gen_array_open(g);
-	for (uint32_t id = 0; id < m->nstacks; id++) {
-		const struct group *gr = &m->group[id];
+	for (uint32_t id = 0; id < m->stacks.n; id++) {
+		const struct group *gr = &m->sums.group[id];
 
 		if (!gr->allocations)
 			continue;

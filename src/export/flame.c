@@ -8,6 +8,7 @@
 #include "export/svg.h"
 #include "export/text.h"
 #include "lib/human.h"
+#include "model/model.h"
 
 #define WIDTH	    1200.0
 #define ROW	    18
@@ -16,9 +17,9 @@
 #define CHAR_WIDTH  6.7
 #define MAX_COMMAND 140 /* characters of the command line that fit */
 
-struct graph {
+struct drawing {
 	const struct flame *f;
-	const struct node *root;
+	const struct tree_node *root;
 	FILE *out;
 	uint32_t deepest;
 	uint64_t largest; /* largest change of a node */
@@ -30,7 +31,7 @@ static const char script[] =
 
 /* Warm colours for the program, green for the allocator's and system's libraries; the hue depends
  * on the name. */
-static void colour(const struct node *n, char *buf, size_t size)
+static void colour(const struct tree_node *n, char *buf, size_t size)
 {
 	uint32_t h = 2166136261u;
 	bool system =
@@ -48,7 +49,7 @@ static void colour(const struct node *n, char *buf, size_t size)
 
 /* White if nothing changed; the larger the change relative to the largest, the stronger the colour.
  */
-static void colour_of_change(const struct node *n, uint64_t largest, char *buf, size_t size)
+static void colour_of_change(const struct tree_node *n, uint64_t largest, char *buf, size_t size)
 {
 	uint64_t change = n->after > n->before ? n->after - n->before : n->before - n->after;
 	double part = largest ? (double)change / (double)largest : 0;
@@ -63,14 +64,14 @@ static void colour_of_change(const struct node *n, uint64_t largest, char *buf, 
 		snprintf(buf, size, "rgb(%d,%d,250)", pale, pale + 15);
 }
 
-static const char *amount(const struct graph *g, uint64_t v, char *buf)
+static const char *amount(const struct drawing *g, uint64_t v, char *buf)
 {
 	return cost_is_bytes(g->f->cost) ? human_bytes(v, buf) : human_number(v, buf);
 }
 
-static void write_title(const struct graph *g, const struct node *n)
+static void write_title(const struct drawing *g, const struct tree_node *n)
 {
-	const struct node *root = g->root;
+	const struct tree_node *root = g->root;
 	char a[TEXT_COST], b[32], c[32];
 
 	fputs("<title>", g->out);
@@ -92,7 +93,7 @@ static void write_title(const struct graph *g, const struct node *n)
 			root->cost ? 100.0 * (double)n->cost / (double)root->cost : 0.0);
 }
 
-static void write_label(const struct graph *g, const struct node *n, double width)
+static void write_label(const struct drawing *g, const struct tree_node *n, double width)
 {
 	int room = (int)(width / CHAR_WIDTH);
 	char label[512];
@@ -105,9 +106,9 @@ static void write_label(const struct graph *g, const struct node *n, double widt
 	svg_text(label, g->out);
 }
 
-static void write_node(const struct graph *g, const struct node *n, double x, double x_count)
+static void write_node(const struct drawing *g, const struct tree_node *n, double x, double x_count)
 {
-	const struct node *root = g->root;
+	const struct tree_node *root = g->root;
 	double width = root->cost ? (double)n->cost / (double)root->cost * WIDTH : 0;
 	double count = root->count ? (double)n->count / (double)root->count * WIDTH : 0;
 	int y = HEAD + (int)(g->f->icicle ? n->depth : g->deepest - n->depth) * ROW;
@@ -130,18 +131,18 @@ static void write_node(const struct graph *g, const struct node *n, double x, do
 		x, y, width, ROW - 1, fill, x + 3, y + 13);
 	write_label(g, n, width);
 	fputs("</text></g>\n", g->out);
-	for (const struct node *c = n->child; c; c = c->next) {
+	for (const struct tree_node *c = n->child; c; c = c->next) {
 		write_node(g, c, x, x_count);
 		x += root->cost ? (double)c->cost / (double)root->cost * WIDTH : 0;
 		x_count += root->count ? (double)c->count / (double)root->count * WIDTH : 0;
 	}
 }
 
-static uint32_t depth_of(const struct node *n)
+static uint32_t depth_of(const struct tree_node *n)
 {
 	uint32_t deepest = n->depth;
 
-	for (const struct node *c = n->child; c; c = c->next) {
+	for (const struct tree_node *c = n->child; c; c = c->next) {
 		uint32_t d = depth_of(c);
 
 		deepest = d > deepest ? d : deepest;
@@ -149,11 +150,11 @@ static uint32_t depth_of(const struct node *n)
 	return deepest;
 }
 
-static uint64_t largest_change(const struct node *n)
+static uint64_t largest_change(const struct tree_node *n)
 {
 	uint64_t most = n->after > n->before ? n->after - n->before : n->before - n->after;
 
-	for (const struct node *c = n->child; c; c = c->next) {
+	for (const struct tree_node *c = n->child; c; c = c->next) {
 		uint64_t v = largest_change(c);
 
 		most = v > most ? v : most;
@@ -161,7 +162,7 @@ static uint64_t largest_change(const struct node *n)
 	return most;
 }
 
-static void write_head(const struct graph *g, int height)
+static void write_head(const struct drawing *g, int height)
 {
 	bool bytes = cost_is_bytes(g->f->cost);
 
@@ -195,9 +196,9 @@ static void write_head(const struct graph *g, int height)
 		WIDTH - 10, WIDTH - 95, height - 8);
 }
 
-int flame_write(const struct flame *f, const struct node *root, FILE *out)
+int flame_write(const struct flame *f, const struct tree_node *root, FILE *out)
 {
-	struct graph g = {.f = f, .root = root, .out = out, .deepest = depth_of(root)};
+	struct drawing g = {.f = f, .root = root, .out = out, .deepest = depth_of(root)};
 
 	if (f->differential)
 		g.largest = largest_change(root);
@@ -207,7 +208,7 @@ int flame_write(const struct flame *f, const struct node *root, FILE *out)
 	return ferror(out) ? -EIO : 0;
 }
 
-int flame_of_model(const struct model *m, const struct node *root, enum cost cost, bool icicle,
+int flame_of_model(const struct model *m, const struct tree_node *root, enum cost cost, bool icicle,
 		   FILE *out)
 {
 	struct flame f = {.cost = cost, .icicle = icicle};
@@ -220,7 +221,7 @@ int flame_of_model(const struct model *m, const struct node *root, enum cost cos
 		 m->info.sample_interval ? " (estimated)" : "");
 	if (asprintf(&subtitle, "%.*s%s (pid %u, %.1f s)", MAX_COMMAND, m->info.cmdline,
 		     strlen(m->info.cmdline) > MAX_COMMAND ? ".." : "", m->info.pid,
-		     (double)m->end_ns / 1e9) < 0)
+		     (double)m->facts.end_ns / 1e9) < 0)
 		return -ENOMEM;
 	f.title = title;
 	f.subtitle = subtitle;

@@ -20,10 +20,10 @@ struct flame {
  *
  * Return: 0 or a negative errno.
  */
-int flame_write(const struct flame *f, const struct node *root, FILE *out);
+int flame_write(const struct flame *f, const struct tree_node *root, FILE *out);
 
 /* Writes the graph of one recording.  @root: a tree by @cost.  Return: 0 or a negative errno. */
-int flame_of_model(const struct model *m, const struct node *root, enum cost cost, bool icicle,
+int flame_of_model(const struct model *m, const struct tree_node *root, enum cost cost, bool icicle,
 		   FILE *out);
 
 #endif

@@ -8,6 +8,7 @@
 #include "export/json_stack.h"
 #include "export/text.h"
 #include "lib/human.h"
+#include "model/model.h"
 
 #define FRAMES 6
 
@@ -93,19 +94,19 @@ static uint64_t key_of(const struct group *g, enum key key)
 
 static const struct group *all_of(const struct model *m, uint32_t id)
 {
-	return m->all ? &m->all[id] : &m->group[id];
+	return m->unfiltered.group ? &m->unfiltered.group[id] : &m->sums.group[id];
 }
 
 /* ------------------------------------------------------------------ order -- */
 
-struct entry {
+struct sort_key {
 	uint64_t key;
 	uint32_t id;
 };
 
 static int ascending(const void *a, const void *b)
 {
-	const struct entry *x = a, *y = b;
+	const struct sort_key *x = a, *y = b;
 
 	if (x->key != y->key)
 		return x->key < y->key ? -1 : 1;
@@ -115,23 +116,23 @@ static int ascending(const void *a, const void *b)
 /* Equal keys stay in the order of ids. */
 static int descending(const void *a, const void *b)
 {
-	const struct entry *x = a, *y = b;
+	const struct sort_key *x = a, *y = b;
 
 	if (x->key != y->key)
 		return x->key < y->key ? 1 : -1;
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static struct entry *sorted(const struct model *m, const struct view *v, uint64_t *n)
+static struct sort_key *sorted(const struct model *m, const struct view *v, uint64_t *n)
 {
-	struct entry *e = calloc(m->nstacks, sizeof(*e));
+	struct sort_key *e = calloc(m->stacks.n, sizeof(*e));
 
 	*n = 0;
-	for (uint32_t id = 0; e && id < m->nstacks; id++) {
-		const struct group *g = v->sort < KEYS ? &m->group[id] : all_of(m, id);
+	for (uint32_t id = 0; e && id < m->stacks.n; id++) {
+		const struct group *g = v->sort < KEYS ? &m->sums.group[id] : all_of(m, id);
 
-		if (m->group[id].allocations)
-			e[(*n)++] = (struct entry){key_of(g, v->sort % KEYS), id};
+		if (m->sums.group[id].allocations)
+			e[(*n)++] = (struct sort_key){key_of(g, v->sort % KEYS), id};
 	}
 	if (*n)
 		qsort(e, *n, sizeof(*e), v->descending ? descending : ascending);
@@ -158,7 +159,7 @@ static void write_sums(yajl_gen g, const struct model *m, const char *name, cons
 	yajl_gen_map_close(g);
 }
 
-static int write_json(struct model *m, const struct view *v, const struct entry *e, uint64_t n,
+static int write_json(struct model *m, const struct view *v, const struct sort_key *e, uint64_t n,
 		      FILE *out)
 {
 	yajl_gen g = json_begin(out, true);
@@ -171,7 +172,7 @@ static int write_json(struct model *m, const struct view *v, const struct entry 
 	for (uint64_t i = v->skip; i < view_end(v, n); i++) {
 		yajl_gen_map_open(g);
 		write_sums(g, m, "all", all_of(m, e[i].id));
-		write_sums(g, m, "only_matched", &m->group[e[i].id]);
+		write_sums(g, m, "only_matched", &m->sums.group[e[i].id]);
 		json_number(g, "backtrace_id", e[i].id);
 		json_backtrace(g, m, e[i].id);
 		yajl_gen_map_close(g);
@@ -185,7 +186,7 @@ static int write_json(struct model *m, const struct view *v, const struct entry 
 
 static void write_row(struct model *m, uint32_t id, FILE *out)
 {
-	const struct group *g = &m->group[id];
+	const struct group *g = &m->sums.group[id];
 	char a[24], b[24], c[24];
 
 	fprintf(out, "%7u  %10s %9llu  %10s %9llu  %10s  %9.3f  %9.3f\n", id,
@@ -196,7 +197,7 @@ static void write_row(struct model *m, uint32_t id, FILE *out)
 	text_stack(m, id, FRAMES, "                  ", out);
 }
 
-static void write_text(struct model *m, const struct view *v, const struct entry *e, uint64_t n,
+static void write_text(struct model *m, const struct view *v, const struct sort_key *e, uint64_t n,
 		       FILE *out)
 {
 	fprintf(out, "%7s  %10s %9s  %10s %9s  %10s  %9s  %9s\n", "stack", "allocated", "blocks",
@@ -209,7 +210,7 @@ static void write_text(struct model *m, const struct view *v, const struct entry
 int groups_write(struct model *m, const struct view *v, FILE *out)
 {
 	uint64_t n;
-	struct entry *e = sorted(m, v, &n);
+	struct sort_key *e = sorted(m, v, &n);
 	int ret = e ? 0 : -ENOMEM;
 
 	if (e && v->json)

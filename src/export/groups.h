@@ -5,7 +5,8 @@
 
 #include <stdio.h>
 #include "export/view.h"
-#include "model/model.h"
+
+struct model;
 
 /* Parses "only_matched.size", "all.leaked_count" and so on.  Return: true with @sort set. */
 bool groups_sort_key(const char *text, uint32_t *sort);

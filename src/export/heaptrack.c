@@ -4,10 +4,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "formats/session.h"
 #include "lib/intern.h"
 #include "lib/printable.h"
 #include "lib/vec.h"
+#include "model/model.h"
 #include "model/selection.h"
+#include "model/weight.h"
 
 #define PAGE	    4096u
 #define MAX_INLINED 64
@@ -108,17 +111,17 @@ static uint32_t trace_of(struct heaptrack *h, uint32_t stack)
 	const struct model_stack *s;
 	uint32_t at = 0;
 
-	if (stack >= h->m->nstacks)
+	if (stack >= h->m->stacks.n)
 		stack = 0;
 	if (h->trace[stack])
 		return h->trace[stack];
-	s = &h->m->stack[stack];
+	s = &h->m->stacks.at[stack];
 	if (!s->n)
 		at = trace(h, named_ip(h, 1, "(no stack)"), 0);
 	else if (!(s->flags & SS_STACK_COMPLETE))
 		at = trace(h, named_ip(h, 2, "(incomplete)"), 0);
 	for (uint32_t i = s->n; i-- > (s->n > 1 ? 1 : 0);)
-		at = trace(h, ip(h, h->m->pc.at[s->first + i]), at);
+		at = trace(h, ip(h, h->m->stacks.pc.at[s->first + i]), at);
 	h->trace[stack] = at;
 	return at;
 }
@@ -178,9 +181,9 @@ static int culled(struct heaptrack *h, const struct mp_culled *c)
 	uint64_t size = c->blocks ? c->bytes / c->blocks : 0, room, n;
 	int ret = c->blocks > MAX_LINES ? -EFBIG : 0;
 
-	if (h->live + size >= h->m->peak_bytes)
-		size = h->m->peak_bytes > h->live ? h->m->peak_bytes - h->live - 1 : 0;
-	room = size ? (h->m->peak_bytes - h->live - 1) / size : c->blocks;
+	if (h->live + size >= h->m->sums.peak_bytes)
+		size = h->m->sums.peak_bytes > h->live ? h->m->sums.peak_bytes - h->live - 1 : 0;
+	room = size ? (h->m->sums.peak_bytes - h->live - 1) / size : c->blocks;
 	for (uint64_t done = 0; done < c->blocks && !ret; done += n) {
 		n = done < c->temporary || !room ? 1 : room;
 		n = n < c->blocks - done ? n : c->blocks - done;
@@ -208,7 +211,7 @@ static int sums_until(struct heaptrack *h, uint64_t ns)
 
 static int on_sum(struct heaptrack *h, const struct mp_culled *c)
 {
-	if (h->m->selection && !selection_has_culled(h->m->selection, c))
+	if (h->m->source.selection && !selection_has_culled(h->m->source.selection, c))
 		return 0;
 	if (h->written > h->sums.n / 2) {
 		h->sums.n -= h->written;
@@ -273,7 +276,7 @@ int heaptrack_write(struct model *m, FILE *out, struct mp_err *err)
 	h.ips = intern_new();
 	h.traces = intern_new();
 	h.infos = intern_new();
-	h.trace = calloc(m->nstacks, sizeof(*h.trace));
+	h.trace = calloc(m->stacks.n, sizeof(*h.trace));
 	if (h.strings && h.ips && h.traces && h.infos && h.trace) {
 		write_head(m, out);
 		ret = model_replay(m, &sink, NULL, err);
@@ -284,7 +287,7 @@ int heaptrack_write(struct model *m, FILE *out, struct mp_err *err)
 		mp_fail(err, MP_EXIT_FAILURE, ret, "out of memory");
 	}
 	if (!ret)
-		advance(&h, m->end_ns);
+		advance(&h, m->facts.end_ns);
 	vec_free(&h.sums);
 	intern_free(h.strings);
 	intern_free(h.ips);

@@ -9,7 +9,9 @@
 #define EXPORT_HEAPTRACK_H
 
 #include <stdio.h>
-#include "model/model.h"
+#include "lib/err.h"
+
+struct model;
 
 /* Reads the recording again.  Return: 0, or a negative errno with @err filled. */
 int heaptrack_write(struct model *m, FILE *out, struct mp_err *err);

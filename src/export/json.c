@@ -9,14 +9,18 @@
 #include "export/json_stack.h"
 #include "export/stack_ends.h"
 #include "export/timeline.h"
+#include "formats/event.h"
+#include "formats/file.h"
 #include "lib/hex.h"
-#include "model/order.h"
+#include "model/allocator.h"
+#include "model/model.h"
+#include "model/stack_order.h"
 
 static void write_processes(yajl_gen g, const struct model *m)
 {
 	json_name(g, "processes");
 	yajl_gen_array_open(g);
-	vec_for_each (&m->processes, p) {
+	vec_for_each (&m->tasks.processes, p) {
 		yajl_gen_map_open(g);
 		json_number(g, "pid", p->of.pid);
 		json_text(g, "executable", p->of.executable);
@@ -50,15 +54,16 @@ void json_info(yajl_gen g, const struct model *m)
 	json_number(g, "sample_interval", m->info.sample_interval);
 	json_boolean(g, "estimated", m->info.sample_interval != 0);
 	json_timeval(g, "timestamp", m->info.start_unix_ns);
-	json_timeval(g, "runtime", m->end_ns);
+	json_timeval(g, "runtime", m->facts.end_ns);
 	json_text(g, "end_reason",
-		  m->has_finish && m->finish.reason <= MP_END_PIECED ? reason[m->finish.reason]
-								     : "unknown");
-	json_boolean(g, "restored", m->has_finish && m->finish.restored);
-	json_number(g, "attach_stop_ns", m->finish.attach_stop_ns);
-	json_number(g, "detach_stop_ns", m->finish.detach_stop_ns);
-	json_text(g, "truncated", m->truncated);
-	if (m->processes.n)
+		  m->facts.has_finish && m->facts.finish.reason <= MP_END_PIECED
+		      ? reason[m->facts.finish.reason]
+		      : "unknown");
+	json_boolean(g, "restored", m->facts.has_finish && m->facts.finish.restored);
+	json_number(g, "attach_stop_ns", m->facts.finish.attach_stop_ns);
+	json_number(g, "detach_stop_ns", m->facts.finish.detach_stop_ns);
+	json_text(g, "truncated", m->source.truncated);
+	if (m->tasks.processes.n)
 		write_processes(g, m);
 }
 
@@ -81,17 +86,17 @@ static void write_errors(yajl_gen g, const struct model *m, const struct group *
 static void write_all(yajl_gen g, const struct model *m)
 {
 	json_name(g, "all");
-	if (!m->all) {
+	if (!m->unfiltered.group) {
 		yajl_gen_null(g);
 		return;
 	}
 	yajl_gen_map_open(g);
-	json_number(g, "allocations", m->all_total.allocations);
-	json_number(g, "allocated_bytes", m->all_total.allocated_bytes);
-	json_number(g, "leaked_count", m->all_total.live_blocks);
-	json_number(g, "leaked_bytes", m->all_total.live_bytes);
-	json_number(g, "not_judged_count", m->unjudged_blocks);
-	json_number(g, "not_judged_bytes", m->unjudged_bytes);
+	json_number(g, "allocations", m->unfiltered.total.allocations);
+	json_number(g, "allocated_bytes", m->unfiltered.total.allocated_bytes);
+	json_number(g, "leaked_count", m->unfiltered.total.live_blocks);
+	json_number(g, "leaked_bytes", m->unfiltered.total.live_bytes);
+	json_number(g, "not_judged_count", m->doubts.unjudged_blocks);
+	json_number(g, "not_judged_bytes", m->doubts.unjudged_bytes);
 	yajl_gen_map_close(g);
 }
 
@@ -99,40 +104,40 @@ static void write_totals(yajl_gen g, const struct model *m)
 {
 	json_name(g, "totals");
 	yajl_gen_map_open(g);
-	write_errors(g, m, &m->total);
-	json_number(g, "events", m->events);
-	json_number(g, "allocations", m->total.allocations);
-	json_number(g, "allocated_bytes", m->total.allocated_bytes);
-	json_number(g, "allocated_usable_bytes", m->total.usable_bytes);
-	json_number(g, "frees", m->total.frees);
-	json_number(g, "leaked_count", m->total.live_blocks);
-	json_number(g, "leaked_bytes", m->total.live_bytes);
-	json_number(g, "leaked_usable_bytes", m->total.live_usable);
-	json_number(g, "uncertain_count", m->uncertain_blocks);
-	json_number(g, "temporary", m->total.temporary);
-	json_number(g, "temporary_bytes", m->total.temporary_bytes);
-	json_number(g, "peak_bytes", m->peak_bytes);
-	json_number(g, "peak_count", m->peak_blocks);
-	json_timeval(g, "peak_at", m->peak_time_ns);
-	json_number(g, "foreign_frees", m->foreign_frees);
-	json_number(g, "foreign_reallocs", m->foreign_reallocs);
-	json_number(g, "housekeeping_frees", m->housekeeping_frees);
-	json_number(g, "failed_reallocs", m->failed_reallocs);
-	json_number(g, "carried_count", m->carried_blocks);
-	json_number(g, "carried_bytes", m->carried_bytes);
-	json_number(g, "culled_count", m->culled_blocks);
-	json_number(g, "culled_bytes", m->culled_bytes);
-	json_number(g, "mapped_bytes", m->mapped_bytes);
-	json_number(g, "maps", (m->all ? &m->all_total : &m->total)->maps);
-	json_number(g, "inner_maps", m->inner_maps);
-	json_number(g, "unmaps", m->unmaps);
-	json_number(g, "unique_backtrace_count", order_used(m));
+	write_errors(g, m, &m->sums.total);
+	json_number(g, "events", m->counts.events);
+	json_number(g, "allocations", m->sums.total.allocations);
+	json_number(g, "allocated_bytes", m->sums.total.allocated_bytes);
+	json_number(g, "allocated_usable_bytes", m->sums.total.usable_bytes);
+	json_number(g, "frees", m->sums.total.frees);
+	json_number(g, "leaked_count", m->sums.total.live_blocks);
+	json_number(g, "leaked_bytes", m->sums.total.live_bytes);
+	json_number(g, "leaked_usable_bytes", m->sums.total.live_usable);
+	json_number(g, "uncertain_count", m->doubts.uncertain_blocks);
+	json_number(g, "temporary", m->sums.total.temporary);
+	json_number(g, "temporary_bytes", m->sums.total.temporary_bytes);
+	json_number(g, "peak_bytes", m->sums.peak_bytes);
+	json_number(g, "peak_count", m->sums.peak_blocks);
+	json_timeval(g, "peak_at", m->sums.peak_time_ns);
+	json_number(g, "foreign_frees", m->counts.foreign_frees);
+	json_number(g, "foreign_reallocs", m->counts.foreign_reallocs);
+	json_number(g, "housekeeping_frees", m->counts.housekeeping_frees);
+	json_number(g, "failed_reallocs", m->counts.failed_reallocs);
+	json_number(g, "carried_count", m->sums.carried_blocks);
+	json_number(g, "carried_bytes", m->sums.carried_bytes);
+	json_number(g, "culled_count", m->sums.culled_blocks);
+	json_number(g, "culled_bytes", m->sums.culled_bytes);
+	json_number(g, "mapped_bytes", m->facts.mapped_bytes);
+	json_number(g, "maps", (m->unfiltered.group ? &m->unfiltered.total : &m->sums.total)->maps);
+	json_number(g, "inner_maps", m->facts.inner_maps);
+	json_number(g, "unmaps", m->facts.unmaps);
+	json_number(g, "unique_backtrace_count", stacks_used(m));
 	yajl_gen_map_close(g);
 }
 
 static void write_losses(yajl_gen g, const struct model *m)
 {
-	const struct mp_losses *l = &m->losses;
+	const struct mp_losses *l = &m->facts.losses;
 
 	json_name(g, "losses");
 	yajl_gen_map_open(g);
@@ -167,7 +172,7 @@ static void write_losses(yajl_gen g, const struct model *m)
 	json_number(g, "last_loss_ns", l->last_loss_ns);
 	json_number(g, "stacks_full", l->stacks_full);
 	json_number(g, "missed_new", l->missed_new);
-	json_number(g, "mismatches", m->mismatches);
+	json_number(g, "mismatches", m->counts.mismatches);
 	json_number(g, "left_out_allocations", l->left_out_allocs);
 	json_number(g, "left_out_frees", l->left_out_frees);
 	json_number(g, "stacks_total", l->stacks_total);
@@ -196,18 +201,18 @@ static void write_lists(yajl_gen g, const struct model *m)
 {
 	json_name(g, "functions");
 	yajl_gen_array_open(g);
-	for (size_t i = 0; i < m->hooks.n; i++) {
+	for (size_t i = 0; i < m->facts.hooks.n; i++) {
 		yajl_gen_map_open(g);
-		json_text(g, "function", m->hooks.at[i].name);
-		json_text(g, "library", m->hooks.at[i].module);
-		json_number(g, "calls", m->hooks.at[i].calls);
+		json_text(g, "function", m->facts.hooks.at[i].name);
+		json_text(g, "library", m->facts.hooks.at[i].module);
+		json_number(g, "calls", m->facts.hooks.at[i].calls);
 		yajl_gen_map_close(g);
 	}
 	yajl_gen_array_close(g);
 	json_name(g, "threads");
 	yajl_gen_array_open(g);
-	for (size_t i = 0; i < m->threads.n; i++) {
-		const struct model_thread *t = &m->threads.at[i];
+	for (size_t i = 0; i < m->tasks.threads.n; i++) {
+		const struct model_thread *t = &m->tasks.threads.at[i];
 
 		yajl_gen_map_open(g);
 		json_number(g, "thread", t->tid);
@@ -220,7 +225,7 @@ static void write_lists(yajl_gen g, const struct model *m)
 	yajl_gen_array_close(g);
 	json_name(g, "mallopts");
 	yajl_gen_array_open(g);
-	vec_for_each (&m->mallopts, o) {
+	vec_for_each (&m->facts.mallopts, o) {
 		yajl_gen_map_open(g);
 		json_timeval(g, "timestamp_relative", o->time_ns);
 		json_number(g, "thread", o->tid);
@@ -239,8 +244,8 @@ static void write_groups(yajl_gen g, struct model *m)
 {
 	json_name(g, "allocation_groups");
 	yajl_gen_array_open(g);
-	for (uint32_t id = 0; id < m->nstacks; id++) {
-		const struct group *gr = &m->group[id];
+	for (uint32_t id = 0; id < m->stacks.n; id++) {
+		const struct group *gr = &m->sums.group[id];
 
 		if (!gr->allocations && !gr->maps && !gr->live_blocks && !gr->frees)
 			continue;

@@ -7,7 +7,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include "export/json_gen.h"
-#include "model/model.h"
+
+struct model;
 
 /* Writes the members that every report has, about the recording. */
 void json_info(yajl_gen g, const struct model *m);

@@ -2,6 +2,8 @@
 #include "export/json_stack.h"
 
 #include <stdio.h>
+#include "formats/session.h"
+#include "model/model.h"
 
 #define MAX_INLINED 64
 
@@ -25,12 +27,12 @@ static void write_frame(yajl_gen g, const struct frame *f)
 
 void json_frames(yajl_gen g, struct model *m, uint32_t id)
 {
-	const struct model_stack *s = &m->stack[id < m->nstacks ? id : 0];
+	const struct model_stack *s = &m->stacks.at[id < m->stacks.n ? id : 0];
 
 	yajl_gen_array_open(g);
 	for (uint32_t i = s->n; i-- > 0;) {
 		struct frame f[MAX_INLINED];
-		uint32_t n = model_frames(m, m->pc.at[s->first + i], f, MAX_INLINED);
+		uint32_t n = model_frames(m, m->stacks.pc.at[s->first + i], f, MAX_INLINED);
 
 		while (n-- > 0)
 			write_frame(g, &f[n]);
@@ -40,7 +42,7 @@ void json_frames(yajl_gen g, struct model *m, uint32_t id)
 
 void json_backtrace(yajl_gen g, struct model *m, uint32_t id)
 {
-	const struct model_stack *s = &m->stack[id < m->nstacks ? id : 0];
+	const struct model_stack *s = &m->stacks.at[id < m->stacks.n ? id : 0];
 
 	json_name(g, "backtrace");
 	json_frames(g, m, id);
@@ -57,8 +59,8 @@ void json_moment(yajl_gen g, const struct model *m, const char *key, uint64_t ns
 	json_timeval(g, name, ns);
 	snprintf(name, sizeof(name), "%s_relative_p", key);
 	json_name(g, name);
-	if (m->end_ns)
-		yajl_gen_double(g, (double)ns / (double)m->end_ns);
+	if (m->facts.end_ns)
+		yajl_gen_double(g, (double)ns / (double)m->facts.end_ns);
 	else
 		yajl_gen_null(g);
 }

@@ -5,7 +5,8 @@
 #define EXPORT_JSON_STACK_H
 
 #include "export/json_gen.h"
-#include "model/model.h"
+
+struct model;
 
 /* Writes the list as a value.  @id: of the stack; an empty list if the recording does not have it.
  */

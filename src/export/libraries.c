@@ -3,7 +3,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "formats/session.h"
 #include "lib/path.h"
+#include "model/model.h"
 
 #define NONE UINT32_MAX
 
@@ -30,12 +32,12 @@ static uint32_t add(struct libraries *l, const char *name)
 /* Several mappings of a file are one library. */
 static int add_modules(struct finder *f)
 {
-	f->of_module = calloc(f->m->modules.n + 1, sizeof(*f->of_module));
+	f->of_module = calloc(f->m->facts.modules.n + 1, sizeof(*f->of_module));
 	f->unknown = add(f->l, NULL);
 	if (!f->of_module || f->unknown == NONE)
 		return -ENOMEM;
-	for (size_t i = 0; i < f->m->modules.n; i++) {
-		const char *path = f->m->modules.at[i].path;
+	for (size_t i = 0; i < f->m->facts.modules.n; i++) {
+		const char *path = f->m->facts.modules.at[i].path;
 
 		f->of_module[i] = path && *path ? add(f->l, path_base(path)) : f->unknown;
 		if (f->of_module[i] == NONE)
@@ -49,17 +51,17 @@ static uint32_t library_of(const struct finder *f, uint64_t pc)
 	uint64_t address = pc & SS_PC_EXACT ? pc & ~SS_PC_EXACT : pc - 1;
 	const struct mp_module *mod = model_module(f->m, address);
 
-	return mod ? f->of_module[mod - f->m->modules.at] : f->unknown;
+	return mod ? f->of_module[mod - f->m->facts.modules.at] : f->unknown;
 }
 
 static void add_stack(struct finder *f, uint32_t id)
 {
-	const struct model_stack *s = &f->m->stack[id];
-	uint32_t allocator = s->n ? library_of(f, f->m->pc.at[s->first]) : f->unknown;
+	const struct model_stack *s = &f->m->stacks.at[id];
+	uint32_t allocator = s->n ? library_of(f, f->m->stacks.pc.at[s->first]) : f->unknown;
 	uint32_t caller = allocator;
 
 	for (uint32_t i = 0; i < s->n; i++) {
-		uint32_t at = library_of(f, f->m->pc.at[s->first + i]);
+		uint32_t at = library_of(f, f->m->stacks.pc.at[s->first + i]);
 		struct library *lib = &f->l->at.at[at];
 
 		if (caller == allocator)
@@ -67,11 +69,11 @@ static void add_stack(struct finder *f, uint32_t id)
 		if (lib->seen == id)
 			continue;
 		lib->seen = id;
-		group_add(&lib->anywhere, &f->m->group[id]);
+		group_add(&lib->anywhere, &f->m->sums.group[id]);
 	}
-	group_add(&f->l->at.at[caller].direct, &f->m->group[id]);
+	group_add(&f->l->at.at[caller].direct, &f->m->sums.group[id]);
 	if (!s->n)
-		group_add(&f->l->at.at[caller].anywhere, &f->m->group[id]);
+		group_add(&f->l->at.at[caller].anywhere, &f->m->sums.group[id]);
 }
 
 static int dearest(const void *a, const void *b)
@@ -92,8 +94,8 @@ int libraries_sum(const struct model *m, struct libraries *l)
 
 	vec_for_each (&l->at, lib)
 		lib->seen = NONE;
-	for (uint32_t id = 0; !ret && id < m->nstacks; id++) {
-		if (m->group[id].allocations)
+	for (uint32_t id = 0; !ret && id < m->stacks.n; id++) {
+		if (m->sums.group[id].allocations)
 			add_stack(&f, id);
 	}
 	if (!ret)

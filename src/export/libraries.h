@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Sums of allocations by library. */
 #ifndef EXPORT_LIBRARIES_H
 #define EXPORT_LIBRARIES_H
 
-#include "model/model.h"
+#include "lib/vec.h"
+#include "model/group.h"
+
+struct model;
 
 struct library {
 	const char *name;      /* NULL: unknown, or no stack */

@@ -1,5 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The output of a report: a file, compressed according to its name, or standard output. */
+/*
+ * The output of a report: a file, compressed according to its name, or standard output.
+ *
+ * What is written into it is in the other files of this room, each with one format or list:
+ *
+ * - a whole recording: text_summary.h, faults.h, json.h, csv.h, tree.h, ascii_tree.h, flame.h,
+ *   plot.h, pprof.h, heaptrack.h, speedscope.h, replay.h
+ *
+ * - a list of its parts: allocations.h, groups.h, libraries.h, sum_lists.h, map_usage.h,
+ *   timeline.h, stack_ends.h; view.h says which part of the list
+ *
+ * - two recordings: diff.h
+ *
+ * - a changed copy, or what is in it: symbolize.h, extract.h, unpack.h
+ */
 #ifndef EXPORT_OUTPUT_H
 #define EXPORT_OUTPUT_H
 

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "export/plot.h"
+
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include "export/svg.h"
 #include "export/text.h"
-#include "export/timeline.h"
 #include "lib/human.h"
+#include "lib/vec.h"
+#include "model/model.h"
 
 #define WIDTH	    1100
 #define LEFT	    90
@@ -103,52 +107,52 @@ static void axes(const struct plot *p, struct panel *a, const char *title)
 			x_of(p, (uint64_t)(i * t_step * 1e9)), a->top + a->height + 15, i * t_step);
 }
 
-typedef double (*value_fn)(const struct point *p, double seconds);
+typedef double (*value_fn)(const struct timeline_point *p, double seconds);
 
-static double live_bytes(const struct point *p, double seconds)
+static double live_bytes(const struct timeline_point *p, double seconds)
 {
 	(void)seconds;
 	return (double)p->live_bytes;
 }
 
-static double peak_bytes(const struct point *p, double seconds)
+static double peak_bytes(const struct timeline_point *p, double seconds)
 {
 	(void)seconds;
 	return (double)p->peak_bytes;
 }
 
-static double live_blocks(const struct point *p, double seconds)
+static double live_blocks(const struct timeline_point *p, double seconds)
 {
 	(void)seconds;
 	return (double)p->live_blocks;
 }
 
-static double peak_blocks(const struct point *p, double seconds)
+static double peak_blocks(const struct timeline_point *p, double seconds)
 {
 	(void)seconds;
 	return (double)p->peak_blocks;
 }
 
-static double allocation_rate(const struct point *p, double seconds)
+static double allocation_rate(const struct timeline_point *p, double seconds)
 {
 	return seconds > 0 ? (double)p->allocations / seconds : 0;
 }
 
-static double free_rate(const struct point *p, double seconds)
+static double free_rate(const struct timeline_point *p, double seconds)
 {
 	return seconds > 0 ? (double)p->frees / seconds : 0;
 }
 
-static double length_of(const struct model *m, const struct point *p)
+static double length_of(const struct model *m, const struct timeline_point *p)
 {
-	uint64_t before = p > m->timeline.at ? p[-1].time_ns : 0;
+	uint64_t before = p > m->sums.timeline.at ? p[-1].time_ns : 0;
 
 	return (double)(p->time_ns - before) / 1e9;
 }
 
 static void fit(const struct model *m, struct panel *a, value_fn value)
 {
-	vec_for_each (&m->timeline, p)
+	vec_for_each (&m->sums.timeline, p)
 		a->most = fmax(a->most, value(p, length_of(m, p)));
 }
 
@@ -158,7 +162,7 @@ static void area(const struct plot *p, const struct panel *a, value_fn value, co
 	uint64_t before = 0;
 
 	fprintf(p->out, "<path class=\"%s\" d=\"M%d %d", class, LEFT, a->top + a->height);
-	vec_for_each (&p->m->timeline, pt) {
+	vec_for_each (&p->m->sums.timeline, pt) {
 		fprintf(p->out, "L%.1f %.1fH%.1f", x_of(p, before),
 			y_of(a, value(pt, length_of(p->m, pt))), x_of(p, pt->time_ns));
 		before = pt->time_ns;
@@ -170,7 +174,7 @@ static void area(const struct plot *p, const struct panel *a, value_fn value, co
 static void line(const struct plot *p, const struct panel *a, value_fn value, const char *class)
 {
 	fprintf(p->out, "<path class=\"%s\" d=\"M%d %d", class, LEFT, a->top + a->height);
-	vec_for_each (&p->m->timeline, pt)
+	vec_for_each (&p->m->sums.timeline, pt)
 		fprintf(p->out, "L%.1f %.1f", x_of(p, pt->time_ns),
 			y_of(a, value(pt, length_of(p->m, pt))));
 	fputs("\"/>\n", p->out);
@@ -180,10 +184,10 @@ static void resident(const struct plot *p, const struct panel *a)
 {
 	char op = 'M';
 
-	if (!p->m->samples.n)
+	if (!p->m->facts.samples.n)
 		return;
 	fputs("<path class=\"rss\" d=\"", p->out);
-	vec_for_each (&p->m->samples, s) {
+	vec_for_each (&p->m->facts.samples, s) {
 		if (!s->rss)
 			continue; /* the process had ended */
 		fprintf(p->out, "%c%.1f %.1f", op, x_of(p, s->time_ns), y_of(a, (double)s->rss));
@@ -205,7 +209,7 @@ static void legend(const struct plot *p, const struct panel *a, int place, const
 
 static void marks(const struct plot *p)
 {
-	vec_for_each (&p->m->marks, mark) {
+	vec_for_each (&p->m->facts.marks, mark) {
 		double x = x_of(p, mark->time_ns);
 
 		fprintf(p->out,
@@ -220,18 +224,18 @@ static void marks(const struct plot *p)
 static void peak(const struct plot *p, const struct panel *a)
 {
 	const struct model *m = p->m;
-	double x = x_of(p, m->peak_time_ns), y = y_of(a, (double)m->peak_bytes);
+	double x = x_of(p, m->sums.peak_time_ns), y = y_of(a, (double)m->sums.peak_bytes);
 	bool right = x > WIDTH / 2.0;
 	char sum[TEXT_COST];
 
-	if (!m->peak_bytes)
+	if (!m->sums.peak_bytes)
 		return;
 	fprintf(p->out,
 		"<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" class=\"peak\"/><text x=\"%.1f\" "
 		"y=\"%.1f\" class=\"%s halo\">peak %s at %.3f s</text>\n",
 		x, y, right ? x - 4 : x + 4, fmax(y - 8, a->top + 12), right ? "r" : "l",
-		text_cost(COST_PEAK, m->peak_bytes, m->peak_blocks, sum),
-		(double)m->peak_time_ns / 1e9);
+		text_cost(COST_PEAK, m->sums.peak_bytes, m->sums.peak_blocks, sum),
+		(double)m->sums.peak_time_ns / 1e9);
 }
 
 static void head(const struct plot *p)
@@ -257,21 +261,22 @@ static void head(const struct plot *p)
 		WIDTH, HEIGHT, WIDTH, HEIGHT, LEFT);
 	svg_text(title, p->out);
 	fprintf(p->out, "</text>\n<text x=\"%d\" y=\"38\">pid %u, %.1f s, %s%s</text>\n", LEFT,
-		m->info.pid, (double)m->end_ns / 1e9,
-		text_cost(COST_ALLOCATED, m->total.allocated_bytes, m->total.allocations, sum),
+		m->info.pid, (double)m->facts.end_ns / 1e9,
+		text_cost(COST_ALLOCATED, m->sums.total.allocated_bytes, m->sums.total.allocations,
+			  sum),
 		m->info.sample_interval ? " (estimated)" : "");
 }
 
 int plot_write(const struct model *m, FILE *out)
 {
-	struct plot p = {m, out, m->end_ns ? (double)m->end_ns / 1e9 : 1e-9};
+	struct plot p = {m, out, m->facts.end_ns ? (double)m->facts.end_ns / 1e9 : 1e-9};
 	struct panel bytes = {HEAD, 250, 0, true, ""};
 	struct panel blocks = {HEAD + 250 + GAP, 120, 0, false, ""};
 	struct panel rates = {HEAD + 250 + GAP + 120 + GAP, 120, 0, false, "/s"};
 
 	head(&p);
 	fit(m, &bytes, peak_bytes);
-	vec_for_each (&m->samples, s)
+	vec_for_each (&m->facts.samples, s)
 		bytes.most = fmax(bytes.most, (double)s->rss);
 	axes(&p, &bytes, "Memory");
 	area(&p, &bytes, peak_bytes, "high");
@@ -280,7 +285,7 @@ int plot_write(const struct model *m, FILE *out)
 	peak(&p, &bytes);
 	legend(&p, &bytes, 2, "high", "highest live bytes");
 	legend(&p, &bytes, 1, "live", "live bytes");
-	if (m->samples.n)
+	if (m->facts.samples.n)
 		legend(&p, &bytes, 0, "rss", "resident");
 	fit(m, &blocks, peak_blocks);
 	axes(&p, &blocks, "Live blocks");

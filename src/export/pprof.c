@@ -8,9 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include "export/profile.pb-c.h"
+#include "formats/session.h"
 #include "lib/hex.h"
 #include "lib/intern.h"
 #include "lib/utf8.h"
+#include "lib/vec.h"
+#include "model/model.h"
 #include "unwind/symbols.h"
 
 #define MAX_INLINED 64
@@ -25,7 +28,7 @@ struct pprof {
 	struct model *m;
 	struct sink sink;
 	struct intern *strings, *functions, *locations;
-	uint32_t *mapping; /* [index in model.modules]: id */
+	uint32_t *mapping; /* [index in facts.modules]: id */
 	bool failed;
 };
 
@@ -103,7 +106,7 @@ static void put_location(struct pprof *p, uint64_t id, const struct frame *f, ui
 	}
 	loc.id = id;
 	loc.address = f->address;
-	loc.mapping_id = mod ? p->mapping[mod - p->m->modules.at] : 0;
+	loc.mapping_id = mod ? p->mapping[mod - p->m->facts.modules.at] : 0;
 	loc.n_line = n;
 	loc.line = lines;
 	part.n_location = 1;
@@ -144,8 +147,8 @@ static void put_sample(struct pprof *p, uint32_t id)
 {
 	Pprof__Profile part = PPROF__PROFILE__INIT;
 	Pprof__Sample sample = PPROF__SAMPLE__INIT, *list = &sample;
-	const struct model_stack *s = &p->m->stack[id];
-	const struct group *g = &p->m->group[id];
+	const struct model_stack *s = &p->m->stacks.at[id];
+	const struct group *g = &p->m->sums.group[id];
 	uint64_t at[MAX_DEPTH];
 	int64_t value[4] = {(int64_t)g->allocations, (int64_t)g->allocated_bytes,
 			    (int64_t)g->live_blocks, (int64_t)g->live_bytes};
@@ -153,7 +156,7 @@ static void put_sample(struct pprof *p, uint32_t id)
 	if (!g->allocations && !g->live_blocks)
 		return;
 	for (uint32_t i = 0; i < s->n && i < SS_MAX_FRAMES; i++)
-		at[sample.n_location_id++] = location(p, p->m->pc.at[s->first + i]);
+		at[sample.n_location_id++] = location(p, p->m->stacks.pc.at[s->first + i]);
 	if (!s->n)
 		at[sample.n_location_id++] = marker(p, "(no stack)");
 	else if (!(s->flags & SS_STACK_COMPLETE))
@@ -170,7 +173,7 @@ static void put_mapping(struct pprof *p, size_t index, uint32_t id)
 {
 	Pprof__Profile part = PPROF__PROFILE__INIT;
 	Pprof__Mapping map = PPROF__MAPPING__INIT, *list = &map;
-	const struct mp_module *mod = &p->m->modules.at[index];
+	const struct mp_module *mod = &p->m->facts.modules.at[index];
 	char hex[2 * sizeof(mod->build_id) + 1];
 
 	map.id = p->mapping[index] = id;
@@ -192,8 +195,8 @@ static void put_mappings(struct pprof *p)
 	uint32_t id = 0;
 
 	for (int others = 0; others < 2; others++) {
-		for (size_t i = 0; i < p->m->modules.n; i++) {
-			if (!!strcmp(p->m->modules.at[i].path, exe) == others)
+		for (size_t i = 0; i < p->m->facts.modules.n; i++) {
+			if (!!strcmp(p->m->facts.modules.at[i].path, exe) == others)
 				put_mapping(p, i, ++id);
 		}
 	}
@@ -218,10 +221,10 @@ static int64_t drop_frames(struct pprof *p)
 		p->failed = true;
 		return 0;
 	}
-	vec_for_each (&p->m->hooks, h) {
+	vec_for_each (&p->m->facts.hooks, h) {
 		char *nice = symbol_demangle(h->name);
 
-		if (h != p->m->hooks.at)
+		if (h != p->m->facts.hooks.at)
 			putc('|', f);
 		put_pattern(f, h->name, strlen(h->name));
 		if (nice) { /* pprof removes the arguments from names before it compares them */
@@ -262,7 +265,7 @@ static void put_head(struct pprof *p)
 	part.n_sample_type = 4;
 	part.sample_type = values;
 	part.time_nanos = (int64_t)p->m->info.start_unix_ns;
-	part.duration_nanos = (int64_t)p->m->end_ns;
+	part.duration_nanos = (int64_t)p->m->facts.end_ns;
 	part.period_type = &period;
 	part.period = p->m->info.sample_interval ? (int64_t)p->m->info.sample_interval : 1;
 	part.drop_frames = drop_frames(p);
@@ -279,13 +282,13 @@ int pprof_write(struct model *m, FILE *out)
 	p.strings = intern_new();
 	p.functions = intern_new();
 	p.locations = intern_new();
-	p.mapping = calloc(m->modules.n + 1, sizeof(*p.mapping));
+	p.mapping = calloc(m->facts.modules.n + 1, sizeof(*p.mapping));
 	p.failed = !p.strings || !p.functions || !p.locations || !p.mapping;
 	if (!p.failed) {
 		put_head(&p);
 		put_mappings(&p);
 	}
-	for (uint32_t id = 0; id < m->nstacks && !p.failed; id++)
+	for (uint32_t id = 0; id < m->stacks.n && !p.failed; id++)
 		put_sample(&p, id);
 	intern_free(p.strings);
 	intern_free(p.functions);

@@ -8,7 +8,8 @@
 #define EXPORT_PPROF_H
 
 #include <stdio.h>
-#include "model/model.h"
+
+struct model;
 
 /* Writes the profile.  Return: 0 or a negative errno. */
 int pprof_write(struct model *m, FILE *out);

@@ -5,10 +5,11 @@
 #include <string.h>
 #include "formats/replay.h"
 #include "lib/live.h"
+#include "model/model.h"
 #include "model/selection.h"
 #include "model/tids.h"
 
-struct slot {
+struct replay_slot {
 	uint64_t time_ns; /* of the allocation; with the address, it identifies the block */
 	uint32_t turns;
 };
@@ -23,7 +24,7 @@ struct replay {
 	struct model *m;
 	FILE *out;
 	struct live *live; /* address -> slot, in live_block.stack */
-	VEC(struct slot) slots;
+	VEC(struct replay_slot) slots;
 	VEC(struct moving) moving;
 	VEC(uint32_t) unused; /* a ring: the slot that was unused longest is reused first */
 	size_t first_unused;
@@ -78,7 +79,7 @@ static int take_slot(struct replay *r, uint32_t *slot)
 	}
 	*slot = (uint32_t)r->slots.n;
 	r->tail.slots = r->slots.n + 1;
-	return vec_push(&r->slots, (struct slot){0}) ? -ENOMEM : 0;
+	return vec_push(&r->slots, (struct replay_slot){0}) ? -ENOMEM : 0;
 }
 
 static int put_free(struct replay *r, uint32_t tid, uint32_t slot)
@@ -104,7 +105,7 @@ static bool contains(const char *s, const char *part)
 
 static enum replay_kind kind_of(const struct model *m, const struct model_block *b, uint8_t *align)
 {
-	const char *name = b->hook < m->hooks.n ? m->hooks.at[b->hook].name : "malloc";
+	const char *name = b->hook < m->facts.hooks.n ? m->facts.hooks.at[b->hook].name : "malloc";
 
 	if (contains(name, "valloc")) {
 		*align = 12;
@@ -191,7 +192,7 @@ static int culled(struct replay *r, const struct mp_culled *c)
 {
 	int ret = c->blocks > UINT32_MAX ? -EFBIG : 0; /* does not happen in real recordings */
 
-	if (r->m->selection && !selection_has_culled(r->m->selection, c))
+	if (r->m->source.selection && !selection_has_culled(r->m->source.selection, c))
 		return 0;
 	for (uint64_t i = 0; i < c->blocks && !ret; i++) {
 		uint64_t size = c->bytes / c->blocks + (i < c->bytes % c->blocks);
@@ -220,8 +221,8 @@ static int on_item(void *ctx, const struct mpf_item *it)
 
 static void put_tail(struct replay *r)
 {
-	const uint64_t v[] = {r->tail.ops,	r->tail.slots,	    r->tail.workers,
-			      r->m->peak_bytes, r->tail.live_bytes, r->tail.live_blocks,
+	const uint64_t v[] = {r->tail.ops,	     r->tail.slots,	 r->tail.workers,
+			      r->m->sums.peak_bytes, r->tail.live_bytes, r->tail.live_blocks,
 			      r->tail.reserved};
 	uint8_t buf[sizeof(struct replay_tail)];
 
@@ -244,14 +245,14 @@ int replay_write(struct model *m, FILE *out, struct mp_err *err)
 		return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
 			       "report: --replay: %s is sampled; only a recording of all "
 			       "allocations can be replayed",
-			       m->path);
+			       m->source.path);
 	}
-	if (m->processes.n) {
+	if (m->tasks.processes.n) {
 		live_free(r.live);
 		return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
 			       "report: --replay: %s is of %zu processes; only a recording of one "
 			       "process can be replayed",
-			       m->path, m->processes.n);
+			       m->source.path, m->tasks.processes.n);
 	}
 	le(head + 8, REPLAY_VERSION, 4);
 	fwrite(head, sizeof(head), 1, out);

@@ -8,7 +8,9 @@
 #define EXPORT_REPLAY_H
 
 #include <stdio.h>
-#include "model/model.h"
+#include "lib/err.h"
+
+struct model;
 
 /* Reads the recording again.  Return: 0, or a negative errno with @err filled (a sample cannot be
  * replayed). */

@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include "export/json_gen.h"
-#include "export/text.h"
+#include "formats/session.h"
 #include "lib/intern.h"
-#include "model/order.h"
+#include "lib/vec.h"
+#include "model/model.h"
+#include "model/stack_order.h"
 
 #define MAX_INLINED 64
 #define NCOSTS	    5
@@ -93,13 +95,13 @@ static void write_frames(struct speedscope *s, uint32_t *no_stack, uint32_t *inc
 	yajl_gen_array_open(s->g);
 	*no_stack = add_marker(s, "(no stack)");
 	*incomplete = add_marker(s, "(incomplete)");
-	for (uint32_t id = 0; id < m->nstacks && !s->failed; id++) {
-		const struct group *g = &m->group[id];
+	for (uint32_t id = 0; id < m->stacks.n && !s->failed; id++) {
+		const struct group *g = &m->sums.group[id];
 
 		if (!g->allocations && !g->live_blocks)
 			continue;
-		for (uint32_t i = 0; i < m->stack[id].n; i++)
-			add_pc(s, m->pc.at[m->stack[id].first + i]);
+		for (uint32_t i = 0; i < m->stacks.at[id].n; i++)
+			add_pc(s, m->stacks.pc.at[m->stacks.at[id].first + i]);
 	}
 	yajl_gen_array_close(s->g);
 	yajl_gen_map_close(s->g);
@@ -114,7 +116,7 @@ static void write_sample(struct speedscope *s, const struct model_stack *st, uin
 	else if (!(st->flags & SS_STACK_COMPLETE))
 		yajl_gen_integer(s->g, incomplete);
 	for (uint32_t i = st->n; i-- > 0;) {
-		uint32_t id = intern_pair(s->known, s->m->pc.at[st->first + i], 0, NULL);
+		uint32_t id = intern_pair(s->known, s->m->stacks.pc.at[st->first + i], 0, NULL);
 		const uint32_t *c =
 		    id && id <= s->of_pc.n ? &s->chain.at[s->of_pc.at[id - 1]] : NULL;
 
@@ -127,7 +129,7 @@ static void write_sample(struct speedscope *s, const struct model_stack *st, uin
 static int write_profile(struct speedscope *s, enum cost cost, uint32_t no_stack,
 			 uint32_t incomplete)
 {
-	uint32_t n, *ids = order_by(s->m, cost, &n);
+	uint32_t n, *ids = stack_order(s->m, cost, &n);
 	uint64_t sum = 0;
 	char name[64];
 
@@ -142,12 +144,12 @@ static int write_profile(struct speedscope *s, enum cost cost, uint32_t no_stack
 	json_name(s->g, "samples");
 	yajl_gen_array_open(s->g);
 	for (uint32_t i = 0; i < n; i++)
-		write_sample(s, &s->m->stack[ids[i]], no_stack, incomplete);
+		write_sample(s, &s->m->stacks.at[ids[i]], no_stack, incomplete);
 	yajl_gen_array_close(s->g);
 	json_name(s->g, "weights");
 	yajl_gen_array_open(s->g);
 	for (uint32_t i = 0; i < n; i++) {
-		uint64_t weight = group_cost(&s->m->group[ids[i]], cost);
+		uint64_t weight = group_cost(&s->m->sums.group[ids[i]], cost);
 
 		yajl_gen_integer(s->g, (long long)weight);
 		sum += weight;

@@ -5,7 +5,9 @@
 #define EXPORT_SPEEDSCOPE_H
 
 #include <stdio.h>
-#include "model/model.h"
+#include "model/group.h"
+
+struct model;
 
 /* @shown: the profile that is shown first.  Return: 0 or a negative errno. */
 int speedscope_write(struct model *m, enum cost shown, FILE *out);

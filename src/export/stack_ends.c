@@ -4,9 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 #include "export/json_gen.h"
+#include "formats/file.h"
+#include "formats/session.h"
 #include "lib/human.h"
 #include "lib/path.h"
 #include "lib/printable.h"
+#include "model/model.h"
 
 #define SHOWN 8u
 
@@ -39,7 +42,7 @@ static enum stack_end_reason reason_of(const struct model_stack *s, const struct
 
 static struct stack_end end_of(const struct model *m, const struct model_stack *s)
 {
-	uint64_t pc = s->n ? m->pc.at[s->first + s->n - 1] : 0;
+	uint64_t pc = s->n ? m->stacks.pc.at[s->first + s->n - 1] : 0;
 	const struct mp_module *module =
 	    s->n ? model_module(m, pc & SS_PC_EXACT ? pc & ~SS_PC_EXACT : pc - 1) : NULL;
 	struct stack_end e = {.reason = reason_of(s, module), .stacks = 1};
@@ -78,9 +81,9 @@ static int by_count(const void *a, const void *b)
 int stack_ends_find(const struct model *m, struct stack_ends *e)
 {
 	memset(e, 0, sizeof(*e));
-	for (uint32_t id = 0; id < m->nstacks; id++) {
-		const struct model_stack *s = &m->stack[id];
-		uint64_t count = m->group[id].allocations + m->group[id].maps;
+	for (uint32_t id = 0; id < m->stacks.n; id++) {
+		const struct model_stack *s = &m->stacks.at[id];
+		uint64_t count = m->sums.group[id].allocations + m->sums.group[id].maps;
 		struct stack_end one;
 
 		if (!count)

@@ -3,9 +3,12 @@
 #ifndef EXPORT_STACK_ENDS_H
 #define EXPORT_STACK_ENDS_H
 
+#include <stdint.h>
 #include <stdio.h>
 #include <yajl/yajl_gen.h>
-#include "model/model.h"
+#include "lib/vec.h"
+
+struct model;
 
 enum stack_end_reason {
 	STACK_END_NO_STACK,   /* there is no stack */

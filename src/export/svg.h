@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Shared by the writers of SVG. */
 #ifndef EXPORT_SVG_H
 #define EXPORT_SVG_H
 

@@ -15,7 +15,7 @@
 
 #define MAX_FRAMES 64
 
-struct work {
+struct symbolizing {
 	struct symbols *symbols; /* from this machine */
 	struct names *names;	 /* from the recording */
 	struct intern *seen;	 /* addresses seen */
@@ -28,7 +28,7 @@ struct work {
 
 /* ------------------------------------------------------------------ first pass -- */
 
-static int see_stack(struct work *k, const struct mpf_item *it)
+static int see_stack(struct symbolizing *k, const struct mpf_item *it)
 {
 	for (uint32_t i = 0; i < it->stack.n; i++) {
 		bool fresh;
@@ -42,7 +42,7 @@ static int see_stack(struct work *k, const struct mpf_item *it)
 
 /* Adds the module's file.  If this machine has none, or another build, the symbols or the binary in
  * the recording are used. */
-static int see_module(struct work *k, const struct mp_module *m)
+static int see_module(struct symbolizing *k, const struct mp_module *m)
 {
 	int ret = symbols_add_module(k->symbols, m, NULL);
 	struct mp_module own = *m;
@@ -58,7 +58,7 @@ static int see_module(struct work *k, const struct mp_module *m)
 	return -ENOMEM;
 }
 
-static int see(struct work *k, const struct mpf_item *it)
+static int see(struct symbolizing *k, const struct mpf_item *it)
 {
 	switch (it->kind) {
 	case MPF_MODULE:
@@ -72,7 +72,7 @@ static int see(struct work *k, const struct mpf_item *it)
 	}
 }
 
-static int read_all(struct work *k, const char *path, struct mp_err *err)
+static int read_all(struct symbolizing *k, const char *path, struct mp_err *err)
 {
 	struct mpf_reader *r;
 	struct mpf_item it;
@@ -100,7 +100,7 @@ static int write_piece(void *ctx, const void *data, size_t n)
 }
 
 /* libdw reads files, so the binary is written to an unnamed temporary file. */
-static int unpack(struct work *k, struct binaries *b, const struct binary *which)
+static int unpack(struct symbolizing *k, struct binaries *b, const struct binary *which)
 {
 	FILE *file = tmpfile();
 	char path[64];
@@ -120,7 +120,7 @@ static int unpack(struct work *k, struct binaries *b, const struct binary *which
 	return ret;
 }
 
-static bool is_missing(const struct work *k, const struct binary *b)
+static bool is_missing(const struct symbolizing *k, const struct binary *b)
 {
 	vec_for_each (&k->missing, m) {
 		if (binary_is_of(b, m))
@@ -129,7 +129,7 @@ static bool is_missing(const struct work *k, const struct binary *b)
 	return false;
 }
 
-static int use_binaries(struct work *k, const char *path, struct mp_err *err)
+static int use_binaries(struct symbolizing *k, const char *path, struct mp_err *err)
 {
 	struct binaries b;
 	int ret = binaries_open(&b, path, err), failed = 0;
@@ -162,8 +162,8 @@ static bool has_line(const struct mp_symbol *s, uint32_t n)
 }
 
 /* Return: number of frames of @pc in @out: those of @known, or better ones. */
-static uint32_t resolve(struct work *k, uint64_t pc, const struct mp_symbol *known, uint32_t n,
-			struct mp_symbol *out)
+static uint32_t resolve(struct symbolizing *k, uint64_t pc, const struct mp_symbol *known,
+			uint32_t n, struct mp_symbol *out)
 {
 	uint32_t found = has_line(known, n) ? 0 : symbols_find(k->symbols, pc, out, MAX_FRAMES);
 
@@ -179,7 +179,7 @@ static uint32_t resolve(struct work *k, uint64_t pc, const struct mp_symbol *kno
 	return found;
 }
 
-static int put_item(struct work *k, struct mpf_writer *w, struct mpf_item it)
+static int put_item(struct symbolizing *k, struct mpf_writer *w, struct mpf_item it)
 {
 	struct mp_symbol hidden[256];
 	int ret = anonymous_item(k->anonymous, &it, hidden);
@@ -187,7 +187,7 @@ static int put_item(struct work *k, struct mpf_writer *w, struct mpf_item it)
 	return ret ? ret : mpf_put_item(w, &it);
 }
 
-static int put_symbols(struct work *k, struct mpf_writer *w, uint64_t pc)
+static int put_symbols(struct symbolizing *k, struct mpf_writer *w, uint64_t pc)
 {
 	struct mpf_item it = {.kind = MPF_SYMBOLS};
 	struct mp_symbol sym[MAX_FRAMES] = {0};
@@ -211,14 +211,14 @@ static int put_symbols(struct work *k, struct mpf_writer *w, uint64_t pc)
 
 static void on_info(void *ctx, struct mp_info *info)
 {
-	struct work *k = ctx;
+	struct symbolizing *k = ctx;
 
 	anonymous_info(k->anonymous, info);
 }
 
 static int on_item(void *ctx, struct mpf_writer *w, const struct mpf_item *it)
 {
-	struct work *k = ctx;
+	struct symbolizing *k = ctx;
 
 	if (it->kind == MPF_SYMBOLS)
 		return 0;
@@ -229,7 +229,7 @@ static int on_item(void *ctx, struct mpf_writer *w, const struct mpf_item *it)
 
 static int on_end(void *ctx, struct mpf_writer *w)
 {
-	struct work *k = ctx;
+	struct symbolizing *k = ctx;
 	int ret = 0;
 
 	for (size_t i = 0; i < k->pcs.n && !ret; i++)
@@ -243,7 +243,7 @@ int recording_symbolize(const char *from, const char *to, const char *const *deb
 			enum anonymize anonymize, struct symbolize_result *result,
 			struct mp_err *err)
 {
-	struct work k = {.result = result};
+	struct symbolizing k = {.result = result};
 	struct mpf_change change = {.info = on_info, .item = on_item, .end = on_end, .ctx = &k};
 	int ret = -ENOMEM;
 

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "export/text.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include "export/stack_ends.h"
+#include "formats/session.h"
 #include "lib/human.h"
 #include "lib/printable.h"
-#include "model/order.h"
-
-#define SITE_FRAMES 6
-#define ERROR_TEXT  40
+#include "model/model.h"
 
 const char *text_cost(enum cost cost, uint64_t value, uint64_t count, char *buf)
 {
@@ -26,270 +21,9 @@ const char *text_cost(enum cost cost, uint64_t value, uint64_t count, char *buf)
 	return buf;
 }
 
-static void print_losses(const struct mp_losses *l, FILE *out)
-{
-	char a[32], b[32], c[32], d[32], e[32], f[24], g[32], h[24], i[24];
-
-	if (!mp_losses_events(l) && !l->mismatches) {
-		fputs("nothing\n", out);
-		return;
-	}
-	fprintf(out, "%s allocations (%s), %s frees, %s reallocs, %s maps, %s other",
-		human_number(l->lost_alloc, a), human_bytes(l->lost_bytes, f),
-		human_number(l->lost_free, b), human_number(l->lost_realloc, c),
-		human_number(l->lost_map, d), human_number(l->lost_other, e));
-	fprintf(out,
-		" by the rings; %s of threads without a slot, %s after the recorder missed its "
-		"deadline\n",
-		human_number(l->lost_no_slot, b), human_number(l->stale, c));
-	if (l->queue_events)
-		fprintf(out,
-			"            by the queue: %s allocations (%s), %s frees, %s reallocs, %s "
-			"maps, %s other; %s whole batches dropped, %s of records; peak %s",
-			human_number(l->queue_alloc, a), human_bytes(l->queue_requested, f),
-			human_number(l->queue_free, b), human_number(l->queue_realloc, c),
-			human_number(l->queue_map, d), human_number(l->queue_other, e),
-			human_number(l->queue_batches, g), human_bytes(l->queue_bytes, h),
-			human_bytes(l->queue_peak_bytes, i));
-	if (l->queue_events)
-		fprintf(out, " of %s\n", human_bytes(l->queue_ceiling, f));
-	if (l->restart_alloc + l->restart_free + l->restart_realloc + l->restart_map)
-		fprintf(out,
-			"            when one recorder took over from another: %s allocations, %s "
-			"frees, %s realloc events, %s maps\n",
-			human_number(l->restart_alloc, a), human_number(l->restart_free, b),
-			human_number(l->restart_realloc, c), human_number(l->restart_map, d));
-	if (l->mismatches)
-		fprintf(
-		    out,
-		    "            %s addresses were allocated again although no free was recorded\n",
-		    human_number(l->mismatches, a));
-}
-
 void text_bold(const struct text_options *o, FILE *out, const char *text)
 {
 	fprintf(out, o->colour ? "\033[1m%s\033[0m\n" : "%s\n", text);
-}
-
-/* @when: when the first one began. */
-static void text_processes(const struct model *m, const char *when, FILE *out)
-{
-	char size[24], live[24], blocks[32];
-
-	fprintf(out, "processes   %zu, recorded from %s on, for %.1f s\n", m->processes.n, when,
-		(double)m->end_ns / 1e9);
-	vec_for_each (&m->processes, p) {
-		fprintf(out, "  %8u  %s", p->of.pid,
-			printable(p->of.cmdline[0] ? p->of.cmdline : p->of.executable));
-		if (!m->quick && m->info.what == MP_PAGE_FAULTS)
-			fprintf(out, ": %s faulted in", human_bytes(p->allocated_bytes, size));
-		else if (!m->quick)
-			fprintf(out, ": %s allocated, %s live in %s blocks",
-				human_bytes(p->allocated_bytes, size),
-				human_bytes(p->live_bytes, live),
-				human_number(p->live_blocks, blocks));
-		fputc('\n', out);
-	}
-}
-
-void text_head(struct model *m, const struct text_options *o, FILE *out)
-{
-	static const char *const reason[] = {
-	    "?",
-	    "detached",
-	    "the program ended",
-	    "the process executed another program (exec)",
-	    "time was up",
-	    "an error",
-	    "the recorder ended, the session stayed for the next one",
-	    "the recording continues in another file"};
-	time_t at = (time_t)(m->info.start_unix_ns / 1000000000u);
-	char when[32] = "?";
-	struct tm tm;
-
-	if (localtime_r(&at, &tm))
-		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
-	text_bold(o, out, printable(m->info.cmdline[0] ? m->info.cmdline : m->info.executable));
-	if (m->processes.n)
-		text_processes(m, when, out);
-	else
-		fprintf(out, "process     %u, %s %s, for %.1f s\n", m->info.pid,
-			m->info.mode ? "run from its start at" : "attached at", when,
-			(double)m->end_ns / 1e9);
-	if (m->info.piece)
-		fprintf(out,
-			"piece       %u of a recording, from %.1f s on; blocks that were live then "
-			"are included\n",
-			m->info.piece, (double)m->info.piece_ns / 1e9);
-	if (m->has_finish)
-		fprintf(out, "ended       %s%s\n",
-			reason[m->finish.reason <= MP_END_PIECED ? m->finish.reason : 0],
-			m->finish.restored ? "; the process was restored" : "");
-	if (m->truncated)
-		fprintf(out, "note        %s\n", m->truncated);
-	vec_for_each (&m->marks, mark)
-		fprintf(out, "mark        %.1f s  %s\n", (double)mark->time_ns / 1e9,
-			printable(mark->name));
-}
-
-/* Formats " +- 1.2 MiB" into @buf (ERROR_TEXT bytes), or "" if nothing is estimated. */
-static const char *bytes_error(const struct model *m, double variance, char *buf)
-{
-	char a[24];
-
-	*buf = 0;
-	if (m->info.sample_interval && variance > 0)
-		snprintf(buf, ERROR_TEXT, " +- %s",
-			 human_bytes((uint64_t)group_error(variance), a));
-	return buf;
-}
-
-static const char *number_error(const struct model *m, double variance, char *buf)
-{
-	char a[32];
-
-	*buf = 0;
-	if (m->info.sample_interval && variance > 0)
-		snprintf(buf, ERROR_TEXT, " +- %s",
-			 human_number((uint64_t)group_error(variance), a));
-	return buf;
-}
-
-void text_resident(const struct model *m, FILE *out)
-{
-	const struct mp_sample *first = NULL, *last = NULL;
-	uint64_t most = 0, session = 0;
-	char a[24], b[24], c[24];
-
-	vec_for_each (&m->samples, s) {
-		if (!s->rss)
-			continue;
-		first = first ? first : s;
-		last = s;
-		most = s->rss > most ? s->rss : most;
-		session = s->session_rss > session ? s->session_rss : session;
-	}
-	if (first == last)
-		return;
-	fprintf(out, "resident    %s at %.1f s, %s at %.1f s, at most %s (sampled once a second)",
-		human_bytes(first->rss, a), (double)first->time_ns / 1e9, human_bytes(last->rss, b),
-		(double)last->time_ns / 1e9, human_bytes(most, c));
-	if (session)
-		fprintf(out, "; memprof's session in addition at most %s", human_bytes(session, a));
-	fputc('\n', out);
-}
-
-static void quick_totals(const struct model *m, FILE *out)
-{
-	char a[32], c[24], d[32];
-
-	fputs("quick       from the index: only live blocks are listed by stack\n", out);
-	if (m->info.sample_interval)
-		fprintf(
-		    out,
-		    "sampled     on average one point per %s requested; live bytes are estimates\n",
-		    human_bytes(m->info.sample_interval, c));
-	else
-		fprintf(out, "allocated   %s in %s allocations; %s blocks freed\n",
-			human_bytes(m->total.allocated_bytes, c),
-			human_number(m->total.allocations, a), human_number(m->total.frees, d));
-	fprintf(out, "live        %s in %s blocks at the end (allocated during the recording)\n",
-		human_bytes(m->total.live_bytes, c), human_number(m->total.live_blocks, a));
-	if (mp_losses_frees(&m->losses))
-		fprintf(out, "            up to %s of these may have been freed: frees were lost\n",
-			human_number(mp_losses_frees(&m->losses), a));
-	if (!m->processes.n) /* the index of a merged recording does not have it */
-		fprintf(out, "peak        %s in %s blocks, %.1f s after the start\n",
-			human_bytes(m->peak_bytes, c), human_number(m->peak_blocks, a),
-			(double)m->peak_time_ns / 1e9);
-	fputs("lost        ", out);
-	print_losses(&m->losses, out);
-}
-
-static void totals(struct model *m, FILE *out)
-{
-	char a[32], b[32], c[24], d[ERROR_TEXT], e[ERROR_TEXT];
-	const struct group *t = &m->total, *all = &m->all_total;
-	double s = m->end_ns ? (double)m->end_ns / 1e9 : 1;
-
-	if (m->info.sample_interval)
-		fprintf(out,
-			"sampled     on average one point per %s requested; bytes and blocks are "
-			"estimates, +- their standard error\n",
-			human_bytes(m->info.sample_interval, c));
-	if (m->all)
-		fprintf(out, "filtered    %s of %s allocations, %s of %s\n",
-			human_number(t->allocations, a), human_number(all->allocations, b),
-			human_bytes(t->allocated_bytes, c), human_bytes(all->allocated_bytes, d));
-	if (m->unjudged_blocks)
-		fprintf(out,
-			"not judged  %s culled blocks of %s: the filter needs data that culling "
-			"did not keep\n",
-			human_number(m->unjudged_blocks, a), human_bytes(m->unjudged_bytes, c));
-	fprintf(out, "allocated   %s%s in %s allocations%s (%s a second)\n",
-		human_bytes(t->allocated_bytes, c), bytes_error(m, t->variance_allocated, d),
-		human_number(t->allocations, a), number_error(m, t->variance_allocations, e),
-		human_number((uint64_t)((double)t->allocations / s + 0.5), b));
-	fprintf(out, "freed       %s blocks", human_number(t->frees, a));
-	if (m->foreign_frees || m->foreign_reallocs)
-		fprintf(out, ", and %s that are older than the recording%s",
-			human_number(m->foreign_frees + m->foreign_reallocs, b),
-			mp_losses_events(&m->losses) ? " or whose allocation was lost" : "");
-	fputc('\n', out);
-	fprintf(out,
-		"live        %s%s in %s blocks%s at the end (allocated during the recording)\n",
-		human_bytes(t->live_bytes, c), bytes_error(m, t->variance_live, d),
-		human_number(t->live_blocks, a), number_error(m, t->variance_blocks, e));
-	if (m->uncertain_blocks)
-		fprintf(
-		    out,
-		    "            %s of these may have been freed: frees were lost %.1f to %.1f s "
-		    "after the start\n",
-		    human_number(m->uncertain_blocks, a), (double)m->losses.first_loss_ns / 1e9,
-		    (double)m->losses.last_loss_ns / 1e9);
-	fprintf(out, "peak        %s in %s blocks, %.1f s after the start\n",
-		human_bytes(m->peak_bytes, c), human_number(m->peak_blocks, a),
-		(double)m->peak_time_ns / 1e9);
-	if (m->carried_blocks)
-		fprintf(out,
-			"carried     %s in %s blocks from the previous recorder, included in what "
-			"is live\n",
-			human_bytes(m->carried_bytes, c), human_number(m->carried_blocks, a));
-	if (m->culled_blocks) {
-		fprintf(out,
-			"culled      %s blocks of %s, short-lived: in the sums, not in the peak",
-			human_number(m->culled_blocks, a), human_bytes(m->culled_bytes, c));
-		if (m->finish.peak_live_bytes)
-			fprintf(out, " (%s with them)", human_bytes(m->finish.peak_live_bytes, d));
-		fputc('\n', out);
-	}
-	if (!m->info.sample_interval)
-		fprintf(
-		    out,
-		    "temporary   %s allocations (%.1f %%), freed before their thread's next one\n",
-		    human_number(t->temporary, a),
-		    t->allocations ? 100.0 * (double)t->temporary / (double)t->allocations : 0.0);
-	if (m->mapped_bytes || m->inner_maps)
-		fprintf(out,
-			"mapped      %s by the program's own calls (--tree --cost mapped); %s "
-			"mappings by allocators for themselves\n",
-			human_bytes(m->mapped_bytes, d), human_number(m->inner_maps, a));
-	text_resident(m, out);
-	if (m->losses.stacks_total)
-		fprintf(out,
-			"stacks      %s different; %s of %s allocations have an incomplete one\n",
-			human_number(order_used(m), a),
-			human_number(m->losses.stacks_total - m->losses.stacks_complete, b),
-			human_number(m->losses.stacks_total, c));
-	stack_ends_text(m, "allocations", out);
-	if (m->losses.left_out_allocs || m->losses.left_out_frees)
-		fprintf(out,
-			"left out    %s allocations (of other threads, or while paused), %s frees "
-			"of blocks that are not in the recording\n",
-			human_number(m->losses.left_out_allocs, a),
-			human_number(m->losses.left_out_frees, b));
-	fputs("lost        ", out);
-	print_losses(&m->losses, out);
 }
 
 /* Does the frame's name already contain the library?  Without a known function, it is the library
@@ -303,12 +37,12 @@ static bool names_library(const struct frame *f)
 
 void text_stack(struct model *m, uint32_t id, uint32_t frames, const char *indent, FILE *out)
 {
-	const struct model_stack *s = &m->stack[id < m->nstacks ? id : 0];
+	const struct model_stack *s = &m->stacks.at[id < m->stacks.n ? id : 0];
 	uint32_t shown = 0;
 
 	for (uint32_t i = 0; i < s->n && shown < frames; i++) {
 		struct frame f[64];
-		uint32_t n = model_frames(m, m->pc.at[s->first + i], f, 64);
+		uint32_t n = model_frames(m, m->stacks.pc.at[s->first + i], f, 64);
 
 		for (uint32_t k = 0; k < n && shown < frames; k++, shown++) {
 			fprintf(out, "%s%s", indent, printable(f[k].function));
@@ -336,74 +70,4 @@ void text_rest(const struct view *v, uint64_t n, const char *what, FILE *out)
 	else if (view_end(v, n) < n)
 		fprintf(out, "... %s %s more: --count, --skip\n",
 			human_number(n - view_end(v, n), a), what);
-}
-
-static void site(struct model *m, uint32_t id, enum cost cost, FILE *out)
-{
-	const struct group *g = &m->group[id];
-	char a[32], b[32], e[ERROR_TEXT], n[ERROR_TEXT];
-
-	if (cost_is_bytes(cost))
-		fprintf(out, "%12s%s in %s%s %s%s", human_bytes(group_cost(g, cost), a),
-			bytes_error(m,
-				    cost == COST_LEAKED	     ? g->variance_live
-				    : cost == COST_ALLOCATED ? g->variance_allocated
-							     : 0,
-				    e),
-			human_number(group_count(g, cost), b),
-			number_error(m,
-				     cost == COST_LEAKED      ? g->variance_blocks
-				     : cost == COST_ALLOCATED ? g->variance_allocations
-							      : 0,
-				     n),
-			cost_unit(cost), plural(group_count(g, cost)));
-	else
-		fprintf(out, "%12s of %s\n", human_number(group_cost(g, cost), a),
-			human_bytes(
-			    cost == COST_TEMPORARY ? g->temporary_bytes : g->allocated_bytes, b));
-	if (cost == COST_LEAKED && g->uncertain_blocks)
-		fprintf(out, " (%s of these may have been freed)",
-			human_number(g->uncertain_blocks, b));
-	if (cost_is_bytes(cost))
-		fputc('\n', out);
-	text_stack(m, id, SITE_FRAMES, "              ", out);
-}
-
-static void list(struct model *m, const struct text_options *o, enum cost cost, const char *title,
-		 FILE *out)
-{
-	uint32_t n, *ids = order_by(m, cost, &n);
-	char more[32];
-
-	if (!ids || !n) {
-		free(ids);
-		return;
-	}
-	fputc('\n', out);
-	text_bold(o, out, title);
-	for (uint32_t i = 0; i < n && i < o->top; i++)
-		site(m, ids[i], cost, out);
-	if (n > o->top)
-		fprintf(out, "%12s %s more site%s; --top %u shows them\n", "...",
-			human_number(n - o->top, more), plural(n - o->top), n);
-	free(ids);
-}
-
-void text_write(struct model *m, const struct text_options *o, FILE *out)
-{
-	text_head(m, o, out);
-	if (m->quick)
-		quick_totals(m, out);
-	else
-		totals(m, out);
-	list(m, o, COST_LEAKED, "Not freed, by bytes", out);
-	if (o->leaks_only || m->quick)
-		return;
-	list(m, o, COST_ALLOCATED, "Allocated, by bytes", out);
-	list(m, o, COST_COUNT, "Allocated, by number", out);
-	if (!m->info.sample_interval)
-		list(m, o, COST_TEMPORARY, "Temporary", out);
-	/* Shown only if they exceed malloc(): every program has some. */
-	if (m->mapped_bytes > m->total.allocated_bytes)
-		list(m, o, COST_MAPPED, "Mapped by the program itself, by bytes", out);
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The summary as text. */
+/* Parts that several writers of text share: costs, stacks, bold lines, the end of a list. */
 #ifndef EXPORT_TEXT_H
 #define EXPORT_TEXT_H
 
 #include <stdio.h>
 #include "export/view.h"
-#include "model/model.h"
+#include "model/group.h"
+
+struct model;
 
 struct text_options {
 	uint32_t top;	 /* number of sites in each list */
@@ -13,18 +15,11 @@ struct text_options {
 	bool colour;
 };
 
-void text_write(struct model *m, const struct text_options *o, FILE *out);
-
 /* Formats "1.5 MiB in 3 blocks", or "3 allocations" if the cost is a number, into @buf of at least
  * TEXT_COST bytes.  Return: @buf. */
 #define TEXT_COST 96
 const char *text_cost(enum cost cost, uint64_t value, uint64_t count, char *buf);
 
-/* Writes the head of a summary: which program, when, how it ended. */
-void text_head(struct model *m, const struct text_options *o, FILE *out);
-/* Writes the process's resident memory, and that of memprof's session in it.  Writes nothing with
- * fewer than two samples. */
-void text_resident(const struct model *m, FILE *out);
 /* Writes a line, in bold type if colours are on. */
 void text_bold(const struct text_options *o, FILE *out, const char *text);
 /* Writes the innermost @frames frames of a stack, each on a line that begins with @indent. */

@@ -2,7 +2,9 @@
 #include "export/timeline.h"
 
 #include <errno.h>
+#include "lib/vec.h"
 #include "lib/wide.h"
+#include "model/model.h"
 
 static uint64_t per_second(uint64_t n, uint64_t ns)
 {
@@ -15,7 +17,7 @@ static void write_points(yajl_gen g, const struct model *m)
 
 	json_name(g, "timeline");
 	yajl_gen_array_open(g);
-	vec_for_each (&m->timeline, p) {
+	vec_for_each (&m->sums.timeline, p) {
 		uint64_t ns = p->time_ns - before;
 
 		before = p->time_ns;
@@ -41,7 +43,7 @@ static void write_samples(yajl_gen g, const struct model *m)
 {
 	json_name(g, "samples");
 	yajl_gen_array_open(g);
-	vec_for_each (&m->samples, s) {
+	vec_for_each (&m->facts.samples, s) {
 		yajl_gen_map_open(g);
 		json_timeval(g, "timestamp_relative", s->time_ns);
 		json_number(g, "rss", s->rss);
@@ -62,7 +64,7 @@ void timeline_looks(yajl_gen g, const struct model *m)
 	write_samples(g, m);
 	json_name(g, "markers");
 	yajl_gen_array_open(g);
-	vec_for_each (&m->marks, mark) {
+	vec_for_each (&m->facts.marks, mark) {
 		yajl_gen_map_open(g);
 		json_timeval(g, "timestamp_relative", mark->time_ns);
 		json_text(g, "name", mark->name);

@@ -5,7 +5,8 @@
 
 #include <stdio.h>
 #include "export/json_gen.h"
-#include "model/model.h"
+
+struct model;
 
 /* Writes an object with "timeline", "samples" and "markers".  Return: 0 or a negative errno. */
 int timeline_write(const struct model *m, FILE *out);
@@ -14,9 +15,5 @@ void timeline_members(yajl_gen g, const struct model *m);
 
 /* Writes only "samples" and "markers", which were observed from outside the process. */
 void timeline_looks(yajl_gen g, const struct model *m);
-
-/* Writes a plot as SVG: live bytes and resident memory, live blocks, rates.  Return: 0 or a
- * negative errno. */
-int plot_write(const struct model *m, FILE *out);
 
 #endif

@@ -5,16 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include "export/text.h"
+#include "formats/session.h"
 #include "lib/human.h"
 #include "lib/printable.h"
-#include "model/order.h"
+#include "model/model.h"
+#include "model/stack_order.h"
 
 #define MAX_INLINED 64
 #define MAX_INDENT  400
 
-struct node *tree_child(struct node *parent, const struct frame *f)
+struct tree_node *tree_child(struct tree_node *parent, const struct frame *f)
 {
-	struct node *n;
+	struct tree_node *n;
 
 	for (n = parent->child; n; n = n->next) {
 		if (!strcmp(n->function, f->function) &&
@@ -37,7 +39,7 @@ static const struct frame no_stack = {.function = "(no stack)"},
 			  incomplete = {.function = "(incomplete)"};
 
 /* Moves *@at to its child for @f, and adds @weight to it. */
-static int enter(struct node **at, const struct frame *f, const struct node *weight)
+static int enter(struct tree_node **at, const struct frame *f, const struct tree_node *weight)
 {
 	*at = tree_child(*at, f);
 	if (!*at)
@@ -48,8 +50,8 @@ static int enter(struct node **at, const struct frame *f, const struct node *wei
 }
 
 /* Enters all frames of one address. */
-static int enter_pc(struct node **at, struct model *m, uint64_t pc, bool bottom_up,
-		    const struct node *weight)
+static int enter_pc(struct tree_node **at, struct model *m, uint64_t pc, bool bottom_up,
+		    const struct tree_node *weight)
 {
 	struct frame f[MAX_INLINED];
 	uint32_t n = model_frames(m, pc, f, MAX_INLINED);
@@ -60,14 +62,14 @@ static int enter_pc(struct node **at, struct model *m, uint64_t pc, bool bottom_
 	return ret;
 }
 
-static int add_stack(struct model *m, struct node *root, uint32_t id, bool bottom_up,
-		     const struct node *weight)
+static int add_stack(struct model *m, struct tree_node *root, uint32_t id, bool bottom_up,
+		     const struct tree_node *weight)
 {
-	const struct model_stack *s = &m->stack[id];
+	const struct model_stack *s = &m->stacks.at[id];
 	const struct frame *mark = !s->n			  ? &no_stack
 				   : s->flags & SS_STACK_COMPLETE ? NULL
 								  : &incomplete;
-	struct node *at = root;
+	struct tree_node *at = root;
 	int ret = 0;
 
 	root->cost += weight->cost;
@@ -75,19 +77,19 @@ static int add_stack(struct model *m, struct node *root, uint32_t id, bool botto
 	if (mark && !bottom_up)
 		ret = enter(&at, mark, weight);
 	for (uint32_t i = 0; i < s->n && !ret; i++)
-		ret = enter_pc(&at, m, m->pc.at[s->first + (bottom_up ? i : s->n - 1 - i)],
+		ret = enter_pc(&at, m, m->stacks.pc.at[s->first + (bottom_up ? i : s->n - 1 - i)],
 			       bottom_up, weight);
 	if (mark && bottom_up && !ret)
 		ret = enter(&at, mark, weight);
 	return ret;
 }
 
-void tree_sort(struct node *n)
+void tree_sort(struct tree_node *n)
 {
-	struct node *sorted = NULL, *next;
+	struct tree_node *sorted = NULL, *next;
 
-	for (struct node *c = n->child; c; c = next) {
-		struct node **at = &sorted;
+	for (struct tree_node *c = n->child; c; c = next) {
+		struct tree_node **at = &sorted;
 
 		next = c->next;
 		while (*at && ((*at)->cost > c->cost || ((*at)->cost == c->cost &&
@@ -97,28 +99,29 @@ void tree_sort(struct node *n)
 		*at = c;
 	}
 	n->child = sorted;
-	for (struct node *c = sorted; c; c = c->next)
+	for (struct tree_node *c = sorted; c; c = c->next)
 		tree_sort(c);
 }
 
-struct node *tree_new(void)
+struct tree_node *tree_new(void)
 {
-	struct node *root = calloc(1, sizeof(*root));
+	struct tree_node *root = calloc(1, sizeof(*root));
 
 	if (root)
 		root->function = "all";
 	return root;
 }
 
-static struct node *build(struct model *m, enum cost cost, bool bottom_up)
+static struct tree_node *build(struct model *m, enum cost cost, bool bottom_up)
 {
-	struct node *root = tree_new();
-	uint32_t n, *ids = order_by(m, cost, &n);
+	struct tree_node *root = tree_new();
+	uint32_t n, *ids = stack_order(m, cost, &n);
 	int err = root && ids ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; !err && i < n; i++) {
-		const struct group *g = &m->group[ids[i]];
-		struct node weight = {.cost = group_cost(g, cost), .count = group_count(g, cost)};
+		const struct group *g = &m->sums.group[ids[i]];
+		struct tree_node weight = {.cost = group_cost(g, cost),
+					   .count = group_count(g, cost)};
 
 		err = add_stack(m, root, ids[i], bottom_up, &weight);
 	}
@@ -131,37 +134,37 @@ static struct node *build(struct model *m, enum cost cost, bool bottom_up)
 	return root;
 }
 
-struct node *tree_build(struct model *m, enum cost cost)
+struct tree_node *tree_build(struct model *m, enum cost cost)
 {
 	return build(m, cost, false);
 }
 
-struct node *tree_build_bottom_up(struct model *m, enum cost cost)
+struct tree_node *tree_build_bottom_up(struct model *m, enum cost cost)
 {
 	return build(m, cost, true);
 }
 
-void tree_free(struct node *n)
+void tree_free(struct tree_node *n)
 {
-	struct node *next;
+	struct tree_node *next;
 
 	if (!n)
 		return;
-	for (struct node *c = n->child; c; c = next) {
+	for (struct tree_node *c = n->child; c; c = next) {
 		next = c->next;
 		tree_free(c);
 	}
 	free(n);
 }
 
-static void write_node(const struct node *n, const struct node *root, enum cost cost,
+static void write_node(const struct tree_node *n, const struct tree_node *root, enum cost cost,
 		       uint64_t least, char *indent, size_t depth, FILE *out)
 {
 	uint64_t folded = 0, folded_count = 0;
 	uint32_t branches = 0;
 	char a[TEXT_COST];
 
-	for (const struct node *c = n->child; c; c = c->next) {
+	for (const struct tree_node *c = n->child; c; c = c->next) {
 		bool last = !c->next; /* smaller branches follow it */
 
 		if (c->cost < least) {
@@ -191,7 +194,7 @@ static void write_node(const struct node *n, const struct node *root, enum cost 
 			branches == 1 ? "" : "es");
 }
 
-void tree_write(const struct node *root, enum cost cost, double least, FILE *out)
+void tree_write(const struct tree_node *root, enum cost cost, double least, FILE *out)
 {
 	char sum[TEXT_COST], indent[MAX_INDENT + 8] = "";
 
@@ -209,7 +212,7 @@ void folded_name(const char *s, FILE *out)
 
 void folded_stack(struct model *m, uint32_t id, FILE *out)
 {
-	const struct model_stack *s = &m->stack[id];
+	const struct model_stack *s = &m->stacks.at[id];
 	bool first = true;
 
 	if (!s->n)
@@ -220,7 +223,7 @@ void folded_stack(struct model *m, uint32_t id, FILE *out)
 	}
 	for (uint32_t k = s->n; k-- > 0;) {
 		struct frame f[MAX_INLINED];
-		uint32_t nf = model_frames(m, m->pc.at[s->first + k], f, MAX_INLINED);
+		uint32_t nf = model_frames(m, m->stacks.pc.at[s->first + k], f, MAX_INLINED);
 
 		while (nf-- > 0) {
 			if (!first)
@@ -233,13 +236,14 @@ void folded_stack(struct model *m, uint32_t id, FILE *out)
 
 int folded_write(struct model *m, enum cost cost, FILE *out)
 {
-	uint32_t n, *ids = order_by(m, cost, &n);
+	uint32_t n, *ids = stack_order(m, cost, &n);
 
 	if (!ids)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
 		folded_stack(m, ids[i], out);
-		fprintf(out, " %llu\n", (unsigned long long)group_cost(&m->group[ids[i]], cost));
+		fprintf(out, " %llu\n",
+			(unsigned long long)group_cost(&m->sums.group[ids[i]], cost));
 	}
 	free(ids);
 	return 0;

@@ -4,13 +4,16 @@
 #define EXPORT_TREE_H
 
 #include <stdio.h>
-#include "model/model.h"
+#include "model/frames.h"
+#include "model/group.h"
 
-struct node {
+struct model;
+
+struct tree_node {
 	const char *function, *library; /* owned by the model */
 	uint64_t cost, count;
-	uint64_t before, after;	   /* costs of the two sides, in a differential tree */
-	struct node *child, *next; /* children: once built, sorted by cost, highest first */
+	uint64_t before, after;		/* costs of the two sides, in a differential tree */
+	struct tree_node *child, *next; /* children: once built, sorted by cost, highest first */
 	uint32_t depth;
 };
 
@@ -18,19 +21,19 @@ struct node {
  * tree_build() - build a tree of all stacks by one cost
  * Return: the root (its cost is the total), or NULL when out of memory; to be freed by tree_free().
  */
-struct node *tree_build(struct model *m, enum cost cost);
+struct tree_node *tree_build(struct model *m, enum cost cost);
 /* As tree_build(), with the allocator's functions below the root and callers below callees. */
-struct node *tree_build_bottom_up(struct model *m, enum cost cost);
-void tree_free(struct node *root);
+struct tree_node *tree_build_bottom_up(struct model *m, enum cost cost);
+void tree_free(struct tree_node *root);
 
 /* Writes an ASCII tree; branches below @least of the total are combined into one line. */
-void tree_write(const struct node *root, enum cost cost, double least, FILE *out);
+void tree_write(const struct tree_node *root, enum cost cost, double least, FILE *out);
 /* Return: a root without children, NULL when out of memory. */
-struct node *tree_new(void);
+struct tree_node *tree_new(void);
 /* Return: the child of @parent for @f, created if it is missing; NULL when out of memory. */
-struct node *tree_child(struct node *parent, const struct frame *f);
+struct tree_node *tree_child(struct tree_node *parent, const struct frame *f);
 /* Sorts children by cost, highest first, then by name: the same recording gives the same tree. */
-void tree_sort(struct node *n);
+void tree_sort(struct tree_node *n);
 
 /* Writes a name for folded stacks, in which a semicolon separates frames and a newline lines. */
 void folded_name(const char *s, FILE *out);

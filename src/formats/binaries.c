@@ -13,12 +13,12 @@
 /* ------------------------------------------------------------------ chunks -- */
 
 /* A decoded chunk of a binary. */
-struct piece {
+struct binary_piece {
 	char path[PATH_MAX];
 	struct mp_binary of; /* path points to the one above, data into the chunk */
 };
 
-static bool decode(struct chunk_file *f, struct piece *p)
+static bool decode(struct chunk_file *f, struct binary_piece *p)
 {
 	struct mp_binary *of = &p->of;
 	uint64_t length = chunk_varint(f);
@@ -42,7 +42,7 @@ static bool decode(struct chunk_file *f, struct piece *p)
 
 /* Reads the next chunk of a binary.  Return: 1 with @p filled, 0 if it is damaged, or -1 at the
  * end. */
-static int next_piece(struct chunk_file *f, uint64_t *at, struct piece *p)
+static int next_piece(struct chunk_file *f, uint64_t *at, struct binary_piece *p)
 {
 	struct chunk_header h;
 
@@ -76,7 +76,7 @@ bool binary_is_of(const struct binary *b, const struct mp_module *m)
 	return same_file(b, m->build_id, m->build_id_len, m->path);
 }
 
-static int begin(struct binaries *b, const struct piece *p, uint64_t at)
+static int begin(struct binaries *b, const struct binary_piece *p, uint64_t at)
 {
 	struct binary fresh = {.build_id_len = p->of.build_id_len, .size = p->of.size, .at = at};
 	char *path;
@@ -96,7 +96,7 @@ static int begin(struct binaries *b, const struct piece *p, uint64_t at)
 	return -ENOMEM;
 }
 
-static int see(struct binaries *b, const struct piece *p, uint64_t at)
+static int see(struct binaries *b, const struct binary_piece *p, uint64_t at)
 {
 	struct binary *last = b->list.n ? &b->list.at[b->list.n - 1] : NULL;
 
@@ -115,7 +115,7 @@ static int see(struct binaries *b, const struct piece *p, uint64_t at)
 
 static int read_pieces(struct binaries *b)
 {
-	struct piece p;
+	struct binary_piece p;
 	uint64_t at;
 	int ret = 0, got;
 
@@ -161,7 +161,7 @@ void binaries_close(struct binaries *b)
 
 int binaries_read(struct binaries *b, const struct binary *which, binary_taker take, void *ctx)
 {
-	struct piece p;
+	struct binary_piece p;
 	uint64_t at;
 	int ret = 0;
 

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* All heaps of an image: every live block of every allocator, sorted by address. */
+/*
+ * All heaps of an image: every live block of every allocator, sorted by address.
+ *
+ * Each allocator has a walker (walker.h, and a folder for each), which lists the blocks of one heap
+ * (heap.h).  A census runs them all.  consistent.h repeats it until no thread is changing a heap;
+ * resident.h adds the rest of the process's memory.
+ */
 #ifndef HEAPS_CENSUS_H
 #define HEAPS_CENSUS_H
 

@@ -9,7 +9,7 @@
 #define TRIES	5
 #define WAIT_US 3000
 
-static int try(struct moment *m, struct target *t, const struct snapshot_plan *plan,
+static int try(struct consistent_census *m, struct target *t, const struct snapshot_plan *plan,
 	       uint64_t max_ms, int *walked, struct mp_err *err)
 {
 	uint64_t start;
@@ -27,8 +27,8 @@ static int try(struct moment *m, struct target *t, const struct snapshot_plan *p
 	return 0;
 }
 
-int moment_take(struct moment *m, struct target *t, const struct snapshot_plan *plan,
-		uint64_t max_ms, int *walked, struct mp_err *err)
+int consistent_take(struct consistent_census *m, struct target *t, const struct snapshot_plan *plan,
+		    uint64_t max_ms, int *walked, struct mp_err *err)
 {
 	int ret;
 

@@ -6,7 +6,7 @@
 #include "heaps/census.h"
 #include "snapshot/snapshot.h"
 
-struct moment {
+struct consistent_census {
 	struct snapshot snapshot;
 	struct census census;
 	uint32_t snapshots;			    /* how many were taken */
@@ -15,7 +15,7 @@ struct moment {
 };
 
 /**
- * moment_take() - take snapshots until one has no heap that a thread is changing; at most five
+ * consistent_take() - take snapshots until one has no heap that a thread is changing; at most five
  * A snapshot of a busy process sometimes finds a thread in the middle of a change; some
  * milliseconds later it does not.  The fifth snapshot is used as it is, and its census says what is
  * in doubt.  No further one is taken after a pause longer than allowed.
@@ -24,7 +24,7 @@ struct moment {
  * Return: 0, also if there is no allocator; then end @m->snapshot by snapshot_end() and free
  * @m->census.  Or a negative errno with @err, and nothing to end.
  */
-int moment_take(struct moment *m, struct target *t, const struct snapshot_plan *plan,
-		uint64_t max_ms, int *walked, struct mp_err *err);
+int consistent_take(struct consistent_census *m, struct target *t, const struct snapshot_plan *plan,
+		    uint64_t max_ms, int *walked, struct mp_err *err);
 
 #endif

@@ -8,8 +8,8 @@
 #include "attach/procfs.h"
 
 struct taker {
-	struct account *a;
-	const struct account_stacks *stacks;
+	struct resident *a;
+	const struct resident_stacks *stacks;
 	const struct census *c;
 	size_t block, range; /* the first that can overlap the page; pages ascend */
 	uint32_t page_size;
@@ -117,7 +117,7 @@ static void take_map(struct taker *t, const struct maps *maps, const struct map 
 }
 
 /* Splits the free part of heaps, as far as allocators report it. */
-static void split_free(struct account *a, const struct census *c)
+static void split_free(struct resident *a, const struct census *c)
 {
 	uint64_t live = 0;
 
@@ -135,7 +135,7 @@ static void split_free(struct account *a, const struct census *c)
 	a->live_untouched = live > a->live ? live - a->live : 0;
 }
 
-int account_stacks(struct account_stacks *s, const struct image *img)
+int resident_stacks(struct resident_stacks *s, const struct image *img)
 {
 	vec_for_each (&img->threads, th) {
 		if (th->has_regs && vec_push(&s->sp, img->arch->regs.get_sp(&th->regs)))
@@ -144,8 +144,8 @@ int account_stacks(struct account_stacks *s, const struct image *img)
 	return 0;
 }
 
-int account_take(struct account *a, pid_t pid, const struct account_stacks *stacks,
-		 const struct census *c, struct mp_err *err)
+int resident_take(struct resident *a, pid_t pid, const struct resident_stacks *stacks,
+		  const struct census *c, struct mp_err *err)
 {
 	struct taker t = {
 	    .a = a, .stacks = stacks, .c = c, .page_size = (uint32_t)sysconf(_SC_PAGESIZE)};

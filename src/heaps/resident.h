@@ -7,7 +7,7 @@
 #include "heaps/census.h"
 
 /* Resident bytes.  The first four are within heaps. */
-struct account {
+struct resident {
 	uint64_t live;	   /* in live blocks */
 	uint64_t cached;   /* free blocks in the threads' caches */
 	uint64_t metadata; /* headers and tables of allocators */
@@ -26,20 +26,20 @@ struct account {
 };
 
 /* The stack pointers of the threads.  Zero-initialize; freed by vec_free(). */
-struct account_stacks {
+struct resident_stacks {
 	VEC(uint64_t) sp;
 };
 /* Takes the stack pointers from the threads of @img, which may be closed afterwards.  Return: 0 or
  * -ENOMEM. */
-int account_stacks(struct account_stacks *s, const struct image *img);
+int resident_stacks(struct resident_stacks *s, const struct image *img);
 
 /**
- * account_take() - account for the pages of the running process @pid
+ * resident_take() - account for the pages of the running process @pid
  * @c, @stacks: from an image taken a moment ago
  * Reads /proc/PID/pagemap.  The process keeps running, so the sum is not of a single moment.
  * Return: 0 or -errno with @err.
  */
-int account_take(struct account *a, pid_t pid, const struct account_stacks *stacks,
-		 const struct census *c, struct mp_err *err);
+int resident_take(struct resident *a, pid_t pid, const struct resident_stacks *stacks,
+		  const struct census *c, struct mp_err *err);
 
 #endif

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 #include "heaps/consistent.h"
+#include "leaks/edges.h"
+#include "leaks/sightings.h"
 
 #define STOP_MS 5000 /* for all threads to stop, if no limit is given */
 
@@ -115,10 +117,11 @@ static int one_round(struct analysis *a, struct target *t, const struct snapshot
 		     struct mp_err *err)
 {
 	struct mp_err end_err = {0};
-	struct moment m;
+	struct consistent_census m;
 	int ret, end, walked;
 
-	ret = moment_take(&m, t, plan, o->max_pause_ms ? o->max_pause_ms : STOP_MS, &walked, err);
+	ret =
+	    consistent_take(&m, t, plan, o->max_pause_ms ? o->max_pause_ms : STOP_MS, &walked, err);
 	longest(a, m.longest_pause_ns, m.longest_wait_ns);
 	if (ret)
 		return ret;

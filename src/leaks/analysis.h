@@ -1,11 +1,29 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* memprof leaks from beginning to end: snapshot, heaps, graph, marking, clusters. */
+/*
+ * memprof leaks from beginning to end.  The steps, and where each is:
+ *
+ * - heaps/consistent.h: a snapshot of the process and its live blocks
+ *
+ * - graph.h, roots.h, edges.h: which block has the address of which
+ *
+ * - mark.h: the blocks that no root reaches
+ *
+ * - sightings.h: drops leaks that further snapshots do not have
+ *
+ * - clusters.h, types.h: groups leaks for the report; known.h: drops those that are known
+ *
+ * - why.h: explains instead why one block is alive
+ *
+ * The report is written by cmd/leaks_text.c, or by json.h.  heap_types.h belongs to memprof heap.
+ */
 #ifndef LEAKS_ANALYSIS_H
 #define LEAKS_ANALYSIS_H
 
 #include "heaps/census.h"
 #include "leaks/clusters.h"
 #include "leaks/graph.h"
+#include "leaks/mark.h"
+#include "leaks/roots.h"
 #include "leaks/why.h"
 #include "snapshot/snapshot.h"
 

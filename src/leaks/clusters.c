@@ -5,87 +5,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "leaks/fnv.h"
 
-#define CONTENT_TYPED  256u	  /* bytes examined to find the type */
-#define CONTENT_HASHED (1u << 16) /* bytes compared to see whether it is the same block */
-#define MAX_PREVIEWS   (1u << 16)
-
-static size_t content(const struct graph *g, uint32_t block, struct image *img, void *to,
-		      size_t max)
-{
-	const struct heap_block *b = &g->block[block];
-
-	return image_read(img, b->addr, to, b->size < max ? (size_t)b->size : max);
-}
-
-static uint64_t fnv(const uint8_t *p, size_t n)
-{
-	uint64_t h = 0xcbf29ce484222325ull;
-
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ p[i]) * 0x100000001b3ull;
-	return h;
-}
-
-static int by_addr(const void *a, const void *b)
-{
-	const struct sighting *x = a, *y = b;
-
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
-}
-
-int sightings_take(struct sightings *seen, const struct graph *g, const struct leaks *l,
-		   struct image *img)
-{
-	uint8_t *buf = malloc(CONTENT_HASHED);
-	int ret = buf ? 0 : -ENOMEM;
-
-	memset(seen, 0, sizeof(*seen));
-	vec_for_each (&l->direct, leak) {
-		const struct heap_block *b = &g->block[leak->block];
-		size_t n = ret ? 0 : content(g, leak->block, img, buf, CONTENT_HASHED);
-		struct sighting s = {b->addr, b->size, fnv(buf, n)};
-
-		if (ret || vec_push(&seen->list, s)) {
-			ret = -ENOMEM;
-			break;
-		}
-	}
-	free(buf);
-	if (seen->list.n)
-		qsort(seen->list.at, seen->list.n, sizeof(seen->list.at[0]), by_addr);
-	return ret;
-}
-
-static const struct sighting *find(const struct sightings *s, uint64_t addr)
-{
-	struct sighting key = {.addr = addr};
-
-	return s->list.n ? bsearch(&key, s->list.at, s->list.n, sizeof(key), by_addr) : NULL;
-}
-
-int sightings_confirm(struct leaks *l, const struct graph *g, const struct sightings *before,
-		      const struct sightings *now)
-{
-	uint32_t *keep = calloc(l->direct.n + 1, sizeof(*keep));
-
-	if (!keep)
-		return -ENOMEM;
-	for (size_t i = 0; i < l->direct.n; i++) {
-		uint64_t addr = g->block[l->direct.at[i].block].addr;
-		const struct sighting *a = find(before, addr), *b = find(now, addr);
-
-		keep[i] = a && b && a->size == b->size && a->hash == b->hash;
-	}
-	leaks_keep(l, g, keep);
-	free(keep);
-	return 0;
-}
-
-void sightings_free(struct sightings *s)
-{
-	vec_free(&s->list);
-}
+#define CONTENT_TYPED 256u /* bytes examined to find the type */
+#define MAX_PREVIEWS  (1u << 16)
 
 static uint32_t hash_of(const char *type, const char *owner, uint64_t size,
 			const struct leak_source *source)
@@ -178,7 +101,7 @@ static int add(struct builder *b, struct types *types, const struct graph *g, st
 {
 	static const struct leak_source unknown;
 	_Alignas(8) char buf[CONTENT_TYPED];
-	size_t n = content(g, leak->block, img, buf, sizeof(buf));
+	size_t n = graph_content(g, leak->block, img, buf, sizeof(buf));
 	const struct heap_block *block = &g->block[leak->block];
 	struct cluster *c;
 	struct type t;

@@ -5,6 +5,8 @@
 #define LEAKS_CLUSTERS_H
 
 #include "leaks/graph.h"
+#include "leaks/leak_source.h"
+#include "leaks/mark.h"
 #include "leaks/types.h"
 
 #define CLUSTER_SAMPLES 3
@@ -37,24 +39,6 @@ struct clusters {
 	VEC(struct preview) previews; /* by block; only of the first MAX_PREVIEWS texts */
 };
 
-/* A leak in the form in which two snapshots are compared. */
-struct sighting {
-	uint64_t addr, size, hash;
-};
-struct sightings {
-	VEC(struct sighting) list; /* by address */
-};
-
-/* Lists the direct leaks of @l, with a hash of their contents.  @seen: filled, for
- * sightings_confirm().  Return: 0 or -ENOMEM. */
-int sightings_take(struct sightings *seen, const struct graph *g, const struct leaks *l,
-		   struct image *img);
-/* Drops from @l the leaks that the earlier snapshot did not have, or that were other blocks then.
- * Return: 0 or -ENOMEM. */
-int sightings_confirm(struct leaks *l, const struct graph *g, const struct sightings *before,
-		      const struct sightings *now);
-void sightings_free(struct sightings *s);
-
 /* Groups the leaks of @l.  @content: bytes of the program's memory may be shown.  Return: 0 or
  * -ENOMEM. */
 int clusters_make(struct clusters *c, const struct graph *g, struct leaks *l, struct image *img,
@@ -64,21 +48,5 @@ int clusters_make(struct clusters *c, const struct graph *g, struct leaks *l, st
 int clusters_split(struct clusters *c, const struct graph *g, struct leaks *l,
 		   const struct leak_source *source);
 void clusters_free(struct clusters *c);
-
-/* Access to the names of a stack's frames. */
-struct stack_names {
-	/* Return: does @matches(@pattern, NAME) hold for a function or file of @stack? */
-	bool (*any)(void *ctx, uint32_t stack, bool (*matches)(const char *, const char *),
-		    const char *pattern);
-	void *ctx;
-};
-/* Marks clusters whose type, owner or stack (@names; NULL: not known) matches a line of a
- * suppression file.  Its format is LeakSanitizer's: "leak:pattern"; '*' matches anything, '^' and
- * '$' anchor, '#' starts a comment.  Return: 0 or -errno with @err. */
-int clusters_suppress(struct clusters *c, const char *file, const struct stack_names *names,
-		      struct mp_err *err);
-/* Subtracts the leaks of a former report (its JSON), first from clusters without a stack: blocks
- * that are in a recording are younger.  Return: 0 or -errno with @err. */
-int clusters_baseline(struct clusters *c, const char *file, struct mp_err *err);
 
 #endif

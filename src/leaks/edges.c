@@ -1,40 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Finds the edges, in one pass over all blocks in order of address. */
+#include "leaks/edges.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "leaks/graph.h"
 
 #define BUFFER	   (1u << 20)
 #define MAX_GAP	   (64u << 10) /* most bytes between blocks that are read together */
 #define SPARSE_MIN (1u << 20)  /* of larger blocks, only touched pages are read */
 #define PAGE	   4096u
-
-int graph_init(struct graph *g, const struct arch *arch, const struct heap_block *blocks, size_t n)
-{
-	int ret;
-
-	memset(g, 0, sizeof(*g));
-	ret = index_build(&g->index, blocks, n, arch->address_bits);
-	if (ret)
-		return ret;
-	g->arch = arch;
-	g->block = blocks;
-	g->n = (uint32_t)n;
-	g->first = calloc(n + 1, sizeof(*g->first));
-	g->rooted = calloc(n / 64 + 1, sizeof(*g->rooted));
-	return g->first && g->rooted ? 0 : -ENOMEM;
-}
-
-void graph_free(struct graph *g)
-{
-	index_free(&g->index);
-	free(g->first);
-	free(g->rooted);
-	vec_free(&g->to);
-	vec_free(&g->roots);
-	memset(g, 0, sizeof(*g));
-}
 
 static void add_root(struct scan *s, uint32_t block, uint64_t at)
 {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The report of memprof leaks as JSON. */
 #ifndef LEAKS_JSON_H
 #define LEAKS_JSON_H
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Excludes known leaks: suppression files and former reports. */
+#include "leaks/known.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yajl/yajl_tree.h>
-#include "leaks/clusters.h"
 
 #define MAX_BASELINE (1ull << 30)
 

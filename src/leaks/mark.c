@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Marks the blocks that roots reach, and assigns the leaked ones to the blocks that keep them. */
+#include "leaks/mark.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "leaks/graph.h"
 
-struct queue {
+struct mark_queue {
 	VEC(uint32_t) list;
 	size_t next;
 };
@@ -26,7 +26,7 @@ static void set(uint64_t *bits, uint32_t i)
 }
 
 /* Follows edges from the queued blocks to blocks not yet in @seen.  @parent can be NULL. */
-static int spread(const struct graph *g, struct queue *q, uint64_t *seen, uint32_t *parent)
+static int spread(const struct graph *g, struct mark_queue *q, uint64_t *seen, uint32_t *parent)
 {
 	while (q->next < q->list.n) {
 		uint32_t b = q->list.at[q->next++];
@@ -58,7 +58,7 @@ static bool passing(enum root_kind kind)
 static int from_roots(const struct graph *g, uint64_t *seen, uint32_t *parent, uint32_t without,
 		      bool lasting)
 {
-	struct queue q = {0};
+	struct mark_queue q = {0};
 	int ret = 0;
 
 	vec_for_each (&g->roots, r) {
@@ -83,7 +83,7 @@ static int from_roots(const struct graph *g, uint64_t *seen, uint32_t *parent, u
 static int claim(const struct graph *g, struct leaks *l, uint64_t *seen, uint32_t head, bool cycle)
 {
 	struct leak leak = {.block = head, .cycle = cycle};
-	struct queue q = {0};
+	struct mark_queue q = {0};
 	int ret;
 
 	set(seen, head);
@@ -100,21 +100,22 @@ static int claim(const struct graph *g, struct leaks *l, uint64_t *seen, uint32_
 	return ret ? ret : vec_push(&l->direct, leak);
 }
 
-struct frame {
+struct search_step {
 	uint32_t block, edge;
 };
 
 /* Depth-first search from @start over blocks not in @seen; appends them to @finished in order of
  * finishing. */
-static int finish(const struct graph *g, uint64_t *seen, uint32_t start, struct queue *finished)
+static int finish(const struct graph *g, uint64_t *seen, uint32_t start,
+		  struct mark_queue *finished)
 {
-	VEC(struct frame) stack = {0};
-	struct frame f = {start, g->first[start]};
+	VEC(struct search_step) stack = {0};
+	struct search_step f = {start, g->first[start]};
 	int ret = vec_push(&stack, f);
 
 	set(seen, start);
 	while (!ret && stack.n) {
-		struct frame *top = &stack.at[stack.n - 1];
+		struct search_step *top = &stack.at[stack.n - 1];
 
 		if (top->edge == g->first[top->block + 1]) {
 			ret = vec_push(&finished->list, top->block);
@@ -140,7 +141,7 @@ static int finish(const struct graph *g, uint64_t *seen, uint32_t start, struct 
 static int claim_cycles(const struct graph *g, struct leaks *l, uint64_t *seen)
 {
 	uint64_t *visited = bitmap(g->n);
-	struct queue order = {0};
+	struct mark_queue order = {0};
 	int ret = visited ? 0 : -ENOMEM;
 
 	if (!ret)

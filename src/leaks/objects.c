@@ -64,7 +64,7 @@ static bool each_object(Elf *elf, bool (*visit)(const GElf_Sym *sym, const char 
 	return false;
 }
 
-struct inside {
+struct object_search {
 	uint64_t value;
 	char *name;
 	size_t size;
@@ -72,7 +72,7 @@ struct inside {
 
 static bool contains(const GElf_Sym *sym, const char *name, void *arg)
 {
-	struct inside *in = arg;
+	struct object_search *in = arg;
 	char *plain;
 
 	if (in->value < sym->st_value || in->value - sym->st_value >= sym->st_size)
@@ -117,7 +117,7 @@ static Elf *open_module(struct image *img, const struct image_map *m, int *fd, u
 bool object_at(struct image *img, uint64_t addr, char *name, size_t size)
 {
 	const struct image_map *m = image_map_at(img, addr);
-	struct inside in = {.name = name, .size = size};
+	struct object_search in = {.name = name, .size = size};
 	uint64_t bias;
 	bool found;
 	Elf *elf;

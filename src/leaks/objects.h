@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Variables of a program, by the symbol tables of its modules. */
 #ifndef LEAKS_OBJECTS_H
 #define LEAKS_OBJECTS_H
 

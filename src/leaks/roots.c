@@ -4,11 +4,13 @@
  * allocator, and pointers that only the kernel holds.  Not roots: dead frames below a stack
  * pointer, stacks of exited threads that glibc keeps for new ones, and free memory of heaps.
  */
+#include "leaks/roots.h"
+
 #include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "leaks/graph.h"
+#include "leaks/edges.h"
 #include "leaks/kernel_roots.h"
 #include "leaks/tcb.h"
 

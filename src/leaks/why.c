@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include "leaks/mark.h"
 #include "leaks/objects.h"
 
 static struct why_block describe(const struct graph *g, struct image *img, struct types *types,

@@ -5,6 +5,7 @@
 #define LEAKS_WHY_H
 
 #include "leaks/graph.h"
+#include "leaks/leak_source.h"
 #include "leaks/types.h"
 
 #define WHY_POINTERS 8

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Finds out which allocator a block came from, by the functions in its module. */
+#include "model/allocator.h"
+
 #include <string.h>
 #include "lib/path.h"
 #include "model/model.h"
@@ -56,12 +57,12 @@ static enum family own_family(const struct model_hook *h)
 
 void model_find_allocators(struct model *m)
 {
-	vec_for_each (&m->hooks, h)
+	vec_for_each (&m->facts.hooks, h)
 		h->family = own_family(h);
 	/* If one function of a module belongs to an allocator, for instance one linked into the
 	 * program, so do the others. */
-	vec_for_each (&m->hooks, h) {
-		vec_for_each (&m->hooks, other) {
+	vec_for_each (&m->facts.hooks, h) {
+		vec_for_each (&m->facts.hooks, other) {
 			enum family f = own_family(other);
 
 			if (f == FAMILY_UNKNOWN || strcmp(h->module, other->module) != 0)
@@ -74,7 +75,7 @@ void model_find_allocators(struct model *m)
 
 enum allocator model_allocator(const struct model *m, const struct model_block *b)
 {
-	switch (b->hook < m->hooks.n ? m->hooks.at[b->hook].family : FAMILY_UNKNOWN) {
+	switch (b->hook < m->facts.hooks.n ? m->facts.hooks.at[b->hook].family : FAMILY_UNKNOWN) {
 	case FAMILY_GLIBC:
 		return b->flags & EV_F_MMAPPED	  ? ALLOCATOR_MMAPPED
 		       : b->flags & EV_F_NON_MAIN ? ALLOCATOR_OTHER_ARENA

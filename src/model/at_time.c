@@ -2,70 +2,71 @@
 #include "model/at_time.h"
 
 #include <errno.h>
+#include "model/model.h"
 #include "model/selection.h"
 #include "model/totals.h"
 
-struct moment {
-	struct account account;
-	struct model sums; /* only what model/totals.c fills */
+struct sums_at {
+	struct totals totals;
+	struct model m; /* only what model/totals.c fills */
 	uint64_t at_ns;
 };
 
 static int on_item(void *ctx, const struct mpf_item *it)
 {
-	struct moment *s = ctx;
-	const struct selection *sel = s->sums.selection;
+	struct sums_at *s = ctx;
+	const struct selection *sel = s->m.source.selection;
 
 	if (it->kind == MPF_EVENT)
-		return account_time(&s->account, it->event.time_ns > s->account.now_ns
-						     ? it->event.time_ns
-						     : s->account.now_ns);
+		return totals_time(&s->totals, it->event.time_ns > s->totals.now_ns
+						   ? it->event.time_ns
+						   : s->totals.now_ns);
 	if (it->kind != MPF_CULLED || it->culled.time_ns > s->at_ns ||
 	    (sel && !selection_has_culled(sel, &it->culled)))
 		return 0;
-	return account_culled(&s->account, &it->culled);
+	return totals_culled(&s->totals, &it->culled);
 }
 
 static int on_allocated(void *ctx, const struct model_block *b)
 {
-	return account_allocated(&((struct moment *)ctx)->account, b);
+	return totals_allocated(&((struct sums_at *)ctx)->totals, b);
 }
 
 static int on_ended(void *ctx, const struct model_block *b, const struct mp_event *by,
 		    enum block_end how)
 {
-	return account_ended(&((struct moment *)ctx)->account, b, by, how);
+	return totals_ended(&((struct sums_at *)ctx)->totals, b, by, how);
 }
 
-int moment_groups(const struct model *m, uint64_t at_ns, struct group **groups, struct mp_err *err)
+int at_time_groups(const struct model *m, uint64_t at_ns, struct group **groups, struct mp_err *err)
 {
-	struct moment s = {.at_ns = at_ns};
+	struct sums_at s = {.at_ns = at_ns};
 	struct history_sink sink = {
 	    .item = on_item, .allocated = on_allocated, .ended = on_ended, .ctx = &s};
 	struct history_until until = {.time_ns = at_ns};
 	int ret = 0;
 
-	s.sums.info = m->info;
-	s.sums.selection = m->selection;
-	s.sums.nstacks = m->nstacks;
-	s.sums.end_ns = at_ns;
-	s.sums.group = calloc(m->nstacks, sizeof(*s.sums.group));
-	account_init(&s.account, &s.sums);
-	if (!s.sums.group)
+	s.m.info = m->info;
+	s.m.source.selection = m->source.selection;
+	s.m.stacks.n = m->stacks.n;
+	s.m.facts.end_ns = at_ns;
+	s.m.sums.group = calloc(m->stacks.n, sizeof(*s.m.sums.group));
+	totals_init(&s.totals, &s.m);
+	if (!s.m.sums.group)
 		ret = -ENOMEM;
 	/* At time 0 nothing was allocated yet. */
 	if (!ret && at_ns)
 		ret = model_replay(m, &sink, &until, err);
 	if (!ret)
-		ret = account_close(&s.account);
+		ret = totals_close(&s.totals);
 	if (ret == -ENOMEM)
 		mp_fail(err, MP_EXIT_FAILURE, ret, "out of memory");
-	vec_free(&s.sums.threads);
-	vec_free(&s.sums.timeline);
-	tids_free(&s.sums.tids);
+	vec_free(&s.m.tasks.threads);
+	vec_free(&s.m.sums.timeline);
+	tids_free(&s.m.tasks.tids);
 	if (ret)
-		free(s.sums.group);
+		free(s.m.sums.group);
 	else
-		*groups = s.sums.group;
+		*groups = s.m.sums.group;
 	return ret;
 }

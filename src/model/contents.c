@@ -7,12 +7,12 @@
 #include "lib/vec.h"
 #include "model/history.h"
 
-struct reading {
+struct contents_reading {
 	struct contents *c;
 	VEC(bool) stacks; /* [id]: it was seen */
 };
 
-static int see_stack(struct reading *r, uint32_t id)
+static int see_stack(struct contents_reading *r, uint32_t id)
 {
 	while (r->stacks.n <= id) {
 		if (id > 1u << 28 || vec_push(&r->stacks, false))
@@ -22,7 +22,7 @@ static int see_stack(struct reading *r, uint32_t id)
 	return 0;
 }
 
-static void see_event(struct reading *r, const struct mp_event *ev)
+static void see_event(struct contents_reading *r, const struct mp_event *ev)
 {
 	struct contents *c = r->c;
 
@@ -37,7 +37,7 @@ static void see_event(struct reading *r, const struct mp_event *ev)
 
 static int on_item(void *ctx, const struct mpf_item *it)
 {
-	struct reading *r = ctx;
+	struct contents_reading *r = ctx;
 	struct contents *c = r->c;
 
 	c->items[it->kind]++;
@@ -63,7 +63,7 @@ static int on_item(void *ctx, const struct mpf_item *it)
 static int on_ended(void *ctx, const struct model_block *b, const struct mp_event *by,
 		    enum block_end how)
 {
-	struct contents *c = ((struct reading *)ctx)->c;
+	struct contents *c = ((struct contents_reading *)ctx)->c;
 	uint64_t ns = by->time_ns > b->time_ns ? by->time_ns - b->time_ns : 0, most = 1000;
 	int i = 0;
 
@@ -83,7 +83,7 @@ static int on_live(void *ctx, const struct model_block *b)
 
 int contents_read(const char *path, struct contents *c, struct mp_err *err)
 {
-	struct reading r = {.c = c};
+	struct contents_reading r = {.c = c};
 	struct history_sink sink = {.item = on_item, .ended = on_ended, .ctx = &r};
 	struct history *h = history_new(&sink);
 	struct stat st;

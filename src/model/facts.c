@@ -4,37 +4,28 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "model/model.h"
 #include "model/names.h"
 
 #define MAX_STACKS (1u << 28)
-
-struct model_thread *model_thread(struct model *m, uint32_t tid)
-{
-	struct model_thread fresh = {.tid = tid};
-	uint32_t i = tids_index(&m->tids, tid);
-
-	if (i == TIDS_NONE || (i == m->threads.n && vec_push(&m->threads, fresh)))
-		return NULL;
-	return &m->threads.at[i];
-}
 
 /* ------------------------------------------------------------------ events -- */
 
 static void on_map(struct model *m, const struct mp_event *ev)
 {
-	struct group *g = &m->group[ev->stack < m->nstacks ? ev->stack : 0];
+	struct group *g = &m->sums.group[ev->stack < m->stacks.n ? ev->stack : 0];
 
 	if (ev->kind == EV_UNMAP)
-		m->unmaps++;
+		m->facts.unmaps++;
 	if (ev->kind != EV_MAP)
 		return;
 	if (ev->flags & EV_F_INNER) {
-		m->inner_maps++;
+		m->facts.inner_maps++;
 		return;
 	}
 	g->maps++;
 	g->map_bytes += ev->size;
-	m->mapped_bytes += ev->size;
+	m->facts.mapped_bytes += ev->size;
 }
 
 static int add_map_usage(struct model *m, const struct mp_map_usage *u)
@@ -43,7 +34,7 @@ static int add_map_usage(struct model *m, const struct mp_map_usage *u)
 	char *path = strdup(u->path ? u->path : "");
 
 	own.path = path;
-	if (path && !vec_push(&m->map_usage, own))
+	if (path && !vec_push(&m->facts.map_usage, own))
 		return 0;
 	free(path);
 	return -ENOMEM;
@@ -58,16 +49,16 @@ static int on_mallopt(struct model *m, const struct mp_event *ev)
 				    .value = (int32_t)ev->usable,
 				    .result = ev->fd};
 
-	return vec_push(&m->mallopts, opt);
+	return vec_push(&m->facts.mallopts, opt);
 }
 
 static void on_call(struct model *m, const struct mp_event *ev)
 {
 	struct model_hook *h;
 
-	if (ev->hook >= m->hooks.n || ev->flags & EV_F_CARRIED)
+	if (ev->hook >= m->facts.hooks.n || ev->flags & EV_F_CARRIED)
 		return;
-	h = &m->hooks.at[ev->hook];
+	h = &m->facts.hooks.at[ev->hook];
 	if (ev->kind == EV_ALLOC || ev->kind == EV_FREE || ev->kind == EV_REALLOC_BEGIN ||
 	    ev->kind == EV_MAP || ev->kind == EV_UNMAP || ev->kind == EV_REMAP_BEGIN ||
 	    ev->kind == EV_MALLOPT)
@@ -79,9 +70,9 @@ static void on_call(struct model *m, const struct mp_event *ev)
 
 int facts_event(struct model *m, const struct mp_event *ev)
 {
-	if (ev->time_ns > m->end_ns)
-		m->end_ns = ev->time_ns;
-	if (!model_thread(m, ev->tid))
+	if (ev->time_ns > m->facts.end_ns)
+		m->facts.end_ns = ev->time_ns;
+	if (!tasks_thread(&m->tasks, ev->tid))
 		return -ENOMEM;
 	on_call(m, ev);
 	if (ev->kind >= EV_MAP)
@@ -95,31 +86,31 @@ int facts_event(struct model *m, const struct mp_event *ev)
 
 static int add_stack(struct model *m, const struct mpf_item *it)
 {
-	struct model_stack s = {m->pc.n, it->stack.n, it->stack.flags};
+	struct model_stack s = {m->stacks.pc.n, it->stack.n, it->stack.flags};
 
 	if (it->stack.id >= MAX_STACKS)
 		return -EINVAL;
-	if (it->stack.id >= m->nstacks) {
+	if (it->stack.id >= m->stacks.n) {
 		uint32_t n = it->stack.id < 512 ? 1024 : it->stack.id * 2;
-		struct group *g = reallocarray(m->group, n, sizeof(*g));
+		struct group *g = reallocarray(m->sums.group, n, sizeof(*g));
 		struct model_stack *st;
 
 		if (!g)
 			return -ENOMEM;
-		m->group = g;
-		st = reallocarray(m->stack, n, sizeof(*st));
+		m->sums.group = g;
+		st = reallocarray(m->stacks.at, n, sizeof(*st));
 		if (!st)
 			return -ENOMEM;
-		m->stack = st;
-		memset(g + m->nstacks, 0, (n - m->nstacks) * sizeof(*g));
-		memset(st + m->nstacks, 0, (n - m->nstacks) * sizeof(*st));
-		m->nstacks = n;
+		m->stacks.at = st;
+		memset(g + m->stacks.n, 0, (n - m->stacks.n) * sizeof(*g));
+		memset(st + m->stacks.n, 0, (n - m->stacks.n) * sizeof(*st));
+		m->stacks.n = n;
 	}
 	for (uint32_t i = 0; i < it->stack.n; i++) {
-		if (vec_push(&m->pc, it->stack.pc[i]))
+		if (vec_push(&m->stacks.pc, it->stack.pc[i]))
 			return -ENOMEM;
 	}
-	m->stack[it->stack.id] = s;
+	m->stacks.at[it->stack.id] = s;
 	return 0;
 }
 
@@ -132,7 +123,7 @@ static int add_mark(struct model *m, uint64_t time_ns, const char *name)
 {
 	struct mark mark = {time_ns, copy_string(name)};
 
-	if (mark.name && !vec_push(&m->marks, mark))
+	if (mark.name && !vec_push(&m->facts.marks, mark))
 		return 0;
 	free(mark.name);
 	return -ENOMEM;
@@ -144,7 +135,7 @@ static int add_hook(struct model *m, const struct mp_hook_info *info)
 			       .module = copy_string(info->module),
 			       .kind = info->kind};
 
-	if (h.name && h.module && !vec_push(&m->hooks, h))
+	if (h.name && h.module && !vec_push(&m->facts.hooks, h))
 		return 0;
 	free(h.name);
 	free(h.module);
@@ -157,7 +148,7 @@ static int add_module(struct model *m, const struct mp_module *module)
 	char *path = copy_string(module->path);
 
 	mod.path = path;
-	if (path && !vec_push(&m->modules, mod))
+	if (path && !vec_push(&m->facts.modules, mod))
 		return 0;
 	free(path);
 	return -ENOMEM;
@@ -165,7 +156,7 @@ static int add_module(struct model *m, const struct mp_module *module)
 
 static int name_thread(struct model *m, uint32_t tid, const char *name)
 {
-	struct model_thread *t = model_thread(m, tid);
+	struct model_thread *t = tasks_thread(&m->tasks, tid);
 
 	if (t && !t->name)
 		t->name = copy_string(name);
@@ -177,13 +168,13 @@ static int add_process(struct model *m, const struct mp_process *process)
 	struct model_process p = {.of = *process};
 	char *executable, *cmdline;
 
-	if (process->number != m->processes.n)
+	if (process->number != m->tasks.processes.n)
 		return -EINVAL;
 	executable = copy_string(process->executable);
 	cmdline = copy_string(process->cmdline);
 	p.of.executable = executable;
 	p.of.cmdline = cmdline;
-	if (executable && cmdline && !vec_push(&m->processes, p))
+	if (executable && cmdline && !vec_push(&m->tasks.processes, p))
 		return 0;
 	free(executable);
 	free(cmdline);
@@ -204,27 +195,52 @@ int facts_item(struct model *m, const struct mpf_item *it)
 	case MPF_STACK:
 		return add_stack(m, it);
 	case MPF_SAMPLE:
-		return vec_push(&m->samples, it->sample);
+		return vec_push(&m->facts.samples, it->sample);
 	case MPF_LOSSES:
-		m->losses = it->losses;
+		m->facts.losses = it->losses;
 		return 0;
 	case MPF_SYMBOLS:
-		return names_add(m->names, it->symbols.pc, it->symbols.at, it->symbols.n);
+		return names_add(m->naming.names, it->symbols.pc, it->symbols.at, it->symbols.n);
 	case MPF_MAP_USAGE:
 		return add_map_usage(m, &it->map_usage);
 	case MPF_MARK:
 		return add_mark(m, it->mark.time_ns, it->mark.name);
 	case MPF_FINISH:
-		m->finish = it->finish;
-		m->has_finish = true;
+		m->facts.finish = it->finish;
+		m->facts.has_finish = true;
 		return 0;
 	case MPF_CULLED:
-		if (it->culled.hook < m->hooks.n)
-			m->hooks.at[it->culled.hook].calls += it->culled.blocks;
-		if (it->culled.free_hook < m->hooks.n)
-			m->hooks.at[it->culled.free_hook].calls += it->culled.blocks;
+		if (it->culled.hook < m->facts.hooks.n)
+			m->facts.hooks.at[it->culled.hook].calls += it->culled.blocks;
+		if (it->culled.free_hook < m->facts.hooks.n)
+			m->facts.hooks.at[it->culled.free_hook].calls += it->culled.blocks;
 		return 0;
 	default:
 		return 0;
 	}
+}
+
+void facts_free(struct facts *f)
+{
+	vec_for_each (&f->hooks, h) {
+		free(h->name);
+		free(h->module);
+	}
+	vec_for_each (&f->modules, mod)
+		free((char *)mod->path);
+	vec_for_each (&f->marks, mark)
+		free(mark->name);
+	vec_for_each (&f->map_usage, u)
+		free((char *)u->path);
+	vec_free(&f->hooks);
+	vec_free(&f->modules);
+	vec_free(&f->marks);
+	vec_free(&f->map_usage);
+	vec_free(&f->samples);
+	vec_free(&f->mallopts);
+}
+
+const char *map_usage_name(const struct mp_map_usage *u)
+{
+	return u->path && *u->path ? u->path : "[anonymous]";
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* How a value is parsed, and the type of its member in struct filter. */
-enum kind {
+enum value_kind {
 	TIME,		  /* struct amount */
 	TIMES,		  /* alive_at: can be given several times */
 	DURATION_PERCENT, /* struct amount */
@@ -27,7 +27,7 @@ enum kind {
 
 struct row {
 	const char *name;
-	enum kind kind;
+	enum value_kind kind;
 	size_t at;
 	const char *help;
 };
@@ -148,7 +148,7 @@ void filter_init(struct filter *f)
 	memset(f, 0, sizeof(*f));
 	f->allocator = f->allocator_choice = ALL_BITS;
 	for (size_t i = 0; i < ROWS; i++) {
-		enum kind k = table[i].kind;
+		enum value_kind k = table[i].kind;
 		size_t n = strlen(table[i].name);
 
 		if ((k == INTEGER || k == BYTES || k == DURATION) &&
@@ -186,7 +186,7 @@ static bool same_words(const char *a, const char *b)
 	return !*a && !*b;
 }
 
-static const char *value_text(enum kind kind)
+static const char *value_text(enum value_kind kind)
 {
 	static const char *const text[] = {
 	    [TIME] = "a time such as 10s, 1m30s, 50% (of the runtime) or Unix milliseconds",
@@ -315,7 +315,7 @@ static bool set_single(const struct row *row, const char *value, void *at)
 	}
 }
 
-static bool is_list(enum kind k)
+static bool is_list(enum value_kind k)
 {
 	return k == TIMES || k == BACKTRACE || k == THREAD || k == MARKER || k == MAP ||
 	       k == ALLOCATOR;

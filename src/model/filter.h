@@ -43,7 +43,7 @@ struct range {
 };
 
 /* Patterns that must, and must not, match a text of a frame; NULL: not given. */
-struct search {
+struct search_pair {
 	struct pattern *want, *reject;
 };
 
@@ -60,7 +60,7 @@ struct filter {
 	struct range address, size, first_size, last_size;
 	struct range lifetime_ns, chain_lifetime_ns, chain_length, chain_position;
 	struct range depth;
-	struct search function, source, library;
+	struct search_pair function, source, library;
 	VEC(uint32_t) backtraces;
 	struct texts threads, markers, maps;
 	uint32_t allocator, allocator_choice; /* bits; an allocator must be in both */

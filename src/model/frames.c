@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "model/frames.h"
+
 #include <stdio.h>
 #include <string.h>
+#include "formats/session.h"
 #include "model/model.h"
 #include "model/names.h"
+#include "unwind/symbols.h"
 
 const struct mp_module *model_module(const struct model *m, uint64_t address)
 {
-	for (size_t i = m->modules.n; i-- > 0;) {
-		if (address >= m->modules.at[i].start && address < m->modules.at[i].end)
-			return &m->modules.at[i];
+	for (size_t i = m->facts.modules.n; i-- > 0;) {
+		if (address >= m->facts.modules.at[i].start && address < m->facts.modules.at[i].end)
+			return &m->facts.modules.at[i];
 	}
 	return NULL;
 }
@@ -16,14 +20,14 @@ const struct mp_module *model_module(const struct model *m, uint64_t address)
 /* If the recorder was killed, the recording has no symbols: tries the files of this machine. */
 static struct symbols *late_symbols(struct model *m)
 {
-	if (!m->symbols) {
-		m->symbols = symbols_new(NULL);
-		vec_for_each (&m->modules, mod) {
-			if (m->symbols)
-				(void)symbols_add_module(m->symbols, mod, NULL);
+	if (!m->naming.symbols) {
+		m->naming.symbols = symbols_new(NULL);
+		vec_for_each (&m->facts.modules, mod) {
+			if (m->naming.symbols)
+				(void)symbols_add_module(m->naming.symbols, mod, NULL);
 		}
 	}
-	return m->symbols;
+	return m->naming.symbols;
 }
 
 static void fill_frame(struct frame *f, const struct mp_symbol *s, const char *library,
@@ -51,11 +55,11 @@ uint32_t model_frames(struct model *m, uint64_t pc, struct frame *out, uint32_t 
 
 	if (library && (slash = strrchr(library, '/')))
 		library = slash + 1;
-	sym = names_find(m->names, pc, &n);
-	if (!sym && !m->has_finish && late_symbols(m)) {
-		n = symbols_find(m->symbols, pc, found, 64);
-		if (n && !names_add(m->names, pc, found, n))
-			sym = names_find(m->names, pc, &n);
+	sym = names_find(m->naming.names, pc, &n);
+	if (!sym && !m->facts.has_finish && late_symbols(m)) {
+		n = symbols_find(m->naming.symbols, pc, found, 64);
+		if (n && !names_add(m->naming.names, pc, found, n))
+			sym = names_find(m->naming.names, pc, &n);
 	}
 	if (!sym) {
 		/* Unknown: uses the module and the offset in it, stored like a symbol. */
@@ -65,8 +69,8 @@ uint32_t model_frames(struct model *m, uint64_t pc, struct frame *out, uint32_t 
 		else
 			snprintf(text, sizeof(text), "0x%llx", (unsigned long long)address);
 		found[0] = (struct mp_symbol){.function = text};
-		if (!names_add(m->names, pc, found, 1))
-			sym = names_find(m->names, pc, &n);
+		if (!names_add(m->naming.names, pc, found, 1))
+			sym = names_find(m->naming.names, pc, &n);
 	}
 	if (!sym || !max) {
 		*out = (struct frame){.function = "?", .address = address};
@@ -75,4 +79,10 @@ uint32_t model_frames(struct model *m, uint64_t pc, struct frame *out, uint32_t 
 	for (uint32_t i = 0; i < n && i < max; i++)
 		fill_frame(&out[i], &sym[i], library, address);
 	return n < max ? n : max;
+}
+
+void naming_free(struct naming *n)
+{
+	names_free(n->names);
+	symbols_free(n->symbols);
 }

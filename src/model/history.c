@@ -321,7 +321,7 @@ static int apply(struct history *h, const struct mp_event *ev)
 }
 
 /* A batch of events, read ahead so that entries can be prefetched. */
-struct batch {
+struct lookahead {
 	struct mpf_item item[AHEAD];
 	uint32_t index[AHEAD]; /* index in the pool for events that end a block; or NONE */
 	uint32_t n;
@@ -336,7 +336,7 @@ static int one(struct history *h, const struct mpf_item *it)
 
 /* Looks up the block that an event will end.  Its slot in the live table is prefetched by now, and
  * has the index in the pool. */
-static void look_ahead(const struct history *h, struct batch *b, uint32_t i)
+static void look_ahead(const struct history *h, struct lookahead *b, uint32_t i)
 {
 	const struct mp_event *ev = &b->item[i].event;
 	struct live_block lb;
@@ -351,7 +351,7 @@ static void look_ahead(const struct history *h, struct batch *b, uint32_t i)
 
 /* Passes the stack that an event will need to the sink.  The entry in the pool is prefetched by
  * now. */
-static void look_nearer(const struct history *h, const struct batch *b, uint32_t i)
+static void look_nearer(const struct history *h, const struct lookahead *b, uint32_t i)
 {
 	const struct mp_event *ev = &b->item[i].event;
 
@@ -362,7 +362,7 @@ static void look_nearer(const struct history *h, const struct batch *b, uint32_t
 }
 
 /* Return: 0; 1 if @until is reached; or a negative errno. */
-static int apply_batch(struct history *h, struct batch *b, const struct history_until *until)
+static int apply_batch(struct history *h, struct lookahead *b, const struct history_until *until)
 {
 	for (uint32_t i = 0; i < AHEAD_POOL && i < b->n; i++)
 		look_ahead(h, b, i);
@@ -398,7 +398,7 @@ int history_read(struct history *h, struct mpf_reader *r, const struct history_u
 		 struct mp_err *err)
 {
 	struct history_until stop = until ? *until : (struct history_until){0};
-	struct batch b = {.n = 0};
+	struct lookahead b = {.n = 0};
 	int ret = 0, got;
 
 	if (add_spaces(h, mpf_processes(r)))

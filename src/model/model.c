@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "model/facts.h"
+#include "model/allocator.h"
 #include "model/names.h"
 #include "model/selection.h"
 #include "model/totals.h"
@@ -16,7 +16,7 @@ struct pass {
 	struct model *m;
 	struct history *history;
 	struct mpf_reader *reader;
-	struct account account;
+	struct totals totals;
 	struct selection *judge; /* set in the first of two passes */
 	bool facts;		 /* also process what is not about blocks */
 	double done, share;	 /* progress before this pass; its part of the whole */
@@ -28,12 +28,12 @@ static int on_event(struct pass *p, const struct mp_event *ev)
 {
 	int ret = p->facts ? facts_event(p->m, ev) : 0;
 
-	return ret ? ret : account_time(&p->account, ev->time_ns);
+	return ret ? ret : totals_time(&p->totals, ev->time_ns);
 }
 
 static int on_allocated(void *ctx, const struct model_block *b)
 {
-	return account_allocated(&((struct pass *)ctx)->account, b);
+	return totals_allocated(&((struct pass *)ctx)->totals, b);
 }
 
 /* A stack that the file does not have counts as none. */
@@ -41,7 +41,7 @@ static struct model_block known_stack(const struct model *m, const struct model_
 {
 	struct model_block known = *b;
 
-	if (known.stack >= m->nstacks)
+	if (known.stack >= m->stacks.n)
 		known.stack = 0;
 	return known;
 }
@@ -53,13 +53,13 @@ static int on_ended(void *ctx, const struct model_block *b, const struct mp_even
 	struct model_block known = known_stack(p->m, b);
 	int ret = p->judge ? selection_ended(p->judge, p->history, &known, by, how) : 0;
 
-	return ret ? ret : account_ended(&p->account, b, by, how);
+	return ret ? ret : totals_ended(&p->totals, b, by, how);
 }
 
 static void on_ahead(void *ctx, uint32_t stack)
 {
 	const struct model *m = ((struct pass *)ctx)->m;
-	const char *group = (const char *)&m->group[stack < m->nstacks ? stack : 0];
+	const char *group = (const char *)&m->sums.group[stack < m->stacks.n ? stack : 0];
 
 	__builtin_prefetch(group, 1);
 	__builtin_prefetch(group + 64, 1);
@@ -73,20 +73,20 @@ static int on_faulted(void *ctx, const struct model_block *page)
 	struct model_block known = known_stack(p->m, page);
 	int ret = p->judge ? selection_live(p->judge, p->history, &known) : 0;
 
-	return ret ? ret : account_faulted(&p->account, page);
+	return ret ? ret : totals_faulted(&p->totals, page);
 }
 
 /* Blocks that were allocated and freed, and only counted. */
 static int on_culled(struct pass *p, const struct mp_culled *c)
 {
-	if (p->m->selection && !selection_has_culled(p->m->selection, c)) {
-		if (selection_is_blind(p->m->selection, c)) {
-			p->m->unjudged_blocks += c->blocks;
-			p->m->unjudged_bytes += c->bytes;
+	if (p->m->source.selection && !selection_has_culled(p->m->source.selection, c)) {
+		if (selection_is_blind(p->m->source.selection, c)) {
+			p->m->doubts.unjudged_blocks += c->blocks;
+			p->m->doubts.unjudged_bytes += c->bytes;
 		}
 		return 0;
 	}
-	return account_culled(&p->account, c);
+	return totals_culled(&p->totals, c);
 }
 
 static int on_item(void *ctx, const struct mpf_item *it)
@@ -132,15 +132,15 @@ static int keep_blocks(struct pass *p)
 static int mark_uncertain(void *ctx, const struct model_block *b)
 {
 	struct model *m = ctx;
-	struct group *g = &m->group[b->stack < m->nstacks ? b->stack : 0];
-	uint64_t frees = mp_losses_frees(&m->losses);
+	struct group *g = &m->sums.group[b->stack < m->stacks.n ? b->stack : 0];
+	uint64_t frees = mp_losses_frees(&m->facts.losses);
 
-	if (b->time_ns > m->losses.last_loss_ns)
+	if (b->time_ns > m->facts.losses.last_loss_ns)
 		return 0;
 	if (g->uncertain_blocks < frees)
 		g->uncertain_blocks++;
-	if (m->uncertain_blocks < frees)
-		m->uncertain_blocks++;
+	if (m->doubts.uncertain_blocks < frees)
+		m->doubts.uncertain_blocks++;
 	return 0;
 }
 
@@ -150,16 +150,6 @@ static int judge_live(void *ctx, const struct model_block *b)
 	struct model_block known = known_stack(p->m, b);
 
 	return selection_live(p->judge, p->history, &known);
-}
-
-static void take_counts(struct model *m, const struct history_counts *c)
-{
-	m->events = c->events;
-	m->foreign_frees = c->foreign_frees;
-	m->housekeeping_frees = c->housekeeping_frees;
-	m->foreign_reallocs = c->foreign_reallocs;
-	m->mismatches = c->mismatches;
-	m->failed_reallocs = c->failed_reallocs;
 }
 
 static int out_of_memory(struct mp_err *err)
@@ -174,17 +164,17 @@ static int pass_close(struct pass *p, bool blocks)
 	int ret;
 
 	if (p->facts) {
-		take_counts(m, history_counts(p->history));
-		if (m->has_finish && m->finish.end_ns > m->end_ns)
-			m->end_ns = m->finish.end_ns;
+		m->counts = *history_counts(p->history);
+		if (m->facts.has_finish && m->facts.finish.end_ns > m->facts.end_ns)
+			m->facts.end_ns = m->facts.finish.end_ns;
 		model_find_allocators(m);
 	}
-	ret = account_close(&p->account);
+	ret = totals_close(&p->totals);
 	if (!ret && p->judge)
 		ret = history_live(p->history, judge_live, p);
 	if (!ret && blocks)
 		ret = keep_blocks(p);
-	if (!ret && mp_losses_frees(&m->losses))
+	if (!ret && mp_losses_frees(&m->facts.losses))
 		ret = history_live(p->history, mark_uncertain, m);
 	return ret;
 }
@@ -193,7 +183,7 @@ static void report_progress(void *ctx, double done)
 {
 	const struct pass *p = ctx;
 
-	p->m->progress.tell(p->m->progress.ctx, p->done + p->share * done);
+	p->m->source.progress.tell(p->m->source.progress.ctx, p->done + p->share * done);
 }
 
 static int pass_run(struct pass *p, bool blocks, struct mp_err *err)
@@ -206,13 +196,13 @@ static int pass_run(struct pass *p, bool blocks, struct mp_err *err)
 				    .ctx = p};
 	int ret;
 
-	account_init(&p->account, p->m);
+	totals_init(&p->totals, p->m);
 	p->history = history_new(&sink);
 	if (!p->history)
 		return out_of_memory(err);
-	if (p->m->selection)
-		selection_apply(p->m->selection, p->history);
-	if (p->m->progress.tell)
+	if (p->m->source.selection)
+		selection_apply(p->m->source.selection, p->history);
+	if (p->m->source.progress.tell)
 		history_tell(p->history, &(struct history_progress){report_progress, p});
 	ret = history_read(p->history, p->reader, NULL, err);
 	if (!ret && pass_close(p, blocks))
@@ -224,22 +214,22 @@ static int pass_run(struct pass *p, bool blocks, struct mp_err *err)
 /* Moves the sums so far to those of all allocations; the filtered sums start at zero. */
 static int set_aside(struct model *m)
 {
-	struct group *fresh = calloc(m->nstacks, sizeof(*fresh));
+	struct group *fresh = calloc(m->stacks.n, sizeof(*fresh));
 
 	if (!fresh)
 		return -ENOMEM;
-	m->all = m->group;
-	m->all_total = m->total;
-	m->group = fresh;
-	memset(m->size_class, 0, sizeof(m->size_class));
-	vec_for_each (&m->threads, t)
+	m->unfiltered.group = m->sums.group;
+	m->unfiltered.total = m->sums.total;
+	m->sums.group = fresh;
+	memset(m->sums.size_class, 0, sizeof(m->sums.size_class));
+	vec_for_each (&m->tasks.threads, t)
 		*t = (struct model_thread){.tid = t->tid, .name = t->name};
-	vec_for_each (&m->processes, process)
+	vec_for_each (&m->tasks.processes, process)
 		*process = (struct model_process){.of = process->of};
-	m->timeline.n = 0;
-	m->peak_bytes = m->peak_blocks = m->peak_time_ns = 0;
-	m->culled_blocks = m->culled_bytes = m->uncertain_blocks = 0;
-	m->carried_blocks = m->carried_bytes = m->unsized = 0;
+	m->sums.timeline.n = 0;
+	m->sums.peak_bytes = m->sums.peak_blocks = m->sums.peak_time_ns = 0;
+	m->sums.culled_blocks = m->sums.culled_bytes = m->doubts.uncertain_blocks = 0;
+	m->sums.carried_blocks = m->sums.carried_bytes = m->sums.unsized = 0;
 	return 0;
 }
 
@@ -253,8 +243,8 @@ static int second_pass(struct model *m, struct selection *s, bool blocks, struct
 		return ret;
 	if (set_aside(m))
 		return out_of_memory(err);
-	m->selection = s;
-	ret = mpf_open(m->path, &p.reader, &info, err);
+	m->source.selection = s;
+	ret = mpf_open(m->source.path, &p.reader, &info, err);
 	if (!ret)
 		ret = pass_run(&p, blocks, err);
 	mpf_reader_free(p.reader);
@@ -264,14 +254,14 @@ static int second_pass(struct model *m, struct selection *s, bool blocks, struct
 static int first_pass(struct model *m, struct selection *judge, bool blocks, struct mp_err *err)
 {
 	struct pass p = {.m = m, .judge = judge, .facts = true, .share = judge ? 0.5 : 1.0};
-	int ret = mpf_open(m->path, &m->reader, &m->info, err);
+	int ret = mpf_open(m->source.path, &m->source.reader, &m->info, err);
 
-	p.reader = m->reader;
+	p.reader = m->source.reader;
 	if (!ret)
 		ret = pass_run(&p, blocks && !judge, err);
-	if (!ret && mpf_truncated(m->reader)) {
-		m->truncated = strdup(mpf_truncated(m->reader));
-		ret = m->truncated ? 0 : out_of_memory(err);
+	if (!ret && mpf_truncated(m->source.reader)) {
+		m->source.truncated = strdup(mpf_truncated(m->source.reader));
+		ret = m->source.truncated ? 0 : out_of_memory(err);
 	}
 	return ret;
 }
@@ -280,13 +270,15 @@ int model_begin(struct model *m, const char *path, const struct history_progress
 		struct mp_err *err)
 {
 	memset(m, 0, sizeof(*m));
-	m->progress = *progress;
-	m->path = strdup(path);
-	m->names = names_new();
-	m->group = calloc(1, sizeof(*m->group));
-	m->stack = calloc(1, sizeof(*m->stack));
-	m->nstacks = 1;
-	return m->path && m->names && m->group && m->stack ? 0 : out_of_memory(err);
+	m->source.progress = *progress;
+	m->source.path = strdup(path);
+	m->naming.names = names_new();
+	m->sums.group = calloc(1, sizeof(*m->sums.group));
+	m->stacks.at = calloc(1, sizeof(*m->stacks.at));
+	m->stacks.n = 1;
+	return m->source.path && m->naming.names && m->sums.group && m->stacks.at
+		   ? 0
+		   : out_of_memory(err);
 }
 
 /*
@@ -302,7 +294,7 @@ static int load_filtered(const char *path, const struct model_options *o, uint64
 
 	if (ret)
 		return ret;
-	ret = mpf_open(path, &m->reader, &m->info, err);
+	ret = mpf_open(path, &m->source.reader, &m->info, err);
 	if (ret)
 		return ret;
 	if (m->info.what == MP_PAGE_FAULTS) {
@@ -315,14 +307,14 @@ static int load_filtered(const char *path, const struct model_options *o, uint64
 		    err, MP_EXIT_USAGE, -EINVAL,
 		    "from_map: %s is of several processes, whose mappings it does not have", path);
 	s = selection_new(o->filter, &m->info, end_ns);
-	mpf_reader_free(m->reader);
-	m->reader = NULL;
+	mpf_reader_free(m->source.reader);
+	m->source.reader = NULL;
 	if (!s)
 		return out_of_memory(err);
 	ret = first_pass(m, s, o->blocks, err);
-	if (!ret && m->end_ns == end_ns)
+	if (!ret && m->facts.end_ns == end_ns)
 		ret = second_pass(m, s, o->blocks, err);
-	if (m->selection != s)
+	if (m->source.selection != s)
 		selection_free(s);
 	return ret;
 }
@@ -369,8 +361,8 @@ int model_load(const char *path, const struct model_options *o, struct model *m,
 	if (ret)
 		return ret;
 	ret = load_filtered(path, o, end_ns, m, err);
-	if (!ret && !m->selection) {
-		end_ns = m->end_ns;
+	if (!ret && !m->source.selection) {
+		end_ns = m->facts.end_ns;
 		model_free(m);
 		ret = load_filtered(path, o, end_ns, m, err);
 	}
@@ -385,12 +377,12 @@ int model_replay(const struct model *m, const struct history_sink *sink,
 	struct history *h = history_new(sink);
 	struct mpf_reader *r = NULL;
 	struct mp_info info;
-	int ret = h ? mpf_open(m->path, &r, &info, err) : out_of_memory(err);
+	int ret = h ? mpf_open(m->source.path, &r, &info, err) : out_of_memory(err);
 
 	if (!ret) {
-		if (m->selection)
-			selection_apply(m->selection, h);
-		history_tell(h, &m->progress);
+		if (m->source.selection)
+			selection_apply(m->source.selection, h);
+		history_tell(h, &m->source.progress);
 		ret = history_read(h, r, until, err);
 	}
 	mpf_reader_free(r);
@@ -400,47 +392,18 @@ int model_replay(const struct model *m, const struct history_sink *sink,
 
 void model_free(struct model *m)
 {
-	vec_for_each (&m->hooks, h) {
-		free(h->name);
-		free(h->module);
-	}
-	vec_for_each (&m->threads, t)
-		free(t->name);
-	vec_for_each (&m->modules, mod)
-		free((char *)mod->path);
-	vec_for_each (&m->marks, mark)
-		free(mark->name);
-	vec_for_each (&m->processes, p) {
-		free((char *)p->of.executable);
-		free((char *)p->of.cmdline);
-	}
-	vec_free(&m->processes);
-	vec_free(&m->marks);
-	vec_free(&m->hooks);
-	vec_free(&m->threads);
-	vec_free(&m->modules);
-	vec_free(&m->samples);
-	vec_free(&m->timeline);
+	tasks_free(&m->tasks);
+	facts_free(&m->facts);
+	naming_free(&m->naming);
+	vec_free(&m->sums.timeline);
 	vec_free(&m->blocks);
-	vec_free(&m->pc);
-	vec_for_each (&m->map_usage, u)
-		free((char *)u->path);
-	vec_free(&m->map_usage);
-	vec_free(&m->mallopts);
-	tids_free(&m->tids);
-	selection_free(m->selection);
-	free(m->group);
-	free(m->all);
-	free(m->stack);
-	free(m->truncated);
-	free(m->path);
-	names_free(m->names);
-	symbols_free(m->symbols);
-	mpf_reader_free(m->reader);
+	vec_free(&m->stacks.pc);
+	selection_free(m->source.selection);
+	free(m->sums.group);
+	free(m->unfiltered.group);
+	free(m->stacks.at);
+	free(m->source.truncated);
+	free(m->source.path);
+	mpf_reader_free(m->source.reader);
 	memset(m, 0, sizeof(*m));
-}
-
-const char *map_usage_name(const struct mp_map_usage *u)
-{
-	return u->path && *u->path ? u->path : "[anonymous]";
 }

@@ -7,15 +7,15 @@
 
 #define BUCKETS 65536u
 
-struct entry {
-	struct entry *next;
+struct named_pc {
+	struct named_pc *next;
 	uint64_t pc;
 	uint32_t count;
 	struct mp_symbol sym[];
 };
 
 struct names {
-	struct entry *bucket[BUCKETS];
+	struct named_pc *bucket[BUCKETS];
 };
 
 static uint32_t hash(uint64_t pc)
@@ -32,7 +32,7 @@ void names_free(struct names *n)
 {
 	for (uint32_t i = 0; n && i < BUCKETS; i++) {
 		while (n->bucket[i]) {
-			struct entry *e = n->bucket[i];
+			struct named_pc *e = n->bucket[i];
 
 			n->bucket[i] = e->next;
 			free(e);
@@ -60,7 +60,7 @@ static size_t length(const char *s)
 int names_add(struct names *n, uint64_t pc, const struct mp_symbol *sym, uint32_t count)
 {
 	size_t text = 0;
-	struct entry *e;
+	struct named_pc *e;
 	char *at;
 
 	for (uint32_t i = 0; i < count; i++)
@@ -85,7 +85,7 @@ int names_add(struct names *n, uint64_t pc, const struct mp_symbol *sym, uint32_
 
 const struct mp_symbol *names_find(const struct names *n, uint64_t pc, uint32_t *count)
 {
-	for (const struct entry *e = n->bucket[hash(pc)]; e; e = e->next) {
+	for (const struct named_pc *e = n->bucket[hash(pc)]; e; e = e->next) {
 		if (e->pc == pc) {
 			*count = e->count;
 			return e->sym;

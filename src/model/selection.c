@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "model/allocator.h"
 #include "model/links.h"
 #include "model/model.h"
 #include "model/stack_conditions.h"
+#include "model/weight.h"
 
 #define KIND_FLAGS ((unsigned int)EV_F_NON_MAIN | EV_F_MMAPPED)
 #define ALL_FLAGS  0xfu /* a bit for each combination of KIND_FLAGS */
@@ -18,7 +20,7 @@ struct fate {
 };
 
 /* From a mark to the next; or from a mapping's first address to the one after its last. */
-struct span {
+struct bounds {
 	uint64_t from, until;
 };
 
@@ -37,8 +39,8 @@ struct selection {
 	VEC(uint32_t) tids; /* that pass, sorted; not used if all_threads */
 	bool all_threads;
 	VEC(uint32_t) hooks; /* [hook]: bit i: blocks with flags i pass */
-	VEC(struct span) marked;
-	VEC(struct span) mapped; /* addresses */
+	VEC(struct bounds) marked;
+	VEC(struct bounds) mapped; /* addresses */
 };
 
 static uint64_t resolve(const struct selection *s, const struct amount *a, bool upper,
@@ -284,15 +286,15 @@ static bool is_listed(const struct filter *f, uint32_t id)
 
 static int close_stacks(struct selection *s, struct model *m, struct mp_err *err)
 {
-	s->stack = calloc(m->nstacks, 1);
+	s->stack = calloc(m->stacks.n, 1);
 	if (!s->stack)
 		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
-	s->nstacks = m->nstacks;
-	for (uint32_t id = 0; id < m->nstacks; id++) {
+	s->nstacks = m->stacks.n;
+	for (uint32_t id = 0; id < m->stacks.n; id++) {
 		uint64_t leaked = id < s->leaked.n ? s->leaked.at[id] : 0;
 
-		s->stack[id] = m->group[id].allocations && is_listed(s->f, id) &&
-			       group_fits(s, &m->group[id], leaked);
+		s->stack[id] = m->sums.group[id].allocations && is_listed(s->f, id) &&
+			       group_fits(s, &m->sums.group[id], leaked);
 	}
 	return stacks_match(s->f, m, s->stack, err);
 }
@@ -316,11 +318,11 @@ static bool thread_is(const struct model_thread *t, const char *wanted)
 static int close_threads(struct selection *s, const struct model *m)
 {
 	s->all_threads = !s->f->threads.list.n;
-	for (size_t i = 0; i < m->threads.n; i++) {
+	for (size_t i = 0; i < m->tasks.threads.n; i++) {
 		for (size_t k = 0; k < s->f->threads.list.n; k++) {
-			if (!thread_is(&m->threads.at[i], s->f->threads.list.at[k]))
+			if (!thread_is(&m->tasks.threads.at[i], s->f->threads.list.at[k]))
 				continue;
-			if (vec_push(&s->tids, m->threads.at[i].tid))
+			if (vec_push(&s->tids, m->tasks.threads.at[i].tid))
 				return -ENOMEM;
 			break;
 		}
@@ -335,7 +337,7 @@ static int close_allocators(struct selection *s, const struct model *m)
 {
 	uint32_t wanted = s->f->allocator & s->f->allocator_choice;
 
-	for (size_t i = 0; i < m->hooks.n; i++) {
+	for (size_t i = 0; i < m->facts.hooks.n; i++) {
 		uint32_t flags = 0;
 
 		for (uint32_t k = 0; k <= KIND_FLAGS; k++) {
@@ -351,7 +353,7 @@ static int close_allocators(struct selection *s, const struct model *m)
 
 static int by_start(const void *a, const void *b)
 {
-	const struct span *x = a, *y = b;
+	const struct bounds *x = a, *y = b;
 
 	return x->from < y->from ? -1 : x->from > y->from;
 }
@@ -367,12 +369,12 @@ static bool is_marker(const struct filter *f, const char *name)
 
 static int close_marks(struct selection *s, const struct model *m)
 {
-	vec_for_each (&m->marks, mark) {
-		struct span span = {mark->time_ns, UINT64_MAX};
+	vec_for_each (&m->facts.marks, mark) {
+		struct bounds span = {mark->time_ns, UINT64_MAX};
 
 		if (!is_marker(s->f, mark->name))
 			continue;
-		vec_for_each (&m->marks, next) {
+		vec_for_each (&m->facts.marks, next) {
 			if (next->time_ns > span.from && next->time_ns < span.until)
 				span.until = next->time_ns;
 		}
@@ -398,11 +400,11 @@ static int close_maps(struct selection *s, const struct model *m)
 {
 	size_t n = 0;
 
-	vec_for_each (&m->map_usage, u) {
+	vec_for_each (&m->facts.map_usage, u) {
 		for (size_t i = 0; i < s->f->maps.list.n; i++) {
 			if (!map_is(u, s->f->maps.list.at[i]))
 				continue;
-			if (vec_push(&s->mapped, ((struct span){u->start, u->end})))
+			if (vec_push(&s->mapped, ((struct bounds){u->start, u->end})))
 				return -ENOMEM;
 			break;
 		}
@@ -411,7 +413,7 @@ static int close_maps(struct selection *s, const struct model *m)
 		return 0;
 	qsort(s->mapped.at, s->mapped.n, sizeof(s->mapped.at[0]), by_start);
 	for (size_t i = 1; i < s->mapped.n; i++) {
-		struct span *last = &s->mapped.at[n], *next = &s->mapped.at[i];
+		struct bounds *last = &s->mapped.at[n], *next = &s->mapped.at[i];
 
 		if (next->from > last->until)
 			s->mapped.at[++n] = *next;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "model/model.h"
 
 #define MAX_INLINED 64
 #define FIRST	    1024u
@@ -38,7 +39,7 @@ static int judge_frame(const struct filter *f, const struct frame *fr, struct ve
 		       struct mp_err *err)
 {
 	const struct {
-		const struct search *s;
+		const struct search_pair *s;
 		const char *text;
 	} part[] = {
 	    {&f->function, fr->function}, {&f->source, fr->source}, {&f->library, fr->library}};
@@ -131,7 +132,7 @@ static int stack_fits(struct verdicts *t, const struct model_stack *s, struct mp
 	int ret = 0;
 
 	for (uint32_t i = 0; i < s->n; i++) {
-		const struct verdict *v = verdict(t, t->m->pc.at[s->first + i], &ret, err);
+		const struct verdict *v = verdict(t, t->m->stacks.pc.at[s->first + i], &ret, err);
 
 		if (!v)
 			return ret;
@@ -150,10 +151,10 @@ int stacks_match(const struct filter *f, struct model *m, uint8_t *keep, struct 
 
 	if (!asks_names(f) && !f->depth.min && f->depth.max == UINT64_MAX)
 		return 0;
-	for (uint32_t id = 0; id < m->nstacks && ret >= 0; id++) {
+	for (uint32_t id = 0; id < m->stacks.n && ret >= 0; id++) {
 		if (!keep[id])
 			continue;
-		ret = stack_fits(&t, &m->stack[id], err);
+		ret = stack_fits(&t, &m->stacks.at[id], err);
 		keep[id] = ret > 0;
 	}
 	free(t.slot);

@@ -6,11 +6,12 @@
 #include <stdint.h>
 #include "lib/err.h"
 #include "model/filter.h"
-#include "model/model.h"
+
+struct model;
 
 /**
  * stacks_match() - clear @keep[id] of every stack that does not match
- * @keep: m->nstacks entries; those that are 0 are skipped
+ * @keep: m->stacks.n entries; those that are 0 are skipped
  *
  * Return: 0, or a negative errno with @err filled.
  */

@@ -4,9 +4,11 @@
 #ifndef MODEL_TOTALS_H
 #define MODEL_TOTALS_H
 
-#include "model/model.h"
+#include "model/history.h"
 
-struct account {
+struct model;
+
+struct totals {
 	struct model *m;
 	uint64_t live_bytes, live_blocks;
 	uint64_t epoch;	   /* number of peaks so far, see group.peak_epoch */
@@ -15,16 +17,16 @@ struct account {
 };
 
 /* Starts with all sums of @m at zero. */
-void account_init(struct account *a, struct model *m);
-/* Account for an event.  Each returns 0 or -ENOMEM. */
-int account_allocated(struct account *a, const struct model_block *b);
-int account_faulted(struct account *a, const struct model_block *page);
-int account_ended(struct account *a, const struct model_block *b, const struct mp_event *by,
-		  enum block_end how);
-int account_culled(struct account *a, const struct mp_culled *c);
+void totals_init(struct totals *tot, struct model *m);
+/* Count an event.  Each returns 0 or -ENOMEM. */
+int totals_allocated(struct totals *tot, const struct model_block *b);
+int totals_faulted(struct totals *tot, const struct model_block *page);
+int totals_ended(struct totals *tot, const struct model_block *b, const struct mp_event *by,
+		 enum block_end how);
+int totals_culled(struct totals *tot, const struct mp_culled *c);
 /* Advances the time.  Call it before the event that happened at @now_ns.  Return: 0 or -ENOMEM. */
-int account_time(struct account *a, uint64_t now_ns);
-/* Extends the timeline to model.end_ns and adds up the totals.  Return: 0 or -ENOMEM. */
-int account_close(struct account *a);
+int totals_time(struct totals *tot, uint64_t now_ns);
+/* Extends the timeline to facts.end_ns and adds up the totals.  Return: 0 or -ENOMEM. */
+int totals_close(struct totals *tot);
 
 #endif

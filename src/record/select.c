@@ -8,7 +8,7 @@
 /* Names are read again after this, since threads set them after their start */
 #define NAME_NS 1000000000u
 
-static bool name_matches(const struct selection *s, const char *name)
+static bool name_matches(const struct select_config *s, const char *name)
 {
 	for (uint32_t i = 0; i < s->nthreads; i++) {
 		if (!fnmatch(s->thread[i], name, 0))

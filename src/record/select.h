@@ -12,7 +12,7 @@
 
 #define SELECT_THREADS 16
 
-struct selection {
+struct select_config {
 	/* fnmatch(3) patterns of thread names; none: all threads */
 	const char *thread[SELECT_THREADS];
 	uint32_t nthreads;

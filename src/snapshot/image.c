@@ -30,6 +30,19 @@ void image_close(struct image *img)
 	img->ops = NULL;
 }
 
+struct image_thread *image_thread(struct image *img, size_t known, pid_t tid, size_t *next)
+{
+	for (size_t n = 0; n < known; n++) {
+		size_t i = (*next + n) % known;
+
+		if (img->threads.at[i].tid != tid)
+			continue;
+		*next = i + 1;
+		return &img->threads.at[i];
+	}
+	return NULL;
+}
+
 size_t image_read(struct image *img, uint64_t addr, void *to, size_t len)
 {
 	size_t n = img->ops->fetch(img, addr, to, len);

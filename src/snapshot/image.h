@@ -63,6 +63,9 @@ void image_init(struct image *img, const struct arch *arch, pid_t pid);
 /* Replaces the threads of @img by those of @t, which are stopped: registers and thread pointers.
  * Return: 0 or -errno. */
 int image_take_threads(struct image *img, struct target *t);
+/* Return: thread @tid among the first @known threads, or NULL.  The search begins at @next, which
+ * is set to the index after the result: most lists of threads are in the same order. */
+struct image_thread *image_thread(struct image *img, size_t known, pid_t tid, size_t *next);
 /**
  * image_open_process() - open maps and memory of a process that does not run
  * @memory: pid of the stopped process itself, or of its copy

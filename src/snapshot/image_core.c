@@ -17,7 +17,7 @@
 #include "unwind/build_id.h"
 
 /* Where the bytes of a map are. */
-struct segment {
+struct core_segment {
 	uint64_t start, in_core, offset; /* of the first in_core bytes, in the core */
 };
 
@@ -25,8 +25,8 @@ struct core {
 	Elf *elf;
 	const char *exe;
 	uint64_t file_size;
-	VEC(struct segment) segments; /* in the order of the image's maps */
-	int file;		      /* of the last map read whose bytes are not in the core */
+	VEC(struct core_segment) segments; /* in the order of the image's maps */
+	int file; /* of the last map read whose bytes are not in the core */
 	uint64_t file_start;
 };
 
@@ -72,7 +72,7 @@ static size_t core_read(struct image *img, uint64_t addr, void *to, size_t len)
 
 	while (done < len) {
 		const struct image_map *m = image_map_at(img, addr + done);
-		const struct segment *s;
+		const struct core_segment *s;
 		uint64_t at, left;
 		size_t want, got;
 
@@ -94,7 +94,7 @@ static size_t core_read(struct image *img, uint64_t addr, void *to, size_t len)
 static uint64_t core_present(struct image *img, const struct image_map *map, uint64_t *addr)
 {
 	const struct core *c = img->backend;
-	const struct segment *s = &c->segments.at[map - img->maps.at];
+	const struct core_segment *s = &c->segments.at[map - img->maps.at];
 
 	if (*addr < map->start)
 		*addr = map->start;
@@ -143,7 +143,8 @@ static const struct image_ops core_ops = {
 /* -------------------------------------------------------------------------------- opening -- */
 
 /* Inserts a map and its segment, keeping both lists sorted by address. */
-static int insert(struct image *img, struct core *c, struct image_map *m, const struct segment *s)
+static int insert(struct image *img, struct core *c, struct image_map *m,
+		  const struct core_segment *s)
 {
 	size_t at = img->maps.n;
 
@@ -169,7 +170,7 @@ static int add_segment(struct image *img, struct core *c, const GElf_Phdr *ph)
 			      .read = ph->p_flags & PF_R,
 			      .write = ph->p_flags & PF_W,
 			      .exec = ph->p_flags & PF_X};
-	struct segment s = {ph->p_vaddr, ph->p_filesz, ph->p_offset};
+	struct core_segment s = {ph->p_vaddr, ph->p_filesz, ph->p_offset};
 
 	/* The vsyscall page can be above user memory. */
 	if (!ph->p_memsz || m.end < m.start || ph->p_filesz > ph->p_memsz ||
@@ -200,7 +201,7 @@ static int take_file(struct image *img, struct core *c, uint64_t start, uint64_t
 		     uint64_t offset, const char *name, size_t length, uint64_t ino)
 {
 	struct image_map m = {.start = start, .end = end, .read = true};
-	struct segment s = {start, 0, 0};
+	struct core_segment s = {start, 0, 0};
 	bool any = false;
 	int ret = 0;
 

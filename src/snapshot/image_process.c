@@ -90,21 +90,19 @@ static const struct image_ops process_ops = {.fetch = process_read,
 
 int image_take_threads(struct image *img, struct target *t)
 {
-	size_t before = img->threads.n;
+	size_t known = img->threads.n, next = 0;
 
 	vec_for_each (&t->threads, it) {
-		struct image_thread th = {.tid = (*it)->tid};
-		size_t i = 0;
+		struct image_thread th = {.tid = (*it)->tid}, *old;
 
 		if (!thread_get_regs(t, *it)) {
 			th.has_regs = true;
 			th.regs = (*it)->regs;
 			th.tls = thread_get_tp(t, *it);
 		}
-		while (i < before && img->threads.at[i].tid != th.tid)
-			i++;
-		if (i < before)
-			img->threads.at[i] = th;
+		old = image_thread(img, known, th.tid, &next);
+		if (old)
+			*old = th;
 		else if (vec_push(&img->threads, th))
 			return -ENOMEM;
 	}

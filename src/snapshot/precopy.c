@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include "attach/limits.h"
 #include "lib/fault.h"
-#include "snapshot/deadline.h"
+#include "snapshot/hand.h"
 
 #define RUNS	   8192
 #define TRACKED	   (1ull << 20) /* smaller mappings are read in the stop */

@@ -11,7 +11,7 @@
 #include "attach/reaper.h"
 #include "lib/fault.h"
 #include "lib/priority.h"
-#include "snapshot/deadline.h"
+#include "snapshot/hand.h"
 #include "snapshot/reap.h"
 
 #define EACH_MS 5000 /* for all threads, one after the other */
@@ -59,7 +59,7 @@ static int take_each(struct snapshot *s)
 /* Adds threads created since, so that they are known to be alive. */
 static int add_newborn(struct image *img, pid_t pid)
 {
-	size_t known = img->threads.n, at = 0;
+	size_t known = img->threads.n, next = 0;
 	struct tids tids;
 	int ret = proc_tasks(pid, &tids);
 
@@ -67,14 +67,8 @@ static int add_newborn(struct image *img, pid_t pid)
 		return ret;
 	vec_for_each (&tids.list, tid) {
 		struct image_thread th = {.tid = *tid};
-		size_t n = 0;
 
-		/* Both lists are in order of creation. */
-		while (n < known && img->threads.at[(at + n) % known].tid != *tid)
-			n++;
-		if (n < known)
-			at = (at + n + 1) % known;
-		else if ((ret = vec_push(&img->threads, th)))
+		if (!image_thread(img, known, *tid, &next) && (ret = vec_push(&img->threads, th)))
 			break;
 	}
 	vec_free(&tids.list);

@@ -2,6 +2,10 @@
 /*
  * Makes an image of a running process: predicts the pause, takes the image, and afterwards leaves
  * the process as it was.
+ *
+ * plan.c chooses how: from a copy of the process (attach/copy.h), by reading it while it runs
+ * (precopy.h, frozen.h), or while it is stopped.  What is read is an image (image.h), which can
+ * also be a core file.  hand.h, guardian.h and reap.h: if memprof is interrupted or killed.
  */
 #ifndef SNAPSHOT_SNAPSHOT_H
 #define SNAPSHOT_SNAPSHOT_H
@@ -78,7 +82,7 @@ void snapshot_advice(const struct snapshot_plan *plan, const struct target *t, u
  * If a pause is going to be longer than @plan->max_pause_ns, the target is let go at once, with two
  * exceptions.  The kernel does not interrupt the making of a copy, so check @s->pause_ns.  In
  * place, SIGALRM is sent when the time is over; another thread should wait for it
- * (snapshot/deadline.h). Return: 0; -ETIME: the pause would exceed the limit (for a pre-copy:
+ * (snapshot/hand.h). Return: 0; -ETIME: the pause would exceed the limit (for a pre-copy:
  * @max_ms); or another -errno; with @err.
  */
 int snapshot_take(struct snapshot *s, struct target *t, const struct snapshot_plan *plan,

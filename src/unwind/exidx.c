@@ -152,7 +152,7 @@ bool exidx_rule(const uint8_t *code, size_t n, const struct arch *arch, struct u
 
 /* ---------------------------------------------------------------- tables -- */
 
-struct image {
+struct exidx_image {
 	Elf *elf;
 	const struct arch *arch;
 };
@@ -165,8 +165,8 @@ static uint64_t prel31(uint64_t word, uint64_t at)
 
 /* Translates the @first low bytes of @word and @more further words of opcodes, most significant
  * bytes first. */
-static bool rule_of_words(const struct image *in, uint32_t word, unsigned first, struct bytes *b,
-			  unsigned more, struct uw_full *rule)
+static bool rule_of_words(const struct exidx_image *in, uint32_t word, unsigned first,
+			  struct bytes *b, unsigned more, struct uw_full *rule)
 {
 	uint8_t code[4 + 4 * MAX_WORDS];
 	size_t n = 0;
@@ -184,7 +184,7 @@ static bool rule_of_words(const struct image *in, uint32_t word, unsigned first,
 /* Translates a table entry: the three compact models (personality routines 0 to 2), or the generic
  * model in the form of all GNU personality routines, which begins with a number of words and three
  * opcodes. */
-static bool rule_of_table(const struct image *in, uint64_t at, struct uw_full *rule)
+static bool rule_of_table(const struct exidx_image *in, uint64_t at, struct uw_full *rule)
 {
 	struct bytes b = image_bytes(in->elf, in->arch, at, 8 + 4 * MAX_WORDS);
 	uint32_t word = (uint32_t)bytes_take(&b, 4);
@@ -203,7 +203,8 @@ static bool rule_of_table(const struct image *in, uint64_t at, struct uw_full *r
 	return false;
 }
 
-static int each_entry(const struct image *in, uint64_t at, struct bytes b, exidx_fn *fn, void *ctx)
+static int each_entry(const struct exidx_image *in, uint64_t at, struct bytes b, exidx_fn *fn,
+		      void *ctx)
 {
 	int ret = 0;
 
@@ -226,7 +227,7 @@ static int each_entry(const struct image *in, uint64_t at, struct bytes b, exidx
 
 int exidx_each(Elf *elf, const struct arch *arch, exidx_fn *fn, void *ctx)
 {
-	struct image in = {elf, arch};
+	struct exidx_image in = {elf, arch};
 	size_t n;
 
 	if (arch->elf_machine != EM_ARM || elf_getphdrnum(elf, &n))

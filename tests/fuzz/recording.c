@@ -10,10 +10,11 @@
 #include "cmd/formats.h"
 #include "formats/chunk.h"
 #include "fuzz.h"
+#include "model/filter.h"
+#include "model/model.h"
 #include "record/strip.h"
 #include "model/contents.h"
 #include "export/diff.h"
-#include "model/filter.h"
 #include "model/quick.h"
 #include "export/symbolize.h"
 
@@ -120,7 +121,7 @@ static void compare(const char *path, uint32_t choice)
 		return;
 	side[0].m = side[1].m = &m;
 	side[0].has_moment = true;
-	side[0].at_ns = m.end_ns / 2;
+	side[0].at_ns = m.facts.end_ns / 2;
 	out = fopen("/dev/null", "w");
 	if (out && !diff_make(&side[0], &side[1], (enum cost)(choice % 5), &d, &err)) {
 		diff_text(&d, 5, out);

@@ -27,7 +27,7 @@ struct context {
 	uint32_t fpc_csr, used_math, dsp, reserved;
 };
 
-struct frame {
+struct mips_sigframe {
 	uint32_t argument_save[4], trampoline[2];
 	uint8_t siginfo[SIGINFO_BYTES];
 	uint64_t flags, link;
@@ -38,7 +38,8 @@ struct frame {
 };
 
 _Static_assert(sizeof(struct context) == 600, "asm/sigcontext.h");
-_Static_assert(sizeof(struct frame) == 24 + SIGINFO_BYTES + 40 + 600 + 16, "struct rt_sigframe");
+_Static_assert(sizeof(struct mips_sigframe) == 24 + SIGINFO_BYTES + 40 + 600 + 16,
+	       "struct rt_sigframe");
 
 static void fill_context(struct context *c, const struct arch_emergency *e)
 {
@@ -64,7 +65,7 @@ static void fill_context(struct context *c, const struct arch_emergency *e)
 
 size_t mips_emergency_frame(uint8_t *out, size_t size, uint64_t at, const struct arch_emergency *e)
 {
-	struct frame f = {.stack_flags = NO_SUCH_SS_FLAG};
+	struct mips_sigframe f = {.stack_flags = NO_SUCH_SS_FLAG};
 
 	(void)at;
 	if (sizeof(f) > size)

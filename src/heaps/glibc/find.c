@@ -11,7 +11,7 @@
 #define MAX_ARENAS 65536
 
 /* Writable data of a module with its .bss. */
-struct area {
+struct data_area {
 	uint64_t start, end;
 	const struct image_map *map;
 };
@@ -141,7 +141,7 @@ static bool named_libc(const struct image_map *m)
 	return !strncmp(name, "libc.so", 7) || !strncmp(name, "libc-2.", 7);
 }
 
-static bool look_in(struct glibc *g, const struct area *a)
+static bool look_in(struct glibc *g, const struct data_area *a)
 {
 	size_t len = (size_t)(a->end - a->start);
 	uint8_t *buf = len <= MAX_DATA ? malloc(len) : NULL;
@@ -167,7 +167,7 @@ static bool find_main(struct glibc *g)
 	for (int pass = 0; pass < 2; pass++) {
 		for (size_t i = 0; i < g->img->maps.n; i++) {
 			const struct image_map *m = &g->img->maps.at[i];
-			struct area a = {m->start, m->end, m};
+			struct data_area a = {m->start, m->end, m};
 
 			if (!m->write || m->shared || m->path[0] != '/' ||
 			    named_libc(m) != (pass == 0))

@@ -89,11 +89,11 @@ static inline uint64_t glibc_word(const struct glibc *g, const void *buf, uint64
 	return arch_word(g->img->arch, (const char *)buf + offset);
 }
 
-/* glibc_find.c: finds main_arena, mp_, the version and the ring of arenas.  Return: 0, -ENOENT,
+/* find.c: finds main_arena, mp_, the version and the ring of arenas.  Return: 0, -ENOENT,
  * -ENOMEM. */
 int glibc_find(struct glibc *g);
 
-/* glibc_chunks.c: walks the chunks of all arenas.  Return: 0 or -ENOMEM. */
+/* chunks.c: walks the chunks of all arenas.  Return: 0 or -ENOMEM. */
 int glibc_walk_arenas(struct glibc *g);
 /* Reads a chunk's header without reading ahead, if nothing near it will be read. */
 bool glibc_chunk_alone(struct glibc *g, uint64_t at, struct chunk *c);
@@ -103,10 +103,10 @@ bool glibc_chunk_at(struct glibc *g, struct image_view *v, uint64_t at, struct c
  * thread stacks. */
 bool glibc_anonymous(const struct image_map *m);
 
-/* glibc_mmapped.c: finds chunks that have their own mappings.  Return: 0 or -ENOMEM. */
+/* mmapped.c: finds chunks that have their own mappings.  Return: 0 or -ENOMEM. */
 int glibc_walk_mmapped(struct glibc *g);
 
-/* glibc_inside.c: was the thread stopped in the module's code, but not in a blocking system call?
+/* inside.c: was the thread stopped in the module's code, but not in a blocking system call?
  */
 bool glibc_thread_inside(struct glibc *g, const struct image_thread *th);
 /* Calls @take for each register of @th and each word of its innermost frames, until it returns
@@ -114,7 +114,7 @@ bool glibc_thread_inside(struct glibc *g, const struct image_thread *th);
 int glibc_inside_words(struct glibc *g, const struct image_thread *th,
 		       int (*take)(void *ctx, uint64_t word), void *ctx);
 
-/* glibc_cache.c: removes the blocks in tcaches and fastbins, and the tcaches themselves, from the
+/* cache.c: removes the blocks in tcaches and fastbins, and the tcaches themselves, from the
  * list of live blocks, which must be sorted.  Return: 0 or -ENOMEM. */
 int glibc_take_cached(struct glibc *g);
 

@@ -9,7 +9,7 @@
 
 #define MAX_ALIGN_BITS 31
 
-struct found {
+struct mmapped_sum {
 	uint64_t count, bytes;
 };
 
@@ -48,7 +48,7 @@ static uint64_t aligned_chunk(struct glibc *g, uint64_t map, uint64_t left, uint
 
 /* Return: bytes of the mapping that begins with chunk @c at @at; 0: there is none; or -ENOMEM. */
 static int64_t check_mapping(struct glibc *g, const struct chunk *c, uint64_t at, uint64_t end,
-			     struct found *f)
+			     struct mmapped_sum *f)
 {
 	uint64_t total, offset;
 
@@ -71,13 +71,14 @@ static uint64_t page_up(uint64_t at)
 	return (at + PAGE - 1) & ~(PAGE - 1);
 }
 
-static bool complete(const struct glibc *g, const struct found *f)
+static bool complete(const struct glibc *g, const struct mmapped_sum *f)
 {
 	return g->par.known && f->count == g->par.n_mmaps && f->bytes == g->par.mmapped_mem;
 }
 
 /* Finds mapped chunks at the start of @m, and directly behind each other.  Return: 0 or -ENOMEM. */
-static int walk_start(struct glibc *g, const struct image_map *m, size_t nknown, struct found *f)
+static int walk_start(struct glibc *g, const struct image_map *m, size_t nknown,
+		      struct mmapped_sum *f)
 {
 	uint64_t at = m->start;
 
@@ -99,7 +100,8 @@ static int walk_start(struct glibc *g, const struct image_map *m, size_t nknown,
 }
 
 /* Finds mapped chunks at every page of @m that was ever touched. */
-static int walk_pages(struct glibc *g, const struct image_map *m, size_t nknown, struct found *f)
+static int walk_pages(struct glibc *g, const struct image_map *m, size_t nknown,
+		      struct mmapped_sum *f)
 {
 	uint64_t at = m->start, run = at;
 
@@ -129,7 +131,7 @@ static int walk_pages(struct glibc *g, const struct image_map *m, size_t nknown,
 
 int glibc_walk_mmapped(struct glibc *g)
 {
-	struct found f = {0};
+	struct mmapped_sum f = {0};
 	int ret = 0;
 
 	/* First at the starts of maps, then at every page, since mappings can have merged with a

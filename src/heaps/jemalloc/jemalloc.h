@@ -124,7 +124,7 @@ static inline uint64_t je_word(struct je *je, uint64_t addr)
 /* Finds tree, arenas, tables and version.  Return: 0; -ENOENT: no jemalloc; -ENOTSUP: an unknown
  * version; -ENOMEM. */
 int je_find(struct je *je);
-/* jemalloc_arenas.c: lists the arenas, their counters, and the regions in their threads' caches.
+/* arenas.c: lists the arenas, their counters, and the regions in their threads' caches.
  * Return: as je_find(). */
 int je_take_arenas(struct je *je);
 

@@ -40,7 +40,7 @@
 #define THREAD_FLAGS 3ull /* low bits of page.thread_free */
 
 /* mi_page_t, which also describes free runs of slices (block_size 0). */
-struct page {
+struct mi_page {
 	uint32_t slices, slice_offset;
 	uint8_t flags0, pad;
 	uint16_t capacity, reserved;
@@ -49,16 +49,16 @@ struct page {
 	uint32_t used, block_size;
 	uint64_t local_free, thread_free, heap, next, prev, padding;
 };
-_Static_assert(sizeof(struct page) == 80, "as in mimalloc 2.0");
+_Static_assert(sizeof(struct mi_page) == 80, "as in mimalloc 2.0");
 
-struct segment {
+struct mi_segment {
 	uint64_t before[26]; /* memory id, commit masks, links */
 	uint64_t used, cookie, slices, info_slices;
 	uint32_t kind, pad;
 	uint64_t entries, thread;
-	struct page page[MAX_SLICES];
+	struct mi_page page[MAX_SLICES];
 };
-_Static_assert(sizeof(struct segment) == 41304, "as in mimalloc 2.0");
+_Static_assert(sizeof(struct mi_segment) == 41304, "as in mimalloc 2.0");
 
 /* A heap and its counters; the walk subtracts what it finds. */
 struct mi_heap {
@@ -66,7 +66,7 @@ struct mi_heap {
 	int64_t pages, segments;
 };
 
-struct walk {
+struct mi_walk {
 	struct image *img;
 	struct heap *heap;
 	uint64_t cookie;
@@ -74,13 +74,13 @@ struct walk {
 	VEC(struct mi_heap) heaps;
 	struct addr_list delayed;
 	struct image_view view;
-	struct segment seg; /* the current one */
+	struct mi_segment seg; /* the current one */
 };
 
 /* The main heap's thread data are static, too, and point back to it. */
 static int find_main_heap(const struct scan_data *d, void *arg)
 {
-	struct walk *w = arg;
+	struct mi_walk *w = arg;
 
 	for (size_t i = 0; i + HEAP_PAGES / 8 < d->n; i++) {
 		uint64_t at = d->start + i * 8, tld = d->words[i];
@@ -95,20 +95,20 @@ static int find_main_heap(const struct scan_data *d, void *arg)
 	return 0;
 }
 
-static bool valid_segment(const struct walk *w, uint64_t addr, const struct segment *s)
+static bool valid_segment(const struct mi_walk *w, uint64_t addr, const struct mi_segment *s)
 {
 	return scan_all_writable(w->img, addr, addr + s->slices * SLICE_SIZE) &&
 	       (s->cookie ^ addr) == w->cookie && s->used && s->entries <= MAX_SLICES &&
 	       s->info_slices && s->info_slices < s->entries && s->slices >= s->entries - 1;
 }
 
-static int find_segments(struct walk *w)
+static int find_segments(struct mi_walk *w)
 {
 	vec_for_each (&w->img->maps, m) {
 		uint64_t at = (m->start + SEGMENT_SIZE - 1) & -SEGMENT_SIZE;
 
 		for (; m->write && !m->shared && at < m->end; at += SEGMENT_SIZE) {
-			size_t head = offsetof(struct segment, page);
+			size_t head = offsetof(struct mi_segment, page);
 			uint64_t touched = at;
 
 			if (!image_present(w->img, m, &touched))
@@ -124,7 +124,7 @@ static int find_segments(struct walk *w)
 	return 0;
 }
 
-static struct mi_heap *heap_at(struct walk *w, uint64_t addr)
+static struct mi_heap *heap_at(struct mi_walk *w, uint64_t addr)
 {
 	vec_for_each (&w->heaps, h) {
 		if (h->addr == addr)
@@ -133,7 +133,7 @@ static struct mi_heap *heap_at(struct walk *w, uint64_t addr)
 	return NULL;
 }
 
-static uint64_t word_at(struct walk *w, uint64_t addr)
+static uint64_t word_at(struct mi_walk *w, uint64_t addr)
 {
 	uint64_t word = 0;
 
@@ -141,7 +141,7 @@ static uint64_t word_at(struct walk *w, uint64_t addr)
 }
 
 /* Adds blocks that other threads freed to @heap, and that it has not collected yet. */
-static int take_delayed(struct walk *w, uint64_t heap)
+static int take_delayed(struct mi_walk *w, uint64_t heap)
 {
 	uint64_t at = word_at(w, heap + HEAP_DELAYED);
 	struct chain c = {0};
@@ -158,7 +158,7 @@ static int take_delayed(struct walk *w, uint64_t heap)
 	return 0;
 }
 
-static int take_heap(struct walk *w, uint64_t addr)
+static int take_heap(struct mi_walk *w, uint64_t addr)
 {
 	struct mi_heap h = {.addr = addr, .thread = word_at(w, addr + HEAP_THREAD)};
 	uint64_t tld = word_at(w, addr);
@@ -174,10 +174,10 @@ static int take_heap(struct walk *w, uint64_t addr)
 }
 
 /* The next page in use of the current segment, from *@slice on, or NULL. */
-static const struct page *next_page(struct walk *w, uint64_t addr, uint64_t *slice)
+static const struct mi_page *next_page(struct mi_walk *w, uint64_t addr, uint64_t *slice)
 {
 	while (*slice < w->seg.entries) {
-		const struct page *p = &w->seg.page[*slice];
+		const struct mi_page *p = &w->seg.page[*slice];
 
 		if (!p->slices ||
 		    (p->slices > w->seg.entries - *slice && w->seg.kind != SEGMENT_HUGE)) {
@@ -193,18 +193,18 @@ static const struct page *next_page(struct walk *w, uint64_t addr, uint64_t *sli
 	return NULL;
 }
 
-static bool read_segment(struct walk *w, uint64_t addr)
+static bool read_segment(struct mi_walk *w, uint64_t addr)
 {
 	return image_read_all(w->img, addr, &w->seg, sizeof(w->seg));
 }
 
 /* Lists all heaps that own pages.  This must be done before blocks are judged. */
-static int take_heaps(struct walk *w)
+static int take_heaps(struct mi_walk *w)
 {
 	int ret = 0;
 
 	for (size_t i = 0; i < w->segments.n; i++) {
-		const struct page *p;
+		const struct mi_page *p;
 		uint64_t slice;
 
 		if (!read_segment(w, w->segments.at[i]))
@@ -221,7 +221,7 @@ static int take_heaps(struct walk *w)
 	return 0;
 }
 
-static int take_blocks(struct walk *w, const struct free_list_area *a)
+static int take_blocks(struct mi_walk *w, const struct free_list_area *a)
 {
 	uint64_t at = a->base;
 	int ret = 0;
@@ -237,7 +237,7 @@ static int take_blocks(struct walk *w, const struct free_list_area *a)
 	return ret;
 }
 
-static void mark_lists(struct walk *w, const struct page *p, const struct free_list_area *a)
+static void mark_lists(struct mi_walk *w, const struct mi_page *p, const struct free_list_area *a)
 {
 	uint32_t mine = free_list_mark(w->img, &w->view, a, p->free);
 	uint32_t local = free_list_mark(w->img, &w->view, a, p->local_free);
@@ -253,7 +253,7 @@ static void mark_lists(struct walk *w, const struct page *p, const struct free_l
 	}
 }
 
-static int take_page(struct walk *w, const struct page *p, uint64_t addr)
+static int take_page(struct mi_walk *w, const struct mi_page *p, uint64_t addr)
 {
 	uint64_t shift = p->block_size >= 8 && p->block_size <= SMALL_MAX ? SMALL_SHIFT : 0;
 	uint64_t bytes = p->slices * SLICE_SIZE - shift;
@@ -279,9 +279,9 @@ static int take_page(struct walk *w, const struct page *p, uint64_t addr)
 	return ret;
 }
 
-static int take_segment(struct walk *w, uint64_t addr)
+static int take_segment(struct mi_walk *w, uint64_t addr)
 {
-	const struct page *p;
+	const struct mi_page *p;
 	uint64_t slice, n = 0;
 	int ret;
 
@@ -312,7 +312,7 @@ static int take_segment(struct walk *w, uint64_t addr)
 	return ret;
 }
 
-static void check_sums(struct walk *w)
+static void check_sums(struct mi_walk *w)
 {
 	size_t missed = w->delayed.list.n - w->delayed.matched;
 
@@ -331,7 +331,7 @@ static void check_sums(struct walk *w)
 	scan_doubt_threads(w->img, "mimalloc", w->heap);
 }
 
-static int find(struct walk *w)
+static int find(struct mi_walk *w)
 {
 	int ret = scan_modules(w->img, find_main_heap, w);
 
@@ -340,7 +340,7 @@ static int find(struct walk *w)
 	return ret || w->segments.n ? ret : -ENOENT;
 }
 
-static int walk_segments(struct walk *w)
+static int walk_segments(struct mi_walk *w)
 {
 	int ret = take_heaps(w);
 
@@ -352,7 +352,7 @@ static int walk_segments(struct walk *w)
 
 static int walk_2(struct image *img, struct heap *heap)
 {
-	struct walk *w = calloc(1, sizeof(*w));
+	struct mi_walk *w = calloc(1, sizeof(*w));
 	int ret;
 
 	if (!w)

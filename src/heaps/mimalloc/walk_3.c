@@ -29,7 +29,7 @@
 enum { MEM_NONE, MEM_ARENA = 7, MEM_LAST = 8 };
 
 /* mi_page_t */
-struct page {
+struct mi3_page {
 	uint64_t thread, free;
 	uint16_t used, capacity, reserved;
 	uint8_t size_shift, retire;
@@ -40,43 +40,43 @@ struct page {
 	uint32_t slice, slices;
 	uint8_t kind, flags[7];
 };
-_Static_assert(sizeof(struct page) == 120, "as in mimalloc 3.0");
+_Static_assert(sizeof(struct mi3_page) == 120, "as in mimalloc 3.0");
 
 /* mi_arena_t */
 struct arena {
 	uint64_t memid[3], subproc, slices, info_slices;
 };
 
-struct mi_heap {
+struct mi3_heap {
 	uint64_t addr;
 	int64_t pages; /* its counter; the walk subtracts what it finds */
 };
 
-struct walk {
+struct mi3_walk {
 	struct image *img;
 	struct heap *heap;
 	struct image_view view;
 	uint64_t map, end; /* of the last page */
 	uint64_t key[MAX_KEYS];
 	size_t n_keys;
-	VEC(struct mi_heap) heaps;
+	VEC(struct mi3_heap) heaps;
 	VEC(uint64_t) arenas;
 	uint64_t sub[SUB_WORDS];
 };
 
-static uint64_t word_at(struct walk *w, uint64_t addr)
+static uint64_t word_at(struct mi3_walk *w, uint64_t addr)
 {
 	uint64_t word = 0;
 
 	return image_word(w->img, addr, &word) ? word : 0;
 }
 
-static uint64_t end_of(const struct page *p)
+static uint64_t end_of(const struct mi3_page *p)
 {
 	return p->start + p->block_size * p->reserved;
 }
 
-static bool valid_page(struct walk *w, uint64_t at, const struct page *p)
+static bool valid_page(struct mi3_walk *w, uint64_t at, const struct mi3_page *p)
 {
 	if (!p->block_size || p->block_size % 8 || !p->reserved || p->capacity > p->reserved ||
 	    p->used > p->capacity || p->start < at + sizeof(*p) || p->start > at + HIGH_HEADER ||
@@ -91,7 +91,7 @@ static uint64_t slice_address(uint64_t key, size_t i)
 	return key << SUB_SHIFT | (uint64_t)i << SLICE_SHIFT;
 }
 
-static bool read_sub(struct walk *w, uint64_t map, uint64_t key)
+static bool read_sub(struct mi3_walk *w, uint64_t map, uint64_t key)
 {
 	uint64_t sub = word_at(w, map + key * 8);
 
@@ -101,10 +101,10 @@ static bool read_sub(struct walk *w, uint64_t map, uint64_t key)
 
 /* Does the part of @map for @key lead to pages at the matching addresses?  Some can have been
  * freed, and their memory reused. */
-static bool valid_part(struct walk *w, uint64_t map, uint64_t key)
+static bool valid_part(struct mi3_walk *w, uint64_t map, uint64_t key)
 {
 	size_t valid = 0, odd = 0;
-	struct page p;
+	struct mi3_page p;
 
 	if (!read_sub(w, map, key))
 		return false;
@@ -123,7 +123,7 @@ static bool valid_part(struct walk *w, uint64_t map, uint64_t key)
 
 static int find_map(const struct scan_data *d, void *arg)
 {
-	struct walk *w = arg;
+	struct mi3_walk *w = arg;
 
 	for (size_t i = 0; i < d->n; i++) {
 		uint64_t map = d->words[i];
@@ -140,7 +140,7 @@ static int find_map(const struct scan_data *d, void *arg)
 	return 0;
 }
 
-static void collect_keys(struct walk *w)
+static void collect_keys(struct mi3_walk *w)
 {
 	vec_for_each (&w->img->maps, m) {
 		uint64_t last = (m->end - 1) >> SUB_SHIFT;
@@ -153,9 +153,9 @@ static void collect_keys(struct walk *w)
 	}
 }
 
-static int count_page(struct walk *w, uint64_t heap)
+static int count_page(struct mi3_walk *w, uint64_t heap)
 {
-	struct mi_heap h = {heap, (int64_t)word_at(w, heap + HEAP_PAGES) - 1};
+	struct mi3_heap h = {heap, (int64_t)word_at(w, heap + HEAP_PAGES) - 1};
 
 	vec_for_each (&w->heaps, it) {
 		if (it->addr == heap) {
@@ -168,7 +168,7 @@ static int count_page(struct walk *w, uint64_t heap)
 
 /* Marks the whole arena as mimalloc's, including its tables, the threads' heaps, and free slices.
  */
-static int own_arena(struct walk *w, uint64_t at)
+static int own_arena(struct mi3_walk *w, uint64_t at)
 {
 	struct arena a;
 	uint64_t end;
@@ -188,7 +188,7 @@ static int own_arena(struct walk *w, uint64_t at)
 		   : 0;
 }
 
-static int take_blocks(struct walk *w, const struct free_list_area *a)
+static int take_blocks(struct mi3_walk *w, const struct free_list_area *a)
 {
 	uint64_t at = a->base;
 	int ret = 0;
@@ -202,7 +202,7 @@ static int take_blocks(struct walk *w, const struct free_list_area *a)
 	return ret;
 }
 
-static void mark_lists(struct walk *w, const struct page *p, const struct free_list_area *a)
+static void mark_lists(struct mi3_walk *w, const struct mi3_page *p, const struct free_list_area *a)
 {
 	uint32_t mine = free_list_mark(w->img, &w->view, a, p->free);
 	uint32_t local = free_list_mark(w->img, &w->view, a, p->local_free);
@@ -220,12 +220,12 @@ static void mark_lists(struct walk *w, const struct page *p, const struct free_l
 
 /* The map still has pages that were freed as a whole: all their blocks are free, or the memory was
  * unmapped. */
-static bool is_gone(const struct page *p)
+static bool is_gone(const struct mi3_page *p)
 {
 	return !p->heap && !p->used && (p->block_size || !p->start);
 }
 
-static int own_page(struct walk *w, uint64_t at, const struct page *p)
+static int own_page(struct mi3_walk *w, uint64_t at, const struct mi3_page *p)
 {
 	w->end = end_of(p);
 	w->heap->metadata_bytes += p->start - at;
@@ -234,10 +234,10 @@ static int own_page(struct walk *w, uint64_t at, const struct page *p)
 	return heap_own(w->heap, at, w->end, p->kind == MEM_ARENA ? HEAP_ARENA : HEAP_MMAPPED);
 }
 
-static int take_page(struct walk *w, uint64_t at)
+static int take_page(struct mi3_walk *w, uint64_t at)
 {
 	struct free_list_area area;
-	struct page p = {0};
+	struct mi3_page p = {0};
 	int ret = 0;
 
 	/* An outdated entry inside a longer page. */
@@ -264,7 +264,7 @@ static int take_page(struct walk *w, uint64_t at)
 	return ret;
 }
 
-static int take_part(struct walk *w, uint64_t key)
+static int take_part(struct mi3_walk *w, uint64_t key)
 {
 	int ret = 0;
 
@@ -280,7 +280,7 @@ static int take_part(struct walk *w, uint64_t key)
 	return ret;
 }
 
-static int take_pages(struct walk *w)
+static int take_pages(struct mi3_walk *w)
 {
 	uint64_t part[512];
 	int ret = 0;
@@ -299,7 +299,7 @@ static int take_pages(struct walk *w)
 	return 0;
 }
 
-static void check_sums(struct walk *w)
+static void check_sums(struct mi3_walk *w)
 {
 	w->heap->checksum_known = true;
 	w->heap->exact = !w->heap->doubt[0];
@@ -314,7 +314,7 @@ static void check_sums(struct walk *w)
 
 int mimalloc_3_walk(struct image *img, struct heap *heap)
 {
-	struct walk *w = calloc(1, sizeof(*w));
+	struct mi3_walk *w = calloc(1, sizeof(*w));
 	int ret;
 
 	if (!w)

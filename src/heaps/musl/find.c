@@ -9,7 +9,7 @@
 
 #define MAX_ODD_BINS 2 /* that threads can be changing */
 
-struct search {
+struct mal_search {
 	uint64_t at;
 	struct musl_old_mal *mal;
 };
@@ -47,7 +47,7 @@ static bool maybe_mal(const uint64_t *words)
 	return words[0];
 }
 
-static bool valid_mal(struct image *img, const struct search *s)
+static bool valid_mal(struct image *img, const struct mal_search *s)
 {
 	int valid = 0, odd = 0;
 
@@ -69,7 +69,7 @@ static bool valid_mal(struct image *img, const struct search *s)
 
 static int find_mal(const struct scan_data *d, void *arg)
 {
-	struct search *s = arg;
+	struct mal_search *s = arg;
 
 	for (size_t i = 0; i + sizeof(*s->mal) / 8 <= d->n; i++) {
 		if (!maybe_mal(d->words + i))
@@ -84,7 +84,7 @@ static int find_mal(const struct scan_data *d, void *arg)
 
 int musl_old_find(struct image *img, uint64_t *at, struct musl_old_mal *mal)
 {
-	struct search s = {.mal = mal};
+	struct mal_search s = {.mal = mal};
 	int ret = scan_modules(img, find_mal, &s);
 
 	*at = s.at;

@@ -37,14 +37,14 @@ struct meta {
 };
 _Static_assert(sizeof(struct meta) == 40, "as in musl");
 
-struct area {
+struct ng_area {
 	uint64_t check, next;
 	int32_t slots, pad;
 	struct meta meta[(AREA_SIZE - 24) / sizeof(struct meta)];
 };
 
 /* struct malloc_context; a page size, if it is not a constant, follows the secret. */
-struct context {
+struct ng_context {
 	uint64_t secret;
 	int32_t init_done;
 	uint32_t mmap_counter;
@@ -53,17 +53,17 @@ struct context {
 	uint64_t active[CLASSES], usage[CLASSES];
 };
 
-struct group {
+struct ng_group {
 	uint64_t meta; /* address of the descriptor */
 	struct meta m;
 };
 
-struct walk {
+struct ng_walk {
 	struct image *img;
 	struct heap *heap;
 	struct image_view view;
-	struct context ctx;
-	VEC(struct group) groups;
+	struct ng_context ctx;
+	VEC(struct ng_group) groups;
 	uint64_t slots[CLASSES];
 	uint64_t metas, idle_metas;
 	uint32_t unsettled; /* slots that a thread is just allocating or freeing */
@@ -105,7 +105,7 @@ static bool valid_area(struct image *img, uint64_t addr, uint64_t secret)
 
 /* Is there a context at @w, with or without a page size after the secret? */
 static bool valid_context(struct image *img, const uint64_t *w, bool has_page_size,
-			  struct context *ctx)
+			  struct ng_context *ctx)
 {
 	if (!w[0] || (int32_t)w[1 + has_page_size] != 1)
 		return false;
@@ -117,8 +117,8 @@ static bool valid_context(struct image *img, const uint64_t *w, bool has_page_si
 
 static int find_context(const struct scan_data *data, void *arg)
 {
-	const size_t need = sizeof(struct context) / 8 + 1;
-	struct walk *w = arg;
+	const size_t need = sizeof(struct ng_context) / 8 + 1;
+	struct ng_walk *w = arg;
 
 	for (size_t i = 0; i + need <= data->n; i++) {
 		if (valid_context(data->img, data->words + i, false, &w->ctx) ||
@@ -129,7 +129,7 @@ static int find_context(const struct scan_data *data, void *arg)
 }
 
 /* Do size class, number of slots and length of the mapping fit each other and the maps? */
-static bool plausible(struct walk *w, const struct meta *m)
+static bool plausible(struct ng_walk *w, const struct meta *m)
 {
 	uint64_t bytes = mapped_bytes(m);
 
@@ -146,7 +146,7 @@ enum group_state { GROUP_VALID, GROUP_IN_TRANSIT, GROUP_DAMAGED };
 
 /* The group's link back is set after the descriptor and cleared before it.  realloc() moves a
  * block's mapping before it updates the descriptor. */
-static enum group_state group_state(struct walk *w, uint64_t meta, const struct meta *m)
+static enum group_state group_state(struct ng_walk *w, uint64_t meta, const struct meta *m)
 {
 	uint64_t back;
 
@@ -163,9 +163,9 @@ static enum group_state group_state(struct walk *w, uint64_t meta, const struct 
 	return size_class(m) == CLASS_MMAP ? GROUP_IN_TRANSIT : GROUP_DAMAGED;
 }
 
-static int take_meta(struct walk *w, uint64_t addr, const struct meta *m)
+static int take_meta(struct ng_walk *w, uint64_t addr, const struct meta *m)
 {
-	struct group g = {addr, *m};
+	struct ng_group g = {addr, *m};
 
 	w->metas++;
 	if (!m->mem) {
@@ -185,22 +185,22 @@ static int take_meta(struct walk *w, uint64_t addr, const struct meta *m)
 	}
 }
 
-static int take_area(struct walk *w, uint64_t addr, const struct area *a)
+static int take_area(struct ng_walk *w, uint64_t addr, const struct ng_area *a)
 {
 	int ret = 0;
 
 	for (int i = 0; !ret && i < a->slots; i++)
-		ret = take_meta(w, addr + offsetof(struct area, meta) + i * sizeof(a->meta[0]),
+		ret = take_meta(w, addr + offsetof(struct ng_area, meta) + i * sizeof(a->meta[0]),
 				&a->meta[i]);
 	return ret;
 }
 
-static int take_areas(struct walk *w)
+static int take_areas(struct ng_walk *w)
 {
 	uint64_t at = w->ctx.area_head;
 	struct chain c = {0};
-	const int max_slots = sizeof(((struct area *)0)->meta) / sizeof(struct meta);
-	struct area a;
+	const int max_slots = sizeof(((struct ng_area *)0)->meta) / sizeof(struct meta);
+	struct ng_area a;
 	int ret;
 
 	for (; at; at = a.next) {
@@ -223,13 +223,13 @@ static int take_areas(struct walk *w)
 
 static int by_mem(const void *a, const void *b)
 {
-	const struct group *x = a, *y = b;
+	const struct ng_group *x = a, *y = b;
 
 	return x->m.mem < y->m.mem ? -1 : x->m.mem > y->m.mem;
 }
 
 /* Reads small slots through a window; of large ones only the bytes needed. */
-static bool read_near(struct walk *w, uint64_t stride_bytes, uint64_t addr, void *to, size_t len)
+static bool read_near(struct ng_walk *w, uint64_t stride_bytes, uint64_t addr, void *to, size_t len)
 {
 	const void *p;
 
@@ -247,7 +247,8 @@ static bool read_near(struct walk *w, uint64_t stride_bytes, uint64_t addr, void
  * there, but complete in the block's own header.  Return: 0 if the slot is in transit: no block was
  * laid out in it yet.
  */
-static uint64_t user_address(struct walk *w, uint64_t stride_bytes, uint64_t start, uint8_t head[4])
+static uint64_t user_address(struct ng_walk *w, uint64_t stride_bytes, uint64_t start,
+			     uint8_t head[4])
 {
 	uint64_t at;
 	uint8_t far[8];
@@ -271,7 +272,7 @@ static uint64_t user_address(struct walk *w, uint64_t stride_bytes, uint64_t sta
 
 /* Usable bytes: those of the slot minus the reserve after the request.  Small reserves are in the
  * header, others in the last word. */
-static uint64_t nominal_size(struct walk *w, uint64_t stride_bytes, uint64_t user, uint64_t end,
+static uint64_t nominal_size(struct ng_walk *w, uint64_t stride_bytes, uint64_t user, uint64_t end,
 			     const uint8_t head[4])
 {
 	uint32_t reserved = head[1] >> 5;
@@ -281,7 +282,7 @@ static uint64_t nominal_size(struct walk *w, uint64_t stride_bytes, uint64_t use
 	return reserved > end - user || head[1] >> 5 == 7 ? UINT64_MAX : end - user - reserved;
 }
 
-static bool is_group(struct walk *w, uint64_t user)
+static bool is_group(struct ng_walk *w, uint64_t user)
 {
 	size_t lo = 0, hi = w->groups.n;
 
@@ -296,7 +297,7 @@ static bool is_group(struct walk *w, uint64_t user)
 	return lo < w->groups.n && w->groups.at[lo].m.mem == user;
 }
 
-static int take_live_slot(struct walk *w, const struct group *g, unsigned i)
+static int take_live_slot(struct ng_walk *w, const struct ng_group *g, unsigned i)
 {
 	uint64_t step = stride(&g->m), start = g->m.mem + UNIT + i * step;
 	uint64_t end = start + step - IN_BAND, user, size;
@@ -318,7 +319,7 @@ static int take_live_slot(struct walk *w, const struct group *g, unsigned i)
 	return heap_add(w->heap, user, size);
 }
 
-static int own_group(struct walk *w, const struct meta *m)
+static int own_group(struct ng_walk *w, const struct meta *m)
 {
 	uint64_t slots = last_index(m) + 1, end = m->mem + UNIT + slots * stride(m);
 
@@ -333,7 +334,7 @@ static int own_group(struct walk *w, const struct meta *m)
 	return freeable(m) ? 0 : heap_own(w->heap, m->mem, end, HEAP_ARENA);
 }
 
-static int take_group(struct walk *w, const struct group *g)
+static int take_group(struct ng_walk *w, const struct ng_group *g)
 {
 	uint32_t free_mask = (uint32_t)(g->m.avail_mask | g->m.freed_mask);
 	int ret = own_group(w, &g->m);
@@ -347,7 +348,7 @@ static int take_group(struct walk *w, const struct group *g)
 	return ret;
 }
 
-static uint64_t free_metas(struct walk *w)
+static uint64_t free_metas(struct ng_walk *w)
 {
 	uint64_t at = w->ctx.free_meta, n = 0;
 	struct meta m;
@@ -359,7 +360,7 @@ static uint64_t free_metas(struct walk *w)
 	return n;
 }
 
-static void check_sums(struct walk *w)
+static void check_sums(struct ng_walk *w)
 {
 	struct heap *h = w->heap;
 
@@ -379,7 +380,7 @@ static void check_sums(struct walk *w)
 		heap_doubt_now(h, "%u blocks were being allocated or freed", w->unsettled);
 }
 
-static int walk_groups(struct walk *w)
+static int walk_groups(struct ng_walk *w)
 {
 	int ret = take_areas(w);
 
@@ -394,14 +395,14 @@ static int walk_groups(struct walk *w)
 
 int musl_ng_is_there(struct image *img)
 {
-	struct walk w = {.img = img};
+	struct ng_walk w = {.img = img};
 
 	return scan_modules(img, find_context, &w);
 }
 
 static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 {
-	struct walk w = {.img = img, .heap = heap};
+	struct ng_walk w = {.img = img, .heap = heap};
 	int ret;
 
 	ret = scan_modules(img, find_context, &w);

@@ -27,7 +27,7 @@ struct sum {
 	uint64_t chunks, bytes;
 };
 
-struct walk {
+struct old_walk {
 	struct image *img;
 	struct heap *heap;
 	struct image_view view, probe;
@@ -37,7 +37,8 @@ struct walk {
 	bool locked;
 };
 
-static bool read_header(struct walk *w, struct image_view *v, uint64_t at, struct musl_old_chunk *c)
+static bool read_header(struct old_walk *w, struct image_view *v, uint64_t at,
+			struct musl_old_chunk *c)
 {
 	const void *p = image_view(w->img, v, at, MUSL_OLD_OVERHEAD);
 
@@ -54,7 +55,7 @@ static bool fits(const struct musl_old_chunk *c, uint64_t at, uint64_t end)
 }
 
 /* Are there consecutive chunks from @at on, to the region's end or PROBE_CHUNKS of them? */
-static bool is_chain(struct walk *w, uint64_t at, uint64_t end)
+static bool is_chain(struct old_walk *w, uint64_t at, uint64_t end)
 {
 	struct musl_old_chunk c, next;
 
@@ -73,7 +74,7 @@ static bool is_chain(struct walk *w, uint64_t at, uint64_t end)
 	return true;
 }
 
-static void damaged(struct walk *w, uint64_t at, const char *what)
+static void damaged(struct old_walk *w, uint64_t at, const char *what)
 {
 	if (w->locked) {
 		heap_doubt_now(w->heap, "a thread was changing chunks at 0x%" PRIx64, at);
@@ -84,7 +85,7 @@ static void damaged(struct walk *w, uint64_t at, const char *what)
 }
 
 /* Handles an invalid header at @at.  Return: where a chain begins again, or @end. */
-static uint64_t skip_damage(struct walk *w, uint64_t at, uint64_t end)
+static uint64_t skip_damage(struct old_walk *w, uint64_t at, uint64_t end)
 {
 	uint64_t next = at + MUSL_OLD_ALIGN;
 
@@ -94,7 +95,7 @@ static uint64_t skip_damage(struct walk *w, uint64_t at, uint64_t end)
 	return next + MUSL_OLD_OVERHEAD <= end ? next : end;
 }
 
-static int take_chunk(struct walk *w, uint64_t at, const struct musl_old_chunk *c)
+static int take_chunk(struct old_walk *w, uint64_t at, const struct musl_old_chunk *c)
 {
 	w->heap->metadata_bytes += MUSL_OLD_OVERHEAD;
 	if (c->csize & MUSL_OLD_IN_USE)
@@ -107,7 +108,7 @@ static int take_chunk(struct walk *w, uint64_t at, const struct musl_old_chunk *
 }
 
 /* Walks the region whose first header is at @at.  Return: its end, or -ENOMEM. */
-static int64_t take_region(struct walk *w, uint64_t at, uint64_t end)
+static int64_t take_region(struct old_walk *w, uint64_t at, uint64_t end)
 {
 	uint64_t start = at;
 	struct musl_old_chunk c = {0}, next = {0};
@@ -149,7 +150,7 @@ static uint64_t end_of_maps(const struct image *img, uint64_t addr)
 
 /* Walks back from the end of a region, which is at the end of a page, to its first header.  Return:
  * its address; 0: there is no region. */
-static uint64_t start_of_region(struct walk *w, uint64_t end, uint64_t limit)
+static uint64_t start_of_region(struct old_walk *w, uint64_t end, uint64_t limit)
 {
 	uint64_t at = end - MUSL_OLD_OVERHEAD, size;
 	struct musl_old_chunk c, before;
@@ -171,7 +172,7 @@ static uint64_t start_of_region(struct walk *w, uint64_t end, uint64_t limit)
 /* Walks the regions that the dynamic linker donated from a module's data; each ends with a page. */
 static int take_donated(const struct scan_data *d, void *arg)
 {
-	struct walk *w = arg;
+	struct old_walk *w = arg;
 	uint64_t limit = d->start, end = d->start + d->n * 8;
 
 	for (uint64_t page = d->start + PAGE; page <= end; page += PAGE) {
@@ -194,7 +195,7 @@ static bool is_mapped(const struct musl_old_chunk *c, uint64_t offset, uint64_t 
 	       c->csize < left && c->csize + offset <= left;
 }
 
-static bool mapped_at(struct walk *w, uint64_t map, uint64_t offset, uint64_t left,
+static bool mapped_at(struct old_walk *w, uint64_t map, uint64_t offset, uint64_t left,
 		      struct musl_old_chunk *c)
 {
 	return offset + MUSL_OLD_OVERHEAD <= left &&
@@ -205,7 +206,7 @@ static bool mapped_at(struct walk *w, uint64_t map, uint64_t offset, uint64_t le
 /* aligned_alloc() leaves the first header stale and writes another one further up; realloc() can
  * have moved the mapping since.  Return: the second header's distance from the mapping's start, or
  * 0. */
-static uint64_t aligned_offset(struct walk *w, uint64_t map, uint64_t left,
+static uint64_t aligned_offset(struct old_walk *w, uint64_t map, uint64_t left,
 			       struct musl_old_chunk *c)
 {
 	for (uint64_t align = 2 * MUSL_OLD_ALIGN; align < PAGE; align *= 2) {
@@ -226,7 +227,7 @@ static uint64_t aligned_offset(struct walk *w, uint64_t map, uint64_t left,
 }
 
 /* Return: bytes of the mapping at @map; 0: it has no block; or -ENOMEM. */
-static int64_t take_mapped(struct walk *w, uint64_t map, uint64_t left)
+static int64_t take_mapped(struct old_walk *w, uint64_t map, uint64_t left)
 {
 	struct musl_old_chunk first, c;
 	uint64_t offset = MUSL_OLD_OVERHEAD, aligned, bytes;
@@ -250,7 +251,7 @@ static int64_t take_mapped(struct walk *w, uint64_t map, uint64_t left)
 }
 
 /* Handles what begins at the page @at.  Return: where to continue, or -ENOMEM. */
-static int64_t take_page(struct walk *w, uint64_t at, uint64_t end)
+static int64_t take_page(struct old_walk *w, uint64_t at, uint64_t end)
 {
 	uint64_t first = at + MUSL_OLD_OVERHEAD, psize;
 	int64_t ret;
@@ -271,7 +272,7 @@ static bool may_hold_blocks(const struct image_map *m)
 	       (!m->path[0] || !strcmp(m->path, "[heap]") || !strncmp(m->path, "[anon", 5));
 }
 
-static int take_pages(struct walk *w)
+static int take_pages(struct old_walk *w)
 {
 	size_t nknown;
 	uint64_t at = 0;
@@ -293,7 +294,7 @@ static int take_pages(struct walk *w)
 	return 0;
 }
 
-static void count_bin(struct walk *w, int i)
+static void count_bin(struct old_walk *w, int i)
 {
 	uint64_t end = musl_old_bin_chunk(w->at, i), at = w->mal.bins[i].head;
 	struct musl_old_chunk c = {.prev = end};
@@ -314,7 +315,7 @@ static void count_bin(struct walk *w, int i)
 		damaged(w, w->at, "the bin map and a bin disagree");
 }
 
-static void look_at_locks(struct walk *w)
+static void look_at_locks(struct old_walk *w)
 {
 	w->locked = w->mal.lock[0];
 	for (int i = 0; i < MUSL_OLD_BINS; i++)
@@ -322,7 +323,7 @@ static void look_at_locks(struct walk *w)
 	w->heap->busy = w->locked;
 }
 
-static void check_sums(struct walk *w)
+static void check_sums(struct old_walk *w)
 {
 	w->heap->checksum_known = true;
 	w->heap->exact = !w->heap->doubt[0];
@@ -335,7 +336,7 @@ static void check_sums(struct walk *w)
 			   w->free.chunks, w->free.bytes, w->binned.chunks, w->binned.bytes);
 }
 
-static int walk_regions(struct walk *w)
+static int walk_regions(struct old_walk *w)
 {
 	int ret;
 
@@ -353,7 +354,7 @@ static int walk_regions(struct walk *w)
 
 static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 {
-	struct walk w = {.img = img, .heap = heap};
+	struct old_walk w = {.img = img, .heap = heap};
 	int ret = musl_old_find(img, &w.at, &w.mal), ng;
 
 	heap->allocator = "musl oldmalloc";

@@ -7,7 +7,6 @@
 #include <stdint.h>
 #include "heaps/addr_list.h"
 #include "heaps/heap.h"
-#include "lib/vec.h"
 #include "snapshot/image.h"
 
 #define TC_PAGE_SHIFT 13

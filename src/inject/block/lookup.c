@@ -7,13 +7,13 @@
 #include <stddef.h>
 #include <string.h>
 
-struct view {
+struct lookup_view {
 	const char *base;
 	uint64_t length;
 };
 
 /* Copies @n bytes at @offset.  Return: false if they are outside the block. */
-static bool copy_checked(const struct view *v, uint64_t offset, void *out, uint64_t n)
+static bool copy_checked(const struct lookup_view *v, uint64_t offset, void *out, uint64_t n)
 {
 	if (offset > v->length || n > v->length - offset)
 		return false;
@@ -22,7 +22,7 @@ static bool copy_checked(const struct view *v, uint64_t offset, void *out, uint6
 }
 
 /* The list that was published last; the rows it refers to were written before it. */
-static bool take_list(const struct view *v, uint64_t *list)
+static bool take_list(const struct lookup_view *v, uint64_t *list)
 {
 	if (v->length < sizeof(struct ss_control))
 		return false;
@@ -32,7 +32,8 @@ static bool take_list(const struct view *v, uint64_t *list)
 }
 
 /* Finds the module that contains @pc.  Return: false if there is none. */
-static bool find_module(const struct view *v, uint64_t list, uint64_t pc, struct ss_module *m)
+static bool find_module(const struct lookup_view *v, uint64_t list, uint64_t pc,
+			struct ss_module *m)
 {
 	struct ss_module_list head;
 	uint32_t lo = 0, hi;
@@ -56,7 +57,7 @@ static bool find_module(const struct view *v, uint64_t list, uint64_t pc, struct
 }
 
 /* Rule id of the last row at or before @at, 0 if none. */
-static uint16_t find_row(const struct view *v, const struct ss_module *m, uint64_t at)
+static uint16_t find_row(const struct lookup_view *v, const struct ss_module *m, uint64_t at)
 {
 	uint32_t lo = 0, hi = m->n;
 	uint16_t id;
@@ -77,7 +78,7 @@ static uint16_t find_row(const struct view *v, const struct ss_module *m, uint64
 enum lookup block_rule(const struct ss_control *block, uint64_t length, uint64_t pc,
 		       struct uw_full *rule)
 {
-	const struct view v = {(const char *)block, length};
+	const struct lookup_view v = {(const char *)block, length};
 	struct ss_module m;
 	uint64_t list, full;
 	uint16_t id;
@@ -95,7 +96,7 @@ enum lookup block_rule(const struct ss_control *block, uint64_t length, uint64_t
 
 bool block_is_code(const struct ss_control *block, uint64_t length, uint64_t pc)
 {
-	const struct view v = {(const char *)block, length};
+	const struct lookup_view v = {(const char *)block, length};
 	struct ss_module m;
 	uint64_t list;
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "formats/file.h"
+#include "formats/session.h"
 #include "record/cull.h"
 #include "model/model.h"
 
@@ -125,14 +126,15 @@ static void assert_same_group(const struct group *a, const struct group *b)
 
 static void assert_same_threads(const struct model *a, const struct model *b)
 {
-	assert_int_equal(a->threads.n, b->threads.n);
-	for (size_t i = 0; i < a->threads.n; i++) {
-		for (size_t k = 0; k < b->threads.n; k++) {
-			if (a->threads.at[i].tid != b->threads.at[k].tid)
+	assert_int_equal(a->tasks.threads.n, b->tasks.threads.n);
+	for (size_t i = 0; i < a->tasks.threads.n; i++) {
+		for (size_t k = 0; k < b->tasks.threads.n; k++) {
+			if (a->tasks.threads.at[i].tid != b->tasks.threads.at[k].tid)
 				continue;
-			assert_int_equal(a->threads.at[i].allocations,
-					 b->threads.at[k].allocations);
-			assert_int_equal(a->threads.at[i].frees, b->threads.at[k].frees);
+			assert_int_equal(a->tasks.threads.at[i].allocations,
+					 b->tasks.threads.at[k].allocations);
+			assert_int_equal(a->tasks.threads.at[i].frees,
+					 b->tasks.threads.at[k].frees);
 		}
 	}
 }
@@ -144,14 +146,14 @@ static void compare(void)
 
 	assert_int_equal(model_load(whole_path, NULL, &whole, &err), 0);
 	assert_int_equal(model_load(culled_path, NULL, &culled, &err), 0);
-	assert_true(culled.culled_blocks > EVENTS / 5);
-	assert_true(culled.events < whole.events * 2 / 3);
+	assert_true(culled.sums.culled_blocks > EVENTS / 5);
+	assert_true(culled.counts.events < whole.counts.events * 2 / 3);
 	for (uint32_t id = 1; id <= STACKS; id++)
-		assert_same_group(&whole.group[id], &culled.group[id]);
-	assert_same_group(&whole.total, &culled.total);
+		assert_same_group(&whole.sums.group[id], &culled.sums.group[id]);
+	assert_same_group(&whole.sums.total, &culled.sums.total);
 	assert_same_threads(&whole, &culled);
-	for (size_t i = 0; i < whole.hooks.n; i++)
-		assert_int_equal(whole.hooks.at[i].calls, culled.hooks.at[i].calls);
+	for (size_t i = 0; i < whole.facts.hooks.n; i++)
+		assert_int_equal(whole.facts.hooks.at[i].calls, culled.facts.hooks.at[i].calls);
 	assert_int_equal(whole.blocks.n, culled.blocks.n);
 	for (size_t i = 0; i < whole.blocks.n; i++)
 		assert_memory_equal(&whole.blocks.at[i], &culled.blocks.at[i],

@@ -12,9 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "leaks/graph.h"
-#include "leaks/tcb.h"
 #include "heaps/walker.h"
+#include "leaks/edges.h"
+#include "leaks/mark.h"
+#include "leaks/roots.h"
+#include "leaks/tcb.h"
 
 enum {
 	DATA = 0x40100000, /* of libc.so.6 */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "formats/file.h"
+#include "formats/session.h"
 #include "model/model.h"
 
 static char path[32];
@@ -59,13 +60,13 @@ static void assert_sums(uint64_t allocs, uint64_t live, uint64_t live_bytes, uin
 
 	assert_int_equal(mpf_close(writer), 0);
 	assert_int_equal(model_load(path, NULL, &m, &err), 0);
-	assert_int_equal(m.total.allocations, allocs);
-	assert_int_equal(m.total.live_blocks, live);
-	assert_int_equal(m.total.frees, allocs - live);
-	assert_int_equal(m.total.live_bytes, live_bytes);
-	assert_int_equal(m.group[1].frees, allocs - live);
-	assert_int_equal(m.mismatches, mismatches);
-	assert_int_equal(m.foreign_frees, 0);
+	assert_int_equal(m.sums.total.allocations, allocs);
+	assert_int_equal(m.sums.total.live_blocks, live);
+	assert_int_equal(m.sums.total.frees, allocs - live);
+	assert_int_equal(m.sums.total.live_bytes, live_bytes);
+	assert_int_equal(m.sums.group[1].frees, allocs - live);
+	assert_int_equal(m.counts.mismatches, mismatches);
+	assert_int_equal(m.counts.foreign_frees, 0);
 	model_free(&m);
 }
 

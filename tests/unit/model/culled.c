@@ -9,6 +9,8 @@
 #include <unistd.h>
 #include "formats/file.h"
 #include "formats/session.h"
+#include "model/filter.h"
+#include "model/history.h"
 #include "model/model.h"
 
 static char path[] = "/tmp/memprof-unit-XXXXXX";
@@ -78,12 +80,12 @@ static void expect(const char *name, const char *value, uint64_t let_through, ui
 	filter_init(&f);
 	if (filter_set(&f, name, value, &err) || model_load(path, &o, &m, &err))
 		fail_msg("%s", err.what);
-	if (m.total.allocations != let_through || m.unjudged_blocks != not_judged)
+	if (m.sums.total.allocations != let_through || m.doubts.unjudged_blocks != not_judged)
 		fail_msg("%s=%s: %llu let through, %llu not judged", name, value,
-			 (unsigned long long)m.total.allocations,
-			 (unsigned long long)m.unjudged_blocks);
-	assert_int_equal(m.all_total.allocations, 14);
-	assert_int_equal(m.size_class[SIZE_CLASS_CULLED].allocations, m.culled_blocks);
+			 (unsigned long long)m.sums.total.allocations,
+			 (unsigned long long)m.doubts.unjudged_blocks);
+	assert_int_equal(m.unfiltered.total.allocations, 14);
+	assert_int_equal(m.sums.size_class[SIZE_CLASS_CULLED].allocations, m.sums.culled_blocks);
 	model_free(&m);
 	filter_free(&f);
 }

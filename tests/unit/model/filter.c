@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Compares the sums of filtered models of random recordings with those of a simple filter. */
+#include "model/filter.h"
+#include "model/history.h"
 #include "obvious.h"
 
 #define ROUNDS	25
@@ -259,11 +261,11 @@ static void expect_peak(const struct fake *f, const bool *through, const struct 
 			at = step;
 		}
 	}
-	assert_int_equal(m->peak_bytes, peak);
-	assert_int_equal(m->total.peak_bytes, peak);
-	assert_int_equal(m->total.peak_blocks, m->peak_blocks);
+	assert_int_equal(m->sums.peak_bytes, peak);
+	assert_int_equal(m->sums.total.peak_bytes, peak);
+	assert_int_equal(m->sums.total.peak_blocks, m->sums.peak_blocks);
 	for (uint32_t s = 1; s <= STACKS; s++)
-		assert_int_equal(m->group[s].peak_bytes, live_at(f, through, at, s));
+		assert_int_equal(m->sums.group[s].peak_bytes, live_at(f, through, at, s));
 }
 
 /* Checks that the sums by size, thread and time agree with the total. */
@@ -271,19 +273,19 @@ static void expect_agreement(const struct model *m, uint64_t lost)
 {
 	struct size_class c = {0};
 	struct model_thread t = {0};
-	struct point p = {0};
+	struct timeline_point p = {0};
 	uint64_t highest = 0, before = 0;
 
 	for (uint32_t i = 0; i < SIZE_CLASSES; i++) {
-		c.allocations += m->size_class[i].allocations;
-		c.allocated_bytes += m->size_class[i].allocated_bytes;
-		c.usable_bytes += m->size_class[i].usable_bytes;
-		c.temporary += m->size_class[i].temporary;
-		c.live_blocks += m->size_class[i].live_blocks;
-		c.live_bytes += m->size_class[i].live_bytes;
-		c.live_usable += m->size_class[i].live_usable;
+		c.allocations += m->sums.size_class[i].allocations;
+		c.allocated_bytes += m->sums.size_class[i].allocated_bytes;
+		c.usable_bytes += m->sums.size_class[i].usable_bytes;
+		c.temporary += m->sums.size_class[i].temporary;
+		c.live_blocks += m->sums.size_class[i].live_blocks;
+		c.live_bytes += m->sums.size_class[i].live_bytes;
+		c.live_usable += m->sums.size_class[i].live_usable;
 	}
-	vec_for_each (&m->threads, i) {
+	vec_for_each (&m->tasks.threads, i) {
 		t.allocations += i->allocations;
 		t.allocated_bytes += i->allocated_bytes;
 		t.frees += i->frees;
@@ -291,7 +293,7 @@ static void expect_agreement(const struct model *m, uint64_t lost)
 		t.live_blocks += i->live_blocks;
 		t.live_bytes += i->live_bytes;
 	}
-	vec_for_each (&m->timeline, i) {
+	vec_for_each (&m->sums.timeline, i) {
 		assert_true(i->time_ns > before || (!before && i->time_ns == before));
 		before = i->time_ns;
 		p.allocations += i->allocations;
@@ -302,23 +304,23 @@ static void expect_agreement(const struct model *m, uint64_t lost)
 		assert_int_equal(i->live_blocks, p.allocations - p.frees);
 		highest = i->peak_bytes > highest ? i->peak_bytes : highest;
 	}
-	assert_int_equal(before, m->end_ns);
-	assert_int_equal(highest, m->peak_bytes);
-	assert_int_equal(c.allocations, m->total.allocations);
-	assert_int_equal(c.allocated_bytes, m->total.allocated_bytes);
-	assert_int_equal(c.usable_bytes, m->total.usable_bytes);
-	assert_int_equal(c.temporary, m->total.temporary);
-	assert_int_equal(c.live_blocks, m->total.live_blocks);
-	assert_int_equal(c.live_bytes, m->total.live_bytes);
-	assert_int_equal(c.live_usable, m->total.live_usable);
-	assert_int_equal(t.allocations, m->total.allocations);
-	assert_int_equal(t.allocated_bytes, m->total.allocated_bytes);
-	assert_int_equal(t.frees + lost, m->total.frees); /* lost frees have no thread */
-	assert_int_equal(t.temporary, m->total.temporary);
-	assert_int_equal(t.live_blocks, m->total.live_blocks);
-	assert_int_equal(t.live_bytes, m->total.live_bytes);
-	assert_int_equal(p.allocations, m->total.allocations);
-	assert_int_equal(p.frees, m->total.frees);
+	assert_int_equal(before, m->facts.end_ns);
+	assert_int_equal(highest, m->sums.peak_bytes);
+	assert_int_equal(c.allocations, m->sums.total.allocations);
+	assert_int_equal(c.allocated_bytes, m->sums.total.allocated_bytes);
+	assert_int_equal(c.usable_bytes, m->sums.total.usable_bytes);
+	assert_int_equal(c.temporary, m->sums.total.temporary);
+	assert_int_equal(c.live_blocks, m->sums.total.live_blocks);
+	assert_int_equal(c.live_bytes, m->sums.total.live_bytes);
+	assert_int_equal(c.live_usable, m->sums.total.live_usable);
+	assert_int_equal(t.allocations, m->sums.total.allocations);
+	assert_int_equal(t.allocated_bytes, m->sums.total.allocated_bytes);
+	assert_int_equal(t.frees + lost, m->sums.total.frees); /* lost frees have no thread */
+	assert_int_equal(t.temporary, m->sums.total.temporary);
+	assert_int_equal(t.live_blocks, m->sums.total.live_blocks);
+	assert_int_equal(t.live_bytes, m->sums.total.live_bytes);
+	assert_int_equal(p.allocations, m->sums.total.allocations);
+	assert_int_equal(p.frees, m->sums.total.frees);
 }
 
 static void expect_blocks(const struct fake *f, const bool *through, const struct model *m)
@@ -330,7 +332,7 @@ static void expect_blocks(const struct fake *f, const bool *through, const struc
 	vec_for_each (&m->blocks, b)
 		bytes -= b->size;
 	assert_int_equal(bytes, 0);
-	assert_int_equal(m->blocks.n, m->total.live_blocks);
+	assert_int_equal(m->blocks.n, m->sums.total.live_blocks);
 }
 
 /* Return: the number of allocations that passed the filter. */
@@ -351,15 +353,16 @@ static int compare(const struct fake *f, const struct condition *c, int n,
 	}
 	if (model_load(path, &o, &m, &err))
 		fail_msg("%s", err.what);
-	if (m.total.allocations != (uint64_t)count) {
+	if (m.sums.total.allocations != (uint64_t)count) {
 		for (int k = 0; k < n; k++)
 			print_message("%s=%s\n", c[k].name, c[k].text);
 	}
-	assert_int_equal(m.end_ns, f->end);
-	assert_int_equal(m.total.allocations, count);
-	assert_int_equal((m.all ? &m.all_total : &m.total)->allocations, f->n);
+	assert_int_equal(m.facts.end_ns, f->end);
+	assert_int_equal(m.sums.total.allocations, count);
+	assert_int_equal((m.unfiltered.group ? &m.unfiltered.total : &m.sums.total)->allocations,
+			 f->n);
 	for (uint32_t s = 1; s <= STACKS; s++)
-		expect_group(f, through, s, &m.group[s]);
+		expect_group(f, through, s, &m.sums.group[s]);
 	expect_peak(f, through, &m);
 	expect_agreement(&m, lost);
 	expect_blocks(f, through, &m);

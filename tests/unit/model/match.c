@@ -31,18 +31,18 @@ static const struct alloc *live_at(const struct fake *f, uint64_t addr, uint64_t
 	return found;
 }
 
-static void check(const struct fake *f, const struct model *m, const struct origin *o,
+static void check(const struct fake *f, const struct model *m, const struct match *o,
 		  uint64_t at_ns)
 {
 	const struct alloc *a = live_at(f, o->addr, at_ns);
-	bool fits =
-	    a && (m->hooks.at[a->hook].has_chunks ? a->usable == o->usable : a->size <= o->usable);
+	bool fits = a && (m->facts.hooks.at[a->hook].has_chunks ? a->usable == o->usable
+								: a->size <= o->usable);
 
 	if (!fits) {
-		assert_int_equal(o->state, ORIGIN_UNKNOWN);
+		assert_int_equal(o->state, MATCH_UNKNOWN);
 		return;
 	}
-	assert_int_equal(o->state, a->end == NEVER || a->lost ? ORIGIN_KNOWN : ORIGIN_FREED);
+	assert_int_equal(o->state, a->end == NEVER || a->lost ? MATCH_KNOWN : MATCH_FREED);
 	assert_int_equal(o->stack, a->stack);
 	assert_int_equal(o->tid, a->tid);
 	assert_int_equal(o->time_ns, a->t);
@@ -57,7 +57,7 @@ static void test_random(void **state)
 
 	(void)state;
 	for (int n = 0; n < RECORDINGS; n++) {
-		struct origin list[ADDRS] = {0};
+		struct match list[ADDRS] = {0};
 		uint64_t at_ns, known = 0, bytes = 0;
 		struct model m;
 
@@ -70,17 +70,17 @@ static void test_random(void **state)
 			list[i].addr = 0x10000 + i * 64;
 			list[i].usable = a && rnd(4) ? a->usable : rnd(400);
 		}
-		assert_int_equal(origins_find(&m, list, ADDRS, at_ns, NULL), 0);
+		assert_int_equal(match_find(&m, list, ADDRS, at_ns, NULL), 0);
 		for (uint32_t i = 0; i < ADDRS; i++) {
 			check(&f, &m, &list[i], at_ns);
 			seen[list[i].state]++;
-			known += list[i].state == ORIGIN_KNOWN;
-			bytes += list[i].state == ORIGIN_KNOWN ? list[i].size : list[i].usable;
+			known += list[i].state == MATCH_KNOWN;
+			bytes += list[i].state == MATCH_KNOWN ? list[i].size : list[i].usable;
 		}
-		origins_weigh(&m, list, ADDRS);
-		assert_int_equal(m.total.live_blocks, ADDRS);
-		assert_int_equal(m.total.live_bytes, bytes);
-		assert_int_equal(m.group[0].live_blocks, ADDRS - known);
+		match_weigh(&m, list, ADDRS);
+		assert_int_equal(m.sums.total.live_blocks, ADDRS);
+		assert_int_equal(m.sums.total.live_bytes, bytes);
+		assert_int_equal(m.sums.group[0].live_blocks, ADDRS - known);
 		model_free(&m);
 	}
 	for (int i = 0; i < 3; i++)

@@ -5,8 +5,8 @@
  * in it, so memprof never ends in between.  Everywhere else it ends at once.  For one target at a
  * time.
  */
-#ifndef SNAPSHOT_DEADLINE_H
-#define SNAPSHOT_DEADLINE_H
+#ifndef SNAPSHOT_HAND_H
+#define SNAPSHOT_HAND_H
 
 #include <stdbool.h>
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "export/sums.h"
+#include "export/sum_lists.h"
 
 #include <errno.h>
 #include "export/json_gen.h"
 #include "export/libraries.h"
 #include "lib/human.h"
 #include "lib/printable.h"
+#include "model/model.h"
 
 /* ------------------------------------------------------------------ libraries -- */
 
@@ -64,7 +65,7 @@ static void threads_json(const struct model *m, yajl_gen g)
 {
 	json_name(g, "threads");
 	yajl_gen_array_open(g);
-	vec_for_each (&m->threads, t) {
+	vec_for_each (&m->tasks.threads, t) {
 		yajl_gen_map_open(g);
 		json_number(g, "thread", t->tid);
 		json_text(g, "name", t->name);
@@ -85,7 +86,7 @@ static void threads_text(const struct model *m, FILE *out)
 
 	fprintf(out, "%8s  %-16s %10s %10s %10s %10s %10s %10s\n", "thread", "name", "allocated",
 		"blocks", "live", "blocks", "temporary", "frees");
-	vec_for_each (&m->threads, t) {
+	vec_for_each (&m->tasks.threads, t) {
 		fprintf(out, "%8u  %-16s %10s %10llu %10s %10llu %10llu %10llu\n", t->tid,
 			t->name ? printable(t->name) : "?", human_bytes(t->allocated_bytes, a),
 			(unsigned long long)t->allocations, human_bytes(t->live_bytes, b),
@@ -111,7 +112,7 @@ static void sizes_json(const struct model *m, yajl_gen g)
 	json_name(g, "sizes");
 	yajl_gen_array_open(g);
 	for (uint32_t i = 0; i < SIZE_CLASSES; i++) {
-		const struct size_class *c = &m->size_class[i];
+		const struct size_class *c = &m->sums.size_class[i];
 
 		if (!c->allocations)
 			continue;
@@ -140,7 +141,7 @@ static void sizes_text(const struct model *m, FILE *out)
 	fprintf(out, "%-24s %10s %10s %10s %10s %10s %10s\n", "requested bytes", "allocated",
 		"blocks", "temporary", "live", "blocks", "unused");
 	for (uint32_t i = 0; i < SIZE_CLASSES; i++) {
-		const struct size_class *s = &m->size_class[i];
+		const struct size_class *s = &m->sums.size_class[i];
 
 		if (!s->allocations)
 			continue;
@@ -165,7 +166,7 @@ static void sizes_text(const struct model *m, FILE *out)
 
 /* ------------------------------------------------------------------ all -- */
 
-int sums_write(struct model *m, enum sums_by by, bool json, FILE *out)
+int sum_lists_write(struct model *m, enum sums_by by, bool json, FILE *out)
 {
 	struct libraries l = {0};
 	yajl_gen g = NULL;

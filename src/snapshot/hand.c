@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "snapshot/deadline.h"
+#include "snapshot/hand.h"
 
 #include <pthread.h>
 #include <stddef.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "model/order.h"
+#include "model/stack_order.h"
 
 #include <stdlib.h>
+#include "model/model.h"
 
 struct key {
 	uint64_t cost;
@@ -17,10 +18,10 @@ static int dearest(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-uint32_t *order_by(const struct model *m, enum cost cost, uint32_t *n)
+uint32_t *stack_order(const struct model *m, enum cost cost, uint32_t *n)
 {
-	struct key *k = malloc(m->nstacks * sizeof(*k));
-	uint32_t *ids = malloc(m->nstacks * sizeof(*ids));
+	struct key *k = malloc(m->stacks.n * sizeof(*k));
+	uint32_t *ids = malloc(m->stacks.n * sizeof(*ids));
 
 	*n = 0;
 	if (!k || !ids) {
@@ -28,8 +29,8 @@ uint32_t *order_by(const struct model *m, enum cost cost, uint32_t *n)
 		free(ids);
 		return NULL;
 	}
-	for (uint32_t id = 0; id < m->nstacks; id++) {
-		uint64_t c = group_cost(&m->group[id], cost);
+	for (uint32_t id = 0; id < m->stacks.n; id++) {
+		uint64_t c = group_cost(&m->sums.group[id], cost);
 
 		if (c)
 			k[(*n)++] = (struct key){c, id};
@@ -41,11 +42,11 @@ uint32_t *order_by(const struct model *m, enum cost cost, uint32_t *n)
 	return ids;
 }
 
-uint32_t order_used(const struct model *m)
+uint32_t stacks_used(const struct model *m)
 {
 	uint32_t n = 0;
 
-	for (uint32_t id = 1; id < m->nstacks; id++)
-		n += m->group[id].allocations || m->group[id].maps;
+	for (uint32_t id = 1; id < m->stacks.n; id++)
+		n += m->sums.group[id].allocations || m->sums.group[id].maps;
 	return n;
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "export/maps.h"
+#include "export/map_usage.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include "export/json_gen.h"
+#include "formats/file.h"
 #include "lib/human.h"
 #include "lib/printable.h"
+#include "model/model.h"
 
 /* The mappings of a process with the same name: a file's path, "[heap]", "[anonymous]" ... */
 struct named_maps {
@@ -21,14 +23,14 @@ struct named_maps {
 /* In a merged recording of several processes, addresses include the process number. */
 static uint32_t process_of(const struct model *m, const struct mp_map_usage *u)
 {
-	uint64_t number = m->processes.n ? u->start >> MP_PROCESS_SHIFT : 0;
+	uint64_t number = m->tasks.processes.n ? u->start >> MP_PROCESS_SHIFT : 0;
 
-	return number < m->processes.n ? (uint32_t)number : 0;
+	return number < m->tasks.processes.n ? (uint32_t)number : 0;
 }
 
 static uint32_t pid_of(const struct model *m, uint32_t process)
 {
-	return m->processes.n ? m->processes.at[process].of.pid : m->info.pid;
+	return m->tasks.processes.n ? m->tasks.processes.at[process].of.pid : m->info.pid;
 }
 
 static struct named_maps *entry_of(struct named_maps *list, uint32_t *n, uint32_t process,
@@ -46,7 +48,7 @@ static struct named_maps *entry_of(struct named_maps *list, uint32_t *n, uint32_
 static void take_look(const struct model *m, size_t from, size_t to, struct named_maps *list,
 		      uint32_t *n)
 {
-	uint32_t process = process_of(m, &m->map_usage.at[from]);
+	uint32_t process = process_of(m, &m->facts.map_usage.at[from]);
 	bool first = true;
 
 	for (uint32_t i = 0; i < *n; i++) {
@@ -60,7 +62,7 @@ static void take_look(const struct model *m, size_t from, size_t to, struct name
 					      .most_ns = list[i].most_ns};
 	}
 	for (size_t i = from; i < to; i++) {
-		const struct mp_map_usage *u = &m->map_usage.at[i];
+		const struct mp_map_usage *u = &m->facts.map_usage.at[i];
 		struct named_maps *e = entry_of(list, n, process, map_usage_name(u));
 
 		e->mappings++;
@@ -76,7 +78,7 @@ static void take_look(const struct model *m, size_t from, size_t to, struct name
 			list[i].first_rss = list[i].rss;
 		if (list[i].rss > list[i].most_rss) {
 			list[i].most_rss = list[i].rss;
-			list[i].most_ns = m->map_usage.at[from].time_ns;
+			list[i].most_ns = m->facts.map_usage.at[from].time_ns;
 		}
 	}
 }
@@ -85,9 +87,10 @@ static size_t end_of_look(const struct model *m, size_t from)
 {
 	size_t to = from;
 
-	while (to < m->map_usage.n &&
-	       m->map_usage.at[to].time_ns == m->map_usage.at[from].time_ns &&
-	       process_of(m, &m->map_usage.at[to]) == process_of(m, &m->map_usage.at[from]))
+	while (to < m->facts.map_usage.n &&
+	       m->facts.map_usage.at[to].time_ns == m->facts.map_usage.at[from].time_ns &&
+	       process_of(m, &m->facts.map_usage.at[to]) ==
+		   process_of(m, &m->facts.map_usage.at[from]))
 		to++;
 	return to;
 }
@@ -109,10 +112,10 @@ static uint32_t by_name(const struct model *m, struct named_maps **out)
 {
 	uint32_t n = 0;
 
-	*out = m->map_usage.n ? calloc(m->map_usage.n, sizeof(**out)) : NULL;
+	*out = m->facts.map_usage.n ? calloc(m->facts.map_usage.n, sizeof(**out)) : NULL;
 	if (!*out)
 		return 0;
-	for (size_t from = 0, to; from < m->map_usage.n; from = to) {
+	for (size_t from = 0, to; from < m->facts.map_usage.n; from = to) {
 		to = end_of_look(m, from);
 		take_look(m, from, to, *out, &n);
 	}
@@ -124,15 +127,15 @@ static void put_looks(const struct model *m, yajl_gen g)
 {
 	json_name(g, "map_usage");
 	yajl_gen_array_open(g);
-	for (size_t from = 0, to; from < m->map_usage.n; from = to) {
+	for (size_t from = 0, to; from < m->facts.map_usage.n; from = to) {
 		to = end_of_look(m, from);
 		yajl_gen_map_open(g);
-		json_timeval(g, "timestamp_relative", m->map_usage.at[from].time_ns);
-		json_number(g, "pid", pid_of(m, process_of(m, &m->map_usage.at[from])));
+		json_timeval(g, "timestamp_relative", m->facts.map_usage.at[from].time_ns);
+		json_number(g, "pid", pid_of(m, process_of(m, &m->facts.map_usage.at[from])));
 		json_name(g, "maps");
 		yajl_gen_array_open(g);
 		for (size_t i = from; i < to; i++) {
-			const struct mp_map_usage *u = &m->map_usage.at[i];
+			const struct mp_map_usage *u = &m->facts.map_usage.at[i];
 
 			yajl_gen_map_open(g);
 			json_address(g,
@@ -167,7 +170,7 @@ static int write_json(const struct model *m, FILE *out)
 	return 0;
 }
 
-int maps_write(const struct model *m, bool json, FILE *out)
+int map_usage_write(const struct model *m, bool json, FILE *out)
 {
 	char a[24], b[24], c[24], d[24], e[24], f[24];
 	struct named_maps *list;
@@ -175,7 +178,7 @@ int maps_write(const struct model *m, bool json, FILE *out)
 
 	if (json)
 		return write_json(m, out);
-	if (!m->map_usage.n) {
+	if (!m->facts.map_usage.n) {
 		fputs("the recording has no list of the mappings (its process had ended)\n", out);
 		return 0;
 	}
@@ -183,13 +186,14 @@ int maps_write(const struct model *m, bool json, FILE *out)
 	if (!n)
 		return -ENOMEM;
 	fprintf(out, "%10s %10s %10s %10s %10s %10s %5s  %s%s\n", "resident", "at first", "highest",
-		"anonymous", "swap", "size", "maps", m->processes.n ? "process  " : "", "name");
+		"anonymous", "swap", "size", "maps", m->tasks.processes.n ? "process  " : "",
+		"name");
 	for (uint32_t i = 0; i < n; i++) {
 		fprintf(out, "%10s %10s %10s %10s %10s %10s %5u  ", human_bytes(list[i].rss, a),
 			human_bytes(list[i].first_rss, b), human_bytes(list[i].most_rss, c),
 			human_bytes(list[i].anonymous, d), human_bytes(list[i].swap, e),
 			human_bytes(list[i].size, f), list[i].mappings);
-		if (m->processes.n)
+		if (m->tasks.processes.n)
 			fprintf(out, "%7u  ", pid_of(m, list[i].process));
 		fprintf(out, "%s\n", printable(list[i].name));
 	}

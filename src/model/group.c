@@ -1,17 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Costs of blocks and groups. */
+#include "model/group.h"
+
 #include <math.h>
-#include "model/model.h"
-
-struct estimate model_estimate(const struct model *m, const struct model_block *b)
-{
-	return model_weigh(m->info.sample_interval, b);
-}
-
-struct estimate model_weigh(uint64_t sample_interval, const struct model_block *b)
-{
-	return estimate_block(sample_interval, b->size, b->addr ^ b->time_ns << 32);
-}
 
 double group_error(double variance)
 {

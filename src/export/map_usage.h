@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Reports the target's mappings over time, by name. */
-#ifndef EXPORT_MAPS_H
-#define EXPORT_MAPS_H
+#ifndef EXPORT_MAP_USAGE_H
+#define EXPORT_MAP_USAGE_H
 
 #include <stdbool.h>
 #include <stdio.h>
-#include "model/model.h"
+
+struct model;
 
 /* Writes the report.  Return: 0 or a negative errno. */
-int maps_write(const struct model *m, bool json, FILE *out);
+int map_usage_write(const struct model *m, bool json, FILE *out);
 
 #endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What the summaries of allocations and of page faults have in common: which program it was, when,
+ * and its resident memory. */
+#ifndef EXPORT_TEXT_HEAD_H
+#define EXPORT_TEXT_HEAD_H
+
+#include <stdio.h>
+#include "export/text.h"
+
+struct model;
+
+/* Writes the head of a summary: which program, when, how it ended. */
+void text_head(struct model *m, const struct text_options *o, FILE *out);
+/* Writes the process's resident memory, and that of memprof's session in it.  Writes nothing with
+ * fewer than two samples. */
+void text_resident(const struct model *m, FILE *out);
+
+#endif

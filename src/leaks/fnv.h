@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Fowler-Noll-Vo hash (FNV-1a, 64 bits). */
+#ifndef LEAKS_FNV_H
+#define LEAKS_FNV_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+static inline uint64_t fnv(const uint8_t *p, size_t n)
+{
+	uint64_t h = 0xcbf29ce484222325ull;
+
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ p[i]) * 0x100000001b3ull;
+	return h;
+}
+
+#endif

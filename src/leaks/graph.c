@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "leaks/graph.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int graph_init(struct graph *g, const struct arch *arch, const struct heap_block *blocks, size_t n)
+{
+	int ret;
+
+	memset(g, 0, sizeof(*g));
+	ret = index_build(&g->index, blocks, n, arch->address_bits);
+	if (ret)
+		return ret;
+	g->arch = arch;
+	g->block = blocks;
+	g->n = (uint32_t)n;
+	g->first = calloc(n + 1, sizeof(*g->first));
+	g->rooted = calloc(n / 64 + 1, sizeof(*g->rooted));
+	return g->first && g->rooted ? 0 : -ENOMEM;
+}
+
+void graph_free(struct graph *g)
+{
+	index_free(&g->index);
+	free(g->first);
+	free(g->rooted);
+	vec_free(&g->to);
+	vec_free(&g->roots);
+	memset(g, 0, sizeof(*g));
+}
+
+size_t graph_content(const struct graph *g, uint32_t block, struct image *img, void *to, size_t max)
+{
+	const struct heap_block *b = &g->block[block];
+
+	return image_read(img, b->addr, to, b->size < max ? (size_t)b->size : max);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The frames of an address: function, source line and library. */
+#ifndef MODEL_FRAMES_H
+#define MODEL_FRAMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "formats/file.h"
+
+struct frame {
+	const char *function;			     /* never NULL */
+	const char *raw_function, *source, *library; /* may be NULL */
+	uint32_t line, column;
+	uint64_t address;
+	bool is_inline;
+};
+
+struct names;
+struct symbols;
+/* Used by model/frames.c. */
+struct naming {
+	struct names *names;	 /* model/facts.c adds those of the recording */
+	struct symbols *symbols; /* of the files of this machine; NULL: not needed yet */
+};
+
+struct model;
+/* Return: the module that contained @address last, or NULL. */
+const struct mp_module *model_module(const struct model *m, uint64_t address);
+
+/* Finds the frames of one address, innermost inlined one first.  Return: their number, at least 1.
+ * Valid as long as @m. */
+uint32_t model_frames(struct model *m, uint64_t pc, struct frame *out, uint32_t max);
+void naming_free(struct naming *n);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "model/weight.h"
+
+#include "model/model.h"
+
+struct estimate model_estimate(const struct model *m, const struct model_block *b)
+{
+	return model_weigh(m->info.sample_interval, b);
+}
+
+struct estimate model_weigh(uint64_t sample_interval, const struct model_block *b)
+{
+	return estimate_block(sample_interval, b->size, b->addr ^ b->time_ns << 32);
+}
