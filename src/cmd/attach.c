@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "control/follow.h"
+#include "control/requests.h"
 #include "inject/family.h"
 #include "record/carry.h"
 

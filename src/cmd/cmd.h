@@ -69,14 +69,6 @@ bool parse_pid(const char *text, pid_t *pid);
  * in the user's cache directory.  Return: @buf, or NULL if there is none. */
 const char *cache_path(char *buf, size_t size);
 
-/* cmd/ask.c: reads control page and journal of the session in @pid from outside.  Return: false if
- * there is none that may be read. */
-bool session_peek(pid_t pid, struct ss_control *c, struct ss_journal *j);
-/* Is the recorder alive: does its pid have the start time that the journal has? */
-bool recorder_lives(const struct ss_journal *j);
-/* Is the recorder recording yet? */
-bool recorder_is_ready(const struct ss_journal *j);
-
 /* control/output_name.c: are all placeholders in @pattern known? */
 bool output_pattern_ok(const char *pattern);
 /* Expands %p (pid), %e (command), %t (time), %n (count) and %%.  If a second file would get the

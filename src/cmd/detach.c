@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "cmd/cmd.h"
+#include "control/requests.h"
 #include "inject/family.h"
 #include "inject/find.h"
 #include "lib/printable.h"

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "cmd/cmd.h"
-#include "control/serve.h"
+#include "control/requests.h"
 #include "export/json_stack.h"
 
 #define START_SLACK_NS 500000000u /* tolerates adjustments of the wall clock */
@@ -150,11 +150,12 @@ static int read_recording(struct leak_join *j, const struct analysis *a, uint64_
 {
 	uint64_t since = mono_ns() - a->taken_ns, unix_ns;
 	struct recorder_boundary b = {0};
+	struct ss_journal journal;
 	int ret;
 
 	/* After the flush the file has everything up to the request, and @b's time is not before
 	 * it.  If the recorder cannot be asked, the file is used as it is. */
-	j->live = j->live && !ask_flush(j->pid, &b, NULL);
+	j->live = j->live && !request_send(j->pid, "flush", &journal, &b, NULL);
 	ret = model_load(j->path, NULL, &j->m, err);
 	if (ret)
 		return ret;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 #include "cmd/cmd.h"
+#include "control/requests.h"
 #include "export/json_gen.h"
 #include "inject/find.h"
 #include "lib/human.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "cmd/cmd.h"
 #include "control/carry.h"
+#include "control/requests.h"
 
 #include <errno.h>
 #include <stdio.h>
