@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "cmd/cmd.h"
+#include "cmd/parse.h"
 #include "control/requests.h"
 #include "export/json_gen.h"
 #include "lib/human.h"

@@ -7,7 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "cmd/cmd.h"
+#include "attach/maps.h"
+#include "attach/mem.h"
+#include "attach/procfs.h"
 #include "control/requests.h"
 #include "export/json_stack.h"
 

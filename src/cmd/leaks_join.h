@@ -8,7 +8,9 @@
 #define CMD_LEAKS_JOIN_H
 
 #include <yajl/yajl_gen.h>
+#include "attach/target.h"
 #include "leaks/analysis.h"
+#include "lib/err.h"
 #include "model/match.h"
 
 /* Leaked blocks, including those held by other leaked blocks. */
