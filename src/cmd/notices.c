@@ -39,7 +39,8 @@ static void started(void *ctx)
 {
 	const bool *in_background = ctx;
 
-	if (*in_background) /* the process that started memprof might wait for the end of its output */
+	/* The process that started memprof might wait for the end of its output. */
+	if (*in_background)
 		dup2(STDOUT_FILENO, STDERR_FILENO);
 }
 

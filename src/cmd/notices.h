@@ -7,7 +7,8 @@
 #include <stdint.h>
 #include "control/notices.h"
 
-/* @background: write nothing to stderr once the recording has begun.  Return: a static structure. */
+/* @background: write nothing to stderr once the recording has begun.  Return: a static
+ * structure. */
 const struct notices *notices_printed(bool background);
 
 /* Prints how many processes forked from a recorded one were restored.  Prints nothing for 0. */

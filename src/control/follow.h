@@ -11,7 +11,8 @@
 #include "control/options.h"
 
 /* Records @pid (or, if 0, starts @argv) and the processes to be followed, until all have ended or
- * the recording is ended.  Return: as recording_run() or recording_launch() of the first process. */
+ * the recording is ended.  Return: as recording_run() or recording_launch() of the first process.
+ */
 int follow_run(pid_t pid, char *const argv[], const struct recording_options *o);
 
 #endif

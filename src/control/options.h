@@ -30,7 +30,7 @@ struct recording_options {
 	bool lossless;
 	bool quiet; /* report only results and what goes wrong */
 	bool follow_fork, follow_exec;
-	const struct notices *notices; /* what receives the reports */
+	const struct notices *notices; /* receives the reports; must be set */
 	/* control/follow.c sets these for each recorder that it starts. */
 	uint32_t count; /* number of recordings before this one */
 	bool again;	/* the process has been recorded before */
