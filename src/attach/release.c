@@ -6,6 +6,7 @@
 #include "attach/restart.h"
 #include "attach/threads.h"
 #include "lib/fault.h"
+#include "attach/steps.h"
 
 #define LATE_MS 200 /* for threads that are dying; others are released later */
 

@@ -22,6 +22,7 @@
 #include "attach/target.h"
 #include "attach/threads.h"
 #include "lib/fault.h"
+#include "attach/steps.h"
 
 #define RSEQ_CS_OFFSET 8 /* struct rseq, uapi linux/rseq.h */
 #define WAIT_MS	       2000

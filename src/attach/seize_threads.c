@@ -8,6 +8,7 @@
 #include "attach/seize.h"
 #include "attach/threads.h"
 #include "lib/fault.h"
+#include "attach/steps.h"
 
 #define OPTIONS                                                                                    \
 	(PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC |     \

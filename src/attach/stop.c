@@ -13,6 +13,7 @@
 #include "attach/restart.h"
 #include "attach/threads.h"
 #include "lib/fault.h"
+#include "attach/steps.h"
 
 #define LOOK_US 100 /* the longest time that a thread stays stopped for a signal */
 

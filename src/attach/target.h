@@ -20,7 +20,6 @@
 #include "attach/maps.h"
 #include "attach/mem.h"
 #include "attach/procfs.h"
-#include "attach/steps.h"
 #include "lib/check.h"
 #include "lib/deadline.h"
 #include "lib/err.h"

@@ -7,7 +7,14 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "attach/target.h"
+#include "cmd/cmd.h"
+#include "cmd/notices.h"
+#include "cmd/options.h"
+#include "cmd/parse.h"
 #include "control/follow.h"
+#include "control/recording.h"
+#include "control/requests.h"
 #include "inject/family.h"
 #include "record/carry.h"
 
@@ -108,6 +115,7 @@ int cmd_attach(int argc, char **argv)
 						{0}};
 	struct recording_options o = {.carry_budget = CARRY_BUDGET};
 	struct mp_err err = {0};
+	bool background = false;
 	struct target t;
 	pid_t pid = 0;
 	int c, status;
@@ -126,7 +134,7 @@ int cmd_attach(int argc, char **argv)
 			return MP_EXIT_OK;
 		}
 		if (c == 'B')
-			o.background = o.quiet = true;
+			background = o.quiet = true;
 		else if (c != 'p')
 			return option_error("attach", c, argv);
 		else if (!parse_pid(optarg, &pid))
@@ -139,13 +147,15 @@ int cmd_attach(int argc, char **argv)
 	status = recording_options_settle(&o);
 	if (status)
 		return status;
-	if (o.background && o.via_kernel)
+	o.notices = notices_printed(background);
+	o.steps = debug_steps;
+	if (background && o.via_kernel)
 		return usage_error("attach: --background cannot be used with --via=kernel: the "
 				   "probes exist only while the command runs");
 	if (target_look(&t, pid, &err))
 		return complain(&err);
 	t.steps = debug_steps();
-	status = o.background ? to_background(&t, &o) : record(&t, &o);
+	status = background ? to_background(&t, &o) : record(&t, &o);
 	target_close(&t);
 	return status;
 }

@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <errno.h>
 #include <getopt.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "attach/maps.h"
+#include "attach/procfs.h"
+#include "attach/target.h"
 #include "cmd/cmd.h"
+#include "cmd/notices.h"
+#include "cmd/parse.h"
+#include "control/requests.h"
 #include "inject/family.h"
 #include "inject/find.h"
+#include "inject/session.h"
+#include "lib/deadline.h"
 #include "lib/printable.h"
 #include "snapshot/guardian.h"
 #include "snapshot/reap.h"

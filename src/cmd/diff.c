@@ -5,6 +5,7 @@
 #include <string.h>
 #include "cmd/cmd.h"
 #include "cmd/filters.h"
+#include "cmd/parse.h"
 #include "cmd/progress.h"
 #include "export/diff.h"
 #include "export/output.h"

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "cmd/interrupt.h"
 #include "cmd/leaks_cmd.h"
+#include "cmd/parse.h"
 #include "heaps/consistent.h"
 #include "heaps/resident.h"
 #include "leaks/heap_types.h"

@@ -7,6 +7,8 @@
 #include "cmd/formats.h"
 #include "cmd/interrupt.h"
 #include "cmd/leaks_cmd.h"
+#include "cmd/leaks_join_json.h"
+#include "cmd/parse.h"
 #include "export/output.h"
 #include "leaks/json.h"
 #include "leaks/known.h"

@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
-#include "cmd/cmd.h"
-#include "control/serve.h"
-#include "export/json_stack.h"
-#include "model/model.h"
+#include "attach/maps.h"
+#include "attach/mem.h"
+#include "attach/procfs.h"
+#include "control/requests.h"
+#include "lib/deadline.h"
 
 #define START_SLACK_NS 500000000u /* tolerates adjustments of the wall clock */
 #define MAX_INLINED    64
@@ -151,11 +153,12 @@ static int read_recording(struct leak_join *j, const struct analysis *a, uint64_
 {
 	uint64_t since = mono_ns() - a->taken_ns, unix_ns;
 	struct recorder_boundary b = {0};
+	struct ss_journal journal;
 	int ret;
 
 	/* After the flush the file has everything up to the request, and @b's time is not before
 	 * it.  If the recorder cannot be asked, the file is used as it is. */
-	j->live = j->live && !ask_flush(j->pid, &b, NULL);
+	j->live = j->live && !request_send(j->pid, "flush", &journal, &b, NULL);
 	ret = model_load(j->path, NULL, &j->m, err);
 	if (ret)
 		return ret;
@@ -351,33 +354,4 @@ void join_free(struct leak_join *j)
 	if (j->read)
 		model_free(&j->m);
 	j->read = false;
-}
-
-static void write_sum(yajl_gen g, const char *count, const char *bytes, const struct join_sum *s)
-{
-	json_number(g, count, s->count);
-	json_number(g, bytes, s->bytes);
-}
-
-void join_json(void *join, yajl_gen g)
-{
-	const struct leak_join *j = join;
-
-	yajl_gen_map_open(g);
-	json_text(g, "path", j->path);
-	json_boolean(g, "live", j->live);
-	json_number(g, "began_before_ns", j->began_ns);
-	json_number(g, "ended_before_ns", j->ended_ns);
-	write_sum(g, "known_count", "known_bytes", &j->known);
-	write_sum(g, "unknown_count", "unknown_bytes", &j->unknown);
-	write_sum(g, "freed_count", "freed_bytes", &j->freed);
-	json_number(g, "uncertain_count", j->uncertain);
-	yajl_gen_map_close(g);
-}
-
-void join_json_stack(void *join, yajl_gen g, uint32_t stack)
-{
-	struct leak_join *j = join;
-
-	json_frames(g, &j->m, stack);
 }

@@ -7,8 +7,12 @@
 #ifndef CMD_LEAKS_JOIN_H
 #define CMD_LEAKS_JOIN_H
 
-#include <yajl/yajl_gen.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "attach/target.h"
 #include "leaks/analysis.h"
+#include "lib/err.h"
 #include "model/match.h"
 #include "model/model.h"
 
@@ -51,11 +55,6 @@ int join_make(struct leak_join *j, struct analysis *a, struct mp_err *err);
  * struct leak_join *. */
 bool join_any_name(void *join, uint32_t stack, bool (*matches)(const char *, const char *),
 		   const char *pattern);
-
-/* Write the recording's part of the report, and a stack, as JSON values for leaks_json().  @join:
- * struct leak_join *. */
-void join_json(void *join, yajl_gen g);
-void join_json_stack(void *join, yajl_gen g, uint32_t stack);
 
 void join_free(struct leak_join *j);
 

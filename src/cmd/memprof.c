@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "cmd/cmd.h"
+#include "cmd/shrunk.h"
 
 static const struct {
 	const char *name;

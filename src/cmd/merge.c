@@ -2,6 +2,7 @@
 #include <getopt.h>
 #include <stdio.h>
 #include "cmd/cmd.h"
+#include "control/descriptors.h"
 #include "lib/printable.h"
 #include "record/merge.h"
 

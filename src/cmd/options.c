@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The options that attach and run share, from the command line and the environment. */
+#include "cmd/options.h"
+
 #include <ctype.h>
-#include <getopt.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cmd/cmd.h"
+#include "cmd/parse.h"
+#include "control/output_name.h"
+#include "formats/session.h"
 #include "record/carry.h"
 
 #define MIN_RING  (64u << 10)

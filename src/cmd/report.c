@@ -7,6 +7,7 @@
 #include "cmd/cmd.h"
 #include "cmd/filters.h"
 #include "cmd/formats.h"
+#include "cmd/parse.h"
 #include "cmd/progress.h"
 #include "cmd/views.h"
 #include "export/output.h"

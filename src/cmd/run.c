@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <getopt.h>
-#include <signal.h>
 #include <stdio.h>
-#include <sys/wait.h>
+#include "cmd/cmd.h"
+#include "cmd/notices.h"
+#include "cmd/options.h"
 #include "control/follow.h"
+#include "control/recording.h"
 #include "record/carry.h"
 
 static const char help[] =
@@ -12,32 +14,12 @@ static const char help[] =
     "The options are those of memprof attach, except -p and --background.\n"
     "Exit status: memprof's own if something failed, else the program's (128 + signal).\n";
 
-int launch_and_record(char *const argv[], const struct recording_options *o)
-{
-	struct mp_err err = {0};
-	struct target t;
-	int status, child = 0;
-
-	if (target_launch(&t, argv, &err))
-		return complain(&err);
-	t.steps = debug_steps();
-	status = recording_run(&t, o, true);
-	target_close(&t);
-	/* After Ctrl-C or --for the program continues, and as its parent memprof waits for it. */
-	if (waitpid(t.pid, &child, __WALL) == t.pid && !status) {
-		if (WIFEXITED(child))
-			return WEXITSTATUS(child);
-		if (WIFSIGNALED(child))
-			return 128 + WTERMSIG(child);
-	}
-	return status;
-}
-
 int cmd_run(int argc, char **argv)
 {
 	static const struct option options[] = {
 	    {"help", no_argument, NULL, 'h'}, RECORDING_LONG, {0}};
-	struct recording_options o = {.carry_budget = CARRY_BUDGET};
+	struct recording_options o = {
+	    .carry_budget = CARRY_BUDGET, .notices = notices_printed(false), .steps = debug_steps};
 	int c, status;
 
 	if (recording_environment(&o))
@@ -60,5 +42,5 @@ int cmd_run(int argc, char **argv)
 	if (status)
 		return status;
 	return o.follow_fork || o.follow_exec ? follow_run(0, argv + optind, &o)
-					      : launch_and_record(argv + optind, &o);
+					      : recording_launch(argv + optind, &o);
 }

@@ -4,10 +4,11 @@
  * moment.  The SIGBUS handler maps zeros in place of a missing page, which the ELF readers reject.
  * Otherwise memprof would be killed with the target still patched.
  */
+#include "cmd/shrunk.h"
+
 #include <signal.h>
 #include <stdint.h>
 #include <sys/mman.h>
-#include "cmd/cmd.h"
 
 #define PAGE 4096ull
 

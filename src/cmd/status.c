@@ -5,9 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "attach/mem.h"
+#include "attach/procfs.h"
 #include "cmd/cmd.h"
+#include "cmd/parse.h"
+#include "control/requests.h"
 #include "export/json_gen.h"
 #include "inject/find.h"
+#include "inject/session.h"
 #include "lib/human.h"
 #include "lib/printable.h"
 

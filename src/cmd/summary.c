@@ -3,30 +3,17 @@
 
 #include <stdio.h>
 #include <string.h>
-#include "cmd/cmd.h"
-#include "control/carry.h"
+#include "inject/hooks/names.h"
 #include "lib/human.h"
 #include "lib/printable.h"
+#include "record/carry.h"
 
 #define TOP_SITES  5
 #define TOP_FRAMES 6
-/* A program has a heap of its own if the memory that it maps (OWN), or has from before (OLD),
+/* A program can have had a heap of its own before the recording if the memory in its mappings
  * exceeds these bytes and this multiple of what malloc() returned. */
-#define OWN_HEAP  (1 << 20)
-#define OWN_TIMES 4
 #define OLD_HEAP  (16 << 20)
 #define OLD_TIMES 16
-
-const char *summary_hooked_as(const struct session *s, uint64_t pc)
-{
-	if (!(pc & SS_PC_EXACT))
-		return NULL;
-	vec_for_each (&s->plan.hooks, h) {
-		if (h->addr == (pc & ~SS_PC_EXACT))
-			return h->name[0] == '_' && h->name[1] == 'Z' ? NULL : h->name;
-	}
-	return NULL;
-}
 
 /* The address of the call instruction, as in reports, not of the one after it. */
 static uint64_t call_address(uint64_t pc)
@@ -55,8 +42,8 @@ static void print_site(const struct summary *s, const struct recorder_top *top, 
 		else if (!n)
 			printf("      %s+0x%llx\n", file,
 			       (unsigned long long)(call_address(pc[i]) - (m ? m->bias : 0)));
-		if (n && summary_hooked_as(s->session, pc[i]))
-			sym[n - 1].function = summary_hooked_as(s->session, pc[i]);
+		if (n && hook_name_at(&s->session->plan, pc[i]))
+			sym[n - 1].function = hook_name_at(&s->session->plan, pc[i]);
 		for (uint32_t k = 0; k < n && shown < TOP_FRAMES; k++, shown++) {
 			printf("      %s", sym[k].function ? printable(sym[k].function) : "?");
 			if (sym[k].source)
@@ -136,12 +123,6 @@ static void print_sites(const struct summary *s, enum recorder_top_by by, const 
 		puts(title);
 	for (uint32_t i = 0; i < n; i++)
 		print_site(s, &top[i], unit);
-}
-
-bool summary_own_heap(const struct session *s, const struct recorder_progress *p)
-{
-	return !s->layout.sample_interval && p->mapped_bytes >= OWN_HEAP &&
-	       p->mapped_bytes > OWN_TIMES * p->allocated_bytes;
 }
 
 /* A program with a heap of its own (PHP, Java, Go, node) hardly calls malloc(): few allocations do

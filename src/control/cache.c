@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "control/cache.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include "cmd/cmd.h"
 
 const char *cache_path(char *buf, size_t size)
 {

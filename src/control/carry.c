@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "cmd/cmd.h"
 #include "control/carry.h"
 
 #include <errno.h>
@@ -7,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "control/requests.h"
 #include "inject/find.h"
 #include "lib/human.h"
 #include "model/history.h"
@@ -243,22 +243,21 @@ bool session_is_orphan(pid_t pid)
 	       !session_is_forked(pid);
 }
 
-static void say(const char *before, const struct carry *c, const struct ledger *l, uint64_t missing)
+static void say(const struct notices *n, const char *before, const struct carry *c,
+		const struct ledger *l, uint64_t missing)
 {
-	fprintf(stderr, "memprof: continues %s: %s live blocks (%s) carried over; mismatch %s%s\n",
-		before, thousands(c->blocks.n), human(c->bytes), thousands(missing),
-		missing ? " events, lost with the recorder" : "");
+	notice(n, "continues %s: %s live blocks (%s) carried over; mismatch %s%s", before,
+	       thousands(c->blocks.n), human(c->bytes), thousands(missing),
+	       missing ? " events, lost with the recorder" : "");
 	if (c->cleared_stacks)
-		fprintf(stderr,
-			"memprof: %s of %s stacks exceed --carry-budget and are folded into %s\n",
-			human(c->cleared_bytes), thousands(c->cleared_stacks), CARRY_CLEARED);
+		notice(n, "%s of %s stacks exceed --carry-budget and are folded into %s",
+		       human(c->cleared_bytes), thousands(c->cleared_stacks), CARRY_CLEARED);
 	if (!l->exact)
-		fprintf(stderr, "memprof: a thread kept writing, so the mismatch can be wrong by "
-				"some events\n");
+		notice(n, "a thread kept writing, so the mismatch can be wrong by some events");
 }
 
 int carry_on(struct session *s, struct target *t, const struct session_options *so, uint64_t budget,
-	     struct carry *c, struct mp_err *err)
+	     const struct notices *notices, struct carry *c, struct mp_err *err)
 {
 	struct mp_err why = {0};
 	struct ledger ledger;
@@ -284,6 +283,6 @@ int carry_on(struct session *s, struct target *t, const struct session_options *
 			       "the live heap cannot be taken over: %s; to start a new recording, "
 			       "first: memprof detach -p %d",
 			       why.what[0] ? why.what : strerror(-ret), t->pid);
-	say(before, c, &ledger, ledger_settle(&ledger, &c->losses));
+	say(notices, before, c, &ledger, ledger_settle(&ledger, &c->losses));
 	return 0;
 }

@@ -3,6 +3,7 @@
 #ifndef CONTROL_CARRY_H
 #define CONTROL_CARRY_H
 
+#include "control/notices.h"
 #include "inject/session.h"
 #include "lib/err.h"
 #include "record/carry.h"
@@ -11,12 +12,12 @@
 bool session_is_orphan(pid_t pid);
 
 /**
- * carry_on() - continue an orphan session, and report on stderr what was carried over
+ * carry_on() - continue an orphan session, and report what was carried over
  * @so: only recording, control and lossless are used; the session keeps its other options
  * @budget: bytes, see carry_fit()
  * Return: 0 with @s and @c filled; a negative errno with @err, then hooks and agent are unchanged.
  */
 int carry_on(struct session *s, struct target *t, const struct session_options *so, uint64_t budget,
-	     struct carry *c, struct mp_err *err);
+	     const struct notices *notices, struct carry *c, struct mp_err *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Counts what became of the followed processes, and prints the summary. */
+/* Counts what became of the followed processes. */
 #ifndef CONTROL_CHILDREN_H
 #define CONTROL_CHILDREN_H
 
@@ -8,7 +8,8 @@
 #include "lib/err.h"
 #include "lib/vec.h"
 
-#define CHILD_PATH 1024 /* bytes kept of a recording's path, for the summary */
+#define CHILD_PATH     1024 /* bytes kept of a recording's path, for the summary */
+#define CHILDREN_SHOWN 8    /* recordings that are listed one by one */
 
 struct child_recording {
 	pid_t pid;
@@ -33,12 +34,9 @@ struct children {
 
 /* Adds the complete recording of a child; @r is copied. */
 void children_recorded(struct children *c, const struct child_recording *r);
-/* Adds a child that could not be recorded because of @why, which is copied. */
-void children_refused(struct children *c, const struct mp_err *why);
-/* Prints a line with the numbers, a line for each reason of refusal, and the recordings if they are
- * few.  Prints nothing if there was no child.  @event: what was recorded, "allocation" or "page
- * fault". */
-void children_print(const struct children *c, const char *event);
+/* Adds a child that could not be recorded because of @why, which is copied.  Return: 0 or -ENOMEM.
+ */
+int children_refused(struct children *c, const struct mp_err *why);
 void children_free(struct children *c);
 
 #endif

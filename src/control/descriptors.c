@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "control/descriptors.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/resource.h>
+#include <stdbool.h>
 #include <unistd.h>
-#include "cmd/cmd.h"
 
 #define MOST 4096u /* more than any run needs; reading symbols opens the files of all modules */
 

@@ -4,18 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "attach/map_file.h"
-#include "attach/procfs.h"
-#include "cmd/cmd.h"
 #include "formats/binaries.h"
 #include "formats/session.h"
-#include "lib/human.h"
-#include "lib/printable.h"
 #include "unwind/symbols.h"
 
 void embedding_add(struct embedding *e, const struct mp_module *m, uint64_t ino)
@@ -158,13 +153,6 @@ void embedding_put(struct embedding *e, pid_t pid, struct mpf_writer *w, const u
 		if (was_executed(&b->m, pc, n) && !is_done(e, i))
 			embed(e, b, pid, w);
 	}
-}
-
-void embedding_tell(const struct embedding *e)
-{
-	printf("binaries embedded: %s (%s)\n", thousands(e->files), human(e->bytes));
-	if (e->left_out[0])
-		fprintf(stderr, "memprof: not embedded: %s\n", printable(e->left_out));
 }
 
 void embedding_free(struct embedding *e)

@@ -33,8 +33,6 @@ void embedding_add(struct embedding *e, const struct mp_module *m, uint64_t ino)
 void embedding_put(struct embedding *e, pid_t pid, struct mpf_writer *w, const uint64_t *pc,
 		   uint64_t n);
 
-/* Prints how much was embedded and what was left out. */
-void embedding_tell(const struct embedding *e);
 void embedding_free(struct embedding *e);
 
 #endif

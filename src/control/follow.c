@@ -12,9 +12,13 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "control/children.h"
+#include "control/news.h"
+#include "control/notices.h"
 #include "control/recording.h"
 #include "inject/family.h"
 #include "inject/find.h"
+#include "lib/printable.h"
 #include "lib/vec.h"
 #include "record/clock.h"
 
@@ -72,9 +76,18 @@ static int record_process(pid_t pid, const struct recording_options *o)
 	}
 	if (ret)
 		return recording_failed(o, &err);
+	t.steps = o->steps ? o->steps() : NULL;
 	status = family_leave(&t, &err) ? recording_failed(o, &err) : recording_run(&t, o, false);
 	target_close(&t);
 	return status;
+}
+
+/* Ends a recorder's process: without the functions that the caller registered with atexit(), which
+ * the follower's process calls. */
+static void end_process(int status)
+{
+	fflush(NULL);
+	_exit(status);
 }
 
 static int open_news(struct member *m)
@@ -124,7 +137,7 @@ static int start(struct follow *f, struct member *m, char *const argv[], bool ag
 		}
 		if (null >= 0)
 			dup2(null, STDOUT_FILENO);
-		exit(argv ? launch_and_record(argv, &o) : record_process(m->pid, &o));
+		end_process(argv ? recording_launch(argv, &o) : record_process(m->pid, &o));
 	}
 	close(news);
 	if (m->recorder < 0) {
@@ -237,10 +250,10 @@ static void find_descendants(struct follow *f)
 	f->looked_ns = mono_ns();
 	f->again = false;
 	while (d && (e = readdir(d))) {
-		pid_t pid;
+		pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
 		int what;
 
-		if (!parse_pid(e->d_name, &pid) || pid == getpid())
+		if (pid <= 0 || pid == getpid())
 			continue;
 		what = listed(f, pid) ? 0 : is_followed(f, pid);
 		f->again |= what < 0;
@@ -277,6 +290,13 @@ static void too_late(struct follow *f, const struct member *m)
 	f->rest_until_ns = now + (rest < MAX_REST ? rest : MAX_REST);
 }
 
+/* Counts a child that cannot be recorded; if there is no memory for that, reports it at once. */
+static void refuse(struct follow *f, const struct mp_err *why)
+{
+	if (children_refused(&f->children, why))
+		notice(f->o->notices, "%s", printable(why->what));
+}
+
 static void follow_child(struct follow *f, pid_t pid)
 {
 	struct member m = {.pid = pid, .news = -1};
@@ -284,8 +304,7 @@ static void follow_child(struct follow *f, pid_t pid)
 
 	if (!ret && !vec_push(&f->members, m))
 		return;
-	children_refused(&f->children,
-			 &(struct mp_err){MP_EXIT_FAILURE, "a recorder could not be started"});
+	refuse(f, &(struct mp_err){MP_EXIT_FAILURE, "a recorder could not be started"});
 }
 
 /*
@@ -351,9 +370,8 @@ static void follow_exec(struct follow *f, pid_t pid, uint32_t failures)
 	if (!f->o->follow_exec || start(f, &m, NULL, true) || vec_push(&f->members, m))
 		return;
 	if (!f->o->quiet)
-		fprintf(stderr,
-			"memprof: process %d executed another program, which is recorded now\n",
-			pid);
+		notice(f->o->notices, "process %d executed another program, which is recorded now",
+		       pid);
 }
 
 /* Reads the reports of member @i's recorder.  The members array can be reallocated. */
@@ -371,8 +389,7 @@ static void read_news(struct follow *f, size_t i)
 		m->has_id = true;
 		m->pid = news.recording.pid;
 		if (news.kind == NEWS_BEGUN) {
-			if (f->o->background) /* the caller might wait for end of file */
-				dup2(STDOUT_FILENO, STDERR_FILENO);
+			f->o->notices->started(f->o->notices->ctx);
 			continue;
 		}
 		m->over = true;
@@ -402,7 +419,7 @@ static void note_failure(struct follow *f, const struct member *m, int status)
 			WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 	if (why.exit == MP_EXIT_NO_PROCESS)
 		too_late(f, m);
-	children_refused(&f->children, &why);
+	refuse(f, &why);
 }
 
 static void reap_one(struct follow *f, size_t i, int status)
@@ -496,12 +513,10 @@ static void restore_rest(struct follow *f)
 	}
 	restored = family_restore(f->left.at, f->left.n, 0, &left);
 	if (restored && !f->o->quiet)
-		printf("restored %u forked processes that were not followed\n", restored);
+		f->o->notices->restored(f->o->notices->ctx, restored, true);
 	if (left)
-		fprintf(stderr,
-			"memprof: %u forked processes still have memprof's pages; see: memprof "
-			"status\n",
-			left);
+		notice(f->o->notices,
+		       "%u forked processes still have memprof's pages; see: memprof status", left);
 }
 
 int follow_run(pid_t pid, char *const argv[], const struct recording_options *o)
@@ -523,13 +538,13 @@ int follow_run(pid_t pid, char *const argv[], const struct recording_options *o)
 	if (!ret)
 		ret = vec_push(&f.members, root);
 	if (ret) {
-		fprintf(stderr, "memprof: cannot start a recorder: %s\n", strerror(-ret));
+		notice(o->notices, "cannot start a recorder: %s", strerror(-ret));
 		return MP_EXIT_FAILURE;
 	}
 	wait_for_all(&f);
 	restore_rest(&f);
 	if (!o->quiet)
-		children_print(&f.children, o->page_faults ? "page fault" : "allocation");
+		o->notices->followed(o->notices->ctx, &f.children, o->page_faults);
 	close(f.signals);
 	children_free(&f.children);
 	vec_free(&f.members);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Makes the file name of a recording from the pattern of --output. */
+#include "control/output_name.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include "cmd/cmd.h"
+#include <unistd.h>
+#include "attach/procfs.h"
 
 bool output_pattern_ok(const char *pattern)
 {
@@ -87,4 +89,14 @@ void output_piece_name(const char *name, uint32_t number, char *out, size_t size
 	const char *end = suffix(name);
 
 	snprintf(out, size, "%.*s-%u%s", (int)(end - name), name, number, end);
+}
+
+void output_absolute(const char *path, char *out, size_t size)
+{
+	char here[4096];
+
+	if (*path == '/' || !getcwd(here, sizeof(here)))
+		snprintf(out, size, "%s", path);
+	else
+		snprintf(out, size, "%s/%s", here, path);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A recording in pieces: their names, and their symbols, which are written while the program runs.
- */
+#include "control/pieces.h"
+
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
-#include "control/recording.h"
+#include "control/modules.h"
+#include "control/notices.h"
+#include "control/output_name.h"
 
 static void symbolize_piece(void *ctx, struct mpf_writer *w, const uint64_t *pc, uint64_t n)
 {
@@ -32,22 +33,12 @@ static void name_piece(void *ctx, uint32_t number, char *path, size_t size)
 		output_piece_name(name, number, path, size);
 }
 
-void recording_absolute(const char *path, char *out, size_t size)
-{
-	char here[4096];
-
-	if (*path == '/' || !getcwd(here, sizeof(here)))
-		snprintf(out, size, "%s", path);
-	else
-		snprintf(out, size, "%s/%s", here, path);
-}
-
 static void piece_begun(void *ctx, const char *path)
 {
 	struct recording *rec = ctx;
 	char full[8192];
 
-	recording_absolute(path, full, sizeof(full));
+	output_absolute(path, full, sizeof(full));
 	pthread_mutex_lock(&rec->lock);
 	session_set_recording(&rec->s, full);
 	pthread_mutex_unlock(&rec->lock);
@@ -68,9 +59,9 @@ void recording_tell_piece_error(struct recording *rec)
 	int error = recorder_progress(rec->r).piece_error;
 
 	if (error && error != rec->piece_error)
-		fprintf(stderr,
-			"memprof: the next piece could not be created (%s): the recording "
-			"continues in the same file\n",
-			strerror(-error));
+		notice(rec->o->notices,
+		       "the next piece could not be created (%s): the recording continues in the "
+		       "same file",
+		       strerror(-error));
 	rec->piece_error = error;
 }

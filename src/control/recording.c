@@ -1,14 +1,26 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* One recording, from installing the hooks to the closing summary; attach and run share it. */
+#include "control/recording.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
-#include "control/recording.h"
+#include "control/cache.h"
+#include "control/carry.h"
+#include "control/descriptors.h"
+#include "control/embed.h"
+#include "control/ending.h"
+#include "control/news.h"
+#include "control/notices.h"
+#include "control/output_name.h"
+#include "control/pieces.h"
 #include "control/serve.h"
+#include "control/state.h"
+#include "control/watch.h"
 #include "inject/find.h"
 #include "lib/printable.h"
 #include "lib/privileges.h"
@@ -99,8 +111,8 @@ static int start_observer(struct recording *rec, const struct recording_options 
 	int ret = observer_start(&config, &rec->observer, err);
 
 	if (!ret && !o->quiet && observer_left_out(rec->observer)[0])
-		fprintf(stderr, "memprof: not recorded with --via=kernel: %s\n",
-			printable(observer_left_out(rec->observer)));
+		notice(o->notices, "not recorded with --via=kernel: %s",
+		       printable(observer_left_out(rec->observer)));
 	if (launched)
 		target_release(rec->t);
 	return ret;
@@ -112,8 +124,9 @@ static void about_faults(const struct recording *rec, struct mp_info *info)
 	info->page_size = (uint32_t)sysconf(_SC_PAGESIZE);
 	info->user_only = probes_user_only(rec->t->pid);
 	if (info->user_only)
-		fprintf(stderr, "memprof: without CAP_PERFMON the kernel does not report page "
-				"faults inside system calls (kernel.perf_event_paranoid)\n");
+		notice(rec->o->notices,
+		       "without CAP_PERFMON the kernel does not report page faults inside system "
+		       "calls (kernel.perf_event_paranoid)");
 }
 
 static int open_the_session(struct recording *rec, const struct recording_options *o,
@@ -131,14 +144,15 @@ static int open_the_session(struct recording *rec, const struct recording_option
 					   .sample_interval = o->sample_interval,
 					   .no_hooks = o->page_faults};
 
-	recording_absolute(path, full, sizeof(full));
+	output_absolute(path, full, sizeof(full));
 	/* Without the socket only requests to the recorder do not work. */
 	if (control_open(control, serve_request, &rec->r, &rec->control))
 		control[0] = 0;
 	if (o->via_kernel)
 		return session_observe(&rec->s, rec->t, &so, err);
 	if (rec->resumed)
-		return carry_on(&rec->s, rec->t, &so, o->carry_budget, &rec->carry, err);
+		return carry_on(&rec->s, rec->t, &so, o->carry_budget, o->notices, &rec->carry,
+				err);
 	return session_open(&rec->s, rec->t, &so, err);
 }
 
@@ -195,10 +209,10 @@ static int start(struct recording *rec, const struct recording_options *o, const
 	if (ret)
 		return ret;
 	if (sideband_open(rec->t->pid, &rec->sideband) && !o->quiet)
-		fprintf(stderr,
-			"memprof: the kernel does not allow perf events; new libraries are "
-			"found by reading /proc/%d/maps\n",
-			rec->t->pid);
+		notice(o->notices,
+		       "the kernel does not allow perf events; new libraries are found by reading "
+		       "/proc/%d/maps",
+		       rec->t->pid);
 	if (o->via_kernel)
 		return start_observer(rec, o, launched, info.user_only, err);
 	if (!rec->resumed) {
@@ -211,10 +225,10 @@ static int start(struct recording *rec, const struct recording_options *o, const
 	return ret;
 }
 
-static void say_how_it_begins(struct recording *rec, const struct recording_options *o,
-			      const char *path)
+static void report_begin(struct recording *rec, const struct recording_options *o, const char *path)
 {
 	char allocators[sizeof(rec->s.plan.allocators)], refused[sizeof(rec->s.plan.refused)];
+	const struct notices *n = o->notices;
 	size_t hooks;
 
 	pthread_mutex_lock(&rec->lock);
@@ -222,19 +236,12 @@ static void say_how_it_begins(struct recording *rec, const struct recording_opti
 	memcpy(refused, rec->s.plan.refused, sizeof(refused));
 	hooks = rec->s.plan.hooks.n;
 	pthread_mutex_unlock(&rec->lock);
-	if (!o->quiet && rec->s.no_hooks)
-		fprintf(stderr,
-			"memprof: recording page faults of process %d to %s; Ctrl-C ends it\n",
-			rec->t->pid, printable(path));
-	else if (!o->quiet)
-		fprintf(stderr,
-			"memprof: recording process %d (%s; %zu functions hooked) to %s; "
-			"Ctrl-C ends it\n",
-			rec->t->pid, allocators, hooks, printable(path));
-	if (o->background) /* the process that started it might wait for the end of its output */
-		dup2(STDOUT_FILENO, STDERR_FILENO);
+	if (!o->quiet)
+		n->begun(n->ctx, &(struct recording_begun){rec->t->pid, rec->s.no_hooks, allocators,
+							   hooks, path});
+	n->started(n->ctx);
 	if (!o->quiet && refused[0])
-		fprintf(stderr, "memprof: not hooked: %s\n", printable(refused));
+		notice(n, "not hooked: %s", printable(refused));
 }
 
 static int record(struct recording *rec, const struct recording_options *o, const char *path,
@@ -246,7 +253,7 @@ static int record(struct recording *rec, const struct recording_options *o, cons
 
 	failed = start(rec, o, path, launched, &err);
 	if (!failed) {
-		say_how_it_begins(rec, o, path);
+		report_begin(rec, o, path);
 		recording_tell(rec, o, 0);
 		reason = recording_watch(rec, o, signals);
 	}
@@ -276,5 +283,26 @@ int recording_run(struct target *t, const struct recording_options *o, bool laun
 	carry_free(&rec.carry);
 	embedding_free(&rec.embedding);
 	pthread_mutex_destroy(&rec.lock);
+	return status;
+}
+
+int recording_launch(char *const argv[], const struct recording_options *o)
+{
+	struct mp_err err = {0};
+	struct target t;
+	int status, child = 0;
+
+	if (target_launch(&t, argv, &err))
+		return notice_error(o->notices, &err);
+	t.steps = o->steps ? o->steps() : NULL;
+	status = recording_run(&t, o, true);
+	target_close(&t);
+	/* After Ctrl-C or --for the program continues, and as its parent memprof waits for it. */
+	if (waitpid(t.pid, &child, __WALL) == t.pid && !status) {
+		if (WIFEXITED(child))
+			return WEXITSTATUS(child);
+		if (WIFSIGNALED(child))
+			return 128 + WTERMSIG(child);
+	}
 	return status;
 }

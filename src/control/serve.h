@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The protocol for requests to a recorder, for both sides.  A request is one line, and so is the
- * answer.
+ * The protocol for requests to a recorder, and the recorder's side of it (control/requests.h is the
+ * client's).  A request is one line, and so is the answer.
  *
  * - flush, mark NAME, pause, resume: the requests that are answered with a position
  *
@@ -23,9 +23,5 @@
 /* Serves a request, as the callback for control_open().  @recorder: struct recorder **, which is
  * NULL before the recorder works. */
 void serve_request(void *recorder, const char *line, char answer[CONTROL_ANSWER]);
-
-/* cmd/ask.c: sends "flush" to the recorder of @pid.  Return: 0 with @b, or a negative errno with
- * @err. */
-int ask_flush(pid_t pid, struct recorder_boundary *b, struct mp_err *err);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The main loop of a recording. */
+#include "control/watch.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
-#include "control/recording.h"
+#include "control/news.h"
+#include "control/notices.h"
+#include "control/pieces.h"
 #include "inject/find.h"
-#include "lib/human.h"
 #include "lib/printable.h"
 #include "record/clock.h"
 
@@ -25,48 +25,6 @@ bool recording_refresh(struct recording *rec)
 		rec->install_wanted = true;
 	pthread_mutex_unlock(&rec->lock);
 	return ret >= 0;
-}
-
-/* On a terminal, overwrites one line, cut to the width: the part of a wrapped line would not be
- * overwritten. */
-static void put_line(const char *line)
-{
-	struct winsize w = {0};
-
-	if (!isatty(STDERR_FILENO))
-		fprintf(stderr, "%s\n", line);
-	else if (ioctl(STDERR_FILENO, TIOCGWINSZ, &w) || !w.ws_col)
-		fprintf(stderr, "\r\033[K%s", line);
-	else
-		fprintf(stderr, "\r\033[K%.*s", w.ws_col - 1, line);
-	fflush(stderr);
-}
-
-static void progress_line(const struct recording *rec)
-{
-	struct recorder_progress p = recorder_progress(rec->r);
-	const char *lost = p.lost ? thousands(p.lost) : "nothing";
-	double seconds = (double)p.duration_ns / 1e9;
-	char line[256];
-
-	if (rec->s.no_hooks)
-		snprintf(line, sizeof(line), "%5.1fs  %s page faults of %s, lost %s, file %s",
-			 seconds, thousands(p.allocs), human(p.allocated_bytes), lost,
-			 human(p.file_bytes));
-	else
-		snprintf(line, sizeof(line),
-			 "%5.1fs  %s events, lost %s, %s live in %s block%s, peak %s, file %s",
-			 seconds, thousands(p.events), lost, human(p.live_bytes),
-			 thousands(p.live_blocks), plural(p.live_blocks), human(p.peak_live_bytes),
-			 human(p.file_bytes));
-	put_line(line);
-}
-
-bool recording_is_deserted(const struct recording *rec)
-{
-	struct pollfd p = {.fd = rec->o->news_fd};
-
-	return p.fd && poll(&p, 1, 0) > 0 && p.revents & POLLERR;
 }
 
 bool recording_target_alive(const struct recording *rec)
@@ -128,11 +86,11 @@ static void install(struct recording *rec)
 	else
 		ret = session_install(&rec->s, &err);
 	if (!ret && rec->s.plan.refused[0])
-		fprintf(stderr, "memprof: not hooked: %s\n", printable(rec->s.plan.refused));
+		notice(rec->o->notices, "not hooked: %s", printable(rec->s.plan.refused));
 	pthread_mutex_unlock(&rec->lock);
 	if (ret && err.exit != MP_EXIT_NO_PROCESS && recording_target_alive(rec))
-		fprintf(stderr, "memprof: a newly loaded library cannot be recorded: %s\n",
-			printable(err.what));
+		notice(rec->o->notices, "a newly loaded library cannot be recorded: %s",
+		       printable(err.what));
 }
 
 /* SIGUSR1 pauses and resumes the recording.  Return: true for a signal that ends it. */
@@ -143,8 +101,7 @@ static bool ended_by_signal(struct recording *rec, int signals)
 	if (read(signals, &si, sizeof(si)) != (ssize_t)sizeof(si) || si.ssi_signo != SIGUSR1)
 		return true;
 	recorder_pause(rec->r, !recorder_is_paused(rec->r));
-	fprintf(stderr, "memprof: recording %s\n",
-		recorder_is_paused(rec->r) ? "paused" : "resumed");
+	notice(rec->o->notices, "recording %s", recorder_is_paused(rec->r) ? "paused" : "resumed");
 	return false;
 }
 
@@ -153,12 +110,20 @@ static void tell_stall(const struct recording *rec, bool *told)
 	bool stalled = recorder_progress(rec->r).stalled;
 
 	if (stalled && !*told)
-		fprintf(stderr,
-			"memprof: no data could be written to the recording for 2 s (is the disk "
-			"stalled?); the process does not wait, events that are lost are counted\n");
+		notice(rec->o->notices,
+		       "no data could be written to the recording for 2 s (is the disk stalled?); "
+		       "the process does not wait, events that are lost are counted");
 	else if (!stalled && *told)
-		fprintf(stderr, "memprof: the recording can be written again\n");
+		notice(rec->o->notices, "the recording can be written again");
 	*told = stalled;
+}
+
+static void report_progress(const struct recording *rec)
+{
+	const struct notices *n = rec->o->notices;
+	struct recorder_progress p = recorder_progress(rec->r);
+
+	n->progress(n->ctx, &p, rec->s.no_hooks);
 }
 
 static enum mp_end_reason watch(struct recording *rec, const struct recording_options *o,
@@ -185,8 +150,8 @@ static enum mp_end_reason watch(struct recording *rec, const struct recording_op
 			return MP_END_EXITED;
 		if (recording_is_deserted(rec)) {
 			if (!o->quiet)
-				fprintf(stderr, "memprof: the memprof process that follows forks "
-						"and execs is gone: the recording ends\n");
+				notice(o->notices, "the memprof process that follows forks and "
+						   "execs is gone: the recording ends");
 			return MP_END_DETACHED;
 		}
 		if (rec->sideband)
@@ -211,7 +176,7 @@ static enum mp_end_reason watch(struct recording *rec, const struct recording_op
 		tell_stall(rec, &stall_told);
 		if (!o->quiet && now - last_line >= 1000000000) {
 			last_line = now;
-			progress_line(rec);
+			report_progress(rec);
 		}
 	}
 }
@@ -221,7 +186,7 @@ enum mp_end_reason recording_watch(struct recording *rec, const struct recording
 {
 	enum mp_end_reason reason = watch(rec, o, signals);
 
-	if (!o->quiet && isatty(STDERR_FILENO))
-		fprintf(stderr, "\r\033[K");
+	if (!o->quiet)
+		o->notices->progress_over(o->notices->ctx);
 	return reason;
 }

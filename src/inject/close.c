@@ -13,6 +13,7 @@
 #include "inject/internal.h"
 #include "lib/fault.h"
 #include "lib/priority.h"
+#include "attach/steps.h"
 
 #define DRAIN_MS     10000 /* for threads to leave the agent; all others run during that time */
 #define LEAVE_MS     15	   /* in the first stop, while the threads outside stay stopped */

@@ -15,6 +15,7 @@
 #include "inject/place.h"
 #include "inject/thread_id.h"
 #include "lib/fault.h"
+#include "attach/steps.h"
 
 int session_remote_map(struct remote *r, uint64_t addr, uint64_t length, int prot, int flags,
 		       int fd, uint64_t *result)

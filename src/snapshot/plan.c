@@ -11,6 +11,7 @@
 #include "attach/sandbox.h"
 #include "attach/track.h"
 #include "snapshot/snapshot.h"
+#include "attach/steps.h"
 
 #define GIB ((double)(1ull << 30))
 

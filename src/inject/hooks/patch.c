@@ -17,6 +17,7 @@
 #include "inject/hooks/stackwalk.h"
 #include "lib/fault.h"
 #include "lib/priority.h"
+#include "attach/steps.h"
 
 #define TRIES 50 /* stops, while a thread is in the middle of a window */
 

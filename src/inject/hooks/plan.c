@@ -9,6 +9,7 @@
 #include "attach/map_file.h"
 #include "inject/hooks/batch.h"
 #include "inject/hooks/rseq.h"
+#include "attach/steps.h"
 
 #define TRIES	       50	    /* while another library is at the address */
 #define PAGEMAP_SHARED (1ull << 61) /* file page or shared anonymous (admin-guide/mm/pagemap) */

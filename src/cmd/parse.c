@@ -1,58 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "cmd/parse.h"
+
 #include <ctype.h>
 #include <errno.h>
-#include <getopt.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "cmd/cmd.h"
-#include "lib/printable.h"
-
-int complain(const struct mp_err *err)
-{
-	fprintf(stderr, "memprof: %s\n", err->what[0] ? printable(err->what) : "failed");
-	return err->exit ? (int)err->exit : MP_EXIT_FAILURE;
-}
-
-void tell_restored(uint32_t n)
-{
-	if (n)
-		printf("restored %u process%s forked from it\n", n,
-		       n == 1 ? " that was" : "es that were");
-}
-
-int usage_error(const char *fmt, ...)
-{
-	va_list ap;
-
-	fputs("memprof: ", stderr);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputs(" (see: memprof COMMAND --help)\n", stderr);
-	return MP_EXIT_USAGE;
-}
-
-int option_error(const char *command, int opt, char *const *argv)
-{
-	const char *last = argv[optind - 1];
-
-	if (opt == ':')
-		return usage_error("%s: option '%s' needs a value", command, last);
-	if (optopt && strncmp(last, "--", 2) != 0)
-		return usage_error("%s: unknown option '-%c'", command, optopt);
-	return usage_error("%s: unknown option '%.100s'", command, last);
-}
-
-int unexpected_argument(const char *command, const char *arg)
-{
-	pid_t pid;
-
-	return usage_error("%s: unexpected argument '%s'%s%s", command, arg,
-			   parse_pid(arg, &pid) ? "; a process is named by -p " : "",
-			   parse_pid(arg, &pid) ? arg : "");
-}
 
 /* Parses an unsigned number; *@rest is what follows it. */
 static bool parse_number(const char *text, double *n, const char **rest)
@@ -145,17 +97,4 @@ bool parse_cost(const char *text, enum cost *cost)
 		}
 	}
 	return false;
-}
-
-static void write_steps(const char *text, size_t n)
-{
-	fwrite(text, 1, n, stderr);
-	fflush(stderr);
-}
-
-struct steps *debug_steps(void)
-{
-	const char *on = getenv("MEMPROF_DEBUG");
-
-	return on && *on ? steps_new(write_steps) : NULL;
 }

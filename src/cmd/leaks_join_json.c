@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "cmd/leaks_join_json.h"
+
+#include "cmd/leaks_join.h"
+#include "export/json_gen.h"
+#include "export/json_stack.h"
+
+static void write_sum(yajl_gen g, const char *count, const char *bytes, const struct join_sum *s)
+{
+	json_number(g, count, s->count);
+	json_number(g, bytes, s->bytes);
+}
+
+void join_json(void *join, yajl_gen g)
+{
+	const struct leak_join *j = join;
+
+	yajl_gen_map_open(g);
+	json_text(g, "path", j->path);
+	json_boolean(g, "live", j->live);
+	json_number(g, "began_before_ns", j->began_ns);
+	json_number(g, "ended_before_ns", j->ended_ns);
+	write_sum(g, "known_count", "known_bytes", &j->known);
+	write_sum(g, "unknown_count", "unknown_bytes", &j->unknown);
+	write_sum(g, "freed_count", "freed_bytes", &j->freed);
+	json_number(g, "uncertain_count", j->uncertain);
+	yajl_gen_map_close(g);
+}
+
+void join_json_stack(void *join, yajl_gen g, uint32_t stack)
+{
+	struct leak_join *j = join;
+
+	json_frames(g, &j->m, stack);
+}

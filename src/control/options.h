@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* How to record a process. */
+#ifndef CONTROL_OPTIONS_H
+#define CONTROL_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "record/select.h"
+
+struct notices;
+struct steps; /* attach/steps.h */
+
+struct recording_options {
+	const char *path;	  /* a pattern for output_name(); NULL: memprof-PID.memprof */
+	uint64_t for_ms;	  /* how long to record; 0: until told to end */
+	uint64_t ring_size;	  /* bytes; 0: default */
+	uint64_t queue_size;	  /* bytes; 0: default */
+	uint64_t cull_ms;	  /* blocks that live shorter are only counted; 0: do not cull */
+	uint64_t sample_interval; /* mean bytes a sample; 0: record every allocation */
+	uint64_t rotate;	  /* bytes of a piece, after which the next begins; 0: one file */
+	uint64_t carry_budget; /* bytes of stacks that are carried over from the recorder before */
+	uint32_t depth;	       /* innermost frames that are kept; 0: all */
+	struct select_config select;
+	bool free_stacks;    /* record the stacks of frees, too */
+	bool zero;	     /* fill new blocks with zeros */
+	bool via_kernel;     /* use kernel probes instead of an agent in the target */
+	bool via_agent;	     /* --via=agent was given explicitly */
+	bool page_faults;    /* record page faults instead of allocations; via the kernel */
+	uint64_t stack_size; /* via the kernel: bytes of stack copied per sample; 0: default */
+	bool embed;	     /* put the binaries of the executed code into the recording */
+	bool lossless;
+	bool quiet; /* report only results and what goes wrong */
+	bool follow_fork, follow_exec;
+	const struct notices *notices; /* receives the reports; must be set */
+	struct steps *(*steps)(void);  /* makes the steps of struct target (--debug); NULL: none */
+	/* control/follow.c sets these for each recorder that it starts. */
+	uint32_t count; /* number of recordings before this one */
+	bool again;	/* the process has been recorded before */
+	bool child;	/* followed, not on the command line: failures go to news_fd only */
+	int news_fd;	/* pipe to the follower, for struct recording_news; 0: no follower */
+};
+
+#endif

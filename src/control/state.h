@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The state of one recording: what its start (recording.c), its main loop (watch.c), its end
+ * (ending.c) and its pieces (pieces.c) share. */
+#ifndef CONTROL_STATE_H
+#define CONTROL_STATE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "attach/target.h"
+#include "control/embed.h"
+#include "control/options.h"
+#include "inject/find.h"
+#include "inject/session.h"
+#include "record/carry.h"
+#include "record/control.h"
+#include "record/kernel/observe.h"
+#include "record/recorder.h"
+#include "record/sideband.h"
+#include "unwind/symbols.h"
+
+struct recording {
+	struct target *t;
+	struct session s;
+	struct session_id id;
+	struct recorder *r;
+	struct sideband *sideband;
+	struct control *control;
+	struct carry carry;
+	struct observer *observer; /* NULL: recording with hooks in the target */
+	uint64_t observed_until;
+	/* Protects the parts of the session that change: its tables, plan and journal.  The
+	 * aggregator and the thread that completes pieces read them; the aggregator and the main
+	 * thread change them. */
+	pthread_mutex_t lock;
+	bool install_wanted; /* protected by lock */
+	bool closed; /* protected by lock: from now on only the main thread changes the session */
+	bool resumed;
+	size_t next_module;
+	struct symbols *symbols;
+	struct embedding embedding;
+	uint64_t end_ns;
+	const struct recording_options *o;
+	const char *pattern; /* for the recording's path, or the paths of its pieces */
+	char path[4096]; /* of the recording, or of its current piece; belongs to the aggregator */
+	int piece_error; /* the last one that was reported */
+};
+
+#endif
