@@ -4,7 +4,7 @@
 #define INJECT_HOOKS_NAMES_H
 
 #include <stdint.h>
-#include "inject/hooks/symbols.h"
+#include "inject/hooks/find.h"
 
 /* The name under which the function at @pc (with SS_PC_EXACT, as in stacks) was hooked, rather than
  * one of its aliases.  Return: the name; NULL if @pc is not a hooked function, or is a C++
