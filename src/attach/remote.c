@@ -6,7 +6,7 @@
  *
  * At the end the carrier is brought to a PTRACE_INTERRUPT stop again before its registers are
  * restored: only from such a stop does the kernel finish an interrupted system call itself, with
- * the time that was left (attach/threads.c, thread_digest()).
+ * the time that was left (attach/events.c, thread_digest()).
  */
 #include <elf.h>
 #include <errno.h>
