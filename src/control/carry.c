@@ -10,6 +10,7 @@
 #include "inject/find.h"
 #include "lib/human.h"
 #include "model/history.h"
+#include "lib/printable.h"
 
 struct in_realloc {
 	uint32_t tid;
@@ -246,8 +247,8 @@ bool session_is_orphan(pid_t pid)
 static void say(const struct notices *n, const char *before, const struct carry *c,
 		const struct ledger *l, uint64_t missing)
 {
-	notice(n, "continues %s: %s live blocks (%s) carried over; mismatch %s%s", before,
-	       thousands(c->blocks.n), human(c->bytes), thousands(missing),
+	notice(n, "continues %s: %s live blocks (%s) carried over; mismatch %s%s",
+	       printable(before), thousands(c->blocks.n), human(c->bytes), thousands(missing),
 	       missing ? " events, lost with the recorder" : "");
 	if (c->cleared_stacks)
 		notice(n, "%s of %s stacks exceed --carry-budget and are folded into %s",

@@ -120,23 +120,26 @@ static void put_carried(struct aggregator *a, const struct live_block *b, const 
 }
 
 /* Writes the live blocks in order of address.  The differences are small, and the order of this
- * hash table would make a reader's table cluster. */
-static int put_live(struct aggregator *a)
+ * hash table would make a reader's table cluster.  Without memory for sorting they are written in
+ * the table's order, which is only slower to read. */
+static void put_live(struct aggregator *a)
 {
 	uint64_t *addr = malloc((live_count(a->live) + 1) * sizeof(*addr)), at = 0, n = 0;
 	struct live_block b;
 
-	if (!addr)
-		return -ENOMEM;
-	while (live_next(a->live, &at, &b))
-		addr[n++] = b.addr;
-	qsort(addr, n, sizeof(*addr), by_number);
+	while (live_next(a->live, &at, &b)) {
+		if (addr)
+			addr[n++] = b.addr;
+		else
+			put_carried(a, &b, origins_at(a->origins, b.stack));
+	}
+	if (addr)
+		qsort(addr, n, sizeof(*addr), by_number);
 	for (uint64_t i = 0; i < n; i++) {
 		live_find(a->live, addr[i], &b);
 		put_carried(a, &b, origins_at(a->origins, b.stack));
 	}
 	free(addr);
-	return 0;
 }
 
 /* Writes the blocks that are inside a realloc, which are not in the live table. */
@@ -169,8 +172,7 @@ static void put_head(struct aggregator *a)
 	a->hooks_written = 0;
 	put_hooks_and_modules(a);
 	a->config->rotation.ending.modules(a->config->ctx, a->file);
-	if (put_live(a))
-		a->now.error = -ENOMEM;
+	put_live(a);
 	put_reallocs(a);
 	l = losses_now(a);
 	mpf_put_losses(a->file, &l);

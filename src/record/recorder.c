@@ -66,6 +66,8 @@ static void shared_free(struct recorder_shared *s)
 {
 	queue_free(s->queue);
 	free(s->active);
+	vec_for_each (&s->marks, name)
+		free(*name);
 	vec_free(&s->marks);
 	pthread_mutex_destroy(&s->lock);
 	pthread_mutex_destroy(&s->clock_lock);

@@ -55,7 +55,7 @@ static bool cannot_move(const struct arch *arch, const struct ss_journal_hook *h
 	return arch->patch.groups;
 }
 
-static bool pc_in_group(const struct batch *b, struct thread *th)
+static bool pc_in_group(const struct hook_batch *b, struct thread *th)
 {
 	const struct arch *arch = b->s->t->arch;
 	bool badly = false;
@@ -69,7 +69,7 @@ static bool pc_in_group(const struct batch *b, struct thread *th)
 
 /* Can a signal handler return into the middle of a window, or is a thread inside a group of
  * instructions that cannot be split?  Other threads can be moved. */
-static bool windows_busy(const struct batch *b, const struct maps *maps)
+static bool windows_busy(const struct hook_batch *b, const struct maps *maps)
 {
 	struct span *spans = calloc(b->n + 1, sizeof(*spans));
 	bool busy = false;
@@ -88,7 +88,7 @@ static bool windows_busy(const struct batch *b, const struct maps *maps)
 	return busy;
 }
 
-static int write_text(struct batch *b, struct mp_err *err)
+static int write_text(struct hook_batch *b, struct mp_err *err)
 {
 	struct session *s = b->s;
 
@@ -125,7 +125,7 @@ static int write_text(struct batch *b, struct mp_err *err)
 
 /* Moves the installed hooks to the plan index of their journal entries; other hooks of the batch
  * are dropped. */
-static void settle_plan(struct batch *b)
+static void settle_plan(struct hook_batch *b)
 {
 	struct session *s = b->s;
 
@@ -144,7 +144,7 @@ static void settle_plan(struct batch *b)
  * journal entries remain, like those of unloaded modules, because a thread can have been moved to a
  * relocated copy.
  */
-static void undo(struct batch *b, enum ss_state before)
+static void undo(struct hook_batch *b, enum ss_state before)
 {
 	struct session *s = b->s;
 	struct ss_journal *j = s->journal;
@@ -168,7 +168,7 @@ static void undo(struct batch *b, enum ss_state before)
 
 /* Is the text of the batch still what the plan was made from?  Since then libraries can have been
  * unloaded and others loaded in their place, or the program can have changed it. */
-static bool text_unchanged(const struct batch *b, const struct maps *maps)
+static bool text_unchanged(const struct hook_batch *b, const struct maps *maps)
 {
 	uint8_t now[SS_WINDOW];
 
@@ -184,7 +184,7 @@ static bool text_unchanged(const struct batch *b, const struct maps *maps)
 }
 
 /* Plans again, for example to find new places for islands that could not be mapped. */
-static int replan(struct batch *b, struct maps *maps, struct mp_err *err)
+static int replan(struct hook_batch *b, struct maps *maps, struct mp_err *err)
 {
 	int ret;
 
@@ -214,7 +214,7 @@ static int same_program(const struct session *s, const struct maps *maps, struct
  * its slot, or if a child that was forked since the plan was made has the text of the old module.
  * Return: 1 yes, and these entries are marked; 0 no; or -ENOMEM.
  */
-static int entries_busy(struct batch *b, const struct maps *maps)
+static int entries_busy(struct hook_batch *b, const struct maps *maps)
 {
 	const struct ss_journal *j = b->s->journal;
 	struct inside in;
@@ -244,7 +244,7 @@ static int entries_busy(struct batch *b, const struct maps *maps)
 
 /* Installs the batch; all threads must be stopped.  @may_wait: there is time for another stop.
  * Return: 0 or a negative errno; *@outcome is valid with 0. */
-static int put_in(struct batch *b, bool may_wait, enum outcome *outcome, struct mp_err *err)
+static int put_in(struct hook_batch *b, bool may_wait, enum outcome *outcome, struct mp_err *err)
 {
 	const struct maps *maps; /* including the stacks of new threads */
 	int ret = fault_fail("patch-maps") ? -EIO : target_maps(b->s->t, &maps);
@@ -294,7 +294,7 @@ static int put_in(struct batch *b, bool may_wait, enum outcome *outcome, struct 
 
 int session_install(struct session *s, struct mp_err *err)
 {
-	struct batch b = {.s = s, .first = s->journal->nhooks};
+	struct hook_batch b = {.s = s, .first = s->journal->nhooks};
 	enum ss_state before = s->journal->state;
 	enum outcome outcome = DONE;
 	struct priority priority;

@@ -50,7 +50,7 @@ static int in_sequence(struct target *t, const struct planned_hook *h,
 }
 
 /* Plans the hook after those that are planned; does not increment @b->planned. */
-static int plan_one(struct batch *b, const struct maps *maps, struct mp_err *err)
+static int plan_one(struct hook_batch *b, const struct maps *maps, struct mp_err *err)
 {
 	struct session *s = b->s;
 	const struct planned_hook *h = &s->plan.hooks.at[b->first + b->planned];
@@ -126,7 +126,7 @@ static int plan_one(struct batch *b, const struct maps *maps, struct mp_err *err
 
 /* Was the library of the function that plan_one() failed on unloaded since the function was found?
  * Another library can be mapped in its place. */
-static bool is_gone(const struct batch *b, const struct maps *maps)
+static bool is_gone(const struct hook_batch *b, const struct maps *maps)
 {
 	const struct ss_journal_hook *h = &b->work[b->planned].hook;
 	struct maps now;
@@ -143,7 +143,7 @@ static bool is_gone(const struct batch *b, const struct maps *maps)
 
 /* plan_one() while the process runs: the text that it reads can be that of another library at the
  * same address.  Return: as plan_one(), or -ENOENT if the function is gone. */
-static int plan_running(struct batch *b, const struct maps *maps, struct mp_err *err)
+static int plan_running(struct hook_batch *b, const struct maps *maps, struct mp_err *err)
 {
 	int ret = 0;
 
@@ -158,7 +158,7 @@ static int plan_running(struct batch *b, const struct maps *maps, struct mp_err 
 	return ret;
 }
 
-int batch_plan(struct batch *b, const struct maps *maps, struct mp_err *err)
+int batch_plan(struct hook_batch *b, const struct maps *maps, struct mp_err *err)
 {
 	struct hook_plan *plan = &b->s->plan;
 

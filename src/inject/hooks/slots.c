@@ -15,7 +15,7 @@ int batch_no_entry(struct mp_err *err)
 		       SS_MAX_HOOKS);
 }
 
-bool batch_reuses_entry(const struct batch *b, uint32_t index)
+bool batch_reuses_entry(const struct hook_batch *b, uint32_t index)
 {
 	for (uint32_t i = 0; i < b->planned; i++) {
 		if (b->work[i].index == index)
@@ -24,12 +24,12 @@ bool batch_reuses_entry(const struct batch *b, uint32_t index)
 	return false;
 }
 
-bool batch_reuses(const struct batch *b)
+bool batch_reuses(const struct hook_batch *b)
 {
 	return b->first + b->n > SS_MAX_HOOKS;
 }
 
-static bool slot_is_taken(const struct batch *b, uint64_t slot)
+static bool slot_is_taken(const struct hook_batch *b, uint64_t slot)
 {
 	const struct ss_journal *j = b->s->journal;
 
@@ -44,7 +44,7 @@ static bool slot_is_taken(const struct batch *b, uint64_t slot)
 	return false;
 }
 
-uint32_t batch_find_entry(const struct batch *b)
+uint32_t batch_find_entry(const struct hook_batch *b)
 {
 	const struct session *s = b->s;
 
@@ -62,8 +62,8 @@ uint32_t batch_find_entry(const struct batch *b)
 
 /* Finds a slot less than @reach from both @low and @high; plans a new island if no existing one has
  * room.  Return: its address, 0 if there is none. */
-static uint64_t slot_between(struct batch *b, const struct maps *maps, uint64_t low, uint64_t high,
-			     uint64_t reach)
+static uint64_t slot_between(struct hook_batch *b, const struct maps *maps, uint64_t low,
+			     uint64_t high, uint64_t reach)
 {
 	struct ss_journal *j = b->s->journal;
 	uint64_t at;
@@ -93,7 +93,7 @@ static uint64_t slot_between(struct batch *b, const struct maps *maps, uint64_t 
 	return at;
 }
 
-uint64_t batch_find_slot(struct batch *b, const struct maps *maps, uint64_t addr)
+uint64_t batch_find_slot(struct hook_batch *b, const struct maps *maps, uint64_t addr)
 {
 	const struct arch *arch = b->s->t->arch;
 	uint64_t region = addr & ~(arch->patch.region - 1), at = 0;
@@ -123,7 +123,7 @@ static uint64_t entry_of(const struct session *s, const struct planned_hook *h)
 	return s->blob.sample_entry[h->kind];
 }
 
-void batch_build_slot(const struct batch *b, const struct planned_hook *h, struct work *w)
+void batch_build_slot(const struct hook_batch *b, const struct planned_hook *h, struct work *w)
 {
 	const struct session *s = b->s;
 	const struct ss_journal_hook *jh = &w->hook;
@@ -163,7 +163,7 @@ static bool is_mapped(pid_t pid, uint64_t addr)
 	return is;
 }
 
-int batch_map_islands(struct batch *b, struct mp_err *err)
+int batch_map_islands(struct hook_batch *b, struct mp_err *err)
 {
 	struct session *s = b->s;
 	struct ss_journal *j = s->journal;
@@ -211,7 +211,7 @@ int batch_map_islands(struct batch *b, struct mp_err *err)
 }
 
 /* The hook that owns the slot after this batch, or NULL. */
-static const struct ss_journal_hook *slot_owner(const struct batch *b, uint64_t slot)
+static const struct ss_journal_hook *slot_owner(const struct hook_batch *b, uint64_t slot)
 {
 	const struct ss_journal *j = b->s->journal;
 
@@ -226,7 +226,7 @@ static const struct ss_journal_hook *slot_owner(const struct batch *b, uint64_t 
 	return NULL;
 }
 
-static bool gets_slots(const struct batch *b, uint32_t island)
+static bool gets_slots(const struct hook_batch *b, uint32_t island)
 {
 	uint64_t addr = b->s->journal->island[island].addr;
 
@@ -237,7 +237,7 @@ static bool gets_slots(const struct batch *b, uint32_t island)
 	return false;
 }
 
-int batch_publish_islands(const struct batch *b)
+int batch_publish_islands(const struct hook_batch *b)
 {
 	struct session *s = b->s;
 	const struct ss_journal *j = s->journal;
@@ -269,7 +269,7 @@ int batch_publish_islands(const struct batch *b)
 	return tables_publish(&s->tables, batch_reuses(b));
 }
 
-int batch_write_slots(struct batch *b, struct mp_err *err)
+int batch_write_slots(struct hook_batch *b, struct mp_err *err)
 {
 	struct session *s = b->s;
 	const uint32_t on = 1;
