@@ -12,18 +12,18 @@
 #define LINE_SIZE 512
 
 struct steps {
-	void (*write)(const char *text, size_t n);
+	void (*out)(const char *text, size_t n);
 	uint64_t start;
 	size_t used, dropped;
 	char text[ROOM];
 };
 
-struct steps *steps_new(void (*write)(const char *text, size_t n))
+struct steps *steps_new(void (*out)(const char *text, size_t n))
 {
 	struct steps *s = malloc(sizeof(*s));
 
 	if (s) {
-		s->write = write;
+		s->out = out;
 		s->start = mono_ns();
 		s->used = s->dropped = 0;
 	}
@@ -57,7 +57,7 @@ void steps_flush(struct steps *s)
 	if (!s || !s->used)
 		return;
 	dropped = s->dropped;
-	s->write(s->text, s->used);
+	s->out(s->text, s->used);
 	s->used = s->dropped = 0;
 	if (dropped) {
 		steps_add(s, "%zu more steps, for which there was no room", dropped);

@@ -10,9 +10,9 @@
 
 struct steps;
 
-/* @write: receives text of complete lines.  Return: to be freed by steps_free(), or NULL when out of
+/* @out: receives text of complete lines.  Return: to be freed by steps_free(), or NULL when out of
  * memory. */
-struct steps *steps_new(void (*write)(const char *text, size_t n));
+struct steps *steps_new(void (*out)(const char *text, size_t n));
 /* Writes what is left and frees @s, which can be NULL. */
 void steps_free(struct steps *s);
 /* Adds a line, with the time since steps_new().  If there is no room until the next steps_flush(), it
