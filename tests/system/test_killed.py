@@ -4,6 +4,7 @@
 
 The steps are the fault points in the sources (src/lib/fault.h).  MEMPROF_FULL=1 kills at every passing of each,
 otherwise the tests kill at the first two."""
+import glob
 import json
 import os
 import re
@@ -21,11 +22,9 @@ MANY = {"remote-set", "remote-runs", "remote-entry", "remote-exit"}
 def points():
     """Names of all fault points in the sources."""
     names = set()
-    for folder in ("attach", "inject", "record", "cmd"):
-        for f in os.listdir(f"{t.ROOT}/{folder}"):
-            if f.endswith(".c"):
-                text = t.read(f"{t.ROOT}/{folder}/{f}").decode()
-                names.update(re.findall(r'fault_point\("([a-z-]+)"\)', text))
+    for room in ("attach", "inject", "record", "control", "cmd"):
+        for f in glob.glob(f"{t.ROOT}/src/{room}/**/*.c", recursive=True):
+            names.update(re.findall(r'fault_point\("([a-z-]+)"\)', t.read(f).decode()))
     # Those of memprof leaks are tested by test_leaks_safe.py (copy) and test_leaks_precopy.py (track).
     return sorted(n for n in names if not n.startswith(("copy-", "track-")))
 
