@@ -103,7 +103,7 @@ class ReportMemory(t.Case):
     def test_live_blocks(self):
         """a report uses less than 45 bytes of memory for each live block"""
         build = os.path.dirname(t.VICTIMS)
-        subprocess.run(["gcc", "-std=gnu11", "-O2", "-D_GNU_SOURCE", "-I" + t.ROOT, "-o", self.path("events"),
+        subprocess.run(["gcc", "-std=gnu11", "-O2", "-D_GNU_SOURCE", f"-I{t.ROOT}/src", "-o", self.path("events"),
                         t.ROOT + "/bench/programs/events.c", build + "/formats.a", build + "/lib.a", "-lzstd", "-lz"],
                        check=True)
         few, _ = self.peak(1, 1000)
