@@ -6,11 +6,11 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/ptrace.h>
-#include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 #include "attach/procfs.h"
 
-#define PATIENCE_US 2000 /* other threads of the target can be stopped during this time */
+#define PATIENCE_NS 2000000 /* other threads of the target can be stopped during this time */
 
 /* Per thread: only the thread that seizes jumps, not another one that gets the signal. */
 static _Thread_local sigjmp_buf give_up;
@@ -21,29 +21,28 @@ static _Thread_local volatile sig_atomic_t seizing;
  * (-ERESTARTNOINTR).  The jump abandons either a wait in which nothing was done yet, or the few
  * instructions around a system call that has ended.
  */
-static void on_alarm(int sig)
+static void on_time(int sig)
 {
 	(void)sig;
 	if (seizing)
 		siglongjmp(give_up, 1);
 }
 
-static int hear_alarm(void)
+/* Prepares the timer's signal, which must not be SIGALRM: that is sent to the process, so that another
+ * thread could receive it. */
+static int prepare(timer_t *timer)
 {
 	/* SA_NODEFER: the jump leaves the signal mask as it is. */
-	struct sigaction act = {.sa_handler = on_alarm, .sa_flags = SA_NODEFER | SA_RESTART};
+	struct sigaction act = {.sa_handler = on_time, .sa_flags = SA_NODEFER | SA_RESTART};
+	struct sigevent to_this_thread = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMIN};
 	sigset_t set;
 
+	to_this_thread._sigev_un._tid = gettid();
 	sigemptyset(&set);
-	sigaddset(&set, SIGALRM);
-	return sigaction(SIGALRM, &act, NULL) || sigprocmask(SIG_UNBLOCK, &set, NULL) ? -errno : 0;
-}
-
-static void set_alarm(long us)
-{
-	const struct itimerval in = {.it_value = {.tv_usec = us}};
-
-	setitimer(ITIMER_REAL, &in, NULL);
+	sigaddset(&set, SIGRTMIN);
+	if (sigaction(SIGRTMIN, &act, NULL) || sigprocmask(SIG_UNBLOCK, &set, NULL))
+		return -errno;
+	return timer_create(CLOCK_MONOTONIC, &to_this_thread, timer) ? -ENOMEM : 0;
 }
 
 static bool is_ours(pid_t pid, pid_t tid)
@@ -55,19 +54,22 @@ static bool is_ours(pid_t pid, pid_t tid)
 
 int seize_thread(pid_t pid, pid_t tid, long options)
 {
-	int ret = hear_alarm();
+	const struct itimerspec patience = {.it_value = {.tv_nsec = PATIENCE_NS}};
+	timer_t timer;
+	int ret = prepare(&timer);
 
 	if (ret)
 		return ret;
 	if (sigsetjmp(give_up, 0)) {
 		seizing = 0;
+		timer_delete(timer);
 		/* The signal can have come after the call succeeded. */
 		return is_ours(pid, tid) ? 0 : -EINTR;
 	}
 	seizing = 1;
-	set_alarm(PATIENCE_US);
+	timer_settime(timer, 0, &patience, NULL);
 	ret = ptrace(PTRACE_SEIZE, tid, 0, options) ? -errno : 0;
 	seizing = 0;
-	set_alarm(0);
+	timer_delete(timer);
 	return ret;
 }

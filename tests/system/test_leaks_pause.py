@@ -77,6 +77,17 @@ class Pause(t.Case):
         self.assertEqual(t.identity(p.pid), before)
         return m.returncode, out
 
+    def test_slow_seize(self):
+        """leaks on a machine so busy that seizing a thread takes longer than 2 ms reports as usual"""
+        p = self.victim("verify", 2)
+        # strace delays the first PTRACE_SEIZE; the timer that limits its time expires meanwhile.
+        r = subprocess.run(["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=ptrace",
+                            "-e", "inject=ptrace:delay_enter=20000:when=1", t.MEMPROF, "leaks", "-p", str(p.pid)],
+                           text=True, capture_output=True, timeout=120)
+        self.assertIn(r.returncode, (0, 1), r.stderr)
+        self.assertNotIn("--max-pause", r.stderr)
+        self.finish(p)
+
     def test_late(self):
         """leaks --max-pause releases the process without a copy if stopping it took all of the time"""
         _, out = self.held_up("snapshot-stopped", [4])

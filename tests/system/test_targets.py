@@ -87,7 +87,7 @@ class Targets(t.Case):
         Return: the process, the debug file."""
         full, exe, debug = self.path("full"), self.path("bare"), self.path(os.path.join(*link))
         os.makedirs(os.path.dirname(debug), exist_ok=True)
-        subprocess.run([compiler, "-O2", "-g", "-static", "-Wl,--build-id", "-D_GNU_SOURCE", f"-I{t.ROOT}", "-o", full,
+        subprocess.run([compiler, "-O2", "-g", "-static", "-Wl,--build-id", "-D_GNU_SOURCE", f"-I{t.ROOT}/src", "-o", full,
                         f"{t.ROOT}/tests/victims/verify.c"], check=True)
         subprocess.run(["objcopy", "--only-keep-debug", full, debug], check=True)
         subprocess.run(["strip", "-o", exe, full], check=True)
