@@ -231,8 +231,7 @@ static void note_copy(struct flow *f, const struct arch_frame_insn *i)
 	if (columned && s->sp_known && !(s->fp_known && s->fp_holds)) {
 		s->fp = i->copy;
 		fp_set(s, (int64_t)s->sp_at + i->copy_n);
-		s->fp_holds =
-		    s->fp_known && !(s->changed >> f->link & 1) && is_frame_pointer(f, s->fp);
+		s->fp_holds = !(s->changed >> f->link & 1) && is_frame_pointer(f, s->fp);
 	}
 	if (i->constant != ARCH_NO_REG) {
 		if (!i->more)

@@ -13,7 +13,7 @@ static void data_processing(uint32_t op, struct arch_frame_insn *i)
 
 	n = turn ? n >> turn | n << (32 - turn) : n;
 	if (immediate && (what == 4 || what == 2) && rd != ARM_PC) { /* add, sub */
-		arm_frame_add(i, rd, rn, (int32_t)(what == 4 ? n : 0 - n));
+		arm_frame_add(i, rd, rn, (int32_t)(what == 4 ? n : -n));
 	} else if (immediate && what == 13) { /* mov */
 		i->constant = (uint8_t)rd;
 		i->constant_n = (int32_t)n;

@@ -179,7 +179,7 @@ static void data_processing(uint32_t high, uint32_t low, struct arch_frame_insn 
 	case 0x0d: /* sub, subw */
 	case 0x15:
 		if (rd != ARM_PC)
-			arm_frame_add(i, rd, rn, (int32_t)(0 - n));
+			arm_frame_add(i, rd, rn, (int32_t)-n);
 		return;
 	case 0x02: /* mov */
 		if (rn != ARM_PC)
