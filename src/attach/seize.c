@@ -55,7 +55,7 @@ static bool is_ours(pid_t pid, pid_t tid)
 int seize_thread(pid_t pid, pid_t tid, long options)
 {
 	const struct itimerspec patience = {.it_value = {.tv_nsec = PATIENCE_NS}};
-	timer_t timer;
+	timer_t timer = NULL;
 	int ret = prepare(&timer);
 
 	if (ret)
