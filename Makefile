@@ -218,7 +218,9 @@ faults:
 	@$(MAKE) --no-print-directory O=$(O)/faults OPT='$(OPT) -DMEMPROF_FAULTS' all >/dev/null
 
 TSAN_TESTS = $(addprefix tests/system/test_,exact.py overload.py loaders.py stalled_disk.py)
-SYSTEM_TESTS = $(wildcard tests/system/test_*.py)
+# The longest come first, so that none of them runs alone at the end.
+LONG = $(patsubst %,tests/system/test_%.py,left_as_found torture formats exports detach targets)
+SYSTEM_TESTS = $(LONG) $(filter-out $(LONG),$(wildcard tests/system/test_*.py))
 
 demo: ## install what is missing, build, profile two live programs
 	@scripts/setup build demo
@@ -228,7 +230,8 @@ demo: ## install what is missing, build, profile two live programs
 # WITH_GUESTS=1 (set by CI): make check also makes the cross builds and runs the quick part of the
 # guests' tests.  make check-guests runs all of them.
 PROVE = MEMPROF=$(abspath $(O)/memprof) VICTIMS=$(abspath $(O)/victims) RELEASES=$(RELEASES) \
-	FUZZERS=$(abspath $(O)/fuzz) CMOCKA_MESSAGE_OUTPUT=TAP prove --failures --comments --exec scripts/run-test
+	FUZZERS=$(abspath $(O)/fuzz) CMOCKA_MESSAGE_OUTPUT=TAP prove -j$(JOBS) --timer --failures --comments --exec scripts/run-test
+JOBS ?= 2
 # The test that an element of T names: test_NAME in tests/system, FOLDER/NAME in tests/unit.
 named = $(or $(wildcard tests/system/$(1).py),$(filter $(O)/tests/unit/$(1),$(UNIT)),$(error no test has the name $(1)))
 
@@ -245,7 +248,7 @@ else
 	$(MAKE) lint
 	$(if $(WITH_GUESTS),for a in $(GUESTS); do $(MAKE) ARCH=$$a guest || exit 1; done)
 	-scripts/releases $(O)/releases && $(MAKE) $(OTHERS)
-	$(PROVE) $(UNIT) $(SYSTEM_TESTS) $(if $(WITH_GUESTS),$(GUEST_FOLDERS:%=%/guest.cpio))
+	$(PROVE) $(if $(WITH_GUESTS),$(GUEST_FOLDERS:%=%/guest.cpio)) $(SYSTEM_TESTS) $(UNIT)
 endif
 
 # Unit tests that read packages of other releases and architectures, which make check fetches.
@@ -311,8 +314,7 @@ lint: all ## layers, format, cppcheck, clang-tidy
 	clang-format --dry-run -Werror $(SOURCES)
 	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr -Isrc -D_GNU_SOURCE -D__x86_64__ \
 		--suppress=missingIncludeSystem --enable=warning,portability $(LINTED)
-	printf '%s\n' $(LINTED) | xargs -P 2 -n 8 sh -c 'clang-tidy --quiet "$$@" -- -std=gnu11 -Isrc -I$(O) -D_GNU_SOURCE \
-		-DMEMPROF_VERSION=\"$(VERSION)\" 2>/dev/null' tidy
+	scripts/tidy $(O) '-std=gnu11 -Isrc -I$(O) -D_GNU_SOURCE -DMEMPROF_VERSION="$(VERSION)"' $(LINTED)
 
 format: ## clang-format on all sources
 	clang-format -i $(SOURCES)
