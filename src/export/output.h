@@ -12,7 +12,7 @@
  *
  * - two recordings: diff.h
  *
- * - a changed copy, or what is in it: symbolize.h, extract.h, unpack.h
+ * - a changed copy, or the files in it: symbolize.h, extract.h, unpack.h
  */
 #ifndef EXPORT_OUTPUT_H
 #define EXPORT_OUTPUT_H

@@ -46,7 +46,7 @@ static uint32_t restore_text(struct session *s, const struct maps *maps)
 		if (!h->length || !window_now(s, maps, h, now) ||
 		    memcmp(now, h->new_bytes, h->length))
 			continue;
-		/* The second loop checks what is in the text afterwards. */
+		/* The second loop checks the text after this. */
 		ignore_result(mem_write_text(&s->t->mem, h->addr, h->old_bytes, h->length));
 		fault_point("close-restored");
 	}

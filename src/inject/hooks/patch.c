@@ -3,10 +3,10 @@
  * Installs hooks.  Everything is computed before the stop; during the stop it is only checked and
  * copied.
  *
- * A planned hook is entered in the journal when it is installed, so that the journal of a failed
- * batch still has exactly what is in the target.  It gets a new entry.  If there is none left, it
- * gets the entry of a function whose module was unloaded, provided that no thread can return to its
- * slot and no forked child still has it.
+ * A planned hook is entered in the journal when it is installed, so that after a failed batch the
+ * journal has exactly the hooks that are in the target.  It gets a new entry.  If there is none left,
+ * it gets the entry of a function whose module was unloaded, provided that no thread can return to
+ * its slot and no forked child still has it.
  */
 #include <errno.h>
 #include <stdio.h>
