@@ -32,7 +32,7 @@ static void begun(void *ctx, const struct recording_begun *b)
 		fprintf(stderr,
 			"memprof: recording process %d (%s; %zu functions hooked) to %s; "
 			"Ctrl-C ends it\n",
-			b->pid, b->allocators, b->hooks, printable(b->path));
+			b->pid, printable(b->allocators), b->hooks, printable(b->path));
 }
 
 static void started(void *ctx)
@@ -111,7 +111,8 @@ static void restored(void *ctx, uint32_t n, bool unfollowed)
 {
 	(void)ctx;
 	if (unfollowed)
-		printf("restored %u forked processes that were not followed\n", n);
+		printf("restored %u forked process%s not followed\n", n,
+		       n == 1 ? " that was" : "es that were");
 	else
 		tell_restored(n);
 }
