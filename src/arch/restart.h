@@ -4,6 +4,7 @@
 #ifndef ARCH_RESTART_H
 #define ARCH_RESTART_H
 
+#include <stddef.h>
 #include "arch/regs.h"
 
 struct arch_restart_ops {
@@ -34,5 +35,15 @@ struct arch_restart_ops {
 	 * of code that end with its system call instruction; -1: not visible. */
 	long (*restarted_number)(const uint8_t *code, size_t n);
 };
+
+/* Return: whether @number is one of the @n in @list. */
+static inline bool arch_restart_lists(const uint16_t *list, size_t n, uint64_t number)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (list[i] == number)
+			return true;
+	}
+	return false;
+}
 
 #endif

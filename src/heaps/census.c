@@ -5,14 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "heaps/walker.h"
-
-static int by_address(const void *a, const void *b)
-{
-	/* Blocks and ranges both begin with their address. */
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
+#include "lib/by_number.h"
 
 static int run_walker(struct census *c, struct image *img, const struct walker *w,
 		      struct mp_err *err)
@@ -59,8 +52,8 @@ static int join(struct census *c)
 		vec_free(&h->blocks);
 	}
 	if (c->heaps.n > 1) {
-		qsort(c->blocks.at, c->blocks.n, sizeof(c->blocks.at[0]), by_address);
-		qsort(c->owned.at, c->owned.n, sizeof(c->owned.at[0]), by_address);
+		qsort(c->blocks.at, c->blocks.n, sizeof(c->blocks.at[0]), by_number);
+		qsort(c->owned.at, c->owned.n, sizeof(c->owned.at[0]), by_number);
 	}
 	return 0;
 }

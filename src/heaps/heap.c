@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include "lib/by_number.h"
 
 #define MAX_DAMAGED 100
 
@@ -60,14 +61,6 @@ void heap_doubt_now(struct heap *h, const char *fmt, ...)
 	va_end(ap);
 }
 
-static int by_address(const void *a, const void *b)
-{
-	/* Blocks and ranges both begin with their address. */
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static bool sorted(const struct heap *h)
 {
 	for (size_t i = 1; i < h->blocks.n; i++) {
@@ -90,7 +83,7 @@ void heap_sort_owned(struct heap *h)
 
 	if (!h->owned.n)
 		return;
-	qsort(h->owned.at, h->owned.n, sizeof(h->owned.at[0]), by_address);
+	qsort(h->owned.at, h->owned.n, sizeof(h->owned.at[0]), by_number);
 	for (size_t i = 0; i < h->owned.n; i++) {
 		struct heap_range *r = &h->owned.at[i], *last = n ? &h->owned.at[n - 1] : NULL;
 
@@ -109,7 +102,7 @@ void heap_finish(struct heap *h)
 	size_t n = 0;
 
 	if (!sorted(h))
-		qsort(h->blocks.at, h->blocks.n, sizeof(h->blocks.at[0]), by_address);
+		qsort(h->blocks.at, h->blocks.n, sizeof(h->blocks.at[0]), by_number);
 	h->live_bytes = 0;
 	for (size_t i = 0; i < h->blocks.n; i++) {
 		if (n && h->blocks.at[n - 1].addr == h->blocks.at[i].addr)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "unwind/starts.h"
 #include "unwind/symbols.h"
 
 /* The difference between addresses in memory and in the file, from the first map of the file and
@@ -35,33 +36,9 @@ static bool load_bias(struct image *img, Elf *elf, const struct image_map *map, 
 	return false;
 }
 
-/* Calls @visit for the data symbols until it returns true.  Return: whether it did. */
-static bool each_object(Elf *elf, bool (*visit)(const GElf_Sym *sym, const char *name, void *arg),
-			void *arg)
+static bool is_object(const char *name, const GElf_Sym *sym)
 {
-	Elf_Scn *scn = NULL;
-	GElf_Shdr sh;
-
-	while ((scn = elf_nextscn(elf, scn))) {
-		Elf_Data *data;
-
-		if (!gelf_getshdr(scn, &sh) || !sh.sh_entsize ||
-		    (sh.sh_type != SHT_SYMTAB && sh.sh_type != SHT_DYNSYM))
-			continue;
-		data = elf_getdata(scn, NULL);
-		for (size_t i = 0; data && i < sh.sh_size / sh.sh_entsize; i++) {
-			const char *name;
-			GElf_Sym sym;
-
-			if (!gelf_getsym(data, (int)i, &sym) ||
-			    GELF_ST_TYPE(sym.st_info) != STT_OBJECT || !sym.st_shndx)
-				continue;
-			name = elf_strptr(elf, sh.sh_link, sym.st_name);
-			if (name && visit(&sym, name, arg))
-				return true;
-		}
-	}
-	return false;
+	return *name && sym->st_shndx && GELF_ST_TYPE(sym->st_info) == STT_OBJECT;
 }
 
 struct object_search {
@@ -70,18 +47,19 @@ struct object_search {
 	size_t size;
 };
 
-static bool contains(const GElf_Sym *sym, const char *name, void *arg)
+static int contains(void *ctx, const char *name, const GElf_Sym *sym)
 {
-	struct object_search *in = arg;
+	struct object_search *in = ctx;
 	char *plain;
 
-	if (in->value < sym->st_value || in->value - sym->st_value >= sym->st_size)
-		return false;
+	if (!is_object(name, sym) || in->value < sym->st_value ||
+	    in->value - sym->st_value >= sym->st_size)
+		return 0;
 	plain = symbol_demangle(name);
 	snprintf(in->name, in->size, in->value == sym->st_value ? "%s" : "%s+%" PRIu64,
 		 plain ? plain : name, in->value - sym->st_value);
 	free(plain);
-	return true;
+	return 1;
 }
 
 struct named {
@@ -89,12 +67,12 @@ struct named {
 	uint64_t value;
 };
 
-static bool is_called(const GElf_Sym *sym, const char *name, void *arg)
+static int is_called(void *ctx, const char *name, const GElf_Sym *sym)
 {
-	struct named *n = arg;
+	struct named *n = ctx;
 
 	n->value = sym->st_value;
-	return !strcmp(name, n->name);
+	return is_object(name, sym) && !strcmp(name, n->name);
 }
 
 /* Opens the file of @m and finds its load bias.  Return: NULL if it has none. */
@@ -130,7 +108,7 @@ bool object_at(struct image *img, uint64_t addr, char *name, size_t size)
 	if (!elf)
 		return false;
 	in.value = addr - bias;
-	found = each_object(elf, contains, &in);
+	found = starts_each_symbol(elf, contains, &in);
 	elf_end(elf);
 	close(fd);
 	return found;
@@ -150,7 +128,7 @@ bool object_find(struct image *img, const char *name, uint64_t *addr)
 		elf = m->exec && !found ? open_module(img, m, &fd, &bias) : NULL;
 		if (!elf)
 			continue;
-		found = each_object(elf, is_called, &n);
+		found = starts_each_symbol(elf, is_called, &n);
 		if (found)
 			*addr = n.value + bias;
 		elf_end(elf);

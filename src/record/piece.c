@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include "lib/by_number.h"
 #include "record/aggregator.h"
 #include "record/losses.h"
 #include "record/periodic.h"
@@ -36,13 +37,6 @@ void piece_put_index(struct aggregator *a, const struct recorder_ending *ending)
 		mpf_put_live(a->file, id, (uint64_t)s->live_bytes, (uint64_t)s->live_blocks);
 	}
 	mpf_end_index(a->file);
-}
-
-static int by_number(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
 }
 
 uint64_t *piece_addresses(const struct aggregator *a, bool all, uint64_t *n)

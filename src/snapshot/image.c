@@ -71,6 +71,22 @@ uint64_t image_present(struct image *img, const struct image_map *map, uint64_t 
 	return *addr < map->end ? img->ops->present(img, map, addr) : 0;
 }
 
+size_t image_pread(int fd, void *to, size_t len, uint64_t offset)
+{
+	size_t n = 0;
+
+	while (n < len) {
+		ssize_t got = pread(fd, (char *)to + n, len - n, (off_t)(offset + n));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			break;
+		n += (size_t)got;
+	}
+	return n;
+}
+
 const struct image_map *image_map_at(const struct image *img, uint64_t addr)
 {
 	size_t lo = 0, hi = img->maps.n;

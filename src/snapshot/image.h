@@ -103,6 +103,9 @@ uint64_t image_present(struct image *img, const struct image_map *map, uint64_t 
 const struct image_map *image_map_at(const struct image *img, uint64_t addr);
 /* Opens the file of @map as the process saw it.  Return: descriptor or -errno. */
 int image_open_file(struct image *img, const struct image_map *map);
+/* For image_process.c and image_core.c: pread(2) until @len bytes, the end of the file or an error.
+ * Return: the bytes read. */
+size_t image_pread(int fd, void *to, size_t len, uint64_t offset);
 /* The last component of a map's path: "libc.so.6". */
 const char *image_map_name(const struct image_map *map);
 

@@ -32,22 +32,6 @@ struct core {
 
 /* -------------------------------------------------------------------------------- reading -- */
 
-static size_t pread_all(int fd, void *to, size_t len, uint64_t offset)
-{
-	size_t n = 0;
-
-	while (n < len) {
-		ssize_t got = pread(fd, (char *)to + n, len - n, (off_t)(offset + n));
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			break;
-		n += (size_t)got;
-	}
-	return n;
-}
-
 /* Reads memory outside the core from the mapped file, if the mapping was not writable. */
 static size_t read_file(struct image *img, const struct image_map *m, uint64_t addr, void *to,
 			size_t len)
@@ -62,7 +46,7 @@ static size_t read_file(struct image *img, const struct image_map *m, uint64_t a
 		c->file = image_open_file(img, m);
 		c->file_start = m->start;
 	}
-	return c->file < 0 ? 0 : pread_all(c->file, to, len, m->offset + (addr - m->start));
+	return c->file < 0 ? 0 : image_pread(c->file, to, len, m->offset + (addr - m->start));
 }
 
 static size_t core_read(struct image *img, uint64_t addr, void *to, size_t len)
@@ -82,8 +66,9 @@ static size_t core_read(struct image *img, uint64_t addr, void *to, size_t len)
 		at = addr + done - m->start;
 		left = at < s->in_core ? s->in_core - at : m->end - m->start - at;
 		want = len - done < left ? len - done : (size_t)left;
-		got = at < s->in_core ? pread_all(img->fd, (char *)to + done, want, s->offset + at)
-				      : read_file(img, m, addr + done, (char *)to + done, want);
+		got = at < s->in_core
+			  ? image_pread(img->fd, (char *)to + done, want, s->offset + at)
+			  : read_file(img, m, addr + done, (char *)to + done, want);
 		done += got;
 		if (got < want)
 			break;

@@ -31,18 +31,8 @@ static size_t process_read(struct image *img, uint64_t addr, void *to, size_t le
 {
 	const struct image_map *m = img->live_fd >= 0 ? image_map_at(img, addr) : NULL;
 	int fd = m && m->live ? img->live_fd : img->fd;
-	size_t n = 0;
 
-	while (n < len) {
-		ssize_t got = pread(fd, (char *)to + n, len - n, (off_t)(addr + n));
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			break;
-		n += (size_t)got;
-	}
-	return n;
+	return image_pread(fd, to, len, addr);
 }
 
 static int process_open_file(struct image *img, const struct image_map *map)

@@ -5,6 +5,7 @@
 #include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
+#include "lib/by_number.h"
 #include "unwind/cfi.h"
 #include "unwind/golang.h"
 #include "unwind/image.h"
@@ -130,7 +131,7 @@ static int fill_gaps(Elf *elf, const struct arch *arch, struct unwind_table *t)
 		err = push_gap(&gaps, eh.e_entry & gaps.mask, start_size(arch));
 
 	if (!err && gaps.at.n) {
-		qsort(gaps.at.at, gaps.at.n / 2, 2 * sizeof(uint64_t), starts_by_value);
+		qsort(gaps.at.at, gaps.at.n / 2, 2 * sizeof(uint64_t), by_number);
 		for (size_t i = 0; i < gaps.at.n && !err; i += 2) {
 			if (extra.n && gaps.at.at[i] < extra.pc[extra.n - 1])
 				continue;

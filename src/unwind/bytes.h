@@ -35,36 +35,37 @@ static inline int64_t bytes_take_signed(struct bytes *b, unsigned n)
 	return (int64_t)(bytes_take(b, n) << (64 - 8 * n)) >> (64 - 8 * n);
 }
 
-/* DWARF 5, 7.6 */
-static inline uint64_t bytes_uleb(struct bytes *b)
+/* DWARF 5, 7.6.  @bits: number of bits; @last: the last byte. */
+static inline uint64_t bytes_leb(struct bytes *b, unsigned *bits, uint8_t *last)
 {
 	uint64_t value = 0;
-	unsigned shift = 0;
-	uint8_t byte;
 
+	*bits = 0;
 	do {
-		byte = (uint8_t)bytes_take(b, 1);
-		if (shift < 64)
-			value |= (uint64_t)(byte & 0x7f) << shift;
-		shift += 7;
-	} while (byte & 0x80);
+		*last = (uint8_t)bytes_take(b, 1);
+		if (*bits < 64)
+			value |= (uint64_t)(*last & 0x7f) << *bits;
+		*bits += 7;
+	} while (*last & 0x80);
 	return value;
+}
+
+static inline uint64_t bytes_uleb(struct bytes *b)
+{
+	unsigned bits;
+	uint8_t last;
+
+	return bytes_leb(b, &bits, &last);
 }
 
 static inline int64_t bytes_sleb(struct bytes *b)
 {
-	uint64_t value = 0;
-	unsigned shift = 0;
-	uint8_t byte;
+	unsigned bits;
+	uint8_t last;
+	uint64_t value = bytes_leb(b, &bits, &last);
 
-	do {
-		byte = (uint8_t)bytes_take(b, 1);
-		if (shift < 64)
-			value |= (uint64_t)(byte & 0x7f) << shift;
-		shift += 7;
-	} while (byte & 0x80);
-	if (byte & 0x40 && shift < 64)
-		value |= UINT64_MAX << shift;
+	if (last & 0x40 && bits < 64)
+		value |= UINT64_MAX << bits;
 	return (int64_t)value;
 }
 

@@ -3,14 +3,7 @@
 
 #include <stddef.h>
 
-int starts_by_value(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-int starts_each_function(Elf *elf, symbol_fn *fn, void *ctx)
+int starts_each_symbol(Elf *elf, symbol_fn *fn, void *ctx)
 {
 	Elf_Scn *scn = NULL;
 
@@ -27,8 +20,7 @@ int starts_each_function(Elf *elf, symbol_fn *fn, void *ctx)
 			GElf_Sym sym;
 			int err;
 
-			if (!gelf_getsym(data, (int)i, &sym) || sym.st_shndx == SHN_UNDEF ||
-			    GELF_ST_TYPE(sym.st_info) != STT_FUNC)
+			if (!gelf_getsym(data, (int)i, &sym))
 				continue;
 			name = elf_strptr(elf, sh.sh_link, sym.st_name);
 			err = fn(ctx, name ? name : "", &sym);
@@ -37,4 +29,25 @@ int starts_each_function(Elf *elf, symbol_fn *fn, void *ctx)
 		}
 	}
 	return 0;
+}
+
+struct functions {
+	symbol_fn *fn;
+	void *ctx;
+};
+
+static int if_function(void *ctx, const char *name, const GElf_Sym *sym)
+{
+	const struct functions *f = ctx;
+
+	return sym->st_shndx != SHN_UNDEF && GELF_ST_TYPE(sym->st_info) == STT_FUNC
+		   ? f->fn(f->ctx, name, sym)
+		   : 0;
+}
+
+int starts_each_function(Elf *elf, symbol_fn *fn, void *ctx)
+{
+	struct functions f = {fn, ctx};
+
+	return starts_each_symbol(elf, if_function, &f);
 }

@@ -110,11 +110,7 @@ static bool did_nothing(uint64_t nr)
 	static const uint16_t call[] = {63,  65,  202, 207, 212, 243, 242, 64, 66,  71, 203,
 					206, 211, 269, 193, 192, 137, 4,   22, 441, 426};
 
-	for (size_t i = 0; i < sizeof(call) / sizeof(call[0]); i++) {
-		if (call[i] == nr)
-			return true;
-	}
-	return false;
+	return arch_restart_lists(call, sizeof(call) / sizeof(call[0]), nr);
 }
 
 /* The caller sets x0 (restart.call_regset). */

@@ -93,19 +93,6 @@ static inline uint64_t ag_ticks(void)
 	return now;
 }
 
-/* Uses no vector registers, and no branch that depends on the old content. */
-static inline void ag_zero_bytes(uint64_t at, uint64_t n)
-{
-	uintptr_t p = (uintptr_t)at, end = p + (uintptr_t)n;
-
-	for (; p < end && p & 3; p++)
-		*(volatile uint8_t *)p = 0;
-	for (; end - p >= 4; p += 4)
-		*(volatile uint32_t *)p = 0;
-	for (; p < end; p++)
-		*(volatile uint8_t *)p = 0;
-}
-
 static inline void ag_cpu_pause(void)
 {
 	__asm__ volatile("yield");

@@ -82,11 +82,7 @@ static bool did_nothing(uint32_t nr)
 					146, 187, 239, 283, 289, 290, 296, 374, 298, 312,
 					420, 177, 421, 245, 252, 346, 441, 426};
 
-	for (size_t i = 0; i < sizeof(call) / sizeof(call[0]); i++) {
-		if (call[i] == nr)
-			return true;
-	}
-	return false;
+	return arch_restart_lists(call, sizeof(call) / sizeof(call[0]), nr);
 }
 
 static bool restart_interrupted(struct arch_regs *regs)

@@ -114,17 +114,6 @@ static inline uint64_t ag_thread_pointer(void)
  * agent-clock.c */
 uint64_t ag_ticks(void);
 
-/* Uses no vector registers, and no branch that depends on the old content. */
-static inline void ag_zero_bytes(uint64_t at, uint64_t n)
-{
-	for (; n && at & 7; n--)
-		*(volatile uint8_t *)at++ = 0;
-	for (; n >= 8; n -= 8, at += 8)
-		*(volatile uint64_t *)at = 0;
-	for (; n; n--)
-		*(volatile uint8_t *)at++ = 0;
-}
-
 static inline void ag_cpu_pause(void)
 {
 	__asm__ volatile("pause");

@@ -91,11 +91,7 @@ static bool did_nothing(uint64_t nr)
 					5019, 5039, 5041, 5043, 5045, 5302, 5063, 5214,
 					5126, 5202, 5209, 5272, 5441, 5426};
 
-	for (size_t i = 0; i < sizeof(call) / sizeof(call[0]); i++) {
-		if (call[i] == nr)
-			return true;
-	}
-	return false;
+	return arch_restart_lists(call, sizeof(call) / sizeof(call[0]), nr);
 }
 
 static bool restart_interrupted(struct arch_regs *regs)

@@ -93,11 +93,8 @@ static inline uint64_t ag_ticks(void)
 	return (uint64_t)hi << 32 | lo;
 }
 
-/* Uses no vector registers, and no branch that depends on the old content. */
-static inline void ag_zero_bytes(uint64_t at, uint64_t n)
-{
-	__asm__ volatile("rep stosb" : "+D"(at), "+c"(n) : "a"(0) : "memory");
-}
+/* Fills @n bytes at @at with zeros. */
+#define AG_ZERO_BYTES(at, n) __asm__ volatile("rep stosb" : "+D"(at), "+c"(n) : "a"(0) : "memory")
 
 static inline void ag_cpu_pause(void)
 {

@@ -97,11 +97,7 @@ static bool did_nothing(uint64_t nr)
 	static const uint16_t call[] = {0,  19, 43,  45, 47,  299, 288, 1,   20,  40,  42,
 					44, 46, 307, 65, 220, 128, 208, 232, 281, 441, 426};
 
-	for (size_t i = 0; i < sizeof(call) / sizeof(call[0]); i++) {
-		if (call[i] == nr)
-			return true;
-	}
-	return false;
+	return arch_restart_lists(call, sizeof(call) / sizeof(call[0]), nr);
 }
 
 static bool restart_interrupted(struct arch_regs *regs)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "heaps/glibc/glibc.h"
+#include "lib/by_number.h"
 
 #define TLS_SEARCH   (64u << 10) /* bytes of static TLS next to the thread pointer */
 #define MAX_ODD_BINS 2		 /* a thread can be in the middle of malloc() */
@@ -219,13 +220,6 @@ static int search_blocks(struct cache *c)
 	return 0;
 }
 
-static int ascending(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /*
  * Follows a chain of chunks that malloc_consolidate() has detached from a fastbin.  Trusts only the
  * chunks' headers, since their neighbours might be half merged.  Return: number of chunks of the
@@ -303,7 +297,7 @@ static void subtract(struct glibc *g)
 {
 	size_t keep = 0, k = 0;
 
-	qsort(g->cached.at, g->cached.n, sizeof(g->cached.at[0]), ascending);
+	qsort(g->cached.at, g->cached.n, sizeof(g->cached.at[0]), by_number);
 	for (size_t i = 0; i < g->heap->blocks.n; i++) {
 		struct heap_block b = g->heap->blocks.at[i];
 

@@ -204,18 +204,10 @@ static int take_blocks(struct mi3_walk *w, const struct free_list_area *a)
 
 static void mark_lists(struct mi3_walk *w, const struct mi3_page *p, const struct free_list_area *a)
 {
-	uint32_t mine = free_list_mark(w->img, &w->view, a, p->free);
-	uint32_t local = free_list_mark(w->img, &w->view, a, p->local_free);
-	uint32_t others = free_list_mark(w->img, &w->view, a, p->thread_free & ~OWNED);
+	struct mi_lists lists = {p->free, p->local_free, p->thread_free & ~OWNED, p->used,
+				 p->capacity};
 
-	if (mine == FREE_LIST_BROKEN || local == FREE_LIST_BROKEN || others == FREE_LIST_BROKEN) {
-		heap_damage(w->heap, a->base,
-			    "page of blocks of %" PRIu64 ": a free list is broken", a->size);
-		heap_doubt(w->heap, "a page's free list is broken");
-	} else if (p->used + mine + local != p->capacity) {
-		heap_doubt(w->heap, "page 0x%" PRIx64 ": %u blocks in use, its counter says %u",
-			   a->base, p->capacity - mine - local, p->used);
-	}
+	mi_mark_lists(w->img, &w->view, w->heap, a, &lists);
 }
 
 /* The map still has pages that were freed as a whole: all their blocks are free, or the memory was

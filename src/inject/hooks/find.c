@@ -53,22 +53,33 @@ static uint64_t end_of(const struct module *m, const struct found *f)
 	return end;
 }
 
+#define MAX_ENTRY 32
+
+/* Decodes the first instruction after the landing pad, if there is one, in @n bytes (up to
+ * MAX_ENTRY) at @addr (with code_bits).  @at: its offset.  Return: false if it cannot be decoded. */
+static bool decode_entry(struct target *t, uint64_t addr, size_t n, struct arch_insn *i, size_t *at)
+{
+	uint8_t code[MAX_ENTRY];
+
+	*at = 0;
+	if (mem_read(&t->mem, addr & ~(uint64_t)t->arch->code_bits, code, n) ||
+	    !t->arch->patch.decode(code, n, addr, i))
+		return false;
+	if (i->kind != ARCH_INSN_LANDING_PAD)
+		return true;
+	*at = i->length;
+	return t->arch->patch.decode(code + *at, n - *at, addr + *at, i);
+}
+
 /* Return: the GOT word that a PLT entry jumps through; 0 if @addr is not a PLT entry. */
 static uint64_t plt_slot(struct target *t, uint64_t addr)
 {
 	struct arch_insn i;
-	uint8_t code[16];
-	size_t at = 0;
+	size_t at;
 
-	if (mem_read(&t->mem, addr, code, sizeof(code)) ||
-	    !t->arch->patch.decode(code, sizeof(code), addr, &i))
-		return 0;
-	if (i.kind == ARCH_INSN_LANDING_PAD) {
-		at = i.length;
-		if (!t->arch->patch.decode(code + at, sizeof(code) - at, addr + at, &i))
-			return 0;
-	}
-	return i.kind == ARCH_INSN_INDIRECT && i.has_target ? i.target : 0;
+	return decode_entry(t, addr, 16, &i, &at) && i.kind == ARCH_INSN_INDIRECT && i.has_target
+		   ? i.target
+		   : 0;
 }
 
 /* Return: a PLT entry's target, the address in its GOT word after binding; otherwise @addr itself.
@@ -89,17 +100,10 @@ static uint64_t thunk_target(struct target *t, uint64_t addr, uint64_t end)
 {
 	uint64_t at_addr = addr & ~(uint64_t)t->arch->code_bits;
 	struct arch_insn i;
-	uint8_t code[32];
-	size_t at = 0;
+	size_t at;
 
-	if (mem_read(&t->mem, at_addr, code, sizeof(code)) ||
-	    !t->arch->patch.decode(code, sizeof(code), addr, &i))
+	if (!decode_entry(t, addr, MAX_ENTRY, &i, &at))
 		return 0;
-	if (i.kind == ARCH_INSN_LANDING_PAD) {
-		at = i.length;
-		if (!t->arch->patch.decode(code + at, sizeof(code) - at, addr + at, &i))
-			return 0;
-	}
 	/* If code follows, the jump is another tool's hook. */
 	return i.kind == ARCH_INSN_JUMP && at_addr + at + i.length >= end ? through_plt(t, i.target)
 									  : 0;

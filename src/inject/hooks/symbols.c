@@ -8,6 +8,7 @@
 #include "inject/hooks/rseq.h"
 #include "inject/stranger.h"
 #include "unwind/section.h"
+#include "unwind/starts.h"
 
 const struct wanted wanted_function[NWANTED] = {
 #define X(name, kind, size_kind, sibling) {name, SS_HOOK_##kind, SS_SIZE_##size_kind, sibling},
@@ -88,34 +89,14 @@ static void take_symbol(struct module *m, const char *name, const GElf_Sym *sym)
 					     type == STT_GNU_IFUNC, local};
 }
 
-static int scan_symbols(struct module *m, Elf *elf)
+static int scan_symbol(void *ctx, const char *name, const GElf_Sym *sym)
 {
-	Elf_Scn *scn = NULL;
+	struct module *m = ctx;
 
-	while ((scn = elf_nextscn(elf, scn))) {
-		Elf_Data *data;
-		GElf_Shdr sh;
-
-		if (!gelf_getshdr(scn, &sh) || !sh.sh_entsize ||
-		    (sh.sh_type != SHT_SYMTAB && sh.sh_type != SHT_DYNSYM))
-			continue;
-		data = elf_getdata(scn, NULL);
-		for (size_t i = 0; data && i < data->d_size / sh.sh_entsize; i++) {
-			const char *name;
-			GElf_Sym sym;
-
-			if (!gelf_getsym(data, (int)i, &sym))
-				break;
-			name = elf_strptr(elf, sh.sh_link, sym.st_name);
-			if (!name)
-				continue;
-			take_symbol(m, name, &sym);
-			if (GELF_ST_TYPE(sym.st_info) == STT_FUNC && sym.st_value &&
-			    vec_push(&m->starts, clean(m, sym.st_value)))
-				return -ENOMEM;
-		}
-	}
-	return 0;
+	take_symbol(m, name, sym);
+	return GELF_ST_TYPE(sym->st_info) == STT_FUNC && sym->st_value
+		   ? vec_push(&m->starts, clean(m, sym->st_value))
+		   : 0;
 }
 
 /* A stripped static program has no function symbols, but there can be a debug file. */
@@ -129,7 +110,7 @@ static int scan_debug_file(struct module *m, Elf *elf)
 		return 0;
 	debug = debug_file_open(elf, m->map->path, &fd);
 	if (debug) {
-		ret = scan_symbols(m, debug);
+		ret = starts_each_symbol(debug, scan_symbol, m);
 		elf_end(debug);
 		close(fd);
 	}
@@ -207,7 +188,7 @@ int module_scan(struct module *m, Elf *elf)
 	if (!elf || elf_kind(elf) != ELF_K_ELF || find_bias(m, elf))
 		return -ENOENT;
 	m->rseq_list = rseq_section(elf, &m->rseq_length);
-	ret = scan_symbols(m, elf);
+	ret = starts_each_symbol(elf, scan_symbol, m);
 	if (!ret)
 		ret = scan_debug_file(m, elf);
 	return ret ? ret : scan_imports(m, elf);
