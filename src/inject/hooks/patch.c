@@ -4,9 +4,9 @@
  * copied.
  *
  * A planned hook is entered in the journal when it is installed, so that after a failed batch the
- * journal has exactly the hooks that are in the target.  It gets a new entry.  If there is none left,
- * it gets the entry of a function whose module was unloaded, provided that no thread can return to
- * its slot and no forked child still has it.
+ * journal has exactly the hooks that are in the target.  It gets a new entry.  If there is none
+ * left, it gets the entry of a function whose module was unloaded, provided that no thread can
+ * return to its slot and no forked child still has it.
  */
 #include <errno.h>
 #include <stdio.h>
