@@ -71,7 +71,7 @@ class Torture(t.Case):
     def test_long_vfork(self):
         """attach does not wait for a thread in a long vfork(), which cannot stop"""
         p = self.victim("torture", "vfork")
-        r = self.report(self.record(p.pid, 0.3))
+        r = self.report(self.record(p.pid, 0.3, "--lossless"))
         self.assertGreater(r["totals"]["allocations"], 100)
         self.assertIn("ok", self.finish(p, timeout=30))
 
