@@ -29,7 +29,6 @@ struct arch_regs_ops {
 	uint64_t (*get_pc)(const struct arch_regs *regs);
 	void (*set_pc)(struct arch_regs *regs, uint64_t pc);
 	uint64_t (*get_sp)(const struct arch_regs *regs);
-	void (*set_sp)(struct arch_regs *regs, uint64_t sp);
 	/* Thread pointer; NULL: it is not among the general registers (see struct arch_tls). */
 	uint64_t (*get_tp)(const struct arch_regs *regs);
 	/* Value of the register in column @n (formats/column.h).  Return: false if there is

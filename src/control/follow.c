@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "control/follow.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -12,54 +11,19 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "control/children.h"
+#include "control/descendants.h"
 #include "control/news.h"
 #include "control/notices.h"
 #include "control/recording.h"
 #include "inject/family.h"
-#include "inject/find.h"
+#include "lib/deadline.h"
 #include "lib/printable.h"
-#include "lib/vec.h"
-#include "record/clock.h"
 
 #define TICK_MS	 10
-#define AGAIN_NS 50000000ull   /* until a process that could not be judged is examined again */
-#define LOOK_NS	 1000000000ull /* between two scans of all processes, at most */
 #define REST	 1 /* rest after an attempt that was too late, in multiples of its duration */
 #define MAX_REST 1000000000ull
 #define TRIES	 3 /* to attach to a process that keeps changing */
 #define RETRY_US 20000
-
-struct member {
-	pid_t pid, recorder; /* recorder 0: it has ended */
-	int news;	     /* pipe from the recorder; -1: closed */
-	bool root, has_id, over;
-	uint32_t failures;
-	uint64_t started_ns;
-	struct session_id id;
-	struct mp_err why; /* set if it failed */
-};
-
-struct follow {
-	const struct recording_options *o;
-	VEC(struct member) members;
-	VEC(pid_t) waiting;	     /* children to be recorded, oldest first */
-	VEC(struct session_id) left; /* of members that are gone; others can still carry them */
-	VEC(pid_t) seen;	     /* examined, and not to be followed */
-	struct children children;
-	sigset_t mask;	/* before follow_run() changed it */
-	uint32_t count; /* recordings so far */
-	int signals, status;
-	bool ending, again; /* again: a process could not be judged */
-	uint64_t looked_ns;
-	pid_t newest; /* the newest process or thread at the last scan */
-	/*
-	 * No attempt to attach before this time.  If children live shorter than attaching takes,
-	 * constant attempts would only slow the machine down.
-	 */
-	uint64_t rest_until_ns;
-	bool youngest; /* attach to the youngest waiting child next; else to the oldest */
-};
 
 /* ---------------------------------------------------------------- a recorder's process -- */
 
@@ -147,129 +111,6 @@ static int start(struct follow *f, struct member *m, char *const argv[], bool ag
 	return 0;
 }
 
-/* ---------------------------------------------------------------- finding -- */
-
-static bool listed(const struct follow *f, pid_t pid)
-{
-	vec_for_each (&f->seen, p) {
-		if (*p == pid)
-			return true;
-	}
-	vec_for_each (&f->members, m) {
-		if (m->pid == pid || m->recorder == pid)
-			return true;
-	}
-	vec_for_each (&f->waiting, p) {
-		if (*p == pid)
-			return true;
-	}
-	return false;
-}
-
-static bool is_member(const struct follow *f, pid_t pid)
-{
-	vec_for_each (&f->members, m) {
-		if (m->pid == pid)
-			return true;
-	}
-	return false;
-}
-
-/* Return: 1: to be followed; 0: not related; -1: to be examined again. */
-static int is_followed(const struct follow *f, pid_t pid)
-{
-	struct proc_status st;
-	struct session_id id;
-
-	if (proc_status_read(pid, 0, &st) || st.no_memory || st.state == 'Z')
-		return 0;
-	if (!session_id_of(pid, &id))
-		return f->o->follow_exec && is_member(f, st.ppid);
-	vec_for_each (&f->members, m) {
-		if (!m->has_id || !session_id_equal(&m->id, &id))
-			continue;
-		/* A vfork child shares its parent's memory until it execs. */
-		return session_is_forked(pid) ? 1 : -1;
-	}
-	return -1; /* its parent's recorder might not have reported yet */
-}
-
-static bool is_alive(pid_t pid)
-{
-	struct proc_status st;
-
-	return !proc_status_read(pid, 0, &st) && st.state != 'Z';
-}
-
-/* The process or thread that was created last; 0 if the kernel does not report it. */
-static pid_t newest_process(void)
-{
-	char text[128], *last;
-	int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-
-	if (fd >= 0)
-		close(fd);
-	if (n <= 0)
-		return 0;
-	text[n] = 0;
-	last = strrchr(text, ' ');
-	return last ? (pid_t)strtol(last, NULL, 10) : 0;
-}
-
-static bool look_is_due(struct follow *f, uint64_t now)
-{
-	pid_t newest = newest_process();
-	bool changed = !newest || newest != f->newest;
-
-	f->newest = newest;
-	return changed || now - f->looked_ns >= (f->again ? AGAIN_NS : LOOK_NS);
-}
-
-/* Forgets members that are over and whose process is gone: the pid can be reused. */
-static void forget_the_gone(struct follow *f)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < f->members.n; i++) {
-		struct member *m = &f->members.at[i];
-		bool gone = !m->root && m->over && !m->recorder && !is_alive(m->pid);
-
-		if (!gone || (m->has_id && vec_push(&f->left, m->id)))
-			f->members.at[kept++] = *m;
-	}
-	f->members.n = kept;
-}
-
-static void find_descendants(struct follow *f)
-{
-	DIR *d = opendir("/proc");
-	VEC(pid_t) seen = {0};
-	struct dirent *e;
-
-	f->looked_ns = mono_ns();
-	f->again = false;
-	while (d && (e = readdir(d))) {
-		pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
-		int what;
-
-		if (pid <= 0 || pid == getpid())
-			continue;
-		what = listed(f, pid) ? 0 : is_followed(f, pid);
-		f->again |= what < 0;
-		if (what > 0 && vec_push(&f->waiting, pid))
-			break;
-		if (!what && vec_push(&seen, pid))
-			break;
-	}
-	if (d)
-		closedir(d);
-	/* Drops the pids of processes that are gone: they can be reused. */
-	vec_free(&f->seen);
-	memcpy(&f->seen, &seen, sizeof(seen));
-	forget_the_gone(f);
-}
-
 /* ---------------------------------------------------------------- queue of children -- */
 
 /* The number of recorders that have not yet attached. */
@@ -318,7 +159,7 @@ static void serve_the_waiting(struct follow *f)
 	size_t kept = 0;
 
 	vec_for_each (&f->waiting, pid) {
-		if (is_alive(*pid))
+		if (process_is_alive(*pid))
 			f->waiting.at[kept++] = *pid;
 		else
 			f->children.ended++;
@@ -359,7 +200,7 @@ static bool runs_something_else(const struct member *m)
 {
 	struct session_id id;
 
-	return is_alive(m->pid) && !session_id_of(m->pid, &id);
+	return process_is_alive(m->pid) && !session_id_of(m->pid, &id);
 }
 
 /* Follows the program that replaced the recorded one in the same process. */
@@ -411,7 +252,7 @@ static void note_failure(struct follow *f, const struct member *m, int status)
 {
 	struct mp_err why = m->why;
 
-	if (!is_alive(m->pid))
+	if (!process_is_alive(m->pid))
 		why.exit = MP_EXIT_NO_PROCESS;
 	else if (!why.what[0])
 		mp_fail(&why, MP_EXIT_FAILURE, 0, "the recorder of process %d %s %d", m->pid,
@@ -493,12 +334,12 @@ static void wait_for_all(struct follow *f)
 			read_news(f, i);
 		if (f->ending || !f->o->follow_fork)
 			continue;
-		if (look_is_due(f, mono_ns()))
+		if (scan_is_due(f, mono_ns()))
 			find_descendants(f);
 		serve_the_waiting(f);
 	}
 	vec_for_each (&f->waiting, p)
-		f->children.unasked += is_alive(*p);
+		f->children.unasked += process_is_alive(*p);
 	f->children.ended += f->waiting.n - f->children.unasked;
 }
 

@@ -9,8 +9,7 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "control/cache.h"
-#include "control/carry.h"
+#include "control/cache_dir.h"
 #include "control/descriptors.h"
 #include "control/embed.h"
 #include "control/ending.h"
@@ -20,6 +19,7 @@
 #include "control/pieces.h"
 #include "control/serve.h"
 #include "control/state.h"
+#include "control/takeover.h"
 #include "control/watch.h"
 #include "inject/find.h"
 #include "lib/printable.h"
@@ -135,7 +135,7 @@ static int open_the_session(struct recording *rec, const struct recording_option
 	char control[CONTROL_NAME] = "", full[8192];
 	char cache[4096];
 	const struct session_options so = {.recording = full,
-					   .cache = cache_path(cache, sizeof(cache)),
+					   .cache = cache_dir_path(cache, sizeof(cache)),
 					   .control = control,
 					   .ring_size = o->ring_size,
 					   .lossless = o->lossless,
@@ -151,8 +151,8 @@ static int open_the_session(struct recording *rec, const struct recording_option
 	if (o->via_kernel)
 		return session_observe(&rec->s, rec->t, &so, err);
 	if (rec->resumed)
-		return carry_on(&rec->s, rec->t, &so, o->carry_budget, o->notices, &rec->carry,
-				err);
+		return take_over_orphan(&rec->s, rec->t, &so, o->carry_budget, o->notices,
+					&rec->carry, err);
 	return session_open(&rec->s, rec->t, &so, err);
 }
 

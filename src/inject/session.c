@@ -19,7 +19,7 @@
 #include "inject/vdso.h"
 #include "lib/fault.h"
 #include "lib/priority.h"
-#include "unwind/cache.h"
+#include "unwind/table_cache.h"
 
 static bool has_allocator(const struct hook_plan *plan)
 {

@@ -25,9 +25,9 @@
 
 struct session_options {
 	const char *recording; /* path, for status */
-	const char *cache;     /* directory of cached unwind tables, unwind/cache.h; NULL: none */
-	const char *control;   /* name of the recorder's socket; record/control.h */
-	uint64_t ring_size;    /* bytes per thread, power of two; 0: default */
+	const char *cache; /* directory of cached unwind tables, unwind/table_cache.h; NULL: none */
+	const char *control; /* name of the recorder's socket; record/control.h */
+	uint64_t ring_size;  /* bytes per thread, power of two; 0: default */
 	bool lossless;
 	bool free_stacks; /* frees are recorded with their stacks; not with sample_interval */
 	bool zero;	  /* fill blocks with zeros like calloc's; not with sample_interval */

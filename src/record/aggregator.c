@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include "lib/privileges.h"
 #include "record/carry_in.h"
+#include "record/counters.h"
 #include "record/events.h"
+#include "record/look_at_target.h"
 #include "record/losses.h"
-#include "record/look.h"
 #include "record/periodic.h"
-#include "record/progress.h"
 
 /* Percent: 24 to 31 bytes per live block; 80 percent would cost a third of the speed */
 #define LIVE_LOAD   65
@@ -151,7 +151,7 @@ void *aggregator_run(void *arg)
 		}
 		now = a->end_ns ? a->end_ns : now;
 		put_marks(a, now);
-		progress_show(a, now);
+		counters_show(a, now);
 		if (b->barrier > a->shared->boundary.barrier)
 			reach(a, b, now);
 		piece_next(a, now);
@@ -163,7 +163,7 @@ void *aggregator_run(void *arg)
 	put_marks(a, a->end_ns);
 	release_culled(a, UINT64_MAX);
 	each_second(a, a->end_ns);
-	progress_show(a, a->end_ns);
+	counters_show(a, a->end_ns);
 	pthread_mutex_lock(&a->shared->lock);
 	a->shared->ended = true;
 	pthread_cond_broadcast(&a->shared->flushed);

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "record/aggregator.h"
+#include "record/look_at_target.h"
 #include "record/losses.h"
-#include "record/look.h"
 
 void put_marks(struct aggregator *a, uint64_t now)
 {

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include "lib/by_number.h"
 #include "record/aggregator.h"
+#include "record/counters.h"
 #include "record/losses.h"
 #include "record/periodic.h"
-#include "record/progress.h"
 #include "record/stack_ids.h"
 
 /* ------------------------------------------------------------------ the end of a piece -- */
@@ -200,7 +200,7 @@ static void begin_piece(struct aggregator *a, uint64_t base_ns, uint64_t now_ns)
 {
 	struct piece *p = &a->piece;
 
-	progress_show(a, now_ns);
+	counters_show(a, now_ns);
 	p->before = a->now;
 	p->bytes_before += mpf_bytes(a->file);
 	p->base_ns = base_ns;

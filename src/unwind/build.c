@@ -7,8 +7,8 @@
 #include <string.h>
 #include "lib/by_number.h"
 #include "unwind/cfi.h"
+#include "unwind/elf_bytes.h"
 #include "unwind/golang.h"
-#include "unwind/image.h"
 #include "unwind/prologues.h"
 #include "unwind/sigtramp.h"
 #include "unwind/starts.h"
@@ -88,7 +88,7 @@ static int push_thread_start(struct gaps *gaps, uint64_t start)
 {
 	const struct arch *arch = gaps->arch;
 	unsigned length = arch->syscall.insn_length;
-	struct bytes b = image_bytes(gaps->elf, arch, start, START_SIZE);
+	struct bytes b = elf_bytes(gaps->elf, arch, start, START_SIZE);
 
 	for (uint64_t at = 0; (size_t)(b.end - b.p) >= length; at += length, b.p += length) {
 		if (!memcmp(b.p, arch->emergency.syscall_return.bytes, length))

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <gelf.h>
 #include <string.h>
-#include "unwind/image.h"
+#include "unwind/elf_bytes.h"
 #include "unwind/section.h"
 
 #define MAX_UNPACKED (256ull << 20) /* maximum decompressed size of a section */
@@ -228,7 +228,7 @@ int cfi_fdes(const struct cfi *cfi, struct cfi_fdes *fdes)
 
 static bool open_at(Elf *elf, uint64_t addr, struct cfi *cfi)
 {
-	struct bytes b = image_bytes(elf, cfi->arch, addr, UINT64_MAX);
+	struct bytes b = elf_bytes(elf, cfi->arch, addr, UINT64_MAX);
 
 	cfi->data = b.p;
 	cfi->size = (size_t)(b.end - b.p);

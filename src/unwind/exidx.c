@@ -5,7 +5,7 @@
 #include <string.h>
 #include "unwind/bytes.h"
 #include "unwind/cfi.h"
-#include "unwind/image.h"
+#include "unwind/elf_bytes.h"
 #include "unwind/rule_set.h"
 
 enum { ENTRY = 8, CANTUNWIND = 1, SP = 13, LR = 14, PC = 15, MAX_WORDS = 256 };
@@ -186,7 +186,7 @@ static bool rule_of_words(const struct exidx_image *in, uint32_t word, unsigned 
  * opcodes. */
 static bool rule_of_table(const struct exidx_image *in, uint64_t at, struct uw_full *rule)
 {
-	struct bytes b = image_bytes(in->elf, in->arch, at, 8 + 4 * MAX_WORDS);
+	struct bytes b = elf_bytes(in->elf, in->arch, at, 8 + 4 * MAX_WORDS);
 	uint32_t word = (uint32_t)bytes_take(&b, 4);
 
 	if (!(word >> 31)) {
@@ -237,7 +237,7 @@ int exidx_each(Elf *elf, const struct arch *arch, exidx_fn *fn, void *ctx)
 
 		if (gelf_getphdr(elf, (int)i, &ph) && ph.p_type == PT_ARM_EXIDX)
 			return each_entry(&in, ph.p_vaddr,
-					  image_bytes(elf, arch, ph.p_vaddr, ph.p_filesz), fn, ctx);
+					  elf_bytes(elf, arch, ph.p_vaddr, ph.p_filesz), fn, ctx);
 	}
 	return 0;
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 #include "lib/by_number.h"
 #include "lib/vec.h"
-#include "unwind/image.h"
+#include "unwind/elf_bytes.h"
 #include "unwind/rule_set.h"
 #include "unwind/starts.h"
 #include "unwind/table.h"
@@ -107,7 +107,7 @@ static bool rule_behind(struct bytes b, struct uw_full *rule)
 static int put_calls(Elf *elf, const struct arch *arch, const struct function *f,
 		     struct rule_set *set, struct unwind_table *t)
 {
-	struct bytes b = image_bytes(elf, arch, f->addr, f->size);
+	struct bytes b = elf_bytes(elf, arch, f->addr, f->size);
 	const uint8_t *begin = b.p;
 	uint32_t lost = lost_rule(set);
 	bool calls = false;

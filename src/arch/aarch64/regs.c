@@ -36,11 +36,6 @@ static uint64_t get_sp(const struct arch_regs *regs)
 	return get(regs, A64_SP);
 }
 
-static void set_sp(struct arch_regs *regs, uint64_t sp)
-{
-	set(regs, A64_SP, sp);
-}
-
 static bool get_column(const struct arch_regs *regs, int n, uint64_t *value)
 {
 	static const uint16_t offset[UW_MAX_REGS] = {X(19),
@@ -186,7 +181,6 @@ const struct arch arch_aarch64 = {
 	     .get_pc = get_pc,
 	     .set_pc = set_pc,
 	     .get_sp = get_sp,
-	     .set_sp = set_sp,
 	     .get_column = get_column},
     .syscall = {.audit_arch = 0xc00000b7, /* AUDIT_ARCH_AARCH64 */
 		.insn_length = A64_INSN,

@@ -28,11 +28,6 @@ static uint64_t get_sp(const struct arch_regs *regs)
 	return arm_reg(regs, ARM_SP);
 }
 
-static void set_sp(struct arch_regs *regs, uint64_t sp)
-{
-	arm_set_reg(regs, ARM_SP, sp);
-}
-
 static bool get_column(const struct arch_regs *regs, int n, uint64_t *value)
 {
 	if (n < 0 || n >= UW_MAX_REGS || register_of[n] < 0)
@@ -172,7 +167,6 @@ const struct arch arch_arm = {
 	     .get_pc = get_pc,
 	     .set_pc = set_pc,
 	     .get_sp = get_sp,
-	     .set_sp = set_sp,
 	     .get_column = get_column},
     .syscall = {.audit_arch = 0x40000028, /* AUDIT_ARCH_ARM */
 		.insn_length = 2,

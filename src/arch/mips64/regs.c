@@ -40,11 +40,6 @@ static uint64_t get_sp(const struct arch_regs *regs)
 	return mips_reg(regs, MIPS_R_SP);
 }
 
-static void set_sp(struct arch_regs *regs, uint64_t sp)
-{
-	mips_set_reg(regs, MIPS_R_SP, sp);
-}
-
 static bool get_column(const struct arch_regs *regs, int n, uint64_t *value)
 {
 	if (n == UW_REG_PC) {
@@ -208,7 +203,6 @@ static size_t slot_big(uint8_t *out, uint64_t at, uint64_t desc, uint64_t agent_
 	     .get_pc = get_pc,									\
 	     .set_pc = set_pc,									\
 	     .get_sp = get_sp,									\
-	     .set_sp = set_sp,									\
 	     .get_column = get_column},								\
     .syscall.insn_length = MIPS_INSN,								\
     .syscall.sigset_size = 16,									\

@@ -45,11 +45,6 @@ static uint64_t get_sp(const struct arch_regs *regs)
 	return cuser(regs)->rsp;
 }
 
-static void set_sp(struct arch_regs *regs, uint64_t sp)
-{
-	user(regs)->rsp = sp;
-}
-
 static uint64_t get_tp(const struct arch_regs *regs)
 {
 	return cuser(regs)->fs_base;
@@ -191,7 +186,6 @@ const struct arch arch_x86_64 = {
 	     .get_pc = get_pc,
 	     .set_pc = set_pc,
 	     .get_sp = get_sp,
-	     .set_sp = set_sp,
 	     .get_tp = get_tp,
 	     .get_column = get_column},
     .syscall = {.audit_arch = 0xc000003e, /* AUDIT_ARCH_X86_64 */

@@ -11,12 +11,12 @@
 #include "inject/block/gdb_jit.h"
 #include "unwind/build.h"
 #include "unwind/build_id.h"
-#include "unwind/cache.h"
 #include "unwind/prologues.h"
 #include "unwind/rule_set.h"
 #include "unwind/sigtramp.h"
 #include "unwind/step.h"
 #include "unwind/table.h"
+#include "unwind/table_cache.h"
 #include "unwind/untabled.h"
 
 #define MAX_VDSO (64u << 10)

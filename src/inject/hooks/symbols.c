@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
-#include "inject/hooks/debug_file.h"
 #include "inject/hooks/rseq.h"
+#include "inject/hooks/stripped.h"
 #include "inject/stranger.h"
 #include "unwind/section.h"
 #include "unwind/starts.h"
@@ -108,7 +108,7 @@ static int scan_debug_file(struct module *m, Elf *elf)
 
 	if (m->starts.n || elf_section(elf, ".interp", &sh) || elf_section(elf, ".symtab", &sh))
 		return 0;
-	debug = debug_file_open(elf, m->map->path, &fd);
+	debug = stripped_debug_file(elf, m->map->path, &fd);
 	if (debug) {
 		ret = starts_each_symbol(debug, scan_symbol, m);
 		elf_end(debug);

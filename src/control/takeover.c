@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "control/carry.h"
+#include "control/takeover.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,8 +9,8 @@
 #include "control/requests.h"
 #include "inject/find.h"
 #include "lib/human.h"
-#include "model/history.h"
 #include "lib/printable.h"
+#include "model/history.h"
 
 struct in_realloc {
 	uint32_t tid;
@@ -257,8 +257,9 @@ static void say(const struct notices *n, const char *before, const struct carry 
 		notice(n, "a thread kept writing, so the mismatch can be wrong by some events");
 }
 
-int carry_on(struct session *s, struct target *t, const struct session_options *so, uint64_t budget,
-	     const struct notices *notices, struct carry *c, struct mp_err *err)
+int take_over_orphan(struct session *s, struct target *t, const struct session_options *so,
+		     uint64_t budget, const struct notices *notices, struct carry *c,
+		     struct mp_err *err)
 {
 	struct mp_err why = {0};
 	struct ledger ledger;

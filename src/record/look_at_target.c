@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "record/look.h"
+#include "record/look_at_target.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Takes over an orphan session: reads the live heap from the recording of the recorder before. */
-#ifndef CONTROL_CARRY_H
-#define CONTROL_CARRY_H
+#ifndef CONTROL_TAKEOVER_H
+#define CONTROL_TAKEOVER_H
 
 #include "control/notices.h"
 #include "inject/session.h"
@@ -12,12 +12,13 @@
 bool session_is_orphan(pid_t pid);
 
 /**
- * carry_on() - continue an orphan session, and report what was carried over
+ * take_over_orphan() - continue an orphan session, and report what was carried over
  * @so: only recording, control and lossless are used; the session keeps its other options
  * @budget: bytes, see carry_fit()
  * Return: 0 with @s and @c filled; a negative errno with @err, then hooks and agent are unchanged.
  */
-int carry_on(struct session *s, struct target *t, const struct session_options *so, uint64_t budget,
-	     const struct notices *notices, struct carry *c, struct mp_err *err);
+int take_over_orphan(struct session *s, struct target *t, const struct session_options *so,
+		     uint64_t budget, const struct notices *notices, struct carry *c,
+		     struct mp_err *err);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "unwind/image.h"
+#include "unwind/elf_bytes.h"
 
 #include <gelf.h>
 
-struct bytes image_bytes(Elf *elf, const struct arch *arch, uint64_t addr, uint64_t max)
+struct bytes elf_bytes(Elf *elf, const struct arch *arch, uint64_t addr, uint64_t max)
 {
 	struct bytes b = {.big = arch->elf_data == ELFDATA2MSB};
 	size_t n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "unwind/cache.h"
+#include "unwind/table_cache.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "inject/hooks/debug_file.h"
+#include "inject/hooks/stripped.h"
 
 #include <elfutils/libdwelf.h>
 #include <fcntl.h>
@@ -63,7 +63,7 @@ static void by_id(const struct build_id *id, char *path, size_t size)
 	snprintf(path + n, size - (size_t)n, ".debug");
 }
 
-Elf *debug_file_open(Elf *elf, const char *path, int *fd)
+Elf *stripped_debug_file(Elf *elf, const char *path, int *fd)
 {
 	const struct build_id id = id_of(elf);
 	char there[2 * PATH_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Writes the target's state as read from /proc: thread names, memory use, mappings. */
-#ifndef RECORD_LOOK_H
-#define RECORD_LOOK_H
+#ifndef RECORD_LOOK_AT_TARGET_H
+#define RECORD_LOOK_AT_TARGET_H
 
 #include <stdint.h>
 

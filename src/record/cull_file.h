@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Culls an existing recording: removes the blocks that lived only for a short time. */
-#ifndef RECORD_STRIP_H
-#define RECORD_STRIP_H
+#ifndef RECORD_CULL_FILE_H
+#define RECORD_CULL_FILE_H
 
 #include <stdbool.h>
 #include <stdint.h>

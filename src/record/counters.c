@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "record/progress.h"
+#include "record/counters.h"
 
 #include "record/aggregator.h"
 #include "record/losses.h"
 
-void progress_show(struct aggregator *a, uint64_t now)
+void counters_show(struct aggregator *a, uint64_t now)
 {
 	struct mp_losses l;
 

@@ -3,8 +3,8 @@
  * Caches the tables of large files between runs, by build id.  A cached table is used only if its
  * checksum is right and no other user can write to the directory; otherwise it is built again.
  */
-#ifndef UNWIND_CACHE_H
-#define UNWIND_CACHE_H
+#ifndef UNWIND_TABLE_CACHE_H
+#define UNWIND_TABLE_CACHE_H
 
 #include <libelf.h>
 #include "unwind/rule_set.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "control/cache.h"
+#include "control/cache_dir.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
-const char *cache_path(char *buf, size_t size)
+const char *cache_dir_path(char *buf, size_t size)
 {
 	const char *own = getenv("MEMPROF_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"),
 		   *home = getenv("HOME");

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include "inject/find.h"
 #include "inject/internal.h"
-#include "unwind/cache.h"
+#include "unwind/table_cache.h"
 
 static int open_block(struct session *s, const struct session_options *o)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "record/strip.h"
+#include "record/cull_file.h"
 
 #include <errno.h>
 #include <string.h>

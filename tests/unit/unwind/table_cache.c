@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "unwind/cache.h"
+#include "unwind/table_cache.h"
 #include "unwind/table.h"
 #include "unwind/rule_set.h"
 #include "unwind/build_id.h"
