@@ -230,7 +230,7 @@ demo: ## install what is missing, build, profile two live programs
 # WITH_GUESTS=1 (set by CI): make check also makes the cross builds and runs the quick part of the
 # guests' tests.  make check-guests runs all of them.
 PROVE = MEMPROF=$(abspath $(O)/memprof) VICTIMS=$(abspath $(O)/victims) RELEASES=$(RELEASES) \
-	FUZZERS=$(abspath $(O)/fuzz) CMOCKA_MESSAGE_OUTPUT=TAP prove -j$(JOBS) --timer --failures --comments --exec scripts/run-test
+	FUZZERS=$(abspath $(FUZZ_DIR)) CMOCKA_MESSAGE_OUTPUT=TAP prove -j$(JOBS) --timer --failures --comments --exec scripts/run-test
 JOBS ?= 2
 # The test that an element of T names: test_NAME in tests/system, FOLDER/NAME in tests/unit.
 named = $(or $(wildcard tests/system/$(1).py),$(filter $(O)/tests/unit/$(1),$(UNIT)),$(error no test has the name $(1)))

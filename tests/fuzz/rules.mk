@@ -4,14 +4,19 @@
 FUZZ_SECONDS ?= 60
 FUZZ_SAN = -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 FUZZERS = $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*.c))
+# make check only runs the inputs of the corpus: it saves more time by compiling without optimization
+# than the programs then take longer.
+FUZZ_DIR = $(O)/fuzz$(if $(MEMPROF_FULL),-search)
+FUZZ_OPT = $(if $(MEMPROF_FULL),-O1 -g,-O0 -g1)
 
 .PHONY: fuzz fuzz-build fuzz-programs
-fuzz: fuzz-build ## each fuzz target for FUZZ_SECONDS
-	for f in $(FUZZERS); do scripts/fuzz $(O)/fuzz/$$f $(FUZZ_SECONDS) || exit 1; done
+fuzz: ## each fuzz target for FUZZ_SECONDS
+	$(MAKE) MEMPROF_FULL=1 fuzz-build
+	for f in $(FUZZERS); do scripts/fuzz $(O)/fuzz-search/$$f $(FUZZ_SECONDS) || exit 1; done
 
 fuzz-build:
 	@scripts/setup build fuzz
-	$(MAKE) O=$(O)/fuzz CC=clang OPT="-O1 -g" SAN="$(FUZZ_SAN)" fuzz-programs
+	$(MAKE) O=$(FUZZ_DIR) CC=clang OPT="$(FUZZ_OPT)" SAN="$(FUZZ_SAN)" fuzz-programs
 
 fuzz-programs: $(FUZZERS:%=$(O)/%)
 $(FUZZERS:%=$(O)/%): $(O)/%: tests/fuzz/%.c tests/fuzz/fuzz.h $(O)/cmd.a $(DEPS_cmd:%=$(O)/%.a)
