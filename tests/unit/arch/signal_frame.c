@@ -36,7 +36,9 @@ static size_t find_word(const struct arch *a, const uint8_t *frame, size_t n, ui
 	return found;
 }
 
-static void check_built(const struct arch *a, uint64_t user_flags_at, uint64_t user_flags)
+/* @sp_at, @user_flags_at: offsets in NT_PRSTATUS. */
+static void check_built(const struct arch *a, size_t sp_at, size_t user_flags_at,
+			uint64_t user_flags)
 {
 	static uint8_t frame[8192] __attribute__((aligned(64))), fp[2048];
 	uint64_t pc = a->word_size == 4 ? PC4 : PC, sp = a->word_size == 4 ? SP4 : SP;
@@ -47,7 +49,7 @@ static void check_built(const struct arch *a, uint64_t user_flags_at, uint64_t u
 	if (user_flags_at)
 		memcpy(regs.raw + user_flags_at, &user_flags, a->word_size);
 	a->regs.set_pc(&regs, pc);
-	a->regs.set_sp(&regs, sp);
+	memcpy(regs.raw + sp_at, &sp, a->word_size);
 	n = a->emergency.build_frame(frame, sizeof(frame), 0x10000, &e);
 	assert_true(n > 0);
 	at = find_word(a, frame, n, pc);
@@ -60,10 +62,10 @@ static void check_built(const struct arch *a, uint64_t user_flags_at, uint64_t u
 static void test_built(void **state)
 {
 	(void)state;
-	check_built(&arch_x86_64, 17 * 8, 0x33); /* cs in struct user_regs_struct */
-	check_built(&arch_aarch64, 0, 0);
-	check_built(&arch_arm, 16 * 4, 0x10); /* cpsr */
-	check_built(&arch_mips64, 0, 0);
+	check_built(&arch_x86_64, 19 * 8, 17 * 8, 0x33); /* rsp and cs in struct user_regs_struct */
+	check_built(&arch_aarch64, 31 * 8, 0, 0);
+	check_built(&arch_arm, 13 * 4, 16 * 4, 0x10); /* sp and cpsr */
+	check_built(&arch_mips64, 29 * 8, 0, 0);
 }
 
 static volatile bool right;
