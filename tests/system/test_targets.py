@@ -27,7 +27,7 @@ print("ok", n)
 
 
 def library(pattern):
-    found = sorted(glob.glob(f"/usr/lib/x86_64-linux-gnu/{pattern}"))
+    found = [p for d in (t.VICTIMS, "/usr/lib/x86_64-linux-gnu") for p in sorted(glob.glob(f"{d}/{pattern}"))]
     return found[0] if found else None
 
 
