@@ -2,24 +2,24 @@
 /* The list of architectures. */
 #include "arch/arch.h"
 
-static const struct arch *const all[] = {&arch_x86_64, &arch_aarch64, &arch_arm, &arch_mips64,
-					 &arch_mips64be};
+const struct arch *const arch_all[] = {&arch_x86_64, &arch_aarch64,  &arch_arm,
+				       &arch_mips64, &arch_mips64be, NULL};
 
 const struct arch *arch_for_elf(uint8_t elf_class, uint8_t elf_data, uint16_t machine)
 {
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		if (all[i]->elf_class == elf_class && all[i]->elf_data == elf_data &&
-		    all[i]->elf_machine == machine)
-			return all[i];
+	for (size_t i = 0; arch_all[i]; i++) {
+		if (arch_all[i]->elf_class == elf_class && arch_all[i]->elf_data == elf_data &&
+		    arch_all[i]->elf_machine == machine)
+			return arch_all[i];
 	}
 	return NULL;
 }
 
 const char *arch_machine_name(uint16_t machine)
 {
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		if (all[i]->elf_machine == machine)
-			return all[i]->name;
+	for (size_t i = 0; arch_all[i]; i++) {
+		if (arch_all[i]->elf_machine == machine)
+			return arch_all[i]->name;
 	}
 	return "unknown";
 }

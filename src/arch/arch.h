@@ -70,4 +70,7 @@ static inline uint64_t arch_word(const struct arch *arch, const void *at)
 
 extern const struct arch arch_x86_64, arch_aarch64, arch_arm, arch_mips64, arch_mips64be;
 
+/* All of these, NULL-terminated. */
+extern const struct arch *const arch_all[];
+
 #endif

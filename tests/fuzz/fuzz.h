@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "arch/arch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -35,6 +36,16 @@ static inline uint64_t input_number(struct input *in, size_t bytes)
 
 	input_take(in, &v, bytes);
 	return v;
+}
+
+/* The architecture that the next byte of the input selects. */
+static inline const struct arch *input_arch(struct input *in)
+{
+	size_t n = 0;
+
+	while (arch_all[n])
+		n++;
+	return arch_all[input_number(in, 1) % n];
 }
 
 /* Makes a file in memory with these bytes.  Return: its descriptor; @path gets its path. */

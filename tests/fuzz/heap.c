@@ -9,17 +9,20 @@
 #include "fuzz.h"
 #include "leaks/analysis.h"
 
-static const struct arch *const archs[] = {&arch_x86_64, &arch_aarch64, &arch_arm, &arch_mips64,
-					   &arch_mips64be};
-
-static const char *const paths[] = {"",
-				    "[heap]",
-				    "[stack]",
-				    "/bin/it",
-				    "/lib/libc.so.6",
-				    "/lib/libjemalloc.so.2",
-				    "/lib/libtcmalloc.so.4",
-				    "/lib/libmimalloc.so.2"};
+/* The names of mappings, and the constants by which allocators are found. */
+static const struct {
+	const char *path, *constant;
+} files[] = {
+    {"", NULL},
+    {"[heap]", NULL},
+    {"[stack]", NULL},
+    {"/bin/it", NULL},
+    {"/lib/libc.so.6", NULL},
+    {"/lib/libjemalloc.so.2", "<jemalloc>"},
+    {"/lib/libtcmalloc.so.4", "TCMALLOC_"},
+    {"/lib/libmimalloc.so.2", "mimalloc: "},
+};
+#define NFILES (sizeof(files) / sizeof(files[0]))
 
 /* The input's bytes for each mapping; the rest of the mapping is zeros. */
 struct content {
@@ -76,6 +79,7 @@ static const struct image_ops ops = {.fetch = read_bytes, .present = present, .o
 static void take_map(struct image *img, struct world *w, struct input *in)
 {
 	uint64_t start = input_number(in, 8) & ~0xfffull, what = input_number(in, 1);
+	size_t file = what % NFILES;
 	uint64_t size = (input_number(in, 2) % 8192 + 1) << 12, content = input_number(in, 2);
 	uint64_t lowest = img->maps.n ? img->maps.at[img->maps.n - 1].end : 0;
 	struct image_map m = {.start = start,
@@ -90,25 +94,26 @@ static void take_map(struct image *img, struct world *w, struct input *in)
 	c.size = c.size < size ? c.size : size;
 	if (m.end <= m.start || m.start < lowest || m.end > 1ull << img->arch->address_bits)
 		return;
-	m.ino = *paths[what % 8] == '/' ? what % 8 : 0;
-	m.path = strdup(paths[what % 8]);
+	m.ino = *files[file].path == '/' ? file : 0;
+	m.path = strdup(files[file].path);
 	if (!m.path || vec_push(&img->maps, m) || vec_push(&w->contents, c))
 		abort();
 }
 
-/* Adds mappings below all others, with the constants by which allocators are found. */
+/* Adds mappings below all others, with the constants. */
 static void take_constants(struct image *img, struct world *w)
 {
-	static const char *const text[] = {"<jemalloc>", "TCMALLOC_", "mimalloc: "};
-
-	for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
-		struct image_map m = {.start = (i + 1) << 12,
-				      .end = (i + 2) << 12,
+	for (size_t i = 0; i < NFILES; i++) {
+		struct image_map m = {.start = (img->maps.n + 1) << 12,
+				      .end = (img->maps.n + 2) << 12,
 				      .read = true,
-				      .ino = i + 5,
-				      .path = strdup(paths[i + 5])};
-		struct content c = {(const uint8_t *)text[i], strlen(text[i])};
+				      .ino = i};
+		struct content c = {(const uint8_t *)files[i].constant, 0};
 
+		if (!files[i].constant)
+			continue;
+		c.size = strlen(files[i].constant);
+		m.path = strdup(files[i].path);
 		if (!m.path || vec_push(&img->maps, m) || vec_push(&w->contents, c))
 			abort();
 	}
@@ -127,7 +132,7 @@ static void analyse(struct image *img)
 
 static void memory(struct input *in)
 {
-	const struct arch *arch = archs[input_number(in, 1) % (sizeof(archs) / sizeof(archs[0]))];
+	const struct arch *arch = input_arch(in);
 	struct image_thread th = {.tid = 1, .has_regs = true};
 	struct world w = {0};
 	struct image img;

@@ -20,10 +20,6 @@ enum { BASE = 0x400000, HEADERS = 0x400 };
 /* Addresses of a module; at the last one its end wraps around. */
 static const uint64_t bases[] = {BASE, 0, 0xfffff000, 0xfffffffffffff000};
 
-static const struct arch *const archs[] = {&arch_x86_64, &arch_aarch64, &arch_arm, &arch_mips64,
-					   &arch_mips64be};
-#define NARCHS (sizeof(archs) / sizeof(archs[0]))
-
 /* Checks that all columns in a rule exist. */
 static void check_rule(const struct uw_full *f)
 {
@@ -229,7 +225,7 @@ static void fuzz_module(const struct arch *arch, const uint8_t *data, size_t siz
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
-	const struct arch *arch = archs[input_number(&in, 1) % NARCHS];
+	const struct arch *arch = input_arch(&in);
 	uint8_t which = (uint8_t)input_number(&in, 1);
 	char *own;
 

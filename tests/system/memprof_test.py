@@ -21,6 +21,14 @@ FAULTY = os.environ.get("MEMPROF_FAULTY", os.path.dirname(MEMPROF) + "/faults/me
 VICTIMS = os.environ.get("VICTIMS", ROOT + "/build/victims")
 FULL = bool(os.environ.get("MEMPROF_FULL"))
 GUEST = bool(os.environ.get("MEMPROF_GUEST"))  # an emulated machine, about ten times slower
+# The libraries, besides the C library, whose heaps memprof leaks and heap can walk.
+WALKED = ("libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2")
+
+
+def library(name):
+    """The path of a shared library that the Makefile builds, or else of the system's."""
+    found = [f"{d}/{name}" for d in (VICTIMS, f"/usr/lib/{os.uname().machine}-linux-gnu")]
+    return next(filter(os.path.exists, found), name)
 
 
 def wait_for(what, seconds=600 if GUEST else 120):

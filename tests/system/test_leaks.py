@@ -121,30 +121,50 @@ class Walk(HeapCase):
 
 
 class Leaks(HeapCase):
+    def cases(self):
+        """The name and the number of leaks of each program of cases.c."""
+        listed = subprocess.run([f"{t.VICTIMS}/cases", "list"], capture_output=True, text=True)
+        return [(name, int(leaks)) for name, leaks in map(str.split, listed.stdout.splitlines())]
+
+    def case(self, name, leaks, **kw):
+        """Runs memprof leaks on a program of cases.c.  Return: its JSON report."""
+        p, _ = self.ready("cases", name, **kw)
+        _, report = self.leaks(p, status=1 if leaks or name == "xor_list" else 0)
+        p.kill()
+        self.assertTrue(report["exact"], name)
+        return report
+
     def test_cases(self):
         """leaks is right on 39 programs that hide pointers in different places, at least as LeakSanitizer"""
-        listed = subprocess.run([f"{t.VICTIMS}/cases", "list"], capture_output=True, text=True)
         right = lsan_right = 0
         wrong = {}
-        names = [line.split() for line in listed.stdout.splitlines()]
+        names = self.cases()
         for name, leaks in names:
-            p, _ = self.ready("cases", name)
-            _, report = self.leaks(p, status=1 if int(leaks) or name == "xor_list" else 0)
-            p.kill()
-            right += report["leaked"]["count"] == int(leaks)
-            if report["leaked"]["count"] != int(leaks):
-                wrong[name] = report["leaked"]["count"]
-            self.assertTrue(report["exact"], name)
+            found = self.case(name, leaks)["leaked"]["count"]
+            right += found == leaks
+            if found != leaks:
+                wrong[name] = found
             if not os.path.exists(f"{t.VICTIMS}/cases-lsan"):  # not on every architecture
                 continue
             r = subprocess.run([f"{t.VICTIMS}/cases-lsan", name], capture_output=True, text=True)
             m = re.search(r"leaked in (\d+) allocation", r.stderr)
-            lsan_right += (int(m.group(1)) if m else 0) == int(leaks)
+            lsan_right += (int(m.group(1)) if m else 0) == leaks
         print(f"# memprof {right}, LeakSanitizer {lsan_right} of {len(names)}; wrong: {wrong}")
         self.assertEqual(len(names), 39)
         # Links that are stored as the difference of two addresses cannot be followed.
         self.assertLessEqual(set(wrong), {"xor_list"})
         self.assertGreaterEqual(right, lsan_right)
+
+    def test_allocators(self):
+        """leaks is right on the same programs (some of them; MEMPROF_FULL: all) with each walked allocator"""
+        names = [case for case in self.cases() if case[0] != "xor_list"]
+        for library in t.WALKED:
+            with self.subTest(library):
+                env = dict(os.environ, LD_PRELOAD=t.library(library))
+                for name, leaks in names[::1 if t.FULL else 4]:
+                    report = self.case(name, leaks, env=env)
+                    self.assertEqual(report["leaked"]["count"], leaks, name)
+                    self.assertTrue(any(h["allocator"] in library for h in report["heaps"]), name)
 
     def test_hot(self):
         """leaks on busy threads finds every planted leak, and no other"""

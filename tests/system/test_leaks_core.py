@@ -15,7 +15,7 @@ import memprof_test as t
 
 BLOCKS = f"{t.VICTIMS}/blocks"
 DAMAGED = 100 if t.FULL else 2  # cores of each allocator
-ALLOCATORS = ["", *(["libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2"] if t.FULL else [])]
+ALLOCATORS = ["", *(map(t.library, t.WALKED) if t.FULL else [])]
 
 
 class Core(t.Case):

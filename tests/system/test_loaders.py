@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Other allocators and loaders: late libraries, namespaces, interposers, hooks of other tools."""
-import glob
 import os
 import re
 import signal
@@ -11,13 +10,8 @@ import time
 import memprof_test as t
 
 
-def library(pattern):
-    return next(iter(sorted(glob.glob(f"/usr/lib/{os.uname().machine}-linux-gnu/{pattern}"))), "not installed")
-
-
-TCMALLOC = library("libtcmalloc_minimal.so.4")
-JEMALLOC = library("libjemalloc.so.2")
-MIMALLOC = library("libmimalloc.so.2")
+TCMALLOC = t.library("libtcmalloc_minimal.so.4")
+MIMALLOC = t.library("libmimalloc.so.2")
 
 
 def by_module(report):

@@ -168,12 +168,11 @@ class OddTargets(t.Case):
 
     def test_preloaded(self):
         """preloaded allocators and malloc checkers: each call counts once, the text is restored"""
-        for name in ("libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libtcmalloc_minimal_debug.so.4",
-                     "libmimalloc.so.2", "libc_malloc_debug.so.0"):
+        for name in (*t.WALKED, "libtcmalloc_minimal_debug.so.4", "libc_malloc_debug.so.0"):
             with self.subTest(name):
-                if not os.path.exists(f"{LIBRARIES}/{name}"):
+                if not os.path.exists(t.library(name)):
                     self.skipTest("not installed")
-                self.exact(self.loaders(LD_PRELOAD=f"{LIBRARIES}/{name}", MALLOC_CHECK_="3"))
+                self.exact(self.loaders(LD_PRELOAD=t.library(name), MALLOC_CHECK_="3"))
 
     def test_audited(self):
         """LD_AUDIT, which loads a second libc for the auditor: each call of the program counts once"""

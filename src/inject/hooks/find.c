@@ -25,18 +25,6 @@ static bool is_map_function(uint8_t kind)
 	return kind >= SS_HOOK_MMAP && kind <= SS_HOOK_SHMDT;
 }
 
-/* Names that only an allocator has; any library can define malloc, free and the operators. */
-static bool is_prefixed(const struct wanted *w)
-{
-	static const char *const prefix[] = {"je_", "_rjem_", "tc_", "mi_"};
-
-	for (size_t i = 0; i < sizeof(prefix) / sizeof(prefix[0]); i++) {
-		if (!strncmp(w->name, prefix[i], strlen(prefix[i])))
-			return true;
-	}
-	return false;
-}
-
 static uint64_t end_of(const struct module *m, const struct found *f)
 {
 	uint64_t end = f->value + f->size;
@@ -152,11 +140,6 @@ static void refuse(struct hook_plan *plan, const char *name, const char *module,
 		 name, module, why);
 }
 
-static bool has_own_allocator(const struct module *m)
-{
-	return m->jemalloc || m->tcmalloc || m->mimalloc;
-}
-
 /*
  * Is it the aligned operator new of the C++ library?  That one requests a multiple of the alignment
  * from aligned_alloc, so the requested size is known only here.  operator new[] and the nothrow
@@ -177,7 +160,7 @@ static bool is_allocators(const struct module *m, const struct wanted *w)
 	const struct found *f = m->found;
 	const bool local = f[w - wanted_function].local;
 
-	if (is_prefixed(w) || rounds_size(m, w))
+	if (known_prefix(w->name) || rounds_size(m, w))
 		return true;
 	/* In a static-pie all names are local; elsewhere a local mmap is a different function. */
 	if (is_map_function(w->kind))
@@ -187,19 +170,19 @@ static bool is_allocators(const struct module *m, const struct wanted *w)
 		return false;
 	/* libstdc++'s operators call malloc and free, which are hooked themselves; in a static
 	 * program all of them are in one module. */
-	return !is_cxx(w) || has_own_allocator(m) || !(m->glibc || m->musl);
+	return !is_cxx(w) || m->known || !(m->glibc || m->musl);
 }
 
 /* Does this allocator free blocks itself, instead of passing them to the free of another one? */
 static bool is_known_allocator(const struct module *m, const struct wanted *w)
 {
-	return has_own_allocator(m) || m->glibc || m->musl || is_prefixed(w);
+	return m->known || m->glibc || m->musl || known_prefix(w->name);
 }
 
 /* Is malloc glibc's own?  Then the words before its blocks can be read. */
 static bool has_glibc_chunks(const struct module *m)
 {
-	return m->glibc && !m->musl && !has_own_allocator(m) && m->libc_malloc &&
+	return m->glibc && !m->musl && !m->known && m->libc_malloc &&
 	       m->found[wanted_find("malloc")].value == m->libc_malloc;
 }
 
@@ -432,13 +415,11 @@ static void find_chunks(const struct hook_plan *known, struct hook_plan *plan)
 
 static void name_allocators(struct hook_plan *plan, const struct module *m)
 {
-	const char *name = m->sanitizer	 ? m->sanitizer
-			   : m->jemalloc ? "jemalloc"
-			   : m->tcmalloc ? "tcmalloc"
-			   : m->mimalloc ? "mimalloc"
-			   : m->musl	 ? "musl"
-			   : m->glibc	 ? "glibc"
-					 : path_base(m->map->path);
+	const char *name = m->sanitizer ? m->sanitizer
+			   : m->known	? m->known->name
+			   : m->musl	? "musl"
+			   : m->glibc	? "glibc"
+					: path_base(m->map->path);
 	size_t n = strlen(plan->allocators);
 
 	/* A module has an allocator if it defines malloc or a prefixed variant. */

@@ -31,6 +31,7 @@ int wanted_find(const char *name)
 static void note_allocator(struct module *m, const char *name)
 {
 	const char *sanitizer = m->sanitizer ? NULL : stranger_sanitizer(name);
+	const struct known_allocator *known = known_by_function(name);
 
 	/* Static programs have the second and third; stripped shared libraries only the first. */
 	if (!strcmp(name, "gnu_get_libc_version") || !strcmp(name, "__libc_early_init") ||
@@ -39,13 +40,8 @@ static void note_allocator(struct module *m, const char *name)
 	else if (!strcmp(name, "__dls3") || !strcmp(name, "__libc_malloc_impl") ||
 		 !strcmp(name, "__malloc_donate"))
 		m->musl = true;
-	else if (!strcmp(name, "mallocx") || !strcmp(name, "je_mallocx") ||
-		 !strcmp(name, "_rjem_mallocx"))
-		m->jemalloc = true;
-	else if (!strcmp(name, "tc_malloc"))
-		m->tcmalloc = true;
-	else if (!strcmp(name, "mi_malloc"))
-		m->mimalloc = true;
+	else if (known && (!m->known || known < m->known))
+		m->known = known;
 	else if (sanitizer)
 		m->sanitizer = sanitizer;
 }

@@ -10,6 +10,7 @@
 #include "arch/arch.h"
 #include "attach/maps.h"
 #include "formats/session.h"
+#include "inject/hooks/known.h"
 #include "lib/vec.h"
 
 /* A function to hook, by name: hooks.def. */
@@ -44,10 +45,11 @@ struct module {
 	struct found found[NWANTED];
 	uint64_t libc_malloc; /* __libc_malloc: equals malloc if that is libc's own */
 	uint64_t thread_end, thread_end_size; /* glibc's __malloc_arena_thread_freeres() */
-	bool glibc, musl, jemalloc, tcmalloc, mimalloc, loader;
-	const char *sanitizer;	  /* the sanitizer that it is the runtime of, or NULL */
-	VEC(uint64_t) starts;	  /* all function symbols, for symbols without size */
-	VEC(uint64_t) free_slots; /* GOT words through which it calls some free() */
+	bool glibc, musl, loader;
+	const struct known_allocator *known; /* another allocator that it contains; NULL: none */
+	const char *sanitizer;		     /* the sanitizer that it is the runtime of, or NULL */
+	VEC(uint64_t) starts;		     /* all function symbols, for symbols without size */
+	VEC(uint64_t) free_slots;	     /* GOT words through which it calls some free() */
 	bool nameless; /* a static program without function symbols, also in its debug file */
 };
 

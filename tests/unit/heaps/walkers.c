@@ -24,7 +24,9 @@
 enum { THREADS = 8, LOOKS = 3, DAMAGES = 6 };
 
 struct row {
-	const char *name, *program, *preload, *walker;
+	const char *name, *program;
+	const char *preload; /* one that the Makefile builds, else of the system or the release */
+	const char *walker;
 	const char *release; /* Debian release whose dynamic linker and libraries are used */
 	unsigned batch;	     /* maximum of freed blocks that a thread moves between lists */
 	bool no_break;	     /* the program's break cannot grow */
@@ -134,12 +136,12 @@ static void victim_path(const char *name, char path[512])
 static void execute(const struct row *row, char *const argv[])
 {
 	const char *root, *libc = libc_of(row);
-	char libs[600], ours[512] = "";
+	char libs[600], ours[512];
 
-	if (row->preload && strstr(row->preload, "unknown"))
+	if (row->preload) {
 		victim_path(row->preload, ours);
-	if (row->preload)
-		setenv("LD_PRELOAD", ours[0] ? ours : row->preload, 1);
+		setenv("LD_PRELOAD", access(ours, R_OK) ? row->preload : ours, 1);
+	}
 	if (row->no_break)
 		setenv("NO_BREAK", "1", 1);
 	if (row->plain)
