@@ -6,6 +6,7 @@
 #include "attach/restart.h"
 #include "attach/threads.h"
 #include "lib/fault.h"
+#include "lib/human.h"
 #include "attach/steps.h"
 
 #define LATE_MS 200 /* for threads that are dying; others are released later */
@@ -105,7 +106,7 @@ void target_release(struct target *t)
 	if (were_stopped)
 		t->last_stop_ns = mono_ns() - t->stopped_at_ns;
 	if (t->threads.n)
-		steps_add(t->steps, "released %zu threads%s", t->threads.n,
+		steps_add(t->steps, "released %zu thread%s%s", t->threads.n, plural(t->threads.n),
 			  t->late.n ? "; some are still traced until they stop" : "");
 	threads_forget(t);
 	t->mem.tid = 0;

@@ -8,6 +8,7 @@
 #include "attach/seize.h"
 #include "attach/threads.h"
 #include "lib/fault.h"
+#include "lib/human.h"
 #include "attach/steps.h"
 
 #define OPTIONS                                                                                    \
@@ -150,7 +151,7 @@ int target_seize(struct target *t, const struct deadline *deadline, struct mp_er
 	if (!t->threads.n)
 		return mp_fail(err, MP_EXIT_NO_PROCESS, -ESRCH, "process %d is gone", t->pid);
 	fault_point("all-seized");
-	steps_add(t->steps, "seized %zu threads", t->threads.n);
+	steps_add(t->steps, "seized %zu thread%s", t->threads.n, plural(t->threads.n));
 	return 0;
 }
 

@@ -13,6 +13,7 @@
 #include "attach/restart.h"
 #include "attach/threads.h"
 #include "lib/fault.h"
+#include "lib/human.h"
 #include "attach/steps.h"
 
 #define LOOK_US 100 /* the longest time that a thread stays stopped for a signal */
@@ -163,9 +164,8 @@ int target_stop(struct target *t, const struct deadline *deadline, struct mp_err
 	ret = bring_to_stop(t, deadline, err);
 	if (!ret)
 		fault_point("stopped");
-	steps_add(t->steps,
-		  ret ? "the threads could not be stopped (%zu are left)" : "stopped %zu threads",
-		  t->threads.n);
+	steps_add(t->steps, ret ? "could not stop all of %zu thread%s" : "stopped %zu thread%s",
+		  t->threads.n, plural(t->threads.n));
 	return ret;
 }
 

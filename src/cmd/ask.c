@@ -48,9 +48,9 @@ static int show(const char *done, const struct recorder_boundary *b, const char 
 	if (json && print_json(b, recording, &err))
 		return complain(&err);
 	if (!json)
-		printf("%s at %.6f s: %s events, %llu bytes of %s\n", done,
-		       (double)b->time_ns / 1e9, thousands(b->events),
-		       (unsigned long long)b->file_bytes, printable(recording));
+		printf("%s at %.6f s: %s, %llu bytes of %s\n", done, (double)b->time_ns / 1e9,
+		       counted(b->events, "event"), (unsigned long long)b->file_bytes,
+		       printable(recording));
 	return MP_EXIT_OK;
 }
 

@@ -16,6 +16,7 @@
 #include "inject/find.h"
 #include "inject/session.h"
 #include "lib/deadline.h"
+#include "lib/human.h"
 #include "lib/printable.h"
 #include "snapshot/guardian.h"
 #include "snapshot/reap.h"
@@ -76,9 +77,8 @@ static uint32_t clear_copies(struct target *t)
 	if (reap_killed(t, false, &n, &err))
 		complain(&err);
 	if (n)
-		printf(
-		    "process %d: removed the remains of %u copies that a killed memprof had left\n",
-		    t->pid, n);
+		printf("process %d: removed the remains of %s that a killed memprof had left\n",
+		       t->pid, counted(n, "copy"));
 	return n;
 }
 

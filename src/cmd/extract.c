@@ -20,11 +20,11 @@ static int say(const struct extract_result *r, const char *recording, const char
 
 	for (int i = 0; i < EXTRACT_KINDS; i++) {
 		if (r->file[i])
-			printf("%s/%s: %s lines\n", printable(dir), r->file[i],
-			       thousands(r->lines[i]));
+			printf("%s/%s: %s\n", printable(dir), r->file[i],
+			       counted(r->lines[i], "line"));
 	}
 	if (b->files)
-		printf("%s/binaries: %s files, %s\n", printable(dir), thousands(b->files),
+		printf("%s/binaries: %s, %s\n", printable(dir), counted(b->files, "file"),
 		       human(b->bytes));
 	if (r->truncated)
 		fprintf(stderr,

@@ -87,7 +87,7 @@ static void print_types(const struct heap_types *h)
 {
 	uint64_t left = 0, left_bytes = 0;
 
-	printf("\n%s live blocks, %s:\n%11s %11s %10s  %s\n", thousands(h->count), human(h->bytes),
+	printf("\n%s, %s:\n%11s %11s %10s  %s\n", counted(h->count, "live block"), human(h->bytes),
 	       "bytes", "blocks", "size", "type");
 	for (size_t i = 0; i < h->list.n; i++) {
 		const struct heap_type *t = &h->list.at[i];

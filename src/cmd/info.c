@@ -223,9 +223,9 @@ static int check_contents(const struct contents *c, const char *path, struct mp_
 		return mp_fail(err, MP_EXIT_RECORDING, -EINVAL, "%s: %s", path, c->truncated);
 	if (c->unknown_stacks || c->unknown_hooks)
 		return mp_fail(err, MP_EXIT_RECORDING, -EINVAL,
-			       "%s: %s events refer to stacks and %s to functions that are not in "
-			       "the recording",
-			       path, thousands(c->unknown_stacks), thousands(c->unknown_hooks));
+			       "%s: the stacks of %s and the functions of %s are missing", path,
+			       counted(c->unknown_stacks, "event"),
+			       counted(c->unknown_hooks, "event"));
 	if (!c->has_finish)
 		return mp_fail(err, MP_EXIT_RECORDING, -EINVAL,
 			       "%s: the record of how the recording ended is missing", path);
@@ -245,8 +245,8 @@ int cmd_verify(int argc, char **argv)
 		return complain(&err);
 	ret = check_contents(&c, path, &err);
 	if (!ret)
-		printf("%s: complete and undamaged: %s events, %s stacks, %s\n", printable(path),
-		       thousands(c.items[MPF_EVENT]), thousands(c.items[MPF_STACK]),
+		printf("%s: complete and undamaged: %s, %s, %s\n", printable(path),
+		       counted(c.items[MPF_EVENT], "event"), counted(c.items[MPF_STACK], "stack"),
 		       human(c.file_bytes));
 	contents_free(&c);
 	return ret ? complain(&err) : MP_EXIT_OK;

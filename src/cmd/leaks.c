@@ -13,6 +13,7 @@
 #include "leaks/json.h"
 #include "leaks/known.h"
 #include "lib/create.h"
+#include "lib/human.h"
 #include "lib/printable.h"
 
 static const char help[] =
@@ -459,8 +460,8 @@ static int run_core(const struct command *c)
 		snprintf(a.exe, sizeof(a.exe), "%s", c->exe);
 		snprintf(a.name, sizeof(a.name), "%s",
 			 strrchr(c->exe, '/') ? strrchr(c->exe, '/') + 1 : c->exe);
-		printf("core of process %d (%s), %u threads\n", img.threads.at[0].tid,
-		       printable(a.name), a.threads);
+		printf("core of process %d (%s), %s\n", img.threads.at[0].tid, printable(a.name),
+		       counted(a.threads, "thread"));
 		ret = analysis_of_image(&a, &img, &c->o, &err);
 	}
 	status = ret ? status_of(ret, &err) : print_leaks(&a, &none, c, "core");

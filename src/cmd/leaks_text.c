@@ -36,16 +36,14 @@ static const char *how(enum snapshot_mode mode)
 
 void leaks_print_plan(const struct target *t, const struct snapshot_plan *plan)
 {
-	printf(
-	    "process %d (%s), %u thread%s, %s mappings: %s anonymous memory in small pages, %s in "
-	    "huge ones\n",
-	    t->pid, printable(t->status.name), t->status.threads, plural(t->status.threads),
-	    thousands(plan->mappings), human(plan->small), human(plan->huge));
+	printf("process %d (%s), %s, %s: %s anonymous memory in small pages, %s in huge ones\n",
+	       t->pid, printable(t->status.name), counted(t->status.threads, "thread"),
+	       counted(plan->mappings, "mapping"), human(plan->small), human(plan->huge));
 	printf("pause: about %.1f ms predicted (%s: %s)\n", (double)plan->pause_ns / 1e6,
 	       snapshot_mode_name(plan->mode), how(plan->mode));
-	printf("       at most %.1f ms with the present load: %s thread%s for %u processor%s\n",
-	       (double)plan->pause_most_ns / 1e6, thousands(plan->load.running),
-	       plural(plan->load.running), plan->load.processors, plural(plan->load.processors));
+	printf("       at most %.1f ms with the present load: %s for %s\n",
+	       (double)plan->pause_most_ns / 1e6, counted(plan->load.running, "thread"),
+	       counted(plan->load.processors, "processor"));
 	if (plan->memory)
 		printf("memory: memprof needs about %s more to hold what it reads\n",
 		       human(plan->memory));
@@ -135,9 +133,10 @@ static void print_cluster(const struct cluster *c, struct leak_join *j)
 		printf("  \"%s\"", c->preview);
 	printf("\n%33s", "");
 	if (c->indirect_count)
-		printf("holds %s more blocks; ", thousands(c->indirect_count));
+		printf("holds %s; ", counted(c->indirect_count, "more block"));
 	if (c->cycles)
-		printf("%s point to themselves in a ring; ", thousands(c->cycles));
+		printf("%s point%s in a ring; ", thousands(c->cycles),
+		       c->cycles == 1 ? "s to itself" : " to themselves");
 	if (c->known_count)
 		printf("%s of them since the baseline; ", thousands(fresh));
 	printf("%s%#" PRIx64 "\n", c->count > 1 ? "such as " : "at ", c->sample[0]);
@@ -165,9 +164,10 @@ static void print_unknown(const struct leak_join *j)
 	const struct mp_losses *l = &j->m.facts.losses;
 	char text[24];
 
-	printf("        %s leaked blocks (%s) are not in the recording: allocated before it began "
-	       "(%s before this report)",
-	       thousands(j->unknown.count), human(j->unknown.bytes), ago(j->began_ns, text));
+	printf("        not in the recording: %s (%s), allocated before it began (%s before this "
+	       "report)",
+	       counted(j->unknown.count, "leaked block"), human(j->unknown.bytes),
+	       ago(j->began_ns, text));
 	if (j->ended_ns)
 		printf(", or after it ended");
 	if (j->sampled)
@@ -175,7 +175,7 @@ static void print_unknown(const struct leak_join *j)
 	if (l->left_out_allocs)
 		printf(", or left out (other threads, or paused)");
 	if (l->lost_alloc)
-		printf(", or lost (%s allocations were)", thousands(l->lost_alloc));
+		printf(", or lost (it lost %s)", counted(l->lost_alloc, "allocation"));
 	printf("\n");
 }
 
@@ -185,7 +185,7 @@ static void print_join(const struct leak_join *j)
 
 	printf("stacks: from %s%s", printable(j->path), j->live ? ", still recording" : "");
 	if (j->known.count || j->unknown.count)
-		printf("; it has %s leaked blocks (%s)", thousands(j->known.count),
+		printf("; it has %s (%s)", counted(j->known.count, "leaked block"),
 		       human(j->known.bytes));
 	printf("\n");
 	if (j->unknown.count)
@@ -196,13 +196,13 @@ static void print_join(const struct leak_join *j)
 		       "        with the same size would be taken for the earlier block\n",
 		       ago(j->ended_ns, text));
 	if (j->uncertain)
-		printf("        events were lost: at most %s blocks can have the stack of an "
-		       "earlier block at the same address\n",
-		       thousands(j->uncertain));
+		printf("        events were lost: at most %s can have the stack of an earlier "
+		       "block at the same address\n",
+		       counted(j->uncertain, "block"));
 	if (j->freed.count)
-		printf("        %s blocks (%s) were freed while the copy was analysed: no leaks, "
-		       "the program still had their addresses\n",
-		       thousands(j->freed.count), human(j->freed.bytes));
+		printf("        freed while the copy was analysed: %s (%s), no leaks: the program "
+		       "still had the addresses\n",
+		       counted(j->freed.count, "block"), human(j->freed.bytes));
 }
 
 void leaks_print_pause(uint64_t ns, uint64_t wait_ns)
@@ -237,17 +237,17 @@ void leaks_print_report(const struct analysis *a, const struct leaks_sum *sum, s
 	if (j->read)
 		print_join(j);
 	if (sum->suppressed)
-		printf("%s leaked blocks are suppressed\n", thousands(sum->suppressed));
+		printf("suppressed: %s\n", counted(sum->suppressed, "leaked block"));
 	if (!sum->count && !sum->known) {
-		printf("\nno leaks: all of the %s live blocks (%s) can be reached\n",
-		       thousands(a->live_count), human(a->live_bytes));
+		printf("\nno leaks: all of the %s (%s) can be reached\n",
+		       counted(a->live_count, "live block"), human(a->live_bytes));
 		return;
 	}
 	if (!sum->count)
-		printf("\nno new leaks: %s blocks were in the baseline\n", thousands(sum->known));
+		printf("\nno new leaks: %s, all in the baseline\n", counted(sum->known, "block"));
 	else
-		printf("\nLEAKED: %s block%s, %s: nothing in the process points to %s any more\n",
-		       thousands(sum->count), plural(sum->count), human(sum->bytes),
+		printf("\nLEAKED: %s, %s: nothing in the process points to %s any more\n",
+		       counted(sum->count, "block"), human(sum->bytes),
 		       sum->count == 1 ? "it" : "them");
 	printf("\n%11s %9s %10s  %s\n", "bytes held", "blocks", "size", "what");
 	vec_for_each (&a->clusters.list, c) {
@@ -288,8 +288,8 @@ void leaks_print_why(const struct why *w, struct leak_join *j)
 	} else {
 		printf("is leaked: no register, stack, global or reachable block leads to it\n");
 	}
-	printf("without it %s block%s (%s) would be unreachable, itself included\n",
-	       thousands(w->retained_count), plural(w->retained_count), human(w->retained_bytes));
+	printf("without it %s (%s) would be unreachable, itself included\n",
+	       counted(w->retained_count, "block"), human(w->retained_bytes));
 	printf("%s block%s to it%s\n", thousands(w->pointers),
 	       w->pointers == 1 ? " points" : "s point", w->pointers ? ":" : "");
 	for (uint64_t i = 0; i < w->pointers && i < WHY_POINTERS; i++)

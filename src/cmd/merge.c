@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include "cmd/cmd.h"
 #include "control/descriptors.h"
+#include "lib/human.h"
 #include "lib/printable.h"
 #include "record/merge.h"
 
@@ -15,8 +16,8 @@ static const char help[] =
 
 static void say(const struct merge_result *r, const char *output)
 {
-	printf("%s: %u recordings of %u %s\n", printable(output), r->pieces, r->processes,
-	       r->processes == 1 ? "process" : "processes");
+	printf("%s: %s of %s\n", printable(output), counted(r->pieces, "recording"),
+	       counted(r->processes, "process"));
 	if (r->truncated)
 		fprintf(stderr, "memprof: one of the recordings was cut off; so is %s\n",
 			printable(output));

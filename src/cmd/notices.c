@@ -30,9 +30,9 @@ static void begun(void *ctx, const struct recording_begun *b)
 			b->pid, printable(b->path));
 	else
 		fprintf(stderr,
-			"memprof: recording process %d (%s; %zu functions hooked) to %s; "
-			"Ctrl-C ends it\n",
-			b->pid, printable(b->allocators), b->hooks, printable(b->path));
+			"memprof: recording process %d (%s; %s hooked) to %s; Ctrl-C ends it\n",
+			b->pid, printable(b->allocators), counted(b->hooks, "function"),
+			printable(b->path));
 }
 
 static void started(void *ctx)
@@ -67,15 +67,14 @@ static void progress(void *ctx, const struct recorder_progress *p, bool page_fau
 
 	(void)ctx;
 	if (page_faults)
-		snprintf(line, sizeof(line), "%5.1fs  %s page faults of %s, lost %s, file %s",
-			 seconds, thousands(p->allocs), human(p->allocated_bytes), lost,
+		snprintf(line, sizeof(line), "%5.1fs  %s of %s, lost %s, file %s", seconds,
+			 counted(p->allocs, "page fault"), human(p->allocated_bytes), lost,
 			 human(p->file_bytes));
 	else
-		snprintf(line, sizeof(line),
-			 "%5.1fs  %s events, lost %s, %s live in %s block%s, peak %s, file %s",
-			 seconds, thousands(p->events), lost, human(p->live_bytes),
-			 thousands(p->live_blocks), plural(p->live_blocks),
-			 human(p->peak_live_bytes), human(p->file_bytes));
+		snprintf(line, sizeof(line), "%5.1fs  %s, lost %s, %s live in %s, peak %s, file %s",
+			 seconds, counted(p->events, "event"), lost, human(p->live_bytes),
+			 counted(p->live_blocks, "block"), human(p->peak_live_bytes),
+			 human(p->file_bytes));
 	put_line(line);
 }
 
@@ -127,9 +126,8 @@ static void followed(void *ctx, const struct children *c, bool page_faults)
 		refused += r->count;
 	if (!c->recorded && !c->ended && !c->unasked && !refused)
 		return;
-	printf("followed: %s process%s recorded (%s %s%s", thousands(c->recorded),
-	       c->recorded == 1 ? "" : "es", thousands(c->allocations), event,
-	       plural(c->allocations));
+	printf("followed: %s recorded (%s", counted(c->recorded, "process"),
+	       counted(c->allocations, event));
 	if (c->mapped_bytes)
 		printf("; %s mapped by the programs themselves, not by malloc",
 		       human(c->mapped_bytes));
@@ -148,9 +146,8 @@ static void followed(void *ctx, const struct children *c, bool page_faults)
 		putchar('\n');
 	}
 	for (size_t i = 0; c->recorded <= CHILDREN_SHOWN && i < c->shown.n; i++)
-		printf("  process %d: %s %s%s in %s\n", c->shown.at[i].pid,
-		       thousands(c->shown.at[i].allocations), event,
-		       plural(c->shown.at[i].allocations), printable(c->shown.at[i].path));
+		printf("  process %d: %s in %s\n", c->shown.at[i].pid,
+		       counted(c->shown.at[i].allocations, event), printable(c->shown.at[i].path));
 }
 
 const struct notices *notices_printed(bool background)

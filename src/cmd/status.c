@@ -66,17 +66,17 @@ static void print_text(const struct line *l)
 		strftime(since, sizeof(since), "%Y-%m-%d %H:%M:%S", &tm);
 	printf("%7d  %-15s  since %s  %s\n", l->pid, printable(l->st.name), since, state(l));
 	if (!l->child)
-		printf("         %s events, %s live in %s blocks, lost %s; recorder %d, file %s\n",
-		       thousands(l->c.seen_events), human(l->c.seen_live_bytes),
-		       thousands(l->c.seen_live_blocks),
+		printf("         %s, %s live in %s, lost %s; recorder %d, file %s\n",
+		       counted(l->c.seen_events, "event"), human(l->c.seen_live_bytes),
+		       counted(l->c.seen_live_blocks, "block"),
 		       l->c.seen_lost ? thousands(l->c.seen_lost) : "nothing", l->j.recorder_pid,
 		       printable(l->j.recording));
 	if (!l->child && l->c.queue.dropped_events)
-		printf("         queue: %s of %s, peak %s; dropped %s batches, with %s events, %s "
-		       "of records\n",
+		printf("         queue: %s of %s, peak %s; dropped %s, with %s, %s of records\n",
 		       human(l->c.queue.bytes), human(l->c.queue.ceiling),
-		       human(l->c.queue.peak_bytes), thousands(l->c.queue.dropped_batches),
-		       thousands(l->c.queue.dropped_events), human(l->c.queue.dropped_bytes));
+		       human(l->c.queue.peak_bytes), counted(l->c.queue.dropped_batches, "batch"),
+		       counted(l->c.queue.dropped_events, "event"),
+		       human(l->c.queue.dropped_bytes));
 }
 
 static void print_json(yajl_gen g, const struct line *l)

@@ -27,8 +27,7 @@ static void print_site(const struct summary *s, const struct recorder_top *top, 
 	uint32_t shown = 0;
 
 	recorder_pcs(s->recorder, top, pc);
-	printf("  %10s in %s %s%s\n", human((uint64_t)top->bytes), thousands((uint64_t)top->count),
-	       unit, plural((uint64_t)top->count));
+	printf("  %10s in %s\n", human((uint64_t)top->bytes), counted((uint64_t)top->count, unit));
 	for (uint32_t i = 0; i < top->n && shown < TOP_FRAMES; i++) {
 		struct mp_symbol sym[64];
 		uint32_t n = s->symbols ? symbols_find(s->symbols, pc[i], sym, 64) : 0;
@@ -62,17 +61,17 @@ static void print_losses(const struct mp_losses *l, bool page_faults)
 	    l->lost_alloc + l->lost_free + l->lost_realloc + l->lost_map + l->lost_other;
 
 	if (page_faults && mp_losses_events(l))
-		printf("lost: %s page faults; larger rings (--ring-size) or smaller stacks "
-		       "(--stack-size) help\n",
-		       thousands(mp_losses_events(l)));
+		printf("lost: %s; larger rings (--ring-size) or smaller stacks (--stack-size) "
+		       "help\n",
+		       counted(mp_losses_events(l), "page fault"));
 	else if (!events && !l->lost_no_slot && !l->queue_events && !l->stale && !l->mismatches) {
 		printf("lost: nothing\n");
 	} else {
-		printf("lost: %s allocations (%s), %s frees, %s reallocs, %s maps, %s other; %s of "
-		       "threads without a slot, %s by the queue, %s after the recorder missed its "
-		       "deadline\n",
-		       thousands(l->lost_alloc), human(l->lost_bytes), thousands(l->lost_free),
-		       thousands(l->lost_realloc), thousands(l->lost_map), thousands(l->lost_other),
+		printf("lost: %s (%s), %s, %s, %s, %s other; %s of threads without a slot, %s by "
+		       "the queue, %s after the recorder missed its deadline\n",
+		       counted(l->lost_alloc, "allocation"), human(l->lost_bytes),
+		       counted(l->lost_free, "free"), counted(l->lost_realloc, "realloc"),
+		       counted(l->lost_map, "map"), thousands(l->lost_other),
 		       thousands(l->lost_no_slot), thousands(l->queue_events), thousands(l->stale));
 		printf("      live blocks are uncertain from the first loss on; with --lossless "
 		       "the process waits instead\n");
@@ -87,17 +86,17 @@ static void print_allocations(const struct summary *s, const struct recorder_pro
 	uint64_t interval = s->session->layout.sample_interval;
 
 	if (interval)
-		printf("sampled: %s allocations, on average one per %s requested; bytes and blocks "
-		       "are estimates\n",
-		       thousands(p->allocs), human(interval));
+		printf("sampled: %s, on average one per %s requested; bytes and blocks are "
+		       "estimates\n",
+		       counted(p->allocs, "allocation"), human(interval));
 	else
-		printf("events: %s (%s allocations of %s, %s frees; %s frees of blocks older than "
-		       "the recording%s)\n",
-		       thousands(p->events), thousands(p->allocs), human(p->allocated_bytes),
-		       thousands(p->frees), thousands(p->foreign_frees),
+		printf("events: %s (%s of %s, %s; %s of blocks older than the recording%s)\n",
+		       thousands(p->events), counted(p->allocs, "allocation"),
+		       human(p->allocated_bytes), counted(p->frees, "free"),
+		       counted(p->foreign_frees, "free"),
 		       mp_losses_events(s->losses) ? " or lost" : "");
-	printf("live since the start of the recording: %s in %s blocks; peak %s\n",
-	       human(p->live_bytes), thousands(p->live_blocks), human(p->peak_live_bytes));
+	printf("live since the start of the recording: %s in %s; peak %s\n", human(p->live_bytes),
+	       counted(p->live_blocks, "block"), human(p->peak_live_bytes));
 }
 
 static void print_left_out(const struct summary *s)
@@ -105,12 +104,13 @@ static void print_left_out(const struct summary *s)
 	const struct mp_losses *l = s->losses;
 
 	if (s->page_faults && l->left_out_allocs)
-		printf("left out: %s page faults (of other threads, or while paused)\n",
-		       thousands(l->left_out_allocs));
+		printf("left out: %s (of other threads, or while paused)\n",
+		       counted(l->left_out_allocs, "page fault"));
 	else if (l->left_out_allocs || l->left_out_frees)
-		printf("left out: %s allocations (of other threads, or while paused); %s frees of "
-		       "blocks that are not in the recording\n",
-		       thousands(l->left_out_allocs), thousands(l->left_out_frees));
+		printf("left out: %s (of other threads, or while paused); %s of blocks that are "
+		       "not in the recording\n",
+		       counted(l->left_out_allocs, "allocation"),
+		       counted(l->left_out_frees, "free"));
 }
 
 static void print_sites(const struct summary *s, enum recorder_top_by by, const char *title,
@@ -130,9 +130,9 @@ static void print_sites(const struct summary *s, enum recorder_top_by by, const 
 static void print_own_heap(const struct summary *s, const struct recorder_progress *p)
 {
 	if (summary_own_heap(s->session, p)) {
-		printf("mapped by the program itself, not by malloc: %s in %s mapping%s (%s by "
-		       "malloc): it has a heap or buffers of its own\n",
-		       human(p->mapped_bytes), thousands(p->mappings), plural(p->mappings),
+		printf("mapped by the program itself, not by malloc: %s in %s (%s by malloc): it "
+		       "has a heap or buffers of its own\n",
+		       human(p->mapped_bytes), counted(p->mappings, "mapping"),
 		       human(p->allocated_bytes));
 		print_sites(s, RECORDER_MAPPED, "mapping most:", "mapping");
 		printf("  all of them: memprof report %s --tree --cost mapped\n",

@@ -88,9 +88,10 @@ static int symbolize(const struct request *r, const char *path)
 
 	if (recording_symbolize(path, r->output, r->dirs.at, r->anonymize, &result, &err))
 		return complain(&err);
-	printf("%s addresses: %s with a function (%s before), %s with a line (%s before)\n",
-	       thousands(result.addresses), thousands(result.after), thousands(result.before),
-	       thousands(result.lines_after), thousands(result.lines_before));
+	printf("%s: %s with a function (%s before), %s with a line (%s before)\n",
+	       counted(result.addresses, "address"), thousands(result.after),
+	       thousands(result.before), thousands(result.lines_after),
+	       thousands(result.lines_before));
 	if (result.binaries)
 		printf("binaries found only in the recording: %s; the copy has none\n",
 		       thousands(result.binaries));

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <stdbool.h>
 #include <unistd.h>
+#include "lib/human.h"
 
 #define MOST 4096u /* more than any run needs; reading symbols opens the files of all modules */
 
@@ -33,7 +34,7 @@ int want_descriptors(uint32_t n, struct mp_err *err)
 	if (are_left(n))
 		return 0;
 	return mp_fail(err, MP_EXIT_NO_ROOM, -EMFILE,
-		       "memprof cannot open %u more files (RLIMIT_NOFILE), which it needs to "
+		       "memprof cannot open %u more file%s (RLIMIT_NOFILE), which it needs to "
 		       "attach and detach; nothing was touched",
-		       n);
+		       n, plural(n));
 }

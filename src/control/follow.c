@@ -356,8 +356,8 @@ static void restore_rest(struct follow *f)
 	if (restored && !f->o->quiet)
 		f->o->notices->restored(f->o->notices->ctx, restored, true);
 	if (left)
-		notice(f->o->notices,
-		       "%u forked processes still have memprof's pages; see: memprof status", left);
+		notice(f->o->notices, "%u forked process%s memprof's pages; see: memprof status",
+		       left, left == 1 ? " still has" : "es still have");
 }
 
 int follow_run(pid_t pid, char *const argv[], const struct recording_options *o)

@@ -247,12 +247,13 @@ bool session_is_orphan(pid_t pid)
 static void say(const struct notices *n, const char *before, const struct carry *c,
 		const struct ledger *l, uint64_t missing)
 {
-	notice(n, "continues %s: %s live blocks (%s) carried over; mismatch %s%s",
-	       printable(before), thousands(c->blocks.n), human(c->bytes), thousands(missing),
-	       missing ? " events, lost with the recorder" : "");
+	notice(n, "continues %s: %s (%s) carried over; mismatch %s%s", printable(before),
+	       counted(c->blocks.n, "live block"), human(c->bytes),
+	       missing ? counted(missing, "event") : "0",
+	       missing ? ", lost with the recorder" : "");
 	if (c->cleared_stacks)
-		notice(n, "%s of %s stacks exceed --carry-budget and are folded into %s",
-		       human(c->cleared_bytes), thousands(c->cleared_stacks), CARRY_CLEARED);
+		notice(n, "%s of %s exceed --carry-budget and are folded into %s",
+		       human(c->cleared_bytes), counted(c->cleared_stacks, "stack"), CARRY_CLEARED);
 	if (!l->exact)
 		notice(n, "a thread kept writing, so the mismatch can be wrong by some events");
 }

@@ -125,7 +125,7 @@ static void write_text(struct model *m, const struct view *v, const struct alloc
 			allocator_text(model_allocator(m, &at->block)));
 		text_stack(m, at->block.stack, FRAMES, "                  ", out);
 	}
-	text_rest(v, a->total, "allocations", out);
+	text_rest(v, a->total, "allocation", out);
 }
 
 int allocations_write(struct model *m, const struct view *v, FILE *out, struct mp_err *err)

@@ -27,12 +27,10 @@ static void signed_amount(const struct diff *d, uint64_t before, uint64_t after,
 	amount(d, after < before ? before - after : after - before, out);
 }
 
-static void signed_number(uint64_t before, uint64_t after, FILE *out)
+static void signed_blocks(uint64_t before, uint64_t after, FILE *out)
 {
-	char buf[32];
-
 	fprintf(out, "%c%s", after < before ? '-' : '+',
-		human_number(after < before ? before - after : after - before, buf));
+		counted(after < before ? before - after : after - before, "block"));
 }
 
 static void write_row(const struct diff *d, const struct diff_row *r, FILE *out)
@@ -43,8 +41,7 @@ static void write_row(const struct diff *d, const struct diff_row *r, FILE *out)
 	signed_amount(d, r->before, r->after, out);
 	if (cost_is_bytes(d->cost)) {
 		fputs(" in ", out);
-		signed_number(r->before_count, r->after_count, out);
-		fputs(" blocks", out);
+		signed_blocks(r->before_count, r->after_count, out);
 	}
 	fputs(" (", out);
 	amount(d, r->before, out);
@@ -99,8 +96,6 @@ static void write_moment(const struct diff *d, const struct diff_side *s, FILE *
 
 void diff_text(const struct diff *d, uint32_t top, FILE *out)
 {
-	char a[32], b[32];
-
 	fputs("before: ", out);
 	write_moment(d, &d->side[0], out);
 	fputs("\nafter:  ", out);
@@ -111,8 +106,8 @@ void diff_text(const struct diff *d, uint32_t top, FILE *out)
 	amount(d, d->side[1].cost, out);
 	fputs(" (", out);
 	signed_amount(d, d->side[0].cost, d->side[1].cost, out);
-	fprintf(out, "), %s -> %s %s\n", human_number(d->side[0].count, a),
-		human_number(d->side[1].count, b), cost_is_bytes(d->cost) ? "blocks" : "calls");
+	fprintf(out, "), %s -> %s\n", thousands(d->side[0].count),
+		counted(d->side[1].count, cost_is_bytes(d->cost) ? "block" : "call"));
 	write_list(d, true, top, out);
 	write_list(d, false, top, out);
 }

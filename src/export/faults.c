@@ -14,41 +14,36 @@
 static void totals(const struct model *m, FILE *out)
 {
 	const struct group *t = &m->sums.total, *all = &m->unfiltered.total;
-	char a[32], b[32], c[24], d[24];
-
 	if (m->unfiltered.group)
-		fprintf(out, "filtered    %s of %s page faults, %s of %s\n",
-			human_number(t->allocations, a), human_number(all->allocations, b),
-			human_bytes(t->allocated_bytes, c), human_bytes(all->allocated_bytes, d));
+		fprintf(out, "filtered    %s of %s, %s of %s\n", thousands(t->allocations),
+			counted(all->allocations, "page fault"), human(t->allocated_bytes),
+			human(all->allocated_bytes));
 	fprintf(out, "faults      %s, pages of %s; %s of them major (waited for a file or swap)\n",
-		human_number(t->allocations, a), human_bytes(t->allocated_bytes, c),
-		human_number(t->major, b));
+		thousands(t->allocations), human(t->allocated_bytes), thousands(t->major));
 	if (t->huge)
-		fprintf(out, "huge pages  %s of the faults, %s\n", human_number(t->huge, a),
-			human_bytes(t->huge_bytes, c));
+		fprintf(out, "huge pages  %s of the faults, %s\n", thousands(t->huge),
+			human(t->huge_bytes));
 	if (m->sums.unsized)
-		fprintf(
-		    out,
-		    "            the kernel did not report the size of %s pages: %s is assumed\n",
-		    human_number(m->sums.unsized, a), human_bytes(m->info.page_size, c));
+		fprintf(out,
+			"            the kernel did not report the size of %s: %s is assumed\n",
+			counted(m->sums.unsized, "page"), human(m->info.page_size));
 	if (m->info.user_only)
 		fputs("            without page faults inside system calls (memprof had no "
 		      "CAP_PERFMON)\n",
 		      out);
 	text_resident(m, out);
 	if (m->facts.losses.stacks_total)
-		fprintf(
-		    out, "stacks      %s different; %s of %s faults have an incomplete one\n",
-		    human_number(stacks_used(m), a),
-		    human_number(m->facts.losses.stacks_total - m->facts.losses.stacks_complete, b),
-		    human_number(m->facts.losses.stacks_total, c));
-	stack_ends_text(m, "faults", out);
+		fprintf(out, "stacks      %s different; %s of %s with an incomplete one\n",
+			thousands(stacks_used(m)),
+			thousands(m->facts.losses.stacks_total - m->facts.losses.stacks_complete),
+			counted(m->facts.losses.stacks_total, "fault"));
+	stack_ends_text(m, "fault", out);
 	if (m->facts.losses.left_out_allocs)
-		fprintf(out, "left out    %s faults (of other threads, or while paused)\n",
-			human_number(m->facts.losses.left_out_allocs, a));
+		fprintf(out, "left out    %s (of other threads, or while paused)\n",
+			counted(m->facts.losses.left_out_allocs, "fault"));
 	if (mp_losses_events(&m->facts.losses))
-		fprintf(out, "lost        %s faults\n",
-			human_number(mp_losses_events(&m->facts.losses), a));
+		fprintf(out, "lost        %s\n",
+			counted(mp_losses_events(&m->facts.losses), "fault"));
 	else
 		fputs("lost        nothing\n", out);
 }
@@ -56,14 +51,13 @@ static void totals(const struct model *m, FILE *out)
 static void site(struct model *m, uint32_t id, enum cost cost, FILE *out)
 {
 	const struct group *g = &m->sums.group[id];
-	char a[32], b[32];
 
 	if (cost_is_bytes(cost))
-		fprintf(out, "%12s in %s faults\n", human_bytes(group_cost(g, cost), a),
-			human_number(g->allocations, b));
+		fprintf(out, "%12s in %s\n", human(group_cost(g, cost)),
+			counted(g->allocations, "fault"));
 	else
-		fprintf(out, "%12s of %s\n", human_number(group_cost(g, cost), a),
-			human_number(g->allocations, b));
+		fprintf(out, "%12s of %s\n", thousands(group_cost(g, cost)),
+			thousands(g->allocations));
 	text_stack(m, id, SITE_FRAMES, "              ", out);
 }
 
@@ -78,8 +72,9 @@ static void list(struct model *m, const struct text_options *o, enum cost cost, 
 		for (uint32_t i = 0; i < n && i < o->top; i++)
 			site(m, ids[i], cost, out);
 		if (n > o->top)
-			fprintf(out, "%12s %u more sites; --top %u shows them\n", "...", n - o->top,
-				n);
+			fprintf(out, "%12s %s; --top %u shows %s\n", "...",
+				counted(n - o->top, "more site"), n,
+				n - o->top == 1 ? "it" : "them");
 	}
 	free(ids);
 }

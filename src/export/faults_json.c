@@ -166,7 +166,7 @@ static void list_text(struct model *m, const struct view *v, const struct alloca
 			b->flags & EV_F_MAJOR ? "  major" : "");
 		text_stack(m, b->stack, FRAMES, "                  ", out);
 	}
-	text_rest(v, a->total, "page faults", out);
+	text_rest(v, a->total, "page fault", out);
 }
 
 int faults_list(struct model *m, const struct view *v, FILE *out, struct mp_err *err)

@@ -204,7 +204,7 @@ static void write_text(struct model *m, const struct view *v, const struct sort_
 		"live", "blocks", "of all", "first s", "last s");
 	for (uint64_t i = v->skip; i < view_end(v, n); i++)
 		write_row(m, e[i].id, out);
-	text_rest(v, n, "stacks", out);
+	text_rest(v, n, "stack", out);
 }
 
 int groups_write(struct model *m, const struct view *v, FILE *out)

@@ -109,20 +109,17 @@ int stack_ends_find(const struct model *m, struct stack_ends *e)
 void stack_ends_text(const struct model *m, const char *what, FILE *out)
 {
 	struct stack_ends e;
-	char a[32], b[32];
 
 	if (stack_ends_find(m, &e))
 		return;
 	if (e.fp_stacks)
-		fprintf(out, "            %s stack%s of %s %s: callers found by frame pointers\n",
-			human_number(e.fp_stacks, a), plural(e.fp_stacks),
-			human_number(e.fp_count, b), what);
+		fprintf(out, "            %s of %s: callers found by frame pointers\n",
+			counted(e.fp_stacks, "stack"), counted(e.fp_count, what));
 	for (size_t i = 0; i < e.list.n && i < SHOWN; i++) {
 		const struct stack_end *k = &e.list.at[i];
 
-		fprintf(out, "            %s stack%s of %s %s: ends in %s, %s\n",
-			human_number(k->stacks, a), plural(k->stacks), human_number(k->count, b),
-			what, k->library ? printable(k->library) : "no file",
+		fprintf(out, "            %s of %s: ends in %s, %s\n", counted(k->stacks, "stack"),
+			counted(k->count, what), k->library ? printable(k->library) : "no file",
 			reason[k->reason].text);
 	}
 	vec_free(&e.list);

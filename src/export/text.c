@@ -63,11 +63,8 @@ void text_stack(struct model *m, uint32_t id, uint32_t frames, const char *inden
 
 void text_rest(const struct view *v, uint64_t n, const char *what, FILE *out)
 {
-	char a[32];
-
 	if (v->skip >= n && n)
-		fprintf(out, "there are only %s %s\n", human_number(n, a), what);
+		fprintf(out, "there %s only %s\n", n == 1 ? "is" : "are", counted(n, what));
 	else if (view_end(v, n) < n)
-		fprintf(out, "... %s %s more: --count, --skip\n",
-			human_number(n - view_end(v, n), a), what);
+		fprintf(out, "... %s more: --count, --skip\n", counted(n - view_end(v, n), what));
 }

@@ -24,7 +24,7 @@ const char *text_cost(enum cost cost, uint64_t value, uint64_t count, char *buf)
 void text_bold(const struct text_options *o, FILE *out, const char *text);
 /* Writes the innermost @frames frames of a stack, each on a line that begins with @indent. */
 void text_stack(struct model *m, uint32_t id, uint32_t frames, const char *indent, FILE *out);
-/* Writes how many of a list's @n entries are not shown. */
+/* Writes how many of a list's @n entries are not shown.  @what: the name of one entry. */
 void text_rest(const struct view *v, uint64_t n, const char *what, FILE *out);
 
 #endif

@@ -9,20 +9,16 @@
 /* @when: when the first one began. */
 static void text_processes(const struct model *m, const char *when, FILE *out)
 {
-	char size[24], live[24], blocks[32];
-
 	fprintf(out, "processes   %zu, recorded from %s on, for %.1f s\n", m->tasks.processes.n,
 		when, (double)m->facts.end_ns / 1e9);
 	vec_for_each (&m->tasks.processes, p) {
 		fprintf(out, "  %8u  %s", p->of.pid,
 			printable(p->of.cmdline[0] ? p->of.cmdline : p->of.executable));
 		if (!m->source.quick && m->info.what == MP_PAGE_FAULTS)
-			fprintf(out, ": %s faulted in", human_bytes(p->allocated_bytes, size));
+			fprintf(out, ": %s faulted in", human(p->allocated_bytes));
 		else if (!m->source.quick)
-			fprintf(out, ": %s allocated, %s live in %s blocks",
-				human_bytes(p->allocated_bytes, size),
-				human_bytes(p->live_bytes, live),
-				human_number(p->live_blocks, blocks));
+			fprintf(out, ": %s allocated, %s live in %s", human(p->allocated_bytes),
+				human(p->live_bytes), counted(p->live_blocks, "block"));
 		fputc('\n', out);
 	}
 }

@@ -13,42 +13,35 @@
 
 static void print_losses(const struct mp_losses *l, FILE *out)
 {
-	char a[32], b[32], c[32], d[32], e[32], f[24], g[32], h[24], i[24];
-
 	if (!mp_losses_events(l) && !l->mismatches) {
 		fputs("nothing\n", out);
 		return;
 	}
-	fprintf(out, "%s allocations (%s), %s frees, %s reallocs, %s maps, %s other",
-		human_number(l->lost_alloc, a), human_bytes(l->lost_bytes, f),
-		human_number(l->lost_free, b), human_number(l->lost_realloc, c),
-		human_number(l->lost_map, d), human_number(l->lost_other, e));
+	fprintf(out, "%s (%s), %s, %s, %s, %s other", counted(l->lost_alloc, "allocation"),
+		human(l->lost_bytes), counted(l->lost_free, "free"),
+		counted(l->lost_realloc, "realloc"), counted(l->lost_map, "map"),
+		thousands(l->lost_other));
 	fprintf(out,
 		" by the rings; %s of threads without a slot, %s after the recorder missed its "
 		"deadline\n",
-		human_number(l->lost_no_slot, b), human_number(l->stale, c));
+		thousands(l->lost_no_slot), thousands(l->stale));
 	if (l->queue_events)
 		fprintf(out,
-			"            by the queue: %s allocations (%s), %s frees, %s reallocs, %s "
-			"maps, %s other; %s whole batches dropped, %s of records; peak %s",
-			human_number(l->queue_alloc, a), human_bytes(l->queue_requested, f),
-			human_number(l->queue_free, b), human_number(l->queue_realloc, c),
-			human_number(l->queue_map, d), human_number(l->queue_other, e),
-			human_number(l->queue_batches, g), human_bytes(l->queue_bytes, h),
-			human_bytes(l->queue_peak_bytes, i));
-	if (l->queue_events)
-		fprintf(out, " of %s\n", human_bytes(l->queue_ceiling, f));
+			"            by the queue: %s (%s), %s, %s, %s, %s other; %s dropped, %s "
+			"of records; peak %s of %s\n",
+			counted(l->queue_alloc, "allocation"), human(l->queue_requested),
+			counted(l->queue_free, "free"), counted(l->queue_realloc, "realloc"),
+			counted(l->queue_map, "map"), thousands(l->queue_other),
+			counted(l->queue_batches, "whole batch"), human(l->queue_bytes),
+			human(l->queue_peak_bytes), human(l->queue_ceiling));
 	if (l->restart_alloc + l->restart_free + l->restart_realloc + l->restart_map)
-		fprintf(out,
-			"            when one recorder took over from another: %s allocations, %s "
-			"frees, %s realloc events, %s maps\n",
-			human_number(l->restart_alloc, a), human_number(l->restart_free, b),
-			human_number(l->restart_realloc, c), human_number(l->restart_map, d));
-	if (l->mismatches)
 		fprintf(
-		    out,
-		    "            %s addresses were allocated again although no free was recorded\n",
-		    human_number(l->mismatches, a));
+		    out, "            when one recorder took over from another: %s, %s, %s, %s\n",
+		    counted(l->restart_alloc, "allocation"), counted(l->restart_free, "free"),
+		    counted(l->restart_realloc, "realloc event"), counted(l->restart_map, "map"));
+	if (l->mismatches)
+		fprintf(out, "            %s %s allocated again although no free was recorded\n",
+			counted(l->mismatches, "address"), l->mismatches == 1 ? "was" : "were");
 }
 
 /* Formats " +- 1.2 MiB" into @buf (ERROR_TEXT bytes), or "" if nothing is estimated. */
@@ -76,28 +69,25 @@ static const char *number_error(const struct model *m, double variance, char *bu
 
 static void quick_totals(const struct model *m, FILE *out)
 {
-	char a[32], c[24], d[32];
-
 	fputs("quick       from the index: only live blocks are listed by stack\n", out);
 	if (m->info.sample_interval)
 		fprintf(
 		    out,
 		    "sampled     on average one point per %s requested; live bytes are estimates\n",
-		    human_bytes(m->info.sample_interval, c));
+		    human(m->info.sample_interval));
 	else
-		fprintf(out, "allocated   %s in %s allocations; %s blocks freed\n",
-			human_bytes(m->sums.total.allocated_bytes, c),
-			human_number(m->sums.total.allocations, a),
-			human_number(m->sums.total.frees, d));
-	fprintf(out, "live        %s in %s blocks at the end (allocated during the recording)\n",
-		human_bytes(m->sums.total.live_bytes, c),
-		human_number(m->sums.total.live_blocks, a));
+		fprintf(out, "allocated   %s in %s; %s freed\n",
+			human(m->sums.total.allocated_bytes),
+			counted(m->sums.total.allocations, "allocation"),
+			counted(m->sums.total.frees, "block"));
+	fprintf(out, "live        %s in %s at the end (allocated during the recording)\n",
+		human(m->sums.total.live_bytes), counted(m->sums.total.live_blocks, "block"));
 	if (mp_losses_frees(&m->facts.losses))
 		fprintf(out, "            up to %s of these may have been freed: frees were lost\n",
-			human_number(mp_losses_frees(&m->facts.losses), a));
+			thousands(mp_losses_frees(&m->facts.losses)));
 	if (!m->tasks.processes.n) /* the index of a merged recording does not have it */
-		fprintf(out, "peak        %s in %s blocks, %.1f s after the start\n",
-			human_bytes(m->sums.peak_bytes, c), human_number(m->sums.peak_blocks, a),
+		fprintf(out, "peak        %s in %s, %.1f s after the start\n",
+			human(m->sums.peak_bytes), counted(m->sums.peak_blocks, "block"),
 			(double)m->sums.peak_time_ns / 1e9);
 	fputs("lost        ", out);
 	print_losses(&m->facts.losses, out);
@@ -105,7 +95,7 @@ static void quick_totals(const struct model *m, FILE *out)
 
 static void totals(struct model *m, FILE *out)
 {
-	char a[32], b[32], c[24], d[ERROR_TEXT], e[ERROR_TEXT];
+	char d[ERROR_TEXT], e[ERROR_TEXT];
 	const struct group *t = &m->sums.total, *all = &m->unfiltered.total;
 	double s = m->facts.end_ns ? (double)m->facts.end_ns / 1e9 : 1;
 
@@ -113,83 +103,74 @@ static void totals(struct model *m, FILE *out)
 		fprintf(out,
 			"sampled     on average one point per %s requested; bytes and blocks are "
 			"estimates, +- their standard error\n",
-			human_bytes(m->info.sample_interval, c));
+			human(m->info.sample_interval));
 	if (m->unfiltered.group)
-		fprintf(out, "filtered    %s of %s allocations, %s of %s\n",
-			human_number(t->allocations, a), human_number(all->allocations, b),
-			human_bytes(t->allocated_bytes, c), human_bytes(all->allocated_bytes, d));
+		fprintf(out, "filtered    %s of %s, %s of %s\n", thousands(t->allocations),
+			counted(all->allocations, "allocation"), human(t->allocated_bytes),
+			human(all->allocated_bytes));
 	if (m->doubts.unjudged_blocks)
 		fprintf(out,
-			"not judged  %s culled blocks of %s: the filter needs data that culling "
-			"did not keep\n",
-			human_number(m->doubts.unjudged_blocks, a),
-			human_bytes(m->doubts.unjudged_bytes, c));
-	fprintf(out, "allocated   %s%s in %s allocations%s (%s a second)\n",
-		human_bytes(t->allocated_bytes, c), bytes_error(m, t->variance_allocated, d),
-		human_number(t->allocations, a), number_error(m, t->variance_allocations, e),
-		human_number((uint64_t)((double)t->allocations / s + 0.5), b));
-	fprintf(out, "freed       %s blocks", human_number(t->frees, a));
+			"not judged  %s of %s: the filter needs data that culling did not keep\n",
+			counted(m->doubts.unjudged_blocks, "culled block"),
+			human(m->doubts.unjudged_bytes));
+	fprintf(out, "allocated   %s%s in %s%s (%s a second)\n", human(t->allocated_bytes),
+		bytes_error(m, t->variance_allocated, d), counted(t->allocations, "allocation"),
+		number_error(m, t->variance_allocations, e),
+		thousands((uint64_t)((double)t->allocations / s + 0.5)));
+	fprintf(out, "freed       %s", counted(t->frees, "block"));
 	if (m->counts.foreign_frees || m->counts.foreign_reallocs)
 		fprintf(out, ", and %s that are older than the recording%s",
-			human_number(m->counts.foreign_frees + m->counts.foreign_reallocs, b),
+			thousands(m->counts.foreign_frees + m->counts.foreign_reallocs),
 			mp_losses_events(&m->facts.losses) ? " or whose allocation was lost" : "");
 	fputc('\n', out);
-	fprintf(out,
-		"live        %s%s in %s blocks%s at the end (allocated during the recording)\n",
-		human_bytes(t->live_bytes, c), bytes_error(m, t->variance_live, d),
-		human_number(t->live_blocks, a), number_error(m, t->variance_blocks, e));
+	fprintf(out, "live        %s%s in %s%s at the end (allocated during the recording)\n",
+		human(t->live_bytes), bytes_error(m, t->variance_live, d),
+		counted(t->live_blocks, "block"), number_error(m, t->variance_blocks, e));
 	if (m->doubts.uncertain_blocks)
 		fprintf(
 		    out,
 		    "            %s of these may have been freed: frees were lost %.1f to %.1f s "
 		    "after the start\n",
-		    human_number(m->doubts.uncertain_blocks, a),
+		    thousands(m->doubts.uncertain_blocks),
 		    (double)m->facts.losses.first_loss_ns / 1e9,
 		    (double)m->facts.losses.last_loss_ns / 1e9);
-	fprintf(out, "peak        %s in %s blocks, %.1f s after the start\n",
-		human_bytes(m->sums.peak_bytes, c), human_number(m->sums.peak_blocks, a),
-		(double)m->sums.peak_time_ns / 1e9);
+	fprintf(out, "peak        %s in %s, %.1f s after the start\n", human(m->sums.peak_bytes),
+		counted(m->sums.peak_blocks, "block"), (double)m->sums.peak_time_ns / 1e9);
 	if (m->sums.carried_blocks)
-		fprintf(out,
-			"carried     %s in %s blocks from the previous recorder, included in what "
-			"is live\n",
-			human_bytes(m->sums.carried_bytes, c),
-			human_number(m->sums.carried_blocks, a));
-	if (m->sums.culled_blocks) {
 		fprintf(
-		    out, "culled      %s blocks of %s, short-lived: in the sums, not in the peak",
-		    human_number(m->sums.culled_blocks, a), human_bytes(m->sums.culled_bytes, c));
+		    out,
+		    "carried     %s in %s from the previous recorder, included in what is live\n",
+		    human(m->sums.carried_bytes), counted(m->sums.carried_blocks, "block"));
+	if (m->sums.culled_blocks) {
+		fprintf(out, "culled      %s of %s, short-lived: in the sums, not in the peak",
+			counted(m->sums.culled_blocks, "block"), human(m->sums.culled_bytes));
 		if (m->facts.finish.peak_live_bytes)
-			fprintf(out, " (%s with them)",
-				human_bytes(m->facts.finish.peak_live_bytes, d));
+			fprintf(out, " (%s with them)", human(m->facts.finish.peak_live_bytes));
 		fputc('\n', out);
 	}
 	if (!m->info.sample_interval)
-		fprintf(
-		    out,
-		    "temporary   %s allocations (%.1f %%), freed before their thread's next one\n",
-		    human_number(t->temporary, a),
-		    t->allocations ? 100.0 * (double)t->temporary / (double)t->allocations : 0.0);
+		fprintf(out, "temporary   %s (%.1f %%), freed before the same thread's next one\n",
+			counted(t->temporary, "allocation"),
+			t->allocations ? 100.0 * (double)t->temporary / (double)t->allocations
+				       : 0.0);
 	if (m->facts.mapped_bytes || m->facts.inner_maps)
 		fprintf(out,
-			"mapped      %s by the program's own calls (--tree --cost mapped); %s "
-			"mappings by allocators for themselves\n",
-			human_bytes(m->facts.mapped_bytes, d),
-			human_number(m->facts.inner_maps, a));
+			"mapped      %s by the program's own calls (--tree --cost mapped); %s by "
+			"allocators for themselves\n",
+			human(m->facts.mapped_bytes), counted(m->facts.inner_maps, "mapping"));
 	text_resident(m, out);
 	if (m->facts.losses.stacks_total)
-		fprintf(
-		    out, "stacks      %s different; %s of %s allocations have an incomplete one\n",
-		    human_number(stacks_used(m), a),
-		    human_number(m->facts.losses.stacks_total - m->facts.losses.stacks_complete, b),
-		    human_number(m->facts.losses.stacks_total, c));
-	stack_ends_text(m, "allocations", out);
+		fprintf(out, "stacks      %s different; %s of %s with an incomplete one\n",
+			thousands(stacks_used(m)),
+			thousands(m->facts.losses.stacks_total - m->facts.losses.stacks_complete),
+			counted(m->facts.losses.stacks_total, "allocation"));
+	stack_ends_text(m, "allocation", out);
 	if (m->facts.losses.left_out_allocs || m->facts.losses.left_out_frees)
 		fprintf(out,
-			"left out    %s allocations (of other threads, or while paused), %s frees "
-			"of blocks that are not in the recording\n",
-			human_number(m->facts.losses.left_out_allocs, a),
-			human_number(m->facts.losses.left_out_frees, b));
+			"left out    %s (of other threads, or while paused), %s of blocks that are "
+			"not in the recording\n",
+			counted(m->facts.losses.left_out_allocs, "allocation"),
+			counted(m->facts.losses.left_out_frees, "free"));
 	fputs("lost        ", out);
 	print_losses(&m->facts.losses, out);
 }
@@ -229,7 +210,6 @@ static void list(struct model *m, const struct text_options *o, enum cost cost, 
 		 FILE *out)
 {
 	uint32_t n, *ids = stack_order(m, cost, &n);
-	char more[32];
 
 	if (!ids || !n) {
 		free(ids);
@@ -240,8 +220,8 @@ static void list(struct model *m, const struct text_options *o, enum cost cost, 
 	for (uint32_t i = 0; i < n && i < o->top; i++)
 		site(m, ids[i], cost, out);
 	if (n > o->top)
-		fprintf(out, "%12s %s more site%s; --top %u shows them\n", "...",
-			human_number(n - o->top, more), plural(n - o->top), n);
+		fprintf(out, "%12s %s; --top %u shows %s\n", "...",
+			counted(n - o->top, "more site"), n, n - o->top == 1 ? "it" : "them");
 	free(ids);
 }
 

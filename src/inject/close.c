@@ -12,6 +12,7 @@
 #include "inject/hooks/inside.h"
 #include "inject/internal.h"
 #include "lib/fault.h"
+#include "lib/human.h"
 #include "lib/priority.h"
 #include "attach/steps.h"
 
@@ -227,9 +228,10 @@ static int pages_stay(const struct target *t, const struct obstacle *why, struct
 {
 	if (why->foreign)
 		return mp_fail(err, MP_EXIT_NOT_RESTORED, -EAGAIN,
-			       "%u functions of process %d were changed by another tool and not "
+			       "%u function%s of process %d %s changed by another tool and not "
 			       "restored; memprof's pages stay",
-			       why->foreign, t->pid);
+			       why->foreign, plural(why->foreign), t->pid,
+			       why->foreign == 1 ? "was" : "were");
 	if (why->sharer)
 		return mp_fail(err, MP_EXIT_NOT_RESTORED, -EAGAIN,
 			       "the text of process %d is restored, but process %d, which shares "
@@ -369,8 +371,9 @@ static int restore(struct session *s, bool child, struct inside *in, struct obst
 			set_state(s, child, SS_RESTORING);
 			why->foreign = restore_text(s, maps);
 			restored = true;
-			steps_add(s->t->steps, "restored the text of %u hooks, left %u alone",
-				  s->journal->nhooks - why->foreign, why->foreign);
+			steps_add(s->t->steps, "restored the text of %u hook%s, left %u alone",
+				  s->journal->nhooks - why->foreign,
+				  plural(s->journal->nhooks - why->foreign), why->foreign);
 		}
 		if (why->foreign || why->sharer)
 			break;
@@ -379,7 +382,7 @@ static int restore(struct session *s, bool child, struct inside *in, struct obst
 		ret = let_leave(s, in, &inside, &maps, err);
 		if (ret)
 			break;
-		steps_add(s->t->steps, "%u threads are inside the agent", inside);
+		steps_add(s->t->steps, "%u thread%s inside the agent", inside, plural(inside));
 		why->coroutine = !inside && inside_coroutine(in, maps);
 		if (!inside && !why->coroutine) {
 			ret = take_out(s, maps, err);

@@ -2,6 +2,7 @@
 #include "lib/human.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define PLACES 8
 
@@ -47,4 +48,23 @@ const char *thousands(uint64_t n)
 	static unsigned int next;
 
 	return human_number(n, place[next++ % PLACES]);
+}
+
+const char *counted(uint64_t n, const char *noun)
+{
+	static char place[PLACES][64];
+	static unsigned int next;
+	char number[32], *out = place[next++ % PLACES];
+	size_t length = strlen(noun);
+	const char *ending = plural(n);
+
+	if (n != 1 && noun[length - 1] == 'y') {
+		length--;
+		ending = "ies";
+	} else if (n != 1 && strchr("sh", noun[length - 1])) {
+		ending = "es";
+	}
+	snprintf(out, sizeof(place[0]), "%s %.*s%s", human_number(n, number), (int)length, noun,
+		 ending);
+	return out;
 }

@@ -19,5 +19,8 @@ static inline const char *plural(uint64_t n)
 const char *human(uint64_t bytes);
 /* Formats 1234567 as "1,234,567", with the same limit as human(). */
 const char *thousands(uint64_t n);
+/* Formats "1 block" or "1,234 blocks", with the same limit as human().  @noun: in the singular, and
+ * at most 30 bytes long. */
+const char *counted(uint64_t n, const char *noun);
 
 #endif

@@ -10,6 +10,7 @@
 #include "attach/procfs.h"
 #include "attach/sandbox.h"
 #include "attach/track.h"
+#include "lib/human.h"
 #include "snapshot/snapshot.h"
 #include "attach/steps.h"
 
@@ -211,9 +212,11 @@ int snapshot_plan(struct snapshot_plan *plan, struct target *t, enum snapshot_mo
 	plan->pause_ns = pause_of(plan);
 	plan->load = runqueue_look();
 	plan->pause_most_ns = most_of(plan);
-	steps_add(t->steps, "%s: %llu MiB in %u mappings, predicted pause %.1f ms, at most %.1f ms",
+	steps_add(t->steps,
+		  "%s: %llu MiB in %u mapping%s, predicted pause %.1f ms, at most %.1f ms",
 		  snapshot_mode_name(plan->mode), (unsigned long long)plan->rss >> 20,
-		  plan->mappings, (double)plan->pause_ns / 1e6, (double)plan->pause_most_ns / 1e6);
+		  plan->mappings, plural(plan->mappings), (double)plan->pause_ns / 1e6,
+		  (double)plan->pause_most_ns / 1e6);
 	return ret;
 }
 

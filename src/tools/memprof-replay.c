@@ -10,6 +10,7 @@
  */
 #include <endian.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <pthread.h>
@@ -313,28 +314,39 @@ static void run(struct result *r)
 	r->end -= r->before < r->end ? r->before : r->end;
 }
 
+/* The ending of a noun after the number @n. */
+static const char *plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
 static void print(const struct result *r, bool json)
 {
 	const struct replay_tail *t = &replay.tail;
-	double ops = t->ops ? (double)t->ops : 1;
+	double ns = r->seconds * 1e9 / (t->ops ? (double)t->ops : 1);
 	char buf[1024];
 	int n;
 
-	n = snprintf(
-	    buf, sizeof(buf),
-	    json ? "{\"operations\": %llu, \"threads\": %llu, \"seconds\": %.6f, "
-		   "\"ns_per_operation\": %.1f, \"waits\": %llu, \"peak_rss\": %llu, "
-		   "\"recorded_peak_bytes\": %llu, \"end_rss\": %llu, \"live_bytes\": %llu, "
-		   "\"live_blocks\": %llu}\n"
-		 : "%llu operations by %llu threads in %.3f s: %.1f ns each; %llu waited for "
-		   "another "
-		   "thread\n"
-		   "resident: %llu bytes at most (the program asked for %llu at its peak), %llu at "
-		   "the end (for %llu live in %llu blocks)\n",
-	    (unsigned long long)t->ops, (unsigned long long)t->workers, r->seconds,
-	    r->seconds * 1e9 / ops, (unsigned long long)r->waits, (unsigned long long)r->peak,
-	    (unsigned long long)t->peak_bytes, (unsigned long long)r->end,
-	    (unsigned long long)t->live_bytes, (unsigned long long)t->live_blocks);
+	if (json)
+		n = snprintf(buf, sizeof(buf),
+			     "{\"operations\": %" PRIu64 ", \"threads\": %" PRIu64
+			     ", \"seconds\": %.6f, \"ns_per_operation\": %.1f, \"waits\": %" PRIu64
+			     ", \"peak_rss\": %" PRIu64 ", \"recorded_peak_bytes\": %" PRIu64
+			     ", \"end_rss\": %" PRIu64 ", \"live_bytes\": %" PRIu64
+			     ", \"live_blocks\": %" PRIu64 "}\n",
+			     t->ops, t->workers, r->seconds, ns, r->waits, r->peak, t->peak_bytes,
+			     r->end, t->live_bytes, t->live_blocks);
+	else
+		n = snprintf(buf, sizeof(buf),
+			     "%" PRIu64 " operation%s by %" PRIu64
+			     " thread%s in %.3f s: %.1f ns each; %" PRIu64
+			     " waited for another thread\n"
+			     "resident: %" PRIu64 " bytes at most (the program asked for %" PRIu64
+			     " at its peak), %" PRIu64 " at the end (for %" PRIu64
+			     " live in %" PRIu64 " block%s)\n",
+			     t->ops, plural(t->ops), t->workers, plural(t->workers), r->seconds, ns,
+			     r->waits, r->peak, t->peak_bytes, r->end, t->live_bytes,
+			     t->live_blocks, plural(t->live_blocks));
 	if (n < 0 || write(STDOUT_FILENO, buf, (size_t)n) != n)
 		die("standard output", strerror(errno));
 }

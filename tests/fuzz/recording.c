@@ -61,6 +61,8 @@ static size_t frame(struct input *in, uint8_t *file, size_t room)
 	return put_chunk(file, at, room, CHUNK_END, NULL, 0);
 }
 
+_Static_assert(NFORMATS < 16, "some format would only be reached with a choice that others take");
+
 static void report_all(const char *path, uint32_t choice)
 {
 	struct format_request r = {.cost = (int)(choice >> 4) % 5,

@@ -147,6 +147,16 @@ def read(path):
         return f.read()
 
 
+def payloads(recording):
+    """Yields every chunk of a recording, uncompressed (src/formats/FORMAT.md)."""
+    data, at = read(recording), 12
+    while at < len(data):
+        stored = int.from_bytes(data[at + 12:at + 16], "little")
+        yield subprocess.run(["zstd", "-dc"], input=data[at + 24:at + 24 + stored], capture_output=True,
+                             check=True).stdout
+        at += 24 + stored
+
+
 def maps(pid):
     return read(f"/proc/{pid}/maps").decode()
 

@@ -23,7 +23,7 @@ class Debug(t.Case):
                          r".*thread \d+ executes injected.*injected system call.*"
                          r"session block of \d+ KiB at 0x.*released.*hook: malloc in libc.*"
                          r"installed \d+ hooks\n.*restored the text of \d+ hooks, left 0 alone\n"
-                         r".*0 threads are inside the agent\n.*released")
+                         r".*0 threads inside the agent\n.*released")
         self.finish(p)
 
     def test_leaks(self):

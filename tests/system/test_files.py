@@ -189,7 +189,7 @@ class Files(t.Case):
                                    ("fn_1", "lib_", "program"))):
             self.memprof("symbolize", f, "-o", out, "--anonymize", how)
             text = self.memprof("report", out, "--json").stdout
-            raw = b"".join(self.payloads(out))
+            raw = b"".join(t.payloads(out))
             for word in hidden:
                 self.assertNotIn(word, raw, how)
             for word in kept:
@@ -199,15 +199,6 @@ class Files(t.Case):
             shape = lambda x: [len(g["backtrace"]) for g in x["allocation_groups"]]
             self.assertEqual(shape(r), shape(whole))
         self.assertEqual({x["function"] for x in r["functions"]}, {x["function"] for x in whole["functions"]})
-
-    def payloads(self, f):
-        """Yields every chunk of the file, uncompressed (src/formats/FORMAT.md)."""
-        data, at = t.read(f), 12
-        while at < len(data):
-            stored = int.from_bytes(data[at + 12:at + 16], "little")
-            yield subprocess.run(["zstd", "-dc"], input=data[at + 24:at + 24 + stored], capture_output=True,
-                                 check=True).stdout
-            at += 24 + stored
 
     def test_bad_input(self):
         """file tools refuse bad arguments and their input as output; strip refuses a sampled recording"""

@@ -349,7 +349,7 @@ http {{ access_log off; gzip on; gzip_types text/html;
         self.assertEqual(len(one["allocation_groups"]), len(sites(one)))
         text = self.memprof("report", self.path("merged")).stdout
         for r in parts:
-            self.assertRegex(text, rf"\n +{r['pid']}  .nginx: .*allocated, .* live in .* blocks\n")
+            self.assertRegex(text, rf"\n +{r['pid']}  .nginx: .*allocated, .* live in .* blocks?\n")
         for argv in (("strip",), ("report", "--replay"), ("report", "--from-map", "[heap]")):
             out = [] if "--from-map" in argv else ["-o", self.path("x")]
             self.assertIn("processes", self.memprof(*argv, self.path("merged"), *out, status=2).stderr)

@@ -209,7 +209,7 @@ class Safe(t.Case):
             self.kill_both(p)
             out = self.memprof(way, "-p", p.pid).stdout
             if way == "detach":
-                self.assertIn("removed the remains of 1 copies that a killed memprof had left", out)
+                self.assertIn("removed the remains of 1 copy that a killed memprof had left", out)
             self.assertEqual(children(p.pid), {}, way)
         self.memprof("detach", "-p", p.pid, status=16)
         self.assertEqual(t.identity(p.pid), before)

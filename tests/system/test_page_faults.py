@@ -165,8 +165,8 @@ class PageFaults(t.Case):
         lost = report["losses"]["lost_faults"]
         self.assertGreater(lost, 0)
         self.assertGreaterEqual(report["totals"]["faults"] + lost, sum(x["faults"] for x in truth))
-        self.assertIn(f"lost: {lost:,} page faults", r.stdout)
-        self.assertIn(f"lost        {lost:,} faults", self.memprof("report", f).stdout)
+        self.assertIn(f"lost: {lost:,} page fault", r.stdout)
+        self.assertIn(f"lost        {lost:,} fault", self.memprof("report", f).stdout)
 
     def test_unprivileged(self):
         """page faults without privileges: only those of system calls are missing, and reports say so"""

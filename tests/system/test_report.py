@@ -36,6 +36,21 @@ for x in threads:
     x.join()
 """
 
+# One thread, one block that is leaked, one that is freed.  Ends when its input does.
+ONE = """
+#include <stdlib.h>
+#include <unistd.h>
+static void *volatile kept;
+int main(void)
+{
+	kept = malloc(100);
+	free(malloc(5000));
+	kept = NULL;
+	(void)!write(1, "ready\\n", 6);
+	return (int)read(0, (char[1]){0}, 1);
+}
+"""
+
 
 class Report(t.Case):
     @classmethod
@@ -186,6 +201,28 @@ class Report(t.Case):
                 args = [self.path(a) if a.endswith(".svg") else a for a in args]
                 out = self.memprof(*args).stdout
                 self.assertTrue(out or "--plot" in args)
+
+
+class One(t.Case):
+    def test_one(self):
+        """no command prints "1 blocks" or the like about a program with one thread and one live block"""
+        program, f = self.path("one"), self.path("r")
+        subprocess.run(["gcc", "-x", "c", "-o", program, "-"], input=ONE, text=True, check=True)
+        said = [self.memprof("run", "-o", f, "--", program).stdout]
+        p = self.start(program, stdin=subprocess.PIPE)
+        self.assertEqual(p.stdout.readline(), "ready\n")
+        for status, *argv in ((0, "--debug", "attach", "-p", p.pid, "-o", self.path("a"), "--for", "100ms"),
+                              (1, "leaks", "-p", p.pid), (0, "heap", "-p", p.pid), (0, "report", f),
+                              (0, "report", f, "--quick"), (0, "report", f, "--tree"),
+                              (0, "report", f, "--view", "groups"), (0, "diff", f, "--at", "0s", "--at", "100%"),
+                              (0, "info", f), (0, "verify", f), (0, "symbolize", f, "-o", self.path("s")),
+                              (0, "extract", f, "-o", self.path("x"))):
+            r = self.memprof(*argv, status=status)
+            said.append(r.stdout + r.stderr)
+        said = "\n".join(said)
+        self.assertIn("stopped 1 thread\n", said)
+        self.assertIn("LEAKED: 1 block, ", said)
+        self.assertEqual(re.findall(r"(?<![\w.,])1 (?:[a-z]+ )?[a-z]+s\b", said), [])
 
 
 if __name__ == "__main__":

@@ -109,6 +109,14 @@ class Sandbox(t.Case):
         for where, was in before["text"].items():
             self.assertEqual(text[where.split()[0]], was, where)
 
+    def runs_on(self, p, pid):
+        """Checks that both threads of a program that installed its filter later still work."""
+        def ticks():
+            return int(t.read(f"/proc/{pid}/task/{pid}/stat").rsplit(b")", 1)[1].split()[11])
+        before = ticks()
+        t.wait_for(lambda: ticks() > before)
+        self.assertEqual(p.stdout.readline(), "deep\n")
+
     def test_filter_later(self):
         """detach after the program installed a filter against munmap restores the text, keeps the pages"""
         for call in "munmap", "rt_sigreturn":
@@ -121,9 +129,10 @@ class Sandbox(t.Case):
             self.assertEqual(r.returncode, 15, r.stderr)
             self.assertIn("seccomp filter", r.stderr)
             self.text_as_before(pid, before)
+            self.assertIn("memprof-session", t.maps(pid))
+            self.runs_on(p, pid)
             if call == "munmap":
                 self.good_end(p, pid)  # with the other filter, the handler of SIGTERM could not return
-            self.assertIsNone(p.poll() or None)
 
     def test_harmless_filter_later(self):
         """detach after the program installed a filter against restart_syscall or madvise removes all"""
@@ -135,6 +144,7 @@ class Sandbox(t.Case):
             self.memprof("detach", "-p", pid)
             self.assertNotIn("memprof", t.maps(pid))
             self.text_as_before(pid, before)
+            self.runs_on(p, pid)
             self.good_end(p, pid)
 
     def after_a_filter(self, call, how, *more):

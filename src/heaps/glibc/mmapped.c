@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include "heaps/glibc/glibc.h"
+#include "lib/human.h"
 
 #define MAX_ALIGN_BITS 31
 
@@ -153,9 +154,10 @@ int glibc_walk_mmapped(struct glibc *g)
 	}
 	if (g->par.known && !complete(g, &f))
 		heap_doubt(g->heap,
-			   "%llu mappings of %llu bytes were found, and the allocator counts %u of "
+			   "%llu mapping%s of %llu bytes %s found, and the allocator counts %u of "
 			   "%llu",
-			   (unsigned long long)f.count, (unsigned long long)f.bytes, g->par.n_mmaps,
-			   (unsigned long long)g->par.mmapped_mem);
+			   (unsigned long long)f.count, plural(f.count),
+			   (unsigned long long)f.bytes, f.count == 1 ? "was" : "were",
+			   g->par.n_mmaps, (unsigned long long)g->par.mmapped_mem);
 	return 0;
 }

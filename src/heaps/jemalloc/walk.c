@@ -17,6 +17,7 @@
 #include "heaps/jemalloc/jemalloc.h"
 #include "heaps/scan.h"
 #include "heaps/walker.h"
+#include "lib/human.h"
 
 static void je_free(struct je *je)
 {
@@ -68,8 +69,8 @@ static int take_slab(struct je *je, struct je_arena *arena, const struct je_edat
 			ret = take_block(je, arena, addr, bin->reg_size);
 	}
 	if (n_free != je_nfree(je->layout, e)) {
-		heap_damage(je->heap, e->addr, "slab: %u regions free, its counter says %u", n_free,
-			    je_nfree(je->layout, e));
+		heap_damage(je->heap, e->addr, "slab: %u region%s free, its counter says %u",
+			    n_free, plural(n_free), je_nfree(je->layout, e));
 		heap_doubt(je->heap, "the bitmap and the counter of a slab disagree");
 	}
 	je->heap->free_bytes += n_free * bin->reg_size;
@@ -202,16 +203,16 @@ static void check_arena(struct je *je, const struct je_arena *a)
 	for (int i = 0; i < JE_BINS; i++) {
 		if (a->regions[i])
 			heap_doubt(je->heap,
-				   "arena %u: %" PRId64 " blocks of %" PRIu64
-				   " bytes not accounted for",
-				   a->index, a->regions[i], je->bin[i].reg_size);
+				   "arena %u: blocks of %" PRIu64
+				   " bytes counted but not found: %" PRId64,
+				   a->index, je->bin[i].reg_size, a->regions[i]);
 	}
 	for (int i = 0; i < JE_CLASSES - JE_BINS; i++) {
 		if (a->large[i])
 			heap_doubt(je->heap,
-				   "arena %u: %" PRId64 " blocks of %" PRIu64
-				   " bytes not accounted for",
-				   a->index, a->large[i], je->class_size[JE_BINS + i]);
+				   "arena %u: blocks of %" PRIu64
+				   " bytes counted but not found: %" PRId64,
+				   a->index, je->class_size[JE_BINS + i], a->large[i]);
 	}
 	if (a->internal)
 		heap_doubt(je->heap, "arena %u: %" PRId64 " bytes of jemalloc's own not found",
@@ -227,7 +228,8 @@ static void check_sums(struct je *je)
 	vec_for_each (&je->arenas, a)
 		check_arena(je, a);
 	if (missed)
-		heap_doubt(je->heap, "%zu cached blocks are not live in any extent", missed);
+		heap_doubt(je->heap, "blocks in caches that are not live in any extent: %zu",
+			   missed);
 	scan_doubt_threads(je->img, "jemalloc", je->heap);
 }
 

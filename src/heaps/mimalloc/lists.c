@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <inttypes.h>
 #include "heaps/mimalloc/mimalloc.h"
+#include "lib/human.h"
 
 void mi_mark_lists(struct image *img, struct image_view *view, struct heap *heap,
 		   const struct free_list_area *area, const struct mi_lists *lists)
@@ -14,7 +15,8 @@ void mi_mark_lists(struct image *img, struct image_view *view, struct heap *heap
 			    "page of blocks of %" PRIu64 ": a free list is broken", area->size);
 		heap_doubt(heap, "a page's free list is broken");
 	} else if (lists->used + mine + local != lists->capacity) {
-		heap_doubt(heap, "page 0x%" PRIx64 ": %u blocks in use, its counter says %u",
-			   area->base, lists->capacity - mine - local, lists->used);
+		heap_doubt(heap, "page 0x%" PRIx64 ": %u block%s in use, its counter says %u",
+			   area->base, lists->capacity - mine - local,
+			   plural(lists->capacity - mine - local), lists->used);
 	}
 }

@@ -23,6 +23,7 @@
 #include "heaps/mimalloc/mimalloc.h"
 #include "heaps/scan.h"
 #include "heaps/walker.h"
+#include "lib/human.h"
 
 #define SEGMENT_SIZE (32ull << 20)
 #define SLICE_SIZE   (64ull << 10)
@@ -257,8 +258,8 @@ static int take_page(struct mi_walk *w, const struct mi_page *p, uint64_t addr)
 		heap->pages--;
 	area.size = p->block_size < HUGE_BLOCK ? p->block_size : bytes;
 	if (!area.size || area.size * p->capacity > bytes || p->slices > w->seg.slices) {
-		heap_damage(w->heap, addr, "page: %u blocks of %" PRIu64 " do not fit", p->capacity,
-			    area.size);
+		heap_damage(w->heap, addr, "page: no room for %u block%s of %" PRIu64, p->capacity,
+			    plural(p->capacity), area.size);
 		heap_doubt(w->heap, "a page has more blocks than fit");
 		return 0;
 	}
@@ -312,14 +313,16 @@ static void check_sums(struct mi_walk *w)
 	w->heap->exact = !w->heap->doubt[0];
 	vec_for_each (&w->heaps, h) {
 		if (h->pages)
-			heap_doubt(w->heap, "heap 0x%" PRIx64 " counts %" PRId64 " more pages",
+			heap_doubt(w->heap,
+				   "heap 0x%" PRIx64 ": pages counted but not found: %" PRId64,
 				   h->addr, h->pages);
 		if (h->segments)
-			heap_doubt(w->heap, "thread 0x%" PRIx64 " counts %" PRId64 " more segments",
+			heap_doubt(w->heap,
+				   "thread 0x%" PRIx64 ": segments counted but not found: %" PRId64,
 				   h->thread, h->segments);
 	}
 	if (missed)
-		heap_doubt(w->heap, "%zu delayed frees are not in any page", missed);
+		heap_doubt(w->heap, "delayed frees that are not in any page: %zu", missed);
 	scan_doubt_threads(w->img, "mimalloc", w->heap);
 }
 

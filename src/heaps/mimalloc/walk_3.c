@@ -298,7 +298,8 @@ static void check_sums(struct mi3_walk *w)
 	w->heap->arenas = (uint32_t)w->heaps.n;
 	vec_for_each (&w->heaps, h) {
 		if (h->pages)
-			heap_doubt(w->heap, "heap 0x%" PRIx64 " counts %" PRId64 " more pages",
+			heap_doubt(w->heap,
+				   "heap 0x%" PRIx64 ": pages counted but not found: %" PRId64,
 				   h->addr, h->pages);
 	}
 	scan_doubt_threads(w->img, "mimalloc", w->heap);

@@ -369,15 +369,16 @@ static void check_sums(struct ng_walk *w)
 	for (int i = 0; i < CLASSES; i++) {
 		if (w->slots[i] != w->ctx.usage[i])
 			heap_doubt(h,
-				   "size class %d has %" PRIu64 " slots, its counter says %" PRIu64,
+				   "slots of size class %d: %" PRIu64 ", its counter says %" PRIu64,
 				   i, w->slots[i], w->ctx.usage[i]);
 	}
 	if (w->idle_metas != free_metas(w) + w->ctx.avail_meta_count)
 		heap_doubt(
-		    h, "%" PRIu64 " unused group descriptors, the lists of free ones say %" PRIu64,
+		    h, "unused group descriptors: %" PRIu64 ", the lists of free ones say %" PRIu64,
 		    w->idle_metas, free_metas(w) + w->ctx.avail_meta_count);
 	if (w->unsettled)
-		heap_doubt_now(h, "%u blocks were being allocated or freed", w->unsettled);
+		heap_doubt_now(h, "%u block%s being allocated or freed", w->unsettled,
+			       w->unsettled == 1 ? " was" : "s were");
 }
 
 static int walk_groups(struct ng_walk *w)

@@ -331,7 +331,7 @@ static void check_sums(struct old_walk *w)
 		heap_doubt_now(w->heap, "a thread was changing the heap");
 	if (w->free.chunks != w->binned.chunks || w->free.bytes != w->binned.bytes)
 		heap_doubt(w->heap,
-			   "%" PRIu64 " free chunks of %" PRIu64 " bytes, the bins have %" PRIu64
+			   "free chunks: %" PRIu64 " of %" PRIu64 " bytes, in the bins: %" PRIu64
 			   " of %" PRIu64,
 			   w->free.chunks, w->free.bytes, w->binned.chunks, w->binned.bytes);
 }

@@ -12,6 +12,7 @@
 #include "heaps/chain.h"
 #include "heaps/scan.h"
 #include "heaps/tcmalloc/tcmalloc.h"
+#include "lib/human.h"
 
 /* class CentralFreeList, padded */
 #define CENTRAL_SIZE	1216
@@ -264,9 +265,9 @@ static int take_cache(struct tc *tc, uint64_t cache)
 		}
 		if (n != lists[c].length)
 			heap_doubt(tc->heap,
-				   "a thread's cache does not have the %u blocks of %d bytes that "
+				   "a thread's cache does not have the %u block%s of %d bytes that "
 				   "it counts",
-				   lists[c].length, tc->size[c]);
+				   lists[c].length, plural(lists[c].length), tc->size[c]);
 	}
 	return 0;
 }

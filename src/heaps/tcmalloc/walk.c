@@ -18,6 +18,7 @@
 #include "heaps/scan.h"
 #include "heaps/tcmalloc/tcmalloc.h"
 #include "heaps/walker.h"
+#include "lib/human.h"
 
 static void tc_free(struct tc *tc)
 {
@@ -62,8 +63,8 @@ static int take_small(struct tc *tc, const struct tc_span *s)
 	} else {
 		if (s->refcount != capacity - n)
 			heap_doubt(tc->heap,
-				   "span 0x%" PRIx64 ": %u objects in use, its counter says %u",
-				   base, capacity - n, s->refcount);
+				   "span 0x%" PRIx64 ": %u object%s in use, its counter says %u",
+				   base, capacity - n, plural(capacity - n), s->refcount);
 		tc->counted[s->class].free_objects -= n;
 		tc->heap->free_bytes += n * (uint64_t)tc->size[s->class];
 	}
@@ -161,12 +162,12 @@ static void check_sums(struct tc *tc)
 	for (unsigned c = 1; c < tc->classes; c++) {
 		if (tc->counted[c].spans || tc->counted[c].free_objects)
 			heap_doubt(tc->heap,
-				   "blocks of %d: central list counts %" PRId64 " spans, %" PRId64
-				   " free more",
+				   "blocks of %d bytes: counted in the central list but not found: "
+				   "spans %" PRId64 ", free blocks %" PRId64,
 				   tc->size[c], tc->counted[c].spans, tc->counted[c].free_objects);
 	}
 	if (missed)
-		heap_doubt(tc->heap, "%zu cached blocks are not in any span", missed);
+		heap_doubt(tc->heap, "blocks in caches that are not in any span: %zu", missed);
 	scan_doubt_threads(tc->img, "tcmalloc", tc->heap);
 }
 

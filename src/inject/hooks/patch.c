@@ -16,6 +16,7 @@
 #include "inject/hooks/inside.h"
 #include "inject/hooks/stackwalk.h"
 #include "lib/fault.h"
+#include "lib/human.h"
 #include "lib/priority.h"
 #include "attach/steps.h"
 
@@ -335,7 +336,7 @@ int session_install(struct session *s, struct mp_err *err)
 		ret = replan(&b, &maps, err);
 	}
 	settle_plan(&b);
-	steps_add(s->t->steps, "installed %u hooks%s", b.put,
+	steps_add(s->t->steps, "installed %u hook%s%s", b.put, plural(b.put),
 		  ret ? ", which are removed again" : "");
 	if (ret)
 		undo(&b, before);
