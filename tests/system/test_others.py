@@ -488,7 +488,7 @@ php_admin_value[memory_limit] = 1G
         lines = [line for line in said.split("\n") if not re.match(r" *[0-9.]+s ", line)]
         self.assertLess(len(lines), 60, said)
         self.assertEqual(len([line for line in lines if line.startswith("followed: ")]), 1, said)
-        m = re.search(r"^followed: ([0-9,]+) process(?:es)? recorded \(([0-9,]+) allocations\)", said, re.M)
+        m = re.search(r"^followed: ([0-9,]+) process(?:es)? recorded \(([0-9,]+) allocations?\)", said, re.M)
         self.assertGreater(int(m[1].replace(",", "")), 0)
         self.assertNotIn("refused", said)
         r = self.report(self.path(f"r-{ask.pid}"))

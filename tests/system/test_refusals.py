@@ -228,7 +228,7 @@ class Refusals(t.Case):
             mem.seek(base + at)
             mem.write(b"\xcc" + hooked[1:])
             r = self.memprof("detach", "-p", p.pid, status=15)
-            self.assertRegex(r.stderr, "1 functions of process .* changed by another tool and not restored")
+            self.assertRegex(r.stderr, "1 function of process .* was changed by another tool and not restored")
             mem.seek(base + at)
             mem.write(hooked)
         self.memprof("detach", "-p", p.pid)
