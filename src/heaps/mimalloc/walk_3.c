@@ -210,8 +210,8 @@ static void mark_lists(struct mi3_walk *w, const struct mi3_page *p, const struc
 	mi_mark_lists(w->img, &w->view, w->heap, a, &lists);
 }
 
-/* The map still has pages that were freed as a whole: all their blocks are free, or the memory was
- * unmapped. */
+/* The map still has pages that were freed as a whole.  Their memory can have been unmapped, purged or
+ * reused since, so nothing but the header's own fields says anything about them. */
 static bool is_gone(const struct mi3_page *p)
 {
 	return !p->heap && !p->used && (p->block_size || !p->start);
@@ -230,27 +230,27 @@ static int take_page(struct mi3_walk *w, uint64_t at)
 {
 	struct free_list_area area;
 	struct mi3_page p = {0};
-	int ret = 0;
+	int ret;
 
 	/* An outdated entry inside a longer page. */
 	if (at < w->end)
 		return 0;
-	if (!image_read_all(w->img, at, &p, sizeof(p)) ||
-	    (!valid_page(w, at, &p) && !is_gone(&p))) {
+	if (image_read_all(w->img, at, &p, sizeof(p)) && is_gone(&p))
+		return 0;
+	if (!valid_page(w, at, &p)) {
 		heap_damage(w->heap, at, "page's header is damaged");
 		heap_doubt(w->heap, "the header of the page at 0x%" PRIx64 " is damaged", at);
 		return 0;
 	}
-	if (!p.capacity || (is_gone(&p) && !valid_page(w, at, &p)))
+	if (!p.capacity)
 		return 0;
 	area = (struct free_list_area){p.start, p.block_size, p.capacity, NULL};
 	area.is_free = calloc(area.capacity, 1);
 	if (!area.is_free)
 		return -ENOMEM;
 	mark_lists(w, &p, &area);
-	if (!is_gone(&p))
-		ret = own_page(w, at, &p);
-	if (!ret && !is_gone(&p))
+	ret = own_page(w, at, &p);
+	if (!ret)
 		ret = take_blocks(w, &area);
 	free(area.is_free);
 	return ret;
