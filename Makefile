@@ -218,8 +218,9 @@ faults:
 	@$(MAKE) --no-print-directory O=$(O)/faults OPT='$(OPT) -DMEMPROF_FAULTS' all >/dev/null
 
 TSAN_TESTS = $(addprefix tests/system/test_,exact.py overload.py loaders.py stalled_disk.py)
-# The longest come first, so that none of them runs alone at the end.
-LONG = $(patsubst %,tests/system/test_%.py,left_as_found torture formats exports detach targets)
+# The longest come first, so that none of them runs alone at the end; those with many busy threads after
+# the guests.
+LONG = $(patsubst %,tests/system/test_%.py,formats exports detach targets left_as_found torture)
 SYSTEM_TESTS = $(LONG) $(filter-out $(LONG),$(wildcard tests/system/test_*.py))
 
 demo: ## install what is missing, build, profile two live programs
