@@ -81,7 +81,7 @@ $(O)/memprof: $(O)/cmd.a $(DEPS_cmd:%=$(O)/%.a) $(O)/agent_blob.o
 	$(CC) $(CFLAGS) -o $@ -Wl,--start-group $^ -Wl,--end-group $(LDLIBS)
 
 # Links only libc, because it runs with each of the allocators that it compares.
-$(O)/memprof-replay: src/tools/memprof-replay.c src/formats/replay.h
+$(O)/memprof-replay: src/tools/memprof-replay.c src/formats/replay.h src/lib/human.h
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -o $@ $< -lpthread
 
@@ -309,7 +309,7 @@ bench: ## the measurements of doc/overhead.md
 
 SOURCES = $(foreach f,src tests/unit tests/victims tests/fuzz,$(wildcard $(f)/*.[ch] $(f)/*/*.[ch] $(f)/*/*/*.[ch]))
 LINTED = $(foreach f,$(FOLDERS),$(SRC_$(f))) $(wildcard src/tools/*.c)
-LAYERS = scripts/check-layers $(O) $(foreach f,$(FOLDERS),'$(f): $(DEPS_$(f))') 'tools: formats'
+LAYERS = scripts/check-layers $(O) $(foreach f,$(FOLDERS),'$(f): $(DEPS_$(f))') 'tools: formats lib'
 lint: all ## layers, format, cppcheck, clang-tidy
 	$(LAYERS)
 	clang-format --dry-run -Werror $(SOURCES)

@@ -10,8 +10,9 @@ fail() { echo "agent gate: $1" >&2; rm -f "$elf"; exit 1; }
 nm=${CROSS:-}nm readelf=${CROSS:-}readelf objdump=${CROSS:-}objdump
 
 [ -z "$($nm -u "$elf" | grep -v '_GLOBAL_OFFSET_TABLE_' || true)" ] || fail "undefined symbols: $($nm -u "$elf")"
+symbols=$($nm "$elf")
 for entry in $(sed -n 's/.*"\(ag_entry_[a-z_]*\)".*/\1/p' "$(dirname "$0")/../inject/blob.c"); do
-	$nm "$elf" | grep -q " [Tt] $entry\$" || fail "agent-entry.S has no $entry"
+	echo "$symbols" | grep -q " [Tt] $entry\$" || fail "agent-entry.S has no $entry"
 done
 $readelf -rW "$elf" | grep -q 'R_' && fail "relocations are left: $($readelf -rW "$elf" | grep R_ | head -3)"
 $readelf -lW "$elf" | grep -q 'TLS' && fail "thread-local storage"

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -299,4 +300,17 @@ int proc_exe(pid_t pid, char *buf, size_t size)
 		return -errno;
 	buf[n] = 0;
 	return 0;
+}
+
+struct proc_load proc_load_read(void)
+{
+	struct proc_load load = {0};
+	FILE *f = fopen("/proc/loadavg", "re");
+
+	if (!f)
+		return load;
+	if (fscanf(f, "%*s %*s %*s %" SCNu32 "/%*u %d", &load.running, &load.newest) != 2)
+		load = (struct proc_load){0};
+	fclose(f);
+	return load;
 }

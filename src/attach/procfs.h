@@ -69,6 +69,13 @@ struct proc_rollup {
 };
 __must_check int proc_rollup_read(pid_t pid, struct proc_rollup *r);
 
+/* Of the whole machine, see proc(5), /proc/loadavg.  0: the kernel does not report it. */
+struct proc_load {
+	uint32_t running; /* threads that run or wait for a processor, memprof's own included */
+	pid_t newest;	  /* the process or thread that was created last */
+};
+struct proc_load proc_load_read(void);
+
 /* argv joined by blanks (quoted where needed), at most @size bytes.  Return: 0 or -errno. */
 __must_check int proc_cmdline(pid_t pid, char *buf, size_t size);
 /* Target of the link /proc/PID/exe. */

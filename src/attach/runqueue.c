@@ -13,20 +13,6 @@
 #define SLEEP_NS 1000000
 #define LOOK_MS	 200
 
-/* Fourth field of /proc/loadavg: running and existing threads of the machine, see proc(5). */
-static uint32_t running_threads(void)
-{
-	FILE *f = fopen("/proc/loadavg", "re");
-	uint32_t n = 0;
-
-	if (!f)
-		return 0;
-	if (fscanf(f, "%*s %*s %*s %" SCNu32 "/", &n) != 1)
-		n = 0;
-	fclose(f);
-	return n ? n - 1 : 0;
-}
-
 static uint64_t longest_wait(void)
 {
 	const struct timespec nap = {.tv_nsec = SLEEP_NS};
@@ -49,7 +35,9 @@ struct runqueue_load runqueue_look(void)
 	struct runqueue_load load = {.processors = processors > 0 ? (uint32_t)processors : 1,
 				     .wait_ns = longest_wait()};
 
-	load.running = running_threads();
+	load.running = proc_load_read().running;
+	if (load.running)
+		load.running--; /* this thread */
 	return load;
 }
 

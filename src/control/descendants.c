@@ -2,7 +2,6 @@
 #include "control/descendants.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -63,25 +62,9 @@ bool process_is_alive(pid_t pid)
 	return !proc_status_read(pid, 0, &st) && st.state != 'Z';
 }
 
-/* The process or thread that was created last; 0 if the kernel does not report it. */
-static pid_t newest_process(void)
-{
-	char text[128], *last;
-	int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-
-	if (fd >= 0)
-		close(fd);
-	if (n <= 0)
-		return 0;
-	text[n] = 0;
-	last = strrchr(text, ' ');
-	return last ? (pid_t)strtol(last, NULL, 10) : 0;
-}
-
 bool scan_is_due(struct follow *f, uint64_t now)
 {
-	pid_t newest = newest_process();
+	pid_t newest = proc_load_read().newest;
 	bool changed = !newest || newest != f->newest;
 
 	f->newest = newest;

@@ -14,6 +14,7 @@
 static void totals(const struct model *m, FILE *out)
 {
 	const struct group *t = &m->sums.total, *all = &m->unfiltered.total;
+
 	if (m->unfiltered.group)
 		fprintf(out, "filtered    %s of %s, %s of %s\n", thousands(t->allocations),
 			counted(all->allocations, "page fault"), human(t->allocated_bytes),

@@ -25,6 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "formats/replay.h"
+#include "lib/human.h"
 
 #define PAGE 4096u
 
@@ -312,12 +313,6 @@ static void run(struct result *r)
 	}
 	r->peak -= r->before < r->peak ? r->before : r->peak;
 	r->end -= r->before < r->end ? r->before : r->end;
-}
-
-/* The ending of a noun after the number @n. */
-static const char *plural(uint64_t n)
-{
-	return n == 1 ? "" : "s";
 }
 
 static void print(const struct result *r, bool json)

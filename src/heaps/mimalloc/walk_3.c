@@ -230,14 +230,16 @@ static int take_page(struct mi3_walk *w, uint64_t at)
 {
 	struct free_list_area area;
 	struct mi3_page p = {0};
+	bool is_read;
 	int ret;
 
 	/* An outdated entry inside a longer page. */
 	if (at < w->end)
 		return 0;
-	if (image_read_all(w->img, at, &p, sizeof(p)) && is_gone(&p))
+	is_read = image_read_all(w->img, at, &p, sizeof(p));
+	if (is_read && is_gone(&p))
 		return 0;
-	if (!valid_page(w, at, &p)) {
+	if (!is_read || !valid_page(w, at, &p)) {
 		heap_damage(w->heap, at, "page's header is damaged");
 		heap_doubt(w->heap, "the header of the page at 0x%" PRIx64 " is damaged", at);
 		return 0;
