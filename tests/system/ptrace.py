@@ -67,7 +67,8 @@ class Stepper:
 
     def leave_stopped(self):
         """Detaches and leaves the process in a job-control stop at the same instruction."""
-        ptrace(DETACH, self.tid, 0, signal.SIGSTOP)
+        os.kill(self.pid, signal.SIGSTOP)  # not with DETACH, which drops it after a stop that is no signal's
+        ptrace(DETACH, self.tid, 0, 0)
         while state(self.pid, self.tid) != "T":
             time.sleep(0.001)
 

@@ -136,7 +136,9 @@ class StopAnywhere(t.Case):
         before = t.identity(p.pid)
 
         def attach():
-            s.let_go()
+            # Stopped, so that what it executes once in a session (it takes its slot, for example) is executed
+            # in single steps in each session: a pc that was seen in one is seen in the next.
+            s.leave_stopped()
             rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"),
                              stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
             while self.session_state(p) != 3:
