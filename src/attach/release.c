@@ -85,6 +85,11 @@ void target_release_others(struct target *t)
 	t->last_stop_ns = mono_ns() - t->stopped_at_ns;
 }
 
+void target_include_others(struct target *t)
+{
+	t->some_only = false;
+}
+
 void target_release(struct target *t)
 {
 	struct deadline deadline = deadline_in_ms(1000);

@@ -227,6 +227,11 @@ static bool stop_done(struct target *t, bool (*busy)(const void *ctx, const stru
 
 		if (!th->keep || th->state == THREAD_GONE)
 			continue;
+		/* It has returned from vfork(), and would be in the next one. */
+		if (th->state == THREAD_STOPPED && th->interrupt_sent) {
+			th->keep = false;
+			continue;
+		}
 		if (th->state == THREAD_RUNNING && !busy(ctx, th)) {
 			th->keep = false;
 			interrupt(t, th);

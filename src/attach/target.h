@@ -165,6 +165,8 @@ __must_check int target_run_kept(struct target *t, uint32_t us,
 /* Releases the stopped threads that are not marked keep.  Until target_release(), target_run() and
  * target_stop() apply only to the marked ones. */
 void target_release_others(struct target *t);
+/* Lets the next target_stop() stop the released threads too; the others stay as they are. */
+void target_include_others(struct target *t);
 void target_release(struct target *t); /* PTRACE_DETACH of every thread; job control stops remain */
 /*
  * Releases threads that are still traced although target_release() was called, as far as they have

@@ -222,6 +222,7 @@ struct obstacle {
 	uint32_t foreign; /* windows that another tool has changed */
 	pid_t sharer;	  /* another process that shares the memory */
 	bool coroutine;	  /* a stack that no thread uses has frames of the agent */
+	bool vfork;	  /* a thread waits in vfork() for a child, which can be inside the agent */
 };
 
 static int pages_stay(const struct target *t, const struct obstacle *why, struct mp_err *err)
@@ -244,6 +245,13 @@ static int pages_stay(const struct target *t, const struct obstacle *why, struct
 			       "inside an allocator function and will return through the agent; "
 			       "its pages stay, remove them later with: memprof detach -p %d",
 			       t->pid, t->pid);
+	if (why->vfork)
+		return mp_fail(
+		    err, MP_EXIT_NOT_RESTORED, -EAGAIN,
+		    "the text of process %d is restored, but a thread waits in vfork() "
+		    "for its child, which shares its memory and may be inside the "
+		    "agent; its pages stay, remove them later with: memprof detach -p %d",
+		    t->pid, t->pid);
 	return mp_fail(err, MP_EXIT_NOT_RESTORED, -EAGAIN,
 		       "the text of process %d is restored, but a thread is still inside the "
 		       "agent; its pages stay, remove them later with: memprof detach -p %d",
@@ -269,25 +277,55 @@ static int stop_all(struct session *s, const struct maps **maps, const struct de
 	return ret;
 }
 
-/* Checks all stopped threads; sets keep for those inside.  Return: their number. */
-static uint32_t find_inside(struct session *s, const struct inside *in, const struct maps *maps)
+/* Checks all stopped threads, after the text was restored; sets keep for those inside.  Return:
+ * their number. */
+static uint32_t find_inside(struct session *s, struct inside *in, const struct maps *maps)
 {
 	uint32_t n = 0;
 
+	inside_read(in);
 	vec_for_each (&s->t->threads, it) {
 		(*it)->keep = !move_back(s, *it) || inside_thread(in, *it, maps);
 		n += (*it)->keep;
 	}
+	inside_note(in);
 	return n;
 }
 
-static bool any_in_hook(const struct session *s, const struct inside *in)
+static bool any_waits_in_vfork(const struct session *s)
 {
 	vec_for_each (&s->t->threads, it) {
-		if (inside_hook(in, *it))
+		if ((*it)->keep && (*it)->state == THREAD_IN_VFORK)
 			return true;
 	}
 	return false;
+}
+
+/* Does each thread wait in vfork(), so that none can make system calls for memprof?  Then sets keep
+ * for all of them. */
+static bool all_in_vfork(struct session *s)
+{
+	vec_for_each (&s->t->threads, it) {
+		if ((*it)->state != THREAD_IN_VFORK)
+			return false;
+	}
+	vec_for_each (&s->t->threads, it)
+		(*it)->keep = true;
+	return true;
+}
+
+/* Is a thread in a hook, and has none stopped by itself, which shows that it has returned from
+ * vfork()? */
+static bool wait_longer(const struct session *s, const struct inside *in)
+{
+	bool any = false;
+
+	vec_for_each (&s->t->threads, it) {
+		if ((*it)->state == THREAD_STOPPED)
+			return false;
+		any |= inside_hook(in, *it);
+	}
+	return any;
 }
 
 /*
@@ -313,7 +351,6 @@ static int let_leave(struct session *s, struct inside *in, uint32_t *inside,
 		}
 		if (ret)
 			return ret;
-		inside_read(in);
 		*inside = find_inside(s, in, *maps);
 	}
 	return 0;
@@ -323,27 +360,30 @@ static int let_leave(struct session *s, struct inside *in, uint32_t *inside,
  * Lets the threads inside run until they have left; all others have been released.  A pause ends
  * early if the accounts show no thread in a hook any more.  Interrupting a thread that has not been
  * scheduled yet would gain nothing.
+ * Return: whether the next stop can begin.  Threads that have left are then still stopped, so that
+ * one that calls vfork() all the time is not in the next vfork() by then.
  */
-static void wait_for_exits(struct session *s, struct inside *in, const struct deadline *drain)
+static bool wait_for_exits(struct session *s, struct inside *in, const struct deadline *drain)
 {
 	uint32_t pause_us = MIN_PAUSE_US;
 	const struct maps *maps;
 
-	while (s->t->threads.n && !deadline_passed(drain)) {
+	while (!deadline_passed(drain)) {
 		struct deadline stop = session_stop_deadline(s->t);
 
 		for (uint32_t us = 0; us < pause_us; us += MIN_PAUSE_US) {
 			target_run(s->t, MIN_PAUSE_US);
-			if (!any_in_hook(s, in))
+			if (!wait_longer(s, in))
 				break;
 		}
 		pause_us = pause_us < MAX_PAUSE_US ? 2 * pause_us : pause_us;
 		if (target_stop(s->t, &stop, NULL) || target_maps(s->t, &maps))
-			return; /* they have ended or missed the deadline: see the next stop */
-		inside_read(in);
-		find_inside(s, in, maps);
+			return false; /* they have ended or missed the deadline */
+		if (!find_inside(s, in, maps))
+			return true;
 		target_release_others(s->t);
 	}
+	return false;
 }
 
 /*
@@ -377,12 +417,14 @@ static int restore(struct session *s, bool child, struct inside *in, struct obst
 		}
 		if (why->foreign || why->sharer)
 			break;
-		inside_read(in);
 		inside = find_inside(s, in, maps);
 		ret = let_leave(s, in, &inside, &maps, err);
 		if (ret)
 			break;
 		steps_add(s->t->steps, "%u thread%s inside the agent", inside, plural(inside));
+		if (!inside && all_in_vfork(s))
+			inside = (uint32_t)s->t->threads.n;
+		why->vfork = any_waits_in_vfork(s);
 		why->coroutine = !inside && inside_coroutine(in, maps);
 		if (!inside && !why->coroutine) {
 			ret = take_out(s, maps, err);
@@ -396,8 +438,11 @@ static int restore(struct session *s, bool child, struct inside *in, struct obst
 			break;
 		target_release_others(s->t);
 		s->close_stop_ns += s->t->last_stop_ns;
-		wait_for_exits(s, in, &drain);
-		target_release(s->t);
+		if (wait_for_exits(s, in, &drain))
+			target_include_others(s->t);
+		else
+			target_release(s->t);
+		fault_point("close-left");
 	}
 	target_release(s->t);
 	priority_restore(&priority);

@@ -55,6 +55,7 @@ void inside_read(struct inside *in)
 void inside_free(struct inside *in)
 {
 	vec_free(&in->own);
+	vec_free(&in->suspects);
 	free(in->accounts);
 	in->accounts = NULL;
 }
@@ -103,6 +104,25 @@ static bool walk_is_clear(const struct inside *in, struct thread *th)
 			  (uint32_t)in->own.n, 0, NULL) == WALK_CLEAR;
 }
 
+static bool is_suspect(const struct inside *in, pid_t tid)
+{
+	vec_for_each (&in->suspects, it) {
+		if (*it == tid)
+			return true;
+	}
+	return !in->noted;
+}
+
+void inside_note(struct inside *in)
+{
+	in->suspects.n = 0;
+	in->noted = true;
+	vec_for_each (&in->s->t->threads, it) {
+		if ((*it)->keep && vec_push(&in->suspects, (*it)->tid))
+			in->noted = false;
+	}
+}
+
 bool inside_thread(const struct inside *in, struct thread *th, const struct maps *maps)
 {
 	struct target *t = in->s->t;
@@ -110,7 +130,7 @@ bool inside_thread(const struct inside *in, struct thread *th, const struct maps
 	uint64_t tp;
 
 	if (th->state == THREAD_IN_VFORK)
-		return true; /* its registers cannot be read: wait for its child */
+		return is_suspect(in, th->tid);
 	if (thread_get_regs(t, th))
 		return false; /* it is being killed */
 	if (in_own(in, t->arch->regs.get_pc(&th->regs)))

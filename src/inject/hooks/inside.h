@@ -25,6 +25,10 @@ struct inside {
 	bool present;	  /* the accounts are mapped */
 	bool unaccounted; /* threads without an account can be inside too */
 	bool child;	  /* forked child: only the thread that forked can be inside */
+	/* Threads that can still be inside, once inside_note() was called: all others have been
+	 * seen outside, or were created after the text had been restored. */
+	VEC(pid_t) suspects;
+	bool noted;
 };
 
 /* Return: 0 or -ENOMEM.  Release with inside_free(), also after -ENOMEM. */
@@ -34,8 +38,13 @@ void inside_read(struct inside *in);
 void inside_free(struct inside *in);
 
 /* Is the stopped thread inside?  Conservative: true if that is possible.  @maps: current mappings.
- */
+ * A thread in vfork() has no registers, and its child can be inside, unless the thread was seen
+ * outside before: then its child was created outside too. */
 bool inside_thread(const struct inside *in, struct thread *th, const struct maps *maps);
+
+/* Notes that of all threads only those that are marked (keep) can still be inside.  The text must be
+ * restored.  Without memory all stay suspects. */
+void inside_note(struct inside *in);
 
 /* Does the thread's account show that it is in a hook?  Reads the account anew; the thread can be
  * running.  @inside: a struct inside, for target_run_kept() */
