@@ -22,7 +22,7 @@
 #define THREADS 6
 #define CPUS	1024
 
-static volatile sig_atomic_t stop;
+static volatile sig_atomic_t stop, received;
 static volatile long seen;
 __attribute__((unused)) static long counter[CPUS][8] __attribute__((aligned(64)));
 
@@ -53,10 +53,11 @@ static void on_queued(int sig, siginfo_t *info, void *context)
 	free(p);
 }
 
-static void *wait_here(void *arg)
+/* Not until stop: a signal that is queued after that must still be received. */
+static void *receive(void *arg)
 {
 	(void)arg;
-	while (!stop)
+	while (!received)
 		usleep(1000);
 	return NULL;
 }
@@ -69,7 +70,7 @@ static long queue(void)
 	sigset_t set;
 
 	sigaction(SIGRTMIN + 3, &sa, NULL);
-	pthread_create(&th, NULL, wait_here, NULL);
+	pthread_create(&th, NULL, receive, NULL);
 	sigemptyset(&set);
 	sigaddset(&set, SIGRTMIN + 3);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
@@ -83,6 +84,7 @@ static long queue(void)
 	}
 	while (seen < value.sival_int)
 		usleep(1000);
+	received = 1;
 	pthread_join(th, NULL);
 	return seen;
 }
