@@ -52,8 +52,8 @@ def children(pid):
         for child in t.read(f"/proc/{pid}/task/{tid}/children").split():
             try:
                 found[int(child)] = t.read(f"/proc/{int(child)}/stat").rsplit(b")", 1)[1].split()[0]
-            except FileNotFoundError:
-                pass
+            except (FileNotFoundError, ProcessLookupError):
+                pass  # it was reaped before its state was read
     return found
 
 
@@ -228,10 +228,14 @@ class Safe(t.Case):
                 guardian = tracer()
                 if guardian in (0, m.pid):
                     continue
-                os.kill(guardian, signal.SIGSTOP)
-                if t.wait_for(lambda: t.stopped(guardian)) and tracer() == guardian:
-                    return guardian
-                os.kill(guardian, signal.SIGCONT)
+                try:
+                    os.kill(guardian, signal.SIGSTOP)
+                    t.wait_for(lambda: t.stopped(guardian) or tracer() != guardian)
+                    if tracer() == guardian:
+                        return guardian
+                    os.kill(guardian, signal.SIGCONT)
+                except (FileNotFoundError, ProcessLookupError):
+                    pass  # the guardian has ended
         self.fail("the guardian was always done before")
 
     def test_guardian_at_work(self):
