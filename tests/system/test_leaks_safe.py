@@ -58,11 +58,12 @@ def children(pid):
 
 
 def copies(pid):
-    """Other living processes with the same command line as @pid."""
+    """Other living processes with the same command line and session as @pid."""
     argv, found = t.read(f"/proc/{pid}/cmdline"), []
     for other in os.listdir("/proc"):
         try:
-            if other.isdigit() and int(other) != pid and t.read(f"/proc/{other}/cmdline") == argv:
+            if (other.isdigit() and int(other) != pid and t.read(f"/proc/{other}/cmdline") == argv and
+                    os.getsid(int(other)) == os.getsid(pid)):
                 found.append(int(other))
         except (FileNotFoundError, ProcessLookupError):
             pass
@@ -128,8 +129,9 @@ class Safe(t.Case):
             self.assertEqual(find.findall(before), find.findall(t.read(f"/proc/{p.pid}/status").decode()))
 
     def large(self, subreaper=False):
-        """Starts a program whose copy takes a while to read.  The copy of a subreaper is its child."""
-        p = self.start(f"{t.VICTIMS}/blocks", "park", "3" if t.GUEST else "16",
+        """Starts a program whose copy takes a while to read.  The copy of a subreaper is its child.  The program
+        has a session of its own, because other tests run the same program at the same time."""
+        p = self.start(f"{t.VICTIMS}/blocks", "park", "3" if t.GUEST else "16", start_new_session=True,
                        preexec_fn=(lambda: ctypes.CDLL(None).prctl(36, 1)) if subreaper else None)
         while not p.stdout.readline().startswith("ready"):
             pass
