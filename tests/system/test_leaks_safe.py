@@ -25,7 +25,7 @@ print("ready", flush=True)
 while True: signal.pause()
 """
 OWN_CHILDREN = """
-import ctypes, os, signal, time
+import ctypes, os, signal
 libc = ctypes.CDLL(None)
 def child(exit_signal, mask, end):
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
@@ -38,7 +38,6 @@ def child(exit_signal, mask, end):
 def kill(): os.kill(os.getpid(), 9)
 every = set(range(1, 65)) - {32, 33}
 pids = [child(17, every, kill), child(0, (), kill), child(0, every, lambda: None)]
-time.sleep(0.3)
 print("ready", flush=True)
 input()
 print([os.waitpid(p, 0x40000000)[1] for p in pids], flush=True)
@@ -260,8 +259,8 @@ class Safe(t.Case):
         """leaks and detach do not touch the program's own children that resemble copies"""
         p = self.start("/usr/bin/python3", "-c", OWN_CHILDREN, stdin=subprocess.PIPE)
         self.assertEqual(p.stdout.readline(), "ready\n")
+        t.wait_for(lambda: list(children(p.pid).values()) == 3 * [b"Z"])
         before = children(p.pid)
-        self.assertEqual(len(before), 3)
         self.memprof("leaks", "-p", p.pid)
         self.memprof("detach", "-p", p.pid, status=16)
         self.assertEqual(children(p.pid), before)
@@ -381,7 +380,8 @@ class Safe(t.Case):
                             (["strict"], 3)):
             p = self.start(f"{t.VICTIMS}/sandbox", *how, stdin=subprocess.PIPE)
             self.assertEqual(p.stdout.readline(), "ready\n")
-            time.sleep(0.2)
+            if how[0] == "strict":  # it enters this mode after it has printed "ready"
+                t.wait_for(lambda: b"\nSeccomp:\t1\n" in t.read(f"/proc/{p.pid}/status"))
             self.memprof("leaks", "-p", p.pid, status=status)
             time.sleep(0.2)
             self.assertIsNone(p.poll(), how)
