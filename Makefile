@@ -115,7 +115,7 @@ $(O)/victims/liblate.so: tests/victims/late.c
 $(O)/victims/rseq-elsewhere: tests/victims/rseq.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) -DELSEWHERE -o $@ $<
-$(O)/victims/block: src/formats/session.h src/formats/record.h
+$(O)/victims/block $(O)/victims/scribbler: src/formats/session.h src/formats/record.h
 $(O)/victims/libwrapper.so: tests/victims/wrapper.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) $(FORCE_PADS) -fno-builtin -fPIC -shared -o $@ $<

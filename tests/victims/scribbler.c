@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <x86intrin.h>
+#include "formats/session.h"
 
 #define PAGE	    4096ull
 #define HEAD	    (256u << 10) /* control page and journal */
@@ -67,6 +68,15 @@ static char *find_block(uint64_t *length)
 	*length = strtoull(strchr(line, '-') + 1, NULL, 16);
 	*length -= strtoull(line, NULL, 16);
 	return (char *)strtoull(line, NULL, 16);
+}
+
+/* Return: whether the hooks are installed. */
+static bool is_live(const char *block)
+{
+	const struct ss_control *c = (const void *)block;
+	const struct ss_journal *j = (const void *)(block + c->journal);
+
+	return __atomic_load_n(&j->state, __ATOMIC_ACQUIRE) == SS_LIVE;
 }
 
 /* Return: a value that is likely to break checks: an extreme, a near miss, a pointer, noise. */
@@ -173,7 +183,8 @@ int main(int argc, char **argv)
 		pthread_create(&th[i], NULL, idle, NULL);
 	while (!stop && !(block = find_block(&length)))
 		usleep(2000);
-	usleep(200000); /* until the hooks are installed, too */
+	while (!stop && !is_live(block))
+		usleep(2000);
 	child = block && !stop ? fork() : 0;
 	if (block && !stop && !child)
 		scribble(argv[1], block, length);
