@@ -120,19 +120,31 @@ class Servers(t.Case):
             time.sleep(0.2)
         return p, pgbench
 
+    def backends(self, postmaster):
+        """Waits until the two clients of pgbench have a backend each, and no other client has one: pgbench begins
+        with a connection that soon ends."""
+        seen = set()
+
+        def both():
+            local = {}
+            for c in map(int, children(postmaster)):
+                try:
+                    title = t.read(f"/proc/{c}/cmdline")
+                except (FileNotFoundError, ProcessLookupError):
+                    continue
+                if b"[local]" in title:
+                    local[c] = title
+            # Only the clients' transactions have such a statement.
+            seen.update(c for c, title in local.items() if b"UPDATE" in title)
+            return len(seen) == 2 and seen == set(local)
+        t.wait_for(both)
+        return sorted(seen)
+
     def test_postgresql(self):
         """leaks on a PostgreSQL backend and the postmaster under load: no transaction fails"""
         p, pgbench = self.postgres()
         load = self.start(*pgbench, "-c", "2", "-T", "100000", stderr=subprocess.STDOUT)
-        backends = []
-        for _ in range(300):
-            time.sleep(0.1)
-            backends = [int(c) for c in children(p.pid)
-                        if b"[local]" in t.read(f"/proc/{int(c)}/cmdline")]
-            if len(backends) == 2:
-                break
-        self.assertEqual(len(backends), 2)
-        self.rounds(backends[0], calm=False)
+        self.rounds(self.backends(p.pid)[0], calm=False)
         self.rounds(p.pid)
         self.assertIsNone(load.poll())
         load.send_signal(signal.SIGINT)
