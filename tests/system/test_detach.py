@@ -26,6 +26,7 @@ function work() {
 require('zlib');
 setInterval(() => require('zlib').deflate('x'.repeat(10000), () => {}), 1);
 work();
+require('zlib').deflate('x', () => console.log('ready'));
 """
 
 
@@ -58,6 +59,7 @@ class Detach(Case):
     def test_node(self):
         """detach from node, whose JIT code calls malloc"""
         p = self.start(shutil.which("node"), "-e", NODE)
+        self.assertEqual(p.stdout.readline(), "ready\n")
         settle(p.pid)
         self.cycles(p)
 
