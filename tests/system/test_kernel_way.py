@@ -11,10 +11,13 @@ import memprof_test as t
 
 
 def probes_left():
-    """Probe points of memprof processes that have ended; others can be recording on this machine."""
-    with open("/sys/kernel/tracing/uprobe_events") as f:
-        found = [(re.match(r"[pr]:memprof/p(\d+)_", line), line) for line in f]
-    return [line for owner, line in found if owner and not os.path.exists(f"/proc/{owner[1]}")]
+    """Probe points of memprof processes that have ended; others can be recording on this machine, and end."""
+    def probes():
+        return t.read("/sys/kernel/tracing/uprobe_events").decode().splitlines()
+    found = [(re.match(r"[pr]:memprof/p(\d+)_", line), line) for line in probes()]
+    ownerless = [line for owner, line in found if owner and not os.path.exists(f"/proc/{owner[1]}")]
+    # A process that ended in between has removed its own.
+    return [line for line in probes() if line in ownerless]
 
 
 THUMB = os.uname().machine.startswith("arm")
