@@ -167,6 +167,12 @@ def stopped(pid):
                for tid in os.listdir(f"/proc/{pid}/task"))
 
 
+def masks(pid):
+    """Signal masks of all threads.  The carrier has a different mask until it has restored itself."""
+    return [re.search(rb"^SigBlk:.*$", read(f"/proc/{pid}/task/{tid}/status"), re.M)[0]
+            for tid in sorted(os.listdir(f"/proc/{pid}/task"))]
+
+
 def wait_hooked(pid, path):
     """Waits until memprof has patched the text of the file, in each of its mappings: a written page becomes
     an anonymous copy."""

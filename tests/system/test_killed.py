@@ -29,12 +29,6 @@ def points():
     return sorted(n for n in names if not n.startswith(("copy-", "track-")))
 
 
-def masks(pid):
-    """Signal masks of all threads.  The carrier has a different mask until it has restored itself."""
-    return [re.search(rb"^SigBlk:.*$", t.read(f"/proc/{pid}/task/{tid}/status"), re.M)[0]
-            for tid in sorted(os.listdir(f"/proc/{pid}/task"))]
-
-
 class Killed(t.Case):
     def kill_at(self, p, point, passing, command):
         """Runs memprof, which is killed at a passing of a fault point.  Return: whether it came that far."""
@@ -49,7 +43,7 @@ class Killed(t.Case):
     def repair(self, p, where, before, blocked):
         """Detaches if memprof has left anything, and checks that the process is as before."""
         # Until the carrier has restored itself, it can still execute the injected system call.
-        t.wait_for(lambda: masks(p.pid) == blocked)
+        t.wait_for(lambda: t.masks(p.pid) == blocked)
         left = "memprof" in t.maps(p.pid) or t.identity(p.pid)["fds"] != before["fds"]
         if left:
             self.memprof("detach", "-p", p.pid)
@@ -58,7 +52,7 @@ class Killed(t.Case):
 
     def every_point(self, *victim):
         p = self.victim(*victim)
-        before, blocked = t.identity(p.pid), masks(p.pid)
+        before, blocked = t.identity(p.pid), t.masks(p.pid)
         attach = ["attach", "-q", "-p", str(p.pid), "-o", self.path("r"), "--for", "1ms"]
         repaired, never = 0, []
         for point in points():
@@ -90,7 +84,7 @@ class Killed(t.Case):
     def test_killed_detach(self):
         """the detach that repairs after a killed attach is killed as well: the next detach restores"""
         p = self.victim("registers", "spin")
-        before, blocked = t.identity(p.pid), masks(p.pid)
+        before, blocked = t.identity(p.pid), t.masks(p.pid)
         attach = ["attach", "-q", "-p", str(p.pid), "-o", self.path("r"), "--for", "1ms"]
         detach = ["detach", "-p", str(p.pid)]
         for point in points():
