@@ -20,7 +20,8 @@ PROGRAM = r"""
 #include <unistd.h>
 __attribute__((noinline)) void *allocates(size_t n) { void *p = malloc(n); __asm__("" : "+r"(p)); return p; }
 void *kept;
-int main(void) { kept = allocates(100); alarm(600); for (;;) { free(allocates(4321)); usleep(1000); } }
+static void some(void) { for (int i = 0; i < 20; i++) free(allocates(4321)); }
+int main(void) { kept = allocates(100); alarm(600); for (;;) { some(); usleep(1000); } }
 """
 
 
