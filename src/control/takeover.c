@@ -14,7 +14,7 @@
 
 struct in_realloc {
 	uint32_t tid;
-	uint64_t addr;
+	bool known; /* its block is a live one of the recording */
 };
 
 struct reading {
@@ -84,7 +84,7 @@ static int add_module(struct carry *c, const struct mp_module *m)
 
 static int note_realloc(struct reading *r, const struct mp_event *ev)
 {
-	struct in_realloc begun = {ev->tid, ev->addr};
+	struct in_realloc begun = {ev->tid, false};
 
 	for (size_t i = 0; i < r->reallocs.n; i++) {
 		if (r->reallocs.at[i].tid == ev->tid)
@@ -121,14 +121,13 @@ static int on_live(void *ctx, const struct model_block *b)
 				   .stack = b->stack < c->stacks.n ? b->stack : 0,
 				   .tid = b->tid,
 				   .hook = b->hook,
-				   .flags = b->flags & (EV_F_NON_MAIN | EV_F_MMAPPED)};
+				   .flags = b->flags & (EV_F_NON_MAIN | EV_F_MMAPPED),
+				   .in_realloc = b->in_realloc != 0,
+				   .realloc_tid = b->in_realloc};
 
 	vec_for_each (&r->reallocs, begun) {
-		if (begun->addr != b->addr)
-			continue;
-		cb.in_realloc = true;
-		cb.realloc_tid = begun->tid;
-		begun->addr = 0;
+		if (cb.in_realloc && begun->tid == cb.realloc_tid)
+			begun->known = true;
 	}
 	c->bytes += b->size;
 	if (c->stacks.n) {
@@ -165,7 +164,11 @@ static int by_addr(const void *a, const void *b)
 {
 	const struct carried_block *x = a, *y = b;
 
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
+	if (x->addr != y->addr)
+		return x->addr < y->addr ? -1 : 1;
+	/* The address of a block inside a realloc can already be that of another thread's block,
+	 * which must come later: a reader has one live block at an address. */
+	return y->in_realloc - x->in_realloc;
 }
 
 /* history_live() returns the blocks in the order of its hash table's slots.  Inserted into the next
@@ -191,7 +194,7 @@ static int replay(struct reading *r, const char *path, uint64_t events, struct m
 	if (!ret && history_live(h, on_live, r))
 		ret = -ENOMEM;
 	vec_for_each (&r->reallocs, begun) {
-		if (!ret && begun->addr && vec_push(&r->c->foreign_reallocs, begun->tid))
+		if (!ret && !begun->known && vec_push(&r->c->foreign_reallocs, begun->tid))
 			ret = -ENOMEM;
 	}
 	mpf_reader_free(reader);

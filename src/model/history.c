@@ -447,8 +447,11 @@ static int space_live(const struct history *h, uint16_t process,
 			ret = each(ctx, &b);
 	}
 	vec_for_each (&s->threads, t) {
-		if (!ret && t->in_realloc && t->known && is_told(h, &t->block))
-			ret = each(ctx, &t->block);
+		struct model_block b = t->block;
+
+		b.in_realloc = t->tid;
+		if (!ret && t->in_realloc && t->known && is_told(h, &b))
+			ret = each(ctx, &b);
 	}
 	return ret;
 }

@@ -20,6 +20,7 @@ struct model_block {
 	uint16_t hook;
 	uint16_t process; /* process number, in a merged recording */
 	uint8_t flags;
+	uint32_t in_realloc; /* by history_live(): thread that is inside its realloc; 0: none */
 };
 
 /* A chain of blocks, each made by realloc() of the one before, as seen from its last member so far.

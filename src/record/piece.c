@@ -166,8 +166,10 @@ static void put_head(struct aggregator *a)
 	a->hooks_written = 0;
 	put_hooks_and_modules(a);
 	a->config->rotation.ending.modules(a->config->ctx, a->file);
-	put_live(a);
+	/* The address of a block inside a realloc can already be that of another thread's block,
+	 * which must come later: a reader has one live block at an address. */
 	put_reallocs(a);
+	put_live(a);
 	l = losses_now(a);
 	mpf_put_losses(a->file, &l);
 	a->now.error = mpf_flush(a->file);

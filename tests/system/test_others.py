@@ -32,8 +32,20 @@ def as_nobody(*argv):
 
 
 def children(pid):
-    return sorted(int(c) for tid in os.listdir(f"/proc/{pid}/task")
-                  for c in t.read(f"/proc/{pid}/task/{tid}/children").split())
+    found = []
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread can end meanwhile
+            found += t.read(f"/proc/{pid}/task/{tid}/children").split()
+    return sorted(map(int, found))
+
+
+def links(pid):
+    """What the open descriptors of a process are."""
+    found = []
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):  # a server closes connections after its clients
+            found.append(os.readlink(f"/proc/{pid}/fd/{fd}"))
+    return found
 
 
 def free_port():
@@ -170,8 +182,7 @@ class Others(t.Case):
                 t.wait_for(lambda n=n: sum(load.answers) > n or load.wrong)
         self.assertEqual(load.wrong, [])
         self.assertEqual(left(pid, jit), before)
-        self.assertFalse([fd for fd in os.listdir(f"/proc/{pid}/fd")
-                          if "memfd:memprof" in os.readlink(f"/proc/{pid}/fd/{fd}")])
+        self.assertFalse([link for link in links(pid) if "memfd:memprof" in link])
         self.assertNotIn(t.MEMPROF.encode(), b"".join(t.read(f"/proc/{c}/cmdline") for c in children(pid)))
         print(f"# {sum(load.answers)} right answers meanwhile", flush=True)
 

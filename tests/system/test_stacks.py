@@ -25,8 +25,9 @@ class Stacks(t.Case):
     def test_names_of_many_segments(self):
         """functions of node, whose code is in several executable segments, have names"""
         p = self.start(shutil.which("node"), "-e", "require('zlib'); setInterval(() => { for (let i = 0; i < 50; i++) "
-                       "require('zlib').deflate('x'.repeat(10000), () => {}); }, 1);")
-        t.settle(p.pid)
+                       "require('zlib').deflate('x'.repeat(10000), () => {}); }, 1); "
+                       "setTimeout(() => console.log('ready'), 100);")
+        self.assertEqual(p.stdout.readline(), "ready\n")
         report = self.report(self.record(p.pid, 0.5))
         p.kill()
         names = {f["function"] for g in report["allocation_groups"] for f in g["backtrace"] if f.get("library") == "node"}

@@ -105,6 +105,7 @@ class StalledDisk(t.Case):
         self.freeze()
         for _ in range(3):
             self.round(p)
+        t.wait_for(lambda: b"no data could be written to the recording for 2 s" in t.read(self.log))
         self.thaw()
         t.wait_for(lambda: b"the recording can be written again" in t.read(self.log))
         self.memprof("flush", "-p", p.pid)

@@ -90,8 +90,9 @@ class Untabled(t.Case):
         """stacks of node lead from C++ through V8's built-in functions and compiled code to _start"""
         program = shutil.which("node") or self.skipTest("no node")
         p = self.start(program, "-e", "require('zlib'); setInterval(() => { for (let i = 0; i < 50; i++) "
-                       "require('zlib').deflate('x'.repeat(10000), () => {}); }, 1);")
-        t.settle(p.pid)
+                       "require('zlib').deflate('x'.repeat(10000), () => {}); }, 1); "
+                       "setTimeout(() => console.log('ready'), 100);")
+        self.assertEqual(p.stdout.readline(), "ready\n")
         report = self.report(self.record(p.pid, 1))
         p.kill()
         self.assertGreater(complete(report), 0.9)

@@ -33,15 +33,20 @@ int main(void)
 	signal(SIGTERM, on_signal);
 	signal(SIGUSR1, on_signal);
 	for (size_t size = 1; running; size = size % 5000 + 7) {
-		unsigned char *p[4] = {malloc(size), aligned_alloc(64, (size + 63) & ~63ul),
-				       calloc(1, size), malloc(size)};
+		unsigned char *p[4];
 
+		/* Before the blocks are allocated: none of those that it counts from now on is
+		 * older than the signal. */
 		if (restart) {
 			restart = 0;
 			printf("%ld of %ld\n", dirty, blocks);
 			fflush(stdout);
 			dirty = blocks = 0;
 		}
+		p[0] = malloc(size);
+		p[1] = aligned_alloc(64, (size + 63) & ~63ul);
+		p[2] = calloc(1, size);
+		p[3] = malloc(size);
 		for (int i = 0; i < 4; i++) {
 			dirty += is_dirty(p[i], size);
 			blocks++;

@@ -38,6 +38,7 @@
 static int seconds;
 static int pipes[4][2], listener, sockets[2], msg_id, sem_id;
 static uint32_t futex_word, futex_other;
+static int begun; /* threads that have read the time before their call */
 static pid_t child;
 
 static struct timespec span(void)
@@ -389,6 +390,7 @@ static void *run(void *arg)
 	int error;
 
 	clock_gettime(CLOCK_MONOTONIC, &a);
+	__atomic_add_fetch(&begun, 1, __ATOMIC_SEQ_CST);
 	errno = 0;
 	result = c->make();
 	error = errno;
@@ -425,8 +427,12 @@ static void prepare(void)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	child = fork();
 	if (!child) {
+		char c;
+
 		alarm(0);
-		sleep((unsigned)seconds);
+		close(pipes[3][1]); /* so that it ends if its parent does */
+		if (read(pipes[3][0], &c, 1) == 1)
+			sleep((unsigned)seconds);
 		_exit(7);
 	}
 }
@@ -477,38 +483,44 @@ static void send_signals(void)
 	}
 }
 
-static void *wake_later(void *arg)
+/* Ends the calls without a timeout after SECONDS, which begin when all @n threads have begun: on a
+ * busy machine a new thread can wait long for a processor. */
+static void wake_later(int n)
 {
-	struct timespec t = at(CLOCK_MONOTONIC);
+	struct timespec t;
 
+	while (__atomic_load_n(&begun, __ATOMIC_SEQ_CST) < n)
+		usleep(1000);
+	if (write(pipes[3][1], "x", 1) != 1)
+		exit(3);
+	t = at(CLOCK_MONOTONIC);
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
-	(void)arg;
 	wake_all();
 	send_signals();
-	return NULL;
+}
+
+static void *waker(void *arg)
+{
+	wake_later(1);
+	return arg;
 }
 
 int main(int argc, char **argv)
 {
-	struct timespec t;
-
 	seconds = argc > 1 ? atoi(argv[1]) : 2;
 	alarm(120);
 	prepare();
 	if (argc > 2) {
-		pthread_t waker;
+		pthread_t other;
 
 		find(argv[2])->thread = pthread_self();
-		pthread_create(&waker, NULL, wake_later, NULL);
+		pthread_create(&other, NULL, waker, NULL);
 		run(find(argv[2]));
-		pthread_join(waker, NULL);
+		pthread_join(other, NULL);
 	} else {
 		for (size_t i = 0; i < CALLS; i++)
 			pthread_create(&call[i].thread, NULL, run, &call[i]);
-		t = at(CLOCK_MONOTONIC);
-		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
-		wake_all();
-		send_signals();
+		wake_later((int)CALLS);
 		for (size_t i = 0; i < CALLS; i++)
 			pthread_join(call[i].thread, NULL);
 	}

@@ -89,7 +89,7 @@ static void write_record(struct fixture *f, uint32_t ring, void *record, uint32_
 	common->h.size = (uint16_t)size;
 	common->time = f->now++;
 	memcpy((char *)page + 4096 + page->data_head, record, size);
-	page->data_head += size;
+	__atomic_store_n(&page->data_head, page->data_head + size, __ATOMIC_RELEASE);
 }
 
 static void put_alloc(struct fixture *f, uint64_t addr, uint32_t size)
@@ -187,22 +187,29 @@ static void follow(struct told *t, const struct mp_event *ev)
 	}
 }
 
-/* A reader of the recording must get the same sums as the recorder. */
-static void assert_told(const struct fixture *f, const struct recorder_progress *p,
-			const struct mp_losses *losses)
+static struct told read_told(const char *path)
 {
 	struct told t = {0};
 	struct mpf_reader *r;
 	struct mpf_item it;
 	struct mp_info info;
-	uint64_t live = 0;
 
-	assert_int_equal(mpf_open(f->path, &r, &info, NULL), 0);
+	assert_int_equal(mpf_open(path, &r, &info, NULL), 0);
 	while (mpf_next(r, &it, NULL) > 0) {
 		if (it.kind == MPF_EVENT)
 			follow(&t, &it.event);
 	}
 	mpf_reader_free(r);
+	return t;
+}
+
+/* A reader of the recording must get the same sums as the recorder. */
+static void assert_told(const struct fixture *f, const struct recorder_progress *p,
+			const struct mp_losses *losses)
+{
+	struct told t = read_told(f->path);
+	uint64_t live = 0;
+
 	for (int i = 0; i < 16; i++)
 		live += t.live[i] != 0;
 	assert_int_equal(live, p->live_blocks);
@@ -440,6 +447,87 @@ static void test_let_go(void **state)
 	assert_true(p.duration_ns < LAG_US * 1000ull);
 }
 
+/* ------------------------------------------------------------------ pieces -- */
+
+static void name_piece(void *ctx, uint32_t number, char *path, size_t size)
+{
+	const struct fixture *f = ctx;
+
+	snprintf(path, size, "%s-%u", f->path, number);
+}
+
+static void piece_begun(void *ctx, const char *path)
+{
+	(void)ctx;
+	(void)path;
+}
+
+static void no_modules(void *ctx, struct mpf_writer *w)
+{
+	(void)ctx;
+	(void)w;
+}
+
+static void no_symbols(void *ctx, struct mpf_writer *w, const uint64_t *pc, uint64_t n)
+{
+	(void)ctx;
+	(void)w;
+	(void)pc;
+	(void)n;
+}
+
+/* A piece begins while a thread is inside a realloc, and its old block's address already is another
+ * block's.  The other block must be in the piece. */
+static void test_piece_in_realloc(void **state)
+{
+	struct fixture *f = *state;
+	struct recorder_config config = {
+	    .block = f->block,
+	    .layout = f->block,
+	    .journal = (const void *)((char *)f->block + f->block->journal),
+	    .block_length = LENGTH,
+	    .pid = getpid(),
+	    .path = f->path,
+	    .info = {.executable = "/x", .cmdline = "x", .memprof_version = "x"},
+	    .rotation = {.bytes = 1,
+			 .name = name_piece,
+			 .begun = piece_begun,
+			 .ending = {.modules = no_modules, .symbolize = no_symbols}},
+	    .code_changed = no_code,
+	    .next_module = no_module,
+	    .ctx = f};
+	struct recorder_progress p;
+	struct recorder_boundary at;
+	struct mp_finish finish = {0};
+	struct mp_losses losses;
+	struct mp_err err = {0};
+
+	put_alloc(f, 0x1000, 10);
+	put_realloc_begin(f, 1, 0x1000);
+	put_alloc(f, 0x1000, 20);
+	f->block->slots_claimed = SLOTS;
+	assert_int_equal(recorder_start(&config, &f->recorder, &err), 0);
+	assert_int_equal(recorder_flush(f->recorder, &at), 0);
+	f->now += PAUSE;
+	put_free(f, 0, 0x1000);
+	put_realloc_end(f, 1, 0x1000, 0x2000, 40);
+	assert_int_equal(recorder_stop(f->recorder, &finish, &losses, NULL), 0);
+	p = recorder_progress(f->recorder);
+	recorder_free(f->recorder);
+	assert_sums(&p, 3, 1, 40);
+	assert_in_order(&losses);
+	assert_true(p.pieces > 0);
+	for (uint32_t i = 1; i <= p.pieces; i++) {
+		char path[64];
+		struct told t;
+
+		name_piece(f, i, path, sizeof(path));
+		t = read_told(path);
+		unlink(path);
+		assert_in_order(&t.losses);
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -450,7 +538,8 @@ int main(void)
 	    TEST(test_older_blocks),	    TEST(test_overtaken_own_free),
 	    TEST(test_realloc_without_end), TEST(test_realloc_of_older_block),
 	    TEST(test_failed_realloc),	    TEST(test_paused_late),
-	    TEST(test_goes_on_late),	    TEST(test_let_go)};
+	    TEST(test_goes_on_late),	    TEST(test_let_go),
+	    TEST(test_piece_in_realloc)};
 
 	return cmocka_run_group_tests_name("record/balance", tests, NULL, NULL);
 }
