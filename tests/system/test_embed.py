@@ -114,6 +114,7 @@ class Embed(t.Case):
         program, _ = self.program()
         p = self.start(program, "on")
         t.settle(p.pid)
+        t.settle(p.pid)
         os.unlink(program)
         shutil.copy("/bin/true", program)
         f = self.record(p.pid, 0.5, "--embed")

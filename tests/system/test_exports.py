@@ -145,10 +145,10 @@ class Json(Exports):
                       "int main(void) { for (;;) { mallopt(M_MMAP_THRESHOLD, 100000); k = malloc(9); usleep(1000); } }\n")
         subprocess.run(["gcc", "-o", program, source], check=True)
         p = self.start(program)
-        rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", f, "--for", "100s")
-        # memprof mark fails until the recorder has begun.
-        t.wait_for(lambda: not subprocess.run([t.MEMPROF, "mark", "-p", str(p.pid), "here"],
-                                              capture_output=True).returncode)
+        t.settle(p.pid)  # while it is being linked, it has no allocator
+        rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", f)
+        self.wait_recorded(p.pid)
+        self.memprof("mark", "-p", p.pid, "here")
         time.sleep(0.2)
         self.memprof("detach", "-p", p.pid)
         rec.communicate(timeout=120)

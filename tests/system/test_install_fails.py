@@ -26,7 +26,7 @@ class InstallFails(t.Case):
         self.assertEqual(p.stdout.readline(), "done\n", command)
 
     def late_library(self, point):
-        p = self.start(f"{t.VICTIMS}/loaders", stdin=subprocess.PIPE)
+        p = self.victim("loaders", stdin=subprocess.PIPE)
         armed, log = self.path(f"armed-{point}"), self.path("log")
         with open(log, "w") as out:
             rec = self.start(t.FAULTY, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"), stderr=out,
