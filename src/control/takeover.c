@@ -125,10 +125,8 @@ static int on_live(void *ctx, const struct model_block *b)
 				   .in_realloc = b->in_realloc != 0,
 				   .realloc_tid = b->in_realloc};
 
-	vec_for_each (&r->reallocs, begun) {
-		if (cb.in_realloc && begun->tid == cb.realloc_tid)
-			begun->known = true;
-	}
+	vec_for_each (&r->reallocs, begun)
+		begun->known |= begun->tid == b->in_realloc;
 	c->bytes += b->size;
 	if (c->stacks.n) {
 		c->stacks.at[cb.stack].bytes += b->size;

@@ -277,41 +277,37 @@ static int stop_all(struct session *s, const struct maps **maps, const struct de
 	return ret;
 }
 
-/* Checks all stopped threads, after the text was restored; sets keep for those inside.  Return:
- * their number. */
+/*
+ * Checks all stopped threads, after the text was restored; sets keep for those inside.  If all
+ * threads wait in vfork(), none can make system calls for memprof: then all are kept.
+ * Return: the number of kept threads.
+ */
 static uint32_t find_inside(struct session *s, struct inside *in, const struct maps *maps)
 {
+	size_t vforks = 0;
 	uint32_t n = 0;
 
 	inside_read(in);
 	vec_for_each (&s->t->threads, it) {
 		(*it)->keep = !move_back(s, *it) || inside_thread(in, *it, maps);
 		n += (*it)->keep;
+		vforks += (*it)->state == THREAD_IN_VFORK;
 	}
 	inside_note(in);
-	return n;
+	if (vforks < s->t->threads.n)
+		return n;
+	vec_for_each (&s->t->threads, it)
+		(*it)->keep = true;
+	return (uint32_t)vforks;
 }
 
-static bool any_waits_in_vfork(const struct session *s)
+static bool keeps_in_vfork(const struct session *s)
 {
 	vec_for_each (&s->t->threads, it) {
 		if ((*it)->keep && (*it)->state == THREAD_IN_VFORK)
 			return true;
 	}
 	return false;
-}
-
-/* Does each thread wait in vfork(), so that none can make system calls for memprof?  Then sets keep
- * for all of them. */
-static bool all_in_vfork(struct session *s)
-{
-	vec_for_each (&s->t->threads, it) {
-		if ((*it)->state != THREAD_IN_VFORK)
-			return false;
-	}
-	vec_for_each (&s->t->threads, it)
-		(*it)->keep = true;
-	return true;
 }
 
 /* Is a thread in a hook, and has none stopped by itself, which shows that it has returned from
@@ -422,9 +418,7 @@ static int restore(struct session *s, bool child, struct inside *in, struct obst
 		if (ret)
 			break;
 		steps_add(s->t->steps, "%u thread%s inside the agent", inside, plural(inside));
-		if (!inside && all_in_vfork(s))
-			inside = (uint32_t)s->t->threads.n;
-		why->vfork = any_waits_in_vfork(s);
+		why->vfork = keeps_in_vfork(s);
 		why->coroutine = !inside && inside_coroutine(in, maps);
 		if (!inside && !why->coroutine) {
 			ret = take_out(s, maps, err);

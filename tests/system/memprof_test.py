@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Helpers shared by the tests on real programs: they start programs, run memprof's commands and compare a
 process before and after."""
+import contextlib
 import hashlib
 import json
 import os
@@ -92,6 +93,14 @@ class Case(unittest.TestCase):
         settle(p.pid)
         return p
 
+    def node(self):
+        """Starts node, whose compiled code and threads allocate; returns it when they do."""
+        p = self.start(shutil.which("node"), "-e", "require('zlib'); setInterval(() => { for (let i = 0; i < 50; i++) "
+                       "require('zlib').deflate('x'.repeat(10000), () => {}); }, 1); "
+                       "setTimeout(() => console.log('ready'), 100);")
+        self.assertEqual(p.stdout.readline(), "ready\n")
+        return p
+
     def needs_a32(self):
         """Skips a test whose victim exists only on the ARM guest."""
         if os.uname().machine != "armv7l":
@@ -105,6 +114,16 @@ class Case(unittest.TestCase):
 
     def detach(self, pid):
         self.memprof("detach", "-p", pid)
+
+    def repaired(self, p, before, blocked):
+        """After memprof was killed: detaches if it has left anything.  @before, @blocked: identity() and masks() of
+        the process without memprof.  Return: whether it had."""
+        # Until the carrier has restored itself, it can still execute the injected system call.
+        wait_for(lambda: masks(p.pid) == blocked)
+        left = "memprof" in maps(p.pid) or identity(p.pid)["fds"] != before["fds"]
+        if left:
+            self.detach(p.pid)
+        return left
 
     def recorder(self, pid):
         """Returns the pid of the recorder that records the process, 0 if there is none."""
@@ -165,6 +184,24 @@ def stopped(pid):
     """Whether all threads of the process are in a job-control stop."""
     return all(re.search(r"^State:\tT", read(f"/proc/{pid}/task/{tid}/status").decode(), re.M)
                for tid in os.listdir(f"/proc/{pid}/task"))
+
+
+def children(pid):
+    """The pids of the children of all threads."""
+    found = []
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread can end meanwhile
+            found += read(f"/proc/{pid}/task/{tid}/children").split()
+    return sorted(map(int, found))
+
+
+def links(pid):
+    """What the open descriptors of a process are."""
+    found = []
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):  # the process can close it meanwhile
+            found.append(os.readlink(f"/proc/{pid}/fd/{fd}"))
+    return found
 
 
 def masks(pid):

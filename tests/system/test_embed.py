@@ -114,7 +114,6 @@ class Embed(t.Case):
         program, _ = self.program()
         p = self.start(program, "on")
         t.settle(p.pid)
-        t.settle(p.pid)
         os.unlink(program)
         shutil.copy("/bin/true", program)
         f = self.record(p.pid, 0.5, "--embed")
@@ -126,6 +125,7 @@ class Embed(t.Case):
         """--embed names and leaves out the file of an ended program if it was replaced by another file"""
         program, _ = self.program()
         p = self.start(program, "on")
+        t.settle(p.pid)
         rec = self.start(t.MEMPROF, "attach", "--embed", "-p", str(p.pid), "-o", self.path("rec"),
                          stderr=subprocess.PIPE)
         while "recording process" not in rec.stderr.readline():

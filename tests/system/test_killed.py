@@ -42,11 +42,7 @@ class Killed(t.Case):
 
     def repair(self, p, where, before, blocked):
         """Detaches if memprof has left anything, and checks that the process is as before."""
-        # Until the carrier has restored itself, it can still execute the injected system call.
-        t.wait_for(lambda: t.masks(p.pid) == blocked)
-        left = "memprof" in t.maps(p.pid) or t.identity(p.pid)["fds"] != before["fds"]
-        if left:
-            self.memprof("detach", "-p", p.pid)
+        left = self.repaired(p, before, blocked)
         self.assertEqual(t.identity(p.pid), before, where)
         return left
 

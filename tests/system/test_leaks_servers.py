@@ -19,16 +19,11 @@ ROUNDS = int(os.environ.get("ROUNDS", 500 if t.FULL else 3))
 NOBODY = pwd.getpwnam("nobody")
 
 
-def children(pid):
-    return sorted(c for tid in os.listdir(f"/proc/{pid}/task")
-                  for c in t.read(f"/proc/{pid}/task/{tid}/children").split())
-
-
 def left(pid):
     """What must be the same afterwards.  Descriptors and other mappings are the server's own business."""
     status = t.read(f"/proc/{pid}/status").decode()
     return (re.findall(r"^(?:SigBlk|SigIgn|SigCgt|TracerPid|Threads):.*$", status, re.M),
-            [m for m in t.maps(pid).split("\n") if "memprof" in m or "memfd" in m], children(pid),
+            [m for m in t.maps(pid).split("\n") if "memprof" in m or "memfd" in m], t.children(pid),
             t.identity(pid)["text"])
 
 
@@ -47,7 +42,7 @@ class Servers(t.Case):
             self.assertTrue(report["exact"], f"round {i}: {r.stdout}")
             self.assertEqual(report["mode"], "copy")
             found.add((report["leaked"]["count"], report["leaked"]["bytes"]))
-            self.assertEqual(children(pid), before[2], f"round {i}")
+            self.assertEqual(t.children(pid), before[2], f"round {i}")
         self.assertEqual(left(pid), before)
         self.assertLessEqual(abs(len(os.listdir(f"/proc/{pid}/fd")) - fds), 8)
         print(f"# {ROUNDS} reports on process {pid}: leaked {sorted(found)}")
@@ -67,9 +62,9 @@ class Servers(t.Case):
         nginx = self.start("/usr/sbin/nginx", "-c", conf, "-e", self.path("error"))
         for _ in range(300):
             time.sleep(0.1)
-            if children(nginx.pid):
+            if t.children(nginx.pid):
                 break
-        worker = int(children(nginx.pid)[0])
+        worker = t.children(nginx.pid)[0]
         stop, wrong, served = threading.Event(), [], [0] * 4
 
         def load(i):
@@ -127,7 +122,7 @@ class Servers(t.Case):
 
         def both():
             local = {}
-            for c in map(int, children(postmaster)):
+            for c in t.children(postmaster):
                 try:
                     title = t.read(f"/proc/{c}/cmdline")
                 except (FileNotFoundError, ProcessLookupError):

@@ -51,11 +51,7 @@ class LeftAsFound(t.Case):
             rec.send_signal(signal.SIGKILL)
             rec.wait()
             self.assertIsNone(p.poll(), f"died at kill {i}")
-            # Until the carrier has restored itself, it can still execute the injected system call.
-            t.wait_for(lambda: t.masks(p.pid) == blocked)
-            if "memprof" in t.maps(p.pid) or t.identity(p.pid)["fds"] != before["fds"]:
-                self.memprof("detach", "-p", p.pid)
-                repaired += 1
+            repaired += self.repaired(p, before, blocked)
             self.assertNotIn("memprof", t.maps(p.pid))
         self.assertGreaterEqual(repaired, KILLS // 2)
         self.assertEqual(t.identity(p.pid), before)

@@ -31,23 +31,6 @@ def as_nobody(*argv):
     return ("setpriv", f"--reuid={NOBODY.pw_uid}", f"--regid={NOBODY.pw_gid}", "--clear-groups", *argv)
 
 
-def children(pid):
-    found = []
-    for tid in os.listdir(f"/proc/{pid}/task"):
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread can end meanwhile
-            found += t.read(f"/proc/{pid}/task/{tid}/children").split()
-    return sorted(map(int, found))
-
-
-def links(pid):
-    """What the open descriptors of a process are."""
-    found = []
-    for fd in os.listdir(f"/proc/{pid}/fd"):
-        with contextlib.suppress(FileNotFoundError):  # a server closes connections after its clients
-            found.append(os.readlink(f"/proc/{pid}/fd/{fd}"))
-    return found
-
-
 def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
@@ -152,7 +135,7 @@ class Others(t.Case):
 
     def searched(self, pid, known):
         """Runs leaks and heap on the program, which must have the same children afterwards."""
-        before = children(pid)
+        before = t.children(pid)
         for argv in (("leaks", "--json", self.path("leaks.json")), ("heap",)):
             r = subprocess.run([t.MEMPROF, argv[0], "-p", str(pid), *argv[1:]], text=True,
                                capture_output=True, timeout=300, stdin=subprocess.DEVNULL)
@@ -162,7 +145,7 @@ class Others(t.Case):
             self.assertIn(r.returncode, (0, 1) if argv[0] == "leaks" else (0,), r.stdout + r.stderr)
             if argv[0] == "heap":
                 self.assertRegex(r.stdout, r"live blocks")
-        self.assertEqual(children(pid), before)
+        self.assertEqual(t.children(pid), before)
 
     def check(self, pid, connect, function=None, own_heap=False, complete=0.99, known=True, jit=False):
         """Records, searches and attaches to the program repeatedly under load; it must be as before then.
@@ -182,8 +165,8 @@ class Others(t.Case):
                 t.wait_for(lambda n=n: sum(load.answers) > n or load.wrong)
         self.assertEqual(load.wrong, [])
         self.assertEqual(left(pid, jit), before)
-        self.assertFalse([link for link in links(pid) if "memfd:memprof" in link])
-        self.assertNotIn(t.MEMPROF.encode(), b"".join(t.read(f"/proc/{c}/cmdline") for c in children(pid)))
+        self.assertFalse([link for link in t.links(pid) if "memfd:memprof" in link])
+        self.assertNotIn(t.MEMPROF.encode(), b"".join(t.read(f"/proc/{c}/cmdline") for c in t.children(pid)))
         print(f"# {sum(load.answers)} right answers meanwhile", flush=True)
 
     def ends(self, p, status=0, sig=signal.SIGTERM):
@@ -251,26 +234,26 @@ http {{ access_log off; gzip on; gzip_types *; client_body_temp_path {self.dir}/
                     one()
             yield ask
         self.listening(connect)
-        t.wait_for(lambda: len(children(p.pid)) == workers)
+        t.wait_for(lambda: len(t.children(p.pid)) == workers)
         return p, [program, "-c", conf, "-e", self.path("error"), "-s", "reload"], connect
 
     def test_nginx(self):
         """an nginx worker under load: recorded, searched for leaks, and as before afterwards"""
         p, _, connect = self.nginx(1)
-        self.check(children(p.pid)[0], connect, "ngx_http_")
+        self.check(t.children(p.pid)[0], connect, "ngx_http_")
         self.ends(p)
         self.assertNotRegex(t.read(self.path("error")), rb"\[(warn|error|crit|alert|emerg)\]")
 
     def test_nginx_reload(self):
         """nginx -s reload while recorded, with or without --follow-fork: no request fails, all is restored"""
         p, reload, connect = self.nginx(2)
-        first = children(p.pid)
+        first = t.children(p.pid)
         subprocess.run(reload, check=True, capture_output=True)  # nginx loads some things at its first reload
-        t.wait_for(lambda: len(children(p.pid)) == 2 and not set(children(p.pid)) & set(first))
+        t.wait_for(lambda: len(t.children(p.pid)) == 2 and not set(t.children(p.pid)) & set(first))
         clean = left(p.pid)
         with Load(connect) as load:
             for n, follow in enumerate(([], ["--follow-fork"]) * (3 if t.FULL else 1)):
-                old = children(p.pid)
+                old = t.children(p.pid)
                 out = self.path("out")
                 with open(out, "w") as f:
                     rec = self.start(t.MEMPROF, "attach", "-p", str(p.pid), "-o", self.path(f"r{n}-%p"), *follow,
@@ -278,7 +261,7 @@ http {{ access_log off; gzip on; gzip_types *; client_body_temp_path {self.dir}/
                 self.wait_recorded(p.pid)
                 subprocess.run(reload, check=True, capture_output=True)
                 new = t.wait_for(lambda old=old: (lambda w: len(w) == 2 and not set(w) & set(old) and w)(
-                    children(p.pid)))
+                    t.children(p.pid)))
                 for w in new if follow else []:
                     self.wait_recorded(w)
                 before = sum(load.answers)
@@ -359,15 +342,15 @@ php_admin_value[memory_limit] = 1G
         p = self.start(program, "-n", "-y", conf, stderr=subprocess.DEVNULL)
         connect = fastcgi(sock, script, {n: b"%d" % sum(900 + i % 7 for i in range(n)) for n in (100, 50000)})
         self.listening(connect)
-        worker = t.wait_for(lambda: children(p.pid))[0]
+        worker = t.wait_for(lambda: t.children(p.pid))[0]
         self.check(worker, connect, r"(?s)MiB.*zend_.*mmap", own_heap=True)
-        self.assertEqual(children(p.pid), [worker])  # the worker was not replaced
+        self.assertEqual(t.children(p.pid), [worker])  # the worker was not replaced
         # --follow-fork reports the same of a worker.
         rec = self.start(t.MEMPROF, "attach", "-p", str(p.pid), "-o", self.path("w-%p"), "--follow-fork",
                          stderr=subprocess.DEVNULL)
         self.wait_recorded(p.pid)
         os.kill(worker, signal.SIGTERM)
-        self.wait_recorded(t.wait_for(lambda: [c for c in children(p.pid) if c != worker])[0])
+        self.wait_recorded(t.wait_for(lambda: [c for c in t.children(p.pid) if c != worker])[0])
         with Load(connect) as load:
             t.wait_for(lambda: sum(load.answers) > ANSWERS or load.wrong)
         self.assertEqual(load.wrong, [])

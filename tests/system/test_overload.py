@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """More events than the recorder can read: the program does not block, losses are counted exactly by kind,
 frees are lost last, and uncertain blocks are reported as such.  Also tests memprof flush."""
-import contextlib
 import json
 import os
 import signal
 import subprocess
 import time
 
-from memprof_test import Case, MEMPROF, main, read
+from memprof_test import Case, MEMPROF, links, main, read
 
 SITE = "flood"
 
@@ -198,11 +197,7 @@ class Flush(Overload):
     def test_only_its_own_user(self):
         """the recorder refuses requests of other users"""
         p, _, recorder = self.flood(1, 1000)
-        fds = f"/proc/{recorder}/fd"
-        mine, name = set(), None
-        for fd in os.listdir(fds):
-            with contextlib.suppress(FileNotFoundError):  # the recorder opens and closes files all the time
-                mine.add(os.readlink(f"{fds}/{fd}"))
+        mine, name = links(recorder), None
         for line in read("/proc/net/unix").decode().split("\n"):
             if "@memprof-" in line and f"socket:[{line.split()[6]}]" in mine:
                 name = line.split("@", 1)[1]
