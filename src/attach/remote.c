@@ -26,6 +26,7 @@
 
 #define RSEQ_CS_OFFSET 8 /* struct rseq, uapi linux/rseq.h */
 #define WAIT_MS	       2000
+#define LOOK_US	       200
 #define LOOKS	       256 /* waits of 20 us between two checks whether the carrier is alive */
 #define STRING_MAX     200
 #define ENOUGH	       64 /* threads that are examined if all are in system calls */
@@ -237,6 +238,43 @@ static bool is_filtered(const struct remote *r)
 	return r->t->some_only || proc_status_read(r->t->pid, r->carrier->tid, &st) || st.seccomp;
 }
 
+/* A thread that returns from vfork() and meets a signal runs until its interrupt stops it. */
+static bool all_in_vfork(const struct target *t)
+{
+	vec_for_each (&t->threads, it) {
+		if ((*it)->state != THREAD_IN_VFORK && (*it)->state != THREAD_RUNNING)
+			return false;
+	}
+	return t->threads.n > 0;
+}
+
+/* The interrupt of a thread in vfork() is pending: it stops when it returns, before it executes any
+ * instruction of the program. */
+static void wait_for_vfork(struct target *t)
+{
+	struct deadline deadline = deadline_in_ms(WAIT_MS);
+
+	while (all_in_vfork(t) && !deadline_passed(&deadline)) {
+		usleep(LOOK_US);
+		/* By index: thread_digest() can add threads. */
+		for (size_t i = 0; i < t->threads.n; i++)
+			thread_collect(t, t->threads.at[i]);
+		target_maps_changed(t);
+	}
+}
+
+static int no_carrier(const struct target *t, struct mp_err *err)
+{
+	if (all_in_vfork(t))
+		return mp_fail(err, MP_EXIT_TIMEOUT, -EAGAIN,
+			       "all threads of process %d wait in vfork() for their children, so "
+			       "none can make system calls for memprof; try again when a child "
+			       "has executed a program or ended",
+			       t->pid);
+	return mp_fail(err, MP_EXIT_FAILURE, -EBUSY,
+		       "no thread of process %d can make system calls for memprof", t->pid);
+}
+
 int remote_begin(struct remote *r, struct target *t, struct mp_err *err)
 {
 	int ret;
@@ -244,10 +282,10 @@ int remote_begin(struct remote *r, struct target *t, struct mp_err *err)
 	memset(r, 0, sizeof(*r));
 	r->t = t;
 	r->wait_ms = WAIT_MS;
+	wait_for_vfork(t);
 	choose_carrier(r);
 	if (!r->carrier)
-		return mp_fail(err, MP_EXIT_FAILURE, -EBUSY,
-			       "no thread of process %d can make system calls for memprof", t->pid);
+		return no_carrier(t, err);
 	if (emergency_find(t))
 		return mp_fail(
 		    err, MP_EXIT_FAILURE, -ENOENT,

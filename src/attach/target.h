@@ -182,9 +182,10 @@ void target_close(struct target *t); /* releases if needed, frees all memory */
 /*
  * Injected system calls; the target must be stopped.  remote_begin() chooses a carrier thread (one
  * in user mode rather than one in an interrupted system call; never one in D state) and blocks its
- * signals.  remote_end() restores the thread, including the interrupted system call.  If memprof is
- * killed in between, the carrier restores itself by rt_sigreturn (attach/emergency.h); if a filter
- * forbids rt_sigreturn, remote_begin() fails (-EACCES).
+ * signals.  If all threads wait in vfork(), it waits up to 2 s for one to return.  remote_end()
+ * restores the thread, including the interrupted system call.  If memprof is killed in between, the
+ * carrier restores itself by rt_sigreturn (attach/emergency.h); if a filter forbids rt_sigreturn,
+ * remote_begin() fails (-EACCES).
  */
 struct remote {
 	struct target *t;

@@ -90,6 +90,16 @@ class Torture(t.Case):
         self.assertGreater(self.report(self.path("r"))["totals"]["allocations"], 100)
         self.assertIn("ok", self.finish(p, timeout=30))
 
+    def test_vfork_alone(self):
+        """attach waits for the only thread of a program to return from vfork()"""
+        p = self.start(f"{t.VICTIMS}/torture", "vfork-alone")
+        for _ in range(3):
+            t.wait_for(lambda: ptrace.state(p.pid, p.pid) == "D")
+            self.memprof("attach", "-q", "-p", p.pid, "-o", self.path("r"), "--for", "1s", "--lossless")
+            self.assertGreater(self.report(self.path("r"))["totals"]["allocations"], 0)
+            self.assertNotIn("memprof", t.maps(p.pid))
+        self.assertIn("ok", self.finish(p))
+
     def test_handlers(self):
         """signal handlers on minimal alternate stacks, in malloc and hooks, do not keep detach waiting"""
         ends = self.storm("torture", "handlers", cycles=max(STORM, 8))

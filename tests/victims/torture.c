@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Does what is hard to profile, by mode: clone, fork, spawn, vfork, handlers, jumps, cancel,
- * fibers, leaderless, exec, exit.  Runs until SIGTERM (exec and exit end by themselves), then
- * prints "ok".  Exits 1 if a byte or a status is wrong.
+ * Does what is hard to profile, by mode: clone, fork, spawn, vfork, vfork-alone, handlers, jumps,
+ * cancel, fibers, leaderless, leaderless-children, exec, exit.  Runs until SIGTERM (exec and exit
+ * end by themselves), then prints "ok".  Exits 1 if a byte or a status is wrong.
  *
  * It has its own malloc, which can be interrupted, re-entered and left at any instruction, so that
  * handlers can allocate and jump.  Blocks of once() come from the thread's part of a pool, which is
@@ -14,12 +14,14 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -208,21 +210,28 @@ static void spawn_storm(void)
 	pthread_join(th, NULL);
 }
 
-/* Makes vfork() children that live longer than memprof waits for a thread to stop. */
+/* Makes vfork() children that live @ms milliseconds. */
+static void vforks(int ms)
+{
+	while (!stop) {
+		pid_t pid = vfork();
+
+		if (!pid) {
+			poll(NULL, 0, ms);
+			_exit(7);
+		}
+		reap(pid, 7);
+		once(0);
+	}
+}
+
+/* The children live longer than memprof waits for a thread to stop. */
 static void long_vforks(void)
 {
 	pthread_t th;
 
 	pthread_create(&th, NULL, allocate, NULL);
-	while (!stop) {
-		pid_t pid = vfork();
-
-		if (!pid) {
-			poll(NULL, 0, 5000);
-			_exit(7);
-		}
-		reap(pid, 7);
-	}
+	vforks(5000);
 	pthread_join(th, NULL);
 }
 
@@ -358,6 +367,23 @@ static void *last_one(void *arg)
 	exit(0);
 }
 
+/* Forks children whose first thread ends at once, and that run for a second. */
+static bool make_leaderless(void)
+{
+	while (!stop) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			return true;
+		}
+		usleep(1000000);
+		kill(pid, SIGTERM);
+		reap(pid, 0);
+	}
+	return false;
+}
+
 static void *end_all(void *arg)
 {
 	char *const argv[] = {"/bin/echo", "ok", NULL};
@@ -384,6 +410,8 @@ int main(int argc, char **argv, char **envp)
 		fork_storm();
 	} else if (!strcmp(mode, "vfork")) {
 		long_vforks();
+	} else if (!strcmp(mode, "vfork-alone")) {
+		vforks(200);
 	} else if (!strcmp(mode, "spawn")) {
 		spawn_storm();
 	} else if (!strcmp(mode, "handlers") || !strcmp(mode, "jumps")) {
@@ -393,10 +421,11 @@ int main(int argc, char **argv, char **envp)
 		cancel_storm();
 	} else if (!strcmp(mode, "fibers")) {
 		all_threads(switch_fibers);
-	} else if (!strcmp(mode, "leaderless")) {
+	} else if (!strcmp(mode, "leaderless") ||
+		   (!strcmp(mode, "leaderless-children") && make_leaderless())) {
 		pthread_create(&th, NULL, last_one, NULL);
 		pthread_exit(NULL);
-	} else {
+	} else if (!strcmp(mode, "exec") || !strcmp(mode, "exit")) {
 		pthread_create(&th, NULL, end_all, (void *)mode);
 		all_threads(allocate);
 	}
