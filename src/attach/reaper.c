@@ -2,21 +2,11 @@
 #include "attach/reaper.h"
 
 #include <signal.h>
-#include <time.h>
 #include <unistd.h>
 #include "attach/stat.h"
 
 /* Some reapers wait for their orphans by polling. */
-#define KEPT_S 5
-
-static uint64_t age_s(const struct proc_stat *st)
-{
-	uint64_t born_s = st->field[STAT_START] / (uint64_t)sysconf(_SC_CLK_TCK);
-	struct timespec now;
-
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return (uint64_t)now.tv_sec > born_s ? (uint64_t)now.tv_sec - born_s : 0;
-}
+#define KEPT_MS 5000
 
 /* A zombie that was killed before it executed anything can only be a copy. */
 static bool is_kept_copy(pid_t pid)
@@ -25,7 +15,7 @@ static bool is_kept_copy(pid_t pid)
 
 	return !proc_stat_read(pid, &st) && st.state == 'Z' &&
 	       (st.field[STAT_EXIT_CODE] & 0x7f) == SIGKILL && !st.field[STAT_MINFLT] &&
-	       !st.field[STAT_MAJFLT] && age_s(&st) > KEPT_S;
+	       !st.field[STAT_MAJFLT] && proc_stat_age_ms(&st) > KEPT_MS;
 }
 
 static bool keeps_copies(pid_t pid)

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #define FIRST 4
 
@@ -42,4 +44,14 @@ int proc_stat_read(pid_t pid, struct proc_stat *st)
 	fclose(f);
 	text[n] = 0;
 	return n ? parse(text, st) : -ESRCH;
+}
+
+uint64_t proc_stat_age_ms(const struct proc_stat *st)
+{
+	uint64_t born_ms = st->field[STAT_START] * 1000 / (uint64_t)sysconf(_SC_CLK_TCK), now_ms;
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	now_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+	return now_ms > born_ms ? now_ms - born_ms : 0;
 }

@@ -25,4 +25,7 @@ struct proc_stat {
 /* Return: 0; -ESRCH: no such process; -EINVAL: fields are missing; or another -errno. */
 __must_check int proc_stat_read(pid_t pid, struct proc_stat *st);
 
+/* Return: milliseconds since the process began; execve() does not count as a beginning. */
+uint64_t proc_stat_age_ms(const struct proc_stat *st);
+
 #endif

@@ -21,8 +21,9 @@ static inline uint64_t session_private_bytes(const struct ss_control *c)
 	return SS_GATE_BYTES + c->nslots * sizeof(struct ss_account);
 }
 
-/* Plans the hooks of all modules in @maps; fails for a process without a known allocator. */
-__must_check int session_plan(struct session *s, const struct maps *maps, struct mp_err *err);
+/* Plans the hooks of all modules in @maps; fails for a process without a known allocator.  Waits for
+ * the allocator of a program that has just begun, and reads @maps anew then. */
+__must_check int session_plan(struct session *s, struct maps *maps, struct mp_err *err);
 
 /* Deadline for stopping all threads: 2 s, and 1 ms for each thread.  It begins after
  * emergency_find(), which can take as long; if that finds nothing, remote_begin() reports it. */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "attach/map_file.h"
 #include "attach/sandbox.h"
+#include "attach/stat.h"
 #include "inject/find.h"
 #include "inject/internal.h"
 #include "inject/stranger.h"
@@ -20,6 +21,9 @@
 #include "lib/fault.h"
 #include "lib/priority.h"
 #include "unwind/table_cache.h"
+
+#define LINKED_MS      2000 /* age at which a program has been linked, also on a busy machine */
+#define LINKED_LOOK_US 10000
 
 static bool has_allocator(const struct hook_plan *plan)
 {
@@ -50,18 +54,40 @@ static int refuse_unknown(const struct session *s, struct mp_err *err)
 	    s->t->pid, s->t->status.name, plan->nameless);
 }
 
-int session_plan(struct session *s, const struct maps *maps, struct mp_err *err)
+/* Can the allocator's library be mapped yet?  A program that begins is linked by code that needs no
+ * allocator. */
+static bool is_being_linked(const struct session *s)
 {
-	int ret;
+	struct proc_stat st;
 
+	return !s->stopped && !proc_stat_read(s->t->pid, &st) && proc_stat_age_ms(&st) < LINKED_MS;
+}
+
+static int plan(struct session *s, const struct maps *maps, struct mp_err *err)
+{
 	if (stranger_is_valgrind(s->t->pid, maps))
 		return mp_fail(err, MP_EXIT_NO_ALLOCATOR, -ENOTSUP,
 			       "process %d (%s) is valgrind, which executes a translation of the "
 			       "program's functions, never the functions themselves, so nothing "
 			       "would be recorded; run the program without valgrind",
 			       s->t->pid, s->t->status.name);
-	ret = hook_plan_make(s->t, maps, NULL, &s->plan, err);
-	return ret || has_allocator(&s->plan) ? ret : refuse_unknown(s, err);
+	return hook_plan_make(s->t, maps, NULL, &s->plan, err);
+}
+
+int session_plan(struct session *s, struct maps *maps, struct mp_err *err)
+{
+	int ret = plan(s, maps, err);
+
+	while (!ret && !has_allocator(&s->plan)) {
+		if (!is_being_linked(s))
+			return refuse_unknown(s, err);
+		usleep(LINKED_LOOK_US);
+		hook_plan_free(&s->plan);
+		maps_free(maps);
+		ret = maps_read(s->t->pid, maps);
+		ret = ret ? target_refused(s->t, ret, err) : plan(s, maps, err);
+	}
+	return ret;
 }
 
 static int refuse_shared(const struct target *t, struct mp_err *err)

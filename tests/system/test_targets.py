@@ -9,6 +9,7 @@ import subprocess
 import time
 
 import memprof_test as t
+import ptrace
 
 PYTHON = """
 import signal
@@ -44,6 +45,21 @@ class Targets(t.Case):
         p = self.victim("verify")
         self.complete(self.cycle(p))
         self.assertIn("ok", self.finish(p))
+
+    def test_startup(self):
+        """a program that is still being linked is recorded as soon as its allocator is mapped"""
+        fifo = self.path("fifo")
+        os.mkfifo(fifo)
+        # The dynamic linker waits for a writer of the library that it shall preload, then ignores it.
+        p = self.start(f"{t.VICTIMS}/verify", env=dict(os.environ, LD_PRELOAD=fifo), stderr=subprocess.DEVNULL)
+        t.wait_for(lambda: os.readlink(f"/proc/{p.pid}/exe").endswith("verify") and
+                   ptrace.state(p.pid, p.pid) == "S")
+        m = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"), "--for", "500ms")
+        time.sleep(0.2)
+        open(fifo, "wb").close()
+        self.assertEqual(m.wait(timeout=60), 0)
+        self.assertGreater(self.report(self.path("r"))["totals"]["allocations"], 0)
+        self.finish(p)
 
     def test_static_glibc(self):
         """a static glibc program: recorded with complete stacks, and unharmed"""
