@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "attach/procfs.h"
+#include "attach/check.h"
 #include "lib/deadline.h"
 
 #define AGAIN_NS 50000000ull   /* until a process that could not be judged is examined again */
@@ -42,7 +42,7 @@ int is_followed(const struct follow *f, pid_t pid)
 	struct proc_status st;
 	struct session_id id;
 
-	if (proc_status_read(pid, 0, &st) || st.no_memory || st.state == 'Z')
+	if (proc_status_read(pid, 0, &st) || st.no_memory || check_ended(&st))
 		return 0;
 	if (!session_id_of(pid, &id))
 		return f->o->follow_exec && is_member(f, st.ppid);
@@ -59,7 +59,7 @@ bool process_is_alive(pid_t pid)
 {
 	struct proc_status st;
 
-	return !proc_status_read(pid, 0, &st) && st.state != 'Z';
+	return !proc_status_read(pid, 0, &st) && !check_ended(&st);
 }
 
 bool scan_is_due(struct follow *f, uint64_t now)

@@ -41,7 +41,7 @@ struct follow {
 	bool youngest; /* attach to the youngest waiting child next; else to the oldest */
 };
 
-/* Whether the process or thread exists, and is not a zombie. */
+/* Whether the process exists, and a thread of it lives. */
 bool process_is_alive(pid_t pid);
 
 /* Return: 1: to be followed; 0: not related; -1: to be examined again. */

@@ -170,6 +170,17 @@ class Fork(Case):
                 found.append(int(d))
         return found
 
+    def test_leaderless(self):
+        """--follow-fork: children whose first thread has ended are recorded"""
+        p = self.victim("torture", "leaderless-children")
+        self.memprof("attach", "-q", "-p", p.pid, "-o", self.path("r-%p"), "--follow-fork", "--lossless",
+                     "--for", "3500ms")
+        recordings = [r for r in glob.glob(self.path("r-*")) if not r.endswith(f"-{p.pid}")]
+        self.assertGreaterEqual(len(recordings), 2)
+        for r in recordings:
+            self.assertGreater(self.report(r)["totals"]["allocations"], 1000)
+        self.assertIn("ok", self.finish(p))
+
     def test_follower_killed(self):
         """kill -9 of memprof attach --follow-fork ends all recordings and restores all processes"""
         p = self.family()
