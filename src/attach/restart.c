@@ -45,12 +45,16 @@ static int set_number(const struct target *t, const struct thread *th, int32_t n
 {
 	struct iovec iov = {&number, sizeof(number)};
 
-	if (!t->arch->restart.call_regset)
-		return ptrace((enum __ptrace_request)t->arch->restart.change_number, th->tid, NULL,
-			      (void *)(intptr_t)number)
+	if (t->arch->restart.call_regset)
+		return ptrace(PTRACE_SETREGSET, th->tid, t->arch->restart.call_regset, &iov)
 			   ? -errno
 			   : 0;
-	return ptrace(PTRACE_SETREGSET, th->tid, t->arch->restart.call_regset, &iov) ? -errno : 0;
+	if (!t->arch->restart.change_number)
+		return -ENOSYS;
+	return ptrace((enum __ptrace_request)t->arch->restart.change_number, th->tid, NULL,
+		      (void *)(intptr_t)number)
+		   ? -errno
+		   : 0;
 }
 
 /* Reads field 2 of /proc/PID/task/TID/syscall (proc(5)): the first argument that the call was made
