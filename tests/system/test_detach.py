@@ -67,7 +67,7 @@ class Detach(Case):
     def test_java(self):
         """detach from Java under load, with JIT code and signals of its own"""
         p = self.start("java", "-cp", VICTIMS, "Churn")
-        settle(p.pid)
+        self.assertEqual(p.stdout.readline(), "ready\n")
         self.cycles(p, 10)
 
     def test_busy(self):

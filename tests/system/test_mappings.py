@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """A process with very many mappings: how much of them memprof reads while the process is stopped."""
-import re
 import subprocess
 
 import memprof_test as t

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Programs that load and unload libraries without pause, create thousands of threads, replace their allocator
 or their own text.  doc/safety.md ("Tried") has the results."""
-import glob
 import json
 import os
 import re

@@ -120,7 +120,7 @@ class Untabled(t.Case):
             self.skipTest("no JDK")
         for option, least in (("-XX:+PreserveFramePointer", 0.9), ("-XX:-PreserveFramePointer", 0)):
             p = self.start("java", option, "-cp", t.VICTIMS, "Churn")
-            t.settle(p.pid)
+            self.assertEqual(p.stdout.readline(), "ready\n")
             report = self.report(self.record(p.pid, 1))
             self.finish(p)
             self.assertGreaterEqual(complete(report), least)

@@ -2,7 +2,7 @@
 
 import java.util.zip.Deflater;
 
-/** Threads allocate on Java's heap and, through zlib, by malloc.  Prints "ok" and ends at SIGTERM. */
+/** Threads allocate on Java's heap and, through zlib, by malloc.  Prints "ready" at work; "ok" at SIGTERM. */
 public class Churn {
     static volatile boolean stop;
 
@@ -30,5 +30,6 @@ public class Churn {
             System.out.flush();
             Runtime.getRuntime().halt(0);
         }));
+        System.out.println("ready");
     }
 }
