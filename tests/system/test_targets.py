@@ -171,7 +171,7 @@ class Targets(t.Case):
         time.sleep(0.3)
         r = self.cycle(p)
         self.complete(r)
-        load.communicate(timeout=120)
+        load.communicate(timeout=600)
         self.assertEqual(load.returncode, 0)
         self.assertEqual(ping(), "PONG\n")
         p.terminate()
