@@ -211,3 +211,12 @@ bool thread_waits_in_vfork(const struct target *t, const struct thread *th)
 	return strstr(wchan, "vfork") || !strcmp(wchan, "kernel_clone") ||
 	       !strcmp(wchan, "_do_fork");
 }
+
+bool target_in_vfork(const struct target *t)
+{
+	vec_for_each (&t->threads, it) {
+		if ((*it)->state != THREAD_IN_VFORK && (*it)->state != THREAD_RUNNING)
+			return false;
+	}
+	return t->threads.n > 0;
+}

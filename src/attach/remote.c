@@ -238,34 +238,22 @@ static bool is_filtered(const struct remote *r)
 	return r->t->some_only || proc_status_read(r->t->pid, r->carrier->tid, &st) || st.seccomp;
 }
 
-/* A thread that returns from vfork() and meets a signal runs until its interrupt stops it. */
-static bool all_in_vfork(const struct target *t)
-{
-	vec_for_each (&t->threads, it) {
-		if ((*it)->state != THREAD_IN_VFORK && (*it)->state != THREAD_RUNNING)
-			return false;
-	}
-	return t->threads.n > 0;
-}
-
 /* The interrupt of a thread in vfork() is pending: it stops when it returns, before it executes any
  * instruction of the program. */
 static void wait_for_vfork(struct target *t)
 {
 	struct deadline deadline = deadline_in_ms(WAIT_MS);
 
-	while (all_in_vfork(t) && !deadline_passed(&deadline)) {
+	while (target_in_vfork(t) && !deadline_passed(&deadline)) {
 		usleep(LOOK_US);
-		/* By index: thread_digest() can add threads. */
-		for (size_t i = 0; i < t->threads.n; i++)
-			thread_collect(t, t->threads.at[i]);
+		threads_catch_up(t);
 		target_maps_changed(t);
 	}
 }
 
 static int no_carrier(const struct target *t, struct mp_err *err)
 {
-	if (all_in_vfork(t))
+	if (target_in_vfork(t))
 		return mp_fail(err, MP_EXIT_TIMEOUT, -EAGAIN,
 			       "all threads of process %d wait in vfork() for their children, so "
 			       "none can make system calls for memprof; try again when a child "

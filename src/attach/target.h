@@ -179,6 +179,10 @@ void target_release(struct target *t); /* PTRACE_DETACH of every thread; job con
 uint32_t target_release_late(struct target *t);
 void target_close(struct target *t); /* releases if needed, frees all memory */
 
+/* Do all threads of the stopped target wait in vfork(), so that none can make system calls for
+ * memprof?  One that has returned, but meets a signal before it stops, still counts. */
+bool target_in_vfork(const struct target *t);
+
 /*
  * Injected system calls; the target must be stopped.  remote_begin() chooses a carrier thread (one
  * in user mode rather than one in an interrupted system call; never one in D state) and blocks its

@@ -279,26 +279,24 @@ static int stop_all(struct session *s, const struct maps **maps, const struct de
 
 /*
  * Checks all stopped threads, after the text was restored; sets keep for those inside.  If all
- * threads wait in vfork(), none can make system calls for memprof: then all are kept.
+ * threads wait in vfork(), all are kept: the drain has more time for them than remote_begin().
  * Return: the number of kept threads.
  */
 static uint32_t find_inside(struct session *s, struct inside *in, const struct maps *maps)
 {
-	size_t vforks = 0;
 	uint32_t n = 0;
 
 	inside_read(in);
 	vec_for_each (&s->t->threads, it) {
 		(*it)->keep = !move_back(s, *it) || inside_thread(in, *it, maps);
 		n += (*it)->keep;
-		vforks += (*it)->state == THREAD_IN_VFORK;
 	}
 	inside_note(in);
-	if (vforks < s->t->threads.n)
+	if (!target_in_vfork(s->t))
 		return n;
 	vec_for_each (&s->t->threads, it)
 		(*it)->keep = true;
-	return (uint32_t)vforks;
+	return (uint32_t)s->t->threads.n;
 }
 
 static bool keeps_in_vfork(const struct session *s)
