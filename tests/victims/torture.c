@@ -14,7 +14,6 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -367,21 +366,28 @@ static void *last_one(void *arg)
 	exit(0);
 }
 
+static void end_first_thread(void)
+{
+	pthread_t th;
+
+	pthread_create(&th, NULL, last_one, NULL);
+	pthread_exit(NULL);
+}
+
 /* Forks children whose first thread ends at once, and that run for a second. */
-static bool make_leaderless(void)
+static void fork_leaderless(void)
 {
 	while (!stop) {
 		pid_t pid = fork();
 
 		if (!pid) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			return true;
+			end_first_thread();
 		}
 		usleep(1000000);
 		kill(pid, SIGTERM);
 		reap(pid, 0);
 	}
-	return false;
 }
 
 static void *end_all(void *arg)
@@ -421,11 +427,11 @@ int main(int argc, char **argv, char **envp)
 		cancel_storm();
 	} else if (!strcmp(mode, "fibers")) {
 		all_threads(switch_fibers);
-	} else if (!strcmp(mode, "leaderless") ||
-		   (!strcmp(mode, "leaderless-children") && make_leaderless())) {
-		pthread_create(&th, NULL, last_one, NULL);
-		pthread_exit(NULL);
-	} else if (!strcmp(mode, "exec") || !strcmp(mode, "exit")) {
+	} else if (!strcmp(mode, "leaderless")) {
+		end_first_thread();
+	} else if (!strcmp(mode, "leaderless-children")) {
+		fork_leaderless();
+	} else {
 		pthread_create(&th, NULL, end_all, (void *)mode);
 		all_threads(allocate);
 	}
