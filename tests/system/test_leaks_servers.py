@@ -60,11 +60,7 @@ class Servers(t.Case):
                     "events {} http { access_log off; client_body_temp_path /tmp; gzip on; gzip_types *;\n"
                     f"server {{ listen 127.0.0.1:{port}; location / {{ return 200 'hello to everybody\\n'; }} }} }}\n")
         nginx = self.start("/usr/sbin/nginx", "-c", conf, "-e", self.path("error"))
-        for _ in range(300):
-            time.sleep(0.1)
-            if t.children(nginx.pid):
-                break
-        worker = t.children(nginx.pid)[0]
+        worker = t.wait_for(lambda: t.children(nginx.pid))[0]
         stop, wrong, served = threading.Event(), [], [0] * 4
 
         def load(i):
