@@ -79,13 +79,14 @@ class Servers(t.Case):
         for thread in threads:
             thread.start()
         try:
+            # A new worker has all signals blocked until it is ready.
+            t.wait_for(lambda: wrong or all(served))
             self.rounds(worker)
         finally:
             stop.set()
             for thread in threads:
                 thread.join()
         self.assertEqual(wrong, [])
-        self.assertTrue(all(served))
         nginx.terminate()
         self.assertEqual(nginx.wait(), 0)
         self.assertEqual(t.read(self.path("error")), b"")
