@@ -56,6 +56,7 @@ static inline ag_word_t ag_word_at(uint64_t addr)
 #define AG_SEEN	    256	     /* walks remembered by a hash */
 #define AG_WALK_MAX 192	     /* frames a cached walk can hold */
 #define AG_RANGES   4	     /* stack ranges known to be readable */
+#define AG_RECENT   128	     /* recent blocks that are found by their address */
 
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -120,6 +121,9 @@ struct ag_thread {
 	struct ag_step step[AG_WALK_MAX]; /* of the latest walk */
 	uint64_t step_sp[AG_SP_MAX];	  /* the stack pointer there; see AG_SP_MAX */
 	uint64_t seen[AG_SEEN];		  /* walks that were made: tag ^ id */
+	/* By a hash of the block's address: position of its MPR_ALLOC record in the ring.  Only a
+	 * hint: see ag_ring_end_block(). */
+	uint64_t recent[AG_RECENT];
 	/* The key by which a cached walk is found; 0: none. */
 	uint64_t tag[AG_WALKS];
 	struct ag_walk walk[AG_WALKS + 1]; /* the last one is the latest walk */
@@ -164,9 +168,9 @@ static inline struct ss_account *ag_account_of(const struct ag_thread *t)
 /* slot.c: finds or claims the thread's slot, and initializes it for a new thread. */
 struct ag_thread *ag_thread_slot_find(struct ss_control *c, uint64_t tp);
 
-/* Return: the calling thread's slot, or NULL if there is none left; the event is counted as lost.
- * A new thread can have the control block of a dead one, so the thread id is compared. */
-static inline struct ag_thread *ag_thread_slot(struct ss_control *c)
+/* Return: the calling thread's slot, or NULL if ag_thread_slot_find() must look for it.  A new thread
+ * can have the control block of a dead one, so the thread id is compared. */
+static inline struct ag_thread *ag_thread_slot_known(const struct ss_control *c)
 {
 	uint64_t tp = ag_thread_pointer();
 	struct ag_thread *t = (struct ag_thread *)(uintptr_t)ag_local_of(tp)->slot_addr;
@@ -174,7 +178,15 @@ static inline struct ag_thread *ag_thread_slot(struct ss_control *c)
 	if (likely(t && t->s.tp == tp && c->tid_known &&
 		   *(const uint32_t *)(uintptr_t)(tp + c->tid_offset) == t->s.tid))
 		return t;
-	return ag_thread_slot_find(c, tp);
+	return NULL;
+}
+
+/* Return: the calling thread's slot, or NULL if there is none left; the event is counted as lost. */
+static inline struct ag_thread *ag_thread_slot(struct ss_control *c)
+{
+	struct ag_thread *t = ag_thread_slot_known(c);
+
+	return likely(t) ? t : ag_thread_slot_find(c, ag_thread_pointer());
 }
 
 /* A hooked call that is being handled. */

@@ -112,10 +112,11 @@ void ag_put_realloc_end(const struct ag_call *call, uint64_t old, uint64_t block
 
 bool ag_put_realloc_begin(const struct ag_call *call, uint64_t old)
 {
-	uint64_t now = ag_ticks();
+	uint64_t now = ag_ticks_of_end();
 
 	if (!ag_recorder_alive(call, now, MPR_LOST_REALLOC))
 		return false;
+	ag_ring_forget(call->c, call->t, old);
 	if (ag_put_free(call->c, call->t, MPR_REALLOC_BEGIN, now, call->f->desc, old, 0))
 		return true;
 	ag_lost(call, MPR_LOST_REALLOC, 0);

@@ -154,7 +154,7 @@ static inline __attribute__((always_inline)) bool ag_put_alloc(const struct ag_c
 	misc = ag_block_misc(d, block, size);
 	if (unlikely(size >> 32))
 		return ag_put_alloc_big(call, now, block, size, stack, misc);
-	if (likely(ag_ring_put_words(c, t, ag_ring_limit(c, false),
+	if (likely(ag_ring_put_words(c, t, ag_ring_limit(c, false), block,
 				     mpr_head(MPR_ALLOC, misc, sizeof(struct mpr_alloc)), now,
 				     ag_addr_hook(d, block), pair_word((uint32_t)size, stack))))
 		return true;
@@ -166,7 +166,7 @@ static inline __attribute__((always_inline)) bool
 ag_put_free(struct ss_control *c, struct ag_thread *t, enum mpr_type type, uint64_t now,
 	    const struct ss_desc *d, uint64_t block, uint16_t misc)
 {
-	return ag_ring_put_words(c, t, ag_ring_limit(c, true),
+	return ag_ring_put_words(c, t, ag_ring_limit(c, true), 0,
 				 mpr_head(type, misc, sizeof(struct mpr_free)), now,
 				 ag_addr_hook(d, block), 0);
 }

@@ -58,32 +58,69 @@ AG_HOOK(ag_posix_memalign)
 	return ret;
 }
 
-bool ag_free(ag_word_t block, const struct ss_desc *d, ag_word_t return_address)
+static inline __attribute__((always_inline)) void free_begins(struct ss_account *account)
+{
+	account->outer_sp = (uintptr_t)__builtin_frame_address(0);
+	account->depth = 1;
+	barrier();
+}
+
+/*
+ * The end of a block gets a record of its own.  This function and free_in_new_thread() are out of
+ * line, so that ag_free() saves no registers.
+ */
+static __attribute__((noinline)) bool put_free(struct ss_control *c, struct ag_thread *t,
+					       ag_word_t block, const struct ss_desc *d,
+					       uint16_t misc)
+{
+	uint64_t now = ag_ticks_of_end();
+
+	if (unlikely(now > c->deadline))
+		t->s.stale[MPR_LOST_FREE]++;
+	else if (unlikely(!ag_put_free(c, t, MPR_FREE, now, d, block, misc)))
+		t->s.lost[MPR_LOST_FREE]++;
+	barrier();
+	ag_account_of(t)->depth = 0;
+	return false;
+}
+
+static __attribute__((noinline)) bool free_in_new_thread(ag_word_t block, const struct ss_desc *d,
+							 ag_word_t return_address)
 {
 	struct ss_control *c = ag_control();
+	struct ag_thread *t = ag_thread_slot_find(c, ag_thread_pointer());
 	struct ss_account *account;
-	struct ag_thread *t;
-	uint64_t now;
 
-	if (!block)
-		return false;
-	t = ag_thread_slot(c);
-	if (unlikely(!t)) {
+	if (!t) {
 		ag_count_no_slot_free(c);
 		return false;
 	}
 	account = ag_account_of(t);
+	if (account->depth)
+		return true;
+	free_begins(account);
+	return put_free(c, t, block, d, ag_free_misc(d, return_address));
+}
+
+bool ag_free(ag_word_t block, const struct ss_desc *d, ag_word_t return_address)
+{
+	struct ss_control *c = ag_control();
+	struct ag_thread *t = ag_thread_slot_known(c);
+	struct ss_account *account;
+	uint16_t misc;
+
+	if (!block)
+		return false;
+	if (unlikely(!t))
+		return free_in_new_thread(block, d, return_address);
+	account = ag_account_of(t);
 	if (unlikely(account->depth))
 		return true;
-	account->outer_sp = (uintptr_t)__builtin_frame_address(0);
-	account->depth = 1;
-	barrier();
-	now = ag_ticks();
-	if (unlikely(now > c->deadline))
-		t->s.stale[MPR_LOST_FREE]++;
-	else if (unlikely(
-		     !ag_put_free(c, t, MPR_FREE, now, d, block, ag_free_misc(d, return_address))))
-		t->s.lost[MPR_LOST_FREE]++;
+	free_begins(account);
+	misc = ag_free_misc(d, return_address);
+	/* The allocator's own free can be of a block that another thread has freed. */
+	if (unlikely(misc) || !ag_ring_end_block(c, t, block, d->hook))
+		return put_free(c, t, block, d, misc);
 	barrier();
 	account->depth = 0;
 	return false;
@@ -96,7 +133,7 @@ void ag_free_nested(ag_word_t block, const struct ag_frame *f)
 
 	if (!ag_begin(&call, f, false))
 		return;
-	now = ag_ticks();
+	now = ag_ticks_of_end();
 	if (ag_recorder_alive(&call, now, MPR_LOST_FREE) &&
 	    !ag_put_free(call.c, call.t, MPR_FREE, now, f->desc, block,
 			 ag_free_misc(f->desc, f->return_address)))
@@ -119,7 +156,7 @@ AG_HOOK(ag_free_through)
 			ag_count_no_slot_free(call.c);
 		return AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
 	}
-	now = ag_ticks();
+	now = ag_ticks_of_end();
 	if (a0 && ag_recorder_alive(&call, now, MPR_LOST_FREE) &&
 	    !ag_put_free(call.c, call.t, MPR_FREE, now, f->desc, a0,
 			 ag_free_misc(f->desc, f->return_address)))

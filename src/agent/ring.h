@@ -88,10 +88,58 @@ bool ag_ring_put(struct ss_control *c, struct ag_thread *t, const void *record, 
 bool ag_ring_put_slowly(struct ss_control *c, struct ag_thread *t, uint64_t limit, uint64_t w0,
 			uint64_t w1, uint64_t w2, uint64_t w3);
 
-/* ag_ring_put() for the two most frequent records, from registers.  The size is in @w0. */
+static inline uint64_t *ag_ring_recent(struct ag_thread *t, uint64_t block)
+{
+	uint64_t h = block >> 4;
+
+	return &t->recent[(h ^ h >> 8) % AG_RECENT];
+}
+
+/* The block's record no longer tells its end: its next end gets a record of its own. */
+static inline void ag_ring_forget(struct ss_control *c, struct ag_thread *t, uint64_t block)
+{
+	*ag_ring_recent(t, block) = ag_ring_page(c, t)->data_head - MPR_RECENT - 8;
+}
+
+/*
+ * Notes the end of a block that this thread allocated a moment ago in the block's own record
+ * (mpr_ended()).  The hint is not trusted: the record must be recent, have the address, and
+ * not have ended.  The compare-and-swap fails if a signal handler came between and changed it.
+ * Return: false if the end needs a record of its own.
+ */
 static inline __attribute__((always_inline)) bool
-ag_ring_put_words(struct ss_control *c, struct ag_thread *t, uint64_t limit, uint64_t w0,
-		  uint64_t w1, uint64_t w2, uint64_t w3)
+ag_ring_end_block(struct ss_control *c, struct ag_thread *t, uint64_t block, uint32_t hook)
+{
+	struct perf_event_mmap_page *page = ag_ring_page(c, t);
+	uint64_t head = *(volatile uint64_t *)&page->data_head;
+	uint64_t at = *ag_ring_recent(t, block), mask = c->ring_size - 1, *record, w0;
+
+	if (head - at > MPR_RECENT || hook > MPR_ENDED_MAX_HOOK)
+		return false;
+	record = (uint64_t *)((char *)ag_ring_data(page) + (at & mask));
+	w0 = *(volatile uint64_t *)record;
+	if (mpr_head_type(w0) != MPR_ALLOC || (record[2] ^ block) << (64 - MPR_ADDR_BITS))
+		return false;
+	if (unlikely(!ag_cas_local(record, w0, mpr_head_ended(w0, (uint32_t)(head - at), hook))))
+		return false;
+	/* A handler's records made this one too old meanwhile: the reader may have looked
+	 * at it for the last time, or another record is there now. */
+	if (unlikely(*(volatile uint64_t *)&page->data_head - at > MPR_RECENT)) {
+		w0 = *(volatile uint64_t *)record;
+		ag_cas_local(record, w0, mpr_head_open(w0));
+		return false;
+	}
+	t->s.written[MPR_LOST_FREE]++;
+	return true;
+}
+
+/*
+ * ag_ring_put() for the two most frequent records, from registers.  The size is in @w0.  @block:
+ * the block that an MPR_ALLOC record begins, which ag_ring_end_block() then finds; 0: none.
+ */
+static inline __attribute__((always_inline)) bool
+ag_ring_put_words(struct ss_control *c, struct ag_thread *t, uint64_t limit, uint64_t block,
+		  uint64_t w0, uint64_t w1, uint64_t w2, uint64_t w3)
 {
 	struct perf_event_mmap_page *page = ag_ring_page(c, t);
 	uint64_t at = *(volatile uint64_t *)&page->data_head, size = mpr_head_size(w0);
@@ -107,6 +155,8 @@ ag_ring_put_words(struct ss_control *c, struct ag_thread *t, uint64_t limit, uin
 	if (unlikely(!ag_cas_local((uint64_t *)&page->data_head, at, at + size)))
 		return ag_ring_put_slowly(c, t, limit, w0, w1, w2, w3);
 	t->s.written[mpr_kind(mpr_head_type(w0))]++;
+	if (block)
+		*ag_ring_recent(t, block) = at;
 	if (unlikely((at ^ (at + size)) & c->ring_wake))
 		ag_ring_wake_reader(c);
 	return true;

@@ -155,7 +155,7 @@ void ag_sample_free(ag_word_t block, const struct ss_desc *d, ag_word_t return_a
 		ag_count_no_slot_free(c);
 		return;
 	}
-	now = ag_ticks();
+	now = ag_ticks_of_end();
 	if (unlikely(now > c->deadline))
 		t->s.stale[MPR_LOST_FREE]++;
 	else if (unlikely(

@@ -7,7 +7,7 @@
 static void put_traced(const struct ag_call *call, uint64_t block)
 {
 	const struct ag_frame *f = call->f;
-	uint64_t now = ag_ticks();
+	uint64_t now = ag_ticks_of_end();
 	struct mpr_free_stack rec = {
 	    {MPR_FREE_STACK, ag_free_misc(f->desc, f->return_address), sizeof(rec)},
 	    now,

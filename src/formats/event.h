@@ -30,6 +30,9 @@ enum ev_flags {
 	EV_F_CARRIED = 64,  /* EV_ALLOC: live at the start of the file, carried over; not a call */
 	/* In a culled recording: the block that ends is not temporary (model/model.h) */
 	EV_F_NOT_TEMPORARY = 32,
+	/* EV_FREE: the time is not exact.  The block ended after the event of its thread before and
+	 * before the thread's next one. */
+	EV_F_ABOUT = 1,
 	EV_F_STACK = 128, /* EV_FREE: has the caller's stack */
 	EV_F_FREED = 8,	  /* EV_REALLOC_END with addr 0: realloc(p, 0) released the block */
 	EV_F_MAJOR = 1,	  /* EV_FAULT: had to wait for a file or for swap */

@@ -34,8 +34,8 @@ enum mpr_type {
 	MPR_FAULT = 0x4d0f,	 /* struct mpr_fault: from the kernel, never from the agent */
 };
 
-struct mpr_header { /* layout of struct perf_event_header */
-	uint32_t type;
+struct mpr_header {    /* layout of struct perf_event_header */
+	uint32_t type; /* enum mpr_type; MPR_ALLOC: with the end of the block, see mpr_ended() */
 	uint16_t misc;
 	uint16_t size; /* bytes of the whole record, multiple of 8 */
 };
@@ -55,6 +55,51 @@ static inline uint16_t mpr_head_size(uint64_t head)
 static inline uint32_t mpr_head_type(uint64_t head)
 {
 	return pair_first(head);
+}
+
+/*
+ * The end of a block that was freed soon, by the thread that allocated it: the agent does not write
+ * an MPR_FREE, but sets the upper half of the type in the block's MPR_ALLOC record, as long as that
+ * record is among the last MPR_RECENT bytes before the ring's head.  The lower 10 bits of that half
+ * are the distance from the record to the head at that time, in units of 8 bytes; the upper 6 bits
+ * are the index of the free function's name in the journal.  So the block ended after the thread
+ * had written all records before that position, and before it wrote the next one.
+ */
+#define MPR_RECENT	    4096u
+#define MPR_ENDED_SHIFT	    16
+#define MPR_ENDED_BITS	    10
+#define MPR_ENDED_MAX_HOOK  63u
+#define MPR_ENDED_HOOKSHIFT (MPR_ENDED_SHIFT + MPR_ENDED_BITS)
+
+/* Return: enum mpr_type. */
+static inline uint32_t mpr_type(const struct mpr_header *h)
+{
+	return h->type & ((1u << MPR_ENDED_SHIFT) - 1);
+}
+
+/* Return: bytes from the record to the position at which its block ended; 0: not ended. */
+static inline uint32_t mpr_ended(const struct mpr_header *h)
+{
+	return (h->type >> MPR_ENDED_SHIFT & ((1u << MPR_ENDED_BITS) - 1)) << 3;
+}
+
+/* Return: index of the function that ended the block. */
+static inline uint16_t mpr_ended_hook(const struct mpr_header *h)
+{
+	return (uint16_t)(h->type >> MPR_ENDED_HOOKSHIFT);
+}
+
+/* Return: the header word @head of an MPR_ALLOC record, which has no end yet, with the end of the
+ * block, @distance bytes after it, a multiple of 8, by function @hook. */
+static inline uint64_t mpr_head_ended(uint64_t head, uint32_t distance, uint32_t hook)
+{
+	return head | pair_word(distance << (MPR_ENDED_SHIFT - 3) | hook << MPR_ENDED_HOOKSHIFT, 0);
+}
+
+/* The reverse of mpr_head_ended(). */
+static inline uint64_t mpr_head_open(uint64_t head)
+{
+	return pair_word(pair_first(head) & ((1u << MPR_ENDED_SHIFT) - 1), pair_second(head));
 }
 
 /*

@@ -15,7 +15,7 @@
 #include "formats/record.h"
 
 #define SS_MAGIC   0x31636f7270656d6full /* "omperoc1" */
-#define SS_VERSION 6u
+#define SS_VERSION 7u
 /* Name of the memfd, by which status and detach find a session */
 #define SS_NAME "memprof-session"
 
@@ -254,6 +254,8 @@ struct ss_intern {
 	uint32_t reserved;
 };
 
+#define SS_OPEN_WORDS (MPR_RECENT / 8 / 64)
+
 /*
  * Thread slot.  This struct and the ring are shared with the recorder; the rest of the slot (walk
  * cache, scratch) is used by the agent only.  The ring is a struct perf_event_mmap_page and 2^n
@@ -273,6 +275,11 @@ struct ss_thread {
 	uint32_t reserved2;
 	uint64_t stale[MPR_LOST_KINDS]; /* calls not recorded because the deadline had passed */
 	uint64_t resets;		/* hooks left by longjmp or cancellation */
+	/* Written by the recorder: position up to which it has read the ring (the ring's tail is at
+	 * least MPR_RECENT behind), and which of the records in the last MPR_RECENT bytes before it
+	 * were allocations of blocks that had not ended: bit position / 8 % MPR_RECENT. */
+	uint64_t read_to;
+	uint64_t open[SS_OPEN_WORDS];
 };
 
 /* ss_control.detach_requested: the recorder ends, the session stays for the next recorder. */

@@ -41,6 +41,8 @@ void aggregator_free(struct aggregator *a)
 	piece_thread_free(&a->piece.closer);
 	live_free(a->live);
 	live_free(a->stack_of_word);
+	for (uint32_t i = 0; a->slot && i < a->layout->nslots; i++)
+		free(a->slot[i].short_stack);
 	free(a->slot);
 	cull_free(a->cull);
 	origins_free(a->origins);
@@ -85,7 +87,11 @@ static void run_batch(struct aggregator *a, struct batch *b)
 		if (!(i % MOVES))
 			aggregator_moves(a);
 		a->at = i;
-		if (e->slot != ORDER_TAKEN)
+		if (e->slot == ORDER_TAKEN)
+			continue;
+		if (e->what & ORDER_END && event_postpone(a, i))
+			i--; /* another event is there now */
+		else
 			event_process(a, e, clock_ns(&clock, e->time));
 	}
 	order_keep(&a->order, i);

@@ -34,6 +34,9 @@ struct slot_state {
 	bool in_realloc, realloc_known;
 	struct live_block realloc_block;
 	struct origin realloc_origin;
+	/* By number (ORDER_NUMBER): stack of a live block that is not in the live table, plus 1;
+	 * NULL: none so far */
+	uint32_t *short_stack;
 };
 
 /* The aggregator's own state.  No other thread uses it while the aggregator runs. */

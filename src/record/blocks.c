@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "record/blocks.h"
 
+#include <stdlib.h>
 #include "lib/estimate.h"
 #include "record/aggregator.h"
 #include "record/overtaken.h"
@@ -78,6 +79,36 @@ void block_born(struct aggregator *a, const struct mp_event *ev)
 	if (old.addr)
 		block_replaced(a, &old);
 	block_account(a, &b, 1);
+}
+
+bool block_born_short(struct aggregator *a, struct slot_state *st, uint32_t number,
+		      const struct mp_event *ev)
+{
+	struct live_block b = {ev->addr, ev->size, ev->stack}, old;
+
+	if (order_can_end(&a->order, ev->addr) || live_find(a->live, ev->addr, &old))
+		return false;
+	if (!st->short_stack)
+		st->short_stack = calloc(ORDER_NUMBERS, sizeof(*st->short_stack));
+	if (!st->short_stack)
+		return false;
+	st->short_stack[number] = ev->stack + 1;
+	block_account(a, &b, 1);
+	return true;
+}
+
+bool block_end_short(struct aggregator *a, struct slot_state *st, uint32_t number, uint64_t addr,
+		     uint64_t size)
+{
+	struct live_block b = {addr, size, 0};
+
+	if (!st->short_stack || !st->short_stack[number])
+		return false;
+	b.stack = st->short_stack[number] - 1;
+	st->short_stack[number] = 0;
+	block_account(a, &b, -1);
+	a->now.frees++;
+	return true;
 }
 
 bool block_end(struct aggregator *a, uint64_t addr, struct live_block *b, struct origin *origin)

@@ -24,6 +24,14 @@ bool block_take(struct aggregator *a, uint64_t addr, struct live_block *b, struc
 bool block_end(struct aggregator *a, uint64_t addr, struct live_block *b, struct origin *origin);
 /* Adds the block of an allocation event to the live table. */
 void block_born(struct aggregator *a, const struct mp_event *ev);
+/* Adds a block that ends in the same batch, and is not put into the live table: nothing else in the
+ * batch ends a block at its address.  @number: ORDER_NUMBER.  Return: false if it must be added by
+ * block_born(). */
+bool block_born_short(struct aggregator *a, struct slot_state *st, uint32_t number,
+		      const struct mp_event *ev);
+/* Ends such a block of @size bytes.  Return: false if there is none with this number. */
+bool block_end_short(struct aggregator *a, struct slot_state *st, uint32_t number, uint64_t addr,
+		     uint64_t size);
 /* Accounts for a block whose address was allocated again: its free was lost. */
 void block_replaced(struct aggregator *a, const struct live_block *old);
 /* Processes the free of a block: removes it from the live table, or counts the free by why the

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "record/ring.h"
+#include "record/recent.h"
 #include "record/wire.h"
 
 #define TRIES 1000 /* attempts to read a ring and its counters consistently */
@@ -95,16 +96,21 @@ static bool quiet(const struct ss_thread *t, const struct perf_event_mmap_page *
 	       __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE) == *head;
 }
 
-static void count_waiting(const struct ring *r, uint64_t head, uint8_t *buf, struct ledger *l)
+static void count_waiting(const struct ss_thread *t, struct ring *r, uint64_t head, uint8_t *buf,
+			  struct ledger *l)
 {
-	uint64_t n = head - r->page->data_tail, at = 0;
+	uint64_t n, at = 0;
 
+	recent_continue(t, r);
+	n = head - r->at;
 	n = n <= r->size ? n & ~7ull : r->size;
 	ring_copy(r, buf, n);
+	l->waiting[MPR_LOST_FREE] += recent_waiting(t, r);
 	while (at < n && wire_valid(buf + at, n - at)) {
 		const struct mpr_header *h = (const void *)(buf + at);
 
-		l->waiting[mpr_kind(h->type)]++;
+		l->waiting[mpr_kind(mpr_type(h))]++;
+		l->waiting[MPR_LOST_FREE] += mpr_ended(h) != 0;
 		at += h->size;
 	}
 }
@@ -122,7 +128,7 @@ int ledger_take(const struct ss_control *block, const struct ss_control *layout,
 		char *at = (char *)block + layout->slots + i * layout->slot_stride;
 		const struct ss_thread *t = (const void *)at;
 		struct perf_event_mmap_page *page = (void *)(at + layout->slot_ring);
-		struct ring ring = {page, (uint8_t *)page + 4096, layout->ring_size};
+		struct ring ring = ring_of(page, (uint8_t *)page + 4096, layout->ring_size);
 		uint64_t written[MPR_LOST_KINDS], head;
 		int tries = 0;
 
@@ -135,7 +141,7 @@ int ledger_take(const struct ss_control *block, const struct ss_control *layout,
 		l->exact &= tries < TRIES;
 		for (int k = 0; k < MPR_LOST_KINDS; k++)
 			l->written[k] += written[k];
-		count_waiting(&ring, head, buf, l);
+		count_waiting(t, &ring, head, buf, l);
 	}
 	free(buf);
 	return 0;

@@ -55,26 +55,59 @@ static bool impossible(struct aggregator *a, const struct mp_event *ev)
 	return true;
 }
 
-static bool decode_alloc(struct aggregator *a, uint32_t slot, const struct mpr_header *h,
-			 struct mp_event *ev)
+static bool decode_alloc(struct aggregator *a, const struct pending *p, struct mp_event *ev)
 {
+	const struct mpr_header *h = (const void *)p->rec;
 	const struct mpr_alloc *small = (const void *)h;
 	const struct mpr_alloc_big *big = (const void *)h;
+	struct slot_state *st = &a->slot[p->slot];
 
 	ev->kind = EV_ALLOC;
 	split(ev, small->addr_hook);
-	if (aggregator_selects(a) && select_leaves_out(a, &a->slot[slot]))
+	if (aggregator_selects(a) && select_leaves_out(a, st))
 		return leave_out(a, ev);
-	ev->size = h->type == MPR_ALLOC ? small->size : big->size;
+	ev->size = mpr_type(h) == MPR_ALLOC ? small->size : big->size;
 	if (impossible(a, ev))
 		return false;
-	ev->stack = stack_id(a, slot, h->type == MPR_ALLOC ? small->stack : big->stack);
+	ev->stack = stack_id(a, p->slot, mpr_type(h) == MPR_ALLOC ? small->stack : big->stack);
 	fill_misc(ev, h->misc);
 	count_stack(a, ev->stack);
 	a->now.allocs++;
 	a->now.allocated_bytes += ev->size;
-	block_born(a, ev);
+	if (!(p->what & ORDER_SHORT) || !block_born_short(a, st, p->what >> ORDER_NUMBER, ev))
+		block_born(a, ev);
 	return true;
+}
+
+/* The end of a block as its allocation's record shows it. */
+static bool decode_end(struct aggregator *a, const struct pending *p, struct mp_event *ev)
+{
+	const struct mpr_alloc *r = (const void *)p->rec; /* or struct mpr_free */
+	struct live_block b;
+
+	ev->kind = EV_FREE;
+	ev->flags = EV_F_ABOUT;
+	split(ev, r->addr_hook);
+	if (mpr_type(&r->h) == MPR_ALLOC)
+		ev->hook = mpr_ended_hook(&r->h);
+	if (p->what & ORDER_SHORT &&
+	    block_end_short(a, &a->slot[p->slot], p->what >> ORDER_NUMBER, ev->addr, r->size))
+		return true;
+	if (!block_gone(a, ev->addr, false, &b))
+		return !aggregator_selects(a);
+	block_account(a, &b, -1);
+	a->now.frees++;
+	return true;
+}
+
+bool event_postpone(struct aggregator *a, size_t i)
+{
+	const struct pending *e = &a->order.events[i];
+	uint64_t addr = order_ended(e);
+	struct live_block b;
+
+	return order_can_end(&a->order, addr) &&
+	       order_postpone(&a->order, i, live_find(a->live, addr, &b));
 }
 
 static bool decode_free(struct aggregator *a, uint32_t slot, const struct mpr_free *f,
@@ -86,7 +119,7 @@ static bool decode_free(struct aggregator *a, uint32_t slot, const struct mpr_fr
 	ev->kind = EV_FREE;
 	split(ev, f->addr_hook);
 	ev->flags = own_free ? EV_F_OWN_FREE : 0;
-	if (f->h.type == MPR_FREE_STACK)
+	if (mpr_type(&f->h) == MPR_FREE_STACK)
 		ev->stack = stack_id(a, slot, ((const struct mpr_free_stack *)f)->stack);
 	if (ev->stack)
 		ev->flags |= EV_F_STACK;
@@ -184,7 +217,7 @@ static bool decode_map(struct aggregator *a, uint32_t slot, const struct mpr_map
 
 	if (aggregator_selects(a) && select_leaves_out(a, &a->slot[slot]))
 		return false;
-	ev->kind = kind[m->h.type - MPR_MAP];
+	ev->kind = kind[mpr_type(&m->h) - MPR_MAP];
 	split(ev, m->addr_hook);
 	ev->size = ev->usable = m->length;
 	ev->old_addr = m->old_addr & MPR_ADDR_MASK;
@@ -227,6 +260,7 @@ static bool decode_fault(struct aggregator *a, uint32_t slot, const struct mpr_f
 void event_process(struct aggregator *a, const struct pending *p, uint64_t ns)
 {
 	const struct mpr_header *h = (const void *)p->rec;
+	uint32_t type = p->what & ORDER_END ? MPR_FREE : mpr_type(h);
 	struct mp_event ev = {.time_ns = ns, .tid = a->slot[p->slot].tid, .fd = -1};
 	const struct mpr_mallopt *opt;
 	bool put = false;
@@ -234,15 +268,16 @@ void event_process(struct aggregator *a, const struct pending *p, uint64_t ns)
 	a->last_ns = ns;
 	a->replaced = false;
 	a->at_slot = p->slot;
-	losses_see(&a->losses, h->type);
-	switch (h->type) {
+	losses_see(&a->losses, type);
+	switch (type) {
 	case MPR_ALLOC:
 	case MPR_ALLOC_BIG:
-		put = decode_alloc(a, p->slot, h, &ev);
+		put = decode_alloc(a, p, &ev);
 		break;
 	case MPR_FREE:
 	case MPR_FREE_STACK:
-		put = decode_free(a, p->slot, (const void *)h, &ev);
+		put = p->what & ORDER_END ? decode_end(a, p, &ev)
+					  : decode_free(a, p->slot, (const void *)h, &ev);
 		break;
 	case MPR_REALLOC_BEGIN:
 		put = decode_realloc_begin(a, p->slot, (const void *)h, &ev);

@@ -2,13 +2,14 @@
 #include "record/order.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include "record/sort.h"
 #include "record/wire.h"
 
 #define FIRST_EVENTS 65536u
-#define RUN	     64u /* runs up to this length are sorted by insertion, then merged */
+#define LOOKS	     32u  /* for each event of a batch, on average, in order_postpone() */
+#define ENDS	     256u /* ends that can be open at once: more than a ring has recent records */
 
 static const struct mpr_free *record(const uint8_t *p)
 {
@@ -37,136 +38,289 @@ static int more_room(struct order *o)
 	return 0;
 }
 
-static inline int add(struct order *o, const uint8_t *rec, uint32_t slot)
+static inline int add(struct order *o, const struct pending *e)
 {
 	if (o->n == o->cap && more_room(o))
 		return -ENOMEM;
-	o->events[o->n++] = (struct pending){record(rec)->time, rec, slot};
+	o->events[o->n++] = *e;
 	return 0;
 }
 
-static void merge(const struct pending *a, size_t na, const struct pending *b, size_t nb,
-		  struct pending *out)
+static uint64_t hash(uint64_t addr)
 {
-	while (na && nb) {
-		if (a->time <= b->time) {
-			*out++ = *a++;
-			na--;
+	return addr * 0x9e3779b97f4a7c15ull >> 32;
+}
+
+static void note_end(struct order *o, uint64_t addr)
+{
+	uint64_t bit = hash(addr) & o->ended_mask;
+
+	o->ended[bit / 64] |= 1ull << bit % 64;
+}
+
+bool order_can_end(const struct order *o, uint64_t addr)
+{
+	uint64_t bit = hash(addr) & o->ended_mask;
+
+	return o->ended[bit / 64] >> bit % 64 & 1;
+}
+
+/* Prepares for about @records records. */
+static int forget_ends(struct order *o, uint64_t records)
+{
+	uint64_t words = 16;
+
+	while (words * 4 < records)
+		words *= 2;
+	if (words > o->ended_cap) {
+		free(o->ended);
+		o->ended = malloc(words * 8);
+		o->ended_cap = o->ended ? words : 0;
+		if (!o->ended)
+			return -ENOMEM;
+	}
+	memset(o->ended, 0, words * 8);
+	o->ended_mask = words * 64 - 1;
+	return 0;
+}
+
+/* The ends of blocks that were met in a ring, while its records after them have not been. */
+struct ends {
+	uint32_t n;
+	struct {
+		uint64_t position;
+		const uint8_t *rec;
+		size_t begun; /* index of the event that began the block; SIZE_MAX: not here */
+	} at[ENDS];
+};
+
+static void ends_add(struct ends *e, uint64_t position, const uint8_t *rec, size_t begun)
+{
+	uint32_t k = e->n;
+
+	if (e->n == ENDS) /* the target's records are not the agent's */
+		return;
+	for (; k && e->at[k - 1].position > position; k--)
+		e->at[k] = e->at[k - 1];
+	e->at[k].position = position;
+	e->at[k].rec = rec;
+	e->at[k].begun = begun;
+	e->n++;
+}
+
+/* A ring whose records are being added. */
+struct adding {
+	const struct batch *batch;
+	const struct segment *segment;
+	uint64_t latest; /* time of the latest record so far; before the first: struct lane */
+	bool has_record;
+	struct ends ends;
+};
+
+/* Return: the time of an end between the records so far and one of the time @next. */
+static uint64_t end_time(const struct adding *a, uint64_t next)
+{
+	uint64_t time = a->latest;
+
+	if (a->has_record && next <= a->batch->until)
+		return time;
+	if (next > a->batch->until)
+		time = a->batch->read_at;
+	if (next < time)
+		time = next;
+	/* A record that a signal handler interrupted comes after the handler's later ones. */
+	return a->has_record && a->latest > time ? a->latest : time;
+}
+
+/* Makes @e, which is not ORDER_SHORT, an end of a block after @earliest. */
+static int make_end(struct order *o, struct pending *e, uint64_t earliest)
+{
+	note_end(o, record(e->rec)->addr_hook & MPR_ADDR_MASK);
+	e->what = ORDER_END | (uint32_t)o->earliest.n << ORDER_NUMBER;
+	return vec_push(&o->earliest, earliest);
+}
+
+/* Adds the ends up to @position; @next: time of the ring's next record. */
+static int add_ends(struct order *o, struct adding *a, uint64_t position, uint64_t next)
+{
+	uint64_t time = end_time(a, next);
+	uint32_t k = 0;
+	int ret = 0;
+
+	for (; k < a->ends.n && a->ends.at[k].position <= position && !ret; k++) {
+		struct pending e = {
+		    .time = time, .rec = a->ends.at[k].rec, .slot = a->segment->slot};
+		size_t begun = a->ends.at[k].begun;
+
+		if (begun != SIZE_MAX && next <= a->batch->until) {
+			o->events[begun].what |= ORDER_SHORT;
+			e.what = o->events[begun].what | ORDER_END;
 		} else {
-			*out++ = *b++;
-			nb--;
+			ret = make_end(o, &e, a->latest);
 		}
+		ret = ret ? ret : add(o, &e);
 	}
-	memcpy(out, a, na * sizeof(*a));
-	memcpy(out + na, b, nb * sizeof(*b));
+	memmove(a->ends.at, a->ends.at + k, (a->ends.n - k) * sizeof(a->ends.at[0]));
+	a->ends.n -= k;
+	return ret;
 }
 
-static void insert(struct pending *p, size_t n)
+static int add_record(struct order *o, struct adding *a, const uint8_t *p, uint64_t position)
 {
-	for (size_t i = 1; i < n; i++) {
-		struct pending v = p[i];
-		size_t k = i;
+	struct pending e = {.time = record(p)->time, .rec = p, .slot = a->segment->slot};
+	const struct mpr_header *h = &record(p)->h;
+	int ret = a->ends.n ? add_ends(o, a, position, e.time) : 0;
 
-		while (k && p[k - 1].time > v.time) {
-			p[k] = p[k - 1];
-			k--;
-		}
-		p[k] = v;
+	if (mpr_ended(h)) {
+		e.what = (uint32_t)(position >> 5) % ORDER_NUMBERS << ORDER_NUMBER;
+		ends_add(&a->ends, position + mpr_ended(h), p, o->n);
 	}
+	if (e.time > a->latest || !a->has_record)
+		a->latest = e.time;
+	a->has_record = true;
+	if (mpr_kind(mpr_type(h)) == MPR_LOST_FREE || mpr_type(h) == MPR_REALLOC_BEGIN)
+		note_end(o, record(p)->addr_hook & MPR_ADDR_MASK);
+	return ret ? ret : add(o, &e);
 }
 
-/* Sorts the records of one ring.  They are in order except where signal handlers wrote records in
- * between, so runs sorted by insertion usually join without a merge.  Only records of a malicious
- * target need one. */
-static void sort_ring(struct order *o, size_t first)
+/* Adds a segment, whose first byte is @p; @latest: time of the thread's latest record before it.
+ * Return: whether its rest was discarded. */
+static bool add_segment(struct order *o, const struct batch *b, const struct segment *s,
+			const uint8_t *p, const struct end *ends, uint64_t latest, uint64_t now)
 {
-	struct pending *p = o->events + first;
-	size_t n = o->n - first;
+	struct adding a = {.batch = b, .segment = s, .latest = latest};
+	uint64_t at = 0;
+	bool is_whole = true;
 
-	for (size_t i = 0; i < n; i += RUN)
-		insert(p + i, n - i < RUN ? n - i : RUN);
-	for (size_t width = RUN; width < n; width *= 2) {
-		for (size_t i = 0; i + width < n; i += 2 * width) {
-			size_t nb = n - i - width < width ? n - i - width : width;
-
-			if (p[i + width - 1].time <= p[i + width].time)
-				continue;
-			merge(p + i, width, p + i + width, nb, o->scratch);
-			memcpy(p + i, o->scratch, (width + nb) * sizeof(*p));
-		}
+	for (uint32_t k = 0; k < s->nends; k++) {
+		ends_add(&a.ends, ends[k].position, (const void *)&ends[k].free, SIZE_MAX);
 	}
+	while (at < s->bytes && is_whole) {
+		is_whole = valid(p + at, s->bytes - at, now) &&
+			   !add_record(o, &a, p + at, s->position + at);
+		at += is_whole ? record(p + at)->h.size : 0;
+	}
+	return add_ends(o, &a, UINT64_MAX, UINT64_MAX) || !is_whole;
 }
 
-/* Joins neighbouring runs that are also in order of time, such as the kept records of a ring and
- * its new ones.  Return: the number of runs. */
-static size_t join_runs(const struct order *o, size_t *ends, size_t n)
+static int add_kept(struct order *o)
 {
-	size_t out = 0;
+	const uint8_t *p = o->carry;
 
-	for (size_t i = 0; i < n; i++) {
-		const struct pending *p = o->events + (out ? ends[out - 1] : 0);
+	for (size_t i = 0; i < o->ncarry; i++) {
+		struct pending e = {o->kept[i].time, p, o->kept[i].slot, o->kept[i].what};
 
-		if (out && p[-1].time <= p[0].time)
-			out--;
-		ends[out++] = ends[i];
+		if (order_is_end(&e) && make_end(o, &e, o->kept[i].earliest))
+			return -ENOMEM;
+		if (add(o, &e))
+			return -ENOMEM;
+		if (!order_is_end(&e) && order_ended(&e))
+			note_end(o, order_ended(&e));
+		p += record(p)->h.size;
 	}
-	return out;
+	return 0;
 }
 
-/* Merges the sorted runs that end at the indices @ends (the last one at o->n). */
-static void merge_runs(struct order *o, size_t *ends, size_t n)
+/* What is known of a thread's records before those of its segment are added. */
+struct lane {
+	uint64_t latest; /* time of its latest record that was kept, or the first of this batch */
+	uint64_t first;	 /* time of the first record in its segment; UINT64_MAX: none */
+};
+
+static uint32_t count_lanes(const struct order *o, const struct batch *b)
 {
-	n = join_runs(o, ends, n);
-	while (n > 1) {
-		struct pending *swap = o->events;
-		size_t out = 0, from = 0;
+	uint32_t n = 0;
 
-		for (size_t i = 0; i < n; i += 2) {
-			size_t mid = ends[i], end = i + 1 < n ? ends[i + 1] : mid;
+	for (size_t i = 0; i < o->n; i++)
+		n = o->events[i].slot >= n ? o->events[i].slot + 1 : n;
+	for (uint32_t k = 0; k < b->nsegments; k++)
+		n = b->segment[k].slot >= n ? b->segment[k].slot + 1 : n;
+	return n;
+}
 
-			merge(o->events + from, mid - from, o->events + mid, end - mid,
-			      o->scratch + from);
-			from = end;
-			ends[out++] = end;
-		}
-		n = out;
-		o->events = o->scratch;
-		o->scratch = swap;
+/* Return: a struct lane for each slot, without the records that were kept; NULL: no memory. */
+static struct lane *find_lanes(const struct order *o, const struct batch *b, uint64_t now)
+{
+	uint32_t n = count_lanes(o, b);
+	struct lane *lanes = calloc(n + 1, sizeof(*lanes));
+	const uint8_t *p = b->data;
+
+	for (uint32_t i = 0; lanes && i < n; i++)
+		lanes[i] = (struct lane){o->before + 1, UINT64_MAX};
+	for (uint32_t k = 0; lanes && k < b->nsegments; k++) {
+		const struct segment *s = &b->segment[k];
+
+		if (valid(p, s->bytes, now))
+			lanes[s->slot].first = record(p)->time;
+		p += s->bytes;
 	}
+	return lanes;
+}
+
+/*
+ * An end that was kept is between the records around it, and before the reader saw it.  If all
+ * events of that time are in this batch, it is dated to the earliest moment (order_postpone()).
+ */
+static void date_kept(struct order *o, struct lane *lanes)
+{
+	for (size_t i = 0; i < o->n; i++) {
+		struct pending *e = &o->events[i];
+		struct lane *lane = &lanes[e->slot];
+		uint64_t low;
+
+		if (!order_is_end(e)) {
+			lane->latest = e->time > lane->latest ? e->time : lane->latest;
+			continue;
+		}
+		low = order_earliest(o, e) > o->before ? order_earliest(o, e) : o->before + 1;
+		if (lane->first < e->time)
+			e->time = lane->first;
+		if (e->time <= o->until && low < e->time)
+			e->time = low;
+	}
+	sort_events(o->events, o->n, o->scratch);
 }
 
 uint64_t order_take(struct order *o, const struct batch *b, uint64_t now)
 {
 	size_t *ends = calloc(b->nsegments + 2, sizeof(*ends)), n = 0;
-	const uint8_t *p = o->carry;
+	const struct end *block_ends = b->ends.at;
+	const uint8_t *p = b->data;
 	uint64_t given_up = 0;
+	struct lane *lanes;
 
-	o->n = 0;
-	if (!ends)
+	o->n = o->earliest.n = 0;
+	o->before = o->until;
+	o->until = b->until;
+	if (!ends || forget_ends(o, b->bytes / sizeof(struct mpr_free) + o->ncarry)) {
+		free(ends);
 		return b->nsegments;
-	for (size_t i = 0; i < o->ncarry && !add(o, p, o->carry_slot[i]); i++)
-		p += record(p)->h.size;
+	}
+	given_up += add_kept(o);
+	lanes = find_lanes(o, b, now);
+	if (!lanes) {
+		free(ends);
+		o->n = 0;
+		return b->nsegments;
+	}
+	date_kept(o, lanes);
 	if (o->n)
 		ends[n++] = o->n;
-	p = b->data;
 	for (uint32_t k = 0; k < b->nsegments; k++) {
 		const struct segment *s = &b->segment[k];
-		const uint8_t *end = p + s->bytes;
 		size_t first = o->n;
 
-		for (; p < end; p += record(p)->h.size) {
-			if (!valid(p, (uint64_t)(end - p), now) || add(o, p, s->slot)) {
-				given_up++;
-				break;
-			}
-		}
-		p = end;
+		given_up += add_segment(o, b, s, p, block_ends, lanes[s->slot].latest, now);
+		p += s->bytes;
+		block_ends += s->nends;
 		if (o->n > first) {
-			sort_ring(o, first);
+			sort_events(o->events + first, o->n - first, o->scratch);
 			ends[n++] = o->n;
 		}
 	}
-	merge_runs(o, ends, n);
+	sort_merge_runs(&o->events, &o->scratch, ends, n);
+	o->looks = LOOKS * (o->n + 1);
+	free(lanes);
 	free(ends);
 	return given_up;
 }
@@ -183,10 +337,10 @@ void order_keep(struct order *o, size_t from)
 		bytes += record(o->events[i].rec)->h.size;
 	}
 	if (n > o->cap_carry) {
-		uint32_t *s = reallocarray(o->carry_slot, 2 * n, sizeof(*s));
+		struct kept *k = reallocarray(o->kept, 2 * n, sizeof(*k));
 
-		if (s) {
-			o->carry_slot = s;
+		if (k) {
+			o->kept = k;
 			o->cap_carry = 2 * n;
 		}
 	}
@@ -195,11 +349,13 @@ void order_keep(struct order *o, size_t from)
 	o->ncarry = 0;
 	bytes = 0;
 	for (size_t i = from; kept && i < from + n; i++) {
-		uint16_t size = record(o->events[i].rec)->h.size;
+		const struct pending *e = &o->events[i];
+		uint16_t size = record(e->rec)->h.size;
 
-		memcpy(kept + bytes, o->events[i].rec, size);
+		memcpy(kept + bytes, e->rec, size);
 		bytes += size;
-		o->carry_slot[o->ncarry++] = o->events[i].slot;
+		o->kept[o->ncarry++] = (struct kept){
+		    e->time, order_is_end(e) ? order_earliest(o, e) : 0, e->slot, e->what};
 	}
 	free(o->carry);
 	o->carry = kept;
@@ -211,5 +367,7 @@ void order_free(struct order *o)
 	free(o->events);
 	free(o->scratch);
 	free(o->carry);
-	free(o->carry_slot);
+	free(o->kept);
+	vec_free(&o->earliest);
+	free(o->ended);
 }

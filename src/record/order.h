@@ -7,25 +7,52 @@
 #ifndef RECORD_ORDER_H
 #define RECORD_ORDER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "formats/record.h"
+#include "lib/vec.h"
 #include "record/queue.h"
 
 #define ORDER_TAKEN UINT32_MAX
+
+/* What a struct pending is. */
+#define ORDER_RECORD 0u
+/* The end of the block of @rec, an MPR_ALLOC or MPR_FREE record; the bits from ORDER_NUMBER on are an
+ * index of order.earliest, unless it is ORDER_SHORT. */
+#define ORDER_END 1u
+/* MPR_ALLOC whose block ends in the same batch, or that end; the bits from ORDER_NUMBER on are the
+ * block's number, which no other such block of the thread has that is live at the same time. */
+#define ORDER_SHORT   2u
+#define ORDER_NUMBER  2 /* bits below the number */
+#define ORDER_NUMBERS 256u
 
 struct pending {
 	uint64_t time;
 	const uint8_t *rec; /* struct mpr_header and what follows */
 	uint32_t slot;	    /* or ORDER_TAKEN: already processed, before its turn */
+	uint32_t what;
+};
+
+/* A record that is kept for the next batch. */
+struct kept {
+	uint64_t time, earliest;
+	uint32_t slot, what;
 };
 
 struct order {
 	struct pending *events, *scratch;
 	size_t n, cap;
-	uint8_t *carry; /* records later than their batch's time */
-	uint32_t *carry_slot;
+	uint64_t looks;		/* events that order_postpone() may still examine in this batch */
+	uint64_t until, before; /* times up to which the events of this and the last batch are
+				   complete */
+	uint8_t *carry;		/* records later than their batch's time */
+	struct kept *kept;
+	VEC(uint64_t) earliest; /* times of the threads' events before ends of blocks */
 	size_t ncarry, cap_carry;
+	/* A bit for each hash of an address of which a record says that its block ended. */
+	uint64_t *ended;
+	uint64_t ended_mask, ended_cap; /* number of bits - 1; allocated words */
 };
 
 /**
@@ -33,9 +60,52 @@ struct order {
  * o->n)
  * @now: current ticks; no record can be later
  * They point into @b and @o until order_keep().
+ *
+ * Ends of blocks that are noted in the records of their allocations (formats/record.h) become
+ * events of their own.  Their time is that of the thread's event before if everything up to the
+ * thread's next event is in this batch.  Else they are kept, and come before that next event, or at
+ * the time at which the reader saw the end, whichever is first.
+ *
  * Return: the number of segments whose rest was discarded.
  */
 uint64_t order_take(struct order *o, const struct batch *b, uint64_t now);
+
+/* Return: whether @e is an end of a block with an entry in order.earliest. */
+static inline bool order_is_end(const struct pending *e)
+{
+	return (e->what & (ORDER_END | ORDER_SHORT)) == ORDER_END;
+}
+
+/* Return: the time before which the block of @end, an order_is_end(), did not end. */
+static inline uint64_t order_earliest(const struct order *o, const struct pending *end)
+{
+	return o->earliest.at[end->what >> ORDER_NUMBER];
+}
+
+/* Return: the address of the block that the event begins, 0 if none. */
+uint64_t order_begun(const struct pending *e);
+/* Return: the address of the block that the event ends, 0 if none. */
+uint64_t order_ended(const struct pending *e);
+/* Return: false if nothing in this batch ends a block at @addr, but ends in the records of blocks
+ * that begin in this batch. */
+bool order_can_end(const struct order *o, uint64_t addr);
+
+/**
+ * order_postpone() - move the end o->events[@i] if it cannot be the next event of its address
+ * The time of such an end is not known exactly, and the record that shows it can be that of an older
+ * block: another thread can have freed that block, got the same address and passed it back.
+ * @is_live: whether there is a block at its address.
+ * Return: whether it was moved; then o->events[@i] is another event.
+ */
+bool order_postpone(struct order *o, size_t i, bool is_live);
+
+/**
+ * order_waiting_end() - find an end of a block at @addr that waits for a later batch
+ * @i: index of the event before which the block must have ended
+ * Return: the index of the first one that can have been before o->events[@i], or o->n.
+ */
+size_t order_waiting_end(const struct order *o, size_t i, uint64_t addr);
+
 /* Keeps the unprocessed records of o->events[@from .. o->n) for the next order_take(). */
 void order_keep(struct order *o, size_t from);
 void order_free(struct order *o);

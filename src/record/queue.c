@@ -31,6 +31,7 @@ void batch_free(struct batch *b)
 		return;
 	free(b->segment);
 	free(b->data);
+	vec_free(&b->ends);
 	free(b);
 }
 

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "formats/record.h"
+#include "lib/vec.h"
 
 #define QUEUE_BATCH 16 /* ceiling / QUEUE_BATCH: maximum bytes of records in a batch */
 
@@ -20,7 +21,15 @@
 struct segment {
 	/* @tid: from the slot, for a ring whose MPR_THREAD record was not seen. */
 	uint32_t slot, tid;
+	uint32_t nends; /* of batch.ends */
 	uint64_t bytes;
+	uint64_t position; /* of the first byte in the ring */
+};
+
+/* The end of a block whose MPR_ALLOC record was in an earlier batch; see mpr_ended(). */
+struct end {
+	struct mpr_free free; /* a complete MPR_FREE record, but its time is 0 */
+	uint64_t position;    /* in the ring */
 };
 
 struct batch {
@@ -29,10 +38,19 @@ struct batch {
 	uint64_t barrier; /* flushes up to this number are complete after this batch */
 	uint32_t nsegments;
 	bool after_loss; /* an earlier batch was dropped: MPR_THREAD records can be missing */
+	uint64_t
+	    read_at; /* ticks: ends of blocks up to here are in this batch or in earlier ones */
 	uint64_t bytes, size;
 	struct segment *segment;
-	uint8_t *data; /* the segments' bytes, one after the other */
+	uint8_t *data;	      /* the segments' bytes, one after the other */
+	VEC(struct end) ends; /* the segments' ends, one after the other */
 };
+
+/* Return: whether @b has no records and no ends of blocks. */
+static inline bool batch_is_empty(const struct batch *b)
+{
+	return !b->bytes && !b->ends.n;
+}
 
 /* What was dropped. */
 struct queue_drop {

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -14,6 +15,7 @@
 #include "lib/privileges.h"
 #include "record/kernel/slice.h"
 #include "record/ring.h"
+#include "record/recent.h"
 #include "record/wire.h"
 
 #define HEARTBEAT_S   3
@@ -32,12 +34,14 @@ int reader_init(struct reader *r, const struct recorder_config *config,
 	r->shared = shared;
 	r->queue_ceiling = queue_stats(shared->queue).ceiling;
 	r->is_active = calloc(layout->nslots, sizeof(*r->is_active));
-	return r->is_active ? 0 : -ENOMEM;
+	r->frees_seen = calloc(layout->nslots, sizeof(*r->frees_seen));
+	return r->is_active && r->frees_seen ? 0 : -ENOMEM;
 }
 
 void reader_free(struct reader *r)
 {
 	free(r->is_active);
+	free(r->frees_seen);
 }
 
 static void heartbeat(struct reader *r, uint64_t seconds)
@@ -61,8 +65,12 @@ static struct ring ring_at(const struct reader *r, uint32_t i)
 {
 	char *page = (char *)slot_at(r->layout, i) + r->layout->slot_ring;
 
-	return (struct ring){(struct perf_event_mmap_page *)page, (const uint8_t *)page + 4096,
-			     r->layout->ring_size};
+	struct ring ring = {.page = (struct perf_event_mmap_page *)page,
+			    .data = (const uint8_t *)page + 4096,
+			    .size = r->layout->ring_size};
+
+	recent_continue(slot_at(r->layout, i), &ring);
+	return ring;
 }
 
 static struct batch *batch_new(uint32_t max_segments)
@@ -89,6 +97,7 @@ static void drop(struct reader *r, struct batch *b)
 	b->size -= b->bytes;
 	b->nsegments = 0;
 	b->bytes = 0;
+	vec_free(&b->ends);
 	free(b->data);
 	b->data = NULL;
 	if (b->barrier == r->barrier_sent || !queue_put(r->shared->queue, b, QUEUE_BARRIER))
@@ -103,7 +112,7 @@ static bool must_not_lose(const struct reader *r)
 /* Passes a batch to the aggregator and counts what the queue does not accept. */
 static void hand_over(struct reader *r, struct batch *b, bool last)
 {
-	bool flushes = !b->bytes && b->barrier != r->barrier_sent;
+	bool flushes = batch_is_empty(b) && b->barrier != r->barrier_sent;
 	struct queue_drop dropped = {0};
 
 	b->after_loss = r->after_loss;
@@ -112,7 +121,7 @@ static void hand_over(struct reader *r, struct batch *b, bool last)
 	if (queue_put(r->shared->queue, b,
 		      must_not_lose(r) || last || flushes ? QUEUE_BARRIER : QUEUE_ALL))
 		return;
-	if (!b->bytes) { /* an empty batch: a later one has the same effect */
+	if (batch_is_empty(b)) { /* a later one has the same effect */
 		r->after_loss = b->after_loss;
 		batch_free(b);
 		return;
@@ -192,7 +201,8 @@ void reader_find_active(struct reader *r, bool all)
 struct ready {
 	struct segment *segment;
 	struct ring *ring;
-	uint64_t *bytes; /* bytes not yet removed */
+	uint64_t *bytes; /* bytes not yet read */
+	bool *ends;	 /* blocks may have ended whose records were read before */
 	uint32_t n;
 	uint64_t total;
 };
@@ -202,6 +212,7 @@ static void ready_free(struct ready *a)
 	free(a->segment);
 	free(a->ring);
 	free(a->bytes);
+	free(a->ends);
 }
 
 static int ready_find(struct reader *r, struct ready *a)
@@ -210,27 +221,34 @@ static int ready_find(struct reader *r, struct ready *a)
 
 	*a = (struct ready){.segment = calloc(n, sizeof(*a->segment)),
 			    .ring = calloc(n, sizeof(*a->ring)),
-			    .bytes = calloc(n, sizeof(*a->bytes))};
-	if (!a->segment || !a->ring || !a->bytes)
+			    .bytes = calloc(n, sizeof(*a->bytes)),
+			    .ends = calloc(n, sizeof(*a->ends))};
+	if (!a->segment || !a->ring || !a->bytes || !a->ends)
 		return -ENOMEM;
 	/* All heads are read before any data, so that a round is a snapshot of all rings. */
 	for (uint32_t k = 0; k < r->shared->nactive; k++) {
 		uint32_t i = r->shared->active[k];
 		/* Read the thread id before the head: if it changes later, the ring has an
 		 * MPR_THREAD record. */
-		uint32_t tid = __atomic_load_n(&slot_at(r->layout, i)->tid, __ATOMIC_ACQUIRE);
+		const struct ss_thread *t = slot_at(r->layout, i);
+		uint32_t tid = __atomic_load_n(&t->tid, __ATOMIC_ACQUIRE);
+		uint64_t frees = __atomic_load_n(&t->written[MPR_LOST_FREE], __ATOMIC_ACQUIRE);
 
 		a->ring[a->n] = ring_at(r, i);
 		a->bytes[a->n] = ring_ready(&a->ring[a->n]);
+		a->ends[a->n] = frees != r->frees_seen[i];
 		a->segment[a->n] = (struct segment){.slot = i, .tid = tid};
 		a->total += a->bytes[a->n];
-		a->n += a->bytes[a->n] != 0;
+		a->n += a->bytes[a->n] || a->ends[a->n];
+		r->frees_seen[i] = frees;
 	}
 	return 0;
 }
 
-/* Moves the ready records up to time @end from the rings to a new batch. */
-static struct batch *take_batch(struct reader *r, struct ready *a, uint64_t end)
+/* Moves the ready records up to time @end from the rings to a new batch; @with_ends: and the ends of
+ * blocks after the last of them.  Such an end can be later than @end.  It waits in the aggregator,
+ * which needs it before @end if another thread allocates the address again. */
+static struct batch *take_batch(struct reader *r, struct ready *a, uint64_t end, bool with_ends)
 {
 	struct batch *b = batch_new(a->n);
 	uint64_t sum = 0, used = 0, room = r->queue_ceiling / QUEUE_BATCH * 2;
@@ -242,9 +260,10 @@ static struct batch *take_batch(struct reader *r, struct ready *a, uint64_t end)
 		uint64_t n =
 		    end == UINT64_MAX ? a->bytes[k] : slice_up_to(&a->ring[k], a->bytes[k], end);
 
-		if (!n)
+		if (!n && !(with_ends && a->ends[k]))
 			continue;
 		b->segment[b->nsegments] = a->segment[k];
+		b->segment[b->nsegments].position = a->ring[k].at;
 		b->segment[b->nsegments++].bytes = n;
 		sum += n;
 	}
@@ -257,26 +276,38 @@ static struct batch *take_batch(struct reader *r, struct ready *a, uint64_t end)
 		return NULL;
 	}
 	for (uint32_t k = 0, i = 0; k < a->n && i < b->nsegments; k++) {
-		uint64_t n = b->segment[i].bytes;
+		struct ring *ring = &a->ring[k];
+		struct segment *s = &b->segment[i];
+		struct ss_thread *t = slot_at(r->layout, s->slot);
+		uint64_t to;
 
-		if (a->segment[k].slot != b->segment[i].slot)
+		if (a->segment[k].slot != s->slot)
 			continue;
-		if (copy)
-			ring_copy(&a->ring[k], b->data + used, n);
-		else
-			count_dropped(r, &a->ring[k], n);
-		ring_advance(&a->ring[k], n);
-		a->bytes[k] -= n;
-		used += n;
+		to = ring->at + s->bytes + with_ends;
+		s->nends = recent_ends(t, ring, to, b);
+		if (copy) {
+			ring_copy(ring, b->data + used, s->bytes);
+			recent_read(t, ring, to, b->data + used, s->bytes);
+		} else {
+			count_dropped(r, ring, s->bytes);
+			recent_drop(t, ring, s->bytes);
+		}
+		ring_advance(ring, s->bytes);
+		a->bytes[k] -= s->bytes;
+		a->ends[k] = false;
+		used += s->bytes;
+		if (!copy)
+			s->bytes = 0;
 		i++;
 	}
 	if (!copy) {
 		r->after_loss = true;
-		b->nsegments = 0;
 		used = 0;
 	}
+	b->read_at = clock_ticks();
 	b->bytes = used;
-	b->size = used + sizeof(*b) + b->nsegments * sizeof(*b->segment);
+	b->size = used + sizeof(*b) + b->nsegments * sizeof(*b->segment) +
+		  b->ends.n * sizeof(*b->ends.at);
 	return b;
 }
 
@@ -295,11 +326,29 @@ static void wait_for_room(struct reader *r, enum round how)
 	}
 }
 
+/*
+ * A flush needs two rounds: the first one reads the ends of blocks, which are dated to its end, the
+ * second one is complete up to there.  Return: the flush that a round is for that begins now and is
+ * complete up to @until.
+ */
+static uint64_t flush_of_round(struct reader *r, uint64_t until, enum round how)
+{
+	uint64_t wanted = __atomic_load_n(&r->shared->barrier_wanted, __ATOMIC_ACQUIRE);
+
+	if (how != ROUND)
+		return wanted;
+	if (r->barrier_next == r->barrier_sent && wanted != r->barrier_sent) {
+		r->barrier_next = wanted;
+		r->flush_at = UINT64_MAX;
+	}
+	return until >= r->flush_at ? r->barrier_next : r->barrier_sent;
+}
+
 /* Runs one round.  Return: the bytes drained. */
 static uint64_t drain(struct reader *r, enum round how)
 {
 	uint64_t until = how == ROUND_LAST ? UINT64_MAX : complete_until(r), end;
-	uint64_t barrier = __atomic_load_n(&r->shared->barrier_wanted, __ATOMIC_ACQUIRE), most;
+	uint64_t barrier = flush_of_round(r, until, how), most;
 	uint64_t taken = 0;
 	struct slicer s = {.next = SLICE_BINS}; /* all in one slice */
 	struct ready a;
@@ -317,7 +366,7 @@ static uint64_t drain(struct reader *r, enum round how)
 		 * the next recorder. */
 		if (how == ROUND_KEEP && end > until)
 			end = until;
-		b = ret ? NULL : take_batch(r, &a, end);
+		b = ret ? NULL : take_batch(r, &a, end, how != ROUND_KEEP);
 		if (!b)
 			break;
 		taken += b->bytes;
@@ -325,10 +374,12 @@ static uint64_t drain(struct reader *r, enum round how)
 		 * room. */
 		if (how != ROUND && b->bytes)
 			wait_for_room(r, how);
-		b->until = end < until ? end : until;
+		/* The end of a slice waits for the next one: a record of another thread whose time
+		 * is slightly too late can belong before it (record/overtaken.h). */
+		b->until = end < until ? end - READER_REORDER_TICKS : until;
 		b->barrier = end < until ? r->barrier_sent : barrier;
-		if (b->bytes || b->barrier != r->barrier_sent || how != ROUND || r->after_loss ||
-		    wants_news(r))
+		if (!batch_is_empty(b) || b->barrier != r->barrier_sent || how != ROUND ||
+		    r->after_loss || wants_news(r))
 			hand_over(r, b, how != ROUND);
 		else
 			batch_free(b);
@@ -337,6 +388,8 @@ static uint64_t drain(struct reader *r, enum round how)
 	} while (end < until);
 	if (b)
 		r->barrier_sent = barrier;
+	if (b && r->flush_at == UINT64_MAX)
+		r->flush_at = clock_ticks();
 	r->settling |= taken != 0;
 	ready_free(&a);
 	return taken;
@@ -393,7 +446,9 @@ void *reader_run(void *arg)
 			continue;
 		}
 		n = drain(r, ROUND);
-		if (n < r->layout->ring_size / 8)
+		if (r->barrier_next != r->barrier_sent)
+			sched_yield();
+		else if (n < r->layout->ring_size / 8)
 			wait_for_agent(r, n);
 	}
 	/* So that the last round includes all records that earlier rounds left as too late. */

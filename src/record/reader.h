@@ -27,8 +27,12 @@ struct reader {
 	const struct block_layout *layout;
 	struct recorder_shared *shared;
 	uint64_t queue_ceiling;
-	bool *is_active; /* [slot]: it is in shared->active */
-	uint64_t claimed_seen, barrier_sent, handed_over_ns;
+	bool *is_active;      /* [slot]: it is in shared->active */
+	uint64_t *frees_seen; /* [slot]: its written[MPR_LOST_FREE] at the last look */
+	uint64_t claimed_seen, handed_over_ns;
+	/* The newest complete flush, and the one that is complete when a round is complete up to
+	 * flush_at (ticks), or the same. */
+	uint64_t barrier_sent, barrier_next, flush_at;
 	bool settling; /* a batch since the last empty one had records */
 	long sleep_ms;
 	bool after_loss; /* the last batch was dropped */

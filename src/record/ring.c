@@ -6,14 +6,14 @@
 uint64_t ring_ready(const struct ring *r)
 {
 	uint64_t head = __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE);
-	uint64_t n = head - r->page->data_tail;
+	uint64_t n = head - r->at;
 
 	return n <= r->size ? n & ~7ull : r->size;
 }
 
 void ring_copy(const struct ring *r, uint8_t *out, uint64_t n)
 {
-	uint64_t at = r->page->data_tail & (r->size - 1), first = r->size - at;
+	uint64_t at = r->at & (r->size - 1), first = r->size - at;
 
 	if (first > n)
 		first = n;
@@ -23,5 +23,7 @@ void ring_copy(const struct ring *r, uint8_t *out, uint64_t n)
 
 void ring_advance(struct ring *r, uint64_t n)
 {
-	__atomic_store_n(&r->page->data_tail, r->page->data_tail + n, __ATOMIC_RELEASE);
+	r->at += n;
+	if (r->at - r->page->data_tail > r->keep)
+		__atomic_store_n(&r->page->data_tail, r->at - r->keep, __ATOMIC_RELEASE);
 }

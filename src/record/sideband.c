@@ -65,8 +65,7 @@ int sideband_open(pid_t pid, struct sideband **out)
 			continue;
 		}
 		s->cpu[s->n].fd = fd;
-		s->cpu[s->n++].ring =
-		    (struct ring){p, (uint8_t *)p + page, RING_PAGES * (uint64_t)page};
+		s->cpu[s->n++].ring = ring_of(p, (uint8_t *)p + page, RING_PAGES * (uint64_t)page);
 	}
 	if (err || !s->n || !s->buf) {
 		sideband_close(s);

@@ -27,8 +27,8 @@ bool wire_valid(const uint8_t *p, uint64_t left)
 	const struct mpr_header *h = (const void *)p;
 
 	return left >= sizeof(*h) + 8 && h->size <= left && h->size % 8 == 0 &&
-	       h->type >= MPR_ALLOC && h->type <= MPR_FAULT &&
-	       h->size >= least_size[h->type - MPR_ALLOC];
+	       mpr_type(h) >= MPR_ALLOC && mpr_type(h) <= MPR_FAULT &&
+	       h->size >= least_size[mpr_type(h) - MPR_ALLOC];
 }
 
 /* Raw stacks and MPR_THREAD records belong to events and do not count as events. */
@@ -36,15 +36,18 @@ static void count(struct queue_drop *d, const uint8_t *p)
 {
 	const struct mpr_header *h = (const void *)p;
 
+	uint32_t type = mpr_type(h);
+
 	d->bytes += h->size;
-	if (h->type == MPR_RAW_STACK || h->type == MPR_THREAD)
+	if (type == MPR_RAW_STACK || type == MPR_THREAD)
 		return;
-	d->events[mpr_kind(h->type)]++;
-	if (h->type == MPR_ALLOC)
+	d->events[mpr_kind(type)]++;
+	d->events[MPR_LOST_FREE] += mpr_ended(h) != 0;
+	if (type == MPR_ALLOC)
 		d->requested += ((const struct mpr_alloc *)h)->size;
-	else if (h->type == MPR_ALLOC_BIG)
+	else if (type == MPR_ALLOC_BIG)
 		d->requested += ((const struct mpr_alloc_big *)h)->size;
-	else if (h->type == MPR_REALLOC_END)
+	else if (type == MPR_REALLOC_END)
 		d->requested += ((const struct mpr_realloc *)h)->size;
 }
 
@@ -65,6 +68,7 @@ void wire_census(const struct batch *b, struct queue_drop *out)
 		}
 		p = end;
 	}
+	out->events[MPR_LOST_FREE] += b->ends.n;
 	out->batches++;
 }
 
@@ -77,15 +81,21 @@ static bool brings_a_block(uint32_t type)
 void wire_thin(struct batch *b, struct queue_drop *out)
 {
 	uint8_t *p = b->data, *to = b->data;
+	struct end *e = b->ends.at;
 
 	for (uint32_t k = 0; k < b->nsegments; k++) {
-		uint8_t *end = p + b->segment[k].bytes, *first = to;
+		struct segment *s = &b->segment[k];
+		uint8_t *end = p + s->bytes, *first = to, *was = p;
+		const struct end *last = e + s->nends;
 
 		while (p < end && wire_valid(p, (uint64_t)(end - p))) {
 			const struct mpr_header *h = (const void *)p;
 			uint16_t size = h->size;
 
-			if (brings_a_block(h->type)) {
+			/* Ends stay between the same records. */
+			for (; e < last && e->position - s->position <= (uint64_t)(p - was); e++)
+				e->position = s->position + (uint64_t)(to - first);
+			if (brings_a_block(mpr_type(h))) {
 				count(out, p);
 			} else {
 				memmove(to, p, size);
@@ -93,12 +103,14 @@ void wire_thin(struct batch *b, struct queue_drop *out)
 			}
 			p += size;
 		}
+		for (; e < last; e++)
+			e->position = s->position + (uint64_t)(to - first);
 		if (p < end) {
 			out->events[MPR_LOST_OTHER]++;
 			out->bytes += (uint64_t)(end - p);
 		}
 		p = end;
-		b->segment[k].bytes = (uint64_t)(to - first);
+		s->bytes = (uint64_t)(to - first);
 	}
 	b->size -= b->bytes - (uint64_t)(to - b->data);
 	b->bytes = (uint64_t)(to - b->data);

@@ -21,9 +21,10 @@ void wire_census(const struct batch *b, struct queue_drop *out);
 /**
  * wire_thin() - remove the records that add blocks from @b, keep those that end blocks
  *
- * A lost free makes a block appear leaked for ever; a lost allocation is only missing.  Frees,
- * reallocs, unmappings and MPR_THREAD records are kept.  The removed records are added to the
- * counts in @out, whose batches is not changed.
+ * An allocation whose record has the end of the block is removed with its end.  A lost free makes a
+ * block appear leaked for ever; a lost allocation is only missing.  Frees, reallocs, unmappings and
+ * MPR_THREAD records are kept.  The removed records are added to the counts in @out, whose batches
+ * is not changed.
  */
 void wire_thin(struct batch *b, struct queue_drop *out);
 

@@ -36,6 +36,7 @@ static struct batch *take_batch(struct input *in, uint64_t now)
 	b->segment = calloc(n + 1, sizeof(*b->segment));
 	b->data = malloc(in->left + 8);
 	b->until = now - input_number(in, 2);
+	b->read_at = b->until + input_number(in, 1);
 	for (uint32_t i = 0; i < n; i++) {
 		struct segment *s = &b->segment[b->nsegments++];
 		size_t bytes;
@@ -44,8 +45,19 @@ static struct batch *take_batch(struct input *in, uint64_t now)
 		s->tid = (uint32_t)input_number(in, 1);
 		bytes = input_number(in, 2) & ~7ull;
 		s->bytes = bytes < in->left ? bytes : in->left & ~7ull;
+		s->position = input_number(in, 2) & ~7ull;
+		s->bytes = s->bytes < in->left ? s->bytes : in->left & ~7ull;
 		input_take(in, b->data + used, s->bytes);
 		used += s->bytes;
+		s->nends = (uint32_t)input_number(in, 1) % 4;
+		for (uint32_t k = 0; k < s->nends; k++) {
+			struct end e = {.free.h = {MPR_FREE, 0, sizeof(e.free)},
+					.free.addr_hook = input_number(in, 3),
+					.position = s->position + input_number(in, 2)};
+
+			if (vec_push(&b->ends, e))
+				abort();
+		}
 	}
 	b->bytes = used;
 	b->size = used + sizeof(*b);
@@ -58,7 +70,8 @@ static void records_in_time(struct batch *b, uint64_t now)
 	for (size_t at = 0; at + 16 <= b->bytes; at += 8) {
 		struct mpr_free *f = (void *)(b->data + at);
 
-		if (f->h.type >= MPR_ALLOC && f->h.type <= MPR_FAULT && f->time < 1u << 20)
+		if (mpr_type(&f->h) >= MPR_ALLOC && mpr_type(&f->h) <= MPR_FAULT &&
+		    f->time < 1u << 20)
 			f->time = now - f->time;
 	}
 }

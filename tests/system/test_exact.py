@@ -61,6 +61,36 @@ class Exact(t.Case):
         self.assertEqual(totals["leaked_bytes"],
                          truth["live_bytes"] + sum(g["leaked_bytes"] for g in dtv) + buffer)
 
+    def test_relay(self):
+        """blocks that threads pass to each other: each address's history is in order, whoever frees them"""
+        f = self.path("r")
+        for threads in (2, 4, 16):
+            out = self.memprof("run", "-q", "--lossless", "-o", f, "--", f"{t.VICTIMS}/relay", threads,
+                               OPS // 2 // threads, timeout=500).stdout
+            truth = json.loads(out[out.index("{"):out.index("}") + 1])
+            report = self.report(f)
+            c, totals = t.calls(report), report["totals"]
+            self.assertEqual(c["malloc"], truth["malloc"] + 1, threads)  # stdout's buffer
+            self.assertEqual(c["realloc"], truth["realloc"], threads)
+            self.assertEqual(totals["frees"], truth["free"] + truth["realloc"], threads)
+            self.assertEqual(totals["foreign_frees"], 0, threads)
+            self.assertEqual(report["losses"]["mismatches"], 0, threads)
+            self.assertEqual(totals["leaked_count"], truth["live_blocks"] + 1 + threads, threads)
+
+    def test_short(self):
+        """a block that its thread frees at once has no record of its free: it ends at its own time"""
+        program = """if True:
+            import ctypes
+            libc = ctypes.CDLL(None)
+            libc.malloc.restype, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+            for i in range(1000):
+                libc.free(libc.malloc(5000))
+            """
+        f = self.path("r")
+        self.memprof("run", "-q", "--lossless", "-o", f, "--", "/usr/bin/python3", "-c", program)
+        report = self.report(f, "--size-min", "5000", "--size-max", "5000", "--lifetime-max", "0")
+        self.assertGreater(report["totals"]["allocations"], 900)  # the reader can come in between
+
     def test_aligned_new(self):
         """aligned operator new is recorded with the requested size, not the one passed to aligned_alloc"""
         f = self.path("r")

@@ -93,6 +93,8 @@ static inline uint64_t ag_ticks(void)
 	return now;
 }
 
+#define ag_ticks_of_end ag_ticks
+
 static inline void ag_cpu_pause(void)
 {
 	__asm__ volatile("yield");

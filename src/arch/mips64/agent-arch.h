@@ -113,6 +113,7 @@ static inline uint64_t ag_thread_pointer(void)
 /* Nanoseconds of CLOCK_MONOTONIC, because the counter that rdhwr reads has only 32 bits.
  * agent-clock.c */
 uint64_t ag_ticks(void);
+#define ag_ticks_of_end ag_ticks
 
 static inline void ag_cpu_pause(void)
 {

@@ -93,6 +93,14 @@ static inline uint64_t ag_ticks(void)
 	return (uint64_t)hi << 32 | lo;
 }
 
+/* The time at which a block ends.  The lfence orders it after the load that got the block's address
+ * from another thread: that thread's allocation has an earlier time. */
+static inline uint64_t ag_ticks_of_end(void)
+{
+	__asm__ volatile("lfence" : : : "memory");
+	return ag_ticks();
+}
+
 /* Fills @n bytes at @at with zeros. */
 #define AG_ZERO_BYTES(at, n) __asm__ volatile("rep stosb" : "+D"(at), "+c"(n) : "a"(0) : "memory")
 

@@ -74,8 +74,8 @@ static int open_cpu(struct probes *p, int cpu)
 	if (map == MAP_FAILED) {
 		ret = c.buf ? -errno : -ENOMEM;
 	} else {
-		c.ring = (struct ring){map, (uint8_t *)map + (p->ring_length - p->ring_bytes),
-				       p->ring_bytes};
+		c.ring =
+		    ring_of(map, (uint8_t *)map + (p->ring_length - p->ring_bytes), p->ring_bytes);
 		ret = vec_push(&p->cpus, c);
 		if (!ret)
 			return 0;

@@ -9,12 +9,10 @@
  * does not wrap.  Return: whether the record is valid. */
 static bool peek(const struct ring *r, uint64_t at, uint64_t ready, struct mpr_free *out)
 {
-	uint64_t tail = r->page->data_tail;
-
 	if (ready - at < 16)
 		return false;
-	memcpy(&out->h, r->data + ((tail + at) & (r->size - 1)), 8);
-	memcpy(&out->time, r->data + ((tail + at + 8) & (r->size - 1)), 8);
+	memcpy(&out->h, r->data + ((r->at + at) & (r->size - 1)), 8);
+	memcpy(&out->time, r->data + ((r->at + at + 8) & (r->size - 1)), 8);
 	return wire_valid((const uint8_t *)out, ready - at);
 }
 

@@ -92,11 +92,34 @@ static void write_record(struct fixture *f, uint32_t ring, void *record, uint32_
 	__atomic_store_n(&page->data_head, page->data_head + size, __ATOMIC_RELEASE);
 }
 
-static void put_alloc(struct fixture *f, uint64_t addr, uint32_t size)
+static struct perf_event_mmap_page *page_of(struct fixture *f, uint32_t ring)
+{
+	return (void *)((char *)slot(f, ring) + f->block->slot_ring);
+}
+
+/* Return: the position of its record. */
+static uint64_t put_alloc_in(struct fixture *f, uint32_t ring, uint64_t addr, uint32_t size)
 {
 	struct mpr_alloc a = {.addr_hook = addr, .size = size};
+	uint64_t at = page_of(f, ring)->data_head;
 
-	write_record(f, 0, &a, MPR_ALLOC, sizeof(a));
+	write_record(f, ring, &a, MPR_ALLOC, sizeof(a));
+	return at;
+}
+
+static void put_alloc(struct fixture *f, uint64_t addr, uint32_t size)
+{
+	put_alloc_in(f, 0, addr, size);
+}
+
+/* The thread frees the block of the record at @at, which is recent. */
+static void end_block(struct fixture *f, uint32_t ring, uint64_t at)
+{
+	struct perf_event_mmap_page *page = page_of(f, ring);
+	uint64_t *head = (void *)((char *)page + 4096 + at);
+
+	*head = mpr_head_ended(*head, (uint32_t)(page->data_head - at), 3);
+	slot(f, ring)->written[MPR_LOST_FREE]++;
 }
 
 static void put_free(struct fixture *f, uint32_t ring, uint64_t addr)
@@ -378,6 +401,99 @@ static void test_overtaken_own_free(void **state)
 	assert_in_order(&losses);
 }
 
+/* Blocks whose ends are in the records of their allocations. */
+static void test_short(void **state)
+{
+	struct fixture *f = *state;
+	struct mp_losses losses;
+	struct recorder_progress p;
+	uint64_t at;
+
+	end_block(f, 0, put_alloc_in(f, 0, 0x1000, 10));
+	at = put_alloc_in(f, 0, 0x1000, 20);
+	put_alloc(f, 0x2000, 30);
+	end_block(f, 0, at);
+	end_block(f, 0, put_alloc_in(f, 0, 0x1000, 40)); /* no record follows */
+	p = record(f, &losses);
+	assert_sums(&p, 4, 1, 30);
+	assert_in_order(&losses);
+}
+
+/* Another thread gets the address before the thread writes its next record. */
+static void test_short_and_reused(void **state)
+{
+	struct fixture *f = *state;
+	struct mp_losses losses;
+	struct recorder_progress p;
+
+	end_block(f, 0, put_alloc_in(f, 0, 0x1000, 10));
+	put_alloc_in(f, 1, 0x1000, 20);
+	put_alloc(f, 0x2000, 30);
+	put_free(f, 1, 0x2000);
+	/* Nor does it write one later. */
+	end_block(f, 0, put_alloc_in(f, 0, 0x3000, 10));
+	put_alloc_in(f, 1, 0x3000, 40);
+	p = record(f, &losses);
+	assert_sums(&p, 5, 2, 60);
+	assert_in_order(&losses);
+}
+
+/* Another thread frees the block, gets the address again and passes it back.  The record that shows
+ * the end is that of the first block. */
+static void test_end_of_passed_block(void **state)
+{
+	struct fixture *f = *state;
+	struct mp_losses losses;
+	struct recorder_progress p;
+	uint64_t at = put_alloc_in(f, 0, 0x1000, 10);
+
+	put_free(f, 1, 0x1000);
+	put_alloc_in(f, 1, 0x1000, 20);
+	end_block(f, 0, at);
+	put_alloc(f, 0x2000, 30);
+	p = record(f, &losses);
+	assert_sums(&p, 3, 1, 30);
+	assert_in_order(&losses);
+}
+
+/* Two threads pass an address back and forth; each frees what the other one allocated. */
+static void test_passed_back_and_forth(void **state)
+{
+	struct fixture *f = *state;
+	struct mp_losses losses;
+	struct recorder_progress p;
+	uint64_t at[2];
+
+	at[1] = put_alloc_in(f, 1, 0x1000, 1);
+	put_free(f, 0, 0x1000); /* it has no record of this block */
+	for (uint32_t i = 0; i < 20; i++) {
+		at[i % 2] = put_alloc_in(f, i % 2, 0x1000, 2 + i);
+		end_block(f, 1 - i % 2, at[1 - i % 2]);
+	}
+	put_alloc_in(f, 0, 0x1000, 100);
+	p = record(f, &losses);
+	assert_sums(&p, 22, 1, 100);
+	assert_in_order(&losses);
+}
+
+/* Another thread moves the block. */
+static void test_end_of_moved_block(void **state)
+{
+	struct fixture *f = *state;
+	struct mp_losses losses;
+	struct recorder_progress p;
+	uint64_t at = put_alloc_in(f, 0, 0x1000, 10);
+
+	put_realloc_begin(f, 1, 0x1000);
+	put_realloc_end(f, 1, 0x1000, 0x2000, 20);
+	put_alloc_in(f, 1, 0x1000, 40);
+	end_block(f, 0, at);
+	put_free(f, 0, 0x2000);
+	p = record(f, &losses);
+	assert_sums(&p, 3, 0, 0);
+	assert_in_order(&losses);
+}
+
 static void test_realloc_without_end(void **state)
 {
 	struct mp_losses losses;
@@ -532,14 +648,24 @@ static void test_piece_in_realloc(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    TEST(test_lost_free),	    TEST(test_overtaken_free),
-	    TEST(test_overtaken_alloc),	    TEST(test_overtaken_realloc),
-	    TEST(test_older_blocks),	    TEST(test_overtaken_own_free),
-	    TEST(test_realloc_without_end), TEST(test_realloc_of_older_block),
-	    TEST(test_failed_realloc),	    TEST(test_paused_late),
-	    TEST(test_goes_on_late),	    TEST(test_let_go),
-	    TEST(test_piece_in_realloc)};
+	const struct CMUnitTest tests[] = {TEST(test_lost_free),
+					   TEST(test_overtaken_free),
+					   TEST(test_overtaken_alloc),
+					   TEST(test_overtaken_realloc),
+					   TEST(test_older_blocks),
+					   TEST(test_overtaken_own_free),
+					   TEST(test_short),
+					   TEST(test_short_and_reused),
+					   TEST(test_end_of_passed_block),
+					   TEST(test_passed_back_and_forth),
+					   TEST(test_end_of_moved_block),
+					   TEST(test_realloc_without_end),
+					   TEST(test_realloc_of_older_block),
+					   TEST(test_failed_realloc),
+					   TEST(test_paused_late),
+					   TEST(test_goes_on_late),
+					   TEST(test_let_go),
+					   TEST(test_piece_in_realloc)};
 
 	return cmocka_run_group_tests_name("record/balance", tests, NULL, NULL);
 }

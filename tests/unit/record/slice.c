@@ -17,9 +17,9 @@
 static struct perf_event_mmap_page page[RINGS];
 static uint8_t data[RINGS][SIZE];
 
-static struct ring ring_of(int k)
+static struct ring test_ring(int k)
 {
-	return (struct ring){&page[k], data[k], SIZE};
+	return ring_of(&page[k], data[k], SIZE);
 }
 
 /* Writes records of 24 bytes with times from @first on, @step apart.  The first one wraps around
@@ -57,7 +57,7 @@ static void slices_are_bounded_and_whole(void **state)
 	fill(1, 1000, 20000, 1); /* a burst */
 	fill(2, 1, 5, 1);	 /* one early record */
 	for (int k = 0; k < RINGS; k++) {
-		ring[k] = ring_of(k);
+		ring[k] = test_ring(k);
 		total += ready[k] = ring_ready(&ring[k]);
 	}
 	assert_int_equal(total, 3001 * 24);
@@ -85,12 +85,13 @@ static void slices_are_bounded_and_whole(void **state)
 
 static void damaged_ring_is_given_up(void **state)
 {
-	struct ring ring = ring_of(0);
 	struct slicer s;
+	struct ring ring;
 	uint64_t ready;
 
 	(void)state;
 	fill(0, 100, 1, 1);
+	ring = test_ring(0);
 	/* The ring's eleventh record has size 0. */
 	memset(data[0] + (page[0].data_tail + 240) % SIZE, 0, 8);
 	ready = ring_ready(&ring);
@@ -104,7 +105,7 @@ static void damaged_ring_is_given_up(void **state)
 
 static void same_time_is_one_slice(void **state)
 {
-	struct ring ring = ring_of(0);
+	struct ring ring = test_ring(0);
 	struct slicer s;
 	uint64_t ready;
 
