@@ -183,17 +183,19 @@ static int add_record(struct order *o, struct adding *a, const uint8_t *p, uint6
 	return ret ? ret : add(o, &e);
 }
 
-/* Adds a segment, whose first byte is @p; @latest: time of the thread's latest record before it.
- * Return: whether its rest was discarded. */
+/* Adds a segment, whose first byte is @p and whose first end is b->ends.at[@end]; @latest: time of the
+ * thread's latest record before it.  Return: whether its rest was discarded. */
 static bool add_segment(struct order *o, const struct batch *b, const struct segment *s,
-			const uint8_t *p, const struct end *ends, uint64_t latest, uint64_t now)
+			const uint8_t *p, size_t end, uint64_t latest, uint64_t now)
 {
 	struct adding a = {.batch = b, .segment = s, .latest = latest};
 	uint64_t at = 0;
 	bool is_whole = true;
 
 	for (uint32_t k = 0; k < s->nends; k++) {
-		ends_add(&a.ends, ends[k].position, (const void *)&ends[k].free, SIZE_MAX);
+		const struct end *e = &b->ends.at[end + k];
+
+		ends_add(&a.ends, e->position, (const void *)&e->free, SIZE_MAX);
 	}
 	while (at < s->bytes && is_whole) {
 		is_whole = valid(p + at, s->bytes - at, now) &&
@@ -283,8 +285,7 @@ static void date_kept(struct order *o, struct lane *lanes)
 
 uint64_t order_take(struct order *o, const struct batch *b, uint64_t now)
 {
-	size_t *ends = calloc(b->nsegments + 2, sizeof(*ends)), n = 0;
-	const struct end *block_ends = b->ends.at;
+	size_t *ends = calloc(b->nsegments + 2, sizeof(*ends)), n = 0, end = 0;
 	const uint8_t *p = b->data;
 	uint64_t given_up = 0;
 	struct lane *lanes;
@@ -310,9 +311,9 @@ uint64_t order_take(struct order *o, const struct batch *b, uint64_t now)
 		const struct segment *s = &b->segment[k];
 		size_t first = o->n;
 
-		given_up += add_segment(o, b, s, p, block_ends, lanes[s->slot].latest, now);
+		given_up += add_segment(o, b, s, p, end, lanes[s->slot].latest, now);
 		p += s->bytes;
-		block_ends += s->nends;
+		end += s->nends;
 		if (o->n > first) {
 			sort_events(o->events + first, o->n - first, o->scratch);
 			ends[n++] = o->n;

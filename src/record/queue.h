@@ -42,7 +42,7 @@ struct batch {
 	    read_at; /* ticks: ends of blocks up to here are in this batch or in earlier ones */
 	uint64_t bytes, size;
 	struct segment *segment;
-	uint8_t *data;	      /* the segments' bytes, one after the other */
+	uint8_t *data;	      /* the segments' bytes; not NULL if there is a segment */
 	VEC(struct end) ends; /* the segments' ends, one after the other */
 };
 

@@ -132,8 +132,10 @@ static void hand_over(struct reader *r, struct batch *b, bool last)
 		drop(r, b);
 }
 
-/* Counts the records of a round that exceeds the queue limit. */
-static void count_dropped(struct reader *r, const struct ring *ring, uint64_t bytes)
+/* Counts the records of a round that exceeds the queue limit.  @to: as for recent_read(); the ends of
+ * their blocks after it are read later, as those of other records. */
+static void count_dropped(struct reader *r, struct ss_thread *t, const struct ring *ring,
+			  uint64_t to, uint64_t bytes)
 {
 	struct segment s = {.bytes = bytes};
 	struct batch b = {.nsegments = 1, .segment = &s, .data = malloc(bytes)};
@@ -141,8 +143,10 @@ static void count_dropped(struct reader *r, const struct ring *ring, uint64_t by
 
 	if (b.data) {
 		ring_copy(ring, b.data, bytes);
+		recent_read(t, ring, to, b.data, bytes);
 		wire_census(&b, &dropped);
 	} else { /* no memory to inspect them: assume the smallest records */
+		recent_drop(t, ring, bytes);
 		dropped.events[MPR_LOST_OTHER] = bytes / sizeof(struct mpr_free);
 	}
 	free(b.data);
@@ -270,8 +274,8 @@ static struct batch *take_batch(struct reader *r, struct ready *a, uint64_t end,
 	/* A malicious target can give all records the same time: do not allocate memory for more
 	 * than @room bytes. */
 	copy = must_not_lose(r) || sum <= room;
-	b->data = sum && copy ? malloc(sum) : NULL;
-	if (sum && copy && !b->data) {
+	b->data = malloc(copy && sum ? sum : 1);
+	if (!b->data) {
 		batch_free(b);
 		return NULL;
 	}
@@ -289,8 +293,7 @@ static struct batch *take_batch(struct reader *r, struct ready *a, uint64_t end,
 			ring_copy(ring, b->data + used, s->bytes);
 			recent_read(t, ring, to, b->data + used, s->bytes);
 		} else {
-			count_dropped(r, ring, s->bytes);
-			recent_drop(t, ring, s->bytes);
+			count_dropped(r, t, ring, to, s->bytes);
 		}
 		ring_advance(ring, s->bytes);
 		a->bytes[k] -= s->bytes;

@@ -34,7 +34,8 @@ uint32_t recent_waiting(const struct ss_thread *t, const struct ring *r);
  */
 void recent_read(struct ss_thread *t, const struct ring *r, uint64_t to, uint8_t *copy, uint64_t n);
 
-/* As recent_read(), of bytes that are dropped. */
+/* As recent_read(), of bytes that are dropped and cannot be looked at: later ends of their blocks are
+ * not found. */
 void recent_drop(struct ss_thread *t, const struct ring *r, uint64_t n);
 
 #endif

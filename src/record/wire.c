@@ -81,20 +81,22 @@ static bool brings_a_block(uint32_t type)
 void wire_thin(struct batch *b, struct queue_drop *out)
 {
 	uint8_t *p = b->data, *to = b->data;
-	struct end *e = b->ends.at;
+	size_t e = 0;
 
 	for (uint32_t k = 0; k < b->nsegments; k++) {
 		struct segment *s = &b->segment[k];
 		uint8_t *end = p + s->bytes, *first = to, *was = p;
-		const struct end *last = e + s->nends;
+		size_t last = e + s->nends;
 
 		while (p < end && wire_valid(p, (uint64_t)(end - p))) {
 			const struct mpr_header *h = (const void *)p;
 			uint16_t size = h->size;
 
 			/* Ends stay between the same records. */
-			for (; e < last && e->position - s->position <= (uint64_t)(p - was); e++)
-				e->position = s->position + (uint64_t)(to - first);
+			for (; e < last &&
+			       b->ends.at[e].position - s->position <= (uint64_t)(p - was);
+			     e++)
+				b->ends.at[e].position = s->position + (uint64_t)(to - first);
 			if (brings_a_block(mpr_type(h))) {
 				count(out, p);
 			} else {
@@ -104,7 +106,7 @@ void wire_thin(struct batch *b, struct queue_drop *out)
 			p += size;
 		}
 		for (; e < last; e++)
-			e->position = s->position + (uint64_t)(to - first);
+			b->ends.at[e].position = s->position + (uint64_t)(to - first);
 		if (p < end) {
 			out->events[MPR_LOST_OTHER]++;
 			out->bytes += (uint64_t)(end - p);

@@ -84,6 +84,7 @@ static void write_record(struct fixture *f, uint32_t ring, void *record, uint32_
 	struct perf_event_mmap_page *page = (void *)((char *)t + f->block->slot_ring);
 	struct mpr_free *common = record;
 
+	f->block->slots_claimed += !t->tp;
 	t->tp = t->tid = 100 + ring;
 	common->h.type = type;
 	common->h.size = (uint16_t)size;
@@ -246,7 +247,16 @@ struct how {
 	bool paused;
 	bool toggle; /* it is paused, or continued, right after its start */
 	bool lags;   /* it stops some time after the target was released */
+	uint64_t queue_ceiling;
+	bool ends_late; /* the block of ring 0's first record ends after the record was read */
 };
+
+static void end_after_reading(struct fixture *f)
+{
+	while (!__atomic_load_n(&slot(f, 0)->read_to, __ATOMIC_ACQUIRE))
+		usleep(100);
+	end_block(f, 0, 0);
+}
 
 static struct recorder_progress record_as(struct fixture *f, struct mp_losses *losses,
 					  struct how how)
@@ -258,6 +268,7 @@ static struct recorder_progress record_as(struct fixture *f, struct mp_losses *l
 					 .block_length = LENGTH,
 					 .pid = getpid(),
 					 .path = f->path,
+					 .queue_ceiling = how.queue_ceiling,
 					 .info = {.executable = "/x", .cmdline = "x"},
 					 .select.paused = how.paused,
 					 .code_changed = no_code,
@@ -269,6 +280,8 @@ static struct recorder_progress record_as(struct fixture *f, struct mp_losses *l
 	assert_int_equal(recorder_start(&config, &f->recorder, &err), 0);
 	if (how.toggle)
 		recorder_pause(f->recorder, !how.paused);
+	if (how.ends_late)
+		end_after_reading(f);
 	if (how.lags) {
 		recorder_let_go(f->recorder);
 		usleep(LAG_US);
@@ -417,6 +430,29 @@ static void test_short(void **state)
 	p = record(f, &losses);
 	assert_sums(&p, 4, 1, 30);
 	assert_in_order(&losses);
+}
+
+static void test_short_after_reading(void **state)
+{
+	struct mp_losses losses;
+	struct recorder_progress p;
+
+	put_alloc(*state, 0x1000, 10);
+	p = record_as(*state, &losses, (struct how){.ends_late = true});
+	assert_sums(&p, 1, 0, 0);
+	assert_in_order(&losses);
+}
+
+/* The queue has no room for the allocation's record, but for the end. */
+static void test_end_of_dropped(void **state)
+{
+	struct mp_losses losses;
+	struct recorder_progress p;
+
+	put_alloc(*state, 0x1000, 10);
+	p = record_as(*state, &losses, (struct how){.ends_late = true, .queue_ceiling = 128});
+	assert_int_equal(p.allocs, 0);
+	assert_int_equal(losses.foreign_frees, 1);
 }
 
 /* Another thread gets the address before the thread writes its next record. */
@@ -655,6 +691,8 @@ int main(void)
 					   TEST(test_older_blocks),
 					   TEST(test_overtaken_own_free),
 					   TEST(test_short),
+					   TEST(test_short_after_reading),
+					   TEST(test_end_of_dropped),
 					   TEST(test_short_and_reused),
 					   TEST(test_end_of_passed_block),
 					   TEST(test_passed_back_and_forth),
