@@ -71,6 +71,9 @@ $(O)/export.a: $(O)/export/profile.pb-c.o
 
 -include $(wildcard $(O)/*/*.d $(O)/*/*/*.d $(O)/*/*/*/*.d)
 
+# Includes code of the agent, which is compiled like this.
+$(O)/tests/unit/record/thinning: private CFLAGS += -fno-strict-aliasing
+
 unit: $(UNIT)
 
 include src/agent/rules.mk
@@ -81,7 +84,7 @@ $(O)/memprof: $(O)/cmd.a $(DEPS_cmd:%=$(O)/%.a) $(O)/agent_blob.o
 	$(CC) $(CFLAGS) -o $@ -Wl,--start-group $^ -Wl,--end-group $(LDLIBS)
 
 # Links only libc, because it runs with each of the allocators that it compares.
-$(O)/memprof-replay: src/tools/memprof-replay.c src/formats/replay.h src/lib/human.h
+$(O)/memprof-replay: src/tools/memprof-replay.c src/formats/chunk.h src/formats/replay.h src/lib/human.h
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -o $@ $< -lpthread
 
@@ -94,7 +97,7 @@ VICTIMS = $(patsubst tests/victims/%.c,$(O)/victims/%,$(filter-out %/late.c %/wr
 	$(O)/victims/truth-static $(O)/victims/truth-jemalloc-static $(O)/victims/truth-tcmalloc-static \
 	$(O)/victims/truth-musl $(O)/victims/truth-musl-static $(UNKNOWN) \
 	$(O)/victims/churn-musl-static $(HOST_VICTIMS) $(O)/victims/chaos \
-	$(O)/victims/rseq-elsewhere $(O)/victims/blocks-static $(O)/victims/blocks-musl-static $(O)/victims/cases-lsan $(O)/victims/objects-stripped $(O)/victims/sandbox-static
+	$(O)/victims/rseq-elsewhere $(O)/victims/blocks-static $(O)/victims/blocks-musl-static $(O)/victims/cases-lsan $(O)/victims/objects-stripped $(O)/victims/retained-stripped $(O)/victims/sandbox-static
 VICTIM_FLAGS = -O2 -g -Isrc -fomit-frame-pointer -Wall -Wextra -Werror -D_GNU_SOURCE
 # Signed return addresses, and landing pads for indirect jumps, on processors that support them.
 ifeq ($(ARCH),aarch64)
@@ -175,7 +178,7 @@ $(O)/victims/truth: tests/victims/truth.h
 $(O)/victims/cases-lsan: tests/victims/cases.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) -DWITH_LSAN -fsanitize=leak -o $@ $< -lpthread
-$(O)/victims/objects-stripped: $(O)/victims/objects
+$(O)/victims/objects-stripped $(O)/victims/retained-stripped: $(O)/victims/%-stripped: $(O)/victims/%
 	$(STRIP) -o $@ $<
 comma = ,
 BLOCKS_WRAPPED = malloc calloc realloc free memalign posix_memalign aligned_alloc
@@ -325,10 +328,24 @@ compile_commands.json: Makefile
 	@{ sep='['; for f in $(LINTED); do printf '%s\n{"directory": "%s", "file": "%s", "command": "%s"}' "$$sep" \
 		'$(CURDIR)' "$$f" '$(CC) $(CFLAGS) -DMEMPROF_VERSION=\\\"$(VERSION)\\\" -c '"$$f"; sep=,; done; echo ']'; } > $@
 
-install: all ## memprof, memprof-replay and the manual page into /usr/local
+# The manual page of each command, from its --help.  A memprof for another architecture cannot print it.
+ifeq ($(ARCH),$(HOST_ARCH))
+MAN_PAGES = $(O)/man/.complete
+endif
+.PHONY: man
+man: $(MAN_PAGES) ## the manual page of each command, in build/man
+$(O)/man/.complete: $(O)/memprof scripts/man-pages doc/memprof.1
+	scripts/man-pages $(O)/memprof $(O)/man
+	touch $@
+
+install: all man ## memprof, memprof-replay, manual pages and completions into /usr/local
 	install -D -m 755 $(O)/memprof $(DESTDIR)/usr/local/bin/memprof
 	install -D -m 755 $(O)/memprof-replay $(DESTDIR)/usr/local/bin/memprof-replay
 	install -D -m 644 doc/memprof.1 $(DESTDIR)/usr/local/share/man/man1/memprof.1
+	$(if $(MAN_PAGES),install -m 644 $(O)/man/*.1 $(DESTDIR)/usr/local/share/man/man1)
+	install -D -m 644 scripts/completion/memprof.bash $(DESTDIR)/usr/local/share/bash-completion/completions/memprof
+	install -D -m 644 scripts/completion/memprof.zsh $(DESTDIR)/usr/local/share/zsh/site-functions/_memprof
+	install -D -m 644 scripts/completion/memprof.fish $(DESTDIR)/usr/local/share/fish/vendor_completions.d/memprof.fish
 
 clean: ## remove what was built
 	rm -rf $(O)

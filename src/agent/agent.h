@@ -108,6 +108,19 @@ struct ag_range {
 	uint64_t limit; /* memory from here on does not belong to this stack */
 };
 
+#define AG_KINDS      512 /* kinds of allocations that are told apart, by two hashes */
+#define AG_KINDS_BITS 16  /* a kind with 2^16 allocations in a window is not rare at all */
+
+/* State of thinning (thin.h). */
+struct ag_thinning {
+	uint64_t random; /* 0: not started */
+	uint64_t window; /* start of the current window, ticks */
+	/* 1: allocations were thinned out since the latest one that was recorded */
+	uint32_t skipped;
+	/* Allocations by each of the hashes, halved with every window (ss_control.thin_window) */
+	uint16_t kind[2][AG_KINDS];
+};
+
 /* A thread slot: the part that the recorder reads, then the agent's own. */
 struct ag_thread {
 	struct ss_thread s;
@@ -124,6 +137,7 @@ struct ag_thread {
 	/* By a hash of the block's address: position of its MPR_ALLOC record in the ring.  Only a
 	 * hint: see ag_ring_end_block(). */
 	uint64_t recent[AG_RECENT];
+	struct ag_thinning thinning;
 	/* The key by which a cached walk is found; 0: none. */
 	uint64_t tag[AG_WALKS];
 	struct ag_walk walk[AG_WALKS + 1]; /* the last one is the latest walk */

@@ -101,11 +101,19 @@ void ag_put_realloc_end(const struct ag_call *call, uint64_t old, uint64_t block
 				  size,
 				  MPR_STACK_NONE,
 				  released};
+	uint16_t skipped = ag_skipped(call->t);
+	uint32_t k = block ? ag_thin(call, now, block, size) : 0;
 
-	if (block) {
+	if (k == AG_THINNED_OUT) {
+		/* The old block ends as if it had been freed. */
+		rec.addr_hook = ag_addr_hook(d, 0);
+		rec.freed = 1;
+	} else if (block) {
+		rec.addr_hook |= ag_weight(k);
 		rec.stack = ag_take_stack(call, now);
 		rec.h.misc = ag_block_misc(d, block, size);
 	}
+	rec.h.misc |= skipped;
 	if (!ag_ring_put(call->c, call->t, &rec, ag_ring_limit(call->c, true)))
 		ag_lost(call, MPR_LOST_REALLOC, size);
 }
@@ -121,4 +129,13 @@ bool ag_put_realloc_begin(const struct ag_call *call, uint64_t old)
 		return true;
 	ag_lost(call, MPR_LOST_REALLOC, 0);
 	return false;
+}
+
+void ag_realloc_thinned(const struct ag_call *call, uint64_t old, uint64_t block, uint64_t size,
+			bool released)
+{
+	if (block)
+		ag_put_alloc(call, block, size);
+	else if (!released)
+		ag_sampled_add(call->c, old);
 }

@@ -5,6 +5,7 @@
 
 #include "agent/ring.h"
 #include "agent/stack.h"
+#include "agent/thin.h"
 
 #define barrier() __asm__ volatile("" ::: "memory")
 
@@ -98,6 +99,13 @@ static inline void ag_lost(const struct ag_call *call, enum mpr_lost kind, uint6
 	call->t->s.lost_bytes += bytes;
 }
 
+/* @k: as from ag_thin(). */
+static inline void ag_lost_alloc(const struct ag_call *call, uint32_t k, uint64_t size)
+{
+	call->t->s.lost[MPR_LOST_ALLOC] += 1ull << k;
+	call->t->s.lost_bytes += size << k;
+}
+
 /* call.c: ag_put_alloc() for sizes of 4 GiB and more. */
 bool ag_put_alloc_big(const struct ag_call *call, uint64_t now, uint64_t block, uint64_t size,
 		      uint32_t stack, uint16_t misc);
@@ -135,7 +143,13 @@ static inline uint64_t ag_addr_hook(const struct ss_desc *d, uint64_t addr)
 	return (addr & MPR_ADDR_MASK) | (uint64_t)d->hook << MPR_ADDR_BITS;
 }
 
-/* Return: whether the event was recorded; a loss is counted. */
+static inline uint64_t ag_weight(uint32_t k)
+{
+	return (uint64_t)k << MPR_WEIGHT_SHIFT;
+}
+
+/* Return: whether the event was recorded.  A loss is counted; a block that is thinned out is in
+ * the set. */
 static inline __attribute__((always_inline)) bool ag_put_alloc(const struct ag_call *call,
 							       uint64_t block, uint64_t size)
 {
@@ -144,22 +158,33 @@ static inline __attribute__((always_inline)) bool ag_put_alloc(const struct ag_c
 	struct ag_thread *t = call->t;
 	uint64_t now = ag_ticks();
 	uint16_t misc;
-	uint32_t stack;
+	uint32_t stack, k;
 
 	if (unlikely(now > c->deadline)) {
 		t->s.stale[MPR_LOST_ALLOC]++;
 		return false;
 	}
+	k = ag_thin(call, now, block, size);
+	if (unlikely(k == AG_THINNED_OUT))
+		return false;
 	stack = ag_take_stack(call, now);
 	misc = ag_block_misc(d, block, size);
 	if (unlikely(size >> 32))
 		return ag_put_alloc_big(call, now, block, size, stack, misc);
 	if (likely(ag_ring_put_words(c, t, ag_ring_limit(c, false), block,
 				     mpr_head(MPR_ALLOC, misc, sizeof(struct mpr_alloc)), now,
-				     ag_addr_hook(d, block), pair_word((uint32_t)size, stack))))
+				     ag_addr_hook(d, block) | ag_weight(k),
+				     pair_word((uint32_t)size, stack))))
 		return true;
-	ag_lost(call, MPR_LOST_ALLOC, size);
+	ag_lost_alloc(call, k, size);
 	return false;
+}
+
+/* Return: the flag of a record that ends a block, if the thread's allocations since its latest record
+ * of one were thinned out. */
+static inline uint16_t ag_skipped(const struct ag_thread *t)
+{
+	return unlikely(t->thinning.skipped) ? MPR_F_SKIPPED : 0;
 }
 
 static inline __attribute__((always_inline)) bool
@@ -167,7 +192,7 @@ ag_put_free(struct ss_control *c, struct ag_thread *t, enum mpr_type type, uint6
 	    const struct ss_desc *d, uint64_t block, uint16_t misc)
 {
 	return ag_ring_put_words(c, t, ag_ring_limit(c, true), 0,
-				 mpr_head(type, misc, sizeof(struct mpr_free)), now,
+				 mpr_head(type, misc | ag_skipped(t), sizeof(struct mpr_free)), now,
 				 ag_addr_hook(d, block), 0);
 }
 
@@ -185,6 +210,10 @@ bool ag_put_realloc_begin(const struct ag_call *call, uint64_t old);
 /* call.c: records the new block.  @block 0: the old one was freed (@released) or is live again.
  * Must follow every recorded REALLOC_BEGIN. */
 void ag_put_realloc_end(const struct ag_call *call, uint64_t old, uint64_t block, uint64_t size,
+			bool released);
+
+/* call.c: the same for an old block that thinning had thinned out: the new one is an allocation. */
+void ag_realloc_thinned(const struct ag_call *call, uint64_t old, uint64_t block, uint64_t size,
 			bool released);
 
 #endif

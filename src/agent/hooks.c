@@ -102,6 +102,28 @@ static __attribute__((noinline)) bool free_in_new_thread(ag_word_t block, const 
 	return put_free(c, t, block, d, ag_free_misc(d, return_address));
 }
 
+/* ag_free() once blocks were thinned out. */
+static __attribute__((noinline)) bool free_while_thinned(ag_word_t block, const struct ss_desc *d,
+							 ag_word_t return_address)
+{
+	struct ss_control *c = ag_control();
+	struct ag_thread *t = ag_thread_slot_known(c);
+	uint16_t misc = ag_free_misc(d, return_address);
+
+	if (ag_thinned_take(c, block))
+		return false;
+	if (!t)
+		return free_in_new_thread(block, d, return_address);
+	if (ag_account_of(t)->depth)
+		return true;
+	free_begins(ag_account_of(t));
+	if (misc || t->thinning.skipped || !ag_ring_end_block(c, t, block, d->hook))
+		return put_free(c, t, block, d, misc);
+	barrier();
+	ag_account_of(t)->depth = 0;
+	return false;
+}
+
 bool ag_free(ag_word_t block, const struct ss_desc *d, ag_word_t return_address)
 {
 	struct ss_control *c = ag_control();
@@ -111,6 +133,8 @@ bool ag_free(ag_word_t block, const struct ss_desc *d, ag_word_t return_address)
 
 	if (!block)
 		return false;
+	if (unlikely(c->thinned_out))
+		return free_while_thinned(block, d, return_address);
 	if (unlikely(!t))
 		return free_in_new_thread(block, d, return_address);
 	account = ag_account_of(t);
@@ -134,7 +158,7 @@ void ag_free_nested(ag_word_t block, const struct ag_frame *f)
 	if (!ag_begin(&call, f, false))
 		return;
 	now = ag_ticks_of_end();
-	if (ag_recorder_alive(&call, now, MPR_LOST_FREE) &&
+	if (!ag_thinned_ends(call.c, block) && ag_recorder_alive(&call, now, MPR_LOST_FREE) &&
 	    !ag_put_free(call.c, call.t, MPR_FREE, now, f->desc, block,
 			 ag_free_misc(f->desc, f->return_address)))
 		ag_lost(&call, MPR_LOST_FREE, 0);
@@ -152,12 +176,12 @@ AG_HOOK(ag_free_through)
 	/* Also if there is no block: the original is called with a frame of the agent on the
 	 * stack. */
 	if (unlikely(!ag_begin(&call, f, false))) {
-		if (!call.t && a0)
+		if (!call.t && a0 && !ag_thinned_ends(call.c, a0))
 			ag_count_no_slot_free(call.c);
 		return AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
 	}
 	now = ag_ticks_of_end();
-	if (a0 && ag_recorder_alive(&call, now, MPR_LOST_FREE) &&
+	if (a0 && !ag_thinned_ends(call.c, a0) && ag_recorder_alive(&call, now, MPR_LOST_FREE) &&
 	    !ag_put_free(call.c, call.t, MPR_FREE, now, f->desc, a0,
 			 ag_free_misc(f->desc, f->return_address)))
 		ag_lost(&call, MPR_LOST_FREE, 0);
@@ -171,10 +195,10 @@ AG_HOOK(ag_realloc)
 	uint64_t size = ag_requested(f->desc, a0, a1, a2);
 	ag_word_t block;
 	struct ag_call call;
-	bool begun;
+	bool thinned_out, begun;
 
 	if (unlikely(!ag_begin(&call, f, false))) {
-		if (!call.t && a0)
+		if (!call.t && a0 && !ag_thinned_ends(call.c, a0))
 			ag_count_no_slot_free(call.c);
 		return AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
 	}
@@ -183,10 +207,14 @@ AG_HOOK(ag_realloc)
 		if (block)
 			ag_put_alloc(&call, block, size);
 	} else {
-		begun = ag_put_realloc_begin(&call, a0);
+		/* Before another thread can get the old address. */
+		thinned_out = ag_thinned_ends(call.c, a0);
+		begun = !thinned_out && ag_put_realloc_begin(&call, a0);
 		block = AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
 		if (begun)
 			ag_put_realloc_end(&call, a0, block, size, !block && !size);
+		else if (thinned_out)
+			ag_realloc_thinned(&call, a0, block, size, !block && !size);
 	}
 	ag_end(&call);
 	return block;
@@ -202,7 +230,11 @@ AG_HOOK(ag_xallocx)
 		return AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
 	size = AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
 	/* Only a size that was granted is a change; the block stays live all the time. */
-	if (size >= a1 && ag_put_realloc_begin(&call, a0))
+	if (size < a1)
+		;
+	else if (ag_thinned_ends(call.c, a0))
+		ag_realloc_thinned(&call, a0, a0, a1, false);
+	else if (ag_put_realloc_begin(&call, a0))
 		ag_put_realloc_end(&call, a0, a0, a1, false);
 	ag_end(&call);
 	return size;

@@ -104,3 +104,8 @@ bool ag_sampled_take(struct ss_control *c, uint64_t block)
 	}
 	return false;
 }
+
+bool ag_thinned_take(struct ss_control *c, uint64_t block)
+{
+	return __atomic_load_n(filter_of(block), __ATOMIC_RELAXED) && ag_sampled_take(c, block);
+}

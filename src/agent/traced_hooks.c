@@ -17,6 +17,7 @@ static void put_traced(const struct ag_call *call, uint64_t block)
 
 	if (!ag_recorder_alive(call, now, MPR_LOST_FREE))
 		return;
+	rec.h.misc |= ag_skipped(call->t);
 	rec.stack = ag_take_stack(call, now);
 	if (!ag_ring_put(call->c, call->t, &rec, ag_ring_limit(call->c, true)))
 		ag_lost(call, MPR_LOST_FREE, 0);
@@ -28,11 +29,11 @@ AG_HOOK(ag_free_traced)
 	ag_word_t ret;
 
 	if (unlikely(!ag_begin(&call, f, false))) {
-		if (!call.t && a0)
+		if (!call.t && a0 && !ag_thinned_ends(call.c, a0))
 			ag_count_no_slot_free(call.c);
 		return AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
 	}
-	if (a0)
+	if (a0 && !ag_thinned_ends(call.c, a0))
 		put_traced(&call, a0);
 	ret = AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
 	ag_end(&call);

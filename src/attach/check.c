@@ -12,7 +12,7 @@
 #define CAP_SYS_PTRACE 19 /* linux/capability.h */
 #define END_MS	       20 /* until the end of a killed process becomes visible */
 
-static int ptrace_scope(void)
+int check_ptrace_scope(void)
 {
 	char c = '0';
 	int fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
@@ -25,13 +25,14 @@ static int ptrace_scope(void)
 	return c - '0';
 }
 
-static bool other_user_namespace(pid_t pid)
+bool check_other_namespace(pid_t pid, const char *kind)
 {
-	char path[64], ours[64], theirs[64];
+	char own[64], path[64], ours[64], theirs[64];
 	ssize_t a, b;
 
-	snprintf(path, sizeof(path), "/proc/%d/ns/user", proc_of(pid));
-	a = readlink("/proc/self/ns/user", ours, sizeof(ours));
+	snprintf(own, sizeof(own), "/proc/self/ns/%s", kind);
+	snprintf(path, sizeof(path), "/proc/%d/ns/%s", proc_of(pid), kind);
+	a = readlink(own, ours, sizeof(ours));
 	b = readlink(path, theirs, sizeof(theirs));
 	return a > 0 && b > 0 && (a != b || memcmp(ours, theirs, (size_t)a));
 }
@@ -113,9 +114,9 @@ int target_refused(const struct target *t, int error, struct mp_err *err)
 	struct refusal r = {.pid = t->pid,
 			    .target = st,
 			    .error = error,
-			    .scope = ptrace_scope(),
+			    .scope = check_ptrace_scope(),
 			    .uid = (uint32_t)geteuid(),
-			    .other_userns = other_user_namespace(t->pid)};
+			    .other_userns = check_other_namespace(t->pid, "user")};
 
 	if (is_over(t))
 		return refuse_ended(t, err);

@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 int proc_slurp(int fd, char **text, size_t *length)
@@ -300,6 +302,58 @@ int proc_exe(pid_t pid, char *buf, size_t size)
 		return -errno;
 	buf[n] = 0;
 	return 0;
+}
+
+/* Is @path, as process @pid sees it, the file that the process executes? */
+static bool is_executed(pid_t pid, const char *path)
+{
+	char full[PATH_MAX + 32], link[64];
+	struct stat file, exe;
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", proc_of(pid));
+	if ((size_t)snprintf(full, sizeof(full), "/proc/%d/root%s", proc_of(pid), path) >=
+	    sizeof(full))
+		return false;
+	return !stat(full, &file) && !stat(link, &exe) && file.st_dev == exe.st_dev &&
+	       file.st_ino == exe.st_ino;
+}
+
+/* Reads argv[0], up to a blank: setproctitle() puts more behind it.  Return: whether there is one. */
+static bool first_argument(pid_t pid, char *buf, size_t size)
+{
+	char path[64], *text = NULL;
+	size_t length = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", proc_of(pid));
+	if (slurp(path, &text, &length))
+		return false;
+	snprintf(buf, size, "%.*s", length ? (int)strcspn(text, " ") : 0, length ? text : "");
+	free(text);
+	return *buf;
+}
+
+bool proc_called(pid_t pid, const char *exe, char *buf, size_t size)
+{
+	static const char *const folders[] = {"/usr/local/bin",	 "/usr/bin",  "/bin",
+					      "/usr/local/sbin", "/usr/sbin", "/sbin"};
+	char argument[PATH_MAX], path[2 * PATH_MAX];
+	const char *name, *own = strrchr(exe, '/');
+	bool is;
+
+	if (!own || !first_argument(pid, argument, sizeof(argument)))
+		return false;
+	name = strrchr(argument, '/') ? strrchr(argument, '/') + 1 : argument;
+	if (!*name || strlen(name) >= size || !strcmp(name, own + 1))
+		return false;
+	snprintf(path, sizeof(path), "%.*s/%s", (int)(own - exe), exe, name);
+	is = (*argument == '/' && is_executed(pid, argument)) || is_executed(pid, path);
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]) && !is; i++) {
+		snprintf(path, sizeof(path), "%s/%s", folders[i], name);
+		is = is_executed(pid, path);
+	}
+	if (is)
+		strcpy(buf, name);
+	return is;
 }
 
 struct proc_load proc_load_read(void)

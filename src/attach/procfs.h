@@ -80,5 +80,9 @@ struct proc_load proc_load_read(void);
 __must_check int proc_cmdline(pid_t pid, char *buf, size_t size);
 /* Target of the link /proc/PID/exe. */
 __must_check int proc_exe(pid_t pid, char *buf, size_t size);
+/* The file name by which the program @exe (of proc_exe()) was called, if it is a link to @exe:
+ * redis-server, which is a link to redis-check-rdb.  Return: true with @buf set; false if it is the
+ * name of @exe itself, or unknown. */
+bool proc_called(pid_t pid, const char *exe, char *buf, size_t size);
 
 #endif

@@ -12,6 +12,11 @@ static const char *const scope_text[] = {
     [3] = "kernel.yama.ptrace_scope is 3: no process may attach to another until the next boot",
 };
 
+const char *refusal_of_scope(int scope)
+{
+	return scope >= 1 && scope <= 3 ? scope_text[scope] : NULL;
+}
+
 int refusal_explain(const struct refusal *r, struct mp_err *err)
 {
 	const struct proc_status *st = r->target;

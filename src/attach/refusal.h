@@ -19,6 +19,10 @@ struct refusal {
 	bool other_userns; /* the target is in another user namespace */
 };
 
+/* What kernel.yama.ptrace_scope @scope means for a memprof without CAP_SYS_PTRACE, and what would
+ * help.  Return: NULL if it forbids nothing. */
+const char *refusal_of_scope(int scope);
+
 /* Return: r->error, with @err filled. */
 __must_check int refusal_explain(const struct refusal *r, struct mp_err *err);
 

@@ -58,7 +58,8 @@ struct target {
 	struct mem mem;
 	struct proc_status status; /* from target_look(); seccomp: that of any seized thread */
 	VEC(struct thread *) threads;
-	VEC(pid_t) late;	/* see target_release_late() */
+	VEC(pid_t) late;   /* see target_release_late() */
+	uint64_t begun_ns; /* CLOCK_MONOTONIC when the program began by exec; 0: with the process */
 	uint64_t stopped_at_ns; /* CLOCK_MONOTONIC of the first interrupt */
 	uint64_t last_stop_ns;	/* duration of the last stop */
 	bool execed;		/* an exec was seen: the process has another address space */

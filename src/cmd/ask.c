@@ -5,23 +5,29 @@
 #include <stdio.h>
 #include <string.h>
 #include "cmd/cmd.h"
-#include "cmd/parse.h"
+#include "cmd/process.h"
 #include "control/requests.h"
 #include "export/json_gen.h"
 #include "lib/human.h"
 #include "lib/printable.h"
 
+#define OPTIONS_HELP                                                                               \
+	"  -p, --pid PID    the process\n"                                                         \
+	"  -n, --name NAME  the process with this name\n"                                          \
+	"      --json       print the position reached as JSON\n"
+
 static const char flush_help[] =
-    "usage: memprof flush -p PID [--json]\n"
+    "usage: memprof flush -p PID | -n NAME [--json]\n"
     "Writes everything that the process did until now to the recording; the recording continues.\n"
-    "Prints the position reached: time, events, bytes of the file.\n";
-static const char mark_help[] = "usage: memprof mark -p PID [--json] NAME\n"
-				"Puts a mark with a name into the recording, at this moment.\n";
-static const char pause_help[] =
-    "usage: memprof pause -p PID [--json]\n"
-    "New blocks are not recorded until memprof resume; the frees of earlier blocks still are.\n";
-static const char resume_help[] = "usage: memprof resume -p PID [--json]\n"
-				  "Continues the recording after memprof pause.\n";
+    "Prints the position reached: time, events, bytes of the file.\n" OPTIONS_HELP;
+static const char mark_help[] =
+    "usage: memprof mark -p PID | -n NAME [--json] MARK\n"
+    "Puts a mark with a name into the recording, at this moment.\n" OPTIONS_HELP;
+static const char pause_help[] = "usage: memprof pause -p PID | -n NAME [--json]\n"
+				 "New blocks are not recorded until memprof resume; the frees of "
+				 "earlier blocks still are.\n" OPTIONS_HELP;
+static const char resume_help[] = "usage: memprof resume -p PID | -n NAME [--json]\n"
+				  "Continues the recording after memprof pause.\n" OPTIONS_HELP;
 
 static int print_json(const struct recorder_boundary *b, const char *recording, struct mp_err *err)
 {
@@ -56,32 +62,30 @@ static int show(const char *done, const struct recorder_boundary *b, const char 
 
 static int command(int argc, char **argv, const char *help, const char *done, bool named)
 {
-	static const struct option options[] = {{"pid", required_argument, NULL, 'p'},
-						{"json", no_argument, NULL, 'j'},
-						{"help", no_argument, NULL, 'h'},
-						{0}};
+	static const struct option options[] = {
+	    PROCESS_LONG, {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
 	struct recorder_boundary b = {0};
 	struct mp_err err = {0};
 	struct ss_journal j;
 	bool json = false;
 	char line[512];
 	pid_t pid = 0;
-	int c;
+	int c, status;
 
-	while ((c = getopt_long(argc, argv, ":p:h", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":h" PROCESS_SHORT, options, NULL)) != -1) {
 		if (c == 'h') {
 			fputs(help, stdout);
 			return MP_EXIT_OK;
 		}
 		if (c == 'j')
 			json = true;
-		else if (c != 'p')
-			return option_error(argv[0], c, argv);
-		else if (!parse_pid(optarg, &pid))
-			return usage_error("%s: -p: '%s' is not a process id", argv[0], optarg);
+		else if (c != 'p' && c != 'n')
+			return option_error(argv[0], c, argv, options);
+		else if ((status = process_option(argv[0], c, optarg, &pid)))
+			return status;
 	}
 	if (!pid)
-		return usage_error("%s: which process? give -p PID", argv[0]);
+		return process_missing(argv[0]);
 	if (named && optind + 1 != argc)
 		return usage_error("mark: give one name");
 	if (!named && optind < argc)

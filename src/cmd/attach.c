@@ -11,7 +11,7 @@
 #include "cmd/cmd.h"
 #include "cmd/notices.h"
 #include "cmd/options.h"
-#include "cmd/parse.h"
+#include "cmd/process.h"
 #include "control/follow.h"
 #include "control/recording.h"
 #include "control/requests.h"
@@ -19,40 +19,12 @@
 #include "record/carry.h"
 
 static const char help[] =
-    "usage: memprof attach -p PID [-o FILE] [options]\n"
+    "usage: memprof attach -p PID | -n NAME [-o FILE] [options]\n"
     "Records every allocation of a running process, with its stack, until Ctrl-C, --for or\n"
     "memprof detach; then leaves the process as it was.\n"
     "  -p, --pid PID        the process\n"
-    "  -o, --output FILE    the recording (default memprof-%p.memprof; %p pid, %e command,\n"
-    "                       %t time, %n count)\n"
-    "      --for TIME       end after 30s, 500ms, 5m ...\n"
-    "      --background     return to the shell once it is recording\n"
-    "      --sample BYTES   record samples: on average one per BYTES requested (512k for\n"
-    "                       always-on use)\n"
-    "      --follow-fork    record forked children too, each into a file of its own\n"
-    "      --follow-exec    also record a program that the process executes (exec)\n"
-    "      --lossless       make the process wait when the recorder is behind, instead of losing\n"
-    "                       events\n"
-    "      --ring-size N    size of each thread's ring, 64k to 64M (default 2M)\n"
-    "      --queue-size N   memory limit of the recorder's queue (default 256M)\n"
-    "      --via WAY        agent (default), or kernel: uprobes, nothing is put into the process\n"
-    "      --event WHAT     allocations (default), or page-faults: which stacks make memory\n"
-    "                       resident; recorded by the kernel, nothing is put into the process\n"
-    "      --stack-size N   with --via=kernel or page-faults: bytes of stack copied at each\n"
-    "                       event (16k)\n"
-    "      --free-stacks    record where each block is freed, too\n"
-    "      --zero           fill blocks with zeros, as calloc does\n"
-    "      --carry-budget N bytes of stacks taken over from an earlier recorder (default 4M)\n"
-    "      --cull TIME      keep only sums of blocks that lived shorter than this\n"
-    "      --rotate SIZE    begin a new file at this size (FILE-1, FILE-2 ...), each complete by\n"
-    "                       itself; memprof merge joins them\n"
-    "      --embed          put program and libraries into the recording, to symbolize it\n"
-    "                       elsewhere\n"
-    "      --depth N        keep only the N innermost frames of each stack\n"
-    "      --thread NAME    only threads of this name (fnmatch pattern; up to 16 times)\n"
-    "      --paused         start paused; SIGUSR1 to memprof pauses and resumes\n"
-    "  -q, --quiet          no progress\n"
-    "Each option can also be set in the environment: MEMPROF_RING_SIZE=4M, MEMPROF_LOSSLESS=1.\n";
+    "  -n, --name NAME      the process with this name\n"
+    "      --background     return to the shell once it is recording\n" RECORDING_HELP;
 
 static bool follows(const struct recording_options *o)
 {
@@ -108,7 +80,7 @@ static int to_background(struct target *t, const struct recording_options *o)
 
 int cmd_attach(int argc, char **argv)
 {
-	static const struct option options[] = {{"pid", required_argument, NULL, 'p'},
+	static const struct option options[] = {PROCESS_LONG,
 						{"background", no_argument, NULL, 'B'},
 						{"help", no_argument, NULL, 'h'},
 						RECORDING_LONG,
@@ -120,10 +92,11 @@ int cmd_attach(int argc, char **argv)
 	pid_t pid = 0;
 	int c, status;
 
-	if (recording_environment(&o))
+	if (recording_environment("attach", &o))
 		return MP_EXIT_USAGE;
-	while ((c = getopt_long(argc, argv, ":p:h" RECORDING_SHORT, options, NULL)) != -1) {
-		int taken = recording_option(c, optarg, &o);
+	while ((c = getopt_long(argc, argv, ":h" PROCESS_SHORT RECORDING_SHORT, options, NULL)) !=
+	       -1) {
+		int taken = recording_option("attach", c, optarg, &o);
 
 		if (taken < 0)
 			return MP_EXIT_USAGE;
@@ -135,16 +108,16 @@ int cmd_attach(int argc, char **argv)
 		}
 		if (c == 'B')
 			background = o.quiet = true;
-		else if (c != 'p')
-			return option_error("attach", c, argv);
-		else if (!parse_pid(optarg, &pid))
-			return usage_error("attach: -p: '%s' is not a process id", optarg);
+		else if (c != 'p' && c != 'n')
+			return option_error("attach", c, argv, options);
+		else if ((status = process_option("attach", c, optarg, &pid)))
+			return status;
 	}
 	if (optind < argc)
 		return unexpected_argument("attach", argv[optind]);
 	if (!pid)
-		return usage_error("attach: which process? give -p PID");
-	status = recording_options_settle(&o);
+		return process_missing("attach");
+	status = recording_options_settle("attach", &o);
 	if (status)
 		return status;
 	o.notices = notices_printed(background);

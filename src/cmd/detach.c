@@ -10,7 +10,7 @@
 #include "attach/target.h"
 #include "cmd/cmd.h"
 #include "cmd/notices.h"
-#include "cmd/parse.h"
+#include "cmd/process.h"
 #include "control/requests.h"
 #include "inject/family.h"
 #include "inject/find.h"
@@ -25,10 +25,12 @@
 #define RECORDER_MS   30000 /* time for the recorder to complete its file */
 
 static const char help[] =
-    "usage: memprof detach -p PID [--keep]\n"
+    "usage: memprof detach -p PID | -n NAME [--keep]\n"
     "Ends a recording and restores the process, also if its recorder has died.\n"
-    "      --keep   end only the recorder: the next memprof attach continues the session with its\n"
-    "               live heap (within 30 seconds; after that, calls are only counted)\n";
+    "  -p, --pid PID    the process\n"
+    "  -n, --name NAME  the process with this name\n"
+    "      --keep       end only the recorder: the next memprof attach continues the session with\n"
+    "                   its live heap (within 30 seconds; after that, calls are only counted)\n";
 
 static bool session_there(pid_t pid)
 {
@@ -200,10 +202,8 @@ static int detach(struct target *t, bool keep, struct mp_err *err)
 
 int cmd_detach(int argc, char **argv)
 {
-	static const struct option options[] = {{"pid", required_argument, NULL, 'p'},
-						{"keep", no_argument, NULL, 'k'},
-						{"help", no_argument, NULL, 'h'},
-						{0}};
+	static const struct option options[] = {
+	    PROCESS_LONG, {"keep", no_argument, NULL, 'k'}, {"help", no_argument, NULL, 'h'}, {0}};
 	struct deadline deadline;
 	struct target t;
 	struct mp_err err;
@@ -211,7 +211,7 @@ int cmd_detach(int argc, char **argv)
 	pid_t pid = 0;
 	int c, ret;
 
-	while ((c = getopt_long(argc, argv, ":p:h", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":h" PROCESS_SHORT, options, NULL)) != -1) {
 		if (c == 'h') {
 			fputs(help, stdout);
 			return MP_EXIT_OK;
@@ -220,15 +220,16 @@ int cmd_detach(int argc, char **argv)
 			keep = true;
 			continue;
 		}
-		if (c != 'p')
-			return option_error("detach", c, argv);
-		if (!parse_pid(optarg, &pid))
-			return usage_error("detach: -p: '%s' is not a process id", optarg);
+		if (c != 'p' && c != 'n')
+			return option_error("detach", c, argv, options);
+		ret = process_option("detach", c, optarg, &pid);
+		if (ret)
+			return ret;
 	}
 	if (optind < argc)
 		return unexpected_argument("detach", argv[optind]);
 	if (!pid)
-		return usage_error("detach: which process? give -p PID");
+		return process_missing("detach");
 	deadline = deadline_in_ms(RECORDER_MS);
 	for (;;) {
 		err = (struct mp_err){0};

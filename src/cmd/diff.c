@@ -8,7 +8,9 @@
 #include "cmd/parse.h"
 #include "cmd/progress.h"
 #include "export/diff.h"
+#include "export/diff_growth.h"
 #include "export/output.h"
+#include "lib/human.h"
 #include "lib/printable.h"
 #include "model/amount.h"
 #include "model/model.h"
@@ -23,7 +25,9 @@ static const char help[] =
     "  --json               all stacks, as doc/diff.schema.json describes it\n"
     "  --collapsed          folded stacks with two numbers, as difffolded.pl writes them\n"
     "  --flamegraph SVG     differential flame graph: red grew, blue shrank\n"
+    "  --fail-above SIZE    exit with 19 if all together, or one function, grew by more: 1MB\n"
     "  --top N              stacks in each list of the table (default 5)\n"
+    "  --full-stacks        every frame of the table's stacks, also of libc and the C++ library\n"
     "  -o, --output FILE    write there instead of standard output\n"
     "Filters: only allocations that meet all of them are counted; see doc/filters.md.\n";
 
@@ -35,6 +39,9 @@ struct request {
 	int npaths, nmoments, format;
 	enum cost cost;
 	uint32_t top;
+	bool full_stacks;
+	bool limited; /* by --fail-above */
+	uint64_t limit;
 	struct filter filter;
 };
 
@@ -51,6 +58,41 @@ static int write_diff(const struct diff *d, const struct request *r, FILE *out)
 		diff_text(d, r->top, out);
 		return 0;
 	}
+}
+
+/* Prints what grew by more than --fail-above.  Return: 0, MP_EXIT_GREW, or a negative errno. */
+static int judge(const struct diff *d, const struct request *r)
+{
+	int64_t total = (int64_t)(d->side[1].cost - d->side[0].cost);
+	bool bytes = cost_is_bytes(d->cost);
+	struct diff_growths g;
+	int ret = 0;
+
+	if (!r->limited)
+		return 0;
+	if (diff_growths_find(d, &g))
+		return -ENOMEM;
+	if (total > 0 && (uint64_t)total > r->limit) {
+		fprintf(stderr, "memprof: %s grew by %s in all, more than %s\n", cost_text(d->cost),
+			bytes ? human((uint64_t)total) : thousands((uint64_t)total),
+			bytes ? human(r->limit) : thousands(r->limit));
+		ret = MP_EXIT_GREW;
+	}
+	for (size_t i = 0; i < g.list.n; i++) {
+		const struct diff_growth *one = &g.list.at[i];
+
+		if (one->change <= 0 || (uint64_t)one->change <= r->limit)
+			break;
+		ret = MP_EXIT_GREW;
+		if (i < r->top)
+			fprintf(stderr, "memprof: %s grew by %s, more than %s\n",
+				printable(one->frame->function),
+				bytes ? human((uint64_t)one->change)
+				      : thousands((uint64_t)one->change),
+				bytes ? human(r->limit) : thousands(r->limit));
+	}
+	vec_free(&g.list);
+	return ret;
 }
 
 static int set_moments(struct diff_side side[2], const struct request *r, struct mp_err *err)
@@ -70,12 +112,13 @@ static int set_moments(struct diff_side side[2], const struct request *r, struct
 	return 0;
 }
 
+/* Return: 0, MP_EXIT_GREW, or a negative errno with @err. */
 static int compare(const struct request *r, struct model m[2], struct mp_err *err)
 {
 	struct diff_side side[2] = {{.m = &m[0]}, {.m = &m[r->npaths == 2]}};
 	FILE *out = NULL;
 	struct diff d;
-	int ret = set_moments(side, r, err), closed;
+	int ret = set_moments(side, r, err), closed, grew;
 
 	if (ret)
 		return ret;
@@ -88,12 +131,14 @@ static int compare(const struct request *r, struct model m[2], struct mp_err *er
 		return -EIO;
 	}
 	ret = write_diff(&d, r, out);
-	diff_free(&d);
 	closed = output_close(out);
 	ret = ret ? ret : closed;
+	grew = judge(&d, r);
+	diff_free(&d);
 	if (ret)
-		mp_fail(err, MP_EXIT_OUTPUT, ret, "cannot write the report: %s", strerror(-ret));
-	return ret;
+		return mp_fail(err, MP_EXIT_OUTPUT, ret, "cannot write the report: %s",
+			       strerror(-ret));
+	return grew < 0 ? mp_fail(err, MP_EXIT_FAILURE, grew, "out of memory") : grew;
 }
 
 static int suits(const struct request *r, const struct model *m, struct mp_err *err)
@@ -125,13 +170,16 @@ static int run_diff(const struct request *r)
 				m[loaded].source.truncated);
 		if (!ret)
 			ret = suits(r, &m[loaded], &err);
+		m[loaded].shown.full = r->full_stacks;
+		if (!ret)
+			filter_tell_empty(&r->filter, &m[loaded]);
 		loaded += m[loaded].source.path != NULL;
 	}
 	if (!ret)
 		ret = compare(r, m, &err);
 	while (loaded--)
 		model_free(&m[loaded]);
-	return ret ? complain(&err) : MP_EXIT_OK;
+	return ret < 0 ? complain(&err) : ret;
 }
 
 static int parse_option(int c, struct request *r, int *formats)
@@ -165,11 +213,20 @@ static int parse_option(int c, struct request *r, int *formats)
 		if (*optarg < '0' || *optarg > '9' || *end)
 			return usage_error("diff: --top: '%s' is not a number", optarg);
 		return 0;
+	case 'k':
+		r->full_stacks = true;
+		return 0;
 	case 'o':
 		r->output = optarg;
 		return 0;
+	case 'F':
+		r->limited = amount_bytes(optarg, &r->limit);
+		return r->limited
+			   ? 0
+			   : usage_error("diff: --fail-above: '%s' is not a size such as 1MB",
+					 optarg);
 	default:
-		return filter_option(&r->filter, c, optarg) ? 0 : MP_EXIT_USAGE;
+		return filter_option("diff", &r->filter, c, optarg) ? 0 : MP_EXIT_USAGE;
 	}
 }
 
@@ -180,7 +237,7 @@ static int parse(struct request *r, int argc, const struct filter_options *o)
 
 	while ((c = getopt_long(argc, o->argv, ":o:h", o->all, NULL)) != -1) {
 		if (c == '?' || c == ':')
-			return option_error("diff", c, o->argv);
+			return option_error("diff", c, o->argv, o->all);
 		if (c == 'h') {
 			fputs(help, stdout);
 			filter_help();
@@ -209,7 +266,9 @@ int cmd_diff(int argc, char **argv)
 						{"cost", required_argument, NULL, 'C'},
 						{"json", no_argument, NULL, 'j'},
 						{"collapsed", no_argument, NULL, 'c'},
+						{"full-stacks", no_argument, NULL, 'k'},
 						{"top", required_argument, NULL, 'n'},
+						{"fail-above", required_argument, NULL, 'F'},
 						{"flamegraph", required_argument, NULL, 'f'},
 						{"help", no_argument, NULL, 'h'},
 						{"output", required_argument, NULL, 'o'},

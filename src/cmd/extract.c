@@ -56,7 +56,7 @@ int cmd_extract(int argc, char **argv)
 			fputs(help, stdout);
 			return MP_EXIT_OK;
 		default:
-			return option_error("extract", c, argv);
+			return option_error("extract", c, argv, options);
 		}
 	}
 	if (optind == argc)

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cmd/cmd.h"
+#include "lib/printable.h"
+#include "model/model.h"
+#include "model/why_empty.h"
 
 static void hyphens(char *name)
 {
@@ -91,7 +94,7 @@ void filter_options_free(struct filter_options *o)
 	free(o->all);
 }
 
-bool filter_option(struct filter *f, int opt, const char *value)
+bool filter_option(const char *command, struct filter *f, int opt, const char *value)
 {
 	struct mp_err err = {0};
 	struct filter_name name;
@@ -99,8 +102,19 @@ bool filter_option(struct filter *f, int opt, const char *value)
 	if (filter_describe((uint32_t)(opt - FILTER_OPTION), &name) &&
 	    !filter_set(f, name.name, value, &err))
 		return true;
-	complain(&err);
+	usage_error("%s: %s", command, err.what);
 	return false;
+}
+
+void filter_tell_empty(const struct filter *f, struct model *m)
+{
+	char why[256];
+
+	if (filter_why_empty(f, m, why, sizeof(why)))
+		fprintf(stderr, "memprof: %s: no %s passes the filters: %s\n",
+			printable(m->source.path),
+			m->info.what == MP_PAGE_FAULTS ? "page fault" : "allocation",
+			printable(why));
 }
 
 void filter_help(void)

@@ -25,8 +25,13 @@ struct filter_options {
 int filter_options_new(struct filter_options *o, const struct option *own, int argc, char **argv);
 void filter_options_free(struct filter_options *o);
 
-/* Sets the filter that getopt_long() returned as @opt.  Return: false after it printed an error. */
-bool filter_option(struct filter *f, int opt, const char *value);
+/* Sets the filter that getopt_long() returned as @opt.  Return: false after it printed an error,
+ * which names @command. */
+bool filter_option(const char *command, struct filter *f, int opt, const char *value);
+
+struct model;
+/* If no allocation of @m passed @f, says so and why, in a line on stderr. */
+void filter_tell_empty(const struct filter *f, struct model *m);
 
 /* Prints the filters' names and meanings, for --help. */
 void filter_help(void);

@@ -5,19 +5,48 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "cmd/cmd.h"
+#include "export/annotate.h"
 #include "export/ascii_tree.h"
 #include "export/csv.h"
 #include "export/faults.h"
 #include "export/flame.h"
 #include "export/heaptrack.h"
 #include "export/json.h"
+#include "export/peek.h"
 #include "export/plot.h"
 #include "export/pprof.h"
 #include "export/replay.h"
 #include "export/speedscope.h"
 #include "export/text_summary.h"
 #include "export/tree.h"
+#include "model/amount.h"
 #include "model/model.h"
+
+#define MAX_LINES 100000u
+/* The default number of sites or functions in a list */
+#define TOP_BRIEF   3
+#define TOP_VERBOSE 5
+
+int show_option(struct shown *s, int opt, const char *value, const char *command)
+{
+	uint64_t n;
+
+	switch (opt - SHOW_OPTION) {
+	case 0:
+		s->full = true;
+		return 0;
+	case 1:
+		if (!amount_integer(value, &n) || !n || n > MAX_LINES)
+			return usage_error("%s: --frames: '%.100s' is not a number from 1 to %u",
+					   command, value, MAX_LINES);
+		s->frames = (uint32_t)n;
+		return 0;
+	default:
+		s->lines = true;
+		return 0;
+	}
+}
 
 bool format_is_gzip(enum format f)
 {
@@ -36,7 +65,7 @@ static enum cost cost_of(const struct format_request *r, bool page_faults)
 static bool shows_faults(enum format f)
 {
 	return f == FORMAT_TEXT || f == FORMAT_JSON || f == FORMAT_TREE || f == FORMAT_COLLAPSED ||
-	       f == FORMAT_FLAMEGRAPH || f == FORMAT_ICICLE;
+	       f == FORMAT_FLAMEGRAPH || f == FORMAT_ICICLE || f == FORMAT_PEEK;
 }
 
 int format_suits(const struct format_request *r, const struct mp_info *info, struct mp_err *err)
@@ -48,14 +77,18 @@ int format_suits(const struct format_request *r, const struct mp_info *info, str
 		    err, MP_EXIT_USAGE, -EINVAL,
 		    faults ? "--cost: for a recording of page faults use faulted, faults or major"
 			   : "--cost: faulted, faults and major need a recording of page faults");
+	if (r->format == FORMAT_ANNOTATE && r->cost >= 0 && !cost_is_bytes((enum cost)r->cost))
+		return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
+			       "--annotate: --cost must be one in bytes: live, allocated, peak or "
+			       "mapped");
 	if (faults && r->leaks)
 		return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
-			       "--leaks: a recording of page faults contains no blocks");
+			       "--not-freed: a recording of page faults contains no blocks");
 	if (faults && !shows_faults(r->format))
 		return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
 			       "this format is for allocations; for a recording of page faults use "
-			       "the summary, --json, --tree, --collapsed, --flamegraph, --icicle "
-			       "or --view faults");
+			       "the summary, --json, --tree, --collapsed, --flamegraph, --icicle, "
+			       "--peek or --view faults");
 	return 0;
 }
 
@@ -65,9 +98,14 @@ bool format_wants_blocks(const struct format_request *r)
 	       (r->format == FORMAT_ASCII_TREE && cost_of(r, false) == COST_LEAKED);
 }
 
-bool format_says_estimated(const struct format_request *r)
+bool format_says_estimated(enum format f)
 {
-	return r->format == FORMAT_TEXT || r->format == FORMAT_JSON;
+	return f == FORMAT_TEXT || f == FORMAT_JSON;
+}
+
+bool format_says_truncated(enum format f)
+{
+	return f == FORMAT_TEXT;
 }
 
 static int write_tree(struct model *m, const struct format_request *r, enum cost cost, FILE *out)
@@ -85,17 +123,31 @@ static int write_tree(struct model *m, const struct format_request *r, enum cost
 	return ret;
 }
 
+static struct text_options text_options(const struct format_request *r, FILE *out)
+{
+	bool given = r->top != TOP_USUAL;
+
+	return (struct text_options){.top = given	 ? r->top
+					    : r->verbose ? TOP_VERBOSE
+							 : TOP_BRIEF,
+				     .others = given ? r->top : 1,
+				     .leaks_only = r->leaks,
+				     .colour = out == stdout && isatty(STDOUT_FILENO) &&
+					       !getenv("NO_COLOR"),
+				     .by = r->by,
+				     .verbose = r->verbose};
+}
+
 int format_write(struct model *m, const struct format_request *r, FILE *out, struct mp_err *err)
 {
 	bool faults = m->info.what == MP_PAGE_FAULTS;
 	enum cost cost = cost_of(r, faults);
-	struct text_options text = {r->top, r->leaks,
-				    out == stdout && isatty(STDOUT_FILENO) && !getenv("NO_COLOR")};
+	struct text_options text = text_options(r, out);
 	int ret = 0;
 
 	switch (r->format) {
 	case FORMAT_JSON:
-		ret = faults ? faults_json(m, out) : json_write(m, r->leaks, out);
+		ret = faults ? faults_json(m, r->by, out) : json_write(m, r->by, r->leaks, out);
 		break;
 	case FORMAT_COLLAPSED:
 		ret = folded_write(m, cost, out);
@@ -120,6 +172,11 @@ int format_write(struct model *m, const struct format_request *r, FILE *out, str
 	case FORMAT_PPROF:
 		ret = pprof_write(m, out);
 		break;
+	case FORMAT_ANNOTATE:
+		return annotate_write(m, r->annotate, &r->prefixes, cost, out, err);
+	case FORMAT_PEEK:
+		return peek_write(m, r->peek, cost, r->top == TOP_USUAL ? TOP_VERBOSE : r->top, out,
+				  err);
 	case FORMAT_REPLAY:
 		return replay_write(m, out, err);
 	case FORMAT_HEAPTRACK:

@@ -4,9 +4,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include "cmd/heap_retained.h"
 #include "cmd/interrupt.h"
 #include "cmd/leaks_cmd.h"
 #include "cmd/parse.h"
+#include "cmd/process.h"
 #include "heaps/consistent.h"
 #include "heaps/resident.h"
 #include "leaks/heap_types.h"
@@ -18,18 +20,60 @@
 #define MAX_LINES 40
 
 static const char help[] =
-    "usage: memprof heap -p PID [options]\n"
+    "usage: memprof heap -p PID | -n NAME [options]\n"
+    "       memprof heap --core CORE --retained [options] EXECUTABLE\n"
     "Lists what is live in the heap of a running process, by type and size, and what its resident\n"
     "memory consists of.  The process is stopped for some milliseconds while it is copied.\n"
     "  -p, --pid PID        the process\n"
+    "  -n, --name NAME      the process with this name\n"
+    "      --core FILE      analyse a core file instead of a process\n"
     "      --list FILE      write every live block: address, usable size\n"
     "      --pre-copy       read it while it runs, stop it only to read what it wrote meanwhile\n"
-    "      --in-place       keep the process stopped instead of copying it\n";
+    "      --in-place       keep the process stopped instead of copying it\n"
+    "      --retained       show instead which variables, stacks and blocks keep how much\n"
+    "with --retained:\n"
+    "      --tree           print a tree instead of the table\n"
+    "      --depth N        levels below each root (default 4; of a tree or file 32; at most 64)\n"
+    "      --count N        lines of each level (default 10; of a tree or file 100)\n"
+    "      --of WHAT        only what this variable, or the block at this address, keeps\n"
+    "      --flamegraph SVG, --icicle SVG, --json FILE, --collapsed FILE, --pprof FILE\n"
+    "                       write it to a file\n";
+
+enum {
+	OPT_CORE = 256,
+	OPT_RETAINED,
+	OPT_TREE,
+	OPT_DEPTH,
+	OPT_COUNT,
+	OPT_OF,
+	OPT_OUTPUT, /* + enum retained_output */
+};
+
+static const struct option options[] = {
+    PROCESS_LONG,
+    {"list", required_argument, NULL, 'L'},
+    {"in-place", no_argument, NULL, 'I'},
+    {"pre-copy", no_argument, NULL, 'P'},
+    {"core", required_argument, NULL, OPT_CORE},
+    {"retained", no_argument, NULL, OPT_RETAINED},
+    {"tree", no_argument, NULL, OPT_TREE},
+    {"depth", required_argument, NULL, OPT_DEPTH},
+    {"count", required_argument, NULL, OPT_COUNT},
+    {"of", required_argument, NULL, OPT_OF},
+    {"flamegraph", required_argument, NULL, OPT_OUTPUT + RETAINED_FLAMEGRAPH},
+    {"icicle", required_argument, NULL, OPT_OUTPUT + RETAINED_ICICLE},
+    {"collapsed", required_argument, NULL, OPT_OUTPUT + RETAINED_COLLAPSED},
+    {"pprof", required_argument, NULL, OPT_OUTPUT + RETAINED_PPROF},
+    {"json", required_argument, NULL, OPT_OUTPUT + RETAINED_JSON},
+    {"help", no_argument, NULL, 'h'},
+    {0}};
 
 struct heap_command {
 	pid_t pid;
-	const char *list;
+	const char *list, *core, *exe;
 	enum snapshot_mode mode;
+	bool retained;
+	struct retained_request request;
 };
 
 static int write_list(const struct census *c, const char *path)
@@ -108,23 +152,55 @@ static void print_types(const struct heap_types *h)
 		       thousands(left));
 }
 
+/* What is taken from the image. */
+struct heap_findings {
+	struct resident_stacks stacks;
+	struct heap_types types;
+	struct retained retained;
+};
+
 /* Reads all that is needed from the image while it exists. */
-static int examine_image(struct consistent_census *m, struct heap_types *types,
-			 struct resident_stacks *stacks, struct mp_err *err)
+static int examine_image(struct consistent_census *m, const struct heap_command *c,
+			 struct heap_findings *f, struct mp_err *err)
 {
-	if (heap_types_take(types, &m->snapshot.image, &m->census) ||
-	    resident_stacks(stacks, &m->snapshot.image))
+	const struct retained_options o = retained_needed(&c->request);
+
+	if (c->retained)
+		return retained_take(&f->retained, &m->snapshot.image, &m->census, &o, err);
+	if (heap_types_take(&f->types, &m->snapshot.image, &m->census) ||
+	    resident_stacks(&f->stacks, &m->snapshot.image))
 		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "no memory for the list of types");
 	return 0;
+}
+
+/* Prints what was found and writes the files.  Return: the exit status. */
+static int print_findings(const struct target *t, const struct consistent_census *m,
+			  const struct heap_command *c, const struct heap_findings *f,
+			  const struct resident *resident)
+{
+	const struct retained_about about = {t->pid, t->status.name,
+					     snapshot_mode_name(m->snapshot.plan.mode),
+					     m->snapshot.pause_ns, &m->census};
+	int status = MP_EXIT_OK;
+
+	leaks_print_pause(m->snapshot.pause_ns, m->snapshot.wait_ns);
+	putchar('\n');
+	leaks_print_heaps(&m->census);
+	if (c->retained) {
+		status = retained_report(&f->retained, &c->request, &about);
+	} else {
+		print_types(&f->types);
+		print_resident(resident);
+	}
+	return !status && c->list ? write_list(&m->census, c->list) : status;
 }
 
 static int run_heap(struct target *t, const struct heap_command *c)
 {
 	struct mp_err err = {0}, end_err = {0};
-	struct resident_stacks stacks = {0};
-	struct heap_types types = {0};
+	struct heap_findings f = {0};
 	struct snapshot_plan plan;
-	struct resident resident;
+	struct resident resident = {0};
 	struct consistent_census m;
 	int ret, walked, end, status = MP_EXIT_OK;
 
@@ -138,63 +214,159 @@ static int run_heap(struct target *t, const struct heap_command *c)
 	}
 	ret = walked;
 	if (!ret)
-		ret = examine_image(&m, &types, &stacks, &err);
+		ret = examine_image(&m, c, &f, &err);
 	end = snapshot_end(&m.snapshot, &end_err);
-	if (!ret)
-		ret = resident_take(&resident, t->pid, &stacks, &m.census, &err);
+	if (!ret && !c->retained)
+		ret = resident_take(&resident, t->pid, &f.stacks, &m.census, &err);
 	interrupt_end();
 	if (ret) {
 		target_ask_again(t, ret, &err);
 		status = complain(&err);
 	} else {
 		leaks_print_plan(t, &plan);
-		leaks_print_pause(m.snapshot.pause_ns, m.snapshot.wait_ns);
-		putchar('\n');
-		leaks_print_heaps(&m.census);
-		print_types(&types);
-		print_resident(&resident);
-		if (c->list)
-			status = write_list(&m.census, c->list);
+		status = print_findings(t, &m, c, &f, &resident);
 	}
 	if (end && end != -ESRCH && !status)
 		status = complain(&end_err);
-	vec_free(&stacks.sp);
-	heap_types_free(&types);
+	vec_free(&f.stacks.sp);
+	heap_types_free(&f.types);
+	retained_free(&f.retained);
 	census_free(&m.census);
 	return status;
 }
 
+static int run_core(const struct heap_command *c)
+{
+	const struct retained_options o = retained_needed(&c->request);
+	const char *slash = strrchr(c->exe, '/');
+	struct retained_about about = {.name = slash ? slash + 1 : c->exe, .mode = "core"};
+	struct mp_err err = {0};
+	struct retained r = {0};
+	struct census census = {0};
+	struct image img;
+	int ret, status;
+
+	image_init(&img, NULL, 0);
+	ret = image_open_core(&img, c->core, c->exe, &err);
+	if (!ret)
+		ret = census_take(&census, &img, &err);
+	if (!ret)
+		ret = retained_take(&r, &img, &census, &o, &err);
+	if (ret) {
+		status = complain(&err);
+	} else {
+		about.pid = img.threads.at[0].tid;
+		about.census = &census;
+		printf("core of process %d (%s), %s\n", about.pid, printable(about.name),
+		       counted(img.threads.n, "thread"));
+		leaks_print_heaps(&census);
+		status = retained_report(&r, &c->request, &about);
+		if (!status && c->list)
+			status = write_list(&census, c->list);
+	}
+	retained_free(&r);
+	census_free(&census);
+	image_close(&img);
+	return status;
+}
+
+/* Return: 0, or the exit status after it printed an error. */
+static int take_option(int opt, char *const *argv, struct heap_command *c)
+{
+	struct retained_request *q = &c->request;
+	bool ok = true;
+
+	switch (opt) {
+	case 'p':
+	case 'n':
+		return process_option("heap", opt, optarg, &c->pid);
+	case 'L':
+		c->list = optarg;
+		break;
+	case 'I':
+		c->mode = SNAPSHOT_IN_PLACE;
+		break;
+	case 'P':
+		c->mode = SNAPSHOT_PRE_COPY;
+		break;
+	case OPT_CORE:
+		c->core = optarg;
+		break;
+	case OPT_RETAINED:
+		c->retained = true;
+		break;
+	case OPT_TREE:
+		q->tree = true;
+		break;
+	case OPT_DEPTH:
+		ok = parse_count(optarg, &q->depth) && q->depth && q->depth <= RETAINED_MAX_DEPTH;
+		break;
+	case OPT_COUNT:
+		ok = parse_count(optarg, &q->count) && q->count;
+		break;
+	case OPT_OF:
+		q->of = optarg;
+		break;
+	default:
+		if (opt < OPT_OUTPUT || opt >= OPT_OUTPUT + RETAINED_OUTPUTS)
+			return option_error("heap", opt, argv, options);
+		q->file[opt - OPT_OUTPUT] = optarg;
+	}
+	return ok ? 0
+		  : usage_error("heap: --%s: '%s' is not a number in its range",
+				opt == OPT_DEPTH ? "depth" : "count", optarg);
+}
+
+/* Checks that the options fit together.  Return: 0, or the exit status after it printed an error.
+ */
+static int settle(const struct heap_command *c, char *const *rest)
+{
+	const struct retained_request *q = &c->request;
+	bool wants = q->tree || q->depth || q->count || q->of;
+
+	for (int i = 0; i < RETAINED_OUTPUTS; i++)
+		wants |= q->file[i] != NULL;
+	if (wants && !c->retained)
+		return usage_error("heap: --tree, --depth, --count, --of and output files need "
+				   "--retained");
+	if (c->core && !c->retained)
+		return usage_error("heap: --core needs --retained");
+	if (c->core && (c->pid || c->mode != SNAPSHOT_ANY))
+		return usage_error(
+		    "heap: --core cannot be combined with -p, --pre-copy or --in-place");
+	if (c->core && !c->exe)
+		return usage_error("heap: --core also needs the program that dumped the core");
+	if (!c->core && c->exe)
+		return unexpected_argument("heap", c->exe);
+	if (c->exe && rest[1])
+		return usage_error("heap: unexpected argument '%s'", rest[1]);
+	if (!c->core && !c->pid)
+		return process_missing("heap");
+	return 0;
+}
+
 int cmd_heap(int argc, char **argv)
 {
-	static const struct option options[] = {
-	    {"pid", required_argument, NULL, 'p'}, {"list", required_argument, NULL, 'L'},
-	    {"in-place", no_argument, NULL, 'I'},  {"pre-copy", no_argument, NULL, 'P'},
-	    {"help", no_argument, NULL, 'h'},	   {0}};
 	struct heap_command c = {0};
 	struct mp_err err = {0};
 	struct target t;
 	int opt, status;
 
-	while ((opt = getopt_long(argc, argv, ":p:h", options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, ":h" PROCESS_SHORT, options, NULL)) != -1) {
 		if (opt == 'h') {
 			fputs(help, stdout);
 			return MP_EXIT_OK;
 		}
-		if (opt == 'L')
-			c.list = optarg;
-		else if (opt == 'I')
-			c.mode = SNAPSHOT_IN_PLACE;
-		else if (opt == 'P')
-			c.mode = SNAPSHOT_PRE_COPY;
-		else if (opt != 'p')
-			return option_error("heap", opt, argv);
-		else if (!parse_pid(optarg, &c.pid))
-			return usage_error("heap: -p: '%s' is not a process id", optarg);
+		status = take_option(opt, argv, &c);
+		if (status)
+			return status;
 	}
-	if (optind < argc)
-		return unexpected_argument("heap", argv[optind]);
-	if (!c.pid)
-		return usage_error("heap: which process? give -p PID");
+	c.exe = argv[optind];
+	status = settle(&c, argv + optind);
+	if (status)
+		return status;
+	if (c.core)
+		return run_core(&c);
 	if (target_look(&t, c.pid, &err))
 		return complain(&err);
 	t.steps = debug_steps();

@@ -14,7 +14,8 @@
 
 static const char info_help[] =
     "usage: memprof info RECORDING [--json]\n"
-    "Prints what was recorded, what the recording contains, and how long freed blocks lived.\n";
+    "Prints what was recorded, what the recording contains, and how long freed blocks lived.\n"
+    "      --json  as JSON\n";
 static const char verify_help[] =
     "usage: memprof verify RECORDING\n"
     "Reads all of a recording and checks it: checksums, decoding, references, binaries,\n"
@@ -77,6 +78,7 @@ static int write_json(const struct contents *c)
 	json_number(g, "piece", c->info.piece);
 	json_number(g, "processes", mpf_processes(c->reader));
 	json_text(g, "executable", c->info.executable);
+	json_text(g, "called", c->info.called[0] ? c->info.called : NULL);
 	json_text(g, "cmdline", c->info.cmdline);
 	json_number(g, "pid", c->info.pid);
 	json_text(g, "architecture", arch_machine_name(c->info.machine));
@@ -160,8 +162,9 @@ static void write_text(const struct contents *c)
  * was printed. */
 static int parse(int argc, char **argv, const char *help, bool *json, const char **path)
 {
-	static const struct option options[] = {
-	    {"help", no_argument, NULL, 'h'}, {"json", no_argument, NULL, 'j'}, {0}};
+	static const struct option all[] = {
+	    {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
+	const struct option *options = json ? all : all + 1;
 	int c;
 
 	while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
@@ -170,7 +173,7 @@ static int parse(int argc, char **argv, const char *help, bool *json, const char
 			return -1;
 		}
 		if (c != 'j' || !json)
-			return option_error(argv[0], c, argv);
+			return option_error(argv[0], c, argv, options);
 		*json = true;
 	}
 	if (optind == argc)

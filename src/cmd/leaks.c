@@ -9,6 +9,7 @@
 #include "cmd/leaks_cmd.h"
 #include "cmd/leaks_join_json.h"
 #include "cmd/parse.h"
+#include "cmd/process.h"
 #include "export/output.h"
 #include "leaks/json.h"
 #include "leaks/known.h"
@@ -17,12 +18,13 @@
 #include "lib/printable.h"
 
 static const char help[] =
-    "usage: memprof leaks -p PID [options]\n"
+    "usage: memprof leaks -p PID | -n NAME [options]\n"
     "       memprof leaks --core CORE [options] EXECUTABLE\n"
     "Finds blocks that nothing in a running process points to any more.  The process needs no\n"
     "preparation: it is stopped for some milliseconds while it is copied, and the copy is "
     "analysed.\n"
     "  -p, --pid PID         the process\n"
+    "  -n, --name NAME       the process with this name\n"
     "      --core FILE       analyse a core file instead of a process\n"
     "      --dry-run         print the mode and the predicted pause; touch nothing\n"
     "      --max-pause TIME  do nothing if the pause would be longer: 50ms, 1s\n"
@@ -38,6 +40,7 @@ static const char help[] =
     "      --flamegraph SVG  where the leaked blocks were allocated, as a flame graph\n"
     "      --pprof FILE      the same for pprof\n"
     "      --collapsed FILE  the same as folded stacks\n"
+    "      --full-stacks     every frame of a stack, also of libc and the C++ library\n"
     "      --no-content      show no bytes of the program\n"
     "      --require-exact   exit with 5 if the list of blocks is not exact\n"
     "      --gentle          stop one thread at a time; report only leaks that are in two "
@@ -68,6 +71,7 @@ enum {
 	OPT_FLAMEGRAPH,
 	OPT_PPROF,
 	OPT_COLLAPSED,
+	OPT_FULL_STACKS,
 };
 
 /* The outputs that are made from the stacks of a recording. */
@@ -82,7 +86,7 @@ static const struct {
 
 struct command {
 	pid_t pid;
-	bool dry_run, require_exact, budget_is_count;
+	bool dry_run, require_exact, budget_is_count, full_stacks;
 	enum snapshot_mode mode;
 	uint64_t budget;
 	const char *suppress, *baseline, *json, *core, *exe, *recording;
@@ -127,6 +131,45 @@ static bool set_mode(struct command *c, enum snapshot_mode mode)
 	return first;
 }
 
+static const struct option options[] = {PROCESS_LONG,
+					{"dry-run", no_argument, NULL, OPT_DRY_RUN},
+					{"max-pause", required_argument, NULL, OPT_MAX_PAUSE},
+					{"confirm", required_argument, NULL, OPT_CONFIRM},
+					{"interval", required_argument, NULL, OPT_INTERVAL},
+					{"why", required_argument, NULL, OPT_WHY},
+					{"budget", required_argument, NULL, OPT_BUDGET},
+					{"suppress", required_argument, NULL, OPT_SUPPRESS},
+					{"baseline", required_argument, NULL, OPT_BASELINE},
+					{"json", required_argument, NULL, OPT_JSON},
+					{"no-content", no_argument, NULL, OPT_NO_CONTENT},
+					{"require-exact", no_argument, NULL, OPT_REQUIRE_EXACT},
+					{"in-place", no_argument, NULL, OPT_IN_PLACE},
+					{"gentle", no_argument, NULL, OPT_GENTLE},
+					{"pre-copy", no_argument, NULL, OPT_PRE_COPY},
+					{"core", required_argument, NULL, OPT_CORE},
+					{"recording", required_argument, NULL, OPT_RECORDING},
+					{"flamegraph", required_argument, NULL, OPT_FLAMEGRAPH},
+					{"pprof", required_argument, NULL, OPT_PPROF},
+					{"collapsed", required_argument, NULL, OPT_COLLAPSED},
+					{"full-stacks", no_argument, NULL, OPT_FULL_STACKS},
+					{"help", no_argument, NULL, 'h'},
+					{0}};
+
+/* Return: what the value of the option must be. */
+static const char *meant(int opt)
+{
+	switch (opt) {
+	case OPT_CONFIRM:
+		return "a number from 1 to 100";
+	case OPT_WHY:
+		return "an address in hexadecimal digits";
+	case OPT_BUDGET:
+		return "a size such as 10MB, or a number of blocks such as 100blocks";
+	default:
+		return "a duration such as 50ms, 1s or 5m";
+	}
+}
+
 /* Return: 0, or the exit status after it printed an error. */
 static int take_option(int opt, char *const *argv, struct command *c)
 {
@@ -134,8 +177,8 @@ static int take_option(int opt, char *const *argv, struct command *c)
 
 	switch (opt) {
 	case 'p':
-		ok = parse_pid(optarg, &c->pid);
-		break;
+	case 'n':
+		return process_option("leaks", opt, optarg, &c->pid);
 	case OPT_DRY_RUN:
 		c->dry_run = true;
 		break;
@@ -184,6 +227,9 @@ static int take_option(int opt, char *const *argv, struct command *c)
 	case OPT_RECORDING:
 		c->recording = optarg;
 		break;
+	case OPT_FULL_STACKS:
+		c->full_stacks = true;
+		break;
 	case OPT_FLAMEGRAPH:
 	case OPT_PPROF:
 	case OPT_COLLAPSED:
@@ -191,11 +237,13 @@ static int take_option(int opt, char *const *argv, struct command *c)
 			c->graph[i] = opt == graphs[i].opt ? optarg : c->graph[i];
 		break;
 	default:
-		return option_error("leaks", opt, argv);
+		return option_error("leaks", opt, argv, options);
 	}
 	if (!ok && !optarg)
 		return usage_error("leaks: --pre-copy, --gentle and --in-place exclude each other");
-	return ok ? 0 : usage_error("leaks: '%s' is not a value for this option", optarg);
+	return ok ? 0
+		  : usage_error("leaks: --%s: '%s' is not %s", option_name(options, opt), optarg,
+				meant(opt));
 }
 
 /* Return: the name of a requested graph option, or NULL. */
@@ -234,32 +282,9 @@ static int settle_gentle(struct command *c)
 
 static int parse(int argc, char **argv, struct command *c, bool *done)
 {
-	static const struct option options[] = {
-	    {"pid", required_argument, NULL, 'p'},
-	    {"dry-run", no_argument, NULL, OPT_DRY_RUN},
-	    {"max-pause", required_argument, NULL, OPT_MAX_PAUSE},
-	    {"confirm", required_argument, NULL, OPT_CONFIRM},
-	    {"interval", required_argument, NULL, OPT_INTERVAL},
-	    {"why", required_argument, NULL, OPT_WHY},
-	    {"budget", required_argument, NULL, OPT_BUDGET},
-	    {"suppress", required_argument, NULL, OPT_SUPPRESS},
-	    {"baseline", required_argument, NULL, OPT_BASELINE},
-	    {"json", required_argument, NULL, OPT_JSON},
-	    {"no-content", no_argument, NULL, OPT_NO_CONTENT},
-	    {"require-exact", no_argument, NULL, OPT_REQUIRE_EXACT},
-	    {"in-place", no_argument, NULL, OPT_IN_PLACE},
-	    {"gentle", no_argument, NULL, OPT_GENTLE},
-	    {"pre-copy", no_argument, NULL, OPT_PRE_COPY},
-	    {"core", required_argument, NULL, OPT_CORE},
-	    {"recording", required_argument, NULL, OPT_RECORDING},
-	    {"flamegraph", required_argument, NULL, OPT_FLAMEGRAPH},
-	    {"pprof", required_argument, NULL, OPT_PPROF},
-	    {"collapsed", required_argument, NULL, OPT_COLLAPSED},
-	    {"help", no_argument, NULL, 'h'},
-	    {0}};
 	int opt, status;
 
-	while ((opt = getopt_long(argc, argv, ":p:h", options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, ":h" PROCESS_SHORT, options, NULL)) != -1) {
 		if (opt == 'h') {
 			fputs(help, stdout);
 			*done = true;
@@ -276,7 +301,7 @@ static int parse(int argc, char **argv, struct command *c, bool *done)
 	if (c->core)
 		return settle_core(c);
 	if (!c->pid)
-		return usage_error("leaks: which process? give -p PID");
+		return process_missing("leaks");
 	return c->mode == SNAPSHOT_GENTLE ? settle_gentle(c) : 0;
 }
 
@@ -388,6 +413,7 @@ static int join(struct leak_join *j, struct analysis *a, const struct command *c
 	struct mp_err err = {0};
 	int ret = join_make(j, a, &err);
 
+	j->m.shown.full = c->full_stacks;
 	if (!ret)
 		return 0;
 	if (c->recording || wanted_graph(c))

@@ -13,6 +13,7 @@
 #include "attach/procfs.h"
 #include "control/requests.h"
 #include "lib/deadline.h"
+#include "model/weight.h"
 
 #define START_SLACK_NS 500000000u /* tolerates adjustments of the wall clock */
 #define MAX_INLINED    64
@@ -171,7 +172,7 @@ static int read_recording(struct leak_join *j, const struct analysis *a, uint64_
 		j->ended_ns = *at_ns > j->m.facts.end_ns ? *at_ns - j->m.facts.end_ns : 0;
 	}
 	j->began_ns = *at_ns;
-	j->sampled = j->m.info.sample_interval != 0;
+	j->sampled = model_is_estimated(&j->m);
 	if (j->m.facts.has_finish && (j->m.facts.finish.reason == MP_END_EXECED ||
 				      j->m.facts.finish.reason == MP_END_EXITED))
 		return refused(j->path, j->pid, "the recorded process has ended", err);

@@ -41,7 +41,7 @@ int cmd_merge(int argc, char **argv)
 			fputs(help, stdout);
 			return MP_EXIT_OK;
 		default:
-			return option_error("merge", c, argv);
+			return option_error("merge", c, argv, options);
 		}
 	}
 	if (optind == argc)

@@ -9,6 +9,13 @@
 #include "lib/human.h"
 #include "lib/printable.h"
 
+#define MINUTE_NS 60000000000u
+
+struct printed {
+	bool in_background;
+	uint64_t minutes; /* of the last progress line that was not for a terminal */
+};
+
 static void message(void *ctx, const char *line)
 {
 	(void)ctx;
@@ -37,10 +44,10 @@ static void begun(void *ctx, const struct recording_begun *b)
 
 static void started(void *ctx)
 {
-	const bool *in_background = ctx;
+	const struct printed *printed = ctx;
 
 	/* The process that started memprof might wait for the end of its output. */
-	if (*in_background)
+	if (printed->in_background)
 		dup2(STDOUT_FILENO, STDERR_FILENO);
 }
 
@@ -63,9 +70,14 @@ static void progress(void *ctx, const struct recorder_progress *p, bool page_fau
 {
 	const char *lost = p->lost ? thousands(p->lost) : "nothing";
 	double seconds = (double)p->duration_ns / 1e9;
+	struct printed *printed = ctx;
 	char line[256];
 
-	(void)ctx;
+	if (!isatty(STDERR_FILENO)) {
+		if (p->duration_ns / MINUTE_NS <= printed->minutes)
+			return;
+		printed->minutes = p->duration_ns / MINUTE_NS;
+	}
 	if (page_faults)
 		snprintf(line, sizeof(line), "%5.1fs  %s of %s, lost %s, file %s", seconds,
 			 counted(p->allocs, "page fault"), human(p->allocated_bytes), lost,
@@ -152,7 +164,7 @@ static void followed(void *ctx, const struct children *c, bool page_faults)
 
 const struct notices *notices_printed(bool background)
 {
-	static bool in_background;
+	static struct printed state;
 	static const struct notices printed = {.message = message,
 					       .error = error,
 					       .begun = begun,
@@ -163,8 +175,8 @@ const struct notices *notices_printed(bool background)
 					       .embedded = embedded,
 					       .restored = restored,
 					       .followed = followed,
-					       .ctx = &in_background};
+					       .ctx = &state};
 
-	in_background = background;
+	state = (struct printed){.in_background = background};
 	return &printed;
 }

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include "control/notices.h"
 
-/* @background: write nothing to stderr once the recording has begun.  Return: a static
+/* Progress is one line on a terminal, and a line a minute elsewhere.  @background: write nothing to stderr once the recording has begun.  Return: a static
  * structure. */
 const struct notices *notices_printed(bool background);
 

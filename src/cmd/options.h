@@ -7,31 +7,72 @@
 #include "control/options.h"
 
 /* Reads options from the environment: MEMPROF_OUTPUT for --output and so on, MEMPROF_LOSSLESS=1.
- * Return: 0, or -1 after it printed that a value is bad. */
-int recording_environment(struct recording_options *o);
+ * @command: its name, for messages.  Return: 0, or the exit status after it printed an error. */
+int recording_environment(const char *command, struct recording_options *o);
 
 /* Handles an option that attach and run share; @opt as getopt_long() returned it.  Return: 1
  * handled, 0 not a shared option, -1 after it printed an error. */
-int recording_option(int opt, const char *arg, struct recording_options *o);
+int recording_option(const char *command, int opt, const char *arg, struct recording_options *o);
 /* Checks for options that exclude each other, and sets those implied by others.  Return: 0, or the
  * exit status after it printed an error. */
-int recording_options_settle(struct recording_options *o);
+int recording_options_settle(const char *command, struct recording_options *o);
 #define RECORDING_SHORT "o:q"
 #define RECORDING_LONG                                                                             \
 	{"output", required_argument, NULL, 'o'}, {"for", required_argument, NULL, 'F'},           \
 	    {"lossless", no_argument, NULL, 'L'}, {"follow-fork", no_argument, NULL, 'W'},         \
-	    {"follow-exec", no_argument, NULL, 'X'},                                               \
+	    {"follow-exec", no_argument, NULL, 'X'}, {"no-follow-exec", no_argument, NULL, 'x'},   \
 	    {"carry-budget", required_argument, NULL, 'Y'},                                        \
-	    {"ring-size", required_argument, NULL, 'R'},                                           \
+	    {"no-thinning", no_argument, NULL, 'U'}, {"ring-size", required_argument, NULL, 'R'},  \
 	    {"queue-size", required_argument, NULL, 'Q'}, {"cull", required_argument, NULL, 'C'},  \
 	    {"depth", required_argument, NULL, 'D'}, {"thread", required_argument, NULL, 'T'},     \
 	    {"via", required_argument, NULL, 'V'}, {"stack-size", required_argument, NULL, 'K'},   \
 	    {"event", required_argument, NULL, 'E'}, {"free-stacks", no_argument, NULL, 'J'},      \
 	    {"zero", no_argument, NULL, 'Z'}, {"sample", required_argument, NULL, 'S'},            \
 	    {"rotate", required_argument, NULL, 'M'}, {"embed", no_argument, NULL, 'N'},           \
-	    {"paused", no_argument, NULL, 'P'},                                                    \
+	    {"paused", no_argument, NULL, 'P'}, {"verbose", no_argument, NULL, 'v'},               \
 	{                                                                                          \
 		"quiet", no_argument, NULL, 'q'                                                    \
 	}
+
+/* The options of RECORDING_LONG, for --help. */
+/* clang-format off */
+#define RECORDING_HELP \
+	"  -o, --output FILE    the recording (default memprof-%p.memprof; %p pid, %e command,\n" \
+	"                       %t time, %n count)\n" \
+	"      --for TIME       end after 30s, 500ms, 5m ...\n" \
+	"      --sample BYTES   record samples: on average one per BYTES requested (512k for\n" \
+	"                       always-on use)\n" \
+	"      --follow-fork    record forked children too, each into a file of its own\n" \
+	"      --follow-exec    also record a program that the process executes (exec), into a file\n" \
+	"                       of its own\n" \
+	"      --no-follow-exec\n" \
+	"                       end the recording when the process executes another program\n" \
+	"      --lossless       make the process wait when the recorder is behind, instead of losing\n" \
+	"                       events\n" \
+	"      --no-thinning    lose the events that are too many for the recorder, and count them,\n" \
+	"                       instead of recording a part that represents them\n" \
+	"      --ring-size N    size of each thread's ring, 64k to 64M (default 2M)\n" \
+	"      --queue-size N   memory limit of the recorder's queue (default 256M)\n" \
+	"      --via WAY        agent (default), or kernel: uprobes, nothing is put into the process\n" \
+	"      --event WHAT     allocations (default), or page-faults: which stacks make memory\n" \
+	"                       resident; recorded by the kernel, nothing is put into the process\n" \
+	"      --stack-size N   with --via=kernel or page-faults: bytes of stack copied at each\n" \
+	"                       event (16k)\n" \
+	"      --free-stacks    record where each block is freed, too\n" \
+	"      --zero           fill blocks with zeros, as calloc does\n" \
+	"      --carry-budget N\n" \
+	"                       bytes of stacks taken over from an earlier recorder (default 4M)\n" \
+	"      --cull TIME      keep only sums of blocks that lived shorter than this\n" \
+	"      --rotate SIZE    begin a new file at this size (FILE-1, FILE-2 ...), each complete by\n" \
+	"                       itself; memprof merge joins them\n" \
+	"      --embed          put program and libraries into the recording, to symbolize it\n" \
+	"                       elsewhere\n" \
+	"      --depth N        keep only the N innermost frames of each stack\n" \
+	"      --thread NAME    only threads of this name (fnmatch pattern; up to 16 times)\n" \
+	"      --paused         start paused; SIGUSR1 to memprof pauses and resumes\n" \
+	"  -q, --quiet          no progress\n" \
+	"      --verbose        a summary with all sums, more sites and the lengths of the pauses\n" \
+	"Each option can also be set in the environment: MEMPROF_RING_SIZE=4M, MEMPROF_LOSSLESS=1.\n"
+/* clang-format on */
 
 #endif

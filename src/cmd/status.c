@@ -9,6 +9,7 @@
 #include "attach/procfs.h"
 #include "cmd/cmd.h"
 #include "cmd/parse.h"
+#include "cmd/process.h"
 #include "control/requests.h"
 #include "export/json_gen.h"
 #include "inject/find.h"
@@ -16,8 +17,11 @@
 #include "lib/human.h"
 #include "lib/printable.h"
 
-static const char help[] = "usage: memprof status [-p PID] [--json]\n"
-			   "Lists the processes that have a memprof session, or shows one.\n";
+static const char help[] = "usage: memprof status [-p PID | -n NAME] [--json]\n"
+			   "Lists the processes that have a memprof session, or shows one.\n"
+			   "  -p, --pid PID    only this process\n"
+			   "  -n, --name NAME  only the process with this name\n"
+			   "      --json       as JSON\n";
 
 struct line {
 	pid_t pid;
@@ -71,6 +75,9 @@ static void print_text(const struct line *l)
 		       counted(l->c.seen_live_blocks, "block"),
 		       l->c.seen_lost ? thousands(l->c.seen_lost) : "nothing", l->j.recorder_pid,
 		       printable(l->j.recording));
+	if (!l->child && l->c.seen_thinned)
+		printf("         estimated: %s thinned out because the recorder was behind\n",
+		       counted(l->c.seen_thinned, "allocation"));
 	if (!l->child && l->c.queue.dropped_events)
 		printf("         queue: %s of %s, peak %s; dropped %s, with %s, %s of records\n",
 		       human(l->c.queue.bytes), human(l->c.queue.ceiling),
@@ -93,6 +100,7 @@ static void print_json(yajl_gen g, const struct line *l)
 	json_number(g, "live_bytes", l->c.seen_live_bytes);
 	json_number(g, "live_blocks", l->c.seen_live_blocks);
 	json_number(g, "lost", l->c.seen_lost);
+	json_number(g, "thinned_allocations", l->c.seen_thinned);
 	json_number(g, "queue_bytes", l->c.queue.bytes);
 	json_number(g, "queue_ceiling_bytes", l->c.queue.ceiling);
 	json_number(g, "queue_peak_bytes", l->c.queue.peak_bytes);
@@ -104,10 +112,8 @@ static void print_json(yajl_gen g, const struct line *l)
 
 int cmd_status(int argc, char **argv)
 {
-	static const struct option options[] = {{"pid", required_argument, NULL, 'p'},
-						{"json", no_argument, NULL, 'j'},
-						{"help", no_argument, NULL, 'h'},
-						{0}};
+	static const struct option options[] = {
+	    PROCESS_LONG, {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
 	struct dirent *e;
 	struct line *l;
 	bool json = false;
@@ -116,16 +122,21 @@ int cmd_status(int argc, char **argv)
 	yajl_gen g;
 	DIR *d;
 
-	while ((c = getopt_long(argc, argv, ":hp:", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":h" PROCESS_SHORT, options, NULL)) != -1) {
 		if (c == 'h') {
 			fputs(help, stdout);
 			return MP_EXIT_OK;
 		}
-		if (c == 'p' && !parse_pid(optarg, &only))
-			return usage_error("status: '%s' is not a process id", optarg);
-		if (c != 'j' && c != 'p')
-			return option_error("status", c, argv);
-		json |= c == 'j';
+		if (c == 'p' || c == 'n') {
+			int status = process_option("status", c, optarg, &only);
+
+			if (status)
+				return status;
+			continue;
+		}
+		if (c != 'j')
+			return option_error("status", c, argv, options);
+		json = true;
 	}
 	if (optind < argc)
 		return unexpected_argument("status", argv[optind]);

@@ -40,7 +40,7 @@ int cmd_strip(int argc, char **argv)
 			fputs(help, stdout);
 			return MP_EXIT_OK;
 		default:
-			return option_error("strip", c, argv);
+			return option_error("strip", c, argv, options);
 		}
 	}
 	if (optind == argc)

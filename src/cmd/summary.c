@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "cmd/summary.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include "export/text.h"
+#include "export/text_brief.h"
 #include "inject/hooks/names.h"
 #include "lib/human.h"
+#include "lib/path.h"
 #include "lib/printable.h"
 #include "record/carry.h"
 
-#define TOP_SITES  5
-#define TOP_FRAMES 6
+#define TOP_SITES    5 /* with --verbose */
+#define TOP_FRAMES   6
+#define BRIEF_SITES  3
+#define BRIEF_FRAMES 3
 /* A program can have had a heap of its own before the recording if the memory in its mappings
  * exceeds these bytes and this multiple of what malloc() returned. */
 #define OLD_HEAP  (16 << 20)
@@ -21,38 +28,76 @@ static uint64_t call_address(uint64_t pc)
 	return pc & SS_PC_EXACT ? pc & ~SS_PC_EXACT : pc - 1;
 }
 
+/* The name of a module's file, for the program as the user called it; NULL: not known. */
+static const char *file_of(const struct summary *s, const struct mp_module *m)
+{
+	if (m->path && *s->called && !strcmp(m->path, s->executable))
+		return s->called;
+	return m->path ? path_base(m->path) : NULL;
+}
+
+/* Adds the frames of one address.  Return: 0 or -ENOMEM. */
+static int add_frames(const struct summary *s, uint64_t pc, struct shown_list *list)
+{
+	const struct mp_module *m = s->symbols ? symbols_module(s->symbols, pc) : NULL;
+	const char *file = m ? file_of(s, m) : NULL;
+	uint64_t address = call_address(pc), offset = address - (m ? m->bias : 0);
+	struct mp_symbol sym[64];
+	uint32_t n = s->symbols ? symbols_find(s->symbols, pc, sym, 64) : 0;
+	char *name;
+	int ret = 0;
+
+	if (!n) {
+		if (asprintf(&name, "%s+0x%llx", file ? file : "?", (unsigned long long)offset) < 0)
+			return -ENOMEM;
+		if (vec_push(&list->names, name)) {
+			free(name);
+			return -ENOMEM;
+		}
+		sym[0] =
+		    (struct mp_symbol){.function = pc == CARRY_CLEARED_PC ? CARRY_CLEARED : name};
+		n = 1;
+	} else if (hook_name_at(&s->session->plan, pc)) {
+		sym[n - 1].function = hook_name_at(&s->session->plan, pc);
+	}
+	for (uint32_t k = 0; k < n && !ret; k++) {
+		struct frame f = {.function = sym[k].function ? sym[k].function : "?",
+				  .raw_function = sym[k].raw_function,
+				  .source = sym[k].source,
+				  .line = sym[k].line,
+				  .library = file,
+				  .address = address,
+				  .offset = offset,
+				  .is_inline = sym[k].is_inline};
+
+		ret = shown_list_add(list, &f, false, false);
+	}
+	return ret;
+}
+
 static void print_site(const struct summary *s, const struct recorder_top *top, const char *unit)
 {
+	uint32_t frames = s->verbose ? TOP_FRAMES : BRIEF_FRAMES;
 	uint64_t pc[SS_MAX_FRAMES];
-	uint32_t shown = 0;
+	struct shown_list list = {0};
+	struct shown_stack stack;
 
 	recorder_pcs(s->recorder, top, pc);
 	printf("  %10s in %s\n", human((uint64_t)top->bytes), counted((uint64_t)top->count, unit));
-	for (uint32_t i = 0; i < top->n && shown < TOP_FRAMES; i++) {
-		struct mp_symbol sym[64];
-		uint32_t n = s->symbols ? symbols_find(s->symbols, pc[i], sym, 64) : 0;
-		const struct mp_module *m = s->symbols ? symbols_module(s->symbols, pc[i]) : NULL;
-		const char *file = m && m->path && strrchr(m->path, '/')
-				       ? printable(strrchr(m->path, '/') + 1)
-				       : "?";
-
-		if (pc[i] == CARRY_CLEARED_PC)
-			printf("      %s\n", CARRY_CLEARED);
-		else if (!n)
-			printf("      %s+0x%llx\n", file,
-			       (unsigned long long)(call_address(pc[i]) - (m ? m->bias : 0)));
-		if (n && hook_name_at(&s->session->plan, pc[i]))
-			sym[n - 1].function = hook_name_at(&s->session->plan, pc[i]);
-		for (uint32_t k = 0; k < n && shown < TOP_FRAMES; k++, shown++) {
-			printf("      %s", sym[k].function ? printable(sym[k].function) : "?");
-			if (sym[k].source)
-				printf("  %s:%u", printable(sym[k].source), sym[k].line);
-			else
-				printf("  [%s]", file);
-			putchar('\n');
-		}
-		shown += !n;
+	for (uint32_t i = 0; i < top->n; i++) {
+		if (add_frames(s, pc[i], &list))
+			break;
 	}
+	stack = shown_list_fold(&list);
+	text_frames(&stack, frames, "      ", stdout);
+	shown_list_free(&list);
+}
+
+static void print_incomplete(const struct mp_losses *l)
+{
+	if (l->stacks_total && l->stacks_complete < l->stacks_total)
+		printf("stacks: %s of %s incomplete (marked)\n",
+		       thousands(l->stacks_total - l->stacks_complete), thousands(l->stacks_total));
 }
 
 static void print_losses(const struct mp_losses *l, bool page_faults)
@@ -76,9 +121,6 @@ static void print_losses(const struct mp_losses *l, bool page_faults)
 		printf("      live blocks are uncertain from the first loss on; with --lossless "
 		       "the process waits instead\n");
 	}
-	if (l->stacks_total && l->stacks_complete < l->stacks_total)
-		printf("stacks: %s of %s incomplete (marked)\n",
-		       thousands(l->stacks_total - l->stacks_complete), thousands(l->stacks_total));
 }
 
 static void print_allocations(const struct summary *s, const struct recorder_progress *p)
@@ -99,6 +141,19 @@ static void print_allocations(const struct summary *s, const struct recorder_pro
 	       counted(p->live_blocks, "block"), human(p->peak_live_bytes));
 }
 
+/* What thinning (agent/thin.h) did. */
+static void print_thinned(const struct summary *s, const struct recorder_progress *p)
+{
+	const struct mp_losses *l = s->losses;
+
+	if (l->thinned)
+		printf("estimated: %s of %s were thinned out because the recorder was behind, from "
+		       "%.2f s to %.2f s; others represent up to %u each\n",
+		       counted(l->thinned, "allocation"), human(l->thinned_bytes),
+		       (double)p->thinning.first_ns / 1e9, (double)p->thinning.last_ns / 1e9,
+		       1u << p->thinning.most);
+}
+
 static void print_left_out(const struct summary *s)
 {
 	const struct mp_losses *l = s->losses;
@@ -117,7 +172,7 @@ static void print_sites(const struct summary *s, enum recorder_top_by by, const 
 			const char *unit)
 {
 	struct recorder_top top[TOP_SITES];
-	uint32_t n = recorder_top(s->recorder, by, top, TOP_SITES);
+	uint32_t n = recorder_top(s->recorder, by, top, s->verbose ? TOP_SITES : BRIEF_SITES);
 
 	if (n)
 		puts(title);
@@ -149,7 +204,7 @@ static void print_own_heap(const struct summary *s, const struct recorder_progre
 /* Prints how long the process was stopped, and that it is restored. */
 static void print_traces(const struct summary *s, pid_t pid)
 {
-	if (!s->session->observes)
+	if (!s->session->observes && s->verbose)
 		printf("pauses: attach %.2f + %.2f ms (agent, hooks), detach %.2f ms (it took %.2f "
 		       "ms in all)\n",
 		       (double)s->session->open_stop_ns / 1e6,
@@ -159,6 +214,33 @@ static void print_traces(const struct summary *s, pid_t pid)
 		printf("process %d is restored: text, mappings, descriptors and threads are as "
 		       "before\n",
 		       pid);
+}
+
+static void print_recording(const struct summary *s, const struct recorder_progress *p)
+{
+	if (p->pieces)
+		printf("recording: %u pieces, the last one is %s (%s in all); memprof merge joins "
+		       "them\n",
+		       p->pieces + 1, printable(s->path), human(p->file_bytes));
+	else
+		printf("recording: %s (%s)\n", printable(s->path), human(p->file_bytes));
+	if (!s->verbose)
+		printf("next: memprof report %s\n", printable(s->path));
+}
+
+static void print_brief(const struct summary *s, const struct recorder_progress *p)
+{
+	uint64_t lost = mp_losses_events(s->losses);
+
+	printf("live: %s in %s; peak %s; %s allocated in %s%s\n", human(p->live_bytes),
+	       counted(p->live_blocks, "block"), human(p->peak_live_bytes),
+	       human(p->allocated_bytes), counted(p->allocs, "allocation"),
+	       s->session->layout.sample_interval ? " sampled (estimates)" : "");
+	if (s->losses->thinned)
+		printf("estimated: %s of %s were thinned out (--verbose)\n",
+		       counted(s->losses->thinned, "allocation"), human(s->losses->thinned_bytes));
+	fputs("lost: ", stdout);
+	text_losses(lost, p->events, mp_losses_frees(s->losses) > 0, stdout);
 }
 
 void summary_print(const struct summary *s)
@@ -180,10 +262,17 @@ void summary_print(const struct summary *s)
 	if (s->page_faults)
 		printf("page faults: %s, pages of %s\n", thousands(p.allocs),
 		       human(p.allocated_bytes));
-	else
+	else if (s->verbose)
 		print_allocations(s, &p);
-	print_left_out(s);
-	print_losses(s->losses, s->page_faults);
+	else
+		print_brief(s, &p);
+	if (s->verbose)
+		print_thinned(s, &p);
+	if (s->page_faults || s->verbose) {
+		print_left_out(s);
+		print_losses(s->losses, s->page_faults);
+		print_incomplete(s->losses);
+	}
 	if (s->page_faults) {
 		print_sites(s, RECORDER_LIVE, "faulting in most:", "fault");
 	} else {
@@ -191,10 +280,5 @@ void summary_print(const struct summary *s)
 		print_own_heap(s, &p);
 		print_traces(s, pid);
 	}
-	if (p.pieces)
-		printf("recording: %u pieces, the last one is %s (%s in all); memprof merge joins "
-		       "them\n",
-		       p.pieces + 1, printable(s->path), human(p.file_bytes));
-	else
-		printf("recording: %s (%s)\n", printable(s->path), human(p.file_bytes));
+	print_recording(s, &p);
 }

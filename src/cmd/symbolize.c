@@ -69,7 +69,7 @@ static int parse(struct request *r, int argc, char **argv)
 			fputs(help, stdout);
 			return -1;
 		default:
-			return option_error("symbolize", c, argv);
+			return option_error("symbolize", c, argv, options);
 		}
 	}
 	if (optind == argc)

@@ -14,7 +14,8 @@
 #include "model/amount.h"
 #include "model/model.h"
 
-#define TEXT_COUNT 100 /* default number of entries in a text list */
+#define TEXT_COUNT 100	/* default number of entries in a text list */
+#define JSON_COUNT 1000 /* default number of single events in JSON */
 
 static const char *const names[] = {
     [VIEW_ALLOCATIONS] = "allocations",
@@ -35,9 +36,10 @@ static int set_name(struct view_request *v, const char *value)
 			return 0;
 		}
 	}
-	return usage_error("view: '%.100s' is none of allocations, groups, libraries, threads, "
-			   "sizes, timeline, maps, faults",
-			   value);
+	return usage_error(
+	    "report: --view: '%.100s' is none of allocations, groups, libraries, threads, "
+	    "sizes, timeline, maps, faults",
+	    value);
 }
 
 int view_option(struct view_request *v, int opt, const char *value)
@@ -53,17 +55,22 @@ int view_option(struct view_request *v, int opt, const char *value)
 		v->view.descending = !strcmp(value, "dsc");
 		if (v->view.descending || !strcmp(value, "asc"))
 			return 0;
-		return usage_error("order: '%.100s' is neither asc nor dsc", value);
+		return usage_error("report: --order: '%.100s' is neither asc nor dsc", value);
 	case 3:
 		v->skipped = true;
 		if (amount_integer(value, &v->view.skip))
 			return 0;
-		return usage_error("skip: '%.100s' is not a whole number", value);
+		return usage_error("report: --skip: '%.100s' is not a whole number", value);
 	default:
 		v->counted = true;
-		if (amount_integer(value, &v->view.count))
-			return 0;
-		return usage_error("count: '%.100s' is not a whole number", value);
+		if (!strcmp(value, "all"))
+			v->view.count = 0;
+		else if (!amount_integer(value, &v->view.count))
+			return usage_error(
+			    "report: --count: '%.100s' is neither a whole number nor all", value);
+		if (!v->view.count)
+			v->view.count = VIEW_ALL;
+		return 0;
 	}
 }
 
@@ -76,7 +83,7 @@ static int bad_sort_key(const struct view_request *v, const char *(*name)(uint32
 
 		snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "", name(i));
 	}
-	return usage_error("sort_by: '%.100s' is none of %s", v->sort_by, list);
+	return usage_error("report: --sort-by: '%.100s' is none of %s", v->sort_by, list);
 }
 
 static int settle_list(struct view_request *v, bool (*key)(const char *, uint32_t *),
@@ -91,7 +98,7 @@ int view_settle(struct view_request *v, bool json)
 {
 	v->view.json = json;
 	if (!v->counted)
-		v->view.count = json ? VIEW_ALL : TEXT_COUNT;
+		v->view.count = !json ? TEXT_COUNT : v->name == VIEW_GROUPS ? VIEW_ALL : JSON_COUNT;
 	if (v->name == VIEW_ALLOCATIONS || v->name == VIEW_FAULTS)
 		return settle_list(v, allocations_sort_key, allocations_sort_name, "timestamp");
 	if (v->name == VIEW_GROUPS) {
@@ -135,15 +142,39 @@ static void timeline_text(const struct model *m, FILE *out)
 	}
 }
 
+/* In JSON, a list of single events that is cut without --count is easily taken for all of it. */
+static void tell_rest(const struct view_request *v, uint64_t total)
+{
+	uint64_t end = view_end(&v->view, total);
+
+	if (v->view.json && !v->counted && end < total)
+		fprintf(stderr,
+			"memprof: the list has the first %s of %s; --count N has more, --count all "
+			"has all of them\n",
+			thousands(end - v->view.skip),
+			counted(total, v->name == VIEW_FAULTS ? "page fault" : "allocation"));
+}
+
+static int write_events(struct model *m, const struct view_request *v, FILE *out,
+			struct mp_err *err)
+{
+	uint64_t total = 0;
+	int ret = v->name == VIEW_FAULTS ? faults_list(m, &v->view, out, &total, err)
+					 : allocations_write(m, &v->view, out, &total, err);
+
+	if (!ret)
+		tell_rest(v, total);
+	return ret;
+}
+
 int view_write(struct model *m, const struct view_request *v, FILE *out, struct mp_err *err)
 {
 	int ret = 0;
 
 	switch (v->name) {
 	case VIEW_ALLOCATIONS:
-		return allocations_write(m, &v->view, out, err);
 	case VIEW_FAULTS:
-		return faults_list(m, &v->view, out, err);
+		return write_events(m, v, out, err);
 	case VIEW_GROUPS:
 		ret = groups_write(m, &v->view, out);
 		break;

@@ -13,7 +13,9 @@
 struct member {
 	pid_t pid, recorder; /* recorder 0: it has ended */
 	int news;	     /* pipe from the recorder; -1: closed */
-	bool root, has_id, over;
+	bool root;	     /* the process on the command line, whichever program it runs */
+	bool again;	     /* it has been recorded before, with another program */
+	bool has_id, over;
 	uint32_t failures;
 	uint64_t started_ns;
 	struct session_id id;
@@ -27,10 +29,12 @@ struct follow {
 	VEC(struct session_id) left; /* of members that are gone; others can still carry them */
 	VEC(pid_t) seen;	     /* examined, and not to be followed */
 	struct children children;
-	sigset_t mask;	/* before follow_run() changed it */
-	uint32_t count; /* recordings so far */
-	int signals, status;
-	bool ending, again; /* again: a process could not be judged */
+	sigset_t mask;		 /* before follow_run() changed it */
+	uint32_t count;		 /* recordings so far */
+	int signals, status;	 /* status: that of the first recorder */
+	char before[CHILD_PATH]; /* the recording of that process's program before the exec */
+	int again_status;	 /* of the last recorder of a later program of the same process */
+	bool ending, again;	 /* again: a process could not be judged */
 	uint64_t looked_ns;
 	pid_t newest; /* the newest process or thread at the last scan */
 	/*

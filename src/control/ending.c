@@ -80,10 +80,11 @@ static int complete(struct recording *rec, const struct recording_options *o,
 		       rec->t->pid);
 	ret = recorder_stop(rec->r, finish, &losses, &ending);
 	recording_tell_piece_error(rec); /* an error of the last moment */
-	if (!failed)
+	if (!failed && !(o->replace_at_exec && finish->reason == MP_END_EXECED))
 		o->notices->ended(o->notices->ctx,
 				  &(struct summary){&rec->s, rec->r, rec->symbols, &losses, finish,
-						    path, o->page_faults});
+						    path, rec->executable, rec->called,
+						    o->page_faults, o->verbose});
 	if (embeds && !ret)
 		o->notices->embedded(o->notices->ctx, &rec->embedding);
 	if (o->embed && finish->reason == MP_END_KEPT)

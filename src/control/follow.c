@@ -27,8 +27,9 @@
 
 /* ---------------------------------------------------------------- a recorder's process -- */
 
-static int record_process(pid_t pid, const struct recording_options *o)
+static int record_process(const struct member *m, const struct recording_options *o)
 {
+	pid_t pid = m->pid;
 	struct mp_err err = {0};
 	struct target t;
 	int status, ret = target_look(&t, pid, &err);
@@ -41,6 +42,7 @@ static int record_process(pid_t pid, const struct recording_options *o)
 	if (ret)
 		return recording_failed(o, &err);
 	t.steps = o->steps ? o->steps() : NULL;
+	t.begun_ns = m->again ? m->started_ns : 0;
 	status = family_leave(&t, &err) ? recording_failed(o, &err) : recording_run(&t, o, false);
 	target_close(&t);
 	return status;
@@ -65,9 +67,23 @@ static int open_news(struct member *m)
 	return p[1];
 }
 
-static int start(struct follow *f, struct member *m, char *const argv[], bool again)
+/* Sets the options for @m's recorder.  @news: the pipe to this process. */
+static void options_of(struct follow *f, const struct member *m, int news,
+		       struct recording_options *o)
 {
-	struct recording_options o = *f->o;
+	bool same_file = m->again && m->root && f->o->replace_at_exec;
+
+	*o = *f->o;
+	o->news_fd = news;
+	o->count = same_file ? 0 : f->count++;
+	o->again = m->again && !same_file;
+	o->child = !m->root || m->again;
+	o->quiet |= !m->root;
+}
+
+static int start(struct follow *f, struct member *m, char *const argv[])
+{
+	struct recording_options o;
 	int news = open_news(m);
 	sigset_t child_signal;
 
@@ -75,16 +91,12 @@ static int start(struct follow *f, struct member *m, char *const argv[], bool ag
 		return news;
 	sigemptyset(&child_signal);
 	sigaddset(&child_signal, SIGCHLD);
-	o.news_fd = news;
-	o.count = f->count++;
-	o.again = again;
-	o.child = !m->root;
-	o.quiet |= o.child;
+	options_of(f, m, news, &o);
 	m->started_ns = mono_ns();
 	fflush(NULL);
 	m->recorder = fork();
 	if (m->recorder == 0) {
-		int null = m->root && !again ? -1 : open("/dev/null", O_RDWR | O_CLOEXEC);
+		int null = m->root ? -1 : open("/dev/null", O_RDWR | O_CLOEXEC);
 
 		/* A child's recorder unblocks SIGCHLD only: the ending signals stay blocked while
 		 * it takes the parent's session out of the child, until recording_run() handles
@@ -101,7 +113,7 @@ static int start(struct follow *f, struct member *m, char *const argv[], bool ag
 		}
 		if (null >= 0)
 			dup2(null, STDOUT_FILENO);
-		end_process(argv ? recording_launch(argv, &o) : record_process(m->pid, &o));
+		end_process(argv ? recording_launch(argv, &o) : record_process(m, &o));
 	}
 	close(news);
 	if (m->recorder < 0) {
@@ -141,7 +153,7 @@ static void refuse(struct follow *f, const struct mp_err *why)
 static void follow_child(struct follow *f, pid_t pid)
 {
 	struct member m = {.pid = pid, .news = -1};
-	int ret = start(f, &m, NULL, false);
+	int ret = start(f, &m, NULL);
 
 	if (!ret && !vec_push(&f->members, m))
 		return;
@@ -203,16 +215,26 @@ static bool runs_something_else(const struct member *m)
 	return process_is_alive(m->pid) && !session_id_of(m->pid, &id);
 }
 
-/* Follows the program that replaced the recorded one in the same process. */
-static void follow_exec(struct follow *f, pid_t pid, uint32_t failures)
+/* Follows the program that replaced the one that member @old recorded. */
+static void follow_exec(struct follow *f, const struct member *old, uint32_t failures)
 {
-	struct member m = {.pid = pid, .news = -1, .failures = failures};
+	struct member m = {
+	    .pid = old->pid, .root = old->root, .again = true, .news = -1, .failures = failures};
+	bool replace = m.root && f->o->replace_at_exec;
 
-	if (!f->o->follow_exec || start(f, &m, NULL, true) || vec_push(&f->members, m))
+	if ((!replace && !f->o->follow_exec) || start(f, &m, NULL) || vec_push(&f->members, m))
 		return;
-	if (!f->o->quiet)
+	if (!f->o->quiet && !failures && !replace)
 		notice(f->o->notices, "process %d executed another program, which is recorded now",
-		       pid);
+		       m.pid);
+}
+
+/* The program on the command line is not the one in the recording any more. */
+static void tell_replaced(const struct follow *f, const struct member *m)
+{
+	if (m->root && m->again && f->o->replace_at_exec && !f->o->quiet)
+		notice(f->o->notices,
+		       "process %d executed another program, which is recorded instead", m->pid);
 }
 
 /* Reads the reports of member @i's recorder.  The members array can be reallocated. */
@@ -230,16 +252,19 @@ static void read_news(struct follow *f, size_t i)
 		m->has_id = true;
 		m->pid = news.recording.pid;
 		if (news.kind == NEWS_BEGUN) {
+			tell_replaced(f, m);
 			f->o->notices->started(f->o->notices->ctx);
 			continue;
 		}
 		m->over = true;
 		close(m->news);
 		m->news = -1;
-		if (!m->root)
+		if (m->root)
+			snprintf(f->before, sizeof(f->before), "%s", news.recording.path);
+		else
 			children_recorded(&f->children, &news.recording);
 		if (!f->ending && news.reason == MP_END_EXECED)
-			follow_exec(f, news.recording.pid, 0);
+			follow_exec(f, &(struct member){.pid = m->pid, .root = m->root}, 0);
 		else if (!f->ending && m->root &&
 			 (news.reason == MP_END_DETACHED || news.reason == MP_END_TIME))
 			end_all(f);
@@ -247,7 +272,27 @@ static void read_news(struct follow *f, size_t i)
 	}
 }
 
-/* Handles a child's recorder that ended without a recording. */
+/* Reports why the later program of the process on the command line is not recorded. */
+static void tell_not_replaced(struct follow *f, const struct member *m, const struct mp_err *why)
+{
+	/* A recorder that fails late has replaced the file already. */
+	const char *kept = !f->o->replace_at_exec    ? ""
+			   : access(f->before, F_OK) ? "; there is no recording"
+						     : "; the recording is of the program before";
+
+	if (why->exit == MP_EXIT_NO_PROCESS) {
+		notice(f->o->notices,
+		       "process %d executed another program, which ended before memprof was "
+		       "attached to it%s",
+		       m->pid, kept);
+		return;
+	}
+	f->again_status = why->exit ? (int)why->exit : MP_EXIT_FAILURE;
+	notice(f->o->notices, "the program that process %d executed is not recorded: %s%s", m->pid,
+	       printable(why->what), kept);
+}
+
+/* Handles a recorder, not the first, that ended without a recording. */
 static void note_failure(struct follow *f, const struct member *m, int status)
 {
 	struct mp_err why = m->why;
@@ -258,6 +303,10 @@ static void note_failure(struct follow *f, const struct member *m, int status)
 		mp_fail(&why, MP_EXIT_FAILURE, 0, "the recorder of process %d %s %d", m->pid,
 			WIFSIGNALED(status) ? "was killed by signal" : "exited with status",
 			WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+	if (m->root) {
+		tell_not_replaced(f, m, &why);
+		return;
+	}
 	if (why.exit == MP_EXIT_NO_PROCESS)
 		too_late(f, m);
 	refuse(f, &why);
@@ -270,18 +319,21 @@ static void reap_one(struct follow *f, size_t i, int status)
 	read_news(f, i);
 	m = &f->members.at[i];
 	m->recorder = 0;
-	if (m->root)
+	if (m->root && !m->again)
 		f->status = WIFEXITED(status) ? WEXITSTATUS(status) : MP_EXIT_FAILURE;
-	if (m->over)
+	if (m->over) {
+		if (m->root && m->again)
+			f->again_status = WIFEXITED(status) ? WEXITSTATUS(status) : MP_EXIT_FAILURE;
 		return;
+	}
 	m->over = true; /* it failed */
 	if (m->news >= 0)
 		close(m->news);
 	m->news = -1;
-	if (m->root)
+	if (m->root && !m->again)
 		return;
 	if (!f->ending && m->failures + 1 < TRIES && runs_something_else(m))
-		follow_exec(f, m->pid, m->failures + 1);
+		follow_exec(f, &(struct member){.pid = m->pid, .root = m->root}, m->failures + 1);
 	else
 		note_failure(f, m, status);
 }
@@ -322,16 +374,36 @@ static bool any_recorder(const struct follow *f)
 	return false;
 }
 
-static void wait_for_all(struct follow *f)
+/* A recorder that started the program still waits for its end after the recording. */
+static bool any_recording(const struct follow *f)
 {
-	while (any_recorder(f) || (!f->ending && f->waiting.n)) {
-		struct pollfd p = {.fd = f->signals, .events = POLLIN};
+	vec_for_each (&f->members, m) {
+		if (m->recorder > 0 && !m->over)
+			return true;
+	}
+	return false;
+}
 
-		poll(&p, 1, TICK_MS);
-		take_signals(f);
-		reap(f);
-		for (size_t i = 0; i < f->members.n; i++)
-			read_news(f, i);
+static void take_turn(struct follow *f)
+{
+	struct pollfd p[2] = {{.fd = f->signals, .events = POLLIN}, {.fd = -1, .events = POLLIN}};
+
+	/* What a program does between its exec and the attach is not recorded. */
+	vec_for_each (&f->members, m) {
+		if (m->root && m->news >= 0)
+			p[1].fd = m->news;
+	}
+	poll(p, 2, TICK_MS);
+	take_signals(f);
+	reap(f);
+	for (size_t i = 0; i < f->members.n; i++)
+		read_news(f, i);
+}
+
+static void wait_for_recordings(struct follow *f)
+{
+	while (any_recording(f) || (!f->ending && f->waiting.n)) {
+		take_turn(f);
 		if (f->ending || !f->o->follow_fork)
 			continue;
 		if (scan_is_due(f, mono_ns()))
@@ -375,22 +447,24 @@ int follow_run(pid_t pid, char *const argv[], const struct recording_options *o)
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, &f.mask);
 	f.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	ret = f.signals < 0 ? -errno : start(&f, &root, pid ? NULL : argv, false);
+	ret = f.signals < 0 ? -errno : start(&f, &root, pid ? NULL : argv);
 	if (!ret)
 		ret = vec_push(&f.members, root);
 	if (ret) {
 		notice(o->notices, "cannot start a recorder: %s", strerror(-ret));
 		return MP_EXIT_FAILURE;
 	}
-	wait_for_all(&f);
+	wait_for_recordings(&f);
 	restore_rest(&f);
 	if (!o->quiet)
 		o->notices->followed(o->notices->ctx, &f.children, o->page_faults);
+	while (any_recorder(&f))
+		take_turn(&f);
 	close(f.signals);
 	children_free(&f.children);
 	vec_free(&f.members);
 	vec_free(&f.waiting);
 	vec_free(&f.left);
 	vec_free(&f.seen);
-	return f.status;
+	return f.again_status ? f.again_status : f.status;
 }

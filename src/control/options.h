@@ -29,8 +29,12 @@ struct recording_options {
 	uint64_t stack_size; /* via the kernel: bytes of stack copied per sample; 0: default */
 	bool embed;	     /* put the binaries of the executed code into the recording */
 	bool lossless;
-	bool quiet; /* report only results and what goes wrong */
-	bool follow_fork, follow_exec;
+	bool no_thinning; /* lose events that are too many, instead of estimating them */
+	bool verbose;	  /* the summary has all sums, not only a screen */
+	bool quiet;	  /* report only results and what goes wrong */
+	bool follow_fork, follow_exec; /* each program has a recording of its own */
+	bool replace_at_exec; /* the program that the process executes is recorded instead, into
+				 the same file; without follow_exec and rotate */
 	const struct notices *notices; /* receives the reports; must be set */
 	struct steps *(*steps)(void);  /* makes the steps of struct target (--debug); NULL: none */
 	/* control/follow.c sets these for each recorder that it starts. */

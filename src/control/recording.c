@@ -90,6 +90,8 @@ static void fill_info(struct target *t, struct mp_info *info, char *exe, size_t 
 		snprintf(exe, exe_size, "?");
 	if (proc_cmdline(t->pid, cmdline, cmdline_size))
 		snprintf(cmdline, cmdline_size, "?");
+	if (!proc_called(t->pid, exe, info->called, sizeof(info->called)))
+		info->called[0] = 0;
 	info->pid = (uint32_t)t->pid;
 	info->machine = t->arch->elf_machine;
 	info->executable = exe;
@@ -139,6 +141,7 @@ static int open_the_session(struct recording *rec, const struct recording_option
 					   .control = control,
 					   .ring_size = o->ring_size,
 					   .lossless = o->lossless,
+					   .no_thinning = o->no_thinning,
 					   .zero = o->zero,
 					   .free_stacks = o->free_stacks,
 					   .sample_interval = o->sample_interval,
@@ -201,6 +204,8 @@ static int start(struct recording *rec, const struct recording_options *o, const
 	if (ret)
 		return ret;
 	fill_info(rec->t, &info, exe, sizeof(exe), cmdline, sizeof(cmdline));
+	snprintf(rec->executable, sizeof(rec->executable), "%s", exe);
+	snprintf(rec->called, sizeof(rec->called), "%s", info.called);
 	info.mode = launched;
 	info.sample_interval = rec->resumed ? rec->s.layout.sample_interval : o->sample_interval;
 	if (o->page_faults)

@@ -43,6 +43,7 @@ struct recording {
 	uint64_t end_ns;
 	const struct recording_options *o;
 	const char *pattern; /* for the recording's path, or the paths of its pieces */
+	char executable[4096], called[64]; /* as in struct mp_info */
 	char path[4096]; /* of the recording, or of its current piece; belongs to the aggregator */
 	int piece_error; /* the last one that was reported */
 };

@@ -16,7 +16,9 @@ struct summary {
 	const struct mp_losses *losses;
 	const struct mp_finish *finish;
 	const char *path;
+	const char *executable, *called; /* as in struct mp_info */
 	bool page_faults;
+	bool verbose; /* print all sums, not only a screen */
 };
 
 /* Does the program have a heap of its own: does it map memory itself and hardly call malloc()?

@@ -122,6 +122,7 @@ static int on_live(void *ctx, const struct model_block *b)
 				   .tid = b->tid,
 				   .hook = b->hook,
 				   .flags = b->flags & (EV_F_NON_MAIN | EV_F_MMAPPED),
+				   .weight = b->weight,
 				   .in_realloc = b->in_realloc != 0,
 				   .realloc_tid = b->in_realloc};
 

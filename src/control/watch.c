@@ -13,7 +13,8 @@
 #include "lib/printable.h"
 #include "record/clock.h"
 
-#define TICK_MS 100
+#define TICK_MS	     100
+#define EXEC_TICK_MS 5 /* what a program does before the next recorder attaches is not recorded */
 
 bool recording_refresh(struct recording *rec)
 {
@@ -130,6 +131,7 @@ static enum mp_end_reason watch(struct recording *rec, const struct recording_op
 				int signals)
 {
 	uint64_t start = mono_ns(), last_line = start, last_maps = start;
+	int tick = o->follow_exec || o->replace_at_exec ? EXEC_TICK_MS : TICK_MS;
 	bool stall_told = false;
 
 	for (;;) {
@@ -139,29 +141,27 @@ static enum mp_end_reason watch(struct recording *rec, const struct recording_op
 		uint32_t wanted;
 		uint64_t now;
 
-		poll(p, rec->t->pidfd >= 0 ? 2 : 1, TICK_MS);
+		poll(p, rec->t->pidfd >= 0 ? 2 : 1, tick);
 		target_release_late(rec->t);
 		now = mono_ns();
 		wanted = __atomic_load_n(&rec->s.block->detach_requested, __ATOMIC_ACQUIRE);
 		if ((p[0].revents && ended_by_signal(rec, signals)) || wanted)
 			return wanted == SS_DETACH_KEEP && !rec->s.observes ? MP_END_KEPT
 									    : MP_END_DETACHED;
+		if (rec->sideband)
+			news = sideband_poll(rec->sideband);
 		if (!recording_target_alive(rec))
-			return MP_END_EXITED;
+			return news.execed ? MP_END_EXECED : MP_END_EXITED;
 		if (recording_is_deserted(rec)) {
 			if (!o->quiet)
 				notice(o->notices, "the memprof process that follows forks and "
 						   "execs is gone: the recording ends");
 			return MP_END_DETACHED;
 		}
-		if (rec->sideband)
-			news = sideband_poll(rec->sideband);
-		if (news.execed && rec->s.observes)
+		if (news.execed)
+			return !rec->s.observes && still_ours(rec) ? MP_END_ERROR : MP_END_EXECED;
+		if (now - last_maps >= 1000000000 && !still_ours(rec))
 			return has_other_space(rec) ? MP_END_EXECED : MP_END_EXITED;
-		if (news.execed || (now - last_maps >= 1000000000 && !still_ours(rec)))
-			return still_ours(rec)	      ? MP_END_ERROR
-			       : has_other_space(rec) ? MP_END_EXECED
-						      : MP_END_EXITED;
 		if (news.mapped || now - last_maps >= 1000000000) {
 			last_maps = now;
 			recording_refresh(rec);

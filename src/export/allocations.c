@@ -32,43 +32,49 @@ const char *allocations_sort_name(uint32_t sort)
 
 /* ------------------------------------------------------------------ JSON -- */
 
+struct writer {
+	yajl_gen g;
+	struct model *m;
+	struct json_stacks stacks;
+};
+
 /* @stack: 0: not recorded. */
-static void write_end(yajl_gen g, struct model *m, const char *key, uint64_t ns, uint64_t tid,
-		      uint32_t stack)
+static void write_end(struct writer *w, const char *key, uint64_t ns, uint64_t tid, uint32_t stack)
 {
+	yajl_gen g = w->g;
+
 	json_name(g, key);
 	yajl_gen_map_open(g);
-	json_moment(g, m, "timestamp", ns);
+	json_moment(g, w->m, "timestamp", ns);
 	json_number(g, "thread", tid);
-	if (stack) {
-		json_number(g, "backtrace_id", stack);
-		json_backtrace(g, m, stack);
-	}
+	if (stack)
+		json_stacks_refer(&w->stacks, g, stack);
 	yajl_gen_map_close(g);
 }
 
-static void write_chain(yajl_gen g, struct model *m, const struct allocation *a,
-			const struct chain_end *c)
+static void write_chain(struct writer *w, const struct allocation *a, const struct chain_end *c)
 {
+	yajl_gen g = w->g;
+
 	json_number(g, "position_in_chain", a->position);
 	json_number(g, "chain_length", c ? c->length : 1);
 	if (c ? !c->ended : !a->ended)
 		return;
 	if (c && a->position + 1 < c->length)
-		write_end(g, m, "chain_deallocation", c->end_ns, c->end_tid, 0);
+		write_end(w, "chain_deallocation", c->end_ns, c->end_tid, 0);
 	json_timeval(g, "chain_lifetime",
 		     c ? c->end_ns - c->first_ns : a->end_ns - a->block.time_ns);
 }
 
-static void write_one(yajl_gen g, struct model *m, const struct allocation *a,
-		      const struct chain_end *c)
+static void write_one(struct writer *w, const struct allocation *a, const struct chain_end *c)
 {
-	enum allocator kind = model_allocator(m, &a->block);
+	enum allocator kind = model_allocator(w->m, &a->block);
+	yajl_gen g = w->g;
 
 	yajl_gen_map_open(g);
 	json_number(g, "id", a->block.ordinal);
 	json_address(g, a->block.addr);
-	json_moment(g, m, "timestamp", a->block.time_ns);
+	json_moment(g, w->m, "timestamp", a->block.time_ns);
 	json_number(g, "thread", a->block.tid);
 	json_number(g, "size", a->block.size);
 	json_number(g, "extra_space", a->block.usable - a->block.size);
@@ -77,28 +83,33 @@ static void write_one(yajl_gen g, struct model *m, const struct allocation *a,
 	json_boolean(g, "is_jemalloc", kind == ALLOCATOR_JEMALLOC);
 	json_boolean(g, "in_main_arena", kind == ALLOCATOR_MAIN_ARENA);
 	if (a->ended)
-		write_end(g, m, "deallocation", a->end_ns, a->end_tid, a->end_stack);
-	write_chain(g, m, a, c);
-	json_number(g, "backtrace_id", a->block.stack);
-	json_backtrace(g, m, a->block.stack);
+		write_end(w, "deallocation", a->end_ns, a->end_tid, a->end_stack);
+	write_chain(w, a, c);
+	json_stacks_refer(&w->stacks, g, a->block.stack);
 	yajl_gen_map_close(g);
 }
 
 static int write_json(struct model *m, const struct view *v, const struct allocations *a, FILE *out)
 {
-	yajl_gen g = json_begin(out, true);
+	struct writer w = {.g = json_begin(out, true), .m = m};
+	int ret = w.g ? json_stacks_init(&w.stacks, m) : -ENOMEM;
 
-	if (!g)
-		return -ENOMEM;
-	yajl_gen_map_open(g);
-	json_name(g, "allocations");
-	yajl_gen_array_open(g);
+	if (ret) {
+		if (w.g)
+			yajl_gen_free(w.g);
+		return ret;
+	}
+	yajl_gen_map_open(w.g);
+	json_name(w.g, "allocations");
+	yajl_gen_array_open(w.g);
 	for (uint64_t i = v->skip; i < a->at.n; i++)
-		write_one(g, m, &a->at.at[i], allocations_chain(a, &a->at.at[i]));
-	yajl_gen_array_close(g);
-	json_number(g, "total_count", a->total);
-	yajl_gen_map_close(g);
-	yajl_gen_free(g);
+		write_one(&w, &a->at.at[i], allocations_chain(a, &a->at.at[i]));
+	yajl_gen_array_close(w.g);
+	json_stacks_write(&w.stacks, w.g, m);
+	json_number(w.g, "total_count", a->total);
+	yajl_gen_map_close(w.g);
+	yajl_gen_free(w.g);
+	json_stacks_free(&w.stacks);
 	return ferror(out) ? -EIO : 0;
 }
 
@@ -128,13 +139,15 @@ static void write_text(struct model *m, const struct view *v, const struct alloc
 	text_rest(v, a->total, "allocation", out);
 }
 
-int allocations_write(struct model *m, const struct view *v, FILE *out, struct mp_err *err)
+int allocations_write(struct model *m, const struct view *v, FILE *out, uint64_t *total,
+		      struct mp_err *err)
 {
 	struct allocations a;
 	int ret = allocations_collect(m, v, &a, err);
 
 	if (ret)
 		return ret;
+	*total = a.total;
 	if (v->json)
 		ret = write_json(m, v, &a, out);
 	else

@@ -16,10 +16,13 @@ const char *allocations_sort_name(uint32_t sort);
 
 /**
  * allocations_write() - write the list; reads the recording again
+ * @total: set to the number of entries before skip and count
+ *
  * Needs memory for about twice @v->skip + @v->count entries, and for each chain of reallocs.
  *
  * Return: 0, or a negative errno with @err filled.
  */
-int allocations_write(struct model *m, const struct view *v, FILE *out, struct mp_err *err);
+int allocations_write(struct model *m, const struct view *v, FILE *out, uint64_t *total,
+		      struct mp_err *err);
 
 #endif

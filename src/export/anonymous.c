@@ -88,6 +88,7 @@ void anonymous_info(struct anonymous *a, struct mp_info *info)
 	    a->how == ANONYMIZE_FULL ? "program" : base(info->executable ? info->executable : ""));
 	info->executable = a->hidden;
 	info->cmdline = a->hidden;
+	info->called[0] = 0;
 	if (a->how == ANONYMIZE_FULL)
 		info->pid = 0;
 }

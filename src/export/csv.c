@@ -24,17 +24,41 @@ static int write_stack(struct model *m, uint32_t id, FILE *out)
 {
 	char *folded = NULL;
 	size_t size;
+	int ret;
 	FILE *f = open_memstream(&folded, &size);
 
 	if (!f)
 		return -ENOMEM;
-	folded_stack(m, id, f);
-	if (fclose(f)) {
+	ret = folded_stack(m, id, true, f);
+	if (fclose(f) || ret) {
 		free(folded);
 		return -ENOMEM;
 	}
 	csv_text(folded, out);
 	free(folded);
+	return 0;
+}
+
+/* Writes the site: function, source, line; three empty fields if there is none. */
+static int write_site(struct model *m, uint32_t id, FILE *out)
+{
+	struct shown_stack s;
+	const struct frame *f;
+	int ret = shown_every(m, id, &s);
+
+	if (ret || s.site == s.n) {
+		fputs(",,,", out);
+		return ret;
+	}
+	f = &s.at[s.site].at;
+	csv_text(s.at[s.site].full, out);
+	putc(',', out);
+	if (f->source)
+		csv_text(f->source, out);
+	putc(',', out);
+	if (f->source)
+		fprintf(out, "%u", f->line);
+	putc(',', out);
 	return 0;
 }
 
@@ -53,7 +77,9 @@ static int write_group(struct model *m, uint32_t id, FILE *out)
 	fprintf(out, ",%.9f,%.9f,%s,%s,", (double)g->first_ns / 1e9, (double)g->last_ns / 1e9,
 		m->stacks.at[id].flags & SS_STACK_COMPLETE ? "true" : "false",
 		m->stacks.at[id].flags & SS_STACK_BY_FP ? "true" : "false");
-	ret = write_stack(m, id, out);
+	ret = write_site(m, id, out);
+	if (!ret)
+		ret = write_stack(m, id, out);
 	fputs("\r\n", out);
 	return ret;
 }
@@ -66,7 +92,7 @@ int csv_write(struct model *m, enum cost cost, FILE *out)
 	fputs("backtrace_id,allocated_count,size,usable_size,freed_count,leaked_count,"
 	      "leaked_bytes,temporary_count,temporary_bytes,peak_count,peak_bytes,maps,map_bytes,"
 	      "min_timestamp_relative,max_timestamp_relative,complete,by_frame_pointers,"
-	      "backtrace\r\n",
+	      "function,source,line,backtrace\r\n",
 	      out);
 	for (uint32_t i = 0; !ret && i < n; i++)
 		ret = write_group(m, ids[i], out);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Comma-separated values (RFC 4180): a header line and a line for each stack.  The columns are the
- * keys of a group in doc/json.md; the last one has the folded stack. */
+ * keys of a group in doc/json.md; the last ones are the site's function, source and line, and the
+ * folded stack. */
 #ifndef EXPORT_CSV_H
 #define EXPORT_CSV_H
 

@@ -5,10 +5,12 @@
 #include "export/diff.h"
 #include "export/flame.h"
 #include "export/json_gen.h"
+#include "export/text.h"
 #include "lib/hex.h"
 #include "lib/human.h"
 #include "lib/printable.h"
 #include "model/model.h"
+#include "model/weight.h"
 
 #define MAX_FRAMES 12 /* of a stack in the text */
 
@@ -35,7 +37,9 @@ static void signed_blocks(uint64_t before, uint64_t after, FILE *out)
 
 static void write_row(const struct diff *d, const struct diff_row *r, FILE *out)
 {
-	uint32_t left = MAX_FRAMES;
+	bool full = d->side[0].m->shown.full;
+	struct shown_list list = {0};
+	struct shown_stack s;
 
 	fputs("  ", out);
 	signed_amount(d, r->before, r->after, out);
@@ -48,18 +52,15 @@ static void write_row(const struct diff *d, const struct diff_row *r, FILE *out)
 	fputs(" -> ", out);
 	amount(d, r->after, out);
 	fputs(")\n", out);
-	for (uint32_t at = r->node + 1; at && left; at = d->nodes.at[at - 1].parent, left--) {
-		const struct frame *f = &d->nodes.at[at - 1].frame;
-
-		fprintf(out, "      %s", printable(f->function));
-		if (f->source && f->line)
-			fprintf(out, "  %s:%u", printable(f->source), f->line);
-		else if (f->library)
-			fprintf(out, "  [%s]", printable(f->library));
-		putc('\n', out);
-		if (left == 1 && d->nodes.at[at - 1].parent)
-			fputs("      ...\n", out);
+	for (uint32_t at = r->node + 1; at; at = d->nodes.at[at - 1].parent) {
+		if (shown_list_add(&list, &d->nodes.at[at - 1].frame, full, false)) {
+			fputs("      (out of memory)\n", out);
+			break;
+		}
 	}
+	s = full ? shown_list_every(&list) : shown_list_fold(&list);
+	text_frames(&s, full ? s.n : MAX_FRAMES, "      ", out);
+	shown_list_free(&list);
 }
 
 static void write_list(const struct diff *d, bool grown, uint32_t top, FILE *out)
@@ -84,9 +85,10 @@ static void write_moment(const struct diff *d, const struct diff_side *s, FILE *
 	fputs(printable(s->m->source.path), out);
 	if (s->has_moment)
 		fprintf(out, " at %.3f s", (double)s->at_ns / 1e9);
-	if (!s->m->info.sample_interval)
+	if (!model_is_estimated(s->m))
 		return;
-	fputs(" (a sample: estimates, standard error ", out);
+	fprintf(out, " (%s: estimates, standard error ",
+		s->m->info.sample_interval ? "a sample" : "thinned");
 	if (s->variance > 0)
 		amount(d, (uint64_t)group_error(s->variance), out);
 	else
@@ -108,6 +110,9 @@ void diff_text(const struct diff *d, uint32_t top, FILE *out)
 	signed_amount(d, d->side[0].cost, d->side[1].cost, out);
 	fprintf(out, "), %s -> %s\n", thousands(d->side[0].count),
 		counted(d->side[1].count, cost_is_bytes(d->cost) ? "block" : "call"));
+	text_suppressed(d->side[0].m, "suppressed before: ", out);
+	if (d->side[1].m != d->side[0].m)
+		text_suppressed(d->side[1].m, "suppressed after: ", out);
 	write_list(d, true, top, out);
 	write_list(d, false, top, out);
 }
@@ -177,6 +182,8 @@ static void json_side(yajl_gen g, const char *key, const struct diff_side *s)
 	json_number(g, "cost", s->cost);
 	json_number(g, "count", s->count);
 	json_number(g, "sample_interval", s->m->info.sample_interval);
+	json_number(g, "suppressed_stacks", s->m->suppressed.stacks);
+	json_number(g, "suppressed_leaked_bytes", s->m->suppressed.sum.live_bytes);
 	if (s->variance > 0)
 		json_number(g, "standard_error", (uint64_t)group_error(s->variance));
 	yajl_gen_map_close(g);
@@ -272,8 +279,7 @@ int diff_flame(const struct diff *d, FILE *out)
 	snprintf(title, sizeof(title), "memprof: %s, %s before, %s after%s", cost_text(d->cost),
 		 bytes ? human_bytes(s[0].cost, a) : human_number(s[0].cost, a),
 		 bytes ? human_bytes(s[1].cost, b) : human_number(s[1].cost, b),
-		 s[0].m->info.sample_interval || s[1].m->info.sample_interval ? " (estimated)"
-									      : "");
+		 model_is_estimated(s[0].m) || model_is_estimated(s[1].m) ? " (estimated)" : "");
 	if (asprintf(&subtitle,
 		     "%.100s: red grew, blue shrank; the width is that of the larger side",
 		     s[1].m->info.cmdline) >= 0) {

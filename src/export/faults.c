@@ -2,6 +2,7 @@
 #include "export/faults.h"
 
 #include <stdlib.h>
+#include "export/site_list.h"
 #include "export/stack_ends.h"
 #include "export/text.h"
 #include "export/text_head.h"
@@ -9,7 +10,8 @@
 #include "model/model.h"
 #include "model/stack_order.h"
 
-#define SITE_FRAMES 6
+#define SITE_FRAMES  6
+#define BRIEF_FRAMES 3 /* without --verbose */
 
 static void totals(const struct model *m, FILE *out)
 {
@@ -19,6 +21,9 @@ static void totals(const struct model *m, FILE *out)
 		fprintf(out, "filtered    %s of %s, %s of %s\n", thousands(t->allocations),
 			counted(all->allocations, "page fault"), human(t->allocated_bytes),
 			human(all->allocated_bytes));
+	if (m->suppressed.stacks)
+		fprintf(out, "suppressed  %s: %s\n", counted(m->suppressed.stacks, "stack"),
+			counted(m->suppressed.sum.allocations, "page fault"));
 	fprintf(out, "faults      %s, pages of %s; %s of them major (waited for a file or swap)\n",
 		thousands(t->allocations), human(t->allocated_bytes), thousands(t->major));
 	if (t->huge)
@@ -49,35 +54,10 @@ static void totals(const struct model *m, FILE *out)
 		fputs("lost        nothing\n", out);
 }
 
-static void site(struct model *m, uint32_t id, enum cost cost, FILE *out)
-{
-	const struct group *g = &m->sums.group[id];
-
-	if (cost_is_bytes(cost))
-		fprintf(out, "%12s in %s\n", human(group_cost(g, cost)),
-			counted(g->allocations, "fault"));
-	else
-		fprintf(out, "%12s of %s\n", thousands(group_cost(g, cost)),
-			thousands(g->allocations));
-	text_stack(m, id, SITE_FRAMES, "              ", out);
-}
-
 static void list(struct model *m, const struct text_options *o, enum cost cost, const char *title,
 		 FILE *out)
 {
-	uint32_t n, *ids = stack_order(m, cost, &n);
-
-	if (ids && n) {
-		fputc('\n', out);
-		text_bold(o, out, title);
-		for (uint32_t i = 0; i < n && i < o->top; i++)
-			site(m, ids[i], cost, out);
-		if (n > o->top)
-			fprintf(out, "%12s %s; --top %u shows %s\n", "...",
-				counted(n - o->top, "more site"), n,
-				n - o->top == 1 ? "it" : "them");
-	}
-	free(ids);
+	site_list(m, o, cost, title, o->top, o->verbose ? SITE_FRAMES : BRIEF_FRAMES, out);
 }
 
 void faults_text(struct model *m, const struct text_options *o, FILE *out)
@@ -85,7 +65,7 @@ void faults_text(struct model *m, const struct text_options *o, FILE *out)
 	text_head(m, o, out);
 	totals(m, out);
 	list(m, o, COST_FAULTED, "Faulted in, by bytes", out);
-	if (m->sums.total.huge)
+	if (m->sums.total.huge && o->verbose)
 		list(m, o, COST_FAULTS, "Faulted in, by number", out);
 	list(m, o, COST_MAJOR, "Major faults", out);
 }

@@ -17,9 +17,10 @@ struct model;
 /* Writes a summary as text. */
 void faults_text(struct model *m, const struct text_options *o, FILE *out);
 /* Writes everything, as in doc/page-faults.schema.json.  Return: 0 or a negative errno. */
-int faults_json(struct model *m, FILE *out);
-/* Lists all faults, sorted and cut by @v (its keys are in export/allocations.h).  Return: 0, or a
- * negative errno with @err. */
-int faults_list(struct model *m, const struct view *v, FILE *out, struct mp_err *err);
+int faults_json(struct model *m, enum group_by by, FILE *out);
+/* Lists all faults, sorted and cut by @v (its keys are in export/allocations.h).  @total: as for
+ * allocations_write().  Return: 0, or a negative errno with @err. */
+int faults_list(struct model *m, const struct view *v, FILE *out, uint64_t *total,
+		struct mp_err *err);
 
 #endif

@@ -5,6 +5,7 @@
 #include "export/faults.h"
 #include "export/json.h"
 #include "export/json_stack.h"
+#include "export/site_list.h"
 #include "export/stack_ends.h"
 #include "export/text.h"
 #include "export/timeline.h"
@@ -13,8 +14,9 @@
 
 #define FRAMES 3
 
-static void write_sums(yajl_gen g, const struct group *gr)
+static void write_sums(yajl_gen g, const struct model *m, const struct group *gr)
 {
+	(void)m;
 	json_number(g, "faults", gr->allocations);
 	json_number(g, "bytes", gr->allocated_bytes);
 	json_number(g, "major_faults", gr->major);
@@ -26,13 +28,13 @@ static void write_totals(yajl_gen g, const struct model *m)
 {
 	json_name(g, "totals");
 	yajl_gen_map_open(g);
-	write_sums(g, &m->sums.total);
+	write_sums(g, m, &m->sums.total);
 	json_number(g, "unsized_faults", m->sums.unsized);
 	yajl_gen_map_close(g);
 	json_name(g, "all");
 	if (m->unfiltered.group) {
 		yajl_gen_map_open(g);
-		write_sums(g, &m->unfiltered.total);
+		write_sums(g, m, &m->unfiltered.total);
 		yajl_gen_map_close(g);
 	} else {
 		yajl_gen_null(g);
@@ -80,7 +82,7 @@ static void write_timeline(yajl_gen g, const struct model *m)
 	timeline_looks(g, m);
 }
 
-static void write_groups(yajl_gen g, struct model *m)
+static void write_groups(yajl_gen g, struct model *m, const struct places *p)
 {
 	json_name(g, "fault_groups");
 	yajl_gen_array_open(g);
@@ -91,7 +93,8 @@ static void write_groups(yajl_gen g, struct model *m)
 			continue;
 		yajl_gen_map_open(g);
 		json_number(g, "backtrace_id", id);
-		write_sums(g, gr);
+		json_number(g, "site", p->of_stack[id]);
+		write_sums(g, m, gr);
 		json_timeval(g, "min_timestamp_relative", gr->first_ns);
 		json_timeval(g, "max_timestamp_relative", gr->last_ns);
 		json_backtrace(g, m, id);
@@ -100,12 +103,17 @@ static void write_groups(yajl_gen g, struct model *m)
 	yajl_gen_array_close(g);
 }
 
-int faults_json(struct model *m, FILE *out)
+int faults_json(struct model *m, enum group_by by, FILE *out)
 {
 	yajl_gen g = json_begin(out, true);
+	struct places p;
 
 	if (!g)
 		return -ENOMEM;
+	if (places_find(m, by, COST_FAULTED, true, &p)) {
+		yajl_gen_free(g);
+		return -ENOMEM;
+	}
 	yajl_gen_map_open(g);
 	json_info(g, m);
 	json_number(g, "page_size", m->info.page_size);
@@ -115,41 +123,52 @@ int faults_json(struct model *m, FILE *out)
 	stack_ends_json(g, m);
 	write_threads(g, m);
 	write_timeline(g, m);
-	write_groups(g, m);
+	sites_json(g, m, &p, write_sums);
+	write_groups(g, m, &p);
 	yajl_gen_map_close(g);
 	yajl_gen_free(g);
+	places_free(&p);
 	return ferror(out) ? -EIO : 0;
 }
 
 /* ------------------------------------------------------------------ the list of all -- */
 
+static void list_one(yajl_gen g, struct model *m, const struct model_block *b,
+		     struct json_stacks *stacks)
+{
+	yajl_gen_map_open(g);
+	json_number(g, "id", b->ordinal);
+	json_address(g, b->addr);
+	json_moment(g, m, "timestamp", b->time_ns);
+	json_number(g, "thread", b->tid);
+	json_number(g, "page_size", b->size);
+	json_boolean(g, "is_major", b->flags & EV_F_MAJOR);
+	json_stacks_refer(stacks, g, b->stack);
+	yajl_gen_map_close(g);
+}
+
 static int list_json(struct model *m, const struct view *v, const struct allocations *a, FILE *out)
 {
 	yajl_gen g = json_begin(out, true);
+	struct json_stacks stacks = {0};
+	int ret = g ? json_stacks_init(&stacks, m) : -ENOMEM;
 
-	if (!g)
-		return -ENOMEM;
+	if (ret) {
+		if (g)
+			yajl_gen_free(g);
+		return ret;
+	}
 	yajl_gen_map_open(g);
 	json_name(g, "faults");
 	yajl_gen_array_open(g);
-	for (uint64_t i = v->skip; i < a->at.n; i++) {
-		const struct model_block *b = &a->at.at[i].block;
-
-		yajl_gen_map_open(g);
-		json_number(g, "id", b->ordinal);
-		json_address(g, b->addr);
-		json_moment(g, m, "timestamp", b->time_ns);
-		json_number(g, "thread", b->tid);
-		json_number(g, "page_size", b->size);
-		json_boolean(g, "is_major", b->flags & EV_F_MAJOR);
-		json_number(g, "backtrace_id", b->stack);
-		json_backtrace(g, m, b->stack);
-		yajl_gen_map_close(g);
-	}
+	for (uint64_t i = v->skip; i < a->at.n; i++)
+		list_one(g, m, &a->at.at[i].block, &stacks);
 	yajl_gen_array_close(g);
+	json_stacks_write(&stacks, g, m);
 	json_number(g, "total_count", a->total);
 	yajl_gen_map_close(g);
 	yajl_gen_free(g);
+	json_stacks_free(&stacks);
 	return ferror(out) ? -EIO : 0;
 }
 
@@ -169,13 +188,15 @@ static void list_text(struct model *m, const struct view *v, const struct alloca
 	text_rest(v, a->total, "page fault", out);
 }
 
-int faults_list(struct model *m, const struct view *v, FILE *out, struct mp_err *err)
+int faults_list(struct model *m, const struct view *v, FILE *out, uint64_t *total,
+		struct mp_err *err)
 {
 	struct allocations a;
 	int ret = allocations_collect(m, v, &a, err);
 
 	if (ret)
 		return ret;
+	*total = a.total;
 	if (v->json)
 		ret = list_json(m, v, &a, out);
 	else

@@ -9,6 +9,7 @@
 #include "export/text.h"
 #include "lib/human.h"
 #include "model/model.h"
+#include "model/weight.h"
 
 #define WIDTH	    1200.0
 #define ROW	    18
@@ -35,7 +36,8 @@ static void colour(const struct tree_node *n, char *buf, size_t size)
 {
 	uint32_t h = 2166136261u;
 	bool system =
-	    n->library && (!strncmp(n->library, "lib", 3) || !strncmp(n->library, "ld-", 3));
+	    n->runtimes ||
+	    (n->library && (!strncmp(n->library, "lib", 3) || !strncmp(n->library, "ld-", 3)));
 
 	for (const char *p = n->function; *p; p++)
 		h = (h ^ (unsigned char)*p) * 16777619u;
@@ -76,9 +78,16 @@ static void write_title(const struct drawing *g, const struct tree_node *n)
 
 	fputs("<title>", g->out);
 	svg_text(n->function, g->out);
+	if (n->source && n->line && !n->several_lines) {
+		putc(' ', g->out);
+		svg_text(n->source, g->out);
+		fprintf(g->out, ":%u", n->line);
+	}
 	if (n->library) {
 		fputs(" [", g->out);
 		svg_text(n->library, g->out);
+		if (n->site && !n->source)
+			fprintf(g->out, "+0x%llx", (unsigned long long)n->offset);
 		fputs("]", g->out);
 	}
 	if (g->f->differential)
@@ -126,9 +135,10 @@ static void write_node(const struct drawing *g, const struct tree_node *n, doubl
 		x, width, x_count, count);
 	write_title(g, n);
 	fprintf(g->out,
-		"<rect x=\"%.3f\" y=\"%d\" width=\"%.3f\" height=\"%d\" fill=\"%s\"/>"
-		"<text x=\"%.3f\" y=\"%d\">",
-		x, y, width, ROW - 1, fill, x + 3, y + 13);
+		"<rect x=\"%.3f\" y=\"%d\" width=\"%.3f\" height=\"%d\" fill=\"%s\"%s/>"
+		"<text x=\"%.3f\" y=\"%d\"%s>",
+		x, y, width, ROW - 1, fill, n->site ? " stroke=\"#900\"" : "", x + 3, y + 13,
+		n->site ? " font-weight=\"bold\"" : "");
 	write_label(g, n, width);
 	fputs("</text></g>\n", g->out);
 	for (const struct tree_node *c = n->child; c; c = c->next) {
@@ -218,7 +228,7 @@ int flame_of_model(const struct model *m, const struct tree_node *root, enum cos
 
 	snprintf(title, sizeof(title), "memprof: %s%s%s%s", bytes ? cost_text(cost) : "",
 		 bytes ? ", " : "", text_cost(cost, root->cost, root->count, sum),
-		 m->info.sample_interval ? " (estimated)" : "");
+		 model_is_estimated(m) ? " (estimated)" : "");
 	if (asprintf(&subtitle, "%.*s%s (pid %u, %.1f s)", MAX_COMMAND, m->info.cmdline,
 		     strlen(m->info.cmdline) > MAX_COMMAND ? ".." : "", m->info.pid,
 		     (double)m->facts.end_ns / 1e9) < 0)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "arch/arch.h"
 #include "export/json_stack.h"
+#include "export/site_list.h"
 #include "export/stack_ends.h"
 #include "export/timeline.h"
 #include "formats/event.h"
@@ -15,6 +16,7 @@
 #include "model/allocator.h"
 #include "model/model.h"
 #include "model/stack_order.h"
+#include "model/weight.h"
 
 static void write_processes(yajl_gen g, const struct model *m)
 {
@@ -46,13 +48,14 @@ void json_info(yajl_gen g, const struct model *m)
 	json_text(g, "id", hex_text(m->info.id, sizeof(m->info.id), id));
 	json_text(g, "memprof_version", m->info.memprof_version);
 	json_text(g, "executable", m->info.executable);
+	json_text(g, "called", m->info.called[0] ? m->info.called : NULL);
 	json_text(g, "cmdline", m->info.cmdline);
 	json_text(g, "architecture", arch_machine_name(m->info.machine));
 	json_number(g, "pid", m->info.pid);
 	json_text(g, "event", m->info.what == MP_PAGE_FAULTS ? "page-faults" : "allocations");
 	json_text(g, "mode", m->info.mode ? "run" : "attach");
 	json_number(g, "sample_interval", m->info.sample_interval);
-	json_boolean(g, "estimated", m->info.sample_interval != 0);
+	json_boolean(g, "estimated", model_is_estimated(m));
 	json_timeval(g, "timestamp", m->info.start_unix_ns);
 	json_timeval(g, "runtime", m->facts.end_ns);
 	json_text(g, "end_reason",
@@ -67,10 +70,38 @@ void json_info(yajl_gen g, const struct model *m)
 		write_processes(g, m);
 }
 
-/* For a sampled recording: writes standard errors of the estimates. */
+/* Writes what was thinned out; null if nothing was. */
+static void write_thinning(yajl_gen g, const struct model *m)
+{
+	const struct thinned *t = &m->sums.thinned;
+
+	json_name(g, "thinning");
+	if (!m->facts.losses.thinned && !t->n) {
+		yajl_gen_null(g);
+		return;
+	}
+	yajl_gen_map_open(g);
+	json_number(g, "thinned_allocations", m->facts.losses.thinned);
+	json_number(g, "thinned_bytes", m->facts.losses.thinned_bytes);
+	json_name(g, "periods");
+	yajl_gen_array_open(g);
+	for (const struct thinned_period *p = t->period; p < t->period + t->n; p++) {
+		yajl_gen_map_open(g);
+		json_timeval(g, "from", p->from_ns);
+		json_timeval(g, "to", p->to_ns);
+		json_number(g, "recorded_allocations", p->recorded);
+		json_number(g, "represented_allocations", p->represented);
+		json_number(g, "largest_weight", 1ull << p->most);
+		yajl_gen_map_close(g);
+	}
+	yajl_gen_array_close(g);
+	yajl_gen_map_close(g);
+}
+
+/* For a recording with estimates: writes standard errors of the estimates. */
 static void write_errors(yajl_gen g, const struct model *m, const struct group *gr)
 {
-	if (!m->info.sample_interval)
+	if (!model_is_estimated(m))
 		return;
 	json_number(g, "standard_error_allocations",
 		    (uint64_t)llround(group_error(gr->variance_allocations)));
@@ -97,6 +128,11 @@ static void write_all(yajl_gen g, const struct model *m)
 	json_number(g, "leaked_bytes", m->unfiltered.total.live_bytes);
 	json_number(g, "not_judged_count", m->doubts.unjudged_blocks);
 	json_number(g, "not_judged_bytes", m->doubts.unjudged_bytes);
+	json_number(g, "suppressed_stacks", m->suppressed.stacks);
+	json_number(g, "suppressed_allocations", m->suppressed.sum.allocations);
+	json_number(g, "suppressed_allocated_bytes", m->suppressed.sum.allocated_bytes);
+	json_number(g, "suppressed_leaked_count", m->suppressed.sum.live_blocks);
+	json_number(g, "suppressed_leaked_bytes", m->suppressed.sum.live_bytes);
 	yajl_gen_map_close(g);
 }
 
@@ -240,7 +276,24 @@ static void write_lists(yajl_gen g, const struct model *m)
 	timeline_members(g, m);
 }
 
-static void write_groups(yajl_gen g, struct model *m)
+static void write_sums(yajl_gen g, const struct model *m, const struct group *gr)
+{
+	json_number(g, "allocated_count", gr->allocations);
+	json_number(g, "size", gr->allocated_bytes);
+	json_number(g, "usable_size", gr->usable_bytes);
+	json_number(g, "freed_count", gr->frees);
+	json_number(g, "leaked_count", gr->live_blocks);
+	json_number(g, "leaked_bytes", gr->live_bytes);
+	write_errors(g, m, gr);
+	json_number(g, "uncertain_count", gr->uncertain_blocks);
+	json_number(g, "temporary_count", gr->temporary);
+	json_number(g, "peak_bytes", gr->peak_bytes);
+	json_number(g, "peak_count", gr->peak_blocks);
+	json_number(g, "maps", gr->maps);
+	json_number(g, "map_bytes", gr->map_bytes);
+}
+
+static void write_groups(yajl_gen g, struct model *m, const struct places *p)
 {
 	json_name(g, "allocation_groups");
 	yajl_gen_array_open(g);
@@ -251,19 +304,9 @@ static void write_groups(yajl_gen g, struct model *m)
 			continue;
 		yajl_gen_map_open(g);
 		json_number(g, "backtrace_id", id);
-		json_number(g, "allocated_count", gr->allocations);
-		json_number(g, "size", gr->allocated_bytes);
-		json_number(g, "usable_size", gr->usable_bytes);
-		json_number(g, "freed_count", gr->frees);
-		json_number(g, "leaked_count", gr->live_blocks);
-		json_number(g, "leaked_bytes", gr->live_bytes);
-		write_errors(g, m, gr);
-		json_number(g, "uncertain_count", gr->uncertain_blocks);
-		json_number(g, "temporary_count", gr->temporary);
-		json_number(g, "peak_bytes", gr->peak_bytes);
-		json_number(g, "peak_count", gr->peak_blocks);
-		json_number(g, "maps", gr->maps);
-		json_number(g, "map_bytes", gr->map_bytes);
+		json_number(g, "site", p->of_stack[id]);
+		write_sums(g, m, gr);
+		json_text(g, "shape", growth_name(growth_of(m, id)));
 		json_timeval(g, "min_timestamp_relative", gr->first_ns);
 		json_timeval(g, "max_timestamp_relative", gr->last_ns);
 		json_backtrace(g, m, id);
@@ -293,23 +336,32 @@ static void write_blocks(yajl_gen g, const struct model *m)
 	yajl_gen_array_close(g);
 }
 
-int json_write(struct model *m, bool with_blocks, FILE *out)
+int json_write(struct model *m, enum group_by by, bool with_blocks, FILE *out)
 {
+	enum cost cost = with_blocks ? COST_LEAKED : COST_ALLOCATED;
 	yajl_gen g = json_begin(out, true);
+	struct places p;
 
 	if (!g)
 		return -ENOMEM;
+	if (places_find(m, by, cost, true, &p)) {
+		yajl_gen_free(g);
+		return -ENOMEM;
+	}
 	yajl_gen_map_open(g);
 	json_info(g, m);
+	write_thinning(g, m);
 	write_totals(g, m);
 	write_all(g, m);
 	write_losses(g, m);
 	stack_ends_json(g, m);
 	write_lists(g, m);
-	write_groups(g, m);
+	sites_json(g, m, &p, write_sums);
+	write_groups(g, m, &p);
 	if (with_blocks)
 		write_blocks(g, m);
 	yajl_gen_map_close(g);
 	yajl_gen_free(g);
+	places_free(&p);
 	return ferror(out) ? -EIO : 0;
 }

@@ -7,13 +7,14 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include "export/json_gen.h"
+#include "model/places.h"
 
 struct model;
 
 /* Writes the members that every report has, about the recording. */
 void json_info(yajl_gen g, const struct model *m);
 
-/* @with_blocks: include every block that was live at the end.  Return: 0 or a negative errno. */
-int json_write(struct model *m, bool with_blocks, FILE *out);
+/* @by: of the list of sites.  @with_blocks: include every block that was live at the end.  Return: 0 or a negative errno. */
+int json_write(struct model *m, enum group_by by, bool with_blocks, FILE *out);
 
 #endif

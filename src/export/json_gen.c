@@ -10,7 +10,7 @@ static void print(void *ctx, const char *text, size_t n)
 	fwrite(text, 1, n, ctx);
 }
 
-static void put_string(yajl_gen g, const char *s)
+void json_string(yajl_gen g, const char *s)
 {
 	char *copy = strdup(s);
 
@@ -45,7 +45,7 @@ void json_text(yajl_gen g, const char *key, const char *v)
 {
 	json_name(g, key);
 	if (v)
-		put_string(g, v);
+		json_string(g, v);
 	else
 		yajl_gen_null(g);
 }

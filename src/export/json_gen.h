@@ -15,6 +15,8 @@ yajl_gen json_begin(FILE *out, bool beautify);
 /* Writes a key.  @s: ASCII. */
 void json_name(yajl_gen g, const char *s);
 
+/* Writes a text, as an element of an array.  Invalid UTF-8 becomes '?'. */
+void json_string(yajl_gen g, const char *s);
 /* Each writes a key and its value.  A NULL text becomes null; invalid UTF-8 becomes '?'. */
 void json_number(yajl_gen g, const char *key, uint64_t v);
 void json_integer(yajl_gen g, const char *key, int64_t v);

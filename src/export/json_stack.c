@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "export/json_stack.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include "formats/session.h"
 #include "model/model.h"
 
@@ -40,14 +42,62 @@ void json_frames(yajl_gen g, struct model *m, uint32_t id)
 	yajl_gen_array_close(g);
 }
 
+/* Writes which entry of the list is the first frame of the user's own code. */
+static void write_site(yajl_gen g, struct model *m, uint32_t id)
+{
+	struct shown_stack s;
+
+	json_name(g, "user_frame");
+	if (!shown_every(m, id, &s) && s.site < s.n)
+		yajl_gen_integer(g, s.n - 1 - s.site);
+	else
+		yajl_gen_null(g);
+}
+
 void json_backtrace(yajl_gen g, struct model *m, uint32_t id)
 {
 	const struct model_stack *s = &m->stacks.at[id < m->stacks.n ? id : 0];
 
 	json_name(g, "backtrace");
 	json_frames(g, m, id);
+	write_site(g, m, id);
 	json_boolean(g, "complete", s->flags & SS_STACK_COMPLETE);
 	json_boolean(g, "by_frame_pointers", s->flags & SS_STACK_BY_FP);
+}
+
+int json_stacks_init(struct json_stacks *s, const struct model *m)
+{
+	s->n = m->stacks.n;
+	s->used = calloc(s->n + 1u, sizeof(*s->used));
+	return s->used ? 0 : -ENOMEM;
+}
+
+void json_stacks_free(struct json_stacks *s)
+{
+	free(s->used);
+	s->used = NULL;
+}
+
+void json_stacks_refer(struct json_stacks *s, yajl_gen g, uint32_t id)
+{
+	id = id < s->n ? id : 0;
+	s->used[id] = true;
+	json_number(g, "backtrace_id", id);
+}
+
+void json_stacks_write(const struct json_stacks *s, yajl_gen g, struct model *m)
+{
+	json_name(g, "stacks");
+	yajl_gen_array_open(g);
+	for (uint32_t id = 0; id < s->n; id++) {
+		if (!s->used[id])
+			continue;
+		yajl_gen_map_open(g);
+		json_number(g, "backtrace_id", id);
+		json_backtrace(g, m, id);
+		yajl_gen_map_close(g);
+	}
+	yajl_gen_array_close(g);
 }
 
 void json_moment(yajl_gen g, const struct model *m, const char *key, uint64_t ns)

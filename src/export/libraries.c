@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "formats/session.h"
-#include "lib/path.h"
 #include "model/model.h"
 
 #define NONE UINT32_MAX
@@ -37,9 +36,9 @@ static int add_modules(struct finder *f)
 	if (!f->of_module || f->unknown == NONE)
 		return -ENOMEM;
 	for (size_t i = 0; i < f->m->facts.modules.n; i++) {
-		const char *path = f->m->facts.modules.at[i].path;
+		const char *name = model_library(f->m, &f->m->facts.modules.at[i]);
 
-		f->of_module[i] = path && *path ? add(f->l, path_base(path)) : f->unknown;
+		f->of_module[i] = name ? add(f->l, name) : f->unknown;
 		if (f->of_module[i] == NONE)
 			return -ENOMEM;
 	}

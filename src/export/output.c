@@ -129,6 +129,15 @@ static bool ends_in(const char *s, const char *end)
 	return n > k && !strcmp(s + n - k, end);
 }
 
+int output_refuse_terminal(FILE *out, struct mp_err *err)
+{
+	if (!isatty(fileno(out)))
+		return 0;
+	return mp_fail(err, MP_EXIT_USAGE, -ENOTTY,
+		       "this format is binary and is not written to a terminal; name a file (-o "
+		       "FILE), or pipe it into the program that reads it");
+}
+
 FILE *output_open(const char *path, bool gzip, struct mp_err *err)
 {
 	bool standard = !path || !strcmp(path, "-"), zstd = !standard && ends_in(path, ".zst");
@@ -137,6 +146,11 @@ FILE *output_open(const char *path, bool gzip, struct mp_err *err)
 
 	if (ret) {
 		mp_fail(err, MP_EXIT_OUTPUT, ret, "cannot write %s: %s", path, create_error(ret));
+		return NULL;
+	}
+	if (gzip && output_refuse_terminal(file, err)) {
+		if (!standard)
+			fclose(file);
 		return NULL;
 	}
 	if (!gzip && !zstd && (standard || !ends_in(path, ".gz")))

@@ -5,12 +5,12 @@
  * What is written into it is in the other files of this room, each with one format or list:
  *
  * - a whole recording: text_summary.h, faults.h, json.h, csv.h, tree.h, ascii_tree.h, flame.h,
- *   plot.h, pprof.h, heaptrack.h, speedscope.h, replay.h
+ *   plot.h, pprof.h, heaptrack.h, speedscope.h, replay.h, peek.h, annotate.h with source_file.h
  *
  * - a list of its parts: allocations.h, groups.h, libraries.h, sum_lists.h, map_usage.h,
- *   timeline.h, stack_ends.h; view.h says which part of the list
+ *   timeline.h, stack_ends.h, site_list.h; view.h says which part of the list
  *
- * - two recordings: diff.h
+ * - two recordings: diff.h, diff_growth.h
  *
  * - a changed copy, or the files in it: symbolize.h, extract.h, unpack.h
  */
@@ -21,10 +21,14 @@
 #include <stdio.h>
 #include "lib/err.h"
 
+/* Refuses to write binary data to a terminal.  Return: 0, or -ENOTTY with @err (MP_EXIT_USAGE) if
+ * @out is one. */
+int output_refuse_terminal(FILE *out, struct mp_err *err);
+
 /**
  * output_open() - open a stream for a report
  * @path: NULL or "-": standard output; names that end in .gz and .zst are compressed
- * @gzip: compress with gzip, whatever the name
+ * @gzip: compress with gzip, whatever the name; then the output must not be a terminal
  *
  * Return: the stream, to be closed by output_close(), or NULL with @err filled.
  */

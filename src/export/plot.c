@@ -10,6 +10,7 @@
 #include "lib/human.h"
 #include "lib/vec.h"
 #include "model/model.h"
+#include "model/weight.h"
 
 #define WIDTH	    1100
 #define LEFT	    90
@@ -264,7 +265,7 @@ static void head(const struct plot *p)
 		m->info.pid, (double)m->facts.end_ns / 1e9,
 		text_cost(COST_ALLOCATED, m->sums.total.allocated_bytes, m->sums.total.allocations,
 			  sum),
-		m->info.sample_interval ? " (estimated)" : "");
+		model_is_estimated(m) ? " (estimated)" : "");
 }
 
 int plot_write(const struct model *m, FILE *out)

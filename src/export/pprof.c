@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include "export/profile.pb-c.h"
+#include "export/tree.h"
 #include "formats/session.h"
 #include "lib/hex.h"
 #include "lib/intern.h"
 #include "lib/utf8.h"
 #include "lib/vec.h"
 #include "model/model.h"
-#include "unwind/symbols.h"
 
 #define MAX_INLINED 64
 #define MAX_DEPTH   (SS_MAX_FRAMES + 1)
@@ -202,36 +202,118 @@ static void put_mappings(struct pprof *p)
 	}
 }
 
-static void put_pattern(FILE *f, const char *name, size_t n)
+/* Return: length of the part of a name that pprof compares: it removes the parameters. */
+static size_t name_length(const char *name)
 {
-	for (const char *s = name; s < name + n; s++)
-		fprintf(f, isalnum((unsigned char)*s) || *s == '_' ? "%c" : "\\%c", *s);
+	static const char *const not_parameters[] = {"operator()", "(anonymous namespace)"};
+	const char *s = name;
+
+	for (;;) {
+		size_t n = 0;
+
+		for (int i = 0; i < 2 && !n; i++) {
+			if (!strncmp(s, not_parameters[i], strlen(not_parameters[i])))
+				n = strlen(not_parameters[i]);
+		}
+		if (!n && (!*s || *s == '('))
+			return (size_t)(s - name);
+		s += n ? n : 1;
+	}
 }
 
-/* A pattern by which readers hide the allocator's own frames, so that a site is where it was
- * called. */
-static int64_t drop_frames(struct pprof *p)
+static void put_pattern(FILE *f, const char *name)
+{
+	for (const char *s = name; *s; s++)
+		fprintf(f, isalnum((unsigned char)*s) || *s == '_' || *s & 0x80 ? "%c" : "\\%c",
+			*s);
+}
+
+/* Names of functions as pprof compares them, each in @list once. */
+struct name_set {
+	struct intern *seen;
+	VEC(char *) list;
+};
+
+static void free_set(struct name_set *set)
+{
+	intern_free(set->seen);
+	vec_for_each (&set->list, name)
+		free(*name);
+	vec_free(&set->list);
+}
+
+static void add_name(struct pprof *p, struct name_set *set, const char *name)
+{
+	char *own = strndup(name, name_length(name));
+	bool fresh = false;
+
+	if (!own || !intern_text(set->seen, own, &fresh))
+		p->failed = true;
+	if (fresh && !vec_push(&set->list, own))
+		return;
+	p->failed |= fresh;
+	free(own);
+}
+
+/* Where a frame is in stacks: inside the first frame of the user's own code, or not. */
+struct seen_frame {
+	const char *name;
+	bool inside, elsewhere;
+};
+
+struct seen_frames {
+	VEC(struct seen_frame) at; /* [shown_frame.number] */
+};
+
+static int see_frame(struct seen_frames *seen, const struct shown_frame *f, bool inside)
+{
+	struct seen_frame none = {0}, *at;
+
+	while (seen->at.n <= f->number) {
+		if (vec_push(&seen->at, none))
+			return -ENOMEM;
+	}
+	at = &seen->at.at[f->number];
+	at->name = f->full;
+	at->inside |= inside;
+	at->elsewhere |= !inside;
+	return 0;
+}
+
+static void see_stack(struct pprof *p, uint32_t id, struct seen_frames *seen)
+{
+	const struct group *g = &p->m->sums.group[id];
+	struct shown_stack s;
+
+	if (!g->allocations && !g->live_blocks)
+		return;
+	p->failed |= shown_every(p->m, id, &s) != 0;
+	for (uint32_t i = 0; i < s.n && s.site < s.n && !p->failed; i++)
+		p->failed = see_frame(seen, &s.at[i], i < s.site) != 0;
+}
+
+/* Return: a pattern of the names of @set that @with has, too; NULL: of all. */
+static int64_t pattern_of(struct pprof *p, const struct name_set *set, const struct name_set *with)
 {
 	int64_t id = 0;
-	size_t size;
+	bool any = false;
 	char *text;
+	size_t size;
 	FILE *f = open_memstream(&text, &size);
 
 	if (!f) {
 		p->failed = true;
 		return 0;
 	}
-	vec_for_each (&p->m->facts.hooks, h) {
-		char *nice = symbol_demangle(h->name);
+	vec_for_each (&set->list, name) {
+		bool fresh = false;
 
-		if (h != p->m->facts.hooks.at)
+		if (with && (!intern_text(with->seen, *name, &fresh) || fresh))
+			continue;
+		if (any)
 			putc('|', f);
-		put_pattern(f, h->name, strlen(h->name));
-		if (nice) { /* pprof removes the arguments from names before it compares them */
-			putc('|', f);
-			put_pattern(f, nice, strcspn(nice, "("));
-		}
-		free(nice);
+		any = true;
+		put_pattern(f, *name);
 	}
 	if (fclose(f))
 		p->failed = true;
@@ -239,6 +321,32 @@ static int64_t drop_frames(struct pprof *p)
 		id = string(p, text);
 	free(text);
 	return id;
+}
+
+/* Sets the patterns by which readers hide the runtime's frames inside the user's own code, so that
+ * a site is where that called them.  A function that also calls the user's code is kept: readers
+ * would hide that, too. */
+static void set_patterns(struct pprof *p, Pprof__Profile *part)
+{
+	struct name_set inside = {intern_new(), {0}}, others = {intern_new(), {0}};
+	struct seen_frames seen = {0};
+
+	p->failed |= !inside.seen || !others.seen;
+	for (uint32_t id = 0; id < p->m->stacks.n && !p->failed; id++)
+		see_stack(p, id, &seen);
+	vec_for_each (&seen.at, f) {
+		if (f->inside && !p->failed)
+			add_name(p, &inside, f->name);
+		if (f->elsewhere && !p->failed)
+			add_name(p, &others, f->name);
+	}
+	if (!p->failed && inside.list.n) {
+		part->drop_frames = pattern_of(p, &inside, NULL);
+		part->keep_frames = pattern_of(p, &inside, &others);
+	}
+	vec_free(&seen.at);
+	free_set(&inside);
+	free_set(&others);
 }
 
 static void put_head(struct pprof *p)
@@ -268,7 +376,8 @@ static void put_head(struct pprof *p)
 	part.duration_nanos = (int64_t)p->m->facts.end_ns;
 	part.period_type = &period;
 	part.period = p->m->info.sample_interval ? (int64_t)p->m->info.sample_interval : 1;
-	part.drop_frames = drop_frames(p);
+	if (!p->m->shown.full)
+		set_patterns(p, &part);
 	part.n_comment = 2;
 	part.comment = comment;
 	part.default_sample_type = value[3].type;
@@ -294,5 +403,77 @@ int pprof_write(struct model *m, FILE *out)
 	intern_free(p.functions);
 	intern_free(p.locations);
 	free(p.mapping);
+	return p.failed ? -ENOMEM : ferror(out) ? -EIO : 0;
+}
+
+/* ------------------------------------------------------------- trees of names -- */
+
+#define MAX_LEVELS 256
+
+static void put_tree_head(struct pprof *p, const char *about)
+{
+	Pprof__Profile part = PPROF__PROFILE__INIT;
+	Pprof__ValueType objects = PPROF__VALUE_TYPE__INIT, space = PPROF__VALUE_TYPE__INIT,
+			 *values[] = {&objects, &space};
+	int64_t comment;
+
+	(void)string(p, "");
+	objects.type = string(p, "inuse_objects");
+	objects.unit = string(p, "count");
+	space.type = string(p, "inuse_space");
+	space.unit = string(p, "bytes");
+	comment = string(p, about);
+	part.n_sample_type = 2;
+	part.sample_type = values;
+	part.n_comment = 1;
+	part.comment = &comment;
+	part.default_sample_type = space.type;
+	put_part(p, &part);
+}
+
+/* Writes a sample for each node, with what it has beyond its children.  @at: the locations of the
+ * nodes above it, the innermost one first, at the end of the array. */
+static void put_nodes(struct pprof *p, const struct tree_node *n, uint64_t at[MAX_LEVELS],
+		      size_t depth)
+{
+	Pprof__Profile part = PPROF__PROFILE__INIT;
+	Pprof__Sample sample = PPROF__SAMPLE__INIT, *list = &sample;
+	int64_t value[2] = {(int64_t)n->count, (int64_t)n->cost};
+
+	for (const struct tree_node *c = n->child; c && !p->failed; c = c->next) {
+		value[0] -= (int64_t)c->count;
+		value[1] -= (int64_t)c->cost;
+		if (depth == MAX_LEVELS)
+			continue;
+		at[MAX_LEVELS - 1 - depth] = marker(p, c->function);
+		put_nodes(p, c, at, depth + 1);
+	}
+	if (!depth || (value[0] <= 0 && value[1] <= 0))
+		return;
+	sample.n_location_id = depth;
+	sample.location_id = at + MAX_LEVELS - depth;
+	sample.n_value = 2;
+	sample.value = value;
+	part.n_sample = 1;
+	part.sample = &list;
+	put_part(p, &part);
+}
+
+int pprof_write_tree(const struct tree_node *root, const char *comment, FILE *out)
+{
+	struct pprof p = {.sink = {{append}, out}};
+	uint64_t at[MAX_LEVELS];
+
+	p.strings = intern_new();
+	p.functions = intern_new();
+	p.locations = intern_new();
+	p.failed = !p.strings || !p.functions || !p.locations;
+	if (!p.failed) {
+		put_tree_head(&p, comment);
+		put_nodes(&p, root, at, 0);
+	}
+	intern_free(p.strings);
+	intern_free(p.functions);
+	intern_free(p.locations);
 	return p.failed ? -ENOMEM : ferror(out) ? -EIO : 0;
 }

@@ -14,4 +14,13 @@ struct model;
 /* Writes the profile.  Return: 0 or a negative errno. */
 int pprof_write(struct model *m, FILE *out);
 
+struct tree_node;
+/**
+ * pprof_write_tree() - write a tree of names as a profile of inuse_objects and inuse_space
+ * @root: each node's cost and count contain those of its children
+ * @comment: what the tree is about
+ * Return: 0 or a negative errno.
+ */
+int pprof_write_tree(const struct tree_node *root, const char *comment, FILE *out);
+
 #endif

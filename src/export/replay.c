@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <string.h>
+#include "export/output.h"
 #include "formats/replay.h"
 #include "lib/live.h"
 #include "model/model.h"
 #include "model/selection.h"
 #include "model/tids.h"
+#include "model/weight.h"
 
 struct replay_slot {
 	uint64_t time_ns; /* of the allocation; with the address, it identifies the block */
@@ -240,12 +242,13 @@ int replay_write(struct model *m, FILE *out, struct mp_err *err)
 	uint8_t head[sizeof(struct replay_head)] = REPLAY_MAGIC;
 	int ret;
 
-	if (m->info.sample_interval) {
+	if (model_is_estimated(m)) {
 		live_free(r.live);
-		return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
-			       "report: --replay: %s is sampled; only a recording of all "
-			       "allocations can be replayed",
-			       m->source.path);
+		return mp_fail(
+		    err, MP_EXIT_USAGE, -EINVAL,
+		    "report: --replay: %s is sampled or thinned; only a recording of all "
+		    "allocations can be replayed",
+		    m->source.path);
 	}
 	if (m->tasks.processes.n) {
 		live_free(r.live);
@@ -253,6 +256,11 @@ int replay_write(struct model *m, FILE *out, struct mp_err *err)
 			       "report: --replay: %s is of %zu processes; only a recording of one "
 			       "process can be replayed",
 			       m->source.path, m->tasks.processes.n);
+	}
+	ret = output_refuse_terminal(out, err);
+	if (ret) {
+		live_free(r.live);
+		return ret;
 	}
 	le(head + 8, REPLAY_VERSION, 4);
 	fwrite(head, sizeof(head), 1, out);

@@ -10,16 +10,15 @@
 #include "lib/vec.h"
 #include "model/model.h"
 #include "model/stack_order.h"
+#include "model/weight.h"
 
-#define MAX_INLINED 64
-#define NCOSTS	    5
+#define NCOSTS 5
 
 struct speedscope {
 	struct model *m;
 	yajl_gen g;
-	struct intern *texts, *frames, *known; /* known: address -> its first frame */
-	VEC(uint32_t) of_pc;		       /* [id in known - 1]: its frames in chain */
-	VEC(uint32_t) chain; /* number of frames, then their ids, outermost first */
+	struct intern *texts, *frames;
+	VEC(uint32_t) of_frame; /* [shown_frame.number]: its id + 1; 0: not known */
 	bool failed;
 };
 
@@ -54,28 +53,21 @@ static uint32_t frame_id(struct speedscope *s, const struct frame *f)
 	return id - 1;
 }
 
-static void add_chain(struct speedscope *s, const struct frame *f, uint32_t n)
+static void add_frame(struct speedscope *s, const struct shown_frame *f)
 {
-	if (vec_push(&s->of_pc, (uint32_t)s->chain.n) || vec_push(&s->chain, n))
-		s->failed = true;
-	while (n-- > 0) {
-		if (vec_push(&s->chain, frame_id(s, &f[n])))
-			s->failed = true;
-	}
+	while (s->of_frame.n <= f->number && !s->failed)
+		s->failed = vec_push(&s->of_frame, 0) != 0;
+	if (!s->failed && !s->of_frame.at[f->number])
+		s->of_frame.at[f->number] = frame_id(s, &f->at) + 1;
 }
 
-static void add_pc(struct speedscope *s, uint64_t pc)
+static void add_stack(struct speedscope *s, uint32_t id)
 {
-	struct frame f[MAX_INLINED];
-	uint32_t n;
-	bool fresh;
+	struct shown_stack stack;
 
-	if (!intern_pair(s->known, pc, 0, &fresh))
-		s->failed = true;
-	if (fresh && !s->failed) {
-		n = model_frames(s->m, pc, f, MAX_INLINED);
-		add_chain(s, f, n);
-	}
+	s->failed |= shown_stack(s->m, id, &stack) != 0;
+	for (uint32_t i = stack.n; i-- > shown_first(s->m, &stack);)
+		add_frame(s, &stack.at[i]);
 }
 
 static uint32_t add_marker(struct speedscope *s, const char *text)
@@ -100,28 +92,28 @@ static void write_frames(struct speedscope *s, uint32_t *no_stack, uint32_t *inc
 
 		if (!g->allocations && !g->live_blocks)
 			continue;
-		for (uint32_t i = 0; i < m->stacks.at[id].n; i++)
-			add_pc(s, m->stacks.pc.at[m->stacks.at[id].first + i]);
+		add_stack(s, id);
 	}
 	yajl_gen_array_close(s->g);
 	yajl_gen_map_close(s->g);
 }
 
-static void write_sample(struct speedscope *s, const struct model_stack *st, uint32_t no_stack,
-			 uint32_t incomplete)
+static void write_sample(struct speedscope *s, uint32_t id, uint32_t no_stack, uint32_t incomplete)
 {
+	const struct model_stack *st = &s->m->stacks.at[id];
+	struct shown_stack stack;
+
+	s->failed |= shown_stack(s->m, id, &stack) != 0;
 	yajl_gen_array_open(s->g);
 	if (!st->n)
 		yajl_gen_integer(s->g, no_stack);
 	else if (!(st->flags & SS_STACK_COMPLETE))
 		yajl_gen_integer(s->g, incomplete);
-	for (uint32_t i = st->n; i-- > 0;) {
-		uint32_t id = intern_pair(s->known, s->m->stacks.pc.at[st->first + i], 0, NULL);
-		const uint32_t *c =
-		    id && id <= s->of_pc.n ? &s->chain.at[s->of_pc.at[id - 1]] : NULL;
+	for (uint32_t i = stack.n; i-- > shown_first(s->m, &stack);) {
+		uint32_t number = stack.at[i].number;
 
-		for (uint32_t k = 1; c && k <= c[0]; k++)
-			yajl_gen_integer(s->g, c[k]);
+		if (number < s->of_frame.n && s->of_frame.at[number])
+			yajl_gen_integer(s->g, s->of_frame.at[number] - 1);
 	}
 	yajl_gen_array_close(s->g);
 }
@@ -138,13 +130,13 @@ static int write_profile(struct speedscope *s, enum cost cost, uint32_t no_stack
 	yajl_gen_map_open(s->g);
 	json_text(s->g, "type", "sampled");
 	snprintf(name, sizeof(name), "%s%s", cost_text(cost),
-		 s->m->info.sample_interval ? " (estimated)" : "");
+		 model_is_estimated(s->m) ? " (estimated)" : "");
 	json_text(s->g, "name", name);
 	json_text(s->g, "unit", cost_is_bytes(cost) ? "bytes" : "none");
 	json_name(s->g, "samples");
 	yajl_gen_array_open(s->g);
 	for (uint32_t i = 0; i < n; i++)
-		write_sample(s, &s->m->stacks.at[ids[i]], no_stack, incomplete);
+		write_sample(s, ids[i], no_stack, incomplete);
 	yajl_gen_array_close(s->g);
 	json_name(s->g, "weights");
 	yajl_gen_array_open(s->g);
@@ -191,15 +183,12 @@ int speedscope_write(struct model *m, enum cost shown, FILE *out)
 
 	s.texts = intern_new();
 	s.frames = intern_new();
-	s.known = intern_new();
-	if (s.g && s.texts && s.frames && s.known)
+	if (s.g && s.texts && s.frames)
 		ret = write_file(&s, shown);
 	if (s.g)
 		yajl_gen_free(s.g);
 	intern_free(s.texts);
 	intern_free(s.frames);
-	intern_free(s.known);
-	vec_free(&s.of_pc);
-	vec_free(&s.chain);
+	vec_free(&s.of_frame);
 	return ret ? ret : ferror(out) ? -EIO : 0;
 }

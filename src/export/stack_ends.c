@@ -7,7 +7,6 @@
 #include "formats/file.h"
 #include "formats/session.h"
 #include "lib/human.h"
-#include "lib/path.h"
 #include "lib/printable.h"
 #include "model/model.h"
 
@@ -48,7 +47,7 @@ static struct stack_end end_of(const struct model *m, const struct model_stack *
 	struct stack_end e = {.reason = reason_of(s, module), .stacks = 1};
 
 	if (module && module->path && *module->path)
-		e.library = path_base(module->path);
+		e.library = model_library(m, module);
 	return e;
 }
 

@@ -35,30 +35,92 @@ static bool names_library(const struct frame *f)
 	return !strncmp(f->function, f->library, n) && f->function[n] == '+';
 }
 
+void text_library(const struct frame *f, bool site, FILE *out)
+{
+	if (!f->library)
+		return;
+	if (site && !f->source && !names_library(f))
+		fprintf(out, " [%s+0x%llx]", printable(f->library), (unsigned long long)f->offset);
+	else
+		fprintf(out, " [%s]", printable(f->library));
+}
+
+static void write_where(const struct frame *f, bool site, FILE *out)
+{
+	if (f->source && f->line) {
+		fprintf(out, "  %s:%u", printable(f->source), f->line);
+	} else if (f->library && !names_library(f)) {
+		putc(' ', out);
+		text_library(f, site, out);
+	}
+}
+
+/* Writes an entry.  The site's indent ends in ">", since it is the line to look at. */
+static void write_frame(const struct shown_frame *f, bool site, const char *indent, FILE *out)
+{
+	int room = (int)strlen(indent) - 2;
+	char runtimes[SHOWN_RUNTIMES];
+
+	if (site && room >= 0)
+		fprintf(out, "%.*s> %s", room, indent, printable(f->at.function));
+	else
+		fprintf(out, "%s%s", indent, printable(f->at.function));
+	if (f->frames > 1)
+		fprintf(out, ", %u frames of %s", f->frames, shown_runtimes(f->runtimes, runtimes));
+	else
+		write_where(&f->at, site, out);
+	fputs(f->frames == 1 && f->at.is_inline ? " (inlined)\n" : "\n", out);
+}
+
+static void write_more(uint32_t hidden, const char *indent, FILE *out)
+{
+	if (hidden)
+		fprintf(out, "%s... %u more\n", indent, hidden);
+}
+
+/* The site is shown even if it is behind the last line. */
+void text_frames(const struct shown_stack *s, uint32_t lines, const char *indent, FILE *out)
+{
+	uint32_t end = s->n < lines ? s->n : lines, at = 0;
+
+	if (s->site < s->n && s->site >= end)
+		end = lines - 1;
+	for (; at < end; at++)
+		write_frame(&s->at[at], at == s->site, indent, out);
+	if (s->site < s->n && s->site >= end) {
+		write_more(shown_count(s, at, s->site), indent, out);
+		write_frame(&s->at[s->site], true, indent, out);
+		at = s->site + 1;
+	}
+	write_more(shown_count(s, at, s->n), indent, out);
+}
+
 void text_stack(struct model *m, uint32_t id, uint32_t frames, const char *indent, FILE *out)
 {
-	const struct model_stack *s = &m->stacks.at[id < m->stacks.n ? id : 0];
-	uint32_t shown = 0;
+	const struct model_stack *of = &m->stacks.at[id < m->stacks.n ? id : 0];
+	struct shown_stack s;
 
-	for (uint32_t i = 0; i < s->n && shown < frames; i++) {
-		struct frame f[64];
-		uint32_t n = model_frames(m, m->stacks.pc.at[s->first + i], f, 64);
-
-		for (uint32_t k = 0; k < n && shown < frames; k++, shown++) {
-			fprintf(out, "%s%s", indent, printable(f[k].function));
-			if (f[k].source)
-				fprintf(out, "  %s:%u", printable(f[k].source), f[k].line);
-			else if (f[k].library && !names_library(&f[k]))
-				fprintf(out, "  [%s]", printable(f[k].library));
-			fputs(f[k].is_inline ? " (inlined)\n" : "\n", out);
-		}
-		if (shown == frames && i + 1 < s->n)
-			fprintf(out, "%s... %u more\n", indent, s->n - i - 1);
-	}
-	if (!s->n)
+	if (shown_stack(m, id, &s))
+		fprintf(out, "%s(out of memory)\n", indent);
+	if (m->shown.frames)
+		frames = m->shown.frames;
+	else if (m->shown.full)
+		frames = s.n;
+	text_frames(&s, frames, indent, out);
+	if (!of->n)
 		fprintf(out, "%s(no stack)\n", indent);
-	else if (!(s->flags & SS_STACK_COMPLETE))
+	else if (!(of->flags & SS_STACK_COMPLETE))
 		fprintf(out, "%s(incomplete stack)\n", indent);
+}
+
+void text_suppressed(const struct model *m, const char *label, FILE *out)
+{
+	const struct group *g = &m->suppressed.sum;
+
+	if (m->suppressed.stacks)
+		fprintf(out, "%s%s: %s live in %s, %s allocated\n", label,
+			counted(m->suppressed.stacks, "stack"), human(g->live_bytes),
+			counted(g->live_blocks, "block"), human(g->allocated_bytes));
 }
 
 void text_rest(const struct view *v, uint64_t n, const char *what, FILE *out)
@@ -66,5 +128,6 @@ void text_rest(const struct view *v, uint64_t n, const char *what, FILE *out)
 	if (v->skip >= n && n)
 		fprintf(out, "there %s only %s\n", n == 1 ? "is" : "are", counted(n, what));
 	else if (view_end(v, n) < n)
-		fprintf(out, "... %s more: --count, --skip\n", counted(n - view_end(v, n), what));
+		fprintf(out, "... %s more: --count all shows them\n",
+			counted(n - view_end(v, n), what));
 }

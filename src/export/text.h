@@ -5,14 +5,20 @@
 
 #include <stdio.h>
 #include "export/view.h"
+#include "model/frames.h"
 #include "model/group.h"
+#include "model/places.h"
+#include "model/shown.h"
 
 struct model;
 
 struct text_options {
 	uint32_t top;	 /* number of sites in each list */
+	uint32_t others; /* on one screen: in lists of other costs than live bytes */
 	bool leaks_only; /* print only what was not freed */
 	bool colour;
+	enum group_by by; /* what a site is */
+	bool verbose;	  /* print all sums and lists, not only a screen */
 };
 
 /* Formats "1.5 MiB in 3 blocks", or "3 allocations" if the cost is a number, into @buf of at least
@@ -22,8 +28,19 @@ const char *text_cost(enum cost cost, uint64_t value, uint64_t count, char *buf)
 
 /* Writes a line, in bold type if colours are on. */
 void text_bold(const struct text_options *o, FILE *out, const char *text);
-/* Writes the innermost @frames frames of a stack, each on a line that begins with @indent. */
+/**
+ * text_stack() - write a stack as model/shown.h shows it, innermost frame first
+ * @frames: most lines, at least 1; --frames and --full-stacks replace it
+ * @indent: begins each line; of the first frame of the user's own code, its last two characters
+ * become "> "
+ */
 void text_stack(struct model *m, uint32_t id, uint32_t frames, const char *indent, FILE *out);
+/* As text_stack(), for a stack that is in no model, and without options. */
+void text_frames(const struct shown_stack *s, uint32_t lines, const char *indent, FILE *out);
+/* Writes " [library]"; for a site without a line " [library+0xoffset]". */
+void text_library(const struct frame *f, bool site, FILE *out);
+/* Writes what the filter's suppressions removed, if anything, as "@label 3 stacks: ...". */
+void text_suppressed(const struct model *m, const char *label, FILE *out);
 /* Writes how many of a list's @n entries are not shown.  @what: the name of one entry. */
 void text_rest(const struct view *v, uint64_t n, const char *what, FILE *out);
 

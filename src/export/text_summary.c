@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "export/text_summary.h"
 
-#include <stdlib.h>
+#include "export/site_list.h"
 #include "export/stack_ends.h"
+#include "export/text_brief.h"
 #include "export/text_head.h"
 #include "lib/human.h"
 #include "model/model.h"
 #include "model/stack_order.h"
+#include "model/weight.h"
 
-#define SITE_FRAMES 6
-#define ERROR_TEXT  40
+#define SITE_FRAMES   6
+#define SHOWN_PERIODS 4
 
 static void print_losses(const struct mp_losses *l, FILE *out)
 {
@@ -44,27 +46,28 @@ static void print_losses(const struct mp_losses *l, FILE *out)
 			counted(l->mismatches, "address"), l->mismatches == 1 ? "was" : "were");
 }
 
-/* Formats " +- 1.2 MiB" into @buf (ERROR_TEXT bytes), or "" if nothing is estimated. */
-static const char *bytes_error(const struct model *m, double variance, char *buf)
+/* When it was thinned, and how much. */
+static void print_thinned(const struct model *m, FILE *out)
 {
-	char a[24];
+	const struct thinned *t = &m->sums.thinned;
+	const struct mp_losses *l = &m->facts.losses;
 
-	*buf = 0;
-	if (m->info.sample_interval && variance > 0)
-		snprintf(buf, ERROR_TEXT, " +- %s",
-			 human_bytes((uint64_t)group_error(variance), a));
-	return buf;
-}
+	if (l->thinned)
+		fprintf(
+		    out,
+		    "estimated   %s of %s were thinned out because the recorder was behind; others "
+		    "represent them%s\n",
+		    counted(l->thinned, "allocation"), human(l->thinned_bytes),
+		    m->source.quick ? "" : ", +- their standard error");
+	for (uint32_t i = 0; i < t->n && i < SHOWN_PERIODS; i++) {
+		const struct thinned_period *p = &t->period[i];
 
-static const char *number_error(const struct model *m, double variance, char *buf)
-{
-	char a[32];
-
-	*buf = 0;
-	if (m->info.sample_interval && variance > 0)
-		snprintf(buf, ERROR_TEXT, " +- %s",
-			 human_number((uint64_t)group_error(variance), a));
-	return buf;
+		fprintf(out, "            from %.2f s to %.2f s: 1 in %.1f, at most 1 in %u\n",
+			(double)p->from_ns / 1e9, (double)p->to_ns / 1e9,
+			(double)p->represented / (double)p->recorded, 1u << p->most);
+	}
+	if (t->n > SHOWN_PERIODS)
+		fprintf(out, "            and %s more\n", counted(t->n - SHOWN_PERIODS, "period"));
 }
 
 static void quick_totals(const struct model *m, FILE *out)
@@ -80,6 +83,7 @@ static void quick_totals(const struct model *m, FILE *out)
 			human(m->sums.total.allocated_bytes),
 			counted(m->sums.total.allocations, "allocation"),
 			counted(m->sums.total.frees, "block"));
+	print_thinned(m, out);
 	fprintf(out, "live        %s in %s at the end (allocated during the recording)\n",
 		human(m->sums.total.live_bytes), counted(m->sums.total.live_blocks, "block"));
 	if (mp_losses_frees(&m->facts.losses))
@@ -104,18 +108,20 @@ static void totals(struct model *m, FILE *out)
 			"sampled     on average one point per %s requested; bytes and blocks are "
 			"estimates, +- their standard error\n",
 			human(m->info.sample_interval));
+	print_thinned(m, out);
 	if (m->unfiltered.group)
 		fprintf(out, "filtered    %s of %s, %s of %s\n", thousands(t->allocations),
 			counted(all->allocations, "allocation"), human(t->allocated_bytes),
 			human(all->allocated_bytes));
+	text_suppressed(m, "suppressed  ", out);
 	if (m->doubts.unjudged_blocks)
 		fprintf(out,
 			"not judged  %s of %s: the filter needs data that culling did not keep\n",
 			counted(m->doubts.unjudged_blocks, "culled block"),
 			human(m->doubts.unjudged_bytes));
 	fprintf(out, "allocated   %s%s in %s%s (%s a second)\n", human(t->allocated_bytes),
-		bytes_error(m, t->variance_allocated, d), counted(t->allocations, "allocation"),
-		number_error(m, t->variance_allocations, e),
+		text_error(t->variance_allocated, true, d), counted(t->allocations, "allocation"),
+		text_error(t->variance_allocations, false, e),
 		thousands((uint64_t)((double)t->allocations / s + 0.5)));
 	fprintf(out, "freed       %s", counted(t->frees, "block"));
 	if (m->counts.foreign_frees || m->counts.foreign_reallocs)
@@ -124,8 +130,8 @@ static void totals(struct model *m, FILE *out)
 			mp_losses_events(&m->facts.losses) ? " or whose allocation was lost" : "");
 	fputc('\n', out);
 	fprintf(out, "live        %s%s in %s%s at the end (allocated during the recording)\n",
-		human(t->live_bytes), bytes_error(m, t->variance_live, d),
-		counted(t->live_blocks, "block"), number_error(m, t->variance_blocks, e));
+		human(t->live_bytes), text_error(t->variance_live, true, d),
+		counted(t->live_blocks, "block"), text_error(t->variance_blocks, false, e));
 	if (m->doubts.uncertain_blocks)
 		fprintf(
 		    out,
@@ -175,65 +181,33 @@ static void totals(struct model *m, FILE *out)
 	print_losses(&m->facts.losses, out);
 }
 
-static void site(struct model *m, uint32_t id, enum cost cost, FILE *out)
-{
-	const struct group *g = &m->sums.group[id];
-	char a[32], b[32], e[ERROR_TEXT], n[ERROR_TEXT];
-
-	if (cost_is_bytes(cost))
-		fprintf(out, "%12s%s in %s%s %s%s", human_bytes(group_cost(g, cost), a),
-			bytes_error(m,
-				    cost == COST_LEAKED	     ? g->variance_live
-				    : cost == COST_ALLOCATED ? g->variance_allocated
-							     : 0,
-				    e),
-			human_number(group_count(g, cost), b),
-			number_error(m,
-				     cost == COST_LEAKED      ? g->variance_blocks
-				     : cost == COST_ALLOCATED ? g->variance_allocations
-							      : 0,
-				     n),
-			cost_unit(cost), plural(group_count(g, cost)));
-	else
-		fprintf(out, "%12s of %s\n", human_number(group_cost(g, cost), a),
-			human_bytes(
-			    cost == COST_TEMPORARY ? g->temporary_bytes : g->allocated_bytes, b));
-	if (cost == COST_LEAKED && g->uncertain_blocks)
-		fprintf(out, " (%s of these may have been freed)",
-			human_number(g->uncertain_blocks, b));
-	if (cost_is_bytes(cost))
-		fputc('\n', out);
-	text_stack(m, id, SITE_FRAMES, "              ", out);
-}
-
 static void list(struct model *m, const struct text_options *o, enum cost cost, const char *title,
 		 FILE *out)
 {
-	uint32_t n, *ids = stack_order(m, cost, &n);
+	site_list(m, o, cost, title, o->top, SITE_FRAMES, out);
+}
 
-	if (!ids || !n) {
-		free(ids);
-		return;
-	}
-	fputc('\n', out);
-	text_bold(o, out, title);
-	for (uint32_t i = 0; i < n && i < o->top; i++)
-		site(m, ids[i], cost, out);
-	if (n > o->top)
-		fprintf(out, "%12s %s; --top %u shows %s\n", "...",
-			counted(n - o->top, "more site"), n, n - o->top == 1 ? "it" : "them");
-	free(ids);
+static void quick_summary(struct model *m, const struct text_options *o, FILE *out)
+{
+	text_head(m, o, out);
+	quick_totals(m, out);
+	list(m, o, COST_LEAKED, "Not freed, by bytes", out);
 }
 
 void text_summary(struct model *m, const struct text_options *o, FILE *out)
 {
+	if (m->source.quick) {
+		quick_summary(m, o, out);
+		return;
+	}
+	if (!o->verbose) {
+		text_brief(m, o, out);
+		return;
+	}
 	text_head(m, o, out);
-	if (m->source.quick)
-		quick_totals(m, out);
-	else
-		totals(m, out);
+	totals(m, out);
 	list(m, o, COST_LEAKED, "Not freed, by bytes", out);
-	if (o->leaks_only || m->source.quick)
+	if (o->leaks_only)
 		return;
 	list(m, o, COST_ALLOCATED, "Allocated, by bytes", out);
 	list(m, o, COST_COUNT, "Allocated, by number", out);

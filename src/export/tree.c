@@ -11,77 +11,113 @@
 #include "model/model.h"
 #include "model/stack_order.h"
 
-#define MAX_INLINED 64
-#define MAX_INDENT  400
+#define MAX_INDENT 400
 
-struct tree_node *tree_child(struct tree_node *parent, const struct frame *f)
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+/* Without a line, the address of the call tells sites of one function apart. */
+static bool same_line(const struct tree_node *n, const struct frame *f)
+{
+	if (!n->source && !f->source)
+		return n->address == f->address;
+	return n->line == f->line && same_text(n->source, f->source);
+}
+
+static bool is_node_of(const struct tree_node *n, const struct frame *f, bool site)
+{
+	return n->site == site && !strcmp(n->function, f->function) &&
+	       same_text(n->library, f->library) && (!site || same_line(n, f));
+}
+
+static struct tree_node *child_of(struct tree_node *parent, const struct frame *f, bool site)
 {
 	struct tree_node *n;
 
 	for (n = parent->child; n; n = n->next) {
-		if (!strcmp(n->function, f->function) &&
-		    (n->library == f->library ||
-		     (n->library && f->library && !strcmp(n->library, f->library))))
-			return n;
+		if (!is_node_of(n, f, site))
+			continue;
+		if (!same_line(n, f))
+			n->several_lines = true;
+		return n;
 	}
 	n = calloc(1, sizeof(*n));
 	if (!n)
 		return NULL;
 	n->function = f->function;
 	n->library = f->library;
+	n->source = f->source;
+	n->line = f->line;
+	n->address = f->address;
+	n->offset = f->offset;
+	n->site = site;
 	n->depth = parent->depth + 1;
 	n->next = parent->child;
 	parent->child = n;
 	return n;
 }
 
-static const struct frame no_stack = {.function = "(no stack)"},
-			  incomplete = {.function = "(incomplete)"};
+struct tree_node *tree_child(struct tree_node *parent, const struct frame *f)
+{
+	return child_of(parent, f, false);
+}
+
+static const struct shown_frame no_stack = {.at = {.function = "(no stack)"}},
+				incomplete = {.at = {.function = "(incomplete)"}};
 
 /* Moves *@at to its child for @f, and adds @weight to it. */
-static int enter(struct tree_node **at, const struct frame *f, const struct tree_node *weight)
+static int enter(struct tree_node **at, const struct shown_frame *f, bool site,
+		 const struct tree_node *weight)
 {
-	*at = tree_child(*at, f);
+	*at = child_of(*at, &f->at, site);
 	if (!*at)
 		return -ENOMEM;
+	(*at)->runtimes |= f->runtimes;
 	(*at)->cost += weight->cost;
 	(*at)->count += weight->count;
 	return 0;
 }
 
-/* Enters all frames of one address. */
-static int enter_pc(struct tree_node **at, struct model *m, uint64_t pc, bool bottom_up,
-		    const struct tree_node *weight)
-{
-	struct frame f[MAX_INLINED];
-	uint32_t n = model_frames(m, pc, f, MAX_INLINED);
-	int ret = 0;
-
-	for (uint32_t i = 0; i < n && !ret; i++)
-		ret = enter(at, &f[bottom_up ? i : n - 1 - i], weight);
-	return ret;
-}
-
 static int add_stack(struct model *m, struct tree_node *root, uint32_t id, bool bottom_up,
 		     const struct tree_node *weight)
 {
-	const struct model_stack *s = &m->stacks.at[id];
-	const struct frame *mark = !s->n			  ? &no_stack
-				   : s->flags & SS_STACK_COMPLETE ? NULL
-								  : &incomplete;
+	const struct model_stack *of = &m->stacks.at[id];
+	const struct shown_frame *mark = !of->n				 ? &no_stack
+					 : of->flags & SS_STACK_COMPLETE ? NULL
+									 : &incomplete;
 	struct tree_node *at = root;
-	int ret = 0;
+	struct shown_stack s;
+	int ret = shown_stack(m, id, &s);
+	/* Bottom-up, the cost is that of the user's own code. */
+	uint32_t first = bottom_up ? shown_first(m, &s) : 0;
 
 	root->cost += weight->cost;
 	root->count += weight->count;
-	if (mark && !bottom_up)
-		ret = enter(&at, mark, weight);
-	for (uint32_t i = 0; i < s->n && !ret; i++)
-		ret = enter_pc(&at, m, m->stacks.pc.at[s->first + (bottom_up ? i : s->n - 1 - i)],
-			       bottom_up, weight);
+	if (mark && !bottom_up && !ret)
+		ret = enter(&at, mark, false, weight);
+	for (uint32_t i = first; i < s.n && !ret; i++) {
+		uint32_t k = bottom_up ? i : s.n - 1 - (i - first);
+
+		ret = enter(&at, &s.at[k], k == s.site, weight);
+	}
 	if (mark && bottom_up && !ret)
-		ret = enter(&at, mark, weight);
+		ret = enter(&at, mark, false, weight);
 	return ret;
+}
+
+static int compare(const struct tree_node *a, const struct tree_node *b)
+{
+	int order = strcmp(a->function, b->function);
+
+	if (a->cost != b->cost)
+		return a->cost > b->cost ? -1 : 1;
+	if (order || a->site != b->site)
+		return order ? order : a->site - b->site;
+	if (a->line != b->line)
+		return a->line < b->line ? -1 : 1;
+	return a->address < b->address ? -1 : a->address > b->address;
 }
 
 void tree_sort(struct tree_node *n)
@@ -92,8 +128,7 @@ void tree_sort(struct tree_node *n)
 		struct tree_node **at = &sorted;
 
 		next = c->next;
-		while (*at && ((*at)->cost > c->cost || ((*at)->cost == c->cost &&
-							 strcmp((*at)->function, c->function) < 0)))
+		while (*at && compare(*at, c) <= 0)
 			at = &(*at)->next;
 		c->next = *at;
 		*at = c;
@@ -173,11 +208,18 @@ static void write_node(const struct tree_node *n, const struct tree_node *root, 
 			branches++;
 			continue;
 		}
-		fprintf(out, "%s%s %s %4.1f%% %s%s%s%s\n", indent, last ? "`-" : "|-",
+		fprintf(out, "%s%s %s %4.1f%% %s", indent, last ? "`-" : "|-",
 			cost_is_bytes(cost) ? human_bytes(c->cost, a) : human_number(c->cost, a),
 			root->cost ? 100.0 * (double)c->cost / (double)root->cost : 0.0,
-			printable(c->function), c->library ? " [" : "",
-			c->library ? printable(c->library) : "", c->library ? "]" : "");
+			printable(c->function));
+		if (c->site && c->source)
+			fprintf(out, " %s:%u", printable(c->source), c->line);
+		text_library(&(struct frame){.function = c->function,
+					     .library = c->library,
+					     .source = c->source,
+					     .offset = c->offset},
+			     c->site, out);
+		putc('\n', out);
 		if (depth + 3 < MAX_INDENT) {
 			/* A chain without branches is not indented further. */
 			bool chain = c->child && !c->child->next && !n->child->next;
@@ -210,41 +252,47 @@ void folded_name(const char *s, FILE *out)
 		fputc(*s == ';' ? ':' : *s, out);
 }
 
-void folded_stack(struct model *m, uint32_t id, FILE *out)
+static void folded_frame(const struct frame *f, const char *name, bool line, FILE *out)
 {
-	const struct model_stack *s = &m->stacks.at[id];
-	bool first = true;
+	folded_name(name, out);
+	if (!line || !f->source)
+		return;
+	putc(' ', out);
+	folded_name(f->source, out);
+	fprintf(out, ":%u", f->line);
+}
 
-	if (!s->n)
+int folded_stack(struct model *m, uint32_t id, bool every, FILE *out)
+{
+	const struct model_stack *of = &m->stacks.at[id];
+	const char *separator = "";
+	struct shown_stack s;
+	int ret = every ? shown_every(m, id, &s) : shown_stack(m, id, &s);
+
+	if (!of->n) {
 		fputs("(no stack)", out);
-	else if (!(s->flags & SS_STACK_COMPLETE)) {
+	} else if (!(of->flags & SS_STACK_COMPLETE)) {
 		fputs("(incomplete)", out);
-		first = false;
+		separator = ";";
 	}
-	for (uint32_t k = s->n; k-- > 0;) {
-		struct frame f[MAX_INLINED];
-		uint32_t nf = model_frames(m, m->stacks.pc.at[s->first + k], f, MAX_INLINED);
-
-		while (nf-- > 0) {
-			if (!first)
-				fputc(';', out);
-			first = false;
-			folded_name(f[nf].function, out);
-		}
+	for (uint32_t i = s.n; i-- > 0; separator = ";") {
+		fputs(separator, out);
+		folded_frame(&s.at[i].at, every ? s.at[i].full : s.at[i].at.function,
+			     m->shown.lines, out);
 	}
+	return ret;
 }
 
 int folded_write(struct model *m, enum cost cost, FILE *out)
 {
 	uint32_t n, *ids = stack_order(m, cost, &n);
+	int ret = ids ? 0 : -ENOMEM;
 
-	if (!ids)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < n; i++) {
-		folded_stack(m, ids[i], out);
+	for (uint32_t i = 0; !ret && i < n; i++) {
+		ret = folded_stack(m, ids[i], false, out);
 		fprintf(out, " %llu\n",
 			(unsigned long long)group_cost(&m->sums.group[ids[i]], cost));
 	}
 	free(ids);
-	return 0;
+	return ret;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The call tree: the outermost frame is at the root, inlined frames are separate nodes. */
+/* The call tree: the outermost frame is at the root.  Its nodes are the frames that model/shown.h
+ * shows.  Sites with different lines are different nodes. */
 #ifndef EXPORT_TREE_H
 #define EXPORT_TREE_H
 
@@ -10,7 +11,12 @@
 struct model;
 
 struct tree_node {
-	const char *function, *library; /* owned by the model */
+	const char *function, *library, *source; /* owned by the model */
+	uint64_t address, offset;
+	uint32_t line;
+	bool several_lines; /* source, line and address are of the first of several */
+	bool site;	    /* the first frame of the user's own code: has only one line */
+	uint32_t runtimes;  /* as in shown_frame */
 	uint64_t cost, count;
 	uint64_t before, after;		/* costs of the two sides, in a differential tree */
 	struct tree_node *child, *next; /* children: once built, sorted by cost, highest first */
@@ -22,7 +28,8 @@ struct tree_node {
  * Return: the root (its cost is the total), or NULL when out of memory; to be freed by tree_free().
  */
 struct tree_node *tree_build(struct model *m, enum cost cost);
-/* As tree_build(), with the allocator's functions below the root and callers below callees. */
+/* As tree_build(), with callers below callees.  Below the root are the functions of the user's own
+ * code that allocated, or with --full-stacks the allocator's. */
 struct tree_node *tree_build_bottom_up(struct model *m, enum cost cost);
 void tree_free(struct tree_node *root);
 
@@ -37,8 +44,9 @@ void tree_sort(struct tree_node *n);
 
 /* Writes a name for folded stacks, in which a semicolon separates frames and a newline lines. */
 void folded_name(const char *s, FILE *out);
-/* Writes one stack as "outer;inner". */
-void folded_stack(struct model *m, uint32_t id, FILE *out);
+/* Writes one stack as "outer;inner", with --lines as "outer file:line;inner file:line".  @every:
+ * every frame, with its full name.  Return: 0 or -ENOMEM. */
+int folded_stack(struct model *m, uint32_t id, bool every, FILE *out);
 /* Writes folded stacks, lines of "outer;inner cost", as flamegraph.pl reads them.  Return: 0 or a
  * negative errno. */
 int folded_write(struct model *m, enum cost cost, FILE *out);

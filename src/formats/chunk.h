@@ -49,6 +49,11 @@ enum item {
 
 #define EVENT_KINDS 16
 
+/* Event kinds of allocations with a weight; the weight follows the stack. */
+#define CHUNK_WEIGHTED_ALLOC   12
+#define CHUNK_WEIGHTED_REALLOC 13
+#define CHUNK_WEIGHT_MAX       15
+
 /* Base values of the differences; zero at the start of every chunk. */
 struct chunk_state {
 	uint64_t time, addr, symbol_pc, module;

@@ -15,6 +15,11 @@ int chunk_file_open(struct chunk_file *f, const char *path, struct mp_err *err)
 	struct stat st;
 
 	*f = (struct chunk_file){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+	if (f->fd < 0 && (errno == EACCES || errno == EPERM))
+		return mp_fail(err, MP_EXIT_PERMISSION, -errno,
+			       "you are not permitted to read %s (%s); a recording belongs to the "
+			       "user who made it: try sudo, or let that user change its owner",
+			       path, strerror(errno));
 	if (f->fd < 0)
 		return mp_fail(err, MP_EXIT_RECORDING, -errno, "cannot open %s: %s", path,
 			       strerror(errno));

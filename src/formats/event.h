@@ -28,7 +28,8 @@ enum ev_flags {
 	EV_F_INNER = 4,	    /* mapping made by the allocator for itself */
 	EV_F_OWN_FREE = 16, /* EV_FREE: called by the allocator itself */
 	EV_F_CARRIED = 64,  /* EV_ALLOC: live at the start of the file, carried over; not a call */
-	/* In a culled recording: the block that ends is not temporary (model/model.h) */
+	/* The block that ends is not temporary (model/model.h): its thread made allocations that are
+	 * not in the recording, which was culled or thinned */
 	EV_F_NOT_TEMPORARY = 32,
 	/* EV_FREE: the time is not exact.  The block ended after the event of its thread before and
 	 * before the thread's next one. */
@@ -50,7 +51,8 @@ struct mp_event {
 	int32_t fd;
 	uint32_t prot, mapflags;
 	uint8_t kind, flags;
-	uint16_t hook; /* index of struct mp_hook_info */
+	uint16_t hook;	/* index of struct mp_hook_info */
+	uint8_t weight; /* EV_ALLOC, EV_REALLOC_END: the event represents 2^weight of its kind */
 };
 
 #endif

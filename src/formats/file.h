@@ -35,6 +35,7 @@ struct mp_info {
 	const char *executable;	  /* path */
 	const char *cmdline;	  /* arguments joined by blanks, quoted where needed */
 	const char *memprof_version;
+	char called[64]; /* the executable's file name as the program was called by; "": its own */
 };
 
 struct mp_hook_info {
@@ -126,6 +127,9 @@ struct mp_losses {
 	 * lost when a recorder took over from another. */
 	uint64_t seen_alloc, seen_free, seen_realloc, seen_map;
 	uint64_t restart_alloc, restart_free, restart_realloc, restart_map;
+	/* Allocations that were thinned out, and their requested bytes; not lost: others
+	 * represent them. */
+	uint64_t thinned, thinned_bytes;
 };
 
 /*

@@ -126,6 +126,12 @@ static void get_info(struct mpf_reader *r, struct mp_info *info)
 	info->piece = r->file.at < r->file.n ? (uint32_t)get(r) : 0;
 	info->piece_ns = r->file.at < r->file.n ? get(r) : 0;
 	info->processes = r->file.at < r->file.n ? (uint32_t)get(r) : 0;
+	if (r->file.at < r->file.n) {
+		const char *called = get_string(r);
+
+		if (called && strlen(called) < sizeof(info->called) && !strchr(called, '/'))
+			strcpy(info->called, called);
+	}
 	r->processes = info->processes ? info->processes : 1;
 	r->sampled = info->sample_interval != 0;
 }
@@ -156,12 +162,22 @@ int mpf_open(const char *path, struct mpf_reader **out, struct mp_info *info, st
 	return 0;
 }
 
+/* Return: the event kind of a file's kind with a weight; an invalid one if there is none. */
+static uint8_t unweighted(uint8_t kind)
+{
+	if (kind == CHUNK_WEIGHTED_ALLOC)
+		return EV_ALLOC;
+	return kind == CHUNK_WEIGHTED_REALLOC ? EV_REALLOC_END : EVENT_KINDS - 1;
+}
+
 static void get_event(struct mpf_reader *r, uint8_t tag, struct mp_event *ev)
 {
 	struct chunk_state *st = &r->st;
 
+	bool weighted = (tag & 0x0f) >= CHUNK_WEIGHTED_ALLOC;
+
 	memset(ev, 0, sizeof(*ev));
-	ev->kind = tag & 0x0f;
+	ev->kind = weighted ? unweighted(tag & 0x0f) : tag & 0x0f;
 	ev->fd = -1;
 	ev->time_ns = get_delta(r, &st->time);
 	if (tag & ITEM_TID)
@@ -190,6 +206,12 @@ static void get_event(struct mpf_reader *r, uint8_t tag, struct mp_event *ev)
 		ev->mapflags = (uint32_t)get(r);
 	}
 	ev->stack = (uint32_t)get(r);
+	if (weighted)
+		ev->weight = get_u8(r);
+	/* Only small blocks have a weight, at least 2. */
+	if (weighted &&
+	    (!ev->weight || ev->weight > CHUNK_WEIGHT_MAX || ev->size >= MPR_WEIGHT_MAX_SIZE))
+		r->file.bad = true;
 }
 
 static void get_stack(struct mpf_reader *r, struct mpf_item *item)

@@ -157,6 +157,7 @@ static void put_info(struct mpf_writer *w, const struct mp_info *info)
 	put_varint(w, info->piece);
 	put_varint(w, info->piece_ns);
 	put_varint(w, info->processes);
+	put_string(w, info->called[0] ? info->called : NULL);
 }
 
 int mpf_create(const char *path, const struct mp_info *info, struct mpf_writer **out,
@@ -277,7 +278,18 @@ static uint8_t *put_block(uint8_t *p, uint8_t *tag, const struct mp_event *ev,
 		p = varint(p, ev->prot);
 		p = varint(p, ev->mapflags);
 	}
-	return varint(p, ev->stack);
+	p = varint(p, ev->stack);
+	if (ev->weight)
+		*p++ = ev->weight;
+	return p;
+}
+
+/* Return: the kind of an event in the file. */
+static uint8_t kind_of(const struct mp_event *ev)
+{
+	if (!ev->weight)
+		return ev->kind;
+	return ev->kind == EV_ALLOC ? CHUNK_WEIGHTED_ALLOC : CHUNK_WEIGHTED_REALLOC;
 }
 
 /* Uses a local pointer into the chunk, which the compiler can keep in a register: byte stores
@@ -291,7 +303,7 @@ int mpf_put_event(struct mpf_writer *w, const struct mp_event *ev)
 		return w->error;
 	begin(w);
 	tag = w->raw + w->n;
-	*tag = ev->kind;
+	*tag = kind_of(ev);
 	p = delta(tag + 1, in_file(w, ev->time_ns), &st->time);
 	if (ev->tid != st->tid) {
 		*tag |= ITEM_TID;

@@ -103,11 +103,28 @@ static inline uint64_t mpr_head_open(uint64_t head)
 }
 
 /*
- * An address and its hook in one word: user addresses fit in the lower 48 bits, the upper 16 bits
- * are the index of the hook's name in the journal.
+ * An address, its hook and its weight in one word: user addresses fit in the lower 48 bits, the next
+ * 12 bits are the index of the hook's name in the journal.  The upper 4 bits of an allocation are k
+ * if it represents 2^k allocations (agent/thin.h), which only those of less than
+ * MPR_WEIGHT_MAX_SIZE bytes do.
  */
-#define MPR_ADDR_BITS 48
-#define MPR_ADDR_MASK ((1ull << MPR_ADDR_BITS) - 1)
+#define MPR_ADDR_BITS	    48
+#define MPR_ADDR_MASK	    ((1ull << MPR_ADDR_BITS) - 1)
+#define MPR_WEIGHT_SHIFT    60
+#define MPR_WEIGHT_MAX	    15u
+#define MPR_WEIGHT_MAX_SIZE (64u << 10)
+
+static inline uint16_t mpr_hook(uint64_t addr_hook)
+{
+	return (uint16_t)(addr_hook >> MPR_ADDR_BITS &
+			  ((1u << (MPR_WEIGHT_SHIFT - MPR_ADDR_BITS)) - 1));
+}
+
+/* Return: k of an allocation of @size bytes.  A target's false record has none. */
+static inline uint8_t mpr_weight(uint64_t addr_hook, uint64_t size)
+{
+	return size < MPR_WEIGHT_MAX_SIZE ? (uint8_t)(addr_hook >> MPR_WEIGHT_SHIFT) : 0;
+}
 
 /* mpr_header.misc of allocation records: usable size minus requested size, and flags. */
 #define MPR_SLACK_SHIFT	  4
@@ -116,8 +133,11 @@ static inline uint64_t mpr_head_open(uint64_t head)
 #define MPR_F_MMAPPED	  2u /* glibc: the chunk is a mapping of its own */
 #define MPR_F_OWN_FREE	  8u /* frees: called by the allocator itself */
 #define MPR_F_INNER	  4u /* maps: made by the allocator while it served a hooked call */
-#define MPR_F_MAJOR	  1u /* faults: it had to wait for a file or for swap */
-#define MPR_F_NO_SIZE	  2u /* faults: the kernel did not report the page size */
+/* Frees and reallocs: the thread made allocations that were thinned out since its last record of an
+ * allocation */
+#define MPR_F_SKIPPED 4u
+#define MPR_F_MAJOR   1u /* faults: it had to wait for a file or for swap */
+#define MPR_F_NO_SIZE 2u /* faults: the kernel did not report the page size */
 
 /*
  * Stack ids. 0: no stack.  Below MPR_STACK_RAW: index of 8-byte words in the session's stack arena

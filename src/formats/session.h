@@ -15,7 +15,7 @@
 #include "formats/record.h"
 
 #define SS_MAGIC   0x31636f7270656d6full /* "omperoc1" */
-#define SS_VERSION 7u
+#define SS_VERSION 8u
 /* Name of the memfd, by which status and detach find a session */
 #define SS_NAME "memprof-session"
 
@@ -137,8 +137,8 @@ struct ss_journal {
  * zeros, so every hook passes through.  The first page is struct ss_gate; agent-entry.S depends on
  * the layout of the others:
  *
- *	filter	u8[SS_FILTER], how many sampled live blocks have this hash of their address
- *		(255: that or more, for ever); zero: the block is not a sampled one
+ *	filter	u8[SS_FILTER], how many blocks of the set (ss_control.sampled) have this hash of
+ *		their address (255: that or more, for ever); zero: the block is not in the set
  *	locals	struct ss_local[SS_LOCALS], by a hash of the thread pointer
  *
  * After these, in the same private mapping but not wiped on fork, are the accounts:
@@ -275,6 +275,8 @@ struct ss_thread {
 	uint32_t reserved2;
 	uint64_t stale[MPR_LOST_KINDS]; /* calls not recorded because the deadline had passed */
 	uint64_t resets;		/* hooks left by longjmp or cancellation */
+	/* Allocations that were thinned out, and their requested bytes */
+	uint64_t thinned_out, thinned_bytes;
 	/* Written by the recorder: position up to which it has read the ring (the ring's tail is at
 	 * least MPR_RECENT behind), and which of the records in the last MPR_RECENT bytes before it
 	 * were allocations of blocks that had not ended: bit position / 8 % MPR_RECENT. */
@@ -299,6 +301,17 @@ struct ss_control {
 	uint64_t deadline; /* ticks: after it the recorder counts as dead and hooks pass through */
 	uint32_t generation; /* of the unwind tables: a change invalidates the walk caches */
 	uint32_t lossless;   /* 1: wait for room (until the deadline) instead of dropping */
+	/* Thinning (agent/thin.h) is considered when a ring holds thin_from bytes: 0 while the
+	 * recorder is behind, and for ever once a block was thinned out; else ring_thin;
+	 * UINT64_MAX: never. */
+	uint64_t thin_from, ring_thin;
+	/* Set by the recorder: how much to thin; ticks of a window in which the allocations of a
+	 * kind are counted. */
+	uint64_t thin_window;
+	uint32_t pressure;
+	uint32_t ring_shift; /* the pressure of a ring grows by 1 with every 2^ring_shift bytes */
+	/* Written by the agent: 1: blocks were thinned out, so that every end is looked up. */
+	uint32_t thinned_out;
 	/* Offset from the thread pointer to the tid in the thread control block, or, if
 	 * !tid_known, to that block. */
 	int32_t tid_offset;
@@ -326,8 +339,10 @@ struct ss_control {
 	uint64_t rows_used;	 /* end of the used part, for the next recorder */
 	uint32_t rules_used, reserved_rules;
 	uint64_t sample_interval; /* bytes; 0: every allocation is recorded */
-	uint64_t sampled;	  /* u64[nsampled]: addresses of sampled live blocks; 0: free */
-	uint64_t nsampled;	  /* power of two */
+	/* u64[nsampled]: addresses of sampled live blocks, or of those thinned out; 0:
+	 * free */
+	uint64_t sampled;
+	uint64_t nsampled;			  /* power of two */
 	uint64_t main_stack_low, main_stack_high; /* the [stack] mapping at attach */
 	/* Address of the vDSO's clock_gettime(), for architectures whose agent needs it; 0:
 	 * none. */
@@ -354,7 +369,7 @@ struct ss_control {
 	/* Requests from other memprof processes to the recorder. */
 	uint32_t detach_requested __attribute__((aligned(64))); /* 1, or SS_DETACH_KEEP */
 	/* Counters that the recorder publishes for memprof status. */
-	uint64_t seen_events, seen_live_blocks, seen_live_bytes, seen_lost;
+	uint64_t seen_events, seen_live_blocks, seen_live_bytes, seen_lost, seen_thinned;
 	struct {
 		uint64_t ceiling, bytes, peak_bytes;
 		uint64_t dropped_batches, dropped_events, dropped_bytes;

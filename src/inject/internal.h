@@ -25,6 +25,10 @@ static inline uint64_t session_private_bytes(const struct ss_control *c)
  * the allocator of a program that has just begun, and reads @maps anew then. */
 __must_check int session_plan(struct session *s, struct maps *maps, struct mp_err *err);
 
+/* Refuses a process whose memory another process shares, which would not stop with it.  Return: 0, or
+ * -ENOTSUP with @err. */
+__must_check int session_refuse_shared(const struct target *t, struct mp_err *err);
+
 /* Deadline for stopping all threads: 2 s, and 1 ms for each thread.  It begins after
  * emergency_find(), which can take as long; if that finds nothing, remote_begin() reports it. */
 static inline struct deadline session_stop_deadline(struct target *t)

@@ -24,7 +24,7 @@ static int open_block(struct session *s, const struct session_options *o)
 	s->layout.magic = SS_MAGIC;
 	s->layout.version = SS_VERSION;
 	s->layout.arch = s->t->arch->elf_machine;
-	s->layout.lossless = o->lossless;
+	layout_rings(&s->layout, o->lossless, false);
 	s->block = p;
 	*s->block = s->layout;
 	s->shared = (struct ss_journal *)((char *)p + s->layout.journal);

@@ -351,10 +351,8 @@ int session_map(struct session *s, const struct session_options *o, struct layou
 	const struct maps *maps; /* read again now that no thread can change them */
 	int ret;
 
-	c->lossless = o->lossless;
-	if (o->lossless)
-		c->ring_alloc = c->ring_size;
 	c->sample_interval = o->sample_interval;
+	layout_rings(c, o->lossless, !o->no_thinning);
 	thread_id_find(t, c);
 	ret = target_maps(t, &maps);
 	if (ret)

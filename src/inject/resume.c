@@ -107,9 +107,13 @@ int session_take_over(struct session *s, const struct session_options *o)
 	j->recorder_pid = getpid();
 	j->recorder_start = proc_start_time(getpid());
 	s->block->detach_requested = 0;
-	s->block->lossless = s->layout.lossless = o->lossless;
-	s->block->ring_alloc =
-	    o->lossless ? s->layout.ring_size : s->layout.ring_size - s->layout.ring_size / 8;
+	layout_rings(&s->layout, o->lossless, !o->no_thinning);
+	s->block->lossless = s->layout.lossless;
+	s->block->ring_alloc = s->layout.ring_alloc;
+	s->block->ring_shift = s->layout.ring_shift;
+	s->block->ring_thin = s->layout.ring_thin;
+	s->block->pressure = s->layout.pressure;
+	s->block->thin_from = s->layout.thin_from;
 	s->look_again = true;
 	journal_publish(s);
 	return 0;

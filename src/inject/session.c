@@ -60,7 +60,10 @@ static bool is_being_linked(const struct session *s)
 {
 	struct proc_stat st;
 
-	return !s->stopped && !proc_stat_read(s->t->pid, &st) && proc_stat_age_ms(&st) < LINKED_MS;
+	if (s->stopped || proc_stat_read(s->t->pid, &st))
+		return false;
+	return proc_stat_age_ms(&st) < LINKED_MS ||
+	       (s->t->begun_ns && mono_ns() - s->t->begun_ns < LINKED_MS * 1000000ull);
 }
 
 static int plan(struct session *s, const struct maps *maps, struct mp_err *err)
@@ -90,7 +93,7 @@ int session_plan(struct session *s, struct maps *maps, struct mp_err *err)
 	return ret;
 }
 
-static int refuse_shared(const struct target *t, struct mp_err *err)
+int session_refuse_shared(const struct target *t, struct mp_err *err)
 {
 	pid_t sharer = target_sharer(t);
 
@@ -165,7 +168,7 @@ int session_open(struct session *s, struct target *t, const struct session_optio
 	if (!ret)
 		ret = sandbox_look(t, err);
 	if (!ret)
-		ret = refuse_shared(t, err);
+		ret = session_refuse_shared(t, err);
 	if (!ret)
 		ret = layout_choose(t, options->ring_size, &layout, err);
 	if (!ret && t->arch->vdso_clock)

@@ -29,6 +29,7 @@ struct session_options {
 	const char *control; /* name of the recorder's socket; record/control.h */
 	uint64_t ring_size;  /* bytes per thread, power of two; 0: default */
 	bool lossless;
+	bool no_thinning; /* events that do not fit into a ring are lost, none are thinned out */
 	bool free_stacks; /* frees are recorded with their stacks; not with sample_interval */
 	bool zero;	  /* fill blocks with zeros like calloc's; not with sample_interval */
 	uint64_t sample_interval; /* bytes, at most SS_MAX_INTERVAL; 0: every allocation */

@@ -4,24 +4,49 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "lib/huge.h"
 
 #define BUFFER	   (1u << 20)
 #define MAX_GAP	   (64u << 10) /* most bytes between blocks that are read together */
 #define SPARSE_MIN (1u << 20)  /* of larger blocks, only touched pages are read */
 #define PAGE	   4096u
 
-static void add_root(struct scan *s, uint32_t block, uint64_t at)
+/* Is one root of a block enough? */
+static bool one_root(const struct scan *s)
+{
+	return !s->graph->detailed || s->root.kind == ROOT_MEMORY || s->root.kind == ROOT_CODE;
+}
+
+static void add_root(struct scan *s, uint32_t block, uint64_t at, bool exact)
 {
 	struct graph *g = s->graph;
 	struct root r = s->root;
 
-	if (g->rooted[block / 64] >> block % 64 & 1)
-		return;
-	g->rooted[block / 64] |= 1ull << block % 64;
+	if (one_root(s)) {
+		if (g->rooted[block / 64] >> block % 64 & 1)
+			return;
+		g->rooted[block / 64] |= 1ull << block % 64;
+	}
 	r.block = block;
 	r.addr = at;
+	r.exact = exact;
 	if (vec_push(&g->roots, r))
 		s->failed = true;
+}
+
+void scan_begin(struct scan *s, struct root root)
+{
+	struct graph *g = s->graph;
+
+	if (scan_flush(s))
+		return;
+	if (g->detailed) {
+		for (size_t i = g->area; i < g->roots.n; i++)
+			g->rooted[g->roots.at[i].block / 64] &=
+			    ~(1ull << g->roots.at[i].block % 64);
+		g->area = g->roots.n;
+	}
+	s->root = root;
 }
 
 static void set_first(struct scan *s, uint32_t from)
@@ -30,10 +55,34 @@ static void set_first(struct scan *s, uint32_t from)
 		s->graph->first[s->done++] = (uint32_t)s->graph->to.n;
 }
 
+/* Notes that edge @e is exact. */
+static void set_exact(struct scan *s, size_t e)
+{
+	struct graph *g = s->graph;
+
+	while (g->exact.n <= e / 64) {
+		if (vec_push(&g->exact, 0)) {
+			s->failed = true;
+			return;
+		}
+	}
+	g->exact.at[e / 64] |= 1ull << e % 64;
+}
+
+/* Is it the address of the start of block @to?  Reading that from the list costs a cache miss, so
+ * it is avoided where the index is sufficient. */
+static bool is_start(const struct graph *g, const struct scan_pending *p, uint32_t to)
+{
+	if (p->tagged || !(p->record->starts >> (p->value >> 4 & 63) & 1))
+		return false;
+	return !(p->value & 15 || p->record->dense) || g->block[to].addr == p->value;
+}
+
 static void add_edge(struct scan *s, const struct scan_pending *p)
 {
 	struct graph *g = s->graph;
 	uint32_t to = index_in(&g->index, p->record, p->value);
+	bool exact;
 
 	/* With tag bits, accepts only addresses of a block's very start: a number is not that by
 	 * chance. */
@@ -42,19 +91,21 @@ static void add_edge(struct scan *s, const struct scan_pending *p)
 			return;
 		s->graph->tagged_words++;
 	}
+	exact = g->detailed && to != INDEX_NONE && is_start(g, p, to);
 	if (p->from == INDEX_NONE) {
 		if (to != INDEX_NONE)
-			add_root(s, to, p->at);
+			add_root(s, to, p->at, exact);
 		return;
 	}
 	set_first(s, p->from);
 	if (to == INDEX_NONE || to == p->from)
 		return;
 	/* A repeated edge to the same block is left out. */
-	if (g->to.n > g->first[p->from] && g->to.at[g->to.n - 1] == to)
-		return;
-	if (g->to.n == UINT32_MAX || vec_push(&g->to, to))
+	if ((g->to.n <= g->first[p->from] || g->to.at[g->to.n - 1] != to) &&
+	    (g->to.n == UINT32_MAX || vec_push(&g->to, to)))
 		s->failed = true;
+	else if (exact)
+		set_exact(s, g->to.n - 1);
 }
 
 /* @value is between the first and the last block. */
@@ -223,12 +274,17 @@ int graph_edges(struct graph *g, struct image *img, struct mp_err *err)
 	struct scan *s = calloc(1, sizeof(*s));
 	/* A block of just less than SPARSE_MIN can start up to 7 bytes after the base. */
 	uint8_t *buf = malloc(BUFFER + 64);
+	size_t room = 0;
 	uint32_t i = 0;
 	int ret = -ENOMEM;
 
 	if (s && buf) {
 		s->graph = g;
 		while (i < g->n && !s->failed) {
+			if (g->to.cap != room) {
+				room = g->to.cap;
+				huge_pages(g->to.at, room * sizeof(*g->to.at));
+			}
 			if (g->block[i].size >= SPARSE_MIN)
 				scan_large(s, img, buf, i++);
 			else

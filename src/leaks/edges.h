@@ -22,7 +22,7 @@ struct scan {
 	struct scan_pending queue[SCAN_QUEUE];
 	uint32_t head, count;
 	uint32_t done;	  /* .first is set for blocks below this one */
-	struct root root; /* kind and thread of the next roots */
+	struct root root; /* kind and thread of the next roots: scan_begin() */
 	bool failed;	  /* out of memory */
 };
 /* Scans @n words of the architecture's size, read from @addr of the process; @words is aligned.
@@ -33,6 +33,10 @@ void scan_value(struct scan *s, uint64_t value, uint64_t addr);
 /* Scans the eight bytes at each of @n consecutive offsets of @bytes, which were read from @addr of
  * the process, as roots. */
 void scan_unaligned(struct scan *s, const uint8_t *bytes, size_t n, uint64_t addr);
+/* Handles the words that are still queued, and begins an area: the roots that follow have the kind
+ * and thread of @root.  With .detailed, each block gets at most one root in an area that is a
+ * mapping or code, so that a large mapping does not need more memory than the list of blocks. */
+void scan_begin(struct scan *s, struct root root);
 /* Handles the words that are still queued.  Return: 0 or -ENOMEM. */
 int scan_flush(struct scan *s);
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "lib/huge.h"
 
 int graph_init(struct graph *g, const struct arch *arch, const struct heap_block *blocks, size_t n)
 {
@@ -16,17 +17,24 @@ int graph_init(struct graph *g, const struct arch *arch, const struct heap_block
 	g->arch = arch;
 	g->block = blocks;
 	g->n = (uint32_t)n;
-	g->first = calloc(n + 1, sizeof(*g->first));
+	g->first = huge_pages(calloc(n + 1, sizeof(*g->first)), (n + 1) * sizeof(*g->first));
 	g->rooted = calloc(n / 64 + 1, sizeof(*g->rooted));
 	return g->first && g->rooted ? 0 : -ENOMEM;
+}
+
+void graph_free_edges(struct graph *g)
+{
+	free(g->first);
+	g->first = NULL;
+	vec_free(&g->to);
+	vec_free(&g->exact);
 }
 
 void graph_free(struct graph *g)
 {
 	index_free(&g->index);
-	free(g->first);
+	graph_free_edges(g);
 	free(g->rooted);
-	vec_free(&g->to);
 	vec_free(&g->roots);
 	memset(g, 0, sizeof(*g));
 }

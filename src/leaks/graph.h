@@ -11,6 +11,8 @@
  * - graph_edges() (leaks/edges.h): one pass over the blocks; the image is not needed afterwards
  *
  * - mark_leaks() (leaks/mark.h): finds the blocks that no root reaches
+ *
+ * - dominators_find() (leaks/dominators.h): finds which block keeps which
  */
 #ifndef LEAKS_GRAPH_H
 #define LEAKS_GRAPH_H
@@ -32,12 +34,13 @@ enum root_kind {
 	ROOT_KERNEL, /* epoll data, timers */
 };
 
-/* The first root found for a block. */
+/* A word outside the heaps that has the address of a block. */
 struct root {
 	uint64_t addr; /* of the word; 0 for registers */
 	uint32_t block;
 	pid_t tid; /* for registers and stacks, else 0 */
 	enum root_kind kind;
+	bool exact; /* the address of the block's start, without tag bits */
 };
 
 struct graph {
@@ -47,8 +50,13 @@ struct graph {
 	struct index index;
 	uint32_t *first; /* edges of block i: to[first[i]] to to[first[i + 1] - 1] */
 	VEC(uint32_t) to;
+	/* Set it after graph_init(): all roots of a block are wanted, not only the first one found,
+	 * and .exact. */
+	bool detailed;
+	VEC(uint64_t) exact; /* bitmap, by edge: as in struct root; edges after its end are not */
 	VEC(struct root) roots;
-	uint64_t *rooted;		  /* bitmap: the block is in roots */
+	size_t area;	  /* index of the first root of the area being scanned */
+	uint64_t *rooted; /* bitmap: the block is in roots; .detailed: since .area */
 	uint64_t root_bytes, block_bytes; /* bytes scanned */
 	uint64_t unreadable_bytes;
 	uint64_t tagged_words; /* pointers that have tag bits above the address */
@@ -57,6 +65,8 @@ struct graph {
 /* @blocks: sorted; must stay in place.  Return: 0 or -errno. */
 int graph_init(struct graph *g, const struct arch *arch, const struct heap_block *blocks, size_t n);
 void graph_free(struct graph *g);
+/* Frees the edges only. */
+void graph_free_edges(struct graph *g);
 /* Reads the first bytes of a block, @max at most.  Return: bytes read. */
 size_t graph_content(const struct graph *g, uint32_t block, struct image *img, void *to,
 		     size_t max);

@@ -87,12 +87,20 @@ int index_build(struct index *x, const struct heap_block *blocks, size_t n, uint
 	return 0;
 }
 
-void index_free(struct index *x)
+void index_trim(struct index *x)
 {
 	for (uint32_t i = 1; i < x->nslabs; i++)
 		munmap(x->slab[i], SLAB_SIZE);
 	free(x->slab);
 	free(x->directory);
+	x->slab = NULL;
+	x->directory = NULL;
+	x->nslabs = 0;
+}
+
+void index_free(struct index *x)
+{
+	index_trim(x);
 	memset(x, 0, sizeof(*x));
 }
 

@@ -36,6 +36,8 @@ struct index {
  * than 4 G blocks, or one above all addresses). */
 int index_build(struct index *x, const struct heap_block *blocks, size_t n, uint8_t address_bits);
 void index_free(struct index *x);
+/* Frees all but the range of the blocks: only index_above() and index_search() work afterwards. */
+void index_trim(struct index *x);
 /* Return: number of the first block that starts above @addr; @x->n if none does. */
 uint32_t index_above(const struct index *x, uint64_t addr);
 /* Searches the list, for dense records. */

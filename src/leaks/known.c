@@ -6,48 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <yajl/yajl_tree.h>
+#include "lib/suppressions.h"
 
 #define MAX_BASELINE (1ull << 30)
-
-/* As LeakSanitizer's TemplateMatch: '*' matches anything; without '^' and '$' the pattern can match
- * anywhere. */
-static bool matches(const char *pattern, const char *text)
-{
-	bool anchored = *pattern == '^';
-	const char *star = NULL, *resume = NULL;
-
-	if (anchored)
-		pattern++;
-	else
-		star = pattern, resume = text;
-	for (;;) {
-		if (!*pattern)
-			return true;
-		if (*pattern == '$' && !pattern[1]) {
-			if (!*text)
-				return true;
-		} else if (*pattern == '*') {
-			star = ++pattern;
-			resume = text;
-			continue;
-		} else if (*text && *pattern == *text) {
-			pattern++;
-			text++;
-			continue;
-		}
-		if (!star || !*resume)
-			return false;
-		pattern = star;
-		text = ++resume;
-	}
-}
 
 static void suppress(struct clusters *c, const struct stack_names *names, const char *pattern)
 {
 	vec_for_each (&c->list, it) {
-		if (matches(pattern, it->type) || (it->owner && matches(pattern, it->owner)) ||
+		if (suppression_matches(pattern, it->type) ||
+		    (it->owner && suppression_matches(pattern, it->owner)) ||
 		    (names && it->source.stack &&
-		     names->any(names->ctx, it->source.stack, matches, pattern)))
+		     names->any(names->ctx, it->source.stack, suppression_matches, pattern)))
 			it->suppressed = true;
 	}
 }
@@ -55,28 +24,12 @@ static void suppress(struct clusters *c, const struct stack_names *names, const 
 int clusters_suppress(struct clusters *c, const char *file, const struct stack_names *names,
 		      struct mp_err *err)
 {
-	FILE *f = fopen(file, "re");
-	char line[4096];
-	int n = 0, ret = 0;
+	struct suppressions s = {0};
+	int ret = suppressions_read(&s, file, err);
 
-	if (!f)
-		return mp_fail(err, MP_EXIT_USAGE, -errno, "cannot read %s: %s", file,
-			       strerror(errno));
-	while (!ret && fgets(line, sizeof(line), f)) {
-		char *p = line + strspn(line, " \t");
-
-		n++;
-		p[strcspn(p, "\r\n")] = 0;
-		if (!*p || *p == '#')
-			continue;
-		if (strncmp(p, "leak:", 5) != 0 || !p[5])
-			ret =
-			    mp_fail(err, MP_EXIT_USAGE, -EINVAL,
-				    "%s, line %d: not a suppression such as leak:pattern", file, n);
-		else
-			suppress(c, names, p + 5);
-	}
-	fclose(f);
+	for (size_t i = 0; i < s.pattern.n && !ret; i++)
+		suppress(c, names, s.pattern.at[i]);
+	suppressions_free(&s);
 	return ret;
 }
 

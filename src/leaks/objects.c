@@ -2,13 +2,9 @@
 #include "leaks/objects.h"
 
 #include <gelf.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "unwind/starts.h"
-#include "unwind/symbols.h"
 
 /* The difference between addresses in memory and in the file, from the first map of the file and
  * its first segment. */
@@ -41,27 +37,6 @@ static bool is_object(const char *name, const GElf_Sym *sym)
 	return *name && sym->st_shndx && GELF_ST_TYPE(sym->st_info) == STT_OBJECT;
 }
 
-struct object_search {
-	uint64_t value;
-	char *name;
-	size_t size;
-};
-
-static int contains(void *ctx, const char *name, const GElf_Sym *sym)
-{
-	struct object_search *in = ctx;
-	char *plain;
-
-	if (!is_object(name, sym) || in->value < sym->st_value ||
-	    in->value - sym->st_value >= sym->st_size)
-		return 0;
-	plain = symbol_demangle(name);
-	snprintf(in->name, in->size, in->value == sym->st_value ? "%s" : "%s+%" PRIu64,
-		 plain ? plain : name, in->value - sym->st_value);
-	free(plain);
-	return 1;
-}
-
 struct named {
 	const char *name;
 	uint64_t value;
@@ -90,28 +65,6 @@ static Elf *open_module(struct image *img, const struct image_map *m, int *fd, u
 	elf_end(elf);
 	close(*fd);
 	return NULL;
-}
-
-bool object_at(struct image *img, uint64_t addr, char *name, size_t size)
-{
-	const struct image_map *m = image_map_at(img, addr);
-	struct object_search in = {.name = name, .size = size};
-	uint64_t bias;
-	bool found;
-	Elf *elf;
-	int fd;
-
-	/* .bss is mapped after the file's data. */
-	while (m && !m->path[0] && m > img->maps.at && m[-1].end == m->start)
-		m--;
-	elf = m ? open_module(img, m, &fd, &bias) : NULL;
-	if (!elf)
-		return false;
-	in.value = addr - bias;
-	found = starts_each_symbol(elf, contains, &in);
-	elf_end(elf);
-	close(fd);
-	return found;
 }
 
 bool object_find(struct image *img, const char *name, uint64_t *addr)

@@ -5,10 +5,6 @@
 
 #include "snapshot/image.h"
 
-/* Names the variable that contains @addr, from the symbol table of its module: "cache+16".  Return:
- * false if the module has no symbol there. */
-bool object_at(struct image *img, uint64_t addr, char *name, size_t size);
-
 /* Finds the data object called @name in any module.  Return: true with its address in *@addr. */
 bool object_find(struct image *img, const char *name, uint64_t *addr);
 

@@ -148,13 +148,6 @@ static bool guarded_below(const struct scanner *s, const struct interval *iv)
 	return m > s->img->maps.at && m[-1].end == iv->start && !m[-1].read && !m[-1].write;
 }
 
-/* Flushes first: queued words belong to the root before. */
-static void begin_root(struct scanner *s, struct root root)
-{
-	scan_flush(&s->scan);
-	s->scan.root = root;
-}
-
 /* Scans a memory range that no heap owns. */
 static void scan_stretch(struct scanner *s, struct interval iv, enum root_kind kind)
 {
@@ -179,7 +172,7 @@ static void scan_stretch(struct scanner *s, struct interval iv, enum root_kind k
 		iv.start = tcb;
 		iv.end = until;
 	}
-	begin_root(s, root);
+	scan_begin(&s->scan, root);
 	scan_interval(s, &iv);
 }
 
@@ -275,7 +268,7 @@ static void scan_registers(struct scanner *s)
 
 		if (!th->has_regs && !th->had_regs)
 			continue;
-		begin_root(s, (struct root){.kind = ROOT_REGISTER, .tid = th->tid});
+		scan_begin(&s->scan, (struct root){.kind = ROOT_REGISTER, .tid = th->tid});
 		for (size_t i = 0; i < th->regs.size / size; i++) {
 			uint64_t word = arch_word(s->img->arch, th->regs.raw + i * size);
 
@@ -298,7 +291,7 @@ static void scan_busy_stacks(struct scanner *s)
 		uint64_t sp = th->has_regs ? s->img->arch->regs.get_sp(&th->regs) : 0;
 		size_t got = sp ? image_read(s->img, sp, s->buf, IMAGE_ALLOCATOR_FRAMES) : 0;
 
-		begin_root(s, (struct root){.kind = ROOT_STACK, .tid = th->tid});
+		scan_begin(&s->scan, (struct root){.kind = ROOT_STACK, .tid = th->tid});
 		for (size_t i = 0; i < got / size; i++)
 			scan_value(&s->scan, arch_word(s->img->arch, s->buf + i * size) + 2 * size,
 				   sp + i * size);
@@ -310,7 +303,7 @@ static int scan_kernel(struct scanner *s)
 	struct kernel_roots k;
 	int ret = kernel_roots_read(&k, s->img->pid);
 
-	begin_root(s, (struct root){.kind = ROOT_KERNEL});
+	scan_begin(&s->scan, (struct root){.kind = ROOT_KERNEL});
 	vec_for_each (&k.words, word)
 		scan_value(&s->scan, *word, 0);
 	s->cover->kernel_words = (uint32_t)k.words.n;
@@ -332,7 +325,7 @@ static int scan_skipped(struct scanner *s, const struct heap_ranges *heaps)
 			continue;
 		if (iv.end > m->end)
 			iv.end = m->end;
-		s->scan.root = (struct root){.kind = ROOT_MEMORY};
+		scan_begin(&s->scan, (struct root){.kind = ROOT_MEMORY});
 		scan_interval(s, &iv);
 		ret = scan_flush(&s->scan);
 	}

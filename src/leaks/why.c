@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include "leaks/holders.h"
 #include "leaks/mark.h"
-#include "leaks/objects.h"
 
 static struct why_block describe(const struct graph *g, struct image *img, struct types *types,
 				 uint32_t block)
@@ -23,51 +23,53 @@ static struct why_block describe(const struct graph *g, struct image *img, struc
 	return w;
 }
 
-static void name_root(struct why *w, struct image *img)
+static const char *before_name(enum holder_kind kind)
 {
-	const struct root *r = &w->root;
-	const struct image_map *m = r->addr ? image_map_at(img, r->addr) : NULL;
-	char object[160];
-
-	switch (r->kind) {
-	case ROOT_REGISTER:
-		snprintf(w->root_name, sizeof(w->root_name), "register of thread %d", r->tid);
-		return;
-	case ROOT_STACK:
-		if (r->tid)
-			snprintf(w->root_name, sizeof(w->root_name),
-				 "stack of thread %d, at %#" PRIx64, r->tid, r->addr);
-		else
-			snprintf(w->root_name, sizeof(w->root_name), "a stack, at %#" PRIx64,
-				 r->addr);
-		return;
-	case ROOT_KERNEL:
-		snprintf(w->root_name, sizeof(w->root_name), "the kernel (epoll or a timer)");
-		return;
-	case ROOT_TLS:
-		snprintf(w->root_name, sizeof(w->root_name),
-			 "data of an exited thread, at %#" PRIx64, r->addr);
-		return;
-	case ROOT_GLOBAL:
-		if (object_at(img, r->addr, object, sizeof(object))) {
-			snprintf(w->root_name, sizeof(w->root_name), "global %s, at %#" PRIx64,
-				 object, r->addr);
-			return;
-		}
-		while (m && !m->path[0] && m > img->maps.at)
-			m--;
-		snprintf(w->root_name, sizeof(w->root_name), "global data of %.150s, at %#" PRIx64,
-			 m ? m->path : "?", r->addr);
-		return;
-	case ROOT_CODE:
-		snprintf(w->root_name, sizeof(w->root_name),
-			 "code generated at run time, at %#" PRIx64, r->addr);
-		return;
-	case ROOT_MEMORY:
-		snprintf(w->root_name, sizeof(w->root_name), "mapped memory %.150s at %#" PRIx64,
-			 m && m->path[0] ? m->path : "(anonymous)", r->addr);
-		return;
+	switch (kind) {
+	case HOLDER_VARIABLE:
+		return "global ";
+	case HOLDER_TLS:
+		return "thread-local variable ";
+	case HOLDER_FRAME:
+		return "stack, in ";
+	default:
+		return "";
 	}
+}
+
+static int name_root(struct why *w, struct image *img)
+{
+	struct graph only = {.arch = img->arch};
+	struct holder_name n = {0};
+	const struct holder *it;
+	struct holders h = {0};
+	char offset[32] = "", at[32] = "", source[160] = "";
+	int ret = vec_push(&only.roots, w->root);
+
+	if (!ret)
+		ret = holders_make(&h, &only, img);
+	vec_free(&only.roots);
+	if (!ret) {
+		/* The parent of a variable or frame comes before it. */
+		holder_name(&h, (uint32_t)h.list.n - 1, &n);
+		it = &h.list.at[h.list.n - 1];
+		if (it->symbol && w->root.addr != it->addr)
+			snprintf(offset, sizeof(offset), "+%" PRIu64, w->root.addr - it->addr);
+		if (n.source)
+			snprintf(source, sizeof(source), ", declared at %.128s:%u",
+				 strrchr(n.source, '/') ? strrchr(n.source, '/') + 1 : n.source,
+				 n.line);
+		if (w->root.addr)
+			snprintf(at, sizeof(at), ", at %#" PRIx64, w->root.addr);
+		if (it->kind == HOLDER_PLACE)
+			snprintf(w->root_name, sizeof(w->root_name), "global data of %.160s, %s%s",
+				 n.module, n.name, at);
+		else
+			snprintf(w->root_name, sizeof(w->root_name), "%s%s%s%s%s",
+				 before_name(it->kind), n.name, offset, source, at);
+	}
+	holders_free(&h);
+	return ret;
 }
 
 /* Edges cannot be followed backwards, so all blocks are searched. */
@@ -105,7 +107,7 @@ int why_explain(struct why *w, const struct graph *g, struct image *img, uint64_
 	if (!ret) {
 		w->reached = true;
 		w->root = path.root;
-		name_root(w, img);
+		ret = name_root(w, img);
 		vec_for_each (&path.blocks, b) {
 			if (!ret)
 				ret = vec_push(&w->path, describe(g, img, types, *b));

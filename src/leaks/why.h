@@ -19,7 +19,7 @@ struct why {
 	struct why_block block; /* the block that contains it; size 0: none */
 	bool reached;		/* false: it is leaked */
 	struct root root;
-	char root_name[256]; /* "global `cache` in /usr/bin/app", "stack of thread 12", ... */
+	char root_name[512]; /* "global cache, declared at app.c:12, at 0x55...", as in holders.h */
 	VEC(struct why_block) path;		/* from the root's block to the block */
 	struct why_block pointer[WHY_POINTERS]; /* blocks that point to the block */
 	uint64_t pointers;			/* number of all blocks that do */

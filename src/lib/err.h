@@ -16,7 +16,7 @@ enum mp_exit {
 	MP_EXIT_FAILURE = 1,	   /* anything without a status of its own */
 	MP_EXIT_USAGE = 2,	   /* unknown option, bad value, missing argument */
 	MP_EXIT_NO_PROCESS = 3,	   /* no such process, or it has ended */
-	MP_EXIT_PERMISSION = 4,	   /* ptrace is not permitted */
+	MP_EXIT_PERMISSION = 4,	   /* ptrace, or reading a recording, is not permitted */
 	MP_EXIT_NOT_USER = 5,	   /* kernel thread or zombie */
 	MP_EXIT_TRACED = 6,	   /* another tracer is attached to the process */
 	MP_EXIT_ATTACHED = 7,	   /* the process already has a memprof session */
@@ -30,6 +30,7 @@ enum mp_exit {
 	MP_EXIT_NOT_RESTORED = 15, /* detached, but pages had to stay; detach again */
 	MP_EXIT_NO_SESSION = 16,   /* detach, status -p: the process has no session */
 	MP_EXIT_KERNEL = 18,	   /* the kernel lacks what --via=kernel needs */
+	MP_EXIT_GREW = 19,	   /* diff --fail-above: more than that grew */
 	MP_EXIT_TIMEOUT = 17,	   /* the target did not stop in time and was not changed */
 };
 

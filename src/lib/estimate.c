@@ -11,11 +11,23 @@ static double uniform(uint64_t salt)
 	return (double)((salt ^ salt >> 31) >> 11) * 0x1p-53;
 }
 
-struct estimate estimate_block(uint64_t interval, uint64_t size, uint64_t salt)
+static struct estimate thinned(uint64_t size, uint32_t weight)
+{
+	struct estimate e = {.blocks = 1ull << weight, .bytes = size << weight};
+
+	e.factor = (double)e.blocks;
+	e.variance_blocks = (e.factor - 1) * e.factor;
+	e.variance_bytes = e.variance_blocks * (double)size * (double)size;
+	return e;
+}
+
+struct estimate estimate_block(uint64_t interval, uint64_t size, uint32_t weight, uint64_t salt)
 {
 	struct estimate e = {.blocks = 1, .bytes = size, .factor = 1};
 	double p;
 
+	if (weight)
+		return thinned(size, weight);
 	if (!interval || !size)
 		return e;
 	p = -expm1(-(double)size / (double)interval);

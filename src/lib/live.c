@@ -10,9 +10,12 @@
 #define HUGE	  (8u << 20)
 #define ADDR_MASK ((1ull << 48) - 1)
 #define WAYS	  4u
+#define WEIGHT	  0xfff0u
 
 struct slot {
-	uint64_t addr_size; /* address in the lower 48 bits, bits 32..47 of the size above */
+	/* Address in the lower 48 bits, above them bits 32..47 of the size, or WEIGHT and the
+	 * weight. */
+	uint64_t addr_size;
 	uint32_t size, stack;
 };
 
@@ -128,9 +131,17 @@ void live_free(struct live *l)
 
 static void unpack(const struct slot *s, struct live_block *b)
 {
+	uint64_t high = s->addr_size >> 48;
+
 	b->addr = s->addr_size & ADDR_MASK;
-	b->size = s->size | s->addr_size >> 48 << 32;
+	b->weight = high > WEIGHT ? (uint8_t)(high - WEIGHT) : 0;
+	b->size = s->size | (b->weight ? 0 : high << 32);
 	b->stack = s->stack;
+}
+
+static uint64_t pack(const struct live_block *b, uint64_t size)
+{
+	return b->addr | (b->weight ? WEIGHT + b->weight : size >> 32) << 48;
 }
 
 static int grow(struct live *l)
@@ -186,7 +197,7 @@ int live_put(struct live *l, const struct live_block *b, struct live_block *old)
 		s = &l->bucket[at].slot[used(&l->bucket[at])];
 		l->n++;
 	}
-	*s = (struct slot){b->addr | size >> 32 << 48, (uint32_t)size, b->stack};
+	*s = (struct slot){pack(b, size), (uint32_t)size, b->stack};
 	return 0;
 }
 

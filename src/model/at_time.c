@@ -63,6 +63,7 @@ int at_time_groups(const struct model *m, uint64_t at_ns, struct group **groups,
 		mp_fail(err, MP_EXIT_FAILURE, ret, "out of memory");
 	vec_free(&s.m.tasks.threads);
 	vec_free(&s.m.sums.timeline);
+	shapes_free(&s.m.sums.shapes);
 	tids_free(&s.m.tasks.tids);
 	if (ret)
 		free(s.m.sums.group);

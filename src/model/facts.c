@@ -62,7 +62,7 @@ static void on_call(struct model *m, const struct mp_event *ev)
 	if (ev->kind == EV_ALLOC || ev->kind == EV_FREE || ev->kind == EV_REALLOC_BEGIN ||
 	    ev->kind == EV_MAP || ev->kind == EV_UNMAP || ev->kind == EV_REMAP_BEGIN ||
 	    ev->kind == EV_MALLOPT)
-		h->calls++;
+		h->calls += 1ull << ev->weight;
 	if ((ev->kind == EV_ALLOC || ev->kind == EV_REALLOC_END) &&
 	    (ev->usable != ev->size || ev->flags & (EV_F_NON_MAIN | EV_F_MMAPPED)))
 		h->has_chunks = true;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +23,8 @@ enum value_kind {
 	MARKER,
 	MAP,
 	ALLOCATOR,
-	CHOICE, /* clears bits in filter.allocator_choice */
+	SUPPRESSIONS, /* a file; can be given several times */
+	CHOICE,	      /* clears bits in filter.allocator_choice */
 };
 
 struct row {
@@ -60,6 +62,8 @@ static const struct row table[] = {
     {"backtrace_depth_max", INTEGER, AT(depth.max), NULL},
     {"backtraces", BACKTRACE, AT(backtraces),
      "the stack with this backtrace_id (given again: any of them)"},
+    {"suppress", SUPPRESSIONS, AT(suppress),
+     "no frame matches a line of leak:PATTERN in the file (as for LeakSanitizer)"},
     {"function_regex", REGEX, AT(function.want), "a frame's function matches"},
     {"source_regex", REGEX, AT(source.want), "the same frame's source file matches"},
     {"library_regex", REGEX, AT(library.want), "the same frame's library matches"},
@@ -175,6 +179,7 @@ void filter_free(struct filter *f)
 	texts_free(&f->maps);
 	vec_free(&f->alive_at);
 	vec_free(&f->backtraces);
+	suppressions_free(&f->suppress);
 	filter_init(f);
 }
 
@@ -212,6 +217,18 @@ static const char *value_text(enum value_kind kind)
 	return text[kind];
 }
 
+#define LONGEST_NAME 64
+
+/* The name as the command line's option.  @text: LONGEST_NAME bytes.  Return: @text. */
+static const char *option_text(const char *name, char *text)
+{
+	snprintf(text, LONGEST_NAME, "--%s", name);
+	for (char *p = text; *p; p++)
+		*p = *p == '_' ? '-' : *p;
+	return text;
+}
+#define option(name) option_text(name, (char[LONGEST_NAME]){0})
+
 static bool find_word(const char *const *words, size_t n, const char *value, uint32_t *index)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -240,8 +257,8 @@ static int set_choice(struct filter *f, const struct row *row, const char *value
 		a = a ? a : choices[i].value;
 		b = choices[i].value;
 	}
-	return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "%s: '%.100s' is neither %s nor %s", row->name,
-		       value, a, b);
+	return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "%s: '%.100s' is neither %s nor %s",
+		       option(row->name), value, a, b);
 }
 
 /* The first value replaces the default, all allocators; further values add to it. */
@@ -318,7 +335,17 @@ static bool set_single(const struct row *row, const char *value, void *at)
 static bool is_list(enum value_kind k)
 {
 	return k == TIMES || k == BACKTRACE || k == THREAD || k == MARKER || k == MAP ||
-	       k == ALLOCATOR;
+	       k == ALLOCATOR || k == SUPPRESSIONS;
+}
+
+static int set_suppressions(struct filter *f, const struct row *row, const char *file,
+			    struct mp_err *err)
+{
+	struct mp_err why = {0};
+	int ret = suppressions_read(&f->suppress, file, &why);
+
+	return ret < 0 ? mp_fail(err, MP_EXIT_USAGE, ret, "%s: %s", option(row->name), why.what)
+		       : ret;
 }
 
 static int set(struct filter *f, uint32_t index, const char *value, struct mp_err *err)
@@ -329,19 +356,21 @@ static int set(struct filter *f, uint32_t index, const char *value, struct mp_er
 	int ret;
 
 	if (again && !is_list(row->kind))
-		return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "%s: given twice", row->name);
+		return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "%s: given twice", option(row->name));
 	if (row->kind == REGEX)
-		ret = pattern_new(row->name, value, at, err);
+		ret = pattern_new(option(row->name), value, at, err);
 	else if (row->kind == CHOICE)
 		ret = set_choice(f, row, value, err);
+	else if (row->kind == SUPPRESSIONS)
+		ret = set_suppressions(f, row, value, err);
 	else
 		ret = is_list(row->kind) ? set_list(f, row, again, value)
 					 : set_single(row, value, at);
 	if (ret < 0)
 		return ret;
-	if (!ret && row->kind != REGEX && row->kind != CHOICE)
-		return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "%s: '%.100s' is not %s", row->name,
-			       value, value_text(row->kind));
+	if (!ret && row->kind != REGEX && row->kind != CHOICE && row->kind != SUPPRESSIONS)
+		return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "%s: '%.100s' is not %s",
+			       option(row->name), value, value_text(row->kind));
 	f->given |= 1ull << index;
 	return 0;
 }
@@ -371,7 +400,7 @@ int filter_of_faults(const struct filter *f, struct mp_err *err)
 			return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
 				       "%s: this filter is not for page faults, and this is a "
 				       "recording of page faults",
-				       table[i].name);
+				       option(table[i].name));
 	}
 	return 0;
 }
@@ -384,6 +413,7 @@ bool filter_describe(uint32_t i, struct filter_name *n)
 	    [DURATION] = "DURATION", [LIFETIME] = "KIND",  [REGEX] = "REGEX",
 	    [BACKTRACE] = "ID",	     [THREAD] = "ID|NAME", [MARKER] = "NAME",
 	    [MAP] = "NAME|ADDRESS",  [ALLOCATOR] = "KIND", [CHOICE] = "CHOICE",
+	    [SUPPRESSIONS] = "FILE",
 	};
 
 	if (i >= ROWS)

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "lib/err.h"
+#include "lib/suppressions.h"
 #include "lib/vec.h"
 #include "model/amount.h"
 #include "model/pattern.h"
@@ -63,6 +64,7 @@ struct filter {
 	struct search_pair function, source, library;
 	VEC(uint32_t) backtraces;
 	struct texts threads, markers, maps;
+	struct suppressions suppress;
 	uint32_t allocator, allocator_choice; /* bits; an allocator must be in both */
 	struct range group_allocations;
 	struct amount group_interval_min, group_interval_max;
@@ -81,7 +83,7 @@ void filter_free(struct filter *f);
  * @value: as the user wrote it
  *
  * Return: 0; or -EINVAL or -ENOMEM with @err (MP_EXIT_USAGE) filled: unknown name, bad value, or
- * given twice.  The message has the name.
+ * given twice.  The message has the name as the command line's option.
  */
 int filter_set(struct filter *f, const char *name, const char *value, struct mp_err *err);
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "formats/session.h"
+#include "lib/path.h"
 #include "model/model.h"
 #include "model/names.h"
 #include "unwind/symbols.h"
@@ -31,7 +32,7 @@ static struct symbols *late_symbols(struct model *m)
 }
 
 static void fill_frame(struct frame *f, const struct mp_symbol *s, const char *library,
-		       uint64_t address)
+		       uint64_t address, uint64_t bias)
 {
 	*f = (struct frame){.function = s->function ? s->function : "?",
 			    .raw_function = s->raw_function,
@@ -40,21 +41,29 @@ static void fill_frame(struct frame *f, const struct mp_symbol *s, const char *l
 			    .column = s->column,
 			    .library = library,
 			    .address = address,
+			    .offset = address - bias,
 			    .is_inline = s->is_inline};
+}
+
+const char *model_library(const struct model *m, const struct mp_module *mod)
+{
+	if (!mod || !mod->path || !*mod->path)
+		return NULL;
+	if (m->info.called[0] && !strcmp(mod->path, m->info.executable))
+		return m->info.called;
+	return path_base(mod->path);
 }
 
 uint32_t model_frames(struct model *m, uint64_t pc, struct frame *out, uint32_t max)
 {
 	uint64_t address = pc & SS_PC_EXACT ? pc & ~SS_PC_EXACT : pc - 1;
 	const struct mp_module *mod = model_module(m, address);
-	const char *library = mod && mod->path && *mod->path ? mod->path : NULL, *slash;
+	const char *library = model_library(m, mod);
 	const struct mp_symbol *sym;
 	struct mp_symbol found[64];
 	uint32_t n = 0;
 	char text[160];
 
-	if (library && (slash = strrchr(library, '/')))
-		library = slash + 1;
 	sym = names_find(m->naming.names, pc, &n);
 	if (!sym && !m->facts.has_finish && late_symbols(m)) {
 		n = symbols_find(m->naming.symbols, pc, found, 64);
@@ -77,7 +86,7 @@ uint32_t model_frames(struct model *m, uint64_t pc, struct frame *out, uint32_t 
 		return 1;
 	}
 	for (uint32_t i = 0; i < n && i < max; i++)
-		fill_frame(&out[i], &sym[i], library, address);
+		fill_frame(&out[i], &sym[i], library, address, mod ? mod->bias : 0);
 	return n < max ? n : max;
 }
 

@@ -11,7 +11,7 @@ struct frame {
 	const char *function;			     /* never NULL */
 	const char *raw_function, *source, *library; /* may be NULL */
 	uint32_t line, column;
-	uint64_t address;
+	uint64_t address, offset; /* offset: of the address in the library's file */
 	bool is_inline;
 };
 
@@ -26,6 +26,10 @@ struct naming {
 struct model;
 /* Return: the module that contained @address last, or NULL. */
 const struct mp_module *model_module(const struct model *m, uint64_t address);
+
+/* Return: the file name of a module, for the program as the user called it; NULL if @mod is NULL or
+ * has no file.  Valid as long as @m. */
+const char *model_library(const struct model *m, const struct mp_module *mod);
 
 /* Finds the frames of one address, innermost inlined one first.  Return: their number, at least 1.
  * Valid as long as @m. */

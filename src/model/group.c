@@ -3,6 +3,18 @@
 
 #include <math.h>
 
+void group_add_unseen(struct group *g)
+{
+	double each, bytes;
+
+	if (g->weights <= 0)
+		return;
+	each = g->squares / g->weights;
+	bytes = g->weighted_bytes / g->weights;
+	g->variance_blocks += each * (each - 1);
+	g->variance_live += each * (each - 1) * bytes * bytes;
+}
+
 double group_error(double variance)
 {
 	/* Blocks that were added and removed leave a rounding error. */
@@ -98,6 +110,7 @@ void group_add(struct group *sum, const struct group *g)
 	sum->live_usable += g->live_usable;
 	sum->peak_bytes += g->peak_bytes;
 	sum->peak_blocks += g->peak_blocks;
+	sum->uncertain_blocks += g->uncertain_blocks;
 	sum->maps += g->maps;
 	sum->map_bytes += g->map_bytes;
 	sum->variance_allocations += g->variance_allocations;

@@ -19,13 +19,22 @@ struct group {
 	uint64_t peak_bytes, peak_blocks; /* what it held when the whole heap was at its peak */
 	uint64_t major, huge, huge_bytes; /* page faults: major ones, and those of huge pages */
 	uint64_t map_bytes, maps; /* mappings made by the program; not the allocator's own */
-	/* For a sampled recording, in which numbers of blocks and bytes are estimates. */
+	/* Allocations with a weight (model/weight.h): sum of weights, of their squares, of bytes. */
+	double weights, squares, weighted_bytes;
+	/* Of estimates. */
 	double variance_allocations, variance_allocated, variance_blocks, variance_live;
 	uint64_t uncertain_blocks; /* live blocks whose free might have been lost */
 };
 
 /* Adds the sums of @g to @sum; times and the like are not changed. */
 void group_add(struct group *sum, const struct group *g);
+
+/*
+ * Adds the uncertainty of live blocks of a thinned group none of which happened to be recorded: a
+ * typical one represents E = (sum of squares) / (sum of weights), so that about E of them can be
+ * live without a trace.  To be called once, after the last event.
+ */
+void group_add_unseen(struct group *g);
 
 /* Standard error of a sum with this estimated variance. */
 double group_error(double variance);

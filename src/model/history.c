@@ -210,7 +210,8 @@ static struct model_block block_of(const struct history *h, const struct mp_even
 				    .tid = ev->tid,
 				    .hook = ev->hook,
 				    .process = process_of(h, ev),
-				    .flags = ev->flags & (uint8_t)~EV_F_NOT_TEMPORARY};
+				    .flags = ev->flags & (uint8_t)~EV_F_NOT_TEMPORARY,
+				    .weight = ev->weight};
 }
 
 static int allocated(struct history *h, const struct mp_event *ev, struct per_thread *t,

@@ -20,6 +20,7 @@ struct model_block {
 	uint16_t hook;
 	uint16_t process; /* process number, in a merged recording */
 	uint8_t flags;
+	uint8_t weight;	     /* the block represents 2^weight (model/weight.h) */
 	uint32_t in_realloc; /* by history_live(): thread that is inside its realloc; 0: none */
 };
 

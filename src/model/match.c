@@ -81,8 +81,10 @@ void match_weigh(struct model *m, const struct match *list, size_t n)
 {
 	memset(m->sums.group, 0, m->stacks.n * sizeof(*m->sums.group));
 	memset(&m->sums.total, 0, sizeof(m->sums.total));
-	/* These blocks were counted one by one, even if the recording is a sample. */
+	/* These blocks were counted one by one, even if the recording has only estimates. */
 	m->info.sample_interval = 0;
+	m->facts.losses.thinned = 0;
+	m->sums.thinned.n = 0;
 	for (size_t i = 0; i < n; i++) {
 		bool known = list[i].state == MATCH_KNOWN;
 		struct group *g = &m->sums.group[known ? list[i].stack : 0];

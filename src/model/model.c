@@ -226,7 +226,7 @@ static int set_aside(struct model *m)
 		*t = (struct model_thread){.tid = t->tid, .name = t->name};
 	vec_for_each (&m->tasks.processes, process)
 		*process = (struct model_process){.of = process->of};
-	m->sums.timeline.n = 0;
+	m->sums.timeline.n = m->sums.thinned.n = 0;
 	m->sums.peak_bytes = m->sums.peak_blocks = m->sums.peak_time_ns = 0;
 	m->sums.culled_blocks = m->sums.culled_bytes = m->doubts.uncertain_blocks = 0;
 	m->sums.carried_blocks = m->sums.carried_bytes = m->sums.unsized = 0;
@@ -395,7 +395,9 @@ void model_free(struct model *m)
 	tasks_free(&m->tasks);
 	facts_free(&m->facts);
 	naming_free(&m->naming);
+	shown_free(&m->shown);
 	vec_free(&m->sums.timeline);
+	shapes_free(&m->sums.shapes);
 	vec_free(&m->blocks);
 	vec_free(&m->stacks.pc);
 	selection_free(m->source.selection);

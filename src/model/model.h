@@ -34,6 +34,7 @@
 #include "model/facts.h"
 #include "model/frames.h"
 #include "model/history.h"
+#include "model/shown.h"
 #include "model/stacks.h"
 #include "model/sums.h"
 #include "model/tasks.h"
@@ -57,6 +58,12 @@ struct unfiltered {
 	struct group total;
 };
 
+/* The stacks that the filter's suppressions removed, with all their allocations. */
+struct suppressed {
+	uint64_t stacks;
+	struct group sum;
+};
+
 /* What is not certain in the sums. */
 struct doubts {
 	uint64_t uncertain_blocks; /* upper bound of the live blocks that were in fact freed */
@@ -74,9 +81,11 @@ struct model {
 	struct tasks tasks;	      /* model/facts.c, the sums in it by model/totals.c */
 	struct facts facts;	      /* model/facts.c */
 	struct naming naming;	      /* model/facts.c, model/frames.c */
+	struct shown shown;	      /* the command, model/shown.c */
 	struct history_counts counts; /* model/history.c */
 	struct sums sums;	      /* model/totals.c */
 	struct unfiltered unfiltered; /* model/model.c */
+	struct suppressed suppressed; /* model/stack_conditions.c */
 	struct doubts doubts;	      /* model/model.c */
 	/* model/model.c: live at the end, sorted by address; if requested */
 	VEC(struct model_block) blocks;

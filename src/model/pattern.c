@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <pcre2.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +15,7 @@
 #define PATTERN_NESTING 100u
 
 struct pattern {
-	const char *name;
+	char name[64];
 	pcre2_code *code;
 	pcre2_match_data *match;
 	pcre2_match_context *limits;
@@ -56,7 +57,7 @@ int pattern_new(const char *name, const char *text, struct pattern **out, struct
 
 	if (!p)
 		return -ENOMEM;
-	p->name = name;
+	snprintf(p->name, sizeof(p->name), "%s", name);
 	p->code = compile(text, &error, &at);
 	if (!p->code) {
 		free(p);

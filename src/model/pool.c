@@ -55,7 +55,7 @@ static uint64_t aside_key(uint32_t index)
 
 static int put_aside(struct pool *p, const struct model_block *b, uint32_t index)
 {
-	struct live_block lb = {aside_key(index), b->usable - b->size, b->chain}, old;
+	struct live_block lb = {aside_key(index), b->usable - b->size, b->chain, 0}, old;
 
 	if (!p->aside)
 		p->aside = live_new(80);
@@ -77,8 +77,11 @@ static int new_index(struct pool *p, uint32_t *index)
 
 int pool_add(struct pool *p, const struct model_block *b, uint32_t *index)
 {
-	const struct site site = {
-	    .stack = b->stack, .tid = b->tid, .hook = b->hook, .flags = b->flags};
+	const struct site site = {.stack = b->stack,
+				  .tid = b->tid,
+				  .hook = b->hook,
+				  .flags = b->flags,
+				  .weight = b->weight};
 	bool aside = b->chain || b->usable - b->size >= ASIDE;
 	uint64_t time = b->time_ns < BITS_56 ? b->time_ns : BITS_56;
 	struct pooled *e;
@@ -114,7 +117,8 @@ struct model_block pool_block(const struct pool *p, const struct live_block *lb,
 				    .chain = aside.stack,
 				    .hook = site->hook,
 				    .process = process,
-				    .flags = site->flags};
+				    .flags = site->flags,
+				    .weight = site->weight};
 }
 
 struct model_block pool_take(struct pool *p, const struct live_block *lb, uint16_t process)

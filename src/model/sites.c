@@ -12,14 +12,15 @@ static uint32_t home(const struct sites *s, const struct site *k)
 {
 	uint64_t h = ((uint64_t)k->stack << 32 | k->tid) * 0x9e3779b97f4a7c15ull;
 
-	h = (h ^ h >> 32 ^ (uint64_t)k->hook << 8 ^ k->flags) * 0xd6e8feb86659fd93ull;
+	h = (h ^ h >> 32 ^ (uint64_t)k->hook << 16 ^ k->flags << 8 ^ k->weight) *
+	    0xd6e8feb86659fd93ull;
 	return (uint32_t)(h >> 32) & (s->size - 1);
 }
 
 static bool same(const struct site *a, const struct site *b)
 {
 	return a->stack == b->stack && a->tid == b->tid && a->hook == b->hook &&
-	       a->flags == b->flags;
+	       a->flags == b->flags && a->weight == b->weight;
 }
 
 /* Return: the table entry of @k, or the free entry where it belongs. */

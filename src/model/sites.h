@@ -10,7 +10,7 @@
 struct site {
 	uint32_t stack, tid;
 	uint16_t hook;
-	uint8_t flags;
+	uint8_t flags, weight;
 	uint32_t blocks; /* number of blocks that refer to it; 0: it can be removed */
 };
 

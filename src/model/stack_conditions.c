@@ -13,7 +13,7 @@
 struct verdict {
 	uint64_t pc;
 	uint32_t frames; /* 0: empty slot */
-	bool wanted, rejected;
+	bool wanted, rejected, suppressed;
 };
 
 struct verdicts {
@@ -26,7 +26,7 @@ struct verdicts {
 static bool asks_names(const struct filter *f)
 {
 	return f->function.want || f->source.want || f->library.want || f->function.reject ||
-	       f->source.reject || f->library.reject;
+	       f->source.reject || f->library.reject || f->suppress.pattern.n;
 }
 
 static int find(const struct pattern *p, const char *text, struct mp_err *err)
@@ -61,6 +61,9 @@ static int judge_frame(const struct filter *f, const struct frame *fr, struct ve
 		}
 	}
 	v->wanted = v->wanted || wanted;
+	v->suppressed = v->suppressed || suppressions_match(&f->suppress, fr->function) ||
+			suppressions_match(&f->suppress, fr->source) ||
+			suppressions_match(&f->suppress, fr->library);
 	return 0;
 }
 
@@ -123,11 +126,18 @@ static const struct verdict *verdict(struct verdicts *t, uint64_t pc, int *ret, 
 	return v;
 }
 
+/* Counts a stack that a suppression removes. */
+static void suppress(struct model *m, const struct model_stack *s)
+{
+	m->suppressed.stacks++;
+	group_add(&m->suppressed.sum, &m->sums.group[s - m->stacks.at]);
+}
+
 /* Return: 1 matches; 0 does not; or a negative errno. */
 static int stack_fits(struct verdicts *t, const struct model_stack *s, struct mp_err *err)
 {
 	const struct filter *f = t->f;
-	bool wanted = !f->function.want && !f->source.want && !f->library.want;
+	bool wanted = !f->function.want && !f->source.want && !f->library.want, suppressed = false;
 	uint64_t depth = 0;
 	int ret = 0;
 
@@ -138,10 +148,15 @@ static int stack_fits(struct verdicts *t, const struct model_stack *s, struct mp
 			return ret;
 		depth += v->frames;
 		wanted = wanted || v->wanted;
+		suppressed = suppressed || v->suppressed;
 		if (v->rejected)
 			return 0;
 	}
-	return wanted && depth >= f->depth.min && depth <= f->depth.max;
+	if (!wanted || depth < f->depth.min || depth > f->depth.max)
+		return 0;
+	if (suppressed)
+		suppress(t->m, s);
+	return !suppressed;
 }
 
 int stacks_match(const struct filter *f, struct model *m, uint8_t *keep, struct mp_err *err)

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include "lib/vec.h"
 #include "model/group.h"
+#include "model/shape.h"
+#include "model/thinned.h"
 
 /* Classes for blocks of 0 bytes, of 1, of 2, of 3 to 4, of 5 to 8 ... and for culled ones, whose
  * sizes are not recorded. */
@@ -38,9 +40,11 @@ struct sums {
 	struct group total; /* of all groups */
 	struct size_class size_class[SIZE_CLASSES];
 	VEC(struct timeline_point) timeline;
+	struct shapes shapes; /* model/shape.c */
 	uint64_t peak_bytes, peak_blocks, peak_time_ns;
 	uint64_t carried_blocks, carried_bytes; /* live at the hand-over from the recorder before */
 	uint64_t culled_blocks, culled_bytes;	/* in the sums, but not as single blocks */
+	struct thinned thinned;
 	uint64_t unsized; /* page faults without a size: counted as smallest pages */
 };
 

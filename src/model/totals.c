@@ -13,6 +13,8 @@
 void totals_init(struct totals *tot, struct model *m)
 {
 	*tot = (struct totals){.m = m, .point_ns = FIRST_POINT_NS};
+	shapes_free(&m->sums.shapes);
+	shapes_init(&m->sums.shapes);
 }
 
 static struct group *group_of(const struct totals *tot, uint32_t stack)
@@ -63,6 +65,8 @@ static void halve(struct totals *tot)
 int totals_time(struct totals *tot, uint64_t now_ns)
 {
 	tot->now_ns = now_ns;
+	if (shapes_time(&tot->m->sums.shapes, now_ns, tot->m->sums.group, tot->m->stacks.n))
+		return -ENOMEM;
 	while (now_ns / tot->point_ns >= MAX_POINTS)
 		halve(tot);
 	while (tot->m->sums.timeline.n <= now_ns / tot->point_ns) {
@@ -126,7 +130,8 @@ static int enter(struct totals *tot, const struct model_block *b, const struct e
 	uint64_t direction = (uint64_t)(int64_t)sign, bytes = direction * e->bytes,
 		 blocks = direction * e->blocks, usable = direction * usable_of(b, e);
 
-	if (!t)
+	if (!t || shapes_note(&tot->m->sums.shapes, b->stack < tot->m->stacks.n ? b->stack : 0,
+			      g->live_bytes))
 		return -ENOMEM;
 	note_peak(tot, g);
 	tot->live_bytes += bytes;
@@ -134,7 +139,7 @@ static int enter(struct totals *tot, const struct model_block *b, const struct e
 	g->live_bytes += bytes;
 	g->live_blocks += blocks;
 	g->live_usable += usable;
-	if (tot->m->info.sample_interval) {
+	if (e->factor > 1) {
 		g->variance_blocks += sign * e->variance_blocks;
 		g->variance_live += sign * e->variance_bytes;
 	}
@@ -166,6 +171,8 @@ int totals_allocated(struct totals *tot, const struct model_block *b)
 		tot->m->sums.carried_bytes += e.bytes;
 		return 0;
 	}
+	if (b->weight)
+		thinned_add(&tot->m->sums.thinned, b->time_ns, b->weight);
 	t = tasks_thread(&tot->m->tasks, b->tid);
 	t->allocations += e.blocks;
 	t->allocated_bytes += e.bytes;
@@ -179,9 +186,14 @@ int totals_allocated(struct totals *tot, const struct model_block *b)
 	g->allocations += e.blocks;
 	g->allocated_bytes += e.bytes;
 	g->usable_bytes += usable_of(b, &e);
-	if (tot->m->info.sample_interval) {
+	if (e.factor > 1) {
 		g->variance_allocations += e.variance_blocks;
 		g->variance_allocated += e.variance_bytes;
+	}
+	if (b->weight) {
+		g->weights += e.factor;
+		g->squares += e.factor * e.factor;
+		g->weighted_bytes += (double)e.bytes;
 	}
 	if (g->live_bytes > g->most_bytes) {
 		g->most_bytes = g->live_bytes;
@@ -255,10 +267,10 @@ int totals_ended(struct totals *tot, const struct model_block *b, const struct m
 	/* In a sample it is not known whether the thread allocated in between. */
 	if (how != BLOCK_TEMPORARY || tot->m->info.sample_interval)
 		return 0;
-	g->temporary++;
-	g->temporary_bytes += b->size;
-	c->temporary++;
-	t->temporary++;
+	g->temporary += e.blocks;
+	g->temporary_bytes += e.bytes;
+	c->temporary += e.blocks;
+	t->temporary += e.blocks;
 	return 0;
 }
 
@@ -309,13 +321,15 @@ int totals_close(struct totals *tot)
 {
 	struct model *m = tot->m;
 
-	if (totals_time(tot, m->facts.end_ns))
+	if (totals_time(tot, m->facts.end_ns) ||
+	    shapes_close(&m->sums.shapes, m->sums.group, m->stacks.n))
 		return -ENOMEM;
 	if (point_now(tot)->time_ns > m->facts.end_ns)
 		point_now(tot)->time_ns = m->facts.end_ns;
 	m->sums.total = (struct group){0};
 	for (uint32_t i = 0; i < m->stacks.n; i++) {
 		note_peak(tot, &m->sums.group[i]);
+		group_add_unseen(&m->sums.group[i]);
 		group_add(&m->sums.total, &m->sums.group[i]);
 	}
 	return 0;

@@ -18,6 +18,8 @@ struct block_layout {
 	const uint64_t *arena;			    /* the stacks that the agent interned */
 	uint64_t arena_words;
 	bool lossless;
+	bool thins;	    /* the agent thins when a ring fills up or the recorder is behind ... */
+	uint64_t ring_thin; /* ... a ring from so many bytes on */
 };
 
 /* Return: the shared part of slot @i.  The target can change its fields at any time. */

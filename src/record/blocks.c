@@ -9,7 +9,7 @@
 void block_account(struct aggregator *a, const struct live_block *b, int sign)
 {
 	struct stack *s = &a->stacks.at[b->stack];
-	struct estimate e = estimate_block(a->config->info.sample_interval, b->size,
+	struct estimate e = estimate_block(a->config->info.sample_interval, b->size, b->weight,
 					   b->addr ^ b->size << 48 ^ b->stack);
 
 	a->now.live_bytes += (uint64_t)sign * e.bytes;
@@ -22,6 +22,12 @@ void block_account(struct aggregator *a, const struct live_block *b, int sign)
 		a->peak_blocks = a->now.live_blocks;
 		a->peak_time_ns = a->last_ns;
 	}
+}
+
+void block_ended(struct aggregator *a, const struct live_block *b)
+{
+	block_account(a, b, -1);
+	a->now.frees += 1ull << b->weight;
 }
 
 int block_put(struct aggregator *a, const struct live_block *b, const struct origin *origin,
@@ -55,20 +61,19 @@ bool block_take(struct aggregator *a, uint64_t addr, struct live_block *b, struc
 
 void block_replaced(struct aggregator *a, const struct live_block *old)
 {
-	block_account(a, old, -1);
+	block_ended(a, old);
 	a->replaced = true;
-	a->now.frees++;
 	a->losses.mismatches++;
 }
 
 void block_born(struct aggregator *a, const struct mp_event *ev)
 {
-	struct live_block b = {ev->addr, ev->size, ev->stack}, old;
+	struct live_block b = {ev->addr, ev->size, ev->stack, ev->weight}, old;
 	struct origin origin = {.stack = ev->stack,
 				.tid = ev->tid,
 				.slack = (uint32_t)(ev->usable - ev->size),
 				.hook = ev->hook,
-				.flags = ev->flags};
+				.flags = ev->flags & (EV_F_NON_MAIN | EV_F_MMAPPED)};
 
 	overtaken_free(a, ev->addr);
 	if (block_put(a, &b, &origin, &old)) {
@@ -84,7 +89,7 @@ void block_born(struct aggregator *a, const struct mp_event *ev)
 bool block_born_short(struct aggregator *a, struct slot_state *st, uint32_t number,
 		      const struct mp_event *ev)
 {
-	struct live_block b = {ev->addr, ev->size, ev->stack}, old;
+	struct live_block b = {ev->addr, ev->size, ev->stack, ev->weight}, old;
 
 	if (order_can_end(&a->order, ev->addr) || live_find(a->live, ev->addr, &old))
 		return false;
@@ -97,17 +102,18 @@ bool block_born_short(struct aggregator *a, struct slot_state *st, uint32_t numb
 	return true;
 }
 
-bool block_end_short(struct aggregator *a, struct slot_state *st, uint32_t number, uint64_t addr,
-		     uint64_t size)
+bool block_end_short(struct aggregator *a, struct slot_state *st, uint32_t number,
+		     const struct mpr_alloc *r)
 {
-	struct live_block b = {addr, size, 0};
+	struct live_block b = {.addr = r->addr_hook & MPR_ADDR_MASK,
+			       .size = r->size,
+			       .weight = mpr_weight(r->addr_hook, r->size)};
 
 	if (!st->short_stack || !st->short_stack[number])
 		return false;
 	b.stack = st->short_stack[number] - 1;
 	st->short_stack[number] = 0;
-	block_account(a, &b, -1);
-	a->now.frees++;
+	block_ended(a, &b);
 	return true;
 }
 
@@ -132,9 +138,7 @@ bool block_gone(struct aggregator *a, uint64_t addr, bool own_free, struct live_
 
 void drop_realloc(struct aggregator *a, struct slot_state *st)
 {
-	if (st->in_realloc && st->realloc_known) {
-		block_account(a, &st->realloc_block, -1);
-		a->now.frees++;
-	}
+	if (st->in_realloc && st->realloc_known)
+		block_ended(a, &st->realloc_block);
 	st->in_realloc = false;
 }

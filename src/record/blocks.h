@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "formats/file.h"
+#include "formats/record.h"
 #include "lib/live.h"
 #include "record/origins.h"
 
@@ -13,6 +14,8 @@ struct aggregator;
 struct slot_state;
 /* Adds (@sign 1) or subtracts (-1) a block from the sums of live memory. */
 void block_account(struct aggregator *a, const struct live_block *b, int sign);
+/* Subtracts a block from the sums, and counts its end. */
+void block_ended(struct aggregator *a, const struct live_block *b);
 /* Adds a block to the live table; @old: as in live_put().  Return: 0 or -ENOMEM. */
 int block_put(struct aggregator *a, const struct live_block *b, const struct origin *origin,
 	      struct live_block *old);
@@ -29,9 +32,10 @@ void block_born(struct aggregator *a, const struct mp_event *ev);
  * block_born(). */
 bool block_born_short(struct aggregator *a, struct slot_state *st, uint32_t number,
 		      const struct mp_event *ev);
-/* Ends such a block of @size bytes.  Return: false if there is none with this number. */
-bool block_end_short(struct aggregator *a, struct slot_state *st, uint32_t number, uint64_t addr,
-		     uint64_t size);
+/* Ends such a block; @r: the record of its allocation.  Return: false if there is none with this
+ * number. */
+bool block_end_short(struct aggregator *a, struct slot_state *st, uint32_t number,
+		     const struct mpr_alloc *r);
 /* Accounts for a block whose address was allocated again: its free was lost. */
 void block_replaced(struct aggregator *a, const struct live_block *old);
 /* Processes the free of a block: removes it from the live table, or counts the free by why the

@@ -33,7 +33,7 @@ struct carried_block {
 	uint32_t stack; /* index in carry.stacks; 0: no stack */
 	uint32_t tid;
 	uint16_t hook;
-	uint8_t flags;
+	uint8_t flags, weight;
 	bool in_realloc; /* thread @realloc_tid had begun to realloc it and had not finished */
 	uint32_t realloc_tid;
 };

@@ -65,7 +65,7 @@ static void put_realloc_begin(struct aggregator *a, uint32_t tid, const struct c
 
 static void put_block(struct aggregator *a, const struct carried_block *b, uint32_t stack)
 {
-	struct live_block live = {b->addr, b->size, stack}, old;
+	struct live_block live = {b->addr, b->size, stack, b->weight}, old;
 	struct origin origin = {stack, b->tid, (uint32_t)(b->usable - b->size), b->hook, b->flags};
 	struct mp_event ev = {.kind = EV_ALLOC,
 			      .flags = b->flags | EV_F_CARRIED,
@@ -75,6 +75,7 @@ static void put_block(struct aggregator *a, const struct carried_block *b, uint3
 			      .stack = stack,
 			      .tid = b->tid,
 			      .hook = b->hook,
+			      .weight = b->weight,
 			      .fd = -1};
 
 	a->piece.head_events++;

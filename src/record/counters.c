@@ -11,6 +11,7 @@ void counters_show(struct aggregator *a, uint64_t now)
 	losses_note(a, now);
 	l = losses_now(a);
 	a->now.lost = mp_losses_events(&l);
+	a->now.thinning.allocations = l.thinned;
 	a->now.file_bytes = a->piece.bytes_before + mpf_bytes(a->file);
 	if (a->peak_bytes > a->now.peak_live_bytes)
 		a->now.peak_live_bytes = a->peak_bytes;
@@ -21,6 +22,7 @@ void counters_show(struct aggregator *a, uint64_t now)
 	a->config->block->seen_live_blocks = a->now.live_blocks;
 	a->config->block->seen_live_bytes = a->now.live_bytes;
 	a->config->block->seen_lost = a->now.lost;
+	a->config->block->seen_thinned = l.thinned;
 	losses_show(a);
 	pthread_mutex_lock(&a->shared->lock);
 	a->shared->shown = a->now;

@@ -212,11 +212,11 @@ static int add_sum(struct cull *c, const struct mp_event *born, const struct mp_
 	}
 	s = &c->sums.at[*b - 1];
 	s->time_ns = freed->time_ns;
-	s->blocks++;
-	s->bytes += born->size;
-	s->usable += born->usable;
-	s->temporary += temporary;
-	s->temporary_bytes += temporary ? born->size : 0;
+	s->blocks += 1ull << born->weight;
+	s->bytes += born->size << born->weight;
+	s->usable += born->usable << born->weight;
+	s->temporary += (uint64_t)temporary << born->weight;
+	s->temporary_bytes += temporary ? born->size << born->weight : 0;
 	return c->sums.n * 2 > c->buckets ? grow_buckets(c) : 0;
 }
 

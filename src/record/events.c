@@ -14,14 +14,14 @@ static void fill_misc(struct mp_event *ev, uint16_t misc)
 	uint32_t slack = misc >> MPR_SLACK_SHIFT;
 
 	ev->usable = slack == MPR_SLACK_UNKNOWN ? ev->size : ev->size + slack;
-	ev->flags =
+	ev->flags |=
 	    (misc & MPR_F_NON_MAIN ? EV_F_NON_MAIN : 0) | (misc & MPR_F_MMAPPED ? EV_F_MMAPPED : 0);
 }
 
 static void split(struct mp_event *ev, uint64_t addr_hook)
 {
 	ev->addr = addr_hook & MPR_ADDR_MASK;
-	ev->hook = (uint16_t)(addr_hook >> MPR_ADDR_BITS);
+	ev->hook = mpr_hook(addr_hook);
 }
 
 static void count_stack(struct aggregator *a, uint32_t id)
@@ -55,6 +55,21 @@ static bool impossible(struct aggregator *a, const struct mp_event *ev)
 	return true;
 }
 
+static void count_alloc(struct aggregator *a, const struct mp_event *ev)
+{
+	struct recorder_progress *now = &a->now;
+
+	now->allocs += 1ull << ev->weight;
+	now->allocated_bytes += ev->size << ev->weight;
+	if (!ev->weight)
+		return;
+	if (!now->thinning.most)
+		now->thinning.first_ns = ev->time_ns;
+	now->thinning.last_ns = ev->time_ns;
+	if (now->thinning.most < ev->weight)
+		now->thinning.most = ev->weight;
+}
+
 static bool decode_alloc(struct aggregator *a, const struct pending *p, struct mp_event *ev)
 {
 	const struct mpr_header *h = (const void *)p->rec;
@@ -69,11 +84,11 @@ static bool decode_alloc(struct aggregator *a, const struct pending *p, struct m
 	ev->size = mpr_type(h) == MPR_ALLOC ? small->size : big->size;
 	if (impossible(a, ev))
 		return false;
+	ev->weight = mpr_weight(small->addr_hook, ev->size);
 	ev->stack = stack_id(a, p->slot, mpr_type(h) == MPR_ALLOC ? small->stack : big->stack);
 	fill_misc(ev, h->misc);
 	count_stack(a, ev->stack);
-	a->now.allocs++;
-	a->now.allocated_bytes += ev->size;
+	count_alloc(a, ev);
 	if (!(p->what & ORDER_SHORT) || !block_born_short(a, st, p->what >> ORDER_NUMBER, ev))
 		block_born(a, ev);
 	return true;
@@ -91,12 +106,11 @@ static bool decode_end(struct aggregator *a, const struct pending *p, struct mp_
 	if (mpr_type(&r->h) == MPR_ALLOC)
 		ev->hook = mpr_ended_hook(&r->h);
 	if (p->what & ORDER_SHORT &&
-	    block_end_short(a, &a->slot[p->slot], p->what >> ORDER_NUMBER, ev->addr, r->size))
+	    block_end_short(a, &a->slot[p->slot], p->what >> ORDER_NUMBER, r))
 		return true;
 	if (!block_gone(a, ev->addr, false, &b))
 		return !aggregator_selects(a);
-	block_account(a, &b, -1);
-	a->now.frees++;
+	block_ended(a, &b);
 	return true;
 }
 
@@ -118,7 +132,8 @@ static bool decode_free(struct aggregator *a, uint32_t slot, const struct mpr_fr
 
 	ev->kind = EV_FREE;
 	split(ev, f->addr_hook);
-	ev->flags = own_free ? EV_F_OWN_FREE : 0;
+	ev->flags =
+	    (own_free ? EV_F_OWN_FREE : 0) | (f->h.misc & MPR_F_SKIPPED ? EV_F_NOT_TEMPORARY : 0);
 	if (mpr_type(&f->h) == MPR_FREE_STACK)
 		ev->stack = stack_id(a, slot, ((const struct mpr_free_stack *)f)->stack);
 	if (ev->stack)
@@ -127,8 +142,7 @@ static bool decode_free(struct aggregator *a, uint32_t slot, const struct mpr_fr
 	if (own_free && overtaken_by_alloc(a, ev->addr))
 		return false;
 	if (block_gone(a, ev->addr, own_free, &b)) {
-		block_account(a, &b, -1);
-		a->now.frees++;
+		block_ended(a, &b);
 		return true;
 	}
 	return !aggregator_selects(a);
@@ -165,6 +179,8 @@ static bool decode_realloc_end(struct aggregator *a, uint32_t slot, const struct
 	split(ev, e->addr_hook);
 	ev->old_addr = e->old_addr & MPR_ADDR_MASK;
 	ev->size = ev->usable = e->size;
+	if (e->h.misc & MPR_F_SKIPPED)
+		ev->flags = EV_F_NOT_TEMPORARY;
 	if (!st->in_realloc)
 		return false; /* its beginning was lost and counted, or left out */
 	if (!ev->addr && !e->freed) {
@@ -175,15 +191,15 @@ static bool decode_realloc_end(struct aggregator *a, uint32_t slot, const struct
 	}
 	drop_realloc(a, st);
 	if (e->freed)
-		ev->flags = EV_F_FREED;
+		ev->flags |= EV_F_FREED;
 	if (ev->addr && impossible(a, ev))
 		return false;
 	if (ev->addr) {
 		ev->stack = stack_id(a, slot, e->stack);
 		fill_misc(ev, e->h.misc);
 		count_stack(a, ev->stack);
-		a->now.allocs++;
-		a->now.allocated_bytes += ev->size;
+		ev->weight = mpr_weight(e->addr_hook, ev->size);
+		count_alloc(a, ev);
 		block_born(a, ev);
 	}
 	return true;

@@ -51,6 +51,8 @@ struct mp_losses losses_now(const struct aggregator *a)
 			l.stale += t->stale[k];
 		l.stale_frees += t->stale[MPR_LOST_FREE] + t->stale[MPR_LOST_REALLOC];
 		l.stacks_cached += t->stacks_cached;
+		l.thinned += t->thinned_out;
+		l.thinned_bytes += t->thinned_bytes;
 	}
 	l.lost_no_slot = a->config->block->lost_no_slot;
 	l.no_slot_frees = a->config->block->lost_no_slot_free;

@@ -70,6 +70,7 @@ static struct mp_info merged_info(const struct merge_output *o)
 	info.processes = (uint32_t)o->parts->process.n;
 	info.piece = 0;
 	info.piece_ns = 0;
+	info.called[0] = 0;
 	for (uint32_t i = 1; i < o->parts->process.n; i++) {
 		for (size_t k = 0; k < sizeof(info.id); k++)
 			info.id[k] ^= part_of(o, i)->info.id[k];

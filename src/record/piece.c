@@ -106,6 +106,7 @@ static void put_carried(struct aggregator *a, const struct live_block *b, const 
 			      .stack = stack_use(a, from->stack),
 			      .tid = from->tid,
 			      .hook = from->hook,
+			      .weight = b->weight,
 			      .fd = -1};
 
 	a->piece.head_events++;

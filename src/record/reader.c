@@ -24,7 +24,9 @@
 #define QUIET_SHARE   64 /* a round with less than ring size / QUIET_SHARE counts as quiet */
 #define IDLE_NEWS_NS  500000000ull
 #define NICE	      -10
-#define KEEP_S	      30 /* time for the next recorder to take over */
+#define STEPS	      1024
+#define WINDOWS	      128 /* of thinning, in a second */
+#define KEEP_S	      30  /* time for the next recorder to take over */
 
 int reader_init(struct reader *r, const struct recorder_config *config,
 		const struct block_layout *layout, struct recorder_shared *shared)
@@ -52,6 +54,7 @@ static void heartbeat(struct reader *r, uint64_t seconds)
 	pthread_mutex_lock(&r->shared->clock_lock);
 	rate = (uint64_t)r->shared->clock.rate_guess;
 	pthread_mutex_unlock(&r->shared->clock_lock);
+	__atomic_store_n(&r->config->block->thin_window, rate / WINDOWS, __ATOMIC_RELAXED);
 	__atomic_store_n(&r->config->block->deadline, clock_ticks() + seconds * rate,
 			 __ATOMIC_RELAXED);
 }
@@ -109,6 +112,12 @@ static bool must_not_lose(const struct reader *r)
 	return r->layout->lossless && !r->gave_up;
 }
 
+/* Do the rings fill up without harm while the queue is full?  The agent then waits or thins. */
+static bool holds_back(const struct reader *r)
+{
+	return must_not_lose(r) || r->layout->thins;
+}
+
 /* Passes a batch to the aggregator and counts what the queue does not accept. */
 static void hand_over(struct reader *r, struct batch *b, bool last)
 {
@@ -126,7 +135,7 @@ static void hand_over(struct reader *r, struct batch *b, bool last)
 		batch_free(b);
 		return;
 	}
-	wire_thin(b, &dropped);
+	wire_drop_blocks(b, &dropped);
 	queue_count_drop(r->shared->queue, &dropped);
 	if (!queue_put(r->shared->queue, b, QUEUE_FREES))
 		drop(r, b);
@@ -314,17 +323,33 @@ static struct batch *take_batch(struct reader *r, struct ready *a, uint64_t end,
 	return b;
 }
 
-static bool target_waits(struct reader *r);
+static bool leaves_in_rings(struct reader *r);
+
+/* Tells the agent how much to thin.  The queue is the integral of what is too much, so a pressure
+ * that grows with its length settles where the aggregator can just follow. */
+static void set_pressure(struct reader *r)
+{
+	struct ss_control *c = r->config->block;
+	uint64_t bytes = queue_stats(r->shared->queue).bytes, first = r->queue_ceiling / 8;
+	uint64_t pressure = bytes > first ? 1 + (bytes - first) / (r->queue_ceiling / 64 + 1) : 0;
+
+	if (!r->layout->thins)
+		return;
+	__atomic_store_n(&c->pressure, (uint32_t)pressure, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->thin_from, pressure || c->thinned_out ? 0 : r->layout->ring_thin,
+			 __ATOMIC_RELAXED);
+}
 
 /* Waits between two slices of a round, and in the last round, so that records which can wait in
  * the rings are not dropped. */
 static void wait_for_room(struct reader *r, enum round how)
 {
-	while (how == ROUND ? target_waits(r) : queue_is_full(r->shared->queue)) {
+	while (how == ROUND ? leaves_in_rings(r) : queue_is_full(r->shared->queue)) {
 		if (how != ROUND)
 			stall_look(r);
 		if (how != ROUND_LAST)
 			reader_heartbeat(r);
+		set_pressure(r);
 		usleep(1000);
 	}
 }
@@ -361,6 +386,9 @@ static uint64_t drain(struct reader *r, enum round how)
 	reader_find_active(r, how != ROUND);
 	ret = ready_find(r, &a);
 	most = r->queue_ceiling / QUEUE_BATCH;
+	/* Small steps keep the rings at a level, and so the agent at about the same weight. */
+	if (r->layout->thins && most > r->queue_ceiling / STEPS)
+		most = r->queue_ceiling / STEPS;
 	if (!ret && a.total > most)
 		slice_begin(&s, a.ring, a.bytes, a.n, most);
 	do {
@@ -386,6 +414,7 @@ static uint64_t drain(struct reader *r, enum round how)
 			hand_over(r, b, how != ROUND);
 		else
 			batch_free(b);
+		set_pressure(r);
 		if (how == ROUND && end < until)
 			wait_for_room(r, how);
 	} while (end < until);
@@ -421,15 +450,15 @@ void reader_wake(struct ss_control *block)
 	syscall(SYS_futex, &block->reader_sleeps, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-/* Return: whether the target must wait (lossless mode): while the queue is full the rings fill up
- * and the agent waits, as long as the recorder extends the deadline.  If the disk stalls for two
- * seconds, the target no longer waits until the queue has room again. */
-static bool target_waits(struct reader *r)
+/* Return: whether the rings must fill up, because the queue is full.  In lossless mode the agent
+ * then waits, as long as the recorder extends the deadline.  If the disk stalls for two seconds,
+ * the target no longer waits until the queue has room again. */
+static bool leaves_in_rings(struct reader *r)
 {
 	bool full = queue_is_full(r->shared->queue), stalled = stall_look(r);
 
 	r->gave_up = full && (r->gave_up || stalled);
-	return full && must_not_lose(r);
+	return full && holds_back(r);
 }
 
 void *reader_run(void *arg)
@@ -444,7 +473,8 @@ void *reader_run(void *arg)
 		uint64_t n;
 
 		reader_heartbeat(r);
-		if (target_waits(r)) {
+		set_pressure(r);
+		if (leaves_in_rings(r)) {
 			usleep(1000);
 			continue;
 		}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The reader thread: drains all rings into batches and extends the agent's deadline.  It never
- * waits for the aggregator, except in lossless mode and at the end.
+ * The reader thread: drains all rings into batches and extends the agent's deadline.  While the
+ * queue is full it leaves the records in the rings if the agent then waits (lossless) or thins.
  *
  * One bound in time is enough to keep the history of every address in order.  A record is committed
  * before anything that depends on it can happen: the record of a free before the block is freed,

@@ -45,6 +45,8 @@ static int copy_layout(struct block_layout *l, const struct recorder_config *con
 	    .arena = (const uint64_t *)((const char *)config->block + c->arena),
 	    .arena_words = c->arena_words,
 	    .lossless = c->lossless,
+	    .thins = c->ring_thin != UINT64_MAX,
+	    .ring_thin = c->ring_thin,
 	};
 	return c->slots + c->nslots * c->slot_stride <= config->block_length &&
 		       c->arena + 8 * c->arena_words <= config->block_length

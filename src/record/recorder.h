@@ -83,6 +83,11 @@ struct recorder_progress {
 	uint64_t lost, file_bytes, duration_ns;
 	uint64_t live_table_bytes;
 	uint64_t foreign_frees, stacks;
+	/* Allocations that were thinned out (agent/thin.h), when, and the largest weight; 0: none */
+	struct {
+		uint64_t allocations, first_ns, last_ns;
+		uint8_t most;
+	} thinning;
 	/* Memory that the program mapped directly, not through an allocator */
 	uint64_t mapped_bytes, mappings;
 	/* Bytes resident in mappings without a file (malloc's included), as last read */

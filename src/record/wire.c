@@ -78,7 +78,7 @@ static bool brings_a_block(uint32_t type)
 	       type == MPR_MALLOPT || type == MPR_RAW_STACK || type == MPR_FAULT;
 }
 
-void wire_thin(struct batch *b, struct queue_drop *out)
+void wire_drop_blocks(struct batch *b, struct queue_drop *out)
 {
 	uint8_t *p = b->data, *to = b->data;
 	size_t e = 0;

@@ -19,14 +19,14 @@ bool wire_valid(const uint8_t *p, uint64_t left);
 void wire_census(const struct batch *b, struct queue_drop *out);
 
 /**
- * wire_thin() - remove the records that add blocks from @b, keep those that end blocks
+ * wire_drop_blocks() - remove the records that add blocks from @b, keep those that end blocks
  *
  * An allocation whose record has the end of the block is removed with its end.  A lost free makes a
  * block appear leaked for ever; a lost allocation is only missing.  Frees, reallocs, unmappings and
  * MPR_THREAD records are kept.  The removed records are added to the counts in @out, whose batches
  * is not changed.
  */
-void wire_thin(struct batch *b, struct queue_drop *out);
+void wire_drop_blocks(struct batch *b, struct queue_drop *out);
 
 /* Return: the bytes of the records in @p[0, @bytes) before the first one later than @until; @bytes
  * if there is an invalid record before it. */

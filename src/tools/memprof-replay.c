@@ -24,6 +24,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "formats/chunk.h"
 #include "formats/replay.h"
 #include "lib/human.h"
 
@@ -101,6 +102,19 @@ static void load_tail(const char *from)
 	t->live_blocks = le64toh(t->live_blocks);
 }
 
+/* A recording has to be converted first: says how. */
+static void refuse_recording(const char *path, const char *magic)
+{
+	if (memcmp(magic, CHUNK_FILE_MAGIC, 8) != 0)
+		return;
+	fprintf(stderr,
+		"memprof-replay: %s is a recording; convert it first:\n"
+		"  memprof report '%s' --replay -o '%s.replay'\n"
+		"  memprof-replay '%s.replay'\n",
+		path, path, path, path);
+	exit(2);
+}
+
 static void load(const char *path)
 {
 	const struct replay_head *head;
@@ -117,6 +131,7 @@ static void load(const char *path)
 		die(path, strerror(errno));
 	close(fd);
 	head = (const struct replay_head *)p;
+	refuse_recording(path, head->magic);
 	load_tail(p + st.st_size - sizeof(replay.tail));
 	if (memcmp(head->magic, REPLAY_MAGIC, 8) || le32toh(head->version) != REPLAY_VERSION ||
 	    !is_sound(&replay.tail, (uint64_t)st.st_size))

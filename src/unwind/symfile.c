@@ -11,8 +11,10 @@
 #include "unwind/symfile.h"
 
 #include <dwarf.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include "arch/arch.h"
+#include "lib/intern.h"
 #include "lib/vec.h"
 #include "unwind/debug_file.h"
 #include "unwind/pc_ranges.h"
@@ -28,6 +30,13 @@ struct unit {
 	VEC(Dwarf_Die) function;
 };
 
+/* A variable in the debug information; @function has offset 0 if it is not a function's. */
+struct declared {
+	Dwarf_Addr addr;
+	bool tls;
+	Dwarf_Die die, function;
+};
+
 struct symfile {
 	Dwfl *dwfl;
 	Dwfl_Module *module;
@@ -35,6 +44,10 @@ struct symfile {
 	Dwarf_Addr bias; /* address in the file - address in its debug information */
 	struct pc_ranges units;
 	VEC(struct unit) unit;
+	struct intern *joined; /* paths with the compiler's folder; NULL: none yet */
+	VEC(char *) paths;     /* [id in joined - 1] */
+	bool declared_read;
+	VEC(struct declared) declared; /* sorted by address */
 };
 
 struct symfile *symfile_open(const Dwfl_Callbacks *callbacks, const char *name, const char *path,
@@ -65,7 +78,12 @@ void symfile_free(struct symfile *f)
 		vec_free(&u->function);
 	}
 	vec_free(&f->unit);
+	vec_free(&f->declared);
 	pc_ranges_free(&f->units);
+	intern_free(f->joined);
+	vec_for_each (&f->paths, path)
+		free(*path);
+	vec_free(&f->paths);
 	if (f->dwfl)
 		dwfl_end(f->dwfl);
 	free(f);
@@ -248,8 +266,50 @@ static bool number(Dwarf_Die *die, unsigned int at, uint32_t *value)
 	return true;
 }
 
+/* Return: @text, kept once and owned by @f, or NULL when out of memory; @text is freed. */
+static const char *keep(struct symfile *f, char *text)
+{
+	uint32_t id;
+	bool fresh;
+
+	if (!f->joined)
+		f->joined = intern_new();
+	if (!f->joined || vec_push(&f->paths, text)) {
+		free(text);
+		return NULL;
+	}
+	id = intern_text(f->joined, text, &fresh);
+	if (id && fresh)
+		return text;
+	f->paths.n--;
+	free(text);
+	return id ? f->paths.at[id - 1] : NULL;
+}
+
+/* Return: the path of a source, in the folder in which the compiler ran if it is relative. */
+static const char *whole_path(struct symfile *f, const struct unit *u, const char *source)
+{
+	Dwarf_Die cu = u->skeleton;
+	Dwarf_Attribute attr;
+	const char *folder, *kept;
+	char *text;
+
+	if (!source || *source == '/')
+		return source;
+	folder = dwarf_formstring(dwarf_attr(&cu, DW_AT_comp_dir, &attr));
+	if (!folder || *folder != '/')
+		return source;
+	while (source[0] == '.' && source[1] == '/')
+		source += 2;
+	if (asprintf(&text, "%s/%s", folder, source) < 0)
+		return source;
+	kept = keep(f, text);
+	return kept ? kept : source;
+}
+
 /* Sets the source position of @caller to the call site of the inlined @die. */
-static void call_site(const struct unit *u, Dwarf_Die *die, struct symfile_frame *caller)
+static void call_site(struct symfile *f, const struct unit *u, Dwarf_Die *die,
+		      struct symfile_frame *caller)
 {
 	Dwarf_Die cu = u->die;
 	Dwarf_Files *files;
@@ -259,12 +319,13 @@ static void call_site(const struct unit *u, Dwarf_Die *die, struct symfile_frame
 	caller->source = NULL;
 	caller->line = caller->column = 0;
 	if (number(die, DW_AT_call_file, &i) && !dwarf_getsrcfiles(&cu, &files, &n) && i < n)
-		caller->source = dwarf_filesrc(files, i, NULL, NULL);
+		caller->source = whole_path(f, u, dwarf_filesrc(files, i, NULL, NULL));
 	(void)number(die, DW_AT_call_line, &caller->line);
 	(void)number(die, DW_AT_call_column, &caller->column);
 }
 
-static void line_of(const struct unit *u, Dwarf_Addr addr, struct symfile_frame *out)
+static void line_of(struct symfile *f, const struct unit *u, Dwarf_Addr addr,
+		    struct symfile_frame *out)
 {
 	Dwarf_Die cu = u->skeleton;
 	Dwarf_Line *line = dwarf_getsrc_die(&cu, addr);
@@ -272,7 +333,7 @@ static void line_of(const struct unit *u, Dwarf_Addr addr, struct symfile_frame 
 
 	if (!line)
 		return;
-	out->source = dwarf_linesrc(line, NULL, NULL);
+	out->source = whole_path(f, u, dwarf_linesrc(line, NULL, NULL));
 	if (!dwarf_lineno(line, &number))
 		out->line = (uint32_t)number;
 	if (!dwarf_linecol(line, &column))
@@ -320,7 +381,7 @@ uint32_t symfile_find(struct symfile *f, uint64_t addr, struct symfile_frame *ou
 		return 0;
 	out[0] = (struct symfile_frame){0};
 	if (u)
-		line_of(u, addr - f->bias, &out[0]);
+		line_of(f, u, addr - f->bias, &out[0]);
 	if (function)
 		n = add_inlined(function, addr - f->bias, chain, 0,
 				max <= MAX_DEPTH ? max - 1 : MAX_DEPTH, 0);
@@ -330,8 +391,131 @@ uint32_t symfile_find(struct symfile *f, uint64_t addr, struct symfile_frame *ou
 		out[i].name = die_name(die);
 		out[i].is_inline = true;
 		out[i + 1] = (struct symfile_frame){0};
-		call_site(u, die, &out[i + 1]);
+		call_site(f, u, die, &out[i + 1]);
 	}
 	out[n].name = function_name(f, function, addr);
 	return out[n].name || n ? n + 1 : 0;
+}
+
+/* ------------------------------------------------------------------ variables -- */
+
+int symfile_objects(struct symfile *f, symfile_object_fn *fn, void *ctx)
+{
+	int n = dwfl_module_getsymtab(f->module), ret = 0;
+
+	for (int i = 1; i < n && !ret; i++) {
+		GElf_Word section;
+		GElf_Addr addr;
+		GElf_Sym sym;
+		const char *name =
+		    dwfl_module_getsym_info(f->module, i, &sym, &addr, &section, NULL, NULL);
+		int type = name ? GELF_ST_TYPE(sym.st_info) : STT_NOTYPE;
+
+		if (!name || !*name || !sym.st_size || section == SHN_UNDEF)
+			continue;
+		if (type == STT_OBJECT || type == STT_TLS)
+			ret = fn(ctx, name, type == STT_TLS ? sym.st_value : addr, sym.st_size,
+				 type == STT_TLS);
+	}
+	return ret;
+}
+
+/* Is the variable at a fixed address (DW_OP_addr, DW_OP_addrx), or in thread-local storage (a
+ * constant, then DW_OP_form_tls_address or its GNU form; DWARF 5, 2.5.1.3)? */
+static bool fixed_place(Dwarf_Die *die, struct declared *v)
+{
+	Dwarf_Attribute attr, indirect;
+	Dwarf_Op *op;
+	size_t n;
+
+	if (dwarf_getlocation(dwarf_attr(die, DW_AT_location, &attr), &op, &n) || !n)
+		return false;
+	v->tls = n == 2 &&
+		 (op[1].atom == DW_OP_form_tls_address || op[1].atom == DW_OP_GNU_push_tls_address);
+	if (v->tls) {
+		v->addr = op[0].number;
+		return op[0].atom == DW_OP_const4u || op[0].atom == DW_OP_const8u ||
+		       op[0].atom == DW_OP_constu;
+	}
+	v->addr = op[0].number;
+	if (n == 1 && op[0].atom == DW_OP_addr)
+		return true;
+	return n == 1 && op[0].atom == DW_OP_addrx &&
+	       !dwarf_getlocation_attr(&attr, &op[0], &indirect) &&
+	       !dwarf_formaddr(&indirect, &v->addr);
+}
+
+static int add_declared(struct symfile *f, Dwarf_Die *parent, const Dwarf_Die *function, int depth)
+{
+	Dwarf_Die die;
+
+	if (depth == MAX_DEPTH || dwarf_child(parent, &die))
+		return 0;
+	do {
+		struct declared v = {.die = die, .function = *function};
+		int tag = dwarf_tag(&die);
+
+		if (tag == DW_TAG_variable && fixed_place(&die, &v) && vec_push(&f->declared, v))
+			return -1;
+		if (holds_functions(tag) &&
+		    add_declared(f, &die, tag == DW_TAG_subprogram ? &die : function, depth + 1))
+			return -1;
+	} while (next_sibling(&die));
+	return 0;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct declared *x = a, *y = b;
+
+	if (x->tls != y->tls)
+		return x->tls ? 1 : -1;
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+static void read_declared(struct symfile *f)
+{
+	const Dwarf_Die none = {0};
+	Dwarf *dwarf = dwfl_module_getdwarf(f->module, &f->bias);
+	Dwarf_CU *cu = NULL, *next;
+	uint8_t type;
+	Dwarf_Die die;
+
+	f->declared_read = true;
+	while (dwarf && !dwarf_get_units(dwarf, cu, &next, NULL, &type, &die, NULL)) {
+		cu = next;
+		if (type == DW_UT_compile && add_declared(f, &die, &none, 0))
+			break;
+	}
+	if (f->declared.n)
+		qsort(f->declared.at, f->declared.n, sizeof(f->declared.at[0]), by_place);
+}
+
+/* The source position of @die, or of the declaration that it completes. */
+static void declared_at(Dwarf_Die *die, struct symfile_variable *out)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Word line = 0;
+
+	out->source = dwarf_decl_file(die);
+	if (!dwarf_formudata(dwarf_attr_integrate(die, DW_AT_decl_line, &attr), &line))
+		out->line = (uint32_t)line;
+}
+
+bool symfile_variable(struct symfile *f, uint64_t addr, bool tls, struct symfile_variable *out)
+{
+	struct declared key = {.tls = tls}, *v;
+
+	if (!f->declared_read)
+		read_declared(f);
+	key.addr = tls ? addr : addr - f->bias;
+	v = f->declared.n ? bsearch(&key, f->declared.at, f->declared.n, sizeof(key), by_place)
+			  : NULL;
+	if (!v)
+		return false;
+	*out = (struct symfile_variable){.name = dwarf_diename(&v->die)};
+	declared_at(&v->die, out);
+	if (v->function.addr)
+		out->function = dwarf_diename(&v->function);
+	return true;
 }

@@ -15,7 +15,7 @@ struct symfile;
 /* Strings live as long as the file; NULL: not known. */
 struct symfile_frame {
 	const char *name;   /* the linkage name if it is recorded */
-	const char *source; /* path */
+	const char *source; /* path; in DW_AT_comp_dir if it is relative and that is absolute */
 	uint32_t line, column;
 	bool is_inline; /* inlined into the next frame */
 };
@@ -37,5 +37,25 @@ void symfile_free(struct symfile *f);
  * Return: number of frames; 0 when no function is known.
  */
 uint32_t symfile_find(struct symfile *f, uint64_t addr, struct symfile_frame *out, uint32_t max);
+
+/* A variable with a fixed address, or a place in the thread-local storage of its module. */
+typedef int symfile_object_fn(void *ctx, const char *name, uint64_t addr, uint64_t size, bool tls);
+/* Calls @fn for every variable of the symbol tables, those of the debug files included, until it
+ * returns other than 0.  Return: that value, or 0. */
+int symfile_objects(struct symfile *f, symfile_object_fn *fn, void *ctx);
+
+/* What the debug information has about a variable; strings as above. */
+struct symfile_variable {
+	const char *name, *source;
+	const char *function; /* of a static variable of a function; else NULL */
+	uint32_t line;
+};
+/**
+ * symfile_variable() - find the declaration of the variable at @addr, or at offset @addr of
+ * thread-local storage
+ * The first call for a file reads all of its debug information.
+ * Return: false if there is none.
+ */
+bool symfile_variable(struct symfile *f, uint64_t addr, bool tls, struct symfile_variable *out);
 
 #endif

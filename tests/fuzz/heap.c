@@ -8,6 +8,7 @@
 #include <gelf.h>
 #include "fuzz.h"
 #include "leaks/analysis.h"
+#include "leaks/retained.h"
 
 /* The names of mappings, and the constants by which allocators are found. */
 static const struct {
@@ -130,6 +131,27 @@ static void analyse(struct image *img)
 	analysis_free(&a);
 }
 
+/* Bytes are counted once: by a root, or as unreachable. */
+static void retain(struct image *img)
+{
+	const struct retained_options o = {.depth = 8, .count = 5};
+	struct census c = {0};
+	struct mp_err err = {0};
+	struct retained r;
+	uint64_t sum = 0;
+
+	if (!census_take(&c, img, &err)) {
+		if (!retained_take(&r, img, &c, &o, &err)) {
+			for (const struct retained_line *l = r.all->child; l; l = l->next)
+				sum += l->bytes;
+			if (sum != r.all->bytes || sum + r.unreached_bytes != r.live_bytes)
+				abort();
+		}
+		retained_free(&r);
+	}
+	census_free(&c);
+}
+
 static void memory(struct input *in)
 {
 	const struct arch *arch = input_arch(in);
@@ -150,6 +172,7 @@ static void memory(struct input *in)
 	while (in->left)
 		take_map(&img, &w, in);
 	analyse(&img);
+	retain(&img);
 	image_close(&img);
 	vec_free(&w.contents);
 }
@@ -180,8 +203,10 @@ static void core(const uint8_t *data, size_t size)
 	struct image img;
 
 	image_init(&img, arch_native(), 0);
-	if (!image_open_core(&img, path, exe, &err))
+	if (!image_open_core(&img, path, exe, &err)) {
 		analyse(&img);
+		retain(&img);
+	}
 	image_close(&img);
 	close(fd);
 	close(exe_fd);

@@ -69,6 +69,9 @@ static void report_all(const char *path, uint32_t choice)
 				   .leaks = choice & 0x80,
 				   .top = 5,
 				   .least = 1,
+				   .by = (enum group_by)((choice >> 8) % GROUP_BYS),
+				   .peek = "f",
+				   .annotate = "c",
 				   .format = (enum format)(choice % NFORMATS)};
 	struct model_options o = {.blocks = choice & 0x80};
 	struct mp_err err = {0};
@@ -83,6 +86,8 @@ static void report_all(const char *path, uint32_t choice)
 		filter_free(&filter);
 		return;
 	}
+	m.shown.full = choice & 0x800;
+	m.shown.lines = choice & 0x1000;
 	out = fopen("/dev/null", "w");
 	if (out) {
 		format_write(&m, &r, out, &err);

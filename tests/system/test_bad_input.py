@@ -16,7 +16,7 @@ class BadInput(t.Case):
 
     def test_usage(self):
         """the error line names an unknown command, option or value"""
-        self.refused(2, "unknown command 'frob'; memprof --help", "frob")
+        self.refused(2, r"unknown command 'frob' \(see: memprof --help\)", "frob")
         self.refused(2, "'4711'; a process is named by -p 4711", "attach", "4711")
         self.refused(2, "-p: 'abc'", "attach", "-p", "abc")
         listed = self.memprof("--help").stdout.split("\n\n")[1]
@@ -24,7 +24,7 @@ class BadInput(t.Case):
         self.assertEqual(len(commands), len(listed.splitlines()))
         self.assertLessEqual({"attach", "detach", "report"}, set(commands))
         for command in commands:
-            self.refused(2, f"{command}: unknown option '--frob'", command, "--frob")
+            self.refused(2, f"{command}: unknown option '--frob'.*see: memprof {command} --help", command, "--frob")
         self.refused(2, "attach: option '-p' needs a value", "attach", "-p")
         self.refused(2, "--for: '3 weeks'", "attach", "-p", "1", "--for", "3 weeks")
         self.refused(2, "--ring-size: '3k'", "attach", "-p", "1", "--ring-size", "3k")

@@ -59,6 +59,26 @@ class Diff(t.Case):
         return {";".join(f["function"] for f in g["backtrace"][-3:]): (g["change"], g["change_count"])
                 for g in data["groups"] if g["change"] or g["change_count"]}
 
+    def test_fail_above(self):
+        """--fail-above exits with 19 if one function grew by more, also between builds, else with 0"""
+        a = self.run_recorded("a", self.build("one", 10, ""))
+        b = self.run_recorded("b", self.build("two", 29, "int unused;\n\n\n"))
+        grown = max(c for c, _ in self.changes(self.diff(a, b)).values())
+        r = self.memprof("diff", a, b, "--fail-above", grown - 1, status=19)
+        self.assertRegex(r.stderr, r"^memprof: grow grew by [0-9.]+ \w*B, more than [0-9.]+ \w*B\n$")
+        self.assertIn("before: ", r.stdout)
+        self.memprof("diff", a, b, "--fail-above", grown)
+        total = [self.report(f)["totals"]["leaked_bytes"] for f in (a, b)]
+        r = self.memprof("diff", a, b, "--fail-above", total[1] - total[0] - 1, status=19)
+        self.assertRegex(r.stderr, r"^memprof: live bytes grew by .* in all, more than .*\nmemprof: grow grew by ")
+        for limit in ("1MB", "1M", "0.5MiB", "1G"):
+            self.assertEqual(self.memprof("diff", a, b, "--fail-above", limit).stderr, "")
+        self.assertEqual(self.memprof("diff", a, a, "--fail-above", "0").stderr, "")
+        self.memprof("diff", a, b, "--fail-above", "0", "--json", "-o", self.path("x"), status=19)
+        with open(self.path("x")) as f:
+            json.load(f)
+        self.memprof("diff", a, b, "--fail-above", "much", status=2)
+
     def test_addresses(self):
         """diff of two runs of one program at different addresses shows no change"""
         program = self.build("one", 10, "")
@@ -77,8 +97,11 @@ class Diff(t.Case):
         data = self.diff(a, b)
         self.assertEqual(self.changes(data), {"main;grow;malloc": (15 * 64, 15), "main;shrink;malloc": (-15 * 48, -15)})
         text = self.memprof("diff", a, b).stdout
-        self.assertRegex(text, r"grown most:\n  \+960 B in \+15 blocks \(640 B -> 1.6 KiB\)\n      malloc.*\n      grow ")
-        self.assertRegex(text, r"shrunk most:\n  -720 B in -15 blocks \(960 B -> 240 B\)\n      malloc.*\n      shrink ")
+        self.assertRegex(text, r"grown most:\n  \+960 B in \+15 blocks \(640 B -> 1.6 KiB\)\n      malloc.*\n    > grow ")
+        self.assertRegex(text, r"shrunk most:\n  -720 B in -15 blocks \(960 B -> 240 B\)\n      malloc.*\n    > shrink ")
+        self.assertRegex(text, r"    > grow .*\n      main .*\n      _start, \d+ frames of libc\n")
+        full = self.memprof("diff", a, b, "--full-stacks").stdout
+        self.assertRegex(full, r"    > grow .*\n      main .*\n      __libc_start_call_main.*\n(      .*\n)*      _start ")
         folded = self.memprof("diff", a, b, "--collapsed").stdout.splitlines()
         self.assertIn("main;grow;malloc 640 1600", [re.sub(r"^.*main;", "main;", x) for x in folded])
 

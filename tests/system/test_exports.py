@@ -218,7 +218,7 @@ class Heaptrack(Exports):
         subprocess.run(["gcc", "-x", "c", "-o", program, "-"], input=STEADY, text=True, check=True)
         for f, how in ((self.path("all"), ()), (self.path("culled"), ("--cull", "20ms"))):
             self.memprof("run", "-q", "--lossless", *how, "-o", f, "--", program)
-            ours = json.loads(self.memprof("report", f, "--view", "allocations", "--json").stdout)
+            ours = json.loads(self.memprof("report", f, "--view", "allocations", "--json", "--count", "all").stdout)
             want = collections.Counter((ms(b["timestamp_relative"]), b["size"]) for b in ours["allocations"])
             infos, shown, now, live, peak, peak_at = [], collections.Counter(), 0, 0, 0, 0
             with open(self.export(f, "--heaptrack")) as lines:
@@ -369,14 +369,14 @@ class Speedscope(Exports):
 class Tables(Exports):
     def test_text(self):
         """the text report writes "1 block", not "1 blocks", and no library twice in a line"""
-        text = self.memprof("report", self.recordings["python"], "--top", 100000).stdout
+        text = self.memprof("report", self.recordings["python"], "--verbose", "--top", 100000).stdout
         self.assertRegex(text, r" in 1 block\n")
         self.assertNotRegex(text, r" in 1 \w+s\n")
         self.assertRegex(text, r"\n +(\S+)\+0x[0-9a-f]+\n")
         self.assertNotRegex(text, r"\n +(\S+)\+0x[0-9a-f]+  \[\1\]\n")
 
     def test_csv(self):
-        """--csv: python's csv module reads it, columns add up, backtraces are those of --collapsed"""
+        """--csv: python's csv module reads it, columns add up, backtraces are those of --collapsed --full-stacks"""
         for f, r in self.each():
             with open(self.export(f, "--csv"), newline="") as out:
                 rows = list(csv.DictReader(out, strict=True))
@@ -389,7 +389,8 @@ class Tables(Exports):
             groups = {g["backtrace_id"]: g for g in r["allocation_groups"]}
             self.assertEqual({int(row["backtrace_id"]) for row in rows}, set(groups))
             folded = sorted(line.rsplit(" ", 1)[0] for line in
-                            self.memprof("report", *f, "--collapsed", "--cost", "count").stdout.splitlines())
+                            self.memprof("report", *f, "--collapsed", "--full-stacks", "--cost",
+                                         "count").stdout.splitlines())
             self.assertEqual(folded, sorted(row["backtrace"] for row in rows if int(row["allocated_count"])))
             sizes = [int(row["size"]) for row in rows]
             self.assertEqual(sizes, sorted(sizes, reverse=True))

@@ -256,6 +256,45 @@ class Fork(Case):
         r = self.report(self.path("x.1"))
         self.assertEqual({f["function"]: f["calls"] for f in r["functions"]}["malloc"], 1000)
 
+    def wrapped(self, *options, program="flood 1 1000"):
+        """Records a shell wrapper from its start; lets the program that it executes go when it is recorded."""
+        rec = self.start(MEMPROF, "run", "-o", self.path("x.memprof"), *options, "--", "/bin/sh", "-c",
+                         f"exec {VICTIMS}/{program}", stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+        def recorded():
+            return rec.poll() is not None or any(
+                s["name"] == "flood" and s["recording"] == self.path("x.memprof") and s["state"] == "recording"
+                for s in json.loads(self.memprof("status", "--json").stdout))
+        if not options:
+            wait_for(recorded)
+        out, err = rec.communicate("go\n", timeout=120)
+        return rec.returncode, out, err
+
+    def test_wrapper(self):
+        """run follows exec: the recording and the summary are of the program, not of its wrapper"""
+        status, out, err = self.wrapped()
+        self.assertEqual(status, 0, err)
+        self.assertIn("executed another program, which is recorded instead", err)
+        self.assertEqual(out.count("recorded "), 1, out)
+        self.assertIn("the program ended", out)
+        r = self.report(self.path("x.memprof"))
+        self.assertIn("flood", r["executable"])
+        self.assertEqual({f["function"]: f["calls"] for f in r["functions"]}["malloc"], 1000)
+        self.assertEqual(os.listdir(self.dir), ["x.memprof"])
+
+    def test_wrapper_not_followed(self):
+        """run --no-follow-exec: the recording ends when the wrapper executes the program"""
+        status, out, err = self.wrapped("--no-follow-exec")
+        self.assertEqual(status, 0, err)
+        self.assertIn("executed another program", out)
+        self.assertEqual(self.report(self.path("x.memprof"))["end_reason"], "execed")
+
+    def test_wrapper_of_a_short_program(self):
+        """run: an executed program that ended too early is reported, and its exit status is returned"""
+        r = self.memprof("run", "-o", self.path("x"), "--", "/bin/sh", "-c", "exec /bin/sh -c 'exit 7'", status=7)
+        self.assertRegex(r.stderr, "executed another program, which (ended before memprof was attached to it; (the "
+                         "recording is of the program before|there is no recording)|is recorded instead)")
+        self.assertEqual(os.path.exists(self.path("x")), "there is no recording" not in r.stderr)
+
     def test_follow_fork_and_exec(self):
         """--follow-fork --follow-exec: a program that a child executes has a recording of its own"""
         p = self.family()
@@ -358,7 +397,7 @@ http {{ access_log off; gzip on; gzip_types text/html;
         self.assertTrue(sites(parts[1]) & sites(parts[2]))
         self.assertEqual(sites(one), set.union(*map(sites, parts)))
         self.assertEqual(len(one["allocation_groups"]), len(sites(one)))
-        text = self.memprof("report", self.path("merged")).stdout
+        text = self.memprof("report", self.path("merged"), "--verbose").stdout
         for r in parts:
             self.assertRegex(text, rf"\n +{r['pid']}  .nginx: .*allocated, .* live in .* blocks?\n")
         for argv in (("strip",), ("report", "--replay"), ("report", "--from-map", "[heap]")):

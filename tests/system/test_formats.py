@@ -55,7 +55,7 @@ class Formats(t.Case):
                              self.memprof("report", f, form, "--cost", "live").stdout)
         quick = self.memprof("report", f, "--quick", "--top", 1000)
         self.assertNotIn("no index", quick.stderr)
-        full = self.memprof("report", f, "--leaks", "--top", 1000).stdout
+        full = self.memprof("report", f, "--leaks", "--verbose", "--top", 1000).stdout
         said = re.compile("^(?:live|peak|lost) +[0-9a-z.]+ [KMG]?i?B" if sampled else "^(?:live|peak|lost) .*", re.M)
         self.assertEqual(said.findall(full), said.findall(quick.stdout))
         self.assertTrue(said.findall(full))
@@ -115,6 +115,146 @@ class Formats(t.Case):
                 self.assertEqual(r.returncode, 13)
                 self.assertRegex(r.stderr, r"^memprof: .*(cut off before|not a memprof recording).*\n$")
         self.assertGreater(loaded, 50)
+
+    def test_summary(self):
+        """the summary and the end of attach fit on a screen and name the next command; --verbose has all sums"""
+        p = self.victim("leaky")
+        f = self.path("leaky.memprof")
+        end = self.memprof("attach", "-q", "-p", p.pid, "-o", f, "--for", "1s").stdout
+        full = self.memprof("attach", "-q", "-p", p.pid, "-o", self.path("r"), "--for", "1s", "--verbose").stdout
+        self.finish(p)
+        text = self.memprof("report", f).stdout
+        verbose = self.memprof("report", f, "--verbose").stdout
+        self.assertLessEqual(len(end.splitlines()), 24)
+        self.assertLessEqual(len(text.splitlines()), 40)
+        self.assertLess(max(map(len, text.replace(f, "FILE").splitlines())), 80)
+        self.assertLess(text.index("Not freed, by bytes"), text.index("Allocated, by bytes"))
+        self.assertIn(f"\nnext: memprof report {f}\n", end)
+        self.assertIn(f"  memprof report {f} --flamegraph live.svg --cost live\n", text)
+        for name in ("remember_answer", "open_session"):
+            self.assertIn(name, text)
+            self.assertIn(name, end)
+        for said in ("pauses: attach ", "events: "):
+            self.assertIn(said, full)
+            self.assertNotIn(said, end)
+        for said in ("Allocated, by number", "Temporary", "stacks  "):
+            self.assertIn(said, verbose)
+            self.assertNotIn(said, text)
+        self.assertEqual(self.memprof("report", f, "--top", 1).stdout.count(" in "), text.count(" in ") - 1)
+
+    def test_growth(self):
+        """a site that grows steadily is said to do so, in text and JSON, and --only growing reports only such ones"""
+        f = self.leaky()
+        groups = self.report(f)["allocation_groups"]
+        by = {x["function"]: g["shape"] for g in groups for x in g["backtrace"]
+              if x["function"] in ("remember_answer", "open_session")}
+        self.assertEqual(by, {"remember_answer": "growing", "open_session": "growing"})
+        self.assertRegex(self.memprof("report", f).stdout, r"in [0-9,]+ blocks, grows steadily\n")
+        only = self.report(f, "--only", "growing")
+        self.assertEqual([g["backtrace_id"] for g in only["allocation_groups"] if g["allocated_count"]],
+                         [g["backtrace_id"] for g in groups if g["shape"] == "growing"])
+        self.assertEqual(only["totals"]["leaked_bytes"],
+                         sum(g["leaked_bytes"] for g in groups if g["shape"] == "growing"))
+        absent = next(s for s in ("burst", "plateau", "sawtooth") if s not in {g["shape"] for g in groups})
+        r = self.memprof("report", f, "--only", absent, "--json")
+        self.assertIn(f"no site of {f} is {absent} (--only)", r.stderr)
+        self.assertEqual(json.loads(r.stdout)["totals"]["allocations"], 0)
+        self.memprof("report", f, "--only", "wild", status=2)
+        self.memprof("report", f, "--only", "growing", "--quick", status=2)
+
+    def test_suppress(self):
+        """--suppress of report and diff leaves out stacks by LeakSanitizer's lines, and counts them"""
+        f, known = self.leaky(), self.path("known.txt")
+        with open(known, "w") as s:
+            s.write("# sessions are closed at the end\n\nleak:^open_ses*ion$\n")
+        whole = self.report(f)
+        gone = [g for g in whole["allocation_groups"]
+                if any(x["function"] == "open_session" for x in g["backtrace"])]
+        r = self.report(f, "--suppress", known)
+        self.assertEqual(r["all"]["suppressed_stacks"], len(gone))
+        self.assertEqual(r["all"]["suppressed_leaked_bytes"], sum(g["leaked_bytes"] for g in gone))
+        self.assertEqual(r["totals"]["leaked_bytes"] + r["all"]["suppressed_leaked_bytes"],
+                         whole["totals"]["leaked_bytes"])
+        text = self.memprof("report", f, "--suppress", known).stdout
+        self.assertNotIn("open_session", text)
+        self.assertRegex(text, r"\nsuppressed +\d+ stacks?: .* live in .* blocks, .* allocated\n")
+        self.assertIn("memprof: suppressed: ", self.memprof("report", f, "--csv", "--suppress", known).stderr)
+        d = json.loads(self.memprof("diff", f, f, "--json", "--suppress", known).stdout)
+        self.assertEqual(d["before"]["cost"], r["totals"]["leaked_bytes"])
+        self.assertEqual(d["after"]["suppressed_stacks"], len(gone))
+        self.assertIn("suppressed after: ", self.memprof("diff", f, f, "--suppress", known).stdout)
+        with open(known, "a") as s:
+            s.write("race:x\n")
+        for command in (("report", f), ("diff", f, f)):
+            self.assertIn(f"memprof: {command[0]}: --suppress: {known}, line 4: not a suppression",
+                          self.memprof(*command, "--suppress", known, status=2).stderr)
+        self.assertIn("cannot read", self.memprof("report", f, "--suppress", self.path("no"), status=2).stderr)
+
+    def test_not_freed(self):
+        """--not-freed is the name of what was once --leaks, which is not in the help any more but still works"""
+        f = self.leaky()
+        self.assertEqual(self.memprof("report", f, "--leaks", "--json").stdout,
+                         self.memprof("report", f, "--not-freed", "--json").stdout)
+        self.assertNotIn("--leaks", self.memprof("report", "--help").stdout)
+        self.assertIn("--not-freed", self.memprof("report", "--help").stdout)
+
+    def test_called(self):
+        """a program has the name that it was called by if that is a link to the executable, and else its own"""
+        os.symlink(f"{t.VICTIMS}/leaky", self.path("service"))
+        for argv0, called in ((self.path("service"), "service"), (self.path("nothing"), None), ("", None)):
+            p = self.start(argv0, executable=self.path("service"))
+            t.settle(p.pid)
+            r = self.report(self.record(p.pid))
+            self.finish(p)
+            self.assertEqual((r["called"], r["executable"]), (called, os.path.realpath(f"{t.VICTIMS}/leaky")))
+            libraries = {x["library"] for g in r["allocation_groups"] for x in g["backtrace"]
+                         if x["function"] == "remember_answer"}
+            self.assertEqual(libraries, {called or "leaky"})
+        copy = self.path("copy")
+        os.rename(self.record_called(), self.path("r"))
+        self.memprof("symbolize", self.path("r"), "--anonymize=full", "-o", copy)
+        self.assertIsNone(self.report(copy)["called"])
+        self.memprof("strip", self.path("r"), "-o", copy)
+        self.assertEqual(self.report(copy)["called"], "service")
+
+    def record_called(self):
+        p = self.start(self.path("service"))
+        t.settle(p.pid)
+        f = self.record(p.pid)
+        self.finish(p)
+        return f
+
+    def test_many_outputs(self):
+        """several formats are written in one reading of the recording, each as when it is written alone"""
+        f = self.leaky()
+        formats = ("--json", "--flamegraph", "--pprof", "--csv", "--tree", "--collapsed", "--speedscope", "--plot")
+        argv = [x for form in formats for x in (form, self.path("all" + form))]
+        log = self.path("log")
+        subprocess.run(["strace", "-f", "-e", "trace=openat,open", "-o", log, t.MEMPROF, "report", f, *argv],
+                       check=True, timeout=120)
+        with open(log) as s:
+            self.assertEqual(s.read().count(f'"{f}"'), 1)
+        for form in formats:
+            self.memprof("report", f, f"{form}={self.path('one')}")
+            self.assertEqual(t.read(self.path("one")), t.read(self.path("all" + form)), form)
+        out = self.memprof("report", f, "--csv", self.path("a"), "--tree", "-o", self.path("b")).stdout
+        self.assertEqual((out, t.read(self.path("a")), t.read(self.path("b"))),
+                         ("", t.read(self.path("all--csv")), t.read(self.path("all--tree"))))
+
+    def test_outputs_refused(self):
+        """outputs that would overwrite each other, a recording, or both go to standard output are refused"""
+        f = self.leaky()
+        before = t.read(f)
+        for argv, said in (((f, "--json", f), "is a recording, which would be overwritten"),
+                           ((f, "--json", "--csv"), "only one format can be written to standard output"),
+                           ((f, "--json", "-", "--csv", "-"), "only one format can be written to standard output"),
+                           ((f, "--json", "x", "--csv", "x"), "two formats for the file x"),
+                           ((f, "--json", "--json"), "the same format twice"),
+                           ((f, "--json", "x", "--csv", "y", "-o", "z"), "-o names the file of one format"),
+                           ((f, "--json", "x", "y"), "unexpected argument 'y'"),
+                           ((f, f), "unexpected argument")):
+            self.assertIn(said, self.memprof("report", *argv, status=2).stderr)
+        self.assertEqual(t.read(f), before)
 
     def test_mode(self):
         """a recording can be read and written by its owner only (mode 600)"""

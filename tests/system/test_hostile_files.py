@@ -197,7 +197,7 @@ class HostileFiles(t.Case):
             head = recording[at:at + 8] + struct.pack("<III", raw, len(bomb), zlib.crc32(bomb))
             with open(self.path("bomb"), "wb") as f:
                 f.write(recording[:at] + head + struct.pack("<I", zlib.crc32(head)) + bomb)
-            r = self.start(t.MEMPROF, "report", self.path("bomb"), stderr=subprocess.STDOUT)
+            r = self.start(t.MEMPROF, "report", "--verbose", self.path("bomb"), stderr=subprocess.STDOUT)
             out = r.stdout.read()
             _, status, usage = os.wait4(r.pid, 0)
             r.returncode = os.waitstatus_to_exitcode(status)

@@ -89,7 +89,7 @@ class Join(t.Case):
                 self.assertLessEqual(c["age_ns"], took)
         self.assertIn("it has 56 leaked blocks", r.stdout)
         self.assertRegex(r.stdout, r"not in the recording: 50 leaked blocks \(.*\), allocated before it began")
-        self.assertRegex(r.stdout, rf"by thread {p.pid}( \(plant\))?, at\n.*malloc.*\n +plant_left ")
+        self.assertRegex(r.stdout, rf"by thread {p.pid}( \(plant\))?, at\n.*malloc.*\n +> plant_left ")
         self.assertNotIn("memprof attach", r.stdout)
         # --why for a block in the recording, and for one that is older.
         for function, stack in (("plant_left", True), (None, False)):

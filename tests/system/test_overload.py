@@ -59,7 +59,7 @@ class Overload(Case):
 
     def test_stopped_reader(self):
         """if the recorder is stopped, the program runs on, losses are exact, and fewer frees are lost"""
-        p, f, recorder = self.flood(1, 2000, "--ring-size", "256k")
+        p, f, recorder = self.flood(1, 2000, "--ring-size", "256k", "--no-thinning")
         before = self.round(p)
         self.memprof("flush", "-p", p.pid)
         self.stopped(recorder)
@@ -79,7 +79,11 @@ class Overload(Case):
         self.assertGreaterEqual(r["totals"]["leaked_count"], 16)
         self.assertEqual(r["totals"]["leaked_count"] % 16, 0)
         self.assertEqual(r["totals"]["uncertain_count"], r["totals"]["leaked_count"])
-        self.assertIn("of these may have been freed", self.memprof("report", f).stdout)
+        self.assertEqual({g["shape"] for g in r["allocation_groups"]}, {None})
+        self.assertIn("of these may have been freed", self.memprof("report", f, "--verbose").stdout)
+        text = self.memprof("report", f).stdout
+        self.assertRegex(text, r"\nlost +\d+ % of events, live blocks are unreliable: use --lossless or --sample\n")
+        self.assertIn(f"{r['totals']['uncertain_count']:,} of the live blocks may have been freed\n", text)
         self.assertGreaterEqual(l["last_loss_ns"], l["first_loss_ns"])
 
     def test_exact_without_loss(self):
@@ -92,10 +96,11 @@ class Overload(Case):
                              if k.startswith("lost_") or k == "stale"), 0)
         self.assertEqual(r["totals"]["uncertain_count"], 0)
         self.assertNotIn("may have been freed", self.memprof("report", f).stdout)
+        self.assertRegex(self.memprof("report", f).stdout, r"\nlost +nothing\n")
 
     def test_queue_ceiling(self):
         """a small queue drops events, which status, report and JSON count by kind"""
-        p, f, _ = self.flood(3, 100000, "--queue-size", "64k", "--ring-size", "4M")
+        p, f, _ = self.flood(3, 100000, "--queue-size", "64k", "--ring-size", "4M", "--no-thinning")
         rounds = [self.round(p), self.round(p)]
         self.memprof("flush", "-p", p.pid)
         s = self.status(p)
@@ -117,7 +122,7 @@ class Overload(Case):
         self.assertEqual(l["queue_dropped_events"], sum(l["queue_dropped_" + k] for k in (
             "allocations", "frees", "reallocs", "maps", "other")))
         self.assertLessEqual(l["queue_peak_bytes"], 65536)
-        self.assertIn("by the queue: ", self.memprof("report", f).stdout)
+        self.assertIn("by the queue: ", self.memprof("report", f, "--verbose").stdout)
 
     def test_lossless(self):
         """--lossless with a small ring and queue slows the program down, and records every event"""

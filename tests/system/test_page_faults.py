@@ -54,8 +54,9 @@ class PageFaults(t.Case):
     def test_stacks(self):
         """stacks of page faults agree with libgcc's unwinder in each frame: recursion, calls through qsort"""
         _, f, _ = self.faults(*ROOMY)
-        faults = json.loads(self.memprof("report", f, "--view", "faults", "--json").stdout)["faults"]
-        at = {x["address"]: x for x in faults}
+        listed = json.loads(self.memprof("report", f, "--view", "faults", "--json", "--count", "all").stdout)
+        stacks = {s["backtrace_id"]: s for s in listed["stacks"]}
+        at = {x["address"]: stacks[x["backtrace_id"]] for x in listed["faults"]}
         compared = 0
         with open(self.path("truth")) as lines:
             for line in lines:
@@ -90,6 +91,8 @@ class PageFaults(t.Case):
             folded = self.memprof("report", f, "--collapsed", "--cost", cost).stdout
             self.assertEqual(sum(int(line.rsplit(" ", 1)[1]) for line in folded.split("\n") if line), whole)
         self.assertIn(f"{n:,} page faults\n", self.memprof("report", f, "--tree", "--cost", "faults").stdout)
+        self.assertEqual(sum(s["bytes"] for s in report["sites"]), size)
+        self.assertIn("bytes faulted in\n", self.memprof("report", f, "--peek", "main").stdout)
         listed = json.loads(self.memprof("report", f, "--view", "faults", "--json", "--count", "5").stdout)
         self.assertEqual((len(listed["faults"]), listed["total_count"]), (5, n))
         svg = self.path("f.svg")
@@ -200,11 +203,12 @@ class PageFaults(t.Case):
         _, f, _ = self.faults("--stack-size", "2k")
         for option in (["--lifetime", "only_leaked"], ["--alive-at", "1s"], ["--allocator", "jemalloc"],
                        ["--chain-length-min", "2"], ["--first-size-min", "2"], ["--group-leaked-allocations-min", "1"],
-                       ["--cost", "live"], ["--leaks"], ["--view", "allocations"]):
+                       ["--cost", "live"], ["--not-freed"], ["--view", "allocations"]):
             r = self.memprof("report", f, *option, status=2)
             self.assertIn(option[0].strip("-").replace("-", "_"), r.stderr.replace("-", "_"))
         for form in ("--heaptrack", "--pprof", "--speedscope", "--csv", "--ascii-tree", "--replay"):
             self.assertIn("page faults", self.memprof("report", f, form, status=2).stderr)
+        self.assertIn("page faults", self.memprof("report", f, "--annotate", "faults.cc", status=2).stderr)
         self.memprof("diff", f, f, status=2)
         self.memprof("strip", f, "-o", self.path("s"), status=2)
         a = self.path("a")

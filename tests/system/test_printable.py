@@ -73,9 +73,12 @@ class Printable(t.Case):
         out = self.path("extracted")
         function = rb"allo\x1b[31mcate\xe2\x80\xae\x9b"
         for o in ("", "--leaks", "--tree", "--collapsed", "--csv", "--ascii-tree", "--heaptrack", "--quick",
-                  "--tree --bottom-up", "--view groups"):
+                  "--tree --bottom-up", "--view groups", "--peek .", "--collapsed --lines", "--group-by function"):
             self.assertIn(function, self.run_command("report", rec, *o.split()), o)
         self.assertIn(rb"so\x1b[31murce\x0a.c", self.run_command("report", rec))
+        source = {f["source"] for s in self.report(rec)["allocation_groups"] for f in s["backtrace"]
+                  if "so\x1b[31murce" in f.get("source", "")}.pop()
+        self.assertIn(rb"so\x1b[31murce\x0a.c", self.run_command("report", rec, "--annotate", source))
         mapped = SHOWN.replace(rb"\x0a", rb"\012")  # as /proc/PID/maps has it
         self.assertIn(mapped, self.run_command("report", rec, "--view", "libraries"))
         self.assertIn(rb"thr\x1b[31med", self.run_command("report", rec, "--view", "threads"))
@@ -92,8 +95,12 @@ class Printable(t.Case):
         self.finish(p)
 
     def test_messages(self):
-        """error messages escape control characters in names"""
+        """error messages, doctor and the list of processes escape control characters in names"""
         p = self.evil()
+        self.assertIn(rb"\x1b[31m", self.run_command("doctor", "-p", p.pid, "-o", self.path("r")))
+        other = self.start(self.exe, self.exe + b".map")
+        t.settle(other.pid)
+        self.assertEqual(self.run_command("status", "-p", f"{p.pid} {other.pid}", status=2).count(rb"\x1b[31m"), 4)
         self.assertIn(rb"\x1b[31m", self.run_command("report", self.exe, status=13))
         self.assertIn(rb"\x1b[31m", self.run_command("report", self.exe + b"none", status=13))
         self.finish(p)

@@ -53,6 +53,8 @@ class Refusals(t.Case):
         before = t.identity(p.pid)
         r = self.memprof("attach", "-q", "-p", p.pid, "-o", self.path("never"), status=status)
         self.assertRegex(r.stderr, text)
+        # memprof doctor finds out without stopping the process.
+        self.assertRegex(self.memprof("doctor", "-p", p.pid, "-o", self.path("never"), status=status).stdout, text)
         self.assertEqual(t.identity(p.pid), before)
         self.assertFalse(os.path.exists(self.path("never")))
 

@@ -9,6 +9,8 @@ import subprocess
 import tempfile
 import xml.etree.ElementTree as xml
 
+import jsonschema
+
 import memprof_test as t
 
 PROGRAM = """
@@ -97,7 +99,7 @@ class Report(t.Case):
                                  totals["allocated_bytes"] - totals["leaked_bytes"])
                 self.assertEqual(max(p["peak_bytes"] for p in points), totals["peak_bytes"])
                 self.assertEqual(points[-1]["live_bytes"], totals["leaked_bytes"])
-                alone = self.view("--view", "allocations", *f)
+                alone = self.view("--view", "allocations", "--count", "all", *f)
                 self.assertEqual(alone["total_count"], totals["allocations"])
                 self.assertEqual(len(alone["allocations"]), totals["allocations"])
                 self.assertEqual(sum(a["size"] for a in alone["allocations"]), totals["allocated_bytes"])
@@ -119,10 +121,10 @@ class Report(t.Case):
 
     def test_filters_mean(self):
         """filters select the right allocations, also by the chains of their reallocs"""
-        for a in self.view("--view", "allocations", "--size-min", "1500", "--size-max", "40000",
+        for a in self.view("--view", "allocations", "--count", "0", "--size-min", "1500", "--size-max", "40000",
                            "--thread", "worker")["allocations"]:
             self.assertTrue(1500 <= a["size"] <= 40000)
-        chains = self.view("--view", "allocations", "--first-size-max", "200", "--chain-length-min", "4",
+        chains = self.view("--view", "allocations", "--count", "all", "--first-size-max", "200", "--chain-length-min", "4",
                            "--last-size-min", "40000")["allocations"]
         self.assertEqual(len(chains), 4 * 120)
         self.assertEqual({a["position_in_chain"] for a in chains}, {0, 1, 2, 3})
@@ -139,7 +141,7 @@ class Report(t.Case):
         """report --view: --sort-by, --order, --skip and --count"""
         def sizes(*more):
             return [a["size"] for a in self.view("--view", "allocations", "--sort-by", "size", *more)["allocations"]]
-        everything = sizes("--order", "dsc")
+        everything = sizes("--order", "dsc", "--count", "all")
         self.assertEqual(everything, sorted(everything, reverse=True))
         self.assertEqual(sizes("--order", "dsc", "--skip", "3", "--count", "5"), everything[3:8])
         self.assertEqual(sizes("--count", "7"), sorted(everything)[:7])
@@ -148,18 +150,68 @@ class Report(t.Case):
                                                               "--order", "dsc")["allocations"]]
         self.assertEqual(leaked, sorted(leaked, reverse=True))
 
+    def test_many_allocations(self):
+        """--view allocations --json: each stack once, the first 1000 of many, and a line that says so"""
+        f = self.path("many.memprof")
+        self.memprof("run", "-q", "--lossless", "-o", f, "--", f"{t.VICTIMS}/exact", 1, 5000)
+        r = self.memprof("report", f, "--view", "allocations", "--json")
+        cut, total = json.loads(r.stdout), json.loads(r.stdout)["total_count"]
+        self.assertGreater(total, 1000)
+        self.assertEqual(len(cut["allocations"]), 1000)
+        self.assertIn(f"the list has the first 1,000 of {total:,} allocations; --count N has more, --count all has",
+                      r.stderr)
+        for count in ("0", "all"):
+            r = self.memprof("report", f, "--view", "allocations", "--json", "--count", count)
+            self.assertEqual((r.stderr, len(json.loads(r.stdout)["allocations"])), ("", total))
+        whole = json.loads(r.stdout)
+        with open(t.ROOT + "/doc/allocations.schema.json") as schema:
+            jsonschema.validate(whole, json.load(schema))
+        ids = [s["backtrace_id"] for s in whole["stacks"]]
+        self.assertEqual(len(ids), len(set(ids)))
+        self.assertEqual(set(ids), {a["backtrace_id"] for a in whole["allocations"]})
+        stacks = {g["backtrace_id"]: g["backtrace"] for g in json.loads(
+            self.memprof("report", f, "--json").stdout)["allocation_groups"]}
+        for s in whole["stacks"]:
+            self.assertEqual(s["backtrace"], stacks[s["backtrace_id"]])
+        self.assertFalse(any("backtrace" in a for a in whole["allocations"]))
+
+    def test_nothing_passes(self):
+        """a filter that no allocation passes is said to, in one line that names the condition"""
+        for argv, why in ((["--thread", "nosuch"], "--thread nosuch: the recording has no such thread"),
+                          (["--thread", "1"], "--thread 1: the recording has no such thread"),
+                          (["--library", "nosuch"], "--library-regex: no frame matches"),
+                          (["--function-regex", "nosuch", "--size-min", "1"], "--function-regex: no frame matches"),
+                          (["--negative-library-regex", "."], "--negative-library-regex: every stack has a frame"),
+                          (["--from", "1h"], "--from is 3600.000 s, but nothing was allocated after "),
+                          (["--to", "10%", "--from", "20%"], "--to is before --from"),
+                          (["--marker", "nosuch"], "--marker nosuch: the recording has no such mark"),
+                          (["--from-map", "nosuch"], "--from-map nosuch: the recording has no such mapping"),
+                          (["--backtraces", "1000000"], "--backtraces: the recording has no such stack"),
+                          (["--size-min", "2", "--size-max", "1"], "--size-max is below --size-min"),
+                          (["--size-min", "1T"], "none meets all conditions")):
+            for form in ([], ["--json"], ["--view", "threads"]):
+                r = self.memprof("report", self.recording, *argv, *form)
+                self.assertTrue(r.stderr.startswith(
+                    f"memprof: {self.recording}: no allocation passes the filters: {why}"), (argv, r.stderr))
+                self.assertEqual(r.stderr.count("\n"), 1)
+        tid = next(th["thread"] for th in self.view()["threads"] if th["allocations"])
+        self.assertEqual(self.memprof("report", self.recording, "--thread", tid).stderr, "")
+        self.assertEqual(self.memprof("report", self.recording, "--thread", tid, "--thread", "x").stderr, "")
+        r = self.memprof("diff", self.recording, self.recording, "--thread", "nosuch")
+        self.assertEqual(r.stderr.count("no allocation passes the filters: --thread nosuch: "), 2)
+
     def test_errors(self):
         """report: a bad value or an unknown option is an error that names the field"""
         for args, words in (
-                (["--size-min", "10q"], "size_min: '10q' is not a size"),
-                (["--siez-min", "10"], "--siez-min"), (["--from", "yesterday"], "from: 'yesterday' is not a time"),
-                (["--lifetime", "short"], "lifetime: 'short' is not one of all"),
-                (["--function-regex", "(a"], "function_regex: missing closing parenthesis"),
-                (["--size-min", "1", "--size-min", "2"], "size_min: given twice"),
-                (["--arena", "third"], "arena: 'third' is neither main nor non_main"),
-                (["--view", "groups", "--sort-by", "beauty"], "sort_by: 'beauty' is none of only_matched."),
-                (["--view", "all"], "view: 'all'"), (["--view", "sizes", "--order", "asc"], "--order"),
-                (["--view", "groups", "--count", "-1"], "count: '-1'"), (["--chain-length-min"], "needs a value"),
+                (["--size-min", "10q"], "report: --size-min: '10q' is not a size"),
+                (["--siez-min", "10"], "--siez-min"), (["--from", "yesterday"], "--from: 'yesterday' is not a time"),
+                (["--lifetime", "short"], "--lifetime: 'short' is not one of all"),
+                (["--function-regex", "(a"], "--function-regex: missing closing parenthesis"),
+                (["--size-min", "1", "--size-min", "2"], "report: --size-min: given twice"),
+                (["--arena", "third"], "--arena: 'third' is neither main nor non_main"),
+                (["--view", "groups", "--sort-by", "beauty"], "report: --sort-by: 'beauty' is none of only_matched."),
+                (["--view", "all"], "report: --view: 'all'"), (["--view", "sizes", "--order", "asc"], "--order"),
+                (["--view", "groups", "--count", "-1"], "report: --count: '-1'"), (["--chain-length-min"], "needs a value"),
                 (["--view", "sizes", "--tree"], "--view can be combined with no other format than --json")):
             r = subprocess.run([t.MEMPROF, "report", self.recording, *args], text=True, capture_output=True,
                                timeout=60)
@@ -171,7 +223,7 @@ class Report(t.Case):
         r = subprocess.run([t.MEMPROF, "report", self.recording, "--source-regex", r"^(([^b]+)*)*$b"], text=True,
                            capture_output=True, timeout=60)
         self.assertEqual(r.returncode, 2)
-        self.assertRegex(r.stderr, "source_regex: the search costs too much")
+        self.assertRegex(r.stderr, "--source-regex: the search costs too much")
 
     def test_plot(self):
         """report --plot is well-formed, with the peak and every panel"""
@@ -182,11 +234,13 @@ class Report(t.Case):
             self.assertIn(words, text)
 
     def test_bottom_up(self):
-        """report --tree --bottom-up has the allocator's functions below the root, and the same total"""
+        """report --tree --bottom-up has the user's functions below the root, with --full-stacks the allocator's;
+        both have the same total"""
         down = self.memprof("report", self.recording, "--tree").stdout.splitlines()
-        up = self.memprof("report", self.recording, "--tree", "--bottom-up").stdout.splitlines()
-        self.assertEqual(down[0], up[0])
-        self.assertRegex(up[1], r"(malloc|realloc) \[libc")
+        for options, allocator in (((), False), (("--full-stacks",), True)):
+            up = self.memprof("report", self.recording, "--tree", "--bottom-up", *options).stdout.splitlines()
+            self.assertEqual(down[0], up[0])
+            self.assertEqual(bool(re.search(r"(malloc|realloc) \[libc", up[1])), allocator)
 
     def test_documents(self):
         """every example of doc/filters.md and doc/views.md runs"""

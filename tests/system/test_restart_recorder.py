@@ -117,12 +117,12 @@ class Restart(Case):
 
     def test_crash_under_load(self):
         """if the recorder is killed under load, the next one states exactly how many events are lost"""
-        p = self.flood(2, 200000)
+        p = self.flood(2, 200000, "--no-thinning")
         threading.Timer(0.15, self.kill_recorder, [p]).start()
         self.line(p)
         while self.recorder(p) and os.path.exists(f"/proc/{self.recorder(p)}"):
             time.sleep(0.02)
-        said = self.attach(p, "two")
+        said = self.attach(p, "two", "--no-thinning")
         truth = self.line(p)
         self.memprof("detach", "-p", p.pid)
         r = self.report(self.path("two"))

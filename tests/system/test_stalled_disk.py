@@ -134,7 +134,8 @@ class StalledDisk(t.Case):
         self.assertNotIn("memprof", t.maps(p.pid))
         self.thaw()
         self.assertEqual(rec.wait(120), 0, t.read(self.log))
-        self.assertGreater(self.report(f"{self.disk}/r")["losses"]["queue_dropped_events"], 0)
+        # The queue was full for seconds, so the rings filled up, and allocations were thinned out.
+        self.assertGreater(self.report(f"{self.disk}/r")["thinning"]["thinned_allocations"], 0)
 
     def test_unloaded_meanwhile(self):
         """libraries that are unloaded before the recorder can write their names have the right names"""

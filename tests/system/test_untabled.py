@@ -68,7 +68,7 @@ class Untabled(t.Case):
                 where = ("untabled", "no_unwind_information") if chain[0] != "-" else (None, "generated_code")
                 ends[where] = ends.get(where, 0) + g["allocated_count"]
         self.assertEqual({(e["library"], e["reason"]): e["count"] for e in report["incomplete_stacks"]}, ends)
-        out = self.memprof("report", f).stdout
+        out = self.memprof("report", f, "--verbose").stdout
         self.assertRegex(out, r"[1-9]\d* stacks? of [0-9,]+ allocations?: callers found by frame pointers")
         self.assertRegex(out, r"\d stacks? of [0-9,]+ allocations?: ends in untabled, code without unwind information")
         self.assertRegex(out, r"\d stacks? of [0-9,]+ allocations?: ends in no file, code that the program generated")

@@ -14,7 +14,8 @@
 #define MAX_SLOTS      16384u
 #define SLOT_OWN_BYTES (768ull << 10) /* struct ag_thread; asserted by the agent's build */
 #define SHARE	       4	      /* memprof uses at most one part in so many */
-#define OWN_CHARGE     (1ull << 20)   /* agent, gate, text, page tables (generous) */
+#define PRESSURES      32 /* levels of thinning, at least, between thin_from and a full ring */
+#define OWN_CHARGE     (1ull << 20) /* agent, gate, text, page tables (generous) */
 
 struct room {
 	uint32_t slots, interns, sampled; /* powers of two */
@@ -76,9 +77,23 @@ static uint64_t lay_out(struct ss_control *c, const struct room *room)
 	c->slot_ring = SLOT_OWN_BYTES;
 	c->ring_size = room->ring;
 	c->ring_wake = ~(room->ring / 4 - 1);
-	c->ring_alloc = room->ring - room->ring / 8;
 	c->slot_stride = SLOT_OWN_BYTES + PAGE + room->ring;
 	return at + room->slots * c->slot_stride;
+}
+
+void layout_rings(struct ss_control *c, bool lossless, bool thins)
+{
+	/* The reader always leaves MPR_RECENT bytes in the ring. */
+	uint64_t zone = (c->ring_size - MPR_RECENT) / 8 * 3;
+
+	c->lossless = lossless;
+	c->ring_alloc = lossless ? c->ring_size : c->ring_size - c->ring_size / 8;
+	c->ring_shift = 0;
+	while (zone >> c->ring_shift > 2 * PRESSURES)
+		c->ring_shift++;
+	c->pressure = 0;
+	c->thin_from = c->ring_thin =
+	    thins && !lossless && !c->sample_interval ? c->ring_alloc - zone : UINT64_MAX;
 }
 
 static int no_address_space(const struct target *t, uint64_t left, uint64_t need,

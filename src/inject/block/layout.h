@@ -25,6 +25,10 @@ void layout_default(size_t threads, uint64_t ring, struct layout *out);
 __must_check int layout_choose(const struct target *t, uint64_t ring, struct layout *out,
 			       struct mp_err *err);
 
+/* Sets what the agent does when a ring fills up: with @lossless it waits; with @thins it thins out a
+ * growing part of the allocations, unless the session samples; else events are lost. */
+void layout_rings(struct ss_control *c, bool lossless, bool thins);
+
 /* Are all offsets those that this memprof computes from the sizes?  For a layout that the target
  * could have written; @length is the real length of the block. */
 bool layout_is_sound(const struct ss_control *c, uint64_t length);

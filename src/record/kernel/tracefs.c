@@ -76,12 +76,27 @@ static void remove_stale(int fs)
 	fclose(f);
 }
 
-int tracefs_open(void)
+static int open_any(void)
 {
 	int fs = private_mount();
 
-	if (fs < 0)
-		fs = open_mounted();
+	return fs < 0 ? open_mounted() : fs;
+}
+
+bool tracefs_has_uprobes(void)
+{
+	int fs = open_any();
+	bool has = fs >= 0 && !faccessat(fs, "uprobe_events", W_OK, 0);
+
+	if (fs >= 0)
+		close(fs);
+	return has;
+}
+
+int tracefs_open(void)
+{
+	int fs = open_any();
+
 	if (fs >= 0)
 		remove_stale(fs);
 	return fs;

@@ -13,6 +13,8 @@
 /* Opens tracefs, by a private mount or where it is mounted, and removes probe points that dead
  * recorders left.  Return: a descriptor or a negative errno. */
 int tracefs_open(void);
+/* Can probe points be defined?  Changes nothing. */
+bool tracefs_has_uprobes(void);
 /**
  * tracefs_add() - define a probe point, which costs nothing until an event is opened for it
  * @number: unique in this process, part of the point's name

@@ -55,21 +55,26 @@ static void against_reference(unsigned int percent, unsigned int puts)
 	for (int step = 0; step < STEPS; step++) {
 		uint32_t i = (uint32_t)(rnd() % ADDRESSES);
 		struct live_block b = {address(i), rnd() % 7 ? rnd() % 5000 : rnd() & LIVE_MAX_SIZE,
-				       (uint32_t)rnd()},
+				       (uint32_t)rnd(), 0},
 				  old;
+
+		if (b.size < 5000)
+			b.weight = (uint8_t)(rnd() % 16);
 
 		if (rnd() % 8 < puts) {
 			assert_int_equal(live_put(l, &b, &old), 0);
 			assert_true(old.addr == reference[i].addr);
 			if (old.addr)
 				assert_true(old.size == reference[i].size &&
-					    old.stack == reference[i].stack);
+					    old.stack == reference[i].stack &&
+					    old.weight == reference[i].weight);
 			else
 				live++;
 			reference[i] = b;
 		} else if (live_take(l, address(i), &b)) {
 			assert_true(reference[i].addr == b.addr && reference[i].size == b.size &&
-				    reference[i].stack == b.stack);
+				    reference[i].stack == b.stack &&
+				    reference[i].weight == b.weight);
 			reference[i].addr = 0;
 			live--;
 		} else {

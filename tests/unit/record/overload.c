@@ -54,7 +54,7 @@ static void thinned_batch_keeps_frees(void **state)
 	struct queue_drop d = {0}, left = {0};
 
 	(void)state;
-	wire_thin(b, &d);
+	wire_drop_blocks(b, &d);
 	assert_int_equal(d.batches, 0);
 	assert_int_equal(d.events[MPR_LOST_ALLOC], 10);
 	assert_int_equal(d.events[MPR_LOST_FREE], 0);
@@ -73,7 +73,7 @@ static void damaged_records_are_counted(void **state)
 
 	(void)state;
 	((struct mpr_header *)(b->data + sizeof(struct mpr_alloc)))->size = 0;
-	wire_thin(b, &d);
+	wire_drop_blocks(b, &d);
 	assert_int_equal(d.events[MPR_LOST_OTHER], 1);
 	assert_int_equal(b->bytes, 0);
 	batch_free(b);

@@ -108,7 +108,7 @@ static void estimates_are_unbiased(void **state)
 				true_live += (double)size;
 			if (!ag_countdown_passes(&s, size, INTERVAL))
 				continue;
-			e = estimate_block(INTERVAL, size, x);
+			e = estimate_block(INTERVAL, size, 0, x);
 			bytes += (double)e.bytes;
 			blocks += (double)e.blocks;
 			var_bytes += e.variance_bytes;
@@ -137,7 +137,7 @@ static void estimates_are_unbiased(void **state)
 
 static void all_blocks_recorded_count_once(void **state)
 {
-	struct estimate e = estimate_block(0, 4711, 5);
+	struct estimate e = estimate_block(0, 4711, 0, 5);
 
 	(void)state;
 	assert_true(e.blocks == 1 && e.bytes == 4711 && e.variance_bytes == 0);

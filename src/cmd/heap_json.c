@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The JSON of memprof heap --retained: doc/heap.schema.json. */
+#include <errno.h>
+#include "cmd/heap_retained.h"
+#include "export/json_gen.h"
+
+static const char *kind_name(const struct retained_line *l)
+{
+	switch (l->kind) {
+	case RETAINED_ALL:
+		return "all";
+	case RETAINED_SHARED:
+		return "shared";
+	case RETAINED_BLOCKS:
+		return "blocks";
+	case RETAINED_REST:
+		return "rest";
+	default:
+		return holder_kind_name(l->holder);
+	}
+}
+
+static void write_line(yajl_gen g, const struct retained_line *l)
+{
+	yajl_gen_map_open(g);
+	json_text(g, "kind", kind_name(l));
+	json_text(g, "name", l->name);
+	json_text(g, "module", l->module);
+	json_text(g, "source", l->source);
+	json_number(g, "line", l->line);
+	json_number(g, "thread", (uint64_t)l->tid);
+	json_address(g, l->addr);
+	json_number(g, "size", l->size);
+	json_number(g, "count", l->count);
+	json_number(g, "own_bytes", l->own);
+	json_number(g, "retained_bytes", l->bytes);
+	json_number(g, "retained_blocks", l->blocks);
+	json_number(g, "exact_bytes", l->exact);
+	json_number(g, "roots", l->roots);
+	json_name(g, "root_names");
+	yajl_gen_array_open(g);
+	for (int i = 0; i < RETAINED_ROOTS && l->root[i]; i++)
+		json_string(g, l->root[i]);
+	yajl_gen_array_close(g);
+	json_name(g, "children");
+	yajl_gen_array_open(g);
+	/* As deep as the report, at most RETAINED_MAX_DEPTH. */
+	for (const struct retained_line *c = l->child; c; c = c->next)
+		write_line(g, c);
+	yajl_gen_array_close(g);
+	yajl_gen_map_close(g);
+}
+
+static void count_and_bytes(yajl_gen g, const char *key, uint64_t count, uint64_t bytes)
+{
+	json_name(g, key);
+	yajl_gen_map_open(g);
+	json_number(g, "count", count);
+	json_number(g, "bytes", bytes);
+	yajl_gen_map_close(g);
+}
+
+int retained_json(const struct retained *r, const struct retained_about *about, FILE *out)
+{
+	yajl_gen g = json_begin(out, true);
+
+	if (!g)
+		return -ENOMEM;
+	yajl_gen_map_open(g);
+	json_text(g, "memprof_version", MEMPROF_VERSION);
+	json_number(g, "pid", (uint64_t)about->pid);
+	json_text(g, "name", about->name);
+	json_text(g, "mode", about->mode);
+	json_number(g, "pause_ns", about->pause_ns);
+	json_boolean(g, "exact", about->census->exact);
+	json_text(g, "unknown_allocator",
+		  about->census->unknown[0] ? about->census->unknown : NULL);
+	count_and_bytes(g, "live", r->live_blocks, r->live_bytes);
+	count_and_bytes(g, "unreachable", r->unreached_blocks, r->unreached_bytes);
+	json_number(g, "unreadable_bytes", r->unreadable_bytes);
+	json_number(g, "edges", r->edges);
+	json_number(g, "roots", r->roots);
+	json_number(g, "threads", r->threads);
+	json_number(g, "threads_unwound", r->unwound);
+	json_number(g, "scan_ns", r->scan_ns);
+	json_number(g, "dominators_ns", r->dominators_ns);
+	json_number(g, "lines_ns", r->lines_ns);
+	json_name(g, "path");
+	yajl_gen_array_open(g);
+	vec_for_each (&r->path, l)
+		write_line(g, *l);
+	yajl_gen_array_close(g);
+	json_name(g, "retained");
+	write_line(g, r->all);
+	yajl_gen_map_close(g);
+	yajl_gen_free(g);
+	fputc('\n', out);
+	return ferror(out) ? -EIO : 0;
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "cmd/heap_retained.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cmd/cmd.h"
+#include "export/flame.h"
+#include "export/output.h"
+#include "export/pprof.h"
+#include "export/tree.h"
+#include "lib/human.h"
+#include "lib/printable.h"
+
+#define TABLE_DEPTH 4
+#define TABLE_COUNT 10
+#define GRAPH_DEPTH 32
+#define GRAPH_COUNT 100
+#define LEAST	    0.005 /* below the roots, lines with a smaller part of the whole are combined */
+#define LABEL	    384
+
+static const char *base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+const char *retained_label(const struct retained_line *l, char *buf, size_t size)
+{
+	char number[32], bytes[24];
+
+	switch (l->kind) {
+	case RETAINED_ALL:
+		snprintf(buf, size, "all");
+		break;
+	case RETAINED_SHARED:
+		snprintf(buf, size, "shared by %s", l->name);
+		break;
+	case RETAINED_REST:
+		snprintf(buf, size, "(%s smaller)", human_number(l->count, number));
+		break;
+	case RETAINED_BLOCKS:
+		if (l->count == 1)
+			snprintf(buf, size, "%s of %s", l->name, human_bytes(l->own, bytes));
+		else if (l->size)
+			snprintf(buf, size, "%s x %s of %s", human_number(l->count, number),
+				 l->name, human_bytes(l->size, bytes));
+		else
+			snprintf(buf, size, "%s x %s", human_number(l->count, number), l->name);
+		break;
+	default:
+		snprintf(buf, size, "%s", l->name);
+	}
+	return buf;
+}
+
+/* ------------------------------------------------------------------ table -- */
+
+static void print_roots(const struct retained_line *l)
+{
+	printf(l->count > 1 ? "; that one reached from %s: " : ", reached from %s: ",
+	       counted(l->roots, "root"));
+	for (int i = 0; i < RETAINED_ROOTS && l->root[i]; i++)
+		printf("%s%s", i ? ", " : "", printable(l->root[i]));
+	if (l->roots > RETAINED_ROOTS)
+		printf(" ...");
+}
+
+static void print_line(const struct retained_line *l, uint32_t depth)
+{
+	const bool root = l->kind == RETAINED_HOLDER;
+	char label[LABEL];
+
+	printf("%11s %11s %10s", human(l->bytes), thousands(l->blocks),
+	       l->own || l->size ? human(root ? l->size : l->own) : "");
+	printf(" %5.0f %%  %*s%s", l->bytes ? 100.0 * (double)l->exact / (double)l->bytes : 100.0,
+	       (int)(2 * depth), "", printable(retained_label(l, label, sizeof(label))));
+	if (l->module)
+		printf("  [%s]", printable(base(l->module)));
+	if (l->source)
+		printf("  %s:%u", printable(base(l->source)), l->line);
+	if (l->kind == RETAINED_BLOCKS)
+		printf("%s %#" PRIx64, l->count > 1 ? ", such as" : " at", l->addr);
+	if (l->roots > 1)
+		print_roots(l);
+	printf("\n");
+}
+
+/* How much of the lines is printed. */
+struct limits {
+	uint32_t levels, count;
+	uint64_t least; /* bytes, below the roots */
+};
+
+/* Prints what is below @l.  Recursion is as deep as the report. */
+static void print_below(const struct retained_line *l, uint32_t depth, const struct limits *most)
+{
+	struct retained_line rest = {.kind = RETAINED_REST};
+	uint32_t n = 0;
+
+	for (const struct retained_line *c = l->child; c; c = c->next) {
+		if (c->kind != RETAINED_REST && depth <= most->levels && n < most->count &&
+		    (!depth || c->bytes >= most->least)) {
+			n++;
+			print_line(c, depth);
+			print_below(c, depth + 1, most);
+			continue;
+		}
+		rest.count += c->kind == RETAINED_REST ? c->count : 1;
+		rest.bytes += c->bytes;
+		rest.blocks += c->blocks;
+		rest.exact += c->exact;
+	}
+	if (rest.count && depth <= most->levels)
+		print_line(&rest, depth);
+}
+
+static void print_head(const struct retained *r)
+{
+	printf("\n%s, %s; %s of them (%s) can be reached\n", counted(r->live_blocks, "live block"),
+	       human(r->live_bytes), thousands(r->live_blocks - r->unreached_blocks),
+	       human(r->live_bytes - r->unreached_bytes));
+	if (r->unreached_blocks)
+		printf("nothing points to %s (%s) any more: memprof leaks has the details\n",
+		       counted(r->unreached_blocks, "block"), human(r->unreached_bytes));
+	if (r->unreadable_bytes)
+		printf("%s could not be read: pointers in it are unknown\n",
+		       human(r->unreadable_bytes));
+	if (r->unwound < r->threads)
+		printf("the stacks of %u of %s could not be unwound to their end: blocks are "
+		       "shown by the thread where the frame is not known\n",
+		       r->threads - r->unwound, counted(r->threads, "thread"));
+}
+
+static void print_path(const struct retained *r)
+{
+	char label[LABEL];
+
+	if (!r->path.n)
+		return;
+	printf("\nkept by:\n");
+	vec_for_each (&r->path, it) {
+		const struct retained_line *l = *it;
+
+		printf("  %s", printable(retained_label(l, label, sizeof(label))));
+		if (l->module)
+			printf("  [%s]", printable(base(l->module)));
+		if (l->addr)
+			printf(" at %#" PRIx64, l->addr);
+		printf(", which retains %s", human(l->bytes));
+		if (l->roots > 1)
+			print_roots(l);
+		printf("\n");
+	}
+}
+
+static void print_table(const struct retained *r, const struct retained_request *q)
+{
+	const struct limits most = {q->depth ? q->depth : TABLE_DEPTH,
+				    q->count ? q->count : TABLE_COUNT,
+				    (uint64_t)(LEAST * (double)r->all->bytes)};
+
+	printf("\n%11s %11s %10s %7s  %s\n", "retained", "blocks", "own", "exact", "kept by");
+	print_below(r->all, 0, &most);
+	if (!r->all->child)
+		printf("nothing\n");
+}
+
+/* ------------------------------------------------------------------ graphs -- */
+
+struct labels {
+	VEC(char *) list;
+};
+
+/* Copies the lines below @l into the tree. */
+static int add_nodes(struct labels *labels, struct tree_node *node, const struct retained_line *l)
+{
+	char label[LABEL];
+	int ret = 0;
+
+	node->cost = l->bytes;
+	node->count = l->blocks;
+	for (const struct retained_line *c = l->child; c && !ret; c = c->next) {
+		struct tree_node *below = calloc(1, sizeof(*below));
+		char *text = strdup(retained_label(c, label, sizeof(label)));
+
+		if (!below || !text || vec_push(&labels->list, text)) {
+			free(below);
+			free(text);
+			return -ENOMEM;
+		}
+		below->function = text;
+		below->library = c->module ? base(c->module) : NULL;
+		below->depth = node->depth + 1;
+		below->next = node->child;
+		node->child = below;
+		ret = add_nodes(labels, below, c);
+	}
+	return ret;
+}
+
+static int write_flame(const struct tree_node *root, bool icicle,
+		       const struct retained_about *about, FILE *out)
+{
+	char title[160], subtitle[160];
+	struct flame f = {
+	    .title = title, .subtitle = subtitle, .cost = COST_LEAKED, .icicle = icicle};
+
+	snprintf(title, sizeof(title), "memprof: retained memory, %s in %s", human(root->cost),
+		 counted(root->count, "block"));
+	snprintf(subtitle, sizeof(subtitle), "%s (pid %d)", about->name, about->pid);
+	return flame_write(&f, root, out);
+}
+
+/* Writes a line for each node, with what it has beyond its children. */
+static void write_folded(const struct tree_node *n, char *path, size_t length, size_t size,
+			 FILE *out)
+{
+	uint64_t own = n->cost;
+
+	for (const struct tree_node *c = n->child; c; c = c->next) {
+		char *text;
+		size_t unused;
+		FILE *f = open_memstream(&text, &unused);
+
+		own -= c->cost < own ? c->cost : own;
+		if (!f)
+			continue;
+		folded_name(c->function, f);
+		if (fclose(f))
+			continue;
+		snprintf(path + length, size - length, "%s%s", length ? ";" : "", text);
+		free(text);
+		write_folded(c, path, strlen(path), size, out);
+	}
+	path[length] = 0;
+	if (own && length)
+		fprintf(out, "%s %" PRIu64 "\n", path, own);
+}
+
+static int write_collapsed(const struct tree_node *root, FILE *out)
+{
+	const size_t size = (RETAINED_MAX_DEPTH + 2) * LABEL * 4;
+	char *path = calloc(1, size);
+
+	if (!path)
+		return -ENOMEM;
+	write_folded(root, path, 0, size, out);
+	free(path);
+	return ferror(out) ? -EIO : 0;
+}
+
+static int write_one(const struct retained *r, const struct tree_node *root,
+		     enum retained_output what, const struct retained_about *about, FILE *out)
+{
+	switch (what) {
+	case RETAINED_FLAMEGRAPH:
+	case RETAINED_ICICLE:
+		return write_flame(root, what == RETAINED_ICICLE, about, out);
+	case RETAINED_COLLAPSED:
+		return write_collapsed(root, out);
+	case RETAINED_PPROF:
+		return pprof_write_tree(root, about->name, out);
+	default:
+		return retained_json(r, about, out);
+	}
+}
+
+static int write_file(const struct retained *r, const struct tree_node *root,
+		      enum retained_output what, const char *path,
+		      const struct retained_about *about)
+{
+	struct mp_err err = {0};
+	FILE *out = output_open(path, what == RETAINED_PPROF, &err);
+	int ret, closed;
+
+	if (!out)
+		return complain(&err);
+	ret = write_one(r, root, what, about, out);
+	closed = output_close(out);
+	ret = ret ? ret : closed;
+	if (ret)
+		fprintf(stderr, "memprof: cannot write %s: %s\n", path, strerror(-ret));
+	return ret ? MP_EXIT_OUTPUT : MP_EXIT_OK;
+}
+
+struct retained_options retained_needed(const struct retained_request *q)
+{
+	struct retained_options o = {TABLE_DEPTH, TABLE_COUNT, q->of};
+
+	for (int i = 0; i < RETAINED_OUTPUTS; i++) {
+		if (q->file[i] || q->tree) {
+			o.depth = GRAPH_DEPTH;
+			o.count = GRAPH_COUNT;
+		}
+	}
+	o.depth = q->depth ? q->depth : o.depth;
+	o.count = q->count ? q->count : o.count;
+	return o;
+}
+
+int retained_report(const struct retained *r, const struct retained_request *q,
+		    const struct retained_about *about)
+{
+	struct tree_node *root = tree_new();
+	struct labels labels = {0};
+	int ret = root ? add_nodes(&labels, root, r->all) : -ENOMEM, status = MP_EXIT_OK;
+
+	print_head(r);
+	if (r->of_unreached)
+		printf("\n%s is in a live block that nothing points to: no root keeps it\n",
+		       printable(q->of));
+	print_path(r);
+	if (!ret) {
+		tree_sort(root);
+		if (q->tree) {
+			printf("\nretained: ");
+			tree_write(root, COST_LEAKED, LEAST, stdout);
+		} else {
+			print_table(r, q);
+		}
+	}
+	for (int i = 0; i < RETAINED_OUTPUTS && !ret && !status; i++) {
+		if (q->file[i])
+			status = write_file(r, root, (enum retained_output)i, q->file[i], about);
+	}
+	tree_free(root);
+	vec_for_each (&labels.list, text)
+		free(*text);
+	vec_free(&labels.list);
+	return ret ? complain(&(struct mp_err){MP_EXIT_FAILURE, "no memory for the report"})
+		   : status;
+}

@@ -1,0 +1,619 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "leaks/dominators.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/huge.h"
+
+#define AHEAD 16 /* edges: so far ahead, memory that they need is fetched */
+
+/* The edges of holders and of the virtual node, which lead to holders, too. */
+struct top {
+	uint32_t *first, *to;
+	uint64_t *exact;
+};
+
+/* What is needed together of a node, in one cache line. */
+struct mark {
+	uint32_t number; /* INDEX_NONE: not reached */
+	uint32_t at;	 /* number of its predecessors; then where the next of them goes in .from */
+};
+struct pending {
+	uint32_t node, parent; /* parent: number */
+};
+/* The same for the search of semidominators, by number. */
+struct link {
+	uint32_t up;	/* the ancestor to which the path is compressed */
+	uint32_t least; /* the lowest semidominator on the path to it */
+};
+
+/*
+ * Nodes are renumbered in the order in which a depth-first search reaches them.  Nodes from .weak
+ * on are reached only from weak holders; edges from them to others are left out.
+ *
+ * With many blocks, nearly all of the time goes into cache misses, so the arrays have what is
+ * needed together, and are freed as early as possible.
+ */
+struct finder {
+	struct graph *g;
+	const struct dom_holders *h;
+	struct top top;
+	uint32_t nodes;	   /* in all */
+	uint32_t n, weak;  /* numbers */
+	struct mark *mark; /* by node */
+	VEC(struct pending) pending;
+	uint32_t *vertex;	     /* by number: the node */
+	uint32_t *parent;	     /* by number: in the search tree; later the dominator */
+	uint32_t *from, *from_first; /* as in struct dominators */
+	uint32_t *semi;
+	struct link *link;
+	VEC(uint32_t) path;
+};
+
+static bool has(const uint64_t *bits, size_t i)
+{
+	return bits && bits[i / 64] >> i % 64 & 1;
+}
+
+static void set(uint64_t *bits, size_t i)
+{
+	bits[i / 64] |= 1ull << i % 64;
+}
+
+/* Return: @n numbers and one more, all 0. */
+static uint32_t *numbers(size_t n)
+{
+	return huge_pages(calloc(n + 1, sizeof(uint32_t)), (n + 1) * sizeof(uint32_t));
+}
+
+/* ------------------------------------------------------------- edges of holders -- */
+
+static bool lasting_first(const struct dom_holders *h, uint32_t i, bool weak)
+{
+	return h->parent[i] == INDEX_NONE && h->weak[i] == weak;
+}
+
+/* Return: the virtual node or the holder that leads to holder @i. */
+static uint32_t leader(const struct dom_holders *h, uint32_t i)
+{
+	return h->parent[i] == INDEX_NONE ? h->n : h->parent[i];
+}
+
+/* Appends holder @i to the edges of its leader; @at: where each one's next edge goes. */
+static void lead_to(struct top *t, const struct dom_holders *h, uint32_t blocks, uint32_t *at,
+		    uint32_t i)
+{
+	uint32_t e = at[leader(h, i)]++;
+
+	t->to[e] = blocks + i;
+	set(t->exact, e);
+}
+
+static int make_top(struct finder *f)
+{
+	const struct dom_holders *h = f->h;
+	struct top *t = &f->top;
+	size_t edges = (size_t)h->first[h->n] + h->n;
+	uint32_t *at;
+
+	if (edges >= UINT32_MAX)
+		return -E2BIG;
+	t->first = numbers(h->n + 1ull);
+	t->to = numbers(edges);
+	t->exact = calloc(edges / 64 + 1, sizeof(*t->exact));
+	at = numbers(h->n);
+	if (!t->first || !t->to || !t->exact || !at) {
+		free(at);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < h->n; i++) {
+		t->first[i + 1] += h->first[i + 1] - h->first[i];
+		t->first[leader(h, i) + 1]++;
+	}
+	for (uint32_t i = 0; i <= h->n; i++) {
+		t->first[i + 1] += t->first[i];
+		at[i] = t->first[i];
+	}
+	/* The search visits what other holders reach before it visits weak ones. */
+	for (int weak = 0; weak < 2; weak++) {
+		for (uint32_t i = 0; i < h->n; i++) {
+			if (lasting_first(h, i, weak))
+				lead_to(t, h, f->g->n, at, i);
+		}
+	}
+	for (uint32_t i = 0; i < h->n; i++) {
+		if (h->parent[i] != INDEX_NONE)
+			lead_to(t, h, f->g->n, at, i);
+		for (uint32_t e = h->first[i]; e < h->first[i + 1]; e++) {
+			if (has(h->exact, e))
+				set(t->exact, at[i]);
+			t->to[at[i]++] = h->to[e];
+		}
+	}
+	free(at);
+	return 0;
+}
+
+/* The edges of a node. */
+struct edges {
+	const uint32_t *to;
+	const uint64_t *exact;
+	size_t nexact; /* words of .exact */
+	uint32_t at, end;
+};
+
+static inline struct edges edges_of(const struct finder *f, uint32_t node)
+{
+	const struct graph *g = f->g;
+	const struct top *t = &f->top;
+
+	if (node < g->n)
+		return (struct edges){g->to.at, g->exact.at, g->exact.n, g->first[node],
+				      g->first[node + 1]};
+	node -= g->n;
+	return (struct edges){t->to, t->exact, SIZE_MAX, t->first[node], t->first[node + 1]};
+}
+
+/* ------------------------------------------------------------- depth-first search -- */
+
+/* Does the tree ignore an edge between nodes with these numbers? */
+static inline bool left_out(const struct finder *f, uint32_t from, uint32_t to)
+{
+	return from >= f->weak && to < f->weak;
+}
+
+static bool begins_weak(const struct finder *f, uint32_t node)
+{
+	return f->weak == INDEX_NONE && node >= f->g->n && node < f->g->n + f->h->n &&
+	       lasting_first(f->h, node - f->g->n, true);
+}
+
+static inline void fetch_node(const struct finder *f, uint32_t node)
+{
+	__builtin_prefetch(&f->mark[node]);
+	if (node < f->g->n)
+		__builtin_prefetch(&f->g->first[node]);
+}
+
+/* Numbers the node, counts it as a predecessor of others, and queues those that are not reached
+ * yet. */
+static int reach(struct finder *f, const struct pending *p)
+{
+	const struct edges e = edges_of(f, p->node);
+	const uint32_t me = f->n;
+
+	if (begins_weak(f, p->node))
+		f->weak = me;
+	f->mark[p->node].number = me;
+	f->vertex[me] = p->node;
+	f->parent[me] = p->parent;
+	f->n++;
+	/* Fetches all together, before the first one is waited for. */
+	for (uint32_t i = e.end; i > e.at && i + AHEAD > e.end; i--)
+		fetch_node(f, e.to[i - 1]);
+	/* What is queued last is reached first. */
+	for (uint32_t i = e.end; i-- > e.at;) {
+		const struct pending next = {e.to[i], me};
+		struct mark *m = &f->mark[next.node];
+
+		if (i >= e.at + AHEAD)
+			fetch_node(f, e.to[i - AHEAD]);
+		if (left_out(f, me, m->number))
+			continue;
+		m->at++;
+		if (m->number == INDEX_NONE && vec_push(&f->pending, next))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int search(struct finder *f)
+{
+	const size_t bytes = (f->nodes + 1ull) * sizeof(*f->mark);
+	struct pending p = {f->nodes - 1, 0};
+	int ret;
+
+	f->mark = huge_pages(calloc(1, bytes), bytes);
+	f->vertex = numbers(f->nodes);
+	f->parent = numbers(f->nodes);
+	if (!f->mark || !f->vertex || !f->parent)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < f->nodes; i++)
+		f->mark[i].number = INDEX_NONE;
+	f->weak = INDEX_NONE;
+	ret = vec_push(&f->pending, p);
+	while (f->pending.n && !ret) {
+		p = f->pending.at[--f->pending.n];
+		/* Behind a long branch, many in a row are reached already. */
+		if (f->pending.n >= AHEAD)
+			__builtin_prefetch(&f->mark[f->pending.at[f->pending.n - AHEAD].node]);
+		if (f->mark[p.node].number == INDEX_NONE)
+			ret = reach(f, &p);
+	}
+	vec_free(&f->pending);
+	return ret;
+}
+
+/* ------------------------------------------------------------- predecessors -- */
+
+static bool edge_exact(const struct edges *e)
+{
+	return e->at / 64 < e->nexact && has(e->exact, e->at);
+}
+
+/* Fetches what the edges behind the one at @e->at need.  Those of the next node follow. */
+static inline void fetch_ahead(const struct finder *f, const struct edges *e, uint32_t all)
+{
+	if (all - e->at <= 2 * AHEAD)
+		return;
+	__builtin_prefetch(&f->mark[e->to[e->at + 2 * AHEAD]]);
+	__builtin_prefetch(&f->from[f->mark[e->to[e->at + AHEAD]].at]);
+}
+
+static void fill(struct finder *f)
+{
+	const uint32_t blocks = f->g->n;
+
+	for (uint32_t node = 0; node < f->nodes; node++) {
+		const uint32_t from = f->mark[node].number;
+		const uint32_t all =
+		    node < blocks ? f->g->first[blocks] : f->top.first[f->h->n + 1ull];
+
+		if (from == INDEX_NONE)
+			continue;
+		for (struct edges e = edges_of(f, node); e.at < e.end; e.at++) {
+			struct mark *m = &f->mark[e.to[e.at]];
+
+			fetch_ahead(f, &e, all);
+			if (!left_out(f, from, m->number))
+				f->from[m->at++] = from | (edge_exact(&e) ? DOM_EXACT : 0);
+		}
+	}
+}
+
+/* Reverses all edges between reached nodes, then frees them. */
+static int reverse(struct finder *f)
+{
+	uint64_t edges = 0;
+
+	f->from_first = numbers(f->n);
+	if (!f->from_first)
+		return -ENOMEM;
+	for (uint32_t v = 0; v < f->n; v++) {
+		struct mark *m = &f->mark[f->vertex[v]];
+		const uint32_t count = m->at;
+
+		if (v + AHEAD < f->n)
+			__builtin_prefetch(&f->mark[f->vertex[v + AHEAD]]);
+		f->from_first[v] = m->at = (uint32_t)edges;
+		edges += count;
+	}
+	f->from_first[f->n] = (uint32_t)edges;
+	if (edges >= UINT32_MAX)
+		return -E2BIG;
+	/* What is fetched ahead for nodes that are not reached is not used, but is in bounds. */
+	for (uint32_t i = 0; i < f->nodes && f->n < f->nodes; i++) {
+		if (f->mark[i].number == INDEX_NONE)
+			f->mark[i].at = 0;
+	}
+	f->from = numbers(edges);
+	if (!f->from)
+		return -ENOMEM;
+	fill(f);
+	graph_free_edges(f->g);
+	free(f->mark);
+	f->mark = NULL;
+	return 0;
+}
+
+/* ------------------------------------------------------------- semi-NCA -- */
+
+/* The lowest semidominator on the path from @v up to, not including, the last node below @linked.
+ * Compresses the path. */
+static int lowest(struct finder *f, uint32_t v, uint32_t linked, uint32_t *result)
+{
+	struct link *const link = f->link;
+	uint32_t up, least;
+
+	if (link[v].up < linked) {
+		*result = link[v].least;
+		return 0;
+	}
+	f->path.n = 0;
+	do {
+		if (vec_push(&f->path, v))
+			return -ENOMEM;
+		v = link[v].up;
+	} while (link[v].up >= linked);
+	up = link[v].up;
+	least = link[v].least;
+	while (f->path.n) {
+		v = f->path.at[--f->path.n];
+		link[v].up = up;
+		if (link[v].least < least)
+			least = link[v].least;
+		else
+			link[v].least = least;
+	}
+	*result = least;
+	return 0;
+}
+
+static int semidominators(struct finder *f)
+{
+	for (uint32_t v = f->n - 1; v; v--) {
+		uint32_t semi = f->parent[v];
+
+		for (uint32_t e = f->from_first[v]; e < f->from_first[v + 1ull]; e++) {
+			uint32_t least;
+
+			/* The next node is the one before it. */
+			if (e >= AHEAD)
+				__builtin_prefetch(&f->link[f->from[e - AHEAD] & ~DOM_EXACT]);
+			if (lowest(f, f->from[e] & ~DOM_EXACT, v + 1, &least))
+				return -ENOMEM;
+			if (least < semi)
+				semi = least;
+		}
+		f->semi[v] = semi;
+		f->link[v].least = semi;
+	}
+	return 0;
+}
+
+static int immediate_dominators(struct finder *f)
+{
+	const size_t bytes = (f->n + 1ull) * sizeof(*f->link);
+	uint32_t *idom = f->parent;
+	int ret;
+
+	f->semi = numbers(f->n);
+	f->link = huge_pages(calloc(1, bytes), bytes);
+	if (!f->semi || !f->link)
+		return -ENOMEM;
+	for (uint32_t v = 0; v < f->n; v++)
+		f->link[v] = (struct link){idom[v], v};
+	ret = semidominators(f);
+	for (uint32_t v = 1; v < f->n && !ret; v++) {
+		while (idom[v] > f->semi[v])
+			idom[v] = idom[idom[v]];
+	}
+	free(f->semi);
+	free(f->link);
+	f->semi = NULL;
+	f->link = NULL;
+	return ret;
+}
+
+/* ------------------------------------------------------------- the tree -- */
+
+/* Counts the nodes below each one, by number. */
+static uint32_t *count_below(const struct finder *f)
+{
+	uint32_t *count = numbers(f->n);
+
+	for (uint32_t v = f->n; v-- > 0 && count;) {
+		count[v]++;
+		if (v)
+			count[f->parent[v]] += count[v];
+	}
+	return count;
+}
+
+/* Gives each node a place. */
+static int make_places(struct finder *f, struct dominators *d)
+{
+	uint32_t *next = numbers(f->n), *count = count_below(f);
+	bool ok;
+
+	d->reached = numbers(f->n);
+	d->count = numbers(f->n);
+	d->node = numbers(f->n);
+	ok = next && count && d->reached && d->count && d->node;
+	for (uint32_t v = 0; v < f->n && ok; v++) {
+		uint32_t place = v ? next[f->parent[v]] : 0;
+
+		if (v)
+			next[f->parent[v]] += count[v];
+		next[v] = place + 1;
+		d->reached[v] = place;
+		d->count[place] = count[v];
+		d->node[place] = f->vertex[v];
+	}
+	free(next);
+	free(count);
+	free(f->vertex);
+	f->vertex = NULL;
+	return ok ? 0 : -ENOMEM;
+}
+
+static bool within(const struct dominators *d, uint32_t place, uint32_t tree)
+{
+	return place - tree < d->count[tree];
+}
+
+/* Has a node that @v does not dominate the address of @v's start? */
+static bool hangs_exactly(const struct finder *f, const struct dominators *d, uint32_t v)
+{
+	for (uint32_t e = f->from_first[v]; e < f->from_first[v + 1ull]; e++) {
+		if (f->from[e] & DOM_EXACT &&
+		    !within(d, d->reached[f->from[e] & ~DOM_EXACT], d->reached[v]))
+			return true;
+	}
+	return false;
+}
+
+/* Fetches what sum_up() needs of the nodes that come after @v. */
+static inline void fetch_sums(const struct finder *f, const struct dominators *d, uint32_t v)
+{
+	uint32_t at;
+
+	if (v < 2 * AHEAD)
+		return;
+	at = d->reached[v - 2 * AHEAD];
+	__builtin_prefetch(&d->node[at]);
+	__builtin_prefetch(&d->count[at]);
+	__builtin_prefetch(&d->bytes[at]);
+	__builtin_prefetch(&d->exact[at]);
+	__builtin_prefetch(&d->reached[f->from[f->from_first[v - 2 * AHEAD]] & ~DOM_EXACT]);
+	at = d->node[d->reached[v - AHEAD]];
+	if (at < f->g->n)
+		__builtin_prefetch(&f->g->block[at]);
+}
+
+static int sum_up(const struct finder *f, struct dominators *d)
+{
+	const uint32_t *place = d->reached;
+
+	d->bytes = calloc(f->n + 1ull, sizeof(*d->bytes));
+	d->exact = calloc(f->n + 1ull, sizeof(*d->exact));
+	if (!d->bytes || !d->exact)
+		return -ENOMEM;
+	huge_pages(d->bytes, f->n * sizeof(*d->bytes));
+	huge_pages(d->exact, f->n * sizeof(*d->exact));
+	/* Every node has a higher number than its dominators. */
+	for (uint32_t v = f->n; v-- > 0;) {
+		uint32_t at = place[v], up = v ? place[f->parent[v]] : 0, node = d->node[at];
+		uint64_t own = node < f->g->n ? f->g->block[node].size : 0;
+
+		fetch_sums(f, d, v);
+		d->bytes[at] += own;
+		d->exact[at] += own;
+		if (!v)
+			continue;
+		d->bytes[up] += d->bytes[at];
+		if (hangs_exactly(f, d, v))
+			d->exact[up] += d->exact[at];
+	}
+	return 0;
+}
+
+static int make_tree(struct finder *f, struct dominators *d)
+{
+	int ret = make_places(f, d);
+
+	if (!ret)
+		ret = sum_up(f, d);
+	d->n = f->n;
+	d->from = f->from;
+	d->from_first = f->from_first;
+	f->from = f->from_first = NULL;
+	free(f->parent);
+	f->parent = NULL;
+	d->place = ret ? NULL : numbers(f->nodes);
+	if (!d->place)
+		return -ENOMEM;
+	memset(d->place, 0xff, (f->nodes + 1ull) * sizeof(*d->place));
+	for (uint32_t i = 0; i < d->n; i++)
+		d->place[d->node[i]] = i;
+	return 0;
+}
+
+int dominators_find(struct dominators *d, struct graph *g, const struct dom_holders *h)
+{
+	struct finder f = {.g = g, .h = h};
+	int ret = g->n + (uint64_t)h->n + 1 >= DOM_EXACT ? -E2BIG : 0;
+
+	memset(d, 0, sizeof(*d));
+	d->blocks = g->n;
+	d->holders = h->n;
+	f.nodes = g->n + h->n + 1;
+	if (!ret)
+		ret = make_top(&f);
+	if (!ret)
+		ret = search(&f);
+	if (!ret)
+		ret = reverse(&f);
+	if (!ret)
+		ret = immediate_dominators(&f);
+	if (!ret)
+		ret = make_tree(&f, d);
+	free(f.top.first);
+	free(f.top.to);
+	free(f.top.exact);
+	free(f.mark);
+	free(f.vertex);
+	free(f.parent);
+	free(f.from);
+	free(f.from_first);
+	free(f.semi);
+	free(f.link);
+	vec_free(&f.pending);
+	vec_free(&f.path);
+	return ret;
+}
+
+void dominators_settle(struct dominators *d)
+{
+	free(d->from);
+	free(d->from_first);
+	free(d->reached);
+	d->from = d->from_first = d->reached = NULL;
+}
+
+void dominators_free(struct dominators *d)
+{
+	dominators_settle(d);
+	free(d->node);
+	free(d->place);
+	free(d->count);
+	free(d->bytes);
+	free(d->exact);
+	memset(d, 0, sizeof(*d));
+}
+
+uint32_t dominators_parent(const struct dominators *d, uint32_t place)
+{
+	uint32_t at = 0;
+
+	for (;;) {
+		uint32_t child = at + 1;
+
+		if (at == place || child == place)
+			return at;
+		while (!within(d, place, child))
+			child += d->count[child];
+		if (child == place)
+			return at;
+		at = child;
+	}
+}
+
+/* Return: the number that the search gave to the node at @place. */
+static uint32_t number_of(const struct dominators *d, uint32_t place)
+{
+	uint32_t v = 0;
+
+	while (v < d->n && d->reached[v] != place)
+		v++;
+	return v;
+}
+
+int64_t dominators_holders(const struct dominators *d, uint32_t place, uint32_t *holders,
+			   uint32_t max)
+{
+	uint64_t *seen = calloc(d->n / 64 + 1ull, sizeof(*seen));
+	VEC(uint32_t) queue = {0};
+	int64_t found = 0;
+	int ret = seen ? vec_push(&queue, number_of(d, place)) : -ENOMEM;
+
+	for (size_t i = 0; i < queue.n && !ret; i++) {
+		uint32_t v = queue.at[i];
+
+		for (uint32_t e = d->from_first[v]; e < d->from_first[v + 1ull] && !ret; e++) {
+			uint32_t from = d->from[e] & ~DOM_EXACT, node = d->node[d->reached[from]];
+
+			if (has(seen, from))
+				continue;
+			set(seen, from);
+			if (node < d->blocks)
+				ret = vec_push(&queue, from);
+			else if (found++ < max)
+				holders[found - 1] = node - d->blocks;
+		}
+	}
+	vec_free(&queue);
+	free(seen);
+	return ret ? ret : found;
+}

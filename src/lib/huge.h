@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Huge pages for large arrays that are read in random order: most of the time of such reads is the
+ * walk through page tables. */
+#ifndef LIB_HUGE_H
+#define LIB_HUGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+
+#define HUGE_MIN (8u << 20) /* bytes; the last huge page can be empty but for one byte */
+
+/* Asks for huge pages for [@p, @p + @bytes), of malloc(), before it is written to.  @p: can be
+ * NULL.  Return: @p. */
+static inline void *huge_pages(void *p, size_t bytes)
+{
+	/* Whole pages: a mapping of which a part has other flags cannot be grown by realloc(). */
+	const uintptr_t page = 4096, start = (uintptr_t)p & ~(page - 1),
+			end = ((uintptr_t)p + bytes + page - 1) & ~(page - 1);
+
+	/* Without huge pages it is only slower. */
+	if (p && bytes >= HUGE_MIN)
+		(void)madvise((void *)start, end - start, MADV_HUGEPAGE);
+	return p;
+}
+
+#endif

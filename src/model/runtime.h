@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Decides which frames are the user's own code, and which belong to the runtime: the libraries of
+ * C, C++, Rust and Go, and the allocators.  This is the only place that decides so.
+ */
+#ifndef MODEL_RUNTIME_H
+#define MODEL_RUNTIME_H
+
+#include <stdbool.h>
+#include "model/frames.h"
+
+/* The values are bit numbers in shown_frame.runtimes. */
+enum runtime {
+	RUNTIME_NONE, /* the user's own code */
+	RUNTIME_LIBC, /* with the dynamic loader and the threads */
+	RUNTIME_LIBSTDCXX,
+	RUNTIME_LIBCXX,
+	RUNTIME_RUST,
+	RUNTIME_GO,
+	RUNTIME_ALLOCATOR, /* one that is not in libc */
+	RUNTIME_MEMPROF,   /* no code: the name of stacks that were not kept */
+	RUNTIMES,
+};
+
+/**
+ * runtime_of() - decide which runtime a frame belongs to
+ * @in_program: its module is the program itself, not a library
+ *
+ * The module decides first; then the function's name, since templates of the C++ library, static
+ * libraries and allocators are in the user's files, too; then the source file.
+ *
+ * Return: RUNTIME_NONE: the user's own code.
+ */
+enum runtime runtime_of(const struct frame *f, bool in_program);
+
+/* Return: its name for reports: "libstdc++". */
+const char *runtime_text(enum runtime r);
+
+#endif
