@@ -32,6 +32,10 @@ struct arch {
 	/* Bits of a function's symbol, and of a return address, that are not part of the address
 	 * (Thumb). */
 	uint8_t code_bits;
+	/* The symbols "$" and one of these letters say what follows in a section, instructions of
+	 * which kind or data (ELF for the Arm Architecture, 5.5.5, and for AArch64, 5.5.4).  They
+	 * are no functions.  NULL: there are none. */
+	const char *mapping_symbols;
 	/* The vDSO's clock_gettime() if the agent's time comes from it; NULL: from a counter. */
 	const char *vdso_clock;
 

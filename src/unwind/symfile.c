@@ -13,6 +13,7 @@
 #include <dwarf.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "arch/arch.h"
 #include "lib/intern.h"
 #include "lib/vec.h"
@@ -340,22 +341,30 @@ static void line_of(struct symfile *f, const struct unit *u, Dwarf_Addr addr,
 		out->column = (uint32_t)column;
 }
 
-/* Return: @addr with the mode bit.  The symbol of a Thumb function is one byte after its start. */
-static Dwarf_Addr behind_start(Dwfl_Module *mod, Dwarf_Addr addr)
+static const struct arch *arch_of(Dwfl_Module *mod)
 {
-	const struct arch *arch = NULL;
 	GElf_Ehdr header;
 	Dwarf_Addr bias;
 
-	if (gelf_getehdr(dwfl_module_getelf(mod, &bias), &header))
-		arch = arch_for_elf(header.e_ident[EI_CLASS], header.e_ident[EI_DATA],
-				    header.e_machine);
-	return arch ? addr | arch->code_bits : addr;
+	if (!gelf_getehdr(dwfl_module_getelf(mod, &bias), &header))
+		return NULL;
+	return arch_for_elf(header.e_ident[EI_CLASS], header.e_ident[EI_DATA], header.e_machine);
 }
 
+static bool is_mapping_symbol(const struct arch *arch, const char *name)
+{
+	return arch && arch->mapping_symbols && name[0] == '$' && name[1] &&
+	       strchr(arch->mapping_symbols, name[1]) && (!name[2] || name[2] == '.');
+}
+
+/* Code without functions, such as the PLT, has mapping symbols only.
+ * The symbol of a Thumb function is one byte after its start. */
 static const char *symbol_at(const struct symfile *f, Dwarf_Addr addr)
 {
-	return dwfl_module_addrname(f->module, behind_start(f->module, addr));
+	const struct arch *arch = arch_of(f->module);
+	const char *name = dwfl_module_addrname(f->module, arch ? addr | arch->code_bits : addr);
+
+	return name && !is_mapping_symbol(arch, name) ? name : NULL;
 }
 
 /* Compilers omit the linkage name of local functions; that of a C function is its plain name. */

@@ -2,8 +2,8 @@
 """Compares a recording of tests/victims/stacks with the stacks that the program itself wrote down."""
 
 # Functions that can be at the outer end of a stack: the victim's own, those that start programs and
-# threads, qsort(), which the signal interrupts, and frames in libc that have no name.
-KNOWN_OUTER = r"spin|setitimer|sort_some|round_of|thread|^main$|qsort|msort|_start$|^__libc_start|clone|^libc\.so\.6\+"
+# threads, qsort(), which the signal interrupts, frames in libc that have no name, and the PLT.
+KNOWN_OUTER = r"^stacks(-a32)?\+|spin|setitimer|sort_some|round_of|thread|^main$|qsort|msort|_start$|^__libc_start|clone|^libc\.so\.6\+"
 # The function that allocates the blocks of each of these sizes.
 CALLERS = {701: "compare", 702: "catches", 703: "on_alarm"}
 

@@ -153,6 +153,7 @@ const struct arch arch_aarch64 = {
     .word_size = 8,
     .address_bits = 48,
     .insn_align = A64_INSN,
+    .mapping_symbols = "xd",
     /* uapi asm-generic/unistd.h */
     .nr = {.mmap = 222,
 	   .munmap = 215,

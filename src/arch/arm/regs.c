@@ -140,6 +140,7 @@ const struct arch arch_arm = {
     .address_bits = 32,
     .insn_align = 2,
     .code_bits = ARM_THUMB,
+    .mapping_symbols = "atd",
     .nr = {.mmap = 192, /* mmap2: the offset, which is 0, counts pages */
 	   .munmap = 91,
 	   .memfd_create = 385,
