@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include "snapshot/image.h"
 #include "unwind/build_id.h"
+#include "unwind/elf_arch.h"
 
 /* Where the bytes of a map are. */
 struct core_segment {
@@ -409,12 +410,11 @@ static int take_all(struct image *img, struct core *c, const char *path, struct 
 
 static int check_header(struct image *img, Elf *elf, const char *path, struct mp_err *err)
 {
-	const char *ident = elf ? elf_getident(elf, NULL) : NULL;
 	GElf_Ehdr eh;
 
-	if (!ident || !gelf_getehdr(elf, &eh) || eh.e_type != ET_CORE)
+	if (!gelf_getehdr(elf, &eh) || eh.e_type != ET_CORE)
 		return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "%s is not a core file", path);
-	img->arch = arch_for_elf((uint8_t)ident[EI_CLASS], (uint8_t)ident[EI_DATA], eh.e_machine);
+	img->arch = elf_arch(elf);
 	if (img->arch && img->arch->elf_data == arch_native()->elf_data)
 		return 0;
 	if (img->arch)
@@ -425,7 +425,7 @@ static int check_header(struct image *img, Elf *elf, const char *path, struct mp
 	return mp_fail(err, MP_EXIT_ARCH, -ENOEXEC,
 		       "%s is of an architecture that this memprof does not know (ELF machine %u, "
 		       "%d bits)",
-		       path, eh.e_machine, ident[EI_CLASS] == ELFCLASS64 ? 64 : 32);
+		       path, eh.e_machine, eh.e_ident[EI_CLASS] == ELFCLASS64 ? 64 : 32);
 }
 
 int image_open_core(struct image *img, const char *path, const char *exe, struct mp_err *err)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "lib/by_number.h"
 #include "unwind/cfi.h"
+#include "unwind/elf_arch.h"
 #include "unwind/elf_bytes.h"
 #include "unwind/golang.h"
 #include "unwind/prologues.h"
@@ -204,18 +205,9 @@ static int put_over(Elf *elf, const struct arch *arch, struct rule_set *set, str
 	return 0;
 }
 
-static const struct arch *arch_of(Elf *elf)
-{
-	GElf_Ehdr eh;
-
-	if (elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &eh))
-		return NULL;
-	return arch_for_elf(eh.e_ident[EI_CLASS], eh.e_ident[EI_DATA], eh.e_machine);
-}
-
 int unwind_table_build(Elf *elf, Elf *debug, struct rule_set *set, struct unwind_table *table)
 {
-	const struct arch *arch = arch_of(elf);
+	const struct arch *arch = elf_arch(elf);
 	struct cfi cfi;
 	int err = 0;
 

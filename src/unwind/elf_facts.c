@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 #include "unwind/build_id.h"
+#include "unwind/elf_arch.h"
 #include "unwind/section.h"
 
 #ifndef PT_ARM_EXIDX
@@ -33,9 +34,9 @@ static bool has_segment(Elf *elf, uint32_t type)
 
 static bool is_arm(Elf *elf)
 {
-	GElf_Ehdr eh;
+	const struct arch *arch = elf_arch(elf);
 
-	return gelf_getehdr(elf, &eh) && eh.e_machine == EM_ARM;
+	return arch && arch->elf_machine == EM_ARM;
 }
 
 struct elf_facts elf_facts(Elf *elf)

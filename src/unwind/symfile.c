@@ -14,10 +14,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "arch/arch.h"
 #include "lib/intern.h"
 #include "lib/vec.h"
 #include "unwind/debug_file.h"
+#include "unwind/elf_arch.h"
 #include "unwind/pc_ranges.h"
 
 #define MAX_DEPTH 200 /* of scopes; limits recursion in malicious files */
@@ -341,16 +341,6 @@ static void line_of(struct symfile *f, const struct unit *u, Dwarf_Addr addr,
 		out->column = (uint32_t)column;
 }
 
-static const struct arch *arch_of(Dwfl_Module *mod)
-{
-	GElf_Ehdr header;
-	Dwarf_Addr bias;
-
-	if (!gelf_getehdr(dwfl_module_getelf(mod, &bias), &header))
-		return NULL;
-	return arch_for_elf(header.e_ident[EI_CLASS], header.e_ident[EI_DATA], header.e_machine);
-}
-
 static bool is_mapping_symbol(const struct arch *arch, const char *name)
 {
 	return arch && arch->mapping_symbols && name[0] == '$' && name[1] &&
@@ -361,7 +351,8 @@ static bool is_mapping_symbol(const struct arch *arch, const char *name)
  * The symbol of a Thumb function is one byte after its start. */
 static const char *symbol_at(const struct symfile *f, Dwarf_Addr addr)
 {
-	const struct arch *arch = arch_of(f->module);
+	Dwarf_Addr bias;
+	const struct arch *arch = elf_arch(dwfl_module_getelf(f->module, &bias));
 	const char *name = dwfl_module_addrname(f->module, arch ? addr | arch->code_bits : addr);
 
 	return name && !is_mapping_symbol(arch, name) ? name : NULL;

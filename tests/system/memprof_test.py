@@ -22,6 +22,8 @@ FAULTY = os.environ.get("MEMPROF_FAULTY", os.path.dirname(MEMPROF) + "/faults/me
 VICTIMS = os.environ.get("VICTIMS", ROOT + "/build/victims")
 FULL = bool(os.environ.get("MEMPROF_FULL"))
 GUEST = bool(os.environ.get("MEMPROF_GUEST"))  # an emulated machine, about ten times slower
+# Runs a command as an ordinary user without capabilities.
+UNPRIVILEGED = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all")
 # The libraries, besides the C library, whose heaps memprof leaks and heap can walk.
 WALKED = ("libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2")
 

@@ -113,8 +113,7 @@ class BadInput(t.Case):
     def test_permission(self):
         """attach to another user's process without capabilities names the capability that is missing"""
         p = self.victim("verify", 1)
-        r = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all",
-                            t.MEMPROF, "attach", "-p", str(p.pid), "-o", "/tmp/never.memprof"],
+        r = subprocess.run([*t.UNPRIVILEGED, t.MEMPROF, "attach", "-p", str(p.pid), "-o", "/tmp/never.memprof"],
                            text=True, capture_output=True)
         self.assertEqual(r.returncode, 4, r.stderr)
         self.assertRegex(r.stderr, "belongs to uid 0 .* CAP_SYS_PTRACE; try: sudo")

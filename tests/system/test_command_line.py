@@ -197,8 +197,7 @@ class CommandLine(t.Case):
         os.chmod(self.dir, 0o755)
         memprof, f = shutil.copy(t.MEMPROF, self.path("memprof")), self.recorded()
         for command in ("report", "info", "verify"):
-            r = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all",
-                                memprof, command, f], text=True, capture_output=True, timeout=120)
+            r = subprocess.run([*t.UNPRIVILEGED, memprof, command, f], text=True, capture_output=True, timeout=120)
             self.assertEqual(r.returncode, 4, r.stderr)
             self.assertEqual(r.stderr, f"memprof: you are not permitted to read {f} (Permission denied); a recording "
                              "belongs to the user who made it: try sudo, or let that user change its owner\n")

@@ -9,8 +9,6 @@ import subprocess
 
 import memprof_test as t
 
-NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all")
-
 
 class Doctor(t.Case):
     def doctor(self, *argv, status=0):
@@ -153,7 +151,7 @@ class Doctor(t.Case):
         p = self.victim("verify", 1)
 
         def run(*argv):
-            return subprocess.run([*NOBODY, memprof, *map(str, argv)], text=True, capture_output=True, timeout=120,
+            return subprocess.run([*t.UNPRIVILEGED, memprof, *map(str, argv)], text=True, capture_output=True, timeout=120,
                                   cwd=self.dir)
         r, attach = run("doctor", "--json", "-p", p.pid), run("attach", "-p", p.pid, "-o", self.path("x"))
         self.assertEqual((r.returncode, attach.returncode), (4, 4), r.stdout + attach.stderr)

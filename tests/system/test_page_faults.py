@@ -175,10 +175,9 @@ class PageFaults(t.Case):
         """page faults without privileges: only those of system calls are missing, and reports say so"""
         os.chmod(self.dir, 0o777)
         f = self.path("r")
-        drop = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all", "--inh-caps=-all"]
         if int(t.read("/proc/sys/kernel/perf_event_paranoid")) != 2:
             self.skipTest("kernel.perf_event_paranoid is not 2")
-        r = subprocess.run([*drop, t.MEMPROF, "run", "--event=page-faults", "--stack-size", "2k", "-o", f, "--",
+        r = subprocess.run([*t.UNPRIVILEGED, t.MEMPROF, "run", "--event=page-faults", "--stack-size", "2k", "-o", f, "--",
                             f"{t.VICTIMS}/faults"], text=True, capture_output=True, stdin=subprocess.DEVNULL,
                            timeout=120)
         self.assertEqual(r.returncode, 0, r.stderr)

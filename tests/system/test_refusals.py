@@ -186,7 +186,7 @@ class Refusals(t.Case):
 
     def test_thread_inside_on_another_stack(self):
         """detach as an ordinary user with a handler on an alternate stack that will return into the agent"""
-        self.inside("AWAY", ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"))
+        self.inside("AWAY", t.UNPRIVILEGED)
 
     def test_shared_memory(self):
         """attach refuses a process that shares its memory; detach keeps the agent for one made later"""

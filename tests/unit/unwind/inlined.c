@@ -21,6 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "formats/session.h"
+#include "unwind/section.h"
 #include "unwind/symbols.h"
 
 #define CXX_SOURCES "inlined.cc inlined_other.cc"
@@ -129,28 +130,17 @@ static void cover(struct text *t, Elf_Scn *symbols, const GElf_Shdr *header)
 static void find_text(const char *path, struct text *t)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	GElf_Shdr header, symbols_header = {0};
-	Elf_Scn *section = NULL, *symbols = NULL;
-	size_t names;
+	GElf_Shdr text, symbols_header;
+	Elf_Scn *symbols;
 	Elf *elf;
 
 	elf_version(EV_CURRENT);
 	elf = elf_begin(fd, ELF_C_READ, NULL);
 	assert_non_null(elf);
-	assert_int_equal(elf_getshdrstrndx(elf, &names), 0);
-	*t = (struct text){0};
-	while ((section = elf_nextscn(elf, section))) {
-		assert_non_null(gelf_getshdr(section, &header));
-		if (header.sh_type == SHT_SYMTAB) {
-			symbols = section;
-			symbols_header = header;
-		}
-		if (strcmp(elf_strptr(elf, names, header.sh_name), ".text"))
-			continue;
-		t->start = header.sh_addr;
-		t->end = header.sh_addr + header.sh_size;
-	}
-	assert_true(t->end > t->start && symbols);
+	symbols = elf_section(elf, ".symtab", &symbols_header);
+	assert_true(symbols && elf_section(elf, ".text", &text));
+	*t = (struct text){.start = text.sh_addr, .end = text.sh_addr + text.sh_size};
+	assert_true(t->end > t->start);
 	t->covered = calloc(t->end - t->start + 1, 1);
 	assert_non_null(t->covered);
 	cover(t, symbols, &symbols_header);

@@ -6,12 +6,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <fcntl.h>
-#include <gelf.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include "formats/session.h"
+#include "unwind/section.h"
 #include "unwind/symbols.h"
 
 #define SOURCE "int other(int); int twice(int x) { return 2 * other(x); }"
@@ -28,25 +27,16 @@ static void build(const char *compiler, char *path, size_t size)
 	assert_int_equal(system(line), 0);
 }
 
-/* Return: the header of the section, whose code the test looks up. */
 static GElf_Shdr section(const char *path, const char *name)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	GElf_Shdr header = {0};
-	Elf_Scn *scn = NULL;
-	size_t names;
+	GElf_Shdr header;
 	Elf *elf;
 
 	elf_version(EV_CURRENT);
 	elf = elf_begin(fd, ELF_C_READ, NULL);
 	assert_non_null(elf);
-	assert_int_equal(elf_getshdrstrndx(elf, &names), 0);
-	while ((scn = elf_nextscn(elf, scn))) {
-		assert_non_null(gelf_getshdr(scn, &header));
-		if (!strcmp(elf_strptr(elf, names, header.sh_name), name))
-			break;
-	}
-	assert_non_null(scn);
+	assert_non_null(elf_section(elf, name, &header));
 	elf_end(elf);
 	close(fd);
 	return header;
