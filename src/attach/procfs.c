@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "lib/path.h"
 
 int proc_slurp(int fd, char **text, size_t *length)
 {
@@ -342,7 +343,7 @@ bool proc_called(pid_t pid, const char *exe, char *buf, size_t size)
 
 	if (!own || !first_argument(pid, argument, sizeof(argument)))
 		return false;
-	name = strrchr(argument, '/') ? strrchr(argument, '/') + 1 : argument;
+	name = path_base(argument);
 	if (!*name || strlen(name) >= size || !strcmp(name, own + 1))
 		return false;
 	snprintf(path, sizeof(path), "%.*s/%s", (int)(own - exe), exe, name);

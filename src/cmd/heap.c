@@ -14,6 +14,7 @@
 #include "leaks/heap_types.h"
 #include "lib/create.h"
 #include "lib/human.h"
+#include "lib/path.h"
 #include "lib/printable.h"
 
 #define STOP_MS	  5000
@@ -238,8 +239,7 @@ static int run_heap(struct target *t, const struct heap_command *c)
 static int run_core(const struct heap_command *c)
 {
 	const struct retained_options o = retained_needed(&c->request);
-	const char *slash = strrchr(c->exe, '/');
-	struct retained_about about = {.name = slash ? slash + 1 : c->exe, .mode = "core"};
+	struct retained_about about = {.name = path_base(c->exe), .mode = "core"};
 	struct mp_err err = {0};
 	struct retained r = {0};
 	struct census census = {0};
@@ -257,8 +257,7 @@ static int run_core(const struct heap_command *c)
 	} else {
 		about.pid = img.threads.at[0].tid;
 		about.census = &census;
-		printf("core of process %d (%s), %s\n", about.pid, printable(about.name),
-		       counted(img.threads.n, "thread"));
+		leaks_print_core(&img, about.name);
 		leaks_print_heaps(&census);
 		status = retained_report(&r, &c->request, &about);
 		if (!status && c->list)

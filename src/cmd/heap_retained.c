@@ -11,6 +11,7 @@
 #include "export/pprof.h"
 #include "export/tree.h"
 #include "lib/human.h"
+#include "lib/path.h"
 #include "lib/printable.h"
 
 #define TABLE_DEPTH 4
@@ -19,13 +20,6 @@
 #define GRAPH_COUNT 100
 #define LEAST	    0.005 /* below the roots, lines with a smaller part of the whole are combined */
 #define LABEL	    384
-
-static const char *base(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
 
 const char *retained_label(const struct retained_line *l, char *buf, size_t size)
 {
@@ -78,9 +72,9 @@ static void print_line(const struct retained_line *l, uint32_t depth)
 	printf(" %5.0f %%  %*s%s", l->bytes ? 100.0 * (double)l->exact / (double)l->bytes : 100.0,
 	       (int)(2 * depth), "", printable(retained_label(l, label, sizeof(label))));
 	if (l->module)
-		printf("  [%s]", printable(base(l->module)));
+		printf("  [%s]", printable(path_base(l->module)));
 	if (l->source)
-		printf("  %s:%u", printable(base(l->source)), l->line);
+		printf("  %s:%u", printable(path_base(l->source)), l->line);
 	if (l->kind == RETAINED_BLOCKS)
 		printf("%s %#" PRIx64, l->count > 1 ? ", such as" : " at", l->addr);
 	if (l->roots > 1)
@@ -146,7 +140,7 @@ static void print_path(const struct retained *r)
 
 		printf("  %s", printable(retained_label(l, label, sizeof(label))));
 		if (l->module)
-			printf("  [%s]", printable(base(l->module)));
+			printf("  [%s]", printable(path_base(l->module)));
 		if (l->addr)
 			printf(" at %#" PRIx64, l->addr);
 		printf(", which retains %s", human(l->bytes));
@@ -192,7 +186,7 @@ static int add_nodes(struct labels *labels, struct tree_node *node, const struct
 			return -ENOMEM;
 		}
 		below->function = text;
-		below->library = c->module ? base(c->module) : NULL;
+		below->library = c->module ? path_base(c->module) : NULL;
 		below->depth = node->depth + 1;
 		below->next = node->child;
 		node->child = below;

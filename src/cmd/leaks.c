@@ -15,6 +15,7 @@
 #include "leaks/known.h"
 #include "lib/create.h"
 #include "lib/human.h"
+#include "lib/path.h"
 #include "lib/printable.h"
 
 static const char help[] =
@@ -484,10 +485,8 @@ static int run_core(const struct command *c)
 	if (!ret) {
 		a.threads = (uint32_t)img.threads.n;
 		snprintf(a.exe, sizeof(a.exe), "%s", c->exe);
-		snprintf(a.name, sizeof(a.name), "%s",
-			 strrchr(c->exe, '/') ? strrchr(c->exe, '/') + 1 : c->exe);
-		printf("core of process %d (%s), %s\n", img.threads.at[0].tid, printable(a.name),
-		       counted(a.threads, "thread"));
+		snprintf(a.name, sizeof(a.name), "%s", path_base(c->exe));
+		leaks_print_core(&img, a.name);
 		ret = analysis_of_image(&a, &img, &c->o, &err);
 	}
 	status = ret ? status_of(ret, &err) : print_leaks(&a, &none, c, "core");

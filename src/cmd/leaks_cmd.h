@@ -25,6 +25,8 @@ struct leaks_sum {
 	uint64_t known, suppressed;
 };
 
+/* @name: of the program. */
+void leaks_print_core(const struct image *core, const char *name);
 void leaks_print_plan(const struct target *t, const struct snapshot_plan *plan);
 /* Prints a measured pause, without the end of the line.  @wait_ns: the part of it spent waiting for
  * a processor; 0: not known. */

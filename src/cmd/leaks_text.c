@@ -6,18 +6,12 @@
 #include "cmd/leaks_cmd.h"
 #include "export/text.h"
 #include "lib/human.h"
+#include "lib/path.h"
 #include "lib/printable.h"
 
 #define MAX_LINES     30
 #define MAX_FRAMES    8 /* of a stack */
 #define WAIT_SHOWN_NS 100000
-
-static const char *base(const char *path)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL;
-
-	return slash ? slash + 1 : path ? path : "";
-}
 
 static const char *how(enum snapshot_mode mode)
 {
@@ -56,6 +50,12 @@ void leaks_print_overrun(const struct analysis *a, const struct target *t)
 	snapshot_advice(&a->plan, t, a->longest_pause_ns, advice, sizeof(advice));
 	printf("pause: %.1f ms, longer than the %" PRIu64 " ms of --max-pause; %s\n",
 	       (double)a->longest_pause_ns / 1e6, a->plan.max_pause_ns / 1000000, advice);
+}
+
+void leaks_print_core(const struct image *core, const char *name)
+{
+	printf("core of process %d (%s), %s\n", core->threads.at[0].tid, printable(name),
+	       counted(core->threads.n, "thread"));
 }
 
 void leaks_print_heaps(const struct census *c)
@@ -128,7 +128,7 @@ static void print_cluster(const struct cluster *c, struct leak_join *j)
 	printf("%11s %9s %10s  %s", human(c->bytes + c->indirect_bytes), thousands(c->count),
 	       human(c->size), printable(c->type));
 	if (c->owner)
-		printf("  [%s]", printable(base(c->owner)));
+		printf("  [%s]", printable(path_base(c->owner)));
 	if (c->preview[0])
 		printf("  \"%s\"", c->preview);
 	printf("\n%33s", "");

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "lib/intern.h"
+#include "lib/path.h"
 #include "lib/vec.h"
 
 enum sort { FUNCTION, SOURCE, LIBRARY, THREAD, MARK, SORTS };
@@ -52,9 +53,7 @@ void anonymous_free(struct anonymous *a)
 
 static const char *base(const char *path)
 {
-	const char *slash = path ? strrchr(path, '/') : NULL;
-
-	return slash ? slash + 1 : path;
+	return path ? path_base(path) : NULL;
 }
 
 /* Return: "fn_7" for the seventh function; NULL for NULL, and when out of memory. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "export/ascii_tree.h"
 #include "formats/session.h"
+#include "lib/path.h"
 #include "lib/printable.h"
 #include "lib/vec.h"
 #include "model/model.h"
@@ -180,15 +181,13 @@ static void widen(const struct ascii_node *e, struct columns *c)
 
 static void write_label(const struct ascii_node *e, FILE *out)
 {
-	const char *file = e->source ? strrchr(e->source, '/') : NULL;
-
 	if (!e->function) {
 		fputs("▒", out);
 		return;
 	}
 	fputs(printable(e->function), out);
 	if (e->source)
-		fprintf(out, " [%s:%u]", printable(file ? file + 1 : e->source), e->line);
+		fprintf(out, " [%s:%u]", printable(path_base(e->source)), e->line);
 }
 
 /* @indent: one column for each ancestor except the root, "|" if that has more children. */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include "attach/procfs.h"
 #include "lib/intern.h"
+#include "lib/path.h"
 
 /* Thread-local data is not farther from the thread pointer than this, if no symbol says more. */
 #define NEAR_TP (16u << 10)
@@ -416,7 +417,7 @@ void holder_name(const struct holders *h, uint32_t holder, struct holder_name *o
 bool holder_is(const struct holders *h, uint32_t holder, const char *name)
 {
 	const struct holder *it = &h->list.at[holder];
-	const char *slash, *colon;
+	const char *file, *colon;
 	struct module_name n;
 
 	if (!it->symbol)
@@ -429,8 +430,7 @@ bool holder_is(const struct holders *h, uint32_t holder, const char *name)
 		return true;
 	/* "f.c:cache" */
 	colon = strrchr(name, ':');
-	slash = n.source ? strrchr(n.source, '/') : NULL;
-	return n.source && colon && !strcmp(colon + 1, n.name) &&
-	       !strncmp(slash ? slash + 1 : n.source, name, (size_t)(colon - name)) &&
-	       strlen(slash ? slash + 1 : n.source) == (size_t)(colon - name);
+	file = n.source ? path_base(n.source) : NULL;
+	return file && colon && !strcmp(colon + 1, n.name) &&
+	       strlen(file) == (size_t)(colon - name) && !memcmp(file, name, strlen(file));
 }

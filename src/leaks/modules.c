@@ -82,11 +82,8 @@ struct modules *modules_new(struct image *img)
 	if (!m)
 		return NULL;
 	m->img = img;
-	m->callbacks.find_elf = dwfl_build_id_find_elf;
-	m->callbacks.find_debuginfo = debug_file_find;
-	m->callbacks.section_address = dwfl_offline_section_address;
-	/* As in unwind/symbols.c. */
-	m->debug_path = strdup("+:.debug:/usr/lib/debug");
+	m->debug_path = strdup(DEBUG_FILE_PATH);
+	m->callbacks = debug_file_callbacks;
 	m->callbacks.debuginfo_path = &m->debug_path;
 	m->of_map = malloc((img->maps.n + 1) * sizeof(*m->of_map));
 	m->rules = rule_set_new();

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "leaks/holders.h"
 #include "leaks/mark.h"
+#include "lib/path.h"
 
 static struct why_block describe(const struct graph *g, struct image *img, struct types *types,
 				 uint32_t block)
@@ -57,8 +58,7 @@ static int name_root(struct why *w, struct image *img)
 			snprintf(offset, sizeof(offset), "+%" PRIu64, w->root.addr - it->addr);
 		if (n.source)
 			snprintf(source, sizeof(source), ", declared at %.128s:%u",
-				 strrchr(n.source, '/') ? strrchr(n.source, '/') + 1 : n.source,
-				 n.line);
+				 path_base(n.source), n.line);
 		if (w->root.addr)
 			snprintf(at, sizeof(at), ", at %#" PRIx64, w->root.addr);
 		if (it->kind == HOLDER_PLACE)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
+#include "lib/path.h"
 
 void image_init(struct image *img, const struct arch *arch, pid_t pid)
 {
@@ -112,9 +113,7 @@ int image_open_file(struct image *img, const struct image_map *map)
 
 const char *image_map_name(const struct image_map *map)
 {
-	const char *slash = strrchr(map->path, '/');
-
-	return slash ? slash + 1 : map->path;
+	return path_base(map->path);
 }
 
 const void *image_view(struct image *img, struct image_view *v, uint64_t addr, size_t len)

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "lib/path.h"
 #include "snapshot/image.h"
 #include "unwind/build_id.h"
 #include "unwind/elf_arch.h"
@@ -90,14 +91,13 @@ static uint64_t core_present(struct image *img, const struct image_map *map, uin
 static int core_open_file(struct image *img, const struct image_map *map)
 {
 	const struct core *c = img->backend;
-	const char *name = strrchr(c->exe, '/');
 	const char *path = map->path;
 	struct stat st;
 	int fd;
 
 	/* The executable can have moved since, so the one named by the user is used.  Libraries of
 	 * another architecture are not on this machine. */
-	if (!strcmp(image_map_name(map), name ? name + 1 : c->exe))
+	if (!strcmp(image_map_name(map), path_base(c->exe)))
 		path = c->exe;
 	else if (img->arch != arch_native())
 		return -ENOENT;

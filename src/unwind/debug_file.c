@@ -11,6 +11,12 @@
 #include <unistd.h>
 #include "unwind/unpacked.h"
 
+const Dwfl_Callbacks debug_file_callbacks = {
+    .find_elf = dwfl_build_id_find_elf,
+    .find_debuginfo = debug_file_find,
+    .section_address = dwfl_offline_section_address,
+};
+
 bool debug_file_is_sane(int fd)
 {
 	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);

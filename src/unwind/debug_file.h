@@ -10,6 +10,13 @@
 #include <elfutils/libdwfl.h>
 #include <stdbool.h>
 
+/* Where libdwfl looks for debug files; "+": it checks the debuglink's checksum (libdwfl.h,
+ * dwfl_standard_find_debuginfo). */
+#define DEBUG_FILE_PATH "+:.debug:/usr/lib/debug"
+
+/* How libdwfl finds files.  Set .debuginfo_path to DEBUG_FILE_PATH or a longer one in a copy. */
+extern const Dwfl_Callbacks debug_file_callbacks;
+
 /* Return: whether @fd is a file whose compressed sections do not decompress to an excessive
  * size. */
 bool debug_file_is_sane(int fd);

@@ -70,16 +70,13 @@ struct symbols *symbols_new(const char *const *debug_dirs)
 		n += strlen(debug_dirs[i]) + 1;
 	s->debug_path = malloc(n);
 	if (s->debug_path) {
-		/* "+": check the debuglink's checksum (libdwfl.h, dwfl_standard_find_debuginfo). */
-		strcpy(s->debug_path, "+:.debug:/usr/lib/debug");
+		strcpy(s->debug_path, DEBUG_FILE_PATH);
 		for (size_t i = 0; debug_dirs && debug_dirs[i]; i++) {
 			strcat(s->debug_path, ":");
 			strcat(s->debug_path, debug_dirs[i]);
 		}
 	}
-	s->callbacks.find_elf = dwfl_build_id_find_elf;
-	s->callbacks.find_debuginfo = debug_file_find;
-	s->callbacks.section_address = dwfl_offline_section_address;
+	s->callbacks = debug_file_callbacks;
 	s->callbacks.debuginfo_path = &s->debug_path;
 	if (!s->debug_path) {
 		symbols_free(s);
