@@ -102,14 +102,39 @@ static __attribute__((noinline)) bool free_in_new_thread(ag_word_t block, const 
 	return put_free(c, t, block, d, ag_free_misc(d, return_address));
 }
 
-/* The end of a block that was not thinned out.  @thinned: others were. */
-static inline __attribute__((always_inline)) bool
-free_recorded(struct ss_control *c, struct ag_thread *t, ag_word_t block, const struct ss_desc *d,
-	      ag_word_t return_address, bool thinned)
+/* ag_free() once blocks were thinned out. */
+static __attribute__((noinline)) bool free_while_thinned(ag_word_t block, const struct ss_desc *d,
+							 ag_word_t return_address)
 {
+	struct ss_control *c = ag_control();
+	struct ag_thread *t = ag_thread_slot_known(c);
+	uint16_t misc = ag_free_misc(d, return_address);
+
+	if (ag_thinned_take(c, block))
+		return false;
+	if (!t)
+		return free_in_new_thread(block, d, return_address);
+	if (ag_account_of(t)->depth)
+		return true;
+	free_begins(ag_account_of(t));
+	if (misc || t->thinning.skipped || !ag_ring_end_block(c, t, block, d->hook))
+		return put_free(c, t, block, d, misc);
+	barrier();
+	ag_account_of(t)->depth = 0;
+	return false;
+}
+
+bool ag_free(ag_word_t block, const struct ss_desc *d, ag_word_t return_address)
+{
+	struct ss_control *c = ag_control();
+	struct ag_thread *t = ag_thread_slot_known(c);
 	struct ss_account *account;
 	uint16_t misc;
 
+	if (!block)
+		return false;
+	if (unlikely(c->thinned_out))
+		return free_while_thinned(block, d, return_address);
 	if (unlikely(!t))
 		return free_in_new_thread(block, d, return_address);
 	account = ag_account_of(t);
@@ -118,36 +143,11 @@ free_recorded(struct ss_control *c, struct ag_thread *t, ag_word_t block, const 
 	free_begins(account);
 	misc = ag_free_misc(d, return_address);
 	/* The allocator's own free can be of a block that another thread has freed. */
-	if (unlikely(misc) || (thinned && t->thinning.skipped) ||
-	    !ag_ring_end_block(c, t, block, d->hook))
+	if (unlikely(misc) || !ag_ring_end_block(c, t, block, d->hook))
 		return put_free(c, t, block, d, misc);
 	barrier();
 	account->depth = 0;
 	return false;
-}
-
-/* ag_free() once blocks were thinned out. */
-static __attribute__((noinline)) bool free_while_thinned(ag_word_t block, const struct ss_desc *d,
-							 ag_word_t return_address)
-{
-	struct ss_control *c = ag_control();
-	struct ag_thread *t = ag_thread_slot_known(c);
-
-	if (ag_thinned_take(c, block))
-		return false;
-	return free_recorded(c, t, block, d, return_address, true);
-}
-
-bool ag_free(ag_word_t block, const struct ss_desc *d, ag_word_t return_address)
-{
-	struct ss_control *c = ag_control();
-	struct ag_thread *t = ag_thread_slot_known(c);
-
-	if (!block)
-		return false;
-	if (unlikely(c->thinned_out))
-		return free_while_thinned(block, d, return_address);
-	return free_recorded(c, t, block, d, return_address, false);
 }
 
 void ag_free_nested(ag_word_t block, const struct ag_frame *f)
@@ -220,15 +220,6 @@ AG_HOOK(ag_realloc)
 	return block;
 }
 
-/* The block stays live all the time. */
-static void put_resized(const struct ag_call *call, ag_word_t block, uint64_t size)
-{
-	if (ag_thinned_ends(call->c, block))
-		ag_realloc_thinned(call, block, block, size, false);
-	else if (ag_put_realloc_begin(call, block))
-		ag_put_realloc_end(call, block, block, size, false);
-}
-
 /* Never moves the block; returns the real size, which can be the old one. */
 AG_HOOK(ag_xallocx)
 {
@@ -238,9 +229,13 @@ AG_HOOK(ag_xallocx)
 	if (unlikely(!ag_begin(&call, f, false)))
 		return AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
 	size = AG_ORIGINAL(f)(a0, a1, a2, a3, a4);
-	/* Only a size that was granted is a change. */
-	if (size >= a1)
-		put_resized(&call, a0, a1);
+	/* Only a size that was granted is a change; the block stays live all the time. */
+	if (size < a1)
+		;
+	else if (ag_thinned_ends(call.c, a0))
+		ag_realloc_thinned(&call, a0, a0, a1, false);
+	else if (ag_put_realloc_begin(&call, a0))
+		ag_put_realloc_end(&call, a0, a0, a1, false);
 	ag_end(&call);
 	return size;
 }
