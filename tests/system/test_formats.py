@@ -140,7 +140,10 @@ class Formats(t.Case):
         for said in ("Allocated, by number", "Temporary", "stacks  "):
             self.assertIn(said, verbose)
             self.assertNotIn(said, text)
-        self.assertEqual(self.memprof("report", f, "--top", 1).stdout.count(" in "), text.count(" in ") - 1)
+        # A request under way at the end is a third site that is not freed.
+        site = re.compile(r"^ +[0-9.]+ [KMG]?i?B in ", re.M)
+        self.assertGreaterEqual(len(site.findall(text)), 3)
+        self.assertEqual(len(site.findall(self.memprof("report", f, "--top", 1).stdout)), 2)
 
     def test_growth(self):
         """a site that grows steadily is said to do so, in text and JSON, and --only growing reports only such ones"""
