@@ -55,6 +55,8 @@ struct arch_patch {
 	uint8_t relocated_length;
 };
 
+struct arch_regs;
+
 struct arch_patch_ops {
 	uint64_t reach; /* longest distance of the entry jump, in bytes */
 	/* 0, or a power of two: the size of an aligned region inside which a shorter jump
@@ -62,6 +64,8 @@ struct arch_patch_ops {
 	uint64_t region;
 	uint64_t far_reach; /* reach of the longer jump, for use if there is no free memory nearer;
 			       0: none */
+	/* Length of a jump that is several instructions; 0: every jump is a single one. */
+	uint8_t long_jump;
 	/* A patch's offsets are all positions of the window, including its end, to and from which a
 	 * thread can be moved.  A thread inside a group of instructions that is relocated as one
 	 * cannot. */
@@ -99,6 +103,12 @@ struct arch_patch_ops {
 	 * Return: bytes written.
 	 */
 	size_t (*encode_slot)(uint8_t *out, uint64_t at, uint64_t desc, uint64_t agent_entry);
+
+	/**
+	 * enter() - set the register in which a function expects its own address, @addr
+	 * A slot's code overwrites it.  NULL: there is no such register.
+	 */
+	void (*enter)(struct arch_regs *regs, uint64_t addr);
 };
 
 /* Breakpoints.  A thread that stops at one has the instruction's own address as its pc. */

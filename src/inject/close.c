@@ -10,6 +10,8 @@
 #include <unistd.h>
 #include "attach/map_file.h"
 #include "inject/hooks/inside.h"
+#include "inject/hooks/move.h"
+#include "inject/hooks/stackwalk.h"
 #include "inject/internal.h"
 #include "lib/fault.h"
 #include "lib/human.h"
@@ -28,6 +30,48 @@ static bool window_now(const struct session *s, const struct maps *maps,
 		       const struct ss_journal_hook *h, uint8_t now[SS_WINDOW])
 {
 	return journal_hook_mapped(maps, h) && !mem_read(&s->t->mem, h->addr, now, h->length);
+}
+
+/* Can a signal handler return into a window's jump?  Conservative: signal frames that are not in use
+ * any more count. */
+static bool jumps_interrupted(struct session *s, const struct maps *maps)
+{
+	const struct ss_journal *j = s->journal;
+	struct span spans[SS_MAX_HOOKS];
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < j->nhooks; i++) {
+		spans[n] = move_jump(s->t->arch, &j->hook[i]);
+		n += spans[n].start < spans[n].end;
+	}
+	vec_for_each (&s->t->threads, th) {
+		if (n && stack_interrupted(s->t, *th, maps, spans, n))
+			return true;
+	}
+	return false;
+}
+
+/* Moves threads that are in a window's jump to its start. */
+static int leave_jumps(struct session *s)
+{
+	const struct ss_journal *j = s->journal;
+	struct target *t = s->t;
+
+	vec_for_each (&t->threads, th) {
+		struct arch_regs regs;
+		bool moved = false;
+		int ret;
+
+		if (thread_get_regs(t, *th))
+			continue; /* waits in vfork, or is being killed */
+		regs = (*th)->regs;
+		for (uint32_t i = 0; i < j->nhooks && !moved; i++)
+			moved = move_out_of_jump(t->arch, &j->hook[i], &regs);
+		ret = moved ? thread_put_regs(t, *th, &regs) : 0;
+		if (ret)
+			return ret;
+	}
+	return 0;
 }
 
 /*
@@ -61,37 +105,22 @@ static uint32_t restore_text(struct session *s, const struct maps *maps)
 }
 
 /* Moves a thread in an island back to the same instruction of the restored text.  Return: false if
- * it stays inside: its instruction has no counterpart in the text because one instruction was
- * relocated as several, or its registers cannot be written. */
-static bool move_back(struct session *s, struct thread *th)
+ * it stays inside: its instruction has no counterpart in the text, or its registers cannot be
+ * written. */
+static bool move_thread_back(struct session *s, struct thread *th)
 {
 	const struct ss_journal *j = s->journal;
+	enum moved moved = MOVED_OUTSIDE;
 	struct target *t = s->t;
 	struct arch_regs regs;
-	uint64_t pc, to = 0;
-	bool inside = false;
 
 	if (thread_get_regs(t, th))
 		return true;
-	pc = t->arch->regs.get_pc(&th->regs);
-	for (uint32_t i = 0; i < j->nhooks && !to; i++) {
-		const struct ss_journal_hook *h = &j->hook[i];
-		uint64_t end = h->relocated_addr + h->relocated_length;
-
-		if (pc >= h->slot_addr + SLOT_ENTRY && pc < h->relocated_addr)
-			to = h->addr; /* the entry code has only changed a scratch register */
-		else if (pc >= h->relocated_addr && pc < end)
-			to = t->arch->patch.groups ? 0 : h->addr + h->length; /* the jump back */
-		inside |= pc >= h->relocated_addr && pc < end;
-		for (uint32_t k = 0; k < h->insns; k++) {
-			if (pc == h->relocated_addr + h->new_off[k])
-				to = h->addr + h->old_off[k];
-		}
-	}
-	if (!to)
-		return !inside;
 	regs = th->regs;
-	t->arch->regs.set_pc(&regs, to);
+	for (uint32_t i = 0; i < j->nhooks && moved == MOVED_OUTSIDE; i++)
+		moved = move_back(t->arch, &j->hook[i], &regs);
+	if (moved != MOVED_BACK)
+		return moved == MOVED_OUTSIDE;
 	if (thread_put_regs(t, th, &regs))
 		return false;
 	fault_point("close-moved");
@@ -223,10 +252,17 @@ struct obstacle {
 	pid_t sharer;	  /* another process that shares the memory */
 	bool coroutine;	  /* a stack that no thread uses has frames of the agent */
 	bool vfork;	  /* a thread waits in vfork() for a child, which can be inside the agent */
+	bool jump;	  /* a thread stays in a window's jump, so that the text is not restored */
 };
 
 static int pages_stay(const struct target *t, const struct obstacle *why, struct mp_err *err)
 {
+	if (why->jump)
+		return mp_fail(err, MP_EXIT_NOT_RESTORED, -EAGAIN,
+			       "a signal handler keeps a thread of process %d at the start of an "
+			       "allocator function, whose text is not restored; remove the hooks "
+			       "later with: memprof detach -p %d",
+			       t->pid, t->pid);
 	if (why->foreign)
 		return mp_fail(err, MP_EXIT_NOT_RESTORED, -EAGAIN,
 			       "%u function%s of process %d %s changed by another tool and not "
@@ -288,7 +324,7 @@ static uint32_t find_inside(struct session *s, struct inside *in, const struct m
 
 	inside_read(in);
 	vec_for_each (&s->t->threads, it) {
-		(*it)->keep = !move_back(s, *it) || inside_thread(in, *it, maps);
+		(*it)->keep = !move_thread_back(s, *it) || inside_thread(in, *it, maps);
 		n += (*it)->keep;
 	}
 	inside_note(in);
@@ -400,6 +436,13 @@ static int restore(struct session *s, bool child, struct inside *in, struct obst
 
 		ret = stop_all(s, &maps, &drain, err);
 		if (ret)
+			break;
+		why->jump = !restored && (jumps_interrupted(s, maps) || leave_jumps(s));
+		if (why->jump && !deadline_passed(&drain)) {
+			target_run(s->t, MIN_PAUSE_US);
+			continue;
+		}
+		if (why->jump)
 			break;
 		if (!restored) {
 			set_state(s, child, SS_RESTORING);

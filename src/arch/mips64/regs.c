@@ -129,6 +129,12 @@ static void set_return(struct arch_regs *regs, uint64_t code, uint64_t frame, ui
 	mips_set_reg(regs, MIPS_R_RA, sigreturn);
 }
 
+/* The ABI's calling convention (System V ABI, MIPS supplement): $gp is computed from $t9. */
+static void enter(struct arch_regs *regs, uint64_t addr)
+{
+	mips_set_reg(regs, MIPS_R_T9, addr);
+}
+
 static bool decode_little(const uint8_t *code, size_t size, uint64_t addr, struct arch_insn *insn)
 {
 	return mips_decode(code, size, addr, insn, false);
@@ -218,6 +224,9 @@ static size_t slot_big(uint8_t *out, uint64_t at, uint64_t desc, uint64_t agent_
     .emergency.set_return = set_return,								\
     .patch.reach = 1ull << 40,									\
     .patch.region = MIPS_REGION,								\
+    .patch.long_jump = MIPS_FAR_LENGTH,								\
+    .patch.groups = true,									\
+    .patch.enter = enter,									\
     .patch.huge_write_crashes = true,								\
     .unwind.column = {[0 ... 15] = -1, [16] = 0, 1, 2, 3, 4, 5, 8, 9,				\
 		      [24 ... 27] = -1, [28] = 10, UW_REG_SP, UW_REG_FP, UW_REG_LR, -1, -1},	\

@@ -219,11 +219,17 @@ static enum arch_refusal take_window(const struct body *b, size_t least, struct 
 	return at <= sizeof(patch->new_bytes) ? ARCH_OK : ARCH_REFUSE_INSN;
 }
 
-/* Writes the jump back, and those of the branches. */
-static enum arch_refusal put_jumps(struct out *o, uint64_t back)
+/* Writes the jump back, and those of the branches.  A thread at a branch's jump cannot be moved back
+ * to the branch, because its delay slot was executed. */
+static enum arch_refusal put_jumps(struct out *o, struct arch_patch *patch)
 {
-	enum arch_refusal refusal = put_jump(o, back);
+	enum arch_refusal refusal;
 
+	if (patch->insns == sizeof(patch->old_off))
+		return ARCH_REFUSE_INSN;
+	patch->old_off[patch->insns] = patch->length;
+	patch->new_off[patch->insns++] = (uint8_t)o->n;
+	refusal = put_jump(o, patch->addr + patch->length);
 	for (size_t k = 0; k < o->nstubs && refusal == ARCH_OK; k++) {
 		uint8_t *branch = o->bytes + o->stub[k].branch;
 		size_t words = (o->n - o->stub[k].branch) / MIPS_INSN - 1;
@@ -257,7 +263,7 @@ enum arch_refusal mips_plan_patch(const uint8_t *code, size_t size, uint64_t add
 	if (refusal == ARCH_OK)
 		refusal = scan(&b, patch->length);
 	if (refusal == ARCH_OK)
-		refusal = put_jumps(&o, addr + patch->length);
+		refusal = put_jumps(&o, patch);
 	if (refusal != ARCH_OK)
 		return refusal;
 	patch->relocated_length = (uint8_t)o.n;

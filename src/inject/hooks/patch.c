@@ -14,6 +14,7 @@
 #include <string.h>
 #include "inject/hooks/batch.h"
 #include "inject/hooks/inside.h"
+#include "inject/hooks/move.h"
 #include "inject/hooks/stackwalk.h"
 #include "lib/fault.h"
 #include "lib/human.h"
@@ -22,38 +23,14 @@
 
 #define TRIES 50 /* stops, while a thread is in the middle of a window */
 
-/* Moves a thread whose pc is inside a window to the same instruction of the relocated copy, which
- * continues in the function whether or not the window is patched. */
-static int move_pc(struct target *t, struct thread *th, const struct ss_journal_hook *h)
+static int move_thread(struct target *t, struct thread *th, const struct ss_journal_hook *h)
 {
 	struct arch_regs regs;
-	uint64_t pc;
 
 	if (thread_get_regs(t, th))
 		return 0; /* waits in vfork, which is not an allocator function */
-	pc = t->arch->regs.get_pc(&th->regs);
-	if (pc <= h->addr || pc >= h->addr + h->length)
-		return 0;
-	for (uint32_t i = 0; i < h->insns; i++) {
-		if (pc != h->addr + h->old_off[i])
-			continue;
-		regs = th->regs;
-		t->arch->regs.set_pc(&regs, h->relocated_addr + h->new_off[i]);
-		return thread_put_regs(t, th, &regs);
-	}
-	return 0;
-}
-
-/* Is @pc inside a group of instructions that is relocated as one and cannot be split? */
-static bool cannot_move(const struct arch *arch, const struct ss_journal_hook *h, uint64_t pc)
-{
-	if (pc <= h->addr || pc >= h->addr + h->length)
-		return false;
-	for (uint32_t i = 0; i < h->insns; i++) {
-		if (pc == h->addr + h->old_off[i])
-			return false;
-	}
-	return arch->patch.groups;
+	regs = th->regs;
+	return move_into_copy(t->arch, h, &regs) ? thread_put_regs(t, th, &regs) : 0;
 }
 
 static bool pc_in_group(const struct hook_batch *b, struct thread *th)
@@ -64,7 +41,7 @@ static bool pc_in_group(const struct hook_batch *b, struct thread *th)
 	if (thread_get_regs(b->s->t, th))
 		return false;
 	for (uint32_t i = 0; i < b->n && !badly; i++)
-		badly = cannot_move(arch, &b->work[i].hook, arch->regs.get_pc(&th->regs));
+		badly = move_cannot(arch, &b->work[i].hook, arch->regs.get_pc(&th->regs));
 	return badly;
 }
 
@@ -106,7 +83,7 @@ static int write_text(struct hook_batch *b, struct mp_err *err)
 		fault_point("patch-journaled");
 		vec_for_each (&s->t->threads, th) {
 			if (!ret)
-				ret = move_pc(s->t, *th, h);
+				ret = move_thread(s->t, *th, h);
 		}
 		fault_point("patch-moved");
 		if (!ret)

@@ -116,17 +116,16 @@ static inline struct ev_branch ev_branch(const struct ev *e, uint32_t w)
 	return b;
 }
 
-/* Executes from e->pc until @stop or an address in none of the pieces of code. */
-static inline void ev_run(struct ev *e, uint64_t stop)
+/* Executes from e->pc until @stop, an address in none of the pieces of code, or @limit steps; a branch
+ * with its delay slot is one.  Return: the number of steps. */
+static inline int ev_steps(struct ev *e, uint64_t stop, int limit)
 {
 	uint32_t w, slot;
+	int n;
 
-	for (int n = 0; e->pc != stop && ev_fetch(e, e->pc, &w); n++) {
+	for (n = 0; n < limit && e->pc != stop && ev_fetch(e, e->pc, &w); n++) {
 		struct ev_branch b = ev_branch(e, w);
 
-		e->lost |= n == EV_STEPS;
-		if (e->lost)
-			return;
 		if (!b.is) {
 			ev_plain(e, w);
 			e->pc += 4;
@@ -134,12 +133,18 @@ static inline void ev_run(struct ev *e, uint64_t stop)
 		}
 		if (!ev_fetch(e, e->pc + 4, &slot) || ev_branch(e, slot).is) {
 			e->lost = true;
-			return;
+			break;
 		}
 		if (b.taken || !b.nullifies)
 			ev_plain(e, slot);
 		e->pc = b.taken ? b.to : e->pc + 8;
 	}
+	return n;
+}
+
+static inline void ev_run(struct ev *e, uint64_t stop)
+{
+	e->lost |= ev_steps(e, stop, EV_STEPS) == EV_STEPS;
 }
 
 static inline void ev_start(struct ev *e, uint64_t pc, uint64_t seed, bool big)

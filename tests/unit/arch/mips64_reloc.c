@@ -77,7 +77,7 @@ static void test_golden(void **state)
 		assert_int_equal(PLAN(a, SLOT, ENTER, SAVE_GP, GP_HIGH, GP_ADD), ARCH_OK);
 		assert_int_equal(p.addr, AT);
 		assert_int_equal(p.length, 8);
-		assert_int_equal(p.insns, 2);
+		assert_int_equal(p.insns, 3); /* and the jump back */
 		assert_int_equal(get(a, p.new_bytes), J(SLOT));
 		assert_int_equal(get(a, p.new_bytes + 4), NOP);
 		assert_int_equal(p.relocated_length, sizeof(want));
@@ -85,6 +85,8 @@ static void test_golden(void **state)
 			assert_int_equal(get(a, p.relocated + 4 * i), want[i]);
 		assert_int_equal(p.new_off[1], 20);
 		assert_int_equal(p.old_off[1], 4);
+		assert_int_equal(p.new_off[2], 24);
+		assert_int_equal(p.old_off[2], 8);
 		assert_int_equal(a->patch.encode_slot(slot, SLOT, DESC, AGENT), 36);
 		assert_int_equal(get(a, slot + 28), 0x03200008); /* jr $t9 */
 		assert_int_equal(get(a, slot + 32), 0x34210000 | (DESC & 0xffff));
