@@ -32,46 +32,58 @@ static bool window_now(const struct session *s, const struct maps *maps,
 	return journal_hook_mapped(maps, h) && !mem_read(&s->t->mem, h->addr, now, h->length);
 }
 
-/* Can a signal handler return into a window's jump?  Conservative: signal frames that are not in use
- * any more count. */
-static bool jumps_interrupted(struct session *s, const struct maps *maps)
+/* Jumps of several instructions that are in the text, and their hooks. */
+struct jumps {
+	uint32_t n;
+	struct span span[SS_MAX_HOOKS];
+	const struct ss_journal_hook *hook[SS_MAX_HOOKS];
+};
+
+static void find_jumps(const struct session *s, const struct maps *maps, struct jumps *jumps)
 {
 	const struct ss_journal *j = s->journal;
-	struct span spans[SS_MAX_HOOKS];
-	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < j->nhooks; i++) {
-		spans[n] = move_jump(s->t->arch, &j->hook[i]);
-		n += spans[n].start < spans[n].end;
+	jumps->n = 0;
+	for (uint32_t i = 0; i < j->nhooks && s->t->arch->patch.long_jump; i++) {
+		const struct ss_journal_hook *h = &j->hook[i];
+		uint8_t now[SS_WINDOW];
+
+		if (!h->length || !window_now(s, maps, h, now) ||
+		    !move_jump(s->t->arch, h, now, &jumps->span[jumps->n]))
+			continue;
+		jumps->hook[jumps->n++] = h;
 	}
-	vec_for_each (&s->t->threads, th) {
-		if (n && stack_interrupted(s->t, *th, maps, spans, n))
-			return true;
-	}
-	return false;
 }
 
-/* Moves threads that are in a window's jump to its start. */
-static int leave_jumps(struct session *s)
+static int leave_jump(struct target *t, struct thread *th, const struct jumps *jumps)
 {
-	const struct ss_journal *j = s->journal;
-	struct target *t = s->t;
+	struct arch_regs regs;
+	bool moved = false;
 
-	vec_for_each (&t->threads, th) {
-		struct arch_regs regs;
-		bool moved = false;
-		int ret;
+	if (thread_get_regs(t, th))
+		return 0; /* waits in vfork, or is being killed */
+	regs = th->regs;
+	for (uint32_t i = 0; i < jumps->n && !moved; i++)
+		moved = move_out_of_jump(t->arch, jumps->hook[i], &regs);
+	return moved ? thread_put_regs(t, th, &regs) : 0;
+}
 
-		if (thread_get_regs(t, *th))
-			continue; /* waits in vfork, or is being killed */
-		regs = (*th)->regs;
-		for (uint32_t i = 0; i < j->nhooks && !moved; i++)
-			moved = move_out_of_jump(t->arch, &j->hook[i], &regs);
-		ret = moved ? thread_put_regs(t, *th, &regs) : 0;
-		if (ret)
-			return ret;
+/* Moves threads that are in a window's jump to its start.  Return: false if one stays: a signal
+ * handler can return there (signal frames that are not in use any more count), or the thread's
+ * registers cannot be written. */
+static bool leave_jumps(struct session *s, const struct maps *maps)
+{
+	struct jumps jumps;
+
+	find_jumps(s, maps, &jumps);
+	if (!jumps.n)
+		return true;
+	vec_for_each (&s->t->threads, th) {
+		if (stack_interrupted(s->t, *th, maps, jumps.span, jumps.n) ||
+		    leave_jump(s->t, *th, &jumps))
+			return false;
 	}
-	return 0;
+	return true;
 }
 
 /*
@@ -437,13 +449,13 @@ static int restore(struct session *s, bool child, struct inside *in, struct obst
 		ret = stop_all(s, &maps, &drain, err);
 		if (ret)
 			break;
-		why->jump = !restored && (jumps_interrupted(s, maps) || leave_jumps(s));
-		if (why->jump && !deadline_passed(&drain)) {
+		why->jump = !restored && !leave_jumps(s, maps);
+		if (why->jump) {
+			if (deadline_passed(&drain))
+				break;
 			target_run(s->t, MIN_PAUSE_US);
 			continue;
 		}
-		if (why->jump)
-			break;
 		if (!restored) {
 			set_state(s, child, SS_RESTORING);
 			why->foreign = restore_text(s, maps);

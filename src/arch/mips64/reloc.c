@@ -154,6 +154,16 @@ static bool never_restarted(const struct body *b, size_t at)
 	       (word_at(b, 0) == 0x24021393u || word_at(b, 0) == 0x64021393u);
 }
 
+/* Records the position of the window at @at. */
+static bool map(struct arch_patch *patch, size_t at, const struct out *o)
+{
+	if (patch->insns == sizeof(patch->old_off))
+		return false;
+	patch->old_off[patch->insns] = (uint8_t)at;
+	patch->new_off[patch->insns++] = (uint8_t)o->n;
+	return true;
+}
+
 static enum arch_refusal take_one(const struct body *b, size_t at, struct out *o, bool slot,
 				  struct arch_patch *patch, struct arch_insn *i)
 {
@@ -161,14 +171,12 @@ static enum arch_refusal take_one(const struct body *b, size_t at, struct out *o
 
 	if (at + MIPS_INSN > b->size)
 		return ARCH_REFUSE_SHORT;
-	if (patch->insns == sizeof(patch->old_off) || !room(o, MIPS_INSN))
+	if (!map(patch, at, o) || !room(o, MIPS_INSN))
 		return ARCH_REFUSE_INSN;
 	word = word_at(b, at);
 	mips_decode(b->code + at, MIPS_INSN, b->addr + at, i, b->big);
 	if (slot && i->kind != ARCH_INSN_PLAIN)
 		return ARCH_REFUSE_INSN;
-	patch->old_off[patch->insns] = (uint8_t)at;
-	patch->new_off[patch->insns++] = (uint8_t)o->n;
 	if (never_restarted(b, at)) {
 		emit(o, word);
 		return ARCH_OK;
@@ -225,10 +233,8 @@ static enum arch_refusal put_jumps(struct out *o, struct arch_patch *patch)
 {
 	enum arch_refusal refusal;
 
-	if (patch->insns == sizeof(patch->old_off))
+	if (!map(patch, patch->length, o))
 		return ARCH_REFUSE_INSN;
-	patch->old_off[patch->insns] = patch->length;
-	patch->new_off[patch->insns++] = (uint8_t)o->n;
 	refusal = put_jump(o, patch->addr + patch->length);
 	for (size_t k = 0; k < o->nstubs && refusal == ARCH_OK; k++) {
 		uint8_t *branch = o->bytes + o->stub[k].branch;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "inject/hooks/move.h"
+
+#include <string.h>
 #include "inject/internal.h"
 
 /* Return: the index of the window's instruction at @pc, or h->insns. */
@@ -34,20 +36,20 @@ bool move_cannot(const struct arch *arch, const struct ss_journal_hook *h, uint6
 	return in_window(h, pc) && insn_at(h, pc) == h->insns && arch->patch.groups;
 }
 
-struct span move_jump(const struct arch *arch, const struct ss_journal_hook *h)
+bool move_jump(const struct arch *arch, const struct ss_journal_hook *h,
+	       const uint8_t now[SS_WINDOW], struct span *jump)
 {
-	bool several = arch->patch.long_jump && h->length >= arch->patch.long_jump;
-
-	return (struct span){h->addr + 1, several ? h->addr + h->length : h->addr + 1};
+	if (!arch->patch.long_jump || h->length < arch->patch.long_jump ||
+	    memcmp(now, h->new_bytes, h->length))
+		return false;
+	*jump = (struct span){h->addr + 1, h->addr + h->length};
+	return true;
 }
 
 bool move_out_of_jump(const struct arch *arch, const struct ss_journal_hook *h,
 		      struct arch_regs *regs)
 {
-	struct span jump = move_jump(arch, h);
-	uint64_t pc = arch->regs.get_pc(regs);
-
-	if (pc < jump.start || pc >= jump.end)
+	if (!in_window(h, arch->regs.get_pc(regs)))
 		return false;
 	/* The jump has only changed a scratch register. */
 	arch->regs.set_pc(regs, h->addr);

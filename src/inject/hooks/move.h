@@ -23,13 +23,18 @@ __must_check bool move_into_copy(const struct arch *arch, const struct ss_journa
 bool move_cannot(const struct arch *arch, const struct ss_journal_hook *h, uint64_t pc);
 
 /**
- * move_jump() - the instructions of the patched window's jump in which a thread can be
- * Return: the span after the jump's first instruction, empty if the jump is a single instruction.
+ * move_jump() - can a thread be inside the jump that is in the window?
+ * @now: the bytes at the window.  If they are not the hook's jump, a thread there executes the
+ *	function's own instructions and must not be moved.
+ * @jump: set, if the result is true, to the span behind the jump's first instruction
+ * Return: whether the window has a jump of several instructions.
  */
-struct span move_jump(const struct arch *arch, const struct ss_journal_hook *h);
+__must_check bool move_jump(const struct arch *arch, const struct ss_journal_hook *h,
+			    const uint8_t now[SS_WINDOW], struct span *jump);
 
 /**
  * move_out_of_jump() - before the window is restored: from inside its jump to its start
+ * @h: a hook for which move_jump() was true
  * @regs: registers of a stopped thread; changed only if the result is true
  */
 __must_check bool move_out_of_jump(const struct arch *arch, const struct ss_journal_hook *h,

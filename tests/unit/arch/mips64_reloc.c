@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include "arch/arch.h"
 #include "mips64_evaluate.h"
+#include "mips64_words.h"
 
 #define AT    0xfff3200000ull
 #define SLOT  0xfff3a00040ull /* in AT's region of 256 MiB */
@@ -20,27 +21,13 @@
 
 #define ENDS 8 /* heads from this one on have fewer than six instructions */
 
-#define NOP	    0u
-#define RETURN	    0x03e00008u /* jr $ra */
-#define ENTER	    0x67bdffc0u /* daddiu $sp, $sp, -64 */
-#define SAVE_GP	    0xffbc0030u /* sd $gp, 48($sp) */
-#define GP_HIGH	    0x3c1c0014u /* lui $gp, 0x14 */
-#define GP_ADD	    0x0399e02du /* daddu $gp, $gp, $t9 */
-#define BEQZ_A0(n)  (0x10800000u | (uint16_t)(n))
-#define BEQZL_A0(n) (0x50800000u | (uint16_t)(n))
-#define BGEZ_A0(n)  (0x04810000u | (uint16_t)(n))
-#define B(n)	    (0x10000000u | (uint16_t)(n))
-#define BC1T(n)	    (0x45010000u | (uint16_t)(n))
-#define J(to)	    (0x08000000u | (uint32_t)((to) >> 2 & 0x3ffffff))
-#define JAL(to)	    (0x0c000000u | (uint32_t)((to) >> 2 & 0x3ffffff))
+#define BGEZ_A0(n) (0x04810000u | (uint16_t)(n))
+#define B(n)	   (0x10000000u | (uint16_t)(n))
+#define BC1T(n)	   (0x45010000u | (uint16_t)(n))
+#define J(to)	   (0x08000000u | (uint32_t)((to) >> 2 & 0x3ffffff))
+#define JAL(to)	   (0x0c000000u | (uint32_t)((to) >> 2 & 0x3ffffff))
 
 static const struct arch *const both[] = {&arch_mips64, &arch_mips64be};
-
-static void put(const struct arch *arch, uint8_t *out, uint32_t w)
-{
-	for (int i = 0; i < 4; i++)
-		out[arch->elf_data == 2 ? 3 - i : i] = (uint8_t)(w >> 8 * i);
-}
 
 static uint32_t get(const struct arch *arch, const uint8_t *at)
 {
@@ -53,8 +40,7 @@ static uint32_t get(const struct arch *arch, const uint8_t *at)
 static enum arch_refusal plan(const struct arch *arch, const uint32_t *words, size_t n,
 			      uint64_t slot, uint8_t *code, struct arch_patch *p)
 {
-	for (size_t i = 0; i < WORDS; i++)
-		put(arch, code + 4 * i, i < n ? words[i] : i == WORDS - 2 ? RETURN : NOP);
+	put_function(arch, code, WORDS, words, n);
 	return arch->patch.plan(code, 4 * WORDS, AT, slot, slot + 48, p);
 }
 

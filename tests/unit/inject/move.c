@@ -11,6 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "../arch/mips64_evaluate.h"
+#include "../arch/mips64_words.h"
 #include "arch/mips64/mips64.h"
 #include "inject/hooks/move.h"
 #include "inject/internal.h"
@@ -21,26 +22,13 @@
 #define AGENT 0xffd1234560ull
 #define WORDS 24
 
-#define NOP	    0u
-#define RETURN	    0x03e00008u /* jr $ra */
-#define ENTER	    0x67bdffc0u /* daddiu $sp, $sp, -64 */
-#define SAVE_GP	    0xffbc0030u /* sd $gp, 48($sp) */
-#define GP_HIGH	    0x3c1c0014u /* lui $gp, 0x14 */
-#define GP_ADD	    0x0399e02du /* daddu $gp, $gp, $t9 */
-#define GP_LOW	    0x679c1234u /* daddiu $gp, $gp, 0x1234 */
-#define BEQZ_A0(n)  (0x10800000u | (uint16_t)(n))
-#define BEQZL_A0(n) (0x50800000u | (uint16_t)(n))
+#define GP_LOW 0x679c1234u /* daddiu $gp, $gp, 0x1234 */
 
 struct function {
 	const struct arch *arch;
 	uint8_t code[4 * WORDS], slot[SLOT_BYTES];
 	struct ss_journal_hook hook;
 };
-
-static void put(const struct arch *arch, uint8_t *out, uint32_t w)
-{
-	mips_put_word(out, w, arch->elf_data == 2);
-}
 
 /* A function that begins with @head, its hook planned as inject/hooks/plan.c does. */
 static void make(struct function *f, const struct arch *arch, const uint32_t head[8], uint64_t slot)
@@ -49,8 +37,7 @@ static void make(struct function *f, const struct arch *arch, const uint32_t hea
 	struct arch_patch p;
 
 	f->arch = arch;
-	for (size_t i = 0; i < WORDS; i++)
-		put(arch, f->code + 4 * i, i < 8 ? head[i] : i == WORDS - 2 ? RETURN : NOP);
+	put_function(arch, f->code, WORDS, head, 8);
 	assert_int_equal(arch->patch.plan(f->code, sizeof(f->code), AT, slot + SLOT_ENTRY,
 					  slot + SLOT_RELOCATED, &p),
 			 ARCH_OK);
@@ -129,6 +116,7 @@ static int moved_back_at(struct function *f, const struct ev *was, uint64_t seed
 {
 	const struct ss_journal_hook *h = &f->hook;
 	struct arch_regs regs;
+	struct span jump;
 	enum moved moved;
 	struct ev e;
 	int n;
@@ -138,7 +126,8 @@ static int moved_back_at(struct function *f, const struct ev *was, uint64_t seed
 	if (e.pc == AGENT)
 		return n;
 	regs = stopped(&e);
-	if (e.pc > AT && e.pc < AT + h->length && move_out_of_jump(f->arch, h, &regs)) {
+	if (move_jump(f->arch, h, h->new_bytes, &jump) && move_out_of_jump(f->arch, h, &regs)) {
+		assert_true(e.pc >= jump.start && e.pc < jump.end);
 		resume(&e, &regs);
 		assert_true(e.pc == AT);
 	}
@@ -174,6 +163,24 @@ static bool moved_in_at(struct function *f, const struct ev *was, uint64_t seed,
 	assert_same_end(was, &e, steps);
 	patch(f, false);
 	return true;
+}
+
+/* After the text was restored, or where it was never patched, a thread inside the window executes the
+ * function's own instructions. */
+static void test_jump_is_there(void **state)
+{
+	static const uint32_t head[8] = {ENTER, SAVE_GP, GP_HIGH, GP_ADD, GP_LOW};
+
+	(void)state;
+	for (int k = 0; k < 4; k++) {
+		struct span jump = {0, 0};
+		struct function f;
+
+		make(&f, k / 2 ? &arch_mips64be : &arch_mips64, head, k % 2 ? FAR : NEAR);
+		assert_false(move_jump(f.arch, &f.hook, f.hook.old_bytes, &jump));
+		assert_int_equal(move_jump(f.arch, &f.hook, f.hook.new_bytes, &jump), k % 2);
+		assert_int_equal(jump.end - jump.start, k % 2 ? 23 : 0);
+	}
 }
 
 static void test_mips64(void **state)
@@ -216,7 +223,8 @@ static void test_mips64(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_mips64)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_jump_is_there),
+					   cmocka_unit_test(test_mips64)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
