@@ -7,7 +7,8 @@
 #include <string.h>
 
 #define CHUNK_FILE_MAGIC   "memprof\n"
-#define CHUNK_FILE_VERSION 1u
+#define CHUNK_FILE_VERSION 2u
+#define CHUNK_FILE_OLDEST  1u	       /* its chunks are those of version 2 but CHUNK_EVENTS */
 #define CHUNK_MAGIC	   0x4b43504du /* "MPCK" */
 /* Magic, type, raw bytes, stored bytes, crcs of payload and header */
 #define CHUNK_HEADER 24u
@@ -20,6 +21,7 @@ enum chunk_type {
 	CHUNK_END = 3,
 	CHUNK_INDEX = 4,
 	CHUNK_BINARY = 5,
+	CHUNK_EVENTS = 6,
 };
 
 /* First byte of an item: event kind in the low four bits and ITEM_* flags above, or 0 and an item
@@ -71,6 +73,17 @@ static inline uint64_t zigzag(int64_t v)
 static inline int64_t unzigzag(uint64_t v)
 {
 	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
+}
+
+/* Return: the address after it. */
+static inline uint8_t *varint(uint8_t *p, uint64_t v)
+{
+	while (v >= 0x80) {
+		*p++ = (uint8_t)(v | 0x80);
+		v >>= 7;
+	}
+	*p++ = (uint8_t)v;
+	return p;
 }
 
 static inline void put_le32(uint8_t *p, uint32_t v)

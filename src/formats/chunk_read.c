@@ -12,6 +12,7 @@
 int chunk_file_open(struct chunk_file *f, const char *path, struct mp_err *err)
 {
 	uint8_t head[12];
+	uint32_t version;
 	struct stat st;
 
 	*f = (struct chunk_file){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
@@ -28,11 +29,12 @@ int chunk_file_open(struct chunk_file *f, const char *path, struct mp_err *err)
 	    memcmp(head, CHUNK_FILE_MAGIC, 8))
 		return mp_fail(err, MP_EXIT_RECORDING, -EINVAL, "%s is not a memprof recording",
 			       path);
-	if (get_le32(head + 8) != CHUNK_FILE_VERSION)
-		return mp_fail(
-		    err, MP_EXIT_RECORDING, -EPROTO,
-		    "%s is a memprof recording of format version %u; this memprof reads version %u",
-		    path, get_le32(head + 8), CHUNK_FILE_VERSION);
+	version = get_le32(head + 8);
+	if (version < CHUNK_FILE_OLDEST || version > CHUNK_FILE_VERSION)
+		return mp_fail(err, MP_EXIT_RECORDING, -EPROTO,
+			       "%s is a memprof recording of format version %u; this memprof reads "
+			       "versions %u to %u",
+			       path, version, CHUNK_FILE_OLDEST, CHUNK_FILE_VERSION);
 	f->offset = sizeof(head);
 	f->size = (uint64_t)st.st_size;
 	return 0;

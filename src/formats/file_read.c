@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "formats/chunk_read.h"
+#include "formats/event_read.h"
 #include "formats/file.h"
 #include "formats/session.h"
 
@@ -17,6 +18,7 @@ struct mpf_reader {
 	char *strings; /* text of the current item */
 	size_t nstrings, cap_strings;
 	struct chunk_state st;
+	struct event_reader events;
 	uint64_t pc[SS_MAX_FRAMES];
 	struct mp_symbol symbols[MAX_SYMBOLS];
 	char *info_strings[3];
@@ -61,6 +63,7 @@ static const char *get_string(struct mpf_reader *r)
 static void cut(struct mpf_reader *r, const char *why)
 {
 	r->ended = true;
+	events_end_chunk(&r->events);
 	snprintf(r->truncated, sizeof(r->truncated),
 		 "the recording ends at byte %llu (%s); everything before it is used",
 		 (unsigned long long)r->file.offset, why);
@@ -94,6 +97,8 @@ static int next_chunk(struct mpf_reader *r)
 		why = chunk_payload(f, &h);
 	if (!why && !room_for_strings(r))
 		why = "out of memory";
+	if (!why && h.type == CHUNK_EVENTS)
+		why = events_open(&r->events, f);
 	if (why)
 		return cut(r, why), 0;
 	memset(&r->st, 0, sizeof(r->st));
@@ -425,12 +430,29 @@ static void get_item(struct mpf_reader *r, uint8_t tag, struct mpf_item *item)
 	r->file.bad = true;
 }
 
-int mpf_next(struct mpf_reader *r, struct mpf_item *item, struct mp_err *err)
+/* The tags of a chunk of events tell which items are events in columns. */
+static void get_next(struct mpf_reader *r, struct mpf_item *item)
 {
 	uint8_t tag;
 
+	if (events_left(&r->events) && events_next(&r->events, &r->st, &item->event)) {
+		item->kind = MPF_EVENT;
+		return;
+	}
+	r->nstrings = 0;
+	tag = get_u8(r);
+	if (tag & 0x0f) {
+		item->kind = MPF_EVENT;
+		get_event(r, tag, &item->event);
+	} else {
+		get_item(r, tag, item);
+	}
+}
+
+int mpf_next(struct mpf_reader *r, struct mpf_item *item, struct mp_err *err)
+{
 	item->kind = MPF_END;
-	while (r->file.at >= r->file.n) {
+	while (r->file.at >= r->file.n && !events_left(&r->events)) {
 		int type;
 
 		if (r->ended)
@@ -441,18 +463,12 @@ int mpf_next(struct mpf_reader *r, struct mpf_item *item, struct mp_err *err)
 		if (type == CHUNK_END || !type)
 			return 0;
 		/* Skip the index, and chunks of later versions. */
-		if (type != CHUNK_ITEMS && !(type == CHUNK_INDEX && r->indexed))
+		if (type != CHUNK_ITEMS && type != CHUNK_EVENTS &&
+		    !(type == CHUNK_INDEX && r->indexed))
 			r->file.n = 0;
 	}
-	r->nstrings = 0;
-	tag = get_u8(r);
-	if (tag & 0x0f) {
-		item->kind = MPF_EVENT;
-		get_event(r, tag, &item->event);
-	} else {
-		get_item(r, tag, item);
-	}
-	if (r->file.bad)
+	get_next(r, item);
+	if (r->file.bad || r->events.bad)
 		return mp_fail(
 		    err, MP_EXIT_RECORDING, -EINVAL,
 		    "the recording is corrupt before byte %llu: an item cannot be decoded",
@@ -481,7 +497,7 @@ void mpf_skip_to_tail(struct mpf_reader *r, uint32_t chunks)
 	struct chunk_header h;
 
 	for (; !chunk_header(&r->file, at, &h); at += CHUNK_HEADER + h.stored) {
-		if (h.type == CHUNK_ITEMS)
+		if (h.type == CHUNK_ITEMS || h.type == CHUNK_EVENTS)
 			ring[n++ % 16] = at;
 	}
 	if (n && keep)
@@ -502,11 +518,12 @@ uint64_t mpf_peak_blocks(struct mpf_reader *r)
 	}
 	r->file.offset = begin;
 	r->file.n = r->file.at = 0;
-	r->file.bad = r->ended = false;
+	r->file.bad = r->events.bad = r->ended = false;
+	events_end_chunk(&r->events);
 	r->truncated[0] = 0;
-	/* Limit the number by the file's size, since each block with events uses some bytes.
-	 * Culled blocks have no events. */
-	return blocks < r->file.size / 4 ? blocks : r->file.size / 4;
+	/* Limit the number by the file's size: few blocks have less than a byte.  Culled blocks have
+	 * no events. */
+	return blocks < r->file.size ? blocks : r->file.size;
 }
 
 uint32_t mpf_processes(const struct mpf_reader *r)
@@ -531,6 +548,7 @@ void mpf_reader_free(struct mpf_reader *r)
 	chunk_file_close(&r->file);
 	for (int i = 0; i < 3; i++)
 		free(r->info_strings[i]);
+	event_reader_free(&r->events);
 	free(r->strings);
 	free(r);
 }

@@ -7,19 +7,25 @@
 #include <zlib.h>
 #include <zstd.h>
 #include "formats/chunk.h"
+#include "formats/event_write.h"
 #include "formats/file.h"
 #include "lib/create.h"
 
 #define ZSTD_LEVEL 1
 #define ITEM_ROOM  (64u << 10) /* maximum bytes of an item; strings are cut to fit */
 #define STRING_MAX 8192u
+#define RAW_MAX	   (CHUNK_TARGET + ITEM_ROOM)
+#define FRAME_MIN  4096u /* payload bytes below which columns share a frame */
+
+_Static_assert(EVENTS_MAX + RAW_MAX <= CHUNK_MAX, "a chunk of events can be too large");
 
 struct mpf_writer {
 	int fd, error;
 	uint64_t bytes, base;
 	ZSTD_CCtx *zstd;
-	uint8_t *raw, *packed;
+	uint8_t *raw, *payload, *packed; /* items; all columns; the chunk as it is written */
 	size_t n, packed_size;
+	struct event_writer events;
 	struct chunk_state st;
 	enum chunk_type type; /* of the current chunk */
 };
@@ -33,17 +39,6 @@ static void put_bytes(struct mpf_writer *w, const void *p, size_t n)
 static void put_u8(struct mpf_writer *w, uint8_t v)
 {
 	w->raw[w->n++] = v;
-}
-
-/* Return: the address after it. */
-static inline uint8_t *varint(uint8_t *p, uint64_t v)
-{
-	while (v >= 0x80) {
-		*p++ = (uint8_t)(v | 0x80);
-		v >>= 7;
-	}
-	*p++ = (uint8_t)v;
-	return p;
 }
 
 static inline uint8_t *delta(uint8_t *p, uint64_t v, uint64_t *last)
@@ -101,19 +96,48 @@ static void write_all(struct mpf_writer *w, const void *buf, size_t n)
 	}
 }
 
+/* Compresses the pieces of a payload.  Return: the bytes stored; 0: failed. */
+static size_t pack(struct mpf_writer *w, const uint8_t *payload, const size_t *piece, size_t pieces)
+{
+	size_t n = 0, at = CHUNK_HEADER;
+
+	for (size_t i = 0; i < pieces; i++) {
+		size_t stored;
+
+		n += piece[i];
+		if (i + 1 < pieces ? n < FRAME_MIN : i && !n)
+			continue;
+		stored = ZSTD_compressCCtx(w->zstd, w->packed + at, w->packed_size - at, payload, n,
+					   ZSTD_LEVEL);
+		if (ZSTD_isError(stored))
+			return 0;
+		at += stored;
+		payload += n;
+		n = 0;
+	}
+	return at - CHUNK_HEADER;
+}
+
 static void write_chunk(struct mpf_writer *w, enum chunk_type type)
 {
+	bool columns = type == CHUNK_ITEMS && w->events.any;
+	size_t piece[COLUMNS] = {w->n}, raw = w->n, stored;
 	uint8_t *h = w->packed;
-	size_t stored = ZSTD_compressCCtx(w->zstd, h + CHUNK_HEADER, w->packed_size - CHUNK_HEADER,
-					  w->raw, w->n, ZSTD_LEVEL);
 
-	if (ZSTD_isError(stored)) {
+	if (columns) {
+		type = CHUNK_EVENTS;
+		raw = events_gather(&w->events, w->raw, w->n, w->payload, piece);
+		stored = pack(w, w->payload, piece, COLUMNS);
+	} else {
+		stored = pack(w, w->raw, piece, 1);
+	}
+	if (!stored) {
 		w->error = w->error ? w->error : -EIO;
 		return;
 	}
 	put_le32(h, CHUNK_MAGIC);
 	put_le32(h + 4, type);
-	put_le32(h + 8, (uint32_t)w->n);
+	put_le32(h + 8, (uint32_t)raw);
 	put_le32(h + 12, (uint32_t)stored);
 	put_le32(h + 16, (uint32_t)crc32(0, h + CHUNK_HEADER, (uInt)stored));
 	put_le32(h + 20, (uint32_t)crc32(0, h, 20));
@@ -121,12 +145,13 @@ static void write_chunk(struct mpf_writer *w, enum chunk_type type)
 	write_all(w, h, CHUNK_HEADER + stored);
 	w->n = 0;
 	memset(&w->st, 0, sizeof(w->st));
+	events_begin_chunk(&w->events);
 }
 
 /* Makes room for an item in the chunk.  To be called before every item. */
 static void begin(struct mpf_writer *w)
 {
-	if (w->n >= CHUNK_TARGET)
+	if (w->n >= CHUNK_TARGET || events_full(&w->events))
 		write_chunk(w, w->type);
 }
 
@@ -135,6 +160,7 @@ static int item(struct mpf_writer *w, enum item kind)
 	if (w->error)
 		return w->error;
 	begin(w);
+	events_put_item(&w->events);
 	put_u8(w, (uint8_t)(kind << 4));
 	return 0;
 }
@@ -171,11 +197,13 @@ int mpf_create(const char *path, const struct mp_info *info, struct mpf_writer *
 		return -ENOMEM;
 	w->fd = -1;
 	w->type = CHUNK_ITEMS;
-	w->packed_size = CHUNK_HEADER + ZSTD_compressBound(CHUNK_TARGET + ITEM_ROOM);
-	w->raw = malloc(CHUNK_TARGET + ITEM_ROOM);
+	w->packed_size = CHUNK_HEADER + ZSTD_compressBound(EVENTS_MAX + RAW_MAX) +
+			 COLUMNS * ZSTD_compressBound(0);
+	w->raw = malloc(RAW_MAX);
+	w->payload = malloc(EVENTS_MAX + RAW_MAX);
 	w->packed = malloc(w->packed_size);
 	w->zstd = ZSTD_createCCtx();
-	if (!w->raw || !w->packed || !w->zstd) {
+	if (!w->raw || !w->payload || !w->packed || !w->zstd || event_writer_init(&w->events)) {
 		mpf_close(w);
 		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
 	}
@@ -292,19 +320,15 @@ static uint8_t kind_of(const struct mp_event *ev)
 	return ev->kind == EV_ALLOC ? CHUNK_WEIGHTED_ALLOC : CHUNK_WEIGHTED_REALLOC;
 }
 
-/* Uses a local pointer into the chunk, which the compiler can keep in a register: byte stores
- * could alias the writer's members. */
-int mpf_put_event(struct mpf_writer *w, const struct mp_event *ev)
+/* An event of a kind that is rare. */
+static void put_event_item(struct mpf_writer *w, const struct mp_event *ev, uint64_t time_ns)
 {
 	struct chunk_state *st = &w->st;
-	uint8_t *p, *tag;
+	uint8_t *tag = w->raw + w->n, *p;
 
-	if (w->error)
-		return w->error;
-	begin(w);
-	tag = w->raw + w->n;
+	events_put_item(&w->events);
 	*tag = kind_of(ev);
-	p = delta(tag + 1, in_file(w, ev->time_ns), &st->time);
+	p = delta(tag + 1, time_ns, &st->time);
 	if (ev->tid != st->tid) {
 		*tag |= ITEM_TID;
 		st->tid = ev->tid;
@@ -319,12 +343,19 @@ int mpf_put_event(struct mpf_writer *w, const struct mp_event *ev)
 		*tag |= ITEM_FLAGS;
 		*p++ = ev->flags;
 	}
-	p = delta(p, ev->addr, &st->addr);
-	if (ev->kind == EV_FREE && ev->flags & EV_F_STACK)
-		p = varint(p, ev->stack);
-	if (ev->kind != EV_FREE && ev->kind != EV_REALLOC_BEGIN)
-		p = put_block(p, tag, ev, st);
+	p = put_block(delta(p, ev->addr, &st->addr), tag, ev, st);
 	w->n = (size_t)(p - w->raw);
+}
+
+int mpf_put_event(struct mpf_writer *w, const struct mp_event *ev)
+{
+	uint64_t time_ns = in_file(w, ev->time_ns);
+
+	if (w->error)
+		return w->error;
+	begin(w);
+	if (!events_put(&w->events, &w->st, ev, time_ns))
+		put_event_item(w, ev, time_ns);
 	return 0;
 }
 
@@ -385,7 +416,7 @@ int mpf_put_symbols(struct mpf_writer *w, uint64_t pc, const struct mp_symbol *s
 		for (uint32_t i = 0; i < n; i++) {
 			/* If several long names of inlined functions do not fit, those of the
 			 * outermost frames are left out. */
-			bool room = w->n + 4 * STRING_MAX < CHUNK_TARGET + ITEM_ROOM;
+			bool room = w->n + 4 * STRING_MAX < RAW_MAX;
 
 			put_string(w, room ? sym[i].function : NULL);
 			put_string(w, room ? sym[i].raw_function : NULL);
@@ -514,7 +545,7 @@ int mpf_end_index(struct mpf_writer *w)
 
 int mpf_flush(struct mpf_writer *w)
 {
-	if (w->n && !w->error)
+	if ((w->n || w->events.any) && !w->error)
 		write_chunk(w, w->type);
 	return w->error;
 }
@@ -537,7 +568,9 @@ static int finish(struct mpf_writer *w, bool whole)
 		ret = w->error;
 	}
 	ZSTD_freeCCtx(w->zstd);
+	event_writer_free(&w->events);
 	free(w->raw);
+	free(w->payload);
 	free(w->packed);
 	free(w);
 	return ret;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Events are read as they were written.  A file that is cut off anywhere, or has a flipped bit,
- * never yields a wrong event. */
+/* Events are read as they were written, and predictable ones need little space.  A file that is cut
+ * off anywhere, or has a flipped bit, never yields a wrong event. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "formats/file.h"
+#include "formats/record.h"
 #include "formats/session.h"
 
 #define EVENTS 3000
@@ -220,6 +221,187 @@ static void flipped_bits(void **state)
 	free(p);
 }
 
+/* More events than a chunk has, of more blocks than a chunk knows, by a simple allocator. */
+#define MANY	  900000
+#define MANY_LIVE 300000
+#define CLASSES	  40
+
+struct program {
+	uint64_t live[MANY_LIVE], freed[CLASSES][64];
+	uint32_t nlive, nfreed[CLASSES];
+	uint64_t top[3], time_ns;
+	struct mp_event begun; /* a realloc is under way */
+};
+
+static uint64_t get_block(struct program *p, uint64_t size)
+{
+	uint64_t class = size / 16, region = rnd() % 100 ? 0 : 1 + rnd() % 2;
+
+	if (class < CLASSES && p->nfreed[class] && rnd() % 8)
+		return p->freed[class][--p->nfreed[class]];
+	p->top[region] += (size + 23) & ~(uint64_t)15;
+	return ((region << 44) + 0x100000000000 + p->top[region]) |
+	       (rnd() % 5000 ? 0 : rnd() << 48);
+}
+
+static void put_back(struct program *p, uint64_t addr)
+{
+	uint64_t class = rnd() % CLASSES;
+
+	if (p->nfreed[class] < 64)
+		p->freed[class][p->nfreed[class]++] = addr;
+}
+
+/* Sizes and stacks that are often, but not always, as predicted. */
+static void fill(struct program *p, struct mp_event *e)
+{
+	e->stack = (uint32_t)(rnd() % 4 ? 1 + rnd() % 20 : rnd() % 10000);
+	e->size = rnd() % 3 ? e->stack % 50 * 12 : rnd() % 1000;
+	if (rnd() % 1000 == 0)
+		e->size = rnd() << rnd() % 20;
+	e->usable = (e->size + 23) / 16 * 16 - 8;
+	if (rnd() % 100 == 0)
+		e->usable = e->size + rnd() % 10000 - (e->size > 5000 ? 3000 : 0);
+	if (rnd() % 50 == 0 && e->size < MPR_WEIGHT_MAX_SIZE)
+		e->weight = (uint8_t)(1 + rnd() % 15);
+	e->addr = rnd() % 2000 ? get_block(p, e->size) : 0;
+}
+
+static void end_block(struct program *p, struct mp_event *e)
+{
+	uint32_t i = rnd() % 3 ? p->nlive - 1 - (uint32_t)(rnd() % (p->nlive < 9 ? p->nlive : 9))
+			       : (uint32_t)(rnd() % p->nlive);
+
+	e->kind = rnd() % 10 ? EV_FREE : EV_REALLOC_BEGIN;
+	e->addr = rnd() % 500 ? p->live[i] : rnd();
+	p->live[i] = p->live[--p->nlive];
+	if (e->kind == EV_FREE && rnd() % 9 == 0) {
+		e->flags |= EV_F_STACK;
+		e->stack = (uint32_t)(rnd() % 100000);
+	}
+	if (e->kind == EV_REALLOC_BEGIN)
+		p->begun = *e;
+	else
+		put_back(p, e->addr);
+}
+
+static void end_realloc(struct program *p, struct mp_event *e)
+{
+	e->kind = EV_REALLOC_END;
+	fill(p, e);
+	e->old_addr = rnd() % 50 ? p->begun.addr : rnd();
+	if (rnd() % 2)
+		e->addr = e->old_addr;
+	p->begun.kind = 0;
+}
+
+static void next_event(struct program *p, struct mp_event *e)
+{
+	memset(e, 0, sizeof(*e));
+	if (rnd() % 3)
+		p->time_ns += rnd() % 100 ? rnd() % 300 : rnd() >> rnd() % 40;
+	e->time_ns = rnd() % 100 || p->time_ns < 1000 ? p->time_ns : p->time_ns - rnd() % 1000;
+	e->tid = 100 + (uint32_t)(rnd() % 50 == 0);
+	e->fd = -1;
+	if (p->begun.kind && rnd() % 4) {
+		end_realloc(p, e);
+	} else if (p->nlive == MANY_LIVE || (p->nlive && rnd() % 9 < 3)) {
+		end_block(p, e);
+	} else if (rnd() % 1000 == 0) {
+		e->kind = EV_MAP;
+		e->addr = rnd();
+		e->size = e->usable = rnd();
+	} else {
+		e->kind = EV_ALLOC;
+		fill(p, e);
+	}
+	if (p->nlive < MANY_LIVE && (e->kind == EV_ALLOC || e->kind == EV_REALLOC_END))
+		p->live[p->nlive++] = e->addr;
+	e->hook = rnd() % 30 ? e->kind : 9;
+	if (rnd() % 3 == 0)
+		e->flags |= 1;
+}
+
+static void restart(struct program *p)
+{
+	memset(p, 0, sizeof(*p));
+	seed = 2;
+}
+
+static void write_many(struct program *p)
+{
+	struct mp_info info = {.executable = "", .cmdline = ""};
+	struct mpf_writer *w;
+	struct mp_event e;
+
+	restart(p);
+	assert_int_equal(mpf_create(path, &info, &w, NULL), 0);
+	for (int i = 0; i < MANY; i++) {
+		next_event(p, &e);
+		assert_int_equal(mpf_put_event(w, &e), 0);
+		if (i % 1000 == 0)
+			assert_int_equal(mpf_put_mark(w, (uint64_t)i, "mark"), 0);
+		if (i == MANY / 2 || i == MANY / 2 + 1)
+			assert_int_equal(mpf_flush(w), 0);
+	}
+	assert_int_equal(mpf_close(w), 0);
+}
+
+static void many_events(void **state)
+{
+	struct program *p = test_malloc(sizeof(*p));
+	struct mpf_reader *r;
+	struct mpf_item it;
+	struct mp_info info;
+	struct mp_event e;
+	int n = 0;
+
+	(void)state;
+	write_many(p);
+	restart(p);
+	assert_int_equal(mpf_open(path, &r, &info, NULL), 0);
+	while (mpf_next(r, &it, NULL) > 0) {
+		if (it.kind == MPF_MARK) {
+			assert_int_equal(it.mark.time_ns, n - 1);
+			continue;
+		}
+		assert_int_equal(it.kind, MPF_EVENT);
+		next_event(p, &e);
+		assert_memory_equal(&it.event, &e, sizeof(e));
+		n++;
+	}
+	assert_int_equal(n, MANY);
+	assert_null(mpf_truncated(r));
+	mpf_reader_free(r);
+	test_free(p);
+}
+
+/* Both parts of a pair of malloc and free are predicted: what is left is the clock. */
+static void few_bytes(void **state)
+{
+	struct mp_info info = {.executable = "", .cmdline = ""};
+	struct mpf_writer *w;
+	struct mp_event e = {.kind = EV_ALLOC, .fd = -1, .stack = 1, .tid = 1, .size = 40};
+	struct stat st;
+
+	(void)state;
+	seed = 3;
+	assert_int_equal(mpf_create(path, &info, &w, NULL), 0);
+	for (int i = 0; i < 100000; i++) {
+		e.kind = EV_ALLOC;
+		e.time_ns += 20 + rnd() % 2 * 10;
+		e.usable = 40;
+		e.addr = 0x550000001000;
+		assert_int_equal(mpf_put_event(w, &e), 0);
+		e.kind = EV_FREE;
+		assert_int_equal(mpf_put_event(w, &e), 0);
+	}
+	assert_int_equal(mpf_close(w), 0);
+	assert_int_equal(stat(path, &st), 0);
+	/* The clock has one bit a pair; compression finds less than all. */
+	assert_in_range(st.st_size, 100000 / 8, 100000 / 8 * 2);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -239,9 +421,10 @@ static int teardown(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(round_trip),
-					   cmocka_unit_test(cut_everywhere),
-					   cmocka_unit_test(flipped_bits)};
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(round_trip), cmocka_unit_test(cut_everywhere),
+	    cmocka_unit_test(flipped_bits), cmocka_unit_test(many_events),
+	    cmocka_unit_test(few_bytes)};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
