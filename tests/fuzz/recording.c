@@ -3,7 +3,7 @@
  * Recordings, in every report format, by their index, compared, stripped and symbolized.  The
  * second byte selects options.  If the first byte is 0, the rest is a file.  Else the rest is
  * chunks, each a 2-byte length and its payload; this program adds headers with valid checksums. The
- * highest bit of the length makes the chunk an index, the next bit a part of a binary.
+ * highest bit of the length makes the chunk an index, the next bit a part of a binary, both events.
  */
 #include <zlib.h>
 #include <zstd.h>
@@ -18,7 +18,7 @@
 #include "model/quick.h"
 #include "export/symbolize.h"
 
-enum { INDEX_BIT = 0x8000, BINARY_BIT = 0x4000 };
+enum { INDEX_BIT = 0x8000, BINARY_BIT = 0x4000, EVENT_BITS = INDEX_BIT | BINARY_BIT };
 
 static size_t put_chunk(uint8_t *file, size_t at, size_t room, enum chunk_type type,
 			const uint8_t *raw, size_t n)
@@ -48,9 +48,10 @@ static size_t frame(struct input *in, uint8_t *file, size_t room)
 	at = put_chunk(file, at, room, CHUNK_INFO, info, sizeof(info));
 	while (in->left) {
 		size_t n = input_number(in, 2);
-		enum chunk_type type = n & INDEX_BIT	? CHUNK_INDEX
-				       : n & BINARY_BIT ? CHUNK_BINARY
-							: CHUNK_ITEMS;
+		enum chunk_type type = (n & EVENT_BITS) == EVENT_BITS ? CHUNK_EVENTS
+				       : n & INDEX_BIT		      ? CHUNK_INDEX
+				       : n & BINARY_BIT		      ? CHUNK_BINARY
+								      : CHUNK_ITEMS;
 
 		n &= BINARY_BIT - 1;
 		n = n < in->left ? n : in->left;
