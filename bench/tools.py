@@ -30,14 +30,22 @@ class Tool:
         if not self.name.startswith("memprof"):
             files = [f for f in glob.glob(folder + "/out*") if os.path.isfile(f)]
             return {"bytes": sum(os.stat(f).st_size for f in files)} if files else {}
-        text = subprocess.run([build + "/memprof", "report", folder + "/out", "--json"],
-                              text=True, capture_output=True, check=True).stdout
-        report = json.loads(text)
+        report = memprof_report(folder, build)
         size = {"bytes": os.stat(folder + "/out").st_size}
         if report["event"] == "page-faults":
             return dict(size, events=report["totals"]["faults"], lost=report["losses"]["lost_faults"])
         return dict(size, events=report["totals"]["events"],
-                    lost=sum(report["losses"][k] for k in LOST))
+                    lost=lost_events(report))
+
+
+def memprof_report(folder, build):
+    text = subprocess.run([build + "/memprof", "report", folder + "/out", "--json"], text=True,
+                          capture_output=True, check=True).stdout
+    return json.loads(text)
+
+
+def lost_events(report):
+    return sum(report["losses"][k] for k in LOST)
 
 
 def memprof(*options):
