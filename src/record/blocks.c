@@ -91,7 +91,8 @@ bool block_born_short(struct aggregator *a, struct slot_state *st, uint32_t numb
 {
 	struct live_block b = {ev->addr, ev->size, ev->stack, ev->weight}, old;
 
-	if (order_can_end(&a->order, ev->addr) || live_find(a->live, ev->addr, &old))
+	if (order_can_end(&a->order, ev->addr, (uint32_t)(st - a->slot)) ||
+	    live_find(a->live, ev->addr, &old))
 		return false;
 	if (!st->short_stack)
 		st->short_stack = calloc(ORDER_NUMBERS, sizeof(*st->short_stack));

@@ -120,7 +120,7 @@ bool event_postpone(struct aggregator *a, size_t i)
 	uint64_t addr = order_ended(e);
 	struct live_block b;
 
-	return order_can_end(&a->order, addr) &&
+	return (order_is_end(e) || order_can_end(&a->order, addr, e->slot)) &&
 	       order_postpone(&a->order, i, live_find(a->live, addr, &b));
 }
 

@@ -8,6 +8,7 @@
 #include "record/wire.h"
 
 #define FIRST_EVENTS 65536u
+#define UNDATED	     256u
 #define LOOKS	     32u  /* for each event of a batch, on average, in order_postpone() */
 #define ENDS	     256u /* ends that can be open at once: more than a ring has recent records */
 
@@ -51,18 +52,34 @@ static uint64_t hash(uint64_t addr)
 	return addr * 0x9e3779b97f4a7c15ull >> 32;
 }
 
-static void note_end(struct order *o, uint64_t addr)
+static void set_bit(uint64_t *bits, uint64_t bit)
 {
-	uint64_t bit = hash(addr) & o->ended_mask;
-
-	o->ended[bit / 64] |= 1ull << bit % 64;
+	bits[bit / 64] |= 1ull << bit % 64;
 }
 
-bool order_can_end(const struct order *o, uint64_t addr)
+static bool has_bit(const uint64_t *bits, uint64_t bit)
+{
+	return bits[bit / 64] >> bit % 64 & 1;
+}
+
+static void note_end(struct order *o, uint64_t addr)
+{
+	set_bit(o->ended, hash(addr) & o->ended_mask);
+}
+
+bool order_can_end(const struct order *o, uint64_t addr, uint32_t slot)
 {
 	uint64_t bit = hash(addr) & o->ended_mask;
 
-	return o->ended[bit / 64] >> bit % 64 & 1;
+	if (has_bit(o->ended, bit))
+		return true;
+	if (!has_bit(o->undated_bits, bit))
+		return false;
+	vec_for_each (&o->undated, e) {
+		if (e->addr == addr && (e->slot != slot || e->shared))
+			return true;
+	}
+	return false;
 }
 
 /* Prepares for about @records records. */
@@ -72,14 +89,16 @@ static int forget_ends(struct order *o, uint64_t records)
 
 	while (words * 4 < records)
 		words *= 2;
+	o->undated.n = 0;
 	if (words > o->ended_cap) {
 		free(o->ended);
-		o->ended = malloc(words * 8);
+		o->ended = malloc(2 * words * 8);
 		o->ended_cap = o->ended ? words : 0;
 		if (!o->ended)
 			return -ENOMEM;
 	}
-	memset(o->ended, 0, words * 8);
+	o->undated_bits = o->ended + words;
+	memset(o->ended, 0, 2 * words * 8);
 	o->ended_mask = words * 64 - 1;
 	return 0;
 }
@@ -135,9 +154,26 @@ static uint64_t end_time(const struct adding *a, uint64_t next)
 /* Makes @e, which is not ORDER_SHORT, an end of a block after @earliest. */
 static int make_end(struct order *o, struct pending *e, uint64_t earliest)
 {
-	note_end(o, record(e->rec)->addr_hook & MPR_ADDR_MASK);
+	struct undated_end end = {record(e->rec)->addr_hook & MPR_ADDR_MASK, e->slot, false};
+
+	/* A malicious target could make the list, which is searched, long. */
+	if (o->undated.n == UNDATED)
+		note_end(o, end.addr);
+	else if (vec_push(&o->undated, end))
+		return -ENOMEM;
+	set_bit(o->undated_bits, hash(end.addr) & o->ended_mask);
 	e->what = ORDER_END | (uint32_t)o->earliest.n << ORDER_NUMBER;
 	return vec_push(&o->earliest, earliest);
+}
+
+/* Return: whether an end is ORDER_SHORT: its block began in this batch, at events[@begun], and the
+ * thread's next record, at @next, is complete in the same batch as both, this or the next one.  If it
+ * is not in the next one either, settle_kept() finds that. */
+static bool is_short(const struct order *o, const struct adding *a, size_t begun, uint64_t next)
+{
+	if (begun == SIZE_MAX || next == UINT64_MAX)
+		return false;
+	return next <= a->batch->until || o->events[begun].time > a->batch->until;
 }
 
 /* Adds the ends up to @position; @next: time of the ring's next record. */
@@ -152,7 +188,8 @@ static int add_ends(struct order *o, struct adding *a, uint64_t position, uint64
 		    .time = time, .rec = a->ends.at[k].rec, .slot = a->segment->slot};
 		size_t begun = a->ends.at[k].begun;
 
-		if (begun != SIZE_MAX && next <= a->batch->until) {
+		if (is_short(o, a, begun, next)) {
+			e.time = a->latest;
 			o->events[begun].what |= ORDER_SHORT;
 			e.what = o->events[begun].what | ORDER_END;
 		} else {
@@ -216,7 +253,7 @@ static int add_kept(struct order *o)
 			return -ENOMEM;
 		if (add(o, &e))
 			return -ENOMEM;
-		if (!order_is_end(&e) && order_ended(&e))
+		if (!(e.what & ORDER_END) && order_ended(&e))
 			note_end(o, order_ended(&e));
 		p += record(p)->h.size;
 	}
@@ -227,6 +264,7 @@ static int add_kept(struct order *o)
 struct lane {
 	uint64_t latest; /* time of its latest record that was kept, or the first of this batch */
 	uint64_t first;	 /* time of the first record in its segment; UINT64_MAX: none */
+	bool goes_on;	 /* settle_kept(): a record follows that is complete in this batch */
 };
 
 static uint32_t count_lanes(const struct order *o, const struct batch *b)
@@ -248,7 +286,7 @@ static struct lane *find_lanes(const struct order *o, const struct batch *b, uin
 	const uint8_t *p = b->data;
 
 	for (uint32_t i = 0; lanes && i < n; i++)
-		lanes[i] = (struct lane){o->before + 1, UINT64_MAX};
+		lanes[i] = (struct lane){o->before + 1, UINT64_MAX, false};
 	for (uint32_t k = 0; lanes && k < b->nsegments; k++) {
 		const struct segment *s = &b->segment[k];
 
@@ -257,6 +295,41 @@ static struct lane *find_lanes(const struct order *o, const struct batch *b, uin
 		p += s->bytes;
 	}
 	return lanes;
+}
+
+/* Makes the ORDER_SHORT end o->events[@i] one of unknown time, of a block that is not short.  If its
+ * allocation was processed before its turn, the block can be short: only its number finds it. */
+static int unsettle(struct order *o, size_t i)
+{
+	struct pending *end = &o->events[i];
+
+	for (size_t k = i; k-- > 0;) {
+		if (o->events[k].slot != end->slot || o->events[k].what != (end->what & ~ORDER_END))
+			continue;
+		o->events[k].what &= ~ORDER_SHORT;
+		return make_end(o, end, end->time);
+	}
+	note_end(o, order_ended(end));
+	return 0;
+}
+
+/* Ends that were kept as ORDER_SHORT are not if the thread's next record is not complete in this
+ * batch, or if some records were processed before their turn. */
+static int settle_kept(struct order *o, struct lane *lanes)
+{
+	int ret = 0;
+
+	for (size_t i = o->n; i-- > 0 && !ret;) {
+		const struct pending *e = &o->events[i];
+		struct lane *lane = &lanes[e->slot];
+
+		if (!(e->what & ORDER_END))
+			lane->goes_on |= e->time <= o->until;
+		else if (e->what & ORDER_SHORT &&
+			 (o->any_taken || (record(e->rec)->time <= o->until && !lane->goes_on)))
+			ret = unsettle(o, i);
+	}
+	return ret;
 }
 
 /*
@@ -283,6 +356,20 @@ static void date_kept(struct order *o, struct lane *lanes)
 	sort_events(o->events, o->n, o->scratch);
 }
 
+/* Notes which ends that have no exact time are of addresses that several threads use. */
+static void note_shared(struct order *o)
+{
+	for (size_t i = 0; o->undated.n && i < o->n; i++) {
+		const struct pending *e = &o->events[i];
+		uint64_t addr = record(e->rec)->addr_hook & MPR_ADDR_MASK;
+
+		if (!has_bit(o->undated_bits, hash(addr) & o->ended_mask))
+			continue;
+		vec_for_each (&o->undated, end)
+			end->shared |= end->addr == addr && end->slot != e->slot;
+	}
+}
+
 uint64_t order_take(struct order *o, const struct batch *b, uint64_t now)
 {
 	size_t *ends = calloc(b->nsegments + 2, sizeof(*ends)), n = 0, end = 0;
@@ -299,7 +386,8 @@ uint64_t order_take(struct order *o, const struct batch *b, uint64_t now)
 	}
 	given_up += add_kept(o);
 	lanes = find_lanes(o, b, now);
-	if (!lanes) {
+	if (!lanes || settle_kept(o, lanes)) {
+		free(lanes);
 		free(ends);
 		o->n = 0;
 		return b->nsegments;
@@ -320,6 +408,7 @@ uint64_t order_take(struct order *o, const struct batch *b, uint64_t now)
 		}
 	}
 	sort_merge_runs(&o->events, &o->scratch, ends, n);
+	note_shared(o);
 	o->looks = LOOKS * (o->n + 1);
 	free(lanes);
 	free(ends);
@@ -331,7 +420,9 @@ void order_keep(struct order *o, size_t from)
 	size_t n = 0, bytes = 0;
 	uint8_t *kept = NULL;
 
+	o->any_taken = false;
 	for (size_t i = from; i < o->n; i++) {
+		o->any_taken |= o->events[i].slot == ORDER_TAKEN;
 		if (o->events[i].slot == ORDER_TAKEN)
 			continue;
 		o->events[from + n++] = o->events[i];
@@ -370,5 +461,6 @@ void order_free(struct order *o)
 	free(o->carry);
 	free(o->kept);
 	vec_free(&o->earliest);
+	vec_free(&o->undated);
 	free(o->ended);
 }

@@ -21,8 +21,9 @@
 /* The end of the block of @rec, an MPR_ALLOC or MPR_FREE record; the bits from ORDER_NUMBER on are an
  * index of order.earliest, unless it is ORDER_SHORT. */
 #define ORDER_END 1u
-/* MPR_ALLOC whose block ends in the same batch, or that end; the bits from ORDER_NUMBER on are the
- * block's number, which no other such block of the thread has that is live at the same time. */
+/* MPR_ALLOC whose block ends in the same batch (the next one, if both are kept), or that end; the
+ * bits from ORDER_NUMBER on are the block's number, which no other such block of the thread has that
+ * is live at the same time. */
 #define ORDER_SHORT   2u
 #define ORDER_NUMBER  2 /* bits below the number */
 #define ORDER_NUMBERS 256u
@@ -40,6 +41,13 @@ struct kept {
 	uint32_t slot, what;
 };
 
+/* An end whose time is not known exactly. */
+struct undated_end {
+	uint64_t addr;
+	uint32_t slot;
+	bool shared; /* other threads have events of this address in the batch, too */
+};
+
 struct order {
 	struct pending *events, *scratch;
 	size_t n, cap;
@@ -50,9 +58,12 @@ struct order {
 	struct kept *kept;
 	VEC(uint64_t) earliest; /* times of the threads' events before ends of blocks */
 	size_t ncarry, cap_carry;
-	/* A bit for each hash of an address of which a record says that its block ended. */
-	uint64_t *ended;
-	uint64_t ended_mask, ended_cap; /* number of bits - 1; allocated words */
+	bool any_taken; /* some of the records after the last batch's time were processed then */
+	/* A bit for each hash of an address of which a record says that its block ended; the same for
+	 * order_is_end() ends, which are in a list, too. */
+	uint64_t *ended, *undated_bits;
+	uint64_t ended_mask, ended_cap; /* number of bits - 1; allocated words of each */
+	VEC(struct undated_end) undated;
 };
 
 /**
@@ -86,9 +97,13 @@ static inline uint64_t order_earliest(const struct order *o, const struct pendin
 uint64_t order_begun(const struct pending *e);
 /* Return: the address of the block that the event ends, 0 if none. */
 uint64_t order_ended(const struct pending *e);
-/* Return: false if nothing in this batch ends a block at @addr, but ends in the records of blocks
- * that begin in this batch. */
-bool order_can_end(const struct order *o, uint64_t addr);
+/*
+ * Return: false if nothing in this batch ends a block at @addr, but ORDER_SHORT ends; and if only the
+ * thread of @slot has events of this address in the batch, other ends of that thread, which are in order
+ * with its other events.  If threads pass blocks to each other, the record in which an end is noted can be
+ * that of an older block at the address, and so can be those of the ends that follow.
+ */
+bool order_can_end(const struct order *o, uint64_t addr, uint32_t slot);
 
 /**
  * order_postpone() - move the end o->events[@i] if it cannot be the next event of its address

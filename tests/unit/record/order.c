@@ -170,10 +170,94 @@ static void waiting_end_is_known(void **state)
 	put_alloc(0x10, 50, 32);
 	put_free(0x20, 60);
 	take();
-	assert_true(order_can_end(&order, 0x10));
-	assert_false(order_can_end(&order, 0x30));
+	assert_true(order_can_end(&order, 0x10, 1));
+	assert_false(order_can_end(&order, 0x30, 1));
 	assert_int_equal(order_waiting_end(&order, 1, 0x30), order.n);
 	assert_int_equal(order.events[order_waiting_end(&order, 1, 0x10)].slot, 0);
+}
+
+/* A thread's own ends are in order with its other events, so they cannot end another block ... */
+static void own_end_is_no_other(void **state)
+{
+	(void)state;
+	new_batch(100, 150);
+	new_segment(0, 0);
+	put_alloc(0x10, 50, 32);
+	take();
+	assert_true(order_can_end(&order, 0x10, 1));
+	assert_false(order_can_end(&order, 0x10, 0));
+}
+
+/* ... unless another thread uses the address, too. */
+static void own_end_is_of_shared_block(void **state)
+{
+	(void)state;
+	new_batch(100, 150);
+	new_segment(0, 0);
+	put_alloc(0x10, 50, 32);
+	new_segment(1, 0);
+	put_alloc(0x10, 60, 32);
+	put_alloc(0x20, 70, 0);
+	take();
+	assert_true(order_can_end(&order, 0x10, 1));
+	assert_true(order_can_end(&order, 0x10, 0));
+}
+
+/* A block that begins and ends after a batch's time: it is short in the next batch. */
+static void late_pair_is_short(void **state)
+{
+	(void)state;
+	new_batch(100, 150);
+	new_segment(0, 0);
+	put_alloc(0x10, 110, 32);
+	put_alloc(0x20, 120, 0);
+	assert_order("");
+	new_batch(1000, 1100);
+	take();
+	assert_int_equal(order.n, 3);
+	assert_int_equal(order.events[0].what & (ORDER_SHORT | ORDER_END), ORDER_SHORT);
+	assert_int_equal(order.events[1].what, order.events[0].what | ORDER_END);
+	assert_int_equal(order.events[1].time, 110);
+	assert_false(order_can_end(&order, 0x10, 1));
+}
+
+/* The same if the next batch is not complete up to the thread's next record: another thread's free of
+ * the address, at a time between them, can be missing. */
+static void late_pair_is_not_settled(void **state)
+{
+	(void)state;
+	new_batch(100, 150);
+	new_segment(0, 0);
+	put_alloc(0x10, 110, 32);
+	put_alloc(0x20, 120, 0);
+	assert_order("");
+	new_batch(115, 116);
+	take();
+	assert_int_equal(order.n, 3);
+	assert_int_equal(order.events[0].what & (ORDER_SHORT | ORDER_END), 0);
+	assert_true(order_is_end(&order.events[1]) || order_is_end(&order.events[2]));
+	assert_true(order_can_end(&order, 0x10, 1));
+	assert_int_equal(order.events[0].time, 110);
+}
+
+/* The same if another thread's event needed the allocation before its turn: the block is known by its
+ * number, and the end stays that of this block. */
+static void taken_block_has_number(void **state)
+{
+	(void)state;
+	new_batch(100, 150);
+	new_segment(0, 0);
+	put_alloc(0x10, 110, 32);
+	put_alloc(0x20, 120, 0);
+	take();
+	assert_int_equal(order.events[0].what & ORDER_SHORT, ORDER_SHORT);
+	order.events[0].slot = ORDER_TAKEN;
+	order_keep(&order, 0);
+	new_batch(1000, 1100);
+	take();
+	assert_int_equal(order.n, 2);
+	assert_int_equal(order.events[0].what & (ORDER_SHORT | ORDER_END), ORDER_SHORT | ORDER_END);
+	assert_true(order_can_end(&order, 0x10, 0));
 }
 
 /* Of ends that wait, the first one that can have been before an allocation. */
@@ -209,7 +293,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    TEST(kept_end_comes_first),	       TEST(kept_end_comes_before_late_record),
 	    TEST(end_comes_after_kept_record), TEST(end_comes_after_late_record),
-	    TEST(waiting_end_is_known),	       TEST(waiting_end_is_possible)};
+	    TEST(waiting_end_is_known),	       TEST(waiting_end_is_possible),
+	    TEST(own_end_is_no_other),	       TEST(own_end_is_of_shared_block),
+	    TEST(late_pair_is_short),	       TEST(late_pair_is_not_settled),
+	    TEST(taken_block_has_number)};
 
 	return cmocka_run_group_tests_name("record/order", tests, NULL, NULL);
 }
