@@ -122,6 +122,8 @@ class OddTargets(t.Case):
         """attach, leaks and detach of a process with a thousand threads leave it as before"""
         n = 10000 if t.FULL else 1000
         p = self.crowd("many", n)
+        # While sigwait() waits, SIGTERM is not blocked.
+        t.wait_for(lambda: b"\nSigBlk:\t0000000000000000\n" in t.read(f"/proc/{p.pid}/status"))
         before = t.identity(p.pid)
         f = self.record(p.pid)
         self.assertEqual(self.report(f)["losses"]["lost_allocations"], 0)
