@@ -72,9 +72,10 @@ def instructions(tool, build, depth=10, pairs=300):
             p.stdout.close()
 
 
-def recorder(live, build, million):
-    """Runs bench/programs/recorder, which feeds the recorder with @live blocks and @million events."""
+def recorder(live, build, million, cull):
+    """Runs bench/programs/recorder, which feeds the recorder with @live blocks and @million events; blocks that
+    live shorter than @cull ms are culled."""
     with tempfile.TemporaryDirectory(prefix="memprof-bench-") as folder:
-        r = subprocess.run([build + "/bench/recorder", str(live), str(million), folder + "/out"],
+        r = subprocess.run([build + "/bench/recorder", str(live), str(million), folder + "/out", str(cull)],
                            text=True, capture_output=True, check=True)
         return json.loads(r.stdout)

@@ -72,6 +72,7 @@ TCMALLOC = "libtcmalloc.so.4"
 TOOLS = {t.name: t for t in (
     Tool("none"),
     Tool("memprof", memprof()),
+    Tool("memprof --history", memprof("--history")),
     Tool("memprof --no-thinning", memprof("--no-thinning")),
     Tool("memprof --lossless", memprof("--lossless")),
     Tool("memprof --sample", memprof("--sample", SAMPLE)),

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Measures the recorder's throughput: recorder LIVE MILLION-EVENTS FILE.  The main thread fills a
- * ring with records as the agent writes them: it allocates LIVE blocks, then frees random ones and
- * allocates others.  The recorder reads the ring, keeps the live table and writes FILE.  Prints
+ * Measures the recorder's throughput: recorder LIVE MILLION-EVENTS FILE [CULL-MS].  The main thread
+ * fills a ring with records as the agent writes them: it allocates LIVE blocks, then frees random
+ * ones and allocates others.  If LIVE is 0, each block is freed before the next one is allocated, and
+ * its end is noted in its own record.  The recorder reads the ring, keeps the live table and writes
+ * FILE, without blocks that live shorter than CULL-MS (default 0: with all).  Prints
  * events per second of the recorder's CPU time (of reader and aggregator together, and of the
  * aggregator alone), bytes of the live table per block, and bytes of the file per event.
  */
@@ -81,6 +83,13 @@ static void born(struct feeder *f, uint64_t i, unsigned int turn)
 	    (16 + i % 500) | (uint64_t)stack_word(i) << 32);
 }
 
+/* An allocation whose record has its end, too. */
+static void pair(struct feeder *f, uint64_t i)
+{
+	put(f, MPR_ALLOC | 4ull << MPR_ENDED_SHIFT | 32ull << 48, 0x550000000000 + i % 16 * 256,
+	    (16 + i % 500) | (uint64_t)stack_word(i) << 32);
+}
+
 static void gone(struct feeder *f, uint64_t i, unsigned int turn)
 {
 	put(f, MPR_FREE | 24ull << 48, 0x550000000000 + i * 256 + turn * 16, 0);
@@ -131,6 +140,7 @@ static struct ss_control *new_block(void)
 	c->arena = 65536 + SLOT + 4096 + RING;
 	c->arena_words = 8192;
 	c->journal = 4096;
+	((struct ss_journal *)((char *)c + c->journal))->nnames = 1; /* of the only function */
 	arena = (uint64_t *)((char *)c + c->arena);
 	for (uint32_t i = 0; i < STACKS; i++) {
 		struct ss_stack *s = (void *)(arena + stack_word(i));
@@ -165,8 +175,11 @@ int main(int argc, char **argv)
 	struct recorder *r;
 	struct mp_err err = {0};
 
-	if (!live || !turn || recorder_start(&config, &r, &err)) {
-		fprintf(stderr, "recorder: %s\n", err.what[0] ? err.what : "LIVE EVENTS FILE");
+	if (argc > 4)
+		config.info.cull_ns = strtoull(argv[4], NULL, 0) * 1000000;
+	if (argc < 4 || !turn || recorder_start(&config, &r, &err)) {
+		fprintf(stderr, "recorder: %s\n",
+			err.what[0] ? err.what : "LIVE MILLION-EVENTS FILE [CULL-MS]");
 		return 2;
 	}
 	f.page = (void *)((char *)slot + f.block->slot_ring);
@@ -181,7 +194,9 @@ int main(int argc, char **argv)
 		p = recorder_progress(r);
 	} while (p.live_blocks + 1024 < live);
 	cpu_of_others(&most[0], &all[0]);
-	for (uint64_t n = 0; n < events; n += 2) {
+	for (uint64_t n = 0; !live && n < events; n += 2)
+		pair(&f, n / 2);
+	for (uint64_t n = 0; live && n < events; n += 2) {
 		uint64_t i = rnd(&f) % live;
 
 		gone(&f, i, turn[i]);
@@ -200,7 +215,7 @@ int main(int argc, char **argv)
 	       "\"file_bytes_per_event\": %.2f}\n",
 	       live, events, (double)events * 1e9 / (double)(all[1] - all[0]),
 	       (double)events * 1e9 / (double)(most[1] - most[0]),
-	       (double)p.live_table_bytes / (double)live,
+	       live ? (double)p.live_table_bytes / (double)live : 0,
 	       (double)p.file_bytes / (double)(live + events));
 	recorder_free(r);
 	free(turn);

@@ -95,6 +95,17 @@ static int judge(const struct diff *d, const struct request *r)
 	return ret;
 }
 
+/* Tells that culled blocks are not among those that were live at a moment. */
+static void tell_culled(const struct model *m)
+{
+	if (m->sums.culled_blocks)
+		fprintf(
+		    stderr,
+		    "memprof: %s has only sums of %s, which lived shorter than the others: what "
+		    "was live at a moment is without them; attach --history records every event\n",
+		    printable(m->source.path), counted(m->sums.culled_blocks, "block"));
+}
+
 static int set_moments(struct diff_side side[2], const struct request *r, struct mp_err *err)
 {
 	for (int i = 0; i < 2 && i < r->nmoments; i++) {
@@ -109,6 +120,8 @@ static int set_moments(struct diff_side side[2], const struct request *r, struct
 				       (double)side[i].at_ns / 1e9, m->source.path,
 				       (double)m->facts.end_ns / 1e9);
 	}
+	if (r->nmoments)
+		tell_culled(side[0].m);
 	return 0;
 }
 

@@ -103,6 +103,11 @@ bool format_says_estimated(enum format f)
 	return f == FORMAT_TEXT || f == FORMAT_JSON;
 }
 
+bool format_needs_history(enum format f)
+{
+	return f == FORMAT_HEAPTRACK || f == FORMAT_REPLAY;
+}
+
 bool format_says_truncated(enum format f)
 {
 	return f == FORMAT_TEXT;

@@ -91,6 +91,9 @@ int format_suits(const struct format_request *r, const struct mp_info *info, str
 /* Does the output itself say that numbers are estimates if the recording is a sample? */
 bool format_says_estimated(enum format f);
 
+/* Does the output show single blocks or their order, which are not known of culled ones? */
+bool format_needs_history(enum format f);
+
 /* Does the output itself say, for people, that the recording is cut off? */
 bool format_says_truncated(enum format f);
 

@@ -15,6 +15,7 @@
 #define MIN_RING  (64u << 10)
 #define MAX_RING  (64u << 20)
 #define MIN_PIECE (64u << 10)
+#define CULL_MS	  1000 /* default of --cull */
 
 static int refuse(struct mp_err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
@@ -70,9 +71,14 @@ static int take(int opt, const char *arg, struct recording_options *o, struct mp
 		o->verbose = true;
 		return 1;
 	case 'C':
+		o->history = false;
 		if (parse_duration(arg, &o->cull_ms) && o->cull_ms)
 			return 1;
 		return refuse(err, "'%s' is not a duration such as 10s or 500ms", arg);
+	case 'H':
+		o->history = true;
+		o->cull_ms = 0;
+		return 1;
 	case 'D':
 		if (parse_count(arg, &o->depth) && o->depth)
 			return 1;
@@ -219,5 +225,8 @@ int recording_options_settle(const char *command, struct recording_options *o)
 		return usage_error("%s: --cull and --sample cannot be combined: --cull needs every "
 				   "block, --sample records few of them",
 				   command);
+	/* The stacks of frees belong to single blocks. */
+	if (!o->history && !o->sample_interval && !o->page_faults && !o->free_stacks && !o->cull_ms)
+		o->cull_ms = CULL_MS;
 	return 0;
 }

@@ -27,9 +27,10 @@ int recording_options_settle(const char *command, struct recording_options *o);
 	    {"depth", required_argument, NULL, 'D'}, {"thread", required_argument, NULL, 'T'},     \
 	    {"via", required_argument, NULL, 'V'}, {"stack-size", required_argument, NULL, 'K'},   \
 	    {"event", required_argument, NULL, 'E'}, {"free-stacks", no_argument, NULL, 'J'},      \
-	    {"zero", no_argument, NULL, 'Z'}, {"sample", required_argument, NULL, 'S'},            \
-	    {"rotate", required_argument, NULL, 'M'}, {"embed", no_argument, NULL, 'N'},           \
-	    {"paused", no_argument, NULL, 'P'}, {"verbose", no_argument, NULL, 'v'},               \
+	    {"history", no_argument, NULL, 'H'}, {"zero", no_argument, NULL, 'Z'},                 \
+	    {"sample", required_argument, NULL, 'S'}, {"rotate", required_argument, NULL, 'M'},    \
+	    {"embed", no_argument, NULL, 'N'}, {"paused", no_argument, NULL, 'P'},                 \
+	    {"verbose", no_argument, NULL, 'v'},                                                   \
 	{                                                                                          \
 		"quiet", no_argument, NULL, 'q'                                                    \
 	}
@@ -62,7 +63,8 @@ int recording_options_settle(const char *command, struct recording_options *o);
 	"      --zero           fill blocks with zeros, as calloc does\n" \
 	"      --carry-budget N\n" \
 	"                       bytes of stacks taken over from an earlier recorder (default 4M)\n" \
-	"      --cull TIME      keep only sums of blocks that lived shorter than this\n" \
+	"      --cull TIME      keep only sums of blocks that lived shorter than this (default 1s)\n" \
+	"      --history        keep every allocation and free\n" \
 	"      --rotate SIZE    begin a new file at this size (FILE-1, FILE-2 ...), each complete by\n" \
 	"                       itself; memprof merge joins them\n" \
 	"      --embed          put program and libraries into the recording, to symbolize it\n" \

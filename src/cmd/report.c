@@ -13,6 +13,7 @@
 #include "cmd/views.h"
 #include "export/output.h"
 #include "export/text.h"
+#include "lib/human.h"
 #include "lib/printable.h"
 #include "model/model.h"
 #include "model/quick.h"
@@ -169,10 +170,26 @@ static int suits(const struct arguments *a, const struct model *m, struct mp_err
 	return ret;
 }
 
+/* Tells that an output has less of the culled blocks than of the others. */
+static void tell_culled(const struct arguments *a, const struct model *m)
+{
+	bool list = a->view.name == VIEW_ALLOCATIONS, needs = list;
+
+	for (uint32_t i = 0; i < a->outputs.n && !a->view.name; i++)
+		needs |= format_needs_history(a->outputs.at[i].format);
+	if (m->sums.culled_blocks && needs)
+		fprintf(stderr,
+			"memprof: %s has only sums of %s, which lived shorter than the others: %s; "
+			"attach --history records every event\n",
+			printable(a->recording), counted(m->sums.culled_blocks, "block"),
+			list ? "the list is without them" : "each is freed at once in the output");
+}
+
 static void tell_doubts(const struct arguments *a, const struct model *m)
 {
 	bool estimated = true, truncated = !a->view.name;
 
+	tell_culled(a, m);
 	for (uint32_t i = 0; i < a->outputs.n; i++) {
 		estimated &= format_says_estimated(a->outputs.at[i].format);
 		truncated &= format_says_truncated(a->outputs.at[i].format);

@@ -259,7 +259,6 @@ void doctor_output(struct notes *n)
 		     dir);
 	else
 		note(n, left < LITTLE ? VERDICT_WARNING : VERDICT_OK, MP_EXIT_OK, "output",
-		     left < LITTLE ? "--sample 512k and --cull 10s make recordings much smaller"
-				   : "",
+		     left < LITTLE ? "--sample 512k makes recordings much smaller" : "",
 		     "%s are free in %s", human(left), dir);
 }

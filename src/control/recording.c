@@ -166,7 +166,6 @@ static int start_recorder(struct recording *rec, const struct recording_options 
 	    .pid = rec->t->pid,
 	    .path = path,
 	    .queue_ceiling = o->queue_size,
-	    .cull_ns = o->cull_ms * 1000000,
 	    .max_depth = o->depth,
 	    .select = o->select,
 	    .code_changed = code_changed,
@@ -208,6 +207,7 @@ static int start(struct recording *rec, const struct recording_options *o, const
 	snprintf(rec->called, sizeof(rec->called), "%s", info.called);
 	info.mode = launched;
 	info.sample_interval = rec->resumed ? rec->s.layout.sample_interval : o->sample_interval;
+	info.cull_ns = info.sample_interval ? 0 : o->cull_ms * 1000000;
 	if (o->page_faults)
 		about_faults(rec, &info);
 	ret = start_recorder(rec, o, path, &info, err);

@@ -171,22 +171,23 @@ static int lines(struct heaptrack *h, char mode, uint32_t stack, uint64_t size, 
 }
 
 /*
- * Writes culled blocks, of which only sums are known, with their mean size.  They must not change
- * the peak, so the live bytes with them must stay below it.  To heaptrack, a block is temporary if
- * it is freed directly after its allocation: the temporary ones are written one by one, the others
- * as many at a time as fit.
+ * Writes culled blocks, whose order is not known.  They must not change the peak, so the live bytes
+ * with them must stay below it.  To heaptrack, a block is temporary if it is freed directly after its
+ * allocation: the temporary ones are written one by one, the others as many at a time as fit.
  */
 static int culled(struct heaptrack *h, const struct mp_culled *c)
 {
-	uint64_t size = c->blocks ? c->bytes / c->blocks : 0, room, n;
-	int ret = c->blocks > MAX_LINES ? -EFBIG : 0;
+	uint64_t blocks = mp_culled_count(c), size = c->size, room, n;
+	int ret = blocks > MAX_LINES ? -EFBIG : 0;
 
-	if (h->live + size >= h->m->sums.peak_bytes)
-		size = h->m->sums.peak_bytes > h->live ? h->m->sums.peak_bytes - h->live - 1 : 0;
-	room = size ? (h->m->sums.peak_bytes - h->live - 1) / size : c->blocks;
-	for (uint64_t done = 0; done < c->blocks && !ret; done += n) {
-		n = done < c->temporary || !room ? 1 : room;
-		n = n < c->blocks - done ? n : c->blocks - done;
+	if (h->live + size >= h->m->sums.kept_peak_bytes)
+		size = h->m->sums.kept_peak_bytes > h->live
+			   ? h->m->sums.kept_peak_bytes - h->live - 1
+			   : 0;
+	room = size ? (h->m->sums.kept_peak_bytes - h->live - 1) / size : blocks;
+	for (uint64_t done = 0; done < blocks && !ret; done += n) {
+		n = c->flags & MP_CULLED_TEMPORARY || !room ? 1 : room;
+		n = n < blocks - done ? n : blocks - done;
 		ret = lines(h, '+', c->stack, size, n);
 		ret = ret ? ret : lines(h, '-', c->stack, size, n);
 	}
@@ -201,9 +202,9 @@ static int sums_until(struct heaptrack *h, uint64_t ns)
 	for (; h->written < h->sums.n && !ret; h->written++) {
 		const struct mp_culled *c = &h->sums.at[h->written];
 
-		if (c->time_ns > ns)
+		if (c->last_ns > ns)
 			break;
-		advance(h, c->time_ns);
+		advance(h, c->last_ns);
 		ret = culled(h, c);
 	}
 	return ret;
@@ -211,14 +212,19 @@ static int sums_until(struct heaptrack *h, uint64_t ns)
 
 static int on_sum(struct heaptrack *h, const struct mp_culled *c)
 {
-	if (h->m->source.selection && !selection_has_culled(h->m->source.selection, c))
+	struct mp_culled part = *c;
+	uint64_t unjudged;
+
+	if (h->m->source.selection)
+		part = selection_part(h->m->source.selection, c, &unjudged);
+	if (!part.blocks)
 		return 0;
 	if (h->written > h->sums.n / 2) {
 		h->sums.n -= h->written;
 		memmove(h->sums.at, h->sums.at + h->written, h->sums.n * sizeof(*c));
 		h->written = 0;
 	}
-	return vec_push(&h->sums, *c) ? -ENOMEM : 0;
+	return vec_push(&h->sums, part) ? -ENOMEM : 0;
 }
 
 static int on_item(void *ctx, const struct mpf_item *item)

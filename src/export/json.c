@@ -55,6 +55,8 @@ void json_info(yajl_gen g, const struct model *m)
 	json_text(g, "event", m->info.what == MP_PAGE_FAULTS ? "page-faults" : "allocations");
 	json_text(g, "mode", m->info.mode ? "run" : "attach");
 	json_number(g, "sample_interval", m->info.sample_interval);
+	if (m->info.what == MP_ALLOCATIONS)
+		json_number(g, "culled_below_ns", m->info.cull_ns);
 	json_boolean(g, "estimated", model_is_estimated(m));
 	json_timeval(g, "timestamp", m->info.start_unix_ns);
 	json_timeval(g, "runtime", m->facts.end_ns);
@@ -163,6 +165,7 @@ static void write_totals(yajl_gen g, const struct model *m)
 	json_number(g, "carried_bytes", m->sums.carried_bytes);
 	json_number(g, "culled_count", m->sums.culled_blocks);
 	json_number(g, "culled_bytes", m->sums.culled_bytes);
+	json_boolean(g, "peak_has_culled", m->sums.peak_has_culled);
 	json_number(g, "mapped_bytes", m->facts.mapped_bytes);
 	json_number(g, "maps", (m->unfiltered.group ? &m->unfiltered.total : &m->sums.total)->maps);
 	json_number(g, "inner_maps", m->facts.inner_maps);

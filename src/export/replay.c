@@ -192,17 +192,18 @@ static int on_ended(void *ctx, const struct model_block *b, const struct mp_even
 
 static int culled(struct replay *r, const struct mp_culled *c)
 {
+	struct mp_culled part = *c;
+	uint64_t unjudged;
 	int ret = c->blocks > UINT32_MAX ? -EFBIG : 0; /* does not happen in real recordings */
 
-	if (r->m->source.selection && !selection_has_culled(r->m->source.selection, c))
-		return 0;
-	for (uint64_t i = 0; i < c->blocks && !ret; i++) {
-		uint64_t size = c->bytes / c->blocks + (i < c->bytes % c->blocks);
+	if (r->m->source.selection)
+		part = selection_part(r->m->source.selection, c, &unjudged);
+	for (uint64_t i = 0; i < part.blocks && !ret; i++) {
 		uint32_t slot;
 
 		ret = take_slot(r, &slot);
 		if (!ret)
-			ret = put_record(r, REPLAY_MALLOC, c->tid, slot, size, 0);
+			ret = put_record(r, REPLAY_MALLOC, c->tid, slot, c->size, 0);
 		if (!ret)
 			ret = put_free(r, c->free_tid, slot);
 		if (ferror_unlocked(r->out))

@@ -117,11 +117,8 @@ static void sizes_json(const struct model *m, yajl_gen g)
 		if (!c->allocations)
 			continue;
 		yajl_gen_map_open(g);
-		json_boolean(g, "culled", i == SIZE_CLASS_CULLED);
-		if (i != SIZE_CLASS_CULLED) {
-			json_number(g, "size_min", class_min(i));
-			json_number(g, "size_max", class_max(i));
-		}
+		json_number(g, "size_min", class_min(i));
+		json_number(g, "size_max", class_max(i));
 		json_number(g, "allocated_count", c->allocations);
 		json_number(g, "size", c->allocated_bytes);
 		json_number(g, "usable_size", c->usable_bytes);
@@ -145,9 +142,7 @@ static void sizes_text(const struct model *m, FILE *out)
 
 		if (!s->allocations)
 			continue;
-		if (i == SIZE_CLASS_CULLED)
-			snprintf(range, sizeof(range), "(culled)");
-		else if (class_min(i) == class_max(i))
+		if (class_min(i) == class_max(i))
 			snprintf(range, sizeof(range), "%llu", (unsigned long long)class_max(i));
 		else
 			snprintf(range, sizeof(range), "%llu-%llu",

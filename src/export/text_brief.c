@@ -81,9 +81,11 @@ static void sums(const struct model *m, FILE *out)
 	fprintf(out, "allocated   %s%s in %s, %s freed\n", human(t->allocated_bytes),
 		text_error(t->variance_allocated, true, allocated),
 		counted(t->allocations, "allocation"), thousands(t->frees));
-	fprintf(out, "live        %s%s in %s at the end; peak %s at %.1f s\n", human(t->live_bytes),
-		text_error(t->variance_live, true, live), counted(t->live_blocks, "block"),
-		human(m->sums.peak_bytes), (double)m->sums.peak_time_ns / 1e9);
+	fprintf(out, "live        %s%s in %s at the end; peak %s at %.1f s%s\n",
+		human(t->live_bytes), text_error(t->variance_live, true, live),
+		counted(t->live_blocks, "block"), human(m->sums.peak_bytes),
+		(double)m->sums.peak_time_ns / 1e9,
+		m->sums.peak_has_culled ? "" : ", without short-lived blocks");
 	if (own_heap(m))
 		fprintf(out, "mapped      %s by the program itself, not by malloc\n",
 			human(m->facts.mapped_bytes));
@@ -127,7 +129,7 @@ static void doubts(const struct model *m, FILE *out)
 		fprintf(out, "estimated   %s of %s were thinned out (--verbose)\n",
 			counted(l->thinned, "allocation"), human(l->thinned_bytes));
 	if (m->doubts.unjudged_blocks)
-		fprintf(out, "not judged  %s: the filter needs data that culling did not keep\n",
+		fprintf(out, "not judged  %s: the filter needs every event (attach --history)\n",
 			counted(m->doubts.unjudged_blocks, "culled block"));
 	if (l->stacks_total && PERCENT * (double)incomplete >= DOUBTFUL * (double)l->stacks_total)
 		fprintf(out, "stacks      %.0f %% are incomplete (--verbose)\n",

@@ -116,7 +116,7 @@ static void totals(struct model *m, FILE *out)
 	text_suppressed(m, "suppressed  ", out);
 	if (m->doubts.unjudged_blocks)
 		fprintf(out,
-			"not judged  %s of %s: the filter needs data that culling did not keep\n",
+			"not judged  %s of %s: the filter needs every event (attach --history)\n",
 			counted(m->doubts.unjudged_blocks, "culled block"),
 			human(m->doubts.unjudged_bytes));
 	fprintf(out, "allocated   %s%s in %s%s (%s a second)\n", human(t->allocated_bytes),
@@ -147,13 +147,10 @@ static void totals(struct model *m, FILE *out)
 		    out,
 		    "carried     %s in %s from the previous recorder, included in what is live\n",
 		    human(m->sums.carried_bytes), counted(m->sums.carried_blocks, "block"));
-	if (m->sums.culled_blocks) {
-		fprintf(out, "culled      %s of %s, short-lived: in the sums, not in the peak",
-			counted(m->sums.culled_blocks, "block"), human(m->sums.culled_bytes));
-		if (m->facts.finish.peak_live_bytes)
-			fprintf(out, " (%s with them)", human(m->facts.finish.peak_live_bytes));
-		fputc('\n', out);
-	}
+	if (m->sums.culled_blocks)
+		fprintf(out, "culled      %s of %s, short-lived: in all sums%s, not one by one\n",
+			counted(m->sums.culled_blocks, "block"), human(m->sums.culled_bytes),
+			m->sums.peak_has_culled ? "" : " but the peak");
 	if (!m->info.sample_interval)
 		fprintf(out, "temporary   %s (%.1f %%), freed before the same thread's next one\n",
 			counted(t->temporary, "allocation"),

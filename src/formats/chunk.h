@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 #include <string.h>
+#include "formats/file.h"
 
 #define CHUNK_FILE_MAGIC   "memprof\n"
 #define CHUNK_FILE_VERSION 2u
@@ -25,7 +26,7 @@ enum chunk_type {
 };
 
 /* First byte of an item: event kind in the low four bits and ITEM_* flags above, or 0 and an item
- * kind above. */
+ * kind above.  If that is 0, too, the item kind is in the next byte. */
 #define ITEM_TID    0x10 /* thread follows: it differs from the last event's */
 #define ITEM_HOOK   0x20 /* hook follows: it differs from the last one of this event kind */
 #define ITEM_FLAGS  0x40 /* enum ev_flags follow */
@@ -40,14 +41,19 @@ enum item {
 	ITEM_OF_LOSSES,
 	ITEM_OF_SYMBOLS,
 	ITEM_OF_FINISH,
-	ITEM_OF_CULLED,
+	ITEM_OF_BYTES_CULLED, /* earlier versions; no longer read */
 	ITEM_OF_MARK,
 	ITEM_OF_MAP_USAGE,
 	ITEM_OF_TOTALS,
 	ITEM_OF_LIVE,
 	ITEM_OF_PROCESS,
 	ITEM_OF_MEMORY,
+	/* in a second byte */
+	ITEM_OF_CULLED,
+	ITEM_OF_SECTION,
+	ITEM_OF_STACK_PEAK,
 };
+#define ITEM_KINDS_IN_TAG 16
 
 #define EVENT_KINDS 16
 
@@ -63,6 +69,8 @@ struct chunk_state {
 	uint16_t hook[EVENT_KINDS];
 	uint64_t pc[1024]; /* of the last stack, innermost first */
 	uint32_t npc;
+	struct mp_culled culled;   /* the last one */
+	struct mp_section section; /* the last one */
 };
 
 static inline uint64_t zigzag(int64_t v)

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "formats/event.h"
+#include "formats/lifetimes.h"
 #include "lib/err.h"
 
 /* The kind of events in a recording. */
@@ -32,8 +33,10 @@ struct mp_info {
 	uint32_t piece;		  /* number of this piece (--rotate); all have the same id */
 	uint64_t piece_ns;	  /* start of this piece, relative to that of the first */
 	uint32_t processes;	  /* number of processes if several were merged; else 0 */
-	const char *executable;	  /* path */
-	const char *cmdline;	  /* arguments joined by blanks, quoted where needed */
+	/* Blocks that lived shorter can be in the file as sums only (struct mp_culled); 0: none is */
+	uint64_t cull_ns;
+	const char *executable; /* path */
+	const char *cmdline;	/* arguments joined by blanks, quoted where needed */
 	const char *memprof_version;
 	char called[64]; /* the executable's file name as the program was called by; "": its own */
 };
@@ -132,17 +135,69 @@ struct mp_losses {
 	uint64_t thinned, thinned_bytes;
 };
 
+/* struct mp_culled.flags, beside EV_F_NON_MAIN and EV_F_MMAPPED of the allocations. */
+enum mp_culled_flags {
+	MP_CULLED_TEMPORARY = 4,  /* the blocks were temporary (model/model.h) */
+	MP_CULLED_RESIZED = 8,	  /* realloc() ended the blocks and continued them as others */
+	MP_CULLED_CONTINUED = 16, /* realloc() made the blocks of others */
+	MP_CULLED_FLAGS = 31,	  /* all flags */
+};
+
 /*
- * Sums of culled blocks, which have no events in the file because they lived only for a short
- * time.  One sum covers blocks with the same stack, threads and functions.
+ * The sum of culled blocks, which have no events in the file because they lived only for a short
+ * time.  It covers blocks that agree in all members up to @weight.
  */
 struct mp_culled {
-	uint64_t time_ns; /* time of the newest free in the sum */
+	uint64_t size; /* bytes requested for each block */
 	uint32_t stack, tid, free_tid;
-	uint16_t hook, free_hook; /* the functions called */
-	uint16_t process;	  /* number of the process, in a merged recording of several */
-	uint64_t blocks, bytes, usable;
-	uint64_t temporary, temporary_bytes; /* those that were temporary (model/model.h) */
+	uint16_t hook,
+	    free_hook;	  /* the functions called; free_hook UINT16_MAX: not a call of its own */
+	uint16_t process; /* number of the process, in a merged recording of several */
+	uint8_t flags;
+	uint8_t weight;			     /* each of the blocks represents 2^weight */
+	uint64_t first_ns, last_ns;	     /* their earliest and latest allocation */
+	uint64_t blocks;		     /* that were recorded */
+	uint64_t usable;		     /* bytes of all these blocks */
+	uint32_t lifetime[LIFETIME_CLASSES]; /* number of blocks in each class */
+};
+
+/* Return: the number of events that the sum replaces; that of its blocks' reallocs count for the blocks
+ * that they ended. */
+static inline uint64_t mp_culled_events(const struct mp_culled *c)
+{
+	return c->blocks * ((c->flags & MP_CULLED_CONTINUED ? 0u : 1u) +
+			    (c->flags & MP_CULLED_RESIZED ? 2u : 1u));
+}
+
+/* Return: how many blocks, and how many requested bytes, the sum represents. */
+static inline uint64_t mp_culled_count(const struct mp_culled *c)
+{
+	return c->blocks << c->weight;
+}
+
+static inline uint64_t mp_culled_bytes(const struct mp_culled *c)
+{
+	return (c->size * c->blocks) << c->weight;
+}
+
+/*
+ * All allocations and frees in a section of time, which begins where the section before ends; the
+ * first begins at time 0.  A culled recording has sections up to its end: its events alone do not
+ * say how much was live.
+ */
+struct mp_section {
+	uint64_t end_ns;
+	uint64_t live_bytes, live_blocks; /* at its end */
+	uint64_t peak_bytes, peak_blocks; /* highest value of each in it */
+	uint64_t allocations, allocated_bytes, frees, freed_bytes;
+};
+
+/* What a stack had live in a culled recording: at most, with the time when that was first reached, and
+ * when the live bytes of all stacks were at their maximum. */
+struct mp_stack_peak {
+	uint32_t stack;
+	uint64_t most_bytes, most_ns;
+	uint64_t peak_bytes, peak_blocks;
 };
 
 /* Sums of all events, as counted by the recorder. */
@@ -221,6 +276,8 @@ int mpf_put_losses(struct mpf_writer *w, const struct mp_losses *l);
 int mpf_put_symbols(struct mpf_writer *w, uint64_t pc, const struct mp_symbol *sym, uint32_t n);
 int mpf_put_finish(struct mpf_writer *w, const struct mp_finish *f);
 int mpf_put_culled(struct mpf_writer *w, const struct mp_culled *c);
+int mpf_put_section(struct mpf_writer *w, const struct mp_section *s);
+int mpf_put_stack_peak(struct mpf_writer *w, const struct mp_stack_peak *p);
 /* A named moment (memprof mark). */
 int mpf_put_mark(struct mpf_writer *w, uint64_t time_ns, const char *name);
 int mpf_put_process(struct mpf_writer *w, const struct mp_process *p);
@@ -266,7 +323,10 @@ enum mpf_item_kind {
 	MPF_TOTALS,
 	MPF_LIVE,
 	MPF_PROCESS,
+	MPF_SECTION,
+	MPF_STACK_PEAK,
 };
+#define MPF_KINDS (MPF_STACK_PEAK + 1)
 
 /* Pointers are valid until the next mpf_next(). */
 struct mpf_item {
@@ -292,6 +352,8 @@ struct mpf_item {
 		} symbols;
 		struct mp_finish finish;
 		struct mp_culled culled;
+		struct mp_section section;
+		struct mp_stack_peak stack_peak;
 		struct mp_map_usage map_usage;
 		struct mp_process process;
 		struct mp_totals totals;

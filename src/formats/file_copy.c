@@ -29,6 +29,10 @@ int mpf_put_item(struct mpf_writer *w, const struct mpf_item *it)
 		return mpf_put_finish(w, &it->finish);
 	case MPF_CULLED:
 		return mpf_put_culled(w, &it->culled);
+	case MPF_SECTION:
+		return mpf_put_section(w, &it->section);
+	case MPF_STACK_PEAK:
+		return mpf_put_stack_peak(w, &it->stack_peak);
 	case MPF_MARK:
 		return mpf_put_mark(w, it->mark.time_ns, it->mark.name);
 	case MPF_MAP_USAGE:

@@ -6,7 +6,9 @@
 #include "formats/chunk_read.h"
 #include "formats/event_read.h"
 #include "formats/file.h"
+#include "formats/record.h"
 #include "formats/session.h"
+#include "lib/live.h"
 
 #define MAX_SYMBOLS 256
 
@@ -137,6 +139,7 @@ static void get_info(struct mpf_reader *r, struct mp_info *info)
 		if (called && strlen(called) < sizeof(info->called) && !strchr(called, '/'))
 			strcpy(info->called, called);
 	}
+	info->cull_ns = r->file.at < r->file.n ? get(r) : 0;
 	r->processes = info->processes ? info->processes : 1;
 	r->sampled = info->sample_interval != 0;
 }
@@ -267,23 +270,74 @@ static void get_symbols(struct mpf_reader *r, struct mpf_item *item)
 	}
 }
 
+/* Adds a signed difference to *@last.  Return: the sum. */
+static uint32_t get_delta32(struct mpf_reader *r, uint32_t last)
+{
+	return last + (uint32_t)unzigzag(get(r));
+}
+
+/* Return: the number of all blocks. */
+static uint64_t get_lifetimes(struct mpf_reader *r, uint32_t *n)
+{
+	uint64_t first = get(r), classes = get(r), sum = 0;
+
+	if (first > LIFETIME_CLASSES || classes > LIFETIME_CLASSES - first) {
+		r->file.bad = true;
+		return 0;
+	}
+	for (uint64_t i = first; i < first + classes; i++) {
+		uint64_t v = get(r);
+
+		if (v > UINT32_MAX)
+			r->file.bad = true;
+		n[i] = (uint32_t)v;
+		sum += v;
+	}
+	return sum;
+}
+
 static void get_culled(struct mpf_reader *r, struct mp_culled *c)
 {
-	uint64_t free_hook;
+	struct mp_culled *last = &r->st.culled;
+	int64_t slack;
 
-	c->time_ns = get_delta(r, &r->st.time);
-	c->stack = (uint32_t)get(r);
-	c->tid = (uint32_t)get(r);
-	c->free_tid = (uint32_t)get(r);
-	c->hook = (uint16_t)get(r);
-	free_hook = get(r);
-	c->free_hook = (uint16_t)free_hook;
-	c->process = (uint16_t)(free_hook >> 16);
-	c->blocks = get(r);
-	c->bytes = get(r);
-	c->usable = c->bytes + (uint64_t)unzigzag(get(r));
-	c->temporary = get(r);
-	c->temporary_bytes = get(r);
+	memset(c, 0, sizeof(*c));
+	c->stack = get_delta32(r, last->stack);
+	c->size = last->size + (uint64_t)unzigzag(get(r));
+	c->tid = get_delta32(r, last->tid);
+	c->free_tid = get_delta32(r, c->tid);
+	c->hook = (uint16_t)get_delta32(r, last->hook);
+	c->free_hook = (uint16_t)get_delta32(r, last->free_hook);
+	c->process = (uint16_t)get_delta32(r, last->process);
+	c->flags = get_u8(r);
+	c->weight = get_u8(r);
+	c->first_ns = last->first_ns + (uint64_t)unzigzag(get(r));
+	c->last_ns = c->first_ns + get(r);
+	slack = unzigzag(get(r));
+	c->blocks = get_lifetimes(r, c->lifetime);
+	c->usable = c->size * c->blocks + (uint64_t)slack;
+	/* No allocator returns such blocks, and thinning records large blocks one by one. */
+	if (!c->blocks || c->size > LIVE_MAX_SIZE || c->flags & ~MP_CULLED_FLAGS ||
+	    c->weight > CHUNK_WEIGHT_MAX || (c->weight && c->size >= MPR_WEIGHT_MAX_SIZE) ||
+	    c->last_ns < c->first_ns)
+		r->file.bad = true;
+	*last = *c;
+}
+
+static void get_section(struct mpf_reader *r, struct mp_section *s)
+{
+	struct mp_section *last = &r->st.section;
+
+	s->end_ns = last->end_ns + (uint64_t)unzigzag(get(r));
+	s->live_bytes = last->live_bytes + (uint64_t)unzigzag(get(r));
+	s->live_blocks = last->live_blocks + (uint64_t)unzigzag(get(r));
+	s->peak_bytes = s->live_bytes + (uint64_t)unzigzag(get(r));
+	s->peak_blocks = s->live_blocks + (uint64_t)unzigzag(get(r));
+	s->allocations = get(r);
+	s->allocated_bytes = get(r);
+	s->frees = get(r);
+	s->freed_bytes = get(r);
+	*last = *s;
 }
 
 static void get_map_usage(struct mpf_reader *r, struct mp_map_usage *u)
@@ -322,6 +376,30 @@ static void get_sample(struct mpf_reader *r, bool apart, struct mp_sample *s)
 	s->session_rss = get(r);
 	s->session_anonymous = get(r);
 	s->session_address_space = get(r);
+}
+
+/* An item whose kind is in the byte after the tag. */
+static void get_further_item(struct mpf_reader *r, struct mpf_item *item)
+{
+	switch (get_u8(r)) {
+	case ITEM_OF_CULLED:
+		item->kind = MPF_CULLED;
+		get_culled(r, &item->culled);
+		return;
+	case ITEM_OF_SECTION:
+		item->kind = MPF_SECTION;
+		get_section(r, &item->section);
+		return;
+	case ITEM_OF_STACK_PEAK:
+		item->kind = MPF_STACK_PEAK;
+		item->stack_peak.stack = (uint32_t)get(r);
+		item->stack_peak.most_bytes = get(r);
+		item->stack_peak.most_ns = get(r);
+		item->stack_peak.peak_bytes = get(r);
+		item->stack_peak.peak_blocks = get(r);
+		return;
+	}
+	r->file.bad = true;
 }
 
 static void get_item(struct mpf_reader *r, uint8_t tag, struct mpf_item *item)
@@ -394,10 +472,6 @@ static void get_item(struct mpf_reader *r, uint8_t tag, struct mpf_item *item)
 		item->finish.restored = get_u8(r);
 		item->finish.sideband = get_u8(r);
 		return;
-	case ITEM_OF_CULLED:
-		item->kind = MPF_CULLED;
-		get_culled(r, &item->culled);
-		return;
 	case ITEM_OF_MAP_USAGE:
 		item->kind = MPF_MAP_USAGE;
 		get_map_usage(r, &item->map_usage);
@@ -444,8 +518,10 @@ static void get_next(struct mpf_reader *r, struct mpf_item *item)
 	if (tag & 0x0f) {
 		item->kind = MPF_EVENT;
 		get_event(r, tag, &item->event);
-	} else {
+	} else if (tag) {
 		get_item(r, tag, item);
+	} else {
+		get_further_item(r, item);
 	}
 }
 

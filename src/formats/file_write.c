@@ -161,7 +161,12 @@ static int item(struct mpf_writer *w, enum item kind)
 		return w->error;
 	begin(w);
 	events_put_item(&w->events);
-	put_u8(w, (uint8_t)(kind << 4));
+	if (kind < ITEM_KINDS_IN_TAG) {
+		put_u8(w, (uint8_t)(kind << 4));
+	} else {
+		put_u8(w, 0);
+		put_u8(w, (uint8_t)kind);
+	}
 	return 0;
 }
 
@@ -184,6 +189,7 @@ static void put_info(struct mpf_writer *w, const struct mp_info *info)
 	put_varint(w, info->piece_ns);
 	put_varint(w, info->processes);
 	put_string(w, info->called[0] ? info->called : NULL);
+	put_varint(w, info->cull_ns);
 }
 
 int mpf_create(const char *path, const struct mp_info *info, struct mpf_writer **out,
@@ -445,20 +451,78 @@ int mpf_put_finish(struct mpf_writer *w, const struct mp_finish *f)
 	return w->error;
 }
 
+/* Writes the numbers of blocks by lifetime: the first class that has any, the number of classes from
+ * there to the last, then one number for each. */
+static void put_lifetimes(struct mpf_writer *w, const uint32_t *n)
+{
+	uint32_t first = 0, end = LIFETIME_CLASSES;
+
+	while (first < LIFETIME_CLASSES && !n[first])
+		first++;
+	while (end > first && !n[end - 1])
+		end--;
+	put_varint(w, first);
+	put_varint(w, end - first);
+	for (uint32_t i = first; i < end; i++)
+		put_varint(w, n[i]);
+}
+
+/* Most members are those of the sum before: the writer sorts them. */
 int mpf_put_culled(struct mpf_writer *w, const struct mp_culled *c)
 {
-	if (!item(w, ITEM_OF_CULLED)) {
-		put_delta(w, in_file(w, c->time_ns), &w->st.time);
-		put_varint(w, c->stack);
-		put_varint(w, c->tid);
-		put_varint(w, c->free_tid);
-		put_varint(w, c->hook);
-		put_varint(w, c->free_hook | (uint64_t)c->process << 16);
-		put_varint(w, c->blocks);
-		put_varint(w, c->bytes);
-		put_varint(w, zigzag((int64_t)(c->usable - c->bytes)));
-		put_varint(w, c->temporary);
-		put_varint(w, c->temporary_bytes);
+	struct mp_culled *last = &w->st.culled;
+	struct mp_culled in = *c;
+
+	in.first_ns = in_file(w, c->first_ns);
+	in.last_ns = in_file(w, c->last_ns);
+	if (item(w, ITEM_OF_CULLED))
+		return w->error;
+	put_varint(w, zigzag((int64_t)in.stack - (int64_t)last->stack));
+	put_varint(w, zigzag((int64_t)(in.size - last->size)));
+	put_varint(w, zigzag((int64_t)in.tid - (int64_t)last->tid));
+	put_varint(w, zigzag((int64_t)in.free_tid - (int64_t)in.tid));
+	put_varint(w, zigzag((int64_t)in.hook - (int64_t)last->hook));
+	put_varint(w, zigzag((int64_t)in.free_hook - (int64_t)last->free_hook));
+	put_varint(w, zigzag((int64_t)in.process - (int64_t)last->process));
+	put_u8(w, in.flags);
+	put_u8(w, in.weight);
+	put_varint(w, zigzag((int64_t)(in.first_ns - last->first_ns)));
+	put_varint(w, in.last_ns - in.first_ns);
+	put_varint(w, zigzag((int64_t)(in.usable - in.size * in.blocks)));
+	put_lifetimes(w, in.lifetime);
+	*last = in;
+	return 0;
+}
+
+int mpf_put_section(struct mpf_writer *w, const struct mp_section *s)
+{
+	struct mp_section *last = &w->st.section;
+	struct mp_section in = *s;
+
+	in.end_ns = in_file(w, s->end_ns);
+	if (item(w, ITEM_OF_SECTION))
+		return w->error;
+	put_varint(w, zigzag((int64_t)(in.end_ns - last->end_ns)));
+	put_varint(w, zigzag((int64_t)(in.live_bytes - last->live_bytes)));
+	put_varint(w, zigzag((int64_t)(in.live_blocks - last->live_blocks)));
+	put_varint(w, zigzag((int64_t)(in.peak_bytes - in.live_bytes)));
+	put_varint(w, zigzag((int64_t)(in.peak_blocks - in.live_blocks)));
+	put_varint(w, in.allocations);
+	put_varint(w, in.allocated_bytes);
+	put_varint(w, in.frees);
+	put_varint(w, in.freed_bytes);
+	*last = in;
+	return 0;
+}
+
+int mpf_put_stack_peak(struct mpf_writer *w, const struct mp_stack_peak *p)
+{
+	if (!item(w, ITEM_OF_STACK_PEAK)) {
+		put_varint(w, p->stack);
+		put_varint(w, p->most_bytes);
+		put_varint(w, in_file(w, p->most_ns));
+		put_varint(w, p->peak_bytes);
+		put_varint(w, p->peak_blocks);
 	}
 	return w->error;
 }

@@ -16,15 +16,20 @@ static int on_item(void *ctx, const struct mpf_item *it)
 {
 	struct sums_at *s = ctx;
 	const struct selection *sel = s->m.source.selection;
+	struct mp_culled part;
+	uint64_t unjudged;
 
 	if (it->kind == MPF_EVENT)
 		return totals_time(&s->totals, it->event.time_ns > s->totals.now_ns
 						   ? it->event.time_ns
 						   : s->totals.now_ns);
-	if (it->kind != MPF_CULLED || it->culled.time_ns > s->at_ns ||
-	    (sel && !selection_has_culled(sel, &it->culled)))
+	if (it->kind != MPF_CULLED || it->culled.last_ns > s->at_ns)
 		return 0;
-	return totals_culled(&s->totals, &it->culled);
+	if (sel)
+		part = selection_part(sel, &it->culled, &unjudged);
+	else
+		part = it->culled;
+	return part.blocks ? totals_culled(&s->totals, &part) : 0;
 }
 
 static int on_allocated(void *ctx, const struct model_block *b)

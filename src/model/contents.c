@@ -35,6 +35,24 @@ static void see_event(struct contents_reading *r, const struct mp_event *ev)
 		c->end_ns = ev->time_ns;
 }
 
+static void add_lifetime(struct contents *c, uint64_t ns, uint64_t blocks)
+{
+	uint64_t most = 1000;
+	int i = 0;
+
+	for (; i < LIFETIMES - 1 && ns >= most; i++)
+		most *= 10;
+	c->lifetime[i] += blocks;
+}
+
+/* Each class of lifetimes is within a power of ten. */
+static void see_culled(struct contents *c, const struct mp_culled *sum)
+{
+	c->culled_blocks += mp_culled_count(sum);
+	for (uint32_t i = 0; i < LIFETIME_CLASSES; i++)
+		add_lifetime(c, lifetime_least(i), sum->lifetime[i]);
+}
+
 static int on_item(void *ctx, const struct mpf_item *it)
 {
 	struct contents_reading *r = ctx;
@@ -48,7 +66,7 @@ static int on_item(void *ctx, const struct mpf_item *it)
 		see_event(r, &it->event);
 		return 0;
 	case MPF_CULLED:
-		c->culled_blocks += it->culled.blocks;
+		see_culled(c, &it->culled);
 		return 0;
 	case MPF_FINISH:
 		c->has_finish = true;
@@ -63,14 +81,9 @@ static int on_item(void *ctx, const struct mpf_item *it)
 static int on_ended(void *ctx, const struct model_block *b, const struct mp_event *by,
 		    enum block_end how)
 {
-	struct contents *c = ((struct contents_reading *)ctx)->c;
-	uint64_t ns = by->time_ns > b->time_ns ? by->time_ns - b->time_ns : 0, most = 1000;
-	int i = 0;
-
 	(void)how;
-	for (; i < LIFETIMES - 1 && ns >= most; i++)
-		most *= 10;
-	c->lifetime[i]++;
+	add_lifetime(((struct contents_reading *)ctx)->c,
+		     by->time_ns > b->time_ns ? by->time_ns - b->time_ns : 0, 1);
 	return 0;
 }
 

@@ -6,10 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "formats/binaries.h"
+#include "formats/chunk.h"
 #include "formats/file.h"
 #include "lib/err.h"
-
-#define CONTENTS_KINDS 16
 
 /* Freed blocks by lifetime: below 1 us, 10 us ... 10,000 s, and longer. */
 #define LIFETIMES 12
@@ -19,8 +18,8 @@ struct contents {
 	struct mpf_reader *reader;
 	struct binaries binaries;
 	uint64_t file_bytes;
-	uint64_t items[CONTENTS_KINDS];	 /* [enum mpf_item_kind] */
-	uint64_t events[CONTENTS_KINDS]; /* [enum ev_kind] */
+	uint64_t items[MPF_KINDS];    /* [enum mpf_item_kind] */
+	uint64_t events[EVENT_KINDS]; /* [enum ev_kind] */
 	uint64_t lifetime[LIFETIMES], leaked;
 	uint64_t culled_blocks;
 	uint64_t end_ns;

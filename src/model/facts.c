@@ -210,10 +210,14 @@ int facts_item(struct model *m, const struct mpf_item *it)
 		m->facts.has_finish = true;
 		return 0;
 	case MPF_CULLED:
+		m->facts.culled_events += mp_culled_events(&it->culled);
+		if (it->culled.last_ns > m->facts.end_ns)
+			m->facts.end_ns = it->culled.last_ns;
 		if (it->culled.hook < m->facts.hooks.n)
-			m->facts.hooks.at[it->culled.hook].calls += it->culled.blocks;
+			m->facts.hooks.at[it->culled.hook].calls += mp_culled_count(&it->culled);
 		if (it->culled.free_hook < m->facts.hooks.n)
-			m->facts.hooks.at[it->culled.free_hook].calls += it->culled.blocks;
+			m->facts.hooks.at[it->culled.free_hook].calls +=
+			    mp_culled_count(&it->culled);
 		return 0;
 	default:
 		return 0;

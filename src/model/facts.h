@@ -38,6 +38,7 @@ struct facts {
 	VEC(struct mp_module) modules;	    /* paths owned */
 	VEC(struct mp_map_usage) map_usage; /* by time, then address; paths owned */
 	uint64_t mapped_bytes, inner_maps, unmaps;
+	uint64_t culled_events; /* that are only in sums */
 	VEC(struct mp_sample) samples;
 	VEC(struct mark) marks;
 	struct mp_losses losses;

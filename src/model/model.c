@@ -79,14 +79,15 @@ static int on_faulted(void *ctx, const struct model_block *page)
 /* Blocks that were allocated and freed, and only counted. */
 static int on_culled(struct pass *p, const struct mp_culled *c)
 {
-	if (p->m->source.selection && !selection_has_culled(p->m->source.selection, c)) {
-		if (selection_is_blind(p->m->source.selection, c)) {
-			p->m->doubts.unjudged_blocks += c->blocks;
-			p->m->doubts.unjudged_bytes += c->bytes;
-		}
-		return 0;
-	}
-	return totals_culled(&p->totals, c);
+	struct mp_culled part;
+	uint64_t unjudged;
+
+	if (!p->m->source.selection)
+		return totals_culled(&p->totals, c);
+	part = selection_part(p->m->source.selection, c, &unjudged);
+	p->m->doubts.unjudged_blocks += unjudged << c->weight;
+	p->m->doubts.unjudged_bytes += (unjudged * c->size) << c->weight;
+	return part.blocks ? totals_culled(&p->totals, &part) : 0;
 }
 
 static int on_item(void *ctx, const struct mpf_item *it)
@@ -98,7 +99,17 @@ static int on_item(void *ctx, const struct mpf_item *it)
 		return ret;
 	if (it->kind == MPF_EVENT)
 		return on_event(p, &it->event);
-	return it->kind == MPF_CULLED ? on_culled(p, &it->culled) : 0;
+	switch (it->kind) {
+	case MPF_CULLED:
+		return on_culled(p, &it->culled);
+	case MPF_SECTION:
+		return totals_section(&p->totals, &it->section);
+	case MPF_STACK_PEAK:
+		totals_stack_peak(&p->totals, &it->stack_peak);
+		return 0;
+	default:
+		return 0;
+	}
 }
 
 /* ------------------------------------------------------------------ passes -- */
@@ -165,6 +176,7 @@ static int pass_close(struct pass *p, bool blocks)
 
 	if (p->facts) {
 		m->counts = *history_counts(p->history);
+		m->counts.events += m->facts.culled_events;
 		if (m->facts.has_finish && m->facts.finish.end_ns > m->facts.end_ns)
 			m->facts.end_ns = m->facts.finish.end_ns;
 		model_find_allocators(m);

@@ -28,6 +28,7 @@ static int take_finish(struct model *m)
 {
 	m->facts.end_ns = m->facts.finish.end_ns;
 	m->sums.peak_bytes = m->facts.finish.peak_live_bytes;
+	m->sums.peak_has_culled = true;
 	m->sums.peak_blocks = m->facts.finish.peak_live_blocks;
 	m->sums.peak_time_ns = m->facts.finish.peak_time_ns;
 	m->counts.foreign_frees = m->facts.losses.foreign_frees;

@@ -5,42 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include "model/allocator.h"
-#include "model/links.h"
 #include "model/model.h"
+#include "model/selection_state.h"
 #include "model/stack_conditions.h"
 #include "model/weight.h"
-
-#define KIND_FLAGS ((unsigned int)EV_F_NON_MAIN | EV_F_MMAPPED)
-#define ALL_FLAGS  0xfu /* a bit for each combination of KIND_FLAGS */
 
 /* The end of a block, or that of the recording if the block has none. */
 struct fate {
 	bool ended, temporary;
 	uint64_t time_ns;
-};
-
-/* From a mark to the next; or from a mapping's first address to the one after its last. */
-struct bounds {
-	uint64_t from, until;
-};
-
-struct selection {
-	const struct filter *f;
-	uint64_t start_unix_ns, runtime_ns, sample_interval, from, to;
-	VEC(uint64_t) alive_at;
-	VEC(uint64_t) bits;   /* [ordinal / 64] */
-	bool of_chains;	      /* with conditions known only at a chain's end */
-	bool of_groups;	      /* with conditions on how many of a group leaked */
-	struct links pending; /* chain -> members that wait for its end */
-	struct links members; /* chain -> stacks of its members */
-	VEC(uint64_t) leaked; /* [stack]: blocks whose chain was never freed */
-	uint8_t *stack;	      /* [stack id]: passes */
-	uint32_t nstacks;
-	VEC(uint32_t) tids; /* that pass, sorted; not used if all_threads */
-	bool all_threads;
-	VEC(uint32_t) hooks; /* [hook]: bit i: blocks with flags i pass */
-	VEC(struct bounds) marked;
-	VEC(struct bounds) mapped; /* addresses */
 };
 
 static uint64_t resolve(const struct selection *s, const struct amount *a, bool upper,
@@ -460,7 +433,7 @@ static bool is_mapped(const struct selection *s, const struct model_block *b)
 	return lo < s->mapped.n && s->mapped.at[lo].from < end;
 }
 
-static bool thread_has(const struct selection *s, uint32_t tid)
+bool selection_has_thread(const struct selection *s, uint32_t tid)
 {
 	return s->all_threads || (s->tids.n && bsearch(&tid, s->tids.at, s->tids.n,
 						       sizeof(s->tids.at[0]), by_number));
@@ -475,61 +448,8 @@ bool selection_has(const struct selection *s, const struct model_block *b)
 		return false;
 	if (b->hook < s->hooks.n && !(s->hooks.at[b->hook] >> (b->flags & KIND_FLAGS) & 1))
 		return false;
-	return thread_has(s, b->tid) && is_marked(s, b->time_ns) &&
+	return selection_has_thread(s, b->tid) && is_marked(s, b->time_ns) &&
 	       (!s->f->maps.list.n || is_mapped(s, b));
-}
-
-enum answer { NO, YES, UNKNOWN };
-
-/* For culled blocks only stack and threads are known, and that they were freed. */
-static enum answer culled_lifetime(const struct selection *s, const struct mp_culled *c)
-{
-	switch (s->f->lifetime) {
-	case LIFETIME_ONLY_LEAKED:
-		return NO;
-	case LIFETIME_ONLY_TEMPORARY:
-		return !c->temporary ? NO : c->temporary == c->blocks ? YES : UNKNOWN;
-	case LIFETIME_ALL:
-	case LIFETIME_BYTEHOUND_ONLY_TEMPORARY:
-	case LIFETIME_ONLY_WHOLE_GROUP_LEAKED:
-	case LIFETIME_BYTEHOUND_ONLY_WHOLE_GROUP_LEAKED:
-		return YES;
-	default:
-		return UNKNOWN;
-	}
-}
-
-static enum answer culled_allocator(const struct selection *s, const struct mp_culled *c)
-{
-	uint32_t flags = c->hook < s->hooks.n ? s->hooks.at[c->hook] : ALL_FLAGS;
-
-	return flags == ALL_FLAGS ? YES : flags ? UNKNOWN : NO;
-}
-
-static enum answer judge_culled(const struct selection *s, const struct mp_culled *c)
-{
-	const struct filter *f = s->f;
-	enum answer life = culled_lifetime(s, c), from = culled_allocator(s, c);
-
-	if (!s->stack[c->stack < s->nstacks ? c->stack : 0] || !thread_has(s, c->tid) ||
-	    life == NO || from == NO)
-		return NO;
-	if (life == UNKNOWN || from == UNKNOWN || s->of_chains || s->alive_at.n || s->from ||
-	    s->to != UINT64_MAX || f->markers.list.n || f->maps.list.n || is_given(&f->address) ||
-	    is_given(&f->size) || is_given(&f->first_size) || is_given(&f->lifetime_ns) ||
-	    is_given(&f->chain_position))
-		return UNKNOWN;
-	return YES;
-}
-
-bool selection_has_culled(const struct selection *s, const struct mp_culled *c)
-{
-	return judge_culled(s, c) == YES;
-}
-
-bool selection_is_blind(const struct selection *s, const struct mp_culled *c)
-{
-	return judge_culled(s, c) == UNKNOWN;
 }
 
 static bool has(const void *ctx, const struct model_block *b)

@@ -48,10 +48,10 @@ int selection_close(struct selection *s, struct model *m, struct mp_err *err);
 void selection_apply(const struct selection *s, struct history *h);
 /* Does the block pass the filter?  Only after selection_close(). */
 bool selection_has(const struct selection *s, const struct model_block *b);
-/* As selection_has(), for culled blocks, of which only stack and threads are known.  They pass if
- * that is enough to decide so.  selection_is_blind(): they do not pass only because it is not
- * enough. */
-bool selection_has_culled(const struct selection *s, const struct mp_culled *c);
-bool selection_is_blind(const struct selection *s, const struct mp_culled *c);
+/* Return: the culled blocks of @c that pass, with their number in blocks, which can be 0.  @unjudged:
+ * number of those for which the sum does not say enough to decide; they do not pass.  Only after
+ * selection_close(). */
+struct mp_culled selection_part(const struct selection *s, const struct mp_culled *c,
+				uint64_t *unjudged);
 
 #endif

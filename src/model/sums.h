@@ -4,20 +4,19 @@
 #ifndef MODEL_SUMS_H
 #define MODEL_SUMS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "lib/vec.h"
 #include "model/group.h"
 #include "model/shape.h"
 #include "model/thinned.h"
 
-/* Classes for blocks of 0 bytes, of 1, of 2, of 3 to 4, of 5 to 8 ... and for culled ones, whose
- * sizes are not recorded. */
+/* Classes for blocks of 0 bytes, of 1, of 2, of 3 to 4, of 5 to 8 ... */
 struct size_class {
 	uint64_t allocations, allocated_bytes, usable_bytes, temporary;
 	uint64_t live_blocks, live_bytes, live_usable;
 };
-#define SIZE_CLASS_CULLED 65u
-#define SIZE_CLASSES	  66u
+#define SIZE_CLASSES 65u
 
 static inline uint32_t size_class_of(uint64_t size)
 {
@@ -42,6 +41,10 @@ struct sums {
 	VEC(struct timeline_point) timeline;
 	struct shapes shapes; /* model/shape.c */
 	uint64_t peak_bytes, peak_blocks, peak_time_ns;
+	/* Highest live bytes of the blocks that the recording has one by one; with culled ones it is
+	 * peak_bytes, unless there is a filter or the recording is of several processes. */
+	uint64_t kept_peak_bytes;
+	bool peak_has_culled;
 	uint64_t carried_blocks, carried_bytes; /* live at the hand-over from the recorder before */
 	uint64_t culled_blocks, culled_bytes;	/* in the sums, but not as single blocks */
 	struct thinned thinned;

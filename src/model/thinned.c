@@ -7,6 +7,7 @@
 
 static void join(struct thinned_period *to, const struct thinned_period *next)
 {
+	to->from_ns = next->from_ns < to->from_ns ? next->from_ns : to->from_ns;
 	to->to_ns = next->to_ns > to->to_ns ? next->to_ns : to->to_ns;
 	to->recorded += next->recorded;
 	to->represented += next->represented;
@@ -32,13 +33,14 @@ static void join_near(struct thinned *t)
 	t->n = last + 1;
 }
 
-void thinned_add(struct thinned *t, uint64_t time_ns, uint8_t weight)
+void thinned_add_many(struct thinned *t, uint64_t from_ns, uint64_t to_ns, uint8_t weight,
+		      uint64_t n)
 {
-	struct thinned_period p = {time_ns, time_ns, 1, 1ull << weight, weight};
+	struct thinned_period p = {from_ns, to_ns, n, n << weight, weight};
 
 	if (!t->gap_ns)
 		t->gap_ns = FIRST_GAP_NS;
-	if (t->n && is_near(t, &t->period[t->n - 1], time_ns)) {
+	if (t->n && is_near(t, &t->period[t->n - 1], from_ns)) {
 		join(&t->period[t->n - 1], &p);
 		return;
 	}
@@ -47,4 +49,9 @@ void thinned_add(struct thinned *t, uint64_t time_ns, uint8_t weight)
 		join_near(t);
 	}
 	t->period[t->n++] = p;
+}
+
+void thinned_add(struct thinned *t, uint64_t time_ns, uint8_t weight)
+{
+	thinned_add_many(t, time_ns, time_ns, weight, 1);
 }

@@ -26,5 +26,8 @@ struct thinned {
  * with the shortest gaps become one.
  */
 void thinned_add(struct thinned *t, uint64_t time_ns, uint8_t weight);
+/* thinned_add() for @n allocations between two times. */
+void thinned_add_many(struct thinned *t, uint64_t from_ns, uint64_t to_ns, uint8_t weight,
+		      uint64_t n);
 
 #endif

@@ -7,12 +7,10 @@
 #include "model/model.h"
 #include "model/weight.h"
 
-#define FIRST_POINT_NS 1000000u
-#define MAX_POINTS     2048u
-
 void totals_init(struct totals *tot, struct model *m)
 {
-	*tot = (struct totals){.m = m, .point_ns = FIRST_POINT_NS};
+	*tot = (struct totals){.m = m};
+	timeline_init(&tot->timeline, &m->sums, !m->source.selection);
 	shapes_free(&m->sums.shapes);
 	shapes_init(&m->sums.shapes);
 }
@@ -33,71 +31,12 @@ static struct model_process *process_of(const struct totals *tot, uint16_t numbe
 	return number < tot->m->tasks.processes.n ? &tot->m->tasks.processes.at[number] : NULL;
 }
 
-/* ------------------------------------------------------------------ timeline -- */
-
-/* Doubles the length of the points, which halves their number. */
-static void halve(struct totals *tot)
-{
-	size_t n = tot->m->sums.timeline.n;
-
-	for (size_t i = 0; i < n; i += 2) {
-		struct timeline_point p = tot->m->sums.timeline.at[i];
-
-		if (i + 1 < n) {
-			struct timeline_point q = tot->m->sums.timeline.at[i + 1];
-
-			q.peak_bytes = p.peak_bytes > q.peak_bytes ? p.peak_bytes : q.peak_bytes;
-			q.peak_blocks =
-			    p.peak_blocks > q.peak_blocks ? p.peak_blocks : q.peak_blocks;
-			q.allocations += p.allocations;
-			q.frees += p.frees;
-			q.allocated_bytes += p.allocated_bytes;
-			q.freed_bytes += p.freed_bytes;
-			p = q;
-		}
-		p.time_ns = (i / 2 + 1) * 2 * tot->point_ns;
-		tot->m->sums.timeline.at[i / 2] = p;
-	}
-	tot->m->sums.timeline.n = (n + 1) / 2;
-	tot->point_ns *= 2;
-}
-
 int totals_time(struct totals *tot, uint64_t now_ns)
 {
 	tot->now_ns = now_ns;
 	if (shapes_time(&tot->m->sums.shapes, now_ns, tot->m->sums.group, tot->m->stacks.n))
 		return -ENOMEM;
-	while (now_ns / tot->point_ns >= MAX_POINTS)
-		halve(tot);
-	while (tot->m->sums.timeline.n <= now_ns / tot->point_ns) {
-		struct timeline_point p = {.time_ns = (tot->m->sums.timeline.n + 1) * tot->point_ns,
-					   .live_bytes = tot->live_bytes,
-					   .live_blocks = tot->live_blocks,
-					   .peak_bytes = tot->live_bytes,
-					   .peak_blocks = tot->live_blocks};
-
-		if (vec_push(&tot->m->sums.timeline, p))
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-/* The newest point.  Events that come slightly late are counted in it, too. */
-static struct timeline_point *point_now(const struct totals *tot)
-{
-	return &tot->m->sums.timeline.at[tot->m->sums.timeline.n - 1];
-}
-
-static void point_level(const struct totals *tot)
-{
-	struct timeline_point *p = point_now(tot);
-
-	p->live_bytes = tot->live_bytes;
-	p->live_blocks = tot->live_blocks;
-	if (tot->live_bytes > p->peak_bytes)
-		p->peak_bytes = tot->live_bytes;
-	if (tot->live_blocks > p->peak_blocks)
-		p->peak_blocks = tot->live_blocks;
+	return timeline_time(&tot->timeline, now_ns, tot->live_bytes, tot->live_blocks);
 }
 
 /* ------------------------------------------------------------------ blocks -- */
@@ -152,7 +91,7 @@ static int enter(struct totals *tot, const struct model_block *b, const struct e
 		p->live_bytes += bytes;
 		p->live_blocks += blocks;
 	}
-	point_level(tot);
+	timeline_level(&tot->timeline, tot->live_bytes, tot->live_blocks);
 	return 0;
 }
 
@@ -180,9 +119,11 @@ int totals_allocated(struct totals *tot, const struct model_block *b)
 		p->allocations += e.blocks;
 		p->allocated_bytes += e.bytes;
 	}
-	if (!g->allocations)
+	/* Sums of culled blocks can come before. */
+	if (!g->allocations || g->first_ns > b->time_ns)
 		g->first_ns = b->time_ns;
-	g->last_ns = b->time_ns;
+	if (!g->allocations || g->last_ns < b->time_ns)
+		g->last_ns = b->time_ns;
 	g->allocations += e.blocks;
 	g->allocated_bytes += e.bytes;
 	g->usable_bytes += usable_of(b, &e);
@@ -202,8 +143,7 @@ int totals_allocated(struct totals *tot, const struct model_block *b)
 	c->allocations += e.blocks;
 	c->allocated_bytes += e.bytes;
 	c->usable_bytes += usable_of(b, &e);
-	point_now(tot)->allocations += e.blocks;
-	point_now(tot)->allocated_bytes += e.bytes;
+	timeline_allocated(&tot->timeline, e.blocks, e.bytes);
 	if (tot->live_bytes > tot->m->sums.peak_bytes) {
 		tot->m->sums.peak_bytes = tot->live_bytes;
 		tot->m->sums.peak_blocks = tot->live_blocks;
@@ -237,8 +177,7 @@ int totals_faulted(struct totals *tot, const struct model_block *page)
 	g->huge += is_huge;
 	g->huge_bytes += is_huge ? page->size : 0;
 	tot->m->sums.unsized += (page->flags & EV_F_NO_SIZE) != 0;
-	point_now(tot)->allocations++;
-	point_now(tot)->allocated_bytes += page->size;
+	timeline_allocated(&tot->timeline, 1, page->size);
 	return 0;
 }
 
@@ -256,8 +195,7 @@ int totals_ended(struct totals *tot, const struct model_block *b, const struct m
 	g->frees += e.blocks;
 	if (p)
 		p->frees += e.blocks;
-	point_now(tot)->frees += e.blocks;
-	point_now(tot)->freed_bytes += e.bytes;
+	timeline_freed(&tot->timeline, e.blocks, e.bytes);
 	if (how == BLOCK_LOST)
 		return 0; /* the thread is not known */
 	t = tasks_thread(&tot->m->tasks, by->tid);
@@ -274,47 +212,105 @@ int totals_ended(struct totals *tot, const struct model_block *b, const struct m
 	return 0;
 }
 
-int totals_culled(struct totals *tot, const struct mp_culled *c)
+/* Adds what the blocks of @c, @n with those that they represent, have in common with single ones. */
+static void add_culled(struct totals *tot, const struct mp_culled *c, const struct estimate *e,
+		       uint64_t n)
 {
 	struct group *g = group_of(tot, c->stack);
-	struct size_class *s = &tot->m->sums.size_class[SIZE_CLASS_CULLED];
+	struct size_class *s = class_of(tot, c->size);
+	uint64_t bytes = mp_culled_bytes(c), usable = c->usable << c->weight,
+		 temporary = c->flags & MP_CULLED_TEMPORARY ? n : 0;
+	double recorded = (double)c->blocks;
+
+	if (!g->allocations || g->first_ns > c->first_ns)
+		g->first_ns = c->first_ns;
+	if (!g->allocations || g->last_ns < c->last_ns)
+		g->last_ns = c->last_ns;
+	g->allocations += n;
+	g->frees += n;
+	g->allocated_bytes += bytes;
+	g->usable_bytes += usable;
+	g->temporary += temporary;
+	g->temporary_bytes += temporary ? bytes : 0;
+	s->allocations += n;
+	s->allocated_bytes += bytes;
+	s->usable_bytes += usable;
+	s->temporary += temporary;
+	if (!c->weight)
+		return;
+	g->variance_allocations += recorded * e->variance_blocks;
+	g->variance_allocated += recorded * e->variance_bytes;
+	g->weights += recorded * e->factor;
+	g->squares += recorded * e->factor * e->factor;
+	g->weighted_bytes += (double)bytes;
+}
+
+int totals_culled(struct totals *tot, const struct mp_culled *c)
+{
+	struct estimate e = estimate_block(0, c->size, c->weight, 0);
+	uint64_t n = mp_culled_count(c), bytes = mp_culled_bytes(c);
 	struct model_thread *t = tasks_thread(&tot->m->tasks, c->tid);
 	struct model_process *p = process_of(tot, c->process);
 
-	if (!t || totals_time(tot, c->time_ns > tot->now_ns ? c->time_ns : tot->now_ns))
+	/* The events of the same time come later. */
+	if (!t || totals_time(tot, tot->now_ns))
 		return -ENOMEM;
-	t->allocations += c->blocks;
-	t->allocated_bytes += c->bytes;
-	t->temporary += c->temporary;
+	t->allocations += n;
+	t->allocated_bytes += bytes;
+	t->temporary += c->flags & MP_CULLED_TEMPORARY ? n : 0;
 	if (p) {
-		p->allocations += c->blocks;
-		p->allocated_bytes += c->bytes;
-		p->frees += c->blocks;
+		p->allocations += n;
+		p->allocated_bytes += bytes;
+		p->frees += n;
 	}
 	t = tasks_thread(&tot->m->tasks, c->free_tid);
 	if (!t)
 		return -ENOMEM;
-	t->frees += c->blocks;
-	if (!g->allocations)
-		g->first_ns = c->time_ns;
-	g->last_ns = c->time_ns;
-	g->allocations += c->blocks;
-	g->frees += c->blocks;
-	g->allocated_bytes += c->bytes;
-	g->usable_bytes += c->usable;
-	g->temporary += c->temporary;
-	g->temporary_bytes += c->temporary_bytes;
-	s->allocations += c->blocks;
-	s->allocated_bytes += c->bytes;
-	s->usable_bytes += c->usable;
-	s->temporary += c->temporary;
-	tot->m->sums.culled_blocks += c->blocks;
-	tot->m->sums.culled_bytes += c->bytes;
-	point_now(tot)->allocations += c->blocks;
-	point_now(tot)->frees += c->blocks;
-	point_now(tot)->allocated_bytes += c->bytes;
-	point_now(tot)->freed_bytes += c->bytes;
+	t->frees += n;
+	add_culled(tot, c, &e, n);
+	tot->m->sums.culled_blocks += n;
+	tot->m->sums.culled_bytes += bytes;
+	if (c->weight)
+		thinned_add_many(&tot->m->sums.thinned, c->first_ns, c->last_ns, c->weight,
+				 c->blocks);
+	timeline_allocated(&tot->timeline, n, bytes);
+	timeline_freed(&tot->timeline, n, bytes);
 	return 0;
+}
+
+int totals_section(struct totals *tot, const struct mp_section *s)
+{
+	return timeline_section(&tot->timeline, s);
+}
+
+void totals_stack_peak(struct totals *tot, const struct mp_stack_peak *p)
+{
+	struct group *g = group_of(tot, p->stack);
+
+	if (p->most_bytes > g->most_bytes) {
+		g->most_bytes = p->most_bytes;
+		g->most_ns = p->most_ns;
+	}
+	/* Of pieces that were merged, one has the peak; it is 0 in the others. */
+	g->told_bytes += p->peak_bytes;
+	g->told_blocks += p->peak_blocks;
+	tot->has_peaks = true;
+}
+
+/* The peak of a culled recording is in its own items, since the events of the blocks that were kept
+ * do not reach it. */
+static void take_peak(struct model *m)
+{
+	const struct mp_finish *f = &m->facts.finish;
+
+	m->sums.peak_has_culled = true;
+	m->sums.peak_bytes = f->peak_live_bytes;
+	m->sums.peak_blocks = f->peak_live_blocks;
+	m->sums.peak_time_ns = f->peak_time_ns;
+	for (uint32_t i = 0; i < m->stacks.n; i++) {
+		m->sums.group[i].peak_bytes = m->sums.group[i].told_bytes;
+		m->sums.group[i].peak_blocks = m->sums.group[i].told_blocks;
+	}
 }
 
 int totals_close(struct totals *tot)
@@ -324,11 +320,15 @@ int totals_close(struct totals *tot)
 	if (totals_time(tot, m->facts.end_ns) ||
 	    shapes_close(&m->sums.shapes, m->sums.group, m->stacks.n))
 		return -ENOMEM;
-	if (point_now(tot)->time_ns > m->facts.end_ns)
-		point_now(tot)->time_ns = m->facts.end_ns;
+	timeline_close(&tot->timeline, m->facts.end_ns);
+	for (uint32_t i = 0; i < m->stacks.n; i++)
+		note_peak(tot, &m->sums.group[i]);
+	m->sums.kept_peak_bytes = m->sums.peak_bytes;
+	m->sums.peak_has_culled = !m->sums.culled_blocks;
+	if (tot->has_peaks && m->facts.has_finish && !m->source.selection)
+		take_peak(m);
 	m->sums.total = (struct group){0};
 	for (uint32_t i = 0; i < m->stacks.n; i++) {
-		note_peak(tot, &m->sums.group[i]);
 		group_add_unseen(&m->sums.group[i]);
 		group_add(&m->sums.total, &m->sums.group[i]);
 	}

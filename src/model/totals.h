@@ -5,15 +5,17 @@
 #define MODEL_TOTALS_H
 
 #include "model/history.h"
+#include "model/timeline.h"
 
 struct model;
 
 struct totals {
 	struct model *m;
 	uint64_t live_bytes, live_blocks;
-	uint64_t epoch;	   /* number of peaks so far, see group.peak_epoch */
-	uint64_t point_ns; /* length of one point of the timeline */
+	uint64_t epoch; /* number of peaks so far, see group.peak_epoch */
+	struct timeline timeline;
 	uint64_t now_ns;
+	bool has_peaks; /* the recording has items with the peaks of its stacks */
 };
 
 /* Starts with all sums of @m at zero. */
@@ -24,6 +26,8 @@ int totals_faulted(struct totals *tot, const struct model_block *page);
 int totals_ended(struct totals *tot, const struct model_block *b, const struct mp_event *by,
 		 enum block_end how);
 int totals_culled(struct totals *tot, const struct mp_culled *c);
+int totals_section(struct totals *tot, const struct mp_section *s);
+void totals_stack_peak(struct totals *tot, const struct mp_stack_peak *p);
 /* Advances the time.  Call it before the event that happened at @now_ns.  Return: 0 or -ENOMEM. */
 int totals_time(struct totals *tot, uint64_t now_ns);
 /* Extends the timeline to facts.end_ns and adds up the totals.  Return: 0 or -ENOMEM. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "lib/privileges.h"
+#include "record/blocks.h"
 #include "record/carry_in.h"
 #include "record/counters.h"
 #include "record/events.h"
@@ -45,6 +46,7 @@ void aggregator_free(struct aggregator *a)
 		free(a->slot[i].short_stack);
 	free(a->slot);
 	cull_free(a->cull);
+	levels_free(&a->levels);
 	origins_free(a->origins);
 	stacks_free(&a->stacks);
 	order_free(&a->order);
@@ -52,20 +54,28 @@ void aggregator_free(struct aggregator *a)
 
 /* ---------------------------------------------------------------- a batch -- */
 
+static uint64_t address_of(const struct pending *e)
+{
+	return ((const struct mpr_free *)e->rec)->addr_hook & MPR_ADDR_MASK;
+}
+
 /* Prefetches the live table entries of some events after @i. */
 static void prefetch(const struct aggregator *a, size_t i)
 {
 	const struct pending *e = a->order.events;
 	size_t end = i + AHEAD + BURST < a->order.n ? i + AHEAD + BURST : a->order.n;
 
-	for (i += AHEAD; i < end; i++)
-		live_prefetch(a->live,
-			      ((const struct mpr_free *)e[i].rec)->addr_hook & MPR_ADDR_MASK);
+	for (size_t k = i + AHEAD; k < end; k++)
+		live_prefetch(a->live, address_of(&e[k]));
+	/* The blocks that these events end, which were prefetched before. */
+	for (size_t k = i + AHEAD - BURST; k < i + AHEAD && k < a->order.n; k++) {
+		if (mpr_kind(mpr_type((const void *)e[k].rec)) != MPR_LOST_ALLOC)
+			block_prefetch(a, address_of(&e[k]));
+	}
 }
 
 static void run_batch(struct aggregator *a, struct batch *b)
 {
-	struct clock clock;
 	size_t i;
 
 	for (uint32_t k = 0; k < b->nsegments; k++) {
@@ -76,9 +86,9 @@ static void run_batch(struct aggregator *a, struct batch *b)
 	}
 	a->losses.lost_other += order_take(&a->order, b, clock_ticks());
 	pthread_mutex_lock(&a->shared->clock_lock);
-	clock = a->shared->clock;
+	a->clock = a->shared->clock;
 	pthread_mutex_unlock(&a->shared->clock_lock);
-	a->tick_rate = (uint64_t)(1000 / clock.ns_per_tick) + 1;
+	a->tick_rate = (uint64_t)(1000 / a->clock.ns_per_tick) + 1;
 	for (i = 0; i < a->order.n && a->order.events[i].time <= b->until; i++) {
 		const struct pending *e = &a->order.events[i];
 
@@ -89,12 +99,16 @@ static void run_batch(struct aggregator *a, struct batch *b)
 		a->at = i;
 		if (e->slot == ORDER_TAKEN)
 			continue;
-		if (e->what & ORDER_END && event_postpone(a, i))
+		if (i + 1 < a->order.n && e[1].time <= b->until && event_pair(a, e, e + 1))
+			i++;
+		else if (e->what & ORDER_END && event_postpone(a, i))
 			i--; /* another event is there now */
 		else
-			event_process(a, e, clock_ns(&clock, e->time));
+			event_process(a, e, clock_ns(&a->clock, e->time));
 	}
 	order_keep(&a->order, i);
+	if (b->until != UINT64_MAX)
+		release_culled(a, clock_ns(&a->clock, b->until));
 }
 
 /* ---------------------------------------------------------------- the thread -- */
@@ -108,8 +122,8 @@ static void reach(struct aggregator *a, const struct batch *b, uint64_t now)
 
 	at.time_ns = b->until == UINT64_MAX ? now : clock_ns(&a->shared->clock, b->until);
 	put_marks(a, at.time_ns);
+	end_slice(a, at.time_ns);
 	at.time_ns -= at.time_ns < a->piece.base_ns ? at.time_ns : a->piece.base_ns;
-	release_culled(a, UINT64_MAX);
 	l = losses_now(a); /* includes the events just released */
 	mpf_put_losses(a->file, &l);
 	a->now.error = mpf_flush(a->file);
@@ -167,7 +181,7 @@ void *aggregator_run(void *arg)
 	}
 	last_look(a);
 	put_marks(a, a->end_ns);
-	release_culled(a, UINT64_MAX);
+	end_culling(a, a->end_ns);
 	each_second(a, a->end_ns);
 	counters_show(a, a->end_ns);
 	pthread_mutex_lock(&a->shared->lock);

@@ -15,6 +15,7 @@
 #include "lib/live.h"
 #include "record/block_layout.h"
 #include "record/cull.h"
+#include "record/levels.h"
 #include "record/order.h"
 #include "record/origins.h"
 #include "record/piece.h"
@@ -34,10 +35,14 @@ struct slot_state {
 	bool in_realloc, realloc_known;
 	struct live_block realloc_block;
 	struct origin realloc_origin;
+	struct cull_realloc realloc_held;
 	/* By number (ORDER_NUMBER): stack of a live block that is not in the live table, plus 1;
 	 * NULL: none so far */
 	uint32_t *short_stack;
 };
+
+#define RECENT_STACKS 512u
+#define LIVE_IS_HELD  CULL_NUMBERS
 
 /* The aggregator's own state.  No other thread uses it while the aggregator runs. */
 struct aggregator {
@@ -54,20 +59,27 @@ struct aggregator {
 	uint64_t last_ns;
 	bool replaced;	    /* the current event allocated an address that was live */
 	uint64_t tick_rate; /* ticks per microsecond, rounded up */
+	struct clock clock; /* for the times of the batch */
 	/* event_process(), for overtaken.c, which it uses itself */
 	void (*process)(struct aggregator *a, const struct pending *p, uint64_t ns);
 
 	struct slot_state *slot;
+	/* live_block.stack is the block's number in cull if LIVE_IS_HELD is set; else an index into
+	 * origins; or if that is NULL, a stack id */
 	struct live *live;
-	struct origins *origins; /* live_block.stack is an index into it; NULL: it is a stack id */
+	struct origins *origins;
 	struct stacks stacks;
-	struct live *stack_of_word;   /* the agent's stack id, shifted -> the recording's id */
-	struct recorder_progress now; /* working copy of shared->shown */
-	uint64_t peak_bytes, peak_blocks, peak_time_ns; /* of the current piece */
+	struct live *stack_of_word; /* the agent's stack id, shifted -> the recording's id */
+	struct {
+		uint32_t word, id;
+	} recent_stack[RECENT_STACKS]; /* [hash of the word]: entries of stack_of_word */
+	struct recorder_progress now;  /* working copy of shared->shown */
+	struct levels levels;	       /* what is live; the peak of the current piece */
 	struct mp_losses losses;
 
 	struct mpf_writer *file;
-	struct cull *cull; /* NULL: every event is written at once */
+	struct cull *cull;	/* NULL: every event is written at once */
+	uint64_t next_slice_ns; /* when the sums of culled blocks are written next */
 	struct piece piece;
 	uint32_t hooks_written;
 

@@ -1,33 +1,49 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "record/blocks.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include "lib/estimate.h"
 #include "record/aggregator.h"
 #include "record/overtaken.h"
 
-void block_account(struct aggregator *a, const struct live_block *b, int sign)
+void block_account(struct aggregator *a, const struct live_block *b, enum block_change change)
 {
-	struct stack *s = &a->stacks.at[b->stack];
 	struct estimate e = estimate_block(a->config->info.sample_interval, b->size, b->weight,
 					   b->addr ^ b->size << 48 ^ b->stack);
 
-	a->now.live_bytes += (uint64_t)sign * e.bytes;
-	a->now.live_blocks += (uint64_t)sign * e.blocks;
-	/* Unsigned, because a malicious target's sizes can overflow the sum. */
-	s->live_bytes = (int64_t)((uint64_t)s->live_bytes + (uint64_t)sign * e.bytes);
-	s->live_blocks = (int64_t)((uint64_t)s->live_blocks + (uint64_t)sign * e.blocks);
-	if (sign > 0 && a->now.live_bytes > a->peak_bytes) {
-		a->peak_bytes = a->now.live_bytes;
-		a->peak_blocks = a->now.live_blocks;
-		a->peak_time_ns = a->last_ns;
-	}
+	if (levels_change(&a->levels,
+			  &(struct level_change){.time_ns = a->last_ns,
+						 .bytes = e.bytes,
+						 .blocks = e.blocks,
+						 .stack = b->stack,
+						 .ends = change == BLOCK_ENDS,
+						 .carried = change == BLOCK_IS_CARRIED}))
+		a->now.error = -ENOMEM;
 }
 
 void block_ended(struct aggregator *a, const struct live_block *b)
 {
-	block_account(a, b, -1);
+	block_account(a, b, BLOCK_ENDS);
 	a->now.frees += 1ull << b->weight;
+}
+
+/* Puts @entry, whose stack is as in the live table, there.  @old: with its stack id. */
+static int put_entry(struct aggregator *a, const struct live_block *entry, struct live_block *old)
+{
+	if (live_put(a->live, entry, old))
+		return -ENOMEM;
+	if (!old->addr)
+		return 0;
+	if (old->stack & LIVE_IS_HELD) {
+		uint32_t number = old->stack & ~LIVE_IS_HELD;
+
+		old->stack = cull_born(a->cull, number)->stack;
+		cull_forget(a->cull, number);
+	} else if (a->origins) {
+		old->stack = origins_take(a->origins, old->stack).stack;
+	}
+	return 0;
 }
 
 int block_put(struct aggregator *a, const struct live_block *b, const struct origin *origin,
@@ -37,26 +53,44 @@ int block_put(struct aggregator *a, const struct live_block *b, const struct ori
 
 	if (a->origins && origins_add(a->origins, origin, &entry.stack))
 		return -ENOMEM;
-	if (live_put(a->live, &entry, old))
-		return -ENOMEM;
-	if (a->origins && old->addr)
-		old->stack = origins_take(a->origins, old->stack).stack;
-	return 0;
+	return put_entry(a, &entry, old);
 }
 
-bool block_take(struct aggregator *a, uint64_t addr, struct live_block *b, struct origin *origin)
+static struct origin origin_of(const struct mp_event *ev)
 {
-	struct origin from;
+	return (struct origin){.stack = ev->stack,
+			       .tid = ev->tid,
+			       .slack = (uint32_t)(ev->usable - ev->size),
+			       .hook = ev->hook,
+			       .flags = ev->flags & (EV_F_NON_MAIN | EV_F_MMAPPED)};
+}
 
-	if (!live_take(a->live, addr, b))
+bool block_take(struct aggregator *a, uint64_t addr, struct known_block *b)
+{
+	if (!live_take(a->live, addr, &b->of))
 		return false;
-	if (!a->origins)
-		return true;
-	from = origins_take(a->origins, b->stack);
-	b->stack = from.stack;
-	if (origin)
-		*origin = from;
+	b->held = CULL_NONE;
+	if (b->of.stack & LIVE_IS_HELD) {
+		b->held = b->of.stack & ~LIVE_IS_HELD;
+		b->origin = origin_of(cull_born(a->cull, b->held));
+		b->of.stack = b->origin.stack;
+	} else if (a->origins) {
+		b->origin = origins_take(a->origins, b->of.stack);
+		b->of.stack = b->origin.stack;
+	}
 	return true;
+}
+
+void block_let_go(void *aggregator, const struct mp_event *ev)
+{
+	struct aggregator *a = aggregator;
+	struct live_block entry = {ev->addr, ev->size, ev->stack, ev->weight}, old;
+	struct origin origin = origin_of(ev);
+
+	/* It replaces the entry with the number, so only memory for the origin can be missing. */
+	if ((a->origins && origins_add(a->origins, &origin, &entry.stack)) ||
+	    live_put(a->live, &entry, &old))
+		a->now.error = -ENOMEM;
 }
 
 void block_replaced(struct aggregator *a, const struct live_block *old)
@@ -66,24 +100,59 @@ void block_replaced(struct aggregator *a, const struct live_block *old)
 	a->losses.mismatches++;
 }
 
-void block_born(struct aggregator *a, const struct mp_event *ev)
+void block_ahead(void *aggregator, uint64_t addr)
 {
-	struct live_block b = {ev->addr, ev->size, ev->stack, ev->weight}, old;
-	struct origin origin = {.stack = ev->stack,
-				.tid = ev->tid,
-				.slack = (uint32_t)(ev->usable - ev->size),
-				.hook = ev->hook,
-				.flags = ev->flags & (EV_F_NON_MAIN | EV_F_MMAPPED)};
+	live_prefetch(((const struct aggregator *)aggregator)->live, addr);
+}
+
+void block_prefetch(const struct aggregator *a, uint64_t addr)
+{
+	struct live_block b;
+
+	if (a->cull && live_find(a->live, addr, &b) && b.stack & LIVE_IS_HELD)
+		cull_prefetch(a->cull, b.stack & ~LIVE_IS_HELD);
+}
+
+/* Adds @ev to culling.  Return: the number of its block. */
+static uint32_t hold(struct aggregator *a, const struct mp_event *ev,
+		     const struct cull_realloc *resized)
+{
+	uint32_t number = CULL_NONE;
+	int ret = resized ? cull_resized(a->cull, resized, ev, &number)
+			  : cull_begin(a->cull, ev, &number);
+
+	if (ret)
+		a->now.error = ret;
+	return ret ? CULL_NONE : number;
+}
+
+void block_born(struct aggregator *a, const struct mp_event *ev, const struct cull_realloc *resized)
+{
+	struct live_block b = {ev->addr, ev->size, ev->stack, ev->weight}, entry = b, old;
+	struct origin origin = origin_of(ev);
+	uint32_t held = CULL_NONE;
+	int ret;
 
 	overtaken_free(a, ev->addr);
-	if (block_put(a, &b, &origin, &old)) {
+	if (a->cull)
+		held = hold(a, ev, resized);
+	entry.stack = held | LIVE_IS_HELD;
+	ret = held == CULL_NONE ? block_put(a, &b, &origin, &old) : put_entry(a, &entry, &old);
+	if (ret) {
 		a->losses.queue_events++;
 		a->losses.queue_alloc++;
+		if (held != CULL_NONE)
+			cull_forget(a->cull, held);
 		return;
 	}
 	if (old.addr)
 		block_replaced(a, &old);
-	block_account(a, &b, 1);
+	/* The next free of the address could be that of either block. */
+	if (old.addr && held != CULL_NONE) {
+		cull_forget(a->cull, held);
+		block_let_go(a, ev);
+	}
+	block_account(a, &b, BLOCK_BEGINS);
 }
 
 bool block_born_short(struct aggregator *a, struct slot_state *st, uint32_t number,
@@ -99,12 +168,29 @@ bool block_born_short(struct aggregator *a, struct slot_state *st, uint32_t numb
 	if (!st->short_stack)
 		return false;
 	st->short_stack[number] = ev->stack + 1;
-	block_account(a, &b, 1);
+	block_account(a, &b, BLOCK_BEGINS);
+	return true;
+}
+
+bool block_pair(struct aggregator *a, const struct slot_state *st, const struct mp_event *ev)
+{
+	uint64_t blocks = 1ull << ev->weight;
+	struct live_block old;
+
+	if (order_can_end(&a->order, ev->addr, (uint32_t)(st - a->slot)) ||
+	    live_find(a->live, ev->addr, &old))
+		return false;
+	if (levels_pair(&a->levels, &(struct level_change){.time_ns = a->last_ns,
+							   .bytes = ev->size << ev->weight,
+							   .blocks = blocks,
+							   .stack = ev->stack}))
+		a->now.error = -ENOMEM;
+	a->now.frees += blocks;
 	return true;
 }
 
 bool block_end_short(struct aggregator *a, struct slot_state *st, uint32_t number,
-		     const struct mpr_alloc *r)
+		     const struct mpr_alloc *r, uint32_t *stack)
 {
 	struct live_block b = {.addr = r->addr_hook & MPR_ADDR_MASK,
 			       .size = r->size,
@@ -112,21 +198,20 @@ bool block_end_short(struct aggregator *a, struct slot_state *st, uint32_t numbe
 
 	if (!st->short_stack || !st->short_stack[number])
 		return false;
-	b.stack = st->short_stack[number] - 1;
+	*stack = b.stack = st->short_stack[number] - 1;
 	st->short_stack[number] = 0;
 	block_ended(a, &b);
 	return true;
 }
 
-bool block_end(struct aggregator *a, uint64_t addr, struct live_block *b, struct origin *origin)
+bool block_end(struct aggregator *a, uint64_t addr, struct known_block *b)
 {
-	return block_take(a, addr, b, origin) ||
-	       (overtaken_alloc(a, addr) && block_take(a, addr, b, origin));
+	return block_take(a, addr, b) || (overtaken_alloc(a, addr) && block_take(a, addr, b));
 }
 
-bool block_gone(struct aggregator *a, uint64_t addr, bool own_free, struct live_block *b)
+bool block_gone(struct aggregator *a, uint64_t addr, bool own_free, struct known_block *b)
 {
-	if (own_free ? block_take(a, addr, b, NULL) : block_end(a, addr, b, NULL))
+	if (own_free ? block_take(a, addr, b) : block_end(a, addr, b))
 		return true;
 	if (aggregator_selects(a))
 		a->losses.left_out_frees++;

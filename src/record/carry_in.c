@@ -51,6 +51,7 @@ static void put_realloc_begin(struct aggregator *a, uint32_t tid, const struct c
 	st->tid = tid;
 	st->in_realloc = true;
 	st->realloc_known = live != NULL;
+	st->realloc_held.node = CULL_NONE;
 	if (live) {
 		st->realloc_block = *live;
 		st->realloc_origin = *origin;
@@ -81,7 +82,7 @@ static void put_block(struct aggregator *a, const struct carried_block *b, uint3
 	a->piece.head_events++;
 	a->now.error = mpf_put_event(a->file, &ev);
 	aggregator_moves(a);
-	block_account(a, &live, 1);
+	block_account(a, &live, BLOCK_IS_CARRIED);
 	if (b->in_realloc)
 		put_realloc_begin(a, b->realloc_tid, b, &live, &origin);
 	else

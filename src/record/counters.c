@@ -13,8 +13,10 @@ void counters_show(struct aggregator *a, uint64_t now)
 	a->now.lost = mp_losses_events(&l);
 	a->now.thinning.allocations = l.thinned;
 	a->now.file_bytes = a->piece.bytes_before + mpf_bytes(a->file);
-	if (a->peak_bytes > a->now.peak_live_bytes)
-		a->now.peak_live_bytes = a->peak_bytes;
+	a->now.live_bytes = a->levels.section.live_bytes;
+	a->now.live_blocks = a->levels.section.live_blocks;
+	if (a->levels.peak.bytes > a->now.peak_live_bytes)
+		a->now.peak_live_bytes = a->levels.peak.bytes;
 	a->now.duration_ns = now;
 	a->now.live_table_bytes = live_memory(a->live);
 	a->now.foreign_frees = a->piece.before.foreign_frees + a->losses.foreign_frees;

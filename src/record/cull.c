@@ -4,19 +4,38 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "lib/live.h"
 #include "lib/vec.h"
+#include "record/cull_sums.h"
 
-#define NONE	   UINT32_MAX
-#define FIRST_SUMS 1024u
+#define NONE	    CULL_NONE
+#define FIRST_ORDER 4096u
+/* In units of config.most blocks: how long events are held back before it is decided whether that pays,
+ * and how long they are not if it does not. */
+#define TRIAL	  2u
+#define SUSPENDED 8u
+#define WORTH	  8u /* it pays if at least one of so many blocks is culled */
+#define AHEAD	  8u /* events between the prefetch of a node and its use; half of it for the block's */
 
+/*
+ * An event that is held back.  The events of a block form a chain: its allocation, the beginning
+ * and end of each realloc that made another block of it.
+ */
 struct node {
 	struct mp_event ev;
-	uint32_t prev, next; /* in order of arrival; next of an unused node: the next unused one */
-	bool indexed;	     /* an allocation that is in cull.index */
+	uint32_t before, after; /* in the chain */
+	uint32_t slice;		/* of an allocation */
+	uint32_t use;		/* number of events that the node has held before */
+	uint32_t next_unused;
+	bool has_number;     /* the caller has the number of this block */
+	bool partly_written; /* the event before it in the chain is in the file */
 };
 
-struct last_alloc {
+/* An event in order of arrival.  It is gone if its node has held another one since. */
+struct place {
+	uint32_t node, use;
+};
+
+struct per_thread {
 	uint32_t tid;
 	/* The thread's latest block, while it can still be temporary (freed before the next
 	 * allocation) */
@@ -24,32 +43,36 @@ struct last_alloc {
 };
 
 struct cull {
-	uint64_t age_ns;
+	struct cull_config config;
 	struct mpf_writer *file;
 	VEC(struct node) nodes;
-	uint32_t oldest, newest, unused;
-	struct live *index; /* address -> node of its allocation, in live_block.stack */
-	VEC(struct last_alloc) last;
-	size_t last_used;
-	VEC(struct mp_culled) sums;
-	uint32_t *bucket;		 /* hash of a sum's key -> its index + 1 */
-	uint32_t buckets;		 /* power of two */
+	uint32_t used, unused;
+	bool suspended;		/* no event is held back */
+	bool overflowed;	/* there were too many, in this trial */
+	uint64_t begun, culled; /* blocks of this trial; or begun since the suspension */
+	struct place *order;	/* a ring */
+	uint64_t oldest, newest, capacity;
+	VEC(struct per_thread) threads;
+	size_t last_thread;
+	struct cull_sums *sums;
+	uint32_t slice;
+	uint64_t slice_ns;		 /* its start */
 	uint64_t waiting[UINT8_MAX + 1]; /* by kind */
 };
 
-struct cull *cull_new(uint64_t age_ns, struct mpf_writer *file)
+struct cull *cull_new(const struct cull_config *config, struct mpf_writer *file)
 {
 	struct cull *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return NULL;
-	c->age_ns = age_ns;
+	c->config = *config;
 	c->file = file;
-	c->oldest = c->newest = c->unused = NONE;
-	c->index = live_new(80);
-	c->buckets = FIRST_SUMS;
-	c->bucket = calloc(c->buckets, sizeof(*c->bucket));
-	if (c->index && c->bucket)
+	c->unused = NONE;
+	c->capacity = FIRST_ORDER;
+	c->order = calloc(c->capacity, sizeof(*c->order));
+	c->sums = cull_sums_new();
+	if (c->order && c->sums)
 		return c;
 	cull_free(c);
 	return NULL;
@@ -65,255 +88,432 @@ void cull_free(struct cull *c)
 	if (!c)
 		return;
 	vec_free(&c->nodes);
-	vec_free(&c->last);
-	vec_free(&c->sums);
-	live_free(c->index);
-	free(c->bucket);
+	vec_free(&c->threads);
+	free(c->order);
+	cull_sums_free(c->sums);
 	free(c);
 }
 
-/* -------------------------------------------------------------------------------- waiting -- */
-
-static int append(struct cull *c, const struct mp_event *ev, uint32_t *at)
+static struct node *node(const struct cull *c, uint32_t i)
 {
-	struct node fresh = {.ev = *ev, .prev = c->newest, .next = NONE};
+	return &c->nodes.at[i];
+}
 
+static struct per_thread *thread_of(struct cull *c, uint32_t tid)
+{
+	struct per_thread fresh = {.tid = tid};
+
+	if (c->last_thread < c->threads.n && c->threads.at[c->last_thread].tid == tid)
+		return &c->threads.at[c->last_thread];
+	for (c->last_thread = 0; c->last_thread < c->threads.n; c->last_thread++) {
+		if (c->threads.at[c->last_thread].tid == tid)
+			return &c->threads.at[c->last_thread];
+	}
+	return vec_push(&c->threads, fresh) ? NULL : &c->threads.at[c->last_thread];
+}
+
+/* -------------------------------------------------------------------------------- order -- */
+
+static struct place *place(const struct cull *c, uint64_t i)
+{
+	return &c->order[i & (c->capacity - 1)];
+}
+
+static bool is_gone(const struct cull *c, const struct place *p)
+{
+	return node(c, p->node)->use != p->use;
+}
+
+/* Closes the gaps of events that are gone.  If there are few, doubles the ring. */
+static int make_room(struct cull *c)
+{
+	uint64_t to = c->oldest, capacity = c->capacity * 2;
+	struct place *more;
+
+	for (uint64_t i = c->oldest; i != c->newest; i++) {
+		if (!is_gone(c, place(c, i)))
+			*place(c, to++) = *place(c, i);
+	}
+	c->newest = to;
+	if (c->newest - c->oldest <= c->capacity / 2)
+		return 0;
+	more = malloc(capacity * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	for (uint64_t i = c->oldest; i != c->newest; i++)
+		more[i & (capacity - 1)] = *place(c, i);
+	free(c->order);
+	c->order = more;
+	c->capacity = capacity;
+	return 0;
+}
+
+/* Return: the slice of an allocation. */
+static uint32_t slice_of(const struct cull *c, const struct mp_event *ev)
+{
+	return c->slice - (ev->time_ns < c->slice_ns);
+}
+
+static int take_node(struct cull *c, uint32_t *at)
+{
 	if (c->unused != NONE) {
 		*at = c->unused;
-		c->unused = c->nodes.at[*at].next;
-		c->nodes.at[*at] = fresh;
-	} else {
-		*at = (uint32_t)c->nodes.n;
-		if (*at == NONE || vec_push(&c->nodes, fresh))
-			return -ENOMEM;
+		c->unused = node(c, *at)->next_unused;
+		return 0;
 	}
-	if (c->newest != NONE)
-		c->nodes.at[c->newest].next = *at;
-	else
-		c->oldest = *at;
-	c->newest = *at;
+	*at = (uint32_t)c->nodes.n;
+	return *at == CULL_NUMBERS || vec_push(&c->nodes, (struct node){0}) ? -ENOMEM : 0;
+}
+
+/* Appends an event, which follows @before in its chain.  @at: set to its node, or NONE if it was written
+ * at once. */
+static int append(struct cull *c, const struct mp_event *ev, uint32_t before, uint32_t *at)
+{
+	struct node *n;
+
+	*at = NONE;
+	if (c->suspended)
+		return mpf_put_event(c->file, ev);
+	if ((c->newest - c->oldest == c->capacity && make_room(c)) || take_node(c, at))
+		return -ENOMEM;
+	n = node(c, *at);
+	n->ev = *ev;
+	n->before = before;
+	n->after = NONE;
+	n->slice = slice_of(c, ev);
+	n->has_number = n->partly_written = false;
+	if (before != NONE)
+		node(c, before)->after = *at;
+	*place(c, c->newest++) = (struct place){*at, n->use};
 	c->waiting[ev->kind]++;
+	c->used++;
 	return 0;
 }
 
 static void take_out(struct cull *c, uint32_t i)
 {
-	struct node *n = &c->nodes.at[i];
+	struct node *n = node(c, i);
 
 	c->waiting[n->ev.kind]--;
-	if (n->prev != NONE)
-		c->nodes.at[n->prev].next = n->next;
-	else
-		c->oldest = n->next;
-	if (n->next != NONE)
-		c->nodes.at[n->next].prev = n->prev;
-	else
-		c->newest = n->prev;
-	n->next = c->unused;
+	c->used--;
+	n->use++;
+	n->next_unused = c->unused;
 	c->unused = i;
 }
 
-/* Removes the waiting allocation at @addr from the index.  Return: its node, or NONE. */
-static uint32_t take_index(struct cull *c, uint64_t addr)
+static int write_node(struct cull *c, uint32_t i)
 {
-	struct live_block b;
-
-	if (!live_take(c->index, addr, &b))
-		return NONE;
-	c->nodes.at[b.stack].indexed = false;
-	return b.stack;
-}
-
-static int put_index(struct cull *c, uint64_t addr, uint32_t node)
-{
-	struct live_block b = {.addr = addr, .stack = node}, old;
-
-	if (live_put(c->index, &b, &old))
-		return -ENOMEM;
-	c->nodes.at[node].indexed = true;
-	return 0;
-}
-
-static int write_oldest(struct cull *c)
-{
-	struct node *n = &c->nodes.at[c->oldest];
+	struct node *n = node(c, i);
 	int ret = mpf_put_event(c->file, &n->ev);
 
-	if (n->indexed)
-		take_index(c, n->ev.addr);
-	take_out(c, c->oldest);
+	if (n->has_number)
+		c->config.let_go(c->config.ctx, &n->ev);
+	if (n->after != NONE) {
+		node(c, n->after)->before = NONE;
+		node(c, n->after)->partly_written = true;
+	}
+	take_out(c, i);
 	return ret;
 }
 
-uint64_t cull_waiting(const struct cull *c, uint8_t kind)
+void cull_prefetch(const struct cull *c, uint32_t number)
 {
-	return c->waiting[kind];
+	const char *n = (const char *)node(c, number);
+
+	__builtin_prefetch(n, 1);
+	__builtin_prefetch(n + 64, 1);
+}
+
+/* Nodes of neighbours in order are anywhere in memory. */
+static void prefetch(const struct cull *c, uint64_t at)
+{
+	const struct place *p = place(c, at + AHEAD / 2);
+
+	if (at + AHEAD >= c->newest)
+		return;
+	cull_prefetch(c, place(c, at + AHEAD)->node);
+	if (!is_gone(c, p) && node(c, p->node)->has_number)
+		c->config.ahead(c->config.ctx, node(c, p->node)->ev.addr);
 }
 
 int cull_advance(struct cull *c, uint64_t now_ns)
 {
-	while (c->oldest != NONE &&
-	       (now_ns == UINT64_MAX || c->nodes.at[c->oldest].ev.time_ns + c->age_ns <= now_ns)) {
-		int ret = write_oldest(c);
+	int ret = 0;
 
-		if (ret)
-			return ret;
+	for (; c->oldest != c->newest && !ret; c->oldest++) {
+		const struct place *p = place(c, c->oldest);
+
+		prefetch(c, c->oldest);
+		if (is_gone(c, p))
+			continue;
+		if (now_ns != UINT64_MAX &&
+		    node(c, p->node)->ev.time_ns + c->config.age_ns > now_ns)
+			break;
+		ret = write_node(c, p->node);
 	}
-	return 0;
+	return ret;
 }
 
-/* -------------------------------------------------------------------------------- sums -- */
-
-static uint32_t *bucket_of(struct cull *c, const struct mp_culled *key)
-{
-	uint64_t h = key->stack * 0x9e3779b97f4a7c15ull;
-
-	h = (h ^ key->tid ^ (uint64_t)key->free_tid << 32) * 0xd6e8feb86659fd93ull;
-	h = (h ^ h >> 32 ^ key->hook ^ (uint32_t)key->free_hook << 16) * 0xd6e8feb86659fd93ull;
-	for (uint64_t i = h >> 32;; i++) {
-		uint32_t *b = &c->bucket[i & (c->buckets - 1)];
-		const struct mp_culled *s = *b ? &c->sums.at[*b - 1] : NULL;
-
-		if (!s || (s->stack == key->stack && s->tid == key->tid && s->hook == key->hook &&
-			   s->free_tid == key->free_tid && s->free_hook == key->free_hook))
-			return b;
-	}
-}
-
-static int grow_buckets(struct cull *c)
-{
-	uint32_t *more = calloc(c->buckets * 2ull, sizeof(*more));
-
-	if (!more)
-		return -ENOMEM;
-	free(c->bucket);
-	c->bucket = more;
-	c->buckets *= 2;
-	for (size_t i = 0; i < c->sums.n; i++)
-		*bucket_of(c, &c->sums.at[i]) = (uint32_t)i + 1;
-	return 0;
-}
-
-static int add_sum(struct cull *c, const struct mp_event *born, const struct mp_event *freed,
-		   bool temporary)
-{
-	struct mp_culled key = {.stack = born->stack,
-				.tid = born->tid,
-				.hook = born->hook,
-				.free_tid = freed->tid,
-				.free_hook = freed->hook},
-			 *s;
-	uint32_t *b = bucket_of(c, &key);
-
-	if (!*b) {
-		if (vec_push(&c->sums, key))
-			return -ENOMEM;
-		*b = (uint32_t)c->sums.n;
-	}
-	s = &c->sums.at[*b - 1];
-	s->time_ns = freed->time_ns;
-	s->blocks += 1ull << born->weight;
-	s->bytes += born->size << born->weight;
-	s->usable += born->usable << born->weight;
-	s->temporary += (uint64_t)temporary << born->weight;
-	s->temporary_bytes += temporary ? born->size << born->weight : 0;
-	return c->sums.n * 2 > c->buckets ? grow_buckets(c) : 0;
-}
-
-int cull_put_sums(struct cull *c)
+/* Writes the oldest events if there are too many. */
+static int limit(struct cull *c)
 {
 	int ret = 0;
 
-	vec_for_each (&c->sums, s) {
-		ret = mpf_put_culled(c->file, s);
-		if (ret)
-			break;
+	c->overflowed |= c->used > c->config.most;
+	for (; c->used > c->config.most && !ret; c->oldest++) {
+		const struct place *p = place(c, c->oldest);
+
+		prefetch(c, c->oldest);
+		if (!is_gone(c, p))
+			ret = write_node(c, p->node);
 	}
-	c->sums.n = 0;
-	memset(c->bucket, 0, c->buckets * sizeof(*c->bucket));
 	return ret;
+}
+
+/* Holding events back costs time.  If most blocks live on when they have to be written, it is left off for
+ * a while. */
+static int weigh(struct cull *c)
+{
+	uint64_t limit = (uint64_t)(c->suspended ? SUSPENDED : TRIAL) * c->config.most;
+	int ret = 0;
+
+	if (c->begun++ < limit)
+		return 0;
+	if (c->suspended) {
+		c->suspended = false;
+	} else if (c->overflowed && c->culled * WORTH < c->begun) {
+		ret = cull_advance(c, UINT64_MAX);
+		c->suspended = true;
+	}
+	c->begun = c->culled = 0;
+	c->overflowed = false;
+	return ret;
+}
+
+struct cull_waiting cull_waiting(const struct cull *c)
+{
+	struct cull_calls calls = cull_sums_calls(c->sums);
+	struct cull_waiting w = {
+	    calls.allocations + c->waiting[EV_ALLOC], calls.frees + c->waiting[EV_FREE],
+	    calls.reallocs + c->waiting[EV_REALLOC_BEGIN] + c->waiting[EV_REALLOC_END], 0};
+
+	for (unsigned int kind = EV_MAP; kind <= EV_REMAP_END; kind++)
+		w.maps += c->waiting[kind];
+	return w;
+}
+
+/* -------------------------------------------------------------------------------- chains -- */
+
+/* Return: whether the beginning of the chain whose last event is @i is in the file already. */
+static bool is_partly_written(const struct cull *c, uint32_t i)
+{
+	while (!node(c, i)->partly_written && node(c, i)->before != NONE)
+		i = node(c, i)->before;
+	return node(c, i)->partly_written;
+}
+
+/* Adds the block of @ev, of slice @slice, which @by ended, to the sums. */
+static int add_sum(struct cull *c, const struct mp_event *ev, uint32_t slice,
+		   const struct mp_event *by, bool temporary)
+{
+	bool is_resized = by->kind == EV_REALLOC_END;
+	struct cull_key key = {.size = ev->size,
+			       .stack = ev->stack,
+			       .tid = ev->tid,
+			       .free_tid = by->tid,
+			       .slice = slice,
+			       .hook = ev->hook,
+			       .free_hook = is_resized ? UINT16_MAX : by->hook,
+			       .flags = ev->flags & (EV_F_NON_MAIN | EV_F_MMAPPED),
+			       .weight = ev->weight};
+
+	key.flags |= temporary ? MP_CULLED_TEMPORARY : 0;
+	key.flags |= is_resized ? MP_CULLED_RESIZED : 0;
+	key.flags |= ev->kind == EV_REALLOC_END ? MP_CULLED_CONTINUED : 0;
+	return cull_sums_add(c->sums, &key, ev->time_ns, ev->usable,
+			     by->time_ns > ev->time_ns ? by->time_ns - ev->time_ns : 0);
+}
+
+/* Culls the blocks of a chain whose last one is that of node @i and was ended by @by. */
+static int cull_chain(struct cull *c, uint32_t i, const struct mp_event *by)
+{
+	struct mp_event ended = *by;
+
+	while (i != NONE) {
+		const struct node *born = node(c, i);
+		uint32_t begin = born->before;
+		bool temporary = born->ev.tid == ended.tid && !(ended.flags & EV_F_NOT_TEMPORARY);
+		int ret = add_sum(c, &born->ev, born->slice, &ended, temporary);
+
+		if (ret)
+			return ret;
+		ended = born->ev;
+		take_out(c, i);
+		i = begin != NONE ? node(c, begin)->before : NONE;
+		if (begin != NONE)
+			take_out(c, begin);
+	}
+	return 0;
 }
 
 /* -------------------------------------------------------------------------------- events -- */
 
-static struct last_alloc *last_of(struct cull *c, uint32_t tid)
+/* Notes in @ev, which ends a block at @addr, whether that is temporary: events between its allocation
+ * and @ev can be culled, so that a reader would not see it. */
+static void flag(struct mp_event *ev, uint64_t addr, struct per_thread *t)
 {
-	struct last_alloc fresh = {.tid = tid};
-
-	if (c->last_used < c->last.n && c->last.at[c->last_used].tid == tid)
-		return &c->last.at[c->last_used];
-	for (c->last_used = 0; c->last_used < c->last.n; c->last_used++) {
-		if (c->last.at[c->last_used].tid == tid)
-			return &c->last.at[c->last_used];
-	}
-	return vec_push(&c->last, fresh) ? NULL : &c->last.at[c->last_used];
+	if (!addr)
+		return;
+	if (t->addr != addr)
+		ev->flags |= EV_F_NOT_TEMPORARY;
+	else if (!(ev->flags & EV_F_NOT_TEMPORARY))
+		t->addr = 0;
 }
 
-static int put_alloc(struct cull *c, const struct mp_event *ev, bool keep, struct last_alloc *last)
+int cull_begin(struct cull *c, const struct mp_event *ev, uint32_t *number)
 {
-	uint32_t node;
-	int ret = append(c, ev, &node);
+	struct per_thread *t = thread_of(c, ev->tid);
 
-	last->addr = ev->addr;
-	take_index(c, ev->addr);
-	return ret || keep ? ret : put_index(c, ev->addr, node);
+	int ret = t ? weigh(c) : -ENOMEM;
+
+	if (!ret)
+		ret = append(c, ev, NONE, number);
+	if (ret)
+		return ret;
+	t->addr = ev->addr;
+	if (*number == NONE)
+		return 0;
+	node(c, *number)->has_number = true;
+	return limit(c);
 }
 
-/* Appends an event that ends the block @ended.  Events between its allocation and this one can be
- * culled, so a reader could take the block for temporary: if it was not, the event is flagged. */
-static int put_ending(struct cull *c, const struct mp_event *ev, uint64_t ended, bool temporary)
+int cull_end(struct cull *c, uint32_t number, const struct mp_event *ev)
 {
+	struct per_thread *t = thread_of(c, ev->tid);
 	struct mp_event said = *ev;
-	uint32_t node;
+	uint32_t at;
 
-	if (ended && !temporary)
-		said.flags |= EV_F_NOT_TEMPORARY;
-	return append(c, &said, &node);
+	if (!t)
+		return -ENOMEM;
+	flag(&said, ev->addr, t);
+	node(c, number)->has_number = false;
+	if (is_partly_written(c, number)) {
+		if (append(c, &said, NONE, &at))
+			return -ENOMEM;
+		return limit(c);
+	}
+	c->culled++;
+	return cull_chain(c, number, &said);
 }
 
-static int put_free(struct cull *c, const struct mp_event *ev, struct last_alloc *last)
+int cull_resize(struct cull *c, uint32_t number, const struct mp_event *ev,
+		struct cull_realloc *begun)
 {
-	uint32_t node = take_index(c, ev->addr);
-	bool temporary = last->addr == ev->addr && !(ev->flags & EV_F_NOT_TEMPORARY);
+	node(c, number)->has_number = false;
+	if (append(c, ev, number, &begun->node)) {
+		begun->node = NONE;
+		return -ENOMEM;
+	}
+	if (begun->node == NONE)
+		return 0;
+	begun->use = node(c, begun->node)->use;
+	return limit(c);
+}
+
+static int put_resized(struct cull *c, uint32_t begin, const struct mp_event *ev, uint32_t *at)
+{
+	struct per_thread *t = thread_of(c, ev->tid);
+	struct mp_event said = *ev;
+
+	if (!t)
+		return -ENOMEM;
+	/* A realloc that failed leaves the block as it was. */
+	if (ev->addr || ev->flags & EV_F_FREED)
+		flag(&said, ev->old_addr, t);
+	if (ev->addr)
+		t->addr = ev->addr;
+	return append(c, &said, begin, at);
+}
+
+int cull_resized(struct cull *c, const struct cull_realloc *begun, const struct mp_event *ev,
+		 uint32_t *number)
+{
+	bool is_held = begun->node != NONE && node(c, begun->node)->use == begun->use;
+	int ret = put_resized(c, is_held ? begun->node : NONE, ev, number);
+
+	if (ret || *number == NONE)
+		return ret;
+	node(c, *number)->has_number = is_held;
+	if (!is_held)
+		*number = NONE;
+	return limit(c);
+}
+
+int cull_put(struct cull *c, const struct mp_event *ev)
+{
+	struct per_thread *t = thread_of(c, ev->tid);
+	struct mp_event said = *ev;
+	uint32_t at;
 	int ret;
 
-	if (temporary)
-		last->addr = 0;
-	if (node == NONE)
-		return put_ending(c, ev, ev->addr, temporary);
-	ret =
-	    add_sum(c, &c->nodes.at[node].ev, ev, temporary && c->nodes.at[node].ev.tid == ev->tid);
-	take_out(c, node);
-	return ret;
-}
-
-static int put_realloc_end(struct cull *c, const struct mp_event *ev, struct last_alloc *last)
-{
-	bool temporary = last->addr == ev->old_addr && !(ev->flags & EV_F_NOT_TEMPORARY);
-
-	if (ev->addr || (temporary && ev->flags & EV_F_FREED))
-		last->addr = ev->addr;
-	return put_ending(c, ev, ev->old_addr, temporary);
-}
-
-int cull_put(struct cull *c, const struct mp_event *ev, bool keep)
-{
-	struct last_alloc *last = last_of(c, ev->tid);
-	uint32_t node;
-
-	if (!last)
+	if (!t)
 		return -ENOMEM;
-	switch (ev->kind) {
-	case EV_ALLOC:
-		return put_alloc(c, ev, keep, last);
-	case EV_FREE:
-		return put_free(c, ev, last);
-	case EV_REALLOC_END:
-		return put_realloc_end(c, ev, last);
-	case EV_REALLOC_BEGIN:
-		take_index(c, ev->addr);
-		return append(c, ev, &node);
-	default:
-		return append(c, ev, &node);
-	}
+	if (ev->kind == EV_ALLOC)
+		t->addr = ev->flags & EV_F_CARRIED ? 0 : ev->addr;
+	if (ev->kind == EV_FREE)
+		flag(&said, ev->addr, t);
+	ret = ev->kind == EV_REALLOC_END ? put_resized(c, NONE, ev, &at)
+					 : append(c, &said, NONE, &at);
+	return ret ? ret : limit(c);
+}
+
+int cull_begin_short(struct cull *c, uint32_t tid, uint64_t addr)
+{
+	struct per_thread *t = thread_of(c, tid);
+
+	if (!t)
+		return -ENOMEM;
+	t->addr = addr;
+	return 0;
+}
+
+int cull_end_short(struct cull *c, const struct mp_event *born, const struct mp_event *by)
+{
+	struct per_thread *t = thread_of(c, by->tid);
+	bool temporary;
+
+	if (!t)
+		return -ENOMEM;
+	temporary = t->addr == by->addr;
+	if (temporary)
+		t->addr = 0;
+	return add_sum(c, born, slice_of(c, born), by, temporary && born->tid == by->tid);
+}
+
+int cull_pair(struct cull *c, const struct mp_event *born, const struct mp_event *by)
+{
+	struct per_thread *t = thread_of(c, born->tid);
+
+	if (!t)
+		return -ENOMEM;
+	t->addr = 0;
+	return add_sum(c, born, slice_of(c, born), by, true);
+}
+
+const struct mp_event *cull_born(const struct cull *c, uint32_t number)
+{
+	return &node(c, number)->ev;
+}
+
+void cull_forget(struct cull *c, uint32_t number)
+{
+	node(c, number)->has_number = false;
+}
+
+int cull_put_sums(struct cull *c, uint64_t now_ns)
+{
+	c->slice++;
+	if (now_ns > c->slice_ns)
+		c->slice_ns = now_ns;
+	return cull_sums_put(c->sums, c->file);
 }

@@ -9,7 +9,13 @@
 #include "record/periodic.h"
 #include "record/stack_ids.h"
 
-static void fill_misc(struct mp_event *ev, uint16_t misc)
+static void note_error(struct aggregator *a, int ret)
+{
+	if (ret)
+		a->now.error = ret;
+}
+
+static inline void fill_misc(struct mp_event *ev, uint16_t misc)
 {
 	uint32_t slack = misc >> MPR_SLACK_SHIFT;
 
@@ -18,10 +24,18 @@ static void fill_misc(struct mp_event *ev, uint16_t misc)
 	    (misc & MPR_F_NON_MAIN ? EV_F_NON_MAIN : 0) | (misc & MPR_F_MMAPPED ? EV_F_MMAPPED : 0);
 }
 
-static void split(struct mp_event *ev, uint64_t addr_hook)
+/* The name of a hook must be in the file before its first event. */
+static inline void name_hook(struct aggregator *a, uint16_t hook)
+{
+	if (hook >= a->hooks_written)
+		put_hooks_and_modules(a);
+}
+
+static inline void split(struct aggregator *a, struct mp_event *ev, uint64_t addr_hook)
 {
 	ev->addr = addr_hook & MPR_ADDR_MASK;
 	ev->hook = mpr_hook(addr_hook);
+	name_hook(a, ev->hook);
 }
 
 static void count_stack(struct aggregator *a, uint32_t id)
@@ -34,13 +48,15 @@ static void count_stack(struct aggregator *a, uint32_t id)
  * the event becomes a free without a hook.  Return: whether there is such an event to write. */
 static bool leave_out(struct aggregator *a, struct mp_event *ev)
 {
-	struct live_block old;
+	struct known_block old;
 
 	a->losses.left_out_allocs++;
 	overtaken_free(a, ev->addr);
-	if (!block_take(a, ev->addr, &old, NULL))
+	if (!block_take(a, ev->addr, &old))
 		return false;
-	block_replaced(a, &old);
+	if (old.held != CULL_NONE)
+		cull_forget(a->cull, old.held);
+	block_replaced(a, &old.of);
 	ev->kind = EV_FREE;
 	ev->hook = UINT16_MAX;
 	return true;
@@ -70,6 +86,22 @@ static void count_alloc(struct aggregator *a, const struct mp_event *ev)
 		now->thinning.most = ev->weight;
 }
 
+/* Counts an event that was added to culling, with the result @ret.  Return: false, so that it is not
+ * put once more. */
+static bool is_held(struct aggregator *a, int ret)
+{
+	note_error(a, ret);
+	a->now.events++;
+	return false;
+}
+
+/* Ends block @b.  Return: whether the event is still to be put. */
+static bool end_block(struct aggregator *a, const struct known_block *b, const struct mp_event *ev)
+{
+	block_ended(a, &b->of);
+	return b->held == CULL_NONE || is_held(a, cull_end(a->cull, b->held, ev));
+}
+
 static bool decode_alloc(struct aggregator *a, const struct pending *p, struct mp_event *ev)
 {
 	const struct mpr_header *h = (const void *)p->rec;
@@ -78,7 +110,7 @@ static bool decode_alloc(struct aggregator *a, const struct pending *p, struct m
 	struct slot_state *st = &a->slot[p->slot];
 
 	ev->kind = EV_ALLOC;
-	split(ev, small->addr_hook);
+	split(a, ev, small->addr_hook);
 	if (aggregator_selects(a) && select_leaves_out(a, st))
 		return leave_out(a, ev);
 	ev->size = mpr_type(h) == MPR_ALLOC ? small->size : big->size;
@@ -89,29 +121,61 @@ static bool decode_alloc(struct aggregator *a, const struct pending *p, struct m
 	fill_misc(ev, h->misc);
 	count_stack(a, ev->stack);
 	count_alloc(a, ev);
-	if (!(p->what & ORDER_SHORT) || !block_born_short(a, st, p->what >> ORDER_NUMBER, ev))
-		block_born(a, ev);
-	return true;
+	if (!(p->what & ORDER_SHORT) || !block_born_short(a, st, p->what >> ORDER_NUMBER, ev)) {
+		block_born(a, ev, NULL);
+		return !a->cull || is_held(a, 0);
+	}
+	return !a->cull || is_held(a, cull_begin_short(a->cull, ev->tid, ev->addr));
+}
+
+/* Return: the allocation of @r. */
+static inline struct mp_event small_alloc(struct aggregator *a, const struct mpr_alloc *r,
+					  uint32_t tid)
+{
+	struct mp_event born = {.kind = EV_ALLOC,
+				.time_ns = clock_ns(&a->clock, r->time),
+				.tid = tid,
+				.size = r->size,
+				.weight = mpr_weight(r->addr_hook, r->size)};
+
+	split(a, &born, r->addr_hook);
+	fill_misc(&born, r->h.misc);
+	return born;
+}
+
+/* Culls the block of record @r, which @by ended. */
+static void cull_short(struct aggregator *a, const struct mpr_alloc *r, uint32_t stack,
+		       const struct mp_event *by)
+{
+	struct mp_event born = small_alloc(a, r, by->tid);
+
+	born.stack = stack;
+	(void)is_held(a, cull_end_short(a->cull, &born, by));
 }
 
 /* The end of a block as its allocation's record shows it. */
 static bool decode_end(struct aggregator *a, const struct pending *p, struct mp_event *ev)
 {
 	const struct mpr_alloc *r = (const void *)p->rec; /* or struct mpr_free */
-	struct live_block b;
+	struct known_block b;
+	uint32_t stack;
 
 	ev->kind = EV_FREE;
 	ev->flags = EV_F_ABOUT;
-	split(ev, r->addr_hook);
-	if (mpr_type(&r->h) == MPR_ALLOC)
+	split(a, ev, r->addr_hook);
+	if (mpr_type(&r->h) == MPR_ALLOC) {
 		ev->hook = mpr_ended_hook(&r->h);
+		name_hook(a, ev->hook);
+	}
 	if (p->what & ORDER_SHORT &&
-	    block_end_short(a, &a->slot[p->slot], p->what >> ORDER_NUMBER, r))
-		return true;
+	    block_end_short(a, &a->slot[p->slot], p->what >> ORDER_NUMBER, r, &stack)) {
+		if (a->cull)
+			cull_short(a, r, stack, ev);
+		return !a->cull;
+	}
 	if (!block_gone(a, ev->addr, false, &b))
 		return !aggregator_selects(a);
-	block_ended(a, &b);
-	return true;
+	return end_block(a, &b, ev);
 }
 
 bool event_postpone(struct aggregator *a, size_t i)
@@ -128,10 +192,10 @@ static bool decode_free(struct aggregator *a, uint32_t slot, const struct mpr_fr
 			struct mp_event *ev)
 {
 	bool own_free = f->h.misc & MPR_F_OWN_FREE;
-	struct live_block b;
+	struct known_block b;
 
 	ev->kind = EV_FREE;
-	split(ev, f->addr_hook);
+	split(a, ev, f->addr_hook);
 	ev->flags =
 	    (own_free ? EV_F_OWN_FREE : 0) | (f->h.misc & MPR_F_SKIPPED ? EV_F_NOT_TEMPORARY : 0);
 	if (mpr_type(&f->h) == MPR_FREE_STACK)
@@ -141,10 +205,8 @@ static bool decode_free(struct aggregator *a, uint32_t slot, const struct mpr_fr
 	/* Written now, it would be the free of the new block */
 	if (own_free && overtaken_by_alloc(a, ev->addr))
 		return false;
-	if (block_gone(a, ev->addr, own_free, &b)) {
-		block_ended(a, &b);
-		return true;
-	}
+	if (block_gone(a, ev->addr, own_free, &b))
+		return end_block(a, &b, ev);
 	return !aggregator_selects(a);
 }
 
@@ -152,14 +214,20 @@ static bool decode_realloc_begin(struct aggregator *a, uint32_t slot, const stru
 				 struct mp_event *ev)
 {
 	struct slot_state *st = &a->slot[slot];
+	struct known_block b;
 
 	ev->kind = EV_REALLOC_BEGIN;
-	split(ev, f->addr_hook);
+	split(a, ev, f->addr_hook);
 	drop_realloc(a, st);
 	st->in_realloc = true;
-	st->realloc_known = block_end(a, ev->addr, &st->realloc_block, &st->realloc_origin);
-	if (st->realloc_known)
-		return true;
+	st->realloc_held.node = CULL_NONE;
+	st->realloc_known = block_end(a, ev->addr, &b);
+	if (st->realloc_known) {
+		st->realloc_block = b.of;
+		st->realloc_origin = b.origin;
+		return b.held == CULL_NONE ||
+		       is_held(a, cull_resize(a->cull, b.held, ev, &st->realloc_held));
+	}
 	if (aggregator_selects(a) && select_leaves_out(a, st)) {
 		a->losses.left_out_allocs++;
 		st->in_realloc = false;
@@ -173,10 +241,12 @@ static bool decode_realloc_end(struct aggregator *a, uint32_t slot, const struct
 			       struct mp_event *ev)
 {
 	struct slot_state *st = &a->slot[slot];
+	/* block_born() can process later events of this thread before it uses it. */
+	struct cull_realloc begun = st->realloc_held;
 	struct live_block old;
 
 	ev->kind = EV_REALLOC_END;
-	split(ev, e->addr_hook);
+	split(a, ev, e->addr_hook);
 	ev->old_addr = e->old_addr & MPR_ADDR_MASK;
 	ev->size = ev->usable = e->size;
 	if (e->h.misc & MPR_F_SKIPPED)
@@ -200,9 +270,9 @@ static bool decode_realloc_end(struct aggregator *a, uint32_t slot, const struct
 		count_stack(a, ev->stack);
 		ev->weight = mpr_weight(e->addr_hook, ev->size);
 		count_alloc(a, ev);
-		block_born(a, ev);
+		block_born(a, ev, &begun);
 	}
-	return true;
+	return !a->cull || !ev->addr || is_held(a, 0);
 }
 
 /* Counts memory that the program maps for itself: anonymous and writable, so not address space
@@ -234,7 +304,7 @@ static bool decode_map(struct aggregator *a, uint32_t slot, const struct mpr_map
 	if (aggregator_selects(a) && select_leaves_out(a, &a->slot[slot]))
 		return false;
 	ev->kind = kind[mpr_type(&m->h) - MPR_MAP];
-	split(ev, m->addr_hook);
+	split(a, ev, m->addr_hook);
 	ev->size = ev->usable = m->length;
 	ev->old_addr = m->old_addr & MPR_ADDR_MASK;
 	ev->prot = m->prot;
@@ -251,7 +321,7 @@ static bool decode_map(struct aggregator *a, uint32_t slot, const struct mpr_map
 static bool decode_fault(struct aggregator *a, uint32_t slot, const struct mpr_fault *f,
 			 struct mp_event *ev)
 {
-	struct stack *s;
+	struct stack_level *s;
 
 	if (aggregator_selects(a) && select_leaves_out(a, &a->slot[slot])) {
 		a->losses.left_out_allocs++;
@@ -265,11 +335,43 @@ static bool decode_fault(struct aggregator *a, uint32_t slot, const struct mpr_f
 		    (f->h.misc & MPR_F_NO_SIZE ? EV_F_NO_SIZE : 0);
 	ev->stack = stack_id(a, slot, f->stack);
 	count_stack(a, ev->stack);
-	s = &a->stacks.at[ev->stack];
-	s->live_bytes += f->page;
-	s->live_blocks++;
+	s = levels_stack(&a->levels, ev->stack);
+	if (s) {
+		s->live_bytes += f->page;
+		s->live_blocks++;
+	}
 	a->now.allocs++;
 	a->now.allocated_bytes += f->page;
+	return true;
+}
+
+bool event_pair(struct aggregator *a, const struct pending *p, const struct pending *end)
+{
+	const struct mpr_alloc *r = (const void *)p->rec;
+	struct slot_state *st = &a->slot[p->slot];
+	struct mp_event born, by;
+
+	if (!a->cull || end->rec != p->rec || end->slot != p->slot ||
+	    end->what != (ORDER_END | p->what) || !(p->what & ORDER_SHORT) || aggregator_selects(a))
+		return false;
+	born = small_alloc(a, r, st->tid);
+	if (!born.addr)
+		return false;
+	a->last_ns = born.time_ns;
+	note_error(a, levels_time(&a->levels, born.time_ns, a->file));
+	born.stack = stack_id(a, p->slot, r->stack);
+	if (!block_pair(a, st, &born))
+		return false;
+	losses_see(&a->losses, MPR_ALLOC);
+	losses_see(&a->losses, MPR_FREE);
+	count_stack(a, born.stack);
+	count_alloc(a, &born);
+	by = (struct mp_event){.kind = EV_FREE,
+			       .time_ns = clock_ns(&a->clock, end->time),
+			       .tid = st->tid,
+			       .hook = mpr_ended_hook(&r->h)};
+	note_error(a, cull_pair(a->cull, &born, &by));
+	a->now.events += 2;
 	return true;
 }
 
@@ -283,6 +385,8 @@ void event_process(struct aggregator *a, const struct pending *p, uint64_t ns)
 
 	a->last_ns = ns;
 	a->replaced = false;
+	if (a->cull)
+		note_error(a, levels_time(&a->levels, ns, a->file));
 	a->at_slot = p->slot;
 	losses_see(&a->losses, type);
 	switch (type) {
@@ -324,11 +428,7 @@ void event_process(struct aggregator *a, const struct pending *p, uint64_t ns)
 		put = decode_map(a, p->slot, (const void *)h, &ev);
 	}
 	if (put) {
-		/* The name of a hook must be in the file before its first event. */
-		if (ev.hook >= a->hooks_written && ev.hook != UINT16_MAX)
-			put_hooks_and_modules(a);
 		a->now.events++;
-		a->now.error =
-		    a->cull ? cull_put(a->cull, &ev, a->replaced) : mpf_put_event(a->file, &ev);
+		note_error(a, a->cull ? cull_put(a->cull, &ev) : mpf_put_event(a->file, &ev));
 	}
 }

@@ -16,4 +16,8 @@ void event_process(struct aggregator *a, const struct pending *p, uint64_t ns);
  * if it had to be moved behind other events (order_postpone()). */
 bool event_postpone(struct aggregator *a, size_t i);
 
+/* Processes the allocation @p and its end @end, which is the next event.  Return: false if that is for
+ * event_process() to do, one by one. */
+bool event_pair(struct aggregator *a, const struct pending *p, const struct pending *end);
+
 #endif

@@ -21,15 +21,16 @@ static void add_queue(struct mp_losses *l, const struct queue_stats *q)
 	l->queue_ceiling = q->ceiling;
 }
 
-/* Events that culling holds back would be lost if the recorder died, so they do not count as
+/* What culling has not written yet would be lost if the recorder died, so it does not count as
  * seen. */
 static void leave_waiting(struct mp_losses *l, const struct cull *c)
 {
-	l->seen_alloc -= cull_waiting(c, EV_ALLOC);
-	l->seen_free -= cull_waiting(c, EV_FREE);
-	l->seen_realloc -= cull_waiting(c, EV_REALLOC_BEGIN) + cull_waiting(c, EV_REALLOC_END);
-	for (unsigned int kind = EV_MAP; kind <= EV_REMAP_END; kind++)
-		l->seen_map -= cull_waiting(c, (uint8_t)kind);
+	struct cull_waiting w = cull_waiting(c);
+
+	l->seen_alloc -= w.allocations;
+	l->seen_free -= w.frees;
+	l->seen_realloc -= w.reallocs;
+	l->seen_map -= w.maps;
 }
 
 struct mp_losses losses_now(const struct aggregator *a)

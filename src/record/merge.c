@@ -28,6 +28,7 @@ struct merge {
 	struct merge_output out;
 	struct stream *stream;
 	struct stream **heap; /* streams that have an item, the earliest on top */
+	bool leveled;	      /* the new file gets what was live over time (record/levels.h) */
 	bool indexed;	      /* the new file gets an index, with the symbols after it */
 	uint64_t carried; /* events left out, since the previous piece already has these blocks */
 	uint32_t n;
@@ -78,7 +79,7 @@ static int close_piece(struct merge *m, struct stream *s)
 static uint64_t due(const struct stream *s)
 {
 	uint64_t at = s->item.kind == MPF_EVENT	      ? s->item.event.time_ns
-		      : s->item.kind == MPF_CULLED    ? s->item.culled.time_ns
+		      : s->item.kind == MPF_CULLED    ? s->item.culled.last_ns
 		      : s->item.kind == MPF_SAMPLE    ? s->item.sample.time_ns
 		      : s->item.kind == MPF_MAP_USAGE ? s->item.map_usage.time_ns
 		      : s->item.kind == MPF_MARK      ? s->item.mark.time_ns
@@ -180,12 +181,46 @@ static int put_culled(struct merge *m, struct stream *s)
 {
 	struct mp_culled c = s->item.culled;
 
-	c.time_ns += s->shift_ns;
+	c.first_ns += s->shift_ns;
+	c.last_ns += s->shift_ns;
 	c.stack = stack_in_file(s, c.stack);
 	c.hook = hook_in_file(s, c.hook);
 	c.free_hook = hook_in_file(s, c.free_hook);
 	c.process = (uint16_t)s->number;
 	return merge_output_wrote(mpf_put_culled(m->out.w, &c), m->err);
+}
+
+/* Sections of several processes overlap; their peaks cannot be added. */
+static int put_section(struct merge *m, struct stream *s)
+{
+	struct mp_section section = s->item.section;
+
+	section.end_ns += s->shift_ns;
+	return m->leveled ? merge_output_wrote(mpf_put_section(m->out.w, &section), m->err) : 0;
+}
+
+/* Return: whether the peak of the process is in the current piece. */
+static bool has_peak(const struct merge *m, const struct stream *s)
+{
+	const struct merge_part *part = &m->parts->part.at[s->process->first];
+	uint32_t peak = 0;
+
+	for (uint32_t i = 1; i < s->process->n; i++) {
+		if (part[i].finish.peak_live_bytes > part[peak].finish.peak_live_bytes)
+			peak = i;
+	}
+	return s->piece == peak;
+}
+
+static int put_stack_peak(struct merge *m, struct stream *s)
+{
+	struct mp_stack_peak peak = s->item.stack_peak;
+
+	peak.stack = stack_in_file(s, peak.stack);
+	peak.most_ns += s->shift_ns;
+	if (!has_peak(m, s))
+		peak.peak_bytes = peak.peak_blocks = 0;
+	return m->leveled ? merge_output_wrote(mpf_put_stack_peak(m->out.w, &peak), m->err) : 0;
 }
 
 static int put_usage(struct merge *m, struct stream *s)
@@ -229,6 +264,10 @@ static int put_item(struct merge *m, struct stream *s)
 		return put_event(m, s);
 	case MPF_CULLED:
 		return put_culled(m, s);
+	case MPF_SECTION:
+		return put_section(m, s);
+	case MPF_STACK_PEAK:
+		return put_stack_peak(m, s);
 	case MPF_SAMPLE:
 		return put_sample(m, s);
 	case MPF_MAP_USAGE:
@@ -322,6 +361,9 @@ static int merge_into(struct merge *m, const char *to, bool *truncated)
 	int ret = merge_output_open(&m->out, to, m->parts, m->err);
 
 	m->indexed = merge_index_possible(m->parts);
+	m->leveled = m->parts->process.n == 1;
+	vec_for_each (&m->parts->part, part)
+		m->leveled &= part->info.cull_ns != 0;
 	if (!ret)
 		ret = merge_streams(m);
 	if (!ret && m->indexed)

@@ -65,6 +65,11 @@ static struct mp_info merged_info(const struct merge_output *o)
 {
 	struct mp_info info = part_of(o, 0)->info;
 
+	vec_for_each (&o->parts->part, part) {
+		if (info.cull_ns < part->info.cull_ns)
+			info.cull_ns = part->info.cull_ns;
+	}
+
 	if (!several(o))
 		return info;
 	info.processes = (uint32_t)o->parts->process.n;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "record/periodic.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,21 +9,9 @@
 #include "record/look_at_target.h"
 #include "record/losses.h"
 
-void put_marks(struct aggregator *a, uint64_t now)
-{
-	VEC(char *) marks;
-
-	/* The marks are written without the lock, since the disk can be slow. */
-	pthread_mutex_lock(&a->shared->lock);
-	memcpy(&marks, &a->shared->marks, sizeof(marks));
-	memset(&a->shared->marks, 0, sizeof(a->shared->marks));
-	pthread_mutex_unlock(&a->shared->lock);
-	vec_for_each (&marks, name) {
-		mpf_put_mark(a->file, now, *name);
-		free(*name);
-	}
-	vec_free(&marks);
-}
+#define SLICE_NS       1000000000ull /* in the first minute */
+#define LATER_SLICE_NS 10000000000ull
+#define LATER_NS       60000000000ull
 
 void put_hooks_and_modules(struct aggregator *a)
 {
@@ -43,14 +32,62 @@ void put_hooks_and_modules(struct aggregator *a)
 		mpf_put_module(a->file, &m);
 }
 
-void release_culled(struct aggregator *a, uint64_t upto)
+/* Writes the sums of the culled blocks, which ends a slice. */
+static void put_sums(struct aggregator *a, uint64_t now)
 {
-	int ret = a->cull ? cull_advance(a->cull, upto) : 0;
+	int ret;
 
-	if (a->cull && !ret)
-		ret = cull_put_sums(a->cull);
+	/* The names of hooks come before what refers to them. */
+	if (a->cull)
+		put_hooks_and_modules(a);
+	ret = a->cull ? cull_put_sums(a->cull, now) : 0;
+	a->next_slice_ns = now + (now < LATER_NS ? SLICE_NS : LATER_SLICE_NS);
 	if (ret)
 		a->now.error = ret;
+}
+
+void put_marks(struct aggregator *a, uint64_t now)
+{
+	VEC(char *) marks;
+
+	/* The marks are written without the lock, since the disk can be slow. */
+	pthread_mutex_lock(&a->shared->lock);
+	memcpy(&marks, &a->shared->marks, sizeof(marks));
+	memset(&a->shared->marks, 0, sizeof(a->shared->marks));
+	pthread_mutex_unlock(&a->shared->lock);
+	if (marks.n)
+		put_sums(a, now);
+	vec_for_each (&marks, name) {
+		mpf_put_mark(a->file, now, *name);
+		free(*name);
+	}
+	vec_free(&marks);
+}
+
+void release_culled(struct aggregator *a, uint64_t now)
+{
+	int ret = a->cull ? cull_advance(a->cull, now) : 0;
+
+	if (ret)
+		a->now.error = ret;
+	if (now >= a->next_slice_ns)
+		put_sums(a, now);
+}
+
+void end_slice(struct aggregator *a, uint64_t now)
+{
+	int ret = a->cull ? cull_advance(a->cull, UINT64_MAX) : 0;
+
+	if (ret)
+		a->now.error = ret;
+	put_sums(a, now);
+}
+
+void end_culling(struct aggregator *a, uint64_t now)
+{
+	end_slice(a, now);
+	if (a->cull && levels_end(&a->levels, now, a->file))
+		a->now.error = -EIO;
 }
 
 void each_second(struct aggregator *a, uint64_t now)
@@ -61,7 +98,6 @@ void each_second(struct aggregator *a, uint64_t now)
 	clock_adjust(&a->shared->clock);
 	pthread_mutex_unlock(&a->shared->clock_lock);
 	put_hooks_and_modules(a);
-	release_culled(a, now);
 	look_at_target(a, now);
 	l = losses_now(a);
 	mpf_put_losses(a->file, &l);

@@ -19,8 +19,8 @@ void piece_put_index(struct aggregator *a, const struct recorder_ending *ending)
 				   a->now.allocs - before->allocs,
 				   a->now.allocated_bytes - before->allocated_bytes,
 				   a->now.frees - before->frees,
-				   a->now.live_bytes,
-				   a->now.live_blocks};
+				   a->levels.section.live_bytes,
+				   a->levels.section.live_blocks};
 	uint64_t pc[SS_MAX_FRAMES];
 
 	mpf_begin_index(a->file);
@@ -28,13 +28,14 @@ void piece_put_index(struct aggregator *a, const struct recorder_ending *ending)
 	mpf_put_totals(a->file, &totals);
 	for (uint32_t id = 0; id < a->stacks.n; id++) {
 		const struct stack *s = &a->stacks.at[id];
+		struct stack_level live = levels_of(&a->levels, id);
 
-		if (s->live_blocks <= 0)
+		if (!live.live_blocks)
 			continue;
 		stacks_pcs(&a->stacks, id, pc);
 		if (id)
 			mpf_put_stack(a->file, id, s->flags, pc, s->n);
-		mpf_put_live(a->file, id, (uint64_t)s->live_bytes, (uint64_t)s->live_blocks);
+		mpf_put_live(a->file, id, live.live_bytes, live.live_blocks);
 	}
 	mpf_end_index(a->file);
 }
@@ -68,16 +69,16 @@ static struct piece_end end_of_piece(struct aggregator *a, uint64_t now_ns)
 {
 	struct piece_end e = {.file = a->file};
 
-	release_culled(a, UINT64_MAX);
+	end_culling(a, a->last_ns);
 	each_second(a, now_ns);
 	if (a->config->info.what == MP_ALLOCATIONS)
 		piece_put_index(a, &a->config->rotation.ending);
 	e.pc = piece_addresses(a, false, &e.n);
 	e.losses = losses_now(a);
 	e.finish = (struct mp_finish){.end_ns = a->last_ns,
-				      .peak_live_bytes = a->peak_bytes,
-				      .peak_live_blocks = a->peak_blocks,
-				      .peak_time_ns = a->peak_time_ns,
+				      .peak_live_bytes = a->levels.peak.bytes,
+				      .peak_live_blocks = a->levels.peak.blocks,
+				      .peak_time_ns = a->levels.peak.time_ns,
 				      .reason = MP_END_PIECED};
 	return e;
 }
@@ -210,11 +211,9 @@ static void begin_piece(struct aggregator *a, uint64_t base_ns, uint64_t now_ns)
 	p->head_events = 0;
 	a->now.pieces = ++p->number;
 	mp_losses_begin_piece(&a->losses);
-	a->peak_bytes = a->now.live_bytes;
-	a->peak_blocks = a->now.live_blocks;
-	a->peak_time_ns = base_ns;
 	a->file = p->closer.created;
 	mpf_set_base(a->file, base_ns);
+	levels_begin(&a->levels, base_ns);
 	if (a->cull)
 		cull_set_file(a->cull, a->file);
 }

@@ -9,14 +9,17 @@
 #include <string.h>
 #include <time.h>
 #include "record/aggregator.h"
+#include "record/blocks.h"
 #include "record/losses.h"
 #include "record/reader.h"
 #include "record/stall.h"
 
 #define DEFAULT_CEILING (256ull << 20)
 #define MAX_MARKS	1000
-#define LARGE		(128 << 10)
+#define LARGE		(1 << 20)
+#define KEPT_FREE	(8 << 20)
 #define LOOK_NS		100000000
+#define HELD_EVENTS	(512u << 10) /* by culling; about 60 MiB */
 
 /* Each thread uses only its own state and what is shared. */
 struct recorder {
@@ -132,8 +135,10 @@ int recorder_start(const struct recorder_config *config, struct recorder **out, 
 		return mp_fail(err, MP_EXIT_FAILURE, ret, "the session block is damaged");
 	}
 	/* Makes glibc return large batches to the kernel when they are freed, which another thread
-	 * does. */
+	 * does.  The memory of smaller ones, of which there are always some, is reused: page faults
+	 * would take a tenth of the recorder's time. */
 	mallopt(M_MMAP_THRESHOLD, LARGE);
+	mallopt(M_TRIM_THRESHOLD, KEPT_FREE);
 	if (allocate(r)) {
 		recorder_free(r);
 		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
@@ -154,11 +159,18 @@ int recorder_start(const struct recorder_config *config, struct recorder **out, 
 		return mp_fail(err, MP_EXIT_FAILURE, ret, "cannot record in pieces: %s",
 			       strerror(-ret));
 	}
-	if (config->cull_ns && !(a->cull = cull_new(config->cull_ns, a->file))) {
+	if (config->info.cull_ns &&
+	    !(a->cull = cull_new(&(struct cull_config){.age_ns = config->info.cull_ns,
+						       .most = HELD_EVENTS,
+						       .let_go = block_let_go,
+						       .ahead = block_ahead,
+						       .ctx = a},
+				 a->file))) {
 		mpf_close(a->file);
 		recorder_free(r);
 		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
 	}
+	levels_begin(&a->levels, 0);
 	if (config->carry) {
 		a->losses = config->carry->losses;
 		reader_find_active(&r->reader, true);
@@ -288,9 +300,9 @@ int recorder_stop(struct recorder *r, struct mp_finish *finish, struct mp_losses
 	pieces = piece_thread_stop(&a->piece.closer);
 	*losses = losses_now(a);
 	finish->end_ns = r->shared.shown.duration_ns;
-	finish->peak_live_bytes = a->peak_bytes;
-	finish->peak_live_blocks = a->peak_blocks;
-	finish->peak_time_ns = a->peak_time_ns;
+	finish->peak_live_bytes = a->levels.peak.bytes;
+	finish->peak_live_blocks = a->levels.peak.blocks;
+	finish->peak_time_ns = a->levels.peak.time_ns;
 	if (ending && r->config.info.what == MP_ALLOCATIONS)
 		piece_put_index(a, ending);
 	pc = ending ? piece_addresses(a, false, &n) : NULL;
@@ -315,7 +327,9 @@ uint32_t recorder_top(struct recorder *r, enum recorder_top_by by, struct record
 
 	for (uint32_t id = 1; id < r->aggregator.stacks.n; id++) {
 		const struct stack *s = &r->aggregator.stacks.at[id];
-		struct recorder_top top = {id, s->n, s->flags, s->live_bytes, s->live_blocks};
+		struct stack_level live = levels_of(&r->aggregator.levels, id);
+		struct recorder_top top = {id, s->n, s->flags, (int64_t)live.live_bytes,
+					   (int64_t)live.live_blocks};
 		uint32_t k;
 
 		if (by == RECORDER_MAPPED) {

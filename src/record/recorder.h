@@ -55,7 +55,6 @@ struct recorder_config {
 	const char *path;	     /* path of the recording */
 	struct mp_info info;	     /* start_unix_ns is filled by recorder_start() */
 	uint64_t queue_ceiling;	     /* bytes; 0: 256 MiB */
-	uint64_t cull_ns;	     /* cull blocks that live shorter; 0: none */
 	uint32_t max_depth;	     /* number of innermost frames to keep of a stack; 0: all */
 	struct select_config select; /* the strings are owned by the caller */
 	/* Ticks up to which all records are in the rings, for a producer that delivers late (the

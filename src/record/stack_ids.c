@@ -62,7 +62,7 @@ uint32_t stack_id(struct aggregator *a, uint32_t slot, uint32_t agent_id)
 	struct live_block known = {.addr = (uint64_t)agent_id << 4, .size = 1}, old;
 	uint64_t pc[SS_MAX_FRAMES];
 	const struct ss_stack *s;
-	uint32_t n, flags;
+	uint32_t n, flags, recent = agent_id * 0x9e3779b9u >> 23;
 
 	if (agent_id == MPR_STACK_NONE)
 		return 0;
@@ -74,8 +74,14 @@ uint32_t stack_id(struct aggregator *a, uint32_t slot, uint32_t agent_id)
 	}
 	if (agent_id >= a->layout->arena_words)
 		return 0;
-	if (live_find(a->stack_of_word, known.addr, &known))
+	if (a->recent_stack[recent].word == agent_id)
+		return stack_use(a, a->recent_stack[recent].id);
+	a->recent_stack[recent].word = 0;
+	if (live_find(a->stack_of_word, known.addr, &known)) {
+		a->recent_stack[recent].word = agent_id;
+		a->recent_stack[recent].id = known.stack;
 		return stack_use(a, known.stack);
+	}
 	s = (const struct ss_stack *)(a->layout->arena + agent_id);
 	n = s->n;
 	flags = s->flags;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Interned stacks of the recording, with their live bytes and blocks.  A frame uses 4 bytes, each
+/* Interned stacks of the recording.  A frame uses 4 bytes, each
  * distinct address about 30 more. */
 #ifndef RECORD_STACKS_H
 #define RECORD_STACKS_H
@@ -11,9 +11,8 @@
 struct stack {
 	uint64_t first; /* index of its frames in stacks.frame */
 	uint32_t n, flags;
-	bool inner;	/* one of its callers is an allocator function */
-	uint32_t piece; /* number of the last piece that contains it, + 1 */
-	int64_t live_bytes, live_blocks;
+	bool inner;			 /* one of its callers is an allocator function */
+	uint32_t piece;			 /* number of the last piece that contains it, + 1 */
 	uint64_t mapped_bytes, mappings; /* as in struct recorder_progress */
 };
 

@@ -183,7 +183,7 @@ class Embed(t.Case):
             self.memprof(tool, *inputs, "-o", out)
             self.memprof("verify", out)
             self.assertEqual(self.extracted(out)[0], files)
-        self.memprof("run", "-q", "--lossless", "--embed", "--rotate", "64k", "-o", self.path("r.memprof"), "--",
+        self.memprof("run", "-q", "--lossless", "--embed", "--history", "--rotate", "64k", "-o", self.path("r.memprof"), "--",
                      f"{t.VICTIMS}/exact", 3, 100000)
         pieces = sorted(glob.glob(self.path("r*.memprof")), key=lambda x: self.info(x)["piece"])
         self.assertGreater(len(pieces), 1)

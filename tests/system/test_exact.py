@@ -87,7 +87,7 @@ class Exact(t.Case):
                 libc.free(libc.malloc(5000))
             """
         f = self.path("r")
-        self.memprof("run", "-q", "--lossless", "-o", f, "--", "/usr/bin/python3", "-c", program)
+        self.memprof("run", "-q", "--lossless", "--history", "-o", f, "--", "/usr/bin/python3", "-c", program)
         report = self.report(f, "--size-min", "5000", "--size-max", "5000", "--lifetime-max", "0")
         self.assertGreater(report["totals"]["allocations"], 900)  # the reader can come in between
 

@@ -12,11 +12,11 @@ import time
 import memprof_test as t
 
 # Totals that culling changes; doc/formats.md.
-APART = {"events", "culled_count", "culled_bytes"}
+APART = {"culled_count", "culled_bytes"}
 
 
 class Files(t.Case):
-    def recording(self, *argv, how=()):
+    def recording(self, *argv, how=("--history",)):
         f = self.path("rec")
         argv = argv or (f"{t.VICTIMS}/exact", 3, 20000)
         self.memprof("run", "-q", "--lossless", *how, "-o", f, "--", *argv)
@@ -63,8 +63,8 @@ class Files(t.Case):
     def same(self, a, b):
         """Checks that two recordings have the same sums, by stack, thread and function.  Return: reports."""
         a, b = (self.report(x) for x in (a, b))
-        self.assertEqual({k: v for k, v in a["totals"].items() if k not in APART and not k.startswith("peak")},
-                         {k: v for k, v in b["totals"].items() if k not in APART and not k.startswith("peak")})
+        self.assertEqual({k: v for k, v in a["totals"].items() if k not in APART},
+                         {k: v for k, v in b["totals"].items() if k not in APART})
         for key in ("functions", "losses"):
             self.assertEqual(a[key], b[key])
         by_thread = lambda r: {x["thread"]: x for x in r["threads"]}

@@ -371,7 +371,7 @@ http {{ access_log off; gzip on; gzip_types text/html;
         old = self.workers()
         clean = identity(self.nginx.pid)["text"]
         self.memprof("attach", "-p", self.nginx.pid, "-o", self.path("%e-%p"), "--follow-fork",
-                     "--background")
+                     "--history", "--background")
         self.nginx.send_signal(signal.SIGHUP)
         new = wait_for(lambda: (lambda w: len(w) == 2 and not set(w) & set(old) and w)(
             self.workers()))

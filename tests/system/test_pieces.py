@@ -48,8 +48,8 @@ class Pieces(t.Case):
         whole = re.sub(r", (grows steadily|plateau|was a burst|sawtooth)(?=\n|\):\n)", "", whole)
         sites = lambda x: sorted(x[x.index("Not freed, by bytes"):].split("\n"))
         self.assertEqual(sites(quick), sites(whole))
-        events = sum(self.info(f)["events"].values())
-        self.assertEqual(totals["events"], events)
+        if not totals["culled_count"]:  # the events of these are counted, but not in the file
+            self.assertEqual(totals["events"], sum(self.info(f)["events"].values()))
 
     def check(self, files):
         """Checks that each piece is whole and continues where the previous one ended, and that the merged
@@ -84,7 +84,7 @@ class Pieces(t.Case):
         """--rotate: the merged pieces agree with a program that counts its own calls"""
         os.chown(self.dir, 65534, 65534)  # another user's folder, as under sudo
         os.chmod(self.dir, 0o700)
-        truth, files = self.record("--rotate", "200k")
+        truth, files = self.record("--history", "--rotate", "200k")
         one, _ = self.check(files)
         c, totals = t.calls(one), one["totals"]
         self.assertEqual(files[0], self.path("r.memprof"))
@@ -125,7 +125,7 @@ class Pieces(t.Case):
     def test_no_room(self):
         """if the next piece cannot be created, the recording continues in the present file, and says so"""
         os.mkdir(self.path("r-1.memprof"))
-        out = self.memprof("run", "-q", "--lossless", "--rotate", "64k", "-o", self.path("r.memprof"), "--",
+        out = self.memprof("run", "-q", "--lossless", "--history", "--rotate", "64k", "-o", self.path("r.memprof"), "--",
                            f"{t.VICTIMS}/exact", 3, 150000)
         self.assertRegex(out.stderr, r"memprof: the next piece could not be created \(.*\): .* same file\n")
         self.assertEqual(len(re.findall("the next piece", out.stderr)), 1)

@@ -69,7 +69,7 @@ class StacksMemory(t.Case):
         p = self.victim("bushy", 20, 1, 22, stdin=subprocess.PIPE)
         self.assertEqual(p.stdout.readline(), "ready\n")
         f = self.path("r")
-        rec = self.start(t.MEMPROF, "attach", "-q", "--lossless", "-p", str(p.pid), "-o", f)
+        rec = self.start(t.MEMPROF, "attach", "-q", "--lossless", "--history", "-p", str(p.pid), "-o", f)
         self.wait_recorded(p.pid)
         before, own_before = memory(rec.pid, "VmRSS"), memory(rec.pid, "RssAnon")
         p.stdin.write("\n")

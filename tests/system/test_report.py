@@ -59,7 +59,7 @@ class Report(t.Case):
     def setUpClass(cls):
         cls.shared = tempfile.mkdtemp(prefix="memprof-test-")
         cls.recording = cls.shared + "/rec.memprof"
-        subprocess.run([t.MEMPROF, "run", "-q", "--lossless", "-o", cls.recording, "--", "/usr/bin/python3", "-c",
+        subprocess.run([t.MEMPROF, "run", "-q", "--lossless", "--history", "-o", cls.recording, "--", "/usr/bin/python3", "-c",
                         PROGRAM], check=True, stdout=subprocess.DEVNULL, timeout=120)
 
     @classmethod
@@ -153,7 +153,7 @@ class Report(t.Case):
     def test_many_allocations(self):
         """--view allocations --json: each stack once, the first 1000 of many, and a line that says so"""
         f = self.path("many.memprof")
-        self.memprof("run", "-q", "--lossless", "-o", f, "--", f"{t.VICTIMS}/exact", 1, 5000)
+        self.memprof("run", "-q", "--lossless", "--history", "-o", f, "--", f"{t.VICTIMS}/exact", 1, 5000)
         r = self.memprof("report", f, "--view", "allocations", "--json")
         cut, total = json.loads(r.stdout), json.loads(r.stdout)["total_count"]
         self.assertGreater(total, 1000)

@@ -80,7 +80,7 @@ class Restart(Case):
 
     def test_crash_in_pieces(self):
         """--rotate: after a kill, the next recorder takes the live blocks from the last piece"""
-        p = self.flood(2, 50000, "--rotate", "64k", "--lossless")
+        p = self.flood(2, 50000, "--history", "--rotate", "64k", "--lossless")
         before = self.line(p)
         self.memprof("flush", "-p", p.pid)
         self.assertTrue(os.path.exists(self.path("one-1")))
@@ -98,11 +98,11 @@ class Restart(Case):
 
     def test_both_in_pieces(self):
         """--rotate before and after a kill: all pieces together agree with the program's own counts"""
-        p = self.flood(2, 50000, "--rotate", "64k", "--lossless")
+        p = self.flood(2, 50000, "--history", "--rotate", "64k", "--lossless")
         start = self.line(p)
         self.memprof("flush", "-p", p.pid)
         self.kill_recorder(p)
-        self.assertEqual(self.mismatch(self.attach(p, "two", "--rotate", "64k", "--lossless")), 0)
+        self.assertEqual(self.mismatch(self.attach(p, "two", "--history", "--rotate", "64k", "--lossless")), 0)
         self.memprof("flush", "-p", p.pid)
         end = self.line(p)
         self.memprof("detach", "-p", p.pid)

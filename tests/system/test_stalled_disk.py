@@ -59,7 +59,7 @@ class StalledDisk(t.Case):
         self.round(p)  # creates the threads' arenas and stacks
         self.log = self.path("log")
         with open(self.log, "w") as out:
-            rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", f"{self.disk}/r", *options,
+            rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", f"{self.disk}/r", "--history", *options,
                              stdout=out, stderr=out)
         self.wait_recorded(p.pid)
         return p, rec

@@ -185,7 +185,7 @@ class Thinning(Case):
 
     def test_pieces(self):
         """weights are carried over from one piece of a rotated recording to the next"""
-        self.drown(4, "--rotate", "8M")
+        self.drown(4, "--history", "--rotate", "1M")
         self.overloaded()
         self.say(f"leak {LEAKS}")
         self.say("calm")

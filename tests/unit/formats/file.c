@@ -56,17 +56,38 @@ static void make_events(void)
 	}
 }
 
-static const struct mp_culled culled = {.time_ns = 1u << 30,
-					.stack = 2,
-					.tid = 7,
-					.free_tid = 8,
-					.hook = 1,
-					.free_hook = 2,
-					.blocks = 1000000,
-					.bytes = 5ull << 32,
-					.usable = 6ull << 32,
-					.temporary = 3,
-					.temporary_bytes = 99};
+/* The second one differs from the first in everything, in both directions. */
+static const struct mp_culled culled[] = {
+    {.size = 5000,
+     .stack = 2,
+     .tid = 7,
+     .free_tid = 8,
+     .hook = 1,
+     .free_hook = UINT16_MAX,
+     .process = 3,
+     .flags = MP_CULLED_TEMPORARY | MP_CULLED_RESIZED | EV_F_NON_MAIN,
+     .weight = 15,
+     .first_ns = 1u << 30,
+     .last_ns = 1ull << 40,
+     .blocks = 1000003,
+     .usable = 5016ull * 1000003,
+     .lifetime = {[0] = 1000000, [5] = 2, [31] = 1}},
+    {.size = 1ull << 40,
+     .stack = 1,
+     .tid = 9,
+     .free_tid = 6,
+     .hook = 0,
+     .free_hook = 2,
+     .flags = MP_CULLED_CONTINUED | EV_F_MMAPPED,
+     .first_ns = 5,
+     .last_ns = 5,
+     .blocks = UINT32_MAX,
+     .usable = (1ull << 40) * UINT32_MAX,
+     .lifetime = {[31] = UINT32_MAX}},
+};
+static const struct mp_section sections[] = {
+    {1000, 10, 1, 20, 2, 3, 30, 2, 20}, {3000, 1ull << 40, 7, 1ull << 41, 8, 10, 1ull << 50, 4, 5}};
+static const struct mp_stack_peak stack_peak = {2, 1ull << 33, 1234567, 1ull << 32, 77};
 
 static void write_file(int flush_every)
 {
@@ -86,7 +107,11 @@ static void write_file(int flush_every)
 			assert_int_equal(mpf_flush(w), 0);
 	}
 	assert_int_equal(mpf_put_symbols(w, pc[0], &sym, 1), 0);
-	assert_int_equal(mpf_put_culled(w, &culled), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(mpf_put_culled(w, &culled[i]), 0);
+		assert_int_equal(mpf_put_section(w, &sections[i]), 0);
+	}
+	assert_int_equal(mpf_put_stack_peak(w, &stack_peak), 0);
 	assert_int_equal(mpf_put_mark(w, 77, "deployed"), 0);
 	assert_int_equal(mpf_close(w), 0);
 }
@@ -98,7 +123,7 @@ static int read_file(const char *from, bool *truncated, bool *corrupt)
 	struct mpf_item it;
 	struct mp_info info;
 	struct mp_err err;
-	int n = 0, sums = 0, ret;
+	int n = 0, sums = 0, ncull = 0, nsections = 0, ret;
 
 	*truncated = *corrupt = false;
 	if (mpf_open(from, &r, &info, &err))
@@ -117,12 +142,18 @@ static int read_file(const char *from, bool *truncated, bool *corrupt)
 			assert_null(it.symbols.at[0].source);
 		}
 		if (it.kind == MPF_CULLED)
-			assert_memory_equal(&it.culled, &culled, sizeof(culled));
+			assert_memory_equal(&it.culled, &culled[ncull++ % 2], sizeof(*culled));
+		if (it.kind == MPF_SECTION)
+			assert_memory_equal(&it.section, &sections[nsections++ % 2],
+					    sizeof(*sections));
+		if (it.kind == MPF_STACK_PEAK)
+			assert_memory_equal(&it.stack_peak, &stack_peak, sizeof(stack_peak));
 		if (it.kind == MPF_MARK) {
 			assert_int_equal(it.mark.time_ns, 77);
 			assert_string_equal(it.mark.name, "deployed");
 		}
-		sums += it.kind == MPF_CULLED || it.kind == MPF_MARK;
+		sums += it.kind == MPF_CULLED || it.kind == MPF_SECTION ||
+			it.kind == MPF_STACK_PEAK || it.kind == MPF_MARK;
 		if (it.kind != MPF_EVENT)
 			continue;
 		assert_in_range(n, 0, EVENTS - 1);
@@ -131,7 +162,7 @@ static int read_file(const char *from, bool *truncated, bool *corrupt)
 	}
 	*corrupt = ret < 0;
 	*truncated = mpf_truncated(r) != NULL;
-	assert_true(*corrupt || *truncated || sums == 2);
+	assert_true(*corrupt || *truncated || sums == 6);
 	mpf_reader_free(r);
 	return n;
 }
