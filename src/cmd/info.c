@@ -120,7 +120,8 @@ static void text_list(const char *title, const char *const *name, const uint64_t
 static void write_text(const struct contents *c)
 {
 	time_t start = (time_t)(c->info.start_unix_ns / 1000000000u);
-	uint64_t events = c->items[MPF_EVENT], bytes, binaries = whole_binaries(c, &bytes);
+	uint64_t events = c->items[MPF_EVENT] + c->culled_events, bytes,
+		 binaries = whole_binaries(c, &bytes);
 	char id[33], when[64] = "?";
 	struct tm tm;
 

@@ -49,6 +49,7 @@ static void add_lifetime(struct contents *c, uint64_t ns, uint64_t blocks)
 static void see_culled(struct contents *c, const struct mp_culled *sum)
 {
 	c->culled_blocks += mp_culled_count(sum);
+	c->culled_events += mp_culled_events(sum);
 	for (uint32_t i = 0; i < LIFETIME_CLASSES; i++)
 		add_lifetime(c, lifetime_least(i), sum->lifetime[i]);
 }

@@ -21,7 +21,7 @@ struct contents {
 	uint64_t items[MPF_KINDS];    /* [enum mpf_item_kind] */
 	uint64_t events[EVENT_KINDS]; /* [enum ev_kind] */
 	uint64_t lifetime[LIFETIMES], leaked;
-	uint64_t culled_blocks;
+	uint64_t culled_blocks, culled_events; /* events that are only in sums */
 	uint64_t end_ns;
 	bool has_finish;
 	const char *truncated; /* why the file is truncated; NULL: it is complete */

@@ -82,8 +82,9 @@ class Files(t.Case):
             out = self.strip(f, *options)
             _, b = self.same(f, out)
             if options != ("--threshold", "0s"):
-                self.assertLess(os.path.getsize(out), os.path.getsize(f))
                 self.assertGreater(b["totals"]["culled_count"], 1000)
+            if not options:  # the sizes of this program's blocks are random, so a sum has few of them
+                self.assertLess(os.path.getsize(out), os.path.getsize(f))
         once = self.path("once")
         shutil.move(self.strip(f, "--threshold", "500us"), once)
         self.same(f, self.strip(once, "--threshold", "5ms"))
