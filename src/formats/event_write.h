@@ -29,8 +29,9 @@ void events_begin_chunk(struct event_writer *w);
 
 static inline bool events_full(const struct event_writer *w)
 {
-	return w->at[COL_TAG] - w->column >= CHUNK_EVENTS_TARGET ||
-	       w->at[COL_REST] - (w->column + COL_REST * COLUMN_ROOM) >= CHUNK_EVENTS_TARGET;
+	return (size_t)(w->at[COL_TAG] - w->column) >= CHUNK_EVENTS_TARGET ||
+	       (size_t)(w->at[COL_REST] - (w->column + COL_REST * COLUMN_ROOM)) >=
+		   CHUNK_EVENTS_TARGET;
 }
 
 /* Notes that the next entry is in COL_ITEMS, which the caller has. */
