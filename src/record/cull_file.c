@@ -119,7 +119,7 @@ static int put_free(struct strip *s, const struct mp_event *ev)
 
 static struct pending *pending_of(struct strip *s, uint32_t tid)
 {
-	struct pending fresh = {.tid = tid};
+	struct pending fresh = {.tid = tid, .begun = {.node = CULL_NONE}};
 
 	vec_for_each (&s->reallocs, p) {
 		if (p->tid == tid)
