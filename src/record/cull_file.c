@@ -29,18 +29,34 @@ struct strip {
 	struct live *live;
 	VEC(struct pending) reallocs;
 	struct levels levels;
+	/* The ids of stacks in a file can be any numbers: those in levels count from 0 */
+	VEC(uint32_t) ids;
+	struct live *number_of; /* (id + 1) << 4 -> number in levels, in live_block.stack */
 	uint64_t now_ns, slice_ns;
 	bool ended; /* the culling has been flushed and no event was added since */
 };
 
 /* ---------------------------------------------------------------- what is live -- */
 
+/* Return: 0 with the number of stack @id in levels, or -ENOMEM. */
+static int number_of(struct strip *s, uint32_t id, uint32_t *number)
+{
+	struct live_block b = {.addr = ((uint64_t)id + 1) << 4, .stack = (uint32_t)s->ids.n}, old;
+
+	if (live_find(s->number_of, b.addr, &old)) {
+		*number = old.stack;
+		return 0;
+	}
+	*number = b.stack;
+	return vec_push(&s->ids, id) || live_put(s->number_of, &b, &old) ? -ENOMEM : 0;
+}
+
 static int change(struct strip *s, const struct live_block *b, bool ends, bool carried)
 {
 	struct estimate e = estimate_block(0, b->size, b->weight, 0);
-	struct level_change c = {s->now_ns, e.bytes, e.blocks, b->stack, ends, carried};
+	struct level_change c = {s->now_ns, e.bytes, e.blocks, 0, ends, carried};
 
-	return levels_change(&s->levels, &c);
+	return number_of(s, b->stack, &c.stack) ? -ENOMEM : levels_change(&s->levels, &c);
 }
 
 /* Replaces the number in a live block by its stack.  Return: the number, or CULL_NONE. */
@@ -215,7 +231,7 @@ static int end(struct strip *s, struct mpf_writer *w)
 	if (!ret && !s->ended)
 		ret = cull_put_sums(s->cull, s->now_ns);
 	if (!ret && !s->ended && !s->is_culled)
-		ret = levels_end(&s->levels, s->now_ns, w);
+		ret = levels_end(&s->levels, s->now_ns, s->ids.at, w);
 	s->ended = true;
 	return ret;
 }
@@ -264,13 +280,13 @@ static void on_info(void *ctx, struct mp_info *info)
 int recording_strip(const char *from, const char *to, uint64_t age_ns, bool *truncated,
 		    struct mp_err *err)
 {
-	struct strip s = {.age_ns = age_ns, .live = live_new(80)};
+	struct strip s = {.age_ns = age_ns, .live = live_new(80), .number_of = live_new(80)};
 	struct mpf_change change = {
 	    .info = on_info, .item = on_item, .end = on_end, .binaries = true, .ctx = &s};
 	struct mpf_reader *r = NULL;
 	struct mp_info info = {0};
-	int ret = s.live ? mpf_open(from, &r, &info, err)
-			 : mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
+	int ret = s.live && s.number_of ? mpf_open(from, &r, &info, err)
+					: mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
 
 	if (!ret) {
 		if (info.sample_interval)
@@ -294,6 +310,8 @@ int recording_strip(const char *from, const char *to, uint64_t age_ns, bool *tru
 		ret = mpf_copy(from, to, &change, truncated, err);
 	cull_free(s.cull);
 	live_free(s.live);
+	live_free(s.number_of);
+	vec_free(&s.ids);
 	levels_free(&s.levels);
 	vec_free(&s.reallocs);
 	return ret;

@@ -154,7 +154,7 @@ int levels_pair(struct levels *l, const struct level_change *c)
 	return 0;
 }
 
-int levels_end(struct levels *l, uint64_t end_ns, struct mpf_writer *file)
+int levels_end(struct levels *l, uint64_t end_ns, const uint32_t *ids, struct mpf_writer *file)
 {
 	int ret = levels_time(l, end_ns, file);
 
@@ -169,8 +169,9 @@ int levels_end(struct levels *l, uint64_t end_ns, struct mpf_writer *file)
 		/* Of the others the file only has blocks that were live before it began, if any. */
 		if (s->changed || s->peak_bytes)
 			ret = mpf_put_stack_peak(
-			    file, &(struct mp_stack_peak){id, s->most_bytes, s->most_ns,
-							  s->peak_bytes, s->peak_blocks});
+			    file,
+			    &(struct mp_stack_peak){ids ? ids[id] : id, s->most_bytes, s->most_ns,
+						    s->peak_bytes, s->peak_blocks});
 	}
 	return ret;
 }

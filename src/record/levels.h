@@ -51,7 +51,8 @@ int levels_time(struct levels *l, uint64_t now_ns, struct mpf_writer *file);
 int levels_change(struct levels *l, const struct level_change *c);
 /* levels_change() for a block that begins, @c, and ends before anything else changes. */
 int levels_pair(struct levels *l, const struct level_change *c);
-/* Ends the file: writes the last section and what the stacks had.  Return: 0 or a negative errno. */
-int levels_end(struct levels *l, uint64_t end_ns, struct mpf_writer *file);
+/* Ends the file: writes the last section and what the stacks had.  @ids: the stacks' ids in the file; NULL:
+ * as they are.  Return: 0 or a negative errno. */
+int levels_end(struct levels *l, uint64_t end_ns, const uint32_t *ids, struct mpf_writer *file);
 
 #endif

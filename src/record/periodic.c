@@ -86,7 +86,7 @@ void end_slice(struct aggregator *a, uint64_t now)
 void end_culling(struct aggregator *a, uint64_t now)
 {
 	end_slice(a, now);
-	if (a->cull && levels_end(&a->levels, now, a->file))
+	if (a->cull && levels_end(&a->levels, now, NULL, a->file))
 		a->now.error = -EIO;
 }
 

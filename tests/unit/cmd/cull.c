@@ -324,7 +324,7 @@ static void finish(struct twin *t)
 
 	assert_int_equal(cull_advance(t->cull, UINT64_MAX), 0);
 	assert_int_equal(cull_put_sums(t->cull, t->now), 0);
-	assert_int_equal(levels_end(&t->levels, t->now, t->culled), 0);
+	assert_int_equal(levels_end(&t->levels, t->now, NULL, t->culled), 0);
 	cull_free(t->cull);
 	levels_free(&t->levels);
 	assert_int_equal(mpf_put_finish(t->whole, &f), 0);
