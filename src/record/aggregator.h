@@ -57,7 +57,6 @@ struct aggregator {
 	size_t at;
 	uint32_t at_slot, waiting;
 	uint64_t last_ns;
-	bool replaced;	    /* the current event allocated an address that was live */
 	uint64_t tick_rate; /* ticks per microsecond, rounded up */
 	struct clock clock; /* for the times of the batch */
 	/* event_process(), for overtaken.c, which it uses itself */

@@ -96,7 +96,6 @@ void block_let_go(void *aggregator, const struct mp_event *ev)
 void block_replaced(struct aggregator *a, const struct live_block *old)
 {
 	block_ended(a, old);
-	a->replaced = true;
 	a->losses.mismatches++;
 }
 

@@ -226,11 +226,14 @@ static int put_event(struct strip *s, struct mpf_writer *w, const struct mp_even
 /* Writes the events held back, before the items that end the file. */
 static int end(struct strip *s, struct mpf_writer *w)
 {
-	int ret = s->ended ? 0 : cull_advance(s->cull, UINT64_MAX);
+	int ret;
 
-	if (!ret && !s->ended)
+	if (s->ended)
+		return 0;
+	ret = cull_advance(s->cull, UINT64_MAX);
+	if (!ret)
 		ret = cull_put_sums(s->cull, s->now_ns);
-	if (!ret && !s->ended && !s->is_culled)
+	if (!ret && !s->is_culled)
 		ret = levels_end(&s->levels, s->now_ns, s->ids.at, w);
 	s->ended = true;
 	return ret;

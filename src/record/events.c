@@ -384,7 +384,6 @@ void event_process(struct aggregator *a, const struct pending *p, uint64_t ns)
 	bool put = false;
 
 	a->last_ns = ns;
-	a->replaced = false;
 	if (a->cull)
 		note_error(a, levels_time(&a->levels, ns, a->file));
 	a->at_slot = p->slot;

@@ -17,7 +17,6 @@
 static void take_up(struct aggregator *a, size_t last)
 {
 	uint32_t slot = a->order.events[last].slot, at_slot = a->at_slot;
-	bool replaced = a->replaced;
 
 	a->waiting++;
 	for (size_t i = a->at + 1; i <= last; i++) {
@@ -30,7 +29,6 @@ static void take_up(struct aggregator *a, size_t last)
 	}
 	a->waiting--;
 	a->at_slot = at_slot;
-	a->replaced = replaced;
 }
 
 /* Processes one event, whose records of the same ring before it need not be processed. */
@@ -38,14 +36,12 @@ static void take_end(struct aggregator *a, size_t i)
 {
 	struct pending e = a->order.events[i];
 	uint32_t at_slot = a->at_slot;
-	bool replaced = a->replaced;
 
 	a->order.events[i].slot = ORDER_TAKEN;
 	a->waiting++;
 	a->process(a, &e, a->last_ns);
 	a->waiting--;
 	a->at_slot = at_slot;
-	a->replaced = replaced;
 }
 
 static bool look_ahead(struct aggregator *a, uint64_t addr, uint64_t us,

@@ -35,12 +35,13 @@ void put_hooks_and_modules(struct aggregator *a)
 /* Writes the sums of the culled blocks, which ends a slice. */
 static void put_sums(struct aggregator *a, uint64_t now)
 {
-	int ret;
+	int ret = 0;
 
-	/* The names of hooks come before what refers to them. */
-	if (a->cull)
+	if (a->cull) {
+		/* The names of hooks come before what refers to them. */
 		put_hooks_and_modules(a);
-	ret = a->cull ? cull_put_sums(a->cull, now) : 0;
+		ret = cull_put_sums(a->cull, now);
+	}
 	a->next_slice_ns = now + (now < LATER_NS ? SLICE_NS : LATER_SLICE_NS);
 	if (ret)
 		a->now.error = ret;

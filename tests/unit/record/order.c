@@ -203,14 +203,20 @@ static void own_end_is_of_shared_block(void **state)
 	assert_true(order_can_end(&order, 0x10, 0));
 }
 
-/* A block that begins and ends after a batch's time: it is short in the next batch. */
-static void late_pair_is_short(void **state)
+/* A batch with an allocation, and the end of its block, after the batch's time. */
+static void put_late_pair(void)
 {
-	(void)state;
 	new_batch(100, 150);
 	new_segment(0, 0);
 	put_alloc(0x10, 110, 32);
 	put_alloc(0x20, 120, 0);
+}
+
+/* A block that begins and ends after a batch's time: it is short in the next batch. */
+static void late_pair_is_short(void **state)
+{
+	(void)state;
+	put_late_pair();
 	assert_order("");
 	new_batch(1000, 1100);
 	take();
@@ -226,10 +232,7 @@ static void late_pair_is_short(void **state)
 static void late_pair_is_not_settled(void **state)
 {
 	(void)state;
-	new_batch(100, 150);
-	new_segment(0, 0);
-	put_alloc(0x10, 110, 32);
-	put_alloc(0x20, 120, 0);
+	put_late_pair();
 	assert_order("");
 	new_batch(115, 116);
 	take();
@@ -245,10 +248,7 @@ static void late_pair_is_not_settled(void **state)
 static void taken_block_has_number(void **state)
 {
 	(void)state;
-	new_batch(100, 150);
-	new_segment(0, 0);
-	put_alloc(0x10, 110, 32);
-	put_alloc(0x20, 120, 0);
+	put_late_pair();
 	take();
 	assert_int_equal(order.events[0].what & ORDER_SHORT, ORDER_SHORT);
 	order.events[0].slot = ORDER_TAKEN;
