@@ -27,30 +27,48 @@ static uint32_t running(const struct target *t)
 	return n;
 }
 
-static int too_slow(struct target *t, struct mp_err *err)
+static pid_t last_running(const struct target *t)
 {
-	char path[64], wchan[64] = "?";
-	pid_t slow = 0;
-	FILE *f;
+	pid_t tid = 0;
 
 	vec_for_each (&t->threads, it) {
 		if ((*it)->state == THREAD_RUNNING)
-			slow = (*it)->tid;
+			tid = (*it)->tid;
 	}
-	if (slow) {
-		snprintf(path, sizeof(path), "/proc/%d/task/%d/wchan", t->pid, slow);
-		f = fopen(path, "re");
-		if (f) {
-			if (!fgets(wchan, sizeof(wchan), f))
-				strcpy(wchan, "?");
-			fclose(f);
-		}
+	return tid;
+}
+
+/* Writes what the thread waits for into @why.  A thread that is ready to run has the wait channel
+ * "0". */
+static void why_slow(const struct target *t, pid_t tid, char why[static 96])
+{
+	char path[64], wchan[64] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/wchan", t->pid, tid);
+	f = fopen(path, "re");
+	if (f) {
+		if (!fgets(wchan, sizeof(wchan), f))
+			wchan[0] = 0;
+		fclose(f);
 	}
+	if (!strcmp(wchan, "0"))
+		strcpy(why, "it is ready to run, but gets no processor time");
+	else
+		snprintf(why, 96, "it waits in the kernel at %s", wchan[0] ? wchan : "?");
+}
+
+static int too_slow(struct target *t, struct mp_err *err)
+{
+	pid_t slow = last_running(t);
+	char why[96];
+
+	why_slow(t, slow, why);
 	target_release(t);
 	return mp_fail(err, MP_EXIT_TIMEOUT, -ETIMEDOUT,
-		       "thread %d of process %d did not stop in time (it waits in the kernel at "
-		       "%s); the process was left alone",
-		       slow, t->pid, wchan);
+		       "thread %d of process %d did not stop in time (%s); the process was left "
+		       "alone",
+		       slow, t->pid, why);
 }
 
 static void interrupt(struct target *t, struct thread *th)

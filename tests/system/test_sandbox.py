@@ -379,6 +379,25 @@ class Sandbox(t.Case):
         self.works(p, pid)
         self.good_end(p, pid)
 
+    def test_no_processor_time(self):
+        """attach says that a thread gets no processor time, and leaves the process alone"""
+        path = self.cgroup("cpu")
+        p = self.victim("churn", "16")
+        before = t.identity(p.pid)
+        for name, value in (("cpu.cfs_period_us", 1000000), ("cpu.cfs_quota_us", 1000)):
+            with open(f"{path}/{name}", "w") as f:
+                f.write(str(value))
+        with open(f"{path}/cgroup.procs", "w") as f:
+            f.write(str(p.pid))
+        try:
+            r = self.memprof("attach", "-q", "-p", p.pid, "-o", self.path("r"), status=17)
+            self.assertRegex(r.stderr, r"thread \d+ of .* did not stop in time "
+                                       r"\(it is ready to run, but gets no processor time\); the process was left alone")
+        finally:
+            with open(f"{path}/cpu.cfs_quota_us", "w") as f:
+                f.write("-1")
+        self.assertEqual(t.identity(p.pid), before)
+
 
 if __name__ == "__main__":
     t.main()
