@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
+import java.util.concurrent.CountDownLatch;
 import java.util.zip.Deflater;
 
-/** Threads allocate on Java's heap and, through zlib, by malloc.  Prints "ready" at work; "ok" at SIGTERM. */
+/**
+ * Threads allocate on Java's heap and, through zlib, by malloc.  Prints "ready" when all of them have, so that
+ * no library is loaded later; "ok" at SIGTERM.
+ */
 public class Churn {
+    static final CountDownLatch starting = new CountDownLatch(8);
     static volatile boolean stop;
 
     static void run() {
@@ -15,6 +20,7 @@ public class Churn {
             if (d.deflate(out) <= 0)
                 Runtime.getRuntime().halt(1);
             d.end();
+            starting.countDown();
         }
     }
 
@@ -30,6 +36,7 @@ public class Churn {
             System.out.flush();
             Runtime.getRuntime().halt(0);
         }));
+        starting.await();
         System.out.println("ready");
     }
 }
