@@ -67,7 +67,11 @@ $(O)/export/profile.pb-c.c $(O)/export/profile.pb-c.h &: src/export/profile.prot
 $(O)/export/profile.pb-c.o: $(O)/export/profile.pb-c.c
 	$(CC) $(CFLAGS) -c -o $@ $<
 $(O)/export/pprof.o: $(O)/export/profile.pb-c.h
-$(O)/export.a: $(O)/export/profile.pb-c.o
+$(O)/export.a: $(O)/export/profile.pb-c.o $(O)/export/flame_files.o
+
+$(O)/export/flame_files.o: src/export/flame_files.S src/export/flame.js src/export/flame.css
+	@mkdir -p $(@D)
+	$(CC) -c -o $@ $<
 
 -include $(wildcard $(O)/*/*.d $(O)/*/*/*.d $(O)/*/*/*/*.d)
 

@@ -12,7 +12,8 @@
 #include "model/model.h"
 #include "model/weight.h"
 
-#define MAX_FRAMES 12 /* of a stack in the text */
+#define MAX_FRAMES  12 /* of a stack in the text */
+#define MAX_COMMAND 90 /* characters of the command line in the graph */
 
 /* ------------------------------------------------------------------ text -- */
 
@@ -281,8 +282,9 @@ int diff_flame(const struct diff *d, FILE *out)
 		 bytes ? human_bytes(s[1].cost, b) : human_number(s[1].cost, b),
 		 model_is_estimated(s[0].m) || model_is_estimated(s[1].m) ? " (estimated)" : "");
 	if (asprintf(&subtitle,
-		     "%.100s: red grew, blue shrank; the width is that of the larger side",
-		     s[1].m->info.cmdline) >= 0) {
+		     "red grew, blue shrank; the width is that of the larger side; %.*s%s",
+		     MAX_COMMAND, s[1].m->info.cmdline,
+		     strlen(s[1].m->info.cmdline) > MAX_COMMAND ? ".." : "") >= 0) {
 		f.subtitle = subtitle;
 		ret = flame_write(&f, root, out);
 		free(subtitle);

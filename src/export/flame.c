@@ -11,11 +11,12 @@
 #include "model/model.h"
 #include "model/weight.h"
 
+/* Of the graph without its script, which lays it out anew for the window. */
 #define WIDTH	    1200.0
 #define ROW	    18
-#define HEAD	    74
+#define HEAD	    52
 #define LEAST	    5000.0 /* frames narrower than 1/LEAST are not drawn */
-#define CHAR_WIDTH  6.7
+#define CHAR_WIDTH  7.3
 #define MAX_COMMAND 140 /* characters of the command line that fit */
 
 struct drawing {
@@ -26,9 +27,8 @@ struct drawing {
 	uint64_t largest; /* largest change of a node */
 };
 
-static const char script[] =
-#include "export/flame_script.inc"
-    ;
+/* flame_files.S */
+extern const char flame_js[], flame_css[];
 
 /* Warm colours for the program, green for the allocator's and system's libraries; the hue depends
  * on the name. */
@@ -115,7 +115,7 @@ static void write_label(const struct drawing *g, const struct tree_node *n, doub
 	svg_text(label, g->out);
 }
 
-static void write_node(const struct drawing *g, const struct tree_node *n, double x, double x_count)
+static void write_node(const struct drawing *g, const struct tree_node *n, double x)
 {
 	const struct tree_node *root = g->root;
 	double width = root->cost ? (double)n->cost / (double)root->cost * WIDTH : 0;
@@ -129,10 +129,8 @@ static void write_node(const struct drawing *g, const struct tree_node *n, doubl
 		colour_of_change(n, g->largest, fill, sizeof(fill));
 	else
 		colour(n, fill, sizeof(fill));
-	fprintf(g->out,
-		"<g class=\"f\" data-x=\"%.3f\" data-w=\"%.3f\" data-cx=\"%.3f\" "
-		"data-cw=\"%.3f\">",
-		x, width, x_count, count);
+	fprintf(g->out, "<g class=\"f\" data-d=\"%u\" data-w=\"%.3f\" data-cw=\"%.3f\">", n->depth,
+		width, count);
 	write_title(g, n);
 	fprintf(g->out,
 		"<rect x=\"%.3f\" y=\"%d\" width=\"%.3f\" height=\"%d\" fill=\"%s\"%s/>"
@@ -142,9 +140,8 @@ static void write_node(const struct drawing *g, const struct tree_node *n, doubl
 	write_label(g, n, width);
 	fputs("</text></g>\n", g->out);
 	for (const struct tree_node *c = n->child; c; c = c->next) {
-		write_node(g, c, x, x_count);
+		write_node(g, c, x);
 		x += root->cost ? (double)c->cost / (double)root->cost * WIDTH : 0;
-		x_count += root->count ? (double)c->count / (double)root->count * WIDTH : 0;
 	}
 }
 
@@ -174,36 +171,22 @@ static uint64_t largest_change(const struct tree_node *n)
 
 static void write_head(const struct drawing *g, int height)
 {
-	bool bytes = cost_is_bytes(g->f->cost);
-
 	fprintf(g->out,
 		"<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"no\"?>\n"
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %d\" width=\"100%%\" "
-		"height=\"%d\" "
-		"font-family=\"Verdana, DejaVu Sans, sans-serif\" font-size=\"11\" "
-		"data-root=\"%s\">\n"
-		"<style>.f{cursor:pointer}.f:hover rect{stroke:#000;stroke-width:.6}.f "
-		"text{pointer-events:none}.b{cursor:pointer;fill:#06c}.m "
-		"rect{fill:#e8e!important}.d{opacity:.45}</style>\n"
-		"<rect width=\"100%%\" height=\"100%%\" fill=\"#fffdf6\"/>\n"
-		"<text x=\"%.0f\" y=\"22\" text-anchor=\"middle\" font-size=\"16\">",
-		WIDTH, height, height, g->f->icicle ? "top" : "bottom", WIDTH / 2);
+		"height=\"%d\" font-family=\"monospace\" font-size=\"12\" data-root=\"%s\" "
+		"data-widths=\"%s\">\n"
+		"<style>\n%s</style>\n"
+		"<rect id=\"page\" width=\"100%%\" height=\"100%%\" fill=\"#fffdf6\"/>\n"
+		"<g id=\"head\">\n<text x=\"%.0f\" y=\"22\" font-size=\"16\">",
+		WIDTH, height, height, g->f->icicle ? "top" : "bottom",
+		cost_is_bytes(g->f->cost) ? "bytes" : "numbers", flame_css, WIDTH / 2);
 	svg_text(g->f->title, g->out);
-	fprintf(g->out, "</text>\n<text x=\"%.0f\" y=\"40\" text-anchor=\"middle\" fill=\"#666\">",
-		WIDTH / 2);
+	fprintf(g->out, "</text>\n<text x=\"%.0f\" y=\"40\">", WIDTH / 2);
 	svg_text(g->f->subtitle, g->out);
-	fprintf(g->out,
-		"</text>\n"
-		"<text id=\"reset\" class=\"b\" x=\"10\" y=\"60\" visibility=\"hidden\">reset "
-		"zoom</text>\n"
-		"<text id=\"widths\" class=\"b\" x=\"%.0f\" y=\"60\" "
-		"text-anchor=\"middle\"%s>widths: %s</text>\n"
-		"<text id=\"search\" class=\"b\" x=\"%.0f\" y=\"60\" "
-		"text-anchor=\"end\">search</text>\n"
-		"<text id=\"matched\" x=\"%.0f\" y=\"60\" text-anchor=\"end\"> </text>\n"
-		"<text id=\"info\" x=\"10\" y=\"%d\"> </text>\n<g id=\"frames\">\n",
-		WIDTH / 2, bytes ? "" : " visibility=\"hidden\"", bytes ? "bytes" : "numbers",
-		WIDTH - 10, WIDTH - 95, height - 8);
+	fputs("</text>\n</g>\n<g id=\"frames\" role=\"img\" aria-label=\"", g->out);
+	svg_text(g->f->title, g->out);
+	fputs("\">\n", g->out);
 }
 
 int flame_write(const struct flame *f, const struct tree_node *root, FILE *out)
@@ -212,9 +195,9 @@ int flame_write(const struct flame *f, const struct tree_node *root, FILE *out)
 
 	if (f->differential)
 		g.largest = largest_change(root);
-	write_head(&g, HEAD + (int)(g.deepest + 1) * ROW + 30);
-	write_node(&g, root, 0, 0);
-	fprintf(out, "</g>\n<script><![CDATA[\n%s]]></script>\n</svg>\n", script);
+	write_head(&g, HEAD + (int)(g.deepest + 1) * ROW + 8);
+	write_node(&g, root, 0);
+	fprintf(out, "</g>\n<script><![CDATA[\n%s]]></script>\n</svg>\n", flame_js);
 	return ferror(out) ? -EIO : 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Flame graph: a single SVG file with its script, which needs no other fonts or files. */
+/* Flame graph: a single SVG file with its script and style, which needs no other fonts or files. */
 #ifndef EXPORT_FLAME_H
 #define EXPORT_FLAME_H
 
@@ -15,8 +15,9 @@ struct flame {
 
 /**
  * flame_write() - write the tree as SVG
- * A click zooms, Ctrl-F or the button searches, a switch changes widths between bytes and counts.
- * Frames narrower than 1/5000 of the whole are left out.
+ * As an image it is 1200 units wide.  In a browser its script (flame.js) fits it to the window, zooms,
+ * searches, orders frames, and changes widths between bytes and numbers.  Frames narrower than
+ * 1/5000 of the whole are left out.
  *
  * Return: 0 or a negative errno.
  */

@@ -431,7 +431,7 @@ class Tables(Exports):
             svg = self.path("x.svg")
             self.memprof("report", f, option, svg)
             frames = [g for g in xml.parse(svg).getroot().iter("{http://www.w3.org/2000/svg}g") if g.get("class") == "f"]
-            rows[option] = [(g[0].text, g.get("data-x"), g.get("data-w"), int(g[1].get("y"))) for g in frames]
+            rows[option] = [(g[0].text, g[1].get("x"), g.get("data-w"), int(g[1].get("y"))) for g in frames]
         bottom = rows["--flamegraph"][0][3]
         top = rows["--icicle"][0][3]
         self.assertEqual([(*x[:3], top + bottom - x[3]) for x in rows["--icicle"]], rows["--flamegraph"])
