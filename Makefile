@@ -67,9 +67,9 @@ $(O)/export/profile.pb-c.c $(O)/export/profile.pb-c.h &: src/export/profile.prot
 $(O)/export/profile.pb-c.o: $(O)/export/profile.pb-c.c
 	$(CC) $(CFLAGS) -c -o $@ $<
 $(O)/export/pprof.o: $(O)/export/profile.pb-c.h
-$(O)/export.a: $(O)/export/profile.pb-c.o $(O)/export/flame_files.o
+$(O)/export.a: $(O)/export/profile.pb-c.o $(O)/export/svg_files.o
 
-$(O)/export/flame_files.o: src/export/flame_files.S src/export/flame.js src/export/flame.css
+$(O)/export/svg_files.o: src/export/svg_files.S $(wildcard src/export/*.js src/export/*.css)
 	@mkdir -p $(@D)
 	$(CC) -c -o $@ $<
 

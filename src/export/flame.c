@@ -27,7 +27,7 @@ struct drawing {
 	uint64_t largest; /* largest change of a node */
 };
 
-/* flame_files.S */
+/* svg_files.S */
 extern const char flame_js[], flame_css[];
 
 /* Warm colours for the program, green for the allocator's and system's libraries; the hue depends

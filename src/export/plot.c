@@ -12,14 +12,19 @@
 #include "model/model.h"
 #include "model/weight.h"
 
-#define WIDTH	    1100
-#define LEFT	    90
-#define RIGHT	    30
+/* Positions from left to right are in percent, so that a plot of any width has text of one size.
+ * Curves have their own coordinates, which the viewer stretches. */
+#define WIDTH	    1100 /* px, without the script */
+#define LEFT	    2.0	 /* percent of the width, on both sides */
+#define CURVE	    1000.0
 #define HEAD	    76
 #define GAP	    46
 #define TICKS	    5
 #define MAX_COMMAND 110 /* characters of the command line that fit */
 #define HEIGHT	    (HEAD + 250 + GAP + 120 + GAP + 120 + GAP)
+
+/* svg_files.S */
+extern const char plot_js[], plot_css[];
 
 struct plot {
 	const struct model *m;
@@ -35,14 +40,31 @@ struct panel {
 	const char *unit; /* written after the numbers of the axis */
 };
 
-static double x_of(const struct plot *p, uint64_t ns)
+/* A curve's name and colour. */
+struct key {
+	const char *class, *text;
+};
+
+static double part_of(const struct plot *p, uint64_t ns)
 {
-	return LEFT + (double)ns / 1e9 / p->seconds * (WIDTH - LEFT - RIGHT);
+	return (double)ns / 1e9 / p->seconds;
 }
 
+static double percent(double part)
+{
+	return LEFT + part * (100 - 2 * LEFT);
+}
+
+/* Inside the panel. */
 static double y_of(const struct panel *a, double v)
 {
-	return a->top + a->height - v / a->most * a->height;
+	return a->height - v / a->most * a->height;
+}
+
+/* Where text at @part of the width is anchored, so that it is not cut off. */
+static const char *anchor(double part)
+{
+	return part < 0.3 ? "start" : part > 0.7 ? "end" : "middle";
 }
 
 /* Return: 1, 2 or 5 times a power of ten, so that about TICKS steps reach @most. */
@@ -83,29 +105,53 @@ static void value_text(const struct panel *a, double v, char *buf, size_t size)
 	snprintf(buf, size, "%.3g%s%s", v, unit[u], a->unit);
 }
 
-static void axes(const struct plot *p, struct panel *a, const char *title)
+/* The panel's name with its curves', and its grid. */
+static void begin(const struct plot *p, struct panel *a, const char *name, const struct key *key)
 {
 	double step, t_step = step_for(p->seconds);
-	char text[48];
 
 	a->most = a->most > 0 ? a->most * 1.05 : 1;
 	step = a->bytes ? byte_step(a->most) : fmax(1, step_for(a->most));
-	fprintf(p->out, "<text x=\"%d\" y=\"%d\" class=\"t\">%s</text>\n", LEFT, a->top - 8, title);
-	for (int i = 0; i * step <= a->most; i++) {
-		double v = i * step;
+	fprintf(p->out, "<text x=\"%.1f%%\" y=\"%d\" class=\"name\">%s", LEFT, a->top - 8, name);
+	for (; key && key->class; key++)
+		fprintf(p->out,
+			"<tspan class=\"%s\" dx=\"10\">&#9632;</tspan><tspan dx=\"3\">%s</tspan>",
+			key->class, key->text);
+	fputs("</text>\n", p->out);
+	for (int i = 0; i * step <= a->most; i++)
+		fprintf(p->out, "<line x1=\"%.1f%%\" x2=\"%.1f%%\" y1=\"%.1f\" y2=\"%.1f\"/>\n",
+			LEFT, percent(1), a->top + y_of(a, i * step), a->top + y_of(a, i * step));
+	for (int i = 0; i * t_step <= p->seconds; i++) {
+		double part = i * t_step / p->seconds;
 
-		value_text(a, v, text, sizeof(text));
 		fprintf(p->out,
-			"<path class=\"g\" d=\"M%d %.1fH%d\"/><text x=\"%d\" y=\"%.1f\" "
-			"class=\"r\">%s</text>\n",
-			LEFT, y_of(a, v), WIDTH - RIGHT, LEFT - 8, y_of(a, v) + 4, text);
+			"<line x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"%d\" y2=\"%d\"/><text x=\"%.2f%%\" "
+			"y=\"%d\" text-anchor=\"%s\">%.4g s</text>\n",
+			percent(part), percent(part), a->top, a->top + a->height, percent(part),
+			a->top + a->height + 15,
+			part < 0.03   ? "start"
+			: part > 0.97 ? "end"
+				      : "middle",
+			i * t_step);
 	}
-	for (int i = 0; i * t_step <= p->seconds; i++)
-		fprintf(p->out,
-			"<path class=\"g\" d=\"M%.1f %dv%d\"/><text x=\"%.1f\" y=\"%d\" "
-			"class=\"m\">%.4g s</text>\n",
-			x_of(p, (uint64_t)(i * t_step * 1e9)), a->top, a->height,
-			x_of(p, (uint64_t)(i * t_step * 1e9)), a->top + a->height + 15, i * t_step);
+	fprintf(p->out,
+		"<svg x=\"%.1f%%\" y=\"%d\" width=\"%.1f%%\" height=\"%d\" viewBox=\"0 0 %.0f %d\" "
+		"preserveAspectRatio=\"none\">\n",
+		LEFT, a->top, 100 - 2 * LEFT, a->height, CURVE, a->height);
+}
+
+/* Numbers of the vertical axis, over the curves. */
+static void end(const struct plot *p, const struct panel *a)
+{
+	double step = a->bytes ? byte_step(a->most) : fmax(1, step_for(a->most));
+	char text[48];
+
+	fputs("</svg>\n", p->out);
+	for (int i = 1; i * step <= a->most; i++) {
+		value_text(a, i * step, text, sizeof(text));
+		fprintf(p->out, "<text x=\"%.1f%%\" dx=\"3\" y=\"%.1f\" class=\"over\">%s</text>\n",
+			LEFT, a->top + y_of(a, i * step) + 4, text);
+	}
 }
 
 typedef double (*value_fn)(const struct timeline_point *p, double seconds);
@@ -162,21 +208,21 @@ static void area(const struct plot *p, const struct panel *a, value_fn value, co
 {
 	uint64_t before = 0;
 
-	fprintf(p->out, "<path class=\"%s\" d=\"M%d %d", class, LEFT, a->top + a->height);
+	fprintf(p->out, "<path class=\"%s\" d=\"M0 %d", class, a->height);
 	vec_for_each (&p->m->sums.timeline, pt) {
-		fprintf(p->out, "L%.1f %.1fH%.1f", x_of(p, before),
-			y_of(a, value(pt, length_of(p->m, pt))), x_of(p, pt->time_ns));
+		fprintf(p->out, "L%.1f %.1fH%.1f", CURVE * part_of(p, before),
+			y_of(a, value(pt, length_of(p->m, pt))), CURVE * part_of(p, pt->time_ns));
 		before = pt->time_ns;
 	}
-	fprintf(p->out, "V%dZ\"/>\n", a->top + a->height);
+	fprintf(p->out, "V%dZ\"/>\n", a->height);
 }
 
 /* Draws a line through the values at the end of each point. */
 static void line(const struct plot *p, const struct panel *a, value_fn value, const char *class)
 {
-	fprintf(p->out, "<path class=\"%s\" d=\"M%d %d", class, LEFT, a->top + a->height);
+	fprintf(p->out, "<path class=\"%s\" d=\"M0 %d", class, a->height);
 	vec_for_each (&p->m->sums.timeline, pt)
-		fprintf(p->out, "L%.1f %.1f", x_of(p, pt->time_ns),
+		fprintf(p->out, "L%.1f %.1f", CURVE * part_of(p, pt->time_ns),
 			y_of(a, value(pt, length_of(p->m, pt))));
 	fputs("\"/>\n", p->out);
 }
@@ -191,32 +237,23 @@ static void resident(const struct plot *p, const struct panel *a)
 	vec_for_each (&p->m->facts.samples, s) {
 		if (!s->rss)
 			continue; /* the process had ended */
-		fprintf(p->out, "%c%.1f %.1f", op, x_of(p, s->time_ns), y_of(a, (double)s->rss));
+		fprintf(p->out, "%c%.1f %.1f", op, CURVE * part_of(p, s->time_ns),
+			y_of(a, (double)s->rss));
 		op = 'L';
 	}
 	fputs("\"/>\n", p->out);
 }
 
-/* @place: counted from the right. */
-static void legend(const struct plot *p, const struct panel *a, int place, const char *class,
-		   const char *text)
-{
-	int x = WIDTH - RIGHT - 170 * (place + 1);
-
-	fprintf(p->out,
-		"<path class=\"%s\" d=\"M%d %dh20v8h-20z\"/><text x=\"%d\" y=\"%d\">%s</text>\n",
-		class, x, a->top - 17, x + 26, a->top - 8, text);
-}
-
 static void marks(const struct plot *p)
 {
 	vec_for_each (&p->m->facts.marks, mark) {
-		double x = x_of(p, mark->time_ns);
+		double part = part_of(p, mark->time_ns);
 
 		fprintf(p->out,
-			"<path class=\"mark\" d=\"M%.1f %dV%d\"/><text x=\"%.1f\" y=\"%d\" "
-			"class=\"m\">",
-			x, HEAD, HEIGHT - GAP, x, HEIGHT - 12);
+			"<line class=\"mark\" x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"%d\" y2=\"%d\"/>"
+			"<text x=\"%.2f%%\" y=\"%d\" text-anchor=\"%s\">",
+			percent(part), percent(part), HEAD, HEIGHT - GAP, percent(part),
+			HEIGHT - 12, anchor(part));
 		svg_text(mark->name, p->out);
 		fputs("</text>\n", p->out);
 	}
@@ -225,16 +262,16 @@ static void marks(const struct plot *p)
 static void peak(const struct plot *p, const struct panel *a)
 {
 	const struct model *m = p->m;
-	double x = x_of(p, m->sums.peak_time_ns), y = y_of(a, (double)m->sums.peak_bytes);
-	bool right = x > WIDTH / 2.0;
+	double part = part_of(p, m->sums.peak_time_ns);
+	double y = a->top + y_of(a, (double)m->sums.peak_bytes);
 	char sum[TEXT_COST];
 
 	if (!m->sums.peak_bytes)
 		return;
 	fprintf(p->out,
-		"<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" class=\"peak\"/><text x=\"%.1f\" "
-		"y=\"%.1f\" class=\"%s halo\">peak %s at %.3f s</text>\n",
-		x, y, right ? x - 4 : x + 4, fmax(y - 8, a->top + 12), right ? "r" : "l",
+		"<circle cx=\"%.2f%%\" cy=\"%.1f\" r=\"4\" class=\"peak\"/><text x=\"%.2f%%\" "
+		"y=\"%.1f\" text-anchor=\"%s\" class=\"over\">peak %s at %.3f s</text>\n",
+		percent(part), y, percent(part), fmax(y - 8, a->top + 12), anchor(part),
 		text_cost(COST_PEAK, m->sums.peak_bytes, m->sums.peak_blocks, sum),
 		(double)m->sums.peak_time_ns / 1e9);
 }
@@ -247,21 +284,13 @@ static void head(const struct plot *p)
 	snprintf(title, sizeof(title), "memprof: %.*s%s", MAX_COMMAND, m->info.cmdline,
 		 strlen(m->info.cmdline) > MAX_COMMAND ? ".." : "");
 	fprintf(p->out,
-		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
-		"height=\"%d\">\n<style>\n"
-		"text{font:12px sans-serif;fill:#333}.t{font-weight:bold}.r{text-anchor:end}"
-		".m{text-anchor:middle}.h{font-size:15px}\n"
-		"path{fill:none}.g{stroke:#ddd}.high{fill:#f6c9a0}.live{stroke:#c1440e;"
-		"stroke-width:1.5}.rss{stroke:#2b6cb0;stroke-width:1.5}\n"
-		".high2{fill:#bfe3c0}.live2{stroke:#22763a;stroke-width:1.5}.alloc{fill:#c1440e;"
-		"fill-opacity:.55}.free{fill:#2b6cb0;fill-opacity:.45}\n"
-		".mark{stroke:#555;stroke-dasharray:4 3}.peak{fill:#c1440e}\n"
-		".halo{stroke:#fff;stroke-width:3;paint-order:stroke}\n</style>\n"
-		"<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
-		"<text x=\"%d\" y=\"22\" class=\"h\">",
-		WIDTH, HEIGHT, WIDTH, HEIGHT, LEFT);
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\">\n"
+		"<style>\n%s</style>\n"
+		"<rect id=\"page\" width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
+		"<text id=\"title\" x=\"%.1f%%\" y=\"22\" class=\"title\">",
+		WIDTH, HEIGHT, plot_css, LEFT);
 	svg_text(title, p->out);
-	fprintf(p->out, "</text>\n<text x=\"%d\" y=\"38\">pid %u, %.1f s, %s%s</text>\n", LEFT,
+	fprintf(p->out, "</text>\n<text x=\"%.1f%%\" y=\"40\">pid %u, %.1f s, %s%s</text>\n", LEFT,
 		m->info.pid, (double)m->facts.end_ns / 1e9,
 		text_cost(COST_ALLOCATED, m->sums.total.allocated_bytes, m->sums.total.allocations,
 			  sum),
@@ -270,6 +299,12 @@ static void head(const struct plot *p)
 
 int plot_write(const struct model *m, FILE *out)
 {
+	const struct key memory[] = {{"high", "highest live bytes"},
+				     {"live", "live bytes"},
+				     {m->facts.samples.n ? "rss" : NULL, "resident"},
+				     {NULL, NULL}};
+	static const struct key calls[] = {
+	    {"alloc", "allocations per second"}, {"free", "frees per second"}, {NULL, NULL}};
 	struct plot p = {m, out, m->facts.end_ns ? (double)m->facts.end_ns / 1e9 : 1e-9};
 	struct panel bytes = {HEAD, 250, 0, true, ""};
 	struct panel blocks = {HEAD + 250 + GAP, 120, 0, false, ""};
@@ -279,27 +314,24 @@ int plot_write(const struct model *m, FILE *out)
 	fit(m, &bytes, peak_bytes);
 	vec_for_each (&m->facts.samples, s)
 		bytes.most = fmax(bytes.most, (double)s->rss);
-	axes(&p, &bytes, "Memory");
+	begin(&p, &bytes, "Memory", memory);
 	area(&p, &bytes, peak_bytes, "high");
 	line(&p, &bytes, live_bytes, "live");
 	resident(&p, &bytes);
+	end(&p, &bytes);
 	peak(&p, &bytes);
-	legend(&p, &bytes, 2, "high", "highest live bytes");
-	legend(&p, &bytes, 1, "live", "live bytes");
-	if (m->facts.samples.n)
-		legend(&p, &bytes, 0, "rss", "resident");
 	fit(m, &blocks, peak_blocks);
-	axes(&p, &blocks, "Live blocks");
+	begin(&p, &blocks, "Live blocks", NULL);
 	area(&p, &blocks, peak_blocks, "high2");
 	line(&p, &blocks, live_blocks, "live2");
+	end(&p, &blocks);
 	fit(m, &rates, allocation_rate);
 	fit(m, &rates, free_rate);
-	axes(&p, &rates, "Calls");
+	begin(&p, &rates, "Calls", calls);
 	area(&p, &rates, allocation_rate, "alloc");
 	area(&p, &rates, free_rate, "free");
-	legend(&p, &rates, 1, "alloc", "allocations per second");
-	legend(&p, &rates, 0, "free", "frees per second");
+	end(&p, &rates);
 	marks(&p);
-	fputs("</svg>\n", out);
+	fprintf(out, "<script><![CDATA[\n%s]]></script>\n</svg>\n", plot_js);
 	return ferror(out) ? -EIO : 0;
 }

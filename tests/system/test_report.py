@@ -229,7 +229,7 @@ class Report(t.Case):
         """report --plot is well-formed, with the peak and every panel"""
         svg = self.path("p.svg")
         self.memprof("report", self.recording, "--plot", svg)
-        text = " ".join(x.text or "" for x in xml.parse(svg).getroot().iter("{http://www.w3.org/2000/svg}text"))
+        text = " ".join(" ".join(x.itertext()) for x in xml.parse(svg).getroot().iter("{http://www.w3.org/2000/svg}text"))
         for words in ("memprof: ", "pid ", "peak ", "Live blocks", "allocations per second", "highest live bytes"):
             self.assertIn(words, text)
 

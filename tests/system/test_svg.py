@@ -60,6 +60,15 @@ step();
 """
 
 
+# Where the texts of a plot are, and their colours.
+PLACES = """
+document.documentElement.setAttribute("data-found", JSON.stringify([...document.querySelectorAll("text")].map(e => {
+  const box = e.getBoundingClientRect(), style = getComputedStyle(e);
+  return [e.textContent, box.left, box.right, parseFloat(style.fontSize), style.fill, getComputedStyle(document.querySelector("#page")).fill];
+})));
+"""
+
+
 def contrast(a, b):
     """as WCAG 2.1 defines it, of two colours as rgb(...)"""
     def light(colour):
@@ -205,6 +214,23 @@ class Graph(t.Case):
         self.assertFalse(zoomed["some"].above)
         self.assertNotIn("large", zoomed)
         self.assertIn("middle ", self.element(document, "info").text)
+
+    def test_plot(self):
+        """a plot fits the width of a phone, in light and in dark mode, with text of the usual size"""
+        plot, name = self.path("plot.svg"), self.path("p" * 60)
+        os.rename(self.path("p"), name)
+        self.memprof("run", "-q", "-o", self.recording, "--", name)
+        self.memprof("report", self.recording, "--plot", plot)
+        seen = set()
+        for width, dark in ((390, False), (390, True), (2560, False)):
+            found = self.found(plot, RESIZE.replace("WIDTH", str(width)) + PLACES, dark)
+            self.assertEqual({size for _, _, _, size, _, _ in found}, {12, 15})
+            for text, left, right, _, colour, page in found:
+                self.assertTrue(0 <= left < right <= width, (text, left, right))
+                self.assertGreater(contrast(colour, page), 4.5)
+            self.assertEqual(found[0][0].endswith(".."), width == 390)
+            seen.add(found[0][5])
+        self.assertEqual(len(seen), 2)
 
 
 if __name__ == "__main__":
