@@ -174,7 +174,7 @@ static void complete_first(const char *start)
 	if (begins("version", start))
 		puts("version\twhich release this is");
 	if (*start == '-')
-		offer_words("--help --version --debug", start);
+		offer_words("--help --version --debug --color=always --color=never", start);
 }
 
 int complete(int argc, char **argv)

@@ -2,12 +2,11 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 #include "cmd/cmd.h"
 #include "cmd/process.h"
 #include "control/doctor.h"
 #include "export/json_gen.h"
+#include "export/terminal.h"
 #include "lib/hex.h"
 #include "lib/printable.h"
 
@@ -25,14 +24,6 @@ static const char help[] =
     "exit status: 0 it can be profiled, else that of memprof attach (doc/exit-status.md)\n";
 
 static const char *const verdict_name[] = {"ok", "warning", "missing"};
-
-/* Return: columns of the terminal that is the standard output; 0: it is none. */
-static size_t columns(void)
-{
-	struct winsize w = {0};
-
-	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) ? 0 : w.ws_col;
-}
 
 /* Prints @text after the first INDENT columns; on a terminal its lines end between words. */
 static void print_wrapped(const char *text, size_t width)
@@ -52,7 +43,10 @@ static void print_wrapped(const char *text, size_t width)
 
 static void print_finding(const struct finding *f, size_t width)
 {
-	printf("  %-7s  %-13s  ", verdict_name[f->verdict], f->topic);
+	static const enum term_style style[] = {TERM_GOOD, TERM_WARNING, TERM_BAD};
+
+	printf("  %s%-7s%s  %-13s  ", term_on(stdout, style[f->verdict]), verdict_name[f->verdict],
+	       term_off(stdout), f->topic);
 	print_wrapped(printable(f->what), width);
 	if (f->advice[0])
 		printf("%*s-> %s\n", INDENT, "", printable(f->advice));
@@ -60,7 +54,7 @@ static void print_finding(const struct finding *f, size_t width)
 
 static void print_text(const struct doctor *d)
 {
-	size_t width = columns();
+	size_t width = term_width(stdout);
 	bool of_process = false;
 
 	printf("memprof %s on this machine\n", MEMPROF_VERSION);

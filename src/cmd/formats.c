@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "cmd/cmd.h"
 #include "export/annotate.h"
 #include "export/ascii_tree.h"
@@ -128,7 +127,7 @@ static int write_tree(struct model *m, const struct format_request *r, enum cost
 	return ret;
 }
 
-static struct text_options text_options(const struct format_request *r, FILE *out)
+static struct text_options text_options(const struct format_request *r)
 {
 	bool given = r->top != TOP_USUAL;
 
@@ -137,8 +136,6 @@ static struct text_options text_options(const struct format_request *r, FILE *ou
 							 : TOP_BRIEF,
 				     .others = given ? r->top : 1,
 				     .leaks_only = r->leaks,
-				     .colour = out == stdout && isatty(STDOUT_FILENO) &&
-					       !getenv("NO_COLOR"),
 				     .by = r->by,
 				     .verbose = r->verbose};
 }
@@ -147,7 +144,7 @@ int format_write(struct model *m, const struct format_request *r, FILE *out, str
 {
 	bool faults = m->info.what == MP_PAGE_FAULTS;
 	enum cost cost = cost_of(r, faults);
-	struct text_options text = text_options(r, out);
+	struct text_options text = text_options(r);
 	int ret = 0;
 
 	switch (r->format) {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "cmd/heap_retained.h"
+#include "export/terminal.h"
 #include "cmd/interrupt.h"
 #include "cmd/leaks_cmd.h"
 #include "cmd/parse.h"
@@ -97,8 +98,8 @@ static int write_list(const struct census *c, const char *path)
 
 static void line(uint64_t bytes, const struct resident *a, const char *what)
 {
-	printf("%11s  %5.1f %%  %s\n", human(bytes),
-	       a->total ? 100.0 * (double)bytes / (double)a->total : 0, what);
+	printf("%s%11s%s  %5.1f %%  %s\n", term_on(stdout, TERM_AMOUNT), human(bytes),
+	       term_off(stdout), a->total ? 100.0 * (double)bytes / (double)a->total : 0, what);
 }
 
 static void print_resident(const struct resident *a)
@@ -132,8 +133,9 @@ static void print_types(const struct heap_types *h)
 {
 	uint64_t left = 0, left_bytes = 0;
 
-	printf("\n%s, %s:\n%11s %11s %10s  %s\n", counted(h->count, "live block"), human(h->bytes),
-	       "bytes", "blocks", "size", "type");
+	printf("\n%s, %s:\n%s%11s %11s %10s  %s%s\n", counted(h->count, "live block"),
+	       human(h->bytes), term_on(stdout, TERM_FAINT), "bytes", "blocks", "size", "type",
+	       term_off(stdout));
 	for (size_t i = 0; i < h->list.n; i++) {
 		const struct heap_type *t = &h->list.at[i];
 		const char *slash = t->owner ? strrchr(t->owner, '/') : NULL;
@@ -143,9 +145,11 @@ static void print_types(const struct heap_types *h)
 			left_bytes += t->bytes;
 			continue;
 		}
-		printf("%11s %11s %10s  %s%s%s%s\n", human(t->bytes), thousands(t->count),
-		       t->size ? human(t->size) : "",
-		       t->type[0] ? printable(t->type) : "(no class)", slash ? "  [" : "",
+		printf("%s%11s%s %11s %10s  %s%s%s%s%s%s\n", term_on(stdout, TERM_AMOUNT),
+		       human(t->bytes), term_off(stdout), thousands(t->count),
+		       t->size ? human(t->size) : "", t->type[0] ? term_on(stdout, TERM_BOLD) : "",
+		       t->type[0] ? printable(t->type) : "(no class)",
+		       t->type[0] ? term_off(stdout) : "", slash ? "  [" : "",
 		       slash ? printable(slash + 1) : "", slash ? "]" : "");
 	}
 	if (left)

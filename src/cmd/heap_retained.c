@@ -9,6 +9,7 @@
 #include "export/flame.h"
 #include "export/output.h"
 #include "export/pprof.h"
+#include "export/terminal.h"
 #include "export/tree.h"
 #include "lib/human.h"
 #include "lib/path.h"
@@ -67,10 +68,13 @@ static void print_line(const struct retained_line *l, uint32_t depth)
 	const bool root = l->kind == RETAINED_HOLDER;
 	char label[LABEL];
 
-	printf("%11s %11s %10s", human(l->bytes), thousands(l->blocks),
+	printf("%s%11s%s %11s %10s", term_on(stdout, TERM_AMOUNT), human(l->bytes),
+	       term_off(stdout), thousands(l->blocks),
 	       l->own || l->size ? human(root ? l->size : l->own) : "");
-	printf(" %5.0f %%  %*s%s", l->bytes ? 100.0 * (double)l->exact / (double)l->bytes : 100.0,
-	       (int)(2 * depth), "", printable(retained_label(l, label, sizeof(label))));
+	printf(" %5.0f %%  %*s%s%s%s",
+	       l->bytes ? 100.0 * (double)l->exact / (double)l->bytes : 100.0, (int)(2 * depth), "",
+	       root ? term_on(stdout, TERM_BOLD) : "",
+	       printable(retained_label(l, label, sizeof(label))), root ? term_off(stdout) : "");
 	if (l->module)
 		printf("  [%s]", printable(path_base(l->module)));
 	if (l->source)
@@ -156,7 +160,8 @@ static void print_table(const struct retained *r, const struct retained_request 
 				    q->count ? q->count : TABLE_COUNT,
 				    (uint64_t)(LEAST * (double)r->all->bytes)};
 
-	printf("\n%11s %11s %10s %7s  %s\n", "retained", "blocks", "own", "exact", "kept by");
+	printf("\n%s%11s %11s %10s %7s  %s%s\n", term_on(stdout, TERM_FAINT), "retained", "blocks",
+	       "own", "exact", "kept by", term_off(stdout));
 	print_below(r->all, 0, &most);
 	if (!r->all->child)
 		printf("nothing\n");

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "cmd/leaks_cmd.h"
+#include "export/terminal.h"
 #include "export/text.h"
 #include "lib/human.h"
 #include "lib/path.h"
@@ -125,8 +126,9 @@ static void print_cluster(const struct cluster *c, struct leak_join *j)
 {
 	uint64_t fresh = c->count - c->known_count;
 
-	printf("%11s %9s %10s  %s", human(c->bytes + c->indirect_bytes), thousands(c->count),
-	       human(c->size), printable(c->type));
+	printf("%s%11s%s %9s %10s  %s%s%s", term_on(stdout, TERM_AMOUNT),
+	       human(c->bytes + c->indirect_bytes), term_off(stdout), thousands(c->count),
+	       human(c->size), term_on(stdout, TERM_BOLD), printable(c->type), term_off(stdout));
 	if (c->owner)
 		printf("  [%s]", printable(path_base(c->owner)));
 	if (c->preview[0])
@@ -239,17 +241,19 @@ void leaks_print_report(const struct analysis *a, const struct leaks_sum *sum, s
 	if (sum->suppressed)
 		printf("suppressed: %s\n", counted(sum->suppressed, "leaked block"));
 	if (!sum->count && !sum->known) {
-		printf("\nno leaks: all of the %s (%s) can be reached\n",
+		printf("\n%sno leaks%s: all of the %s (%s) can be reached\n",
+		       term_on(stdout, TERM_GOOD), term_off(stdout),
 		       counted(a->live_count, "live block"), human(a->live_bytes));
 		return;
 	}
 	if (!sum->count)
 		printf("\nno new leaks: %s, all in the baseline\n", counted(sum->known, "block"));
 	else
-		printf("\nLEAKED: %s, %s: nothing in the process points to %s any more\n",
-		       counted(sum->count, "block"), human(sum->bytes),
-		       sum->count == 1 ? "it" : "them");
-	printf("\n%11s %9s %10s  %s\n", "bytes held", "blocks", "size", "what");
+		printf("\n%sLEAKED%s: %s, %s: nothing in the process points to %s any more\n",
+		       term_on(stdout, TERM_BAD), term_off(stdout), counted(sum->count, "block"),
+		       human(sum->bytes), sum->count == 1 ? "it" : "them");
+	printf("\n%s%11s %9s %10s  %s%s\n", term_on(stdout, TERM_FAINT), "bytes held", "blocks",
+	       "size", "what", term_off(stdout));
 	vec_for_each (&a->clusters.list, c) {
 		if (c->suppressed)
 			continue;

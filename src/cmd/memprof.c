@@ -12,6 +12,7 @@
 #include "cmd/complete.h"
 #include "cmd/nearest.h"
 #include "cmd/shrunk.h"
+#include "export/terminal.h"
 
 static void print_help(FILE *out)
 {
@@ -22,6 +23,8 @@ static void print_help(FILE *out)
 		fprintf(out, "  %-9s %s\n", c->name, c->help);
 	fputs("\n  memprof --version: which release this is\n"
 	      "  memprof --debug COMMAND: what each step does to the process, on stderr\n"
+	      "  memprof COMMAND --color=always|never|auto: colours in text; auto: on a terminal,\n"
+	      "    if NO_COLOR is not set\n"
 	      "\n  memprof attach -p PID -o rec.memprof --for 30s\n"
 	      "  memprof report rec.memprof --not-freed --flamegraph leaks.svg\n",
 	      out);
@@ -85,6 +88,44 @@ static bool is_one_of(const char *arg, const char *a, const char *b, const char 
 	return !strcmp(arg, a) || !strcmp(arg, b) || !strcmp(arg, c);
 }
 
+/* Takes --color=WHEN out of the arguments of memprof: for "run", those before the command.  Return:
+ * false after it printed an error. */
+static bool take_colour(int *argc, char **argv)
+{
+	static const char *const name[] = {"auto", "always", "never"};
+	static const char option[] = "--color";
+	int when = TERM_AUTO, n = 1, at = 1;
+	const char *command = NULL;
+
+	for (; at < *argc && strcmp(argv[at], "--") != 0; at++) {
+		const char *value = argv[at] + strlen(option);
+
+		command = command || *argv[at] == '-' ? command : argv[at];
+		if (command && is_one_of(command, "run", COMPLETE, COMPLETE))
+			break;
+		if (strncmp(argv[at], option, strlen(option)) != 0 || (*value && *value != '=')) {
+			argv[n++] = argv[at];
+			continue;
+		}
+		for (when = TERM_NEVER; when >= 0; when--) {
+			if (*value && !strcmp(value + 1, name[when]))
+				break;
+		}
+		if (when < 0) {
+			usage_error("--color: '%.100s' is not always, never or auto; write "
+				    "--color=never",
+				    *value ? value + 1 : "");
+			return false;
+		}
+	}
+	while (at < *argc)
+		argv[n++] = argv[at++];
+	argv[n] = NULL;
+	*argc = n;
+	term_colours((enum term_when)when);
+	return true;
+}
+
 int main(int argc, char **argv)
 {
 	hold_standard_files();
@@ -92,6 +133,8 @@ int main(int argc, char **argv)
 	unsetenv("DEBUGINFOD_URLS");
 	survive_shrunk_files();
 	opterr = 0;
+	if (!take_colour(&argc, argv))
+		return MP_EXIT_USAGE;
 	if (argc > 1 && !strcmp(argv[1], "--debug")) {
 		setenv("MEMPROF_DEBUG", "1", 1);
 		argc--;

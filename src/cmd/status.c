@@ -12,6 +12,7 @@
 #include "cmd/process.h"
 #include "control/requests.h"
 #include "export/json_gen.h"
+#include "export/terminal.h"
 #include "inject/find.h"
 #include "inject/session.h"
 #include "lib/human.h"
@@ -68,7 +69,8 @@ static void print_text(const struct line *l)
 
 	if (localtime_r(&at, &tm))
 		strftime(since, sizeof(since), "%Y-%m-%d %H:%M:%S", &tm);
-	printf("%7d  %-15s  since %s  %s\n", l->pid, printable(l->st.name), since, state(l));
+	printf("%7d  %s%-15s%s  since %s  %s\n", l->pid, term_on(stdout, TERM_BOLD),
+	       printable(l->st.name), term_off(stdout), since, state(l));
 	if (!l->child)
 		printf("         %s, %s live in %s, lost %s; recorder %d, file %s\n",
 		       counted(l->c.seen_events, "event"), human(l->c.seen_live_bytes),

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "export/terminal.h"
 #include "export/text.h"
 #include "export/text_brief.h"
 #include "inject/hooks/names.h"
@@ -83,7 +84,8 @@ static void print_site(const struct summary *s, const struct recorder_top *top, 
 	struct shown_stack stack;
 
 	recorder_pcs(s->recorder, top, pc);
-	printf("  %10s in %s\n", human((uint64_t)top->bytes), counted((uint64_t)top->count, unit));
+	printf("  %s%10s%s in %s\n", term_on(stdout, TERM_AMOUNT), human((uint64_t)top->bytes),
+	       term_off(stdout), counted((uint64_t)top->count, unit));
 	for (uint32_t i = 0; i < top->n; i++) {
 		if (add_frames(s, pc[i], &list))
 			break;

@@ -5,6 +5,7 @@
 #include "export/diff.h"
 #include "export/flame.h"
 #include "export/json_gen.h"
+#include "export/terminal.h"
 #include "export/text.h"
 #include "lib/hex.h"
 #include "lib/human.h"
@@ -42,8 +43,9 @@ static void write_row(const struct diff *d, const struct diff_row *r, FILE *out)
 	struct shown_list list = {0};
 	struct shown_stack s;
 
-	fputs("  ", out);
+	fprintf(out, "  %s", term_on(out, r->after > r->before ? TERM_BAD : TERM_GOOD));
 	signed_amount(d, r->before, r->after, out);
+	fputs(term_off(out), out);
 	if (cost_is_bytes(d->cost)) {
 		fputs(" in ", out);
 		signed_blocks(r->before_count, r->after_count, out);
@@ -74,7 +76,7 @@ static void write_list(const struct diff *d, bool grown, uint32_t top, FILE *out
 		if (n == top)
 			break;
 		if (!n++)
-			fputs(grown ? "grown most:\n" : "shrunk most:\n", out);
+			text_bold(out, grown ? "grown most:" : "shrunk most:");
 		write_row(d, r, out);
 	}
 	if (!n)

@@ -62,7 +62,7 @@ static void list(struct model *m, const struct text_options *o, enum cost cost, 
 
 void faults_text(struct model *m, const struct text_options *o, FILE *out)
 {
-	text_head(m, o, out);
+	text_head(m, out);
 	totals(m, out);
 	list(m, o, COST_FAULTED, "Faulted in, by bytes", out);
 	if (m->sums.total.huge && o->verbose)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "export/json_stack.h"
+#include "export/terminal.h"
 #include "export/text.h"
 #include "lib/human.h"
 #include "model/model.h"
@@ -189,7 +190,7 @@ static void write_row(struct model *m, uint32_t id, FILE *out)
 	const struct group *g = &m->sums.group[id];
 	char a[24], b[24], c[24];
 
-	fprintf(out, "%7u  %10s %9llu  %10s %9llu  %10s  %9.3f  %9.3f\n", id,
+	fprintf(out, "%6u  %10s %8llu  %10s %8llu  %10s  %8.3f  %8.3f\n", id,
 		human_bytes(g->allocated_bytes, a), (unsigned long long)g->allocations,
 		human_bytes(g->live_bytes, b), (unsigned long long)g->live_blocks,
 		human_bytes(all_of(m, id)->allocated_bytes, c), (double)g->first_ns / 1e9,
@@ -200,8 +201,9 @@ static void write_row(struct model *m, uint32_t id, FILE *out)
 static void write_text(struct model *m, const struct view *v, const struct sort_key *e, uint64_t n,
 		       FILE *out)
 {
-	fprintf(out, "%7s  %10s %9s  %10s %9s  %10s  %9s  %9s\n", "stack", "allocated", "blocks",
-		"live", "blocks", "of all", "first s", "last s");
+	fprintf(out, "%s%6s  %10s %8s  %10s %8s  %10s  %8s  %8s%s\n", term_on(out, TERM_FAINT),
+		"stack", "allocated", "blocks", "live", "blocks", "of all", "first s", "last s",
+		term_off(out));
 	for (uint64_t i = v->skip; i < view_end(v, n); i++)
 		write_row(m, e[i].id, out);
 	text_rest(v, n, "stack", out);

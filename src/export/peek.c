@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "export/terminal.h"
 #include "export/text.h"
 #include "lib/human.h"
 #include "lib/intern.h"
@@ -201,18 +202,19 @@ static void write_edges(const struct peek *k, const struct peeked *p, const stru
 			const char *title, const char *none, FILE *out)
 {
 	uint64_t rest = p->cost;
-	char a[32];
+	char a[32], where[TEXT_WHERE];
 
 	fprintf(out, "  %s\n", title);
 	if (edges->list.n)
 		qsort(edges->list.at, edges->list.n, sizeof(edges->list.at[0]), dearest_edge);
 	vec_for_each (&edges->list, e) {
-		fprintf(out, "%14s %5.1f%%  %s", amount(k->cost, e->cost, a),
-			percent(e->cost, p->cost), printable(e->at.function));
+		fprintf(out, "%s%14s%s %5.1f%%  %s", term_on(out, TERM_AMOUNT),
+			amount(k->cost, e->cost, a), term_off(out), percent(e->cost, p->cost),
+			printable(e->at.function));
 		if (e->source)
 			fprintf(out, "  %s:%u", printable(e->source), e->line);
 		else
-			text_library(&e->at, false, out);
+			fprintf(out, " %s", text_library(&e->at, false, where));
 		putc('\n', out);
 		rest -= e->cost;
 	}
@@ -223,10 +225,10 @@ static void write_edges(const struct peek *k, const struct peeked *p, const stru
 
 static void write_function(const struct peek *k, const struct peeked *p, FILE *out)
 {
-	char sum[TEXT_COST], a[32];
+	char sum[TEXT_COST], a[32], where[TEXT_WHERE];
 
-	fputs(printable(p->at.function), out);
-	text_library(&p->at, false, out);
+	fprintf(out, "%s%s%s %s", term_on(out, TERM_BOLD), printable(p->at.function), term_off(out),
+		text_library(&p->at, false, where));
 	fprintf(out, ": %s", text_cost(k->cost, p->cost, p->count, sum));
 	fprintf(out, ", %.1f%% of all; %s as the site\n",
 		percent(p->cost, group_cost(&k->m->sums.total, k->cost)),

@@ -2,6 +2,7 @@
 #include "export/site_list.h"
 
 #include <string.h>
+#include "export/terminal.h"
 #include "lib/human.h"
 #include "lib/printable.h"
 #include "model/model.h"
@@ -31,17 +32,18 @@ static void write_cost(const struct group *g, enum cost cost, FILE *out)
 {
 	char a[32], b[32], e[ERROR_TEXT], n[ERROR_TEXT];
 	uint64_t count = group_count(g, cost);
+	const char *on = term_on(out, TERM_AMOUNT), *off = term_off(out);
 
 	if (cost_is_bytes(cost))
-		fprintf(out, "%12s%s in %s%s %s%s", human_bytes(group_cost(g, cost), a),
-			text_error(variance(g, cost, true), true, e), human_number(count, b),
+		fprintf(out, "%s%12s%s%s in %s%s %s%s", on, human_bytes(group_cost(g, cost), a),
+			off, text_error(variance(g, cost, true), true, e), human_number(count, b),
 			text_error(variance(g, cost, false), false, n), cost_unit(cost),
 			plural(count));
 	else if (cost_is_of_faults(cost))
-		fprintf(out, "%12s of %s", human_number(group_cost(g, cost), a),
+		fprintf(out, "%s%12s%s of %s", on, human_number(group_cost(g, cost), a), off,
 			human_number(g->allocations, b));
 	else
-		fprintf(out, "%12s of %s", human_number(group_cost(g, cost), a),
+		fprintf(out, "%s%12s%s of %s", on, human_number(group_cost(g, cost), a), off,
 			human_bytes(
 			    cost == COST_TEMPORARY ? g->temporary_bytes : g->allocated_bytes, b));
 }
@@ -104,7 +106,7 @@ void site_list(struct model *m, const struct text_options *o, enum cost cost, co
 	n = (uint32_t)p.at.n;
 	if (n) {
 		fputc('\n', out);
-		text_bold(o, out, title);
+		text_bold(out, title);
 	}
 	for (uint32_t i = 0; i < n && i < top; i++)
 		write_place(m, &p, &p.at.at[i], cost, frames, out);

@@ -2,6 +2,7 @@
 #include "export/text.h"
 
 #include <string.h>
+#include "export/terminal.h"
 #include "formats/session.h"
 #include "lib/human.h"
 #include "lib/printable.h"
@@ -21,9 +22,9 @@ const char *text_cost(enum cost cost, uint64_t value, uint64_t count, char *buf)
 	return buf;
 }
 
-void text_bold(const struct text_options *o, FILE *out, const char *text)
+void text_bold(FILE *out, const char *text)
 {
-	fprintf(out, o->colour ? "\033[1m%s\033[0m\n" : "%s\n", text);
+	fprintf(out, "%s%s%s\n", term_on(out, TERM_BOLD), text, term_off(out));
 }
 
 /* Does the frame's name already contain the library?  Without a known function, it is the library
@@ -35,41 +36,77 @@ static bool names_library(const struct frame *f)
 	return !strncmp(f->function, f->library, n) && f->function[n] == '+';
 }
 
-void text_library(const struct frame *f, bool site, FILE *out)
+const char *text_library(const struct frame *f, bool site, char buf[TEXT_WHERE])
 {
-	if (!f->library)
-		return;
-	if (site && !f->source && !names_library(f))
-		fprintf(out, " [%s+0x%llx]", printable(f->library), (unsigned long long)f->offset);
+	*buf = 0;
+	if (!f->library || names_library(f))
+		return buf;
+	if (site && !f->source)
+		snprintf(buf, TEXT_WHERE, "[%s+0x%llx]", printable(f->library),
+			 (unsigned long long)f->offset);
 	else
-		fprintf(out, " [%s]", printable(f->library));
+		snprintf(buf, TEXT_WHERE, "[%s]", printable(f->library));
+	return buf;
 }
 
-static void write_where(const struct frame *f, bool site, FILE *out)
+/* A place in a source without its folders. */
+static const char *without_folders(const char *where, char buf[TEXT_WHERE])
 {
-	if (f->source && f->line) {
-		fprintf(out, "  %s:%u", printable(f->source), f->line);
-	} else if (f->library && !names_library(f)) {
-		putc(' ', out);
-		text_library(f, site, out);
-	}
+	const char *slash = strrchr(where, '/');
+
+	if (!slash)
+		return where;
+	snprintf(buf, TEXT_WHERE, "%.*s%s", (int)strspn(where, " "), where, slash + 1);
+	return buf;
+}
+
+void text_name(const char *function, const char *where, bool site, size_t column, FILE *out)
+{
+	size_t width = term_width(out), room = width > column ? width - column : 0;
+	const char *on = site ? term_on(out, TERM_BOLD) : "";
+	const char *faint = site || !*where ? "" : term_on(out, TERM_FAINT);
+	char name[TERM_NAME], place[TEXT_WHERE];
+
+	if (width && strlen(function) + strlen(where) > room)
+		where = without_folders(where, place);
+	if (width && strlen(function) + strlen(where) > room)
+		function = term_fit(
+		    function, strlen(where) < room / 2 ? room - strlen(where) : room / 2, name);
+	fprintf(out, "%s%s%s%s%s%s", on, function, *on ? term_off(out) : "", faint, where,
+		*faint ? term_off(out) : "");
+}
+
+static const char *where_text(const struct frame *f, bool site, char buf[TEXT_WHERE])
+{
+	char library[TEXT_WHERE];
+
+	*buf = 0;
+	if (f->source && f->line)
+		snprintf(buf, TEXT_WHERE, "  %s:%u", printable(f->source), f->line);
+	else if (*text_library(f, site, library))
+		snprintf(buf, TEXT_WHERE, "  %.*s", TEXT_WHERE - 3, library);
+	return buf;
 }
 
 /* Writes an entry.  The site's indent ends in ">", since it is the line to look at. */
 static void write_frame(const struct shown_frame *f, bool site, const char *indent, FILE *out)
 {
 	int room = (int)strlen(indent) - 2;
-	char runtimes[SHOWN_RUNTIMES];
+	char where[TEXT_WHERE], runtimes[SHOWN_RUNTIMES];
 
-	if (site && room >= 0)
-		fprintf(out, "%.*s> %s", room, indent, printable(f->at.function));
-	else
-		fprintf(out, "%s%s", indent, printable(f->at.function));
 	if (f->frames > 1)
-		fprintf(out, ", %u frames of %s", f->frames, shown_runtimes(f->runtimes, runtimes));
+		snprintf(where, sizeof(where), ", %u frames of %s", f->frames,
+			 shown_runtimes(f->runtimes, runtimes));
 	else
-		write_where(&f->at, site, out);
-	fputs(f->frames == 1 && f->at.is_inline ? " (inlined)\n" : "\n", out);
+		where_text(&f->at, site, where);
+	if (f->frames == 1 && f->at.is_inline)
+		strncat(where, " (inlined)", sizeof(where) - strlen(where) - 1);
+	if (site && room >= 0)
+		fprintf(out, "%.*s> ", room, indent);
+	else
+		fputs(indent, out);
+	text_name(printable(f->at.function), where, site, strlen(indent), out);
+	putc('\n', out);
 }
 
 static void write_more(uint32_t hidden, const char *indent, FILE *out)

@@ -3,6 +3,7 @@
 
 #include <time.h>
 #include "export/site_list.h"
+#include "export/terminal.h"
 #include "lib/human.h"
 #include "lib/printable.h"
 #include "lib/utf8.h"
@@ -28,16 +29,18 @@ void text_losses(uint64_t lost, uint64_t events, bool uncertain, FILE *out)
 	double share = PERCENT * (double)lost / (double)(lost + events);
 	const char *result = uncertain ? "live blocks are unreliable" : "all sums are too low";
 
+	fputs(lost ? term_on(out, TERM_BAD) : "", out);
 	if (!lost)
-		fputs("nothing\n", out);
+		fputs("nothing", out);
 	else if (share >= 1)
-		fprintf(out, "%.0f %% of events, %s: use --lossless or --sample\n", share, result);
+		fprintf(out, "%.0f %% of events, %s: use --lossless or --sample", share, result);
 	else
-		fprintf(out, "%s (%.2g %% of events), %s: use --lossless or --sample\n",
+		fprintf(out, "%s (%.2g %% of events), %s: use --lossless or --sample",
 			counted(lost, "event"), share, result);
+	fprintf(out, "%s\n", lost ? term_off(out) : "");
 }
 
-static void head(const struct model *m, const struct text_options *o, FILE *out)
+static void head(const struct model *m, FILE *out)
 {
 	static const char *const reason[] = {"",
 					     "; detached",
@@ -57,7 +60,7 @@ static void head(const struct model *m, const struct text_options *o, FILE *out)
 		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
 	snprintf(line, sizeof(line), "%s", printable(command));
 	utf8_clean(line);
-	text_bold(o, out, line);
+	text_bold(out, line);
 	if (m->tasks.processes.n)
 		fprintf(out, "processes   %zu, from %s on, for %.1f s\n", m->tasks.processes.n,
 			when, (double)m->facts.end_ns / 1e9);
@@ -155,7 +158,7 @@ static void next(const struct model *m, FILE *out)
 
 void text_brief(struct model *m, const struct text_options *o, FILE *out)
 {
-	head(m, o, out);
+	head(m, out);
 	sums(m, out);
 	doubts(m, out);
 	resident(m, out);

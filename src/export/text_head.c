@@ -23,7 +23,7 @@ static void text_processes(const struct model *m, const char *when, FILE *out)
 	}
 }
 
-void text_head(struct model *m, const struct text_options *o, FILE *out)
+void text_head(struct model *m, FILE *out)
 {
 	static const char *const reason[] = {
 	    "?",
@@ -40,7 +40,7 @@ void text_head(struct model *m, const struct text_options *o, FILE *out)
 
 	if (localtime_r(&at, &tm))
 		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
-	text_bold(o, out, printable(m->info.cmdline[0] ? m->info.cmdline : m->info.executable));
+	text_bold(out, printable(m->info.cmdline[0] ? m->info.cmdline : m->info.executable));
 	if (m->tasks.processes.n)
 		text_processes(m, when, out);
 	else

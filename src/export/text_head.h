@@ -10,7 +10,7 @@
 struct model;
 
 /* Writes the head of a summary: which program, when, how it ended. */
-void text_head(struct model *m, const struct text_options *o, FILE *out);
+void text_head(struct model *m, FILE *out);
 /* Writes the process's resident memory, and that of memprof's session in it.  Writes nothing with
  * fewer than two samples. */
 void text_resident(const struct model *m, FILE *out);

@@ -186,7 +186,7 @@ static void list(struct model *m, const struct text_options *o, enum cost cost, 
 
 static void quick_summary(struct model *m, const struct text_options *o, FILE *out)
 {
-	text_head(m, o, out);
+	text_head(m, out);
 	quick_totals(m, out);
 	list(m, o, COST_LEAKED, "Not freed, by bytes", out);
 }
@@ -201,7 +201,7 @@ void text_summary(struct model *m, const struct text_options *o, FILE *out)
 		text_brief(m, o, out);
 		return;
 	}
-	text_head(m, o, out);
+	text_head(m, out);
 	totals(m, out);
 	list(m, o, COST_LEAKED, "Not freed, by bytes", out);
 	if (o->leaks_only)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "export/terminal.h"
 #include "export/text.h"
 #include "formats/session.h"
 #include "lib/human.h"
@@ -192,6 +193,29 @@ void tree_free(struct tree_node *n)
 	free(n);
 }
 
+static void write_line(const struct tree_node *n, const struct tree_node *root, enum cost cost,
+		       const char *indent, bool last, FILE *out)
+{
+	const struct frame f = {.function = n->function,
+				.library = n->library,
+				.source = n->source,
+				.offset = n->offset};
+	char a[32], library[TEXT_WHERE], where[2 * TEXT_WHERE] = "";
+	int column;
+
+	cost_is_bytes(cost) ? human_bytes(n->cost, a) : human_number(n->cost, a);
+	column = fprintf(out, "%s%s ", indent, last ? "`-" : "|-");
+	column += fprintf(out, "%s%s%s %4.1f%% ", term_on(out, TERM_AMOUNT), a, term_off(out),
+			  root->cost ? 100.0 * (double)n->cost / (double)root->cost : 0.0);
+	column -= (int)(strlen(term_on(out, TERM_AMOUNT)) + strlen(term_off(out)));
+	if (n->site && n->source)
+		snprintf(where, TEXT_WHERE, " %s:%u", printable(n->source), n->line);
+	if (*text_library(&f, n->site, library))
+		snprintf(where + strlen(where), TEXT_WHERE, " %.*s", TEXT_WHERE - 2, library);
+	text_name(printable(n->function), where, n->site, (size_t)column, out);
+	putc('\n', out);
+}
+
 static void write_node(const struct tree_node *n, const struct tree_node *root, enum cost cost,
 		       uint64_t least, char *indent, size_t depth, FILE *out)
 {
@@ -208,18 +232,7 @@ static void write_node(const struct tree_node *n, const struct tree_node *root, 
 			branches++;
 			continue;
 		}
-		fprintf(out, "%s%s %s %4.1f%% %s", indent, last ? "`-" : "|-",
-			cost_is_bytes(cost) ? human_bytes(c->cost, a) : human_number(c->cost, a),
-			root->cost ? 100.0 * (double)c->cost / (double)root->cost : 0.0,
-			printable(c->function));
-		if (c->site && c->source)
-			fprintf(out, " %s:%u", printable(c->source), c->line);
-		text_library(&(struct frame){.function = c->function,
-					     .library = c->library,
-					     .source = c->source,
-					     .offset = c->offset},
-			     c->site, out);
-		putc('\n', out);
+		write_line(c, root, cost, indent, last, out);
 		if (depth + 3 < MAX_INDENT) {
 			/* A chain without branches is not indented further. */
 			bool chain = c->child && !c->child->next && !n->child->next;
