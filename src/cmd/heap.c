@@ -6,6 +6,7 @@
 #include <string.h>
 #include "cmd/heap_retained.h"
 #include "export/terminal.h"
+#include "export/text.h"
 #include "cmd/interrupt.h"
 #include "cmd/leaks_cmd.h"
 #include "cmd/parse.h"
@@ -18,8 +19,9 @@
 #include "lib/path.h"
 #include "lib/printable.h"
 
-#define STOP_MS	  5000
-#define MAX_LINES 40
+#define STOP_MS	    5000
+#define MAX_LINES   40
+#define TYPE_COLUMN 36 /* where the type begins */
 
 static const char help[] =
     "usage: memprof heap -p PID | -n NAME [options]\n"
@@ -139,18 +141,20 @@ static void print_types(const struct heap_types *h)
 	for (size_t i = 0; i < h->list.n; i++) {
 		const struct heap_type *t = &h->list.at[i];
 		const char *slash = t->owner ? strrchr(t->owner, '/') : NULL;
+		char owner[TEXT_WHERE];
 
 		if (i >= MAX_LINES) {
 			left += t->count;
 			left_bytes += t->bytes;
 			continue;
 		}
-		printf("%s%11s%s %11s %10s  %s%s%s%s%s%s\n", term_on(stdout, TERM_AMOUNT),
-		       human(t->bytes), term_off(stdout), thousands(t->count),
-		       t->size ? human(t->size) : "", t->type[0] ? term_on(stdout, TERM_BOLD) : "",
-		       t->type[0] ? printable(t->type) : "(no class)",
-		       t->type[0] ? term_off(stdout) : "", slash ? "  [" : "",
-		       slash ? printable(slash + 1) : "", slash ? "]" : "");
+		printf("%s%11s%s %11s %10s  ", term_on(stdout, TERM_AMOUNT), human(t->bytes),
+		       term_off(stdout), thousands(t->count), t->size ? human(t->size) : "");
+		if (slash)
+			snprintf(owner, sizeof(owner), "  [%s]", printable(slash + 1));
+		text_name(t->type[0] ? printable(t->type) : "(no class)", slash ? owner : "",
+			  t->type[0], TYPE_COLUMN, stdout);
+		putchar('\n');
 	}
 	if (left)
 		printf("%11s %11s             in smaller groups\n", human(left_bytes),

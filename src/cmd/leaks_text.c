@@ -11,7 +11,8 @@
 #include "lib/printable.h"
 
 #define MAX_LINES     30
-#define MAX_FRAMES    8 /* of a stack */
+#define TYPE_COLUMN   34 /* where the type begins */
+#define MAX_FRAMES    8	 /* of a stack */
 #define WAIT_SHOWN_NS 100000
 
 static const char *how(enum snapshot_mode mode)
@@ -125,12 +126,14 @@ static void print_source(const struct leak_source *s, uint64_t youngest_ns, bool
 static void print_cluster(const struct cluster *c, struct leak_join *j)
 {
 	uint64_t fresh = c->count - c->known_count;
+	char owner[TEXT_WHERE] = "";
 
-	printf("%s%11s%s %9s %10s  %s%s%s", term_on(stdout, TERM_AMOUNT),
+	printf("%s%11s%s %9s %10s  ", term_on(stdout, TERM_AMOUNT),
 	       human(c->bytes + c->indirect_bytes), term_off(stdout), thousands(c->count),
-	       human(c->size), term_on(stdout, TERM_BOLD), printable(c->type), term_off(stdout));
+	       human(c->size));
 	if (c->owner)
-		printf("  [%s]", printable(path_base(c->owner)));
+		snprintf(owner, sizeof(owner), "  [%s]", printable(path_base(c->owner)));
+	text_name(printable(c->type), owner, true, TYPE_COLUMN, stdout);
 	if (c->preview[0])
 		printf("  \"%s\"", c->preview);
 	printf("\n%33s", "");

@@ -20,8 +20,10 @@
 
 static bool own_heap(const struct model *m)
 {
+	const struct group *all = m->unfiltered.group ? &m->unfiltered.total : &m->sums.total;
+
 	return m->facts.mapped_bytes >= OWN_HEAP &&
-	       m->facts.mapped_bytes > OWN_TIMES * m->sums.total.allocated_bytes;
+	       m->facts.mapped_bytes > OWN_TIMES * all->allocated_bytes;
 }
 
 void text_losses(uint64_t lost, uint64_t events, bool uncertain, FILE *out)
