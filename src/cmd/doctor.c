@@ -10,8 +10,7 @@
 #include "lib/hex.h"
 #include "lib/printable.h"
 
-#define INDENT	  26 /* columns before the text of a finding */
-#define NARROWEST 20
+#define INDENT 26 /* columns before the text of a finding */
 
 static const char help[] =
     "usage: memprof doctor [-p PID | -n NAME] [-o FILE] [--json]\n"
@@ -25,36 +24,19 @@ static const char help[] =
 
 static const char *const verdict_name[] = {"ok", "warning", "missing"};
 
-/* Prints @text after the first INDENT columns; on a terminal its lines end between words. */
-static void print_wrapped(const char *text, size_t width)
-{
-	while (width > INDENT + NARROWEST && strlen(text) > width - INDENT) {
-		size_t n = width - INDENT;
-
-		while (n && text[n] != ' ')
-			n--;
-		if (!n)
-			break;
-		printf("%.*s\n%*s", (int)n, text, INDENT, "");
-		text += n + 1;
-	}
-	puts(text);
-}
-
-static void print_finding(const struct finding *f, size_t width)
+static void print_finding(const struct finding *f)
 {
 	static const enum term_style style[] = {TERM_GOOD, TERM_WARNING, TERM_BAD};
 
 	printf("  %s%-7s%s  %-13s  ", term_on(stdout, style[f->verdict]), verdict_name[f->verdict],
 	       term_off(stdout), f->topic);
-	print_wrapped(printable(f->what), width);
+	term_line(INDENT, INDENT, "%s", printable(f->what));
 	if (f->advice[0])
-		printf("%*s-> %s\n", INDENT, "", printable(f->advice));
+		term_line(0, INDENT + 3, "%*s-> %s", INDENT, "", printable(f->advice));
 }
 
 static void print_text(const struct doctor *d)
 {
-	size_t width = term_width(stdout);
 	bool of_process = false;
 
 	printf("memprof %s on this machine\n", MEMPROF_VERSION);
@@ -64,7 +46,7 @@ static void print_text(const struct doctor *d)
 		vec_for_each (&d->findings, f) {
 			if (f->of_process != of_process)
 				continue;
-			print_finding(f, width);
+			print_finding(f);
 		}
 	}
 	if (d->status)

@@ -118,12 +118,12 @@ static void print_resident(const struct resident *a)
 	line(a->shared, a, "shared memory and devices");
 	line(a->anonymous, a, "other mappings of the program");
 	line(a->total, a, "all of these");
-	printf("%11s           the kernel reports (Rss)", human(a->rss));
+	printf("%11s           the kernel reports (Rss)\n", human(a->rss));
 	if (a->swap)
-		printf("; %s more are swapped out", human(a->swap));
+		printf("%11s           more are swapped out\n", human(a->swap));
 	if (a->live_untouched)
-		printf("; %s of live blocks were never touched", human(a->live_untouched));
-	printf("\n");
+		printf("%11s           of live blocks were never touched\n",
+		       human(a->live_untouched));
 	if (a->anonymous > a->total / 2)
 		printf("most of it is in mappings that the program made itself, without malloc(): "
 		       "buffers, or a heap\n"

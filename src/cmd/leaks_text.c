@@ -11,6 +11,8 @@
 #include "lib/printable.h"
 
 #define MAX_LINES     30
+#define WRAP	      7 /* blanks before the rest of a line */
+#define HINT	      26
 #define TYPE_COLUMN   34 /* where the type begins */
 #define MAX_FRAMES    8	 /* of a stack */
 #define WAIT_SHOWN_NS 100000
@@ -32,17 +34,18 @@ static const char *how(enum snapshot_mode mode)
 
 void leaks_print_plan(const struct target *t, const struct snapshot_plan *plan)
 {
-	printf("process %d (%s), %s, %s: %s anonymous memory in small pages, %s in huge ones\n",
-	       t->pid, printable(t->status.name), counted(t->status.threads, "thread"),
-	       counted(plan->mappings, "mapping"), human(plan->small), human(plan->huge));
-	printf("pause: about %.1f ms predicted (%s: %s)\n", (double)plan->pause_ns / 1e6,
-	       snapshot_mode_name(plan->mode), how(plan->mode));
-	printf("       at most %.1f ms with the present load: %s for %s\n",
-	       (double)plan->pause_most_ns / 1e6, counted(plan->load.running, "thread"),
-	       counted(plan->load.processors, "processor"));
+	term_line(0, WRAP,
+		  "process %d (%s), %s, %s: %s anonymous memory in small pages, %s in huge ones",
+		  t->pid, printable(t->status.name), counted(t->status.threads, "thread"),
+		  counted(plan->mappings, "mapping"), human(plan->small), human(plan->huge));
+	term_line(0, WRAP, "pause: about %.1f ms predicted (%s: %s)", (double)plan->pause_ns / 1e6,
+		  snapshot_mode_name(plan->mode), how(plan->mode));
+	term_line(0, WRAP, "       at most %.1f ms with the present load: %s for %s",
+		  (double)plan->pause_most_ns / 1e6, counted(plan->load.running, "thread"),
+		  counted(plan->load.processors, "processor"));
 	if (plan->memory)
-		printf("memory: memprof needs about %s more to hold what it reads\n",
-		       human(plan->memory));
+		term_line(0, WRAP, "memory: memprof needs about %s more to hold what it reads",
+			  human(plan->memory));
 }
 
 void leaks_print_overrun(const struct analysis *a, const struct target *t)
@@ -63,10 +66,11 @@ void leaks_print_core(const struct image *core, const char *name)
 void leaks_print_heaps(const struct census *c)
 {
 	vec_for_each (&c->heaps, h) {
-		printf("heap: %s%s%s, %s: %s live, %s free, %s in the caches of threads\n",
-		       h->allocator, h->version[0] ? " " : "", printable(h->version),
-		       h->exact ? "exact" : "approximate", human(h->live_bytes),
-		       human(h->free_bytes), human(h->cached_bytes));
+		term_line(0, WRAP,
+			  "heap: %s%s%s, %s: %s live, %s free, %s in the caches of threads",
+			  h->allocator, h->version[0] ? " " : "", printable(h->version),
+			  h->exact ? "exact" : "approximate", human(h->live_bytes),
+			  human(h->free_bytes), human(h->cached_bytes));
 		if (!h->exact)
 			printf("      approximate because %s\n", printable(h->doubt));
 		vec_for_each (&h->damaged, d)
@@ -157,10 +161,10 @@ static void print_hints(const struct analysis *a, const struct leak_join *j)
 	printf("\nwhat points to a block:   memprof leaks -p %d --why %#" PRIx64 "\n", a->pid,
 	       c->sample[0]);
 	if (!j->read)
-		printf("where they are allocated: memprof attach -p %d --background; memprof leaks "
-		       "then shows it\n"
-		       "                          for later leaks (now: %s)\n",
-		       a->pid, j->why_not);
+		term_line(0, HINT,
+			  "where they are allocated: memprof attach -p %d --background; memprof "
+			  "leaks then shows it for later leaks (now: %s)",
+			  a->pid, j->why_not);
 }
 
 /* Prints why blocks can be unknown to the recording. */

@@ -24,6 +24,8 @@ static const char help[] = "usage: memprof status [-p PID | -n NAME] [--json]\n"
 			   "  -n, --name NAME  only the process with this name\n"
 			   "      --json       as JSON\n";
 
+#define INDENT 9
+
 struct line {
 	pid_t pid;
 	struct proc_status st;
@@ -72,20 +74,22 @@ static void print_text(const struct line *l)
 	printf("%7d  %s%-15s%s  since %s  %s\n", l->pid, term_on(stdout, TERM_BOLD),
 	       printable(l->st.name), term_off(stdout), since, state(l));
 	if (!l->child)
-		printf("         %s, %s live in %s, lost %s; recorder %d, file %s\n",
-		       counted(l->c.seen_events, "event"), human(l->c.seen_live_bytes),
-		       counted(l->c.seen_live_blocks, "block"),
-		       l->c.seen_lost ? thousands(l->c.seen_lost) : "nothing", l->j.recorder_pid,
-		       printable(l->j.recording));
+		term_line(0, INDENT, "         %s, %s live in %s, lost %s; recorder %d, file %s",
+			  counted(l->c.seen_events, "event"), human(l->c.seen_live_bytes),
+			  counted(l->c.seen_live_blocks, "block"),
+			  l->c.seen_lost ? thousands(l->c.seen_lost) : "nothing", l->j.recorder_pid,
+			  printable(l->j.recording));
 	if (!l->child && l->c.seen_thinned)
-		printf("         estimated: %s thinned out because the recorder was behind\n",
-		       counted(l->c.seen_thinned, "allocation"));
+		term_line(0, INDENT,
+			  "         estimated: %s thinned out because the recorder was behind",
+			  counted(l->c.seen_thinned, "allocation"));
 	if (!l->child && l->c.queue.dropped_events)
-		printf("         queue: %s of %s, peak %s; dropped %s, with %s, %s of records\n",
-		       human(l->c.queue.bytes), human(l->c.queue.ceiling),
-		       human(l->c.queue.peak_bytes), counted(l->c.queue.dropped_batches, "batch"),
-		       counted(l->c.queue.dropped_events, "event"),
-		       human(l->c.queue.dropped_bytes));
+		term_line(
+		    0, INDENT,
+		    "         queue: %s of %s, peak %s; dropped %s, with %s, %s of records",
+		    human(l->c.queue.bytes), human(l->c.queue.ceiling),
+		    human(l->c.queue.peak_bytes), counted(l->c.queue.dropped_batches, "batch"),
+		    counted(l->c.queue.dropped_events, "event"), human(l->c.queue.dropped_bytes));
 }
 
 static void print_json(yajl_gen g, const struct line *l)

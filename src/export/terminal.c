@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "export/terminal.h"
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+#define NARROWEST 20 /* columns that text needs beside its indent */
 
 static bool colours;
 
@@ -67,4 +70,31 @@ const char *term_fit(const char *name, size_t room, char buf[TERM_NAME])
 		tail++;
 	snprintf(buf, TERM_NAME, "%.*s..%s", (int)head, name, name + tail);
 	return buf;
+}
+
+void term_line(size_t column, size_t indent, const char *fmt, ...)
+{
+	size_t width = term_width(stdout);
+	char *line = NULL;
+	const char *rest;
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&line, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return;
+	rest = line;
+	while (width > indent + NARROWEST && strlen(rest) > width - column) {
+		const char *blank = memrchr(rest, ' ', width - column + 1);
+
+		if (!blank || blank == rest)
+			break;
+		printf("%.*s\n%*s", (int)(blank - rest), rest, (int)indent, "");
+		rest = blank + 1;
+		column = indent;
+	}
+	puts(rest);
+	free(line);
 }

@@ -118,6 +118,20 @@ class Terminal(t.Case):
             self.assertNotRegex(full, r"\w\.\.\w")
             self.assertEqual(self.plain(self.shown(*argv, columns=300)), full)
 
+    def test_sentences(self):
+        """at 80 columns the sentences of leaks, heap and doctor end between words; a pipe has each in one line"""
+        p = self.start(self.program, "stay")
+        self.assertEqual(p.stdout.readline(), "ready\n")
+        for argv, status in ((("leaks", "-p", p.pid), 1), (("heap", "-p", p.pid), 0), (("doctor", "-p", p.pid), 0)):
+            shown = self.plain(self.shown(*argv, status=status))
+            for line in shown.splitlines():
+                if not re.match("pause: .* measured", line):
+                    self.assertLessEqual(len(line), 80, line)
+            piped = self.memprof(*argv, status=status).stdout
+            self.assertGreater(max(map(len, piped.splitlines())), 80)
+            if argv[0] == "doctor":
+                self.assertEqual(shown.split(), piped.split())
+
 
 if __name__ == "__main__":
     t.main()
