@@ -17,6 +17,7 @@
 #define HEAD	    52
 #define LEAST	    5000.0 /* frames narrower than 1/LEAST are not drawn */
 #define CHAR_WIDTH  7.3
+#define MARGIN	    3
 #define MAX_COMMAND 140 /* characters of the command line that fit */
 
 struct drawing {
@@ -104,7 +105,7 @@ static void write_title(const struct drawing *g, const struct tree_node *n)
 
 static void write_label(const struct drawing *g, const struct tree_node *n, double width)
 {
-	int room = (int)(width / CHAR_WIDTH);
+	int room = (int)((width - 2 * MARGIN) / CHAR_WIDTH);
 	char label[512];
 
 	if (room < 3)
@@ -115,11 +116,16 @@ static void write_label(const struct drawing *g, const struct tree_node *n, doub
 	svg_text(label, g->out);
 }
 
+/* A graph of nothing has its root. */
+static double width_of(uint64_t part, uint64_t whole)
+{
+	return whole ? (double)part / (double)whole * WIDTH : WIDTH;
+}
+
 static void write_node(const struct drawing *g, const struct tree_node *n, double x)
 {
 	const struct tree_node *root = g->root;
-	double width = root->cost ? (double)n->cost / (double)root->cost * WIDTH : 0;
-	double count = root->count ? (double)n->count / (double)root->count * WIDTH : 0;
+	double width = width_of(n->cost, root->cost), count = width_of(n->count, root->count);
 	int y = HEAD + (int)(g->f->icicle ? n->depth : g->deepest - n->depth) * ROW;
 	char fill[40];
 
@@ -135,13 +141,13 @@ static void write_node(const struct drawing *g, const struct tree_node *n, doubl
 	fprintf(g->out,
 		"<rect x=\"%.3f\" y=\"%d\" width=\"%.3f\" height=\"%d\" fill=\"%s\"%s/>"
 		"<text x=\"%.3f\" y=\"%d\"%s>",
-		x, y, width, ROW - 1, fill, n->site ? " stroke=\"#900\"" : "", x + 3, y + 13,
+		x, y, width, ROW - 1, fill, n->site ? " stroke=\"#900\"" : "", x + MARGIN, y + 13,
 		n->site ? " font-weight=\"bold\"" : "");
 	write_label(g, n, width);
 	fputs("</text></g>\n", g->out);
 	for (const struct tree_node *c = n->child; c; c = c->next) {
 		write_node(g, c, x);
-		x += root->cost ? (double)c->cost / (double)root->cost * WIDTH : 0;
+		x += width_of(c->cost, root->cost);
 	}
 }
 

@@ -3,7 +3,7 @@
 // the address (#zoom=17&search=^json&widths=numbers&order=name), so that a link shows it again.
 "use strict";
 (() => {
-const svg = document.currentScript.closest("svg"), area = svg.querySelector("#frames");
+const svg = (document.currentScript ?? document.documentElement).closest("svg"), area = svg.querySelector("#frames");
 const icicle = svg.dataset.root === "top", bytes = svg.dataset.widths === "bytes";
 const ROW = matchMedia("(pointer: coarse)").matches ? 26 : 18; // px
 const LEAST = 0.4; // px: narrower frames are not drawn

@@ -2,7 +2,7 @@
 // The script of plots: as wide as the window, with a title that fits.  All else is in percent of the width.
 "use strict";
 (() => {
-const svg = document.currentScript.closest("svg"), title = svg.querySelector("#title"), text = title.textContent;
+const svg = (document.currentScript ?? document.documentElement).closest("svg"), title = svg.querySelector("#title"), text = title.textContent;
 svg.setAttribute("width", "100%");
 function fit() {
   title.textContent = text;

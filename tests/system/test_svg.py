@@ -193,6 +193,14 @@ class Graph(t.Case):
                 self.assertEqual({f.title for f in self.frames(document) if f.hit},
                                  {f.title for f in self.frames(document) if re.search(pattern, f.title)})
 
+    def test_nothing(self):
+        """a graph of nothing shows its title and its root"""
+        self.memprof("report", self.recording, "--thread", "nosuch", "--flamegraph", self.svg)
+        document = self.browse(self.svg, search="main")
+        self.assertEqual([f.label for f in self.frames(document)], ["all"])
+        self.assertEqual(next(document.iter(XHTML + "h1")).text, "memprof: allocated bytes, 0 B in 0 allocations")
+        self.assertEqual(self.element(document, "matched").text, "matched: 0.0%")
+
     def test_keys(self):
         """/ goes to the search field, Enter keeps what is in it, Escape clears it; an invalid one is said beside it"""
         self.assertNotRegex(t.read(self.svg).decode(), r"\b(prompt|alert|confirm)\(")
