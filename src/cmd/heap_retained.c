@@ -21,6 +21,7 @@
 #define GRAPH_COUNT 100
 #define LEAST	    0.005 /* below the roots, lines with a smaller part of the whole are combined */
 #define LABEL	    384
+#define WHAT_COLUMN 44 /* where the description of a line begins */
 
 const char *retained_label(const struct retained_line *l, char *buf, size_t size)
 {
@@ -53,37 +54,50 @@ const char *retained_label(const struct retained_line *l, char *buf, size_t size
 
 /* ------------------------------------------------------------------ table -- */
 
-static void print_roots(const struct retained_line *l)
+static void write_roots(const struct retained_line *l, FILE *out)
 {
-	printf(l->count > 1 ? "; that one reached from %s: " : ", reached from %s: ",
-	       counted(l->roots, "root"));
+	fprintf(out, l->count > 1 ? "; that one reached from %s: " : ", reached from %s: ",
+		counted(l->roots, "root"));
 	for (int i = 0; i < RETAINED_ROOTS && l->root[i]; i++)
-		printf("%s%s", i ? ", " : "", printable(l->root[i]));
+		fprintf(out, "%s%s", i ? ", " : "", printable(l->root[i]));
 	if (l->roots > RETAINED_ROOTS)
-		printf(" ...");
+		fputs(" ...", out);
+}
+
+static void write_what(const struct retained_line *l, FILE *out)
+{
+	char label[LABEL];
+
+	fputs(printable(retained_label(l, label, sizeof(label))), out);
+	if (l->module)
+		fprintf(out, "  [%s]", printable(path_base(l->module)));
+	if (l->source)
+		fprintf(out, "  %s:%u", printable(path_base(l->source)), l->line);
+	if (l->kind == RETAINED_BLOCKS)
+		fprintf(out, "%s %#" PRIx64, l->count > 1 ? ", such as" : " at", l->addr);
+	if (l->roots > 1)
+		write_roots(l, out);
 }
 
 static void print_line(const struct retained_line *l, uint32_t depth)
 {
 	const bool root = l->kind == RETAINED_HOLDER;
-	char label[LABEL];
+	char *what = NULL;
+	size_t size, column = WHAT_COLUMN + 2 * (size_t)depth;
+	FILE *out = open_memstream(&what, &size);
 
+	if (out) {
+		write_what(l, out);
+		fclose(out);
+	}
 	printf("%s%11s%s %11s %10s", term_on(stdout, TERM_AMOUNT), human(l->bytes),
 	       term_off(stdout), thousands(l->blocks),
 	       l->own || l->size ? human(root ? l->size : l->own) : "");
-	printf(" %5.0f %%  %*s%s%s%s",
-	       l->bytes ? 100.0 * (double)l->exact / (double)l->bytes : 100.0, (int)(2 * depth), "",
-	       root ? term_on(stdout, TERM_BOLD) : "",
-	       printable(retained_label(l, label, sizeof(label))), root ? term_off(stdout) : "");
-	if (l->module)
-		printf("  [%s]", printable(path_base(l->module)));
-	if (l->source)
-		printf("  %s:%u", printable(path_base(l->source)), l->line);
-	if (l->kind == RETAINED_BLOCKS)
-		printf("%s %#" PRIx64, l->count > 1 ? ", such as" : " at", l->addr);
-	if (l->roots > 1)
-		print_roots(l);
-	printf("\n");
+	printf(" %5.0f %%  %*s%s", l->bytes ? 100.0 * (double)l->exact / (double)l->bytes : 100.0,
+	       (int)(2 * depth), "", root ? term_on(stdout, TERM_BOLD) : "");
+	term_line(column, column + 4, "%s", what ? what : "");
+	fputs(root ? term_off(stdout) : "", stdout);
+	free(what);
 }
 
 /* How much of the lines is printed. */
@@ -149,7 +163,7 @@ static void print_path(const struct retained *r)
 			printf(" at %#" PRIx64, l->addr);
 		printf(", which retains %s", human(l->bytes));
 		if (l->roots > 1)
-			print_roots(l);
+			write_roots(l, stdout);
 		printf("\n");
 	}
 }

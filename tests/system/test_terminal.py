@@ -122,7 +122,8 @@ class Terminal(t.Case):
         """at 80 columns the sentences of leaks, heap and doctor end between words; a pipe has each in one line"""
         p = self.start(self.program, "stay")
         self.assertEqual(p.stdout.readline(), "ready\n")
-        for argv, status in ((("leaks", "-p", p.pid), 1), (("heap", "-p", p.pid), 0), (("doctor", "-p", p.pid), 0)):
+        for argv, status in ((("leaks", "-p", p.pid), 1), (("heap", "-p", p.pid), 0),
+                             (("heap", "-p", p.pid, "--retained"), 0), (("doctor", "-p", p.pid), 0)):
             shown = self.plain(self.shown(*argv, status=status))
             for line in shown.splitlines():
                 if not re.match("pause: .* measured", line):
