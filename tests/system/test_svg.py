@@ -36,6 +36,7 @@ const shown = [...document.querySelectorAll(".f")].filter(f => f.style.display !
 document.documentElement.setAttribute("data-found", JSON.stringify({
   frames: shown.map(f => [of(f.children[2], "fill"), of(f.children[1], "fill")]),
   page: ["h1", "p", "button", "#info"].map(e => [of(document.querySelector(e), "color"), of(document.querySelector("#page"), "fill")]),
+  brightness: parseFloat(of(document.querySelector("#frames"), "filter").replace("brightness(", "")) || 1,
   size: shown.map(f => parseFloat(of(f.children[2], "fontSize")) * f.children[2].getScreenCTM().a),
 }));
 """
@@ -69,10 +70,10 @@ document.documentElement.setAttribute("data-found", JSON.stringify([...document.
 """
 
 
-def contrast(a, b):
+def contrast(a, b, brightness=1):
     """as WCAG 2.1 defines it, of two colours as rgb(...)"""
     def light(colour):
-        parts = [int(x) / 255 for x in re.findall(r"\d+", colour)[:3]]
+        parts = [int(x) * brightness / 255 for x in re.findall(r"\d+", colour)[:3]]
         r, g, b = (x / 12.92 if x <= 0.03928 else ((x + 0.055) / 1.055) ** 2.4 for x in parts)
         return 0.2126 * r + 0.7152 * g + 0.0722 * b
     dark, bright = sorted((light(a), light(b)))
@@ -152,7 +153,9 @@ class Graph(t.Case):
                 for state in ({}, {"zoom": 3, "search": "many|large"}):
                     colours = self.found(svg, COLOURS, dark, **state)
                     self.assertGreater(len(colours["frames"]), 4)
-                    for text, behind in colours["frames"] + colours["page"]:
+                    for text, behind in colours["frames"]:
+                        self.assertGreater(contrast(text, behind, colours["brightness"]), 4.5, (text, behind, dark))
+                    for text, behind in colours["page"]:
                         self.assertGreater(contrast(text, behind), 4.5, (text, behind, dark))
                     pages.add((dark, colours["page"][0][1]))
         self.assertEqual(len(pages), 2, pages)
