@@ -53,6 +53,10 @@ class Fuzz(t.Case):
         """fuzz: option values and mangled names"""
         self.fuzzed("text")
 
+    def test_jit(self):
+        """fuzz: perf maps and jitdumps"""
+        self.fuzzed("jit")
+
 
 if __name__ == "__main__":
     t.main()
