@@ -34,7 +34,7 @@ static const char *file_of(const struct summary *s, const struct mp_module *m)
 {
 	if (m->path && *s->called && !strcmp(m->path, s->executable))
 		return s->called;
-	return m->path ? path_base(m->path) : NULL;
+	return m->path && *m->path ? path_base(m->path) : NULL;
 }
 
 /* Adds the frames of one address.  Return: 0 or -ENOMEM. */
@@ -58,6 +58,8 @@ static int add_frames(const struct summary *s, uint64_t pc, struct shown_list *l
 		sym[0] =
 		    (struct mp_symbol){.function = pc == CARRY_CLEARED_PC ? CARRY_CLEARED : name};
 		n = 1;
+	} else if (!file) {
+		file = LIBRARY_JIT;
 	} else if (hook_name_at(&s->session->plan, pc)) {
 		sym[n - 1].function = hook_name_at(&s->session->plan, pc);
 	}

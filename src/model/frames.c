@@ -65,6 +65,8 @@ uint32_t model_frames(struct model *m, uint64_t pc, struct frame *out, uint32_t 
 	char text[160];
 
 	sym = names_find(m->naming.names, pc, &n);
+	if (sym && n && sym[0].raw_function && !library)
+		library = LIBRARY_JIT;
 	if (!sym && !m->facts.has_finish && late_symbols(m)) {
 		n = symbols_find(m->naming.symbols, pc, found, 64);
 		if (n && !names_add(m->naming.names, pc, found, n))

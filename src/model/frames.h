@@ -5,7 +5,11 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include "formats/file.h"
+
+/* The library of code that the program generated and named (unwind/jit_names.h). */
+#define LIBRARY_JIT "JIT code"
 
 struct frame {
 	const char *function;			     /* never NULL */
@@ -14,6 +18,12 @@ struct frame {
 	uint64_t address, offset; /* offset: of the address in the library's file */
 	bool is_inline;
 };
+
+/* Return: whether the program generated the frame's code, and named it. */
+static inline bool frame_is_jit(const struct frame *f)
+{
+	return f->library && !strcmp(f->library, LIBRARY_JIT);
+}
 
 struct names;
 struct symbols;

@@ -54,6 +54,15 @@ static const struct prefix scopes[] = {
     {"__rdl_", RUNTIME_RUST},
     {"__rg_", RUNTIME_RUST},
     {"_rjem_", RUNTIME_ALLOCATOR},
+    {"v8::", RUNTIME_V8},
+    {"Builtins_", RUNTIME_V8},
+    {"node::", RUNTIME_NODE},
+};
+
+/* Generated code that is not a function of a script (V8's Logger). */
+static const struct prefix generated[] = {
+    {"Builtin:", RUNTIME_V8},	      {"Stub:", RUNTIME_V8},   {"Handler:", RUNTIME_V8},
+    {"BytecodeHandler:", RUNTIME_V8}, {"RegExp:", RUNTIME_V8},
 };
 
 static const struct prefix rust_scopes[] = {
@@ -180,6 +189,14 @@ static enum runtime of_function(const struct frame *f)
 	return r;
 }
 
+/* Of code that the program generated. */
+static enum runtime of_jit(const struct frame *f)
+{
+	if (f->source && !strncmp(f->source, "node:", 5))
+		return RUNTIME_NODE;
+	return of_prefix(generated, LENGTH(generated), f->function);
+}
+
 static enum runtime of_source(const char *source)
 {
 	for (size_t i = 0; i < LENGTH(sources); i++) {
@@ -191,8 +208,11 @@ static enum runtime of_source(const char *source)
 
 enum runtime runtime_of(const struct frame *f, bool in_program)
 {
-	enum runtime r = f->library && !in_program ? of_library(f->library) : RUNTIME_NONE;
+	enum runtime r;
 
+	if (frame_is_jit(f))
+		return of_jit(f);
+	r = f->library && !in_program ? of_library(f->library) : RUNTIME_NONE;
 	/* No code is in the first page: CARRY_CLEARED_PC (record/carry.h). */
 	if (f->function[0] == '[' && f->address && f->address < FIRST_PAGE)
 		return RUNTIME_MEMPROF;
@@ -205,11 +225,16 @@ enum runtime runtime_of(const struct frame *f, bool in_program)
 
 const char *runtime_text(enum runtime r)
 {
-	static const char *const text[RUNTIMES] = {
-	    [RUNTIME_NONE] = "the program",	   [RUNTIME_LIBC] = "libc",
-	    [RUNTIME_LIBSTDCXX] = "libstdc++",	   [RUNTIME_LIBCXX] = "libc++",
-	    [RUNTIME_RUST] = "Rust's library",	   [RUNTIME_GO] = "Go's runtime",
-	    [RUNTIME_ALLOCATOR] = "the allocator", [RUNTIME_MEMPROF] = "memprof"};
+	static const char *const text[RUNTIMES] = {[RUNTIME_NONE] = "the program",
+						   [RUNTIME_LIBC] = "libc",
+						   [RUNTIME_LIBSTDCXX] = "libstdc++",
+						   [RUNTIME_LIBCXX] = "libc++",
+						   [RUNTIME_RUST] = "Rust's library",
+						   [RUNTIME_GO] = "Go's runtime",
+						   [RUNTIME_V8] = "V8",
+						   [RUNTIME_NODE] = "node",
+						   [RUNTIME_ALLOCATOR] = "the allocator",
+						   [RUNTIME_MEMPROF] = "memprof"};
 
 	return text[r];
 }

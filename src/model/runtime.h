@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Decides which frames are the user's own code, and which belong to the runtime: the libraries of
- * C, C++, Rust and Go, and the allocators.  This is the only place that decides so.
+ * C, C++, Rust and Go, V8 and node, and the allocators.  This is the only place that decides so.
  */
 #ifndef MODEL_RUNTIME_H
 #define MODEL_RUNTIME_H
@@ -17,6 +17,8 @@ enum runtime {
 	RUNTIME_LIBCXX,
 	RUNTIME_RUST,
 	RUNTIME_GO,
+	RUNTIME_V8,
+	RUNTIME_NODE,
 	RUNTIME_ALLOCATOR, /* one that is not in libc */
 	RUNTIME_MEMPROF,   /* no code: the name of stacks that were not kept */
 	RUNTIMES,
@@ -32,6 +34,13 @@ enum runtime {
  * Return: RUNTIME_NONE: the user's own code.
  */
 enum runtime runtime_of(const struct frame *f, bool in_program);
+
+/* Return: whether the runtime executes scripts: its frames are the user's own code in a stack without
+ * a function of a script. */
+static inline bool runtime_is_engine(enum runtime r)
+{
+	return r == RUNTIME_V8 || r == RUNTIME_NODE;
+}
 
 /* Return: its name for reports: "libstdc++". */
 const char *runtime_text(enum runtime r);

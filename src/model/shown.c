@@ -60,7 +60,7 @@ static char *short_name(const struct frame *f)
 {
 	char *name = NULL;
 
-	if (f->raw_function && strcmp(f->raw_function, f->function) != 0)
+	if (!frame_is_jit(f) && f->raw_function && strcmp(f->raw_function, f->function) != 0)
 		name = cxx_short(f->function);
 	if (name && *name)
 		return name;
@@ -146,6 +146,21 @@ static int add_frames(struct shown_cache *c, const struct known_pc *k)
 	return 0;
 }
 
+/* In a stack without a function of a script, the frames of engines are the user's own code. */
+static void judge_engines(struct shown_frame *f, size_t n)
+{
+	uint32_t engines = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (frame_is_jit(&f[i].at) && !f[i].runtimes)
+			return;
+	}
+	for (int r = 0; r < RUNTIMES; r++)
+		engines |= runtime_is_engine((enum runtime)r) ? 1u << r : 0;
+	for (size_t i = 0; i < n; i++)
+		f[i].runtimes &= ~engines;
+}
+
 static uint32_t find_site(const struct shown_frame *f, size_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -173,6 +188,7 @@ int shown_every(struct model *m, uint32_t id, struct shown_stack *s)
 		if (!k || add_frames(c, k))
 			return -ENOMEM;
 	}
+	judge_engines(c->stack.at, c->stack.n);
 	s->at = c->stack.at;
 	s->n = (uint32_t)c->stack.n;
 	s->site = find_site(s->at, s->n);
@@ -204,6 +220,7 @@ struct shown_stack shown_list_every(const struct shown_list *l)
 {
 	uint32_t n = (uint32_t)l->at.n;
 
+	judge_engines(l->at.at, n);
 	return (struct shown_stack){.at = l->at.at, .n = n, .site = find_site(l->at.at, n)};
 }
 
@@ -251,8 +268,13 @@ const char *shown_runtimes(uint32_t runtimes, char buf[SHOWN_RUNTIMES])
 	*buf = 0;
 	/* The library that the user's code called comes first. */
 	for (int r = RUNTIMES - 1; r > RUNTIME_NONE; r--) {
+		bool last = !(runtimes >> 1 & ((1u << (r - 1)) - 1));
+
 		if (runtimes & 1u << r && n < SHOWN_RUNTIMES)
-			n += (size_t)snprintf(buf + n, SHOWN_RUNTIMES - n, "%s%s", n ? " and " : "",
+			n += (size_t)snprintf(buf + n, SHOWN_RUNTIMES - n, "%s%s",
+					      !n     ? ""
+					      : last ? " and "
+						     : ", ",
 					      runtime_text((enum runtime)r));
 	}
 	return buf;

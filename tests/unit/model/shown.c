@@ -144,6 +144,17 @@ static void test_runtime(void **state)
 	    {{.function = "x_cgo_init", .source = "/usr/lib/go/src/runtime/cgo/gcc_linux.c"},
 	     true,
 	     RUNTIME_GO},
+	    {{.function = "v8::f(int)", .raw_function = "_ZN2v81fEi"}, true, RUNTIME_V8},
+	    {{.function = "Builtins_JSEntry"}, true, RUNTIME_V8},
+	    {{.function = "node::f(int)", .raw_function = "_ZN4node1fEi"}, true, RUNTIME_NODE},
+	    {{.function = "Builtin:JSEntry", .library = LIBRARY_JIT}, false, RUNTIME_V8},
+	    {{.function = "f", .source = "node:fs", .library = LIBRARY_JIT}, false, RUNTIME_NODE},
+	    {{.function = "malloc", .source = "/a.js", .library = LIBRARY_JIT},
+	     false,
+	     RUNTIME_NONE},
+	    {{.function = "std::f", .raw_function = "JS:*std::f", .library = LIBRARY_JIT},
+	     false,
+	     RUNTIME_NONE},
 	    {{.function = "?"}, false, RUNTIME_NONE},
 	    {{.function = "[live-alloc cleared]", .address = 1}, false, RUNTIME_MEMPROF},
 	    {{.function = "[x]", .address = 0x401000}, false, RUNTIME_NONE},
@@ -158,10 +169,12 @@ static void test_runtime(void **state)
 static void make_model(struct model *m, const char *const *function, uint32_t n)
 {
 	static const struct history_progress none = {0};
+	struct mp_module program = {.end = 4096, .path = strdup("/program")};
 	struct mp_err err = {0};
 
 	assert_int_equal(model_begin(m, "x", &none, &err), 0);
 	m->stacks.at[0] = (struct model_stack){.n = n};
+	assert_int_equal(vec_push(&m->facts.modules, program), 0);
 	for (uint32_t i = 0; i < n; i++) {
 		struct mp_symbol s = {.function = function[i], .raw_function = "_Z"};
 
@@ -263,6 +276,53 @@ static void test_list(void **state)
 	assert_int_equal(s.n, 0);
 }
 
+static void add(struct shown_list *list, const char *function, const char *library)
+{
+	struct frame f = {.function = function, .raw_function = "_Z", .library = library};
+
+	assert_int_equal(shown_list_add(list, &f, false, true), 0);
+}
+
+/* The frames of an engine are the runtime's if they have a function of a script to lead to. */
+static void test_engine(void **state)
+{
+	char runtimes[SHOWN_RUNTIMES];
+	struct shown_list list = {0};
+	struct shown_stack s;
+
+	(void)state;
+	add(&list, "malloc", "libc.so.6");
+	add(&list, "v8::allocate(int)", "node");
+	add(&list, "node::buffer(int)", "node");
+	s = shown_list_fold(&list);
+	assert_int_equal(s.site, 1);
+	assert_string_equal(s.at[1].at.function, "v8::allocate");
+	shown_list_free(&list);
+
+	add(&list, "malloc", "libc.so.6");
+	add(&list, "v8::allocate(int)", "node");
+	add(&list, "node::buffer(int)", "node");
+	add(&list, "Builtin:CallApi", LIBRARY_JIT);
+	s = shown_list_every(&list);
+	assert_int_equal(s.site, 1);
+	shown_list_free(&list);
+
+	add(&list, "malloc", "libc.so.6");
+	add(&list, "operator new(unsigned long)", "libstdc++.so.6");
+	add(&list, "v8::allocate(int)", "node");
+	add(&list, "node::buffer(int)", "node");
+	add(&list, "<Array<int>>.map", LIBRARY_JIT);
+	add(&list, "node::Start(int)", "node");
+	s = shown_list_fold(&list);
+	assert_int_equal(s.n, 3);
+	assert_int_equal(s.site, 1);
+	assert_string_equal(s.at[0].at.function, "node::buffer");
+	assert_string_equal(shown_runtimes(s.at[0].runtimes, runtimes),
+			    "node, V8, libstdc++ and libc");
+	assert_string_equal(s.at[1].at.function, "<Array<int>>.map");
+	shown_list_free(&list);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -270,6 +330,7 @@ int main(void)
 	    cmocka_unit_test(test_odd_names), cmocka_unit_test(test_runtime),
 	    cmocka_unit_test(test_fold),      cmocka_unit_test(test_full),
 	    cmocka_unit_test(test_no_site),   cmocka_unit_test(test_list),
+	    cmocka_unit_test(test_engine),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
