@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "control/embed.h"
+#include "control/jit.h"
 #include "control/modules.h"
 #include "control/news.h"
 #include "control/notices.h"
@@ -16,6 +17,7 @@ static void symbolize(void *ctx, struct mpf_writer *w, const uint64_t *pc, uint6
 {
 	struct recording *rec = ctx;
 
+	recording_name_jit(rec, rec->symbols, pc, n, rec->o->quiet ? NULL : rec->o->notices);
 	recording_put_symbols(rec, rec->symbols, w, pc, n);
 }
 

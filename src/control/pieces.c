@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include "control/jit.h"
 #include "control/modules.h"
 #include "control/notices.h"
 #include "control/output_name.h"
@@ -12,6 +13,7 @@ static void symbolize_piece(void *ctx, struct mpf_writer *w, const uint64_t *pc,
 	struct recording *rec = ctx;
 	struct symbols *symbols = recording_symbols(rec);
 
+	recording_name_jit(rec, symbols, pc, n, NULL);
 	recording_put_symbols(rec, symbols, w, pc, n);
 	/* The program is still running, so do not hold its files open. */
 	symbols_free(symbols);

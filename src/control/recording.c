@@ -13,6 +13,7 @@
 #include "control/descriptors.h"
 #include "control/embed.h"
 #include "control/ending.h"
+#include "control/jit.h"
 #include "control/news.h"
 #include "control/notices.h"
 #include "control/output_name.h"
@@ -202,6 +203,7 @@ static int start(struct recording *rec, const struct recording_options *o, const
 	ret = open_the_session(rec, o, path, err);
 	if (ret)
 		return ret;
+	recording_note_jit(rec);
 	fill_info(rec->t, &info, exe, sizeof(exe), cmdline, sizeof(cmdline));
 	snprintf(rec->executable, sizeof(rec->executable), "%s", exe);
 	snprintf(rec->called, sizeof(rec->called), "%s", info.called);
@@ -271,7 +273,7 @@ static int record(struct recording *rec, const struct recording_options *o, cons
 
 int recording_run(struct target *t, const struct recording_options *o, bool launched)
 {
-	struct recording rec = {.t = t, .o = o, .pattern = o->path};
+	struct recording rec = {.t = t, .o = o, .pattern = o->path, .jit.root = -1};
 	int status;
 
 	rec.resumed = !launched && !o->via_kernel && session_is_orphan(t->pid);
@@ -283,6 +285,7 @@ int recording_run(struct target *t, const struct recording_options *o, bool laun
 	control_close(rec.control);
 	recorder_free(rec.r);
 	symbols_free(rec.symbols);
+	jit_files_close(&rec.jit);
 	sideband_close(rec.sideband);
 	session_free(&rec.s);
 	carry_free(&rec.carry);

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include "attach/target.h"
 #include "control/embed.h"
+#include "control/jit.h"
 #include "control/options.h"
 #include "inject/find.h"
 #include "inject/session.h"
@@ -39,6 +40,7 @@ struct recording {
 	bool resumed;
 	size_t next_module;
 	struct symbols *symbols;
+	struct jit_files jit;
 	struct embedding embedding;
 	uint64_t end_ns;
 	const struct recording_options *o;

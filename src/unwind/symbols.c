@@ -13,6 +13,7 @@
 #include "lib/vec.h"
 #include "unwind/build_id.h"
 #include "unwind/debug_file.h"
+#include "unwind/jit_names.h"
 #include "unwind/symfile.h"
 
 #define MAX_FRAMES 64
@@ -41,6 +42,7 @@ struct symbols {
 	VEC(struct file *) files;
 	VEC(struct module) modules;
 	VEC(char *) strings;
+	struct jit_names *jit; /* or NULL */
 };
 
 char *symbol_demangle(const char *raw)
@@ -98,6 +100,7 @@ void symbols_free(struct symbols *s)
 		free(*t);
 	vec_free(&s->modules);
 	vec_free(&s->strings);
+	jit_names_free(s->jit);
 	free(s->debug_path);
 	free(s);
 }
@@ -220,21 +223,27 @@ static void name(struct symbols *s, struct mp_symbol *out, const char *raw)
 	out->function = nice ? keep_name(s, nice) : raw;
 }
 
-static uint64_t instruction(uint64_t pc)
+uint64_t symbols_instruction(uint64_t pc)
 {
 	return pc & SS_PC_EXACT ? pc & ~SS_PC_EXACT : pc - 1;
 }
 
+void symbols_set_jit(struct symbols *s, struct jit_names *jit)
+{
+	jit_names_free(s->jit);
+	s->jit = jit;
+}
+
 const struct mp_module *symbols_module(const struct symbols *s, uint64_t pc)
 {
-	const struct module *m = find_module(s, instruction(pc));
+	const struct module *m = find_module(s, symbols_instruction(pc));
 
 	return m ? &m->m : NULL;
 }
 
 uint32_t symbols_find(struct symbols *s, uint64_t pc, struct mp_symbol *out, uint32_t max)
 {
-	uint64_t addr = instruction(pc);
+	uint64_t addr = symbols_instruction(pc);
 	const struct module *m = find_module(s, addr);
 	struct symfile_frame frames[MAX_FRAMES];
 	uint32_t n = 0;
@@ -249,5 +258,5 @@ uint32_t symbols_find(struct symbols *s, uint64_t pc, struct mp_symbol *out, uin
 					    .is_inline = frames[i].is_inline};
 		name(s, &out[i], frames[i].name);
 	}
-	return n;
+	return n || !s->jit || !max ? n : jit_names_find(s->jit, addr, out);
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include "formats/file.h"
 
+struct jit_names;
 struct symbols;
 
 /* @debug_dirs: NULL-terminated extra directories with debug files or binaries; can be NULL. */
@@ -39,6 +40,12 @@ bool symbols_right_file(int fd, const struct mp_module *m);
 uint32_t symbols_find(struct symbols *s, uint64_t pc, struct mp_symbol *out, uint32_t max);
 /* Return: the module that contains @pc at the end of the recording, or NULL. */
 const struct mp_module *symbols_module(const struct symbols *s, uint64_t pc);
+
+/* Return: the address of the instruction that @pc of a recording means. */
+uint64_t symbols_instruction(uint64_t pc);
+/* From now on, symbols_find() has these names for addresses that are in no file.  @jit: becomes the
+ * property of @s. */
+void symbols_set_jit(struct symbols *s, struct jit_names *jit);
 
 /* Return: demangled name (malloc'd, caller frees) or NULL if @raw is not mangled. */
 char *symbol_demangle(const char *raw);
