@@ -11,6 +11,7 @@
 #include "attach/maps.h"
 #include "attach/mem.h"
 #include "attach/procfs.h"
+#include "control/jit.h"
 #include "control/requests.h"
 #include "lib/deadline.h"
 #include "model/weight.h"
@@ -182,6 +183,27 @@ static int read_recording(struct leak_join *j, const struct analysis *a, uint64_
 	return 0;
 }
 
+/* Names generated code, as the recorder will at its end.  Which names were valid before the recording
+ * began is not known here. */
+static void name_jit(struct leak_join *j)
+{
+	struct symbols *symbols = model_late_symbols(&j->m);
+	const char *dump = NULL;
+	struct jit_files files;
+	struct maps maps;
+
+	if (!symbols || maps_read(j->pid, &maps))
+		return;
+	jit_files_open(&files, j->pid);
+	vec_for_each (&maps.list, map) {
+		if (map->exec && jit_files_is_dump(&files, map->path))
+			dump = map->path;
+	}
+	jit_files_name(&files, dump, symbols, j->m.stacks.pc.at, j->m.stacks.pc.n, NULL);
+	jit_files_close(&files);
+	maps_free(&maps);
+}
+
 /* -------------------------------------------------------------- joining -- */
 
 static struct match *leaked_blocks(const struct analysis *a, size_t *n)
@@ -309,6 +331,7 @@ int join_make(struct leak_join *j, struct analysis *a, struct mp_err *err)
 	ret = read_recording(j, a, &at_ns, err);
 	if (ret)
 		return ret;
+	name_jit(j);
 	list = leaked_blocks(a, &n);
 	if (!list)
 		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");

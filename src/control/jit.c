@@ -28,16 +28,22 @@ static const char *map_path(const struct jit_files *f, char path[64])
 	return path;
 }
 
+bool jit_files_is_dump(const struct jit_files *f, const char *path)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "jit-%d.dump", f->pid);
+	return *path == '/' && !strcmp(path_base(path), name);
+}
+
 /* Return: the path under which the process has mapped a jitdump, now or earlier, or NULL. */
 static const char *dump_path(struct recording *rec)
 {
 	const char *found = NULL;
-	char name[64];
 
-	snprintf(name, sizeof(name), "jit-%d.dump", rec->jit.pid);
 	pthread_mutex_lock(&rec->lock);
 	vec_for_each (&rec->s.tables.paths, path) {
-		if (**path == '/' && !strcmp(path_base(*path), name))
+		if (jit_files_is_dump(&rec->jit, *path))
 			found = *path;
 	}
 	pthread_mutex_unlock(&rec->lock);
@@ -55,22 +61,27 @@ static void note_file(const struct jit_files *f, const char *path, struct jit_fi
 	close(fd);
 }
 
-void recording_note_jit(struct recording *rec)
+void jit_files_open(struct jit_files *f, pid_t pid)
 {
-	struct jit_files *f = &rec->jit;
 	struct proc_status status;
 	struct proc_stat stat;
-	char path[64];
 
-	*f = (struct jit_files){.root = root_open(rec->t->pid)};
-	if (f->root < 0 || proc_status_read(rec->t->pid, 0, &status) ||
-	    proc_stat_read(rec->t->pid, &stat))
+	*f = (struct jit_files){.root = root_open(pid)};
+	if (f->root < 0 || proc_status_read(pid, 0, &status) || proc_stat_read(pid, &stat))
 		return;
 	f->pid = status.ns_pid;
 	f->uid = status.uid;
 	f->begun = time(NULL) - (int64_t)(proc_stat_age_ms(&stat) / 1000);
+}
+
+void recording_note_jit(struct recording *rec)
+{
+	struct jit_files *f = &rec->jit;
+	char path[64];
+
+	jit_files_open(f, rec->t->pid);
 	/* Stacks that an earlier recorder has left can be older than this moment. */
-	if (rec->resumed)
+	if (rec->resumed || !f->pid)
 		return;
 	note_file(f, map_path(f, path), &f->map);
 	note_file(f, dump_path(rec), &f->dump);
@@ -143,25 +154,23 @@ static void read_names(const struct jit_files *f, const char *path, const struct
 		close(fd);
 }
 
-/* Return: those of the addresses that have no name, for jit_names_new(); to be freed. */
-static uint64_t *unnamed(struct symbols *symbols, const uint64_t *pc, uint64_t count, size_t *n)
+/* Return: those of the addresses that are in no file, for jit_names_new(); to be freed. */
+static uint64_t *in_no_file(const struct symbols *symbols, const uint64_t *pc, uint64_t count,
+			    size_t *n)
 {
 	uint64_t *list = malloc((count + 1) * sizeof(*list));
-	struct mp_symbol sym;
 
 	*n = 0;
 	for (uint64_t i = 0; list && i < count; i++) {
-		if (!symbols_find(symbols, pc[i], &sym, 1))
+		if (!symbols_in_file(symbols, pc[i]))
 			list[(*n)++] = symbols_instruction(pc[i]);
 	}
 	return list;
 }
 
-void recording_name_jit(struct recording *rec, struct symbols *symbols, const uint64_t *pc,
-			uint64_t count, const struct notices *n)
+void jit_files_name(const struct jit_files *f, const char *dump, struct symbols *symbols,
+		    const uint64_t *pc, uint64_t count, const struct notices *n)
 {
-	const struct jit_files *f = &rec->jit;
-	const char *dump = dump_path(rec);
 	struct jit_names *names = NULL;
 	char map[64];
 	uint64_t *list;
@@ -169,7 +178,7 @@ void recording_name_jit(struct recording *rec, struct symbols *symbols, const ui
 
 	if (!symbols || f->root < 0 || !f->pid)
 		return;
-	list = unnamed(symbols, pc, count, &missing);
+	list = in_no_file(symbols, pc, count, &missing);
 	if (list && missing)
 		names = jit_names_new(list, missing);
 	free(list);
@@ -179,4 +188,10 @@ void recording_name_jit(struct recording *rec, struct symbols *symbols, const ui
 	if (dump)
 		read_names(f, dump, &f->dump, jitdump_read, true, names, n);
 	symbols_set_jit(symbols, names);
+}
+
+void recording_name_jit(struct recording *rec, struct symbols *symbols, const uint64_t *pc,
+			uint64_t count, const struct notices *n)
+{
+	jit_files_name(&rec->jit, dump_path(rec), symbols, pc, count, n);
 }

@@ -4,6 +4,7 @@
 #ifndef CONTROL_JIT_H
 #define CONTROL_JIT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include "unwind/symbols.h"
@@ -26,13 +27,24 @@ struct jit_files {
 	struct jit_file map, dump;
 };
 
+/* Finds where the files of a process are. */
+void jit_files_open(struct jit_files *f, pid_t pid);
+void jit_files_close(struct jit_files *f);
+/**
+ * jit_files_name() - name those of the addresses that are in no file of @symbols
+ * @dump: path of the jitdump that the process has mapped, or NULL
+ * @n: NULL: reports nothing
+ */
+void jit_files_name(const struct jit_files *f, const char *dump, struct symbols *symbols,
+		    const uint64_t *pc, uint64_t count, const struct notices *n);
+/* Return: whether this is the path of a jitdump of the process. */
+bool jit_files_is_dump(const struct jit_files *f, const char *path);
+
 /* Notes what the process has written so far.  To be called before anything is recorded.  Takes
  * rec->lock. */
 void recording_note_jit(struct recording *rec);
-/* Names those of the addresses that no file of @symbols has a name for.  @n: NULL: reports nothing.
- * Takes rec->lock. */
+/* As jit_files_name(), for the recorded process.  Takes rec->lock. */
 void recording_name_jit(struct recording *rec, struct symbols *symbols, const uint64_t *pc,
 			uint64_t count, const struct notices *n);
-void jit_files_close(struct jit_files *f);
 
 #endif

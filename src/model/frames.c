@@ -18,9 +18,10 @@ const struct mp_module *model_module(const struct model *m, uint64_t address)
 	return NULL;
 }
 
-/* If the recorder was killed, the recording has no symbols: tries the files of this machine. */
-static struct symbols *late_symbols(struct model *m)
+struct symbols *model_late_symbols(struct model *m)
 {
+	if (m->facts.has_finish)
+		return NULL;
 	if (!m->naming.symbols) {
 		m->naming.symbols = symbols_new(NULL);
 		vec_for_each (&m->facts.modules, mod) {
@@ -67,7 +68,7 @@ uint32_t model_frames(struct model *m, uint64_t pc, struct frame *out, uint32_t 
 	sym = names_find(m->naming.names, pc, &n);
 	if (sym && n && sym[0].raw_function && !library)
 		library = LIBRARY_JIT;
-	if (!sym && !m->facts.has_finish && late_symbols(m)) {
+	if (!sym && model_late_symbols(m)) {
 		n = symbols_find(m->naming.symbols, pc, found, 64);
 		if (n && !names_add(m->naming.names, pc, found, n))
 			sym = names_find(m->naming.names, pc, &n);

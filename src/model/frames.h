@@ -44,6 +44,9 @@ const char *model_library(const struct model *m, const struct mp_module *mod);
 /* Finds the frames of one address, innermost inlined one first.  Return: their number, at least 1.
  * Valid as long as @m. */
 uint32_t model_frames(struct model *m, uint64_t pc, struct frame *out, uint32_t max);
+/* Return: the symbols of this machine's files, if the recording has none: it is not at its end, or
+ * its recorder was killed.  NULL: it has symbols, or out of memory.  Belongs to @m. */
+struct symbols *model_late_symbols(struct model *m);
 void naming_free(struct naming *n);
 
 #endif

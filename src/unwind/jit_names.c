@@ -127,7 +127,7 @@ static struct meaning *meaning_of(const struct jit_code *code, uint64_t address)
 	const struct jit_line *line = line_of(code, address);
 	size_t name = strlen(code->name), source = line ? strlen(line->source) + 1 : 0;
 	size_t n = 2 * name + 1 + JIT_NAME_MORE + source;
-	struct meaning *m = malloc(sizeof(*m) + n);
+	struct meaning *m = calloc(1, sizeof(*m) + n);
 	char *buf;
 
 	if (!m)

@@ -241,6 +241,13 @@ const struct mp_module *symbols_module(const struct symbols *s, uint64_t pc)
 	return m ? &m->m : NULL;
 }
 
+bool symbols_in_file(const struct symbols *s, uint64_t pc)
+{
+	const struct module *m = find_module(s, symbols_instruction(pc));
+
+	return m && m->file;
+}
+
 uint32_t symbols_find(struct symbols *s, uint64_t pc, struct mp_symbol *out, uint32_t max)
 {
 	uint64_t addr = symbols_instruction(pc);

@@ -25,6 +25,33 @@ let rounds = 0;
 setInterval(() => { server.handle(); if (++rounds == 20) console.log('ready'); }, 5);
 process.on('SIGTERM', () => process.exit(0));
 """
+# Generates a function that loses memory, and names it.
+LEAK = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+/* push %rbp; mov %rsp,%rbp; movabs malloc,%rax; call *%rax; pop %rbp; ret */
+static unsigned char code[] = "\x55\x48\x89\xe5\x48\xb8........\xff\xd0\x5d\xc3";
+int main(void) {
+  void *(*f)(size_t) = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void *(*target)(size_t) = malloc;
+  char name[64];
+  memcpy(code + 6, &target, 8);
+  memcpy((void *)f, code, sizeof(code));
+  snprintf(name, sizeof(name), "/tmp/perf-%d.map", getpid());
+  FILE *map = fopen(name, "w");
+  fprintf(map, "%lx %zx JS:*loses /a.js:7:1\n", (long)f, sizeof(code));
+  fclose(map);
+  puts("ready");
+  fflush(stdout);
+  for (;;) {
+    f(4000);
+    usleep(10000);
+  }
+}
+"""
 # Interpreted functions get code of their own; no function is a part of another one.
 NODE = ("--interpreted-frames-native-stack", "--no-turbo-inlining")
 JIT = "JIT code"
@@ -290,6 +317,23 @@ class JitNames(t.Case):
         rec.communicate()
         self.assertTrue(frames(self.report(self.path("r")), "two | one"))
         self.finish(p)
+
+    def test_leaks(self):
+        """memprof leaks names the code in stacks of a recording in progress"""
+        with open(self.path("leak.c"), "w") as f:
+            f.write(LEAK)
+        subprocess.run(("cc", "-O1", "-o", self.path("leak"), self.path("leak.c")), check=True)
+        p = self.start(self.path("leak"))
+        self.remove(f"/tmp/perf-{p.pid}.map")
+        self.assertEqual(p.stdout.readline(), "ready\n")
+        rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"))
+        self.wait_recorded(p.pid)
+        t.wait_for(lambda: self.events(p.pid) > 10)
+        self.assertRegex(self.memprof("leaks", "-p", p.pid, status=1).stdout, "loses  /a.js:7\n")
+        self.detach(p.pid)
+        rec.communicate()
+        site, = {(f["source"], f["line"]) for f in frames(self.report(self.path("r")), "loses")}
+        self.assertEqual(site, ("/a.js", 7))
 
     def test_continued(self):
         """a recording that another recorder continues has names"""
