@@ -243,7 +243,7 @@ enum mp_end_reason {
 /* One frame of a symbolized address; inlined frames come first (innermost first). */
 struct mp_symbol {
 	const char *function;	  /* demangled; NULL: unknown */
-	const char *raw_function; /* as in the symbol table */
+	const char *raw_function; /* as in the symbol table, or as the program named its code */
 	const char *source;	  /* path; NULL: unknown */
 	uint32_t line, column;	  /* 0: unknown */
 	bool is_inline;

@@ -2,6 +2,7 @@
 #include "record/merge_output.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "formats/binaries.h"
@@ -198,6 +199,72 @@ int merge_output_module(struct merge_output *o, const struct mp_module *m, uint3
 	return out_of_memory(err);
 }
 
+static bool in_a_file(const struct merge_output *o, uint64_t pc)
+{
+	for (size_t i = o->modules.n; i > 0; i--) {
+		const struct mp_module *m = &o->modules.at[i - 1].m;
+
+		if (pc >= m->start && pc < m->end)
+			return *m->path;
+	}
+	return false;
+}
+
+/* Return: what generated code is called that had @known as its name in the parts before and @next in
+ * this one, to be freed; NULL if out of memory. */
+static char *both_names(const struct merge_output *o, const char *known, const char *next)
+{
+	char *text;
+
+	/* A later piece of a recording has the names of the earlier ones, too (control/jit.h). */
+	if (!several(o) || strstr(next, known))
+		return strdup(next);
+	if (strstr(known, next))
+		return strdup(known);
+	return asprintf(&text, "%s | %s", known, next) < 0 ? NULL : text;
+}
+
+/* Generated code that several parts have at one address can be different code.  Readers use the last
+ * symbols of an address. */
+static int rename_generated(struct merge_output *o, const struct mpf_item *it,
+			    struct merge_generated *known, struct mp_err *err)
+{
+	const struct mp_symbol *next = it->symbols.at;
+	struct mp_symbol s = {0};
+	char *text;
+
+	if (it->symbols.n != 1 || !next->function ||
+	    (!strcmp(next->function, known->function) && same_text(next->source, known->source)))
+		return 0;
+	text = both_names(o, known->function, next->function);
+	if (!text)
+		return out_of_memory(err);
+	free(known->function);
+	free(known->source);
+	*known = (struct merge_generated){.function = text};
+	s.function = s.raw_function = text;
+	return merge_output_wrote(mpf_put_symbols(o->w, it->symbols.pc, &s, 1), err);
+}
+
+/* Keeps the name of generated code.  @b->stack: set to its number, 0 for other code. */
+static int keep_generated(struct merge_output *o, const struct mpf_item *it, struct live_block *b)
+{
+	const struct mp_symbol *s = it->symbols.at;
+	struct merge_generated own = {0};
+
+	if (it->symbols.n != 1 || !s->function || in_a_file(o, b->addr))
+		return 0;
+	own.function = strdup(s->function);
+	own.source = s->source ? strdup(s->source) : NULL;
+	if (!own.function || (s->source && !own.source) || vec_push(&o->generated, own)) {
+		free(own.function);
+		free(own.source);
+		return -ENOMEM;
+	}
+	b->stack = (uint32_t)o->generated.n;
+	return 0;
+}
+
 int merge_output_symbols(struct merge_output *o, const struct mpf_item *it, struct mp_err *err)
 {
 	uint64_t pc = it->symbols.pc & ~SS_PC_EXACT;
@@ -208,8 +275,10 @@ int merge_output_symbols(struct merge_output *o, const struct mpf_item *it, stru
 	 * twice. */
 	if (pc && !(pc >> 48)) {
 		if (live_find(seen, pc, &old))
-			return 0;
-		if (live_put(seen, &b, &old))
+			return old.stack
+				   ? rename_generated(o, it, &o->generated.at[old.stack - 1], err)
+				   : 0;
+		if (keep_generated(o, it, &b) || live_put(seen, &b, &old))
 			return out_of_memory(err);
 	}
 	return merge_output_wrote(
@@ -350,6 +419,11 @@ void merge_output_free(struct merge_output *o)
 		free((char *)m->m.path);
 	vec_free(&o->hooks);
 	vec_free(&o->modules);
+	vec_for_each (&o->generated, g) {
+		free(g->function);
+		free(g->source);
+	}
+	vec_free(&o->generated);
 	live_free(o->symbols[0]);
 	live_free(o->symbols[1]);
 	live_free(o->threads);

@@ -15,6 +15,11 @@ struct merge_module {
 	uint32_t process;
 };
 
+/* Code in no file, named by the program. */
+struct merge_generated {
+	char *function, *source; /* source: NULL: not known */
+};
+
 struct merge_output {
 	const struct merge_parts *parts;
 	struct mpf_writer *w;
@@ -22,9 +27,10 @@ struct merge_output {
 	VEC(struct mp_hook_info) hooks;	  /* strings owned */
 	VEC(struct merge_module) modules; /* in order of appearance */
 	struct live *symbols[2]; /* addresses already written; [1]: those of innermost frames */
-	struct live *threads;	 /* tid, shifted -> number of its process */
-	VEC(bool) ended;	 /* [process]: has no more items */
-	VEC(struct mp_sample) memory; /* [process]: its last sample */
+	VEC(struct merge_generated) generated; /* numbered from 1 in symbols */
+	struct live *threads;		       /* tid, shifted -> number of its process */
+	VEC(bool) ended;		       /* [process]: has no more items */
+	VEC(struct mp_sample) memory;	       /* [process]: its last sample */
 	struct mp_losses losses;
 };
 

@@ -218,6 +218,29 @@ class JitNames(t.Case):
         r = self.memprof("attach", "-p", pid, "-o", f, "--for", "300ms")
         return r.stdout + r.stderr, self.report(f)
 
+    def test_merged(self):
+        """what is merged has all names that an address has in its parts"""
+        files = []
+        for name in ("JS:*one /a.js:1:2", "JS:*two /b.js:1:2", "JS:*one /c.js:1:2"):
+            p = self.start("setarch", "-R", f"{t.VICTIMS}/untabled")
+            p.stdout.readline()
+            report = self.report(self.record(p.pid))
+            address = min(f["address"] for g in report["allocation_groups"] for f in g["backtrace"]
+                          if f["function"] == f"{f['address']:#x}")
+            self.map = self.remove(f"/tmp/perf-{p.pid}.map")
+            self.write(f"{address:x} 1 {name}\n")
+            os.rename(self.record(p.pid), self.path(f"part{len(files)}"))
+            files.append(self.path(f"part{len(files)}"))
+            self.finish(p)
+        for parts, names in ((files[:2], ("one | two", "two | one")), (files[::2], ("one",)),
+                             (files[:1], ("one",))):
+            if len(parts) > 1:
+                self.memprof("merge", *parts, "-o", self.path("merged"))
+            report = self.report(self.path("merged") if len(parts) > 1 else parts[0])
+            found = [f for name in names for f in frames(report, name)]
+            self.assertTrue(found)
+            self.assertEqual({f.get("source") for f in found}, {None} if len(parts) > 1 else {"/a.js"})
+
     def test_hostile(self):
         """a perf map that is a link, a fifo, another user's, or old is not used, and memprof says so"""
         p, address, _ = self.start_victim()
