@@ -112,6 +112,9 @@ int recording_end(struct recording *rec, const struct recording_options *o,
 	} else if (!(rec->resumed && failed)) {
 		status = take_out(rec, &finish, &late);
 	}
+	/* The new program can have begun files of the same names. */
+	if (reason == MP_END_EXECED)
+		jit_files_close(&rec->jit);
 	observer_stop(rec->observer);
 	if (rec->r && reason != MP_END_KEPT)
 		recorder_let_go(rec->r);

@@ -136,7 +136,7 @@ static struct meaning *meaning_of(const struct jit_code *code, uint64_t address)
 	memcpy(m->text, code->name, name + 1);
 	buf = m->text + name + 1;
 	jit_name_split(m->text, buf, &m->symbol);
-	/* V8 10 and 11 write bytes of freed memory as the source of a line, and the file of an
+	/* V8 11 writes bytes of freed memory as the source of a line, and the file of an
 	 * inlined function is another one. */
 	if (line && *line->source &&
 	    (!jit_name_is_javascript(m->text) || same_text(line->source, m->symbol.source))) {

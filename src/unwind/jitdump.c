@@ -93,7 +93,7 @@ static size_t read_line(const char *text, size_t at, size_t n, const char *befor
 }
 
 /* Reads the lines of code that @move bytes were added to the address of.  All of them must be valid:
- * V8 10 and 11 write random bytes as sources.  Return: whether they are. */
+ * V8 11 writes random bytes as sources.  Return: whether they are. */
 static bool read_lines(struct dump *d, uint64_t at, const struct load *code, uint64_t move)
 {
 	struct record record;
