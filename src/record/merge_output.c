@@ -250,17 +250,17 @@ static int rename_generated(struct merge_output *o, const struct mpf_item *it,
 static int keep_generated(struct merge_output *o, const struct mpf_item *it, struct live_block *b)
 {
 	const struct mp_symbol *s = it->symbols.at;
-	struct merge_generated own = {0};
+	struct merge_generated *own;
 
 	if (it->symbols.n != 1 || !s->function || in_a_file(o, b->addr))
 		return 0;
-	own.function = strdup(s->function);
-	own.source = s->source ? strdup(s->source) : NULL;
-	if (!own.function || (s->source && !own.source) || vec_push(&o->generated, own)) {
-		free(own.function);
-		free(own.source);
+	if (vec_push(&o->generated, ((struct merge_generated){0})))
 		return -ENOMEM;
-	}
+	own = &o->generated.at[o->generated.n - 1];
+	own->function = strdup(s->function);
+	own->source = s->source ? strdup(s->source) : NULL;
+	if (!own->function || (s->source && !own->source))
+		return -ENOMEM;
 	b->stack = (uint32_t)o->generated.n;
 	return 0;
 }
