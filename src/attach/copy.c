@@ -57,7 +57,10 @@ static void end(pid_t pid)
 {
 	int status;
 
-	kill(pid, SIGKILL);
+	/* For another user's process kill() needs CAP_KILL, which memprof may not have.  A tracer
+	 * needs no permission. */
+	if (kill(pid, SIGKILL))
+		ptrace(PTRACE_KILL, pid, 0, 0);
 	for (;;) {
 		pid_t got = waitpid(pid, &status, __WALL);
 

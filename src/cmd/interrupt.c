@@ -9,16 +9,19 @@
 #include <unistd.h>
 #include "snapshot/hand.h"
 
+/* Ends the thread.  pthread_cancel() would need libgcc_s.so.1, which small containers do not have. */
+#define LEAVE SIGUSR2
+
 static struct {
 	pthread_t thread;
-	bool waits;
+	bool waits, leave;
 	int status, overdue;
 	sigset_t before;
 } own;
 
 static sigset_t ending(void)
 {
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGALRM};
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGALRM, LEAVE};
 	sigset_t set;
 
 	sigemptyset(&set);
@@ -32,11 +35,12 @@ static void *wait_for_signal(void *unused)
 	sigset_t set = ending();
 	int sig;
 
-	while (sigwait(&set, &sig))
-		;
+	do {
+		if (__atomic_load_n(&own.leave, __ATOMIC_ACQUIRE))
+			return unused;
+	} while (sigwait(&set, &sig) || sig == LEAVE);
 	/* From here on this thread ends memprof.  A concurrent interrupt_end() waits in
 	 * pthread_join(). */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	hand_end();
 	if (sig == SIGALRM)
 		fputs("memprof: --max-pause has passed, so the process was released; use a longer "
@@ -45,7 +49,6 @@ static void *wait_for_signal(void *unused)
 	else
 		fputs("memprof: interrupted; the process is unchanged\n", stderr);
 	_exit(sig == SIGALRM ? own.overdue : own.status);
-	return unused;
 }
 
 void interrupt_begin(int status, int overdue)
@@ -54,6 +57,7 @@ void interrupt_begin(int status, int overdue)
 
 	own.status = status;
 	own.overdue = overdue;
+	own.leave = false;
 	pthread_sigmask(SIG_BLOCK, &set, &own.before);
 	/* memprof must not be killed either when the reader of its output goes away. */
 	signal(SIGPIPE, SIG_IGN);
@@ -67,7 +71,8 @@ void interrupt_end(void)
 
 	if (!own.waits)
 		return;
-	pthread_cancel(own.thread);
+	__atomic_store_n(&own.leave, true, __ATOMIC_RELEASE);
+	pthread_kill(own.thread, LEAVE);
 	pthread_join(own.thread, NULL);
 	own.waits = false;
 	/* Drops a SIGALRM that arrived as the pause ended.  If the pause was too long, the report

@@ -16,6 +16,10 @@ static bool keeps(enum privileges p, unsigned int cap)
 
 	if (p == PRIVILEGES_NONE)
 		return false;
+	/* Without CAP_SYS_PTRACE the kernel lets memprof attach only while its capabilities include
+	 * all of the target's. */
+	if (!capng_have_capability(CAPNG_PERMITTED, CAP_SYS_PTRACE))
+		return true;
 	if (cap == (p == PRIVILEGES_FILES ? CAP_DAC_OVERRIDE : CAP_SYS_NICE))
 		return true;
 	return cap == CAP_SYS_PTRACE || cap == CAP_DAC_READ_SEARCH ||

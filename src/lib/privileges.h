@@ -8,7 +8,7 @@ enum privileges {
 	/* Reads the target's state while recording, and detaches at the end: CAP_SYS_PTRACE,
 	 * CAP_DAC_READ_SEARCH, CAP_SYS_NICE (short stops: lib/priority.h) and
 	 * CAP_CHECKPOINT_RESTORE (files of mappings; CAP_SYS_ADMIN on kernels that do not have
-	 * it) */
+	 * it).  If memprof has no CAP_SYS_PTRACE: all that it has */
 	PRIVILEGES_TARGET,
 	/* Reads the target's state, and creates files in any directory: CAP_DAC_OVERRIDE instead
 	 * of CAP_SYS_NICE */

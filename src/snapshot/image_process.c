@@ -139,8 +139,11 @@ int image_open_process(struct image *img, pid_t memory, struct mp_err *err)
 	if (ret) {
 		free(p);
 		return mp_fail(err, MP_EXIT_FAILURE, ret,
-			       "cannot read the memory of process %d: %s", img->pid,
-			       strerror(-ret));
+			       "cannot read the memory of process %d: %s%s", img->pid,
+			       strerror(-ret),
+			       ret == -EACCES ? " (another user's process: root, or "
+						"CAP_DAC_READ_SEARCH besides CAP_SYS_PTRACE)"
+					      : "");
 	}
 	/* Without a pagemap, all pages count as touched. */
 	ignore_result(pagemap_open(&p->copy, memory));
