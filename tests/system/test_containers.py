@@ -121,7 +121,8 @@ class Containers(t.Case):
             os.makedirs(f"{root}/{folder}", exist_ok=True)
         open(f"{root}/dev/null", "x").close()
         script = (f"mount --bind {root} {root} && mount --bind {self.path('out')} {root}/out && "
-                  f"mount --bind /dev/null {root}/dev/null && mount -t proc proc {root}/proc && mount -o remount,bind,ro {root} && exec chroot {root} \"$@\"")
+                  f"mount --bind /dev/null {root}/dev/null && "
+                  f"mount -t proc proc {root}/proc && mount -o remount,bind,ro {root} && exec chroot {root} \"$@\"")
         os.makedirs(self.path("out"), exist_ok=True)
         p = self.start("unshare", "--pid", "--mount", "--uts", "--ipc", "--fork", "--kill-child", "sh", "-ec", script, "sh",
                        *more, "/bin/leaky")
