@@ -20,6 +20,7 @@
 #include "attach/map_file.h"
 #include "attach/target.h"
 #include "formats/column.h"
+#include "lib/debuginfod_urls.h"
 
 static pid_t spawn(char *const argv[], int *go, int *failed)
 {
@@ -39,6 +40,7 @@ static pid_t spawn(char *const argv[], int *go, int *failed)
 		close(start[1]);
 		if (read(start[0], &c, 1) != 1) /* the tracer has ended */
 			_exit(127);
+		debuginfod_urls_restore();
 		execvp(argv[0], argv);
 		if (write(error[1], &errno, sizeof(errno)) < 0)
 			_exit(126);

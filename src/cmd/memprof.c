@@ -13,6 +13,7 @@
 #include "cmd/nearest.h"
 #include "cmd/shrunk.h"
 #include "export/terminal.h"
+#include "lib/debuginfod_urls.h"
 
 static void print_help(FILE *out)
 {
@@ -129,8 +130,7 @@ static bool take_colour(int *argc, char **argv)
 int main(int argc, char **argv)
 {
 	hold_standard_files();
-	/* Debug files are searched for on this machine only. */
-	unsetenv("DEBUGINFOD_URLS");
+	debuginfod_urls_take();
 	survive_shrunk_files();
 	opterr = 0;
 	if (!take_colour(&argc, argv))

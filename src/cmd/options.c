@@ -130,6 +130,12 @@ static int take(int opt, const char *arg, struct recording_options *o, struct mp
 	case 'N':
 		o->embed = true;
 		return 1;
+	case 'I':
+		o->debuginfod = DEBUGINFOD_ALWAYS;
+		return 1;
+	case 'i':
+		o->debuginfod = DEBUGINFOD_NEVER;
+		return 1;
 	case 'Q':
 		if (parse_bytes(arg, &o->queue_size) && o->queue_size >= MIN_RING)
 			return 1;
@@ -228,5 +234,6 @@ int recording_options_settle(const char *command, struct recording_options *o)
 	/* The stacks of frees belong to single blocks. */
 	if (!o->history && !o->sample_interval && !o->page_faults && !o->free_stacks && !o->cull_ms)
 		o->cull_ms = CULL_MS;
+	o->servers = servers_new(o->debuginfod);
 	return 0;
 }

@@ -4,6 +4,7 @@
 #define CMD_OPTIONS_H
 
 #include <getopt.h>
+#include "cmd/servers.h"
 #include "control/options.h"
 
 /* Reads options from the environment: MEMPROF_OUTPUT for --output and so on, MEMPROF_LOSSLESS=1.
@@ -29,6 +30,7 @@ int recording_options_settle(const char *command, struct recording_options *o);
 	    {"event", required_argument, NULL, 'E'}, {"free-stacks", no_argument, NULL, 'J'},      \
 	    {"history", no_argument, NULL, 'H'}, {"zero", no_argument, NULL, 'Z'},                 \
 	    {"sample", required_argument, NULL, 'S'}, {"rotate", required_argument, NULL, 'M'},    \
+	    {"debuginfod", no_argument, NULL, 'I'}, {"no-debuginfod", no_argument, NULL, 'i'},     \
 	    {"embed", no_argument, NULL, 'N'}, {"paused", no_argument, NULL, 'P'},                 \
 	    {"verbose", no_argument, NULL, 'v'},                                                   \
 	{                                                                                          \
@@ -69,6 +71,7 @@ int recording_options_settle(const char *command, struct recording_options *o);
 	"                       itself; memprof merge joins them\n" \
 	"      --embed          put program and libraries into the recording, to symbolize it\n" \
 	"                       elsewhere\n" \
+	SERVERS_HELP \
 	"      --depth N        keep only the N innermost frames of each stack\n" \
 	"      --thread NAME    only threads of this name (fnmatch pattern; up to 16 times)\n" \
 	"      --paused         start paused; SIGUSR1 to memprof pauses and resumes\n" \

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "cmd/servers.h"
 #include "export/terminal.h"
 #include "export/text.h"
 #include "export/text_brief.h"
@@ -284,5 +285,6 @@ void summary_print(const struct summary *s)
 		print_own_heap(s, &p);
 		print_traces(s, pid);
 	}
+	servers_report(s->servers, stdout);
 	print_recording(s, &p);
 }

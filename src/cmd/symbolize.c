@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "cmd/cmd.h"
+#include "cmd/servers.h"
 #include "export/symbolize.h"
 #include "lib/human.h"
 #include "lib/printable.h"
@@ -19,12 +20,13 @@ static const char help[] =
     "                       arguments; full: no names of functions, files, libraries, threads, "
     "and\n"
     "                       no build ids\n"
-    "  -o, --output FILE    the new recording\n";
+    "  -o, --output FILE    the new recording\n" SERVERS_HELP;
 
 struct request {
 	VEC(const char *) dirs; /* ended by NULL */
 	const char *output;
 	enum anonymize anonymize;
+	enum debuginfod_ask ask;
 };
 
 static bool parse_anonymize(const char *text, enum anonymize *how)
@@ -46,6 +48,8 @@ static int parse(struct request *r, int argc, char **argv)
 	static const struct option options[] = {{"debug-dir", required_argument, NULL, 'd'},
 						{"anonymize", required_argument, NULL, 'a'},
 						{"output", required_argument, NULL, 'o'},
+						{"debuginfod", no_argument, NULL, 's'},
+						{"no-debuginfod", no_argument, NULL, 'n'},
 						{"help", no_argument, NULL, 'h'},
 						{0}};
 	int c;
@@ -65,6 +69,12 @@ static int parse(struct request *r, int argc, char **argv)
 		case 'o':
 			r->output = optarg;
 			break;
+		case 's':
+			r->ask = DEBUGINFOD_ALWAYS;
+			break;
+		case 'n':
+			r->ask = DEBUGINFOD_NEVER;
+			break;
 		case 'h':
 			fputs(help, stdout);
 			return -1;
@@ -83,10 +93,14 @@ static int parse(struct request *r, int argc, char **argv)
 
 static int symbolize(const struct request *r, const char *path)
 {
+	struct symbolize_options o = {r->dirs.at, servers_new(r->ask), r->anonymize};
 	struct symbolize_result result;
 	struct mp_err err = {0};
+	int ret = recording_symbolize(path, r->output, &o, &result, &err);
 
-	if (recording_symbolize(path, r->output, r->dirs.at, r->anonymize, &result, &err))
+	servers_report(o.servers, stdout);
+	debuginfod_free(o.servers);
+	if (ret)
 		return complain(&err);
 	printf("%s: %s with a function (%s before), %s with a line (%s before)\n",
 	       counted(result.addresses, "address"), thousands(result.after),

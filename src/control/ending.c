@@ -28,21 +28,44 @@ static void embed(void *ctx, struct mpf_writer *w, const uint64_t *pc, uint64_t 
 	embedding_put(&rec->embedding, recording_target_alive(rec) ? rec->t->pid : 0, w, pc, n);
 }
 
-/* Restores forked children too, unless a follower does that. */
-static void leave_family(const struct recording *rec, const struct recording_options *o,
-			 uint8_t reason)
-{
-	uint32_t left = 0, restored = 0;
+/* Forked children with memprof's pages. */
+struct family {
+	uint32_t restored, left;
+};
 
-	if ((!o->news_fd || recording_is_deserted(rec)) && reason != MP_END_KEPT)
-		restored = family_restore(&rec->id, 1, rec->t->pid, &left);
-	o->notices->restored(o->notices->ctx, restored, false);
-	if (left)
+/* Must the forked children be left to a follower, which might record them? */
+static bool follower_restores(const struct recording *rec, const struct recording_options *o)
+{
+	return o->news_fd && (o->follow_fork || !o->servers) && !recording_is_deserted(rec);
+}
+
+/* Restores forked children, unless a follower does that. */
+static struct family leave_family(const struct recording *rec, const struct recording_options *o,
+				  uint8_t reason)
+{
+	struct family f = {0};
+
+	if (reason != MP_END_KEPT && !follower_restores(rec, o))
+		f.restored = family_restore(&rec->id, 1, rec->t->pid, &f.left);
+	return f;
+}
+
+static void tell_family(const struct recording_options *o, const struct family *f)
+{
+	o->notices->restored(o->notices->ctx, f->restored, false);
+	if (f->left)
 		notice(o->notices,
 		       "%u process%s forked from it still ha%s memprof's pages; see: memprof "
 		       "status",
-		       left, left == 1 ? "" : "es", left == 1 ? "s" : "ve");
-	recording_tell(rec, o, reason);
+		       f->left, f->left == 1 ? "" : "es", f->left == 1 ? "s" : "ve");
+}
+
+/* May symbols come from a slow server?  Only when no process waits for the end of the recording: if
+ * the program executed another one, or forked children are followed, they can. */
+static bool may_ask(const struct recording *rec, const struct recording_options *o,
+		    const struct mp_finish *finish)
+{
+	return (finish->restored || finish->reason == MP_END_EXITED) && !follower_restores(rec, o);
 }
 
 /* Return: 0, or the error of session_close() with @err. */
@@ -80,12 +103,14 @@ static int complete(struct recording *rec, const struct recording_options *o,
 		       "process %d is released; the recording is completed when its disk accepts "
 		       "data again",
 		       rec->t->pid);
+	if (rec->symbols && !failed && may_ask(rec, o, finish))
+		symbols_ask(rec->symbols, o->servers);
 	ret = recorder_stop(rec->r, finish, &losses, &ending);
 	recording_tell_piece_error(rec); /* an error of the last moment */
 	if (!failed && !(o->replace_at_exec && finish->reason == MP_END_EXECED))
 		o->notices->ended(o->notices->ctx,
 				  &(struct summary){&rec->s, rec->r, rec->symbols, &losses, finish,
-						    path, rec->executable, rec->called,
+						    o->servers, path, rec->executable, rec->called,
 						    o->page_faults, o->verbose});
 	if (embeds && !ret)
 		o->notices->embedded(o->notices->ctx, &rec->embedding);
@@ -104,6 +129,7 @@ int recording_end(struct recording *rec, const struct recording_options *o,
 {
 	struct mp_finish finish = {.reason = (uint8_t)reason};
 	struct mp_err late = {0};
+	struct family family = {0};
 	int status = 0;
 
 	if (rec->r && reason == MP_END_KEPT) {
@@ -121,12 +147,17 @@ int recording_end(struct recording *rec, const struct recording_options *o,
 	/* Not earlier: with many modules, reading symbols uses up all descriptors. */
 	if (rec->s.block && !rec->symbols)
 		rec->symbols = recording_symbols(rec);
+	/* Earlier than the recording is complete: symbols can come from a slow server. */
+	if (!failed)
+		family = leave_family(rec, o, finish.reason);
 	if (rec->r)
 		status = complete(rec, o, &finish, path, failed);
 	if (reason == MP_END_KEPT)
 		session_leave(&rec->s);
-	if (!failed)
-		leave_family(rec, o, finish.reason);
+	if (!failed) {
+		tell_family(o, &family);
+		recording_tell(rec, o, finish.reason);
+	}
 	if (late.what[0] && finish.reason != MP_END_EXITED)
 		status = notice_error(o->notices, &late);
 	return status;

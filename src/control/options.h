@@ -5,8 +5,10 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "lib/debuginfod_urls.h"
 #include "record/select.h"
 
+struct debuginfod; /* unwind/debuginfod.h */
 struct notices;
 struct steps; /* attach/steps.h */
 
@@ -29,6 +31,8 @@ struct recording_options {
 	bool page_faults;    /* record page faults instead of allocations; via the kernel */
 	uint64_t stack_size; /* via the kernel: bytes of stack copied per sample; 0: default */
 	bool embed;	     /* put the binaries of the executed code into the recording */
+	enum debuginfod_ask debuginfod;
+	struct debuginfod *servers; /* asked for debug files after the end; NULL: none */
 	bool lossless;
 	bool no_thinning; /* lose events that are too many, instead of estimating them */
 	bool verbose;	  /* the summary has all sums, not only a screen */

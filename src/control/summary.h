@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include "inject/session.h"
 #include "record/recorder.h"
+#include "unwind/debuginfod.h"
 #include "unwind/symbols.h"
 
 /* Everything is borrowed from the recording. */
@@ -15,6 +16,7 @@ struct summary {
 	struct symbols *symbols;   /* NULL: none */
 	const struct mp_losses *losses;
 	const struct mp_finish *finish;
+	const struct debuginfod *servers; /* that were asked; NULL: none */
 	const char *path;
 	const char *executable, *called; /* as in struct mp_info */
 	bool page_faults;

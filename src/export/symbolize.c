@@ -5,23 +5,31 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "export/anonymous.h"
 #include "formats/binaries.h"
 #include "formats/session.h"
 #include "lib/intern.h"
 #include "lib/vec.h"
 #include "model/names.h"
+#include "unwind/debuginfod.h"
 #include "unwind/symbols.h"
 
 #define MAX_FRAMES 64
+
+/* A module whose file is not on this machine; its path is owned. */
+struct missing {
+	struct mp_module m;
+	bool carried; /* by the recording */
+};
 
 struct symbolizing {
 	struct symbols *symbols; /* from this machine */
 	struct names *names;	 /* from the recording */
 	struct intern *seen;	 /* addresses seen */
 	VEC(uint64_t) pcs;
-	VEC(struct mp_module) missing; /* on this machine; path owned */
-	VEC(struct mpf_item) last;     /* items that must follow the symbols */
+	VEC(struct missing) missing;
+	VEC(struct mpf_item) last; /* items that must follow the symbols */
 	struct anonymous *anonymous;
 	struct symbolize_result *result;
 };
@@ -45,13 +53,13 @@ static int see_stack(struct symbolizing *k, const struct mpf_item *it)
 static int see_module(struct symbolizing *k, const struct mp_module *m)
 {
 	int ret = symbols_add_module(k->symbols, m, NULL);
-	struct mp_module own = *m;
+	struct missing own = {.m = *m};
 	char *path;
 
 	if (!ret)
 		return 0;
 	path = strdup(m->path ? m->path : "");
-	own.path = path;
+	own.m.path = path;
 	if (path && !vec_push(&k->missing, own))
 		return 0;
 	free(path);
@@ -113,8 +121,8 @@ static int unpack(struct symbolizing *k, struct binaries *b, const struct binary
 		ret = -errno;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fileno(file));
 	vec_for_each (&k->missing, m) {
-		if (!ret && binary_is_of(which, m))
-			(void)symbols_add_module(k->symbols, m, path);
+		if (!ret && binary_is_of(which, &m->m))
+			m->carried |= !symbols_add_module(k->symbols, &m->m, path);
 	}
 	fclose(file);
 	return ret;
@@ -123,7 +131,7 @@ static int unpack(struct symbolizing *k, struct binaries *b, const struct binary
 static bool is_missing(const struct symbolizing *k, const struct binary *b)
 {
 	vec_for_each (&k->missing, m) {
-		if (binary_is_of(b, m))
+		if (binary_is_of(b, &m->m))
 			return true;
 	}
 	return false;
@@ -160,6 +168,46 @@ static bool has_line(const struct mp_symbol *s, uint32_t n)
 {
 	return n && s[0].source && s[0].line;
 }
+
+/* ------------------------------------------------------------------ servers -- */
+
+static bool lacks_lines(const struct symbolizing *k, const struct mp_module *m)
+{
+	vec_for_each (&k->pcs, pc) {
+		uint64_t addr = *pc & ~SS_PC_EXACT;
+		uint32_t n = 0;
+		const struct mp_symbol *known;
+
+		if (addr < m->start || addr > m->end)
+			continue;
+		known = names_find(k->names, *pc, &n);
+		if (!has_line(known, known ? n : 0))
+			return true;
+	}
+	return false;
+}
+
+/* A debug file without the file that it belongs to has the functions and lines, too. */
+static void use_servers(struct symbolizing *k, struct debuginfod *servers)
+{
+	symbols_ask(k->symbols, servers);
+	vec_for_each (&k->missing, it) {
+		const struct mp_module *m = &it->m;
+		char *path;
+		int fd;
+
+		if (it->carried || m->path[0] != '/' || !lacks_lines(k, m))
+			continue;
+		fd = debuginfod_fetch(servers, m->build_id, m->build_id_len, &path);
+		if (fd < 0)
+			continue;
+		close(fd);
+		(void)symbols_add_module(k->symbols, m, path);
+		free(path);
+	}
+}
+
+/* ------------------------------------------------------------------ second pass -- */
 
 /* Return: number of frames of @pc in @out: those of @known, or better ones. */
 static uint32_t resolve(struct symbolizing *k, uint64_t pc, const struct mp_symbol *known,
@@ -207,8 +255,6 @@ static int put_symbols(struct symbolizing *k, struct mpf_writer *w, uint64_t pc)
 	return it.symbols.n ? put_item(k, w, it) : 0;
 }
 
-/* ------------------------------------------------------------------ second pass -- */
-
 static void on_info(void *ctx, struct mp_info *info)
 {
 	struct symbolizing *k = ctx;
@@ -239,25 +285,26 @@ static int on_end(void *ctx, struct mpf_writer *w)
 	return ret;
 }
 
-int recording_symbolize(const char *from, const char *to, const char *const *debug_dirs,
-			enum anonymize anonymize, struct symbolize_result *result,
-			struct mp_err *err)
+int recording_symbolize(const char *from, const char *to, const struct symbolize_options *o,
+			struct symbolize_result *result, struct mp_err *err)
 {
 	struct symbolizing k = {.result = result};
 	struct mpf_change change = {.info = on_info, .item = on_item, .end = on_end, .ctx = &k};
 	int ret = -ENOMEM;
 
 	*result = (struct symbolize_result){0};
-	k.symbols = symbols_new(debug_dirs);
+	k.symbols = symbols_new(o->debug_dirs);
 	k.names = names_new();
 	k.seen = intern_new();
-	k.anonymous = anonymous_new(anonymize);
+	k.anonymous = anonymous_new(o->anonymize);
 	if (k.symbols && k.names && k.seen && k.anonymous)
 		ret = read_all(&k, from, err);
 	else
 		mp_fail(err, MP_EXIT_FAILURE, ret, "out of memory");
 	if (!ret)
 		ret = use_binaries(&k, from, err);
+	if (!ret && o->servers)
+		use_servers(&k, o->servers);
 	if (!ret)
 		ret = mpf_copy(from, to, &change, &result->truncated, err);
 	symbols_free(k.symbols);
@@ -265,7 +312,7 @@ int recording_symbolize(const char *from, const char *to, const char *const *deb
 	intern_free(k.seen);
 	vec_free(&k.pcs);
 	vec_for_each (&k.missing, m)
-		free((char *)m->path);
+		free((char *)m->m.path);
 	vec_free(&k.missing);
 	vec_free(&k.last);
 	anonymous_free(k.anonymous);

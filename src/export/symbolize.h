@@ -13,6 +13,13 @@ enum anonymize {
 	ANONYMIZE_FULL,	   /* also no other names, and no build ids */
 };
 
+struct debuginfod;
+struct symbolize_options {
+	const char *const *debug_dirs; /* see symbols_new() */
+	struct debuginfod *servers;    /* see symbols_ask() */
+	enum anonymize anonymize;
+};
+
 struct symbolize_result {
 	uint64_t addresses;		    /* distinct addresses in the stacks */
 	uint64_t before, after;		    /* number of them with a function, */
@@ -23,14 +30,13 @@ struct symbolize_result {
 
 /**
  * recording_symbolize() - copy a recording, with symbols resolved
- * @debug_dirs: see symbols_new()
  *
  * Recorded symbols are kept unless this machine's are better.  A file is used only if its build id
- * is the recorded one; if this machine has none, the binary carried by the recording is used.  The
- * copy carries no binaries.  Return: 0, or a negative errno with @err filled.
+ * is the recorded one; if this machine has none, the binary carried by the recording is used, or
+ * the servers' debug file alone.  The copy carries no binaries.
+ * Return: 0, or a negative errno with @err filled.
  */
-int recording_symbolize(const char *from, const char *to, const char *const *debug_dirs,
-			enum anonymize anonymize, struct symbolize_result *result,
-			struct mp_err *err);
+int recording_symbolize(const char *from, const char *to, const struct symbolize_options *o,
+			struct symbolize_result *result, struct mp_err *err);
 
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "unwind/debuginfod.h"
 #include "unwind/unpacked.h"
 
 const Dwfl_Callbacks debug_file_callbacks = {
@@ -58,6 +59,16 @@ static bool link_is_sane(const char *file, const char *link)
 	return !would_block(path);
 }
 
+/* Asks the servers, if the module has any. */
+static int fetch(Dwfl_Module *mod, struct debuginfod *servers, char **path)
+{
+	const unsigned char *id;
+	GElf_Addr at;
+	int n = servers ? dwfl_module_build_id(mod, &id, &at) : 0;
+
+	return n > 0 ? debuginfod_fetch(servers, id, (size_t)n, path) : -1;
+}
+
 int debug_file_find(Dwfl_Module *mod, void **data, const char *name, Dwarf_Addr base,
 		    const char *file, const char *link, GElf_Word crc, char **path)
 {
@@ -65,6 +76,8 @@ int debug_file_find(Dwfl_Module *mod, void **data, const char *name, Dwarf_Addr 
 		     ? dwfl_standard_find_debuginfo(mod, data, name, base, file, link, crc, path)
 		     : -1;
 
+	if (fd < 0)
+		fd = fetch(mod, *data, path);
 	if (fd < 0 || debug_file_is_sane(fd))
 		return fd;
 	close(fd);

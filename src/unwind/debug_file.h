@@ -22,7 +22,8 @@ extern const Dwfl_Callbacks debug_file_callbacks;
 bool debug_file_is_sane(int fd);
 
 /* Finds the separate debug file of a module.  As dwfl_standard_find_debuginfo(), but only for files
- * that pass the check. */
+ * that pass the check.  @data: struct debuginfod of the servers to ask if this machine has none, or
+ * NULL. */
 int debug_file_find(Dwfl_Module *mod, void **data, const char *name, Dwarf_Addr base,
 		    const char *file, const char *link, GElf_Word crc, char **path);
 

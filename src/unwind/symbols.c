@@ -39,6 +39,7 @@ struct module {
 struct symbols {
 	Dwfl_Callbacks callbacks;
 	char *debug_path;
+	struct debuginfod *servers; /* NULL: none */
 	VEC(struct file *) files;
 	VEC(struct module) modules;
 	VEC(char *) strings;
@@ -105,6 +106,13 @@ void symbols_free(struct symbols *s)
 	free(s);
 }
 
+void symbols_ask(struct symbols *s, struct debuginfod *servers)
+{
+	s->servers = servers;
+	vec_for_each (&s->files, f)
+		symfile_ask((*f)->symbols, servers);
+}
+
 bool symbols_right_file(int fd, const struct mp_module *m)
 {
 	uint8_t id[32];
@@ -161,6 +169,7 @@ static struct file *open_file(struct symbols *s, const struct mp_module *m, cons
 		free(f);
 		return NULL;
 	}
+	symfile_ask(f->symbols, s->servers);
 	if (vec_push(&s->files, f)) {
 		symfile_free(f->symbols);
 		free(f);

@@ -15,6 +15,11 @@ struct symbols;
 struct symbols *symbols_new(const char *const *debug_dirs);
 void symbols_free(struct symbols *s);
 
+struct debuginfod;
+/* From now on asks servers for debug files that this machine does not have, whenever symbols_find()
+ * searches for one.  @servers: must stay valid; NULL: does not ask. */
+void symbols_ask(struct symbols *s, struct debuginfod *servers);
+
 /**
  * symbols_add_module() - add a mapped module
  * @m: the module as recorded

@@ -90,6 +90,14 @@ void symfile_free(struct symfile *f)
 	free(f);
 }
 
+void symfile_ask(struct symfile *f, struct debuginfod *servers)
+{
+	void **data; /* passed to debug_file_find() */
+
+	dwfl_module_info(f->module, &data, NULL, NULL, NULL, NULL, NULL, NULL);
+	*data = servers;
+}
+
 /* Adds the ranges of @die with @value.  Code that the linker dropped has ranges that are empty or
  * start at address 0. */
 static int add_ranges(struct pc_ranges *r, Dwarf_Die *die, uint32_t value)

@@ -31,6 +31,11 @@ struct symfile *symfile_open(const Dwfl_Callbacks *callbacks, const char *name, 
 			     int fd);
 void symfile_free(struct symfile *f);
 
+struct debuginfod;
+/* From now on asks servers for the debug file if this machine has none.  @servers: must stay valid;
+ * NULL: does not ask. */
+void symfile_ask(struct symfile *f, struct debuginfod *servers);
+
 /**
  * symfile_find() - find the function and inlined calls that contain the instruction at @addr
  * @out, @max: filled, innermost inlined call first, the function itself last

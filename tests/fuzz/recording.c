@@ -156,7 +156,9 @@ static void copy(const char *path, uint32_t choice)
 		contents_free(&c);
 	recording_strip(path, to, choice & 0x40 ? 1000 : UINT64_MAX, &truncated, &err);
 	unlink(to);
-	recording_symbolize(path, to, NULL, (enum anonymize)(choice % 3), &result, &err);
+	recording_symbolize(path, to,
+			    &(struct symbolize_options){.anonymize = (enum anonymize)(choice % 3)},
+			    &result, &err);
 	unlink(to);
 }
 
