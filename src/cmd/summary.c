@@ -11,7 +11,6 @@
 #include "export/text_brief.h"
 #include "inject/hooks/names.h"
 #include "lib/human.h"
-#include "lib/path.h"
 #include "lib/printable.h"
 #include "record/carry.h"
 
@@ -30,19 +29,12 @@ static uint64_t call_address(uint64_t pc)
 	return pc & SS_PC_EXACT ? pc & ~SS_PC_EXACT : pc - 1;
 }
 
-/* The name of a module's file, for the program as the user called it; NULL: not known. */
-static const char *file_of(const struct summary *s, const struct mp_module *m)
-{
-	if (m->path && *s->called && !strcmp(m->path, s->executable))
-		return s->called;
-	return m->path && *m->path ? path_base(m->path) : NULL;
-}
-
-/* Adds the frames of one address.  Return: 0 or -ENOMEM. */
-static int add_frames(const struct summary *s, uint64_t pc, struct shown_list *list)
+/* Adds the frames of one address.  @unnamed: set if the function is not known.  Return: 0 or
+ * -ENOMEM. */
+static int add_frames(const struct summary *s, uint64_t pc, struct shown_list *list, bool *unnamed)
 {
 	const struct mp_module *m = s->symbols ? symbols_module(s->symbols, pc) : NULL;
-	const char *file = m ? file_of(s, m) : NULL;
+	const char *file = m && m->path ? library_name(m->path, s->executable, s->called) : NULL;
 	uint64_t address = call_address(pc), offset = address - (m ? m->bias : 0);
 	struct mp_symbol sym[64];
 	uint32_t n = s->symbols ? symbols_find(s->symbols, pc, sym, 64) : 0;
@@ -59,6 +51,7 @@ static int add_frames(const struct summary *s, uint64_t pc, struct shown_list *l
 		sym[0] =
 		    (struct mp_symbol){.function = pc == CARRY_CLEARED_PC ? CARRY_CLEARED : name};
 		n = 1;
+		*unnamed |= m && m->path && m->path[0] == '/';
 	} else if (!file) {
 		file = LIBRARY_JIT;
 	} else if (hook_name_at(&s->session->plan, pc)) {
@@ -79,7 +72,8 @@ static int add_frames(const struct summary *s, uint64_t pc, struct shown_list *l
 	return ret;
 }
 
-static void print_site(const struct summary *s, const struct recorder_top *top, const char *unit)
+static void print_site(const struct summary *s, const struct recorder_top *top, const char *unit,
+		       bool *unnamed)
 {
 	uint32_t frames = s->verbose ? TOP_FRAMES : BRIEF_FRAMES;
 	uint64_t pc[SS_MAX_FRAMES];
@@ -90,7 +84,7 @@ static void print_site(const struct summary *s, const struct recorder_top *top, 
 	printf("  %s%10s%s in %s\n", term_on(stdout, TERM_AMOUNT), human((uint64_t)top->bytes),
 	       term_off(stdout), counted((uint64_t)top->count, unit));
 	for (uint32_t i = 0; i < top->n; i++) {
-		if (add_frames(s, pc[i], &list))
+		if (add_frames(s, pc[i], &list, unnamed))
 			break;
 	}
 	stack = shown_list_fold(&list);
@@ -178,11 +172,14 @@ static void print_sites(const struct summary *s, enum recorder_top_by by, const 
 {
 	struct recorder_top top[TOP_SITES];
 	uint32_t n = recorder_top(s->recorder, by, top, s->verbose ? TOP_SITES : BRIEF_SITES);
+	bool unnamed = false;
 
 	if (n)
 		puts(title);
 	for (uint32_t i = 0; i < n; i++)
-		print_site(s, &top[i], unit);
+		print_site(s, &top[i], unit, &unnamed);
+	if (unnamed)
+		puts("  functions without names: memprof report says what gives them");
 }
 
 /* A program with a heap of its own (PHP, Java, Go, node) hardly calls malloc(): few allocations do

@@ -32,6 +32,7 @@ struct finding {
 /* A file whose code is mapped in the process. */
 struct doctor_module {
 	char *path;
+	char name[64];	 /* library_name() */
 	bool readable;	 /* the file could be read; else @facts is empty */
 	bool debug_file; /* a separate debug file of the same build-id was found */
 	struct elf_facts facts;

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Symbols and unwind tables of the files that are mapped in a process. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "attach/map_file.h"
+#include "attach/procfs.h"
 #include "control/doctor_findings.h"
 #include "inject/hooks/stripped.h"
+#include "lib/debug_package.h"
 #include "lib/human.h"
-#include "lib/path.h"
+#include "model/frames.h"
 
-#define MOST_NAMED 6
+#define MOST_NAMED    6
+#define MOST_PACKAGES 4
 
 static bool is_known(const struct doctor *d, const char *path)
 {
@@ -39,11 +43,24 @@ static void read_file(struct doctor_module *m, int fd)
 	elf_end(elf);
 }
 
-static void read_module(struct notes *n, pid_t pid, const struct map *map)
+/* The program of the process, as in struct mp_info. */
+struct program {
+	char executable[PATH_MAX], called[64];
+};
+
+static void read_program(pid_t pid, struct program *p)
+{
+	if (proc_exe(pid, p->executable, sizeof(p->executable)) ||
+	    !proc_called(pid, p->executable, p->called, sizeof(p->called)))
+		p->called[0] = 0;
+}
+
+static void read_module(struct notes *n, pid_t pid, const struct map *map, const struct program *p)
 {
 	struct doctor_module m = {.path = strdup(map->path)};
 	int fd = m.path ? map_open(pid, map) : -1;
 
+	snprintf(m.name, sizeof(m.name), "%s", library_name(map->path, p->executable, p->called));
 	if (fd >= 0) {
 		read_file(&m, fd);
 		close(fd);
@@ -91,13 +108,52 @@ static size_t select_modules(const struct doctor *d, bool (*is)(const struct doc
 			continue;
 		length = strlen(list);
 		if (count < MOST_NAMED)
-			snprintf(list + length, size - length, "%s%s", count ? ", " : "",
-				 path_base(m->path));
+			snprintf(list + length, size - length, "%s%s", count ? ", " : "", m->name);
 		else if (count == MOST_NAMED)
 			snprintf(list + length, size - length, " ...");
 		count++;
 	}
 	return count;
+}
+
+/* Adds the package with the debug information of a file of @owner to the @n in @list. */
+static void add_package(char *list, size_t size, const char *owner, size_t *n)
+{
+	char name[128];
+	size_t length = strlen(list);
+
+	package_with_debug(owner, name, sizeof(name));
+	if (!*owner || strstr(list, name))
+		return;
+	if (*n < MOST_PACKAGES)
+		snprintf(list + length, size - length, " %s", name);
+	else if (*n == MOST_PACKAGES)
+		snprintf(list + length, size - length, " ...");
+	++*n;
+}
+
+/* Names the packages that give the modules of which @is is true what they lack.  Return: @list. */
+static const char *debug_packages(const struct doctor *d, bool (*is)(const struct doctor_module *),
+				  char *list, size_t size)
+{
+	struct package_query *query = calloc(d->modules.n + 1, sizeof(*query));
+	size_t n = 0, packages = 0;
+
+	snprintf(list, size, "compile with -g, attach --debuginfod, or apt install");
+	vec_for_each (&d->modules, m) {
+		if (query && is(m))
+			query[n++].path = m->path;
+	}
+	if (n)
+		packages_find(DPKG_LISTS, query, n);
+	for (size_t i = 0; i < n; i++)
+		add_package(list, size, query[i].owner, &packages);
+	if (!packages)
+		snprintf(list, size,
+			 "compile with -g, install their debug symbols, or attach "
+			 "--debuginfod");
+	free(query);
+	return list;
 }
 
 /* @lack: what modules have none of, @effect: what follows from that. */
@@ -116,25 +172,29 @@ static void judge(struct notes *n, bool (*is)(const struct doctor_module *), con
 
 void doctor_modules(struct notes *n, const struct target *t)
 {
+	char packages[200];
+	struct program program;
 	struct maps maps;
 
 	if (maps_read(t->pid, &maps))
 		return;
 	elf_version(EV_CURRENT);
+	read_program(t->pid, &program);
 	vec_for_each (&maps.list, map) {
 		if (map->exec && map->path[0] == '/' && !is_known(n->d, map->path))
-			read_module(n, t->pid, map);
+			read_module(n, t->pid, map, &program);
 	}
 	maps_free(&maps);
 	judge(n, unreadable, "files", "cannot be read", "their functions and tables are not known",
 	      "run memprof as root of the host", "all mapped programs and libraries can be read");
 	judge(n, no_names, "symbols", "have no .symtab and no debug file",
 	      "only their exported functions have names",
-	      "install their debug symbols (Debian: the -dbgsym packages)",
+	      debug_packages(n->d, no_names, packages, sizeof(packages)),
 	      "all functions have names");
 	judge(n, no_lines, "lines", "have no debug information",
 	      "their functions are shown without file and line",
-	      "install their debug symbols, or compile with -g", "files and lines are known");
+	      debug_packages(n->d, no_lines, packages, sizeof(packages)),
+	      "files and lines are known");
 	judge(n, no_tables, "unwind tables", "have no .eh_frame",
 	      "stacks through them are found by their code, or end there",
 	      "compile with -fasynchronous-unwind-tables", "all files contain unwind tables");

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include "export/site_list.h"
 #include "export/stack_ends.h"
+#include "export/symbol_gaps.h"
 #include "export/text.h"
 #include "export/text_head.h"
 #include "lib/human.h"
@@ -13,7 +14,7 @@
 #define SITE_FRAMES  6
 #define BRIEF_FRAMES 3 /* without --verbose */
 
-static void totals(const struct model *m, FILE *out)
+static void totals(const struct model *m, bool verbose, FILE *out)
 {
 	const struct group *t = &m->sums.total, *all = &m->unfiltered.total;
 
@@ -44,6 +45,10 @@ static void totals(const struct model *m, FILE *out)
 			thousands(m->facts.losses.stacks_total - m->facts.losses.stacks_complete),
 			counted(m->facts.losses.stacks_total, "fault"));
 	stack_ends_text(m, "fault", out);
+	if (verbose)
+		symbol_gaps_text(m, out);
+	else
+		symbol_gaps_brief(m, out);
 	if (m->facts.losses.left_out_allocs)
 		fprintf(out, "left out    %s (of other threads, or while paused)\n",
 			counted(m->facts.losses.left_out_allocs, "fault"));
@@ -63,7 +68,7 @@ static void list(struct model *m, const struct text_options *o, enum cost cost, 
 void faults_text(struct model *m, const struct text_options *o, FILE *out)
 {
 	text_head(m, out);
-	totals(m, out);
+	totals(m, o->verbose, out);
 	list(m, o, COST_FAULTED, "Faulted in, by bytes", out);
 	if (m->sums.total.huge && o->verbose)
 		list(m, o, COST_FAULTS, "Faulted in, by number", out);

@@ -7,6 +7,7 @@
 #include "export/json_stack.h"
 #include "export/site_list.h"
 #include "export/stack_ends.h"
+#include "export/symbol_gaps.h"
 #include "export/text.h"
 #include "export/timeline.h"
 #include "lib/human.h"
@@ -121,6 +122,7 @@ int faults_json(struct model *m, enum group_by by, FILE *out)
 	write_totals(g, m);
 	write_losses(g, m);
 	stack_ends_json(g, m);
+	symbol_gaps_json(g, m);
 	write_threads(g, m);
 	write_timeline(g, m);
 	sites_json(g, m, &p, write_sums);

@@ -9,6 +9,7 @@
 #include "export/json_stack.h"
 #include "export/site_list.h"
 #include "export/stack_ends.h"
+#include "export/symbol_gaps.h"
 #include "export/timeline.h"
 #include "formats/event.h"
 #include "formats/file.h"
@@ -358,6 +359,7 @@ int json_write(struct model *m, enum group_by by, bool with_blocks, FILE *out)
 	write_all(g, m);
 	write_losses(g, m);
 	stack_ends_json(g, m);
+	symbol_gaps_json(g, m);
 	write_lists(g, m);
 	sites_json(g, m, &p, write_sums);
 	write_groups(g, m, &p);

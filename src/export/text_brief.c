@@ -3,6 +3,7 @@
 
 #include <time.h>
 #include "export/site_list.h"
+#include "export/symbol_gaps.h"
 #include "export/terminal.h"
 #include "lib/human.h"
 #include "lib/printable.h"
@@ -139,6 +140,7 @@ static void doubts(const struct model *m, FILE *out)
 	if (l->stacks_total && PERCENT * (double)incomplete >= DOUBTFUL * (double)l->stacks_total)
 		fprintf(out, "stacks      %.0f %% are incomplete (--verbose)\n",
 			PERCENT * (double)incomplete / (double)l->stacks_total);
+	symbol_gaps_brief(m, out);
 	if (l->left_out_allocs || l->left_out_frees)
 		fprintf(out, "left out    %s of other threads, or while paused\n",
 			counted(l->left_out_allocs + l->left_out_frees, "event"));

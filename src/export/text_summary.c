@@ -3,6 +3,7 @@
 
 #include "export/site_list.h"
 #include "export/stack_ends.h"
+#include "export/symbol_gaps.h"
 #include "export/text_brief.h"
 #include "export/text_head.h"
 #include "lib/human.h"
@@ -168,6 +169,7 @@ static void totals(struct model *m, FILE *out)
 			thousands(m->facts.losses.stacks_total - m->facts.losses.stacks_complete),
 			counted(m->facts.losses.stacks_total, "allocation"));
 	stack_ends_text(m, "allocation", out);
+	symbol_gaps_text(m, out);
 	if (m->facts.losses.left_out_allocs || m->facts.losses.left_out_frees)
 		fprintf(out,
 			"left out    %s (of other threads, or while paused), %s of blocks that are "

@@ -46,13 +46,16 @@ static void fill_frame(struct frame *f, const struct mp_symbol *s, const char *l
 			    .is_inline = s->is_inline};
 }
 
+const char *library_name(const char *path, const char *executable, const char *called)
+{
+	return *called && !strcmp(path, executable) ? called : path_base(path);
+}
+
 const char *model_library(const struct model *m, const struct mp_module *mod)
 {
 	if (!mod || !mod->path || !*mod->path)
 		return NULL;
-	if (m->info.called[0] && !strcmp(mod->path, m->info.executable))
-		return m->info.called;
-	return path_base(mod->path);
+	return library_name(mod->path, m->info.executable, m->info.called);
 }
 
 uint32_t model_frames(struct model *m, uint64_t pc, struct frame *out, uint32_t max)

@@ -33,12 +33,15 @@ struct naming {
 	struct symbols *symbols; /* of the files of this machine; NULL: not needed yet */
 };
 
+/* Return: the file name of a module for reports: that of the program is the one by which the user
+ * called it, redis-server for /usr/bin/redis-check-rdb.  @executable, @called: as in struct mp_info */
+const char *library_name(const char *path, const char *executable, const char *called);
+
 struct model;
 /* Return: the module that contained @address last, or NULL. */
 const struct mp_module *model_module(const struct model *m, uint64_t address);
 
-/* Return: the file name of a module, for the program as the user called it; NULL if @mod is NULL or
- * has no file.  Valid as long as @m. */
+/* Return: library_name() of a module; NULL if @mod is NULL or has no file.  Valid as long as @m. */
 const char *model_library(const struct model *m, const struct mp_module *mod);
 
 /* Finds the frames of one address, innermost inlined one first.  Return: their number, at least 1.

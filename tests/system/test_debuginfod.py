@@ -3,6 +3,7 @@
 """Debug information from debuginfod servers: found, used only if it is right, never waited for without bounds,
 and never asked for unless the user wants it."""
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -218,6 +219,68 @@ class Debuginfod(t.Case):
         r, out = self.symbolize(recording, "--debuginfod", LD_LIBRARY_PATH=self.path("lib"))
         self.assert_unnamed(out)
         self.assertIn("cannot open libdebuginfod.so.1 (Debian: package libdebuginfod1)", r.stderr)
+
+    def test_gaps(self):
+        """The report says which file lacks symbols, how much that matters, and what the user can do about it"""
+        _, recording = self.run_stripped()
+        text = self.memprof("report", recording).stdout
+        self.assertRegex(text, r"no names +exact: \d+ of \d+ addresses, in stacks of (100|9\d) % of the bytes\n"
+                         r" +exact: compile with -g, or memprof symbolize -d FOLDER with the debug file\n")
+        verbose = self.memprof("report", recording, "--verbose").stdout
+        self.assertRegex(verbose, r" exact: of \d+ addresses \d+ without a function \(stacks of [\d.]+ \w+\), ")
+        gap = next(g for g in self.report(recording)["missing_symbols"] if g["library"] == "exact")
+        self.assertEqual((gap["path"], gap["build_id"]), (self.program, self.build_id))
+        self.assertEqual((gap["debug_package"], gap["debug_url"]), (None, None))
+        self.assertGreater(gap["without_function"], 0)
+        self.assertLessEqual(gap["without_function"], gap["without_line"])
+        self.assertLessEqual(gap["without_line"], gap["addresses"])
+        self.assertGreater(gap["bytes_without_function"], 0)
+        # As the advice says.
+        folder = self.path(f"folder/.build-id/{self.build_id[:2]}")
+        os.makedirs(folder)
+        os.rename(f"{self.served}/exact.debug", f"{folder}/{self.build_id[2:]}.debug")
+        _, out = self.symbolize(recording, "-d", self.path("folder"))
+        self.assert_named(out)
+        self.assertNotIn("no names", self.memprof("report", out).stdout)
+        gaps = [g for g in self.report(out)["missing_symbols"] if g["library"] == "exact"]
+        self.assertEqual([g["without_function"] for g in gaps], [0] * len(gaps))
+
+    def test_gap_elsewhere(self):
+        """If the file is not on this machine, a server might have its symbols"""
+        _, recording = self.run_stripped()
+        os.rename(self.program, self.path("elsewhere"))
+        text = self.memprof_with("report", recording, DEBUGINFOD_URLS="http://127.0.0.1:1/ http://127.0.0.1:2")
+        self.assertIn(f" memprof symbolize {recording} --debuginfod -o OUT\n", text.stdout)
+        r = self.memprof_with("report", recording, "--verbose", DEBUGINFOD_URLS="http://127.0.0.1:1/ http://127.0.0.1:2")
+        self.assertIn(f"not on this machine; http://127.0.0.1:1/buildid/{self.build_id}/debuginfo\n", r.stdout)
+
+    def test_called(self):
+        """redis-server, a link to redis-check-rdb: its name wherever it is shown, the file as path, and the package
+        that has its symbols"""
+        if os.path.realpath(shutil.which("redis-server")) != "/usr/bin/redis-check-rdb":
+            self.skipTest("redis-server is no link here")
+        sock = self.path("redis.sock")
+        p = self.start("redis-server", "--port", "0", "--unixsocket", sock, "--save", "", "--dir", self.dir)
+        ping = lambda: subprocess.run(["redis-cli", "-s", sock, "ping"], text=True, capture_output=True).stdout
+        t.wait_for(lambda: ping() == "PONG\n")
+        doctor = self.memprof("doctor", "-p", p.pid).stdout
+        background = self.path("background")
+        self.memprof("attach", "--background", "-p", p.pid, "-o", background)
+        status = [s["name"] for s in json.loads(self.memprof("status", "--json").stdout) if s["pid"] == p.pid]
+        subprocess.run(["redis-cli", "-s", sock, "debug", "populate", "1000"], capture_output=True)
+        subprocess.run(["redis-cli", "-s", sock, "set", "key", "x" * 10000], capture_output=True)
+        self.detach(p.pid)
+        heap = self.memprof("heap", "--retained", "-p", p.pid).stdout
+        self.assertEqual(status, ["redis-server"])
+        report = self.report(background)
+        self.assertEqual((report["executable"], report["called"]), ("/usr/bin/redis-check-rdb", "redis-server"))
+        gap = next(g for g in report["missing_symbols"] if g["library"] == "redis-server")
+        self.assertEqual((gap["path"], gap["debug_package"]), ("/usr/bin/redis-check-rdb", "redis-tools-dbgsym"))
+        self.assertTrue(gap["debug_url"].endswith(f"/buildid/{gap['build_id']}/debuginfo"))
+        for text in (doctor, heap, *(self.memprof("report", background, *o).stdout
+                                     for o in ((), ("--verbose",), ("--tree",), ("--view", "libraries")))):
+            self.assertIn("redis-server", text)
+            self.assertNotIn("redis-check-rdb", text)
 
     def test_environment_of_program(self):
         """A program that memprof runs gets the user's DEBUGINFOD_URLS"""
