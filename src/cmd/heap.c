@@ -11,6 +11,7 @@
 #include "cmd/leaks_cmd.h"
 #include "cmd/parse.h"
 #include "cmd/process.h"
+#include "cmd/program.h"
 #include "heaps/consistent.h"
 #include "heaps/resident.h"
 #include "leaks/heap_types.h"
@@ -140,8 +141,8 @@ static void print_types(const struct heap_types *h)
 	       term_off(stdout));
 	for (size_t i = 0; i < h->list.n; i++) {
 		const struct heap_type *t = &h->list.at[i];
-		const char *slash = t->owner ? strrchr(t->owner, '/') : NULL;
-		char owner[TEXT_WHERE];
+		const char *library = t->owner ? program_library(t->owner) : NULL;
+		char owner[TEXT_WHERE] = "";
 
 		if (i >= MAX_LINES) {
 			left += t->count;
@@ -150,9 +151,9 @@ static void print_types(const struct heap_types *h)
 		}
 		printf("%s%11s%s %11s %10s  ", term_on(stdout, TERM_AMOUNT), human(t->bytes),
 		       term_off(stdout), thousands(t->count), t->size ? human(t->size) : "");
-		if (slash)
-			snprintf(owner, sizeof(owner), "  [%s]", printable(slash + 1));
-		text_name(t->type[0] ? printable(t->type) : "(no class)", slash ? owner : "",
+		if (library)
+			snprintf(owner, sizeof(owner), "  [%s]", printable(library));
+		text_name(t->type[0] ? printable(t->type) : "(no class)", owner,
 			  t->type[0], TYPE_COLUMN, stdout);
 		putchar('\n');
 	}
@@ -377,6 +378,7 @@ int cmd_heap(int argc, char **argv)
 	if (target_look(&t, c.pid, &err))
 		return complain(&err);
 	t.steps = debug_steps();
+	program_is_of(c.pid);
 	status = run_heap(&t, &c);
 	target_close(&t);
 	return status;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cmd/cmd.h"
+#include "cmd/program.h"
 #include "export/flame.h"
 #include "export/output.h"
 #include "export/pprof.h"
@@ -70,7 +71,7 @@ static void write_what(const struct retained_line *l, FILE *out)
 
 	fputs(printable(retained_label(l, label, sizeof(label))), out);
 	if (l->module)
-		fprintf(out, "  [%s]", printable(path_base(l->module)));
+		fprintf(out, "  [%s]", printable(program_library(l->module)));
 	if (l->source)
 		fprintf(out, "  %s:%u", printable(path_base(l->source)), l->line);
 	if (l->kind == RETAINED_BLOCKS)
@@ -158,7 +159,7 @@ static void print_path(const struct retained *r)
 
 		printf("  %s", printable(retained_label(l, label, sizeof(label))));
 		if (l->module)
-			printf("  [%s]", printable(path_base(l->module)));
+			printf("  [%s]", printable(program_library(l->module)));
 		if (l->addr)
 			printf(" at %#" PRIx64, l->addr);
 		printf(", which retains %s", human(l->bytes));
@@ -205,7 +206,7 @@ static int add_nodes(struct labels *labels, struct tree_node *node, const struct
 			return -ENOMEM;
 		}
 		below->function = text;
-		below->library = c->module ? path_base(c->module) : NULL;
+		below->library = c->module ? program_library(c->module) : NULL;
 		below->depth = node->depth + 1;
 		below->next = node->child;
 		node->child = below;

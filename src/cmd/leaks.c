@@ -10,6 +10,7 @@
 #include "cmd/leaks_join_json.h"
 #include "cmd/parse.h"
 #include "cmd/process.h"
+#include "cmd/program.h"
 #include "export/output.h"
 #include "leaks/json.h"
 #include "leaks/known.h"
@@ -511,6 +512,7 @@ int cmd_leaks(int argc, char **argv)
 	if (ret)
 		return status_of(ret, &err);
 	t.steps = debug_steps();
+	program_is_of(c.pid);
 	status = run_leaks(&t, &c);
 	target_close(&t);
 	return status;

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 #include "cmd/leaks_cmd.h"
+#include "cmd/program.h"
 #include "export/terminal.h"
 #include "export/text.h"
 #include "lib/human.h"
-#include "lib/path.h"
 #include "lib/printable.h"
 
 #define MAX_LINES     30
@@ -136,7 +136,7 @@ static void print_cluster(const struct cluster *c, struct leak_join *j)
 	       human(c->bytes + c->indirect_bytes), term_off(stdout), thousands(c->count),
 	       human(c->size));
 	if (c->owner)
-		snprintf(owner, sizeof(owner), "  [%s]", printable(path_base(c->owner)));
+		snprintf(owner, sizeof(owner), "  [%s]", printable(program_library(c->owner)));
 	text_name(printable(c->type), owner, true, TYPE_COLUMN, stdout);
 	if (c->preview[0])
 		printf("  \"%s\"", c->preview);

@@ -270,14 +270,14 @@ class Debuginfod(t.Case):
         subprocess.run(["redis-cli", "-s", sock, "debug", "populate", "1000"], capture_output=True)
         subprocess.run(["redis-cli", "-s", sock, "set", "key", "x" * 10000], capture_output=True)
         self.detach(p.pid)
-        heap = self.memprof("heap", "--retained", "-p", p.pid).stdout
+        heap = [self.memprof("heap", *o, "-p", p.pid).stdout for o in ((), ("--retained",))]
         self.assertEqual(status, ["redis-server"])
         report = self.report(background)
         self.assertEqual((report["executable"], report["called"]), ("/usr/bin/redis-check-rdb", "redis-server"))
         gap = next(g for g in report["missing_symbols"] if g["library"] == "redis-server")
         self.assertEqual((gap["path"], gap["debug_package"]), ("/usr/bin/redis-check-rdb", "redis-tools-dbgsym"))
         self.assertTrue(gap["debug_url"].endswith(f"/buildid/{gap['build_id']}/debuginfo"))
-        for text in (doctor, heap, *(self.memprof("report", background, *o).stdout
+        for text in (doctor, *heap, *(self.memprof("report", background, *o).stdout
                                      for o in ((), ("--verbose",), ("--tree",), ("--view", "libraries")))):
             self.assertIn("redis-server", text)
             self.assertNotIn("redis-check-rdb", text)
