@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "cmd/servers.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <unistd.h>
 #include "lib/deadline.h"
@@ -14,6 +16,14 @@ static struct {
 	uint64_t last_ns;
 } line; /* of the progress on the terminal */
 
+/* As it is in a recorder, which the signal does not end. */
+static bool is_blocked(int sig)
+{
+	sigset_t set;
+
+	return !pthread_sigmask(SIG_BLOCK, NULL, &set) && sigismember(&set, sig);
+}
+
 static void show(void *ctx, uint64_t done, uint64_t total)
 {
 	uint64_t now = mono_ns();
@@ -26,7 +36,7 @@ static void show(void *ctx, uint64_t done, uint64_t total)
 	fprintf(stderr, "\r\033[Kdebuginfod: %s", human(done));
 	if (total)
 		fprintf(stderr, " of %s", human(total));
-	fputs("; Ctrl-C goes on without", stderr);
+	fputs(is_blocked(SIGINT) ? "; Ctrl-C continues without" : "", stderr);
 	fflush(stderr);
 }
 

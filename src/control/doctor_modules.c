@@ -116,15 +116,20 @@ static size_t select_modules(const struct doctor *d, bool (*is)(const struct doc
 	return count;
 }
 
-/* Adds the package with the debug information of a file of @owner to the @n in @list. */
-static void add_package(char *list, size_t size, const char *owner, size_t *n)
+/* Adds the package with the debug information of file @i of the @query to the @n in @list. */
+static void add_package(char *list, size_t size, const struct package_query *query, size_t i,
+			size_t *n)
 {
 	char name[128];
 	size_t length = strlen(list);
 
-	package_with_debug(owner, name, sizeof(name));
-	if (!*owner || strstr(list, name))
+	if (!*query[i].owner)
 		return;
+	for (size_t before = 0; before < i; before++) {
+		if (!strcmp(query[before].owner, query[i].owner))
+			return;
+	}
+	package_with_debug(query[i].owner, name, sizeof(name));
 	if (*n < MOST_PACKAGES)
 		snprintf(list + length, size - length, " %s", name);
 	else if (*n == MOST_PACKAGES)
@@ -147,7 +152,7 @@ static const char *debug_packages(const struct doctor *d, bool (*is)(const struc
 	if (n)
 		packages_find(DPKG_LISTS, query, n);
 	for (size_t i = 0; i < n; i++)
-		add_package(list, size, query[i].owner, &packages);
+		add_package(list, size, query, i, &packages);
 	if (!packages)
 		snprintf(list, size,
 			 "compile with -g, install their debug symbols, or attach "

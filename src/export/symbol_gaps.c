@@ -46,7 +46,7 @@ struct gaps {
 /* Does this machine have the file that was recorded? */
 static bool is_here(const struct mp_module *m)
 {
-	int fd = m->build_id_len ? open(m->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+	int fd = open(m->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	bool here = fd >= 0 && symbols_right_file(fd, m);
 
 	if (fd >= 0)
@@ -134,19 +134,6 @@ static bool matters(const struct gaps *g, const struct gap *one, bool function)
 	return one->of->own && share(g, one->of->bytes_no_line) >= LEAST;
 }
 
-/* Adds @word to a list of at most SHOWN_BRIEF, without repeating it. */
-static void list_word(char *list, const char *word, const char *separator, uint32_t *n)
-{
-	const char *at = strstr(list, word);
-	size_t length = strlen(list);
-
-	if (at && (at[strlen(word)] == 0 || !strncmp(at + strlen(word), separator, 1)))
-		return;
-	if (*n < SHOWN_BRIEF)
-		snprintf(list + length, LINE - length, "%s%s", *n ? separator : "", word);
-	++*n;
-}
-
 /* Writes "redis-server: 4 of 96 addresses, in stacks of 83 % of the bytes; libfoo.so: ...".
  * Return: the number of files. */
 static uint32_t brief_files(const struct gaps *g, bool function, FILE *out)
@@ -176,34 +163,55 @@ static uint32_t brief_files(const struct gaps *g, bool function, FILE *out)
 	return n;
 }
 
+/* Is @one the first file with its package? */
+static bool is_first(const struct gaps *g, const struct gap *one, bool function)
+{
+	for (const struct gap *before = g->list.at; before < one; before++) {
+		if (matters(g, before, function) && !strcmp(before->package, one->package))
+			return false;
+	}
+	return true;
+}
+
+/* Adds @word to the list of @n words, of which at most SHOWN_BRIEF are shown. */
+static void list_word(char *list, const char *separator, const char *word, uint32_t *n)
+{
+	size_t length = strlen(list);
+
+	if (*n < SHOWN_BRIEF)
+		snprintf(list + length, LINE - length, "%s%s", *n ? separator : "", word);
+	else if (*n == SHOWN_BRIEF)
+		snprintf(list + length, LINE - length, " ...");
+	++*n;
+}
+
 static void brief_remedies(const struct gaps *g, bool function, const char *path, FILE *out)
 {
 	char packages[LINE] = "", own[LINE] = "";
-	uint32_t n = 0, n_own = 0, remote = 0, rpm = 0;
+	uint32_t n_packages = 0, n_own = 0, remote = 0, rpm = 0;
 
 	vec_for_each (&g->list, one) {
 		if (!matters(g, one, function))
 			continue;
-		remote += one->remedy != REMEDY_OWN && one->of->module->build_id_len;
+		remote += *one->url != 0;
 		rpm += one->remedy == REMEDY_RPM;
-		if (one->remedy == REMEDY_PACKAGE)
-			list_word(packages, one->package, " ", &n);
+		if (one->remedy == REMEDY_PACKAGE && is_first(g, one, function))
+			list_word(packages, " ", one->package, &n_packages);
 		if (one->remedy == REMEDY_OWN)
-			list_word(own, printable(one->of->library), ", ", &n_own);
+			list_word(own, ", ", printable(one->of->library), &n_own);
 	}
-	if (n)
-		fprintf(out, "            apt install %s%s (archive debian-debug)\n", packages,
-			n > SHOWN_BRIEF ? " ..." : "");
+	if (n_packages)
+		fprintf(out, "            apt install %s (archive debian-debug)\n", packages);
 	if (rpm)
 		fputs("            dnf debuginfo-install PACKAGE (rpm -qf FILE)\n", out);
 	if (remote)
 		fprintf(out, "            %smemprof symbolize %s --debuginfod -o OUT\n",
-			n || rpm ? "or: " : "", printable(path));
+			n_packages || rpm ? "or: " : "", printable(path));
 	if (n_own)
 		fprintf(out,
-			"            %s%s: compile with -g, or memprof symbolize -d FOLDER with "
-			"the debug file\n",
-			own, n_own > SHOWN_BRIEF ? " ..." : "");
+			"            %s: compile with -g, or memprof symbolize -d FOLDER with the "
+			"debug file\n",
+			own);
 }
 
 void symbol_gaps_brief(const struct model *m, FILE *out)

@@ -258,6 +258,20 @@ static int query(struct debuginfod *d, const uint8_t *id, size_t n, char **path)
 	return -ESTALE;
 }
 
+/* Return: as debuginfod_fetch(), for a file that was asked for. */
+static int reopen(const struct answer *a, char **path)
+{
+	int fd = a->path ? open(a->path, O_RDONLY | O_CLOEXEC) : -1;
+
+	if (fd < 0)
+		return -ENOENT;
+	*path = strdup(a->path);
+	if (*path)
+		return fd;
+	close(fd);
+	return -ENOMEM;
+}
+
 int debuginfod_fetch(struct debuginfod *d, const uint8_t *id, size_t n, char **path)
 {
 	struct answer answer = {.n = n};
@@ -267,11 +281,8 @@ int debuginfod_fetch(struct debuginfod *d, const uint8_t *id, size_t n, char **p
 	if (!n || n > ID_MAX)
 		return -EINVAL;
 	vec_for_each (&d->answers, a) {
-		if (a->n != n || memcmp(a->id, id, n) != 0)
-			continue;
-		*path = a->path ? strdup(a->path) : NULL;
-		fd = *path ? open(*path, O_RDONLY | O_CLOEXEC) : -1;
-		return fd < 0 ? -ENOENT : fd;
+		if (a->n == n && !memcmp(a->id, id, n))
+			return reopen(a, path);
 	}
 	fd = query(d, id, n, path);
 	memcpy(answer.id, id, n);
