@@ -43,6 +43,8 @@ class Server:
                 connection.close()
 
     def close(self):
+        if self.socket.fileno() < 0:
+            return
         self.socket.shutdown(socket.SHUT_RDWR)
         self.socket.close()
         self.thread.join()
@@ -59,7 +61,8 @@ class Debuginfod(t.Case):
         subprocess.run(["strip", "-o", self.program, f"{t.VICTIMS}/exact"], check=True)
         notes = subprocess.run(["readelf", "-n", self.program], text=True, capture_output=True, check=True).stdout
         self.build_id = re.search(r"Build ID: (\w+)", notes)[1]
-        self.environment = {k: v for k, v in os.environ.items() if not k.startswith("DEBUGINFOD_")}
+        self.environment = {k: v for k, v in os.environ.items()
+                            if not k.startswith("DEBUGINFOD_") and not k.lower().endswith("_proxy")}
         self.environment.update(DEBUGINFOD_CACHE_PATH=self.path("cache"), HOME=self.dir)
 
     def server(self):
@@ -209,6 +212,19 @@ class Debuginfod(t.Case):
         self.assertEqual(recorder.returncode, 0, out + error)
         self.assertIn("interrupted; no more files were asked for", error)
         self.assert_unnamed(self.path("rec"))
+
+    def test_family_first(self):
+        """Forked children of a program that ended have been restored, too, while a server is slow"""
+        server = self.false_server()
+        code = "import os, time; pid = os.fork(); time.sleep(0 if pid else 600); print(pid, flush=True)"
+        p = self.start(t.MEMPROF, "run", "-q", "-o", self.path("rec"), "--", "/usr/bin/python3", "-c", code,
+                       env=dict(self.environment, DEBUGINFOD_URLS=server.url), stderr=subprocess.DEVNULL)
+        child = int(p.stdout.readline())
+        self.addCleanup(os.kill, child, signal.SIGKILL)
+        t.wait_for(lambda: server.requests)
+        self.assertNotIn("memprof", t.maps(child))
+        server.close()
+        self.assertEqual(p.wait(timeout=120), 0)
 
     def test_no_library(self):
         """Without libdebuginfod memprof says what to install, and continues"""
