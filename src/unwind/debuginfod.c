@@ -147,6 +147,7 @@ static bool interrupted(void)
 static int on_progress(struct debuginfod_client *client, long a, long total)
 {
 	struct debuginfod *d = library.data(client);
+	int64_t most = a > total ? a : total;
 	uint64_t now = mono_ns();
 
 	if (a >= d->mark + STEP) {
@@ -160,7 +161,7 @@ static int on_progress(struct debuginfod_client *client, long a, long total)
 		     (unsigned long long)(d->quiet_ns / SECOND_NS));
 	else if (now >= d->end_ns)
 		fail(d, "%s took too long (DEBUGINFOD_MAXTIME)", d->urls);
-	else if (a >= MOST || total >= MOST)
+	else if (most >= MOST)
 		fail(d, "%s sends a file of more than 4 GiB", d->urls);
 	else if (d->progress && d->mark)
 		d->progress(d->ctx, (uint64_t)a, total > 0 ? (uint64_t)total : 0);
