@@ -30,9 +30,9 @@ static void print_finding(const struct finding *f)
 
 	printf("  %s%-7s%s  %-13s  ", term_on(stdout, style[f->verdict]), verdict_name[f->verdict],
 	       term_off(stdout), f->topic);
-	term_line(INDENT, INDENT, "%s", printable(f->what));
+	term_line(stdout, INDENT, INDENT, "%s", printable(f->what));
 	if (f->advice[0])
-		term_line(0, INDENT + 3, "%*s-> %s", INDENT, "", printable(f->advice));
+		term_line(stdout, 0, INDENT + 3, "%*s-> %s", INDENT, "", printable(f->advice));
 }
 
 static void print_text(const struct doctor *d)

@@ -153,8 +153,8 @@ static void print_types(const struct heap_types *h)
 		       term_off(stdout), thousands(t->count), t->size ? human(t->size) : "");
 		if (library)
 			snprintf(owner, sizeof(owner), "  [%s]", printable(library));
-		text_name(t->type[0] ? printable(t->type) : "(no class)", owner,
-			  t->type[0], TYPE_COLUMN, stdout);
+		text_name(t->type[0] ? printable(t->type) : "(no class)", owner, t->type[0],
+			  TYPE_COLUMN, stdout);
 		putchar('\n');
 	}
 	if (left)

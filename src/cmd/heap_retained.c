@@ -96,7 +96,7 @@ static void print_line(const struct retained_line *l, uint32_t depth)
 	       l->own || l->size ? human(root ? l->size : l->own) : "");
 	printf(" %5.0f %%  %*s%s", l->bytes ? 100.0 * (double)l->exact / (double)l->bytes : 100.0,
 	       (int)(2 * depth), "", root ? term_on(stdout, TERM_BOLD) : "");
-	term_line(column, column + 4, "%s", what ? what : "");
+	term_line(stdout, column, column + 4, "%s", what ? what : "");
 	fputs(root ? term_off(stdout) : "", stdout);
 	free(what);
 }

@@ -34,17 +34,18 @@ static const char *how(enum snapshot_mode mode)
 
 void leaks_print_plan(const struct target *t, const struct snapshot_plan *plan)
 {
-	term_line(0, WRAP,
+	term_line(stdout, 0, WRAP,
 		  "process %d (%s), %s, %s: %s anonymous memory in small pages, %s in huge ones",
 		  t->pid, printable(t->status.name), counted(t->status.threads, "thread"),
 		  counted(plan->mappings, "mapping"), human(plan->small), human(plan->huge));
-	term_line(0, WRAP, "pause: about %.1f ms predicted (%s: %s)", (double)plan->pause_ns / 1e6,
-		  snapshot_mode_name(plan->mode), how(plan->mode));
-	term_line(0, WRAP, "       at most %.1f ms with the present load: %s for %s",
+	term_line(stdout, 0, WRAP, "pause: about %.1f ms predicted (%s: %s)",
+		  (double)plan->pause_ns / 1e6, snapshot_mode_name(plan->mode), how(plan->mode));
+	term_line(stdout, 0, WRAP, "       at most %.1f ms with the present load: %s for %s",
 		  (double)plan->pause_most_ns / 1e6, counted(plan->load.running, "thread"),
 		  counted(plan->load.processors, "processor"));
 	if (plan->memory)
-		term_line(0, WRAP, "memory: memprof needs about %s more to hold what it reads",
+		term_line(stdout, 0, WRAP,
+			  "memory: memprof needs about %s more to hold what it reads",
 			  human(plan->memory));
 }
 
@@ -66,7 +67,7 @@ void leaks_print_core(const struct image *core, const char *name)
 void leaks_print_heaps(const struct census *c)
 {
 	vec_for_each (&c->heaps, h) {
-		term_line(0, WRAP,
+		term_line(stdout, 0, WRAP,
 			  "heap: %s%s%s, %s: %s live, %s free, %s in the caches of threads",
 			  h->allocator, h->version[0] ? " " : "", printable(h->version),
 			  h->exact ? "exact" : "approximate", human(h->live_bytes),
@@ -161,7 +162,7 @@ static void print_hints(const struct analysis *a, const struct leak_join *j)
 	printf("\nwhat points to a block:   memprof leaks -p %d --why %#" PRIx64 "\n", a->pid,
 	       c->sample[0]);
 	if (!j->read)
-		term_line(0, HINT,
+		term_line(stdout, 0, HINT,
 			  "where they are allocated: memprof attach -p %d --background; memprof "
 			  "leaks then shows it for later leaks (now: %s)",
 			  a->pid, j->why_not);

@@ -74,18 +74,19 @@ static void print_text(const struct line *l)
 	printf("%7d  %s%-15s%s  since %s  %s\n", l->pid, term_on(stdout, TERM_BOLD),
 	       printable(l->st.name), term_off(stdout), since, state(l));
 	if (!l->child)
-		term_line(0, INDENT, "         %s, %s live in %s, lost %s; recorder %d, file %s",
+		term_line(stdout, 0, INDENT,
+			  "         %s, %s live in %s, lost %s; recorder %d, file %s",
 			  counted(l->c.seen_events, "event"), human(l->c.seen_live_bytes),
 			  counted(l->c.seen_live_blocks, "block"),
 			  l->c.seen_lost ? thousands(l->c.seen_lost) : "nothing", l->j.recorder_pid,
 			  printable(l->j.recording));
 	if (!l->child && l->c.seen_thinned)
-		term_line(0, INDENT,
+		term_line(stdout, 0, INDENT,
 			  "         estimated: %s thinned out because the recorder was behind",
 			  counted(l->c.seen_thinned, "allocation"));
 	if (!l->child && l->c.queue.dropped_events)
 		term_line(
-		    0, INDENT,
+		    stdout, 0, INDENT,
 		    "         queue: %s of %s, peak %s; dropped %s, with %s, %s of records",
 		    human(l->c.queue.bytes), human(l->c.queue.ceiling),
 		    human(l->c.queue.peak_bytes), counted(l->c.queue.dropped_batches, "batch"),

@@ -234,8 +234,8 @@ static void print_brief(const struct summary *s, const struct recorder_progress 
 {
 	uint64_t lost = mp_losses_events(s->losses);
 
-	term_line(0, 6, "live: %s in %s; peak %s; %s allocated in %s%s", human(p->live_bytes),
-		  counted(p->live_blocks, "block"), human(p->peak_live_bytes),
+	term_line(stdout, 0, 6, "live: %s in %s; peak %s; %s allocated in %s%s",
+		  human(p->live_bytes), counted(p->live_blocks, "block"), human(p->peak_live_bytes),
 		  human(p->allocated_bytes), counted(p->allocs, "allocation"),
 		  s->session->layout.sample_interval ? " sampled (estimates)" : "");
 	if (s->losses->thinned)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "export/json_gen.h"
+#include "export/terminal.h"
 #include "lib/debug_package.h"
 #include "lib/debuginfod_urls.h"
 #include "lib/hex.h"
@@ -20,6 +21,7 @@
 #define LEAST	    1.0 /* percent of the bytes that are worth a line */
 #define PERCENT	    100.0
 #define LINE	    256
+#define INDENT	    12
 
 /* What gives the symbols of a file. */
 enum remedy {
@@ -136,7 +138,7 @@ static bool matters(const struct gaps *g, const struct gap *one, bool function)
 
 /* Writes "redis-server: 4 of 96 addresses, in stacks of 83 % of the bytes; libfoo.so: ...".
  * Return: the number of files. */
-static uint32_t brief_files(const struct gaps *g, bool function, FILE *out)
+static uint32_t write_files(const struct gaps *g, bool function, FILE *out)
 {
 	uint32_t n = 0;
 
@@ -158,8 +160,22 @@ static uint32_t brief_files(const struct gaps *g, bool function, FILE *out)
 	}
 	if (n > SHOWN_BRIEF)
 		fprintf(out, "; %s more", counted(n - SHOWN_BRIEF, "file"));
-	if (n)
-		fputc('\n', out);
+	return n;
+}
+
+static uint32_t brief_files(const struct gaps *g, bool function, FILE *out)
+{
+	char *line = NULL;
+	size_t size;
+	FILE *f = open_memstream(&line, &size);
+	uint32_t n;
+
+	if (!f)
+		return 0;
+	n = write_files(g, function, f);
+	if (!fclose(f) && n)
+		term_line(out, 0, INDENT, "%s", line);
+	free(line);
 	return n;
 }
 
@@ -201,17 +217,18 @@ static void brief_remedies(const struct gaps *g, bool function, const char *path
 			list_word(own, ", ", printable(one->of->library), &n_own);
 	}
 	if (n_packages)
-		fprintf(out, "            apt install %s (archive debian-debug)\n", packages);
+		term_line(out, 0, INDENT, "%*sapt install %s (archive debian-debug)", INDENT, "",
+			  packages);
 	if (rpm)
 		fputs("            dnf debuginfo-install PACKAGE (rpm -qf FILE)\n", out);
 	if (remote)
-		fprintf(out, "            %smemprof symbolize %s --debuginfod -o OUT\n",
-			n_packages || rpm ? "or: " : "", printable(path));
+		term_line(out, 0, INDENT, "%*s%smemprof symbolize %s --debuginfod -o OUT", INDENT,
+			  "", n_packages || rpm ? "or: " : "", printable(path));
 	if (n_own)
-		fprintf(out,
-			"            %s: compile with -g, or memprof symbolize -d FOLDER with the "
-			"debug file\n",
-			own);
+		term_line(out, 0, INDENT,
+			  "%*s%s: compile with -g, or memprof symbolize -d FOLDER with the debug "
+			  "file",
+			  INDENT, "", own);
 }
 
 void symbol_gaps_brief(const struct model *m, FILE *out)
@@ -231,19 +248,17 @@ void symbol_gaps_brief(const struct model *m, FILE *out)
 
 static void write_remedy(const struct gap *g, FILE *out)
 {
+	const char *remedy = "not on this machine";
+
 	if (*g->package)
-		fprintf(out, "            package %s", g->package);
+		remedy = g->package;
 	else if (g->remedy == REMEDY_RPM)
-		fputs("            dnf debuginfo-install", out);
+		remedy = "dnf debuginfo-install";
 	else if (g->remedy == REMEDY_OWN)
-		fputs("            in no package: compile with -g, or memprof symbolize -d FOLDER "
-		      "with the debug file",
-		      out);
-	else
-		fputs("            not on this machine", out);
-	if (*g->url)
-		fprintf(out, "; %s", printable(g->url));
-	fputc('\n', out);
+		remedy = "in no package: compile with -g, or memprof symbolize -d FOLDER with the "
+			 "debug file";
+	term_line(out, 0, INDENT, "%*s%s%s%s%s", INDENT, "", *g->package ? "package " : "", remedy,
+		  *g->url ? "; " : "", printable(g->url));
 }
 
 void symbol_gaps_text(const struct model *m, FILE *out)
@@ -257,16 +272,16 @@ void symbol_gaps_text(const struct model *m, FILE *out)
 	for (size_t i = 0; i < g.list.n && i < SHOWN; i++) {
 		const struct symbol_gap *of = g.list.at[i].of;
 
-		fprintf(out,
-			"            %s: of %s %s without a function (stacks of %s), %s without a "
-			"line (%s)\n",
-			printable(of->library), counted(of->addresses, "address"),
-			thousands(of->no_function), human(of->bytes_no_function),
-			thousands(of->no_line), human(of->bytes_no_line));
+		term_line(out, 0, INDENT,
+			  "%*s%s: of %s %s without a function (stacks of %s), %s without a line "
+			  "(%s)",
+			  INDENT, "", printable(of->library), counted(of->addresses, "address"),
+			  thousands(of->no_function), human(of->bytes_no_function),
+			  thousands(of->no_line), human(of->bytes_no_line));
 		write_remedy(&g.list.at[i], out);
 	}
 	if (g.list.n > SHOWN)
-		fprintf(out, "            and %s (--json has all)\n",
+		fprintf(out, "%*sand %s (--json has all)\n", INDENT, "",
 			counted(g.list.n - SHOWN, "file"));
 	gaps_free(&g);
 }

@@ -72,9 +72,9 @@ const char *term_fit(const char *name, size_t room, char buf[TERM_NAME])
 	return buf;
 }
 
-void term_line(size_t column, size_t indent, const char *fmt, ...)
+void term_line(FILE *out, size_t column, size_t indent, const char *fmt, ...)
 {
-	size_t width = term_width(stdout);
+	size_t width = term_width(out);
 	char *line = NULL;
 	const char *rest;
 	va_list ap;
@@ -91,10 +91,10 @@ void term_line(size_t column, size_t indent, const char *fmt, ...)
 
 		if (!blank || blank == rest)
 			break;
-		printf("%.*s\n%*s", (int)(blank - rest), rest, (int)indent, "");
+		fprintf(out, "%.*s\n%*s", (int)(blank - rest), rest, (int)indent, "");
 		rest = blank + 1;
 		column = indent;
 	}
-	puts(rest);
+	fprintf(out, "%s\n", rest);
 	free(line);
 }

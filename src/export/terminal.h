@@ -40,9 +40,9 @@ size_t term_width(FILE *out);
  * Return: @name, or @buf with its beginning, "..", and its end.
  */
 const char *term_fit(const char *name, size_t room, char buf[TERM_NAME]);
-/* Prints the rest of a line, from @column on, on standard output.  On a terminal that is too narrow
- * it ends between words and goes on after @indent blanks. */
-void term_line(size_t column, size_t indent, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
+/* Writes the rest of a line, from @column on, to @out.  On a terminal that is too narrow it is broken
+ * between words; what follows begins after @indent blanks. */
+void term_line(FILE *out, size_t column, size_t indent, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
 
 #endif
