@@ -69,6 +69,39 @@ static bool ask_recorder(struct session *s, bool keep)
 	return keep ? !recorder_lives(s->journal) : !session_there(s->t->pid);
 }
 
+static void tell_ended(pid_t pid, const struct ss_journal *j)
+{
+	printf("process %d: the recorder (pid %d) %s: %s\n", pid, j->recorder_pid,
+	       recorder_lives(j) ? "restored it and still writes the recording"
+				 : "ended the recording and restored it",
+	       printable(j->recording));
+}
+
+/* Ends a recording whose session may not be opened, for want of a capability, through the recorder,
+ * which belongs to the same user.  Return: 0; @ret with @err as it is if there is no recorder to
+ * ask; or another negative errno with @err. */
+static int end_by_recorder(pid_t pid, int ret, struct mp_err *err)
+{
+	struct deadline deadline = deadline_in_ms(RECORDER_MS);
+	struct ss_control c;
+	struct ss_journal j;
+
+	if (!session_peek(pid, &c, &j) || !recorder_lives(&j))
+		return ret;
+	ret = request_end(pid, &j, err);
+	while (!ret && recorder_lives(&j) && !deadline_passed(&deadline))
+		usleep(20000);
+	if (ret)
+		return ret;
+	if (session_there(pid))
+		return mp_fail(err, MP_EXIT_FAILURE, -ETIMEDOUT,
+			       "the recorder of process %d (pid %d) did not end in time", pid,
+			       j.recorder_pid);
+	*err = (struct mp_err){0};
+	tell_ended(pid, &j);
+	return 0;
+}
+
 /* Removes what a killed memprof leaks or heap left in the process.  Return: the number of copies.
  */
 static uint32_t clear_copies(struct target *t)
@@ -162,8 +195,9 @@ static const char *about_session(const struct session *s, bool child, bool ended
 }
 
 /* Ends the recording and restores the process.  @t: after look_with_retries(); is closed here.
+ * @again: set if a recorder came between and another try can succeed.
  * Return: 0, or a negative errno with @err. */
-static int detach(struct target *t, bool keep, struct mp_err *err)
+static int detach(struct target *t, bool keep, bool *again, struct mp_err *err)
 {
 	pid_t pid = t->pid;
 	struct session s;
@@ -173,7 +207,10 @@ static int detach(struct target *t, bool keep, struct mp_err *err)
 	int ret = adopt(&s, t, err);
 
 	if (ret) {
+		*again = recorder_came_between(pid, err) && err->exit != MP_EXIT_PERMISSION;
 		target_close(t);
+		if (err->exit == MP_EXIT_PERMISSION && !keep)
+			return end_by_recorder(pid, ret, err);
 		return copies && err->exit == MP_EXIT_NO_SESSION ? 0 : ret;
 	}
 	child = session_is_child(&s);
@@ -182,10 +219,7 @@ static int detach(struct target *t, bool keep, struct mp_err *err)
 	if (keep) {
 		ret = hand_over(&s, child, err);
 	} else if (asks && ask_recorder(&s, false)) {
-		printf("process %d: the recorder (pid %d) %s: %s\n", pid, s.journal->recorder_pid,
-		       recorder_lives(s.journal) ? "restored it and still writes the recording"
-						 : "ended the recording and restored it",
-		       printable(s.journal->recording));
+		tell_ended(pid, s.journal);
 	} else {
 		const char *about = about_session(&s, child, asks);
 
@@ -193,6 +227,7 @@ static int detach(struct target *t, bool keep, struct mp_err *err)
 		if (!ret)
 			printf("process %d is restored%s\n", pid, about);
 	}
+	*again = ret && recorder_came_between(pid, err);
 	session_free(&s);
 	target_close(t);
 	forked = child || keep || ret ? 0 : family_restore(&id, 1, pid, &left);
@@ -207,7 +242,7 @@ int cmd_detach(int argc, char **argv)
 	struct deadline deadline;
 	struct target t;
 	struct mp_err err;
-	bool keep = false;
+	bool keep = false, again;
 	pid_t pid = 0;
 	int c, ret;
 
@@ -235,8 +270,9 @@ int cmd_detach(int argc, char **argv)
 		err = (struct mp_err){0};
 		if (look_with_retries(&t, pid, &err))
 			return complain(&err);
-		ret = detach(&t, keep, &err);
-		if (!ret || !recorder_came_between(pid, &err) || deadline_passed(&deadline))
+		again = false;
+		ret = detach(&t, keep, &again, &err);
+		if (!again || deadline_passed(&deadline))
 			break;
 		usleep(20000);
 	}

@@ -108,3 +108,13 @@ int request_send(pid_t pid, const char *line, struct ss_journal *j, struct recor
 
 	return ret ? ret : understand(answer, j, b, err);
 }
+
+int request_end(pid_t pid, struct ss_journal *j, struct mp_err *err)
+{
+	char answer[CONTROL_ANSWER];
+	int ret = ask(pid, "end", j, answer, err);
+
+	if (ret || !strcmp(answer, "ok") || !strcmp(answer, "ended"))
+		return ret;
+	return mp_fail(err, MP_EXIT_FAILURE, -EPROTO, "the recorder reports: %s", answer);
+}

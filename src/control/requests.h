@@ -29,4 +29,8 @@ bool recorder_is_ready(const struct ss_journal *j);
 int request_send(pid_t pid, const char *line, struct ss_journal *j, struct recorder_boundary *b,
 		 struct mp_err *err);
 
+/* Asks the recorder of @pid to end the recording; does not wait for that.  @j: set to the session's
+ * journal.  Return: 0, also if it was ending, or a negative errno with @err. */
+int request_end(pid_t pid, struct ss_journal *j, struct mp_err *err);
+
 #endif

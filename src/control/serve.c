@@ -33,6 +33,9 @@ void serve_request(void *recorder, const char *line, char answer[CONTROL_ANSWER]
 	} else if (!strcmp(line, "pause") || !strcmp(line, "resume")) {
 		recorder_pause(r, *line == 'p');
 		write_answer(answer, recorder_flush(r, &b), &b);
+	} else if (!strcmp(line, "end")) {
+		recorder_request_end(r);
+		snprintf(answer, CONTROL_ANSWER, "ok");
 	} else if (!strcmp(line, "ready")) {
 		snprintf(answer, CONTROL_ANSWER, "ok");
 	} else {

@@ -5,6 +5,9 @@
  *
  * - flush, mark NAME, pause, resume: the requests that are answered with a position
  *
+ * - end: end the recording and restore the process, as a signal does.  Answered with "ok" alone, at
+ *   once, or with an error.
+ *
  * - ready: is the recorder recording yet?  Answered with "ok" alone, or with an error.
  *
  * - ok TIME-NS EVENTS FILE-BYTES: answer; everything before the request is within the first

@@ -201,6 +201,11 @@ struct recorder_progress recorder_progress(struct recorder *r)
 	return p;
 }
 
+void recorder_request_end(struct recorder *r)
+{
+	__atomic_store_n(&r->config.block->detach_requested, 1, __ATOMIC_RELEASE);
+}
+
 void recorder_pause(struct recorder *r, bool paused)
 {
 	pthread_mutex_lock(&r->shared.lock);

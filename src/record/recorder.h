@@ -104,6 +104,8 @@ struct recorder;
 int recorder_start(const struct recorder_config *config, struct recorder **r, struct mp_err *err);
 /* Return: the latest published counters.  Can be called by any thread. */
 struct recorder_progress recorder_progress(struct recorder *r);
+/* Asks the thread that controls the recording to end it, as memprof detach does. */
+void recorder_request_end(struct recorder *r);
 /* While paused, new blocks are left out; those recorded before are still followed. */
 void recorder_pause(struct recorder *r, bool paused);
 bool recorder_is_paused(struct recorder *r);

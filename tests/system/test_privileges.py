@@ -123,6 +123,31 @@ class Privileges(t.Case):
         self.memprof("report", r, "--json", "-o", "/dev/null")
         self.finish(p)
 
+    def test_detach_by_user(self):
+        """a user without capabilities ends a recording of an own process, and is told that --keep needs one"""
+        user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        os.chmod(self.dir, 0o777)
+        p = self.start(*user, f"{t.VICTIMS}/verify", "2")
+        t.settle(p.pid)
+        before = t.identity(p.pid)
+
+        def run(*argv):
+            return subprocess.run([*user, t.MEMPROF, *argv], text=True, capture_output=True, timeout=300)
+        r = run("attach", "-q", "-p", str(p.pid), "-o", self.path("r"), "--background")
+        self.assertEqual(r.returncode, 0, r.stderr)
+        r = run("detach", "-p", str(p.pid), "--keep")
+        self.assertEqual(r.returncode, 4, r.stdout)
+        self.assertIn("needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE", r.stderr)
+        r = run("detach", "-p", str(p.pid))
+        self.assertEqual((r.returncode, r.stderr), (0, ""))
+        self.assertRegex(r.stdout, r"the recorder \(pid \d+\) ended the recording and restored it: /")
+        after = t.identity(p.pid)
+        # Only root may see which pages were clean before.
+        del before["copied text"], after["copied text"]
+        self.assertEqual(after, before)
+        self.assertIn("ok", self.finish(p))
+        self.report(self.path("r"))
+
     def test_no_other_files(self):
         """attach makes no file in /tmp, /run, /dev/shm or /var/tmp, not even while it records"""
         shared = ("/tmp", "/run", "/dev/shm", "/var/tmp")
