@@ -13,6 +13,10 @@ CC ?= gcc
 OPT ?= -O2 -g
 WARN = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror
 CFLAGS += -std=gnu11 $(OPT) $(WARN) -Isrc -I$(O) -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64 -fno-omit-frame-pointer $(SAN)
+# The same bytes wherever the sources are.
+CFLAGS += $(PREFIX_MAP)
+PREFIX_MAP = -ffile-prefix-map=$(CURDIR)=.
+LDFLAGS += -Wl,-z,relro,-z,now
 LDLIBS = -ldw -lelf -lcapstone -lzstd -lz -lyajl -lpcre2-8 -lprotobuf-c -lcap-ng -liberty -lm -lpthread
 VERSION := 0.1
 
@@ -56,6 +60,9 @@ unit-$(1): $$(UNIT_$(1))
 endef
 $(foreach f,$(FOLDERS),$(eval $(call folder,$(f))))
 
+# What prints the version is compiled again when it may have changed.
+$(patsubst src/%.c,$(O)/%.o,$(shell grep -rl --include='*.c' MEMPROF_VERSION src)): Makefile
+
 $(O)/%.o: src/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -DMEMPROF_VERSION='"$(VERSION)"' -MMD -MP -c -o $@ $<
@@ -85,12 +92,11 @@ include tests/fuzz/rules.mk
 include tests/guest/rules.mk
 
 $(O)/memprof: $(O)/cmd.a $(DEPS_cmd:%=$(O)/%.a) $(O)/agent_blob.o
-	$(CC) $(CFLAGS) -o $@ -Wl,--start-group $^ -Wl,--end-group $(LDLIBS)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ -Wl,--start-group $^ -Wl,--end-group $(LDLIBS)
 
 # Links only libc, because it runs with each of the allocators that it compares.
-$(O)/memprof-replay: src/tools/memprof-replay.c src/formats/chunk.h src/formats/replay.h src/lib/human.h
-	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -o $@ $< -lpthread
+$(O)/memprof-replay: $(O)/tools/memprof-replay.o
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< -lpthread
 
 # ------------------------------------------------------------- what people and CI call
 

@@ -5,7 +5,7 @@ AGENT_LDS = src/agent/agent.lds
 AGENT_UNWIND = -fasynchronous-unwind-tables
 AGENT_LINK = -static-pie
 include src/arch/$(ARCH_FOLDER)/agent.mk
-AGENT_CFLAGS = $(AGENT_CHECK:%=-DAGENT_CHECK_STACKS) -std=gnu11 -O2 -g $(WARN) -Isrc -ffreestanding -nostdlib -fPIE -fvisibility=hidden \
+AGENT_CFLAGS = $(AGENT_CHECK:%=-DAGENT_CHECK_STACKS) -std=gnu11 -O2 -g $(PREFIX_MAP) $(WARN) -Isrc -ffreestanding -nostdlib -fPIE -fvisibility=hidden \
 	$(AGENT_ARCH_CFLAGS) $(AGENT_C_CFLAGS) -fno-stack-protector -fno-jump-tables -fno-tree-loop-distribute-patterns \
 	-fomit-frame-pointer -fno-strict-aliasing $(AGENT_UNWIND) \
 	-fstack-usage -Wframe-larger-than=320
@@ -20,7 +20,7 @@ $(O)/arch/$(ARCH_FOLDER)/agent-%.o: src/arch/$(ARCH_FOLDER)/agent-%.c
 	$(CC) $(AGENT_CFLAGS) -MMD -MP -c -o $@ $<
 $(O)/arch/$(ARCH_FOLDER)/agent-%.o: src/arch/$(ARCH_FOLDER)/agent-%.S
 	@mkdir -p $(@D)
-	$(CC) $(AGENT_ARCH_CFLAGS) -Isrc -MMD -MP -c -o $@ $<
+	$(CC) $(AGENT_ARCH_CFLAGS) $(PREFIX_MAP) -Isrc -MMD -MP -c -o $@ $<
 
 $(O)/agent.elf: $(AGENT_OBJ) $(AGENT_LDS) src/agent/check.sh
 	$(CC) $(AGENT_ARCH_CFLAGS) -nostdlib $(AGENT_LINK) -Wl,-T,$(AGENT_LDS) -Wl,--no-dynamic-linker -Wl,-z,norelro \
