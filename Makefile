@@ -18,7 +18,7 @@ CFLAGS += $(PREFIX_MAP)
 PREFIX_MAP = -ffile-prefix-map=$(CURDIR)=.
 LDFLAGS += -Wl,-z,relro,-z,now
 LDLIBS = -ldw -lelf -lcapstone -lzstd -lz -lyajl -lpcre2-8 -lprotobuf-c -lcap-ng -liberty -lm -lpthread
-VERSION := 0.1
+VERSION := 0.2
 
 FOLDERS = lib formats arch attach unwind inject record snapshot heaps leaks model export control cmd
 DEPS_lib =
