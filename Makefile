@@ -37,11 +37,11 @@ DEPS_control = model record inject unwind attach arch formats lib
 DEPS_cmd = control export model leaks heaps snapshot record inject unwind attach arch formats lib
 
 .PHONY: all help agent unit victims demo check check-fast check-flaky check-all check-stacks tsan bench \
-	lint format install clean
+	lint format clean
 all: $(O)/memprof $(O)/memprof-replay ## build memprof (the default)
 
 help: ## this list
-	@sed -n 's/^\([a-z][a-z._-]*\):.*## \(.*\)/make \1\t\2/p' Makefile tests/fuzz/rules.mk tests/guest/rules.mk | \
+	@sed -n 's/^\([a-z][a-z._-]*\):.*## \(.*\)/make \1\t\2/p' $(filter-out %.d,$(MAKEFILE_LIST)) | \
 		expand -t 24
 
 define folder
@@ -90,13 +90,15 @@ unit: $(UNIT)
 include src/agent/rules.mk
 include tests/fuzz/rules.mk
 include tests/guest/rules.mk
+include packaging/rules.mk
 
-$(O)/memprof: $(O)/cmd.a $(DEPS_cmd:%=$(O)/%.a) $(O)/agent_blob.o
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ -Wl,--start-group $^ -Wl,--end-group $(LDLIBS)
+# ld -t -t lists what became a part of the program, for its SBOM.
+$(O)/memprof $(O)/memprof.link &: $(O)/cmd.a $(DEPS_cmd:%=$(O)/%.a) $(O)/agent_blob.o
+	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,-t,-t -o $(O)/memprof -Wl,--start-group $^ -Wl,--end-group $(LDLIBS) >$(O)/memprof.link
 
 # Links only libc, because it runs with each of the allocators that it compares.
-$(O)/memprof-replay: $(O)/tools/memprof-replay.o
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< -lpthread
+$(O)/memprof-replay $(O)/memprof-replay.link &: $(O)/tools/memprof-replay.o
+	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,-t,-t -o $(O)/memprof-replay $< -lpthread >$(O)/memprof-replay.link
 
 # ------------------------------------------------------------- what people and CI call
 
@@ -320,7 +322,7 @@ bench: ## the measurements of doc/overhead.md
 	$(MAKE) $(BENCHED:%=$(O)/bench/%) $(O)/bench/recorder
 	bench/run $(O)
 
-SOURCES = $(foreach f,src tests/unit tests/victims tests/fuzz,$(wildcard $(f)/*.[ch] $(f)/*/*.[ch] $(f)/*/*/*.[ch]))
+SOURCES = $(foreach f,src packaging tests/unit tests/victims tests/fuzz,$(wildcard $(f)/*.[ch] $(f)/*/*.[ch] $(f)/*/*/*.[ch]))
 LINTED = $(foreach f,$(FOLDERS),$(SRC_$(f))) $(wildcard src/tools/*.c)
 LAYERS = scripts/check-layers $(O) $(foreach f,$(FOLDERS),'$(f): $(DEPS_$(f))') 'tools: formats lib'
 lint: all ## layers, format, cppcheck, clang-tidy
@@ -337,25 +339,6 @@ format: ## clang-format on all sources
 compile_commands.json: Makefile
 	@{ sep='['; for f in $(LINTED); do printf '%s\n{"directory": "%s", "file": "%s", "command": "%s"}' "$$sep" \
 		'$(CURDIR)' "$$f" '$(CC) $(CFLAGS) -DMEMPROF_VERSION=\\\"$(VERSION)\\\" -c '"$$f"; sep=,; done; echo ']'; } > $@
-
-# The manual page of each command, from its --help.  A memprof for another architecture cannot print it.
-ifeq ($(ARCH),$(HOST_ARCH))
-MAN_PAGES = $(O)/man/.complete
-endif
-.PHONY: man
-man: $(MAN_PAGES) ## the manual page of each command, in build/man
-$(O)/man/.complete: $(O)/memprof scripts/man-pages doc/memprof.1
-	scripts/man-pages $(O)/memprof $(O)/man
-	touch $@
-
-install: all man ## memprof, memprof-replay, manual pages and completions into /usr/local
-	install -D -m 755 $(O)/memprof $(DESTDIR)/usr/local/bin/memprof
-	install -D -m 755 $(O)/memprof-replay $(DESTDIR)/usr/local/bin/memprof-replay
-	install -D -m 644 doc/memprof.1 $(DESTDIR)/usr/local/share/man/man1/memprof.1
-	$(if $(MAN_PAGES),install -m 644 $(O)/man/*.1 $(DESTDIR)/usr/local/share/man/man1)
-	install -D -m 644 scripts/completion/memprof.bash $(DESTDIR)/usr/local/share/bash-completion/completions/memprof
-	install -D -m 644 scripts/completion/memprof.zsh $(DESTDIR)/usr/local/share/zsh/site-functions/_memprof
-	install -D -m 644 scripts/completion/memprof.fish $(DESTDIR)/usr/local/share/fish/vendor_completions.d/memprof.fish
 
 clean: ## remove what was built
 	rm -rf $(O)

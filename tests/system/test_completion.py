@@ -119,14 +119,6 @@ class Completion(t.Case):
         if not shells:
             self.skipTest("neither zsh nor fish is installed")
 
-    def test_install(self):
-        """make install puts the completions where the shells look for them"""
-        r = subprocess.run(["make", "-n", "-C", t.ROOT, "install", "DESTDIR=/nowhere"], text=True, capture_output=True,
-                           timeout=120)
-        for place in ("bash-completion/completions/memprof", "zsh/site-functions/_memprof",
-                      "fish/vendor_completions.d/memprof.fish"):
-            self.assertIn("/nowhere/usr/local/share/" + place, r.stdout)
-
 
 if __name__ == "__main__":
     t.main()
