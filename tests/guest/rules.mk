@@ -27,11 +27,12 @@ GUEST_FOLDERS = $(foreach a,$(GUESTS),$(if $(filter $(a),$(HOST_ARCH)),build,bui
 sysroots:
 	@for a in $(GUESTS); do scripts/sysroot $$a build/sysroot || exit 1; done
 guest: $(O)/guest.cpio
-$(O)/guest.cpio: $(O)/memprof $(GUEST_VICTIMS) tests/guest/image.py
+# build/ARCH/static/guest.cpio has the static memprof.
+$(O)/guest.cpio $(O)/static/guest.cpio: %/guest.cpio: %/memprof $(GUEST_VICTIMS) tests/guest/image.py
 	@scripts/setup build guests
 	@[ -n "$(SYSROOT)" ] || scripts/sysroot $(ARCH) $(GUEST_SYSROOT)
 	@echo $(ARCH) $(GUEST_SYSROOT)/$(ARCH)/boot/vmlinuz >$@.arch
-	tests/guest/build-image $(GUEST_SYSROOT)/$(ARCH) $(O) $@ $(STRIP) $(GUEST_VICTIMS)
+	tests/guest/build-image $(GUEST_SYSROOT)/$(ARCH) $(@D) $@ $(STRIP) $(GUEST_VICTIMS)
 
 # The tests in the guest of one architecture (make ARCH=arm check-guest).
 check-guest: $(O)/guest.cpio
