@@ -146,8 +146,8 @@ static bool holds_functions(int tag)
 {
 	return tag == DW_TAG_namespace || tag == DW_TAG_module || tag == DW_TAG_class_type ||
 	       tag == DW_TAG_structure_type || tag == DW_TAG_union_type ||
-	       tag == DW_TAG_interface_type || tag == DW_TAG_subprogram ||
-	       tag == DW_TAG_lexical_block;
+	       tag == DW_TAG_interface_type || tag == DW_TAG_enumeration_type ||
+	       tag == DW_TAG_subprogram || tag == DW_TAG_lexical_block;
 }
 
 /* Return: false at the last sibling, or if a damaged file would lead back. */
