@@ -150,7 +150,7 @@ static const char *debug_packages(const struct doctor *d, bool (*is)(const struc
 			query[n++].path = m->path;
 	}
 	if (n)
-		packages_find(DPKG_LISTS, query, n);
+		packages_find(query, n);
 	for (size_t i = 0; i < n; i++)
 		add_package(list, size, query, i, &packages);
 	if (!packages)

@@ -114,7 +114,7 @@ static bool gaps_find(const struct model *m, struct gaps *g)
 		gaps_free(g);
 		return false;
 	}
-	dpkg = packages_find(DPKG_LISTS, query, n);
+	dpkg = packages_find(query, n);
 	for (size_t i = 0; i < n; i++)
 		set_remedy(&g->list.at[i], dpkg, query[i].owner);
 	free(query);

@@ -1,88 +1,118 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "lib/debug_package.h"
 
-#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#define SUFFIX ".list"
-
-/* A list has one path in each line; the first is "/.". */
-static bool lists(const char *list, size_t size, const char *path)
-{
-	char line[4096];
-	int n = snprintf(line, sizeof(line), "\n%s\n", path);
-
-	return n > 0 && (size_t)n < sizeof(line) && memmem(list, size, line, (size_t)n);
-}
+#define MOST	       256u /* files that are asked for */
+#define SOME_NOT_FOUND 1    /* exit status of dpkg-query; more: it failed */
 
 /* /usr/lib and /lib are one folder since Debian 12, but packages have either name. */
-static bool lists_any_name(const char *list, size_t size, const char *path)
+static const char *other_name(const char *path)
 {
-	return lists(list, size, path) ||
-	       (!strncmp(path, "/usr/", 5) && lists(list, size, path + 4));
+	return !strncmp(path, "/usr/", 5) ? path + 4 : NULL;
 }
 
-static bool has_suffix(const char *name)
+/* Would dpkg-query take @path for a pattern? */
+static bool is_pattern(const char *path)
 {
-	size_t n = strlen(name);
-
-	return n > strlen(SUFFIX) && !strcmp(name + n - strlen(SUFFIX), SUFFIX);
+	return path[0] != '/' || strpbrk(path, "*?[\\");
 }
 
-/* @name: "libc6:amd64.list" or "redis-tools.list" */
-static void search(const char *name, const char *list, size_t size, struct package_query *q,
-		   size_t n)
+static void add_paths(char **argv, const struct package_query *q, size_t n)
 {
-	size_t length = strcspn(name, ":");
+	for (size_t i = 0; i < n && i < MOST; i++) {
+		if (is_pattern(q[i].path))
+			continue;
+		*argv++ = (char *)q[i].path;
+		if (other_name(q[i].path))
+			*argv++ = (char *)other_name(q[i].path);
+	}
+	*argv = NULL;
+}
 
-	if (!name[length])
-		length -= strlen(SUFFIX);
+/* Starts dpkg-query.  Return: 0 with @out, a descriptor with what it prints; or a negative errno. */
+static int start(char **argv, pid_t *pid, int *out)
+{
+	char *env[] = {(char[]){"LC_ALL=C"}, (char[]){"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}, NULL};
+	posix_spawn_file_actions_t actions;
+	int pipes[2], ret;
+
+	if (pipe2(pipes, O_CLOEXEC))
+		return -errno;
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+	posix_spawn_file_actions_adddup2(&actions, pipes[1], STDOUT_FILENO);
+	ret = posix_spawn(pid, "/usr/bin/dpkg-query", &actions, NULL, argv, env);
+	posix_spawn_file_actions_destroy(&actions);
+	close(pipes[1]);
+	if (ret) {
+		close(pipes[0]);
+		return -ret;
+	}
+	*out = pipes[0];
+	return 0;
+}
+
+/* Takes a line of dpkg-query: "libc6:amd64, libc6:i386: /lib/ld.so". */
+static void take(char *line, struct package_query *q, size_t n)
+{
+	char *path = strstr(line, ": /");
+
+	if (!path || !strncmp(line, "diversion by ", strlen("diversion by ")))
+		return;
+	path += 2;
+	path[strcspn(path, "\n")] = 0;
 	for (size_t i = 0; i < n; i++) {
-		if (!*q[i].owner && lists_any_name(list, size, q[i].path))
-			snprintf(q[i].owner, sizeof(q[i].owner), "%.*s", (int)length, name);
+		const char *other = other_name(q[i].path);
+
+		if (!*q[i].owner && (!strcmp(q[i].path, path) || (other && !strcmp(other, path))))
+			snprintf(q[i].owner, sizeof(q[i].owner), "%.*s", (int)strcspn(line, ":,"),
+				 line);
 	}
 }
 
-static void search_file(int folder, const char *name, struct package_query *q, size_t n)
+static int wait_for(pid_t pid)
 {
-	int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	char *list = NULL;
-	struct stat st;
-	ssize_t size;
+	int status;
 
-	if (fd < 0)
-		return;
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
-		list = malloc((size_t)st.st_size + 1);
-	size = list ? read(fd, list, (size_t)st.st_size) : 0;
-	if (size > 0)
-		search(name, list, (size_t)size, q, n);
-	free(list);
-	close(fd);
+	while (waitpid(pid, &status, 0) < 0) {
+		if (errno != EINTR)
+			return SOME_NOT_FOUND + 1;
+	}
+	return WIFEXITED(status) ? WEXITSTATUS(status) : SOME_NOT_FOUND + 1;
 }
 
-bool packages_find(const char *folder, struct package_query *q, size_t n)
+bool packages_find(struct package_query *q, size_t n)
 {
-	DIR *d = opendir(folder);
-	const struct dirent *e;
+	char *argv[4 + 2 * MOST] = {(char[]){"dpkg-query"}, (char[]){"--search"}, (char[]){"--"}};
+	char *line = NULL;
+	size_t size = 0;
+	pid_t pid;
+	FILE *f;
+	int out = -1;
 
 	for (size_t i = 0; i < n; i++)
 		q[i].owner[0] = 0;
-	if (!d)
+	add_paths(argv + 3, q, n);
+	if (start(argv, &pid, &out))
 		return false;
-	while (n && (e = readdir(d))) {
-		if (has_suffix(e->d_name))
-			search_file(dirfd(d), e->d_name, q, n);
-	}
-	closedir(d);
-	return true;
+	f = fdopen(out, "r");
+	if (!f)
+		close(out);
+	while (f && getline(&line, &size, f) > 0)
+		take(line, q, n);
+	free(line);
+	if (f)
+		fclose(f);
+	return wait_for(pid) <= SOME_NOT_FOUND;
 }
 
 const char *package_with_debug(const char *owner, char *buf, size_t size)

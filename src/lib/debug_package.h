@@ -11,15 +11,9 @@ struct package_query {
 	char owner[80]; /* set to the package that installed the file; "": none */
 };
 
-/* The folder of dpkg's lists of files. */
-#define DPKG_LISTS "/var/lib/dpkg/info"
-
-/**
- * packages_find() - find the Debian packages that installed files
- * @folder: DPKG_LISTS
- * Reads all lists, which takes some 50 ms.  Return: false if this is no machine with dpkg.
- */
-bool packages_find(const char *folder, struct package_query *q, size_t n);
+/* Finds the Debian packages that installed @n files, by dpkg-query, in some 200 ms.  Return: false if
+ * this is no machine with dpkg. */
+bool packages_find(struct package_query *q, size_t n);
 
 /* Writes the name of the package with the debug information of @owner, by Debian's
  * convention (dh_strip(1): NAME-dbgsym, in the archive debian-debug), to @buf.  Return: @buf. */
