@@ -68,14 +68,14 @@ static void check_mapping_symbols(const char *compiler)
 static void test_mapping_symbols_arm(void **state)
 {
 	(void)state;
-	check_mapping_symbols("arm-linux-gnueabihf-gcc -marm");
-	check_mapping_symbols("arm-linux-gnueabihf-gcc -mthumb");
+	check_mapping_symbols("clang --target=arm-linux-gnueabihf -fuse-ld=bfd -marm");
+	check_mapping_symbols("clang --target=arm-linux-gnueabihf -fuse-ld=bfd -mthumb");
 }
 
 static void test_mapping_symbols_aarch64(void **state)
 {
 	(void)state;
-	check_mapping_symbols("aarch64-linux-gnu-gcc");
+	check_mapping_symbols("clang --target=aarch64-linux-gnu -fuse-ld=bfd");
 }
 
 static int make_folder(void **state)
