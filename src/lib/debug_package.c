@@ -95,7 +95,7 @@ bool packages_find(struct package_query *q, size_t n)
 	char *argv[4 + 2 * MOST] = {(char[]){"dpkg-query"}, (char[]){"--search"}, (char[]){"--"}};
 	char *line = NULL;
 	size_t size = 0;
-	pid_t pid;
+	pid_t pid = 0;
 	FILE *f;
 	int out = -1;
 
