@@ -61,6 +61,17 @@ static bool has_function(const struct mp_symbol *sym, uint32_t n)
 	       (sym[n - 1].raw_function || !strstr(sym[n - 1].function, "+0x"));
 }
 
+/* The C library's start files are never compiled with -g. */
+static bool is_start_file(const struct mp_symbol *sym, uint32_t n)
+{
+	return sym && n && sym[n - 1].function && !strcmp(sym[n - 1].function, "_start");
+}
+
+static bool has_line(const struct mp_symbol *sym, uint32_t n)
+{
+	return sym && n && sym[0].source && sym[0].line;
+}
+
 static int add_address(struct search *s, uint64_t pc)
 {
 	uint64_t address = pc & SS_PC_EXACT ? pc & ~SS_PC_EXACT : pc - 1;
@@ -75,7 +86,7 @@ static int add_address(struct search *s, uint64_t pc)
 		if (k.file == NO_FILE)
 			return -ENOMEM;
 		k.no_function = !has_function(sym, n);
-		k.no_line = !sym || !n || !sym[0].source || !sym[0].line;
+		k.no_line = !has_line(sym, n) && !is_start_file(sym, n);
 		s->files.at[k.file].gap.addresses++;
 		s->files.at[k.file].gap.no_function += k.no_function;
 		s->files.at[k.file].gap.no_line += k.no_line;
