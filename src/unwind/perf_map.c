@@ -86,7 +86,7 @@ static int use_window(struct window *w, uint64_t since, struct jit_names *names,
 		w->skips = false;
 		line = newline + 1;
 	}
-	if (end - line > MAX_LINE) {
+	if ((size_t)(end - line) > MAX_LINE) {
 		r->invalid += !w->skips;
 		w->skips = true;
 		line = end;
