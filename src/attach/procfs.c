@@ -369,3 +369,12 @@ struct proc_load proc_load_read(void)
 	fclose(f);
 	return load;
 }
+
+void proc_program_read(pid_t pid, struct proc_program *p)
+{
+	*p = (struct proc_program){0};
+	if (proc_exe(pid, p->executable, sizeof(p->executable)))
+		p->executable[0] = 0;
+	else if (!proc_called(pid, p->executable, p->called, sizeof(p->called)))
+		p->called[0] = 0;
+}

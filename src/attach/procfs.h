@@ -4,6 +4,7 @@
 #ifndef ATTACH_PROCFS_H
 #define ATTACH_PROCFS_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -84,5 +85,12 @@ __must_check int proc_exe(pid_t pid, char *buf, size_t size);
  * redis-server, which is a link to redis-check-rdb.  Return: true with @buf set; false if it is the
  * name of @exe itself, or unknown. */
 bool proc_called(pid_t pid, const char *exe, char *buf, size_t size);
+
+/* The program of a process. */
+struct proc_program {
+	char executable[PATH_MAX]; /* of proc_exe(); "": unknown */
+	char called[64]; /* of proc_called(); "": the name of the executable, or unknown */
+};
+void proc_program_read(pid_t pid, struct proc_program *p);
 
 #endif

@@ -19,8 +19,8 @@ __must_check int root_open(pid_t pid);
  * @uid: the user that must own it, if root does not
  * @st: filled
  *
- * Nothing but a regular file is ever opened, and no link is followed: whoever can write to a folder
- * of @path chooses what is there.
+ * Opens only regular files and follows no link, because any user who can write to a folder of @path
+ * can replace what is there.
  *
  * Return: descriptor; -ENOENT: there is none; -ELOOP: a symbolic link; -EINVAL: not a regular file;
  * -EPERM: another owner; or another -errno.

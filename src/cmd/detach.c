@@ -77,6 +77,13 @@ static void tell_ended(pid_t pid, const struct ss_journal *j)
 	       printable(j->recording));
 }
 
+static int fail_late(pid_t pid, const struct ss_journal *j, struct mp_err *err)
+{
+	return mp_fail(err, MP_EXIT_FAILURE, -ETIMEDOUT,
+		       "the recorder of process %d (pid %d) did not end in time", pid,
+		       j->recorder_pid);
+}
+
 /* Ends a recording whose session may not be opened, for want of a capability, through the recorder,
  * which belongs to the same user.  Return: 0; @ret with @err as it is if there is no recorder to
  * ask; or another negative errno with @err. */
@@ -94,9 +101,7 @@ static int end_by_recorder(pid_t pid, int ret, struct mp_err *err)
 	if (ret)
 		return ret;
 	if (session_there(pid))
-		return mp_fail(err, MP_EXIT_FAILURE, -ETIMEDOUT,
-			       "the recorder of process %d (pid %d) did not end in time", pid,
-			       j.recorder_pid);
+		return fail_late(pid, &j, err);
 	*err = (struct mp_err){0};
 	tell_ended(pid, &j);
 	return 0;
@@ -123,9 +128,7 @@ static int hand_over(struct session *s, bool child, struct mp_err *err)
 		return mp_fail(err, MP_EXIT_NO_SESSION, -ESRCH,
 			       "process %d has no running recorder", s->t->pid);
 	if (!ask_recorder(s, true))
-		return mp_fail(err, MP_EXIT_FAILURE, -ETIMEDOUT,
-			       "the recorder of process %d (pid %d) did not end in time", s->t->pid,
-			       s->journal->recorder_pid);
+		return fail_late(s->t->pid, s->journal, err);
 	printf("process %d: the recorder (pid %d) ended, the session stays; continue with: memprof "
 	       "attach -p %d\n",
 	       s->t->pid, s->journal->recorder_pid, s->t->pid);

@@ -23,19 +23,13 @@
 #define OLD_HEAP  (16 << 20)
 #define OLD_TIMES 16
 
-/* The address of the call instruction, as in reports, not of the one after it. */
-static uint64_t call_address(uint64_t pc)
-{
-	return pc & SS_PC_EXACT ? pc & ~SS_PC_EXACT : pc - 1;
-}
-
 /* Adds the frames of one address.  @unnamed: set if the function is not known.  Return: 0 or
  * -ENOMEM. */
 static int add_frames(const struct summary *s, uint64_t pc, struct shown_list *list, bool *unnamed)
 {
 	const struct mp_module *m = s->symbols ? symbols_module(s->symbols, pc) : NULL;
 	const char *file = m && m->path ? library_name(m->path, s->executable, s->called) : NULL;
-	uint64_t address = call_address(pc), offset = address - (m ? m->bias : 0);
+	uint64_t address = ss_pc_instruction(pc), offset = address - (m ? m->bias : 0);
 	struct mp_symbol sym[64];
 	uint32_t n = s->symbols ? symbols_find(s->symbols, pc, sym, 64) : 0;
 	char *name;

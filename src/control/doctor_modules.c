@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Symbols and unwind tables of the files that are mapped in a process. */
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,19 +42,8 @@ static void read_file(struct doctor_module *m, int fd)
 	elf_end(elf);
 }
 
-/* The program of the process, as in struct mp_info. */
-struct program {
-	char executable[PATH_MAX], called[64];
-};
-
-static void read_program(pid_t pid, struct program *p)
-{
-	if (proc_exe(pid, p->executable, sizeof(p->executable)) ||
-	    !proc_called(pid, p->executable, p->called, sizeof(p->called)))
-		p->called[0] = 0;
-}
-
-static void read_module(struct notes *n, pid_t pid, const struct map *map, const struct program *p)
+static void read_module(struct notes *n, pid_t pid, const struct map *map,
+			const struct proc_program *p)
 {
 	struct doctor_module m = {.path = strdup(map->path)};
 	int fd = m.path ? map_open(pid, map) : -1;
@@ -178,13 +166,13 @@ static void judge(struct notes *n, bool (*is)(const struct doctor_module *), con
 void doctor_modules(struct notes *n, const struct target *t)
 {
 	char packages[200];
-	struct program program;
+	struct proc_program program;
 	struct maps maps;
 
 	if (maps_read(t->pid, &maps))
 		return;
 	elf_version(EV_CURRENT);
-	read_program(t->pid, &program);
+	proc_program_read(t->pid, &program);
 	vec_for_each (&maps.list, map) {
 		if (map->exec && map->path[0] == '/' && !is_known(n->d, map->path))
 			read_module(n, t->pid, map, &program);

@@ -47,7 +47,7 @@ static int add_modules(struct finder *f)
 
 static uint32_t library_of(const struct finder *f, uint64_t pc)
 {
-	uint64_t address = pc & SS_PC_EXACT ? pc & ~SS_PC_EXACT : pc - 1;
+	uint64_t address = ss_pc_instruction(pc);
 	const struct mp_module *mod = model_module(f->m, address);
 
 	return mod ? f->of_module[mod - f->m->facts.modules.at] : f->unknown;

@@ -42,8 +42,7 @@ static enum stack_end_reason reason_of(const struct model_stack *s, const struct
 static struct stack_end end_of(const struct model *m, const struct model_stack *s)
 {
 	uint64_t pc = s->n ? m->stacks.pc.at[s->first + s->n - 1] : 0;
-	const struct mp_module *module =
-	    s->n ? model_module(m, pc & SS_PC_EXACT ? pc & ~SS_PC_EXACT : pc - 1) : NULL;
+	const struct mp_module *module = s->n ? model_module(m, ss_pc_instruction(pc)) : NULL;
 	struct stack_end e = {.reason = reason_of(s, module), .stacks = 1};
 
 	if (module && module->path && *module->path)

@@ -216,6 +216,13 @@ struct ss_stack {
 };
 #define SS_PC_EXACT (1ull << 63)
 
+/* Return: the address in the instruction that @pc of a stack means: for a return address, that of the
+ * call before it. */
+static inline uint64_t ss_pc_instruction(uint64_t pc)
+{
+	return pc & SS_PC_EXACT ? pc & ~SS_PC_EXACT : pc - 1;
+}
+
 enum ss_stack_flags {
 	SS_STACK_COMPLETE = 1,	 /* reached the outermost frame */
 	SS_STACK_NO_TABLE = 2,	 /* ended at code that has no unwind information */

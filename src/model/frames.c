@@ -60,7 +60,7 @@ const char *model_library(const struct model *m, const struct mp_module *mod)
 
 uint32_t model_frames(struct model *m, uint64_t pc, struct frame *out, uint32_t max)
 {
-	uint64_t address = pc & SS_PC_EXACT ? pc & ~SS_PC_EXACT : pc - 1;
+	uint64_t address = ss_pc_instruction(pc);
 	const struct mp_module *mod = model_module(m, address);
 	const char *library = model_library(m, mod);
 	const struct mp_symbol *sym;

@@ -74,7 +74,7 @@ static bool has_line(const struct mp_symbol *sym, uint32_t n)
 
 static int add_address(struct search *s, uint64_t pc)
 {
-	uint64_t address = pc & SS_PC_EXACT ? pc & ~SS_PC_EXACT : pc - 1;
+	uint64_t address = ss_pc_instruction(pc);
 	const struct mp_module *module = model_module(s->m, address);
 	const struct mp_symbol *sym;
 	struct known k = {.file = NO_FILE};

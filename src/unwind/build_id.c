@@ -30,3 +30,17 @@ int elf_build_id(Elf *elf, uint8_t out[32])
 	}
 	return 0;
 }
+
+bool elf_is_build(int fd, const uint8_t *id, size_t n)
+{
+	uint8_t own[32];
+	bool is;
+	Elf *elf;
+
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	is = elf && elf_kind(elf) == ELF_K_ELF &&
+	     (!n || (elf_build_id(elf, own) == (int)n && !memcmp(own, id, n)));
+	elf_end(elf);
+	return is;
+}

@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <libelf.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -210,19 +209,6 @@ static int find_without_sigpipe(struct debuginfod *d, const uint8_t *id, size_t 
 	return fd;
 }
 
-static bool has_build_id(int fd, const uint8_t *id, size_t n)
-{
-	uint8_t own[ID_MAX];
-	Elf *elf;
-	bool is;
-
-	elf_version(EV_CURRENT);
-	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	is = elf && elf_build_id(elf, own) == (int)n && !memcmp(own, id, n);
-	elf_end(elf);
-	return is;
-}
-
 static void count(struct debuginfod *d, int fd)
 {
 	struct stat st;
@@ -248,7 +234,7 @@ static int query(struct debuginfod *d, const uint8_t *id, size_t n, char **path)
 			fail(d, "%s: %s", d->urls, strerror(-fd));
 		return fd;
 	}
-	if (has_build_id(fd, id, n)) {
+	if (elf_is_build(fd, id, n)) {
 		count(d, fd);
 		return fd;
 	}

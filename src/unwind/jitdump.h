@@ -13,9 +13,10 @@
 /**
  * jitdump_read() - name addresses by a jitdump
  * @fd: a regular file, which the program can be changing
- * @since: number of bytes that the file had when the recording began.  This, and not the times of
- * records, decides what is late: their clock is not always known.  So a record that was in the
- * program's buffer when the recording began is late.
+ * @since: number of bytes that the file had when the recording began.  Records after these bytes count
+ * as written during the recording (struct jit_code, late).  Their timestamps are not used, because
+ * the clock is not always known.  So a record that the program had buffered when the recording began
+ * counts as written during it.
  * @r: filled
  *
  * A record that is not valid is skipped, and one that does not say where the next one is ends the

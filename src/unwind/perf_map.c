@@ -6,30 +6,23 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_BYTES (512u << 20)
-#define BUFFER	  (256u << 10)
-#define MAX_LINE  (64u << 10)
-
-static int digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
+#define MAX_BYTES  (512u << 20)
+#define BUFFER	   (256u << 10)
+#define MAX_LINE   (64u << 10)
+#define MAX_DIGITS 16
 
 /* Reads a hexadecimal number and the blank after it.  Return: what follows, or NULL. */
 static const char *number(const char *at, uint64_t *value)
 {
-	const char *begin;
-	int d;
+	size_t digits;
 
 	if (at[0] == '0' && (at[1] == 'x' || at[1] == 'X'))
 		at += 2;
-	*value = 0;
-	for (begin = at; at - begin < 16 && (d = digit(*at)) >= 0; at++)
-		*value = *value << 4 | (uint64_t)d;
-	return at > begin && *at == ' ' ? at + 1 : NULL;
+	digits = strspn(at, "0123456789abcdefABCDEF");
+	if (!digits || digits > MAX_DIGITS || at[digits] != ' ')
+		return NULL;
+	*value = strtoull(at, NULL, 16);
+	return at + digits + 1;
 }
 
 /* @line: @n bytes and a NUL, which is changed.  Return: whether it is valid. */

@@ -115,20 +115,7 @@ void symbols_ask(struct symbols *s, struct debuginfod *servers)
 
 bool symbols_right_file(int fd, const struct mp_module *m)
 {
-	uint8_t id[32];
-	bool right;
-	Elf *elf;
-
-	elf_version(EV_CURRENT);
-	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	if (!elf || elf_kind(elf) != ELF_K_ELF) {
-		elf_end(elf);
-		return false;
-	}
-	right = !m->build_id_len || (elf_build_id(elf, id) == m->build_id_len &&
-				     !memcmp(id, m->build_id, m->build_id_len));
-	elf_end(elf);
-	return right;
+	return elf_is_build(fd, m->build_id, m->build_id_len);
 }
 
 static bool same_build_id(const struct mp_module *a, const struct mp_module *b)
@@ -232,11 +219,6 @@ static void name(struct symbols *s, struct mp_symbol *out, const char *raw)
 	out->function = nice ? keep_name(s, nice) : raw;
 }
 
-uint64_t symbols_instruction(uint64_t pc)
-{
-	return pc & SS_PC_EXACT ? pc & ~SS_PC_EXACT : pc - 1;
-}
-
 void symbols_set_jit(struct symbols *s, struct jit_names *jit)
 {
 	jit_names_free(s->jit);
@@ -245,21 +227,21 @@ void symbols_set_jit(struct symbols *s, struct jit_names *jit)
 
 const struct mp_module *symbols_module(const struct symbols *s, uint64_t pc)
 {
-	const struct module *m = find_module(s, symbols_instruction(pc));
+	const struct module *m = find_module(s, ss_pc_instruction(pc));
 
 	return m ? &m->m : NULL;
 }
 
 bool symbols_in_file(const struct symbols *s, uint64_t pc)
 {
-	const struct module *m = find_module(s, symbols_instruction(pc));
+	const struct module *m = find_module(s, ss_pc_instruction(pc));
 
 	return m && m->file;
 }
 
 uint32_t symbols_find(struct symbols *s, uint64_t pc, struct mp_symbol *out, uint32_t max)
 {
-	uint64_t addr = symbols_instruction(pc);
+	uint64_t addr = ss_pc_instruction(pc);
 	const struct module *m = find_module(s, addr);
 	struct symfile_frame frames[MAX_FRAMES];
 	uint32_t n = 0;

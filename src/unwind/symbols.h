@@ -46,8 +46,6 @@ uint32_t symbols_find(struct symbols *s, uint64_t pc, struct mp_symbol *out, uin
 /* Return: the module that contains @pc at the end of the recording, or NULL. */
 const struct mp_module *symbols_module(const struct symbols *s, uint64_t pc);
 
-/* Return: the address of the instruction that @pc of a recording means. */
-uint64_t symbols_instruction(uint64_t pc);
 /* Return: whether @pc is in a file from which symbols are read. */
 bool symbols_in_file(const struct symbols *s, uint64_t pc);
 /* From now on, symbols_find() has these names for addresses that are in no file.  @jit: becomes the

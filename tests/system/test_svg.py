@@ -205,7 +205,7 @@ class Graph(t.Case):
         self.assertEqual(self.element(document, "matched").text, "matched: 0.0%")
 
     def test_keys(self):
-        """/ goes to the search field, Enter keeps what is in it, Escape clears it; an invalid one is said beside it"""
+        """/ focuses the search field, Enter keeps its text, Escape clears it; an invalid expression is reported beside it"""
         self.assertNotRegex(t.read(self.svg).decode(), r"\b(prompt|alert|confirm)\(")
         found = self.found(self.svg, KEYS)
         self.assertEqual([x[:2] for x in found], [[True, ""], [True, "many"], [False, "many"], [True, "("], [False, ""]])
