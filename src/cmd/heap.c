@@ -20,9 +20,11 @@
 #include "lib/path.h"
 #include "lib/printable.h"
 
-#define STOP_MS	    5000
-#define MAX_LINES   40
-#define TYPE_COLUMN 36 /* where the type begins */
+#define STOP_MS		 5000
+#define MAX_LINES	 40
+#define MAX_CONTAINERS	 20
+#define TYPE_COLUMN	 36 /* where the type begins */
+#define CONTAINER_COLUMN 47
 
 static const char help[] =
     "usage: memprof heap -p PID | -n NAME [options]\n"
@@ -153,13 +155,45 @@ static void print_types(const struct heap_types *h)
 		       term_off(stdout), thousands(t->count), t->size ? human(t->size) : "");
 		if (library)
 			snprintf(owner, sizeof(owner), "  [%s]", printable(library));
-		text_name(t->type[0] ? printable(t->type) : "(no class)", owner, t->type[0],
+		text_name(t->type[0] ? printable(t->type) : "(not known)", owner, t->type[0],
 			  TYPE_COLUMN, stdout);
 		putchar('\n');
 	}
 	if (left)
 		printf("%11s %11s             in smaller groups\n", human(left_bytes),
 		       thousands(left));
+}
+
+static void print_containers(const struct heap_types *h)
+{
+	uint64_t left = 0;
+
+	if (!h->containers.n)
+		return;
+	printf("\ncontainers, without what their elements point to:\n"
+	       "%s%11s %11s %10s %10s  %s%s\n",
+	       term_on(stdout, TERM_FAINT), "elements", "containers", "bytes", "unused", "type",
+	       term_off(stdout));
+	for (size_t i = 0; i < h->containers.n; i++) {
+		const struct heap_container *c = &h->containers.at[i];
+
+		if (i >= MAX_CONTAINERS) {
+			left += c->sum.count;
+			continue;
+		}
+		printf("%11s %11s %s%10s%s %10s  ", thousands(c->sum.elements),
+		       thousands(c->sum.count), term_on(stdout, TERM_AMOUNT), human(c->sum.bytes),
+		       term_off(stdout), c->sum.unused ? human(c->sum.unused) : "");
+		text_name(printable(c->type), "", true, CONTAINER_COLUMN, stdout);
+		putchar('\n');
+		if (c->where && c->sum.count > 1)
+			printf("%*sthe largest has %s: %s\n", CONTAINER_COLUMN + 2, "",
+			       thousands(c->largest), printable(c->where));
+		else if (c->where)
+			printf("%*s%s\n", CONTAINER_COLUMN + 2, "", printable(c->where));
+	}
+	if (left)
+		printf("%11s %11s             of other types\n", "", thousands(left));
 }
 
 /* What is taken from the image. */
@@ -177,10 +211,9 @@ static int examine_image(struct consistent_census *m, const struct heap_command 
 
 	if (c->retained)
 		return retained_take(&f->retained, &m->snapshot.image, &m->census, &o, err);
-	if (heap_types_take(&f->types, &m->snapshot.image, &m->census) ||
-	    resident_stacks(&f->stacks, &m->snapshot.image))
-		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "no memory for the list of types");
-	return 0;
+	if (resident_stacks(&f->stacks, &m->snapshot.image))
+		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "no memory for the list of stacks");
+	return heap_types_take(&f->types, &m->snapshot.image, &m->census, err);
 }
 
 /* Prints what was found and writes the files.  Return: the exit status. */
@@ -200,6 +233,7 @@ static int print_findings(const struct target *t, const struct consistent_census
 		status = retained_report(&f->retained, &c->request, &about);
 	} else {
 		print_types(&f->types);
+		print_containers(&f->types);
 		print_resident(resident);
 	}
 	return !status && c->list ? write_list(&m->census, c->list) : status;

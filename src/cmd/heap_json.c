@@ -20,6 +20,25 @@ static const char *kind_name(const struct retained_line *l)
 	}
 }
 
+static void write_container(yajl_gen g, const struct line_container *c)
+{
+	json_name(g, "container");
+	if (!c->name) {
+		yajl_gen_null(g);
+		return;
+	}
+	yajl_gen_map_open(g);
+	json_text(g, "type", c->name);
+	json_text(g, "type_source", name_source_text(c->source));
+	json_address(g, c->is.addr);
+	json_number(g, "elements", c->is.elements);
+	json_number(g, "blocks", c->is.blocks);
+	json_number(g, "bytes", c->is.bytes);
+	json_number(g, "unused_bytes", c->is.unused);
+	json_number(g, "buckets", c->is.buckets);
+	yajl_gen_map_close(g);
+}
+
 static void write_line(yajl_gen g, const struct retained_line *l)
 {
 	yajl_gen_map_open(g);
@@ -37,6 +56,9 @@ static void write_line(yajl_gen g, const struct retained_line *l)
 	json_number(g, "retained_blocks", l->blocks);
 	json_number(g, "exact_bytes", l->exact);
 	json_number(g, "roots", l->roots);
+	json_text(g, "type", l->type);
+	json_text(g, "type_source", name_source_text(l->source_of));
+	write_container(g, &l->container);
 	json_name(g, "root_names");
 	yajl_gen_array_open(g);
 	for (int i = 0; i < RETAINED_ROOTS && l->root[i]; i++)
@@ -83,6 +105,7 @@ int retained_json(const struct retained *r, const struct retained_about *about, 
 	json_number(g, "threads", r->threads);
 	json_number(g, "threads_unwound", r->unwound);
 	json_number(g, "scan_ns", r->scan_ns);
+	json_number(g, "names_ns", r->names_ns);
 	json_number(g, "dominators_ns", r->dominators_ns);
 	json_number(g, "lines_ns", r->lines_ns);
 	json_name(g, "path");

@@ -65,11 +65,33 @@ static void write_roots(const struct retained_line *l, FILE *out)
 		fputs(" ...", out);
 }
 
+/* " (std::map<int, session>: 1,204,331 elements)" */
+static void write_type(const struct retained_line *l, FILE *out)
+{
+	const struct container *c = &l->container.is;
+	const char *name = l->container.name;
+
+	if (!name && !l->type)
+		return;
+	/* The container can be a member of the variable. */
+	fprintf(out, " (%s", printable(l->type ? l->type : name));
+	if (name && l->type && strcmp(l->type, name) != 0)
+		fprintf(out, "; %s", printable(name));
+	if (name)
+		fprintf(out, ": %s", counted(c->elements, "element"));
+	if (name && c->unused)
+		fprintf(out, ", %s unused", human(c->unused));
+	if (name && c->buckets)
+		fprintf(out, ", %.2f per bucket", (double)c->elements / (double)c->buckets);
+	fputs(")", out);
+}
+
 static void write_what(const struct retained_line *l, FILE *out)
 {
 	char label[LABEL];
 
 	fputs(printable(retained_label(l, label, sizeof(label))), out);
+	write_type(l, out);
 	if (l->module)
 		fprintf(out, "  [%s]", printable(program_library(l->module)));
 	if (l->source)

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "heaps/consistent.h"
-#include "leaks/edges.h"
+#include "leaks/graph_take.h"
 #include "leaks/sightings.h"
 
 #define STOP_MS 5000 /* for all threads to stop, if no limit is given */
@@ -20,17 +20,7 @@ static int build(struct analysis *a, struct image *img, struct mp_err *err)
 
 	a->live_count = a->census.blocks.n;
 	a->live_bytes = census_live_bytes(&a->census);
-	ret = graph_init(&a->graph, img->arch, a->census.blocks.at, a->census.blocks.n);
-	if (ret)
-		return mp_fail(err, MP_EXIT_FAILURE, ret, "no memory for the index of %zu blocks",
-			       a->census.blocks.n);
-	ret = roots_scan(&a->graph, img,
-			 &(struct heap_ranges){a->census.owned.at, a->census.owned.n,
-					       a->census.skipped.at, a->census.skipped.n,
-					       a->census.busy},
-			 &a->cover, err);
-	if (!ret)
-		ret = graph_edges(&a->graph, img, err);
+	ret = graph_take(&a->graph, img, &a->census, false, &a->cover, err);
 	a->scan_ns = mono_ns() - start;
 	return ret;
 }

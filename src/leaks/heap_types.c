@@ -2,48 +2,51 @@
 #include "leaks/heap_types.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "leaks/types.h"
+#include "leaks/graph_take.h"
+#include "lib/path.h"
 
-/* Groups blocks by class, the others by size. */
+/* Groups blocks by name, the others by size. */
 struct grouper {
 	struct heap_types *h;
-	VEC(uint32_t) of_class; /* class id to 1 + index in the list */
-	uint64_t *size;		/* open addressing: size + 1 to index */
+	VEC(uint32_t) of_name; /* id of the name to 1 + index in the list */
+	uint64_t *size;	       /* open addressing: size + 1 to index */
 	uint32_t *place;
 	size_t slots, used;
 };
 
-static int add(struct grouper *g, const struct type *t, uint64_t size, uint32_t *place)
+static int add(struct grouper *g, const struct block_name *t, uint64_t size, uint32_t *place)
 {
-	struct heap_type fresh = {.size = t ? 0 : size}, *it;
+	struct heap_type fresh = {.size = t ? 0 : size, .source = t ? t->source : NAME_NONE}, *it;
 
 	if (vec_push(&g->h->list, fresh))
 		return -ENOMEM;
 	*place = (uint32_t)g->h->list.n - 1;
 	it = &g->h->list.at[*place];
-	it->type = strdup(t ? t->name : "");
+	it->type = strdup(t ? t->text : "");
 	if (it->type && t && t->owner)
 		it->owner = strdup(t->owner);
 	return it->type ? 0 : -ENOMEM;
 }
 
-static int class_place(struct grouper *g, const struct type *t, uint32_t *place)
+static int name_place(struct grouper *g, const struct block_name *t, uint32_t id, uint32_t *place)
 {
 	int ret;
 
-	while (g->of_class.n <= t->id) {
-		if (vec_push(&g->of_class, 0))
+	while (g->of_name.n <= id) {
+		if (vec_push(&g->of_name, 0))
 			return -ENOMEM;
 	}
-	if (g->of_class.at[t->id]) {
-		*place = g->of_class.at[t->id] - 1;
+	if (g->of_name.at[id]) {
+		*place = g->of_name.at[id] - 1;
 		return 0;
 	}
 	ret = add(g, t, 0, place);
 	if (!ret)
-		g->of_class.at[t->id] = *place + 1;
+		g->of_name.at[id] = *place + 1;
 	return ret;
 }
 
@@ -110,39 +113,135 @@ static int most_bytes(const void *a, const void *b)
 	return x->bytes != y->bytes ? (x->bytes > y->bytes ? -1 : 1) : strcmp(x->type, y->type);
 }
 
-int heap_types_take(struct heap_types *h, struct image *img, const struct census *c)
+/* ------------------------------------------------------------- containers -- */
+
+/* Return: where the object of @c is, or NULL when out of memory.  To be freed. */
+static char *where(const struct block_names *n, struct modules *m, const struct graph *g,
+		   const struct container *c)
 {
-	struct types *types = types_new(img);
+	const uint64_t addr = c->addr ? c->addr : c->first;
+	const uint32_t module = modules_at(m, addr), block = index_find(&g->index, addr);
+	struct module_variable v;
+	struct module_name name;
+	char text[512];
+	struct type t;
+
+	if (block != INDEX_NONE) {
+		block_names_type(n, block, &t);
+		snprintf(text, sizeof(text), "in %.300s at %#" PRIx64,
+			 t.name ? t.name : shape_name(t.shape), g->block[block].addr);
+	} else if (module == UINT32_MAX) {
+		snprintf(text, sizeof(text), "at %#" PRIx64, addr);
+	} else if (modules_variable(m, addr, &v)) {
+		modules_name(m, &v, 0, &name);
+		snprintf(text, sizeof(text), "%s  [%.300s]", name.name,
+			 path_base(modules_path(m, module)));
+	} else {
+		modules_place(m, addr, name.name, sizeof(name.name));
+		snprintf(text, sizeof(text), "%s  [%.300s]", name.name,
+			 path_base(modules_path(m, module)));
+	}
+	return strdup(text);
+}
+
+static int most_container_bytes(const void *a, const void *b)
+{
+	const struct heap_container *x = a, *y = b;
+
+	if (x->sum.bytes != y->sum.bytes)
+		return x->sum.bytes > y->sum.bytes ? -1 : 1;
+	return strcmp(x->type, y->type);
+}
+
+static int add_containers(struct heap_types *h, const struct block_names *n, struct modules *m,
+			  const struct graph *g)
+{
+	uint32_t *of = calloc(n->list.n + 1, sizeof(*of)); /* by name: 1 + index in the list */
+	int ret = of ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < n->list.n && !ret; i++) {
+		const struct block_name *name = &n->list.at[i];
+		struct heap_container c = {.source = name->source, .sum = name->sum};
+
+		if (!name->sum.count)
+			continue;
+		c.type = strdup(name->text);
+		if (!c.type || vec_push(&h->containers, c)) {
+			free(c.type);
+			ret = -ENOMEM;
+		}
+		of[i] = (uint32_t)h->containers.n;
+	}
+	/* The largest come first. */
+	for (size_t i = 0; i < n->containers.n && !ret; i++) {
+		const struct container *c = &n->containers.at[i];
+		struct heap_container *to = &h->containers.at[of[c->name - 1] - 1];
+
+		if (to->where)
+			continue;
+		to->largest = c->elements;
+		to->where = where(n, m, g, c);
+		ret = to->where ? 0 : -ENOMEM;
+	}
+	free(of);
+	if (h->containers.n)
+		qsort(h->containers.at, h->containers.n, sizeof(h->containers.at[0]),
+		      most_container_bytes);
+	return ret;
+}
+
+/* ------------------------------------------------------------- all of it -- */
+
+static int add_blocks(struct heap_types *h, const struct block_names *n, const struct graph *graph)
+{
 	struct grouper g = {.h = h};
-	struct image_view view = {0};
-	int ret = types ? 0 : -ENOMEM;
+	int ret = 0;
 
-	memset(h, 0, sizeof(*h));
-	vec_for_each (&c->blocks, b) {
-		const void *p = b->size >= img->arch->word_size
-				    ? image_view(img, &view, b->addr, img->arch->word_size)
-				    : NULL;
-		uint64_t word = p ? arch_word(img->arch, p) : 0;
+	for (uint32_t i = 0; i < graph->n && !ret; i++) {
+		const struct block_name *name = block_names_of(n, i);
+		const uint64_t size = graph->block[i].size;
 		uint32_t place = 0;
-		struct type t;
 
-		if (!ret)
-			ret = types_class(types, word, &t) ? class_place(&g, &t, &place)
-							   : size_place(&g, b->size, &place);
+		ret = name ? name_place(&g, name, n->of[i], &place) : size_place(&g, size, &place);
 		if (ret)
 			break;
 		h->list.at[place].count++;
-		h->list.at[place].bytes += b->size;
+		h->list.at[place].bytes += size;
 		h->count++;
-		h->bytes += b->size;
+		h->bytes += size;
 	}
 	if (h->list.n)
 		qsort(h->list.at, h->list.n, sizeof(h->list.at[0]), most_bytes);
-	image_view_free(&view);
-	vec_free(&g.of_class);
+	vec_free(&g.of_name);
 	free(g.size);
 	free(g.place);
-	types_free(types);
+	return ret;
+}
+
+int heap_types_take(struct heap_types *h, struct image *img, const struct census *c,
+		    struct mp_err *err)
+{
+	struct modules *modules = modules_new(img);
+	struct coverage cover;
+	struct graph graph = {0};
+	struct block_names names = {0};
+	int ret;
+
+	memset(h, 0, sizeof(*h));
+	ret = graph_take(&graph, img, c, false, &cover, err);
+	if (!ret) {
+		ret = modules ? block_names_take(&names, &graph, img, modules) : -ENOMEM;
+		if (!ret)
+			ret = add_blocks(h, &names, &graph);
+		if (!ret)
+			ret = add_containers(h, &names, modules, &graph);
+		if (ret)
+			ret = mp_fail(err, MP_EXIT_FAILURE, ret,
+				      "no memory for the types of %u blocks", graph.n);
+	}
+	block_names_free(&names);
+	graph_free(&graph);
+	modules_free(modules);
 	return ret;
 }
 
@@ -152,5 +251,10 @@ void heap_types_free(struct heap_types *h)
 		free(it->type);
 		free(it->owner);
 	}
+	vec_for_each (&h->containers, c) {
+		free(c->type);
+		free(c->where);
+	}
 	vec_free(&h->list);
+	vec_free(&h->containers);
 }

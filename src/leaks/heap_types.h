@@ -1,23 +1,41 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Sums of all live blocks by type and size. */
+/* Sums of all live blocks by type and size, and of all containers by type. */
 #ifndef LEAKS_HEAP_TYPES_H
 #define LEAKS_HEAP_TYPES_H
 
 #include "heaps/census.h"
+#include "leaks/block_names.h"
 
 struct heap_type {
-	char *type;    /* "app::Node", or "" for blocks without a class */
-	char *owner;   /* file of the class, or NULL */
-	uint64_t size; /* usable bytes of each block; 0 for classes, whose objects differ in size */
+	char *type;  /* "app::Node", or "" for blocks without a name */
+	char *owner; /* file of the type, or NULL */
+	enum name_source source;
+	uint64_t size; /* usable bytes of each block; 0 if it has a name: they differ in size */
 	uint64_t count, bytes;
 };
+
+/* All containers of one type. */
+struct heap_container {
+	char *type; /* "std::map<int, session>" */
+	enum name_source source;
+	struct container_sum sum;
+	/* The largest one; .where is NULL if all are small. */
+	uint64_t largest; /* elements */
+	char *where;	  /* "g_sessions  [server]", "block of app::Server at 0x55..." */
+};
+
 struct heap_types {
 	VEC(struct heap_type) list; /* most bytes first */
 	uint64_t count, bytes;
+	VEC(struct heap_container) containers; /* most bytes first */
 };
 
-/* Reads the first word of every block of @c.  Return: 0 or -ENOMEM. */
-int heap_types_take(struct heap_types *h, struct image *img, const struct census *c);
+/**
+ * heap_types_take() - name all blocks of @c, and sum them up
+ * Return: 0 or -errno with @err.
+ */
+int heap_types_take(struct heap_types *h, struct image *img, const struct census *c,
+		    struct mp_err *err);
 void heap_types_free(struct heap_types *h);
 
 #endif

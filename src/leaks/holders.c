@@ -257,16 +257,16 @@ static int make_edges(struct maker *m)
 	return 0;
 }
 
-int holders_make(struct holders *h, struct graph *g, struct image *img)
+int holders_make(struct holders *h, struct graph *g, struct image *img, struct modules *modules)
 {
 	struct maker m = {.h = h, .g = g, .img = img, .known = intern_new()};
 	int ret = -ENOMEM;
 
 	memset(h, 0, sizeof(*h));
 	h->img = img;
-	h->modules = modules_new(img);
+	h->modules = modules;
 	m.of_root = malloc((g->roots.n + 1) * sizeof(*m.of_root));
-	if (h->modules && m.known && m.of_root && g->roots.n < INDEX_NONE)
+	if (m.known && m.of_root && g->roots.n < INDEX_NONE)
 		ret = frames_take(&h->frames, img, h->modules);
 	for (size_t i = 0; i < g->roots.n && !ret; i++) {
 		m.of_root[i] = of_root(&m, i);
@@ -290,7 +290,6 @@ void holders_free(struct holders *h)
 	free((void *)h->edges.exact);
 	frames_free(&h->frames);
 	vec_free(&h->list);
-	modules_free(h->modules);
 	memset(h, 0, sizeof(*h));
 }
 

@@ -43,7 +43,7 @@ struct holder {
 
 struct holders {
 	struct image *img;
-	struct modules *modules;
+	struct modules *modules; /* borrowed */
 	struct frames frames;
 	VEC(struct holder) list;
 	/* The edges, in the form that dominators_find() wants. */
@@ -52,10 +52,10 @@ struct holders {
 
 /**
  * holders_make() - make the holders of all roots of @g, which are freed
- * @img, @g: must stay
+ * @img, @g, @m: must stay; @m is of @img
  * Return: 0 or -ENOMEM.
  */
-int holders_make(struct holders *h, struct graph *g, struct image *img);
+int holders_make(struct holders *h, struct graph *g, struct image *img, struct modules *m);
 void holders_free(struct holders *h);
 
 struct holder_name {

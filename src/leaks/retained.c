@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "leaks/block_kinds.h"
-#include "leaks/edges.h"
+#include "leaks/graph_take.h"
 #include "lib/intern.h"
 
 /* Of this many blocks that several roots share, the roots are searched: each search can visit all
@@ -49,7 +48,8 @@ struct builder {
 	struct graph graph;
 	struct holders holders;
 	struct dominators tree;
-	struct block_kinds kinds;
+	struct modules *modules;
+	struct block_names names;
 	VEC(struct sharing) shared;
 };
 
@@ -78,6 +78,8 @@ static void line_free(struct retained_line *l)
 	free(l->name);
 	free(l->module);
 	free(l->source);
+	free(l->type);
+	free(l->container.name);
 	free(l);
 }
 
@@ -103,6 +105,19 @@ static const struct heap_block *block_at(const struct builder *b, uint32_t place
 	return &b->graph.block[b->tree.node[place]];
 }
 
+/* Notes the container that is in [@addr, @addr + @size).  Return: 0 or -ENOMEM. */
+static int note_container(const struct builder *b, struct retained_line *l, uint64_t addr,
+			  uint64_t size)
+{
+	const struct container *c = block_names_container_in(&b->names, addr, size);
+	const struct block_name *name = c ? &b->names.list.at[c->name - 1] : NULL;
+
+	if (!c)
+		return 0;
+	l->container = (struct line_container){strdup(name->text), name->source, *c};
+	return l->container.name ? 0 : -ENOMEM;
+}
+
 /* ------------------------------------------------------------- lines of blocks -- */
 
 static int describe(struct builder *b, struct retained_line *l, const struct group *g)
@@ -110,7 +125,7 @@ static int describe(struct builder *b, struct retained_line *l, const struct gro
 	const struct heap_block *block = block_at(b, g->sample);
 	struct type t;
 
-	block_kinds_type(&b->kinds, block, &t);
+	l->source_of = block_names_type(&b->names, b->tree.node[g->sample], &t);
 	l->name = strdup(t.name ? t.name : shape_name(t.shape));
 	l->module = t.owner ? strdup(t.owner) : NULL;
 	l->addr = block->addr;
@@ -128,7 +143,9 @@ static int describe(struct builder *b, struct retained_line *l, const struct gro
 				return -ENOMEM;
 		}
 	}
-	return l->name && (!t.owner || l->module) ? 0 : -ENOMEM;
+	if (!l->name || (t.owner && !l->module))
+		return -ENOMEM;
+	return note_container(b, l, block->addr, block->size);
 }
 
 /* Groups of the blocks below some others. */
@@ -171,10 +188,10 @@ static int make_groups(struct builder *b, struct grouping *gr, struct retained_l
 			uint64_t key;
 
 			if (c + 16 < end && is_block(b, c + 16))
-				block_kinds_fetch(&b->kinds, t->node[c + 16]);
+				block_names_fetch(&b->names, t->node[c + 16]);
 			if (!is_block(b, c))
 				continue;
-			key = block_kinds_key(&b->kinds, t->node[c]);
+			key = block_names_key(&b->names, t->node[c]);
 			if (key != own) {
 				ret = add_to_group(b, gr, key, c);
 				continue;
@@ -205,10 +222,10 @@ static int collect_members(struct builder *b, struct grouping *gr, const struct 
 			struct group *g;
 
 			if (c + 16 < end && is_block(b, c + 16))
-				block_kinds_fetch(&b->kinds, t->node[c + 16]);
+				block_names_fetch(&b->names, t->node[c + 16]);
 			if (!is_block(b, c))
 				continue;
-			key = block_kinds_key(&b->kinds, t->node[c]);
+			key = block_names_key(&b->names, t->node[c]);
 			if (key == own)
 				continue;
 			g = &gr->groups.at[intern_pair(gr->keys, key, 0, NULL) - 1];
@@ -332,6 +349,7 @@ static uint64_t blocks_in(const struct builder *b, uint32_t place)
 static int name_holder(const struct builder *b, struct retained_line *l, uint32_t holder)
 {
 	const struct holder *it = &b->holders.list.at[holder];
+	const struct block_name *type = block_names_variable_type(&b->names, it->addr);
 	struct holder_name n;
 
 	holder_name(&b->holders, holder, &n);
@@ -341,11 +359,19 @@ static int name_holder(const struct builder *b, struct retained_line *l, uint32_
 	l->source = n.source ? strdup(n.source) : NULL;
 	l->line = n.line;
 	l->tid = it->tid;
-	if (!holder_is_parent(it->kind)) {
-		l->addr = it->addr;
-		l->size = it->size;
+	if (!l->name || (n.module && !l->module) || (n.source && !l->source))
+		return -ENOMEM;
+	if (holder_is_parent(it->kind))
+		return 0;
+	l->addr = it->addr;
+	l->size = it->size;
+	if (it->addr && type) {
+		l->type = strdup(type->text);
+		l->source_of = type->source;
+		if (!l->type)
+			return -ENOMEM;
 	}
-	return l->name && (!n.module || l->module) && (!n.source || l->source) ? 0 : -ENOMEM;
+	return it->addr ? note_container(b, l, it->addr, it->size) : 0;
 }
 
 static int add_below(struct builder *b, struct retained_line *l, uint32_t place)
@@ -353,7 +379,7 @@ static int add_below(struct builder *b, struct retained_line *l, uint32_t place)
 	struct places above = {0};
 
 	return vec_push(&above.list, place) ? -ENOMEM
-					    : add_lines(b, l, &above, BLOCK_KINDS_NONE, 0);
+					    : add_lines(b, l, &above, BLOCK_NAMES_KEY_NONE, 0);
 }
 
 /* Sums up the blocks directly below @place. */
@@ -535,7 +561,7 @@ static int note_shared(struct builder *b)
 static int make_path(struct builder *b, uint32_t place)
 {
 	const struct dominators *t = &b->tree;
-	uint64_t last = BLOCK_KINDS_NONE, key;
+	uint64_t last = BLOCK_NAMES_KEY_NONE, key;
 	struct retained_line *l = NULL;
 	int ret = 0;
 
@@ -545,8 +571,9 @@ static int make_path(struct builder *b, uint32_t place)
 		while (place - child >= t->count[child])
 			child += t->count[child];
 		at = child;
-		key = is_block(b, at) ? block_kinds_key(&b->kinds, t->node[at]) : BLOCK_KINDS_NONE;
-		if (l && key != BLOCK_KINDS_NONE && key == last) {
+		key = is_block(b, at) ? block_names_key(&b->names, t->node[at])
+				      : BLOCK_NAMES_KEY_NONE;
+		if (l && key != BLOCK_NAMES_KEY_NONE && key == last) {
 			l->count++;
 			continue;
 		}
@@ -573,7 +600,7 @@ static int add_block(struct builder *b, uint32_t place)
 			  .blocks = b->tree.count[place],
 			  .own = block_at(b, place)->size,
 			  .count = 1,
-			  .key = block_kinds_key(&b->kinds, b->tree.node[place]),
+			  .key = block_names_key(&b->names, b->tree.node[place]),
 			  .sample = place};
 	int ret = make_path(b, place);
 
@@ -633,22 +660,11 @@ static int add_asked(struct builder *b, struct mp_err *err)
 static int make_graph(struct builder *b, const struct census *c, struct mp_err *err)
 {
 	struct coverage cover;
-	int ret = graph_init(&b->graph, b->img->arch, c->blocks.at, c->blocks.n);
+	int ret = graph_take(&b->graph, b->img, c, true, &cover, err);
 
-	if (ret)
-		return mp_fail(err, MP_EXIT_FAILURE, ret, "no memory for the index of %zu blocks",
-			       c->blocks.n);
-	b->graph.detailed = true;
-	ret = roots_scan(
-	    &b->graph, b->img,
-	    &(struct heap_ranges){c->owned.at, c->owned.n, c->skipped.at, c->skipped.n, c->busy},
-	    &cover, err);
-	if (!ret)
-		ret = graph_edges(&b->graph, b->img, err);
 	b->r->roots = b->graph.roots.n;
 	b->r->edges = b->graph.to.n;
 	b->r->unreadable_bytes = b->graph.unreadable_bytes;
-	index_trim(&b->graph.index);
 	return ret;
 }
 
@@ -690,12 +706,23 @@ static int make_lines(struct builder *b, struct mp_err *err)
 
 	dominators_settle(&b->tree);
 	if (!ret)
-		ret = block_kinds_take(&b->kinds, &b->graph, b->img);
-	if (!ret)
 		ret = b->o->of ? add_asked(b, err) : add_roots(b);
 	if (!ret)
 		sum_up(b);
 	b->r->lines_ns = cpu_ns() - start;
+	return ret;
+}
+
+static int name_blocks(struct builder *b)
+{
+	uint64_t start = cpu_ns();
+	int ret = -ENOMEM;
+
+	b->modules = modules_new(b->img);
+	if (b->modules)
+		ret = block_names_take(&b->names, &b->graph, b->img, b->modules);
+	index_trim(&b->graph.index);
+	b->r->names_ns = cpu_ns() - start;
 	return ret;
 }
 
@@ -707,9 +734,12 @@ static int build(struct builder *b, const struct census *c, struct mp_err *err)
 	b->r->scan_ns = cpu_ns() - start;
 	if (ret)
 		return ret;
+	ret = name_blocks(b);
 	start = cpu_ns();
 	b->r->all = line_new(RETAINED_ALL);
-	ret = b->r->all ? holders_make(&b->holders, &b->graph, b->img) : -ENOMEM;
+	if (!ret)
+		ret =
+		    b->r->all ? holders_make(&b->holders, &b->graph, b->img, b->modules) : -ENOMEM;
 	count_threads(b);
 	if (!ret)
 		ret = dominators_find(&b->tree, &b->graph, &b->holders.edges);
@@ -731,9 +761,10 @@ int retained_take(struct retained *r, struct image *img, const struct census *c,
 	memset(r, 0, sizeof(*r));
 	ret = build(&b, c, err);
 	vec_free(&b.shared);
-	block_kinds_free(&b.kinds);
+	block_names_free(&b.names);
 	dominators_free(&b.tree);
 	holders_free(&b.holders);
+	modules_free(b.modules);
 	graph_free(&b.graph);
 	return ret;
 }

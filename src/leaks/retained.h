@@ -3,8 +3,7 @@
  * What each variable, frame or block retains, as a tree for reports: the dominator tree
  * (dominators.h) with blocks of the same type and size put together.
  *
- * Blocks that have the same parent line, class and size (and are both text, or both not) are one
- * line.  A block below a block of its own kind belongs to the same line: so a list, a chain or a
+ * Blocks that have the same parent line and kind (block_names_key()) are one line.  A block below a block of its own kind belongs to the same line: so a list, a chain or a
  * tree of nodes is one line, and what its nodes keep is below it.
  */
 #ifndef LEAKS_RETAINED_H
@@ -12,6 +11,7 @@
 
 #include "heaps/census.h"
 #include "leaks/holders.h"
+#include "leaks/block_names.h"
 #include "leaks/roots.h"
 
 #define RETAINED_MAX_DEPTH 64
@@ -23,6 +23,12 @@ enum retained_kind {
 	RETAINED_SHARED, /* blocks that several variables or frames reach, and none keeps alone */
 	RETAINED_BLOCKS, /* blocks of one kind */
 	RETAINED_REST,	 /* lines that are left out */
+};
+
+struct line_container {
+	char *name; /* "std::map<int, session>" */
+	enum name_source source;
+	struct container is; /* without .name */
 };
 
 struct retained_line {
@@ -41,6 +47,11 @@ struct retained_line {
 	uint64_t exact;		    /* bytes that hang on exact pointers (struct dominators) */
 	uint64_t roots;		    /* that reach the block at .addr; 0: not counted, or only one */
 	char *root[RETAINED_ROOTS]; /* the first ones' names; NULL after the last */
+	char *type;		    /* declared type of a variable, or NULL */
+	enum name_source source_of; /* of the type of a variable, or of the name of blocks */
+	/* The largest container whose object, or first block, is in the variable or in the block at
+	 * .addr; .name is NULL if there is none. */
+	struct line_container container;
 	struct retained_line *child, *next; /* sorted by bytes, most first; the rest is last */
 };
 
@@ -56,7 +67,7 @@ struct retained {
 	uint64_t unreached_blocks, unreached_bytes;
 	uint64_t edges, roots; /* of the graph */
 	uint64_t unreadable_bytes;
-	uint64_t scan_ns, dominators_ns, lines_ns; /* processor time */
+	uint64_t scan_ns, names_ns, dominators_ns, lines_ns; /* processor time */
 	/* With .of: the lines from a root down to it, without children of their own. */
 	VEC(struct retained_line *) path;
 	bool of_unreached;	   /* .of is in a block that is live, but that nothing reaches */

@@ -45,10 +45,11 @@ static int name_root(struct why *w, struct image *img)
 	const struct holder *it;
 	struct holders h = {0};
 	char offset[32] = "", at[32] = "", source[160] = "";
-	int ret = vec_push(&only.roots, w->root);
+	struct modules *modules = modules_new(img);
+	int ret = modules ? vec_push(&only.roots, w->root) : -ENOMEM;
 
 	if (!ret)
-		ret = holders_make(&h, &only, img);
+		ret = holders_make(&h, &only, img, modules);
 	vec_free(&only.roots);
 	if (!ret) {
 		/* The parent of a variable or frame comes before it. */
@@ -69,6 +70,7 @@ static int name_root(struct why *w, struct image *img)
 				 before_name(it->kind), n.name, offset, source, at);
 	}
 	holders_free(&h);
+	modules_free(modules);
 	return ret;
 }
 
