@@ -355,7 +355,7 @@ static int write_json(const struct analysis *a, struct leak_join *j, const char 
 	int ret = create_stream(path, &f);
 
 	if (!ret) {
-		ret = leaks_json(a, mode, j->read ? &r : NULL, f);
+		ret = leaks_json(a, mode, j->r.read ? &r : NULL, f);
 		if (fclose(f) && !ret)
 			ret = -errno;
 	}
@@ -371,7 +371,7 @@ static int write_graph(struct leak_join *j, enum format format, const char *path
 
 	if (!out)
 		return complain(&err);
-	ret = format_write(&j->m, &r, out, &err);
+	ret = format_write(&j->r.m, &r, out, &err);
 	closed = output_close(out);
 	if (ret)
 		return complain(&err);
@@ -388,7 +388,7 @@ static int print_leaks(struct analysis *a, struct leak_join *j, const struct com
 	bool failed;
 
 	if ((c->suppress &&
-	     clusters_suppress(&a->clusters, c->suppress, j->read ? &names : NULL, &err)) ||
+	     clusters_suppress(&a->clusters, c->suppress, j->r.read ? &names : NULL, &err)) ||
 	    (c->baseline && clusters_baseline(&a->clusters, c->baseline, &err)))
 		return complain(&err);
 	sum = sum_up(&a->clusters);
@@ -415,12 +415,12 @@ static int join(struct leak_join *j, struct analysis *a, const struct command *c
 	struct mp_err err = {0};
 	int ret = join_make(j, a, &err);
 
-	j->m.shown.full = c->full_stacks;
+	j->r.m.shown.full = c->full_stacks;
 	if (!ret)
 		return 0;
 	if (c->recording || wanted_graph(c))
 		return status_of(ret, &err);
-	snprintf(j->why_not, sizeof(j->why_not), "%s", err.what);
+	snprintf(j->r.why_not, sizeof(j->r.why_not), "%s", err.what);
 	join_free(j);
 	return 0;
 }
@@ -454,12 +454,12 @@ static int run_leaks(struct target *t, const struct command *c)
 	const char *graph = wanted_graph(c);
 	struct mp_err err = {0};
 	struct snapshot_plan plan;
-	struct leak_join j;
-	int ret = join_find(&j, t, c->recording, &err), status = LEAKS_NONE;
+	struct leak_join j = {0};
+	int ret = recording_of_find(&j.r, t, c->recording, &err), status = LEAKS_NONE;
 
-	if (!ret && graph && !j.path[0])
+	if (!ret && graph && !j.r.path[0])
 		ret = mp_fail(&err, MP_EXIT_USAGE, -EINVAL, "leaks: %s needs stacks, and %s", graph,
-			      j.why_not);
+			      j.r.why_not);
 	if (!ret)
 		ret = snapshot_plan(&plan, t, c->mode, c->o.max_pause_ms, &err);
 	if (ret)

@@ -16,10 +16,10 @@ void join_json(void *join, yajl_gen g)
 	const struct leak_join *j = join;
 
 	yajl_gen_map_open(g);
-	json_text(g, "path", j->path);
-	json_boolean(g, "live", j->live);
-	json_number(g, "began_before_ns", j->began_ns);
-	json_number(g, "ended_before_ns", j->ended_ns);
+	json_text(g, "path", j->r.path);
+	json_boolean(g, "live", j->r.live);
+	json_number(g, "began_before_ns", j->r.began_ns);
+	json_number(g, "ended_before_ns", j->r.ended_ns);
 	write_sum(g, "known_count", "known_bytes", &j->known);
 	write_sum(g, "unknown_count", "unknown_bytes", &j->unknown);
 	write_sum(g, "freed_count", "freed_bytes", &j->freed);
@@ -31,5 +31,5 @@ void join_json_stack(void *join, yajl_gen g, uint32_t stack)
 {
 	struct leak_join *j = join;
 
-	json_frames(g, &j->m, stack);
+	json_frames(g, &j->r.m, stack);
 }

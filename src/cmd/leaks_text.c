@@ -98,7 +98,7 @@ static void print_thread(const struct leak_join *j, uint32_t tid)
 {
 	const char *name = NULL;
 
-	vec_for_each (&j->m.tasks.threads, t)
+	vec_for_each (&j->r.m.tasks.threads, t)
 		name = t->tid == tid ? t->name : name;
 	printf(name ? "thread %u (%s)" : "thread %u", tid, name ? printable(name) : "");
 }
@@ -125,7 +125,7 @@ static void print_source(const struct leak_source *s, uint64_t youngest_ns, bool
 		print_thread(j, s->tid);
 	printf(", at\n");
 	snprintf(deeper, sizeof(deeper), "%s  ", indent);
-	text_stack(&j->m, s->stack, MAX_FRAMES, deeper, stdout);
+	text_stack(&j->r.m, s->stack, MAX_FRAMES, deeper, stdout);
 }
 
 static void print_cluster(const struct cluster *c, struct leak_join *j)
@@ -150,7 +150,7 @@ static void print_cluster(const struct cluster *c, struct leak_join *j)
 	if (c->known_count)
 		printf("%s of them since the baseline; ", thousands(fresh));
 	printf("%s%#" PRIx64 "\n", c->count > 1 ? "such as " : "at ", c->sample[0]);
-	if (j->read)
+	if (j->r.read)
 		print_source(&c->source, c->youngest_ns, c->several_threads, j,
 			     "                                 ");
 }
@@ -161,26 +161,26 @@ static void print_hints(const struct analysis *a, const struct leak_join *j)
 
 	printf("\nwhat points to a block:   memprof leaks -p %d --why %#" PRIx64 "\n", a->pid,
 	       c->sample[0]);
-	if (!j->read)
+	if (!j->r.read)
 		term_line(stdout, 0, HINT,
 			  "where they are allocated: memprof attach -p %d --background; memprof "
 			  "leaks then shows it for later leaks (now: %s)",
-			  a->pid, j->why_not);
+			  a->pid, j->r.why_not);
 }
 
 /* Prints why blocks can be unknown to the recording. */
 static void print_unknown(const struct leak_join *j)
 {
-	const struct mp_losses *l = &j->m.facts.losses;
+	const struct mp_losses *l = &j->r.m.facts.losses;
 	char text[24];
 
 	printf("        not in the recording: %s (%s), allocated before it began (%s before this "
 	       "report)",
 	       counted(j->unknown.count, "leaked block"), human(j->unknown.bytes),
-	       ago(j->began_ns, text));
-	if (j->ended_ns)
+	       ago(j->r.began_ns, text));
+	if (j->r.ended_ns)
 		printf(", or after it ended");
-	if (j->sampled)
+	if (j->r.sampled)
 		printf(", or not sampled");
 	if (l->left_out_allocs)
 		printf(", or left out (other threads, or paused)");
@@ -193,18 +193,18 @@ static void print_join(const struct leak_join *j)
 {
 	char text[24];
 
-	printf("stacks: from %s%s", printable(j->path), j->live ? ", still recording" : "");
+	printf("stacks: from %s%s", printable(j->r.path), j->r.live ? ", still recording" : "");
 	if (j->known.count || j->unknown.count)
 		printf("; it has %s (%s)", counted(j->known.count, "leaked block"),
 		       human(j->known.bytes));
 	printf("\n");
 	if (j->unknown.count)
 		print_unknown(j);
-	if (j->ended_ns && j->known.count)
+	if (j->r.ended_ns && j->known.count)
 		printf("        it ended %s before this report: a block that was freed and "
 		       "allocated again since then\n"
 		       "        with the same size would be taken for the earlier block\n",
-		       ago(j->ended_ns, text));
+		       ago(j->r.ended_ns, text));
 	if (j->uncertain)
 		printf("        events were lost: at most %s can have the stack of an earlier "
 		       "block at the same address\n",
@@ -244,7 +244,7 @@ void leaks_print_report(const struct analysis *a, const struct leaks_sum *sum, s
 		printf("%s are not part of a copy (MADV_DONTFORK) and were read while the process "
 		       "ran\n",
 		       human(a->cover.unfrozen_bytes));
-	if (j->read)
+	if (j->r.read)
 		print_join(j);
 	if (sum->suppressed)
 		printf("suppressed: %s\n", counted(sum->suppressed, "leaked block"));
@@ -291,7 +291,7 @@ void leaks_print_why(const struct why *w, struct leak_join *j)
 		return;
 	}
 	print_block("block ", &w->block);
-	if (j->read)
+	if (j->r.read)
 		print_source(&w->source, w->source.age_ns, false, j, "  ");
 	if (w->reached) {
 		printf("is kept by: %s\n", printable(w->root_name));
