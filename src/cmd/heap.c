@@ -37,6 +37,8 @@ static const char help[] =
     "      --list FILE      write every live block: address, usable size\n"
     "      --pre-copy       read it while it runs, stop it only to read what it wrote meanwhile\n"
     "      --in-place       keep the process stopped instead of copying it\n"
+    "      --recording FILE a recording of the process, to show where blocks were allocated;\n"
+    "                       without it that of a running memprof attach is used\n"
     "      --retained       show instead which variables, stacks and blocks keep how much\n"
     "with --retained:\n"
     "      --tree           print a tree instead of the table\n"
@@ -48,6 +50,7 @@ static const char help[] =
 
 enum {
 	OPT_CORE = 256,
+	OPT_RECORDING,
 	OPT_RETAINED,
 	OPT_TREE,
 	OPT_DEPTH,
@@ -62,6 +65,7 @@ static const struct option options[] = {
     {"in-place", no_argument, NULL, 'I'},
     {"pre-copy", no_argument, NULL, 'P'},
     {"core", required_argument, NULL, OPT_CORE},
+    {"recording", required_argument, NULL, OPT_RECORDING},
     {"retained", no_argument, NULL, OPT_RETAINED},
     {"tree", no_argument, NULL, OPT_TREE},
     {"depth", required_argument, NULL, OPT_DEPTH},
@@ -77,7 +81,7 @@ static const struct option options[] = {
 
 struct heap_command {
 	pid_t pid;
-	const char *list, *core, *exe;
+	const char *list, *core, *exe, *recording;
 	enum snapshot_mode mode;
 	bool retained;
 	struct retained_request request;
@@ -134,7 +138,24 @@ static void print_resident(const struct resident *a)
 		       "list\n");
 }
 
-static void print_types(const struct heap_types *h)
+/* The site of a row, on a line of its own. */
+static void print_row_site(const struct heap_site *site)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (out) {
+		heap_write_site(site, out);
+		fclose(out);
+	}
+	/* Without ", ". */
+	printf("%*s", TYPE_COLUMN + 2, "");
+	term_line(stdout, TYPE_COLUMN + 2, TYPE_COLUMN + 4, "%s", text && *text ? text + 2 : "");
+	free(text);
+}
+
+static void print_types(const struct heap_types *h, const struct heap_sites *sites)
 {
 	uint64_t left = 0, left_bytes = 0;
 
@@ -143,6 +164,7 @@ static void print_types(const struct heap_types *h)
 	       term_off(stdout));
 	for (size_t i = 0; i < h->list.n; i++) {
 		const struct heap_type *t = &h->list.at[i];
+		const struct heap_site *site = heap_sites_of(sites, t->number);
 		const char *library = t->owner ? program_library(t->owner) : NULL;
 		char owner[TEXT_WHERE] = "";
 
@@ -155,9 +177,13 @@ static void print_types(const struct heap_types *h)
 		       term_off(stdout), thousands(t->count), t->size ? human(t->size) : "");
 		if (library)
 			snprintf(owner, sizeof(owner), "  [%s]", printable(library));
-		text_name(t->type[0] ? printable(t->type) : "(not known)", owner, t->type[0],
-			  TYPE_COLUMN, stdout);
+		text_name(t->type[0]	       ? printable(t->type)
+			  : site && site->type ? printable(site->type)
+					       : "(not known)",
+			  owner, t->type[0], TYPE_COLUMN, stdout);
 		putchar('\n');
+		if (site)
+			print_row_site(site);
 	}
 	if (left)
 		printf("%11s %11s             in smaller groups\n", human(left_bytes),
@@ -201,6 +227,7 @@ struct heap_findings {
 	struct resident_stacks stacks;
 	struct heap_types types;
 	struct retained retained;
+	struct heap_sites sites;
 };
 
 /* Reads all that is needed from the image while it exists. */
@@ -213,7 +240,7 @@ static int examine_image(struct consistent_census *m, const struct heap_command 
 		return retained_take(&f->retained, &m->snapshot.image, &m->census, &o, err);
 	if (resident_stacks(&f->stacks, &m->snapshot.image))
 		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "no memory for the list of stacks");
-	return heap_types_take(&f->types, &m->snapshot.image, &m->census, err);
+	return heap_types_take(&f->types, &m->snapshot.image, &m->census, c->request.sites, err);
 }
 
 /* Prints what was found and writes the files.  Return: the exit status. */
@@ -221,25 +248,53 @@ static int print_findings(const struct target *t, const struct consistent_census
 			  const struct heap_command *c, const struct heap_findings *f,
 			  const struct resident *resident)
 {
-	const struct retained_about about = {t->pid, t->status.name,
+	const struct retained_about about = {t->pid,
+					     t->status.name,
 					     snapshot_mode_name(m->snapshot.plan.mode),
-					     m->snapshot.pause_ns, &m->census};
+					     m->snapshot.pause_ns,
+					     &m->census,
+					     &f->sites};
 	int status = MP_EXIT_OK;
 
 	leaks_print_pause(m->snapshot.pause_ns, m->snapshot.wait_ns);
 	putchar('\n');
 	leaks_print_heaps(&m->census);
+	heap_print_sites(&f->sites);
 	if (c->retained) {
 		status = retained_report(&f->retained, &c->request, &about);
 	} else {
-		print_types(&f->types);
+		print_types(&f->types, &f->sites);
 		print_containers(&f->types);
 		print_resident(resident);
 	}
 	return !status && c->list ? write_list(&m->census, c->list) : status;
 }
 
-static int run_heap(struct target *t, const struct heap_command *c)
+/* Looks the blocks up in the recording, if there is one.  Without --recording a failure only means
+ * that the report lacks it.  Return: 0 or -errno with @err. */
+static int join_recording(struct heap_findings *f, const struct consistent_census *m,
+			  const struct heap_command *c, struct mp_err *err)
+{
+	const uint32_t *of = c->retained ? f->retained.line_of : f->types.type_of;
+	const uint32_t n = c->retained ? f->retained.lines : (uint32_t)f->types.list.n;
+	struct mp_err why = {0};
+	int ret =
+	    of ? heap_sites_make(&f->sites, &m->census, of, n, m->snapshot.taken_ns, &why) : 0;
+
+	if (!ret && c->retained && f->retained.all && heap_sites_name(&f->sites, f->retained.all))
+		ret = mp_fail(&why, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
+	if (!ret)
+		return 0;
+	if (c->recording) {
+		*err = why;
+		return ret;
+	}
+	heap_sites_free(&f->sites);
+	snprintf(f->sites.rec.why_not, sizeof(f->sites.rec.why_not), "%s", why.what);
+	return 0;
+}
+
+static int run_heap(struct target *t, struct heap_command *c)
 {
 	struct mp_err err = {0}, end_err = {0};
 	struct heap_findings f = {0};
@@ -249,7 +304,10 @@ static int run_heap(struct target *t, const struct heap_command *c)
 	int ret, walked, end, status = MP_EXIT_OK;
 
 	interrupt_begin(MP_EXIT_FAILURE, MP_EXIT_FAILURE);
-	ret = snapshot_plan(&plan, t, c->mode, 0, &err);
+	ret = recording_of_find(&f.sites.rec, t, c->recording, &err);
+	c->request.sites = f.sites.rec.path[0];
+	if (!ret)
+		ret = snapshot_plan(&plan, t, c->mode, 0, &err);
 	if (!ret)
 		ret = consistent_take(&m, t, &plan, STOP_MS, &walked, &err);
 	if (ret) {
@@ -263,6 +321,8 @@ static int run_heap(struct target *t, const struct heap_command *c)
 	if (!ret && !c->retained)
 		ret = resident_take(&resident, t->pid, &f.stacks, &m.census, &err);
 	interrupt_end();
+	if (!ret)
+		ret = join_recording(&f, &m, c, &err);
 	if (ret) {
 		target_ask_again(t, ret, &err);
 		status = complain(&err);
@@ -275,6 +335,7 @@ static int run_heap(struct target *t, const struct heap_command *c)
 	vec_free(&f.stacks.sp);
 	heap_types_free(&f.types);
 	retained_free(&f.retained);
+	heap_sites_free(&f.sites);
 	census_free(&m.census);
 	return status;
 }
@@ -334,6 +395,9 @@ static int take_option(int opt, char *const *argv, struct heap_command *c)
 	case OPT_CORE:
 		c->core = optarg;
 		break;
+	case OPT_RECORDING:
+		c->recording = optarg;
+		break;
 	case OPT_RETAINED:
 		c->retained = true;
 		break;
@@ -373,9 +437,9 @@ static int settle(const struct heap_command *c, char *const *rest)
 				   "--retained");
 	if (c->core && !c->retained)
 		return usage_error("heap: --core needs --retained");
-	if (c->core && (c->pid || c->mode != SNAPSHOT_ANY))
-		return usage_error(
-		    "heap: --core cannot be combined with -p, --pre-copy or --in-place");
+	if (c->core && (c->pid || c->recording || c->mode != SNAPSHOT_ANY))
+		return usage_error("heap: --core cannot be combined with -p, --recording, "
+				   "--pre-copy or --in-place");
 	if (c->core && !c->exe)
 		return usage_error("heap: --core also needs the program that dumped the core");
 	if (!c->core && c->exe)

@@ -39,7 +39,24 @@ static void write_container(yajl_gen g, const struct line_container *c)
 	yajl_gen_map_close(g);
 }
 
-static void write_line(yajl_gen g, const struct retained_line *l)
+static void write_site(yajl_gen g, const struct heap_site *site)
+{
+	json_name(g, "allocated_at");
+	if (!site) {
+		yajl_gen_null(g);
+		return;
+	}
+	yajl_gen_map_open(g);
+	json_text(g, "function", site->at->function);
+	json_text(g, "library", site->at->library);
+	json_text(g, "source", site->at->source);
+	json_number(g, "line", site->at->line);
+	json_number(g, "bytes", site->bytes);
+	json_number(g, "known_bytes", site->known);
+	yajl_gen_map_close(g);
+}
+
+static void write_line(yajl_gen g, const struct retained_line *l, const struct heap_sites *sites)
 {
 	yajl_gen_map_open(g);
 	json_text(g, "kind", kind_name(l));
@@ -59,6 +76,7 @@ static void write_line(yajl_gen g, const struct retained_line *l)
 	json_text(g, "type", l->type);
 	json_text(g, "type_source", name_source_text(l->source_of));
 	write_container(g, &l->container);
+	write_site(g, heap_sites_of(sites, l->number));
 	json_name(g, "root_names");
 	yajl_gen_array_open(g);
 	for (int i = 0; i < RETAINED_ROOTS && l->root[i]; i++)
@@ -68,7 +86,7 @@ static void write_line(yajl_gen g, const struct retained_line *l)
 	yajl_gen_array_open(g);
 	/* As deep as the report, at most RETAINED_MAX_DEPTH. */
 	for (const struct retained_line *c = l->child; c; c = c->next)
-		write_line(g, c);
+		write_line(g, c, sites);
 	yajl_gen_array_close(g);
 	yajl_gen_map_close(g);
 }
@@ -79,6 +97,25 @@ static void count_and_bytes(yajl_gen g, const char *key, uint64_t count, uint64_
 	yajl_gen_map_open(g);
 	json_number(g, "count", count);
 	json_number(g, "bytes", bytes);
+	yajl_gen_map_close(g);
+}
+
+static void write_recording(yajl_gen g, const struct heap_sites *s)
+{
+	json_name(g, "recording");
+	if (!s || !s->of) {
+		yajl_gen_null(g);
+		return;
+	}
+	yajl_gen_map_open(g);
+	json_text(g, "path", s->rec.path);
+	json_boolean(g, "live", s->rec.live);
+	json_number(g, "began_before_ns", s->rec.began_ns);
+	json_number(g, "ended_before_ns", s->rec.ended_ns);
+	json_number(g, "known_count", s->known_count);
+	json_number(g, "known_bytes", s->known_bytes);
+	json_number(g, "unknown_count", s->unknown_count);
+	json_number(g, "unknown_bytes", s->unknown_bytes);
 	yajl_gen_map_close(g);
 }
 
@@ -108,13 +145,14 @@ int retained_json(const struct retained *r, const struct retained_about *about, 
 	json_number(g, "names_ns", r->names_ns);
 	json_number(g, "dominators_ns", r->dominators_ns);
 	json_number(g, "lines_ns", r->lines_ns);
+	write_recording(g, about->sites);
 	json_name(g, "path");
 	yajl_gen_array_open(g);
 	vec_for_each (&r->path, l)
-		write_line(g, *l);
+		write_line(g, *l, about->sites);
 	yajl_gen_array_close(g);
 	json_name(g, "retained");
-	write_line(g, r->all);
+	write_line(g, r->all, about->sites);
 	yajl_gen_map_close(g);
 	yajl_gen_free(g);
 	fputc('\n', out);

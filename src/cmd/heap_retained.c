@@ -86,8 +86,9 @@ static void write_type(const struct retained_line *l, FILE *out)
 	fputs(")", out);
 }
 
-static void write_what(const struct retained_line *l, FILE *out)
+static void write_what(const struct retained_line *l, const struct heap_sites *sites, FILE *out)
 {
+	const struct heap_site *site = heap_sites_of(sites, l->number);
 	char label[LABEL];
 
 	fputs(printable(retained_label(l, label, sizeof(label))), out);
@@ -100,9 +101,12 @@ static void write_what(const struct retained_line *l, FILE *out)
 		fprintf(out, "%s %#" PRIx64, l->count > 1 ? ", such as" : " at", l->addr);
 	if (l->roots > 1)
 		write_roots(l, out);
+	if (site)
+		heap_write_site(site, out);
 }
 
-static void print_line(const struct retained_line *l, uint32_t depth)
+static void print_line(const struct retained_line *l, uint32_t depth,
+		       const struct heap_sites *sites)
 {
 	const bool root = l->kind == RETAINED_HOLDER;
 	char *what = NULL;
@@ -110,7 +114,7 @@ static void print_line(const struct retained_line *l, uint32_t depth)
 	FILE *out = open_memstream(&what, &size);
 
 	if (out) {
-		write_what(l, out);
+		write_what(l, sites, out);
 		fclose(out);
 	}
 	printf("%s%11s%s %11s %10s", term_on(stdout, TERM_AMOUNT), human(l->bytes),
@@ -127,6 +131,7 @@ static void print_line(const struct retained_line *l, uint32_t depth)
 struct limits {
 	uint32_t levels, count;
 	uint64_t least; /* bytes, below the roots */
+	const struct heap_sites *sites;
 };
 
 /* Prints what is below @l.  Recursion is as deep as the report. */
@@ -139,7 +144,7 @@ static void print_below(const struct retained_line *l, uint32_t depth, const str
 		if (c->kind != RETAINED_REST && depth <= most->levels && n < most->count &&
 		    (!depth || c->bytes >= most->least)) {
 			n++;
-			print_line(c, depth);
+			print_line(c, depth, most->sites);
 			print_below(c, depth + 1, most);
 			continue;
 		}
@@ -149,7 +154,7 @@ static void print_below(const struct retained_line *l, uint32_t depth, const str
 		rest.exact += c->exact;
 	}
 	if (rest.count && depth <= most->levels)
-		print_line(&rest, depth);
+		print_line(&rest, depth, NULL);
 }
 
 static void print_head(const struct retained *r)
@@ -191,11 +196,12 @@ static void print_path(const struct retained *r)
 	}
 }
 
-static void print_table(const struct retained *r, const struct retained_request *q)
+static void print_table(const struct retained *r, const struct retained_request *q,
+			const struct heap_sites *sites)
 {
 	const struct limits most = {q->depth ? q->depth : TABLE_DEPTH,
 				    q->count ? q->count : TABLE_COUNT,
-				    (uint64_t)(LEAST * (double)r->all->bytes)};
+				    (uint64_t)(LEAST * (double)r->all->bytes), sites};
 
 	printf("\n%s%11s %11s %10s %7s  %s%s\n", term_on(stdout, TERM_FAINT), "retained", "blocks",
 	       "own", "exact", "kept by", term_off(stdout));
@@ -324,7 +330,8 @@ static int write_file(const struct retained *r, const struct tree_node *root,
 
 struct retained_options retained_needed(const struct retained_request *q)
 {
-	struct retained_options o = {TABLE_DEPTH, TABLE_COUNT, q->of};
+	struct retained_options o = {
+	    .depth = TABLE_DEPTH, .count = TABLE_COUNT, .of = q->of, .line_of = q->sites};
 
 	for (int i = 0; i < RETAINED_OUTPUTS; i++) {
 		if (q->file[i] || q->tree) {
@@ -355,7 +362,7 @@ int retained_report(const struct retained *r, const struct retained_request *q,
 			printf("\nretained: ");
 			tree_write(root, COST_LEAKED, LEAST, stdout);
 		} else {
-			print_table(r, q);
+			print_table(r, q, about->sites);
 		}
 	}
 	for (int i = 0; i < RETAINED_OUTPUTS && !ret && !status; i++) {

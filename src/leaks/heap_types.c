@@ -26,6 +26,7 @@ static int add(struct grouper *g, const struct block_name *t, uint64_t size, uin
 		return -ENOMEM;
 	*place = (uint32_t)g->h->list.n - 1;
 	it = &g->h->list.at[*place];
+	it->number = *place + 1;
 	it->type = strdup(t ? t->text : "");
 	if (it->type && t && t->owner)
 		it->owner = strdup(t->owner);
@@ -205,6 +206,8 @@ static int add_blocks(struct heap_types *h, const struct block_names *n, const s
 		ret = name ? name_place(&g, name, n->of[i], &place) : size_place(&g, size, &place);
 		if (ret)
 			break;
+		if (h->type_of)
+			h->type_of[i] = place + 1;
 		h->list.at[place].count++;
 		h->list.at[place].bytes += size;
 		h->count++;
@@ -218,7 +221,7 @@ static int add_blocks(struct heap_types *h, const struct block_names *n, const s
 	return ret;
 }
 
-int heap_types_take(struct heap_types *h, struct image *img, const struct census *c,
+int heap_types_take(struct heap_types *h, struct image *img, const struct census *c, bool type_of,
 		    struct mp_err *err)
 {
 	struct modules *modules = modules_new(img);
@@ -230,7 +233,11 @@ int heap_types_take(struct heap_types *h, struct image *img, const struct census
 	memset(h, 0, sizeof(*h));
 	ret = graph_take(&graph, img, c, false, &cover, err);
 	if (!ret) {
-		ret = modules ? block_names_take(&names, &graph, img, modules) : -ENOMEM;
+		if (type_of)
+			h->type_of = calloc(graph.n + 1ull, sizeof(*h->type_of));
+		ret = modules && (h->type_of || !type_of)
+			  ? block_names_take(&names, &graph, img, modules)
+			  : -ENOMEM;
 		if (!ret)
 			ret = add_blocks(h, &names, &graph);
 		if (!ret)
@@ -257,4 +264,5 @@ void heap_types_free(struct heap_types *h)
 	}
 	vec_free(&h->list);
 	vec_free(&h->containers);
+	free(h->type_of);
 }

@@ -12,6 +12,7 @@ struct heap_type {
 	enum name_source source;
 	uint64_t size; /* usable bytes of each block; 0 if it has a name: they differ in size */
 	uint64_t count, bytes;
+	uint32_t number; /* from 1 */
 };
 
 /* All containers of one type. */
@@ -28,13 +29,15 @@ struct heap_types {
 	VEC(struct heap_type) list; /* most bytes first */
 	uint64_t count, bytes;
 	VEC(struct heap_container) containers; /* most bytes first */
+	uint32_t *type_of; /* by block of the census: the number of its type; NULL: not wanted */
 };
 
 /**
  * heap_types_take() - name all blocks of @c, and sum them up
+ * @type_of: .type_of is wanted: 4 bytes a block
  * Return: 0 or -errno with @err.
  */
-int heap_types_take(struct heap_types *h, struct image *img, const struct census *c,
+int heap_types_take(struct heap_types *h, struct image *img, const struct census *c, bool type_of,
 		    struct mp_err *err);
 void heap_types_free(struct heap_types *h);
 

@@ -314,6 +314,11 @@ static int add_lines(struct builder *b, struct retained_line *l, struct places *
 	struct grouping gr = {.keys = intern_new()};
 	int ret = gr.keys ? make_groups(b, &gr, l, above, own) : -ENOMEM;
 
+	if (b->r->line_of && l->kind == RETAINED_BLOCKS) {
+		l->number = ++b->r->lines;
+		vec_for_each (&above->list, place)
+			b->r->line_of[b->tree.node[*place]] = l->number;
+	}
 	if (!ret)
 		ret = choose(b, &gr, l, depth);
 	if (!ret)
@@ -705,6 +710,10 @@ static int make_lines(struct builder *b, struct mp_err *err)
 	int ret = note_shared(b);
 
 	dominators_settle(&b->tree);
+	if (!ret && b->o->line_of) {
+		b->r->line_of = calloc(b->graph.n + 1ull, sizeof(*b->r->line_of));
+		ret = b->r->line_of ? 0 : -ENOMEM;
+	}
 	if (!ret)
 		ret = b->o->of ? add_asked(b, err) : add_roots(b);
 	if (!ret)
@@ -775,5 +784,6 @@ void retained_free(struct retained *r)
 	vec_for_each (&r->path, l)
 		line_free(*l);
 	vec_free(&r->path);
+	free(r->line_of);
 	memset(r, 0, sizeof(*r));
 }

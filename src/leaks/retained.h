@@ -52,6 +52,7 @@ struct retained_line {
 	/* The largest container whose object, or first block, is in the variable or in the block at
 	 * .addr; .name is NULL if there is none. */
 	struct line_container container;
+	uint32_t number;		    /* of a line of blocks, from 1 (struct retained) */
 	struct retained_line *child, *next; /* sorted by bytes, most first; the rest is last */
 };
 
@@ -59,6 +60,7 @@ struct retained_options {
 	uint32_t depth; /* levels below the roots, at most RETAINED_MAX_DEPTH */
 	uint32_t count; /* most lines below each line */
 	const char *of; /* an address in hexadecimal, or the name of a variable; NULL: everything */
+	bool line_of;	/* struct retained's .line_of is wanted: 4 bytes a block */
 };
 
 struct retained {
@@ -70,6 +72,10 @@ struct retained {
 	uint64_t scan_ns, names_ns, dominators_ns, lines_ns; /* processor time */
 	/* With .of: the lines from a root down to it, without children of their own. */
 	VEC(struct retained_line *) path;
+	/* By block of the census: the number of its line; 0: it is in none, or in the rest.  NULL
+	 * unless it is wanted. */
+	uint32_t *line_of;
+	uint32_t lines;		   /* highest number of a line */
 	bool of_unreached;	   /* .of is in a block that is live, but that nothing reaches */
 	uint32_t threads, unwound; /* of these threads the stack is unwound to its end */
 };
