@@ -109,7 +109,7 @@ VICTIMS = $(patsubst tests/victims/%.c,$(O)/victims/%,$(filter-out %/late.c %/wr
 	$(O)/victims/truth-static $(O)/victims/truth-jemalloc-static $(O)/victims/truth-tcmalloc-static \
 	$(O)/victims/truth-musl $(O)/victims/truth-musl-static $(UNKNOWN) \
 	$(O)/victims/churn-musl-static $(HOST_VICTIMS) $(O)/victims/chaos \
-	$(O)/victims/rseq-elsewhere $(O)/victims/blocks-static $(O)/victims/blocks-musl-static $(O)/victims/cases-lsan $(O)/victims/objects-stripped $(O)/victims/retained-stripped $(O)/victims/sandbox-static
+	$(O)/victims/rseq-elsewhere $(O)/victims/blocks-static $(O)/victims/blocks-musl-static $(O)/victims/cases-lsan $(O)/victims/objects-stripped $(O)/victims/retained-stripped $(O)/victims/growing-stripped $(O)/victims/growing-other $(O)/victims/sandbox-static
 VICTIM_FLAGS = -O2 -g -Isrc -fomit-frame-pointer -Wall -Wextra -Werror -D_GNU_SOURCE
 # Signed return addresses, and landing pads for indirect jumps, on processors that support them.
 ifeq ($(ARCH),aarch64)
@@ -190,8 +190,12 @@ $(O)/victims/truth: tests/victims/truth.h
 $(O)/victims/cases-lsan: tests/victims/cases.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) -DWITH_LSAN -fsanitize=leak -o $@ $< -lpthread
-$(O)/victims/objects-stripped $(O)/victims/retained-stripped: $(O)/victims/%-stripped: $(O)/victims/%
+$(O)/victims/objects-stripped $(O)/victims/retained-stripped $(O)/victims/growing-stripped: $(O)/victims/%-stripped: $(O)/victims/%
 	$(STRIP) -o $@ $<
+# Another build of the same program, stripped.
+$(O)/victims/growing-other: tests/victims/growing.cc
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 $(VICTIM_FLAGS) -O1 -s -o $@ $< -lpthread
 comma = ,
 BLOCKS_WRAPPED = malloc calloc realloc free memalign posix_memalign aligned_alloc
 $(O)/victims/blocks-static: tests/victims/blocks.c

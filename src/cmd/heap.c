@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include "cmd/heap_growth.h"
 #include "cmd/heap_retained.h"
 #include "export/terminal.h"
 #include "export/text.h"
@@ -28,7 +29,8 @@
 
 static const char help[] =
     "usage: memprof heap -p PID | -n NAME [options]\n"
-    "       memprof heap --core CORE --retained [options] EXECUTABLE\n"
+    "       memprof heap --core CORE --retained|--save FILE [options] EXECUTABLE\n"
+    "       memprof heap diff BEFORE AFTER... [options]\n"
     "Lists what is live in the heap of a running process, by type and size, and what its resident\n"
     "memory consists of.  The process is stopped for some milliseconds while it is copied.\n"
     "  -p, --pid PID        the process\n"
@@ -40,7 +42,15 @@ static const char help[] =
     "      --recording FILE a recording of the process, to show where blocks were allocated;\n"
     "                       without it that of a running memprof attach is used\n"
     "      --retained       show instead which variables, stacks and blocks keep how much\n"
-    "with --retained:\n"
+    "      --growth TIME    look again after this time, and show what grew: 60s, 10m, 1h\n"
+    "      --samples N      with --growth: looks, from 2 to 100 (default 2); with 3 or more "
+    "steady\n"
+    "                       growth is told from noise\n"
+    "      --budget AMOUNT  with --growth: exit with 1 if all live blocks grow by more: 10MB/h, "
+    "or\n"
+    "                       10MB in all\n"
+    "      --save FILE      save a look (the last one) for memprof heap diff\n"
+    "with --retained; --depth, --count and --json also with --growth:\n"
     "      --tree           print a tree instead of the table\n"
     "      --depth N        levels below each root (default 4; of a tree or file 32; at most 64)\n"
     "      --count N        lines of each level (default 10; of a tree or file 100)\n"
@@ -56,6 +66,10 @@ enum {
 	OPT_DEPTH,
 	OPT_COUNT,
 	OPT_OF,
+	OPT_GROWTH,
+	OPT_SAMPLES,
+	OPT_BUDGET,
+	OPT_SAVE,
 	OPT_OUTPUT, /* + enum retained_output */
 };
 
@@ -71,6 +85,10 @@ static const struct option options[] = {
     {"depth", required_argument, NULL, OPT_DEPTH},
     {"count", required_argument, NULL, OPT_COUNT},
     {"of", required_argument, NULL, OPT_OF},
+    {"growth", required_argument, NULL, OPT_GROWTH},
+    {"samples", required_argument, NULL, OPT_SAMPLES},
+    {"budget", required_argument, NULL, OPT_BUDGET},
+    {"save", required_argument, NULL, OPT_SAVE},
     {"flamegraph", required_argument, NULL, OPT_OUTPUT + RETAINED_FLAMEGRAPH},
     {"icicle", required_argument, NULL, OPT_OUTPUT + RETAINED_ICICLE},
     {"collapsed", required_argument, NULL, OPT_OUTPUT + RETAINED_COLLAPSED},
@@ -85,6 +103,7 @@ struct heap_command {
 	enum snapshot_mode mode;
 	bool retained;
 	struct retained_request request;
+	struct growth_request growth;
 };
 
 static int write_list(const struct census *c, const char *path)
@@ -413,30 +432,78 @@ static int take_option(int opt, char *const *argv, struct heap_command *c)
 	case OPT_OF:
 		q->of = optarg;
 		break;
+	case OPT_GROWTH:
+		ok = parse_duration(optarg, &c->growth.duration_ms) && c->growth.duration_ms;
+		break;
+	case OPT_SAMPLES:
+		ok = parse_count(optarg, &c->growth.samples) && c->growth.samples >= 2 &&
+		     c->growth.samples <= GROWTH_MAX_LOOKS;
+		break;
+	case OPT_BUDGET:
+		c->growth.has_budget = true;
+		ok = growth_parse_budget(optarg, &c->growth.budget);
+		break;
+	case OPT_SAVE:
+		c->growth.save = optarg;
+		break;
 	default:
 		if (opt < OPT_OUTPUT || opt >= OPT_OUTPUT + RETAINED_OUTPUTS)
 			return option_error("heap", opt, argv, options);
 		q->file[opt - OPT_OUTPUT] = optarg;
 	}
 	return ok ? 0
-		  : usage_error("heap: --%s: '%s' is not a number in its range",
-				opt == OPT_DEPTH ? "depth" : "count", optarg);
+		  : usage_error("heap: --%s: '%s' is not %s", option_name(options, opt), optarg,
+				opt == OPT_GROWTH   ? "a duration such as 60s or 10m"
+				: opt == OPT_BUDGET ? "an amount such as 10MB/h, or 10MB"
+						    : "a number in its range");
+}
+
+static bool wants_growth(const struct heap_command *c)
+{
+	return c->growth.duration_ms || c->growth.samples || c->growth.has_budget || c->growth.save;
+}
+
+/* Checks the options of --growth and --save.  Return: as settle(). */
+static int settle_growth(struct heap_command *c)
+{
+	struct growth_request *g = &c->growth;
+	const struct retained_request *q = &c->request;
+	bool other = c->retained || c->list || q->tree || q->of;
+
+	for (int i = 0; i < RETAINED_OUTPUTS; i++)
+		other |= q->file[i] && i != RETAINED_JSON;
+	if (!g->duration_ms && (g->samples || g->has_budget))
+		return usage_error("heap: --samples and --budget need --growth");
+	if (other)
+		return usage_error("heap: --growth and --save cannot be combined with --retained, "
+				   "its options or --list");
+	if (!g->duration_ms && (q->depth || q->count || q->file[RETAINED_JSON]))
+		return usage_error("heap: --depth, --count and --json need --retained or --growth");
+	if (c->core && g->duration_ms)
+		return usage_error("heap: --growth needs a process: a core file does not change");
+	g->depth = q->depth;
+	g->count = q->count;
+	g->json = q->file[RETAINED_JSON];
+	return 0;
 }
 
 /* Checks that the options fit together.  Return: 0, or the exit status after it printed an error.
  */
-static int settle(const struct heap_command *c, char *const *rest)
+static int settle(struct heap_command *c, char *const *rest)
 {
 	const struct retained_request *q = &c->request;
-	bool wants = q->tree || q->depth || q->count || q->of;
+	bool wants = q->tree || q->depth || q->count || q->of, grows = wants_growth(c);
+	int status = grows ? settle_growth(c) : 0;
 
+	if (status)
+		return status;
 	for (int i = 0; i < RETAINED_OUTPUTS; i++)
 		wants |= q->file[i] != NULL;
-	if (wants && !c->retained)
+	if (wants && !c->retained && !grows)
 		return usage_error("heap: --tree, --depth, --count, --of and output files need "
 				   "--retained");
-	if (c->core && !c->retained)
-		return usage_error("heap: --core needs --retained");
+	if (c->core && !c->retained && !grows)
+		return usage_error("heap: --core needs --retained or --save");
 	if (c->core && (c->pid || c->recording || c->mode != SNAPSHOT_ANY))
 		return usage_error("heap: --core cannot be combined with -p, --recording, "
 				   "--pre-copy or --in-place");
@@ -458,6 +525,8 @@ int cmd_heap(int argc, char **argv)
 	struct target t;
 	int opt, status;
 
+	if (argc > 1 && !strcmp(argv[1], "diff"))
+		return heap_diff(argc - 1, argv + 1);
 	while ((opt = getopt_long(argc, argv, ":h" PROCESS_SHORT, options, NULL)) != -1) {
 		if (opt == 'h') {
 			fputs(help, stdout);
@@ -472,12 +541,12 @@ int cmd_heap(int argc, char **argv)
 	if (status)
 		return status;
 	if (c.core)
-		return run_core(&c);
+		return c.growth.save ? heap_save_core(c.core, c.exe, &c.growth) : run_core(&c);
 	if (target_look(&t, c.pid, &err))
-		return complain(&err);
+		return wants_growth(&c) ? growth_complain(0, &err) : complain(&err);
 	t.steps = debug_steps();
 	program_is_of(c.pid);
-	status = run_heap(&t, &c);
+	status = wants_growth(&c) ? heap_growth_run(&t, c.mode, &c.growth) : run_heap(&t, &c);
 	target_close(&t);
 	return status;
 }
