@@ -10,12 +10,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "formats/session.h"
 #include "leaks/edges.h"
 #include "leaks/kernel_roots.h"
 #include "leaks/tcb.h"
 
-#define BUFFER (1u << 20)
-#define PAGE   4096u
+#define BUFFER	(1u << 20)
+#define PAGE	4096u
+#define SESSION "/memfd:" SS_NAME
 
 struct scanner {
 	struct scan scan;
@@ -215,7 +217,7 @@ static void scan_map(struct scanner *s, const struct image_map *m)
 	struct interval iv = {.start = m->start, .map = m};
 
 	/* The recorder's rings contain addresses of blocks, but not as pointers of the program. */
-	if (strstr(m->path, "memprof-")) {
+	if (!strncmp(m->path, SESSION, sizeof(SESSION) - 1)) {
 		s->cover->skipped_bytes += m->end - m->start;
 		return;
 	}
