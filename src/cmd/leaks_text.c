@@ -16,6 +16,7 @@
 #define TYPE_COLUMN   34 /* where the type begins */
 #define MAX_FRAMES    8	 /* of a stack */
 #define WAIT_SHOWN_NS 100000
+#define LARGE_HEAP    (16u << 20) /* bytes: worth a look though nothing leaks */
 
 static const char *how(enum snapshot_mode mode)
 {
@@ -252,6 +253,11 @@ void leaks_print_report(const struct analysis *a, const struct leaks_sum *sum, s
 		printf("\n%sno leaks%s: all of the %s (%s) can be reached\n",
 		       term_on(stdout, TERM_GOOD), term_off(stdout),
 		       counted(a->live_count, "live block"), human(a->live_bytes));
+		if (a->pid && a->live_bytes >= LARGE_HEAP)
+			term_line(stdout, 0, WRAP,
+				  "what keeps them: memprof heap -p %d --retained; what grows: "
+				  "memprof heap -p %d --growth 60s",
+				  a->pid, a->pid);
 		return;
 	}
 	if (!sum->count)

@@ -16,10 +16,12 @@ struct sum {
 	size_t bytes, blocks;
 };
 
+/* Its last bytes must not have an address of the allocator either. */
 static void *block(sum *s, size_t size)
 {
-	void *p = calloc(1, size);
+	void *p = malloc(size);
 
+	memset(p, 0, malloc_usable_size(p));
 	s->bytes += malloc_usable_size(p);
 	s->blocks++;
 	return p;
@@ -139,15 +141,17 @@ static void grow_list(message **list, sum *s, long n)
 static void grow_objects(long n)
 {
 	while (n--) {
-		const size_t old = g_sessions ? malloc_usable_size(g_sessions) : 0;
+		session **more =
+		    static_cast<session **>(block(&objects, (sessions + 1) * sizeof(session *)));
 		session *it = new session();
 
 		objects.bytes += malloc_usable_size(it);
-		objects.blocks += 1 + !g_sessions;
+		objects.blocks++;
 		it->name = name_of(&objects, n);
-		g_sessions = static_cast<session **>(
-		    realloc(static_cast<void *>(g_sessions), (sessions + 1) * sizeof(session *)));
-		objects.bytes += malloc_usable_size(g_sessions) - old;
+		for (size_t i = 0; i < sessions; i++)
+			more[i] = g_sessions[i];
+		release(&objects, g_sessions);
+		g_sessions = more;
 		g_sessions[sessions++] = it;
 	}
 }
