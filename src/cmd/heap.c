@@ -468,7 +468,7 @@ static int settle_growth(struct heap_command *c)
 {
 	struct growth_request *g = &c->growth;
 	const struct retained_request *q = &c->request;
-	bool other = c->retained || c->list || q->tree || q->of;
+	bool other = c->retained || c->list || c->recording || q->tree || q->of;
 
 	for (int i = 0; i < RETAINED_OUTPUTS; i++)
 		other |= q->file[i] && i != RETAINED_JSON;
@@ -476,7 +476,7 @@ static int settle_growth(struct heap_command *c)
 		return usage_error("heap: --samples and --budget need --growth");
 	if (other)
 		return usage_error("heap: --growth and --save cannot be combined with --retained, "
-				   "its options or --list");
+				   "its options, --recording or --list");
 	if (!g->duration_ms && (q->depth || q->count || q->file[RETAINED_JSON]))
 		return usage_error("heap: --depth, --count and --json need --retained or --growth");
 	if (c->core && g->duration_ms)

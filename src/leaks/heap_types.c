@@ -221,6 +221,21 @@ static int add_blocks(struct heap_types *h, const struct block_names *n, const s
 	return ret;
 }
 
+int heap_types_sum(struct heap_types *h, const struct block_names *n, struct modules *m,
+		   const struct graph *g, bool type_of)
+{
+	int ret;
+
+	memset(h, 0, sizeof(*h));
+	if (type_of) {
+		h->type_of = calloc(g->n + 1ull, sizeof(*h->type_of));
+		if (!h->type_of)
+			return -ENOMEM;
+	}
+	ret = add_blocks(h, n, g);
+	return ret ? ret : add_containers(h, n, m, g);
+}
+
 int heap_types_take(struct heap_types *h, struct image *img, const struct census *c, bool type_of,
 		    struct mp_err *err)
 {
@@ -233,15 +248,9 @@ int heap_types_take(struct heap_types *h, struct image *img, const struct census
 	memset(h, 0, sizeof(*h));
 	ret = graph_take(&graph, img, c, false, &cover, err);
 	if (!ret) {
-		if (type_of)
-			h->type_of = calloc(graph.n + 1ull, sizeof(*h->type_of));
-		ret = modules && (h->type_of || !type_of)
-			  ? block_names_take(&names, &graph, img, modules)
-			  : -ENOMEM;
+		ret = modules ? block_names_take(&names, &graph, img, modules) : -ENOMEM;
 		if (!ret)
-			ret = add_blocks(h, &names, &graph);
-		if (!ret)
-			ret = add_containers(h, &names, modules, &graph);
+			ret = heap_types_sum(h, &names, modules, &graph, type_of);
 		if (ret)
 			ret = mp_fail(err, MP_EXIT_FAILURE, ret,
 				      "no memory for the types of %u blocks", graph.n);

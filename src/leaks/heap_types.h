@@ -39,6 +39,10 @@ struct heap_types {
  */
 int heap_types_take(struct heap_types *h, struct image *img, const struct census *c, bool type_of,
 		    struct mp_err *err);
+/* As heap_types_take(), for a graph with its index and the names of its blocks.  Return: 0 or
+ * -ENOMEM. */
+int heap_types_sum(struct heap_types *h, const struct block_names *n, struct modules *m,
+		   const struct graph *g, bool type_of);
 void heap_types_free(struct heap_types *h);
 
 #endif

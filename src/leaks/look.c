@@ -330,13 +330,12 @@ static void describe_process(struct look *l, const struct image *img)
 
 /* ------------------------------------------------------------- types -- */
 
-static int take_types(struct look *l, struct image *img, const struct census *c)
+static int copy_types(struct look *l, const struct heap_types *h)
 {
-	struct heap_types h = {0};
-	int ret = heap_types_take(&h, img, c);
+	int ret = 0;
 
-	for (size_t i = 0; i < h.list.n && i < LOOK_TYPES && !ret; i++) {
-		const struct heap_type *t = &h.list.at[i];
+	for (size_t i = 0; i < h->list.n && i < LOOK_TYPES && !ret; i++) {
+		const struct heap_type *t = &h->list.at[i];
 		struct look_type to = {.name = strdup(t->type),
 				       .module = t->owner ? file_name(t->owner) : NULL,
 				       .size = t->size,
@@ -349,13 +348,14 @@ static int take_types(struct look *l, struct image *img, const struct census *c)
 			ret = -ENOMEM;
 		}
 	}
-	heap_types_free(&h);
 	return ret;
 }
 
 static int take_lines(struct look *l, struct image *img, const struct census *c, struct mp_err *err)
 {
-	const struct retained_options o = {LOOK_DEPTH, LOOK_COUNT, NULL};
+	struct heap_types types = {0};
+	const struct retained_options o = {
+	    .depth = LOOK_DEPTH, .count = LOOK_COUNT, .types = &types};
 	struct retained r = {0};
 	int ret = retained_take(&r, img, c, &o, err);
 
@@ -372,10 +372,13 @@ static int take_lines(struct look *l, struct image *img, const struct census *c,
 			ret = note_modules(l, img, &r);
 		}
 		if (!ret)
+			ret = copy_types(l, &types);
+		if (!ret)
 			look_set_builds(l);
 		if (ret)
 			mp_fail(err, MP_EXIT_FAILURE, ret, "no memory for a look");
 	}
+	heap_types_free(&types);
 	retained_free(&r);
 	return ret;
 }
@@ -394,7 +397,7 @@ int look_take(struct look *l, struct image *img, const struct census *c, const c
 		return ret;
 	if (img->pid)
 		describe_process(l, img);
-	if (!l->program || take_types(l, img, c))
+	if (!l->program)
 		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "no memory for a look");
 	return 0;
 }

@@ -730,6 +730,8 @@ static int name_blocks(struct builder *b)
 	b->modules = modules_new(b->img);
 	if (b->modules)
 		ret = block_names_take(&b->names, &b->graph, b->img, b->modules);
+	if (!ret && b->o->types)
+		ret = heap_types_sum(b->o->types, &b->names, b->modules, &b->graph, false);
 	index_trim(&b->graph.index);
 	b->r->names_ns = cpu_ns() - start;
 	return ret;

@@ -10,6 +10,7 @@
 #define LEAKS_RETAINED_H
 
 #include "heaps/census.h"
+#include "leaks/heap_types.h"
 #include "leaks/holders.h"
 #include "leaks/block_names.h"
 #include "leaks/roots.h"
@@ -60,7 +61,8 @@ struct retained_options {
 	uint32_t depth; /* levels below the roots, at most RETAINED_MAX_DEPTH */
 	uint32_t count; /* most lines below each line */
 	const char *of; /* an address in hexadecimal, or the name of a variable; NULL: everything */
-	bool line_of;	/* struct retained's .line_of is wanted: 4 bytes a block */
+	struct heap_types *types; /* filled, too; NULL: not wanted */
+	bool line_of;		  /* struct retained's .line_of is wanted: 4 bytes a block */
 };
 
 struct retained {
