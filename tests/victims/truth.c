@@ -6,8 +6,9 @@
  *
  * Two waves of THREADS threads allocate, resize and free blocks, also each other's.  The threads of
  * the first wave then end and leave their blocks.  Those of the second wave wait (park) or continue
- * (run).  With idle the threads allocate nothing, so that all live blocks are libc's own.  With
- * NO_BREAK in the environment the break cannot grow.  With PLAIN the program calls only malloc,
+ * (run).  With idle the threads allocate nothing, or with TOUCH in the environment one block that they
+ * free, so that all live blocks are libc's and the allocator's own.  With NO_BREAK the break cannot
+ * grow.  With PLAIN the program calls only malloc,
  * realloc and free.
  */
 #include <fcntl.h>
@@ -28,7 +29,7 @@
 #define BIG_SLOTS  48
 
 static struct truth *truth;
-static bool run_on, idle, plain;
+static bool run_on, idle, touch, plain;
 
 struct worker {
 	uint32_t index;
@@ -116,6 +117,8 @@ static void *work(void *arg)
 {
 	struct worker *w = arg;
 
+	if (touch)
+		free(allocate(w, 1));
 	for (int i = 0; !idle && i < STEPS; i++)
 		step(w);
 	if (!w->last_wave)
@@ -165,6 +168,7 @@ int main(int argc, char **argv)
 	run_on = !strcmp(argv[2], "run");
 	idle = !strcmp(argv[2], "idle");
 	plain = getenv("PLAIN");
+	touch = getenv("TOUCH");
 	fd = open(argv[1], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (fd < 0 || ftruncate(fd, (off_t)size))
 		return 1;

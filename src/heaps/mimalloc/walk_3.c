@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Heap walker for mimalloc 3.0 (release builds, whose free lists are not encoded).
+ * Heap walker for mimalloc 3 (release builds, whose free lists are not encoded).
  *
- * Layout: include/mimalloc/types.h and internal.h of 3.0, checked with Debian's 3.0.1.  A map of
- * two levels, to which a static variable points, leads from each slice of 64 KiB to its page:
- * blocks of one size after a header.  A block is free if it is in one of its page's three lists.
- * The heap is exact only if every page's count of blocks in use and every heap's count of pages
- * agree with what was found.  Pages of exited threads have no heap.
+ * A map of two levels, to which a static variable points, leads from each slice of 64 KiB to
+ * its page: blocks of one size, and a header.  The header is before the blocks, or (3.4) in a table
+ * of their arena, or (3.6) in a table at the start of the 256 MiB around them.  A block is free if
+ * it is in one of its page's three lists.  The heap is exact only if every page's count of blocks
+ * in use and every heap's count of pages agree with what was found.  Pages of exited threads have
+ * no heap.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,163 +16,75 @@
 #include <string.h>
 #include "heaps/free_list.h"
 #include "heaps/mimalloc/mimalloc.h"
+#include "heaps/mimalloc/mimalloc_3.h"
 #include "heaps/scan.h"
 
-#define SLICE_SHIFT 16
-#define SUB_SHIFT   29		  /* log2 of the bytes covered by a part of the map */
-#define SUB_WORDS   8192	  /* slices in a part */
-#define MAP_WORDS   (1u << 18)	  /* parts, for 47-bit addresses */
-#define MAX_KEYS    256		  /* parts that are tried, to find the map */
-#define OWNED	    1ull	  /* low bit of thread_free */
-#define HEAP_PAGES  160		  /* mi_heap_t.page_count */
-#define HIGH_HEADER (16ull << 20) /* most bytes from a page's header to its blocks */
+#define ABANDONED   7ull /* page.thread up to here: of no thread */
+#define QUEUE_WORDS 5	 /* first, last, count, block size, another one */
 
-enum { MEM_NONE, MEM_ARENA = 7, MEM_LAST = 8 };
-
-/* mi_page_t */
-struct mi3_page {
-	uint64_t thread, free;
-	uint16_t used, capacity, reserved;
-	uint8_t size_shift, retire;
-	uint64_t local_free, thread_free, block_size, start;
-	uint8_t tag, is_zero, pad[6];
-	uint64_t heap, next, prev, committed;
-	uint64_t arena; /* memid */
-	uint32_t slice, slices;
-	uint8_t kind, flags[7];
-};
-_Static_assert(sizeof(struct mi3_page) == 120, "as in mimalloc 3.0");
-
-/* mi_arena_t */
-struct arena {
-	uint64_t memid[3], subproc, slices, info_slices;
-};
-
-struct mi3_heap {
-	uint64_t addr;
-	int64_t pages; /* its counter; the walk subtracts what it finds */
-};
-
-struct mi3_walk {
-	struct image *img;
-	struct heap *heap;
-	struct image_view view;
-	uint64_t map, end; /* of the last page */
-	uint64_t key[MAX_KEYS];
-	size_t n_keys;
-	VEC(struct mi3_heap) heaps;
-	VEC(uint64_t) arenas;
-	uint64_t sub[SUB_WORDS];
-};
-
-static uint64_t word_at(struct mi3_walk *w, uint64_t addr)
+/* Sets the first page of each queue of @heap.  Return: how many pages its queues count. */
+static int64_t sum_queues(struct mi3 *w, uint64_t heap, uint64_t first[MI3_MAX_QUEUES])
 {
-	uint64_t word = 0;
+	uint64_t queues[MI3_MAX_QUEUES][QUEUE_WORDS];
+	int64_t sum = 0;
 
-	return image_word(w->img, addr, &word) ? word : 0;
-}
-
-static uint64_t end_of(const struct mi3_page *p)
-{
-	return p->start + p->block_size * p->reserved;
-}
-
-static bool valid_page(struct mi3_walk *w, uint64_t at, const struct mi3_page *p)
-{
-	if (!p->block_size || p->block_size % 8 || !p->reserved || p->capacity > p->reserved ||
-	    p->used > p->capacity || p->start < at + sizeof(*p) || p->start > at + HIGH_HEADER ||
-	    p->block_size > UINT64_MAX / 2 / p->reserved || p->kind == MEM_NONE ||
-	    p->kind > MEM_LAST || !scan_all_writable(w->img, at, end_of(p)))
-		return false;
-	return p->kind != MEM_ARENA || at == p->arena + ((uint64_t)p->slice << SLICE_SHIFT);
-}
-
-static uint64_t slice_address(uint64_t key, size_t i)
-{
-	return key << SUB_SHIFT | (uint64_t)i << SLICE_SHIFT;
-}
-
-static bool read_sub(struct mi3_walk *w, uint64_t map, uint64_t key)
-{
-	uint64_t sub = word_at(w, map + key * 8);
-
-	return sub % 8 == 0 && scan_writable(w->img, sub) &&
-	       image_read_all(w->img, sub, w->sub, sizeof(w->sub));
-}
-
-/* Does the part of @map for @key lead to pages at the matching addresses?  Some can have been
- * freed, and their memory reused. */
-static bool valid_part(struct mi3_walk *w, uint64_t map, uint64_t key)
-{
-	size_t valid = 0, odd = 0;
-	struct mi3_page p;
-
-	if (!read_sub(w, map, key))
-		return false;
-	for (size_t i = 0; i < SUB_WORDS; i++) {
-		uint64_t at = slice_address(key, i);
-
-		if (!w->sub[i] || w->sub[i] != at)
-			continue;
-		if (image_read_all(w->img, at, &p, sizeof(p)) && valid_page(w, at, &p))
-			valid++;
-		else
-			odd++;
+	if (!image_read_all(w->img, heap + w->layout->heap_pages, queues, sizeof(queues)))
+		return 0;
+	for (int i = 0; i < MI3_MAX_QUEUES; i++) {
+		first[i] = queues[i][0];
+		sum += (int64_t)queues[i][2];
 	}
-	return valid > odd;
+	return sum;
 }
 
-static int find_map(const struct scan_data *d, void *arg)
+/* Is the page in one of the queues of the heap that it names?  It can name one that is gone. */
+static bool in_queue(struct mi3 *w, uint64_t at, const struct mi3_page *p)
 {
-	struct mi3_walk *w = arg;
+	uint64_t first[MI3_MAX_QUEUES] = {0};
 
-	for (size_t i = 0; i < d->n; i++) {
-		uint64_t map = d->words[i];
-
-		if (!map || map % 4096 || !scan_writable(d->img, map))
-			continue;
-		for (size_t k = 0; k < w->n_keys; k++) {
-			if (!valid_part(w, map, w->key[k]))
-				continue;
-			w->map = map;
-			return 1;
-		}
+	if (p->prev)
+		return mi3_word(w, p->prev + w->layout->next) == at;
+	sum_queues(w, p->heap, first);
+	for (int i = 0; i < MI3_MAX_QUEUES; i++) {
+		if (first[i] == at)
+			return true;
 	}
-	return 0;
+	return false;
 }
 
-static void collect_keys(struct mi3_walk *w)
+/* Return: whether a heap counts the page. */
+static bool is_counted(struct mi3 *w, uint64_t at, const struct mi3_page *p)
 {
-	vec_for_each (&w->img->maps, m) {
-		uint64_t last = (m->end - 1) >> SUB_SHIFT;
-
-		for (uint64_t k = m->start >> SUB_SHIFT; k <= last && w->n_keys < MAX_KEYS; k++) {
-			if (m->write && !m->shared && k < MAP_WORDS &&
-			    (!w->n_keys || w->key[w->n_keys - 1] != k))
-				w->key[w->n_keys++] = k;
-		}
-	}
+	if (!p->heap || w->layout->header == MI3_BEFORE || p->thread > ABANDONED)
+		return p->heap;
+	return w->layout->queues && !p->thread && in_queue(w, at, p);
 }
 
-static int count_page(struct mi3_walk *w, uint64_t heap)
+static int count_page(struct mi3 *w, uint64_t at, const struct mi3_page *p)
 {
-	struct mi3_heap h = {heap, (int64_t)word_at(w, heap + HEAP_PAGES) - 1};
+	uint64_t first[MI3_MAX_QUEUES];
+	struct mi3_heap h = {.addr = p->heap};
 
+	if (!is_counted(w, at, p))
+		return 0;
 	vec_for_each (&w->heaps, it) {
-		if (it->addr == heap) {
+		if (it->addr == p->heap) {
 			it->pages--;
 			return 0;
 		}
 	}
-	return heap ? vec_push(&w->heaps, h) : 0;
+	h.pages = w->layout->queues ? sum_queues(w, p->heap, first)
+				    : (int64_t)mi3_word(w, p->heap + w->layout->heap_pages);
+	h.pages--;
+	return vec_push(&w->heaps, h);
 }
 
 /* Marks the whole arena as mimalloc's, including its tables, the threads' heaps, and free slices.
  */
-static int own_arena(struct mi3_walk *w, uint64_t at)
+static int own_arena(struct mi3 *w, uint64_t at)
 {
-	struct arena a;
-	uint64_t end;
+	uint64_t slices[2], end; /* all, and those of mimalloc's own tables */
+	uint64_t start = w->layout->header == MI3_IN_CHUNK ? at & -MI3_CHUNK : at;
 
 	vec_for_each (&w->arenas, it) {
 		if (*it == at)
@@ -179,16 +92,17 @@ static int own_arena(struct mi3_walk *w, uint64_t at)
 	}
 	if (vec_push(&w->arenas, at))
 		return -ENOMEM;
-	if (!image_read_all(w->img, at, &a, sizeof(a)) || a.info_slices > a.slices)
+	if (!image_read_all(w->img, at + w->layout->arena_slices, slices, sizeof(slices)) ||
+	    slices[1] > slices[0])
 		return 0;
-	end = at + (a.slices << SLICE_SHIFT);
-	w->heap->metadata_bytes += a.info_slices << SLICE_SHIFT;
-	return end > at && scan_all_writable(w->img, at, end)
-		   ? heap_own(w->heap, at, end, HEAP_ARENA)
+	end = start + (slices[0] << MI3_SLICE_SHIFT);
+	w->heap->metadata_bytes += slices[1] << MI3_SLICE_SHIFT;
+	return end > start && scan_all_writable(w->img, start, end)
+		   ? heap_own(w->heap, start, end, HEAP_ARENA)
 		   : 0;
 }
 
-static int take_blocks(struct mi3_walk *w, const struct free_list_area *a)
+static int take_blocks(struct mi3 *w, const struct free_list_area *a)
 {
 	uint64_t at = a->base;
 	int ret = 0;
@@ -202,10 +116,9 @@ static int take_blocks(struct mi3_walk *w, const struct free_list_area *a)
 	return ret;
 }
 
-static void mark_lists(struct mi3_walk *w, const struct mi3_page *p, const struct free_list_area *a)
+static void mark_lists(struct mi3 *w, const struct mi3_page *p, const struct free_list_area *a)
 {
-	struct mi_lists lists = {p->free, p->local_free, p->thread_free & ~OWNED, p->used,
-				 p->capacity};
+	struct mi_lists lists = {p->free, p->local_free, p->thread_free, p->used, p->capacity};
 
 	mi_mark_lists(w->img, &w->view, w->heap, a, &lists);
 }
@@ -214,36 +127,54 @@ static void mark_lists(struct mi3_walk *w, const struct mi3_page *p, const struc
  * reused since, so nothing but the header's own fields says anything about them. */
 static bool is_gone(const struct mi3_page *p)
 {
-	return !p->heap && !p->used && (p->block_size || !p->start);
+	return !p->heap && !p->used && (p->block_size || !p->raw_start);
 }
 
-static int own_page(struct mi3_walk *w, uint64_t at, const struct mi3_page *p)
+/* Where the memory begins that is the page's, with the header if that is before the blocks. */
+static uint64_t begin_of(const struct mi3 *w, uint64_t at, const struct mi3_page *p)
 {
-	w->end = end_of(p);
-	w->heap->metadata_bytes += p->start - at;
-	if (count_page(w, p->heap) || (p->kind == MEM_ARENA && own_arena(w, p->arena)))
-		return -ENOMEM;
-	return heap_own(w->heap, at, w->end, p->kind == MEM_ARENA ? HEAP_ARENA : HEAP_MMAPPED);
+	uint64_t mapping = p->mem.arena; /* if it is not in an arena */
+
+	if (p->start - at < MI3_SLICE)
+		return at;
+	if (p->mem.kind != w->layout->arena_kind && mapping <= at && at < p->start &&
+	    p->start - mapping <= MI3_CHUNK)
+		return mapping;
+	return p->start;
 }
 
-static int take_page(struct mi3_walk *w, uint64_t at)
+static int own_page(struct mi3 *w, uint64_t at, const struct mi3_page *p)
+{
+	bool in_arena = p->mem.kind == w->layout->arena_kind;
+	uint64_t begin = begin_of(w, at, p);
+
+	w->end = mi3_end(p);
+	w->heap->metadata_bytes += p->start - begin;
+	if (count_page(w, at, p) || (in_arena && own_arena(w, p->mem.arena)))
+		return -ENOMEM;
+	return heap_own(w->heap, begin, w->end, in_arena ? HEAP_ARENA : HEAP_MMAPPED);
+}
+
+/* @at: header of the page to which the map's entry for @slice leads */
+static int take_page(struct mi3 *w, uint64_t at, uint64_t slice)
 {
 	struct free_list_area area;
 	struct mi3_page p = {0};
 	bool is_read;
 	int ret;
 
-	/* An outdated entry inside a longer page. */
-	if (at < w->end)
+	/* An entry, possibly outdated, for the inside of a longer page. */
+	if (slice < w->end || at == w->last)
 		return 0;
-	is_read = image_read_all(w->img, at, &p, sizeof(p));
+	is_read = mi3_read(w, at, &p);
 	if (is_read && is_gone(&p))
 		return 0;
-	if (!is_read || !valid_page(w, at, &p)) {
+	if (!is_read || !mi3_valid(w, at, slice, &p)) {
 		heap_damage(w->heap, at, "page's header is damaged");
 		heap_doubt(w->heap, "the header of the page at 0x%" PRIx64 " is damaged", at);
 		return 0;
 	}
+	w->last = at;
 	if (!p.capacity)
 		return 0;
 	area = (struct free_list_area){p.start, p.block_size, p.capacity, NULL};
@@ -258,29 +189,31 @@ static int take_page(struct mi3_walk *w, uint64_t at)
 	return ret;
 }
 
-static int take_part(struct mi3_walk *w, uint64_t key)
+static int take_part(struct mi3 *w, uint64_t key)
 {
 	int ret = 0;
 
-	if (!read_sub(w, w->map, key)) {
+	if (!mi3_read_part(w, w->map, key)) {
 		heap_damage(w->heap, w->map + key * 8, "part of the page map cannot be read");
 		heap_doubt(w->heap, "part of the page map cannot be read");
 		return 0;
 	}
-	for (size_t i = 0; !ret && i < SUB_WORDS; i++) {
-		if (w->sub[i] && w->sub[i] == slice_address(key, i))
-			ret = take_page(w, w->sub[i]);
+	for (size_t i = 0; !ret && i < MI3_SUB_WORDS; i++) {
+		uint64_t at = w->sub[i], slice = mi3_slice(key, i);
+
+		if (at && (w->layout->header != MI3_BEFORE || at == slice))
+			ret = take_page(w, at, slice);
 	}
 	return ret;
 }
 
-static int take_pages(struct mi3_walk *w)
+static int take_pages(struct mi3 *w)
 {
 	uint64_t part[512];
 	int ret = 0;
 
-	for (uint64_t key = 0; key < MAP_WORDS; key += 512) {
-		if (!image_read_all(w->img, w->map + key * 8, part, sizeof(part)))
+	for (uint64_t key = 0; key < MI3_MAP_WORDS; key += 512) {
+		if (!image_read_all(w->img, w->map + w->layout->map + key * 8, part, sizeof(part)))
 			continue;
 		/* The first part is for the page that contains the null pointer. */
 		for (int i = !key; !ret && i < 512; i++) {
@@ -293,7 +226,7 @@ static int take_pages(struct mi3_walk *w)
 	return 0;
 }
 
-static void check_sums(struct mi3_walk *w)
+static void check_sums(struct mi3 *w)
 {
 	w->heap->checksum_known = true;
 	w->heap->exact = !w->heap->doubt[0];
@@ -309,22 +242,21 @@ static void check_sums(struct mi3_walk *w)
 
 int mimalloc_3_walk(struct image *img, struct heap *heap)
 {
-	struct mi3_walk *w = calloc(1, sizeof(*w));
+	struct mi3 *w = calloc(1, sizeof(*w));
 	int ret;
 
 	if (!w)
 		return -ENOMEM;
 	w->img = img;
 	w->heap = heap;
-	collect_keys(w);
-	ret = scan_modules_with(img, "mimalloc: ", 0, find_map, w);
+	ret = mi3_find(w);
 	if (!ret)
 		ret = -ENOENT;
 	if (ret > 0)
 		ret = take_pages(w);
 	if (!ret) {
 		check_sums(w);
-		snprintf(heap->version, sizeof(heap->version), "3.0");
+		snprintf(heap->version, sizeof(heap->version), "%s", w->layout->version);
 	}
 	vec_free(&w->heaps);
 	vec_free(&w->arenas);
