@@ -17,16 +17,24 @@ static bool one_root(const struct scan *s)
 	return !s->graph->detailed || s->root.kind == ROOT_MEMORY || s->root.kind == ROOT_CODE;
 }
 
+/* Is the block known as one that has a root, or an exact one, in this area?  Notes that it is. */
+static bool rooted_already(struct graph *g, uint32_t block, bool exact)
+{
+	uint64_t *const rooted = exact ? g->rooted_exactly : g->rooted, bit = 1ull << block % 64;
+	const bool already = rooted[block / 64] & bit;
+
+	g->rooted[block / 64] |= bit;
+	rooted[block / 64] |= bit;
+	return already;
+}
+
 static void add_root(struct scan *s, uint32_t block, uint64_t at, bool exact)
 {
 	struct graph *g = s->graph;
 	struct root r = s->root;
 
-	if (one_root(s)) {
-		if (g->rooted[block / 64] >> block % 64 & 1)
-			return;
-		g->rooted[block / 64] |= 1ull << block % 64;
-	}
+	if (one_root(s) && rooted_already(g, block, exact))
+		return;
 	r.block = block;
 	r.addr = at;
 	r.exact = exact;
@@ -41,9 +49,12 @@ void scan_begin(struct scan *s, struct root root)
 	if (scan_flush(s))
 		return;
 	if (g->detailed) {
-		for (size_t i = g->area; i < g->roots.n; i++)
-			g->rooted[g->roots.at[i].block / 64] &=
-			    ~(1ull << g->roots.at[i].block % 64);
+		for (size_t i = g->area; i < g->roots.n; i++) {
+			const uint32_t block = g->roots.at[i].block;
+
+			g->rooted[block / 64] &= ~(1ull << block % 64);
+			g->rooted_exactly[block / 64] &= ~(1ull << block % 64);
+		}
 		g->area = g->roots.n;
 	}
 	s->root = root;

@@ -34,8 +34,9 @@ void scan_value(struct scan *s, uint64_t value, uint64_t addr);
  * the process, as roots. */
 void scan_unaligned(struct scan *s, const uint8_t *bytes, size_t n, uint64_t addr);
 /* Handles the words that are still queued, and begins an area: the roots that follow have the kind
- * and thread of @root.  With .detailed, each block gets at most one root in an area that is a
- * mapping or code, so that a large mapping does not need more memory than the list of blocks. */
+ * and thread of @root.  With .detailed, each block gets at most one root that is exact, and one
+ * before it that is not, in an area that is a mapping or code, so that a large mapping does not
+ * need much more memory than the list of blocks. */
 void scan_begin(struct scan *s, struct root root);
 /* Handles the words that are still queued.  Return: 0 or -ENOMEM. */
 int scan_flush(struct scan *s);

@@ -19,7 +19,8 @@ int graph_init(struct graph *g, const struct arch *arch, const struct heap_block
 	g->n = (uint32_t)n;
 	g->first = huge_pages(calloc(n + 1, sizeof(*g->first)), (n + 1) * sizeof(*g->first));
 	g->rooted = calloc(n / 64 + 1, sizeof(*g->rooted));
-	return g->first && g->rooted ? 0 : -ENOMEM;
+	g->rooted_exactly = calloc(n / 64 + 1, sizeof(*g->rooted_exactly));
+	return g->first && g->rooted && g->rooted_exactly ? 0 : -ENOMEM;
 }
 
 void graph_free_edges(struct graph *g)
@@ -35,6 +36,7 @@ void graph_free(struct graph *g)
 	index_free(&g->index);
 	graph_free_edges(g);
 	free(g->rooted);
+	free(g->rooted_exactly);
 	vec_free(&g->roots);
 	memset(g, 0, sizeof(*g));
 }

@@ -55,8 +55,9 @@ struct graph {
 	bool detailed;
 	VEC(uint64_t) exact; /* bitmap, by edge: as in struct root; edges after its end are not */
 	VEC(struct root) roots;
-	size_t area;	  /* index of the first root of the area being scanned */
-	uint64_t *rooted; /* bitmap: the block is in roots; .detailed: since .area */
+	size_t area;		  /* index of the first root of the area being scanned */
+	uint64_t *rooted;	  /* bitmap: the block is in roots; .detailed: since .area */
+	uint64_t *rooted_exactly; /* the same with .exact */
 	uint64_t root_bytes, block_bytes; /* bytes scanned */
 	uint64_t unreadable_bytes;
 	uint64_t tagged_words; /* pointers that have tag bits above the address */
