@@ -187,6 +187,7 @@ $(O)/victims/truth-musl-static: tests/victims/truth.c tests/victims/truth.h
 	@mkdir -p $(@D)
 	musl-gcc -std=gnu11 $(VICTIM_FLAGS) -static -s -o $@ $< -lpthread
 $(O)/victims/truth: tests/victims/truth.h
+$(O)/victims/random_graph: tests/victims/random_truth.h
 $(O)/victims/cases-lsan: tests/victims/cases.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) -DWITH_LSAN -fsanitize=leak -o $@ $< -lpthread
