@@ -5,46 +5,32 @@
 #include "heaps/jemalloc/jemalloc.h"
 #include "heaps/scan.h"
 
-#define LARGE_STATS 48
-#define MAX_CACHED  (UINT16_MAX / 8 + 1)
+#define MAX_CACHED (UINT16_MAX / 8 + 1)
 
-/* struct tcache_slow_s of 5.3 */
-#define SLOW_DYN   160
-#define SLOW_CACHE 168
-#define CACHE_BINS 73 /* TCACHE_NBINS_MAX */
-
-struct cache_bin_5_3 {
+/* cache_bin_t from 5.3 on; a tcache_t is a pointer to tcache_slow_t and these. */
+struct cache_bin {
 	uint64_t head, requests;
 	uint16_t low_water, full, empty, pad[1];
 };
 
-struct cache_5_3 {
-	uint64_t slow;
-	struct cache_bin_5_3 bins[CACHE_BINS];
-};
-_Static_assert(sizeof(struct cache_5_3) == 1760, "as in jemalloc 5.3");
-
-#define TSD_TICKERS 48 /* in 5.2, offset of tsd_t.arenas_tdata below tcache */
-
-/* The cached regions are stored below .avail. */
-struct cache_bin_5_2 {
+/* Before 5.3.  The cached regions are stored below .avail. */
+struct old_cache_bin {
 	uint32_t low_water, cached;
 	uint64_t requests, avail;
 };
 
-struct cache_5_2 {
-	uint64_t prof, ticker;
-	struct cache_bin_5_2 small[JE_BINS];
-	uint64_t links[15];
-	struct cache_bin_5_2 large[JE_CLASSES - JE_BINS];
-};
-_Static_assert(sizeof(struct cache_5_2) == 5704, "as in jemalloc 5.2");
+#define OLD_SMALL 16 /* tcache_t.bins_small */
 
-static uint64_t first_bin(struct je *je, const struct je_arena *a, int class, uint64_t next)
+static uint64_t first_bin(struct je *je, const struct je_arena *a, unsigned class, uint64_t next)
 {
 	if (je->layout->bins_apart)
 		return je_word(je, a->addr + je->layout->arena_bins + class * 8ul);
 	return class ? next : a->addr + je->layout->arena_bins;
+}
+
+static uint32_t shards(const struct je *je, unsigned class)
+{
+	return je->layout->one_shard ? 1 : je->bin[class].n_shards;
 }
 
 static void take_counters(struct je *je, struct je_arena *a)
@@ -52,13 +38,13 @@ static void take_counters(struct je *je, struct je_arena *a)
 	const struct je_layout *l = je->layout;
 	uint64_t bin = 0;
 
-	for (int i = 0; i < JE_BINS; i++) {
+	for (unsigned i = 0; i < l->bins; i++) {
 		bin = first_bin(je, a, i, bin);
-		for (uint32_t k = 0; k < je->bin[i].n_shards; k++, bin += l->bin_size)
+		for (uint32_t k = 0; k < shards(je, i); k++, bin += l->bin_size)
 			a->regions[i] += (int64_t)je_word(je, bin + l->bin_curregs);
 	}
-	for (int i = 0; i < JE_CLASSES - JE_BINS; i++) {
-		uint64_t stats = a->addr + l->arena_large + i * LARGE_STATS;
+	for (unsigned i = 0; i < JE_CLASSES - l->bins; i++) {
+		uint64_t stats = a->addr + l->arena_large + i * l->large_size;
 
 		a->large[i] = (int64_t)(je_word(je, stats) - je_word(je, stats + 8));
 	}
@@ -77,7 +63,7 @@ static int own_base(struct je *je, const struct je_arena *a)
 	while (!ret && at) {
 		uint64_t size = je_word(je, at);
 
-		if (!size || size % JE_PAGE || !scan_all_writable(je->img, at, at + size) ||
+		if (!size || size % 4096 || !scan_all_writable(je->img, at, at + size) ||
 		    chain_cycles(&c, at)) {
 			heap_damage(je->heap, at, "list of jemalloc's own blocks is broken");
 			heap_doubt(je->heap, "a list of jemalloc's own blocks is broken");
@@ -107,20 +93,26 @@ static int take_cached(struct je *je, uint64_t first, uint32_t n)
 	return 0;
 }
 
-static int take_cache_5_3(struct je *je, uint64_t slow)
+static int take_cache_bins(struct je *je, uint64_t slow)
 {
-	uint64_t at = je_word(je, slow + SLOW_CACHE), dyn = je_word(je, slow + SLOW_DYN);
-	struct cache_5_3 cache;
-	int ret = dyn ? addr_list_push(&je->internal, dyn) : 0;
+	uint64_t words[2], at; /* dyn_alloc, tcache */
+	int ret;
 
-	if (!image_read_all(je->img, at, &cache, sizeof(cache)) || cache.slow != slow)
+	if (!image_read_all(je->img, slow + je->layout->cache_dyn, words, sizeof(words)))
 		return -ENOTSUP;
-	for (int i = 0; !ret && i < CACHE_BINS; i++) {
-		const struct cache_bin_5_3 *b = &cache.bins[i];
+	ret = words[0] ? addr_list_push(&je->internal, words[0]) : 0;
+	at = words[1];
+	if (je_word(je, at) != slow)
+		return -ENOTSUP;
+	at += sizeof(uint64_t);
+	for (unsigned i = 0; !ret && i < je->layout->cache_bins;
+	     i++, at += sizeof(struct cache_bin)) {
+		struct cache_bin b;
 
-		if (b->head)
-			ret =
-			    take_cached(je, b->head, (uint16_t)(b->empty - (uint16_t)b->head) / 8);
+		if (!image_read_all(je->img, at, &b, sizeof(b)))
+			return -ENOTSUP;
+		if (b.head)
+			ret = take_cached(je, b.head, (uint16_t)(b.empty - (uint16_t)b.head) / 8);
 	}
 	return ret;
 }
@@ -129,36 +121,42 @@ static int take_cache_5_3(struct je *je, uint64_t slow)
  * The stacks of all bins are in one block, that of the smallest bin first.  An explicit tcache is
  * also in that block; a thread's automatic tcache is in its tsd_t, as are its tickers.
  */
-static int take_internal_5_2(struct je *je, uint64_t at, const struct cache_5_2 *cache)
+static int take_old_internal(struct je *je, uint64_t at, const struct old_cache_bin *first)
 {
+	uint64_t end = at + je->layout->cache_large +
+		       (JE_CLASSES - je->layout->bins) * sizeof(struct old_cache_bin);
 	uint32_t slots = 2 * je->bin[0].nregs;
 	uint64_t block, tickers;
 
-	if (!cache->small[0].avail)
+	if (!first->avail)
 		return 0;
 	slots = slots < 20 ? 20 : slots > 200 ? 200 : slots;
-	block = cache->small[0].avail - slots * 8ul;
-	if (block == at + sizeof(*cache))
+	block = first->avail - slots * 8ul;
+	if (block == end)
 		return addr_list_push(&je->internal, at);
-	tickers = je_word(je, at - TSD_TICKERS);
+	tickers = je_word(je, at - je->layout->cache_tickers);
 	if (tickers && addr_list_push(&je->internal, tickers))
 		return -ENOMEM;
 	return addr_list_push(&je->internal, block);
 }
 
-static int take_cache_5_2(struct je *je, uint64_t at)
+static int take_old_bins(struct je *je, uint64_t at)
 {
-	struct cache_5_2 cache;
-	int ret;
+	int ret = 0;
 
-	if (!image_read_all(je->img, at, &cache, sizeof(cache)))
-		return -ENOTSUP;
-	ret = take_internal_5_2(je, at, &cache);
-	for (int i = 0; !ret && i < JE_CLASSES; i++) {
-		const struct cache_bin_5_2 *b =
-		    i < JE_BINS ? &cache.small[i] : &cache.large[i - JE_BINS];
+	for (unsigned i = 0; !ret && i < JE_CLASSES; i++) {
+		uint64_t bins = i < je->layout->bins ? OLD_SMALL : je->layout->cache_large;
+		struct old_cache_bin b;
 
-		ret = take_cached(je, b->avail - b->cached * 8ul, b->cached);
+		if (!image_read_all(
+			je->img,
+			at + bins + (i < je->layout->bins ? i : i - je->layout->bins) * sizeof(b),
+			&b, sizeof(b)))
+			return -ENOTSUP;
+		if (!i)
+			ret = take_old_internal(je, at, &b);
+		if (!ret)
+			ret = take_cached(je, b.avail - b.cached * 8ul, b.cached);
 	}
 	return ret;
 }
@@ -167,7 +165,7 @@ static int take_cache(struct je *je, const struct je_arena *a, uint64_t at)
 {
 	if (je_word(je, at + je->layout->cache_arena) != a->addr)
 		return -ENOTSUP;
-	return je->layout->cache_next ? take_cache_5_2(je, at) : take_cache_5_3(je, at);
+	return je->layout->cache_next ? take_old_bins(je, at) : take_cache_bins(je, at);
 }
 
 /* Follows the ring of an arena's caches, checking the links back. */

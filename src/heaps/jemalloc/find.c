@@ -4,7 +4,7 @@
  * is 2 MiB or 256 KiB of .bss.  It is recognized by an entry that leads to a leaf, which leads to
  * an extent that has the matching address.  The arenas are in a table, and their bases have their
  * index; this shows the version.  The tables of size classes must agree with each other.  Offsets:
- * struct arena_s, tcache_slow_s, tcache_s, base_s of 5.3.0 and 5.2.1.
+ * struct arena_s, tcache_slow_s, tcache_s, base_s of 5.3.1, 5.3.0, 5.2.1 and 5.1.0.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,12 +14,17 @@
 static const struct je_layout layouts[] = {
     {
 	.version = "5.3",
+	.page_shift = 12,
+	.bins = 36,
+	.bin_info_size = 40,
 	.state_shift = 17,
 	.state_bits = 3,
 	.class_shift = 20,
 	.nfree_shift = 28,
+	.nfree_bits = 10,
 	.arena_internal = 56,
 	.arena_large = 976,
+	.large_size = 48,
 	.arena_caches = 10392,
 	.arena_base = 78936,
 	.arena_bins = 78952,
@@ -29,15 +34,73 @@ static const struct je_layout layouts[] = {
 	.base_allocated = 3880,
 	.cache_next = 0,
 	.cache_arena = 40,
+	.cache_dyn = 160,
+	.cache_bins = 73,
+    },
+    {
+	.version = "5.3",
+	.page_shift = 16,
+	.bins = 52,
+	.bin_info_size = 88,
+	.state_shift = 17,
+	.state_bits = 3,
+	.class_shift = 20,
+	.nfree_shift = 28,
+	.nfree_bits = 14,
+	.arena_internal = 56,
+	.arena_large = 976,
+	.large_size = 48,
+	.arena_caches = 9624,
+	.arena_base = 73512,
+	.arena_bins = 73528,
+	.bin_size = 224,
+	.bin_curregs = 136,
+	.base_blocks = 160,
+	.base_allocated = 3880,
+	.cache_next = 0,
+	.cache_arena = 40,
+	.cache_dyn = 208,
+	.cache_bins = 73,
+    },
+    {
+	.version = "5.3.1",
+	.plain_large = true,
+	.page_shift = 12,
+	.bins = 36,
+	.bin_info_size = 40,
+	.state_shift = 17,
+	.state_bits = 3,
+	.class_shift = 20,
+	.nfree_shift = 28,
+	.nfree_bits = 10,
+	.arena_internal = 72,
+	.arena_large = 992,
+	.large_size = 56,
+	.arena_caches = 11976,
+	.arena_base = 80648,
+	.arena_bins = 80704,
+	.bin_size = 224,
+	.bin_curregs = 136,
+	.base_blocks = 160,
+	.base_allocated = 3896,
+	.cache_next = 0,
+	.cache_arena = 40,
+	.cache_dyn = 224,
+	.cache_bins = 41,
     },
     {
 	.version = "5.2",
+	.page_shift = 12,
+	.bins = 36,
+	.bin_info_size = 40,
 	.state_shift = 16,
 	.state_bits = 2,
 	.class_shift = 18,
 	.nfree_shift = 26,
+	.nfree_bits = 10,
 	.arena_internal = 104,
 	.arena_large = 768,
+	.large_size = 48,
 	.arena_caches = 10184,
 	.arena_base = 29480,
 	.arena_bins = 29192,
@@ -48,13 +111,43 @@ static const struct je_layout layouts[] = {
 	.base_allocated = 2008,
 	.cache_next = 880,
 	.cache_arena = 952,
+	.cache_large = 1000,
+	.cache_tickers = 48,
+    },
+    {
+	.version = "5.1",
+	.page_shift = 12,
+	.bins = 36,
+	.bin_info_size = 40,
+	.state_shift = 16,
+	.state_bits = 2,
+	.class_shift = 18,
+	.nfree_shift = 26,
+	.nfree_bits = 10,
+	.arena_internal = 88,
+	.arena_large = 728,
+	.large_size = 32,
+	.arena_caches = 7008,
+	.arena_base = 25848,
+	.arena_bins = 16344,
+	.one_shard = true,
+	.const_tables = true,
+	.bin_size = 264,
+	.bin_curregs = 152,
+	.base_blocks = 136,
+	.base_allocated = 2000,
+	.cache_next = 880,
+	.cache_arena = 928,
+	.cache_large = 976,
+	.cache_tickers = 8,
     },
 };
 
-/* rtree_levels of rtree.h for LG_VADDR 48 and 57. */
+/* rtree_levels of rtree.h for LG_VADDR 48 and 57, and for 48 with pages of 64 KiB. */
 static const struct je_tree trees[] = {
-    {30, 0, 1ul << 18, 0, 1ul << 18, 1},
-    {42, 27, 1ul << 15, 1ul << 15, 1ul << 15, 2},
+    {30, 0, 1ul << 18, 0, 1ul << 18, 1, 12},
+    {42, 27, 1ul << 15, 1ul << 15, 1ul << 15, 2, 12},
+    {32, 0, 1ul << 16, 0, 1ul << 16, 1, 16},
 };
 #define MIN_ROOT_BYTES (8ul << 15)
 
@@ -69,7 +162,7 @@ static uint64_t child_bytes(const struct je_tree *t)
 static bool leaf_base(struct je *je, struct image_view *v, uint64_t leaf, uint64_t *base)
 {
 	const struct je_tree *t = je->tree;
-	const uint64_t span = t->leaf_elements * JE_PAGE,
+	const uint64_t span = t->leaf_elements << t->page_shift,
 		       end = leaf + t->leaf_elements * t->leaf_words * 8;
 	uint64_t word;
 
@@ -82,10 +175,10 @@ static bool leaf_base(struct je *je, struct image_view *v, uint64_t leaf, uint64
 		if (!scan_writable(je->img, edata) ||
 		    !image_read_all(je->img, edata, &e, sizeof(e)))
 			return false;
-		*base = (e.addr & ~(JE_PAGE - 1)) - i / t->leaf_words * JE_PAGE;
+		*base = je_pages(je, e.addr) - (i / t->leaf_words << t->page_shift);
 		/* A leaf also has entries for the last page of an extent, and for the inner pages
 		 * of a slab. */
-		if (e.size_esn >= JE_PAGE && *base % span == 0)
+		if (je_pages(je, e.size_esn) && *base % span == 0)
 			return true;
 	}
 	return false;
@@ -183,29 +276,31 @@ static bool valid_arenas(struct je *je, const uint64_t *words)
 	return true;
 }
 
-static bool valid_bins(const struct je_bin *bin)
+static bool valid_bins(const struct je *je)
 {
-	for (int i = 0; i < JE_BINS; i++) {
-		const struct je_bin *b = &bin[i];
+	for (unsigned i = 0; i < je->layout->bins; i++) {
+		const struct je_bin *b = &je->bin[i];
 
-		if (!b->reg_size || !b->slab_size || b->slab_size % JE_PAGE || b->nregs > 512 ||
-		    b->nregs != b->slab_size / b->reg_size || !b->n_shards || b->n_shards > 64 ||
-		    b->bits != b->nregs || b->groups != (b->nregs + 63) / 64 ||
-		    (i && b->reg_size <= bin[i - 1].reg_size))
+		if (!b->reg_size || !b->slab_size || b->slab_size % je_page(je) ||
+		    b->nregs > JE_MAX_REGIONS || b->nregs != b->slab_size / b->reg_size ||
+		    b->n_shards > 64 || b->bits != b->nregs ||
+		    (i && b->reg_size <= je->bin[i - 1].reg_size))
 			return false;
 	}
 	return true;
 }
 
 /* The sizes of all classes: small ones are as in the bins, and the sizes ascend. */
-static bool valid_sizes(const struct je_bin *bin, const uint64_t *words)
+static bool valid_sizes(const struct je *je, const uint64_t *words)
 {
-	for (int i = 0; i < JE_BINS; i++) {
-		if (words[i] != bin[i].reg_size)
+	unsigned bins = je->layout->bins;
+
+	for (unsigned i = 0; i < bins; i++) {
+		if (words[i] != je->bin[i].reg_size)
 			return false;
 	}
-	for (int i = JE_BINS; i < JE_CLASSES; i++) {
-		if (words[i] <= words[i - 1] || words[i] % JE_PAGE)
+	for (unsigned i = bins; i < JE_CLASSES; i++) {
+		if (words[i] <= words[i - 1] || words[i] % je_page(je))
 			return false;
 	}
 	return true;
@@ -216,15 +311,36 @@ static bool in_data(const struct scan_data *d, size_t i, size_t bytes)
 	return i + bytes / 8 <= d->n;
 }
 
+static bool find_bins(struct je *je, const struct scan_data *d)
+{
+	const size_t stride = je->layout->bin_info_size / 8;
+
+	for (size_t i = 0; in_data(d, i, je->layout->bins * stride * 8); i++) {
+		for (unsigned k = 0; k < je->layout->bins; k++)
+			memcpy(&je->bin[k], d->words + i + k * stride, sizeof(je->bin[k]));
+		if (valid_bins(je))
+			return true;
+	}
+	return false;
+}
+
+static bool find_sizes(struct je *je, const struct scan_data *d)
+{
+	for (size_t i = 0; in_data(d, i, sizeof(je->class_size)); i++) {
+		if (valid_sizes(je, d->words + i)) {
+			memcpy(je->class_size, d->words + i, sizeof(je->class_size));
+			return true;
+		}
+	}
+	return false;
+}
+
 static bool find_arenas(struct je *je, const struct scan_data *d)
 {
-	for (size_t k = 0; k < sizeof(layouts) / sizeof(layouts[0]); k++) {
-		je->layout = &layouts[k];
-		for (size_t i = 0; in_data(d, i, JE_ARENAS * 8ul); i++) {
-			je->arenas_at = d->start + i * 8;
-			if (valid_arenas(je, d->words + i))
-				return true;
-		}
+	for (size_t i = 0; in_data(d, i, JE_ARENAS * 8ul); i++) {
+		je->arenas_at = d->start + i * 8;
+		if (valid_arenas(je, d->words + i))
+			return true;
 	}
 	return false;
 }
@@ -232,27 +348,26 @@ static bool find_arenas(struct je *je, const struct scan_data *d)
 static int find_tables(const struct scan_data *d, void *arg)
 {
 	struct je *je = arg;
-	bool bins = false, sizes = false;
 
 	if (je->root < d->start || je->root >= d->start + d->n * 8)
 		return 0;
-	for (size_t i = 0; !bins && in_data(d, i, sizeof(je->bin)); i++) {
-		memcpy(je->bin, d->words + i, sizeof(je->bin));
-		bins = valid_bins(je->bin);
+	for (size_t k = 0; k < sizeof(layouts) / sizeof(layouts[0]); k++) {
+		je->layout = &layouts[k];
+		if (je->layout->page_shift != je->tree->page_shift || !find_arenas(je, d))
+			continue;
+		if (je->layout->const_tables)
+			je_make_tables(je);
+		else if (!find_bins(je, d) || !find_sizes(je, d))
+			continue;
+		return 1;
 	}
-	for (size_t i = 0; bins && !sizes && in_data(d, i, sizeof(je->class_size)); i++) {
-		memcpy(je->class_size, d->words + i, sizeof(je->class_size));
-		sizes = valid_sizes(je->bin, je->class_size);
-	}
-	return sizes && find_arenas(je, d) ? 1 : -ENOTSUP;
+	return -ENOTSUP;
 }
 
 int je_find(struct je *je)
 {
 	int ret;
 
-	if (strcmp(je->img->arch->name, "x86_64") != 0)
-		return -ENOENT;
 	ret = scan_modules_with(je->img, "<jemalloc>", MIN_ROOT_BYTES, find_tree, je);
 	if (ret == 1)
 		ret = scan_modules(je->img, find_tables, je);

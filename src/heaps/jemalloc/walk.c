@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Heap walker for jemalloc 5.2 and 5.3 (x86-64 layout: 48 or 57-bit addresses, 4 KiB pages, 2 MiB
- * huge pages).
+ * Heap walker for jemalloc 5.1 to 5.3 (48 or 57-bit addresses; pages of 4 KiB, or of 64 KiB as for
+ * aarch64; 2 MiB huge pages).
  *
- * Layout: edata.h, rtree.h, arena.h, cache_bin.h, tcache_structs.h of 5.3.0, extent_structs.h of
- * 5.2.1.  A radix tree in .bss maps each page to its extent (edata_t): one large block, or a slab
+ * Layout: edata.h, rtree.h, arena.h, cache_bin.h, tcache_structs.h of 5.3.0 and 5.3.1,
+ * extent_structs.h of 5.2.1 and 5.1.0.  A radix tree in .bss maps each page to its extent (edata_t): one large block, or a slab
  * of equal regions with a bitmap of the free ones.  Regions in a thread's cache count as allocated
  * there; all caches of an arena are in a ring that begins in the arena.  The arenas count regions
  * and large blocks.  The heap is exact only if every one of these counters agrees, and all caches
@@ -50,20 +50,22 @@ static int take_block(struct je *je, struct je_arena *arena, uint64_t addr, uint
 	return heap_add(je->heap, addr, size);
 }
 
-static int take_slab(struct je *je, struct je_arena *arena, const struct je_edata *e)
+static int take_slab(struct je *je, struct je_arena *arena, uint64_t edata,
+		     const struct je_edata *e)
 {
 	const struct je_bin *bin = &je->bin[je_szind(je->layout, e)];
-	uint64_t addr = e->addr;
+	uint64_t addr = e->addr, bitmap[JE_MAX_REGIONS / 64];
 	uint32_t n_free = 0;
 	int ret = 0;
 
-	if (e->size_esn / JE_PAGE != bin->slab_size / JE_PAGE) {
+	if (je_pages(je, e->size_esn) != bin->slab_size ||
+	    !image_read_all(je->img, edata + sizeof(*e), bitmap, (bin->nregs + 63) / 64 * 8)) {
 		heap_damage(je->heap, e->addr, "slab does not have the size of its class");
 		heap_doubt(je->heap, "a slab does not have the size of its class");
 		return 0;
 	}
 	for (uint32_t i = 0; !ret && i < bin->nregs; i++, addr += bin->reg_size) {
-		if (e->bitmap[i / 64] >> i % 64 & 1)
+		if (bitmap[i / 64] >> i % 64 & 1)
 			n_free++;
 		else
 			ret = take_block(je, arena, addr, bin->reg_size);
@@ -78,28 +80,32 @@ static int take_slab(struct je *je, struct je_arena *arena, const struct je_edat
 	return ret;
 }
 
-static int take_active(struct je *je, const struct je_edata *e)
+static int take_active(struct je *je, uint64_t edata, const struct je_edata *e)
 {
-	unsigned class = je_szind(je->layout, e);
+	unsigned class = je_szind(je->layout, e), bins = je->layout->bins;
 	struct je_arena *arena = arena_by_index(je, je_arena_ind(e));
+	uint64_t size;
 
 	if (class >= JE_CLASSES)
 		return 0;
+	size = je->class_size[class];
 	if (!arena) {
 		heap_doubt(je->heap, "an extent belongs to arena %u, which was not found",
 			   je_arena_ind(e));
 		return 0;
 	}
-	if (je_is_slab(e) && class < JE_BINS)
-		return take_slab(je, arena, e);
-	if (je_is_slab(e) || je->class_size[class] > (e->size_esn & ~(JE_PAGE - 1))) {
+	if (je_is_slab(e) && class < bins)
+		return take_slab(je, arena, edata, e);
+	if (je->layout->plain_large && class >= bins)
+		size = je_pages(je, e->size_esn) - je->padding;
+	if (je_is_slab(e) || size > je_pages(je, e->size_esn) || size > je->class_size[class]) {
 		heap_damage(je->heap, e->addr, "extent is too small for its class");
 		heap_doubt(je->heap, "an extent is too small for its class");
 		return 0;
 	}
-	if (class >= JE_BINS)
-		arena->large[class - JE_BINS]--;
-	return take_block(je, arena, e->addr, je->class_size[class]);
+	if (class >= bins)
+		arena->large[class - bins]--;
+	return take_block(je, arena, e->addr, size);
 }
 
 /* Does the extent's last page lead to it as well, are its pages mapped, and do they not overlap the
@@ -107,7 +113,7 @@ static int take_active(struct je *je, const struct je_edata *e)
 static bool plausible(struct je *je, size_t index, uint64_t page, uint64_t size)
 {
 	const struct je_tree *t = je->tree;
-	uint64_t last = index + size / JE_PAGE - 1;
+	uint64_t last = index + (size >> t->page_shift) - 1;
 
 	if (last < t->leaf_elements && je_leaf_edata(je->leaf[last * t->leaf_words], t) !=
 					   je_leaf_edata(je->leaf[index * t->leaf_words], t))
@@ -128,10 +134,10 @@ static int take_extent(struct je *je, size_t index, uint64_t page)
 		heap_doubt(je->heap, "an extent's descriptor cannot be read");
 		return 0;
 	}
-	size = e.size_esn & ~(JE_PAGE - 1);
+	size = je_pages(je, e.size_esn);
 	/* A slab is in the tree with all its pages, other extents with the first and the last one.
 	 */
-	if ((e.addr & ~(JE_PAGE - 1)) != page || !size)
+	if (je_pages(je, e.addr) != page || !size)
 		return 0;
 	if (!plausible(je, index, page, size)) {
 		heap_damage(je->heap, edata, "extent at 0x%" PRIx64 " has a wrong size", page);
@@ -144,13 +150,28 @@ static int take_extent(struct je *je, size_t index, uint64_t page)
 		return ret;
 	switch (je_state(je->layout, &e)) {
 	case JE_ACTIVE:
-		return take_active(je, &e);
+		return take_active(je, edata, &e);
 	case JE_DIRTY:
 	case JE_MUZZY:
 		je->heap->free_bytes += size;
 		return 0;
 	default:
 		return 0;
+	}
+}
+
+/* Where large blocks begin at any cache line of their first page, the last page is padding. */
+static void find_padding(struct je *je)
+{
+	const struct je_tree *t = je->tree;
+
+	for (size_t i = 0; !je->padding && i < t->leaf_elements; i++) {
+		uint64_t edata = je_leaf_edata(je->leaf[i * t->leaf_words], t);
+		struct je_edata e;
+
+		if (edata && image_read_all(je->img, edata, &e, sizeof(e)) && !je_is_slab(&e) &&
+		    je_state(je->layout, &e) == JE_ACTIVE && e.addr % je_page(je))
+			je->padding = je_page(je);
 	}
 }
 
@@ -164,9 +185,11 @@ static int take_leaf(struct je *je, uint64_t leaf, uint64_t base)
 		heap_doubt(je->heap, "part of the radix tree cannot be read");
 		return 0;
 	}
+	if (je->layout->plain_large && !je->padding)
+		find_padding(je);
 	for (size_t i = 0; !ret && i < t->leaf_elements; i++) {
 		if (je_leaf_edata(je->leaf[i * t->leaf_words], t))
-			ret = take_extent(je, i, base + i * JE_PAGE);
+			ret = take_extent(je, i, base + (i << t->page_shift));
 	}
 	return ret;
 }
@@ -200,19 +223,19 @@ static int take_node(struct je *je, uint64_t node, uint64_t words, unsigned shif
 /* Reports what is left of the arena's counters after the walk. */
 static void check_arena(struct je *je, const struct je_arena *a)
 {
-	for (int i = 0; i < JE_BINS; i++) {
+	for (unsigned i = 0; i < je->layout->bins; i++) {
 		if (a->regions[i])
 			heap_doubt(je->heap,
 				   "arena %u: blocks of %" PRIu64
 				   " bytes counted but not found: %" PRId64,
 				   a->index, je->bin[i].reg_size, a->regions[i]);
 	}
-	for (int i = 0; i < JE_CLASSES - JE_BINS; i++) {
+	for (unsigned i = 0; i < JE_CLASSES - je->layout->bins; i++) {
 		if (a->large[i])
 			heap_doubt(je->heap,
 				   "arena %u: blocks of %" PRIu64
 				   " bytes counted but not found: %" PRId64,
-				   a->index, je->class_size[JE_BINS + i], a->large[i]);
+				   a->index, je->class_size[je->layout->bins + i], a->large[i]);
 	}
 	if (a->internal)
 		heap_doubt(je->heap, "arena %u: %" PRId64 " bytes of jemalloc's own not found",
