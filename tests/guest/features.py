@@ -5,7 +5,7 @@ The tests are those of tests/system, with shorter loops (GUEST in memprof_test.p
 doc/architectures.md is made of the same rows.
 """
 # What CI runs of it, by tests/guest/run --quick.
-QUICK = ["attach", "exact counts", "stacks", "left as found", "killed recorder"]
+QUICK = ["attach", "exact counts", "stacks", "left as found", "killed recorder", "walkers"]
 FEATURES = [
     ("attach", "test_left_as_found", ["LeftAsFound.test_let_go"]),
     ("exact counts", "test_exact", ["Exact.test_attached_in_the_middle",
@@ -27,6 +27,8 @@ FEATURES = [
     ("leaks", "test_leaks", ["Walk.test_one", "Walk.test_threads", "Leaks.test_cases",
                              "Leaks.test_hot"]),
     ("heap", "test_leaks", ["Heap.test_types", "Heap.test_sum"]),
+    ("walkers", "test_walkers", ["Walkers.test_jemalloc", "Walkers.test_tcmalloc",
+                                 "Walkers.test_mimalloc"]),
     ("recordings", "test_recordings", ["Recordings.test_x86_64", "Recordings.test_aarch64",
                                        "Recordings.test_arm", "Recordings.test_mips64"]),
     ("kernel way", "test_kernel_way", ["KernelWay.test_exact",

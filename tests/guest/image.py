@@ -97,7 +97,7 @@ def build(sysroot, folder, out, strip, *victims):
         image.program(f"{folder}/memprof", "guest/build/memprof", strip)
         for victim in victims:
             image.program(victim, f"guest/build/victims/{os.path.basename(victim)}", None)
-        for lib in ("libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libgcc_s.so.1"):
+        for lib in ("libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2.0", "libgcc_s.so.1"):
             image.library(lib)
         with open(out + ".new", "wb") as f:
             f.write(archive(stage))

@@ -3,7 +3,11 @@
 GUEST_SYSROOT = $(or $(SYSROOT),$(CURDIR)/build/sysroot)
 GUEST_VICTIMS = $(addprefix $(O)/victims/,verify verify-static exact faults stacks throws restart signals family flood \
 	leaky blocks blocks-static cases loaders libwrapper.so block objects objects-stripped sandbox \
-	$(if $(filter x86_64 aarch64,$(ARCH)),blocks-musl-static))
+	$(if $(filter x86_64 aarch64,$(ARCH)),blocks-musl-static truth walkers))
+# The unit test that compares heap walkers with the program truth.
+$(O)/victims/walkers: $(O)/tests/unit/heaps/walkers
+	@mkdir -p $(@D)
+	cp $< $@
 # A32 code.  By default the compiler makes Thumb code, and Debian's libraries are Thumb code.
 ifeq ($(ARCH),arm)
 GUEST_VICTIMS += $(addprefix $(O)/victims/,stacks-a32 exact-a32 libwrapper-a32.so)

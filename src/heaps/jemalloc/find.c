@@ -63,6 +63,17 @@ static const struct je_layout layouts[] = {
 	.cache_bins = 73,
     },
     {
+	/* A mutex of aarch64 has 48 bytes. */
+	.version = "5.3",	.page_shift = 16,    .bins = 52,
+	.bin_info_size = 88,	.state_shift = 17,   .state_bits = 3,
+	.class_shift = 20,	.nfree_shift = 28,   .nfree_bits = 14,
+	.arena_internal = 56,	.arena_large = 976,  .large_size = 48,
+	.arena_caches = 9624,	.arena_base = 73608, .arena_bins = 73624,
+	.bin_size = 232,	.bin_curregs = 144,  .base_blocks = 168,
+	.base_allocated = 3888, .cache_next = 0,     .cache_arena = 40,
+	.cache_dyn = 208,	.cache_bins = 73,
+    },
+    {
 	.version = "5.3.1",
 	.plain_large = true,
 	.page_shift = 12,

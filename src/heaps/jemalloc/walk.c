@@ -299,7 +299,7 @@ static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 
 const struct walker walker_jemalloc = {
     .name = "jemalloc",
-    .machines = "x86_64",
+    .machines = "x86_64 aarch64",
     .library = "jemalloc",
     .walk = walk,
 };

@@ -280,7 +280,7 @@ static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 
 const struct walker walker_mimalloc = {
     .name = "mimalloc",
-    .machines = "x86_64",
+    .machines = "x86_64 aarch64",
     .library = "mimalloc",
     .walk = walk,
 };

@@ -38,7 +38,7 @@ _Static_assert(sizeof(struct size_map) == 4224, "as in gperftools");
  * thread id. */
 static const struct tc_layout layouts[] = {
     {"gperftools 2.8 to 2.10", .classes = 4224, .cache_next = 4144},
-    {"gperftools 2.16", .classes = 4232, .cache_next = 4128},
+    {"gperftools 2.16 to 2.18", .classes = 4232, .cache_next = 4128},
 };
 
 struct cache_list {
@@ -236,8 +236,6 @@ int tc_find(struct tc *tc)
 {
 	int ret;
 
-	if (strcmp(tc->img->arch->name, "x86_64") != 0)
-		return -ENOENT;
 	ret = scan_modules_with(tc->img, "TCMALLOC_", TC_ROOT_WORDS * 8, find_root, tc);
 	if (ret == 1)
 		ret = scan_modules(tc->img, find_tables, tc);

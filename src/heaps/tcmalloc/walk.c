@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Heap walker for gperftools' tcmalloc (2.10 and 2.16; x86-64 layout: 48-bit addresses, 8 KiB
- * pages).
+ * Heap walker for gperftools' tcmalloc (2.8 to 2.18; 48-bit addresses, 8 KiB pages).
  *
  * Layout: span.h, pagemap.h, page_heap.h, central_freelist.h, thread_cache.h.  A two-level page map
  * leads to spans.  Objects of a small class are free if they are in their span's list, in a batch
@@ -211,7 +210,7 @@ static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 
 const struct walker walker_tcmalloc = {
     .name = "tcmalloc",
-    .machines = "x86_64",
+    .machines = "x86_64 aarch64",
     .library = "tcmalloc",
     .walk = walk,
 };
