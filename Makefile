@@ -102,9 +102,10 @@ $(O)/memprof-replay $(O)/memprof-replay.link &: $(O)/tools/memprof-replay.o
 
 # ------------------------------------------------------------- what people and CI call
 
-VICTIMS = $(patsubst tests/victims/%.c,$(O)/victims/%,$(filter-out %/late.c %/wrapper.c,$(wildcard tests/victims/*.c))) \
+VICTIMS = $(patsubst tests/victims/%.c,$(O)/victims/%,$(filter-out %/late.c %/wrapper.c %/named.c,$(wildcard tests/victims/*.c))) \
 	$(patsubst tests/victims/%.cc,$(O)/victims/%,$(wildcard tests/victims/*.cc)) \
 	$(O)/victims/liblate.so $(O)/victims/libwrapper.so $(O)/victims/libwrapper-header.so \
+	$(O)/victims/named-partition $(O)/victims/named-google \
 	$(O)/victims/verify-static $(O)/victims/verify-musl-static \
 	$(O)/victims/truth-static $(O)/victims/truth-jemalloc-static $(O)/victims/truth-tcmalloc-static \
 	$(O)/victims/truth-musl $(O)/victims/truth-musl-static $(UNKNOWN) \
@@ -170,6 +171,11 @@ $(O)/victims/cgo: tests/victims/cgo.go
 $(O)/victims/Churn.class: tests/victims/Churn.java
 	@mkdir -p $(@D)
 	javac -d $(@D) $<
+$(O)/victims/named-partition: NAMED = partition_alloc/partitions
+$(O)/victims/named-google: NAMED = tcmalloc.per_cpu_caches_active
+$(O)/victims/named-partition $(O)/victims/named-google: tests/victims/named.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(VICTIM_FLAGS) -DCONSTANT='"$(NAMED)"' -o $@ $<
 $(O)/victims/truth-static: tests/victims/truth.c tests/victims/truth.h
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) -static -s -o $@ $< -lpthread

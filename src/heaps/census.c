@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include "heaps/named.h"
 #include "heaps/walker.h"
 #include "lib/by_number.h"
 
@@ -26,6 +27,16 @@ static int run_walker(struct census *c, struct image *img, const struct walker *
 	snprintf(c->unknown, sizeof(c->unknown), "%.399s",
 		 why.what[0] ? why.what : "an allocator could not be read");
 	return 0;
+}
+
+/* Names an allocator that has no walker, if no other one is named. */
+static void name_other(struct census *c, struct image *img)
+{
+	const char *name = c->unknown[0] ? NULL : named_find(img);
+
+	if (name)
+		snprintf(c->unknown, sizeof(c->unknown),
+			 "the process has %s, whose blocks memprof cannot list", name);
 }
 
 /* Moves the list of blocks if there is only one heap; else joins the lists. */
@@ -83,6 +94,7 @@ int census_take(struct census *c, struct image *img, struct mp_err *err)
 		return mp_fail(err, MP_EXIT_NO_ALLOCATOR, -ENOENT,
 			       "no allocator that memprof knows has a block in process %d",
 			       img->pid);
+	name_other(c, img);
 	vec_for_each (&c->heaps, h) {
 		if (!img->torn || !h->exact)
 			continue;

@@ -40,8 +40,9 @@ static int visit_range(struct image *img, uint64_t start, uint64_t end,
 	return ret;
 }
 
-/* Return: whether @m contains @text, or cannot be read and so might contain it. */
-static bool has_text(struct image *img, const struct image_map *m, const char *text, uint8_t *buf)
+/* @unread: what to return if @m cannot be read.  Return: whether @m contains @text. */
+static bool has_text(struct image *img, const struct image_map *m, const char *text, bool unread,
+		     uint8_t *buf)
 {
 	const size_t length = strlen(text);
 
@@ -49,7 +50,9 @@ static bool has_text(struct image *img, const struct image_map *m, const char *t
 		size_t want = m->end - at < CHUNK ? (size_t)(m->end - at) : CHUNK;
 		size_t got = image_read(img, at, buf, want);
 
-		if (memmem(buf, got, text, length) || (!got && at == m->start))
+		if (!got && at == m->start)
+			return unread;
+		if (memmem(buf, got, text, length))
 			return true;
 		if (got < want)
 			break; /* the file is shorter than its mapping */
@@ -64,7 +67,7 @@ static bool has_constants(const struct image_map *m)
 }
 
 /* @m: data of a module.  Return: as has_text(), or -ENOMEM. */
-static int module_has(struct image *img, const struct image_map *m, const char *text)
+static int module_has(struct image *img, const struct image_map *m, const char *text, bool unread)
 {
 	uint8_t *buf = malloc(CHUNK);
 	bool found = false;
@@ -75,27 +78,48 @@ static int module_has(struct image *img, const struct image_map *m, const char *
 		const struct image_map *other = &img->maps.at[i];
 
 		found = has_constants(other) && !strcmp(other->path, m->path) &&
-			has_text(img, other, text, buf);
+			has_text(img, other, text, unread, buf);
 	}
 	free(buf);
 	return found;
 }
 
+/* The data of the next module that has at least @bytes of them, from map @i on: map *@first to map
+ * *@last.  Return: the map after them, or 0: there is none. */
+static size_t next_module(const struct image *img, size_t i, size_t bytes,
+			  const struct image_map **first, const struct image_map **last)
+{
+	for (; i < img->maps.n; i++) {
+		*first = *last = &img->maps.at[i];
+		if (!is_data(*first) || !is_file(*first))
+			continue;
+		while (i + 1 < img->maps.n && continues(*last, &img->maps.at[i + 1]))
+			*last = &img->maps.at[++i];
+		if ((*last)->end - (*first)->start >= bytes)
+			return i + 1;
+	}
+	return 0;
+}
+
+bool scan_has_constant(struct image *img, const char *text, size_t bytes)
+{
+	const struct image_map *m, *last;
+
+	for (size_t i = 0; (i = next_module(img, i, bytes, &m, &last));) {
+		if (module_has(img, m, text, false) > 0)
+			return true;
+	}
+	return false;
+}
+
 int scan_modules_with(struct image *img, const char *text, size_t bytes,
 		      int (*visit)(const struct scan_data *data, void *arg), void *arg)
 {
+	const struct image_map *m, *last;
 	int ret = 0;
 
-	for (size_t i = 0; i < img->maps.n && !ret; i++) {
-		const struct image_map *m = &img->maps.at[i], *last = m;
-
-		if (!is_data(m) || !is_file(m))
-			continue;
-		while (i + 1 < img->maps.n && continues(last, &img->maps.at[i + 1]))
-			last = &img->maps.at[++i];
-		if (last->end - m->start < bytes)
-			continue;
-		ret = text ? module_has(img, m, text) : 1;
+	for (size_t i = 0; !ret && (i = next_module(img, i, bytes, &m, &last));) {
+		ret = text ? module_has(img, m, text, true) : 1;
 		if (ret > 0)
 			ret = visit_range(img, m->start, last->end, visit, arg);
 	}

@@ -38,6 +38,10 @@ int scan_modules(struct image *img, int (*visit)(const struct scan_data *data, v
 int scan_modules_with(struct image *img, const char *text, size_t bytes,
 		      int (*visit)(const struct scan_data *data, void *arg), void *arg);
 
+/* Does a module with at least @bytes of data have @text among its constants?  One whose constants
+ * cannot be read does not. */
+bool scan_has_constant(struct image *img, const char *text, size_t bytes);
+
 /**
  * scan_nonzero() - find the next word that is not 0, in memory that can be large and mostly
  * untouched

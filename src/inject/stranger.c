@@ -86,6 +86,8 @@ static const char *what_is(Elf *elf)
 		return "valgrind";
 	if (has_constant(elf, "partition_alloc/partitions"))
 		return "PartitionAlloc";
+	if (has_constant(elf, "tcmalloc.per_cpu_caches_active"))
+		return "Google's tcmalloc";
 	return sanitizer_in(elf);
 }
 

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Heap walkers in a guest of another architecture: the unit test heaps/walkers, which is run as it
-is on the machine that builds memprof."""
+is on the machine that builds memprof.  And allocators that have none, but are named."""
+import json
 import os
 import subprocess
+import tempfile
 
 import memprof_test as t
 
@@ -29,6 +31,27 @@ class Walkers(t.unittest.TestCase):
     def test_mimalloc(self):
         """mimalloc's blocks are those that the program lists, and the walk is exact"""
         self.agrees("mimalloc")
+
+
+class Named(t.Case):
+    def report(self, victim):
+        """What leaks reports of a program that has a block of glibc's malloc."""
+        p = self.victim(victim)
+        self.assertEqual(p.stdout.readline(), "ready\n")
+        with tempfile.NamedTemporaryFile() as f:
+            self.memprof("leaks", "-p", p.pid, "--json", f.name)
+            return json.load(f)
+
+    def test_named(self):
+        """leaks names PartitionAlloc and Google's tcmalloc beside glibc's malloc, and is not exact then"""
+        for victim, name in (("named-partition", "PartitionAlloc"),
+                             ("named-google", "Google's tcmalloc")):
+            got = self.report(victim)
+            self.assertEqual([h["allocator"] for h in got["heaps"]], ["glibc malloc"])
+            self.assertEqual(got["unknown_allocator"],
+                             f"the process has {name}, whose blocks memprof cannot list")
+            self.assertFalse(got["exact"])
+            self.assertEqual(got["leaked"]["count"], 0)
 
 
 if __name__ == "__main__":
