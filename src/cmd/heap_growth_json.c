@@ -115,7 +115,8 @@ static void write_types(yajl_gen g, const struct heap_growth *all, uint32_t coun
 		yajl_gen_map_open(g);
 		json_text(g, "name", t->like->name[0] ? t->like->name : NULL);
 		json_text(g, "module", t->like->module);
-		json_number(g, "size", t->like->size);
+		json_number(g, "size", t->various ? 0 : t->like->size);
+		json_boolean(g, "various", t->various);
 		json_boolean(g, "unlisted", t->unlisted);
 		write_trend(g, all, &t->bytes, &t->blocks);
 		write_amounts(g, all, t->at);

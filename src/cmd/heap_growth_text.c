@@ -291,6 +291,8 @@ static void print_types(const struct heap_growth *g, const struct growth_request
 		print_numbers(g, &t->bytes, t->blocks.change, how_text(&t->bytes, t->unlisted));
 		if (t->like->name[0])
 			printf("%s", printable(t->like->name));
+		else if (t->various)
+			printf("large blocks, few of each size");
 		else
 			printf("%s blocks without a class", human(t->like->size));
 		if (t->like->module)

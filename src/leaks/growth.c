@@ -278,6 +278,10 @@ static int make_lines(struct heap_growth *g)
 struct type_item {
 	const struct look_type *type;
 	size_t look;
+	bool various;
+};
+struct type_items {
+	VEC(struct type_item) list;
 };
 
 static int by_type(const struct type_item *x, const struct type_item *y)
@@ -286,7 +290,9 @@ static int by_type(const struct type_item *x, const struct type_item *y)
 
 	if (!by)
 		by = by_text(x->type->module, y->type->module);
-	return by ? by : by_number(x->type->size, y->type->size);
+	if (by || !x->various || !y->various)
+		return by ? by : by_number(x->type->size, y->type->size);
+	return 0;
 }
 
 static int by_type_and_look(const void *a, const void *b)
@@ -310,7 +316,7 @@ static int by_type_change(const void *a, const void *b)
 
 static int add_type(struct heap_growth *g, const struct type_item *same, size_t n)
 {
-	struct growth_type t = {.at = calloc(g->n, sizeof(*t.at))};
+	struct growth_type t = {.various = same->various, .at = calloc(g->n, sizeof(*t.at))};
 
 	if (!t.at)
 		return -ENOMEM;
@@ -334,23 +340,57 @@ static int add_type(struct heap_growth *g, const struct type_item *same, size_t 
 	return -ENOMEM;
 }
 
+static size_t type_run_at(const struct type_items *s, size_t i)
+{
+	size_t n = 1;
+
+	while (i + n < s->list.n && !by_type(&s->list.at[i], &s->list.at[i + n]))
+		n++;
+	return n;
+}
+
+static void sort_types(struct type_items *s)
+{
+	if (s->list.n)
+		qsort(s->list.at, s->list.n, sizeof(s->list.at[0]), by_type_and_look);
+}
+
+/* Marks large blocks without a class of which no look has many: tables that grow. */
+static void mark_various_types(struct type_items *s)
+{
+	size_t n;
+
+	sort_types(s);
+	for (size_t i = 0; i < s->list.n; i += n) {
+		const struct look_type *t = s->list.at[i].type;
+		uint64_t most = 0;
+
+		n = type_run_at(s, i);
+		for (size_t k = i; k < i + n; k++)
+			most = s->list.at[k].type->count > most ? s->list.at[k].type->count : most;
+		for (size_t k = i; k < i + n && !t->name[0]; k++)
+			s->list.at[k].various = t->size >= LARGE && most <= GROWTH_FEW_LARGE;
+	}
+	sort_types(s);
+}
+
 static int make_types(struct heap_growth *g)
 {
-	VEC(struct type_item) all = {0};
+	struct type_items all = {0};
 	int ret = 0;
 
 	for (size_t i = 0; i < g->n && !ret; i++) {
 		for (size_t k = 0; k < g->look[i]->types.n && !ret; k++)
-			ret = vec_push(&all, ((struct type_item){&g->look[i]->types.at[k], i}));
+			ret = vec_push(&all.list,
+				       ((struct type_item){&g->look[i]->types.at[k], i, false}));
 	}
-	if (all.n)
-		qsort(all.at, all.n, sizeof(all.at[0]), by_type_and_look);
-	for (size_t i = 0, n; i < all.n && !ret; i += n) {
-		for (n = 1; i + n < all.n && !by_type(&all.at[i], &all.at[i + n]);)
-			n++;
-		ret = add_type(g, &all.at[i], n);
+	if (!ret)
+		mark_various_types(&all);
+	for (size_t i = 0, n; i < all.list.n && !ret; i += n) {
+		n = type_run_at(&all, i);
+		ret = add_type(g, &all.list.at[i], n);
 	}
-	vec_free(&all);
+	vec_free(&all.list);
 	if (g->types.n)
 		qsort(g->types.at, g->types.n, sizeof(g->types.at[0]), by_type_change);
 	return ret;

@@ -37,7 +37,7 @@ struct growth_line {
 
 struct growth_type {
 	const struct look_type *like;
-	bool unlisted; /* as above */
+	bool various, unlisted; /* as above; only large blocks are put together */
 	struct trend bytes, blocks;
 	struct growth_amount *at; /* by look */
 };

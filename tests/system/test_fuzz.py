@@ -57,6 +57,10 @@ class Fuzz(t.Case):
         """fuzz: perf maps and jitdumps"""
         self.fuzzed("jit")
 
+    def test_look(self):
+        """fuzz: saved looks at a heap, and their comparison"""
+        self.fuzzed("look")
+
 
 if __name__ == "__main__":
     t.main()
