@@ -85,6 +85,7 @@ static void write_line(yajl_gen g, const struct heap_growth *all, const struct g
 	json_text(g, "module", like->module);
 	json_text(g, "source", like->source);
 	json_number(g, "line", like->line);
+	json_text(g, "reached_from", like->reached);
 	json_number(g, "size", l->various ? 0 : like->size);
 	json_boolean(g, "various", l->various);
 	json_boolean(g, "unlisted", l->unlisted);

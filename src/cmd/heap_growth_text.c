@@ -109,6 +109,13 @@ static void print_trend(const struct heap_growth *g, const struct trend *t)
 
 static void print_warnings(const struct heap_growth *g)
 {
+	bool versions = false;
+
+	for (size_t i = 1; i < g->n; i++)
+		versions |= strcmp(g->look[0]->version, g->look[i]->version) != 0;
+	if (versions)
+		printf("the looks are of different versions of memprof, which can name the same "
+		       "thing differently\n");
 	if (!g->same_process)
 		printf("the looks are of different runs of the program, so there are no rates\n");
 	if (!g->same_build)
@@ -118,7 +125,7 @@ static void print_warnings(const struct heap_growth *g)
 		    term_on(stdout, TERM_WARNING), term_off(stdout));
 	else if (!g->same_process && !g->look[0]->build_id)
 		printf("the program has no build id: whether the looks are of the same build is "
-		       "not known\n");
+		       "not known, and variables without a symbol are not compared\n");
 }
 
 static void print_head(const struct heap_growth *g)
@@ -183,6 +190,8 @@ static void write_what(const struct growth_line *l, size_t n, FILE *out)
 		fprintf(out, "  [%s]", printable(like->module));
 	if (like->source)
 		fprintf(out, "  %s:%u", printable(like->source), like->line);
+	if (like->reached)
+		fprintf(out, ", reached from %s", printable(like->reached));
 }
 
 static const char *how_text(const struct trend *t, bool unlisted)

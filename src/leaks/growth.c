@@ -12,6 +12,7 @@ struct item {
 	const struct look_line *line;
 	size_t look;
 	bool various;
+	bool alone; /* it is not known whether it is the same in other looks */
 };
 struct items {
 	VEC(struct item) list;
@@ -29,6 +30,13 @@ static int by_number(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
+/* A variable without a symbol has another place in each build. */
+static bool is_alone(const struct heap_growth *g, const struct look_line *l)
+{
+	return !g->same_process && l->kind == RETAINED_HOLDER && l->holder == HOLDER_PLACE &&
+	       !l->build;
+}
+
 static bool is_plain(const struct look_line *l)
 {
 	return l->kind == RETAINED_BLOCKS && !l->typed;
@@ -40,6 +48,10 @@ static int by_key(const struct item *x, const struct item *y)
 	const struct look_line *a = x->line, *b = y->line;
 	int by = by_number(a->kind, b->kind);
 
+	if (x->alone && y->alone && x->look != y->look)
+		return by_number(x->look, y->look);
+	if (!by)
+		by = by_number(x->alone, y->alone);
 	if (!by)
 		by = by_number(a->holder, b->holder);
 	if (!by)
@@ -244,7 +256,8 @@ static int match(struct heap_growth *g, struct growth_line *l, const struct item
 
 	for (size_t i = 0; i < n && !ret; i++) {
 		for (const struct look_line *c = same[i].line->child; c && !ret; c = c->next)
-			ret = vec_push(&below.list, ((struct item){c, same[i].look, false}));
+			ret = vec_push(&below.list,
+				       ((struct item){c, same[i].look, false, is_alone(g, c)}));
 	}
 	if (!ret)
 		mark_various(&below);
@@ -266,7 +279,7 @@ static int make_lines(struct heap_growth *g)
 	int ret = 0;
 
 	for (size_t i = 0; i < g->n && !ret; i++)
-		ret = vec_push(&all.list, ((struct item){g->look[i]->all, i, false}));
+		ret = vec_push(&all.list, ((struct item){g->look[i]->all, i, false, false}));
 	if (!ret)
 		ret = add_line(g, &g->all, all.list.at, g->n);
 	vec_free(&all.list);
@@ -409,15 +422,20 @@ static int check_program(const struct look *a, const struct look *b, struct mp_e
 	return 0;
 }
 
+static bool other_build(const char *a, const char *b)
+{
+	return a && b && strcmp(a, b) != 0;
+}
+
 /* Are the two known to be of different builds, in the program or in a library whose variables have no
  * symbols? */
 static bool differ(const struct look *a, const struct look *b)
 {
-	if (by_text(a->build_id, b->build_id) != 0)
+	if (other_build(a->build_id, b->build_id))
 		return true;
 	vec_for_each (&a->modules, m) {
 		vec_for_each (&b->modules, o) {
-			if (!strcmp(m->name, o->name) && by_text(m->build_id, o->build_id) != 0)
+			if (!strcmp(m->name, o->name) && other_build(m->build_id, o->build_id))
 				return true;
 		}
 	}

@@ -2,7 +2,7 @@
 #include "leaks/look.h"
 
 #include <ctype.h>
-#include <fcntl.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +40,7 @@ void look_line_free(struct look_line *l)
 	free(l->name);
 	free(l->module);
 	free(l->source);
+	free(l->reached);
 	free(l);
 }
 
@@ -184,6 +185,24 @@ static void sum_up(struct look_line *sum, const struct retained_line *r)
 	sum->blocks += r->blocks;
 }
 
+/* Lists the names of the roots. */
+static int name_roots(struct look_line *to, const struct retained_line *r)
+{
+	size_t n;
+	FILE *out;
+
+	if (r->roots < 2 || !r->root[0])
+		return 0;
+	out = open_memstream(&to->reached, &n);
+	if (!out)
+		return -ENOMEM;
+	for (int i = 0; i < RETAINED_ROOTS && r->root[i]; i++)
+		fprintf(out, "%s%s", i ? ", " : "", r->root[i]);
+	if (r->roots > RETAINED_ROOTS)
+		fputs(" ...", out);
+	return fclose(out) ? -ENOMEM : 0;
+}
+
 static int name_line(struct look_line *to, const struct retained_line *r)
 {
 	to->holder = r->holder;
@@ -197,7 +216,9 @@ static int name_line(struct look_line *to, const struct retained_line *r)
 		if (!to->module)
 			return -ENOMEM;
 	}
-	return (r->name && !to->name) || (r->source && !to->source) ? -ENOMEM : 0;
+	if ((r->name && !to->name) || (r->source && !to->source))
+		return -ENOMEM;
+	return name_roots(to, r);
 }
 
 /* Copies the lines below @r.  Recursion is as deep as the report. */
@@ -390,6 +411,7 @@ int look_take(struct look *l, struct image *img, const struct census *c, const c
 
 	memset(l, 0, sizeof(*l));
 	l->program = file_name(exe);
+	l->version = strdup(MEMPROF_VERSION);
 	l->exact = c->exact;
 	l->build_id = build_id_of(img, exe);
 	ret = take_lines(l, img, c, err);
@@ -397,7 +419,7 @@ int look_take(struct look *l, struct image *img, const struct census *c, const c
 		return ret;
 	if (img->pid)
 		describe_process(l, img);
-	if (!l->program)
+	if (!l->program || !l->version)
 		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "no memory for a look");
 	return 0;
 }
@@ -419,6 +441,7 @@ void look_free(struct look *l)
 	free(l->build_id);
 	free(l->name);
 	free(l->mode);
+	free(l->version);
 	free(l->boot);
 	memset(l, 0, sizeof(*l));
 }

@@ -25,8 +25,9 @@ struct look_line {
 	enum holder_kind holder; /* of a holder */
 	bool typed;		 /* blocks: .name is a class or type; false: what they look like */
 	char *name;
-	char *module;	   /* file name, or NULL */
-	char *source;	   /* file name of the declaration, or NULL */
+	char *module;  /* file name, or NULL */
+	char *source;  /* file name of the declaration, or NULL */
+	char *reached; /* shared blocks: "server, lctx": roots that reach the largest, or NULL */
 	const char *build; /* of a variable without a symbol: build id of its module; not owned */
 	uint32_t line;	   /* of the declaration */
 	uint64_t size;	   /* blocks: usable bytes of each, 0 if they differ */
@@ -53,6 +54,7 @@ struct look {
 	char *build_id; /* of the executable, or NULL */
 	char *name;	/* of the process */
 	char *mode;	/* snapshot_mode_name() or "core" */
+	char *version;	/* of memprof */
 	char *boot;	/* id of the machine's boot; NULL: a core */
 	pid_t pid;
 	uint64_t started;  /* proc_start_time(); 0: not known (a core) */

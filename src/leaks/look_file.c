@@ -85,6 +85,7 @@ static void write_line(yajl_gen g, const struct look_line *l)
 	write_text(g, "module", l->module);
 	write_text(g, "source", l->source);
 	write_number(g, "line", l->line);
+	write_text(g, "reached_from", l->reached);
 	write_boolean(g, "typed", l->typed);
 	write_number(g, "size", l->size);
 	write_number(g, "count", l->count);
@@ -133,7 +134,7 @@ int look_write(const struct look *l, FILE *out)
 	yajl_gen_config(g, yajl_gen_print_callback, print, out);
 	yajl_gen_map_open(g);
 	write_number(g, "memprof_heap_look", VERSION);
-	write_text(g, "memprof_version", MEMPROF_VERSION);
+	write_text(g, "memprof_version", l->version);
 	write_text(g, "program", l->program);
 	write_text(g, "build_id", l->build_id);
 	write_text(g, "name", l->name);
@@ -310,6 +311,7 @@ static struct look_line *read_line(struct reader *r, yajl_val v)
 	l->module = read_text(r, v, "module", true);
 	l->source = read_text(r, v, "source", true);
 	l->line = (uint32_t)read_number(r, v, "line", false);
+	l->reached = read_text(r, v, "reached_from", true);
 	l->typed = read_boolean(r, v, "typed");
 	l->size = read_number(r, v, "size", false);
 	l->count = read_number(r, v, "count", false);
@@ -373,6 +375,7 @@ static void read_lists(struct reader *r, yajl_val v, struct look *l)
 
 static void read_head(struct reader *r, yajl_val v, struct look *l)
 {
+	l->version = read_text(r, v, "memprof_version", false);
 	l->program = read_text(r, v, "program", false);
 	l->build_id = read_text(r, v, "build_id", true);
 	l->name = read_text(r, v, "name", false);

@@ -194,6 +194,7 @@ static void look_begin(struct look *l, uint64_t seconds)
 {
 	memset(l, 0, sizeof(*l));
 	l->program = copy("app");
+	l->version = copy("0.2");
 	l->build_id = copy("00ff");
 	l->name = copy("app");
 	l->mode = copy("copy");
@@ -360,11 +361,13 @@ static void test_builds(void **state)
 {
 	struct look l[2];
 	struct heap_growth g;
+	/* The same build, another one, and one that is not known. */
+	static const char *const builds[][2] = {{"11", "11"}, {"11", "22"}, {NULL, NULL}};
 
 	(void)state;
-	for (int other = 0; other < 2; other++) {
+	for (int other = 0; other < 3; other++) {
 		for (int i = 0; i < 2; i++) {
-			struct look_module m = {copy("app"), copy(i && other ? "22" : "11")};
+			struct look_module m = {copy("app"), copy(builds[other][i])};
 			struct look_line *var;
 
 			look_begin(&l[i], 0);
@@ -377,7 +380,7 @@ static void test_builds(void **state)
 		}
 		make(&g, l, 2);
 		assert_false(g.same_process);
-		assert_int_equal(g.same_build, !other);
+		assert_int_equal(g.same_build, other != 1);
 		assert_int_equal(children(g.all), other ? 2 : 1);
 		assert_true(g.live_bytes.slope == 0);
 		growth_free(&g);
