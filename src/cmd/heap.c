@@ -56,7 +56,10 @@ static const char help[] =
     "      --count N        lines of each level (default 10; of a tree or file 100)\n"
     "      --of WHAT        only what this variable, or the block at this address, keeps\n"
     "      --flamegraph SVG, --icicle SVG, --json FILE, --collapsed FILE, --pprof FILE\n"
-    "                       write it to a file\n";
+    "                       write it to a file\n"
+    "exit status with --growth, --save and diff: 0 within the budget, 1 above it, 2 usage, 3 "
+    "cannot\n"
+    "             be inspected, 4 did not stop in time, 6 process ended\n";
 
 enum {
 	OPT_CORE = 256,
