@@ -22,6 +22,7 @@
 #include "lib/printable.h"
 
 #define STOP_MS		 5000
+#define LONGEST_MS	 (366ull * 86400 * 1000) /* of --growth */
 #define MAX_LINES	 40
 #define MAX_CONTAINERS	 20
 #define TYPE_COLUMN	 36 /* where the type begins */
@@ -436,7 +437,8 @@ static int take_option(int opt, char *const *argv, struct heap_command *c)
 		q->of = optarg;
 		break;
 	case OPT_GROWTH:
-		ok = parse_duration(optarg, &c->growth.duration_ms) && c->growth.duration_ms;
+		ok = parse_duration(optarg, &c->growth.duration_ms) && c->growth.duration_ms &&
+		     c->growth.duration_ms <= LONGEST_MS;
 		break;
 	case OPT_SAMPLES:
 		ok = parse_count(optarg, &c->growth.samples) && c->growth.samples >= 2 &&

@@ -193,6 +193,7 @@ static void take_looks(struct target *t, enum snapshot_mode mode, const struct g
 		       int signals, struct looks *l)
 {
 	const size_t wanted = q->duration_ms ? (q->samples ? q->samples : 2) : 1;
+	const uint64_t step_ns = wanted > 1 ? q->duration_ms * 1000000 / (wanted - 1) : 0;
 	uint64_t first_ns = 0;
 
 	while (l->n < wanted) {
@@ -203,9 +204,7 @@ static void take_looks(struct target *t, enum snapshot_mode mode, const struct g
 		snprintf(what, sizeof(what), "waiting for look %zu of %zu", l->n + 1, wanted);
 		progress_begin(&bar, what);
 		if (l->n)
-			how = wait_until(t, signals,
-					 first_ns + q->duration_ms * 1000000 / (wanted - 1) * l->n,
-					 &bar);
+			how = wait_until(t, signals, first_ns + step_ns * l->n, &bar);
 		progress_end(&bar);
 		if (how == WAITED_INTERRUPTED) {
 			l->interrupted = true;

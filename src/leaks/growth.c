@@ -165,7 +165,7 @@ static struct growth_line *line_new(const struct heap_growth *g)
 	struct growth_line *l = calloc(1, sizeof(*l));
 
 	if (l)
-		l->at = calloc(g->n, sizeof(*l->at));
+		l->at = calloc(g->n + 1, sizeof(*l->at));
 	if (l && l->at)
 		return l;
 	free(l);
@@ -280,8 +280,8 @@ static int make_lines(struct heap_growth *g)
 
 	for (size_t i = 0; i < g->n && !ret; i++)
 		ret = vec_push(&all.list, ((struct item){g->look[i]->all, i, false, false}));
-	if (!ret)
-		ret = add_line(g, &g->all, all.list.at, g->n);
+	if (!ret && all.list.n)
+		ret = add_line(g, &g->all, all.list.at, all.list.n);
 	vec_free(&all.list);
 	return ret;
 }
@@ -329,14 +329,19 @@ static int by_type_change(const void *a, const void *b)
 
 static int add_type(struct heap_growth *g, const struct type_item *same, size_t n)
 {
-	struct growth_type t = {.various = same->various, .at = calloc(g->n, sizeof(*t.at))};
+	struct growth_type *t;
 
-	if (!t.at)
+	if (vec_push(&g->types, ((struct growth_type){.like = same->type})))
+		return -ENOMEM;
+	t = &g->types.at[g->types.n - 1];
+	t->various = same->various;
+	t->at = calloc(g->n + 1, sizeof(*t->at));
+	if (!t->at)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		struct growth_amount *at = &t.at[same[i].look];
+		struct growth_amount *at = &t->at[same[i].look];
 
-		t.like = same[i].type;
+		t->like = same[i].type;
 		at->present = true;
 		at->bytes += same[i].type->bytes;
 		at->blocks += same[i].type->count;
@@ -344,13 +349,10 @@ static int add_type(struct heap_growth *g, const struct type_item *same, size_t 
 		at->count = at->blocks;
 	}
 	for (size_t i = 0; i < g->n; i++)
-		t.unlisted |= !t.at[i].present && g->look[i]->types.n >= LOOK_TYPES;
-	find_trend(g, t.at, false, &t.bytes);
-	find_trend(g, t.at, true, &t.blocks);
-	if (!vec_push(&g->types, t))
-		return 0;
-	free(t.at);
-	return -ENOMEM;
+		t->unlisted |= !t->at[i].present && g->look[i]->types.n >= LOOK_TYPES;
+	find_trend(g, t->at, false, &t->bytes);
+	find_trend(g, t->at, true, &t->blocks);
+	return 0;
 }
 
 static size_t type_run_at(const struct type_items *s, size_t i)
@@ -482,6 +484,8 @@ int growth_make(struct heap_growth *g, const struct look *const *look, size_t n,
 	int ret;
 
 	*g = (struct heap_growth){.n = n, .look = look};
+	if (n < 2 || n > GROWTH_MAX_LOOKS)
+		return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "%zu looks cannot be compared", n);
 	g->seconds = calloc(n, sizeof(*g->seconds));
 	g->live = calloc(n, sizeof(*g->live));
 	g->unreached = calloc(n, sizeof(*g->unreached));

@@ -188,19 +188,18 @@ static void sum_up(struct look_line *sum, const struct retained_line *r)
 /* Lists the names of the roots. */
 static int name_roots(struct look_line *to, const struct retained_line *r)
 {
-	size_t n;
-	FILE *out;
+	char text[RETAINED_ROOTS * 256 + 32];
+	size_t n = 0;
 
 	if (r->roots < 2 || !r->root[0])
 		return 0;
-	out = open_memstream(&to->reached, &n);
-	if (!out)
-		return -ENOMEM;
-	for (int i = 0; i < RETAINED_ROOTS && r->root[i]; i++)
-		fprintf(out, "%s%s", i ? ", " : "", r->root[i]);
-	if (r->roots > RETAINED_ROOTS)
-		fputs(" ...", out);
-	return fclose(out) ? -ENOMEM : 0;
+	for (int i = 0; i < RETAINED_ROOTS && r->root[i] && n < sizeof(text); i++)
+		n +=
+		    (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", i ? ", " : "", r->root[i]);
+	if (r->roots > RETAINED_ROOTS && n < sizeof(text))
+		snprintf(text + n, sizeof(text) - n, " ...");
+	to->reached = strdup(text);
+	return to->reached ? 0 : -ENOMEM;
 }
 
 static int name_line(struct look_line *to, const struct retained_line *r)

@@ -421,7 +421,7 @@ class Ends(GrowthCase):
         for args, why in ((("-p", 1, "--samples", 3), "need --growth"), (("-p", 1, "--budget", "1k"), "need --growth"),
                           (("-p", 1, "--growth", "60s", "--samples", 1), "not a number in its range"),
                           (("-p", 1, "--growth", "60s", "--samples", 101), "not a number in its range"),
-                          (("-p", 1, "--growth", "0s"), "not a duration"), (("-p", 1, "--growth", "x"), "not a duration"),
+                          (("-p", 1, "--growth", "0s"), "not a duration"), (("-p", 1, "--growth", "9000h"), "not a duration"), (("-p", 1, "--growth", "x"), "not a duration"),
                           (("-p", 1, "--growth", "1s", "--budget", "1k/y"), "not an amount"),
                           (("-p", 1, "--growth", "1s", "--budget", "/h"), "not an amount"),
                           (("-p", 1, "--growth", "1s", "--retained"), "cannot be combined"),
