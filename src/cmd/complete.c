@@ -141,6 +141,18 @@ static bool offer_argument(const char *help)
 	return true;
 }
 
+/* memprof heap diff takes files.  Return: whether the word is one of them. */
+static bool offer_diff(char **words, int n, const char *start)
+{
+	const bool file = n && !strcmp(words[0], "diff") && *start != '-';
+
+	if (file)
+		puts(":files");
+	else if (!n && begins("diff", start))
+		puts("diff\tcompare looks that --save wrote");
+	return file;
+}
+
 /* @words: the @n words between the command and the one to complete. */
 static void complete_command(const struct command *c, char **words, int n, const char *start)
 {
@@ -158,6 +170,8 @@ static void complete_command(const struct command *c, char **words, int n, const
 	/* A value in brackets can be left out. */
 	if (q.value[0] && !(q.value[0] == '[' && *start == '-')) {
 		offer_value(&q);
+	} else if (!strcmp(c->name, "heap") && offer_diff(words, n, start)) {
+		/* It is done. */
 	} else if (*start == '-' || !offer_argument(help)) {
 		help_options(help, offer_option, &q);
 		if (begins("--help", start))

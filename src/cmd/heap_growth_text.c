@@ -144,10 +144,10 @@ static void print_head(const struct heap_growth *g)
 		print_trend(g, &g->unreached_bytes);
 		printf("; memprof leaks has the details\n");
 	}
-	if (g->n == 2)
+	if (g->n == 2 && g->live_bytes.change)
 		printf("two looks show one difference; only more of them tell steady growth from "
 		       "noise\n");
-	else if (g->n < 5)
+	else if (g->n > 2 && g->n < 5)
 		printf("with %zu looks 1 of %s quantities that only fluctuate rises each time by "
 		       "chance; more looks tell better\n",
 		       g->n, g->n == 3 ? "6" : "24");

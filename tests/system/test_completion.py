@@ -42,6 +42,10 @@ class Completion(t.Case):
         self.assertEqual(self.bash("attach", "--fol"), ["--follow-fork", "--follow-exec"])
         self.assertEqual(self.bash("report", "x", "--size-m"), ["--size-min", "--size-max"])
         self.assertEqual(self.bash("detach", ""), ["--pid", "--name", "--keep", "--help"])
+        self.assertEqual(self.bash("heap", "d"), ["diff"])
+        self.assertEqual(self.offered("heap", "diff", ""), [":files"])
+        self.assertEqual(self.offered("heap", "diff", "x", ""), [":files"])
+        self.assertEqual(self.bash("heap", "diff", "--bud"), ["--budget"])
         for command in self.commands():
             offered = self.offered(command, "--")
             for option in offered:
