@@ -34,6 +34,18 @@ static void fit(struct trend *t, const double *seconds, const uint64_t *value, s
 		t->error = sqrt(squares / (double)(n - 2) / sxx);
 }
 
+/* Is a slope like this, in @n looks at something that only fluctuates, chance in less than one of
+ * 200 cases?  The values are those of Student's t distribution at 99.5 %. */
+static bool is_significant(const struct trend *t, size_t n)
+{
+	static const double least[] = {63.66, 9.925, 5.841, 4.604, 4.032, 3.707, 3.499, 3.355,
+				       3.250, 3.169, 3.106, 3.055, 3.012, 2.977, 2.947, 2.921,
+				       2.898, 2.878, 2.861, 2.845, 2.831, 2.819, 2.807, 2.797};
+	const size_t last = sizeof(least) / sizeof(least[0]) - 1, freedom = n - 3;
+
+	return fabs(t->slope) >= least[freedom < last ? freedom : last] * t->error;
+}
+
 /* @rises, @falls: of the n - 1 intervals. */
 static enum trend_how judge(const struct trend *t, size_t rises, size_t falls, size_t n)
 {
@@ -52,8 +64,7 @@ static enum trend_how judge(const struct trend *t, size_t rises, size_t falls, s
 		return TREND_FLUCTUATES;
 	if (along + intervals / NEARLY >= intervals && sure)
 		return TREND_STEADY;
-	/* With few looks up and down, a line that fits is chance. */
-	return !against || (sure && n > NEARLY) ? TREND_UNEVEN : TREND_FLUCTUATES;
+	return !against || is_significant(t, n) ? TREND_UNEVEN : TREND_FLUCTUATES;
 }
 
 void trend_find(struct trend *t, const double *seconds, const uint64_t *value, const bool *present,

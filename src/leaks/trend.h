@@ -20,7 +20,8 @@ enum trend_how {
 	TREND_CONSTANT,	  /* every look has the same */
 	TREND_DIFFERENCE, /* there are only two looks */
 	TREND_STEADY,	  /* rises, or falls, from (nearly) each look to the next */
-	TREND_UNEVEN,	  /* rises, or falls, but by very different amounts, or not each time */
+	TREND_UNEVEN,	  /* rises, or falls, but by very different amounts, or not each time; or
+			     both, but with a slope that is hardly chance */
 	TREND_ONCE,	  /* differs between two neighbouring looks, and nowhere else */
 	TREND_FLUCTUATES,
 	TREND_NEW,	/* the first look does not have it */

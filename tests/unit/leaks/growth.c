@@ -71,6 +71,11 @@ static void test_not_steady(void **state)
 	/* The same noise with a slope, in few looks and in many. */
 	says(TREND(0, 30, 20), "fluctuates");
 	says(TREND(0, 15, 10, 25, 20, 35, 30, 45, 40, 55), "grows unevenly");
+	says(TREND(0, 15, 10, 25), "fluctuates");
+	/* t is 5.7 with three degrees of freedom, then 6.2. */
+	says(TREND(142, 139, 158, 166, 178), "fluctuates");
+	says(TREND(142, 140, 156, 166, 178), "grows unevenly");
+	says(TREND(178, 166, 156, 140, 142), "shrinks unevenly");
 }
 
 static void test_error(void **state)
