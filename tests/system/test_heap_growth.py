@@ -93,11 +93,21 @@ class GrowthCase(t.Case):
         self.assertEqual([(x["unreachable"]["bytes"], x["unreachable"]["count"]) for x in report["looks"]],
                          [s["leaked"] for s in said])
 
+    def stretch(self, f, seconds):
+        """Changes when the look was taken: this long after the first one."""
+        with open(f) as look:
+            data = json.load(look)
+        self.first = getattr(self, "first", data["monotonic_ns"])
+        data["monotonic_ns"] = self.first + int(seconds * 1e9)
+        with open(f, "w") as look:
+            json.dump(data, look)
+        return f
+
     def look_and_change(self, p, changes, *more, status=0, between=lambda memprof, n: None):
-        """Runs heap --growth, and sends the victim changes[i] after look i + 1, while memprof is stopped.
-        Return: its output, and what the victim said at each look."""
+        """Runs heap --growth, and sends the victim changes[i] after look i + 1, while memprof is stopped: its next
+        look begins after two seconds.  Return: its output, and what the victim said at each look."""
         said = [self.say(p, "map 0")]
-        m = self.start(t.MEMPROF, "heap", "-p", str(p.pid), "--growth", f"{1000 * len(changes)}ms", "--samples",
+        m = self.start(t.MEMPROF, "heap", "-p", str(p.pid), "--growth", f"{2 * len(changes)}s", "--samples",
                        str(len(changes) + 1), *map(str, more), stderr=subprocess.PIPE)
         out, n = "", 0
         for line in m.stdout:
@@ -163,9 +173,11 @@ class Growth(GrowthCase):
         p = self.growing()
         self.say(p, "map 1000", "thread 1", "buffer 10000")
         for mode in ("pre-copy", "in-place"):
-            f = self.path(mode)
-            _, said = self.look_and_change(p, [("map 500",)], "--json", f, f"--{mode}")
-            report = self.result(f)
+            said, files = [], []
+            for i in range(2):
+                said.append(self.say(p, "map 500"))
+                files.append(self.save(p, f"{mode}{i}", f"--{mode}"))
+            report, _ = self.diff(*files)
             self.assertEqual([x["mode"] for x in report["looks"]], [mode] * 2)
             self.check(report, said)
             self.assertEqual(self.named(report, "g_map")["how"], "grew")
@@ -174,10 +186,11 @@ class Growth(GrowthCase):
         """beside eight threads that allocate all the time, what they do not touch is exact"""
         p = self.growing()
         self.say(p, "map 5000", "busy 8")
-        f = self.path("busy.json")
-        _, said = self.look_and_change(p, [("map 500",), ("map 500",)], "--json", f)
-        self.assertEqual(t.read(f"/proc/{p.pid}/status").count(b"TracerPid:\t0"), 1)
-        report = self.result(f)
+        said, files = [], []
+        for i in range(3):
+            said.append(self.say(p, "map 500"))
+            files.append(self.save(p, f"look{i}"))
+        report, _ = self.diff(*files)
         self.check(report, said)
         self.assertEqual(self.named(report, "g_constant")["how"], "constant")
 
@@ -208,16 +221,6 @@ class Growth(GrowthCase):
 
 
 class Diff(GrowthCase):
-    def stretch(self, f, seconds):
-        """Changes when the look was taken: this long after the first one."""
-        with open(f) as look:
-            data = json.load(look)
-        self.first = getattr(self, "first", data["monotonic_ns"])
-        data["monotonic_ns"] = self.first + int(seconds * 1e9)
-        with open(f, "w") as look:
-            json.dump(data, look)
-        return f
-
     def test_one_run(self):
         """heap diff of looks at one process: verdicts, rates and standard errors"""
         p = self.growing()
@@ -354,18 +357,26 @@ class Ends(GrowthCase):
     def test_budget(self):
         """--budget: the exit status, for growth in all and per time"""
         p = self.growing()
-        self.say(p, "map 1000")
-        for budget, status in (("100k", 1), ("100MB", 0), ("10MiB/s", 0), ("1MB/h", 1)):
-            f = self.path("budget.json")
+        f = self.path("budget.json")
+        for budget, status in (("100k", 1), ("10MiB/s", 0)):
             out, _ = self.look_and_change(p, [("map 2000",)], "--budget", budget, "--json", f, status=status)
             self.assertIn("above the budget of" if status else "within the budget of", out)
             self.assertEqual(self.result(f)["budget"]["verdict"], "above" if status else "within")
-        # It grew, but once.
-        out, _ = self.look_and_change(p, [("map 2000",), ("map 0",)], "--budget", "1k/h")
-        self.assertIn("not certain", out)
-        self.look_and_change(p, [("map 2000",), ("map 0",)], "--budget", "1k", status=1)
-        # What leaks counts, too.
-        self.look_and_change(p, [("leak 10",)], "--budget", "20k", status=1)
+        files = []
+        for i, change in enumerate(("map 0", "map 2000", "map 0", "leak 100", "map 2000")):
+            self.say(p, change)
+            files.append(self.stretch(self.save(p, f"look{i}"), 60 * i))
+        # The map's step is of 200,000 bytes or a little more, in a minute; the leak is of 300,000.
+        for looks, budget, status, text in (([0, 1], "100MB", 0, "within"), ([0, 1], "190k", 1, "above"),
+                                            ([0, 1], "300k/min", 0, "within"), ([0, 1], "3k/s", 1, "above"),
+                                            ([0, 1], "1G/d", 0, "within"), ([0, 1], "190k/min", 1, "above"),
+                                            # A step is no rate.
+                                            ([0, 1, 2], "1k/h", 0, "not certain"), ([0, 1, 2], "1k", 1, "above"),
+                                            # What leaks counts, too.
+                                            ([2, 3], "250k", 1, "above"), ([1, 3, 4], "1MB/h", 1, "above"),
+                                            ([1, 3, 4], "100MB/h", 0, "within")):
+            _, out = self.diff(*(files[i] for i in looks), more=("--budget", budget), status=status)
+            self.assertIn(text, out, (looks, budget))
 
     def test_process_ends(self):
         """a process that ends between looks: what the looks before have, or the reason that there is nothing"""
