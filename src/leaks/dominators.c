@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "lib/huge.h"
+#include "lib/parallel.h"
 
 #define AHEAD 16 /* edges: so far ahead, memory that they need is fetched */
 
@@ -14,14 +15,15 @@ struct top {
 	uint64_t *exact;
 };
 
-/* What is needed together of a node, in one cache line. */
-struct mark {
-	uint32_t number; /* INDEX_NONE: not reached */
-	uint32_t at;	 /* number of its predecessors; then where the next of them goes in .from */
-};
-struct pending {
-	uint32_t node, parent; /* parent: number */
-};
+/*
+ * A node with its edges, in one or two cache lines:
+ *	[0]	its number; before it is reached, UNREACHED and how many edges it has
+ *	[1]	how many predecessors it has; then where the next of them goes in .from
+ *	[2...]	the records that its edges lead to, as indexes of .record
+ */
+#define HEAD	  2u
+#define UNREACHED (1u << 31)
+
 /* The same for the search of semidominators, by number. */
 struct link {
 	uint32_t up;	/* the ancestor to which the path is compressed */
@@ -39,11 +41,12 @@ struct finder {
 	struct graph *g;
 	const struct dom_holders *h;
 	struct top top;
-	uint32_t nodes;	   /* in all */
-	uint32_t n, weak;  /* numbers */
-	struct mark *mark; /* by node */
-	VEC(struct pending) pending;
-	uint32_t *vertex;	     /* by number: the node */
+	unsigned int parts;
+	uint32_t nodes;		/* in all */
+	uint32_t n, weak;	/* numbers */
+	uint32_t *record, size; /* words */
+	VEC(uint32_t) pending;
+	uint32_t *vertex;	     /* by number: the record; after reverse() the node */
 	uint32_t *parent;	     /* by number: in the search tree; later the dominator */
 	uint32_t *from, *from_first; /* as in struct dominators */
 	uint32_t *semi;
@@ -135,6 +138,8 @@ static int make_top(struct finder *f)
 	return 0;
 }
 
+/* ------------------------------------------------------------- records -- */
+
 /* The edges of a node. */
 struct edges {
 	const uint32_t *to;
@@ -155,6 +160,61 @@ static inline struct edges edges_of(const struct finder *f, uint32_t node)
 	return (struct edges){t->to, t->exact, SIZE_MAX, t->first[node], t->first[node + 1]};
 }
 
+/* Return: the index of the node's record. */
+static inline uint32_t record_of(const struct finder *f, uint32_t node)
+{
+	const uint32_t blocks = f->g->n;
+
+	return HEAD * node + (node <= blocks ? f->g->first[node]
+					     : f->g->first[blocks] + f->top.first[node - blocks]);
+}
+
+static void write_record(struct finder *f, uint32_t node)
+{
+	uint32_t *r = &f->record[record_of(f, node)];
+	struct edges e = edges_of(f, node);
+
+	*r++ = UNREACHED | (e.end - e.at);
+	*r++ = 0;
+	while (e.at < e.end)
+		*r++ = record_of(f, e.to[e.at++]);
+}
+
+static void write_records(void *arg, unsigned int part)
+{
+	struct finder *f = arg;
+	const struct graph *g = f->g;
+	const uint32_t begin = part ? g->n / 2 : 0, end = part + 1 < f->parts ? g->n / 2 : g->n,
+		       all = g->first[end];
+	uint32_t ahead = begin < g->n ? g->first[begin] : 0;
+
+	for (uint32_t node = begin; node < end; node++) {
+		for (; ahead < g->first[node + 1] + AHEAD && ahead < all; ahead++) {
+			if (g->to.at[ahead] < g->n)
+				__builtin_prefetch(&g->first[g->to.at[ahead]]);
+		}
+		write_record(f, node);
+	}
+	for (uint32_t node = g->n; node < f->nodes && part + 1 == f->parts; node++)
+		write_record(f, node);
+}
+
+static int make_records(struct finder *f)
+{
+	const uint64_t size =
+	    HEAD * (uint64_t)f->nodes + f->g->first[f->g->n] + f->top.first[f->h->n + 1ull];
+
+	if (size >= UNREACHED)
+		return -E2BIG;
+	f->size = (uint32_t)size;
+	f->record = huge_pages(malloc(size * sizeof(uint32_t)), size * sizeof(uint32_t));
+	if (!f->record)
+		return -ENOMEM;
+	parallel_run(f->parts, write_records, f);
+	vec_free(&f->g->to);
+	return 0;
+}
+
 /* ------------------------------------------------------------- depth-first search -- */
 
 /* Does the tree ignore an edge between nodes with these numbers? */
@@ -163,113 +223,154 @@ static inline bool left_out(const struct finder *f, uint32_t from, uint32_t to)
 	return from >= f->weak && to < f->weak;
 }
 
-static bool begins_weak(const struct finder *f, uint32_t node)
+/* Is it the record of the first weak holder that is reached? */
+static bool begins_weak(const struct finder *f, uint32_t record)
 {
-	return f->weak == INDEX_NONE && node >= f->g->n && node < f->g->n + f->h->n &&
-	       lasting_first(f->h, node - f->g->n, true);
-}
+	uint32_t low = 0, high = f->h->n;
 
-static inline void fetch_node(const struct finder *f, uint32_t node)
-{
-	__builtin_prefetch(&f->mark[node]);
-	if (node < f->g->n)
-		__builtin_prefetch(&f->g->first[node]);
+	if (f->weak != INDEX_NONE || record < record_of(f, f->g->n))
+		return false;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (record_of(f, f->g->n + middle) < record)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < f->h->n && lasting_first(f->h, low, true);
 }
 
 /* Numbers the node, counts it as a predecessor of others, and queues those that are not reached
- * yet. */
-static int reach(struct finder *f, const struct pending *p)
+ * yet.  Return: 0, 1: with its mark, or -ENOMEM. */
+static int reach(struct finder *f, uint32_t record, uint32_t parent)
 {
-	const struct edges e = edges_of(f, p->node);
+	uint32_t *const r = &f->record[record], edges = r[0] & ~UNREACHED;
 	const uint32_t me = f->n;
 
-	if (begins_weak(f, p->node))
+	if (begins_weak(f, record))
 		f->weak = me;
-	f->mark[p->node].number = me;
-	f->vertex[me] = p->node;
-	f->parent[me] = p->parent;
+	r[0] = me;
+	f->vertex[me] = record;
+	f->parent[me] = parent;
 	f->n++;
 	/* Fetches all together, before the first one is waited for. */
-	for (uint32_t i = e.end; i > e.at && i + AHEAD > e.end; i--)
-		fetch_node(f, e.to[i - 1]);
+	for (uint32_t i = edges; i > 0 && i + AHEAD > edges; i--)
+		__builtin_prefetch(&f->record[r[HEAD + i - 1]]);
+	if (edges && vec_push(&f->pending, UNREACHED | me))
+		return -ENOMEM;
 	/* What is queued last is reached first. */
-	for (uint32_t i = e.end; i-- > e.at;) {
-		const struct pending next = {e.to[i], me};
-		struct mark *m = &f->mark[next.node];
+	for (uint32_t i = edges; i-- > 0;) {
+		const uint32_t next = r[HEAD + i];
+		uint32_t *const to = &f->record[next];
 
-		if (i >= e.at + AHEAD)
-			fetch_node(f, e.to[i - AHEAD]);
-		if (left_out(f, me, m->number))
+		if (i >= AHEAD)
+			__builtin_prefetch(&f->record[r[HEAD + i - AHEAD]]);
+		if (left_out(f, me, to[0]))
 			continue;
-		m->at++;
-		if (m->number == INDEX_NONE && vec_push(&f->pending, next))
+		to[1]++;
+		if (to[0] & UNREACHED && vec_push(&f->pending, next))
 			return -ENOMEM;
 	}
-	return 0;
+	return edges > 0;
 }
 
+/* What is pending are records, and below those that a node has queued, UNREACHED and its number. */
 static int search(struct finder *f)
 {
-	const size_t bytes = (f->nodes + 1ull) * sizeof(*f->mark);
-	struct pending p = {f->nodes - 1, 0};
+	uint32_t above = 0;
 	int ret;
 
-	f->mark = huge_pages(calloc(1, bytes), bytes);
 	f->vertex = numbers(f->nodes);
 	f->parent = numbers(f->nodes);
-	if (!f->mark || !f->vertex || !f->parent)
+	if (!f->vertex || !f->parent)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < f->nodes; i++)
-		f->mark[i].number = INDEX_NONE;
 	f->weak = INDEX_NONE;
-	ret = vec_push(&f->pending, p);
-	while (f->pending.n && !ret) {
-		p = f->pending.at[--f->pending.n];
+	ret = vec_push(&f->pending, record_of(f, f->nodes - 1));
+	while (f->pending.n && ret >= 0) {
+		const uint32_t next = f->pending.at[--f->pending.n];
+
+		if (next & UNREACHED) {
+			above = f->parent[next & ~UNREACHED];
+			continue;
+		}
 		/* Behind a long branch, many in a row are reached already. */
 		if (f->pending.n >= AHEAD)
-			__builtin_prefetch(&f->mark[f->pending.at[f->pending.n - AHEAD].node]);
-		if (f->mark[p.node].number == INDEX_NONE)
-			ret = reach(f, &p);
+			__builtin_prefetch(
+			    &f->record[f->pending.at[f->pending.n - AHEAD] & ~UNREACHED]);
+		if (!(f->record[next] & UNREACHED))
+			continue;
+		ret = reach(f, next, above);
+		if (ret > 0)
+			above = f->n - 1;
 	}
 	vec_free(&f->pending);
-	return ret;
+	return ret < 0 ? ret : 0;
 }
 
 /* ------------------------------------------------------------- predecessors -- */
+
+/* Edges on their way to .from, so that their cache misses overlap. */
+#define IN_FLIGHT (2 * AHEAD)
+struct scatter {
+	struct finder *f;
+	uint32_t n;
+	struct {
+		uint32_t to, from; /* a record; a number, with DOM_EXACT */
+	} edge[IN_FLIGHT];
+};
+
+static inline void put(struct scatter *s, uint32_t i)
+{
+	const uint32_t from = s->edge[i % IN_FLIGHT].from;
+	uint32_t *const to = &s->f->record[s->edge[i % IN_FLIGHT].to];
+
+	if (!left_out(s->f, from & ~DOM_EXACT, to[0]))
+		s->f->from[to[1]++] = from;
+}
+
+static inline void add_predecessor(struct scatter *s, uint32_t to, uint32_t from)
+{
+	const uint32_t i = s->n++;
+
+	if (i >= IN_FLIGHT)
+		put(s, i);
+	s->edge[i % IN_FLIGHT].to = to;
+	s->edge[i % IN_FLIGHT].from = from;
+	__builtin_prefetch(&s->f->record[to], 1);
+	if (i >= AHEAD)
+		__builtin_prefetch(
+		    &s->f->from[s->f->record[s->edge[(i - AHEAD) % IN_FLIGHT].to + 1]], 1);
+}
 
 static bool edge_exact(const struct edges *e)
 {
 	return e->at / 64 < e->nexact && has(e->exact, e->at);
 }
 
-/* Fetches what the edges behind the one at @e->at need.  Those of the next node follow. */
-static inline void fetch_ahead(const struct finder *f, const struct edges *e, uint32_t all)
+/* Each part has the edges to its half of the records, so that both get the same lists as one. */
+static void fill(void *arg, unsigned int part)
 {
-	if (all - e->at <= 2 * AHEAD)
-		return;
-	__builtin_prefetch(&f->mark[e->to[e->at + 2 * AHEAD]]);
-	__builtin_prefetch(&f->from[f->mark[e->to[e->at + AHEAD]].at]);
-}
-
-static void fill(struct finder *f)
-{
-	const uint32_t blocks = f->g->n;
+	struct finder *f = arg;
+	const uint32_t begin = part ? f->size / 2 : 0,
+		       end = part + 1 < f->parts ? f->size / 2 : f->size;
+	struct scatter s = {.f = f};
 
 	for (uint32_t node = 0; node < f->nodes; node++) {
-		const uint32_t from = f->mark[node].number;
-		const uint32_t all =
-		    node < blocks ? f->g->first[blocks] : f->top.first[f->h->n + 1ull];
+		const uint32_t record = record_of(f, node), from = f->record[record],
+			       *to = &f->record[record + HEAD];
 
-		if (from == INDEX_NONE)
+		if (from & UNREACHED)
 			continue;
-		for (struct edges e = edges_of(f, node); e.at < e.end; e.at++) {
-			struct mark *m = &f->mark[e.to[e.at]];
-
-			fetch_ahead(f, &e, all);
-			if (!left_out(f, from, m->number))
-				f->from[m->at++] = from | (edge_exact(&e) ? DOM_EXACT : 0);
+		if (record >= begin && record < end)
+			f->vertex[from] = node;
+		for (struct edges e = edges_of(f, node); e.at < e.end; e.at++, to++) {
+			if (*to >= begin && *to < end)
+				add_predecessor(&s, *to, from | (edge_exact(&e) ? DOM_EXACT : 0));
 		}
 	}
+	for (uint32_t i = s.n < IN_FLIGHT ? 0 : s.n - IN_FLIGHT; i != s.n; i++)
+		put(&s, i);
 }
 
 /* Reverses all edges between reached nodes, then frees them. */
@@ -281,29 +382,21 @@ static int reverse(struct finder *f)
 	if (!f->from_first)
 		return -ENOMEM;
 	for (uint32_t v = 0; v < f->n; v++) {
-		struct mark *m = &f->mark[f->vertex[v]];
-		const uint32_t count = m->at;
+		uint32_t *const r = &f->record[f->vertex[v]], count = r[1];
 
 		if (v + AHEAD < f->n)
-			__builtin_prefetch(&f->mark[f->vertex[v + AHEAD]]);
-		f->from_first[v] = m->at = (uint32_t)edges;
+			__builtin_prefetch(&f->record[f->vertex[v + AHEAD]], 1);
+		f->from_first[v] = r[1] = (uint32_t)edges;
 		edges += count;
 	}
 	f->from_first[f->n] = (uint32_t)edges;
-	if (edges >= UINT32_MAX)
-		return -E2BIG;
-	/* What is fetched ahead for nodes that are not reached is not used, but is in bounds. */
-	for (uint32_t i = 0; i < f->nodes && f->n < f->nodes; i++) {
-		if (f->mark[i].number == INDEX_NONE)
-			f->mark[i].at = 0;
-	}
 	f->from = numbers(edges);
 	if (!f->from)
 		return -ENOMEM;
-	fill(f);
+	parallel_run(f->parts, fill, f);
 	graph_free_edges(f->g);
-	free(f->mark);
-	f->mark = NULL;
+	free(f->record);
+	f->record = NULL;
 	return 0;
 }
 
@@ -346,12 +439,13 @@ static int semidominators(struct finder *f)
 		uint32_t semi = f->parent[v];
 
 		for (uint32_t e = f->from_first[v]; e < f->from_first[v + 1ull]; e++) {
-			uint32_t least;
+			const uint32_t from = f->from[e] & ~DOM_EXACT;
+			uint32_t least = from;
 
 			/* The next node is the one before it. */
-			if (e >= AHEAD)
+			if (e >= AHEAD && (f->from[e - AHEAD] & ~DOM_EXACT) >= v)
 				__builtin_prefetch(&f->link[f->from[e - AHEAD] & ~DOM_EXACT]);
-			if (lowest(f, f->from[e] & ~DOM_EXACT, v + 1, &least))
+			if (from > v && lowest(f, from, v + 1, &least))
 				return -ENOMEM;
 			if (least < semi)
 				semi = least;
@@ -519,8 +613,11 @@ int dominators_find(struct dominators *d, struct graph *g, const struct dom_hold
 	d->blocks = g->n;
 	d->holders = h->n;
 	f.nodes = g->n + h->n + 1;
+	f.parts = g->n < MIN_PARALLEL ? 1 : parallel_parts();
 	if (!ret)
 		ret = make_top(&f);
+	if (!ret)
+		ret = make_records(&f);
 	if (!ret)
 		ret = search(&f);
 	if (!ret)
@@ -532,7 +629,7 @@ int dominators_find(struct dominators *d, struct graph *g, const struct dom_hold
 	free(f.top.first);
 	free(f.top.to);
 	free(f.top.exact);
-	free(f.mark);
+	free(f.record);
 	free(f.vertex);
 	free(f.parent);
 	free(f.from);

@@ -55,7 +55,8 @@ struct dominators {
  * dominators_find() - find the tree
  * @g: from graph_edges(), with .detailed; its edges are freed as soon as they are not needed
  * At its end it has 28 bytes a block and 4 an edge; in between it needs up to 12 bytes a block more.
- * Return: 0; -ENOMEM; -E2BIG: more than 2 G nodes, or 4 G edges.
+ * It uses two processors if it may; the result is the same with one.
+ * Return: 0; -ENOMEM; -E2BIG: twice the nodes, and the edges, are 2 G together.
  */
 int dominators_find(struct dominators *d, struct graph *g, const struct dom_holders *h);
 /* Frees the lists of predecessors. */
