@@ -41,6 +41,7 @@ struct image_ops {
 	size_t (*fetch)(struct image *img, uint64_t addr, void *to, size_t len);
 	int (*open_file)(struct image *img, const struct image_map *map);
 	void (*close)(struct image *img);
+	bool parallel; /* several threads can fetch at the same time */
 };
 
 struct image {

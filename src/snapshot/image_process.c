@@ -76,7 +76,8 @@ static void process_close(struct image *img)
 static const struct image_ops process_ops = {.fetch = process_read,
 					     .present = process_present,
 					     .open_file = process_open_file,
-					     .close = process_close};
+					     .close = process_close,
+					     .parallel = true};
 
 int image_take_threads(struct image *img, struct target *t)
 {
