@@ -49,8 +49,10 @@ struct finder {
 	uint32_t *vertex;	     /* by number: the record; after reverse() the node */
 	uint32_t *parent;	     /* by number: in the search tree; later the dominator */
 	uint32_t *from, *from_first; /* as in struct dominators */
-	uint32_t *semi;
-	struct link *link;
+	/* Memory of the records, which is used again: the kernel needs long to clear new memory. */
+	uint32_t *room;
+	struct link *link; /* by number, in .room */
+	uint32_t *semi;	   /* by number, in .room */
 	VEC(uint32_t) path;
 };
 
@@ -395,7 +397,7 @@ static int reverse(struct finder *f)
 		return -ENOMEM;
 	parallel_run(f->parts, fill, f);
 	graph_free_edges(f->g);
-	free(f->record);
+	f->room = f->record;
 	f->record = NULL;
 	return 0;
 }
@@ -456,16 +458,25 @@ static int semidominators(struct finder *f)
 	return 0;
 }
 
+static int resize_room(struct finder *f, size_t bytes)
+{
+	uint32_t *room = realloc(f->room, bytes);
+
+	if (!room)
+		return -ENOMEM;
+	f->room = huge_pages(room, bytes);
+	return 0;
+}
+
 static int immediate_dominators(struct finder *f)
 {
-	const size_t bytes = (f->n + 1ull) * sizeof(*f->link);
 	uint32_t *idom = f->parent;
-	int ret;
+	int ret = resize_room(f, f->n * (sizeof(*f->link) + sizeof(*f->semi)));
 
-	f->semi = numbers(f->n);
-	f->link = huge_pages(calloc(1, bytes), bytes);
-	if (!f->semi || !f->link)
-		return -ENOMEM;
+	if (ret)
+		return ret;
+	f->link = (struct link *)f->room;
+	f->semi = (uint32_t *)(f->link + f->n);
 	for (uint32_t v = 0; v < f->n; v++)
 		f->link[v] = (struct link){idom[v], v};
 	ret = semidominators(f);
@@ -473,53 +484,45 @@ static int immediate_dominators(struct finder *f)
 		while (idom[v] > f->semi[v])
 			idom[v] = idom[idom[v]];
 	}
-	free(f->semi);
-	free(f->link);
-	f->semi = NULL;
-	f->link = NULL;
 	return ret;
 }
 
 /* ------------------------------------------------------------- the tree -- */
 
-/* Counts the nodes below each one, by number. */
-static uint32_t *count_below(const struct finder *f)
+/* Counts the nodes below each one, itself included, by number. */
+static void count_below(const struct finder *f, uint32_t *count)
 {
-	uint32_t *count = numbers(f->n);
-
-	for (uint32_t v = f->n; v-- > 0 && count;) {
-		count[v]++;
-		if (v)
-			count[f->parent[v]] += count[v];
-	}
-	return count;
+	for (uint32_t v = 0; v < f->n; v++)
+		count[v] = 1;
+	for (uint32_t v = f->n; v-- > 1;)
+		count[f->parent[v]] += count[v];
 }
 
 /* Gives each node a place. */
 static int make_places(struct finder *f, struct dominators *d)
 {
-	uint32_t *next = numbers(f->n), *count = count_below(f);
-	bool ok;
+	/* When a node has its place, where the next node below it goes takes the place of its
+	 * count.  The same with its place and .vertex. */
+	uint32_t *const count = f->room, *const next = count;
 
-	d->reached = numbers(f->n);
 	d->count = numbers(f->n);
 	d->node = numbers(f->n);
-	ok = next && count && d->reached && d->count && d->node;
-	for (uint32_t v = 0; v < f->n && ok; v++) {
-		uint32_t place = v ? next[f->parent[v]] : 0;
+	if (!d->count || !d->node)
+		return -ENOMEM;
+	count_below(f, count);
+	for (uint32_t v = 0; v < f->n; v++) {
+		const uint32_t place = v ? next[f->parent[v]] : 0;
 
 		if (v)
 			next[f->parent[v]] += count[v];
-		next[v] = place + 1;
-		d->reached[v] = place;
 		d->count[place] = count[v];
 		d->node[place] = f->vertex[v];
+		next[v] = place + 1;
+		f->vertex[v] = place;
 	}
-	free(next);
-	free(count);
-	free(f->vertex);
+	d->reached = f->vertex;
 	f->vertex = NULL;
-	return ok ? 0 : -ENOMEM;
+	return 0;
 }
 
 static bool within(const struct dominators *d, uint32_t place, uint32_t tree)
@@ -556,16 +559,16 @@ static inline void fetch_sums(const struct finder *f, const struct dominators *d
 		__builtin_prefetch(&f->g->block[at]);
 }
 
-static int sum_up(const struct finder *f, struct dominators *d)
+static int sum_up(struct finder *f, struct dominators *d)
 {
 	const uint32_t *place = d->reached;
+	const size_t bytes = (f->n + 1ull) * sizeof(*d->bytes);
 
-	d->bytes = calloc(f->n + 1ull, sizeof(*d->bytes));
-	d->exact = calloc(f->n + 1ull, sizeof(*d->exact));
-	if (!d->bytes || !d->exact)
+	d->exact = huge_pages(calloc(1, bytes), bytes);
+	if (!d->exact || resize_room(f, bytes))
 		return -ENOMEM;
-	huge_pages(d->bytes, f->n * sizeof(*d->bytes));
-	huge_pages(d->exact, f->n * sizeof(*d->exact));
+	d->bytes = memset(f->room, 0, bytes);
+	f->room = NULL;
 	/* Every node has a higher number than its dominators. */
 	for (uint32_t v = f->n; v-- > 0;) {
 		uint32_t at = place[v], up = v ? place[f->parent[v]] : 0, node = d->node[at];
@@ -593,11 +596,12 @@ static int make_tree(struct finder *f, struct dominators *d)
 	d->from = f->from;
 	d->from_first = f->from_first;
 	f->from = f->from_first = NULL;
-	free(f->parent);
-	f->parent = NULL;
-	d->place = ret ? NULL : numbers(f->nodes);
+	if (ret)
+		return ret;
+	d->place = realloc(f->parent, (f->nodes + 1ull) * sizeof(*d->place));
 	if (!d->place)
 		return -ENOMEM;
+	f->parent = NULL;
 	memset(d->place, 0xff, (f->nodes + 1ull) * sizeof(*d->place));
 	for (uint32_t i = 0; i < d->n; i++)
 		d->place[d->node[i]] = i;
@@ -634,8 +638,7 @@ int dominators_find(struct dominators *d, struct graph *g, const struct dom_hold
 	free(f.parent);
 	free(f.from);
 	free(f.from_first);
-	free(f.semi);
-	free(f.link);
+	free(f.room);
 	vec_free(&f.pending);
 	vec_free(&f.path);
 	return ret;
