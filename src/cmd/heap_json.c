@@ -144,6 +144,7 @@ int retained_json(const struct retained *r, const struct retained_about *about, 
 	json_number(g, "scan_ns", r->scan_ns);
 	json_number(g, "names_ns", r->names_ns);
 	json_number(g, "dominators_ns", r->dominators_ns);
+	json_number(g, "graph_wall_ns", r->graph_wall_ns);
 	json_number(g, "lines_ns", r->lines_ns);
 	write_recording(g, about->sites);
 	json_name(g, "path");

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 #include "leaks/graph_take.h"
+#include "lib/deadline.h"
 #include "lib/intern.h"
 
 /* Of this many blocks that several roots share, the roots are searched: each search can visit all
@@ -739,14 +740,16 @@ static int name_blocks(struct builder *b)
 
 static int build(struct builder *b, const struct census *c, struct mp_err *err)
 {
-	uint64_t start = cpu_ns();
+	uint64_t began = mono_ns(), start = cpu_ns();
 	int ret = make_graph(b, c, err);
 
 	b->r->scan_ns = cpu_ns() - start;
+	b->r->graph_wall_ns = mono_ns() - began;
 	if (ret)
 		return ret;
 	ret = name_blocks(b);
 	start = cpu_ns();
+	began = mono_ns();
 	b->r->all = line_new(RETAINED_ALL);
 	if (!ret)
 		ret =
@@ -755,6 +758,7 @@ static int build(struct builder *b, const struct census *c, struct mp_err *err)
 	if (!ret)
 		ret = dominators_find(&b->tree, &b->graph, &b->holders.edges);
 	b->r->dominators_ns = cpu_ns() - start;
+	b->r->graph_wall_ns += mono_ns() - began;
 	if (!ret)
 		ret = make_lines(b, err);
 	if (ret && ret != -ENOENT)
