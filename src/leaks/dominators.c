@@ -435,27 +435,101 @@ static int lowest(struct finder *f, uint32_t v, uint32_t linked, uint32_t *resul
 	return 0;
 }
 
+/*
+ * The least semidominator of the nodes from the current one up to any other, as far as it is known:
+ * lowest() cannot be below it.  Where one table leads to everything, this saves nearly all calls.
+ * Going up from the current node, which is the last one of .step, each has a lower semidominator
+ * than all before it.
+ */
+#define MAX_STEPS 1024u
+struct minima {
+	struct {
+		uint32_t at, semi;
+	} step[MAX_STEPS];
+	uint32_t n;
+	uint32_t limit; /* nothing is known from this node on */
+};
+
+static void add_minimum(struct minima *m, uint32_t v, uint32_t semi)
+{
+	while (m->n && m->step[m->n - 1].semi >= semi)
+		m->n--;
+	if (m->n == MAX_STEPS) {
+		m->limit = m->step[m->n - 1].at;
+		m->n = 0;
+	}
+	m->step[m->n].at = v;
+	m->step[m->n++].semi = semi;
+}
+
+/* Are the semidominators of all nodes above the current one, up to @v, at least @semi? */
+static inline bool all_above(const struct minima *m, uint32_t v, uint32_t semi)
+{
+	uint32_t low = 0, high = m->n;
+
+	if (v >= m->limit)
+		return false;
+	if (m->n && m->step[0].semi >= semi)
+		return true;
+	while (low < high) {
+		uint32_t middle = (low + high) / 2;
+
+		if (m->step[middle].at > v)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < m->n && m->step[low].semi >= semi;
+}
+
+/* Finds the semidominator of @v.  Return: 0, 1: lowest() was not needed, or -ENOMEM. */
+static int semidominator(struct finder *f, const struct minima *m, uint32_t v)
+{
+	const uint32_t begin = f->from_first[v], end = f->from_first[v + 1ull];
+	uint32_t semi = f->parent[v], least;
+	int ret = 1;
+
+	/* Nodes with lower numbers are their own. */
+	for (uint32_t e = begin; e < end; e++) {
+		const uint32_t from = f->from[e] & ~DOM_EXACT;
+
+		if (from < semi)
+			semi = from;
+	}
+	for (uint32_t e = begin; e < end; e++) {
+		const uint32_t from = f->from[e] & ~DOM_EXACT;
+
+		if (from <= v || all_above(m, from, semi))
+			continue;
+		ret = 0;
+		if (lowest(f, from, v + 1, &least))
+			return -ENOMEM;
+		if (least < semi)
+			semi = least;
+	}
+	f->semi[v] = semi;
+	f->link[v].least = semi;
+	return ret;
+}
+
 static int semidominators(struct finder *f)
 {
-	for (uint32_t v = f->n - 1; v; v--) {
-		uint32_t semi = f->parent[v];
+	struct minima *m = calloc(1, sizeof(*m));
+	int ret = m ? 0 : -ENOMEM;
 
-		for (uint32_t e = f->from_first[v]; e < f->from_first[v + 1ull]; e++) {
-			const uint32_t from = f->from[e] & ~DOM_EXACT;
-			uint32_t least = from;
-
-			/* The next node is the one before it. */
+	if (m)
+		m->limit = UINT32_MAX;
+	for (uint32_t v = f->n - 1; v && ret >= 0; v--) {
+		/* The next node is the one before it.  It probably needs what the last one did. */
+		for (uint32_t e = f->from_first[v]; !ret && e < f->from_first[v + 1ull]; e++) {
 			if (e >= AHEAD && (f->from[e - AHEAD] & ~DOM_EXACT) >= v)
 				__builtin_prefetch(&f->link[f->from[e - AHEAD] & ~DOM_EXACT]);
-			if (from > v && lowest(f, from, v + 1, &least))
-				return -ENOMEM;
-			if (least < semi)
-				semi = least;
 		}
-		f->semi[v] = semi;
-		f->link[v].least = semi;
+		ret = semidominator(f, m, v);
+		add_minimum(m, v, f->semi[v]);
 	}
-	return 0;
+	free(m);
+	return ret < 0 ? ret : 0;
 }
 
 static int resize_room(struct finder *f, size_t bytes)

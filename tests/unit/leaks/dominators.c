@@ -303,12 +303,76 @@ static void test_long_list(void **state)
 	free(block);
 }
 
+/* How many of @n blocks cannot be reached from block 0 without @without. */
+static uint32_t lost(const uint32_t *first, const uint32_t *to, uint32_t n, uint32_t without,
+		     bool *seen, uint32_t *queue)
+{
+	uint32_t end = 0;
+
+	memset(seen, 0, n);
+	if (without) {
+		seen[0] = true;
+		queue[end++] = 0;
+	}
+	for (uint32_t i = 0; i < end; i++) {
+		for (uint32_t e = first[queue[i]]; e < first[queue[i] + 1]; e++) {
+			if (seen[to[e]] || to[e] == without)
+				continue;
+			seen[to[e]] = true;
+			queue[end++] = to[e];
+		}
+	}
+	return n - end;
+}
+
+/* A list with jumps from its begin to its end, the longest ones first, and ways back: the search
+ * for semidominators has to note more steps of them than it can. */
+static void test_steps(void **state)
+{
+	const uint32_t n = 6000, holder_first[] = {0, 1}, to[] = {0}, none[] = {INDEX_NONE};
+	const uint64_t exact[] = {1};
+	const bool weak[] = {false};
+	const struct dom_holders h = {1, none, weak, holder_first, to, exact};
+	struct heap_block *block = calloc(n, sizeof(*block));
+	uint32_t *first = calloc(n + 1, sizeof(*first)), *edges = calloc(3 * n, sizeof(*edges)),
+		 *queue = calloc(n, sizeof(*queue));
+	struct graph g = {.block = block, .n = n, .detailed = true};
+	bool *seen = calloc(n, sizeof(*seen));
+	uint64_t x = 88172645463325252ull;
+	struct dominators d;
+
+	(void)state;
+	g.first = calloc(n + 1, sizeof(*g.first));
+	for (uint32_t i = 0; i < n; i++) {
+		block[i].size = 1;
+		first[i] = g.first[i] = (uint32_t)g.to.n;
+		if (i + 1 < n)
+			assert_int_equal(vec_push(&g.to, i + 1), 0);
+		if (i && i < n / 2 && i % 2)
+			assert_int_equal(vec_push(&g.to, n - i), 0);
+		if (i > 10 && !below(&x, 16))
+			assert_int_equal(vec_push(&g.to, i - 1 - below(&x, 9)), 0);
+	}
+	first[n] = g.first[n] = (uint32_t)g.to.n;
+	memcpy(edges, g.to.at, g.to.n * sizeof(*edges));
+	assert_int_equal(dominators_find(&d, &g, &h), 0);
+	for (uint32_t i = 0; i < n; i += 11)
+		assert_int_equal(d.bytes[d.place[i]], lost(first, edges, n, i, seen, queue));
+	dominators_free(&d);
+	free(block);
+	free(first);
+	free(edges);
+	free(queue);
+	free(seen);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_random),
 	    cmocka_unit_test(test_holders),
 	    cmocka_unit_test(test_long_list),
+	    cmocka_unit_test(test_steps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
