@@ -329,13 +329,13 @@ static uint32_t lost(const uint32_t *first, const uint32_t *to, uint32_t n, uint
  * for semidominators has to note more steps of them than it can. */
 static void test_steps(void **state)
 {
-	const uint32_t n = 6000, holder_first[] = {0, 1}, to[] = {0}, none[] = {INDEX_NONE};
+	const uint32_t n = 9000, holder_first[] = {0, 1}, to[] = {0}, none[] = {INDEX_NONE};
 	const uint64_t exact[] = {1};
 	const bool weak[] = {false};
 	const struct dom_holders h = {1, none, weak, holder_first, to, exact};
 	struct heap_block *block = calloc(n, sizeof(*block));
-	uint32_t *first = calloc(n + 1, sizeof(*first)), *edges = calloc(3 * n, sizeof(*edges)),
-		 *queue = calloc(n, sizeof(*queue));
+	uint32_t *first = calloc(n + 1, sizeof(*first)),
+		 *edges = calloc(4 * n + 300, sizeof(*edges)), *queue = calloc(n, sizeof(*queue));
 	struct graph g = {.block = block, .n = n, .detailed = true};
 	bool *seen = calloc(n, sizeof(*seen));
 	uint64_t x = 88172645463325252ull;
@@ -352,11 +352,15 @@ static void test_steps(void **state)
 			assert_int_equal(vec_push(&g.to, n - i), 0);
 		if (i > 10 && !below(&x, 16))
 			assert_int_equal(vec_push(&g.to, i - 1 - below(&x, 9)), 0);
+		/* To nodes so far below that nothing is noted any more, from the end and from one
+		 * node. */
+		for (uint32_t k = i == 2000 ? 300 : i > n - 600 && !below(&x, 9); k; k--)
+			assert_int_equal(vec_push(&g.to, n / 2 + below(&x, 800)), 0);
 	}
 	first[n] = g.first[n] = (uint32_t)g.to.n;
 	memcpy(edges, g.to.at, g.to.n * sizeof(*edges));
 	assert_int_equal(dominators_find(&d, &g, &h), 0);
-	for (uint32_t i = 0; i < n; i += 11)
+	for (uint32_t i = 0; i < n; i += 7)
 		assert_int_equal(d.bytes[d.place[i]], lost(first, edges, n, i, seen, queue));
 	dominators_free(&d);
 	free(block);
