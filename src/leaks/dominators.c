@@ -441,7 +441,7 @@ static int lowest(struct finder *f, uint32_t v, uint32_t linked, uint32_t *resul
  * Going up from the current node, which is the last one of .step, each has a lower semidominator
  * than all before it.
  */
-#define MAX_STEPS 1024u
+#define MAX_STEPS 64u
 struct minima {
 	struct {
 		uint32_t at, semi;
@@ -514,21 +514,18 @@ static int semidominator(struct finder *f, const struct minima *m, uint32_t v)
 
 static int semidominators(struct finder *f)
 {
-	struct minima *m = calloc(1, sizeof(*m));
-	int ret = m ? 0 : -ENOMEM;
+	struct minima m = {.n = 0, .limit = UINT32_MAX};
+	int ret = 0;
 
-	if (m)
-		m->limit = UINT32_MAX;
 	for (uint32_t v = f->n - 1; v && ret >= 0; v--) {
 		/* The next node is the one before it.  It probably needs what the last one did. */
 		for (uint32_t e = f->from_first[v]; !ret && e < f->from_first[v + 1ull]; e++) {
 			if (e >= AHEAD && (f->from[e - AHEAD] & ~DOM_EXACT) >= v)
 				__builtin_prefetch(&f->link[f->from[e - AHEAD] & ~DOM_EXACT]);
 		}
-		ret = semidominator(f, m, v);
-		add_minimum(m, v, f->semi[v]);
+		ret = semidominator(f, &m, v);
+		add_minimum(&m, v, f->semi[v]);
 	}
-	free(m);
 	return ret < 0 ? ret : 0;
 }
 
