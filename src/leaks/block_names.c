@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "leaks/block_names.h"
 
-#include <ctype.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,64 +42,6 @@ const char *name_source_text(enum name_source source)
 	return text[source];
 }
 
-/* ------------------------------------------------------------- classes and text -- */
-
-/* Ids of classes to those of their names. */
-struct class_ids {
-	VEC(uint32_t) of;
-};
-
-static uint32_t class_name_id(struct block_names *n, struct class_ids *c, const struct type *t)
-{
-	while (c->of.n <= t->id) {
-		if (vec_push(&c->of, 0))
-			return 0;
-	}
-	if (!c->of.at[t->id])
-		c->of.at[t->id] = block_names_id(n, t->name, t->owner, NAME_VTABLE);
-	return c->of.at[t->id];
-}
-
-/* Do the first bytes of a block, @size of them, look like text of eight characters or the whole of a
- * shorter one? */
-static bool is_text(const struct block_names *n, const uint8_t *s, unsigned int size, uint64_t word)
-{
-	unsigned int length = 0;
-
-	while (length < size && isprint(s[length]))
-		length++;
-	if (!length || (length < size && s[length]))
-		return false;
-	/* Six bytes can be an address. */
-	return length == size || !image_map_at(n->img, word);
-}
-
-static int name_classes(struct block_names *n, const struct graph *g)
-{
-	const unsigned int size = n->img->arch->word_size;
-	struct image_view view = {0};
-	struct class_ids ids = {0};
-	int ret = 0;
-
-	for (uint32_t i = 0; i < g->n && !ret; i++) {
-		const struct heap_block *b = &g->block[i];
-		const void *p = b->size >= size ? image_view(n->img, &view, b->addr, size) : NULL;
-		struct type t;
-
-		if (!p)
-			continue;
-		if (types_class(n->types, arch_word(n->img->arch, p), &t)) {
-			n->of[i] = class_name_id(n, &ids, &t);
-			ret = n->of[i] ? 0 : -ENOMEM;
-		} else if (is_text(n, p, size, arch_word(n->img->arch, p))) {
-			n->of[i] = BLOCK_NAMES_TEXT;
-		}
-	}
-	image_view_free(&view);
-	vec_free(&ids.of);
-	return ret;
-}
-
 /* ------------------------------------------------------------- containers -- */
 
 int block_names_container(struct block_names *n, const struct container *c)
@@ -115,6 +57,23 @@ int block_names_container(struct block_names *n, const struct container *c)
 	if (c->bytes < BLOCK_NAMES_LEAST_BYTES && c->elements < BLOCK_NAMES_LEAST_ELEMENTS)
 		return 0;
 	return vec_push(&n->containers, *c);
+}
+
+int block_names_note(struct block_names *n, const char *format, ...)
+{
+	va_list args;
+	char *text;
+	int ret;
+
+	va_start(args, format);
+	ret = vasprintf(&text, format, args);
+	va_end(args);
+	if (ret < 0)
+		return -ENOMEM;
+	if (!vec_push(&n->notes, text))
+		return 0;
+	free(text);
+	return -ENOMEM;
 }
 
 int block_names_variable(struct block_names *n, uint64_t addr, uint32_t id)
@@ -149,8 +108,7 @@ static int variable_by_address(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-/* Sorts what the sources have added. */
-static int settle(struct block_names *n)
+int block_names_settle(struct block_names *n)
 {
 	if (n->variables.n)
 		qsort(n->variables.at, n->variables.n, sizeof(n->variables.at[0]),
@@ -205,25 +163,22 @@ const struct block_name *block_names_variable_type(const struct block_names *n, 
 
 /* ------------------------------------------------------------- all of it -- */
 
-int block_names_take(struct block_names *n, const struct graph *g, struct image *img,
-		     struct modules *m)
+int block_names_init(struct block_names *n, const struct graph *g, struct image *img)
 {
-	int ret = -ENOMEM;
-
 	*n = (struct block_names){.img = img, .block = g->block};
 	n->types = types_new(img);
 	n->of = calloc(g->n + 1ull, sizeof(*n->of));
 	n->texts = intern_new();
-	if (n->types && n->of && n->texts)
-		ret = name_classes(n, g);
-	(void)m;
-	return ret ? ret : settle(n);
+	return n->types && n->of && n->texts ? 0 : -ENOMEM;
 }
 
 void block_names_free(struct block_names *n)
 {
 	vec_for_each (&n->list, it)
 		free(it->text);
+	vec_for_each (&n->notes, note)
+		free(*note);
+	vec_free(&n->notes);
 	vec_free(&n->list);
 	vec_free(&n->containers);
 	vec_free(&n->places);

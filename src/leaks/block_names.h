@@ -3,7 +3,10 @@
  * What the blocks are: a name for each block whose type is known, and the containers that they
  * form.  Several sources give names, the most certain first; a block keeps the first name it gets:
  *
- * - block_names.c: the class of a C++ object, by its vtable (types.h)
+ * - block_names_take.c: the class of a C++ object, by its vtable (types.h)
+ *
+ * - dwarf_names.h: debug information of the variable or member that leads to the block.  It gives control
+ *   blocks of std::shared_ptr another name than that of their class.
  *
  * - the sources that block_names_take() calls after that, each in a file of its own
  *
@@ -76,6 +79,7 @@ struct block_names {
 	VEC(struct container) containers;
 	VEC(struct container_place) places;  /* by address */
 	VEC(struct variable_type) variables; /* by address */
+	VEC(char *) notes;		     /* for the user: what the sources left out */
 };
 
 /* In .of: the block has no name, but looks like text. */
@@ -95,6 +99,13 @@ int block_names_take(struct block_names *n, const struct graph *g, struct image 
 		     struct modules *m);
 void block_names_free(struct block_names *n);
 
+/* ------------------------------------------------------------- for block_names_take() -- */
+
+/* Makes room for the names of all blocks of @g.  Return: 0 or -ENOMEM. */
+int block_names_init(struct block_names *n, const struct graph *g, struct image *img);
+/* Sorts what the sources have added.  Return: 0 or -ENOMEM. */
+int block_names_settle(struct block_names *n);
+
 /* ------------------------------------------------------------- for sources -- */
 
 /* Return: the id of a name, equal for equal arguments; 0 when out of memory.  @text is copied. */
@@ -113,6 +124,9 @@ static inline void block_names_set(struct block_names *n, uint32_t block, uint32
 }
 /* Adds a container.  Return: 0 or -ENOMEM. */
 int block_names_container(struct block_names *n, const struct container *c);
+/* Adds a note for the user, without a newline.  Return: 0 or -ENOMEM. */
+__attribute__((format(printf, 2, 3))) int block_names_note(struct block_names *n,
+							   const char *format, ...);
 /* Notes the declared type of the variable at @addr.  Return: 0 or -ENOMEM. */
 int block_names_variable(struct block_names *n, uint64_t addr, uint32_t id);
 

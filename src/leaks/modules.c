@@ -360,6 +360,33 @@ void modules_place(struct modules *m, uint64_t addr, char *name, size_t size)
 	snprintf(name, size, "+%#" PRIx64, addr - it->start);
 }
 
+/* ------------------------------------------------------------------ debug information -- */
+
+uint32_t modules_count(const struct modules *m)
+{
+	return (uint32_t)m->list.n;
+}
+
+bool modules_debug(struct modules *m, uint32_t module, struct module_debug *out)
+{
+	const struct module *it = opened(m, module);
+	Dwarf_Addr bias = 0;
+
+	if (!it || !it->symbols)
+		return false;
+	out->file = it->symbols;
+	out->dwarf = symfile_dwarf(it->symbols, &bias);
+	out->bias = it->bias + bias;
+	return out->dwarf != NULL;
+}
+
+uint64_t modules_tls_start(struct modules *m, uint64_t tp)
+{
+	const struct module *it = opened(m, 0);
+
+	return it && it->tls_segment.p_memsz ? tls_start(m, it, tp) : 0;
+}
+
 /* ------------------------------------------------------------------ code -- */
 
 bool modules_rule(struct modules *m, uint64_t pc, struct uw_full *rule)

@@ -8,6 +8,7 @@
 
 #include "snapshot/image.h"
 #include "unwind/rule.h"
+#include "unwind/symfile.h"
 
 struct modules;
 
@@ -45,6 +46,19 @@ void modules_name(struct modules *m, const struct module_variable *v, uint64_t t
 /* Describes an address without a symbol: ".bss+0x1240".  Without section headers: "+0x3240", from
  * the start of the module. */
 void modules_place(struct modules *m, uint64_t addr, char *name, size_t size);
+
+/* The debug information of a module. */
+struct module_debug {
+	Dwarf *dwarf;
+	uint64_t bias; /* address in memory - address in the debug information */
+	struct symfile *file;
+};
+uint32_t modules_count(const struct modules *m);
+/* Return: false if it has none. */
+bool modules_debug(struct modules *m, uint32_t module, struct module_debug *out);
+/* Return: where the executable's thread-local storage begins in the thread with thread pointer @tp;
+ * 0: there is none, or the C library is not known well enough. */
+uint64_t modules_tls_start(struct modules *m, uint64_t tp);
 
 /* Finds the rule to unwind the frame with @pc.  Return: false if there is none. */
 bool modules_rule(struct modules *m, uint64_t pc, struct uw_full *rule);

@@ -527,3 +527,13 @@ bool symfile_variable(struct symfile *f, uint64_t addr, bool tls, struct symfile
 		out->function = dwarf_diename(&v->function);
 	return true;
 }
+
+Dwarf *symfile_dwarf(struct symfile *f, Dwarf_Addr *bias)
+{
+	return dwfl_module_getdwarf(f->module, bias);
+}
+
+bool symfile_may_split(struct symfile *f, Dwarf_Die *unit)
+{
+	return debug_file_may_split(f->module, unit);
+}

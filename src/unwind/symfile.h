@@ -63,4 +63,10 @@ struct symfile_variable {
  */
 bool symfile_variable(struct symfile *f, uint64_t addr, bool tls, struct symfile_variable *out);
 
+/* Return: the file's debug information, which lives as long as @f, with *@bias the difference of an
+ * address in the file to that in the debug information; NULL if there is none. */
+Dwarf *symfile_dwarf(struct symfile *f, Dwarf_Addr *bias);
+/* As debug_file_may_split(). */
+bool symfile_may_split(struct symfile *f, Dwarf_Die *unit);
+
 #endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The typed traversal itself. */
+#ifndef LEAKS_DWARF_SCAN_H
+#define LEAKS_DWARF_SCAN_H
+
+#include "leaks/dwarf_walk.h"
+
+/* Follows what is in the object of type @t at @addr, and what that leads to, except for less certain
+ * ways, which wait. */
+void dwarf_scan(struct dwarf_walk *w, uint64_t addr, struct dwarf_type *t);
+/* Follows what waits. */
+void dwarf_scan_waiting(struct dwarf_walk *w);
+/* Follows the objects with a vtable that nothing led to. */
+void dwarf_scan_classes(struct dwarf_walk *w);
+
+#endif
