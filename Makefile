@@ -102,7 +102,7 @@ $(O)/memprof-replay $(O)/memprof-replay.link &: $(O)/tools/memprof-replay.o
 
 # ------------------------------------------------------------- what people and CI call
 
-VICTIMS = $(patsubst tests/victims/%.c,$(O)/victims/%,$(filter-out %/late.c %/wrapper.c %/named.c,$(wildcard tests/victims/*.c))) \
+VICTIMS = $(patsubst tests/victims/%.c,$(O)/victims/%,$(filter-out %/late.c %/wrapper.c %/named.c %/glibs.c,$(wildcard tests/victims/*.c))) \
 	$(patsubst tests/victims/%.cc,$(O)/victims/%,$(wildcard tests/victims/*.cc)) \
 	$(O)/victims/liblate.so $(O)/victims/libwrapper.so $(O)/victims/libwrapper-header.so \
 	$(O)/victims/named-partition $(O)/victims/named-google \
@@ -110,7 +110,8 @@ VICTIMS = $(patsubst tests/victims/%.c,$(O)/victims/%,$(filter-out %/late.c %/wr
 	$(O)/victims/truth-static $(O)/victims/truth-jemalloc-static $(O)/victims/truth-tcmalloc-static \
 	$(O)/victims/truth-musl $(O)/victims/truth-musl-static $(UNKNOWN) \
 	$(O)/victims/churn-musl-static $(HOST_VICTIMS) $(O)/victims/chaos \
-	$(O)/victims/rseq-elsewhere $(O)/victims/blocks-static $(O)/victims/blocks-musl-static $(O)/victims/cases-lsan $(O)/victims/objects-stripped $(O)/victims/retained-stripped $(O)/victims/growing-stripped $(O)/victims/growing-other $(O)/victims/sandbox-static
+	$(O)/victims/rseq-elsewhere $(O)/victims/blocks-static $(O)/victims/blocks-musl-static $(O)/victims/cases-lsan $(O)/victims/objects-stripped $(O)/victims/retained-stripped $(O)/victims/growing-stripped $(O)/victims/growing-other $(O)/victims/sandbox-static \
+	$(O)/victims/containers-nodebug $(O)/victims/containers-debuglink
 VICTIM_FLAGS = -O2 -g -Isrc -fomit-frame-pointer -Wall -Wextra -Werror -D_GNU_SOURCE
 # Signed return addresses, and landing pads for indirect jumps, on processors that support them.
 ifeq ($(ARCH),aarch64)
@@ -163,7 +164,7 @@ $(O)/victims/coroutine: tests/victims/coroutine.c
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) -rdynamic -o $@ $<
 # Victims that other compilers build: only for the host architecture.
 ifeq ($(ARCH),$(HOST_ARCH))
-HOST_VICTIMS = $(O)/victims/cgo $(O)/victims/churn-musl
+HOST_VICTIMS = $(O)/victims/cgo $(O)/victims/churn-musl $(O)/victims/containers-libcxx $(O)/victims/glibs
 endif
 $(O)/victims/cgo: tests/victims/cgo.go
 	@mkdir -p $(@D)
@@ -203,6 +204,19 @@ $(O)/victims/objects-stripped $(O)/victims/retained-stripped $(O)/victims/growin
 $(O)/victims/growing-other: tests/victims/growing.cc
 	@mkdir -p $(@D)
 	$(CXX) -std=c++17 $(VICTIM_FLAGS) -O1 -s -o $@ $< -lpthread
+# Without debug information; with it in a file of its own; and with another library, by another compiler.
+$(O)/victims/containers-nodebug: tests/victims/containers.cc
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 $(VICTIM_FLAGS) -g0 -o $@ $< -lpthread
+$(O)/victims/containers-debuglink: $(O)/victims/containers
+	$(OBJCOPY) --only-keep-debug $< $@.debug
+	$(OBJCOPY) --strip-debug --remove-section=.note.gnu.build-id --add-gnu-debuglink=$@.debug $< $@
+$(O)/victims/containers-libcxx: tests/victims/containers.cc
+	@mkdir -p $(@D)
+	clang++ -stdlib=libc++ -std=c++17 $(VICTIM_FLAGS) -o $@ $< -lpthread
+$(O)/victims/glibs: tests/victims/glibs.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(VICTIM_FLAGS) $$(pkg-config --cflags glib-2.0) -o $@ $< $$(pkg-config --libs glib-2.0)
 comma = ,
 BLOCKS_WRAPPED = malloc calloc realloc free memalign posix_memalign aligned_alloc
 $(O)/victims/blocks-static: tests/victims/blocks.c

@@ -24,6 +24,7 @@ CC = $(CROSS)gcc --sysroot=$(SYSROOT)/$(ARCH)
 CXX = $(CROSS)g++ --sysroot=$(SYSROOT)/$(ARCH)
 AR = $(CROSS)ar
 STRIP = $(CROSS)strip
+OBJCOPY = $(CROSS)objcopy
 # Debian has no musl-gcc that compiles for other architectures.
 MUSL = $(firstword $(wildcard $(SYSROOT)/$(ARCH)/usr/lib/*-linux-musl*))
 MUSL_CC = $(CROSS)gcc -nostdinc -isystem $(SYSROOT)/$(ARCH)/usr/include/$(notdir $(MUSL)) \
@@ -33,3 +34,4 @@ endif
 MUSL_CC ?= musl-gcc
 MUSL_LIBS ?= -lpthread
 STRIP ?= strip
+OBJCOPY ?= objcopy

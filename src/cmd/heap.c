@@ -288,6 +288,7 @@ static int print_findings(const struct target *t, const struct consistent_census
 	} else {
 		print_types(&f->types, &f->sites);
 		print_containers(&f->types);
+		heap_print_notes(&f->types.notes);
 		print_resident(resident);
 	}
 	return !status && c->list ? write_list(&m->census, c->list) : status;

@@ -147,6 +147,11 @@ int retained_json(const struct retained *r, const struct retained_about *about, 
 	json_number(g, "graph_wall_ns", r->graph_wall_ns);
 	json_number(g, "lines_ns", r->lines_ns);
 	write_recording(g, about->sites);
+	json_name(g, "notes");
+	yajl_gen_array_open(g);
+	vec_for_each (&r->notes.list, note)
+		json_string(g, *note);
+	yajl_gen_array_close(g);
 	json_name(g, "path");
 	yajl_gen_array_open(g);
 	vec_for_each (&r->path, l)

@@ -172,6 +172,13 @@ static void print_head(const struct retained *r)
 		printf("the stacks of %u of %s could not be unwound to their end: blocks are "
 		       "shown by the thread where the frame is not known\n",
 		       r->threads - r->unwound, counted(r->threads, "thread"));
+	heap_print_notes(&r->notes);
+}
+
+void heap_print_notes(const struct block_notes *notes)
+{
+	vec_for_each (&notes->list, text)
+		printf("%s\n", printable(*text));
 }
 
 static void print_path(const struct retained *r)

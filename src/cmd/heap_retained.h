@@ -44,6 +44,8 @@ int retained_report(const struct retained *r, const struct retained_request *q,
 void heap_write_site(const struct heap_site *site, FILE *out);
 /* Prints which recording it is, and how many blocks it does not have; nothing without one. */
 void heap_print_sites(const struct heap_sites *s);
+/* Prints what the sources of types left out. */
+void heap_print_notes(const struct block_notes *notes);
 
 /* What a line is about: "g_sessions", "1,000 x 64.0 B Session".  Return: @buf. */
 const char *retained_label(const struct retained_line *l, char *buf, size_t size);

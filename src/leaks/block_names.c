@@ -70,7 +70,7 @@ int block_names_note(struct block_names *n, const char *format, ...)
 	va_end(args);
 	if (ret < 0)
 		return -ENOMEM;
-	if (!vec_push(&n->notes, text))
+	if (!vec_push(&n->notes.list, text))
 		return 0;
 	free(text);
 	return -ENOMEM;
@@ -172,13 +172,26 @@ int block_names_init(struct block_names *n, const struct graph *g, struct image 
 	return n->types && n->of && n->texts ? 0 : -ENOMEM;
 }
 
+struct block_notes block_names_take_notes(struct block_names *n)
+{
+	const struct block_notes notes = n->notes;
+
+	n->notes = (struct block_notes){0};
+	return notes;
+}
+
+void block_notes_free(struct block_notes *notes)
+{
+	vec_for_each (&notes->list, text)
+		free(*text);
+	vec_free(&notes->list);
+}
+
 void block_names_free(struct block_names *n)
 {
 	vec_for_each (&n->list, it)
 		free(it->text);
-	vec_for_each (&n->notes, note)
-		free(*note);
-	vec_free(&n->notes);
+	block_notes_free(&n->notes);
 	vec_free(&n->list);
 	vec_free(&n->containers);
 	vec_free(&n->places);

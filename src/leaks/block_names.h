@@ -68,6 +68,11 @@ struct container_place {
 	uint32_t container; /* index */
 };
 
+/* For the user: what the sources left out. */
+struct block_notes {
+	VEC(char *) list;
+};
+
 struct block_names {
 	struct image *img;
 	const struct heap_block *block;
@@ -79,7 +84,7 @@ struct block_names {
 	VEC(struct container) containers;
 	VEC(struct container_place) places;  /* by address */
 	VEC(struct variable_type) variables; /* by address */
-	VEC(char *) notes;		     /* for the user: what the sources left out */
+	struct block_notes notes;
 };
 
 /* In .of: the block has no name, but looks like text. */
@@ -155,6 +160,9 @@ const struct block_name *block_names_variable_type(const struct block_names *n, 
  * or NULL. */
 const struct container *block_names_container_in(const struct block_names *n, uint64_t addr,
 						 uint64_t size);
+/* Takes the notes out of @n, to be freed with block_notes_free(). */
+struct block_notes block_names_take_notes(struct block_names *n);
+void block_notes_free(struct block_notes *notes);
 /* Return: "vtable", "dwarf", ...; NULL for NAME_NONE. */
 const char *name_source_text(enum name_source source);
 

@@ -18,7 +18,8 @@ struct dwarf_layout *containers_layout(struct dwarf_walk *w, struct dwarf_type *
 
 		if (!kinds[i]->know(w, t, &l))
 			continue;
-		l.id = dwarf_name(w, "", t->name, "", NULL);
+		if (!l.id)
+			l.id = dwarf_name(w, "", t->name, "", NULL);
 		kept = l.id ? malloc(sizeof(*kept)) : NULL;
 		if (kept)
 			*kept = l;

@@ -26,13 +26,15 @@ static bool in_block(const struct dwarf_walk *w, uint64_t addr, uint64_t size)
 	return size <= b->size && addr - b->addr <= b->size - size;
 }
 
-/* Claims the block that begins at @addr for the container, and counts it. */
+/* Claims the block that begins at @addr for the container, and counts it.  @size: of the object, whose
+ * block could also be a larger one with slices; 0: an array. */
 static void claim_own(struct dwarf_walk *w, uint64_t addr, uint64_t size, uint32_t id,
 		      struct container *c)
 {
 	const uint32_t block = dwarf_block(w, addr, size);
 
-	if (block == INDEX_NONE || !dwarf_claim(w, block, id))
+	if (block == INDEX_NONE || (size && !dwarf_fits(size, w->g->block[block].size)) ||
+	    !dwarf_claim(w, block, id))
 		return;
 	c->blocks++;
 	c->bytes += w->g->block[block].size;
@@ -51,6 +53,7 @@ static bool know_glist(struct dwarf_walk *w, struct dwarf_type *t, struct dwarf_
 	    !dwarf_paths(w, t, path, l->flag ? 2 : 1, l->at, NULL))
 		return false;
 	l->node_size = t->size;
+	l->id = dwarf_name(w, "", l->flag ? "GList" : "GSList", "", NULL);
 	l->id_of[0] = dwarf_name(w, "node of ", l->flag ? "GList" : "GSList", "", NULL);
 	return true;
 }
@@ -74,11 +77,11 @@ static void take_glist(struct dwarf_walk *w, uint64_t at, uint64_t first,
 		}
 	}
 	for (node = first; node; (void)dwarf_word(w, node + l->at[NEXT], &node)) {
-		uint64_t blocks = c.blocks;
+		const uint64_t blocks = c.blocks;
 
 		claim_own(w, node, l->node_size, l->id_of[0], &c);
 		/* A slice. */
-		if (blocks == c.blocks && dwarf_block(w, node, 0) == INDEX_NONE)
+		if (blocks == c.blocks)
 			c.bytes += l->node_size;
 	}
 	dwarf_add(w, l, &c);
@@ -96,7 +99,7 @@ static bool know_gptrarray(struct dwarf_walk *w, struct dwarf_type *t, struct dw
 
 	if (!is_glib(t, "_GPtrArray") || !dwarf_paths(w, t, path, 2, l->at, NULL))
 		return false;
-	l->id_of[0] = dwarf_name(w, "", "GPtrArray", "", NULL);
+	l->id = l->id_of[0] = dwarf_name(w, "", "GPtrArray", "", NULL);
 	l->id_of[1] = dwarf_name(w, "array of ", "GPtrArray", "", NULL);
 	return true;
 }
@@ -115,7 +118,8 @@ static void take_gptrarray(struct dwarf_walk *w, uint64_t at, uint64_t addr,
 	if ((data ? block == INDEX_NONE : length != 0) || !dwarf_count_once(w, addr))
 		return;
 	c.elements = length;
-	claim_own(w, addr, l->type->size, l->id_of[0], &c);
+	/* GLib's own structure has room, counts and a function behind the public part. */
+	claim_own(w, addr, l->type->size + 3 * (uint64_t)w->word, l->id_of[0], &c);
 	if (block != INDEX_NONE) {
 		c.unused = w->g->block[block].size - length * w->word;
 		claim_own(w, data, 0, l->id_of[1], &c);
@@ -162,7 +166,7 @@ static bool know_ghash(struct dwarf_walk *w, struct dwarf_type *t, struct dwarf_
 {
 	if (!is_glib(t, "_GHashTable"))
 		return false;
-	l->id_of[0] = dwarf_name(w, "", "GHashTable", "", NULL);
+	l->id = l->id_of[0] = dwarf_name(w, "", "GHashTable", "", NULL);
 	l->id_of[1] = dwarf_name(w, "array of ", "GHashTable", "", NULL);
 	return true;
 }
@@ -195,7 +199,8 @@ static void take_ghash(struct dwarf_walk *w, uint64_t at, uint64_t addr,
 		return;
 	c.elements = h.nodes;
 	c.buckets = h.size;
-	claim_own(w, addr, h.bytes, l->id_of[0], &c);
+	/* Two functions, a count (and a version), and two more functions follow. */
+	claim_own(w, addr, h.bytes + 5 * (uint64_t)w->word, l->id_of[0], &c);
 	arrays = c.bytes;
 	claim_own(w, h.keys, 0, l->id_of[1], &c);
 	claim_own(w, h.hashes, 0, l->id_of[1], &c);

@@ -90,7 +90,7 @@ static bool know_unique(struct dwarf_walk *w, struct dwarf_type *t, struct dwarf
 
 	if (!dwarf_is_std(t, "unique_ptr"))
 		return false;
-	object = dwarf_type_member(w->types, t, "_M_t._M_t._M_head_impl", at);
+	object = dwarf_type_member(w->types, t, "_M_t._M_t.#0.#1._M_head_impl", at);
 	if (!object)
 		object = dwarf_type_member(w->types, t, "__ptr_.__value_", at);
 	if (!object || object->kind != DWARF_POINTER)

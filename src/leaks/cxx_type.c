@@ -127,7 +127,7 @@ static const char *shorten(const char *s, struct out *o, int depth)
 			nested++;
 		if ((*s == ')' || *s == ']') && nested)
 			nested--;
-		if (*s == ' ' && (s[1] == '>' || s[1] == ',')) {
+		if (*s == ' ' && (s[1] == '>' || s[1] == ',' || s[1] == '[')) {
 			s++;
 			continue;
 		}

@@ -6,10 +6,11 @@
 
 #define PAGE	 4096u
 #define PAGES	 4096u /* in the cache */
-#define TOGETHER 4u    /* pages read at once when memory is read in order */
+#define NONE	 1u
+#define TOGETHER 4u /* pages read at once when memory is read in order */
 
 struct page {
-	uint64_t addr; /* of the page; 1: none */
+	uint64_t addr; /* of the page, or NONE */
 	uint32_t n;    /* bytes that could be read */
 };
 
@@ -27,7 +28,7 @@ struct dwarf_memory *dwarf_memory_new(struct image *img)
 		return NULL;
 	m->img = img;
 	for (size_t i = 0; i < PAGES; i++)
-		m->page[i].addr = 1;
+		m->page[i].addr = NONE;
 	return m;
 }
 
@@ -55,15 +56,17 @@ static void fetch(struct dwarf_memory *m, uint64_t page)
 	const size_t slot = slot_of(from);
 	size_t n = image_read(m->img, from, m->bytes[slot], (size_t)pages * PAGE);
 
-	for (uint32_t i = 0; i < pages; i++) {
-		m->page[slot + i].addr = from + (uint64_t)i * PAGE;
-		m->page[slot + i].n = n < PAGE ? (uint32_t)n : PAGE;
-		n -= m->page[slot + i].n;
-	}
 	/* One that cannot be read hides those behind it. */
-	if (has(m, page) && !m->page[slot_of(page)].n && from != page)
-		m->page[slot_of(page)].n =
-		    (uint32_t)image_read(m->img, page, m->bytes[slot_of(page)], PAGE);
+	for (uint32_t i = 0; i < pages; i++) {
+		m->page[slot + i].addr = n >= PAGE ? from + (uint64_t)i * PAGE : NONE;
+		m->page[slot + i].n = PAGE;
+		n -= n < PAGE ? n : PAGE;
+	}
+	if (has(m, page))
+		return;
+	m->page[slot_of(page)].addr = page;
+	m->page[slot_of(page)].n =
+	    (uint32_t)image_read(m->img, page, m->bytes[slot_of(page)], PAGE);
 }
 
 bool dwarf_memory_number(struct dwarf_memory *m, uint64_t addr, unsigned int size, uint64_t *value)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * A pointer's declared type says what the block has that it points to, if the size fits: allocators
- * round up, but not by more than ROUNDING.  A larger block is an array, or has a larger structure
+ * round up (dwarf_fits()).  A larger block is an array, or has a larger structure
  * that begins with this one; such waits until all exact ways have been followed, because what is
  * behind the used elements of an array can be old pointers to blocks that have another type by now.
  */
@@ -16,16 +16,6 @@
 #define MAX_DEPTH 40	/* of members in members */
 #define CHUNK	  4096u /* elements of a block that are followed before what they lead to */
 #define CHECKED	  16	/* elements that must look like those of an array */
-
-/* Can an object of @size bytes have got a block of @usable bytes?  Those of glibc have up to 15 more,
- * at least 24; size classes of other allocators are up to a quarter apart; large ones whole pages. */
-static bool fits(uint64_t size, uint64_t usable)
-{
-	const uint64_t spare = usable - size;
-
-	return usable >= size && (spare < 16 || usable <= 24 || spare <= size / 4 ||
-				  (size >= 32768 && spare < 16384));
-}
 
 /* ------------------------------------------------------------- names -- */
 
@@ -152,7 +142,7 @@ static void follow(struct dwarf_walk *w, uint64_t at, uint64_t value, struct dwa
 	if (!t->size || t->size > b->size)
 		return;
 	/* The object of a class that is not known begins with that of a base class. */
-	if (is_object(t) && (is_class || t->flexible || fits(t->size, b->size)))
+	if (is_object(t) && (is_class || t->flexible || dwarf_fits(t->size, b->size)))
 		claim_object(w, block, t);
 	else if (t->kind == DWARF_BASE || t->kind == DWARF_POINTER || is_object(t))
 		wait_later(w, block, t);

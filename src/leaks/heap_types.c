@@ -255,6 +255,7 @@ int heap_types_take(struct heap_types *h, struct image *img, const struct census
 			ret = mp_fail(err, MP_EXIT_FAILURE, ret,
 				      "no memory for the types of %u blocks", graph.n);
 	}
+	h->notes = block_names_take_notes(&names);
 	block_names_free(&names);
 	graph_free(&graph);
 	modules_free(modules);
@@ -274,4 +275,5 @@ void heap_types_free(struct heap_types *h)
 	vec_free(&h->list);
 	vec_free(&h->containers);
 	free(h->type_of);
+	block_notes_free(&h->notes);
 }

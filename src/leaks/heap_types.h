@@ -30,6 +30,7 @@ struct heap_types {
 	uint64_t count, bytes;
 	VEC(struct heap_container) containers; /* most bytes first */
 	uint32_t *type_of; /* by block of the census: the number of its type; NULL: not wanted */
+	struct block_notes notes;
 };
 
 /**

@@ -776,6 +776,7 @@ int retained_take(struct retained *r, struct image *img, const struct census *c,
 	memset(r, 0, sizeof(*r));
 	ret = build(&b, c, err);
 	vec_free(&b.shared);
+	r->notes = block_names_take_notes(&b.names);
 	block_names_free(&b.names);
 	dominators_free(&b.tree);
 	holders_free(&b.holders);
@@ -791,5 +792,6 @@ void retained_free(struct retained *r)
 		line_free(*l);
 	vec_free(&r->path);
 	free(r->line_of);
+	block_notes_free(&r->notes);
 	memset(r, 0, sizeof(*r));
 }

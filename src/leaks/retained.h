@@ -73,6 +73,7 @@ struct retained {
 	uint64_t unreadable_bytes;
 	uint64_t scan_ns, names_ns, dominators_ns, lines_ns; /* processor time */
 	uint64_t graph_wall_ns; /* of pointers and dominators, by the clock: two processors can work */
+	struct block_notes notes;
 	/* With .of: the lines from a root down to it, without children of their own. */
 	VEC(struct retained_line *) path;
 	/* By block of the census: the number of its line; 0: it is in none, or in the rest.  NULL

@@ -31,6 +31,7 @@ static void shortened(void **state)
 	     " >, std::allocator<std::pair<const " STRING ", int> > >",
 	     "std::unordered_map<std::string, int>"},
 	    {"std::unique_ptr<char[], std::default_delete<char[]> >", "std::unique_ptr<char[]>"},
+	    {"std::unique_ptr<a [], std::default_delete<a []> >", "std::unique_ptr<a[]>"},
 	    {"std::function<void (int, char)>", "std::function<void (int, char)>"},
 	    {"a<b<c> >", "a<b<c>>"},
 	    /* Not a type at all. */

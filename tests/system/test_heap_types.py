@@ -1,0 +1,180 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""memprof heap by debug information: types of blocks, and containers with their elements, blocks, bytes and unused
+capacity, are what the programs themselves count."""
+import json
+import os
+import re
+import subprocess
+
+import memprof_test as t
+
+NUMBER = r"([\d,]+)"
+
+
+def number(text):
+    return int(text.replace(",", ""))
+
+
+class ContainersCase(t.Case):
+    def ready(self, name, *args, env=None):
+        """Starts a victim.  Return: the process, and the lines that it prints before "ready"."""
+        p = self.start(f"{t.VICTIMS}/{name}", *args, env={**os.environ, **(env or {})})
+        lines = []
+        for line in p.stdout:
+            if line == "ready\n":
+                return p, [line.split() for line in lines]
+            lines.append(line)
+        self.fail("no ready")
+
+    def retained(self, *args):
+        """Return: {name of the variable: its line}, and all lines."""
+        f = self.path("retained.json")
+        self.memprof("heap", *args, "--retained", "--json", f)
+        report = json.loads(t.read(f))
+        self.assertEqual(report["notes"], [])
+        tops = report["retained"]["children"]
+        return {re.sub(r"\[abi:cxx11\]| of thread .*", "", c["name"]): c for c in tops}, tops
+
+    def listed(self, p):
+        """Return: of memprof heap, {type: blocks} and {container: (elements, containers)}."""
+        out = self.memprof("heap", "-p", p.pid).stdout
+        self.assertNotIn("contradict", out)
+        types = {m[2]: number(m[1]) for m in re.finditer(rf"^ *[\d.]+ \w+ +{NUMBER} {{13,}}(\S.*?)(?:  \[.*)?$", out, re.M)}
+        containers = {m[3]: (number(m[1]), number(m[2])) for m in re.finditer(
+            rf"^ *{NUMBER} +{NUMBER} +[\d.]+ \w+ (?: +[\d.]+ \w+| {{10}})  (\S.*)$", out, re.M)}
+        return types, containers
+
+
+class Standard(ContainersCase):
+    def check_variables(self, said, *args):
+        variables, _ = self.retained(*args)
+        wanted = {w[1]: list(map(int, w[2:])) for w in said if w[0] == "variable"}
+        self.assertEqual(len(wanted), 15)
+        for name, amounts in wanted.items():
+            c = variables[name]["container"]
+            got = [c[key] for key in ("elements", "blocks", "bytes", "unused_bytes", "buckets")]
+            self.assertEqual(got, amounts, name)
+            self.assertEqual(c["type_source"], "dwarf")
+        self.assertRegex(variables["g_vector"]["type"], r"^std::vector<app::session>$")
+        self.assertEqual(variables["g_words"]["type"], "std::unordered_set<std::string>")
+        self.assertEqual(variables["g_map"]["children"][0]["name"], "node of std::map<int, app::session>")
+        adopted = sorted(c["name"] for c in variables["g_adopted"]["children"])
+        self.assertEqual(adopted, ["app::session", "shared_ptr control block of app::session"])
+
+    def check_sums(self, p):
+        types, containers = self.listed(p)
+        self.assertEqual(types["node of std::map<int, app::server::entry>"], 200)
+        self.assertEqual(types["node of std::map<std::string, std::list<int>>"], 60)
+        self.assertEqual(types["app::session"], 201)  # of g_adopted and of g_server.entries
+        self.assertEqual(types["shared_ptr control block of app::session (make_shared)"], 201)
+        self.assertEqual(types["shared_ptr control block of app::square (make_shared)"], 1)
+        self.assertEqual((types["app::square"], types["app::shape"]), (10, 10))
+        self.assertEqual(types["array of std::unique_ptr<app::session[]>"], 1)
+        # Of g_string, g_nested, g_lists, g_server.entries, g_tree, and of 11 squares whose text has 52 characters.
+        self.assertEqual(types["text of std::string"], 1 + 480 + 60 + 200 + 121 + 11)
+        self.assertEqual(containers["std::list<int>"], (240, 60))
+        self.assertEqual(containers["std::vector<app::tree>"], (120, 121))
+        self.assertEqual(containers["std::vector<std::string>"], (1000, 40))
+
+    def test_libstdcxx(self):
+        """containers of libstdc++: elements, blocks, bytes, unused bytes and buckets are the program's, of the process and of a core"""
+        p, said = self.ready("containers")
+        before = t.identity(p.pid)
+        for mode in ((), ("--pre-copy",), ("--in-place",)):
+            self.check_variables(said, "-p", p.pid, *mode)
+        self.check_sums(p)
+        self.assertEqual(t.identity(p.pid), before)
+        r = subprocess.run(["gcore", "-o", self.path("core"), str(p.pid)], text=True, capture_output=True)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        self.check_variables(said, "--core", self.path(f"core.{p.pid}"), f"{t.VICTIMS}/containers")
+
+    def test_libcxx(self):
+        """the same with libc++, built by clang"""
+        if not os.path.exists(f"{t.VICTIMS}/containers-libcxx"):
+            self.skipTest("not built for this architecture")
+        p, said = self.ready("containers-libcxx")
+        self.check_variables(said, "-p", p.pid)
+        self.check_sums(p)
+
+    def test_debuglink(self):
+        """the debug information can be in a file of its own"""
+        p, said = self.ready("containers-debuglink")
+        self.check_variables(said, "-p", p.pid)
+
+    def test_busy(self):
+        """while a thread changes one container the others are counted exactly, and that one is right or not shown"""
+        p, said = self.ready("containers", "busy")
+        for _ in range(3):
+            f = self.path("busy.json")
+            self.memprof("heap", "-p", p.pid, "--retained", "--json", f)
+            tops = {c["name"].replace("[abi:cxx11]", ""): c for c in json.loads(t.read(f))["retained"]["children"]}
+            for w in said:
+                if w[0] == "variable" and w[1] in ("g_map", "g_hash", "g_vector", "g_multiset"):
+                    self.assertEqual(tops[w[1]]["container"]["elements"], int(w[2]))
+            busy = tops.get("g_busy", {}).get("container")
+            if busy and busy["type"] == "std::map<int, int>":
+                self.assertEqual(busy["elements"], busy["blocks"])
+                self.assertLessEqual(busy["elements"], 300)
+
+    def test_without(self):
+        """without debug information no variable of the program has a type, and no container is claimed"""
+        p, said = self.ready("containers-nodebug")
+        variables, tops = self.retained("-p", p.pid)
+        for w in said:
+            if w[0] == "variable" and w[1] in variables:
+                self.assertIsNone(variables[w[1]]["type"], w[1])
+                c = variables[w[1]]["container"]
+                self.assertTrue(c is None or c["type_source"] != "dwarf", w[1])
+
+
+class Typed(ContainersCase):
+    def test_c(self):
+        """C: arrays, lists, trees, unions, flexible arrays, packed structures, thread-local variables, and pointers that are not followed"""
+        p, said = self.ready("typed")
+        types, _ = self.listed(p)
+        for *words, n in said:
+            self.assertEqual(types.get(" ".join(words)), int(n), words)
+        variables, _ = self.retained("-p", p.pid)
+        self.assertEqual(variables["table"]["type"], "session*[1024]")
+        self.assertEqual(variables["main()::of_function"]["type"], "session*")
+        self.assertEqual(variables["t_tree"]["type"], "leaf*")
+        # Not followed: void *, a structure that is defined nowhere, and a pointer into the middle of a block.
+        for name in ("anything", "opaque", "dangling_end"):
+            self.assertIsNone(variables[name]["children"][0]["type_source"], name)
+
+
+class GLib(ContainersCase):
+    def check(self, p, said):
+        variables, _ = self.retained("-p", p.pid)
+        for name, elements, *more in said:
+            c = variables[name]["container"]
+            self.assertEqual(c["elements"], int(elements), name)
+            if more:
+                self.assertEqual([c["blocks"], c["bytes"]], list(map(int, more)), name)
+            else:
+                self.assertEqual(c["type"], "GHashTable")
+                self.assertGreaterEqual(c["buckets"], c["elements"])
+                self.assertEqual(c["buckets"] & (c["buckets"] - 1), 0)
+
+    def test_glib(self):
+        """GLib's GHashTable, GList, GSList and GPtrArray, whose nodes are in slices or in blocks"""
+        if not os.path.exists(f"{t.VICTIMS}/glibs"):
+            self.skipTest("not built for this architecture")
+        p, said = self.ready("glibs", env={"G_SLICE": "always-malloc"})
+        self.check(p, said)
+        types, containers = self.listed(p)
+        self.assertEqual((types["node of GList"], types["node of GSList"]), (1000, 2000))
+        self.assertEqual(types["GHashTable"], 3)
+        self.assertEqual(containers["GHashTable"], (900 + 3000 + 50, 3))
+        # In slices, blocks with which several variables share the same.
+        p, said = self.ready("glibs")
+        for name, (elements, n) in self.listed(p)[1].items():
+            self.assertEqual((elements, n), containers[name], name)
+        out = self.memprof("heap", "-p", p.pid).stdout
+        self.assertRegex(out, r"1,000 +1 +23\.4 KiB +GList\n")
+        self.assertRegex(out, r"2,000 +1 +31\.2 KiB +GSList\n")
+
+
+if __name__ == "__main__":
+    t.main()
