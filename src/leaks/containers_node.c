@@ -5,6 +5,7 @@
  * the right size, and there are as many as the container says, it is one.
  */
 #include <stddef.h>
+#include <stdlib.h>
 #include "heaps/chain.h"
 #include "leaks/containers.h"
 
@@ -136,25 +137,48 @@ static bool know_tree(struct dwarf_walk *w, struct dwarf_type *t, struct dwarf_l
 	return lay_out_node(w, t, l, 3 * (uint64_t)w->word + 1);
 }
 
+static int by_number(const void *a, const void *b)
+{
+	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Adds the children of a node, to at most @most nodes.  Return: false if one cannot be a node. */
+static bool collect_children(struct dwarf_walk *w, const struct dwarf_layout *l,
+			     struct dwarf_nodes *nodes, uint32_t block, uint64_t most)
+{
+	const uint64_t node = w->g->block[block].addr;
+	uint64_t child;
+
+	for (int side = LEFT; side <= RIGHT; side++) {
+		if (dwarf_late(w) || !dwarf_word(w, node + l->at[side], &child))
+			return false;
+		if (child && (nodes->list.n >= most || !collect(w, l, nodes, child)))
+			return false;
+	}
+	return true;
+}
+
 static bool take_tree(struct dwarf_walk *w, uint64_t addr, const struct dwarf_layout *l)
 {
 	struct container c = {.addr = addr};
 	struct dwarf_nodes nodes = {0};
-	uint64_t p[2], child;
+	size_t level = 0;
+	uint64_t p[2];
 	bool good;
 
 	if (!dwarf_words(w, addr, l, 2, p))
 		return true;
 	c.elements = p[TREE_COUNT];
 	good = !p[ROOT] || collect(w, l, &nodes, p[ROOT]);
-	for (size_t i = 0; i < nodes.list.n && good && !dwarf_late(w); i++) {
-		const uint64_t node = w->g->block[nodes.list.at[i]].addr;
+	/* Level by level, each in order of address: most of a large tree is in the last few. */
+	while (good && level < nodes.list.n) {
+		const size_t end = nodes.list.n;
 
-		for (int side = LEFT; side <= RIGHT && good; side++) {
-			good = dwarf_word(w, node + l->at[side], &child) &&
-			       (!child ||
-				(nodes.list.n < p[TREE_COUNT] && collect(w, l, &nodes, child)));
-		}
+		qsort(nodes.list.at + level, end - level, sizeof(nodes.list.at[0]), by_number);
+		for (; level < end && good; level++)
+			good = collect_children(w, l, &nodes, nodes.list.at[level], p[TREE_COUNT]);
 	}
 	settle(w, l, &nodes, good && nodes.list.n == p[TREE_COUNT], &c);
 	return true;

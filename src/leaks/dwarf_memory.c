@@ -5,7 +5,8 @@
 #include <string.h>
 
 #define PAGE	 4096u
-#define PAGES	 4096u /* in the cache */
+#define LEAST	 1024u /* pages in the cache */
+#define MOST	 65536u
 #define NONE	 1u
 #define TOGETHER 4u /* pages read at once when memory is read in order */
 
@@ -16,35 +17,48 @@ struct page {
 
 struct dwarf_memory {
 	struct image *img;
-	struct page page[PAGES];
-	uint8_t bytes[PAGES][PAGE];
+	size_t pages; /* a power of two */
+	struct page *page;
+	uint8_t (*bytes)[PAGE];
 };
 
-struct dwarf_memory *dwarf_memory_new(struct image *img)
+struct dwarf_memory *dwarf_memory_new(struct image *img, uint64_t bytes)
 {
-	struct dwarf_memory *m = malloc(sizeof(*m));
+	struct dwarf_memory *m = calloc(1, sizeof(*m));
 
 	if (!m)
 		return NULL;
 	m->img = img;
-	for (size_t i = 0; i < PAGES; i++)
+	for (m->pages = LEAST; m->pages < MOST && m->pages * PAGE < bytes; m->pages *= 2)
+		;
+	m->page = malloc(m->pages * sizeof(*m->page));
+	m->bytes = malloc(m->pages * sizeof(*m->bytes));
+	if (!m->page || !m->bytes) {
+		dwarf_memory_free(m);
+		return NULL;
+	}
+	for (size_t i = 0; i < m->pages; i++)
 		m->page[i].addr = NONE;
 	return m;
 }
 
 void dwarf_memory_free(struct dwarf_memory *m)
 {
+	if (!m)
+		return;
+	free(m->page);
+	free(m->bytes);
 	free(m);
 }
 
-static size_t slot_of(uint64_t page)
+static size_t slot_of(const struct dwarf_memory *m, uint64_t page)
 {
-	return (size_t)(page / PAGE % PAGES);
+	return (size_t)(page / PAGE) & (m->pages - 1);
 }
 
 static bool has(const struct dwarf_memory *m, uint64_t page)
 {
-	return m->page[slot_of(page)].addr == page;
+	return m->page[slot_of(m, page)].addr == page;
 }
 
 /* Neighbours have neighbouring slots, so that several pages are one read. */
@@ -53,7 +67,7 @@ static void fetch(struct dwarf_memory *m, uint64_t page)
 	const bool in_order = has(m, page - PAGE) || has(m, page + PAGE);
 	const uint64_t from = in_order ? page & ~(uint64_t)(TOGETHER * PAGE - 1) : page;
 	const uint32_t pages = in_order ? TOGETHER : 1;
-	const size_t slot = slot_of(from);
+	const size_t slot = slot_of(m, from);
 	size_t n = image_read(m->img, from, m->bytes[slot], (size_t)pages * PAGE);
 
 	/* One that cannot be read hides those behind it. */
@@ -64,9 +78,9 @@ static void fetch(struct dwarf_memory *m, uint64_t page)
 	}
 	if (has(m, page))
 		return;
-	m->page[slot_of(page)].addr = page;
-	m->page[slot_of(page)].n =
-	    (uint32_t)image_read(m->img, page, m->bytes[slot_of(page)], PAGE);
+	m->page[slot_of(m, page)].addr = page;
+	m->page[slot_of(m, page)].n =
+	    (uint32_t)image_read(m->img, page, m->bytes[slot_of(m, page)], PAGE);
 }
 
 bool dwarf_memory_number(struct dwarf_memory *m, uint64_t addr, unsigned int size, uint64_t *value)
@@ -86,9 +100,9 @@ bool dwarf_memory_number(struct dwarf_memory *m, uint64_t addr, unsigned int siz
 	} else {
 		if (!has(m, page))
 			fetch(m, page);
-		if (at + size > m->page[slot_of(page)].n)
+		if (at + size > m->page[slot_of(m, page)].n)
 			return false;
-		from = &m->bytes[slot_of(page)][at];
+		from = &m->bytes[slot_of(m, page)][at];
 	}
 	/* memprof has the byte order of the processes that it looks at. */
 	switch (size) {

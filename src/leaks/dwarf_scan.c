@@ -8,14 +8,16 @@
 #include "leaks/dwarf_scan.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "leaks/containers.h"
 #include "leaks/cxx_type.h"
 #include "lib/intern.h"
 
-#define MAX_DEPTH 40	/* of members in members */
-#define CHUNK	  4096u /* elements of a block that are followed before what they lead to */
-#define CHECKED	  16	/* elements that must look like those of an array */
+#define MAX_DEPTH 40	     /* of members in members */
+#define CHUNK	  (1u << 20) /* elements of a block that are followed before what they lead to */
+#define SORTED	  64	     /* as many that wait are followed in order of address */
+#define CHECKED	  16	     /* elements that must look like those of an array */
 
 /* ------------------------------------------------------------- names -- */
 
@@ -210,6 +212,22 @@ static void scan_rest(struct dwarf_walk *w, uint32_t block, struct dwarf_type *t
 	}
 }
 
+static int by_block(const void *a, const void *b)
+{
+	const struct dwarf_item *x = a, *y = b;
+
+	if (x->block != y->block)
+		return x->block > y->block ? -1 : 1;
+	return x->from < y->from ? -1 : x->from > y->from;
+}
+
+/* Sorts what waits since there were @before, so that memory is read in order. */
+static void sort_waiting(struct dwarf_walk *w, size_t before)
+{
+	if (w->now.n > before + SORTED)
+		qsort(w->now.at + before, w->now.n - before, sizeof(w->now.at[0]), by_block);
+}
+
 /* Follows some of the elements of @it, and puts the rest back. */
 static void scan_item(struct dwarf_walk *w, struct dwarf_item it)
 {
@@ -218,9 +236,11 @@ static void scan_item(struct dwarf_walk *w, struct dwarf_item it)
 		       until = w->g->block[it.block].addr + w->g->block[it.block].size;
 	const uint32_t n = it.n < CHUNK ? it.n : CHUNK;
 	struct dwarf_item rest = {it.block, it.form, it.from + n, it.n - n};
+	size_t before;
 
 	if (rest.n && vec_push(&w->now, rest))
 		w->no_memory = true;
+	before = w->now.n;
 	for (uint32_t i = 0; i < n && !w->no_memory; i++) {
 		const uint64_t addr = first + (uint64_t)(it.from + i) * form.type->size;
 
@@ -229,6 +249,7 @@ static void scan_item(struct dwarf_walk *w, struct dwarf_item it)
 	}
 	if (form.type->flexible && !form.offset && it.n == 1)
 		scan_rest(w, it.block, form.type);
+	sort_waiting(w, before);
 }
 
 /* ------------------------------------------------------------- less certain -- */
@@ -308,6 +329,7 @@ static void scan_now(struct dwarf_walk *w)
 void dwarf_scan(struct dwarf_walk *w, uint64_t addr, struct dwarf_type *t)
 {
 	(void)scan(w, addr, t, 0);
+	sort_waiting(w, 0);
 	scan_now(w);
 }
 

@@ -8,7 +8,8 @@
 #include "leaks/cxx_type.h"
 #include "lib/intern.h"
 
-#define LOOK_AT_CLOCK 4096 /* steps */
+#define LOOK_AT_CLOCK	4096 /* steps */
+#define CACHE_PER_BLOCK 16   /* bytes */
 
 int dwarf_walk_init(struct dwarf_walk *w, struct block_names *names, const struct graph *g,
 		    struct image *img, struct dwarf_types *types, struct deadline until)
@@ -19,7 +20,7 @@ int dwarf_walk_init(struct dwarf_walk *w, struct block_names *names, const struc
 				 .types = types,
 				 .until = until,
 				 .word = img->arch->word_size};
-	w->memory = dwarf_memory_new(img);
+	w->memory = dwarf_memory_new(img, (uint64_t)g->n * CACHE_PER_BLOCK);
 	w->claimed = calloc(g->n / 64 + 1ull, sizeof(*w->claimed));
 	w->waiting = calloc(g->n / 64 + 1ull, sizeof(*w->waiting));
 	w->form_ids = intern_new();
