@@ -14,7 +14,8 @@ struct ticket {
 };
 
 static std::map<int, std::shared_ptr<session>> g_sessions;
-static std::unique_ptr<ticket> g_tickets[100000];
+// No debug information says what is in these.
+static void *g_tickets[100000];
 static void *g_buffers[100000];
 static int made;
 
@@ -25,7 +26,7 @@ static void __attribute__((noinline)) add_session(int i)
 
 static void __attribute__((noinline)) add_ticket(int i)
 {
-	g_tickets[i] = std::make_unique<ticket>();
+	g_tickets[i] = std::make_unique<ticket>().release();
 }
 
 static void __attribute__((noinline)) add_buffer(int i)
@@ -51,7 +52,8 @@ int main()
 	puts("ready");
 	while (fgets(line, sizeof(line), stdin)) {
 		add(1000);
-		printf("added %zu\n", malloc_usable_size(g_buffers[0]));
+		printf("added %zu %zu\n", malloc_usable_size(g_buffers[0]),
+		       malloc_usable_size(g_tickets[0]));
 	}
 	return 0;
 }
