@@ -60,15 +60,18 @@ int growth_complain(int error, const struct mp_err *err)
 
 /* ------------------------------------------------------------- one look -- */
 
-/* Takes a look at the image of the process, which then is let go. */
-static int examine(struct consistent_census *m, struct target *t, struct look *look,
-		   struct mp_err *err)
+/* Takes a look at the image of the process, which then is let go.  @started: as read before; now it
+ * can have ended. */
+static int examine(struct consistent_census *m, struct target *t, uint64_t started,
+		   struct look *look, struct mp_err *err)
 {
 	struct mp_err end_err = {0};
 	char exe[PATH_MAX];
 	int ret = proc_exe(t->pid, exe, sizeof(exe)), end;
 
 	ret = look_take(look, &m->snapshot.image, &m->census, ret ? "" : exe, err);
+	look->age_ns = look->started == started ? look->age_ns : 0;
+	look->started = started;
 	look->taken_ns = m->snapshot.taken_ns;
 	look->pause_ns =
 	    m->snapshot.pause_ns > m->longest_pause_ns ? m->snapshot.pause_ns : m->longest_pause_ns;
@@ -94,6 +97,7 @@ static int take_look(struct target *t, enum snapshot_mode mode, bool first, stru
 	struct mp_err end_err = {0};
 	struct consistent_census m = {0};
 	struct snapshot_plan plan;
+	const uint64_t started = proc_start_time(t->pid);
 	int ret, walked;
 
 	memset(look, 0, sizeof(*look));
@@ -112,7 +116,7 @@ static int take_look(struct target *t, enum snapshot_mode mode, bool first, stru
 		ret = walked;
 		snapshot_end(&m.snapshot, &end_err);
 	} else if (!ret) {
-		ret = examine(&m, t, look, err);
+		ret = examine(&m, t, started, look, err);
 	}
 	if (!ret && first)
 		leaks_print_heaps(&m.census);

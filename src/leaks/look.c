@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "leaks/fnv.h"
 #include "leaks/heap_types.h"
 #include "leaks/types.h"
 #include "lib/hex.h"
@@ -63,7 +64,7 @@ const char *look_kind_name(enum retained_kind kind, enum holder_kind holder)
 bool look_same_process(const struct look *a, const struct look *b)
 {
 	return a->boot && b->boot && !strcmp(a->boot, b->boot) && a->started &&
-	       a->started == b->started && a->pid == b->pid;
+	       a->started == b->started && a->pid == b->pid && a->space == b->space;
 }
 
 void look_set_builds(struct look *l)
@@ -335,13 +336,30 @@ static uint64_t now_of(clockid_t clock)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static void describe_process(struct look *l, const struct image *img)
+/* Return: a number that tells programs apart which one process executed: where the kernel put them. */
+static uint64_t address_space(const struct image *img, const char *exe)
+{
+	uint64_t place[3] = {0};
+
+	vec_for_each (&img->maps, m) {
+		if (!place[0] && !strcmp(m->path, exe))
+			place[0] = m->start;
+		if (!strcmp(m->path, "[vdso]"))
+			place[1] = m->start;
+		if (!strcmp(m->path, "[stack]"))
+			place[2] = m->end;
+	}
+	return fnv((const uint8_t *)place, sizeof(place)) >> 2;
+}
+
+static void describe_process(struct look *l, const struct image *img, const char *exe)
 {
 	const long ticks = sysconf(_SC_CLK_TCK);
 	uint64_t began, now = now_of(CLOCK_BOOTTIME);
 
 	l->pid = img->pid;
 	l->boot = boot_id();
+	l->space = address_space(img, exe);
 	l->started = proc_start_time(img->pid);
 	l->clock_ns = now_of(CLOCK_REALTIME);
 	began = ticks > 0 ? (uint64_t)((double)l->started / (double)ticks * 1e9) : 0;
@@ -417,7 +435,7 @@ int look_take(struct look *l, struct image *img, const struct census *c, const c
 	if (ret)
 		return ret;
 	if (img->pid)
-		describe_process(l, img);
+		describe_process(l, img, exe);
 	if (!l->program || !l->version)
 		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "no memory for a look");
 	return 0;

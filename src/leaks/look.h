@@ -57,6 +57,7 @@ struct look {
 	char *version;	/* of memprof */
 	char *boot;	/* id of the machine's boot; NULL: a core */
 	pid_t pid;
+	uint64_t space;	   /* changes when the process executes a program; 0: not known (a core) */
 	uint64_t started;  /* proc_start_time(); 0: not known (a core) */
 	uint64_t age_ns;   /* of the process; 0: not known */
 	uint64_t taken_ns; /* CLOCK_MONOTONIC, for looks with the same .boot; 0: not known */

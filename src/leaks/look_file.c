@@ -142,6 +142,7 @@ int look_write(const struct look *l, FILE *out)
 	write_text(g, "boot_id", l->boot);
 	write_number(g, "pid", (uint64_t)l->pid);
 	write_known(g, "start_ticks", l->started);
+	write_known(g, "address_space", l->space);
 	write_known(g, "age_ns", l->age_ns);
 	write_known(g, "monotonic_ns", l->taken_ns);
 	write_known(g, "unix_ns", l->clock_ns);
@@ -383,6 +384,7 @@ static void read_head(struct reader *r, yajl_val v, struct look *l)
 	l->boot = read_text(r, v, "boot_id", true);
 	l->pid = (pid_t)(read_number(r, v, "pid", false) & 0x7fffffff);
 	l->started = read_number(r, v, "start_ticks", true);
+	l->space = read_number(r, v, "address_space", true);
 	l->age_ns = read_number(r, v, "age_ns", true);
 	l->taken_ns = read_number(r, v, "monotonic_ns", true);
 	l->clock_ns = read_number(r, v, "unix_ns", true);

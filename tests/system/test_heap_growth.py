@@ -399,6 +399,14 @@ class Ends(GrowthCase):
         p = self.growing()
         out, _ = self.look_and_change(p, [("map 2000",), ()], status=6, between=lambda m, n: n == 2 and self.execute(p))
         self.assertRegex(out, "executed another program.*: this compares the 2 looks before")
+        # Also between saved looks, though the process has the same id and start time.
+        p = self.growing()
+        a = self.save(p, "a")
+        self.execute(p)
+        self.say(p, "map 1")
+        report, out = self.diff(a, self.save(p, "b"))
+        self.assertFalse(report["same_process"])
+        self.assertIn("different runs of the program", out)
 
     def execute(self, p):
         old = t.read(f"/proc/{p.pid}/stat").rsplit(b")", 1)[1].split()[23:26]
