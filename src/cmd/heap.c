@@ -474,15 +474,16 @@ static int settle_growth(struct heap_command *c)
 {
 	struct growth_request *g = &c->growth;
 	const struct retained_request *q = &c->request;
-	bool other = c->retained || c->list || c->recording || q->tree || q->of;
+	bool other = (c->retained && !g->duration_ms) || c->list || c->recording || q->tree || q->of;
 
 	for (int i = 0; i < RETAINED_OUTPUTS; i++)
 		other |= q->file[i] && i != RETAINED_JSON;
 	if (!g->duration_ms && (g->samples || g->has_budget))
 		return usage_error("heap: --samples and --budget need --growth");
 	if (other)
-		return usage_error("heap: --growth and --save cannot be combined with --retained, "
-				   "its options, --recording or --list");
+		return usage_error(
+		    "heap: --growth and --save cannot be combined with --list, "
+		    "--recording, --tree, --of or pictures, and --save not with --retained");
 	if (!g->duration_ms && (q->depth || q->count || q->file[RETAINED_JSON]))
 		return usage_error("heap: --depth, --count and --json need --retained or --growth");
 	if (c->core && g->duration_ms)

@@ -32,13 +32,16 @@ static const struct option options[] = {{"budget", required_argument, NULL, OPT_
 					{"help", no_argument, NULL, 'h'},
 					{0}};
 
-static const char *age(const struct look *l, char buf[64])
+static void print_process(const struct look *l)
 {
-	if (l->age_ns)
-		snprintf(buf, 64, ", %.1f h after it began", (double)l->age_ns / 3.6e12);
-	else
-		buf[0] = 0;
-	return buf;
+	const double minutes = (double)l->age_ns / 6e10;
+
+	printf("        process %d (%s)", l->pid, printable(l->name));
+	if (l->age_ns && minutes < 120)
+		printf(", %.1f min after it began", minutes);
+	else if (l->age_ns)
+		printf(", %.1f h after it began", minutes / 60);
+	putchar('\n');
 }
 
 static int compare(struct look *look, size_t n, const struct growth_request *q)
@@ -46,14 +49,12 @@ static int compare(struct look *look, size_t n, const struct growth_request *q)
 	const struct look *list[GROWTH_MAX_LOOKS];
 	struct mp_err err = {0};
 	struct heap_growth g;
-	char text[64];
 	int ret, status;
 
 	for (size_t i = 0; i < n; i++) {
 		list[i] = &look[i];
-		printf("process %d (%s)%s, ", look[i].pid, printable(look[i].name),
-		       age(&look[i], text));
 		growth_print_look(&look[i], i + 1, n);
+		print_process(&look[i]);
 	}
 	ret = growth_make(&g, list, n, &err);
 	status = ret ? growth_complain(ret, &err) : growth_report(&g, q, NULL);

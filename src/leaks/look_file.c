@@ -17,9 +17,17 @@
 
 /* ------------------------------------------------------------- write -- */
 
+struct output {
+	FILE *file;
+	size_t n;
+};
+
 static void print(void *ctx, const char *text, size_t n)
 {
-	fwrite(text, 1, n, ctx);
+	struct output *o = ctx;
+
+	fwrite(text, 1, n, o->file);
+	o->n += n;
 }
 
 static void write_key(yajl_gen g, const char *key)
@@ -127,11 +135,12 @@ static void write_lists(yajl_gen g, const struct look *l)
 
 int look_write(const struct look *l, FILE *out)
 {
+	struct output output = {out, 1};
 	yajl_gen g = yajl_gen_alloc(NULL);
 
 	if (!g)
 		return -ENOMEM;
-	yajl_gen_config(g, yajl_gen_print_callback, print, out);
+	yajl_gen_config(g, yajl_gen_print_callback, print, &output);
 	yajl_gen_map_open(g);
 	write_number(g, "memprof_heap_look", VERSION);
 	write_text(g, "memprof_version", l->version);
@@ -156,6 +165,8 @@ int look_write(const struct look *l, FILE *out)
 	yajl_gen_map_close(g);
 	yajl_gen_free(g);
 	fputc('\n', out);
+	if (output.n > LOOK_FILE_MAX)
+		return -EFBIG;
 	return ferror(out) ? -EIO : 0;
 }
 

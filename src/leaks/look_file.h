@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include "leaks/look.h"
 
-#define LOOK_FILE_MAX (256u << 20) /* bytes of a file that is read */
+#define LOOK_FILE_MAX (64u << 20) /* bytes of a file that is read, or written */
 
-/* Return: 0 or -errno. */
+/* Return: 0; -EFBIG: look_read() would refuse it; or another -errno. */
 int look_write(const struct look *l, FILE *out);
 
 /**

@@ -443,7 +443,7 @@ class Ends(GrowthCase):
                           (("-p", 1, "--growth", "0s"), "not a duration"), (("-p", 1, "--growth", "9000h"), "not a duration"), (("-p", 1, "--growth", "x"), "not a duration"),
                           (("-p", 1, "--growth", "1s", "--budget", "1k/y"), "not an amount"),
                           (("-p", 1, "--growth", "1s", "--budget", "/h"), "not an amount"),
-                          (("-p", 1, "--growth", "1s", "--retained"), "cannot be combined"),
+                          (("-p", 1, "--save", "x", "--retained"), "cannot be combined"),
                           (("-p", 1, "--growth", "1s", "--tree"), "cannot be combined"),
                           (("-p", 1, "--growth", "1s", "--pprof", "x"), "cannot be combined"),
                           (("-p", 1, "--save", "x", "--list", "y"), "cannot be combined"),
