@@ -303,9 +303,9 @@ static int by_type(const struct type_item *x, const struct type_item *y)
 
 	if (!by)
 		by = by_text(x->type->module, y->type->module);
-	if (by || !x->various || !y->various)
-		return by ? by : by_number(x->type->size, y->type->size);
-	return 0;
+	if (!by)
+		by = by_number(x->various, y->various);
+	return by || x->various ? by : by_number(x->type->size, y->type->size);
 }
 
 static int by_type_and_look(const void *a, const void *b)

@@ -324,6 +324,46 @@ static void test_kinds(void **state)
 		look_free(&l[i]);
 }
 
+static void add_type(struct look *l, const char *name, uint64_t size, uint64_t count)
+{
+	const struct look_type t = {copy(name), NULL, size, count, count * (size ? size : 100)};
+
+	assert_int_equal(vec_push(&l->types, t), 0);
+}
+
+/* Large blocks without a class that are few of each size are one type, and others between them are
+ * not. */
+static void test_types(void **state)
+{
+	struct look l[2];
+	struct heap_growth g;
+
+	(void)state;
+	for (uint64_t i = 0; i < 2; i++) {
+		look_begin(&l[i], i);
+		look_end(&l[i]);
+		add_type(&l[i], "", 2000, 3);
+		add_type(&l[i], "", 3000, 50 + 50 * i);
+		add_type(&l[i], "", 4000 << i, 1 + i);
+		add_type(&l[i], "", 5000, 2);
+		add_type(&l[i], "", 40, 7);
+		add_type(&l[i], "session", 0, 10 + i);
+	}
+	make(&g, l, 2);
+	assert_int_equal(g.types.n, 4);
+	assert_int_equal(g.types.at[0].like->size, 3000);
+	assert_int_equal(g.types.at[0].bytes.change, 150000);
+	assert_true(g.types.at[1].various);
+	assert_int_equal(g.types.at[1].bytes.change, 12000);
+	assert_int_equal(g.types.at[1].at[1].count, 7);
+	assert_string_equal(g.types.at[2].like->name, "session");
+	assert_int_equal(g.types.at[2].blocks.change, 1);
+	assert_string_equal(trend_text(&g.types.at[3].bytes), "constant");
+	growth_free(&g);
+	for (int i = 0; i < 2; i++)
+		look_free(&l[i]);
+}
+
 /* What a look lacks can be among the lines that it does not list. */
 static void test_new_and_rest(void **state)
 {
@@ -576,14 +616,15 @@ static void test_hostile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_two_looks),  cmocka_unit_test(test_steady),
-	    cmocka_unit_test(test_not_steady), cmocka_unit_test(test_error),
-	    cmocka_unit_test(test_presence),   cmocka_unit_test(test_extremes),
-	    cmocka_unit_test(test_names),      cmocka_unit_test(test_table_doubles),
-	    cmocka_unit_test(test_kinds),      cmocka_unit_test(test_new_and_rest),
-	    cmocka_unit_test(test_builds),     cmocka_unit_test(test_refused),
-	    cmocka_unit_test(test_budget),     cmocka_unit_test(test_file),
-	    cmocka_unit_test(test_damaged),    cmocka_unit_test(test_hostile),
+	    cmocka_unit_test(test_two_looks),	 cmocka_unit_test(test_steady),
+	    cmocka_unit_test(test_not_steady),	 cmocka_unit_test(test_error),
+	    cmocka_unit_test(test_presence),	 cmocka_unit_test(test_extremes),
+	    cmocka_unit_test(test_names),	 cmocka_unit_test(test_table_doubles),
+	    cmocka_unit_test(test_kinds),	 cmocka_unit_test(test_types),
+	    cmocka_unit_test(test_new_and_rest), cmocka_unit_test(test_builds),
+	    cmocka_unit_test(test_refused),	 cmocka_unit_test(test_budget),
+	    cmocka_unit_test(test_file),	 cmocka_unit_test(test_damaged),
+	    cmocka_unit_test(test_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
