@@ -166,7 +166,9 @@ static void write_blocks(const struct growth_line *l, size_t n, FILE *out)
 		if (was->count != is->count)
 			fprintf(out, "%s -> ", human_number(was->count, a));
 		fprintf(out, "%s x %s", human_number(is->count, b), name);
-		if (l->like->size && !l->various)
+		if (l->various)
+			fprintf(out, ", of several sizes");
+		else if (l->like->size)
 			fprintf(out, " of %s", human_bytes(l->like->size, a));
 		return;
 	}
