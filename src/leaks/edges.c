@@ -368,10 +368,11 @@ static int append_exact(struct graph *g, const struct graph *more, size_t before
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < more->exact.n; i++) {
-		uint64_t bits = more->exact.at[i], *to = &g->exact.at[before / 64 + i];
+		const uint64_t bits = more->exact.at[i];
 
-		to[0] |= bits << shift;
-		to[1] |= shift ? bits >> (64 - shift) : 0;
+		g->exact.at[before / 64 + i] |= bits << shift;
+		if (shift)
+			g->exact.at[before / 64 + i + 1] |= bits >> (64 - shift);
 	}
 	return 0;
 }
