@@ -400,7 +400,7 @@ static int append_edges(struct graph *g, const struct graph *more)
 	to = reallocarray(g->to.at, n, sizeof(*to));
 	if (!to)
 		return -ENOMEM;
-	memcpy(to + before, more->to.at, more->to.n * sizeof(*to));
+	huge_move(to + before, more->to.at, more->to.n * sizeof(*to));
 	g->to.at = to;
 	g->to.n = g->to.cap = n;
 	return append_exact(g, more, before);

@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #define HUGE_MIN (8u << 20) /* bytes; the last huge page can be empty but for one byte */
@@ -22,6 +23,26 @@ static inline void *huge_pages(void *p, size_t bytes)
 	if (p && bytes >= HUGE_MIN)
 		(void)madvise((void *)start, end - start, MADV_HUGEPAGE);
 	return p;
+}
+
+/* Moves @bytes, of large arrays of malloc(), and gives the memory at @from back piece by piece, so
+ * that they are in memory only once.  What is at @from then is undefined, but must still be freed.
+ */
+static inline void huge_move(void *to, void *from, size_t bytes)
+{
+	const size_t piece = 4u << 20;
+	/* No machine has larger pages. */
+	const uintptr_t page = 65536;
+
+	for (size_t at = 0; at < bytes; at += piece) {
+		const size_t n = bytes - at < piece ? bytes - at : piece;
+		const uintptr_t begin = ((uintptr_t)from + at + page - 1) & ~(page - 1),
+				end = ((uintptr_t)from + at + n) & ~(page - 1);
+
+		memcpy((char *)to + at, (char *)from + at, n);
+		if (end > begin && bytes >= HUGE_MIN)
+			(void)madvise((void *)begin, end - begin, MADV_DONTNEED);
+	}
 }
 
 #endif

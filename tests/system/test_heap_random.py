@@ -130,6 +130,9 @@ class Random(t.Case):
         self.assertTrue(report["exact"], what)
         self.check_roots(report, truth, what)
         self.assertEqual((report["unreachable"]["bytes"], report["unreachable"]["count"]), truth.unreachable.seen, what)
+        everything = report["retained"]
+        for key in ("retained_bytes", "retained_blocks"):
+            self.assertEqual(sum(c[key] for c in everything["children"]), everything[key], what)
         checked = self.check_blocks(report, truth, what)
         self.assertGreater(len(checked), 4, what)
         # One without a line of its own.
