@@ -139,7 +139,10 @@ static bool near_tp(const struct maker *m, const struct image_thread *th, uint64
 	if (!th->tls || (addr < tp ? tp - addr : addr - tp) > NEAR_TP ||
 	    image_map_at(m->img, addr) != image_map_at(m->img, tp))
 		return false;
-	return !e || addr < e->low || (e->complete && addr >= e->high);
+	/* Below a stack that ends at the thread pointer there are only dead frames. */
+	if (e && addr < e->low)
+		return e->low > tp || image_map_at(m->img, e->low) != image_map_at(m->img, tp);
+	return !e || (e->complete && addr >= e->high);
 }
 
 /* Return: the holder of a word of thread-local storage; INDEX_NONE with *@found false: it is none.
