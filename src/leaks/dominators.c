@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "leaks/semi_nca.h"
 #include "lib/huge.h"
 #include "lib/parallel.h"
 
@@ -23,12 +24,6 @@ struct top {
  */
 #define HEAD	  2u
 #define UNREACHED (1u << 31)
-
-/* The same for the search of semidominators, by number. */
-struct link {
-	uint32_t up;	/* the ancestor to which the path is compressed */
-	uint32_t least; /* the lowest semidominator on the path to it */
-};
 
 /*
  * Nodes are renumbered in the order in which a depth-first search reaches them.  Nodes from .weak
@@ -51,9 +46,6 @@ struct finder {
 	uint32_t *from, *from_first; /* as in struct dominators */
 	/* Memory of the records, which is used again: the kernel needs long to clear new memory. */
 	uint32_t *room;
-	struct link *link; /* by number, in .room */
-	uint32_t *semi;	   /* by number, in .room */
-	VEC(uint32_t) path;
 };
 
 static bool has(const uint64_t *bits, size_t i)
@@ -402,132 +394,7 @@ static int reverse(struct finder *f)
 	return 0;
 }
 
-/* ------------------------------------------------------------- semi-NCA -- */
-
-/* The lowest semidominator on the path from @v up to, not including, the last node below @linked.
- * Compresses the path. */
-static int lowest(struct finder *f, uint32_t v, uint32_t linked, uint32_t *result)
-{
-	struct link *const link = f->link;
-	uint32_t up, least;
-
-	if (link[v].up < linked) {
-		*result = link[v].least;
-		return 0;
-	}
-	f->path.n = 0;
-	do {
-		if (vec_push(&f->path, v))
-			return -ENOMEM;
-		v = link[v].up;
-	} while (link[v].up >= linked);
-	up = link[v].up;
-	least = link[v].least;
-	while (f->path.n) {
-		v = f->path.at[--f->path.n];
-		link[v].up = up;
-		if (link[v].least < least)
-			least = link[v].least;
-		else
-			link[v].least = least;
-	}
-	*result = least;
-	return 0;
-}
-
-/*
- * The least semidominator of the nodes from the current one up to any other, as far as it is known:
- * lowest() cannot be below it.  Where one table leads to everything, this saves nearly all calls.
- * Going up from the current node, which is the last one of .step, each has a lower semidominator
- * than all before it.
- */
-#define MAX_STEPS 64u
-struct minima {
-	struct {
-		uint32_t at, semi;
-	} step[MAX_STEPS];
-	uint32_t n;
-	uint32_t limit; /* nothing is known from this node on */
-};
-
-static void add_minimum(struct minima *m, uint32_t v, uint32_t semi)
-{
-	while (m->n && m->step[m->n - 1].semi >= semi)
-		m->n--;
-	if (m->n == MAX_STEPS) {
-		m->limit = m->step[m->n - 1].at;
-		m->n = 0;
-	}
-	m->step[m->n].at = v;
-	m->step[m->n++].semi = semi;
-}
-
-/* Are the semidominators of all nodes above the current one, up to @v, at least @semi? */
-static inline bool all_above(const struct minima *m, uint32_t v, uint32_t semi)
-{
-	uint32_t low = 0, high = m->n;
-
-	if (v >= m->limit)
-		return false;
-	if (m->n && m->step[0].semi >= semi)
-		return true;
-	while (low < high) {
-		uint32_t middle = (low + high) / 2;
-
-		if (m->step[middle].at > v)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < m->n && m->step[low].semi >= semi;
-}
-
-/* Finds the semidominator of @v.  Return: 0, 1: lowest() was not needed, or -ENOMEM. */
-static int semidominator(struct finder *f, const struct minima *m, uint32_t v)
-{
-	const uint32_t begin = f->from_first[v], end = f->from_first[v + 1ull];
-	uint32_t semi = f->parent[v], least;
-	int ret = 1;
-
-	/* Nodes with lower numbers are their own. */
-	for (uint32_t e = begin; e < end; e++) {
-		const uint32_t from = f->from[e] & ~DOM_EXACT;
-
-		if (from < semi)
-			semi = from;
-	}
-	for (uint32_t e = begin; e < end; e++) {
-		const uint32_t from = f->from[e] & ~DOM_EXACT;
-
-		if (from <= v || all_above(m, from, semi))
-			continue;
-		ret = 0;
-		if (lowest(f, from, v + 1, &least))
-			return -ENOMEM;
-		if (least < semi)
-			semi = least;
-	}
-	f->semi[v] = semi;
-	f->link[v].least = semi;
-	return ret;
-}
-
-static int semidominators(struct finder *f)
-{
-	struct minima m = {.n = 0, .limit = UINT32_MAX};
-	int ret = 0;
-
-	for (uint32_t v = f->n - 1; v && ret >= 0; v--) {
-		/* The next node is the one before it.  It probably needs what the last one did. */
-		for (uint32_t e = f->from_first[v]; !ret && e < f->from_first[v + 1ull]; e++) {
-			if (e >= AHEAD && (f->from[e - AHEAD] & ~DOM_EXACT) >= v)
-				__builtin_prefetch(&f->link[f->from[e - AHEAD] & ~DOM_EXACT]);
-		}
-		ret = semidominator(f, &m, v);
-		add_minimum(&m, v, f->semi[v]);
-	}
-	return ret < 0 ? ret : 0;
-}
+/* ------------------------------------------------------------- dominators -- */
 
 static int resize_room(struct finder *f, size_t bytes)
 {
@@ -541,21 +408,10 @@ static int resize_room(struct finder *f, size_t bytes)
 
 static int immediate_dominators(struct finder *f)
 {
-	uint32_t *idom = f->parent;
-	int ret = resize_room(f, f->n * (sizeof(*f->link) + sizeof(*f->semi)));
+	const struct reversed g = {f->n, f->from_first, f->from};
+	int ret = resize_room(f, (size_t)f->n * SEMI_NCA_BYTES);
 
-	if (ret)
-		return ret;
-	f->link = (struct link *)f->room;
-	f->semi = (uint32_t *)(f->link + f->n);
-	for (uint32_t v = 0; v < f->n; v++)
-		f->link[v] = (struct link){idom[v], v};
-	ret = semidominators(f);
-	for (uint32_t v = 1; v < f->n && !ret; v++) {
-		while (idom[v] > f->semi[v])
-			idom[v] = idom[idom[v]];
-	}
-	return ret;
+	return ret ? ret : semi_nca(&g, f->parent, f->room);
 }
 
 /* ------------------------------------------------------------- the tree -- */
@@ -711,7 +567,6 @@ int dominators_find(struct dominators *d, struct graph *g, const struct dom_hold
 	free(f.from_first);
 	free(f.room);
 	vec_free(&f.pending);
-	vec_free(&f.path);
 	return ret;
 }
 

@@ -5,8 +5,7 @@
  * blocks that a node dominates, itself included, are its retained bytes.
  *
  * Nodes are the blocks, the holders (variables, frames and the like, which have the roots), and one
- * virtual node above them.  Semi-NCA (L. Georgiadis, "Linear-Time Algorithms for Dominators and
- * Related Problems", 2005, 2.3) finds the tree.
+ * virtual node above them.  Semi-NCA (semi_nca.h) finds the tree.
  *
  * A weak holder (a stack, registers) keeps only what no other holder reaches: its values are
  * temporary, and the variable that reaches the block says more.
@@ -27,7 +26,7 @@ struct dom_holders {
 	const uint64_t *exact;	/* bitmap, by edge */
 };
 
-#define DOM_EXACT (1u << 31)
+#define DOM_EXACT (1u << 31) /* in .from: REVERSED_FLAG */
 
 /*
  * The tree.  Every reached node has a place: a node's place is followed by those of the nodes below
