@@ -176,9 +176,13 @@ __attribute__((noinline)) static void hold_on_stack()
 	}
 }
 
+static pthread_barrier_t started;
+
 static void *worker(void *)
 {
 	pthread_setname_np(pthread_self(), "worker-3");
+	/* pthread_create() blocks all signals of its caller until it returns. */
+	pthread_barrier_wait(&started);
 	hold_on_stack();
 	return nullptr;
 }
@@ -216,7 +220,9 @@ int main()
 	make_inner();
 	serve();
 	clear_stack();
+	pthread_barrier_init(&started, nullptr, 2);
 	pthread_create(&t, nullptr, worker, nullptr);
+	pthread_barrier_wait(&started);
 	for (;;)
 		pause();
 }
