@@ -38,9 +38,9 @@ class Named(t.Case):
         """What leaks reports of a program that has a block of glibc's malloc."""
         p = self.victim(victim)
         self.assertEqual(p.stdout.readline(), "ready\n")
-        with tempfile.NamedTemporaryFile() as f:
-            self.memprof("leaks", "-p", p.pid, "--json", f.name)
-            return json.load(f)
+        with tempfile.TemporaryDirectory() as d:
+            self.memprof("leaks", "-p", p.pid, "--json", f"{d}/leaks")
+            return json.loads(t.read(f"{d}/leaks"))
 
     def test_named(self):
         """leaks names PartitionAlloc and Google's tcmalloc beside glibc's malloc, and is not exact then"""

@@ -25,12 +25,15 @@ enum { THREADS = 8, LOOKS = 3, DAMAGES = 6 };
 
 struct row {
 	const char *name, *program;
-	const char *preload; /* one that the Makefile builds, else of the system or the release */
+	const char
+	    *preload; /* one that the Makefile builds, else of the system or the release; with a
+			      * slash: in the folder of releases */
 	const char *walker;
 	const char *release; /* Debian release whose dynamic linker and libraries are used */
 	unsigned batch;	     /* maximum of freed blocks that a thread moves between lists */
 	bool no_break;	     /* the program's break cannot grow */
 	bool plain;	     /* the allocator crashes or fails at aligned allocations */
+	bool touch;	     /* a thread that allocates has blocks of the allocator's own */
 	bool slow;	     /* takes long to build: only with MEMPROF_FULL=1 (make check-all) */
 };
 
@@ -67,6 +70,21 @@ static const struct row rows[] = {
     {"mimalloc", "truth", "libmimalloc.so.2.0", "mimalloc", .batch = 512},
     {"mimalloc of trixie", "truth-2.31", "libmimalloc.so.3", "mimalloc", .release = "trixie",
      .batch = 512, .plain = true},
+    {"mimalloc 2.1", "truth", "built/libmimalloc-2.1.so", "mimalloc", .batch = 512},
+    {"mimalloc 3.4", "truth", "built/libmimalloc-3.4.so", "mimalloc", .batch = 512, .slow = true},
+    {"mimalloc of trixie-backports", "truth",
+     "trixie-backports/usr/lib/x86_64-linux-gnu/libmimalloc.so.3", "mimalloc", .batch = 512,
+     .touch = true, .slow = true},
+    {"mimalloc of forky", "truth-2.31", "libmimalloc.so.3", "mimalloc", .release = "forky",
+     .batch = 512, .touch = true, .slow = true},
+    {"jemalloc 5.1", "truth", "built/libjemalloc-5.1.so", "jemalloc", .batch = 100, .slow = true},
+    {"jemalloc, pages of 64 KiB", "truth", "built/libjemalloc-64k.so", "jemalloc", .batch = 100,
+     .slow = true},
+    {"jemalloc of forky", "truth-2.31", "libjemalloc.so.2", "jemalloc", .release = "forky",
+     .batch = 100, .slow = true},
+    {"tcmalloc of forky", "truth-2.31", "libtcmalloc_minimal.so.4", "tcmalloc", .release = "forky",
+     .batch = 32, .slow = true},
+    {"musl of forky", "truth-musl", .walker = "musl mallocng", .release = "forky", .slow = true},
 };
 
 /* Libraries with these names but an unknown layout: the walker must name and refuse them. */
@@ -90,6 +108,13 @@ struct outcome {
 	size_t truth, missing, extra, other_size, resizing;
 	struct heap heap;
 };
+
+static void releases_path(const char *name, char path[512])
+{
+	const char *dir = getenv("RELEASES");
+
+	snprintf(path, 512, "%s/%s", dir ? dir : "build/releases", name);
+}
 
 static const char *release_dir(const struct row *row)
 {
@@ -139,13 +164,18 @@ static void execute(const struct row *row, char *const argv[])
 	char libs[600], ours[512];
 
 	if (row->preload) {
-		victim_path(row->preload, ours);
+		if (strchr(row->preload, '/'))
+			releases_path(row->preload, ours);
+		else
+			victim_path(row->preload, ours);
 		setenv("LD_PRELOAD", access(ours, R_OK) ? row->preload : ours, 1);
 	}
 	if (row->no_break)
 		setenv("NO_BREAK", "1", 1);
 	if (row->plain)
 		setenv("PLAIN", "1", 1);
+	if (row->touch)
+		setenv("TOUCH", "1", 1);
 	if (!row->release || is_static(row)) {
 		execv(argv[0], argv);
 	} else {
@@ -429,6 +459,13 @@ static void skip_without_release(const struct row *row)
 {
 	char program[512];
 
+	if (row->preload && strchr(row->preload, '/')) {
+		releases_path(row->preload, program);
+		if (access(program, F_OK)) {
+			print_message("# %s: no %s, see scripts/releases\n", row->name, program);
+			skip();
+		}
+	}
 	victim_path(row->program, program);
 	if (row->release && (is_static(row) ? access(program, F_OK) : !linker(row))) {
 		print_message("# %s: no libraries in %s, see scripts/releases\n", row->name,
