@@ -3,11 +3,22 @@
 is on the machine that builds memprof.  And allocators that have none, but are named."""
 import json
 import os
+import shutil
 import subprocess
 import tempfile
 
 import memprof_test as t
 
+RELEASES = os.environ.get("RELEASES", t.ROOT + "/build/releases")
+PARSER = f"{RELEASES}/npm/node_modules/@oxc-parser/binding-linux-x64-gnu/parser.linux-x64-gnu.node"
+# Parses sources of several sizes and keeps what it gets.
+PARSE = """
+const parser = require(process.argv[1]), kept = [];
+for (let i = 0; i < 200; i++)
+    kept.push(parser.parseSync('a.js', `function f${i}(a) { return a + ${i} }`.repeat(i)));
+console.log('ready');
+setInterval(() => kept.length, 1000);
+"""
 WALKERS = f"{t.VICTIMS}/walkers"
 
 
@@ -52,6 +63,21 @@ class Named(t.Case):
                              f"the process has {name}, whose blocks memprof cannot list")
             self.assertFalse(got["exact"])
             self.assertEqual(got["leaked"]["count"], 0)
+
+
+@t.unittest.skipUnless(os.path.exists(PARSER), "scripts/releases has not fetched this library")
+class Node(t.Case):
+    def test_mimalloc_2_2(self):
+        """mimalloc 2.2 in a library that node has loaded: its heap agrees with its counters"""
+        p = self.start(shutil.which("node"), "-e", PARSE, PARSER)
+        self.assertEqual(p.stdout.readline(), "ready\n")
+        with tempfile.TemporaryDirectory() as d:
+            self.memprof("leaks", "-p", p.pid, "--budget", "1GB", "--json", f"{d}/leaks")
+            heaps = json.loads(t.read(f"{d}/leaks"))["heaps"]
+        mimalloc = [h for h in heaps if h["allocator"] == "mimalloc"]
+        self.assertEqual([(h["version"], h["exact"], h["doubt"]) for h in mimalloc],
+                         [("2.2", True, None)])
+        self.assertGreater(mimalloc[0]["live_bytes"], 50000)
 
 
 if __name__ == "__main__":
