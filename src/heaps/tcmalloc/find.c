@@ -34,12 +34,14 @@ struct size_map {
 };
 _Static_assert(sizeof(struct size_map) == 4224, "as in gperftools");
 
-/* In 2.16, SizeMap has min_span_size_in_pages_ before the number of classes, and ThreadCache has no
- * thread id. */
+/* Since 2.11, SizeMap has min_span_size_in_pages_ before the number of classes; ThreadCache has lost
+ * its thread id by 2.16.  Of two that agree in the former, the first one that fits is used. */
 static const struct tc_layout layouts[] = {
     {"gperftools 2.8 to 2.10", .classes = 4224, .cache_next = 4144},
     {"gperftools 2.16 to 2.18", .classes = 4232, .cache_next = 4128},
+    {"gperftools before 2.16", .classes = 4232, .cache_next = 4144},
 };
+#define LAYOUT_COUNT (sizeof(layouts) / sizeof(layouts[0]))
 
 struct cache_list {
 	uint64_t first;
@@ -203,13 +205,39 @@ static bool take_classes(struct tc *tc, const uint64_t *words)
 
 static bool find_classes(const struct scan_data *d, struct tc *tc)
 {
-	for (size_t k = 0; k < sizeof(layouts) / sizeof(layouts[0]); k++) {
+	for (size_t k = 0; k < LAYOUT_COUNT; k++) {
 		tc->layout = &layouts[k];
 		for (size_t i = 0; i + tc->layout->classes / 8 < d->n; i++) {
 			if (take_classes(tc, d->words + i))
 				return true;
 		}
 	}
+	return false;
+}
+
+/* Do the links of @cache lead to caches that lead back? */
+static bool valid_links(struct tc *tc, uint64_t cache)
+{
+	uint64_t next = word_at(tc, cache + tc->layout->cache_next),
+		 before = word_at(tc, cache + cache_prev(tc));
+
+	return (!next || (valid_cache(tc, next) && word_at(tc, next + cache_prev(tc)) == cache)) &&
+	       (!before ||
+		(valid_cache(tc, before) && word_at(tc, before + tc->layout->cache_next) == cache));
+}
+
+/* Chooses among the layouts that agree about the classes the one with which the links of @cache are
+ * valid. */
+static bool choose_links(struct tc *tc, uint64_t cache)
+{
+	const struct tc_layout *before = tc->layout;
+
+	for (size_t k = 0; k < LAYOUT_COUNT; k++) {
+		tc->layout = &layouts[k];
+		if (tc->layout->classes == before->classes && valid_links(tc, cache))
+			return true;
+	}
+	tc->layout = before;
 	return false;
 }
 
@@ -226,7 +254,7 @@ static int find_tables(const struct scan_data *d, void *arg)
 			tc->central = d->start + i * 8;
 	}
 	for (size_t i = 0; tc->central && !tc->caches && i < d->n; i++) {
-		if (d->words[i] && valid_cache(tc, d->words[i]))
+		if (d->words[i] && valid_cache(tc, d->words[i]) && choose_links(tc, d->words[i]))
 			tc->caches = first_cache(tc, d->words[i]);
 	}
 	return tc->caches ? 1 : -ENOTSUP;
