@@ -230,7 +230,7 @@ static void collect_keys(struct mi3 *w)
 
 		for (uint64_t k = m->start >> MI3_SUB_SHIFT; k <= last && w->n_keys < MI3_MAX_KEYS;
 		     k++) {
-			if (m->write && !m->shared && k < MI3_MAP_WORDS &&
+			if (m->write && !m->shared && k < mi3_parts(w) &&
 			    (!w->n_keys || w->key[w->n_keys - 1] != k))
 				w->key[w->n_keys++] = k;
 		}

@@ -12,10 +12,9 @@
 
 #define MI3_SLICE_SHIFT 16
 #define MI3_SLICE	(1ull << MI3_SLICE_SHIFT)
-#define MI3_SUB_SHIFT	29	   /* log2 of the bytes covered by a part of the map */
-#define MI3_SUB_WORDS	8192	   /* slices in a part */
-#define MI3_MAP_WORDS	(1u << 18) /* parts, for 47-bit addresses */
-#define MI3_MAX_KEYS	256	   /* parts that are tried, to find the map */
+#define MI3_SUB_SHIFT	29   /* log2 of the bytes covered by a part of the map */
+#define MI3_SUB_WORDS	8192 /* slices in a part */
+#define MI3_MAX_KEYS	256  /* parts that are tried, to find the map */
 #define MI3_CHUNK	(256ull << 20)
 #define MI3_MAX_QUEUES	75
 
@@ -68,6 +67,7 @@ struct mi3 {
 	const struct mi3_layout *layout;
 	uint64_t map;
 	uint64_t last, end; /* header of the last page, end of its blocks */
+	uint32_t pageless;  /* entries of the map without a page */
 	uint64_t key[MI3_MAX_KEYS];
 	size_t n_keys;
 	VEC(struct mi3_heap) heaps;
@@ -90,6 +90,12 @@ static inline uint64_t mi3_end(const struct mi3_page *p)
 static inline uint64_t mi3_slice(uint64_t key, size_t i)
 {
 	return key << MI3_SUB_SHIFT | (uint64_t)i << MI3_SLICE_SHIFT;
+}
+
+/* How many parts the page map has. */
+static inline uint64_t mi3_parts(const struct mi3 *w)
+{
+	return 1ull << (w->img->arch->address_bits - MI3_SUB_SHIFT);
 }
 
 /* Finds the page map and the layout.  Return: 1; 0: there is none; or -ENOMEM. */

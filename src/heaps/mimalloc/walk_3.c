@@ -19,8 +19,10 @@
 #include "heaps/mimalloc/mimalloc_3.h"
 #include "heaps/scan.h"
 
-#define ABANDONED   7ull /* page.thread up to here: of no thread */
-#define QUEUE_WORDS 5	 /* first, last, count, block size, another one */
+#define ABANDONED 7ull /* page.thread up to here: of no thread */
+/* Of 256 GiB that were freed.  A damaged map could have entries without end. */
+#define MAX_PAGELESS (1u << 22)
+#define QUEUE_WORDS  5 /* first, last, count, block size, another one */
 
 /* Sets the first page of each queue of @heap.  Return: how many pages its queues count. */
 static int64_t sum_queues(struct mi3 *w, uint64_t heap, uint64_t first[MI3_MAX_QUEUES])
@@ -167,11 +169,14 @@ static int take_page(struct mi3 *w, uint64_t at, uint64_t slice)
 	if (slice < w->end || at == w->last)
 		return 0;
 	is_read = mi3_read(w, at, &p);
-	if (is_read && is_gone(&p))
+	if (is_read && is_gone(&p)) {
+		w->pageless++;
 		return 0;
+	}
 	if (!is_read || !mi3_valid(w, at, slice, &p)) {
 		heap_damage(w->heap, at, "page's header is damaged");
 		heap_doubt(w->heap, "the header of the page at 0x%" PRIx64 " is damaged", at);
+		w->pageless++;
 		return 0;
 	}
 	w->last = at;
@@ -201,8 +206,13 @@ static int take_part(struct mi3 *w, uint64_t key)
 	for (size_t i = 0; !ret && i < MI3_SUB_WORDS; i++) {
 		uint64_t at = w->sub[i], slice = mi3_slice(key, i);
 
-		if (at && (w->layout->header != MI3_BEFORE || at == slice))
-			ret = take_page(w, at, slice);
+		if (!at || (w->layout->header == MI3_BEFORE && at != slice))
+			continue;
+		if (w->pageless > MAX_PAGELESS) {
+			heap_doubt(w->heap, "too many entries of the page map have no page");
+			return 0;
+		}
+		ret = take_page(w, at, slice);
 	}
 	return ret;
 }
@@ -212,7 +222,7 @@ static int take_pages(struct mi3 *w)
 	uint64_t part[512];
 	int ret = 0;
 
-	for (uint64_t key = 0; key < MI3_MAP_WORDS; key += 512) {
+	for (uint64_t key = 0; key < mi3_parts(w); key += 512) {
 		if (!image_read_all(w->img, w->map + w->layout->map + key * 8, part, sizeof(part)))
 			continue;
 		/* The first part is for the page that contains the null pointer. */
