@@ -126,6 +126,15 @@ static const struct je_layout layouts[] = {
 	.cache_tickers = 48,
     },
     {
+	/* On aarch64. */
+	.version = "5.2",     .page_shift = 16,	     .bins = 52,	  .bin_info_size = 88,
+	.state_shift = 16,    .state_bits = 2,	     .class_shift = 18,	  .nfree_shift = 26,
+	.nfree_bits = 14,     .arena_internal = 104, .arena_large = 768,  .large_size = 48,
+	.arena_caches = 9416, .arena_base = 27784,   .arena_bins = 27368, .bins_apart = true,
+	.bin_size = 288,      .bin_curregs = 168,    .base_blocks = 152,  .base_allocated = 2016,
+	.cache_next = 1264,   .cache_arena = 1336,   .cache_large = 1400, .cache_tickers = 64,
+    },
+    {
 	.version = "5.1",
 	.page_shift = 12,
 	.bins = 36,
