@@ -3,165 +3,12 @@
  * Finds jemalloc's data without symbols, in a module that has its messages.  The radix tree's root
  * is 2 MiB or 256 KiB of .bss.  It is recognized by an entry that leads to a leaf, which leads to
  * an extent that has the matching address.  The arenas are in a table, and their bases have their
- * index; this shows the version.  The tables of size classes must agree with each other.  Offsets:
- * struct arena_s, tcache_slow_s, tcache_s, base_s of 5.3.1, 5.3.0, 5.2.1 and 5.1.0.
+ * index; this shows the version.  The tables of size classes must agree with each other.
  */
 #include <errno.h>
 #include <string.h>
 #include "heaps/jemalloc/jemalloc.h"
 #include "heaps/scan.h"
-
-static const struct je_layout layouts[] = {
-    {
-	.version = "5.3",
-	.page_shift = 12,
-	.bins = 36,
-	.bin_info_size = 40,
-	.state_shift = 17,
-	.state_bits = 3,
-	.class_shift = 20,
-	.nfree_shift = 28,
-	.nfree_bits = 10,
-	.arena_internal = 56,
-	.arena_large = 976,
-	.large_size = 48,
-	.arena_caches = 10392,
-	.arena_base = 78936,
-	.arena_bins = 78952,
-	.bin_size = 224,
-	.bin_curregs = 136,
-	.base_blocks = 160,
-	.base_allocated = 3880,
-	.cache_next = 0,
-	.cache_arena = 40,
-	.cache_dyn = 160,
-	.cache_bins = 73,
-    },
-    {
-	.version = "5.3",
-	.page_shift = 16,
-	.bins = 52,
-	.bin_info_size = 88,
-	.state_shift = 17,
-	.state_bits = 3,
-	.class_shift = 20,
-	.nfree_shift = 28,
-	.nfree_bits = 14,
-	.arena_internal = 56,
-	.arena_large = 976,
-	.large_size = 48,
-	.arena_caches = 9624,
-	.arena_base = 73512,
-	.arena_bins = 73528,
-	.bin_size = 224,
-	.bin_curregs = 136,
-	.base_blocks = 160,
-	.base_allocated = 3880,
-	.cache_next = 0,
-	.cache_arena = 40,
-	.cache_dyn = 208,
-	.cache_bins = 73,
-    },
-    {
-	/* A mutex of aarch64 has 48 bytes. */
-	.version = "5.3",	.page_shift = 16,    .bins = 52,
-	.bin_info_size = 88,	.state_shift = 17,   .state_bits = 3,
-	.class_shift = 20,	.nfree_shift = 28,   .nfree_bits = 14,
-	.arena_internal = 56,	.arena_large = 976,  .large_size = 48,
-	.arena_caches = 9624,	.arena_base = 73608, .arena_bins = 73624,
-	.bin_size = 232,	.bin_curregs = 144,  .base_blocks = 168,
-	.base_allocated = 3888, .cache_next = 0,     .cache_arena = 40,
-	.cache_dyn = 208,	.cache_bins = 73,
-    },
-    {
-	.version = "5.3.1",
-	.plain_large = true,
-	.page_shift = 12,
-	.bins = 36,
-	.bin_info_size = 40,
-	.state_shift = 17,
-	.state_bits = 3,
-	.class_shift = 20,
-	.nfree_shift = 28,
-	.nfree_bits = 10,
-	.arena_internal = 72,
-	.arena_large = 992,
-	.large_size = 56,
-	.arena_caches = 11976,
-	.arena_base = 80648,
-	.arena_bins = 80704,
-	.bin_size = 224,
-	.bin_curregs = 136,
-	.base_blocks = 160,
-	.base_allocated = 3896,
-	.cache_next = 0,
-	.cache_arena = 40,
-	.cache_dyn = 224,
-	.cache_bins = 41,
-    },
-    {
-	.version = "5.2",
-	.page_shift = 12,
-	.bins = 36,
-	.bin_info_size = 40,
-	.state_shift = 16,
-	.state_bits = 2,
-	.class_shift = 18,
-	.nfree_shift = 26,
-	.nfree_bits = 10,
-	.arena_internal = 104,
-	.arena_large = 768,
-	.large_size = 48,
-	.arena_caches = 10184,
-	.arena_base = 29480,
-	.arena_bins = 29192,
-	.bins_apart = true,
-	.bin_size = 280,
-	.bin_curregs = 160,
-	.base_blocks = 144,
-	.base_allocated = 2008,
-	.cache_next = 880,
-	.cache_arena = 952,
-	.cache_large = 1000,
-	.cache_tickers = 48,
-    },
-    {
-	/* On aarch64. */
-	.version = "5.2",     .page_shift = 16,	     .bins = 52,	  .bin_info_size = 88,
-	.state_shift = 16,    .state_bits = 2,	     .class_shift = 18,	  .nfree_shift = 26,
-	.nfree_bits = 14,     .arena_internal = 104, .arena_large = 768,  .large_size = 48,
-	.arena_caches = 9416, .arena_base = 27784,   .arena_bins = 27368, .bins_apart = true,
-	.bin_size = 288,      .bin_curregs = 168,    .base_blocks = 152,  .base_allocated = 2016,
-	.cache_next = 1264,   .cache_arena = 1336,   .cache_large = 1400, .cache_tickers = 64,
-    },
-    {
-	.version = "5.1",
-	.page_shift = 12,
-	.bins = 36,
-	.bin_info_size = 40,
-	.state_shift = 16,
-	.state_bits = 2,
-	.class_shift = 18,
-	.nfree_shift = 26,
-	.nfree_bits = 10,
-	.arena_internal = 88,
-	.arena_large = 728,
-	.large_size = 32,
-	.arena_caches = 7008,
-	.arena_base = 25848,
-	.arena_bins = 16344,
-	.one_shard = true,
-	.const_tables = true,
-	.bin_size = 264,
-	.bin_curregs = 152,
-	.base_blocks = 136,
-	.base_allocated = 2000,
-	.cache_next = 880,
-	.cache_arena = 928,
-	.cache_large = 976,
-	.cache_tickers = 8,
-    },
-};
 
 /* rtree_levels of rtree.h for LG_VADDR 48 and 57, and for 48 with pages of 64 KiB. */
 static const struct je_tree trees[] = {
@@ -371,8 +218,8 @@ static int find_tables(const struct scan_data *d, void *arg)
 
 	if (je->root < d->start || je->root >= d->start + d->n * 8)
 		return 0;
-	for (size_t k = 0; k < sizeof(layouts) / sizeof(layouts[0]); k++) {
-		je->layout = &layouts[k];
+	for (size_t k = 0; k < je_layout_count; k++) {
+		je->layout = &je_layouts[k];
 		if (je->layout->page_shift != je->tree->page_shift || !find_arenas(je, d))
 			continue;
 		if (je->layout->const_tables)

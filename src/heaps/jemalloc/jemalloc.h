@@ -4,6 +4,7 @@
 #define HEAPS_JEMALLOC_JEMALLOC_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include "heaps/addr_list.h"
 #include "heaps/heap.h"
@@ -52,6 +53,9 @@ struct je_layout {
 	uint64_t cache_large;	/* tcache_t.bins_large, where there are two arrays of bins */
 	uint64_t cache_tickers; /* tsd_t.arenas_tdata is so much before tsd_t.tcache */
 };
+
+extern const struct je_layout je_layouts[];
+extern const size_t je_layout_count;
 
 /* The beginning of edata_t (5.2: extent_t), which describes one extent.  For slabs the bitmap of
  * their regions follows; 1: free. */
