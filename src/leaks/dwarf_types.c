@@ -214,8 +214,30 @@ static struct dwarf_type *new_array(struct dwarf_types *t, Dwarf_Die *die, int d
 	return it;
 }
 
+/* Return: the definition in the type unit that the declaration @die names by its signature, or NULL.  That
+ * has no scope of its own: the declaration @it has. */
+static struct dwarf_type *by_signature(struct dwarf_types *t, Dwarf_Die *die,
+				       const struct dwarf_type *it, int depth)
+{
+	struct dwarf_type *whole;
+	Dwarf_Attribute attr;
+	Dwarf_Die definition;
+
+	if (!dwarf_formref_die(dwarf_attr(die, DW_AT_signature, &attr), &definition))
+		return NULL;
+	whole = type_of(t, &definition, NULL, depth + 1);
+	if (whole->kind != it->kind || !it->name)
+		return NULL;
+	if (!whole->scope[0] && it->scope[0] && !whole->layout_known) {
+		whole->scope = it->scope;
+		whole->raw = it->raw;
+		set_name(whole, it->name);
+	}
+	return whole;
+}
+
 static struct dwarf_type *new_structure(struct dwarf_types *t, Dwarf_Die *die, enum dwarf_kind kind,
-					const char *alias)
+					const char *alias, int depth)
 {
 	struct dwarf_type *it = new_type(t, die, kind), *whole;
 
@@ -226,8 +248,10 @@ static struct dwarf_type *new_structure(struct dwarf_types *t, Dwarf_Die *die, e
 	if (it->size > 1ull << 40)
 		it->size = 0;
 	if (dwarf_hasattr(die, DW_AT_declaration)) {
-		whole = it->name ? dwarf_type_named(t, it->name) : NULL;
-		if (whole)
+		whole = by_signature(t, die, it, depth);
+		if (!whole && it->name)
+			whole = dwarf_type_named(t, it->name);
+		if (whole && whole->kind == kind)
 			return whole;
 		it->size = 0;
 		it->complete = true;
@@ -263,9 +287,9 @@ static struct dwarf_type *make(struct dwarf_types *t, Dwarf_Die *die, const char
 		return new_pointer(t, die, depth);
 	case DW_TAG_structure_type:
 	case DW_TAG_class_type:
-		return new_structure(t, die, DWARF_STRUCT, alias);
+		return new_structure(t, die, DWARF_STRUCT, alias, depth);
 	case DW_TAG_union_type:
-		return new_structure(t, die, DWARF_UNION, alias);
+		return new_structure(t, die, DWARF_UNION, alias, depth);
 	case DW_TAG_array_type:
 		return new_array(t, die, depth);
 	case DW_TAG_subroutine_type:

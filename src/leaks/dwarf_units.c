@@ -223,8 +223,8 @@ static bool may_be_fixed(Dwarf_Die *die, Dwarf_Attribute *attr)
 		return false;
 	return b.data[0] == DW_OP_addr || b.data[0] == DW_OP_addrx ||
 	       b.data[0] == DW_OP_GNU_addr_index || b.data[0] == DW_OP_constx ||
-	       b.data[0] == DW_OP_const4u || b.data[0] == DW_OP_const8u ||
-	       b.data[0] == DW_OP_constu;
+	       b.data[0] == DW_OP_GNU_const_index || b.data[0] == DW_OP_const4u ||
+	       b.data[0] == DW_OP_const8u || b.data[0] == DW_OP_constu;
 }
 
 /* Is the variable at a fixed address, or in thread-local storage (DWARF 5, 2.5.1.3)? */
@@ -239,6 +239,9 @@ static bool fixed_place(Dwarf_Die *die, struct dwarf_variable *v)
 	v->addr = op[0].number;
 	v->tls = n == 2 &&
 		 (op[1].atom == DW_OP_form_tls_address || op[1].atom == DW_OP_GNU_push_tls_address);
+	if (v->tls && (op[0].atom == DW_OP_constx || op[0].atom == DW_OP_GNU_const_index))
+		return !dwarf_getlocation_attr(&attr, &op[0], &indirect) &&
+		       !dwarf_formudata(&indirect, &v->addr);
 	if (v->tls)
 		return op[0].atom == DW_OP_const4u || op[0].atom == DW_OP_const8u ||
 		       op[0].atom == DW_OP_constu;
