@@ -33,7 +33,8 @@ static void claim_own(struct dwarf_walk *w, uint64_t addr, uint64_t size, uint32
 {
 	const uint32_t block = dwarf_block(w, addr, size);
 
-	if (block == INDEX_NONE || (size && !dwarf_fits(size, w->g->block[block].size)) ||
+	/* A block of slices has many. */
+	if (block == INDEX_NONE || (size && w->g->block[block].size >= 2 * size + 32) ||
 	    !dwarf_claim(w, block, id))
 		return;
 	c->blocks++;

@@ -71,15 +71,17 @@ int dwarf_walk_init(struct dwarf_walk *w, struct block_names *names, const struc
 		    struct image *img, struct dwarf_types *types, struct deadline until);
 void dwarf_walk_free(struct dwarf_walk *w);
 
-/* Can an object of @size bytes have got a block of @usable bytes?  glibc rounds up by up to 15, or to 24, and
- * adds 16 if they would be too few for a block; size classes of other allocators are up to a quarter
- * apart; large blocks have whole pages. */
+/* Can an object of @size bytes have got a block of @usable bytes?  glibc rounds up by up to 15, or to 24,
+ * and adds 16 if they would be too few for a block; size classes of other allocators are up to a
+ * quarter apart; large blocks have whole pages.  Of small objects the 16 are not allowed for: they are
+ * too often the beginning of a larger one. */
 static inline bool dwarf_fits(uint64_t size, uint64_t usable)
 {
 	const uint64_t spare = usable - size;
 
 	return usable >= size &&
-	       (spare < 32 || spare <= size / 4 || (size >= 32768 && spare < 16384));
+	       (spare < 16 || usable <= 24 || (size >= 40 && spare < 32) ||
+		(size >= 128 && spare <= size / 4) || (size >= 32768 && spare < 16384));
 }
 static inline bool dwarf_claimed(const struct dwarf_walk *w, uint32_t block)
 {
