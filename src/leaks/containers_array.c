@@ -25,14 +25,15 @@ static bool know_vector(struct dwarf_walk *w, struct dwarf_type *t, struct dwarf
 	return true;
 }
 
-/* Claims the block of an array, and adds it to @c.  Return: its number; INDEX_NONE: there is none that
+/* Claims the block of an array of @size bytes, 0: not known, and adds it to @c.  Return: its number; INDEX_NONE: there is none that
  * can be it. */
 static uint32_t claim_array(struct dwarf_walk *w, uint64_t addr, uint64_t size, uint32_t id,
 			    struct container *c)
 {
 	const uint32_t block = dwarf_block(w, addr, size);
 
-	if (block == INDEX_NONE || !dwarf_claim(w, block, id))
+	if (block == INDEX_NONE || (size && !dwarf_may_fit(size, w->g->block[block].size)) ||
+	    !dwarf_claim(w, block, id))
 		return INDEX_NONE;
 	if (!c->first)
 		c->first = addr;
@@ -208,7 +209,7 @@ const struct dwarf_container container_string = {know_string, take_string, NULL}
 /* ------------------------------------------------------------- deque -- */
 
 enum { MAP, MAP_SIZE, FIRST_AT, FIRST_END, FIRST_CHUNK, LAST_AT, LAST_START, LAST_CHUNK };
-enum { BUFFER, CHUNKS, CHUNKS_END, START, SIZE };
+enum { BUFFER, CHUNKS, CHUNKS_END, START, SIZE, BUFFER_END };
 
 static bool know_deque(struct dwarf_walk *w, struct dwarf_type *t, struct dwarf_layout *l)
 {
@@ -220,14 +221,15 @@ static bool know_deque(struct dwarf_walk *w, struct dwarf_type *t, struct dwarf_
 					  "_M_impl._M_finish._M_cur",
 					  "_M_impl._M_finish._M_first",
 					  "_M_impl._M_finish._M_node"};
-	static const char *const llvm[] = {"__map_.__first_", "__map_.__begin_", "__map_.__end_",
-					   "__start_", "__size_.__value_"};
+	static const char *const llvm[] = {"__map_.__first_",  "__map_.__begin_",
+					   "__map_.__end_",    "__start_",
+					   "__size_.__value_", "__map_.__end_cap_.__value_"};
 	struct dwarf_type *map;
 
 	if (!dwarf_is_std(t, "deque"))
 		return false;
 	l->flag = dwarf_paths(w, t, gnu, 8, l->at, &map);
-	if (!l->flag && !dwarf_paths(w, t, llvm, 5, l->at, &map))
+	if (!l->flag && !dwarf_paths(w, t, llvm, 6, l->at, &map))
 		return false;
 	if (map->kind != DWARF_POINTER || map->target->kind != DWARF_POINTER ||
 	    !map->target->target->size)
@@ -257,15 +259,16 @@ static bool place_deque(struct dwarf_walk *w, uint64_t addr, const struct dwarf_
 	const uint64_t room = l->node_size * l->size;
 	uint64_t p[8], chunks;
 
-	if (!dwarf_words(w, addr, l, l->flag ? 8 : 5, p))
+	if (!dwarf_words(w, addr, l, l->flag ? 8 : 6, p))
 		return false;
 	if (!l->flag) {
-		*d = (struct deque_place){p[BUFFER], p[CHUNKS_END] - p[BUFFER],
+		*d = (struct deque_place){p[BUFFER], p[BUFFER_END] - p[BUFFER],
 					  p[CHUNKS], p[CHUNKS_END],
 					  p[START],  p[SIZE]};
 		chunks = d->chunks_end - d->chunks;
 		return p[CHUNKS] >= p[BUFFER] && p[CHUNKS_END] >= p[CHUNKS] &&
-		       p[START] <= UINT32_MAX && p[SIZE] <= UINT32_MAX &&
+		       p[BUFFER_END] >= p[CHUNKS_END] && p[START] <= UINT32_MAX &&
+		       p[SIZE] <= UINT32_MAX &&
 		       p[START] + p[SIZE] <= chunks / w->word * l->node_size;
 	}
 	*d = (struct deque_place){.map = p[MAP],

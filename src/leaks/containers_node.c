@@ -31,7 +31,8 @@ static bool collect(struct dwarf_walk *w, const struct dwarf_layout *l, struct d
 {
 	const uint32_t block = dwarf_block(w, addr, l->node_size);
 
-	if (block == INDEX_NONE || dwarf_claimed(w, block))
+	if (block == INDEX_NONE || dwarf_claimed(w, block) ||
+	    !dwarf_may_fit(l->node_size, w->g->block[block].size))
 		return false;
 	if (vec_push(&nodes->list, block)) {
 		w->no_memory = true;

@@ -56,7 +56,7 @@ static bool take_shared(struct dwarf_walk *w, uint64_t addr, const struct dwarf_
 	uint64_t p[2], size;
 	uint32_t block;
 
-	if (!dwarf_words(w, addr, l, 2, p) || !p[CONTROL])
+	if (w->only_checked || !dwarf_words(w, addr, l, 2, p) || !p[CONTROL])
 		return false;
 	/* At least a vtable and two counts. */
 	block = dwarf_block(w, p[CONTROL], w->word + 8ull);
@@ -110,7 +110,7 @@ static bool take_unique(struct dwarf_walk *w, uint64_t addr, const struct dwarf_
 	uint64_t object;
 	uint32_t block;
 
-	if (!dwarf_words(w, addr, l, 1, &object))
+	if (w->only_checked || !dwarf_words(w, addr, l, 1, &object))
 		return false;
 	c.elements = object != 0;
 	block = l->flag ? dwarf_block(w, object, 1) : INDEX_NONE;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include "leaks/dwarf_scan.h"
 #include "leaks/dwarf_units.h"
+#include "leaks/frames.h"
 #include "lib/deadline.h"
 
 #define READ_MS 15000 /* for the debug information */
@@ -77,7 +78,40 @@ static int take_variable(struct dwarf_walk *w, struct place *p)
 	return 0;
 }
 
-static int walk(struct block_names *n, const struct graph *g, struct image *img,
+/* A frame on a stack. */
+struct frame_of {
+	struct dwarf_walk *walk;
+	uint64_t cfa; /* canonical frame address */
+};
+
+static int take_local(void *ctx, Dwarf_Die *die, int64_t offset)
+{
+	const struct frame_of *f = ctx;
+	struct dwarf_type *t = dwarf_type_at(f->walk->types, die);
+
+	/* Only objects have containers in them. */
+	if (t->kind == DWARF_STRUCT || t->kind == DWARF_ARRAY)
+		dwarf_scan_local(f->walk, f->cfa + (uint64_t)offset, t);
+	return f->walk->late || f->walk->no_memory;
+}
+
+/* Takes the containers in local variables.  For that, the caller's stack pointer is the canonical frame
+ * address (System V ABI; DWARF 5, 6.4.1). */
+static int take_stacks(struct dwarf_walk *w, struct image *img, struct modules *m)
+{
+	struct frames frames = {0};
+	int ret = frames_take(&frames, img, m);
+
+	for (size_t i = 0; i < frames.list.n && !ret && !w->late; i++) {
+		struct frame_of f = {w, frames.list.at[i].high};
+
+		(void)modules_locals(m, frames.list.at[i].pc, take_local, &f);
+	}
+	frames_free(&frames);
+	return ret;
+}
+
+static int walk(struct block_names *n, const struct graph *g, struct image *img, struct modules *m,
 		struct dwarf_types *types, struct places *places)
 {
 	struct dwarf_walk w;
@@ -91,7 +125,8 @@ static int walk(struct block_names *n, const struct graph *g, struct image *img,
 	if (!ret) {
 		dwarf_scan_waiting(&w);
 		dwarf_scan_classes(&w);
-		ret = w.no_memory ? -ENOMEM : 0;
+		ret = take_stacks(&w, img, m);
+		ret = w.no_memory ? -ENOMEM : ret;
 	}
 	if (!ret && w.late)
 		ret = block_names_note(n, "following the types took too long: the types of the "
@@ -141,7 +176,7 @@ int dwarf_names_take(struct block_names *n, const struct graph *g, struct image 
 	if (!ret)
 		ret = list_places(&places, units, img, m);
 	if (!ret)
-		ret = walk(n, g, img, types, &places);
+		ret = walk(n, g, img, m, types, &places);
 	if (!ret)
 		ret = note_left_out(n, units, types);
 	vec_free(&places.list);

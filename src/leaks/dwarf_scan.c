@@ -166,7 +166,7 @@ static bool scan(struct dwarf_walk *w, uint64_t addr, struct dwarf_type *t, int 
 	case DWARF_POINTER:
 		if (!dwarf_word(w, addr, &value))
 			return false;
-		if (value)
+		if (value && !w->only_checked)
 			follow(w, addr, value, t->target);
 		return true;
 	case DWARF_ARRAY:
@@ -331,6 +331,18 @@ void dwarf_scan(struct dwarf_walk *w, uint64_t addr, struct dwarf_type *t)
 	(void)scan(w, addr, t, 0);
 	sort_waiting(w, 0);
 	scan_now(w);
+}
+
+void dwarf_scan_local(struct dwarf_walk *w, uint64_t addr, struct dwarf_type *t)
+{
+	const uint64_t broken = w->broken;
+
+	w->only_checked = true;
+	(void)scan(w, addr, t, 0);
+	w->only_checked = false;
+	/* Many are not constructed yet, or not any more. */
+	w->broken = broken;
+	dwarf_scan_waiting(w);
 }
 
 void dwarf_scan_waiting(struct dwarf_walk *w)

@@ -8,6 +8,9 @@
 /* Follows what is in the object of type @t at @addr, and what that leads to, except for less certain
  * ways, which wait. */
 void dwarf_scan(struct dwarf_walk *w, uint64_t addr, struct dwarf_type *t);
+/* Follows the containers in the local variable of type @t at @addr, and what they lead to.  It can be not
+ * initialized: its pointers are not followed. */
+void dwarf_scan_local(struct dwarf_walk *w, uint64_t addr, struct dwarf_type *t);
 /* Follows what waits. */
 void dwarf_scan_waiting(struct dwarf_walk *w);
 /* Follows the objects with a vtable that nothing led to. */

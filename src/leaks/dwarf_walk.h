@@ -63,7 +63,8 @@ struct dwarf_walk {
 	struct deadline until;
 	uint32_t steps;
 	bool late, no_memory;
-	uint64_t broken; /* containers that contradict themselves */
+	bool only_checked; /* on stacks: only containers that are checked, no mere pointers */
+	uint64_t broken;   /* containers that contradict themselves */
 };
 
 /* Return: 0 or -ENOMEM, then call dwarf_walk_free(), too. */
@@ -82,6 +83,15 @@ static inline bool dwarf_fits(uint64_t size, uint64_t usable)
 	return usable >= size &&
 	       (spare < 16 || usable <= 24 || (size >= 40 && spare < 32) ||
 		(size >= 128 && spare <= size / 4) || (size >= 32768 && spare < 16384));
+}
+/* Can an object of exactly @size bytes, or some more, have got a block of @usable bytes?  As
+ * dwarf_fits(), for what checks more than the size. */
+static inline bool dwarf_may_fit(uint64_t size, uint64_t usable)
+{
+	const uint64_t spare = usable - size;
+
+	return usable >= size &&
+	       (spare < 48 || spare <= size / 4 || (size >= 32768 && spare < 16384));
 }
 static inline bool dwarf_claimed(const struct dwarf_walk *w, uint32_t block)
 {

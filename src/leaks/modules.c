@@ -380,6 +380,13 @@ bool modules_debug(struct modules *m, uint32_t module, struct module_debug *out)
 	return out->dwarf != NULL;
 }
 
+int modules_locals(struct modules *m, uint64_t pc, symfile_local_fn *fn, void *ctx)
+{
+	const struct module *it = opened(m, modules_at(m, pc));
+
+	return it && it->symbols ? symfile_locals(it->symbols, pc - it->bias, fn, ctx) : 0;
+}
+
 uint64_t modules_tls_start(struct modules *m, uint64_t tp)
 {
 	const struct module *it = opened(m, 0);

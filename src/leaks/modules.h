@@ -56,6 +56,8 @@ struct module_debug {
 uint32_t modules_count(const struct modules *m);
 /* Return: false if it has none. */
 bool modules_debug(struct modules *m, uint32_t module, struct module_debug *out);
+/* As symfile_locals(), with @pc in memory. */
+int modules_locals(struct modules *m, uint64_t pc, symfile_local_fn *fn, void *ctx);
 /* Return: where the executable's thread-local storage begins in the thread with thread pointer @tp;
  * 0: there is none, or the C library is not known well enough. */
 uint64_t modules_tls_start(struct modules *m, uint64_t tp);

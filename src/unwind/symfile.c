@@ -528,6 +528,55 @@ bool symfile_variable(struct symfile *f, uint64_t addr, bool tls, struct symfile
 	return true;
 }
 
+/* ------------------------------------------------------------------ local variables -- */
+
+/* Is the expression of attribute @at of @die one operation @atom? */
+static bool one_operation(Dwarf_Die *die, unsigned int at, uint8_t atom, Dwarf_Op **op)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Block block;
+	size_t n;
+
+	/* Location lists have other forms. */
+	return dwarf_attr(die, at, &attr) && !dwarf_formblock(&attr, &block) && block.length &&
+	       block.data[0] == atom && !dwarf_getlocation(&attr, op, &n) && n == 1;
+}
+
+/* Recursion is bounded by MAX_DEPTH. */
+static int add_locals(Dwarf_Die *parent, Dwarf_Addr addr, symfile_local_fn *fn, void *ctx,
+		      int depth)
+{
+	Dwarf_Die die;
+	Dwarf_Op *op;
+	int ret = 0;
+
+	if (depth == MAX_DEPTH || dwarf_child(parent, &die))
+		return 0;
+	do {
+		const int tag = dwarf_tag(&die);
+
+		if ((tag == DW_TAG_variable || tag == DW_TAG_formal_parameter) &&
+		    one_operation(&die, DW_AT_location, DW_OP_fbreg, &op))
+			ret = fn(ctx, &die, (int64_t)op->number);
+		else if ((tag == DW_TAG_lexical_block || tag == DW_TAG_inlined_subroutine) &&
+			 dwarf_haspc(&die, addr) > 0)
+			ret = add_locals(&die, addr, fn, ctx, depth + 1);
+	} while (!ret && next_sibling(&die));
+	return ret;
+}
+
+int symfile_locals(struct symfile *f, uint64_t addr, symfile_local_fn *fn, void *ctx)
+{
+	struct unit *u = find_unit(f, addr);
+	const struct pc_range *r = u ? pc_ranges_find(&u->functions, addr - f->bias) : NULL;
+	Dwarf_Die *function = r ? &u->function.at[r->value] : NULL;
+	Dwarf_Op *op;
+
+	if (!function || !one_operation(function, DW_AT_frame_base, DW_OP_call_frame_cfa, &op))
+		return 0;
+	return add_locals(function, addr - f->bias, fn, ctx, 0);
+}
+
 Dwarf *symfile_dwarf(struct symfile *f, Dwarf_Addr *bias)
 {
 	return dwfl_module_getdwarf(f->module, bias);

@@ -63,6 +63,13 @@ struct symfile_variable {
  */
 bool symfile_variable(struct symfile *f, uint64_t addr, bool tls, struct symfile_variable *out);
 
+/* A variable of a function that is in memory, at @offset from the frame's canonical frame address. */
+typedef int symfile_local_fn(void *ctx, Dwarf_Die *die, int64_t offset);
+/* Calls @fn for the variables and parameters that are in scope at the instruction @addr, of inlined calls,
+ * too, until it returns other than 0; only for those whose place is the same in the whole scope.
+ * Return: that value, or 0. */
+int symfile_locals(struct symfile *f, uint64_t addr, symfile_local_fn *fn, void *ctx);
+
 /* Return: the file's debug information, which lives as long as @f, with *@bias the difference of an
  * address in the file to that in the debug information; NULL if there is none. */
 Dwarf *symfile_dwarf(struct symfile *f, Dwarf_Addr *bias);

@@ -278,6 +278,27 @@ static void print_sums()
 	printf("sum trees %d %d\n", 121, 120);
 }
 
+/* Prints "ready", and never returns: what it has on its stack lives on. */
+__attribute__((noinline)) static void hold_on_stack()
+{
+	before b;
+	std::map<short, session> held;
+	std::vector<std::string> names(30, std::string(60, 's'));
+
+	for (short i = 0; i < 250; i++)
+		held[i] = {};
+	b.at.blocks += 31;
+	printf("stack %zu %zu\n", held.size(), live_blocks - b.at.blocks);
+	counting = false;
+	printf("ready\n");
+	fflush(stdout);
+	for (;;) {
+		pause();
+		/* Both are in memory. */
+		asm volatile("" : : "r"(&held), "r"(&names) : "memory");
+	}
+}
+
 static void *change(void *)
 {
 	for (int i = 0;; i++) {
@@ -298,11 +319,7 @@ int main(int argc, char **)
 	pointers();
 	nested();
 	print_sums();
-	counting = false;
 	if (argc > 1)
 		pthread_create(&t, nullptr, change, nullptr);
-	printf("ready\n");
-	fflush(stdout);
-	for (;;)
-		pause();
+	hold_on_stack();
 }
