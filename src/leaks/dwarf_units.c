@@ -12,8 +12,8 @@
 #include "lib/vec.h"
 
 #define MAX_DEPTH     64 /* of scopes */
-#define MAX_NAMED     4000000u
-#define MAX_VARIABLES 4000000u
+#define MAX_NAMED     1500000u
+#define MAX_VARIABLES 1500000u
 #define MAX_NAME      2048 /* bytes of a name as the compiler writes it */
 #define NOT_KNOWN     UINT32_MAX
 #define LOOK_AT_CLOCK 1024 /* after so many DIEs */

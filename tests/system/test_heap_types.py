@@ -5,7 +5,9 @@ capacity, are what the programs themselves count."""
 import json
 import os
 import re
+import shutil
 import subprocess
+import tempfile
 
 import memprof_test as t
 
@@ -146,6 +148,70 @@ class Typed(ContainersCase):
         # Not followed: void *, a structure that is defined nowhere, and a pointer into the middle of a block.
         for name in ("anything", "opaque", "dangling_end"):
             self.assertIsNone(variables[name]["children"][0]["type_source"], name)
+
+
+# A variable whose structures only other units define: one does, or two do differently.
+UNITS = {
+    "a.c": """
+        struct item; struct twice; struct item *items; struct twice *different;
+        void make_b(void); void make_c(void);
+        int puts(const char *); int fflush(void *); int pause(void);
+        int main(void) { make_b(); make_c(); puts("ready"); fflush(0); for (;;) pause(); }""",
+    "b.c": """
+        #include <stdlib.h>
+        struct item { struct item *next; long n[5]; };
+        struct twice { long n; struct item *in_b; long more[4]; };
+        extern struct item *items; extern struct twice *different; struct twice *own_b;
+        void make_b(void) {
+            for (int i = 0; i < 20; i++) {
+                struct item *it = calloc(1, sizeof(*it)); it->next = items; items = it;
+            }
+            different = calloc(1, 48); own_b = calloc(1, sizeof(*own_b));
+        }""",
+    "c.c": """
+        #include <stdlib.h>
+        struct twice { char *text; double in_c; int no, no2; double d[5]; };
+        struct twice *own_c;
+        void make_c(void) { own_c = calloc(1, sizeof(*own_c)); }""",
+}
+
+
+class Units(ContainersCase):
+    def setUp(self):
+        super().setUp()
+        # memprof takes what is in a folder called memprof-... for its own.
+        self.folder = tempfile.mkdtemp(prefix="units-")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def check(self, *flags):
+        for name, text in UNITS.items():
+            with open(f"{self.folder}/{name}", "w") as f:
+                f.write(text)
+        subprocess.run(["gcc", "-O1", *flags, "-o", "it", *UNITS], check=True, cwd=self.folder)
+        p = self.start(f"{self.folder}/it")
+        self.assertEqual(p.stdout.readline(), "ready\n")
+        variables, _ = self.retained("-p", p.pid)
+        items, = variables["items"]["children"]
+        self.assertEqual((items["name"], items["count"]), ("item", 20))
+        self.assertIsNone(variables["different"]["children"][0]["type_source"])
+        for name in ("own_b", "own_c"):
+            self.assertEqual(variables[name]["children"][0]["name"], "twice", name)
+        p.kill()
+
+    def test_units(self):
+        """structures that another unit defines, but not if two define different ones; in formats of DWARF"""
+        for flags in (("-gdwarf-4",), ("-gdwarf-5",), ("-gdwarf-5", "-gsplit-dwarf")):
+            self.check(*flags)
+
+    def test_missing_dwo(self):
+        """debug information in files that are not there is said to be missing"""
+        self.check("-gdwarf-5", "-gsplit-dwarf")
+        for f in os.listdir(self.folder):
+            if f.endswith(".dwo"):
+                os.unlink(f"{self.folder}/{f}")
+        p = self.start(f"{self.folder}/it")
+        self.assertEqual(p.stdout.readline(), "ready\n")
+        self.assertIn("debug information of 3 units is in files that cannot be read", self.memprof("heap", "-p", p.pid).stdout)
 
 
 class GLib(ContainersCase):
