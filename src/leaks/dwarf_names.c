@@ -81,29 +81,45 @@ static int take_variable(struct dwarf_walk *w, struct place *p)
 /* A frame on a stack. */
 struct frame_of {
 	struct dwarf_walk *walk;
-	uint64_t cfa; /* canonical frame address */
+	const struct stack_frame *frame;
 };
 
-static int take_local(void *ctx, Dwarf_Die *die, int64_t offset)
+/* Return: what the places of the frame's variables are relative to; 0: not known. */
+static uint64_t frame_base(const struct frame_of *f, int base)
+{
+	const struct arch_unwind *u = &f->walk->img->arch->unwind;
+
+	/* The caller's stack pointer is the canonical frame address (DWARF 5, 6.4.1). */
+	if (base == SYMFILE_CFA)
+		return f->frame->high;
+	if (base < 0 || base >= ARCH_DWARF_REGS)
+		return 0;
+	if (u->column[base] == UW_REG_SP)
+		return f->frame->sp;
+	return u->column[base] == UW_REG_FP ? f->frame->fp : 0;
+}
+
+static int take_local(void *ctx, Dwarf_Die *die, int base, int64_t offset)
 {
 	const struct frame_of *f = ctx;
 	struct dwarf_type *t = dwarf_type_at(f->walk->types, die);
+	const uint64_t start = frame_base(f, base), addr = start + (uint64_t)offset;
 
 	/* Only objects have containers in them. */
-	if (t->kind == DWARF_STRUCT || t->kind == DWARF_ARRAY)
-		dwarf_scan_local(f->walk, f->cfa + (uint64_t)offset, t);
+	if (start && (t->kind == DWARF_STRUCT || t->kind == DWARF_ARRAY) && addr >= f->frame->low &&
+	    addr < f->frame->high)
+		dwarf_scan_local(f->walk, addr, t);
 	return f->walk->late || f->walk->no_memory;
 }
 
-/* Takes the containers in local variables.  For that, the caller's stack pointer is the canonical frame
- * address (System V ABI; DWARF 5, 6.4.1). */
+/* Takes the containers in local variables. */
 static int take_stacks(struct dwarf_walk *w, struct image *img, struct modules *m)
 {
 	struct frames frames = {0};
 	int ret = frames_take(&frames, img, m);
 
 	for (size_t i = 0; i < frames.list.n && !ret && !w->late; i++) {
-		struct frame_of f = {w, frames.list.at[i].high};
+		struct frame_of f = {w, &frames.list.at[i]};
 
 		(void)modules_locals(m, frames.list.at[i].pc, take_local, &f);
 	}

@@ -60,6 +60,8 @@ static int take_thread(struct frames *f, struct unwinder *u, const struct image_
 		enum uw_result result = step(u, &s, &next);
 
 		frame.pc = s.reg[UW_REG_PC] - !s.exact_pc;
+		frame.sp = s.reg[UW_REG_SP];
+		frame.fp = uw_known(&s, UW_REG_FP) ? s.reg[UW_REG_FP] : 0;
 		if (result == UW_STEP_OUTERMOST) {
 			const struct image_map *m = image_map_at(u->img, s.reg[UW_REG_SP]);
 

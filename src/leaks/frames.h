@@ -9,6 +9,7 @@
 struct stack_frame {
 	uint64_t low, high; /* addresses that belong to it; high is the caller's stack pointer */
 	uint64_t pc;	    /* where the thread is in it, not the return address */
+	uint64_t sp, fp;    /* its stack pointer and frame pointer; 0: not known */
 	pid_t tid;
 };
 

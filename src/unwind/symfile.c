@@ -530,8 +530,9 @@ bool symfile_variable(struct symfile *f, uint64_t addr, bool tls, struct symfile
 
 /* ------------------------------------------------------------------ local variables -- */
 
-/* Is the expression of attribute @at of @die one operation @atom? */
-static bool one_operation(Dwarf_Die *die, unsigned int at, uint8_t atom, Dwarf_Op **op)
+/* Is the expression of attribute @at of @die one operation from @first to @last? */
+static bool one_operation(Dwarf_Die *die, unsigned int at, uint8_t first, uint8_t last,
+			  Dwarf_Op **op)
 {
 	Dwarf_Attribute attr;
 	Dwarf_Block block;
@@ -539,11 +540,12 @@ static bool one_operation(Dwarf_Die *die, unsigned int at, uint8_t atom, Dwarf_O
 
 	/* Location lists have other forms. */
 	return dwarf_attr(die, at, &attr) && !dwarf_formblock(&attr, &block) && block.length &&
-	       block.data[0] == atom && !dwarf_getlocation(&attr, op, &n) && n == 1;
+	       block.data[0] >= first && block.data[0] <= last &&
+	       !dwarf_getlocation(&attr, op, &n) && n == 1;
 }
 
 /* Recursion is bounded by MAX_DEPTH. */
-static int add_locals(Dwarf_Die *parent, Dwarf_Addr addr, symfile_local_fn *fn, void *ctx,
+static int add_locals(Dwarf_Die *parent, Dwarf_Addr addr, int base, symfile_local_fn *fn, void *ctx,
 		      int depth)
 {
 	Dwarf_Die die;
@@ -556,11 +558,11 @@ static int add_locals(Dwarf_Die *parent, Dwarf_Addr addr, symfile_local_fn *fn, 
 		const int tag = dwarf_tag(&die);
 
 		if ((tag == DW_TAG_variable || tag == DW_TAG_formal_parameter) &&
-		    one_operation(&die, DW_AT_location, DW_OP_fbreg, &op))
-			ret = fn(ctx, &die, (int64_t)op->number);
+		    one_operation(&die, DW_AT_location, DW_OP_fbreg, DW_OP_fbreg, &op))
+			ret = fn(ctx, &die, base, (int64_t)op->number);
 		else if ((tag == DW_TAG_lexical_block || tag == DW_TAG_inlined_subroutine) &&
 			 dwarf_haspc(&die, addr) > 0)
-			ret = add_locals(&die, addr, fn, ctx, depth + 1);
+			ret = add_locals(&die, addr, base, fn, ctx, depth + 1);
 	} while (!ret && next_sibling(&die));
 	return ret;
 }
@@ -572,9 +574,17 @@ int symfile_locals(struct symfile *f, uint64_t addr, symfile_local_fn *fn, void 
 	Dwarf_Die *function = r ? &u->function.at[r->value] : NULL;
 	Dwarf_Op *op;
 
-	if (!function || !one_operation(function, DW_AT_frame_base, DW_OP_call_frame_cfa, &op))
+	int base = SYMFILE_CFA;
+
+	if (!function)
 		return 0;
-	return add_locals(function, addr - f->bias, fn, ctx, 0);
+	/* GCC has the canonical frame address, clang the register that points to the frame. */
+	if (one_operation(function, DW_AT_frame_base, DW_OP_reg0, DW_OP_reg31, &op))
+		base = op->atom - DW_OP_reg0;
+	else if (!one_operation(function, DW_AT_frame_base, DW_OP_call_frame_cfa,
+				DW_OP_call_frame_cfa, &op))
+		return 0;
+	return add_locals(function, addr - f->bias, base, fn, ctx, 0);
 }
 
 Dwarf *symfile_dwarf(struct symfile *f, Dwarf_Addr *bias)

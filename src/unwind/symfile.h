@@ -63,8 +63,10 @@ struct symfile_variable {
  */
 bool symfile_variable(struct symfile *f, uint64_t addr, bool tls, struct symfile_variable *out);
 
-/* A variable of a function that is in memory, at @offset from the frame's canonical frame address. */
-typedef int symfile_local_fn(void *ctx, Dwarf_Die *die, int64_t offset);
+/* A variable of a function that is in memory, at @offset from the value of the register with DWARF's number
+ * @base, or from the frame's canonical frame address if that is SYMFILE_CFA. */
+#define SYMFILE_CFA -1
+typedef int symfile_local_fn(void *ctx, Dwarf_Die *die, int base, int64_t offset);
 /* Calls @fn for the variables and parameters that are in scope at the instruction @addr, of inlined calls,
  * too, until it returns other than 0; only for those whose place is the same in the whole scope.
  * Return: that value, or 0. */

@@ -69,18 +69,18 @@ class Standard(ContainersCase):
         adopted = sorted(c["name"] for c in variables["g_adopted"]["children"])
         self.assertEqual(adopted, ["app::session", "shared_ptr control block of app::session"])
 
-    def check_sums(self, p, on_stack):
+    def check_sums(self, p):
         types, containers = self.listed(p)
         self.assertEqual(types["node of std::map<int, app::server::entry>"], 200)
         self.assertEqual(types["node of std::map<std::string, std::list<int>>"], 60)
         self.assertEqual(types["app::session"], 201)  # of g_adopted and of g_server.entries
         self.assertEqual(types["shared_ptr control block of app::session (make_shared)"], 201)
         # Of g_string, g_nested, g_lists, g_server.entries, g_tree, and of 11 squares whose text has 52 characters; of names in hold_on_stack().
-        self.assertEqual(types["text of std::string"], 1 + 480 + 60 + 200 + 121 + 11 + (30 if on_stack else 0))
-        self.assertEqual(containers["std::vector<std::string>"], (1030, 41) if on_stack else (1000, 40))
+        self.assertEqual(types["text of std::string"], 1 + 480 + 60 + 200 + 121 + 11 + 30)
+        self.assertEqual(containers["std::vector<std::string>"], (1030, 41))
         # Of held in hold_on_stack().
         held = [c for c in containers if re.match(r"std::map<short( int)?, app::session>", c)]
-        self.assertEqual([containers[c] for c in held], [(250, 1)] if on_stack else [])
+        self.assertEqual([containers[c] for c in held], [(250, 1)])
 
     def test_libstdcxx(self):
         """containers of libstdc++: elements, blocks, bytes, unused bytes and buckets are the program's, of the process and of a core"""
@@ -88,7 +88,7 @@ class Standard(ContainersCase):
         before = t.identity(p.pid)
         for mode in ((), ("--pre-copy",), ("--in-place",)):
             self.check_variables(said, "-p", p.pid, *mode)
-        self.check_sums(p, True)
+        self.check_sums(p)
         self.assertEqual(t.identity(p.pid), before)
         r = subprocess.run(["gcore", "-o", self.path("core"), str(p.pid)], text=True, capture_output=True)
         self.assertEqual(r.returncode, 0, r.stderr)
@@ -100,8 +100,7 @@ class Standard(ContainersCase):
             self.skipTest("not built for this architecture")
         p, said = self.ready("containers-libcxx")
         self.check_variables(said, "-p", p.pid)
-        # clang has the places of variables on the stack relative to a register.
-        self.check_sums(p, False)
+        self.check_sums(p)
 
     def test_debuglink(self):
         """the debug information can be in a file of its own"""
