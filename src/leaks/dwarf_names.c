@@ -8,8 +8,12 @@
 #include "leaks/frames.h"
 #include "lib/deadline.h"
 
-#define READ_MS 15000 /* for the debug information */
-#define WALK_MS 60000 /* for the traversal */
+/* For the debug information, and for the traversal.  Meanwhile the process has a copy, which needs
+ * memory, or is stopped. */
+#define READ_MS	     5000
+#define WALK_MS	     20000
+#define READ_HELD_MS 1000
+#define WALK_HELD_MS 1000
 
 /* A variable in memory. */
 struct place {
@@ -131,7 +135,8 @@ static int walk(struct block_names *n, const struct graph *g, struct image *img,
 		struct dwarf_types *types, struct places *places)
 {
 	struct dwarf_walk w;
-	int ret = dwarf_walk_init(&w, n, g, img, types, deadline_in_ms(WALK_MS));
+	int ret = dwarf_walk_init(&w, n, g, img, types,
+				  deadline_in_ms(img->held ? WALK_HELD_MS : WALK_MS));
 
 	for (size_t i = 0; i < places->list.n && !ret; i++) {
 		/* Several units can have the same variable. */
@@ -179,7 +184,8 @@ static int note_left_out(struct block_names *n, const struct dwarf_units *u,
 int dwarf_names_take(struct block_names *n, const struct graph *g, struct image *img,
 		     struct modules *m)
 {
-	struct dwarf_units *units = dwarf_units_new(deadline_in_ms(READ_MS));
+	struct dwarf_units *units =
+	    dwarf_units_new(deadline_in_ms(img->held ? READ_HELD_MS : READ_MS));
 	struct dwarf_types *types = units ? dwarf_types_new(img->arch, units) : NULL;
 	struct places places = {0};
 	struct module_debug debug;

@@ -56,6 +56,7 @@ struct image {
 	struct frozen *frozen; /* snapshot/frozen.h; NULL: none */
 	uint64_t bytes_read;   /* so far */
 	uint32_t page_size;    /* bytes */
+	bool held;	       /* the process is stopped until the image is closed */
 	bool torn; /* threads were running while it was made, so it is not of a single moment */
 };
 

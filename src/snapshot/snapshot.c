@@ -188,6 +188,7 @@ static int take_copy(struct snapshot *s, uint64_t max_ms, struct mp_err *err)
 		return ret;
 	if (s->copy.orphan)
 		guardian_end(&s->guardian);
+	s->image.held = in_place;
 	ret = image_open_process(&s->image, in_place ? s->t->pid : s->copy.pid, err);
 	if (!ret && s->image.torn)
 		ret = add_newborn(&s->image, s->t->pid);
