@@ -102,10 +102,10 @@ $(O)/memprof-replay $(O)/memprof-replay.link &: $(O)/tools/memprof-replay.o
 
 # ------------------------------------------------------------- what people and CI call
 
-VICTIMS = $(patsubst tests/victims/%.c,$(O)/victims/%,$(filter-out %/late.c %/wrapper.c %/named.c %/glibs.c,$(wildcard tests/victims/*.c))) \
+VICTIMS = $(patsubst tests/victims/%.c,$(O)/victims/%,$(filter-out %/late.c %/wrapper.c %/unwalked.c %/glibs.c,$(wildcard tests/victims/*.c))) \
 	$(patsubst tests/victims/%.cc,$(O)/victims/%,$(wildcard tests/victims/*.cc)) \
 	$(O)/victims/liblate.so $(O)/victims/libwrapper.so $(O)/victims/libwrapper-header.so \
-	$(O)/victims/named-partition $(O)/victims/named-google \
+	$(O)/victims/unwalked-partition $(O)/victims/unwalked-google \
 	$(O)/victims/verify-static $(O)/victims/verify-musl-static \
 	$(O)/victims/truth-static $(O)/victims/truth-jemalloc-static $(O)/victims/truth-tcmalloc-static \
 	$(O)/victims/truth-musl $(O)/victims/truth-musl-static $(UNKNOWN) \
@@ -172,11 +172,11 @@ $(O)/victims/cgo: tests/victims/cgo.go
 $(O)/victims/Churn.class: tests/victims/Churn.java
 	@mkdir -p $(@D)
 	javac -d $(@D) $<
-$(O)/victims/named-partition: NAMED = partition_alloc/partitions
-$(O)/victims/named-google: NAMED = tcmalloc.per_cpu_caches_active
-$(O)/victims/named-partition $(O)/victims/named-google: tests/victims/named.c
+$(O)/victims/unwalked-partition: CONSTANT = partition_alloc/partitions
+$(O)/victims/unwalked-google: CONSTANT = tcmalloc.per_cpu_caches_active
+$(O)/victims/unwalked-partition $(O)/victims/unwalked-google: tests/victims/unwalked.c
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 $(VICTIM_FLAGS) -DCONSTANT='"$(NAMED)"' -o $@ $<
+	$(CC) -std=gnu11 $(VICTIM_FLAGS) -DCONSTANT='"$(CONSTANT)"' -o $@ $<
 $(O)/victims/truth-static: tests/victims/truth.c tests/victims/truth.h
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) -static -s -o $@ $< -lpthread

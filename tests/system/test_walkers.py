@@ -55,8 +55,8 @@ class Named(t.Case):
 
     def test_named(self):
         """leaks names PartitionAlloc and Google's tcmalloc beside glibc's malloc, and is not exact then"""
-        for victim, name in (("named-partition", "PartitionAlloc"),
-                             ("named-google", "Google's tcmalloc")):
+        for victim, name in (("unwalked-partition", "PartitionAlloc"),
+                             ("unwalked-google", "Google's tcmalloc")):
             got = self.report(victim)
             self.assertEqual([h["allocator"] for h in got["heaps"]], ["glibc malloc"])
             self.assertEqual(got["unknown_allocator"],

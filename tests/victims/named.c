@@ -1,29 +1,53 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Has a block of glibc's malloc, and the large static tables and the constant by which an allocator
- * without a walker is recognized.
+ * Two threads, "keeper" and "other", run until SIGTERM.  In each round a thread allocates three
+ * blocks (of 100 bytes in "keeper", 200 in "other") and frees them.  In every tenth round it leaves
+ * the third one in a shared variable, from which either thread frees it.
  */
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
-#include <signal.h>
 #include <unistd.h>
 
-static volatile char tables[2 << 20];
-static char *volatile block;
-static const char constant[] = CONSTANT;
+static volatile sig_atomic_t running = 1;
+static void *handed_over;
+
+static void stop(int sig)
+{
+	(void)sig;
+	running = 0;
+}
+
+static void *work(void *arg)
+{
+	uintptr_t size = (uintptr_t)arg;
+
+	pthread_setname_np(pthread_self(), size == 100 ? "keeper" : "other");
+	for (long round = 0; running; round++) {
+		void *a = malloc(size), *b = malloc(size), *c = malloc(size);
+
+		free(a);
+		free(b);
+		if (round % 10)
+			free(c);
+		else
+			free(__atomic_exchange_n(&handed_over, c, __ATOMIC_ACQ_REL));
+		usleep(200);
+	}
+	return NULL;
+}
 
 int main(void)
 {
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	block = malloc(100);
-	if (!block)
-		return 1;
-	snprintf(block, 100, "%s", constant);
-	for (size_t i = 0; i < sizeof(tables); i += 4096)
-		tables[i] = 1;
-	puts("ready");
-	fflush(stdout);
-	for (;;)
-		pause();
+	pthread_t t[2];
+
+	signal(SIGTERM, stop);
+	pthread_create(&t[0], NULL, work, (void *)100);
+	pthread_create(&t[1], NULL, work, (void *)200);
+	pthread_join(t[0], NULL);
+	pthread_join(t[1], NULL);
+	puts("ok");
+	return 0;
 }
