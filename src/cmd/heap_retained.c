@@ -39,7 +39,12 @@ const char *retained_label(const struct retained_line *l, char *buf, size_t size
 		snprintf(buf, size, "(%s smaller)", human_number(l->count, number));
 		break;
 	case RETAINED_BLOCKS:
-		if (l->count == 1)
+		/* Names by shape have the size of nodes in them. */
+		if (l->source_of == NAME_SHAPE && l->count == 1)
+			snprintf(buf, size, "%s, %s", l->name, human_bytes(l->own, bytes));
+		else if (l->source_of == NAME_SHAPE)
+			snprintf(buf, size, "%s x %s", human_number(l->count, number), l->name);
+		else if (l->count == 1)
 			snprintf(buf, size, "%s of %s", l->name, human_bytes(l->own, bytes));
 		else if (l->size)
 			snprintf(buf, size, "%s x %s of %s", human_number(l->count, number),
@@ -86,13 +91,23 @@ static void write_type(const struct retained_line *l, FILE *out)
 	fputs(")", out);
 }
 
-static void write_what(const struct retained_line *l, const struct heap_sites *sites, FILE *out)
+/* Has the line above already said what container the blocks are, of which this one's name tells
+ * their part? */
+static bool is_said(const struct retained_line *l, const struct retained_line *above)
+{
+	return l->kind == RETAINED_BLOCKS && l->source_of == NAME_SHAPE && l->container.name &&
+	       above->container.name && above->container.is.first == l->container.is.first;
+}
+
+static void write_what(const struct retained_line *l, const struct retained_line *above,
+		       const struct heap_sites *sites, FILE *out)
 {
 	const struct heap_site *site = heap_sites_of(sites, l->number);
 	char label[LABEL];
 
 	fputs(printable(retained_label(l, label, sizeof(label))), out);
-	write_type(l, out);
+	if (!is_said(l, above))
+		write_type(l, out);
 	if (l->module)
 		fprintf(out, "  [%s]", printable(program_library(l->module)));
 	if (l->source)
@@ -105,8 +120,8 @@ static void write_what(const struct retained_line *l, const struct heap_sites *s
 		heap_write_site(site, out);
 }
 
-static void print_line(const struct retained_line *l, uint32_t depth,
-		       const struct heap_sites *sites)
+static void print_line(const struct retained_line *l, const struct retained_line *above,
+		       uint32_t depth, const struct heap_sites *sites)
 {
 	const bool root = l->kind == RETAINED_HOLDER;
 	char *what = NULL;
@@ -114,7 +129,7 @@ static void print_line(const struct retained_line *l, uint32_t depth,
 	FILE *out = open_memstream(&what, &size);
 
 	if (out) {
-		write_what(l, sites, out);
+		write_what(l, above, sites, out);
 		fclose(out);
 	}
 	printf("%s%11s%s %11s %10s", term_on(stdout, TERM_AMOUNT), human(l->bytes),
@@ -144,7 +159,7 @@ static void print_below(const struct retained_line *l, uint32_t depth, const str
 		if (c->kind != RETAINED_REST && depth <= most->levels && n < most->count &&
 		    (!depth || c->bytes >= most->least)) {
 			n++;
-			print_line(c, depth, most->sites);
+			print_line(c, l, depth, most->sites);
 			print_below(c, depth + 1, most);
 			continue;
 		}
@@ -154,7 +169,7 @@ static void print_below(const struct retained_line *l, uint32_t depth, const str
 		rest.exact += c->exact;
 	}
 	if (rest.count && depth <= most->levels)
-		print_line(&rest, depth, NULL);
+		print_line(&rest, l, depth, NULL);
 }
 
 static void print_head(const struct retained *r)

@@ -13,6 +13,8 @@
 /* Of this many blocks that several roots share, the roots are searched: each search can visit all
  * edges. */
 #define MAX_SHARED 8
+/* Containers that are compared with a line of blocks. */
+#define MAX_SIBLINGS 256
 
 /* The roots of a block that several of them share. */
 struct sharing {
@@ -119,6 +121,50 @@ static int note_container(const struct builder *b, struct retained_line *l, uint
 	return l->container.name ? 0 : -ENOMEM;
 }
 
+/* Places of the first blocks of containers, by place. */
+struct firsts {
+	uint32_t place[MAX_SIBLINGS], container[MAX_SIBLINGS], n;
+};
+
+static void firsts_add(struct firsts *f, uint32_t place, uint32_t container)
+{
+	uint32_t i = f->n++;
+
+	for (; i && f->place[i - 1] > place; i--) {
+		f->place[i] = f->place[i - 1];
+		f->container[i] = f->container[i - 1];
+	}
+	f->place[i] = place;
+	f->container[i] = container;
+}
+
+/* Notes the largest container whose first block is a sibling of @place, and of its kind.  Return: 0
+ * or -ENOMEM. */
+static int note_siblings(const struct builder *b, struct retained_line *l, uint32_t place)
+{
+	const uint64_t key = block_names_key(&b->names, b->tree.node[place]);
+	const uint32_t above = dominators_parent(&b->tree, place);
+	const uint32_t end = above + b->tree.count[above];
+	struct firsts f = {.n = 0};
+	uint32_t best = UINT32_MAX, i = 0;
+
+	for (uint32_t c = 0; c < b->names.containers.n && c < MAX_SIBLINGS; c++) {
+		const uint32_t block =
+		    index_search(&b->graph.index, b->names.containers.at[c].first);
+		const uint32_t at = block == INDEX_NONE ? INDEX_NONE : b->tree.place[block];
+
+		if (at > above && at < end && block_names_key(&b->names, block) == key)
+			firsts_add(&f, at, c);
+	}
+	for (uint32_t at = above + 1; at < end && i < f.n; at += b->tree.count[at]) {
+		while (i < f.n && f.place[i] < at)
+			i++;
+		for (; i < f.n && f.place[i] == at; i++)
+			best = f.container[i] < best ? f.container[i] : best;
+	}
+	return best == UINT32_MAX ? 0 : note_container(b, l, b->names.containers.at[best].first, 1);
+}
+
 /* ------------------------------------------------------------- lines of blocks -- */
 
 static int describe(struct builder *b, struct retained_line *l, const struct group *g)
@@ -146,7 +192,11 @@ static int describe(struct builder *b, struct retained_line *l, const struct gro
 	}
 	if (!l->name || (t.owner && !l->module))
 		return -ENOMEM;
-	return note_container(b, l, block->addr, block->size);
+	if (note_container(b, l, block->addr, block->size))
+		return -ENOMEM;
+	/* A list that several variables lead to has all its nodes side by side. */
+	return l->source_of == NAME_SHAPE && !l->container.name ? note_siblings(b, l, g->sample)
+								: 0;
 }
 
 /* Groups of the blocks below some others. */
