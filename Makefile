@@ -111,7 +111,7 @@ VICTIMS = $(patsubst tests/victims/%.c,$(O)/victims/%,$(filter-out %/late.c %/wr
 	$(O)/victims/truth-musl $(O)/victims/truth-musl-static $(UNKNOWN) \
 	$(O)/victims/churn-musl-static $(HOST_VICTIMS) $(O)/victims/chaos \
 	$(O)/victims/rseq-elsewhere $(O)/victims/blocks-static $(O)/victims/blocks-musl-static $(O)/victims/cases-lsan $(O)/victims/objects-stripped $(O)/victims/retained-stripped $(O)/victims/growing-stripped $(O)/victims/growing-other $(O)/victims/sandbox-static \
-	$(O)/victims/containers-nodebug $(O)/victims/containers-debuglink
+	$(O)/victims/containers-nodebug $(O)/victims/containers-debuglink $(O)/victims/shapes-stripped $(O)/victims/shapes_std-stripped
 VICTIM_FLAGS = -O2 -g -Isrc -fomit-frame-pointer -Wall -Wextra -Werror -D_GNU_SOURCE
 # Signed return addresses, and landing pads for indirect jumps, on processors that support them.
 ifeq ($(ARCH),aarch64)
@@ -120,6 +120,8 @@ VICTIM_FLAGS += -mbranch-protection=standard
 FORCE_PADS = -nostartfiles -Wl,-z,force-bti
 endif
 
+# What is known of their types is known by shape.
+$(O)/victims/shapes $(O)/victims/shapes_std: VICTIM_FLAGS += -g0
 $(O)/victims/%: tests/victims/%.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) -o $@ $< -lpthread
@@ -198,7 +200,7 @@ $(O)/victims/random_graph: tests/victims/random_truth.h
 $(O)/victims/cases-lsan: tests/victims/cases.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(VICTIM_FLAGS) -DWITH_LSAN -fsanitize=leak -o $@ $< -lpthread
-$(O)/victims/objects-stripped $(O)/victims/retained-stripped $(O)/victims/growing-stripped: $(O)/victims/%-stripped: $(O)/victims/%
+$(O)/victims/objects-stripped $(O)/victims/retained-stripped $(O)/victims/growing-stripped $(O)/victims/shapes-stripped $(O)/victims/shapes_std-stripped: $(O)/victims/%-stripped: $(O)/victims/%
 	$(STRIP) -o $@ $<
 # Another build of the same program, stripped.
 $(O)/victims/growing-other: tests/victims/growing.cc

@@ -8,7 +8,8 @@
  * - dwarf_names.h: debug information of the variable or member that leads to the block.  It gives control
  *   blocks of std::shared_ptr another name than that of their class.
  *
- * - the sources that block_names_take() calls after that, each in a file of its own
+ * - the sources that block_names_take() calls after that, each in a file of its own; the last is
+ *   shapes.h
  *
  * A source calls block_names_id() for each name, block_names_set() for each block, and block_names_container() for
  * each container.

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include "leaks/block_names.h"
 #include "leaks/dwarf_names.h"
+#include "leaks/shapes.h"
 
 /* ------------------------------------------------------------- classes and text -- */
 
@@ -73,5 +74,7 @@ int block_names_take(struct block_names *n, const struct graph *g, struct image 
 		ret = name_classes(n, g);
 	if (!ret)
 		ret = dwarf_names_take(n, g, img, m);
+	if (!ret)
+		ret = shapes_take(n, g, img, m);
 	return ret ? ret : block_names_settle(n);
 }

@@ -246,7 +246,7 @@ int heap_types_take(struct heap_types *h, struct image *img, const struct census
 	int ret;
 
 	memset(h, 0, sizeof(*h));
-	ret = graph_take(&graph, img, c, false, &cover, err);
+	ret = graph_take(&graph, img, c, true, &cover, err);
 	if (!ret) {
 		ret = modules ? block_names_take(&names, &graph, img, modules) : -ENOMEM;
 		if (!ret)

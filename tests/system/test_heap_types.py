@@ -238,8 +238,9 @@ class GLib(ContainersCase):
         self.assertEqual(containers["GHashTable"], (900 + 3000 + 50, 3))
         # In slices, blocks with which several variables share the same.
         p, said = self.ready("glibs")
-        for name, (elements, n) in self.listed(p)[1].items():
-            self.assertEqual((elements, n), containers[name], name)
+        in_slices = self.listed(p)[1]
+        for name in ("GHashTable", "GList", "GSList", "GPtrArray"):
+            self.assertEqual(in_slices[name], containers[name], name)
         out = self.memprof("heap", "-p", p.pid).stdout
         self.assertRegex(out, r"1,000 +1 +23\.4 KiB +GList\n")
         self.assertRegex(out, r"2,000 +1 +31\.2 KiB +GSList\n")
