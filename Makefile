@@ -111,7 +111,7 @@ VICTIMS = $(patsubst tests/victims/%.c,$(O)/victims/%,$(filter-out %/late.c %/wr
 	$(O)/victims/truth-musl $(O)/victims/truth-musl-static $(UNKNOWN) \
 	$(O)/victims/churn-musl-static $(HOST_VICTIMS) $(O)/victims/chaos \
 	$(O)/victims/rseq-elsewhere $(O)/victims/blocks-static $(O)/victims/blocks-musl-static $(O)/victims/cases-lsan $(O)/victims/objects-stripped $(O)/victims/retained-stripped $(O)/victims/growing-stripped $(O)/victims/growing-other $(O)/victims/sandbox-static \
-	$(O)/victims/containers-nodebug $(O)/victims/containers-debuglink $(O)/victims/shapes-stripped $(O)/victims/shapes_std-stripped
+	$(O)/victims/containers-nodebug $(O)/victims/containers-debuglink $(O)/victims/shapes-stripped $(O)/victims/shapes_std-stripped $(O)/victims/shapes-debug
 VICTIM_FLAGS = -O2 -g -Isrc -fomit-frame-pointer -Wall -Wextra -Werror -D_GNU_SOURCE
 # Signed return addresses, and landing pads for indirect jumps, on processors that support them.
 ifeq ($(ARCH),aarch64)
@@ -120,6 +120,9 @@ VICTIM_FLAGS += -mbranch-protection=standard
 FORCE_PADS = -nostartfiles -Wl,-z,force-bti
 endif
 
+$(O)/victims/shapes-debug: tests/victims/shapes.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(VICTIM_FLAGS) -o $@ $< -lpthread
 # What is known of their types is known by shape.
 $(O)/victims/shapes $(O)/victims/shapes_std: VICTIM_FLAGS += -g0
 $(O)/victims/%: tests/victims/%.c

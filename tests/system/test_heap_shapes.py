@@ -146,6 +146,21 @@ class Shapes(t.Case):
             found, _ = self.containers("-p", p.pid, *mode)
             self.check_all(found, said, slack=1)
 
+    def test_debug(self):
+        """with debug information the elements have their types, and the same containers are found"""
+        p, said, _ = self.ready("shapes-debug")
+        rows = self.table(p)
+        for kind, name in (("singly linked list of single", "g_single"), ("doubly linked list of both", "g_both"),
+                           ("doubly linked list of tail_entry", "g_tail"), ("binary tree of leaf", "g_tree"),
+                           ("binary tree of branch", "g_parents"), ("hash table of hashed", "g_hash"),
+                           ("doubly linked list of hashed", "g_used"), ("hash table of bucketed", "g_buckets"),
+                           ("array of pointers to session", "g_sessions"),
+                           # No variable has the type of its elements, only that of the links in them.
+                           ("doubly linked list of 88-byte blocks", "g_intrusive")):
+            self.assertEqual(rows[kind][:2], [said[name][1], 1], name)
+            self.assertIn(f"{name}  [shapes-debug]", rows[kind][2])
+        self.assertEqual(rows["singly linked list of item"][:2], [10000, 2000])
+
     def test_std(self):
         """containers of a stripped C++ program by their shapes"""
         p, said, _ = self.ready("shapes_std-stripped")
