@@ -10,6 +10,7 @@ const struct walker *const walkers[] = {
     &walker_mimalloc,
     &walker_musl_ng,
     &walker_musl_old,
+    &walker_python,
     &walker_tcmalloc,
     NULL,
 };

@@ -27,6 +27,7 @@ extern const struct walker walker_jemalloc;
 extern const struct walker walker_mimalloc;
 extern const struct walker walker_musl_ng;
 extern const struct walker walker_musl_old;
+extern const struct walker walker_python;
 extern const struct walker walker_tcmalloc;
 extern const struct walker walker_glibc;
 
