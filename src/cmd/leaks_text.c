@@ -249,10 +249,15 @@ void leaks_print_report(const struct analysis *a, const struct leaks_sum *sum, s
 		print_join(j);
 	if (sum->suppressed)
 		printf("suppressed: %s\n", counted(sum->suppressed, "leaked block"));
+	if (a->leaks.garbage_count)
+		printf("garbage: %s (%s) that Python's collector will free: no leak\n",
+		       counted(a->leaks.garbage_count, "block"), human(a->leaks.garbage_bytes));
 	if (!sum->count && !sum->known) {
-		printf("\n%sno leaks%s: all of the %s (%s) can be reached\n",
+		printf("\n%sno leaks%s: all of the %s%s (%s) can be reached\n",
 		       term_on(stdout, TERM_GOOD), term_off(stdout),
-		       counted(a->live_count, "live block"), human(a->live_bytes));
+		       a->leaks.garbage_count ? "other " : "",
+		       counted(a->live_count - a->leaks.garbage_count, "live block"),
+		       human(a->live_bytes - a->leaks.garbage_bytes));
 		if (a->pid && a->live_bytes >= LARGE_HEAP)
 			term_line(stdout, 0, WRAP,
 				  "what keeps them: memprof heap -p %d --retained; what grows: "
@@ -304,7 +309,9 @@ void leaks_print_why(const struct why *w, struct leak_join *j)
 		vec_for_each (&w->path, b)
 			print_block("  -> ", b);
 	} else {
-		printf("is leaked: no register, stack, global or reachable block leads to it\n");
+		printf("%s: no register, stack, global or reachable block leads to it\n",
+		       w->python ? "is leaked, or in a ring that Python's collector will free"
+				 : "is leaked");
 	}
 	printf("without it %s (%s) would be unreachable, itself included\n",
 	       counted(w->retained_count, "block"), human(w->retained_bytes));

@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "heaps/consistent.h"
 #include "leaks/graph_take.h"
+#include "leaks/python_garbage.h"
 #include "leaks/sightings.h"
 
 #define STOP_MS 5000 /* for all threads to stop, if no limit is given */
@@ -25,11 +26,13 @@ static int build(struct analysis *a, struct image *img, struct mp_err *err)
 	return ret;
 }
 
-static int mark(struct analysis *a, struct mp_err *err)
+static int mark(struct analysis *a, struct image *img, struct mp_err *err)
 {
 	uint64_t start = mono_ns();
 	int ret = mark_leaks(&a->graph, &a->leaks);
 
+	if (!ret)
+		ret = python_garbage(&a->leaks, &a->graph, img);
 	a->mark_ns = mono_ns() - start;
 	return ret ? mp_fail(err, MP_EXIT_FAILURE, ret, "no memory to mark %u blocks", a->graph.n)
 		   : 0;
@@ -55,7 +58,7 @@ int analysis_of_image(struct analysis *a, struct image *img, const struct analys
 	if (!ret)
 		ret = build(a, img, err);
 	if (!ret)
-		ret = mark(a, err);
+		ret = mark(a, img, err);
 	if (!ret)
 		ret = describe(a, img, o, err);
 	return ret;
@@ -77,7 +80,7 @@ static int examine_snapshot(struct analysis *a, struct image *img, const struct 
 	int ret = build(a, img, err);
 
 	if (!ret)
-		ret = mark(a, err);
+		ret = mark(a, img, err);
 	if (!ret && o->confirm > 1)
 		ret = sightings_take(&now, &a->graph, &a->leaks, img);
 	if (!ret && round)

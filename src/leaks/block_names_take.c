@@ -3,6 +3,7 @@
 #include <errno.h>
 #include "leaks/block_names.h"
 #include "leaks/dwarf_names.h"
+#include "leaks/python_names.h"
 #include "leaks/shapes.h"
 
 /* ------------------------------------------------------------- classes and text -- */
@@ -72,6 +73,8 @@ int block_names_take(struct block_names *n, const struct graph *g, struct image 
 
 	if (!ret)
 		ret = name_classes(n, g);
+	if (!ret)
+		ret = python_names(n, g);
 	if (!ret)
 		ret = dwarf_names_take(n, g, img, m);
 	if (!ret)

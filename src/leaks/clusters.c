@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "leaks/fnv.h"
+#include "leaks/python.h"
 
 #define CONTENT_TYPED 256u /* bytes examined to find the type */
 #define MAX_PREVIEWS  (1u << 16)
@@ -106,7 +107,8 @@ static int add(struct builder *b, struct types *types, const struct graph *g, st
 	struct cluster *c;
 	struct type t;
 
-	types_of(types, buf, n, &t);
+	if (!python_describe(g->python, leak->block, &t))
+		types_of(types, buf, n, &t);
 	c = cluster_of(b, t.name ? t.name : shape_name(t.shape), t.owner, block->size, &unknown);
 	if (!c)
 		return -ENOMEM;

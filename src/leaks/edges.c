@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include "leaks/python.h"
 #include "lib/huge.h"
 #include "lib/parallel.h"
 
@@ -82,10 +83,12 @@ static void set_exact(struct scan *s, size_t e)
 	g->exact.at[e / 64] |= 1ull << e % 64;
 }
 
-/* Is it the address of the start of block @to?  Reading that from the list costs a cache miss, so
+/* Is it the address of the start of block @to, or of the object of Python in it?  Reading that from the list costs a cache miss, so
  * it is avoided where the index is sufficient. */
 static bool is_start(const struct graph *g, const struct scan_pending *p, uint32_t to)
 {
+	if (g->python && g->python->type[to])
+		return !p->tagged && p->value == python_start(g->python, to);
 	if (p->tagged || !(p->record->starts >> (p->value >> 4 & 63) & 1))
 		return false;
 	return !(p->value & 15 || p->record->dense) || g->block[to].addr == p->value;
@@ -204,19 +207,33 @@ int scan_flush(struct scan *s)
 	return s->failed ? -ENOMEM : 0;
 }
 
+static void scan_bytes(struct scan *s, uint32_t i, const uint8_t *buf, uint64_t base, uint64_t from,
+		       uint64_t to)
+{
+	const unsigned int word = s->graph->arch->word_size;
+
+	from = (from + word - 1) & ~(uint64_t)(word - 1);
+	if (to >= from + word)
+		scan_words(s, buf + (from - base), (size_t)((to - from) / word), from, i);
+}
+
 /* Scans the words of block @i between @start and @end.  @buf has the bytes from @base on. */
 static void scan_part(struct scan *s, uint32_t i, const uint8_t *buf, uint64_t base, uint64_t start,
 		      uint64_t end)
 {
 	const struct heap_block *b = &s->graph->block[i];
 	uint64_t from = b->addr > start ? b->addr : start, to = b->addr + b->size;
-	const unsigned int word = s->graph->arch->word_size;
+	struct heap_range hidden[PYTHON_HIDDEN];
+	unsigned int n = s->graph->python ? python_hidden(s->graph->python, i, hidden) : 0;
 
-	from = (from + word - 1) & ~(uint64_t)(word - 1);
 	if (to > end)
 		to = end;
-	if (to >= from + word)
-		scan_words(s, buf + (from - base), (size_t)((to - from) / word), from, i);
+	for (unsigned int k = 0; k < n && from < to; k++) {
+		scan_bytes(s, i, buf, base, from, hidden[k].start < to ? hidden[k].start : to);
+		if (hidden[k].end > from)
+			from = hidden[k].end;
+	}
+	scan_bytes(s, i, buf, base, from, to);
 }
 
 /* Some of the blocks, with edges of their own. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "leaks/python.h"
 #include "lib/huge.h"
 
 int graph_init(struct graph *g, const struct arch *arch, const struct heap_block *blocks, size_t n)
@@ -38,12 +39,22 @@ void graph_free(struct graph *g)
 	free(g->rooted);
 	free(g->rooted_exactly);
 	vec_free(&g->roots);
+	python_free(g->python);
 	memset(g, 0, sizeof(*g));
 }
 
 size_t graph_content(const struct graph *g, uint32_t block, struct image *img, void *to, size_t max)
 {
 	const struct heap_block *b = &g->block[block];
+	size_t got = image_read(img, b->addr, to, b->size < max ? (size_t)b->size : max);
+	struct heap_range hidden[PYTHON_HIDDEN];
+	unsigned int n = g->python ? python_hidden(g->python, block, hidden) : 0;
 
-	return image_read(img, b->addr, to, b->size < max ? (size_t)b->size : max);
+	for (unsigned int i = 0; i < n; i++) {
+		uint64_t from = hidden[i].start - b->addr, end = hidden[i].end - b->addr;
+
+		if (from < got)
+			memset((uint8_t *)to + from, 0, (size_t)((end < got ? end : got) - from));
+	}
+	return got;
 }

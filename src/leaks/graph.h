@@ -43,6 +43,8 @@ struct root {
 	bool exact; /* the address of the block's start, without tag bits */
 };
 
+struct python;
+
 struct graph {
 	const struct arch *arch;
 	const struct heap_block *block;
@@ -53,7 +55,8 @@ struct graph {
 	/* Set it after graph_init(): all roots of a block are wanted, not only the first one found,
 	 * and .exact. */
 	bool detailed;
-	VEC(uint64_t) exact; /* bitmap, by edge: as in struct root; edges after its end are not */
+	struct python *python; /* leaks/python.h; NULL: no Python.  Owned by the graph */
+	VEC(uint64_t) exact;   /* bitmap, by edge: as in struct root; edges after its end are not */
 	VEC(struct root) roots;
 	size_t area;		  /* index of the first root of the area being scanned */
 	uint64_t *rooted;	  /* bitmap: the block is in roots; .detailed: since .area */
@@ -68,7 +71,8 @@ int graph_init(struct graph *g, const struct arch *arch, const struct heap_block
 void graph_free(struct graph *g);
 /* Frees the edges only. */
 void graph_free_edges(struct graph *g);
-/* Reads the first bytes of a block, @max at most.  Return: bytes read. */
+/* Reads the first bytes of a block, @max at most.  Those that Python's garbage collector changes are
+ * 0.  Return: bytes read. */
 size_t graph_content(const struct graph *g, uint32_t block, struct image *img, void *to,
 		     size_t max);
 

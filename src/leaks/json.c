@@ -207,6 +207,11 @@ static void write_totals(yajl_gen g, const struct analysis *a)
 	number(g, "indirect_count", a->leaks.total_count - direct);
 	number(g, "indirect_bytes", a->leaks.total_bytes - direct_bytes);
 	yajl_gen_map_close(g);
+	name(g, "garbage");
+	yajl_gen_map_open(g);
+	number(g, "count", a->leaks.garbage_count);
+	number(g, "bytes", a->leaks.garbage_bytes);
+	yajl_gen_map_close(g);
 }
 
 int leaks_json(const struct analysis *a, const char *mode, const struct leaks_recording *r,

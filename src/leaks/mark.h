@@ -19,6 +19,9 @@ struct leaks {
 	uint32_t *owner; /* by block: 1 + index in .direct; 0: reached */
 	uint32_t total_count;
 	uint64_t total_bytes;
+	/* python_garbage(): blocks that are no leaks, since Python's collector will free them. */
+	uint32_t garbage_count;
+	uint64_t garbage_bytes;
 };
 /* Finds the blocks that no root reaches.  Return: 0 or -ENOMEM. */
 int mark_leaks(const struct graph *g, struct leaks *l);

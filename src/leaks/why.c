@@ -7,6 +7,7 @@
 #include <string.h>
 #include "leaks/holders.h"
 #include "leaks/mark.h"
+#include "leaks/python.h"
 #include "lib/path.h"
 
 static struct why_block describe(const struct graph *g, struct image *img, struct types *types,
@@ -19,7 +20,8 @@ static struct why_block describe(const struct graph *g, struct image *img, struc
 	size_t n =
 	    image_read(img, b->addr, buf, b->size < sizeof(buf) ? (size_t)b->size : sizeof(buf));
 
-	types_of(types, buf, n, &t);
+	if (!python_describe(g->python, block, &t))
+		types_of(types, buf, n, &t);
 	snprintf(w.type, sizeof(w.type), "%s", t.name ? t.name : shape_name(t.shape));
 	return w;
 }
@@ -104,6 +106,7 @@ int why_explain(struct why *w, const struct graph *g, struct image *img, uint64_
 		return ret;
 	}
 	w->block = describe(g, img, types, block);
+	w->python = g->python != NULL;
 	find_pointers(w, g, img, types, block);
 	ret = mark_path(g, block, &path);
 	if (!ret) {

@@ -18,6 +18,7 @@ struct why {
 	uint64_t asked;		/* the address in question */
 	struct why_block block; /* the block that contains it; size 0: none */
 	bool reached;		/* false: it is leaked */
+	bool python;		/* not reached, but Python's collector might free it */
 	struct root root;
 	char root_name[512]; /* "global cache, declared at app.c:12, at 0x55...", as in holders.h */
 	VEC(struct why_block) path;		/* from the root's block to the block */
