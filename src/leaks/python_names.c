@@ -4,6 +4,7 @@
  */
 #include "leaks/python_names.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,15 +23,27 @@ enum {
 	SET_USED = 3,
 	SET_MASK = 4,
 	SET_TABLE = 5,
+	MODULE_DICT = 2,
+	MODULE_NAME = 6,
+	TEXT_LENGTH = 2,
+	TEXT_STATE = 4,
 };
-#define SET_ENTRY  16u
-#define DICT_ENTRY 24u
-#define TEXT_ENTRY 16u /* of a dict whose keys are all texts, from 3.11 on */
+#define MOST_TEXT   40u	  /* bytes of the name of a module or variable */
+#define LEAST_NAMED 1024u /* elements of containers that are named by their variable */
+#define SET_ENTRY   16u
+#define DICT_ENTRY  24u
+#define TEXT_ENTRY  16u /* of a dict whose keys are all texts, from 3.11 on */
 
 /* What is needed of a table of a dict. */
 struct dict_table {
 	uint64_t size, entries; /* of the hash table; that fit */
 	uint32_t header, entry; /* bytes before the entries; of each */
+};
+
+/* A container that is a variable of a module. */
+struct variable {
+	uint32_t block;
+	char text[88]; /* "__main__.sessions" */
 };
 
 struct namer {
@@ -39,7 +52,8 @@ struct namer {
 	const struct python *p;
 	struct image_view view;
 	struct image_view tables;
-	uint32_t *id; /* by type: of an object */
+	uint32_t *id;			/* by type: of an object */
+	VEC(struct variable) variables; /* by block */
 	int ret;
 };
 
@@ -70,12 +84,48 @@ static uint32_t name_part(struct namer *k, uint64_t addr, const char *format,
 	return b;
 }
 
+static int by_block(const void *a, const void *b)
+{
+	const struct variable *x = a, *y = b;
+
+	if (x->block != y->block)
+		return x->block < y->block ? -1 : 1;
+	return strcmp(x->text, y->text);
+}
+
+/* Return: the id of the name of a container: its type, and if it is large and a variable of a module
+ * also that. */
+static uint32_t container_name(struct namer *k, const struct python_type *t, uint64_t addr,
+			       uint64_t elements)
+{
+	const uint32_t block = index_find(&k->g->index, addr);
+	size_t low = 0, high = k->variables.n;
+	char text[256];
+	uint32_t id;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (k->variables.at[mid].block < block)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (elements < LEAST_NAMED || low == k->variables.n || k->variables.at[low].block != block)
+		return name(k, "%s", t);
+	snprintf(text, sizeof(text), "%.150s %s", t->name, k->variables.at[low].text);
+	id = block_names_id(k->n, text, t->owner, NAME_OBJECT);
+	if (!id)
+		k->ret = -ENOMEM;
+	return id;
+}
+
 static void add_container(struct namer *k, const struct python_type *t, uint64_t addr,
 			  uint32_t table, struct container c)
 {
 	const uint64_t used = c.bytes; /* of the table */
 
-	c.name = name(k, "%s", t);
+	c.name = container_name(k, t, addr, c.elements);
 	c.addr = addr;
 	c.blocks = 0;
 	c.bytes = 0;
@@ -136,6 +186,68 @@ static bool read_table(struct namer *k, uint32_t block, struct dict_table *out)
 		return false;
 	out->header += (uint32_t)index;
 	return true;
+}
+
+/* Reads a text that can be a name.  Return: false if it is none. */
+static bool read_text(const struct namer *k, uint64_t addr, char text[MOST_TEXT + 1])
+{
+	const uint64_t before = k->p->types.minor < 12 ? 48 : 40;
+	uint64_t word[5];
+
+	if (!addr || !image_read_all(k->n->img, addr, word, sizeof(word)) || !word[TEXT_LENGTH] ||
+	    word[TEXT_LENGTH] > MOST_TEXT ||
+	    (word[TEXT_STATE] & 0x7c) != 0x64 || /* compact, ASCII */
+	    !image_read_all(k->n->img, addr + before, text, (size_t)word[TEXT_LENGTH]))
+		return false;
+	text[word[TEXT_LENGTH]] = 0;
+	for (size_t i = 0; i < word[TEXT_LENGTH]; i++) {
+		if (!isalnum((unsigned char)text[i]) && text[i] != '_' && text[i] != '.')
+			return false;
+	}
+	return true;
+}
+
+/* Notes the variable of @module with this key and value if it is a container. */
+static void take_variable(struct namer *k, const char *module, uint64_t key, uint64_t value)
+{
+	const uint32_t block = value ? index_find(&k->g->index, value) : INDEX_NONE;
+	const struct python_type *t = block == INDEX_NONE ? NULL : python_type(k->p, block);
+	struct variable v = {.block = block};
+	char text[MOST_TEXT + 1];
+
+	if (!t || value != python_start(k->p, block) ||
+	    (t->kind != PYTHON_LIST && t->kind != PYTHON_DICT && t->kind != PYTHON_SET) ||
+	    !read_text(k, key, text))
+		return;
+	snprintf(v.text, sizeof(v.text), "%s.%s", module, text);
+	if (vec_push(&k->variables, v))
+		k->ret = -ENOMEM;
+}
+
+static void take_module(struct namer *k, uint32_t block)
+{
+	uint64_t module[MODULE_NAME + 1], dict[DICT_VALUES + 1], entry[3];
+	char text[MOST_TEXT + 1];
+	struct dict_table d;
+	uint32_t table;
+
+	if (!image_read_all(k->n->img, python_start(k->p, block), module, sizeof(module)) ||
+	    !image_read_all(k->n->img, module[MODULE_DICT], dict, sizeof(dict)) ||
+	    dict[DICT_VALUES] || !read_text(k, module[MODULE_NAME], text))
+		return;
+	table = index_find(&k->g->index, dict[DICT_KEYS]);
+	if (table == INDEX_NONE || k->g->block[table].addr != dict[DICT_KEYS] ||
+	    k->p->type[table] || !read_table(k, table, &d))
+		return;
+	for (uint64_t i = 0; i < d.entries && !k->ret; i++) {
+		const uint64_t at = dict[DICT_KEYS] + d.header + i * d.entry;
+		const void *p = image_view(k->n->img, &k->tables, at, d.entry);
+
+		if (!p)
+			return;
+		memcpy(entry, p, d.entry);
+		take_variable(k, text, entry[d.entry / 8 - 2], entry[d.entry / 8 - 1]);
+	}
 }
 
 static void take_dict(struct namer *k, const struct python_type *t, uint64_t addr,
@@ -238,10 +350,19 @@ int python_names(struct block_names *n, const struct graph *g)
 	if (!k.id)
 		k.ret = -ENOMEM;
 	for (uint32_t i = 0; i < g->n && !k.ret; i++) {
+		const struct python_type *t = python_type(g->python, i);
+
+		if (t && t->kind == PYTHON_MODULE)
+			take_module(&k, i);
+	}
+	if (k.variables.n)
+		qsort(k.variables.at, k.variables.n, sizeof(k.variables.at[0]), by_block);
+	for (uint32_t i = 0; i < g->n && !k.ret; i++) {
 		if (g->python->type[i])
 			name_object(&k, i);
 	}
 	free(k.id);
+	vec_free(&k.variables);
 	image_view_free(&k.view);
 	image_view_free(&k.tables);
 	return k.ret;

@@ -273,6 +273,8 @@ static void find_kinds(struct python_types *t, const char *python)
 			else if (built_in && base->size >= 192 &&
 				 (!strcmp(base->name, "set") || !strcmp(base->name, "frozenset")))
 				it->kind = PYTHON_SET;
+			else if (built_in && base->size >= 56 && !strcmp(base->name, "module"))
+				it->kind = PYTHON_MODULE;
 			next = python_types_find(t, base->base);
 			if (next == UINT32_MAX)
 				break;

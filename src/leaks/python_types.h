@@ -13,7 +13,14 @@
 #include "heaps/heap.h"
 #include "snapshot/image.h"
 
-enum python_kind { PYTHON_OTHER, PYTHON_LIST, PYTHON_DICT, PYTHON_SET, PYTHON_WEAK };
+enum python_kind {
+	PYTHON_OTHER,
+	PYTHON_LIST,
+	PYTHON_DICT,
+	PYTHON_SET,
+	PYTHON_WEAK,
+	PYTHON_MODULE,
+};
 
 struct python_type {
 	uint64_t addr, base; /* of the type object, and of that of its base; 0: none */
