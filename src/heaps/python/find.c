@@ -200,7 +200,8 @@ static int visit(const struct scan_data *d, void *arg)
 	h->minor = m ? minor_of_module(d->img, m) : 0;
 	if (!h->minor)
 		return 0;
-	if (h->minor < PY_OLDEST || h->minor > PY_NEWEST) {
+	h->free_threaded = strstr(image_map_name(m), "python3.13t") != NULL;
+	if (h->minor < PY_OLDEST || h->minor > PY_NEWEST || h->free_threaded) {
 		f->found = -ENOTSUP;
 		return 1;
 	}

@@ -10,6 +10,8 @@
 #ifndef HEAPS_PYTHON_PYTHON_H
 #define HEAPS_PYTHON_PYTHON_H
 
+#include <stdbool.h>
+#include <stdint.h>
 #include "heaps/heap.h"
 #include "snapshot/image.h"
 
@@ -34,7 +36,8 @@ struct py_pool {
 _Static_assert(sizeof(struct py_pool) == 48, "as in CPython");
 
 struct py_heap {
-	uint32_t minor; /* of the version 3.x */
+	uint32_t minor;	    /* of the version 3.x */
+	bool free_threaded; /* it has mimalloc inside instead */
 	uint64_t arena_size, pool_size;
 	uint64_t array;	    /* of arena objects */
 	uint32_t max;	    /* objects in it */
@@ -43,7 +46,7 @@ struct py_heap {
 
 /**
  * python_find() - find the array of arenas of the process's Python
- * @h: filled; of an unknown version only .minor
+ * @h: filled; of an unknown version only .minor and .free_threaded
  * Return: 0; -ENOENT: there is no Python here, or it does not use arenas (PYTHONMALLOC=malloc);
  * -ENOTSUP: its version is not known; or -ENOMEM.
  */

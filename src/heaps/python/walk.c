@@ -24,14 +24,25 @@ struct py_walk {
 	struct heap *heap;
 	struct py_heap py;
 	struct image_view view;
-	uint8_t *is_free; /* by block of a pool */
+	uint8_t *is_free;  /* by block of a pool */
+	uint64_t bad_pool; /* the last one found; 0: none */
+	const char *bad_what;
 };
 
-/* A list that is not what it should be can be one that a thread is changing. */
+/* The one thread that has the interpreter's lock can be changing a pool; more of them are damaged. */
 static void bad_pool(struct py_walk *w, uint64_t pool, const char *what)
 {
-	heap_damage(w->heap, pool, "pool: %s", what);
 	heap_doubt_now(w->heap, "pool 0x%" PRIx64 ": %s", pool, what);
+	if (w->bad_pool)
+		heap_damage(w->heap, w->bad_pool, "pool: %s", w->bad_what);
+	w->bad_pool = pool;
+	w->bad_what = what;
+}
+
+static void end_bad_pools(struct py_walk *w)
+{
+	if (w->heap->damaged.n)
+		heap_damage(w->heap, w->bad_pool, "pool: %s", w->bad_what);
 }
 
 static int take_blocks(struct py_walk *w, const struct free_list_area *a)
@@ -174,6 +185,7 @@ static int walk_found(struct py_walk *w)
 
 	w->is_free = calloc(w->py.pool_size / ALIGNMENT, 1);
 	ret = w->is_free ? walk_arenas(w) : -ENOMEM;
+	end_bad_pools(w);
 	w->heap->checksum_known = true;
 	w->heap->exact = !w->heap->doubt[0];
 	free(w->is_free);
@@ -203,9 +215,9 @@ static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 	heap->allocator = walker_python.name;
 	if (ret == -ENOTSUP)
 		return mp_fail(err, MP_EXIT_FAILURE, ret,
-			       "the process has pymalloc of Python 3.%u, whose layout memprof does "
-			       "not know",
-			       w.py.minor);
+			       "the process has the allocator of %sPython 3.%u, whose layout "
+			       "memprof does not know",
+			       w.py.free_threaded ? "free-threaded " : "", w.py.minor);
 	if (!ret)
 		ret = walk_found(&w);
 	if (ret)
