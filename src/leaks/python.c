@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "leaks/python.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "heaps/python/python.h"
+#include "heaps/scan.h"
 
 #define HEAD_WORDS                                                                                 \
 	6u /* of a block: up to four before the object, its reference count and its type */
@@ -159,6 +161,20 @@ static void check_links(struct python *p, struct image *img, const struct index 
 	image_view_free(&view);
 }
 
+/* With PYTHONMALLOC=malloc, Python has no arenas, but objects all the same. */
+static int minor_without_arenas(struct image *img, uint32_t *minor)
+{
+	struct py_heap h;
+	int ret;
+
+	if (img->arch->elf_machine != EM_X86_64 || !scan_has_library(img, "python3."))
+		return 0;
+	ret = python_find(img, &h);
+	if (ret == -ENOENT)
+		*minor = h.minor;
+	return ret == -ENOMEM ? ret : 0;
+}
+
 int python_take(struct python **out, struct image *img, const struct census *c,
 		const struct index *x)
 {
@@ -171,8 +187,9 @@ int python_take(struct python **out, struct image *img, const struct census *c,
 		if (!minor)
 			minor = python_minor(h);
 	}
-	if (!minor)
-		return 0;
+	ret = minor ? 0 : minor_without_arenas(img, &minor);
+	if (ret || !minor)
+		return ret;
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return -ENOMEM;

@@ -46,7 +46,7 @@ struct py_heap {
 
 /**
  * python_find() - find the array of arenas of the process's Python
- * @h: filled; of an unknown version only .minor and .free_threaded
+ * @h: filled; of an unknown version, and without arenas, only .minor and .free_threaded
  * Return: 0; -ENOENT: there is no Python here, or it does not use arenas (PYTHONMALLOC=malloc);
  * -ENOTSUP: its version is not known; or -ENOMEM.
  */

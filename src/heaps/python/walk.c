@@ -77,9 +77,11 @@ static int take_pool(struct py_walk *w, uint64_t addr, const struct py_pool *p)
 	area.capacity = (uint32_t)((p->nextoffset - OVERHEAD) / area.size);
 	memset(w->is_free, 0, area.capacity);
 	free = free_list_mark(w->img, &w->view, &area, p->freeblock);
-	if (free == FREE_LIST_BROKEN)
+	if (free == FREE_LIST_BROKEN) {
 		bad_pool(w, addr, "its free list is broken");
-	else if (p->count + free != area.capacity)
+		return heap_skip(w->heap, addr, addr + w->py.pool_size);
+	}
+	if (p->count + free != area.capacity)
 		heap_doubt_now(w->heap,
 			       "pool 0x%" PRIx64 ": %u block%s in use, its counter says %u", addr,
 			       area.capacity - free, plural(area.capacity - free), p->count);
