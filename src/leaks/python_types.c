@@ -18,6 +18,7 @@
 #define FLAG_PREHEADER_12 (3ull << 3) /* managed weak references or dict, from 3.12 on */
 #define FLAG_INLINE_13	  (1ull << 2) /* values behind the object, from 3.13 on */
 #define FLAG_DICT_11	  (1ull << 4) /* managed dict, in 3.11 */
+#define FLAG_CLASS	  (1ull << 9) /* allocated */
 #define FLAG_READY	  (1ull << 12)
 #define FLAG_GC		  (1ull << 14)
 #define FLAG_LIST	  (1ull << 25)
@@ -266,7 +267,7 @@ static void find_kinds(struct python_types *t, const char *python)
 		uint32_t next;
 
 		for (int i = 0; i < MAX_BASES && it->kind == PYTHON_OTHER; i++) {
-			bool built_in = !strcmp(base->owner, python);
+			bool built_in = !(base->flags & FLAG_CLASS) && !strcmp(base->owner, python);
 
 			if (built_in && is_weak(base->name) && base->size >= 56)
 				it->kind = PYTHON_WEAK;

@@ -6,7 +6,7 @@ import ctypes
 import gc
 import sys
 import threading
-import weakref
+from weakref import WeakSet
 
 
 class Point:
@@ -31,6 +31,14 @@ class Parent:
 class Big:
     """With more than 512 bytes, so that it is in a block of malloc()."""
     __slots__ = ["member%d" % i for i in range(100)] + ["__weakref__"]
+
+
+class weakref:  # pylint: disable=invalid-name
+    """Has the name of a built-in type, whose first member is no reference."""
+    __slots__ = ("a", "b", "c", "d", "e", "f")
+
+    def __init__(self):
+        self.a = [1]
 
 
 class Counted(list):
@@ -73,9 +81,10 @@ points = [Point(i, float(i)) for i in range(20000)]
 sessions = {"key %d" % i: Session(i) for i in range(5000)}
 nested = {i: {"inner": (i, {i, -i - 1})} for i in range(3000)}
 bigs = [Big() for _ in range(300)]
-weak = weakref.WeakSet(bigs)
+weak = WeakSet(bigs)
 table = set(range(10000))
 reserved = Counted()
+others = [weakref() for _ in range(200)]
 for n in range(1000):
     reserved.append(n)
 stop = threading.Event()
