@@ -79,7 +79,7 @@ static int find_collector(struct python *p, struct image *img, struct image_view
 			if (word[9] != at + i)
 				continue;
 			memcpy(word, bytes + i, need);
-			if (python_is_collector(word, at + i) && vec_push(&p->collectors, r))
+			if (python_is_collector(img, word, at + i) && vec_push(&p->collectors, r))
 				return -ENOMEM;
 		}
 	}

@@ -169,15 +169,25 @@ static bool is_meta(const struct taker *k, uint64_t word)
 
 /* ------------------------------------------------------------- where they are -- */
 
-bool python_is_collector(const uint64_t *word, uint64_t addr)
+bool python_is_collector(struct image *img, const uint64_t *word, uint64_t addr)
 {
+	unsigned int good = 0;
+
 	if (word[9] != addr)
 		return false;
-	for (int i = 0; i < 9; i += 3) {
-		if (!word[i] || word[i] % 4 || !word[i + 1])
+	for (unsigned int i = 0; i < 9; i += 3) {
+		const uint64_t head = addr + 8 * i;
+		uint64_t back;
+
+		if (!word[i] || word[i] % 8 || !word[i + 1] || word[i + 1] % 8)
 			return false;
+		if (word[i] == head)
+			good += word[i + 1] == head;
+		else
+			good += image_word(img, word[i] + 8, &back) && (back & ~3ull) == head;
 	}
-	return true;
+	/* The links back of the list that is being collected are used for counts. */
+	return good >= 2;
 }
 
 /* Finds `type`, and the collector's lists. */
@@ -191,7 +201,8 @@ static int visit_first(const struct scan_data *d, void *arg)
 		const struct heap_range r = {addr, addr + 8 * PYTHON_COLLECTOR_WORDS,
 					     HEAP_METADATA};
 
-		if (python_is_collector(&d->words[i], addr) && vec_push(&k->t->collectors, r))
+		if (python_is_collector(d->img, &d->words[i], addr) &&
+		    vec_push(&k->t->collectors, r))
 			return -ENOMEM;
 		if (k->python || d->words[i + 1] != addr)
 			continue;

@@ -53,8 +53,9 @@ void python_types_free(struct python_types *t);
 /* Return: index in the list of the type at @addr, or UINT32_MAX. */
 uint32_t python_types_find(const struct python_types *t, uint64_t addr);
 
-/* Are these words the state of a collector: three lists, and after them a pointer to the first? */
+/* Are these words the state of a collector: three lists, and after them a pointer to the first?
+ * @word: PYTHON_COLLECTOR_WORDS words at @addr. */
 #define PYTHON_COLLECTOR_WORDS 12u
-bool python_is_collector(const uint64_t *word, uint64_t addr);
+bool python_is_collector(struct image *img, const uint64_t *word, uint64_t addr);
 
 #endif
