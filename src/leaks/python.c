@@ -164,7 +164,7 @@ static void check_links(struct python *p, struct image *img, const struct index 
 /* With PYTHONMALLOC=malloc, Python has no arenas, but objects all the same. */
 static int minor_without_arenas(struct image *img, uint32_t *minor)
 {
-	struct py_heap h;
+	struct py_heap h = {0};
 	int ret;
 
 	if (img->arch->elf_machine != EM_X86_64 || !scan_has_library(img, "python3."))

@@ -5,6 +5,7 @@ made, what is reachable or a ring of garbage is never called a leak, and lost re
 import json
 import os
 import re
+import shutil
 import subprocess
 
 import memprof_test as t
@@ -172,6 +173,18 @@ class HeapPython(t.Case):
         found, out = self.types(p)
         self.assertEqual(found["Point"], said["Point"], out)
         self.assertEqual(found["Session"], said["Session"], out)
+
+    @t.unittest.skipUnless(shutil.which("gdb"), "no gdb")
+    def test_embedded(self):
+        """A program with Python inside of it, in a library that was linked in another way."""
+        p = self.start("gdb", "-q", "-nx", "-ex", "python numbers = [[i] for i in range(30000)]",
+                       "-ex", "python print('ready', flush=True)", stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        while p.stdout.readline() != "ready\n":
+            self.assertIsNone(p.poll())
+        found, out = self.types(p)
+        self.assertRegex(out, r"heap: pymalloc of Python 3\.\d+, exact:")
+        self.assertGreaterEqual(found["list"], 30000)
+        self.assertRegex(out, r"\n +30,000 +1 +\S+ \S+ +\S+ \S+  list __main__.numbers\n")
 
     def test_without_arenas(self):
         """PYTHONMALLOC=malloc: all objects are malloc()'s."""

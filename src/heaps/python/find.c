@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Finds pymalloc's array of arenas in the data of the module that is Python.  A pointer leads to it,
- * and near that are its length and the number of arenas in it.  Each arena's pools have the arena's
- * number in their header, so that nothing else can be taken for it.
+ * Finds pymalloc's array of arenas: a pointer in the data of the module that is Python leads to it.
+ * Its length follows from its contents.  Each arena's pools have the arena's number in their
+ * header, so that nothing else can be taken for it.
  */
 #include "heaps/python/python.h"
 
@@ -14,7 +14,7 @@
 #define TEXT	   "PYTHONMALLOC" /* an environment variable, among Python's constants */
 #define LEAST_DATA (128u << 10)	  /* bytes of data that Python has at least */
 #define CHUNK	   (1u << 20)
-#define NEAR	   128	      /* words around the pointer that can have the counters */
+#define ARENA	   ((uint64_t)sizeof(struct py_arena))
 #define MIN_ARENAS 16u	      /* INITIAL_ARENA_OBJECTS; it is doubled when full */
 #define MAX_ARENAS (1u << 22) /* 4 TiB */
 
@@ -97,71 +97,54 @@ static bool has_number(struct image *img, const struct py_heap *h, const struct 
 	       pool.arenaindex == i && pool.szidx < 32;
 }
 
-/* Checks objects [@from, @to) of the array.  Return: the number of arenas, or -1: it is none. */
-static int64_t check_objects(struct image *img, const struct py_heap *h, uint64_t array,
-			     uint32_t from, uint32_t to, struct image_view *v)
-{
-	int64_t n = 0;
+/* What the arena objects of an array are. */
+struct array_sum {
+	uint32_t used, unused, ends; /* ends: unused ones that are the last in the list of these */
+	uint64_t highest;	     /* address to which that list leads */
+};
 
+/* Checks objects [@from, @to) of the array.  Return: false if one of them is none. */
+static bool check_objects(struct image *img, const struct py_heap *h, uint64_t array, uint32_t from,
+			  uint32_t to, struct image_view *v, struct array_sum *sum)
+{
 	for (uint32_t i = from; i < to; i++) {
-		const void *p = image_view(img, v, array + 48ull * i, sizeof(struct py_arena));
+		const void *p = image_view(img, v, array + ARENA * i, ARENA);
 		struct py_arena a;
 
 		if (!p)
-			return -1;
+			return false;
 		memcpy(&a, p, sizeof(a));
-		if (!a.address)
+		if (a.address) {
+			if (!python_arena_valid(img, h, &a) || !has_number(img, h, &a, i))
+				return false;
+			sum->used++;
 			continue;
-		/* The view is of other memory than the pools. */
-		if (!python_arena_valid(img, h, &a) || !has_number(img, h, &a, i))
-			return -1;
-		n++;
+		}
+		if (a.nextarena && (a.nextarena < array || (a.nextarena - array) % ARENA))
+			return false;
+		sum->unused++;
+		sum->ends += !a.nextarena;
+		if (a.nextarena > sum->highest)
+			sum->highest = a.nextarena;
 	}
-	return n;
+	return true;
 }
 
-static bool is_near(const struct scan_data *d, size_t i, uint64_t number)
+/* Is there an array at @array?  Those of its objects that are not in use form one list. */
+static bool is_array(struct image *img, uint64_t array, struct py_heap *h)
 {
-	const size_t from = i > NEAR ? i - NEAR : 0, to = i + NEAR < d->n ? i + NEAR : d->n;
-
-	for (size_t k = from; k < to; k++) {
-		if (d->words[k] == number)
-			return true;
-	}
-	return false;
-}
-
-/* unsigned int: the other half of its word can be another variable. */
-static bool is_near_half(const struct scan_data *d, size_t i, uint32_t number)
-{
-	const size_t from = i > NEAR ? i - NEAR : 0, to = i + NEAR < d->n ? i + NEAR : d->n;
-
-	for (size_t k = from; k < to; k++) {
-		if ((uint32_t)d->words[k] == number || d->words[k] >> 32 == number)
-			return true;
-	}
-	return false;
-}
-
-/* Is word @i of the data the pointer to the array?  The largest length that fits is right: a former
- * length would be too short for the number of arenas. */
-static bool is_array(const struct scan_data *d, size_t i, struct py_heap *h)
-{
-	const uint64_t array = d->words[i];
+	struct array_sum sum = {0};
 	struct image_view v = {0};
-	int64_t sum = 0, n;
 	bool found = false;
 
 	for (uint32_t done = 0, max = MIN_ARENAS; max <= MAX_ARENAS; done = max, max *= 2) {
-		n = check_objects(d->img, h, array, done, max, &v);
-		if (n < 0)
+		if (!check_objects(img, h, array, done, max, &v, &sum))
 			break;
-		sum += n;
-		if (!sum || !is_near_half(d, i, max) || !is_near(d, i, (uint64_t)sum))
+		if (!sum.used || sum.ends != (sum.unused > 0) || sum.highest >= array + ARENA * max)
 			continue;
 		h->array = array;
 		h->max = max;
-		h->allocated = (uint32_t)sum;
+		h->allocated = sum.used;
 		found = true;
 	}
 	image_view_free(&v);
@@ -208,7 +191,7 @@ static int visit(const struct scan_data *d, void *arg)
 	h->arena_size = h->minor == 9 ? 256ull << 10 : 1ull << 20;
 	h->pool_size = h->minor == 9 ? 4ull << 10 : 16ull << 10;
 	for (size_t i = 0; i < d->n; i++) {
-		if (maybe_array(d, i, h) && is_array(d, i, h)) {
+		if (maybe_array(d, i, h) && is_array(d->img, d->words[i], h)) {
 			f->found = 0;
 			return 1;
 		}

@@ -41,7 +41,7 @@ struct py_heap {
 	uint64_t arena_size, pool_size;
 	uint64_t array;	    /* of arena objects */
 	uint32_t max;	    /* objects in it */
-	uint32_t allocated; /* arenas, as counted by pymalloc */
+	uint32_t allocated; /* arenas */
 };
 
 /**

@@ -2,7 +2,7 @@
 /*
  * Heap walker for pymalloc of CPython 3.9 to 3.13.  All blocks of a pool have the same size.  Those
  * that were ever used, except for the pool's free list, are live.  The list is exact only if each
- * pool's count of blocks, each arena's count of free pools, and the number of arenas agree with it.
+ * pool's count of blocks, each arena's count of free pools, and the list of unused arenas agree with it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -176,8 +176,7 @@ static int walk_arenas(struct py_walk *w)
 	free(a);
 	w->heap->arenas = taken;
 	if (taken != w->py.allocated)
-		heap_doubt(w->heap, "%u arena%s found, pymalloc's counter says %u", taken,
-			   plural(taken), w->py.allocated);
+		heap_doubt(w->heap, "arenas overlap, or changed while they were read");
 	return ret;
 }
 
