@@ -353,6 +353,7 @@ static int begin_share(struct share *sh, const struct graph *g, const struct ima
 				   .n = g->n,
 				   .index = g->index,
 				   .first = g->first,
+				   .python = g->python,
 				   .detailed = g->detailed};
 	sh->scan.graph = &sh->graph;
 	sh->scan.done = sh->begin = begin;
