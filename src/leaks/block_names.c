@@ -23,9 +23,9 @@ uint32_t block_names_id(struct block_names *n, const char *text, const char *own
 	snprintf(key, sizeof(key), "%c%.200s\n%.*s", '0' + (char)source, owner ? owner : "",
 		 MAX_TEXT, text);
 	id = intern_text(n->texts, key, &first);
-	if (!id || !first)
-		return id;
-	fresh.text = strndup(text, MAX_TEXT);
+	if (!id || !first || id > BLOCK_NAMES_MOST)
+		return id < BLOCK_NAMES_MOST ? id : BLOCK_NAMES_MOST;
+	fresh.text = strndup(id < BLOCK_NAMES_MOST ? text : "(of other types)", MAX_TEXT);
 	if (fresh.text && !vec_push(&n->list, fresh))
 		return id;
 	free(fresh.text);

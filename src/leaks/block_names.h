@@ -78,7 +78,7 @@ struct block_names {
 	struct image *img;
 	const struct heap_block *block;
 	struct types *types;
-	uint32_t *of; /* by block: id, BLOCK_NAMES_TEXT, or 0 */
+	uint16_t *of; /* by block: id, BLOCK_NAMES_TEXT, or 0 */
 	VEC(struct block_name) list;
 	struct intern *texts;
 	/* The larger ones, most bytes first.  The sums in .list are of all. */
@@ -89,7 +89,9 @@ struct block_names {
 };
 
 /* In .of: the block has no name, but looks like text. */
-#define BLOCK_NAMES_TEXT UINT32_MAX
+#define BLOCK_NAMES_TEXT UINT16_MAX
+/* The last id; names beyond share it. */
+#define BLOCK_NAMES_MOST (UINT16_MAX - 1)
 /* Containers with fewer bytes, or elements, are only in the sums. */
 #define BLOCK_NAMES_LEAST_BYTES	   1024
 #define BLOCK_NAMES_LEAST_ELEMENTS 16
@@ -98,7 +100,7 @@ struct block_names {
  * block_names_take() - find out what the blocks of @g are
  * @g: from graph_take(); with its edges and its index
  * @m: of @img; needed only during the call
- * Needs 4 bytes a block.
+ * Needs 2 bytes a block.
  * Return: 0 or -ENOMEM.
  */
 int block_names_take(struct block_names *n, const struct graph *g, struct image *img,
@@ -114,7 +116,8 @@ int block_names_settle(struct block_names *n);
 
 /* ------------------------------------------------------------- for sources -- */
 
-/* Return: the id of a name, equal for equal arguments; 0 when out of memory.  @text is copied. */
+/* Return: the id of a name, up to BLOCK_NAMES_MOST, equal for equal arguments; 0 when out of memory.
+ * @text is copied. */
 uint32_t block_names_id(struct block_names *n, const char *text, const char *owner,
 			enum name_source source);
 /* Is the block already named? */
@@ -126,7 +129,7 @@ static inline bool block_names_has(const struct block_names *n, uint32_t block)
 static inline void block_names_set(struct block_names *n, uint32_t block, uint32_t id)
 {
 	if (!block_names_has(n, block))
-		n->of[block] = id;
+		n->of[block] = (uint16_t)id;
 }
 /* Adds a container.  Return: 0 or -ENOMEM. */
 int block_names_container(struct block_names *n, const struct container *c);

@@ -53,7 +53,7 @@ static int name_classes(struct block_names *n, const struct graph *g)
 		if (!p)
 			continue;
 		if (types_class(n->types, arch_word(n->img->arch, p), &t)) {
-			n->of[i] = class_name_id(n, &ids, &t);
+			n->of[i] = (uint16_t)class_name_id(n, &ids, &t);
 			ret = n->of[i] ? 0 : -ENOMEM;
 		} else if (is_text(n, p, size, arch_word(n->img->arch, p))) {
 			n->of[i] = BLOCK_NAMES_TEXT;

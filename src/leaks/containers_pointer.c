@@ -44,7 +44,7 @@ static struct dwarf_type *dynamic_type(struct dwarf_walk *w, uint64_t addr, stru
 static void rename_block(struct dwarf_walk *w, uint32_t block, uint32_t id)
 {
 	if (id)
-		w->names->of[block] = id;
+		w->names->of[block] = (uint16_t)id;
 }
 
 static bool take_shared(struct dwarf_walk *w, uint64_t addr, const struct dwarf_layout *l)
