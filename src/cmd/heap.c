@@ -474,7 +474,8 @@ static int settle_growth(struct heap_command *c)
 {
 	struct growth_request *g = &c->growth;
 	const struct retained_request *q = &c->request;
-	bool other = (c->retained && !g->duration_ms) || c->list || c->recording || q->tree || q->of;
+	bool other =
+	    (c->retained && !g->duration_ms) || c->list || c->recording || q->tree || q->of;
 
 	for (int i = 0; i < RETAINED_OUTPUTS; i++)
 		other |= q->file[i] && i != RETAINED_JSON;

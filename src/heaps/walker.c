@@ -5,14 +5,8 @@
 #include <string.h>
 
 const struct walker *const walkers[] = {
-    &walker_glibc,
-    &walker_jemalloc,
-    &walker_mimalloc,
-    &walker_musl_ng,
-    &walker_musl_old,
-    &walker_python,
-    &walker_tcmalloc,
-    NULL,
+    &walker_glibc,    &walker_jemalloc, &walker_mimalloc, &walker_musl_ng,
+    &walker_musl_old, &walker_python,	&walker_tcmalloc, NULL,
 };
 
 static bool tried(const struct walker *w, const struct arch *arch)

@@ -85,10 +85,10 @@ static void containers(void **p)
 {
 	struct state *s = *p;
 	uint32_t list = block_names_id(&s->n, "list", NULL, NAME_SHAPE);
-	const struct container small = {.name = list, .addr = 0x10, .elements = 3, .bytes = 48},
-			       large = {.name = list, .addr = 0x500, .first = 0x1040,
-					.elements = 20, .bytes = 2000},
-			       largest = {.name = list, .addr = 0x508, .elements = 90, .bytes = 9000};
+	const struct container
+	    small = {.name = list, .addr = 0x10, .elements = 3, .bytes = 48},
+	    large = {.name = list, .addr = 0x500, .first = 0x1040, .elements = 20, .bytes = 2000},
+	    largest = {.name = list, .addr = 0x508, .elements = 90, .bytes = 9000};
 
 	assert_int_equal(block_names_container(&s->n, &small), 0);
 	assert_int_equal(block_names_container(&s->n, &large), 0);
