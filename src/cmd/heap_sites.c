@@ -95,7 +95,7 @@ static int find_places(struct heap_sites *s, const struct match *list, const uin
 		if (place == PLACE_NONE)
 			continue;
 		id = intern_pair(pairs, line[i], place, &fresh);
-		if (!id || (fresh && vec_push(&bytes, 0))) {
+		if (!id || (fresh && vec_push(&bytes, 0)) || !bytes.at) {
 			ret = -ENOMEM;
 			break;
 		}
