@@ -106,12 +106,13 @@ static void write_line(yajl_gen g, const struct heap_growth *all, const struct g
 	yajl_gen_map_close(g);
 }
 
-static void write_types(yajl_gen g, const struct heap_growth *all, uint32_t count)
+static void write_types(yajl_gen g, const struct heap_growth *all, const char *key,
+			const growth_types *types, uint32_t count)
 {
-	json_name(g, "types");
+	json_name(g, key);
 	yajl_gen_array_open(g);
-	for (size_t i = 0; i < all->types.n && i < count; i++) {
-		const struct growth_type *t = &all->types.at[i];
+	for (size_t i = 0; i < types->n && i < count; i++) {
+		const struct growth_type *t = &types->at[i];
 
 		yajl_gen_map_open(g);
 		json_text(g, "name", t->like->name[0] ? t->like->name : NULL);
@@ -191,7 +192,8 @@ int growth_json(const struct heap_growth *all, const struct growth_request *q, F
 	json_name(g, "retained");
 	write_line(g, all, all->all, q->depth ? q->depth + 1 : JSON_DEPTH,
 		   q->count ? q->count : JSON_COUNT);
-	write_types(g, all, q->count ? q->count : JSON_COUNT);
+	write_types(g, all, "types", &all->types, q->count ? q->count : JSON_COUNT);
+	write_types(g, all, "containers", &all->containers, q->count ? q->count : JSON_COUNT);
 	yajl_gen_map_close(g);
 	yajl_gen_free(g);
 	fputc('\n', out);

@@ -289,17 +289,23 @@ static void print_lines(const struct heap_growth *g, const struct growth_request
 		printf("what can be reached is as much as before\n");
 }
 
-static void print_types(const struct heap_growth *g, const struct growth_request *q)
+/* @number, @what: heads of the columns. */
+static void print_types(const struct heap_growth *g, const struct growth_request *q,
+			const growth_types *types, const char *number, const char *what)
 {
 	const uint32_t count = q->count ? q->count : TABLE_COUNT;
 	uint32_t n = 0;
 
 	printf("\n%s%11s %11s %12s  %-18s%s%s\n", term_on(stdout, TERM_FAINT), "change", "an hour",
-	       "blocks", "how", "type", term_off(stdout));
-	vec_for_each (&g->types, t) {
-		if (!t->bytes.change || n++ >= count)
+	       number, "how", what, term_off(stdout));
+	vec_for_each (types, t) {
+		const struct trend *how = types == &g->containers ? &t->blocks : &t->bytes;
+
+		if (!t->bytes.change && !t->blocks.change)
+			continue;
+		if (n++ >= count)
 			break;
-		print_numbers(g, &t->bytes, t->blocks.change, how_text(&t->bytes, t->unlisted));
+		print_numbers(g, &t->bytes, t->blocks.change, how_text(how, t->unlisted));
 		if (t->like->name[0])
 			printf("%s", printable(t->like->name));
 		else if (t->various)
@@ -311,7 +317,7 @@ static void print_types(const struct heap_growth *g, const struct growth_request
 		putchar('\n');
 	}
 	if (!n)
-		printf("no type has more or less than before\n");
+		printf("no %s has more or less than before\n", what);
 }
 
 /* ------------------------------------------------------------- budget -- */
@@ -382,7 +388,9 @@ int growth_report(const struct heap_growth *g, const struct growth_request *q, c
 		term_line(stdout, 0, WRAP, "%s: this compares the %zu looks before", cut, g->n);
 	print_head(g);
 	print_lines(g, q);
-	print_types(g, q);
+	print_types(g, q, &g->types, "blocks", "type");
+	if (g->containers.n)
+		print_types(g, q, &g->containers, "elements", "container");
 	if (q->has_budget)
 		status = judge(g, &q->budget);
 	fflush(stdout);

@@ -324,16 +324,27 @@ static int by_type_change(const void *a, const void *b)
 		return -1;
 	if (before(&y->bytes, &x->bytes))
 		return 1;
+	/* A table has elements before it needs more bytes. */
+	if (before(&x->blocks, &y->blocks))
+		return -1;
+	if (before(&y->blocks, &x->blocks))
+		return 1;
 	return by_number(y->like->bytes, x->like->bytes);
 }
 
-static int add_type(struct heap_growth *g, const struct type_item *same, size_t n)
+/* Return: the list of a look that @to is made of. */
+static const look_types *list_of(const struct heap_growth *g, size_t look, const growth_types *to)
+{
+	return to == &g->types ? &g->look[look]->types : &g->look[look]->containers;
+}
+
+static int add_type(struct heap_growth *g, growth_types *to, const struct type_item *same, size_t n)
 {
 	struct growth_type *t;
 
-	if (vec_push(&g->types, ((struct growth_type){.like = same->type})))
+	if (vec_push(to, ((struct growth_type){.like = same->type})))
 		return -ENOMEM;
-	t = &g->types.at[g->types.n - 1];
+	t = &to->at[to->n - 1];
 	t->various = same->various;
 	t->at = calloc(g->n + 1, sizeof(*t->at));
 	if (!t->at)
@@ -349,7 +360,7 @@ static int add_type(struct heap_growth *g, const struct type_item *same, size_t 
 		at->count = at->blocks;
 	}
 	for (size_t i = 0; i < g->n; i++)
-		t->unlisted |= !t->at[i].present && g->look[i]->types.n >= LOOK_TYPES;
+		t->unlisted |= !t->at[i].present && list_of(g, i, to)->n >= LOOK_TYPES;
 	find_trend(g, t->at, false, &t->bytes);
 	find_trend(g, t->at, true, &t->blocks);
 	return 0;
@@ -389,25 +400,26 @@ static void mark_various_types(struct type_items *s)
 	sort_types(s);
 }
 
-static int make_types(struct heap_growth *g)
+static int make_types(struct heap_growth *g, growth_types *to)
 {
 	struct type_items all = {0};
 	int ret = 0;
 
 	for (size_t i = 0; i < g->n && !ret; i++) {
-		for (size_t k = 0; k < g->look[i]->types.n && !ret; k++)
-			ret = vec_push(&all.list,
-				       ((struct type_item){&g->look[i]->types.at[k], i, false}));
+		const look_types *types = list_of(g, i, to);
+
+		for (size_t k = 0; k < types->n && !ret; k++)
+			ret = vec_push(&all.list, ((struct type_item){&types->at[k], i, false}));
 	}
 	if (!ret)
 		mark_various_types(&all);
 	for (size_t i = 0, n; i < all.list.n && !ret; i += n) {
 		n = type_run_at(&all, i);
-		ret = add_type(g, &all.list.at[i], n);
+		ret = add_type(g, to, &all.list.at[i], n);
 	}
 	vec_free(&all.list);
-	if (g->types.n)
-		qsort(g->types.at, g->types.n, sizeof(g->types.at[0]), by_type_change);
+	if (to->n)
+		qsort(to->at, to->n, sizeof(to->at[0]), by_type_change);
 	return ret;
 }
 
@@ -497,16 +509,24 @@ int growth_make(struct heap_growth *g, const struct look *const *look, size_t n,
 	make_sums(g);
 	ret = make_lines(g);
 	if (!ret)
-		ret = make_types(g);
+		ret = make_types(g, &g->types);
+	if (!ret)
+		ret = make_types(g, &g->containers);
 	return ret ? mp_fail(err, MP_EXIT_FAILURE, ret, "no memory to compare looks") : 0;
+}
+
+static void free_types(growth_types *types)
+{
+	vec_for_each (types, t)
+		free(t->at);
+	vec_free(types);
 }
 
 void growth_free(struct heap_growth *g)
 {
 	line_free(g->all);
-	vec_for_each (&g->types, t)
-		free(t->at);
-	vec_free(&g->types);
+	free_types(&g->types);
+	free_types(&g->containers);
 	free(g->seconds);
 	free(g->live);
 	free(g->unreached);

@@ -42,6 +42,8 @@ struct growth_type {
 	struct growth_amount *at; /* by look */
 };
 
+typedef VEC(struct growth_type) growth_types;
+
 struct heap_growth {
 	size_t n; /* looks */
 	const struct look *const *look;
@@ -51,7 +53,8 @@ struct heap_growth {
 	struct growth_amount *live, *unreached; /* by look */
 	struct trend live_bytes, live_blocks, unreached_bytes;
 	struct growth_line *all;
-	VEC(struct growth_type) types; /* as lines; sorted like them */
+	growth_types types;	 /* as lines; sorted like them */
+	growth_types containers; /* their .count and .blocks are elements */
 };
 
 /**

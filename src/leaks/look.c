@@ -389,6 +389,23 @@ static int copy_types(struct look *l, const struct heap_types *h)
 	return ret;
 }
 
+static int copy_containers(struct look *l, const struct heap_types *h)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < h->containers.n && i < LOOK_TYPES && !ret; i++) {
+		const struct heap_container *c = &h->containers.at[i];
+		struct look_type to = {
+		    .name = strdup(c->type), .count = c->sum.elements, .bytes = c->sum.bytes};
+
+		if (!to.name || vec_push(&l->containers, to)) {
+			free(to.name);
+			ret = -ENOMEM;
+		}
+	}
+	return ret;
+}
+
 static int take_lines(struct look *l, struct image *img, const struct census *c, struct mp_err *err)
 {
 	struct heap_types types = {0};
@@ -411,6 +428,8 @@ static int take_lines(struct look *l, struct image *img, const struct census *c,
 		}
 		if (!ret)
 			ret = copy_types(l, &types);
+		if (!ret)
+			ret = copy_containers(l, &types);
 		if (!ret)
 			look_set_builds(l);
 		if (ret)
@@ -441,6 +460,15 @@ int look_take(struct look *l, struct image *img, const struct census *c, const c
 	return 0;
 }
 
+static void free_types(look_types *types)
+{
+	vec_for_each (types, t) {
+		free(t->name);
+		free(t->module);
+	}
+	vec_free(types);
+}
+
 void look_free(struct look *l)
 {
 	vec_for_each (&l->modules, m) {
@@ -448,11 +476,8 @@ void look_free(struct look *l)
 		free(m->build_id);
 	}
 	vec_free(&l->modules);
-	vec_for_each (&l->types, t) {
-		free(t->name);
-		free(t->module);
-	}
-	vec_free(&l->types);
+	free_types(&l->types);
+	free_types(&l->containers);
 	look_line_free(l->all);
 	free(l->program);
 	free(l->build_id);

@@ -37,12 +37,14 @@ struct look_line {
 	struct look_line *child, *next;
 };
 
+/* All blocks, or all containers, of a type. */
 struct look_type {
-	char *name;    /* "" for blocks without a class */
-	char *module;  /* file name, or NULL */
-	uint64_t size; /* of each block; 0 for classes */
-	uint64_t count, bytes;
+	char *name;	       /* "" for blocks without a class */
+	char *module;	       /* file name, or NULL */
+	uint64_t size;	       /* of each block; 0 for classes and containers */
+	uint64_t count, bytes; /* blocks, or elements; bytes of the blocks */
 };
+typedef VEC(struct look_type) look_types;
 
 struct look_module {
 	char *name;	/* file name */
@@ -68,7 +70,7 @@ struct look {
 	uint64_t unreached_blocks, unreached_bytes;
 	VEC(struct look_module) modules; /* of variables without a symbol */
 	struct look_line *all;
-	VEC(struct look_type) types; /* most bytes first, at most LOOK_TYPES */
+	look_types types, containers; /* most bytes first, at most LOOK_TYPES */
 };
 
 /**

@@ -108,6 +108,22 @@ static void write_line(yajl_gen g, const struct look_line *l)
 	yajl_gen_map_close(g);
 }
 
+static void write_types(yajl_gen g, const char *key, const look_types *types)
+{
+	write_key(g, key);
+	yajl_gen_array_open(g);
+	vec_for_each (types, t) {
+		yajl_gen_map_open(g);
+		write_text(g, "name", t->name);
+		write_text(g, "module", t->module);
+		write_number(g, "size", t->size);
+		write_number(g, "count", t->count);
+		write_number(g, "bytes", t->bytes);
+		yajl_gen_map_close(g);
+	}
+	yajl_gen_array_close(g);
+}
+
 static void write_lists(yajl_gen g, const struct look *l)
 {
 	write_key(g, "modules");
@@ -119,18 +135,8 @@ static void write_lists(yajl_gen g, const struct look *l)
 		yajl_gen_map_close(g);
 	}
 	yajl_gen_array_close(g);
-	write_key(g, "types");
-	yajl_gen_array_open(g);
-	vec_for_each (&l->types, t) {
-		yajl_gen_map_open(g);
-		write_text(g, "name", t->name);
-		write_text(g, "module", t->module);
-		write_number(g, "size", t->size);
-		write_number(g, "count", t->count);
-		write_number(g, "bytes", t->bytes);
-		yajl_gen_map_close(g);
-	}
-	yajl_gen_array_close(g);
+	write_types(g, "types", &l->types);
+	write_types(g, "containers", &l->containers);
 }
 
 int look_write(const struct look *l, FILE *out)
@@ -352,10 +358,29 @@ static struct look_line *read_line(struct reader *r, yajl_val v)
 	return l;
 }
 
+static void read_types(struct reader *r, yajl_val v, const char *key, look_types *to)
+{
+	yajl_val types = read_list(r, v, key, LOOK_TYPES);
+
+	for (size_t i = 0; types && i < types->u.array.len && !r->wrong; i++) {
+		yajl_val it = types->u.array.values[i];
+		struct look_type t = {
+		    read_text(r, it, "name", false), read_text(r, it, "module", true),
+		    read_number(r, it, "size", false), read_number(r, it, "count", false),
+		    read_number(r, it, "bytes", false)};
+
+		if (!t.name || vec_push(to, t)) {
+			r->no_memory |= t.name != NULL;
+			free(t.name);
+			free(t.module);
+			break;
+		}
+	}
+}
+
 static void read_lists(struct reader *r, yajl_val v, struct look *l)
 {
-	yajl_val modules = read_list(r, v, "modules", LOOK_MODULES),
-		 types = read_list(r, v, "types", LOOK_TYPES);
+	yajl_val modules = read_list(r, v, "modules", LOOK_MODULES);
 
 	for (size_t i = 0; modules && i < modules->u.array.len && !r->wrong; i++) {
 		yajl_val it = modules->u.array.values[i];
@@ -369,20 +394,8 @@ static void read_lists(struct reader *r, yajl_val v, struct look *l)
 			break;
 		}
 	}
-	for (size_t i = 0; types && i < types->u.array.len && !r->wrong; i++) {
-		yajl_val it = types->u.array.values[i];
-		struct look_type t = {
-		    read_text(r, it, "name", false), read_text(r, it, "module", true),
-		    read_number(r, it, "size", false), read_number(r, it, "count", false),
-		    read_number(r, it, "bytes", false)};
-
-		if (!t.name || vec_push(&l->types, t)) {
-			r->no_memory |= t.name != NULL;
-			free(t.name);
-			free(t.module);
-			break;
-		}
-	}
+	read_types(r, v, "types", &l->types);
+	read_types(r, v, "containers", &l->containers);
 }
 
 static void read_head(struct reader *r, yajl_val v, struct look *l)

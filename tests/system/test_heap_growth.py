@@ -158,6 +158,10 @@ class Growth(GrowthCase):
             for at, wanted in zip(line["looks"], (1000, 6000, 11000, 16000)):
                 self.assertLessEqual(wanted - 10, at["count"])
                 self.assertLessEqual(at["count"], wanted)
+        # Each place of the table has one entry, or none.
+        tables = [[a["blocks"] for a in x["looks"]] for x in report["containers"]
+                  if x["name"] == "array of pointers to entry"]
+        self.assertEqual(tables, [[1000, 6000, 11000, 16000]], report["containers"])
         sessions = [x for x in report["types"] if x["name"] == "session"]
         self.assertEqual([a["blocks"] for a in sessions[0]["looks"]], [100, 400, 700, 1000])
         self.assertRegex(out, r"\+(15,000|14,99\d)\s+grows (steadily|unevenly) +1,000 -> (16,000|15,99\d) x")

@@ -148,11 +148,6 @@ static size_t damaged_read(struct image *img, uint64_t addr, void *to, size_t le
 	return n;
 }
 
-static uint64_t sound_present(struct image *img, const struct image_map *map, uint64_t *addr)
-{
-	return sound_ops->present(img, map, addr);
-}
-
 struct result {
 	struct census census;
 	struct graph graph;
@@ -251,11 +246,12 @@ static void check_leaks(const struct result *r)
 
 static void check_damaged(struct image *img)
 {
-	static const struct image_ops ops = {.fetch = damaged_read, .present = sound_present};
+	struct image_ops ops = *img->ops;
 	size_t refused = 0, doubted = 0;
 	struct result r;
 
 	sound_ops = img->ops;
+	ops.fetch = damaged_read;
 	img->ops = &ops;
 	for (damage_seed = 1; damage_seed <= DAMAGES; damage_seed++) {
 		if (take(&r, img) || !pymalloc(&r))
