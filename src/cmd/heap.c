@@ -235,11 +235,15 @@ static void print_containers(const struct heap_types *h)
 		       term_off(stdout), c->sum.unused ? human(c->sum.unused) : "");
 		text_name(printable(c->type), "", true, CONTAINER_COLUMN, stdout);
 		putchar('\n');
-		if (c->where && c->sum.count > 1)
-			printf("%*sthe largest has %s: %s\n", CONTAINER_COLUMN + 2, "",
-			       thousands(c->largest), printable(c->where));
-		else if (c->where)
-			printf("%*s%s\n", CONTAINER_COLUMN + 2, "", printable(c->where));
+		if (!c->where)
+			continue;
+		printf("%*s", CONTAINER_COLUMN + 2, "");
+		if (c->sum.count > 1)
+			printf("the largest has %s: ", thousands(c->largest));
+		printf("%s", printable(c->where));
+		if (c->module)
+			printf("  [%s]", printable(program_library(c->module)));
+		putchar('\n');
 	}
 	if (left)
 		printf("%11s %11s             of other types\n", "", thousands(left));

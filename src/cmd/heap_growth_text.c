@@ -9,6 +9,7 @@
 #include "cmd/cmd.h"
 #include "cmd/heap_growth.h"
 #include "cmd/leaks_cmd.h"
+#include "cmd/program.h"
 #include "export/terminal.h"
 #include "lib/create.h"
 #include "lib/human.h"
@@ -189,7 +190,7 @@ static void write_what(const struct growth_line *l, size_t n, FILE *out)
 		fprintf(out, "%s%s", like->kind == RETAINED_SHARED ? "shared by " : "",
 			printable(like->name));
 	if (like->module)
-		fprintf(out, "  [%s]", printable(like->module));
+		fprintf(out, "  [%s]", printable(program_file(like->module)));
 	if (like->source)
 		fprintf(out, "  %s:%u", printable(like->source), like->line);
 	if (like->reached)
@@ -313,7 +314,7 @@ static void print_types(const struct heap_growth *g, const struct growth_request
 		else
 			printf("%s blocks without a class", human(t->like->size));
 		if (t->like->module)
-			printf("  [%s]", printable(t->like->module));
+			printf("  [%s]", printable(program_file(t->like->module)));
 		putchar('\n');
 	}
 	if (!n)

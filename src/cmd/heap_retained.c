@@ -178,8 +178,9 @@ static void print_head(const struct retained *r)
 	       human(r->live_bytes), thousands(r->live_blocks - r->unreached_blocks),
 	       human(r->live_bytes - r->unreached_bytes));
 	if (r->unreached_blocks)
-		printf("nothing points to %s (%s) any more: memprof leaks tells what is leaked\n",
-		       counted(r->unreached_blocks, "block"), human(r->unreached_bytes));
+		term_line(stdout, 0, 2,
+			  "nothing points to %s (%s) any more: memprof leaks tells what is leaked",
+			  counted(r->unreached_blocks, "block"), human(r->unreached_bytes));
 	if (r->unreadable_bytes)
 		printf("%s could not be read: pointers in it are unknown\n",
 		       human(r->unreadable_bytes));

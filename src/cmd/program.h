@@ -9,5 +9,7 @@
 void program_is_of(pid_t pid);
 /* Return: library_name() of a file of that process; without a process, as in a core, its own name. */
 const char *program_library(const char *path);
+/* As program_library(), for the name of a file without its path. */
+const char *program_file(const char *name);
 
 #endif

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "leaks/graph_take.h"
-#include "lib/path.h"
 
 /* Groups blocks by name, the others by size. */
 struct grouper {
@@ -116,14 +115,14 @@ static int most_bytes(const void *a, const void *b)
 
 /* ------------------------------------------------------------- containers -- */
 
-/* Return: where the object of @c is, or NULL when out of memory.  To be freed. */
-static char *where(const struct block_names *n, struct modules *m, const struct graph *g,
-		   const struct container *c)
+/* Notes in @to where the object of @c is.  Return: 0 or -ENOMEM. */
+static int note_where(const struct block_names *n, struct modules *m, const struct graph *g,
+		      const struct container *c, struct heap_container *to)
 {
 	const uint64_t addr = c->addr ? c->addr : c->first;
 	const uint32_t module = modules_at(m, addr), block = index_find(&g->index, addr);
 	struct module_variable v;
-	struct module_name name;
+	struct module_name name = {0};
 	char text[512];
 	struct type t;
 
@@ -135,14 +134,12 @@ static char *where(const struct block_names *n, struct modules *m, const struct 
 		snprintf(text, sizeof(text), "at %#" PRIx64, addr);
 	} else if (modules_variable(m, addr, &v)) {
 		modules_name(m, &v, 0, &name);
-		snprintf(text, sizeof(text), "%s  [%.300s]", name.name,
-			 path_base(modules_path(m, module)));
 	} else {
 		modules_place(m, addr, name.name, sizeof(name.name));
-		snprintf(text, sizeof(text), "%s  [%.300s]", name.name,
-			 path_base(modules_path(m, module)));
 	}
-	return strdup(text);
+	to->where = strdup(name.name[0] ? name.name : text);
+	to->module = name.name[0] ? strdup(modules_path(m, module)) : NULL;
+	return to->where && (!name.name[0] || to->module) ? 0 : -ENOMEM;
 }
 
 static int most_container_bytes(const void *a, const void *b)
@@ -181,8 +178,7 @@ static int add_containers(struct heap_types *h, const struct block_names *n, str
 		if (to->where)
 			continue;
 		to->largest = c->elements;
-		to->where = where(n, m, g, c);
-		ret = to->where ? 0 : -ENOMEM;
+		ret = note_where(n, m, g, c, to);
 	}
 	free(of);
 	if (h->containers.n)
@@ -271,6 +267,7 @@ void heap_types_free(struct heap_types *h)
 	vec_for_each (&h->containers, c) {
 		free(c->type);
 		free(c->where);
+		free(c->module);
 	}
 	vec_free(&h->list);
 	vec_free(&h->containers);

@@ -22,7 +22,8 @@ struct heap_container {
 	struct container_sum sum;
 	/* The largest one; .where is NULL if all are small. */
 	uint64_t largest; /* elements */
-	char *where;	  /* "g_sessions  [server]", "block of app::Server at 0x55..." */
+	char *where;	  /* "g_sessions", "in app::Server at 0x55..." */
+	char *module;	  /* path of the file that has the variable, or NULL */
 };
 
 struct heap_types {

@@ -286,7 +286,7 @@ class Debuginfod(t.Case):
         subprocess.run(["redis-cli", "-s", sock, "debug", "populate", "1000"], capture_output=True)
         subprocess.run(["redis-cli", "-s", sock, "set", "key", "x" * 10000], capture_output=True)
         self.detach(p.pid)
-        heap = [self.memprof("heap", *o, "-p", p.pid).stdout for o in ((), ("--retained",))]
+        heap = [self.memprof("heap", *o, "-p", p.pid).stdout for o in ((), ("--retained",), ("--growth", "1s"))]
         self.assertEqual(status, ["redis-server"])
         report = self.report(background)
         self.assertEqual((report["executable"], report["called"]), ("/usr/bin/redis-check-rdb", "redis-server"))
