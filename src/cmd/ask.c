@@ -7,7 +7,7 @@
 #include "cmd/cmd.h"
 #include "cmd/process.h"
 #include "control/requests.h"
-#include "export/json_gen.h"
+#include "lib/json_gen.h"
 #include "lib/human.h"
 #include "lib/printable.h"
 

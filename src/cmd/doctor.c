@@ -5,7 +5,7 @@
 #include "cmd/cmd.h"
 #include "cmd/process.h"
 #include "control/doctor.h"
-#include "export/json_gen.h"
+#include "lib/json_gen.h"
 #include "export/terminal.h"
 #include "lib/hex.h"
 #include "lib/printable.h"

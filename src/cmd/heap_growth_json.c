@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include "cmd/heap_growth.h"
-#include "export/json_gen.h"
+#include "lib/json_gen.h"
 
 #define JSON_DEPTH 32
 #define JSON_COUNT 100
@@ -30,15 +30,6 @@ static void write_known(yajl_gen g, const char *key, uint64_t v)
 	}
 	json_name(g, key);
 	yajl_gen_null(g);
-}
-
-static void write_amount(yajl_gen g, const char *key, uint64_t count, uint64_t bytes)
-{
-	json_name(g, key);
-	yajl_gen_map_open(g);
-	json_number(g, "count", count);
-	json_number(g, "bytes", bytes);
-	yajl_gen_map_close(g);
 }
 
 /* The trend of an amount, as members of the object that is open. */
@@ -143,8 +134,8 @@ static void write_looks(yajl_gen g, const struct heap_growth *all)
 		json_text(g, "mode", l->mode);
 		json_number(g, "pause_ns", l->pause_ns);
 		json_boolean(g, "exact", l->exact);
-		write_amount(g, "live", l->live_blocks, l->live_bytes);
-		write_amount(g, "unreachable", l->unreached_blocks, l->unreached_bytes);
+		json_amount(g, "live", l->live_blocks, l->live_bytes);
+		json_amount(g, "unreachable", l->unreached_blocks, l->unreached_bytes);
 		yajl_gen_map_close(g);
 	}
 	yajl_gen_array_close(g);

@@ -2,7 +2,7 @@
 /* The JSON of memprof heap --retained: doc/heap.schema.json. */
 #include <errno.h>
 #include "cmd/heap_retained.h"
-#include "export/json_gen.h"
+#include "lib/json_gen.h"
 
 static const char *kind_name(const struct retained_line *l)
 {
@@ -91,15 +91,6 @@ static void write_line(yajl_gen g, const struct retained_line *l, const struct h
 	yajl_gen_map_close(g);
 }
 
-static void count_and_bytes(yajl_gen g, const char *key, uint64_t count, uint64_t bytes)
-{
-	json_name(g, key);
-	yajl_gen_map_open(g);
-	json_number(g, "count", count);
-	json_number(g, "bytes", bytes);
-	yajl_gen_map_close(g);
-}
-
 static void write_recording(yajl_gen g, const struct heap_sites *s)
 {
 	json_name(g, "recording");
@@ -134,8 +125,8 @@ int retained_json(const struct retained *r, const struct retained_about *about, 
 	json_boolean(g, "exact", about->census->exact);
 	json_text(g, "unknown_allocator",
 		  about->census->unknown[0] ? about->census->unknown : NULL);
-	count_and_bytes(g, "live", r->live_blocks, r->live_bytes);
-	count_and_bytes(g, "unreachable", r->unreached_blocks, r->unreached_bytes);
+	json_amount(g, "live", r->live_blocks, r->live_bytes);
+	json_amount(g, "unreachable", r->unreached_blocks, r->unreached_bytes);
 	json_number(g, "unreadable_bytes", r->unreadable_bytes);
 	json_number(g, "edges", r->edges);
 	json_number(g, "roots", r->roots);

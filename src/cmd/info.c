@@ -6,7 +6,7 @@
 #include <time.h>
 #include "arch/arch.h"
 #include "cmd/cmd.h"
-#include "export/json_gen.h"
+#include "lib/json_gen.h"
 #include "lib/hex.h"
 #include "lib/human.h"
 #include "lib/printable.h"

@@ -2,7 +2,7 @@
 #include "cmd/leaks_join_json.h"
 
 #include "cmd/leaks_join.h"
-#include "export/json_gen.h"
+#include "lib/json_gen.h"
 #include "export/json_stack.h"
 
 static void write_sum(yajl_gen g, const char *count, const char *bytes, const struct join_sum *s)

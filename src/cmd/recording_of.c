@@ -17,19 +17,11 @@
 
 #define START_SLACK_NS 500000000u /* tolerates adjustments of the wall clock */
 
-static uint64_t clock_now(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 static uint64_t started_unix_ns(pid_t pid)
 {
 	uint64_t tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
 
-	return clock_now(CLOCK_REALTIME) - clock_now(CLOCK_BOOTTIME) +
+	return clock_read_ns(CLOCK_REALTIME) - clock_read_ns(CLOCK_BOOTTIME) +
 	       proc_start_time(pid) * tick_ns;
 }
 
@@ -165,7 +157,7 @@ static int read_recording(struct recording_of *r, uint64_t taken_ns, struct mp_e
 	if (r->live) {
 		r->at_ns = b.time_ns > since ? b.time_ns - since : 0;
 	} else {
-		unix_ns = clock_now(CLOCK_REALTIME) - (mono_ns() - taken_ns);
+		unix_ns = clock_read_ns(CLOCK_REALTIME) - (mono_ns() - taken_ns);
 		r->at_ns =
 		    unix_ns > r->m.info.start_unix_ns ? unix_ns - r->m.info.start_unix_ns : 0;
 		r->ended_ns = r->at_ns > r->m.facts.end_ns ? r->at_ns - r->m.facts.end_ns : 0;

@@ -11,7 +11,7 @@
 #include "cmd/parse.h"
 #include "cmd/process.h"
 #include "control/requests.h"
-#include "export/json_gen.h"
+#include "lib/json_gen.h"
 #include "export/terminal.h"
 #include "inject/find.h"
 #include "inject/session.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "export/diff.h"
 #include "export/flame.h"
-#include "export/json_gen.h"
+#include "lib/json_gen.h"
 #include "export/terminal.h"
 #include "export/text.h"
 #include "lib/hex.h"

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
-#include "export/json_gen.h"
+#include "lib/json_gen.h"
 #include "model/places.h"
 
 struct model;

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "export/json_gen.h"
+#include "lib/json_gen.h"
 
 struct model;
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "export/json_gen.h"
+#include "lib/json_gen.h"
 #include "formats/file.h"
 #include "lib/human.h"
 #include "lib/printable.h"

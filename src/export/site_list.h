@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
-#include "export/json_gen.h"
+#include "lib/json_gen.h"
 #include "export/text.h"
 #include "model/places.h"
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "export/json_gen.h"
+#include "lib/json_gen.h"
 #include "formats/session.h"
 #include "lib/intern.h"
 #include "lib/vec.h"

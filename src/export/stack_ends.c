@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
-#include "export/json_gen.h"
+#include "lib/json_gen.h"
 #include "formats/file.h"
 #include "formats/session.h"
 #include "lib/human.h"

@@ -2,7 +2,7 @@
 #include "export/sum_lists.h"
 
 #include <errno.h>
-#include "export/json_gen.h"
+#include "lib/json_gen.h"
 #include "export/libraries.h"
 #include "lib/human.h"
 #include "lib/printable.h"

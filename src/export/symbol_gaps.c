@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "export/json_gen.h"
+#include "lib/json_gen.h"
 #include "export/terminal.h"
 #include "lib/debug_package.h"
 #include "lib/debuginfod_urls.h"

@@ -4,7 +4,7 @@
 #define EXPORT_TIMELINE_H
 
 #include <stdio.h>
-#include "export/json_gen.h"
+#include "lib/json_gen.h"
 
 struct model;
 

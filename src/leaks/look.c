@@ -11,6 +11,7 @@
 #include "leaks/fnv.h"
 #include "leaks/heap_types.h"
 #include "leaks/types.h"
+#include "lib/deadline.h"
 #include "lib/hex.h"
 #include "lib/path.h"
 #include "unwind/build_id.h"
@@ -328,14 +329,6 @@ static char *boot_id(void)
 	return text[0] ? strdup(text) : NULL;
 }
 
-static uint64_t now_of(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* Return: a number that tells programs apart which one process executed: where the kernel put them. */
 static uint64_t address_space(const struct image *img, const char *exe)
 {
@@ -355,13 +348,13 @@ static uint64_t address_space(const struct image *img, const char *exe)
 static void describe_process(struct look *l, const struct image *img, const char *exe)
 {
 	const long ticks = sysconf(_SC_CLK_TCK);
-	uint64_t began, now = now_of(CLOCK_BOOTTIME);
+	uint64_t began, now = clock_read_ns(CLOCK_BOOTTIME);
 
 	l->pid = img->pid;
 	l->boot = boot_id();
 	l->space = address_space(img, exe);
 	l->started = proc_start_time(img->pid);
-	l->clock_ns = now_of(CLOCK_REALTIME);
+	l->clock_ns = clock_read_ns(CLOCK_REALTIME);
 	began = ticks > 0 ? (uint64_t)((double)l->started / (double)ticks * 1e9) : 0;
 	l->age_ns = l->started && began && now > began ? now - began : 0;
 }

@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <yajl/yajl_gen.h>
 #include <yajl/yajl_tree.h>
-#include "lib/utf8.h"
+#include "lib/json_gen.h"
 
 #define VERSION	    1
 #define MAX_NUMBER  (1ll << 62)
@@ -30,58 +29,24 @@ static void print(void *ctx, const char *text, size_t n)
 	o->n += n;
 }
 
-static void write_key(yajl_gen g, const char *key)
-{
-	yajl_gen_string(g, (const unsigned char *)key, strlen(key));
-}
-
+/* A name that is too long for the reader is cut. */
 static void write_text(yajl_gen g, const char *key, const char *v)
 {
 	char *copy = v ? strndup(v, MAX_TEXT) : NULL;
 
-	write_key(g, key);
-	if (copy) {
-		utf8_clean(copy);
-		write_key(g, copy);
-	} else {
-		yajl_gen_null(g);
-	}
+	json_text(g, key, copy);
 	free(copy);
-}
-
-static void write_number(yajl_gen g, const char *key, uint64_t v)
-{
-	char digits[24];
-	int n = snprintf(digits, sizeof(digits), "%" PRIu64, v);
-
-	write_key(g, key);
-	yajl_gen_number(g, digits, (size_t)n);
 }
 
 /* 0 is written as null. */
 static void write_known(yajl_gen g, const char *key, uint64_t v)
 {
 	if (v) {
-		write_number(g, key, v);
+		json_number(g, key, v);
 		return;
 	}
-	write_key(g, key);
+	json_name(g, key);
 	yajl_gen_null(g);
-}
-
-static void write_boolean(yajl_gen g, const char *key, bool v)
-{
-	write_key(g, key);
-	yajl_gen_bool(g, v);
-}
-
-static void write_amount(yajl_gen g, const char *key, uint64_t count, uint64_t bytes)
-{
-	write_key(g, key);
-	yajl_gen_map_open(g);
-	write_number(g, "count", count);
-	write_number(g, "bytes", bytes);
-	yajl_gen_map_close(g);
 }
 
 /* Recursion is as deep as the look. */
@@ -92,15 +57,15 @@ static void write_line(yajl_gen g, const struct look_line *l)
 	write_text(g, "name", l->name);
 	write_text(g, "module", l->module);
 	write_text(g, "source", l->source);
-	write_number(g, "line", l->line);
+	json_number(g, "line", l->line);
 	write_text(g, "reached_from", l->reached);
-	write_boolean(g, "typed", l->typed);
-	write_number(g, "size", l->size);
-	write_number(g, "count", l->count);
-	write_number(g, "own_bytes", l->own);
-	write_number(g, "retained_bytes", l->bytes);
-	write_number(g, "retained_blocks", l->blocks);
-	write_key(g, "children");
+	json_boolean(g, "typed", l->typed);
+	json_number(g, "size", l->size);
+	json_number(g, "count", l->count);
+	json_number(g, "own_bytes", l->own);
+	json_number(g, "retained_bytes", l->bytes);
+	json_number(g, "retained_blocks", l->blocks);
+	json_name(g, "children");
 	yajl_gen_array_open(g);
 	for (const struct look_line *c = l->child; c; c = c->next)
 		write_line(g, c);
@@ -110,15 +75,15 @@ static void write_line(yajl_gen g, const struct look_line *l)
 
 static void write_types(yajl_gen g, const char *key, const look_types *types)
 {
-	write_key(g, key);
+	json_name(g, key);
 	yajl_gen_array_open(g);
 	vec_for_each (types, t) {
 		yajl_gen_map_open(g);
 		write_text(g, "name", t->name);
 		write_text(g, "module", t->module);
-		write_number(g, "size", t->size);
-		write_number(g, "count", t->count);
-		write_number(g, "bytes", t->bytes);
+		json_number(g, "size", t->size);
+		json_number(g, "count", t->count);
+		json_number(g, "bytes", t->bytes);
 		yajl_gen_map_close(g);
 	}
 	yajl_gen_array_close(g);
@@ -126,7 +91,7 @@ static void write_types(yajl_gen g, const char *key, const look_types *types)
 
 static void write_lists(yajl_gen g, const struct look *l)
 {
-	write_key(g, "modules");
+	json_name(g, "modules");
 	yajl_gen_array_open(g);
 	vec_for_each (&l->modules, m) {
 		yajl_gen_map_open(g);
@@ -148,25 +113,25 @@ int look_write(const struct look *l, FILE *out)
 		return -ENOMEM;
 	yajl_gen_config(g, yajl_gen_print_callback, print, &output);
 	yajl_gen_map_open(g);
-	write_number(g, "memprof_heap_look", VERSION);
+	json_number(g, "memprof_heap_look", VERSION);
 	write_text(g, "memprof_version", l->version);
 	write_text(g, "program", l->program);
 	write_text(g, "build_id", l->build_id);
 	write_text(g, "name", l->name);
 	write_text(g, "mode", l->mode);
 	write_text(g, "boot_id", l->boot);
-	write_number(g, "pid", (uint64_t)l->pid);
+	json_number(g, "pid", (uint64_t)l->pid);
 	write_known(g, "start_ticks", l->started);
 	write_known(g, "address_space", l->space);
 	write_known(g, "age_ns", l->age_ns);
 	write_known(g, "monotonic_ns", l->taken_ns);
 	write_known(g, "unix_ns", l->clock_ns);
 	write_known(g, "pause_ns", l->pause_ns);
-	write_boolean(g, "exact", l->exact);
-	write_amount(g, "live", l->live_blocks, l->live_bytes);
-	write_amount(g, "unreachable", l->unreached_blocks, l->unreached_bytes);
+	json_boolean(g, "exact", l->exact);
+	json_amount(g, "live", l->live_blocks, l->live_bytes);
+	json_amount(g, "unreachable", l->unreached_blocks, l->unreached_bytes);
 	write_lists(g, l);
-	write_key(g, "retained");
+	json_name(g, "retained");
 	write_line(g, l->all);
 	yajl_gen_map_close(g);
 	yajl_gen_free(g);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Monotonic deadlines, which every function that waits takes as a parameter. */
+/* Clocks, and monotonic deadlines, which every function that waits takes as a parameter. */
 #ifndef LIB_DEADLINE_H
 #define LIB_DEADLINE_H
 
@@ -7,13 +7,19 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Return: CLOCK_MONOTONIC in nanoseconds. */
-static inline uint64_t mono_ns(void)
+/* Return: the time of @clock in nanoseconds. */
+static inline uint64_t clock_read_ns(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(clock, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* Return: CLOCK_MONOTONIC in nanoseconds. */
+static inline uint64_t mono_ns(void)
+{
+	return clock_read_ns(CLOCK_MONOTONIC);
 }
 
 struct deadline {

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "attach/limits.h"
+#include "lib/deadline.h"
 #include "lib/fault.h"
 #include "snapshot/hand.h"
 
@@ -66,10 +67,7 @@ int precopy_begin(struct precopy *p, struct target *t, struct mp_err *err)
  * it. */
 static uint64_t work_ns(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	return clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* Return: 1 if all of it was read, 0 if not; or -ENOMEM. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "export/json_gen.h"
+#include "lib/json_gen.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +14,10 @@ void json_string(yajl_gen g, const char *s)
 {
 	char *copy = strdup(s);
 
-	if (!copy)
+	if (!copy) {
+		yajl_gen_null(g);
 		return;
+	}
 	utf8_clean(copy);
 	yajl_gen_string(g, (const unsigned char *)copy, strlen(copy));
 	free(copy);
@@ -54,6 +56,15 @@ void json_boolean(yajl_gen g, const char *key, bool v)
 {
 	json_name(g, key);
 	yajl_gen_bool(g, v);
+}
+
+void json_amount(yajl_gen g, const char *key, uint64_t count, uint64_t bytes)
+{
+	json_name(g, key);
+	yajl_gen_map_open(g);
+	json_number(g, "count", count);
+	json_number(g, "bytes", bytes);
+	yajl_gen_map_close(g);
 }
 
 void json_address(yajl_gen g, uint64_t v)
