@@ -20,6 +20,7 @@
 #include "attach/target.h"
 #include "heaps/walker.h"
 #include "../../victims/truth.h"
+#include "../damaged.h"
 
 enum { THREADS = 8, LOOKS = 3, DAMAGES = 6 };
 #define MOST_LOOKS                                                                                 \
@@ -289,80 +290,21 @@ static const struct walker *walker_named(const char *name)
 	return NULL;
 }
 
-/*
- * Reads memory in which one of 4,096 or 65,536 words is replaced, depending on the seed only.  A
- * walk must end whatever it reads.
- */
-static const struct image_ops *sound_ops;
-static uint64_t damage_seed;
-
-static uint64_t mix(uint64_t x)
-{
-	x = (x ^ damage_seed) * 0x9e3779b97f4a7c15u;
-	x = (x ^ x >> 29) * 0xbf58476d1ce4e5b9u;
-	return x ^ x >> 32;
-}
-
-static uint64_t damaged_word(uint64_t addr, uint64_t word)
-{
-	uint64_t r = mix(addr);
-
-	if (r % (damage_seed % 2 ? 4096 : 65536))
-		return word;
-	switch (r >> 32 & 7) {
-	case 0:
-		return 0;
-	case 1:
-		return ~0ul;
-	case 2:
-		return addr;
-	case 3:
-		return word + 8;
-	case 4:
-		return word ^ 1ul << (r >> 40 & 63);
-	case 5:
-		return word - 16;
-	case 6:
-		return r;
-	default:
-		return r & 0xffff;
-	}
-}
-
-static size_t damaged_read(struct image *img, uint64_t addr, void *to, size_t len)
-{
-	size_t n = sound_ops->fetch(img, addr, to, len);
-	uint64_t word;
-
-	for (size_t i = -addr & 7; i + 8 <= n; i += 8) {
-		memcpy(&word, (char *)to + i, 8);
-		word = damaged_word(addr + i, word);
-		memcpy((char *)to + i, &word, 8);
-	}
-	return n;
-}
-
-static uint64_t sound_present(struct image *img, const struct image_map *map, uint64_t *addr)
-{
-	return sound_ops->present(img, map, addr);
-}
-
+/* A walk must end whatever it reads. */
 static void walk_damaged(struct image *img, const struct walker *walker, size_t sound_blocks)
 {
-	static const struct image_ops ops = {.fetch = damaged_read, .present = sound_present};
 	size_t refused = 0, doubted = 0, wrong = 0;
 
-	sound_ops = img->ops;
-	for (damage_seed = 1; damage_seed <= DAMAGES; damage_seed++) {
+	for (uint64_t seed = 1; seed <= DAMAGES; seed++) {
 		struct heap heap = {0};
 		struct mp_err err = {0};
 
-		img->ops = &ops;
+		damage_begin(img, seed, 4096, 65536);
 		if (walker->walk(img, &heap, &err))
 			refused++;
 		else
 			doubted += !heap.exact;
-		img->ops = sound_ops;
+		damage_end(img);
 		if (heap.exact && heap.blocks.n != sound_blocks)
 			wrong++;
 		/* The count in a damaged page header can be as high as its type permits. */

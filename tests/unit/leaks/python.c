@@ -20,6 +20,7 @@
 #include "leaks/graph_take.h"
 #include "leaks/python.h"
 #include "leaks/python_garbage.h"
+#include "../damaged.h"
 
 #define CLASSES 32
 #define DAMAGES 12
@@ -101,51 +102,6 @@ static void wait_sleeping(const struct victim *v)
 		assert_int_equal(waitpid(v->pid, NULL, WNOHANG), 0);
 		usleep(1000);
 	}
-}
-
-/* Reads memory in which some words are replaced, depending on the seed only. */
-static const struct image_ops *sound_ops;
-static uint64_t damage_seed;
-
-static uint64_t damaged_word(uint64_t addr, uint64_t word)
-{
-	uint64_t r = (addr ^ damage_seed) * 0x9e3779b97f4a7c15u;
-
-	r = (r ^ r >> 29) * 0xbf58476d1ce4e5b9u;
-	r ^= r >> 32;
-	if (r % (damage_seed % 2 ? 512 : 32768))
-		return word;
-	switch (r >> 32 & 7) {
-	case 0:
-		return 0;
-	case 1:
-		return ~0ull;
-	case 2:
-		return addr;
-	case 3:
-		return word + 8;
-	case 4:
-		return word ^ 1ull << (r >> 40 & 63);
-	case 5:
-		return word - 16;
-	case 6:
-		return r;
-	default:
-		return r & 0xffff;
-	}
-}
-
-static size_t damaged_read(struct image *img, uint64_t addr, void *to, size_t len)
-{
-	size_t n = sound_ops->fetch(img, addr, to, len);
-	uint64_t word;
-
-	for (size_t i = -addr & 7; i + 8 <= n; i += 8) {
-		memcpy(&word, (char *)to + i, 8);
-		word = damaged_word(addr + i, word);
-		memcpy((char *)to + i, &word, 8);
-	}
-	return n;
 }
 
 struct result {
@@ -246,21 +202,18 @@ static void check_leaks(const struct result *r)
 
 static void check_damaged(struct image *img)
 {
-	struct image_ops ops = *img->ops;
 	size_t refused = 0, doubted = 0;
 	struct result r;
 
-	sound_ops = img->ops;
-	ops.fetch = damaged_read;
-	img->ops = &ops;
-	for (damage_seed = 1; damage_seed <= DAMAGES; damage_seed++) {
+	for (uint64_t seed = 1; seed <= DAMAGES; seed++) {
+		damage_begin(img, seed, 512, 32768);
 		if (take(&r, img) || !pymalloc(&r))
 			refused++;
 		else
 			doubted += !pymalloc(&r)->exact;
+		damage_end(img);
 		drop(&r);
 	}
-	img->ops = sound_ops;
 	print_message("# of %d damaged processes %zu without pymalloc, %zu doubted\n", DAMAGES,
 		      refused, doubted);
 	assert_true(refused < DAMAGES && doubted);
