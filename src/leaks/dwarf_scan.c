@@ -194,7 +194,7 @@ static bool scan(struct dwarf_walk *w, uint64_t addr, struct dwarf_type *t, int 
 	return readable;
 }
 
-/* The elements of an array that goes on behind its structure. */
+/* The elements of a flexible array member. */
 static void scan_rest(struct dwarf_walk *w, uint32_t block, struct dwarf_type *t)
 {
 	const struct heap_block *b = &w->g->block[block];

@@ -5,8 +5,8 @@
 
 #include "leaks/dwarf_walk.h"
 
-/* Follows what is in the object of type @t at @addr, and what that leads to, except for less certain
- * ways, which wait. */
+/* Follows the members of the object of type @t at @addr, and what they lead to, except for less certain
+ * pointers, which are followed last. */
 void dwarf_scan(struct dwarf_walk *w, uint64_t addr, struct dwarf_type *t);
 /* Follows the containers in the local variable of type @t at @addr, and what they lead to.  It can be not
  * initialized: its pointers are not followed. */

@@ -30,12 +30,12 @@ struct dwarf_member {
 /* A type without typedef, const and the like.  They live as long as struct dwarf_types. */
 struct dwarf_type {
 	enum dwarf_kind kind;
-	bool complete;	/* dwarf_type_complete() was called */
-	bool follow;	/* it has pointers in it; after dwarf_type_complete() */
-	bool flexible;	/* its last member is an array that goes on behind it; likewise */
-	uint64_t size;	/* bytes; 0: not known, or incomplete */
-	uint64_t align; /* bytes, from 1; likewise */
-	uint64_t count; /* elements of an array; 0: not known, or none */
+	bool complete;		     /* dwarf_type_complete() was called */
+	bool follow;		     /* it has pointers in it; after dwarf_type_complete() */
+	bool flexible;		     /* its last member is a flexible array; likewise */
+	uint64_t size;		     /* bytes; 0: not known, or incomplete */
+	uint64_t align;		     /* bytes, from 1; likewise */
+	uint64_t count;		     /* elements of an array; 0: not known, or none */
 	struct dwarf_type *target;   /* of a pointer or an array; never NULL for these */
 	struct dwarf_member *member; /* of a structure; likewise */
 	uint32_t members;

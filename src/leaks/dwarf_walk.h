@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * The state of a typed traversal, and what containers need of it.  A block is claimed once, by the
- * first that knows its type; what is in it waits in a list, which the traversal empties from its end.
+ * first pointer whose type fits.  Claimed blocks are pushed on a stack until they are scanned.
  */
 #ifndef LEAKS_DWARF_WALK_H
 #define LEAKS_DWARF_WALK_H

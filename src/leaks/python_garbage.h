@@ -4,7 +4,7 @@
  *
  * Objects that only refer to each other in a ring are unreachable until the collector's next run.
  * They are no leak.  An object is leaked if its count of references is higher than the number of
- * words in unreachable blocks that refer to it: then somebody counted a reference and lost it.  All
+ * words in unreachable blocks that refer to it: then a reference was counted and lost.  All
  * that it refers to is leaked with it.
  */
 #ifndef LEAKS_PYTHON_GARBAGE_H

@@ -56,7 +56,7 @@ struct shape_slot {
 	struct {
 		uint64_t blocks, in_longer, torn; /* .in_longer: of 4 blocks and more */
 		uint32_t count, longest, longer;
-	} chains; /* .torn: chains that go on in a block of another kind */
+	} chains; /* .torn: chains that continue in a block of another kind */
 	uint32_t name, container,
 	    hashed; /* ids: of blocks, lists or trees, blocks of hash tables */
 };

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """memprof heap --retained on random programs (tests/victims/random_graph.c), which find by the definition what each of
 their variables, frames and blocks retains.  By what looks like a pointer each answer is right, to the byte.  By the
-program's own pointers, which nobody can tell from others, most are: the shares are printed.
+program's own pointers, which cannot be told from others, most are: the shares are printed.
 
 With MEMPROF_FULL=1, 200 programs; RANDOM_SEED=N runs one of them."""
 import collections

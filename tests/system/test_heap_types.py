@@ -5,9 +5,7 @@ capacity, are what the programs themselves count."""
 import json
 import os
 import re
-import shutil
 import subprocess
-import tempfile
 
 import memprof_test as t
 
@@ -176,18 +174,12 @@ UNITS = {
 
 
 class Units(ContainersCase):
-    def setUp(self):
-        super().setUp()
-        # memprof takes what is in a folder called memprof-... for its own.
-        self.folder = tempfile.mkdtemp(prefix="units-")
-        self.addCleanup(shutil.rmtree, self.folder)
-
     def check(self, *flags):
         for name, text in UNITS.items():
-            with open(f"{self.folder}/{name}", "w") as f:
+            with open(f"{self.dir}/{name}", "w") as f:
                 f.write(text)
-        subprocess.run(["gcc", "-O1", *flags, "-o", "it", *UNITS], check=True, cwd=self.folder)
-        p = self.start(f"{self.folder}/it")
+        subprocess.run(["gcc", "-O1", *flags, "-o", "it", *UNITS], check=True, cwd=self.dir)
+        p = self.start(f"{self.dir}/it")
         self.assertEqual(p.stdout.readline(), "ready\n")
         variables, _ = self.retained("-p", p.pid)
         items, = variables["items"]["children"]
@@ -205,10 +197,10 @@ class Units(ContainersCase):
     def test_missing_dwo(self):
         """debug information in files that are not there is said to be missing"""
         self.check("-gdwarf-5", "-gsplit-dwarf")
-        for f in os.listdir(self.folder):
+        for f in os.listdir(self.dir):
             if f.endswith(".dwo"):
-                os.unlink(f"{self.folder}/{f}")
-        p = self.start(f"{self.folder}/it")
+                os.unlink(f"{self.dir}/{f}")
+        p = self.start(f"{self.dir}/it")
         self.assertEqual(p.stdout.readline(), "ready\n")
         self.assertIn("debug information of 3 units is in files that cannot be read", self.memprof("heap", "-p", p.pid).stdout)
 

@@ -12,7 +12,7 @@
 
 struct buffer {
 	size_t used;
-	unsigned char data[]; /* goes on behind the structure */
+	unsigned char data[]; /* a flexible array member */
 };
 struct address {
 	char *host;
