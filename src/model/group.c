@@ -3,14 +3,24 @@
 
 #include <math.h>
 
-void group_add_unseen(struct group *g)
-{
-	double each, bytes;
+#define SMALLEST_WEIGHT 2
 
-	if (g->weights <= 0)
+void group_add_unseen(struct group *g, bool thinned)
+{
+	double each = SMALLEST_WEIGHT, bytes;
+
+	if (g->weights > 0) {
+		each = g->squares / g->weights;
+		bytes = g->weighted_bytes / g->weights;
+	} else if (thinned && g->singles) {
+		bytes = (double)g->single_bytes / (double)g->singles;
+		if (g->allocations) {
+			g->variance_allocations += each * (each - 1);
+			g->variance_allocated += each * (each - 1) * bytes * bytes;
+		}
+	} else {
 		return;
-	each = g->squares / g->weights;
-	bytes = g->weighted_bytes / g->weights;
+	}
 	g->variance_blocks += each * (each - 1);
 	g->variance_live += each * (each - 1) * bytes * bytes;
 }

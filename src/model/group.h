@@ -22,6 +22,9 @@ struct group {
 	uint64_t map_bytes, maps; /* mappings made by the program; not the allocator's own */
 	/* Allocations with a weight (model/weight.h): sum of weights, of their squares, of bytes. */
 	double weights, squares, weighted_bytes;
+	/* Allocations that count once, of a size that thinning can leave out; some were carried over. */
+	uint64_t singles, single_bytes;
+	bool carried_singles;
 	/* Of estimates. */
 	double variance_allocations, variance_allocated, variance_blocks, variance_live;
 	uint64_t uncertain_blocks; /* live blocks whose free might have been lost */
@@ -31,11 +34,13 @@ struct group {
 void group_add(struct group *sum, const struct group *g);
 
 /*
- * Adds the uncertainty of live blocks of a thinned group none of which happened to be recorded: a
- * typical one represents E = (sum of squares) / (sum of weights), so that about E of them can be
- * live without a trace.  To be called once, after the last event.
+ * Adds the uncertainty of blocks of a thinned group that left no trace, because none of them
+ * happened to be recorded: a typical one represents E = (sum of squares) / (sum of weights), so
+ * that about E of them can be live.  If no allocation of the group has a weight, E is 2, the
+ * smallest one, provided that the group could be thinned.  To be called once, after the last event.
+ * @thinned: allocations were thinned while the group allocated.
  */
-void group_add_unseen(struct group *g);
+void group_add_unseen(struct group *g, bool thinned);
 
 /* Standard error of a sum with this estimated variance. */
 double group_error(double variance);

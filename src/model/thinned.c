@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "model/thinned.h"
 
-#include <stdbool.h>
-
 #define FIRST_GAP_NS 100000000u
 
 static void join(struct thinned_period *to, const struct thinned_period *next)
@@ -54,4 +52,13 @@ void thinned_add_many(struct thinned *t, uint64_t from_ns, uint64_t to_ns, uint8
 void thinned_add(struct thinned *t, uint64_t time_ns, uint8_t weight)
 {
 	thinned_add_many(t, time_ns, time_ns, weight, 1);
+}
+
+bool thinned_between(const struct thinned *t, uint64_t from_ns, uint64_t to_ns)
+{
+	for (uint32_t i = 0; i < t->n; i++) {
+		if (from_ns <= t->period[i].to_ns && to_ns >= t->period[i].from_ns)
+			return true;
+	}
+	return false;
 }

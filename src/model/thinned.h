@@ -3,6 +3,7 @@
 #ifndef MODEL_THINNED_H
 #define MODEL_THINNED_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define THINNED_PERIODS 64u
@@ -29,5 +30,7 @@ void thinned_add(struct thinned *t, uint64_t time_ns, uint8_t weight);
 /* thinned_add() for @n allocations between two times. */
 void thinned_add_many(struct thinned *t, uint64_t from_ns, uint64_t to_ns, uint8_t weight,
 		      uint64_t n);
+/* Return: whether a period overlaps the time from @from_ns to @to_ns. */
+bool thinned_between(const struct thinned *t, uint64_t from_ns, uint64_t to_ns);
 
 #endif

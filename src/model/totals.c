@@ -2,6 +2,7 @@
 #include "model/totals.h"
 
 #include <errno.h>
+#include "formats/record.h"
 #include "lib/estimate.h"
 #include "lib/vec.h"
 #include "model/model.h"
@@ -95,6 +96,29 @@ static int enter(struct totals *tot, const struct model_block *b, const struct e
 	return 0;
 }
 
+/* Notes what group_add_unseen() needs of @n allocations, each of which represents @e. */
+static void note_weight(struct group *g, uint64_t size, uint64_t n, uint8_t weight,
+			const struct estimate *e)
+{
+	if (weight) {
+		g->weights += (double)n * e->factor;
+		g->squares += (double)n * e->factor * e->factor;
+		g->weighted_bytes += (double)n * (double)e->bytes;
+	} else if (size < MPR_WEIGHT_MAX_SIZE) {
+		g->singles += n;
+		g->single_bytes += n * size;
+	}
+}
+
+static void note_carried(struct sums *s, struct group *g, const struct model_block *b,
+			 const struct estimate *e)
+{
+	s->carried_blocks += e->blocks;
+	s->carried_bytes += e->bytes;
+	note_weight(g, b->size, 1, b->weight, e);
+	g->carried_singles |= !b->weight;
+}
+
 int totals_allocated(struct totals *tot, const struct model_block *b)
 {
 	struct estimate e = model_estimate(tot->m, b);
@@ -106,8 +130,7 @@ int totals_allocated(struct totals *tot, const struct model_block *b)
 	if (enter(tot, b, &e, 1))
 		return -ENOMEM;
 	if (b->flags & EV_F_CARRIED) { /* it was counted before, by another recorder */
-		tot->m->sums.carried_blocks += e.blocks;
-		tot->m->sums.carried_bytes += e.bytes;
+		note_carried(&tot->m->sums, g, b, &e);
 		return 0;
 	}
 	if (b->weight)
@@ -131,11 +154,7 @@ int totals_allocated(struct totals *tot, const struct model_block *b)
 		g->variance_allocations += e.variance_blocks;
 		g->variance_allocated += e.variance_bytes;
 	}
-	if (b->weight) {
-		g->weights += e.factor;
-		g->squares += e.factor * e.factor;
-		g->weighted_bytes += (double)e.bytes;
-	}
+	note_weight(g, b->size, 1, b->weight, &e);
 	if (g->live_bytes > g->most_bytes) {
 		g->most_bytes = g->live_bytes;
 		g->most_ns = b->time_ns;
@@ -236,13 +255,11 @@ static void add_culled(struct totals *tot, const struct mp_culled *c, const stru
 	s->allocated_bytes += bytes;
 	s->usable_bytes += usable;
 	s->temporary += temporary;
+	note_weight(g, c->size, c->blocks, c->weight, e);
 	if (!c->weight)
 		return;
 	g->variance_allocations += recorded * e->variance_blocks;
 	g->variance_allocated += recorded * e->variance_bytes;
-	g->weights += recorded * e->factor;
-	g->squares += recorded * e->factor * e->factor;
-	g->weighted_bytes += (double)bytes;
 }
 
 int totals_culled(struct totals *tot, const struct mp_culled *c)
@@ -313,6 +330,18 @@ static void take_peak(struct model *m)
 	}
 }
 
+/*
+ * Return: whether allocations of @g may have been thinned out.  When the blocks were allocated that
+ * were carried over is not known; nor is when thinning took place if the recording has, or the
+ * filter lets through, no allocation that represents others.
+ */
+static bool may_be_thinned(const struct model *m, const struct group *g)
+{
+	if (g->carried_singles || !m->sums.thinned.n)
+		return m->facts.losses.thinned;
+	return thinned_between(&m->sums.thinned, g->first_ns, g->last_ns);
+}
+
 int totals_close(struct totals *tot)
 {
 	struct model *m = tot->m;
@@ -329,7 +358,7 @@ int totals_close(struct totals *tot)
 		take_peak(m);
 	m->sums.total = (struct group){0};
 	for (uint32_t i = 0; i < m->stacks.n; i++) {
-		group_add_unseen(&m->sums.group[i]);
+		group_add_unseen(&m->sums.group[i], may_be_thinned(m, &m->sums.group[i]));
 		group_add(&m->sums.total, &m->sums.group[i]);
 	}
 	return 0;
