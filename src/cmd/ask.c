@@ -7,8 +7,8 @@
 #include "cmd/cmd.h"
 #include "cmd/process.h"
 #include "control/requests.h"
-#include "lib/json_gen.h"
 #include "lib/human.h"
+#include "lib/json_gen.h"
 #include "lib/printable.h"
 
 #define OPTIONS_HELP                                                                               \

@@ -5,9 +5,9 @@
 #include "cmd/cmd.h"
 #include "cmd/process.h"
 #include "control/doctor.h"
-#include "lib/json_gen.h"
 #include "export/terminal.h"
 #include "lib/hex.h"
+#include "lib/json_gen.h"
 #include "lib/printable.h"
 
 #define INDENT 26 /* columns before the text of a finding */

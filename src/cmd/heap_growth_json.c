@@ -21,17 +21,6 @@ static void write_real(yajl_gen g, const char *key, double v, bool known)
 		yajl_gen_null(g);
 }
 
-/* 0: null. */
-static void write_known(yajl_gen g, const char *key, uint64_t v)
-{
-	if (v) {
-		json_number(g, key, v);
-		return;
-	}
-	json_name(g, key);
-	yajl_gen_null(g);
-}
-
 /* The trend of an amount, as members of the object that is open. */
 static void write_trend(yajl_gen g, const struct heap_growth *all, const struct trend *bytes,
 			const struct trend *blocks)
@@ -127,8 +116,8 @@ static void write_looks(yajl_gen g, const struct heap_growth *all)
 
 		yajl_gen_map_open(g);
 		write_real(g, "seconds", all->seconds[i], all->same_process);
-		write_known(g, "unix_ns", l->clock_ns);
-		write_known(g, "age_ns", l->age_ns);
+		json_known(g, "unix_ns", l->clock_ns);
+		json_known(g, "age_ns", l->age_ns);
 		json_number(g, "pid", (uint64_t)l->pid);
 		json_text(g, "build_id", l->build_id);
 		json_text(g, "mode", l->mode);

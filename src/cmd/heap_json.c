@@ -99,10 +99,7 @@ static void write_recording(yajl_gen g, const struct heap_sites *s)
 		return;
 	}
 	yajl_gen_map_open(g);
-	json_text(g, "path", s->rec.path);
-	json_boolean(g, "live", s->rec.live);
-	json_number(g, "began_before_ns", s->rec.began_ns);
-	json_number(g, "ended_before_ns", s->rec.ended_ns);
+	recording_of_json(&s->rec, g);
 	json_number(g, "known_count", s->known_count);
 	json_number(g, "known_bytes", s->known_bytes);
 	json_number(g, "unknown_count", s->unknown_count);

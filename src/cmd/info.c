@@ -6,9 +6,9 @@
 #include <time.h>
 #include "arch/arch.h"
 #include "cmd/cmd.h"
-#include "lib/json_gen.h"
 #include "lib/hex.h"
 #include "lib/human.h"
+#include "lib/json_gen.h"
 #include "lib/printable.h"
 #include "model/contents.h"
 

@@ -2,8 +2,8 @@
 #include "cmd/leaks_join_json.h"
 
 #include "cmd/leaks_join.h"
-#include "lib/json_gen.h"
 #include "export/json_stack.h"
+#include "lib/json_gen.h"
 
 static void write_sum(yajl_gen g, const char *count, const char *bytes, const struct join_sum *s)
 {
@@ -16,10 +16,7 @@ void join_json(void *join, yajl_gen g)
 	const struct leak_join *j = join;
 
 	yajl_gen_map_open(g);
-	json_text(g, "path", j->r.path);
-	json_boolean(g, "live", j->r.live);
-	json_number(g, "began_before_ns", j->r.began_ns);
-	json_number(g, "ended_before_ns", j->r.ended_ns);
+	recording_of_json(&j->r, g);
 	write_sum(g, "known_count", "known_bytes", &j->known);
 	write_sum(g, "unknown_count", "unknown_bytes", &j->unknown);
 	write_sum(g, "freed_count", "freed_bytes", &j->freed);

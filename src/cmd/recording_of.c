@@ -203,6 +203,14 @@ int recording_of_read(struct recording_of *r, uint64_t taken_ns, struct mp_err *
 	return ret;
 }
 
+void recording_of_json(const struct recording_of *r, yajl_gen g)
+{
+	json_text(g, "path", r->path);
+	json_boolean(g, "live", r->live);
+	json_number(g, "began_before_ns", r->began_ns);
+	json_number(g, "ended_before_ns", r->ended_ns);
+}
+
 void recording_of_free(struct recording_of *r)
 {
 	if (r->read)

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 #include "attach/target.h"
 #include "lib/err.h"
+#include "lib/json_gen.h"
 #include "model/model.h"
 
 struct recording_of {
@@ -40,6 +41,8 @@ int recording_of_find(struct recording_of *r, const struct target *t, const char
  * executed another program since.
  */
 int recording_of_read(struct recording_of *r, uint64_t taken_ns, struct mp_err *err);
+/* Writes what @r is, as members of the object that is open. */
+void recording_of_json(const struct recording_of *r, yajl_gen g);
 void recording_of_free(struct recording_of *r);
 
 #endif

@@ -11,11 +11,11 @@
 #include "cmd/parse.h"
 #include "cmd/process.h"
 #include "control/requests.h"
-#include "lib/json_gen.h"
 #include "export/terminal.h"
 #include "inject/find.h"
 #include "inject/session.h"
 #include "lib/human.h"
+#include "lib/json_gen.h"
 #include "lib/printable.h"
 
 static const char help[] = "usage: memprof status [-p PID | -n NAME] [--json]\n"

@@ -4,11 +4,11 @@
 #include <string.h>
 #include "export/diff.h"
 #include "export/flame.h"
-#include "lib/json_gen.h"
 #include "export/terminal.h"
 #include "export/text.h"
 #include "lib/hex.h"
 #include "lib/human.h"
+#include "lib/json_gen.h"
 #include "lib/printable.h"
 #include "model/model.h"
 #include "model/weight.h"

@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 #include <stdio.h>
-#include "lib/json_gen.h"
 #include "export/text.h"
+#include "lib/json_gen.h"
 #include "model/places.h"
 
 #define ERROR_TEXT 40

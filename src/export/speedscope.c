@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "lib/json_gen.h"
 #include "formats/session.h"
 #include "lib/intern.h"
+#include "lib/json_gen.h"
 #include "lib/vec.h"
 #include "model/model.h"
 #include "model/stack_order.h"

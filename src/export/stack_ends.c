@@ -3,10 +3,10 @@
 
 #include <stdio.h>
 #include <string.h>
-#include "lib/json_gen.h"
 #include "formats/file.h"
 #include "formats/session.h"
 #include "lib/human.h"
+#include "lib/json_gen.h"
 #include "lib/printable.h"
 #include "model/model.h"
 

@@ -2,9 +2,9 @@
 #include "export/sum_lists.h"
 
 #include <errno.h>
-#include "lib/json_gen.h"
 #include "export/libraries.h"
 #include "lib/human.h"
+#include "lib/json_gen.h"
 #include "lib/printable.h"
 #include "model/model.h"
 

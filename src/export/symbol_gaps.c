@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "lib/json_gen.h"
 #include "export/terminal.h"
 #include "lib/debug_package.h"
 #include "lib/debuginfod_urls.h"
 #include "lib/hex.h"
 #include "lib/human.h"
+#include "lib/json_gen.h"
 #include "lib/printable.h"
 #include "model/model.h"
 #include "model/symbol_gaps.h"

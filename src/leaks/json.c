@@ -2,13 +2,7 @@
 #include "leaks/json.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include "lib/json_gen.h"
-
-static void hex(char to[24], uint64_t v)
-{
-	snprintf(to, 24, "%016" PRIX64, v);
-}
 
 static void write_heaps(yajl_gen g, const struct analysis *a)
 {
@@ -74,8 +68,6 @@ static void write_source(yajl_gen g, const struct leak_source *s, const struct l
 
 static void write_cluster(yajl_gen g, const struct cluster *c, const struct leaks_recording *r)
 {
-	char digits[24];
-
 	yajl_gen_map_open(g);
 	json_text(g, "type", c->type);
 	json_text(g, "owner", c->owner);
@@ -90,10 +82,8 @@ static void write_cluster(yajl_gen g, const struct cluster *c, const struct leak
 	json_text(g, "preview", c->preview[0] ? c->preview : NULL);
 	json_name(g, "samples");
 	yajl_gen_array_open(g);
-	for (uint32_t i = 0; i < c->samples; i++) {
-		hex(digits, c->sample[i]);
-		json_name(g, digits);
-	}
+	for (uint32_t i = 0; i < c->samples; i++)
+		json_hex(g, c->sample[i]);
 	yajl_gen_array_close(g);
 	write_source(g, &c->source, r);
 	if (c->source.known) {

@@ -38,17 +38,6 @@ static void write_text(yajl_gen g, const char *key, const char *v)
 	free(copy);
 }
 
-/* 0 is written as null. */
-static void write_known(yajl_gen g, const char *key, uint64_t v)
-{
-	if (v) {
-		json_number(g, key, v);
-		return;
-	}
-	json_name(g, key);
-	yajl_gen_null(g);
-}
-
 /* Recursion is as deep as the look. */
 static void write_line(yajl_gen g, const struct look_line *l)
 {
@@ -121,12 +110,12 @@ int look_write(const struct look *l, FILE *out)
 	write_text(g, "mode", l->mode);
 	write_text(g, "boot_id", l->boot);
 	json_number(g, "pid", (uint64_t)l->pid);
-	write_known(g, "start_ticks", l->started);
-	write_known(g, "address_space", l->space);
-	write_known(g, "age_ns", l->age_ns);
-	write_known(g, "monotonic_ns", l->taken_ns);
-	write_known(g, "unix_ns", l->clock_ns);
-	write_known(g, "pause_ns", l->pause_ns);
+	json_known(g, "start_ticks", l->started);
+	json_known(g, "address_space", l->space);
+	json_known(g, "age_ns", l->age_ns);
+	json_known(g, "monotonic_ns", l->taken_ns);
+	json_known(g, "unix_ns", l->clock_ns);
+	json_known(g, "pause_ns", l->pause_ns);
 	json_boolean(g, "exact", l->exact);
 	json_amount(g, "live", l->live_blocks, l->live_bytes);
 	json_amount(g, "unreachable", l->unreached_blocks, l->unreached_bytes);

@@ -72,8 +72,7 @@ struct retained {
 	uint64_t edges, roots; /* of the graph */
 	uint64_t unreadable_bytes;
 	uint64_t scan_ns, names_ns, dominators_ns, lines_ns; /* processor time */
-	uint64_t
-	    graph_wall_ns; /* of pointers and dominators, by the clock: two processors can work */
+	uint64_t graph_wall_ns; /* of pointers and dominators, by the clock: on two processors */
 	struct block_notes notes;
 	/* With .of: the lines from a root down to it, without children of their own. */
 	VEC(struct retained_line *) path;

@@ -57,8 +57,8 @@ struct shape_slot {
 		uint64_t blocks, in_longer, torn; /* .in_longer: of 4 blocks and more */
 		uint32_t count, longest, longer;
 	} chains; /* .torn: chains that continue in a block of another kind */
-	uint32_t name, container,
-	    hashed; /* ids: of blocks, lists or trees, blocks of hash tables */
+	/* Ids: of blocks, of lists or trees, of blocks of hash tables */
+	uint32_t name, container, hashed;
 };
 
 /* A kind whose blocks refer to each other. */

@@ -43,6 +43,16 @@ void json_integer(yajl_gen g, const char *key, int64_t v)
 	yajl_gen_integer(g, v);
 }
 
+void json_known(yajl_gen g, const char *key, uint64_t v)
+{
+	if (v) {
+		json_number(g, key, v);
+		return;
+	}
+	json_name(g, key);
+	yajl_gen_null(g);
+}
+
 void json_text(yajl_gen g, const char *key, const char *v)
 {
 	json_name(g, key);
@@ -67,13 +77,19 @@ void json_amount(yajl_gen g, const char *key, uint64_t count, uint64_t bytes)
 	yajl_gen_map_close(g);
 }
 
-void json_address(yajl_gen g, uint64_t v)
+void json_hex(yajl_gen g, uint64_t v)
 {
 	char hex[24];
 
-	json_number(g, "address", v);
 	snprintf(hex, sizeof(hex), "%016llX", (unsigned long long)v);
-	json_text(g, "address_s", hex);
+	json_name(g, hex);
+}
+
+void json_address(yajl_gen g, uint64_t v)
+{
+	json_number(g, "address", v);
+	json_name(g, "address_s");
+	json_hex(g, v);
 }
 
 void json_timeval(yajl_gen g, const char *key, uint64_t ns)

@@ -19,6 +19,8 @@ void json_name(yajl_gen g, const char *s);
 void json_string(yajl_gen g, const char *s);
 /* Each writes a key and its value.  A NULL text becomes null; invalid UTF-8 becomes '?'. */
 void json_number(yajl_gen g, const char *key, uint64_t v);
+/* 0, which means that the number is not known, becomes null. */
+void json_known(yajl_gen g, const char *key, uint64_t v);
 void json_integer(yajl_gen g, const char *key, int64_t v);
 void json_text(yajl_gen g, const char *key, const char *v);
 void json_boolean(yajl_gen g, const char *key, bool v);
@@ -26,6 +28,8 @@ void json_boolean(yajl_gen g, const char *key, bool v);
 void json_amount(yajl_gen g, const char *key, uint64_t count, uint64_t bytes);
 /* {"secs", "fract_nsecs"} */
 void json_timeval(yajl_gen g, const char *key, uint64_t ns);
+/* Writes 16 hexadecimal digits, as an element of an array. */
+void json_hex(yajl_gen g, uint64_t v);
 /* Writes "address", and "address_s": 16 hexadecimal digits, since addresses do not fit in a double.
  */
 void json_address(yajl_gen g, uint64_t v);
