@@ -22,10 +22,10 @@ static const char verify_help[] =
     "its end.\n"
     "Exit status 0: complete and undamaged; 13: damaged or cut off (the message says where).\n";
 
-static const char *const item_name[] = {"",	     "hooks",	 "modules",    "threads", "stacks",
-					"events",    "samples",	 "losses",     "symbols", "finish",
-					"culled",    "marks",	 "map_usage",  "",	  "",
-					"processes", "sections", "stack_peaks"};
+static const char *const item_name[] = {"",	     "hooks",	 "modules",	"threads", "stacks",
+					"events",    "samples",	 "losses",	"symbols", "finish",
+					"culled",    "marks",	 "map_usage",	"",	   "",
+					"processes", "sections", "stack_peaks", "",	   ""};
 _Static_assert(sizeof(item_name) / sizeof(item_name[0]) == MPF_KINDS, "a name for each");
 static const char *const event_name[] = {
     "",	     "alloc",	     "free",	    "realloc_begin", "realloc_end", "map",

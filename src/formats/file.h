@@ -206,6 +206,15 @@ struct mp_totals {
 	uint64_t live_bytes, live_blocks; /* estimates in a sampled recording */
 };
 
+/* What a stack or a thread allocated so far, in a view of a recording that continues (record/view.h).
+ * Estimates in a sampled or thinned recording. */
+struct mp_activity {
+	uint32_t id; /* of the stack; or the thread */
+	uint64_t allocations, allocated_bytes;
+	uint64_t temporary;   /* not known in a sampled recording: 0 */
+	double live_variance; /* of the estimate of a stack's live bytes; a thread's is 0 */
+};
+
 /* Return: the number of all lost events. */
 uint64_t mp_losses_events(const struct mp_losses *l);
 /* Return: the lost events that can have ended a block, so the number of live blocks that can be
@@ -262,6 +271,10 @@ struct mpf_writer;
  */
 int mpf_create(const char *path, const struct mp_info *info, struct mpf_writer **w,
 	       struct mp_err *err);
+/* As mpf_create(), in an empty file that is open for writing.  @fd: owned by @w, also if it fails;
+ * @name: of the file, for messages. */
+int mpf_create_in(int fd, const char *name, const struct mp_info *info, struct mpf_writer **w,
+		  struct mp_err *err);
 /* Each appends one item to the current chunk; return 0 or a negative errno (write failed). */
 int mpf_put_hook(struct mpf_writer *w, const struct mp_hook_info *hook); /* ids in order, from 0 */
 int mpf_put_module(struct mpf_writer *w, const struct mp_module *m);
@@ -294,6 +307,8 @@ int mpf_begin_index(struct mpf_writer *w);
 int mpf_put_totals(struct mpf_writer *w, const struct mp_totals *t);
 /* The live memory that was allocated with stack @id (0: none). */
 int mpf_put_live(struct mpf_writer *w, uint32_t id, uint64_t bytes, uint64_t blocks);
+/* Only in a view.  @thread: of a thread, not of a stack. */
+int mpf_put_activity(struct mpf_writer *w, const struct mp_activity *a, bool thread);
 int mpf_end_index(struct mpf_writer *w);
 /* Ends the current chunk and writes it, so that it is kept if the recorder dies. */
 int mpf_flush(struct mpf_writer *w);
@@ -325,8 +340,10 @@ enum mpf_item_kind {
 	MPF_PROCESS,
 	MPF_SECTION,
 	MPF_STACK_PEAK,
+	MPF_ACTIVITY,
+	MPF_THREAD_ACTIVITY,
 };
-#define MPF_KINDS (MPF_STACK_PEAK + 1)
+#define MPF_KINDS (MPF_THREAD_ACTIVITY + 1)
 
 /* Pointers are valid until the next mpf_next(). */
 struct mpf_item {
@@ -354,6 +371,7 @@ struct mpf_item {
 		struct mp_culled culled;
 		struct mp_section section;
 		struct mp_stack_peak stack_peak;
+		struct mp_activity activity; /* or of a thread */
 		struct mp_map_usage map_usage;
 		struct mp_process process;
 		struct mp_totals totals;

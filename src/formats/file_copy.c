@@ -41,6 +41,8 @@ int mpf_put_item(struct mpf_writer *w, const struct mpf_item *it)
 		return mpf_put_process(w, &it->process);
 	case MPF_TOTALS: /* only in an index, which a copy does not have */
 	case MPF_LIVE:
+	case MPF_ACTIVITY:
+	case MPF_THREAD_ACTIVITY:
 	case MPF_END:
 		break;
 	}

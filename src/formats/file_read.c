@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -379,9 +380,25 @@ static void get_sample(struct mpf_reader *r, bool apart, struct mp_sample *s)
 }
 
 /* An item whose kind is in the byte after the tag. */
+static void get_activity(struct mpf_reader *r, struct mp_activity *a)
+{
+	uint64_t bits;
+
+	a->id = (uint32_t)get(r);
+	a->allocations = get(r);
+	a->allocated_bytes = get(r);
+	a->temporary = get(r);
+	bits = get(r);
+	memcpy(&a->live_variance, &bits, sizeof(bits));
+	if (!isfinite(a->live_variance) || a->live_variance < 0)
+		r->file.bad = true;
+}
+
 static void get_further_item(struct mpf_reader *r, struct mpf_item *item)
 {
-	switch (get_u8(r)) {
+	uint8_t kind = get_u8(r);
+
+	switch (kind) {
 	case ITEM_OF_CULLED:
 		item->kind = MPF_CULLED;
 		get_culled(r, &item->culled);
@@ -397,6 +414,11 @@ static void get_further_item(struct mpf_reader *r, struct mpf_item *item)
 		item->stack_peak.most_ns = get(r);
 		item->stack_peak.peak_bytes = get(r);
 		item->stack_peak.peak_blocks = get(r);
+		return;
+	case ITEM_OF_ACTIVITY:
+	case ITEM_OF_THREAD_ACTIVITY:
+		item->kind = kind == ITEM_OF_ACTIVITY ? MPF_ACTIVITY : MPF_THREAD_ACTIVITY;
+		get_activity(r, &item->activity);
 		return;
 	}
 	r->file.bad = true;

@@ -192,15 +192,12 @@ static void put_info(struct mpf_writer *w, const struct mp_info *info)
 	put_varint(w, info->cull_ns);
 }
 
-int mpf_create(const char *path, const struct mp_info *info, struct mpf_writer **out,
-	       struct mp_err *err)
+static struct mpf_writer *new_writer(void)
 {
 	struct mpf_writer *w = calloc(1, sizeof(*w));
-	uint8_t head[12];
-	int ret;
 
 	if (!w)
-		return -ENOMEM;
+		return NULL;
 	w->fd = -1;
 	w->type = CHUNK_ITEMS;
 	w->packed_size = CHUNK_HEADER + ZSTD_compressBound(EVENTS_MAX + RAW_MAX) +
@@ -209,31 +206,68 @@ int mpf_create(const char *path, const struct mp_info *info, struct mpf_writer *
 	w->payload = malloc(EVENTS_MAX + RAW_MAX);
 	w->packed = malloc(w->packed_size);
 	w->zstd = ZSTD_createCCtx();
-	if (!w->raw || !w->payload || !w->packed || !w->zstd || event_writer_init(&w->events)) {
-		mpf_close(w);
-		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
-	}
-	w->fd = create_file(path);
-	if (w->fd < 0) {
-		ret = w->fd;
-		w->fd = -1;
-		mpf_close(w);
-		return mp_fail(err, MP_EXIT_OUTPUT, ret, "cannot write %s: %s", path,
-			       create_error(ret));
-	}
+	if (w->raw && w->payload && w->packed && w->zstd && !event_writer_init(&w->events))
+		return w;
+	mpf_close(w);
+	return NULL;
+}
+
+/* Writes the head of the file.  Frees @w if it fails. */
+static int start(struct mpf_writer *w, const char *name, const struct mp_info *info,
+		 struct mp_err *err)
+{
+	uint8_t head[12];
+	int ret;
+
 	memcpy(head, CHUNK_FILE_MAGIC, 8);
 	put_le32(head + 8, CHUNK_FILE_VERSION);
 	write_all(w, head, sizeof(head));
 	put_info(w, info);
 	write_chunk(w, CHUNK_INFO);
-	if (w->error) {
-		ret = w->error;
+	ret = w->error;
+	if (!ret)
+		return 0;
+	mpf_close(w);
+	return mp_fail(err, MP_EXIT_OUTPUT, ret, "cannot write %s: %s", name, strerror(-ret));
+}
+
+int mpf_create(const char *path, const struct mp_info *info, struct mpf_writer **out,
+	       struct mp_err *err)
+{
+	struct mpf_writer *w = new_writer();
+	int ret;
+
+	if (!w)
+		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
+	/* Not earlier: an existing file is replaced. */
+	ret = create_file(path);
+	if (ret < 0) {
 		mpf_close(w);
 		return mp_fail(err, MP_EXIT_OUTPUT, ret, "cannot write %s: %s", path,
-			       strerror(-ret));
+			       create_error(ret));
 	}
-	*out = w;
-	return 0;
+	w->fd = ret;
+	ret = start(w, path, info, err);
+	if (!ret)
+		*out = w;
+	return ret;
+}
+
+int mpf_create_in(int fd, const char *name, const struct mp_info *info, struct mpf_writer **out,
+		  struct mp_err *err)
+{
+	struct mpf_writer *w = new_writer();
+	int ret;
+
+	if (!w) {
+		close(fd);
+		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
+	}
+	w->fd = fd;
+	ret = start(w, name, info, err);
+	if (!ret)
+		*out = w;
+	return ret;
 }
 
 int mpf_put_hook(struct mpf_writer *w, const struct mp_hook_info *hook)
@@ -597,6 +631,22 @@ int mpf_put_live(struct mpf_writer *w, uint32_t id, uint64_t bytes, uint64_t blo
 		put_varint(w, bytes);
 		put_varint(w, blocks);
 	}
+	return w->error;
+}
+
+int mpf_put_activity(struct mpf_writer *w, const struct mp_activity *a, bool thread)
+{
+	uint64_t bits;
+
+	if (item(w, thread ? ITEM_OF_THREAD_ACTIVITY : ITEM_OF_ACTIVITY))
+		return w->error;
+	put_varint(w, a->id);
+	put_varint(w, a->allocations);
+	put_varint(w, a->allocated_bytes);
+	put_varint(w, a->temporary);
+	memcpy(&bits, &a->live_variance, sizeof(bits));
+	/* The bytes of a number that is not 0 are all in use; those of 0 take one. */
+	put_varint(w, bits);
 	return w->error;
 }
 
