@@ -28,15 +28,22 @@ bool recorder_lives(const struct ss_journal *j)
 
 bool recorder_is_ready(const struct ss_journal *j)
 {
-	char answer[CONTROL_ANSWER];
+	struct control_answer answer;
+	bool ready;
 
 	/* Without a socket the recorder cannot be asked. */
-	return !j->control[0] || (!control_ask(j->control, j->recorder_pid, "ready", answer) &&
-				  !strcmp(answer, "ok"));
+	if (!j->control[0])
+		return true;
+	if (control_ask(j->control, j->recorder_pid, "ready", &answer))
+		return false;
+	ready = !strcmp(answer.text, "ok");
+	if (answer.fd >= 0)
+		close(answer.fd);
+	return ready;
 }
 
 /* Sends @line to the recorder of @pid.  Return: 0 with @answer, or a negative errno with @err. */
-static int ask(pid_t pid, const char *line, struct ss_journal *j, char answer[CONTROL_ANSWER],
+static int ask(pid_t pid, const char *line, struct ss_journal *j, struct control_answer *answer,
 	       struct mp_err *err)
 {
 	struct ss_control c;
@@ -78,20 +85,16 @@ static int ask(pid_t pid, const char *line, struct ss_journal *j, char answer[CO
 		    "the recorder (pid %d) accepts requests only from its own user and root",
 		    j->recorder_pid);
 	case -ECONNRESET:
-		strcpy(answer, "ended");
+		strcpy(answer->text, "ended");
 		return 0;
 	}
 	return mp_fail(err, MP_EXIT_FAILURE, ret, "cannot ask the recorder (pid %d): %s",
 		       j->recorder_pid, strerror(-ret));
 }
 
-/* Parses the answer.  Return: 0 with @b, or a negative errno with @err. */
-static int understand(const char *answer, const struct ss_journal *j, struct recorder_boundary *b,
-		      struct mp_err *err)
+/* Return: the error that the answer says, with @err. */
+static int refused(const char *answer, const struct ss_journal *j, struct mp_err *err)
 {
-	if (sscanf(answer, "ok %" SCNu64 " %" SCNu64 " %" SCNu64, &b->time_ns, &b->events,
-		   &b->file_bytes) == 3)
-		return 0;
 	if (!strcmp(answer, "ended"))
 		return mp_fail(
 		    err, MP_EXIT_NO_SESSION, -ESHUTDOWN,
@@ -100,21 +103,74 @@ static int understand(const char *answer, const struct ss_journal *j, struct rec
 	return mp_fail(err, MP_EXIT_FAILURE, -EPROTO, "the recorder reports: %s", answer);
 }
 
+/* Sends a request whose answer has no descriptor. */
+static int ask_text(pid_t pid, const char *line, struct ss_journal *j, char text[CONTROL_ANSWER],
+		    struct mp_err *err)
+{
+	struct control_answer answer = {.fd = -1};
+	int ret = ask(pid, line, j, &answer, err);
+
+	if (ret)
+		return ret;
+	if (answer.fd >= 0)
+		close(answer.fd);
+	snprintf(text, CONTROL_ANSWER, "%s", answer.text);
+	return 0;
+}
+
 int request_send(pid_t pid, const char *line, struct ss_journal *j, struct recorder_boundary *b,
 		 struct mp_err *err)
 {
 	char answer[CONTROL_ANSWER];
-	int ret = ask(pid, line, j, answer, err);
+	int ret = ask_text(pid, line, j, answer, err);
 
-	return ret ? ret : understand(answer, j, b, err);
+	if (ret)
+		return ret;
+	return sscanf(answer, "ok %" SCNu64 " %" SCNu64 " %" SCNu64, &b->time_ns, &b->events,
+		      &b->file_bytes) == 3
+		   ? 0
+		   : refused(answer, j, err);
 }
 
 int request_end(pid_t pid, struct ss_journal *j, struct mp_err *err)
 {
 	char answer[CONTROL_ANSWER];
-	int ret = ask(pid, "end", j, answer, err);
+	int ret = ask_text(pid, "end", j, answer, err);
 
-	if (ret || !strcmp(answer, "ok") || !strcmp(answer, "ended"))
+	return ret || !strcmp(answer, "ok") || !strcmp(answer, "ended") ? ret
+									: refused(answer, j, err);
+}
+
+int request_thin(pid_t pid, uint32_t least, struct mp_err *err)
+{
+	char line[32], answer[CONTROL_ANSWER];
+	struct ss_journal j;
+	int ret;
+
+	snprintf(line, sizeof(line), "thin %u", least);
+	ret = ask_text(pid, line, &j, answer, err);
+	return ret || !strcmp(answer, "ok") ? ret : refused(answer, &j, err);
+}
+
+int request_view(pid_t pid, uint32_t from, struct ss_journal *j, int *fd, struct recorder_view *v,
+		 struct mp_err *err)
+{
+	struct control_answer answer = {.fd = -1};
+	int ret, paused, thins;
+	char line[32];
+
+	snprintf(line, sizeof(line), "view %u", from);
+	ret = ask(pid, line, j, &answer, err);
+	if (ret)
 		return ret;
-	return mp_fail(err, MP_EXIT_FAILURE, -EPROTO, "the recorder reports: %s", answer);
+	if (answer.fd >= 0 && sscanf(answer.text, "ok %" SCNu64 " %" SCNu64 " %d %d %u",
+				     &v->time_ns, &v->behind_ns, &paused, &thins, &v->least) == 5) {
+		v->paused = paused != 0;
+		v->thins = thins != 0;
+		*fd = answer.fd;
+		return 0;
+	}
+	if (answer.fd >= 0)
+		close(answer.fd);
+	return refused(answer.text, j, err);
 }

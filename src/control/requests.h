@@ -33,4 +33,13 @@ int request_send(pid_t pid, const char *line, struct ss_journal *j, struct recor
  * journal.  Return: 0, also if it was ending, or a negative errno with @err. */
 int request_end(pid_t pid, struct ss_journal *j, struct mp_err *err);
 
+/* Asks for a view of the recording of @pid; @from: as for recorder_view(); @j: set to the session's
+ * journal.  Return: 0 with @v, and @fd for reading the view, which the caller closes; or a negative errno with
+ * @err: -ESHUTDOWN: the recording has ended. */
+int request_view(pid_t pid, uint32_t from, struct ss_journal *j, int *fd, struct recorder_view *v,
+		 struct mp_err *err);
+/* Has the recorder of @pid thin out frequent allocations; @least: as for recorder_thin().  Return: 0 or a
+ * negative errno with @err. */
+int request_thin(pid_t pid, uint32_t least, struct mp_err *err);
+
 #endif

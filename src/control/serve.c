@@ -2,43 +2,82 @@
 #include "control/serve.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-static void write_answer(char answer[CONTROL_ANSWER], int ret, const struct recorder_boundary *b)
+#define MOST_THINNING 9u /* the largest k of agent/thin.h */
+
+static void say(struct control_answer *answer, int ret, const char *good)
 {
 	if (ret == -ESHUTDOWN)
-		snprintf(answer, CONTROL_ANSWER, "ended");
+		snprintf(answer->text, sizeof(answer->text), "ended");
 	else if (ret)
-		snprintf(answer, CONTROL_ANSWER, "error %s", strerror(-ret));
+		snprintf(answer->text, sizeof(answer->text), "error %s", strerror(-ret));
 	else
-		snprintf(answer, CONTROL_ANSWER, "ok %llu %llu %llu",
-			 (unsigned long long)b->time_ns, (unsigned long long)b->events,
-			 (unsigned long long)b->file_bytes);
+		snprintf(answer->text, sizeof(answer->text), "%s", good);
 }
 
-void serve_request(void *recorder, const char *line, char answer[CONTROL_ANSWER])
+static void say_boundary(struct control_answer *answer, int ret, const struct recorder_boundary *b)
+{
+	char good[128];
+
+	snprintf(good, sizeof(good), "ok %" PRIu64 " %" PRIu64 " %" PRIu64, ret ? 0 : b->time_ns,
+		 ret ? 0 : b->events, ret ? 0 : b->file_bytes);
+	say(answer, ret, good);
+}
+
+static void serve_view(struct recorder *r, uint32_t from, struct control_answer *answer)
+{
+	struct recorder_view v = {0};
+	struct mp_err err = {0};
+	int ret, copy;
+
+	answer->fd = memfd_create("memprof-view", MFD_CLOEXEC);
+	copy = answer->fd < 0 ? -1 : dup(answer->fd);
+	ret = copy < 0 ? -errno : recorder_view(r, copy, from, &v, &err);
+	if (!ret) {
+		snprintf(answer->text, sizeof(answer->text), "ok %" PRIu64 " %" PRIu64 " %d %d %u",
+			 v.time_ns, v.behind_ns, v.paused, v.thins, v.least);
+		return;
+	}
+	if (answer->fd >= 0)
+		close(answer->fd);
+	answer->fd = -1;
+	say(answer, ret, "");
+	if (ret != -ESHUTDOWN && err.what[0])
+		snprintf(answer->text, sizeof(answer->text), "error %s", err.what);
+}
+
+void serve_request(void *recorder, const char *line, struct control_answer *answer)
 {
 	struct recorder *r = __atomic_load_n((struct recorder **)recorder, __ATOMIC_ACQUIRE);
 	struct recorder_boundary b;
+	unsigned int number;
 	int ret;
 
-	if (!r)
-		write_answer(answer, -EAGAIN, NULL);
-	else if (!strcmp(line, "flush")) {
-		write_answer(answer, recorder_flush(r, &b), &b);
+	if (!r) {
+		say(answer, -EAGAIN, "");
+	} else if (!strcmp(line, "flush")) {
+		say_boundary(answer, recorder_flush(r, &b), &b);
 	} else if (!strncmp(line, "mark ", 5)) {
 		ret = recorder_mark(r, line + 5);
-		write_answer(answer, ret ? ret : recorder_flush(r, &b), &b);
+		say_boundary(answer, ret ? ret : recorder_flush(r, &b), &b);
 	} else if (!strcmp(line, "pause") || !strcmp(line, "resume")) {
 		recorder_pause(r, *line == 'p');
-		write_answer(answer, recorder_flush(r, &b), &b);
+		say_boundary(answer, recorder_flush(r, &b), &b);
+	} else if (sscanf(line, "view %u", &number) == 1) {
+		serve_view(r, number, answer);
+	} else if (sscanf(line, "thin %u", &number) == 1 && number <= MOST_THINNING) {
+		say(answer, recorder_thin(r, number), "ok");
 	} else if (!strcmp(line, "end")) {
 		recorder_request_end(r);
-		snprintf(answer, CONTROL_ANSWER, "ok");
+		say(answer, 0, "ok");
 	} else if (!strcmp(line, "ready")) {
-		snprintf(answer, CONTROL_ANSWER, "ok");
+		say(answer, 0, "ok");
 	} else {
-		snprintf(answer, CONTROL_ANSWER, "error unknown request");
+		say(answer, 0, "error unknown request");
 	}
 }

@@ -5,6 +5,12 @@
  *
  * - flush, mark NAME, pause, resume: the requests that are answered with a position
  *
+ * - view FROM: what is live and what was allocated so far, with the frames of the stacks from id FROM on
+ *   (record/recorder.h).  Answered with "ok TIME-NS BEHIND-NS PAUSED THINS LEAST", as in struct
+ *   recorder_view, and the descriptor of a file, or with an error.
+ *
+ * - thin LEAST: recorder_thin().  Answered with "ok" alone, or with an error.
+ *
  * - end: end the recording and restore the process, as a signal does.  Answered with "ok" alone, at
  *   once, or with an error.
  *
@@ -25,6 +31,6 @@
 
 /* Serves a request, as the callback for control_open().  @recorder: struct recorder **, which is
  * NULL before the recorder works. */
-void serve_request(void *recorder, const char *line, char answer[CONTROL_ANSWER]);
+void serve_request(void *recorder, const char *line, struct control_answer *answer);
 
 #endif

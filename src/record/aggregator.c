@@ -11,6 +11,7 @@
 #include "record/look_at_target.h"
 #include "record/losses.h"
 #include "record/periodic.h"
+#include "record/view.h"
 
 /* Percent: 24 to 31 bytes per live block; 80 percent would cost a third of the speed */
 #define LIVE_LOAD   65
@@ -34,12 +35,12 @@ int aggregator_init(struct aggregator *a, const struct recorder_config *config,
 	a->slot = calloc(layout->nslots, sizeof(*a->slot));
 	if (!a->live || !a->stack_of_word || !a->slot)
 		return -ENOMEM;
-	return stacks_init(&a->stacks);
+	return stacks_init(&a->stacks) ? -ENOMEM : tallies_init(&a->tallies, layout->nslots);
 }
 
 void aggregator_free(struct aggregator *a)
 {
-	piece_thread_free(&a->piece.closer);
+	piece_thread_stop(&a->piece.closer);
 	live_free(a->live);
 	live_free(a->stack_of_word);
 	for (uint32_t i = 0; a->slot && i < a->layout->nslots; i++)
@@ -47,6 +48,7 @@ void aggregator_free(struct aggregator *a)
 	free(a->slot);
 	cull_free(a->cull);
 	levels_free(&a->levels);
+	tallies_free(&a->tallies);
 	origins_free(a->origins);
 	stacks_free(&a->stacks);
 	order_free(&a->order);
@@ -172,6 +174,8 @@ void *aggregator_run(void *arg)
 		now = a->end_ns ? a->end_ns : now;
 		put_marks(a, now);
 		counters_show(a, now);
+		view_put(a, b->until == UINT64_MAX ? now : clock_ns(&a->shared->clock, b->until),
+			 now);
 		if (b->barrier > a->shared->boundary.barrier)
 			reach(a, b, now);
 		piece_next(a, now);

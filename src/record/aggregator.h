@@ -22,6 +22,7 @@
 #include "record/recorder.h"
 #include "record/shared.h"
 #include "record/stacks.h"
+#include "record/tallies.h"
 
 /* The state of the thread that owns a ring. */
 struct slot_state {
@@ -32,7 +33,7 @@ struct slot_state {
 	uint32_t written_tid, written_piece;
 	char written_name[17];
 	bool left_out;
-	bool in_realloc, realloc_known;
+	bool in_realloc, realloc_known, realloc_temporary;
 	struct live_block realloc_block;
 	struct origin realloc_origin;
 	struct cull_realloc realloc_held;
@@ -74,6 +75,7 @@ struct aggregator {
 	} recent_stack[RECENT_STACKS]; /* [hash of the word]: entries of stack_of_word */
 	struct recorder_progress now;  /* working copy of shared->shown */
 	struct levels levels;	       /* what is live; the peak of the current piece */
+	struct tallies tallies;
 	struct mp_losses losses;
 
 	struct mpf_writer *file;
@@ -88,6 +90,7 @@ struct aggregator {
 	uint64_t losses_seen, losses_looked_ns; /* time of the last losses_note() */
 	uint64_t next_code_ns;			/* earliest time of the next code_changed() call */
 	uint64_t next_usage_ns;			/* when the mappings are read next */
+	struct mp_sample sample;		/* the last one that was written */
 	struct mp_sample session; /* memprof's share of the target's memory as last measured ... */
 	uint64_t next_session_ns; /* ... and when to measure it next */
 };

@@ -3,15 +3,22 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include "lib/estimate.h"
 #include "record/aggregator.h"
 #include "record/overtaken.h"
 
+struct estimate block_estimate(const struct aggregator *a, const struct live_block *b)
+{
+	return estimate_block(a->config->info.sample_interval, b->size, b->weight,
+			      b->addr ^ b->size << 48 ^ b->stack);
+}
+
 void block_account(struct aggregator *a, const struct live_block *b, enum block_change change)
 {
-	struct estimate e = estimate_block(a->config->info.sample_interval, b->size, b->weight,
-					   b->addr ^ b->size << 48 ^ b->stack);
+	struct estimate e = block_estimate(a, b);
 
+	if (e.variance_bytes > 0)
+		tallies_vary(&a->tallies, b->stack,
+			     change == BLOCK_ENDS ? -e.variance_bytes : e.variance_bytes);
 	if (levels_change(&a->levels,
 			  &(struct level_change){.time_ns = a->last_ns,
 						 .bytes = e.bytes,

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include "formats/file.h"
 #include "formats/record.h"
+#include "lib/estimate.h"
 #include "lib/live.h"
 #include "record/cull.h"
 #include "record/origins.h"
@@ -14,6 +15,8 @@
 struct aggregator;
 struct slot_state;
 enum block_change { BLOCK_BEGINS, BLOCK_ENDS, BLOCK_IS_CARRIED /* it was live before */ };
+/* Return: what @b represents; @b->stack: an id. */
+struct estimate block_estimate(const struct aggregator *a, const struct live_block *b);
 /* Changes the sums of live memory by a block. */
 void block_account(struct aggregator *a, const struct live_block *b, enum block_change change);
 /* Subtracts a block from the sums, and counts its end. */

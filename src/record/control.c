@@ -25,7 +25,7 @@ struct control {
 	int fd;
 	bool stop;
 	pthread_t thread;
-	void (*serve)(void *ctx, const char *line, char answer[CONTROL_ANSWER]);
+	void (*serve)(void *ctx, const char *line, struct control_answer *answer);
 	void *ctx;
 };
 
@@ -46,13 +46,39 @@ static bool peer(int fd, struct ucred *who)
 	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, who, &n) && n == sizeof(*who);
 }
 
-/* Reads up to the end of the line or of the connection.  Return: the length, or -errno. */
-static int read_line(int fd, char *line, size_t size)
+/* Reads a part of a line.  @passed: set to a descriptor that came with it.  Return: as recvmsg(). */
+static ssize_t read_some(int fd, char *text, size_t size, int *passed)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec to = {text, size};
+	struct msghdr m = {.msg_iov = &to, .msg_iovlen = 1};
+	const struct cmsghdr *c;
+	ssize_t got;
+
+	/* Without room for it, the kernel drops a descriptor that is not expected. */
+	if (passed && *passed < 0) {
+		m.msg_control = control.room;
+		m.msg_controllen = sizeof(control.room);
+	}
+	got = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
+	c = got > 0 ? CMSG_FIRSTHDR(&m) : NULL;
+	if (passed && c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+	    c->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(passed, CMSG_DATA(c), sizeof(*passed));
+	return got;
+}
+
+/* Reads up to the end of the line or of the connection.  @passed: as for read_some(); NULL: none is
+ * expected.  Return: the length, or -errno. */
+static int read_line(int fd, char *line, size_t size, int *passed)
 {
 	size_t n = 0;
 
 	while (n < size - 1) {
-		ssize_t got = read(fd, line + n, size - 1 - n);
+		ssize_t got = read_some(fd, line + n, size - 1 - n, passed);
 		char *end;
 
 		if (got < 0 && errno == EINTR)
@@ -73,14 +99,29 @@ static int read_line(int fd, char *line, size_t size)
 	return (int)n;
 }
 
-static int write_line(int fd, const char *line)
+/* Sends the line, and with its first byte a descriptor; @passed: -1: none. */
+static int write_line(int fd, const char *line, int passed)
 {
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = {.head = {.cmsg_len = CMSG_LEN(sizeof(int)),
+			      .cmsg_level = SOL_SOCKET,
+			      .cmsg_type = SCM_RIGHTS}};
 	char text[CONTROL_ANSWER + 1];
 	int n = snprintf(text, sizeof(text), "%s\n", line);
 
+	memcpy(CMSG_DATA(&control.head), &passed, sizeof(passed));
 	for (int at = 0; at < n;) {
-		ssize_t put = send(fd, text + at, (size_t)(n - at), MSG_NOSIGNAL);
+		struct iovec rest = {text + at, (size_t)(n - at)};
+		struct msghdr m = {.msg_iov = &rest, .msg_iovlen = 1};
+		ssize_t put;
 
+		if (!at && passed >= 0) {
+			m.msg_control = control.room;
+			m.msg_controllen = sizeof(control.room);
+		}
+		put = sendmsg(fd, &m, MSG_NOSIGNAL);
 		if (put < 0 && errno == EINTR)
 			continue;
 		if (put < 0)
@@ -93,19 +134,22 @@ static int write_line(int fd, const char *line)
 static void serve_one(struct control *c, int fd)
 {
 	struct timeval patience = {.tv_sec = PATIENCE};
-	char line[REQUEST], answer[CONTROL_ANSWER] = "";
+	struct control_answer answer = {.fd = -1};
+	char line[REQUEST];
 	struct ucred who;
 
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	if (!peer(fd, &who) || (who.uid != geteuid() && who.uid != 0)) {
-		write_line(fd, FORBIDDEN);
+		write_line(fd, FORBIDDEN, -1);
 		return;
 	}
-	if (read_line(fd, line, sizeof(line)) <= 0)
+	if (read_line(fd, line, sizeof(line), NULL) <= 0)
 		return;
-	c->serve(c->ctx, line, answer);
-	write_line(fd, answer);
+	c->serve(c->ctx, line, &answer);
+	write_line(fd, answer.text, answer.fd);
+	if (answer.fd >= 0)
+		close(answer.fd);
 }
 
 static void *serve_requests(void *arg)
@@ -127,8 +171,8 @@ static void *serve_requests(void *arg)
 }
 
 int control_open(char name[CONTROL_NAME],
-		 void (*serve)(void *ctx, const char *line, char answer[CONTROL_ANSWER]), void *ctx,
-		 struct control **out)
+		 void (*serve)(void *ctx, const char *line, struct control_answer *answer),
+		 void *ctx, struct control **out)
 {
 	struct control *c = calloc(1, sizeof(*c));
 	struct sockaddr_un at;
@@ -170,25 +214,29 @@ void control_close(struct control *c)
 	free(c);
 }
 
-int control_ask(const char *name, pid_t pid, const char *line, char answer[CONTROL_ANSWER])
+int control_ask(const char *name, pid_t pid, const char *line, struct control_answer *answer)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), ret;
 	struct sockaddr_un at;
 	struct ucred who;
 
+	answer->fd = -1;
 	if (fd < 0)
 		return -errno;
 	ret = connect(fd, (struct sockaddr *)&at, address(&at, name)) ? -errno : 0;
 	if (!ret && (!peer(fd, &who) || who.pid != pid))
 		ret = -EPERM;
 	if (!ret)
-		ret = write_line(fd, line);
+		ret = write_line(fd, line, -1);
 	if (!ret || ret == -EPIPE) /* the recorder can refuse before it reads the request */
-		ret = read_line(fd, answer, CONTROL_ANSWER);
+		ret = read_line(fd, answer->text, sizeof(answer->text), &answer->fd);
 	close(fd);
+	if (ret > 0 && strcmp(answer->text, FORBIDDEN) != 0)
+		return 0;
+	if (answer->fd >= 0)
+		close(answer->fd);
+	answer->fd = -1;
 	if (ret < 0)
 		return ret;
-	if (!strcmp(answer, FORBIDDEN))
-		return -EACCES;
-	return ret ? 0 : -ECONNRESET; /* the recorder ended before it answered */
+	return ret ? -EACCES : -ECONNRESET; /* the recorder ended before it answered */
 }

@@ -3,7 +3,8 @@
  * Requests from other memprof processes to a recorder: a socket in the abstract namespace (no file
  * remains) whose random name is in the session's journal.  Both sides check SO_PEERCRED: the
  * recorder serves only its own user and root, the caller talks only to the process that the
- * journal names.  A connection carries one request and one answer, each a line of text.
+ * journal names.  A connection carries one request and one answer, each a line of text; with an answer
+ * a descriptor can be passed.
  */
 #ifndef RECORD_CONTROL_H
 #define RECORD_CONTROL_H
@@ -16,25 +17,30 @@
 
 struct control;
 
+struct control_answer {
+	char text[CONTROL_ANSWER]; /* one line, without a newline */
+	int fd;			   /* a descriptor that is passed; -1: none */
+};
+
 /**
  * control_open() - listen, and serve requests in a new thread
  * @name: filled
- * @serve: called for each request with the line, without its newline; fills @answer, one line
- * without a newline.  It can be slow: requests are served one after another.
+ * @serve: called for each request with the line, without its newline; fills @answer, whose descriptor is
+ * then closed.  It can be slow: requests are served one after another.
  * Return: 0 or a negative errno.
  */
 int control_open(char name[CONTROL_NAME],
-		 void (*serve)(void *ctx, const char *line, char answer[CONTROL_ANSWER]), void *ctx,
-		 struct control **c);
+		 void (*serve)(void *ctx, const char *line, struct control_answer *answer),
+		 void *ctx, struct control **c);
 /* Accepts no more requests and waits for the one that is being served.  @c can be NULL. */
 void control_close(struct control *c);
 
 /**
  * control_ask() - send one request to the recorder @pid that listens at @name
- * Return: 0 with @answer filled; -ECONNREFUSED: no process listens at @name (in this network
+ * Return: 0 with @answer filled, whose descriptor is the caller's; -ECONNREFUSED: no process listens at @name (in this network
  * namespace); -EPERM: another process does; -EACCES: it does not serve this user; another negative
  * errno.
  */
-int control_ask(const char *name, pid_t pid, const char *line, char answer[CONTROL_ANSWER]);
+int control_ask(const char *name, pid_t pid, const char *line, struct control_answer *answer);
 
 #endif

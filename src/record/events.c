@@ -102,6 +102,29 @@ static bool end_block(struct aggregator *a, const struct known_block *b, const s
 	return b->held == CULL_NONE || is_held(a, cull_end(a->cull, b->held, ev));
 }
 
+/* Counts the allocation @ev for views.  To be called after its block is in the live table: what was
+ * there before has ended then. */
+static void tally(struct aggregator *a, uint32_t slot, const struct mp_event *ev)
+{
+	struct live_block b = {ev->addr, ev->size, ev->stack, ev->weight};
+
+	note_error(a,
+		   tallies_allocated(&a->tallies, &(struct tallied){.ring = slot,
+								    .tid = ev->tid,
+								    .stack = ev->stack,
+								    .addr = ev->addr,
+								    .of = block_estimate(a, &b)}));
+}
+
+/* Counts the end of a block by @ev for views.  @slot: of the thread that ends it. */
+static void tally_end(struct aggregator *a, uint32_t slot, uint32_t stack, uint32_t weight,
+		      const struct mp_event *ev)
+{
+	if (tallies_ended(&a->tallies, slot, ev->addr) && !(ev->flags & EV_F_NOT_TEMPORARY) &&
+	    !a->config->info.sample_interval)
+		tallies_temporary(&a->tallies, slot, stack, 1ull << weight);
+}
+
 static bool decode_alloc(struct aggregator *a, const struct pending *p, struct mp_event *ev)
 {
 	const struct mpr_header *h = (const void *)p->rec;
@@ -123,8 +146,10 @@ static bool decode_alloc(struct aggregator *a, const struct pending *p, struct m
 	count_alloc(a, ev);
 	if (!(p->what & ORDER_SHORT) || !block_born_short(a, st, p->what >> ORDER_NUMBER, ev)) {
 		block_born(a, ev, NULL);
+		tally(a, p->slot, ev);
 		return !a->cull || is_held(a, 0);
 	}
+	tally(a, p->slot, ev);
 	return !a->cull || is_held(a, cull_begin_short(a->cull, ev->tid, ev->addr));
 }
 
@@ -169,12 +194,14 @@ static bool decode_end(struct aggregator *a, const struct pending *p, struct mp_
 	}
 	if (p->what & ORDER_SHORT &&
 	    block_end_short(a, &a->slot[p->slot], p->what >> ORDER_NUMBER, r, &stack)) {
+		tally_end(a, p->slot, stack, mpr_weight(r->addr_hook, r->size), ev);
 		if (a->cull)
 			cull_short(a, r, stack, ev);
 		return !a->cull;
 	}
 	if (!block_gone(a, ev->addr, false, &b))
 		return !aggregator_selects(a);
+	tally_end(a, p->slot, b.of.stack, b.of.weight, ev);
 	return end_block(a, &b, ev);
 }
 
@@ -205,9 +232,10 @@ static bool decode_free(struct aggregator *a, uint32_t slot, const struct mpr_fr
 	/* Written now, it would be the free of the new block */
 	if (own_free && overtaken_by_alloc(a, ev->addr))
 		return false;
-	if (block_gone(a, ev->addr, own_free, &b))
-		return end_block(a, &b, ev);
-	return !aggregator_selects(a);
+	if (!block_gone(a, ev->addr, own_free, &b))
+		return !aggregator_selects(a);
+	tally_end(a, slot, b.of.stack, b.of.weight, ev);
+	return end_block(a, &b, ev);
 }
 
 static bool decode_realloc_begin(struct aggregator *a, uint32_t slot, const struct mpr_free *f,
@@ -225,6 +253,7 @@ static bool decode_realloc_begin(struct aggregator *a, uint32_t slot, const stru
 	if (st->realloc_known) {
 		st->realloc_block = b.of;
 		st->realloc_origin = b.origin;
+		st->realloc_temporary = tallies_ended(&a->tallies, slot, ev->addr);
 		return b.held == CULL_NONE ||
 		       is_held(a, cull_resize(a->cull, b.held, ev, &st->realloc_held));
 	}
@@ -259,6 +288,10 @@ static bool decode_realloc_end(struct aggregator *a, uint32_t slot, const struct
 			block_put(a, &st->realloc_block, &st->realloc_origin, &old);
 		return true;
 	}
+	if (st->realloc_known && st->realloc_temporary && !(ev->flags & EV_F_NOT_TEMPORARY) &&
+	    !a->config->info.sample_interval)
+		tallies_temporary(&a->tallies, slot, st->realloc_block.stack,
+				  1ull << st->realloc_block.weight);
 	drop_realloc(a, st);
 	if (e->freed)
 		ev->flags |= EV_F_FREED;
@@ -271,6 +304,7 @@ static bool decode_realloc_end(struct aggregator *a, uint32_t slot, const struct
 		ev->weight = mpr_weight(e->addr_hook, ev->size);
 		count_alloc(a, ev);
 		block_born(a, ev, &begun);
+		tally(a, slot, ev);
 	}
 	return !a->cull || !ev->addr || is_held(a, 0);
 }
@@ -366,6 +400,12 @@ bool event_pair(struct aggregator *a, const struct pending *p, const struct pend
 	losses_see(&a->losses, MPR_FREE);
 	count_stack(a, born.stack);
 	count_alloc(a, &born);
+	note_error(
+	    a, tallies_pair(&a->tallies,
+			    &(struct tallied){.ring = p->slot,
+					      .tid = st->tid,
+					      .stack = born.stack,
+					      .of = estimate_block(0, born.size, born.weight, 0)}));
 	by = (struct mp_event){.kind = EV_FREE,
 			       .time_ns = clock_ns(&a->clock, end->time),
 			       .tid = st->tid,

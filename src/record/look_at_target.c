@@ -105,6 +105,7 @@ static void put_memory(struct aggregator *a, uint64_t now)
 	s.swap = m.swap;
 	s.address_space = without(m.address_space, own->session_address_space);
 	mpf_put_sample(a->file, &s);
+	a->sample = s;
 }
 
 /* At most every ten seconds, and at most a hundredth of the time is spent on it (see

@@ -42,27 +42,7 @@ void piece_put_index(struct aggregator *a, const struct recorder_ending *ending)
 
 uint64_t *piece_addresses(const struct aggregator *a, bool all, uint64_t *n)
 {
-	const struct stacks *s = &a->stacks;
-	uint64_t *pc = malloc((s->naddresses + 1) * sizeof(*pc));
-	bool *wanted = calloc(s->naddresses + 1, sizeof(*wanted));
-
-	*n = 0;
-	for (uint32_t id = 1; id < s->n && wanted; id++) {
-		const struct stack *k = &s->at[id];
-
-		if (all ? !k->piece : k->piece != a->piece.number + 1)
-			continue;
-		for (uint32_t i = 0; i < k->n; i++)
-			wanted[s->frame[k->first + i]] = true;
-	}
-	for (uint32_t i = 1; i < s->naddresses && pc && wanted; i++) {
-		if (wanted[i])
-			pc[(*n)++] = s->address[i];
-	}
-	if (*n)
-		qsort(pc, *n, sizeof(*pc), by_number);
-	free(wanted);
-	return pc;
+	return stacks_addresses(&a->stacks, 1, all ? 0 : a->piece.number + 1, n);
 }
 
 static struct piece_end end_of_piece(struct aggregator *a, uint64_t now_ns)
@@ -184,9 +164,6 @@ static bool create(struct aggregator *a, uint64_t base_ns)
 	struct piece_thread *t = &p->closer;
 
 	t->info = a->config->info;
-	t->info.executable = t->text[0];
-	t->info.cmdline = t->text[1];
-	t->info.memprof_version = t->text[2];
 	t->info.piece = p->number + 1;
 	t->info.piece_ns = base_ns;
 	t->info.start_unix_ns += base_ns;

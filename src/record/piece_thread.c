@@ -3,11 +3,10 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include "lib/err.h"
 #include "lib/privileges.h"
 
-static int finish(const struct recorder_config *c, struct piece_end *e)
+int piece_finish(const struct recorder_config *c, struct piece_end *e)
 {
 	if (e->pc)
 		c->rotation.ending.symbolize(c->ctx, e->file, e->pc, e->n);
@@ -27,7 +26,7 @@ static void work(struct piece_thread *t, enum piece_job job)
 		t->create_error = mpf_create(t->path, &t->info, &t->created, &err);
 		return;
 	}
-	ret = finish(t->config, &t->end);
+	ret = piece_finish(t->config, &t->end);
 	if (ret && !t->error)
 		t->error = ret;
 }
@@ -83,11 +82,6 @@ bool piece_thread_is_busy(struct piece_thread *t)
 int piece_thread_start(struct piece_thread *t, const struct recorder_config *config)
 {
 	t->config = config;
-	t->text[0] = strdup(config->info.executable);
-	t->text[1] = strdup(config->info.cmdline);
-	t->text[2] = strdup(config->info.memprof_version);
-	if (!t->text[0] || !t->text[1] || !t->text[2])
-		return -ENOMEM;
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_cond_init(&t->changed, NULL);
 	t->runs = !pthread_create(&t->thread, NULL, close_pieces, t);
@@ -105,11 +99,4 @@ int piece_thread_stop(struct piece_thread *t)
 	pthread_cond_destroy(&t->changed);
 	t->runs = false;
 	return t->error;
-}
-
-void piece_thread_free(struct piece_thread *t)
-{
-	piece_thread_stop(t);
-	for (int i = 0; i < 3; i++)
-		free(t->text[i]);
 }

@@ -33,14 +33,13 @@ struct piece_thread {
 	/* The thread's while a job is set, else the aggregator's */
 	char path[4096];
 	struct mp_info info;
-	char *text[3]; /* the strings of info; owned */
 	struct mpf_writer *created;
 	struct piece_end end;
 	int error, create_error; /* error of a finished piece; why a new one could not be created */
 };
 
 /* Starts the thread.  To be called before the recorder drops privileges.  Return: 0 or a negative
- * errno; piece_thread_free() in both cases. */
+ * errno. */
 int piece_thread_start(struct piece_thread *t, const struct recorder_config *config);
 /* PIECE_CREATE: creates the file @t->path with @t->info; the result is @t->created, or NULL with
  * @t->create_error.  PIECE_CLOSE: writes the end @t->end and closes the file.  The thread must not
@@ -49,10 +48,10 @@ void piece_thread_give(struct piece_thread *t, enum piece_job job);
 bool piece_thread_is_busy(struct piece_thread *t);
 /* Waits until the thread is not busy. */
 void piece_thread_wait(struct piece_thread *t);
-/* Waits for the last job and ends the thread, if it runs.  Return: 0, or the first error of a
+/* Waits for the last job and ends the thread, if it runs; @t can be zeroed.  Return: 0, or the first error of a
  * finished piece. */
 int piece_thread_stop(struct piece_thread *t);
-/* Stops the thread and frees the members of @t, which can be zeroed. */
-void piece_thread_free(struct piece_thread *t);
+/* Writes the symbols of @e and its end, and closes its file.  Return: 0 or the first error of the file. */
+int piece_finish(const struct recorder_config *c, struct piece_end *e);
 
 #endif

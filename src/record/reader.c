@@ -333,8 +333,12 @@ static void set_pressure(struct reader *r)
 	uint64_t bytes = queue_stats(r->shared->queue).bytes, first = r->queue_ceiling / 8;
 	uint64_t pressure = bytes > first ? 1 + (bytes - first) / (r->queue_ceiling / 64 + 1) : 0;
 
+	uint32_t least = __atomic_load_n(&r->shared->thin_least, __ATOMIC_RELAXED);
+
 	if (!r->layout->thins)
 		return;
+	if (pressure < least)
+		pressure = least;
 	__atomic_store_n(&c->pressure, (uint32_t)pressure, __ATOMIC_RELAXED);
 	__atomic_store_n(&c->thin_from, pressure || c->thinned_out ? 0 : r->layout->ring_thin,
 			 __ATOMIC_RELAXED);
@@ -410,7 +414,8 @@ static uint64_t drain(struct reader *r, enum round how)
 		b->until = end < until ? end - READER_REORDER_TICKS : until;
 		b->barrier = end < until ? r->barrier_sent : barrier;
 		if (!batch_is_empty(b) || b->barrier != r->barrier_sent || how != ROUND ||
-		    r->after_loss || wants_news(r))
+		    r->after_loss || wants_news(r) ||
+		    __atomic_load_n(&r->shared->view_wanted, __ATOMIC_ACQUIRE))
 			hand_over(r, b, how != ROUND);
 		else
 			batch_free(b);

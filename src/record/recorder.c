@@ -8,11 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include "record/aggregator.h"
 #include "record/blocks.h"
 #include "record/losses.h"
 #include "record/reader.h"
 #include "record/stall.h"
+#include "record/view.h"
 
 #define DEFAULT_CEILING (256ull << 20)
 #define MAX_MARKS	1000
@@ -24,6 +26,7 @@
 /* Each thread uses only its own state and what is shared. */
 struct recorder {
 	struct recorder_config config; /* constant while the threads run, as is the layout */
+	char *text[3];		       /* the strings of config.info; owned */
 	struct block_layout layout;
 	pthread_t reader_thread, aggregator_thread;
 	struct reader reader;
@@ -79,11 +82,27 @@ static void shared_free(struct recorder_shared *s)
 	pthread_cond_destroy(&s->flushed);
 }
 
+/* Pieces and views have the strings, too, which the caller does not keep. */
+static int copy_strings(struct recorder *r)
+{
+	struct mp_info *info = &r->config.info;
+	const char **string[3] = {&info->executable, &info->cmdline, &info->memprof_version};
+
+	for (int i = 0; i < 3; i++) {
+		r->text[i] = strdup(*string[i] ? *string[i] : "");
+		if (!r->text[i])
+			return -ENOMEM;
+		*string[i] = r->text[i];
+	}
+	return 0;
+}
+
 static int allocate(struct recorder *r)
 {
 	uint64_t ceiling = r->config.queue_ceiling;
 
-	if (shared_init(&r->shared, r->layout.nslots, ceiling ? ceiling : DEFAULT_CEILING) ||
+	if (copy_strings(r) ||
+	    shared_init(&r->shared, r->layout.nslots, ceiling ? ceiling : DEFAULT_CEILING) ||
 	    reader_init(&r->reader, &r->config, &r->layout, &r->shared) ||
 	    aggregator_init(&r->aggregator, &r->config, &r->layout, &r->shared))
 		return -ENOMEM;
@@ -256,6 +275,41 @@ int recorder_flush(struct recorder *r, struct recorder_boundary *b)
 	return ret;
 }
 
+int recorder_view(struct recorder *r, int fd, uint32_t from, struct recorder_view *out,
+		  struct mp_err *err)
+{
+	struct view v = {.from = from};
+	int ret;
+
+	if (r->config.info.what != MP_ALLOCATIONS) {
+		close(fd);
+		return mp_fail(err, MP_EXIT_USAGE, -EOPNOTSUPP,
+			       "a recording of page faults cannot be viewed");
+	}
+	ret = mpf_create_in(fd, "the view", &r->config.info, &v.end.file, err);
+	if (ret)
+		return ret;
+	ret = view_take(&r->shared, r->config.block, &v);
+	*out = (struct recorder_view){.time_ns = v.end.finish.end_ns,
+				      .behind_ns = v.behind_ns,
+				      .paused = recorder_is_paused(r),
+				      .thins = r->layout.thins,
+				      .least = r->shared.thin_least};
+	if (ret)
+		mpf_close_open_ended(v.end.file);
+	else
+		ret = piece_finish(&r->config, &v.end);
+	return ret ? mp_fail(err, MP_EXIT_FAILURE, ret, "%s", strerror(-ret)) : 0;
+}
+
+int recorder_thin(struct recorder *r, uint32_t least)
+{
+	if (!r->layout.thins)
+		return -EOPNOTSUPP;
+	__atomic_store_n(&r->shared.thin_least, least, __ATOMIC_RELAXED);
+	return 0;
+}
+
 void recorder_let_go(struct recorder *r)
 {
 	__atomic_store_n(&r->shared.let_go, true, __ATOMIC_RELEASE);
@@ -364,5 +418,7 @@ void recorder_free(struct recorder *r)
 	aggregator_free(&r->aggregator);
 	reader_free(&r->reader);
 	shared_free(&r->shared);
+	for (int i = 0; i < 3; i++)
+		free(r->text[i]);
 	free(r);
 }

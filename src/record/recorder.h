@@ -128,6 +128,31 @@ struct recorder_boundary {
  */
 int recorder_flush(struct recorder *r, struct recorder_boundary *b);
 
+/* How the recorder was when it made a view. */
+struct recorder_view {
+	uint64_t time_ns;
+	uint64_t behind_ns; /* the sums are what they were this long before time_ns */
+	bool paused;
+	bool thins;	/* recorder_thin() is possible */
+	uint32_t least; /* the last recorder_thin() */
+};
+
+/**
+ * recorder_view() - write what is live and what was allocated so far, by stack and by thread
+ * @fd: of an empty file that is open for writing; is closed
+ * @from: write the frames of the stacks from this id on, and the symbols of their addresses, which
+ * takes the time of reading the files that have them
+ *
+ * Several threads can call it at once.  Return: 0 with @v filled, or a negative errno with @err:
+ * -ESHUTDOWN when the recording ended first.
+ */
+int recorder_view(struct recorder *r, int fd, uint32_t from, struct recorder_view *v,
+		  struct mp_err *err);
+/* Has frequent allocations thinned out (agent/thin.h) as at a pressure of @least or more, at most 9: they
+ * are then estimated.  0: only when the recorder is behind.  Return: 0, or -EOPNOTSUPP if the session
+ * does not thin. */
+int recorder_thin(struct recorder *r, uint32_t least);
+
 /* Notes that the target is released or gone.  The recording ends now, even if writing the remaining
  * records takes longer. */
 void recorder_let_go(struct recorder *r);

@@ -18,6 +18,8 @@
 
 #define CACHE_LINE 64
 
+struct view;
+
 struct recorder_shared {
 	/* Constant while the threads run */
 	struct queue *queue;
@@ -33,6 +35,8 @@ struct recorder_shared {
 	bool selects;		 /* some allocations are or were left out */
 	uint64_t paused;	 /* bit 0: paused now; bits 1-63: ticks of the last change */
 	uint64_t barrier_wanted; /* the newest flush that a thread waits for */
+	bool view_wanted;	 /* view is set and not filled yet */
+	uint32_t thin_least;	 /* the least pressure (record/reader.c) */
 	char apart_from_reader[CACHE_LINE];
 
 	/* Changed by the reader, atomic */
@@ -46,10 +50,11 @@ struct recorder_shared {
 	struct clock clock;
 
 	pthread_mutex_t lock;		   /* protects all that follows */
-	pthread_cond_t flushed;		   /* boundary has changed, or ended is set */
+	pthread_cond_t flushed;		   /* boundary or view has changed, or ended is set */
 	struct recorder_boundary boundary; /* changed by the aggregator only */
 	bool ended;			   /* the aggregator's end */
 	struct recorder_progress shown;
+	struct view *view; /* that a thread waits for; it is filled by the aggregator */
 	VEC(char *) marks; /* names of marks that are not in the file yet; owned */
 };
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "lib/by_number.h"
 
 #define FIRST_TABLE 4096u
 
@@ -146,4 +147,28 @@ void stacks_pcs(const struct stacks *s, uint32_t id, uint64_t *pc)
 
 	for (uint32_t i = 0; i < s->at[id].n; i++)
 		pc[i] = s->address[frame[i]];
+}
+
+uint64_t *stacks_addresses(const struct stacks *s, uint32_t from, uint32_t piece, uint64_t *n)
+{
+	uint64_t *pc = malloc((s->naddresses + 1) * sizeof(*pc));
+	bool *wanted = calloc(s->naddresses + 1, sizeof(*wanted));
+
+	*n = 0;
+	for (uint32_t id = from; id < s->n && wanted; id++) {
+		const struct stack *k = &s->at[id];
+
+		if (piece ? k->piece != piece : !k->piece)
+			continue;
+		for (uint32_t i = 0; i < k->n; i++)
+			wanted[s->frame[k->first + i]] = true;
+	}
+	for (uint32_t i = 1; i < s->naddresses && pc && wanted; i++) {
+		if (wanted[i])
+			pc[(*n)++] = s->address[i];
+	}
+	if (*n)
+		qsort(pc, *n, sizeof(*pc), by_number);
+	free(wanted);
+	return pc;
 }

@@ -38,4 +38,8 @@ void stacks_pcs(const struct stacks *s, uint32_t id, uint64_t *pc);
 uint32_t stacks_intern(struct stacks *s, const uint64_t *pc, uint32_t n, uint32_t flags,
 		       bool *fresh);
 
+/* Return: the distinct addresses of the stacks from id @from on that a piece contains, ascending; the
+ * caller frees the array.  @piece: stack.piece; 0: of any piece.  NULL: out of memory. */
+uint64_t *stacks_addresses(const struct stacks *s, uint32_t from, uint32_t piece, uint64_t *n);
+
 #endif

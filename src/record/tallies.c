@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "record/tallies.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define TIDS_LOAD 60
+
+int tallies_init(struct tallies *t, uint32_t rings)
+{
+	t->of_tid = live_new(TIDS_LOAD);
+	t->latest = calloc(rings, sizeof(*t->latest));
+	return t->of_tid && t->latest ? 0 : -ENOMEM;
+}
+
+void tallies_free(struct tallies *t)
+{
+	vec_free(&t->stacks);
+	vec_free(&t->threads);
+	live_free(t->of_tid);
+	free(t->latest);
+}
+
+static uint32_t *list_of(struct tallies *t, uint64_t addr)
+{
+	return &t->list[(addr >> 4 ^ addr >> 12) % LATEST_LISTS];
+}
+
+/* Takes the latest block at @addr out of its list.  Return: the ring whose thread allocated it, + 1; 0: no
+ * latest block is there. */
+static uint32_t take(struct tallies *t, uint64_t addr)
+{
+	uint32_t *at = list_of(t, addr);
+
+	while (*at) {
+		struct latest *l = &t->latest[*at - 1];
+		uint32_t ring = *at;
+
+		if (l->addr == addr) {
+			*at = l->next;
+			l->addr = 0;
+			return ring;
+		}
+		at = &l->next;
+	}
+	return 0;
+}
+
+static void set_latest(struct tallies *t, uint32_t ring, uint64_t addr)
+{
+	struct latest *l = &t->latest[ring];
+	uint32_t *list = list_of(t, addr);
+
+	if (l->addr)
+		take(t, l->addr);
+	take(t, addr); /* its end was not recorded */
+	l->addr = addr;
+	l->next = *list;
+	*list = ring + 1;
+}
+
+static struct tally *of_stack(struct tallies *t, uint32_t stack)
+{
+	while (t->stacks.n <= stack) {
+		if (vec_push(&t->stacks, (struct tally){0}))
+			return NULL;
+	}
+	return &t->stacks.at[stack];
+}
+
+/* Return: the tally of the thread @tid, which owns @ring; NULL when out of memory. */
+static struct tally *of_thread(struct tallies *t, uint32_t ring, uint32_t tid)
+{
+	struct latest *l = &t->latest[ring];
+	struct live_block fresh = {.addr = (uint64_t)tid << 4}, found;
+
+	if (l->tally && t->threads.at[l->tally - 1].tid == tid)
+		return &t->threads.at[l->tally - 1];
+	l->tally = 0;
+	if (!live_find(t->of_tid, fresh.addr, &found)) {
+		fresh.stack = (uint32_t)t->threads.n;
+		if (vec_push(&t->threads, (struct tally){.tid = tid}))
+			return NULL;
+		if (live_put(t->of_tid, &fresh, &found)) {
+			t->threads.n--;
+			return NULL;
+		}
+		found.stack = fresh.stack;
+	}
+	l->tally = found.stack + 1;
+	return &t->threads.at[found.stack];
+}
+
+static int count(struct tallies *t, const struct tallied *a, uint64_t temporary)
+{
+	struct tally *stack = of_stack(t, a->stack), *thread = NULL;
+
+	if (a->tid)
+		thread = of_thread(t, a->ring, a->tid);
+	else
+		t->latest[a->ring].tally = 0;
+	if (!stack || (a->tid && !thread))
+		return -ENOMEM;
+	stack->allocations += a->of.blocks;
+	stack->allocated_bytes += a->of.bytes;
+	stack->temporary += temporary;
+	if (!thread)
+		return 0;
+	thread->allocations += a->of.blocks;
+	thread->allocated_bytes += a->of.bytes;
+	thread->temporary += temporary;
+	return 0;
+}
+
+int tallies_allocated(struct tallies *t, const struct tallied *a)
+{
+	set_latest(t, a->ring, a->addr);
+	return count(t, a, 0);
+}
+
+int tallies_pair(struct tallies *t, const struct tallied *a)
+{
+	if (t->latest[a->ring].addr)
+		take(t, t->latest[a->ring].addr);
+	return count(t, a, a->of.blocks);
+}
+
+bool tallies_ended(struct tallies *t, uint32_t ring, uint64_t addr)
+{
+	return take(t, addr) == ring + 1;
+}
+
+void tallies_temporary(struct tallies *t, uint32_t ring, uint32_t stack, uint64_t blocks)
+{
+	uint32_t thread = t->latest[ring].tally;
+
+	if (stack < t->stacks.n)
+		t->stacks.at[stack].temporary += blocks;
+	if (thread)
+		t->threads.at[thread - 1].temporary += blocks;
+}
+
+void tallies_vary(struct tallies *t, uint32_t stack, double variance)
+{
+	struct tally *s = of_stack(t, stack);
+
+	if (s)
+		s->live_variance += variance;
+}
