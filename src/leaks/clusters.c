@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "leaks/fnv.h"
 #include "leaks/python.h"
+#include "lib/fnv.h"
 
 #define CONTENT_TYPED 256u /* bytes examined to find the type */
 #define MAX_PREVIEWS  (1u << 16)
@@ -14,12 +14,11 @@
 static uint32_t hash_of(const char *type, const char *owner, uint64_t size,
 			const struct leak_source *source)
 {
-	uint64_t h =
-	    fnv((const uint8_t *)type, strlen(type)) ^
-	    (size + ((uint64_t)source->stack << 32) + source->known) * 0x9e3779b97f4a7c15ull;
+	uint64_t h = fnv_text(type) ^ (size + ((uint64_t)source->stack << 32) + source->known) *
+					  0x9e3779b97f4a7c15ull;
 
 	if (owner)
-		h ^= fnv((const uint8_t *)owner, strlen(owner)) << 1;
+		h ^= fnv_text(owner) << 1;
 	return (uint32_t)(h >> 32 ^ h);
 }
 

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "leaks/fnv.h"
 #include "leaks/heap_types.h"
 #include "leaks/types.h"
 #include "lib/deadline.h"
+#include "lib/fnv.h"
 #include "lib/hex.h"
 #include "lib/path.h"
 #include "unwind/build_id.h"

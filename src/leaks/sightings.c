@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "leaks/fnv.h"
+#include "lib/fnv.h"
 
 #define CONTENT_HASHED (1u << 16) /* bytes compared to see whether it is the same block */
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "lib/fnv.h"
 #include "lib/vec.h"
 
 struct entry {
@@ -23,15 +24,6 @@ static uint64_t mix(uint64_t v)
 	v ^= v >> 29;
 	v *= 0xbf58476d1ce4e5b9ull;
 	return v ^ v >> 32;
-}
-
-static uint64_t hash_text(const char *s)
-{
-	uint64_t h = 14695981039346656037ull;
-
-	for (; *s; s++)
-		h = (h ^ (unsigned char)*s) * 1099511628211ull;
-	return h;
 }
 
 struct intern *intern_new(void)
@@ -132,5 +124,5 @@ uint32_t intern_pair(struct intern *t, uint64_t a, uint64_t b, bool *fresh)
 uint32_t intern_text(struct intern *t, const char *text, bool *fresh)
 {
 	t->texts = true;
-	return find(t, (struct entry){hash_text(text), (uintptr_t)text}, fresh);
+	return find(t, (struct entry){fnv_text(text), (uintptr_t)text}, fresh);
 }

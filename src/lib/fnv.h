@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Fowler-Noll-Vo hash (FNV-1a, 64 bits). */
-#ifndef LEAKS_FNV_H
-#define LEAKS_FNV_H
+#ifndef LIB_FNV_H
+#define LIB_FNV_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 static inline uint64_t fnv(const uint8_t *p, size_t n)
 {
@@ -13,6 +14,11 @@ static inline uint64_t fnv(const uint8_t *p, size_t n)
 	for (size_t i = 0; i < n; i++)
 		h = (h ^ p[i]) * 0x100000001b3ull;
 	return h;
+}
+
+static inline uint64_t fnv_text(const char *s)
+{
+	return fnv((const uint8_t *)s, strlen(s));
 }
 
 #endif
