@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "lib/fnv.h"
 #include "lib/intern.h"
 #include "model/cxx_name.h"
 #include "model/model.h"
@@ -76,8 +77,10 @@ static uint32_t place_of(struct finder *s, const struct frame *f, uint32_t stack
 
 	fresh.scope = f->raw_function ? (uint32_t)cxx_scope(f->function) : 0;
 	key = key_of(s->p->by, f, fresh.scope, stack);
-	if (key)
+	if (key) {
 		id = intern_text(s->keys, key, &is_new);
+		fresh.key = fnv_text(key);
+	}
 	free(key);
 	return id && is_new && vec_push(&s->p->at, fresh) ? 0 : id;
 }

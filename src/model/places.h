@@ -32,6 +32,7 @@ struct place {
 	uint32_t example;  /* the stack with the highest cost */
 	uint32_t position; /* its index when the places were found; for places_find() */
 	uint64_t cost;	   /* of sum */
+	uint64_t key;	   /* hash of what its stacks have in common: the same in later places */
 };
 
 struct places {
