@@ -7,12 +7,15 @@
 #include <stdint.h>
 #include "lib/vec.h"
 
+struct group;
 struct model;
+struct model_thread;
 
 #define PAST_MOMENTS 6 /* the rates are those from the first to the last of these */
 
 struct past_sum {
-	uint64_t live_bytes, allocations, allocated_bytes, temporary;
+	uint64_t live_bytes; /* of a thread 0: not known */
+	uint64_t allocations, allocated_bytes, temporary;
 };
 
 struct past_moment {
@@ -25,7 +28,7 @@ struct past_moment {
 /* Zero-initialize; to be freed by past_free(). */
 struct past {
 	struct past_moment at[PAST_MOMENTS]; /* a ring */
-	uint32_t n;			     /* looks so far; the last is at[(n - 1) % PAST_MOMENTS] */
+	uint32_t n; /* looks so far; the last is at[(n - 1) % PAST_MOMENTS] */
 	struct past_moment mark;
 	bool marked;
 };
@@ -39,6 +42,15 @@ int past_mark(struct past *p, const struct model *m);
 const struct past_moment *past_first(const struct past *p);
 /* Return: seconds from past_first() to the last moment; 0 if there is none. */
 double past_span(const struct past *p);
+
+/* Return: what stack @id had at the moment; nothing if it was not there yet. */
+struct past_sum past_stack(const struct past_moment *at, uint32_t id);
+/* Return: the same of the thread with this index in tasks.threads. */
+struct past_sum past_thread(const struct past_moment *at, uint32_t i);
+/* Return: what a stack, the total or a thread has now. */
+struct past_sum past_of_group(const struct group *g);
+struct past_sum past_of_thread(const struct model_thread *t);
+
 void past_free(struct past *p);
 
 #endif
