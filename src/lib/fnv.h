@@ -7,12 +7,18 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Return: the hash of what has the hash @h, and then @byte. */
+static inline uint64_t fnv_byte(uint64_t h, uint8_t byte)
+{
+	return (h ^ byte) * 0x100000001b3ull;
+}
+
 static inline uint64_t fnv(const uint8_t *p, size_t n)
 {
 	uint64_t h = 0xcbf29ce484222325ull;
 
 	for (size_t i = 0; i < n; i++)
-		h = (h ^ p[i]) * 0x100000001b3ull;
+		h = fnv_byte(h, p[i]);
 	return h;
 }
 

@@ -79,11 +79,10 @@ void table_sums_show(const struct table_sums *s, double span, bool sampled, stru
 
 /* ------------------------------------------------------------------ rows -- */
 
-static uint64_t key_of(enum table_by by, uint64_t what)
+/* @hash: of what the row is by */
+static uint64_t key_of(enum table_by by, uint64_t hash)
 {
-	uint64_t both[] = {by, what};
-
-	return fnv((const uint8_t *)both, sizeof(both));
+	return fnv_byte(hash, (uint8_t)by);
 }
 
 static enum group_by group_by_of(enum table_by by)
@@ -193,7 +192,8 @@ static int find_threads(const struct finder *s)
 {
 	for (uint32_t i = 0; i < s->m->tasks.threads.n; i++) {
 		const struct model_thread *t = &s->m->tasks.threads.at[i];
-		struct table_found f = {.row = {.tid = t->tid, .key = key_of(TABLE_THREAD, t->tid)},
+		uint64_t hash = fnv((const uint8_t *)&t->tid, sizeof(t->tid));
+		struct table_found f = {.row = {.tid = t->tid, .key = key_of(TABLE_THREAD, hash)},
 					.sums = {.now = past_of_thread(t)}};
 
 		if (s->first)
