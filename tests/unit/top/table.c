@@ -180,6 +180,7 @@ static void test_rates(void **state)
 	(void)state;
 	begin(&m);
 	set(&m, 1, 100, 1, 10, 1000, 2);
+	set(&m, 3, 0, 0, 5, 500, 0);
 	look(&p, &m, SECOND);
 	make(&m, &p, (struct table_view){0}, &t);
 	check_rows(&t, &first, 1);
@@ -269,19 +270,19 @@ static void test_idle(void **state)
 	assert_int_equal(t.left_out, 4);
 	table_free(&t);
 
-	/* A block of no bytes is live; blocks that were freed at once were something. */
-	set(&m, 3, 0, 1, 6, 500, 0);
+	/* A block that was freed at once was something; one of no bytes is live. */
+	set(&m, 3, 0, 0, 6, 500, 0);
 	look(&p, &m, 9 * SECOND);
 	make(&m, &p, (struct table_view){0}, &t);
 	check_order(&t, with, N(with));
 	table_free(&t);
-	set(&m, 3, 0, 0, 6, 500, 0);
-	look(&p, &m, 10 * SECOND);
+	for (uint64_t i = 10; i <= 14; i++)
+		look(&p, &m, i * SECOND);
+	m.sums.group[3].live_blocks = 1;
 	make(&m, &p, (struct table_view){0}, &t);
 	check_order(&t, with, N(with));
 	table_free(&t);
-	for (uint64_t i = 11; i <= 15; i++)
-		look(&p, &m, i * SECOND);
+	m.sums.group[3].live_blocks = 0;
 	make(&m, &p, (struct table_view){0}, &t);
 	check_order(&t, without, N(without));
 	table_free(&t);
@@ -476,7 +477,7 @@ static void test_within(void **state)
 /* Keys do not depend on what else is there, but for those of stacks. */
 static void test_keys(void **state)
 {
-	uint64_t key[TABLE_BYS][2] = {0};
+	uint64_t key[TABLE_BYS][2] = {0}, library;
 	struct past p = {0};
 	struct model m;
 
@@ -499,6 +500,13 @@ static void test_keys(void **state)
 		for (uint32_t other = 0; other < by; other++)
 			assert_int_not_equal(key[other][1], key[by][1]);
 	}
+	/* A library with the name of a stack. */
+	module(&m, "/lib/3", 0x3000);
+	symbol(&m, 0x3000, (struct mp_symbol){.function = "f"});
+	stack(&m, 7, 0x3000, 0);
+	set(&m, 7, 1, 1, 1, 1, 0);
+	library = key_of(&m, &p, TABLE_LIBRARY, 7);
+	assert_int_not_equal(library, key[TABLE_STACK][1]);
 	end(&m, &p);
 }
 
@@ -538,6 +546,26 @@ static void test_sort(void **state)
 	end(&m, &p);
 }
 
+/* By function, then source, then line. */
+static void test_sort_names(void **state)
+{
+	static const uint32_t want[] = {4, 6, 5, 7, 1, 3};
+	struct table t;
+	struct model m;
+	struct past p;
+
+	(void)state;
+	two_looks(&m, &p);
+	symbol(&m, 0x2020,
+	       (struct mp_symbol){.function = "parse", .source = "/src/lexer.c", .line = 30});
+	stack(&m, 7, 0x2020, 0);
+	set(&m, 7, 1, 1, 1, 1, 0);
+	make(&m, &p, (struct table_view){.sort = TABLE_NAME}, &t);
+	check_order(&t, want, N(want));
+	table_free(&t);
+	end(&m, &p);
+}
+
 static void test_sort_libraries(void **state)
 {
 	static const uint32_t want[2][2] = {{6, 1}, {1, 6}}; /* app, libparse.so */
@@ -561,7 +589,9 @@ static void test_sort_libraries(void **state)
 /* Rows that are equal do not change places, whatever the direction. */
 static void test_ties(void **state)
 {
+	static const uint32_t first[] = {1, 5, 4};
 	struct past p = {0};
+	struct table functions;
 	struct model m;
 
 	(void)state;
@@ -579,6 +609,10 @@ static void test_ties(void **state)
 			assert_true(t.rows.at[i - 1].key < t.rows.at[i].key);
 		table_free(&t);
 	}
+	/* The first one of equal stacks stands for the row. */
+	make(&m, &p, (struct table_view){.by = TABLE_FUNCTION}, &functions);
+	check_order(&functions, first, N(first));
+	table_free(&functions);
 	end(&m, &p);
 }
 
@@ -718,6 +752,7 @@ int main(void)
 	    cmocka_unit_test(test_within),
 	    cmocka_unit_test(test_keys),
 	    cmocka_unit_test(test_sort),
+	    cmocka_unit_test(test_sort_names),
 	    cmocka_unit_test(test_sort_libraries),
 	    cmocka_unit_test(test_ties),
 	    cmocka_unit_test(test_threads),
