@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "cmd/outputs.h"
 
-#include <errno.h>
 #include <string.h>
 #include "cmd/cmd.h"
-#include "formats/chunk_read.h"
+#include "export/output.h"
 #include "lib/printable.h"
 
 /* Is the argument of the format's option what to show, not the file to write? */
@@ -41,16 +40,6 @@ bool outputs_have(const struct outputs *o, enum format format)
 	return false;
 }
 
-static bool is_recording(const char *path)
-{
-	struct chunk_file f;
-	struct mp_err err = {0};
-	int ret = chunk_file_open(&f, path, &err);
-
-	chunk_file_close(&f);
-	return !ret || ret == -EPROTO;
-}
-
 /* The file of output @i, NULL for standard output. */
 static const char *file_of(const struct outputs *o, uint32_t i)
 {
@@ -61,7 +50,7 @@ static int check_file(const struct outputs *o, uint32_t i)
 {
 	const char *file = file_of(o, i);
 
-	if (file && is_recording(file))
+	if (file && output_is_recording(file))
 		return usage_error("report: %s is a recording, which would be overwritten",
 				   printable(file));
 	for (uint32_t k = 0; k < i; k++) {

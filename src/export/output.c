@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "export/output.h"
-#include "lib/create.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -9,6 +8,8 @@
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
+#include "formats/chunk_read.h"
+#include "lib/create.h"
 
 #define BUFFER (128u << 10)
 
@@ -136,6 +137,16 @@ int output_refuse_terminal(FILE *out, struct mp_err *err)
 	return mp_fail(err, MP_EXIT_USAGE, -ENOTTY,
 		       "this format is binary and is not written to a terminal; name a file (-o "
 		       "FILE), or pipe it into the program that reads it");
+}
+
+bool output_is_recording(const char *path)
+{
+	struct chunk_file f;
+	struct mp_err err = {0};
+	int ret = chunk_file_open(&f, path, &err);
+
+	chunk_file_close(&f);
+	return !ret || ret == -EPROTO;
 }
 
 FILE *output_open(const char *path, bool gzip, struct mp_err *err)

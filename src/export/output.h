@@ -25,6 +25,9 @@
  * @out is one. */
 int output_refuse_terminal(FILE *out, struct mp_err *err);
 
+/* Return: whether @path is a recording, which a report should not replace. */
+bool output_is_recording(const char *path);
+
 /**
  * output_open() - open a stream for a report
  * @path: NULL or "-": standard output; names that end in .gz and .zst are compressed
