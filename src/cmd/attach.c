@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include "attach/target.h"
+#include "cmd/background.h"
 #include "cmd/cmd.h"
 #include "cmd/notices.h"
 #include "cmd/options.h"
 #include "cmd/process.h"
-#include "control/follow.h"
-#include "control/recording.h"
-#include "control/requests.h"
-#include "inject/family.h"
 #include "record/carry.h"
 
 static const char help[] =
@@ -25,20 +19,6 @@ static const char help[] =
     "  -p, --pid PID        the process\n"
     "  -n, --name NAME      the process with this name\n"
     "      --background     return to the shell once it is recording\n" RECORDING_HELP;
-
-static bool follows(const struct recording_options *o)
-{
-	return o->follow_fork || o->follow_exec;
-}
-
-static int record(struct target *t, const struct recording_options *o)
-{
-	struct mp_err err = {0};
-
-	if (!follows(o) && !o->via_kernel && family_leave(t, &err))
-		return complain(&err);
-	return follows(o) ? follow_run(t->pid, NULL, o) : recording_run(t, o, false);
-}
 
 /* Runs the recorder in a terminal session of its own.  Returns when it is recording. */
 static int to_background(struct target *t, const struct recording_options *o)
@@ -53,25 +33,11 @@ static int to_background(struct target *t, const struct recording_options *o)
 		return MP_EXIT_FAILURE;
 	}
 	if (child == 0) {
-		int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-		setsid();
-		dup2(null, STDIN_FILENO);
-		dup2(null, STDOUT_FILENO);
+		background_leave_terminal();
 		return record(t, o);
 	}
-	for (;;) {
-		struct ss_control c;
-		struct ss_journal j;
-
-		if (waitpid(child, &status, WNOHANG) == child)
-			return WIFEXITED(status) ? WEXITSTATUS(status) : MP_EXIT_FAILURE;
-		if (session_peek(t->pid, &c, &j) && j.state == SS_LIVE &&
-		    (j.recorder_pid == child || (follows(o) && recorder_lives(&j))) &&
-		    recorder_is_ready(&j))
-			break;
-		usleep(10000);
-	}
+	if (!background_wait(child, t->pid, record_follows(o), &status))
+		return status;
 	printf("recording process %d in the background (recorder %d); end it with: memprof detach "
 	       "-p %d\n",
 	       t->pid, child, t->pid);
