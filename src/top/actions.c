@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What keys do beside moving in the view: requests to the recorder, the filter, the report. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "lib/printable.h"
+#include "model/model.h"
+#include "model/pattern.h"
+#include "top/feed.h"
+#include "top/keys.h"
+#include "top/save.h"
+#include "top/state.h"
+
+#define MARK "top" /* the usual name */
+
+/* Tells how a request ended.  Return: whether it worked. */
+static bool worked(struct top *t, int ret, const struct mp_err *err)
+{
+	if (ret)
+		top_say(t, "%s", err->what);
+	return !ret;
+}
+
+static bool has_ended(struct top *t)
+{
+	if (*t->ended)
+		top_say(t, "%s", t->ended);
+	return *t->ended;
+}
+
+void act_freeze(struct top *t)
+{
+	t->frozen = !t->frozen;
+	top_say(t, t->frozen ? "frozen: no looks are taken; the recording continues"
+			     : "looks are taken again");
+}
+
+void act_pause(struct top *t)
+{
+	const bool pause = !feed_state(t->feed)->paused;
+	struct mp_err err = {0};
+
+	if (!has_ended(t) && worked(t, feed_pause(t->feed, pause, &err), &err))
+		top_say(t, pause ? "paused: new blocks are left out; p resumes" : "resumed");
+}
+
+void act_sample(struct top *t)
+{
+	static const uint32_t steps[] = {0, 3, 5, 7};
+	const struct feed_state *fs = feed_state(t->feed);
+	const size_t n = sizeof(steps) / sizeof(steps[0]);
+	struct mp_err err = {0};
+	size_t i = 0;
+
+	if (has_ended(t))
+		return;
+	if (!fs->can_thin) {
+		top_say(t, "this recording cannot be sampled while it runs (doc/thinning.md)");
+		return;
+	}
+	while (i < n && steps[i] <= fs->least)
+		i++;
+	if (!worked(t, feed_thin(t->feed, steps[i % n], &err), &err))
+		return;
+	if (i % n)
+		top_say(t, "frequent allocations are recorded 1 in %u; marked ~",
+			1u << steps[i % n]);
+	else
+		top_say(t, "new allocations are exact again, as long as the recorder can follow");
+}
+
+void act_ask(struct top *t, int what)
+{
+	char text[PROMPT_SIZE];
+
+	switch (what) {
+	case PROMPT_FILTER:
+		prompt_begin(&t->prompt, PROMPT_FILTER, t->filter_text);
+		break;
+	case PROMPT_MARK:
+		if (!has_ended(t))
+			prompt_begin(&t->prompt, PROMPT_MARK, MARK);
+		break;
+	default:
+		snprintf(text, sizeof(text), "memprof-%d-top.txt", t->o->pid);
+		prompt_begin(&t->prompt, PROMPT_REPORT, text);
+	}
+}
+
+int act_filter(struct top *t, const char *text)
+{
+	struct pattern *p = NULL;
+	struct mp_err err = {0};
+	int ret = *text ? pattern_new("filter", text, &p, &err) : 0;
+
+	if (!worked(t, ret, &err))
+		return ret;
+	pattern_free(t->filter);
+	t->filter = p;
+	t->view.filter = p;
+	snprintf(t->filter_text, sizeof(t->filter_text), "%s", text);
+	t->cursor.chosen = false;
+	return 0;
+}
+
+static void mark(struct top *t, const char *name)
+{
+	struct mp_err err = {0};
+
+	if (has_ended(t) || !worked(t, feed_mark(t->feed, *name ? name : MARK, &err), &err))
+		return;
+	if (past_mark(&t->past, feed_model(t->feed)))
+		top_say(t, "out of memory");
+	else
+		top_say(t, "marked: SINCE MARK counts from now");
+	top_rebuild(t);
+}
+
+static void write_to(struct top *t, const char *path)
+{
+	struct mp_err err = {0};
+
+	if (worked(t, save_report(feed_model(t->feed), path, &err), &err))
+		top_say(t, "wrote %s", printable(path));
+}
+
+/* Asks again if the file exists. */
+static void report(struct top *t, const char *path)
+{
+	struct stat st;
+
+	if (!*path)
+		top_say(t, "nothing was written");
+	else if (!stat(path, &st) && S_ISREG(st.st_mode))
+		prompt_begin(&t->prompt, PROMPT_REPLACE, path);
+	else
+		write_to(t, path);
+}
+
+void act_on_prompt(struct top *t)
+{
+	const struct prompt asked = t->prompt;
+
+	t->prompt.what = PROMPT_NONE;
+	switch (asked.what) {
+	case PROMPT_FILTER:
+		if (!act_filter(t, asked.text))
+			top_rebuild(t);
+		break;
+	case PROMPT_MARK:
+		mark(t, asked.text);
+		break;
+	case PROMPT_REPORT:
+		report(t, asked.text);
+		break;
+	default:
+		write_to(t, asked.text);
+	}
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "top/guard.h"
+
+#include <curses.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <term.h>
+#include <termios.h>
+#include <unistd.h>
+
+#define TERMINAL 3 /* descriptors in the process of the guard */
+#define PIPE	 4
+
+static void ignore_signals(void)
+{
+	for (int sig = 1; sig < NSIG; sig++)
+		signal(sig, SIG_IGN); /* fails for some */
+}
+
+static int put(int c)
+{
+	char byte = (char)c;
+
+	return write(TERMINAL, &byte, 1) == 1 ? c : EOF;
+}
+
+/* Writes what ends @capability, a string of the terminal's description. */
+static void put_string(const char *capability)
+{
+	const char *text = tigetstr(capability);
+
+	if (text && text != (const char *)-1)
+		tputs(text, 1, put);
+}
+
+static void put_right(const struct termios *before)
+{
+	put_string("rmkx");  /* keypad_local */
+	put_string("sgr0");  /* exit_attribute_mode */
+	put_string("cnorm"); /* cursor_normal */
+	put_string("rmcup"); /* exit_ca_mode */
+	tcsetattr(TERMINAL, TCSANOW, before);
+}
+
+/* Leaves only the two descriptors open. */
+static void keep_descriptors(int tty, int pipe_end)
+{
+	int t = fcntl(tty, F_DUPFD, PIPE + 1), p = fcntl(pipe_end, F_DUPFD, PIPE + 1);
+
+	dup2(t, TERMINAL);
+	dup2(p, PIPE);
+	close_range(0, TERMINAL - 1, 0);
+	close_range(PIPE + 1, ~0u, 0);
+}
+
+static void guard(int tty, int pipe_end, const struct termios *before)
+{
+	ssize_t n;
+	char byte;
+
+	ignore_signals();
+	/* In a session of its own it can set the modes of the terminal while others use that. */
+	setsid();
+	keep_descriptors(tty, pipe_end);
+	do
+		n = read(PIPE, &byte, 1);
+	while (n < 0 && errno == EINTR);
+	if (n <= 0)
+		put_right(before);
+	_exit(0);
+}
+
+int guard_start(int tty, struct guard *g, struct mp_err *err)
+{
+	struct termios before;
+	int p[2];
+
+	*g = (struct guard){.done = -1};
+	if (tcgetattr(tty, &before))
+		return mp_fail(err, MP_EXIT_FAILURE, -errno, "cannot read the terminal's modes: %s",
+			       strerror(errno));
+	if (pipe2(p, O_CLOEXEC))
+		return mp_fail(err, MP_EXIT_FAILURE, -errno, "cannot make a pipe: %s",
+			       strerror(errno));
+	g->pid = fork();
+	if (g->pid == 0) {
+		close(p[1]);
+		guard(tty, p[0], &before);
+	}
+	close(p[0]);
+	g->done = p[1];
+	if (g->pid < 0) {
+		close(p[1]);
+		return mp_fail(err, MP_EXIT_FAILURE, -errno, "cannot fork: %s", strerror(errno));
+	}
+	return 0;
+}
+
+void guard_end(struct guard *g)
+{
+	if (g->pid <= 0)
+		return;
+	(void)!write(g->done, "", 1);
+	close(g->done);
+	while (waitpid(g->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	*g = (struct guard){.done = -1};
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* A small process that puts the terminal right if this one is killed without a chance to do so. */
+#ifndef TOP_GUARD_H
+#define TOP_GUARD_H
+
+#include <sys/types.h>
+#include "lib/err.h"
+
+struct guard {
+	pid_t pid;
+	int done; /* pipe: its end without a byte means that this process was killed */
+};
+
+/**
+ * guard_start() - start the process, before this one has threads and changes the terminal
+ * @tty: the terminal; its present modes are those to go back to
+ *
+ * The type of the terminal must be known to curses already (screen_type()).
+ * Return: 0, or a negative errno with @err.
+ */
+int guard_start(int tty, struct guard *g, struct mp_err *err);
+/* Ends it, after the terminal was put right. */
+void guard_end(struct guard *g);
+
+#endif

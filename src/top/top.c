@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "top/top.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+#include "attach/procfs.h"
+#include "lib/deadline.h"
+#include "lib/path.h"
+#include "lib/printable.h"
+#include "model/model.h"
+#include "model/pattern.h"
+#include "top/draw.h"
+#include "top/feed.h"
+#include "top/guard.h"
+#include "top/keys.h"
+#include "top/screen.h"
+#include "top/state.h"
+
+#define MS 1000000u
+#define MOST_EMPTY_POLLS                                                                           \
+	50 /* of a terminal that says that it has input, but has none: it is gone */
+
+/* The descriptors and times of the main loop. */
+struct loop {
+	int signals;
+	bool asked;	  /* a look is under way */
+	uint64_t next_ns; /* when to ask for the next one */
+	uint32_t empty;	  /* polls of the terminal without a key, one after the other */
+};
+
+int top_check_terminal(struct mp_err *err)
+{
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+		return mp_fail(err, MP_EXIT_USAGE, -ENOTTY,
+			       "top needs a terminal as its input and output; in scripts use "
+			       "memprof status and memprof report");
+	return screen_type(err);
+}
+
+void top_say(struct top *t, const char *fmt, ...)
+{
+	char line[sizeof(t->message)];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	snprintf(t->message, sizeof(t->message), "%s", printable(line));
+}
+
+bool top_rates_estimated(const struct top *t)
+{
+	return feed_model(t->feed)->info.sample_interval ||
+	       (t->thinned && t->thinned_looks < PAST_MOMENTS);
+}
+
+void top_rebuild(struct top *t)
+{
+	struct mp_err err = {0};
+
+	table_free(&t->table);
+	if (table_make(feed_model(t->feed), &t->past, &t->view, &t->table, &err))
+		top_say(t, "%s", err.what);
+	cursor_follow(&t->cursor, &t->table);
+	if (t->screen == TOP_STACK) {
+		uint32_t i = table_find(&t->table, t->stack.row.key);
+
+		t->stack.gone = i >= t->table.rows.n;
+		if (!t->stack.gone)
+			t->stack.row = t->table.rows.at[i];
+	}
+}
+
+static void take_look(struct top *t)
+{
+	const uint64_t thinned = feed_state(t->feed)->thinned;
+
+	t->thinned_looks = thinned > t->thinned ? 0 : t->thinned_looks + 1;
+	t->thinned = thinned;
+	if (past_add(&t->past, feed_model(t->feed)))
+		top_say(t, "out of memory");
+	top_rebuild(t);
+}
+
+/* Takes a look that is ready. */
+static void feed_ready(struct top *t, struct loop *l)
+{
+	struct mp_err err = {0};
+	int ret = feed_take(t->feed, &err);
+
+	if (ret > 0)
+		take_look(t);
+	if (ret < 0 && proc_start_time(t->o->pid) == 0)
+		snprintf(t->ended, sizeof(t->ended), "process %d has ended; q quits", t->o->pid);
+	else if (ret < 0)
+		snprintf(t->ended, sizeof(t->ended), "%s; q quits", printable(err.what));
+	l->asked = false;
+}
+
+/* The signals that the loop reads from a descriptor. */
+static sigset_t signals_of_loop(void)
+{
+	static const int signals[] = {SIGWINCH, SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGTSTP, SIGCONT};
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		sigaddset(&set, signals[i]);
+	return set;
+}
+
+static void take_signals(struct top *t, int signals)
+{
+	struct signalfd_siginfo si;
+
+	while (read(signals, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
+		if (si.ssi_signo == SIGWINCH)
+			screen_resize();
+		else if (si.ssi_signo == SIGTSTP)
+			screen_suspend();
+		else if (si.ssi_signo == SIGCONT)
+			screen_resume();
+		else
+			t->quit = true;
+	}
+}
+
+static void take_keys(struct top *t, struct loop *l, short events)
+{
+	struct screen_key k;
+	bool any = false;
+
+	while (!t->quit && screen_key(&k)) {
+		keys_press(t, &k);
+		any = true;
+	}
+	l->empty = any ? 0 : l->empty + 1;
+	if ((!any && !(events & POLLIN)) || l->empty > MOST_EMPTY_POLLS)
+		t->quit = true;
+}
+
+/* Return: milliseconds until the next look is to be asked for; -1: no look is. */
+static int time_left(const struct top *t, const struct loop *l)
+{
+	uint64_t now = mono_ns();
+
+	if (t->frozen || *t->ended || l->asked)
+		return -1;
+	return l->next_ns <= now ? 0 : (int)((l->next_ns - now + MS - 1) / MS);
+}
+
+static void ask(struct top *t, struct loop *l)
+{
+	if (time_left(t, l) != 0)
+		return;
+	l->next_ns = mono_ns() + t->o->delay_ms * MS;
+	l->asked = true;
+	feed_ask(t->feed);
+}
+
+static void run(struct top *t, struct loop *l)
+{
+	enum { SIGNALS, KEYS, FEED, N };
+
+	while (!t->quit) {
+		struct pollfd p[N] = {{.fd = l->signals, .events = POLLIN},
+				      {.fd = STDIN_FILENO, .events = POLLIN},
+				      {.fd = feed_fd(t->feed), .events = POLLIN}};
+
+		draw(t);
+		if (t->frozen || *t->ended)
+			p[FEED].fd = -1;
+		if (poll(p, N, time_left(t, l)) < 0 && errno != EINTR)
+			return;
+		if (p[SIGNALS].revents)
+			take_signals(t, l->signals);
+		if (p[KEYS].revents)
+			take_keys(t, l, p[KEYS].revents);
+		if (p[FEED].revents)
+			feed_ready(t, l);
+		ask(t, l);
+	}
+}
+
+/* The name by which the user knows the program. */
+static void name_process(struct top *t)
+{
+	struct proc_program p;
+	struct proc_status st;
+
+	proc_program_read(t->o->pid, &p);
+	if (*p.called)
+		snprintf(t->name, sizeof(t->name), "%s", printable(p.called));
+	else if (!proc_status_read(t->o->pid, 0, &st))
+		snprintf(t->name, sizeof(t->name), "%s", printable(st.name));
+}
+
+static int look(struct top *t, struct loop *l, struct mp_err *err)
+{
+	int ret = feed_open(t->o->pid, &t->feed, err);
+
+	if (!ret)
+		ret = feed_take(t->feed, err);
+	if (ret < 0)
+		return ret;
+	feed_model(t->feed)->shown.full = t->o->full;
+	ret = screen_begin(t->o->colours, err);
+	if (ret)
+		return ret;
+	take_look(t);
+	if (t->o->filter && !act_filter(t, t->o->filter))
+		top_rebuild(t);
+	l->next_ns = mono_ns() + t->o->delay_ms * MS;
+	run(t, l);
+	screen_end();
+	return 0;
+}
+
+int top_run(const struct top_options *o, struct mp_err *err)
+{
+	struct top t = {.o = o, .view = {.by = o->by, .sort = o->sort}};
+	sigset_t set = signals_of_loop(), before;
+	struct guard guard;
+	struct loop l;
+	int ret = guard_start(STDIN_FILENO, &guard, err);
+
+	if (ret)
+		return ret;
+	name_process(&t);
+	pthread_sigmask(SIG_BLOCK, &set, &before);
+	l = (struct loop){.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)};
+	ret = look(&t, &l, err);
+	feed_close(t.feed);
+	guard_end(&guard);
+	close(l.signals);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	table_free(&t.table);
+	past_free(&t.past);
+	pattern_free(t.filter);
+	return ret;
+}
