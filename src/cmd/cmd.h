@@ -24,6 +24,7 @@ int cmd_run(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_strip(int argc, char **argv);
 int cmd_symbolize(int argc, char **argv);
+int cmd_top(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 
 /* Prints the error as "memprof: what" on stderr.  Return: the exit status in @err. */

@@ -11,6 +11,7 @@ const struct command commands[] = {
     {"pause", cmd_pause, "stop recording new allocations"},
     {"resume", cmd_resume, "continue recording after a pause"},
     {"status", cmd_status, "list the processes that have a session"},
+    {"top", cmd_top, "watch the heap of a running process, live, in the terminal"},
     {"run", cmd_run, "start a program and record it from its first instruction"},
     {"leaks", cmd_leaks, "find blocks of a running process that nothing points to any more"},
     {"heap", cmd_heap, "list what is live in a running process, and what its memory consists of"},

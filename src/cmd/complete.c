@@ -24,6 +24,8 @@ static const struct {
     {"--order", "asc dsc"},
     {"--only", "growing plateau burst sawtooth"},
     {"--group-by", "line function library class stack"},
+    {"--by", "line function library thread stack"},
+    {"--sort", "live blocks growth since-mark allocations allocated temporary name"},
     {"--cost", "live allocated count peak temporary mapped faulted faults major"},
     {"--anonymize", "none partial full"},
     {"--lifetime", "all only_leaked only_chain_leaked only_temporary only_whole_group_leaked "

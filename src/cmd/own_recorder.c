@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "cmd/own_recorder.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "attach/target.h"
+#include "cmd/background.h"
+#include "cmd/cmd.h"
+#include "cmd/notices.h"
+#include "cmd/options.h"
+#include "record/carry.h"
+
+#define FILE_NAME "top.memprof"
+#define MINE	  "memprof-top-XXXXXX"
+
+static int failed(const char *what)
+{
+	fprintf(stderr, "memprof: %s: %s\n", what, strerror(errno));
+	return MP_EXIT_FAILURE;
+}
+
+/* Makes the directory of a recording that is removed at the end, and the pattern of its path. */
+static int make_directory(struct own_recorder *r, char *pattern, size_t size)
+{
+	const char *tmp = getenv("TMPDIR");
+	size_t n = 0;
+
+	if (snprintf(r->dir, sizeof(r->dir), "%s/" MINE, tmp && *tmp ? tmp : "/tmp") >=
+		(int)sizeof(r->dir) ||
+	    !mkdtemp(r->dir)) {
+		r->dir[0] = 0;
+		return failed("cannot make a directory for the recording");
+	}
+	for (const char *c = r->dir; *c && n + sizeof(FILE_NAME) + 3 < size; c++) {
+		if (*c == '%')
+			pattern[n++] = '%';
+		pattern[n++] = *c;
+	}
+	snprintf(pattern + n, size - n, "/" FILE_NAME);
+	return 0;
+}
+
+static void remove_recording(const struct own_recorder *r)
+{
+	char path[sizeof(r->dir) + sizeof(FILE_NAME)];
+
+	if (!r->dir[0])
+		return;
+	snprintf(path, sizeof(path), "%s/" FILE_NAME, r->dir);
+	unlink(path);
+	rmdir(r->dir);
+}
+
+/* The signals that end a recording. */
+static sigset_t endings(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGINT);
+	return set;
+}
+
+/* The process of the recorder.  @before: the signal mask to return to; the ending signals are
+ * blocked until the recording waits for them. */
+static void run(struct target *t, const struct recording_options *o, const struct own_recorder *r,
+		pid_t parent)
+{
+	int status = MP_EXIT_FAILURE;
+
+	background_leave_terminal();
+	dup2(fileno(r->messages), STDERR_FILENO);
+	/* When top is killed the recording ends, too. */
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() == parent)
+		status = record(t, o);
+	fflush(NULL);
+	remove_recording(r);
+	_exit(status);
+}
+
+/* Prints what the recorder wrote. */
+static void print_messages(struct own_recorder *r)
+{
+	char line[4096];
+
+	rewind(r->messages);
+	while (fgets(line, sizeof(line), r->messages))
+		fputs(line, stderr);
+	fclose(r->messages);
+	r->messages = NULL;
+}
+
+static int start(struct target *t, const struct recording_options *o, struct own_recorder *r)
+{
+	const pid_t parent = getpid();
+	sigset_t set = endings(), before;
+	int status = MP_EXIT_OK;
+
+	r->messages = tmpfile();
+	if (!r->messages)
+		return failed("cannot make a temporary file");
+	fflush(NULL);
+	sigprocmask(SIG_BLOCK, &set, &before);
+	r->pid = fork();
+	if (r->pid == 0)
+		run(t, o, r, parent);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	if (r->pid < 0) {
+		r->pid = 0;
+		status = failed("cannot fork");
+	} else if (!background_wait(r->pid, t->pid, false, &status)) {
+		r->pid = 0;
+		/* It ended before top could look at it. */
+		status = status ? status : MP_EXIT_NO_PROCESS;
+	}
+	if (status)
+		print_messages(r);
+	return status;
+}
+
+int own_recorder_start(pid_t pid, const char *output, struct own_recorder *r)
+{
+	struct recording_options o = {.path = output,
+				      .quiet = true,
+				      .carry_budget = CARRY_BUDGET,
+				      .notices = notices_printed(false),
+				      .steps = debug_steps};
+	char pattern[2 * sizeof(r->dir)];
+	struct mp_err err = {0};
+	struct target t;
+	int status;
+
+	*r = (struct own_recorder){0};
+	if (target_look(&t, pid, &err))
+		return complain(&err);
+	t.steps = debug_steps();
+	status = output ? 0 : make_directory(r, pattern, sizeof(pattern));
+	if (!status && !output) {
+		o.path = pattern;
+		/* Nobody reads the symbols of a file that is removed. */
+		o.debuginfod = DEBUGINFOD_NEVER;
+	}
+	status = status ? status : recording_options_settle("top", &o);
+	status = status ? status : start(&t, &o, r);
+	if (status)
+		remove_recording(r);
+	target_close(&t);
+	return status;
+}
+
+int own_recorder_end(struct own_recorder *r)
+{
+	int wait = 0;
+
+	if (!r->pid)
+		return MP_EXIT_OK;
+	kill(r->pid, SIGTERM);
+	while (waitpid(r->pid, &wait, 0) < 0 && errno == EINTR)
+		continue;
+	remove_recording(r);
+	r->pid = 0;
+	print_messages(r);
+	return WIFEXITED(wait) ? WEXITSTATUS(wait) : MP_EXIT_FAILURE;
+}
