@@ -81,8 +81,7 @@ static void print_text(const struct line *l)
 			  l->c.seen_lost ? thousands(l->c.seen_lost) : "nothing", l->j.recorder_pid,
 			  printable(l->j.recording));
 	if (!l->child && l->c.seen_thinned)
-		term_line(stdout, 0, INDENT,
-			  "         estimated: %s thinned out because the recorder was behind",
+		term_line(stdout, 0, INDENT, "         estimated: %s thinned out",
 			  counted(l->c.seen_thinned, "allocation"));
 	if (!l->child && l->c.queue.dropped_events)
 		term_line(

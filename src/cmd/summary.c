@@ -140,7 +140,7 @@ static void print_thinned(const struct summary *s, const struct recorder_progres
 	const struct mp_losses *l = s->losses;
 
 	if (l->thinned)
-		printf("estimated: %s of %s were thinned out because the recorder was behind, from "
+		printf("estimated: %s of %s were thinned out, from "
 		       "%.2f s to %.2f s; others represent up to %u each\n",
 		       counted(l->thinned, "allocation"), human(l->thinned_bytes),
 		       (double)p->thinning.first_ns / 1e9, (double)p->thinning.last_ns / 1e9,

@@ -54,12 +54,11 @@ static void print_thinned(const struct model *m, FILE *out)
 	const struct mp_losses *l = &m->facts.losses;
 
 	if (l->thinned)
-		fprintf(
-		    out,
-		    "estimated   %s of %s were thinned out because the recorder was behind; others "
-		    "represent them%s\n",
-		    counted(l->thinned, "allocation"), human(l->thinned_bytes),
-		    m->source.quick ? "" : ", +- their standard error");
+		fprintf(out,
+			"estimated   %s of %s were thinned out; others "
+			"represent them%s\n",
+			counted(l->thinned, "allocation"), human(l->thinned_bytes),
+			m->source.quick ? "" : ", +- their standard error");
 	for (uint32_t i = 0; i < t->n && i < SHOWN_PERIODS; i++) {
 		const struct thinned_period *p = &t->period[i];
 

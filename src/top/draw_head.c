@@ -115,7 +115,7 @@ static uint32_t doubts(const struct top *t, const struct model *m, char line[DOU
 	else if (fs->thinned)
 		snprintf(line[n++], TEXT, "estimated: %s thinned out%s; ~ marks estimates",
 			 counted(fs->thinned, "allocation"),
-			 fs->least ? " (s changes that)" : " because the recorder was behind");
+			 fs->least ? " (s changes that)" : "");
 	if (fs->behind_ns > BEHIND_NS && !*t->ended)
 		snprintf(line[n++], TEXT, "the recorder is %.1f s behind: the numbers are that old",
 			 (double)fs->behind_ns / 1e9);
