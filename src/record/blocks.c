@@ -8,6 +8,9 @@
 
 struct estimate block_estimate(const struct aggregator *a, const struct live_block *b)
 {
+	/* The usual case, without floating-point numbers. */
+	if (!b->weight && !a->config->info.sample_interval)
+		return (struct estimate){.blocks = 1, .bytes = b->size, .factor = 1};
 	return estimate_block(a->config->info.sample_interval, b->size, b->weight,
 			      b->addr ^ b->size << 48 ^ b->stack);
 }

@@ -400,12 +400,12 @@ bool event_pair(struct aggregator *a, const struct pending *p, const struct pend
 	losses_see(&a->losses, MPR_FREE);
 	count_stack(a, born.stack);
 	count_alloc(a, &born);
-	note_error(
-	    a, tallies_pair(&a->tallies,
-			    &(struct tallied){.ring = p->slot,
-					      .tid = st->tid,
-					      .stack = born.stack,
-					      .of = estimate_block(0, born.size, born.weight, 0)}));
+	note_error(a, tallies_pair(&a->tallies,
+				   &(struct tallied){.ring = p->slot,
+						     .tid = st->tid,
+						     .stack = born.stack,
+						     .of = {.blocks = 1ull << born.weight,
+							    .bytes = born.size << born.weight}}));
 	by = (struct mp_event){.kind = EV_FREE,
 			       .time_ns = clock_ns(&a->clock, end->time),
 			       .tid = st->tid,

@@ -26,40 +26,31 @@ static uint32_t *list_of(struct tallies *t, uint64_t addr)
 	return &t->list[(addr >> 4 ^ addr >> 12) % LATEST_LISTS];
 }
 
-/* Takes the latest block at @addr out of its list.  Return: the ring whose thread allocated it, + 1; 0: no
- * latest block is there. */
-static uint32_t take(struct tallies *t, uint64_t addr)
+/* Takes the latest block of @ring, which has one, out of its list. */
+static void take_ring(struct tallies *t, uint32_t ring)
 {
-	uint32_t *at = list_of(t, addr);
+	uint32_t *at = list_of(t, t->latest[ring].addr);
 
-	while (*at) {
-		struct latest *l = &t->latest[*at - 1];
-		uint32_t ring = *at;
-
-		if (l->addr == addr) {
-			*at = l->next;
-			l->addr = 0;
-			return ring;
-		}
-		at = &l->next;
-	}
-	return 0;
+	while (*at != ring + 1)
+		at = &t->latest[*at - 1].next;
+	*at = t->latest[ring].next;
+	t->latest[ring].addr = 0;
 }
 
+/* If there are two at an address, the end of one was not recorded: the newer one is first in the list. */
 static void set_latest(struct tallies *t, uint32_t ring, uint64_t addr)
 {
 	struct latest *l = &t->latest[ring];
 	uint32_t *list = list_of(t, addr);
 
 	if (l->addr)
-		take(t, l->addr);
-	take(t, addr); /* its end was not recorded */
+		take_ring(t, ring);
 	l->addr = addr;
 	l->next = *list;
 	*list = ring + 1;
 }
 
-static struct tally *of_stack(struct tallies *t, uint32_t stack)
+static inline struct tally *of_stack(struct tallies *t, uint32_t stack)
 {
 	while (t->stacks.n <= stack) {
 		if (vec_push(&t->stacks, (struct tally){0}))
@@ -68,14 +59,12 @@ static struct tally *of_stack(struct tallies *t, uint32_t stack)
 	return &t->stacks.at[stack];
 }
 
-/* Return: the tally of the thread @tid, which owns @ring; NULL when out of memory. */
-static struct tally *of_thread(struct tallies *t, uint32_t ring, uint32_t tid)
+/* Finds or adds the tally of the thread @tid, which owns @ring.  Return: it, or NULL when out of memory. */
+static struct tally *find_thread(struct tallies *t, uint32_t ring, uint32_t tid)
 {
 	struct latest *l = &t->latest[ring];
 	struct live_block fresh = {.addr = (uint64_t)tid << 4}, found;
 
-	if (l->tally && t->threads.at[l->tally - 1].tid == tid)
-		return &t->threads.at[l->tally - 1];
 	l->tally = 0;
 	if (!live_find(t->of_tid, fresh.addr, &found)) {
 		fresh.stack = (uint32_t)t->threads.n;
@@ -91,7 +80,15 @@ static struct tally *of_thread(struct tallies *t, uint32_t ring, uint32_t tid)
 	return &t->threads.at[found.stack];
 }
 
-static int count(struct tallies *t, const struct tallied *a, uint64_t temporary)
+static inline struct tally *of_thread(struct tallies *t, uint32_t ring, uint32_t tid)
+{
+	uint32_t known = t->latest[ring].tally;
+
+	return known && t->threads.at[known - 1].tid == tid ? &t->threads.at[known - 1]
+							    : find_thread(t, ring, tid);
+}
+
+static inline int count(struct tallies *t, const struct tallied *a, uint64_t temporary)
 {
 	struct tally *stack = of_stack(t, a->stack), *thread = NULL;
 
@@ -121,13 +118,19 @@ int tallies_allocated(struct tallies *t, const struct tallied *a)
 int tallies_pair(struct tallies *t, const struct tallied *a)
 {
 	if (t->latest[a->ring].addr)
-		take(t, t->latest[a->ring].addr);
+		take_ring(t, a->ring);
 	return count(t, a, a->of.blocks);
 }
 
 bool tallies_ended(struct tallies *t, uint32_t ring, uint64_t addr)
 {
-	return take(t, addr) == ring + 1;
+	for (uint32_t at = *list_of(t, addr); at; at = t->latest[at - 1].next) {
+		if (t->latest[at - 1].addr == addr) {
+			take_ring(t, at - 1);
+			return at == ring + 1;
+		}
+	}
+	return false;
 }
 
 void tallies_temporary(struct tallies *t, uint32_t ring, uint32_t stack, uint64_t blocks)
