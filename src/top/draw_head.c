@@ -110,12 +110,11 @@ static uint32_t doubts(const struct top *t, const struct model *m, char line[DOU
 	else if (lost)
 		snprintf(line[n++], TEXT, "lost %s: all sums are too low", counted(lost, "event"));
 	if (m->info.sample_interval)
-		snprintf(line[n++], TEXT, "sampled: one point per %s; numbers with ~ are estimates",
+		snprintf(line[n++], TEXT, "sampled (~): one point per %s",
 			 human(m->info.sample_interval));
 	else if (fs->thinned)
-		snprintf(line[n++], TEXT, "estimated: %s thinned out%s; ~ marks estimates",
-			 counted(fs->thinned, "allocation"),
-			 fs->least ? " (s changes that)" : "");
+		snprintf(line[n++], TEXT, "estimated (~): %s thinned out%s",
+			 counted(fs->thinned, "allocation"), fs->least ? "; s changes that" : "");
 	if (fs->behind_ns > BEHIND_NS && !*t->ended)
 		snprintf(line[n++], TEXT, "the recorder is %.1f s behind: the numbers are that old",
 			 (double)fs->behind_ns / 1e9);

@@ -83,7 +83,7 @@ static void draw_frame(const struct shown_frame *f, bool site, uint32_t y)
 		taken = fit_columns(function) < room / 2 ? room - fit_columns(function) : room / 2;
 	if (site)
 		screen_put(y, 0, 2, SCREEN_SITE, "> ");
-	snprintf(line, sizeof(line), "%s  %s",
+	snprintf(line, sizeof(line), *where ? "%s  %s" : "%s%s",
 		 fit_middle(function, room > taken ? room - taken : 0, name),
 		 fit_middle(where, taken > 2 ? taken - 2 : 0, place));
 	screen_put(y, from, room, site ? SCREEN_SITE : SCREEN_PLAIN, line);

@@ -20,15 +20,19 @@ static void ignore_signals(void)
 		signal(sig, SIG_IGN); /* fails for some */
 }
 
+/* What puts the terminal right.  It is made beforehand and written at once, so that it is there before
+ * the shell writes that memprof was killed. */
+static char restoring[1024];
+static size_t length;
+
 static int put(int c)
 {
-	char byte = (char)c;
-
-	return write(TERMINAL, &byte, 1) == 1 ? c : EOF;
+	if (length < sizeof(restoring))
+		restoring[length++] = (char)c;
+	return c;
 }
 
-/* Writes what ends @capability, a string of the terminal's description. */
-static void put_string(const char *capability)
+static void add(const char *capability)
 {
 	const char *text = tigetstr(capability);
 
@@ -36,13 +40,12 @@ static void put_string(const char *capability)
 		tputs(text, 1, put);
 }
 
-static void put_right(const struct termios *before)
+static void prepare(void)
 {
-	put_string("rmkx");  /* keypad_local */
-	put_string("sgr0");  /* exit_attribute_mode */
-	put_string("cnorm"); /* cursor_normal */
-	put_string("rmcup"); /* exit_ca_mode */
-	tcsetattr(TERMINAL, TCSANOW, before);
+	add("rmkx");  /* keypad_local */
+	add("sgr0");  /* exit_attribute_mode */
+	add("cnorm"); /* cursor_normal */
+	add("rmcup"); /* exit_ca_mode */
 }
 
 /* Leaves only the two descriptors open. */
@@ -65,11 +68,14 @@ static void guard(int tty, int pipe_end, const struct termios *before)
 	/* In a session of its own it can set the modes of the terminal while others use that. */
 	setsid();
 	keep_descriptors(tty, pipe_end);
+	prepare();
 	do
 		n = read(PIPE, &byte, 1);
 	while (n < 0 && errno == EINTR);
-	if (n <= 0)
-		put_right(before);
+	if (n <= 0) {
+		(void)!write(TERMINAL, restoring, length);
+		tcsetattr(TERMINAL, TCSANOW, before);
+	}
 	_exit(0);
 }
 

@@ -14,13 +14,21 @@ static const char *copy(const char *text, char buf[FIT_SIZE])
 	return buf;
 }
 
+/* Is the function unknown, so that it is named by the library and an address? */
+static bool names_library(const struct frame *f)
+{
+	size_t n = strlen(f->library);
+
+	return !strncmp(f->function, f->library, n) && f->function[n] == '+';
+}
+
 const char *name_source(const struct frame *f, bool folders, char buf[FIT_SIZE])
 {
 	*buf = 0;
 	if (f->source && f->line)
 		snprintf(buf, FIT_SIZE, "%s:%u",
 			 printable(folders ? f->source : path_base(f->source)), f->line);
-	else if (f->library)
+	else if (f->library && !names_library(f))
 		snprintf(buf, FIT_SIZE, "%s+0x%llx", printable(f->library),
 			 (unsigned long long)f->offset);
 	return buf;

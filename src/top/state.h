@@ -51,9 +51,9 @@ struct top {
 
 	bool frozen; /* no looks are taken */
 	bool quit;
-	char ended[256];	   /* why there are no more looks; "": there are */
-	uint64_t thinned, thin_ns; /* as of the last look; when that last grew */
-	uint32_t thinned_looks;	   /* looks since then, if it ever grew */
+	char ended[256];	/* why there are no more looks; "": there are */
+	uint64_t thinned;	/* allocations, as of the last look */
+	uint32_t thinned_looks; /* looks since that last grew, if it ever did */
 };
 
 /* Makes the table again, after a look or a change of the view. */

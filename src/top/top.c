@@ -38,7 +38,7 @@ int top_check_terminal(struct mp_err *err)
 {
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		return mp_fail(err, MP_EXIT_USAGE, -ENOTTY,
-			       "top needs a terminal as its input and output; in scripts use "
+			       "it needs a terminal as its input and output; in scripts use "
 			       "memprof status and memprof report");
 	return screen_type(err);
 }
