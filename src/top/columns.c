@@ -4,6 +4,8 @@
 #define SITE  30 /* columns that the name must have, beside what a small terminal shows */
 #define ROOMY 48 /* and beside what only a wide one shows */
 
+#define ONLY_WIDE 5
+
 static const struct {
 	const char *title;
 	uint32_t width;
@@ -75,12 +77,14 @@ static void add_columns(const struct columns_for *f, uint32_t width, bool *shown
 				     f->marked ? COLUMN_GROWTH : COLUMN_TEMPORARY,
 				     f->marked ? COLUMN_TEMPORARY : COLUMN_BLOCKS,
 				     f->marked ? COLUMN_BLOCKS : COLUMN_SINCE_MARK,
-				     /* only on wide ones */
+				     /* from ONLY_WIDE on */
 				     COLUMN_ERROR, COLUMN_ALLOCATED, COLUMN_STACKS, COLUMN_SOURCE,
 				     COLUMN_LIBRARY, COLUMN_TOTAL};
 
 	for (uint32_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-		uint32_t least = i < 5 ? SITE : ROOMY;
+		uint32_t least = i >= ONLY_WIDE		? ROOMY
+				 : width / 5 * 2 < SITE ? width / 5 * 2
+							: SITE;
 
 		if (shown[order[i]] || !suits(order[i], f))
 			continue;
@@ -93,14 +97,18 @@ static void add_columns(const struct columns_for *f, uint32_t width, bool *shown
 void columns_choose(const struct columns_for *f, uint32_t width, struct columns *c)
 {
 	bool shown[COLUMN_KINDS] = {[COLUMN_LIVE] = true, [COLUMN_SITE] = true};
-	uint32_t from = 0, rest;
+	uint32_t from = 0, rest, more;
 
 	shown[columns_sorted(f->sort)] = true;
 	add_columns(f, width, shown);
-	rest = used(shown);
+	rest = width > used(shown) ? width - used(shown) : 0;
+	/* Sources, which have folders, and sites share what is not needed. */
+	more = shown[COLUMN_SOURCE] ? (rest - ROOMY) / 3 : 0;
 	*c = (struct columns){0};
 	for (int i = 0; i < COLUMN_KINDS; i++) {
-		uint32_t w = i != COLUMN_SITE ? kind[i].width : width > rest ? width - rest : 0;
+		uint32_t w = i == COLUMN_SITE	  ? rest - more
+			     : i == COLUMN_SOURCE ? kind[i].width + more
+						  : kind[i].width;
 
 		if (!shown[i])
 			continue;

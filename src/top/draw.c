@@ -14,8 +14,7 @@ void draw(struct top *t)
 
 	screen_clear();
 	if (screen_width() < LEAST_WIDTH || screen_height() < LEAST_HEIGHT) {
-		screen_put(0, 0, screen_width(), SCREEN_PLAIN,
-			   "too small: 40x8 is needed; q quits");
+		screen_put(0, 0, screen_width(), SCREEN_PLAIN, "too small (40x8); q quits");
 		screen_show(-1);
 		return;
 	}
