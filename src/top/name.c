@@ -55,6 +55,14 @@ static const char *name_line(const struct frame *f, uint32_t columns, char buf[F
 	return buf;
 }
 
+/* Does a library's function that the site called say what it allocated for? */
+static bool tells(const struct shown_frame *f)
+{
+	static const char operators[] = "operator ";
+
+	return f->frames > 1 && strncmp(f->at.function, operators, strlen(operators)) != 0;
+}
+
 /* "site < caller < its caller", cut at the end by the one who shows it. */
 static const char *name_stack(struct model *m, const struct table_row *row, bool within,
 			      uint32_t columns, char buf[FIT_SIZE])
@@ -66,7 +74,9 @@ static const char *name_stack(struct model *m, const struct table_row *row, bool
 	if (shown_stack(m, row->stack, &s) || !s.n)
 		return copy("(no stack)", buf);
 	at = s.site < s.n ? s.site : s.n > 1;
-	if (within && at + 1 < s.n)
+	if (at && tells(&s.at[at - 1]))
+		at--;
+	else if (within && at + 1 < s.n)
 		at++;
 	copy(printable(s.at[at].at.function), buf);
 	while (++at < s.n && fit_columns(buf) < columns) {

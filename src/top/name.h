@@ -15,7 +15,8 @@ struct model;
  * @source: also name the source line of a row by line
  *
  * A stack is named by its frames from the site on, or, @within a table of a place, by the callers of
- * that.  Return: @buf.
+ * that; before them by the function of a library that the site called, if that says more than that
+ * memory was allocated.  Return: @buf.
  */
 const char *name_row(struct model *m, const struct table_row *row, enum table_by by, bool within,
 		     bool source, uint32_t columns, char buf[FIT_SIZE]);

@@ -10,8 +10,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 #include "attach/procfs.h"
+#include "control/requests.h"
 #include "lib/deadline.h"
-#include "lib/path.h"
 #include "lib/printable.h"
 #include "model/model.h"
 #include "model/pattern.h"
@@ -88,6 +88,20 @@ static void take_look(struct top *t)
 	top_rebuild(t);
 }
 
+/* Notes why there are no more looks. */
+static void note_end(struct top *t, const struct mp_err *err)
+{
+	struct ss_control c;
+	struct ss_journal j;
+
+	if (!proc_start_time(t->o->pid))
+		snprintf(t->ended, sizeof(t->ended), "process %d has ended; q quits", t->o->pid);
+	else if (!session_peek(t->o->pid, &c, &j) || !recorder_lives(&j))
+		snprintf(t->ended, sizeof(t->ended), "the recording has ended; q quits");
+	else
+		snprintf(t->ended, sizeof(t->ended), "%.200s; q quits", printable(err->what));
+}
+
 /* Takes a look that is ready. */
 static void feed_ready(struct top *t, struct loop *l)
 {
@@ -96,10 +110,8 @@ static void feed_ready(struct top *t, struct loop *l)
 
 	if (ret > 0)
 		take_look(t);
-	if (ret < 0 && proc_start_time(t->o->pid) == 0)
-		snprintf(t->ended, sizeof(t->ended), "process %d has ended; q quits", t->o->pid);
-	else if (ret < 0)
-		snprintf(t->ended, sizeof(t->ended), "%s; q quits", printable(err.what));
+	if (ret < 0)
+		note_end(t, &err);
 	l->asked = false;
 }
 
