@@ -13,10 +13,15 @@
 #include "cmd/cmd.h"
 #include "cmd/notices.h"
 #include "cmd/options.h"
+#include "control/requests.h"
+#include "lib/printable.h"
 #include "record/carry.h"
 
 #define FILE_NAME "top.memprof"
 #define MINE	  "memprof-top-XXXXXX"
+
+#define QUIET_WAITS 50
+#define WAIT_US	    10000
 
 static int failed(const char *what)
 {
@@ -68,8 +73,7 @@ static sigset_t endings(void)
 	return set;
 }
 
-/* The process of the recorder.  @before: the signal mask to return to; the ending signals are
- * blocked until the recording waits for them. */
+/* The process of the recorder.  The signals that end it are blocked until it waits for them. */
 static void run(struct target *t, const struct recording_options *o, const struct own_recorder *r,
 		pid_t parent)
 {
@@ -135,6 +139,8 @@ int own_recorder_start(pid_t pid, const char *output, struct own_recorder *r)
 				      .steps = debug_steps};
 	char pattern[2 * sizeof(r->dir)];
 	struct mp_err err = {0};
+	struct ss_control c;
+	struct ss_journal j;
 	struct target t;
 	int status;
 
@@ -152,20 +158,39 @@ int own_recorder_start(pid_t pid, const char *output, struct own_recorder *r)
 	status = status ? status : start(&t, &o, r);
 	if (status)
 		remove_recording(r);
+	else if (output && session_peek(pid, &c, &j))
+		snprintf(r->kept, sizeof(r->kept), "%s", j.recording);
 	target_close(&t);
+	return status;
+}
+
+/* Waits for the end of the recorder.  Return: as waitpid() sets it. */
+static int wait_for_end(pid_t recorder)
+{
+	int status = 0;
+
+	for (int i = 0; i < QUIET_WAITS; i++) {
+		if (waitpid(recorder, &status, WNOHANG) == recorder)
+			return status;
+		usleep(WAIT_US);
+	}
+	fprintf(stderr, "memprof: waiting for the end of the recording\n");
+	while (waitpid(recorder, &status, 0) < 0 && errno == EINTR)
+		continue;
 	return status;
 }
 
 int own_recorder_end(struct own_recorder *r)
 {
-	int wait = 0;
+	int wait;
 
 	if (!r->pid)
 		return MP_EXIT_OK;
 	kill(r->pid, SIGTERM);
-	while (waitpid(r->pid, &wait, 0) < 0 && errno == EINTR)
-		continue;
+	wait = wait_for_end(r->pid);
 	remove_recording(r);
+	if (r->kept[0])
+		printf("recorded to %s\n", printable(r->kept));
 	r->pid = 0;
 	print_messages(r);
 	return WIFEXITED(wait) ? WEXITSTATUS(wait) : MP_EXIT_FAILURE;

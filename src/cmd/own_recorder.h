@@ -12,6 +12,7 @@
 struct own_recorder {
 	pid_t pid;	/* of the recorder; 0: there is none */
 	char dir[4096]; /* of the recording, which the recorder removes; "": the user keeps it */
+	char kept[256]; /* the recording that the user keeps; "": it is removed */
 	FILE *messages; /* what the recorder writes while the terminal shows something else */
 };
 

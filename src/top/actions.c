@@ -64,7 +64,7 @@ void act_sample(struct top *t)
 	if (!worked(t, feed_thin(t->feed, steps[i % n], &err), &err))
 		return;
 	if (i % n)
-		top_say(t, "frequent allocations are recorded 1 in %u; marked ~",
+		top_say(t, "the most frequent allocations are recorded 1 in %u, marked ~",
 			1u << steps[i % n]);
 	else
 		top_say(t, "new allocations are exact again, as long as the recorder can follow");
