@@ -144,7 +144,7 @@ int own_recorder_start(pid_t pid, const char *output, struct own_recorder *r)
 	struct target t;
 	int status;
 
-	*r = (struct own_recorder){0};
+	*r = (struct own_recorder){.recorded = pid};
 	if (target_look(&t, pid, &err))
 		return complain(&err);
 	t.steps = debug_steps();
@@ -193,5 +193,11 @@ int own_recorder_end(struct own_recorder *r)
 		printf("recorded to %s\n", printable(r->kept));
 	r->pid = 0;
 	print_messages(r);
-	return WIFEXITED(wait) ? WEXITSTATUS(wait) : MP_EXIT_FAILURE;
+	if (WIFEXITED(wait))
+		return WEXITSTATUS(wait);
+	fprintf(stderr,
+		"memprof: the recorder was killed; this restores the process: memprof detach "
+		"-p %d\n",
+		r->recorded);
+	return MP_EXIT_NOT_RESTORED;
 }

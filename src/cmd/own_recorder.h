@@ -11,6 +11,7 @@
 
 struct own_recorder {
 	pid_t pid;	/* of the recorder; 0: there is none */
+	pid_t recorded; /* the process */
 	char dir[4096]; /* of the recording, which the recorder removes; "": the user keeps it */
 	char kept[256]; /* the recording that the user keeps; "": it is removed */
 	FILE *messages; /* what the recorder writes while the terminal shows something else */

@@ -59,20 +59,32 @@ static void keep_descriptors(int tty, int pipe_end)
 	close_range(PIPE + 1, ~0u, 0);
 }
 
-static void guard(int tty, int pipe_end, const struct termios *before)
+/* Waits until the other process has ended, or says that it is over.  Return: whether it was killed
+ * while it had the terminal. */
+static bool was_killed(void)
 {
-	ssize_t n;
+	enum guard_news news = GUARD_TAKEN;
 	char byte;
 
+	for (;;) {
+		ssize_t n = read(PIPE, &byte, 1);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return news == GUARD_TAKEN;
+		news = (enum guard_news)byte;
+	}
+}
+
+static void guard(int tty, int pipe_end, const struct termios *before)
+{
 	ignore_signals();
 	/* In a session of its own it can set the modes of the terminal while others use that. */
 	setsid();
 	keep_descriptors(tty, pipe_end);
 	prepare();
-	do
-		n = read(PIPE, &byte, 1);
-	while (n < 0 && errno == EINTR);
-	if (n <= 0) {
+	if (was_killed()) {
 		(void)!write(TERMINAL, restoring, length);
 		tcsetattr(TERMINAL, TCSANOW, before);
 	}
@@ -84,7 +96,7 @@ int guard_start(int tty, struct guard *g, struct mp_err *err)
 	struct termios before;
 	int p[2];
 
-	*g = (struct guard){.done = -1};
+	*g = (struct guard){.news = -1};
 	if (tcgetattr(tty, &before))
 		return mp_fail(err, MP_EXIT_FAILURE, -errno, "cannot read the terminal's modes: %s",
 			       strerror(errno));
@@ -97,7 +109,7 @@ int guard_start(int tty, struct guard *g, struct mp_err *err)
 		guard(tty, p[0], &before);
 	}
 	close(p[0]);
-	g->done = p[1];
+	g->news = p[1];
 	if (g->pid < 0) {
 		close(p[1]);
 		return mp_fail(err, MP_EXIT_FAILURE, -errno, "cannot fork: %s", strerror(errno));
@@ -105,13 +117,21 @@ int guard_start(int tty, struct guard *g, struct mp_err *err)
 	return 0;
 }
 
+void guard_tell(const struct guard *g, enum guard_news news)
+{
+	char byte = (char)news;
+
+	if (g->pid > 0)
+		(void)!write(g->news, &byte, 1);
+}
+
 void guard_end(struct guard *g)
 {
 	if (g->pid <= 0)
 		return;
-	(void)!write(g->done, "", 1);
-	close(g->done);
+	guard_tell(g, GUARD_GIVEN_BACK);
+	close(g->news);
 	while (waitpid(g->pid, NULL, 0) < 0 && errno == EINTR)
 		;
-	*g = (struct guard){.done = -1};
+	*g = (struct guard){.news = -1};
 }

@@ -8,8 +8,11 @@
 
 struct guard {
 	pid_t pid;
-	int done; /* pipe: its end without a byte means that this process was killed */
+	int news; /* a pipe to it, for enum guard_news; its end means that this process has ended */
 };
+
+/* Who has the terminal: it must not be changed while a shell uses it. */
+enum guard_news { GUARD_TAKEN, GUARD_GIVEN_BACK };
 
 /**
  * guard_start() - start the process, before this one has threads and changes the terminal
@@ -19,6 +22,8 @@ struct guard {
  * Return: 0, or a negative errno with @err.
  */
 int guard_start(int tty, struct guard *g, struct mp_err *err);
+/* Tells it, before this process stops, and when it continues.  At first the terminal counts as taken. */
+void guard_tell(const struct guard *g, enum guard_news news);
 /* Ends it, after the terminal was put right. */
 void guard_end(struct guard *g);
 

@@ -29,6 +29,7 @@
 /* The descriptors and times of the main loop. */
 struct loop {
 	int signals;
+	struct guard guard;
 	bool asked;	  /* a look is under way */
 	uint64_t next_ns; /* when to ask for the next one */
 	uint32_t empty;	  /* polls of the terminal without a key, one after the other */
@@ -127,15 +128,22 @@ static sigset_t signals_of_loop(void)
 	return set;
 }
 
-static void take_signals(struct top *t, int signals)
+static void suspend(const struct loop *l)
+{
+	guard_tell(&l->guard, GUARD_GIVEN_BACK);
+	screen_suspend();
+	guard_tell(&l->guard, GUARD_TAKEN);
+}
+
+static void take_signals(struct top *t, const struct loop *l)
 {
 	struct signalfd_siginfo si;
 
-	while (read(signals, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
+	while (read(l->signals, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
 		if (si.ssi_signo == SIGWINCH)
 			screen_resize();
 		else if (si.ssi_signo == SIGTSTP)
-			screen_suspend();
+			suspend(l);
 		else if (si.ssi_signo == SIGCONT)
 			screen_resume();
 		else
@@ -191,7 +199,7 @@ static void run(struct top *t, struct loop *l)
 		if (poll(p, N, time_left(t, l)) < 0 && errno != EINTR)
 			return;
 		if (p[SIGNALS].revents)
-			take_signals(t, l->signals);
+			take_signals(t, l);
 		if (p[KEYS].revents)
 			take_keys(t, l, p[KEYS].revents);
 		if (p[FEED].revents)
@@ -238,18 +246,17 @@ int top_run(const struct top_options *o, struct mp_err *err)
 {
 	struct top t = {.o = o, .view = {.by = o->by, .sort = o->sort}};
 	sigset_t set = signals_of_loop(), before;
-	struct guard guard;
-	struct loop l;
-	int ret = guard_start(STDIN_FILENO, &guard, err);
+	struct loop l = {.signals = -1};
+	int ret = guard_start(STDIN_FILENO, &l.guard, err);
 
 	if (ret)
 		return ret;
 	name_process(&t);
 	pthread_sigmask(SIG_BLOCK, &set, &before);
-	l = (struct loop){.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)};
+	l.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	ret = look(&t, &l, err);
 	feed_close(t.feed);
-	guard_end(&guard);
+	guard_end(&l.guard);
 	close(l.signals);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	table_free(&t.table);
