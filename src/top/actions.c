@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What keys do beside moving in the view: requests to the recorder, the filter, the report. */
+#include "top/actions.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +9,6 @@
 #include "model/model.h"
 #include "model/pattern.h"
 #include "top/feed.h"
-#include "top/keys.h"
 #include "top/save.h"
 #include "top/state.h"
 
@@ -70,7 +70,7 @@ void act_sample(struct top *t)
 		top_say(t, "new allocations are exact again, as long as the recorder can follow");
 }
 
-void act_ask(struct top *t, int what)
+void act_ask(struct top *t, enum prompt_for what)
 {
 	char text[PROMPT_SIZE];
 

@@ -139,12 +139,12 @@ const char *fit_parts(struct fit_part *p, uint32_t n, uint32_t columns, char buf
 		;
 	*buf = 0;
 	for (uint32_t i = 0; i < n; i++) {
+		size_t room = FIT_SIZE - used - sizeof(between);
+
 		if (!*p[i].text)
 			continue;
-		used += head_length(p[i].text, UINT32_MAX, FIT_SIZE - used - sizeof(between));
-		snprintf(buf + strlen(buf), FIT_SIZE - strlen(buf), "%s%s", *buf ? between : "",
-			 p[i].text);
-		used = strlen(buf);
+		used += (size_t)snprintf(buf + used, FIT_SIZE - used, "%s%.*s", used ? between : "",
+					 (int)head_length(p[i].text, UINT32_MAX, room), p[i].text);
 		if (used + sizeof(between) >= FIT_SIZE)
 			break;
 	}

@@ -5,6 +5,7 @@
 #include <curses.h>
 #include <stdio.h>
 #include <string.h>
+#include "top/actions.h"
 #include "top/feed.h"
 #include "top/name.h"
 #include "top/screen.h"

@@ -38,7 +38,7 @@ static void set_styles(bool colours)
 
 	if (coloured)
 		use_default_colors();
-	for (short i = 0; i < SCREEN_STYLES; i++) {
+	for (int i = 0; i < SCREEN_STYLES; i++) {
 		attributes[i] = style[i].attribute;
 		pairs[i] = coloured && style[i].colour >= 0 ? (short)(i + 1) : 0;
 		if (pairs[i])
