@@ -57,7 +57,7 @@ static void draw_numbers(const struct top *t, uint32_t y)
 		   fit_parts(second, sizeof(second) / sizeof(second[0]), screen_width(), line));
 }
 
-static void where_of(const struct shown_frame *f, char where[FIT_SIZE])
+static void where_of(const struct shown_frame *f, bool folders, char where[FIT_SIZE])
 {
 	char runtimes[SHOWN_RUNTIMES];
 
@@ -65,7 +65,7 @@ static void where_of(const struct shown_frame *f, char where[FIT_SIZE])
 		snprintf(where, FIT_SIZE, "%u frames of %s", f->frames,
 			 shown_runtimes(f->runtimes, runtimes));
 	else
-		name_source(&f->at, true, where);
+		name_source(&f->at, folders, where);
 	if (f->frames == 1 && f->at.is_inline)
 		strncat(where, " (inlined)", FIT_SIZE - strlen(where) - 1);
 }
@@ -77,7 +77,9 @@ static void draw_frame(const struct shown_frame *f, bool site, uint32_t y)
 	char where[FIT_SIZE], name[FIT_SIZE], place[FIT_SIZE], line[2 * FIT_SIZE];
 	uint32_t room = width - from, taken;
 
-	where_of(f, where);
+	where_of(f, true, where);
+	if (fit_columns(function) + fit_columns(where) + 2 > room)
+		where_of(f, false, where);
 	taken = fit_columns(where) + 2;
 	if (taken > room / 2 && fit_columns(function) + taken > room)
 		taken = fit_columns(function) < room / 2 ? room - fit_columns(function) : room / 2;

@@ -63,7 +63,7 @@ static void keep_descriptors(int tty, int pipe_end)
  * while it had the terminal. */
 static bool was_killed(void)
 {
-	enum guard_news news = GUARD_TAKEN;
+	enum guard_news news = GUARD_GIVEN_BACK;
 	char byte;
 
 	for (;;) {

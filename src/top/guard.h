@@ -11,7 +11,7 @@ struct guard {
 	int news; /* a pipe to it, for enum guard_news; its end means that this process has ended */
 };
 
-/* Who has the terminal: it must not be changed while a shell uses it. */
+/* Who has the terminal: it must not be changed while a shell uses it.  At first it is given back. */
 enum guard_news { GUARD_TAKEN, GUARD_GIVEN_BACK };
 
 /**
@@ -22,7 +22,7 @@ enum guard_news { GUARD_TAKEN, GUARD_GIVEN_BACK };
  * Return: 0, or a negative errno with @err.
  */
 int guard_start(int tty, struct guard *g, struct mp_err *err);
-/* Tells it, before this process stops, and when it continues.  At first the terminal counts as taken. */
+/* Tells it, before the terminal is changed, and after it is as it was. */
 void guard_tell(const struct guard *g, enum guard_news news);
 /* Ends it, after the terminal was put right. */
 void guard_end(struct guard *g);

@@ -187,15 +187,11 @@ static void name_process(struct top *t)
 		snprintf(t->name, sizeof(t->name), "%s", printable(st.name));
 }
 
-static int look(struct top *t, struct loop *l, struct mp_err *err)
+static int watch(struct top *t, struct loop *l, struct mp_err *err)
 {
-	int ret = feed_open(t->o->pid, &t->feed, err);
+	int ret;
 
-	if (!ret)
-		ret = feed_take(t->feed, err);
-	if (ret < 0)
-		return ret;
-	feed_model(t->feed)->shown.full = t->o->full;
+	guard_tell(&l->guard, GUARD_TAKEN);
 	ret = screen_begin(t->o->colours, err);
 	if (ret)
 		return ret;
@@ -205,26 +201,45 @@ static int look(struct top *t, struct loop *l, struct mp_err *err)
 	l->next_ns = mono_ns() + t->o->delay_ms * MS;
 	run(t, l);
 	screen_end();
+	guard_tell(&l->guard, GUARD_GIVEN_BACK);
 	return 0;
+}
+
+/* Signals are handled by the loop from the first look on.  Before it, they end the program. */
+static int watch_signals(struct top *t, struct loop *l, struct mp_err *err)
+{
+	sigset_t set = signals_of_loop(), before;
+	int ret;
+
+	l->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (l->signals < 0)
+		return mp_fail(err, MP_EXIT_FAILURE, -errno, "cannot wait for signals: %s",
+			       strerror(errno));
+	pthread_sigmask(SIG_BLOCK, &set, &before);
+	ret = watch(t, l, err);
+	close(l->signals);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return ret;
 }
 
 int top_run(const struct top_options *o, struct mp_err *err)
 {
 	struct top t = {.o = o, .view = {.by = o->by, .sort = o->sort}};
-	sigset_t set = signals_of_loop(), before;
 	struct loop l = {.signals = -1};
 	int ret = guard_start(STDIN_FILENO, &l.guard, err);
 
 	if (ret)
 		return ret;
 	name_process(&t);
-	pthread_sigmask(SIG_BLOCK, &set, &before);
-	l.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	ret = look(&t, &l, err);
+	ret = feed_open(o->pid, &t.feed, err);
+	if (!ret)
+		ret = feed_take(t.feed, err);
+	if (ret >= 0) {
+		feed_model(t.feed)->shown.full = o->full;
+		ret = watch_signals(&t, &l, err);
+	}
 	feed_close(t.feed);
 	guard_end(&l.guard);
-	close(l.signals);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	table_free(&t.table);
 	past_free(&t.past);
 	pattern_free(t.filter);
