@@ -1,18 +1,44 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "top/actions.h"
 
-#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include "lib/printable.h"
 #include "model/model.h"
 #include "model/pattern.h"
+#include "top/draw.h"
 #include "top/feed.h"
 #include "top/save.h"
 #include "top/state.h"
 
 #define MARK "top" /* the usual name */
+
+/*
+ * Before a request to the recorder, which waits for an answer.  If its disk is stalled, that can take
+ * long: the signals that end the program are let through (guard.h puts the terminal right).  Return:
+ * the signal mask to return to.
+ */
+static sigset_t begin_request(struct top *t)
+{
+	sigset_t set, before;
+
+	top_say(t, "asking the recorder ... (Ctrl-C quits)");
+	draw(t);
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	pthread_sigmask(SIG_UNBLOCK, &set, &before);
+	return before;
+}
+
+static void end_request(struct top *t, const sigset_t *before)
+{
+	pthread_sigmask(SIG_SETMASK, before, NULL);
+	*t->message = 0;
+}
 
 /* Tells how a request ended.  Return: whether it worked. */
 static bool worked(struct top *t, int ret, const struct mp_err *err)
@@ -40,8 +66,15 @@ void act_pause(struct top *t)
 {
 	const bool pause = !feed_state(t->feed)->paused;
 	struct mp_err err = {0};
+	sigset_t before;
+	int ret;
 
-	if (!has_ended(t) && worked(t, feed_pause(t->feed, pause, &err), &err))
+	if (has_ended(t))
+		return;
+	before = begin_request(t);
+	ret = feed_pause(t->feed, pause, &err);
+	end_request(t, &before);
+	if (worked(t, ret, &err))
 		top_say(t, pause ? "paused: new blocks are left out; p resumes" : "resumed");
 }
 
@@ -51,7 +84,9 @@ void act_sample(struct top *t)
 	const struct feed_state *fs = feed_state(t->feed);
 	const size_t n = sizeof(steps) / sizeof(steps[0]);
 	struct mp_err err = {0};
+	sigset_t before;
 	size_t i = 0;
+	int ret;
 
 	if (has_ended(t))
 		return;
@@ -61,7 +96,10 @@ void act_sample(struct top *t)
 	}
 	while (i < n && steps[i] <= fs->least)
 		i++;
-	if (!worked(t, feed_thin(t->feed, steps[i % n], &err), &err))
+	before = begin_request(t);
+	ret = feed_thin(t->feed, steps[i % n], &err);
+	end_request(t, &before);
+	if (!worked(t, ret, &err))
 		return;
 	if (i % n)
 		top_say(t, "the most frequent allocations are recorded 1 in %u, marked ~",
@@ -107,8 +145,15 @@ int act_filter(struct top *t, const char *text)
 static void mark(struct top *t, const char *name)
 {
 	struct mp_err err = {0};
+	sigset_t before;
+	int ret;
 
-	if (has_ended(t) || !worked(t, feed_mark(t->feed, *name ? name : MARK, &err), &err))
+	if (has_ended(t))
+		return;
+	before = begin_request(t);
+	ret = feed_mark(t->feed, *name ? name : MARK, &err);
+	end_request(t, &before);
+	if (!worked(t, ret, &err))
 		return;
 	if (past_mark(&t->past, feed_model(t->feed)))
 		top_say(t, "out of memory");

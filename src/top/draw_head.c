@@ -2,6 +2,7 @@
 #include "top/draw.h"
 
 #include <stdio.h>
+#include "lib/deadline.h"
 #include "lib/human.h"
 #include "lib/printable.h"
 #include "model/model.h"
@@ -13,6 +14,7 @@
 #include "top/state.h"
 
 #define BEHIND_NS   1000000000u /* the recorder's lag that is worth a line */
+#define SILENT_NS   2000000000u /* without an answer */
 #define TEXT	    160
 #define ROOMY	    12 /* rows of a screen on which each doubt has a line of its own */
 #define DOUBTS	    4
@@ -115,7 +117,10 @@ static uint32_t doubts(const struct top *t, const struct model *m, char line[DOU
 	else if (fs->thinned)
 		snprintf(line[n++], TEXT, "estimated (~): %s thinned out%s",
 			 counted(fs->thinned, "allocation"), fs->least ? "; s changes that" : "");
-	if (fs->behind_ns > BEHIND_NS && !*t->ended)
+	if (t->asked_ns && !t->frozen && mono_ns() - t->asked_ns > SILENT_NS)
+		snprintf(line[n++], TEXT, "the recorder has not answered for %.0f s",
+			 (double)(mono_ns() - t->asked_ns) / 1e9);
+	else if (fs->behind_ns > BEHIND_NS && !*t->ended)
 		snprintf(line[n++], TEXT, "the recorder is %.1f s behind: the numbers are that old",
 			 (double)fs->behind_ns / 1e9);
 	return n;

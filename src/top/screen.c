@@ -54,6 +54,9 @@ int screen_begin(bool colours, struct mp_err *err)
 	if (!screen)
 		return mp_fail(err, MP_EXIT_USAGE, -ENOTTY, "curses cannot use this terminal");
 	set_term(screen);
+	/* The actions that curses set; the caller decides when these signals arrive. */
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
 	set_escdelay(ESCAPE_MS);
 	cbreak();
 	noecho();

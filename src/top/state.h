@@ -49,7 +49,8 @@ struct top {
 	struct prompt prompt;
 	char message[256]; /* in the last line until the next key */
 
-	bool frozen; /* no looks are taken */
+	bool frozen;	   /* no looks are taken */
+	uint64_t asked_ns; /* when the look that is under way was asked for; 0: none is */
 	bool quit;
 	char ended[256];	/* why there are no more looks; "": there are */
 	uint64_t thinned;	/* allocations, as of the last look */

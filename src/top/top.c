@@ -22,7 +22,8 @@
 #include "top/screen.h"
 #include "top/state.h"
 
-#define MS 1000000u
+#define MS	   1000000u
+#define WAITING_MS 1000 /* the screen shows each second how long it waits */
 #define MOST_EMPTY_POLLS                                                                           \
 	50 /* of a terminal that says that it has input, but has none: it is gone */
 
@@ -30,7 +31,6 @@
 struct loop {
 	int signals;
 	struct guard guard;
-	bool asked;	  /* a look is under way */
 	uint64_t next_ns; /* when to ask for the next one */
 	uint32_t empty;	  /* polls of the terminal without a key, one after the other */
 };
@@ -70,7 +70,7 @@ static void note_end(struct top *t, const struct mp_err *err)
 }
 
 /* Takes a look that is ready. */
-static void feed_ready(struct top *t, struct loop *l)
+static void feed_ready(struct top *t)
 {
 	struct mp_err err = {0};
 	int ret = feed_take(t->feed, &err);
@@ -79,7 +79,7 @@ static void feed_ready(struct top *t, struct loop *l)
 		take_look(t);
 	if (ret < 0)
 		note_end(t, &err);
-	l->asked = false;
+	t->asked_ns = 0;
 }
 
 /* The signals that the loop reads from a descriptor. */
@@ -131,13 +131,16 @@ static void take_keys(struct top *t, struct loop *l, short events)
 		t->quit = true;
 }
 
-/* Return: milliseconds until the next look is to be asked for; -1: no look is. */
+/* Return: milliseconds until the next look is to be asked for, or until the screen shows for how long it
+ * has been waited for; -1: no look is. */
 static int time_left(const struct top *t, const struct loop *l)
 {
 	uint64_t now = mono_ns();
 
-	if (t->frozen || *t->ended || l->asked)
+	if (t->frozen || *t->ended)
 		return -1;
+	if (t->asked_ns)
+		return WAITING_MS;
 	return l->next_ns <= now ? 0 : (int)((l->next_ns - now + MS - 1) / MS);
 }
 
@@ -146,7 +149,7 @@ static void ask(struct top *t, struct loop *l)
 	if (time_left(t, l) != 0)
 		return;
 	l->next_ns = mono_ns() + t->o->delay_ms * MS;
-	l->asked = true;
+	t->asked_ns = mono_ns();
 	feed_ask(t->feed);
 }
 
@@ -169,7 +172,7 @@ static void run(struct top *t, struct loop *l)
 		if (p[KEYS].revents)
 			take_keys(t, l, p[KEYS].revents);
 		if (p[FEED].revents)
-			feed_ready(t, l);
+			feed_ready(t);
 		ask(t, l);
 	}
 }
