@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -165,6 +166,56 @@ static int read_file(const char *from, bool *truncated, bool *corrupt)
 	assert_true(*corrupt || *truncated || sums == 6);
 	mpf_reader_free(r);
 	return n;
+}
+
+/* A view: in a file that is already open, read by its index.  A variance that is none is refused. */
+static int read_view(double variance, struct mp_activity *of_stack, struct mp_activity *of_thread)
+{
+	struct mp_activity stack = {0, 1ull << 40, 1ull << 50, 7, variance},
+			   thread = {77, 3, 4, 2, 0};
+	struct mp_info info = {.pid = 42, .executable = "/bin/x", .cmdline = "x"};
+	struct mpf_writer *w;
+	struct mpf_reader *r;
+	struct mpf_item it;
+	int ret, fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(mpf_create_in(fd, "view", &info, &w, NULL), 0);
+	mpf_begin_index(w);
+	mpf_put_activity(w, &stack, false);
+	mpf_put_activity(w, &thread, true);
+	mpf_end_index(w);
+	assert_int_equal(mpf_close(w), 0);
+	assert_int_equal(mpf_open(path, &r, &info, NULL), 0);
+	assert_int_equal(info.pid, 42);
+	assert_true(mpf_seek_index(r));
+	while ((ret = mpf_next(r, &it, NULL)) > 0) {
+		if (it.kind == MPF_ACTIVITY)
+			*of_stack = it.activity;
+		if (it.kind == MPF_THREAD_ACTIVITY)
+			*of_thread = it.activity;
+	}
+	mpf_reader_free(r);
+	return ret;
+}
+
+static void activity(void **state)
+{
+	struct mp_activity stack = {0}, thread = {0};
+
+	(void)state;
+	assert_int_equal(read_view(1234.5, &stack, &thread), 0);
+	assert_int_equal(stack.allocations, 1ull << 40);
+	assert_int_equal(stack.allocated_bytes, 1ull << 50);
+	assert_int_equal(stack.temporary, 7);
+	assert_true(stack.live_variance == 1234.5);
+	assert_int_equal(thread.id, 77);
+	assert_int_equal(thread.allocations, 3);
+	assert_int_equal(thread.allocated_bytes, 4);
+	assert_int_equal(thread.temporary, 2);
+	assert_true(read_view(-1, &stack, &thread) < 0);
+	assert_true(read_view(NAN, &stack, &thread) < 0);
+	assert_true(read_view(INFINITY, &stack, &thread) < 0);
 }
 
 static void round_trip(void **state)
@@ -453,9 +504,9 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(round_trip), cmocka_unit_test(cut_everywhere),
-	    cmocka_unit_test(flipped_bits), cmocka_unit_test(many_events),
-	    cmocka_unit_test(few_bytes)};
+	    cmocka_unit_test(activity),	      cmocka_unit_test(round_trip),
+	    cmocka_unit_test(cut_everywhere), cmocka_unit_test(flipped_bits),
+	    cmocka_unit_test(many_events),    cmocka_unit_test(few_bytes)};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
