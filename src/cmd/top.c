@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "top/top.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include "attach/procfs.h"
@@ -95,11 +96,21 @@ static int want_recorder(const struct arguments *a, struct own_recorder *r)
 {
 	const pid_t pid = a->top.pid;
 	struct proc_status st = {.name = "?"};
+	struct mp_err err = {0};
 	struct ss_control c;
 	struct ss_journal j;
 
 	*r = (struct own_recorder){0};
-	if (session_peek(pid, &c, &j) && j.state == SS_LIVE && recorder_lives(&j)) {
+	if (session_peek(pid, &c, &j) && j.state == SS_LIVE) {
+		/* What a recorder of top's continued would be lost with its file. */
+		if (!recorder_lives(&j)) {
+			mp_fail(
+			    &err, MP_EXIT_ATTACHED, -EBUSY,
+			    "process %d has a session whose recorder is gone; first run memprof "
+			    "attach -p %d, which continues it, or memprof detach -p %d",
+			    pid, pid, pid);
+			return complain(&err);
+		}
 		if (a->output)
 			return usage_error("top: --output: process %d is being recorded already, "
 					   "to %s",
