@@ -31,7 +31,7 @@ static const char help[] =
     "      --sort WHAT      order of rows: live (default), blocks, growth, since-mark, "
     "allocations,\n"
     "                       allocated, temporary or name\n"
-    "      --filter PATTERN only rows whose function, source or library match the regular\n"
+    "      --filter REGEX   only rows whose function, source or library match the regular\n"
     "                       expression\n"
     "      --full-stacks    every frame of a stack with its full name\n"
     "  -o, --output FILE    keep the recording there; without: it is removed at the end\n";

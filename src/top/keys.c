@@ -99,7 +99,6 @@ static void set_sort(struct top *t, int step)
 		t->view.sort =
 		    (enum table_sort)(((int)t->view.sort + step + TABLE_SORTS) % TABLE_SORTS);
 	while (t->view.sort == TABLE_SINCE_MARK && !t->past.marked);
-	t->cursor.chosen = false;
 	top_rebuild(t);
 }
 
@@ -161,7 +160,6 @@ static void press_in_table(struct top *t, const struct screen_key *k)
 		set_sort(t, 1);
 	else if (is(k, -1, "r")) {
 		t->view.reverse = !t->view.reverse;
-		t->cursor.chosen = false;
 		top_rebuild(t);
 	} else if (is(k, -1, "/"))
 		act_ask(t, PROMPT_FILTER);

@@ -36,10 +36,8 @@ int top_check_terminal(struct mp_err *err);
  */
 int top_run(const struct top_options *o, struct mp_err *err);
 
-/* Parses "line" and so on.  Return: false if @text is none of the words. */
+/* Parse the words of --by and --sort.  Return: false if @text is none of them. */
 bool top_parse_by(const char *text, enum table_by *by);
 bool top_parse_sort(const char *text, enum table_sort *sort);
-const char *top_by_text(enum table_by by);
-const char *top_sort_text(enum table_sort sort);
 
 #endif

@@ -33,13 +33,3 @@ bool top_parse_sort(const char *text, enum table_sort *sort)
 		*sort = (enum table_sort)i;
 	return i >= 0;
 }
-
-const char *top_by_text(enum table_by by)
-{
-	return by_words[by];
-}
-
-const char *top_sort_text(enum table_sort sort)
-{
-	return sort_words[sort];
-}
