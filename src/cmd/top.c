@@ -95,7 +95,7 @@ static int take_option(struct arguments *a, int c)
 static int want_recorder(const struct arguments *a, struct own_recorder *r)
 {
 	const pid_t pid = a->top.pid;
-	struct proc_status st = {.name = "?"};
+	struct proc_status st;
 	struct mp_err err = {0};
 	struct ss_control c;
 	struct ss_journal j;
@@ -117,9 +117,8 @@ static int want_recorder(const struct arguments *a, struct own_recorder *r)
 					   pid, printable(j.recording));
 		return 0;
 	}
-	if (proc_status_read(pid, 0, &st))
-		st.name[0] = 0;
-	fprintf(stderr, "attaching to %s (%d) ...\n", printable(st.name), pid);
+	if (!proc_status_read(pid, 0, &st))
+		fprintf(stderr, "attaching to %s (%d) ...\n", printable(st.name), pid);
 	return own_recorder_start(pid, a->output, r);
 }
 

@@ -29,7 +29,7 @@ static const char *bytes_text(const char *sign, uint64_t bytes, uint32_t width, 
 
 const char *cell_bytes(uint64_t bytes, bool estimated, uint32_t width, char buf[CELL])
 {
-	return bytes_text(estimated ? "~" : "", bytes, width, buf);
+	return bytes_text(estimated && bytes ? "~" : "", bytes, width, buf);
 }
 
 const char *cell_change(double bytes, bool estimated, uint32_t width, char buf[CELL])
@@ -45,7 +45,7 @@ const char *cell_change(double bytes, bool estimated, uint32_t width, char buf[C
 const char *cell_count(uint64_t n, bool estimated, uint32_t width, char buf[CELL])
 {
 	static const char unit[] = "kMGTPE";
-	const char *sign = estimated ? "~" : "";
+	const char *sign = estimated && n ? "~" : "";
 	double v = (double)n;
 
 	if (snprintf(buf, CELL, "%s%s", sign, thousands(n)) <= (int)width)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Numbers as the table shows them: short, and with "~" before those that are estimates. */
+/* Numbers as the table shows them: short, and with "~" before those that are estimates and not 0. */
 #ifndef TOP_CELL_H
 #define TOP_CELL_H
 

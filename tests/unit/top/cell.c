@@ -16,6 +16,7 @@ static void test_bytes(void **state)
 
 	(void)state;
 	assert_string_equal(cell_bytes(0, false, 10, buf), "0 B");
+	assert_string_equal(cell_bytes(0, true, 10, buf), "0 B");
 	assert_string_equal(cell_bytes(1023, false, 10, buf), "1023 B");
 	assert_string_equal(cell_bytes(1536, false, 10, buf), "1.5 KiB");
 	assert_string_equal(cell_bytes(1536, true, 10, buf), "~1.5 KiB");
