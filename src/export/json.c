@@ -42,8 +42,8 @@ static void write_processes(yajl_gen g, const struct model *m)
 
 void json_info(yajl_gen g, const struct model *m)
 {
-	static const char *const reason[] = {"unknown", "detached", "exited", "execed",
-					     "time",	"error",    "kept",   "pieced"};
+	static const char *const reason[] = {"continues", "detached", "exited", "execed",
+					     "time",	  "error",    "kept",	"pieced"};
 	char id[33];
 
 	json_text(g, "id", hex_text(m->info.id, sizeof(m->info.id), id));

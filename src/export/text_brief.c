@@ -45,7 +45,7 @@ void text_losses(uint64_t lost, uint64_t events, bool uncertain, FILE *out)
 
 static void head(const struct model *m, FILE *out)
 {
-	static const char *const reason[] = {"",
+	static const char *const reason[] = {"; the recording continues",
 					     "; detached",
 					     "; the program ended",
 					     "; it executed another program",
@@ -68,10 +68,10 @@ static void head(const struct model *m, FILE *out)
 		fprintf(out, "processes   %zu, from %s on, for %.1f s\n", m->tasks.processes.n,
 			when, (double)m->facts.end_ns / 1e9);
 	else
-		fprintf(out, "process     %u, %s %s, for %.1f s%s\n", m->info.pid,
-			m->info.mode ? "run at" : "attached at", when,
-			(double)m->facts.end_ns / 1e9,
-			reason[why <= MP_END_PIECED ? why : MP_END_ERROR]);
+		fprintf(
+		    out, "process     %u, %s %s, for %.1f s%s\n", m->info.pid,
+		    m->info.mode ? "run at" : "attached at", when, (double)m->facts.end_ns / 1e9,
+		    !m->facts.has_finish ? "" : reason[why <= MP_END_PIECED ? why : MP_END_ERROR]);
 }
 
 static void sums(const struct model *m, FILE *out)

@@ -26,7 +26,7 @@ static void text_processes(const struct model *m, const char *when, FILE *out)
 void text_head(struct model *m, FILE *out)
 {
 	static const char *const reason[] = {
-	    "?",
+	    "not yet, the recording continues",
 	    "detached",
 	    "the program ended",
 	    "the process executed another program (exec)",

@@ -148,7 +148,7 @@ struct recorder_view {
  */
 int recorder_view(struct recorder *r, int fd, uint32_t from, struct recorder_view *v,
 		  struct mp_err *err);
-/* Has frequent allocations thinned out (agent/thin.h) as at a pressure of @least or more, at most 9: they
+/* Has frequent allocations thinned out (agent/thin.h) as at a pressure of @least or more, at most 12: they
  * are then estimated.  0: only when the recorder is behind.  Return: 0, or -EOPNOTSUPP if the session
  * does not thin. */
 int recorder_thin(struct recorder *r, uint32_t least);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "lib/human.h"
 #include "lib/printable.h"
 #include "model/model.h"
 #include "model/pattern.h"
@@ -80,7 +81,7 @@ void act_pause(struct top *t)
 
 void act_sample(struct top *t)
 {
-	static const uint32_t steps[] = {0, 3, 5, 7};
+	static const uint32_t steps[] = {0, 8, 10, 12};
 	const struct feed_state *fs = feed_state(t->feed);
 	const size_t n = sizeof(steps) / sizeof(steps[0]);
 	struct mp_err err = {0};
@@ -102,8 +103,8 @@ void act_sample(struct top *t)
 	if (!worked(t, ret, &err))
 		return;
 	if (i % n)
-		top_say(t, "the most frequent allocations are recorded 1 in %u, marked ~",
-			1u << steps[i % n]);
+		top_say(t, "of allocations of one kind at most %s a second are recorded, marked ~",
+			thousands(feed_kept(steps[i % n])));
 	else
 		top_say(t, "new allocations are exact again, as long as the recorder can follow");
 }

@@ -41,7 +41,8 @@ static void states(const struct top *t, const struct model *m, char text[TEXT])
 		n += snprintf(text + n, (size_t)(TEXT - n), "SAMPLED per %s  ",
 			      human(m->info.sample_interval));
 	else if (fs->least)
-		n += snprintf(text + n, (size_t)(TEXT - n), "SAMPLED 1 in %u  ", 1u << fs->least);
+		n += snprintf(text + n, (size_t)(TEXT - n), "SAMPLED to %s/s  ",
+			      thousands(feed_kept(fs->least)));
 	if (n)
 		text[n - 2] = 0;
 }

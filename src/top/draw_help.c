@@ -14,7 +14,7 @@ static const char *const lines[] = {
     "space                freeze: no looks are taken, the recording continues",
     "m                    mark, in the recording, too: SINCE MARK counts from now",
     "p                    pause: leave out new blocks; again: resume",
-    "s                    sample frequent allocations: 1 in 8, 32, 128, then all",
+    "s                    record 32,768, 8,192, 2,048 a second of one kind, then all",
     "w                    write a report of what is seen now: text, or JSON (.json)",
     "a                    of a stack: every frame, or those of libraries as one",
     "Ctrl-L               draw the screen again;  Ctrl-Z: suspend",

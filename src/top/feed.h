@@ -57,9 +57,16 @@ const struct feed_state *feed_state(const struct feed *f);
  * @err. */
 int feed_mark(struct feed *f, const char *name, struct mp_err *err);
 int feed_pause(struct feed *f, bool pause, struct mp_err *err);
-/* Samples: frequent allocations are recorded one in 2^@least at least, until this is set to 0;
- * from then on new allocations are exact again as long as the recorder can follow (doc/thinning.md).
- * @least: 0 to 9 */
+/* Samples: of allocations of one kind (agent/thin.c) by one thread, at most feed_kept() a second are
+ * recorded, until this is set to 0; from then on new allocations are exact again as long as the
+ * recorder can follow (doc/thinning.md).  @least: 0 or 8 to 12 */
 int feed_thin(struct feed *f, uint32_t least, struct mp_err *err);
+
+/* Return: allocations a second.  A kind with 2^15 to 2^16 allocations in a 128th of a second is thinned to one
+ * in 2^@least, one with half as many to one in half of that (agent/agent.h, record/reader.c). */
+static inline uint32_t feed_kept(uint32_t least)
+{
+	return 1u << (23 - least);
+}
 
 #endif
