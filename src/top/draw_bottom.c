@@ -56,6 +56,17 @@ static const char *table_keys(const struct top *t, char line[FIT_SIZE])
 	return fit_parts(parts, sizeof(parts) / sizeof(parts[0]), screen_width(), line);
 }
 
+/* The keys of a screen that is scrolled.  @more: another one; "": there is none. */
+static const char *text_keys(const char *more, char line[FIT_SIZE])
+{
+	struct fit_part parts[] = {{"q quit", NULL, 0},
+				   {"Left back", NULL, 1},
+				   {more, NULL, 2},
+				   {"up, down scroll", NULL, 3}};
+
+	return fit_parts(parts, sizeof(parts) / sizeof(parts[0]), screen_width(), line);
+}
+
 int draw_bottom(const struct top *t)
 {
 	const uint32_t width = screen_width(), row = screen_height() - 1;
@@ -71,9 +82,8 @@ int draw_bottom(const struct top *t)
 		screen_put(row, 0, width, SCREEN_PLAIN, table_keys(t, line));
 	else if (t->screen == TOP_STACK)
 		screen_put(row, 0, width, SCREEN_PLAIN,
-			   t->stack.every ? "Left back  a fewer frames  up, down scroll  q quit"
-					  : "Left back  a every frame  up, down scroll  q quit");
+			   text_keys(t->stack.every ? "a fewer frames" : "a every frame", line));
 	else
-		screen_put(row, 0, width, SCREEN_PLAIN, "Left back  up, down scroll  q quit");
+		screen_put(row, 0, width, SCREEN_PLAIN, text_keys("", line));
 	return -1;
 }
