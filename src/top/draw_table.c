@@ -142,7 +142,7 @@ static void draw_empty(const struct top *t, uint32_t y)
 			   "no row matches the filter; / and Enter clears it");
 	else
 		screen_put(y, 0, screen_width(), SCREEN_PLAIN,
-			   "nothing was allocated since the recording began");
+			   "nothing is live, and nothing was allocated over the last looks");
 }
 
 void draw_table(struct top *t, struct draw_area a)
