@@ -63,8 +63,13 @@ static void note_end(struct top *t, const struct mp_err *err)
 
 	if (!proc_start_time(t->o->pid))
 		snprintf(t->ended, sizeof(t->ended), "process %d has ended; q quits", t->o->pid);
-	else if (!session_peek(t->o->pid, &c, &j) || !recorder_lives(&j))
+	else if (!session_peek(t->o->pid, &c, &j))
 		snprintf(t->ended, sizeof(t->ended), "the recording has ended; q quits");
+	else if (!recorder_lives(&j))
+		snprintf(
+		    t->ended, sizeof(t->ended),
+		    "the recorder was killed; q quits; memprof detach -p %d restores the process",
+		    t->o->pid);
 	else
 		snprintf(t->ended, sizeof(t->ended), "%.200s; q quits", printable(err->what));
 }
