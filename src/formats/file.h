@@ -211,8 +211,9 @@ struct mp_totals {
 struct mp_activity {
 	uint32_t id; /* of the stack; or the thread */
 	uint64_t allocations, allocated_bytes;
-	uint64_t temporary;   /* not known in a sampled recording: 0 */
-	double live_variance; /* of the estimate of a stack's live bytes; a thread's is 0 */
+	uint64_t temporary;	  /* not known in a sampled recording: 0 */
+	uint64_t temporary_bytes; /* of a stack */
+	double live_variance;	  /* of the estimate of a stack's live bytes; a thread's is 0 */
 };
 
 /* Return: the number of all lost events. */

@@ -388,6 +388,7 @@ static void get_activity(struct mpf_reader *r, struct mp_activity *a)
 	a->allocations = get(r);
 	a->allocated_bytes = get(r);
 	a->temporary = get(r);
+	a->temporary_bytes = get(r);
 	bits = get(r);
 	memcpy(&a->live_variance, &bits, sizeof(bits));
 	if (!isfinite(a->live_variance) || a->live_variance < 0)

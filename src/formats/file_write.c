@@ -644,6 +644,7 @@ int mpf_put_activity(struct mpf_writer *w, const struct mp_activity *a, bool thr
 	put_varint(w, a->allocations);
 	put_varint(w, a->allocated_bytes);
 	put_varint(w, a->temporary);
+	put_varint(w, a->temporary_bytes);
 	memcpy(&bits, &a->live_variance, sizeof(bits));
 	/* The bytes of a number that is not 0 are all in use; those of 0 take one. */
 	put_varint(w, bits);

@@ -99,8 +99,10 @@ static int take_activity(struct model *m, const struct mp_activity *a)
 	g->allocations = a->allocations;
 	g->allocated_bytes = a->allocated_bytes;
 	g->temporary = a->temporary;
+	g->temporary_bytes = a->temporary_bytes;
 	g->variance_live = a->live_variance;
 	m->sums.total.temporary += a->temporary;
+	m->sums.total.temporary_bytes += a->temporary_bytes;
 	m->sums.total.variance_live += a->live_variance;
 	return 0;
 }
@@ -151,7 +153,7 @@ static void forget_live(struct model *m)
 		m->sums.group[id].live_bytes = m->sums.group[id].live_blocks = 0;
 		m->sums.group[id].variance_live = 0;
 	}
-	m->sums.total.temporary = 0;
+	m->sums.total.temporary = m->sums.total.temporary_bytes = 0;
 	m->sums.total.variance_live = 0;
 }
 

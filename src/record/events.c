@@ -116,13 +116,21 @@ static void tally(struct aggregator *a, uint32_t slot, const struct mp_event *ev
 								    .of = block_estimate(a, &b)}));
 }
 
-/* Counts the end of a block by @ev for views.  @slot: of the thread that ends it. */
-static void tally_end(struct aggregator *a, uint32_t slot, uint32_t stack, uint32_t weight,
+/* Counts the temporary block @b of the thread that owns @slot for views.  In a sample it is not known which
+ * are temporary. */
+static void tally_temporary(struct aggregator *a, uint32_t slot, const struct live_block *b)
+{
+	if (!a->config->info.sample_interval)
+		tallies_temporary(&a->tallies, slot, b->stack, 1ull << b->weight,
+				  b->size << b->weight);
+}
+
+/* Counts the end of block @b by @ev for views.  @slot: of the thread that ends it. */
+static void tally_end(struct aggregator *a, uint32_t slot, const struct live_block *b,
 		      const struct mp_event *ev)
 {
-	if (tallies_ended(&a->tallies, slot, ev->addr) && !(ev->flags & EV_F_NOT_TEMPORARY) &&
-	    !a->config->info.sample_interval)
-		tallies_temporary(&a->tallies, slot, stack, 1ull << weight);
+	if (tallies_ended(&a->tallies, slot, ev->addr) && !(ev->flags & EV_F_NOT_TEMPORARY))
+		tally_temporary(a, slot, b);
 }
 
 static bool decode_alloc(struct aggregator *a, const struct pending *p, struct mp_event *ev)
@@ -194,14 +202,17 @@ static bool decode_end(struct aggregator *a, const struct pending *p, struct mp_
 	}
 	if (p->what & ORDER_SHORT &&
 	    block_end_short(a, &a->slot[p->slot], p->what >> ORDER_NUMBER, r, &stack)) {
-		tally_end(a, p->slot, stack, mpr_weight(r->addr_hook, r->size), ev);
+		tally_end(a, p->slot,
+			  &(struct live_block){ev->addr, r->size, stack,
+					       mpr_weight(r->addr_hook, r->size)},
+			  ev);
 		if (a->cull)
 			cull_short(a, r, stack, ev);
 		return !a->cull;
 	}
 	if (!block_gone(a, ev->addr, false, &b))
 		return !aggregator_selects(a);
-	tally_end(a, p->slot, b.of.stack, b.of.weight, ev);
+	tally_end(a, p->slot, &b.of, ev);
 	return end_block(a, &b, ev);
 }
 
@@ -234,7 +245,7 @@ static bool decode_free(struct aggregator *a, uint32_t slot, const struct mpr_fr
 		return false;
 	if (!block_gone(a, ev->addr, own_free, &b))
 		return !aggregator_selects(a);
-	tally_end(a, slot, b.of.stack, b.of.weight, ev);
+	tally_end(a, slot, &b.of, ev);
 	return end_block(a, &b, ev);
 }
 
@@ -288,10 +299,8 @@ static bool decode_realloc_end(struct aggregator *a, uint32_t slot, const struct
 			block_put(a, &st->realloc_block, &st->realloc_origin, &old);
 		return true;
 	}
-	if (st->realloc_known && st->realloc_temporary && !(ev->flags & EV_F_NOT_TEMPORARY) &&
-	    !a->config->info.sample_interval)
-		tallies_temporary(&a->tallies, slot, st->realloc_block.stack,
-				  1ull << st->realloc_block.weight);
+	if (st->realloc_known && st->realloc_temporary && !(ev->flags & EV_F_NOT_TEMPORARY))
+		tally_temporary(a, slot, &st->realloc_block);
 	drop_realloc(a, st);
 	if (e->freed)
 		ev->flags |= EV_F_FREED;

@@ -88,7 +88,7 @@ static inline struct tally *of_thread(struct tallies *t, uint32_t ring, uint32_t
 							    : find_thread(t, ring, tid);
 }
 
-static inline int count(struct tallies *t, const struct tallied *a, uint64_t temporary)
+static inline int count(struct tallies *t, const struct tallied *a, bool temporary)
 {
 	struct tally *stack = of_stack(t, a->stack), *thread = NULL;
 
@@ -100,26 +100,27 @@ static inline int count(struct tallies *t, const struct tallied *a, uint64_t tem
 		return -ENOMEM;
 	stack->allocations += a->of.blocks;
 	stack->allocated_bytes += a->of.bytes;
-	stack->temporary += temporary;
+	stack->temporary += temporary ? a->of.blocks : 0;
+	stack->temporary_bytes += temporary ? a->of.bytes : 0;
 	if (!thread)
 		return 0;
 	thread->allocations += a->of.blocks;
 	thread->allocated_bytes += a->of.bytes;
-	thread->temporary += temporary;
+	thread->temporary += temporary ? a->of.blocks : 0;
 	return 0;
 }
 
 int tallies_allocated(struct tallies *t, const struct tallied *a)
 {
 	set_latest(t, a->ring, a->addr);
-	return count(t, a, 0);
+	return count(t, a, false);
 }
 
 int tallies_pair(struct tallies *t, const struct tallied *a)
 {
 	if (t->latest[a->ring].addr)
 		take_ring(t, a->ring);
-	return count(t, a, a->of.blocks);
+	return count(t, a, true);
 }
 
 bool tallies_ended(struct tallies *t, uint32_t ring, uint64_t addr)
@@ -133,12 +134,15 @@ bool tallies_ended(struct tallies *t, uint32_t ring, uint64_t addr)
 	return false;
 }
 
-void tallies_temporary(struct tallies *t, uint32_t ring, uint32_t stack, uint64_t blocks)
+void tallies_temporary(struct tallies *t, uint32_t ring, uint32_t stack, uint64_t blocks,
+		       uint64_t bytes)
 {
 	uint32_t thread = t->latest[ring].tally;
 
-	if (stack < t->stacks.n)
+	if (stack < t->stacks.n) {
 		t->stacks.at[stack].temporary += blocks;
+		t->stacks.at[stack].temporary_bytes += bytes;
+	}
 	if (thread)
 		t->threads.at[thread - 1].temporary += blocks;
 }

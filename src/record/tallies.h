@@ -17,7 +17,7 @@
 #include "lib/vec.h"
 
 struct tally {
-	uint64_t allocations, allocated_bytes, temporary;
+	uint64_t allocations, allocated_bytes, temporary, temporary_bytes;
 	double live_variance; /* of a stack */
 	uint32_t tid;	      /* of a thread */
 };
@@ -57,8 +57,9 @@ int tallies_pair(struct tallies *t, const struct tallied *a);
 /* Notes that the thread that owns @ring ends a block.  Return: whether that can be temporary: it was the
  * latest of the thread. */
 bool tallies_ended(struct tallies *t, uint32_t ring, uint64_t addr);
-/* Counts a temporary allocation of @blocks by the owner of @ring. */
-void tallies_temporary(struct tallies *t, uint32_t ring, uint32_t stack, uint64_t blocks);
+/* Counts a temporary allocation by the owner of @ring, which represents @blocks, of @bytes in all. */
+void tallies_temporary(struct tallies *t, uint32_t ring, uint32_t stack, uint64_t blocks,
+		       uint64_t bytes);
 /* Adds to the variance of a stack's live bytes, which has allocated.  @variance: negative when a
  * block ends. */
 void tallies_vary(struct tallies *t, uint32_t stack, double variance);

@@ -29,7 +29,8 @@ static void put_stacks(struct aggregator *a, struct mpf_writer *file, uint32_t f
 		if (t.allocations || t.live_variance > 0)
 			mpf_put_activity(file,
 					 &(struct mp_activity){id, t.allocations, t.allocated_bytes,
-							       t.temporary, t.live_variance},
+							       t.temporary, t.temporary_bytes,
+							       t.live_variance},
 					 false);
 	}
 }
@@ -49,8 +50,10 @@ static void put_index(struct aggregator *a, struct mpf_writer *file, uint32_t fr
 	put_stacks(a, file, from);
 	vec_for_each (&a->tallies.threads, t)
 		mpf_put_activity(file,
-				 &(struct mp_activity){t->tid, t->allocations, t->allocated_bytes,
-						       t->temporary, 0},
+				 &(struct mp_activity){.id = t->tid,
+						       .allocations = t->allocations,
+						       .allocated_bytes = t->allocated_bytes,
+						       .temporary = t->temporary},
 				 true);
 	mpf_end_index(file);
 }

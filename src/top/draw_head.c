@@ -58,7 +58,7 @@ static void draw_first(const struct top *t, const struct model *m)
 	cell_bytes(sum->live_bytes, estimated, WIDE_NUMBER, live);
 	cell_time(m->facts.end_ns, time);
 	snprintf(process, sizeof(process), "%s (%d)", fit_middle(t->name, 24, name), t->o->pid);
-	snprintf(of_blocks, sizeof(of_blocks), "live %s in %s", live,
+	snprintf(of_blocks, sizeof(of_blocks), "live %s in %s%s", live, estimated ? "~" : "",
 		 counted(sum->live_blocks, "block"));
 	snprintf(only, sizeof(only), "live %s", live);
 	if (bytes)
@@ -90,7 +90,10 @@ static void draw_second(const struct top *t, const struct model *m)
 	snprintf(growth, sizeof(growth), "growth %s/s",
 		 cell_change(grown, estimated, WIDE_NUMBER, number));
 	if (m->sums.peak_bytes)
-		snprintf(peak, sizeof(peak), "peak %s", human(m->sums.peak_bytes));
+		snprintf(peak, sizeof(peak), "peak %s",
+			 cell_bytes(m->sums.peak_bytes,
+				    m->info.sample_interval || m->facts.losses.thinned, WIDE_NUMBER,
+				    number));
 	if (m->counts.events)
 		snprintf(events, sizeof(events), "events %s", thousands(m->counts.events));
 	struct fit_part parts[] = {

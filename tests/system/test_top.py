@@ -203,7 +203,7 @@ class Top(t.Case):
 
     def compare(self, report, other):
         """Compares the sums of two reports."""
-        for k in ("leaked_bytes", "leaked_count", "allocations", "allocated_bytes", "frees", "temporary"):
+        for k in ("leaked_bytes", "leaked_count", "allocations", "allocated_bytes", "frees", "temporary", "temporary_bytes"):
             self.assertEqual(report["totals"][k], other["totals"][k], k)
         self.assertEqual(self.live(report), self.live(other))
 
@@ -545,9 +545,9 @@ class Top(t.Case):
         self.assertEqual(p.stdout.readline(), "ready\n")
         self.recorded(p)
         self.top(p)
-        for n in (8, 32, 128):
+        for n in ("32,768", "8,192", "2,048"):
             self.keys("s")
-            self.sees(f"SAMPLED 1 in {n}")
+            self.sees(f"SAMPLED to {n}/s")
         self.sees(r"estimated \(~\): [\d,]+ allocations thinned out", "live ~", r"allocations ~[\d,]+/s")
         self.assertTrue(self.status(p)["thinned_allocations"])
         self.keys("s")

@@ -171,8 +171,8 @@ static int read_file(const char *from, bool *truncated, bool *corrupt)
 /* A view: in a file that is already open, read by its index.  A variance that is none is refused. */
 static int read_view(double variance, struct mp_activity *of_stack, struct mp_activity *of_thread)
 {
-	struct mp_activity stack = {0, 1ull << 40, 1ull << 50, 7, variance},
-			   thread = {77, 3, 4, 2, 0};
+	struct mp_activity stack = {0, 1ull << 40, 1ull << 50, 7, 9, variance},
+			   thread = {77, 3, 4, 2, 0, 0};
 	struct mp_info info = {.pid = 42, .executable = "/bin/x", .cmdline = "x"};
 	struct mpf_writer *w;
 	struct mpf_reader *r;
@@ -208,6 +208,7 @@ static void activity(void **state)
 	assert_int_equal(stack.allocations, 1ull << 40);
 	assert_int_equal(stack.allocated_bytes, 1ull << 50);
 	assert_int_equal(stack.temporary, 7);
+	assert_int_equal(stack.temporary_bytes, 9);
 	assert_true(stack.live_variance == 1234.5);
 	assert_int_equal(thread.id, 77);
 	assert_int_equal(thread.allocations, 3);

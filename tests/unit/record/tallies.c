@@ -67,6 +67,7 @@ static void test_pair(void **state)
 	assert_int_equal(t.stacks.at[3].allocations, 8);
 	assert_int_equal(t.stacks.at[3].allocated_bytes, 80);
 	assert_int_equal(t.stacks.at[3].temporary, 8);
+	assert_int_equal(t.stacks.at[3].temporary_bytes, 80);
 	assert_int_equal(t.threads.at[0].allocations, 9);
 	assert_int_equal(t.threads.at[0].temporary, 8);
 	tallies_free(&t);
@@ -90,7 +91,7 @@ static void test_threads(void **state)
 	assert_int_equal(tallies_allocated(&t, &a), 0);
 	a.tid = 0;
 	assert_int_equal(tallies_allocated(&t, &a), 0);
-	tallies_temporary(&t, 1, 0, 1);
+	tallies_temporary(&t, 1, 0, 1, 20);
 	assert_int_equal(t.threads.n, 2);
 	assert_int_equal(t.threads.at[0].tid, 5);
 	assert_int_equal(t.threads.at[0].allocations, 2);
@@ -99,6 +100,7 @@ static void test_threads(void **state)
 	assert_int_equal(t.threads.at[1].allocations, 1);
 	assert_int_equal(t.stacks.at[0].allocations, 4);
 	assert_int_equal(t.stacks.at[0].temporary, 1);
+	assert_int_equal(t.stacks.at[0].temporary_bytes, 20);
 	tallies_free(&t);
 }
 
@@ -160,7 +162,7 @@ static void test_random(void **state)
 			truth.temporary[truth.block[at].stack]++;
 		truth.block[at].number = 0;
 		if (tallies_ended(&t, ring, addr))
-			tallies_temporary(&t, ring, truth.block[at].stack, 1);
+			tallies_temporary(&t, ring, truth.block[at].stack, 1, 3);
 	}
 	for (uint32_t s = 0; s < STACKS; s++) {
 		assert_int_equal(t.stacks.at[s].allocations, truth.allocations[s]);
