@@ -322,13 +322,10 @@ static bool decode_realloc_end(struct aggregator *a, uint32_t slot, const struct
  * that is only reserved. */
 static void count_map(struct aggregator *a, const struct mp_event *ev)
 {
-	struct stack *s = &a->stacks.at[ev->stack];
-
 	if (ev->kind != EV_MAP || ev->flags & EV_F_INNER || !(ev->mapflags & MAP_ANONYMOUS) ||
 	    !(ev->prot & PROT_WRITE))
 		return;
-	s->mapped_bytes += ev->size;
-	s->mappings++;
+	note_error(a, tallies_map(&a->tallies, ev->stack, ev->size));
 	a->now.mapped_bytes += ev->size;
 	a->now.mappings++;
 }

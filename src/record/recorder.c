@@ -392,8 +392,10 @@ uint32_t recorder_top(struct recorder *r, enum recorder_top_by by, struct record
 		uint32_t k;
 
 		if (by == RECORDER_MAPPED) {
-			top.bytes = (int64_t)s->mapped_bytes;
-			top.count = (int64_t)s->mappings;
+			struct mapped_tally mapped = tallies_mapped(&r->aggregator.tallies, id);
+
+			top.bytes = (int64_t)mapped.bytes;
+			top.count = (int64_t)mapped.mappings;
 		}
 		if (top.bytes <= 0 || (n == max && top.bytes <= out[n - 1].bytes))
 			continue;

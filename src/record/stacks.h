@@ -11,9 +11,8 @@
 struct stack {
 	uint64_t first; /* index of its frames in stacks.frame */
 	uint32_t n, flags;
-	bool inner;			 /* one of its callers is an allocator function */
-	uint32_t piece;			 /* number of the last piece that contains it, + 1 */
-	uint64_t mapped_bytes, mappings; /* as in struct recorder_progress */
+	bool inner;	/* one of its callers is an allocator function */
+	uint32_t piece; /* number of the last piece that contains it, + 1 */
 };
 
 struct stacks {

@@ -16,6 +16,8 @@ int tallies_init(struct tallies *t, uint32_t rings)
 void tallies_free(struct tallies *t)
 {
 	vec_free(&t->stacks);
+	vec_free(&t->live_variance);
+	vec_free(&t->mapped);
 	vec_free(&t->threads);
 	live_free(t->of_tid);
 	free(t->latest);
@@ -60,7 +62,7 @@ static inline struct tally *of_stack(struct tallies *t, uint32_t stack)
 }
 
 /* Finds or adds the tally of the thread @tid, which owns @ring.  Return: it, or NULL when out of memory. */
-static struct tally *find_thread(struct tallies *t, uint32_t ring, uint32_t tid)
+static struct thread_tally *find_thread(struct tallies *t, uint32_t ring, uint32_t tid)
 {
 	struct latest *l = &t->latest[ring];
 	struct live_block fresh = {.addr = (uint64_t)tid << 4}, found;
@@ -68,7 +70,7 @@ static struct tally *find_thread(struct tallies *t, uint32_t ring, uint32_t tid)
 	l->tally = 0;
 	if (!live_find(t->of_tid, fresh.addr, &found)) {
 		fresh.stack = (uint32_t)t->threads.n;
-		if (vec_push(&t->threads, (struct tally){.tid = tid}))
+		if (vec_push(&t->threads, (struct thread_tally){.tid = tid}))
 			return NULL;
 		if (live_put(t->of_tid, &fresh, &found)) {
 			t->threads.n--;
@@ -80,7 +82,7 @@ static struct tally *find_thread(struct tallies *t, uint32_t ring, uint32_t tid)
 	return &t->threads.at[found.stack];
 }
 
-static inline struct tally *of_thread(struct tallies *t, uint32_t ring, uint32_t tid)
+static inline struct thread_tally *of_thread(struct tallies *t, uint32_t ring, uint32_t tid)
 {
 	uint32_t known = t->latest[ring].tally;
 
@@ -90,7 +92,8 @@ static inline struct tally *of_thread(struct tallies *t, uint32_t ring, uint32_t
 
 static inline int count(struct tallies *t, const struct tallied *a, bool temporary)
 {
-	struct tally *stack = of_stack(t, a->stack), *thread = NULL;
+	struct tally *stack = of_stack(t, a->stack);
+	struct thread_tally *thread = NULL;
 
 	if (a->tid)
 		thread = of_thread(t, a->ring, a->tid);
@@ -149,8 +152,30 @@ void tallies_temporary(struct tallies *t, uint32_t ring, uint32_t stack, uint64_
 
 void tallies_vary(struct tallies *t, uint32_t stack, double variance)
 {
-	struct tally *s = of_stack(t, stack);
+	while (t->live_variance.n <= stack) {
+		if (vec_push(&t->live_variance, 0))
+			return;
+	}
+	t->live_variance.at[stack] += variance;
+}
 
-	if (s)
-		s->live_variance += variance;
+double tallies_variance(const struct tallies *t, uint32_t stack)
+{
+	return stack < t->live_variance.n ? t->live_variance.at[stack] : 0;
+}
+
+int tallies_map(struct tallies *t, uint32_t stack, uint64_t bytes)
+{
+	while (t->mapped.n <= stack) {
+		if (vec_push(&t->mapped, (struct mapped_tally){0}))
+			return -ENOMEM;
+	}
+	t->mapped.at[stack].bytes += bytes;
+	t->mapped.at[stack].mappings++;
+	return 0;
+}
+
+struct mapped_tally tallies_mapped(const struct tallies *t, uint32_t stack)
+{
+	return stack < t->mapped.n ? t->mapped.at[stack] : (struct mapped_tally){0};
 }

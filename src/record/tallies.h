@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What each stack and each thread allocated so far, for views (record/view.h).  What is live is in
- * record/levels.h.
+ * What each stack and each thread allocated so far, for views (record/view.h), and what each stack mapped,
+ * for the closing summary.  What is live is in record/levels.h.
  *
  * An allocation is temporary if its thread ends the block before it allocates again.  So each thread has at
  * most one block that can become temporary, its latest one.  These blocks are found by address, because
@@ -16,10 +16,19 @@
 #include "lib/live.h"
 #include "lib/vec.h"
 
+/* Of a stack.  Small, because there can be millions. */
 struct tally {
 	uint64_t allocations, allocated_bytes, temporary, temporary_bytes;
-	double live_variance; /* of a stack */
-	uint32_t tid;	      /* of a thread */
+};
+
+struct thread_tally {
+	uint64_t allocations, allocated_bytes, temporary;
+	uint32_t tid;
+};
+
+/* What a stack mapped itself: as in struct recorder_progress. */
+struct mapped_tally {
+	uint64_t bytes, mappings;
 };
 
 #define LATEST_LISTS 256u
@@ -32,8 +41,11 @@ struct latest {
 };
 
 struct tallies {
-	VEC(struct tally) stacks; /* by id */
-	VEC(struct tally) threads;
+	/* By stack id.  Each is as long as the highest stack needs that has something in it. */
+	VEC(struct tally) stacks;
+	VEC(double) live_variance; /* of the estimate of the live bytes */
+	VEC(struct mapped_tally) mapped;
+	VEC(struct thread_tally) threads;
 	struct live *of_tid;	     /* thread -> index in threads */
 	struct latest *latest;	     /* [ring] */
 	uint32_t list[LATEST_LISTS]; /* first ring + 1, by address */
@@ -60,8 +72,15 @@ bool tallies_ended(struct tallies *t, uint32_t ring, uint64_t addr);
 /* Counts a temporary allocation by the owner of @ring, which represents @blocks, of @bytes in all. */
 void tallies_temporary(struct tallies *t, uint32_t ring, uint32_t stack, uint64_t blocks,
 		       uint64_t bytes);
-/* Adds to the variance of a stack's live bytes, which has allocated.  @variance: negative when a
+/* Adds to the variance of a stack's live bytes.  @variance: negative when a
  * block ends. */
 void tallies_vary(struct tallies *t, uint32_t stack, double variance);
+
+/* Return: what tallies_vary() has added up. */
+double tallies_variance(const struct tallies *t, uint32_t stack);
+/* Counts a mapping that the program made itself.  Return: 0 or -ENOMEM. */
+int tallies_map(struct tallies *t, uint32_t stack, uint64_t bytes);
+/* Return: what the stack mapped. */
+struct mapped_tally tallies_mapped(const struct tallies *t, uint32_t stack);
 
 #endif

@@ -16,6 +16,7 @@ static void put_stacks(struct aggregator *a, struct mpf_writer *file, uint32_t f
 		struct stack_level live = levels_of(&a->levels, id);
 		struct tally t =
 		    id < a->tallies.stacks.n ? a->tallies.stacks.at[id] : (struct tally){0};
+		double variance = tallies_variance(&a->tallies, id);
 
 		if (id && id >= from) {
 			stacks_pcs(&a->stacks, id, pc);
@@ -24,13 +25,13 @@ static void put_stacks(struct aggregator *a, struct mpf_writer *file, uint32_t f
 		if (live.live_blocks)
 			mpf_put_live(file, id, live.live_bytes, live.live_blocks);
 		/* Rounding errors remain when the last block with a weight has ended. */
-		if (t.live_variance < 0.5)
-			t.live_variance = 0;
-		if (t.allocations || t.live_variance > 0)
+		if (variance < 0.5)
+			variance = 0;
+		if (t.allocations || variance > 0)
 			mpf_put_activity(file,
 					 &(struct mp_activity){id, t.allocations, t.allocated_bytes,
 							       t.temporary, t.temporary_bytes,
-							       t.live_variance},
+							       variance},
 					 false);
 	}
 }

@@ -113,8 +113,9 @@ static void test_vary(void **state)
 	tallies_vary(&t, 2, 56);
 	tallies_vary(&t, 2, 12);
 	tallies_vary(&t, 2, -56);
-	assert_true(t.stacks.at[2].live_variance == 12);
-	assert_true(t.stacks.at[0].live_variance == 0);
+	assert_true(tallies_variance(&t, 2) == 12);
+	assert_true(tallies_variance(&t, 0) == 0);
+	assert_true(tallies_variance(&t, 3) == 0);
 	tallies_free(&t);
 }
 
