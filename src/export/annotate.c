@@ -57,10 +57,8 @@ static uint32_t line_of(struct annotation *a, const struct frame *f)
 /* As line_of(), or NOT_MEANT, remembered for each frame. */
 static uint32_t known_line(struct annotation *a, const struct shown_frame *f)
 {
-	while (a->of_frame.n <= f->number) {
-		if (vec_push(&a->of_frame, 0))
-			return 0;
-	}
+	if (vec_reach(&a->of_frame, f->number))
+		return 0;
 	if (!a->of_frame.at[f->number])
 		a->of_frame.at[f->number] =
 		    f->at.source && f->at.line && source_is(f->at.source, a->wanted, a->prefixes)

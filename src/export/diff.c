@@ -105,10 +105,8 @@ static struct diff_row *row_of(struct diff *d, struct row_index *index, uint32_t
 {
 	struct diff_row fresh = {.node = node};
 
-	while (index->of_node.n <= node) {
-		if (vec_push(&index->of_node, 0))
-			return NULL;
-	}
+	if (vec_reach(&index->of_node, node))
+		return NULL;
 	if (!index->of_node.at[node]) {
 		if (vec_push(&d->rows, fresh))
 			return NULL;

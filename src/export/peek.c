@@ -82,10 +82,8 @@ static int known(struct peek *k, const struct shown_frame *f, struct mp_err *err
 {
 	int ret;
 
-	while (k->of_frame.n <= f->number) {
-		if (vec_push(&k->of_frame, 0))
-			return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
-	}
+	if (vec_reach(&k->of_frame, f->number))
+		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
 	if (k->of_frame.at[f->number])
 		return (int)k->of_frame.at[f->number];
 	ret = match(k, f, err);

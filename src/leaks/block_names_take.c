@@ -15,10 +15,8 @@ struct class_ids {
 
 static uint32_t class_name_id(struct block_names *n, struct class_ids *c, const struct type *t)
 {
-	while (c->of.n <= t->id) {
-		if (vec_push(&c->of, 0))
-			return 0;
-	}
+	if (vec_reach(&c->of, t->id))
+		return 0;
 	if (!c->of.at[t->id])
 		c->of.at[t->id] = block_names_id(n, t->name, t->owner, NAME_VTABLE);
 	return c->of.at[t->id];

@@ -36,10 +36,8 @@ static int name_place(struct grouper *g, const struct block_name *t, uint32_t id
 {
 	int ret;
 
-	while (g->of_name.n <= id) {
-		if (vec_push(&g->of_name, 0))
-			return -ENOMEM;
-	}
+	if (vec_reach(&g->of_name, id))
+		return -ENOMEM;
 	if (g->of_name.at[id]) {
 		*place = g->of_name.at[id] - 1;
 		return 0;

@@ -12,7 +12,9 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define VEC(type)                                                                                  \
 	struct {                                                                                   \
@@ -42,6 +44,22 @@ static inline int vec_room(void **at, size_t n, size_t *cap, size_t size)
 	(vec_room((void **)&(v)->at, (v)->n, &(v)->cap, sizeof(*(v)->at))                          \
 	     ? -ENOMEM                                                                             \
 	     : ((v)->at[(v)->n++] = (elem), 0))
+
+/* Appends elements of zeroes; used by vec_reach(). */
+static inline int vec_zeroes(void **at, size_t *n, size_t *cap, size_t size, uint64_t index)
+{
+	for (; *n <= index; (*n)++) {
+		if (vec_room(at, *n, cap, size))
+			return -ENOMEM;
+		memset((char *)*at + *n * size, 0, size);
+	}
+	return 0;
+}
+
+/* Makes the vector long enough to have an element @index, with zeroes at its end.  Return: 0 or -ENOMEM, the
+ * vector then shorter. */
+#define vec_reach(v, index)                                                                        \
+	vec_zeroes((void **)&(v)->at, &(v)->n, &(v)->cap, sizeof(*(v)->at), (index))
 
 /* NULL for an empty vector, which has no memory. */
 #define vec_end(v)	    ((v)->n ? (v)->at + (v)->n : NULL)

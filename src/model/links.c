@@ -18,10 +18,8 @@ int links_add(struct links *l, uint32_t chain, uint64_t value, uint64_t n)
 {
 	uint32_t i;
 
-	while (l->head.n <= chain) {
-		if (vec_push(&l->head, 0))
-			return -ENOMEM;
-	}
+	if (vec_reach(&l->head, chain))
+		return -ENOMEM;
 	i = l->head.at[chain];
 	if (i && l->pool.at[i].value == value) {
 		l->pool.at[i].count += n;

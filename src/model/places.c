@@ -90,10 +90,8 @@ static uint32_t known_place(struct finder *s, const struct shown_frame *f, uint3
 {
 	if (s->p->by == GROUP_BY_STACK)
 		return place_of(s, &f->at, stack);
-	while (s->of_frame.n <= f->number) {
-		if (vec_push(&s->of_frame, 0))
-			return 0;
-	}
+	if (vec_reach(&s->of_frame, f->number))
+		return 0;
 	if (!s->of_frame.at[f->number])
 		s->of_frame.at[f->number] = place_of(s, &f->at, stack);
 	return s->of_frame.at[f->number];

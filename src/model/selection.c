@@ -80,10 +80,8 @@ void selection_free(struct selection *s)
 
 static int set_bit(struct selection *s, uint64_t ordinal)
 {
-	while (s->bits.n <= ordinal / 64) {
-		if (vec_push(&s->bits, 0))
-			return -ENOMEM;
-	}
+	if (vec_reach(&s->bits, ordinal / 64))
+		return -ENOMEM;
 	s->bits.at[ordinal / 64] |= 1ull << ordinal % 64;
 	return 0;
 }
@@ -139,10 +137,8 @@ static bool chain_fits(const struct selection *s, const struct model_block *last
 
 static int count_leaked(struct selection *s, uint64_t stack, uint64_t n)
 {
-	while (s->leaked.n <= stack) {
-		if (vec_push(&s->leaked, 0))
-			return -ENOMEM;
-	}
+	if (vec_reach(&s->leaked, stack))
+		return -ENOMEM;
 	s->leaked.at[stack] += n;
 	return 0;
 }

@@ -25,10 +25,8 @@ uint32_t tids_index(struct tid_table *t, uint32_t tid)
 		return t->direct.at[tid] - 1;
 	if (tid >= DIRECT_MAX)
 		return search(t, tid);
-	while (t->direct.n <= tid) {
-		if (vec_push(&t->direct, 0))
-			return TIDS_NONE;
-	}
+	if (vec_reach(&t->direct, tid))
+		return TIDS_NONE;
 	index = add(t, tid);
 	if (index != TIDS_NONE)
 		t->direct.at[tid] = index + 1;

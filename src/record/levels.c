@@ -19,10 +19,8 @@ struct stack_level levels_of(const struct levels *l, uint32_t id)
 
 struct stack_level *levels_stack(struct levels *l, uint32_t id)
 {
-	while (l->stacks.n <= id) {
-		if (vec_push(&l->stacks, (struct stack_level){0}))
-			return NULL;
-	}
+	if (vec_reach(&l->stacks, id))
+		return NULL;
 	return &l->stacks.at[id];
 }
 

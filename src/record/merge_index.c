@@ -72,10 +72,8 @@ static int take_live(struct merge_index *x, const struct mpf_item *it)
 	if (id >= x->stack.n || (id && !x->stack.at[id]))
 		return corrupt(x);
 	id = x->stack.at[id];
-	while (x->live.n <= id) {
-		if (vec_push(&x->live, (struct live_sum){0}))
-			return out_of_memory(x);
-	}
+	if (vec_reach(&x->live, id))
+		return out_of_memory(x);
 	x->live.at[id].bytes += it->live.bytes;
 	x->live.at[id].blocks += it->live.blocks;
 	return 0;

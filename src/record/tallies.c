@@ -54,10 +54,8 @@ static void set_latest(struct tallies *t, uint32_t ring, uint64_t addr)
 
 static inline struct tally *of_stack(struct tallies *t, uint32_t stack)
 {
-	while (t->stacks.n <= stack) {
-		if (vec_push(&t->stacks, (struct tally){0}))
-			return NULL;
-	}
+	if (vec_reach(&t->stacks, stack))
+		return NULL;
 	return &t->stacks.at[stack];
 }
 
@@ -152,10 +150,8 @@ void tallies_temporary(struct tallies *t, uint32_t ring, uint32_t stack, uint64_
 
 void tallies_vary(struct tallies *t, uint32_t stack, double variance)
 {
-	while (t->live_variance.n <= stack) {
-		if (vec_push(&t->live_variance, 0))
-			return;
-	}
+	if (vec_reach(&t->live_variance, stack))
+		return;
 	t->live_variance.at[stack] += variance;
 }
 
@@ -166,10 +162,8 @@ double tallies_variance(const struct tallies *t, uint32_t stack)
 
 int tallies_map(struct tallies *t, uint32_t stack, uint64_t bytes)
 {
-	while (t->mapped.n <= stack) {
-		if (vec_push(&t->mapped, (struct mapped_tally){0}))
-			return -ENOMEM;
-	}
+	if (vec_reach(&t->mapped, stack))
+		return -ENOMEM;
 	t->mapped.at[stack].bytes += bytes;
 	t->mapped.at[stack].mappings++;
 	return 0;
