@@ -21,20 +21,17 @@ void piece_put_index(struct aggregator *a, const struct recorder_ending *ending)
 				   a->now.frees - before->frees,
 				   a->levels.section.live_bytes,
 				   a->levels.section.live_blocks};
-	uint64_t pc[SS_MAX_FRAMES];
 
 	mpf_begin_index(a->file);
 	ending->modules(a->config->ctx, a->file);
 	mpf_put_totals(a->file, &totals);
 	for (uint32_t id = 0; id < a->stacks.n; id++) {
-		const struct stack *s = &a->stacks.at[id];
 		struct stack_level live = levels_of(&a->levels, id);
 
 		if (!live.live_blocks)
 			continue;
-		stacks_pcs(&a->stacks, id, pc);
 		if (id)
-			mpf_put_stack(a->file, id, s->flags, pc, s->n);
+			stack_put(a, id, a->file);
 		mpf_put_live(a->file, id, live.live_bytes, live.live_blocks);
 	}
 	mpf_end_index(a->file);

@@ -44,15 +44,22 @@ uint32_t stack_add(struct aggregator *a, const uint64_t *pc, uint32_t n, uint32_
 	return stack_use(a, id);
 }
 
+int stack_put(const struct aggregator *a, uint32_t id, struct mpf_writer *file)
+{
+	const struct stack *s = &a->stacks.at[id];
+	uint64_t pc[SS_MAX_FRAMES];
+
+	stacks_pcs(&a->stacks, id, pc);
+	return mpf_put_stack(file, id, s->flags, pc, s->n);
+}
+
 uint32_t stack_use(struct aggregator *a, uint32_t id)
 {
 	struct stack *s = &a->stacks.at[id];
-	uint64_t pc[SS_MAX_FRAMES];
 
 	if (id && s->piece != a->piece.number + 1) {
 		s->piece = a->piece.number + 1;
-		stacks_pcs(&a->stacks, id, pc);
-		a->now.error = mpf_put_stack(a->file, id, s->flags, pc, s->n);
+		a->now.error = stack_put(a, id, a->file);
 	}
 	return id;
 }

@@ -6,22 +6,18 @@
 #include "record/aggregator.h"
 #include "record/losses.h"
 #include "record/reader.h"
+#include "record/stack_ids.h"
 
 static void put_stacks(struct aggregator *a, struct mpf_writer *file, uint32_t from)
 {
-	uint64_t pc[SS_MAX_FRAMES];
-
 	for (uint32_t id = 0; id < a->stacks.n; id++) {
-		const struct stack *s = &a->stacks.at[id];
 		struct stack_level live = levels_of(&a->levels, id);
 		struct tally t =
 		    id < a->tallies.stacks.n ? a->tallies.stacks.at[id] : (struct tally){0};
 		double variance = tallies_variance(&a->tallies, id);
 
-		if (id && id >= from) {
-			stacks_pcs(&a->stacks, id, pc);
-			mpf_put_stack(file, id, s->flags, pc, s->n);
-		}
+		if (id && id >= from)
+			stack_put(a, id, file);
 		if (live.live_blocks)
 			mpf_put_live(file, id, live.live_bytes, live.live_blocks);
 		/* Rounding errors remain when the last block with a weight has ended. */
