@@ -28,23 +28,18 @@ bool recorder_lives(const struct ss_journal *j)
 
 bool recorder_is_ready(const struct ss_journal *j)
 {
-	struct control_answer answer;
-	bool ready;
+	char answer[CONTROL_ANSWER];
 
 	/* Without a socket the recorder cannot be asked. */
-	if (!j->control[0])
-		return true;
-	if (control_ask(j->control, j->recorder_pid, "ready", &answer))
-		return false;
-	ready = !strcmp(answer.text, "ok");
-	if (answer.fd >= 0)
-		close(answer.fd);
-	return ready;
+	return !j->control[0] ||
+	       (!control_ask(j->control, j->recorder_pid, "ready", answer, NULL) &&
+		!strcmp(answer, "ok"));
 }
 
-/* Sends @line to the recorder of @pid.  Return: 0 with @answer, or a negative errno with @err. */
-static int ask(pid_t pid, const char *line, struct ss_journal *j, struct control_answer *answer,
-	       struct mp_err *err)
+/* Sends @line to the recorder of @pid.  @passed: as for control_ask().  Return: 0 with @answer, or a
+ * negative errno with @err. */
+static int ask(pid_t pid, const char *line, struct ss_journal *j, char answer[CONTROL_ANSWER],
+	       int *passed, struct mp_err *err)
 {
 	struct ss_control c;
 	int ret;
@@ -65,7 +60,7 @@ static int ask(pid_t pid, const char *line, struct ss_journal *j, struct control
 	/* The recorder might still be installing its hooks. */
 	for (int i = 0; i < READY_TRIES && !recorder_is_ready(j); i++)
 		usleep(READY_TRY_US);
-	ret = control_ask(j->control, j->recorder_pid, line, answer);
+	ret = control_ask(j->control, j->recorder_pid, line, answer, passed);
 	switch (ret) {
 	case 0:
 		return 0;
@@ -85,7 +80,7 @@ static int ask(pid_t pid, const char *line, struct ss_journal *j, struct control
 		    "the recorder (pid %d) accepts requests only from its own user and root",
 		    j->recorder_pid);
 	case -ECONNRESET:
-		strcpy(answer->text, "ended");
+		strcpy(answer, "ended");
 		return 0;
 	}
 	return mp_fail(err, MP_EXIT_FAILURE, ret, "cannot ask the recorder (pid %d): %s",
@@ -103,26 +98,11 @@ static int refused(const char *answer, const struct ss_journal *j, struct mp_err
 	return mp_fail(err, MP_EXIT_FAILURE, -EPROTO, "the recorder reports: %s", answer);
 }
 
-/* Sends a request whose answer has no descriptor. */
-static int ask_text(pid_t pid, const char *line, struct ss_journal *j, char text[CONTROL_ANSWER],
-		    struct mp_err *err)
-{
-	struct control_answer answer = {.fd = -1};
-	int ret = ask(pid, line, j, &answer, err);
-
-	if (ret)
-		return ret;
-	if (answer.fd >= 0)
-		close(answer.fd);
-	snprintf(text, CONTROL_ANSWER, "%s", answer.text);
-	return 0;
-}
-
 int request_send(pid_t pid, const char *line, struct ss_journal *j, struct recorder_boundary *b,
 		 struct mp_err *err)
 {
 	char answer[CONTROL_ANSWER];
-	int ret = ask_text(pid, line, j, answer, err);
+	int ret = ask(pid, line, j, answer, NULL, err);
 
 	if (ret)
 		return ret;
@@ -135,7 +115,7 @@ int request_send(pid_t pid, const char *line, struct ss_journal *j, struct recor
 int request_end(pid_t pid, struct ss_journal *j, struct mp_err *err)
 {
 	char answer[CONTROL_ANSWER];
-	int ret = ask_text(pid, "end", j, answer, err);
+	int ret = ask(pid, "end", j, answer, NULL, err);
 
 	return ret || !strcmp(answer, "ok") || !strcmp(answer, "ended") ? ret
 									: refused(answer, j, err);
@@ -148,29 +128,28 @@ int request_thin(pid_t pid, uint32_t least, struct mp_err *err)
 	int ret;
 
 	snprintf(line, sizeof(line), "thin %u", least);
-	ret = ask_text(pid, line, &j, answer, err);
+	ret = ask(pid, line, &j, answer, NULL, err);
 	return ret || !strcmp(answer, "ok") ? ret : refused(answer, &j, err);
 }
 
 int request_view(pid_t pid, uint32_t from, struct ss_journal *j, int *fd, struct recorder_view *v,
 		 struct mp_err *err)
 {
-	struct control_answer answer = {.fd = -1};
+	char line[32], answer[CONTROL_ANSWER];
 	int ret, paused, thins;
-	char line[32];
 
 	snprintf(line, sizeof(line), "view %u", from);
-	ret = ask(pid, line, j, &answer, err);
+	ret = ask(pid, line, j, answer, fd, err);
 	if (ret)
 		return ret;
-	if (answer.fd >= 0 && sscanf(answer.text, "ok %" SCNu64 " %" SCNu64 " %d %d %u",
-				     &v->time_ns, &v->behind_ns, &paused, &thins, &v->least) == 5) {
+	if (*fd >= 0 && sscanf(answer, "ok %" SCNu64 " %" SCNu64 " %d %d %u", &v->time_ns,
+			       &v->behind_ns, &paused, &thins, &v->least) == 5) {
 		v->paused = paused != 0;
 		v->thins = thins != 0;
-		*fd = answer.fd;
 		return 0;
 	}
-	if (answer.fd >= 0)
-		close(answer.fd);
-	return refused(answer.text, j, err);
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+	return refused(answer, j, err);
 }

@@ -214,13 +214,15 @@ void control_close(struct control *c)
 	free(c);
 }
 
-int control_ask(const char *name, pid_t pid, const char *line, struct control_answer *answer)
+int control_ask(const char *name, pid_t pid, const char *line, char answer[CONTROL_ANSWER],
+		int *passed)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), ret;
 	struct sockaddr_un at;
 	struct ucred who;
 
-	answer->fd = -1;
+	if (passed)
+		*passed = -1;
 	if (fd < 0)
 		return -errno;
 	ret = connect(fd, (struct sockaddr *)&at, address(&at, name)) ? -errno : 0;
@@ -229,13 +231,14 @@ int control_ask(const char *name, pid_t pid, const char *line, struct control_an
 	if (!ret)
 		ret = write_line(fd, line, -1);
 	if (!ret || ret == -EPIPE) /* the recorder can refuse before it reads the request */
-		ret = read_line(fd, answer->text, sizeof(answer->text), &answer->fd);
+		ret = read_line(fd, answer, CONTROL_ANSWER, passed);
 	close(fd);
-	if (ret > 0 && strcmp(answer->text, FORBIDDEN) != 0)
+	if (ret > 0 && strcmp(answer, FORBIDDEN) != 0)
 		return 0;
-	if (answer->fd >= 0)
-		close(answer->fd);
-	answer->fd = -1;
+	if (passed && *passed >= 0) {
+		close(*passed);
+		*passed = -1;
+	}
 	if (ret < 0)
 		return ret;
 	return ret ? -EACCES : -ECONNRESET; /* the recorder ended before it answered */

@@ -37,10 +37,14 @@ void control_close(struct control *c);
 
 /**
  * control_ask() - send one request to the recorder @pid that listens at @name
- * Return: 0 with @answer filled, whose descriptor is the caller's; -ECONNREFUSED: no process listens at @name (in this network
+ * @passed: set to the descriptor that came with the answer, which is the caller's, or -1; NULL: none is
+ * expected
+ *
+ * Return: 0 with @answer filled; -ECONNREFUSED: no process listens at @name (in this network
  * namespace); -EPERM: another process does; -EACCES: it does not serve this user; another negative
  * errno.
  */
-int control_ask(const char *name, pid_t pid, const char *line, struct control_answer *answer);
+int control_ask(const char *name, pid_t pid, const char *line, char answer[CONTROL_ANSWER],
+		int *passed);
 
 #endif
