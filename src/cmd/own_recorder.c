@@ -151,7 +151,7 @@ int own_recorder_start(pid_t pid, const char *output, struct own_recorder *r)
 	status = output ? 0 : make_directory(r, pattern, sizeof(pattern));
 	if (!status && !output) {
 		o.path = pattern;
-		/* Nobody reads the symbols of a file that is removed. */
+		/* The file is removed at the end, so its symbols are not needed. */
 		o.debuginfod = DEBUGINFOD_NEVER;
 	}
 	status = status ? status : recording_options_settle("top", &o);

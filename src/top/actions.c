@@ -35,18 +35,20 @@ static sigset_t begin_request(struct top *t)
 	return before;
 }
 
-static void end_request(struct top *t, const sigset_t *before)
-{
-	pthread_sigmask(SIG_SETMASK, before, NULL);
-	*t->message = 0;
-}
-
-/* Tells how a request ended.  Return: whether it worked. */
+/* Tells how it ended.  Return: whether it worked. */
 static bool worked(struct top *t, int ret, const struct mp_err *err)
 {
 	if (ret)
 		top_say(t, "%s", err->what);
 	return !ret;
+}
+
+/* After a request: as worked(). */
+static bool end_request(struct top *t, const sigset_t *before, int ret, const struct mp_err *err)
+{
+	pthread_sigmask(SIG_SETMASK, before, NULL);
+	*t->message = 0;
+	return worked(t, ret, err);
 }
 
 static bool has_ended(struct top *t)
@@ -74,8 +76,7 @@ void act_pause(struct top *t)
 		return;
 	before = begin_request(t);
 	ret = feed_pause(t->feed, pause, &err);
-	end_request(t, &before);
-	if (worked(t, ret, &err))
+	if (end_request(t, &before, ret, &err))
 		top_say(t, pause ? "paused: new blocks are left out; p resumes" : "resumed");
 }
 
@@ -99,8 +100,7 @@ void act_sample(struct top *t)
 		i++;
 	before = begin_request(t);
 	ret = feed_thin(t->feed, steps[i % n], &err);
-	end_request(t, &before);
-	if (!worked(t, ret, &err))
+	if (!end_request(t, &before, ret, &err))
 		return;
 	if (i % n)
 		top_say(t, "of allocations of one kind at most %s a second are recorded, marked ~",
@@ -153,8 +153,7 @@ static void mark(struct top *t, const char *name)
 		return;
 	before = begin_request(t);
 	ret = feed_mark(t->feed, *name ? name : MARK, &err);
-	end_request(t, &before);
-	if (!worked(t, ret, &err))
+	if (!end_request(t, &before, ret, &err))
 		return;
 	if (past_mark(&t->past, feed_model(t->feed)))
 		top_say(t, "out of memory");

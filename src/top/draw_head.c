@@ -118,9 +118,10 @@ static uint32_t doubts(const struct top *t, const struct model *m, char line[DOU
 	if (m->info.sample_interval)
 		snprintf(line[n++], TEXT, "sampled (~): one point per %s",
 			 human(m->info.sample_interval));
-	else if (fs->thinned)
+	else if (m->facts.losses.thinned)
 		snprintf(line[n++], TEXT, "estimated (~): %s thinned out%s",
-			 counted(fs->thinned, "allocation"), fs->least ? "; s changes that" : "");
+			 counted(m->facts.losses.thinned, "allocation"),
+			 fs->least ? "; s changes that" : "");
 	if (t->asked_ns && !t->frozen && mono_ns() - t->asked_ns > SILENT_NS)
 		snprintf(line[n++], TEXT, "the recorder has not answered for %.0f s",
 			 (double)(mono_ns() - t->asked_ns) / 1e9);

@@ -99,15 +99,10 @@ static bool take_answer(struct feed *f, struct answer *a)
 
 static void note_state(struct feed *f, const struct recorder_view *v)
 {
-	const struct mp_losses *l = &f->model.facts.losses;
-
 	f->state.paused = v->paused;
 	f->state.can_thin = v->thins;
 	f->state.least = v->least;
 	f->state.behind_ns = v->behind_ns;
-	f->state.looks++;
-	f->state.lost = mp_losses_events(l);
-	f->state.thinned = l->thinned;
 }
 
 int feed_take(struct feed *f, struct mp_err *err)

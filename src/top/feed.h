@@ -21,9 +21,6 @@ struct feed_state {
 	bool paused;	    /* new blocks are left out */
 	bool can_thin;	    /* feed_thin() is possible */
 	uint32_t least;	    /* the last feed_thin() */
-	uint64_t looks;	    /* so far */
-	uint64_t lost;	    /* events */
-	uint64_t thinned;   /* allocations that were thinned out */
 	uint64_t behind_ns; /* the sums are what they were this long before facts.end_ns */
 };
 

@@ -46,7 +46,7 @@ int top_check_terminal(struct mp_err *err)
 
 static void take_look(struct top *t)
 {
-	const uint64_t thinned = feed_state(t->feed)->thinned;
+	const uint64_t thinned = feed_model(t->feed)->facts.losses.thinned;
 
 	t->thinned_looks = thinned > t->thinned ? 0 : t->thinned_looks + 1;
 	t->thinned = thinned;

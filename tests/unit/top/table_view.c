@@ -213,7 +213,7 @@ static void test_ties(void **state)
 			assert_true(t.rows.at[i - 1].key < t.rows.at[i].key);
 		table_free(&t);
 	}
-	/* The first one of equal stacks stands for the row. */
+	/* Of stacks with the same live bytes, row.stack is the first one. */
 	make(&m, &p, (struct table_view){.by = TABLE_FUNCTION}, &functions);
 	check_order(&functions, first, N(first));
 	table_free(&functions);
