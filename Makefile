@@ -17,10 +17,10 @@ CFLAGS += -std=gnu11 $(OPT) $(WARN) -Isrc -I$(O) -D_GNU_SOURCE -D_FILE_OFFSET_BI
 CFLAGS += $(PREFIX_MAP)
 PREFIX_MAP = -ffile-prefix-map=$(CURDIR)=.
 LDFLAGS += -Wl,-z,relro,-z,now
-LDLIBS = -lncursesw -ltinfo -ldw -lelf -lcapstone -lzstd -lz -lyajl -lpcre2-8 -lprotobuf-c -lcap-ng -liberty -lm -lpthread
+LDLIBS = -lmicrohttpd -lncursesw -ltinfo -ldw -lelf -lcapstone -lzstd -lz -lyajl -lpcre2-8 -lprotobuf-c -lcap-ng -liberty -lm -lpthread
 VERSION := 0.2
 
-FOLDERS = lib formats arch attach unwind inject record snapshot heaps leaks model export control top cmd
+FOLDERS = lib formats arch attach unwind inject record snapshot heaps leaks model export control top server cmd
 DEPS_lib =
 DEPS_formats = lib
 DEPS_arch = formats lib
@@ -35,7 +35,8 @@ DEPS_model = unwind arch formats lib
 DEPS_export = model unwind arch formats lib
 DEPS_control = model record inject unwind attach arch formats lib
 DEPS_top = control export model record inject unwind attach arch formats lib
-DEPS_cmd = top control export model leaks heaps snapshot record inject unwind attach arch formats lib
+DEPS_server = export model unwind arch formats lib
+DEPS_cmd = server top control export model leaks heaps snapshot record inject unwind attach arch formats lib
 
 .PHONY: all help agent unit victims demo check check-fast check-flaky check-all check-stacks tsan bench \
 	lint format clean
