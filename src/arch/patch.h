@@ -111,11 +111,12 @@ struct arch_patch_ops {
 	void (*enter)(struct arch_regs *regs, uint64_t addr);
 };
 
-/* Breakpoints.  A thread that stops at one has the instruction's own address as its pc. */
+/* Breakpoint instructions. */
 struct arch_breakpoint {
-	uint16_t debug_registers; /* their offset in struct user; 0: there are none */
-	/* Without debug registers: the instructions for wide and for narrow (Thumb) code. */
-	struct arch_code wide, narrow;
+	struct arch_code wide, narrow; /* narrow: Thumb code */
+	/* The pc of a thread that stopped is so many bytes behind the instruction's address. */
+	uint8_t pc_behind;
+	bool return_on_stack; /* a call pushes the return address; else it is in a register */
 };
 
 /* Return: a constant text such as "a branch of the function goes into its first bytes". */

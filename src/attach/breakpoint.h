@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Breakpoints in a stopped tracee that has one thread.  Where the architecture's debug registers
- * are in struct user (ptrace(2), PTRACE_POKEUSER), they are used and no byte of text changes;
- * elsewhere a breakpoint instruction is written into the text.
+ * Breakpoints in a stopped tracee that has one thread: an instruction in the text.  Debug registers
+ * would leave the text alone, but in some virtual machines they accept every value and never stop
+ * the program.
  */
 #ifndef ATTACH_BREAKPOINT_H
 #define ATTACH_BREAKPOINT_H
 
+#include <stdbool.h>
 #include "attach/target.h"
 #include "lib/check.h"
 
 struct breakpoint {
 	uint64_t addr; /* 0: not set */
-	uint8_t index; /* of the debug register: 0 to 3, each breakpoint has its own */
 	uint8_t length;
 	uint8_t saved[sizeof(((struct arch_code *)0)->bytes)];
 };
@@ -23,9 +23,15 @@ struct breakpoint {
  * Return: 0 or -errno.
  */
 __must_check int breakpoint_set(struct target *t, struct breakpoint *b, uint64_t addr);
-/* Removes the breakpoint if it is set.  Return: 0 or -errno. */
+/* Removes the breakpoint if it is set; to be done before the program continues from it.  Return: 0 or
+ * -errno. */
 __must_check int breakpoint_clear(struct target *t, struct breakpoint *b);
-/* Return: whether a breakpoint that was hit must be removed before the program can continue. */
-bool breakpoint_blocks(const struct target *t);
+/**
+ * breakpoint_hit() - did the thread stop at the breakpoint?
+ * @th: stopped, with its registers read
+ *
+ * If so, moves its pc to the address of the breakpoint.  Return: 1 or 0, or -errno.
+ */
+int breakpoint_hit(struct target *t, struct thread *th, const struct breakpoint *b);
 
 #endif

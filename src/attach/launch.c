@@ -162,25 +162,44 @@ static int no_breakpoint(int ret, struct mp_err *err)
 	return mp_fail(err, MP_EXIT_FAILURE, ret, "no breakpoint can be set: %s", strerror(-ret));
 }
 
-/* Steps over a breakpoint that was hit before the libraries are mapped.  Return: 0 when the program
- * can continue. */
+/* Finds where a function returns to, at its first instruction.  Return: 0 or a negative errno. */
+static int return_address(const struct target *t, const struct thread *th, uint64_t *addr)
+{
+	if (t->arch->breakpoint.return_on_stack)
+		return mem_read(&t->mem, t->arch->regs.get_sp(&th->regs), addr, sizeof(*addr));
+	return t->arch->regs.get_column(&th->regs, UW_REG_LR, addr) ? 0 : -ENOSYS;
+}
+
+/* Lets the program continue from _dl_debug_state(), with a breakpoint at its end, where the one at
+ * its beginning can be set again. */
 static int pass(struct target *t, struct thread *th, const struct stop_at *at, struct stops *s)
 {
-	uint64_t pc = t->arch->regs.get_pc(&th->regs), back;
-	int ret;
+	uint64_t back;
+	int ret = breakpoint_hit(t, th, &s->back);
 
-	if (!breakpoint_blocks(t))
-		return 0;
-	if (pc == s->back.addr) {
+	if (ret > 0) {
 		ret = breakpoint_clear(t, &s->back);
 		return ret ? ret : breakpoint_set(t, &s->debug_state, at->debug_state);
 	}
-	if (pc != s->debug_state.addr)
-		return 0;
-	if (!t->arch->regs.get_column(&th->regs, UW_REG_LR, &back))
-		return -ENOSYS;
-	ret = breakpoint_clear(t, &s->debug_state);
+	if (!ret)
+		ret = breakpoint_hit(t, th, &s->debug_state);
+	if (ret <= 0)
+		return ret;
+	ret = return_address(t, th, &back);
+	if (!ret)
+		ret = breakpoint_clear(t, &s->debug_state);
 	return ret ? ret : breakpoint_set(t, &s->back, back);
+}
+
+/* Return: 1 if the libraries are mapped, else 0, or a negative errno. */
+static int is_there(struct target *t, struct thread *th, const struct stop_at *at,
+		    const struct stops *s)
+{
+	int ret = breakpoint_hit(t, th, &s->entry);
+
+	if (ret || !consistent(t, at->r_debug))
+		return ret;
+	return breakpoint_hit(t, th, &s->debug_state);
 }
 
 static int clear(struct target *t, struct stops *s)
@@ -212,11 +231,11 @@ static int run_until(struct target *t, struct thread *th, const struct stop_at *
 		th->state = THREAD_STOPPED;
 		if (thread_get_regs(t, th))
 			return -ESRCH;
-		if (t->arch->regs.get_pc(&th->regs) == s->entry.addr ||
-		    (t->arch->regs.get_pc(&th->regs) == s->debug_state.addr &&
-		     consistent(t, at->r_debug)))
+		ret = is_there(t, th, at, s);
+		if (!ret)
+			ret = pass(t, th, at, s);
+		else if (ret > 0)
 			return 0;
-		ret = pass(t, th, at, s);
 		if (ret)
 			return no_breakpoint(ret, err);
 	}
@@ -224,7 +243,7 @@ static int run_until(struct target *t, struct thread *th, const struct stop_at *
 
 static int run_to(struct target *t, struct thread *th, struct mp_err *err)
 {
-	struct stops s = {.entry.index = 0, .debug_state.index = 1};
+	struct stops s = {0};
 	struct stop_at at = where(t);
 	int status, ret;
 

@@ -208,8 +208,10 @@ const struct arch arch_x86_64 = {
 		  .frame_bytes = 1024,
 		  .build_frame = x86_emergency_frame,
 		  .set_return = set_return},
-    .breakpoint = {.debug_registers = 848}, /* offsetof(struct user, u_debugreg), sys/user.h */
-    .patch = {.reach = 0x7fff0000,	    /* jmp rel32, less a margin */
+    .breakpoint = {.wide = {.bytes = {0xcc}, .length = 1}, /* int3 */
+		   .pc_behind = 1,
+		   .return_on_stack = true},
+    .patch = {.reach = 0x7fff0000, /* jmp rel32, less a margin */
 	      .decode = x86_decode,
 	      .plan = x86_plan_patch,
 	      .encode_slot = x86_encode_slot},
