@@ -78,6 +78,11 @@ $(O)/export/profile.pb-c.o: $(O)/export/profile.pb-c.c
 $(O)/export/pprof.o: $(O)/export/profile.pb-c.h
 $(O)/export.a: $(O)/export/profile.pb-c.o $(O)/export/svg_files.o
 
+$(O)/server.a: $(O)/server/server_files.o
+$(O)/server/server_files.o: src/server/server_files.S src/server/openapi.json
+	@mkdir -p $(@D)
+	$(CC) -c -o $@ $<
+
 $(O)/export/svg_files.o: src/export/svg_files.S $(wildcard src/export/*.js src/export/*.css)
 	@mkdir -p $(@D)
 	$(CC) -c -o $@ $<

@@ -21,6 +21,7 @@ int cmd_leaks(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_resume(int argc, char **argv);
 int cmd_run(int argc, char **argv);
+int cmd_server(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_strip(int argc, char **argv);
 int cmd_symbolize(int argc, char **argv);

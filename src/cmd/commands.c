@@ -17,6 +17,7 @@ const struct command commands[] = {
     {"heap", cmd_heap, "list what is live in a running process, and what its memory consists of"},
     {"doctor", cmd_doctor, "check whether this machine, and a process, can be profiled"},
     {"report", cmd_report, "print a recording: text, JSON, flame graph, tree, folded stacks"},
+    {"server", cmd_server, "serve recordings over HTTP: bytehound's REST API and more"},
     {"diff", cmd_diff, "print what grew between two recordings, or two moments of one"},
     {"info", cmd_info, "print what was recorded and what the recording contains"},
     {"verify", cmd_verify, "check that a recording is complete and undamaged"},

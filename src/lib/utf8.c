@@ -40,6 +40,15 @@ uint32_t utf8_next(const char **text)
 	return c;
 }
 
+bool utf8_is_valid(const char *s)
+{
+	while (*s) {
+		if (utf8_next(&s) == UTF8_INVALID)
+			return false;
+	}
+	return true;
+}
+
 void utf8_clean(char *s)
 {
 	const char *next = s;

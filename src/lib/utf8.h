@@ -17,6 +17,8 @@
  */
 uint32_t utf8_next(const char **text);
 
+/* Return: whether the whole text is valid. */
+bool utf8_is_valid(const char *s);
 /* Replaces each byte of @s that is not part of a valid sequence by '?'. */
 void utf8_clean(char *s);
 

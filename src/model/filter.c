@@ -242,7 +242,7 @@ static bool find_word(const char *const *words, size_t n, const char *value, uin
 
 /* ------------------------------------------------------------------ setting -- */
 
-static int set_choice(struct filter *f, const struct row *row, const char *value,
+static int set_choice(struct filter *f, const struct row *row, const char *label, const char *value,
 		      struct mp_err *err)
 {
 	const char *a = NULL, *b = NULL;
@@ -257,8 +257,8 @@ static int set_choice(struct filter *f, const struct row *row, const char *value
 		a = a ? a : choices[i].value;
 		b = choices[i].value;
 	}
-	return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "%s: '%.100s' is neither %s nor %s",
-		       option(row->name), value, a, b);
+	return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "%s: '%.100s' is neither %s nor %s", label,
+		       value, a, b);
 }
 
 /* The first value replaces the default, all allocators; further values add to it. */
@@ -338,17 +338,17 @@ static bool is_list(enum value_kind k)
 	       k == ALLOCATOR || k == SUPPRESSIONS;
 }
 
-static int set_suppressions(struct filter *f, const struct row *row, const char *file,
+static int set_suppressions(struct filter *f, const char *label, const char *file,
 			    struct mp_err *err)
 {
 	struct mp_err why = {0};
 	int ret = suppressions_read(&f->suppress, file, &why);
 
-	return ret < 0 ? mp_fail(err, MP_EXIT_USAGE, ret, "%s: %s", option(row->name), why.what)
-		       : ret;
+	return ret < 0 ? mp_fail(err, MP_EXIT_USAGE, ret, "%s: %s", label, why.what) : ret;
 }
 
-static int set(struct filter *f, uint32_t index, const char *value, struct mp_err *err)
+static int set(struct filter *f, uint32_t index, const char *label, const char *value,
+	       struct mp_err *err)
 {
 	const struct row *row = &table[index];
 	bool again = f->given >> index & 1;
@@ -356,32 +356,38 @@ static int set(struct filter *f, uint32_t index, const char *value, struct mp_er
 	int ret;
 
 	if (again && !is_list(row->kind))
-		return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "%s: given twice", option(row->name));
+		return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "%s: given twice", label);
 	if (row->kind == REGEX)
-		ret = pattern_new(option(row->name), value, at, err);
+		ret = pattern_new(label, value, at, err);
 	else if (row->kind == CHOICE)
-		ret = set_choice(f, row, value, err);
+		ret = set_choice(f, row, label, value, err);
 	else if (row->kind == SUPPRESSIONS)
-		ret = set_suppressions(f, row, value, err);
+		ret = set_suppressions(f, label, value, err);
 	else
 		ret = is_list(row->kind) ? set_list(f, row, again, value)
 					 : set_single(row, value, at);
 	if (ret < 0)
 		return ret;
 	if (!ret && row->kind != REGEX && row->kind != CHOICE && row->kind != SUPPRESSIONS)
-		return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "%s: '%.100s' is not %s",
-			       option(row->name), value, value_text(row->kind));
+		return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "%s: '%.100s' is not %s", label, value,
+			       value_text(row->kind));
 	f->given |= 1ull << index;
 	return 0;
 }
 
-int filter_set(struct filter *f, const char *name, const char *value, struct mp_err *err)
+int filter_set_as(struct filter *f, const char *name, const char *label, const char *value,
+		  struct mp_err *err)
 {
 	for (uint32_t i = 0; i < ROWS; i++) {
 		if (same_words(table[i].name, name))
-			return set(f, i, value, err);
+			return set(f, i, label ? label : option(table[i].name), value, err);
 	}
 	return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "'%.100s' is not the name of a filter", name);
+}
+
+int filter_set(struct filter *f, const char *name, const char *value, struct mp_err *err)
+{
+	return filter_set_as(f, name, NULL, value, err);
 }
 
 static bool is_of_blocks(const char *name)

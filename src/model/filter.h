@@ -86,6 +86,9 @@ void filter_free(struct filter *f);
  * given twice.  The message has the name as the command line's option.
  */
 int filter_set(struct filter *f, const char *name, const char *value, struct mp_err *err);
+/* As filter_set(), with another name for the messages.  @label: NULL: as filter_set(). */
+int filter_set_as(struct filter *f, const char *name, const char *label, const char *value,
+		  struct mp_err *err);
 
 /* Return: true if no condition was set. */
 static inline bool filter_is_empty(const struct filter *f)

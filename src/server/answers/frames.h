@@ -10,7 +10,7 @@
 
 /* Prepares a->counts.  To be called before the others.  Return: 0, or -ENOMEM with @err. */
 int frames_begin(struct answer *a, struct mp_err *err);
-void frames_free(struct frame_counts *c);
+void frame_counts_free(struct frame_counts *c);
 
 /* Writes the frames of stack @id as an array, a value.  Reads "strip_template_args" of the call. */
 void frames_array(struct answer *a, yajl_gen g, uint32_t id);

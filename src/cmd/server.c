@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "server/server.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "cmd/cmd.h"
+#include "cmd/parse.h"
+#include "lib/human.h"
+#include "lib/printable.h"
+
+#define PORT	    8080
+#define WORKERS	    8
+#define WAITING	    512
+#define SECONDS	    300
+#define MOST_NAMES  16
+#define SECOND_MS   1000u
+#define MEMORY_PART 4 /* a quarter of the machine's memory */
+
+static const char help[] =
+    "usage: memprof server FILE... [options]\n"
+    "Serves recordings over HTTP: bytehound's REST API, and what memprof knows beside that "
+    "(doc/rest.md).\n"
+    "A recording that grows or is replaced is read again.  Ctrl-C ends the server.\n"
+    "      --port N          port (default 8080; 0: any that is free)\n"
+    "      --interface ADDR  IPv4 or IPv6 address to listen at (default 127.0.0.1); other machines "
+    "can\n"
+    "                        reach some addresses, and must then send a token, which is printed\n"
+    "      --token           clients of this machine must send the token, too\n"
+    "      --host NAME       a name by which clients call the server, beside localhost and "
+    "addresses\n"
+    "                        (up to 16 times)\n"
+    "      --origin URL      a site whose pages may use the server, as in https://example.org (up "
+    "to\n"
+    "                        16 times)\n"
+    "      --timeout TIME    until an answer begins, at most (default 5m)\n"
+    "      --memory BYTES    for each request, at most (default: a quarter of this machine's "
+    "memory)\n";
+
+struct arguments {
+	struct server server;
+	const char *interface;
+	uint16_t port;
+	bool token;
+	const char *hosts[MOST_NAMES + 1], *origins[MOST_NAMES + 1];
+	char token_text[ACCESS_TOKEN_LENGTH + 1];
+};
+
+static int add_name(const char **list, const char *option)
+{
+	for (uint32_t i = 0; i < MOST_NAMES; i++) {
+		if (!list[i]) {
+			list[i] = optarg;
+			return 0;
+		}
+	}
+	return usage_error("server: --%s: more than %d times", option, MOST_NAMES);
+}
+
+/* Return: 0, or the exit status after it printed an error. */
+static int take_option(struct arguments *a, int c)
+{
+	uint32_t n;
+	uint64_t v;
+
+	switch (c) {
+	case 'P':
+		if (!parse_count(optarg, &n) || n > UINT16_MAX)
+			return usage_error("server: --port: '%.100s' is not a number from 0 to "
+					   "65535",
+					   optarg);
+		a->port = (uint16_t)n;
+		return 0;
+	case 'i':
+		a->interface = optarg;
+		return 0;
+	case 'T':
+		a->token = true;
+		return 0;
+	case 'H':
+		return add_name(a->hosts, "host");
+	case 'O':
+		return add_name(a->origins, "origin");
+	case 't':
+		if (!parse_duration(optarg, &v) || v < SECOND_MS || v / SECOND_MS > UINT32_MAX)
+			return usage_error("server: --timeout: '%.100s' is not a time of 1s or "
+					   "more",
+					   optarg);
+		a->server.limits.seconds = (uint32_t)(v / SECOND_MS);
+		return 0;
+	default:
+		if (parse_bytes(optarg, &a->server.limits.memory))
+			return 0;
+		return usage_error("server: --memory: '%.100s' is not a size", optarg);
+	}
+}
+
+static int add_file(struct server *s, const char *path)
+{
+	struct mp_err err = {0};
+	bool known = false;
+
+	if (recordings_add(&s->recordings, path, &known, &err))
+		return complain(&err);
+	if (known)
+		fprintf(stderr, "memprof: %s is the same recording as one before\n",
+			printable(path));
+	return 0;
+}
+
+static void announce(const struct arguments *a)
+{
+	const struct server *s = &a->server;
+
+	printf("Serving %s at %s%s%s\n", counted(s->recordings.at.n, "recording"), s->listener.url,
+	       s->rules.token ? "/?token=" : "/", s->rules.token ? s->rules.token : "");
+	if (s->rules.token)
+		printf("Clients send: Authorization: Bearer %s\n", s->rules.token);
+	fflush(stdout);
+}
+
+static int run(struct arguments *a)
+{
+	struct server *s = &a->server;
+	struct mp_err err = {0};
+	int ret = listen_open(a->interface, a->port, &s->listener, &err);
+
+	if (ret)
+		return complain(&err);
+	s->rules.hosts = a->hosts;
+	s->rules.origins = a->origins;
+	if (a->token || !s->listener.loopback) {
+		ret = access_make_token(a->token_text);
+		if (ret) {
+			mp_fail(&err, MP_EXIT_FAILURE, ret, "no random numbers: %s",
+				strerror(-ret));
+			close(s->listener.fd);
+			return complain(&err);
+		}
+		s->rules.token = a->token_text;
+	}
+	announce(a);
+	return server_run(s, &err) ? complain(&err) : MP_EXIT_OK;
+}
+
+static uint64_t usual_memory(void)
+{
+	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+
+	return pages > 0 && size > 0 ? (uint64_t)pages / MEMORY_PART * (uint64_t)size : 0;
+}
+
+int cmd_server(int argc, char **argv)
+{
+	static const struct option options[] = {{"port", required_argument, NULL, 'P'},
+						{"interface", required_argument, NULL, 'i'},
+						{"token", no_argument, NULL, 'T'},
+						{"host", required_argument, NULL, 'H'},
+						{"origin", required_argument, NULL, 'O'},
+						{"timeout", required_argument, NULL, 't'},
+						{"memory", required_argument, NULL, 'M'},
+						{"help", no_argument, NULL, 'h'},
+						{0}};
+	struct arguments a = {
+	    .interface = "127.0.0.1",
+	    .port = PORT,
+	    .server.limits = {.workers = WORKERS, .waiting = WAITING, .seconds = SECONDS}};
+	int c, status = 0;
+
+	a.server.limits.memory = usual_memory();
+	while (!status && (c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+		if (c == '?' || c == ':')
+			return option_error("server", c, argv, options);
+		if (c == 'h') {
+			fputs(help, stdout);
+			return MP_EXIT_OK;
+		}
+		status = take_option(&a, c);
+	}
+	if (!status && optind == argc)
+		status = usage_error("server: which recordings?");
+	for (; !status && optind < argc; optind++)
+		status = add_file(&a.server, argv[optind]);
+	if (!status)
+		status = run(&a);
+	recordings_free(&a.server.recordings);
+	return status;
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "server/call.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "export/view.h"
+#include "lib/utf8.h"
+#include "model/amount.h"
+#include "model/pattern.h"
+#include "server/endpoint.h"
+#include "server/query.h"
+#include "server/recordings.h"
+#include "server/rest_filter.h"
+#include "server/status.h"
+
+/* Endpoints of bytehound that run or write scripts. */
+static const char *const of_scripts[] = {"execute_script", "script_files",
+					 "allocation_filter_to_script", "map_filter_to_script"};
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+/* ------------------------------------------------------------------ path -- */
+
+/* Does the path match?  @after: set to what follows the part that "{number}" stands for, or to the
+ * end of the pattern. */
+static bool matches(const struct endpoint *e, const char *path, const char **after)
+{
+	size_t fixed = strcspn(e->path, "{");
+	const char *rest = path + fixed;
+
+	if (strncmp(e->path, path, fixed) != 0)
+		return false;
+	*after = rest;
+	if (e->path[fixed])
+		return *rest && !strchr(rest, '/');
+	return !*rest || (e->named && *rest == '/' && rest[1] && !strchr(rest + 1, '/'));
+}
+
+static unsigned int find_endpoint(struct call *c, const char *path, bool of_recording,
+				  struct mp_err *err)
+{
+	const char *after;
+
+	for (const struct endpoint *e = endpoints; e->path; e++) {
+		if ((e->reading != READ_NONE) != of_recording || !matches(e, path, &after))
+			continue;
+		c->endpoint = e;
+		if (!strchr(e->path, '{'))
+			return HTTP_OK;
+		if (!after[strspn(after, "0123456789")] && amount_integer(after, &c->number))
+			return HTTP_OK;
+		mp_fail(err, MP_EXIT_USAGE, -EINVAL, "'%.40s' is not a number", after);
+		return HTTP_BAD_REQUEST;
+	}
+	for (size_t i = 0; i < COUNT(of_scripts) && of_recording; i++) {
+		size_t n = strlen(of_scripts[i]);
+
+		if (strncmp(path, of_scripts[i], n) || (path[n] && path[n] != '/'))
+			continue;
+		mp_fail(err, MP_EXIT_USAGE, -ENOSYS, "%s: memprof runs no scripts", of_scripts[i]);
+		return HTTP_NOT_IMPLEMENTED;
+	}
+	mp_fail(err, MP_EXIT_USAGE, -ENOENT, "no such endpoint; /openapi.json lists them");
+	return HTTP_NOT_FOUND;
+}
+
+/* @path: decoded in place. */
+static unsigned int find_path(const struct recordings *r, char *path, struct call *c,
+			      struct mp_err *err)
+{
+	char *id, *rest;
+
+	if (percent_decode(path, false) || !utf8_is_valid(path)) {
+		mp_fail(err, MP_EXIT_USAGE, -EINVAL, "the path is not encoded correctly");
+		return HTTP_BAD_REQUEST;
+	}
+	if (strncmp(path, "/data/", 6) != 0)
+		return find_endpoint(c, path + (*path == '/'), false, err);
+	id = path + 6;
+	rest = id + strcspn(id, "/");
+	if (*rest)
+		*rest++ = 0;
+	if (recordings_find(r, id, &c->recording))
+		return find_endpoint(c, rest, true, err);
+	mp_fail(err, MP_EXIT_USAGE, -ENOENT, "data not found");
+	return HTTP_NOT_FOUND;
+}
+
+/* ------------------------------------------------------------------ values -- */
+
+static bool word_index(const char *const *words, const char *value, uint32_t *index)
+{
+	for (uint32_t i = 0; words[i]; i++) {
+		if (!strcmp(words[i], value)) {
+			*index = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_number(const struct parameter *p, const char *value)
+{
+	uint64_t n;
+
+	return !value[strspn(value, "0123456789")] && amount_integer(value, &n) &&
+	       (!p->most || n <= p->most);
+}
+
+/* Return: NULL, or what the value should be. */
+static const char *wanted(const struct parameter *p, const char *value)
+{
+	struct amount a;
+	uint64_t n;
+	uint32_t i;
+
+	switch (p->kind) {
+	case PARAMETER_NUMBER:
+		return is_number(p, value) ? NULL : "a whole number in the range";
+	case PARAMETER_BOOL:
+		return !strcmp(value, "true") || !strcmp(value, "false") ? NULL : "true or false";
+	case PARAMETER_WORD:
+		return word_index(p->words, value, &i) ? NULL : "one of the words of /openapi.json";
+	case PARAMETER_TIME:
+		return amount_time(value, &a) ? NULL
+					      : "a time such as 10s, 50% or Unix milliseconds";
+	case PARAMETER_DURATION:
+		return amount_duration(value, &n) ? NULL : "a duration such as 10s or 100ms";
+	default:
+		return NULL;
+	}
+}
+
+static int check_value(const struct parameter *p, const char *value, struct mp_err *err)
+{
+	const char *want = wanted(p, value);
+	struct pattern *pattern = NULL;
+	int ret = 0;
+
+	if (want)
+		return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "%s: '%.100s' is not %s", p->name,
+			       value, want);
+	if (p->kind == PARAMETER_REGEX) {
+		ret = pattern_new(p->name, value, &pattern, err);
+		pattern_free(pattern);
+	}
+	return ret;
+}
+
+static bool find_own(const struct call *c, const char *name, uint32_t *index)
+{
+	const struct parameter *own = c->endpoint->own;
+
+	for (uint32_t i = 0; own && own[i].name; i++) {
+		if (!strcmp(own[i].name, name)) {
+			*index = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static int take_pair(struct call *c, const struct query_pair *p, struct mp_err *err)
+{
+	uint32_t i;
+
+	if (!utf8_is_valid(p->name) || !utf8_is_valid(p->value))
+		return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "a parameter is not valid UTF-8");
+	if (find_own(c, p->name, &i)) {
+		if (c->value[i])
+			return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "%s: given twice", p->name);
+		c->value[i] = p->value;
+		return check_value(&c->endpoint->own[i], p->value, err);
+	}
+	if (c->endpoint->filtered && rest_filter_is(p->name))
+		return rest_filter_set(&c->filter, p->name, p->value, err);
+	return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "'%.100s' is not a parameter of %s", p->name,
+		       c->endpoint->path);
+}
+
+static int by_text(const void *a, const void *b)
+{
+	const struct query_pair *x = a, *y = b;
+	int ret = strcmp(x->name, y->name);
+
+	return ret ? ret : strcmp(x->value, y->value);
+}
+
+/* The lengths keep apart what a separator could not: a value can have any character. */
+static int write_filter_text(struct call *c, struct query *q)
+{
+	size_t size;
+	FILE *out = open_memstream(&c->filter_text, &size);
+	uint32_t own;
+
+	if (!out)
+		return -ENOMEM;
+	if (q->pairs.n)
+		qsort(q->pairs.at, q->pairs.n, sizeof(q->pairs.at[0]), by_text);
+	vec_for_each (&q->pairs, p) {
+		if (!find_own(c, p->name, &own))
+			fprintf(out, "%s=%zu:%s", p->name, strlen(p->value), p->value);
+	}
+	return fclose(out) ? -ENOMEM : 0;
+}
+
+static int take_query(struct call *c, struct query *q, struct mp_err *err)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; i < q->pairs.n && !ret; i++)
+		ret = take_pair(c, &q->pairs.at[i], err);
+	if (!ret && write_filter_text(c, q))
+		ret = mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
+	c->query = q->text;
+	q->text = NULL;
+	return ret;
+}
+
+unsigned int call_parse(const struct recordings *r, const char *path, const char *query,
+			struct call *c, struct mp_err *err)
+{
+	struct query q = {0};
+	unsigned int status;
+	char *copy = strdup(path);
+	int ret;
+
+	memset(c, 0, sizeof(*c));
+	filter_init(&c->filter);
+	if (!copy)
+		return HTTP_UNAVAILABLE;
+	status = find_path(r, copy, c, err);
+	free(copy);
+	if (status != HTTP_OK)
+		return status;
+	ret = query_parse(query, &q, err);
+	if (!ret)
+		ret = take_query(c, &q, err);
+	query_free(&q);
+	if (ret)
+		call_free(c);
+	return ret ? status_of(ret, err) : HTTP_OK;
+}
+
+void call_free(struct call *c)
+{
+	filter_free(&c->filter);
+	free(c->filter_text);
+	free(c->query);
+	memset(c, 0, sizeof(*c));
+}
+
+/* ------------------------------------------------------------------ reading -- */
+
+const char *call_text(const struct call *c, const char *name)
+{
+	uint32_t i;
+
+	return find_own(c, name, &i) ? c->value[i] : NULL;
+}
+
+uint64_t call_number(const struct call *c, const char *name, uint64_t otherwise)
+{
+	const char *text = call_text(c, name);
+	uint64_t n;
+
+	return text && amount_integer(text, &n) ? n : otherwise;
+}
+
+bool call_true(const struct call *c, const char *name)
+{
+	const char *text = call_text(c, name);
+
+	return text && !strcmp(text, "true");
+}
+
+uint32_t call_word(const struct call *c, const char *name)
+{
+	uint32_t i, word = 0;
+
+	if (find_own(c, name, &i) && c->value[i])
+		(void)word_index(c->endpoint->own[i].words, c->value[i], &word);
+	return word;
+}
+
+void call_view(const struct call *c, struct view *v)
+{
+	*v = (struct view){.sort = call_word(c, "sort_by"),
+			   .descending = call_word(c, "order") == 1,
+			   .skip = call_number(c, "skip", 0),
+			   .count = call_number(c, "count", VIEW_ALL),
+			   .json = true};
+}

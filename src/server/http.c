@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "server/http.h"
+
+#include <errno.h>
+#include <microhttpd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "lib/deadline.h"
+#include "server/call.h"
+#include "server/clients.h"
+#include "server/endpoint.h"
+#include "server/recordings.h"
+#include "server/status.h"
+
+#define CONNECTIONS	 1000u
+#define CONNECTION_BYTES 65536u
+#define SEND_SECONDS	 30u
+#define BLOCK		 65536u
+#define TICK_NS		 1000000000ull
+
+enum state {
+	EXCHANGE_NEW,	   /* the header is complete */
+	EXCHANGE_ACCEPTED, /* it may be answered */
+	EXCHANGE_WAITING,  /* a worker was asked */
+	EXCHANGE_HEAD,	   /* the worker's answer begins */
+	EXCHANGE_REFUSED,  /* the worker has no answer */
+	EXCHANGE_GONE,	   /* the client left */
+};
+
+/* A request and its answer. */
+struct exchange {
+	struct http *h;
+	struct exchange *next, *before; /* in http.exchanges */
+	struct MHD_Connection *connection;
+	enum state state;
+	char *path, *query; /* as sent; query: "" if there is none */
+	struct job *job;    /* NULL: none, or it is done */
+	int pipe;	    /* with the answer's bytes; -1: none */
+	bool suspended;
+	bool complete; /* nothing is missing from the answer */
+	unsigned int status;
+	char type[64], why[400];
+	struct loop_watch client, data; /* while it is suspended; data: the pipe */
+};
+
+struct http {
+	struct loop *loop;
+	const struct recordings *recordings;
+	const struct access_rules *rules;
+	struct MHD_Daemon *daemon;
+	struct loop_watch watch;
+	struct pool *pool;
+	struct clients clients;
+	struct exchange *exchanges;
+	uint64_t next_tick;
+	char cookie[32]; /* name; cookies do not tell ports apart */
+};
+
+/* ------------------------------------------------------------------ suspending -- */
+
+/* libmicrohttpd does not look at a suspended connection, so its end is watched here. */
+static void suspend(struct exchange *x, bool for_data)
+{
+	x->client.fd =
+	    MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+	(void)loop_add(x->h->loop, &x->client, EPOLLRDHUP);
+	if (for_data)
+		(void)loop_add(x->h->loop, &x->data, EPOLLIN);
+	x->suspended = true;
+	MHD_suspend_connection(x->connection);
+}
+
+static void resume(struct exchange *x)
+{
+	loop_remove(x->h->loop, &x->client);
+	loop_remove(x->h->loop, &x->data);
+	if (x->suspended)
+		MHD_resume_connection(x->connection);
+	x->suspended = false;
+}
+
+static void on_data(void *ctx)
+{
+	resume(ctx);
+}
+
+static void cancel(struct exchange *x)
+{
+	if (x->job)
+		pool_cancel(x->h->pool, x->job);
+	x->job = NULL;
+}
+
+static void on_client_gone(void *ctx)
+{
+	struct exchange *x = ctx;
+
+	cancel(x);
+	x->state = EXCHANGE_GONE;
+	resume(x);
+}
+
+static void on_head(void *request, unsigned int status, const char *type)
+{
+	struct exchange *x = request;
+
+	x->state = EXCHANGE_HEAD;
+	x->status = status;
+	snprintf(x->type, sizeof(x->type), "%s", type);
+	resume(x);
+}
+
+static void on_done(void *request, bool complete, unsigned int status, const char *why)
+{
+	struct exchange *x = request;
+
+	x->job = NULL;
+	x->complete = complete;
+	if (x->state == EXCHANGE_WAITING) {
+		x->state = EXCHANGE_REFUSED;
+		x->status = status;
+		snprintf(x->why, sizeof(x->why), "%s", why);
+	}
+	resume(x);
+}
+
+/* ------------------------------------------------------------------ answers -- */
+
+/* Takes over @r, which can be NULL (out of memory): then the connection is closed. */
+static enum MHD_Result send_response(struct exchange *x, unsigned int status, const char *type,
+				     struct MHD_Response *r)
+{
+	const char *origin = MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, "Origin");
+	enum MHD_Result ret;
+
+	if (!r)
+		return MHD_NO;
+	MHD_add_response_header(r, "Content-Type", type);
+	MHD_add_response_header(r, "Cache-Control", "no-store");
+	MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
+	MHD_add_response_header(r, "Vary", "Origin");
+	/* The scripts of graphs run, but not as a part of this site. */
+	MHD_add_response_header(r, "Content-Security-Policy",
+				"sandbox allow-scripts; default-src 'none'; style-src "
+				"'unsafe-inline'; script-src 'unsafe-inline'");
+	if (origin && access_is_named(x->h->rules, origin))
+		MHD_add_response_header(r, "Access-Control-Allow-Origin", origin);
+	if (status == HTTP_METHOD_NOT_ALLOWED)
+		MHD_add_response_header(r, "Allow", "GET, HEAD");
+	if (status == HTTP_UNAUTHORIZED)
+		MHD_add_response_header(r, "WWW-Authenticate", "Bearer");
+	if (status == HTTP_UNAVAILABLE)
+		MHD_add_response_header(r, "Retry-After", "1");
+	ret = MHD_queue_response(x->connection, status, r);
+	MHD_destroy_response(r);
+	return ret;
+}
+
+static enum MHD_Result refuse(struct exchange *x, unsigned int status, const char *why)
+{
+	char text[sizeof(x->why) + 2];
+	int n = snprintf(text, sizeof(text), "%.*s\n", (int)sizeof(x->why), why);
+
+	return send_response(
+	    x, status, TYPE_TEXT,
+	    MHD_create_response_from_buffer((size_t)n, text, MHD_RESPMEM_MUST_COPY));
+}
+
+static ssize_t read_answer(void *ctx, uint64_t at, char *to, size_t room)
+{
+	struct exchange *x = ctx;
+	ssize_t n;
+
+	(void)at;
+	if (x->state == EXCHANGE_GONE)
+		return MHD_CONTENT_READER_END_WITH_ERROR;
+	n = read(x->pipe, to, room);
+	if (n > 0) {
+		if (x->job)
+			pool_taken(x->job, (uint64_t)n);
+		return n;
+	}
+	if (!n && !x->job)
+		return x->complete ? MHD_CONTENT_READER_END_OF_STREAM
+				   : MHD_CONTENT_READER_END_WITH_ERROR;
+	if (n < 0 && errno != EAGAIN)
+		return MHD_CONTENT_READER_END_WITH_ERROR;
+	/* At the end of the pipe the worker still has to say that nothing is missing. */
+	suspend(x, n < 0);
+	return 0;
+}
+
+static enum MHD_Result send_answer(struct exchange *x)
+{
+	return send_response(
+	    x, x->status, x->type,
+	    MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_answer, x, NULL));
+}
+
+/* ------------------------------------------------------------------ requests -- */
+
+static const char *header(const struct exchange *x, const char *name)
+{
+	return MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, name);
+}
+
+/* A browser opened the URL with the token: from now on it sends a cookie. */
+static enum MHD_Result log_in(struct exchange *x)
+{
+	struct MHD_Response *r = MHD_create_response_from_buffer(0, "", MHD_RESPMEM_PERSISTENT);
+	char cookie[160];
+
+	snprintf(cookie, sizeof(cookie), "%s=%s; Path=/; HttpOnly; SameSite=Strict", x->h->cookie,
+		 x->h->rules->token);
+	if (r) {
+		MHD_add_response_header(r, "Set-Cookie", cookie);
+		MHD_add_response_header(r, "Location", "/");
+	}
+	return send_response(x, MHD_HTTP_SEE_OTHER, TYPE_TEXT, r);
+}
+
+static enum MHD_Result begin(struct exchange *x, const char *method)
+{
+	struct access_request r = {
+	    .host = header(x, "Host"),
+	    .origin = header(x, "Origin"),
+	    .authorization = header(x, "Authorization"),
+	    .site = header(x, "Sec-Fetch-Site"),
+	    .mode = header(x, "Sec-Fetch-Mode"),
+	    .cookie = MHD_lookup_connection_value(x->connection, MHD_COOKIE_KIND, x->h->cookie)};
+	const char *why, *length = header(x, "Content-Length");
+	unsigned int status;
+
+	if (!strcmp(x->path, "/") && !strncmp(x->query, "token=", 6) &&
+	    access_is_token(x->h->rules, x->query + 6))
+		return log_in(x);
+	status = access_check(x->h->rules, &r, &why);
+	if (status != HTTP_OK)
+		return refuse(x, status, why);
+	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
+		return refuse(x, HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD are allowed");
+	if ((length && strcmp(length, "0") != 0) || header(x, "Transfer-Encoding"))
+		return refuse(x, HTTP_TOO_LARGE, "requests have no body");
+	x->state = EXCHANGE_ACCEPTED;
+	return MHD_YES;
+}
+
+/* Return: the key of the worker for @c, to be freed; NULL when out of memory. */
+static char *key_of(const struct http *h, const struct call *c)
+{
+	char *key;
+	int n =
+	    c->endpoint->reading == READ_NONE
+		? asprintf(&key, "/%s", c->endpoint->path)
+		: asprintf(&key, "%s %s", h->recordings->at.at[c->recording].id, c->filter_text);
+
+	return n < 0 ? NULL : key;
+}
+
+static enum MHD_Result ask(struct exchange *x)
+{
+	struct mp_err err = {0};
+	struct call c;
+	unsigned int status = call_parse(x->h->recordings, x->path, x->query, &c, &err);
+	char *key;
+	int ret;
+
+	if (status != HTTP_OK)
+		return refuse(x, status, err.what);
+	key = key_of(x->h, &c);
+	call_free(&c);
+	ret = key ? pool_ask(x->h->pool, x->path, x->query, key, x, &x->job, &x->pipe) : -ENOMEM;
+	free(key);
+	if (ret == -E2BIG)
+		return refuse(x, HTTP_URI_TOO_LONG, "the path is too long");
+	if (ret)
+		return refuse(x, HTTP_UNAVAILABLE,
+			      ret == -EAGAIN ? "too many requests are waiting"
+					     : "not enough memory or files for the request");
+	x->data.fd = x->pipe;
+	x->state = EXCHANGE_WAITING;
+	suspend(x, false);
+	return MHD_YES;
+}
+
+/* ------------------------------------------------------------------ libmicrohttpd -- */
+
+static void link_exchange(struct exchange *x)
+{
+	x->next = x->h->exchanges;
+	if (x->next)
+		x->next->before = x;
+	x->h->exchanges = x;
+}
+
+static void unlink_exchange(struct exchange *x)
+{
+	if (x->next)
+		x->next->before = x->before;
+	if (x->before)
+		x->before->next = x->next;
+	else
+		x->h->exchanges = x->next;
+}
+
+/* Called when the request line is complete.  The URI is taken here, because later it is decoded. */
+static void *on_uri(void *ctx, const char *uri, struct MHD_Connection *connection)
+{
+	struct exchange *x = calloc(1, sizeof(*x));
+	char *query;
+
+	if (!x)
+		return NULL;
+	x->h = ctx;
+	x->connection = connection;
+	x->pipe = -1;
+	x->client = (struct loop_watch){.ready = on_client_gone, .ctx = x};
+	x->data = (struct loop_watch){.ready = on_data, .ctx = x};
+	x->path = strdup(uri);
+	if (!x->path) {
+		free(x);
+		return NULL;
+	}
+	query = strchr(x->path, '?');
+	if (query)
+		*query++ = 0;
+	x->query = query ? query : x->path + strlen(x->path);
+	link_exchange(x);
+	return x;
+}
+
+static struct client *client_of(struct MHD_Connection *connection)
+{
+	return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
+	    ->socket_context;
+}
+
+static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *url,
+				  const char *method, const char *version, const char *data,
+				  size_t *size, void **request)
+{
+	struct exchange *x = *request;
+	struct client *client = client_of(connection);
+
+	(void)ctx, (void)url, (void)version, (void)data;
+	if (!x || *size)
+		return MHD_NO;
+	if (client && x->state == EXCHANGE_NEW)
+		client_busy(client, true);
+	switch (x->state) {
+	case EXCHANGE_NEW:
+		return begin(x, method);
+	case EXCHANGE_ACCEPTED:
+		return ask(x);
+	case EXCHANGE_HEAD:
+		return send_answer(x);
+	case EXCHANGE_REFUSED:
+		return refuse(x, x->status, x->why);
+	default:
+		return MHD_NO;
+	}
+}
+
+static void on_completed(void *ctx, struct MHD_Connection *connection, void **request,
+			 enum MHD_RequestTerminationCode how)
+{
+	struct exchange *x = *request;
+	struct client *client = client_of(connection);
+
+	(void)ctx, (void)how;
+	if (client)
+		client_busy(client, false);
+	if (!x)
+		return;
+	*request = NULL;
+	cancel(x);
+	loop_remove(x->h->loop, &x->client);
+	loop_remove(x->h->loop, &x->data);
+	if (x->pipe >= 0)
+		close(x->pipe);
+	unlink_exchange(x);
+	free(x->path);
+	free(x);
+}
+
+static void on_connection(void *ctx, struct MHD_Connection *connection, void **context,
+			  enum MHD_ConnectionNotificationCode what)
+{
+	struct http *h = ctx;
+
+	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+		*context = clients_add(
+		    &h->clients,
+		    MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)
+			->connect_fd);
+	} else if (*context) {
+		clients_remove(&h->clients, *context);
+		*context = NULL;
+	}
+}
+
+static void on_ready(void *ctx)
+{
+	(void)ctx; /* http_run() does it */
+}
+
+static int start(struct http *h, const struct listener *l, struct mp_err *err)
+{
+	h->daemon = MHD_start_daemon(
+	    MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, l->port, NULL, NULL, on_request, h,
+	    MHD_OPTION_LISTEN_SOCKET, l->fd, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS,
+	    MHD_OPTION_CONNECTION_TIMEOUT, SEND_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+	    (size_t)CONNECTION_BYTES, MHD_OPTION_URI_LOG_CALLBACK, on_uri, h,
+	    MHD_OPTION_NOTIFY_COMPLETED, on_completed, h, MHD_OPTION_NOTIFY_CONNECTION,
+	    on_connection, h, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
+	if (!h->daemon)
+		return mp_fail(err, MP_EXIT_FAILURE, -EIO, "cannot start the HTTP server: %s",
+			       strerror(errno));
+	h->watch = (struct loop_watch){
+	    .fd = MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd,
+	    .ready = on_ready};
+	return loop_add(h->loop, &h->watch, EPOLLIN);
+}
+
+int http_open(struct loop *loop, const struct recordings *r, const struct access_rules *rules,
+	      const struct pool_limits *limits, const struct listener *l, struct http **out,
+	      struct mp_err *err)
+{
+	struct pool_events events = {on_head, on_done};
+	struct http *h = calloc(1, sizeof(*h));
+	int ret = h ? pool_open(loop, r, limits, &events, &h->pool) : -ENOMEM;
+
+	if (ret) {
+		free(h);
+		return mp_fail(err, MP_EXIT_FAILURE, ret, "out of memory");
+	}
+	h->loop = loop;
+	h->recordings = r;
+	h->rules = rules;
+	h->clients.most = CONNECTIONS;
+	snprintf(h->cookie, sizeof(h->cookie), "memprof_token_%u", l->port);
+	ret = start(h, l, err);
+	if (ret)
+		http_close(h);
+	else
+		*out = h;
+	return ret;
+}
+
+void http_close(struct http *h)
+{
+	if (!h)
+		return;
+	loop_remove(h->loop, &h->watch);
+	/* libmicrohttpd does not stop while connections are suspended. */
+	for (struct exchange *x = h->exchanges; x; x = x->next) {
+		if (x->suspended)
+			on_client_gone(x);
+	}
+	if (h->daemon) {
+		MHD_run(h->daemon);
+		MHD_stop_daemon(h->daemon);
+	}
+	pool_close(h->pool);
+	free(h);
+}
+
+int http_run(struct http *h)
+{
+	MHD_UNSIGNED_LONG_LONG ms;
+	uint64_t now = mono_ns();
+
+	if (now >= h->next_tick) {
+		h->next_tick = now + TICK_NS;
+		pool_tick(h->pool);
+		clients_tick(&h->clients);
+	}
+	MHD_run(h->daemon);
+	pool_dispatch(h->pool);
+	if (MHD_get_timeout(h->daemon, &ms) == MHD_YES && ms < 1000)
+		return (int)ms;
+	return 1000;
+}

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "server/pool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "lib/deadline.h"
+#include "lib/vec.h"
+#include "server/message.h"
+#include "server/status.h"
+#include "server/worker.h"
+
+/* Small answers fit in the pipe: then their worker does not wait for the client. */
+#define PIPE_BYTES (1 << 20)
+
+#define IDLE_MOST    4u
+#define IDLE_SECONDS 300u
+
+/* A client is slow in a second in which less was taken although there was more. */
+#define SLOW_BYTES   (256u << 10)
+#define SLOW_SECONDS 3u
+#define WAIT_SECONDS 2u
+
+/* How long a worker may take to notice that its client has left. */
+#define CANCELLED_SECONDS 2u
+
+#define SECOND 1000000000ull
+
+struct worker {
+	struct pool *pool;
+	struct loop_watch watch; /* of the socket */
+	pid_t pid;
+	char *key;
+	struct job *job; /* NULL: idle */
+	uint64_t idle_since;
+};
+
+struct job {
+	void *request;	  /* NULL: cancelled */
+	char *text, *key; /* text: the message to the worker */
+	size_t size;
+	int to;		       /* end of the pipe that the worker gets; -1: it has it */
+	int from;	       /* the caller's, who closes it when the request is cancelled */
+	struct worker *worker; /* NULL: waiting */
+	bool begun;
+	uint64_t since; /* when it began to wait, or its worker to work */
+	uint64_t taken, taken_before;
+	uint32_t slow; /* seconds */
+};
+
+struct pool {
+	struct loop *loop;
+	const struct recordings *recordings;
+	struct pool_limits limits;
+	struct pool_events events;
+	VEC(struct worker *) workers;
+	VEC(struct job *) waiting; /* in the order in which they came */
+};
+
+/* ------------------------------------------------------------------ jobs -- */
+
+static void job_free(struct job *j)
+{
+	if (j->to >= 0)
+		close(j->to);
+	free(j->text);
+	free(j->key);
+	free(j);
+}
+
+static void stop_waiting(struct pool *p, struct job *j)
+{
+	for (size_t i = 0; i < p->waiting.n; i++) {
+		if (p->waiting.at[i] != j)
+			continue;
+		p->waiting.n--;
+		memmove(&p->waiting.at[i], &p->waiting.at[i + 1],
+			(p->waiting.n - i) * sizeof(p->waiting.at[0]));
+		return;
+	}
+}
+
+/* Ends the job and tells its owner. */
+static void job_end(struct pool *p, struct job *j, bool complete, unsigned int status,
+		    const char *why)
+{
+	void *request = j->request;
+
+	if (j->worker) {
+		j->worker->job = NULL;
+		j->worker->idle_since = mono_ns();
+	}
+	job_free(j);
+	if (request)
+		p->events.done(request, complete, status, why);
+}
+
+/* ------------------------------------------------------------------ workers -- */
+
+static void worker_end(struct worker *w)
+{
+	struct pool *p = w->pool;
+
+	loop_remove(p->loop, &w->watch);
+	close(w->watch.fd);
+	kill(w->pid, SIGKILL);
+	while (waitpid(w->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	for (size_t i = 0; i < p->workers.n; i++) {
+		if (p->workers.at[i] == w)
+			p->workers.at[i] = p->workers.at[--p->workers.n];
+	}
+	free(w->key);
+	free(w);
+}
+
+/* Ends a worker while it works. */
+static void worker_fail(struct worker *w, unsigned int status, const char *why)
+{
+	struct pool *p = w->pool;
+	struct job *j = w->job;
+
+	if (j) {
+		w->job = NULL;
+		j->worker = NULL;
+	}
+	worker_end(w);
+	if (j)
+		job_end(p, j, false, status, why);
+}
+
+static void on_reply(void *ctx)
+{
+	struct worker *w = ctx;
+	struct pool *p = w->pool;
+	struct reply r;
+	ssize_t n = recv(w->watch.fd, &r, sizeof(r), MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n != sizeof(r) || !w->job) {
+		worker_fail(w, HTTP_FAILURE,
+			    "the process that read the recording ended unexpectedly; it may need "
+			    "more memory (memprof server --memory)");
+	} else if (r.kind == REPLY_HEAD) {
+		r.type[sizeof(r.type) - 1] = 0;
+		w->job->begun = true;
+		if (w->job->request)
+			p->events.head(w->job->request, r.status, r.type);
+	} else {
+		job_end(p, w->job, r.kind == REPLY_DONE, HTTP_FAILURE,
+			"the answer could not be written");
+	}
+}
+
+static struct worker *worker_new(struct pool *p, const char *key)
+{
+	struct worker *w = calloc(1, sizeof(*w));
+	int sock[2];
+
+	if (!w || !(w->key = strdup(key)) || vec_push(&p->workers, w))
+		goto no_memory;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sock))
+		goto no_socket;
+	w->pid = fork();
+	if (!w->pid)
+		worker_run(sock[1], p->recordings, p->limits.memory);
+	close(sock[1]);
+	w->pool = p;
+	w->watch = (struct loop_watch){.fd = sock[0], .ready = on_reply, .ctx = w};
+	if (w->pid > 0 && !loop_add(p->loop, &w->watch, EPOLLIN))
+		return w;
+	close(sock[0]);
+	if (w->pid > 0) {
+		kill(w->pid, SIGKILL);
+		waitpid(w->pid, NULL, 0);
+	}
+no_socket:
+	p->workers.n--;
+no_memory:
+	if (w)
+		free(w->key);
+	free(w);
+	return NULL;
+}
+
+static struct worker *longest_idle(const struct pool *p, uint32_t *idle)
+{
+	struct worker *found = NULL;
+
+	*idle = 0;
+	vec_for_each (&p->workers, w) {
+		if ((*w)->job)
+			continue;
+		(*idle)++;
+		if (!found || (*w)->idle_since < found->idle_since)
+			found = *w;
+	}
+	return found;
+}
+
+/* Return: an idle worker for @key; NULL: none can be had now. */
+static struct worker *find_worker(struct pool *p, const char *key)
+{
+	struct worker *old;
+	uint32_t idle;
+
+	vec_for_each (&p->workers, w) {
+		if (!(*w)->job && !strcmp((*w)->key, key))
+			return *w;
+	}
+	old = longest_idle(p, &idle);
+	if (old && (p->workers.n >= p->limits.workers || idle >= IDLE_MOST))
+		worker_end(old);
+	return p->workers.n < p->limits.workers ? worker_new(p, key) : NULL;
+}
+
+static void start(struct pool *p, struct worker *w, struct job *j)
+{
+	stop_waiting(p, j);
+	w->job = j;
+	j->worker = w;
+	j->since = mono_ns();
+	if (message_send(w->watch.fd, j->text, j->size, j->to)) {
+		worker_fail(w, HTTP_UNAVAILABLE, "the request could not be started");
+		return;
+	}
+	close(j->to);
+	j->to = -1;
+}
+
+void pool_dispatch(struct pool *p)
+{
+	while (p->waiting.n) {
+		struct worker *w = find_worker(p, p->waiting.at[0]->key);
+
+		if (!w)
+			return;
+		start(p, w, p->waiting.at[0]);
+	}
+}
+
+/* ------------------------------------------------------------------ limits -- */
+
+/* Is the worker held up by its client?  Called once a second. */
+static bool is_slow(struct job *j)
+{
+	int left = 0;
+
+	(void)ioctl(j->from, FIONREAD, &left);
+	j->slow = left && j->taken - j->taken_before < SLOW_BYTES ? j->slow + 1 : 0;
+	j->taken_before = j->taken;
+	return j->slow >= SLOW_SECONDS;
+}
+
+/* Ends the worker that is held up most, if a request has waited for some time. */
+static void make_room(struct pool *p, uint64_t now)
+{
+	struct worker *slowest = NULL;
+
+	vec_for_each (&p->workers, w) {
+		if ((*w)->job && (*w)->job->begun && (*w)->job->request && is_slow((*w)->job) &&
+		    (!slowest || (*w)->job->slow > slowest->job->slow))
+			slowest = *w;
+	}
+	if (slowest && p->waiting.n && now - p->waiting.at[0]->since > WAIT_SECONDS * SECOND)
+		worker_fail(slowest, HTTP_UNAVAILABLE, "");
+}
+
+static struct worker *overdue(const struct pool *p, uint64_t now)
+{
+	vec_for_each (&p->workers, w) {
+		const struct job *j = (*w)->job;
+		uint64_t limit = j && !j->request ? CANCELLED_SECONDS : p->limits.seconds;
+
+		if (j && (!j->begun || !j->request) && now - j->since > limit * SECOND)
+			return *w;
+	}
+	return NULL;
+}
+
+void pool_tick(struct pool *p)
+{
+	uint64_t now = mono_ns();
+	struct worker *w;
+	uint32_t idle;
+
+	while ((w = overdue(p, now)))
+		worker_fail(w, HTTP_TIMEOUT, "the answer took too long (memprof server --timeout)");
+	w = longest_idle(p, &idle);
+	if (w && (idle > IDLE_MOST || now - w->idle_since > IDLE_SECONDS * SECOND))
+		worker_end(w);
+	make_room(p, now);
+}
+
+/* ------------------------------------------------------------------ interface -- */
+
+int pool_open(struct loop *loop, const struct recordings *r, const struct pool_limits *limits,
+	      const struct pool_events *events, struct pool **out)
+{
+	struct pool *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->loop = loop;
+	p->recordings = r;
+	p->limits = *limits;
+	p->events = *events;
+	*out = p;
+	return 0;
+}
+
+void pool_close(struct pool *p)
+{
+	if (!p)
+		return;
+	while (p->workers.n) {
+		struct worker *w = p->workers.at[0];
+
+		if (w->job)
+			job_free(w->job);
+		worker_end(w);
+	}
+	vec_for_each (&p->waiting, j)
+		job_free(*j);
+	vec_free(&p->workers);
+	vec_free(&p->waiting);
+	free(p);
+}
+
+/* Makes the message to the worker.  Return: 0 or a negative errno. */
+static int compose(struct job *j, const char *path, const char *query)
+{
+	size_t n = strlen(path) + 1, m = strlen(query) + 1;
+
+	if (n > MESSAGE_MOST_PATH || m > QUERY_MOST_BYTES + 1)
+		return -E2BIG;
+	j->text = malloc(n + m);
+	if (!j->text)
+		return -ENOMEM;
+	memcpy(j->text, path, n);
+	memcpy(j->text + n, query, m);
+	j->size = n + m;
+	return 0;
+}
+
+int pool_ask(struct pool *p, const char *path, const char *query, const char *key, void *request,
+	     struct job **out, int *fd)
+{
+	struct job *j;
+	int ends[2], ret;
+
+	if (p->waiting.n >= p->limits.waiting)
+		return -EAGAIN;
+	j = calloc(1, sizeof(*j));
+	if (!j)
+		return -ENOMEM;
+	j->to = -1;
+	j->request = request;
+	j->since = mono_ns();
+	j->key = strdup(key);
+	ret = j->key ? compose(j, path, query) : -ENOMEM;
+	if (!ret && pipe2(ends, O_CLOEXEC))
+		ret = -errno;
+	if (!ret) {
+		j->to = ends[1];
+		j->from = ends[0];
+		(void)fcntl(j->from, F_SETPIPE_SZ, PIPE_BYTES);
+		(void)fcntl(j->from, F_SETFL, O_NONBLOCK);
+		ret = vec_push(&p->waiting, j);
+		if (ret)
+			close(j->from);
+	}
+	if (ret) {
+		job_free(j);
+		return ret;
+	}
+	*fd = j->from;
+	*out = j;
+	return 0;
+}
+
+void pool_cancel(struct pool *p, struct job *j)
+{
+	struct worker *w = j->worker;
+
+	if (w && j->begun) {
+		/* Its next write fails: then it can be used again. */
+		j->request = NULL;
+		j->since = mono_ns();
+		return;
+	}
+	stop_waiting(p, j);
+	if (w) {
+		w->job = NULL;
+		worker_end(w);
+	}
+	job_free(j);
+}
+
+void pool_taken(struct job *j, uint64_t n)
+{
+	j->taken += n;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The query of a URL: names and values, decoded.  It comes from the network, so nothing is assumed
+ * of it. */
+#ifndef SERVER_QUERY_H
+#define SERVER_QUERY_H
+
+#include <stdbool.h>
+#include "lib/err.h"
+#include "lib/vec.h"
+
+#define QUERY_MOST_BYTES 16384u
+#define QUERY_MOST_PAIRS 256u
+
+struct query_pair {
+	const char *name, *value; /* value: "" if there is no '=' */
+};
+
+struct query {
+	char *text; /* owns the texts of the pairs */
+	VEC(struct query_pair) pairs;
+};
+
+/**
+ * query_parse() - split and decode a query (application/x-www-form-urlencoded)
+ * @text: without the '?'; NULL: empty
+ *
+ * Return: 0 with @q filled, to be freed by query_free(); or with @err -EINVAL (a bad %XX, a NUL, too
+ * many parameters), -E2BIG or -ENOMEM, with nothing to be freed.
+ */
+int query_parse(const char *text, struct query *q, struct mp_err *err);
+void query_free(struct query *q);
+
+/* Decodes %XX in place; with @plus, '+' is a blank, as in a query.  Return: 0, or -EINVAL: a bad %XX, or one that is
+ * a NUL. */
+int percent_decode(char *text, bool plus);
+
+#endif

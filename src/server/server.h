@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The server of `memprof server`: it answers requests about recordings until it is told to end. */
+#ifndef SERVER_SERVER_H
+#define SERVER_SERVER_H
+
+#include <stdint.h>
+#include "lib/err.h"
+#include "server/access.h"
+#include "server/listen.h"
+#include "server/pool.h"
+#include "server/recordings.h"
+
+struct server {
+	struct recordings recordings;
+	struct access_rules rules;
+	struct pool_limits limits;
+	struct listener listener;
+};
+
+/* Serves until SIGINT, SIGTERM or SIGHUP.  @s: filled, with a listener that is open, which is taken over.
+ * Return: 0 or a negative errno with @err. */
+int server_run(struct server *s, struct mp_err *err);
+
+#endif

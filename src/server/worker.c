@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "server/worker.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "model/model.h"
+#include "server/answers/frames.h"
+#include "server/call.h"
+#include "server/endpoint.h"
+#include "server/message.h"
+#include "server/recordings.h"
+#include "server/status.h"
+
+#define BUFFER 65536u
+
+/* The recording that was read. */
+struct loaded {
+	bool full, blocks;
+	struct stat file;
+	struct call call; /* owns the filter, which the model uses */
+	struct model m;
+	struct frame_counts *counts;
+};
+
+/* Where the bytes of one answer go. */
+struct sink {
+	int sock, pipe;
+	const char *type;
+	bool begun;   /* the head was sent */
+	bool discard; /* an error's text replaces the answer */
+};
+
+/* ------------------------------------------------------------------ sending -- */
+
+static bool reply(int sock, enum reply_kind kind, unsigned int status, const char *type)
+{
+	struct reply r = {.kind = kind, .status = status};
+
+	snprintf(r.type, sizeof(r.type), "%s", type);
+	return send(sock, &r, sizeof(r), MSG_NOSIGNAL) == sizeof(r);
+}
+
+/* Return: whether all was written. */
+static bool write_all(int fd, const char *text, size_t n)
+{
+	while (n) {
+		ssize_t did = write(fd, text, n);
+
+		if (did < 0 && errno == EINTR)
+			continue;
+		if (did < 0)
+			return false;
+		text += did;
+		n -= (size_t)did;
+	}
+	return true;
+}
+
+static ssize_t on_write(void *cookie, const char *text, size_t n)
+{
+	struct sink *s = cookie;
+
+	if (s->discard)
+		return (ssize_t)n;
+	if (!s->begun && !reply(s->sock, REPLY_HEAD, HTTP_OK, s->type))
+		return 0;
+	s->begun = true;
+	return write_all(s->pipe, text, n) ? (ssize_t)n : 0;
+}
+
+static bool send_error(struct sink *s, int code, const struct mp_err *err)
+{
+	const char *text = *err->what ? err->what : strerror(-code);
+
+	return reply(s->sock, REPLY_HEAD, status_of(code, err), TYPE_TEXT) &&
+	       write_all(s->pipe, text, strlen(text)) && write_all(s->pipe, "\n", 1);
+}
+
+/* ------------------------------------------------------------------ reading -- */
+
+static void unload(struct loaded *l)
+{
+	if (!l->full)
+		return;
+	frame_counts_free(l->counts);
+	model_free(&l->m);
+	call_free(&l->call);
+	memset(l, 0, sizeof(*l));
+}
+
+static bool is_same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* A request as it came. */
+struct request {
+	const char *path, *query;
+};
+
+/* Reads the recording of @c, unless @l has it as it is now. */
+static int load(struct loaded *l, const struct recordings *r, const struct request *q,
+		const struct call *c, struct mp_err *err)
+{
+	struct model_options o = {.filter = &l->call.filter,
+				  .blocks = c->endpoint->reading == READ_BLOCKS};
+	const char *path = r->at.at[c->recording].path;
+	struct stat now;
+	int ret;
+
+	if (stat(path, &now))
+		return mp_fail(err, MP_EXIT_RECORDING, -EIO, "cannot read the recording: %s",
+			       strerror(errno));
+	if (l->full && is_same_file(&l->file, &now) && (l->blocks || !o.blocks))
+		return 0;
+	unload(l);
+	if (call_parse(r, q->path, q->query, &l->call, err) != HTTP_OK)
+		return -EINVAL;
+	ret = model_load(path, &o, &l->m, err);
+	if (ret) {
+		call_free(&l->call);
+		return ret;
+	}
+	l->full = true;
+	l->blocks = o.blocks;
+	l->file = now;
+	return 0;
+}
+
+/* ------------------------------------------------------------------ answering -- */
+
+static int write_answer(struct loaded *l, const struct recordings *r, const struct call *c,
+			struct sink *sink, struct mp_err *err)
+{
+	cookie_io_functions_t io = {.write = on_write};
+	struct answer a = {.call = c, .recordings = r, .counts = &l->counts};
+	int ret;
+
+	a.m = c->endpoint->reading == READ_NONE ? NULL : &l->m;
+	a.out = fopencookie(sink, "w", io);
+	if (!a.out)
+		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
+	setvbuf(a.out, NULL, _IOFBF, BUFFER);
+	ret = c->endpoint->write(&a, err);
+	sink->discard = ret && !sink->begun;
+	if (fclose(a.out) && !ret)
+		ret = -EIO;
+	/* Also an empty answer has a head. */
+	if (!ret && !sink->begun)
+		sink->begun = reply(sink->sock, REPLY_HEAD, HTTP_OK, sink->type);
+	return ret;
+}
+
+static void answer(struct loaded *l, const struct recordings *r, const struct request *q, int sock,
+		   int pipe)
+{
+	struct sink sink = {.sock = sock, .pipe = pipe};
+	struct mp_err err = {0};
+	struct call c;
+	bool complete;
+	int ret = call_parse(r, q->path, q->query, &c, &err) == HTTP_OK ? 0 : -EINVAL;
+
+	if (!ret) {
+		sink.type = c.endpoint->type;
+		if (c.endpoint->reading != READ_NONE)
+			ret = load(l, r, q, &c, &err);
+		if (!ret)
+			ret = write_answer(l, r, &c, &sink, &err);
+		call_free(&c);
+	}
+	complete = !ret || (!sink.begun && send_error(&sink, ret, &err));
+	close(pipe);
+	reply(sock, complete ? REPLY_DONE : REPLY_FAILED, 0, "");
+}
+
+/* ------------------------------------------------------------------ process -- */
+
+/* Leaves nothing of the server in the worker: neither its clients' connections nor its way to handle
+ * signals. */
+static void settle(int *sock, uint64_t memory)
+{
+	struct rlimit limit = {memory, memory}, none = {0, 0};
+	sigset_t all;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_NAME, "memprof-worker");
+	if (dup2(*sock, 3) == 3)
+		*sock = 3;
+	close_range(4, ~0u, 0);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	if (memory)
+		setrlimit(RLIMIT_DATA, &limit);
+	setrlimit(RLIMIT_CORE, &none);
+}
+
+void worker_run(int sock, const struct recordings *r, uint64_t memory)
+{
+	static char text[MESSAGE_MOST];
+	struct loaded l = {0};
+	struct request q;
+	long n;
+	int pipe;
+
+	settle(&sock, memory);
+	while ((n = message_receive(sock, text, sizeof(text) - 1, &pipe)) > 0) {
+		text[n] = 0;
+		q = (struct request){text, text + strlen(text) + 1};
+		answer(&l, r, &q, sock, pipe);
+	}
+	_exit(0);
+}
