@@ -17,7 +17,11 @@ CFLAGS += -std=gnu11 $(OPT) $(WARN) -Isrc -I$(O) -D_GNU_SOURCE -D_FILE_OFFSET_BI
 CFLAGS += $(PREFIX_MAP)
 PREFIX_MAP = -ffile-prefix-map=$(CURDIR)=.
 LDFLAGS += -Wl,-z,relro,-z,now
-LDLIBS = -lmicrohttpd -lncursesw -ltinfo -ldw -lelf -lcapstone -lzstd -lz -lyajl -lpcre2-8 -lprotobuf-c -lcap-ng -liberty -lm -lpthread
+LDLIBS = $(MICROHTTPD) -lncursesw -ltinfo -ldw -lelf -lcapstone -lzstd -lz -lyajl -lpcre2-8 -lprotobuf-c -lcap-ng -liberty -lm -lpthread
+# The archive, if there is one: the shared library loads GnuTLS and what that needs, which would make
+# every command start later.
+MICROHTTPD_A = $(filter /%,$(shell $(CC) -print-file-name=libmicrohttpd.a))
+MICROHTTPD = $(or $(MICROHTTPD_A),-lmicrohttpd)
 VERSION := 0.2
 
 FOLDERS = lib formats arch attach unwind inject record snapshot heaps leaks model export control top server cmd
@@ -77,6 +81,13 @@ $(O)/export/profile.pb-c.o: $(O)/export/profile.pb-c.c
 	$(CC) $(CFLAGS) -c -o $@ $<
 $(O)/export/pprof.o: $(O)/export/profile.pb-c.h
 $(O)/export.a: $(O)/export/profile.pb-c.o $(O)/export/svg_files.o
+
+# What the archive calls of GnuTLS: src/server/no_tls.c.
+$(O)/server/gnutls_names.h: Makefile
+	@mkdir -p $(@D)
+	$(CROSS)nm -u $(or $(MICROHTTPD_A),/dev/null) 2>/dev/null | \
+		sed -n 's/^ *U \(gnutls_.*\)/NO_TLS(\1)/p' | sort -u >$@
+$(O)/server/no_tls.o: $(O)/server/gnutls_names.h
 
 $(O)/server.a: $(O)/server/server_files.o
 $(O)/server/server_files.o: src/server/server_files.S src/server/openapi.json
