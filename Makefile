@@ -39,7 +39,7 @@ DEPS_model = unwind arch formats lib
 DEPS_export = model unwind arch formats lib
 DEPS_control = model record inject unwind attach arch formats lib
 DEPS_top = control export model record inject unwind attach arch formats lib
-DEPS_server = export model unwind arch formats lib
+DEPS_server = top control export model record inject unwind attach arch formats lib
 DEPS_cmd = server top control export model leaks heaps snapshot record inject unwind attach arch formats lib
 
 .PHONY: all help agent unit victims demo check check-fast check-flaky check-all check-stacks tsan bench \

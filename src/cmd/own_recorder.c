@@ -2,12 +2,16 @@
 #include "cmd/own_recorder.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "attach/procfs.h"
 #include "attach/target.h"
 #include "cmd/background.h"
 #include "cmd/cmd.h"
@@ -17,8 +21,8 @@
 #include "lib/printable.h"
 #include "record/carry.h"
 
-#define FILE_NAME "top.memprof"
-#define MINE	  "memprof-top-XXXXXX"
+#define FILE_NAME "live.memprof"
+#define MINE	  "memprof-live-XXXXXX"
 
 #define QUIET_WAITS 50
 #define WAIT_US	    10000
@@ -73,6 +77,16 @@ static sigset_t endings(void)
 	return set;
 }
 
+/* Keeps the recording, for those who still read it, until the command ends or is killed. */
+static void wait_for_command(const struct own_recorder *r, pid_t parent)
+{
+	int pidfd = (int)syscall(SYS_pidfd_open, parent, 0);
+	struct pollfd p[2] = {{.fd = r->quit, .events = POLLIN}, {.fd = pidfd, .events = POLLIN}};
+
+	while (pidfd >= 0 && getppid() == parent && poll(p, 2, -1) <= 0 && errno == EINTR)
+		continue;
+}
+
 /* The process of the recorder.  The signals that end it are blocked until it waits for them. */
 static void run(struct target *t, const struct recording_options *o, const struct own_recorder *r,
 		pid_t parent)
@@ -81,11 +95,13 @@ static void run(struct target *t, const struct recording_options *o, const struc
 
 	background_leave_terminal();
 	dup2(fileno(r->messages), STDERR_FILENO);
-	/* When top is killed the recording ends, too. */
+	/* When the command is killed the recording ends, too. */
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() == parent)
 		status = record(t, o);
 	fflush(NULL);
+	if (!status && r->dir[0])
+		wait_for_command(r, parent);
 	remove_recording(r);
 	_exit(status);
 }
@@ -111,6 +127,9 @@ static int start(struct target *t, const struct recording_options *o, struct own
 	r->messages = tmpfile();
 	if (!r->messages)
 		return failed("cannot make a temporary file");
+	r->quit = eventfd(0, EFD_CLOEXEC);
+	if (r->quit < 0)
+		return failed("cannot make an event");
 	fflush(NULL);
 	sigprocmask(SIG_BLOCK, &set, &before);
 	r->pid = fork();
@@ -122,7 +141,7 @@ static int start(struct target *t, const struct recording_options *o, struct own
 		status = failed("cannot fork");
 	} else if (!background_wait(r->pid, t->pid, false, &status)) {
 		r->pid = 0;
-		/* It ended before top could look at it. */
+		/* It ended before the command could look at it. */
 		status = status ? status : MP_EXIT_NO_PROCESS;
 	}
 	if (status)
@@ -130,7 +149,7 @@ static int start(struct target *t, const struct recording_options *o, struct own
 	return status;
 }
 
-int own_recorder_start(pid_t pid, const char *output, struct own_recorder *r)
+static int begin(const char *command, pid_t pid, const char *output, struct own_recorder *r)
 {
 	struct recording_options o = {.path = output,
 				      .quiet = true,
@@ -154,7 +173,7 @@ int own_recorder_start(pid_t pid, const char *output, struct own_recorder *r)
 		/* The file is removed at the end, so its symbols are not needed. */
 		o.debuginfod = DEBUGINFOD_NEVER;
 	}
-	status = status ? status : recording_options_settle("top", &o);
+	status = status ? status : recording_options_settle(command, &o);
 	status = status ? status : start(&t, &o, r);
 	if (status)
 		remove_recording(r);
@@ -162,6 +181,35 @@ int own_recorder_start(pid_t pid, const char *output, struct own_recorder *r)
 		snprintf(r->kept, sizeof(r->kept), "%s", j.recording);
 	target_close(&t);
 	return status;
+}
+
+int own_recorder_want(const char *command, pid_t pid, const char *output, struct own_recorder *r)
+{
+	struct proc_status st;
+	struct mp_err err = {0};
+	struct ss_control c;
+	struct ss_journal j;
+
+	*r = (struct own_recorder){0};
+	if (session_peek(pid, &c, &j) && j.state == SS_LIVE) {
+		/* What an own recorder continued would be lost with its file. */
+		if (!recorder_lives(&j)) {
+			mp_fail(
+			    &err, MP_EXIT_ATTACHED, -EBUSY,
+			    "process %d has a session whose recorder is gone; first run memprof "
+			    "attach -p %d, which continues it, or memprof detach -p %d",
+			    pid, pid, pid);
+			return complain(&err);
+		}
+		if (output)
+			return usage_error("%s: --output: process %d is being recorded already, "
+					   "to %s",
+					   command, pid, printable(j.recording));
+		return 0;
+	}
+	if (!proc_status_read(pid, 0, &st))
+		fprintf(stderr, "attaching to %s (%d) ...\n", printable(st.name), pid);
+	return begin(command, pid, output, r);
 }
 
 /* Waits for the end of the recorder.  Return: as waitpid() sets it. */
@@ -182,12 +230,15 @@ static int wait_for_end(pid_t recorder)
 
 int own_recorder_end(struct own_recorder *r)
 {
+	const uint64_t one = 1;
 	int wait;
 
 	if (!r->pid)
 		return MP_EXIT_OK;
+	(void)!write(r->quit, &one, sizeof(one));
 	kill(r->pid, SIGTERM);
 	wait = wait_for_end(r->pid);
+	close(r->quit);
 	remove_recording(r);
 	if (r->kept[0])
 		printf("recorded to %s\n", printable(r->kept));

@@ -7,7 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 #include "cmd/cmd.h"
+#include "cmd/own_recorder.h"
 #include "cmd/parse.h"
+#include "cmd/process.h"
+#include "control/requests.h"
 #include "lib/human.h"
 #include "lib/printable.h"
 
@@ -17,13 +20,20 @@
 #define SECONDS	    300
 #define MOST_NAMES  16
 #define SECOND_MS   1000u
+#define PROCESSES   16
 #define MEMORY_PART 4 /* a quarter of the machine's memory */
 
 static const char help[] =
-    "usage: memprof server FILE... [options]\n"
-    "Serves recordings over HTTP: bytehound's REST API, and what memprof knows beside that "
-    "(doc/rest.md).\n"
-    "A recording that grows or is replaced is read again.  Ctrl-C ends the server.\n"
+    "usage: memprof server FILE... | -p PID... | -n NAME... [options]\n"
+    "Serves recordings over HTTP, also while they grow: bytehound's REST API, and what memprof "
+    "knows "
+    "beside\n"
+    "that (doc/rest.md).  Ctrl-C ends the server.\n"
+    "  -p, --pid PID         the recording of a process; if there is none, records, and leaves "
+    "the\n"
+    "                        process as it was (up to 16 times)\n"
+    "  -n, --name NAME       the same of the process with this name\n"
+    "  -o, --output FILE     keep what is recorded there; without: it is removed at the end\n"
     "      --port N          port (default 8080; 0: any that is free)\n"
     "      --interface ADDR  IPv4 or IPv6 address to listen at (default 127.0.0.1); other machines "
     "can\n"
@@ -41,6 +51,9 @@ static const char help[] =
 
 struct arguments {
 	struct server server;
+	pid_t pid[PROCESSES];
+	uint32_t pids;
+	const char *output;
 	const char *interface;
 	uint16_t port;
 	bool token;
@@ -66,6 +79,14 @@ static int take_option(struct arguments *a, int c)
 	uint64_t v;
 
 	switch (c) {
+	case 'p':
+	case 'n':
+		if (a->pids == PROCESSES)
+			return usage_error("server: --pid: more than %d processes", PROCESSES);
+		return process_option("server", c, optarg, &a->pid[a->pids++]);
+	case 'o':
+		a->output = optarg;
+		return 0;
 	case 'P':
 		if (!parse_count(optarg, &n) || n > UINT16_MAX)
 			return usage_error("server: --port: '%.100s' is not a number from 0 to "
@@ -110,39 +131,87 @@ static int add_file(struct server *s, const char *path)
 	return 0;
 }
 
+/* Adds the recording of a process, which begins now if there is none. */
+static int add_process(struct arguments *a, pid_t pid, struct own_recorder *own)
+{
+	struct recorder_boundary b;
+	struct mp_err err = {0};
+	struct ss_journal j;
+	int status = own_recorder_want("server", pid, a->output, own);
+
+	if (status)
+		return status;
+	/* Then the beginning of the file is there. */
+	if (request_send(pid, "flush", &j, &b, &err))
+		return complain(&err);
+	return add_file(&a->server, j.recording);
+}
+
 static void announce(const struct arguments *a)
 {
 	const struct server *s = &a->server;
 
 	printf("Serving %s at %s%s%s\n", counted(s->recordings.at.n, "recording"), s->listener.url,
 	       s->rules.token ? "/?token=" : "/", s->rules.token ? s->rules.token : "");
+	if (a->pids)
+		printf("Ctrl-C ends the server; then the process is as it was.\n");
 	if (s->rules.token)
 		printf("Clients send: Authorization: Bearer %s\n", s->rules.token);
 	fflush(stdout);
 }
 
-static int run(struct arguments *a)
+static int settle_access(struct arguments *a)
+{
+	struct access_rules *rules = &a->server.rules;
+	struct mp_err err = {0};
+	int ret;
+
+	rules->hosts = a->hosts;
+	rules->origins = a->origins;
+	if (!a->token && a->server.listener.loopback)
+		return 0;
+	ret = access_make_token(a->token_text);
+	if (ret) {
+		mp_fail(&err, MP_EXIT_FAILURE, ret, "no random numbers: %s", strerror(-ret));
+		return complain(&err);
+	}
+	rules->token = a->token_text;
+	return 0;
+}
+
+static int serve(struct arguments *a)
 {
 	struct server *s = &a->server;
+	struct own_recorder own[PROCESSES] = {0};
 	struct mp_err err = {0};
-	int ret = listen_open(a->interface, a->port, &s->listener, &err);
+	uint32_t begun = 0;
+	int status = settle_access(a);
 
-	if (ret)
-		return complain(&err);
-	s->rules.hosts = a->hosts;
-	s->rules.origins = a->origins;
-	if (a->token || !s->listener.loopback) {
-		ret = access_make_token(a->token_text);
-		if (ret) {
-			mp_fail(&err, MP_EXIT_FAILURE, ret, "no random numbers: %s",
-				strerror(-ret));
-			close(s->listener.fd);
-			return complain(&err);
-		}
-		s->rules.token = a->token_text;
+	for (; begun < a->pids && !status; begun++)
+		status = add_process(a, a->pid[begun], &own[begun]);
+	if (status) {
+		close(s->listener.fd);
+	} else {
+		announce(a);
+		if (server_run(s, &err))
+			status = complain(&err);
 	}
-	announce(a);
-	return server_run(s, &err) ? complain(&err) : MP_EXIT_OK;
+	for (uint32_t i = 0; i < begun; i++) {
+		int ended = own_recorder_end(&own[i]);
+
+		status = status ? status : ended;
+	}
+	return status;
+}
+
+static int run(struct arguments *a)
+{
+	struct mp_err err = {0};
+
+	/* Before a process is changed. */
+	if (listen_open(a->interface, a->port, &a->server.listener, &err))
+		return complain(&err);
+	return serve(a);
 }
 
 static uint64_t usual_memory(void)
@@ -154,7 +223,9 @@ static uint64_t usual_memory(void)
 
 int cmd_server(int argc, char **argv)
 {
-	static const struct option options[] = {{"port", required_argument, NULL, 'P'},
+	static const struct option options[] = {PROCESS_LONG,
+						{"output", required_argument, NULL, 'o'},
+						{"port", required_argument, NULL, 'P'},
 						{"interface", required_argument, NULL, 'i'},
 						{"token", no_argument, NULL, 'T'},
 						{"host", required_argument, NULL, 'H'},
@@ -170,7 +241,8 @@ int cmd_server(int argc, char **argv)
 	int c, status = 0;
 
 	a.server.limits.memory = usual_memory();
-	while (!status && (c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+	while (!status &&
+	       (c = getopt_long(argc, argv, ":ho:" PROCESS_SHORT, options, NULL)) != -1) {
 		if (c == '?' || c == ':')
 			return option_error("server", c, argv, options);
 		if (c == 'h') {
@@ -179,8 +251,10 @@ int cmd_server(int argc, char **argv)
 		}
 		status = take_option(&a, c);
 	}
-	if (!status && optind == argc)
-		status = usage_error("server: which recordings?");
+	if (!status && optind == argc && !a.pids)
+		status = usage_error("server: which recordings, or which process?");
+	if (!status && a.output && !a.pids)
+		status = usage_error("server: --output needs --pid or --name");
 	for (; !status && optind < argc; optind++)
 		status = add_file(&a.server, argv[optind]);
 	if (!status)

@@ -4,12 +4,10 @@
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
-#include "attach/procfs.h"
 #include "cmd/cmd.h"
 #include "cmd/own_recorder.h"
 #include "cmd/parse.h"
 #include "cmd/process.h"
-#include "control/requests.h"
 #include "export/terminal.h"
 #include "lib/printable.h"
 #include "model/pattern.h"
@@ -90,38 +88,6 @@ static int take_option(struct arguments *a, int c)
 	}
 }
 
-/* Starts a recorder unless one is at work.  Return: 0, or the exit status after it printed an
- * error. */
-static int want_recorder(const struct arguments *a, struct own_recorder *r)
-{
-	const pid_t pid = a->top.pid;
-	struct proc_status st;
-	struct mp_err err = {0};
-	struct ss_control c;
-	struct ss_journal j;
-
-	*r = (struct own_recorder){0};
-	if (session_peek(pid, &c, &j) && j.state == SS_LIVE) {
-		/* What a recorder of top's continued would be lost with its file. */
-		if (!recorder_lives(&j)) {
-			mp_fail(
-			    &err, MP_EXIT_ATTACHED, -EBUSY,
-			    "process %d has a session whose recorder is gone; first run memprof "
-			    "attach -p %d, which continues it, or memprof detach -p %d",
-			    pid, pid, pid);
-			return complain(&err);
-		}
-		if (a->output)
-			return usage_error("top: --output: process %d is being recorded already, "
-					   "to %s",
-					   pid, printable(j.recording));
-		return 0;
-	}
-	if (!proc_status_read(pid, 0, &st))
-		fprintf(stderr, "attaching to %s (%d) ...\n", printable(st.name), pid);
-	return own_recorder_start(pid, a->output, r);
-}
-
 static int watch(const struct arguments *a)
 {
 	struct own_recorder r;
@@ -130,7 +96,7 @@ static int watch(const struct arguments *a)
 
 	if (top_check_terminal(&err))
 		return usage_error("top: %s", err.what);
-	status = want_recorder(a, &r);
+	status = own_recorder_want("top", a->top.pid, a->output, &r);
 	if (status)
 		return status;
 	if (top_run(&a->top, &err))

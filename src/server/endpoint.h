@@ -9,12 +9,14 @@
 #include "server/call.h"
 
 struct frame_counts;
+struct running;
 struct model;
 struct recordings;
 
 #define TYPE_JSON   "application/json"
 #define TYPE_TEXT   "text/plain; charset=utf-8"
 #define TYPE_SVG    "image/svg+xml"
+#define TYPE_EVENTS "text/event-stream"
 #define TYPE_BINARY "application/octet-stream"
 
 /* What an answer is made of. */
@@ -23,6 +25,7 @@ struct answer {
 	const struct recordings *recordings;
 	/* The recording with the call's filter; NULL: the endpoint is of no recording. */
 	struct model *m;
+	struct running *live; /* READ_LIVE */
 	/* Made by frames.c when first needed; lives as long as the model. */
 	struct frame_counts **counts;
 	FILE *out;
@@ -33,16 +36,19 @@ struct answer {
  * Can be called several times for one model.
  *
  * Return: 0; or a negative errno with @err filled.  If nothing was flushed to the client yet, the
- * client gets a status and the text of @err instead: -ENOENT 404, MP_EXIT_USAGE 400, -ENOMEM 503,
+ * client gets a status and the text of @err instead: -ENOENT 404, -ESRCH 409, MP_EXIT_USAGE 400, -ENOMEM 503,
  * anything else 500; otherwise the connection is cut, so that the client sees that the answer is incomplete.
  */
 typedef int answer_write(struct answer *a, struct mp_err *err);
 
 /* How the recording is read for an endpoint. */
 enum reading {
-	READ_NONE,   /* not at all */
-	READ_MODEL,  /* model_load() with the call's filter; answers can call model_replay() */
-	READ_BLOCKS, /* and with the live blocks */
+	READ_NONE,    /* not at all */
+	READ_MODEL,   /* model_load() with the call's filter; answers can call model_replay() */
+	READ_BLOCKS,  /* and with the live blocks */
+	READ_LIVE,    /* not the file: what its recorder says (running.h) */
+	READ_STREAM,  /* the same, again and again: the answer has no end, write() is not called */
+	ASK_RECORDER, /* a request to the recorder, by POST */
 };
 
 struct endpoint {

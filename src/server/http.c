@@ -44,6 +44,8 @@ struct exchange {
 	int pipe;	    /* with the answer's bytes; -1: none */
 	bool suspended;
 	bool complete; /* nothing is missing from the answer */
+	bool post;
+	const char *allowed; /* methods */
 	unsigned int status;
 	char type[64], why[400];
 	struct loop_watch client, data; /* while it is suspended; data: the pipe */
@@ -152,7 +154,7 @@ static enum MHD_Result send_response(struct exchange *x, unsigned int status, co
 	if (origin && access_is_named(x->h->rules, origin))
 		MHD_add_response_header(r, "Access-Control-Allow-Origin", origin);
 	if (status == HTTP_METHOD_NOT_ALLOWED)
-		MHD_add_response_header(r, "Allow", "GET, HEAD");
+		MHD_add_response_header(r, "Allow", x->allowed);
 	if (status == HTTP_UNAUTHORIZED)
 		MHD_add_response_header(r, "WWW-Authenticate", "Bearer");
 	if (status == HTTP_UNAVAILABLE)
@@ -243,28 +245,37 @@ static enum MHD_Result begin(struct exchange *x, const char *method)
 	status = access_check(x->h->rules, &r, &why);
 	if (status != HTTP_OK)
 		return refuse(x, status, why);
-	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
-		return refuse(x, HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD are allowed");
+	x->post = !strcmp(method, "POST");
+	if (!x->post && strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
+		return refuse(x, HTTP_METHOD_NOT_ALLOWED, "the Allow header names the methods");
 	if ((length && strcmp(length, "0") != 0) || header(x, "Transfer-Encoding"))
 		return refuse(x, HTTP_TOO_LARGE, "requests have no body");
 	x->state = EXCHANGE_ACCEPTED;
 	return MHD_YES;
 }
 
+static bool is_live(const struct endpoint *e)
+{
+	return e->reading == READ_LIVE || e->reading == READ_STREAM;
+}
+
 /* Return: the key of the worker for @c, to be freed; NULL when out of memory. */
 static char *key_of(const struct http *h, const struct call *c)
 {
+	const struct endpoint *e = c->endpoint;
+	const char *id = e->reading == READ_NONE ? "" : h->recordings->at.at[c->recording].id;
 	char *key;
-	int n =
-	    c->endpoint->reading == READ_NONE
-		? asprintf(&key, "/%s", c->endpoint->path)
-		: asprintf(&key, "%s %s", h->recordings->at.at[c->recording].id, c->filter_text);
+	int n = e->reading == READ_NONE	     ? asprintf(&key, "/%s", e->path)
+		: e->reading == ASK_RECORDER ? asprintf(&key, "recorder %s", id)
+		: is_live(e)		     ? asprintf(&key, "live %s", id)
+					     : asprintf(&key, "%s %s", id, c->filter_text);
 
 	return n < 0 ? NULL : key;
 }
 
 static enum MHD_Result ask(struct exchange *x)
 {
+	struct pool_request q = {.path = x->path, .query = x->query};
 	struct mp_err err = {0};
 	struct call c;
 	unsigned int status = call_parse(x->h->recordings, x->path, x->query, &c, &err);
@@ -273,9 +284,15 @@ static enum MHD_Result ask(struct exchange *x)
 
 	if (status != HTTP_OK)
 		return refuse(x, status, err.what);
-	key = key_of(x->h, &c);
+	x->allowed = c.endpoint->reading == ASK_RECORDER ? "POST" : "GET, HEAD";
+	q.key = key = key_of(x->h, &c);
+	q.lasting = is_live(c.endpoint);
 	call_free(&c);
-	ret = key ? pool_ask(x->h->pool, x->path, x->query, key, x, &x->job, &x->pipe) : -ENOMEM;
+	if (x->post != !strcmp(x->allowed, "POST")) {
+		free(key);
+		return refuse(x, HTTP_METHOD_NOT_ALLOWED, "the Allow header names the methods");
+	}
+	ret = key ? pool_ask(x->h->pool, &q, x, &x->job, &x->pipe) : -ENOMEM;
 	free(key);
 	if (ret == -E2BIG)
 		return refuse(x, HTTP_URI_TOO_LONG, "the path is too long");
@@ -320,6 +337,7 @@ static void *on_uri(void *ctx, const char *uri, struct MHD_Connection *connectio
 	x->h = ctx;
 	x->connection = connection;
 	x->pipe = -1;
+	x->allowed = "GET, HEAD, POST";
 	x->client = (struct loop_watch){.ready = on_client_gone, .ctx = x};
 	x->data = (struct loop_watch){.ready = on_data, .ctx = x};
 	x->path = strdup(uri);

@@ -12,8 +12,9 @@
 #define MESSAGE_MOST	  (MESSAGE_MOST_PATH + QUERY_MOST_BYTES + 2u)
 
 enum reply_kind {
-	REPLY_HEAD,   /* the answer begins; its bytes follow in the pipe */
-	REPLY_DONE,   /* all bytes are in the pipe, and the pipe is closed */
+	REPLY_HEAD, /* the answer begins; its bytes follow in the pipe */
+	REPLY_DONE, /* all bytes are in the pipe, and the pipe is closed */
+	REPLY_STREAM, /* as REPLY_HEAD; bytes follow until the pipe is closed, and the worker is idle */
 	REPLY_FAILED, /* the answer is incomplete */
 };
 

@@ -38,6 +38,7 @@ struct worker {
 	struct loop_watch watch; /* of the socket */
 	pid_t pid;
 	char *key;
+	bool lasting;	 /* it stays when it is idle */
 	struct job *job; /* NULL: idle */
 	uint64_t idle_since;
 };
@@ -46,6 +47,7 @@ struct job {
 	void *request;	  /* NULL: cancelled */
 	char *text, *key; /* text: the message to the worker */
 	size_t size;
+	bool lasting;
 	int to;		       /* end of the pipe that the worker gets; -1: it has it */
 	int from;	       /* the caller's, who closes it when the request is cancelled */
 	struct worker *worker; /* NULL: waiting */
@@ -149,18 +151,20 @@ static void on_reply(void *ctx)
 		worker_fail(w, HTTP_FAILURE,
 			    "the process that read the recording ended unexpectedly; it may need "
 			    "more memory (memprof server --memory)");
-	} else if (r.kind == REPLY_HEAD) {
+	} else if (r.kind == REPLY_HEAD || r.kind == REPLY_STREAM) {
 		r.type[sizeof(r.type) - 1] = 0;
 		w->job->begun = true;
 		if (w->job->request)
 			p->events.head(w->job->request, r.status, r.type);
+		if (r.kind == REPLY_STREAM)
+			job_end(p, w->job, true, r.status, "");
 	} else {
 		job_end(p, w->job, r.kind == REPLY_DONE, HTTP_FAILURE,
 			"the answer could not be written");
 	}
 }
 
-static struct worker *worker_new(struct pool *p, const char *key)
+static struct worker *worker_new(struct pool *p, const char *key, bool lasting)
 {
 	struct worker *w = calloc(1, sizeof(*w));
 	int sock[2];
@@ -174,6 +178,7 @@ static struct worker *worker_new(struct pool *p, const char *key)
 		worker_run(sock[1], p->recordings, p->limits.memory);
 	close(sock[1]);
 	w->pool = p;
+	w->lasting = lasting;
 	w->watch = (struct loop_watch){.fd = sock[0], .ready = on_reply, .ctx = w};
 	if (w->pid > 0 && !loop_add(p->loop, &w->watch, EPOLLIN))
 		return w;
@@ -197,7 +202,7 @@ static struct worker *longest_idle(const struct pool *p, uint32_t *idle)
 
 	*idle = 0;
 	vec_for_each (&p->workers, w) {
-		if ((*w)->job)
+		if ((*w)->job || (*w)->lasting)
 			continue;
 		(*idle)++;
 		if (!found || (*w)->idle_since < found->idle_since)
@@ -206,20 +211,37 @@ static struct worker *longest_idle(const struct pool *p, uint32_t *idle)
 	return found;
 }
 
-/* Return: an idle worker for @key; NULL: none can be had now. */
-static struct worker *find_worker(struct pool *p, const char *key)
+/* Return: the number of workers that the limit is about. */
+static uint32_t count_workers(const struct pool *p)
+{
+	uint32_t n = 0;
+
+	vec_for_each (&p->workers, w)
+		n += !(*w)->lasting;
+	return n;
+}
+
+/* Return: an idle worker for @j; NULL: none can be had now.  There is one lasting worker for each
+ * key, which answers its requests one after the other. */
+static struct worker *find_worker(struct pool *p, const struct job *j)
 {
 	struct worker *old;
 	uint32_t idle;
 
 	vec_for_each (&p->workers, w) {
-		if (!(*w)->job && !strcmp((*w)->key, key))
+		if (strcmp((*w)->key, j->key) != 0)
+			continue;
+		if (!(*w)->job)
 			return *w;
+		if (j->lasting)
+			return NULL;
 	}
+	if (j->lasting)
+		return worker_new(p, j->key, true);
 	old = longest_idle(p, &idle);
-	if (old && (p->workers.n >= p->limits.workers || idle >= IDLE_MOST))
+	if (old && (count_workers(p) >= p->limits.workers || idle >= IDLE_MOST))
 		worker_end(old);
-	return p->workers.n < p->limits.workers ? worker_new(p, key) : NULL;
+	return count_workers(p) < p->limits.workers ? worker_new(p, j->key, false) : NULL;
 }
 
 static void start(struct pool *p, struct worker *w, struct job *j)
@@ -238,12 +260,15 @@ static void start(struct pool *p, struct worker *w, struct job *j)
 
 void pool_dispatch(struct pool *p)
 {
-	while (p->waiting.n) {
-		struct worker *w = find_worker(p, p->waiting.at[0]->key);
+	/* One that must wait does not hold up those that need another worker. */
+	for (size_t i = 0; i < p->waiting.n;) {
+		struct job *j = p->waiting.at[i];
+		struct worker *w = find_worker(p, j);
 
-		if (!w)
-			return;
-		start(p, w, p->waiting.at[0]);
+		if (w)
+			start(p, w, j);
+		else
+			i++;
 	}
 }
 
@@ -351,8 +376,7 @@ static int compose(struct job *j, const char *path, const char *query)
 	return 0;
 }
 
-int pool_ask(struct pool *p, const char *path, const char *query, const char *key, void *request,
-	     struct job **out, int *fd)
+int pool_ask(struct pool *p, const struct pool_request *q, void *request, struct job **out, int *fd)
 {
 	struct job *j;
 	int ends[2], ret;
@@ -365,8 +389,9 @@ int pool_ask(struct pool *p, const char *path, const char *query, const char *ke
 	j->to = -1;
 	j->request = request;
 	j->since = mono_ns();
-	j->key = strdup(key);
-	ret = j->key ? compose(j, path, query) : -ENOMEM;
+	j->lasting = q->lasting;
+	j->key = strdup(q->key);
+	ret = j->key ? compose(j, q->path, q->query) : -ENOMEM;
 	if (!ret && pipe2(ends, O_CLOEXEC))
 		ret = -errno;
 	if (!ret) {

@@ -40,16 +40,22 @@ int pool_open(struct loop *loop, const struct recordings *r, const struct pool_l
 /* Ends all workers. */
 void pool_close(struct pool *p);
 
+/* A request, as call_parse() takes it. */
+struct pool_request {
+	const char *path, *query;
+	const char *key; /* the same worker can answer requests with the same key */
+	bool lasting;	 /* the worker stays: it does not only answer */
+};
+
 /**
  * pool_ask() - have a request answered
- * @path, @query: as call_parse() takes them; copied
- * @key: requests with the same key can be answered by the same worker; copied
+ * @q: copied
  * @fd: set to the pipe with the answer's bytes, non-blocking; belongs to the caller
  *
  * Return: 0 with @job, or a negative errno (-EAGAIN: too many are waiting).
  */
-int pool_ask(struct pool *p, const char *path, const char *query, const char *key, void *request,
-	     struct job **job, int *fd);
+int pool_ask(struct pool *p, const struct pool_request *q, void *request, struct job **job,
+	     int *fd);
 /* The client has left: done() will not be called. */
 void pool_cancel(struct pool *p, struct job *j);
 /* @n bytes of the answer have been read from the pipe. */

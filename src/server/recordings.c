@@ -29,6 +29,7 @@ int recordings_add(struct recordings *r, const char *path, bool *known, struct m
 	if (ret)
 		return ret;
 	id_of(&info, one.id);
+	one.pid = info.processes ? 0 : (pid_t)info.pid;
 	mpf_reader_free(reader);
 	*known = recordings_find(r, one.id, &index);
 	if (*known)

@@ -5,12 +5,14 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include "lib/err.h"
 #include "lib/vec.h"
 
 struct recording {
 	char *path;  /* absolute */
 	char id[33]; /* 32 lower-case hexadecimal digits */
+	pid_t pid;   /* the process; 0: it is of several */
 };
 
 struct recordings {

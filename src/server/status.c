@@ -12,6 +12,9 @@ unsigned int status_of(int code, const struct mp_err *err)
 		return HTTP_URI_TOO_LONG;
 	case -ENOENT:
 		return HTTP_NOT_FOUND;
+	case -ESRCH:
+	case -ESHUTDOWN:
+		return HTTP_CONFLICT;
 	default:
 		return err->exit == MP_EXIT_USAGE ? HTTP_BAD_REQUEST : HTTP_FAILURE;
 	}

@@ -2,6 +2,7 @@
 #include "server/worker.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 #include "model/model.h"
 #include "server/answers/frames.h"
+#include "server/answers/live.h"
 #include "server/call.h"
 #include "server/endpoint.h"
 #include "server/message.h"
@@ -137,21 +139,24 @@ static int load(struct loaded *l, const struct recordings *r, const struct reque
 
 /* ------------------------------------------------------------------ answering -- */
 
-static int write_answer(struct loaded *l, const struct recordings *r, const struct call *c,
-			struct sink *sink, struct mp_err *err)
+/* What a worker has read, of which at most one is there. */
+struct has {
+	struct loaded loaded;
+	struct running *live;
+};
+
+static int write_to(struct sink *sink, struct answer *a, struct mp_err *err)
 {
 	cookie_io_functions_t io = {.write = on_write};
-	struct answer a = {.call = c, .recordings = r, .counts = &l->counts};
 	int ret;
 
-	a.m = c->endpoint->reading == READ_NONE ? NULL : &l->m;
-	a.out = fopencookie(sink, "w", io);
-	if (!a.out)
+	a->out = fopencookie(sink, "w", io);
+	if (!a->out)
 		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
-	setvbuf(a.out, NULL, _IOFBF, BUFFER);
-	ret = c->endpoint->write(&a, err);
+	setvbuf(a->out, NULL, _IOFBF, BUFFER);
+	ret = a->call->endpoint->write(a, err);
 	sink->discard = ret && !sink->begun;
-	if (fclose(a.out) && !ret)
+	if (fclose(a->out) && !ret)
 		ret = -EIO;
 	/* Also an empty answer has a head. */
 	if (!ret && !sink->begun)
@@ -159,26 +164,81 @@ static int write_answer(struct loaded *l, const struct recordings *r, const stru
 	return ret;
 }
 
-static void answer(struct loaded *l, const struct recordings *r, const struct request *q, int sock,
+/* Looks at the recording of @c, unless @has does already. */
+static int look(struct has *has, const struct recordings *r, const struct call *c,
+		struct mp_err *err)
+{
+	if (has->live && !running_ended(has->live))
+		return 0;
+	running_close(has->live);
+	has->live = NULL;
+	return running_open(&r->at.at[c->recording], live_look_event, &has->live, err);
+}
+
+static int read_for(struct has *has, const struct recordings *r, const struct request *q,
+		    struct answer *a, struct mp_err *err)
+{
+	int ret;
+
+	switch (a->call->endpoint->reading) {
+	case READ_MODEL:
+	case READ_BLOCKS:
+		a->m = &has->loaded.m;
+		a->counts = &has->loaded.counts;
+		return load(&has->loaded, r, q, a->call, err);
+	case READ_LIVE:
+	case READ_STREAM:
+		ret = look(has, r, a->call, err);
+		if (ret)
+			return ret;
+		a->live = has->live;
+		a->m = running_model(has->live);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+/* Answers, and closes the pipe, unless it is for an answer without an end. */
+static void answer_call(struct has *has, const struct recordings *r, const struct request *q,
+			const struct call *c, struct sink *sink)
+{
+	/* Those of a look count what it has. */
+	struct frame_counts *counts = NULL;
+	struct answer a = {.call = c, .recordings = r, .counts = &counts};
+	struct mp_err err = {0};
+	int ret = read_for(has, r, q, &a, &err);
+
+	if (!ret && c->endpoint->reading == READ_STREAM) {
+		reply(sink->sock, REPLY_STREAM, HTTP_OK, c->endpoint->type);
+		running_subscribe(has->live, sink->pipe);
+		return;
+	}
+	sink->type = c->endpoint->type;
+	if (!ret)
+		ret = write_to(sink, &a, &err);
+	frame_counts_free(counts);
+	if (ret && !sink->begun)
+		ret = send_error(sink, ret, &err) ? 0 : -EIO;
+	close(sink->pipe);
+	reply(sink->sock, ret ? REPLY_FAILED : REPLY_DONE, 0, "");
+}
+
+static void answer(struct has *has, const struct recordings *r, const struct request *q, int sock,
 		   int pipe)
 {
 	struct sink sink = {.sock = sock, .pipe = pipe};
 	struct mp_err err = {0};
 	struct call c;
-	bool complete;
-	int ret = call_parse(r, q->path, q->query, &c, &err) == HTTP_OK ? 0 : -EINVAL;
 
-	if (!ret) {
-		sink.type = c.endpoint->type;
-		if (c.endpoint->reading != READ_NONE)
-			ret = load(l, r, q, &c, &err);
-		if (!ret)
-			ret = write_answer(l, r, &c, &sink, &err);
-		call_free(&c);
+	/* The server has parsed it already. */
+	if (call_parse(r, q->path, q->query, &c, &err) != HTTP_OK) {
+		close(pipe);
+		reply(sock, REPLY_FAILED, 0, "");
+		return;
 	}
-	complete = !ret || (!sink.begun && send_error(&sink, ret, &err));
-	close(pipe);
-	reply(sock, complete ? REPLY_DONE : REPLY_FAILED, 0, "");
+	answer_call(has, r, q, &c, &sink);
+	call_free(&c);
 }
 
 /* ------------------------------------------------------------------ process -- */
@@ -204,19 +264,38 @@ static void settle(int *sock, uint64_t memory)
 	setrlimit(RLIMIT_CORE, &none);
 }
 
+/* Waits for a request, and looks at a recording in progress meanwhile. */
+static void wait_for_request(int sock, struct running *live)
+{
+	struct pollfd p[2] = {{.fd = sock, .events = POLLIN}, {.fd = -1, .events = POLLIN}};
+
+	do {
+		int ms = live ? running_serve(live) : -1;
+
+		p[1].fd = live ? running_fd(live) : -1;
+		if (poll(p, 2, ms) < 0)
+			p[0].revents = 0;
+	} while (!p[0].revents);
+}
+
 void worker_run(int sock, const struct recordings *r, uint64_t memory)
 {
 	static char text[MESSAGE_MOST];
-	struct loaded l = {0};
+	struct has has = {0};
 	struct request q;
 	long n;
 	int pipe;
 
 	settle(&sock, memory);
-	while ((n = message_receive(sock, text, sizeof(text) - 1, &pipe)) > 0) {
+	for (;;) {
+		wait_for_request(sock, has.live);
+		n = message_receive(sock, text, sizeof(text) - 1, &pipe);
+		if (n <= 0)
+			break;
 		text[n] = 0;
 		q = (struct request){text, text + strlen(text) + 1};
-		answer(&l, r, &q, sock, pipe);
+		answer(&has, r, &q, sock, pipe);
 	}
+	running_close(has.live);
 	_exit(0);
 }

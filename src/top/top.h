@@ -36,7 +36,9 @@ int top_check_terminal(struct mp_err *err);
  */
 int top_run(const struct top_options *o, struct mp_err *err);
 
-/* Parse the words of --by and --sort.  Return: false if @text is none of them. */
+/* The words of --by and --sort, by enum table_by and enum table_sort; both end with NULL. */
+extern const char *const top_by_words[], *const top_sort_words[];
+/* Parse them.  Return: false if @text is none of them. */
 bool top_parse_by(const char *text, enum table_by *by);
 bool top_parse_sort(const char *text, enum table_sort *sort);
 

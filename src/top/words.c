@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The words of --by and --sort. */
 #include <string.h>
 #include "top/top.h"
 
-static const char *const by_words[TABLE_BYS] = {"line", "function", "library", "thread", "stack"};
-static const char *const sort_words[TABLE_SORTS] = {
-    "live", "blocks", "growth", "since-mark", "allocations", "allocated", "temporary", "name"};
+const char *const top_by_words[TABLE_BYS + 1] = {"line",   "function", "library",
+						 "thread", "stack",    NULL};
+const char *const top_sort_words[TABLE_SORTS + 1] = {"live",	   "blocks",	  "growth",
+						     "since-mark", "allocations", "allocated",
+						     "temporary",  "name",	  NULL};
 
-static int find(const char *const *words, int n, const char *text)
+static int find(const char *const *words, const char *text)
 {
-	for (int i = 0; i < n; i++) {
+	for (int i = 0; words[i]; i++) {
 		if (!strcmp(words[i], text))
 			return i;
 	}
@@ -18,7 +19,7 @@ static int find(const char *const *words, int n, const char *text)
 
 bool top_parse_by(const char *text, enum table_by *by)
 {
-	int i = find(by_words, TABLE_BYS, text);
+	int i = find(top_by_words, text);
 
 	if (i >= 0)
 		*by = (enum table_by)i;
@@ -27,7 +28,7 @@ bool top_parse_by(const char *text, enum table_by *by)
 
 bool top_parse_sort(const char *text, enum table_sort *sort)
 {
-	int i = find(sort_words, TABLE_SORTS, text);
+	int i = find(top_sort_words, text);
 
 	if (i >= 0)
 		*sort = (enum table_sort)i;

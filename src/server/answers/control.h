@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Requests to the recorder of a recording in progress, as memprof flush, mark, pause, resume and
+ * detach send them. */
+#ifndef SERVER_ANSWERS_CONTROL_H
+#define SERVER_ANSWERS_CONTROL_H
+
+#include "server/endpoint.h"
+
+answer_write control_flush, control_mark, control_pause, control_resume, control_detach;
+extern const struct parameter control_mark_parameters[];
+
+#endif
