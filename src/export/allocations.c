@@ -12,12 +12,12 @@
 
 #define FRAMES 3
 
-static const char *const keys[ALLOCATION_KEYS] = {"timestamp", "address", "size", "lifetime"};
+const char *const allocation_keys[] = {"timestamp", "address", "size", "lifetime", NULL};
 
 bool allocations_sort_key(const char *text, uint32_t *sort)
 {
 	for (uint32_t i = 0; i < ALLOCATION_KEYS; i++) {
-		if (!strcmp(text, keys[i])) {
+		if (!strcmp(text, allocation_keys[i])) {
 			*sort = i;
 			return true;
 		}
@@ -27,7 +27,7 @@ bool allocations_sort_key(const char *text, uint32_t *sort)
 
 const char *allocations_sort_name(uint32_t sort)
 {
-	return sort < ALLOCATION_KEYS ? keys[sort] : NULL;
+	return sort < ALLOCATION_KEYS ? allocation_keys[sort] : NULL;
 }
 
 /* ------------------------------------------------------------------ JSON -- */
@@ -143,7 +143,7 @@ int allocations_write(struct model *m, const struct view *v, FILE *out, uint64_t
 		      struct mp_err *err)
 {
 	struct allocations a;
-	int ret = allocations_collect(m, v, &a, err);
+	int ret = allocations_collect(m, v, NULL, &a, err);
 
 	if (ret)
 		return ret;

@@ -9,6 +9,8 @@
 
 struct model;
 
+/* The keys by which the list can be sorted; ends with NULL.  view.sort is an index. */
+extern const char *const allocation_keys[];
 /* Parses timestamp, address, size or lifetime.  Return: true with @sort set. */
 bool allocations_sort_key(const char *text, uint32_t *sort);
 /* Return: the key's name, or NULL after the last one. */
@@ -18,7 +20,7 @@ const char *allocations_sort_name(uint32_t sort);
  * allocations_write() - write the list; reads the recording again
  * @total: set to the number of entries before skip and count
  *
- * Needs memory for about twice @v->skip + @v->count entries, and for each chain of reallocs.
+ * Needs memory for about twice @v->skip + @v->count entries.
  *
  * Return: 0, or a negative errno with @err filled.
  */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include "lib/by_number.h"
 #include "model/model.h"
 #include "model/selection.h"
 
@@ -11,6 +12,7 @@
 struct collector {
 	const struct model *m;
 	const struct view *v;
+	const struct allocation *after; /* NULL: from the first */
 	struct history *h;
 	struct allocations *a;
 	uint64_t wanted;
@@ -43,6 +45,12 @@ static int descending(const void *a, const void *b)
 	return order ? order : by_ordinal(a, b);
 }
 
+static int compare_in(const struct collector *c, const struct allocation *x,
+		      const struct allocation *y)
+{
+	return c->v->descending ? descending(x, y) : ascending(x, y);
+}
+
 static void cut_to_wanted(struct collector *c)
 {
 	if (c->a->at.n)
@@ -50,6 +58,34 @@ static void cut_to_wanted(struct collector *c)
 		      c->v->descending ? descending : ascending);
 	if (c->a->at.n > c->wanted)
 		c->a->at.n = c->wanted;
+}
+
+/* Drops the ends of chains of which no entry is wanted.  All entries of a chain come before its end, so
+ * none is added later. */
+static int cut_chains(struct collector *c)
+{
+	uint64_t *wanted, n = 0;
+
+	cut_to_wanted(c);
+	wanted = malloc((c->a->at.n + 1) * sizeof(*wanted));
+	if (!wanted)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->a->at.n; i++)
+		wanted[i] = c->a->at.at[i].chain;
+	qsort(wanted, c->a->at.n, sizeof(*wanted), by_number);
+	vec_for_each (&c->a->chains, end) {
+		if (bsearch(&end->chain, wanted, c->a->at.n, sizeof(*wanted), by_number))
+			c->a->chains.at[n++] = *end;
+	}
+	c->a->chains.n = n;
+	free(wanted);
+	return 0;
+}
+
+/* Return: whether there are many more of @n elements than of wanted entries. */
+static bool is_too_many(const struct collector *c, size_t n)
+{
+	return c->wanted < UINT64_MAX / 4 && n >= 2 * c->wanted + SLACK;
 }
 
 static uint64_t key_of(const struct collector *c, const struct allocation *a)
@@ -90,9 +126,11 @@ static int add(struct collector *c, const struct model_block *b, const struct mp
 	if (a.end_ns < b->time_ns)
 		a.end_ns = b->time_ns;
 	a.key = key_of(c, &a);
+	if (c->after && compare_in(c, &a, c->after) <= 0)
+		return 0;
 	if (vec_push(&c->a->at, a))
 		return -ENOMEM;
-	if (c->wanted < UINT64_MAX / 4 && c->a->at.n >= 2 * c->wanted + SLACK)
+	if (is_too_many(c, c->a->at.n))
 		cut_to_wanted(c);
 	return 0;
 }
@@ -107,7 +145,11 @@ static int end_chain(struct collector *c, const struct model_block *last, const 
 				.end_ns = by ? by->time_ns : c->m->facts.end_ns,
 				.end_tid = by ? by->tid : 0};
 
-	return chain.length > 1 ? vec_push(&c->a->chains, end) : 0;
+	if (chain.length == 1)
+		return 0;
+	if (is_too_many(c, c->a->chains.n) && cut_chains(c))
+		return -ENOMEM;
+	return vec_push(&c->a->chains, end);
 }
 
 static int on_ended(void *ctx, const struct model_block *b, const struct mp_event *by,
@@ -133,10 +175,10 @@ static int by_chain(const void *a, const void *b)
 	return x->chain < y->chain ? -1 : x->chain > y->chain;
 }
 
-int allocations_collect(const struct model *m, const struct view *v, struct allocations *a,
-			struct mp_err *err)
+int allocations_collect(const struct model *m, const struct view *v, const struct allocation *after,
+			struct allocations *a, struct mp_err *err)
 {
-	struct collector c = {.m = m, .v = v, .a = a, .wanted = v->skip + v->count};
+	struct collector c = {.m = m, .v = v, .after = after, .a = a, .wanted = v->skip + v->count};
 	struct history_sink sink = {.faulted = on_live, .ended = on_ended, .ctx = &c};
 	struct mpf_reader *r = NULL;
 	struct mp_info info;

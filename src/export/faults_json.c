@@ -194,7 +194,7 @@ int faults_list(struct model *m, const struct view *v, FILE *out, uint64_t *tota
 		struct mp_err *err)
 {
 	struct allocations a;
-	int ret = allocations_collect(m, v, &a, err);
+	int ret = allocations_collect(m, v, NULL, &a, err);
 
 	if (ret)
 		return ret;
