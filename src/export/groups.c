@@ -28,7 +28,7 @@ enum key {
 };
 
 /* The second half is for all allocations of the stack. */
-static const char *const names[2 * KEYS] = {
+const char *const group_keys[] = {
     "only_matched.min_timestamp",
     "only_matched.max_timestamp",
     "only_matched.interval",
@@ -49,12 +49,13 @@ static const char *const names[2 * KEYS] = {
     "all.peak_size",
     "all.size",
     "all.max_total_usage_first_seen_at",
+    NULL,
 };
 
 bool groups_sort_key(const char *text, uint32_t *sort)
 {
 	for (uint32_t i = 0; i < 2 * KEYS; i++) {
-		if (!strcmp(text, names[i])) {
+		if (!strcmp(text, group_keys[i])) {
 			*sort = i;
 			return true;
 		}
@@ -64,7 +65,7 @@ bool groups_sort_key(const char *text, uint32_t *sort)
 
 const char *groups_sort_name(uint32_t sort)
 {
-	return sort < 2 * KEYS ? names[sort] : NULL;
+	return sort < 2 * KEYS ? group_keys[sort] : NULL;
 }
 
 static uint64_t key_of(const struct group *g, enum key key)
@@ -93,7 +94,7 @@ static uint64_t key_of(const struct group *g, enum key key)
 	}
 }
 
-static const struct group *all_of(const struct model *m, uint32_t id)
+const struct group *groups_all(const struct model *m, uint32_t id)
 {
 	return m->unfiltered.group ? &m->unfiltered.group[id] : &m->sums.group[id];
 }
@@ -124,20 +125,28 @@ static int descending(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static struct sort_key *sorted(const struct model *m, const struct view *v, uint64_t *n)
+uint32_t *groups_order(const struct model *m, const struct view *v, uint64_t *n)
 {
 	struct sort_key *e = calloc(m->stacks.n, sizeof(*e));
+	uint32_t *ids = calloc(m->stacks.n, sizeof(*ids));
 
 	*n = 0;
 	for (uint32_t id = 0; e && id < m->stacks.n; id++) {
-		const struct group *g = v->sort < KEYS ? &m->sums.group[id] : all_of(m, id);
+		const struct group *g = v->sort < KEYS ? &m->sums.group[id] : groups_all(m, id);
 
 		if (m->sums.group[id].allocations)
 			e[(*n)++] = (struct sort_key){key_of(g, v->sort % KEYS), id};
 	}
 	if (*n)
 		qsort(e, *n, sizeof(*e), v->descending ? descending : ascending);
-	return e;
+	for (uint64_t i = 0; ids && i < *n; i++)
+		ids[i] = e[i].id;
+	if (!e) {
+		free(ids);
+		ids = NULL;
+	}
+	free(e);
+	return ids;
 }
 
 /* ------------------------------------------------------------------ writing -- */
@@ -160,7 +169,7 @@ static void write_sums(yajl_gen g, const struct model *m, const char *name, cons
 	yajl_gen_map_close(g);
 }
 
-static int write_json(struct model *m, const struct view *v, const struct sort_key *e, uint64_t n,
+static int write_json(struct model *m, const struct view *v, const uint32_t *ids, uint64_t n,
 		      FILE *out)
 {
 	yajl_gen g = json_begin(out, true);
@@ -172,10 +181,10 @@ static int write_json(struct model *m, const struct view *v, const struct sort_k
 	yajl_gen_array_open(g);
 	for (uint64_t i = v->skip; i < view_end(v, n); i++) {
 		yajl_gen_map_open(g);
-		write_sums(g, m, "all", all_of(m, e[i].id));
-		write_sums(g, m, "only_matched", &m->sums.group[e[i].id]);
-		json_number(g, "backtrace_id", e[i].id);
-		json_backtrace(g, m, e[i].id);
+		write_sums(g, m, "all", groups_all(m, ids[i]));
+		write_sums(g, m, "only_matched", &m->sums.group[ids[i]]);
+		json_number(g, "backtrace_id", ids[i]);
+		json_backtrace(g, m, ids[i]);
 		yajl_gen_map_close(g);
 	}
 	yajl_gen_array_close(g);
@@ -193,32 +202,32 @@ static void write_row(struct model *m, uint32_t id, FILE *out)
 	fprintf(out, "%6u  %10s %8llu  %10s %8llu  %10s  %8.3f  %8.3f\n", id,
 		human_bytes(g->allocated_bytes, a), (unsigned long long)g->allocations,
 		human_bytes(g->live_bytes, b), (unsigned long long)g->live_blocks,
-		human_bytes(all_of(m, id)->allocated_bytes, c), (double)g->first_ns / 1e9,
+		human_bytes(groups_all(m, id)->allocated_bytes, c), (double)g->first_ns / 1e9,
 		(double)g->last_ns / 1e9);
 	text_stack(m, id, FRAMES, "                  ", out);
 }
 
-static void write_text(struct model *m, const struct view *v, const struct sort_key *e, uint64_t n,
+static void write_text(struct model *m, const struct view *v, const uint32_t *ids, uint64_t n,
 		       FILE *out)
 {
 	fprintf(out, "%s%6s  %10s %8s  %10s %8s  %10s  %8s  %8s%s\n", term_on(out, TERM_FAINT),
 		"stack", "allocated", "blocks", "live", "blocks", "of all", "first s", "last s",
 		term_off(out));
 	for (uint64_t i = v->skip; i < view_end(v, n); i++)
-		write_row(m, e[i].id, out);
+		write_row(m, ids[i], out);
 	text_rest(v, n, "stack", out);
 }
 
 int groups_write(struct model *m, const struct view *v, FILE *out)
 {
 	uint64_t n;
-	struct sort_key *e = sorted(m, v, &n);
-	int ret = e ? 0 : -ENOMEM;
+	uint32_t *ids = groups_order(m, v, &n);
+	int ret = ids ? 0 : -ENOMEM;
 
-	if (e && v->json)
-		ret = write_json(m, v, e, n, out);
-	else if (e)
-		write_text(m, v, e, n, out);
-	free(e);
+	if (ids && v->json)
+		ret = write_json(m, v, ids, n, out);
+	else if (ids)
+		write_text(m, v, ids, n, out);
+	free(ids);
 	return ret;
 }

@@ -16,6 +16,7 @@ struct group {
 	uint64_t temporary, temporary_bytes;
 	uint64_t most_bytes, most_ns;	  /* its own peak, and when that was first reached */
 	uint64_t first_ns, last_ns;	  /* of its first and last allocation */
+	uint64_t min_size, max_size;	  /* of its allocations */
 	uint64_t peak_bytes, peak_blocks; /* what it held when the whole heap was at its peak */
 	uint64_t told_bytes, told_blocks; /* the same as a culled recording says itself */
 	uint64_t major, huge, huge_bytes; /* page faults: major ones, and those of huge pages */

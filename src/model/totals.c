@@ -110,6 +110,15 @@ static void note_weight(struct group *g, uint64_t size, uint64_t n, uint8_t weig
 	}
 }
 
+/* To be called before the allocation is counted. */
+static void note_size(struct group *g, uint64_t size)
+{
+	if (!g->allocations || size < g->min_size)
+		g->min_size = size;
+	if (size > g->max_size)
+		g->max_size = size;
+}
+
 static void note_carried(struct sums *s, struct group *g, const struct model_block *b,
 			 const struct estimate *e)
 {
@@ -147,6 +156,7 @@ int totals_allocated(struct totals *tot, const struct model_block *b)
 		g->first_ns = b->time_ns;
 	if (!g->allocations || g->last_ns < b->time_ns)
 		g->last_ns = b->time_ns;
+	note_size(g, b->size);
 	g->allocations += e.blocks;
 	g->allocated_bytes += e.bytes;
 	g->usable_bytes += usable_of(b, &e);
@@ -190,6 +200,7 @@ int totals_faulted(struct totals *tot, const struct model_block *page)
 	if (!g->allocations)
 		g->first_ns = page->time_ns;
 	g->last_ns = page->time_ns;
+	note_size(g, page->size);
 	g->allocations++;
 	g->allocated_bytes += page->size;
 	g->major += (page->flags & EV_F_MAJOR) != 0;
@@ -245,6 +256,7 @@ static void add_culled(struct totals *tot, const struct mp_culled *c, const stru
 		g->first_ns = c->first_ns;
 	if (!g->allocations || g->last_ns < c->last_ns)
 		g->last_ns = c->last_ns;
+	note_size(g, c->size);
 	g->allocations += n;
 	g->frees += n;
 	g->allocated_bytes += bytes;
