@@ -146,8 +146,7 @@ static const char *time_text(uint64_t ns, char *buf, size_t size)
 	return buf;
 }
 
-/* Formats a size in decimal units, ten columns wide. */
-static const char *size_text(uint64_t size, char *buf, size_t room)
+const char *ascii_size(uint64_t size, char *buf, size_t room)
 {
 	static const char *const unit[] = {"", "KB", "MB", "GB", "TB", "PB", "EB"};
 	double v = (double)size;
@@ -196,7 +195,7 @@ static void write_entry(const struct ascii_node *e, const struct columns *c, cha
 {
 	char size[40], first[40], last[40];
 
-	fprintf(out, "%s %-*llu %-*s %-*s %s", size_text(e->size, size, sizeof(size)), c->count,
+	fprintf(out, "%s %-*llu %-*s %-*s %s", ascii_size(e->size, size, sizeof(size)), c->count,
 		(unsigned long long)e->count, c->first,
 		time_text(e->first_ns, first, sizeof(first)), c->last,
 		time_text(e->last_ns, last, sizeof(last)), indent);

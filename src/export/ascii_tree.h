@@ -7,6 +7,8 @@
 #ifndef EXPORT_ASCII_TREE_H
 #define EXPORT_ASCII_TREE_H
 
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include "model/group.h"
 
@@ -15,5 +17,8 @@ struct model;
 /* @cost: one in bytes.  For COST_LEAKED the times are those of the live blocks.  Return: 0 or a
  * negative errno. */
 int ascii_tree_write(struct model *m, enum cost cost, FILE *out);
+
+/* Formats a size in decimal units, ten columns wide.  Return: @buf, of @room bytes. */
+const char *ascii_size(uint64_t size, char *buf, size_t room);
 
 #endif

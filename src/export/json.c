@@ -225,18 +225,6 @@ static void write_losses(yajl_gen g, const struct model *m)
 	yajl_gen_map_close(g);
 }
 
-/* Names from glibc's malloc.h; NULL: another parameter. */
-static const char *mallopt_name(int32_t param)
-{
-	static const char *const names[] = {
-	    "M_TRIM_THRESHOLD", "M_TOP_PAD", "M_MMAP_THRESHOLD", "M_MMAP_MAX",
-	    "M_CHECK_ACTION",	"M_PERTURB", "M_ARENA_TEST",	 "M_ARENA_MAX"};
-
-	if (param == 1)
-		return "M_MXFAST";
-	return param <= -1 && param >= -8 ? names[-1 - param] : NULL;
-}
-
 static void write_lists(yajl_gen g, const struct model *m)
 {
 	json_name(g, "functions");

@@ -103,9 +103,9 @@ static const char *arguments_end(const char *name, const char *s, const char *en
 	return end;
 }
 
-char *cxx_short(const char *name)
+/* @first: also replaces a list at the start. */
+static char *replace_arguments(struct cxx_span q, bool first)
 {
-	struct cxx_span q = cxx_qualified(name);
 	const char *s = q.at, *end = q.at + q.n;
 	/* "<...>" can be longer than what it replaces. */
 	char *text = malloc(3 * q.n + 1), *out = text;
@@ -119,8 +119,7 @@ char *cxx_short(const char *name)
 			memcpy(out, s, n);
 			out += n;
 			s += n;
-		} else if (*s == '<' &&
-			   s > q.at) { /* one at the start is of Rust: <T as Trait>::f */
+		} else if (*s == '<' && (first || s > q.at)) {
 			s = arguments_end(q.at, s, end);
 			memcpy(out, "<...>", 5);
 			out += 5;
@@ -130,6 +129,17 @@ char *cxx_short(const char *name)
 	}
 	*out = 0;
 	return text;
+}
+
+char *cxx_short(const char *name)
+{
+	/* A list at the start is of Rust: <T as Trait>::f */
+	return replace_arguments(cxx_qualified(name), false);
+}
+
+char *cxx_without_arguments(const char *name)
+{
+	return replace_arguments((struct cxx_span){name, strlen(name)}, true);
 }
 
 size_t cxx_scope(const char *name)

@@ -22,6 +22,10 @@ struct cxx_span cxx_qualified(const char *name);
  * caller; NULL when out of memory. */
 char *cxx_short(const char *name);
 
+/* Return: the name with "<...>" for each text in angle brackets, except in the names of operators, to
+ * be freed by the caller; NULL when out of memory. */
+char *cxx_without_arguments(const char *name);
+
 /* Return: length of the class or namespace in front of the function's own name in @name, which is
  * of cxx_short(): 2 for "ns::f<...>"; 0: it has none. */
 size_t cxx_scope(const char *name);

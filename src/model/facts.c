@@ -248,3 +248,15 @@ const char *map_usage_name(const struct mp_map_usage *u)
 {
 	return u->path && *u->path ? u->path : "[anonymous]";
 }
+
+/* The names are those of glibc's malloc.h. */
+const char *mallopt_name(int32_t param)
+{
+	static const char *const names[] = {
+	    "M_TRIM_THRESHOLD", "M_TOP_PAD", "M_MMAP_THRESHOLD", "M_MMAP_MAX",
+	    "M_CHECK_ACTION",	"M_PERTURB", "M_ARENA_TEST",	 "M_ARENA_MAX"};
+
+	if (param == 1)
+		return "M_MXFAST";
+	return param <= -1 && param >= -8 ? names[-1 - param] : NULL;
+}

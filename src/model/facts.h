@@ -53,6 +53,9 @@ int facts_event(struct model *m, const struct mp_event *ev);
 int facts_item(struct model *m, const struct mpf_item *it);
 void facts_free(struct facts *f);
 
+/* Return: the name of a parameter of mallopt(); NULL: an unknown one. */
+const char *mallopt_name(int32_t param);
+
 /* The name of a mapping; never NULL. */
 const char *map_usage_name(const struct mp_map_usage *u);
 
