@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "export/view.h"
 #include "lib/utf8.h"
 #include "model/amount.h"
 #include "model/pattern.h"
@@ -90,17 +89,6 @@ static unsigned int find_path(const struct recordings *r, char *path, struct cal
 
 /* ------------------------------------------------------------------ values -- */
 
-static bool word_index(const char *const *words, const char *value, uint32_t *index)
-{
-	for (uint32_t i = 0; words[i]; i++) {
-		if (!strcmp(words[i], value)) {
-			*index = i;
-			return true;
-		}
-	}
-	return false;
-}
-
 static bool is_number(const struct parameter *p, const char *value)
 {
 	uint64_t n;
@@ -122,7 +110,8 @@ static const char *wanted(const struct parameter *p, const char *value)
 	case PARAMETER_BOOL:
 		return !strcmp(value, "true") || !strcmp(value, "false") ? NULL : "true or false";
 	case PARAMETER_WORD:
-		return word_index(p->words, value, &i) ? NULL : "one of the words of /openapi.json";
+		return call_word_index(p->words, value, &i) ? NULL
+							    : "one of the words of /openapi.json";
 	case PARAMETER_TIME:
 		return amount_time(value, &a) ? NULL
 					      : "a time such as 10s, 50% or Unix milliseconds";
@@ -149,26 +138,13 @@ static int check_value(const struct parameter *p, const char *value, struct mp_e
 	return ret;
 }
 
-static bool find_own(const struct call *c, const char *name, uint32_t *index)
-{
-	const struct parameter *own = c->endpoint->own;
-
-	for (uint32_t i = 0; own && own[i].name; i++) {
-		if (!strcmp(own[i].name, name)) {
-			*index = i;
-			return true;
-		}
-	}
-	return false;
-}
-
 static int take_pair(struct call *c, const struct query_pair *p, struct mp_err *err)
 {
 	uint32_t i;
 
 	if (!utf8_is_valid(p->name) || !utf8_is_valid(p->value))
 		return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "a parameter is not valid UTF-8");
-	if (find_own(c, p->name, &i)) {
+	if (call_find(c, p->name, &i)) {
 		if (c->value[i])
 			return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "%s: given twice", p->name);
 		c->value[i] = p->value;
@@ -188,7 +164,6 @@ static int by_text(const void *a, const void *b)
 	return ret ? ret : strcmp(x->value, y->value);
 }
 
-/* The lengths keep apart what a separator could not: a value can have any character. */
 static int write_filter_text(struct call *c, struct query *q)
 {
 	size_t size;
@@ -200,8 +175,10 @@ static int write_filter_text(struct call *c, struct query *q)
 	if (q->pairs.n)
 		qsort(q->pairs.at, q->pairs.n, sizeof(q->pairs.at[0]), by_text);
 	vec_for_each (&q->pairs, p) {
-		if (!find_own(c, p->name, &own))
-			fprintf(out, "%s=%zu:%s", p->name, strlen(p->value), p->value);
+		if (call_find(c, p->name, &own))
+			continue;
+		fprintf(out, "&%s=", p->name);
+		percent_encode(p->value, out);
 	}
 	return fclose(out) ? -ENOMEM : 0;
 }
@@ -250,46 +227,4 @@ void call_free(struct call *c)
 	free(c->filter_text);
 	free(c->query);
 	memset(c, 0, sizeof(*c));
-}
-
-/* ------------------------------------------------------------------ reading -- */
-
-const char *call_text(const struct call *c, const char *name)
-{
-	uint32_t i;
-
-	return find_own(c, name, &i) ? c->value[i] : NULL;
-}
-
-uint64_t call_number(const struct call *c, const char *name, uint64_t otherwise)
-{
-	const char *text = call_text(c, name);
-	uint64_t n;
-
-	return text && amount_integer(text, &n) ? n : otherwise;
-}
-
-bool call_true(const struct call *c, const char *name)
-{
-	const char *text = call_text(c, name);
-
-	return text && !strcmp(text, "true");
-}
-
-uint32_t call_word(const struct call *c, const char *name)
-{
-	uint32_t i, word = 0;
-
-	if (find_own(c, name, &i) && c->value[i])
-		(void)word_index(c->endpoint->own[i].words, c->value[i], &word);
-	return word;
-}
-
-void call_view(const struct call *c, struct view *v)
-{
-	*v = (struct view){.sort = call_word(c, "sort_by"),
-			   .descending = call_word(c, "order") == 1,
-			   .skip = call_number(c, "skip", 0),
-			   .count = call_number(c, "count", VIEW_ALL),
-			   .json = true};
 }

@@ -41,10 +41,11 @@ struct parameter {
 
 struct call {
 	const struct endpoint *endpoint;
-	uint32_t recording;		/* index; of endpoints of a recording */
-	uint64_t number;		/* the number in the path, as in backtrace/{number} */
-	struct filter filter;		/* empty if the endpoint has no filters */
-	char *filter_text;		/* the same filter has the same text */
+	uint32_t recording;   /* index; of endpoints of a recording */
+	uint64_t number;      /* the number in the path, as in backtrace/{number} */
+	struct filter filter; /* empty if the endpoint has no filters */
+	/* The same filter has the same text: &NAME=VALUE for each condition, percent-encoded */
+	char *filter_text;
 	char *query;			/* decoded; owns the values */
 	const char *value[CALL_VALUES]; /* of endpoint->own; NULL: not given */
 };
@@ -60,6 +61,11 @@ struct call {
 unsigned int call_parse(const struct recordings *r, const char *path, const char *query,
 			struct call *c, struct mp_err *err);
 void call_free(struct call *c);
+
+/* Return: whether @name is a parameter of the call's endpoint; then @index is that in call.value. */
+bool call_find(const struct call *c, const char *name, uint32_t *index);
+/* Return: whether @value is one of @words; then @index is set. */
+bool call_word_index(const char *const *words, const char *value, uint32_t *index);
 
 /* The values of the endpoint's own parameters.  @name: one of them. */
 /* Return: the text; NULL: not given. */

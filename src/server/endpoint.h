@@ -13,11 +13,12 @@ struct running;
 struct model;
 struct recordings;
 
-#define TYPE_JSON   "application/json"
-#define TYPE_TEXT   "text/plain; charset=utf-8"
-#define TYPE_SVG    "image/svg+xml"
-#define TYPE_EVENTS "text/event-stream"
-#define TYPE_BINARY "application/octet-stream"
+#define TYPE_JSON      "application/json"
+#define TYPE_JSON_UTF8 "application/json; charset=utf-8"
+#define TYPE_TEXT      "text/plain; charset=utf-8"
+#define TYPE_SVG       "image/svg+xml"
+#define TYPE_EVENTS    "text/event-stream"
+#define TYPE_BINARY    "application/octet-stream"
 
 /* What an answer is made of. */
 struct answer {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "server/query.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -82,4 +83,14 @@ void query_free(struct query *q)
 	vec_free(&q->pairs);
 	free(q->text);
 	q->text = NULL;
+}
+
+void percent_encode(const char *text, FILE *out)
+{
+	for (; *text; text++) {
+		if (isalnum((unsigned char)*text) || strchr("-._~", *text))
+			putc(*text, out);
+		else
+			fprintf(out, "%%%02X", (unsigned int)(unsigned char)*text);
+	}
 }

@@ -5,6 +5,7 @@
 #define SERVER_QUERY_H
 
 #include <stdbool.h>
+#include <stdio.h>
 #include "lib/err.h"
 #include "lib/vec.h"
 
@@ -33,5 +34,8 @@ void query_free(struct query *q);
 /* Decodes %XX in place; with @plus, '+' is a blank, as in a query.  Return: 0, or -EINVAL: a bad %XX, or one that is
  * a NUL. */
 int percent_decode(char *text, bool plus);
+
+/* Writes what percent_decode() turns into @text. */
+void percent_encode(const char *text, FILE *out);
 
 #endif
