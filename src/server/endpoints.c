@@ -1,11 +1,41 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "server/endpoint.h"
 
+#include <stddef.h>
+#include "export/allocations.h"
+#include "export/groups.h"
+#include "server/answers/allocations.h"
+#include "server/answers/backtraces.h"
 #include "server/answers/control.h"
+#include "server/answers/dynamic.h"
+#include "server/answers/groups.h"
 #include "server/answers/index.h"
+#include "server/answers/list.h"
 #include "server/answers/live.h"
+#include "server/answers/mallopts.h"
+#include "server/answers/raw_allocations.h"
+#include "server/answers/regions.h"
+#include "server/answers/timelines.h"
+#include "server/answers/tree.h"
 
 const char *const order_words[] = {"asc", "dsc", NULL};
+
+/* clang-format off */
+static const struct parameter of_frames[] = {FRAME_PARAMETERS, {0}};
+static const struct parameter of_allocations[] = {
+	LIST_PARAMETERS(allocation_keys), FRAME_PARAMETERS, {0}};
+static const struct parameter of_groups[] = {
+	LIST_PARAMETERS(group_keys), FRAME_PARAMETERS,
+	{"generate_graphs", PARAMETER_BOOL, 0, NULL}, {0}};
+static const struct parameter of_backtraces[] = {
+	{"backtrace_depth_min", PARAMETER_NUMBER, 0, NULL},
+	{"backtrace_depth_max", PARAMETER_NUMBER, 0, NULL},
+	{"function_regex", PARAMETER_REGEX, 0, NULL},
+	{"source_regex", PARAMETER_REGEX, 0, NULL},
+	{"negative_function_regex", PARAMETER_REGEX, 0, NULL},
+	{"negative_source_regex", PARAMETER_REGEX, 0, NULL},
+	FRAME_PARAMETERS, {0}};
+/* clang-format on */
 
 const struct endpoint endpoints[] = {
     {"", TYPE_TEXT, READ_NONE, false, false, NULL, index_write},
@@ -20,5 +50,22 @@ const struct endpoint endpoints[] = {
     {"pause", TYPE_JSON, ASK_RECORDER, false, false, NULL, control_pause},
     {"resume", TYPE_JSON, ASK_RECORDER, false, false, NULL, control_resume},
     {"detach", TYPE_JSON, ASK_RECORDER, false, false, NULL, control_detach},
+    {"list", TYPE_JSON, READ_NONE, false, false, NULL, answer_list},
+    {"timeline", TYPE_JSON, READ_MODEL, false, false, NULL, answer_timeline},
+    {"timeline_leaked", TYPE_JSON, READ_MODEL, false, false, NULL, answer_timeline_leaked},
+    {"allocations", TYPE_JSON, READ_MODEL, true, false, of_allocations, answer_allocations},
+    {"allocation_groups", TYPE_JSON, READ_MODEL, true, false, of_groups, answer_groups},
+    {"backtrace/{number}", TYPE_JSON, READ_MODEL, false, false, of_frames, answer_backtrace},
+    {"backtraces", TYPE_JSON, READ_MODEL, false, false, of_backtraces, answer_backtraces},
+    {"raw_allocations", TYPE_JSON, READ_MODEL, false, false, NULL, answer_raw_allocations},
+    {"mallopts", TYPE_JSON, READ_MODEL, false, false, of_frames, answer_mallopts},
+    {"tree", TYPE_JSON, READ_MODEL, true, false, of_frames, answer_tree},
+    {"regions", TYPE_JSON, READ_MODEL, true, false, NULL, answer_regions},
+    {"dynamic_constants", TYPE_JSON_UTF8, READ_MODEL, false, true, NULL, answer_dynamic_constants},
+    {"dynamic_statics", TYPE_JSON_UTF8, READ_MODEL, false, true, NULL, answer_dynamic_statics},
+    {"dynamic_constants_ascii_tree", TYPE_TEXT, READ_MODEL, false, true, NULL,
+     answer_dynamic_constants_ascii_tree},
+    {"dynamic_statics_ascii_tree", TYPE_TEXT, READ_MODEL, false, true, NULL,
+     answer_dynamic_statics_ascii_tree},
     {0},
 };

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "server/answers/backtraces.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include "model/model.h"
+#include "model/stack_conditions.h"
+#include "server/answers/ending.h"
+#include "server/answers/frames.h"
+
+int answer_backtrace(struct answer *a, struct mp_err *err)
+{
+	yajl_gen g;
+	int ret = 0;
+
+	if (!answer_has_stack(a, a->call->number))
+		return mp_fail(err, MP_EXIT_FAILURE, -ENOENT, "no backtrace %llu",
+			       (unsigned long long)a->call->number);
+	ret = frames_begin(a, err);
+	if (!ret)
+		ret = answer_begin(a, &g, err);
+	if (ret)
+		return ret;
+	yajl_gen_map_open(g);
+	json_name(g, "frames");
+	frames_array(a, g, (uint32_t)a->call->number);
+	yajl_gen_map_close(g);
+	return answer_end(a, g, 0, err);
+}
+
+/* Return: 0 with @f to be freed by filter_free(), or a negative errno with @err. */
+static int conditions(const struct call *c, struct filter *f, struct mp_err *err)
+{
+	static const char *const names[] = {"backtrace_depth_min",     "backtrace_depth_max",
+					    "function_regex",	       "source_regex",
+					    "negative_function_regex", "negative_source_regex"};
+	int ret = 0;
+
+	filter_init(f);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !ret; i++) {
+		const char *value = call_text(c, names[i]);
+
+		ret = value ? filter_set(f, names[i], value, err) : 0;
+	}
+	if (ret)
+		filter_free(f);
+	return ret;
+}
+
+/* Return: 0 with @keep[id] set for every stack that is to be written, or a negative errno with @err. */
+static int choose(struct answer *a, uint8_t *keep, struct mp_err *err)
+{
+	struct filter f;
+	int ret = conditions(a->call, &f, err);
+
+	if (ret)
+		return ret;
+	for (uint32_t id = 0; id < a->m->stacks.n; id++)
+		keep[id] = a->m->stacks.at[id].n > 0;
+	ret = stacks_match(&f, a->m, keep, err);
+	filter_free(&f);
+	return ret;
+}
+
+static void write_stacks(struct answer *a, yajl_gen g, const uint8_t *keep)
+{
+	uint64_t total = 0;
+
+	yajl_gen_map_open(g);
+	json_name(g, "backtraces");
+	yajl_gen_array_open(g);
+	for (uint32_t id = 0; id < a->m->stacks.n && !ferror(a->out); id++) {
+		if (keep[id])
+			frames_array(a, g, id);
+		total += keep[id];
+	}
+	yajl_gen_array_close(g);
+	json_number(g, "total_count", total);
+	json_name(g, "backtrace_ids");
+	yajl_gen_array_open(g);
+	for (uint32_t id = 0; id < a->m->stacks.n; id++) {
+		if (keep[id])
+			yajl_gen_integer(g, id);
+	}
+	yajl_gen_array_close(g);
+	yajl_gen_map_close(g);
+}
+
+int answer_backtraces(struct answer *a, struct mp_err *err)
+{
+	uint8_t *keep = calloc(a->m->stacks.n, 1);
+	yajl_gen g;
+	int ret = keep ? choose(a, keep, err) : answer_no_memory(err);
+
+	if (!ret)
+		ret = frames_begin(a, err);
+	if (!ret)
+		ret = answer_begin(a, &g, err);
+	if (!ret) {
+		write_stacks(a, g, keep);
+		ret = answer_end(a, g, 0, err);
+	}
+	free(keep);
+	return ret;
+}
