@@ -128,14 +128,3 @@ void frames_backtrace(struct answer *a, yajl_gen g, uint32_t id)
 	json_name(g, "backtrace");
 	frames_array(a, g, id);
 }
-
-int frames_begin(struct answer *a, struct mp_err *err)
-{
-	(void)a, (void)err;
-	return 0;
-}
-
-void frames_backtrace(struct answer *a, yajl_gen g, uint32_t id)
-{
-	(void)a, (void)g, (void)id;
-}
