@@ -5,7 +5,6 @@
 #include <string.h>
 #include "cmd/cmd.h"
 #include "cmd/filters.h"
-#include "cmd/parse.h"
 #include "cmd/progress.h"
 #include "export/diff.h"
 #include "export/diff_growth.h"
@@ -208,7 +207,7 @@ static int parse_option(int c, struct request *r, int *formats)
 					   optarg);
 		return 0;
 	case 'C':
-		if (!parse_cost(optarg, &r->cost))
+		if (!cost_parse(optarg, &r->cost))
 			return usage_error("diff: --cost: '%s' is none of live, allocated, count, "
 					   "peak, temporary",
 					   optarg);

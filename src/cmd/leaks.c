@@ -366,7 +366,7 @@ static int write_graph(struct leak_join *j, enum format format, const char *path
 {
 	const struct format_request r = {.format = format, .leaks = true, .cost = -1};
 	struct mp_err err = {0};
-	FILE *out = output_open(path, format_is_gzip(format), &err);
+	FILE *out = output_open(path, format_facts(format)->gzip, &err);
 	int ret, closed;
 
 	if (!out)

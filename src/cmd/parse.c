@@ -84,17 +84,3 @@ bool parse_pid(const char *text, pid_t *pid)
 	*pid = (pid_t)n;
 	return true;
 }
-
-bool parse_cost(const char *text, enum cost *cost)
-{
-	static const char *const name[] = {"live",   "allocated", "count",  "peak", "temporary",
-					   "mapped", "faulted",	  "faults", "major"};
-
-	for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++) {
-		if (!strcmp(text, name[i])) {
-			*cost = (enum cost)i;
-			return true;
-		}
-	}
-	return false;
-}

@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include "model/model.h"
 
 /* Parses "30s", "500ms", "2m", "1h", "45" to milliseconds.  Return: false if @text is not a
  * duration. */
@@ -15,9 +14,6 @@ bool parse_duration(const char *text, uint64_t *ms);
 bool parse_bytes(const char *text, uint64_t *bytes);
 /* Parses a number below 2^32.  Return: false if @text is not one. */
 bool parse_count(const char *text, uint32_t *count);
-/* Parses live, allocated, count, peak, temporary or mapped; for page faults faulted, faults or
- * major.  Return: false if @text is none of them. */
-bool parse_cost(const char *text, enum cost *cost);
 /* Parses a process id.  Return: false if @text is not one. */
 bool parse_pid(const char *text, pid_t *pid);
 

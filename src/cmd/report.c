@@ -8,7 +8,6 @@
 #include "cmd/filters.h"
 #include "cmd/formats.h"
 #include "cmd/outputs.h"
-#include "cmd/parse.h"
 #include "cmd/progress.h"
 #include "cmd/views.h"
 #include "export/output.h"
@@ -176,7 +175,7 @@ static void tell_culled(const struct arguments *a, const struct model *m)
 	bool list = a->view.name == VIEW_ALLOCATIONS, needs = list;
 
 	for (uint32_t i = 0; i < a->outputs.n && !a->view.name; i++)
-		needs |= format_needs_history(a->outputs.at[i].format);
+		needs |= format_facts(a->outputs.at[i].format)->history;
 	if (m->sums.culled_blocks && needs)
 		fprintf(stderr,
 			"memprof: %s has only sums of %s, which lived shorter than the others: %s; "
@@ -191,8 +190,8 @@ static void tell_doubts(const struct arguments *a, const struct model *m)
 
 	tell_culled(a, m);
 	for (uint32_t i = 0; i < a->outputs.n; i++) {
-		estimated &= format_says_estimated(a->outputs.at[i].format);
-		truncated &= format_says_truncated(a->outputs.at[i].format);
+		estimated &= format_facts(a->outputs.at[i].format)->says_estimated;
+		truncated &= format_facts(a->outputs.at[i].format)->says_truncated;
 	}
 	if (m->source.truncated && !truncated)
 		fprintf(stderr, "memprof: %s: %s\n", printable(a->recording), m->source.truncated);
@@ -213,7 +212,7 @@ static int write_one(struct model *m, const struct arguments *a, uint32_t i, str
 	int ret;
 
 	r.format = a->outputs.at[i].format;
-	out = output_open(a->outputs.at[i].file, format_is_gzip(r.format), err);
+	out = output_open(a->outputs.at[i].file, format_facts(r.format)->gzip, err);
 	if (!out)
 		return -EIO;
 	ret = a->view.name ? view_write(m, &a->view, out, err) : format_write(m, &r, out, err);
@@ -280,7 +279,7 @@ static int take_option(struct arguments *a, int c, const char *command)
 		a->request.verbose = true;
 		return 0;
 	case 'C':
-		if (parse_cost(optarg, &cost)) {
+		if (cost_parse(optarg, &cost)) {
 			a->request.cost = (int)cost;
 			return 0;
 		}

@@ -2,6 +2,7 @@
 #include "model/group.h"
 
 #include <math.h>
+#include <string.h>
 
 #define SMALLEST_WEIGHT 2
 
@@ -127,4 +128,18 @@ void group_add(struct group *sum, const struct group *g)
 	sum->variance_allocated += g->variance_allocated;
 	sum->variance_blocks += g->variance_blocks;
 	sum->variance_live += g->variance_live;
+}
+
+bool cost_parse(const char *text, enum cost *cost)
+{
+	static const char *const name[] = {"live",   "allocated", "count",  "peak", "temporary",
+					   "mapped", "faulted",	  "faults", "major"};
+
+	for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++) {
+		if (!strcmp(text, name[i])) {
+			*cost = (enum cost)i;
+			return true;
+		}
+	}
+	return false;
 }

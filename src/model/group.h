@@ -65,6 +65,9 @@ uint64_t group_count(const struct group *g, enum cost cost);
 /* The unit of group_count(): block, allocation or fault. */
 const char *cost_unit(enum cost cost);
 bool cost_is_of_faults(enum cost cost);
+/* Parses live, allocated, count, peak, temporary or mapped; for page faults faulted, faults or
+ * major.  Return: false if @text is none of them. */
+bool cost_parse(const char *text, enum cost *cost);
 const char *cost_text(enum cost cost);
 bool cost_is_bytes(enum cost cost);
 
