@@ -177,6 +177,7 @@ void filter_free(struct filter *f)
 	texts_free(&f->threads);
 	texts_free(&f->markers);
 	texts_free(&f->maps);
+	vec_free(&f->spans);
 	vec_free(&f->alive_at);
 	vec_free(&f->backtraces);
 	suppressions_free(&f->suppress);
@@ -388,6 +389,15 @@ int filter_set_as(struct filter *f, const char *name, const char *label, const c
 int filter_set(struct filter *f, const char *name, const char *value, struct mp_err *err)
 {
 	return filter_set_as(f, name, NULL, value, err);
+}
+
+int filter_add_span(struct filter *f, const struct filter_span *span)
+{
+	for (uint32_t i = 0; i < ROWS; i++) {
+		if (table[i].kind == MAP)
+			f->given |= 1ull << i;
+	}
+	return vec_push(&f->spans, *span);
 }
 
 static bool is_of_blocks(const char *name)

@@ -53,6 +53,13 @@ struct texts {
 	VEC(char *) list;
 };
 
+/* One mapping: blocks in it that were allocated while it existed. */
+struct filter_span {
+	uint64_t start, end; /* addresses; end: after the last one */
+	uint64_t born_ns,
+	    died_ns; /* since the start of the recording; died_ns: after the last moment */
+};
+
 struct filter {
 	uint64_t given; /* bit i: entry i of the table of names was given */
 	struct amount from, to;
@@ -64,6 +71,7 @@ struct filter {
 	struct search_pair function, source, library;
 	VEC(uint32_t) backtraces;
 	struct texts threads, markers, maps;
+	VEC(struct filter_span) spans;
 	struct suppressions suppress;
 	uint32_t allocator, allocator_choice; /* bits; an allocator must be in both */
 	struct range group_allocations;
@@ -89,6 +97,10 @@ int filter_set(struct filter *f, const char *name, const char *value, struct mp_
 /* As filter_set(), with another name for the messages.  @label: NULL: as filter_set(). */
 int filter_set_as(struct filter *f, const char *name, const char *label, const char *value,
 		  struct mp_err *err);
+
+/* Adds the condition that a block overlaps one of the spans so added, and was allocated while that
+ * existed.  Return: 0 or -ENOMEM. */
+int filter_add_span(struct filter *f, const struct filter_span *span);
 
 /* Return: true if no condition was set. */
 static inline bool filter_is_empty(const struct filter *f)

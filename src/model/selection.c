@@ -429,6 +429,18 @@ static bool is_mapped(const struct selection *s, const struct model_block *b)
 	return lo < s->mapped.n && s->mapped.at[lo].from < end;
 }
 
+static bool is_spanned(const struct selection *s, const struct model_block *b)
+{
+	uint64_t end = b->addr + (b->size ? b->size : 1);
+
+	vec_for_each (&s->f->spans, span) {
+		if (b->addr < span->end && span->start < end && b->time_ns >= span->born_ns &&
+		    b->time_ns < span->died_ns)
+			return true;
+	}
+	return !s->f->spans.n;
+}
+
 bool selection_has_thread(const struct selection *s, uint32_t tid)
 {
 	return s->all_threads || (s->tids.n && bsearch(&tid, s->tids.at, s->tids.n,
@@ -445,7 +457,7 @@ bool selection_has(const struct selection *s, const struct model_block *b)
 	if (b->hook < s->hooks.n && !(s->hooks.at[b->hook] >> (b->flags & KIND_FLAGS) & 1))
 		return false;
 	return selection_has_thread(s, b->tid) && is_marked(s, b->time_ns) &&
-	       (!s->f->maps.list.n || is_mapped(s, b));
+	       (!s->f->maps.list.n || is_mapped(s, b)) && is_spanned(s, b);
 }
 
 static bool has(const void *ctx, const struct model_block *b)

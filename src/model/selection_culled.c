@@ -137,7 +137,7 @@ static enum answer fits_apart_from_lifetime(const struct selection *s, const str
 		 all_within(s->from, s->to, c->first_ns, c->last_ns));
 	a = both(a, both(fate_fits(s, c), alive_fits(s, c)));
 	a = both(a, both(marks_fit(s, c), chain_fits(s, c)));
-	return both(a, unknown_if(is_given(&f->address) || f->maps.list.n));
+	return both(a, unknown_if(is_given(&f->address) || f->maps.list.n || f->spans.n));
 }
 
 /* Does class @i of lifetimes fit?  That a block lived to the nanosecond as long as @r->max is as
