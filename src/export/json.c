@@ -358,3 +358,24 @@ int json_write(struct model *m, enum group_by by, bool with_blocks, FILE *out)
 	places_free(&p);
 	return ferror(out) ? -EIO : 0;
 }
+
+int json_write_doubts(const struct model *m, FILE *out)
+{
+	yajl_gen g = json_begin(out, true);
+
+	if (!g)
+		return -ENOMEM;
+	yajl_gen_map_open(g);
+	json_info(g, m);
+	json_number(g, "events", m->counts.events);
+	json_number(g, "uncertain_count", m->doubts.uncertain_blocks);
+	json_number(g, "not_judged_count", m->doubts.unjudged_blocks);
+	json_number(g, "not_judged_bytes", m->doubts.unjudged_bytes);
+	json_number(g, "culled_count", m->sums.culled_blocks);
+	json_number(g, "culled_bytes", m->sums.culled_bytes);
+	write_thinning(g, m);
+	write_losses(g, m);
+	yajl_gen_map_close(g);
+	yajl_gen_free(g);
+	return ferror(out) ? -EIO : 0;
+}

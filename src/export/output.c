@@ -15,6 +15,7 @@
 
 struct packer {
 	FILE *file;
+	bool stays; /* the file is not closed */
 	z_stream gz;
 	ZSTD_CCtx *zstd; /* NULL: use gzip */
 	int error;
@@ -88,14 +89,14 @@ static int packer_close(void *ctx)
 	else
 		deflateEnd(&p->gz);
 	error = p->error;
-	if ((p->file == stdout ? fflush(p->file) : fclose(p->file)) && !error)
+	if ((p->stays ? fflush(p->file) : fclose(p->file)) && !error)
 		error = errno;
 	free(p);
 	errno = error;
 	return error ? -1 : 0;
 }
 
-static FILE *packed(FILE *file, bool zstd)
+static FILE *packed(FILE *file, bool zstd, bool stays)
 {
 	cookie_io_functions_t io = {.write = packer_write, .close = packer_close};
 	struct packer *p = calloc(1, sizeof(*p));
@@ -104,6 +105,7 @@ static FILE *packed(FILE *file, bool zstd)
 	if (!p)
 		return NULL;
 	p->file = file;
+	p->stays = stays;
 	if (zstd)
 		p->zstd = ZSTD_createCCtx();
 	if (zstd ? !p->zstd
@@ -121,6 +123,11 @@ static FILE *packed(FILE *file, bool zstd)
 		deflateEnd(&p->gz);
 	free(p);
 	return NULL;
+}
+
+FILE *output_gzip(FILE *to)
+{
+	return packed(to, false, true);
 }
 
 static bool ends_in(const char *s, const char *end)
@@ -166,7 +173,7 @@ FILE *output_open(const char *path, bool gzip, struct mp_err *err)
 	}
 	if (!gzip && !zstd && (standard || !ends_in(path, ".gz")))
 		return file;
-	out = packed(file, zstd && !gzip);
+	out = packed(file, zstd && !gzip, standard);
 	if (out)
 		return out;
 	if (!standard)

@@ -37,6 +37,10 @@ bool output_is_recording(const char *path);
  */
 FILE *output_open(const char *path, bool gzip, struct mp_err *err);
 
+/* Return: a stream that writes to @to, which stays open, compressed with gzip; to be closed by
+ * output_close().  NULL when out of memory. */
+FILE *output_gzip(FILE *to);
+
 /* Flushes and closes the stream.  Return: 0, or the first write error as a negative errno. */
 int output_close(FILE *out);
 

@@ -116,7 +116,7 @@ void site_list(struct model *m, const struct text_options *o, enum cost cost, co
 	places_free(&p);
 }
 
-static void write_where(yajl_gen g, const struct place *p, enum group_by by)
+void site_where(yajl_gen g, const struct place *p, enum group_by by)
 {
 	char *class = strndup(p->at.function, p->scope);
 
@@ -141,7 +141,7 @@ void sites_json(yajl_gen g, const struct model *m, const struct places *p,
 	yajl_gen_array_open(g);
 	vec_for_each (&p->at, at) {
 		yajl_gen_map_open(g);
-		write_where(g, at, p->by);
+		site_where(g, at, p->by);
 		json_number(g, "stacks", at->stacks);
 		json_number(g, "backtrace_id", at->example);
 		at->sum.uncertain_blocks = uncertain(m, &at->sum);

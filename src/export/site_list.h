@@ -19,6 +19,9 @@ const char *text_error(double variance, bool bytes, char *buf);
 void site_list(struct model *m, const struct text_options *o, enum cost cost, const char *title,
 	       uint32_t top, uint32_t frames, FILE *out);
 
+/* Writes the keys that say where a place is. */
+void site_where(yajl_gen g, const struct place *p, enum group_by by);
+
 /* Writes "group_by" and "sites".  @sums: writes the sums of a place. */
 void sites_json(yajl_gen g, const struct model *m, const struct places *p,
 		void (*sums)(yajl_gen g, const struct model *m, const struct group *of));

@@ -121,5 +121,7 @@ FILE *source_open(const char *source, const char *wanted, const struct source_pr
 	}
 	if (!f)
 		f = try(strdup(source), path, changed);
-	return f ? f : try(strdup(wanted), path, changed);
+	if (!f && !p->recorded_only)
+		f = try(strdup(wanted), path, changed);
+	return f;
 }

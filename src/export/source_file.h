@@ -14,6 +14,9 @@
 struct source_prefixes {
 	const char *at[SOURCE_PREFIXES];
 	size_t n;
+	/* Only a path that the recording has is opened, not the one that the user named: the user can be
+	 * someone on another machine. */
+	bool recorded_only;
 };
 
 /* Does @source name the file that the user means by @wanted: are the last parts of its path @wanted,

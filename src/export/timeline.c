@@ -39,7 +39,7 @@ static void write_points(yajl_gen g, const struct model *m)
 	yajl_gen_array_close(g);
 }
 
-static void write_samples(yajl_gen g, const struct model *m)
+void timeline_samples(yajl_gen g, const struct model *m)
 {
 	json_name(g, "samples");
 	yajl_gen_array_open(g);
@@ -59,9 +59,8 @@ static void write_samples(yajl_gen g, const struct model *m)
 	yajl_gen_array_close(g);
 }
 
-void timeline_looks(yajl_gen g, const struct model *m)
+void timeline_markers(yajl_gen g, const struct model *m)
 {
-	write_samples(g, m);
 	json_name(g, "markers");
 	yajl_gen_array_open(g);
 	vec_for_each (&m->facts.marks, mark) {
@@ -71,6 +70,12 @@ void timeline_looks(yajl_gen g, const struct model *m)
 		yajl_gen_map_close(g);
 	}
 	yajl_gen_array_close(g);
+}
+
+void timeline_looks(yajl_gen g, const struct model *m)
+{
+	timeline_samples(g, m);
+	timeline_markers(g, m);
 }
 
 void timeline_members(yajl_gen g, const struct model *m)

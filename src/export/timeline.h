@@ -13,7 +13,9 @@ int timeline_write(const struct model *m, FILE *out);
 /* Writes the same keys with their arrays, into an open object. */
 void timeline_members(yajl_gen g, const struct model *m);
 
-/* Writes only "samples" and "markers", which were observed from outside the process. */
+/* Writes only "samples" and "markers", which were observed from outside the process; or one of them. */
 void timeline_looks(yajl_gen g, const struct model *m);
+void timeline_samples(yajl_gen g, const struct model *m);
+void timeline_markers(yajl_gen g, const struct model *m);
 
 #endif

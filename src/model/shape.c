@@ -210,21 +210,26 @@ static bool is_certain(const struct model *m, const struct group *g)
 	       group_error(g->variance_live) <= LARGEST_ERROR * (double)g->live_bytes;
 }
 
+enum growth growth_of_sum(const struct model *m, const struct group *sum, uint64_t first_ns,
+			  const uint64_t *level, uint32_t known)
+{
+	uint64_t first = first_ns / m->sums.shapes.point_ns;
+
+	if (!is_certain(m, sum) || first >= known)
+		return GROWTH_UNKNOWN;
+	return growth_of_curve(level + first, known - (uint32_t)first);
+}
+
 enum growth growth_of(const struct model *m, uint32_t stack)
 {
 	const struct shapes *s = &m->sums.shapes;
 	const struct shape_curve *c = stack < s->at.n ? &s->at.at[stack] : NULL;
 	const struct group *g;
-	uint32_t first;
 
 	if (!c || !c->level || stack >= m->stacks.n)
 		return GROWTH_UNKNOWN;
 	g = &m->sums.group[stack];
-	if (!is_certain(m, g))
-		return GROWTH_UNKNOWN;
-	first = (uint32_t)(g->first_ns / s->point_ns);
-	return first < c->known ? growth_of_curve(c->level + first, c->known - first)
-				: GROWTH_UNKNOWN;
+	return growth_of_sum(m, g, g->first_ns, c->level, c->known);
 }
 
 const char *growth_name(enum growth shape)

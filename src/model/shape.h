@@ -52,6 +52,11 @@ struct model;
 /* The shape of a stack's curve; GROWTH_UNKNOWN unless the recording allows to tell. */
 enum growth growth_of(const struct model *m, uint32_t stack);
 
+/* As growth_of(), for several stacks together.  @sum: their sums; @first_ns: of their first allocation;
+ * @level: @known levels of all of them. */
+enum growth growth_of_sum(const struct model *m, const struct group *sum, uint64_t first_ns,
+			  const uint64_t *level, uint32_t known);
+
 /* Parses the name of a shape.  Return: GROWTH_UNKNOWN if it is none. */
 enum growth growth_named(const char *name);
 /* Return: "growing" and so on; NULL for GROWTH_UNKNOWN. */

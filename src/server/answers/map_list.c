@@ -455,6 +455,11 @@ void map_list_free(struct map_list *l)
 	vec_free(&l->at);
 }
 
+uint64_t map_address(const struct model *m, const struct map *map)
+{
+	return m->tasks.processes.n ? map->start & ((1ull << MP_PROCESS_SHIFT) - 1) : map->start;
+}
+
 int map_list_select(const char *path, uint64_t id, struct filter *f, struct mp_err *err)
 {
 	struct map_list l;

@@ -63,6 +63,9 @@ struct map_list {
 int map_list_make(const struct model *m, struct map_list *l, struct mp_err *err);
 void map_list_free(struct map_list *l);
 
+/* Return: the address of a map in its process, without the number of the process. */
+uint64_t map_address(const struct model *m, const struct map *map);
+
 /**
  * map_list_select() - let only blocks inside one map pass a filter
  * @path: of the recording, which is read twice

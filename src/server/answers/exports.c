@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "server/answers/exports.h"
+
+#include <errno.h>
+#include <string.h>
+#include "export/format.h"
+#include "export/output.h"
+#include "model/model.h"
+
+/* allocated is also what a report has by default; it is first so that it is the default here, too. */
+static const char *const costs[] = {"allocated", "live",    "count",  "peak",  "temporary",
+				    "mapped",	 "faulted", "faults", "major", NULL};
+
+const struct parameter cost_parameters[] = {{"cost", PARAMETER_WORD, 0, costs}, {0}};
+const struct parameter text_parameters[] = {{"verbose", PARAMETER_BOOL, 0, NULL}, {0}};
+
+int answer_cost(const struct answer *a, int *cost, struct mp_err *err)
+{
+	bool faults = a->m->info.what == MP_PAGE_FAULTS;
+	const char *text = call_text(a->call, "cost");
+	enum cost c;
+
+	*cost = -1;
+	if (!text || !cost_parse(text, &c))
+		return 0;
+	*cost = (int)c;
+	if (cost_is_of_faults(c) == faults)
+		return 0;
+	return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
+		       faults ? "cost: for a recording of page faults use faulted, faults or major"
+			      : "cost: faulted, faults and major need a recording of page faults");
+}
+
+static int suits(const struct answer *a, enum format format, struct mp_err *err)
+{
+	if (a->m->info.what != MP_PAGE_FAULTS || format_facts(format)->of_faults)
+		return 0;
+	return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
+		       "this format is for allocations, and this is a recording of page faults; "
+		       "export/json, collapsed, flamegraph, icicle and text are for both");
+}
+
+static int write_format(struct answer *a, struct format_request *r, struct mp_err *err)
+{
+	int ret = suits(a, r->format, err);
+
+	r->top = TOP_USUAL;
+	return ret ? ret : format_write(a->m, r, a->out, err);
+}
+
+static int write_plain(struct answer *a, enum format format, struct mp_err *err)
+{
+	struct format_request r = {.format = format, .cost = -1};
+
+	return write_format(a, &r, err);
+}
+
+static int write_cost(struct answer *a, enum format format, struct mp_err *err)
+{
+	struct format_request r = {.format = format};
+	int ret = answer_cost(a, &r.cost, err);
+
+	return ret ? ret : write_format(a, &r, err);
+}
+
+int export_flamegraph(struct answer *a, struct mp_err *err)
+{
+	return write_cost(a, FORMAT_FLAMEGRAPH, err);
+}
+
+int export_icicle(struct answer *a, struct mp_err *err)
+{
+	return write_cost(a, FORMAT_ICICLE, err);
+}
+
+int export_collapsed(struct answer *a, struct mp_err *err)
+{
+	return write_cost(a, FORMAT_COLLAPSED, err);
+}
+
+int export_heaptrack(struct answer *a, struct mp_err *err)
+{
+	return write_plain(a, FORMAT_HEAPTRACK, err);
+}
+
+int export_replay(struct answer *a, struct mp_err *err)
+{
+	return write_plain(a, FORMAT_REPLAY, err);
+}
+
+int export_pprof(struct answer *a, struct mp_err *err)
+{
+	struct format_request r = {.format = FORMAT_PPROF, .cost = -1};
+	FILE *out;
+	/* Closing the stream would begin the answer. */
+	int ret = suits(a, r.format, err), closed;
+
+	if (ret)
+		return ret;
+	out = output_gzip(a->out);
+	if (!out)
+		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
+	ret = format_write(a->m, &r, out, err);
+	closed = output_close(out);
+	if (!ret && closed)
+		ret = mp_fail(err, MP_EXIT_OUTPUT, closed, "cannot write the answer: %s",
+			      strerror(-closed));
+	return ret;
+}
+
+int export_speedscope(struct answer *a, struct mp_err *err)
+{
+	return write_cost(a, FORMAT_SPEEDSCOPE, err);
+}
+
+int export_csv(struct answer *a, struct mp_err *err)
+{
+	return write_cost(a, FORMAT_CSV, err);
+}
+
+int export_plot(struct answer *a, struct mp_err *err)
+{
+	return write_plain(a, FORMAT_PLOT, err);
+}
+
+int export_json(struct answer *a, struct mp_err *err)
+{
+	return write_plain(a, FORMAT_JSON, err);
+}
+
+int export_text(struct answer *a, struct mp_err *err)
+{
+	struct format_request r = {
+	    .format = FORMAT_TEXT, .cost = -1, .verbose = call_true(a->call, "verbose")};
+
+	return write_format(a, &r, err);
+}
+
+int export_ascii_tree(struct answer *a, struct mp_err *err)
+{
+	return write_plain(a, FORMAT_ASCII_TREE, err);
+}

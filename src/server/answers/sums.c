@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "server/answers/sums.h"
+
+#include <errno.h>
+#include <string.h>
+#include "export/contents_list.h"
+#include "export/json.h"
+#include "export/sum_lists.h"
+#include "export/timeline.h"
+#include "model/model.h"
+#include "server/recordings.h"
+
+static int wrote(int ret, struct mp_err *err)
+{
+	return ret ? mp_fail(err, MP_EXIT_OUTPUT, ret, "cannot write the answer: %s",
+			     strerror(-ret))
+		   : 0;
+}
+
+static int write_sums(struct answer *a, enum sums_by by, struct mp_err *err)
+{
+	if (a->m->info.what == MP_PAGE_FAULTS)
+		return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
+			       "%s: this is a recording of page faults; report has its sums",
+			       a->call->endpoint->path);
+	return wrote(sum_lists_write(a->m, by, true, a->out), err);
+}
+
+int libraries_answer(struct answer *a, struct mp_err *err)
+{
+	return write_sums(a, SUMS_LIBRARY, err);
+}
+
+int threads_answer(struct answer *a, struct mp_err *err)
+{
+	return write_sums(a, SUMS_THREAD, err);
+}
+
+int sizes_answer(struct answer *a, struct mp_err *err)
+{
+	return write_sums(a, SUMS_SIZE, err);
+}
+
+static int write_members(struct answer *a, void (*members)(yajl_gen g, const struct model *m),
+			 struct mp_err *err)
+{
+	yajl_gen g = json_begin(a->out, true);
+
+	if (!g)
+		return wrote(-ENOMEM, err);
+	yajl_gen_map_open(g);
+	members(g, a->m);
+	yajl_gen_map_close(g);
+	yajl_gen_free(g);
+	return wrote(ferror(a->out) ? -EIO : 0, err);
+}
+
+int samples_answer(struct answer *a, struct mp_err *err)
+{
+	return write_members(a, timeline_samples, err);
+}
+
+int marks_answer(struct answer *a, struct mp_err *err)
+{
+	return write_members(a, timeline_markers, err);
+}
+
+int losses_answer(struct answer *a, struct mp_err *err)
+{
+	return wrote(json_write_doubts(a->m, a->out), err);
+}
+
+int info_answer(struct answer *a, struct mp_err *err)
+{
+	struct contents c;
+	int ret = contents_read(a->recordings->at.at[a->call->recording].path, &c, err);
+
+	if (ret)
+		return ret;
+	ret = wrote(contents_json(&c, a->out), err);
+	contents_free(&c);
+	return ret;
+}
