@@ -138,6 +138,15 @@ static int check_value(const struct parameter *p, const char *value, struct mp_e
 	return ret;
 }
 
+/* A map by its id in this recording, as bytehound has it, not by its name or an address. */
+static bool is_map_id(const struct query_pair *p)
+{
+	uint64_t id;
+
+	return !strcmp(p->name, "from_map") && !p->value[strspn(p->value, "0123456789")] &&
+	       amount_integer(p->value, &id);
+}
+
 static int take_pair(struct call *c, const struct query_pair *p, struct mp_err *err)
 {
 	uint32_t i;
@@ -149,6 +158,13 @@ static int take_pair(struct call *c, const struct query_pair *p, struct mp_err *
 			return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "%s: given twice", p->name);
 		c->value[i] = p->value;
 		return check_value(&c->endpoint->own[i], p->value, err);
+	}
+	if (c->endpoint->filtered && is_map_id(p)) {
+		if (c->in_map)
+			return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "%s: given twice", p->name);
+		c->in_map = true;
+		amount_integer(p->value, &c->map);
+		return 0;
 	}
 	if (c->endpoint->filtered && rest_filter_is(p->name))
 		return rest_filter_set(&c->filter, p->name, p->value, err);

@@ -44,6 +44,8 @@ struct call {
 	uint32_t recording;   /* index; of endpoints of a recording */
 	uint64_t number;      /* the number in the path, as in backtrace/{number} */
 	struct filter filter; /* empty if the endpoint has no filters */
+	bool in_map;	      /* and blocks must be in a map: answers/map_list.h */
+	uint64_t map;	      /* its id */
 	/* The same filter has the same text: &NAME=VALUE for each condition, percent-encoded */
 	char *filter_text;
 	char *query;			/* decoded; owns the values */

@@ -14,6 +14,7 @@
 #include "model/model.h"
 #include "server/answers/frames.h"
 #include "server/answers/live.h"
+#include "server/answers/map_list.h"
 #include "server/call.h"
 #include "server/endpoint.h"
 #include "server/message.h"
@@ -126,7 +127,9 @@ static int load(struct loaded *l, const struct recordings *r, const struct reque
 	unload(l);
 	if (call_parse(r, q->path, q->query, &l->call, err) != HTTP_OK)
 		return -EINVAL;
-	ret = model_load(path, &o, &l->m, err);
+	ret = l->call.in_map ? map_list_select(path, l->call.map, &l->call.filter, err) : 0;
+	if (!ret)
+		ret = model_load(path, &o, &l->m, err);
 	if (ret) {
 		call_free(&l->call);
 		return ret;

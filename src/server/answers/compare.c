@@ -86,6 +86,10 @@ static int answer(struct answer *a, int (*write)(const struct diff *d, FILE *), 
 		return mp_fail(err, MP_EXIT_USAGE, -ENOENT, "with: data not found");
 	if (index == a->call->recording)
 		return compare(a, a->m, write, err);
+	if (a->call->in_map)
+		return mp_fail(
+		    err, MP_EXIT_USAGE, -EINVAL,
+		    "from_map: the id is of a map of one recording, and this compares two");
 	ret = model_load(a->recordings->at.at[index].path, &o, &with, err);
 	if (ret)
 		return ret;
