@@ -42,22 +42,22 @@ static int send_request(struct answer *a, const char *line, struct mp_err *err)
 	return 0;
 }
 
-int control_flush(struct answer *a, struct mp_err *err)
+int answer_flush(struct answer *a, struct mp_err *err)
 {
 	return send_request(a, "flush", err);
 }
 
-int control_pause(struct answer *a, struct mp_err *err)
+int answer_pause(struct answer *a, struct mp_err *err)
 {
 	return send_request(a, "pause", err);
 }
 
-int control_resume(struct answer *a, struct mp_err *err)
+int answer_resume(struct answer *a, struct mp_err *err)
 {
 	return send_request(a, "resume", err);
 }
 
-int control_mark(struct answer *a, struct mp_err *err)
+int answer_mark(struct answer *a, struct mp_err *err)
 {
 	const char *name = call_text(a->call, "name");
 	char line[LONGEST_MARK + 8];
@@ -70,7 +70,7 @@ int control_mark(struct answer *a, struct mp_err *err)
 	return send_request(a, line, err);
 }
 
-int control_detach(struct answer *a, struct mp_err *err)
+int answer_detach(struct answer *a, struct mp_err *err)
 {
 	struct ss_journal j;
 	pid_t pid;

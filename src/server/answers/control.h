@@ -6,7 +6,7 @@
 
 #include "server/endpoint.h"
 
-answer_write control_flush, control_mark, control_pause, control_resume, control_detach;
+answer_write answer_flush, answer_mark, answer_pause, answer_resume, answer_detach;
 extern const struct parameter control_mark_parameters[];
 
 #endif

@@ -7,7 +7,7 @@
 /* src/server/openapi.json: server_files.S */
 extern const char openapi_json[];
 
-int index_write(struct answer *a, struct mp_err *err)
+int answer_index(struct answer *a, struct mp_err *err)
 {
 	(void)err;
 	fprintf(a->out, "memprof %s serves these recordings:\n\n", MEMPROF_VERSION);
@@ -17,7 +17,7 @@ int index_write(struct answer *a, struct mp_err *err)
 	return 0;
 }
 
-int openapi_write(struct answer *a, struct mp_err *err)
+int answer_openapi(struct answer *a, struct mp_err *err)
 {
 	(void)err;
 	fputs(openapi_json, a->out);

@@ -5,6 +5,6 @@
 
 #include "server/endpoint.h"
 
-answer_write index_write, openapi_write;
+answer_write answer_index, answer_openapi;
 
 #endif

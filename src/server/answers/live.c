@@ -83,7 +83,7 @@ static void write_look(yajl_gen g, struct running *l)
 	yajl_gen_map_close(g);
 }
 
-int live_write(struct answer *a, struct mp_err *err)
+int answer_live(struct answer *a, struct mp_err *err)
 {
 	yajl_gen g = json_begin(a->out, false);
 
@@ -121,7 +121,7 @@ static uint64_t value_of(const struct running_point *p, uint32_t column)
 	return value[column];
 }
 
-int live_timeline_write(struct answer *a, struct mp_err *err)
+int answer_live_timeline(struct answer *a, struct mp_err *err)
 {
 	static const char *const names[] = {"live_bytes", "live_blocks", "allocations",
 					    "allocated_bytes", "resident_bytes"};
@@ -204,7 +204,7 @@ static int write_table(struct answer *a, const struct table *t, struct mp_err *e
 	return 0;
 }
 
-int live_groups_write(struct answer *a, struct mp_err *err)
+int answer_live_groups(struct answer *a, struct mp_err *err)
 {
 	const char *filter = call_text(a->call, "filter");
 	struct pattern *pattern = NULL;
@@ -227,7 +227,7 @@ int live_groups_write(struct answer *a, struct mp_err *err)
 	return ret;
 }
 
-int live_report_write(struct answer *a, struct mp_err *err)
+int answer_live_report(struct answer *a, struct mp_err *err)
 {
 	int ret = json_write(a->m, GROUP_BY_LINE, false, a->out);
 

@@ -8,7 +8,7 @@
 
 /* The sums of the last look; the looks so far; a table as that of memprof top; what report --json
  * says of the last look. */
-answer_write live_write, live_timeline_write, live_groups_write, live_report_write;
+answer_write answer_live, answer_live_timeline, answer_live_groups, answer_live_report;
 extern const struct parameter live_groups_parameters[];
 
 /* The sums of the last look as an event "look". */
