@@ -66,8 +66,8 @@ int query_parse(const char *text, struct query *q, struct mp_err *err)
 	memset(q, 0, sizeof(*q));
 	text = text ? text : "";
 	if (strlen(text) > QUERY_MOST_BYTES)
-		return mp_fail(err, MP_EXIT_USAGE, -E2BIG, "the query has more than %u bytes",
-			       QUERY_MOST_BYTES);
+		return mp_fail(err, MP_EXIT_USAGE, -ENAMETOOLONG,
+			       "the query has more than %u bytes", QUERY_MOST_BYTES);
 	q->text = at = strdup(text);
 	if (!at)
 		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");

@@ -26,7 +26,7 @@ struct query {
  * @text: without the '?'; NULL: empty
  *
  * Return: 0 with @q filled, to be freed by query_free(); or with @err -EINVAL (a bad %XX, a NUL, too
- * many parameters), -E2BIG or -ENOMEM, with nothing to be freed.
+ * many parameters), -ENAMETOOLONG or -ENOMEM, with nothing to be freed.
  */
 int query_parse(const char *text, struct query *q, struct mp_err *err);
 void query_free(struct query *q);

@@ -8,7 +8,7 @@ unsigned int status_of(int code, const struct mp_err *err)
 	switch (code) {
 	case -ENOMEM:
 		return HTTP_UNAVAILABLE;
-	case -E2BIG:
+	case -ENAMETOOLONG:
 		return HTTP_URI_TOO_LONG;
 	case -ENOENT:
 		return HTTP_NOT_FOUND;
