@@ -26,6 +26,14 @@ static void on_signal(void *ctx)
 	*(bool *)ctx = true;
 }
 
+/* nohup has the server survive the end of its terminal; a blocked signal is not ignored. */
+static bool is_ignored(int signal)
+{
+	struct sigaction was;
+
+	return !sigaction(signal, NULL, &was) && was.sa_handler == SIG_IGN;
+}
+
 /* Return: a descriptor that becomes readable when the server is to end, or a negative errno. */
 static int ending_signals(void)
 {
@@ -35,7 +43,8 @@ static int ending_signals(void)
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
+	if (!is_ignored(SIGHUP))
+		sigaddset(&set, SIGHUP);
 	signal(SIGPIPE, SIG_IGN);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	fd = signalfd(-1, &set, SFD_CLOEXEC);
