@@ -2,6 +2,7 @@
 #include "server/worker.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "lib/printable.h"
 #include "model/model.h"
 #include "server/answers/frames.h"
 #include "server/answers/live.h"
@@ -80,7 +82,7 @@ static ssize_t on_write(void *cookie, const char *text, size_t n)
 
 static bool send_error(struct sink *s, int code, const struct mp_err *err)
 {
-	const char *text = *err->what ? err->what : strerror(-code);
+	const char *text = printable(*err->what ? err->what : strerror(-code));
 
 	return reply(s->sock, REPLY_HEAD, status_of(code, err), TYPE_TEXT) &&
 	       write_all(s->pipe, text, strlen(text)) && write_all(s->pipe, "\n", 1);
@@ -246,6 +248,17 @@ static void answer(struct has *has, const struct recordings *r, const struct req
 
 /* ------------------------------------------------------------------ process -- */
 
+/* When the machine has no memory left, the kernel should rather end a worker than anything else. */
+static void be_first_victim(void)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	(void)!write(fd, "1000", 4);
+	close(fd);
+}
+
 /* Leaves nothing of the server in the worker: neither its clients' connections nor its way to handle
  * signals. */
 static void settle(int *sock, uint64_t memory)
@@ -265,6 +278,7 @@ static void settle(int *sock, uint64_t memory)
 	if (memory)
 		setrlimit(RLIMIT_DATA, &limit);
 	setrlimit(RLIMIT_CORE, &none);
+	be_first_victim();
 }
 
 /* Waits for a request, and looks at a recording in progress meanwhile. */
