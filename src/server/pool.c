@@ -9,11 +9,11 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include "lib/deadline.h"
 #include "lib/vec.h"
 #include "server/message.h"
+#include "server/reaper.h"
 #include "server/status.h"
 #include "server/worker.h"
 
@@ -52,6 +52,7 @@ struct job {
 	int from;	       /* the caller's, who closes it when the request is cancelled */
 	struct worker *worker; /* NULL: waiting */
 	bool begun;
+	bool again;	/* the worker that it was given to had ended before */
 	uint64_t since; /* when it began to wait, or its worker to work */
 	uint64_t taken, taken_before;
 	uint32_t slow; /* seconds */
@@ -63,6 +64,7 @@ struct pool {
 	struct pool_limits limits;
 	struct pool_events events;
 	VEC(struct worker *) workers;
+	struct reaper ended;
 	VEC(struct job *) waiting; /* in the order in which they came */
 };
 
@@ -112,9 +114,7 @@ static void worker_end(struct worker *w)
 
 	loop_remove(p->loop, &w->watch);
 	close(w->watch.fd);
-	kill(w->pid, SIGKILL);
-	while (waitpid(w->pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	reaper_kill(&p->ended, w->pid);
 	for (size_t i = 0; i < p->workers.n; i++) {
 		if (p->workers.at[i] == w)
 			p->workers.at[i] = p->workers.at[--p->workers.n];
@@ -183,10 +183,8 @@ static struct worker *worker_new(struct pool *p, const char *key, bool lasting)
 	if (w->pid > 0 && !loop_add(p->loop, &w->watch, EPOLLIN))
 		return w;
 	close(sock[0]);
-	if (w->pid > 0) {
-		kill(w->pid, SIGKILL);
-		waitpid(w->pid, NULL, 0);
-	}
+	if (w->pid > 0)
+		reaper_kill(&p->ended, w->pid);
 no_socket:
 	p->workers.n--;
 no_memory:
@@ -214,20 +212,34 @@ static struct worker *longest_idle(const struct pool *p, uint32_t *idle)
 /* Return: the number of workers that the limit is about. */
 static uint32_t count_workers(const struct pool *p)
 {
-	uint32_t n = 0;
+	/* Those that are still ending have their memory, too. */
+	uint32_t n = (uint32_t)p->ended.at.n;
 
 	vec_for_each (&p->workers, w)
 		n += !(*w)->lasting;
 	return n;
 }
 
+/* Return: a new worker for @j; NULL: none can be had now.  @failed: set if one could not be made. */
+static struct worker *add_worker(struct pool *p, const struct job *j, bool *failed)
+{
+	struct worker *w;
+
+	if (!j->lasting && count_workers(p) >= p->limits.workers)
+		return NULL;
+	w = worker_new(p, j->key, j->lasting);
+	*failed = !w;
+	return w;
+}
+
 /* Return: an idle worker for @j; NULL: none can be had now.  There is one lasting worker for each
- * key, which answers its requests one after the other. */
-static struct worker *find_worker(struct pool *p, const struct job *j)
+ * key, which answers its requests one after the other.  @failed: set if one could not be made. */
+static struct worker *find_worker(struct pool *p, const struct job *j, bool *failed)
 {
 	struct worker *old;
 	uint32_t idle;
 
+	*failed = false;
 	vec_for_each (&p->workers, w) {
 		if (strcmp((*w)->key, j->key) != 0)
 			continue;
@@ -236,26 +248,48 @@ static struct worker *find_worker(struct pool *p, const struct job *j)
 		if (j->lasting)
 			return NULL;
 	}
-	if (j->lasting)
-		return worker_new(p, j->key, true);
-	old = longest_idle(p, &idle);
+	old = j->lasting ? NULL : longest_idle(p, &idle);
 	if (old && (count_workers(p) >= p->limits.workers || idle >= IDLE_MOST))
 		worker_end(old);
-	return count_workers(p) < p->limits.workers ? worker_new(p, j->key, false) : NULL;
+	return add_worker(p, j, failed);
+}
+
+/* Ends a job that no worker has. */
+static void refuse(struct pool *p, struct job *j, const char *why)
+{
+	stop_waiting(p, j);
+	job_end(p, j, false, HTTP_UNAVAILABLE, why);
+>>>>>>> 4d11f63 (server: a worker that takes long to end holds up no one; no request waits forever)
 }
 
 static void start(struct pool *p, struct worker *w, struct job *j)
 {
+	int ret = message_send(w->watch.fd, j->text, j->size, j->to);
+
+	if (ret) {
+		/* It ended while it was idle: another one can answer. */
+		worker_end(w);
+		if (!j->again && (ret == -EPIPE || ret == -ECONNRESET))
+			j->again = true;
+		else
+			refuse(p, j, "the request could not be started");
+		return;
+	}
 	stop_waiting(p, j);
+	close(j->to);
+	j->to = -1;
 	w->job = j;
 	j->worker = w;
 	j->since = mono_ns();
-	if (message_send(w->watch.fd, j->text, j->size, j->to)) {
-		worker_fail(w, HTTP_UNAVAILABLE, "the request could not be started");
-		return;
+}
+
+static bool all_idle(const struct pool *p)
+{
+	vec_for_each (&p->workers, w) {
+		if ((*w)->job)
+			return false;
 	}
-	close(j->to);
-	j->to = -1;
+	return true;
 }
 
 void pool_dispatch(struct pool *p)
@@ -263,10 +297,13 @@ void pool_dispatch(struct pool *p)
 	/* One that must wait does not hold up those that need another worker. */
 	for (size_t i = 0; i < p->waiting.n;) {
 		struct job *j = p->waiting.at[i];
-		struct worker *w = find_worker(p, j);
+		bool failed;
+		struct worker *w = find_worker(p, j, &failed);
 
 		if (w)
 			start(p, w, j);
+		else if (failed && all_idle(p))
+			refuse(p, j, "not enough memory or processes for the request");
 		else
 			i++;
 	}
@@ -311,14 +348,23 @@ static struct worker *overdue(const struct pool *p, uint64_t now)
 	return NULL;
 }
 
+static void end_overdue(struct pool *p, uint64_t now)
+{
+	struct worker *w;
+
+	while ((w = overdue(p, now)))
+		worker_fail(w, HTTP_TIMEOUT, "the answer took too long (memprof server --timeout)");
+	while (p->waiting.n && now - p->waiting.at[0]->since > p->limits.seconds * SECOND)
+		refuse(p, p->waiting.at[0], "the other requests took too long");
+}
+
 void pool_tick(struct pool *p)
 {
 	uint64_t now = mono_ns();
 	struct worker *w;
 	uint32_t idle;
 
-	while ((w = overdue(p, now)))
-		worker_fail(w, HTTP_TIMEOUT, "the answer took too long (memprof server --timeout)");
+	end_overdue(p, now);
 	w = longest_idle(p, &idle);
 	if (w && (idle > IDLE_MOST || now - w->idle_since > IDLE_SECONDS * SECOND))
 		worker_end(w);
@@ -334,7 +380,7 @@ int pool_open(struct loop *loop, const struct recordings *r, const struct pool_l
 
 	if (!p)
 		return -ENOMEM;
-	p->loop = loop;
+	p->loop = p->ended.loop = loop;
 	p->recordings = r;
 	p->limits = *limits;
 	p->events = *events;
@@ -355,6 +401,7 @@ void pool_close(struct pool *p)
 	}
 	vec_for_each (&p->waiting, j)
 		job_free(*j);
+	reaper_close(&p->ended);
 	vec_free(&p->workers);
 	vec_free(&p->waiting);
 	free(p);
@@ -366,7 +413,7 @@ static int compose(struct job *j, const char *path, const char *query)
 	size_t n = strlen(path) + 1, m = strlen(query) + 1;
 
 	if (n > MESSAGE_MOST_PATH || m > QUERY_MOST_BYTES + 1)
-		return -E2BIG;
+		return -ENAMETOOLONG;
 	j->text = malloc(n + m);
 	if (!j->text)
 		return -ENOMEM;
