@@ -3,11 +3,14 @@
 
 #include <errno.h>
 #include <microhttpd.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include "lib/deadline.h"
+#include "lib/printable.h"
 #include "server/call.h"
 #include "server/clients.h"
 #include "server/endpoint.h"
@@ -23,6 +26,13 @@
 
 /* The linker has to know these functions before it reads libmicrohttpd's archive. */
 static int (*const instead_of_tls)(void) __attribute__((used)) = no_tls;
+
+/*
+ * A client that has closed its side may have left, or may only have no further requests, as
+ * `printf ... | nc -N`: until something is sent to it, both look the same.  So its answer must begin
+ * in this time; without a limit, programs that come and go would keep all workers busy.
+ */
+#define HALF_CLOSED_NS 2000000000ull
 
 enum state {
 	EXCHANGE_NEW,	   /* the header is complete */
@@ -46,6 +56,9 @@ struct exchange {
 	bool complete; /* nothing is missing from the answer */
 	bool post;
 	const char *allowed; /* methods */
+	bool
+	    chunked; /* the client sees where the answer ends; otherwise its end is that of the connection */
+	uint64_t half_closed; /* when the client closed its side; 0: it has not */
 	unsigned int status;
 	char type[64], why[400];
 	struct loop_watch client, data; /* while it is suspended; data: the pipe */
@@ -61,19 +74,32 @@ struct http {
 	struct clients clients;
 	struct exchange *exchanges;
 	uint64_t next_tick;
+	bool closing;
 	char cookie[32]; /* name; cookies do not tell ports apart */
 };
 
 /* ------------------------------------------------------------------ suspending -- */
 
+static void cancel(struct exchange *x)
+{
+	if (x->job)
+		pool_cancel(x->h->pool, x->job);
+	x->job = NULL;
+}
+
 /* libmicrohttpd does not look at a suspended connection, so its end is watched here. */
 static void suspend(struct exchange *x, bool for_data)
 {
-	x->client.fd =
-	    MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-	(void)loop_add(x->h->loop, &x->client, EPOLLRDHUP);
-	if (for_data)
-		(void)loop_add(x->h->loop, &x->data, EPOLLIN);
+	struct loop *loop = x->h->loop;
+
+	if (loop_add(loop, &x->client, x->half_closed ? 0 : EPOLLRDHUP) ||
+	    (for_data && loop_add(loop, &x->data, EPOLLIN))) {
+		/* Nothing would wake it up again. */
+		loop_remove(loop, &x->client);
+		cancel(x);
+		x->state = EXCHANGE_GONE;
+		return;
+	}
 	x->suspended = true;
 	MHD_suspend_connection(x->connection);
 }
@@ -92,20 +118,35 @@ static void on_data(void *ctx)
 	resume(ctx);
 }
 
-static void cancel(struct exchange *x)
+static void drop(struct exchange *x)
 {
-	if (x->job)
-		pool_cancel(x->h->pool, x->job);
-	x->job = NULL;
-}
-
-static void on_client_gone(void *ctx)
-{
-	struct exchange *x = ctx;
-
 	cancel(x);
 	x->state = EXCHANGE_GONE;
 	resume(x);
+}
+
+static void on_client(void *ctx)
+{
+	struct exchange *x = ctx;
+	struct pollfd p = {.fd = x->client.fd, .events = POLLRDHUP};
+
+	if (poll(&p, 1, 0) > 0 && !(p.revents & (POLLHUP | POLLERR))) {
+		x->half_closed = mono_ns();
+		loop_remove(x->h->loop, &x->client);
+		/* EPOLLHUP and EPOLLERR are always reported. */
+		if (!loop_add(x->h->loop, &x->client, 0))
+			return;
+	}
+	drop(x);
+}
+
+static void drop_half_closed(struct http *h, uint64_t now)
+{
+	for (struct exchange *x = h->exchanges; x; x = x->next) {
+		if (x->half_closed && x->state == EXCHANGE_WAITING &&
+		    now - x->half_closed > HALF_CLOSED_NS)
+			drop(x);
+	}
 }
 
 static void on_head(void *request, unsigned int status, const char *type)
@@ -166,12 +207,23 @@ static enum MHD_Result send_response(struct exchange *x, unsigned int status, co
 
 static enum MHD_Result refuse(struct exchange *x, unsigned int status, const char *why)
 {
-	char text[sizeof(x->why) + 2];
-	int n = snprintf(text, sizeof(text), "%.*s\n", (int)sizeof(x->why), why);
+	char text[PRINTABLE_SIZE + 2];
+	int n = snprintf(text, sizeof(text), "%s\n", printable(why));
 
 	return send_response(
 	    x, status, TYPE_TEXT,
 	    MHD_create_response_from_buffer((size_t)n, text, MHD_RESPMEM_MUST_COPY));
+}
+
+/* The end of the connection would look like that of the answer: with a reset the client sees that
+ * something is missing. */
+static ssize_t cut(struct exchange *x)
+{
+	struct sockaddr none = {.sa_family = AF_UNSPEC};
+
+	if (!x->chunked)
+		(void)connect(x->client.fd, &none, sizeof(none));
+	return MHD_CONTENT_READER_END_WITH_ERROR;
 }
 
 static ssize_t read_answer(void *ctx, uint64_t at, char *to, size_t room)
@@ -180,19 +232,18 @@ static ssize_t read_answer(void *ctx, uint64_t at, char *to, size_t room)
 	ssize_t n;
 
 	(void)at;
-	if (x->state == EXCHANGE_GONE)
-		return MHD_CONTENT_READER_END_WITH_ERROR;
+	if (x->state == EXCHANGE_GONE || x->h->closing)
+		return cut(x);
 	n = read(x->pipe, to, room);
 	if (n > 0) {
 		if (x->job)
 			pool_taken(x->job, (uint64_t)n);
 		return n;
 	}
-	if (!n && !x->job)
-		return x->complete ? MHD_CONTENT_READER_END_OF_STREAM
-				   : MHD_CONTENT_READER_END_WITH_ERROR;
-	if (n < 0 && errno != EAGAIN)
-		return MHD_CONTENT_READER_END_WITH_ERROR;
+	if (!n && !x->job && x->complete)
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	if ((!n && !x->job) || (n < 0 && errno != EAGAIN))
+		return cut(x);
 	/* At the end of the pipe the worker still has to say that nothing is missing. */
 	suspend(x, n < 0);
 	return 0;
@@ -227,6 +278,14 @@ static enum MHD_Result log_in(struct exchange *x)
 	return send_response(x, MHD_HTTP_SEE_OTHER, TYPE_TEXT, r);
 }
 
+static enum MHD_Result count_host(void *ctx, enum MHD_ValueKind kind, const char *name,
+				  const char *value)
+{
+	(void)kind, (void)value;
+	*(unsigned int *)ctx += !strcasecmp(name, "Host");
+	return MHD_YES;
+}
+
 static enum MHD_Result begin(struct exchange *x, const char *method)
 {
 	struct access_request r = {
@@ -237,8 +296,11 @@ static enum MHD_Result begin(struct exchange *x, const char *method)
 	    .mode = header(x, "Sec-Fetch-Mode"),
 	    .cookie = MHD_lookup_connection_value(x->connection, MHD_COOKIE_KIND, x->h->cookie)};
 	const char *why, *length = header(x, "Content-Length");
-	unsigned int status;
+	unsigned int status, hosts = 0;
 
+	MHD_get_connection_values(x->connection, MHD_HEADER_KIND, count_host, &hosts);
+	if (hosts > 1)
+		return refuse(x, HTTP_BAD_REQUEST, "the request has more than one Host header");
 	if (!strcmp(x->path, "/") && !strncmp(x->query, "token=", 6) &&
 	    access_is_token(x->h->rules, x->query + 6))
 		return log_in(x);
@@ -294,7 +356,7 @@ static enum MHD_Result ask(struct exchange *x)
 	}
 	ret = key ? pool_ask(x->h->pool, &q, x, &x->job, &x->pipe) : -ENOMEM;
 	free(key);
-	if (ret == -E2BIG)
+	if (ret == -ENAMETOOLONG)
 		return refuse(x, HTTP_URI_TOO_LONG, "the path is too long");
 	if (ret)
 		return refuse(x, HTTP_UNAVAILABLE,
@@ -326,6 +388,11 @@ static void unlink_exchange(struct exchange *x)
 		x->h->exchanges = x->next;
 }
 
+static int socket_of(struct MHD_Connection *connection)
+{
+	return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+}
+
 /* Called when the request line is complete.  The URI is taken here, because later it is decoded. */
 static void *on_uri(void *ctx, const char *uri, struct MHD_Connection *connection)
 {
@@ -338,7 +405,7 @@ static void *on_uri(void *ctx, const char *uri, struct MHD_Connection *connectio
 	x->connection = connection;
 	x->pipe = -1;
 	x->allowed = "GET, HEAD, POST";
-	x->client = (struct loop_watch){.ready = on_client_gone, .ctx = x};
+	x->client = (struct loop_watch){.fd = socket_of(connection), .ready = on_client, .ctx = x};
 	x->data = (struct loop_watch){.ready = on_data, .ctx = x};
 	x->path = strdup(uri);
 	if (!x->path) {
@@ -366,9 +433,10 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 	struct exchange *x = *request;
 	struct client *client = client_of(connection);
 
-	(void)ctx, (void)url, (void)version, (void)data;
-	if (!x || *size)
+	(void)ctx, (void)url, (void)data;
+	if (!x || *size || x->h->closing)
 		return MHD_NO;
+	x->chunked = !strcmp(version, MHD_HTTP_VERSION_1_1);
 	if (client && x->state == EXCHANGE_NEW)
 		client_busy(client, true);
 	switch (x->state) {
@@ -413,10 +481,7 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **c
 	struct http *h = ctx;
 
 	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-		*context = clients_add(
-		    &h->clients,
-		    MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)
-			->connect_fd);
+		*context = clients_add(&h->clients, socket_of(connection));
 	} else if (*context) {
 		clients_remove(&h->clients, *context);
 		*context = NULL;
@@ -476,10 +541,11 @@ void http_close(struct http *h)
 	if (!h)
 		return;
 	loop_remove(h->loop, &h->watch);
-	/* libmicrohttpd does not stop while connections are suspended. */
+	/* libmicrohttpd does not stop while connections are suspended: none is from here on. */
+	h->closing = true;
 	for (struct exchange *x = h->exchanges; x; x = x->next) {
 		if (x->suspended)
-			on_client_gone(x);
+			drop(x);
 	}
 	if (h->daemon) {
 		MHD_run(h->daemon);
@@ -498,6 +564,7 @@ int http_run(struct http *h)
 		h->next_tick = now + TICK_NS;
 		pool_tick(h->pool);
 		clients_tick(&h->clients);
+		drop_half_closed(h, now);
 	}
 	MHD_run(h->daemon);
 	pool_dispatch(h->pool);
