@@ -311,29 +311,42 @@ void pool_dispatch(struct pool *p)
 
 /* ------------------------------------------------------------------ limits -- */
 
-/* Is the worker held up by its client?  Called once a second. */
-static bool is_slow(struct job *j)
+/* Counts for how long the worker has been held up by its client.  Called once a second. */
+static void measure(struct job *j)
 {
 	int left = 0;
 
 	(void)ioctl(j->from, FIONREAD, &left);
 	j->slow = left && j->taken - j->taken_before < SLOW_BYTES ? j->slow + 1 : 0;
 	j->taken_before = j->taken;
-	return j->slow >= SLOW_SECONDS;
 }
 
-/* Ends the worker that is held up most, if a request has waited for some time. */
-static void make_room(struct pool *p, uint64_t now)
+static struct worker *slowest(const struct pool *p)
 {
-	struct worker *slowest = NULL;
+	struct worker *found = NULL;
 
 	vec_for_each (&p->workers, w) {
-		if ((*w)->job && (*w)->job->begun && (*w)->job->request && is_slow((*w)->job) &&
-		    (!slowest || (*w)->job->slow > slowest->job->slow))
-			slowest = *w;
+		const struct job *j = (*w)->job;
+
+		if (j && j->slow >= SLOW_SECONDS && (!found || j->slow > found->job->slow))
+			found = *w;
 	}
-	if (slowest && p->waiting.n && now - p->waiting.at[0]->since > WAIT_SECONDS * SECOND)
-		worker_fail(slowest, HTTP_UNAVAILABLE, "");
+	return found;
+}
+
+/* Ends workers that are held up, one for each request that has waited for some time. */
+static void make_room(struct pool *p, uint64_t now)
+{
+	struct worker *w;
+
+	vec_for_each (&p->workers, it) {
+		if ((*it)->job && (*it)->job->begun && (*it)->job->request)
+			measure((*it)->job);
+	}
+	vec_for_each (&p->waiting, j) {
+		if (now - (*j)->since > WAIT_SECONDS * SECOND && (w = slowest(p)))
+			worker_fail(w, HTTP_UNAVAILABLE, "");
+	}
 }
 
 static struct worker *overdue(const struct pool *p, uint64_t now)
