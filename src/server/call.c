@@ -71,8 +71,9 @@ static unsigned int find_path(const struct recordings *r, char *path, struct cal
 {
 	char *id, *rest;
 
-	if (percent_decode(path, false) || !utf8_is_valid(path)) {
-		mp_fail(err, MP_EXIT_USAGE, -EINVAL, "the path is not encoded correctly");
+	if ((*path && *path != '/') || percent_decode(path, false) || !utf8_is_valid(path)) {
+		mp_fail(err, MP_EXIT_USAGE, -EINVAL,
+			"the path does not begin with / or is not encoded correctly");
 		return HTTP_BAD_REQUEST;
 	}
 	if (strncmp(path, "/data/", 6) != 0)
@@ -169,7 +170,7 @@ static int take_pair(struct call *c, const struct query_pair *p, struct mp_err *
 	if (c->endpoint->filtered && rest_filter_is(p->name))
 		return rest_filter_set(&c->filter, p->name, p->value, err);
 	return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "'%.100s' is not a parameter of %s", p->name,
-		       c->endpoint->path);
+		       *c->endpoint->path ? c->endpoint->path : "/");
 }
 
 static int by_text(const void *a, const void *b)

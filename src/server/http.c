@@ -10,13 +10,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "lib/deadline.h"
-#include "lib/printable.h"
 #include "server/call.h"
 #include "server/clients.h"
 #include "server/endpoint.h"
 #include "server/no_tls.h"
 #include "server/recordings.h"
+#include "server/response.h"
 #include "server/status.h"
+#include "server/target.h"
 
 #define CONNECTIONS	 1000u
 #define CONNECTION_BYTES 65536u
@@ -49,13 +50,12 @@ struct exchange {
 	struct exchange *next, *before; /* in http.exchanges */
 	struct MHD_Connection *connection;
 	enum state state;
-	char *path, *query; /* as sent; query: "" if there is none */
-	struct job *job;    /* NULL: none, or it is done */
-	int pipe;	    /* with the answer's bytes; -1: none */
+	struct target target;
+	struct job *job; /* NULL: none, or it is done */
+	int pipe;	 /* with the answer's bytes; -1: none */
 	bool suspended;
 	bool complete; /* nothing is missing from the answer */
 	bool post;
-	const char *allowed; /* methods */
 	bool
 	    chunked; /* the client sees where the answer ends; otherwise its end is that of the connection */
 	uint64_t half_closed; /* when the client closed its side; 0: it has not */
@@ -175,44 +175,9 @@ static void on_done(void *request, bool complete, unsigned int status, const cha
 
 /* ------------------------------------------------------------------ answers -- */
 
-/* Takes over @r, which can be NULL (out of memory): then the connection is closed. */
-static enum MHD_Result send_response(struct exchange *x, unsigned int status, const char *type,
-				     struct MHD_Response *r)
-{
-	const char *origin = MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, "Origin");
-	enum MHD_Result ret;
-
-	if (!r)
-		return MHD_NO;
-	MHD_add_response_header(r, "Content-Type", type);
-	MHD_add_response_header(r, "Cache-Control", "no-store");
-	MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
-	MHD_add_response_header(r, "Vary", "Origin");
-	/* The scripts of graphs run, but not as a part of this site. */
-	MHD_add_response_header(r, "Content-Security-Policy",
-				"sandbox allow-scripts; default-src 'none'; style-src "
-				"'unsafe-inline'; script-src 'unsafe-inline'");
-	if (origin && access_is_named(x->h->rules, origin))
-		MHD_add_response_header(r, "Access-Control-Allow-Origin", origin);
-	if (status == HTTP_METHOD_NOT_ALLOWED)
-		MHD_add_response_header(r, "Allow", x->allowed);
-	if (status == HTTP_UNAUTHORIZED)
-		MHD_add_response_header(r, "WWW-Authenticate", "Bearer");
-	if (status == HTTP_UNAVAILABLE)
-		MHD_add_response_header(r, "Retry-After", "1");
-	ret = MHD_queue_response(x->connection, status, r);
-	MHD_destroy_response(r);
-	return ret;
-}
-
 static enum MHD_Result refuse(struct exchange *x, unsigned int status, const char *why)
 {
-	char text[PRINTABLE_SIZE + 2];
-	int n = snprintf(text, sizeof(text), "%s\n", printable(why));
-
-	return send_response(
-	    x, status, TYPE_TEXT,
-	    MHD_create_response_from_buffer((size_t)n, text, MHD_RESPMEM_MUST_COPY));
+	return response_refuse(x->connection, x->h->rules, status, why);
 }
 
 /* The end of the connection would look like that of the answer: with a reset the client sees that
@@ -249,11 +214,15 @@ static ssize_t read_answer(void *ctx, uint64_t at, char *to, size_t room)
 	return 0;
 }
 
-static enum MHD_Result send_answer(struct exchange *x)
+static enum MHD_Result send_answer(struct exchange *x, const char *method)
 {
-	return send_response(
-	    x, x->status, x->type,
-	    MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_answer, x, NULL));
+	struct MHD_Response *r =
+	    MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_answer, x, NULL);
+
+	/* Without it libmicrohttpd 0.9.75 ends the answer to a HEAD with the last chunk of a body. */
+	if (r && !strcmp(method, "HEAD"))
+		MHD_set_response_options(r, MHD_RF_HTTP_VERSION_1_0_ONLY, MHD_RO_END);
+	return response_send(x->connection, x->h->rules, x->status, x->type, r);
 }
 
 /* ------------------------------------------------------------------ requests -- */
@@ -261,21 +230,6 @@ static enum MHD_Result send_answer(struct exchange *x)
 static const char *header(const struct exchange *x, const char *name)
 {
 	return MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, name);
-}
-
-/* A browser opened the URL with the token: from now on it sends a cookie. */
-static enum MHD_Result log_in(struct exchange *x)
-{
-	struct MHD_Response *r = MHD_create_response_from_buffer(0, "", MHD_RESPMEM_PERSISTENT);
-	char cookie[160];
-
-	snprintf(cookie, sizeof(cookie), "%s=%s; Path=/; HttpOnly; SameSite=Strict", x->h->cookie,
-		 x->h->rules->token);
-	if (r) {
-		MHD_add_response_header(r, "Set-Cookie", cookie);
-		MHD_add_response_header(r, "Location", "/");
-	}
-	return send_response(x, MHD_HTTP_SEE_OTHER, TYPE_TEXT, r);
 }
 
 static enum MHD_Result count_host(void *ctx, enum MHD_ValueKind kind, const char *name,
@@ -289,7 +243,7 @@ static enum MHD_Result count_host(void *ctx, enum MHD_ValueKind kind, const char
 static enum MHD_Result begin(struct exchange *x, const char *method)
 {
 	struct access_request r = {
-	    .host = header(x, "Host"),
+	    .host = x->target.host ? x->target.host : header(x, "Host"),
 	    .origin = header(x, "Origin"),
 	    .authorization = header(x, "Authorization"),
 	    .site = header(x, "Sec-Fetch-Site"),
@@ -301,15 +255,15 @@ static enum MHD_Result begin(struct exchange *x, const char *method)
 	MHD_get_connection_values(x->connection, MHD_HEADER_KIND, count_host, &hosts);
 	if (hosts > 1)
 		return refuse(x, HTTP_BAD_REQUEST, "the request has more than one Host header");
-	if (!strcmp(x->path, "/") && !strncmp(x->query, "token=", 6) &&
-	    access_is_token(x->h->rules, x->query + 6))
-		return log_in(x);
+	if (!strcmp(x->target.path, "/") && !strncmp(x->target.query, "token=", 6) &&
+	    access_is_token(x->h->rules, x->target.query + 6))
+		return response_log_in(x->connection, x->h->rules, x->h->cookie);
 	status = access_check(x->h->rules, &r, &why);
 	if (status != HTTP_OK)
 		return refuse(x, status, why);
 	x->post = !strcmp(method, "POST");
 	if (!x->post && strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
-		return refuse(x, HTTP_METHOD_NOT_ALLOWED, "the Allow header names the methods");
+		return response_wrong_method(x->connection, x->h->rules, "GET, HEAD, POST");
 	if ((length && strcmp(length, "0") != 0) || header(x, "Transfer-Encoding"))
 		return refuse(x, HTTP_TOO_LARGE, "requests have no body");
 	x->state = EXCHANGE_ACCEPTED;
@@ -337,22 +291,25 @@ static char *key_of(const struct http *h, const struct call *c)
 
 static enum MHD_Result ask(struct exchange *x)
 {
-	struct pool_request q = {.path = x->path, .query = x->query};
+	struct pool_request q = {.path = x->target.path, .query = x->target.query};
 	struct mp_err err = {0};
 	struct call c;
-	unsigned int status = call_parse(x->h->recordings, x->path, x->query, &c, &err);
+	unsigned int status =
+	    call_parse(x->h->recordings, x->target.path, x->target.query, &c, &err);
+	bool wants_post;
 	char *key;
 	int ret;
 
 	if (status != HTTP_OK)
 		return refuse(x, status, err.what);
-	x->allowed = c.endpoint->reading == ASK_RECORDER ? "POST" : "GET, HEAD";
+	wants_post = c.endpoint->reading == ASK_RECORDER;
 	q.key = key = key_of(x->h, &c);
 	q.lasting = is_live(c.endpoint);
 	call_free(&c);
-	if (x->post != !strcmp(x->allowed, "POST")) {
+	if (x->post != wants_post) {
 		free(key);
-		return refuse(x, HTTP_METHOD_NOT_ALLOWED, "the Allow header names the methods");
+		return response_wrong_method(x->connection, x->h->rules,
+					     wants_post ? "POST" : "GET, HEAD");
 	}
 	ret = key ? pool_ask(x->h->pool, &q, x, &x->job, &x->pipe) : -ENOMEM;
 	free(key);
@@ -397,25 +354,18 @@ static int socket_of(struct MHD_Connection *connection)
 static void *on_uri(void *ctx, const char *uri, struct MHD_Connection *connection)
 {
 	struct exchange *x = calloc(1, sizeof(*x));
-	char *query;
 
 	if (!x)
 		return NULL;
 	x->h = ctx;
 	x->connection = connection;
 	x->pipe = -1;
-	x->allowed = "GET, HEAD, POST";
 	x->client = (struct loop_watch){.fd = socket_of(connection), .ready = on_client, .ctx = x};
 	x->data = (struct loop_watch){.ready = on_data, .ctx = x};
-	x->path = strdup(uri);
-	if (!x->path) {
+	if (target_split(uri, &x->target)) {
 		free(x);
 		return NULL;
 	}
-	query = strchr(x->path, '?');
-	if (query)
-		*query++ = 0;
-	x->query = query ? query : x->path + strlen(x->path);
 	link_exchange(x);
 	return x;
 }
@@ -445,7 +395,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 	case EXCHANGE_ACCEPTED:
 		return ask(x);
 	case EXCHANGE_HEAD:
-		return send_answer(x);
+		return send_answer(x, method);
 	case EXCHANGE_REFUSED:
 		return refuse(x, x->status, x->why);
 	default:
@@ -471,7 +421,7 @@ static void on_completed(void *ctx, struct MHD_Connection *connection, void **re
 	if (x->pipe >= 0)
 		close(x->pipe);
 	unlink_exchange(x);
-	free(x->path);
+	target_free(&x->target);
 	free(x);
 }
 
