@@ -259,7 +259,6 @@ static void refuse(struct pool *p, struct job *j, const char *why)
 {
 	stop_waiting(p, j);
 	job_end(p, j, false, HTTP_UNAVAILABLE, why);
->>>>>>> 4d11f63 (server: a worker that takes long to end holds up no one; no request waits forever)
 }
 
 static void start(struct pool *p, struct worker *w, struct job *j)

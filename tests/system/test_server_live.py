@@ -132,7 +132,7 @@ class Live(t.Case):
         self.assertEqual(sum(g["leaked_bytes"] for g in report["allocation_groups"]), look["live_bytes"])
         self.assertEqual(len(self.files() - before), 1)
         self.servers.pop().end()
-        self.assertNotIn("memprof", t.maps(p.pid))
+        self.assertNotIn("memfd:", t.maps(p.pid))
         self.assertEqual(self.files(), before)
         p.communicate("x", timeout=120)
         self.assertEqual(p.returncode, 0)
