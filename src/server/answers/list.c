@@ -41,6 +41,11 @@ static int load(const char *path, struct model *m, struct mp_err *err)
 {
 	int ret = quick_load(path, m, err);
 
+	if (!ret && m->info.sample_interval) {
+		/* What the recorder of a sample estimated differs a little from what reports do. */
+		model_free(m);
+		ret = -ENOENT;
+	}
 	if (ret == -ENOENT)
 		return model_load(path, NULL, m, err);
 	if (!ret)
