@@ -53,6 +53,25 @@ static void test_short(void **state)
 	}
 }
 
+static void test_without_arguments(void **state)
+{
+	static const char *const name[][2] = {
+	    {"void ns::f<int>(A<B<int> > const&)", "void ns::f<...>(A<...> const&)"},
+	    {"bool operator< <int>(A<int> const&)", "bool operator< <...>(A<...> const&)"},
+	    {"Foo::operator->()", "Foo::operator->()"},
+	    {"<alloc::vec::Vec<T> as core::clone::Clone>::clone", "<...>::clone"},
+	    {"main", "main"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N(name); i++) {
+		char *s = cxx_without_arguments(name[i][0]);
+
+		assert_string_equal(s, name[i][1]);
+		free(s);
+	}
+}
+
 static void test_scope(void **state)
 {
 	static const struct {
@@ -326,11 +345,11 @@ static void test_engine(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_short),     cmocka_unit_test(test_scope),
-	    cmocka_unit_test(test_odd_names), cmocka_unit_test(test_runtime),
-	    cmocka_unit_test(test_fold),      cmocka_unit_test(test_full),
-	    cmocka_unit_test(test_no_site),   cmocka_unit_test(test_list),
-	    cmocka_unit_test(test_engine),
+	    cmocka_unit_test(test_short),   cmocka_unit_test(test_without_arguments),
+	    cmocka_unit_test(test_scope),   cmocka_unit_test(test_odd_names),
+	    cmocka_unit_test(test_runtime), cmocka_unit_test(test_fold),
+	    cmocka_unit_test(test_full),    cmocka_unit_test(test_no_site),
+	    cmocka_unit_test(test_list),    cmocka_unit_test(test_engine),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
