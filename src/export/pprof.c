@@ -323,6 +323,11 @@ static int64_t pattern_of(struct pprof *p, const struct name_set *set, const str
 	return id;
 }
 
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
 /* Sets the patterns by which readers hide the runtime's frames inside the user's own code, so that
  * a site is where that called them.  A function that also calls the user's code is kept: readers
  * would hide that, too. */
@@ -341,6 +346,8 @@ static void set_patterns(struct pprof *p, Pprof__Profile *part)
 			add_name(p, &others, f->name);
 	}
 	if (!p->failed && inside.list.n) {
+		/* Frames are numbered as they are first shown, which can be in another format. */
+		qsort(inside.list.at, inside.list.n, sizeof(inside.list.at[0]), by_name);
 		part->drop_frames = pattern_of(p, &inside, NULL);
 		part->keep_frames = pattern_of(p, &inside, &others);
 	}

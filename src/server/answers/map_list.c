@@ -10,6 +10,7 @@
 
 #define NO_MAP	 UINT32_MAX
 #define SHORT_NS 1000000000u
+#define PAGE	 4096u /* the smallest of all machines; with larger pages, ends are about right */
 
 struct maker {
 	const struct model *m;
@@ -48,7 +49,7 @@ static bool is_used(const struct map *map)
 /* The map has no piece any more. */
 static void end_map(struct maker *k, struct map *map, uint64_t now_ns, const struct map_source *by)
 {
-	if (!map->uses.n && (!by->known || now_ns - map->born_ns < SHORT_NS)) {
+	if (!map->uses.n && now_ns - map->born_ns < SHORT_NS) {
 		map->end = k->unused;
 		k->unused = (uint32_t)(map - k->l->at.at) + 1;
 		return;
@@ -81,6 +82,7 @@ static void on_cut(void *ctx, uint32_t index, int pieces)
 /* Return: 0 or -ENOMEM. */
 static int unmap(struct maker *k, uint64_t start, uint64_t size, const struct mp_event *by)
 {
+	size = (size + PAGE - 1) & ~(uint64_t)(PAGE - 1);
 	if (!size || size > UINT64_MAX - start)
 		return 0;
 	k->start = start;
@@ -92,8 +94,10 @@ static int unmap(struct maker *k, uint64_t start, uint64_t size, const struct mp
 
 static int add_map(struct maker *k, const struct mp_event *ev)
 {
+	/* The kernel maps whole pages. */
+	uint64_t size = (ev->size + PAGE - 1) & ~(uint64_t)(PAGE - 1);
 	struct map map = {.start = ev->addr,
-			  .end = ev->addr + ev->size,
+			  .end = ev->addr + size,
 			  .born_ns = ev->time_ns,
 			  .died_ns = MAP_LIVES,
 			  .source = {true, ev->tid, ev->stack},
@@ -103,9 +107,9 @@ static int add_map(struct maker *k, const struct mp_event *ev)
 			  .pieces = 1};
 	struct map_piece piece = {map.start, map.end, 0};
 
-	if (!ev->size || ev->size > UINT64_MAX - ev->addr)
+	if (!size || size < ev->size || size > UINT64_MAX - ev->addr)
 		return 0;
-	if (unmap(k, ev->addr, ev->size, ev))
+	if (unmap(k, ev->addr, size, ev))
 		return -ENOMEM;
 	piece.map = new_map(k, &map);
 	return piece.map == NO_MAP ? -ENOMEM : pieces_add(&k->pieces, &piece);
@@ -216,55 +220,104 @@ static bool is_older(const struct map *a, const struct map *b)
 	return a->born_ns != b->born_ns ? a->born_ns < b->born_ns : a->start < b->start;
 }
 
-/* Return: the oldest map with a piece in the mapping @u, NO_MAP: none.  Its pieces are used up. */
-static uint32_t owner_of(const struct maker *k, const struct mp_map_usage *u, size_t *i)
+/* Return: the oldest map of the looks before that has a part, and the name, of the mapping @u; NO_MAP:
+ * there is none. */
+static uint32_t seen_before(const struct maker *k, const struct mp_map_usage *u, size_t i)
 {
-	uint32_t owner = NO_MAP;
+	uint32_t oldest = NO_MAP;
 
-	for (; *i < k->pieces.at.n && k->pieces.at.at[*i].start < u->end; (*i)++) {
-		struct map_piece *p = &k->pieces.at.at[*i];
-		const struct map *map = &k->l->at.at[p->map];
+	for (; i < k->pieces.at.n && k->pieces.at.at[i].start < u->end; i++) {
+		uint32_t at = k->pieces.at.at[i].map;
+		const struct map *map = &k->l->at.at[at];
 
-		if ((map->source.known || !strcmp(map->name, map_usage_name(u))) &&
-		    (owner == NO_MAP || is_older(map, &k->l->at.at[owner])))
-			owner = p->map;
-		if (p->end > u->end) {
-			p->start = u->end;
-			break;
-		}
+		if (!map->source.known && !strcmp(map->name, map_usage_name(u)) &&
+		    (oldest == NO_MAP || is_older(map, &k->l->at.at[oldest])))
+			oldest = at;
 	}
-	return owner;
+	return oldest;
+}
+
+/* Gives a part of the mapping @u that no call is known for to the map *@seen, made if it is NO_MAP. */
+static int fill(struct maker *k, const struct mp_map_usage *u, struct map_pieces *fresh,
+		const struct map_piece *part, uint32_t *seen)
+{
+	struct map_piece piece = *part;
+	struct map *map;
+
+	if (part->start >= part->end)
+		return 0;
+	if (*seen == NO_MAP) {
+		struct map made = {.start = part->start,
+				   .end = part->end,
+				   .born_ns = u->time_ns,
+				   .died_ns = MAP_LIVES,
+				   .name = map_usage_name(u),
+				   .prot = u->prot};
+
+		*seen = new_map(k, &made);
+	}
+	piece.map = *seen;
+	if (*seen == NO_MAP || vec_push(&fresh->at, piece))
+		return -ENOMEM;
+	map = &k->l->at.at[*seen];
+	map->start = piece.start < map->start ? piece.start : map->start;
+	map->end = piece.end > map->end ? piece.end : map->end;
+	return 0;
+}
+
+/* Adds the memory of the mapping @u to its map.  If it has parts of several, the kernel has joined them,
+ * and what each of them has is not known.  @first: the pieces of @u begin there. */
+static void share(struct maker *k, const struct mp_map_usage *u, const struct map_pieces *fresh,
+		  size_t first)
+{
+	bool joined = false;
+
+	for (size_t i = first; i < fresh->at.n; i++)
+		joined |= fresh->at.at[i].map != fresh->at.at[first].map;
+	for (size_t i = first; i < fresh->at.n; i++) {
+		struct map *map = &k->l->at.at[fresh->at.at[i].map];
+
+		map->joined |= joined;
+		if (!map->uses.n && u->path && *u->path)
+			map->name = u->path;
+		if (i > first)
+			continue;
+		map->now.rss += u->rss;
+		map->now.anonymous += u->anonymous;
+		map->now.swap += u->swap;
+	}
 }
 
 static int take_mapping(struct maker *k, const struct mp_map_usage *u, struct map_pieces *fresh,
 			size_t *i)
 {
-	struct map_piece piece = {u->start, u->end, 0};
-	struct map *map;
+	struct map_piece gap = {.start = u->start};
+	uint32_t seen;
+	size_t first;
 
 	if (keep_until(k, fresh, i, u->start))
 		return -ENOMEM;
-	piece.map = owner_of(k, u, i);
-	if (piece.map == NO_MAP) {
-		struct map older = {.start = u->start,
-				    .end = u->end,
-				    .born_ns = u->time_ns,
-				    .died_ns = MAP_LIVES,
-				    .name = map_usage_name(u),
-				    .prot = u->prot};
+	first = fresh->at.n;
+	seen = seen_before(k, u, *i);
+	for (; *i < k->pieces.at.n && k->pieces.at.at[*i].start < u->end; (*i)++) {
+		struct map_piece *p = &k->pieces.at.at[*i], part = *p;
 
-		piece.map = new_map(k, &older);
+		part.end = p->end < u->end ? p->end : u->end;
+		if (k->l->at.at[p->map].source.known) {
+			gap.end = part.start;
+			if (fill(k, u, fresh, &gap, &seen) || vec_push(&fresh->at, part))
+				return -ENOMEM;
+			gap.start = part.end;
+		}
+		if (p->end > u->end) {
+			p->start = u->end;
+			break;
+		}
 	}
-	if (piece.map == NO_MAP || vec_push(&fresh->at, piece))
+	gap.end = u->end;
+	if (fill(k, u, fresh, &gap, &seen))
 		return -ENOMEM;
-	map = &k->l->at.at[piece.map];
-	if (!map->uses.n && u->path && *u->path)
-		map->name = u->path;
-	map->start = u->start < map->start ? u->start : map->start;
-	map->end = u->end > map->end ? u->end : map->end;
-	map->now.rss += u->rss;
-	map->now.anonymous += u->anonymous;
-	map->now.swap += u->swap;
+	share(k, u, fresh, first);
 	return 0;
 }
 
@@ -280,11 +333,15 @@ static int note_use(struct map *map, uint64_t now_ns)
 	int ret = 0;
 
 	use.time_ns = now_ns;
+	map->now = (struct map_use){0};
+	if (map->joined) {
+		map->joined = false;
+		return 0;
+	}
 	if (!map->uses.n || !same_use(&use, &map->uses.at[map->uses.n - 1]))
 		ret = vec_push(&map->uses, use);
 	if (use.rss > map->peak_rss)
 		map->peak_rss = use.rss;
-	map->now = (struct map_use){0};
 	return ret;
 }
 

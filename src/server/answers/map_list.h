@@ -7,15 +7,14 @@
  *
  * - A call that maps memory makes a map.  mremap() ends one and makes another.
  *
- * - A mapping of a look in which nothing of a known map is makes a map, too: it is older than the
- *   recording, or its call is not recorded.  It exists from that look until the first one that does not
- *   have it under the same name, or the call that unmaps the last part of it.
+ * - What a look has, and no call, makes a map, too: it is older than the recording, or its call is not
+ *   recorded.  It exists from that look until the first one that does not have it under the same name,
+ *   or the call that unmaps the last part of it.
  *
- * - The kernel joins neighbouring mappings that are alike.  A mapping of a look belongs to the oldest map
- *   that it contains a part of, so that no memory counts twice; the others in it are left out if no
- *   look had them alone, else they end there.
+ * - The kernel joins neighbours that are alike.  If a mapping of a look has parts of several maps, the
+ *   memory of each of them at that time is not known.
  *
- * - A map that no look had, and that was unmapped within a second, is left out.
+ * - A map that was unmapped within a second, and whose memory no look has, is left out.
  */
 #ifndef SERVER_ANSWERS_MAP_LIST_H
 #define SERVER_ANSWERS_MAP_LIST_H
@@ -48,9 +47,11 @@ struct map {
 	const char *name;     /* owned by the model, or a constant */
 	uint32_t prot, flags; /* PROT_*; MAP_*, if source.known */
 	uint64_t peak_rss;
-	VEC(struct map_use) uses; /* empty: no look had it */
-	uint32_t pieces;	  /* of it that are mapped; used by map_list.c */
+	VEC(struct map_use) uses; /* empty: no look has its memory */
+	/* Used by map_list.c: how many parts of it are mapped, and what the present look has of it. */
+	uint32_t pieces;
 	struct map_use now;
+	bool joined; /* with others, in the present look */
 };
 
 /* The index of a map is its id: sorted by birth, then address. */

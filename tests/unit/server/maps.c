@@ -193,25 +193,33 @@ static void without_memory(void **state)
 	assert_int_equal(maps.at.at[0].uses.at[1].size, 0x2000);
 }
 
-/* The kernel shows two neighbours as one mapping: it is the older one's. */
+/* The kernel shows two neighbours as one mapping, then one of them alone; and a third with the end of one
+ * that is older than the recording. */
 static void joined(void **state)
 {
-	uint64_t rss = 0;
-
 	(void)state;
 	begin();
+	seen(1, 0x300000, 0x301000, "");
 	call(EV_MAP, 2 * S, 0x200000, 0x1000, 1);
-	call(EV_MAP, 3 * S, 0x1ff000, 0x1000, 2);
+	call(EV_MAP, 3 * S, 0x1ff000, 0x800, 2); /* a whole page */
+	call(EV_MAP, 4 * S, 0x301000, 0x1000, 2);
 	seen(10 * S, 0x1ff000, 0x201000, "");
+	seen(10 * S, 0x300000, 0x302000, "");
 	call(EV_UNMAP, 12 * S, 0x200000, 0x1000, 1);
 	seen(20 * S, 0x1ff000, 0x200000, "");
+	seen(20 * S, 0x300000, 0x302000, "");
 	end(25 * S);
-	assert_int_equal(maps.at.n, 1);
-	is_map(0, 0x1ff000, 0x201000, 2 * S, MAP_LIVES);
-	assert_int_equal(maps.at.at[0].source.stack, 1);
-	vec_for_each (&maps.at.at[0].uses, u)
-		rss += u->rss;
-	assert_int_equal(rss, 0x3000);
+	assert_int_equal(maps.at.n, 4);
+	is_map(0, 0x300000, 0x301000, 1, MAP_LIVES);
+	is_map(1, 0x200000, 0x201000, 2 * S, 12 * S);
+	is_map(2, 0x1ff000, 0x200000, 3 * S, MAP_LIVES);
+	is_map(3, 0x301000, 0x302000, 4 * S, MAP_LIVES);
+	assert_int_equal(maps.at.at[0].uses.n, 1);
+	assert_int_equal(maps.at.at[1].uses.n, 0);
+	assert_int_equal(maps.at.at[2].uses.n, 1);
+	assert_int_equal(maps.at.at[2].uses.at[0].time_ns, 20 * S);
+	assert_int_equal(maps.at.at[2].peak_rss, 0x1000);
+	assert_int_equal(maps.at.at[3].uses.n, 0);
 }
 
 static void parts(void **state)
