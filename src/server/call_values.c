@@ -7,6 +7,8 @@
 #include "model/amount.h"
 #include "server/endpoint.h"
 
+const char *const order_words[] = {"asc", "dsc", NULL};
+
 bool call_word_index(const char *const *words, const char *value, uint32_t *index)
 {
 	for (uint32_t i = 0; words[i]; i++) {

@@ -27,8 +27,6 @@
 #define TYPE_GZIP "application/gzip"
 #define TYPE_CSV  "text/csv; charset=utf-8"
 
-const char *const order_words[] = {"asc", "dsc", NULL};
-
 /* clang-format off */
 static const struct parameter of_frames[] = {FRAME_PARAMETERS, {0}};
 static const struct parameter of_allocations[] = {
