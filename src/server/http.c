@@ -255,6 +255,9 @@ static enum MHD_Result begin(struct exchange *x, const char *method)
 	MHD_get_connection_values(x->connection, MHD_HEADER_KIND, count_host, &hosts);
 	if (hosts > 1)
 		return refuse(x, HTTP_BAD_REQUEST, "the request has more than one Host header");
+	/* A browser asks before it sends a page's request with a token or by POST. */
+	if (!strcmp(method, "OPTIONS") && r.origin && access_is_named(x->h->rules, r.origin))
+		return response_preflight(x->connection, x->h->rules);
 	if (!strcmp(x->target.path, "/") && !strncmp(x->target.query, "token=", 6) &&
 	    access_is_token(x->h->rules, x->target.query + 6))
 		return response_log_in(x->connection, x->h->rules, x->h->cookie);

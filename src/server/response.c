@@ -60,6 +60,17 @@ enum MHD_Result response_wrong_method(struct MHD_Connection *c, const struct acc
 	return response_send(c, rules, HTTP_METHOD_NOT_ALLOWED, TYPE_TEXT, r);
 }
 
+enum MHD_Result response_preflight(struct MHD_Connection *c, const struct access_rules *rules)
+{
+	struct MHD_Response *r = MHD_create_response_from_buffer(0, "", MHD_RESPMEM_PERSISTENT);
+
+	if (r) {
+		MHD_add_response_header(r, "Access-Control-Allow-Methods", "GET, HEAD, POST");
+		MHD_add_response_header(r, "Access-Control-Allow-Headers", "Authorization");
+	}
+	return response_send(c, rules, MHD_HTTP_NO_CONTENT, TYPE_TEXT, r);
+}
+
 enum MHD_Result response_log_in(struct MHD_Connection *c, const struct access_rules *rules,
 				const char *cookie)
 {

@@ -16,6 +16,8 @@ enum MHD_Result response_refuse(struct MHD_Connection *c, const struct access_ru
 /* @methods: that are allowed, as in the Allow header */
 enum MHD_Result response_wrong_method(struct MHD_Connection *c, const struct access_rules *rules,
 				      const char *methods);
+/* For a page of a site that the rules name (CORS protocol, preflight request). */
+enum MHD_Result response_preflight(struct MHD_Connection *c, const struct access_rules *rules);
 /* A browser opened the URL with the token: from now on it sends the cookie of this name. */
 enum MHD_Result response_log_in(struct MHD_Connection *c, const struct access_rules *rules,
 				const char *cookie);
