@@ -16,7 +16,7 @@ static int digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-int percent_decode(char *text, bool plus)
+int percent_decode(char *text, bool in_query)
 {
 	char *to = text;
 
@@ -24,12 +24,12 @@ int percent_decode(char *text, bool plus)
 		if (*p == '%') {
 			int high = digit(p[1]), low = high < 0 ? -1 : digit(p[2]);
 
-			if (low < 0 || (!high && !low))
+			if (low < 0 ? !in_query : !high && !low)
 				return -EINVAL;
-			*to++ = (char)(high << 4 | low);
-			p += 2;
+			*to++ = low < 0 ? '%' : (char)(high << 4 | low);
+			p += low < 0 ? 0 : 2;
 		} else {
-			*to++ = *p == '+' && plus ? ' ' : *p;
+			*to++ = *p == '+' && in_query ? ' ' : *p;
 		}
 	}
 	*to = 0;
@@ -47,10 +47,10 @@ static int add_pair(struct query *q, char *text, struct mp_err *err)
 	}
 	if (percent_decode(text, true))
 		return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
-			       "the name of a parameter is not percent-encoded correctly");
+			       "the name of a parameter contains a NUL");
 	if (value && percent_decode(value, true))
-		return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
-			       "%.100s: the value is not percent-encoded correctly", text);
+		return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "%.100s: the value contains a NUL",
+			       text);
 	if (q->pairs.n == QUERY_MOST_PAIRS)
 		return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "more than %u parameters",
 			       QUERY_MOST_PAIRS);

@@ -25,15 +25,16 @@ struct query {
  * query_parse() - split and decode a query (application/x-www-form-urlencoded)
  * @text: without the '?'; NULL: empty
  *
- * Return: 0 with @q filled, to be freed by query_free(); or with @err -EINVAL (a bad %XX, a NUL, too
- * many parameters), -ENAMETOOLONG or -ENOMEM, with nothing to be freed.
+ * Return: 0 with @q filled, to be freed by query_free(); or with @err -EINVAL (a NUL, too many
+ * parameters), -ENAMETOOLONG or -ENOMEM, with nothing to be freed.
  */
 int query_parse(const char *text, struct query *q, struct mp_err *err);
 void query_free(struct query *q);
 
-/* Decodes %XX in place; with @plus, '+' is a blank, as in a query.  Return: 0, or -EINVAL: a bad %XX, or one that is
- * a NUL. */
-int percent_decode(char *text, bool plus);
+/* Decodes %XX in place; @in_query: '+' is a blank, and a '%' without two hexadecimal digits stands for
+ * itself, as in bytehound's "group_leaked_allocations_min=50%&count=3".  Return: 0, or -EINVAL: a NUL, or
+ * another bad %XX. */
+int percent_decode(char *text, bool in_query);
 
 /* Writes what percent_decode() turns into @text. */
 void percent_encode(const char *text, FILE *out);
