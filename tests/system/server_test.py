@@ -2,7 +2,6 @@
 """Helpers of the tests of memprof server: recordings whose numbers are known, and the server itself."""
 import http.client
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -78,6 +77,7 @@ def record(program, recording, *options):
         memprof = subprocess.Popen([t.MEMPROF, "attach", "-q", "--history", "--lossless", "-p", str(p.pid), "-o",
                                     recording, *options], stdout=subprocess.DEVNULL)
         t.wait_for(lambda: recorded(p.pid) or memprof.poll() is not None)
+        subprocess.run([t.MEMPROF, "mark", "-p", str(p.pid), "work"], check=True, capture_output=True, timeout=120)
         p.stdin.write("x")
         p.stdin.flush()
         assert p.stdout.readline() == "done\n"
