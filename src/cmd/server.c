@@ -147,16 +147,19 @@ static int add_process(struct arguments *a, pid_t pid, struct own_recorder *own)
 	return add_file(&a->server, j.recording);
 }
 
-static void announce(const struct arguments *a)
+static void announce(const struct server *s)
 {
-	const struct server *s = &a->server;
-
 	printf("Serving %s at %s%s%s\n", counted(s->recordings.at.n, "recording"), s->listener.url,
 	       s->rules.token ? "/?token=" : "/", s->rules.token ? s->rules.token : "");
-	if (a->pids)
-		printf("Ctrl-C ends the server; then the process is as it was.\n");
 	if (s->rules.token)
 		printf("Clients send: Authorization: Bearer %s\n", s->rules.token);
+	fflush(stdout);
+}
+
+static void announce_with_process(const struct server *s)
+{
+	announce(s);
+	printf("Ctrl-C ends the server; then the process is as it was.\n");
 	fflush(stdout);
 }
 
@@ -191,10 +194,8 @@ static int serve(struct arguments *a)
 		status = add_process(a, a->pid[begun], &own[begun]);
 	if (status) {
 		close(s->listener.fd);
-	} else {
-		announce(a);
-		if (server_run(s, &err))
-			status = complain(&err);
+	} else if (server_run(s, a->pids ? announce_with_process : announce, &err)) {
+		status = complain(&err);
 	}
 	for (uint32_t i = 0; i < begun; i++) {
 		int ended = own_recorder_end(&own[i]);

@@ -62,7 +62,7 @@ static int serve(struct http *h, struct loop *loop, const bool *end)
 	return ret;
 }
 
-int server_run(struct server *s, struct mp_err *err)
+int server_run(struct server *s, void (*ready)(const struct server *s), struct mp_err *err)
 {
 	bool end = false;
 	struct loop_watch signals = {.ready = on_signal, .ctx = &end};
@@ -79,8 +79,10 @@ int server_run(struct server *s, struct mp_err *err)
 	} else {
 		ret = http_open(&loop, &s->recordings, &s->rules, &s->limits, &s->listener, &http,
 				err);
-		if (!ret)
+		if (!ret) {
+			ready(s);
 			ret = serve(http, &loop, &end);
+		}
 	}
 	http_close(http);
 	if (signals.fd >= 0)

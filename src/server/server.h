@@ -17,8 +17,13 @@ struct server {
 	struct listener listener;
 };
 
-/* Serves until SIGINT, SIGTERM or SIGHUP.  @s: filled, with a listener that is open, which is taken over.
- * Return: 0 or a negative errno with @err. */
-int server_run(struct server *s, struct mp_err *err);
+/**
+ * server_run() - serve until SIGINT, SIGTERM or SIGHUP
+ * @s: filled, with a listener that is open, which is taken over
+ * @ready: called when these signals end the server, and no longer the program
+ *
+ * Return: 0 or a negative errno with @err.
+ */
+int server_run(struct server *s, void (*ready)(const struct server *s), struct mp_err *err);
 
 #endif

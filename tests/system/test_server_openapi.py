@@ -366,6 +366,11 @@ class OpenAPI(s.Case):
         for path in ("execute_script", "script_files/0/x.svg", "allocation_filter_to_script", "map_filter_to_script"):
             self.assertIn("script", self.data(path, status=501).text)
 
+    def test_ends_at_once(self):
+        """SIGTERM ends the server as it should as soon as it has printed its URL"""
+        for _ in range(20):
+            s.Server(*self.recordings).end()
+
     def test_limits(self):
         """a query or header that is too long, and a body, are refused"""
         self.data("allocations", {"function_regex": "x" * 20000}, status=414)
@@ -391,7 +396,7 @@ class Sampled(OpenAPI):
         return path.endswith(("/peek", "/annotate")) and self.server.get(self.path(path), parameters).status == 404
 
     test_structure = test_complete = test_served = test_methods = test_limits = test_refusals = test_values = None
-    test_not_running = test_unknown = None
+    test_not_running = test_unknown = test_ends_at_once = None
 
 
 class Live(OpenAPI):
@@ -442,6 +447,7 @@ class Live(OpenAPI):
 
     test_structure = test_complete = test_served = test_methods = test_limits = test_refusals = test_values = None
     test_not_running = test_unknown = test_answers = test_repeated = test_all_filters = None
+    test_ends_at_once = None
 
 
 if __name__ == "__main__":
