@@ -1,33 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Collects the first entries of a sorted list of allocations, without keeping all of them. */
+/* Collects a part of a sorted list of allocations, without keeping all of them. */
 #ifndef EXPORT_COLLECT_H
 #define EXPORT_COLLECT_H
 
+#include "export/allocation_pass.h"
 #include "export/view.h"
 #include "lib/err.h"
 #include "lib/vec.h"
-#include "model/history.h"
 
 struct model;
-
-enum allocation_key { BY_TIMESTAMP, BY_ADDRESS, BY_SIZE, BY_LIFETIME, ALLOCATION_KEYS };
-
-struct allocation {
-	struct model_block block;
-	uint64_t key;
-	uint64_t end_ns, end_tid;
-	uint32_t end_stack; /* 0: not recorded */
-	bool ended;
-	uint64_t chain; /* ordinal of the chain's first member */
-	uint64_t position;
-};
-
-/* The end of a chain with more than one member. */
-struct chain_end {
-	uint64_t chain, length, first_ns, end_ns;
-	uint32_t end_tid;
-	bool ended;
-};
 
 struct allocations {
 	VEC(struct allocation) at;    /* sorted; the first view.skip + view.count ones */

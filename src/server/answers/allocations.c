@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "server/answers/allocations.h"
 
+#include "export/allocation_seek.h"
 #include "export/collect.h"
 #include "export/json_stack.h"
 #include "model/allocator.h"
@@ -103,6 +104,24 @@ static int write_page(struct answer *a, yajl_gen g, const struct view *order, st
 	return rest->has_last && rest->count && !ferror(a->out);
 }
 
+/* Goes on to shortly before a part that is far down the list. */
+static int skip(const struct answer *a, const struct view *order, struct rest *rest,
+		struct mp_err *err)
+{
+	struct allocation_place place;
+	int ret;
+
+	if (rest->skip < PAGE)
+		return 0;
+	ret = allocations_seek(a->m, order, PAGE / 2, &place, err);
+	if (ret)
+		return ret;
+	rest->skip -= place.before;
+	rest->last = place.after;
+	rest->has_last = !place.at_start;
+	return 0;
+}
+
 int answer_allocations(struct answer *a, struct mp_err *err)
 {
 	struct view order = {0};
@@ -117,6 +136,9 @@ int answer_allocations(struct answer *a, struct mp_err *err)
 	call_view(a->call, &order);
 	rest.skip = order.skip;
 	rest.count = order.count;
+	ret = skip(a, &order, &rest, err);
+	if (ret)
+		return answer_end(a, g, ret, err);
 	yajl_gen_map_open(g);
 	json_name(g, "allocations");
 	yajl_gen_array_open(g);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "export/allocation_seek.h"
 #include "formats/file.h"
 #include "model/model.h"
 
@@ -118,6 +119,52 @@ static void in_parts(const struct model *m, const struct view *order, uint64_t c
 	assert_int_equal(done, all->at.n);
 }
 
+/* Finds the entry number @skip, and compares what follows it. */
+static void at_place(const struct model *m, const struct view *order, uint64_t skip,
+		     uint64_t within, const struct allocations *all)
+{
+	struct view part = *order;
+	struct allocation_place place;
+	struct allocations a;
+
+	part.skip = skip;
+	assert_int_equal(allocations_seek(m, &part, within, &place, NULL), 0);
+	assert_true(place.before <= skip);
+	assert_true(!place.at_start || !place.before);
+	assert_true(skip - place.before <= within || place.before == all->total);
+	part.skip = 0;
+	part.count = 50;
+	assert_int_equal(
+	    allocations_collect(m, &part, place.at_start ? NULL : &place.after, &a, NULL), 0);
+	assert_int_equal(a.total, all->total);
+	assert_int_equal(a.at.n, all->total - place.before < 50 ? all->total - place.before : 50);
+	for (size_t i = 0; i < a.at.n; i++)
+		same_entry(&a, &a.at.at[i], all, &all->at.at[place.before + i]);
+	allocations_free(&a);
+}
+
+static void test_places(void **state)
+{
+	struct model m;
+
+	(void)state;
+	assert_int_equal(model_load(path, NULL, &m, NULL), 0);
+	for (uint32_t i = 0; i < 2 * ALLOCATION_KEYS; i++) {
+		struct view order = {.sort = i / 2, .descending = i % 2, .count = VIEW_ALL};
+		struct allocations all;
+
+		assert_int_equal(allocations_collect(&m, &order, NULL, &all, NULL), 0);
+		at_place(&m, &order, rnd(all.total), 0, &all);
+		at_place(&m, &order, rnd(all.total), 60, &all);
+		at_place(&m, &order, 0, 10, &all);
+		at_place(&m, &order, all.total - 1, 0, &all);
+		at_place(&m, &order, all.total, 10, &all);
+		at_place(&m, &order, all.total * 3, 10, &all);
+		allocations_free(&all);
+	}
+	model_free(&m);
+}
+
 static void test_parts(void **state)
 {
 	struct model m;
@@ -160,6 +207,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_parts),
+	    cmocka_unit_test(test_places),
 	    cmocka_unit_test(test_none),
 	};
 
