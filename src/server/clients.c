@@ -38,13 +38,21 @@ void client_busy(struct client *one, bool busy)
 	one->since = mono_ns();
 }
 
+/* libmicrohttpd 0.9.75 does not notice the end of a connection that came together with bytes. */
+static bool has_left(const struct client *one)
+{
+	char byte;
+
+	return recv(one->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 void clients_tick(struct clients *c)
 {
 	uint64_t now = mono_ns(),
 		 patience = c->at.n > c->most / 2 ? SHORT_PATIENCE_NS : PATIENCE_NS;
 
 	vec_for_each (&c->at, one) {
-		if (!(*one)->busy && now - (*one)->since > patience)
+		if (!(*one)->busy && (now - (*one)->since > patience || has_left(*one)))
 			(void)shutdown((*one)->fd, SHUT_RDWR);
 	}
 }

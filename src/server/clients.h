@@ -27,7 +27,7 @@ struct client *clients_add(struct clients *c, int fd);
 void clients_remove(struct clients *c, struct client *one);
 /* Tells that its request is complete, or that it was answered. */
 void client_busy(struct client *one, bool busy);
-/* Shuts the connections down that have waited too long. */
+/* Shuts the connections down that have waited too long, or whose clients have closed their sides. */
 void clients_tick(struct clients *c);
 
 #endif

@@ -80,12 +80,19 @@ static ssize_t on_write(void *cookie, const char *text, size_t n)
 	return write_all(s->pipe, text, n) ? (ssize_t)n : 0;
 }
 
+static bool write_text(int fd, const char *text)
+{
+	return write_all(fd, text, strlen(text));
+}
+
 static bool send_error(struct sink *s, int code, const struct mp_err *err)
 {
 	const char *text = printable(*err->what ? err->what : strerror(-code));
 
 	return reply(s->sock, REPLY_HEAD, status_of(code, err), TYPE_TEXT) &&
-	       write_all(s->pipe, text, strlen(text)) && write_all(s->pipe, "\n", 1);
+	       write_text(s->pipe, text) &&
+	       write_text(s->pipe,
+			  code == -ENOMEM ? " (memprof server --memory allows more)\n" : "\n");
 }
 
 /* ------------------------------------------------------------------ reading -- */

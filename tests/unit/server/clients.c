@@ -85,9 +85,34 @@ static void many(void **state)
 		disconnect(&c, &p[i]);
 }
 
+/* A client that has closed its side sends no further request; one that is being answered may have. */
+static void left(void **state)
+{
+	struct clients c = {.most = 100};
+	struct peer gone, answered, unread;
+
+	(void)state;
+	connect_one(&c, &gone, 0);
+	connect_one(&c, &answered, 0);
+	connect_one(&c, &unread, 0);
+	client_busy(answered.client, true);
+	assert_int_equal(send(unread.fd[1], "x", 1, 0), 1);
+	shutdown(gone.fd[1], SHUT_WR);
+	shutdown(answered.fd[1], SHUT_WR);
+	shutdown(unread.fd[1], SHUT_WR);
+	clients_tick(&c);
+	assert_true(was_ended(&gone));
+	assert_false(was_ended(&answered));
+	assert_false(was_ended(&unread));
+	disconnect(&c, &gone);
+	disconnect(&c, &answered);
+	disconnect(&c, &unread);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(patience), cmocka_unit_test(many)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(patience), cmocka_unit_test(many),
+					   cmocka_unit_test(left)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
