@@ -18,9 +18,6 @@ METHODS = {"get", "put", "post", "delete", "options", "head", "patch", "trace"}
 PROBES = ("", "0", "10", "-1", "+1", "1.5", "0x1f", "0xg", "true", "false", "yes", "main", "50%", "%", "1m30s", "1 m", "100ms",
           "64k", "1.5MiB", "1x", "all", "only_leaked", "mmapped", "nonsense", "main(", "4294967296", "1795580835610",
           "18446744073709551616")
-# Costs that are for recordings of page faults only, and those that have no bytes.
-FAULTS = {"faulted", "faults", "major"}
-WRONG_COSTS = {"annotate": FAULTS | {"count", "temporary"}}
 
 
 def resolve(document, x):
@@ -265,6 +262,10 @@ class OpenAPI(s.Case):
         return {n: x for n, x in self.document.parameters(path).items()
                 if path == "/data/{id}/allocations" or filters.get(n) != x}
 
+    def wrong_costs(self, path):
+        """Costs that a recording of allocations does not have; annotate shows only bytes."""
+        return {"faulted", "faults", "major"} | ({"count", "temporary"} if path.endswith("/annotate") else set())
+
     def test_answers(self):
         """every endpoint: its answer, and that for each parameter, are as its schema says"""
         for path in self.of_files():
@@ -273,7 +274,7 @@ class OpenAPI(s.Case):
                 self.check(path, need)
                 for name, schema in self.single(path).items():
                     for value in self.values_of(name, schema) if name not in need else ():
-                        if value in WRONG_COSTS.get(path.rsplit("/", 1)[1], FAULTS):
+                        if value in self.wrong_costs(path):
                             self.refused(path, {**need, name: value}, name)
                         else:
                             self.check(path, {**need, name: value})
@@ -397,6 +398,28 @@ class Sampled(OpenAPI):
 
     test_structure = test_complete = test_served = test_methods = test_limits = test_refusals = test_values = None
     test_not_running = test_unknown = test_ends_at_once = None
+
+
+class Faults(Sampled):
+    """a recording of page faults"""
+    @classmethod
+    def record_all(cls):
+        recording = cls.shared + "/faults.memprof"
+        subprocess.run([t.MEMPROF, "run", "-q", "--event=page-faults", "-o", recording, "--", s.build(cls.shared)], check=True,
+                       stdin=subprocess.DEVNULL, capture_output=True, timeout=120)
+        return [recording]
+
+    def check(self, path, parameters):
+        a = self.server.get(self.path(path), parameters)
+        if a.status == 400:
+            self.assertIn("page faults", a.text)
+        elif a.status != 404:
+            OpenAPI.check(self, path, parameters)
+
+    def wrong_costs(self, path):
+        return set()  # check() takes refusals
+
+    test_all_filters = test_repeated = None
 
 
 class Live(OpenAPI):
