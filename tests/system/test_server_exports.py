@@ -127,7 +127,7 @@ class Exports(s.Case):
     def test_refusals(self):
         """what has no answer is refused with the reason"""
         self.assertIn("function=REGEX", self.data("peek", status=400).text)
-        self.data("peek", (("function", "no_such_function"),), status=404)
+        self.assertIn("function: no stack", self.data("peek", (("function", "no_such_function"),), status=404).text)
         self.assertIn("page faults", self.data("export/flamegraph", (("cost", "faulted"),), status=400).text)
         self.data("export/flamegraph", (("cost", "nonsense"),), status=400)
         self.data("annotate", (("file", "shop.cc"), ("cost", "count")), status=400)
@@ -136,6 +136,7 @@ class Exports(s.Case):
         """annotate reads only files that the recording's lines are in"""
         for name in ("/etc/passwd", "../../../../etc/passwd", "passwd", "/etc", self.recordings[-1], "x.cc"):
             a = self.data("annotate", (("file", name),), status=404)
+            self.assertIn("file: no stack", a.text)
             self.assertNotIn("root:", a.text)
         self.assertIn("malloc(300)", self.data("annotate", (("file", f"{self.shared}/shop.cc"),)).text)
 

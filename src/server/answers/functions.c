@@ -20,6 +20,13 @@ const struct parameter peek_parameters[] = {{"function", PARAMETER_REGEX, 0, NUL
 const struct parameter annotate_parameters[] = {
     {"file", PARAMETER_TEXT, 0, NULL}, {"cost", PARAMETER_WORD, 0, costs}, {0}};
 
+/* In place of a message that names an option of the command line. */
+static int not_found(struct mp_err *err, int ret, const char *parameter)
+{
+	return mp_fail(err, MP_EXIT_USAGE, ret, "%s: no stack that passes the filters has it",
+		       parameter);
+}
+
 int peek_answer(struct answer *a, struct mp_err *err)
 {
 	const char *function = call_text(a->call, "function");
@@ -33,8 +40,9 @@ int peek_answer(struct answer *a, struct mp_err *err)
 			       "peek: function=REGEX says which functions");
 	if (cost < 0)
 		cost = faults ? COST_FAULTED : COST_ALLOCATED;
-	return peek_write(a->m, function, (enum cost)cost,
-			  (uint32_t)call_number(a->call, "top", TOP), a->out, err);
+	ret = peek_write(a->m, function, (enum cost)cost,
+			 (uint32_t)call_number(a->call, "top", TOP), a->out, err);
+	return ret == -ENOENT ? not_found(err, ret, "function") : ret;
 }
 
 int annotate_answer(struct answer *a, struct mp_err *err)
@@ -57,5 +65,6 @@ int annotate_answer(struct answer *a, struct mp_err *err)
 		return mp_fail(
 		    err, MP_EXIT_USAGE, -EINVAL,
 		    "annotate: cost must be one in bytes: live, allocated, peak or mapped");
-	return annotate_write(a->m, file, &recorded, (enum cost)cost, a->out, err);
+	ret = annotate_write(a->m, file, &recorded, (enum cost)cost, a->out, err);
+	return ret == -ENOENT ? not_found(err, ret, "file") : ret;
 }
