@@ -21,7 +21,7 @@ import server_test as s
 
 HOST = b"Host: localhost\r\n"
 END = b"Connection: close\r\n\r\n"
-BIG = "/data/last/raw_allocations"  # about 30 MB: more than all buffers between a worker and its client
+BIG = "/data/last/raw_allocations"  # about 9 MB: more than all buffers between a worker and its client
 # In the directories of the recordings of all tests: few allocations, and many.
 shared = small = big = None
 
@@ -31,7 +31,7 @@ def setUpModule():
     shared = tempfile.mkdtemp(prefix="memprof-test-")
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    small, big = (record(f"{shared}/{n}.memprof", n) for n in (1000, 200000))
+    small, big = (record(f"{shared}/{n}.memprof", n) for n in (1000, 60000))
 
 
 def tearDownModule():
@@ -76,10 +76,10 @@ def connect(server, receive=None):
 
 def drain(c):
     """All bytes until the connection ends."""
-    got = b""
+    got = bytearray()
     while part := c.recv(1 << 20):
         got += part
-    return got
+    return bytes(got)
 
 
 def talk(server, data):
@@ -87,11 +87,11 @@ def talk(server, data):
     with connect(server) as c:
         with contextlib.suppress(ConnectionResetError, BrokenPipeError):
             c.sendall(data)
-        got = b""
+        got = bytearray()
         with contextlib.suppress(ConnectionResetError):
             while part := c.recv(1 << 20):
                 got += part
-        return got
+        return bytes(got)
 
 
 def request(path, headers=HOST, method="GET", version="1.1"):
@@ -202,21 +202,22 @@ class Many(Case):
     def test_reads_late(self):
         """an answer waits for a client that reads late, if nobody else waits, and is complete"""
         whole = self.data("raw_allocations").body
-        self.assertGreater(len(whole), 20_000_000)
-        with connect(self.server, 65536) as c:
+        self.assertGreater(len(whole), 8_000_000)
+        with connect(self.server, 4096) as c:
             c.sendall(request(BIG))
             self.assertEqual(self.head(c), 200)
-            time.sleep(5)  # longer than a client may be slow while others wait
+            time.sleep(4.5)  # longer than a client may be slow while others wait
             self.assertEqual(drain(c)[-5:], b"0\r\n\r\n")
 
     def test_disconnects(self):
         """clients that leave at any time leave no worker, file or zombie behind"""
         self.get("/")
         self.small()
+        one = self.ids[0]
         before = files(self.server)
-        for i in range(60):
+        for i in range(48):
             with connect(self.server) as c:
-                text = request(BIG if i % 2 else f"/data/last/allocations?size_min={i}")
+                text = request(BIG if i % 2 else f"/data/{one}/allocations?size_min={i}")
                 c.sendall(text[:i] if i % 3 == 0 else text)
                 if i % 3 == 2:
                     c.recv(1000)
@@ -335,13 +336,16 @@ class Malformed(Case):
         """random bytes, and requests with random changes"""
         rnd = random.Random(1)
         whole = request("/data/last/allocations?count=1&size_min=5&function_regex=a%2B")
-        for i in range(300):
-            text = bytearray(rnd.randbytes(rnd.randrange(400)) if i % 3 == 0 else whole)
-            for _ in range(rnd.randrange(6) if text else 0):
-                text[rnd.randrange(len(text))] = rnd.randrange(256)
-            with connect(self.server) as c:
-                c.sendall(text)
-                c.shutdown(socket.SHUT_WR)  # which ends a request that is incomplete
+        with contextlib.ExitStack() as stack:
+            clients = []
+            for i in range(300):
+                text = bytearray(rnd.randbytes(rnd.randrange(400)) if i % 3 == 0 else whole)
+                for _ in range(rnd.randrange(6) if text else 0):
+                    text[rnd.randrange(len(text))] = rnd.randrange(256)
+                clients.append(stack.enter_context(connect(self.server)))
+                clients[-1].sendall(text)
+                clients[-1].shutdown(socket.SHUT_WR)  # which ends a request that is incomplete
+            for c in clients:
                 with contextlib.suppress(ConnectionResetError):
                     got = drain(c)
                     self.assertTrue(not got or got.startswith(b"HTTP/1."), got[:100])
@@ -369,8 +373,11 @@ class Dying(Case):
         self.assertIn(b"ended unexpectedly", got)
 
     def pending(self, pid):
-        """Whether the server has given a request to a worker: then it has one descriptor less of the pipe."""
-        pipes = [f for f in t.links(self.server.process.pid) if f.startswith("pipe:")]
+        """Whether a worker was given a request: then the server has only one end of a pipe."""
+        pipes = t.links(self.server.process.pid)
+        for standard in range(3):
+            pipes.remove(os.readlink(f"/proc/{self.server.process.pid}/fd/{standard}"))
+        pipes = [f for f in pipes if f.startswith("pipe:")]
         return pid in workers(self.server) and any(pipes.count(p) == 1 for p in pipes)
 
     def test_killed_within(self):
@@ -505,7 +512,7 @@ class Files(Limited):
         n = self.count(server)
         self.assertEqual(self.count(server), n)
         self.replace(big)
-        self.assertGreater(self.count(server), 100 * n)
+        self.assertGreater(self.count(server), 20 * n)
         os.unlink(self.file)
         self.assertIn("No such file", self.count(server, 500))
         self.replace(small)
@@ -522,7 +529,7 @@ class Files(Limited):
             while more := c.recv(1 << 20):
                 part = part[:1000] + more if len(part) < 1000 else more
         self.check(server, "/list", 200)
-        self.assertLess(self.count(server), 100000)
+        self.assertLess(self.count(server), 10000)
 
     def test_growing(self):
         """a recording that grows: each answer is of at least what was there before"""
