@@ -61,6 +61,10 @@ class Fuzz(t.Case):
         """fuzz: saved looks at a heap, and their comparison"""
         self.fuzzed("look")
 
+    def test_server_request(self):
+        """fuzz: requests to memprof server, and who may send them"""
+        self.fuzzed("server_request")
+
 
 if __name__ == "__main__":
     t.main()
