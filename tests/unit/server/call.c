@@ -23,7 +23,6 @@ static int nothing(struct answer *a, struct mp_err *err)
 	return 0;
 }
 
-const char *const order_words[] = {"asc", "dsc", NULL};
 static const char *const keys[] = {"address", "size", NULL};
 static const struct parameter own[] = {LIST_PARAMETERS(keys),
 				       FRAME_PARAMETERS,
