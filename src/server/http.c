@@ -242,12 +242,14 @@ static enum MHD_Result count_host(void *ctx, enum MHD_ValueKind kind, const char
 
 static enum MHD_Result begin(struct exchange *x, const char *method)
 {
+	bool post = !strcmp(method, "POST");
 	struct access_request r = {
 	    .host = x->target.host ? x->target.host : header(x, "Host"),
 	    .origin = header(x, "Origin"),
 	    .authorization = header(x, "Authorization"),
 	    .site = header(x, "Sec-Fetch-Site"),
-	    .mode = header(x, "Sec-Fetch-Mode"),
+	    /* Another site may link to the server, but not send forms to it. */
+	    .mode = post ? NULL : header(x, "Sec-Fetch-Mode"),
 	    .cookie = MHD_lookup_connection_value(x->connection, MHD_COOKIE_KIND, x->h->cookie)};
 	const char *why, *length = header(x, "Content-Length");
 	unsigned int status, hosts = 0;
@@ -264,8 +266,8 @@ static enum MHD_Result begin(struct exchange *x, const char *method)
 	status = access_check(x->h->rules, &r, &why);
 	if (status != HTTP_OK)
 		return refuse(x, status, why);
-	x->post = !strcmp(method, "POST");
-	if (!x->post && strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
+	x->post = post;
+	if (!post && strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
 		return response_wrong_method(x->connection, x->h->rules, "GET, HEAD, POST");
 	if ((length && strcmp(length, "0") != 0) || header(x, "Transfer-Encoding"))
 		return refuse(x, HTTP_TOO_LARGE, "requests have no body");

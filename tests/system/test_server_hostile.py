@@ -278,7 +278,7 @@ class Malformed(Case):
             self.expect(request("/", HOST + more) + body, 413)
         self.expect(request("/", HOST + b"Content-Length: -5\r\n"), 400)
         self.expect(request("/", HOST + b"Content-Length: 0\r\n"), 200)
-        self.expect(request("/", HOST + b"Content-Length: 5000000\r\n", "POST") + b"x" * 5000000, 405, None)
+        self.expect(request("/", HOST + b"Content-Length: 5000000\r\n", "POST") + b"x" * 5000000, 413, None)
 
     def test_encoding(self):
         """bad percent-encoding, NULs and text that is not UTF-8 are refused"""
@@ -619,6 +619,9 @@ class Access(Limited):
                         {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}):
             a = self.check(server, "/list", 403, "--origin", headers=headers)
             self.assertIsNone(a.headers["Access-Control-Allow-Origin"])
+        # A form of another site; browsers send Origin with it, too.
+        self.check(server, "/list", 403, method="POST",
+                   headers={"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"})
         for headers in ({}, {"Origin": server.url}, {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}):
             a = self.check(server, "/list", 200, headers=headers)
             self.assertIsNone(a.headers["Access-Control-Allow-Origin"])
