@@ -408,18 +408,8 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 	}
 }
 
-static void on_completed(void *ctx, struct MHD_Connection *connection, void **request,
-			 enum MHD_RequestTerminationCode how)
+static void exchange_free(struct exchange *x)
 {
-	struct exchange *x = *request;
-	struct client *client = client_of(connection);
-
-	(void)ctx, (void)how;
-	if (client)
-		client_busy(client, false);
-	if (!x)
-		return;
-	*request = NULL;
 	cancel(x);
 	loop_remove(x->h->loop, &x->client);
 	loop_remove(x->h->loop, &x->data);
@@ -430,6 +420,32 @@ static void on_completed(void *ctx, struct MHD_Connection *connection, void **re
 	free(x);
 }
 
+static void on_completed(void *ctx, struct MHD_Connection *connection, void **request,
+			 enum MHD_RequestTerminationCode how)
+{
+	struct exchange *x = *request;
+	struct client *client = client_of(connection);
+
+	(void)ctx, (void)how;
+	if (client)
+		client_busy(client, false);
+	if (x)
+		exchange_free(x);
+	*request = NULL;
+}
+
+/* libmicrohttpd does not tell the end of a request that has more parameters than it has room for. */
+static void free_exchanges_of(struct http *h, const struct MHD_Connection *connection)
+{
+	struct exchange *next;
+
+	for (struct exchange *x = h->exchanges; x; x = next) {
+		next = x->next;
+		if (x->connection == connection)
+			exchange_free(x);
+	}
+}
+
 static void on_connection(void *ctx, struct MHD_Connection *connection, void **context,
 			  enum MHD_ConnectionNotificationCode what)
 {
@@ -437,10 +453,12 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **c
 
 	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
 		*context = clients_add(&h->clients, socket_of(connection));
-	} else if (*context) {
-		clients_remove(&h->clients, *context);
-		*context = NULL;
+		return;
 	}
+	free_exchanges_of(h, connection);
+	if (*context)
+		clients_remove(&h->clients, *context);
+	*context = NULL;
 }
 
 static void on_ready(void *ctx)

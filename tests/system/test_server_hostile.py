@@ -8,6 +8,7 @@ import http.client
 import json
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -253,6 +254,11 @@ class Malformed(Case):
         self.assertIn(status, statuses, data[:100])
         return got
 
+    def memory(self):
+        """Bytes of the server's data."""
+        status = t.read(f"/proc/{self.server.process.pid}/status").decode()
+        return int(re.search(r"VmData:\s+(\d+) kB", status)[1]) * 1024
+
     def test_sizes(self):
         """what is too long is refused"""
         long = b"a" * 70000
@@ -263,6 +269,12 @@ class Malformed(Case):
         self.expect(request("/data/last/" + "a" * 20000), 404, 414)
         self.expect(request("/?" + "a&" * 300), 400)
         self.expect(request("/?" + "&" * 8000), 400, 414, None)
+        self.get("/list")
+        used = self.memory()
+        for _ in range(4):
+            with concurrent.futures.ThreadPoolExecutor(50) as clients:
+                list(clients.map(lambda _: talk(self.server, request("/?" + "&" * 15000)), range(50)))
+        self.assertLess(self.memory(), used + 1_500_000)  # of 3 MB that were sent
         self.expect(request("/", HOST + b"X: " + long + b"\r\n"), 431)
         self.expect(request("/", HOST + b"X: y\r\n" * 9000), 431)
         self.expect(request("/data/last/allocations?function_regex=" + "a" * 15000), 400)
