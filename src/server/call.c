@@ -34,7 +34,8 @@ static bool matches(const struct endpoint *e, const char *path, const char **aft
 	*after = rest;
 	if (e->path[fixed])
 		return *rest && !strchr(rest, '/');
-	return !*rest || (e->named && *rest == '/' && rest[1] && !strchr(rest + 1, '/'));
+	return !*rest ||
+	       (e->flags & ENDPOINT_NAMED && *rest == '/' && rest[1] && !strchr(rest + 1, '/'));
 }
 
 static unsigned int find_endpoint(struct call *c, const char *path, bool of_recording,
@@ -160,14 +161,14 @@ static int take_pair(struct call *c, const struct query_pair *p, struct mp_err *
 		c->value[i] = p->value;
 		return check_value(&c->endpoint->own[i], p->value, err);
 	}
-	if (c->endpoint->filtered && is_map_id(p)) {
+	if (c->endpoint->flags & ENDPOINT_FILTERED && is_map_id(p)) {
 		if (c->in_map)
 			return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "%s: given twice", p->name);
 		c->in_map = true;
 		amount_integer(p->value, &c->map);
 		return 0;
 	}
-	if (c->endpoint->filtered && rest_filter_is(p->name))
+	if (c->endpoint->flags & ENDPOINT_FILTERED && rest_filter_is(p->name))
 		return rest_filter_set(&c->filter, p->name, p->value, err);
 	return mp_fail(err, MP_EXIT_USAGE, -EINVAL, "'%.100s' is not a parameter of %s", p->name,
 		       *c->endpoint->path ? c->endpoint->path : "/");

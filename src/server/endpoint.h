@@ -52,13 +52,18 @@ enum reading {
 	ASK_RECORDER, /* a request to the recorder, by POST */
 };
 
+enum endpoint_flags {
+	ENDPOINT_FILTERED = 1, /* takes the filters of allocations */
+	/* PATH/FILENAME is the same, so that browsers save it under that name */
+	ENDPOINT_NAMED = 2,
+};
+
 struct endpoint {
 	/* Below /data/{id}/, or for READ_NONE below /.  "{number}" stands for a number. */
 	const char *path;
 	const char *type; /* Content-Type */
 	enum reading reading;
-	bool filtered; /* takes the filters of allocations */
-	bool named;    /* PATH/FILENAME is the same, so that browsers save it under that name */
+	unsigned int flags;	     /* enum endpoint_flags */
 	const struct parameter *own; /* NULL: none */
 	answer_write *write;
 };

@@ -100,12 +100,12 @@ static int answer(struct answer *a, int (*write)(const struct diff *d, FILE *), 
 	return ret;
 }
 
-int diff_answer(struct answer *a, struct mp_err *err)
+int answer_diff(struct answer *a, struct mp_err *err)
 {
 	return answer(a, diff_json, err);
 }
 
-int diff_flame_answer(struct answer *a, struct mp_err *err)
+int answer_diff_flame(struct answer *a, struct mp_err *err)
 {
 	return answer(a, diff_flame, err);
 }

@@ -7,7 +7,7 @@
 
 extern const struct parameter diff_parameters[];
 
-answer_write diff_answer;
-answer_write diff_flame_answer;
+answer_write answer_diff;
+answer_write answer_diff_flame;
 
 #endif

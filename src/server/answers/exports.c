@@ -63,32 +63,32 @@ static int write_cost(struct answer *a, enum format format, struct mp_err *err)
 	return ret ? ret : write_format(a, &r, err);
 }
 
-int export_flamegraph(struct answer *a, struct mp_err *err)
+int answer_flamegraph(struct answer *a, struct mp_err *err)
 {
 	return write_cost(a, FORMAT_FLAMEGRAPH, err);
 }
 
-int export_icicle(struct answer *a, struct mp_err *err)
+int answer_icicle(struct answer *a, struct mp_err *err)
 {
 	return write_cost(a, FORMAT_ICICLE, err);
 }
 
-int export_collapsed(struct answer *a, struct mp_err *err)
+int answer_collapsed(struct answer *a, struct mp_err *err)
 {
 	return write_cost(a, FORMAT_COLLAPSED, err);
 }
 
-int export_heaptrack(struct answer *a, struct mp_err *err)
+int answer_heaptrack(struct answer *a, struct mp_err *err)
 {
 	return write_plain(a, FORMAT_HEAPTRACK, err);
 }
 
-int export_replay(struct answer *a, struct mp_err *err)
+int answer_replay(struct answer *a, struct mp_err *err)
 {
 	return write_plain(a, FORMAT_REPLAY, err);
 }
 
-int export_pprof(struct answer *a, struct mp_err *err)
+int answer_pprof(struct answer *a, struct mp_err *err)
 {
 	struct format_request r = {.format = FORMAT_PPROF, .cost = -1};
 	FILE *out;
@@ -108,27 +108,27 @@ int export_pprof(struct answer *a, struct mp_err *err)
 	return ret;
 }
 
-int export_speedscope(struct answer *a, struct mp_err *err)
+int answer_speedscope(struct answer *a, struct mp_err *err)
 {
 	return write_cost(a, FORMAT_SPEEDSCOPE, err);
 }
 
-int export_csv(struct answer *a, struct mp_err *err)
+int answer_csv(struct answer *a, struct mp_err *err)
 {
 	return write_cost(a, FORMAT_CSV, err);
 }
 
-int export_plot(struct answer *a, struct mp_err *err)
+int answer_plot(struct answer *a, struct mp_err *err)
 {
 	return write_plain(a, FORMAT_PLOT, err);
 }
 
-int export_json(struct answer *a, struct mp_err *err)
+int answer_json(struct answer *a, struct mp_err *err)
 {
 	return write_plain(a, FORMAT_JSON, err);
 }
 
-int export_text(struct answer *a, struct mp_err *err)
+int answer_text(struct answer *a, struct mp_err *err)
 {
 	struct format_request r = {
 	    .format = FORMAT_TEXT, .cost = -1, .verbose = call_true(a->call, "verbose")};
@@ -136,7 +136,7 @@ int export_text(struct answer *a, struct mp_err *err)
 	return write_format(a, &r, err);
 }
 
-int export_ascii_tree(struct answer *a, struct mp_err *err)
+int answer_ascii_tree(struct answer *a, struct mp_err *err)
 {
 	return write_plain(a, FORMAT_ASCII_TREE, err);
 }

@@ -7,18 +7,18 @@
 
 extern const struct parameter cost_parameters[], text_parameters[];
 
-answer_write export_flamegraph;
-answer_write export_icicle;
-answer_write export_collapsed;
-answer_write export_heaptrack;
-answer_write export_replay;
-answer_write export_pprof;
-answer_write export_speedscope;
-answer_write export_csv;
-answer_write export_plot;
-answer_write export_json;
-answer_write export_text;
-answer_write export_ascii_tree;
+answer_write answer_flamegraph;
+answer_write answer_icicle;
+answer_write answer_collapsed;
+answer_write answer_heaptrack;
+answer_write answer_replay;
+answer_write answer_pprof;
+answer_write answer_speedscope;
+answer_write answer_csv;
+answer_write answer_plot;
+answer_write answer_json;
+answer_write answer_text;
+answer_write answer_ascii_tree;
 
 /* Reads the parameter "cost".  Return: 0 with *@cost set, -1 if it is not given; or -EINVAL with @err. */
 int answer_cost(const struct answer *a, int *cost, struct mp_err *err);

@@ -27,7 +27,7 @@ static int not_found(struct mp_err *err, int ret, const char *parameter)
 		       parameter);
 }
 
-int peek_answer(struct answer *a, struct mp_err *err)
+int answer_peek(struct answer *a, struct mp_err *err)
 {
 	const char *function = call_text(a->call, "function");
 	bool faults = a->m->info.what == MP_PAGE_FAULTS;
@@ -45,7 +45,7 @@ int peek_answer(struct answer *a, struct mp_err *err)
 	return ret == -ENOENT ? not_found(err, ret, "function") : ret;
 }
 
-int annotate_answer(struct answer *a, struct mp_err *err)
+int answer_annotate(struct answer *a, struct mp_err *err)
 {
 	const struct source_prefixes recorded = {.recorded_only = true};
 	const char *file = call_text(a->call, "file");

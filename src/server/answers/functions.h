@@ -7,7 +7,7 @@
 
 extern const struct parameter peek_parameters[], annotate_parameters[];
 
-answer_write peek_answer;
-answer_write annotate_answer;
+answer_write answer_peek;
+answer_write answer_annotate;
 
 #endif

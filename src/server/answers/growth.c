@@ -147,7 +147,7 @@ static int put(const struct answer *a, const struct growth_list *l)
 	return ferror(a->out) ? -EIO : 0;
 }
 
-int growth_answer(struct answer *a, struct mp_err *err)
+int answer_growth(struct answer *a, struct mp_err *err)
 {
 	enum group_by by = (enum group_by)call_word(a->call, "group_by");
 	enum growth only = (enum growth)call_word(a->call, "shape");

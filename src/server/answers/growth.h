@@ -8,6 +8,6 @@
 extern const struct parameter growth_parameters[];
 
 /* Sorted by growth per minute, in the second half of the recording, highest first. */
-answer_write growth_answer;
+answer_write answer_growth;
 
 #endif

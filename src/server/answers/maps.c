@@ -238,7 +238,7 @@ static int put_list(struct answer *a, const struct rows *r, const struct view *v
 	return ferror(a->out) ? mp_fail(err, MP_EXIT_OUTPUT, -EIO, "cannot write the answer") : 0;
 }
 
-int maps_answer(struct answer *a, struct mp_err *err)
+int answer_maps(struct answer *a, struct mp_err *err)
 {
 	struct map_list maps;
 	struct rows r = {.maps = &maps};
@@ -305,7 +305,7 @@ static uint64_t swap(const struct model *m, const struct mp_sample *s)
 
 /* The kernel's sums for the process, read about every second, which have more than the looks at its
  * mappings do.  They do not say which pages are dirty. */
-int timeline_maps_answer(struct answer *a, struct mp_err *err)
+int answer_timeline_maps(struct answer *a, struct mp_err *err)
 {
 	yajl_gen g = json_begin(a->out, false);
 

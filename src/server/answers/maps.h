@@ -7,7 +7,7 @@
 
 extern const struct parameter maps_parameters[];
 
-answer_write maps_answer;
-answer_write timeline_maps_answer;
+answer_write answer_maps;
+answer_write answer_timeline_maps;
 
 #endif

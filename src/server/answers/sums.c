@@ -26,17 +26,17 @@ static int write_sums(struct answer *a, enum sums_by by, struct mp_err *err)
 	return wrote(sum_lists_write(a->m, by, true, a->out), err);
 }
 
-int libraries_answer(struct answer *a, struct mp_err *err)
+int answer_libraries(struct answer *a, struct mp_err *err)
 {
 	return write_sums(a, SUMS_LIBRARY, err);
 }
 
-int threads_answer(struct answer *a, struct mp_err *err)
+int answer_threads(struct answer *a, struct mp_err *err)
 {
 	return write_sums(a, SUMS_THREAD, err);
 }
 
-int sizes_answer(struct answer *a, struct mp_err *err)
+int answer_sizes(struct answer *a, struct mp_err *err)
 {
 	return write_sums(a, SUMS_SIZE, err);
 }
@@ -55,22 +55,22 @@ static int write_members(struct answer *a, void (*members)(yajl_gen g, const str
 	return wrote(ferror(a->out) ? -EIO : 0, err);
 }
 
-int samples_answer(struct answer *a, struct mp_err *err)
+int answer_samples(struct answer *a, struct mp_err *err)
 {
 	return write_members(a, timeline_samples, err);
 }
 
-int marks_answer(struct answer *a, struct mp_err *err)
+int answer_marks(struct answer *a, struct mp_err *err)
 {
 	return write_members(a, timeline_markers, err);
 }
 
-int losses_answer(struct answer *a, struct mp_err *err)
+int answer_losses(struct answer *a, struct mp_err *err)
 {
 	return wrote(json_write_doubts(a->m, a->out), err);
 }
 
-int info_answer(struct answer *a, struct mp_err *err)
+int answer_info(struct answer *a, struct mp_err *err)
 {
 	struct contents c;
 	int ret = contents_read(a->recordings->at.at[a->call->recording].path, &c, err);

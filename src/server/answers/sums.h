@@ -5,12 +5,12 @@
 
 #include "server/endpoint.h"
 
-answer_write libraries_answer; /* export/sum_lists.h */
-answer_write threads_answer;
-answer_write sizes_answer;
-answer_write samples_answer; /* of the process: export/timeline.h */
-answer_write marks_answer;
-answer_write losses_answer; /* export/json.h */
-answer_write info_answer;   /* export/contents_list.h */
+answer_write answer_libraries; /* export/sum_lists.h */
+answer_write answer_threads;
+answer_write answer_sizes;
+answer_write answer_samples; /* of the process: export/timeline.h */
+answer_write answer_marks;
+answer_write answer_losses; /* export/json.h */
+answer_write answer_info;   /* export/contents_list.h */
 
 #endif

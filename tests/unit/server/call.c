@@ -35,13 +35,13 @@ static const struct parameter own[] = {LIST_PARAMETERS(keys),
 				       {"size_min", PARAMETER_NUMBER, 0, NULL},
 				       {0}};
 const struct endpoint endpoints[] = {
-    {"", TYPE_TEXT, READ_NONE, false, false, NULL, nothing},
-    {"list", TYPE_JSON, READ_NONE, false, false, NULL, nothing},
-    {"plain", TYPE_JSON, READ_MODEL, false, false, NULL, nothing},
-    {"filtered", TYPE_JSON, READ_MODEL, true, false, NULL, nothing},
-    {"own", TYPE_JSON, READ_MODEL, true, false, own, nothing},
-    {"backtrace/{number}", TYPE_JSON, READ_MODEL, false, false, NULL, nothing},
-    {"export/named", TYPE_JSON, READ_MODEL, true, true, NULL, nothing},
+    {"", TYPE_TEXT, READ_NONE, 0, NULL, nothing},
+    {"list", TYPE_JSON, READ_NONE, 0, NULL, nothing},
+    {"plain", TYPE_JSON, READ_MODEL, 0, NULL, nothing},
+    {"filtered", TYPE_JSON, READ_MODEL, ENDPOINT_FILTERED, NULL, nothing},
+    {"own", TYPE_JSON, READ_MODEL, ENDPOINT_FILTERED, own, nothing},
+    {"backtrace/{number}", TYPE_JSON, READ_MODEL, 0, NULL, nothing},
+    {"export/named", TYPE_JSON, READ_MODEL, ENDPOINT_FILTERED | ENDPOINT_NAMED, NULL, nothing},
     {0},
 };
 
