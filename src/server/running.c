@@ -168,7 +168,7 @@ int running_open(const struct recording *r, running_event *event, struct running
 		 struct mp_err *err)
 {
 	struct running *l;
-	pid_t pid;
+	pid_t pid = 0;
 	int ret = running_find(r, &pid, err);
 
 	if (ret)

@@ -86,20 +86,26 @@ static void write_stacks(struct answer *a, yajl_gen g, const uint8_t *keep)
 	yajl_gen_map_close(g);
 }
 
-int answer_backtraces(struct answer *a, struct mp_err *err)
+static int write_answer(struct answer *a, uint8_t *keep, struct mp_err *err)
 {
-	uint8_t *keep = calloc(a->m->stacks.n, 1);
 	yajl_gen g;
-	int ret = keep ? choose(a, keep, err) : answer_no_memory(err);
+	int ret = choose(a, keep, err);
 
 	if (!ret)
 		ret = frames_begin(a, err);
 	if (!ret)
 		ret = answer_begin(a, &g, err);
-	if (!ret) {
-		write_stacks(a, g, keep);
-		ret = answer_end(a, g, 0, err);
-	}
+	if (ret)
+		return ret;
+	write_stacks(a, g, keep);
+	return answer_end(a, g, 0, err);
+}
+
+int answer_backtraces(struct answer *a, struct mp_err *err)
+{
+	uint8_t *keep = calloc(a->m->stacks.n, 1);
+	int ret = keep ? write_answer(a, keep, err) : answer_no_memory(err);
+
 	free(keep);
 	return ret;
 }

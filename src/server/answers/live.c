@@ -126,7 +126,7 @@ int answer_live_timeline(struct answer *a, struct mp_err *err)
 	static const char *const names[] = {"live_bytes", "live_blocks", "allocations",
 					    "allocated_bytes", "resident_bytes"};
 	yajl_gen g = json_begin(a->out, false);
-	uint64_t start_ms = a->m->info.start_unix_ns / 1000000;
+	long long start_ms = (long long)(a->m->info.start_unix_ns / 1000000);
 	uint32_t n;
 	const struct running_point *p = running_points(a->live, &n);
 
@@ -136,7 +136,7 @@ int answer_live_timeline(struct answer *a, struct mp_err *err)
 	json_name(g, "xs");
 	yajl_gen_array_open(g);
 	for (uint32_t i = 0; i < n; i++)
-		yajl_gen_integer(g, (long long)(start_ms + p[i].time_ns / 1000000));
+		yajl_gen_integer(g, start_ms + (long long)(p[i].time_ns / 1000000));
 	yajl_gen_array_close(g);
 	for (uint32_t column = 0; column < sizeof(names) / sizeof(names[0]); column++) {
 		json_name(g, names[column]);
