@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define MAX_INLINED 64
-
 static struct match *leaked_blocks(const struct analysis *a, size_t *n)
 {
 	struct match *list = calloc(a->leaks.total_count + 1ull, sizeof(*list));

@@ -11,6 +11,7 @@
 #include "attach/map_file.h"
 #include "formats/binaries.h"
 #include "formats/session.h"
+#include "lib/file_state.h"
 #include "unwind/symbols.h"
 
 void embedding_add(struct embedding *e, const struct mp_module *m, uint64_t ino)
@@ -91,9 +92,7 @@ static bool has_changed(int fd, const struct stat *before)
 {
 	struct stat now;
 
-	return fstat(fd, &now) || now.st_size != before->st_size ||
-	       now.st_mtim.tv_sec != before->st_mtim.tv_sec ||
-	       now.st_mtim.tv_nsec != before->st_mtim.tv_nsec;
+	return fstat(fd, &now) || !file_is_unchanged(&now, before);
 }
 
 /* Copies the file into the recording.  Return: why the copy is not complete; NULL if it is, or if

@@ -66,6 +66,14 @@ static void write_chain(struct writer *w, const struct allocation *a, const stru
 		     c ? c->end_ns - c->first_ns : a->end_ns - a->block.time_ns);
 }
 
+void allocation_kind_json(yajl_gen g, enum allocator kind)
+{
+	json_text(g, "allocator", allocator_text(kind));
+	json_boolean(g, "is_mmaped", kind == ALLOCATOR_MMAPPED);
+	json_boolean(g, "is_jemalloc", kind == ALLOCATOR_JEMALLOC);
+	json_boolean(g, "in_main_arena", kind == ALLOCATOR_MAIN_ARENA);
+}
+
 static void write_one(struct writer *w, const struct allocation *a, const struct chain_end *c)
 {
 	enum allocator kind = model_allocator(w->m, &a->block);
@@ -78,10 +86,7 @@ static void write_one(struct writer *w, const struct allocation *a, const struct
 	json_number(g, "thread", a->block.tid);
 	json_number(g, "size", a->block.size);
 	json_number(g, "extra_space", a->block.usable - a->block.size);
-	json_text(g, "allocator", allocator_text(kind));
-	json_boolean(g, "is_mmaped", kind == ALLOCATOR_MMAPPED);
-	json_boolean(g, "is_jemalloc", kind == ALLOCATOR_JEMALLOC);
-	json_boolean(g, "in_main_arena", kind == ALLOCATOR_MAIN_ARENA);
+	allocation_kind_json(g, kind);
 	if (a->ended)
 		write_end(w, "deallocation", a->end_ns, a->end_tid, a->end_stack);
 	write_chain(w, a, c);

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include "export/view.h"
 #include "lib/err.h"
+#include "lib/json_gen.h"
+#include "model/filter.h"
 
 struct model;
 
@@ -15,6 +17,9 @@ extern const char *const allocation_keys[];
 bool allocations_sort_key(const char *text, uint32_t *sort);
 /* Return: the key's name, or NULL after the last one. */
 const char *allocations_sort_name(uint32_t sort);
+
+/* Writes the keys that say which allocator a block is from. */
+void allocation_kind_json(yajl_gen g, enum allocator kind);
 
 /**
  * allocations_write() - write the list; reads the recording again

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_INLINED 64
-
 struct ascii_node {
 	const char *function, *source; /* owned by the model */
 	uint32_t line;

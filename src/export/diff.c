@@ -8,8 +8,6 @@
 #include "model/at_time.h"
 #include "model/model.h"
 
-#define MAX_INLINED 64
-
 /* ------------------------------------------------------------------ frames -- */
 
 static bool same_build(const struct model *other, const struct mp_module *mod)

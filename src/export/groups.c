@@ -151,17 +151,22 @@ uint32_t *groups_order(const struct model *m, const struct view *v, uint64_t *n)
 
 /* ------------------------------------------------------------------ writing -- */
 
+void groups_json_counts(yajl_gen g, const struct group *gr)
+{
+	json_number(g, "allocated_count", gr->allocations);
+	json_number(g, "leaked_count", gr->live_blocks);
+	json_number(g, "leaked_size", gr->live_bytes);
+	json_number(g, "temporary_count", gr->temporary);
+	json_number(g, "peak_size", gr->peak_bytes);
+}
+
 static void write_sums(yajl_gen g, const struct model *m, const char *name, const struct group *gr)
 {
 	json_name(g, name);
 	yajl_gen_map_open(g);
 	json_number(g, "size", gr->allocated_bytes);
 	json_number(g, "usable_size", gr->usable_bytes);
-	json_number(g, "allocated_count", gr->allocations);
-	json_number(g, "leaked_count", gr->live_blocks);
-	json_number(g, "leaked_size", gr->live_bytes);
-	json_number(g, "temporary_count", gr->temporary);
-	json_number(g, "peak_size", gr->peak_bytes);
+	groups_json_counts(g, gr);
 	json_moment(g, m, "min_timestamp", gr->first_ns);
 	json_moment(g, m, "max_timestamp", gr->last_ns);
 	json_timeval(g, "interval", gr->last_ns - gr->first_ns);

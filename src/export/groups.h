@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include "export/view.h"
+#include "lib/json_gen.h"
 
 struct group;
 struct model;
@@ -15,6 +16,9 @@ extern const char *const group_keys[];
 bool groups_sort_key(const char *text, uint32_t *sort);
 /* Return: the key's name, or NULL after the last one. */
 const char *groups_sort_name(uint32_t sort);
+
+/* Writes the keys with the counts of a group. */
+void groups_json_counts(yajl_gen g, const struct group *gr);
 
 /* Return: the sums of all allocations with stack @id, whatever the filter. */
 const struct group *groups_all(const struct model *m, uint32_t id);

@@ -12,9 +12,8 @@
 #include "model/selection.h"
 #include "model/weight.h"
 
-#define PAGE	    4096u
-#define MAX_INLINED 64
-#define MAX_LINES   UINT32_MAX /* for one block or sum; real recordings need fewer */
+#define PAGE	  4096u
+#define MAX_LINES UINT32_MAX /* for one block or sum; real recordings need fewer */
 
 struct heaptrack {
 	struct model *m;

@@ -7,8 +7,6 @@
 #include "formats/session.h"
 #include "model/model.h"
 
-#define MAX_INLINED 64
-
 static void write_frame(yajl_gen g, const struct frame *f)
 {
 	yajl_gen_map_open(g);

@@ -16,8 +16,7 @@
 #include "lib/vec.h"
 #include "model/model.h"
 
-#define MAX_INLINED 64
-#define MAX_DEPTH   (SS_MAX_FRAMES + 1)
+#define MAX_DEPTH (SS_MAX_FRAMES + 1)
 
 struct sink {
 	ProtobufCBuffer base; /* must be first: protobuf-c passes it to the callback */

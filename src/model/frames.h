@@ -11,6 +11,9 @@
 /* The library of code that the program generated and named (unwind/jit_names.h). */
 #define LIBRARY_JIT "JIT code"
 
+/* Frames of one address that are shown, at most */
+#define MAX_INLINED 64
+
 struct frame {
 	const char *function;			     /* never NULL */
 	const char *raw_function, *source, *library; /* may be NULL */

@@ -11,8 +11,6 @@
 #include "model/model.h"
 #include "model/runtime.h"
 
-#define MAX_INLINED 64
-
 struct known_pc {
 	size_t first;
 	uint32_t n;

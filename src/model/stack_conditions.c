@@ -6,8 +6,7 @@
 #include <string.h>
 #include "model/model.h"
 
-#define MAX_INLINED 64
-#define FIRST	    1024u
+#define FIRST 1024u
 
 /* The result for one address: the same few thousand addresses recur in all stacks. */
 struct verdict {

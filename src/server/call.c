@@ -22,16 +22,20 @@ static const char *const of_scripts[] = {"execute_script", "script_files",
 
 /* ------------------------------------------------------------------ path -- */
 
-/* Does the path match?  @after: set to what follows the part that "{number}" stands for, or to the
- * end of the pattern. */
-static bool matches(const struct endpoint *e, const char *path, const char **after)
+/* Return: the length of the part of an endpoint's path before "{number}", or of all of it. */
+static size_t fixed_part(const struct endpoint *e)
 {
-	size_t fixed = strcspn(e->path, "{");
-	const char *rest = path + fixed;
+	return strcspn(e->path, "{");
+}
+
+static bool matches(const struct endpoint *e, const char *path)
+{
+	size_t fixed = fixed_part(e);
+	const char *rest;
 
 	if (strncmp(e->path, path, fixed) != 0)
 		return false;
-	*after = rest;
+	rest = path + fixed;
 	if (e->path[fixed])
 		return *rest && !strchr(rest, '/');
 	return !*rest ||
@@ -41,17 +45,18 @@ static bool matches(const struct endpoint *e, const char *path, const char **aft
 static unsigned int find_endpoint(struct call *c, const char *path, bool of_recording,
 				  struct mp_err *err)
 {
-	const char *after;
-
 	for (const struct endpoint *e = endpoints; e->path; e++) {
-		if ((e->reading != READ_NONE) != of_recording || !matches(e, path, &after))
+		const char *number;
+
+		if ((e->reading != READ_NONE) != of_recording || !matches(e, path))
 			continue;
 		c->endpoint = e;
-		if (!strchr(e->path, '{'))
+		number = path + fixed_part(e);
+		if (!e->path[fixed_part(e)])
 			return HTTP_OK;
-		if (!after[strspn(after, "0123456789")] && amount_integer(after, &c->number))
+		if (!number[strspn(number, "0123456789")] && amount_integer(number, &c->number))
 			return HTTP_OK;
-		mp_fail(err, MP_EXIT_USAGE, -EINVAL, "'%.40s' is not a number", after);
+		mp_fail(err, MP_EXIT_USAGE, -EINVAL, "'%.40s' is not a number", number);
 		return HTTP_BAD_REQUEST;
 	}
 	for (size_t i = 0; i < COUNT(of_scripts) && of_recording; i++) {

@@ -46,7 +46,7 @@ typedef int answer_write(struct answer *a, struct mp_err *err);
 enum reading {
 	READ_NONE,    /* not at all */
 	READ_MODEL,   /* model_load() with the call's filter; answers can call model_replay() */
-	READ_BLOCKS,  /* and with the live blocks */
+	READ_ITSELF,  /* the answer reads the file itself, not as a model */
 	READ_LIVE,    /* not the file: what its recorder says (running.h) */
 	READ_STREAM,  /* the same, again and again: the answer has no end, write() is not called */
 	ASK_RECORDER, /* a request to the recorder, by POST */
@@ -59,7 +59,7 @@ enum endpoint_flags {
 };
 
 struct endpoint {
-	/* Below /data/{id}/, or for READ_NONE below /.  "{number}" stands for a number. */
+	/* Below /data/{id}/, or for READ_NONE below /.  "{number}" matches a number. */
 	const char *path;
 	const char *type; /* Content-Type */
 	enum reading reading;

@@ -20,6 +20,7 @@
 #include "server/answers/maps.h"
 #include "server/answers/raw_allocations.h"
 #include "server/answers/regions.h"
+#include "server/answers/stack_filter.h"
 #include "server/answers/sums.h"
 #include "server/answers/timelines.h"
 #include "server/answers/tree.h"
@@ -34,14 +35,7 @@ static const struct parameter of_allocations[] = {
 static const struct parameter of_groups[] = {
 	LIST_PARAMETERS(group_keys), FRAME_PARAMETERS,
 	{"generate_graphs", PARAMETER_BOOL, 0, NULL}, {0}};
-static const struct parameter of_backtraces[] = {
-	{"backtrace_depth_min", PARAMETER_NUMBER, 0, NULL},
-	{"backtrace_depth_max", PARAMETER_NUMBER, 0, NULL},
-	{"function_regex", PARAMETER_REGEX, 0, NULL},
-	{"source_regex", PARAMETER_REGEX, 0, NULL},
-	{"negative_function_regex", PARAMETER_REGEX, 0, NULL},
-	{"negative_source_regex", PARAMETER_REGEX, 0, NULL},
-	FRAME_PARAMETERS, {0}};
+static const struct parameter of_backtraces[] = {STACK_PARAMETERS, FRAME_PARAMETERS, {0}};
 /* clang-format on */
 
 #define F ENDPOINT_FILTERED
@@ -92,7 +86,7 @@ const struct endpoint endpoints[] = {
     {"samples", TYPE_JSON, READ_MODEL, 0, NULL, answer_samples},
     {"marks", TYPE_JSON, READ_MODEL, 0, NULL, answer_marks},
     {"losses", TYPE_JSON, READ_MODEL, 0, NULL, answer_losses},
-    {"info", TYPE_JSON, READ_MODEL, 0, NULL, answer_info},
+    {"info", TYPE_JSON, READ_ITSELF, 0, NULL, answer_info},
     {"growth", TYPE_JSON, READ_MODEL, F, growth_parameters, answer_growth},
     {"peek", TYPE_TEXT, READ_MODEL, F, peek_parameters, answer_peek},
     {"annotate", TYPE_TEXT, READ_MODEL, F, annotate_parameters, answer_annotate},

@@ -56,8 +56,8 @@ struct exchange {
 	bool suspended;
 	bool complete; /* nothing is missing from the answer */
 	bool post;
-	bool
-	    chunked; /* the client sees where the answer ends; otherwise its end is that of the connection */
+	/* The client sees where the answer ends; otherwise its end is that of the connection. */
+	bool chunked;
 	uint64_t half_closed; /* when the client closed its side; 0: it has not */
 	unsigned int status;
 	char type[64], why[400];

@@ -31,8 +31,8 @@ struct query {
 int query_parse(const char *text, struct query *q, struct mp_err *err);
 void query_free(struct query *q);
 
-/* Decodes %XX in place; @in_query: '+' is a blank, and a '%' without two hexadecimal digits stands for
- * itself, as in bytehound's "group_leaked_allocations_min=50%&count=3".  Return: 0, or -EINVAL: a NUL, or
+/* Decodes %XX in place; @in_query: '+' is a blank, and a '%' without two hexadecimal digits is kept, as
+ * in bytehound's "group_leaked_allocations_min=50%&count=3".  Return: 0, or -EINVAL: a NUL, or
  * another bad %XX. */
 int percent_decode(char *text, bool in_query);
 

@@ -12,7 +12,9 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "lib/file_state.h"
 #include "lib/printable.h"
+#include "lib/write_all.h"
 #include "model/model.h"
 #include "server/answers/frames.h"
 #include "server/answers/live.h"
@@ -27,7 +29,7 @@
 
 /* The recording that was read. */
 struct loaded {
-	bool full, blocks;
+	bool full;
 	struct stat file;
 	struct call call; /* owns the filter, which the model uses */
 	struct model m;
@@ -50,22 +52,6 @@ static bool reply(int sock, enum reply_kind kind, unsigned int status, const cha
 
 	snprintf(r.type, sizeof(r.type), "%s", type);
 	return send(sock, &r, sizeof(r), MSG_NOSIGNAL) == sizeof(r);
-}
-
-/* Return: whether all was written. */
-static bool write_all(int fd, const char *text, size_t n)
-{
-	while (n) {
-		ssize_t did = write(fd, text, n);
-
-		if (did < 0 && errno == EINTR)
-			continue;
-		if (did < 0)
-			return false;
-		text += did;
-		n -= (size_t)did;
-	}
-	return true;
 }
 
 static ssize_t on_write(void *cookie, const char *text, size_t n)
@@ -107,12 +93,6 @@ static void unload(struct loaded *l)
 	memset(l, 0, sizeof(*l));
 }
 
-static bool is_same_file(const struct stat *a, const struct stat *b)
-{
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
-	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
-}
-
 /* A request as it came. */
 struct request {
 	const char *path, *query;
@@ -122,8 +102,7 @@ struct request {
 static int load(struct loaded *l, const struct recordings *r, const struct request *q,
 		const struct call *c, struct mp_err *err)
 {
-	struct model_options o = {.filter = &l->call.filter,
-				  .blocks = c->endpoint->reading == READ_BLOCKS};
+	struct model_options o = {.filter = &l->call.filter};
 	const char *path = r->at.at[c->recording].path;
 	struct stat now;
 	int ret;
@@ -131,7 +110,7 @@ static int load(struct loaded *l, const struct recordings *r, const struct reque
 	if (stat(path, &now))
 		return mp_fail(err, MP_EXIT_RECORDING, -EIO, "cannot read the recording: %s",
 			       strerror(errno));
-	if (l->full && is_same_file(&l->file, &now) && (l->blocks || !o.blocks))
+	if (l->full && file_is_unchanged(&l->file, &now))
 		return 0;
 	unload(l);
 	if (call_parse(r, q->path, q->query, &l->call, err) != HTTP_OK)
@@ -144,7 +123,6 @@ static int load(struct loaded *l, const struct recordings *r, const struct reque
 		return ret;
 	}
 	l->full = true;
-	l->blocks = o.blocks;
 	l->file = now;
 	return 0;
 }
@@ -194,7 +172,6 @@ static int read_for(struct has *has, const struct recordings *r, const struct re
 
 	switch (a->call->endpoint->reading) {
 	case READ_MODEL:
-	case READ_BLOCKS:
 		a->m = &has->loaded.m;
 		a->counts = &has->loaded.counts;
 		return load(&has->loaded, r, q, a->call, err);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <zlib.h>
 #include "lib/hex.h"
+#include "lib/write_all.h"
 #include "unwind/build.h"
 #include "unwind/rule_set.h"
 #include "unwind/table.h"
@@ -106,21 +107,6 @@ static int load(int dir, const char *name, struct rule_set *set, struct unwind_t
 		ret = load_rows(p, set, t);
 	munmap(p, (size_t)st.st_size);
 	return ret;
-}
-
-static bool write_all(int fd, const void *buf, size_t n)
-{
-	const char *p = buf;
-
-	while (n) {
-		ssize_t put = write(fd, p, n);
-
-		if (put <= 0)
-			return false;
-		p += put;
-		n -= (size_t)put;
-	}
-	return true;
 }
 
 /* Writes a temporary file and renames it, so that readers see a complete file or none. */

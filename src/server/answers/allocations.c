@@ -2,6 +2,7 @@
 #include "server/answers/allocations.h"
 
 #include "export/allocation_seek.h"
+#include "export/allocations.h"
 #include "export/collect.h"
 #include "export/json_stack.h"
 #include "model/allocator.h"
@@ -63,10 +64,7 @@ static void write_one(struct answer *a, yajl_gen g, const struct allocation *at,
 	frames_backtrace(a, g, at->block.stack);
 	if (at->ended)
 		write_deallocation(a, g, "deallocation", at);
-	json_text(g, "allocator", allocator_text(kind));
-	json_boolean(g, "is_mmaped", kind == ALLOCATOR_MMAPPED);
-	json_boolean(g, "is_jemalloc", kind == ALLOCATOR_JEMALLOC);
-	json_boolean(g, "in_main_arena", kind == ALLOCATOR_MAIN_ARENA);
+	allocation_kind_json(g, kind);
 	json_number(g, "extra_space", at->block.usable - at->block.size);
 	write_chain(a, g, at, c);
 	if (model_is_estimated(a->m))
@@ -104,7 +102,7 @@ static int write_page(struct answer *a, yajl_gen g, const struct view *order, st
 	return rest->has_last && rest->count && !ferror(a->out);
 }
 
-/* Goes on to shortly before a part that is far down the list. */
+/* Moves to a position shortly before a part that is far down the list, without collecting what precedes it. */
 static int skip(const struct answer *a, const struct view *order, struct rest *rest,
 		struct mp_err *err)
 {

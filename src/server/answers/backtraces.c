@@ -7,6 +7,7 @@
 #include "model/stack_conditions.h"
 #include "server/answers/ending.h"
 #include "server/answers/frames.h"
+#include "server/answers/stack_filter.h"
 
 int answer_backtrace(struct answer *a, struct mp_err *err)
 {
@@ -28,30 +29,12 @@ int answer_backtrace(struct answer *a, struct mp_err *err)
 	return answer_end(a, g, 0, err);
 }
 
-/* Return: 0 with @f to be freed by filter_free(), or a negative errno with @err. */
-static int conditions(const struct call *c, struct filter *f, struct mp_err *err)
-{
-	static const char *const names[] = {"backtrace_depth_min",     "backtrace_depth_max",
-					    "function_regex",	       "source_regex",
-					    "negative_function_regex", "negative_source_regex"};
-	int ret = 0;
-
-	filter_init(f);
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !ret; i++) {
-		const char *value = call_text(c, names[i]);
-
-		ret = value ? filter_set(f, names[i], value, err) : 0;
-	}
-	if (ret)
-		filter_free(f);
-	return ret;
-}
-
 /* Return: 0 with @keep[id] set for every stack that is to be written, or a negative errno with @err. */
 static int choose(struct answer *a, uint8_t *keep, struct mp_err *err)
 {
 	struct filter f;
-	int ret = conditions(a->call, &f, err);
+	bool wants;
+	int ret = stack_filter_make(a->call, &f, &wants, err);
 
 	if (ret)
 		return ret;

@@ -2,10 +2,10 @@
 #include "server/answers/compare.h"
 
 #include <errno.h>
-#include <string.h>
 #include "export/diff.h"
 #include "model/amount.h"
 #include "model/model.h"
+#include "server/answers/ending.h"
 #include "server/recordings.h"
 
 static const char *const costs[] = {"live", "allocated", "count", "peak", "temporary", NULL};
@@ -61,9 +61,7 @@ static int compare(struct answer *a, struct model *with, int (*write)(const stru
 		return ret;
 	ret = write(&d, a->out);
 	diff_free(&d);
-	return ret ? mp_fail(err, MP_EXIT_OUTPUT, ret, "cannot write the answer: %s",
-			     strerror(-ret))
-		   : 0;
+	return answer_wrote(ret, err);
 }
 
 static int answer(struct answer *a, int (*write)(const struct diff *d, FILE *), struct mp_err *err)

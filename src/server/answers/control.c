@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "control/requests.h"
-#include "lib/json_gen.h"
+#include "server/answers/ending.h"
 #include "server/running.h"
 #include "server/recordings.h"
 
@@ -28,18 +28,16 @@ static int send_request(struct answer *a, const char *line, struct mp_err *err)
 
 	if (!ret)
 		ret = request_send(pid, line, &j, &b, err);
+	if (!ret)
+		ret = answer_begin(a, &g, err);
 	if (ret)
 		return ret;
-	g = json_begin(a->out, false);
-	if (!g)
-		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
 	yajl_gen_map_open(g);
 	json_number(g, "time_ns", b.time_ns);
 	json_number(g, "events", b.events);
 	json_number(g, "file_bytes", b.file_bytes);
 	yajl_gen_map_close(g);
-	yajl_gen_free(g);
-	return 0;
+	return answer_end(a, g, 0, err);
 }
 
 int answer_flush(struct answer *a, struct mp_err *err)

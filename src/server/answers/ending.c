@@ -2,6 +2,7 @@
 #include "server/answers/ending.h"
 
 #include <errno.h>
+#include <string.h>
 #include "export/groups.h"
 #include "model/model.h"
 #include "model/weight.h"
@@ -9,6 +10,13 @@
 int answer_no_memory(struct mp_err *err)
 {
 	return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
+}
+
+int answer_wrote(int ret, struct mp_err *err)
+{
+	return ret ? mp_fail(err, MP_EXIT_OUTPUT, ret, "cannot write the answer: %s",
+			     strerror(-ret))
+		   : 0;
 }
 
 int answer_begin(struct answer *a, yajl_gen *g, struct mp_err *err)

@@ -12,6 +12,8 @@ int answer_begin(struct answer *a, yajl_gen *g, struct mp_err *err);
  * -EIO with @err if the client does not read any more. */
 int answer_end(struct answer *a, yajl_gen g, int ret, struct mp_err *err);
 int answer_no_memory(struct mp_err *err);
+/* @ret: of a function of export/ that wrote the answer.  Return: @ret, with @err filled if it failed. */
+int answer_wrote(int ret, struct mp_err *err);
 
 /* Writes "estimated", if the sums of the answer are estimates. */
 void answer_estimated(const struct answer *a, yajl_gen g);

@@ -2,16 +2,16 @@
 #include "server/answers/exports.h"
 
 #include <errno.h>
-#include <string.h>
 #include "export/format.h"
 #include "export/output.h"
 #include "model/model.h"
+#include "server/answers/ending.h"
 
 /* allocated is also what a report has by default; it is first so that it is the default here, too. */
-static const char *const costs[] = {"allocated", "live",    "count",  "peak",  "temporary",
-				    "mapped",	 "faulted", "faults", "major", NULL};
+const char *const cost_words[] = {"allocated", "live",	  "count",  "peak",  "temporary",
+				  "mapped",    "faulted", "faults", "major", NULL};
 
-const struct parameter cost_parameters[] = {{"cost", PARAMETER_WORD, 0, costs}, {0}};
+const struct parameter cost_parameters[] = {{"cost", PARAMETER_WORD, 0, cost_words}, {0}};
 const struct parameter text_parameters[] = {{"verbose", PARAMETER_BOOL, 0, NULL}, {0}};
 
 int answer_cost(const struct answer *a, int *cost, struct mp_err *err)
@@ -99,13 +99,10 @@ int answer_pprof(struct answer *a, struct mp_err *err)
 		return ret;
 	out = output_gzip(a->out);
 	if (!out)
-		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
+		return answer_no_memory(err);
 	ret = format_write(a->m, &r, out, err);
 	closed = output_close(out);
-	if (!ret && closed)
-		ret = mp_fail(err, MP_EXIT_OUTPUT, closed, "cannot write the answer: %s",
-			      strerror(-closed));
-	return ret;
+	return ret ? ret : answer_wrote(closed, err);
 }
 
 int answer_speedscope(struct answer *a, struct mp_err *err)

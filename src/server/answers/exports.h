@@ -5,6 +5,8 @@
 
 #include "server/endpoint.h"
 
+/* The words of the parameter "cost". */
+extern const char *const cost_words[];
 extern const struct parameter cost_parameters[], text_parameters[];
 
 answer_write answer_flamegraph;

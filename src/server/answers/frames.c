@@ -11,8 +11,6 @@
 #include "model/cxx_name.h"
 #include "model/model.h"
 
-#define MAX_INLINED 64
-
 /* How many allocations have an address in their stacks. */
 struct frame_counts {
 	struct intern *addresses;

@@ -10,15 +10,12 @@
 #define TOP	 5
 #define MOST_TOP 100000u
 
-static const char *const costs[] = {"allocated", "live",    "count",  "peak",  "temporary",
-				    "mapped",	 "faulted", "faults", "major", NULL};
-
 const struct parameter peek_parameters[] = {{"function", PARAMETER_REGEX, 0, NULL},
-					    {"cost", PARAMETER_WORD, 0, costs},
+					    {"cost", PARAMETER_WORD, 0, cost_words},
 					    {"top", PARAMETER_NUMBER, MOST_TOP, NULL},
 					    {0}};
 const struct parameter annotate_parameters[] = {
-    {"file", PARAMETER_TEXT, 0, NULL}, {"cost", PARAMETER_WORD, 0, costs}, {0}};
+    {"file", PARAMETER_TEXT, 0, NULL}, {"cost", PARAMETER_WORD, 0, cost_words}, {0}};
 
 /* In place of a message that names an option of the command line. */
 static int not_found(struct mp_err *err, int ret, const char *parameter)

@@ -25,11 +25,7 @@ static void write_sums(const struct answer *a, yajl_gen g, const char *name, con
 	json_moment(g, a->m, "min_timestamp", gr->first_ns);
 	json_moment(g, a->m, "max_timestamp", gr->last_ns);
 	json_timeval(g, "interval", gr->last_ns - gr->first_ns);
-	json_number(g, "allocated_count", gr->allocations);
-	json_number(g, "leaked_count", gr->live_blocks);
-	json_number(g, "leaked_size", gr->live_bytes);
-	json_number(g, "temporary_count", gr->temporary);
-	json_number(g, "peak_size", gr->peak_bytes);
+	groups_json_counts(g, gr);
 	json_text(g, "graph_preview_url", url);
 	json_text(g, "graph_url", url);
 	json_moment(g, a->m, "max_total_usage_first_seen_at", gr->most_ns);

@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 #include "export/json.h"
 #include "export/site_list.h"
 #include "export/view.h"
 #include "model/model.h"
+#include "server/answers/ending.h"
 
 #define MINUTE_NS 60e9
 
@@ -166,7 +166,5 @@ int answer_growth(struct answer *a, struct mp_err *err)
 		free(l.at);
 		places_free(&p);
 	}
-	return ret ? mp_fail(err, ret == -ENOMEM ? MP_EXIT_FAILURE : MP_EXIT_OUTPUT, ret,
-			     "cannot write the answer: %s", strerror(-ret))
-		   : 0;
+	return answer_wrote(ret, err);
 }

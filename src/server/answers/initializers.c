@@ -6,8 +6,6 @@
 #include <string.h>
 #include "model/model.h"
 
-#define MAX_INLINED 64
-
 /* distcc compiles in a folder of its own, below which is the path of the source. */
 static const char *without_distcc(const char *path)
 {

@@ -12,8 +12,6 @@
 #include "server/answers/list_cache.h"
 #include "server/recordings.h"
 
-#define MAX_INLINED 64
-
 /* The index has only the stacks of live blocks: adds the others. */
 static int add_stacks(struct model *m, struct mp_err *err)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "server/answers/list_cache.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include "lib/file_state.h"
 #include "lib/vec.h"
 
 struct kept {
@@ -23,17 +23,11 @@ static struct kept *find(const char *path)
 	return NULL;
 }
 
-static bool is_same(const struct stat *a, const struct stat *b)
-{
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
-	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
-}
-
 const char *list_cache_get(const char *path, const struct stat *now)
 {
 	const struct kept *k = find(path);
 
-	return k && is_same(&k->file, now) ? k->text : NULL;
+	return k && file_is_unchanged(&k->file, now) ? k->text : NULL;
 }
 
 void list_cache_put(const char *path, const struct stat *of, char *text)

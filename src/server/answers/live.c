@@ -11,6 +11,7 @@
 #include "model/model.h"
 #include "model/pattern.h"
 #include "model/weight.h"
+#include "server/answers/ending.h"
 #include "server/answers/frames.h"
 #include "top/table.h"
 #include "top/top.h"
@@ -24,11 +25,6 @@ const struct parameter live_groups_parameters[] = {
     FRAME_PARAMETERS,
     {0},
 };
-
-static int out_of_memory(struct mp_err *err)
-{
-	return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
-}
 
 static void json_double(yajl_gen g, const char *key, double v)
 {
@@ -85,13 +81,13 @@ static void write_look(yajl_gen g, struct running *l)
 
 int answer_live(struct answer *a, struct mp_err *err)
 {
-	yajl_gen g = json_begin(a->out, false);
+	yajl_gen g;
+	int ret = answer_begin(a, &g, err);
 
-	if (!g)
-		return out_of_memory(err);
+	if (ret)
+		return ret;
 	write_look(g, a->live);
-	yajl_gen_free(g);
-	return 0;
+	return answer_end(a, g, 0, err);
 }
 
 int live_look_event(struct running *l, char **text, size_t *n)
@@ -125,13 +121,14 @@ int answer_live_timeline(struct answer *a, struct mp_err *err)
 {
 	static const char *const names[] = {"live_bytes", "live_blocks", "allocations",
 					    "allocated_bytes", "resident_bytes"};
-	yajl_gen g = json_begin(a->out, false);
 	long long start_ms = (long long)(a->m->info.start_unix_ns / 1000000);
 	uint32_t n;
 	const struct running_point *p = running_points(a->live, &n);
+	yajl_gen g;
+	int ret = answer_begin(a, &g, err);
 
-	if (!g)
-		return out_of_memory(err);
+	if (ret)
+		return ret;
 	yajl_gen_map_open(g);
 	json_name(g, "xs");
 	yajl_gen_array_open(g);
@@ -146,8 +143,7 @@ int answer_live_timeline(struct answer *a, struct mp_err *err)
 		yajl_gen_array_close(g);
 	}
 	yajl_gen_map_close(g);
-	yajl_gen_free(g);
-	return 0;
+	return answer_end(a, g, 0, err);
 }
 
 /* ------------------------------------------------------------------ groups -- */
@@ -184,11 +180,12 @@ static void write_row(struct answer *a, yajl_gen g, const struct table_row *r, b
 
 static int write_table(struct answer *a, const struct table *t, struct mp_err *err)
 {
-	yajl_gen g = json_begin(a->out, false);
 	struct view v;
+	yajl_gen g;
+	int ret = answer_begin(a, &g, err);
 
-	if (!g)
-		return out_of_memory(err);
+	if (ret)
+		return ret;
 	call_view(a->call, &v);
 	v.count = call_number(a->call, "count", USUAL_ROWS);
 	yajl_gen_map_open(g);
@@ -200,8 +197,7 @@ static int write_table(struct answer *a, const struct table *t, struct mp_err *e
 	yajl_gen_array_close(g);
 	json_number(g, "total_count", t->rows.n);
 	yajl_gen_map_close(g);
-	yajl_gen_free(g);
-	return 0;
+	return answer_end(a, g, 0, err);
 }
 
 int answer_live_groups(struct answer *a, struct mp_err *err)
@@ -229,7 +225,5 @@ int answer_live_groups(struct answer *a, struct mp_err *err)
 
 int answer_live_report(struct answer *a, struct mp_err *err)
 {
-	int ret = json_write(a->m, GROUP_BY_LINE, false, a->out);
-
-	return ret ? mp_fail(err, MP_EXIT_FAILURE, ret, "the report could not be written") : 0;
+	return answer_wrote(json_write(a->m, GROUP_BY_LINE, false, a->out), err);
 }

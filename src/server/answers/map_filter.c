@@ -10,41 +10,27 @@
 #include "model/filter.h"
 #include "model/model.h"
 #include "model/stack_conditions.h"
+#include "server/answers/ending.h"
 
 const char *const map_lifetime_words[] = {"all", "only_leaked", "only_temporary", NULL};
 const char *const map_choice_words[] = {"all", "only_true", "only_false", NULL};
-
-/* The conditions on stacks, which model/stack_conditions.h knows.  A map without a stack fails the first
- * ones, which want something to be in the stack. */
-static const char *const of_stacks[] = {"function_regex",	   "source_regex",
-					"backtrace_depth_min",	   "backtrace_depth_max",
-					"negative_function_regex", "negative_source_regex"};
-#define WANTING	 4
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 /* ------------------------------------------------------------------ stacks -- */
 
 static int match_stacks(struct map_filter *f, struct model *m, struct mp_err *err)
 {
 	struct filter conditions;
-	int ret = 0;
+	int ret = stack_filter_make(f->call, &conditions, &f->needs_stack, err);
 
-	filter_init(&conditions);
-	for (size_t i = 0; i < COUNT(of_stacks) && !ret; i++) {
-		const char *value = call_text(f->call, of_stacks[i]);
-
-		if (!value)
-			continue;
-		ret = filter_set(&conditions, of_stacks[i], value, err);
-		f->needs_stack |= i < WANTING;
-	}
-	if (!ret && !filter_is_empty(&conditions)) {
+	if (ret)
+		return ret;
+	if (!filter_is_empty(&conditions)) {
 		f->stack = malloc(m->stacks.n + 1u);
 		if (f->stack) {
 			memset(f->stack, 1, m->stacks.n + 1u);
 			ret = stacks_match(&conditions, m, f->stack, err);
 		} else {
-			ret = mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
+			ret = answer_no_memory(err);
 		}
 	}
 	filter_free(&conditions);

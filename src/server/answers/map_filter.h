@@ -4,6 +4,7 @@
 #define SERVER_ANSWERS_MAP_FILTER_H
 
 #include "server/answers/map_list.h"
+#include "server/answers/stack_filter.h"
 #include "server/endpoint.h"
 
 /* For an endpoint's own parameters. */
@@ -22,14 +23,9 @@
 	{"peak_rss_max", PARAMETER_NUMBER, 0, NULL}, \
 	{"alive_at", PARAMETER_TIME, 0, NULL}, \
 	{"alive_at_2", PARAMETER_TIME, 0, NULL}, \
-	{"backtrace_depth_min", PARAMETER_NUMBER, 0, NULL}, \
-	{"backtrace_depth_max", PARAMETER_NUMBER, 0, NULL}, \
 	{"backtraces", PARAMETER_NUMBER, UINT32_MAX, NULL}, \
 	{"deallocation_backtraces", PARAMETER_NUMBER, UINT32_MAX, NULL}, \
-	{"function_regex", PARAMETER_REGEX, 0, NULL}, \
-	{"source_regex", PARAMETER_REGEX, 0, NULL}, \
-	{"negative_function_regex", PARAMETER_REGEX, 0, NULL}, \
-	{"negative_source_regex", PARAMETER_REGEX, 0, NULL}, \
+	STACK_PARAMETERS, \
 	{"jemalloc", PARAMETER_WORD, 0, map_choice_words}, \
 	{"bytehound", PARAMETER_WORD, 0, map_choice_words}, \
 	{"readable", PARAMETER_WORD, 0, map_choice_words}, \

@@ -16,8 +16,8 @@ struct maker {
 	const struct model *m;
 	struct map_list *l;
 	struct map_pieces pieces;
-	uint32_t
-	    unused; /* the first unused entry of the list + 1, whose .end is the next one; 0: none */
+	/* The first unused entry of the list + 1, whose .end is the next one; 0: none */
+	uint32_t unused;
 	/* An EV_UNMAP or EV_REMAP_BEGIN per thread, as long as its call can still fail. */
 	VEC(struct mp_event) begun;
 	size_t look;	   /* the next one, in facts.map_usage */

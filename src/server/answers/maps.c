@@ -8,6 +8,7 @@
 #include "export/json_stack.h"
 #include "export/view.h"
 #include "model/model.h"
+#include "server/answers/ending.h"
 #include "server/answers/frames.h"
 #include "server/answers/map_filter.h"
 #include "server/answers/map_list.h"
@@ -197,7 +198,7 @@ static int select_maps(struct answer *a, uint32_t sort, struct rows *r, struct m
 	if (id != UINT64_MAX) {
 		if (id < r->maps->at.n)
 			ret = vec_push(&r->at, ((struct row){0, (uint32_t)id}));
-		return ret ? mp_fail(err, MP_EXIT_FAILURE, ret, "out of memory") : 0;
+		return ret ? answer_no_memory(err) : 0;
 	}
 	ret = map_filter_make(a, &f, err);
 	if (ret)
@@ -210,7 +211,7 @@ static int select_maps(struct answer *a, uint32_t sort, struct rows *r, struct m
 	}
 	map_filter_free(&f);
 	if (ret)
-		return mp_fail(err, MP_EXIT_FAILURE, ret, "out of memory");
+		return answer_no_memory(err);
 	if (r->at.n)
 		qsort(r->at.at, r->at.n, sizeof(r->at.at[0]), ascending);
 	return 0;
@@ -219,10 +220,11 @@ static int select_maps(struct answer *a, uint32_t sort, struct rows *r, struct m
 static int put_list(struct answer *a, const struct rows *r, const struct view *v,
 		    struct mp_err *err)
 {
-	yajl_gen g = json_begin(a->out, false);
+	yajl_gen g;
+	int ret = answer_begin(a, &g, err);
 
-	if (!g)
-		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
+	if (ret)
+		return ret;
 	yajl_gen_map_open(g);
 	json_name(g, "maps");
 	yajl_gen_array_open(g);
@@ -234,8 +236,7 @@ static int put_list(struct answer *a, const struct rows *r, const struct view *v
 	yajl_gen_array_close(g);
 	json_number(g, "total_count", r->at.n);
 	yajl_gen_map_close(g);
-	yajl_gen_free(g);
-	return ferror(a->out) ? mp_fail(err, MP_EXIT_OUTPUT, -EIO, "cannot write the answer") : 0;
+	return answer_end(a, g, 0, err);
 }
 
 int answer_maps(struct answer *a, struct mp_err *err)
@@ -307,10 +308,11 @@ static uint64_t swap(const struct model *m, const struct mp_sample *s)
  * mappings do.  They do not say which pages are dirty. */
 int answer_timeline_maps(struct answer *a, struct mp_err *err)
 {
-	yajl_gen g = json_begin(a->out, false);
+	yajl_gen g;
+	int ret = answer_begin(a, &g, err);
 
-	if (!g)
-		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
+	if (ret)
+		return ret;
 	yajl_gen_map_open(g);
 	put_series(g, a->m, "xs", unix_ms);
 	put_series(g, a->m, "address_space", address_space);
@@ -320,6 +322,5 @@ int answer_timeline_maps(struct answer *a, struct mp_err *err)
 	put_series(g, a->m, "clean", NULL);
 	put_series(g, a->m, "swap", swap);
 	yajl_gen_map_close(g);
-	yajl_gen_free(g);
-	return ferror(a->out) ? mp_fail(err, MP_EXIT_OUTPUT, -EIO, "cannot write the answer") : 0;
+	return answer_end(a, g, 0, err);
 }

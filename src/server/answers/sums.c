@@ -2,20 +2,13 @@
 #include "server/answers/sums.h"
 
 #include <errno.h>
-#include <string.h>
 #include "export/contents_list.h"
 #include "export/json.h"
 #include "export/sum_lists.h"
 #include "export/timeline.h"
 #include "model/model.h"
+#include "server/answers/ending.h"
 #include "server/recordings.h"
-
-static int wrote(int ret, struct mp_err *err)
-{
-	return ret ? mp_fail(err, MP_EXIT_OUTPUT, ret, "cannot write the answer: %s",
-			     strerror(-ret))
-		   : 0;
-}
 
 static int write_sums(struct answer *a, enum sums_by by, struct mp_err *err)
 {
@@ -23,7 +16,7 @@ static int write_sums(struct answer *a, enum sums_by by, struct mp_err *err)
 		return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
 			       "%s: this is a recording of page faults; report has its sums",
 			       a->call->endpoint->path);
-	return wrote(sum_lists_write(a->m, by, true, a->out), err);
+	return answer_wrote(sum_lists_write(a->m, by, true, a->out), err);
 }
 
 int answer_libraries(struct answer *a, struct mp_err *err)
@@ -47,12 +40,12 @@ static int write_members(struct answer *a, void (*members)(yajl_gen g, const str
 	yajl_gen g = json_begin(a->out, true);
 
 	if (!g)
-		return wrote(-ENOMEM, err);
+		return answer_wrote(-ENOMEM, err);
 	yajl_gen_map_open(g);
 	members(g, a->m);
 	yajl_gen_map_close(g);
 	yajl_gen_free(g);
-	return wrote(ferror(a->out) ? -EIO : 0, err);
+	return answer_wrote(ferror(a->out) ? -EIO : 0, err);
 }
 
 int answer_samples(struct answer *a, struct mp_err *err)
@@ -67,7 +60,7 @@ int answer_marks(struct answer *a, struct mp_err *err)
 
 int answer_losses(struct answer *a, struct mp_err *err)
 {
-	return wrote(json_write_doubts(a->m, a->out), err);
+	return answer_wrote(json_write_doubts(a->m, a->out), err);
 }
 
 int answer_info(struct answer *a, struct mp_err *err)
@@ -77,7 +70,7 @@ int answer_info(struct answer *a, struct mp_err *err)
 
 	if (ret)
 		return ret;
-	ret = wrote(contents_json(&c, a->out), err);
+	ret = answer_wrote(contents_json(&c, a->out), err);
 	contents_free(&c);
 	return ret;
 }

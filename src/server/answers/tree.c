@@ -14,8 +14,6 @@
 #include "server/answers/ending.h"
 #include "server/answers/frames.h"
 
-#define MAX_INLINED 64
-
 struct tree {
 	struct answer *a;
 	yajl_gen g;
