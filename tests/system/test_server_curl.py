@@ -36,7 +36,7 @@ class Curl(s.Case):
         return r.stdout
 
     def flamegraph(self, text, cost):
-        """Checks that the widest frame of a flame graph stands for so many bytes, and returns its functions."""
+        """Checks that the widest frame of a flame graph represents that many bytes, and returns its functions."""
         self.assertEqual(xml.fromstring(text).tag, "{http://www.w3.org/2000/svg}svg")
         self.assertIn(self.human(cost), text)
         return text

@@ -197,11 +197,11 @@ class Many(Case):
             t.wait_for(lambda: len(workers(self.server)) >= 8)
             self.assertEqual(self.head(unread[0]), 200)
             self.assertGreater(self.small(size_min=5), 1000)
-            # The first ones have lost their workers: they get what is in the buffers, and no end.
+            # The workers of the first ones were ended: these clients receive what is buffered, without the last chunk.
             self.assertNotEqual(drain(unread[0])[-5:], b"0\r\n\r\n")
 
     def test_reads_late(self):
-        """an answer waits for a client that reads late, if nobody else waits, and is complete"""
+        """a client that reads late gets a complete answer, if no other request waits"""
         whole = self.data("raw_allocations").body
         self.assertGreater(len(whole), 8_000_000)
         with connect(self.server, 4096) as c:
@@ -457,7 +457,7 @@ class Limited(t.Case):
 
 class Limits(Limited):
     def test_memory(self):
-        """a worker that needs more than --memory: 503 with the option's name, and the server goes on"""
+        """a worker that needs more than --memory: 503 with the option's name, and the server answers the next request"""
         server = self.serve(small, big, "--memory", "40M")
         self.check(server, "/data/last/allocations", 503, "--memory")
         one = self.check(server, "/list", 200).json()[0]["id"]

@@ -138,7 +138,7 @@ class Live(t.Case):
         self.assertEqual(p.returncode, 0)
 
     def test_beside_attach(self):
-        """FILE while memprof attach records to it: the same; flush makes the file complete; the recorder goes on"""
+        """FILE while memprof attach records to it: the same; flush makes the file complete; the recorder continues after the server has ended"""
         p = self.program()
         file = self.path("rec.memprof")
         recorder = self.start(t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", file)
