@@ -258,9 +258,17 @@ static void small_stack(void)
 static void *interrupted(void *arg)
 {
 	volatile unsigned x = (unsigned)(uintptr_t)arg;
+	sigset_t set;
 
 	small_stack();
-	sigsetjmp(back, 1);
+	/*
+	 * siglongjmp() must not restore the mask: it would do so before it leaves the alternate stack, which has
+	 * no room for a second signal frame where frames are large (AVX-512).
+	 */
+	sigsetjmp(back, 0);
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 	may_jump = 1;
 	while (!stop)
 		once(x++);
