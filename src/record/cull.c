@@ -13,7 +13,8 @@
  * and how long they are not if it does not. */
 #define TRIAL	  2u
 #define SUSPENDED 8u
-#define WORTH	  8u /* it pays if at least one of so many blocks is culled */
+#define WORTH	  8u  /* it pays if at least one of so many blocks is culled */
+#define SLICES	  64u /* a power of two; events arrive at most so many slices late */
 #define AHEAD	  8u /* events between the prefetch of a node and its use; half of it for the block's */
 
 /*
@@ -55,8 +56,8 @@ struct cull {
 	VEC(struct per_thread) threads;
 	size_t last_thread;
 	struct cull_sums *sums;
-	uint32_t slice;
-	uint64_t slice_ns;		 /* its start */
+	uint32_t slice;			 /* the newest */
+	uint64_t start_ns[SLICES];	 /* of the newest slices, by number % SLICES */
 	uint64_t waiting[UINT8_MAX + 1]; /* by kind */
 };
 
@@ -148,10 +149,14 @@ static int make_room(struct cull *c)
 	return 0;
 }
 
-/* Return: the slice of an allocation. */
+/* Return: the slice of an allocation.  Events can arrive after slices that begin later. */
 static uint32_t slice_of(const struct cull *c, const struct mp_event *ev)
 {
-	return c->slice - (ev->time_ns < c->slice_ns);
+	uint32_t back = 0;
+
+	while (back < SLICES - 1 && ev->time_ns < c->start_ns[(c->slice - back) % SLICES])
+		back++;
+	return c->slice - back;
 }
 
 static int take_node(struct cull *c, uint32_t *at)
@@ -512,8 +517,7 @@ void cull_forget(struct cull *c, uint32_t number)
 
 int cull_put_sums(struct cull *c, uint64_t now_ns)
 {
-	c->slice++;
-	if (now_ns > c->slice_ns)
-		c->slice_ns = now_ns;
+	if (now_ns > c->start_ns[c->slice % SLICES])
+		c->start_ns[++c->slice % SLICES] = now_ns;
 	return cull_sums_put(c->sums, c->file);
 }

@@ -372,6 +372,55 @@ static void test_few_held(void **state)
 	}
 }
 
+/* Every sum of the culled recording must be of one slice: before 100 ns, before 200 ns, or later. */
+static void assert_sums_of_one_slice(uint64_t blocks)
+{
+	struct mpf_reader *r;
+	struct mpf_item it;
+	struct mp_info info;
+	struct mp_err err;
+
+	assert_int_equal(mpf_open(culled_path, &r, &info, &err), 0);
+	while (mpf_next(r, &it, &err) > 0) {
+		const struct mp_culled *sum = &it.culled;
+
+		if (it.kind != MPF_CULLED)
+			continue;
+		assert_int_equal(sum->first_ns / 100 < 2 ? sum->first_ns / 100 : 2,
+				 sum->last_ns / 100 < 2 ? sum->last_ns / 100 : 2);
+		blocks -= sum->blocks;
+	}
+	assert_int_equal(blocks, 0);
+	mpf_reader_free(r);
+}
+
+/* Slices begin before the events of earlier slices arrive, as when the recorder is behind. */
+static void test_late_events(void **state)
+{
+	struct cull_config config = {AGE_NS, UINT32_MAX, let_go, ahead, NULL};
+	struct mpf_writer *file = create(culled_path, AGE_NS);
+	struct cull *c = cull_new(&config, file);
+	struct mp_finish f = {.end_ns = 1000};
+
+	(void)state;
+	assert_int_equal(cull_put_sums(c, 100), 0);
+	assert_int_equal(cull_put_sums(c, 200), 0);
+	assert_int_equal(cull_put_sums(c, 150), 0);	   /* begins no slice: 200 is later */
+	for (uint64_t time = 50; time < 300; time += 10) { /* 25 times */
+		struct mp_event born = {
+		    .kind = EV_ALLOC, .tid = 1, .addr = 4096, .size = 8, .time_ns = time};
+		struct mp_event end = {
+		    .kind = EV_FREE, .tid = 1, .addr = 4096, .time_ns = time + 1};
+
+		assert_int_equal(cull_pair(c, &born, &end), 0);
+	}
+	assert_int_equal(cull_put_sums(c, 300), 0);
+	cull_free(c);
+	assert_int_equal(mpf_put_finish(file, &f), 0);
+	assert_int_equal(mpf_close(file), 0);
+	assert_sums_of_one_slice(25);
+}
+
 /* Stripping the whole recording gives the same as culling while recording. */
 static void test_strip(void **state)
 {
@@ -423,7 +472,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_same_sums), cmocka_unit_test(test_few_held),
-	    cmocka_unit_test(test_strip), cmocka_unit_test(test_strip_culled)};
+	    cmocka_unit_test(test_late_events), cmocka_unit_test(test_strip),
+	    cmocka_unit_test(test_strip_culled)};
 
 	return cmocka_run_group_tests_name("record/cull", tests, setup, teardown);
 }
