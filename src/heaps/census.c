@@ -79,6 +79,19 @@ static bool all_seen(const struct image *img)
 	return true;
 }
 
+/* Memory that is not of one moment can look damaged, and proves nothing. */
+static void doubt_torn(struct heap *h, const struct image *img)
+{
+	char why[sizeof(h->doubt)];
+
+	snprintf(why, sizeof(why), "%s", h->exact ? "" : h->doubt);
+	h->exact = false;
+	vec_free(&h->damaged);
+	snprintf(h->doubt, sizeof(h->doubt), "threads ran while it was copied (--gentle)%s%s%.70s",
+		 all_seen(img) ? "" : ", some were not seen", why[0] ? "; perhaps therefore " : "",
+		 why);
+}
+
 int census_take(struct census *c, struct image *img, struct mp_err *err)
 {
 	int ret = 0;
@@ -96,11 +109,8 @@ int census_take(struct census *c, struct image *img, struct mp_err *err)
 			       img->pid);
 	name_other(c, img);
 	vec_for_each (&c->heaps, h) {
-		if (!img->torn || !h->exact)
-			continue;
-		h->exact = false;
-		snprintf(h->doubt, sizeof(h->doubt), "threads ran while it was copied (--gentle)%s",
-			 all_seen(img) ? "" : ", some were not seen");
+		if (img->torn)
+			doubt_torn(h, img);
 	}
 	c->exact = !c->unknown[0];
 	vec_for_each (&c->heaps, h) {
