@@ -84,10 +84,10 @@ static void doubt_torn(struct heap *h, const struct image *img)
 {
 	char why[sizeof(h->doubt)];
 
-	snprintf(why, sizeof(why), "%s", h->exact ? "" : h->doubt);
+	memcpy(why, h->doubt, sizeof(why));
 	h->exact = false;
 	vec_free(&h->damaged);
-	snprintf(h->doubt, sizeof(h->doubt), "threads ran while it was copied (--gentle)%s%s%.70s",
+	snprintf(h->doubt, sizeof(h->doubt), "threads ran while it was copied (--gentle)%s%s%.160s",
 		 all_seen(img) ? "" : ", some were not seen", why[0] ? "; perhaps therefore " : "",
 		 why);
 }

@@ -49,7 +49,7 @@ struct heap {
 	bool exact;	     /* the list agrees with them */
 	bool busy;	     /* a thread holds a lock of the allocator */
 	bool passing;	     /* not exact because threads were in it: might be exact later */
-	char doubt[160];     /* why it is not exact, in one line */
+	char doubt[256];     /* why it is not exact, in one line */
 };
 
 /* Adds a live block, or an owned range.  Return: 0 or -ENOMEM. */

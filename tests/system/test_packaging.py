@@ -161,8 +161,8 @@ class Trees(t.Case):
 
     def profile(self, root, *program, memprof="/memprof", ready=None, first=None):
         """memprof of the tree records a program of the tree, reads its recording, and looks for leaks in it.
-        @ready: whether the program's threads have begun their work; if None, it is waited for that the program is at
-        work.  @first: what a process that becomes memprof does before."""
+        @ready: returns true when the program's threads have begun their work; None: t.settle() decides.  @first: what a
+        process that becomes memprof does before."""
         p = self.start("chroot", root, *program)
         if ready:
             t.wait_for(ready)
@@ -234,7 +234,7 @@ class Static(Trees):
             self.skipTest("packages of other releases are not there: scripts/releases fetches them")
         root = self.tree(source)
         shutil.copy(f"{t.VICTIMS}/truth-2.31", root + "/victim")
-        # Two threads end before; struct truth of tests/victims/truth.h begins with the number of those that stay.
+        # Two threads end before that; struct truth of tests/victims/truth.h begins with the number of those that stay.
         truth = root + "/truth"
         self.profile(root, "/victim", "/truth", "run", "2",
                      ready=lambda: os.path.exists(truth) and t.read(truth).startswith(struct.pack("=I", 2)))

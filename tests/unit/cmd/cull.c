@@ -372,7 +372,13 @@ static void test_few_held(void **state)
 	}
 }
 
-/* Every sum of the culled recording must be of one slice: before 100 ns, before 200 ns, or later. */
+/* Return: the slice of test_late_events() that @time_ns is in: before 100 ns, before 200 ns, or later. */
+static uint64_t slice_at(uint64_t time_ns)
+{
+	return time_ns < 200 ? time_ns / 100 : 2;
+}
+
+/* Every sum of the culled recording must be of one slice, and all have @blocks blocks. */
 static void assert_sums_of_one_slice(uint64_t blocks)
 {
 	struct mpf_reader *r;
@@ -386,8 +392,7 @@ static void assert_sums_of_one_slice(uint64_t blocks)
 
 		if (it.kind != MPF_CULLED)
 			continue;
-		assert_int_equal(sum->first_ns / 100 < 2 ? sum->first_ns / 100 : 2,
-				 sum->last_ns / 100 < 2 ? sum->last_ns / 100 : 2);
+		assert_int_equal(slice_at(sum->first_ns), slice_at(sum->last_ns));
 		blocks -= sum->blocks;
 	}
 	assert_int_equal(blocks, 0);
