@@ -86,7 +86,7 @@ static void doubt_torn(struct heap *h, const struct image *img)
 
 	memcpy(why, h->doubt, sizeof(why));
 	h->exact = false;
-	vec_free(&h->damaged);
+	heap_was_changing(h);
 	snprintf(h->doubt, sizeof(h->doubt), "threads ran while it was copied (--gentle)%s%s%.160s",
 		 all_seen(img) ? "" : ", some were not seen", why[0] ? "; perhaps therefore " : "",
 		 why);

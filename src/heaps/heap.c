@@ -26,13 +26,19 @@ void heap_damage(struct heap *h, uint64_t addr, const char *fmt, ...)
 	struct heap_damage d = {.addr = addr};
 	va_list ap;
 
-	if (h->damaged.n >= MAX_DAMAGED)
+	if (h->changing || h->damaged.n >= MAX_DAMAGED)
 		return;
 	va_start(ap, fmt);
 	vsnprintf(d.what, sizeof(d.what), fmt, ap);
 	va_end(ap);
 	if (vec_push(&h->damaged, d))
 		heap_doubt(h, "no memory to list damaged places");
+}
+
+void heap_was_changing(struct heap *h)
+{
+	h->changing = true;
+	vec_free(&h->damaged);
 }
 
 static void doubt(struct heap *h, const char *fmt, va_list ap)

@@ -48,6 +48,7 @@ struct heap {
 	bool checksum_known; /* the allocator has counters to compare the list with */
 	bool exact;	     /* the list agrees with them */
 	bool busy;	     /* a thread holds a lock of the allocator */
+	bool changing;	     /* heap_was_changing() was called */
 	bool passing;	     /* not exact because threads were in it: might be exact later */
 	char doubt[256];     /* why it is not exact, in one line */
 };
@@ -58,6 +59,9 @@ int heap_own(struct heap *h, uint64_t start, uint64_t end, enum heap_kind kind);
 /* Notes damage at @addr, described by @fmt; at most 100 are kept. */
 void heap_damage(struct heap *h, uint64_t addr, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* The heap was read while a thread changed it.  That can look like damage, so damage noted before and
+ * after this call is dropped. */
+void heap_was_changing(struct heap *h);
 /* Clears .exact and notes why; the first reason is kept. */
 void heap_doubt(struct heap *h, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* As heap_doubt(), and sets .passing: at another moment there might be no doubt. */

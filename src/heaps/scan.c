@@ -208,6 +208,8 @@ void scan_doubt_threads(struct image *img, const char *library, struct heap *hea
 		inside += in_library(img, img->arch->regs.get_pc(&th->regs), library) ||
 			  in_library(img, back, library);
 	}
-	if (inside)
-		heap_doubt_now(heap, "threads inside the allocator: %u", inside);
+	if (!inside)
+		return;
+	heap_was_changing(heap);
+	heap_doubt_now(heap, "threads inside the allocator: %u", inside);
 }

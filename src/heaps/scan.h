@@ -66,8 +66,8 @@ bool scan_has_library(const struct image *img, const char *library);
  * scan_doubt_threads() - clear @heap->exact if a thread is executing in the allocator
  * @library: part of the name of the allocator's file, such as "jemalloc"
  * Such a thread might be moving blocks between caches.  They count as live, and no counter shows
- * it.  If the allocator is linked statically, its code cannot be told from the program's, and
- * nothing is done.
+ * it.  A change half made can look like damage, so none is reported.  If the allocator is linked
+ * statically, its code cannot be told from the program's, and nothing is done.
  */
 void scan_doubt_threads(struct image *img, const char *library, struct heap *heap);
 

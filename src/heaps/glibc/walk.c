@@ -43,6 +43,8 @@ static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 		heap_doubt(heap, "the allocator's counters were not found");
 	heap->checksum_known = g.par.known;
 	heap->busy = g.inside = thread_is_inside(&g);
+	if (g.inside)
+		heap_was_changing(heap);
 	if (!ret)
 		ret = glibc_walk_arenas(&g);
 	if (!ret)

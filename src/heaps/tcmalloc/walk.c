@@ -47,9 +47,18 @@ static int take_small(struct tc *tc, const struct tc_span *s)
 {
 	uint64_t base = s->start << TC_PAGE_SHIFT, bytes = s->pages << TC_PAGE_SHIFT;
 	uint32_t capacity = (uint32_t)(bytes / (uint64_t)tc->size[s->class]), n;
-	uint8_t *is_free = calloc(capacity + 1, 1);
+	uint8_t *is_free;
 	int ret;
 
+	/* Such a span goes back to the page heap, so a thread is making it or giving it back
+	 * (Populate(), ReleaseToSpans() in gperftools' central_freelist.cc).  The central list does
+	 * not count it, and its list can be incomplete. */
+	if (!s->refcount) {
+		heap_doubt_now(tc->heap, "a thread was changing the span 0x%" PRIx64, base);
+		tc->heap->free_bytes += bytes;
+		return 0;
+	}
+	is_free = calloc(capacity + 1, 1);
 	if (!is_free)
 		return -ENOMEM;
 	n = free_list_mark(
