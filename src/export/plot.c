@@ -251,7 +251,7 @@ static void marks(const struct plot *p)
 
 		fprintf(p->out,
 			"<line class=\"mark\" x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"%d\" y2=\"%d\"/>"
-			"<text x=\"%.2f%%\" y=\"%d\" text-anchor=\"%s\">",
+			"<text x=\"%.2f%%\" y=\"%d\" text-anchor=\"%s\" class=\"label\">",
 			percent(part), percent(part), HEAD, HEIGHT - GAP, percent(part),
 			HEIGHT - 12, anchor(part));
 		svg_text(mark->name, p->out);
@@ -270,7 +270,7 @@ static void peak(const struct plot *p, const struct panel *a)
 		return;
 	fprintf(p->out,
 		"<circle cx=\"%.2f%%\" cy=\"%.1f\" r=\"4\" class=\"peak\"/><text x=\"%.2f%%\" "
-		"y=\"%.1f\" text-anchor=\"%s\" class=\"over\">peak %s at %.3f s</text>\n",
+		"y=\"%.1f\" text-anchor=\"%s\" class=\"label over\">peak %s at %.3f s</text>\n",
 		percent(part), y, percent(part), fmax(y - 8, a->top + 12), anchor(part),
 		text_cost(COST_PEAK, m->sums.peak_bytes, m->sums.peak_blocks, sum),
 		(double)m->sums.peak_time_ns / 1e9);

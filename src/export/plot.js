@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The script of plots: as wide as the window, with a title that fits.  All else is in percent of the width.
+// The script of plots: as wide as the window, with texts that fit.  All else is in percent of the width.
 "use strict";
 (() => {
-const svg = (document.currentScript ?? document.documentElement).closest("svg"), title = svg.querySelector("#title"), text = title.textContent;
+const svg = (document.currentScript ?? document.documentElement).closest("svg");
+const texts = [...svg.querySelectorAll("#title, .label")].map(e => [e, e.textContent]);
 svg.setAttribute("width", "100%");
 function fit() {
-  title.textContent = text;
-  for (let n = text.length; n > 10 && title.getComputedTextLength() > 0.96 * svg.getBoundingClientRect().width; n--)
-    title.textContent = text.slice(0, n) + "..";
+  const page = svg.getBoundingClientRect(), edge = 0.02 * page.width;
+  for (const [e, text] of texts) {
+    e.textContent = text;
+    e.removeAttribute("dx");
+    for (let n = text.length; n > 10 && e.getComputedTextLength() > page.width - 2 * edge; n--)
+      e.textContent = text.slice(0, n) + "..";
+    const box = e.getBoundingClientRect();
+    const over = Math.max(page.left + edge - box.left, 0) || Math.min(page.right - edge - box.right, 0);
+    if (over)
+      e.setAttribute("dx", over);
+  }
 }
 addEventListener("resize", fit);
 fit();

@@ -243,6 +243,21 @@ class Graph(t.Case):
             seen.add(found[0][5])
         self.assertEqual(len(seen), 2)
 
+    def test_marks(self):
+        """the name of a mark is within the page wherever its time is, and cut if it is longer than the page is wide"""
+        plot, program = self.path("plot.svg"), self.path("marks")
+        with open(program, "w") as f:
+            f.write(f"#!/bin/sh\nfor at in 1 2 3 4; do sleep 0.3; {t.MEMPROF} mark -p $$ \"$at {'m' * 26}\"; done\n"
+                    f"{t.MEMPROF} mark -p $$ \"5 {'m' * 60}\"\nsleep 0.3\n")
+        os.chmod(program, 0o755)
+        self.memprof("run", "-q", "-o", self.recording, "--", program)
+        self.memprof("report", self.recording, "--plot", plot)
+        found = self.found(plot, RESIZE.replace("WIDTH", "390") + PLACES)
+        marks = [f for f in found if re.match(r"\d m", f[0])]
+        self.assertEqual([f[0].endswith("..") for f in marks], [False] * 4 + [True])
+        for text, left, right, *_ in marks:
+            self.assertTrue(0 <= left < right <= 390, (text, left, right))
+
 
 if __name__ == "__main__":
     t.main()
