@@ -139,12 +139,12 @@ static void futexes_round(struct actor *a)
 	since = now_ns();
 	came_out(a, "futex(FUTEX_WAIT)", syscall(SYS_futex, &word, FUTEX_WAIT, 0, &t, NULL, 0), -1,
 		 ETIMEDOUT, since, MS);
-	end = in_ms(CLOCK_MONOTONIC, MS);
 	since = now_ns();
+	end = in_ms(CLOCK_MONOTONIC, MS);
 	came_out(
 	    a, "futex(FUTEX_WAIT_BITSET)",
 	    syscall(SYS_futex, &word, FUTEX_WAIT_BITSET, 0, &end, NULL, FUTEX_BITSET_MATCH_ANY), -1,
-	    ETIMEDOUT, since, MS - 1);
+	    ETIMEDOUT, since, MS);
 #ifdef SYS_futex_waitv
 	struct {
 		uint64_t val, uaddr;
@@ -152,11 +152,11 @@ static void futexes_round(struct actor *a)
 	} wait = {.uaddr = (uintptr_t)&word, .flags = 2 /* FUTEX_32 */};
 	long waited;
 
-	end = in_ms(CLOCK_MONOTONIC, MS);
 	since = now_ns();
+	end = in_ms(CLOCK_MONOTONIC, MS);
 	waited = syscall(SYS_futex_waitv, &wait, 1, 0, &end, CLOCK_MONOTONIC);
 	if (waited != -1 || errno != ENOSYS)
-		came_out(a, "futex_waitv", waited, -1, ETIMEDOUT, since, MS - 1);
+		came_out(a, "futex_waitv", waited, -1, ETIMEDOUT, since, MS);
 #endif
 #endif
 	pthread_condattr_init(&attr);
