@@ -6,16 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
-#include "attach/target.h"
 #include "heaps/tcmalloc/tcmalloc.h"
 #include "heaps/walker.h"
+#include "../stopped.h"
 
 enum { BLOCKS = 5000, SIZE = 100 };
 
@@ -24,37 +21,19 @@ static void *volatile block[BLOCKS];
 
 static int victim(void)
 {
-	char c = 0;
-
 	for (size_t i = 0; i < BLOCKS; i++)
 		block[i] = malloc(SIZE);
-	if (write(STDOUT_FILENO, &c, 1) != 1)
+	if (write(STDOUT_FILENO, "", 1) != 1)
 		return 1;
 	for (;;)
 		pause();
 }
 
-/* Return: this program as a victim with tcmalloc. */
-static pid_t start(void)
+static void become_victim(int ready)
 {
-	int ready[2];
-	pid_t pid;
-	char c;
-
-	assert_int_equal(pipe(ready), 0);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		setenv("LD_PRELOAD", "libtcmalloc_minimal.so.4", 1);
-		dup2(ready[1], STDOUT_FILENO);
-		execl(self, self, "victim", NULL);
-		_exit(127);
-	}
-	close(ready[1]);
-	assert_int_equal(read(ready[0], &c, 1), 1);
-	close(ready[0]);
-	return pid;
+	setenv("LD_PRELOAD", "libtcmalloc_minimal.so.4", 1);
+	dup2(ready, STDOUT_FILENO);
+	execl(self, self, "victim", NULL);
 }
 
 /* Finds a span all of whose objects are in use.  Return: its address in the process. */
@@ -113,25 +92,18 @@ static void look(struct image *img, const struct tc_span *s, bool half_made)
 
 static void test_half_made(void **state)
 {
-	struct deadline patience = deadline_in_ms(20000);
-	struct mp_err err = {0};
+	struct stopped at_rest;
+	struct image *img = &at_rest.img;
 	struct tc_span s, now;
-	pid_t pid = start();
+	pid_t pid = child_start(become_victim);
 	char path[32];
-	struct target t;
-	struct image img;
 	uint64_t at, objects;
 	FILE *mem;
 
 	(void)state;
-	assert_int_equal(target_look(&t, pid, &err), 0);
-	assert_int_equal(target_seize(&t, &patience, &err), 0);
-	assert_int_equal(target_stop(&t, &patience, &err), 0);
-	image_init(&img, t.arch, pid);
-	assert_int_equal(image_take_threads(&img, &t), 0);
-	assert_int_equal(image_open_process(&img, pid, &err), 0);
-	at = full_span(&img, &s);
-	look(&img, &s, false);
+	stopped_open(&at_rest, pid);
+	at = full_span(img, &s);
+	look(img, &s, false);
 	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
 	mem = fopen(path, "r+");
 	assert_non_null(mem);
@@ -148,13 +120,11 @@ static void test_half_made(void **state)
 		assert_int_equal(fwrite(&now, sizeof(now), 1, mem), 1);
 		assert_int_equal(fseek(mem, (long)objects, SEEK_SET), 0);
 		assert_int_equal(fwrite(&next, sizeof(next), 1, mem), 1);
-		look(&img, &s, true);
+		look(img, &s, true);
 	}
 	fclose(mem);
-	image_close(&img);
-	target_close(&t);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	stopped_close(&at_rest);
+	child_end(pid);
 }
 
 int main(int argc, char **argv)

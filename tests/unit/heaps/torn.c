@@ -7,70 +7,46 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
-#include "attach/target.h"
 #include "heaps/census.h"
 #include "../damaged.h"
+#include "../stopped.h"
 
 enum { BLOCKS = 20000, SEEDS = 20 };
 
 static void *volatile block[BLOCKS];
 
-/* Return: a child with BLOCKS blocks. */
-static pid_t start(void)
+static void make_blocks(int ready)
 {
-	int ready[2];
-	char c = 0;
-	pid_t pid;
-
-	assert_int_equal(pipe(ready), 0);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (size_t i = 0; i < BLOCKS; i++)
-			block[i] = malloc(1 + i % 500);
-		(void)!write(ready[1], &c, 1);
-		for (;;)
-			pause();
-	}
-	assert_int_equal(read(ready[0], &c, 1), 1);
-	close(ready[0]);
-	close(ready[1]);
-	return pid;
+	for (size_t i = 0; i < BLOCKS; i++)
+		block[i] = malloc(1 + i % 500);
+	(void)!write(ready, "", 1);
+	for (;;)
+		pause();
 }
 
 static void test_no_damage(void **state)
 {
-	struct deadline patience = deadline_in_ms(20000);
+	struct stopped at_rest;
+	struct image *img = &at_rest.img;
 	struct mp_err err = {0};
-	pid_t pid = start();
+	pid_t pid = child_start(make_blocks);
 	size_t damaged = 0;
-	struct target t;
-	struct image img;
 
 	(void)state;
-	assert_int_equal(target_look(&t, pid, &err), 0);
-	assert_int_equal(target_seize(&t, &patience, &err), 0);
-	assert_int_equal(target_stop(&t, &patience, &err), 0);
-	image_init(&img, t.arch, pid);
-	assert_int_equal(image_take_threads(&img, &t), 0);
-	assert_int_equal(image_open_process(&img, pid, &err), 0);
+	stopped_open(&at_rest, pid);
 	for (uint64_t i = 0; i < 2ul * SEEDS; i++) {
 		struct census c;
 		int ret;
 
-		img.torn = i % 2;
-		damage_begin(&img, 1 + i / 2, 4096, 65536);
-		ret = census_take(&c, &img, &err);
-		damage_end(&img);
+		img->torn = i % 2;
+		damage_begin(img, 1 + i / 2, 4096, 65536);
+		ret = census_take(&c, img, &err);
+		damage_end(img);
 		vec_for_each (&c.heaps, h) {
-			if (!img.torn) {
+			if (!img->torn) {
 				damaged += h->damaged.n;
 				continue;
 			}
@@ -82,10 +58,8 @@ static void test_no_damage(void **state)
 		census_free(&c);
 	}
 	assert_true(damaged > 0); /* else nothing was tested */
-	image_close(&img);
-	target_close(&t);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	stopped_close(&at_rest);
+	child_end(pid);
 }
 
 int main(void)

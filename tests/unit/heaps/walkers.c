@@ -17,10 +17,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "attach/target.h"
 #include "heaps/walker.h"
 #include "../../victims/truth.h"
 #include "../damaged.h"
+#include "../stopped.h"
 
 enum { THREADS = 8, LOOKS = 3, DAMAGES = 6 };
 #define MOST_LOOKS                                                                                 \
@@ -318,30 +318,23 @@ static void walk_damaged(struct image *img, const struct walker *walker, size_t 
 /* Stops the victim, walks its heap, compares, and lets it continue. */
 static void look(struct victim *v, const struct row *row, struct outcome *o)
 {
-	struct deadline patience = deadline_in_ms(20000);
+	struct stopped at_rest;
+	struct image *img = &at_rest.img;
 	struct mp_err err = {0};
-	struct target t;
-	struct image img;
 	int ret;
 
 	memset(o, 0, sizeof(*o));
-	assert_int_equal(target_look(&t, v->pid, &err), 0);
-	assert_int_equal(target_seize(&t, &patience, &err), 0);
-	assert_int_equal(target_stop(&t, &patience, &err), 0);
-	image_init(&img, t.arch, v->pid);
-	assert_int_equal(image_take_threads(&img, &t), 0);
-	assert_int_equal(image_open_process(&img, v->pid, &err), 0);
-	o->ret = ret = walker_named(row->walker)->walk(&img, &o->heap, &err);
+	stopped_open(&at_rest, v->pid);
+	o->ret = ret = walker_named(row->walker)->walk(img, &o->heap, &err);
 	if (ret == -ENOENT) /* heap never used: right if the program has no block */
 		o->heap.allocator = "none";
 	else if (ret && ret != -ENOTSUP)
 		fail_msg("%s: %s", row->name, err.what);
 	compare(v, o);
 	if (!strcmp(v->mode, "park"))
-		walk_damaged(&img, walker_named(row->walker), o->heap.blocks.n);
+		walk_damaged(img, walker_named(row->walker), o->heap.blocks.n);
 	o->resizing = atomic_load(&v->truth->resizing);
-	image_close(&img);
-	target_close(&t);
+	stopped_close(&at_rest);
 	print_message("# %s: %s %s: %zu blocks, truth %zu, missing %zu, extra %zu, other size %zu, "
 		      "free %lu, cached %lu, metadata %lu, %s%s\n",
 		      row->name, o->heap.allocator, o->heap.version, o->heap.blocks.n, o->truth,

@@ -13,7 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "attach/target.h"
 #include "heaps/census.h"
 #include "heaps/python/python.h"
 #include "leaks/block_names.h"
@@ -21,6 +20,7 @@
 #include "leaks/python.h"
 #include "leaks/python_garbage.h"
 #include "../damaged.h"
+#include "../stopped.h"
 
 #define CLASSES 32
 #define DAMAGES 12
@@ -221,11 +221,9 @@ static void check_damaged(struct image *img)
 
 static void test_process(void **state)
 {
-	struct deadline patience = deadline_in_ms(20000);
-	struct mp_err err = {0};
+	struct stopped at_rest;
+	struct image *img = &at_rest.img;
 	struct victim v;
-	struct target t;
-	struct image img;
 	struct result r;
 
 	(void)state;
@@ -233,22 +231,16 @@ static void test_process(void **state)
 		skip();
 	start(&v);
 	wait_sleeping(&v);
-	assert_int_equal(target_look(&t, v.pid, &err), 0);
-	assert_int_equal(target_seize(&t, &patience, &err), 0);
-	assert_int_equal(target_stop(&t, &patience, &err), 0);
-	image_init(&img, t.arch, v.pid);
-	assert_int_equal(image_take_threads(&img, &t), 0);
-	assert_int_equal(image_open_process(&img, v.pid, &err), 0);
-	assert_int_equal(take(&r, &img), 0);
+	stopped_open(&at_rest, v.pid);
+	assert_int_equal(take(&r, img), 0);
 	check_sizes(&v, &r);
 	check_leaks(&r);
 	assert_in_range(named(&r, "list"), 3100, 3300);
 	assert_in_range(named(&r, "Node"), 1000, 1000);
 	assert_in_range(named(&r, "table of set"), 0, 100);
 	drop(&r);
-	check_damaged(&img);
-	image_close(&img);
-	target_close(&t);
+	check_damaged(img);
+	stopped_close(&at_rest);
 	close(v.in);
 	waitpid(v.pid, NULL, 0);
 }

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Children that say when they are ready, and processes that are stopped so that their memory can be walked. */
+#ifndef TESTS_STOPPED_H
+#define TESTS_STOPPED_H
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "attach/target.h"
+#include "snapshot/image.h"
+
+/* Runs @work in a child, which writes a byte to @ready when it is ready, and does not return.  Return: its
+ * pid, when it is ready; to be ended by child_end(). */
+static inline pid_t child_start(void (*work)(int ready))
+{
+	int ready[2];
+	pid_t pid;
+	char c;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(ready[0]);
+		work(ready[1]);
+		_exit(127);
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	close(ready[0]);
+	return pid;
+}
+
+static inline void child_end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* A process all of whose threads are stopped. */
+struct stopped {
+	struct target target;
+	struct image img;
+};
+
+/* Stops a process and opens its memory.  @s: to be closed by stopped_close(). */
+static inline void stopped_open(struct stopped *s, pid_t pid)
+{
+	struct deadline patience = deadline_in_ms(20000);
+	struct mp_err err = {0};
+
+	assert_int_equal(target_look(&s->target, pid, &err), 0);
+	assert_int_equal(target_seize(&s->target, &patience, &err), 0);
+	assert_int_equal(target_stop(&s->target, &patience, &err), 0);
+	image_init(&s->img, s->target.arch, pid);
+	assert_int_equal(image_take_threads(&s->img, &s->target), 0);
+	assert_int_equal(image_open_process(&s->img, pid, &err), 0);
+}
+
+/* Lets the process continue. */
+static inline void stopped_close(struct stopped *s)
+{
+	image_close(&s->img);
+	target_close(&s->target);
+}
+
+#endif
