@@ -47,7 +47,7 @@ struct heap {
 	uint32_t arenas;
 	bool checksum_known; /* the allocator has counters to compare the list with */
 	bool exact;	     /* the list agrees with them */
-	bool busy;	     /* a thread holds a lock of the allocator */
+	bool busy;	     /* a thread holds a lock of the allocator, or executes in it */
 	bool changing;	     /* heap_was_changing() was called */
 	bool passing;	     /* not exact because threads were in it: might be exact later */
 	char doubt[256];     /* why it is not exact, in one line */

@@ -139,7 +139,7 @@ static uint64_t find_chain(struct glibc *g, const struct region *r, uint64_t fro
 
 static void report_broken(struct glibc *g, const struct region *r, uint64_t next)
 {
-	if (g->inside) {
+	if (g->heap->changing) {
 		heap_doubt_now(g->heap, "a thread was changing the arena at %#llx",
 			       (unsigned long long)r->arena->addr);
 		return;

@@ -68,7 +68,6 @@ struct glibc {
 	struct image_view view, probe;
 	uint64_t main_arena;
 	const char *module; /* that contains its code: path in the image's maps */
-	bool inside;	    /* a thread holds an arena's lock, or is executing in the module */
 	struct glibc_par par;
 	VEC(struct glibc_arena) arenas; /* the main one is first */
 	VEC(uint64_t) cached;		/* in tcaches and fastbins: free, but marked in use */

@@ -42,8 +42,8 @@ static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 	if (!ret && !g.par.known)
 		heap_doubt(heap, "the allocator's counters were not found");
 	heap->checksum_known = g.par.known;
-	heap->busy = g.inside = thread_is_inside(&g);
-	if (g.inside)
+	heap->busy = thread_is_inside(&g);
+	if (heap->busy)
 		heap_was_changing(heap);
 	if (!ret)
 		ret = glibc_walk_arenas(&g);
@@ -55,7 +55,7 @@ static int walk(struct image *img, struct heap *heap, struct mp_err *err)
 	heap_finish(heap);
 	if (!ret && !heap->blocks.n)
 		ret = -ENOENT;
-	heap->passing |= !heap->exact && g.inside;
+	heap->passing |= !heap->exact && heap->changing;
 	image_view_free(&g.view);
 	image_view_free(&g.probe);
 	vec_free(&g.arenas);

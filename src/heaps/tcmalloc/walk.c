@@ -50,9 +50,9 @@ static int take_small(struct tc *tc, const struct tc_span *s)
 	uint8_t *is_free;
 	int ret;
 
-	/* Such a span goes back to the page heap, so a thread is making it or giving it back
-	 * (Populate(), ReleaseToSpans() in gperftools' central_freelist.cc).  The central list does
-	 * not count it, and its list can be incomplete. */
+	/* A span without an object in use belongs to the page heap, so a thread is taking this one from
+	 * there or giving it back (Populate(), ReleaseToSpans() in gperftools' central_freelist.cc).
+	 * The central list does not count it, and its list can be incomplete. */
 	if (!s->refcount) {
 		heap_doubt_now(tc->heap, "a thread was changing the span 0x%" PRIx64, base);
 		tc->heap->free_bytes += bytes;
