@@ -80,7 +80,7 @@ $(O)/export/profile.pb-c.c $(O)/export/profile.pb-c.h &: src/export/profile.prot
 $(O)/export/profile.pb-c.o: $(O)/export/profile.pb-c.c
 	$(CC) $(CFLAGS) -c -o $@ $<
 $(O)/export/pprof.o: $(O)/export/profile.pb-c.h
-$(O)/export.a: $(O)/export/profile.pb-c.o $(O)/export/svg_files.o
+$(O)/export.a: $(O)/export/profile.pb-c.o $(O)/export/svg_files.o $(O)/export/page_file.o
 
 # What the archive calls of GnuTLS: src/server/no_tls.c.
 $(O)/server/gnutls_names.h: Makefile
@@ -97,6 +97,17 @@ $(O)/server/server_files.o: src/server/server_files.S src/server/openapi.json
 $(O)/export/svg_files.o: src/export/svg_files.S $(wildcard src/export/*.js src/export/*.css)
 	@mkdir -p $(@D)
 	$(CC) -c -o $@ $<
+
+# The web page is the same for all architectures.  If it is empty, another try is made (scripts/build-page).
+PAGE = build/web/index.html
+PAGE_SOURCES = $(shell find web -name node_modules -prune -o -name tests -prune -o -type f -print)
+$(PAGE): $(PAGE_SOURCES) src/server/openapi.json scripts/build-page $(if $(shell find $(PAGE) -size 0 2>/dev/null),FORCE)
+	scripts/build-page $@
+.PHONY: FORCE
+$(O)/export/page_file.o: src/export/page_file.S $(PAGE)
+	@mkdir -p $(@D)
+	$(CC) -Wa,-I$(dir $(PAGE)) -c -o $@ $<
+
 
 -include $(wildcard $(O)/*/*.d $(O)/*/*/*.d $(O)/*/*/*/*.d)
 
@@ -373,11 +384,12 @@ bench: ## the measurements of doc/overhead.md
 SOURCES = $(foreach f,src packaging tests/unit tests/victims tests/fuzz,$(wildcard $(f)/*.[ch] $(f)/*/*.[ch] $(f)/*/*/*.[ch]))
 LINTED = $(foreach f,$(FOLDERS),$(SRC_$(f))) $(wildcard src/tools/*.c)
 LAYERS = scripts/check-layers $(O) $(foreach f,$(FOLDERS),'$(f): $(DEPS_$(f))') 'tools: formats lib'
-lint: all ## layers, format, cppcheck, clang-tidy
+lint: all ## layers, format, cppcheck, clang-tidy; prettier, tsc and eslint for the page
 	$(LAYERS)
 	clang-format --dry-run -Werror $(SOURCES)
 	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr -Isrc -D_GNU_SOURCE -D__x86_64__ \
 		--suppress=missingIncludeSystem --enable=warning,portability $(LINTED)
+	$(if $(wildcard web/node_modules/eslint),npm --prefix web run --silent lint)
 	scripts/tidy $(O) '-std=gnu11 -Isrc -I$(O) -D_GNU_SOURCE -DMEMPROF_VERSION="$(VERSION)"' $(LINTED)
 
 format: ## clang-format on all sources

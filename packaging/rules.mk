@@ -74,7 +74,7 @@ static-tarball: static man ## the static memprof with all that belongs to it, in
 	$(STRIP) $(O)/static/$(STATIC_NAME)/bin/*
 	cp doc/install.md $(O)/static/$(STATIC_NAME)/README.md
 	packaging/licences $(STATIC) $(STATIC).link $(O)/static/$(STATIC_NAME)/share/doc/memprof/licences $(LINK_SYSROOT)
-	packaging/sbom --version $(VERSION) --name $(STATIC_NAME) $(addprefix --sysroot ,$(LINK_SYSROOT)) --root $(O)/static/$(STATIC_NAME) \
+	packaging/sbom --version $(VERSION) --page $(dir $(PAGE))packages.json --name $(STATIC_NAME) $(addprefix --sysroot ,$(LINK_SYSROOT)) --root $(O)/static/$(STATIC_NAME) \
 		--program $(O)/static/$(STATIC_NAME)/bin/memprof $(STATIC).link \
 		--program $(O)/static/$(STATIC_NAME)/bin/memprof-replay $(O)/memprof-replay.link \
 		>$(O)/static/$(STATIC_NAME)/share/doc/memprof/memprof.spdx.json
@@ -93,7 +93,7 @@ deb: all man ## Debian packages, in build/dist
 
 sbom: static ## what memprof consists of (SPDX), in build/dist
 	@mkdir -p $(DIST)
-	packaging/sbom --version $(VERSION) --name $(RELEASE) $(addprefix --sysroot ,$(LINK_SYSROOT)) \
+	packaging/sbom --version $(VERSION) --page $(dir $(PAGE))packages.json --name $(RELEASE) $(addprefix --sysroot ,$(LINK_SYSROOT)) \
 		--root $(O) \
 		$(foreach p,$(O)/memprof $(O)/memprof-replay $(STATIC),--program $p $p.link) --published $(DIST) >$(DIST)/$(RELEASE).spdx.json
 

@@ -38,7 +38,8 @@ int show_option(struct shown *s, int opt, const char *value, const char *command
 	{"plot", required_argument, NULL, FORMAT_OPTION + FORMAT_PLOT}, \
 	{"replay", optional_argument, NULL, FORMAT_OPTION + FORMAT_REPLAY}, \
 	{"peek", required_argument, NULL, FORMAT_OPTION + FORMAT_PEEK}, \
-	{"annotate", required_argument, NULL, FORMAT_OPTION + FORMAT_ANNOTATE}
+	{"annotate", required_argument, NULL, FORMAT_OPTION + FORMAT_ANNOTATE}, \
+	{"html", required_argument, NULL, FORMAT_OPTION + FORMAT_HTML}
 /* clang-format on */
 
 /* Does a recording with @info contain the requested data?  Return: 0, or -EINVAL with @err

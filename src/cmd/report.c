@@ -10,6 +10,7 @@
 #include "cmd/outputs.h"
 #include "cmd/progress.h"
 #include "cmd/views.h"
+#include "export/html.h"
 #include "export/output.h"
 #include "export/text.h"
 #include "lib/human.h"
@@ -41,6 +42,7 @@ static const char help[] =
     "  --speedscope [OUT]   for speedscope.app: JSON with a profile of each cost\n"
     "  --csv [OUT]          one line for each stack, for spreadsheets\n"
     "  --ascii-tree [OUT]   call tree with sizes, counts and times, every frame\n"
+    "  --html HTML          a page for a browser, in one file, to look around in all of it\n"
     "  --plot SVG           live bytes, resident memory, blocks and rates over time\n"
     "  --view LIST          allocations, groups (by stack), libraries, threads, sizes, timeline "
     "or\n"
@@ -352,7 +354,10 @@ static int take_word(struct arguments *a, const char *word)
 static int settle(struct arguments *a)
 {
 	bool formats = a->outputs.n > 0;
+	struct mp_err err = {0};
 
+	if (outputs_have(&a->outputs, FORMAT_HTML) && html_check(&err))
+		return complain(&err);
 	if (a->request.bottom_up && !outputs_have(&a->outputs, FORMAT_TREE))
 		return usage_error("report: --bottom-up needs --tree");
 	if (a->grouped && (a->view.name || (formats && !outputs_have(&a->outputs, FORMAT_JSON))))

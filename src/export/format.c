@@ -9,6 +9,7 @@
 #include "export/faults.h"
 #include "export/flame.h"
 #include "export/heaptrack.h"
+#include "export/html.h"
 #include "export/json.h"
 #include "export/peek.h"
 #include "export/plot.h"
@@ -36,6 +37,7 @@ const struct format_facts *format_facts(enum format f)
 	    [FORMAT_PPROF] = {.gzip = true},
 	    [FORMAT_REPLAY] = {.history = true},
 	    [FORMAT_PEEK] = {.of_faults = true},
+	    [FORMAT_HTML] = {.says_estimated = true, .says_truncated = true},
 	};
 
 	return &facts[f];
@@ -125,6 +127,8 @@ int format_write(struct model *m, const struct format_request *r, FILE *out, str
 				  err);
 	case FORMAT_REPLAY:
 		return replay_write(m, out, err);
+	case FORMAT_HTML:
+		return html_write(m, out, err);
 	case FORMAT_HEAPTRACK:
 		return heaptrack_write(m, out, err);
 	default:

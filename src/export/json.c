@@ -379,3 +379,51 @@ int json_write_doubts(const struct model *m, FILE *out)
 	yajl_gen_free(g);
 	return ferror(out) ? -EIO : 0;
 }
+
+/* An index has no other sums of a stack. */
+static void write_live(yajl_gen g, const struct model *m, const struct group *gr)
+{
+	(void)m;
+	json_number(g, "leaked_count", gr->live_blocks);
+	json_number(g, "leaked_bytes", gr->live_bytes);
+}
+
+static void write_quick_totals(yajl_gen g, const struct model *m)
+{
+	json_name(g, "totals");
+	yajl_gen_map_open(g);
+	json_number(g, "events", m->counts.events);
+	json_number(g, "allocations", m->sums.total.allocations);
+	json_number(g, "allocated_bytes", m->sums.total.allocated_bytes);
+	json_number(g, "frees", m->sums.total.frees);
+	json_number(g, "leaked_count", m->sums.total.live_blocks);
+	json_number(g, "leaked_bytes", m->sums.total.live_bytes);
+	json_number(g, "peak_bytes", m->sums.peak_bytes);
+	json_number(g, "peak_count", m->sums.peak_blocks);
+	json_timeval(g, "peak_at", m->sums.peak_time_ns);
+	json_boolean(g, "peak_has_culled", m->sums.peak_has_culled);
+	yajl_gen_map_close(g);
+}
+
+int json_write_quick(struct model *m, FILE *out)
+{
+	yajl_gen g = json_begin(out, true);
+	struct places p;
+
+	if (!g)
+		return -ENOMEM;
+	if (places_find(m, GROUP_BY_LINE, COST_LEAKED, false, &p)) {
+		yajl_gen_free(g);
+		return -ENOMEM;
+	}
+	yajl_gen_map_open(g);
+	json_info(g, m);
+	write_thinning(g, m);
+	write_quick_totals(g, m);
+	write_losses(g, m);
+	sites_json(g, m, &p, write_live);
+	yajl_gen_map_close(g);
+	yajl_gen_free(g);
+	places_free(&p);
+	return ferror(out) ? -EIO : 0;
+}

@@ -7,7 +7,7 @@
 #include "formats/session.h"
 #include "model/model.h"
 
-static void write_frame(yajl_gen g, const struct frame *f)
+static void write_frame(yajl_gen g, const struct frame *f, bool folded)
 {
 	yajl_gen_map_open(g);
 	json_address(g, f->address);
@@ -22,12 +22,42 @@ static void write_frame(yajl_gen g, const struct frame *f)
 		json_number(g, "column", f->column);
 	}
 	json_boolean(g, "is_inline", f->is_inline);
+	if (folded)
+		json_boolean(g, "folded", true);
 	yajl_gen_map_close(g);
+}
+
+/* Which frames are shown, from the outermost one on. */
+struct folding {
+	struct shown_stack s;
+	uint32_t run, next; /* entries left; frames left of the present one */
+};
+
+static void folding_begin(struct folding *f, struct model *m, uint32_t id)
+{
+	*f = (struct folding){0};
+	if (!shown_stack(m, id, &f->s))
+		f->run = f->s.n;
+}
+
+/* Return: whether the next frame is left out: of a run only the outermost frame is shown. */
+static bool folding_next(struct folding *f)
+{
+	bool folded = f->next > 0;
+
+	if (folded)
+		f->next--;
+	else if (f->run)
+		f->next = f->s.at[--f->run].frames - 1;
+	return folded;
 }
 
 void json_frames(yajl_gen g, struct model *m, uint32_t id)
 {
 	const struct model_stack *s = &m->stacks.at[id < m->stacks.n ? id : 0];
+	struct folding folding;
+
+	folding_begin(&folding, m, id);
 
 	yajl_gen_array_open(g);
 	for (uint32_t i = s->n; i-- > 0;) {
@@ -35,7 +65,7 @@ void json_frames(yajl_gen g, struct model *m, uint32_t id)
 		uint32_t n = model_frames(m, m->stacks.pc.at[s->first + i], f, MAX_INLINED);
 
 		while (n-- > 0)
-			write_frame(g, &f[n]);
+			write_frame(g, &f[n], folding_next(&folding));
 	}
 	yajl_gen_array_close(g);
 }

@@ -5,9 +5,10 @@
  * What is written into it is in the other files of this room, each with one format or list:
  *
  * - a whole recording: text_summary.h, faults.h, json.h, csv.h, tree.h, ascii_tree.h, flame.h,
- *   plot.h, pprof.h, heaptrack.h, speedscope.h, replay.h, peek.h, annotate.h with source_file.h
+ *   plot.h, pprof.h, heaptrack.h, speedscope.h, replay.h, peek.h, annotate.h with source_file.h,
+ *   html.h with base64.h
  *
- * - a list of its parts: allocations.h, groups.h, libraries.h, sum_lists.h, map_usage.h,
+ * - a list of its parts: allocations.h, groups.h, libraries.h, sum_lists.h, growth_list.h, map_usage.h,
  *   timeline.h, stack_ends.h, site_list.h; view.h says which part of the list
  *
  * - two recordings: diff.h, diff_growth.h

@@ -62,7 +62,8 @@ static size_t frame(struct input *in, uint8_t *file, size_t room)
 	return put_chunk(file, at, room, CHUNK_END, NULL, 0);
 }
 
-_Static_assert(NFORMATS < 16, "some format would only be reached with a choice that others take");
+/* Both halves of the choice select the format, as some values of the lower one select something else. */
+_Static_assert(NFORMATS <= 16, "some format would not be reached");
 
 static void report_all(const char *path, uint32_t choice)
 {
@@ -73,7 +74,7 @@ static void report_all(const char *path, uint32_t choice)
 				   .by = (enum group_by)((choice >> 8) % GROUP_BYS),
 				   .peek = "f",
 				   .annotate = "c",
-				   .format = (enum format)(choice % NFORMATS)};
+				   .format = (enum format)((choice + (choice >> 4)) % NFORMATS)};
 	struct model_options o = {.blocks = choice & 0x80};
 	struct mp_err err = {0};
 	struct filter filter;

@@ -5,6 +5,7 @@ import base64
 import collections
 import csv
 import glob
+import gzip
 import json
 import os
 import re
@@ -156,6 +157,25 @@ class Json(Exports):
         jsonschema.validate(r, schema)
         self.assertEqual(r["markers"][0]["name"], "here")
         self.assertEqual(r["mallopts"][0]["value"], 100000)
+
+
+class Html(Exports):
+    def test_data(self):
+        """report --html has in it what --json and the lists of --view write, and warns of nothing, because the page does"""
+        if subprocess.run([t.MEMPROF, "report", self.recordings["cpp"], "--html", "/dev/null"], capture_output=True,
+                          timeout=120, check=False).returncode:
+            self.skipTest("memprof was built without the page")
+        for f, report in self.each():
+            out = self.path("out.html")
+            self.assertEqual(self.memprof("report", *f, "--html", out).stderr, "")
+            (data,) = re.findall(r'<script id="memprof-data" type="text/plain">([^<]*)</script>', t.read(out).decode())
+            got = json.loads(gzip.decompress(base64.b64decode(data, validate=True)))
+            self.assertEqual(got["answers"].pop("report"), report)
+            growth = got["answers"].pop("growth")
+            self.assertEqual((growth["total_count"], len(growth["sites"])), (len(report["sites"]),) * 2)
+            for name, answer in got["answers"].items():
+                self.assertEqual(answer, json.loads(self.memprof("report", *f, "--view", name, "--json").stdout), name)
+            self.assertEqual((got["version"], list(got["answers"])), (1, ["libraries", "threads", "sizes"]))
 
 
 class Sampled(Exports):

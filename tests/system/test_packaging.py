@@ -33,7 +33,7 @@ SUM = {"type": "object", "required": ["algorithm", "checksumValue"],
        "properties": {"algorithm": {"enum": ["SHA1", "SHA256"]}, "checksumValue": {"pattern": "^[0-9a-f]{40,64}$"}}}
 REFERENCE = {"type": "object", "required": ["referenceCategory", "referenceType", "referenceLocator"],
              "properties": {"referenceCategory": {"const": "PACKAGE-MANAGER"},
-                            "referenceLocator": {"pattern": "^pkg:deb/debian/[^/@]+@[^?]+[?]arch="}}}
+                            "referenceLocator": {"pattern": "^pkg:(deb/debian/[^/@]+@[^?]+[?]arch=|npm/(%40[a-z0-9-]+/)?[a-z0-9-]+@[0-9.]+$)"}}}
 RELATION = {"type": "object", "required": ["spdxElementId", "relatedSpdxElement", "relationshipType"],
             "properties": {"relationshipType": {"enum": ["DESCRIBES", "CONTAINS", "STATIC_LINK", "DYNAMIC_LINK",
                                                          "GENERATED_FROM"]}}}
@@ -295,7 +295,14 @@ class Release(t.Case):
             self.assertLessEqual({r["spdxElementId"], r["relatedSpdxElement"]}, set(elements))
         memprof, *others = document["packages"]
         self.assertEqual((memprof["name"], memprof["versionInfo"]), ("memprof", VERSION))
+        with open(t.ROOT + "/build/web/packages.json", encoding="utf-8") as f:
+            in_page = {(p["name"], p["version"]) for p in json.load(f)}
+        of_npm = [p for p in others if p["SPDXID"].startswith("SPDXRef-Package-npm-")]
+        self.assertEqual({(p["name"], p["versionInfo"]) for p in of_npm}, in_page)
         for p in others:
+            if p in of_npm:
+                self.assertIn(f"@{p['versionInfo']}", p["externalRefs"][0]["referenceLocator"])
+                continue
             installed = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", p["name"]], text=True, capture_output=True,
                                        check=True).stdout
             self.assertEqual(p["versionInfo"], installed)
@@ -324,6 +331,8 @@ class Release(t.Case):
         self.assertLessEqual({"libc6-dev", "libdw-dev", "libzstd-dev", "libiberty-dev"},
                              self.linked(document, "static/memprof", "STATIC_LINK"))
         self.assertEqual(self.linked(document, "static/memprof", "DYNAMIC_LINK"), set())
+        self.assertLessEqual({"preact", "uplot", "d3-flame-graph"}, self.linked(document, "static/memprof", "CONTAINS"))
+        self.assertEqual(self.linked(document, "memprof-replay", "CONTAINS"), set())
 
     def control(self):
         """A folder in which dpkg-shlibdeps works."""
