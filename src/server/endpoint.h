@@ -16,6 +16,7 @@ struct recordings;
 #define TYPE_JSON      "application/json"
 #define TYPE_JSON_UTF8 "application/json; charset=utf-8"
 #define TYPE_TEXT      "text/plain; charset=utf-8"
+#define TYPE_HTML      "text/html; charset=utf-8"
 #define TYPE_SVG       "image/svg+xml"
 #define TYPE_EVENTS    "text/event-stream"
 #define TYPE_BINARY    "application/octet-stream"
@@ -37,8 +38,8 @@ struct answer {
  * Can be called several times for one model.
  *
  * Return: 0; or a negative errno with @err filled.  If nothing was flushed to the client yet, the
- * client gets a status and the text of @err instead: -ENOENT 404, -ESRCH 409, MP_EXIT_USAGE 400, -ENOMEM 503,
- * anything else 500; otherwise the connection is cut, so that the client sees that the answer is incomplete.
+ * client gets a status and the text of @err instead: -ENOENT 404, -ESRCH and -EBUSY 409, -ENOSYS 501,
+ * MP_EXIT_USAGE 400, -ENOMEM 503, anything else 500; otherwise the connection is cut, so that the client sees that the answer is incomplete.
  */
 typedef int answer_write(struct answer *a, struct mp_err *err);
 
@@ -49,7 +50,7 @@ enum reading {
 	READ_ITSELF,  /* the answer reads the file itself, not as a model */
 	READ_LIVE,    /* not the file: what its recorder says (running.h) */
 	READ_STREAM,  /* the same, again and again: the answer has no end, write() is not called */
-	ASK_RECORDER, /* a request to the recorder, by POST */
+	ASK_RECORDER, /* something about the recorder or its process, by POST */
 };
 
 enum endpoint_flags {

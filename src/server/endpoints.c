@@ -14,10 +14,12 @@
 #include "server/answers/groups.h"
 #include "server/answers/growth.h"
 #include "server/answers/index.h"
+#include "server/answers/inspect.h"
 #include "server/answers/list.h"
 #include "server/answers/live.h"
 #include "server/answers/mallopts.h"
 #include "server/answers/maps.h"
+#include "server/answers/quick.h"
 #include "server/answers/raw_allocations.h"
 #include "server/answers/regions.h"
 #include "server/answers/stack_filter.h"
@@ -78,6 +80,7 @@ const struct endpoint endpoints[] = {
     {"export/plot", TYPE_SVG, READ_MODEL, F | N, NULL, answer_plot},
     {"export/json", TYPE_JSON, READ_MODEL, F | N, NULL, answer_json},
     {"export/text", TYPE_TEXT, READ_MODEL, F | N, text_parameters, answer_text},
+    {"export/html", TYPE_HTML, READ_MODEL, F | N, NULL, answer_html},
     {"export/diff", TYPE_SVG, READ_MODEL, F | N, diff_parameters, answer_diff_flame},
     {"report", TYPE_JSON, READ_MODEL, F, NULL, answer_json},
     {"libraries", TYPE_JSON, READ_MODEL, F, NULL, answer_libraries},
@@ -87,6 +90,7 @@ const struct endpoint endpoints[] = {
     {"marks", TYPE_JSON, READ_MODEL, 0, NULL, answer_marks},
     {"losses", TYPE_JSON, READ_MODEL, 0, NULL, answer_losses},
     {"info", TYPE_JSON, READ_ITSELF, 0, NULL, answer_info},
+    {"quick", TYPE_JSON, READ_ITSELF, 0, NULL, answer_quick},
     {"growth", TYPE_JSON, READ_MODEL, F, growth_parameters, answer_growth},
     {"peek", TYPE_TEXT, READ_MODEL, F, peek_parameters, answer_peek},
     {"annotate", TYPE_TEXT, READ_MODEL, F, annotate_parameters, answer_annotate},
@@ -102,5 +106,7 @@ const struct endpoint endpoints[] = {
     {"pause", TYPE_JSON, ASK_RECORDER, 0, NULL, answer_pause},
     {"resume", TYPE_JSON, ASK_RECORDER, 0, NULL, answer_resume},
     {"detach", TYPE_JSON, ASK_RECORDER, 0, NULL, answer_detach},
+    {"leaks", TYPE_JSON, ASK_RECORDER, 0, NULL, answer_leaks},
+    {"retained", TYPE_JSON, ASK_RECORDER, 0, NULL, answer_retained},
     {0},
 };

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "export/html.h"
 #include "lib/deadline.h"
 #include "server/call.h"
 #include "server/clients.h"
@@ -219,6 +220,9 @@ static enum MHD_Result send_answer(struct exchange *x, const char *method)
 	struct MHD_Response *r =
 	    MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_answer, x, NULL);
 
+	/* A browser saves a page with a recording's data, rather than showing it. */
+	if (r && !strcmp(x->type, TYPE_HTML))
+		MHD_add_response_header(r, "Content-Disposition", "attachment");
 	/* Without it libmicrohttpd 0.9.75 ends the answer to a HEAD with the last chunk of a body. */
 	if (r && !strcmp(method, "HEAD"))
 		MHD_set_response_options(r, MHD_RF_HTTP_VERSION_1_0_ONLY, MHD_RO_END);
@@ -294,6 +298,16 @@ static char *key_of(const struct http *h, const struct call *c)
 	return n < 0 ? NULL : key;
 }
 
+/* Return: the page, for a browser that asks for the endpoint; else NULL. */
+static const char *page_for(const struct exchange *x, const struct endpoint *e, size_t *size)
+{
+	const char *accept = header(x, "Accept");
+
+	if (x->post || *e->path || !accept || !strcasestr(accept, "text/html"))
+		return NULL;
+	return html_page(size);
+}
+
 static enum MHD_Result ask(struct exchange *x)
 {
 	struct pool_request q = {.path = x->target.path, .query = x->target.query};
@@ -301,12 +315,19 @@ static enum MHD_Result ask(struct exchange *x)
 	struct call c;
 	unsigned int status =
 	    call_parse(x->h->recordings, x->target.path, x->target.query, &c, &err);
+	const char *page;
 	bool wants_post;
+	size_t size;
 	char *key;
 	int ret;
 
 	if (status != HTTP_OK)
 		return refuse(x, status, err.what);
+	page = page_for(x, c.endpoint, &size);
+	if (page) {
+		call_free(&c);
+		return response_page(x->connection, x->h->rules, page, size);
+	}
 	wants_post = c.endpoint->reading == ASK_RECORDER;
 	q.key = key = key_of(x->h, &c);
 	q.lasting = is_live(c.endpoint);

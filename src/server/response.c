@@ -7,8 +7,15 @@
 #include "server/endpoint.h"
 #include "server/status.h"
 
-enum MHD_Result response_send(struct MHD_Connection *c, const struct access_rules *rules,
-			      unsigned int status, const char *type, struct MHD_Response *r)
+/* The scripts of graphs and pages run, but not as a part of this site. */
+static const char foreign[] = "sandbox allow-scripts; default-src 'none'; style-src "
+			      "'unsafe-inline'; script-src 'unsafe-inline'";
+static const char own_page[] = "frame-ancestors 'none'";
+
+/* @policy: the Content-Security-Policy */
+static enum MHD_Result send_with(struct MHD_Connection *c, const struct access_rules *rules,
+				 unsigned int status, const char *type, const char *policy,
+				 struct MHD_Response *r)
 {
 	const char *origin = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Origin");
 	enum MHD_Result ret;
@@ -19,10 +26,7 @@ enum MHD_Result response_send(struct MHD_Connection *c, const struct access_rule
 	MHD_add_response_header(r, "Cache-Control", "no-store");
 	MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
 	MHD_add_response_header(r, "Vary", "Origin");
-	/* The scripts of graphs run, but not as a part of this site. */
-	MHD_add_response_header(r, "Content-Security-Policy",
-				"sandbox allow-scripts; default-src 'none'; style-src "
-				"'unsafe-inline'; script-src 'unsafe-inline'");
+	MHD_add_response_header(r, "Content-Security-Policy", policy);
 	if (origin && access_is_named(rules, origin))
 		MHD_add_response_header(r, "Access-Control-Allow-Origin", origin);
 	if (status == HTTP_UNAUTHORIZED)
@@ -32,6 +36,20 @@ enum MHD_Result response_send(struct MHD_Connection *c, const struct access_rule
 	ret = MHD_queue_response(c, status, r);
 	MHD_destroy_response(r);
 	return ret;
+}
+
+enum MHD_Result response_send(struct MHD_Connection *c, const struct access_rules *rules,
+			      unsigned int status, const char *type, struct MHD_Response *r)
+{
+	return send_with(c, rules, status, type, foreign, r);
+}
+
+enum MHD_Result response_page(struct MHD_Connection *c, const struct access_rules *rules,
+			      const char *page, size_t size)
+{
+	return send_with(
+	    c, rules, HTTP_OK, TYPE_HTML, own_page,
+	    MHD_create_response_from_buffer(size, (void *)(uintptr_t)page, MHD_RESPMEM_PERSISTENT));
 }
 
 static struct MHD_Response *line(const char *what)

@@ -10,6 +10,9 @@ struct access_rules;
 /* Takes over @r; NULL: out of memory, the connection is closed. */
 enum MHD_Result response_send(struct MHD_Connection *c, const struct access_rules *rules,
 			      unsigned int status, const char *type, struct MHD_Response *r);
+/* Sends the page (export/html.h), which is a part of this site and says itself what it may load.  @page: lasts */
+enum MHD_Result response_page(struct MHD_Connection *c, const struct access_rules *rules,
+			      const char *page, size_t size);
 /* @why: one line, which can have any character */
 enum MHD_Result response_refuse(struct MHD_Connection *c, const struct access_rules *rules,
 				unsigned int status, const char *why);

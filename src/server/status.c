@@ -14,7 +14,10 @@ unsigned int status_of(int code, const struct mp_err *err)
 		return HTTP_NOT_FOUND;
 	case -ESRCH:
 	case -ESHUTDOWN:
+	case -EBUSY:
 		return HTTP_CONFLICT;
+	case -ENOSYS:
+		return HTTP_NOT_IMPLEMENTED;
 	default:
 		return err->exit == MP_EXIT_USAGE ? HTTP_BAD_REQUEST : HTTP_FAILURE;
 	}

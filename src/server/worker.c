@@ -247,7 +247,7 @@ static void be_first_victim(void)
  * signals. */
 static void settle(int *sock, uint64_t memory)
 {
-	struct rlimit limit = {memory, memory}, none = {0, 0};
+	struct rlimit data, none = {0, 0};
 	sigset_t all;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -259,8 +259,11 @@ static void settle(int *sock, uint64_t memory)
 	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
-	if (memory)
-		setrlimit(RLIMIT_DATA, &limit);
+	/* Commands that the worker starts have the hard limit: own_command.h. */
+	if (memory && !getrlimit(RLIMIT_DATA, &data) && memory < data.rlim_cur) {
+		data.rlim_cur = memory;
+		setrlimit(RLIMIT_DATA, &data);
+	}
 	setrlimit(RLIMIT_CORE, &none);
 	be_first_victim();
 }

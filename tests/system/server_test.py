@@ -97,6 +97,11 @@ def recorded(pid):
     return any(s["pid"] == pid and s["state"] == "recording" for s in json.loads(status))
 
 
+def has_page(server):
+    """Whether memprof was built with the page for browsers."""
+    return "html" in server.get("/", headers={"Accept": "text/html"}).headers["Content-Type"]
+
+
 class Answer:
     def __init__(self, r):
         self.status, self.headers, self.body = r.status, r.headers, r.read()

@@ -120,6 +120,11 @@ int answer_plot(struct answer *a, struct mp_err *err)
 	return write_plain(a, FORMAT_PLOT, err);
 }
 
+int answer_html(struct answer *a, struct mp_err *err)
+{
+	return write_plain(a, FORMAT_HTML, err);
+}
+
 int answer_json(struct answer *a, struct mp_err *err)
 {
 	return write_plain(a, FORMAT_JSON, err);

@@ -18,6 +18,7 @@ answer_write answer_pprof;
 answer_write answer_speedscope;
 answer_write answer_csv;
 answer_write answer_plot;
+answer_write answer_html;
 answer_write answer_json;
 answer_write answer_text;
 answer_write answer_ascii_tree;

@@ -11,6 +11,7 @@
 #include "server/answers/ending.h"
 #include "server/answers/list_cache.h"
 #include "server/recordings.h"
+#include "server/running.h"
 
 /* The index has only the stacks of live blocks: adds the others. */
 static int add_stacks(struct model *m, struct mp_err *err)
@@ -126,6 +127,16 @@ static int describe(const struct recording *r, char **text, bool *readable)
 	return -ENOMEM;
 }
 
+/* Writes an object, with what changes although the file does not. */
+static void write_object(struct answer *a, const struct recording *r, const char *text)
+{
+	struct mp_err none;
+	pid_t pid;
+
+	fprintf(a->out, "{\"in_progress\":%s,%s", running_find(r, &pid, &none) ? "false" : "true",
+		text + 1);
+}
+
 static int write_one(struct answer *a, const struct recording *r, struct mp_err *err)
 {
 	struct stat now;
@@ -134,12 +145,12 @@ static int write_one(struct answer *a, const struct recording *r, struct mp_err 
 	char *text;
 
 	if (kept) {
-		fputs(kept, a->out);
+		write_object(a, r, kept);
 		return 0;
 	}
 	if (describe(r, &text, &readable))
 		return answer_no_memory(err);
-	fputs(text, a->out);
+	write_object(a, r, text);
 	if (known && readable)
 		list_cache_put(r->path, &now, text);
 	else
