@@ -153,6 +153,17 @@ static struct ss_control *new_block(void)
 	return c;
 }
 
+/* The index has no modules, and addresses have no names. */
+static void no_modules(void *ctx, struct mpf_writer *w)
+{
+	(void)ctx, (void)w;
+}
+
+static void no_names(void *ctx, struct mpf_writer *w, const uint64_t *pc, uint64_t n)
+{
+	(void)ctx, (void)w, (void)pc, (void)n;
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t live = argc > 3 ? strtoull(argv[1], NULL, 0) : 0, most[2], all[2];
@@ -172,6 +183,7 @@ int main(int argc, char **argv)
 	struct mp_finish finish = {0};
 	struct mp_losses losses;
 	struct recorder_progress p;
+	const struct recorder_ending ending = {.modules = no_modules, .symbolize = no_names};
 	struct recorder *r;
 	struct mp_err err = {0};
 
@@ -209,7 +221,7 @@ int main(int argc, char **argv)
 		p = recorder_progress(r);
 	} while (p.events < live + events);
 	cpu_of_others(&most[1], &all[1]);
-	recorder_stop(r, &finish, &losses, NULL);
+	recorder_stop(r, &finish, &losses, &ending);
 	printf("{\"live\": %lu, \"events\": %lu, \"events_per_cpu_s\": %.0f, "
 	       "\"events_per_aggregator_s\": %.0f, \"bytes_per_live_block\": %.1f, "
 	       "\"file_bytes_per_event\": %.2f}\n",
