@@ -33,6 +33,17 @@ function asRefusal(e: unknown): Refusal {
 type Fetch = (s: Source, path: string, signal: AbortSignal) => Promise<unknown>;
 
 const asJson: Fetch = (s, path, signal) => s.get(path, signal);
+
+/* Answers that are being fetched, for all that want them. */
+const fetched = new Map<string, Promise<unknown>>();
+
+const together: Fetch = (s, path) => {
+	const answer = fetched.get(path) ?? s.get(path).finally(() => fetched.delete(path));
+
+	fetched.set(path, answer);
+	return answer;
+};
+
 const asText: Fetch = (s, path, signal) => s.text(path, signal);
 
 /** The answer of an endpoint below /.  @path: undefined: nothing is asked.  @tick: asked again when it changes. */
@@ -101,5 +112,5 @@ export function useQuick(): Answer<Quick | null> {
 
 /** The recordings of the server; a file has none. */
 export function useRecordings(): Answer<(Recording | Unreadable)[]> {
-	return usePath(source().kind === "server" ? "list" : undefined, asJson, 0);
+	return usePath(source().kind === "server" ? "list" : undefined, together, 0);
 }
