@@ -2,8 +2,10 @@
  * Drives chromium for the tests of the web page.  Reads commands as JSON, one a line, and answers each with
  * one line: {"value": ...} or {"error": "..."}.  It ends, and with it chromium, when its input ends.
  */
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 
 const modules = createRequire(new URL("../../web/package.json", import.meta.url));
@@ -11,9 +13,12 @@ const { chromium } = modules("playwright-core");
 const axe = readFileSync(modules.resolve("axe-core/axe.min.js"), "utf8");
 
 const MOST_MS = 60_000;
+/* Chromium also writes to the home folder. */
+const home = mkdtempSync(join(tmpdir(), "memprof-test-"));
 const browser = await chromium.launch({
 	executablePath: "/usr/bin/chromium",
 	args: ["--no-sandbox"],
+	env: { ...process.env, HOME: home, XDG_CONFIG_HOME: home, XDG_CACHE_HOME: home },
 });
 let page, requests, errors, pending;
 
@@ -153,4 +158,5 @@ try {
 	}
 } finally {
 	await browser.close();
+	rmSync(home, { recursive: true, force: true, maxRetries: 10 });
 }
