@@ -39,6 +39,7 @@ function Graph({ report }: { report: Report }) {
 	if (tree.value === 0) return <Empty>Nothing to show: {cost.title.toLowerCase()} is 0.</Empty>;
 	return (
 		<>
+			<Chosen node={frame ?? tree} all={tree.value} cost={cost} />
 			<FlameChart
 				tree={tree}
 				colour={colourOf}
@@ -48,7 +49,6 @@ function Graph({ report }: { report: Report }) {
 				label={`Flame graph of ${show(tree.value)}; the call tree has the same as text`}
 				onFrame={setFrame}
 			/>
-			<Chosen node={frame ?? tree} all={tree.value} cost={cost} />
 		</>
 	);
 }
