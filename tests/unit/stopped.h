@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <cmocka.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -15,8 +16,26 @@
 #include "attach/target.h"
 #include "snapshot/image.h"
 
-/* Runs @work in a child, which writes a byte to @ready when it is ready, and does not return.  Return: its
- * pid, when it is ready; to be ended by child_end(). */
+/* Waits until a process with one thread sleeps.  On its way there it is in the C library, and could be taken
+ * for a thread that is changing the heap. */
+static inline void child_asleep(pid_t pid)
+{
+	char path[64], state = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	while (state != 'S') {
+		FILE *stat = fopen(path, "r");
+
+		assert_non_null(stat);
+		assert_int_equal(fscanf(stat, "%*d (%*[^)]) %c", &state), 1);
+		fclose(stat);
+		assert_int_not_equal(state, 'Z');
+		usleep(1000);
+	}
+}
+
+/* Runs @work in a child, which writes a byte to @ready when it is ready, and then sleeps.  Return: its pid,
+ * when it sleeps; to be ended by child_end(). */
 static inline pid_t child_start(void (*work)(int ready))
 {
 	int ready[2];
@@ -35,6 +54,7 @@ static inline pid_t child_start(void (*work)(int ready))
 	close(ready[1]);
 	assert_int_equal(read(ready[0], &c, 1), 1);
 	close(ready[0]);
+	child_asleep(pid);
 	return pid;
 }
 
