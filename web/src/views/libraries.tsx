@@ -1,9 +1,10 @@
 import type { Libraries as Answer, ViewSums } from "../api";
 import { useLibraries } from "../answer";
-import { bytes, count } from "../format";
+import { bytes } from "../format";
 import { Choose } from "../parts/choose";
 import { FilterLinks } from "../parts/filter_links";
 import { Shown } from "../parts/states";
+import { allocated, allocations, live, liveBlocks, temporary } from "../parts/sum_columns";
 import { type Column, Table } from "../parts/table";
 import { choice, go, linkTo, source } from "../state";
 
@@ -30,21 +31,8 @@ const columns: readonly Column<Row>[] = [
 		value: (r) => r.library ?? "",
 		show: (r) => <Name library={r.library} />,
 	},
-	{
-		key: "live",
-		title: "Live at the end",
-		value: (r) => r.leaked_size,
-		show: (r) => bytes(r.leaked_size),
-		number: true,
-	},
-	{
-		key: "blocks",
-		title: "Live blocks",
-		value: (r) => r.leaked_count,
-		show: (r) => count(r.leaked_count),
-		number: true,
-		minor: true,
-	},
+	live,
+	liveBlocks,
 	{
 		key: "peak",
 		title: "At the peak",
@@ -53,23 +41,9 @@ const columns: readonly Column<Row>[] = [
 		number: true,
 		minor: true,
 	},
-	{ key: "allocated", title: "Allocated", value: (r) => r.size, show: (r) => bytes(r.size), number: true },
-	{
-		key: "count",
-		title: "Allocations",
-		value: (r) => r.allocated_count,
-		show: (r) => count(r.allocated_count),
-		number: true,
-	},
-	{
-		key: "temporary",
-		title: "Temporary",
-		about: "freed before the next allocation of the thread",
-		value: (r) => r.temporary_count,
-		show: (r) => count(r.temporary_count),
-		number: true,
-		minor: true,
-	},
+	allocated("allocated"),
+	allocations,
+	temporary,
 ];
 
 function Sums({ answer }: { answer: Answer }) {

@@ -3,6 +3,7 @@ import { useSizes } from "../answer";
 import { bytes, count, percent } from "../format";
 import { Choose } from "../parts/choose";
 import { Empty, Shown } from "../parts/states";
+import { allocated, allocations, live, liveBlocks, temporary } from "../parts/sum_columns";
 import { type Column, Table } from "../parts/table";
 import { choice, go, linkTo, source } from "../state";
 
@@ -32,40 +33,7 @@ function Size({ row }: { row: Row }) {
 	);
 }
 
-const sums: readonly Column<Row>[] = [
-	{
-		key: "count",
-		title: "Allocations",
-		value: (r) => r.allocated_count,
-		show: (r) => count(r.allocated_count),
-		number: true,
-	},
-	{ key: "bytes", title: "Allocated", value: (r) => r.size, show: (r) => bytes(r.size), number: true },
-	{
-		key: "live",
-		title: "Live at the end",
-		value: (r) => r.leaked_size,
-		show: (r) => bytes(r.leaked_size),
-		number: true,
-	},
-	{
-		key: "blocks",
-		title: "Live blocks",
-		value: (r) => r.leaked_count,
-		show: (r) => count(r.leaked_count),
-		number: true,
-		minor: true,
-	},
-	{
-		key: "temporary",
-		title: "Temporary",
-		about: "freed before the next allocation of the thread",
-		value: (r) => r.temporary_count,
-		show: (r) => count(r.temporary_count),
-		number: true,
-		minor: true,
-	},
-];
+const sums: readonly Column<Row>[] = [allocations, allocated("bytes"), live, liveBlocks, temporary];
 
 function Histogram({ answer }: { answer: Answer }) {
 	const cost = costs.find((c) => c.name === choice("sizes_cost")) ?? costs[0];

@@ -1,8 +1,9 @@
 import type { Threads as Answer } from "../api";
 import { useThreads } from "../answer";
-import { bytes, count } from "../format";
+import { count } from "../format";
 import { FilterLinks } from "../parts/filter_links";
 import { Shown } from "../parts/states";
+import { allocated, allocations, live, liveBlocks, temporary } from "../parts/sum_columns";
 import { type Column, Table } from "../parts/table";
 import { choice, go, linkTo, source } from "../state";
 
@@ -24,29 +25,10 @@ function Name({ row }: { row: Row }) {
 const columns: readonly Column<Row>[] = [
 	{ key: "name", title: "Thread", value: (r) => r.name ?? "", show: (r) => <Name row={r} /> },
 	{ key: "id", title: "Id", value: (r) => r.thread, number: true },
-	{
-		key: "live",
-		title: "Live at the end",
-		value: (r) => r.leaked_size,
-		show: (r) => bytes(r.leaked_size),
-		number: true,
-	},
-	{
-		key: "blocks",
-		title: "Live blocks",
-		value: (r) => r.leaked_count,
-		show: (r) => count(r.leaked_count),
-		number: true,
-		minor: true,
-	},
-	{ key: "allocated", title: "Allocated", value: (r) => r.size, show: (r) => bytes(r.size), number: true },
-	{
-		key: "count",
-		title: "Allocations",
-		value: (r) => r.allocated_count,
-		show: (r) => count(r.allocated_count),
-		number: true,
-	},
+	live,
+	liveBlocks,
+	allocated("allocated"),
+	allocations,
 	{
 		key: "frees",
 		title: "Frees",
@@ -56,15 +38,7 @@ const columns: readonly Column<Row>[] = [
 		number: true,
 		minor: true,
 	},
-	{
-		key: "temporary",
-		title: "Temporary",
-		about: "freed before the next allocation of the thread",
-		value: (r) => r.temporary_count,
-		show: (r) => count(r.temporary_count),
-		number: true,
-		minor: true,
-	},
+	temporary,
 ];
 
 /** Sums by thread. */

@@ -78,7 +78,7 @@ export function LiveControls({ look, frozen, freeze, ended }: Props) {
 				<button
 					type="button"
 					aria-pressed={frozen}
-					title="Only the page: the recording goes on"
+					title="Only the page: the recording continues"
 					onClick={freeze}
 				>
 					Freeze the page

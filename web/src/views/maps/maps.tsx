@@ -1,8 +1,9 @@
 import { useMemo } from "preact/hooks";
 import type { Mapping, Maps as MapList, MapsTimeline } from "../../api";
-import { useAnswer, useRecordings } from "../../answer";
+import { useAnswer } from "../../answer";
 import { base, bytes, count, seconds } from "../../format";
 import { AddressSpace } from "./address_space";
+import { useChosenRecording } from "../../parts/in_progress";
 import { Choose } from "../../parts/choose";
 import { hex, MappingDetail, permissions } from "../../parts/mapping";
 import { Search } from "../../parts/search";
@@ -10,7 +11,7 @@ import { sortBy, sortChoice } from "../../parts/sorting";
 import { Spark } from "../../parts/spark";
 import { Empty, Shown } from "../../parts/states";
 import { type Column, Table } from "../../parts/table";
-import { choice, filters, go, recording } from "../../state";
+import { choice, filters, go } from "../../state";
 
 /* With the looks at each, more would be too much for one answer. */
 const MOST = 1000;
@@ -107,10 +108,9 @@ function Choices() {
 
 /* Unix time in seconds at which the chosen recording began. */
 function useStart(): number | undefined {
-	const list = useRecordings().value ?? [];
-	const chosen = recording.value === "last" ? list.at(-1) : list.find((r) => r.id === recording.value);
+	const chosen = useChosenRecording();
 
-	return chosen?.error === undefined && chosen ? seconds(chosen.timestamp) : undefined;
+	return chosen && seconds(chosen.timestamp);
 }
 
 function List({ answer, start }: { answer: MapList; start: number | undefined }) {
