@@ -70,7 +70,7 @@ class Live(Looks):
         self.clean(self.server.url)
 
     def test_mark_and_end(self):
-        """a mark with any name, Flush, and the end of the recording: the process goes on and is as it was"""
+        """a mark with any name, Flush, and the end of the recording: the process continues and is as it was"""
         self.serve("leaky")
         name = 'after <b>"lunch"</b> & more'
         self.browser.fill(selector=".marking input", value=name)

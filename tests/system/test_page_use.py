@@ -167,7 +167,7 @@ class File(Looks):
                        capture_output=True)
 
     def test_file(self):
-        """report --html: each view has its numbers, asks nobody for anything, and looks as it should"""
+        """report --html: each view has its numbers, makes no request, and looks as it should"""
         self.open(self.url)
         self.assertEqual(self.views(), ["overview", "leaks", "flame", "tree", "groups", "libraries", "threads", "sizes"])
         report, growth = self.report(self.recording), s.Server(self.recording)

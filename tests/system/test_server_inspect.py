@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""memprof server: leaks and retained memory of a process while it is being recorded; the process goes on unchanged."""
+"""memprof server: leaks and retained memory of a process while it is being recorded; the process continues unchanged."""
 import glob
 import os
 import re
@@ -112,7 +112,7 @@ class Inspect(t.Case):
         return found
 
     def test_leaks(self):
-        """leaks: what was lost, how much and where it was allocated, without contents; the program goes on"""
+        """leaks: what was lost, how much and where it was allocated, without contents; the program continues"""
         self.assertEqual([r["in_progress"] for r in self.server.get("/list").json()], [True])
         report = self.post("leaks").json()
         self.assertEqual((report["pid"], report["mode"]), (self.pid, "copy"))
@@ -128,7 +128,7 @@ class Inspect(t.Case):
         self.unchanged()
 
     def test_retained(self):
-        """retained: the variable that keeps most; the program goes on"""
+        """retained: the variable that keeps most; the program continues"""
         report = self.post("retained").json()
         self.assertEqual(report["pid"], self.pid)
         first = report["retained"]["children"][0]
@@ -179,7 +179,7 @@ class Inspect(t.Case):
         self.post("leaks")
 
     def test_command_killed(self):
-        """kill -9 of the command: 500 with the reason, the process goes on, and the next request is answered"""
+        """kill -9 of the command: 500 with the reason, the process continues, and the next request is answered"""
         answers = []
         for _ in range(100):
             asks = threading.Thread(target=lambda: answers.append(self.server.get("/data/last/leaks", method="POST")))
@@ -195,7 +195,7 @@ class Inspect(t.Case):
         self.post("leaks")
 
     def test_server_killed(self):
-        """kill -9 of the server while it inspects the process: the command ends, and the process goes on"""
+        """kill -9 of the server while it inspects the process: the command ends, and the process continues"""
         asks = threading.Thread(target=self.ask_in_vain)
         asks.start()
         t.wait_for(self.inspectors)
