@@ -89,33 +89,56 @@ bool ag_put_alloc_big(const struct ag_call *call, uint64_t now, uint64_t block, 
 	return false;
 }
 
-void ag_put_realloc_end(const struct ag_call *call, uint64_t old, uint64_t block, uint64_t size,
-			bool released)
+/* What became of a block that was reallocated. */
+struct resized {
+	uint64_t old, block, size;
+	bool released;
+	uint16_t skipped; /* ag_skipped() before the new block was weighed */
+	uint32_t k;	  /* of the new block, or AG_THINNED_OUT */
+};
+
+static void put_realloc_end(const struct ag_call *call, uint64_t now, const struct resized *r)
 {
 	const struct ss_desc *d = call->f->desc;
-	uint64_t now = ag_ticks();
 	struct mpr_realloc rec = {{MPR_REALLOC_END, 0, sizeof(rec)},
 				  now,
-				  old & MPR_ADDR_MASK,
-				  ag_addr_hook(d, block),
-				  size,
+				  r->old & MPR_ADDR_MASK,
+				  ag_addr_hook(d, r->block),
+				  r->size,
 				  MPR_STACK_NONE,
-				  released};
-	uint16_t skipped = ag_skipped(call->t);
-	uint32_t k = block ? ag_thin(call, now, block, size) : 0;
+				  r->released};
 
-	if (k == AG_THINNED_OUT) {
+	if (r->block && r->k == AG_THINNED_OUT) {
 		/* The old block ends as if it had been freed. */
 		rec.addr_hook = ag_addr_hook(d, 0);
 		rec.freed = 1;
-	} else if (block) {
-		rec.addr_hook |= ag_weight(k);
+	} else if (r->block) {
+		rec.addr_hook |= ag_weight(r->k);
 		rec.stack = ag_take_stack(call, now);
-		rec.h.misc = ag_block_misc(d, block, size);
+		rec.h.misc = ag_block_misc(d, r->block, r->size);
 	}
-	rec.h.misc |= skipped;
+	rec.h.misc |= r->skipped;
 	if (!ag_ring_put(call->c, call->t, &rec, ag_ring_limit(call->c, true)))
-		ag_lost(call, MPR_LOST_REALLOC, size);
+		ag_lost(call, MPR_LOST_REALLOC, r->size);
+}
+
+void ag_put_realloc_end(const struct ag_call *call, uint64_t old, uint64_t block, uint64_t size,
+			bool released)
+{
+	uint64_t now = ag_ticks();
+	struct resized r = {old, block, size, released, ag_skipped(call->t), 0};
+
+	if (block)
+		r.k = ag_thin(call, now, block, size);
+	put_realloc_end(call, now, &r);
+}
+
+void ag_put_weighted_realloc_end(const struct ag_call *call, uint64_t old, uint64_t block,
+				 uint64_t size, bool released, uint32_t k)
+{
+	struct resized r = {old, block, size, released, ag_skipped(call->t), k};
+
+	put_realloc_end(call, ag_ticks(), &r);
 }
 
 bool ag_put_realloc_begin(const struct ag_call *call, uint64_t old)

@@ -148,36 +148,44 @@ static inline uint64_t ag_weight(uint32_t k)
 	return (uint64_t)k << MPR_WEIGHT_SHIFT;
 }
 
-/* Return: whether the event was recorded.  A loss is counted; a block that is thinned out is in
- * the set. */
-static inline __attribute__((always_inline)) bool ag_put_alloc(const struct ag_call *call,
-							       uint64_t block, uint64_t size)
+/* Records an allocation that represents 2^@k.  Return: whether it was recorded.  A loss is counted. */
+static inline __attribute__((always_inline)) bool ag_put_weighted_alloc(const struct ag_call *call,
+									uint64_t now,
+									uint64_t block,
+									uint64_t size, uint32_t k)
 {
 	const struct ss_desc *d = call->f->desc;
 	struct ss_control *c = call->c;
-	struct ag_thread *t = call->t;
-	uint64_t now = ag_ticks();
-	uint16_t misc;
-	uint32_t stack, k;
+	uint32_t stack = ag_take_stack(call, now);
+	uint16_t misc = ag_block_misc(d, block, size);
 
-	if (unlikely(now > c->deadline)) {
-		t->s.stale[MPR_LOST_ALLOC]++;
-		return false;
-	}
-	k = ag_thin(call, now, block, size);
-	if (unlikely(k == AG_THINNED_OUT))
-		return false;
-	stack = ag_take_stack(call, now);
-	misc = ag_block_misc(d, block, size);
 	if (unlikely(size >> 32))
 		return ag_put_alloc_big(call, now, block, size, stack, misc);
-	if (likely(ag_ring_put_words(c, t, ag_ring_limit(c, false), block,
+	if (likely(ag_ring_put_words(c, call->t, ag_ring_limit(c, false), block,
 				     mpr_head(MPR_ALLOC, misc, sizeof(struct mpr_alloc)), now,
 				     ag_addr_hook(d, block) | ag_weight(k),
 				     pair_word((uint32_t)size, stack))))
 		return true;
 	ag_lost_alloc(call, k, size);
 	return false;
+}
+
+/* Return: whether the event was recorded.  A loss is counted; a block that is thinned out is in
+ * the set. */
+static inline __attribute__((always_inline)) bool ag_put_alloc(const struct ag_call *call,
+							       uint64_t block, uint64_t size)
+{
+	uint64_t now = ag_ticks();
+	uint32_t k;
+
+	if (unlikely(now > call->c->deadline)) {
+		call->t->s.stale[MPR_LOST_ALLOC]++;
+		return false;
+	}
+	k = ag_thin(call, now, block, size);
+	if (unlikely(k == AG_THINNED_OUT))
+		return false;
+	return ag_put_weighted_alloc(call, now, block, size, k);
 }
 
 /* Return: the flag of a record that ends a block, if the thread's allocations since its latest record
@@ -211,6 +219,9 @@ bool ag_put_realloc_begin(const struct ag_call *call, uint64_t old);
  * Must follow every recorded REALLOC_BEGIN. */
 void ag_put_realloc_end(const struct ag_call *call, uint64_t old, uint64_t block, uint64_t size,
 			bool released);
+/* call.c: the same if the new block is recorded and represents 2^@k. */
+void ag_put_weighted_realloc_end(const struct ag_call *call, uint64_t old, uint64_t block,
+				 uint64_t size, bool released, uint32_t k);
 
 /* call.c: the same for an old block that thinning had thinned out: the new one is an allocation. */
 void ag_realloc_thinned(const struct ag_call *call, uint64_t old, uint64_t block, uint64_t size,

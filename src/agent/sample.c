@@ -6,11 +6,27 @@
  * removed by the thread that owns the block.
  */
 #include "agent/countdown.h"
+#include "agent/ring.h"
 #include "agent/sample.h"
 
 #define WAYS  16 /* per bucket: two cache lines */
 #define TRIES 64
 #define STUCK 255
+
+/* Return: the level for the thread's next countdown.  If the recorder is too slow, the thread's ring
+ * fills up, and its own level rises. */
+static uint32_t level_now(struct ss_control *c, struct ag_thread *t)
+{
+	const struct perf_event_mmap_page *page = ag_ring_page(c, t);
+	uint64_t fill = *(const volatile uint64_t *)&page->data_head -
+			__atomic_load_n(&page->data_tail, __ATOMIC_ACQUIRE);
+	uint64_t level = *(volatile uint32_t *)&c->sample_level, own = 0;
+
+	if (unlikely(fill >= c->ring_thin))
+		own = SS_LEVEL_MIN + ((fill - c->ring_thin) >> (c->ring_shift & 63)) / 2;
+	level = own > level ? own : level;
+	return level < SS_LEVEL_MAX ? (uint32_t)level : SS_LEVEL_MAX;
+}
 
 struct ss_local *ag_sampler_enter(struct ss_control *c, struct ag_thread *t)
 {
@@ -27,9 +43,43 @@ struct ss_local *ag_sampler_enter(struct ss_control *c, struct ag_thread *t)
 		s->random += !s->random;
 		for (int i = 0; i < 8; i++)
 			ag_countdown_random(s);
-		s->left = ag_countdown_draw(s, c->sample_interval);
+		if (c->overhead_ppm)
+			ag_countdown_restart(s, level_now(c, t));
+		else
+			s->left = ag_countdown_draw(s, c->sample_interval);
 	}
 	return s;
+}
+
+uint32_t ag_sampler_choose(const struct ag_call *call, uint64_t size)
+{
+	struct ss_control *c = call->c;
+	struct ss_local *s = call->sampler;
+	uint32_t k;
+
+	if (!c->overhead_ppm)
+		return ag_countdown_passes(s, size, c->sample_interval) ? 0 : AG_NOT_CHOSEN;
+	ag_sampler_note_skipped(call->t, s);
+	if (s->left >= 0)
+		s->left = (int64_t)((uint64_t)s->left - size);
+	if (s->left >= 0)
+		return AG_NOT_CHOSEN;
+	k = ag_countdown_weigh(c->part, s, size);
+	ag_countdown_restart(s, level_now(c, call->t));
+	return k;
+}
+
+void ag_sampler_note_skipped(struct ag_thread *t, const struct ss_local *s)
+{
+	if (s->left != s->drawn)
+		t->thinning.skipped = 1;
+}
+
+struct ss_local *ag_sampler_of(struct ag_thread *t)
+{
+	struct ss_local *s = ag_local_of(t->s.tp);
+
+	return (s->tp & ~SS_LOCAL_BUSY) == t->s.tp ? s : &t->sampler;
 }
 
 void ag_sampler_leave(const struct ag_thread *t, struct ss_local *s)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "agent/thin.h"
 
-#define GOLDEN 0x9e3779b97f4a7c15ull
+#define GOLDEN	    0x9e3779b97f4a7c15ull
+#define MOST	    15u		/* 2^15: more would only enlarge the errors */
+#define EXACT_BYTES (64u << 10) /* larger blocks are always recorded */
 
 /* xorshift64 (Marsaglia 2003). */
 static uint64_t draw(struct ag_thinning *s, const struct ag_thread *t)
@@ -81,12 +83,12 @@ uint32_t ag_thin_slowly(const struct ag_call *call, uint64_t now, uint64_t block
 		ag_thinned_take(c, block);
 		t->thinning.skipped = 0;
 	}
-	if (!level || size >= MPR_WEIGHT_MAX_SIZE)
+	if (!level || size >= EXACT_BYTES)
 		return 0;
 	rare = rarity(call, now, size);
 	k = level > rare ? level - rare : 0;
-	if (k > MPR_WEIGHT_MAX)
-		k = MPR_WEIGHT_MAX;
+	if (k > MOST)
+		k = MOST;
 	/* Without room in the set the block's end would be taken for that of an unknown block. */
 	if (!k || !ag_sampled_add(c, block))
 		return 0;

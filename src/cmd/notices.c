@@ -2,6 +2,7 @@
 #include "cmd/notices.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include "cmd/cmd.h"
@@ -66,6 +67,19 @@ static void put_line(const char *line)
 	fflush(stderr);
 }
 
+/* Adds the present cost and rate of a recording with a budget. */
+static void add_cost(char *line, size_t size, const struct recorder_cost *c)
+{
+	size_t n = strlen(line);
+	const char *part = human_part(c->ppm);
+
+	if (c->level)
+		snprintf(line + n, size - n, ", cost %s, one per %s", part,
+			 human(1ull << c->level));
+	else
+		snprintf(line + n, size - n, ", cost %s, every allocation", part);
+}
+
 static void progress(void *ctx, const struct recorder_progress *p, bool page_faults)
 {
 	const char *lost = p->lost ? thousands(p->lost) : "nothing";
@@ -87,6 +101,8 @@ static void progress(void *ctx, const struct recorder_progress *p, bool page_fau
 			 seconds, counted(p->events, "event"), lost, human(p->live_bytes),
 			 counted(p->live_blocks, "block"), human(p->peak_live_bytes),
 			 human(p->file_bytes));
+	if (p->cost.target_ns)
+		add_cost(line, sizeof(line), &p->cost);
 	put_line(line);
 }
 

@@ -12,10 +12,11 @@
 #include "formats/session.h"
 #include "record/carry.h"
 
-#define MIN_RING  (64u << 10)
-#define MAX_RING  (64u << 20)
-#define MIN_PIECE (64u << 10)
-#define CULL_MS	  1000 /* default of --cull */
+#define MIN_RING     (64u << 10)
+#define MAX_RING     (64u << 20)
+#define MIN_PIECE    (64u << 10)
+#define CULL_MS	     1000 /* default of --cull */
+#define MIN_OVERHEAD 1000 /* millionths: 0.1% */
 
 static int refuse(struct mp_err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
@@ -123,6 +124,10 @@ static int take(int opt, const char *arg, struct recording_options *o, struct mp
 			return 1;
 		return refuse(err, "'%s' is not a number of bytes from 1 to 1024G, such as 512k",
 			      arg);
+	case 'O':
+		if (parse_part(arg, &o->overhead_ppm) && o->overhead_ppm >= MIN_OVERHEAD)
+			return 1;
+		return refuse(err, "'%s' is not a part from 0.1%% to 100%%, such as 1%%", arg);
 	case 'M':
 		if (parse_bytes(arg, &o->rotate) && o->rotate >= MIN_PIECE)
 			return 1;
@@ -192,6 +197,7 @@ static int page_faults_agree(const char *command, const struct recording_options
 	const char *bad = o->via_agent	       ? "--via=agent"
 			  : o->cull_ms	       ? "--cull"
 			  : o->sample_interval ? "--sample"
+			  : o->overhead_ppm    ? "--overhead"
 			  : o->zero	       ? "--zero"
 			  : o->free_stacks     ? "--free-stacks"
 					       : NULL;
@@ -199,6 +205,22 @@ static int page_faults_agree(const char *command, const struct recording_options
 	return bad ? usage_error(
 			 "%s: %s cannot be used with --event=page-faults: it is about allocations",
 			 command, bad)
+		   : 0;
+}
+
+/* Rejects options that decide themselves what is recorded. */
+static int budget_agrees(const char *command, const struct recording_options *o)
+{
+	const char *bad = o->sample_interval ? "--sample"
+			  : o->lossless	     ? "--lossless"
+			  : o->no_thinning   ? "--no-thinning"
+			  : o->zero	     ? "--zero"
+			  : o->free_stacks   ? "--free-stacks"
+					     : NULL;
+
+	return bad ? usage_error("%s: %s and --overhead cannot be combined: --overhead decides how "
+				 "much is recorded",
+				 command, bad)
 		   : 0;
 }
 
@@ -216,9 +238,11 @@ int recording_options_settle(const char *command, struct recording_options *o)
 		return usage_error("%s: --lossless and --no-thinning cannot be combined: with "
 				   "--lossless no event is too many",
 				   command);
-	if (o->via_kernel && o->sample_interval)
-		return usage_error(
-		    "%s: --sample cannot be used with --via=kernel: it needs the agent", command);
+	if (o->via_kernel && (o->sample_interval || o->overhead_ppm))
+		return usage_error("%s: %s cannot be used with --via=kernel: it needs the agent",
+				   command, o->sample_interval ? "--sample" : "--overhead");
+	if (o->overhead_ppm && budget_agrees(command, o))
+		return MP_EXIT_USAGE;
 	if (o->via_kernel && (o->follow_fork || o->follow_exec))
 		return usage_error("%s: --follow-fork and --follow-exec cannot be used with "
 				   "--via=kernel: they need the agent's hooks",

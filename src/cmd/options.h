@@ -29,10 +29,10 @@ int recording_options_settle(const char *command, struct recording_options *o);
 	    {"via", required_argument, NULL, 'V'}, {"stack-size", required_argument, NULL, 'K'},   \
 	    {"event", required_argument, NULL, 'E'}, {"free-stacks", no_argument, NULL, 'J'},      \
 	    {"history", no_argument, NULL, 'H'}, {"zero", no_argument, NULL, 'Z'},                 \
-	    {"sample", required_argument, NULL, 'S'}, {"rotate", required_argument, NULL, 'M'},    \
-	    {"debuginfod", no_argument, NULL, 'I'}, {"no-debuginfod", no_argument, NULL, 'i'},     \
-	    {"embed", no_argument, NULL, 'N'}, {"paused", no_argument, NULL, 'P'},                 \
-	    {"verbose", no_argument, NULL, 'v'},                                                   \
+	    {"sample", required_argument, NULL, 'S'}, {"overhead", required_argument, NULL, 'O'},  \
+	    {"rotate", required_argument, NULL, 'M'}, {"debuginfod", no_argument, NULL, 'I'},      \
+	    {"no-debuginfod", no_argument, NULL, 'i'}, {"embed", no_argument, NULL, 'N'},          \
+	    {"paused", no_argument, NULL, 'P'}, {"verbose", no_argument, NULL, 'v'},               \
 	{                                                                                          \
 		"quiet", no_argument, NULL, 'q'                                                    \
 	}
@@ -45,6 +45,8 @@ int recording_options_settle(const char *command, struct recording_options *o);
 	"      --for TIME       end after 30s, 500ms, 5m ...\n" \
 	"      --sample BYTES   record samples: on average one per BYTES requested (512k for\n" \
 	"                       always-on use)\n" \
+	"      --overhead PART  cost at most this part of the process's CPU time, such as 1%: records\n" \
+	"                       everything while that costs less, and samples otherwise\n" \
 	"      --follow-fork    record forked children too, each into a file of its own\n" \
 	"      --follow-exec    also record a program that the process executes (exec), into a file\n" \
 	"                       of its own\n" \

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,6 +57,17 @@ bool parse_bytes(const char *text, uint64_t *bytes)
 	if (n >= 1e18)
 		return false;
 	*bytes = (uint64_t)n;
+	return true;
+}
+
+bool parse_part(const char *text, uint32_t *ppm)
+{
+	const char *rest;
+	double n;
+
+	if (!parse_number(text, &n, &rest) || (*rest && strcmp(rest, "%")) || n > 100)
+		return false;
+	*ppm = (uint32_t)lround(n * 10000);
 	return true;
 }
 

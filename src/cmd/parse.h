@@ -12,6 +12,9 @@
 bool parse_duration(const char *text, uint64_t *ms);
 /* Parses "64k", "2M", "1G", "4096" to bytes.  Return: false if @text is not a size. */
 bool parse_bytes(const char *text, uint64_t *bytes);
+/* Parses "1%", "0.5%" or "1" (percent), at most 100%, to millionths.  Return: false if @text is not such a
+ * part. */
+bool parse_part(const char *text, uint32_t *ppm);
 /* Parses a number below 2^32.  Return: false if @text is not one. */
 bool parse_count(const char *text, uint32_t *count);
 /* Parses a process id.  Return: false if @text is not one. */

@@ -204,7 +204,8 @@ static void tell_doubts(const struct arguments *a, const struct model *m)
 			"memprof: %s %s: bytes and blocks are estimates (--json has their standard "
 			"errors)\n",
 			printable(a->recording),
-			m->info.sample_interval ? "is a sample" : "was thinned");
+			m->info.sample_interval || m->info.overhead_ppm ? "is a sample"
+									: "was thinned");
 }
 
 static int write_one(struct model *m, const struct arguments *a, uint32_t i, struct mp_err *err)

@@ -80,7 +80,12 @@ static void print_text(const struct line *l)
 			  counted(l->c.seen_live_blocks, "block"),
 			  l->c.seen_lost ? thousands(l->c.seen_lost) : "nothing", l->j.recorder_pid,
 			  printable(l->j.recording));
-	if (!l->child && l->c.seen_thinned)
+	if (!l->child && l->c.overhead_ppm)
+		term_line(stdout, 0, INDENT, "         cost %s of at most %s; recorded now: %s%s",
+			  human_part((uint32_t)l->c.seen_cost_ppm), human_part(l->c.overhead_ppm),
+			  l->c.sample_level ? "one allocation per " : "every allocation",
+			  l->c.sample_level ? human(1ull << (l->c.sample_level & 63)) : "");
+	if (!l->child && l->c.seen_thinned && !l->c.overhead_ppm)
 		term_line(stdout, 0, INDENT, "         estimated: %s thinned out",
 			  counted(l->c.seen_thinned, "allocation"));
 	if (!l->child && l->c.queue.dropped_events)
@@ -90,6 +95,21 @@ static void print_text(const struct line *l)
 		    human(l->c.queue.bytes), human(l->c.queue.ceiling),
 		    human(l->c.queue.peak_bytes), counted(l->c.queue.dropped_batches, "batch"),
 		    counted(l->c.queue.dropped_events, "event"), human(l->c.queue.dropped_bytes));
+}
+
+/* null without a budget. */
+static void print_budget(yajl_gen g, const struct ss_control *c)
+{
+	json_name(g, "overhead");
+	if (!c->overhead_ppm) {
+		yajl_gen_null(g);
+		return;
+	}
+	yajl_gen_map_open(g);
+	json_part(g, "budget", c->overhead_ppm);
+	json_part(g, "cost", (uint32_t)c->seen_cost_ppm);
+	json_number(g, "interval_bytes", c->sample_level ? 1ull << (c->sample_level & 63) : 0);
+	yajl_gen_map_close(g);
 }
 
 static void print_json(yajl_gen g, const struct line *l)
@@ -107,6 +127,7 @@ static void print_json(yajl_gen g, const struct line *l)
 	json_number(g, "live_blocks", l->c.seen_live_blocks);
 	json_number(g, "lost", l->c.seen_lost);
 	json_number(g, "thinned_allocations", l->c.seen_thinned);
+	print_budget(g, &l->c);
 	json_number(g, "queue_bytes", l->c.queue.bytes);
 	json_number(g, "queue_ceiling_bytes", l->c.queue.ceiling);
 	json_number(g, "queue_peak_bytes", l->c.queue.peak_bytes);

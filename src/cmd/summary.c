@@ -139,12 +139,38 @@ static void print_thinned(const struct summary *s, const struct recorder_progres
 {
 	const struct mp_losses *l = s->losses;
 
-	if (l->thinned)
+	if (l->thinned && p->cost.target_ns)
+		printf("sampled: about %s of %s were not recorded, from %.2f s to %.2f s; others "
+		       "represent up to %u each\n",
+		       counted(l->thinned, "allocation"), human(l->thinned_bytes),
+		       (double)p->thinning.first_ns / 1e9, (double)p->thinning.last_ns / 1e9,
+		       1u << p->thinning.most);
+	else if (l->thinned)
 		printf("estimated: %s of %s were thinned out, from "
 		       "%.2f s to %.2f s; others represent up to %u each\n",
 		       counted(l->thinned, "allocation"), human(l->thinned_bytes),
 		       (double)p->thinning.first_ns / 1e9, (double)p->thinning.last_ns / 1e9,
 		       1u << p->thinning.most);
+}
+
+static uint32_t part_of(uint64_t ns, uint64_t all)
+{
+	double ppm = (double)ns / (double)all * 1e6;
+
+	return ppm < (double)UINT32_MAX ? (uint32_t)ppm : UINT32_MAX;
+}
+
+/* What a recording with a budget has cost (record/cost.h). */
+static void print_cost(const struct summary *s, const struct recorder_cost *c)
+{
+	uint64_t all = c->target_ns;
+
+	printf(
+	    "cost: %s of the process's CPU time (%s in the process, %s in memprof); at most %s was "
+	    "asked for\n",
+	    human_part(part_of(c->in_target_ns + c->own_ns, all)),
+	    human_part(part_of(c->in_target_ns, all)), human_part(part_of(c->own_ns, all)),
+	    human_part(s->session->layout.overhead_ppm));
 }
 
 static void print_left_out(const struct summary *s)
@@ -232,7 +258,10 @@ static void print_brief(const struct summary *s, const struct recorder_progress 
 		  human(p->live_bytes), counted(p->live_blocks, "block"), human(p->peak_live_bytes),
 		  human(p->allocated_bytes), counted(p->allocs, "allocation"),
 		  s->session->layout.sample_interval ? " sampled (estimates)" : "");
-	if (s->losses->thinned)
+	if (s->losses->thinned && p->cost.target_ns)
+		printf("sampled: about %s of %s were not recorded: estimates (--verbose)\n",
+		       counted(s->losses->thinned, "allocation"), human(s->losses->thinned_bytes));
+	else if (s->losses->thinned)
 		printf("estimated: %s of %s were thinned out (--verbose)\n",
 		       counted(s->losses->thinned, "allocation"), human(s->losses->thinned_bytes));
 	fputs("lost: ", stdout);
@@ -264,6 +293,8 @@ void summary_print(const struct summary *s)
 		print_brief(s, &p);
 	if (s->verbose)
 		print_thinned(s, &p);
+	if (p.cost.target_ns)
+		print_cost(s, &p.cost);
 	if (s->page_faults || s->verbose) {
 		print_left_out(s);
 		print_losses(s->losses, s->page_faults);

@@ -146,6 +146,7 @@ static int open_the_session(struct recording *rec, const struct recording_option
 					   .zero = o->zero,
 					   .free_stacks = o->free_stacks,
 					   .sample_interval = o->sample_interval,
+					   .overhead_ppm = o->overhead_ppm,
 					   .no_hooks = o->page_faults};
 
 	output_absolute(path, full, sizeof(full));
@@ -209,6 +210,7 @@ static int start(struct recording *rec, const struct recording_options *o, const
 	snprintf(rec->called, sizeof(rec->called), "%s", info.called);
 	info.mode = launched;
 	info.sample_interval = rec->resumed ? rec->s.layout.sample_interval : o->sample_interval;
+	info.overhead_ppm = rec->resumed ? rec->s.layout.overhead_ppm : o->overhead_ppm;
 	info.cull_ns = info.sample_interval ? 0 : o->cull_ms * 1000000;
 	if (o->page_faults)
 		about_faults(rec, &info);

@@ -91,7 +91,7 @@ static void write_moment(const struct diff *d, const struct diff_side *s, FILE *
 	if (!model_is_estimated(s->m))
 		return;
 	fprintf(out, " (%s: estimates, standard error ",
-		s->m->info.sample_interval ? "a sample" : "thinned");
+		s->m->info.sample_interval || s->m->info.overhead_ppm ? "a sample" : "thinned");
 	if (s->variance > 0)
 		amount(d, (uint64_t)group_error(s->variance), out);
 	else

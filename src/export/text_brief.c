@@ -131,7 +131,11 @@ static void doubts(const struct model *m, FILE *out)
 	if (m->info.sample_interval)
 		fprintf(out, "sampled     one point per %s; bytes and blocks are estimates\n",
 			human(m->info.sample_interval));
-	if (l->thinned)
+	if (l->thinned && m->info.overhead_ppm)
+		fprintf(out,
+			"sampled     about %s of %s were not recorded: estimates (--verbose)\n",
+			counted(l->thinned, "allocation"), human(l->thinned_bytes));
+	else if (l->thinned)
 		fprintf(out, "estimated   %s of %s were thinned out (--verbose)\n",
 			counted(l->thinned, "allocation"), human(l->thinned_bytes));
 	if (m->doubts.unjudged_blocks)

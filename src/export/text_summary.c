@@ -53,7 +53,15 @@ static void print_thinned(const struct model *m, FILE *out)
 	const struct thinned *t = &m->sums.thinned;
 	const struct mp_losses *l = &m->facts.losses;
 
-	if (l->thinned)
+	if (l->thinned && m->info.overhead_ppm)
+		fprintf(out,
+			"sampled     for a cost of at most %s: about %s of %s were not recorded; "
+			"others "
+			"represent them%s\n",
+			human_part(m->info.overhead_ppm), counted(l->thinned, "allocation"),
+			human(l->thinned_bytes),
+			m->source.quick ? "" : ", +- their standard error");
+	else if (l->thinned)
 		fprintf(out,
 			"estimated   %s of %s were thinned out; others "
 			"represent them%s\n",

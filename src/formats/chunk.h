@@ -62,7 +62,7 @@ enum item {
 /* Event kinds of allocations with a weight; the weight follows the stack. */
 #define CHUNK_WEIGHTED_ALLOC   12
 #define CHUNK_WEIGHTED_REALLOC 13
-#define CHUNK_WEIGHT_MAX       15
+#define CHUNK_WEIGHT_MAX       24
 
 /* Base values of the differences; zero at the start of every chunk. */
 struct chunk_state {

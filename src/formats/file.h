@@ -27,12 +27,15 @@ struct mp_info {
 	uint64_t start_unix_ns; /* wall clock at time_ns 0 */
 	uint64_t process_start_unix_ns;
 	uint64_t sample_interval; /* bytes; 0: every allocation is recorded */
-	uint8_t what;		  /* enum mp_what */
-	uint8_t user_only;	  /* page faults: those inside system calls are not included */
-	uint32_t page_size;	  /* page faults: size of the smallest pages, bytes */
-	uint32_t piece;		  /* number of this piece (--rotate); all have the same id */
-	uint64_t piece_ns;	  /* start of this piece, relative to that of the first */
-	uint32_t processes;	  /* number of processes if several were merged; else 0 */
+	/* Budget in millionths of the CPU time, within which allocations were recorded exactly or at
+	 * changing intervals; 0: none */
+	uint32_t overhead_ppm;
+	uint8_t what;	    /* enum mp_what */
+	uint8_t user_only;  /* page faults: those inside system calls are not included */
+	uint32_t page_size; /* page faults: size of the smallest pages, bytes */
+	uint32_t piece;	    /* number of this piece (--rotate); all have the same id */
+	uint64_t piece_ns;  /* start of this piece, relative to that of the first */
+	uint32_t processes; /* number of processes if several were merged; else 0 */
 	/* Blocks that lived shorter can be in the file as sums only (struct mp_culled); 0: none is */
 	uint64_t cull_ns;
 	const char *executable; /* path */

@@ -141,6 +141,7 @@ static void get_info(struct mpf_reader *r, struct mp_info *info)
 			strcpy(info->called, called);
 	}
 	info->cull_ns = r->file.at < r->file.n ? get(r) : 0;
+	info->overhead_ppm = r->file.at < r->file.n ? (uint32_t)get(r) : 0;
 	r->processes = info->processes ? info->processes : 1;
 	r->sampled = info->sample_interval != 0;
 }

@@ -190,6 +190,7 @@ static void put_info(struct mpf_writer *w, const struct mp_info *info)
 	put_varint(w, info->processes);
 	put_string(w, info->called[0] ? info->called : NULL);
 	put_varint(w, info->cull_ns);
+	put_varint(w, info->overhead_ppm);
 }
 
 static struct mpf_writer *new_writer(void)

@@ -104,15 +104,15 @@ static inline uint64_t mpr_head_open(uint64_t head)
 
 /*
  * An address, its hook and its weight in one word: user addresses fit in the lower 48 bits, the next
- * 12 bits are the index of the hook's name in the journal.  The upper 4 bits of an allocation are k
- * if it represents 2^k allocations (agent/thin.h), which only those of less than
+ * 10 bits are the index of the hook's name in the journal.  The upper 6 bits of an allocation are k
+ * if it represents 2^k allocations (agent/thin.h, agent/sample.h), which only those of less than
  * MPR_WEIGHT_MAX_SIZE bytes do.
  */
 #define MPR_ADDR_BITS	    48
 #define MPR_ADDR_MASK	    ((1ull << MPR_ADDR_BITS) - 1)
-#define MPR_WEIGHT_SHIFT    60
-#define MPR_WEIGHT_MAX	    15u
-#define MPR_WEIGHT_MAX_SIZE (64u << 10)
+#define MPR_WEIGHT_SHIFT    58
+#define MPR_WEIGHT_MAX	    24u
+#define MPR_WEIGHT_MAX_SIZE (1u << 20)
 
 static inline uint16_t mpr_hook(uint64_t addr_hook)
 {
@@ -123,7 +123,9 @@ static inline uint16_t mpr_hook(uint64_t addr_hook)
 /* Return: k of an allocation of @size bytes.  A target's false record has none. */
 static inline uint8_t mpr_weight(uint64_t addr_hook, uint64_t size)
 {
-	return size < MPR_WEIGHT_MAX_SIZE ? (uint8_t)(addr_hook >> MPR_WEIGHT_SHIFT) : 0;
+	uint8_t k = (uint8_t)(addr_hook >> MPR_WEIGHT_SHIFT);
+
+	return size < MPR_WEIGHT_MAX_SIZE && k <= MPR_WEIGHT_MAX ? k : 0;
 }
 
 /* mpr_header.misc of allocation records: usable size minus requested size, and flags. */

@@ -15,7 +15,7 @@
 #include "formats/record.h"
 
 #define SS_MAGIC   0x31636f7270656d6full /* "omperoc1" */
-#define SS_VERSION 8u
+#define SS_VERSION 9u
 /* Name of the memfd, by which status and detach find a session */
 #define SS_NAME "memprof-session"
 
@@ -167,7 +167,11 @@ struct ss_local {
 	/* Thread slot of the last thread that used this entry.  The slot's own thread pointer
 	 * identifies the thread. */
 	uint64_t slot_addr;
-	uint64_t reserved[4];
+	/* With a budget (ss_control.overhead_ppm): what @left was set to, the level that it was drawn
+	 * for, and the point's fraction of a byte, AG_POINT_BITS bits */
+	int64_t drawn;
+	uint32_t level, fraction;
+	uint64_t reserved[2];
 };
 #define SS_LOCAL_BUSY	1ull
 #define SS_MAX_INTERVAL (1ull << 40)
@@ -284,6 +288,9 @@ struct ss_thread {
 	uint64_t resets;		/* hooks left by longjmp or cancellation */
 	/* Allocations that were thinned out, and their requested bytes */
 	uint64_t thinned_out, thinned_bytes;
+	/* With a budget: entries of the agent's C code, and ticks spent in one of SS_TIMED_CALLS of
+	 * them, without the original functions: in calls that record nothing, and in others */
+	uint64_t calls, spent[2];
 	/* Written by the recorder: position up to which it has read the ring (the ring's tail is at
 	 * least MPR_RECENT behind), and which of the records in the last MPR_RECENT bytes before it
 	 * were allocations of blocks that had not ended: bit position / 8 % MPR_RECENT. */
@@ -293,6 +300,12 @@ struct ss_thread {
 
 /* ss_control.detach_requested: the recorder ends, the session stays for the next recorder. */
 #define SS_DETACH_KEEP 2u
+
+/* Levels of sampling within a budget: 0, and from SS_LEVEL_MIN to SS_LEVEL_MAX. */
+#define SS_LEVEL_MIN   6u
+#define SS_LEVEL_FIRST 16u /* in the first second */
+#define SS_LEVEL_MAX   23u
+#define SS_TIMED_CALLS 16u
 
 #define SS_MAY_CALL 1u /* all but process_vm_readv */
 #define SS_MAY_COPY 2u /* process_vm_readv too; only with SS_MAY_CALL */
@@ -346,6 +359,17 @@ struct ss_control {
 	uint64_t rows_used;	 /* end of the used part, for the next recorder */
 	uint32_t rules_used, reserved_rules;
 	uint64_t sample_interval; /* bytes; 0: every allocation is recorded */
+	/* A budget (record/budget.h), in millionths of the target's CPU time; 0: none.  Then the
+	 * recorder changes the level all the time: allocations are sampled at an interval of 2^level
+	 * bytes on average; 0: every allocation is recorded. */
+	uint32_t overhead_ppm, sample_level;
+	/* With a budget: at most so many ticks count for one call (the thread may have been
+	 * preempted) ... */
+	uint64_t spent_max;
+	/* ... and -ln(1 - 2^-k), 32 fraction bits: the part of the interval in which a point is found
+	 * with probability 2^-k.  Index k. */
+	uint32_t part[SS_LEVEL_MAX + 2];
+	uint32_t reserved_part;
 	/* u64[nsampled]: addresses of sampled live blocks, or of those thinned out; 0:
 	 * free */
 	uint64_t sampled;
@@ -377,6 +401,7 @@ struct ss_control {
 	uint32_t detach_requested __attribute__((aligned(64))); /* 1, or SS_DETACH_KEEP */
 	/* Counters that the recorder publishes for memprof status. */
 	uint64_t seen_events, seen_live_blocks, seen_live_bytes, seen_lost, seen_thinned;
+	uint64_t seen_cost_ppm; /* of the target's CPU time, in the last seconds */
 	struct {
 		uint64_t ceiling, bytes, peak_bytes;
 		uint64_t dropped_batches, dropped_events, dropped_bytes;

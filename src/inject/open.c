@@ -352,6 +352,8 @@ int session_map(struct session *s, const struct session_options *o, struct layou
 	int ret;
 
 	c->sample_interval = o->sample_interval;
+	if (o->overhead_ppm)
+		layout_budget(c, o->overhead_ppm);
 	layout_rings(c, o->lossless, !o->no_thinning);
 	thread_id_find(t, c);
 	ret = target_maps(t, &maps);

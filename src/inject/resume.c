@@ -107,6 +107,10 @@ int session_take_over(struct session *s, const struct session_options *o)
 	j->recorder_pid = getpid();
 	j->recorder_start = proc_start_time(getpid());
 	s->block->detach_requested = 0;
+	/* The hooks are those of a budget, or not, from the beginning of the session. */
+	if (o->overhead_ppm && s->layout.overhead_ppm)
+		s->layout.overhead_ppm = o->overhead_ppm;
+	s->block->overhead_ppm = s->layout.overhead_ppm;
 	layout_rings(&s->layout, o->lossless, !o->no_thinning);
 	s->block->lossless = s->layout.lossless;
 	s->block->ring_alloc = s->layout.ring_alloc;

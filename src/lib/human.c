@@ -68,3 +68,15 @@ const char *counted(uint64_t n, const char *noun)
 		 ending);
 	return out;
 }
+
+const char *human_part(uint32_t ppm)
+{
+	static char place[PLACES][32];
+	static unsigned int next;
+	char *out = place[next++ % PLACES];
+
+	if (ppm == UINT32_MAX)
+		return "over 100000 %";
+	snprintf(out, sizeof(place[0]), "%.*f %%", ppm < 100000 ? 2 : 0, (double)ppm / 1e4);
+	return out;
+}

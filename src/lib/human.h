@@ -22,5 +22,7 @@ const char *thousands(uint64_t n);
 /* Formats "1 block" or "1,234 blocks", with the same limit as human().  @noun: in the singular, and
  * at most 30 bytes long. */
 const char *counted(uint64_t n, const char *noun);
+/* Formats millionths as "0.83 %", with the same limit as human().  UINT32_MAX: "over 100000 %". */
+const char *human_part(uint32_t ppm);
 
 #endif

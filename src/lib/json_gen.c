@@ -112,3 +112,12 @@ yajl_gen json_begin(FILE *out, bool beautify)
 	yajl_gen_config(g, yajl_gen_indent_string, " ");
 	return g;
 }
+
+void json_part(yajl_gen g, const char *key, uint32_t ppm)
+{
+	json_name(g, key);
+	if (ppm)
+		yajl_gen_double(g, ppm / 1e6);
+	else
+		yajl_gen_null(g);
+}

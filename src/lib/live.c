@@ -10,7 +10,7 @@
 #define HUGE	  (8u << 20)
 #define ADDR_MASK ((1ull << 48) - 1)
 #define WAYS	  4u
-#define WEIGHT	  0xfff0u
+#define WEIGHT	  0xffe0u
 
 struct slot {
 	/* Address in the lower 48 bits, above them bits 32..47 of the size, or WEIGHT and the

@@ -11,12 +11,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LIVE_MAX_SIZE ((0xfff0ull << 32) - 1)
+#define LIVE_MAX_SIZE ((0xffe0ull << 32) - 1)
 
 struct live_block {
 	uint64_t addr, size; /* size: at most LIVE_MAX_SIZE; with a weight less than 4 GiB */
 	uint32_t stack;
-	uint8_t weight; /* the block represents 2^weight; at most 15 */
+	uint8_t weight; /* the block represents 2^weight; at most 31 */
 };
 
 struct live;

@@ -77,6 +77,7 @@ struct aggregator {
 	struct levels levels;	       /* what is live; the peak of the current piece */
 	struct tallies tallies;
 	struct mp_losses losses;
+	uint64_t represented, represented_bytes; /* by others that were recorded, without these */
 
 	struct mpf_writer *file;
 	struct cull *cull;	/* NULL: every event is written at once */

@@ -19,6 +19,7 @@ void counters_show(struct aggregator *a, uint64_t now)
 		a->now.peak_live_bytes = a->levels.peak.bytes;
 	a->now.duration_ns = now;
 	a->now.live_table_bytes = live_memory(a->live);
+	a->now.tracked = live_count(a->live);
 	a->now.foreign_frees = a->piece.before.foreign_frees + a->losses.foreign_frees;
 	a->config->block->seen_events = a->now.events;
 	a->config->block->seen_live_blocks = a->now.live_blocks;

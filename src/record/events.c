@@ -79,6 +79,8 @@ static void count_alloc(struct aggregator *a, const struct mp_event *ev)
 	now->allocated_bytes += ev->size << ev->weight;
 	if (!ev->weight)
 		return;
+	a->represented += (1ull << ev->weight) - 1;
+	a->represented_bytes += (ev->size << ev->weight) - ev->size;
 	if (!now->thinning.most)
 		now->thinning.first_ns = ev->time_ns;
 	now->thinning.last_ns = ev->time_ns;

@@ -55,6 +55,11 @@ struct mp_losses losses_now(const struct aggregator *a)
 		l.thinned += t->thinned_out;
 		l.thinned_bytes += t->thinned_bytes;
 	}
+	/* The hooks that pass calls through do not count them. */
+	if (a->layout->overhead_ppm) {
+		l.thinned = a->represented;
+		l.thinned_bytes = a->represented_bytes;
+	}
 	l.lost_no_slot = a->config->block->lost_no_slot;
 	l.no_slot_frees = a->config->block->lost_no_slot_free;
 	l.stacks_full = a->config->block->stacks_full;

@@ -25,8 +25,9 @@
 #define IDLE_NEWS_NS  500000000ull
 #define NICE	      -10
 #define STEPS	      1024
-#define WINDOWS	      128 /* of thinning, in a second */
-#define KEEP_S	      30  /* time for the next recorder to take over */
+#define WINDOWS	      128   /* of thinning, in a second */
+#define TIMED_PARTS   50000 /* of a second: the most that a timed call counts for */
+#define KEEP_S	      30    /* time for the next recorder to take over */
 
 int reader_init(struct reader *r, const struct recorder_config *config,
 		const struct block_layout *layout, struct recorder_shared *shared)
@@ -55,6 +56,7 @@ static void heartbeat(struct reader *r, uint64_t seconds)
 	rate = (uint64_t)r->shared->clock.rate_guess;
 	pthread_mutex_unlock(&r->shared->clock_lock);
 	__atomic_store_n(&r->config->block->thin_window, rate / WINDOWS, __ATOMIC_RELAXED);
+	__atomic_store_n(&r->config->block->spent_max, rate / TIMED_PARTS, __ATOMIC_RELAXED);
 	__atomic_store_n(&r->config->block->deadline, clock_ticks() + seconds * rate,
 			 __ATOMIC_RELAXED);
 }
@@ -335,13 +337,20 @@ static void set_pressure(struct reader *r)
 
 	uint32_t least = __atomic_load_n(&r->shared->thin_least, __ATOMIC_RELAXED);
 
-	if (!r->layout->thins)
-		return;
 	if (pressure < least)
 		pressure = least;
 	__atomic_store_n(&c->pressure, (uint32_t)pressure, __ATOMIC_RELAXED);
 	__atomic_store_n(&c->thin_from, pressure || c->thinned_out ? 0 : r->layout->ring_thin,
 			 __ATOMIC_RELAXED);
+}
+
+/* Keeps what the agent records within what the recorder can follow, or within the budget. */
+static void regulate(struct reader *r)
+{
+	if (r->layout->overhead_ppm)
+		overhead_keep(&r->overhead, r->config->block, r->layout, r->shared);
+	else if (r->layout->thins)
+		set_pressure(r);
 }
 
 /* Waits between two slices of a round, and in the last round, so that records which can wait in
@@ -353,7 +362,7 @@ static void wait_for_room(struct reader *r, enum round how)
 			stall_look(r);
 		if (how != ROUND_LAST)
 			reader_heartbeat(r);
-		set_pressure(r);
+		regulate(r);
 		usleep(1000);
 	}
 }
@@ -419,7 +428,7 @@ static uint64_t drain(struct reader *r, enum round how)
 			hand_over(r, b, how != ROUND);
 		else
 			batch_free(b);
-		set_pressure(r);
+		regulate(r);
 		if (how == ROUND && end < until)
 			wait_for_room(r, how);
 	} while (end < until);
@@ -478,7 +487,7 @@ void *reader_run(void *arg)
 		uint64_t n;
 
 		reader_heartbeat(r);
-		set_pressure(r);
+		regulate(r);
 		if (leaves_in_rings(r)) {
 			usleep(1000);
 			continue;

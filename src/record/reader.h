@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "record/block_layout.h"
+#include "record/overhead.h"
 #include "record/shared.h"
 #include "record/stall.h"
 
@@ -38,6 +39,7 @@ struct reader {
 	bool after_loss; /* the last batch was dropped */
 	bool gave_up;	 /* the disk stalled, so the target does not wait although lossless */
 	struct stall stall;
+	struct overhead overhead; /* with layout->overhead_ppm */
 };
 
 /* Fills the zeroed @r.  Return: 0 or -ENOMEM; reader_free() in both cases. */

@@ -53,6 +53,8 @@ static int copy_layout(struct block_layout *l, const struct recorder_config *con
 	    .lossless = c->lossless,
 	    .thins = c->ring_thin != UINT64_MAX,
 	    .ring_thin = c->ring_thin,
+	    .overhead_ppm = c->overhead_ppm,
+	    .nsampled = c->nsampled,
 	};
 	return c->slots + c->nslots * c->slot_stride <= config->block_length &&
 		       c->arena + 8 * c->arena_words <= config->block_length
@@ -196,6 +198,8 @@ int recorder_start(const struct recorder_config *config, struct recorder **out, 
 		a->losses_seen = all_lost(a);
 	}
 	/* The target can run before the recorder's threads do. */
+	if (r->layout.overhead_ppm)
+		overhead_begin(&r->reader.overhead, &r->layout, config->pid);
 	reader_heartbeat(&r->reader);
 	ret = start_threads(r);
 	if (ret) {
@@ -215,6 +219,7 @@ struct recorder_progress recorder_progress(struct recorder *r)
 
 	pthread_mutex_lock(&r->shared.lock);
 	p = r->shared.shown;
+	p.cost = r->shared.cost;
 	pthread_mutex_unlock(&r->shared.lock);
 	p.stalled = __atomic_load_n(&r->shared.stalled, __ATOMIC_RELAXED);
 	return p;
@@ -293,7 +298,7 @@ int recorder_view(struct recorder *r, int fd, uint32_t from, struct recorder_vie
 	*out = (struct recorder_view){.time_ns = v.end.finish.end_ns,
 				      .behind_ns = v.behind_ns,
 				      .paused = recorder_is_paused(r),
-				      .thins = r->layout.thins,
+				      .thins = r->layout.thins && !r->layout.overhead_ppm,
 				      .least = r->shared.thin_least};
 	if (ret)
 		mpf_close_open_ended(v.end.file);
@@ -304,7 +309,7 @@ int recorder_view(struct recorder *r, int fd, uint32_t from, struct recorder_vie
 
 int recorder_thin(struct recorder *r, uint32_t least)
 {
-	if (!r->layout.thins)
+	if (!r->layout.thins || r->layout.overhead_ppm)
 		return -EOPNOTSUPP;
 	__atomic_store_n(&r->shared.thin_least, least, __ATOMIC_RELAXED);
 	return 0;

@@ -76,6 +76,13 @@ struct recorder_config {
 	void *ctx;
 };
 
+/* What the recording costs, with a budget (recorder_config.info.overhead_ppm). */
+struct recorder_cost {
+	uint64_t target_ns, in_target_ns, own_ns; /* CPU time of the target, its part, memprof's */
+	uint32_t ppm;	/* of the target's CPU time, in the last seconds; UINT32_MAX: far more */
+	uint32_t level; /* of sampling now: one of 2^level bytes; 0: every allocation */
+};
+
 struct recorder_progress {
 	uint64_t events, allocs, frees, live_blocks, allocated_bytes;
 	uint64_t live_bytes, peak_live_bytes;
@@ -87,6 +94,8 @@ struct recorder_progress {
 		uint64_t allocations, first_ns, last_ns;
 		uint8_t most;
 	} thinning;
+	struct recorder_cost cost;
+	uint64_t tracked; /* recorded blocks that are live, each counted once */
 	/* Memory that the program mapped directly, not through an allocator */
 	uint64_t mapped_bytes, mappings;
 	/* Bytes resident in mappings without a file (malloc's included), as last read */

@@ -42,6 +42,7 @@ struct recorder_shared {
 	/* Changed by the reader, atomic */
 	uint32_t nactive;
 	bool stalled; /* last result of stall_look(); after the reader's end recorder_stop()'s */
+	struct recorder_cost cost; /* changed with lock */
 	char apart_from_aggregator[CACHE_LINE];
 
 	uint64_t moved; /* changed by the aggregator whenever it makes progress; atomic */

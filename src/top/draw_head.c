@@ -118,6 +118,9 @@ static uint32_t doubts(const struct top *t, const struct model *m, char line[DOU
 	if (m->info.sample_interval)
 		snprintf(line[n++], TEXT, "sampled (~): one point per %s",
 			 human(m->info.sample_interval));
+	else if (m->facts.losses.thinned && m->info.overhead_ppm)
+		snprintf(line[n++], TEXT, "sampled (~) for a cost of at most %s",
+			 human_part(m->info.overhead_ppm));
 	else if (m->facts.losses.thinned)
 		snprintf(line[n++], TEXT, "estimated (~): %s thinned out%s",
 			 counted(m->facts.losses.thinned, "allocation"),

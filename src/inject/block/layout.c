@@ -4,6 +4,7 @@
 #include "inject/block/layout.h"
 
 #include <errno.h>
+#include <math.h>
 #include "attach/limits.h"
 #include "inject/internal.h"
 #include "unwind/rule.h"
@@ -92,8 +93,18 @@ void layout_rings(struct ss_control *c, bool lossless, bool thins)
 	while (zone >> c->ring_shift > 2 * PRESSURES)
 		c->ring_shift++;
 	c->pressure = 0;
-	c->thin_from = c->ring_thin =
+	c->ring_thin =
 	    thins && !lossless && !c->sample_interval ? c->ring_alloc - zone : UINT64_MAX;
+	/* Within a budget the level of sampling rises instead. */
+	c->thin_from = c->overhead_ppm ? UINT64_MAX : c->ring_thin;
+}
+
+void layout_budget(struct ss_control *c, uint32_t ppm)
+{
+	c->overhead_ppm = ppm;
+	c->sample_level = SS_LEVEL_FIRST;
+	for (int k = 1; k < (int)(sizeof(c->part) / sizeof(c->part[0])); k++)
+		c->part[k] = (uint32_t)llround(ldexp(-log1p(-ldexp(1, -k)), 32));
 }
 
 static int no_address_space(const struct target *t, uint64_t left, uint64_t need,

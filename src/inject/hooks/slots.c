@@ -114,7 +114,7 @@ static uint64_t entry_of(const struct session *s, const struct planned_hook *h)
 		return s->blob.entry[BLOB_ZERO_ALLOC];
 	if (s->free_stacks && (h->kind == SS_HOOK_FREE || h->kind == SS_HOOK_FREE_THROUGH))
 		return s->blob.entry[BLOB_FREE_TRACED];
-	if (!s->layout.sample_interval)
+	if (!s->layout.sample_interval && !s->layout.overhead_ppm)
 		return s->blob.entry[h->kind];
 	if (h->glibc_chunks && !strcmp(h->name, "malloc"))
 		return s->blob.sample_entry[BLOB_LEAF_MALLOC];
