@@ -56,7 +56,8 @@ void json_info(yajl_gen g, const struct model *m)
 	json_text(g, "event", m->info.what == MP_PAGE_FAULTS ? "page-faults" : "allocations");
 	json_text(g, "mode", m->info.mode ? "run" : "attach");
 	json_number(g, "sample_interval", m->info.sample_interval);
-	json_part(g, "overhead_budget", m->info.overhead_ppm);
+	if (m->info.overhead_ppm)
+		json_part(g, "overhead_budget", m->info.overhead_ppm);
 	if (m->info.what == MP_ALLOCATIONS)
 		json_number(g, "culled_below_ns", m->info.cull_ns);
 	json_boolean(g, "estimated", model_is_estimated(m));

@@ -116,8 +116,5 @@ yajl_gen json_begin(FILE *out, bool beautify)
 void json_part(yajl_gen g, const char *key, uint32_t ppm)
 {
 	json_name(g, key);
-	if (ppm)
-		yajl_gen_double(g, ppm / 1e6);
-	else
-		yajl_gen_null(g);
+	yajl_gen_double(g, ppm / 1e6);
 }

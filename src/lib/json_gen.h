@@ -22,7 +22,7 @@ void json_number(yajl_gen g, const char *key, uint64_t v);
 /* 0, which means that the number is not known, becomes null. */
 void json_known(yajl_gen g, const char *key, uint64_t v);
 void json_integer(yajl_gen g, const char *key, int64_t v);
-/* Writes millionths as a number from 0 on, such as 0.01.  0: null */
+/* Writes millionths as a number from 0 on, such as 0.01. */
 void json_part(yajl_gen g, const char *key, uint32_t ppm);
 void json_text(yajl_gen g, const char *key, const char *v);
 void json_boolean(yajl_gen g, const char *key, bool v);

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include "formats/session.h"
 
-#define LAST_STEPS    10
+#define LAST_STEPS    5
 #define MOST_RISE     8
 #define MOST_GROWTH   16
 #define SETTLE	      3		/* steps until the measurement shows the new level */
@@ -13,13 +13,17 @@
 #define MOST_CAUTION  1200	/* two minutes */
 #define FILL	      0.8	/* of what is allowed: the most that a lower level may cost */
 #define NOTABLE_NS    2000000.0 /* in a step */
-#define UNNOTABLE_NS  200000.0	/* in a second; that of a target that does nothing */
+#define UNNOTABLE_NS  200000.0	/* in the last steps; that of a target that does nothing */
+#define AIM	      0.95	/* of the share, so that the average is below it */
 #define PPM	      1e6
 
 void budget_begin(struct budget *b, uint32_t ppm)
 {
-	*b = (struct budget){
-	    .share = ppm / PPM, .level = SS_LEVEL_FIRST, .hold = SETTLE, .caution = LEAST_CAUTION};
+	*b = (struct budget){.share = AIM * ppm / PPM,
+			     .level = SS_LEVEL_FIRST,
+			     .hold = SETTLE,
+			     .caution = LEAST_CAUTION,
+			     .since_fall = LEAST_CAUTION};
 }
 
 static void add(struct budget_sums *to, const struct budget_step *s, double steps)
@@ -64,7 +68,7 @@ static double growth(const struct budget *b)
 	return all < most ? all : most;
 }
 
-/* What the last second would have been at the new level. */
+/* What the last steps would have been at the new level. */
 static void rescale(struct budget_sums *l, double times)
 {
 	l->varying *= times;
@@ -76,8 +80,9 @@ static void rise(struct budget *b, double times)
 	uint32_t by = times < 1 << MOST_RISE ? (uint32_t)ceil(log2(times)) : MOST_RISE;
 
 	/* The level fell too far: try that less often. */
-	if (b->since_fall <= LEAST_CAUTION && b->caution < MOST_CAUTION)
+	if (b->since_fall < LEAST_CAUTION && b->caution < MOST_CAUTION)
 		b->caution *= 2;
+	b->since_fall = LEAST_CAUTION;
 	b->hold = b->caution;
 	b->level = b->level ? b->level + by : SS_LEVEL_MIN + by - 1;
 	if (b->level > SS_LEVEL_MAX)
@@ -114,7 +119,7 @@ uint32_t budget_decide(struct budget *b, const struct budget_step *s)
 	b->hold -= b->hold != 0;
 	if (++b->since_fall % MOST_CAUTION == 0 && b->caution > LEAST_CAUTION)
 		b->caution /= 2;
-	/* A step that took much more than it may decides at once, and else the last second. */
+	/* A step that took much more than it may decides at once, and else the last steps. */
 	if (spent < NOTABLE_NS || spent < 4 * may) {
 		spent = b->last.varying;
 		may = allowed(b, b->last.target, b->last.fixed, LAST_STEPS);

@@ -34,15 +34,15 @@ struct budget_sums {
 };
 
 struct budget {
-	double share; /* of the target's CPU time */
+	double share; /* of the target's CPU time, at which it aims: a little less than asked for */
 	uint32_t level;
-	struct budget_sums last; /* about a second */
+	struct budget_sums last; /* about half a second */
 	struct budget_sums past; /* BUDGET_MEMORY_STEPS */
 	double debt_ns;		 /* spent more than the share allows; negative: less */
 	uint64_t tracked;	 /* in the last step */
 	uint32_t hold;		 /* steps in which the level does not fall */
 	uint32_t caution;	 /* steps to hold after the next rise */
-	uint32_t since_fall;	 /* steps since the level fell */
+	uint32_t since_fall;	 /* steps since the level fell, unless it rose again */
 };
 
 /* Begins at a high level, from which it falls within seconds.  @ppm: the share, in millionths. */

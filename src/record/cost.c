@@ -6,9 +6,10 @@
 #include "formats/session.h"
 #include "lib/deadline.h"
 
-#define LOOPS	   20000
-#define ROUNDS	   5
-#define IDLE_SHARE 0.0015 /* of a processor, which a recorder without events uses at most */
+#define LOOPS  20000
+#define ROUNDS 5
+#define EVENT_NS                                                                                   \
+	1000 /* that an event takes the recorder at most; other work does not depend on events */
 
 /* Stands for the hooked function. */
 static __attribute__((noinline)) void original(uint64_t size)
@@ -63,7 +64,6 @@ void cost_begin(struct cost *c, pid_t pid)
 	c->target_known = !clock_getcpuclockid(pid, &c->target);
 	c->target_ns = c->target_known ? read_clock(c->target) : 0;
 	c->own_ns = read_clock(CLOCK_PROCESS_CPUTIME_ID);
-	c->wall_ns = mono_ns();
 }
 
 /* Return: by how much *@last has grown; it becomes @now. */
@@ -83,14 +83,13 @@ static double at_most(double ns, uint64_t most)
 void cost_take(struct cost *c, const struct cost_counters *counters,
 	       const struct recorder_progress *now, double ns_per_tick, struct budget_step *s)
 {
-	uint64_t wall = advance(&c->wall_ns, mono_ns());
 	uint64_t target = advance(&c->target_ns, c->target_known ? read_clock(c->target) : 0);
 	uint64_t own = advance(&c->own_ns, read_clock(CLOCK_PROCESS_CPUTIME_ID));
 	double calls = (double)advance(&c->counters.calls, counters->calls);
 	double scale = ns_per_tick * SS_TIMED_CALLS;
 	double passing = (double)advance(&c->counters.spent[0], counters->spent[0]) * scale;
 	double recording = (double)advance(&c->counters.spent[1], counters->spent[1]) * scale;
-	double idle = at_most((double)wall * IDLE_SHARE, own);
+	double for_events;
 
 	*s = (struct budget_step){.target_ns = target,
 				  .recorded = advance(&c->events, now->events),
@@ -99,8 +98,9 @@ void cost_take(struct cost *c, const struct cost_counters *counters,
 	passing += fmax(calls, (double)s->estimated) * c->pass_ns;
 	recording = at_most(recording, target);
 	passing = at_most(passing, target);
-	s->varying_ns = (uint64_t)(recording + (double)own - idle);
-	s->fixed_ns = (uint64_t)(passing + idle);
+	for_events = at_most(EVENT_NS * (double)s->recorded, own);
+	s->varying_ns = (uint64_t)(recording + for_events);
+	s->fixed_ns = (uint64_t)(passing + (double)own - for_events);
 	c->sums.target_ns += target;
 	c->sums.in_target_ns += (uint64_t)(recording + passing);
 	c->sums.own_ns += own;

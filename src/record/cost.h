@@ -30,7 +30,7 @@ struct cost {
 	bool target_known;
 	double pass_ns; /* a call that passes through a hook */
 	struct cost_counters counters;
-	uint64_t target_ns, own_ns, wall_ns, events, estimated; /* at the last step */
+	uint64_t target_ns, own_ns, events, estimated; /* at the last step */
 	struct recorder_cost sums;
 };
 
