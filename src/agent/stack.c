@@ -110,13 +110,13 @@ static bool step_by_fp(const struct uw_state *s, struct uw_state *next, struct a
 struct ag_walk_result {
 	uint32_t n, flags;
 	uint64_t top; /* stack pointer of the last frame that was reached */
-	bool raw_wanted, signal_seen, ours_seen, ours_after_signal;
+	bool raw_wanted, signal_seen, ours_seen;
 };
 
-/* Walks with all registers and every kind of rule; writes addresses to @pc.  @by_fp: use frame
- * pointers too, and rules that rely on them. */
+/* Walks with all registers and every kind of rule; writes addresses to @pc.  @to_hook: the walk ends at
+ * the first frame of the agent, and uses neither frame pointers nor rules that rely on them. */
 static struct ag_walk_result walk_full(const struct ag_call *call, uint64_t *pc, uint32_t max,
-				       bool by_fp)
+				       bool to_hook)
 {
 	struct ss_control *c = call->c;
 	const struct uw_full *full = ag_at_offset(c, c->full_rules), *f;
@@ -141,7 +141,8 @@ static struct ag_walk_result walk_full(const struct ag_call *call, uint64_t *pc,
 				   : ag_rule_search(c, s->reg[UW_REG_PC] - 1);
 		if (rule != AG_RULE_UNKNOWN && rule & AG_RULE_OURS) {
 			r.ours_seen = true;
-			r.ours_after_signal |= r.signal_seen;
+			if (to_hook)
+				return r;
 		} else if (r.n < max) {
 			pc[r.n++] = s->reg[UW_REG_PC] | (s->exact_pc ? SS_PC_EXACT : 0);
 		}
@@ -158,9 +159,9 @@ static struct ag_walk_result walk_full(const struct ag_call *call, uint64_t *pc,
 		reader.crossed |= (f->flags & (UW_SIGNAL | UW_SWITCH)) != 0;
 		r.signal_seen |= (f->flags & UW_SIGNAL) != 0;
 		r.top = s->reg[UW_REG_SP];
-		if (uw_rule_holds(f->flags, s) && (by_fp || !(f->flags & UW_AT_CALLS))) {
+		if (uw_rule_holds(f->flags, s) && (!to_hook || !(f->flags & UW_AT_CALLS))) {
 			step = uw_step_full(f, s, next, read_stack, &reader);
-		} else if (by_fp && step_by_fp(s, next, &reader)) {
+		} else if (!to_hook && step_by_fp(s, next, &reader)) {
 			step = UW_STEP_OK;
 			r.flags |= SS_STACK_BY_FP;
 		} else {
@@ -181,7 +182,7 @@ static struct ag_walk_result walk_full(const struct ag_call *call, uint64_t *pc,
 uint32_t ag_take_full(const struct ag_call *call)
 {
 	uint64_t *pc = call->t->scratch[call->level], hash = 0;
-	struct ag_walk_result r = walk_full(call, pc, SS_MAX_FRAMES, true);
+	struct ag_walk_result r = walk_full(call, pc, SS_MAX_FRAMES, false);
 
 	if (r.raw_wanted)
 		return AG_STACK_RAW_WANTED;
@@ -239,12 +240,10 @@ enum ag_nesting ag_stack_nesting(const struct ag_call *call)
 {
 	/* Uncertain frames must not decide that a hook was left. */
 	struct ag_walk_result r =
-	    walk_full(call, call->t->scratch[call->level], SS_MAX_FRAMES, false);
+	    walk_full(call, call->t->scratch[call->level], SS_MAX_FRAMES, true);
 
-	if (r.ours_after_signal)
-		return AG_FROM_SIGNAL;
 	if (r.ours_seen)
-		return AG_INNER;
+		return r.signal_seen ? AG_FROM_SIGNAL : AG_INNER;
 	/* There is no frame of the agent below: the hook was left.  If the walk is incomplete, a
 	 * stack pointer above the hook's own proves the same. */
 	if (!(r.flags & SS_STACK_COMPLETE) && ag_frame_sp(call->f) <= call->account->outer_sp)
