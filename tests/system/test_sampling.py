@@ -4,8 +4,10 @@
 import json
 import os
 import subprocess
+import unittest
 
 import memprof_test as t
+import ptrace
 
 INTERVAL = 16 << 10
 
@@ -114,6 +116,29 @@ class Sampling(t.Case):
             self.assertEqual(r.returncode, 0, r.stderr)
             truth = json.loads(r.stdout[r.stdout.index("{"):r.stdout.index("}") + 1])
             self.compare(truth, self.report(f, "--leaks"), others=1 << 20)
+
+    def instructions_of_a_round(self, depth):
+        """Instructions from one call of tick() by the victim to the next one, while nothing is sampled."""
+        p = self.victim("deep", depth)
+        tick = int(p.stdout.readline(), 16)
+        rec = self.start(t.MEMPROF, "attach", "-q", "--sample", "1024G", "-p", str(p.pid), "-o", self.path("r"))
+        self.wait_recorded(p.pid)
+        stepper = ptrace.Stepper(p.pid, p.pid)
+        counts, n = [], None
+        while len(counts) < 5:
+            n = None if n is None else n + 1
+            if stepper.step() == tick:
+                counts += [] if n is None else [n]
+                n = 0
+        stepper.let_go()
+        self.memprof("detach", "-p", p.pid)
+        rec.communicate(timeout=120)
+        return min(counts)
+
+    @unittest.skipUnless(os.uname().machine == "x86_64", "single-steps x86-64")
+    def test_nested_calls(self):
+        """the cost of a call that the allocator makes itself does not depend on the depth of the stack"""
+        self.assertEqual(self.instructions_of_a_round(5), self.instructions_of_a_round(200))
 
     def test_text(self):
         """the text report of a sample says so, and shows its standard errors"""

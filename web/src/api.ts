@@ -19,6 +19,7 @@ export interface Info {
 	event: "allocations" | "page-faults";
 	mode: "attach" | "run";
 	sample_interval: number;
+	overhead_budget?: number;
 	culled_below_ns: number;
 	estimated: boolean;
 	timestamp: Time;

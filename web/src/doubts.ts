@@ -1,8 +1,8 @@
 /* What is uncertain about the numbers of a report, and why. */
 import type { Losses, Quick, Report, Totals } from "./api";
-import { bytes, count } from "./format";
+import { bytes, count, percent } from "./format";
 
-type Known = Pick<Quick, "losses" | "thinning" | "truncated" | "sample_interval"> & {
+type Known = Pick<Quick, "losses" | "thinning" | "truncated" | "sample_interval" | "overhead_budget"> & {
 	totals: Partial<Totals>;
 };
 
@@ -50,7 +50,12 @@ export function doubtsOf({ totals: t, losses: l, ...r }: Known): string[] {
 		found.push(
 			`The recording is a sample, on average one point per ${bytes(r.sample_interval)}: bytes and numbers of blocks are estimates.`,
 		);
-	if (r.thinning !== null)
+	if (r.thinning !== null && r.overhead_budget !== undefined)
+		found.push(
+			`About ${count(r.thinning.thinned_allocations)} allocations (${bytes(r.thinning.thinned_bytes)}) were not recorded, ` +
+				`for a cost of at most ${percent(r.overhead_budget, 1)} of the CPU time, and others represent them: sums are estimates.`,
+		);
+	else if (r.thinning !== null)
 		found.push(
 			`${count(r.thinning.thinned_allocations)} allocations (${bytes(r.thinning.thinned_bytes)}) were thinned out, ` +
 				"and others represent them: sums are estimates.",

@@ -33,7 +33,7 @@ function doubtsOf(l: Look): string[] {
 				: "Bytes and numbers of blocks are estimates.",
 		);
 	if (l.thinned_allocations > 0)
-		found.push(`The recorder was behind and left out ${count(l.thinned_allocations)} allocations.`);
+		found.push(`${count(l.thinned_allocations)} allocations were not recorded; others represent them.`);
 	if (l.lost_events > 0) found.push(`${count(l.lost_events)} events were lost.`);
 	return found;
 }
