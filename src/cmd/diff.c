@@ -159,6 +159,11 @@ static int suits(const struct request *r, const struct model *m, struct mp_err *
 		return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
 			       "%s is a recording of page faults; diff compares allocations",
 			       m->source.path);
+	if (m->info.live_only && r->cost != COST_LEAKED)
+		return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
+			       "%s has only the live heap (--live-only): diff compares it with "
+			       "--cost live",
+			       m->source.path);
 	if (cost_is_of_faults(r->cost))
 		return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
 			       "--cost: faulted, faults and major need a recording of page faults");

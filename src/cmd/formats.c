@@ -36,6 +36,14 @@ int format_suits(const struct format_request *r, const struct mp_info *info, str
 		    err, MP_EXIT_USAGE, -EINVAL,
 		    faults ? "--cost: for a recording of page faults use faulted, faults or major"
 			   : "--cost: faulted, faults and major need a recording of page faults");
+	if (info->live_only &&
+	    (!format_facts(r->format)->of_live || (r->cost >= 0 && r->cost != COST_LEAKED)))
+		return mp_fail(
+		    err, MP_EXIT_USAGE, -EINVAL,
+		    "the recording has only the live heap (--live-only), not the calls "
+		    "before: use the summary, --json, --tree, --ascii-tree, --collapsed, "
+		    "--flamegraph, --icicle, --speedscope, --peek or --annotate, with "
+		    "--cost live");
 	if (r->format == FORMAT_ANNOTATE && r->cost >= 0 && !cost_is_bytes((enum cost)r->cost))
 		return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
 			       "--annotate: --cost must be one in bytes: live, allocated, peak or "

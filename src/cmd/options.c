@@ -132,6 +132,13 @@ static int take(int opt, const char *arg, struct recording_options *o, struct mp
 		if (parse_bytes(arg, &o->rotate) && o->rotate >= MIN_PIECE)
 			return 1;
 		return refuse(err, "'%s' is not a size of at least 64k, such as 500M", arg);
+	case 'k':
+		if (parse_count(arg, &o->keep) && o->keep)
+			return 1;
+		return refuse(err, "'%s' is not a number of pieces", arg);
+	case 'l':
+		o->live_only = true;
+		return 1;
 	case 'N':
 		o->embed = true;
 		return 1;
@@ -224,8 +231,31 @@ static int budget_agrees(const char *command, const struct recording_options *o)
 		   : 0;
 }
 
+/* Rejects options that concern events which --live-only does not keep. */
+static int live_only_agrees(const char *command, const struct recording_options *o)
+{
+	const char *bad = o->history	   ? "--history"
+			  : o->cull_ms	   ? "--cull"
+			  : o->rotate	   ? "--rotate"
+			  : o->keep	   ? "--keep"
+			  : o->free_stacks ? "--free-stacks"
+			  : o->page_faults ? "--event=page-faults"
+					   : NULL;
+
+	return bad ? usage_error("%s: %s cannot be used with --live-only, which keeps no events: "
+				 "only what is live",
+				 command, bad)
+		   : 0;
+}
+
 int recording_options_settle(const char *command, struct recording_options *o)
 {
+	if (o->live_only && live_only_agrees(command, o))
+		return MP_EXIT_USAGE;
+	if (o->keep && !o->rotate)
+		return usage_error("%s: --keep needs --rotate: it says how many of the pieces to "
+				   "keep",
+				   command);
 	if (o->page_faults && page_faults_agree(command, o))
 		return MP_EXIT_USAGE;
 	o->via_kernel |= o->page_faults;
@@ -256,7 +286,8 @@ int recording_options_settle(const char *command, struct recording_options *o)
 				   "block, --sample records few of them",
 				   command);
 	/* The stacks of frees belong to single blocks. */
-	if (!o->history && !o->sample_interval && !o->page_faults && !o->free_stacks && !o->cull_ms)
+	if (!o->history && !o->sample_interval && !o->page_faults && !o->free_stacks &&
+	    !o->cull_ms && !o->live_only)
 		o->cull_ms = CULL_MS;
 	o->servers = servers_new(o->debuginfod);
 	return 0;

@@ -33,6 +33,7 @@ int recording_options_settle(const char *command, struct recording_options *o);
 	    {"rotate", required_argument, NULL, 'M'}, {"debuginfod", no_argument, NULL, 'I'},      \
 	    {"no-debuginfod", no_argument, NULL, 'i'}, {"embed", no_argument, NULL, 'N'},          \
 	    {"paused", no_argument, NULL, 'P'}, {"verbose", no_argument, NULL, 'v'},               \
+	    {"keep", required_argument, NULL, 'k'}, {"live-only", no_argument, NULL, 'l'},         \
 	{                                                                                          \
 		"quiet", no_argument, NULL, 'q'                                                    \
 	}
@@ -71,6 +72,9 @@ int recording_options_settle(const char *command, struct recording_options *o);
 	"      --history        keep every allocation and free\n" \
 	"      --rotate SIZE    begin a new file at this size (FILE-1, FILE-2 ...), each complete by\n" \
 	"                       itself; memprof merge joins them\n" \
+	"      --keep N         with --rotate: delete finished files but the newest N\n" \
+	"      --live-only      keep no events, only what is live: FILE is written at memprof flush\n" \
+	"                       and at the end\n" \
 	"      --embed          put program and libraries into the recording, to symbolize it\n" \
 	"                       elsewhere\n" \
 	SERVERS_HELP \

@@ -88,6 +88,7 @@ static bool same_file(const char *a, const char *b)
 int recording_of_find(struct recording_of *r, const struct target *t, const char *file,
 		      struct mp_err *err)
 {
+	struct recorder_boundary b;
 	struct ss_journal journal;
 	struct mp_err why = {0};
 	bool session;
@@ -106,7 +107,10 @@ int recording_of_find(struct recording_of *r, const struct target *t, const char
 	}
 	if (!session)
 		return 0;
-	if (check_info(journal.recording, t, &why)) {
+	/* With --live-only the recorder writes the file when it is asked. */
+	if (check_info(journal.recording, t, &why) &&
+	    (request_send(t->pid, "flush", &journal, &b, NULL) ||
+	     check_info(journal.recording, t, &why))) {
 		snprintf(r->why_not, sizeof(r->why_not), "%.500s", why.what);
 		return 0;
 	}

@@ -125,6 +125,21 @@ static int select_growth(const struct model *m, enum growth only, struct filter 
 	return filter_set(f, "backtraces", id, err);
 }
 
+/* A recording of the live heap has no other cost.  Which one is asked for decides what is read.  Errors
+ * are for load(). */
+static void settle_cost(const char *path, struct format_request *r)
+{
+	struct mpf_reader *reader;
+	struct mp_err err = {0};
+	struct mp_info info;
+
+	if (r->cost >= 0 || mpf_open(path, &reader, &info, &err))
+		return;
+	if (info.live_only)
+		r->cost = COST_LEAKED;
+	mpf_reader_free(reader);
+}
+
 /* Reads the recording.  Return: 0, or a negative errno with @err. */
 static int load(const char *path, struct arguments *a, struct model *m, struct mp_err *err)
 {
@@ -233,8 +248,10 @@ static int write_report(struct arguments *a)
 {
 	struct mp_err err = {0};
 	struct model m;
-	int ret = load(a->recording, a, &m, &err);
+	int ret;
 
+	settle_cost(a->recording, &a->request);
+	ret = load(a->recording, a, &m, &err);
 	if (ret)
 		return complain(&err);
 	ret = suits(a, &m, &err);

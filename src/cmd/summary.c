@@ -240,7 +240,12 @@ static void print_traces(const struct summary *s, pid_t pid)
 
 static void print_recording(const struct summary *s, const struct recorder_progress *p)
 {
-	if (p->pieces)
+	if (p->pieces_deleted)
+		printf("recording: %u pieces, %u of them deleted (--keep); from %s to %s remain; "
+		       "memprof merge joins them\n",
+		       p->pieces + 1, p->pieces_deleted,
+		       printable(recorder_oldest_piece(s->recorder)), printable(s->path));
+	else if (p->pieces)
 		printf("recording: %u pieces, the last one is %s (%s in all); memprof merge joins "
 		       "them\n",
 		       p->pieces + 1, printable(s->path), human(p->file_bytes));

@@ -116,6 +116,11 @@ int view_suits(const struct view_request *v, const struct mp_info *info, struct 
 {
 	bool faults = info->what == MP_PAGE_FAULTS;
 
+	if (info->live_only && v->name != VIEW_ALLOCATIONS)
+		return mp_fail(err, MP_EXIT_USAGE, -EINVAL,
+			       "--view %s: the recording has only the live heap (--live-only): use "
+			       "--view allocations",
+			       names[v->name]);
 	if (v->name == VIEW_MAPS || faults == (v->name == VIEW_FAULTS))
 		return 0;
 	return mp_fail(

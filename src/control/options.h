@@ -22,6 +22,8 @@ struct recording_options {
 	uint64_t sample_interval; /* mean bytes a sample; 0: record every allocation */
 	uint32_t overhead_ppm;	  /* budget (record/budget.h), millionths; 0: none */
 	uint64_t rotate;	  /* bytes of a piece, after which the next begins; 0: one file */
+	uint32_t keep;		  /* finished pieces that are not deleted; 0: all */
+	bool live_only;		  /* record only the live heap, written when asked */
 	uint64_t carry_budget; /* bytes of stacks that are carried over from the recorder before */
 	uint32_t depth;	       /* innermost frames that are kept; 0: all */
 	struct select_config select;

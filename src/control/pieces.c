@@ -58,7 +58,8 @@ struct recorder_rotation recording_rotation(uint64_t bytes)
 
 void recording_tell_piece_error(struct recording *rec)
 {
-	int error = recorder_progress(rec->r).piece_error;
+	struct recorder_progress p = recorder_progress(rec->r);
+	int error = p.piece_error;
 
 	if (error && error != rec->piece_error)
 		notice(rec->o->notices,
@@ -66,4 +67,8 @@ void recording_tell_piece_error(struct recording *rec)
 		       "same file",
 		       strerror(-error));
 	rec->piece_error = error;
+	error = p.delete_error;
+	if (error && error != rec->delete_error)
+		notice(rec->o->notices, "an old piece could not be deleted (%s)", strerror(-error));
+	rec->delete_error = error;
 }

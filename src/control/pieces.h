@@ -10,7 +10,7 @@
 
 /* The rotation to pieces of @bytes (0: none); its callbacks' ctx is the struct recording. */
 struct recorder_rotation recording_rotation(uint64_t bytes);
-/* Reports, once, why the next piece could not be started. */
+/* Reports, once, why the next piece could not be started, or an old one not deleted. */
 void recording_tell_piece_error(struct recording *rec);
 
 #endif

@@ -175,6 +175,7 @@ static int start_recorder(struct recording *rec, const struct recording_options 
 	    .next_module = next_module,
 	    .ctx = rec,
 	    .rotation = recording_rotation(o->rotate),
+	    .live_only = o->live_only,
 	    .info = *info,
 	    .carry = rec->resumed ? &rec->carry : NULL,
 	    .complete_until = o->via_kernel ? &rec->observed_until : NULL,
@@ -212,6 +213,7 @@ static int start(struct recording *rec, const struct recording_options *o, const
 	info.sample_interval = rec->resumed ? rec->s.layout.sample_interval : o->sample_interval;
 	info.overhead_ppm = rec->resumed ? rec->s.layout.overhead_ppm : o->overhead_ppm;
 	info.cull_ns = info.sample_interval ? 0 : o->cull_ms * 1000000;
+	info.keep = o->keep;
 	if (o->page_faults)
 		about_faults(rec, &info);
 	ret = start_recorder(rec, o, path, &info, err);

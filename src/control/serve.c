@@ -29,6 +29,19 @@ static void say_boundary(struct control_answer *answer, int ret, const struct re
 	say(answer, ret, good);
 }
 
+static void serve_save(struct recorder *r, struct control_answer *answer)
+{
+	struct recorder_boundary b;
+	int ret = recorder_save(r, &b);
+
+	if (ret && ret != -ESHUTDOWN)
+		snprintf(answer->text, sizeof(answer->text),
+			 "error: the live heap could not be written: %s; recording continues",
+			 strerror(-ret));
+	else
+		say_boundary(answer, ret, &b);
+}
+
 static void serve_view(struct recorder *r, uint32_t from, struct control_answer *answer)
 {
 	struct recorder_view v = {0};
@@ -60,6 +73,8 @@ void serve_request(void *recorder, const char *line, struct control_answer *answ
 
 	if (!r) {
 		say(answer, -EAGAIN, "");
+	} else if (!strcmp(line, "flush") && recorder_is_live_only(r)) {
+		serve_save(r, answer);
 	} else if (!strcmp(line, "flush")) {
 		say_boundary(answer, recorder_flush(r, &b), &b);
 	} else if (!strncmp(line, "mark ", 5)) {

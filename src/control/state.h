@@ -47,7 +47,7 @@ struct recording {
 	const char *pattern; /* for the recording's path, or the paths of its pieces */
 	char executable[4096], called[64]; /* as in struct mp_info */
 	char path[4096]; /* of the recording, or of its current piece; belongs to the aggregator */
-	int piece_error; /* the last one that was reported */
+	int piece_error, delete_error; /* the last ones that were reported */
 };
 
 #endif

@@ -64,6 +64,10 @@ int contents_json(const struct contents *c, FILE *out)
 	json_text(g, "id", id);
 	json_text(g, "memprof_version", c->info.memprof_version);
 	json_number(g, "piece", c->info.piece);
+	if (c->info.keep)
+		json_number(g, "keep", c->info.keep);
+	if (c->info.live_only)
+		json_boolean(g, "live_only", true);
 	json_number(g, "processes", mpf_processes(c->reader));
 	json_text(g, "executable", c->info.executable);
 	json_text(g, "called", c->info.called[0] ? c->info.called : NULL);
@@ -88,6 +92,12 @@ int contents_json(const struct contents *c, FILE *out)
 	yajl_gen_free(g);
 	putc('\n', out);
 	return ferror(out) ? -EIO : 0;
+}
+
+/* Return: how many pieces are deleted when the piece before this one is complete. */
+static uint32_t deleted_before(const struct mp_info *info)
+{
+	return info->piece > info->keep ? info->piece - info->keep : 0;
 }
 
 static void text_list(const char *title, const char *const *name, const uint64_t *v, size_t n,
@@ -124,6 +134,11 @@ void contents_text(const struct contents *c, FILE *out)
 	if (c->info.piece)
 		fprintf(out, "piece      %u, from %.3f s on\n", c->info.piece,
 			(double)c->info.piece_ns / 1e9);
+	if (c->info.keep)
+		fprintf(out, "kept       the newest %u of the pieces before; %u deleted (--keep)\n",
+			c->info.keep, deleted_before(&c->info));
+	if (c->info.live_only)
+		fprintf(out, "live only  blocks that were live when it was written, no calls\n");
 	fprintf(out, "time       %s, %.3f s\n", when, (double)c->end_ns / 1e9);
 	if (c->info.what == MP_PAGE_FAULTS)
 		fprintf(out, "event      page faults\n");

@@ -27,16 +27,22 @@
 const struct format_facts *format_facts(enum format f)
 {
 	static const struct format_facts facts[NFORMATS] = {
-	    [FORMAT_TEXT] = {.of_faults = true, .says_estimated = true, .says_truncated = true},
-	    [FORMAT_JSON] = {.of_faults = true, .says_estimated = true},
-	    [FORMAT_TREE] = {.of_faults = true},
-	    [FORMAT_COLLAPSED] = {.of_faults = true},
-	    [FORMAT_FLAMEGRAPH] = {.of_faults = true},
-	    [FORMAT_ICICLE] = {.of_faults = true},
+	    [FORMAT_TEXT] = {.of_faults = true,
+			     .of_live = true,
+			     .says_estimated = true,
+			     .says_truncated = true},
+	    [FORMAT_JSON] = {.of_faults = true, .of_live = true, .says_estimated = true},
+	    [FORMAT_TREE] = {.of_faults = true, .of_live = true},
+	    [FORMAT_COLLAPSED] = {.of_faults = true, .of_live = true},
+	    [FORMAT_FLAMEGRAPH] = {.of_faults = true, .of_live = true},
+	    [FORMAT_ICICLE] = {.of_faults = true, .of_live = true},
+	    [FORMAT_ASCII_TREE] = {.of_live = true},
+	    [FORMAT_ANNOTATE] = {.of_live = true},
+	    [FORMAT_SPEEDSCOPE] = {.of_live = true},
 	    [FORMAT_HEAPTRACK] = {.history = true},
 	    [FORMAT_PPROF] = {.gzip = true},
 	    [FORMAT_REPLAY] = {.history = true},
-	    [FORMAT_PEEK] = {.of_faults = true},
+	    [FORMAT_PEEK] = {.of_faults = true, .of_live = true},
 	    [FORMAT_HTML] = {.says_estimated = true, .says_truncated = true},
 	};
 

@@ -51,6 +51,7 @@ struct format_request {
 struct format_facts {
 	bool gzip;	/* always compressed by gzip, whatever the file name */
 	bool of_faults; /* also for a recording of page faults */
+	bool of_live;	/* also for a recording of the live heap (--live-only) */
 	bool history;	/* shows single blocks or their order, which are not known of culled ones */
 	bool says_estimated; /* says itself that numbers are estimates */
 	bool says_truncated; /* says itself, for people, that the recording is cut off */

@@ -60,6 +60,10 @@ void json_info(yajl_gen g, const struct model *m)
 		json_part(g, "overhead_budget", m->info.overhead_ppm);
 	if (m->info.what == MP_ALLOCATIONS)
 		json_number(g, "culled_below_ns", m->info.cull_ns);
+	if (m->info.live_only)
+		json_boolean(g, "live_only", true);
+	if (m->info.piece)
+		json_number(g, "piece", m->info.piece);
 	json_boolean(g, "estimated", model_is_estimated(m));
 	json_timeval(g, "timestamp", m->info.start_unix_ns);
 	json_timeval(g, "runtime", m->facts.end_ns);
@@ -118,6 +122,17 @@ static void write_errors(yajl_gen g, const struct model *m, const struct group *
 		    (uint64_t)llround(group_error(gr->variance_live)));
 }
 
+/* Writes a number that a recording of the live heap does not have: then it is null. */
+static void call_number(yajl_gen g, const struct model *m, const char *name, uint64_t v)
+{
+	if (!m->info.live_only) {
+		json_number(g, name, v);
+		return;
+	}
+	json_name(g, name);
+	yajl_gen_null(g);
+}
+
 /* Writes the sums without the filter; null if there is no filter. */
 static void write_all(yajl_gen g, const struct model *m)
 {
@@ -127,15 +142,15 @@ static void write_all(yajl_gen g, const struct model *m)
 		return;
 	}
 	yajl_gen_map_open(g);
-	json_number(g, "allocations", m->unfiltered.total.allocations);
-	json_number(g, "allocated_bytes", m->unfiltered.total.allocated_bytes);
+	call_number(g, m, "allocations", m->unfiltered.total.allocations);
+	call_number(g, m, "allocated_bytes", m->unfiltered.total.allocated_bytes);
 	json_number(g, "leaked_count", m->unfiltered.total.live_blocks);
 	json_number(g, "leaked_bytes", m->unfiltered.total.live_bytes);
 	json_number(g, "not_judged_count", m->doubts.unjudged_blocks);
 	json_number(g, "not_judged_bytes", m->doubts.unjudged_bytes);
 	json_number(g, "suppressed_stacks", m->suppressed.stacks);
-	json_number(g, "suppressed_allocations", m->suppressed.sum.allocations);
-	json_number(g, "suppressed_allocated_bytes", m->suppressed.sum.allocated_bytes);
+	call_number(g, m, "suppressed_allocations", m->suppressed.sum.allocations);
+	call_number(g, m, "suppressed_allocated_bytes", m->suppressed.sum.allocated_bytes);
 	json_number(g, "suppressed_leaked_count", m->suppressed.sum.live_blocks);
 	json_number(g, "suppressed_leaked_bytes", m->suppressed.sum.live_bytes);
 	yajl_gen_map_close(g);
@@ -146,33 +161,34 @@ static void write_totals(yajl_gen g, const struct model *m)
 	json_name(g, "totals");
 	yajl_gen_map_open(g);
 	write_errors(g, m, &m->sums.total);
-	json_number(g, "events", m->counts.events);
-	json_number(g, "allocations", m->sums.total.allocations);
-	json_number(g, "allocated_bytes", m->sums.total.allocated_bytes);
-	json_number(g, "allocated_usable_bytes", m->sums.total.usable_bytes);
-	json_number(g, "frees", m->sums.total.frees);
+	call_number(g, m, "events", m->counts.events);
+	call_number(g, m, "allocations", m->sums.total.allocations);
+	call_number(g, m, "allocated_bytes", m->sums.total.allocated_bytes);
+	call_number(g, m, "allocated_usable_bytes", m->sums.total.usable_bytes);
+	call_number(g, m, "frees", m->sums.total.frees);
 	json_number(g, "leaked_count", m->sums.total.live_blocks);
 	json_number(g, "leaked_bytes", m->sums.total.live_bytes);
 	json_number(g, "leaked_usable_bytes", m->sums.total.live_usable);
 	json_number(g, "uncertain_count", m->doubts.uncertain_blocks);
-	json_number(g, "temporary", m->sums.total.temporary);
-	json_number(g, "temporary_bytes", m->sums.total.temporary_bytes);
+	call_number(g, m, "temporary", m->sums.total.temporary);
+	call_number(g, m, "temporary_bytes", m->sums.total.temporary_bytes);
 	json_number(g, "peak_bytes", m->sums.peak_bytes);
 	json_number(g, "peak_count", m->sums.peak_blocks);
 	json_timeval(g, "peak_at", m->sums.peak_time_ns);
 	json_number(g, "foreign_frees", m->counts.foreign_frees);
 	json_number(g, "foreign_reallocs", m->counts.foreign_reallocs);
 	json_number(g, "housekeeping_frees", m->counts.housekeeping_frees);
-	json_number(g, "failed_reallocs", m->counts.failed_reallocs);
+	call_number(g, m, "failed_reallocs", m->counts.failed_reallocs);
 	json_number(g, "carried_count", m->sums.carried_blocks);
 	json_number(g, "carried_bytes", m->sums.carried_bytes);
 	json_number(g, "culled_count", m->sums.culled_blocks);
 	json_number(g, "culled_bytes", m->sums.culled_bytes);
 	json_boolean(g, "peak_has_culled", m->sums.peak_has_culled);
-	json_number(g, "mapped_bytes", m->facts.mapped_bytes);
-	json_number(g, "maps", (m->unfiltered.group ? &m->unfiltered.total : &m->sums.total)->maps);
-	json_number(g, "inner_maps", m->facts.inner_maps);
-	json_number(g, "unmaps", m->facts.unmaps);
+	call_number(g, m, "mapped_bytes", m->facts.mapped_bytes);
+	call_number(g, m, "maps",
+		    (m->unfiltered.group ? &m->unfiltered.total : &m->sums.total)->maps);
+	call_number(g, m, "inner_maps", m->facts.inner_maps);
+	call_number(g, m, "unmaps", m->facts.unmaps);
 	json_number(g, "unique_backtrace_count", stacks_used(m));
 	yajl_gen_map_close(g);
 }
@@ -235,7 +251,7 @@ static void write_lists(yajl_gen g, const struct model *m)
 		yajl_gen_map_open(g);
 		json_text(g, "function", m->facts.hooks.at[i].name);
 		json_text(g, "library", m->facts.hooks.at[i].module);
-		json_number(g, "calls", m->facts.hooks.at[i].calls);
+		call_number(g, m, "calls", m->facts.hooks.at[i].calls);
 		yajl_gen_map_close(g);
 	}
 	yajl_gen_array_close(g);
@@ -247,9 +263,9 @@ static void write_lists(yajl_gen g, const struct model *m)
 		yajl_gen_map_open(g);
 		json_number(g, "thread", t->tid);
 		json_text(g, "name", t->name);
-		json_number(g, "allocations", t->allocations);
-		json_number(g, "allocated_bytes", t->allocated_bytes);
-		json_number(g, "frees", t->frees);
+		call_number(g, m, "allocations", t->allocations);
+		call_number(g, m, "allocated_bytes", t->allocated_bytes);
+		call_number(g, m, "frees", t->frees);
 		yajl_gen_map_close(g);
 	}
 	yajl_gen_array_close(g);
@@ -272,19 +288,19 @@ static void write_lists(yajl_gen g, const struct model *m)
 
 static void write_sums(yajl_gen g, const struct model *m, const struct group *gr)
 {
-	json_number(g, "allocated_count", gr->allocations);
-	json_number(g, "size", gr->allocated_bytes);
-	json_number(g, "usable_size", gr->usable_bytes);
-	json_number(g, "freed_count", gr->frees);
+	call_number(g, m, "allocated_count", gr->allocations);
+	call_number(g, m, "size", gr->allocated_bytes);
+	call_number(g, m, "usable_size", gr->usable_bytes);
+	call_number(g, m, "freed_count", gr->frees);
 	json_number(g, "leaked_count", gr->live_blocks);
 	json_number(g, "leaked_bytes", gr->live_bytes);
 	write_errors(g, m, gr);
 	json_number(g, "uncertain_count", gr->uncertain_blocks);
-	json_number(g, "temporary_count", gr->temporary);
-	json_number(g, "peak_bytes", gr->peak_bytes);
-	json_number(g, "peak_count", gr->peak_blocks);
-	json_number(g, "maps", gr->maps);
-	json_number(g, "map_bytes", gr->map_bytes);
+	call_number(g, m, "temporary_count", gr->temporary);
+	call_number(g, m, "peak_bytes", gr->peak_bytes);
+	call_number(g, m, "peak_count", gr->peak_blocks);
+	call_number(g, m, "maps", gr->maps);
+	call_number(g, m, "map_bytes", gr->map_bytes);
 }
 
 static void write_groups(yajl_gen g, struct model *m, const struct places *p)
@@ -332,7 +348,7 @@ static void write_blocks(yajl_gen g, const struct model *m)
 
 int json_write(struct model *m, enum group_by by, bool with_blocks, FILE *out)
 {
-	enum cost cost = with_blocks ? COST_LEAKED : COST_ALLOCATED;
+	enum cost cost = with_blocks || m->info.live_only ? COST_LEAKED : COST_ALLOCATED;
 	yajl_gen g = json_begin(out, true);
 	struct places p;
 

@@ -5,6 +5,7 @@
 #include "export/site_list.h"
 #include "export/symbol_gaps.h"
 #include "export/terminal.h"
+#include "export/text_head.h"
 #include "lib/human.h"
 #include "lib/printable.h"
 #include "lib/utf8.h"
@@ -72,6 +73,28 @@ static void head(const struct model *m, FILE *out)
 		    out, "process     %u, %s %s, for %.1f s%s\n", m->info.pid,
 		    m->info.mode ? "run at" : "attached at", when, (double)m->facts.end_ns / 1e9,
 		    !m->facts.has_finish ? "" : reason[why <= MP_END_PIECED ? why : MP_END_ERROR]);
+	text_piece(m, out);
+}
+
+/* A recording of the live heap has no calls; its peak is that of all blocks. */
+static void live_sums(const struct model *m, FILE *out)
+{
+	const struct group *t = &m->sums.total, *all = &m->unfiltered.total;
+	char live[ERROR_TEXT];
+
+	fputs("live only   the blocks that were live when it was written, not the calls before\n",
+	      out);
+	if (m->unfiltered.group)
+		fprintf(out, "filtered    %s of %s, %s of %s\n", thousands(t->live_blocks),
+			counted(all->live_blocks, "block"), human(t->live_bytes),
+			human(all->live_bytes));
+	text_suppressed(m, "suppressed  ", out);
+	fprintf(out, "live        %s%s in %s", human(t->live_bytes),
+		text_error(t->variance_live, true, live), counted(t->live_blocks, "block"));
+	if (!m->unfiltered.group)
+		fprintf(out, "; peak %s at %.1f s", human(m->sums.peak_bytes),
+			(double)m->sums.peak_time_ns / 1e9);
+	fputc('\n', out);
 }
 
 static void sums(const struct model *m, FILE *out)
@@ -157,24 +180,27 @@ static void next(const struct model *m, FILE *out)
 	fprintf(out, "\nnext:\n");
 	if (own_heap(m))
 		fprintf(out, "  memprof report %s --tree --cost mapped\n", file);
-	else if (m->sums.total.live_bytes)
+	else if (m->sums.total.live_bytes || m->info.live_only)
 		fprintf(out, "  memprof report %s --flamegraph live.svg --cost live\n", file);
 	else
 		fprintf(out, "  memprof report %s --flamegraph allocated.svg\n", file);
-	fprintf(out, "  memprof report %s --verbose\n", file);
+	fprintf(out, "  memprof report %s %s\n", file, m->info.live_only ? "--quick" : "--verbose");
 }
 
 void text_brief(struct model *m, const struct text_options *o, FILE *out)
 {
 	head(m, out);
-	sums(m, out);
+	if (m->info.live_only)
+		live_sums(m, out);
+	else
+		sums(m, out);
 	doubts(m, out);
 	resident(m, out);
 	site_list(m, o, COST_LEAKED, "Not freed, by bytes", o->top, FRAMES, out);
 	if (own_heap(m))
 		site_list(m, o, COST_MAPPED, "Mapped by the program itself, by bytes", o->others,
 			  FRAMES, out);
-	else if (!o->leaks_only)
+	else if (!o->leaks_only && !m->info.live_only)
 		site_list(m, o, COST_ALLOCATED, "Allocated, by bytes", o->others, FRAMES, out);
 	next(m, out);
 }

@@ -23,6 +23,17 @@ static void text_processes(const struct model *m, const char *when, FILE *out)
 	}
 }
 
+void text_piece(const struct model *m, FILE *out)
+{
+	if (m->info.piece)
+		fprintf(out,
+			"piece       from %.1f s of a recording on, with what was live; its calls "
+			"before are in\n"
+			"            pieces 0 to %u%s\n",
+			(double)m->info.piece_ns / 1e9, m->info.piece - 1,
+			m->info.keep ? ", of which old ones are deleted (--keep)" : "");
+}
+
 void text_head(struct model *m, FILE *out)
 {
 	static const char *const reason[] = {
@@ -47,11 +58,7 @@ void text_head(struct model *m, FILE *out)
 		fprintf(out, "process     %u, %s %s, for %.1f s\n", m->info.pid,
 			m->info.mode ? "run from its start at" : "attached at", when,
 			(double)m->facts.end_ns / 1e9);
-	if (m->info.piece)
-		fprintf(out,
-			"piece       %u of a recording, from %.1f s on; blocks that were live then "
-			"are included\n",
-			m->info.piece, (double)m->info.piece_ns / 1e9);
+	text_piece(m, out);
 	if (m->facts.has_finish)
 		fprintf(
 		    out, "ended       %s%s\n",

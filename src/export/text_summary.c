@@ -151,10 +151,9 @@ static void totals(struct model *m, FILE *out)
 	fprintf(out, "peak        %s in %s, %.1f s after the start\n", human(m->sums.peak_bytes),
 		counted(m->sums.peak_blocks, "block"), (double)m->sums.peak_time_ns / 1e9);
 	if (m->sums.carried_blocks)
-		fprintf(
-		    out,
-		    "carried     %s in %s from the previous recorder, included in what is live\n",
-		    human(m->sums.carried_bytes), counted(m->sums.carried_blocks, "block"));
+		fprintf(out, "carried     %s in %s from %s, included in what is live\n",
+			human(m->sums.carried_bytes), counted(m->sums.carried_blocks, "block"),
+			m->info.piece ? "the piece before" : "the previous recorder");
 	if (m->sums.culled_blocks)
 		fprintf(out, "culled      %s of %s, short-lived: in all sums%s, not one by one\n",
 			counted(m->sums.culled_blocks, "block"), human(m->sums.culled_bytes),
@@ -206,7 +205,8 @@ void text_summary(struct model *m, const struct text_options *o, FILE *out)
 		quick_summary(m, o, out);
 		return;
 	}
-	if (!o->verbose) {
+	/* Of the live heap all is on one screen. */
+	if (!o->verbose || m->info.live_only) {
 		text_brief(m, o, out);
 		return;
 	}

@@ -38,6 +38,8 @@ struct mp_info {
 	uint32_t processes; /* number of processes if several were merged; else 0 */
 	/* Blocks that lived shorter can be in the file as sums only (struct mp_culled); 0: none is */
 	uint64_t cull_ns;
+	uint32_t keep;		/* number of finished pieces that are kept (--keep); 0: all */
+	uint8_t live_only;	/* has only the blocks that were live at its end (--live-only) */
 	const char *executable; /* path */
 	const char *cmdline;	/* arguments joined by blanks, quoted where needed */
 	const char *memprof_version;
@@ -279,6 +281,8 @@ int mpf_create(const char *path, const struct mp_info *info, struct mpf_writer *
  * @name: of the file, for messages. */
 int mpf_create_in(int fd, const char *name, const struct mp_info *info, struct mpf_writer **w,
 		  struct mp_err *err);
+/* Makes a writer that drops all that is put.  Return: 0 or -ENOMEM. */
+int mpf_create_nowhere(struct mpf_writer **w);
 /* Each appends one item to the current chunk; return 0 or a negative errno (write failed). */
 int mpf_put_hook(struct mpf_writer *w, const struct mp_hook_info *hook); /* ids in order, from 0 */
 int mpf_put_module(struct mpf_writer *w, const struct mp_module *m);
@@ -318,6 +322,8 @@ int mpf_end_index(struct mpf_writer *w);
 int mpf_flush(struct mpf_writer *w);
 /* Bytes written so far. */
 uint64_t mpf_bytes(const struct mpf_writer *w);
+/* Return: the descriptor of the file, which stays @w's. */
+int mpf_descriptor(const struct mpf_writer *w);
 /* Flushes, closes and frees @w.  Return: 0 or the first error of the file's life. */
 int mpf_close(struct mpf_writer *w);
 /* As mpf_close(), for a recording that is incomplete: readers will report that it was cut off. */

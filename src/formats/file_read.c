@@ -142,6 +142,8 @@ static void get_info(struct mpf_reader *r, struct mp_info *info)
 	}
 	info->cull_ns = r->file.at < r->file.n ? get(r) : 0;
 	info->overhead_ppm = r->file.at < r->file.n ? (uint32_t)get(r) : 0;
+	info->keep = r->file.at < r->file.n ? (uint32_t)get(r) : 0;
+	info->live_only = r->file.at < r->file.n ? get(r) != 0 : 0;
 	r->processes = info->processes ? info->processes : 1;
 	r->sampled = info->sample_interval != 0;
 }

@@ -21,6 +21,7 @@ _Static_assert(EVENTS_MAX + RAW_MAX <= CHUNK_MAX, "a chunk of events can be too 
 
 struct mpf_writer {
 	int fd, error;
+	bool drops; /* there is no file */
 	uint64_t bytes, base;
 	ZSTD_CCtx *zstd;
 	uint8_t *raw, *payload, *packed; /* items; all columns; the chunk as it is written */
@@ -155,10 +156,11 @@ static void begin(struct mpf_writer *w)
 		write_chunk(w, w->type);
 }
 
+/* Return: 0 if the item can be put. */
 static int item(struct mpf_writer *w, enum item kind)
 {
-	if (w->error)
-		return w->error;
+	if (w->error || w->drops)
+		return w->error ? w->error : 1;
 	begin(w);
 	events_put_item(&w->events);
 	if (kind < ITEM_KINDS_IN_TAG) {
@@ -191,6 +193,8 @@ static void put_info(struct mpf_writer *w, const struct mp_info *info)
 	put_string(w, info->called[0] ? info->called : NULL);
 	put_varint(w, info->cull_ns);
 	put_varint(w, info->overhead_ppm);
+	put_varint(w, info->keep);
+	put_varint(w, info->live_only);
 }
 
 static struct mpf_writer *new_writer(void)
@@ -269,6 +273,18 @@ int mpf_create_in(int fd, const char *name, const struct mp_info *info, struct m
 	if (!ret)
 		*out = w;
 	return ret;
+}
+
+int mpf_create_nowhere(struct mpf_writer **out)
+{
+	struct mpf_writer *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return -ENOMEM;
+	w->fd = -1;
+	w->drops = true;
+	*out = w;
+	return 0;
 }
 
 int mpf_put_hook(struct mpf_writer *w, const struct mp_hook_info *hook)
@@ -392,7 +408,7 @@ int mpf_put_event(struct mpf_writer *w, const struct mp_event *ev)
 {
 	uint64_t time_ns = in_file(w, ev->time_ns);
 
-	if (w->error)
+	if (w->error || w->drops)
 		return w->error;
 	begin(w);
 	if (!events_put(&w->events, &w->st, ev, time_ns))
@@ -588,7 +604,7 @@ int mpf_put_binary(struct mpf_writer *w, const struct mp_binary *b)
 {
 	if (b->n > MPF_BINARY_PIECE)
 		return -E2BIG;
-	if (mpf_flush(w))
+	if (mpf_flush(w) || w->drops)
 		return w->error;
 	put_string(w, b->path);
 	put_u8(w, b->build_id_len);
@@ -690,6 +706,11 @@ static int finish(struct mpf_writer *w, bool whole)
 	free(w->packed);
 	free(w);
 	return ret;
+}
+
+int mpf_descriptor(const struct mpf_writer *w)
+{
+	return w->fd;
 }
 
 int mpf_close(struct mpf_writer *w)

@@ -47,7 +47,7 @@ static int on_allocated(void *ctx, const struct model_block *b)
 	o->time_ns = b->time_ns;
 	o->stack = b->stack < s->m->stacks.n ? b->stack : 0;
 	o->tid = b->tid;
-	o->older = b->flags & EV_F_CARRIED;
+	o->older = b->flags & EV_F_CARRIED && !(s->m->info.live_only && b->time_ns);
 	return 0;
 }
 

@@ -47,6 +47,7 @@ uint32_t stacks_used(const struct model *m)
 	uint32_t n = 0;
 
 	for (uint32_t id = 1; id < m->stacks.n; id++)
-		n += m->sums.group[id].allocations || m->sums.group[id].maps;
+		n += m->sums.group[id].allocations || m->sums.group[id].maps ||
+		     (m->info.live_only && m->sums.group[id].live_blocks);
 	return n;
 }

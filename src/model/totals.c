@@ -119,6 +119,16 @@ static void note_size(struct group *g, uint64_t size)
 		g->max_size = size;
 }
 
+/* A recording of the live heap has the times of the allocations; pieces do not.  To be called after the
+ * block is counted as live. */
+static void note_times(struct group *g, const struct model_block *b, const struct estimate *e)
+{
+	if (g->live_blocks == e->blocks || g->first_ns > b->time_ns)
+		g->first_ns = b->time_ns;
+	if (g->last_ns < b->time_ns)
+		g->last_ns = b->time_ns;
+}
+
 static void note_carried(struct sums *s, struct group *g, const struct model_block *b,
 			 const struct estimate *e)
 {
@@ -140,6 +150,8 @@ int totals_allocated(struct totals *tot, const struct model_block *b)
 		return -ENOMEM;
 	if (b->flags & EV_F_CARRIED) { /* it was counted before, by another recorder */
 		note_carried(&tot->m->sums, g, b, &e);
+		if (tot->m->info.live_only)
+			note_times(g, b, &e);
 		return 0;
 	}
 	if (b->weight)
@@ -326,9 +338,7 @@ void totals_stack_peak(struct totals *tot, const struct mp_stack_peak *p)
 	tot->has_peaks = true;
 }
 
-/* The peak of a culled recording is in its own items, since the events of the blocks that were kept
- * do not reach it. */
-static void take_peak(struct model *m)
+static void take_whole_peak(struct model *m)
 {
 	const struct mp_finish *f = &m->facts.finish;
 
@@ -336,6 +346,13 @@ static void take_peak(struct model *m)
 	m->sums.peak_bytes = f->peak_live_bytes;
 	m->sums.peak_blocks = f->peak_live_blocks;
 	m->sums.peak_time_ns = f->peak_time_ns;
+}
+
+/* The peak of a culled recording is in its own items, since the events of the blocks that were kept
+ * do not reach it. */
+static void take_peak(struct model *m)
+{
+	take_whole_peak(m);
 	for (uint32_t i = 0; i < m->stacks.n; i++) {
 		m->sums.group[i].peak_bytes = m->sums.group[i].told_bytes;
 		m->sums.group[i].peak_blocks = m->sums.group[i].told_blocks;
@@ -368,6 +385,11 @@ int totals_close(struct totals *tot)
 	m->sums.peak_has_culled = !m->sums.culled_blocks;
 	if (tot->has_peaks && m->facts.has_finish && !m->source.selection)
 		take_peak(m);
+	/* What the blocks that are still live show of the time before is not what was live then. */
+	if (m->info.live_only) {
+		m->sums.timeline.n = 0;
+		take_whole_peak(m);
+	}
 	m->sums.total = (struct group){0};
 	for (uint32_t i = 0; i < m->stacks.n; i++) {
 		group_add_unseen(&m->sums.group[i], may_be_thinned(m, &m->sums.group[i]));

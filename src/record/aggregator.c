@@ -8,6 +8,7 @@
 #include "record/carry_in.h"
 #include "record/counters.h"
 #include "record/events.h"
+#include "record/live_file.h"
 #include "record/look_at_target.h"
 #include "record/losses.h"
 #include "record/periodic.h"
@@ -41,6 +42,7 @@ int aggregator_init(struct aggregator *a, const struct recorder_config *config,
 void aggregator_free(struct aggregator *a)
 {
 	piece_thread_stop(&a->piece.closer);
+	kept_pieces_free(&a->piece.closer.kept);
 	live_free(a->live);
 	live_free(a->stack_of_word);
 	for (uint32_t i = 0; a->slot && i < a->layout->nslots; i++)
@@ -130,6 +132,8 @@ static void reach(struct aggregator *a, const struct batch *b, uint64_t now)
 	mpf_put_losses(a->file, &l);
 	a->now.error = mpf_flush(a->file);
 	at.file_bytes = mpf_bytes(a->file);
+	if (__atomic_exchange_n(&a->shared->save_wanted, false, __ATOMIC_ACQUIRE))
+		live_file_write(a, at.time_ns);
 	pthread_mutex_lock(&a->shared->lock);
 	a->shared->boundary = at;
 	pthread_cond_broadcast(&a->shared->flushed);

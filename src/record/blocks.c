@@ -68,7 +68,8 @@ int block_put(struct aggregator *a, const struct live_block *b, const struct ori
 
 static struct origin origin_of(const struct mp_event *ev)
 {
-	return (struct origin){.stack = ev->stack,
+	return (struct origin){.time_ns = ev->time_ns,
+			       .stack = ev->stack,
 			       .tid = ev->tid,
 			       .slack = (uint32_t)(ev->usable - ev->size),
 			       .hook = ev->hook,

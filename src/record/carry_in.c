@@ -67,7 +67,11 @@ static void put_realloc_begin(struct aggregator *a, uint32_t tid, const struct c
 static void put_block(struct aggregator *a, const struct carried_block *b, uint32_t stack)
 {
 	struct live_block live = {b->addr, b->size, stack, b->weight}, old;
-	struct origin origin = {stack, b->tid, (uint32_t)(b->usable - b->size), b->hook, b->flags};
+	struct origin origin = {.stack = stack,
+				.tid = b->tid,
+				.slack = (uint32_t)(b->usable - b->size),
+				.hook = b->hook,
+				.flags = b->flags};
 	struct mp_event ev = {.kind = EV_ALLOC,
 			      .flags = b->flags | EV_F_CARRIED,
 			      .addr = b->addr,

@@ -31,6 +31,16 @@ static void put_thread_names(struct aggregator *a)
 	}
 }
 
+void put_names(const struct aggregator *a, struct mpf_writer *file)
+{
+	for (uint32_t i = 0; i < a->layout->nslots; i++) {
+		const struct slot_state *st = &a->slot[i];
+
+		if (st->tid && st->written_tid == st->tid)
+			mpf_put_thread(file, st->tid, st->written_name);
+	}
+}
+
 static void add_span(struct aggregator *a, int fd, uint64_t addr, uint64_t length, bool private)
 {
 	uint64_t present = pagemap_present(fd, addr, addr + length);

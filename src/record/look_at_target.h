@@ -6,8 +6,11 @@
 #include <stdint.h>
 
 struct aggregator;
+struct mpf_writer;
 /* Writes the state at @now (ns since the start); after the end of the recording thread names only.
  */
 void look_at_target(struct aggregator *a, uint64_t now);
+/* Writes the names of the threads that have rings, as last read, to @file. */
+void put_names(const struct aggregator *a, struct mpf_writer *file);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The origin of live blocks, which the next piece of a rotated recording must repeat. 16 bytes per
- * block, addressed by an index that the live table stores in place of the stack id. */
+/* The origin of live blocks, which the next piece of a rotated recording must repeat, as must the file of
+ * the live heap (live_file.h).  24 bytes per block, addressed by an index that the live table stores in place of the stack id. */
 #ifndef RECORD_ORIGINS_H
 #define RECORD_ORIGINS_H
 
 #include <stdint.h>
 
 struct origin {
+	uint64_t time_ns;	    /* of the allocation */
 	uint32_t stack, tid, slack; /* slack: usable - requested bytes */
 	uint16_t hook;
 	uint8_t flags; /* EV_F_NON_MAIN, EV_F_MMAPPED */

@@ -67,17 +67,23 @@ int piece_start(struct aggregator *a)
 	struct piece *p = &a->piece;
 
 	p->next_bytes = a->config->rotation.bytes;
-	if (!p->next_bytes)
+	if (!p->next_bytes && !a->config->live_only)
 		return 0;
 	a->origins = origins_new();
 	return a->origins ? piece_thread_start(&p->closer, a->config) : -ENOMEM;
+}
+
+/* Return: the time of the event of a carried block.  A piece has no times from before its beginning. */
+static uint64_t time_of(const struct aggregator *a, const struct origin *from)
+{
+	return a->config->live_only ? from->time_ns : a->piece.base_ns;
 }
 
 static void put_carried(struct aggregator *a, const struct live_block *b, const struct origin *from)
 {
 	struct mp_event ev = {.kind = EV_ALLOC,
 			      .flags = from->flags | EV_F_CARRIED,
-			      .time_ns = a->piece.base_ns,
+			      .time_ns = time_of(a, from),
 			      .addr = b->addr,
 			      .size = b->size,
 			      .usable = b->size + from->slack,
@@ -92,27 +98,42 @@ static void put_carried(struct aggregator *a, const struct live_block *b, const 
 	aggregator_moves(a);
 }
 
-/* Writes the live blocks in order of address.  The differences are small, and the order of this
- * hash table would make a reader's table cluster.  Without memory for sorting they are written in
- * the table's order, which is only slower to read. */
+struct place {
+	uint64_t time_ns, addr;
+};
+
+static int by_time(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	return x->time_ns != y->time_ns ? by_number(&x->time_ns, &y->time_ns)
+					: by_number(&x->addr, &y->addr);
+}
+
+/* Writes the live blocks in order of time, then address.  The differences are small, and the order of
+ * this hash table would make a reader's table cluster.  Without memory for sorting they are written
+ * in the table's order, which is only slower to read. */
 static void put_live(struct aggregator *a)
 {
-	uint64_t *addr = malloc((live_count(a->live) + 1) * sizeof(*addr)), at = 0, n = 0;
+	struct place *place = malloc((live_count(a->live) + 1) * sizeof(*place));
+	uint64_t at = 0, n = 0;
 	struct live_block b;
 
 	while (live_next(a->live, &at, &b)) {
-		if (addr)
-			addr[n++] = b.addr;
+		const struct origin *from = origins_at(a->origins, b.stack);
+
+		if (place)
+			place[n++] = (struct place){time_of(a, from), b.addr};
 		else
-			put_carried(a, &b, origins_at(a->origins, b.stack));
+			put_carried(a, &b, from);
 	}
-	if (addr)
-		qsort(addr, n, sizeof(*addr), by_number);
+	if (place)
+		qsort(place, n, sizeof(*place), by_time);
 	for (uint64_t i = 0; i < n; i++) {
-		live_find(a->live, addr[i], &b);
+		live_find(a->live, place[i].addr, &b);
 		put_carried(a, &b, origins_at(a->origins, b.stack));
 	}
-	free(addr);
+	free(place);
 }
 
 /* Writes the blocks that are inside a realloc, which are not in the live table. */
@@ -130,6 +151,7 @@ static void put_reallocs(struct aggregator *a)
 			continue;
 		if (st->realloc_known) {
 			put_carried(a, &st->realloc_block, &st->realloc_origin);
+			ev.time_ns = time_of(a, &st->realloc_origin);
 			ev.addr = st->realloc_block.addr;
 			ev.hook = st->realloc_origin.hook;
 		}
@@ -138,10 +160,11 @@ static void put_reallocs(struct aggregator *a)
 	}
 }
 
-static void put_head(struct aggregator *a)
+void piece_put_head(struct aggregator *a)
 {
 	struct mp_losses l;
 
+	a->piece.head_events = 0;
 	a->hooks_written = 0;
 	put_hooks_and_modules(a);
 	a->config->rotation.ending.modules(a->config->ctx, a->file);
@@ -182,8 +205,9 @@ static void begin_piece(struct aggregator *a, uint64_t base_ns, uint64_t now_ns)
 	p->before = a->now;
 	p->bytes_before += mpf_bytes(a->file);
 	p->base_ns = base_ns;
-	p->head_events = 0;
 	a->now.pieces = ++p->number;
+	a->now.pieces_deleted = p->closer.kept.deleted;
+	a->now.delete_error = p->closer.kept.error;
 	mp_losses_begin_piece(&a->losses);
 	a->file = p->closer.created;
 	mpf_set_base(a->file, base_ns);
@@ -205,7 +229,7 @@ void piece_next(struct aggregator *a, uint64_t now_ns)
 	p->closer.end = end_of_piece(a, now_ns);
 	begin_piece(a, base_ns, now_ns);
 	p->next_bytes = a->config->rotation.bytes;
-	put_head(a);
+	piece_put_head(a);
 	/* From now on a recorder that takes over the session finds all it needs in this piece. */
 	a->config->rotation.begun(a->config->ctx, p->closer.path);
 	piece_thread_give(&p->closer, PIECE_CLOSE);

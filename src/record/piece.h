@@ -24,11 +24,14 @@ struct piece {
 };
 
 struct aggregator;
-/* Starts the thread @closer, if the recording is rotated.  Return: as piece_thread_start(). */
+/* Starts the thread @closer, if the recording is rotated or has only the live heap.  Return: as
+ * piece_thread_start(). */
 int piece_start(struct aggregator *a);
 /* Begins the next piece if the file is large enough.  Called by the aggregator between two
  * batches. */
 void piece_next(struct aggregator *a, uint64_t now_ns);
+/* Writes the head of the current piece: the live blocks, with all that describes them. */
+void piece_put_head(struct aggregator *a);
 /* Writes the index of the current piece. */
 void piece_put_index(struct aggregator *a, const struct recorder_ending *ending);
 /* Return: all distinct addresses of the stacks in the current piece (@all: in all pieces),

@@ -2,7 +2,10 @@
 #include "record/piece_thread.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include "lib/err.h"
 #include "lib/privileges.h"
 
@@ -16,19 +19,50 @@ int piece_finish(const struct recorder_config *c, struct piece_end *e)
 	return mpf_close(e->file);
 }
 
-static void work(struct piece_thread *t, enum piece_job job)
+static void create(struct piece_thread *t)
 {
 	struct mp_err err = {0};
+
+	t->created = NULL;
+	t->create_error = mpf_create(t->path, &t->info, &t->created, &err);
+}
+
+/* Completes the piece, and deletes older ones only then: if memprof is killed, those that it should
+ * keep are there. */
+static void close_piece(struct piece_thread *t)
+{
+	uint32_t keep = t->config->info.keep;
+	struct stat st = {0};
 	int ret;
 
-	if (job == PIECE_CREATE) {
-		t->created = NULL;
-		t->create_error = mpf_create(t->path, &t->info, &t->created, &err);
-		return;
-	}
+	fstat(mpf_descriptor(t->end.file), &st);
 	ret = piece_finish(t->config, &t->end);
+	if (!ret && keep)
+		ret = kept_pieces_add(&t->kept, t->open, &st, keep);
 	if (ret && !t->error)
 		t->error = ret;
+	snprintf(t->open, sizeof(t->open), "%s", t->path);
+}
+
+static void publish(struct piece_thread *t)
+{
+	if (!t->closed && rename(t->path, t->config->path))
+		t->closed = -errno;
+	if (t->closed)
+		unlink(t->path);
+}
+
+static void work(struct piece_thread *t, enum piece_job job)
+{
+	if (job == PIECE_CREATE) {
+		create(t);
+	} else if (job == PIECE_CLOSE && !t->config->live_only) {
+		close_piece(t);
+	} else {
+		if (job == PIECE_CLOSE)
+			t->closed = piece_finish(t->config, &t->end);
+		publish(t);
+	}
 }
 
 static void *close_pieces(void *arg)
@@ -61,12 +95,21 @@ void piece_thread_give(struct piece_thread *t, enum piece_job job)
 	pthread_mutex_unlock(&t->lock);
 }
 
-void piece_thread_wait(struct piece_thread *t)
+int piece_thread_closed(struct piece_thread *t)
 {
+	int closed;
+
 	pthread_mutex_lock(&t->lock);
 	while (t->job != PIECE_NOTHING)
 		pthread_cond_wait(&t->changed, &t->lock);
+	closed = t->closed;
 	pthread_mutex_unlock(&t->lock);
+	return closed;
+}
+
+void piece_thread_wait(struct piece_thread *t)
+{
+	(void)piece_thread_closed(t);
 }
 
 bool piece_thread_is_busy(struct piece_thread *t)
@@ -82,6 +125,7 @@ bool piece_thread_is_busy(struct piece_thread *t)
 int piece_thread_start(struct piece_thread *t, const struct recorder_config *config)
 {
 	t->config = config;
+	snprintf(t->open, sizeof(t->open), "%s", config->path);
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_cond_init(&t->changed, NULL);
 	t->runs = !pthread_create(&t->thread, NULL, close_pieces, t);

@@ -10,10 +10,11 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include "record/kept_pieces.h"
 #include "record/recorder.h"
 
 /* A job for the thread. */
-enum piece_job { PIECE_NOTHING, PIECE_CREATE, PIECE_CLOSE, PIECE_QUIT };
+enum piece_job { PIECE_NOTHING, PIECE_CREATE, PIECE_CLOSE, PIECE_PUBLISH, PIECE_QUIT };
 
 /* The data of a piece's end. */
 struct piece_end {
@@ -36,18 +37,24 @@ struct piece_thread {
 	struct mpf_writer *created;
 	struct piece_end end;
 	int error, create_error; /* error of a finished piece; why a new one could not be created */
+	int closed;		 /* result of the last PIECE_CLOSE or PIECE_PUBLISH */
+	char open[4096];	 /* path of the piece that PIECE_CLOSE will close */
+	struct kept_pieces kept; /* freed by the aggregator's end */
 };
 
 /* Starts the thread.  To be called before the recorder drops privileges.  Return: 0 or a negative
  * errno. */
 int piece_thread_start(struct piece_thread *t, const struct recorder_config *config);
 /* PIECE_CREATE: creates the file @t->path with @t->info; the result is @t->created, or NULL with
- * @t->create_error.  PIECE_CLOSE: writes the end @t->end and closes the file.  The thread must not
- * be busy. */
+ * @t->create_error.  PIECE_CLOSE: writes the end @t->end and closes the file; with
+ * recorder_config.live_only it then has PIECE_PUBLISH follow: gives the file @t->path the name
+ * of the recording, or deletes it if @t->closed is an error.  The thread must not be busy. */
 void piece_thread_give(struct piece_thread *t, enum piece_job job);
 bool piece_thread_is_busy(struct piece_thread *t);
 /* Waits until the thread is not busy. */
 void piece_thread_wait(struct piece_thread *t);
+/* Waits likewise.  Return: @t->closed. */
+int piece_thread_closed(struct piece_thread *t);
 /* Waits for the last job and ends the thread, if it runs; @t can be zeroed.  Return: 0, or the first error of a
  * finished piece. */
 int piece_thread_stop(struct piece_thread *t);

@@ -7,10 +7,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include "record/aggregator.h"
 #include "record/blocks.h"
+#include "record/live_file.h"
 #include "record/losses.h"
 #include "record/reader.h"
 #include "record/stall.h"
@@ -137,6 +139,18 @@ static int start_threads(struct recorder *r)
 	return ret;
 }
 
+/* Creates the file in which the recording begins.  Return: 0, or a negative errno with @err. */
+static int open_file(struct recorder *r, struct mp_err *err)
+{
+	struct mpf_writer **file = &r->aggregator.file;
+	int ret;
+
+	if (!r->config.live_only)
+		return mpf_create(r->config.path, &r->config.info, file, err);
+	ret = live_file_check(&r->config, err);
+	return ret ? ret : mpf_create_nowhere(file);
+}
+
 int recorder_start(const struct recorder_config *config, struct recorder **out, struct mp_err *err)
 {
 	struct recorder *r = calloc(1, sizeof(*r));
@@ -168,7 +182,7 @@ int recorder_start(const struct recorder_config *config, struct recorder **out, 
 	clock_gettime(CLOCK_REALTIME, &now);
 	r->config.info.start_unix_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec -
 				       clock_ns(&r->shared.clock, clock_ticks());
-	ret = mpf_create(config->path, &r->config.info, &a->file, err);
+	ret = open_file(r, err);
 	if (ret) {
 		recorder_free(r);
 		return ret;
@@ -247,9 +261,13 @@ bool recorder_is_paused(struct recorder *r)
 
 int recorder_mark(struct recorder *r, const char *name)
 {
-	char *copy = strdup(name);
-	int ret = copy ? 0 : -ENOMEM;
+	char *copy;
+	int ret;
 
+	if (r->config.live_only)
+		return -EOPNOTSUPP;
+	copy = strdup(name);
+	ret = copy ? 0 : -ENOMEM;
 	pthread_mutex_lock(&r->shared.lock);
 	if (copy && r->shared.marks.n >= MAX_MARKS)
 		ret = -EAGAIN;
@@ -277,6 +295,25 @@ int recorder_flush(struct recorder *r, struct recorder_boundary *b)
 	*b = r->shared.boundary;
 	ret = r->shared.boundary.barrier >= mine ? 0 : -ESHUTDOWN;
 	pthread_mutex_unlock(&r->shared.lock);
+	return ret;
+}
+
+bool recorder_is_live_only(const struct recorder *r)
+{
+	return r->config.live_only;
+}
+
+int recorder_save(struct recorder *r, struct recorder_boundary *b)
+{
+	struct stat st;
+	int ret;
+
+	__atomic_store_n(&r->shared.save_wanted, true, __ATOMIC_RELEASE);
+	ret = recorder_flush(r, b);
+	if (!ret)
+		ret = piece_thread_closed(&r->aggregator.piece.closer);
+	if (!ret && !stat(r->config.path, &st))
+		b->file_bytes = (uint64_t)st.st_size;
 	return ret;
 }
 
@@ -344,11 +381,35 @@ static void join_aggregator(struct recorder *r)
 /* Writes the binaries of all pieces, which only the last piece contains. */
 static void embed(const struct aggregator *a, const struct recorder_ending *ending)
 {
-	uint64_t n, *pc = piece_addresses(a, true, &n);
+	uint64_t n, *pc = piece_addresses(a, !a->config->live_only, &n);
 
 	if (pc)
 		ending->embed(a->config->ctx, a->file, pc, n);
 	free(pc);
+}
+
+/* Begins the last file of a recording of the live heap.  Return: 0, or a negative errno: then all that
+ * follows is dropped. */
+static int begin_live_file(struct aggregator *a)
+{
+	struct mpf_writer *nowhere = a->file;
+	int ret;
+
+	piece_thread_wait(&a->piece.closer);
+	ret = live_file_begin(a);
+	if (!ret)
+		mpf_close(nowhere);
+	return ret;
+}
+
+/* Gives the file that was closed with the result @closed its name.  Return: 0 or a negative errno. */
+static int publish(struct piece_thread *t, int closed)
+{
+	t->closed = closed;
+	piece_thread_give(t, PIECE_PUBLISH);
+	closed = piece_thread_closed(t);
+	piece_thread_stop(t);
+	return closed;
 }
 
 int recorder_stop(struct recorder *r, struct mp_finish *finish, struct mp_losses *losses,
@@ -361,7 +422,7 @@ int recorder_stop(struct recorder *r, struct mp_finish *finish, struct mp_losses
 	__atomic_store_n(&r->shared.stop, true, __ATOMIC_RELEASE);
 	pthread_join(r->reader_thread, NULL);
 	join_aggregator(r);
-	pieces = piece_thread_stop(&a->piece.closer);
+	pieces = r->config.live_only ? begin_live_file(a) : piece_thread_stop(&a->piece.closer);
 	*losses = losses_now(a);
 	finish->end_ns = r->shared.shown.duration_ns;
 	finish->peak_live_bytes = a->levels.peak.bytes;
@@ -381,7 +442,18 @@ int recorder_stop(struct recorder *r, struct mp_finish *finish, struct mp_losses
 	r->shared.shown.file_bytes = a->piece.bytes_before + mpf_bytes(a->file);
 	ret = mpf_close(a->file);
 	a->file = NULL;
+	if (r->config.live_only && !pieces)
+		ret = publish(&a->piece.closer, ret);
+	r->shared.shown.pieces_deleted = a->piece.closer.kept.deleted;
+	r->shared.shown.delete_error = a->piece.closer.kept.error;
 	return pieces ? pieces : ret;
+}
+
+const char *recorder_oldest_piece(const struct recorder *r)
+{
+	const struct kept_pieces *kept = &r->aggregator.piece.closer.kept;
+
+	return kept->list.n ? kept->list.at[0].path : r->config.path;
 }
 
 uint32_t recorder_top(struct recorder *r, enum recorder_top_by by, struct recorder_top *out,

@@ -62,6 +62,9 @@ struct recorder_config {
 	const uint64_t *complete_until;
 	const struct carry *carry; /* heap taken over from the previous recorder; NULL: none */
 	struct recorder_rotation rotation;
+	/* Keep only the live heap, and write it to @path when asked (recorder_save()) and at the
+	 * end; without rotation and culling */
+	bool live_only;
 	/*
 	 * Called by the aggregator when it met code without an unwind table.  Updates the tables.
 	 * Return: whether any changed.
@@ -101,8 +104,10 @@ struct recorder_progress {
 	/* Bytes resident in mappings without a file (malloc's included), as last read */
 	uint64_t anonymous;
 	uint32_t pieces; /* finished pieces, which is the number of the current one */
-	bool stalled;	 /* the aggregator has had work but made no progress for two seconds */
-	int error;	 /* negative errno: the file can no longer be written */
+	uint32_t pieces_deleted;
+	int delete_error; /* why an old piece could not be deleted */
+	bool stalled;	  /* the aggregator has had work but made no progress for two seconds */
+	int error;	  /* negative errno: the file can no longer be written */
 	/* Why the next piece could not be created; the current file is continued */
 	int piece_error;
 };
@@ -119,7 +124,7 @@ void recorder_request_end(struct recorder *r);
 void recorder_pause(struct recorder *r, bool paused);
 bool recorder_is_paused(struct recorder *r);
 /* Writes a mark called @name into the recording.  Return: 0, -EAGAIN when too many marks are
- * waiting to be written, or -ENOMEM. */
+ * waiting to be written, -EOPNOTSUPP: with recorder_config.live_only, or -ENOMEM. */
 int recorder_mark(struct recorder *r, const char *name);
 
 /* The boundary of a flush: the first @file_bytes of the recording contain exactly the events up to
@@ -136,6 +141,15 @@ struct recorder_boundary {
  * Return: 0 with @b filled; -ESHUTDOWN when the recording ended first (then its file is complete).
  */
 int recorder_flush(struct recorder *r, struct recorder_boundary *b);
+
+/**
+ * recorder_save() - recorder_flush() for recorder_config.live_only: writes the live heap
+ * The file takes the place of the one before.  Several threads must not call it at once.
+ * Return: as recorder_flush(), or another negative errno: the file could not be written, and the one before
+ * is still there.
+ */
+int recorder_save(struct recorder *r, struct recorder_boundary *b);
+bool recorder_is_live_only(const struct recorder *r);
 
 /* How the recorder was when it made a view. */
 struct recorder_view {
@@ -179,6 +193,9 @@ void recorder_keep(struct recorder *r);
  */
 int recorder_stop(struct recorder *r, struct mp_finish *finish, struct mp_losses *losses,
 		  const struct recorder_ending *ending);
+
+/* Return: the path of the oldest piece that was not deleted, after recorder_stop(). */
+const char *recorder_oldest_piece(const struct recorder *r);
 
 /* Fills @out with the top stacks (at most @max) by live bytes, or by bytes of the program's own
  * mappings, for the closing summary.  To be called after recorder_stop().  Return: their number. */

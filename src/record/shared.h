@@ -36,6 +36,7 @@ struct recorder_shared {
 	uint64_t paused;	 /* bit 0: paused now; bits 1-63: ticks of the last change */
 	uint64_t barrier_wanted; /* the newest flush that a thread waits for */
 	bool view_wanted;	 /* view is set and not filled yet */
+	bool save_wanted;	 /* the next boundary writes the live heap */
 	uint32_t thin_least;	 /* the least pressure (record/reader.c) */
 	char apart_from_reader[CACHE_LINE];
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include "attach/procfs.h"
 #include "record/aggregator.h"
+#include "record/look_at_target.h"
 #include "record/losses.h"
 #include "record/reader.h"
 #include "record/stack_ids.h"
@@ -53,16 +54,6 @@ static void put_index(struct aggregator *a, struct mpf_writer *file, uint32_t fr
 						       .temporary = t->temporary},
 				 true);
 	mpf_end_index(file);
-}
-
-static void put_names(struct aggregator *a, struct mpf_writer *file)
-{
-	for (uint32_t i = 0; i < a->layout->nslots; i++) {
-		const struct slot_state *st = &a->slot[i];
-
-		if (st->tid && st->written_tid == st->tid)
-			mpf_put_thread(file, st->tid, st->written_name);
-	}
 }
 
 static void fill(struct aggregator *a, struct view *v, uint64_t until_ns, uint64_t now)

@@ -118,6 +118,12 @@ static int load(struct loaded *l, const struct recordings *r, const struct reque
 	ret = l->call.in_map ? map_list_select(path, l->call.map, &l->call.filter, err) : 0;
 	if (!ret)
 		ret = model_load(path, &o, &l->m, err);
+	if (!ret && l->m.info.live_only) {
+		model_free(&l->m);
+		ret = mp_fail(err, MP_EXIT_USAGE, -EINVAL,
+			      "the recording has only the live heap (--live-only), not the calls "
+			      "that this answer is about: use memprof report");
+	}
 	if (ret) {
 		call_free(&l->call);
 		return ret;
