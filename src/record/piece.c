@@ -216,15 +216,32 @@ static void begin_piece(struct aggregator *a, uint64_t base_ns, uint64_t now_ns)
 		cull_set_file(a->cull, a->file);
 }
 
+/* Return: whether the current piece is large enough and the next one can begin. */
+static bool is_due(struct aggregator *a)
+{
+	struct piece *p = &a->piece;
+	uint64_t bytes = mpf_bytes(a->file);
+	/* The head can be larger than the wanted size. */
+	uint64_t least = p->next_bytes > 2 * p->head_bytes ? p->next_bytes : 2 * p->head_bytes;
+
+	if (!p->next_bytes || bytes < least || a->now.error)
+		return false;
+	if (!piece_thread_is_busy(&p->closer))
+		return true;
+	/* A piece grows while the one before is completed.  Where the disk space is limited, the
+	 * events wait in the queue instead. */
+	if (!a->config->info.keep || bytes < 2 * least)
+		return false;
+	piece_thread_wait(&p->closer);
+	return true;
+}
+
 void piece_next(struct aggregator *a, uint64_t now_ns)
 {
 	struct piece *p = &a->piece;
-	uint64_t bytes = mpf_bytes(a->file), base_ns = a->last_ns;
+	uint64_t base_ns = a->last_ns;
 
-	/* A piece is at least twice the size of its head, since the head can be larger than the
-	 * wanted size. */
-	if (!p->next_bytes || bytes < p->next_bytes || bytes < 2 * p->head_bytes ||
-	    piece_thread_is_busy(&p->closer) || a->now.error || !create(a, base_ns))
+	if (!is_due(a) || !create(a, base_ns))
 		return;
 	p->closer.end = end_of_piece(a, now_ns);
 	begin_piece(a, base_ns, now_ns);

@@ -132,6 +132,63 @@ class Pieces(t.Case):
         truth = json.loads(out.stdout[out.stdout.index("{"):].split("\n")[0])
         self.assertEqual(t.calls(self.report(self.path("r.memprof")))["malloc"], truth["malloc"] + 1)
 
+    def test_keep(self):
+        """--keep: only the newest finished pieces and the last one remain, whole, and they say what is missing"""
+        with open(self.path("r-77.memprof"), "w") as f:
+            f.write("mine")  # a name as of a piece, but the recording does not write it
+        out = self.memprof("run", "--lossless", "--history", "--rotate", "64k", "--keep", 2, "-o",
+                           self.path("r.memprof"), "--", f"{t.VICTIMS}/exact", 3, 400000)
+        truth = json.loads(out.stdout[out.stdout.index("{"):].split("\n")[0])
+        self.assertEqual(t.read(self.path("r-77.memprof")), b"mine")
+        os.unlink(self.path("r-77.memprof"))
+        files = sorted(glob.glob(self.path("*")), key=lambda f: self.info(f)["piece"])
+        numbers = [self.info(f)["piece"] for f in files]
+        last = numbers[-1]
+        self.assertGreater(last, 2)
+        self.assertEqual(numbers, [last - 2, last - 1, last])
+        self.assertEqual(files, [self.path(f"r-{i}.memprof") for i in numbers])
+        self.assertIn(f"recording: {last + 1} pieces, {last - 2} of them deleted (--keep); from {files[0]} to {files[-1]} "
+                      "remain", out.stdout)
+        self.assertIn(f"the newest 2 of the pieces before; {last - 2} deleted", self.memprof("info", files[-1]).stdout)
+        for f in files:
+            self.memprof("verify", f)
+        merged = self.merged(files)
+        for f in (files[0], merged):
+            said = rf"\npiece       from .* s of a recording on, .*\n.* pieces 0 to {last - 3}, of which old ones are del"
+            self.assertRegex(self.memprof("report", f).stdout, said)
+            self.assertRegex(self.memprof("report", f, "--verbose").stdout, said)
+            self.assertEqual(self.report(f)["piece"], last - 2)
+        one = self.report(merged, "--leaks")
+        self.assertLess(one["totals"]["frees"], truth["free"])
+        self.assertEqual(one["totals"]["leaked_count"], truth["live_blocks"] + 3 + 1)  # dtvs, stdout's buffer
+        live = {(int(b["address"]), b["size"]) for b in one["leaks"]}
+        self.assertEqual([b for b in truth["live"] if b[0] and tuple(b) not in live], [])
+
+    def test_keep_forked(self):
+        """--keep with --follow-fork: each process keeps its own newest pieces"""
+        work = """import os, time
+pid, end = os.fork(), time.monotonic() + 6
+while time.monotonic() < end: x = [bytes(700) for _ in range(100)]
+if pid: os.wait()"""
+        self.memprof("run", "-q", "--lossless", "--history", "--follow-fork", "--rotate", "64k", "--keep", 1, "-o",
+                     self.path("r.memprof"), "--", "/usr/bin/python3", "-c", work)
+        pieces = {}
+        for f in glob.glob(self.path("*")):
+            info = self.info(f)
+            pieces.setdefault(info["pid"], []).append(info["piece"])
+        self.assertEqual(len(pieces), 2)
+        for numbers in pieces.values():
+            self.assertGreater(max(numbers), 1)
+            self.assertEqual(sorted(numbers), [max(numbers) - 1, max(numbers)])
+
+    def test_keep_refused(self):
+        """--keep needs --rotate and a number"""
+        r = self.memprof("run", "--keep", 2, "--", "/bin/true", status=2)
+        self.assertIn("--keep needs --rotate", r.stderr)
+        for bad in ("0", "x", "-1", ""):
+            r = self.memprof("run", "--rotate", "1M", "--keep", bad, "--", "/bin/true", status=2)
+            self.assertRegex(r.stderr, "--keep: '.*' is not a number of pieces")
+
 
 if __name__ == "__main__":
     t.main()
