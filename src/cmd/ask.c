@@ -19,6 +19,7 @@
 static const char flush_help[] =
     "usage: memprof flush -p PID | -n NAME [--json]\n"
     "Writes everything that the process did until now to the recording; the recording continues.\n"
+    "With attach --live-only it writes the live heap, in place of the file before.\n"
     "Prints the position reached: time, events, bytes of the file.\n" OPTIONS_HELP;
 static const char mark_help[] =
     "usage: memprof mark -p PID | -n NAME [--json] MARK\n"

@@ -85,6 +85,13 @@ static void print_text(const struct line *l)
 			  human_part((uint32_t)l->c.seen_cost_ppm), human_part(l->c.overhead_ppm),
 			  l->c.sample_level ? "one allocation per " : "every allocation",
 			  l->c.sample_level ? human(1ull << (l->c.sample_level & 63)) : "");
+	if (!l->child && l->c.seen_pieces_deleted)
+		term_line(stdout, 0, INDENT, "         %s deleted (--keep)",
+			  counted(l->c.seen_pieces_deleted, "old piece"));
+	if (!l->child && l->c.seen_live_only)
+		term_line(
+		    stdout, 0, INDENT,
+		    "         live heap only: the file is written at memprof flush and at the end");
 	if (!l->child && l->c.seen_thinned && !l->c.overhead_ppm)
 		term_line(stdout, 0, INDENT, "         estimated: %s thinned out",
 			  counted(l->c.seen_thinned, "allocation"));
@@ -128,6 +135,8 @@ static void print_json(yajl_gen g, const struct line *l)
 	json_number(g, "lost", l->c.seen_lost);
 	json_number(g, "thinned_allocations", l->c.seen_thinned);
 	print_budget(g, &l->c);
+	json_number(g, "pieces_deleted", l->c.seen_pieces_deleted);
+	json_boolean(g, "live_only", l->c.seen_live_only != 0);
 	json_number(g, "queue_bytes", l->c.queue.bytes);
 	json_number(g, "queue_ceiling_bytes", l->c.queue.ceiling);
 	json_number(g, "queue_peak_bytes", l->c.queue.peak_bytes);

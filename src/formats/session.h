@@ -409,6 +409,8 @@ struct ss_control {
 
 	uint64_t journal;	   /* offset of struct ss_journal */
 	uint32_t recorder_stalled; /* 1: the recording's disk is stalled; for memprof detach */
+	/* As the counters; where a block of memprof before November 2026 has zeros */
+	uint32_t seen_pieces_deleted, seen_live_only;
 };
 
 #endif

@@ -26,6 +26,8 @@ void counters_show(struct aggregator *a, uint64_t now)
 	a->config->block->seen_live_bytes = a->now.live_bytes;
 	a->config->block->seen_lost = a->now.lost;
 	a->config->block->seen_thinned = l.thinned;
+	a->config->block->seen_pieces_deleted = a->now.pieces_deleted;
+	a->config->block->seen_live_only = a->config->live_only;
 	losses_show(a);
 	pthread_mutex_lock(&a->shared->lock);
 	a->shared->shown = a->now;

@@ -8,6 +8,8 @@ import resource
 import signal
 import stat
 import subprocess
+import urllib.error
+import urllib.request
 
 import memprof_test as t
 
@@ -96,6 +98,7 @@ class LiveOnly(t.Case):
         p, rec, f = self.soak()
         self.work(p)
         self.assertEqual(os.listdir(self.path("out")), [])
+        self.assertIn("the file is written at memprof flush", self.memprof("status", "-p", p.pid).stdout)
         self.assertNotEqual(self.memprof("mark", "-p", p.pid, "x", status=1).stderr, "")
         before = None
         for _ in range(3):
@@ -191,6 +194,30 @@ class LiveOnly(t.Case):
         said = json.loads(t.read(self.path("leaks")))["recording"]
         self.assertEqual((said["path"], said["live"]), (f, True))
         self.assertTrue(os.path.exists(f))
+        self.end(p, rec)
+
+    def test_view(self):
+        """a view of the recorder, as top and server -p have it, knows the calls; the file's answers say what is missing"""
+        p, rec, f = self.soak()
+        truth = self.work(p)
+        server = self.start(t.MEMPROF, "server", "-p", str(p.pid), "--port", "0")
+        at = re.search(r"at (http\S+/)\n", server.stdout.readline()).group(1)
+
+        def get(path):
+            with urllib.request.urlopen(at + path, timeout=60) as answer:
+                return json.loads(answer.read())
+
+        one, = get("list")
+        self.assertIs(one["live_only"], True)
+        live = get(f"data/{one['id']}/live")
+        self.assertGreaterEqual(live["live_blocks"], truth["blocks"])
+        self.assertGreater(live["allocations"], 2 * live["live_blocks"])
+        with self.assertRaises(urllib.error.HTTPError) as refused:
+            get(f"data/{one['id']}/timeline")
+        self.assertEqual(refused.exception.code, 400)
+        self.assertIn(b"only the live heap", refused.exception.read())
+        server.terminate()
+        server.wait()
         self.end(p, rec)
 
     def test_refused(self):

@@ -87,7 +87,15 @@ class Soak(t.Case):
 
     def test_rotate_keep(self):
         """--rotate with --keep: the folder never exceeds the stated bound, and the last pieces have the live heap"""
-        truth, folder, files = self.soak("--rotate", f"{PIECE}", "--keep", f"{KEEP}")
+        deleted = []
+
+        def each(p, truth):
+            status, = json.loads(self.memprof("status", "-p", p.pid, "--json").stdout)
+            deleted.append(status["pieces_deleted"])
+
+        truth, folder, files = self.soak("--rotate", f"{PIECE}", "--keep", f"{KEEP}", each=each)
+        self.assertGreater(deleted[-1], 0)
+        self.assertEqual(deleted, sorted(deleted))
         self.assertLessEqual(folder.most_files, KEEP + 2)
         self.assertLess(folder.most, (KEEP + 2) * 2 * PIECE + BATCH)
         self.assertEqual(len(files), KEEP + 1)
