@@ -125,19 +125,16 @@ static int select_growth(const struct model *m, enum growth only, struct filter 
 	return filter_set(f, "backtraces", id, err);
 }
 
-/* A recording of the live heap has no other cost.  Which one is asked for decides what is read.  Errors
- * are for load(). */
-static void settle_cost(const char *path, struct format_request *r)
+static bool wants_blocks(const struct arguments *a)
 {
-	struct mpf_reader *reader;
-	struct mp_err err = {0};
-	struct mp_info info;
+	struct format_request r = a->request;
+	bool wants = false;
 
-	if (r->cost >= 0 || mpf_open(path, &reader, &info, &err))
-		return;
-	if (info.live_only)
-		r->cost = COST_LEAKED;
-	mpf_reader_free(reader);
+	for (uint32_t i = 0; i < a->outputs.n; i++) {
+		r.format = a->outputs.at[i].format;
+		wants |= format_wants_blocks(&r);
+	}
+	return wants;
 }
 
 /* Reads the recording.  Return: 0, or a negative errno with @err. */
@@ -145,13 +142,9 @@ static int load(const char *path, struct arguments *a, struct model *m, struct m
 {
 	struct progress bar;
 	struct model_options o = {.filter = &a->filter, .progress = {progress_tell, &bar}};
-	struct format_request r = a->request;
 	int ret;
 
-	for (uint32_t i = 0; i < a->outputs.n; i++) {
-		r.format = a->outputs.at[i].format;
-		o.blocks |= format_wants_blocks(&r);
-	}
+	o.blocks = wants_blocks(a);
 	progress_begin(&bar, "reading");
 	ret = a->quick ? quick_load(path, m, err) : -ENOENT;
 	if (ret == -ENOENT) {
@@ -159,6 +152,15 @@ static int load(const char *path, struct arguments *a, struct model *m, struct m
 			fprintf(stderr, "memprof: %s has no index, so the whole file is read\n",
 				printable(path));
 		ret = model_load(path, &o, m, err);
+	}
+	/* A recording of the live heap has no other cost, for which more can have to be read. */
+	if (!ret && m->info.live_only && a->request.cost < 0) {
+		a->request.cost = COST_LEAKED;
+		if (!a->quick && wants_blocks(a) && !o.blocks) {
+			o.blocks = true;
+			model_free(m);
+			ret = model_load(path, &o, m, err);
+		}
 	}
 	if (!ret && a->only) {
 		ret = select_growth(m, a->only, &a->filter, err);
@@ -248,10 +250,8 @@ static int write_report(struct arguments *a)
 {
 	struct mp_err err = {0};
 	struct model m;
-	int ret;
+	int ret = load(a->recording, a, &m, &err);
 
-	settle_cost(a->recording, &a->request);
-	ret = load(a->recording, a, &m, &err);
 	if (ret)
 		return complain(&err);
 	ret = suits(a, &m, &err);

@@ -89,6 +89,7 @@ class LiveOnly(t.Case):
         self.assertIn("live only", self.memprof("info", f).stdout)
         total = sum(int(x.rsplit(" ", 1)[1]) for x in self.memprof("report", f, "--collapsed").stdout.splitlines())
         self.assertEqual(total, r["totals"]["leaked_bytes"])
+        self.assertIn("one [exact.c:", self.memprof("report", f, "--ascii-tree").stdout)  # needs the blocks themselves
         for bad in (("--cost", "allocated"), ("--tree", "--cost", "temporary"), ("--pprof", self.path("x")),
                     ("--heaptrack", self.path("x")), ("--view", "timeline"), ("--csv", self.path("x"))):
             self.assertIn("only the live heap", self.memprof("report", f, *bad, status=2).stderr)
