@@ -20,8 +20,7 @@ int live_file_check(const struct recorder_config *config, struct mp_err *err);
  * a negative errno. */
 int live_file_begin(struct aggregator *a);
 /* Writes the live heap as it is now, at @now_ns.  Called by the aggregator; the thread of the pieces
- * completes the file, and piece_thread_closed() is its result.  @bytes: set to what was written so
- * far. */
+ * completes the file, and piece_thread_closed() is its result. */
 void live_file_write(struct aggregator *a, uint64_t now_ns);
 
 #endif
