@@ -521,3 +521,8 @@ int cull_put_sums(struct cull *c, uint64_t now_ns)
 		c->start_ns[++c->slice % SLICES] = now_ns;
 	return cull_sums_put(c->sums, c->file);
 }
+
+int cull_limit_sums(struct cull *c, uint64_t most)
+{
+	return cull_sums_count(c->sums) < most ? 0 : cull_sums_put(c->sums, c->file);
+}

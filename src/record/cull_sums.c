@@ -124,6 +124,11 @@ int cull_sums_add(struct cull_sums *s, const struct cull_key *key, uint64_t born
 	return 0;
 }
 
+uint64_t cull_sums_count(const struct cull_sums *s)
+{
+	return s->sums.n;
+}
+
 struct cull_calls cull_sums_calls(const struct cull_sums *s)
 {
 	return s->calls;

@@ -30,6 +30,8 @@ struct cull_calls {
 	uint64_t allocations, frees, reallocs; /* reallocs: two for each, begin and end */
 };
 struct cull_calls cull_sums_calls(const struct cull_sums *s);
+/* Return: the number of different sums. */
+uint64_t cull_sums_count(const struct cull_sums *s);
 /* Writes the sums and begins anew.  Return: 0 or a negative errno. */
 int cull_sums_put(struct cull_sums *s, struct mpf_writer *file);
 

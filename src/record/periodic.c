@@ -12,6 +12,7 @@
 #define SLICE_NS       1000000000ull /* in the first minute */
 #define LATER_SLICE_NS 10000000000ull
 #define LATER_NS       60000000000ull
+#define MOST_SUMS      (64u << 10) /* with --keep */
 
 void put_hooks_and_modules(struct aggregator *a)
 {
@@ -65,6 +66,18 @@ void put_marks(struct aggregator *a, uint64_t now)
 	vec_free(&marks);
 }
 
+/* In a program whose threads come and go few blocks have a sum in common, and a slice would become a
+ * piece far larger than wanted. */
+static void limit_sums(struct aggregator *a)
+{
+	int ret;
+
+	put_hooks_and_modules(a);
+	ret = cull_limit_sums(a->cull, MOST_SUMS);
+	if (ret)
+		a->now.error = ret;
+}
+
 void release_culled(struct aggregator *a, uint64_t now)
 {
 	int ret = a->cull ? cull_advance(a->cull, now) : 0;
@@ -73,6 +86,8 @@ void release_culled(struct aggregator *a, uint64_t now)
 		a->now.error = ret;
 	if (now >= a->next_slice_ns)
 		put_sums(a, now);
+	else if (a->cull && a->config->info.keep)
+		limit_sums(a);
 }
 
 void end_slice(struct aggregator *a, uint64_t now)
