@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static volatile int over; /* never */
+static volatile int over;   /* never */
 static void *volatile none; /* so that the compiler does not call malloc itself */
 
 static __attribute__((noinline)) void tick(void)
