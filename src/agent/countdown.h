@@ -98,20 +98,21 @@ static inline uint64_t ag_countdown_point(struct ss_local *s, uint32_t level)
 /* Begins a countdown with @level: 0, or SS_LEVEL_MIN to SS_LEVEL_MAX. */
 static inline void ag_countdown_restart(struct ss_local *s, uint32_t level)
 {
-	uint64_t point;
-	int64_t reach;
+	uint64_t point = 0;
+	int64_t left = -1, reach;
 
+	if (level) {
+		point = ag_countdown_point(s, level);
+		reach = ag_countdown_reach(level);
+		left = (int64_t)(point >> AG_POINT_BITS);
+		if (left > reach)
+			left = reach;
+	}
+	/* Together, so that a signal handler hardly ever comes between. */
 	s->level = level;
-	s->left = s->drawn = -1;
-	if (!level)
-		return;
-	point = ag_countdown_point(s, level);
-	reach = ag_countdown_reach(level);
 	s->fraction = (uint32_t)(point & ((1u << AG_POINT_BITS) - 1));
-	s->drawn = (int64_t)(point >> AG_POINT_BITS);
-	if (s->drawn > reach)
-		s->drawn = reach;
-	s->left = s->drawn;
+	s->drawn = left;
+	s->left = left;
 }
 
 /* Return: @part of the interval of @level, AG_POINT_BITS fraction bits. */

@@ -139,7 +139,7 @@ static void print_thinned(const struct summary *s, const struct recorder_progres
 {
 	const struct mp_losses *l = s->losses;
 
-	if (l->thinned && p->cost.target_ns)
+	if (l->thinned && s->session->layout.overhead_ppm)
 		printf("sampled: about %s of %s were not recorded, from %.2f s to %.2f s; others "
 		       "represent up to %u each\n",
 		       counted(l->thinned, "allocation"), human(l->thinned_bytes),
@@ -263,7 +263,7 @@ static void print_brief(const struct summary *s, const struct recorder_progress 
 		  human(p->live_bytes), counted(p->live_blocks, "block"), human(p->peak_live_bytes),
 		  human(p->allocated_bytes), counted(p->allocs, "allocation"),
 		  s->session->layout.sample_interval ? " sampled (estimates)" : "");
-	if (s->losses->thinned && p->cost.target_ns)
+	if (s->losses->thinned && s->session->layout.overhead_ppm)
 		printf("sampled: about %s of %s were not recorded: estimates (--verbose)\n",
 		       counted(s->losses->thinned, "allocation"), human(s->losses->thinned_bytes));
 	else if (s->losses->thinned)
