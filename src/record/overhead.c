@@ -68,17 +68,18 @@ void overhead_keep(struct overhead *o, struct ss_control *block, const struct bl
 		   struct recorder_shared *shared)
 {
 	uint64_t now = mono_ns();
-	bool first = !o->next_ns;
 	struct budget_step s;
 
 	if (now < o->next_ns)
 		return;
 	o->next_ns = now + BUDGET_STEP_NS;
 	s = measure(o, layout, shared);
-	/* The first step has what an earlier recorder of the session has cost. */
-	if (first)
+	/* Until a call enters the agent, it is attaching that costs.  The first step has also what an
+	 * earlier recorder of the session has cost. */
+	if (!o->begun)
 		o->cost.sums = (struct recorder_cost){0};
 	else
 		budget_decide(&o->budget, &s);
+	o->begun = shared->nactive;
 	show(o, block, shared);
 }

@@ -14,7 +14,8 @@
 struct overhead {
 	struct cost cost;
 	struct budget budget;
-	uint64_t next_ns; /* of the next step; 0: not begun */
+	uint64_t next_ns; /* of the next step */
+	bool begun;	  /* the costs of attaching are over */
 };
 
 /* Begins with the session of @pid.  To be called before overhead_keep(). */
