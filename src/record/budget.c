@@ -134,6 +134,12 @@ uint32_t budget_decide(struct budget *b, const struct budget_step *s)
 	return b->level;
 }
 
+void budget_forget(struct budget *b)
+{
+	b->debt_ns = 0;
+	b->past = (struct budget_sums){0};
+}
+
 uint32_t budget_cost_ppm(const struct budget *b)
 {
 	const struct budget_sums *p = &b->past;

@@ -49,6 +49,8 @@ struct budget {
 void budget_begin(struct budget *b, uint32_t ppm);
 /* Return: the level for the next step: 0, or SS_LEVEL_MIN to SS_LEVEL_MAX. */
 uint32_t budget_decide(struct budget *b, const struct budget_step *s);
+/* Forgets what was spent so far: it does not count. */
+void budget_forget(struct budget *b);
 /* Return: the cost in the last BUDGET_MEMORY_STEPS in millionths of the target's CPU time; UINT32_MAX:
  * more than 1000 times that. */
 uint32_t budget_cost_ppm(const struct budget *b);

@@ -68,18 +68,21 @@ void overhead_keep(struct overhead *o, struct ss_control *block, const struct bl
 		   struct recorder_shared *shared)
 {
 	uint64_t now = mono_ns();
+	bool first = !o->next_ns;
 	struct budget_step s;
 
 	if (now < o->next_ns)
 		return;
 	o->next_ns = now + BUDGET_STEP_NS;
 	s = measure(o, layout, shared);
-	/* Until a call enters the agent, it is attaching that costs.  The first step has also what an
-	 * earlier recorder of the session has cost. */
-	if (!o->begun)
-		o->cost.sums = (struct recorder_cost){0};
-	else
+	/* The first step has what an earlier recorder of the session has cost. */
+	if (!first)
 		budget_decide(&o->budget, &s);
+	/* Until a call enters the agent, it is attaching that costs. */
+	if (!o->begun) {
+		o->cost.sums = (struct recorder_cost){0};
+		budget_forget(&o->budget);
+	}
 	o->begun = shared->nactive;
 	show(o, block, shared);
 }

@@ -14,7 +14,7 @@
 struct overhead {
 	struct cost cost;
 	struct budget budget;
-	uint64_t next_ns; /* of the next step */
+	uint64_t next_ns; /* of the next step; 0: of the first one */
 	bool begun;	  /* the costs of attaching are over */
 };
 
