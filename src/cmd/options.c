@@ -198,6 +198,12 @@ int recording_environment(const char *command, struct recording_options *o)
 	return 0;
 }
 
+/* Rejects the option @bad, unless it is NULL.  @why: the rest of the message. */
+static int reject(const char *command, const char *bad, const char *why)
+{
+	return bad ? usage_error("%s: %s %s", command, bad, why) : 0;
+}
+
 /* Rejects options that concern an allocator. */
 static int page_faults_agree(const char *command, const struct recording_options *o)
 {
@@ -209,10 +215,8 @@ static int page_faults_agree(const char *command, const struct recording_options
 			  : o->free_stacks     ? "--free-stacks"
 					       : NULL;
 
-	return bad ? usage_error(
-			 "%s: %s cannot be used with --event=page-faults: it is about allocations",
-			 command, bad)
-		   : 0;
+	return reject(command, bad,
+		      "cannot be used with --event=page-faults: it is about allocations");
 }
 
 /* Rejects options that decide themselves what is recorded. */
@@ -225,10 +229,8 @@ static int budget_agrees(const char *command, const struct recording_options *o)
 			  : o->free_stacks   ? "--free-stacks"
 					     : NULL;
 
-	return bad ? usage_error("%s: %s and --overhead cannot be combined: --overhead decides how "
-				 "much is recorded",
-				 command, bad)
-		   : 0;
+	return reject(command, bad,
+		      "and --overhead cannot be combined: --overhead decides how much is recorded");
 }
 
 /* Rejects options that concern events which --live-only does not keep. */
@@ -242,10 +244,8 @@ static int live_only_agrees(const char *command, const struct recording_options 
 			  : o->page_faults ? "--event=page-faults"
 					   : NULL;
 
-	return bad ? usage_error("%s: %s cannot be used with --live-only, which keeps no events: "
-				 "only what is live",
-				 command, bad)
-		   : 0;
+	return reject(command, bad,
+		      "cannot be used with --live-only, which keeps no events: only what is live");
 }
 
 int recording_options_settle(const char *command, struct recording_options *o)

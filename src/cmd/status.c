@@ -63,6 +63,13 @@ static const char *state(const struct line *l)
 	return session_state_text(l->j.state);
 }
 
+/* Return: bytes requested for each sample now; 0: every allocation is recorded.  The target can have
+ * changed the level. */
+static uint64_t interval(const struct ss_control *c)
+{
+	return c->sample_level ? 1ull << (c->sample_level & 63) : 0;
+}
+
 static void print_text(const struct line *l)
 {
 	time_t at = (time_t)l->j.started_at;
@@ -83,8 +90,8 @@ static void print_text(const struct line *l)
 	if (!l->child && l->c.overhead_ppm)
 		term_line(stdout, 0, INDENT, "         cost %s of at most %s; recorded now: %s%s",
 			  human_part((uint32_t)l->c.seen_cost_ppm), human_part(l->c.overhead_ppm),
-			  l->c.sample_level ? "one allocation per " : "every allocation",
-			  l->c.sample_level ? human(1ull << (l->c.sample_level & 63)) : "");
+			  interval(&l->c) ? "one allocation per " : "every allocation",
+			  interval(&l->c) ? human(interval(&l->c)) : "");
 	if (!l->child && l->c.seen_pieces_deleted)
 		term_line(stdout, 0, INDENT, "         %s deleted (--keep)",
 			  counted(l->c.seen_pieces_deleted, "old piece"));
@@ -115,7 +122,7 @@ static void print_budget(yajl_gen g, const struct ss_control *c)
 	yajl_gen_map_open(g);
 	json_part(g, "budget", c->overhead_ppm);
 	json_part(g, "cost", (uint32_t)c->seen_cost_ppm);
-	json_number(g, "interval_bytes", c->sample_level ? 1ull << (c->sample_level & 63) : 0);
+	json_number(g, "interval_bytes", interval(c));
 	yajl_gen_map_close(g);
 }
 

@@ -8,10 +8,10 @@
 
 #define LOOPS  20000
 #define ROUNDS 5
-#define EVENT_NS                                                                                   \
-	1000 /* that an event takes the recorder at most; other work does not depend on events */
+/* The most that the recorder needs for an event.  Its other work does not depend on events. */
+#define EVENT_NS 1000
 
-/* Stands for the hooked function. */
+/* Called in place of the hooked function. */
 static __attribute__((noinline)) void original(uint64_t size)
 {
 	__asm__ volatile("" : : "r"(size));

@@ -23,7 +23,7 @@ struct kept_pieces {
  * @open: of the piece's descriptor before it was closed
  * @keep: number of pieces that remain
  *
- * A file that is not as this recording closed it stays: somebody else has replaced or changed it.
+ * A file that another process has replaced or changed since the recorder closed it is not deleted.
  * Return: 0 or -ENOMEM.
  */
 int kept_pieces_add(struct kept_pieces *k, const char *path, const struct stat *open,

@@ -144,6 +144,32 @@ class Case(unittest.TestCase):
         self.memprof("attach", "-q", "-p", pid, "-o", f, "--for", f"{int(seconds * 1000)}ms", *more)
         return f
 
+    def record_exact(self, *options):
+        """Attaches to the victim exact and detaches after its work, which leaves the process as before.  Returns what the
+        victim counted, and the report without the two marker blocks, which are so large that any sample has them."""
+        p = self.victim("exact", 4, 300000, "wait", stdin=subprocess.PIPE)
+        before = identity(p.pid)
+        f = self.path("r")
+        rec = self.start(MEMPROF, "attach", "-q", *options, "-p", str(p.pid), "-o", f)
+        self.wait_recorded(p.pid)
+        p.stdin.write("go\n")
+        p.stdin.flush()
+        truth = json.loads(p.stdout.readline())
+        self.memprof("detach", "-p", p.pid)
+        rec.communicate(timeout=120)
+        self.assertEqual(rec.returncode, 0)
+        after = identity(p.pid)
+        for k in ("text", "fds", "tasks"):
+            self.assertEqual(before[k], after[k], k)
+        report = self.report(f, "--leaks")
+        markers = [b for b in report["leaks"] if b["size"] in (7000001, 7000002)]
+        self.assertEqual(len(markers), 2)
+        report["leaks"] = [b for b in report["leaks"] if b not in markers]
+        for k in ("allocated_bytes", "leaked_bytes"):
+            report["totals"][k] -= 14000003
+        report["totals"]["allocations"] -= 2
+        return truth, report
+
     def report(self, recording, *more):
         return json.loads(self.memprof("report", recording, "--json", *more).stdout)
 

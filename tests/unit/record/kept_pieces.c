@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Old pieces are deleted, but no file that somebody else made, changed or moved. */
+/* Old pieces are deleted.  Files that another process created, changed or moved are not. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
