@@ -218,7 +218,8 @@ class OpenAPI(s.Case):
             some = self.data("allocations", {"count": 1}).json()["allocations"][0]
             maps = self.data("maps", {"count": 1}).json()["maps"]
             type(self).values = {"backtraces": str(some["backtrace_id"]), "thread": str(some["thread"]), "marker": "work",
-                                 "from_map": str(maps[0]["id"]) if maps else "0", "file": "shop.cc"}
+                                 "from_map": str(maps[0]["id"]) if maps else "0", "file": "shop.cc",
+                                 "alive_at": "100%", "alive_at_2": "100%"}  # halfway the work may not have begun
         return self.values.get(name)
 
     def required(self, path):

@@ -98,7 +98,7 @@ function Sites({ growth, shape }: { growth: Growth; shape: string }) {
 		[growth, shape],
 	);
 
-	if (sites.length === 0) return <Empty>No site is so.</Empty>;
+	if (sites.length === 0) return <Empty>No site matches.</Empty>;
 	return (
 		<>
 			<p class="about">
