@@ -291,7 +291,7 @@ endif
 faults:
 	@$(MAKE) --no-print-directory O=$(O)/faults OPT='$(OPT) -DMEMPROF_FAULTS' all >/dev/null
 
-TSAN_TESTS = $(addprefix tests/system/test_,exact.py overload.py loaders.py stalled_disk.py)
+TSAN_TESTS = $(addprefix tests/system/test_,exact.py overload.py loaders.py stalled_disk.py processors.py)
 # The longest come first, so that none of them runs alone at the end; those with many busy threads after
 # the guests.
 LONG = $(patsubst %,tests/system/test_%.py,formats exports detach targets left_as_found torture)
@@ -341,7 +341,7 @@ check-flaky: all unit victims faults ## N=20 runs of the tests (or of T) beside 
 	scripts/check-flaky $(N) '$(PROVE)' $(if $(T),$(foreach t,$(T),$(call named,$(t))),$(UNIT) $(SYSTEM_TESTS))
 
 # WARN has no -Werror here: gcc warns that ThreadSanitizer does not support fences.
-tsan: victims ## the recorder under ThreadSanitizer
+tsan: victims ## the recorder and the reports under ThreadSanitizer
 	$(MAKE) O=$(O)/tsan WARN=-Wall SAN=-fsanitize=thread all
 	MEMPROF=$(abspath $(O)/tsan/memprof) VICTIMS=$(abspath $(O)/victims) \
 		prove --failures --comments --exec scripts/run-test $(TSAN_TESTS)

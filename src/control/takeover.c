@@ -93,6 +93,13 @@ static int note_realloc(struct reading *r, const struct mp_event *ev)
 	return ev->kind == EV_REALLOC_BEGIN ? vec_push(&r->reallocs, begun) : 0;
 }
 
+static int on_event(void *ctx, const struct mp_event *ev)
+{
+	if (ev->kind == EV_REALLOC_BEGIN || ev->kind == EV_REALLOC_END)
+		return note_realloc(ctx, ev);
+	return 0;
+}
+
 static int on_item(void *ctx, const struct mpf_item *it)
 {
 	struct reading *r = ctx;
@@ -102,10 +109,6 @@ static int on_item(void *ctx, const struct mpf_item *it)
 		return add_stack(r->c, it);
 	case MPF_MODULE:
 		return add_module(r->c, &it->module);
-	case MPF_EVENT:
-		if (it->event.kind == EV_REALLOC_BEGIN || it->event.kind == EV_REALLOC_END)
-			return note_realloc(r, &it->event);
-		return 0;
 	default:
 		return 0;
 	}
@@ -181,7 +184,7 @@ static void sort_blocks(struct carry *c)
 
 static int replay(struct reading *r, const char *path, uint64_t events, struct mp_err *err)
 {
-	struct history_sink sink = {.item = on_item, .ctx = r};
+	struct history_sink sink = {.item = on_item, .event = on_event, .ctx = r};
 	struct history_until until = {.events = events};
 	struct history *h = history_new(&sink);
 	struct mpf_reader *reader = NULL;

@@ -226,16 +226,21 @@ static int on_sum(struct heaptrack *h, const struct mp_culled *c)
 	return vec_push(&h->sums, part) ? -ENOMEM : 0;
 }
 
+static int on_event(void *ctx, const struct mp_event *ev)
+{
+	struct heaptrack *h = ctx;
+	int ret = sums_until(h, ev->time_ns);
+
+	advance(h, ev->time_ns);
+	return !ret && ferror_unlocked(h->out) ? -EIO : ret;
+}
+
 static int on_item(void *ctx, const struct mpf_item *item)
 {
 	struct heaptrack *h = ctx;
 	int ret = 0;
 
 	switch (item->kind) {
-	case MPF_EVENT:
-		ret = sums_until(h, item->event.time_ns);
-		advance(h, item->event.time_ns);
-		break;
 	case MPF_SAMPLE:
 		/* A sample can also precede older events; heaptrack uses only the highest one. */
 		line1(h->out, 'R', item->sample.rss / PAGE);
@@ -273,8 +278,11 @@ static void write_head(const struct model *m, FILE *out)
 int heaptrack_write(struct model *m, FILE *out, struct mp_err *err)
 {
 	struct heaptrack h = {.m = m, .out = out};
-	struct history_sink sink = {
-	    .item = on_item, .allocated = on_allocated, .ended = on_ended, .ctx = &h};
+	struct history_sink sink = {.item = on_item,
+				    .event = on_event,
+				    .allocated = on_allocated,
+				    .ended = on_ended,
+				    .ctx = &h};
 	int ret = -ENOMEM;
 
 	h.strings = intern_new();

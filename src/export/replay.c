@@ -212,6 +212,15 @@ static int culled(struct replay *r, const struct mp_culled *c)
 	return ret;
 }
 
+static int on_event(void *ctx, const struct mp_event *ev)
+{
+	struct replay *r = ctx;
+	int ret = end_pending(r);
+
+	(void)ev;
+	return ret ? ret : ferror_unlocked(r->out) ? -EIO : 0;
+}
+
 static int on_item(void *ctx, const struct mpf_item *it)
 {
 	struct replay *r = ctx;
@@ -238,8 +247,11 @@ static void put_tail(struct replay *r)
 int replay_write(struct model *m, FILE *out, struct mp_err *err)
 {
 	struct replay r = {.m = m, .out = out, .live = live_new(80)};
-	struct history_sink sink = {
-	    .item = on_item, .allocated = on_allocated, .ended = on_ended, .ctx = &r};
+	struct history_sink sink = {.item = on_item,
+				    .event = on_event,
+				    .allocated = on_allocated,
+				    .ended = on_ended,
+				    .ctx = &r};
 	uint8_t head[sizeof(struct replay_head)] = REPLAY_MAGIC;
 	int ret;
 

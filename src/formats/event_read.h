@@ -32,5 +32,11 @@ static inline bool events_left(const struct event_reader *r)
 /* Reads the next entry.  Return: true with @ev filled, false if it is the next item.  At the end of
  * a column, and if a value is not valid, sets r->bad. */
 bool events_next(struct event_reader *r, struct chunk_state *st, struct mp_event *ev);
+/* As events_next(), but does not read the tag of an item. */
+static inline bool events_next_event(struct event_reader *r, struct chunk_state *st,
+				     struct mp_event *ev)
+{
+	return *r->at[COL_TAG] && events_next(r, st, ev);
+}
 
 #endif

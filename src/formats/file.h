@@ -415,6 +415,14 @@ int mpf_open(const char *path, struct mpf_reader **r, struct mp_info *info, stru
  * it is the end, and mpf_truncated() reports it.
  */
 int mpf_next(struct mpf_reader *r, struct mpf_item *item, struct mp_err *err);
+/**
+ * mpf_next_events() - read the next events, if they follow at once
+ * @ev: room for @n
+ *
+ * Return: the number of events, less than @n before another item, at the end of a chunk, and before an
+ * event that cannot be decoded: what mpf_next() returns next.
+ */
+uint32_t mpf_next_events(struct mpf_reader *r, struct mp_event *ev, uint32_t n);
 /* Return: NULL, or one line that describes where and why reading ended before the end of the
  * recording. */
 const char *mpf_truncated(const struct mpf_reader *r);

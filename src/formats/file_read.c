@@ -551,9 +551,18 @@ static void get_next(struct mpf_reader *r, struct mpf_item *item)
 	}
 }
 
+static int corrupt(const struct mpf_reader *r, struct mp_err *err)
+{
+	return mp_fail(err, MP_EXIT_RECORDING, -EINVAL,
+		       "the recording is corrupt before byte %llu: an item cannot be decoded",
+		       (unsigned long long)r->file.offset);
+}
+
 int mpf_next(struct mpf_reader *r, struct mpf_item *item, struct mp_err *err)
 {
 	item->kind = MPF_END;
+	if (!r->ended && (r->file.bad || r->events.bad))
+		return corrupt(r, err);
 	while (r->file.at >= r->file.n && !events_left(&r->events)) {
 		int type;
 
@@ -570,12 +579,29 @@ int mpf_next(struct mpf_reader *r, struct mpf_item *item, struct mp_err *err)
 			r->file.n = 0;
 	}
 	get_next(r, item);
+	return r->file.bad || r->events.bad ? corrupt(r, err) : 1;
+}
+
+/* Reads an event if it is the next entry of the chunk. */
+static bool next_event(struct mpf_reader *r, struct mp_event *ev)
+{
 	if (r->file.bad || r->events.bad)
-		return mp_fail(
-		    err, MP_EXIT_RECORDING, -EINVAL,
-		    "the recording is corrupt before byte %llu: an item cannot be decoded",
-		    (unsigned long long)r->file.offset);
-	return 1;
+		return false;
+	if (events_left(&r->events))
+		return events_next_event(&r->events, &r->st, ev);
+	if (r->file.at >= r->file.n || !(r->file.raw[r->file.at] & 0x0f))
+		return false;
+	get_event(r, get_u8(r), ev);
+	return true;
+}
+
+uint32_t mpf_next_events(struct mpf_reader *r, struct mp_event *ev, uint32_t n)
+{
+	uint32_t i = 0;
+
+	while (i < n && next_event(r, &ev[i]) && !r->file.bad && !r->events.bad)
+		i++;
+	return i;
 }
 
 bool mpf_seek_index(struct mpf_reader *r)

@@ -12,6 +12,14 @@ struct sums_at {
 	uint64_t at_ns;
 };
 
+static int on_event(void *ctx, const struct mp_event *ev)
+{
+	struct sums_at *s = ctx;
+
+	return totals_time(&s->totals,
+			   ev->time_ns > s->totals.now_ns ? ev->time_ns : s->totals.now_ns);
+}
+
 static int on_item(void *ctx, const struct mpf_item *it)
 {
 	struct sums_at *s = ctx;
@@ -19,10 +27,6 @@ static int on_item(void *ctx, const struct mpf_item *it)
 	struct mp_culled part;
 	uint64_t unjudged;
 
-	if (it->kind == MPF_EVENT)
-		return totals_time(&s->totals, it->event.time_ns > s->totals.now_ns
-						   ? it->event.time_ns
-						   : s->totals.now_ns);
 	if (it->kind != MPF_CULLED || it->culled.last_ns > s->at_ns)
 		return 0;
 	if (sel)
@@ -46,8 +50,11 @@ static int on_ended(void *ctx, const struct model_block *b, const struct mp_even
 int at_time_groups(const struct model *m, uint64_t at_ns, struct group **groups, struct mp_err *err)
 {
 	struct sums_at s = {.at_ns = at_ns};
-	struct history_sink sink = {
-	    .item = on_item, .allocated = on_allocated, .ended = on_ended, .ctx = &s};
+	struct history_sink sink = {.item = on_item,
+				    .event = on_event,
+				    .allocated = on_allocated,
+				    .ended = on_ended,
+				    .ctx = &s};
 	struct history_until until = {.time_ns = at_ns};
 	int ret = 0;
 

@@ -22,10 +22,12 @@ static int see_stack(struct contents_reading *r, uint32_t id)
 	return 0;
 }
 
-static void see_event(struct contents_reading *r, const struct mp_event *ev)
+static int on_event(void *ctx, const struct mp_event *ev)
 {
+	const struct contents_reading *r = ctx;
 	struct contents *c = r->c;
 
+	c->items[MPF_EVENT]++;
 	c->events[ev->kind]++;
 	if (ev->stack && (ev->stack >= r->stacks.n || !r->stacks.at[ev->stack]))
 		c->unknown_stacks++;
@@ -33,6 +35,7 @@ static void see_event(struct contents_reading *r, const struct mp_event *ev)
 		c->unknown_hooks++;
 	if (ev->time_ns > c->end_ns)
 		c->end_ns = ev->time_ns;
+	return 0;
 }
 
 static void add_lifetime(struct contents *c, uint64_t ns, uint64_t blocks)
@@ -63,9 +66,6 @@ static int on_item(void *ctx, const struct mpf_item *it)
 	switch (it->kind) {
 	case MPF_STACK:
 		return see_stack(r, it->stack.id);
-	case MPF_EVENT:
-		see_event(r, &it->event);
-		return 0;
 	case MPF_CULLED:
 		see_culled(c, &it->culled);
 		return 0;
@@ -98,7 +98,8 @@ static int on_live(void *ctx, const struct model_block *b)
 int contents_read(const char *path, struct contents *c, struct mp_err *err)
 {
 	struct contents_reading r = {.c = c};
-	struct history_sink sink = {.item = on_item, .ended = on_ended, .ctx = &r};
+	struct history_sink sink = {
+	    .item = on_item, .event = on_event, .ended = on_ended, .ctx = &r};
 	struct history *h = history_new(&sink);
 	struct stat st;
 	int ret;

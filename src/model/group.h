@@ -14,18 +14,18 @@ struct group {
 	uint64_t live_blocks, live_bytes, live_usable;
 	uint64_t peak_epoch; /* the peak of peak_bytes: model/totals.c */
 	uint64_t temporary, temporary_bytes;
-	uint64_t most_bytes, most_ns;	  /* its own peak, and when that was first reached */
-	uint64_t first_ns, last_ns;	  /* of its first and last allocation */
-	uint64_t min_size, max_size;	  /* of its allocations */
+	uint64_t most_bytes, most_ns; /* its own peak, and when that was first reached */
+	uint64_t first_ns, last_ns;   /* of its first and last allocation */
+	uint64_t min_size, max_size;  /* of its allocations */
+	/* Allocations that count once, of a size that thinning can leave out; some were carried over. */
+	uint64_t singles, single_bytes;
+	bool carried_singles;
 	uint64_t peak_bytes, peak_blocks; /* what it held when the whole heap was at its peak */
 	uint64_t told_bytes, told_blocks; /* the same as a culled recording says itself */
 	uint64_t major, huge, huge_bytes; /* page faults: major ones, and those of huge pages */
 	uint64_t map_bytes, maps; /* mappings made by the program; not the allocator's own */
 	/* Allocations with a weight (model/weight.h): sum of weights, of their squares, of bytes. */
 	double weights, squares, weighted_bytes;
-	/* Allocations that count once, of a size that thinning can leave out; some were carried over. */
-	uint64_t singles, single_bytes;
-	bool carried_singles;
 	/* Of estimates. */
 	double variance_allocations, variance_allocated, variance_blocks, variance_live;
 	uint64_t uncertain_blocks; /* live blocks whose free might have been lost */

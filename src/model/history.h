@@ -39,10 +39,13 @@ enum block_end {
 		       then ignored */
 };
 
-/* Callbacks, called in the order of the recording.  Each returns 0, or a negative errno that ends
+/* Callbacks, called in the order of the recording, by the thread that calls history_read(); history_chain() is
+ * the only function that they can call on the history, which may be ahead of them.  Each returns 0, or a negative errno that ends
  * the pass.  NULL members are not called. */
 struct history_sink {
-	int (*item)(void *ctx, const struct mpf_item *item); /* every item, before it is applied */
+	int (*item)(void *ctx, const struct mpf_item *item); /* every item but events */
+	int (*event)(void *ctx,
+		     const struct mp_event *ev); /* every event, before what it says of blocks */
 	int (*allocated)(void *ctx, const struct model_block *b);
 	/* Some events ahead, as a hint for prefetching: a block with this stack might be reported
 	 * soon. */
@@ -51,6 +54,9 @@ struct history_sink {
 	int (*ended)(void *ctx, const struct model_block *b, const struct mp_event *by,
 		     enum block_end how);
 	void *ctx;
+	/* The sink, and the caller of history_live(), need neither time nor ordinal of blocks that are not just
+	 * allocated: these are 0, which takes less memory and time. */
+	bool without_moments;
 };
 
 /* Does the block continue at another address or size? */

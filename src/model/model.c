@@ -19,13 +19,16 @@ struct pass {
 	struct totals totals;
 	struct selection *judge; /* set in the first of two passes */
 	bool facts;		 /* also process what is not about blocks */
-	double done, share;	 /* progress before this pass; its part of the whole */
+	bool
+	    without_moments; /* no time and ordinal of live blocks is needed, if no frees were lost */
+	double done, share; /* progress before this pass; its part of the whole */
 };
 
 /* ------------------------------------------------------------------ events -- */
 
-static int on_event(struct pass *p, const struct mp_event *ev)
+static int on_event(void *ctx, const struct mp_event *ev)
 {
+	struct pass *p = ctx;
 	int ret = p->facts ? facts_event(p->m, ev) : 0;
 
 	return ret ? ret : totals_time(&p->totals, ev->time_ns);
@@ -50,10 +53,15 @@ static int on_ended(void *ctx, const struct model_block *b, const struct mp_even
 		    enum block_end how)
 {
 	struct pass *p = ctx;
-	struct model_block known = known_stack(p->m, b);
-	int ret = p->judge ? selection_ended(p->judge, p->history, &known, by, how) : 0;
 
-	return ret ? ret : totals_ended(&p->totals, b, by, how);
+	if (p->judge) {
+		struct model_block known = known_stack(p->m, b);
+		int ret = selection_ended(p->judge, p->history, &known, by, how);
+
+		if (ret)
+			return ret;
+	}
+	return totals_ended(&p->totals, b, by, how);
 }
 
 static void on_ahead(void *ctx, uint32_t stack)
@@ -93,12 +101,10 @@ static int on_culled(struct pass *p, const struct mp_culled *c)
 static int on_item(void *ctx, const struct mpf_item *it)
 {
 	struct pass *p = ctx;
-	int ret = p->facts && it->kind != MPF_EVENT ? facts_item(p->m, it) : 0;
+	int ret = p->facts ? facts_item(p->m, it) : 0;
 
 	if (ret)
 		return ret;
-	if (it->kind == MPF_EVENT)
-		return on_event(p, &it->event);
 	switch (it->kind) {
 	case MPF_CULLED:
 		return on_culled(p, &it->culled);
@@ -201,11 +207,13 @@ static void report_progress(void *ctx, double done)
 static int pass_run(struct pass *p, bool blocks, struct mp_err *err)
 {
 	struct history_sink sink = {.item = on_item,
+				    .event = on_event,
 				    .allocated = on_allocated,
 				    .ahead = on_ahead,
 				    .faulted = on_faulted,
 				    .ended = on_ended,
-				    .ctx = p};
+				    .ctx = p,
+				    .without_moments = p->without_moments};
 	int ret;
 
 	totals_init(&p->totals, p->m);
@@ -263,12 +271,15 @@ static int second_pass(struct model *m, struct selection *s, bool blocks, struct
 	return ret;
 }
 
-static int first_pass(struct model *m, struct selection *judge, bool blocks, struct mp_err *err)
+/* @no_losses: no free was lost, as far as it is known. */
+static int first_pass(struct model *m, struct selection *judge, bool blocks, bool no_losses,
+		      struct mp_err *err)
 {
 	struct pass p = {.m = m, .judge = judge, .facts = true, .share = judge ? 0.5 : 1.0};
 	int ret = mpf_open(m->source.path, &m->source.reader, &m->info, err);
 
 	p.reader = m->source.reader;
+	p.without_moments = no_losses && !judge && !blocks && !m->info.sample_interval;
 	if (!ret)
 		ret = pass_run(&p, blocks && !judge, err);
 	if (!ret && mpf_truncated(m->source.reader)) {
@@ -323,7 +334,7 @@ static int load_filtered(const char *path, const struct model_options *o, uint64
 	m->source.reader = NULL;
 	if (!s)
 		return out_of_memory(err);
-	ret = first_pass(m, s, o->blocks, err);
+	ret = first_pass(m, s, o->blocks, false, err);
 	if (!ret && m->facts.end_ns == end_ns)
 		ret = second_pass(m, s, o->blocks, err);
 	if (m->source.selection != s)
@@ -331,14 +342,20 @@ static int load_filtered(const char *path, const struct model_options *o, uint64
 	return ret;
 }
 
-static int guess_end(const char *path, uint64_t *end_ns, struct mp_err *err)
+/* What the last chunks say; what comes before can be damaged, and then it is not the recording's end. */
+struct tail {
+	uint64_t end_ns;
+	struct mp_losses losses;
+};
+
+static int read_tail(const char *path, struct tail *t, struct mp_err *err)
 {
 	struct mpf_reader *r;
 	struct mp_info info;
 	struct mpf_item it;
 	int ret = mpf_open(path, &r, &info, err);
 
-	*end_ns = 0;
+	*t = (struct tail){0};
 	if (ret)
 		return ret;
 	mpf_skip_to_tail(r, TAIL_CHUNKS);
@@ -347,36 +364,51 @@ static int guess_end(const char *path, uint64_t *end_ns, struct mp_err *err)
 			      : it.kind == MPF_FINISH ? it.finish.end_ns
 						      : 0;
 
-		if (ns > *end_ns)
-			*end_ns = ns;
+		if (ns > t->end_ns)
+			t->end_ns = ns;
+		if (it.kind == MPF_LOSSES)
+			t->losses = it.losses;
 	}
 	mpf_reader_free(r);
 	return ret;
 }
 
+static int load_all(const char *path, const struct model_options *o, struct model *m,
+		    struct mp_err *err)
+{
+	struct tail tail;
+	bool no_losses = !read_tail(path, &tail, NULL) && !mp_losses_frees(&tail.losses);
+	int ret = model_begin(m, path, &o->progress, err);
+
+	if (!ret)
+		ret = first_pass(m, NULL, o->blocks, no_losses, err);
+	if (ret || !no_losses || !mp_losses_frees(&m->facts.losses))
+		return ret;
+	/* Which blocks are uncertain is known only by their times. */
+	model_free(m);
+	ret = model_begin(m, path, &o->progress, err);
+	return ret ? ret : first_pass(m, NULL, o->blocks, false, err);
+}
+
 int model_load(const char *path, const struct model_options *o, struct model *m, struct mp_err *err)
 {
 	static const struct model_options none;
-	uint64_t end_ns;
+	struct tail tail;
 	int ret;
 
 	o = o ? o : &none;
 	if (!o->filter || filter_is_empty(o->filter)) {
-		ret = model_begin(m, path, &o->progress, err);
-		if (!ret)
-			ret = first_pass(m, NULL, o->blocks, err);
+		ret = load_all(path, o, m, err);
+	} else {
+		ret = read_tail(path, &tail, err);
 		if (ret)
+			return ret;
+		ret = load_filtered(path, o, tail.end_ns, m, err);
+		if (!ret && !m->source.selection) {
+			tail.end_ns = m->facts.end_ns;
 			model_free(m);
-		return ret;
-	}
-	ret = guess_end(path, &end_ns, err);
-	if (ret)
-		return ret;
-	ret = load_filtered(path, o, end_ns, m, err);
-	if (!ret && !m->source.selection) {
-		end_ns = m->facts.end_ns;
-		model_free(m);
-		ret = load_filtered(path, o, end_ns, m, err);
+			ret = load_filtered(path, o, tail.end_ns, m, err);
+		}
 	}
 	if (ret)
 		model_free(m);

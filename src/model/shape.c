@@ -47,16 +47,11 @@ static int catch_up(const struct shapes *s, struct shape_curve *c, uint64_t byte
 	return 0;
 }
 
-int shapes_note(struct shapes *s, uint32_t stack, uint64_t bytes)
+int shapes_change(struct shapes *s, uint32_t stack, uint64_t bytes)
 {
-	struct shape_curve *c;
-
-	while (stack >= s->at.n) {
-		if (vec_push(&s->at, ((struct shape_curve){0})))
-			return -ENOMEM;
-	}
-	c = &s->at.at[stack];
-	return c->known < s->now ? catch_up(s, c, bytes) : 0;
+	if (vec_reach(&s->at, stack))
+		return -ENOMEM;
+	return catch_up(s, &s->at.at[stack], bytes);
 }
 
 static int catch_up_all(struct shapes *s, const struct group *groups, uint32_t n)
@@ -80,7 +75,7 @@ static void halve(struct shapes *s)
 	s->now /= 2;
 }
 
-int shapes_time(struct shapes *s, uint64_t now_ns, const struct group *groups, uint32_t n)
+int shapes_advance(struct shapes *s, uint64_t now_ns, const struct group *groups, uint32_t n)
 {
 	while (now_ns / s->point_ns >= SHAPE_POINTS) {
 		s->now = SHAPE_POINTS;
@@ -90,6 +85,7 @@ int shapes_time(struct shapes *s, uint64_t now_ns, const struct group *groups, u
 	}
 	if (now_ns / s->point_ns > s->now)
 		s->now = (uint32_t)(now_ns / s->point_ns);
+	s->until_ns = (s->now + 1) * s->point_ns;
 	return 0;
 }
 

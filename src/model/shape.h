@@ -32,16 +32,27 @@ struct shapes {
 	VEC(struct shape_curve) at; /* [stack id] */
 	uint64_t point_ns;	    /* length of a point; 0: none was noted */
 	uint32_t now;		    /* the current point */
+	uint64_t until_ns;	    /* until then it stays that; 0: not known */
 };
 
 /* Starts without curves.  @s is to be freed by shapes_free(). */
 void shapes_init(struct shapes *s);
 void shapes_free(struct shapes *s);
 /* Advances to the time @now_ns.  @groups: the sums of the @n stacks now.  Return: 0 or -ENOMEM. */
-int shapes_time(struct shapes *s, uint64_t now_ns, const struct group *groups, uint32_t n);
+int shapes_advance(struct shapes *s, uint64_t now_ns, const struct group *groups, uint32_t n);
+static inline int shapes_time(struct shapes *s, uint64_t now_ns, const struct group *groups,
+			      uint32_t n)
+{
+	return now_ns < s->until_ns ? 0 : shapes_advance(s, now_ns, groups, n);
+}
 /* Notes that the live bytes of @stack, @bytes until now, are about to change.  Return: 0 or
  * -ENOMEM. */
-int shapes_note(struct shapes *s, uint32_t stack, uint64_t bytes);
+int shapes_change(struct shapes *s, uint32_t stack, uint64_t bytes);
+static inline int shapes_note(struct shapes *s, uint32_t stack, uint64_t bytes)
+{
+	return stack < s->at.n && s->at.at[stack].known >= s->now ? 0
+								  : shapes_change(s, stack, bytes);
+}
 /* Completes all curves at the end of the recording.  Return: 0 or -ENOMEM. */
 int shapes_close(struct shapes *s, const struct group *groups, uint32_t n);
 

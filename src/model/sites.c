@@ -10,17 +10,16 @@
 
 static uint32_t home(const struct sites *s, const struct site *k)
 {
-	uint64_t h = ((uint64_t)k->stack << 32 | k->tid) * 0x9e3779b97f4a7c15ull;
+	uint64_t h =
+	    (uint64_t)k->tid << 32 | (uint64_t)k->hook << 16 | (uint64_t)k->flags << 8 | k->weight;
 
-	h = (h ^ h >> 32 ^ (uint64_t)k->hook << 16 ^ k->flags << 8 ^ k->weight) *
-	    0xd6e8feb86659fd93ull;
-	return (uint32_t)(h >> 32) & (s->size - 1);
+	return (uint32_t)(h * 0x9e3779b97f4a7c15ull >> 32) & (s->size - 1);
 }
 
 static bool same(const struct site *a, const struct site *b)
 {
-	return a->stack == b->stack && a->tid == b->tid && a->hook == b->hook &&
-	       a->flags == b->flags && a->weight == b->weight;
+	return a->tid == b->tid && a->hook == b->hook && a->flags == b->flags &&
+	       a->weight == b->weight;
 }
 
 /* Return: the table entry of @k, or the free entry where it belongs. */
@@ -51,7 +50,7 @@ static int rebuild(struct sites *s, uint32_t size)
 			*find(s, k) = id + 1;
 			s->filled++;
 		} else {
-			k->stack = s->unused;
+			k->tid = s->unused;
 			s->unused = id + 1;
 		}
 	}
@@ -78,7 +77,7 @@ static int new_id(struct sites *s, const struct site *site, uint32_t *id)
 		return vec_push(&s->at, *site);
 	}
 	*id = s->unused - 1;
-	s->unused = s->at.at[*id].stack;
+	s->unused = s->at.at[*id].tid;
 	s->at.at[*id] = *site;
 	return 0;
 }

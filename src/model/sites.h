@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Interns what many live blocks have in common: stack, thread, function and flags. */
+/* Interns what many live blocks have in common: thread, function, flags and weight. */
 #ifndef MODEL_SITES_H
 #define MODEL_SITES_H
 
@@ -8,7 +8,7 @@
 #include "lib/vec.h"
 
 struct site {
-	uint32_t stack, tid;
+	uint32_t tid;
 	uint16_t hook;
 	uint8_t flags, weight;
 	uint32_t blocks; /* number of blocks that refer to it; 0: it can be removed */
@@ -20,7 +20,7 @@ struct sites {
 	uint32_t *table; /* open addressing: id + 1; NULL: not allocated yet */
 	uint32_t size;	 /* of the table; a power of two */
 	uint32_t filled; /* number of ids in the table */
-	uint32_t unused; /* first unused id + 1, 0: none; its .stack is the next one */
+	uint32_t unused; /* first unused id + 1, 0: none; its .tid is the next one */
 };
 
 /* Adds a block of @site.  Return: 0 with @id set, or -ENOMEM. */

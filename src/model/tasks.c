@@ -3,10 +3,9 @@
 
 #include <stdlib.h>
 
-struct model_thread *tasks_thread(struct tasks *t, uint32_t tid)
+struct model_thread *tasks_at(struct tasks *t, uint32_t tid, uint32_t i)
 {
 	struct model_thread fresh = {.tid = tid};
-	uint32_t i = tids_index(&t->tids, tid);
 
 	if (i == TIDS_NONE || (i == t->threads.n && vec_push(&t->threads, fresh)))
 		return NULL;

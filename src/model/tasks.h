@@ -28,8 +28,15 @@ struct tasks {
 	VEC(struct model_process) processes; /* of a merged recording, by number */
 };
 
+/* Return: the thread with index @i of tids_index(), added if it is new, or NULL when out of memory. */
+struct model_thread *tasks_at(struct tasks *t, uint32_t tid, uint32_t i);
 /* Return: the thread, added if it is new, or NULL when out of memory; valid until the next call. */
-struct model_thread *tasks_thread(struct tasks *t, uint32_t tid);
+static inline struct model_thread *tasks_thread(struct tasks *t, uint32_t tid)
+{
+	uint32_t i = tids_index(&t->tids, tid);
+
+	return i < t->threads.n ? &t->threads.at[i] : tasks_at(t, tid, i);
+}
 void tasks_free(struct tasks *t);
 
 #endif

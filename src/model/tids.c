@@ -8,7 +8,7 @@ static uint32_t add(struct tid_table *t, uint32_t tid)
 	return vec_push(&t->tid, tid) ? TIDS_NONE : (uint32_t)t->tid.n - 1;
 }
 
-static uint32_t search(struct tid_table *t, uint32_t tid)
+static uint32_t search_all(struct tid_table *t, uint32_t tid)
 {
 	for (size_t i = 0; i < t->tid.n; i++) {
 		if (t->tid.at[i] == tid)
@@ -17,14 +17,12 @@ static uint32_t search(struct tid_table *t, uint32_t tid)
 	return add(t, tid);
 }
 
-uint32_t tids_index(struct tid_table *t, uint32_t tid)
+uint32_t tids_search(struct tid_table *t, uint32_t tid)
 {
 	uint32_t index;
 
-	if (tid < t->direct.n && t->direct.at[tid])
-		return t->direct.at[tid] - 1;
 	if (tid >= DIRECT_MAX)
-		return search(t, tid);
+		return search_all(t, tid);
 	if (vec_reach(&t->direct, tid))
 		return TIDS_NONE;
 	index = add(t, tid);

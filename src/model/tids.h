@@ -13,9 +13,14 @@ struct tid_table {
 	VEC(uint32_t) tid;    /* [index] */
 };
 
+/* Return: the index of @tid, which may be new, as tids_index(). */
+uint32_t tids_search(struct tid_table *t, uint32_t tid);
 /* Return: the index of @tid; if it is new, the number of ids seen before; TIDS_NONE when out of
  * memory. */
-uint32_t tids_index(struct tid_table *t, uint32_t tid);
+static inline uint32_t tids_index(struct tid_table *t, uint32_t tid)
+{
+	return tid < t->direct.n && t->direct.at[tid] ? t->direct.at[tid] - 1 : tids_search(t, tid);
+}
 void tids_free(struct tid_table *t);
 
 #endif

@@ -44,7 +44,7 @@ static void halve(struct timeline *t)
 
 int timeline_time(struct timeline *t, uint64_t now_ns, uint64_t live_bytes, uint64_t live_blocks)
 {
-	if (t->has_sections)
+	if (t->has_sections || now_ns < t->sums->timeline.n * t->point_ns)
 		return 0;
 	while (now_ns / t->point_ns >= MAX_POINTS)
 		halve(t);

@@ -16,6 +16,14 @@ void totals_init(struct totals *tot, struct model *m)
 	shapes_init(&m->sums.shapes);
 }
 
+/* Most blocks count once. */
+static inline struct estimate estimate_of(const struct totals *tot, const struct model_block *b)
+{
+	if (!b->weight && !tot->m->info.sample_interval)
+		return (struct estimate){.blocks = 1, .bytes = b->size, .factor = 1};
+	return model_estimate(tot->m, b);
+}
+
 static struct group *group_of(const struct totals *tot, uint32_t stack)
 {
 	return &tot->m->sums.group[stack < tot->m->stacks.n ? stack : 0];
@@ -140,7 +148,7 @@ static void note_carried(struct sums *s, struct group *g, const struct model_blo
 
 int totals_allocated(struct totals *tot, const struct model_block *b)
 {
-	struct estimate e = model_estimate(tot->m, b);
+	struct estimate e = estimate_of(tot, b);
 	struct group *g = group_of(tot, b->stack);
 	struct size_class *c = class_of(tot, b->size);
 	struct model_process *p = process_of(tot, b->process);
@@ -226,7 +234,7 @@ int totals_faulted(struct totals *tot, const struct model_block *page)
 int totals_ended(struct totals *tot, const struct model_block *b, const struct mp_event *by,
 		 enum block_end how)
 {
-	struct estimate e = model_estimate(tot->m, b);
+	struct estimate e = estimate_of(tot, b);
 	struct group *g = group_of(tot, b->stack);
 	struct size_class *c = class_of(tot, b->size);
 	struct model_process *p = process_of(tot, b->process);

@@ -432,15 +432,15 @@ static int take_looks(struct maker *k, uint64_t until_ns)
 
 /* ------------------------------------------------------------------ the whole -- */
 
-static int on_item(void *ctx, const struct mpf_item *it)
+static int on_event(void *ctx, const struct mp_event *ev)
 {
 	struct maker *k = ctx;
 	int ret;
 
-	if (it->kind != MPF_EVENT || it->event.kind < EV_MAP || it->event.kind > EV_REMAP_END)
+	if (ev->kind < EV_MAP || ev->kind > EV_REMAP_END)
 		return 0;
-	ret = take_looks(k, it->event.time_ns);
-	return ret ? ret : take_call(k, &it->event);
+	ret = take_looks(k, ev->time_ns);
+	return ret ? ret : take_call(k, ev);
 }
 
 /* Return: the name of mappings that the allocator made: bytehound's, if there is only one allocator. */
@@ -489,7 +489,7 @@ static void number(struct map_list *l)
 int map_list_make(const struct model *m, struct map_list *l, struct mp_err *err)
 {
 	struct maker k = {.m = m, .l = l, .inner = inner_name(m)};
-	struct history_sink sink = {.item = on_item, .ctx = &k};
+	struct history_sink sink = {.event = on_event, .ctx = &k};
 	int ret;
 
 	*l = (struct map_list){0};
