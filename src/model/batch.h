@@ -10,8 +10,8 @@
 #include "lib/err.h"
 #include "model/history.h"
 
-#define BATCH_EVENTS 1024u
-#define BATCH_ITEMS  32u
+#define BATCH_EVENTS 4096u
+#define BATCH_ITEMS  128u
 /* The end of a block before, that of a block at the same address, and an allocation. */
 #define MOST_TOLD 3u
 

@@ -157,7 +157,7 @@ static int hear(void *ctx, const struct model_block *b)
 	const struct listener *l = ctx;
 	const struct history_filter *only = &l->h->only;
 
-	return !only->has || only->has(only->ctx, b) ? l->each(l->ctx, b) : 0;
+	return !only->has || only->drops || only->has(only->ctx, b) ? l->each(l->ctx, b) : 0;
 }
 
 static int space_live(struct listener *l, const struct space *s)

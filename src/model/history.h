@@ -76,10 +76,14 @@ struct history;
 struct history *history_new(const struct history_sink *sink);
 void history_free(struct history *h);
 const struct history_counts *history_counts(const struct history *h);
-/* Which blocks are reported to the sink; @has NULL: all. */
+/* Which blocks are reported to the sink; @has NULL: all.  It may be called by any thread, also for several
+ * blocks at a time. */
 struct history_filter {
 	bool (*has)(const void *ctx, const struct model_block *b);
 	const void *ctx;
+	/* The other blocks are not followed, which takes less memory and time.  history_chain() then describes
+	 * only the block itself, and history_counts() only the number of events. */
+	bool drops;
 };
 /* Sets the filter; @f is copied, its ctx must outlive @h. */
 void history_select(struct history *h, const struct history_filter *f);

@@ -56,6 +56,11 @@ static int tell_end(const struct teller *t, const struct model_block *b, bool be
 	return 0;
 }
 
+static bool is_dropped(const struct history *h, const struct model_block *b)
+{
+	return h->only.drops && !h->only.has(h->only.ctx, b);
+}
+
 static void tell_block(const struct teller *t, const struct model_block *b, enum told what)
 {
 	const struct history_sink *s = &t->h->sink;
@@ -75,6 +80,16 @@ static int add_live(const struct teller *t, const struct model_block *b, const s
 	if (!lost.addr)
 		return 0;
 	t->h->counts.mismatches++;
+	return tell_end(t, &lost, false, ev, BLOCK_LOST);
+}
+
+/* Ends a block that is live at the address of @b, which is not followed itself. */
+static int drop(const struct teller *t, const struct model_block *b, const struct mp_event *ev)
+{
+	struct model_block lost;
+
+	if (!live_blocks_take(&t->h->space[b->process].live, b->addr, &lost))
+		return 0;
 	return tell_end(t, &lost, false, ev, BLOCK_LOST);
 }
 
@@ -107,14 +122,16 @@ static int allocated(const struct teller *t, const struct mp_event *ev, struct p
 		     uint32_t chain)
 {
 	struct model_block b = block_of(t->h, ev);
+	bool dropped;
 	int ret;
 
 	b.chain = chain;
 	t->h->allocations++;
-	ret = add_live(t, &b, ev);
+	dropped = is_dropped(t->h, &b);
+	ret = dropped ? drop(t, &b, ev) : add_live(t, &b, ev);
 	th->last_alloc = ev->flags & EV_F_CARRIED ? 0 : b.addr;
 	th->block_is_last = false;
-	if (!ret)
+	if (!ret && !dropped)
 		tell_block(t, &b, TOLD_ALLOCATED);
 	return ret;
 }
@@ -125,7 +142,8 @@ static void faulted(const struct teller *t, const struct mp_event *ev)
 	struct model_block page = block_of(t->h, ev);
 
 	t->h->allocations++;
-	tell_block(t, &page, TOLD_FAULTED);
+	if (!is_dropped(t->h, &page))
+		tell_block(t, &page, TOLD_FAULTED);
 }
 
 /* A thread has one block at an address that can be its latest one: the newest. */

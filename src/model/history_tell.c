@@ -3,7 +3,7 @@
 #include "model/history_state.h"
 
 #define AHEAD	   6u
-#define TELL_EVERY 256u /* batches between two progress reports */
+#define TELL_EVERY 64u /* batches between two progress reports */
 
 /* Keeps up with the chain of a block.  Return: 0 or -ENOMEM. */
 static int follow_chain(struct history *h, const struct telling *t)
@@ -25,7 +25,7 @@ static int tell(struct history *h, const struct telling *t, const struct mp_even
 
 	if (t->block.chain && follow_chain(h, t))
 		return -ENOMEM;
-	if (h->only.has && !h->only.has(h->only.ctx, &t->block))
+	if (h->only.has && !h->only.drops && !h->only.has(h->only.ctx, &t->block))
 		return 0;
 	switch ((enum told)t->what) {
 	case TOLD_ALLOCATED:

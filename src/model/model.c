@@ -19,9 +19,9 @@ struct pass {
 	struct totals totals;
 	struct selection *judge; /* set in the first of two passes */
 	bool facts;		 /* also process what is not about blocks */
-	bool
-	    without_moments; /* no time and ordinal of live blocks is needed, if no frees were lost */
-	double done, share; /* progress before this pass; its part of the whole */
+	bool early;		 /* @judge is early */
+	bool without_moments;	 /* no time and ordinal of live blocks is needed */
+	double done, share;	 /* progress before this pass; its part of the whole */
 };
 
 /* ------------------------------------------------------------------ events -- */
@@ -34,11 +34,6 @@ static int on_event(void *ctx, const struct mp_event *ev)
 	return ret ? ret : totals_time(&p->totals, ev->time_ns);
 }
 
-static int on_allocated(void *ctx, const struct model_block *b)
-{
-	return totals_allocated(&((struct pass *)ctx)->totals, b);
-}
-
 /* A stack that the file does not have counts as none. */
 static struct model_block known_stack(const struct model *m, const struct model_block *b)
 {
@@ -49,12 +44,26 @@ static struct model_block known_stack(const struct model *m, const struct model_
 	return known;
 }
 
+static int on_allocated(void *ctx, const struct model_block *b)
+{
+	struct pass *p = ctx;
+
+	if (p->early) {
+		struct model_block known = known_stack(p->m, b);
+		int ret = selection_allocated(p->judge, p->history, &known);
+
+		if (ret)
+			return ret;
+	}
+	return totals_allocated(&p->totals, b);
+}
+
 static int on_ended(void *ctx, const struct model_block *b, const struct mp_event *by,
 		    enum block_end how)
 {
 	struct pass *p = ctx;
 
-	if (p->judge) {
+	if (p->judge && !p->early) {
 		struct model_block known = known_stack(p->m, b);
 		int ret = selection_ended(p->judge, p->history, &known, by, how);
 
@@ -75,11 +84,18 @@ static void on_ahead(void *ctx, uint32_t stack)
 }
 
 /* The end of a page is not recorded, so it is judged at once. */
+static int judge_page(const struct pass *p, const struct model_block *page)
+{
+	struct model_block known = known_stack(p->m, page);
+
+	return p->early ? selection_allocated(p->judge, p->history, &known)
+			: selection_live(p->judge, p->history, &known);
+}
+
 static int on_faulted(void *ctx, const struct model_block *page)
 {
 	struct pass *p = ctx;
-	struct model_block known = known_stack(p->m, page);
-	int ret = p->judge ? selection_live(p->judge, p->history, &known) : 0;
+	int ret = p->judge ? judge_page(p, page) : 0;
 
 	return ret ? ret : totals_faulted(&p->totals, page);
 }
@@ -161,6 +177,11 @@ static int mark_uncertain(void *ctx, const struct model_block *b)
 	return 0;
 }
 
+static bool lost_frees(const struct model *m)
+{
+	return mp_losses_frees(&m->facts.losses) > 0;
+}
+
 static int judge_live(void *ctx, const struct model_block *b)
 {
 	struct pass *p = ctx;
@@ -188,11 +209,11 @@ static int pass_close(struct pass *p, bool blocks)
 		model_find_allocators(m);
 	}
 	ret = totals_close(&p->totals);
-	if (!ret && p->judge)
+	if (!ret && p->judge && !p->early)
 		ret = history_live(p->history, judge_live, p);
 	if (!ret && blocks)
 		ret = keep_blocks(p);
-	if (!ret && mp_losses_frees(&m->facts.losses))
+	if (!ret && lost_frees(m))
 		ret = history_live(p->history, mark_uncertain, m);
 	return ret;
 }
@@ -221,7 +242,7 @@ static int pass_run(struct pass *p, bool blocks, struct mp_err *err)
 	if (!p->history)
 		return out_of_memory(err);
 	if (p->m->source.selection)
-		selection_apply(p->m->source.selection, p->history);
+		selection_apply(p->m->source.selection, p->history, true);
 	if (p->m->source.progress.tell)
 		history_tell(p->history, &(struct history_progress){report_progress, p});
 	ret = history_read(p->history, p->reader, NULL, err);
@@ -253,9 +274,24 @@ static int set_aside(struct model *m)
 	return 0;
 }
 
+/* What the last chunks say; what comes before can be damaged, and then it is not the recording's end. */
+struct tail {
+	uint64_t end_ns;
+	bool lost_frees;
+};
+
+/* Was no free lost, and are sums all that is needed? */
+static bool no_moments(const struct model *m, bool lost_frees, bool blocks)
+{
+	return !lost_frees && !blocks && !m->info.sample_interval;
+}
+
 static int second_pass(struct model *m, struct selection *s, bool blocks, struct mp_err *err)
 {
-	struct pass p = {.m = m, .done = 0.5, .share = 0.5};
+	struct pass p = {.m = m,
+			 .without_moments = no_moments(m, lost_frees(m), blocks),
+			 .done = 0.5,
+			 .share = 0.5};
 	struct mp_info info;
 	int ret = selection_close(s, m, err);
 
@@ -271,15 +307,18 @@ static int second_pass(struct model *m, struct selection *s, bool blocks, struct
 	return ret;
 }
 
-/* @no_losses: no free was lost, as far as it is known. */
-static int first_pass(struct model *m, struct selection *judge, bool blocks, bool no_losses,
+static int first_pass(struct model *m, struct selection *judge, bool blocks, const struct tail *t,
 		      struct mp_err *err)
 {
-	struct pass p = {.m = m, .judge = judge, .facts = true, .share = judge ? 0.5 : 1.0};
+	struct pass p = {.m = m,
+			 .judge = judge,
+			 .facts = true,
+			 .early = judge && selection_is_early(judge),
+			 .share = judge ? 0.5 : 1.0};
 	int ret = mpf_open(m->source.path, &m->source.reader, &m->info, err);
 
 	p.reader = m->source.reader;
-	p.without_moments = no_losses && !judge && !blocks && !m->info.sample_interval;
+	p.without_moments = (!judge || p.early) && no_moments(m, t->lost_frees, blocks && !judge);
 	if (!ret)
 		ret = pass_run(&p, blocks && !judge, err);
 	if (!ret && mpf_truncated(m->source.reader)) {
@@ -304,12 +343,17 @@ int model_begin(struct model *m, const char *path, const struct history_progress
 		   : out_of_memory(err);
 }
 
+/* Which blocks are uncertain is known only by their times. */
+static bool misses_moments(const struct tail *t, const struct model *m)
+{
+	return !t->lost_frees && lost_frees(m);
+}
+
 /*
- * Times in percent need the recording's end before its first event is evaluated.  It is estimated
- * from the last chunks.  If the estimate was wrong, everything is repeated with the end that the
- * pass found.
+ * Times in percent need the recording's end before its first event is evaluated.  If @t did not have it, there is
+ * no second pass.
  */
-static int load_filtered(const char *path, const struct model_options *o, uint64_t end_ns,
+static int load_filtered(const char *path, const struct model_options *o, const struct tail *t,
 			 struct model *m, struct mp_err *err)
 {
 	struct selection *s;
@@ -329,24 +373,18 @@ static int load_filtered(const char *path, const struct model_options *o, uint64
 		return mp_fail(
 		    err, MP_EXIT_USAGE, -EINVAL,
 		    "from_map: %s is of several processes, whose mappings it does not have", path);
-	s = selection_new(o->filter, &m->info, end_ns);
+	s = selection_new(o->filter, &m->info, t->end_ns);
 	mpf_reader_free(m->source.reader);
 	m->source.reader = NULL;
 	if (!s)
 		return out_of_memory(err);
-	ret = first_pass(m, s, o->blocks, false, err);
-	if (!ret && m->facts.end_ns == end_ns)
+	ret = first_pass(m, s, o->blocks, t, err);
+	if (!ret && t->end_ns == m->facts.end_ns && !misses_moments(t, m))
 		ret = second_pass(m, s, o->blocks, err);
 	if (m->source.selection != s)
 		selection_free(s);
 	return ret;
 }
-
-/* What the last chunks say; what comes before can be damaged, and then it is not the recording's end. */
-struct tail {
-	uint64_t end_ns;
-	struct mp_losses losses;
-};
 
 static int read_tail(const char *path, struct tail *t, struct mp_err *err)
 {
@@ -367,48 +405,41 @@ static int read_tail(const char *path, struct tail *t, struct mp_err *err)
 		if (ns > t->end_ns)
 			t->end_ns = ns;
 		if (it.kind == MPF_LOSSES)
-			t->losses = it.losses;
+			t->lost_frees = mp_losses_frees(&it.losses) > 0;
 	}
 	mpf_reader_free(r);
 	return ret;
 }
 
-static int load_all(const char *path, const struct model_options *o, struct model *m,
-		    struct mp_err *err)
+/* Return: 1 if what @t says is not so, 0, or a negative errno with @err filled. */
+static int load(const char *path, const struct model_options *o, const struct tail *t,
+		struct model *m, struct mp_err *err)
 {
-	struct tail tail;
-	bool no_losses = !read_tail(path, &tail, NULL) && !mp_losses_frees(&tail.losses);
-	int ret = model_begin(m, path, &o->progress, err);
+	int ret;
 
-	if (!ret)
-		ret = first_pass(m, NULL, o->blocks, no_losses, err);
-	if (ret || !no_losses || !mp_losses_frees(&m->facts.losses))
-		return ret;
-	/* Which blocks are uncertain is known only by their times. */
-	model_free(m);
+	if (o->filter && !filter_is_empty(o->filter)) {
+		ret = load_filtered(path, o, t, m, err);
+		return ret ? ret : !m->source.selection;
+	}
 	ret = model_begin(m, path, &o->progress, err);
-	return ret ? ret : first_pass(m, NULL, o->blocks, false, err);
+	if (!ret)
+		ret = first_pass(m, NULL, o->blocks, t, err);
+	return ret ? ret : misses_moments(t, m);
 }
 
 int model_load(const char *path, const struct model_options *o, struct model *m, struct mp_err *err)
 {
 	static const struct model_options none;
 	struct tail tail;
-	int ret;
+	int ret = read_tail(path, &tail, err);
 
-	o = o ? o : &none;
-	if (!o->filter || filter_is_empty(o->filter)) {
-		ret = load_all(path, o, m, err);
-	} else {
-		ret = read_tail(path, &tail, err);
-		if (ret)
-			return ret;
-		ret = load_filtered(path, o, tail.end_ns, m, err);
-		if (!ret && !m->source.selection) {
-			tail.end_ns = m->facts.end_ns;
-			model_free(m);
-			ret = load_filtered(path, o, tail.end_ns, m, err);
-		}
+	if (ret)
+		return ret;
+	ret = load(path, o ? o : &none, &tail, m, err);
+	if (ret > 0) { /* the last chunks are not those of the whole recording */
+		tail = (struct tail){m->facts.end_ns, lost_frees(m)};
+		model_free(m);
+		ret = load(path, o ? o : &none, &tail, m, err);
 	}
 	if (ret)
 		model_free(m);
@@ -425,7 +456,7 @@ int model_replay(const struct model *m, const struct history_sink *sink,
 
 	if (!ret) {
 		if (m->source.selection)
-			selection_apply(m->source.selection, h);
+			selection_apply(m->source.selection, h, false);
 		history_tell(h, &m->source.progress);
 		ret = history_read(h, r, until, err);
 	}

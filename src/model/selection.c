@@ -194,6 +194,20 @@ static int select_block(struct selection *s, const struct history *h, const stru
 			    : set_bit(s, b->ordinal);
 }
 
+bool selection_is_early(const struct selection *s)
+{
+	return s->f->lifetime == LIFETIME_ALL && !is_given(&s->f->lifetime_ns) && !s->alive_at.n &&
+	       !s->of_chains && !s->of_groups;
+}
+
+int selection_allocated(struct selection *s, const struct history *h, const struct model_block *b)
+{
+	struct history_chain c = history_chain(h, b);
+
+	return block_fits(s, b, &c, &(struct fate){.time_ns = b->time_ns}) ? set_bit(s, b->ordinal)
+									   : 0;
+}
+
 int selection_ended(struct selection *s, const struct history *h, const struct model_block *b,
 		    const struct mp_event *by, enum block_end how)
 {
@@ -465,7 +479,7 @@ static bool has(const void *ctx, const struct model_block *b)
 	return selection_has(ctx, b);
 }
 
-void selection_apply(const struct selection *s, struct history *h)
+void selection_apply(const struct selection *s, struct history *h, bool drops)
 {
-	history_select(h, &(struct history_filter){has, s});
+	history_select(h, &(struct history_filter){has, s, drops});
 }

@@ -29,11 +29,16 @@ struct selection *selection_new(const struct filter *f, const struct mp_info *in
 				uint64_t runtime_ns);
 void selection_free(struct selection *s);
 
-/* In the first pass, for every block that ends, with the arguments of @h's sink; its stack must be
+/* Return: whether blocks can be judged when they are allocated; else when they end. */
+bool selection_is_early(const struct selection *s);
+/* If it is early: in the first pass, for every block that is allocated; its stack must be one that the model
+ * has.  Return: 0 or -ENOMEM. */
+int selection_allocated(struct selection *s, const struct history *h, const struct model_block *b);
+/* If it is not early: in the first pass, for every block that ends, with the arguments of @h's sink; its stack must be
  * one that the model has.  Return: 0 or -ENOMEM. */
 int selection_ended(struct selection *s, const struct history *h, const struct model_block *b,
 		    const struct mp_event *by, enum block_end how);
-/* After the last event, for every live block.  Return: 0 or -ENOMEM. */
+/* If it is not early: after the last event, for every live block.  Return: 0 or -ENOMEM. */
 int selection_live(struct selection *s, const struct history *h, const struct model_block *b);
 
 /**
@@ -44,8 +49,9 @@ int selection_live(struct selection *s, const struct history *h, const struct mo
  */
 int selection_close(struct selection *s, struct model *m, struct mp_err *err);
 
-/* From now on @h reports only blocks that pass; after selection_close(). */
-void selection_apply(const struct selection *s, struct history *h);
+/* From now on @h reports only blocks that pass; after selection_close().  @drops: as in struct
+ * history_filter. */
+void selection_apply(const struct selection *s, struct history *h, bool drops);
 /* Does the block pass the filter?  Only after selection_close(). */
 bool selection_has(const struct selection *s, const struct model_block *b);
 /* Return: the culled blocks of @c that pass, with their number in blocks, which can be 0.  @unjudged:
