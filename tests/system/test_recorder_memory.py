@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The memory that memprof uses: --queue-size limits the events that a recorder holds to sort and write them;
-a report uses 40 bytes for each live block."""
+a report uses 22 bytes for each live block."""
 import json
 import os
 import re
@@ -101,7 +101,7 @@ class ReportMemory(t.Case):
             return usage.ru_maxrss << 10, json.load(data)["totals"]["peak_count"]
 
     def test_live_blocks(self):
-        """a report uses less than 45 bytes of memory for each live block"""
+        """a report uses less than 30 bytes of memory for each live block"""
         build = os.path.dirname(t.VICTIMS)
         subprocess.run(["gcc", "-std=gnu11", "-O2", "-D_GNU_SOURCE", f"-I{t.ROOT}/src", "-o", self.path("events"),
                         t.ROOT + "/bench/programs/events.c", build + "/formats.a", build + "/lib.a", "-lzstd", "-lz"],
@@ -110,7 +110,7 @@ class ReportMemory(t.Case):
         many, blocks = self.peak(4, 2400000)
         self.assertGreater(blocks, 1500000)
         print(f"# {(many - few) / blocks:.1f} bytes a block")
-        self.assertLess((many - few) / blocks, 45)
+        self.assertLess((many - few) / blocks, 30)
 
 
 if __name__ == "__main__":
