@@ -39,9 +39,9 @@ enum block_end {
 		       then ignored */
 };
 
-/* Callbacks, called in the order of the recording, by the thread that calls history_read(); history_chain() is
- * the only function that they can call on the history, which may be ahead of them.  Each returns 0, or a negative errno that ends
- * the pass.  NULL members are not called. */
+/* Callbacks, called in the order of the recording, by the thread that calls history_read().
+ * history_chain() is the only function that they can call on the history, which may be ahead of
+ * them.  Each returns 0, or a negative errno that ends the pass.  NULL members are not called. */
 struct history_sink {
 	int (*item)(void *ctx, const struct mpf_item *item); /* every item but events */
 	int (*event)(void *ctx,
@@ -54,8 +54,8 @@ struct history_sink {
 	int (*ended)(void *ctx, const struct model_block *b, const struct mp_event *by,
 		     enum block_end how);
 	void *ctx;
-	/* The sink, and the caller of history_live(), need neither time nor ordinal of blocks that are not just
-	 * allocated: these are 0, which takes less memory and time. */
+	/* The sink, and the caller of history_live(), need neither time nor ordinal of blocks that are
+	 * not just allocated: these are 0, which takes less memory and time. */
 	bool without_moments;
 };
 
@@ -76,13 +76,13 @@ struct history;
 struct history *history_new(const struct history_sink *sink);
 void history_free(struct history *h);
 const struct history_counts *history_counts(const struct history *h);
-/* Which blocks are reported to the sink; @has NULL: all.  It may be called by any thread, also for several
- * blocks at a time. */
+/* Which blocks are reported to the sink; @has NULL: all.  It may be called by any thread, also for
+ * several blocks at a time. */
 struct history_filter {
 	bool (*has)(const void *ctx, const struct model_block *b);
 	const void *ctx;
-	/* The other blocks are not followed, which takes less memory and time.  history_chain() then describes
-	 * only the block itself, and history_counts() only the number of events. */
+	/* The other blocks are not followed, which takes less memory and time.  history_chain() then
+	 * describes only the chain's members that pass, and of history_counts() only events is valid. */
 	bool drops;
 };
 /* Sets the filter; @f is copied, its ctx must outlive @h. */

@@ -254,7 +254,8 @@ static int apply(const struct teller *t, const struct mp_event *ev)
 
 /* ------------------------------------------------------------------ batches -- */
 
-/* Prefetches what events from @from on need: many at once, since the processor can wait for many at a time. */
+/* Prefetches what events from @from on need: many at once, since the processor can wait for many at
+ * a time. */
 static void look_ahead(const struct history *h, const struct batch *b, uint32_t from)
 {
 	for (uint32_t i = from; i < from + AHEAD && i < b->events; i++) {

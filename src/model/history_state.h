@@ -49,8 +49,8 @@ struct history {
 	int tell_ret;
 };
 
-/* Makes tellings of the events of @b.  At the end of what is to be read, and with h->apply_ret set when out of
- * memory, sets b->last and removes what is not to be told. */
+/* Makes tellings of the events of @b.  At the end of what is to be read, and with h->apply_ret set when
+ * out of memory, sets b->last and removes what is not to be told. */
 void history_apply(struct history *h, struct batch *b);
 /* Passes @b on to the sink.  Return: 0, or what the sink returned. */
 int history_tell_batch(struct history *h, const struct batch *b);

@@ -274,7 +274,8 @@ static int set_aside(struct model *m)
 	return 0;
 }
 
-/* What the last chunks say; what comes before can be damaged, and then it is not the recording's end. */
+/* What the last chunks say.  If what comes before is damaged, it is not what is read of the
+ * recording. */
 struct tail {
 	uint64_t end_ns;
 	bool lost_frees;
@@ -349,10 +350,8 @@ static bool misses_moments(const struct tail *t, const struct model *m)
 	return !t->lost_frees && lost_frees(m);
 }
 
-/*
- * Times in percent need the recording's end before its first event is evaluated.  If @t did not have it, there is
- * no second pass.
- */
+/* Times in percent need the recording's end before its first event is evaluated.  If @t has another
+ * one, there is no second pass. */
 static int load_filtered(const char *path, const struct model_options *o, const struct tail *t,
 			 struct model *m, struct mp_err *err)
 {
