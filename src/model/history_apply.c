@@ -83,11 +83,13 @@ static int add_live(const struct teller *t, const struct model_block *b, const s
 	return tell_end(t, &lost, false, ev, BLOCK_LOST);
 }
 
-/* Ends a block that is live at the address of @b, which is not followed itself. */
+/* Ends a block that is live at the address of @b, which is not followed itself; nor is its chain. */
 static int drop(const struct teller *t, const struct model_block *b, const struct mp_event *ev)
 {
 	struct model_block lost;
 
+	if (b->chain && vec_push(&t->h->unused_chains, b->chain))
+		return -ENOMEM;
 	if (!live_blocks_take(&t->h->space[b->process].live, b->addr, &lost))
 		return 0;
 	return tell_end(t, &lost, false, ev, BLOCK_LOST);
