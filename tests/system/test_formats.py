@@ -227,16 +227,19 @@ class Formats(t.Case):
         self.finish(p)
         return f
 
+    def openings(self, f, *argv):
+        """How often memprof report opens the recording @f."""
+        log = self.path("log")
+        subprocess.run(["strace", "-f", "-e", "trace=openat,open", "-o", log, t.MEMPROF, "report", f, *argv],
+                       check=True, timeout=120)
+        return t.read(log).decode().count(f'"{f}"')
+
     def test_many_outputs(self):
         """several formats are written in one reading of the recording, each as when it is written alone"""
         f = self.leaky()
         formats = ("--json", "--flamegraph", "--pprof", "--csv", "--tree", "--collapsed", "--speedscope", "--plot")
         argv = [x for form in formats for x in (form, self.path("all" + form))]
-        log = self.path("log")
-        subprocess.run(["strace", "-f", "-e", "trace=openat,open", "-o", log, t.MEMPROF, "report", f, *argv],
-                       check=True, timeout=120)
-        with open(log) as s:
-            self.assertEqual(s.read().count(f'"{f}"'), 1)
+        self.assertEqual(self.openings(f, *argv), self.openings(f, "--json", self.path("one")))
         for form in formats:
             self.memprof("report", f, f"{form}={self.path('one')}")
             self.assertEqual(t.read(self.path("one")), t.read(self.path("all" + form)), form)
