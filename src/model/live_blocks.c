@@ -423,6 +423,8 @@ void live_blocks_prefetch(const struct live_blocks *l, uint64_t addr)
 	const struct live_part *p = part_of(l, h);
 	uint64_t i = home(p, h);
 
+	if (!p->cap)
+		return;
 	__builtin_prefetch(&p->bucket[i], 1);
 	if (p->moment) {
 		__builtin_prefetch(&p->moment[i * WAYS], 1);
