@@ -162,9 +162,11 @@ void round_of(int n)
 	f(n);
 }
 
+int rounds = 40; // of each thread; or the second argument
+
 void *thread(void *)
 {
-	for (int i = 0; i < 40; i++)
+	for (int i = 0; i < rounds; i++)
 		round_of(i);
 	return nullptr;
 }
@@ -175,6 +177,8 @@ int main(int argc, char **argv)
 {
 	pthread_t th[3];
 
+	if (argc > 2)
+		rounds = atoi(argv[2]);
 	out = fopen(argc > 1 ? argv[1] : "/dev/null", "w");
 	if (!out)
 		return 2;
