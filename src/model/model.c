@@ -47,15 +47,9 @@ static struct model_block known_stack(const struct model *m, const struct model_
 static int on_allocated(void *ctx, const struct model_block *b)
 {
 	struct pass *p = ctx;
+	int ret = p->early ? selection_allocated(p->judge, p->history, b) : 0;
 
-	if (p->early) {
-		struct model_block known = known_stack(p->m, b);
-		int ret = selection_allocated(p->judge, p->history, &known);
-
-		if (ret)
-			return ret;
-	}
-	return totals_allocated(&p->totals, b);
+	return ret ? ret : totals_allocated(&p->totals, b);
 }
 
 static int on_ended(void *ctx, const struct model_block *b, const struct mp_event *by,

@@ -31,8 +31,7 @@ void selection_free(struct selection *s);
 
 /* Return: whether blocks can be judged when they are allocated; else when they end. */
 bool selection_is_early(const struct selection *s);
-/* If it is early: in the first pass, for every block that is allocated; its stack must be one that
- * the model has.  Return: 0 or -ENOMEM. */
+/* If it is early: in the first pass, for every block that is allocated.  Return: 0 or -ENOMEM. */
 int selection_allocated(struct selection *s, const struct history *h, const struct model_block *b);
 /* If it is not early: in the first pass, for every block that ends, with the arguments of @h's sink; its stack must be
  * one that the model has.  Return: 0 or -ENOMEM. */
