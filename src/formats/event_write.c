@@ -161,7 +161,9 @@ static inline void put_other(struct event_writer *w, uint64_t addr)
 {
 	uint32_t number = known_number(w, addr);
 
-	if (!number) {
+	/* The last number is that of this allocation, whose entry is not filled yet: it is a block of
+	 * an earlier chunk, and a reader may begin with this one. */
+	if (!number || number == w->es.last) {
 		put_address(w, COL_ALLOC_WHERE, COL_ALLOC_ADDR, &w->es.allocs, addr);
 		return;
 	}

@@ -459,6 +459,41 @@ static void many_events(void **state)
 	test_free(p);
 }
 
+/* A reader can begin with any chunk: no event refers to a block of an earlier one, also if that has the
+ * same number and address. */
+static void chunk_alone(void **state)
+{
+	struct mp_info info = {.executable = "", .cmdline = ""};
+	struct mp_event e = {.fd = -1, .tid = 1, .size = 40, .usable = 40};
+	struct mpf_writer *w;
+	struct mpf_reader *r;
+	struct mpf_item it;
+
+	(void)state;
+	assert_int_equal(mpf_create(path, &info, &w, NULL), 0);
+	for (int chunk = 0; chunk < 2; chunk++) {
+		for (uint64_t i = 1; i <= 3; i++) {
+			e.kind = EV_ALLOC;
+			e.addr = 0x7f0000000000 + i * i * 4096;
+			assert_int_equal(mpf_put_event(w, &e), 0);
+		}
+		e.kind = EV_REALLOC_BEGIN;
+		assert_int_equal(mpf_put_event(w, &e), 0);
+		assert_int_equal(mpf_flush(w), 0);
+	}
+	assert_int_equal(mpf_close(w), 0);
+	assert_int_equal(mpf_open(path, &r, &info, NULL), 0);
+	mpf_skip_to_tail(r, 1);
+	for (uint64_t i = 1; i <= 3; i++) {
+		assert_int_equal(mpf_next(r, &it, NULL), 1);
+		assert_int_equal(it.event.addr, 0x7f0000000000 + i * i * 4096);
+	}
+	assert_int_equal(mpf_next(r, &it, NULL), 1);
+	assert_int_equal(it.event.addr, e.addr);
+	assert_int_equal(mpf_next(r, &it, NULL), 0);
+	mpf_reader_free(r);
+}
+
 /* Both parts of a pair of malloc and free are predicted: what is left is the clock. */
 static void few_bytes(void **state)
 {
@@ -507,7 +542,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(activity),	      cmocka_unit_test(round_trip),
 	    cmocka_unit_test(cut_everywhere), cmocka_unit_test(flipped_bits),
-	    cmocka_unit_test(many_events),    cmocka_unit_test(few_bytes)};
+	    cmocka_unit_test(many_events),    cmocka_unit_test(chunk_alone),
+	    cmocka_unit_test(few_bytes)};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
