@@ -23,12 +23,12 @@ static int refuse(struct mp_err *err, const struct merge_part *a, const struct m
 
 /* ------------------------------------------------------------------ one file -- */
 
+/* Reads the items from where @r is, for what only the last ones say. */
 static int look_at_end(struct merge_part *p, struct mpf_reader *r, struct mp_err *err)
 {
 	struct mpf_item it;
 	int ret;
 
-	mpf_skip_to_tail(r, TAIL_CHUNKS);
 	while ((ret = mpf_next(r, &it, err)) > 0) {
 		if (it.kind == MPF_EVENT && it.event.time_ns > p->end_ns)
 			p->end_ns = it.event.time_ns;
@@ -51,12 +51,22 @@ static int read_part(struct merge_part *p, const char *path, struct mp_err *err)
 
 	if (ret)
 		return ret;
+	mpf_skip_to_tail(r, TAIL_CHUNKS);
+	ret = look_at_end(p, r, err);
+	/* In files of memprof before 26 November 2026 an event can refer to a block of an earlier chunk
+	 * (formats/FORMAT.md), so that the last chunks alone cannot be decoded. */
+	if (ret) {
+		mpf_reader_free(r);
+		ret = mpf_open(path, &r, &info, err);
+		if (ret)
+			return ret;
+		ret = look_at_end(p, r, err);
+	}
 	p->path = path;
 	p->info = info;
 	p->info.executable = strdup(info.executable);
 	p->info.cmdline = strdup(info.cmdline);
 	p->info.memprof_version = strdup(info.memprof_version);
-	ret = look_at_end(p, r, err);
 	mpf_reader_free(r);
 	if (!ret && (!p->info.executable || !p->info.cmdline || !p->info.memprof_version))
 		ret = out_of_memory(err);

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Recordings of every architecture can be read on this one.
+"""Recordings of every architecture, and of an older memprof, can be read on this one.
 
-They are in tests/recordings; make guest-recordings makes them in emulated guests.
+They are in tests/recordings; make guest-recordings makes those of the architectures in emulated guests.
 """
 import json
 import lzma
@@ -51,6 +51,18 @@ class Recordings(t.Case):
     def test_mips64(self):
         """a mips64 recording: verify, info, JSON and text; the stacks are those that the program wrote"""
         self.reads("mips64")
+
+    def test_chunk_refers_back(self):
+        """a file of memprof before 26 November 2026 whose last chunks cannot be read without the first one"""
+        f = FOLDER + "/chunk-refers-back.memprof"
+        self.assertIn("complete and undamaged: 61 events", self.memprof("verify", f).stdout)
+        totals = self.report(f)["totals"]
+        self.assertEqual((totals["allocations"], totals["frees"], totals["leaked_bytes"]), (38, 23, 840))
+        self.assertEqual(self.report(f, "--to", "100%")["totals"]["leaked_bytes"], 840)
+        merged = self.path("merged")
+        self.memprof("merge", "-o", merged, f, FOLDER + "/x86_64.memprof")
+        of = [g for g in self.report(merged)["allocation_groups"] if g["backtrace"][0]["library"] == "example"]
+        self.assertEqual([(g["allocated_count"], g["freed_count"], g["leaked_bytes"]) for g in of], [(38, 23, 840)])
 
 
 if __name__ == "__main__":
