@@ -75,17 +75,21 @@ static void write_place(struct model *m, const struct places *p, const struct pl
 {
 	const struct group *heaviest = &m->sums.group[at->example];
 	const char *growth = cost == COST_LEAKED ? growth_words(growth_of(m, at->example)) : NULL;
+	bool doubtful = cost == COST_LEAKED && at->sum.uncertain_blocks;
+	/* With them the line would be longer than a screen is wide. */
+	bool wrap = doubtful || variance(&at->sum, cost, true) > 0;
 	char a[32];
 
 	write_cost(&at->sum, cost, out);
-	if (cost == COST_LEAKED && at->sum.uncertain_blocks)
+	if (doubtful)
 		fprintf(out, " (%s of these may have been freed)",
 			human_number(uncertain(m, &at->sum), a));
 	if (growth && at->stacks == 1)
 		fprintf(out, ", %s", growth);
 	write_label(at, p->by, out);
 	if (at->stacks > 1)
-		fprintf(out, "; %s, the one with most (%s%s%s):", counted(at->stacks, "stack"),
+		fprintf(out, "%s%s, the one with most (%s%s%s):", wrap ? ";\n        " : "; ",
+			counted(at->stacks, "stack"),
 			cost_is_bytes(cost) ? human_bytes(group_cost(heaviest, cost), a)
 					    : human_number(group_cost(heaviest, cost), a),
 			growth ? ", " : "", growth ? growth : "");

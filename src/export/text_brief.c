@@ -110,10 +110,11 @@ static void sums(const struct model *m, FILE *out)
 	fprintf(out, "allocated   %s%s in %s, %s freed\n", human(t->allocated_bytes),
 		text_error(t->variance_allocated, true, allocated),
 		counted(t->allocations, "allocation"), thousands(t->frees));
-	fprintf(out, "live        %s%s in %s at the end; peak %s at %.1f s%s\n",
-		human(t->live_bytes), text_error(t->variance_live, true, live),
-		counted(t->live_blocks, "block"), human(m->sums.peak_bytes),
-		(double)m->sums.peak_time_ns / 1e9,
+	/* With an error or a condition, both would be wider than a screen. */
+	fprintf(out, "live        %s%s in %s at the end%s%s at %.1f s%s\n", human(t->live_bytes),
+		text_error(t->variance_live, true, live), counted(t->live_blocks, "block"),
+		t->variance_live > 0 || !m->sums.peak_has_culled ? "\npeak        " : "; peak ",
+		human(m->sums.peak_bytes), (double)m->sums.peak_time_ns / 1e9,
 		m->sums.peak_has_culled ? "" : ", without short-lived blocks");
 	if (own_heap(m))
 		fprintf(out, "mapped      %s by the program itself, not by malloc\n",
