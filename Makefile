@@ -9,6 +9,10 @@ HOST_ARCH := $(patsubst armv%,arm,$(shell uname -m))
 ARCH ?= $(HOST_ARCH)
 include scripts/cross.mk
 O ?= build
+# A job for each processor, unless make was called with -j or by make.
+ifeq ($(MAKELEVEL)$(filter -j%,$(MAKEFLAGS)),0)
+MAKEFLAGS += -j$(shell nproc)
+endif
 CC ?= gcc
 OPT ?= -O2 -g
 WARN = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror
@@ -262,8 +266,12 @@ MUSL_WRAPPED = $(patsubst %,-Wl$(comma)--wrap=%,malloc realloc free memalign) -W
 $(O)/victims/blocks-musl-static: tests/victims/blocks.c
 	@mkdir -p $(@D)
 	$(MUSL_CC) -std=gnu11 $(VICTIM_FLAGS) -DWRAP $(MUSL_WRAPPED) -static -s -o $@ $< $(MUSL_LIBS)
-# Victims built with libraries of other releases.  truth-2.31 runs with glibc 2.31 (Debian bullseye)
-# and later.
+# The libraries of other releases, and victims built with them.
+.PHONY: releases
+releases:
+	scripts/releases $(O)/releases
+	$(MAKE) $(OTHERS)
+# truth-2.31 runs with glibc 2.31 (Debian bullseye) and later.
 OTHERS = $(addprefix $(O)/victims/truth-,2.31 jemalloc-5.2-static musl-old-static)
 RELEASES = $(abspath $(O)/releases)
 $(O)/victims/truth-2.31: tests/victims/truth.c tests/victims/truth.h $(O)/releases/bullseye/.complete
@@ -316,13 +324,12 @@ ifdef T
 	$(MAKE) all unit victims faults
 	$(PROVE) $(foreach t,$(T),$(call named,$(t)))
 else
-	$(if $(WITH_GUESTS),,-)$(MAKE) sysroots
+	$(if $(WITH_GUESTS),,-)$(MAKE) -k sysroots releases
 	$(MAKE) all
 	$(MAKE) unit victims faults
 	$(MAKE) fuzz-build
 	$(MAKE) lint
 	$(if $(WITH_GUESTS),for a in $(GUESTS); do $(MAKE) ARCH=$$a guest || exit 1; done)
-	-scripts/releases $(O)/releases && $(MAKE) $(OTHERS)
 	$(PROVE) $(if $(WITH_GUESTS),$(GUEST_FOLDERS:%=%/guest.cpio)) $(SYSTEM_TESTS) $(UNIT)
 endif
 
@@ -387,7 +394,7 @@ LAYERS = scripts/check-layers $(O) $(foreach f,$(FOLDERS),'$(f): $(DEPS_$(f))') 
 lint: all ## layers, format, cppcheck, clang-tidy; prettier, tsc and eslint for the page
 	$(LAYERS)
 	clang-format --dry-run -Werror $(SOURCES)
-	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr -Isrc -D_GNU_SOURCE -D__x86_64__ \
+	cppcheck --quiet -j $(JOBS) --error-exitcode=1 --std=c11 --inline-suppr -Isrc -D_GNU_SOURCE -D__x86_64__ \
 		--suppress=missingIncludeSystem --enable=warning,portability $(LINTED)
 	$(if $(wildcard web/node_modules/eslint),npm --prefix web run --silent lint)
 	scripts/tidy $(O) '-std=gnu11 -Isrc -I$(O) -D_GNU_SOURCE -DMEMPROF_VERSION="$(VERSION)"' $(LINTED)

@@ -26,10 +26,12 @@ GUESTS = x86_64 aarch64 arm mips64
 
 GUEST_FOLDERS = $(foreach a,$(GUESTS),$(if $(filter $(a),$(HOST_ARCH)),build,build/$(a)))
 
-.PHONY: guest check-guest check-guests guest-recordings guest-table sysroots
-# Fetches the sysroots: the systems of the guests, and packages whose functions the unit tests relocate.
-sysroots:
-	@for a in $(GUESTS); do scripts/sysroot $$a build/sysroot || exit 1; done
+# The sysroots: the systems of the guests, and packages whose functions the unit tests relocate.
+SYSROOTS = $(GUESTS:%=sysroot-%)
+.PHONY: guest check-guest check-guests guest-recordings guest-table sysroots $(SYSROOTS)
+sysroots: $(SYSROOTS)
+$(SYSROOTS): sysroot-%:
+	@scripts/sysroot $* build/sysroot
 guest: $(O)/guest.cpio
 # build/ARCH/static/guest.cpio has the static memprof.
 $(O)/guest.cpio $(O)/static/guest.cpio: %/guest.cpio: %/memprof $(GUEST_VICTIMS) tests/guest/image.py
