@@ -84,6 +84,7 @@ class Case(unittest.TestCase):
         return os.path.join(self.dir, name)
 
     def start(self, *argv, **kw):
+        """Starts a program with no terminal; tearDown() ends it.  Return: its Popen object."""
         kw.setdefault("stdout", subprocess.PIPE)
         kw.setdefault("stdin", subprocess.DEVNULL)
         p = subprocess.Popen(argv, text=True, **kw)
@@ -94,6 +95,11 @@ class Case(unittest.TestCase):
         p = self.start(f"{VICTIMS}/{name}", *map(str, args), **kw)
         settle(p.pid)
         return p
+
+    def busy_victim(self, name, *args, **kw):
+        """Starts a victim with many busy threads as a service would be started, in a session of its own.  Linux
+        divides processor time among sessions; in that of the tests, memprof would get a thread's share."""
+        return self.victim(name, *args, start_new_session=True, **kw)
 
     def node(self):
         """Starts node, whose compiled code and threads allocate; returns it when they do."""

@@ -233,7 +233,7 @@ class Chaos(t.Case):
     def notices(self, actors, lie, *command):
         """Runs these actors and calls lie(pid) repeatedly until each actor has reported that something is
         wrong."""
-        p = self.start(*command, f"{t.VICTIMS}/chaos", *actors, cwd=self.dir)
+        p = self.start(*command, f"{t.VICTIMS}/chaos", *actors, cwd=self.dir, start_new_session=True)
         os.set_blocking(p.stdout.fileno(), False)
         out = ""
 

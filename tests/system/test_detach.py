@@ -72,7 +72,7 @@ class Detach(Case):
 
     def test_busy(self):
         """detach from 64 threads that do nothing but allocate and free"""
-        self.cycles(self.victim("churn", 64))
+        self.cycles(self.busy_victim("churn", 64))
 
     def test_coroutine(self):
         """detach keeps the agent for a coroutine parked inside malloc(); the next attach removes it"""

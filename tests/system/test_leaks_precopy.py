@@ -129,7 +129,7 @@ class Safe(test_leaks.HeapCase):
     mode = ("--pre-copy",)
 
     def python(self, text):
-        p = self.start("/usr/bin/python3", "-c", text, stderr=subprocess.STDOUT)
+        p = self.start("/usr/bin/python3", "-c", text, stderr=subprocess.STDOUT, start_new_session=True)
         self.assertEqual(p.stdout.readline(), "ready\n")
         return p
 

@@ -167,7 +167,8 @@ class Targets(t.Case):
         p = self.start("redis-server", "--port", "0", "--unixsocket", sock, "--save", "", "--dir", self.dir)
         ping = lambda: subprocess.run(["redis-cli", "-s", sock, "ping"], text=True, capture_output=True).stdout
         t.wait_for(lambda: ping() == "PONG\n")
-        load = self.start("redis-benchmark", "-s", sock, "-n", "400000", "-t", "set,get,lpush", "-q", "-r", "10000")
+        load = self.start("redis-benchmark", "-s", sock, "-n", "150000", "-t", "set,get,lpush", "-q", "-r", "10000",
+                          start_new_session=True)
         time.sleep(0.3)
         r = self.cycle(p)
         self.complete(r)

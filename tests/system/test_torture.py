@@ -31,7 +31,7 @@ class Torture(t.Case):
 
     def storm(self, *victim, status=(0,), cycles=STORM):
         """Runs many cycles.  Return: the status of each."""
-        p = self.victim(*victim)
+        p = self.busy_victim(*victim)
         before = t.identity(p.pid)["text"]
         ends = []
         while len(ends) < cycles or ends.count(0) + ends.count(15) <= cycles // 4:
@@ -45,7 +45,7 @@ class Torture(t.Case):
 
     def test_64_threads(self):
         """64 threads that allocate without pause survive attach and detach without pause"""
-        p = self.victim("verify", 64, 100000 if t.FULL else 600)
+        p = self.busy_victim("verify", 64, 100000 if t.FULL else 600)
         before = t.identity(p.pid)
         for i in range(CYCLES):
             r = subprocess.run([t.MEMPROF, "attach", "-q", "-p", str(p.pid), "-o", self.path("r"),
