@@ -76,19 +76,19 @@ static void write_place(struct model *m, const struct places *p, const struct pl
 	const struct group *heaviest = &m->sums.group[at->example];
 	const char *growth = cost == COST_LEAKED ? growth_words(growth_of(m, at->example)) : NULL;
 	bool doubtful = cost == COST_LEAKED && at->sum.uncertain_blocks;
-	/* With them the line would be longer than a screen is wide. */
-	bool wrap = doubtful || variance(&at->sum, cost, true) > 0;
+	/* With them the line would be wider than a screen. */
+	const char *then = doubtful || variance(&at->sum, cost, true) > 0 ? "\n        " : " ";
 	char a[32];
 
 	write_cost(&at->sum, cost, out);
-	if (doubtful)
-		fprintf(out, " (%s of these may have been freed)",
-			human_number(uncertain(m, &at->sum), a));
 	if (growth && at->stacks == 1)
 		fprintf(out, ", %s", growth);
 	write_label(at, p->by, out);
+	if (doubtful)
+		fprintf(out, ";%s%s of these may have been freed", then,
+			human_number(uncertain(m, &at->sum), a));
 	if (at->stacks > 1)
-		fprintf(out, "%s%s, the one with most (%s%s%s):", wrap ? ";\n        " : "; ",
+		fprintf(out, ";%s%s, the one with most (%s%s%s):", doubtful ? " " : then,
 			counted(at->stacks, "stack"),
 			cost_is_bytes(cost) ? human_bytes(group_cost(heaviest, cost), a)
 					    : human_number(group_cost(heaviest, cost), a),

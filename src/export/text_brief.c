@@ -31,7 +31,7 @@ static bool own_heap(const struct model *m)
 void text_losses(uint64_t lost, uint64_t events, bool uncertain, FILE *out)
 {
 	double share = PERCENT * (double)lost / (double)(lost + events);
-	const char *result = uncertain ? "live blocks are unreliable" : "all sums are too low";
+	const char *result = uncertain ? "live blocks unreliable" : "all sums too low";
 
 	fputs(lost ? term_on(out, TERM_BAD) : "", out);
 	if (!lost)
@@ -39,8 +39,8 @@ void text_losses(uint64_t lost, uint64_t events, bool uncertain, FILE *out)
 	else if (share >= 1)
 		fprintf(out, "%.0f %% of events, %s: use --lossless or --sample", share, result);
 	else
-		fprintf(out, "%s (%.2g %% of events), %s: use --lossless or --sample",
-			counted(lost, "event"), share, result);
+		fprintf(out, "%s (%.2g %%), %s: use --lossless", counted(lost, "event"), share,
+			result);
 	fprintf(out, "%s\n", lost ? term_off(out) : "");
 }
 
