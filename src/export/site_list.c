@@ -77,18 +77,20 @@ static void write_place(struct model *m, const struct places *p, const struct pl
 	const char *growth = cost == COST_LEAKED ? growth_words(growth_of(m, at->example)) : NULL;
 	bool doubtful = cost == COST_LEAKED && at->sum.uncertain_blocks;
 	/* With them the line would be wider than a screen. */
-	const char *then = doubtful || variance(&at->sum, cost, true) > 0 ? "\n        " : " ";
+	const char *next = doubtful || variance(&at->sum, cost, true) > 0 ? ";\n        " : "; ";
 	char a[32];
 
 	write_cost(&at->sum, cost, out);
 	if (growth && at->stacks == 1)
 		fprintf(out, ", %s", growth);
 	write_label(at, p->by, out);
-	if (doubtful)
-		fprintf(out, ";%s%s of these may have been freed", then,
+	if (doubtful) {
+		fprintf(out, "%s%s of these may have been freed", next,
 			human_number(uncertain(m, &at->sum), a));
+		next = "; ";
+	}
 	if (at->stacks > 1)
-		fprintf(out, ";%s%s, the one with most (%s%s%s):", doubtful ? " " : then,
+		fprintf(out, "%s%s, the one with most (%s%s%s):", next,
 			counted(at->stacks, "stack"),
 			cost_is_bytes(cost) ? human_bytes(group_cost(heaviest, cost), a)
 					    : human_number(group_cost(heaviest, cost), a),
