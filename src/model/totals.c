@@ -336,7 +336,9 @@ void totals_stack_peak(struct totals *tot, const struct mp_stack_peak *p)
 {
 	struct group *g = group_of(tot, p->stack);
 
-	if (p->most_bytes > g->most_bytes) {
+	/* Blocks that are kept can reach again what culled ones had reached before. */
+	if (p->most_bytes > g->most_bytes ||
+	    (p->most_bytes == g->most_bytes && p->most_ns < g->most_ns)) {
 		g->most_bytes = p->most_bytes;
 		g->most_ns = p->most_ns;
 	}

@@ -8,6 +8,7 @@
 
 #define CALIBRATE_NS 20000000
 #define READINGS     8
+#define SECOND_NS    1e9
 
 uint64_t clock_ticks(void)
 {
@@ -66,13 +67,43 @@ static void read_both(uint64_t *ticks, uint64_t *ns)
 	}
 }
 
-void clock_adjust(struct clock *c)
+/*
+ * The line through the conversion of @until that meets the measured time in a second.  An error of the first
+ * calibration, which is a short one, is thus corrected gradually: a jump would let an event be earlier
+ * than the one before it.
+ */
+static void aim(struct clock *c, uint64_t until)
 {
-	read_both(&c->ticks1, &c->ns1);
-	if (c->ticks1 > c->ticks0) {
-		c->ns_per_tick = (double)(c->ns1 - c->ns0) / (double)(c->ticks1 - c->ticks0);
-		c->rate_guess = 1e9 / c->ns_per_tick;
-	}
+	uint64_t from_ns = clock_ns(c, until);
+	double ticks = (double)(c->ticks1 - until) + c->rate_guess;
+	double ns = (double)(int64_t)(c->ns1 - c->ns0 - from_ns) + SECOND_NS;
+
+	c->from_ticks = until;
+	c->from_ns = from_ns;
+	c->slope = ns / ticks;
+	if (c->slope < c->ns_per_tick / 2)
+		c->slope = c->ns_per_tick / 2;
+}
+
+void clock_correct(struct clock *c, uint64_t until, uint64_t ticks, uint64_t ns)
+{
+	if (ticks <= c->ticks0)
+		return;
+	c->ticks1 = ticks;
+	c->ns1 = ns;
+	c->ns_per_tick = (double)(ns - c->ns0) / (double)(ticks - c->ticks0);
+	c->rate_guess = SECOND_NS / c->ns_per_tick;
+	if (until < c->from_ticks)
+		until = c->from_ticks;
+	aim(c, until < ticks ? until : ticks);
+}
+
+void clock_adjust(struct clock *c, uint64_t until)
+{
+	uint64_t ticks, ns;
+
+	read_both(&ticks, &ns);
+	clock_correct(c, until, ticks, ns);
 }
 
 void clock_start(struct clock *c)
@@ -80,11 +111,16 @@ void clock_start(struct clock *c)
 	struct timespec pause = {0, CALIBRATE_NS};
 
 	read_both(&c->ticks0, &c->ns0);
+	c->from_ticks = c->ticks0;
+	c->from_ns = 0;
 	nanosleep(&pause, NULL);
-	clock_adjust(c);
+	clock_adjust(c, c->ticks0);
 }
 
 uint64_t clock_ns(const struct clock *c, uint64_t ticks)
 {
-	return ticks <= c->ticks0 ? 0 : (uint64_t)((double)(ticks - c->ticks0) * c->ns_per_tick);
+	int64_t ns =
+	    (int64_t)c->from_ns + (int64_t)((double)(int64_t)(ticks - c->from_ticks) * c->slope);
+
+	return ticks <= c->ticks0 || ns < 0 ? 0 : (uint64_t)ns;
 }

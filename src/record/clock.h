@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Converts the target's ticks (TSC on x86-64) to nanoseconds since the start of the recording. */
+/* Converts the target's ticks (TSC on x86-64) to nanoseconds since the start of the recording.  Later ticks
+ * never give an earlier time, although the rate becomes better known while the recording is made. */
 #ifndef RECORD_CLOCK_H
 #define RECORD_CLOCK_H
 
@@ -9,8 +10,11 @@
 struct clock {
 	uint64_t ticks0, ns0; /* the start */
 	uint64_t ticks1, ns1; /* newest calibration point */
-	double ns_per_tick;
-	double rate_guess; /* ticks per second */
+	double ns_per_tick;   /* between the two */
+	double rate_guess;    /* ticks per second */
+	/* The line by which ticks are converted: it begins where the one before ended. */
+	uint64_t from_ticks, from_ns;
+	double slope;
 };
 
 /* Return: the processor's tick count now (on MIPS64: CLOCK_MONOTONIC in ns). */
@@ -20,8 +24,13 @@ uint64_t clock_ticks(void);
 bool clock_readable(void);
 /* Calibrates over 20 ms. */
 void clock_start(struct clock *c);
-/* Takes a new calibration point.  To be called about once a second. */
-void clock_adjust(struct clock *c);
+/*
+ * Takes a new calibration point.  To be called about once a second.
+ * @until: ticks up to which all have been converted; only later ones are converted from now on
+ */
+void clock_adjust(struct clock *c, uint64_t until);
+/* As clock_adjust(), with a calibration point that is given: @ns of CLOCK_MONOTONIC at @ticks. */
+void clock_correct(struct clock *c, uint64_t until, uint64_t ticks, uint64_t ns);
 /* Return: nanoseconds since the start; 0 for times before it. */
 uint64_t clock_ns(const struct clock *c, uint64_t ticks);
 

@@ -31,9 +31,10 @@ struct strip {
 	struct levels levels;
 	/* The ids of stacks in a file can be any numbers: those in levels count from 0 */
 	VEC(uint32_t) ids;
-	struct live *number_of; /* (id + 1) << 4 -> number in levels, in live_block.stack */
-	uint64_t now_ns, slice_ns;
-	bool ended; /* the culling has been flushed and no event was added since */
+	struct live *number_of;	   /* (id + 1) << 4 -> number in levels, in live_block.stack */
+	uint64_t event_ns;	   /* of the current event */
+	uint64_t now_ns, slice_ns; /* now_ns never decreases */
+	bool ended;		   /* the culling has been flushed and no event was added since */
 };
 
 /* ---------------------------------------------------------------- what is live -- */
@@ -54,7 +55,7 @@ static int number_of(struct strip *s, uint32_t id, uint32_t *number)
 static int change(struct strip *s, const struct live_block *b, bool ends, bool carried)
 {
 	struct estimate e = estimate_block(0, b->size, b->weight, 0);
-	struct level_change c = {s->now_ns, e.bytes, e.blocks, 0, ends, carried};
+	struct level_change c = {s->event_ns, e.bytes, e.blocks, 0, ends, carried};
 
 	return number_of(s, b->stack, &c.stack) ? -ENOMEM : levels_change(&s->levels, &c);
 }
@@ -206,6 +207,7 @@ static int put_event(struct strip *s, struct mpf_writer *w, const struct mp_even
 {
 	int ret = put_time(s, w, ev->time_ns);
 
+	s->event_ns = ev->time_ns;
 	s->ended = false;
 	if (ret)
 		return ret;

@@ -105,9 +105,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				      .ring_size = 512,
 				      .arena = (uint64_t *)((char *)block + ARENA),
 				      .arena_words = ARENA_WORDS};
-	struct recorder_shared shared = {
-	    .queue = queue_new(1u << 30),
-	    .clock = {.ticks0 = now - (1u << 24), .ns_per_tick = 0.5, .rate_guess = 2e9}};
+	struct recorder_shared shared = {.queue = queue_new(1u << 30),
+					 .clock = {.ticks0 = now - (1u << 24),
+						   .from_ticks = now - (1u << 24),
+						   .ns_per_tick = 0.5,
+						   .slope = 0.5,
+						   .rate_guess = 2e9}};
 	struct aggregator a = {0};
 	struct mp_info info = {.pid = 1, .machine = 62};
 	struct mp_err err;

@@ -60,7 +60,7 @@ struct observer {
 
 static void set_anchor(struct observer *o)
 {
-	clock_adjust(&o->clock);
+	clock_adjust(&o->clock, o->last_ticks);
 	o->anchor_ns = mono_ns();
 	o->anchor_ticks = clock_ticks();
 }

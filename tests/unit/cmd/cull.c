@@ -56,7 +56,7 @@ struct twin {
 	struct mpf_writer *whole, *culled;
 	struct cull *cull;
 	struct levels levels;
-	uint64_t now;
+	uint64_t now, back; /* steps back of the time, at most */
 	struct {
 		bool live;
 		uint64_t size;
@@ -195,7 +195,7 @@ static void put_random(struct twin *t)
 {
 	/* Some addresses have long-lived blocks, most do not.  Some frees are lost. */
 	uint32_t i = (uint32_t)(rnd(20) ? rnd(20) : rnd(ADDRS));
-	struct mp_event ev = {.time_ns = t->now += rnd(STEP_NS),
+	struct mp_event ev = {.time_ns = t->now += rnd(STEP_NS) - (t->back ? rnd(t->back) : 0),
 			      .addr = 0x10000 + i * 64,
 			      .tid = 1 + (uint32_t)rnd(THREADS),
 			      .fd = -1};
@@ -334,9 +334,12 @@ static void finish(struct twin *t)
 }
 
 /* @most: events that are held back; few: many blocks are written although they are young. */
-static void run(uint32_t most)
+static void run(uint32_t most, uint64_t back)
 {
-	struct twin t = {.whole = create(whole_path, 0), .culled = create(culled_path, AGE_NS)};
+	struct twin t = {.whole = create(whole_path, 0),
+			 .culled = create(culled_path, AGE_NS),
+			 .now = 10 * STEP_NS,
+			 .back = back};
 	struct cull_config config = {AGE_NS, most, let_go, ahead, &t};
 
 	t.cull = cull_new(&config, t.culled);
@@ -358,7 +361,7 @@ static void test_same_sums(void **state)
 {
 	(void)state;
 	for (int round = 0; round < 10; round++) {
-		run(UINT32_MAX);
+		run(UINT32_MAX, 0);
 		compare();
 	}
 }
@@ -367,9 +370,43 @@ static void test_few_held(void **state)
 {
 	(void)state;
 	for (int round = 0; round < 10; round++) {
-		run(30);
+		run(30, 0);
 		compare();
 	}
+}
+
+/* A block that is kept reaches the maximum of its stack a second time, after a culled one.  The maximum is
+ * of the time when it was first reached. */
+static void test_maximum_again(void **state)
+{
+	struct twin t = {.whole = create(whole_path, 0), .culled = create(culled_path, AGE_NS)};
+	struct cull_config config = {AGE_NS, UINT32_MAX, let_go, ahead, &t};
+	struct mp_event ev = {
+	    .addr = 0x10000, .size = 100, .usable = 100, .stack = 1, .tid = 1, .fd = -1};
+	struct model m[2];
+	struct mp_err err;
+
+	(void)state;
+	t.cull = cull_new(&config, t.culled);
+	assert_non_null(t.cull);
+	levels_begin(&t.levels, 0);
+	for (int i = 0; i < 3; i++) {
+		ev.time_ns = t.now += STEP_NS;
+		ev.kind = i == 1 ? EV_FREE : EV_ALLOC;
+		ev.hook = i == 1;
+		if (i == 1)
+			put_free(&t, &ev);
+		else
+			put_alloc(&t, &ev);
+	}
+	finish(&t);
+	assert_int_equal(model_load(whole_path, NULL, &m[0], &err), 0);
+	assert_int_equal(model_load(culled_path, NULL, &m[1], &err), 0);
+	assert_int_equal(m[1].sums.culled_blocks, 1);
+	assert_int_equal(m[1].sums.group[1].most_ns, STEP_NS);
+	assert_same_group(&m[0].sums.group[1], &m[1].sums.group[1]);
+	model_free(&m[0]);
+	model_free(&m[1]);
 }
 
 /* Return: the slice of test_late_events() that @time_ns is in: before 100 ns, before 200 ns, or later. */
@@ -426,7 +463,8 @@ static void test_late_events(void **state)
 	assert_sums_of_one_slice(25);
 }
 
-/* Stripping the whole recording gives the same as culling while recording. */
+/* Stripping the whole recording gives the same as culling while recording; also if times go back, as when
+ * a thread is preempted between reading the clock and writing its record. */
 static void test_strip(void **state)
 {
 	struct mp_err err;
@@ -434,7 +472,7 @@ static void test_strip(void **state)
 
 	(void)state;
 	for (int round = 0; round < 4; round++) {
-		run(UINT32_MAX);
+		run(UINT32_MAX, round < 2 ? 0 : STEP_NS / 4);
 		assert_int_equal(recording_strip(whole_path, culled_path,
 						 round % 2 ? AGE_NS : UINT64_MAX, &truncated, &err),
 				 0);
@@ -451,7 +489,7 @@ static void test_strip_culled(void **state)
 
 	(void)state;
 	close(mkstemp(path));
-	run(UINT32_MAX);
+	run(UINT32_MAX, 0);
 	assert_int_equal(recording_strip(culled_path, path, UINT64_MAX, &truncated, &err), 0);
 	assert_int_equal(rename(path, culled_path), 0);
 	compare();
@@ -476,9 +514,9 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_same_sums), cmocka_unit_test(test_few_held),
-	    cmocka_unit_test(test_late_events), cmocka_unit_test(test_strip),
-	    cmocka_unit_test(test_strip_culled)};
+	    cmocka_unit_test(test_same_sums),	  cmocka_unit_test(test_few_held),
+	    cmocka_unit_test(test_maximum_again), cmocka_unit_test(test_late_events),
+	    cmocka_unit_test(test_strip),	  cmocka_unit_test(test_strip_culled)};
 
 	return cmocka_run_group_tests_name("record/cull", tests, setup, teardown);
 }
