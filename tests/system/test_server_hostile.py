@@ -143,8 +143,18 @@ class Case(s.Case):
         before = set(workers(self.server))
         self.get(path)
         pid, = set(workers(self.server)) - before
+        # The server can still wait for the end of the answer, and would give the next request to another worker.
+        t.wait_for(lambda: not self.is_answering())
         stop(pid)
         return path, pid
+
+    def is_answering(self):
+        """Whether a worker was given a request: then the server has only one end of a pipe."""
+        pipes = t.links(self.server.process.pid)
+        for standard in range(3):
+            pipes.remove(os.readlink(f"/proc/{self.server.process.pid}/fd/{standard}"))
+        pipes = [f for f in pipes if f.startswith("pipe:")]
+        return any(pipes.count(p) == 1 for p in pipes)
 
 
 class Many(Case):
@@ -378,19 +388,11 @@ class Dying(Case):
         path, pid = self.stopped_worker()
         with connect(self.server) as c:
             c.sendall(request(path))
-            t.wait_for(lambda: self.pending(pid))
+            t.wait_for(lambda: pid in workers(self.server) and self.is_answering())
             os.kill(pid, signal.SIGKILL)
             got = drain(c)
         self.assertIn(b"HTTP/1.1 500", got)
         self.assertIn(b"ended unexpectedly", got)
-
-    def pending(self, pid):
-        """Whether a worker was given a request: then the server has only one end of a pipe."""
-        pipes = t.links(self.server.process.pid)
-        for standard in range(3):
-            pipes.remove(os.readlink(f"/proc/{self.server.process.pid}/fd/{standard}"))
-        pipes = [f for f in pipes if f.startswith("pipe:")]
-        return pid in workers(self.server) and any(pipes.count(p) == 1 for p in pipes)
 
     def test_killed_within(self):
         """a worker that is killed in the middle of an answer: the client sees that it is incomplete"""

@@ -29,10 +29,16 @@ class Thinning(Case):
         return next(s for s in json.loads(self.memprof("status", "--json").stdout)
                     if s["pid"] == self.p.pid)
 
-    def say(self, line):
+    def ask(self, line):
         self.p.stdin.write(line + "\n")
         self.p.stdin.flush()
+
+    def answer(self):
         return json.loads(self.p.stdout.readline())
+
+    def say(self, line):
+        self.ask(line)
+        return self.answer()
 
     def overloaded(self):
         """Waits until allocations are thinned out."""
@@ -105,8 +111,10 @@ class Thinning(Case):
         self.memprof("flush", "-p", self.p.pid)
         os.kill(self.recorder, signal.SIGSTOP)
         wait_for(lambda: b"State:\tT" in read(f"/proc/{self.recorder}/status"))
-        self.say(f"leak {LEAKS}")
+        self.ask(f"leak {LEAKS}")
+        time.sleep(1)  # after 3 s the agent would stop recording, which is a loss (test_overload)
         os.kill(self.recorder, signal.SIGCONT)
+        self.answer()
         r = self.detach()
         self.estimates(r)
         count, _, error = self.group(r, "leak_one")
