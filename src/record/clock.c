@@ -68,19 +68,18 @@ static void read_both(uint64_t *ticks, uint64_t *ns)
 }
 
 /*
- * The line through the conversion of @until that meets the measured time in a second.  An error of the first
- * calibration, which is a short one, is thus corrected gradually: a jump would let an event be earlier
- * than the one before it.
+ * Draws the line through the conversion of @until that meets the measured time in a second: @ns after the
+ * start at @ticks, and so on at the measured rate.  An error of the first calibration, which is a short one,
+ * is thus corrected gradually: a jump would let an event be earlier than the one before it.
  */
-static void aim(struct clock *c, uint64_t until)
+static void aim(struct clock *c, uint64_t until, uint64_t ticks, uint64_t ns)
 {
 	uint64_t from_ns = clock_ns(c, until);
-	double ticks = (double)(c->ticks1 - until) + c->rate_guess;
-	double ns = (double)(int64_t)(c->ns1 - c->ns0 - from_ns) + SECOND_NS;
 
 	c->from_ticks = until;
 	c->from_ns = from_ns;
-	c->slope = ns / ticks;
+	c->slope = ((double)(int64_t)(ns - from_ns) + SECOND_NS) /
+		   ((double)(ticks - until) + c->rate_guess);
 	if (c->slope < c->ns_per_tick / 2)
 		c->slope = c->ns_per_tick / 2;
 }
@@ -89,13 +88,11 @@ void clock_correct(struct clock *c, uint64_t until, uint64_t ticks, uint64_t ns)
 {
 	if (ticks <= c->ticks0)
 		return;
-	c->ticks1 = ticks;
-	c->ns1 = ns;
 	c->ns_per_tick = (double)(ns - c->ns0) / (double)(ticks - c->ticks0);
 	c->rate_guess = SECOND_NS / c->ns_per_tick;
 	if (until < c->from_ticks)
 		until = c->from_ticks;
-	aim(c, until < ticks ? until : ticks);
+	aim(c, until < ticks ? until : ticks, ticks, ns - c->ns0);
 }
 
 void clock_adjust(struct clock *c, uint64_t until)

@@ -9,8 +9,7 @@
 
 struct clock {
 	uint64_t ticks0, ns0; /* the start */
-	uint64_t ticks1, ns1; /* newest calibration point */
-	double ns_per_tick;   /* between the two */
+	double ns_per_tick;   /* from there to the newest calibration point */
 	double rate_guess;    /* ticks per second */
 	/* The line by which ticks are converted: it begins where the one before ended. */
 	uint64_t from_ticks, from_ns;
