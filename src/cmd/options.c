@@ -10,7 +10,7 @@
 #include "cmd/parse.h"
 #include "control/output_name.h"
 #include "formats/session.h"
-#include "record/carry.h"
+#include "record/recorder.h"
 
 #define MIN_RING     (64u << 10)
 #define MAX_RING     (64u << 20)
@@ -136,6 +136,11 @@ static int take(int opt, const char *arg, struct recording_options *o, struct mp
 		if (parse_count(arg, &o->keep) && o->keep)
 			return 1;
 		return refuse(err, "'%s' is not a number of pieces", arg);
+	case 'j':
+		if (parse_count(arg, &o->jobs) && o->jobs && o->jobs <= RECORDER_JOBS)
+			return 1;
+		return refuse(err, "'%s' is not a number of threads from 1 to %u", arg,
+			      RECORDER_JOBS);
 	case 'l':
 		o->live_only = true;
 		return 1;

@@ -34,6 +34,7 @@ int recording_options_settle(const char *command, struct recording_options *o);
 	    {"no-debuginfod", no_argument, NULL, 'i'}, {"embed", no_argument, NULL, 'N'},          \
 	    {"paused", no_argument, NULL, 'P'}, {"verbose", no_argument, NULL, 'v'},               \
 	    {"keep", required_argument, NULL, 'k'}, {"live-only", no_argument, NULL, 'l'},         \
+	    {"jobs", required_argument, NULL, 'j'},                                                \
 	{                                                                                          \
 		"quiet", no_argument, NULL, 'q'                                                    \
 	}
@@ -59,6 +60,8 @@ int recording_options_settle(const char *command, struct recording_options *o);
 	"                       instead of recording a part that represents them\n" \
 	"      --ring-size N    size of each thread's ring, 64k to 64M (default 2M)\n" \
 	"      --queue-size N   memory limit of the recorder's queue (default 256M)\n" \
+	"      --jobs N         threads that process the records, 1 to 3 (default: half of the\n" \
+	"                       processors that memprof may use)\n" \
 	"      --via WAY        agent (default), or kernel: uprobes, nothing is put into the process\n" \
 	"      --event WHAT     allocations (default), or page-faults: which stacks make memory\n" \
 	"                       resident; recorded by the kernel, nothing is put into the process\n" \

@@ -17,6 +17,7 @@ struct recording_options {
 	uint64_t for_ms;	  /* how long to record; 0: until told to end */
 	uint64_t ring_size;	  /* bytes; 0: default */
 	uint64_t queue_size;	  /* bytes; 0: default */
+	uint32_t jobs;		  /* threads of the recorder, see recorder_config; 0: default */
 	uint64_t cull_ms;	  /* blocks that live shorter are only counted; 0: do not cull */
 	bool history;		  /* do not cull */
 	uint64_t sample_interval; /* mean bytes a sample; 0: record every allocation */

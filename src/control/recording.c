@@ -23,6 +23,7 @@
 #include "control/takeover.h"
 #include "control/watch.h"
 #include "inject/find.h"
+#include "lib/parallel.h"
 #include "lib/printable.h"
 #include "lib/privileges.h"
 #include "record/clock.h"
@@ -161,6 +162,14 @@ static int open_the_session(struct recording *rec, const struct recording_option
 	return session_open(&rec->s, rec->t, &so, err);
 }
 
+/* Return: the threads that the recorder can have while the target has as many processors. */
+static unsigned int default_jobs(void)
+{
+	unsigned int spare = parallel_processors() / 2;
+
+	return spare < 1 ? 1 : spare > RECORDER_JOBS ? RECORDER_JOBS : spare;
+}
+
 static int start_recorder(struct recording *rec, const struct recording_options *o,
 			  const char *path, struct mp_info *info, struct mp_err *err)
 {
@@ -168,6 +177,7 @@ static int start_recorder(struct recording *rec, const struct recording_options 
 	    .pid = rec->t->pid,
 	    .path = path,
 	    .queue_ceiling = o->queue_size,
+	    .jobs = o->jobs ? o->jobs : default_jobs(),
 	    .max_depth = o->depth,
 	    .select = o->select,
 	    .code_changed = code_changed,

@@ -11,11 +11,16 @@ struct second {
 	void *arg;
 };
 
-unsigned int parallel_parts(void)
+unsigned int parallel_processors(void)
 {
 	cpu_set_t set;
 
-	return !sched_getaffinity(0, sizeof(set), &set) && CPU_COUNT(&set) > 1 ? 2 : 1;
+	return sched_getaffinity(0, sizeof(set), &set) ? 1 : (unsigned int)CPU_COUNT(&set);
+}
+
+unsigned int parallel_parts(void)
+{
+	return parallel_processors() > 1 ? 2 : 1;
 }
 
 static void *run_second(void *arg)

@@ -5,7 +5,9 @@
 
 #define MIN_PARALLEL 100000u /* blocks, or the like: with fewer, a thread gains nothing */
 
-/* Return: 1 or 2, by sched_getaffinity(). */
+/* Return: the number of processors that this process may use, by sched_getaffinity(). */
+unsigned int parallel_processors(void);
+/* Return: 1 or 2, as many as there are processors for. */
 unsigned int parallel_parts(void);
 /**
  * parallel_run() - call a function for each part of some work

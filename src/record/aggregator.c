@@ -34,6 +34,7 @@ int aggregator_init(struct aggregator *a, const struct recorder_config *config,
 	a->live = live_new(LIVE_LOAD);
 	a->stack_of_word = live_new(STACKS_LOAD);
 	a->slot = calloc(layout->nslots, sizeof(*a->slot));
+	a->order = &a->sorter.slot[0].order;
 	if (!a->live || !a->stack_of_word || !a->slot)
 		return -ENOMEM;
 	return stacks_init(&a->stacks) ? -ENOMEM : tallies_init(&a->tallies, layout->nslots);
@@ -53,7 +54,7 @@ void aggregator_free(struct aggregator *a)
 	tallies_free(&a->tallies);
 	origins_free(a->origins);
 	stacks_free(&a->stacks);
-	order_free(&a->order);
+	sorter_stop(&a->sorter);
 }
 
 /* ---------------------------------------------------------------- a batch -- */
@@ -66,35 +67,36 @@ static uint64_t address_of(const struct pending *e)
 /* Prefetches the live table entries of some events after @i. */
 static void prefetch(const struct aggregator *a, size_t i)
 {
-	const struct pending *e = a->order.events;
-	size_t end = i + AHEAD + BURST < a->order.n ? i + AHEAD + BURST : a->order.n;
+	const struct pending *e = a->order->events;
+	size_t end = i + AHEAD + BURST < a->order->n ? i + AHEAD + BURST : a->order->n;
 
 	for (size_t k = i + AHEAD; k < end; k++)
 		live_prefetch(a->live, address_of(&e[k]));
 	/* The blocks that these events end, which were prefetched before. */
-	for (size_t k = i + AHEAD - BURST; k < i + AHEAD && k < a->order.n; k++) {
+	for (size_t k = i + AHEAD - BURST; k < i + AHEAD && k < a->order->n; k++) {
 		if (mpr_kind(mpr_type((const void *)e[k].rec)) != MPR_LOST_ALLOC)
 			block_prefetch(a, address_of(&e[k]));
 	}
 }
 
-static void run_batch(struct aggregator *a, struct batch *b)
+static void run_batch(struct aggregator *a, struct sorted *sorted)
 {
-	size_t i;
+	const struct batch *b = sorted->batch;
 
+	a->order = &sorted->order;
 	for (uint32_t k = 0; k < b->nsegments; k++) {
 		struct slot_state *st = &a->slot[b->segment[k].slot];
 
 		if (!st->tid || b->after_loss)
 			st->tid = b->segment[k].tid;
 	}
-	a->losses.lost_other += order_take(&a->order, b, clock_ticks());
+	a->losses.lost_other += sorted->discarded;
 	pthread_mutex_lock(&a->shared->clock_lock);
 	a->clock = a->shared->clock;
 	pthread_mutex_unlock(&a->shared->clock_lock);
 	a->tick_rate = (uint64_t)(1000 / a->clock.ns_per_tick) + 1;
-	for (i = 0; i < a->order.n && a->order.events[i].time <= b->until; i++) {
-		const struct pending *e = &a->order.events[i];
+	for (size_t i = 0; i < a->order->complete; i++) {
+		const struct pending *e = &a->order->events[i];
 
 		if (!(i % BURST))
 			prefetch(a, i);
@@ -103,14 +105,13 @@ static void run_batch(struct aggregator *a, struct batch *b)
 		a->at = i;
 		if (e->slot == ORDER_TAKEN)
 			continue;
-		if (i + 1 < a->order.n && e[1].time <= b->until && event_pair(a, e, e + 1))
+		if (i + 1 < a->order->complete && event_pair(a, e, e + 1))
 			i++;
 		else if (e->what & ORDER_END && event_postpone(a, i))
 			i--; /* another event is there now */
 		else
 			event_process(a, e, clock_ns(&a->clock, e->time));
 	}
-	order_keep(&a->order, i);
 	if (b->until != UINT64_MAX)
 		release_culled(a, clock_ns(&a->clock, b->until));
 }
@@ -156,7 +157,7 @@ static void last_look(struct aggregator *a)
 void *aggregator_run(void *arg)
 {
 	struct aggregator *a = arg;
-	struct batch *b;
+	struct sorted *sorted;
 
 	privileges_keep(PRIVILEGES_TARGET);
 	put_hooks_and_modules(a);
@@ -164,10 +165,12 @@ void *aggregator_run(void *arg)
 		carry_in(a, a->config->carry);
 	if (a->config->info.what == MP_PAGE_FAULTS) /* initial memory use */
 		look_at_target(a, clock_ns(&a->shared->clock, clock_ticks()));
-	while ((b = queue_get(a->shared->queue))) {
+	sorter_start(&a->sorter, a->shared->queue, a->config->jobs >= JOBS_SORTING);
+	while ((sorted = sorter_next(&a->sorter))) {
+		const struct batch *b = sorted->batch;
 		uint64_t now;
 
-		run_batch(a, b);
+		run_batch(a, sorted);
 		if (__atomic_load_n(&a->shared->let_go, __ATOMIC_ACQUIRE))
 			last_look(a);
 		now = clock_ns(&a->shared->clock, clock_ticks());
@@ -184,8 +187,6 @@ void *aggregator_run(void *arg)
 			reach(a, b, now);
 		piece_next(a, now);
 		aggregator_moves(a);
-		queue_done(a->shared->queue, b);
-		batch_free(b);
 	}
 	last_look(a);
 	put_marks(a, a->end_ns);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The aggregator thread: takes batches from the queue, sorts their records, decodes them, maintains
- * the live table and writes the recording.
+ * The aggregator thread: takes sorted batches, decodes their records, maintains the live table and
+ * writes the recording.
  *
  * Its parts, each of which uses only those named before it: stack_ids.h, blocks.h, periodic.h and
  * events.h for the records; carry_in.h and piece.h for the beginnings of files.
@@ -16,7 +16,7 @@
 #include "record/block_layout.h"
 #include "record/cull.h"
 #include "record/levels.h"
-#include "record/order.h"
+#include "record/sorter.h"
 #include "record/origins.h"
 #include "record/piece.h"
 #include "record/recorder.h"
@@ -51,10 +51,11 @@ struct aggregator {
 	const struct block_layout *layout;
 	struct recorder_shared *shared;
 
-	/* The records of a batch.  The current one: its index in order.events, its slot, its time;
+	struct sorter sorter;
+	/* The records of a batch.  The current one: its index in order->events, its slot, its time;
 	 * waiting: the depth of events that are suspended while later records are processed first
 	 * (overtaken.c). */
-	struct order order;
+	struct order *order;
 	size_t at;
 	uint32_t at_slot, waiting;
 	uint64_t last_ns;

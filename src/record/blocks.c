@@ -170,7 +170,7 @@ bool block_born_short(struct aggregator *a, struct slot_state *st, uint32_t numb
 {
 	struct live_block b = {ev->addr, ev->size, ev->stack, ev->weight}, old;
 
-	if (order_can_end(&a->order, ev->addr, (uint32_t)(st - a->slot)) ||
+	if (order_can_end(a->order, ev->addr, (uint32_t)(st - a->slot)) ||
 	    live_find(a->live, ev->addr, &old))
 		return false;
 	if (!st->short_stack)
@@ -187,7 +187,7 @@ bool block_pair(struct aggregator *a, const struct slot_state *st, const struct 
 	uint64_t blocks = 1ull << ev->weight;
 	struct live_block old;
 
-	if (order_can_end(&a->order, ev->addr, (uint32_t)(st - a->slot)) ||
+	if (order_can_end(a->order, ev->addr, (uint32_t)(st - a->slot)) ||
 	    live_find(a->live, ev->addr, &old))
 		return false;
 	if (levels_pair(&a->levels, &(struct level_change){.time_ns = a->last_ns,

@@ -220,12 +220,12 @@ static bool decode_end(struct aggregator *a, const struct pending *p, struct mp_
 
 bool event_postpone(struct aggregator *a, size_t i)
 {
-	const struct pending *e = &a->order.events[i];
+	const struct pending *e = &a->order->events[i];
 	uint64_t addr = order_ended(e);
 	struct live_block b;
 
-	return (order_is_end(e) || order_can_end(&a->order, addr, e->slot)) &&
-	       order_postpone(&a->order, i, live_find(a->live, addr, &b));
+	return (order_is_end(e) || order_can_end(a->order, addr, e->slot)) &&
+	       order_postpone(a->order, i, live_find(a->live, addr, &b));
 }
 
 static bool decode_free(struct aggregator *a, uint32_t slot, const struct mpr_free *f,

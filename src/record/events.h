@@ -12,7 +12,7 @@ struct pending;
 /* Processes one record of the batch, with the time @ns (since the start). */
 void event_process(struct aggregator *a, const struct pending *p, uint64_t ns);
 
-/* The event a->order.events[@i] is the end of a block whose time is not known exactly.  Return: true
+/* The event a->order->events[@i] is the end of a block whose time is not known exactly.  Return: true
  * if it had to be moved behind other events (order_postpone()). */
 bool event_postpone(struct aggregator *a, size_t i);
 

@@ -244,12 +244,13 @@ static bool add_segment(struct order *o, const struct batch *b, const struct seg
 
 static int add_kept(struct order *o)
 {
-	const uint8_t *p = o->carry;
+	const uint8_t *p = o->before.data;
 
-	for (size_t i = 0; i < o->ncarry; i++) {
-		struct pending e = {o->kept[i].time, p, o->kept[i].slot, o->kept[i].what};
+	for (size_t i = 0; i < o->before.n; i++) {
+		const struct kept *k = &o->before.kept[i];
+		struct pending e = {k->time, p, k->slot, k->what};
 
-		if (order_is_end(&e) && make_end(o, &e, o->kept[i].earliest))
+		if (order_is_end(&e) && make_end(o, &e, k->earliest))
 			return -ENOMEM;
 		if (add(o, &e))
 			return -ENOMEM;
@@ -286,7 +287,7 @@ static struct lane *find_lanes(const struct order *o, const struct batch *b, uin
 	const uint8_t *p = b->data;
 
 	for (uint32_t i = 0; lanes && i < n; i++)
-		lanes[i] = (struct lane){o->before + 1, UINT64_MAX, false};
+		lanes[i] = (struct lane){o->before.until + 1, UINT64_MAX, false};
 	for (uint32_t k = 0; lanes && k < b->nsegments; k++) {
 		const struct segment *s = &b->segment[k];
 
@@ -326,7 +327,8 @@ static int settle_kept(struct order *o, struct lane *lanes)
 		if (!(e->what & ORDER_END))
 			lane->goes_on |= e->time <= o->until;
 		else if (e->what & ORDER_SHORT &&
-			 (o->any_taken || (record(e->rec)->time <= o->until && !lane->goes_on)))
+			 (o->before.any_taken ||
+			  (record(e->rec)->time <= o->until && !lane->goes_on)))
 			ret = unsettle(o, i);
 	}
 	return ret;
@@ -347,7 +349,8 @@ static void date_kept(struct order *o, struct lane *lanes)
 			lane->latest = e->time > lane->latest ? e->time : lane->latest;
 			continue;
 		}
-		low = order_earliest(o, e) > o->before ? order_earliest(o, e) : o->before + 1;
+		low = order_earliest(o, e) > o->before.until ? order_earliest(o, e)
+							     : o->before.until + 1;
 		if (lane->first < e->time)
 			e->time = lane->first;
 		if (e->time <= o->until && low < e->time)
@@ -370,25 +373,37 @@ static void note_shared(struct order *o)
 	}
 }
 
-uint64_t order_take(struct order *o, const struct batch *b, uint64_t now)
+static void move_rest(struct order_rest *to, struct order_rest *from)
 {
-	size_t *ends = calloc(b->nsegments + 2, sizeof(*ends)), n = 0, end = 0;
+	order_rest_free(to);
+	*to = *from;
+	*from = (struct order_rest){0};
+}
+
+/* Return: the index of the first event later than o->until. */
+static size_t find_rest(const struct order *o)
+{
+	size_t i = o->n;
+
+	while (i && o->events[i - 1].time > o->until)
+		i--;
+	return i;
+}
+
+/* Return: the number of segments whose rest was discarded. */
+static uint64_t sort(struct order *o, const struct batch *b, uint64_t now, size_t *ends)
+{
 	const uint8_t *p = b->data;
+	size_t n = 0, end = 0;
 	uint64_t given_up = 0;
 	struct lane *lanes;
 
-	o->n = o->earliest.n = 0;
-	o->before = o->until;
-	o->until = b->until;
-	if (!ends || forget_ends(o, b->bytes / sizeof(struct mpr_free) + o->ncarry)) {
-		free(ends);
+	if (!ends || forget_ends(o, b->bytes / sizeof(struct mpr_free) + o->before.n))
 		return b->nsegments;
-	}
 	given_up += add_kept(o);
 	lanes = find_lanes(o, b, now);
 	if (!lanes || settle_kept(o, lanes)) {
 		free(lanes);
-		free(ends);
 		o->n = 0;
 		return b->nsegments;
 	}
@@ -409,57 +424,71 @@ uint64_t order_take(struct order *o, const struct batch *b, uint64_t now)
 	}
 	sort_merge_runs(&o->events, &o->scratch, ends, n);
 	note_shared(o);
-	o->looks = LOOKS * (o->n + 1);
 	free(lanes);
+	return given_up;
+}
+
+uint64_t order_take(struct order *o, struct order_rest *rest, const struct batch *b, uint64_t now)
+{
+	size_t *ends = calloc(b->nsegments + 2, sizeof(*ends));
+	uint64_t given_up;
+
+	move_rest(&o->before, rest);
+	o->n = o->earliest.n = 0;
+	o->until = b->until;
+	given_up = sort(o, b, now, ends);
+	o->complete = find_rest(o);
+	o->looks = LOOKS * (o->n + 1);
 	free(ends);
 	return given_up;
 }
 
-void order_keep(struct order *o, size_t from)
+bool order_rest_taken(const struct order *o)
 {
-	size_t n = 0, bytes = 0;
-	uint8_t *kept = NULL;
-
-	o->any_taken = false;
-	for (size_t i = from; i < o->n; i++) {
-		o->any_taken |= o->events[i].slot == ORDER_TAKEN;
+	for (size_t i = o->complete; i < o->n; i++) {
 		if (o->events[i].slot == ORDER_TAKEN)
-			continue;
-		o->events[from + n++] = o->events[i];
-		bytes += record(o->events[i].rec)->h.size;
+			return true;
 	}
-	if (n > o->cap_carry) {
-		struct kept *k = reallocarray(o->kept, 2 * n, sizeof(*k));
+	return false;
+}
 
-		if (k) {
-			o->kept = k;
-			o->cap_carry = 2 * n;
-		}
-	}
-	if (bytes && n <= o->cap_carry)
-		kept = malloc(bytes);
-	o->ncarry = 0;
+void order_rest(const struct order *o, struct order_rest *rest)
+{
+	size_t bytes = 0, most = o->n - o->complete;
+
+	order_rest_free(rest);
+	rest->until = o->until;
+	rest->any_taken = order_rest_taken(o);
+	for (size_t i = o->complete; i < o->n; i++)
+		bytes += record(o->events[i].rec)->h.size;
+	rest->data = most ? malloc(bytes) : NULL;
+	rest->kept = most ? malloc(most * sizeof(*rest->kept)) : NULL;
 	bytes = 0;
-	for (size_t i = from; kept && i < from + n; i++) {
+	for (size_t i = o->complete; rest->data && rest->kept && i < o->n; i++) {
 		const struct pending *e = &o->events[i];
 		uint16_t size = record(e->rec)->h.size;
 
-		memcpy(kept + bytes, e->rec, size);
+		if (e->slot == ORDER_TAKEN)
+			continue;
+		memcpy(rest->data + bytes, e->rec, size);
 		bytes += size;
-		o->kept[o->ncarry++] = (struct kept){
+		rest->kept[rest->n++] = (struct kept){
 		    e->time, order_is_end(e) ? order_earliest(o, e) : 0, e->slot, e->what};
 	}
-	free(o->carry);
-	o->carry = kept;
-	o->n = 0;
+}
+
+void order_rest_free(struct order_rest *rest)
+{
+	free(rest->data);
+	free(rest->kept);
+	*rest = (struct order_rest){0};
 }
 
 void order_free(struct order *o)
 {
 	free(o->events);
 	free(o->scratch);
-	free(o->carry);
-	free(o->kept);
+	order_rest_free(&o->before);
 	vec_free(&o->earliest);
 	vec_free(&o->undated);
 	free(o->ended);

@@ -3,6 +3,9 @@
  * Sorts the records of a batch by time.  The target is not trusted: after a record that is
  * incomplete, of an unknown type or later than now, the rest of its ring's segment is discarded.
  * The work is O(n log n) for any times.
+ *
+ * Records later than the batch's time are the rest, which order_rest() copies and the next
+ * order_take() sorts together with the next batch.
  */
 #ifndef RECORD_ORDER_H
 #define RECORD_ORDER_H
@@ -48,17 +51,24 @@ struct undated_end {
 	bool shared; /* other threads have events of this address in the batch, too */
 };
 
+/* What a batch leaves to the next one.  All zero before the first batch. */
+struct order_rest {
+	uint8_t *data; /* the records, one after the other; owned, as is @kept */
+	struct kept *kept;
+	size_t n;
+	uint64_t
+	    until; /* time up to which the events of the batch and of those before are complete */
+	bool any_taken; /* some of the records after that time were processed before their turn */
+};
+
 struct order {
 	struct pending *events, *scratch;
 	size_t n, cap;
-	uint64_t looks;		/* events that order_postpone() may still examine in this batch */
-	uint64_t until, before; /* times up to which the events of this and the last batch are
-				   complete */
-	uint8_t *carry;		/* records later than their batch's time */
-	struct kept *kept;
-	VEC(uint64_t) earliest; /* times of the threads' events before ends of blocks */
-	size_t ncarry, cap_carry;
-	bool any_taken; /* some of the records after the last batch's time were processed then */
+	size_t complete;	  /* the events from this index on are the rest */
+	uint64_t looks;		  /* events that order_postpone() may still examine in this batch */
+	uint64_t until;		  /* time up to which the events are complete */
+	struct order_rest before; /* of the last batch */
+	VEC(uint64_t) earliest;	  /* times of the threads' events before ends of blocks */
 	/* A bit for each hash of an address of which a record says that its block ended; the same for
 	 * order_is_end() ends, which are in a list, too. */
 	uint64_t *ended, *undated_bits;
@@ -67,10 +77,10 @@ struct order {
 };
 
 /**
- * order_take() - sort the records of @b and those kept from earlier batches into o->events[0 ..
- * o->n)
+ * order_take() - sort the records of @b and those of the rest into o->events[0 .. o->n)
+ * @rest: of the batch before; is moved into @o, and all zero afterwards
  * @now: current ticks; no record can be later
- * They point into @b and @o until order_keep().
+ * The events point into @b and @o.
  *
  * Ends of blocks that are noted in the records of their allocations (formats/record.h) become
  * events of their own.  Their time is that of the thread's event before if everything up to the
@@ -79,7 +89,7 @@ struct order {
  *
  * Return: the number of segments whose rest was discarded.
  */
-uint64_t order_take(struct order *o, const struct batch *b, uint64_t now);
+uint64_t order_take(struct order *o, struct order_rest *rest, const struct batch *b, uint64_t now);
 
 /* Return: whether @e is an end of a block with an entry in order.earliest. */
 static inline bool order_is_end(const struct pending *e)
@@ -121,8 +131,15 @@ bool order_postpone(struct order *o, size_t i, bool is_live);
  */
 size_t order_waiting_end(const struct order *o, size_t i, uint64_t addr);
 
-/* Keeps the unprocessed records of o->events[@from .. o->n) for the next order_take(). */
-void order_keep(struct order *o, size_t from);
+/**
+ * order_rest() - copy the records of the rest that have not been processed
+ * @rest: what it has is freed first
+ * Without memory they are dropped.
+ */
+void order_rest(const struct order *o, struct order_rest *rest);
+void order_rest_free(struct order_rest *rest);
+/* Return: whether a record of the rest has been processed before its turn. */
+bool order_rest_taken(const struct order *o);
 void order_free(struct order *o);
 
 #endif

@@ -16,15 +16,15 @@
  * Records of one ring are always in the right order. */
 static void take_up(struct aggregator *a, size_t last)
 {
-	uint32_t slot = a->order.events[last].slot, at_slot = a->at_slot;
+	uint32_t slot = a->order->events[last].slot, at_slot = a->at_slot;
 
 	a->waiting++;
 	for (size_t i = a->at + 1; i <= last; i++) {
-		struct pending e = a->order.events[i];
+		struct pending e = a->order->events[i];
 
 		if (e.slot != slot)
 			continue;
-		a->order.events[i].slot = ORDER_TAKEN;
+		a->order->events[i].slot = ORDER_TAKEN;
 		a->process(a, &e, a->last_ns);
 	}
 	a->waiting--;
@@ -34,10 +34,10 @@ static void take_up(struct aggregator *a, size_t last)
 /* Processes one event, whose records of the same ring before it need not be processed. */
 static void take_end(struct aggregator *a, size_t i)
 {
-	struct pending e = a->order.events[i];
+	struct pending e = a->order->events[i];
 	uint32_t at_slot = a->at_slot;
 
-	a->order.events[i].slot = ORDER_TAKEN;
+	a->order->events[i].slot = ORDER_TAKEN;
 	a->waiting++;
 	a->process(a, &e, a->last_ns);
 	a->waiting--;
@@ -47,9 +47,9 @@ static void take_end(struct aggregator *a, size_t i)
 static bool look_ahead(struct aggregator *a, uint64_t addr, uint64_t us,
 		       uint64_t (*what)(const struct pending *))
 {
-	const struct pending *e = a->order.events;
+	const struct pending *e = a->order->events;
 	uint64_t until = e[a->at].time + us * a->tick_rate;
-	size_t end = a->at + LOOK_MAX < a->order.n ? a->at + LOOK_MAX : a->order.n;
+	size_t end = a->at + LOOK_MAX < a->order->n ? a->at + LOOK_MAX : a->order->n;
 
 	if (a->waiting == WAITING_MAX)
 		return false;
@@ -70,8 +70,8 @@ void overtaken_free(struct aggregator *a, uint64_t addr)
 	if (!live_find(a->live, addr, &b))
 		return;
 	/* First, because a free that has a later time is more often that of the new block. */
-	i = a->waiting < WAITING_MAX ? order_waiting_end(&a->order, a->at, addr) : a->order.n;
-	if (i < a->order.n)
+	i = a->waiting < WAITING_MAX ? order_waiting_end(a->order, a->at, addr) : a->order->n;
+	if (i < a->order->n)
 		take_end(a, i);
 	else
 		look_ahead(a, addr, OVERTAKEN_US, order_ended);
@@ -84,7 +84,7 @@ bool overtaken_alloc(struct aggregator *a, uint64_t addr)
 
 bool overtaken_by_alloc(const struct aggregator *a, uint64_t addr)
 {
-	const struct pending *e = a->order.events;
+	const struct pending *e = a->order->events;
 	uint64_t time = e[a->at].time, since = a->tick_rate * OVERTAKEN_US;
 	size_t begin = a->at > LOOK_MAX ? a->at - LOOK_MAX : 0;
 

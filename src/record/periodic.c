@@ -111,7 +111,7 @@ void each_second(struct aggregator *a, uint64_t now)
 	struct mp_losses l;
 
 	pthread_mutex_lock(&a->shared->clock_lock);
-	clock_adjust(&a->shared->clock, a->order.until);
+	clock_adjust(&a->shared->clock, a->order->until);
 	pthread_mutex_unlock(&a->shared->clock_lock);
 	put_hooks_and_modules(a);
 	look_at_target(a, now);

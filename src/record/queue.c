@@ -52,7 +52,7 @@ void queue_free(struct queue *q)
 
 static uint64_t limit(const struct queue *q, enum queue_admit admit)
 {
-	uint64_t part = q->stats.ceiling - 3 * (q->stats.ceiling / QUEUE_BATCH);
+	uint64_t part = q->stats.ceiling - 5 * (q->stats.ceiling / QUEUE_BATCH);
 
 	switch (admit) {
 	case QUEUE_ALL:

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * The queue of batches from the reader, which must never wait, to the aggregator.  Its hard ceiling
- * in bytes covers both threads: three sixteenths are reserved for the batch that the reader fills
- * and the arrays in which the aggregator sorts a batch (twice its size).  The last eighth of the
- * rest is reserved for records that end blocks.  When that is full, whole batches are dropped.
+ * in bytes covers all threads: five sixteenths are reserved for the batch that the reader fills
+ * and the arrays in which two batches are sorted (twice their size).  The last eighth of the rest is
+ * reserved for records that end blocks.  When that is full, whole batches are dropped.
  * Dropped records are counted by kind.
  */
 #ifndef RECORD_QUEUE_H

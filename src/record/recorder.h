@@ -21,6 +21,12 @@
 #include "record/queue.h"
 #include "record/select.h"
 
+/* Threads that process the records, beside the reader: at most this many ... */
+#define RECORDER_JOBS 3u
+/* ... and from how many on one writes the file, and one sorts the records. */
+#define JOBS_WRITING 2u
+#define JOBS_SORTING 3u
+
 /* Callbacks that write the end of the file; called with recorder_config.ctx.  Addresses are
  * ascending and distinct. */
 struct recorder_ending {
@@ -55,6 +61,7 @@ struct recorder_config {
 	const char *path;	     /* path of the recording */
 	struct mp_info info;	     /* start_unix_ns is filled by recorder_start() */
 	uint64_t queue_ceiling;	     /* bytes; 0: 256 MiB */
+	unsigned int jobs;	     /* threads beside the reader, from 1 to RECORDER_JOBS */
 	uint32_t max_depth;	     /* number of innermost frames to keep of a stack; 0: all */
 	struct select_config select; /* the strings are owned by the caller */
 	/* Ticks up to which all records are in the rings, for a producer that delivers late (the

@@ -23,7 +23,7 @@ static bool was_paused(const struct aggregator *a)
 {
 	uint64_t paused = __atomic_load_n(&a->shared->paused, __ATOMIC_RELAXED);
 
-	return (paused & 1) == (a->order.events[a->at].time >= paused >> 1);
+	return (paused & 1) == (a->order->events[a->at].time >= paused >> 1);
 }
 
 bool select_leaves_out(struct aggregator *a, struct slot_state *st)

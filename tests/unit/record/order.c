@@ -15,6 +15,7 @@
 #define BYTES	 1024
 
 static struct order order;
+static struct order_rest rest;
 static struct batch batch;
 static struct segment segments[SEGMENTS];
 static uint8_t data[BYTES];
@@ -30,6 +31,7 @@ static int end(void **state)
 {
 	(void)state;
 	order_free(&order);
+	order_rest_free(&rest);
 	vec_free(&batch.ends);
 	return 0;
 }
@@ -81,7 +83,7 @@ static void put_end(uint64_t addr, uint64_t position)
 
 static void take(void)
 {
-	assert_int_equal(order_take(&order, &batch, UINT64_MAX), 0);
+	assert_int_equal(order_take(&order, &rest, &batch, UINT64_MAX), 0);
 }
 
 /* Processes the batch and compares its events: "+" or "-", slot, "@", address. */
@@ -99,7 +101,7 @@ static void assert_order(const char *expected)
 			 i ? " " : "", ends ? '-' : '+', e->slot,
 			 (unsigned)(ends ? order_ended(e) : order_begun(e)));
 	}
-	order_keep(&order, i);
+	order_rest(&order, &rest);
 	assert_string_equal(text, expected);
 }
 
@@ -252,7 +254,7 @@ static void taken_block_has_number(void **state)
 	take();
 	assert_int_equal(order.events[0].what & ORDER_SHORT, ORDER_SHORT);
 	order.events[0].slot = ORDER_TAKEN;
-	order_keep(&order, 0);
+	order_rest(&order, &rest);
 	new_batch(1000, 1100);
 	take();
 	assert_int_equal(order.n, 2);

@@ -82,8 +82,8 @@ static void damaged_records_are_counted(void **state)
 static void ceiling_leaves_room_for_frees(void **state)
 {
 	struct batch *a = batch(8), *b = batch(8), *c;
-	/* The queue can use 13/16 of the ceiling. */
-	struct queue *q = queue_new((2 * a->size * 16 + 12) / 13);
+	/* The queue can use 11/16 of the ceiling. */
+	struct queue *q = queue_new((2 * a->size * 16 + 10) / 11);
 	struct queue_drop d = {0};
 
 	(void)state;
