@@ -8,7 +8,7 @@
 #include "record/wire.h"
 
 #define FIRST_EVENTS 65536u
-#define UNDATED	     256u
+#define PROBES	     16u  /* entries of the table of undated ends in which an address can be */
 #define LOOKS	     32u  /* for each event of a batch, on average, in order_postpone() */
 #define ENDS	     256u /* ends that can be open at once: more than a ring has recent records */
 
@@ -67,19 +67,49 @@ static void note_end(struct order *o, uint64_t addr)
 	set_bit(o->ended, hash(addr) & o->ended_mask);
 }
 
+/* Return: the entry of @addr, or a free one for it; NULL: neither is near.  A malicious target could choose
+ * addresses that make a longer search slow. */
+static struct undated_end *undated_at(const struct order *o, uint64_t addr)
+{
+	for (uint64_t i = hash(addr), end = i + PROBES; i < end; i++) {
+		struct undated_end *e = &o->undated[i & o->undated_mask];
+
+		if (!e->addr || e->addr == addr)
+			return e;
+	}
+	return NULL;
+}
+
 bool order_can_end(const struct order *o, uint64_t addr, uint32_t slot)
 {
 	uint64_t bit = hash(addr) & o->ended_mask;
+	const struct undated_end *e;
 
 	if (has_bit(o->ended, bit))
 		return true;
 	if (!has_bit(o->undated_bits, bit))
 		return false;
-	vec_for_each (&o->undated, e) {
-		if (e->addr == addr && (e->slot != slot || e->shared))
-			return true;
+	e = undated_at(o, addr);
+	return e && e->addr && (e->slot != slot || e->shared);
+}
+
+/* Prepares for about @undated ends whose time is not known exactly. */
+static int forget_undated(struct order *o, uint64_t undated)
+{
+	uint64_t entries = PROBES;
+
+	while (entries < 2 * undated)
+		entries *= 2;
+	if (entries > o->undated_cap) {
+		free(o->undated);
+		o->undated = malloc(entries * sizeof(*o->undated));
+		o->undated_cap = o->undated ? entries : 0;
+		if (!o->undated)
+			return -ENOMEM;
 	}
-	return false;
+	memset(o->undated, 0, entries * sizeof(*o->undated));
+	o->undated_mask = entries - 1;
+	return 0;
 }
 
 /* Prepares for about @records records. */
@@ -89,7 +119,6 @@ static int forget_ends(struct order *o, uint64_t records)
 
 	while (words * 4 < records)
 		words *= 2;
-	o->undated.n = 0;
 	if (words > o->ended_cap) {
 		free(o->ended);
 		o->ended = malloc(2 * words * 8);
@@ -154,14 +183,15 @@ static uint64_t end_time(const struct adding *a, uint64_t next)
 /* Makes @e, which is not ORDER_SHORT, an end of a block after @earliest. */
 static int make_end(struct order *o, struct pending *e, uint64_t earliest)
 {
-	struct undated_end end = {record(e->rec)->addr_hook & MPR_ADDR_MASK, e->slot, false};
+	uint64_t addr = record(e->rec)->addr_hook & MPR_ADDR_MASK;
+	struct undated_end *end = undated_at(o, addr);
 
-	/* A malicious target could make the list, which is searched, long. */
-	if (o->undated.n == UNDATED)
-		note_end(o, end.addr);
-	else if (vec_push(&o->undated, end))
-		return -ENOMEM;
-	set_bit(o->undated_bits, hash(end.addr) & o->ended_mask);
+	if (end)
+		*end = (struct undated_end){addr, e->slot,
+					    end->shared || (end->addr && end->slot != e->slot)};
+	else
+		note_end(o, addr);
+	set_bit(o->undated_bits, hash(addr) & o->ended_mask);
 	e->what = ORDER_END | (uint32_t)o->earliest.n << ORDER_NUMBER;
 	return vec_push(&o->earliest, earliest);
 }
@@ -362,14 +392,16 @@ static void date_kept(struct order *o, struct lane *lanes)
 /* Notes which ends that have no exact time are of addresses that several threads use. */
 static void note_shared(struct order *o)
 {
-	for (size_t i = 0; o->undated.n && i < o->n; i++) {
+	for (size_t i = 0; o->earliest.n && i < o->n; i++) {
 		const struct pending *e = &o->events[i];
 		uint64_t addr = record(e->rec)->addr_hook & MPR_ADDR_MASK;
+		struct undated_end *end;
 
 		if (!has_bit(o->undated_bits, hash(addr) & o->ended_mask))
 			continue;
-		vec_for_each (&o->undated, end)
-			end->shared |= end->addr == addr && end->slot != e->slot;
+		end = undated_at(o, addr);
+		if (end && end->addr)
+			end->shared |= end->slot != e->slot;
 	}
 }
 
@@ -398,7 +430,8 @@ static uint64_t sort(struct order *o, const struct batch *b, uint64_t now, size_
 	uint64_t given_up = 0;
 	struct lane *lanes;
 
-	if (!ends || forget_ends(o, b->bytes / sizeof(struct mpr_free) + o->before.n))
+	if (!ends || forget_ends(o, b->bytes / sizeof(struct mpr_free) + o->before.n) ||
+	    forget_undated(o, b->ends.n + o->before.n + b->nsegments))
 		return b->nsegments;
 	given_up += add_kept(o);
 	lanes = find_lanes(o, b, now);
@@ -490,6 +523,6 @@ void order_free(struct order *o)
 	free(o->scratch);
 	order_rest_free(&o->before);
 	vec_free(&o->earliest);
-	vec_free(&o->undated);
+	free(o->undated);
 	free(o->ended);
 }

@@ -44,9 +44,9 @@ struct kept {
 	uint32_t slot, what;
 };
 
-/* An end whose time is not known exactly. */
+/* An address that has ends whose time is not known exactly. */
 struct undated_end {
-	uint64_t addr;
+	uint64_t addr; /* 0: a free entry */
 	uint32_t slot;
 	bool shared; /* other threads have events of this address in the batch, too */
 };
@@ -70,10 +70,11 @@ struct order {
 	struct order_rest before; /* of the last batch */
 	VEC(uint64_t) earliest;	  /* times of the threads' events before ends of blocks */
 	/* A bit for each hash of an address of which a record says that its block ended; the same for
-	 * order_is_end() ends, which are in a list, too. */
+	 * order_is_end() ends, which are in a hash table, too. */
 	uint64_t *ended, *undated_bits;
 	uint64_t ended_mask, ended_cap; /* number of bits - 1; allocated words of each */
-	VEC(struct undated_end) undated;
+	struct undated_end *undated;
+	uint64_t undated_mask, undated_cap; /* number of entries - 1; allocated entries */
 };
 
 /**
