@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "record/sort.h"
 
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include "record/order.h"
 
-#define RUN 64u /* runs up to this length are sorted by insertion, then merged */
+#define RUN	64u /* runs up to this length are sorted by insertion, then merged */
+#define MERGED	4u  /* up to this many runs are merged, more are distributed */
+#define PER_BIN 4u  /* events of a bin, on average */
 
 static void merge(const struct pending *a, size_t na, const struct pending *b, size_t nb,
 		  struct pending *out)
@@ -70,9 +74,70 @@ static size_t join_runs(const struct pending *events, size_t *ends, size_t n)
 	return out;
 }
 
+/* Equal intervals of time.  Runs fill them in order, which is fast. */
+struct bins {
+	uint64_t first; /* time at which they begin */
+	unsigned int shift;
+	uint32_t n,
+	    *at; /* of each: first the number of its events, then where its next event goes */
+};
+
+static uint64_t bin_of(const struct bins *b, const struct pending *e)
+{
+	return (e->time - b->first) >> b->shift;
+}
+
+static bool bins_begin(struct bins *b, const struct pending *events, const size_t *ends, size_t n)
+{
+	uint64_t last = 0;
+
+	b->first = UINT64_MAX;
+	for (size_t i = 0, at = 0; i < n; at = ends[i++]) {
+		b->first = events[at].time < b->first ? events[at].time : b->first;
+		last = events[ends[i] - 1].time > last ? events[ends[i] - 1].time : last;
+	}
+	b->n = (uint32_t)(ends[n - 1] / PER_BIN + 1);
+	while ((last - b->first) >> b->shift >= b->n)
+		b->shift++;
+	b->at = calloc(b->n, sizeof(*b->at));
+	return b->at;
+}
+
+/* Sorts the runs @events into @to.  Return: false if there is no memory. */
+static bool distribute(const struct pending *events, struct pending *to, struct pending *scratch,
+		       const size_t *ends, size_t n)
+{
+	struct bins b = {0};
+	uint32_t at = 0;
+
+	if (ends[n - 1] > UINT32_MAX || !bins_begin(&b, events, ends, n))
+		return false;
+	for (size_t i = 0; i < ends[n - 1]; i++)
+		b.at[bin_of(&b, &events[i])]++;
+	for (uint32_t i = 0; i < b.n; i++) {
+		uint32_t filled = b.at[i];
+
+		b.at[i] = at;
+		at += filled;
+	}
+	for (size_t i = 0; i < ends[n - 1]; i++)
+		to[b.at[bin_of(&b, &events[i])]++] = events[i];
+	for (uint32_t i = 0, begin = 0; i < b.n; begin = b.at[i++])
+		sort_events(to + begin, b.at[i] - begin, scratch);
+	free(b.at);
+	return true;
+}
+
 void sort_merge_runs(struct pending **events, struct pending **scratch, size_t *ends, size_t n)
 {
 	n = join_runs(*events, ends, n);
+	if (n > MERGED && distribute(*events, *scratch, *events, ends, n)) {
+		struct pending *sorted = *scratch;
+
+		*scratch = *events;
+		*events = sorted;
+		return;
+	}
 	while (n > 1) {
 		struct pending *from = *events, *to = *scratch;
 		size_t out = 0, at = 0;
