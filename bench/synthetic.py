@@ -72,10 +72,14 @@ def instructions(tool, build, depth=10, pairs=300):
             p.stdout.close()
 
 
-def recorder(live, build, million, cull):
-    """Runs bench/programs/recorder, which feeds the recorder with @live blocks and @million events; blocks that
-    live shorter than @cull ms are culled."""
+# Live blocks, threads beside the reader, rings, and whether blocks are culled, as memprof does by default.
+RECORDER = ([(live, jobs, 1, cull) for live in (0, 100_000, 10_000_000) for jobs in (1, 2, 3) for cull in (True, False)] +
+            [(100_000, jobs, rings, True) for rings in (64, 256) for jobs in (1, 2, 3)] + [(50_000_000, 1, 1, True)])
+
+
+def recorder(row, build, million):
+    """Runs bench/programs/recorder, which feeds the recorder of the row of RECORDER with @million events."""
+    live, jobs, rings, cull = row
     with tempfile.TemporaryDirectory(prefix="memprof-bench-") as folder:
-        r = subprocess.run([build + "/bench/recorder", str(live), str(million), folder + "/out", str(cull)],
-                           text=True, capture_output=True, check=True)
-        return json.loads(r.stdout)
+        argv = [build + "/bench/recorder", live, million, folder + "/out", 1000 if cull else 0, jobs, rings]
+        return json.loads(subprocess.run(list(map(str, argv)), text=True, capture_output=True, check=True).stdout)
