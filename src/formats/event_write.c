@@ -10,7 +10,7 @@ int event_writer_init(struct event_writer *w)
 {
 	w->es.block = calloc(KNOWN_BLOCKS, sizeof(*w->es.block));
 	w->number = calloc(NUMBERS, sizeof(*w->number));
-	w->column = malloc((size_t)COL_ITEMS * COLUMN_ROOM);
+	w->column = malloc(EVENTS_MAX);
 	if (!w->es.block || !w->number || !w->column)
 		return -ENOMEM;
 	events_begin_chunk(w);
@@ -22,18 +22,26 @@ void event_writer_free(struct event_writer *w)
 	free(w->es.block);
 	free(w->number);
 	free(w->column);
+	free(w->other);
 }
 
-static uint8_t *column(const struct event_writer *w, size_t i)
+int events_alternate(struct event_writer *w)
 {
-	return w->column + i * COLUMN_ROOM;
+	w->other = malloc(EVENTS_MAX);
+	return w->other ? 0 : -ENOMEM;
 }
 
 /* The table of numbers stays: each is checked against the block before it is used. */
 void events_begin_chunk(struct event_writer *w)
 {
+	uint8_t *before = w->column;
+
+	if (w->other) {
+		w->column = w->other;
+		w->other = before;
+	}
 	for (size_t i = 0; i < COL_ITEMS; i++)
-		w->at[i] = column(w, i);
+		w->at[i] = w->column + LENGTHS_MAX + i * COLUMN_ROOM;
 	if (w->any)
 		events_restart(&w->es);
 	w->any = false;
@@ -264,20 +272,21 @@ bool events_put(struct event_writer *w, struct chunk_state *st, const struct mp_
 	return true;
 }
 
-size_t events_gather(const struct event_writer *w, const uint8_t *items, size_t n, uint8_t *to,
-		     size_t *piece)
+void events_chunk(struct event_writer *w, const uint8_t *items, size_t n, struct raw_chunk *c)
 {
-	uint8_t *p = to;
-	size_t lengths;
+	uint8_t lengths[LENGTHS_MAX], *p = lengths;
+	size_t prefix;
 
+	*c = (struct raw_chunk){.type = CHUNK_EVENTS, .parts = COLUMNS};
 	for (size_t i = 0; i < COL_ITEMS; i++) {
-		piece[i] = (size_t)(w->at[i] - column(w, i));
-		p = varint(p, piece[i]);
+		c->part[i].n = events_bytes(w, i);
+		c->part[i].at = w->at[i] - c->part[i].n;
+		p = varint(p, c->part[i].n);
 	}
-	p = varint(p, piece[COL_ITEMS] = n);
-	lengths = (size_t)(p - to);
-	for (size_t i = 0; i < COL_ITEMS; i++)
-		p = mempcpy(p, column(w, i), piece[i]);
-	piece[0] += lengths;
-	return (size_t)((uint8_t *)mempcpy(p, items, n) - to);
+	c->part[COL_ITEMS].at = items;
+	p = varint(p, c->part[COL_ITEMS].n = n);
+	prefix = (size_t)(p - lengths);
+	memcpy(w->column + LENGTHS_MAX - prefix, lengths, prefix);
+	c->part[0].at -= prefix;
+	c->part[0].n += prefix;
 }

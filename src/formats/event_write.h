@@ -4,18 +4,21 @@
 #define FORMATS_EVENT_WRITE_H
 
 #include <stddef.h>
+#include "formats/chunk_write.h"
 #include "formats/event_code.h"
 
 /* A chunk is written when it has this many tags, or this many bytes in COL_REST. */
 #define CHUNK_EVENTS_TARGET (128u << 10)
 /* Room for one event more */
 #define COLUMN_ROOM (CHUNK_EVENTS_TARGET + 128u)
-#define EVENTS_MAX  (COL_ITEMS * COLUMN_ROOM + 5u * COLUMNS) /* bytes without COL_ITEMS */
+#define LENGTHS_MAX (5u * COLUMNS)			    /* before the columns */
+#define EVENTS_MAX  (LENGTHS_MAX + COL_ITEMS * COLUMN_ROOM) /* bytes without COL_ITEMS */
 
 struct event_writer {
 	struct event_state es;
 	uint32_t *number;	/* last one of an address, by its hash */
-	uint8_t *column;	/* COL_ITEMS, each COLUMN_ROOM */
+	uint8_t *column;	/* LENGTHS_MAX, then COL_ITEMS, each COLUMN_ROOM */
+	uint8_t *other;		/* the same for every second chunk; NULL: none */
 	uint8_t *at[COL_ITEMS]; /* the end of each */
 	bool any;		/* the chunk has events in columns */
 };
@@ -24,14 +27,22 @@ struct event_writer {
 int event_writer_init(struct event_writer *w);
 void event_writer_free(struct event_writer *w);
 
-/* Empties the columns. */
+/* From now on a chunk does not use the memory of the one before.  Return: 0, or -ENOMEM: then it does. */
+int events_alternate(struct event_writer *w);
+
+/* Begins with empty columns. */
 void events_begin_chunk(struct event_writer *w);
+
+/* Return: the bytes in column @i. */
+static inline size_t events_bytes(const struct event_writer *w, size_t i)
+{
+	return (size_t)(w->at[i] - (w->column + LENGTHS_MAX + i * COLUMN_ROOM));
+}
 
 static inline bool events_full(const struct event_writer *w)
 {
-	return (size_t)(w->at[COL_TAG] - w->column) >= CHUNK_EVENTS_TARGET ||
-	       (size_t)(w->at[COL_REST] - (w->column + COL_REST * COLUMN_ROOM)) >=
-		   CHUNK_EVENTS_TARGET;
+	return events_bytes(w, COL_TAG) >= CHUNK_EVENTS_TARGET ||
+	       events_bytes(w, COL_REST) >= CHUNK_EVENTS_TARGET;
 }
 
 /* Notes that the next entry is in COL_ITEMS, which the caller has. */
@@ -50,14 +61,10 @@ bool events_put(struct event_writer *w, struct chunk_state *st, const struct mp_
 		uint64_t time_ns);
 
 /**
- * events_gather() - make the payload of a chunk
+ * events_chunk() - make the chunk of the columns
  * @items: COL_ITEMS, of @n bytes
- * @to: EVENTS_MAX + @n bytes
- * @piece: set to the bytes of its COLUMNS parts, which compress better apart
- *
- * Return: the bytes of the payload.
+ * @c: filled with parts that are in @items and in the columns
  */
-size_t events_gather(const struct event_writer *w, const uint8_t *items, size_t n, uint8_t *to,
-		     size_t *piece);
+void events_chunk(struct event_writer *w, const uint8_t *items, size_t n, struct raw_chunk *c);
 
 #endif

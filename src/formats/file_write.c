@@ -1,31 +1,27 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
-#include <zstd.h>
 #include "formats/chunk.h"
+#include "formats/chunk_write.h"
 #include "formats/event_write.h"
 #include "formats/file.h"
 #include "lib/create.h"
 
-#define ZSTD_LEVEL 1
 #define ITEM_ROOM  (64u << 10) /* maximum bytes of an item; strings are cut to fit */
 #define STRING_MAX 8192u
 #define RAW_MAX	   (CHUNK_TARGET + ITEM_ROOM)
-#define FRAME_MIN  4096u /* payload bytes below which columns share a frame */
 
+_Static_assert(LENGTHS_MAX + COLUMN_ROOM <= RAW_MAX, "no part is larger than the items");
 _Static_assert(EVENTS_MAX + RAW_MAX <= CHUNK_MAX, "a chunk of events can be too large");
 
 struct mpf_writer {
-	int fd, error;
+	struct chunk_writer out;
+	int error;
 	bool drops; /* there is no file */
-	uint64_t bytes, base;
-	ZSTD_CCtx *zstd;
-	uint8_t *raw, *payload, *packed; /* items; all columns; the chunk as it is written */
-	size_t n, packed_size;
+	uint64_t base;
+	uint8_t *raw, *other; /* items; the same for every second chunk, NULL: none */
+	size_t n;
 	struct event_writer events;
 	struct chunk_state st;
 	enum chunk_type type; /* of the current chunk */
@@ -78,75 +74,28 @@ static uint64_t in_file(const struct mpf_writer *w, uint64_t time_ns)
 	return time_ns > w->base ? time_ns - w->base : 0;
 }
 
-static void write_all(struct mpf_writer *w, const void *buf, size_t n)
-{
-	const char *p = buf;
-
-	while (n && !w->error) {
-		ssize_t put_n = write(w->fd, p, n);
-
-		if (put_n < 0 && errno == EINTR)
-			continue;
-		if (put_n <= 0) {
-			w->error = put_n ? -errno : -ENOSPC;
-			return;
-		}
-		p += put_n;
-		n -= (size_t)put_n;
-		w->bytes += (uint64_t)put_n;
-	}
-}
-
-/* Compresses the pieces of a payload.  Return: the bytes stored; 0: failed. */
-static size_t pack(struct mpf_writer *w, const uint8_t *payload, const size_t *piece, size_t pieces)
-{
-	size_t n = 0, at = CHUNK_HEADER;
-
-	for (size_t i = 0; i < pieces; i++) {
-		size_t stored;
-
-		n += piece[i];
-		if (i + 1 < pieces ? n < FRAME_MIN : i && !n)
-			continue;
-		stored = ZSTD_compressCCtx(w->zstd, w->packed + at, w->packed_size - at, payload, n,
-					   ZSTD_LEVEL);
-		if (ZSTD_isError(stored))
-			return 0;
-		at += stored;
-		payload += n;
-		n = 0;
-	}
-	return at - CHUNK_HEADER;
-}
-
 static void write_chunk(struct mpf_writer *w, enum chunk_type type)
 {
-	bool columns = type == CHUNK_ITEMS && w->events.any;
-	size_t piece[COLUMNS] = {w->n}, raw = w->n, stored;
-	uint8_t *h = w->packed;
+	struct raw_chunk c = {.type = type, .parts = 1, .part = {{w->raw, w->n}}};
+	uint8_t *before = w->raw;
 
-	if (columns) {
-		type = CHUNK_EVENTS;
-		raw = events_gather(&w->events, w->raw, w->n, w->payload, piece);
-		stored = pack(w, w->payload, piece, COLUMNS);
-	} else {
-		stored = pack(w, w->raw, piece, 1);
+	if (type == CHUNK_ITEMS && w->events.any)
+		events_chunk(&w->events, w->raw, w->n, &c);
+	w->error = chunk_write(&w->out, &c);
+	if (w->other) {
+		w->raw = w->other;
+		w->other = before;
 	}
-	if (!stored) {
-		w->error = w->error ? w->error : -EIO;
-		return;
-	}
-	put_le32(h, CHUNK_MAGIC);
-	put_le32(h + 4, type);
-	put_le32(h + 8, (uint32_t)raw);
-	put_le32(h + 12, (uint32_t)stored);
-	put_le32(h + 16, (uint32_t)crc32(0, h + CHUNK_HEADER, (uInt)stored));
-	put_le32(h + 20, (uint32_t)crc32(0, h, 20));
-	/* One write, so that a file that is cut off has at most one partial chunk. */
-	write_all(w, h, CHUNK_HEADER + stored);
 	w->n = 0;
 	memset(&w->st, 0, sizeof(w->st));
 	events_begin_chunk(&w->events);
+}
+
+/* Writes the current chunk unless it is empty. */
+static void end_chunk(struct mpf_writer *w)
+{
+	if ((w->n || w->events.any) && !w->error)
+		write_chunk(w, w->type);
 }
 
 /* Makes room for an item in the chunk.  To be called before every item. */
@@ -203,33 +152,27 @@ static struct mpf_writer *new_writer(void)
 
 	if (!w)
 		return NULL;
-	w->fd = -1;
+	w->out.fd = -1;
 	w->type = CHUNK_ITEMS;
-	w->packed_size = CHUNK_HEADER + ZSTD_compressBound(EVENTS_MAX + RAW_MAX) +
-			 COLUMNS * ZSTD_compressBound(0);
 	w->raw = malloc(RAW_MAX);
-	w->payload = malloc(EVENTS_MAX + RAW_MAX);
-	w->packed = malloc(w->packed_size);
-	w->zstd = ZSTD_createCCtx();
-	if (w->raw && w->payload && w->packed && w->zstd && !event_writer_init(&w->events))
+	if (w->raw && !chunk_writer_init(&w->out, RAW_MAX, EVENTS_MAX + RAW_MAX) &&
+	    !event_writer_init(&w->events))
 		return w;
 	mpf_close(w);
 	return NULL;
 }
 
 /* Writes the head of the file.  Frees @w if it fails. */
-static int start(struct mpf_writer *w, const char *name, const struct mp_info *info,
+static int start(struct mpf_writer *w, int fd, const char *name, const struct mp_info *info,
 		 struct mp_err *err)
 {
-	uint8_t head[12];
-	int ret;
+	int ret = chunk_writer_begin(&w->out, fd);
 
-	memcpy(head, CHUNK_FILE_MAGIC, 8);
-	put_le32(head + 8, CHUNK_FILE_VERSION);
-	write_all(w, head, sizeof(head));
-	put_info(w, info);
-	write_chunk(w, CHUNK_INFO);
-	ret = w->error;
+	if (!ret) {
+		put_info(w, info);
+		write_chunk(w, CHUNK_INFO);
+		ret = w->error;
+	}
 	if (!ret)
 		return 0;
 	mpf_close(w);
@@ -251,8 +194,7 @@ int mpf_create(const char *path, const struct mp_info *info, struct mpf_writer *
 		return mp_fail(err, MP_EXIT_OUTPUT, ret, "cannot write %s: %s", path,
 			       create_error(ret));
 	}
-	w->fd = ret;
-	ret = start(w, path, info, err);
+	ret = start(w, ret, path, info, err);
 	if (!ret)
 		*out = w;
 	return ret;
@@ -268,8 +210,7 @@ int mpf_create_in(int fd, const char *name, const struct mp_info *info, struct m
 		close(fd);
 		return mp_fail(err, MP_EXIT_FAILURE, -ENOMEM, "out of memory");
 	}
-	w->fd = fd;
-	ret = start(w, name, info, err);
+	ret = start(w, fd, name, info, err);
 	if (!ret)
 		*out = w;
 	return ret;
@@ -281,10 +222,20 @@ int mpf_create_nowhere(struct mpf_writer **out)
 
 	if (!w)
 		return -ENOMEM;
-	w->fd = -1;
+	w->out.fd = -1;
 	w->drops = true;
 	*out = w;
 	return 0;
+}
+
+int mpf_write_behind(struct mpf_writer *w)
+{
+	if (w->drops)
+		return 0;
+	w->other = malloc(RAW_MAX);
+	if (!w->other || events_alternate(&w->events))
+		return -ENOMEM;
+	return chunk_writer_behind(&w->out);
 }
 
 int mpf_put_hook(struct mpf_writer *w, const struct mp_hook_info *hook)
@@ -604,7 +555,8 @@ int mpf_put_binary(struct mpf_writer *w, const struct mp_binary *b)
 {
 	if (b->n > MPF_BINARY_PIECE)
 		return -E2BIG;
-	if (mpf_flush(w) || w->drops)
+	end_chunk(w);
+	if (w->error || w->drops)
 		return w->error;
 	put_string(w, b->path);
 	put_u8(w, b->build_id_len);
@@ -623,7 +575,7 @@ void mpf_set_base(struct mpf_writer *w, uint64_t base_ns)
 
 int mpf_begin_index(struct mpf_writer *w)
 {
-	mpf_flush(w);
+	end_chunk(w);
 	w->type = CHUNK_INDEX;
 	return w->error;
 }
@@ -670,47 +622,43 @@ int mpf_put_activity(struct mpf_writer *w, const struct mp_activity *a, bool thr
 
 int mpf_end_index(struct mpf_writer *w)
 {
-	mpf_flush(w);
+	end_chunk(w);
 	w->type = CHUNK_ITEMS;
 	return w->error;
 }
 
 int mpf_flush(struct mpf_writer *w)
 {
-	if ((w->n || w->events.any) && !w->error)
-		write_chunk(w, w->type);
+	end_chunk(w);
+	w->error = chunk_writer_wait(&w->out);
 	return w->error;
 }
 
 uint64_t mpf_bytes(const struct mpf_writer *w)
 {
-	return w->bytes;
+	return chunk_writer_bytes(&w->out);
 }
 
 static int finish(struct mpf_writer *w, bool whole)
 {
-	int ret = 0;
+	int ret;
 
-	if (w->fd >= 0) {
-		mpf_flush(w);
+	if (w->out.fd >= 0) {
+		end_chunk(w);
 		if (whole && !w->error)
 			write_chunk(w, CHUNK_END);
-		if (close(w->fd) && !w->error)
-			w->error = -errno;
-		ret = w->error;
 	}
-	ZSTD_freeCCtx(w->zstd);
+	ret = chunk_writer_end(&w->out);
 	event_writer_free(&w->events);
 	free(w->raw);
-	free(w->payload);
-	free(w->packed);
+	free(w->other);
 	free(w);
 	return ret;
 }
 
 int mpf_descriptor(const struct mpf_writer *w)
 {
-	return w->fd;
+	return w->out.fd;
 }
 
 int mpf_close(struct mpf_writer *w)

@@ -2,11 +2,13 @@
 #include "lib/handover.h"
 
 #include <signal.h>
+#include "lib/privileges.h"
 
 static void *run_thread(void *arg)
 {
 	struct handover *h = arg;
 
+	privileges_keep(PRIVILEGES_NONE);
 	pthread_mutex_lock(&h->lock);
 	for (;;) {
 		while (h->done == h->given && !h->over)

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
@@ -411,14 +412,22 @@ static void restart(struct program *p)
 	seed = 2;
 }
 
-static void write_many(struct program *p)
+static struct mpf_writer *create(bool behind)
 {
 	struct mp_info info = {.executable = "", .cmdline = ""};
 	struct mpf_writer *w;
+
+	assert_int_equal(mpf_create(path, &info, &w, NULL), 0);
+	if (behind)
+		assert_int_equal(mpf_write_behind(w), 0);
+	return w;
+}
+
+static void put_many(struct program *p, struct mpf_writer *w)
+{
 	struct mp_event e;
 
 	restart(p);
-	assert_int_equal(mpf_create(path, &info, &w, NULL), 0);
 	for (int i = 0; i < MANY; i++) {
 		next_event(p, &e);
 		assert_int_equal(mpf_put_event(w, &e), 0);
@@ -427,12 +436,12 @@ static void write_many(struct program *p)
 		if (i == MANY / 2 || i == MANY / 2 + 1)
 			assert_int_equal(mpf_flush(w), 0);
 	}
-	assert_int_equal(mpf_close(w), 0);
 }
 
 static void many_events(void **state)
 {
 	struct program *p = test_malloc(sizeof(*p));
+	struct mpf_writer *w = create(false);
 	struct mpf_reader *r;
 	struct mpf_item it;
 	struct mp_info info;
@@ -440,7 +449,8 @@ static void many_events(void **state)
 	int n = 0;
 
 	(void)state;
-	write_many(p);
+	put_many(p, w);
+	assert_int_equal(mpf_close(w), 0);
 	restart(p);
 	assert_int_equal(mpf_open(path, &r, &info, NULL), 0);
 	while (mpf_next(r, &it, NULL) > 0) {
@@ -457,6 +467,78 @@ static void many_events(void **state)
 	assert_null(mpf_truncated(r));
 	mpf_reader_free(r);
 	test_free(p);
+}
+
+/* Chunks of all types, large ones and empty columns.  Return: the file's bytes. */
+static char *write_all_types(struct program *p, bool behind, size_t *n)
+{
+	static const char data[1000] = "of a binary";
+	struct mp_binary binary = {
+	    .path = "/b", .size = 3 * sizeof(data), .data = data, .n = sizeof(data)};
+	struct mpf_writer *w = create(behind);
+	struct stat st;
+
+	put_many(p, w);
+	assert_int_equal(mpf_begin_index(w), 0);
+	for (uint32_t i = 0; i < 200000; i++)
+		assert_int_equal(mpf_put_live(w, i, i * 7, i % 9), 0);
+	assert_int_equal(mpf_end_index(w), 0);
+	assert_int_equal(mpf_put_mark(w, 1, "after the index"), 0);
+	assert_int_equal(mpf_flush(w), 0);
+	assert_int_equal(fstat(mpf_descriptor(w), &st), 0);
+	assert_int_equal(mpf_bytes(w), st.st_size);
+	for (; binary.offset < binary.size; binary.offset += binary.n)
+		assert_int_equal(mpf_put_binary(w, &binary), 0);
+	assert_int_equal(mpf_close(w), 0);
+	return slurp(n);
+}
+
+static void same_behind(void **state)
+{
+	struct program *p = test_malloc(sizeof(*p));
+	size_t n, nbehind;
+	char *here = write_all_types(p, false, &n), *behind = write_all_types(p, true, &nbehind);
+
+	(void)state;
+	assert_int_equal(n, nbehind);
+	assert_memory_equal(here, behind, n);
+	free(here);
+	free(behind);
+	test_free(p);
+}
+
+/* Return: a writer whose disk is full from now on. */
+static struct mpf_writer *create_full(void)
+{
+	struct mpf_writer *w = create(true);
+	int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+
+	assert_true(full >= 0);
+	assert_int_equal(dup2(full, mpf_descriptor(w)), mpf_descriptor(w));
+	close(full);
+	return w;
+}
+
+static void error_behind(void **state)
+{
+	struct mp_event e = {.kind = EV_FREE, .fd = -1};
+	struct mpf_writer *w = create_full();
+	int put = 0;
+
+	(void)state;
+	assert_int_equal(mpf_put_event(w, &e), 0);
+	assert_int_equal(mpf_close(w), -ENOSPC);
+
+	w = create_full();
+	assert_int_equal(mpf_put_event(w, &e), 0);
+	assert_int_equal(mpf_flush(w), -ENOSPC);
+	assert_int_equal(mpf_put_mark(w, 1, "m"), -ENOSPC);
+	assert_int_equal(mpf_close(w), -ENOSPC);
+
+	w = create_full();
+	while (!mpf_put_event(w, &e))
+		assert_in_range(++put, 0, MANY);
+	assert_int_equal(mpf_close(w), -ENOSPC);
 }
 
 /* A reader can begin with any chunk: no event refers to a block of an earlier one, also if that has the
@@ -543,7 +625,8 @@ int main(void)
 	    cmocka_unit_test(activity),	      cmocka_unit_test(round_trip),
 	    cmocka_unit_test(cut_everywhere), cmocka_unit_test(flipped_bits),
 	    cmocka_unit_test(many_events),    cmocka_unit_test(chunk_alone),
-	    cmocka_unit_test(few_bytes)};
+	    cmocka_unit_test(few_bytes),      cmocka_unit_test(same_behind),
+	    cmocka_unit_test(error_behind)};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
