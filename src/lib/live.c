@@ -7,7 +7,9 @@
 #include "lib/wide.h"
 
 #define FIRST	  1024u
-#define HUGE	  (8u << 20)
+#define HUGE	  (8u << 20) /* bytes from which on a table has huge pages and grows in place */
+#define HUGE_PAGE ((uintptr_t)2 << 20)
+#define RESERVE	  ((size_t)1 << (sizeof(size_t) > 4 ? 36 : 28)) /* address space for it to grow */
 #define ADDR_MASK ((1ull << 48) - 1)
 #define WAYS	  4u
 #define WEIGHT	  0xffe0u
@@ -30,6 +32,7 @@ struct bucket {
 struct live {
 	struct bucket *bucket;
 	uint64_t cap, n; /* buckets, blocks */
+	size_t reserved; /* bytes of address space from bucket on */
 	unsigned int percent;
 };
 
@@ -75,23 +78,54 @@ static inline unsigned int way_of(const struct bucket *b, uint64_t addr)
 					   1u << WAYS);
 }
 
-/* Accesses to the table are random: huge pages avoid most TLB misses. */
-static struct bucket *buckets_new(uint64_t cap)
+/* Makes the first @cap buckets of the reserved address space accessible.  Accesses to the table are
+ * random: huge pages avoid most TLB misses. */
+static int make_accessible(const struct live *l, uint64_t cap)
 {
 	size_t size = cap * sizeof(struct bucket);
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uintptr_t start = (uintptr_t)l->bucket,
+		  end = (start + size + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
 
-	if (p == MAP_FAILED)
-		return NULL;
+	if (cap > l->reserved / sizeof(struct bucket))
+		return -ENOMEM;
+	if (size >= HUGE && end - start < l->reserved)
+		size = end - start;
+	if (mprotect(l->bucket, size, PROT_READ | PROT_WRITE))
+		return -ENOMEM;
 	if (size >= HUGE)
-		(void)madvise(p, size, MADV_HUGEPAGE);
-	return p;
+		(void)madvise(l->bucket, size, MADV_HUGEPAGE);
+	return 0;
 }
 
-static void buckets_free(struct bucket *b, uint64_t cap)
+static void buckets_free(struct live *l)
 {
-	if (b)
-		munmap(b, cap * sizeof(*b));
+	if (l->bucket)
+		munmap(l->bucket, l->reserved);
+}
+
+/* Sets l->bucket to l->cap empty buckets, with @reserve bytes of address space. */
+static int buckets_reserve(struct live *l, size_t reserve)
+{
+	void *p =
+	    mmap(NULL, reserve, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED)
+		return -ENOMEM;
+	l->bucket = p;
+	l->reserved = reserve;
+	if (!make_accessible(l, l->cap))
+		return 0;
+	buckets_free(l);
+	return -ENOMEM;
+}
+
+static int buckets_new(struct live *l)
+{
+	size_t size = l->cap * sizeof(struct bucket);
+
+	if (size >= HUGE && size < RESERVE && !buckets_reserve(l, RESERVE))
+		return 0;
+	return buckets_reserve(l, size);
 }
 
 struct live *live_new(unsigned int percent)
@@ -102,8 +136,7 @@ struct live *live_new(unsigned int percent)
 		return NULL;
 	l->cap = FIRST;
 	l->percent = percent;
-	l->bucket = buckets_new(l->cap);
-	if (!l->bucket) {
+	if (buckets_new(l)) {
 		free(l);
 		return NULL;
 	}
@@ -112,20 +145,19 @@ struct live *live_new(unsigned int percent)
 
 void live_expect(struct live *l, uint64_t blocks)
 {
-	uint64_t cap = (blocks / l->percent + 1) * 100 / WAYS + FIRST;
-	struct bucket *bucket = !l->n && cap > l->cap ? buckets_new(cap) : NULL;
+	struct live bigger = *l;
 
-	if (!bucket)
+	bigger.cap = (blocks / l->percent + 1) * 100 / WAYS + FIRST;
+	if (l->n || bigger.cap <= l->cap || buckets_new(&bigger))
 		return;
-	buckets_free(l->bucket, l->cap);
-	l->bucket = bucket;
-	l->cap = cap;
+	buckets_free(l);
+	*l = bigger;
 }
 
 void live_free(struct live *l)
 {
 	if (l)
-		buckets_free(l->bucket, l->cap);
+		buckets_free(l);
 	free(l);
 }
 
@@ -144,26 +176,86 @@ static uint64_t pack(const struct live_block *b, uint64_t size)
 	return b->addr | (b->weight ? WEIGHT + b->weight : size >> 32) << 48;
 }
 
-static int grow(struct live *l)
+/* Puts @s into the first bucket with room from bucket @i on.  Return: that bucket. */
+static inline uint64_t place(const struct live *l, const struct slot *s, uint64_t i)
 {
-	struct live bigger = {.cap = l->cap + l->cap / 4, .n = l->n, .percent = l->percent};
+	while (full(&l->bucket[i]))
+		i = next(l, i);
+	l->bucket[i].slot[used(&l->bucket[i])] = *s;
+	return i;
+}
 
-	bigger.bucket = buckets_new(bigger.cap);
-	if (!bigger.bucket)
+/* Takes the blocks out of bucket @i and places them anew.  Return: 0, or the last bucket that has one
+ * of them which went past buckets that are not final. */
+static inline uint64_t place_again(const struct live *l, uint64_t i)
+{
+	const struct bucket b = l->bucket[i];
+	uint64_t last = 0;
+
+	l->bucket[i] = (struct bucket){0};
+	for (unsigned int w = 0; w < used(&b); w++) {
+		uint64_t h = home(l, b.slot[w].addr_size & ADDR_MASK), at = place(l, &b.slot[w], h);
+
+		if ((h < i || at < h) && at > last)
+			last = at;
+	}
+	return last;
+}
+
+/*
+ * Enlarges the table in place.  A block's home only moves forward, so from the last bucket to the
+ * first, blocks move to buckets that are final.  The exceptions are few: blocks far from their home
+ * near the table's beginning, and blocks that continue there from its end.  They and what may have
+ * gone past them are placed anew, from the beginning of a row of full buckets on.
+ */
+static int spread(struct live *l)
+{
+	uint64_t cap = l->cap, bigger = cap + cap / 16, last = 0, first, at, n;
+
+	if (make_accessible(l, bigger))
+		return -ENOMEM;
+	l->cap = bigger;
+	for (uint64_t i = cap; i--;) {
+		at = place_again(l, i);
+		last = at > last ? at : last;
+	}
+	for (first = bigger; full(&l->bucket[first - 1]);)
+		first--;
+	n = bigger - first + last;
+	at = first == bigger ? 0 : first;
+	for (uint64_t i = 0; i < bigger; i++, at = next(l, at)) {
+		bool was_full = full(&l->bucket[at]);
+
+		place_again(l, at);
+		if (i >= n && !was_full)
+			break;
+	}
+	return 0;
+}
+
+/* Moves the blocks to a larger table. */
+static int move(struct live *l)
+{
+	struct live bigger = *l;
+
+	bigger.cap += l->cap / 4;
+	if (buckets_new(&bigger))
 		return -ENOMEM;
 	for (uint64_t i = 0; i < l->cap; i++) {
-		for (unsigned int w = 0; w < used(&l->bucket[i]); w++) {
-			const struct slot *s = &l->bucket[i].slot[w];
-			uint64_t k = home(&bigger, s->addr_size & ADDR_MASK);
+		const struct bucket *b = &l->bucket[i];
 
-			while (full(&bigger.bucket[k]))
-				k = next(&bigger, k);
-			bigger.bucket[k].slot[used(&bigger.bucket[k])] = *s;
-		}
+		for (unsigned int w = 0; w < used(b); w++)
+			place(&bigger, &b->slot[w],
+			      home(&bigger, b->slot[w].addr_size & ADDR_MASK));
 	}
-	buckets_free(l->bucket, l->cap);
+	buckets_free(l);
 	*l = bigger;
 	return 0;
+}
+
+static int grow(struct live *l)
+{
+	return spread(l) ? move(l) : 0;
 }
 
 /* Return: the slot of @addr, or NULL.  @at: set to its bucket, or else to the first bucket with

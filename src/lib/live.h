@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * The live table: address -> size and stack of every live block, 16 bytes per slot, in buckets of
- * a cache line.  Open addressing; at a load of 0.64 to 0.8 it uses 20 to 25 bytes per live block.
- * While it grows (by a quarter) the old and the new table exist side by side.
+ * a cache line.  Open addressing; it grows above a given load.  Up to 8 MiB it grows by a quarter and
+ * the old and the new table exist side by side: at a load of 0.66, 24 to 31 bytes per live block.
+ * From then on it grows by a sixteenth in place: 24 to 26 bytes.  For that it reserves 64 GiB of
+ * address space; if that is not possible, it grows as before.
  */
 #ifndef LIB_LIVE_H
 #define LIB_LIVE_H
@@ -28,7 +30,7 @@ struct live *live_new(unsigned int percent);
 void live_expect(struct live *l, uint64_t blocks);
 void live_free(struct live *l);
 /* Inserts a block.  A previous block at the address is returned in @old (addr 0: none).
- * Return: 0 or -ENOMEM. */
+ * Return: 0 or -ENOMEM, the table then unchanged. */
 int live_put(struct live *l, const struct live_block *b, struct live_block *old);
 /* Removes a block.  Return: true with @b filled if the address was live. */
 bool live_take(struct live *l, uint64_t addr, struct live_block *b);
@@ -41,7 +43,7 @@ void live_prefetch(const struct live *l, uint64_t addr);
 bool live_next(const struct live *l, uint64_t *at, struct live_block *b);
 /* Return: the number of blocks. */
 size_t live_count(const struct live *l);
-/* Return: the bytes of memory that the table occupies. */
+/* Return: the bytes of memory that the table occupies, without address space that is only reserved. */
 size_t live_memory(const struct live *l);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Compares the live table with a simple array. */
+/* Compares the live table with simple arrays. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include "lib/live.h"
 
 #define ADDRESSES 5000
@@ -117,10 +118,152 @@ static void memory(void **state)
 	live_free(l);
 }
 
+/* A large table; there: [block] whether it has it. */
+struct large {
+	struct live *l;
+	uint32_t n, most;
+	bool *there;
+};
+
+static struct large new_large(unsigned int percent, uint32_t most)
+{
+	return (struct large){live_new(percent), 0, most, calloc(most, sizeof(bool))};
+}
+
+static struct live_block large_block(uint32_t i)
+{
+	return (struct live_block){.addr = address(i), .size = i, .stack = ~i};
+}
+
+static int put_large(struct large *t)
+{
+	struct live_block b = large_block(t->n), old;
+	int ret = live_put(t->l, &b, &old);
+
+	if (ret)
+		return ret;
+	assert_true(!old.addr);
+	t->there[t->n++] = true;
+	return 0;
+}
+
+static void take_large(struct large *t, uint32_t i)
+{
+	struct live_block b;
+
+	assert_true(live_take(t->l, address(i), &b) == t->there[i]);
+	if (t->there[i])
+		assert_true(b.addr == address(i) && b.size == i && b.stack == ~i);
+	t->there[i] = false;
+}
+
+/* Checks that the table has the same blocks as the array. */
+static void same_large(const struct large *t)
+{
+	struct live_block b;
+	uint64_t at = 0, sum = 0;
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < t->n; i++) {
+		assert_true(live_find(t->l, address(i), &b) == t->there[i]);
+		if (!t->there[i])
+			continue;
+		assert_true(b.addr == address(i) && b.size == i && b.stack == ~i);
+		sum += i;
+		n++;
+	}
+	assert_int_equal(n, live_count(t->l));
+	for (; live_next(t->l, &at, &b); n--)
+		sum -= b.size;
+	assert_true(!n && !sum);
+}
+
+static void free_large(struct large *t)
+{
+	live_free(t->l);
+	free(t->there);
+}
+
+/* Some blocks are taken between two growths. */
+static void grow_in_place(unsigned int percent, uint32_t most, double bytes)
+{
+	struct large t = new_large(percent, most);
+	size_t before = 0;
+
+	while (t.n < most) {
+		assert_int_equal(put_large(&t), 0);
+		if (!(t.n % 4))
+			take_large(&t, (uint32_t)(rnd() % t.n));
+		if (live_memory(t.l) == before)
+			continue;
+		before = live_memory(t.l);
+		same_large(&t);
+		if (before > 12u << 20)
+			assert_true((double)before <= bytes * (double)live_count(t.l));
+	}
+	same_large(&t);
+	free_large(&t);
+}
+
+static void large(void **state)
+{
+	(void)state;
+	grow_in_place(66, 3000000, 26);
+}
+
+/* Long rows of full buckets, some of which continue at the beginning of the table. */
+static void large_and_nearly_full(void **state)
+{
+	(void)state;
+	grow_in_place(97, 1200000, 18);
+}
+
+static void limit(int resource, rlim_t soft)
+{
+	struct rlimit r;
+
+	assert_int_equal(getrlimit(resource, &r), 0);
+	r.rlim_cur = soft < r.rlim_max ? soft : r.rlim_max;
+	assert_int_equal(setrlimit(resource, &r), 0);
+}
+
+/* When there is no memory to grow, the table remains as it is. */
+static void without_memory(void **state)
+{
+	struct large t = new_large(66, 1000000);
+
+	(void)state;
+	while (t.n < 600000)
+		assert_int_equal(put_large(&t), 0);
+	limit(RLIMIT_DATA, 4096);
+	while (t.n < t.most && !put_large(&t))
+		;
+	limit(RLIMIT_DATA, RLIM_INFINITY);
+	assert_in_range(t.n, 600000, t.most - 1);
+	same_large(&t);
+	while (t.n < t.most)
+		assert_int_equal(put_large(&t), 0);
+	same_large(&t);
+	free_large(&t);
+}
+
+/* The same without address space to grow in place. */
+static void without_address_space(void **state)
+{
+	limit(RLIMIT_AS, 1u << 30);
+	without_memory(state);
+	limit(RLIMIT_AS, RLIM_INFINITY);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(half_empty),
-					   cmocka_unit_test(nearly_full), cmocka_unit_test(memory)};
+					   cmocka_unit_test(nearly_full),
+					   cmocka_unit_test(memory),
+					   cmocka_unit_test(large),
+					   cmocka_unit_test(large_and_nearly_full),
+					   cmocka_unit_test(without_memory),
+					   cmocka_unit_test(without_address_space)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
