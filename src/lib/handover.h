@@ -24,7 +24,8 @@ struct handover {
  * @slots: of the ring, from 1 on
  * @work: called in the thread with @arg for each given slot, in order
  *
- * The thread handles no signals and keeps no capabilities.  The owner's calls can come from several threads, but only one at a time.
+ * The thread handles no signals and keeps no capabilities.  The owner's calls can come from several
+ * threads, but only one at a time.
  *
  * Return: 0, or a negative errno, @h then zeroed.
  */

@@ -210,6 +210,8 @@ static void begin_piece(struct aggregator *a, uint64_t base_ns, uint64_t now_ns)
 	a->now.delete_error = p->closer.kept.error;
 	mp_losses_begin_piece(&a->losses);
 	a->file = p->closer.created;
+	if (a->config->jobs >= JOBS_WRITING)
+		(void)mpf_write_behind(a->file);
 	mpf_set_base(a->file, base_ns);
 	levels_begin(&a->levels, base_ns);
 	if (a->cull)
