@@ -65,7 +65,7 @@ int chunk_writer_begin(struct chunk_writer *w, int fd)
 	return w->error;
 }
 
-/* Compresses the parts into w->packed.  Return: the bytes stored; 0: failed. */
+/* Compresses the parts into w->packed.  @raw: set to their bytes.  Return: the bytes stored; 0: failed. */
 static size_t pack(struct chunk_writer *w, const struct raw_chunk *c, size_t *raw)
 {
 	size_t n = 0, at = CHUNK_HEADER;
