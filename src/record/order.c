@@ -227,8 +227,9 @@ static int add_ends(struct order *o, struct adding *a, uint64_t position, uint64
 		}
 		ret = ret ? ret : add(o, &e);
 	}
-	memmove(a->ends.at, a->ends.at + k, (a->ends.n - k) * sizeof(a->ends.at[0]));
 	a->ends.n -= k;
+	if (a->ends.n) /* rarely: most blocks end before the next record */
+		memmove(a->ends.at, a->ends.at + k, a->ends.n * sizeof(a->ends.at[0]));
 	return ret;
 }
 

@@ -403,7 +403,8 @@ static uint64_t drain(struct reader *r, enum round how)
 	if (r->layout->thins && most > r->queue_ceiling / STEPS)
 		most = r->queue_ceiling / STEPS;
 	if (!ret && a.total > most)
-		slice_begin(&s, a.ring, a.bytes, a.n, most);
+		slice_begin(&s, a.ring, a.bytes, a.n, how == ROUND_LAST ? clock_ticks() : until,
+			    most);
 	do {
 		end = slice_next(&s);
 		/* Records later than the round's end wait in the aggregator, or in the rings for

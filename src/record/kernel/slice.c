@@ -16,38 +16,31 @@ static bool peek(const struct ring *r, uint64_t at, uint64_t ready, struct mpr_f
 	return wire_valid((const uint8_t *)out, ready - at);
 }
 
-static void span(const struct ring *r, uint64_t ready, uint64_t *low, uint64_t *high)
-{
-	struct mpr_free rec;
-
-	for (uint64_t at = 0; at < ready && peek(r, at, ready, &rec); at += rec.h.size) {
-		*low = rec.time < *low ? rec.time : *low;
-		*high = rec.time > *high ? rec.time : *high;
-	}
-}
-
 static void count(struct slicer *s, const struct ring *r, uint64_t ready)
 {
 	struct mpr_free rec;
 
 	for (uint64_t at = 0; at < ready && peek(r, at, ready, &rec); at += rec.h.size) {
-		uint64_t bin = rec.time > s->low ? (rec.time - s->low) / s->width : 0;
+		uint64_t bin = rec.time > s->low ? (rec.time - s->low) >> s->shift : 0;
 
 		s->bytes[bin < SLICE_BINS ? bin : SLICE_BINS - 1] += rec.h.size;
 	}
 }
 
 void slice_begin(struct slicer *s, const struct ring *ring, const uint64_t *ready, uint32_t n,
-		 uint64_t most)
+		 uint64_t until, uint64_t most)
 {
-	uint64_t low = UINT64_MAX, high = 0;
+	struct mpr_free first;
 
 	memset(s, 0, sizeof(*s));
 	s->most = most;
-	for (uint32_t k = 0; k < n; k++)
-		span(&ring[k], ready[k], &low, &high);
-	s->low = low;
-	s->width = (high > low ? high - low : 0) / SLICE_BINS + 1;
+	s->low = until;
+	for (uint32_t k = 0; k < n; k++) {
+		if (peek(&ring[k], 0, ready[k], &first) && first.time < s->low)
+			s->low = first.time;
+	}
+	while ((until - s->low) >> s->shift >= SLICE_BINS)
+		s->shift++;
 	for (uint32_t k = 0; k < n; k++)
 		count(s, &ring[k], ready[k]);
 }
@@ -58,7 +51,7 @@ uint64_t slice_next(struct slicer *s)
 
 	while (s->next < SLICE_BINS) {
 		if (sum && sum + s->bytes[s->next] > s->most)
-			return s->low + s->next * s->width - 1;
+			return s->low + ((uint64_t)s->next << s->shift) - 1;
 		sum += s->bytes[s->next++];
 	}
 	return UINT64_MAX;

@@ -13,16 +13,18 @@
 #define SLICE_BINS 1024
 
 struct slicer {
-	uint64_t most;	     /* wanted bytes per slice */
-	uint64_t low, width; /* start and width of the bins, in ticks */
+	uint64_t most;	    /* wanted bytes per slice */
+	uint64_t low;	    /* start of the bins, in ticks */
+	unsigned int shift; /* width of the bins: 2^shift ticks */
 	uint64_t bytes[SLICE_BINS];
 	uint32_t next; /* first bin after the slices so far */
 };
 
-/* Fills @s with a histogram over time of the bytes in all rings.  @ready[k]: ready bytes of ring
- * k. */
+/* Fills @s with a histogram of the bytes in all rings over the time from the first record of a ring to
+ * @until.  Earlier and later records are in the first and in the last bin.  @ready[k]: ready bytes of
+ * ring k. */
 void slice_begin(struct slicer *s, const struct ring *ring, const uint64_t *ready, uint32_t n,
-		 uint64_t most);
+		 uint64_t until, uint64_t most);
 /* Return: the end time of the next slice; UINT64_MAX: it contains all remaining records. */
 uint64_t slice_next(struct slicer *s);
 /* Return: the bytes of the ring's records before the first one later than @until; all of @ready if

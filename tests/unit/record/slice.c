@@ -61,7 +61,7 @@ static void slices_are_bounded_and_whole(void **state)
 		total += ready[k] = ring_ready(&ring[k]);
 	}
 	assert_int_equal(total, 3001 * 24);
-	slice_begin(&s, ring, ready, RINGS, most);
+	slice_begin(&s, ring, ready, RINGS, 21000, most);
 	do {
 		uint64_t sum = 0;
 
@@ -95,7 +95,7 @@ static void damaged_ring_is_given_up(void **state)
 	/* The ring's eleventh record has size 0. */
 	memset(data[0] + (page[0].data_tail + 240) % SIZE, 0, 8);
 	ready = ring_ready(&ring);
-	slice_begin(&s, &ring, &ready, 1, 120);
+	slice_begin(&s, &ring, &ready, 1, 100, 120);
 	assert_true(slice_next(&s) < 10);
 	assert_int_equal(slice_up_to(&ring, ready, 4), 4 * 24);
 	assert_int_equal(slice_up_to(&ring, ready, 50), ready);
@@ -112,7 +112,7 @@ static void same_time_is_one_slice(void **state)
 	(void)state;
 	fill(0, 1000, 7, 0);
 	ready = ring_ready(&ring);
-	slice_begin(&s, &ring, &ready, 1, 120);
+	slice_begin(&s, &ring, &ready, 1, 7, 120);
 	assert_int_equal(slice_next(&s), 7);
 	assert_int_equal(slice_up_to(&ring, ready, 7), ready);
 	assert_int_equal(slice_next(&s), UINT64_MAX);
