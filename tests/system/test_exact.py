@@ -37,9 +37,14 @@ class Exact(t.Case):
         self.needs_a32()
         self.run_from_the_start("exact-a32")
 
-    def run_from_the_start(self, victim):
+    def test_jobs(self):
+        """run with a thread that writes the file, and with one that sorts, too: the same"""
+        for jobs in (2, 3):
+            self.run_from_the_start("exact", "--jobs", jobs)
+
+    def run_from_the_start(self, victim, *options):
         f = self.path("r")
-        out = self.memprof("run", "-q", "--lossless", "-o", f, "--", f"{t.VICTIMS}/{victim}", 4, OPS,
+        out = self.memprof("run", "-q", "--lossless", *options, "-o", f, "--", f"{t.VICTIMS}/{victim}", 4, OPS,
                            timeout=500).stdout
         truth = json.loads(out[out.index("{"):out.index("}") + 1])
         report = self.report(f)
@@ -64,8 +69,8 @@ class Exact(t.Case):
     def test_relay(self):
         """blocks that threads pass to each other: each address's history is in order, whoever frees them"""
         f = self.path("r")
-        for threads in (2, 4, 16):
-            out = self.memprof("run", "-q", "--lossless", "-o", f, "--", f"{t.VICTIMS}/relay", threads,
+        for threads, jobs in (2, 1), (4, 2), (16, 3):
+            out = self.memprof("run", "-q", "--lossless", "--jobs", jobs, "-o", f, "--", f"{t.VICTIMS}/relay", threads,
                                OPS // 2 // threads, timeout=500).stdout
             truth = json.loads(out[out.index("{"):out.index("}") + 1])
             report = self.report(f)
