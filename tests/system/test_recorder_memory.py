@@ -15,6 +15,8 @@ MIB = 1 << 20
 RING = 4 * MIB
 QUEUE = 48 * MIB
 REST = 24 * MIB  # memprof itself, the live table, stacks, the session's tables
+STATE = 1024  # of a thread, in the recorder
+SLOT = 64 << 10  # beside its ring, in the process, of a thread that allocates in few places
 
 
 def memory(pid, what):
@@ -61,6 +63,50 @@ class RecorderMemory(t.Case):
         used, r = self.peak("--lossless")
         self.assertLess(used, QUEUE + REST)
         self.assertEqual(r["losses"]["queue_dropped_events"], 0)
+
+
+class ThreadsMemory(t.Case):
+    def test_many_threads(self):
+        """10,000 threads, rings that are read late: recorder and process stay in their limits, nothing is lost uncounted"""
+        n, ops, ring = (1000 if t.GUEST else 10000), 200, 64 << 10
+        p = self.victim("flood", n, ops, stdin=subprocess.PIPE)
+        t.wait_for(lambda: f"\nThreads:\t{n}\n" in t.read(f"/proc/{p.pid}/status").decode())
+
+        def round():
+            p.stdin.write("go\n")
+            p.stdin.flush()
+            return json.loads(p.stdout.readline())
+
+        before, as_found = round(), t.identity(p.pid)
+        f = self.path("r")
+        self.memprof("attach", "-p", p.pid, "-o", f, "--background", "--no-thinning", "--ring-size", ring,
+                     "--queue-size", QUEUE)
+        rec = self.recorder(p.pid)
+        round()
+        os.kill(rec, signal.SIGSTOP)
+        t.wait_for(lambda: t.stopped(rec))
+        after = round()
+        added = memory(p.pid, "RssShmem")
+        os.kill(rec, signal.SIGCONT)
+        self.memprof("flush", "-p", p.pid)
+        used = memory(rec, "VmHWM") - memory(rec, "RssShmem")
+        self.detach(p.pid)
+        left = t.identity(p.pid)
+        p.stdin.close()
+        self.assertEqual(p.wait(60), 0)
+        t.wait_for(lambda: not os.path.exists(f"/proc/{rec}"))
+        print(f"# the recorder: {used >> 20} MiB; in the process: {added / n / 1024:.0f} KiB a thread")
+        self.assertLess(used, QUEUE + REST + n * STATE)
+        self.assertLess(added, REST + n * (ring + SLOT))
+        for what in ("text", "fds", "tasks", "signals", "copied text"):
+            self.assertEqual(left[what], as_found[what], what)
+        r = self.report(f)
+        lost, calls = r["losses"], t.calls(r)
+        self.assertEqual(lost["lost_no_slot"], 0)
+        self.assertEqual(calls["malloc"] + lost["lost_allocations"] + lost["queue_dropped_allocations"] + lost["stale"] -
+                         lost["stale_frees"], after["mallocs"] - before["mallocs"])
+        self.assertEqual(calls["free"] + lost["lost_frees"] + lost["queue_dropped_frees"] + lost["stale_frees"],
+                         after["frees"] - before["frees"])
 
 
 class StacksMemory(t.Case):

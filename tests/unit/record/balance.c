@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The recorder's sums when records are missing: what was allocated is freed or live. */
+/* The recorder's sums when records are missing: what was allocated is freed or live, whatever number of
+ * threads processes the records. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,6 +25,7 @@
 struct fixture {
 	struct ss_control *block;
 	struct recorder *recorder;
+	unsigned int jobs;
 	char path[32];
 	uint64_t now;
 };
@@ -46,11 +48,13 @@ static struct ss_thread *slot(struct fixture *f, uint32_t i)
 	return (void *)((char *)f->block + f->block->slots + i * f->block->slot_stride);
 }
 
+/* @state: the number of jobs, then the fixture. */
 static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 
 	assert_non_null(f);
+	f->jobs = *(const unsigned int *)*state;
 	*state = f;
 	f->block = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(f->block, MAP_FAILED);
@@ -269,6 +273,7 @@ static struct recorder_progress record_as(struct fixture *f, struct mp_losses *l
 					 .pid = getpid(),
 					 .path = f->path,
 					 .queue_ceiling = how.queue_ceiling,
+					 .jobs = f->jobs,
 					 .info = {.executable = "/x", .cmdline = "x"},
 					 .select.paused = how.paused,
 					 .code_changed = no_code,
@@ -640,6 +645,7 @@ static void test_piece_in_realloc(void **state)
 	    .block_length = LENGTH,
 	    .pid = getpid(),
 	    .path = f->path,
+	    .jobs = f->jobs,
 	    .info = {.executable = "/x", .cmdline = "x", .memprof_version = "x"},
 	    .rotation = {.bytes = 1,
 			 .name = name_piece,
@@ -680,7 +686,10 @@ static void test_piece_in_realloc(void **state)
 	}
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+static unsigned int jobs[RECORDER_JOBS] = {1, 2, 3};
+
+#define JOBS(test, i) {#test ", jobs " #i, test, setup, teardown, &jobs[(i) - 1]}
+#define TEST(test) JOBS(test, 1), JOBS(test, 2), JOBS(test, 3)
 
 int main(void)
 {
