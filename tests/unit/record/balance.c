@@ -688,8 +688,8 @@ static void test_piece_in_realloc(void **state)
 
 static unsigned int jobs[RECORDER_JOBS] = {1, 2, 3};
 
-#define JOBS(test, i) {#test ", jobs " #i, test, setup, teardown, &jobs[(i) - 1]}
-#define TEST(test) JOBS(test, 1), JOBS(test, 2), JOBS(test, 3)
+#define JOBS(test, i) ((struct CMUnitTest){#test ", jobs " #i, test, setup, teardown, &jobs[(i)-1]})
+#define TEST(test)    JOBS(test, 1), JOBS(test, 2), JOBS(test, 3)
 
 int main(void)
 {
