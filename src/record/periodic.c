@@ -12,7 +12,7 @@
 #define SLICE_NS       1000000000ull /* in the first minute */
 #define LATER_SLICE_NS 10000000000ull
 #define LATER_NS       60000000000ull
-#define MOST_SUMS      (64u << 10) /* with --keep */
+#define MOST_SUMS      (64u << 10) /* about 12 MiB */
 
 void put_hooks_and_modules(struct aggregator *a)
 {
@@ -86,7 +86,7 @@ void release_culled(struct aggregator *a, uint64_t now)
 		a->now.error = ret;
 	if (now >= a->next_slice_ns)
 		put_sums(a, now);
-	else if (a->cull && a->config->info.keep)
+	else if (a->cull)
 		limit_sums(a);
 }
 

@@ -25,6 +25,7 @@
 #define IDLE_NEWS_NS  500000000ull
 #define NICE	      -10
 #define STEPS	      1024
+#define RING_STEP     256   /* bytes of a step for each ring: a batch costs time for every ring */
 #define WINDOWS	      128   /* of thinning, in a second */
 #define TIMED_PARTS   50000 /* of a second: the most that a timed call counts for */
 #define KEEP_S	      30    /* time for the next recorder to take over */
@@ -266,6 +267,7 @@ static int ready_find(struct reader *r, struct ready *a)
 static struct batch *take_batch(struct reader *r, struct ready *a, uint64_t end, bool with_ends)
 {
 	struct batch *b = batch_new(a->n);
+	struct segment *fit;
 	uint64_t sum = 0, used = 0, room = r->queue_ceiling / QUEUE_BATCH * 2;
 	bool copy;
 
@@ -282,6 +284,9 @@ static struct batch *take_batch(struct reader *r, struct ready *a, uint64_t end,
 		b->segment[b->nsegments++].bytes = n;
 		sum += n;
 	}
+	/* Of 10,000 rings, few have records in a slice; b->size counts only these. */
+	fit = reallocarray(b->segment, b->nsegments + 1, sizeof(*fit));
+	b->segment = fit ? fit : b->segment;
 	/* A malicious target can give all records the same time: do not allocate memory for more
 	 * than @room bytes. */
 	copy = must_not_lose(r) || sum <= room;
@@ -400,8 +405,8 @@ static uint64_t drain(struct reader *r, enum round how)
 	ret = ready_find(r, &a);
 	most = r->queue_ceiling / QUEUE_BATCH;
 	/* Small steps keep the rings at a level, and so the agent at about the same weight. */
-	if (r->layout->thins && most > r->queue_ceiling / STEPS)
-		most = r->queue_ceiling / STEPS;
+	if (r->layout->thins && most > r->queue_ceiling / STEPS + a.n * RING_STEP)
+		most = r->queue_ceiling / STEPS + a.n * RING_STEP;
 	if (!ret && a.total > most)
 		slice_begin(&s, a.ring, a.bytes, a.n, how == ROUND_LAST ? clock_ticks() : until,
 			    most);
