@@ -12,6 +12,7 @@
 #define RESERVE	  ((size_t)1 << (sizeof(size_t) > 4 ? 36 : 28)) /* address space for it to grow */
 #define ADDR_MASK ((1ull << 48) - 1)
 #define WAYS	  4u
+#define GROWTH	  10u /* in place it grows by 1 / GROWTH: less would move blocks too often */
 #define WEIGHT	  0xffe0u
 
 struct slot {
@@ -186,7 +187,7 @@ static inline uint64_t place(const struct live *l, const struct slot *s, uint64_
 }
 
 /* Takes the blocks out of bucket @i and places them anew.  Return: 0, or the last bucket that has one
- * of them which went past buckets that are not final. */
+ * of them which went past buckets before @i. */
 static inline uint64_t place_again(const struct live *l, uint64_t i)
 {
 	const struct bucket b = l->bucket[i];
@@ -210,14 +211,15 @@ static inline uint64_t place_again(const struct live *l, uint64_t i)
  */
 static int spread(struct live *l)
 {
-	uint64_t cap = l->cap, bigger = cap + cap / 16, last = 0, first, at, n;
+	uint64_t bigger = l->cap + l->cap / GROWTH, last = 0, first, at, n;
 
 	if (make_accessible(l, bigger))
 		return -ENOMEM;
+	at = l->cap;
 	l->cap = bigger;
-	for (uint64_t i = cap; i--;) {
-		at = place_again(l, i);
-		last = at > last ? at : last;
+	while (at--) {
+		n = place_again(l, at);
+		last = n > last ? n : last;
 	}
 	for (first = bigger; full(&l->bucket[first - 1]);)
 		first--;

@@ -2,8 +2,8 @@
 /*
  * The live table: address -> size and stack of every live block, 16 bytes per slot, in buckets of
  * a cache line.  Open addressing; it grows above a given load.  Up to 8 MiB it grows by a quarter and
- * the old and the new table exist side by side: at a load of 0.66, 24 to 31 bytes per live block.
- * From then on it grows by a sixteenth in place: 24 to 26 bytes.  For that it reserves 64 GiB of
+ * the old and the new table exist side by side: at a load of 0.68, 24 to 30 bytes per live block.
+ * From then on it grows by a tenth in place: 24 to 26 bytes.  For that it reserves 64 GiB of
  * address space; if that is not possible, it grows as before.
  */
 #ifndef LIB_LIVE_H

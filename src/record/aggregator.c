@@ -15,7 +15,7 @@
 #include "record/view.h"
 
 /* Percent: 24 to 26 bytes per live block; 80 percent would cost a third of the speed */
-#define LIVE_LOAD   66
+#define LIVE_LOAD   68
 #define STACKS_LOAD 60
 #define FLUSH_NS    1000000000ull
 /* Live table entries are prefetched in bursts: this many cache misses proceed in parallel, more

@@ -208,14 +208,14 @@ static void grow_in_place(unsigned int percent, uint32_t most, double bytes)
 static void large(void **state)
 {
 	(void)state;
-	grow_in_place(66, 3000000, 26);
+	grow_in_place(68, 3000000, 26);
 }
 
 /* Long rows of full buckets, some of which continue at the beginning of the table. */
 static void large_and_nearly_full(void **state)
 {
 	(void)state;
-	grow_in_place(97, 1200000, 18);
+	grow_in_place(97, 1200000, 18.5);
 }
 
 static void limit(int resource, rlim_t soft)
@@ -230,7 +230,7 @@ static void limit(int resource, rlim_t soft)
 /* When there is no memory to grow, the table remains as it is. */
 static void without_memory(void **state)
 {
-	struct large t = new_large(66, 1000000);
+	struct large t = new_large(68, 1000000);
 
 	(void)state;
 	while (t.n < 600000)
