@@ -6,10 +6,15 @@
 #include "record/aggregator.h"
 #include "record/overtaken.h"
 
+/* Return: whether @b represents only itself, the usual case. */
+static inline bool is_exact(const struct aggregator *a, const struct live_block *b)
+{
+	return !b->weight && !a->config->info.sample_interval;
+}
+
 struct estimate block_estimate(const struct aggregator *a, const struct live_block *b)
 {
-	/* The usual case, without floating-point numbers. */
-	if (!b->weight && !a->config->info.sample_interval)
+	if (is_exact(a, b))
 		return (struct estimate){.blocks = 1, .bytes = b->size, .factor = 1};
 	return estimate_block(a->config->info.sample_interval, b->size, b->weight,
 			      b->addr ^ b->size << 48 ^ b->stack);
@@ -17,18 +22,23 @@ struct estimate block_estimate(const struct aggregator *a, const struct live_blo
 
 void block_account(struct aggregator *a, const struct live_block *b, enum block_change change)
 {
-	struct estimate e = block_estimate(a, b);
+	struct level_change c = {.time_ns = a->last_ns,
+				 .bytes = b->size,
+				 .blocks = 1,
+				 .stack = b->stack,
+				 .ends = change == BLOCK_ENDS,
+				 .carried = change == BLOCK_IS_CARRIED};
 
-	if (e.variance_bytes > 0)
-		tallies_vary(&a->tallies, b->stack,
-			     change == BLOCK_ENDS ? -e.variance_bytes : e.variance_bytes);
-	if (levels_change(&a->levels,
-			  &(struct level_change){.time_ns = a->last_ns,
-						 .bytes = e.bytes,
-						 .blocks = e.blocks,
-						 .stack = b->stack,
-						 .ends = change == BLOCK_ENDS,
-						 .carried = change == BLOCK_IS_CARRIED}))
+	if (!is_exact(a, b)) {
+		struct estimate e = block_estimate(a, b);
+
+		c.bytes = e.bytes;
+		c.blocks = e.blocks;
+		if (e.variance_bytes > 0)
+			tallies_vary(&a->tallies, b->stack,
+				     c.ends ? -e.variance_bytes : e.variance_bytes);
+	}
+	if (levels_change(&a->levels, &c))
 		a->now.error = -ENOMEM;
 }
 
