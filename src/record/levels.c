@@ -109,7 +109,8 @@ static void change_section(struct mp_section *s, const struct level_change *c)
 
 int levels_change(struct levels *l, const struct level_change *c)
 {
-	struct stack_level *s = levels_stack(l, c->stack);
+	struct stack_level *s =
+	    c->stack < l->stacks.n ? &l->stacks.at[c->stack] : levels_stack(l, c->stack);
 
 	if (!s)
 		return -ENOMEM;
