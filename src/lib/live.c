@@ -144,17 +144,6 @@ struct live *live_new(unsigned int percent)
 	return l;
 }
 
-void live_expect(struct live *l, uint64_t blocks)
-{
-	struct live bigger = *l;
-
-	bigger.cap = (blocks / l->percent + 1) * 100 / WAYS + FIRST;
-	if (l->n || bigger.cap <= l->cap || buckets_new(&bigger))
-		return;
-	buckets_free(l);
-	*l = bigger;
-}
-
 void live_free(struct live *l)
 {
 	if (l)

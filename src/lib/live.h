@@ -25,9 +25,6 @@ struct live;
 /* @percent: load in percent above which it grows: 80 for little memory, less for speed.
  * Return: an empty table, or NULL when out of memory. */
 struct live *live_new(unsigned int percent);
-/* Enlarges an empty table for @blocks; does nothing if that is not possible or the table is not
- * empty. */
-void live_expect(struct live *l, uint64_t blocks);
 void live_free(struct live *l);
 /* Inserts a block.  A previous block at the address is returned in @old (addr 0: none).
  * Return: 0 or -ENOMEM, the table then unchanged. */

@@ -149,7 +149,7 @@ static void last_look(struct aggregator *a)
 	if (a->end_ns)
 		return;
 	now = clock_ns(&a->shared->clock, clock_ticks());
-	a->next_usage_ns = 0;
+	a->next_usage_ns = a->next_names_ns = 0;
 	look_at_target(a, now);
 	a->end_ns = now;
 }

@@ -92,6 +92,7 @@ struct aggregator {
 	uint64_t losses_seen, losses_looked_ns; /* time of the last losses_note() */
 	uint64_t next_code_ns;			/* earliest time of the next code_changed() call */
 	uint64_t next_usage_ns;			/* when the mappings are read next */
+	uint64_t next_names_ns;			/* when the names of all threads are read next */
 	struct mp_sample sample;		/* the last one that was written */
 	struct mp_sample session; /* memprof's share of the target's memory as last measured ... */
 	uint64_t next_session_ns; /* ... and when to measure it next */

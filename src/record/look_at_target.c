@@ -14,21 +14,39 @@
 
 #define USAGE_NS 10000000000ull
 
-static void put_thread_names(struct aggregator *a)
+static bool has_name(const struct aggregator *a, const struct slot_state *slot)
 {
+	return slot->written_tid == slot->tid && slot->written_piece == a->piece.number;
+}
+
+static void put_thread_name(struct aggregator *a, struct slot_state *slot)
+{
+	struct proc_status st;
+
+	if (proc_status_read(a->config->pid, (pid_t)slot->tid, &st) ||
+	    (has_name(a, slot) && !strcmp(slot->written_name, st.name)))
+		return;
+	mpf_put_thread(a->file, slot->tid, st.name);
+	slot->written_tid = slot->tid;
+	slot->written_piece = a->piece.number;
+	snprintf(slot->written_name, sizeof(slot->written_name), "%s", st.name);
+}
+
+/* Puts the names of new threads, and the new names of others.  At most a hundredth of the time is spent on
+ * the latter. */
+static void put_thread_names(struct aggregator *a, uint64_t now)
+{
+	bool all = now >= a->next_names_ns;
+	uint64_t before = mono_ns();
+
 	for (uint32_t i = 0; i < a->layout->nslots; i++) {
 		struct slot_state *slot = &a->slot[i];
-		struct proc_status st;
 
-		if (!slot->tid || proc_status_read(a->config->pid, (pid_t)slot->tid, &st) ||
-		    (slot->written_tid == slot->tid && slot->written_piece == a->piece.number &&
-		     !strcmp(slot->written_name, st.name)))
-			continue;
-		mpf_put_thread(a->file, slot->tid, st.name);
-		slot->written_tid = slot->tid;
-		slot->written_piece = a->piece.number;
-		snprintf(slot->written_name, sizeof(slot->written_name), "%s", st.name);
+		if (slot->tid && (all || !has_name(a, slot)))
+			put_thread_name(a, slot);
 	}
+	if (all)
+		a->next_names_ns = now + (mono_ns() - before) * 100;
 }
 
 void put_names(const struct aggregator *a, struct mpf_writer *file)
@@ -143,7 +161,7 @@ static void put_map_usage(struct aggregator *a, uint64_t now)
 
 void look_at_target(struct aggregator *a, uint64_t now)
 {
-	put_thread_names(a);
+	put_thread_names(a, now);
 	if (a->end_ns)
 		return;
 	put_memory(a, now);
