@@ -19,13 +19,12 @@ int chunk_writer_init(struct chunk_writer *w, size_t part_max, size_t payload_ma
 	return w->joined && w->packed && w->zstd ? 0 : -ENOMEM;
 }
 
-/* Only the thread that writes sets the error and the bytes, which its owner can read at the same time. */
 static void set_error(struct chunk_writer *w, int error)
 {
 	__atomic_store_n(&w->error, error, __ATOMIC_RELAXED);
 }
 
-static int error_of(const struct chunk_writer *w)
+int chunk_writer_error(const struct chunk_writer *w)
 {
 	return __atomic_load_n(&w->error, __ATOMIC_RELAXED);
 }
@@ -94,7 +93,7 @@ static size_t pack(struct chunk_writer *w, const struct raw_chunk *c, size_t *ra
 	return at - CHUNK_HEADER;
 }
 
-static void write_now(struct chunk_writer *w, const struct raw_chunk *c)
+void chunk_write(struct chunk_writer *w, const struct raw_chunk *c)
 {
 	uint8_t *h = w->packed;
 	size_t raw, stored;
@@ -117,40 +116,8 @@ static void write_now(struct chunk_writer *w, const struct raw_chunk *c)
 	put(w, h, CHUNK_HEADER + stored);
 }
 
-static void write_slot(void *arg, unsigned int slot)
-{
-	struct chunk_writer *w = arg;
-
-	write_now(w, &w->chunk[slot]);
-}
-
-int chunk_writer_behind(struct chunk_writer *w)
-{
-	return handover_start(&w->behind, sizeof(w->chunk) / sizeof(*w->chunk), write_slot, w);
-}
-
-int chunk_write(struct chunk_writer *w, const struct raw_chunk *c)
-{
-	if (w->behind.started) {
-		w->chunk[handover_slot(&w->behind)] = *c;
-		handover_give(&w->behind);
-		handover_wait_but(&w->behind, 1);
-	} else {
-		write_now(w, c);
-	}
-	return error_of(w);
-}
-
-int chunk_writer_wait(struct chunk_writer *w)
-{
-	if (w->behind.started)
-		handover_wait(&w->behind);
-	return error_of(w);
-}
-
 int chunk_writer_end(struct chunk_writer *w)
 {
-	handover_stop(&w->behind);
 	if (w->fd >= 0 && close(w->fd) && !w->error)
 		w->error = -errno;
 	ZSTD_freeCCtx(w->zstd);

@@ -22,24 +22,11 @@ void event_writer_free(struct event_writer *w)
 	free(w->es.block);
 	free(w->number);
 	free(w->column);
-	free(w->other);
-}
-
-int events_alternate(struct event_writer *w)
-{
-	w->other = malloc(EVENTS_MAX);
-	return w->other ? 0 : -ENOMEM;
 }
 
 /* The table of numbers stays: each is checked against the block before it is used. */
 void events_begin_chunk(struct event_writer *w)
 {
-	uint8_t *before = w->column;
-
-	if (w->other) {
-		w->column = w->other;
-		w->other = before;
-	}
 	for (size_t i = 0; i < COL_ITEMS; i++)
 		w->at[i] = w->column + LENGTHS_MAX + i * COLUMN_ROOM;
 	if (w->any)

@@ -18,7 +18,6 @@ struct event_writer {
 	struct event_state es;
 	uint32_t *number;	/* last one of an address, by its hash */
 	uint8_t *column;	/* LENGTHS_MAX, then COL_ITEMS, each COLUMN_ROOM */
-	uint8_t *other;		/* the same for every second chunk; NULL: none */
 	uint8_t *at[COL_ITEMS]; /* the end of each */
 	bool any;		/* the chunk has events in columns */
 };
@@ -27,10 +26,7 @@ struct event_writer {
 int event_writer_init(struct event_writer *w);
 void event_writer_free(struct event_writer *w);
 
-/* From now on a chunk does not use the memory of the one before.  Return: 0, or -ENOMEM: then it does. */
-int events_alternate(struct event_writer *w);
-
-/* Begins with empty columns. */
+/* Empties the columns. */
 void events_begin_chunk(struct event_writer *w);
 
 /* Return: the bytes in column @i. */

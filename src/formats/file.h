@@ -283,11 +283,11 @@ int mpf_create_in(int fd, const char *name, const struct mp_info *info, struct m
 		  struct mp_err *err);
 /* Makes a writer that drops all that is put.  Return: 0 or -ENOMEM. */
 int mpf_create_nowhere(struct mpf_writer **w);
-/* From now on a thread of @w's own compresses the chunks and writes them.  Its file is the same.  To be called
- * at most once.  Return: 0, or a negative errno: then the callers' threads do it, as before. */
+/* From now on a thread of @w's own encodes events and stacks and writes the chunks.  Its file is the same.  To
+ * be called at most once.  Return: 0, or a negative errno: then the callers' threads do it, as before. */
 int mpf_write_behind(struct mpf_writer *w);
 /* Each appends one item to the current chunk; return 0 or a negative errno (write failed).  After
- * mpf_write_behind(), an error can be that of a chunk before. */
+ * mpf_write_behind(), an error is not known at once, but at mpf_flush(). */
 int mpf_put_hook(struct mpf_writer *w, const struct mp_hook_info *hook); /* ids in order, from 0 */
 int mpf_put_module(struct mpf_writer *w, const struct mp_module *m);
 int mpf_put_thread(struct mpf_writer *w, uint32_t tid, const char *name);
@@ -325,7 +325,7 @@ int mpf_end_index(struct mpf_writer *w);
 /* Ends the current chunk and writes it, so that it is kept if the recorder dies.  Returns when all is in
  * the file. */
 int mpf_flush(struct mpf_writer *w);
-/* Bytes written so far; after mpf_write_behind() those of the last chunk can be missing until
+/* Bytes written so far; after mpf_write_behind() those of the latest events can be missing until
  * mpf_flush(). */
 uint64_t mpf_bytes(const struct mpf_writer *w);
 /* Return: the descriptor of the file, which stays @w's. */

@@ -6,6 +6,8 @@
 #include "formats/chunk_write.h"
 #include "formats/event_write.h"
 #include "formats/file.h"
+#include "formats/put_queue.h"
+#include "lib/cache_line.h"
 #include "lib/create.h"
 
 #define ITEM_ROOM  (64u << 10) /* maximum bytes of an item; strings are cut to fit */
@@ -16,16 +18,25 @@ _Static_assert(LENGTHS_MAX + COLUMN_ROOM <= RAW_MAX, "no part is larger than the
 _Static_assert(EVENTS_MAX + RAW_MAX <= CHUNK_MAX, "a chunk of events can be too large");
 
 struct mpf_writer {
-	struct chunk_writer out;
-	int error;
+	/* Until settle(), the queue's thread has all that follows, but for these three and for the error
+	 * and the number of bytes in @out. */
+	struct put_queue behind;
 	bool drops; /* there is no file */
 	uint64_t base;
-	uint8_t *raw, *other; /* items; the same for every second chunk, NULL: none */
+	char apart_from_queue[CACHE_LINE];
+	struct chunk_writer out;
+	char apart_from_error[CACHE_LINE];
+	uint8_t *raw; /* items */
 	size_t n;
 	struct event_writer events;
 	struct chunk_state st;
 	enum chunk_type type; /* of the current chunk */
 };
+
+static int error_of(const struct mpf_writer *w)
+{
+	return chunk_writer_error(&w->out);
+}
 
 static void put_bytes(struct mpf_writer *w, const void *p, size_t n)
 {
@@ -77,24 +88,26 @@ static uint64_t in_file(const struct mpf_writer *w, uint64_t time_ns)
 static void write_chunk(struct mpf_writer *w, enum chunk_type type)
 {
 	struct raw_chunk c = {.type = type, .parts = 1, .part = {{w->raw, w->n}}};
-	uint8_t *before = w->raw;
 
 	if (type == CHUNK_ITEMS && w->events.any)
 		events_chunk(&w->events, w->raw, w->n, &c);
-	w->error = chunk_write(&w->out, &c);
-	if (w->other) {
-		w->raw = w->other;
-		w->other = before;
-	}
+	chunk_write(&w->out, &c);
 	w->n = 0;
 	memset(&w->st, 0, sizeof(w->st));
 	events_begin_chunk(&w->events);
 }
 
+/* Waits until all that was put is encoded. */
+static void settle(struct mpf_writer *w)
+{
+	put_queue_wait(&w->behind);
+}
+
 /* Writes the current chunk unless it is empty. */
 static void end_chunk(struct mpf_writer *w)
 {
-	if ((w->n || w->events.any) && !w->error)
+	settle(w);
+	if ((w->n || w->events.any) && !error_of(w))
 		write_chunk(w, w->type);
 }
 
@@ -106,10 +119,10 @@ static void begin(struct mpf_writer *w)
 }
 
 /* Return: 0 if the item can be put. */
-static int item(struct mpf_writer *w, enum item kind)
+static int begin_item(struct mpf_writer *w, enum item kind)
 {
-	if (w->error || w->drops)
-		return w->error ? w->error : 1;
+	if (error_of(w) || w->drops)
+		return error_of(w) ? error_of(w) : 1;
 	begin(w);
 	events_put_item(&w->events);
 	if (kind < ITEM_KINDS_IN_TAG) {
@@ -119,6 +132,13 @@ static int item(struct mpf_writer *w, enum item kind)
 		put_u8(w, (uint8_t)kind);
 	}
 	return 0;
+}
+
+/* As begin_item(), after what was put before. */
+static int item(struct mpf_writer *w, enum item kind)
+{
+	settle(w);
+	return begin_item(w, kind);
 }
 
 static void put_info(struct mpf_writer *w, const struct mp_info *info)
@@ -171,7 +191,7 @@ static int start(struct mpf_writer *w, int fd, const char *name, const struct mp
 	if (!ret) {
 		put_info(w, info);
 		write_chunk(w, CHUNK_INFO);
-		ret = w->error;
+		ret = error_of(w);
 	}
 	if (!ret)
 		return 0;
@@ -228,16 +248,6 @@ int mpf_create_nowhere(struct mpf_writer **out)
 	return 0;
 }
 
-int mpf_write_behind(struct mpf_writer *w)
-{
-	if (w->drops)
-		return 0;
-	w->other = malloc(RAW_MAX);
-	if (!w->other || events_alternate(&w->events))
-		return -ENOMEM;
-	return chunk_writer_behind(&w->out);
-}
-
 int mpf_put_hook(struct mpf_writer *w, const struct mp_hook_info *hook)
 {
 	if (!item(w, ITEM_OF_HOOK)) {
@@ -245,7 +255,7 @@ int mpf_put_hook(struct mpf_writer *w, const struct mp_hook_info *hook)
 		put_string(w, hook->module);
 		put_u8(w, hook->kind);
 	}
-	return w->error;
+	return error_of(w);
 }
 
 int mpf_put_module(struct mpf_writer *w, const struct mp_module *m)
@@ -260,7 +270,7 @@ int mpf_put_module(struct mpf_writer *w, const struct mp_module *m)
 		put_u8(w, m->build_id_len);
 		put_bytes(w, m->build_id, m->build_id_len);
 	}
-	return w->error;
+	return error_of(w);
 }
 
 int mpf_put_thread(struct mpf_writer *w, uint32_t tid, const char *name)
@@ -269,19 +279,18 @@ int mpf_put_thread(struct mpf_writer *w, uint32_t tid, const char *name)
 		put_varint(w, tid);
 		put_string(w, name);
 	}
-	return w->error;
+	return error_of(w);
 }
 
-int mpf_put_stack(struct mpf_writer *w, uint32_t id, uint32_t flags, const uint64_t *pc, uint32_t n)
+static void put_stack(void *arg, uint32_t id, uint32_t flags, const uint64_t *pc, uint32_t n)
 {
+	struct mpf_writer *w = arg;
 	struct chunk_state *st = &w->st;
 	uint32_t shared = 0;
 	uint64_t last = 0;
 
-	if (n > sizeof(st->pc) / sizeof(st->pc[0]))
-		return -E2BIG;
-	if (item(w, ITEM_OF_STACK))
-		return w->error;
+	if (begin_item(w, ITEM_OF_STACK))
+		return;
 	put_varint(w, id);
 	put_varint(w, flags);
 	put_varint(w, n);
@@ -294,7 +303,17 @@ int mpf_put_stack(struct mpf_writer *w, uint32_t id, uint32_t flags, const uint6
 		put_delta(w, pc[i] << 1 | pc[i] >> 63, &last);
 	memcpy(st->pc, pc, n * sizeof(*pc));
 	st->npc = n;
-	return w->error;
+}
+
+int mpf_put_stack(struct mpf_writer *w, uint32_t id, uint32_t flags, const uint64_t *pc, uint32_t n)
+{
+	if (n > sizeof(w->st.pc) / sizeof(w->st.pc[0]))
+		return -E2BIG;
+	if (w->behind.thread.started)
+		put_queue_stack(&w->behind, id, flags, pc, n);
+	else
+		put_stack(w, id, flags, pc, n);
+	return error_of(w);
 }
 
 /* Writes the fields of an event that creates a block or a range.  Return: the address after them.
@@ -355,16 +374,34 @@ static void put_event_item(struct mpf_writer *w, const struct mp_event *ev, uint
 	w->n = (size_t)(p - w->raw);
 }
 
-int mpf_put_event(struct mpf_writer *w, const struct mp_event *ev)
+static void put_event(void *arg, const struct mp_event *ev)
 {
+	struct mpf_writer *w = arg;
 	uint64_t time_ns = in_file(w, ev->time_ns);
 
-	if (w->error || w->drops)
-		return w->error;
+	if (error_of(w))
+		return;
 	begin(w);
 	if (!events_put(&w->events, &w->st, ev, time_ns))
 		put_event_item(w, ev, time_ns);
-	return 0;
+}
+
+int mpf_put_event(struct mpf_writer *w, const struct mp_event *ev)
+{
+	if (w->drops)
+		return 0;
+	if (w->behind.thread.started)
+		put_queue_event(&w->behind, ev);
+	else
+		put_event(w, ev);
+	return error_of(w);
+}
+
+int mpf_write_behind(struct mpf_writer *w)
+{
+	static const struct put_ops ops = {put_event, put_stack};
+
+	return w->drops ? 0 : put_queue_start(&w->behind, &ops, w);
 }
 
 int mpf_put_sample(struct mpf_writer *w, const struct mp_sample *s)
@@ -380,7 +417,7 @@ int mpf_put_sample(struct mpf_writer *w, const struct mp_sample *s)
 		put_varint(w, s->session_anonymous);
 		put_varint(w, s->session_address_space);
 	}
-	return w->error;
+	return error_of(w);
 }
 
 int mpf_put_map_usage(struct mpf_writer *w, const struct mp_map_usage *u)
@@ -395,7 +432,7 @@ int mpf_put_map_usage(struct mpf_writer *w, const struct mp_map_usage *u)
 		put_varint(w, u->prot);
 		put_string(w, u->path);
 	}
-	return w->error;
+	return error_of(w);
 }
 
 int mpf_put_losses(struct mpf_writer *w, const struct mp_losses *l)
@@ -413,7 +450,7 @@ int mpf_put_losses(struct mpf_writer *w, const struct mp_losses *l)
 		for (size_t i = 0; i < n; i++)
 			put_varint(w, v[i]);
 	}
-	return w->error;
+	return error_of(w);
 }
 
 int mpf_put_symbols(struct mpf_writer *w, uint64_t pc, const struct mp_symbol *sym, uint32_t n)
@@ -434,7 +471,7 @@ int mpf_put_symbols(struct mpf_writer *w, uint64_t pc, const struct mp_symbol *s
 			put_u8(w, sym[i].is_inline);
 		}
 	}
-	return w->error;
+	return error_of(w);
 }
 
 int mpf_put_finish(struct mpf_writer *w, const struct mp_finish *f)
@@ -450,7 +487,7 @@ int mpf_put_finish(struct mpf_writer *w, const struct mp_finish *f)
 		put_u8(w, f->restored);
 		put_u8(w, f->sideband);
 	}
-	return w->error;
+	return error_of(w);
 }
 
 /* Writes the numbers of blocks by lifetime: the first class that has any, the number of classes from
@@ -478,7 +515,7 @@ int mpf_put_culled(struct mpf_writer *w, const struct mp_culled *c)
 	in.first_ns = in_file(w, c->first_ns);
 	in.last_ns = in_file(w, c->last_ns);
 	if (item(w, ITEM_OF_CULLED))
-		return w->error;
+		return error_of(w);
 	put_varint(w, zigzag((int64_t)in.stack - (int64_t)last->stack));
 	put_varint(w, zigzag((int64_t)(in.size - last->size)));
 	put_varint(w, zigzag((int64_t)in.tid - (int64_t)last->tid));
@@ -503,7 +540,7 @@ int mpf_put_section(struct mpf_writer *w, const struct mp_section *s)
 
 	in.end_ns = in_file(w, s->end_ns);
 	if (item(w, ITEM_OF_SECTION))
-		return w->error;
+		return error_of(w);
 	put_varint(w, zigzag((int64_t)(in.end_ns - last->end_ns)));
 	put_varint(w, zigzag((int64_t)(in.live_bytes - last->live_bytes)));
 	put_varint(w, zigzag((int64_t)(in.live_blocks - last->live_blocks)));
@@ -526,7 +563,7 @@ int mpf_put_stack_peak(struct mpf_writer *w, const struct mp_stack_peak *p)
 		put_varint(w, p->peak_bytes);
 		put_varint(w, p->peak_blocks);
 	}
-	return w->error;
+	return error_of(w);
 }
 
 int mpf_put_mark(struct mpf_writer *w, uint64_t time_ns, const char *name)
@@ -535,7 +572,7 @@ int mpf_put_mark(struct mpf_writer *w, uint64_t time_ns, const char *name)
 		put_varint(w, in_file(w, time_ns));
 		put_string(w, name);
 	}
-	return w->error;
+	return error_of(w);
 }
 
 int mpf_put_process(struct mpf_writer *w, const struct mp_process *p)
@@ -548,7 +585,7 @@ int mpf_put_process(struct mpf_writer *w, const struct mp_process *p)
 		put_string(w, p->executable);
 		put_string(w, p->cmdline);
 	}
-	return w->error;
+	return error_of(w);
 }
 
 int mpf_put_binary(struct mpf_writer *w, const struct mp_binary *b)
@@ -556,8 +593,8 @@ int mpf_put_binary(struct mpf_writer *w, const struct mp_binary *b)
 	if (b->n > MPF_BINARY_PIECE)
 		return -E2BIG;
 	end_chunk(w);
-	if (w->error || w->drops)
-		return w->error;
+	if (error_of(w) || w->drops)
+		return error_of(w);
 	put_string(w, b->path);
 	put_u8(w, b->build_id_len);
 	put_bytes(w, b->build_id, b->build_id_len);
@@ -565,7 +602,7 @@ int mpf_put_binary(struct mpf_writer *w, const struct mp_binary *b)
 	put_varint(w, b->offset);
 	put_bytes(w, b->data, b->n);
 	write_chunk(w, CHUNK_BINARY);
-	return w->error;
+	return error_of(w);
 }
 
 void mpf_set_base(struct mpf_writer *w, uint64_t base_ns)
@@ -577,7 +614,7 @@ int mpf_begin_index(struct mpf_writer *w)
 {
 	end_chunk(w);
 	w->type = CHUNK_INDEX;
-	return w->error;
+	return error_of(w);
 }
 
 int mpf_put_totals(struct mpf_writer *w, const struct mp_totals *t)
@@ -590,7 +627,7 @@ int mpf_put_totals(struct mpf_writer *w, const struct mp_totals *t)
 		put_varint(w, t->live_bytes);
 		put_varint(w, t->live_blocks);
 	}
-	return w->error;
+	return error_of(w);
 }
 
 int mpf_put_live(struct mpf_writer *w, uint32_t id, uint64_t bytes, uint64_t blocks)
@@ -600,7 +637,7 @@ int mpf_put_live(struct mpf_writer *w, uint32_t id, uint64_t bytes, uint64_t blo
 		put_varint(w, bytes);
 		put_varint(w, blocks);
 	}
-	return w->error;
+	return error_of(w);
 }
 
 int mpf_put_activity(struct mpf_writer *w, const struct mp_activity *a, bool thread)
@@ -608,7 +645,7 @@ int mpf_put_activity(struct mpf_writer *w, const struct mp_activity *a, bool thr
 	uint64_t bits;
 
 	if (item(w, thread ? ITEM_OF_THREAD_ACTIVITY : ITEM_OF_ACTIVITY))
-		return w->error;
+		return error_of(w);
 	put_varint(w, a->id);
 	put_varint(w, a->allocations);
 	put_varint(w, a->allocated_bytes);
@@ -617,21 +654,20 @@ int mpf_put_activity(struct mpf_writer *w, const struct mp_activity *a, bool thr
 	memcpy(&bits, &a->live_variance, sizeof(bits));
 	/* The bytes of a number that is not 0 are all in use; those of 0 take one. */
 	put_varint(w, bits);
-	return w->error;
+	return error_of(w);
 }
 
 int mpf_end_index(struct mpf_writer *w)
 {
 	end_chunk(w);
 	w->type = CHUNK_ITEMS;
-	return w->error;
+	return error_of(w);
 }
 
 int mpf_flush(struct mpf_writer *w)
 {
 	end_chunk(w);
-	w->error = chunk_writer_wait(&w->out);
-	return w->error;
+	return error_of(w);
 }
 
 uint64_t mpf_bytes(const struct mpf_writer *w)
@@ -643,15 +679,15 @@ static int finish(struct mpf_writer *w, bool whole)
 {
 	int ret;
 
+	put_queue_stop(&w->behind);
 	if (w->out.fd >= 0) {
 		end_chunk(w);
-		if (whole && !w->error)
+		if (whole && !error_of(w))
 			write_chunk(w, CHUNK_END);
 	}
 	ret = chunk_writer_end(&w->out);
 	event_writer_free(&w->events);
 	free(w->raw);
-	free(w->other);
 	free(w);
 	return ret;
 }

@@ -11,12 +11,11 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include "lib/cache_line.h"
 #include "lib/vec.h"
 #include "record/clock.h"
 #include "record/queue.h"
 #include "record/recorder.h"
-
-#define CACHE_LINE 64
 
 struct view;
 
