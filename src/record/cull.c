@@ -522,7 +522,12 @@ int cull_put_sums(struct cull *c, uint64_t now_ns)
 	return cull_sums_put(c->sums, c->file);
 }
 
-int cull_limit_sums(struct cull *c, uint64_t most)
+int cull_limit_sums(struct cull *c)
 {
-	return cull_sums_count(c->sums) < most ? 0 : cull_sums_put(c->sums, c->file);
+	return cull_sums_put(c->sums, c->file);
+}
+
+uint64_t cull_count_sums(const struct cull *c)
+{
+	return cull_sums_count(c->sums);
 }

@@ -80,8 +80,10 @@ int cull_advance(struct cull *c, uint64_t now_ns);
 /* Writes the sums since the last call, which end a slice of time: blocks that are allocated from
  * @now_ns on are in other sums than those before.  Return: 0 or a negative errno. */
 int cull_put_sums(struct cull *c, uint64_t now_ns);
-/* Writes the sums if there are @most or more; the slice continues.  Return: 0 or a negative errno. */
-int cull_limit_sums(struct cull *c, uint64_t most);
+/* Return: the number of sums since then. */
+uint64_t cull_count_sums(const struct cull *c);
+/* Writes the sums; the slice continues.  Return: 0 or a negative errno. */
+int cull_limit_sums(struct cull *c);
 
 /* Calls whose events are held back or in sums that are not in the file yet. */
 struct cull_waiting {

@@ -72,8 +72,10 @@ static void limit_sums(struct aggregator *a)
 {
 	int ret;
 
+	if (cull_count_sums(a->cull) < MOST_SUMS)
+		return;
 	put_hooks_and_modules(a);
-	ret = cull_limit_sums(a->cull, MOST_SUMS);
+	ret = cull_limit_sums(a->cull);
 	if (ret)
 		a->now.error = ret;
 }
