@@ -495,8 +495,10 @@ void order_rest(const struct order *o, struct order_rest *rest)
 	rest->any_taken = order_rest_taken(o);
 	for (size_t i = o->complete; i < o->n; i++)
 		bytes += record(o->events[i].rec)->h.size;
-	rest->data = most ? malloc(bytes) : NULL;
-	rest->kept = most ? malloc(most * sizeof(*rest->kept)) : NULL;
+	if (!bytes)
+		return;
+	rest->data = malloc(bytes);
+	rest->kept = malloc(most * sizeof(*rest->kept));
 	bytes = 0;
 	for (size_t i = o->complete; rest->data && rest->kept && i < o->n; i++) {
 		const struct pending *e = &o->events[i];

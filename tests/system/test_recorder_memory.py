@@ -167,7 +167,8 @@ class ReportMemory(t.Case):
         """a report uses less than 30 bytes of memory for each live block"""
         build = os.path.dirname(t.VICTIMS)
         subprocess.run(["gcc", "-std=gnu11", "-O2", "-D_GNU_SOURCE", f"-I{t.ROOT}/src", "-o", self.path("events"),
-                        t.ROOT + "/bench/programs/events.c", build + "/formats.a", build + "/lib.a", "-lzstd", "-lz"],
+                        t.ROOT + "/bench/programs/events.c", build + "/formats.a", build + "/lib.a", "-lzstd", "-lz",
+                        "-lcap-ng"],
                        check=True)
         few, _ = self.peak(1, 1000)
         many, blocks = self.peak(4, 2400000)
