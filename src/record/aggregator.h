@@ -16,11 +16,11 @@
 #include "record/block_layout.h"
 #include "record/cull.h"
 #include "record/levels.h"
-#include "record/sorter.h"
 #include "record/origins.h"
 #include "record/piece.h"
 #include "record/recorder.h"
 #include "record/shared.h"
+#include "record/sorter.h"
 #include "record/stacks.h"
 #include "record/tallies.h"
 

@@ -2,7 +2,7 @@
 /*
  * The recorder of one process: a reader thread that only drains the agent's rings, a bounded
  * queue, and an aggregator thread that decodes the records, maintains the live table and writes
- * the file.
+ * the file.  With more jobs, other threads encode and write, and sort the records.
  *
  *	recorder_start()	before the hooks are inserted
  *	recorder_progress()	any time
