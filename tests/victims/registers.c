@@ -115,8 +115,11 @@ static void spin_once(void)
 		if (s.red_zone[i] != MARK)
 			wrong("red zone", s.red_zone[i]);
 	}
-	if (memcmp(s.vector, vector, sizeof(vector)))
-		wrong("vector register", s.vector[0][0]);
+	for (int i = 0; i < VECTOR * 4; i++) {
+		if (s.vector[i / 4][i % 4] != vector[i / 4][i % 4])
+			wrong(i % 4 < 2 ? "xmm register" : "upper half of a ymm register",
+			      s.vector[i / 4][i % 4]);
+	}
 }
 
 static void sleep_once(void)

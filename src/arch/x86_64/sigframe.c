@@ -8,13 +8,20 @@
  *	struct ucontext, 128 bytes of siginfo that the kernel does not read, the xsave area
  */
 #include <string.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 #include "arch/x86_64/x86_64.h"
 
 #define NR_RT_SIGRETURN	     15
 #define SIGINFO_BYTES	     128
 #define XSAVE_ALIGN	     64
 #define FX_SW_OFFSET	     464 /* sw_reserved of struct _fpstate; in the regset: features */
-#define UC_FP_XSTATE	     1	 /* asm/ucontext.h */
+#define XSAVE_IN_USE	     512 /* XSTATE_BV: a bit for each component that is not in its initial state */
+#define XSAVE_LEAST	     576 /* the fxsave area, with components 0 and 1, and the header */
+#define XSAVE_COMPONENTS     63
+#define CPUID_XSAVE	     0xd
+#define UC_FP_XSTATE	     1 /* asm/ucontext.h */
 #define UC_SIGCONTEXT_SS     2
 #define UC_STRICT_RESTORE_SS 4
 /* Invalid for sigaltstack(2), so sigreturn leaves the alternate stack unchanged. */
@@ -70,19 +77,51 @@ static void fill_context(struct context *c, const struct x86_user_regs *u, long 
 			      .ss = (uint16_t)u->ss};
 }
 
+/* Return: where component @i ends in an xsave area that is not compacted (Intel SDM, volume 1, 13.4.3). */
+static size_t component_end(unsigned int i)
+{
+#if defined(__x86_64__)
+	unsigned int size, offset, c, d;
+
+	__cpuid_count(CPUID_XSAVE, i, size, offset, c, d);
+	return (size_t)size + offset;
+#else
+	(void)i; /* only threads of this processor are stopped */
+	return 0;
+#endif
+}
+
+/* Return: the bytes of the xsave area up to the last component in use.  The regset always has room for the
+ * tiles of AMX.  A frame with that room is accepted only of a thread that uses them; of others the kernel
+ * would restore the fxsave area only (check_xstate_in_sigframe() of arch/x86/kernel/fpu/signal.c). */
+static size_t xstate_in_use(const struct arch_emergency *e)
+{
+	size_t n = XSAVE_LEAST;
+	uint64_t in_use;
+
+	if (e->xstate_size < XSAVE_LEAST)
+		return e->xstate_size;
+	memcpy(&in_use, (const uint8_t *)e->xstate + XSAVE_IN_USE, sizeof(in_use));
+	for (unsigned int i = 2; i < XSAVE_COMPONENTS; i++) {
+		if (in_use >> i & 1 && component_end(i) > n)
+			n = component_end(i);
+	}
+	return n < e->xstate_size ? n : e->xstate_size;
+}
+
 /* The regset's xsave area with the marks by which sigreturn recognizes it (uapi
  * asm/sigcontext.h). */
-static void fill_xstate(uint8_t *out, const struct arch_emergency *e)
+static void fill_xstate(uint8_t *out, const struct arch_emergency *e, size_t n)
 {
 	static const uint32_t magic2 = FP_XSTATE_MAGIC2;
 	struct fpx_sw_bytes sw = {.magic1 = FP_XSTATE_MAGIC1,
-				  .extended_size = (uint32_t)(e->xstate_size + sizeof(magic2)),
-				  .xstate_size = (uint32_t)e->xstate_size};
+				  .extended_size = (uint32_t)(n + sizeof(magic2)),
+				  .xstate_size = (uint32_t)n};
 
-	memcpy(out, e->xstate, e->xstate_size);
+	memcpy(out, e->xstate, n);
 	memcpy(&sw.xfeatures, out + FX_SW_OFFSET, sizeof(sw.xfeatures));
 	memcpy(out + FX_SW_OFFSET, &sw, sizeof(sw));
-	memcpy(out + e->xstate_size, &magic2, sizeof(magic2));
+	memcpy(out + n, &magic2, sizeof(magic2));
 }
 
 long x86_restarted_number(const uint8_t *code, size_t n)
@@ -110,20 +149,21 @@ size_t x86_emergency_frame(uint8_t *out, size_t size, uint64_t at, const struct 
 {
 	uint64_t chain[3] = {e->sigreturn, NR_RT_SIGRETURN, e->syscall_return};
 	size_t links = e->sigreturn_form == FORM_POPS_NUMBER ? sizeof(chain) : sizeof(chain[0]);
-	size_t fp = links + sizeof(struct kernel_ucontext) + SIGINFO_BYTES;
+	size_t fp = links + sizeof(struct kernel_ucontext) + SIGINFO_BYTES,
+	       xstate = xstate_in_use(e);
 	struct kernel_ucontext uc = {.flags =
 					 UC_FP_XSTATE | UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS,
 				     .stack_flags = NO_SUCH_SS_FLAG,
 				     .sigmask = e->sigmask[0]};
 
 	fp = (fp + XSAVE_ALIGN - 1) & ~(size_t)(XSAVE_ALIGN - 1);
-	if (fp + e->xstate_size + sizeof(uint32_t) > size)
+	if (fp + xstate + sizeof(uint32_t) > size)
 		return 0;
 	fill_context(&uc.context, (const struct x86_user_regs *)e->regs->raw, e->again);
 	uc.context.fpstate = at + fp;
 	memset(out, 0, fp);
 	memcpy(out, chain, links);
 	memcpy(out + links, &uc, sizeof(uc));
-	fill_xstate(out + fp, e);
-	return fp + e->xstate_size + sizeof(uint32_t);
+	fill_xstate(out + fp, e, xstate);
+	return fp + xstate + sizeof(uint32_t);
 }

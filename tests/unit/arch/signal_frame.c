@@ -68,6 +68,27 @@ static void test_built(void **state)
 	check_built(&arch_mips64, 29 * 8, 0, 0);
 }
 
+/* A processor's register set can be larger than what sigreturn accepts of a thread that does not use all
+ * of it: with AMX, 11,008 bytes instead of 2,816. */
+static void test_only_state_in_use(void **state)
+{
+	static uint8_t frame[16384] __attribute__((aligned(64))), fp[11008];
+	struct arch_regs regs = {.size = arch_x86_64.regs.regset_size};
+	struct arch_emergency e = {
+	    .regs = &regs, .again = -1, .xstate = fp, .xstate_size = sizeof(fp)};
+	size_t least = arch_x86_64.emergency.build_frame(frame, sizeof(frame), 0x10000, &e), more;
+
+	(void)state;
+	assert_in_range(least, 576, 2048);
+	fp[512] = 1 << 2; /* XSTATE_BV: the upper halves of ymm0 to ymm15 */
+	more = arch_x86_64.emergency.build_frame(frame, sizeof(frame), 0x10000, &e);
+#if defined(__x86_64__)
+	assert_int_equal(more, __builtin_cpu_supports("avx") ? least + 256 : least);
+#else
+	assert_int_equal(more, least);
+#endif
+}
+
 static volatile bool right;
 static char *alternate;
 
@@ -119,6 +140,7 @@ static void test_real(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_built),
+					   cmocka_unit_test(test_only_state_in_use),
 					   cmocka_unit_test(test_real)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
