@@ -14,6 +14,8 @@
 /* PTRACE_DETACH needs a stop: stops a running seized thread. */
 static void stop_for_detach(struct target *t, struct thread *th, const struct deadline *deadline)
 {
+	uint64_t begun_ns = mono_ns();
+
 	th->interrupt_sent = true;
 	ptrace(PTRACE_INTERRUPT, th->tid, 0, 0);
 	while (th->state == THREAD_RUNNING) {
@@ -21,7 +23,7 @@ static void stop_for_detach(struct target *t, struct thread *th, const struct de
 			continue;
 		if (deadline_passed(deadline) || thread_waits_in_vfork(t, th))
 			return;
-		usleep(50);
+		wait_longer_each_time(begun_ns);
 		/* The thread can be waiting for the others in execve(). */
 		threads_catch_up(t);
 	}

@@ -16,7 +16,8 @@
 #include "lib/human.h"
 #include "attach/steps.h"
 
-#define LOOK_US 100 /* the longest time that a thread stays stopped for a signal */
+#define SPIN_NS 100000 /* without a sleep: most threads stop within this time */
+#define LOOK_US 100    /* the longest time that a thread stays stopped for a signal */
 
 static uint32_t running(const struct target *t)
 {
@@ -98,16 +99,16 @@ static bool is_dead_main(const struct target *t, const struct thread *th)
 /* Stops all threads that are known.  Return: 0, or -ETIMEDOUT with @err and everything released. */
 static int stop_known(struct target *t, const struct deadline *deadline, struct mp_err *err)
 {
-	uint32_t idle = 0;
+	uint64_t last_ns = mono_ns(); /* when something was collected */
 
 	interrupt_new(t);
 	while (running(t)) {
 		if (threads_collect(t)) {
-			idle = 0;
+			last_ns = mono_ns();
 			interrupt_new(t);
 			continue;
 		}
-		if (++idle < 200) {
+		if (mono_ns() - last_ns < SPIN_NS) {
 			sched_yield();
 			continue;
 		}
@@ -122,7 +123,7 @@ static int stop_known(struct target *t, const struct deadline *deadline, struct 
 		}
 		if (deadline_passed(deadline))
 			return too_slow(t, err);
-		usleep(50);
+		wait_longer_each_time(last_ns);
 	}
 	threads_drop_gone(t);
 	return 0;

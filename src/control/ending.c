@@ -130,13 +130,13 @@ int recording_end(struct recording *rec, const struct recording_options *o,
 	struct mp_finish finish = {.reason = (uint8_t)reason};
 	struct mp_err late = {0};
 	struct family family = {0};
-	int status = 0;
+	int status = 0, left = 0;
 
 	if (rec->r && reason == MP_END_KEPT) {
 		rec->symbols = recording_symbols(rec);
 		recorder_keep(rec->r);
 	} else if (!(rec->resumed && failed)) {
-		status = take_out(rec, &finish, &late);
+		left = take_out(rec, &finish, &late);
 	}
 	/* The new program can have begun files of the same names. */
 	if (reason == MP_END_EXECED)
@@ -158,7 +158,7 @@ int recording_end(struct recording *rec, const struct recording_options *o,
 		tell_family(o, &family);
 		recording_tell(rec, o, finish.reason);
 	}
-	if (late.what[0] && finish.reason != MP_END_EXITED)
+	if (left && finish.reason != MP_END_EXITED)
 		status = notice_error(o->notices, &late);
 	return status;
 }

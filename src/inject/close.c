@@ -311,13 +311,18 @@ static int pages_stay(const struct target *t, const struct obstacle *why, struct
 static int stop_all(struct session *s, const struct maps **maps, const struct deadline *end,
 		    struct mp_err *err)
 {
+	struct mp_err why; /* apart from @err, which must not have the reason of an earlier try */
 	int ret;
 
 	do {
-		ret = session_stop(s->t, err);
+		why = (struct mp_err){0};
+		ret = session_stop(s->t, &why);
 	} while (ret == -ETIMEDOUT && !deadline_passed(end));
-	if (ret)
+	if (ret) {
+		if (err)
+			*err = why;
 		return ret;
+	}
 	ret = target_maps(s->t, maps);
 	ret = check_session(s, ret, *maps, err);
 	if (ret)
@@ -497,6 +502,16 @@ static int restore(struct session *s, bool child, struct inside *in, struct obst
 	return ret;
 }
 
+/* Adds to the error of a failed stop that the process was not left as it was found. */
+static void say_it_stays(const struct session *s, struct mp_err *err)
+{
+	struct mp_err why = *err;
+
+	mp_fail(err, MP_EXIT_NOT_RESTORED, 0,
+		"%s; the session stays in it, remove it with: memprof detach -p %d", why.what,
+		s->t->pid);
+}
+
 int session_close(struct session *s, struct mp_err *err)
 {
 	struct obstacle why = {0};
@@ -536,6 +551,8 @@ int session_close(struct session *s, struct mp_err *err)
 		ret = ret == -ESRCH ? -EAGAIN : ret;
 		if (err)
 			err->exit = MP_EXIT_NOT_RESTORED;
+		if (err && ret == -ETIMEDOUT)
+			say_it_stays(s, err);
 	}
 	s->close_ns = mono_ns() - begun;
 	return ret > 0 ? 0 : ret;

@@ -37,4 +37,15 @@ static inline bool deadline_passed(const struct deadline *d)
 	return mono_ns() >= d->at_ns;
 }
 
+/* Sleeps between two looks at what another process must do: an eighth of the time since @since_ns, but
+ * 50 us to 5 ms.  A caller with a raised priority that looked every 50 us would keep a slow processor
+ * from the one that it waits for. */
+static inline void wait_longer_each_time(uint64_t since_ns)
+{
+	uint64_t ns = (mono_ns() - since_ns) / 8;
+	struct timespec ts = {.tv_nsec = (long)(ns < 50000 ? 50000 : ns > 5000000 ? 5000000 : ns)};
+
+	nanosleep(&ts, NULL);
+}
+
 #endif

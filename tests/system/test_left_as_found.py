@@ -77,8 +77,8 @@ class LeftAsFound(t.Case):
             self.assertIsNone(rec.poll())
         self.assertIn("TracerPid:\t0", t.read(f"/proc/{p.pid}/status").decode())
         self.memprof("detach", "-p", p.pid)
-        rec.communicate(timeout=120)
-        self.assertEqual(rec.returncode, 0)
+        said = rec.communicate(timeout=120)[1]
+        self.assertEqual(rec.returncode, 0, said)
         self.assertIn("ok", self.finish(p))
 
 

@@ -379,6 +379,59 @@ class Sandbox(t.Case):
         self.works(p, pid)
         self.good_end(p, pid)
 
+    def test_frozen_at_detach(self):
+        """a recorder that had to try again to stop the process has restored it, and says so"""
+        path = self.cgroup("freezer")
+        p, pid = self.sandbox("none")
+        before = t.identity(pid)
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"{path}/tasks", "w") as f:
+                f.write(task)
+        rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(pid), "-o", self.path("r"),
+                         stderr=subprocess.PIPE)
+        self.wait_recorded(pid)
+        try:
+            with open(f"{path}/freezer.state", "w") as f:
+                f.write("FROZEN")
+            rec.send_signal(signal.SIGINT)
+            time.sleep(3)  # the first attempt to stop it lasts two seconds, all of them ten
+        finally:
+            with open(f"{path}/freezer.state", "w") as f:
+                f.write("THAWED")
+        said = rec.communicate(timeout=120)[1]
+        self.assertEqual(rec.returncode, 0, said)
+        self.assertNotIn("did not stop in time", said)
+        self.assertEqual(t.identity(pid), before)
+        self.works(p, pid)
+        self.good_end(p, pid)
+
+    def test_frozen_until_the_recorder_gives_up(self):
+        """a recorder that cannot stop the process says what stays in it, and detach removes that later"""
+        path = self.cgroup("freezer")
+        p, pid = self.sandbox("none")
+        before = t.identity(pid)
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"{path}/tasks", "w") as f:
+                f.write(task)
+        rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(pid), "-o", self.path("r"),
+                         stderr=subprocess.PIPE)
+        self.wait_recorded(pid)
+        try:
+            with open(f"{path}/freezer.state", "w") as f:
+                f.write("FROZEN")
+            rec.send_signal(signal.SIGINT)
+            said = rec.communicate(timeout=120)[1]
+        finally:
+            with open(f"{path}/freezer.state", "w") as f:
+                f.write("THAWED")
+        self.assertEqual(rec.returncode, 15, said)
+        self.assertRegex(said, rf"thread \d+ of process {pid} did not stop in time .* "
+                               rf"the session stays in it, remove it with: memprof detach -p {pid}\n")
+        self.memprof("detach", "-p", pid)
+        self.assertEqual(t.identity(pid), before)
+        self.works(p, pid)
+        self.good_end(p, pid)
+
     def test_no_processor_time(self):
         """attach says that a thread gets no processor time, and leaves the process alone"""
         path = self.cgroup("cpu")
