@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "lib/handover.h"
 
-#include <signal.h>
 #include "lib/privileges.h"
+#include "lib/thread.h"
 
 static void *run_thread(void *arg)
 {
@@ -28,19 +28,15 @@ static void *run_thread(void *arg)
 int handover_start(struct handover *h, unsigned int slots,
 		   void (*work)(void *arg, unsigned int slot), void *arg)
 {
-	sigset_t all, before;
 	int ret;
 
 	*h = (struct handover){.work = work, .arg = arg, .slots = slots, .started = true};
 	pthread_mutex_init(&h->lock, NULL);
 	pthread_cond_init(&h->changed, NULL);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	ret = pthread_create(&h->thread, NULL, run_thread, h);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	ret = thread_start(&h->thread, run_thread, h);
 	if (ret)
 		*h = (struct handover){0};
-	return -ret;
+	return ret;
 }
 
 unsigned int handover_slot(struct handover *h)

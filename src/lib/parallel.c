@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "lib/parallel.h"
 
-#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdbool.h>
+#include "lib/thread.h"
 
 struct second {
 	void (*work)(void *arg, unsigned int part);
@@ -34,16 +33,9 @@ static void *run_second(void *arg)
 void parallel_run(unsigned int parts, void (*work)(void *arg, unsigned int part), void *arg)
 {
 	struct second s = {work, arg};
-	sigset_t all, before;
 	pthread_t thread;
-	bool runs = false;
+	bool runs = parts > 1 && !thread_start(&thread, run_second, &s);
 
-	if (parts > 1) {
-		sigfillset(&all);
-		pthread_sigmask(SIG_SETMASK, &all, &before);
-		runs = !pthread_create(&thread, NULL, run_second, &s);
-		pthread_sigmask(SIG_SETMASK, &before, NULL);
-	}
 	work(arg, 0);
 	if (runs)
 		pthread_join(thread, NULL);

@@ -3,9 +3,9 @@
 
 #include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include "lib/parallel.h"
+#include "lib/thread.h"
 
 struct row;
 
@@ -47,15 +47,10 @@ static void *run_thread(void *arg)
 /* Return: the number of threads that were made, for the stages from 0 on. */
 static unsigned int start(struct row *r)
 {
-	sigset_t all, before;
 	unsigned int n = 0;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	while (n + 1 < r->s->n &&
-	       !pthread_create(&r->runner[n].thread, NULL, run_thread, &r->runner[n]))
+	while (n + 1 < r->s->n && !thread_start(&r->runner[n].thread, run_thread, &r->runner[n]))
 		n++;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return n;
 }
 

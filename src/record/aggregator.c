@@ -160,8 +160,7 @@ void *aggregator_run(void *arg)
 	struct sorted *sorted;
 
 	privileges_keep(PRIVILEGES_TARGET);
-	if (a->config->jobs >= JOBS_WRITING)
-		(void)mpf_write_behind(a->file);
+	piece_take_file(a, a->file);
 	put_hooks_and_modules(a);
 	if (a->config->carry)
 		carry_in(a, a->config->carry);

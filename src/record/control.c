@@ -15,6 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include "lib/privileges.h"
+#include "lib/thread.h"
 
 #define REQUEST	  1024 /* maximum bytes of a request */
 #define PATIENCE  2    /* timeout in seconds for the caller to send or receive a line */
@@ -192,7 +193,7 @@ int control_open(char name[CONTROL_NAME],
 		     listen(c->fd, BACKLOG)))
 		ret = -errno;
 	if (!ret)
-		ret = -pthread_create(&c->thread, NULL, serve_requests, c);
+		ret = thread_start(&c->thread, serve_requests, c);
 	if (ret) {
 		if (c->fd >= 0)
 			close(c->fd);

@@ -515,16 +515,16 @@ void cull_forget(struct cull *c, uint32_t number)
 	node(c, number)->has_number = false;
 }
 
+int cull_write_sums(struct cull *c)
+{
+	return cull_sums_put(c->sums, c->file);
+}
+
 int cull_put_sums(struct cull *c, uint64_t now_ns)
 {
 	if (now_ns > c->start_ns[c->slice % SLICES])
 		c->start_ns[++c->slice % SLICES] = now_ns;
-	return cull_sums_put(c->sums, c->file);
-}
-
-int cull_limit_sums(struct cull *c)
-{
-	return cull_sums_put(c->sums, c->file);
+	return cull_write_sums(c);
 }
 
 uint64_t cull_count_sums(const struct cull *c)

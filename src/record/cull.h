@@ -77,13 +77,14 @@ void cull_forget(struct cull *c, uint32_t number);
 /* Writes the events that are old enough at @now_ns (UINT64_MAX: all).  Return: 0 or a negative
  * errno. */
 int cull_advance(struct cull *c, uint64_t now_ns);
-/* Writes the sums since the last call, which end a slice of time: blocks that are allocated from
- * @now_ns on are in other sums than those before.  Return: 0 or a negative errno. */
+/* Writes the sums that are not in the file yet; the slice of time continues.  Return: 0 or a negative
+ * errno. */
+int cull_write_sums(struct cull *c);
+/* Writes them and ends the slice: blocks that are allocated from @now_ns on are in other sums than
+ * those before.  Return: as cull_write_sums(). */
 int cull_put_sums(struct cull *c, uint64_t now_ns);
-/* Return: the number of sums since then. */
+/* Return: the number of sums that are not in the file yet. */
 uint64_t cull_count_sums(const struct cull *c);
-/* Writes the sums; the slice continues.  Return: 0 or a negative errno. */
-int cull_limit_sums(struct cull *c);
 
 /* Calls whose events are held back or in sums that are not in the file yet. */
 struct cull_waiting {

@@ -93,6 +93,18 @@ bool order_can_end(const struct order *o, uint64_t addr, uint32_t slot)
 	return e && e->addr && (e->slot != slot || e->shared);
 }
 
+/* Return: @table, or a larger one in its place, with @n entries of @size bytes that are zero; NULL: no
+ * memory.  @cap: the number of entries that are allocated. */
+static void *cleared(void *table, uint64_t *cap, uint64_t n, size_t size)
+{
+	if (n > *cap) {
+		free(table);
+		table = malloc(n * size);
+		*cap = table ? n : 0;
+	}
+	return table ? memset(table, 0, n * size) : NULL;
+}
+
 /* Prepares for about @undated ends whose time is not known exactly. */
 static int forget_undated(struct order *o, uint64_t undated)
 {
@@ -100,14 +112,9 @@ static int forget_undated(struct order *o, uint64_t undated)
 
 	while (entries < 2 * undated)
 		entries *= 2;
-	if (entries > o->undated_cap) {
-		free(o->undated);
-		o->undated = malloc(entries * sizeof(*o->undated));
-		o->undated_cap = o->undated ? entries : 0;
-		if (!o->undated)
-			return -ENOMEM;
-	}
-	memset(o->undated, 0, entries * sizeof(*o->undated));
+	o->undated = cleared(o->undated, &o->undated_cap, entries, sizeof(*o->undated));
+	if (!o->undated)
+		return -ENOMEM;
 	o->undated_mask = entries - 1;
 	return 0;
 }
@@ -119,15 +126,10 @@ static int forget_ends(struct order *o, uint64_t records)
 
 	while (words * 4 < records)
 		words *= 2;
-	if (words > o->ended_cap) {
-		free(o->ended);
-		o->ended = malloc(2 * words * 8);
-		o->ended_cap = o->ended ? words : 0;
-		if (!o->ended)
-			return -ENOMEM;
-	}
+	o->ended = cleared(o->ended, &o->ended_cap, 2 * words, sizeof(*o->ended));
+	if (!o->ended)
+		return -ENOMEM;
 	o->undated_bits = o->ended + words;
-	memset(o->ended, 0, 2 * words * 8);
 	o->ended_mask = words * 64 - 1;
 	return 0;
 }

@@ -72,7 +72,7 @@ struct order {
 	/* A bit for each hash of an address of which a record says that its block ended; the same for
 	 * order_is_end() ends, which are in a hash table, too. */
 	uint64_t *ended, *undated_bits;
-	uint64_t ended_mask, ended_cap; /* number of bits - 1; allocated words of each */
+	uint64_t ended_mask, ended_cap; /* number of bits - 1; allocated words of both */
 	struct undated_end *undated;
 	uint64_t undated_mask, undated_cap; /* number of entries - 1; allocated entries */
 };

@@ -75,7 +75,7 @@ static void limit_sums(struct aggregator *a)
 	if (cull_count_sums(a->cull) < MOST_SUMS)
 		return;
 	put_hooks_and_modules(a);
-	ret = cull_limit_sums(a->cull);
+	ret = cull_write_sums(a->cull);
 	if (ret)
 		a->now.error = ret;
 }

@@ -197,6 +197,13 @@ static bool create(struct aggregator *a, uint64_t base_ns)
 	return false;
 }
 
+void piece_take_file(struct aggregator *a, struct mpf_writer *file)
+{
+	a->file = file;
+	if (a->config->jobs >= JOBS_WRITING)
+		(void)mpf_write_behind(file);
+}
+
 static void begin_piece(struct aggregator *a, uint64_t base_ns, uint64_t now_ns)
 {
 	struct piece *p = &a->piece;
@@ -209,9 +216,7 @@ static void begin_piece(struct aggregator *a, uint64_t base_ns, uint64_t now_ns)
 	a->now.pieces_deleted = p->closer.kept.deleted;
 	a->now.delete_error = p->closer.kept.error;
 	mp_losses_begin_piece(&a->losses);
-	a->file = p->closer.created;
-	if (a->config->jobs >= JOBS_WRITING)
-		(void)mpf_write_behind(a->file);
+	piece_take_file(a, p->closer.created);
 	mpf_set_base(a->file, base_ns);
 	levels_begin(&a->levels, base_ns);
 	if (a->cull)

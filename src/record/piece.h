@@ -24,6 +24,9 @@ struct piece {
 };
 
 struct aggregator;
+struct mpf_writer;
+/* Writes to @file from now on, with --jobs 2 or more in a thread of its own (mpf_write_behind()). */
+void piece_take_file(struct aggregator *a, struct mpf_writer *file);
 /* Starts the thread @closer, if the recording is rotated or has only the live heap.  Return: as
  * piece_thread_start(). */
 int piece_start(struct aggregator *a);

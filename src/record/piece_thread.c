@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "lib/err.h"
 #include "lib/privileges.h"
+#include "lib/thread.h"
 
 int piece_finish(const struct recorder_config *c, struct piece_end *e)
 {
@@ -128,7 +129,7 @@ int piece_thread_start(struct piece_thread *t, const struct recorder_config *con
 	snprintf(t->open, sizeof(t->open), "%s", config->path);
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_cond_init(&t->changed, NULL);
-	t->runs = !pthread_create(&t->thread, NULL, close_pieces, t);
+	t->runs = !thread_start(&t->thread, close_pieces, t);
 	return t->runs ? 0 : -EAGAIN;
 }
 

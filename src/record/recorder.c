@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <malloc.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "lib/thread.h"
 #include "record/aggregator.h"
 #include "record/blocks.h"
 #include "record/live_file.h"
@@ -120,22 +120,16 @@ static uint64_t all_lost(const struct aggregator *a)
 	return mp_losses_events(&l);
 }
 
-/* Return: 0 or an errno (positive) as from pthread_create(). */
+/* Return: 0 or a negative errno. */
 static int start_threads(struct recorder *r)
 {
-	sigset_t all, before;
-	int ret;
+	int ret = thread_start(&r->aggregator_thread, aggregator_run, &r->aggregator);
 
-	/* Only the main thread handles signals. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	ret = pthread_create(&r->aggregator_thread, NULL, aggregator_run, &r->aggregator);
 	r->reader.stall.aggregator = r->aggregator_thread;
-	if (!ret && (ret = pthread_create(&r->reader_thread, NULL, reader_run, &r->reader))) {
+	if (!ret && (ret = thread_start(&r->reader_thread, reader_run, &r->reader))) {
 		queue_end(r->shared.queue);
 		pthread_join(r->aggregator_thread, NULL);
 	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return ret;
 }
 
@@ -219,8 +213,8 @@ int recorder_start(const struct recorder_config *config, struct recorder **out, 
 	if (ret) {
 		mpf_close(a->file);
 		recorder_free(r);
-		return mp_fail(err, MP_EXIT_FAILURE, -ret, "cannot start a thread: %s",
-			       strerror(ret));
+		return mp_fail(err, MP_EXIT_FAILURE, ret, "cannot start a thread: %s",
+			       strerror(-ret));
 	}
 	/* A thread that serves requests can be polling this pointer. */
 	__atomic_store_n(out, r, __ATOMIC_RELEASE);

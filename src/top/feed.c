@@ -4,13 +4,13 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include "control/requests.h"
+#include "lib/thread.h"
 #include "model/model.h"
 #include "model/quick.h"
 
@@ -128,19 +128,6 @@ int feed_take(struct feed *f, struct mp_err *err)
 	return 1;
 }
 
-/* Only the thread that has the terminal handles signals. */
-static int start_thread(struct feed *f)
-{
-	sigset_t all, before;
-	int ret;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	ret = pthread_create(&f->thread, NULL, ask_recorder, f);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return -ret;
-}
-
 int feed_open(pid_t pid, struct feed **out, struct mp_err *err)
 {
 	struct feed *f = calloc(1, sizeof(*f));
@@ -154,7 +141,7 @@ int feed_open(pid_t pid, struct feed **out, struct mp_err *err)
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_cond_init(&f->changed, NULL);
 	f->ready = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	ret = f->ready < 0 ? -errno : start_thread(f);
+	ret = f->ready < 0 ? -errno : thread_start(&f->thread, ask_recorder, f);
 	if (ret) {
 		if (f->ready >= 0)
 			close(f->ready);

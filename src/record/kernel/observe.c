@@ -12,6 +12,7 @@
 #include "attach/procfs.h"
 #include "inject/block/dumped.h"
 #include "lib/deadline.h"
+#include "lib/thread.h"
 #include "lib/vec.h"
 #include "record/clock.h"
 #include "record/kernel/probes.h"
@@ -533,7 +534,7 @@ int observer_start(const struct observer_config *config, struct observer **out, 
 		ret = config->faults
 			  ? probes_add_faults(o->probes, o->stack_bytes, config->user_only, err)
 			  : observer_add(o, err);
-	if (!ret && pthread_create(&o->thread, NULL, observer_run, o))
+	if (!ret && thread_start(&o->thread, observer_run, o))
 		ret = mp_fail(err, MP_EXIT_FAILURE, -EAGAIN, "cannot start a thread");
 	if (ret) {
 		observer_free(o);
