@@ -311,18 +311,13 @@ static int pages_stay(const struct target *t, const struct obstacle *why, struct
 static int stop_all(struct session *s, const struct maps **maps, const struct deadline *end,
 		    struct mp_err *err)
 {
-	struct mp_err why; /* apart from @err, which must not have the reason of an earlier try */
 	int ret;
 
 	do {
-		why = (struct mp_err){0};
-		ret = session_stop(s->t, &why);
+		ret = session_stop(s->t, err);
 	} while (ret == -ETIMEDOUT && !deadline_passed(end));
-	if (ret) {
-		if (err)
-			*err = why;
+	if (ret)
 		return ret;
-	}
 	ret = target_maps(s->t, maps);
 	ret = check_session(s, ret, *maps, err);
 	if (ret)
@@ -549,10 +544,10 @@ int session_close(struct session *s, struct mp_err *err)
 	} else if (ret < 0 && !still_there(s, NULL)) {
 		/* Not the process has ended, only a thread. */
 		ret = ret == -ESRCH ? -EAGAIN : ret;
-		if (err)
-			err->exit = MP_EXIT_NOT_RESTORED;
 		if (err && ret == -ETIMEDOUT)
 			say_it_stays(s, err);
+		else if (err)
+			err->exit = MP_EXIT_NOT_RESTORED;
 	}
 	s->close_ns = mono_ns() - begun;
 	return ret > 0 ? 0 : ret;

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Sandboxed and limited targets: memprof records them, or refuses them by name before it changes anything."""
+import contextlib
 import json
 import os
 import re
@@ -40,9 +41,9 @@ class Sandbox(t.Case):
         t.settle(pid)
         return p, pid
 
-    def recorded(self, pid):
+    def recorded(self, pid, **how):
         """Starts a recorder, and waits until it records."""
-        rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(pid), "-o", self.path("r"))
+        rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(pid), "-o", self.path("r"), **how)
         t.wait_for(lambda: "memprof-session" in t.maps(pid))
         self.wait_recorded(pid)
         return rec
@@ -322,6 +323,29 @@ class Sandbox(t.Case):
         self.refused(pid, 10, r"memory cgroup /memprof-test-\d+ leaves")
         self.good_end(p, pid)
 
+    def freezer(self, pid):
+        """Puts all threads of the process into a cgroup that can freeze them.  Return: its path."""
+        path = self.cgroup("freezer")
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"{path}/tasks", "w") as f:
+                f.write(task)
+        return path
+
+    @contextlib.contextmanager
+    def thawed_after(self, path):
+        try:
+            yield
+        finally:
+            with open(f"{path}/freezer.state", "w") as f:
+                f.write("THAWED")
+
+    @contextlib.contextmanager
+    def frozen(self, path):
+        with self.thawed_after(path):
+            with open(f"{path}/freezer.state", "w") as f:
+                f.write("FROZEN")
+            yield
+
     def freeze_in_the_middle(self, path, pid, calls):
         """Attaches, and freezes the process after so many injected system calls.  Return: error output."""
         script = self.path("gdb")
@@ -329,22 +353,16 @@ class Sandbox(t.Case):
             f.write(f"set pagination off\nset confirm off\nbreak remote_syscall_at_entry\nignore 1 {calls}\n"
                     f"run attach -q -p {pid} -o {self.path('r')}\nshell echo FROZEN > {path}/freezer.state\n"
                     "delete\ncontinue\n")
-        try:
+        with self.thawed_after(path):
             r = subprocess.run(["gdb", "-batch", "-nx", "-x", script, t.MEMPROF], text=True, capture_output=True,
                                timeout=300)
             self.assertIn("exited with code 017", r.stdout, r.stderr)
             return r.stderr
-        finally:
-            with open(f"{path}/freezer.state", "w") as f:
-                f.write("THAWED")
 
     def test_frozen_while_attached(self):
         """attach to a process that is frozen meanwhile ends with a message, and detach restores it"""
-        path = self.cgroup("freezer")
         p, pid = self.sandbox("none")
-        for task in os.listdir(f"/proc/{pid}/task"):
-            with open(f"{path}/tasks", "w") as f:
-                f.write(task)
+        path = self.freezer(pid)
         before = t.identity(pid)
         for calls in (0, 2, 5):
             said = self.freeze_in_the_middle(path, pid, calls)
@@ -358,46 +376,24 @@ class Sandbox(t.Case):
 
     def test_frozen(self):
         """attach leaves a frozen process alone, and the process runs on when it is thawed"""
-        path = self.cgroup("freezer")
         p, pid = self.sandbox("none")
         before = t.identity(pid)
-        with open(f"{path}/tasks", "w") as f:
-            f.write(str(pid))
-        for task in os.listdir(f"/proc/{pid}/task"):
-            with open(f"{path}/tasks", "w") as f:
-                f.write(task)
-        try:
-            with open(f"{path}/freezer.state", "w") as f:
-                f.write("FROZEN")
+        with self.frozen(self.freezer(pid)):
             r = self.memprof("attach", "-q", "-p", pid, "-o", self.path("r"), status=17)
             said = re.search(r"thread (\d+) of .* did not stop in time .* the process was left alone", r.stderr)
             self.assertIn(said.group(1), os.listdir(f"/proc/{pid}/task"))
-        finally:
-            with open(f"{path}/freezer.state", "w") as f:
-                f.write("THAWED")
         self.assertEqual(t.identity(pid), before)
         self.works(p, pid)
         self.good_end(p, pid)
 
     def test_frozen_at_detach(self):
         """a recorder that had to try again to stop the process has restored it, and says so"""
-        path = self.cgroup("freezer")
         p, pid = self.sandbox("none")
-        before = t.identity(pid)
-        for task in os.listdir(f"/proc/{pid}/task"):
-            with open(f"{path}/tasks", "w") as f:
-                f.write(task)
-        rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(pid), "-o", self.path("r"),
-                         stderr=subprocess.PIPE)
-        self.wait_recorded(pid)
-        try:
-            with open(f"{path}/freezer.state", "w") as f:
-                f.write("FROZEN")
+        path, before = self.freezer(pid), t.identity(pid)
+        rec = self.recorded(pid, stderr=subprocess.PIPE)
+        with self.frozen(path):
             rec.send_signal(signal.SIGINT)
             time.sleep(3)  # the first attempt to stop it lasts two seconds, all of them ten
-        finally:
-            with open(f"{path}/freezer.state", "w") as f:
-                f.write("THAWED")
         said = rec.communicate(timeout=120)[1]
         self.assertEqual(rec.returncode, 0, said)
         self.assertNotIn("did not stop in time", said)
@@ -407,23 +403,12 @@ class Sandbox(t.Case):
 
     def test_frozen_until_the_recorder_gives_up(self):
         """a recorder that cannot stop the process says what stays in it, and detach removes that later"""
-        path = self.cgroup("freezer")
         p, pid = self.sandbox("none")
-        before = t.identity(pid)
-        for task in os.listdir(f"/proc/{pid}/task"):
-            with open(f"{path}/tasks", "w") as f:
-                f.write(task)
-        rec = self.start(t.MEMPROF, "attach", "-q", "-p", str(pid), "-o", self.path("r"),
-                         stderr=subprocess.PIPE)
-        self.wait_recorded(pid)
-        try:
-            with open(f"{path}/freezer.state", "w") as f:
-                f.write("FROZEN")
+        path, before = self.freezer(pid), t.identity(pid)
+        rec = self.recorded(pid, stderr=subprocess.PIPE)
+        with self.frozen(path):
             rec.send_signal(signal.SIGINT)
             said = rec.communicate(timeout=120)[1]
-        finally:
-            with open(f"{path}/freezer.state", "w") as f:
-                f.write("THAWED")
         self.assertEqual(rec.returncode, 15, said)
         self.assertRegex(said, rf"thread \d+ of process {pid} did not stop in time .* "
                                rf"the session stays in it, remove it with: memprof detach -p {pid}\n")
