@@ -55,7 +55,7 @@ const char *chunk_header(const struct chunk_file *f, uint64_t offset, struct chu
 	ssize_t got = pread(f->fd, b, sizeof(b), (off_t)offset);
 
 	if (got == 0)
-		return "its recorder was killed";
+		return "it is still being written, or its recorder was killed";
 	if (got != sizeof(b))
 		return "cut off in a chunk header";
 	*h = (struct chunk_header){get_le32(b + 4), get_le32(b + 8), get_le32(b + 12),
