@@ -21,15 +21,16 @@ CFLAGS += -std=gnu11 $(OPT) $(WARN) -Isrc -I$(O) -D_GNU_SOURCE -D_FILE_OFFSET_BI
 CFLAGS += $(PREFIX_MAP)
 PREFIX_MAP = -ffile-prefix-map=$(CURDIR)=.
 LDFLAGS += -Wl,-z,relro,-z,now
-LDLIBS = $(MICROHTTPD) -lncursesw -ltinfo -ldw -lelf -lcapstone -lzstd -lz -lyajl -lpcre2-8 -lprotobuf-c -lcap-ng -liberty -lm -lpthread
+LDLIBS = $(MICROHTTPD) -lncursesw -ltinfo -ldw -lelf -lcapstone -lzstd -lz -lyajl -lpcre2-8 -lprotobuf-c -lcap-ng -lnettle -liberty -lm -lpthread
 # The archive, if there is one: the shared library loads GnuTLS and what that needs, which would make
 # every command start later.
 MICROHTTPD_A = $(filter /%,$(shell $(CC) -print-file-name=libmicrohttpd.a))
 MICROHTTPD = $(or $(MICROHTTPD_A),-lmicrohttpd)
 VERSION := 0.2
 
-FOLDERS = lib formats arch attach unwind inject record snapshot heaps leaks model export control top server cmd
+FOLDERS = lib stream formats arch attach unwind inject record snapshot heaps leaks model export control top server cmd
 DEPS_lib =
+DEPS_stream = lib
 DEPS_formats = lib
 DEPS_arch = formats lib
 DEPS_attach = arch formats lib
@@ -41,10 +42,10 @@ DEPS_heaps = snapshot inject unwind attach arch formats lib
 DEPS_leaks = heaps snapshot inject unwind attach arch formats lib
 DEPS_model = unwind arch formats lib
 DEPS_export = model unwind arch formats lib
-DEPS_control = model record inject unwind attach arch formats lib
-DEPS_top = control export model record inject unwind attach arch formats lib
-DEPS_server = top control export model record inject unwind attach arch formats lib
-DEPS_cmd = server top control export model leaks heaps snapshot record inject unwind attach arch formats lib
+DEPS_control = model record inject unwind attach arch formats stream lib
+DEPS_top = control export model record inject unwind attach arch formats stream lib
+DEPS_server = top control export model record inject unwind attach arch formats stream lib
+DEPS_cmd = server top control export model leaks heaps snapshot record inject unwind attach arch formats stream lib
 
 .PHONY: all help agent unit victims demo check check-fast check-flaky check-all check-stacks tsan bench \
 	lint format clean

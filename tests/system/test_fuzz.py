@@ -41,6 +41,10 @@ class Fuzz(t.Case):
         """fuzz: the aggregator, fed by an untrusted producer"""
         self.fuzzed("ring")
 
+    def test_network(self):
+        """fuzz: what senders of recordings, and others, send to memprof gather"""
+        self.fuzzed("network")
+
     def test_seccomp(self):
         """fuzz: the evaluator of seccomp filters"""
         self.fuzzed("seccomp")
