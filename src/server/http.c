@@ -284,13 +284,16 @@ static bool is_live(const struct endpoint *e)
 	return e->reading == READ_LIVE || e->reading == READ_STREAM;
 }
 
-/* Return: the key of the worker for @c, to be freed; NULL when out of memory. */
+/* Return: the key of the worker for @c, to be freed; NULL when out of memory.  A worker knows the recordings
+ * that there were when it began: one that is asked for others than its own must know all of them. */
 static char *key_of(const struct http *h, const struct call *c)
 {
 	const struct endpoint *e = c->endpoint;
 	const char *id = e->reading == READ_NONE ? "" : h->recordings->at.at[c->recording].id;
+	size_t all = h->recordings->at.n;
 	char *key;
-	int n = e->reading == READ_NONE	     ? asprintf(&key, "/%s", e->path)
+	int n = e->reading == READ_NONE	     ? asprintf(&key, "/%s %zu", e->path, all)
+		: call_text(c, "with")	     ? asprintf(&key, "%s %s %zu", id, c->filter_text, all)
 		: e->reading == ASK_RECORDER ? asprintf(&key, "recorder %s", id)
 		: is_live(e)		     ? asprintf(&key, "live %s", id)
 					     : asprintf(&key, "%s %s", id, c->filter_text);

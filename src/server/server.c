@@ -5,10 +5,13 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
+#include "lib/deadline.h"
+#include "lib/ending_signals.h"
 #include "server/http.h"
 #include "server/loop.h"
+
+#define LOOK_NS 1000000000u /* between two looks into the folders */
 
 /* Of a connection: a socket and a pipe. */
 static void raise_files(void)
@@ -26,37 +29,23 @@ static void on_signal(void *ctx)
 	*(bool *)ctx = true;
 }
 
-/* nohup has the server survive the end of its terminal; a blocked signal is not ignored. */
-static bool is_ignored(int signal)
+static void look_into_folders(struct server *s, uint64_t *next)
 {
-	struct sigaction was;
-
-	return !sigaction(signal, NULL, &was) && was.sa_handler == SIG_IGN;
+	if (mono_ns() < *next)
+		return;
+	vec_for_each (&s->folders, f)
+		folder_look(f, &s->recordings);
+	*next = mono_ns() + LOOK_NS;
 }
 
-/* Return: a descriptor that becomes readable when the server is to end, or a negative errno. */
-static int ending_signals(void)
-{
-	sigset_t set;
-	int fd;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	if (!is_ignored(SIGHUP))
-		sigaddset(&set, SIGHUP);
-	signal(SIGPIPE, SIG_IGN);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	fd = signalfd(-1, &set, SFD_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
-static int serve(struct http *h, struct loop *loop, const bool *end)
+static int serve(struct server *s, struct http *h, struct loop *loop, const bool *end)
 {
 	int ret = 0, ms = http_run(h);
+	uint64_t next_look = mono_ns() + LOOK_NS;
 
 	while (!ret && !*end) {
 		ret = loop_step(loop, ms);
+		look_into_folders(s, &next_look);
 		ms = http_run(h);
 	}
 	return ret;
@@ -81,7 +70,7 @@ int server_run(struct server *s, void (*ready)(const struct server *s), struct m
 				err);
 		if (!ret) {
 			ready(s);
-			ret = serve(http, &loop, &end);
+			ret = serve(s, http, &loop, &end);
 		}
 	}
 	http_close(http);

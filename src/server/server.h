@@ -6,12 +6,14 @@
 #include <stdint.h>
 #include "lib/err.h"
 #include "server/access.h"
+#include "server/folder.h"
 #include "server/listen.h"
 #include "server/pool.h"
 #include "server/recordings.h"
 
 struct server {
 	struct recordings recordings;
+	VEC(struct folder) folders; /* the recordings that appear there are added */
 	struct access_rules rules;
 	struct pool_limits limits;
 	struct listener listener;
