@@ -16,7 +16,11 @@
 #define MAX_RING     (64u << 20)
 #define MIN_PIECE    (64u << 10)
 #define CULL_MS	     1000 /* default of --cull */
-#define MIN_OVERHEAD 1000 /* millionths: 0.1% */
+#define MIN_SEND     (256u << 10)
+#define MAX_SEND     (4ull << 30)
+#define SEND_BUFFER  (16u << 20) /* default of --send-buffer */
+#define DELIVER_MS   30000	 /* default of --deliver-within */
+#define MIN_OVERHEAD 1000	 /* millionths: 0.1% */
 
 static int refuse(struct mp_err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
@@ -144,6 +148,24 @@ static int take(int opt, const char *arg, struct recording_options *o, struct mp
 	case 'l':
 		o->live_only = true;
 		return 1;
+	case 'G':
+		o->to = arg;
+		return 1;
+	case 'A':
+		o->announce = true;
+		return 1;
+	case 't':
+		o->token_file = arg;
+		return 1;
+	case 'b':
+		if (parse_bytes(arg, &o->send_buffer) && o->send_buffer >= MIN_SEND &&
+		    o->send_buffer <= MAX_SEND)
+			return 1;
+		return refuse(err, "'%s' is not a size from 256k to 4G", arg);
+	case 'w':
+		if (parse_duration(arg, &o->deliver_ms) && o->deliver_ms)
+			return 1;
+		return refuse(err, "'%s' is not a duration such as 30s or 5m", arg);
 	case 'N':
 		o->embed = true;
 		return 1;
@@ -253,8 +275,33 @@ static int live_only_agrees(const char *command, const struct recording_options 
 		      "cannot be used with --live-only, which keeps no events: only what is live");
 }
 
+/* Return: 0, or the exit status after it printed an error. */
+static int delivery_agrees(const char *command, const struct recording_options *o)
+{
+	const char *bad = o->rotate ? "--rotate" : o->live_only ? "--live-only" : NULL;
+	bool sends = o->to || o->announce;
+
+	if (o->to && o->announce)
+		return usage_error("%s: --to and --announce cannot be combined", command);
+	if (sends && !o->token_file)
+		return usage_error("%s: --%s needs --token FILE: memprof gather --new-token FILE "
+				   "makes one",
+				   command, o->to ? "to" : "announce");
+	if (!sends && (o->token_file || o->send_buffer || o->deliver_ms))
+		return usage_error("%s: --token, --send-buffer and --deliver-within need --to or "
+				   "--announce",
+				   command);
+	return sends ? reject(command, bad,
+			      "cannot be used with --to and --announce, which send one file")
+		     : 0;
+}
+
 int recording_options_settle(const char *command, struct recording_options *o)
 {
+	if (delivery_agrees(command, o))
+		return MP_EXIT_USAGE;
+	o->send_buffer = o->send_buffer ? o->send_buffer : SEND_BUFFER;
+	o->deliver_ms = o->deliver_ms ? o->deliver_ms : DELIVER_MS;
 	if (o->live_only && live_only_agrees(command, o))
 		return MP_EXIT_USAGE;
 	if (o->keep && !o->rotate)

@@ -34,7 +34,10 @@ int recording_options_settle(const char *command, struct recording_options *o);
 	    {"no-debuginfod", no_argument, NULL, 'i'}, {"embed", no_argument, NULL, 'N'},          \
 	    {"paused", no_argument, NULL, 'P'}, {"verbose", no_argument, NULL, 'v'},               \
 	    {"keep", required_argument, NULL, 'k'}, {"live-only", no_argument, NULL, 'l'},         \
-	    {"jobs", required_argument, NULL, 'j'},                                                \
+	    {"jobs", required_argument, NULL, 'j'}, {"to", required_argument, NULL, 'G'},          \
+	    {"announce", no_argument, NULL, 'A'}, {"token", required_argument, NULL, 't'},         \
+	    {"send-buffer", required_argument, NULL, 'b'},                                         \
+	    {"deliver-within", required_argument, NULL, 'w'},                                      \
 	{                                                                                          \
 		"quiet", no_argument, NULL, 'q'                                                    \
 	}
@@ -78,6 +81,13 @@ int recording_options_settle(const char *command, struct recording_options *o);
 	"      --keep N         with --rotate: delete finished files but the newest N\n" \
 	"      --live-only      keep no events, only what is live: FILE is written at memprof flush\n" \
 	"                       and at the end\n" \
+	"      --to HOST[:PORT] send the recording to memprof gather there, instead of writing a file\n" \
+	"                       (port 9743)\n" \
+	"      --announce       wait until memprof gather --find of the local network connects\n" \
+	"      --token FILE     with --to and --announce: has the secret that the receiver has, too\n" \
+	"      --send-buffer N  memory for what the receiver does not have yet (default 16M)\n" \
+	"      --deliver-within TIME\n" \
+	"                       after the end, give up if nothing arrives for so long (default 30s)\n" \
 	"      --embed          put program and libraries into the recording, to symbolize it\n" \
 	"                       elsewhere\n" \
 	SERVERS_HELP \

@@ -250,8 +250,9 @@ static void print_recording(const struct summary *s, const struct recorder_progr
 		       "them\n",
 		       p->pieces + 1, printable(s->path), human(p->file_bytes));
 	else
-		printf("recording: %s (%s)\n", printable(s->path), human(p->file_bytes));
-	if (!s->verbose)
+		printf("recording: %s%s (%s)\n", s->sent ? "sent to " : "", printable(s->path),
+		       human(p->file_bytes));
+	if (!s->verbose && !s->sent)
 		printf("next: memprof report %s\n", printable(s->path));
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
+#include "control/delivery.h"
 #include "control/embed.h"
 #include "control/jit.h"
 #include "control/modules.h"
@@ -12,6 +13,8 @@
 #include "control/pieces.h"
 #include "control/watch.h"
 #include "inject/family.h"
+#include "lib/check.h"
+#include "lib/printable.h"
 
 static void symbolize(void *ctx, struct mpf_writer *w, const uint64_t *pc, uint64_t n)
 {
@@ -93,35 +96,40 @@ static int complete(struct recording *rec, const struct recording_options *o,
 	const struct recorder_ending ending = {recording_put_modules, symbolize,
 					       embeds ? embed : NULL};
 	struct mp_losses losses = {0};
-	int ret;
+	struct mp_err undelivered = {0};
+	bool sent = rec->sender != NULL;
+	int ret, lost;
 
 	finish->attach_stop_ns = rec->s.open_stop_ns + rec->s.patch_stop_ns;
 	finish->detach_stop_ns = rec->s.close_stop_ns;
 	finish->sideband = rec->sideband != NULL;
 	if (recorder_progress(rec->r).stalled)
 		notice(o->notices,
-		       "process %d is released; the recording is completed when its disk accepts "
-		       "data again",
-		       rec->t->pid);
+		       "process %d is released; the recording is completed when %s accepts data "
+		       "again",
+		       rec->t->pid, sent ? "its receiver" : "its disk");
 	if (rec->symbols && !failed && may_ask(rec, o, finish))
 		symbols_ask(rec->symbols, o->servers);
 	ret = recorder_stop(rec->r, finish, &losses, &ending);
+	lost = delivery_close(rec, &undelivered);
 	recording_tell_piece_error(rec); /* an error of the last moment */
 	if (!failed && !(o->replace_at_exec && finish->reason == MP_END_EXECED))
 		o->notices->ended(o->notices->ctx,
 				  &(struct summary){&rec->s, rec->r, rec->symbols, &losses, finish,
 						    o->servers, path, rec->executable, rec->called,
-						    o->page_faults, o->verbose});
+						    o->page_faults, o->verbose, sent});
 	if (embeds && !ret)
 		o->notices->embedded(o->notices->ctx, &rec->embedding);
 	if (o->embed && finish->reason == MP_END_KEPT)
 		notice(o->notices, "no binaries are embedded, because the session continues");
-	if (ret)
+	if (lost)
+		notice(o->notices, "%s", printable(undelivered.what));
+	else if (ret && !failed)
 		notice(o->notices, "the recording could not be written completely: %s",
 		       strerror(-ret));
-	if (failed)
+	if (failed && !sent)
 		unlink(path);
-	return ret ? MP_EXIT_OUTPUT : MP_EXIT_OK;
+	return ret || lost ? MP_EXIT_OUTPUT : MP_EXIT_OK;
 }
 
 int recording_end(struct recording *rec, const struct recording_options *o,
@@ -138,6 +146,7 @@ int recording_end(struct recording *rec, const struct recording_options *o,
 	} else if (!(rec->resumed && failed)) {
 		left = take_out(rec, &finish, &late);
 	}
+	delivery_ending(rec, failed);
 	/* The new program can have begun files of the same names. */
 	if (reason == MP_END_EXECED)
 		jit_files_close(&rec->jit);
@@ -152,6 +161,8 @@ int recording_end(struct recording *rec, const struct recording_options *o,
 		family = leave_family(rec, o, finish.reason);
 	if (rec->r)
 		status = complete(rec, o, &finish, path, failed);
+	else
+		ignore_result(delivery_close(rec, NULL));
 	if (reason == MP_END_KEPT)
 		session_leave(&rec->s);
 	if (!failed) {

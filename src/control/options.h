@@ -37,6 +37,11 @@ struct recording_options {
 	bool embed;	     /* put the binaries of the executed code into the recording */
 	enum debuginfod_ask debuginfod;
 	struct debuginfod *servers; /* asked for debug files after the end; NULL: none */
+	const char *to;		    /* HOST[:PORT] of the receiver, instead of a file */
+	bool announce;		    /* wait for a receiver that connects, instead of a file */
+	const char *token_file;
+	uint64_t send_buffer; /* bytes that wait for the receiver at most */
+	uint64_t deliver_ms;  /* after the end, see sender_config */
 	bool lossless;
 	bool no_thinning; /* lose events that are too many, instead of estimating them */
 	bool verbose;	  /* the summary has all sums, not only a screen */

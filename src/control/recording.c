@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "control/cache_dir.h"
+#include "control/delivery.h"
 #include "control/descriptors.h"
 #include "control/embed.h"
 #include "control/ending.h"
@@ -86,8 +87,6 @@ static void fill_info(struct target *t, struct mp_info *info, char *exe, size_t 
 		      char *cmdline, size_t cmdline_size)
 {
 	memset(info, 0, sizeof(*info));
-	if (getrandom(info->id, sizeof(info->id), 0) != (ssize_t)sizeof(info->id))
-		memset(info->id, 0, sizeof(info->id));
 	if (proc_exe(t->pid, exe, exe_size))
 		snprintf(exe, exe_size, "?");
 	if (proc_cmdline(t->pid, cmdline, cmdline_size))
@@ -150,7 +149,10 @@ static int open_the_session(struct recording *rec, const struct recording_option
 					   .overhead_ppm = o->overhead_ppm,
 					   .no_hooks = o->page_faults};
 
-	output_absolute(path, full, sizeof(full));
+	if (rec->sender)
+		snprintf(full, sizeof(full), "%s", path);
+	else
+		output_absolute(path, full, sizeof(full));
 	/* Without the socket only requests to the recorder do not work. */
 	if (control_open(control, serve_request, &rec->r, &rec->control))
 		control[0] = 0;
@@ -176,6 +178,8 @@ static int start_recorder(struct recording *rec, const struct recording_options 
 	const struct recorder_config config = {
 	    .pid = rec->t->pid,
 	    .path = path,
+	    .file = rec->sender ? rec->sender_fd : 0,
+	    .delivered = rec->sender ? delivery_wait : NULL,
 	    .queue_ceiling = o->queue_size,
 	    .jobs = o->jobs ? o->jobs : default_jobs(),
 	    .max_depth = o->depth,
@@ -194,9 +198,12 @@ static int start_recorder(struct recording *rec, const struct recording_options 
 	    .journal = rec->s.journal,
 	    .block_length = rec->s.length,
 	};
+	int ret;
 
 	session_id_of(rec->t->pid, &rec->id);
-	return recorder_start(&config, &rec->r, err);
+	ret = recorder_start(&config, &rec->r, err);
+	delivery_begun(rec);
+	return ret;
 }
 
 static int start(struct recording *rec, const struct recording_options *o, const char *path,
@@ -217,6 +224,7 @@ static int start(struct recording *rec, const struct recording_options *o, const
 		return ret;
 	recording_note_jit(rec);
 	fill_info(rec->t, &info, exe, sizeof(exe), cmdline, sizeof(cmdline));
+	memcpy(info.id, rec->file_id, sizeof(info.id));
 	snprintf(rec->executable, sizeof(rec->executable), "%s", exe);
 	snprintf(rec->called, sizeof(rec->called), "%s", info.called);
 	info.mode = launched;
@@ -287,13 +295,20 @@ static int record(struct recording *rec, const struct recording_options *o, cons
 
 int recording_run(struct target *t, const struct recording_options *o, bool launched)
 {
-	struct recording rec = {.t = t, .o = o, .pattern = o->path, .jit.root = -1};
+	struct recording rec = {
+	    .t = t, .o = o, .pattern = o->path, .jit.root = -1, .sender_fd = -1};
+	struct mp_err err = {0};
 	int status;
 
 	rec.resumed = !launched && !o->via_kernel && session_is_orphan(t->pid);
 	if (!rec.pattern)
 		rec.pattern = rec.resumed ? "memprof-%p-%t.memprof" : "memprof-%p.memprof";
 	output_name(rec.pattern, t->pid, o->count, o->again, rec.path, sizeof(rec.path));
+	if (getrandom(rec.file_id, sizeof(rec.file_id), 0) != (ssize_t)sizeof(rec.file_id))
+		memset(rec.file_id, 0, sizeof(rec.file_id));
+	/* While signals still end memprof. */
+	if (delivery_wanted(o) && delivery_open(&rec, o, &err))
+		return recording_failed(o, &err);
 	pthread_mutex_init(&rec.lock, NULL);
 	status = record(&rec, o, rec.path, launched);
 	control_close(rec.control);

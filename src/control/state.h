@@ -19,6 +19,7 @@
 #include "record/kernel/observe.h"
 #include "record/recorder.h"
 #include "record/sideband.h"
+#include "stream/sender.h"
 #include "unwind/symbols.h"
 
 struct recording {
@@ -44,7 +45,11 @@ struct recording {
 	struct embedding embedding;
 	uint64_t end_ns;
 	const struct recording_options *o;
-	const char *pattern; /* for the recording's path, or the paths of its pieces */
+	const char *pattern;   /* for the recording's path, or the paths of its pieces */
+	uint8_t file_id[16];   /* mp_info.id */
+	struct sender *sender; /* NULL: the recording is a file */
+	int sender_fd;	       /* what is written there is sent; -1: only the recorder has it */
+	bool sender_away;      /* it was reported that there is no connection */
 	char executable[4096], called[64]; /* as in struct mp_info */
 	char path[4096]; /* of the recording, or of its current piece; belongs to the aggregator */
 	int piece_error, delete_error; /* the last ones that were reported */

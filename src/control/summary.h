@@ -21,6 +21,7 @@ struct summary {
 	const char *executable, *called; /* as in struct mp_info */
 	bool page_faults;
 	bool verbose; /* print all sums, not only a screen */
+	bool sent;    /* @path is not a file of this machine */
 };
 
 /* Does the program have a heap of its own: does it map memory itself and hardly call malloc()?

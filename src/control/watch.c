@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
+#include "control/delivery.h"
 #include "control/news.h"
 #include "control/notices.h"
 #include "control/pieces.h"
@@ -112,8 +113,9 @@ static void tell_stall(const struct recording *rec, bool *told)
 
 	if (stalled && !*told)
 		notice(rec->o->notices,
-		       "no data could be written to the recording for 2 s (is the disk stalled?); "
-		       "the process does not wait, events that are lost are counted");
+		       "no data could be written to the recording for 2 s (is the %s?); the "
+		       "process does not wait, events that are lost are counted",
+		       rec->sender ? "receiver away" : "disk stalled");
 	else if (!stalled && *told)
 		notice(rec->o->notices, "the recording can be written again");
 	*told = stalled;
@@ -174,6 +176,7 @@ static enum mp_end_reason watch(struct recording *rec, const struct recording_op
 			return MP_END_ERROR;
 		recording_tell_piece_error(rec);
 		tell_stall(rec, &stall_told);
+		delivery_tell(rec);
 		if (!o->quiet && now - last_line >= 1000000000) {
 			last_line = now;
 			report_progress(rec);

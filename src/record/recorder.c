@@ -2,6 +2,7 @@
 #include "record/recorder.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -139,6 +140,11 @@ static int open_file(struct recorder *r, struct mp_err *err)
 	struct mpf_writer **file = &r->aggregator.file;
 	int ret;
 
+	if (r->config.file > 0) {
+		ret = fcntl(r->config.file, F_DUPFD_CLOEXEC, 0);
+		return ret < 0 ? mp_fail(err, MP_EXIT_OUTPUT, -errno, "%s", strerror(errno))
+			       : mpf_create_in(ret, r->config.path, &r->config.info, file, err);
+	}
 	if (!r->config.live_only)
 		return mpf_create(r->config.path, &r->config.info, file, err);
 	ret = live_file_check(&r->config, err);
@@ -289,6 +295,8 @@ int recorder_flush(struct recorder *r, struct recorder_boundary *b)
 	*b = r->shared.boundary;
 	ret = r->shared.boundary.barrier >= mine ? 0 : -ESHUTDOWN;
 	pthread_mutex_unlock(&r->shared.lock);
+	if (!ret && r->config.delivered)
+		ret = r->config.delivered(r->config.ctx, b->file_bytes);
 	return ret;
 }
 

@@ -58,7 +58,11 @@ struct recorder_config {
 	const struct ss_journal *journal;
 	uint64_t block_length;
 	pid_t pid;
-	const char *path;	     /* path of the recording */
+	const char *path; /* path of the recording */
+	int file;	  /* > 0: write it there, not to @path; it stays the caller's */
+	/* Called by recorder_flush(): waits until the first @bytes of @file have arrived.  Return: 0 or a
+	 * negative errno.  NULL: they are in the file. */
+	int (*delivered)(void *ctx, uint64_t bytes);
 	struct mp_info info;	     /* start_unix_ns is filled by recorder_start() */
 	uint64_t queue_ceiling;	     /* bytes; 0: 256 MiB */
 	unsigned int jobs;	     /* threads beside the reader, from 1 to RECORDER_JOBS */
