@@ -13,6 +13,7 @@ int cmd_detach(int argc, char **argv);
 int cmd_heap(int argc, char **argv);
 int cmd_extract(int argc, char **argv);
 int cmd_flush(int argc, char **argv);
+int cmd_gather(int argc, char **argv);
 int cmd_mark(int argc, char **argv);
 int cmd_merge(int argc, char **argv);
 int cmd_pause(int argc, char **argv);

@@ -18,6 +18,7 @@ const struct command commands[] = {
     {"doctor", cmd_doctor, "check whether this machine, and a process, can be profiled"},
     {"report", cmd_report, "print a recording: text, JSON, flame graph, tree, folded stacks"},
     {"server", cmd_server, "serve recordings over HTTP: bytehound's REST API and more"},
+    {"gather", cmd_gather, "receive recordings that other machines send (attach --to)"},
     {"diff", cmd_diff, "print what grew between two recordings, or two moments of one"},
     {"info", cmd_info, "print what was recorded and what the recording contains"},
     {"verify", cmd_verify, "check that a recording is complete and undamaged"},

@@ -5,8 +5,10 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "cmd/cmd.h"
+#include "cmd/gathering.h"
 #include "cmd/own_recorder.h"
 #include "cmd/parse.h"
 #include "cmd/process.h"
@@ -24,16 +26,24 @@
 #define MEMORY_PART 4 /* a quarter of the machine's memory */
 
 static const char help[] =
-    "usage: memprof server FILE... | -p PID... | -n NAME... [options]\n"
+    "usage: memprof server FILE|DIR... | -p PID... | -n NAME... [options]\n"
     "Serves recordings over HTTP, also while they grow: bytehound's REST API, and what memprof "
     "knows "
     "beside\n"
-    "that (doc/rest.md).  Ctrl-C ends the server.\n"
+    "that (doc/rest.md).  Of a folder, all recordings are served, also those that are put there "
+    "later.\n"
+    "Ctrl-C ends the server.\n"
     "  -p, --pid PID         the recording of a process; if there is none, records, and leaves "
     "the\n"
     "                        process as it was (up to 16 times)\n"
     "  -n, --name NAME       the same of the process with this name\n"
     "  -o, --output FILE     keep what is recorded there; without: it is removed at the end\n"
+    "      --gather FILE     receive recordings of other machines into the folder DIR, as memprof "
+    "gather\n"
+    "                        does (doc/streaming.md); FILE has the secret that the senders have, "
+    "too\n"
+    "      --gather-at PORT  wait for senders there; ADDR:PORT at that address (default 9743, at "
+    "all)\n"
     "      --port N          port (default 8080; 0: any that is free)\n"
     "      --interface ADDR  IPv4 or IPv6 address to listen at (default 127.0.0.1); other machines "
     "can\n"
@@ -54,6 +64,7 @@ struct arguments {
 	pid_t pid[PROCESSES];
 	uint32_t pids;
 	const char *output;
+	struct gathering_options gather; /* token: NULL: nothing is received */
 	const char *interface;
 	uint16_t port;
 	bool token;
@@ -87,6 +98,12 @@ static int take_option(struct arguments *a, int c)
 	case 'o':
 		a->output = optarg;
 		return 0;
+	case 'G':
+		a->gather.token = optarg;
+		return 0;
+	case 'A':
+		a->gather.listen = optarg;
+		return 0;
 	case 'P':
 		if (!parse_count(optarg, &n) || n > UINT16_MAX)
 			return usage_error("server: --port: '%.100s' is not a number from 0 to "
@@ -118,11 +135,30 @@ static int take_option(struct arguments *a, int c)
 	}
 }
 
+static int add_folder(struct server *s, const char *path)
+{
+	struct folder f;
+	struct mp_err err = {0};
+	int ret = folder_open(path, &f);
+
+	if (!ret && (ret = vec_push(&s->folders, f)))
+		folder_close(&f);
+	if (ret) {
+		mp_fail(&err, MP_EXIT_RECORDING, ret, "%.200s: %s", path, strerror(-ret));
+		return complain(&err);
+	}
+	folder_look(&s->folders.at[s->folders.n - 1], &s->recordings);
+	return 0;
+}
+
 static int add_file(struct server *s, const char *path)
 {
 	struct mp_err err = {0};
 	bool known = false;
+	struct stat st;
 
+	if (!stat(path, &st) && S_ISDIR(st.st_mode))
+		return add_folder(s, path);
 	if (recordings_add(&s->recordings, path, &known, &err))
 		return complain(&err);
 	if (known)
@@ -205,7 +241,7 @@ static int serve(struct arguments *a)
 	return status;
 }
 
-static int run(struct arguments *a)
+static int run_server(struct arguments *a)
 {
 	struct mp_err err = {0};
 
@@ -213,6 +249,38 @@ static int run(struct arguments *a)
 	if (listen_open(a->interface, a->port, &a->server.listener, &err))
 		return complain(&err);
 	return serve(a);
+}
+
+/* @files: @n paths */
+static int run(struct arguments *a, char **files, int n)
+{
+	int status = 0;
+
+	for (int i = 0; i < n && !status; i++)
+		status = add_file(&a->server, files[i]);
+	return status ? status : run_server(a);
+}
+
+static int run_with_gathering(struct arguments *a, char **files, int n)
+{
+	struct gathering g;
+	pid_t child;
+	int status, ended;
+
+	if (n != 1)
+		return usage_error("server: --gather needs one folder, where the recordings are "
+				   "put");
+	a->gather.folder = files[0];
+	status = gathering_open(&a->gather, &g);
+	if (status)
+		return status;
+	status = gathering_start(&g, &child);
+	gathering_close(&g);
+	if (status)
+		return status;
+	status = run(a, files, n);
+	ended = gathering_end(child);
+	return status ? status : ended;
 }
 
 static uint64_t usual_memory(void)
@@ -226,6 +294,8 @@ int cmd_server(int argc, char **argv)
 {
 	static const struct option options[] = {PROCESS_LONG,
 						{"output", required_argument, NULL, 'o'},
+						{"gather", required_argument, NULL, 'G'},
+						{"gather-at", required_argument, NULL, 'A'},
 						{"port", required_argument, NULL, 'P'},
 						{"interface", required_argument, NULL, 'i'},
 						{"token", no_argument, NULL, 'T'},
@@ -256,10 +326,14 @@ int cmd_server(int argc, char **argv)
 		status = usage_error("server: which recordings, or which process?");
 	if (!status && a.output && !a.pids)
 		status = usage_error("server: --output needs --pid or --name");
-	for (; !status && optind < argc; optind++)
-		status = add_file(&a.server, argv[optind]);
+	if (!status && a.gather.listen && !a.gather.token)
+		status = usage_error("server: --gather-at needs --gather");
 	if (!status)
-		status = run(&a);
+		status =
+		    (a.gather.token ? run_with_gathering : run)(&a, argv + optind, argc - optind);
+	vec_for_each (&a.server.folders, f)
+		folder_close(f);
+	vec_free(&a.server.folders);
 	recordings_free(&a.server.recordings);
 	return status;
 }

@@ -119,13 +119,16 @@ class Server:
     def __init__(self, *arguments, port=0, prefix=()):
         self.process = subprocess.Popen([*prefix, t.MEMPROF, "server", "--port", str(port), *map(str, arguments)],
                                         stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
-        line = self.process.stdout.readline()
-        found = re.search(r"http://(\S+?)/(?:\?token=(\w+))?$", line.strip())
-        if not found:
-            self.process.kill()
-            self.process.wait()
-            self.process.stdout.close()
-            raise AssertionError(f"the server did not start: {line!r}")
+        self.said, found = "", None
+        while not found:
+            line = self.process.stdout.readline()
+            self.said += line
+            found = re.search(r"http://(\S+?)/(?:\?token=(\w+))?$", line.strip())
+            if not line:
+                self.process.kill()
+                self.process.wait()
+                self.process.stdout.close()
+                raise AssertionError(f"the server did not start: {self.said!r}")
         self.address, self.token = found.groups()
         self.url = "http://" + self.address
 
