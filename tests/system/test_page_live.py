@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The web page of a recording in progress: its numbers move, it controls the recorder, and finds leaks."""
+import os
+
 import memprof_test as t
 import server_test as s
 from page_test import needed
@@ -89,6 +91,21 @@ class Live(Looks):
         t.wait_for(lambda: t.identity(self.p.pid) == self.before)
         self.assertEqual([m["name"] for m in self.report(self.file)["markers"]], [name])
         self.finish(self.p)
+
+
+@needed
+class Empty(Looks):
+    def test_first_arrives(self):
+        """the page of a folder without recordings says so, and shows the first one that is put there"""
+        folder = self.path("folder")
+        os.mkdir(folder)
+        server = s.Server(folder)
+        self.addCleanup(server.end)
+        self.open(server.url + "/#overview")
+        self.browser.wait(selector="main p", text="There is no recording yet")
+        self.memprof("run", "-q", "-o", self.path("r.memprof"), "--", "true")
+        os.rename(self.path("r.memprof"), folder + "/r.memprof")
+        self.browser.wait(selector="main h2", text="true")
 
 
 if __name__ == "__main__":

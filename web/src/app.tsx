@@ -4,6 +4,7 @@ import { useRecordings } from "./answer";
 import { base, duration, moment, seconds } from "./format";
 import { Filters } from "./parts/filters";
 import { useChosenRecording } from "./parts/in_progress";
+import { NoRecording } from "./parts/no_recording";
 import { go, linkTo, recording, source, view, views } from "./state";
 import { Allocations } from "./views/allocations/allocations";
 import { Diff } from "./views/diff/diff";
@@ -83,7 +84,8 @@ export function App() {
 	const drawnBefore = useRef(false);
 	const shown = views.find((v) => v.name === view.value) ?? views[0];
 	const inProgress = useChosenRecording()?.in_progress === true;
-	const View = drawn[view.value] ?? Overview;
+	const none = useRecordings().value?.length === 0;
+	const View = none ? NoRecording : (drawn[view.value] ?? Overview);
 
 	const skip = (e: Event) => {
 		e.preventDefault();
@@ -112,7 +114,7 @@ export function App() {
 				<h1 id="content" ref={heading} tabIndex={-1}>
 					{shown?.title}
 				</h1>
-				{source().kind === "server" && !["live", "source"].includes(view.value) && <Filters />}
+				{source().kind === "server" && !none && !["live", "source"].includes(view.value) && <Filters />}
 				<View key={`${view.value} ${recording.value}`} />
 			</main>
 			<footer>
