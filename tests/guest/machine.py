@@ -41,17 +41,18 @@ def lines_of(process, deadline, silence):
             yield line.decode(errors="replace").rstrip("\r")
 
 
-def run(arch, kernel, initramfs, script, seconds, silence=960, log=None):
+def run(arch, kernel, initramfs, script, seconds, silence=960, log=None, second_line=None):
     """Boots, runs the shell script @script with the tests there, yields its lines.  Raises Silent after @seconds, or when
-    nothing came for @silence seconds."""
+    nothing came for @silence seconds.  @second_line: path of a Unix socket, on which qemu listens, for a second serial line."""
     command, console = MACHINES[arch]
+    lines = ["-serial", "mon:stdio", "-serial", f"unix:{second_line},server=on,wait=off"] if second_line else []
     with tempfile.NamedTemporaryFile(prefix="memprof-guest-") as initrd:
         with open(initramfs, "rb") as f:
             content = f.read()
         initrd.write(content + bytes(-len(content) % 512) + image.job(script))
         initrd.flush()
         p = subprocess.Popen(
-            [*command, "-m", MEMORY, "-net", "none", "-nographic", "-no-reboot", "-kernel", kernel,
+            [*command, "-m", MEMORY, "-net", "none", "-nographic", *lines, "-no-reboot", "-kernel", kernel,
              "-initrd", initrd.name, "-append", f"console={console} panic=-1 quiet loglevel=4"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         try:

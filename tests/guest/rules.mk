@@ -46,6 +46,7 @@ check-guest: $(O)/guest.cpio
 check-guests: ## all tests in the guests, as a table
 	for a in $(GUESTS); do $(MAKE) ARCH=$$a guest || exit 1; done
 	prove --failures --comments --exec tests/guest/run $(GUEST_FOLDERS:%=%/guest.cpio)
+	MEMPROF=$(abspath build/memprof) prove --failures --comments tests/guest/stream_sender.py
 	tests/guest/table --check $(GUEST_FOLDERS)
 # Prints the table of doc/architectures.md from the results of the last runs.
 guest-table:
