@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "cmd/cmd.h"
 #include "lib/ending_signals.h"
+#include "lib/open_files.h"
 #include "lib/printable.h"
 #include "stream/beacon.h"
 #include "stream/endpoint.h"
@@ -68,17 +68,6 @@ static void refused(void *ctx, const char *from, const char *why)
 {
 	(void)ctx;
 	fprintf(stderr, "memprof: %s refused: %s\n", from, printable(why));
-}
-
-/* Each recording needs two descriptors while it grows. */
-static void raise_descriptors(void)
-{
-	struct rlimit r;
-
-	if (getrlimit(RLIMIT_NOFILE, &r))
-		return;
-	r.rlim_cur = r.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &r);
 }
 
 /* Opens what gather_run() listens at.  Return: 0, or a negative errno with @err. */
@@ -141,7 +130,7 @@ int gathering_run(struct gathering *g)
 {
 	struct mp_err err = {0};
 
-	raise_descriptors();
+	open_files_raise();	  /* a recording needs two while it grows */
 	signal(SIGXFSZ, SIG_IGN); /* then RLIMIT_FSIZE is an error like a full disk */
 	g->config.stop = ending_signals();
 	return gather_run(&g->config, &err) ? complain(&err) : MP_EXIT_OK;

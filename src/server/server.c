@@ -4,25 +4,14 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 #include "lib/deadline.h"
 #include "lib/ending_signals.h"
+#include "lib/open_files.h"
 #include "server/http.h"
 #include "server/loop.h"
 
 #define LOOK_NS 1000000000u /* between two looks into the folders */
-
-/* Of a connection: a socket and a pipe. */
-static void raise_files(void)
-{
-	struct rlimit r;
-
-	if (!getrlimit(RLIMIT_NOFILE, &r)) {
-		r.rlim_cur = r.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &r);
-	}
-}
 
 static void on_signal(void *ctx)
 {
@@ -59,7 +48,7 @@ int server_run(struct server *s, void (*ready)(const struct server *s), struct m
 	struct loop loop;
 	int ret = loop_open(&loop);
 
-	raise_files();
+	open_files_raise(); /* of a connection: a socket and a pipe */
 	signals.fd = ret ? -1 : ending_signals();
 	if (!ret)
 		ret = signals.fd < 0 ? signals.fd : loop_add(&loop, &signals, EPOLLIN);

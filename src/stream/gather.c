@@ -70,7 +70,7 @@ static void end(struct gather *g, struct client *c, const char *why)
 	c->gone = true;
 }
 
-/* The connection has no other purpose than to send what is in its buffer. */
+/* Sends what is in the buffer, then closes; frames that arrive are ignored. */
 static void finish(struct client *c)
 {
 	if (c->file)

@@ -116,7 +116,7 @@ static int hear_hello(struct peer *p)
 	p->stage = PEER_PROOF;
 	wire_direction_begin(&p->sends, p->token, p->role, p->hellos);
 	wire_direction_begin(&p->receives, p->token, other(p), p->hellos);
-	/* The receiver waits for the sender's proof first, so that nobody else gets one of its own. */
+	/* The receiver sends its proof only to a sender that has proven the token. */
 	return p->role == WIRE_SENDER ? put_proof(p) : 0;
 }
 

@@ -218,7 +218,7 @@ int store_begin(struct store *s, const uint8_t id[WIRE_ID], const char *name, ui
 	*has = 0;
 	*file = find(s, id);
 	if (*file && (ret = open_again(s, *file)) == -ENOENT) {
-		store_remove(s, *file); /* somebody deleted it */
+		store_remove(s, *file); /* the file was deleted */
 		*file = NULL;
 		ret = 0;
 	}

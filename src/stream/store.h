@@ -12,7 +12,7 @@
 struct stored {
 	uint8_t id[WIRE_ID];
 	char *name;
-	int fd; /* -1: nobody sends it */
+	int fd; /* -1: no connection sends it */
 	uint64_t bytes;
 	bool complete;
 };
@@ -45,7 +45,7 @@ int store_append(struct stored *file, const void *bytes, size_t n);
 int store_complete(struct store *s, struct stored *file);
 /* Deletes the file, and frees @file. */
 void store_remove(struct store *s, struct stored *file);
-/* Nobody sends it now. */
+/* Closes the file: no connection sends it now. */
 void store_pause(struct stored *file);
 /* Makes a file name of @n bytes as doc/streaming.md says.  @clean: room for WIRE_NAME + 1 bytes. */
 void store_clean_name(const uint8_t *name, size_t n, char *clean);

@@ -475,7 +475,7 @@ class Proxy:
         self.thread(self.accept, self.listener)
 
     def refuse(self):
-        """Refuses new connections; the ones that there are go on."""
+        """Refuses new connections; existing ones continue."""
         end(self.listener)
 
     def drop(self):

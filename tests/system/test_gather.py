@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """memprof gather, against a sender that was written from doc/streaming.md: what arrives is exact and complete, whenever
-connections break, and nobody without the token gets a byte into a file or keeps others out."""
+connections break, and a peer without the token neither writes to a file nor keeps others out."""
 import contextlib
 import os
 import random
@@ -228,7 +228,7 @@ class Contents(Gathered):
             shutil.rmtree(self.folder)
 
     def test_recordings(self):
-        """--recordings N ends when N are complete, and not for one that is completed twice; without a recording's end it goes on"""
+        """--recordings N ends when N are complete, and not for one that is completed twice; without an END it continues to wait"""
         g = self.gather("--recordings", 2)
         cut = self.sender(name="cut")
         cut.open()
@@ -417,7 +417,7 @@ class Resume(Gathered):
         g.end()
 
     def test_not_the_bytes_between(self):
-        """a sender that has no bytes before an offset beyond the file: nothing is written, the sender is told, others go on"""
+        """a sender that has no bytes before an offset beyond the file: nothing is written, the sender gets the file's length, other senders continue"""
         g = self.gather()
         other = self.sender(name="other")
         other.open()

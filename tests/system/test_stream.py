@@ -855,6 +855,15 @@ with contextlib.suppress(ConnectionError):
         id = s.info_id(self.path("out/r.memprof"))
         self.assertTrue(id in said or id.hex().encode() in said)
 
+    def record_found(self, g, p, rec):
+        """Records all work of @p, once the receiver @g has connected; @g ends when that is complete, and it is exact."""
+        self.wait_recording(p, rec)
+        truth = round_of(p)
+        self.memprof("detach", "-p", p.pid)
+        self.ended(rec)
+        self.assertEqual(g.process.wait(120), 0, g.err)
+        self.exact(truth, self.path("out/r.memprof"))
+
     def test_strangers(self):
         """connections of others, and of a gather with another token, leave the process untouched and do not end the wait"""
         p = self.program()
@@ -869,12 +878,7 @@ with contextlib.suppress(ConnectionError):
         self.as_before(p)
         self.assertIsNone(rec.poll(), self.said())
         g = self.find("--recordings", 1)
-        self.wait_recording(p, rec)
-        truth = round_of(p)
-        self.memprof("detach", "-p", p.pid)
-        self.ended(rec)
-        self.assertEqual(g.process.wait(120), 0, g.err)
-        self.exact(truth, self.path("out/r.memprof"))
+        self.record_found(g, p, rec)
 
     def test_found_again(self):
         """gather --find is killed and started again: it finds the sender again, and the recording continues"""
@@ -908,12 +912,7 @@ for i in range(2000):
 """], check=True, timeout=120)
         p = self.program()
         rec = self.announce(p, "-o", "r.memprof")
-        self.wait_recording(p, rec)
-        truth = round_of(p)
-        self.memprof("detach", "-p", p.pid)
-        self.ended(rec)
-        self.assertEqual(g.process.wait(120), 0, g.err)
-        self.exact(truth, self.path("out/r.memprof"))
+        self.record_found(g, p, rec)
 
     def test_ctrl_c(self):
         """Ctrl-C while it waits for a receiver ends memprof; the process was not touched"""

@@ -10,11 +10,11 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include "attach/procfs.h"
+#include "lib/open_files.h"
 #include "record/kernel/tracefs.h"
 
 #define ALL_RINGS	  (512ull << 20)
@@ -150,7 +150,6 @@ int probes_open(pid_t pid, const struct arch *arch, uint64_t ring_bytes, struct 
 		struct mp_err *err)
 {
 	struct probes *p = calloc(1, sizeof(*p));
-	struct rlimit files;
 	int ret;
 
 	if (!p)
@@ -159,10 +158,7 @@ int probes_open(pid_t pid, const struct arch *arch, uint64_t ring_bytes, struct 
 	p->arch = arch;
 	p->tracefs = -1;
 	p->counts_lost = true;
-	if (!getrlimit(RLIMIT_NOFILE, &files)) {
-		files.rlim_cur = files.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &files);
-	}
+	open_files_raise();
 	ret = open_cpus(p, ring_bytes ? ring_bytes : default_ring(sysconf(_SC_NPROCESSORS_CONF)));
 	if (ret == -EPERM && !ring_bytes) {
 		close_cpus(p);
