@@ -20,6 +20,13 @@ def write_token(path, token=TOKEN, mode=0o600):
     return path
 
 
+def default_token(case):
+    """The path of the token file that senders and receivers share.  It is written once: a sender that starts may be
+    reading it."""
+    path = case.path("token")
+    return path if os.path.exists(path) else write_token(path)
+
+
 def info_id(recording):
     """The id in a recording's first chunk (src/formats/FORMAT.md)."""
     return next(t.payloads(recording))[:peer.ID]
@@ -48,7 +55,7 @@ class Gather:
     def __init__(self, case, folder, *options, listen="127.0.0.1:0", token=None, prefix=(), umask=-1):
         self.case, self.folder = case, folder
         self.logs = [case.path(f"gather-{len(case.started)}.{x}") for x in ("out", "err")]
-        token = token or write_token(case.path("token"))
+        token = token or default_token(case)
         with open(self.logs[0], "w") as out, open(self.logs[1], "w") as err:
             self.process = case.start(*prefix, t.MEMPROF, "gather", *(("--listen", listen) if listen else ()), "--token", token,
                                       "-o", folder, *map(str, options), stdout=out, stderr=err, umask=umask)
